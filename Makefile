@@ -1,0 +1,141 @@
+# The whole build. `make` builds, `make check` tests, `make install` installs.
+#
+# Knobs: CC, CFLAGS, LDFLAGS, PREFIX, OUT (the build folder), WERROR=1 (warnings
+# are errors), SANITIZE=1 (ASan and UBSan), STATIC=0 (link the C library dynamically).
+
+PREFIX ?= $(HOME)/.local
+OUT    ?= build
+CFLAGS ?= -O2 -g
+PKG    ?= pkg-config
+PYTHON ?= python3
+FORMAT ?= clang-format
+
+VERSION := $(shell cat VERSION)
+SYSTEM  := $(shell uname -s)
+ifeq ($(SYSTEM),Darwin)
+PLATFORM = macos
+STATIC   = 0
+else
+PLATFORM = linux
+STATIC  ?= 1
+endif
+
+WARN = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+       -Wvla -Wwrite-strings -Wundef
+HARDEN = -fstack-protector-strong -fPIE
+ifeq ($(WERROR),1)
+WARN += -Werror
+endif
+ifeq ($(SANITIZE),1)
+HARDEN += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+LINK   += -fsanitize=address,undefined
+STATIC  = 0
+else
+HARDEN += -D_FORTIFY_SOURCE=2
+endif
+
+# A statically linked program starts in two thirds of the time, which is most of
+# what a command costs; not every system has the archives for it.
+ifeq ($(STATIC),1)
+LINK += -static-pie -Wl,-z,relro,-z,now
+LIBS  = -Wl,--no-warnings $(shell $(PKG) --static --libs sqlite3)
+else
+ifeq ($(PLATFORM),linux)
+LINK += -pie -Wl,-z,relro,-z,now
+endif
+LIBS = $(shell $(PKG) --libs sqlite3) -lm
+endif
+
+ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(VERSION)"' \
+	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -include src/base/banned.h \
+	     $(shell $(PKG) --cflags sqlite3) -MMD -MP
+
+LAYERS  = base store beads agents board continuity ops surface
+SRC     = $(filter-out %_linux.c %_macos.c src/surface/main.c,$(wildcard src/*/*.c)) \
+	  $(wildcard src/*/*_$(PLATFORM).c)
+OBJ     = $(SRC:%.c=$(OUT)/%.o)
+MAIN    = $(OUT)/src/surface/main.o
+UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
+MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
+FUZZ    = $(patsubst test/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/*.c))
+LINKS   = bb
+FORMATTED = $(wildcard src/*/*.[ch] test/*/*.[ch])
+
+all: $(OUT)/bin/abacus
+
+$(OUT)/bin/abacus: $(OBJ) $(MAIN)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) $(LINK) -o $@ $^ $(LIBS)
+	@for l in $(LINKS); do ln -sf abacus $(@D)/$$l; done
+
+$(OUT)/%.o: %.c VERSION Makefile
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# Tests. Unit tests are linked dynamically: cmocka has no archive in Debian.
+$(OUT)/units: $(UNIT) $(OBJ)
+	$(CC) $(CFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
+		$(shell $(PKG) --libs cmocka sqlite3) -lm
+
+$(OUT)/fuzz/%: test/fuzz/%.c $(OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
+
+$(OUT)/bench/%: test/bench/%.c $(OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
+
+units: $(OUT)/units
+fuzzers: $(FUZZ)
+
+check:
+	./check --no-install
+
+lint: layers
+	@$(FORMAT) --dry-run --Werror $(FORMATTED)
+
+# A file may include its own layer and those to the left of it; no other.
+layers:
+	@test/layers $(LAYERS)
+
+fmt:
+	$(FORMAT) -i $(FORMATTED)
+
+bench: all $(MEASURE)
+	@$(PYTHON) test/bench/bench.py $(OUT)
+
+# What is derived from the tables of operations and commands.
+doc: all
+	$(OUT)/bin/abacus docs >doc/commands.md
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 755 $(OUT)/bin/abacus $(DESTDIR)$(PREFIX)/bin/.abacus.new
+	mv -f $(DESTDIR)$(PREFIX)/bin/.abacus.new $(DESTDIR)$(PREFIX)/bin/abacus
+	for l in $(LINKS); do ln -sf abacus $(DESTDIR)$(PREFIX)/bin/$$l; done
+	for p in abacus $(LINKS); do \
+		$(OUT)/bin/abacus man $$p >$(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 && \
+		$(OUT)/bin/abacus completion bash $$p \
+			>$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p && \
+		$(OUT)/bin/abacus completion zsh $$p \
+			>$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$p && \
+		$(OUT)/bin/abacus completion fish $$p \
+			>$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$p.fish || exit 1; \
+	done
+
+uninstall:
+	for p in abacus $(LINKS); do \
+		rm -f $(DESTDIR)$(PREFIX)/bin/$$p $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 \
+			$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p \
+			$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$p \
+			$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$p.fish; \
+	done
+
+clean:
+	rm -rf $(OUT)
+
+-include $(OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
+.PHONY: all units fuzzers check lint layers fmt bench doc install uninstall clean

@@ -1,0 +1,126 @@
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PAGE = 16 * 1024 };
+
+struct arena_page {
+	struct arena_page *next;
+	alignas(max_align_t) char bytes[];
+};
+
+static struct arena_page *page_new(struct arena_page *next, size_t cap)
+{
+	if (cap > SIZE_MAX - sizeof(struct arena_page))
+		abort();
+
+	struct arena_page *page = malloc(sizeof *page + cap);
+
+	if (!page) {
+		fputs("out of memory\n", stderr);
+		abort();
+	}
+	page->next = next;
+	return page;
+}
+
+static char *take(struct arena *a, size_t size)
+{
+	size_t align = alignof(max_align_t);
+	size_t at = (a->used + align - 1) & ~(align - 1);
+
+	if (!a->page || at > a->cap || size > a->cap - at) {
+		a->cap = size > PAGE ? size : PAGE;
+		a->page = page_new(a->page, a->cap);
+		at = 0;
+	}
+	a->used = at + size;
+	return a->page->bytes + at;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	char *p = take(a, size);
+
+	return size ? memset(p, 0, size) : p;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size)
+{
+	if (size && count > SIZE_MAX / size)
+		abort();
+	return arena_alloc(a, count * size);
+}
+
+void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size)
+{
+	char *old = p;
+
+	if (old && old + old_size == a->page->bytes + a->used &&
+	    new_size - old_size <= a->cap - a->used) {
+		a->used += new_size - old_size;
+		return old;
+	}
+
+	char *bigger = take(a, new_size);
+
+	if (old_size)
+		memcpy(bigger, old, old_size);
+	return bigger;
+}
+
+void arena_release(struct arena *a)
+{
+	for (struct arena_page *next; a->page; a->page = next) {
+		next = a->page->next;
+		free(a->page);
+	}
+	*a = (struct arena){ 0 };
+}
+
+/* The copy is NUL-terminated, so it can also be handed to libc. */
+struct str arena_copy(struct arena *a, struct str s)
+{
+	char *p = take(a, s.n + 1);
+
+	if (s.n)
+		memcpy(p, s.p, s.n);
+	p[s.n] = '\0';
+	return (struct str){ p, s.n };
+}
+
+const char *arena_cstr(struct arena *a, struct str s)
+{
+	return arena_copy(a, s).p;
+}
+
+struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
+{
+	va_list again;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (n < 0)
+		abort();
+
+	char *p = take(a, (size_t)n + 1);
+
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	return (struct str){ p, (size_t)n };
+}
+
+struct str arena_fmt(struct arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	struct str s;
+
+	va_start(ap, fmt);
+	s = arena_vfmt(a, fmt, ap);
+	va_end(ap);
+	return s;
+}

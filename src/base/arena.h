@@ -1,0 +1,35 @@
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+/*
+ * Memory with one lifetime. Allocation never fails (it ends the process);
+ * there is no free, only arena_release() for all of it at once.
+ * A zeroed struct is an empty arena.
+ */
+struct arena {
+	struct arena_page *page;
+	size_t used, cap;
+};
+
+void *arena_alloc(struct arena *a, size_t size);               /* zeroed */
+void *arena_array(struct arena *a, size_t count, size_t size); /* zeroed */
+void arena_release(struct arena *a);
+
+/* A larger copy of `p`; in place where it was the last thing allocated. */
+void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
+
+struct str arena_copy(struct arena *a, struct str s);
+const char *arena_cstr(struct arena *a, struct str s);
+struct str arena_fmt(struct arena *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+
+#define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
+
+#endif

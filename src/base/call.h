@@ -1,0 +1,42 @@
+#ifndef BASE_CALL_H
+#define BASE_CALL_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/*
+ * One request, from the moment it is decoded until its reply is written.
+ * All memory it needs comes from `mem` and dies with it; the clock is read
+ * once, so the whole call sees a single instant.
+ */
+struct call {
+	struct arena mem;
+	int64_t now_ms;
+	struct str dir;        /* where the user stands; absolute */
+	struct str project;    /* the project's folder, where the user named one */
+	struct str actor;      /* who acts; absent: nobody said */
+	bool anonymous;        /* the actor is a default, not somebody's word */
+	struct str request_id; /* absent: the call may be repeated, not recognised */
+
+	enum err code;
+	struct str message, step; /* what is wrong with which value; what to do */
+	struct str meta;          /* JSON object that rides beside the reply, or absent */
+	struct str warning;       /* for people, beside a success; or absent */
+};
+
+/* Records the failure and returns its code: `return call_fail(...)`. */
+enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The same error with a better next step than the code's own. */
+enum err call_step(struct call *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The next step to show for the recorded failure. */
+struct str call_next_step(const struct call *c);
+
+void call_release(struct call *c);
+
+#endif

@@ -1,0 +1,213 @@
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/path.h"
+#include "base/platform.h"
+
+enum err file_fail(struct call *c, const char *verb, struct str path)
+{
+	int reason = errno;
+	enum err e = call_fail(c, ERR_INTERNAL_ERROR, "cannot %s '" STR_FMT "': %s", verb,
+			       STR_ARG(path), strerror(reason));
+
+	if (reason == ENOSPC || reason == EDQUOT)
+		call_step(c, "Nothing was changed. Free some space on that disk and run "
+			     "the command again.");
+	else if (reason == EACCES || reason == EPERM || reason == EROFS)
+		call_step(c, "Nothing was changed. Check who may write there, then run "
+			     "the command again.");
+	return e;
+}
+
+void file_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+ssize_t file_some(int fd, char *p, size_t n)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, p, n);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+bool file_write(int fd, struct str bytes)
+{
+	while (bytes.n) {
+		ssize_t put = write(fd, bytes.p, bytes.n);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return false;
+		bytes = str_skip(bytes, (size_t)put);
+	}
+	return true;
+}
+
+enum err file_read(struct call *c, struct str path, struct str *out)
+{
+	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	struct buf b = { .mem = &c->mem };
+	ssize_t got;
+
+	*out = (struct str){ 0 };
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? ERR_OK :
+							     file_fail(c, "open", path);
+	do {
+		enum { CHUNK = 64 * 1024 };
+
+		if ((got = file_some(fd, buf_room(&b, CHUNK), CHUNK)) < 0)
+			return file_fail(c, "read", path);
+		b.n += (size_t)got;
+		if (b.n > FILE_MOST)
+			return call_fail(c, ERR_INVALID_INPUT,
+					 "'" STR_FMT "' is larger than %d MiB",
+					 STR_ARG(path), FILE_MOST >> 20);
+	} while (got);
+	*out = buf_str(&b);
+	return ERR_OK;
+}
+
+static enum err sync_dir(struct call *c, struct str path)
+{
+	struct str dir = path_parent(path);
+	AUTO_FD fd = open(arena_cstr(&c->mem, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || fsync(fd))
+		return file_fail(c, "sync", dir);
+	return ERR_OK;
+}
+
+/* Writes and syncs a new file; on failure nothing of it is left. */
+static enum err write_new(struct call *c, struct str path, struct str content,
+			  mode_t mode)
+{
+	const char *z = arena_cstr(&c->mem, path);
+	AUTO_FD fd = open(z, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	enum err e;
+
+	if (fd < 0)
+		return file_fail(c, "create", path);
+	if (fchmod(fd, mode) == 0 && file_write(fd, content) && platform_sync(fd) == 0)
+		return ERR_OK;
+	e = file_fail(c, "write", path);
+	unlink(z);
+	return e;
+}
+
+enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode)
+{
+	struct str real = path_real(&c->mem, path);
+	struct str target = real.p ? real : path;
+	struct str temp = arena_fmt(&c->mem, STR_FMT ".%s.tmp", STR_ARG(target),
+				    id_random(&c->mem, 8).p);
+	struct stat st;
+	enum err e;
+
+	if (stat(arena_cstr(&c->mem, target), &st) == 0)
+		mode = st.st_mode & 07777;
+	if ((e = write_new(c, temp, content, mode)))
+		return e;
+	if (rename(temp.p, arena_cstr(&c->mem, target))) {
+		e = file_fail(c, "replace", target);
+		unlink(temp.p);
+		return e;
+	}
+	return sync_dir(c, target);
+}
+
+enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode)
+{
+	AUTO_FD fd = open(arena_cstr(&c->mem, path),
+			  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, mode);
+
+	if (fd < 0)
+		return file_fail(c, "open", path);
+	if (!file_write(fd, bytes) || platform_sync(fd))
+		return file_fail(c, "append to", path);
+	return ERR_OK;
+}
+
+bool file_exists(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return stat(arena_cstr(mem, path), &st) == 0;
+}
+
+bool file_is_dir(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return stat(arena_cstr(mem, path), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+enum err file_make_dir(struct call *c, struct str path, mode_t mode)
+{
+	const char *z = arena_cstr(&c->mem, path);
+	enum err e;
+
+	if (mkdir(z, mode) == 0 || (errno == EEXIST && file_is_dir(&c->mem, path)))
+		return ERR_OK;
+	if (errno != ENOENT || path.n <= 1)
+		return file_fail(c, "create", path);
+	if ((e = file_make_dir(c, path_parent(path), mode)))
+		return e;
+	return mkdir(z, mode) == 0 || errno == EEXIST ? ERR_OK :
+							file_fail(c, "create", path);
+}
+
+static enum err remove_entries(struct call *c, struct str path, DIR *dir)
+{
+	struct dirent *entry;
+	enum err e;
+
+	while ((entry = readdir(dir))) {
+		struct str name = str_of(entry->d_name), child;
+
+		if (str_is(name, ".") || str_is(name, ".."))
+			continue;
+		child = path_join(&c->mem, path, name);
+		if ((e = file_remove_tree(c, child)))
+			return e;
+	}
+	return ERR_OK;
+}
+
+enum err file_remove_tree(struct call *c, struct str path)
+{
+	const char *z = arena_cstr(&c->mem, path);
+	struct stat st;
+	enum err e;
+
+	if (lstat(z, &st))
+		return errno == ENOENT ? ERR_OK : file_fail(c, "look at", path);
+	if (!S_ISDIR(st.st_mode))
+		return unlink(z) && errno != ENOENT ? file_fail(c, "remove", path) :
+						      ERR_OK;
+
+	DIR *dir = opendir(z);
+
+	if (!dir)
+		return file_fail(c, "open", path);
+	e = remove_entries(c, path, dir);
+	closedir(dir);
+	if (!e && rmdir(z) && errno != ENOENT)
+		e = file_fail(c, "remove", path);
+	return e;
+}

@@ -1,0 +1,45 @@
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <sys/types.h>
+
+#include "base/call.h"
+
+/*
+ * Whole files, in durable steps. A failure is INTERNAL_ERROR with the path and
+ * the system's reason; a file that is not there is not a failure to file_read().
+ */
+
+void file_close(int *fd);
+#define AUTO_FD __attribute__((cleanup(file_close))) int
+
+enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
+
+/* The content, or an absent string if there is no such file. */
+enum err file_read(struct call *c, struct str path, struct str *out);
+
+/* The next run of bytes from an open file; 0 at its end, -1 on an error. */
+ssize_t file_some(int fd, char *p, size_t n);
+bool file_write(int fd, struct str bytes);
+
+/*
+ * Old content or new content, never a mixture, whatever happens on the way: a
+ * temporary file beside it, synced, renamed over it. A symbolic link stays one.
+ */
+enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
+
+/* Adds one run of bytes at the end, on the medium before it returns. */
+enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode);
+
+enum err file_make_dir(struct call *c, struct str path,
+		       mode_t mode); /* with its parents */
+bool file_exists(struct arena *mem, struct str path);
+bool file_is_dir(struct arena *mem, struct str path);
+
+/* A folder with all that is in it; symbolic links are removed, not followed. */
+enum err file_remove_tree(struct call *c, struct str path);
+
+/* INTERNAL_ERROR: "cannot <verb> '<path>': <errno's text>". */
+enum err file_fail(struct call *c, const char *verb, struct str path);
+
+#endif

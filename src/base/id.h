@@ -1,0 +1,14 @@
+#ifndef BASE_ID_H
+#define BASE_ID_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+
+/* Random hexadecimal digits, at most 64; a NUL follows them. */
+struct str id_random(struct arena *mem, size_t digits);
+
+/* A new id, such as msg_20260213_220001_7f3c90aa12bc34de. */
+struct str id_mint(struct arena *mem, const char *kind, int64_t now_ms);
+
+#endif

@@ -1,0 +1,248 @@
+#include "base/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+#include "base/utf8.h"
+#include "base/value.h"
+
+static void separate(struct json *j)
+{
+	if (j->comma)
+		buf_char(&j->out, ',');
+	j->comma = true;
+}
+
+static void word(struct json *j, struct str s)
+{
+	separate(j);
+	buf_put(&j->out, s);
+}
+
+static void open(struct json *j, char open, char close)
+{
+	assert(j->depth < sizeof j->close);
+	separate(j);
+	buf_char(&j->out, open);
+	j->close[j->depth++] = close;
+	j->comma = false;
+}
+
+static void escape(struct buf *b, unsigned char ch)
+{
+	static const char *const brief[] = {
+		['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n",  ['\f'] = "\\f",
+		['\r'] = "\\r", ['"'] = "\\\"", ['\\'] = "\\\\",
+	};
+
+	if (brief[ch])
+		buf_put(b, str_of(brief[ch]));
+	else
+		buf_fmt(b, "\\u%04x", ch);
+}
+
+static void quoted(struct json *j, struct str s)
+{
+	struct buf *b = &j->out;
+	size_t from = 0;
+
+	buf_char(b, '"');
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char ch = (unsigned char)s.p[i];
+
+		if (ch >= 0x20 && ch != '"' && ch != '\\')
+			continue;
+		buf_put(b, (struct str){ s.p + from, i - from });
+		escape(b, ch);
+		from = i + 1;
+	}
+	buf_put(b, (struct str){ s.p + from, s.n - from });
+	buf_char(b, '"');
+}
+
+void json_object(struct json *j)
+{
+	open(j, '{', '}');
+}
+
+void json_array(struct json *j)
+{
+	open(j, '[', ']');
+}
+
+void json_end(struct json *j)
+{
+	assert(j->depth > 0);
+	buf_char(&j->out, j->close[--j->depth]);
+	j->comma = true;
+}
+
+void json_key(struct json *j, struct str key)
+{
+	separate(j);
+	quoted(j, key);
+	buf_char(&j->out, ':');
+	j->comma = false;
+}
+
+void json_str(struct json *j, struct str s)
+{
+	if (!s.p) {
+		json_null(j);
+		return;
+	}
+	separate(j);
+	quoted(j, s);
+}
+
+void json_int(struct json *j, int64_t v)
+{
+	separate(j);
+	buf_fmt(&j->out, "%" PRId64, v);
+}
+
+void json_bool(struct json *j, bool v)
+{
+	word(j, v ? STR("true") : STR("false"));
+}
+
+void json_null(struct json *j)
+{
+	word(j, STR("null"));
+}
+
+void json_raw(struct json *j, struct str text)
+{
+	word(j, text.p ? text : STR("null"));
+}
+
+/* Where a key stands in RFC 8785: UTF-16 order, which puts surrogates before U+E000. */
+static int key_cmp(const void *a, const void *b)
+{
+	struct str x = (*(const struct value *const *)a)->key;
+	struct str y = (*(const struct value *const *)b)->key;
+	uint32_t cx = 0, cy = 0;
+	size_t nx, ny;
+
+	for (; x.n && y.n; x = str_skip(x, nx), y = str_skip(y, ny)) {
+		nx = utf8_decode(x, &cx);
+		ny = utf8_decode(y, &cy);
+		if (cx == cy)
+			continue;
+		if ((cx > 0xffff) != (cy > 0xffff)) {
+			uint32_t bmp = cx > 0xffff ? cy : cx;
+			bool x_first = (cx > 0xffff) == (bmp >= 0xe000);
+
+			return x_first ? -1 : 1;
+		}
+		return cx < cy ? -1 : 1;
+	}
+	return (x.n > 0) - (y.n > 0);
+}
+
+static const struct value **sorted(struct arena *mem, const struct value *v)
+{
+	const struct value **order = arena_array(mem, v->count, sizeof(*order));
+
+	for (size_t i = 0; i < v->count; i++)
+		order[i] = &v->item[i];
+	qsort(order, v->count, sizeof *order, key_cmp);
+	return order;
+}
+
+static void write(struct json *j, const struct value *v, bool canonical);
+
+static void write_object(struct json *j, const struct value *v, bool canonical)
+{
+	const struct value **order = canonical ? sorted(j->out.mem, v) : NULL;
+
+	json_object(j);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct value *member = canonical ? order[i] : &v->item[i];
+
+		json_key(j, member->key);
+		write(j, member, canonical);
+	}
+	json_end(j);
+}
+
+static void write(struct json *j, const struct value *v, bool canonical)
+{
+	switch (v->type) {
+	case VALUE_NULL:
+		json_null(j);
+		break;
+	case VALUE_BOOL:
+		json_bool(j, v->yes);
+		break;
+	case VALUE_NUMBER:
+		word(j, canonical ? number_canonical(j->out.mem, v->text) : v->text);
+		break;
+	case VALUE_STRING:
+		json_str(j, v->text);
+		break;
+	case VALUE_ARRAY:
+		json_array(j);
+		for (size_t i = 0; i < v->count; i++)
+			write(j, &v->item[i], canonical);
+		json_end(j);
+		break;
+	case VALUE_OBJECT:
+		write_object(j, v, canonical);
+		break;
+	}
+}
+
+void json_value(struct json *j, const struct value *v)
+{
+	write(j, v, false);
+}
+
+void json_canonical(struct json *j, const struct value *v)
+{
+	write(j, v, true);
+}
+
+void json_put_str(struct json *j, const char *key, struct str s)
+{
+	json_key(j, str_of(key));
+	json_str(j, s);
+}
+
+void json_put_int(struct json *j, const char *key, int64_t v)
+{
+	json_key(j, str_of(key));
+	json_int(j, v);
+}
+
+void json_put_bool(struct json *j, const char *key, bool v)
+{
+	json_key(j, str_of(key));
+	json_bool(j, v);
+}
+
+void json_put_raw(struct json *j, const char *key, struct str text)
+{
+	json_key(j, str_of(key));
+	json_raw(j, text);
+}
+
+void json_put_object(struct json *j, const char *key)
+{
+	json_key(j, str_of(key));
+	json_object(j);
+}
+
+void json_put_array(struct json *j, const char *key)
+{
+	json_key(j, str_of(key));
+	json_array(j);
+}
+
+struct str json_text(struct json *j)
+{
+	assert(j->depth == 0);
+	return buf_str(&j->out);
+}

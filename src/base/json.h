@@ -1,0 +1,54 @@
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct value;
+
+/*
+ * Writes one JSON text: no white space, the escapes and numbers of RFC 8785.
+ * Commas, quotes and escapes are its business alone. Members come in the order
+ * they are given; json_canonical() writes a parsed value with its keys sorted.
+ * `{ .out.mem = arena }` is ready for use.
+ */
+struct json {
+	struct buf out;
+	char close[128];
+	unsigned char depth;
+	bool comma;
+};
+
+void json_object(struct json *j);
+void json_array(struct json *j);
+void json_end(struct json *j);
+
+void json_key(struct json *j, struct str key);
+void json_str(struct json *j, struct str s); /* absent: null */
+void json_int(struct json *j, int64_t v);
+void json_bool(struct json *j, bool v);
+void json_null(struct json *j);
+void json_raw(struct json *j, struct str text); /* JSON already; absent: null */
+
+/* A value as it was read: members in their order, every number as it was. */
+void json_value(struct json *j, const struct value *v);
+
+/*
+ * RFC 8785: keys sorted by UTF-16 units, numbers as ECMAScript prints them;
+ * except that an integer keeps all its digits, however many they are.
+ */
+void json_canonical(struct json *j, const struct value *v);
+
+/* A member of the open object. */
+void json_put_str(struct json *j, const char *key, struct str s);
+void json_put_int(struct json *j, const char *key, int64_t v);
+void json_put_bool(struct json *j, const char *key, bool v);
+void json_put_raw(struct json *j, const char *key, struct str text);
+void json_put_object(struct json *j, const char *key);
+void json_put_array(struct json *j, const char *key);
+
+/* The whole text; every object and array must be closed. */
+struct str json_text(struct json *j);
+
+#endif

@@ -1,0 +1,68 @@
+#include "base/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+static void wake(int signal)
+{
+	(void)signal;
+}
+
+/*
+ * flock() has no deadline, so a timer interrupts it. The timer repeats: one that
+ * fired between the check and the call would otherwise be lost.
+ */
+static bool wait_for(int fd, int wait_ms)
+{
+	struct sigaction act = { .sa_handler = wake }, before;
+	struct itimerval timer = { .it_interval.tv_usec = 20 * 1000 }, stop = { 0 };
+	bool got = false;
+
+	sigemptyset(&act.sa_mask);
+	sigaction(SIGALRM, &act, &before);
+	timer.it_value = (struct timeval){ wait_ms / 1000, wait_ms % 1000 * 1000 };
+	setitimer(ITIMER_REAL, &timer, NULL);
+	got = flock(fd, LOCK_EX) == 0;
+	setitimer(ITIMER_REAL, &stop, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	return got;
+}
+
+static int open_lock(struct call *c, struct str path)
+{
+	return open(arena_cstr(&c->mem, path), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+bool lock_try(struct call *c, struct str path, struct lock *out)
+{
+	out->fd = open_lock(c, path);
+	if (out->fd >= 0 && flock(out->fd, LOCK_EX | LOCK_NB))
+		file_close(&out->fd);
+	return out->fd >= 0;
+}
+
+enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out)
+{
+	out->fd = open_lock(c, path);
+	if (out->fd < 0)
+		return file_fail(c, "open", path);
+	if (flock(out->fd, LOCK_EX | LOCK_NB) == 0)
+		return ERR_OK;
+	if (errno == EWOULDBLOCK && wait_for(out->fd, wait_ms))
+		return ERR_OK;
+	file_close(&out->fd);
+	return call_fail(c, ERR_DATABASE_BUSY,
+			 "another process has held '" STR_FMT "' for more than %d s",
+			 STR_ARG(path), wait_ms / 1000);
+}
+
+void lock_drop(struct lock *lock)
+{
+	file_close(&lock->fd);
+}

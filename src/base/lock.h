@@ -1,0 +1,26 @@
+#ifndef BASE_LOCK_H
+#define BASE_LOCK_H
+
+#include "base/call.h"
+
+/*
+ * One holder at a time among all processes, waiting in the kernel's queue. The
+ * kernel lets go of it when its process ends, however it ends; the file that
+ * stands for it stays.
+ */
+struct lock {
+	int fd; /* -1: not held */
+};
+
+#define LOCK_NONE        \
+	{                \
+		.fd = -1 \
+	}
+
+/* Waits up to `wait_ms`, then fails with DATABASE_BUSY. */
+enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out);
+bool lock_try(struct call *c, struct str path, struct lock *out); /* never waits */
+void lock_drop(struct lock *lock);
+#define AUTO_LOCK __attribute__((cleanup(lock_drop))) struct lock
+
+#endif

@@ -1,0 +1,164 @@
+#include "base/moment.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
+
+int64_t moment_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000000;
+}
+
+/* Days from 1970-01-01 to a date of the Gregorian calendar (years from March). */
+static int64_t days_from_date(int64_t y, int64_t m, int64_t d)
+{
+	y -= m <= 2;
+
+	int64_t era = (y >= 0 ? y : y - 399) / 400;
+	int64_t year = y - era * 400;
+	int64_t day = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+
+	return era * 146097 + year * 365 + year / 4 - year / 100 + day - 719468;
+}
+
+struct str moment_format(struct arena *mem, int64_t ms)
+{
+	int64_t days = ms / DAY - (ms % DAY < 0), rest = ms - days * DAY;
+	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
+	int64_t doe = z - era * 146097;
+	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
+	int64_t d = doy - (153 * mp + 2) / 5 + 1, m = mp < 10 ? mp + 3 : mp - 9;
+	int64_t y = yoe + era * 400 + (m <= 2);
+
+	return arena_fmt(mem, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)y, (int)m,
+			 (int)d, (int)(rest / HOUR), (int)(rest / MINUTE % 60),
+			 (int)(rest / SECOND % 60), (int)(rest % SECOND));
+}
+
+/* Takes exactly n digits off the front; -1 where there are none such. */
+static int digits(struct str *s, size_t n)
+{
+	int value = 0;
+
+	if (s->n < n)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		if (s->p[i] < '0' || s->p[i] > '9')
+			return -1;
+		value = value * 10 + (s->p[i] - '0');
+	}
+	*s = str_skip(*s, n);
+	return value;
+}
+
+static bool take(struct str *s, const char *any)
+{
+	if (!s->n || !strchr(any, s->p[0]))
+		return false;
+	*s = str_skip(*s, 1);
+	return true;
+}
+
+static int days_in(int y, int m)
+{
+	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+
+	return days[m - 1] + (m == 2 && y % 4 == 0 && (y % 100 || y % 400 == 0));
+}
+
+static bool parse_date(struct str *s, int64_t *days)
+{
+	int y = digits(s, 4), m, d;
+
+	if (y < 0 || !take(s, "-") || (m = digits(s, 2)) < 1 || m > 12 || !take(s, "-") ||
+	    (d = digits(s, 2)) < 1 || d > days_in(y, m))
+		return false;
+	*days = days_from_date(y, m, d);
+	return true;
+}
+
+static bool parse_clock(struct str *s, int64_t *ms)
+{
+	int h = digits(s, 2), m, sec, weight = 100, fraction = 0;
+
+	if (h < 0 || h > 23 || !take(s, ":") || (m = digits(s, 2)) < 0 || m > 59 ||
+	    !take(s, ":") || (sec = digits(s, 2)) < 0 || sec > 60)
+		return false;
+	if (take(s, ".")) {
+		int digit = digits(s, 1);
+
+		if (digit < 0)
+			return false;
+		for (; digit >= 0; digit = digits(s, 1), weight /= 10)
+			fraction += digit * weight;
+	}
+	*ms = h * (int64_t)HOUR + m * (int64_t)MINUTE + sec * (int64_t)SECOND + fraction;
+	return true;
+}
+
+static bool parse_zone(struct str *s, int64_t *offset)
+{
+	bool west = s->n && s->p[0] == '-';
+	int h, m;
+
+	*offset = 0;
+	if (!s->n || take(s, "Zz"))
+		return true;
+	if (!take(s, "+-") || (h = digits(s, 2)) < 0 || h > 23 || !take(s, ":") ||
+	    (m = digits(s, 2)) < 0 || m > 59)
+		return false;
+	*offset = (h * (int64_t)HOUR + m * (int64_t)MINUTE) * (west ? -1 : 1);
+	return true;
+}
+
+bool moment_parse(struct str text, int64_t *ms)
+{
+	int64_t days, clock, offset;
+
+	if (!parse_date(&text, &days) || !take(&text, "Tt ") ||
+	    !parse_clock(&text, &clock) || !parse_zone(&text, &offset) || text.n)
+		return false;
+	*ms = days * DAY + clock - offset;
+	return true;
+}
+
+static const struct {
+	char unit;
+	int64_t ms;
+} units[] = {
+	{ 'w', INT64_C(7) * DAY }, { 'd', DAY },    { 'h', HOUR },
+	{ 'm', MINUTE },           { 's', SECOND },
+};
+
+bool duration_parse(struct str text, int64_t *ms)
+{
+	int64_t count = 0;
+
+	if (text.n < 2 || text.n > 10)
+		return false;
+	for (size_t i = 0; i < text.n - 1; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9')
+			return false;
+		count = count * 10 + (text.p[i] - '0');
+	}
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (text.p[text.n - 1] == units[i].unit) {
+			*ms = count * units[i].ms;
+			return true;
+		}
+	return false;
+}
+
+struct str duration_format(struct arena *mem, int64_t ms)
+{
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (ms % units[i].ms == 0 && ms)
+			return arena_fmt(mem, "%" PRId64 "%c", ms / units[i].ms,
+					 units[i].unit);
+	return arena_fmt(mem, "%" PRId64 "s", ms / SECOND);
+}

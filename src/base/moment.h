@@ -1,0 +1,25 @@
+#ifndef BASE_MOMENT_H
+#define BASE_MOMENT_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+
+/* A moment is milliseconds since 1970-01-01T00:00:00Z, without leap seconds. */
+
+int64_t moment_now(void); /* the wall clock */
+
+/* RFC 3339 in UTC with milliseconds: 2026-11-15T21:31:59.123Z */
+struct str moment_format(struct arena *mem, int64_t ms);
+
+/*
+ * RFC 3339 with any offset and any number of fraction digits. Also SQLite's
+ * own form, with a space for the T and no zone, which is UTC.
+ */
+bool moment_parse(struct str text, int64_t *ms);
+
+/* "30s", "10m", "1h", "2d", "1w"; nothing else. */
+bool duration_parse(struct str text, int64_t *ms);
+struct str duration_format(struct arena *mem, int64_t ms);
+
+#endif

@@ -1,0 +1,78 @@
+#include "base/path.h"
+
+#include <stdlib.h>
+
+struct str path_join(struct arena *mem, struct str dir, struct str name)
+{
+	bool slash = dir.n && dir.p[dir.n - 1] == '/';
+
+	return arena_fmt(mem, STR_FMT "%s" STR_FMT, STR_ARG(dir), slash ? "" : "/",
+			 STR_ARG(name));
+}
+
+/* Appends one segment of a path, resolving "." and ".." on the way. */
+static size_t append(char *out, size_t n, struct str segment)
+{
+	if (!segment.n || str_is(segment, "."))
+		return n;
+	if (str_is(segment, "..")) {
+		while (n && out[--n] != '/')
+			;
+		return n;
+	}
+	out[n++] = '/';
+	memcpy(out + n, segment.p, segment.n);
+	return n + segment.n;
+}
+
+struct str path_resolve(struct arena *mem, struct str base, struct str path)
+{
+	struct str rest = path, segment;
+	char *out;
+	size_t n = 0;
+
+	if (!path.n || path.p[0] != '/')
+		rest = path_join(mem, base, path);
+	out = arena_alloc(mem, rest.n + 2);
+	while (str_next(&rest, '/', &segment))
+		n = append(out, n, segment);
+	if (!n)
+		out[n++] = '/';
+	out[n] = '\0';
+	return (struct str){ out, n };
+}
+
+struct str path_parent(struct str path)
+{
+	while (path.n && path.p[path.n - 1] != '/')
+		path.n--;
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	return path.n ? path : STR(".");
+}
+
+struct str path_name(struct str path)
+{
+	size_t from = path.n;
+
+	while (from && path.p[from - 1] != '/')
+		from--;
+	return str_skip(path, from);
+}
+
+bool path_within(struct str dir, struct str path)
+{
+	return str_starts(path, dir) &&
+	       (dir.n == 1 || path.n == dir.n || path.p[dir.n] == '/');
+}
+
+struct str path_real(struct arena *mem, struct str path)
+{
+	char *real = realpath(arena_cstr(mem, path), NULL);
+	struct str copy = { 0 };
+
+	if (real)
+		copy = arena_copy(mem, str_of(real));
+	free(real);
+	return copy;
+}

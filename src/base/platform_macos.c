@@ -1,0 +1,19 @@
+#include "base/platform.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* fsync() leaves the data in the drive's cache there; some file systems know no better.
+ */
+int platform_sync(int fd)
+{
+	return fcntl(fd, F_FULLFSYNC) == -1 ? fsync(fd) : 0;
+}
+
+void platform_random(void *p, size_t n)
+{
+	if (getentropy(p, n))
+		abort();
+}

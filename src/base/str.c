@@ -1,0 +1,40 @@
+#include "base/str.h"
+
+int str_cmp(struct str a, struct str b)
+{
+	size_t n = a.n < b.n ? a.n : b.n;
+	int order = n ? memcmp(a.p, b.p, n) : 0;
+
+	return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+static bool space(char ch)
+{
+	return ch == ' ' || (ch >= '\t' && ch <= '\r');
+}
+
+struct str str_trim(struct str s)
+{
+	while (s.n && space(s.p[0]))
+		s = str_skip(s, 1);
+	while (s.n && space(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+bool str_next(struct str *rest, char sep, struct str *part)
+{
+	if (!rest->p)
+		return false;
+
+	const char *end = rest->n ? memchr(rest->p, sep, rest->n) : NULL;
+
+	if (!end) {
+		*part = *rest;
+		*rest = (struct str){ 0 };
+		return true;
+	}
+	*part = str_head(*rest, (size_t)(end - rest->p));
+	*rest = str_skip(*rest, part->n + 1);
+	return true;
+}

@@ -1,0 +1,66 @@
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/*
+ * A borrowed run of bytes. It never owns memory: the bytes belong to an
+ * arena, to a literal or to the caller, and must outlive the slice.
+ * A NULL pointer is an absent string, which is not the same as an empty one.
+ */
+struct str {
+	const char *p;
+	size_t n;
+};
+
+#define STR(lit)   ((struct str){ "" lit, sizeof(lit) - 1 })
+#define STR_FMT    "%.*s"
+#define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
+
+static inline struct str str_of(const char *z)
+{
+	return (struct str){ z, z ? strlen(z) : 0 };
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+	return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n));
+}
+
+static inline bool str_is(struct str s, const char *z)
+{
+	return str_eq(s, str_of(z));
+}
+
+static inline bool str_starts(struct str s, struct str head)
+{
+	return s.n >= head.n && (!head.n || !memcmp(s.p, head.p, head.n));
+}
+
+static inline bool str_ends(struct str s, struct str tail)
+{
+	return s.n >= tail.n && (!tail.n || !memcmp(s.p + s.n - tail.n, tail.p, tail.n));
+}
+
+/* `s` without its first n bytes. */
+static inline struct str str_skip(struct str s, size_t n)
+{
+	return (struct str){ s.p + n, s.n - n };
+}
+
+static inline struct str str_head(struct str s, size_t n)
+{
+	return (struct str){ s.p, n < s.n ? n : s.n };
+}
+
+int str_cmp(struct str a, struct str b); /* as memcmp; a prefix is smaller */
+
+/* Without the ASCII white space at both ends. */
+struct str str_trim(struct str s);
+
+/* Takes the part before the next `sep` off the front of `rest`; false: no more. */
+bool str_next(struct str *rest, char sep, struct str *part);
+
+#endif

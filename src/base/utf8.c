@@ -1,0 +1,126 @@
+#include "base/utf8.h"
+
+size_t utf8_decode(struct str s, uint32_t *cp)
+{
+	/* by length: the least code point, so that no character has two spellings */
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *p = (const unsigned char *)s.p;
+	size_t n;
+
+	if (!s.n)
+		return 0;
+	if (p[0] < 0x80) {
+		*cp = p[0];
+		return 1;
+	}
+	n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	if (p[0] < 0xc2 || p[0] > 0xf4 || s.n < n)
+		return 0;
+
+	uint32_t c = p[0] & (0xffU >> (n + 1));
+
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*cp = c;
+	return n;
+}
+
+bool utf8_valid(struct str s)
+{
+	uint32_t cp;
+	size_t n;
+
+	for (; s.n; s = str_skip(s, n))
+		if (!(n = utf8_decode(s, &cp)))
+			return false;
+	return true;
+}
+
+bool utf8_has_control(struct str s)
+{
+	uint32_t cp;
+	size_t n;
+
+	for (; s.n && (n = utf8_decode(s, &cp)); s = str_skip(s, n))
+		if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
+			return true;
+	return false;
+}
+
+static size_t columns_of(uint32_t cp)
+{
+	static const struct {
+		uint32_t first, last;
+		unsigned columns;
+	} range[] = {
+#define RANGE(first, last, columns) { first, last, columns },
+#include "base/width.def"
+#undef RANGE
+	};
+	size_t low = 0, high = sizeof range / sizeof *range;
+
+	if (cp < range[0].first)
+		return 1;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (cp > range[mid].last)
+			low = mid + 1;
+		else if (cp < range[mid].first)
+			high = mid;
+		else
+			return range[mid].columns;
+	}
+	return 1;
+}
+
+/* Measures characters until `limit` columns are full; sets where it stopped. */
+static size_t measure(struct str s, size_t limit, size_t *stop)
+{
+	size_t columns = 0, at = 0, n;
+	uint32_t cp;
+
+	for (; at < s.n; at += n) {
+		size_t more = 1;
+
+		if ((n = utf8_decode(str_skip(s, at), &cp)))
+			more = columns_of(cp);
+		else
+			n = 1;
+		if (more > limit - columns)
+			break;
+		columns += more;
+	}
+	*stop = at;
+	return columns;
+}
+
+size_t utf8_width(struct str s)
+{
+	size_t stop;
+
+	return measure(s, SIZE_MAX, &stop);
+}
+
+struct str utf8_head(struct str s, size_t columns)
+{
+	size_t stop;
+
+	measure(s, columns, &stop);
+	return str_head(s, stop);
+}
+
+struct str utf8_shorten(struct arena *mem, struct str s, size_t columns)
+{
+	struct str head = utf8_head(s, columns);
+
+	if (head.n == s.n)
+		return s;
+	head = utf8_head(s, columns - 1);
+	return arena_fmt(mem, STR_FMT "\xe2\x80\xa6", STR_ARG(head));
+}

@@ -1,0 +1,23 @@
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+
+/* Bytes of the valid sequence at the start of `s`, 0 if there is none. */
+size_t utf8_decode(struct str s, uint32_t *cp);
+
+bool utf8_valid(struct str s);
+bool utf8_has_control(struct str s); /* C0, DEL or C1 */
+
+/* Columns that `s` fills on a terminal: 2 for wide, 0 for combining characters. */
+size_t utf8_width(struct str s);
+
+/* The longest start of `s` that fills at most `columns`, never half a character. */
+struct str utf8_head(struct str s, size_t columns);
+
+/* The same, ending in an ellipsis where something was left out. */
+struct str utf8_shorten(struct arena *mem, struct str s, size_t columns);
+
+#endif

@@ -1,0 +1,53 @@
+#ifndef BASE_VALUE_H
+#define BASE_VALUE_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+
+enum value_type {
+	VALUE_NULL,
+	VALUE_BOOL,
+	VALUE_NUMBER,
+	VALUE_STRING,
+	VALUE_ARRAY,
+	VALUE_OBJECT,
+};
+
+/*
+ * A parsed JSON text. Strings point into the text where nothing in them was
+ * escaped, so the text must outlive the value. Numbers stay as they were
+ * written, so that no digit is lost.
+ */
+struct value {
+	struct str key; /* as a member of an object; absent elsewhere */
+	enum value_type type;
+	bool yes;     /* VALUE_BOOL */
+	size_t count; /* VALUE_ARRAY, VALUE_OBJECT */
+	struct value *item;
+	struct str text; /* VALUE_STRING, VALUE_NUMBER */
+};
+
+enum { VALUE_DEPTH = 100 }; /* arrays and objects inside each other */
+
+/* Why a text was refused: NULL, and where it stopped, or what is wrong. */
+struct value_error {
+	const char *why;
+	size_t offset;
+};
+
+/*
+ * RFC 8259, strictly: one value, no duplicate keys, valid UTF-8, surrogates in
+ * pairs, at most VALUE_DEPTH deep. NULL: refused, and `error` says why.
+ */
+const struct value *value_parse(struct arena *mem, struct str text,
+				struct value_error *error);
+
+/* A member, or NULL; also NULL if `v` is NULL or not an object. */
+const struct value *value_find(const struct value *v, const char *key);
+
+/* The member's content; absent, or false, if it is missing or of another type. */
+struct str value_str(const struct value *v, const char *key);
+bool value_int(const struct value *v, const char *key, int64_t *out);
+
+#endif

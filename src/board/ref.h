@@ -1,0 +1,16 @@
+#ifndef BOARD_REF_H
+#define BOARD_REF_H
+
+#include "store/board_db.h"
+
+/* "where:what:ref", exactly three parts, none empty. */
+enum err ref_parse(struct call *c, struct str text, struct ref *out);
+
+/* From its three parts; a third of digits only is a number. */
+enum err ref_make(struct call *c, struct str where, struct str what, struct str ref,
+		  struct ref *out);
+
+/* The JSON array that the board stores. */
+struct str ref_encode_all(struct call *c, const struct ref *refs, size_t count);
+
+#endif

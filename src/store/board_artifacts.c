@@ -1,0 +1,95 @@
+#include "store/board_artifacts.h"
+
+#include "base/buf.h"
+#include "base/moment.h"
+#include "store/board_db.h"
+#include "store/db.h"
+
+#define COLUMNS "id, path, produced_by, description, version, refs, created_at"
+
+static struct artifact *decode(struct arena *mem, struct stmt *st)
+{
+	struct artifact *a = arena_new(mem, struct artifact);
+
+	a->id = stmt_int(st);
+	a->path = stmt_str(st, mem);
+	a->produced_by = stmt_str(st, mem);
+	a->description = stmt_str(st, mem);
+	a->version = stmt_str(st, mem);
+	a->refs = stmt_str(st, mem);
+	moment_parse(stmt_str(st, mem), &a->created_at);
+	return a;
+}
+
+static struct str select_sql(struct arena *mem, const struct artifact_filter *f)
+{
+	struct buf sql = { .mem = mem };
+
+	buf_put(&sql, STR("SELECT " COLUMNS " FROM artifacts WHERE 1"));
+	if (f->produced_by.p)
+		buf_put(&sql, STR(" AND produced_by = ?1"));
+	if (f->since)
+		buf_put(&sql, STR(" AND julianday(created_at) >= julianday(?2)"));
+	if (f->ref)
+		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(refs) r"
+				  " WHERE r.value ->> '$.where' = ?3"
+				  " AND r.value ->> '$.what' = ?4"
+				  " AND r.value -> '$.ref' = ?5)"));
+	buf_put(&sql, STR(" ORDER BY julianday(created_at) DESC, id DESC LIMIT ?6"));
+	return buf_str(&sql);
+}
+
+enum err artifact_each(struct call *c, struct board *b, const struct artifact_filter *f,
+		       struct artifact **out)
+{
+	AUTO_STMT *st = db_stmt(b->db, select_sql(&c->mem, f).p);
+	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
+
+	*out = NULL;
+	stmt_bind_opt(st, f->produced_by);
+	stmt_bind_opt(st,
+		      f->since ? moment_format(&c->mem, f->since) : (struct str){ 0 });
+	stmt_bind_opt(st, ref->where);
+	stmt_bind_opt(st, ref->what);
+	stmt_bind_opt(st, ref->json);
+	stmt_bind_int(st, f->limit ? f->limit : -1);
+	for (; stmt_row(st); out = &(*out)->next)
+		*out = decode(&c->mem, st);
+	return stmt_end(c, st);
+}
+
+enum err artifact_find(struct call *c, struct board *b, struct str path,
+		       struct artifact **out)
+{
+	AUTO_STMT *st =
+		db_stmt(b->db, "SELECT " COLUMNS " FROM artifacts WHERE path = ?");
+
+	stmt_bind_str(st, path);
+	*out = stmt_row(st) ? decode(&c->mem, st) : NULL;
+	return stmt_end(c, st);
+}
+
+enum err artifact_put(struct call *c, struct board *b, const struct artifact *a)
+{
+	AUTO_STMT *st =
+		db_stmt(b->db, "INSERT INTO artifacts (path, produced_by, description,"
+			       " version, refs, created_at) VALUES (?, ?, ?, ?, ?, ?)"
+			       " ON CONFLICT (path) DO UPDATE SET"
+			       " produced_by = excluded.produced_by,"
+			       " description = excluded.description,"
+			       " version = excluded.version, refs = excluded.refs,"
+			       " created_at = excluded.created_at");
+
+	stmt_bind_str(st, a->path);
+	stmt_bind_str(st, a->produced_by);
+	stmt_bind_str(st, a->description);
+	stmt_bind_str(st, a->version);
+	stmt_bind_str(st, a->refs);
+	stmt_bind_str(st, moment_format(&c->mem, a->created_at));
+	return stmt_run(c, st);
+}
+
+enum err artifact_delete_all(struct call *c, struct board *b)
+{
+	return db_exec(c, b->db, "DELETE FROM artifacts");
+}

@@ -1,0 +1,313 @@
+#include "store/board_db.h"
+
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "base/moment.h"
+#include "base/path.h"
+#include "store/db.h"
+#include "store/place.h"
+
+enum {
+	SCHEMA_VERSION = 1,
+	LOCK_MS = 5000,
+};
+
+static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
+
+static const char schema[] =
+	"BEGIN IMMEDIATE;"
+	"CREATE TABLE schema_version (version INTEGER NOT NULL);"
+	"INSERT INTO schema_version (version) VALUES (1);"
+	"CREATE TABLE agents ("
+	"    id TEXT PRIMARY KEY,"
+	"    current_task TEXT NOT NULL DEFAULT '',"
+	"    progress INTEGER NOT NULL DEFAULT 0"
+	"        CHECK (progress >= 0 AND progress <= 100),"
+	"    status TEXT NOT NULL DEFAULT 'idle'"
+	"        CHECK (status IN ('idle', 'planning', 'coding', 'testing',"
+	"            'reviewing', 'blocked', 'offline')),"
+	"    blockers TEXT,"
+	"    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,"
+	"    updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
+	"CREATE TABLE messages ("
+	"    id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"    from_agent TEXT NOT NULL,"
+	"    content TEXT NOT NULL,"
+	"    tags TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags)),"
+	"    priority TEXT NOT NULL DEFAULT 'normal'"
+	"        CHECK (priority IN ('low', 'normal', 'high', 'critical')),"
+	"    in_reply_to INTEGER REFERENCES messages(id),"
+	"    refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),"
+	"    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
+	"CREATE TABLE artifacts ("
+	"    id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"    path TEXT NOT NULL UNIQUE,"
+	"    produced_by TEXT NOT NULL,"
+	"    description TEXT NOT NULL DEFAULT '',"
+	"    version TEXT,"
+	"    refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),"
+	"    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
+	"CREATE INDEX idx_agents_status ON agents(status);"
+	"CREATE INDEX idx_agents_last_seen ON agents(last_seen);"
+	"CREATE INDEX idx_messages_created_at ON messages(created_at DESC);"
+	"CREATE INDEX idx_messages_from_agent ON messages(from_agent);"
+	"CREATE INDEX idx_messages_priority ON messages(priority)"
+	"    WHERE priority IN ('high', 'critical');"
+	"CREATE INDEX idx_messages_in_reply_to ON messages(in_reply_to)"
+	"    WHERE in_reply_to IS NOT NULL;"
+	"CREATE INDEX idx_artifacts_path ON artifacts(path);"
+	"CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);";
+
+/* Beside the specification's tables, so that its other users see what they know. */
+static const char extras[] =
+	"CREATE TABLE IF NOT EXISTS reads ("
+	"    agent TEXT NOT NULL,"
+	"    first INTEGER NOT NULL,"
+	"    last INTEGER NOT NULL,"
+	"    PRIMARY KEY (agent, first)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS receipts ("
+	"    agent TEXT NOT NULL,"
+	"    request_id TEXT NOT NULL,"
+	"    op TEXT NOT NULL,"
+	"    args TEXT NOT NULL,"
+	"    reply TEXT NOT NULL,"
+	"    created_ms INTEGER NOT NULL,"
+	"    PRIMARY KEY (agent, request_id)) WITHOUT ROWID;"
+	"CREATE INDEX IF NOT EXISTS idx_receipts_created ON receipts(created_ms);";
+
+static struct str folder(struct call *c, struct str root)
+{
+	return path_join(&c->mem, root, STR(".bb"));
+}
+
+static struct str database(struct call *c, struct str root)
+{
+	return path_join(&c->mem, root, STR(".bb/blackboard.db"));
+}
+
+static enum err take_lock(struct call *c, struct board *b)
+{
+	struct str path = path_join(&c->mem, b->root, STR(".bb/lock"));
+
+	return lock_take(c, path, LOCK_MS, &b->lock);
+}
+
+static enum err not_initialized(struct call *c)
+{
+	return call_fail(c, ERR_NOT_INITIALIZED, "No blackboard found.");
+}
+
+/* Is it ours to read, and does it have our tables beside the specification's? */
+static enum err check_version(struct call *c, struct board *b)
+{
+	AUTO_STMT *st =
+		db_stmt(b->db, "SELECT version, (SELECT count(*) FROM sqlite_schema"
+			       " WHERE name IN ('reads', 'receipts'))"
+			       " FROM schema_version");
+	bool row = stmt_row(st);
+	int64_t version = row ? stmt_int(st) : 0;
+	enum err e = stmt_end(c, st);
+
+	if (e)
+		return e;
+	b->tracked = row && stmt_int(st) == 2;
+	if (version == SCHEMA_VERSION)
+		return ERR_OK;
+	call_fail(c, ERR_INTERNAL_ERROR,
+		  "the board in '" STR_FMT
+		  "' has version %d; this program reads version %d",
+		  STR_ARG(b->root), (int)version, SCHEMA_VERSION);
+	return call_step(c, "Nothing was changed. Use a program of that version.");
+}
+
+static enum err open_database(struct call *c, enum board_mode mode, struct board *b)
+{
+	struct str path = database(c, b->root);
+	enum err e;
+
+	if (!file_exists(&c->mem, path))
+		return not_initialized(c);
+	if (mode == BOARD_WRITE && (e = take_lock(c, b)))
+		return e;
+	if ((e = db_open(c, path, mode == BOARD_WRITE ? DB_WRITE : DB_READ, &b->db)) ||
+	    (e = check_version(c, b)))
+		return e;
+	if (mode == BOARD_READ)
+		return ERR_OK;
+	if ((e = db_begin(c, b->db)))
+		return e;
+	b->writing = true;
+	if (!b->tracked)
+		e = db_exec(c, b->db, extras);
+	b->tracked = true;
+	return e;
+}
+
+enum err board_open(struct call *c, enum board_mode mode, struct board *out)
+{
+	enum err e;
+
+	*out = (struct board){ .lock = LOCK_NONE };
+	if ((e = place_find(c, STR(".bb"), &out->root)))
+		return e;
+	if (!out->root.p)
+		return not_initialized(c);
+	if ((e = open_database(c, mode, out)))
+		board_close(out);
+	return e;
+}
+
+enum err board_commit(struct call *c, struct board *b)
+{
+	b->writing = false;
+	return db_commit(c, b->db);
+}
+
+void board_close(struct board *b)
+{
+	if (b->writing)
+		db_rollback(b->db);
+	db_close(b->db);
+	lock_drop(&b->lock);
+	b->db = NULL;
+	b->writing = false;
+}
+
+static enum err create(struct call *c, struct board *b)
+{
+	enum err e = db_open(c, database(c, b->root), DB_CREATE, &b->db);
+
+	if (!e && !(e = db_exec(c, b->db, schema)) && !(e = db_exec(c, b->db, extras)))
+		e = db_commit(c, b->db);
+	return e;
+}
+
+/* True if there is a database that can be used as it is. */
+static bool usable(struct call *c, struct board *b)
+{
+	struct call probe = { .now_ms = c->now_ms };
+	bool ok = !db_open(&probe, database(c, b->root), DB_WRITE, &b->db) &&
+		  !check_version(&probe, b) && db_is_sound(b->db);
+
+	ok = ok || probe.code == ERR_DATABASE_BUSY;
+	db_close(b->db);
+	b->db = NULL;
+	call_release(&probe);
+	return ok;
+}
+
+/* The database and its log go together: one without the other is neither. */
+static enum err set_aside(struct call *c, struct str path, struct str *aside)
+{
+	static const char *const part[] = { "", "-wal", "-shm" };
+	struct str name = id_mint(&c->mem, "damaged", c->now_ms);
+
+	*aside = arena_fmt(&c->mem, STR_FMT "." STR_FMT, STR_ARG(path), STR_ARG(name));
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+		struct str from =
+			arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]);
+		struct str to =
+			arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*aside), part[i]);
+
+		if (file_exists(&c->mem, from) && rename(from.p, to.p))
+			return file_fail(c, "keep aside", from);
+	}
+	return ERR_OK;
+}
+
+enum err board_make(struct call *c, struct str root, enum board_made *made,
+		    struct str *aside)
+{
+	struct board b = { .root = root, .lock = LOCK_NONE };
+	struct str path = database(c, root);
+	struct str ignore = path_join(&c->mem, root, STR(".bb/.gitignore"));
+	bool fresh = !file_is_dir(&c->mem, folder(c, root));
+	enum err e;
+
+	if ((e = file_make_dir(c, folder(c, root), 0700)) || (e = take_lock(c, &b)))
+		return e;
+	*made = fresh ? BOARD_MADE : BOARD_REPLACED;
+	if (file_exists(&c->mem, path)) {
+		*made = BOARD_THERE;
+		if (!usable(c, &b)) {
+			*made = BOARD_REPLACED;
+			e = set_aside(c, path, aside);
+		}
+	}
+	if (!e && !file_exists(&c->mem, ignore))
+		e = file_replace(c, ignore, STR("*\n"), 0600);
+	if (!e && *made != BOARD_THERE)
+		e = create(c, &b);
+	board_close(&b);
+	return e;
+}
+
+enum err board_destroy(struct call *c, struct str root)
+{
+	struct board b = { .root = root, .lock = LOCK_NONE };
+	enum err e = take_lock(c, &b);
+
+	if (!e)
+		e = file_remove_tree(c, folder(c, root));
+	board_close(&b);
+	return e;
+}
+
+enum err board_receipt_find(struct call *c, struct board *b, struct str op,
+			    struct str args, struct str *reply)
+{
+	AUTO_STMT *st = db_stmt(b->db, "SELECT op, args, reply FROM receipts"
+				       " WHERE agent = ? AND request_id = ?");
+	struct str old_op, old_args;
+
+	*reply = (struct str){ 0 };
+	stmt_bind_str(st, c->actor);
+	stmt_bind_str(st, c->request_id);
+	if (!stmt_row(st))
+		return stmt_end(c, st);
+	old_op = stmt_str(st, &c->mem);
+	old_args = stmt_str(st, &c->mem);
+	*reply = stmt_str(st, &c->mem);
+	if (str_eq(op, old_op) && str_eq(args, old_args))
+		return ERR_OK;
+	return call_fail(c, ERR_REQUEST_MISMATCH,
+			 "request id '" STR_FMT "' was used for another '" STR_FMT "'",
+			 STR_ARG(c->request_id), STR_ARG(old_op));
+}
+
+enum err board_receipt_put(struct call *c, struct board *b, struct str op,
+			   struct str args, struct str reply)
+{
+	AUTO_STMT *old = db_stmt(b->db, "DELETE FROM receipts WHERE created_ms < ?");
+	AUTO_STMT *st =
+		db_stmt(b->db, "INSERT INTO receipts (agent, request_id, op, args,"
+			       " reply, created_ms) VALUES (?, ?, ?, ?, ?, ?)");
+	enum err e;
+
+	stmt_bind_int(old, c->now_ms - RECEIPTS_KEPT_MS);
+	if ((e = stmt_run(c, old)))
+		return e;
+	stmt_bind_str(st, c->actor);
+	stmt_bind_str(st, c->request_id);
+	stmt_bind_str(st, op);
+	stmt_bind_str(st, args);
+	stmt_bind_str(st, reply);
+	stmt_bind_int(st, c->now_ms);
+	return stmt_run(c, st);
+}
+
+enum err board_count(struct call *c, struct board *b, struct board_counts *out)
+{
+	AUTO_STMT *st = db_stmt(b->db, "SELECT (SELECT count(*) FROM agents),"
+				       " (SELECT count(*) FROM messages),"
+				       " (SELECT count(*) FROM artifacts)");
+
+	if (stmt_row(st)) {
+		out->agents = stmt_int(st);
+		out->messages = stmt_int(st);
+		out->artifacts = stmt_int(st);
+	}
+	return stmt_end(c, st);
+}

@@ -1,0 +1,185 @@
+#include "store/board_messages.h"
+
+#include "base/buf.h"
+#include "base/moment.h"
+#include "store/board_db.h"
+#include "store/db.h"
+
+static const char *const words[] = {
+	[PRIORITY_LOW] = "low",
+	[PRIORITY_NORMAL] = "normal",
+	[PRIORITY_HIGH] = "high",
+	[PRIORITY_CRITICAL] = "critical",
+};
+const struct names priorities = { words, PRIORITY_CRITICAL + 1 };
+
+#define COLUMNS "id, from_agent, content, tags, priority, in_reply_to, refs, created_at"
+
+static struct message *decode(struct arena *mem, struct stmt *st)
+{
+	struct message *m = arena_new(mem, struct message);
+
+	m->id = stmt_int(st);
+	m->from_agent = stmt_str(st, mem);
+	m->content = stmt_str(st, mem);
+	m->tags = stmt_str(st, mem);
+	m->priority = names_value(&priorities, stmt_str(st, mem));
+	m->in_reply_to = stmt_int(st);
+	m->refs = stmt_str(st, mem);
+	moment_parse(stmt_str(st, mem), &m->created_at);
+	return m;
+}
+
+/* By least priority; the words of the index stand in it as they are, so it is used. */
+static const char *const at_least[] = {
+	[PRIORITY_LOW] = "",
+	[PRIORITY_NORMAL] = " AND priority <> 'low'",
+	[PRIORITY_HIGH] = " AND priority IN ('high', 'critical')",
+	[PRIORITY_CRITICAL] = " AND priority = 'critical'"
+			      " AND priority IN ('high', 'critical')",
+};
+
+static struct str select_sql(struct arena *mem, const struct message_filter *f)
+{
+	struct buf sql = { .mem = mem };
+
+	buf_put(&sql, STR("SELECT " COLUMNS " FROM messages WHERE id > ?1 AND id < ?2"));
+	if (f->since)
+		/* the text narrows by the day, in every format; the day number is exact
+		 */
+		buf_put(&sql, STR(" AND created_at >= substr(?3, 1, 10)"
+				  " AND julianday(created_at) >= julianday(?3)"));
+	if (f->from_agent.p)
+		buf_put(&sql, STR(" AND from_agent = ?4"));
+	if (f->tags.p)
+		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(tags) t"
+				  " JOIN json_each(?5) w ON w.value = t.value)"));
+	if (f->min_priority >= 0)
+		buf_put(&sql, str_of(at_least[f->min_priority]));
+	if (f->ref)
+		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(refs) r"
+				  " WHERE r.value ->> '$.where' = ?6"
+				  " AND r.value ->> '$.what' = ?7"
+				  " AND r.value -> '$.ref' = ?8)"));
+	buf_put(&sql, STR(" ORDER BY id"));
+	buf_put(&sql, f->oldest_first ? STR(" LIMIT ?9") : STR(" DESC LIMIT ?9"));
+	return buf_str(&sql);
+}
+
+enum err message_each(struct call *c, struct board *b, const struct message_filter *f,
+		      struct message **out)
+{
+	AUTO_STMT *st = db_stmt(b->db, select_sql(&c->mem, f).p);
+	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
+
+	*out = NULL;
+	stmt_bind_int(st, f->after);
+	stmt_bind_int(st, f->before ? f->before : INT64_MAX);
+	stmt_bind_opt(st,
+		      f->since ? moment_format(&c->mem, f->since) : (struct str){ 0 });
+	stmt_bind_opt(st, f->from_agent);
+	stmt_bind_opt(st, f->tags);
+	stmt_bind_opt(st, ref->where);
+	stmt_bind_opt(st, ref->what);
+	stmt_bind_opt(st, ref->json);
+	stmt_bind_int(st, f->limit ? f->limit : -1);
+	for (; stmt_row(st); out = &(*out)->next)
+		*out = decode(&c->mem, st);
+	return stmt_end(c, st);
+}
+
+enum err message_find(struct call *c, struct board *b, int64_t id, struct message **out)
+{
+	AUTO_STMT *st = db_stmt(b->db, "SELECT " COLUMNS " FROM messages WHERE id = ?");
+
+	stmt_bind_int(st, id);
+	*out = stmt_row(st) ? decode(&c->mem, st) : NULL;
+	return stmt_end(c, st);
+}
+
+enum err message_put(struct call *c, struct board *b, struct message *m)
+{
+	AUTO_STMT *st = db_stmt(
+		b->db, "INSERT INTO messages (from_agent, content, tags, priority,"
+		       " in_reply_to, refs, created_at)"
+		       " VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?)");
+	enum err e;
+
+	stmt_bind_str(st, m->from_agent);
+	stmt_bind_str(st, m->content);
+	stmt_bind_str(st, m->tags);
+	stmt_bind_str(st, str_of(names_word(&priorities, m->priority)));
+	stmt_bind_int(st, m->in_reply_to);
+	stmt_bind_str(st, m->refs);
+	stmt_bind_str(st, moment_format(&c->mem, m->created_at));
+	if ((e = stmt_run(c, st)))
+		return e;
+	m->id = db_last_id(b->db);
+	return ERR_OK;
+}
+
+/*
+ * A recursive query whose queue is sorted by depth, deepest first, and then by
+ * id visits a tree depth first.
+ */
+#define THREAD                                                        \
+	"WITH RECURSIVE thread(id, depth) AS (SELECT ?1, 0 UNION ALL" \
+	" SELECT m.id, thread.depth + 1 FROM thread JOIN messages m"  \
+	" ON m.in_reply_to = thread.id AND m.in_reply_to IS NOT NULL" \
+	" ORDER BY 2 DESC, 1)"
+
+static enum err count_thread(struct call *c, struct board *b, int64_t id, int64_t *total)
+{
+	AUTO_STMT *st = db_stmt(b->db, THREAD " SELECT count(*) FROM thread");
+
+	stmt_bind_int(st, id);
+	*total = stmt_row(st) ? stmt_int(st) : 0;
+	return stmt_end(c, st);
+}
+
+enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t limit,
+			struct message **out, int64_t *total)
+{
+	AUTO_STMT *st =
+		db_stmt(b->db, THREAD " SELECT m.id, from_agent, content, tags,"
+				      " priority, in_reply_to, refs, created_at, depth"
+				      " FROM thread CROSS JOIN messages m USING (id)"
+				      " LIMIT ?2");
+
+	*out = NULL;
+	stmt_bind_int(st, id);
+	stmt_bind_int(st, limit);
+	for (; stmt_row(st); out = &(*out)->next) {
+		*out = decode(&c->mem, st);
+		(*out)->depth = stmt_int(st);
+	}
+
+	enum err e = stmt_end(c, st);
+
+	return e ? e : count_thread(c, b, id, total);
+}
+
+#define OLD                                                                         \
+	"WITH RECURSIVE kept(id) AS (SELECT in_reply_to FROM messages"              \
+	" WHERE julianday(created_at) >= julianday(?1) AND in_reply_to IS NOT NULL" \
+	" UNION SELECT m.in_reply_to FROM messages m JOIN kept USING (id)"          \
+	" WHERE m.in_reply_to IS NOT NULL)"
+#define IS_OLD " julianday(created_at) < julianday(?1) AND id NOT IN kept"
+
+enum err message_count_before(struct call *c, struct board *b, int64_t before,
+			      int64_t *out)
+{
+	AUTO_STMT *st = db_stmt(b->db, OLD " SELECT count(*) FROM messages WHERE" IS_OLD);
+
+	stmt_bind_str(st, moment_format(&c->mem, before));
+	*out = stmt_row(st) ? stmt_int(st) : 0;
+	return stmt_end(c, st);
+}
+
+enum err message_delete_before(struct call *c, struct board *b, int64_t before)
+{
+	AUTO_STMT *st = db_stmt(b->db, OLD " DELETE FROM messages WHERE" IS_OLD);
+
+	stmt_bind_str(st, moment_format(&c->mem, before));
+	return stmt_run(c, st);
+}

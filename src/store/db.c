@@ -1,0 +1,345 @@
+#include "store/db.h"
+
+#include <assert.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+
+enum {
+	CACHED = 64,
+	BUSY_MS = 5000,
+	/*
+	 * The first process to open a database reads its whole log, and here every
+	 * process is the first. A short log keeps that cheap, at the price of
+	 * a checkpoint in every dozen writes.
+	 */
+	LOG_PAGES = 64,
+};
+
+struct stmt {
+	struct db *db;
+	const char *sql;
+	sqlite3_stmt *raw;
+	int bound, column;
+	int failed; /* the first error since it was lent; SQLITE_OK: none */
+	bool lent;
+};
+
+struct db {
+	sqlite3 *raw;
+	struct str path;
+	struct stmt cache[CACHED];
+	int cached;
+};
+
+static enum err fail(struct call *c, struct db *db, int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return call_fail(c, ERR_DATABASE_BUSY,
+				 "another process has locked '" STR_FMT
+				 "' for more than %d s",
+				 STR_ARG(db->path), BUSY_MS / 1000);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "' is damaged: %s",
+			  STR_ARG(db->path), sqlite3_errmsg(db->raw));
+		return call_step(
+			c, "Copy the file to a safe place first; 'bb init' keeps it "
+			   "aside and starts a new board.");
+	case SQLITE_FULL:
+		call_fail(c, ERR_INTERNAL_ERROR, "no space left to write '" STR_FMT "'",
+			  STR_ARG(db->path));
+		return call_step(c,
+				 "Nothing was changed. Free some space on that disk and "
+				 "run the command again.");
+	case SQLITE_READONLY:
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+		call_fail(c, ERR_INTERNAL_ERROR, "cannot write '" STR_FMT "': %s",
+			  STR_ARG(db->path), sqlite3_errmsg(db->raw));
+		return call_step(c,
+				 "Nothing was changed. Check who may write there, then "
+				 "run the command again.");
+	default:
+		return call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s",
+				 STR_ARG(db->path), sqlite3_errmsg(db->raw));
+	}
+}
+
+static int open_raw(struct call *c, struct db *db, int flags, const char *query)
+{
+	struct buf uri = { .mem = &c->mem };
+
+	buf_put(&uri, STR("file:"));
+	for (size_t i = 0; i < db->path.n; i++) {
+		char ch = db->path.p[i];
+
+		if (strchr("?#%", ch))
+			buf_fmt(&uri, "%%%02x", (unsigned char)ch);
+		else
+			buf_char(&uri, ch);
+	}
+	buf_put(&uri, str_of(query));
+	sqlite3_close(db->raw);
+	db->raw = NULL;
+
+	int rc = sqlite3_open_v2(buf_str(&uri).p, &db->raw,
+				 flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+
+	if (!db->raw)
+		abort();
+	if (rc)
+		return rc;
+	sqlite3_extended_result_codes(db->raw, 1);
+	sqlite3_busy_timeout(db->raw, BUSY_MS);
+	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+	return SQLITE_OK;
+}
+
+/* True if the log of the database can be used, which is only known by reading. */
+static int probe(struct db *db)
+{
+	return sqlite3_exec(db->raw, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL,
+			    NULL);
+}
+
+/*
+ * Reading in WAL mode wants to write too, beside the file. Where that is not
+ * allowed and there is no log, the file alone is the whole truth.
+ */
+static int open_read(struct call *c, struct db *db)
+{
+	struct str wal = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(db->path));
+	int rc = open_raw(c, db, SQLITE_OPEN_READWRITE, "");
+
+	if (!rc)
+		rc = probe(db);
+	if ((rc & 0xff) != SQLITE_CANTOPEN && (rc & 0xff) != SQLITE_READONLY)
+		return rc;
+	rc = open_raw(c, db, SQLITE_OPEN_READONLY, "");
+	if (!rc)
+		rc = probe(db);
+	if ((rc & 0xff) != SQLITE_CANTOPEN || file_exists(&c->mem, wal))
+		return rc;
+	rc = open_raw(c, db, SQLITE_OPEN_READONLY, "?immutable=1");
+	return rc ? rc : probe(db);
+}
+
+static int open_write(struct call *c, struct db *db, enum db_mode mode)
+{
+	int create = mode == DB_CREATE ? SQLITE_OPEN_CREATE : 0;
+	int rc = open_raw(c, db, SQLITE_OPEN_READWRITE | create, "");
+
+	if (rc)
+		return rc;
+	sqlite3_wal_autocheckpoint(db->raw, LOG_PAGES);
+	if (create)
+		rc = sqlite3_exec(db->raw, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+	return rc ? rc :
+		    sqlite3_exec(db->raw,
+				 "PRAGMA synchronous = FULL;"
+				 "PRAGMA fullfsync = ON;",
+				 NULL, NULL, NULL);
+}
+
+enum err db_open(struct call *c, struct str path, enum db_mode mode, struct db **out)
+{
+	struct db *db = calloc(1, sizeof *db);
+	int rc;
+
+	if (!db)
+		abort();
+	db->path = arena_copy(&c->mem, path);
+	rc = mode == DB_READ ? open_read(c, db) : open_write(c, db, mode);
+	if (rc) {
+		enum err e = fail(c, db, rc);
+
+		db_close(db);
+		return e;
+	}
+	*out = db;
+	return ERR_OK;
+}
+
+void db_close(struct db *db)
+{
+	if (!db)
+		return;
+	for (int i = 0; i < db->cached; i++)
+		sqlite3_finalize(db->cache[i].raw);
+	sqlite3_close(db->raw);
+	free(db);
+}
+
+enum err db_exec(struct call *c, struct db *db, const char *sql)
+{
+	int rc = sqlite3_exec(db->raw, sql, NULL, NULL, NULL);
+
+	return rc ? fail(c, db, rc) : ERR_OK;
+}
+
+enum err db_begin(struct call *c, struct db *db)
+{
+	return db_exec(c, db, "BEGIN IMMEDIATE");
+}
+
+enum err db_commit(struct call *c, struct db *db)
+{
+	enum err e = db_exec(c, db, "COMMIT");
+
+	if (e)
+		db_rollback(db);
+	return e;
+}
+
+void db_rollback(struct db *db)
+{
+	sqlite3_exec(db->raw, "ROLLBACK", NULL, NULL, NULL);
+}
+
+bool db_begin_lazy(struct db *db)
+{
+	int rc;
+
+	sqlite3_busy_timeout(db->raw, 0);
+	sqlite3_wal_autocheckpoint(db->raw, 0);
+	rc = sqlite3_exec(db->raw, "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", NULL,
+			  NULL, NULL);
+	sqlite3_busy_timeout(db->raw, BUSY_MS);
+	return rc == SQLITE_OK;
+}
+
+int64_t db_last_id(struct db *db)
+{
+	return sqlite3_last_insert_rowid(db->raw);
+}
+
+int64_t db_changes(struct db *db)
+{
+	return sqlite3_changes(db->raw);
+}
+
+bool db_is_sound(struct db *db)
+{
+	sqlite3_stmt *st = NULL;
+	bool ok = sqlite3_prepare_v2(db->raw, "PRAGMA quick_check(1)", -1, &st, NULL) ==
+			  SQLITE_OK &&
+		  sqlite3_step(st) == SQLITE_ROW &&
+		  str_is(str_of((const char *)sqlite3_column_text(st, 0)), "ok");
+
+	sqlite3_finalize(st);
+	return ok;
+}
+
+static struct stmt *prepare(struct db *db, const char *sql)
+{
+	struct stmt *st = &db->cache[db->cached++];
+
+	assert(db->cached <= CACHED);
+	*st = (struct stmt){ .db = db, .sql = sql };
+	st->failed = sqlite3_prepare_v2(db->raw, sql, -1, &st->raw, NULL);
+	return st;
+}
+
+struct stmt *db_stmt(struct db *db, const char *sql)
+{
+	struct stmt *st = NULL;
+
+	for (int i = 0; i < db->cached && !st; i++)
+		if (db->cache[i].sql == sql)
+			st = &db->cache[i];
+	if (!st)
+		st = prepare(db, sql);
+	assert(!st->lent);
+	st->lent = true;
+	return st;
+}
+
+void stmt_done(struct stmt **st)
+{
+	struct stmt *s = *st;
+
+	if (!s)
+		return;
+	sqlite3_reset(s->raw);
+	sqlite3_clear_bindings(s->raw);
+	s->bound = s->column = 0;
+	s->failed = s->raw ? SQLITE_OK : SQLITE_ERROR;
+	s->lent = false;
+}
+
+static void note(struct stmt *st, int rc)
+{
+	if (!st->failed && rc != SQLITE_ROW && rc != SQLITE_DONE)
+		st->failed = rc;
+}
+
+void stmt_bind_str(struct stmt *st, struct str s)
+{
+	note(st, sqlite3_bind_text64(st->raw, ++st->bound, s.p, s.n, SQLITE_STATIC,
+				     SQLITE_UTF8));
+}
+
+void stmt_bind_int(struct stmt *st, int64_t v)
+{
+	note(st, sqlite3_bind_int64(st->raw, ++st->bound, v));
+}
+
+void stmt_bind_opt(struct stmt *st, struct str s)
+{
+	if (s.p)
+		stmt_bind_str(st, s);
+	else
+		st->bound++;
+}
+
+bool stmt_row(struct stmt *st)
+{
+	int rc;
+
+	if (st->failed)
+		return false;
+	st->column = 0;
+	rc = sqlite3_step(st->raw);
+	note(st, rc);
+	return rc == SQLITE_ROW;
+}
+
+struct str stmt_str(struct stmt *st, struct arena *mem)
+{
+	const char *p = (const char *)sqlite3_column_text(st->raw, st->column);
+	int n = sqlite3_column_bytes(st->raw, st->column++);
+
+	return p ? arena_copy(mem, (struct str){ p, (size_t)n }) : (struct str){ 0 };
+}
+
+int64_t stmt_int(struct stmt *st)
+{
+	return sqlite3_column_int64(st->raw, st->column++);
+}
+
+int64_t stmt_int_or(struct stmt *st, int64_t absent)
+{
+	bool null = sqlite3_column_type(st->raw, st->column) == SQLITE_NULL;
+	int64_t v = stmt_int(st);
+
+	return null ? absent : v;
+}
+
+enum err stmt_end(struct call *c, struct stmt *st)
+{
+	return st->failed ? fail(c, st->db, st->failed) : ERR_OK;
+}
+
+enum err stmt_run(struct call *c, struct stmt *st)
+{
+	while (stmt_row(st))
+		;
+	return stmt_end(c, st);
+}

@@ -1,0 +1,59 @@
+#ifndef STORE_DB_H
+#define STORE_DB_H
+
+#include "base/call.h"
+
+/* One SQLite connection. Only this module knows that it is SQLite. */
+struct db;
+
+/*
+ * A prepared statement on loan. The SQL must outlive the connection: the
+ * statement is compiled once and found again by the text's address. Parameters
+ * are bound, and columns read, from left to right. An error on the way makes
+ * every later step a no-op; stmt_end() reports the first one.
+ */
+struct stmt;
+
+enum db_mode {
+	DB_READ,   /* also where nothing can be written */
+	DB_WRITE,  /* must exist */
+	DB_CREATE, /* made if it does not exist */
+};
+
+enum err db_open(struct call *c, struct str path, enum db_mode mode, struct db **out);
+void db_close(struct db *db);
+enum err db_exec(struct call *c, struct db *db, const char *sql);
+
+/* A write transaction, durable after db_commit(). */
+enum err db_begin(struct call *c, struct db *db);
+enum err db_commit(struct call *c, struct db *db);
+void db_rollback(struct db *db);
+
+/*
+ * For notes that may be lost, such as what a reader has seen: never waits, never
+ * fails, costs no sync. False: somebody else writes, or nothing can be written.
+ */
+bool db_begin_lazy(struct db *db);
+
+int64_t db_last_id(struct db *db);
+int64_t db_changes(struct db *db);
+bool db_is_sound(struct db *db); /* a quick look at its structure */
+
+struct stmt *db_stmt(struct db *db, const char *sql);
+void stmt_done(struct stmt **st);
+#define AUTO_STMT __attribute__((cleanup(stmt_done))) struct stmt
+
+void stmt_bind_str(struct stmt *st, struct str s); /* an absent string: NULL */
+void stmt_bind_int(struct stmt *st, int64_t v);
+
+/* For numbered parameters that the SQL may have left out: then it does nothing. */
+void stmt_bind_opt(struct stmt *st, struct str s);
+
+bool stmt_row(struct stmt *st);                          /* true while there is a row */
+struct str stmt_str(struct stmt *st, struct arena *mem); /* NULL: absent */
+int64_t stmt_int(struct stmt *st);
+int64_t stmt_int_or(struct stmt *st, int64_t absent);
+enum err stmt_end(struct call *c, struct stmt *st); /* did it all go well? */
+enum err stmt_run(struct call *c, struct stmt *st); /* for what gives no rows */
+
+#endif

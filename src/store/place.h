@@ -1,0 +1,21 @@
+#ifndef STORE_PLACE_H
+#define STORE_PLACE_H
+
+#include "base/call.h"
+
+/*
+ * Which project a command works on. The answer is the same from every folder
+ * of it, from its linked Git worktrees and through symbolic links.
+ */
+
+/*
+ * The project's root, whose folder is called `name` (".bb"): the one the user
+ * named, else the nearest folder above that has it, else the main worktree.
+ * Absent: there is none.
+ */
+enum err place_find(struct call *c, struct str name, struct str *root);
+
+/* Where a new one belongs: named, or the main worktree's root, or right here. */
+enum err place_new(struct call *c, struct str *root);
+
+#endif
