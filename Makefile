@@ -1,6 +1,6 @@
 # The whole build. `make` builds, `make check` tests, `make install` installs.
 #
-# Knobs: CC, CFLAGS, LDFLAGS, PREFIX, OUT (the build folder), WERROR=1 (warnings
+# Knobs: V=1 (show the commands), CC, CFLAGS, LDFLAGS, PREFIX, OUT (the build folder), WERROR=1 (warnings
 # are errors), SANITIZE=1 (ASan and UBSan), STATIC=0 (link the C library dynamically).
 
 PREFIX ?= $(HOME)/.local
@@ -10,6 +10,9 @@ PKG    ?= pkg-config
 PYTHON ?= python3
 FORMAT ?= clang-format
 
+ifneq ($(V),1)
+Q = @echo "  $(notdir $@)";
+endif
 VERSION := $(shell cat VERSION)
 SYSTEM  := $(shell uname -s)
 ifeq ($(SYSTEM),Darwin)
@@ -65,25 +68,25 @@ all: $(OUT)/bin/abacus
 
 $(OUT)/bin/abacus: $(OBJ) $(MAIN)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(LINK) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINK) -o $@ $^ $(LIBS)
 	@for l in $(LINKS); do ln -sf abacus $(@D)/$$l; done
 
 $(OUT)/%.o: %.c VERSION Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # Tests. Unit tests are linked dynamically: cmocka has no archive in Debian.
 $(OUT)/units: $(UNIT) $(OBJ)
-	$(CC) $(CFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
+	$(Q)$(CC) $(CFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
 		$(shell $(PKG) --libs cmocka sqlite3) -lm
 
 $(OUT)/fuzz/%: test/fuzz/%.c $(OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
 
 $(OUT)/bench/%: test/bench/%.c $(OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
 
 units: $(OUT)/units
 fuzzers: $(FUZZ)

@@ -72,13 +72,27 @@ void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size)
 	return bigger;
 }
 
+static void free_pages(struct arena_page *page)
+{
+	for (struct arena_page *next; page; page = next) {
+		next = page->next;
+		free(page);
+	}
+}
+
 void arena_release(struct arena *a)
 {
-	for (struct arena_page *next; a->page; a->page = next) {
-		next = a->page->next;
-		free(a->page);
-	}
+	free_pages(a->page);
 	*a = (struct arena){ 0 };
+}
+
+void arena_reset(struct arena *a)
+{
+	if (!a->page)
+		return;
+	free_pages(a->page->next);
+	a->page->next = NULL;
+	a->used = 0;
 }
 
 /* The copy is NUL-terminated, so it can also be handed to libc. */

@@ -20,7 +20,13 @@ void *arena_alloc(struct arena *a, size_t size);               /* zeroed */
 void *arena_array(struct arena *a, size_t count, size_t size); /* zeroed */
 void arena_release(struct arena *a);
 
-/* A larger copy of `p`; in place where it was the last thing allocated. */
+/* Forgets all that was allocated, but keeps a page of memory for what comes next. */
+void arena_reset(struct arena *a);
+
+/*
+ * A larger copy of `p`; in place where it was the last thing allocated. What is
+ * added is not zeroed, and `p` may be NULL, so it also gives memory as it comes.
+ */
 void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
 
 struct str arena_copy(struct arena *a, struct str s);

@@ -76,3 +76,10 @@ struct str path_real(struct arena *mem, struct str path)
 	free(real);
 	return copy;
 }
+
+struct str path_home(void)
+{
+	const char *home = getenv("HOME");
+
+	return home && *home ? str_of(home) : STR("/");
+}

@@ -17,4 +17,7 @@ bool path_within(struct str dir, struct str path);
 /* After all symbolic links; absent if it does not exist or cannot be reached. */
 struct str path_real(struct arena *mem, struct str path);
 
+/* The user's home; "/" where the environment does not say. */
+struct str path_home(void);
+
 #endif

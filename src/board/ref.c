@@ -56,6 +56,15 @@ enum err ref_parse(struct call *c, struct str text, struct ref *out)
 	return ref_make(c, part[0], part[1], part[2], out);
 }
 
+enum err ref_choose(struct call *c, const struct ref *whole, const struct str part[3],
+		    struct ref *out)
+{
+	*out = *whole;
+	if (whole->where.p || !(part[0].p || part[1].p || part[2].p))
+		return ERR_OK;
+	return ref_make(c, part[0], part[1], part[2], out);
+}
+
 struct str ref_encode_all(struct call *c, const struct ref *refs, size_t count)
 {
 	struct json j = { .out.mem = &c->mem };

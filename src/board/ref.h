@@ -10,6 +10,10 @@ enum err ref_parse(struct call *c, struct str text, struct ref *out);
 enum err ref_make(struct call *c, struct str where, struct str what, struct str ref,
 		  struct ref *out);
 
+/* Where it may come whole or in three parts: one of them, or absent for neither. */
+enum err ref_choose(struct call *c, const struct ref *whole, const struct str part[3],
+		    struct ref *out);
+
 /* The JSON array that the board stores. */
 struct str ref_encode_all(struct call *c, const struct ref *refs, size_t count);
 

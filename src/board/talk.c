@@ -43,6 +43,17 @@ enum err talk_post(struct call *c, struct board *b, const struct draft *draft,
 	return reads_add(c, b, c->actor, (struct span){ m->id, m->id, NULL });
 }
 
+struct str tags_encode(struct call *c, const struct str *tags, size_t count)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_array(&j);
+	for (size_t i = 0; i < count; i++)
+		json_str(&j, str_trim(tags[i]));
+	json_end(&j);
+	return json_text(&j);
+}
+
 /* The first messages in the gaps, up to the limit. */
 static enum err read_gaps(struct call *c, struct board *b,
 			  const struct message_filter *filter, const struct gap *gap,
@@ -128,7 +139,7 @@ enum err talk_thread(struct call *c, struct board *b, int64_t id, struct message
 	return ERR_OK;
 }
 
-void message_encode(struct json *j, const struct call *c, const struct message *m)
+void message_encode(struct json *j, const struct message *m)
 {
 	json_object(j);
 	json_put_int(j, "id", m->id);
@@ -143,15 +154,15 @@ void message_encode(struct json *j, const struct call *c, const struct message *
 		json_null(j);
 	json_put_raw(j, "refs", m->refs);
 	json_put_str(j, "created_at", moment_format(j->out.mem, m->created_at));
-	if (!c->anonymous && c->actor.p)
-		json_put_bool(j, "unread", m->unread);
+	if (m->seen)
+		json_put_bool(j, "unread", m->seen == SEEN_FIRST);
 	json_end(j);
 }
 
-void message_encode_all(struct json *j, const struct call *c, const struct message *list)
+void message_encode_all(struct json *j, const struct message *list)
 {
 	json_array(j);
 	for (; list; list = list->next)
-		message_encode(j, c, list);
+		message_encode(j, list);
 	json_end(j);
 }

@@ -17,6 +17,9 @@ struct draft {
 	int64_t in_reply_to; /* 0: not a reply */
 };
 
+/* The JSON array that the board stores. */
+struct str tags_encode(struct call *c, const struct str *tags, size_t count);
+
 enum err talk_post(struct call *c, struct board *b, const struct draft *draft,
 		   struct message **out);
 
@@ -34,7 +37,7 @@ enum err talk_read(struct call *c, struct board *b, const struct talk_query *que
 enum err talk_thread(struct call *c, struct board *b, int64_t id, struct message **out,
 		     int64_t *left_out);
 
-void message_encode(struct json *j, const struct call *c, const struct message *m);
-void message_encode_all(struct json *j, const struct call *c, const struct message *list);
+void message_encode(struct json *j, const struct message *m);
+void message_encode_all(struct json *j, const struct message *list);
 
 #endif

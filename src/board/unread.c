@@ -68,10 +68,10 @@ void unread_show(struct call *c, struct board *b, const struct span *seen,
 	struct span *news = NULL, whole = { INT64_MAX, 0, NULL };
 
 	for (struct message *m = shown; m; m = m->next) {
-		m->unread = !holds(seen, m->id);
+		m->seen = holds(seen, m->id) ? SEEN_BEFORE : SEEN_FIRST;
 		whole.first = m->id < whole.first ? m->id : whole.first;
 		whole.last = m->id > whole.last ? m->id : whole.last;
-		if (m->unread) {
+		if (m->seen == SEEN_FIRST) {
 			struct span *one = arena_new(&c->mem, struct span);
 
 			*one = (struct span){ m->id, m->id, news };

@@ -175,10 +175,13 @@ void board_close(struct board *b)
 	b->writing = false;
 }
 
+/* The file is made before SQLite would, so that nobody else may ever read it. */
 static enum err create(struct call *c, struct board *b)
 {
-	enum err e = db_open(c, database(c, b->root), DB_CREATE, &b->db);
+	enum err e = file_append(c, database(c, b->root), STR(""), 0600);
 
+	if (!e)
+		e = db_open(c, database(c, b->root), DB_CREATE, &b->db);
 	if (!e && !(e = db_exec(c, b->db, schema)) && !(e = db_exec(c, b->db, extras)))
 		e = db_commit(c, b->db);
 	return e;

@@ -10,6 +10,8 @@ struct ref;
 enum priority { PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH, PRIORITY_CRITICAL };
 extern const struct names priorities;
 
+enum seen { SEEN_UNKNOWN, SEEN_BEFORE, SEEN_FIRST };
+
 struct message {
 	int64_t id;
 	struct str from_agent, content;
@@ -18,7 +20,7 @@ struct message {
 	int64_t in_reply_to;   /* 0: not a reply */
 	int64_t created_at;    /* moment */
 	int64_t depth;         /* below the message that was asked for, in a thread */
-	bool unread;           /* by whoever asked, before this call */
+	enum seen seen;        /* by whoever asks */
 	struct message *next;
 };
 

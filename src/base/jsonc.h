@@ -1,0 +1,38 @@
+#ifndef BASE_JSONC_H
+#define BASE_JSONC_H
+
+#include "base/call.h"
+
+/*
+ * Edits of somebody else's JSON file, which may have comments and trailing
+ * commas: one member changes, every other byte stays as it was. A path is a
+ * NULL-terminated list of keys from the root object, at least one.
+ *
+ * ERR_INVALID_INPUT, with the line: the text is not RFC 8259 but for comments
+ * and trailing commas, has one key twice, is not an object, or has something
+ * else than an object on the way of the path. The text is never repaired.
+ */
+
+/*
+ * Sets the member to `value`, which is JSON. A new member becomes the last of
+ * its object, with the objects on its way; it is laid out as the file is. A
+ * member that means the same already leaves the text as it is. An absent or
+ * blank text is a document to be begun.
+ */
+enum err jsonc_put(struct call *c, struct str text, const char *const *path,
+		   struct str value, struct str *out);
+
+/*
+ * Takes the member out, and the objects on its way that it leaves empty, but
+ * for the root and for those that have a comment in them. What jsonc_put()
+ * added to a text is gone to the byte, with two exceptions: an object that was
+ * there and empty goes too, and a document that it began remains as an empty one.
+ */
+enum err jsonc_remove(struct call *c, struct str text, const char *const *path,
+		      struct str *out);
+
+/* The value as it is written, with the comments inside it; or absent. */
+enum err jsonc_find(struct call *c, struct str text, const char *const *path,
+		    struct str *out);
+
+#endif

@@ -1,0 +1,211 @@
+#include "board/host.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/jsonc.h"
+#include "base/path.h"
+#include "base/toml.h"
+#include "base/value.h"
+
+/* How a host writes a server down. */
+enum shape {
+	SHAPE_STDIO,  /* {"type":"stdio","command":…,"args":[…]} */
+	SHAPE_PLAIN,  /* {"command":…,"args":[…]} */
+	SHAPE_LOADED, /* as stdio, and its tools are loaded from the start */
+	SHAPE_LOCAL,  /* {"type":"local","command":[…],"enabled":true} */
+	SHAPE_TOML,   /* command = … and args = […] in a table of its own */
+};
+
+static const struct host {
+	enum shape shape;
+	const char *key;              /* the object, or table, that holds the servers */
+	const char *const project[3]; /* the first that exists, or else the first */
+	const char *const user[3];    /* below the home directory */
+	const char *add;              /* the host's own command; the server follows */
+} table[] = {
+	[HOST_CLAUDE] = { SHAPE_LOADED,
+			  "mcpServers",
+			  { ".mcp.json" },
+			  { NULL },
+			  "claude mcp add --transport stdio blackboard --" },
+	[HOST_CODEX] = { SHAPE_TOML,
+			 "mcp_servers",
+			 { ".codex/config.toml" },
+			 { ".codex/config.toml" },
+			 "codex mcp add blackboard --" },
+	[HOST_CURSOR] = { SHAPE_PLAIN,
+			  "mcpServers",
+			  { ".cursor/mcp.json" },
+			  { ".cursor/mcp.json" },
+			  NULL },
+	[HOST_GEMINI] = { SHAPE_PLAIN,
+			  "mcpServers",
+			  { ".gemini/settings.json" },
+			  { ".gemini/settings.json" },
+			  "gemini mcp add blackboard" },
+	[HOST_KILO] = { SHAPE_LOCAL,
+			"mcp",
+			{ "kilo.jsonc", ".kilo/kilo.jsonc" },
+			{ ".config/kilo/kilo.jsonc" },
+			NULL },
+	[HOST_KIMI] = { SHAPE_PLAIN,
+			"mcpServers",
+			{ ".mcp.json" },
+			{ ".kimi-code/mcp.json", ".kimi/mcp.json" },
+			"kimi mcp add --transport stdio blackboard --" },
+	[HOST_OPENCODE] = { SHAPE_LOCAL,
+			    "mcp",
+			    { "opencode.json", "opencode.jsonc" },
+			    { ".config/opencode/opencode.json",
+			      ".config/opencode/opencode.jsonc" },
+			    NULL },
+	[HOST_VSCODE] = { SHAPE_STDIO,
+			  "servers",
+			  { ".vscode/mcp.json" },
+			  { NULL },
+			  NULL },
+};
+
+static const char *const words[] = {
+	[HOST_CLAUDE] = "claude",     [HOST_CODEX] = "codex",   [HOST_CURSOR] = "cursor",
+	[HOST_GEMINI] = "gemini",     [HOST_KILO] = "kilo",     [HOST_KIMI] = "kimi",
+	[HOST_OPENCODE] = "opencode", [HOST_VSCODE] = "vscode",
+};
+const struct names hosts = { words, HOST_COUNT };
+
+struct str host_file(struct call *c, enum host_id host, enum host_scope scope,
+		     struct str root)
+{
+	const char *const *file =
+		scope == HOST_USER ? table[host].user : table[host].project;
+	struct str dir = scope == HOST_USER ? path_home() : root, path;
+
+	for (const char *const *f = file; *f; f++) {
+		path = path_join(&c->mem, dir, str_of(*f));
+		if (file_exists(&c->mem, path))
+			return path;
+	}
+	return *file ? path_join(&c->mem, dir, str_of(*file)) : (struct str){ 0 };
+}
+
+static void put_args(struct json *j, const struct host_server *server)
+{
+	json_str(j, STR("mcp"));
+	if (server->agent.p) {
+		json_str(j, STR("--agent"));
+		json_str(j, server->agent);
+	}
+}
+
+struct str host_command(struct call *c, enum host_id host,
+			const struct host_server *server)
+{
+	if (!table[host].add)
+		return (struct str){ 0 };
+	return arena_fmt(&c->mem, "%s " STR_FMT " mcp%s" STR_FMT, table[host].add,
+			 STR_ARG(server->command), server->agent.p ? " --agent " : "",
+			 STR_ARG(server->agent));
+}
+
+static struct str entry(struct call *c, enum shape shape,
+			const struct host_server *server)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	if (shape == SHAPE_LOCAL) {
+		json_put_str(&j, "type", STR("local"));
+		json_put_array(&j, "command");
+		json_str(&j, server->command);
+		put_args(&j, server);
+		json_end(&j);
+		json_put_bool(&j, "enabled", true);
+	} else {
+		if (shape != SHAPE_PLAIN)
+			json_put_str(&j, "type", STR("stdio"));
+		json_put_str(&j, "command", server->command);
+		json_put_array(&j, "args");
+		put_args(&j, server);
+		json_end(&j);
+		if (shape == SHAPE_LOADED)
+			json_put_bool(&j, "alwaysLoad", true);
+	}
+	json_end(&j);
+	return json_text(&j);
+}
+
+/* TOML's basic strings and arrays are written as JSON's. */
+static struct str toml_body(struct call *c, const struct host_server *server)
+{
+	struct json command = { .out.mem = &c->mem }, args = { .out.mem = &c->mem };
+
+	json_str(&command, server->command);
+	json_array(&args);
+	put_args(&args, server);
+	json_end(&args);
+	return arena_fmt(&c->mem, "command = " STR_FMT "\nargs = " STR_FMT "\n",
+			 STR_ARG(json_text(&command)), STR_ARG(json_text(&args)));
+}
+
+static struct str toml_header(struct call *c, enum host_id host,
+			      const struct host_server *server)
+{
+	return arena_fmt(&c->mem, "%s." STR_FMT, table[host].key, STR_ARG(server->name));
+}
+
+/* Did we write this entry? Its program tells. */
+static bool ours(const struct value *v)
+{
+	const struct value *command = value_find(v, "command");
+	struct str name;
+
+	if (command && command->type == VALUE_ARRAY && command->count)
+		command = &command->item[0];
+	if (!command || command->type != VALUE_STRING)
+		return false;
+	name = path_name(command->text);
+	return str_is(name, "bb") || str_is(name, "abacus");
+}
+
+static enum err check_ours(struct call *c, struct str text, const char *const *path)
+{
+	struct str old;
+	struct value_error error;
+	enum err e = jsonc_find(c, text, path, &old);
+
+	if (e || !old.p || ours(value_parse(&c->mem, old, &error)))
+		return e;
+	call_fail(c, ERR_INVALID_INPUT, "the file has a server '%s' that is not ours",
+		  path[1]);
+	return call_step(
+		c, "Nothing was changed. Rename that entry, then run the command again.");
+}
+
+enum err host_add(struct call *c, enum host_id host, struct str text,
+		  const struct host_server *server, struct str *out)
+{
+	const struct host *h = &table[host];
+	const char *path[] = { h->key, arena_cstr(&c->mem, server->name), NULL };
+	enum err e;
+
+	if (h->shape == SHAPE_TOML)
+		return toml_put(c, text, toml_header(c, host, server),
+				toml_body(c, server), out);
+	if ((e = check_ours(c, text, path)))
+		return e;
+	return jsonc_put(c, text, path, entry(c, h->shape, server), out);
+}
+
+enum err host_drop(struct call *c, enum host_id host, struct str text,
+		   const struct host_server *server, struct str *out)
+{
+	const struct host *h = &table[host];
+	const char *path[] = { h->key, arena_cstr(&c->mem, server->name), NULL };
+	enum err e;
+
+	if (h->shape == SHAPE_TOML)
+		return toml_remove(c, text, toml_header(c, host, server), out);
+	if ((e = check_ours(c, text, path)))
+		return e;
+	return jsonc_remove(c, text, path, out);
+}

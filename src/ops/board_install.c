@@ -1,0 +1,160 @@
+#include "base/file.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "board/host.h"
+#include "ops/op.h"
+#include "ops/ops.h"
+#include "store/place.h"
+
+struct body {
+	int host;
+	bool write, remove, user, project, print;
+	struct str agent;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "host", &kind_word, AT(host), FIELD_PLACE, .arg = "HOST", .words = &hosts,
+	  .help = "the agent's host; all of them if it is not given" },
+	{ "write", &kind_bool, AT(write), .help = "add the server to the host's file" },
+	{ "remove", &kind_bool, AT(remove), .help = "take it out again" },
+	{ "print", &kind_bool, AT(print), .help = "only show it; this is the default" },
+	{ "project", &kind_bool, AT(project),
+	  .help = "in the project's file; the default" },
+	{ "user", &kind_bool, AT(user), .help = "in the user's own file" },
+	{ "agent", &kind_str, AT(agent), FIELD_CLI, .arg = "AGENT", .min = 1, .max = 64,
+	  .help = "serve this agent only" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "host", PROP_STR, 0, NULL },
+	{ "path", PROP_STR, PROP_NULL, NULL },
+	{ "result", PROP_STR, 0, NULL },
+	{ "backup", PROP_STR, PROP_NULL, NULL },
+	{ "command", PROP_STR, PROP_NULL, NULL },
+	{ "snippet", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bb install",
+	"bb install claude --write",
+	"bb install codex --user --write --agent codex-01",
+	"bb install claude --remove",
+	NULL,
+};
+
+/* What was done for one host. */
+struct outcome {
+	const char *result;
+	struct str path, backup, snippet;
+};
+
+static enum err replace(struct call *c, struct str path, struct str old, struct str text,
+			struct outcome *o)
+{
+	enum err e;
+
+	if (old.p && str_eq(old, text)) {
+		o->result = "unchanged";
+		return ERR_OK;
+	}
+	if (old.p) {
+		o->backup = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
+				      id_mint(&c->mem, "bak", c->now_ms).p);
+		if ((e = file_replace(c, o->backup, old, 0600)))
+			return e;
+	}
+	if ((e = file_make_dir(c, path_parent(path), 0755)))
+		return e;
+	return file_replace(c, path, text, 0644);
+}
+
+static enum err edit(struct call *c, const struct body *in, enum host_id host,
+		     const struct host_server *server, struct outcome *o)
+{
+	struct str old, text;
+	enum err e = file_read(c, o->path, &old);
+
+	if (e)
+		return e;
+	if (in->remove && !old.p) {
+		o->result = "unchanged";
+		return ERR_OK;
+	}
+	o->result = in->remove ? "removed from" : "added to";
+	e = in->remove ? host_drop(c, host, old, server, &text) :
+			 host_add(c, host, old, server, &text);
+	if (e == ERR_INVALID_INPUT)
+		return call_fail(c, e, "'" STR_FMT "' was left alone: " STR_FMT,
+				 STR_ARG(o->path), STR_ARG(c->message));
+	return e ? e : replace(c, o->path, old, text, o);
+}
+
+static enum err one(struct call *c, const struct body *in, enum host_id host,
+		    struct str root, struct json *reply)
+{
+	struct host_server server = { STR("blackboard"), STR("bb"), in->agent };
+	struct outcome o = { .result = "add to" };
+	enum err e = ERR_OK;
+
+	o.path = host_file(c, host, in->user ? HOST_USER : HOST_PROJECT, root);
+	if (!o.path.p)
+		o.result = "has no file of this kind; use its own command";
+	else if (in->write || in->remove)
+		e = edit(c, in, host, &server, &o);
+	else
+		e = host_add(c, host, (struct str){ 0 }, &server, &o.snippet);
+	if (e)
+		return e;
+	json_object(reply);
+	json_put_str(reply, "host", str_of(names_word(&hosts, host)));
+	json_put_str(reply, "path", o.path);
+	json_put_str(reply, "result", str_of(o.result));
+	json_put_str(reply, "backup", o.backup);
+	json_put_str(reply, "command", host_command(c, host, &server));
+	json_put_str(reply, "snippet", o.snippet);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct str root;
+	enum err e;
+
+	(void)s;
+	if ((in->write || in->remove) && in->host < 0)
+		return call_fail(c, ERR_USAGE,
+				 "name the host whose file is to be changed");
+	if ((e = place_new(c, &root)))
+		return e;
+	json_array(reply);
+	for (int host = 0; host < HOST_COUNT; host++)
+		if ((in->host < 0 || in->host == host) &&
+		    (e = one(c, in, host, root, reply)))
+			return e;
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_board_install = {
+	.name = "board install",
+	.help = "Show how to give an agent's host the board, or do it",
+	.more = "Prints what to add to the host's file. With --write it adds it there: "
+		"every "
+		"other byte stays, the old file is kept beside it, and a file that "
+		"cannot be "
+		"understood is left alone.",
+	.examples = examples,
+	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },
+	.run = run,
+};

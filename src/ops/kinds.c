@@ -1,0 +1,397 @@
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/number.h"
+#include "base/utf8.h"
+#include "base/value.h"
+#include "board/ref.h"
+#include "ops/field.h"
+
+/* The field's own error where it has one, else INVALID_INPUT. */
+#define INVALID(f) ((f)->invalid ? (f)->invalid : ERR_INVALID_INPUT)
+
+static enum err wrong_type(struct call *c, const struct field *f)
+{
+	return call_fail(c, ERR_USAGE, "%s must be a%s %s", f->name,
+			 strchr("aeiou", f->kind->type[0]) ? "n" : "", f->kind->type);
+}
+
+/* For kinds whose JSON is a string with the same content as on a command line. */
+static enum err string_from_json(struct call *c, const struct field *f,
+				 const struct value *v, void *at)
+{
+	if (v->type != VALUE_STRING)
+		return wrong_type(c, f);
+	return f->kind->from_text(c, f, v->text, at);
+}
+
+/* --- text --- */
+
+static void str_clear(void *at)
+{
+	*(struct str *)at = (struct str){ 0 };
+}
+
+static enum err str_from_text(struct call *c, const struct field *f, struct str text,
+			      void *at)
+{
+	if (!utf8_valid(text))
+		return call_fail(c, INVALID(f), "%s is not valid UTF-8", f->name);
+	if (memchr(text.p, '\0', text.n))
+		return call_fail(c, INVALID(f), "%s contains a NUL character", f->name);
+	if (f->min && str_trim(text).n < (size_t)f->min)
+		return call_fail(c, INVALID(f), "%s may not be empty", f->name);
+	if (f->max && text.n > (size_t)f->max)
+		return call_fail(c, INVALID(f),
+				 "%s has %zu bytes; at most %" PRId64 " are allowed",
+				 f->name, text.n, f->max);
+	*(struct str *)at = text;
+	return ERR_OK;
+}
+
+static void str_to_json(struct json *j, const struct field *f, const void *at)
+{
+	(void)f;
+	json_str(j, *(const struct str *)at);
+}
+
+static void str_schema(struct json *j, const struct field *f)
+{
+	if (f->preset)
+		json_put_str(j, "default", str_of(f->preset));
+}
+
+const struct kind kind_str = {
+	.type = "string",
+	.arg = "TEXT",
+	.size = sizeof(struct str),
+	.clear = str_clear,
+	.from_text = str_from_text,
+	.from_json = string_from_json,
+	.to_json = str_to_json,
+	.schema = str_schema,
+};
+
+const struct kind kind_path = {
+	.type = "string",
+	.arg = "PATH",
+	.size = sizeof(struct str),
+	.clear = str_clear,
+	.from_text = str_from_text,
+	.from_json = string_from_json,
+	.to_json = str_to_json,
+};
+
+/* --- whole numbers --- */
+
+static void int_clear(void *at)
+{
+	*(int64_t *)at = ABSENT;
+}
+
+static enum err int_from_text(struct call *c, const struct field *f, struct str text,
+			      void *at)
+{
+	int64_t v;
+
+	if (!number_int(text, &v))
+		return call_fail(c, INVALID(f),
+				 "%s must be a whole number, not '" STR_FMT "'", f->name,
+				 STR_ARG(text));
+	if ((f->flags & FIELD_CLAMP) && v > f->max)
+		v = f->max;
+	if (v < f->min || (f->max && v > f->max)) {
+		if (f->max)
+			return call_fail(c, INVALID(f),
+					 "%s must be from %" PRId64 " to %" PRId64
+					 ", not %" PRId64,
+					 f->name, f->min, f->max, v);
+		return call_fail(c, INVALID(f),
+				 "%s must be at least %" PRId64 ", not %" PRId64, f->name,
+				 f->min, v);
+	}
+	*(int64_t *)at = v;
+	return ERR_OK;
+}
+
+static enum err int_from_json(struct call *c, const struct field *f,
+			      const struct value *v, void *at)
+{
+	struct str text = v->text;
+
+	if (v->type != VALUE_NUMBER)
+		return wrong_type(c, f);
+	text = number_canonical(&c->mem, text); /* 5.0 is 5 */
+	return int_from_text(c, f, text, at);
+}
+
+static void int_to_json(struct json *j, const struct field *f, const void *at)
+{
+	int64_t v = *(const int64_t *)at;
+
+	(void)f;
+	if (v == ABSENT)
+		json_null(j);
+	else
+		json_int(j, v);
+}
+
+static void int_schema(struct json *j, const struct field *f)
+{
+	json_put_int(j, "minimum", f->min);
+	if (f->max)
+		json_put_int(j, "maximum", f->max);
+	if (f->preset)
+		json_put_raw(j, "default", str_of(f->preset));
+}
+
+const struct kind kind_int = {
+	.type = "integer",
+	.arg = "N",
+	.size = sizeof(int64_t),
+	.clear = int_clear,
+	.from_text = int_from_text,
+	.from_json = int_from_json,
+	.to_json = int_to_json,
+	.schema = int_schema,
+};
+
+/* --- yes or no --- */
+
+static void bool_clear(void *at)
+{
+	*(bool *)at = false;
+}
+
+static enum err bool_from_text(struct call *c, const struct field *f, struct str text,
+			       void *at)
+{
+	if (str_is(text, "true") || str_is(text, "false")) {
+		*(bool *)at = str_is(text, "true");
+		return ERR_OK;
+	}
+	return call_fail(c, INVALID(f), "%s must be true or false, not '" STR_FMT "'",
+			 f->name, STR_ARG(text));
+}
+
+static enum err bool_from_json(struct call *c, const struct field *f,
+			       const struct value *v, void *at)
+{
+	if (v->type != VALUE_BOOL)
+		return wrong_type(c, f);
+	*(bool *)at = v->yes;
+	return ERR_OK;
+}
+
+static void bool_to_json(struct json *j, const struct field *f, const void *at)
+{
+	(void)f;
+	json_bool(j, *(const bool *)at);
+}
+
+const struct kind kind_bool = {
+	.type = "boolean",
+	.size = sizeof(bool),
+	.clear = bool_clear,
+	.from_text = bool_from_text,
+	.from_json = bool_from_json,
+	.to_json = bool_to_json,
+};
+
+/* --- one word of a set --- */
+
+static void word_clear(void *at)
+{
+	*(int *)at = -1;
+}
+
+static enum err word_from_text(struct call *c, const struct field *f, struct str text,
+			       void *at)
+{
+	struct buf all = { .mem = &c->mem };
+
+	*(int *)at = names_value(f->words, text);
+	if (*(int *)at >= 0)
+		return ERR_OK;
+	for (int i = 0; i < f->words->count; i++)
+		buf_fmt(&all, "%s%s", i ? ", " : "", names_word(f->words, i));
+	return call_fail(c, INVALID(f), "%s must be one of %s, not '" STR_FMT "'",
+			 f->name, buf_str(&all).p, STR_ARG(text));
+}
+
+static void word_to_json(struct json *j, const struct field *f, const void *at)
+{
+	int v = *(const int *)at;
+
+	json_str(j, v < 0 ? (struct str){ 0 } : str_of(names_word(f->words, v)));
+}
+
+static void word_schema(struct json *j, const struct field *f)
+{
+	json_put_array(j, "enum");
+	for (int i = 0; i < f->words->count; i++)
+		json_str(j, str_of(names_word(f->words, i)));
+	json_end(j);
+	if (f->preset)
+		json_put_str(j, "default", str_of(f->preset));
+}
+
+const struct kind kind_word = {
+	.type = "string",
+	.arg = "WORD",
+	.size = sizeof(int),
+	.clear = word_clear,
+	.from_text = word_from_text,
+	.from_json = string_from_json,
+	.to_json = word_to_json,
+	.schema = word_schema,
+};
+
+/* --- spans of time --- */
+
+static enum err duration_from_text(struct call *c, const struct field *f, struct str text,
+				   void *at)
+{
+	if (duration_parse(text, at))
+		return ERR_OK;
+	call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'", f->name,
+		  STR_ARG(text));
+	return call_step(c, "Write a number and a unit: 30s, 10m, 1h, 2d or 1w.");
+}
+
+static void duration_to_json(struct json *j, const struct field *f, const void *at)
+{
+	int64_t v = *(const int64_t *)at;
+
+	(void)f;
+	json_str(j, v == ABSENT ? (struct str){ 0 } : duration_format(j->out.mem, v));
+}
+
+const struct kind kind_duration = {
+	.type = "string",
+	.arg = "DURATION",
+	.size = sizeof(int64_t),
+	.clear = int_clear,
+	.from_text = duration_from_text,
+	.from_json = string_from_json,
+	.to_json = duration_to_json,
+};
+
+/* --- any JSON --- */
+
+static enum err json_from_text(struct call *c, const struct field *f, struct str text,
+			       void *at)
+{
+	struct value_error error;
+
+	if (value_parse(&c->mem, text, &error)) {
+		*(struct str *)at = text;
+		return ERR_OK;
+	}
+	return call_fail(c, INVALID(f), "%s is not JSON: %s at byte %zu", f->name,
+			 error.why, error.offset);
+}
+
+static enum err json_from_json(struct call *c, const struct field *f,
+			       const struct value *v, void *at)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	(void)f;
+	json_value(&j, v);
+	*(struct str *)at = json_text(&j);
+	return ERR_OK;
+}
+
+static void json_to_json(struct json *j, const struct field *f, const void *at)
+{
+	(void)f;
+	json_raw(j, *(const struct str *)at);
+}
+
+const struct kind kind_json = {
+	.arg = "JSON",
+	.size = sizeof(struct str),
+	.clear = str_clear,
+	.from_text = json_from_text,
+	.from_json = json_from_json,
+	.to_json = json_to_json,
+};
+
+/* --- references --- */
+
+static void ref_clear(void *at)
+{
+	*(struct ref *)at = (struct ref){ 0 };
+}
+
+static enum err ref_from_text(struct call *c, const struct field *f, struct str text,
+			      void *at)
+{
+	struct field plain = { .name = f->name, .invalid = ERR_INVALID_INPUT };
+	struct str checked;
+	enum err e = str_from_text(c, &plain, text, &checked);
+
+	return e ? e : ref_parse(c, checked, at);
+}
+
+static enum err ref_from_json(struct call *c, const struct field *f,
+			      const struct value *v, void *at)
+{
+	const struct value *ref = value_find(v, "ref");
+	struct str where = value_str(v, "where"), what = value_str(v, "what");
+
+	if (v->type == VALUE_STRING)
+		return ref_from_text(c, f, v->text, at);
+	if (!where.p || !what.p || !ref ||
+	    (ref->type != VALUE_STRING && ref->type != VALUE_NUMBER))
+		return call_fail(c, ERR_INVALID_REF_FORMAT,
+				 "%s needs \"where\", \"what\" and \"ref\"", f->name);
+	return ref_make(c, where, what, ref->text, at);
+}
+
+static void ref_to_json(struct json *j, const struct field *f, const void *at)
+{
+	const struct ref *ref = at;
+
+	(void)f;
+	if (!ref->where.p) {
+		json_null(j);
+		return;
+	}
+	json_object(j);
+	json_put_str(j, "where", ref->where);
+	json_put_str(j, "what", ref->what);
+	json_put_raw(j, "ref", ref->json);
+	json_end(j);
+}
+
+static void ref_schema(struct json *j, const struct field *f)
+{
+	static const char *const part[] = { "where", "what", "ref" };
+
+	(void)f;
+	json_put_object(j, "properties");
+	for (size_t i = 0; i < 3; i++) {
+		json_put_object(j, part[i]);
+		json_put_str(j, "type", STR("string"));
+		json_end(j);
+	}
+	json_end(j);
+	json_put_array(j, "required");
+	for (size_t i = 0; i < 3; i++)
+		json_str(j, str_of(part[i]));
+	json_end(j);
+}
+
+const struct kind kind_ref = {
+	.type = "object",
+	.arg = "WHERE:WHAT:REF",
+	.size = sizeof(struct ref),
+	.clear = ref_clear,
+	.from_text = ref_from_text,
+	.from_json = ref_from_json,
+	.to_json = ref_to_json,
+	.schema = ref_schema,
+};

@@ -1,0 +1,100 @@
+#include "ops/op.h"
+
+#include "base/json.h"
+
+static void put_string_schema(struct json *j, const char *name, const char *help)
+{
+	json_put_object(j, name);
+	json_put_str(j, "type", STR("string"));
+	json_put_str(j, "description", str_of(help));
+	json_end(j);
+}
+
+static bool on_the_wire(const struct field *f)
+{
+	return !(f->flags & FIELD_CLI);
+}
+
+void op_input_schema(struct json *j, const struct op *op)
+{
+	const struct field none = { 0 }, *fields = op->fields ? op->fields : &none;
+	bool required = false;
+
+	json_object(j);
+	json_put_str(j, "type", STR("object"));
+	json_put_object(j, "properties");
+	for (const struct field *f = fields; f->name; f++) {
+		if (!on_the_wire(f))
+			continue;
+		json_key(j, str_of(f->name));
+		field_schema(j, f);
+		required = required || (f->flags & FIELD_REQUIRED);
+	}
+	if (op->flags & (OP_ACTOR | OP_READER))
+		put_string_schema(j, "agent", "who you are");
+	if (op->flags & OP_RECEIPT)
+		put_string_schema(j, "request_id", "same id, same effect, once");
+	json_end(j);
+	if (required) {
+		json_put_array(j, "required");
+		for (const struct field *f = fields; f->name; f++)
+			if (on_the_wire(f) && (f->flags & FIELD_REQUIRED))
+				json_str(j, str_of(f->name));
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void put_type(struct json *j, const struct prop *p)
+{
+	static const char *const word[] = {
+		[PROP_STR] = "string",
+		[PROP_INT] = "integer",
+		[PROP_BOOL] = "boolean",
+		[PROP_OBJECT] = "object",
+	};
+
+	if (p->type == PROP_ANY)
+		return;
+	if (p->flags & PROP_NULL) {
+		json_put_array(j, "type");
+		json_str(j, str_of(word[p->type]));
+		json_str(j, STR("null"));
+		json_end(j);
+	} else {
+		json_put_str(j, "type", str_of(word[p->type]));
+	}
+}
+
+static void prop_schema(struct json *j, const struct prop *p, int depth)
+{
+	bool list = p->flags & PROP_LIST;
+
+	json_object(j);
+	if (list) {
+		json_put_str(j, "type", STR("array"));
+		json_put_object(j, "items");
+	}
+	put_type(j, p);
+	if (p->of && depth > 0) {
+		json_put_object(j, "properties");
+		for (const struct prop *m = p->of; m->name; m++) {
+			json_key(j, str_of(m->name));
+			prop_schema(j, m, depth - 1);
+		}
+		json_end(j);
+		json_put_array(j, "required");
+		for (const struct prop *m = p->of; m->name; m++)
+			if (!(m->flags & PROP_OPTIONAL))
+				json_str(j, str_of(m->name));
+		json_end(j);
+	}
+	if (list)
+		json_end(j);
+	json_end(j);
+}
+
+void op_reply_schema(struct json *j, const struct op *op, int depth)
+{
+	prop_schema(j, op->reply, depth);
+}

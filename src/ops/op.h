@@ -1,0 +1,83 @@
+#ifndef OPS_OP_H
+#define OPS_OP_H
+
+#include "ops/field.h"
+
+struct board;
+struct json;
+struct prop;
+
+enum op_flags {
+	OP_WRITE = 1 << 0,      /* changes something; runs alone, in one transaction */
+	OP_DESTROYS = 1 << 1,   /* what it removes cannot be had back */
+	OP_IDEMPOTENT = 1 << 2, /* doing it twice is doing it once */
+	OP_ACTOR = 1 << 3,      /* is done by somebody: an identity is needed */
+	OP_READER = 1 << 4,     /* answers more to somebody who gives a name */
+	OP_BOARD = 1 << 5,      /* works on the board, which is opened for it */
+	OP_RECEIPT = 1 << 6,    /* takes a request id; a repeat gets the first reply */
+};
+
+/* What an operation may use; opened for it as its flags ask. */
+struct stores {
+	struct board *board;
+};
+
+/*
+ * Something Abacus can be asked to do, on whatever surface. `run` is given a
+ * body that has been checked against `fields`, and writes the data of the reply,
+ * which has the shape of `reply`.
+ */
+struct op {
+	const char *name; /* "board post": what the schema and the docs call it */
+	const char *help; /* one line */
+	const char *more; /* a paragraph for manuals; or NULL */
+	const char *const *examples; /* command lines, ending with NULL; or NULL */
+	unsigned flags;
+	size_t body_size;
+	const struct field *fields; /* at most 64; the last has no name; or NULL */
+	const struct prop *reply;   /* its one row is the reply itself */
+	enum err (*run)(struct call *c, struct stores *s, const void *body,
+			struct json *reply);
+};
+
+enum prop_type { PROP_STR, PROP_INT, PROP_BOOL, PROP_OBJECT, PROP_ANY };
+enum prop_flags { PROP_NULL = 1 << 0, PROP_LIST = 1 << 1, PROP_OPTIONAL = 1 << 2 };
+
+/* One member of a reply, for output schemas; `of` lists an object's own members. */
+struct prop {
+	const char *name;
+	enum prop_type type;
+	unsigned flags;
+	const struct prop *of;
+};
+
+/* JSON Schema of the parameters as JSON takes them, and of the reply, `depth` deep. */
+void op_input_schema(struct json *j, const struct op *op);
+void op_reply_schema(struct json *j, const struct op *op, int depth);
+
+/* An operation with its parameters, on the way to being run. */
+struct request {
+	const struct op *op;
+	void *body;
+	uint64_t given; /* bit i: op->fields[i] was set */
+	bool wire;      /* it came as JSON, not from a command line */
+};
+
+struct request request_new(struct call *c, const struct op *op);
+
+/* The i-th field from a command line's text. */
+enum err request_set(struct call *c, struct request *r, size_t i, struct str text);
+
+/* All fields from a JSON object; members it does not know are an error. */
+enum err request_decode(struct call *c, struct request *r, const struct value *object);
+
+/* Presets for what was not given, and an error for what had to be. */
+enum err request_check(struct call *c, struct request *r);
+
+/*
+ * Runs a checked request: opens the stores it needs, finds or leaves its receipt,
+ * commits. On success `reply` holds the data, whole; on failure nothing was changed.
+ */
+enum err request_run(struct call *c, const struct request *r, struct json *reply);
+
+#endif

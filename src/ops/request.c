@@ -1,0 +1,208 @@
+#include <assert.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "base/value.h"
+#include "board/unread.h"
+#include "ops/op.h"
+#include "store/board_db.h"
+
+enum { ID_MOST = 64, REQUEST_ID_MOST = 256 };
+
+struct request request_new(struct call *c, const struct op *op)
+{
+	struct request r = { .op = op, .body = arena_alloc(&c->mem, op->body_size) };
+
+	for (const struct field *f = op->fields; f && f->name; f++)
+		field_clear(f, r.body);
+	return r;
+}
+
+enum err request_set(struct call *c, struct request *r, size_t i, struct str text)
+{
+	r->given |= UINT64_C(1) << i;
+	return field_from_text(c, &r->op->fields[i], text, r->body);
+}
+
+/* The identity and the request id belong to the call, not to the operation. */
+static bool of_the_call(struct call *c, const struct op *op, const struct value *member)
+{
+	bool text = member->type == VALUE_STRING;
+
+	if ((op->flags & (OP_ACTOR | OP_READER)) && str_is(member->key, "agent"))
+		return text || member->type == VALUE_NULL;
+	if (!(op->flags & OP_RECEIPT) || !str_is(member->key, "request_id"))
+		return false;
+	if (text)
+		c->request_id = member->text;
+	return text || member->type == VALUE_NULL;
+}
+
+static enum err decode_member(struct call *c, struct request *r,
+			      const struct value *member)
+{
+	const struct field *fields = r->op->fields;
+
+	if (of_the_call(c, r->op, member))
+		return ERR_OK;
+	for (size_t i = 0; fields && fields[i].name; i++) {
+		if ((fields[i].flags & FIELD_CLI) || !str_is(member->key, fields[i].name))
+			continue;
+		if (member->type != VALUE_NULL)
+			r->given |= UINT64_C(1) << i;
+		return field_from_json(c, &fields[i], member, r->body);
+	}
+	return call_fail(c, ERR_USAGE, "'%s' has no parameter '" STR_FMT "'", r->op->name,
+			 STR_ARG(member->key));
+}
+
+enum err request_decode(struct call *c, struct request *r, const struct value *object)
+{
+	enum err e;
+
+	r->wire = true;
+	for (size_t i = 0; object && i < object->count; i++)
+		if ((e = decode_member(c, r, &object->item[i])))
+			return e;
+	return ERR_OK;
+}
+
+enum err request_check(struct call *c, struct request *r)
+{
+	const struct field *fields = r->op->fields;
+	enum err e;
+
+	for (size_t i = 0; fields && fields[i].name; i++) {
+		const struct field *f = &fields[i];
+
+		if ((r->given >> i & 1) ||
+		    (f->flags & (r->wire ? FIELD_CLI : FIELD_WIRE)))
+			continue;
+		if (f->flags & FIELD_REQUIRED)
+			return call_fail(c, f->missing ? f->missing : ERR_USAGE,
+					 "%s is required", f->name);
+		if (f->preset && (e = field_from_text(c, f, str_of(f->preset), r->body)))
+			return e;
+	}
+	return ERR_OK;
+}
+
+/* Who acts: given, trimmed, and of a form that can be shown and compared. */
+static enum err check_actor(struct call *c)
+{
+	if (!c->actor.p)
+		return call_fail(c, ERR_IDENTITY_REQUIRED,
+				 "this needs to know who you are");
+	c->actor = str_trim(c->actor);
+	if (!c->actor.n)
+		return call_fail(c, ERR_INVALID_IDENTITY, "the agent's name is empty");
+	if (!utf8_valid(c->actor))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the agent's name is not valid UTF-8");
+	if (c->actor.n > ID_MOST)
+		return call_fail(c, ERR_INVALID_IDENTITY,
+				 "the agent's name has %zu bytes; at most %d are allowed",
+				 c->actor.n, ID_MOST);
+	if (utf8_has_control(c->actor))
+		return call_fail(c, ERR_INVALID_IDENTITY,
+				 "the agent's name contains a control character");
+	return ERR_OK;
+}
+
+static enum err check_call(struct call *c, const struct op *op)
+{
+	bool named = c->actor.p && !c->anonymous;
+	enum err e;
+
+	if (((op->flags & OP_ACTOR) || named) && (e = check_actor(c)))
+		return e;
+	if (c->request_id.p &&
+	    (!c->request_id.n || c->request_id.n > REQUEST_ID_MOST ||
+	     !utf8_valid(c->request_id) || utf8_has_control(c->request_id)))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "a request id is 1 to %d bytes of text without control "
+				 "characters",
+				 REQUEST_ID_MOST);
+	return ERR_OK;
+}
+
+/* The arguments as one text: what a repeated request must agree with. */
+static struct str arguments(struct call *c, const struct request *r)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	for (const struct field *f = r->op->fields; f && f->name; f++) {
+		json_key(&j, str_of(f->name));
+		field_to_json(&j, f, r->body);
+	}
+	json_end(&j);
+	return json_text(&j);
+}
+
+static enum err run_with_receipt(struct call *c, struct stores *s,
+				 const struct request *r, struct json *reply)
+{
+	struct str name = str_of(r->op->name), args = arguments(c, r), old;
+	enum err e = board_receipt_find(c, s->board, name, args, &old);
+
+	if (e)
+		return e;
+	if (old.p) {
+		json_raw(reply, old);
+		return ERR_OK;
+	}
+	if ((e = r->op->run(c, s, r->body, reply)))
+		return e;
+	return board_receipt_put(c, s->board, name, args, json_text(reply));
+}
+
+/* What waits for the actor rides beside every reply to it. */
+static enum err add_unread(struct call *c, struct board *b)
+{
+	struct json j = { .out.mem = &c->mem };
+	struct unread unread;
+	enum err e;
+
+	if (c->anonymous || !c->actor.p)
+		return ERR_OK;
+	if ((e = unread_count(c, b, c->actor, &unread)))
+		return e;
+	json_object(&j);
+	json_key(&j, STR("unread"));
+	unread_encode(&j, &unread);
+	json_end(&j);
+	c->meta = json_text(&j);
+	return ERR_OK;
+}
+
+static enum err run_on_board(struct call *c, const struct request *r, struct json *reply)
+{
+	bool write = r->op->flags & OP_WRITE;
+	bool receipt = (r->op->flags & OP_RECEIPT) && c->request_id.p;
+	struct board board;
+	struct stores s = { .board = &board };
+	enum err e = board_open(c, write ? BOARD_WRITE : BOARD_READ, &board);
+
+	if (e)
+		return e;
+	e = receipt ? run_with_receipt(c, &s, r, reply) :
+		      r->op->run(c, &s, r->body, reply);
+	if (!e)
+		e = add_unread(c, &board);
+	if (!e && write)
+		e = board_commit(c, &board);
+	board_close(&board);
+	return e;
+}
+
+enum err request_run(struct call *c, const struct request *r, struct json *reply)
+{
+	enum err e = check_call(c, r->op);
+
+	if (e)
+		return e;
+	if (r->op->flags & OP_BOARD)
+		return run_on_board(c, r, reply);
+	return r->op->run(c, &(struct stores){ 0 }, r->body, reply);
+}

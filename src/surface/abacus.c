@@ -1,0 +1,30 @@
+#include "ops/ops.h"
+#include "surface/docs.h"
+#include "surface/face.h"
+
+#define AT(member) offsetof(struct globals, member)
+
+static const struct field globals[] = {
+	{ "json", &kind_bool, AT(json), .help = "print JSON" },
+	{ "version", &kind_bool, AT(version), .help = "print the version" },
+	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
+	{ 0 },
+};
+
+static const struct command commands[] = {
+	{ "schema", &op_schema, NULL, NULL, 0 },
+	{ "completion", &op_completion, NULL, completion_start, 0 },
+	{ "man", &op_man, NULL, man_start, 0 },
+	{ "docs", &op_docs, NULL, docs_start, 0 },
+	{ 0 },
+};
+
+const struct face face_abacus = {
+	.name = "abacus",
+	.about = "shared work for agents and people; 'abacus bb …' is the same as 'bb …'",
+	.more = "The one program behind all the others. It also tells what it knows of "
+		"itself: "
+		"schemas, completion, manuals.",
+	.globals = globals,
+	.commands = commands,
+};

@@ -1,0 +1,382 @@
+#include "surface/args.h"
+
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/utf8.h"
+
+struct parser {
+	struct call *c;
+	struct args *out;
+	char **argv;
+	bool *used;     /* by index: this word is part of the command's name */
+	size_t place;   /* how many arguments have gone by their place */
+	bool only_text; /* after "--" */
+};
+
+static bool is_flag(const char *arg)
+{
+	return arg[0] == '-' && arg[1] && !(arg[1] >= '0' && arg[1] <= '9');
+}
+
+/* "--name=value" into its parts; the value is absent without "=". */
+static struct str flag_name(const char *arg, struct str *value)
+{
+	struct str rest = str_of(arg + 2), name;
+
+	str_next(&rest, '=', &name);
+	*value = rest;
+	return name;
+}
+
+/* A field by its flag or, for those who know it from JSON, its name. */
+static const struct field *find_long(struct arena *mem, const struct field *fields,
+				     struct str name)
+{
+	for (const struct field *f = fields; f && f->name; f++) {
+		struct field by_name = *f;
+
+		by_name.flag = NULL;
+		if (field_on_cli(f) &&
+		    (str_eq(name, field_flag(mem, f)) ||
+		     str_eq(name, field_flag(mem, &by_name)) || str_is(name, f->name)))
+			return f;
+	}
+	return NULL;
+}
+
+static const struct field *find_letter(const struct field *fields, char letter)
+{
+	for (const struct field *f = fields; f && f->name; f++)
+		if (field_on_cli(f) && f->letter == letter)
+			return f;
+	return NULL;
+}
+
+static const struct field *find_flag(struct arena *mem, const struct field *fields,
+				     const char *arg)
+{
+	struct str value;
+
+	return arg[1] == '-' ? find_long(mem, fields, flag_name(arg, &value)) :
+			       find_letter(fields, arg[1]);
+}
+
+/* Before the command is known, any command's option may stand; does it take a value? */
+static bool takes_next(struct parser *p, const char *arg)
+{
+	const struct face *face = p->out->face;
+	const struct field *f = find_flag(&p->c->mem, face->globals, arg);
+	bool attached = arg[1] == '-' ? strchr(arg, '=') != NULL : arg[2] != '\0';
+
+	for (const struct command *cmd = face->commands; !f && cmd->words; cmd++)
+		f = find_flag(&p->c->mem, cmd->op->fields, arg);
+	return f && f->kind->arg && !attached;
+}
+
+static bool begins_command(const struct face *face, struct str words)
+{
+	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
+		struct str full = str_of(cmd->words);
+
+		if (str_starts(full, words) &&
+		    (full.n == words.n || full.p[words.n] == ' '))
+			return true;
+	}
+	return false;
+}
+
+static void find_command(struct parser *p)
+{
+	struct args *out = p->out;
+
+	for (size_t i = 0; p->argv[i] && strcmp(p->argv[i], "--"); i++) {
+		struct str longer;
+
+		if (is_flag(p->argv[i])) {
+			if (takes_next(p, p->argv[i]) && p->argv[i + 1])
+				i++;
+			continue;
+		}
+		longer = arena_fmt(&p->c->mem, STR_FMT "%s%s", STR_ARG(out->words),
+				   out->words.n ? " " : "", p->argv[i]);
+		if (!begins_command(out->face, longer))
+			break;
+		out->words = longer;
+		p->used[i] = true;
+	}
+	out->command = face_command(out->face, out->words);
+}
+
+/* --- suggestions --- */
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Edits to make one word of the other. */
+static size_t distance(struct str a, struct str b)
+{
+	enum { LONGEST = 32 };
+	size_t row[LONGEST + 1];
+
+	if (a.n > LONGEST || b.n > LONGEST)
+		return LONGEST;
+	for (size_t j = 0; j <= b.n; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= a.n; i++) {
+		size_t corner = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= b.n; j++) {
+			size_t above = row[j], change = a.p[i - 1] != b.p[j - 1];
+
+			row[j] = least(least(above, row[j - 1]) + 1, corner + change);
+			corner = above;
+		}
+	}
+	return row[b.n];
+}
+
+struct nearest {
+	struct str word, best;
+	size_t edits;
+};
+
+static void consider(struct nearest *n, struct str candidate)
+{
+	size_t edits = str_starts(candidate, n->word) && n->word.n > 1 ?
+			       1 :
+			       distance(n->word, candidate);
+
+	if (edits < n->edits) {
+		n->edits = edits;
+		n->best = candidate;
+	}
+}
+
+static struct nearest nearest_to(struct str word)
+{
+	return (struct nearest){ .word = word, .edits = least(3, word.n / 2 + 1) };
+}
+
+static enum err unknown_command(struct parser *p, const char *word)
+{
+	struct call *c = p->c;
+	const char *program = p->out->face->name;
+	struct str words = arena_fmt(&c->mem, STR_FMT "%s%s", STR_ARG(p->out->words),
+				     p->out->words.n ? " " : "", word);
+	struct nearest near = nearest_to(words);
+
+	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++)
+		consider(&near, str_of(cmd->words));
+	call_fail(c, ERR_USAGE, "'" STR_FMT "' is not a command of %s", STR_ARG(words),
+		  program);
+	if (near.best.p)
+		return call_step(
+			c, "Did you mean '%s " STR_FMT "'? '%s --help' lists them all.",
+			program, STR_ARG(near.best), program);
+	return call_step(c, "Run '%s --help' to see the commands.", program);
+}
+
+static enum err unfinished_command(struct parser *p)
+{
+	struct call *c = p->c;
+	struct str words = p->out->words;
+	struct buf all = { .mem = &c->mem };
+
+	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++) {
+		struct str full = str_of(cmd->words);
+
+		if (full.n > words.n && str_starts(full, words) && full.p[words.n] == ' ')
+			buf_fmt(&all, "%s'%s %s'", all.n ? ", " : "", p->out->face->name,
+				cmd->words);
+	}
+	call_fail(c, ERR_USAGE, "'%s " STR_FMT "' needs one more word",
+		  p->out->face->name, STR_ARG(words));
+	return call_step(c, "Run one of %s.", buf_str(&all).p);
+}
+
+static enum err unknown_flag(struct parser *p, const char *arg)
+{
+	struct call *c = p->c;
+	const struct args *out = p->out;
+	const struct field *const sets[] = { out->command ? out->command->op->fields :
+							    NULL,
+					     out->face->globals };
+	struct str value, name = arg[1] == '-' ? flag_name(arg, &value) : str_of(arg + 1);
+	struct nearest near = nearest_to(name);
+
+	for (size_t i = 0; i < 2; i++)
+		for (const struct field *f = sets[i]; f && f->name; f++)
+			if (field_on_cli(f))
+				consider(&near, field_flag(&c->mem, f));
+	call_fail(c, ERR_USAGE, "%s%s" STR_FMT " has no option '%s'", out->face->name,
+		  out->words.n ? " " : "", STR_ARG(out->words), arg);
+	if (near.best.p)
+		return call_step(c, "Did you mean --" STR_FMT "?", STR_ARG(near.best));
+	return call_step(c, "Run '%s " STR_FMT " --help' to see its options.",
+			 out->face->name, STR_ARG(out->words));
+}
+
+/* --- values --- */
+
+static enum err read_stdin(struct call *c, const struct field *f, struct str *out)
+{
+	enum { CHUNK = 64 * 1024 };
+	struct buf b = { .mem = &c->mem };
+	ssize_t got;
+
+	do {
+		if ((got = file_some(STDIN_FILENO, buf_room(&b, CHUNK), CHUNK)) < 0)
+			return file_fail(c, "read", STR("standard input"));
+		b.n += (size_t)got;
+	} while (got && b.n <= (size_t)f->max + CHUNK);
+	if (b.n && b.p[b.n - 1] == '\n')
+		b.n--;
+	*out = buf_str(&b);
+	return ERR_OK;
+}
+
+/* Into the operation's request if it is one of its fields, else into the globals. */
+static enum err set(struct parser *p, const struct field *f, struct str text)
+{
+	struct request *r = &p->out->request;
+	const struct field *fields = r->op ? r->op->fields : NULL;
+	enum err e;
+
+	if ((f->flags & FIELD_STDIN) && str_is(text, "-") &&
+	    (e = read_stdin(p->c, f, &text)))
+		return e;
+	for (size_t i = 0; fields && fields[i].name; i++)
+		if (&fields[i] == f)
+			return request_set(p->c, r, i, text);
+	return field_from_text(p->c, f, text, &p->out->globals);
+}
+
+static const struct field *known_flag(struct parser *p, const char *arg)
+{
+	const struct command *cmd = p->out->command;
+	const struct field *f = cmd ? find_flag(&p->c->mem, cmd->op->fields, arg) : NULL;
+
+	return f ? f : find_flag(&p->c->mem, p->out->face->globals, arg);
+}
+
+/* A flag at *i, perhaps with its value behind it. */
+static enum err parse_flag(struct parser *p, size_t *i)
+{
+	const char *arg = p->argv[*i];
+	const struct field *f = known_flag(p, arg);
+	struct str value = { 0 };
+
+	if (!f)
+		return unknown_flag(p, arg);
+	if (arg[1] == '-')
+		flag_name(arg, &value);
+	else if (arg[2])
+		value = str_of(arg + (arg[2] == '=' ? 3 : 2));
+	if (!f->kind->arg)
+		return set(p, f, value.p ? value : STR("true"));
+	if (!value.p && !p->argv[*i + 1]) {
+		call_fail(p->c, ERR_USAGE, "option '%s' needs a value", arg);
+		return call_step(p->c, "Write '%s %s'.", arg,
+				 f->arg ? f->arg : f->kind->arg);
+	}
+	return set(p, f, value.p ? value : str_of(p->argv[++*i]));
+}
+
+/* The field that takes the next argument without a flag; a list takes them all. */
+static const struct field *next_place(struct parser *p)
+{
+	size_t place = 0;
+	const struct command *cmd = p->out->command;
+
+	for (const struct field *f = cmd ? cmd->op->fields : NULL; f && f->name; f++) {
+		if (!(f->flags & FIELD_PLACE))
+			continue;
+		if (place == p->place || (f->flags & FIELD_LIST)) {
+			p->place += !(f->flags & FIELD_LIST);
+			return f;
+		}
+		place++;
+	}
+	return NULL;
+}
+
+static enum err parse_place(struct parser *p, const char *arg)
+{
+	const struct field *f;
+
+	if (!p->out->command)
+		return unknown_command(p, arg);
+	f = next_place(p);
+	if (f)
+		return set(p, f, str_of(arg));
+	if (begins_command(p->out->face, p->out->words) && !p->place && !p->only_text)
+		for (const struct command *cmd = p->out->face->commands; cmd->words;
+		     cmd++) {
+			struct str full = str_of(cmd->words);
+
+			if (full.n > p->out->words.n && str_starts(full, p->out->words))
+				return unknown_command(p, arg);
+		}
+	return call_fail(p->c, ERR_USAGE,
+			 "'%s' is one argument more than '%s " STR_FMT "' takes", arg,
+			 p->out->face->name, STR_ARG(p->out->words));
+}
+
+static enum err parse_all(struct parser *p)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && p->argv[i]; i++) {
+		if (p->used[i])
+			continue;
+		if (!p->only_text && !strcmp(p->argv[i], "--"))
+			p->only_text = true;
+		else if (!p->only_text && is_flag(p->argv[i]))
+			e = parse_flag(p, &i);
+		else
+			e = parse_place(p, p->argv[i]);
+	}
+	return e;
+}
+
+static enum err check_text(struct call *c, char **argv, size_t *count)
+{
+	for (*count = 0; argv[*count]; ++*count)
+		if (!utf8_valid(str_of(argv[*count])))
+			return call_fail(c, ERR_INVALID_INPUT,
+					 "argument %zu is not valid UTF-8", *count + 1);
+	return ERR_OK;
+}
+
+enum err args_parse(struct call *c, const struct face *face, char **argv,
+		    struct args *out)
+{
+	struct parser p = { .c = c, .out = out, .argv = argv };
+	size_t count;
+	enum err e;
+
+	*out = (struct args){ .face = face, .words = STR("") };
+	for (const struct field *f = face->globals; f->name; f++)
+		field_clear(f, &out->globals);
+	for (size_t i = 0; argv[i];
+	     i++) /* known early, so that every error can obey it */
+		out->globals.json = out->globals.json || !strcmp(argv[i], "--json");
+	if ((e = check_text(c, argv, &count)))
+		return e;
+	p.used = arena_array(&c->mem, count + 1, sizeof *p.used);
+	find_command(&p);
+	if (out->command)
+		out->request = request_new(c, out->command->op);
+	if ((e = parse_all(&p)))
+		return e;
+	if (out->globals.help || out->globals.version || out->globals.mcp)
+		return ERR_OK;
+	if (!out->command)
+		return out->words.n ? unfinished_command(&p) : ERR_OK;
+	return request_check(c, &out->request);
+}

@@ -1,0 +1,65 @@
+#include "ops/ops.h"
+#include "surface/bb_view.h"
+#include "surface/face.h"
+#include "surface/mcp.h"
+
+#define AT(member) offsetof(struct globals, member)
+
+static const struct field globals[] = {
+	{ "as", &kind_str, AT(actor), .arg = "AGENT", .help = "who you are" },
+	{ "dir", &kind_path, AT(dir), .min = 1,
+	  .help = "the project, instead of looking for it" },
+	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
+	  .help = "repeat a write safely: same id, one effect" },
+	{ "json", &kind_bool, AT(json), .help = "print JSON" },
+	{ "quiet", &kind_bool, AT(quiet), .letter = 'q',
+	  .help = "print only what was asked for" },
+	{ "mcp", &kind_bool, AT(mcp), .help = "the same as the command mcp" },
+	{ "version", &kind_bool, AT(version), .help = "print the version" },
+	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
+	{ 0 },
+};
+
+static const struct command commands[] = {
+	{ "init", &op_board_init, bb_view_init, NULL, 0 },
+	{ "install", &op_board_install, bb_view_install, NULL, 0 },
+	{ "destroy", &op_board_destroy, bb_view_destroy, NULL, COMMAND_CONFIRM },
+	{ "status", &op_board_status, bb_view_agents, NULL, 0 },
+	{ "status set", &op_board_status_set, bb_view_status_set, NULL, 0 },
+	{ "status get", &op_board_status_get, bb_view_agent, NULL, 0 },
+	{ "status clear", &op_board_status_clear, bb_view_status_clear, NULL, 0 },
+	{ "log", &op_board_log, bb_view_log, NULL, 0 },
+	{ "post", &op_board_post, bb_view_post, NULL, 0 },
+	{ "message", &op_board_message, bb_view_thread, NULL, 0 },
+	{ "artifacts", &op_board_artifacts, bb_view_artifacts, NULL, 0 },
+	{ "artifact add", &op_board_artifact_add, bb_view_artifact_add, NULL, 0 },
+	{ "artifact show", &op_board_artifact_show, bb_view_artifact, NULL, 0 },
+	{ "refs", &op_board_refs, bb_view_refs, NULL, 0 },
+	{ "clear", &op_board_clear, bb_view_clear, NULL, COMMAND_CONFIRM | COMMAND_ASKS },
+	{ "export", &op_board_export, NULL, NULL, 0 },
+	{ "summary", &op_board_summary, bb_view_summary, NULL, 0 },
+	{ "mcp", &op_mcp, NULL, mcp_start, 0 },
+	{ 0 },
+};
+
+static const char *const environment[] = {
+	"BB_AGENT_ID", "who you are, where --as is not given",
+	"BB_DIR",      "the project, where --dir is not given",
+	"ABACUS_NOW",  "the time to work with (RFC 3339 or ms), for tests",
+	"NO_COLOR",    "no colour, even on a terminal",
+	NULL,
+};
+
+const struct face face_bb = {
+	.name = "bb",
+	.about = "a blackboard for the agents and people of one project",
+	.more = "Agents post messages, say what they are doing and register the files "
+		"they made; "
+		"everybody in the project sees it. The board is one SQLite database in "
+		"the "
+		"folder .bb; no server runs.",
+	.globals = globals,
+	.commands = commands,
+	.default_actor = "human",
+	.environment = environment,
+};

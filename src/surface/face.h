@@ -1,0 +1,55 @@
+#ifndef SURFACE_FACE_H
+#define SURFACE_FACE_H
+
+#include "ops/op.h"
+
+struct value;
+struct view;
+
+/*
+ * A face is a program that people and agents know: its commands, each a name for
+ * an operation, what it shows of the reply, and its options. Help, completion,
+ * manuals and the reference are made from these tables.
+ */
+
+enum command_flags {
+	COMMAND_CONFIRM =
+		1 << 0,        /* the reply says whether it was done or only looked at */
+	COMMAND_ASKS = 1 << 1, /* and on a terminal it is asked for, then done */
+	COMMAND_HIDDEN = 1 << 2, /* another name for something that help lists already */
+};
+
+struct command {
+	const char *words; /* "status set" */
+	const struct op *op;
+	void (*view)(struct view *v, const struct value *data); /* NULL: JSON for all */
+	int (*start)(struct call *c, const struct request *r);  /* takes over; or NULL */
+	unsigned flags;
+};
+
+/* What every command line may say, whatever each face calls it. */
+struct globals {
+	bool json, quiet, help, version, mcp;
+	struct str actor, dir, request_id;
+};
+
+struct face {
+	const char *name;
+	const char *about; /* one line */
+	const char *more;  /* for the manual */
+	const struct field *globals;
+	const struct command *commands; /* the last has no words */
+	const char *default_actor;      /* NULL: nobody */
+	const char *const *environment; /* name, meaning, …, NULL */
+};
+
+extern const struct face face_abacus, face_bb;
+extern const struct face *const faces[]; /* ends with NULL */
+
+const struct face *face_find(struct str name);
+const struct command *face_command(const struct face *face, struct str words);
+
+/* Does the command line of this field take a flag? Is it shown in help? */
+bool field_on_cli(const struct field *f);
+
+#endif

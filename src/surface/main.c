@@ -1,0 +1,31 @@
+/*
+ * A map of the source, for whoever starts here:
+ *
+ *	base     strings, arenas, JSON, UTF-8, time, files, locks, errors, the call
+ *	store    the only code that touches SQLite and the files on disk
+ *	board    the blackboard's rules: presence, messages, artifacts, what is unread
+ *	ops      one page per operation, and the table of them
+ *	surface  what people and agents see: commands, help, views, MCP
+ *
+ * The name under which the program is started chooses the face; `abacus bb …` is
+ * the same as `bb …`.
+ */
+#include <signal.h>
+
+#include "base/path.h"
+#include "surface/cli.h"
+#include "surface/face.h"
+
+int main(int argc, char **argv)
+{
+	const struct face *face = argc > 0 ? face_find(path_name(str_of(argv[0]))) : NULL;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!face)
+		face = &face_abacus;
+	if (face == &face_abacus && argc > 1 && face_find(str_of(argv[1]))) {
+		face = face_find(str_of(argv[1]));
+		argv++;
+	}
+	return cli_main(face, argc > 0 ? argv + 1 : argv);
+}

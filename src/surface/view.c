@@ -1,0 +1,202 @@
+#include "surface/view.h"
+
+#include <inttypes.h>
+
+#include "base/moment.h"
+#include "base/utf8.h"
+
+static const char *const codes[] = {
+	[PAINT_NONE] = "",        [PAINT_BOLD] = "\033[1m",   [PAINT_DIM] = "\033[2m",
+	[PAINT_RED] = "\033[31m", [PAINT_GREEN] = "\033[32m", [PAINT_YELLOW] = "\033[33m",
+};
+
+void view_line(struct view *v, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_put(&v->out, arena_vfmt(v->out.mem, fmt, ap));
+	va_end(ap);
+	buf_char(&v->out, '\n');
+}
+
+void view_paint(struct view *v, enum paint paint, struct str text)
+{
+	bool colour = v->colour && paint;
+
+	if (colour)
+		buf_put(&v->out, str_of(codes[paint]));
+	buf_put(&v->out, text);
+	if (colour)
+		buf_put(&v->out, STR("\033[0m"));
+}
+
+struct str view_age(struct view *v, struct str moment)
+{
+	static const struct {
+		int64_t ms;
+		const char *unit;
+	} step[] = { { 86400000, "d" }, { 3600000, "h" }, { 60000, "m" } };
+	int64_t then, age;
+
+	if (!moment_parse(moment, &then))
+		return moment;
+	age = v->now_ms - then;
+	for (size_t i = 0; i < sizeof step / sizeof *step; i++)
+		if (age >= step[i].ms)
+			return arena_fmt(v->out.mem, "%" PRId64 "%s ago",
+					 age / step[i].ms, step[i].unit);
+	return STR("just now");
+}
+
+struct str view_flat(struct view *v, struct str text)
+{
+	struct buf flat = { .mem = v->out.mem };
+	uint32_t cp;
+	size_t n;
+
+	if (!utf8_has_control(text))
+		return text;
+	for (; text.n && (n = utf8_decode(text, &cp)); text = str_skip(text, n))
+		if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
+			buf_char(&flat, ' ');
+		else
+			buf_put(&flat, str_head(text, n));
+	return buf_str(&flat);
+}
+
+/* How much of the line fits: up to the last space that does, or all that does. */
+static size_t fitting(struct str line, size_t width)
+{
+	size_t n = utf8_head(line, width).n, space;
+
+	if (n == line.n)
+		return n;
+	for (space = n; space > 0 && line.p[space] != ' '; space--)
+		;
+	if (space)
+		return space;
+	return n ? n : line.n;
+}
+
+static void wrap_line(struct view *v, struct str line, size_t indent)
+{
+	size_t width = v->width > indent + 20 ? v->width - indent : 20;
+
+	do {
+		size_t n = fitting(line, width);
+
+		if (n)
+			buf_pad(&v->out, ' ', indent);
+		buf_put(&v->out, str_head(line, n));
+		buf_char(&v->out, '\n');
+		line = str_skip(line, n);
+		while (line.n && line.p[0] == ' ')
+			line = str_skip(line, 1);
+	} while (line.n);
+}
+
+void view_wrap(struct view *v, struct str text, size_t indent)
+{
+	struct str line;
+
+	while (str_next(&text, '\n', &line))
+		wrap_line(v, view_flat(v, line), indent);
+}
+
+struct cell {
+	struct str text;
+	enum paint paint;
+};
+
+struct table table_new(struct view *v, const char *const *heads)
+{
+	struct table t = { .view = v, .heads = heads };
+
+	while (heads[t.columns])
+		t.columns++;
+	return t;
+}
+
+void table_row(struct table *t)
+{
+	struct arena *mem = t->view->out.mem;
+
+	if (t->rows == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 16,
+		       size = t->columns * sizeof(struct cell);
+		struct cell *cells = arena_array(mem, cap, size);
+		struct str *below = arena_array(mem, cap, sizeof *below);
+
+		if (t->rows) {
+			memcpy(cells, t->cells, t->rows * size);
+			memcpy(below, t->below, t->rows * sizeof *below);
+		}
+		t->cells = cells;
+		t->below = below;
+		t->cap = cap;
+	}
+	t->rows++;
+}
+
+void table_cell(struct table *t, size_t column, enum paint paint, struct str text)
+{
+	struct cell *cell = &t->cells[(t->rows - 1) * t->columns + column];
+
+	*cell = (struct cell){ view_flat(t->view, text), paint };
+}
+
+void table_below(struct table *t, struct str text)
+{
+	t->below[t->rows - 1] = view_flat(t->view, text);
+}
+
+static size_t widest(const struct table *t, size_t column, size_t most)
+{
+	size_t width = strlen(t->heads[column]);
+
+	for (size_t row = 0; row < t->rows; row++) {
+		size_t w = utf8_width(t->cells[row * t->columns + column].text);
+
+		width = w > width ? w : width;
+	}
+	return width < most ? width : most;
+}
+
+static void print_cell(struct table *t, size_t column, size_t width, enum paint paint,
+		       struct str text)
+{
+	struct view *v = t->view;
+	struct str fit = utf8_shorten(v->out.mem, text, width);
+
+	view_paint(v, paint, fit);
+	if (column + 1 < t->columns)
+		buf_pad(&v->out, ' ', width - utf8_width(fit) + 2);
+	else
+		buf_char(&v->out, '\n');
+}
+
+void table_print(struct table *t)
+{
+	enum { MOST = 40 };
+	struct view *v = t->view;
+	size_t *width = arena_array(v->out.mem, t->columns, sizeof *width), used = 0;
+
+	for (size_t i = 0; i < t->columns; i++) {
+		width[i] = widest(t, i, i + 1 < t->columns ? MOST : SIZE_MAX);
+		used += i + 1 < t->columns ? width[i] + 2 : 0;
+	}
+	if (used + width[t->columns - 1] > v->width)
+		width[t->columns - 1] = v->width > used + 20 ? v->width - used : 20;
+	for (size_t i = 0; i < t->columns; i++)
+		print_cell(t, i, width[i], PAINT_BOLD, str_of(t->heads[i]));
+	for (size_t row = 0; row < t->rows; row++) {
+		for (size_t i = 0; i < t->columns; i++) {
+			struct cell *cell = &t->cells[row * t->columns + i];
+
+			print_cell(t, i, width[i], cell->paint, cell->text);
+		}
+		if (t->below[row].p)
+			view_line(v, "  " STR_FMT, STR_ARG(t->below[row]));
+	}
+}

@@ -1,0 +1,54 @@
+#ifndef SURFACE_VIEW_H
+#define SURFACE_VIEW_H
+
+#include "base/buf.h"
+#include "base/value.h"
+
+/*
+ * What a person reads. A view turns the data of a reply, which is JSON whatever
+ * the surface, into text.
+ */
+struct view {
+	struct buf out;
+	bool colour;
+	bool quiet;
+	size_t width; /* of the terminal, in columns */
+	int64_t now_ms;
+	struct str actor; /* who asked */
+};
+
+enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YELLOW };
+
+void view_line(struct view *v, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void view_paint(struct view *v, enum paint paint, struct str text);
+
+/* "just now", "5m ago", "2h ago", "3d ago"; of RFC 3339 text */
+struct str view_age(struct view *v, struct str moment);
+
+/* Text in lines of at most `width` columns, each behind `indent` spaces. */
+void view_wrap(struct view *v, struct str text, size_t indent);
+
+/* One line's worth: control characters become spaces. */
+struct str view_flat(struct view *v, struct str text);
+
+/*
+ * Columns that line up whatever the letters. Cells are added row by row; `most`
+ * columns wide at the most, the last column excepted, which takes what is left.
+ */
+struct table {
+	struct view *view;
+	size_t columns, rows;
+	const char *const *heads;
+	struct cell *cells; /* rows × columns */
+	size_t cap;
+	struct str *below; /* a line under each row; absent: none */
+};
+
+struct table table_new(struct view *v, const char *const *heads); /* ends with NULL */
+void table_row(struct table *t);
+void table_cell(struct table *t, size_t column, enum paint paint, struct str text);
+void table_below(struct table *t, struct str text);
+void table_print(struct table *t);
+
+#endif

@@ -1,0 +1,87 @@
+"""What all tests share: a project of their own, and the programs to run in it."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("ABACUS_BUILD", ROOT / "build")).resolve()
+BIN = BUILD / "bin"
+
+
+class Result:
+    """What a program did."""
+
+    def __init__(self, done):
+        self.code = done.returncode
+        self.bytes = done.stdout
+        self.out = done.stdout.decode()
+        self.err = done.stderr.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def error(self):
+        return self.json["error"]
+
+    def ok(self):
+        assert self.code == 0, f"exit {self.code}\n{self.out}{self.err}"
+        return self
+
+
+def environment(**more):
+    """Nothing of the person who runs the tests gets in."""
+    keep = {k: os.environ[k] for k in ("PATH", "TMPDIR", "LANG", "ASAN_OPTIONS") if k in os.environ}
+    return {**keep, "HOME": "/nonexistent", **{k: str(v) for k, v in more.items()}}
+
+
+class Project:
+    """A folder with a board, and `bb` to use it."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.env = {}
+
+    def run(self, *args, program="bb", stdin=b"", cwd=None, env=None, timeout=60):
+        return Result(subprocess.run(
+            [str(BIN / program), *args], input=stdin, capture_output=True, timeout=timeout,
+            cwd=cwd or self.path, env=environment(**self.env, **(env or {}))))
+
+    def bb(self, *args, **kw):
+        return self.run(*args, **kw)
+
+    def json(self, *args, **kw):
+        """The reply of a command that has to succeed."""
+        return self.run("--json", *args, **kw).ok().json
+
+    def fails(self, *args, **kw):
+        """The error object of a command that has to fail."""
+        done = self.run("--json", *args, **kw)
+        assert done.code != 0, done.out
+        return done.error
+
+    def spawn(self, *args, program="bb", cwd=None, env=None, **kw):
+        return subprocess.Popen([str(BIN / program), *args], cwd=cwd or self.path,
+                                env=environment(**self.env, **(env or {})), **kw)
+
+    @property
+    def database(self):
+        return self.path / ".bb" / "blackboard.db"
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """A folder without a board."""
+    path = tmp_path / "project"
+    path.mkdir()
+    return Project(path)
+
+
+@pytest.fixture
+def project(empty):
+    empty.bb("init").ok()
+    return empty
