@@ -25,7 +25,7 @@ endif
 
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
        -Wvla -Wwrite-strings -Wundef
-HARDEN = -fstack-protector-strong -fPIE
+HARDEN = -fstack-protector-strong -fPIE -ffunction-sections -fdata-sections
 ifeq ($(WERROR),1)
 WARN += -Werror
 endif
@@ -40,7 +40,7 @@ endif
 # A statically linked program starts in two thirds of the time, which is most of
 # what a command costs; not every system has the archives for it.
 ifeq ($(STATIC),1)
-LINK += -static-pie -Wl,-z,relro,-z,now
+LINK += -static-pie -Wl,-z,relro,-z,now,-z,pack-relative-relocs,--gc-sections
 LIBS  = -Wl,--no-warnings $(shell $(PKG) --static --libs sqlite3)
 else
 ifeq ($(PLATFORM),linux)

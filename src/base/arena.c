@@ -111,20 +111,25 @@ const char *arena_cstr(struct arena *a, struct str s)
 	return arena_copy(a, s).p;
 }
 
+/* Most texts fit where the page goes on; those that do are written only once. */
 struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
 {
+	char *p = take(a, 1);
+	size_t room = a->cap - a->used + 1;
 	va_list again;
 	int n;
 
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, again);
+	n = vsnprintf(p, room, fmt, again);
 	va_end(again);
 	if (n < 0)
 		abort();
-
-	char *p = take(a, (size_t)n + 1);
-
-	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	if ((size_t)n < room) {
+		a->used += (size_t)n;
+	} else {
+		p = take(a, (size_t)n + 1);
+		vsnprintf(p, (size_t)n + 1, fmt, ap);
+	}
 	return (struct str){ p, (size_t)n };
 }
 

@@ -3,37 +3,22 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-char *buf_room(struct buf *b, size_t n)
+void buf_grow(struct buf *b, size_t n)
 {
+	size_t cap = b->cap ? b->cap * 2 : 256;
+
 	if (n > SIZE_MAX / 4 - b->n)
 		abort();
-	if (b->cap - b->n < n) {
-		size_t cap = b->cap ? b->cap * 2 : 256;
-
-		while (cap - b->n < n)
-			cap *= 2;
-		b->p = arena_grow(b->mem, b->p, b->cap, cap);
-		b->cap = cap;
-	}
-	return b->p + b->n;
-}
-
-void buf_put(struct buf *b, struct str s)
-{
-	if (!s.n)
-		return;
-	memcpy(buf_room(b, s.n), s.p, s.n);
-	b->n += s.n;
-}
-
-void buf_char(struct buf *b, char ch)
-{
-	*buf_room(b, 1) = ch;
-	b->n++;
+	while (cap - b->n < n)
+		cap *= 2;
+	b->p = arena_grow(b->mem, b->p, b->cap, cap);
+	b->cap = cap;
 }
 
 void buf_pad(struct buf *b, char ch, size_t count)
 {
+	if (!count)
+		return;
 	memset(buf_room(b, count), ch, count);
 	b->n += count;
 }

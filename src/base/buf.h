@@ -10,13 +10,32 @@ struct buf {
 	size_t n, cap;
 };
 
-void buf_put(struct buf *b, struct str s);
-void buf_char(struct buf *b, char ch);
 void buf_pad(struct buf *b, char ch, size_t count);
 void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+void buf_grow(struct buf *b, size_t n);
+
 /* Room for n more bytes; the caller fills them and then adds to b->n. */
-char *buf_room(struct buf *b, size_t n);
+static inline char *buf_room(struct buf *b, size_t n)
+{
+	if (!b->p || b->cap - b->n < n)
+		buf_grow(b, n);
+	return b->p + b->n;
+}
+
+static inline void buf_put(struct buf *b, struct str s)
+{
+	if (!s.n)
+		return;
+	memcpy(buf_room(b, s.n), s.p, s.n);
+	b->n += s.n;
+}
+
+static inline void buf_char(struct buf *b, char ch)
+{
+	*buf_room(b, 1) = ch;
+	b->n++;
+}
 
 /* What it holds now; never absent, and followed by a NUL. */
 struct str buf_str(struct buf *b);

@@ -110,10 +110,26 @@ static enum err write_new(struct call *c, struct str path, struct str content,
 	return e;
 }
 
+/* Where a chain of symbolic links ends, whether or not there is a file. */
+static struct str follow(struct arena *mem, struct str path)
+{
+	enum { MOST_LINKS = 40, MOST_BYTES = 4096 };
+
+	for (int i = 0; i < MOST_LINKS; i++) {
+		char *link = arena_alloc(mem, MOST_BYTES);
+		ssize_t n = readlink(arena_cstr(mem, path), link, MOST_BYTES);
+		struct str to = { link, n < 0 ? 0 : (size_t)n };
+
+		if (n < 0)
+			break;
+		path = link[0] == '/' ? to : path_join(mem, path_parent(path), to);
+	}
+	return path;
+}
+
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode)
 {
-	struct str real = path_real(&c->mem, path);
-	struct str target = real.p ? real : path;
+	struct str target = follow(&c->mem, path);
 	struct str temp = arena_fmt(&c->mem, STR_FMT ".%s.tmp", STR_ARG(target),
 				    id_random(&c->mem, 8).p);
 	struct stat st;
@@ -135,12 +151,16 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 {
 	AUTO_FD fd = open(arena_cstr(&c->mem, path),
 			  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, mode);
+	struct stat before;
+	enum err e;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &before))
 		return file_fail(c, "open", path);
-	if (!file_write(fd, bytes) || platform_sync(fd))
-		return file_fail(c, "append to", path);
-	return ERR_OK;
+	if (file_write(fd, bytes) && platform_sync(fd) == 0)
+		return before.st_size ? ERR_OK : sync_dir(c, path); /* it may be new */
+	e = file_fail(c, "append to", path);
+	(void)!ftruncate(fd, before.st_size);
+	return e;
 }
 
 bool file_exists(struct arena *mem, struct str path)
@@ -157,19 +177,29 @@ bool file_is_dir(struct arena *mem, struct str path)
 	return stat(arena_cstr(mem, path), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool make_one(struct arena *mem, struct str path, mode_t mode)
+{
+	if (mkdir(arena_cstr(mem, path), mode) == 0)
+		return true;
+	if (errno != EEXIST)
+		return false;
+	if (file_is_dir(mem, path))
+		return true;
+	errno = EEXIST;
+	return false;
+}
+
 enum err file_make_dir(struct call *c, struct str path, mode_t mode)
 {
-	const char *z = arena_cstr(&c->mem, path);
 	enum err e;
 
-	if (mkdir(z, mode) == 0 || (errno == EEXIST && file_is_dir(&c->mem, path)))
+	if (make_one(&c->mem, path, mode))
 		return ERR_OK;
 	if (errno != ENOENT || path.n <= 1)
 		return file_fail(c, "create", path);
 	if ((e = file_make_dir(c, path_parent(path), mode)))
 		return e;
-	return mkdir(z, mode) == 0 || errno == EEXIST ? ERR_OK :
-							file_fail(c, "create", path);
+	return make_one(&c->mem, path, mode) ? ERR_OK : file_fail(c, "create", path);
 }
 
 static enum err remove_entries(struct call *c, struct str path, DIR *dir)

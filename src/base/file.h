@@ -28,7 +28,10 @@ bool file_write(int fd, struct str bytes);
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
 
-/* Adds one run of bytes at the end, on the medium before it returns. */
+/*
+ * Adds one run of bytes at the end, on the medium before it returns; all of them
+ * or none. Only one process may append at a time: the caller has a lock.
+ */
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode);
 
 enum err file_make_dir(struct call *c, struct str path,

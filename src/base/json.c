@@ -1,7 +1,6 @@
 #include "base/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/number.h"
@@ -99,8 +98,16 @@ void json_str(struct json *j, struct str s)
 
 void json_int(struct json *j, int64_t v)
 {
+	char digits[20], *end = digits + sizeof digits, *at = end;
+	uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
 	separate(j);
-	buf_fmt(&j->out, "%" PRId64, v);
+	do
+		*--at = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (v < 0)
+		buf_char(&j->out, '-');
+	buf_put(&j->out, (struct str){ at, (size_t)(end - at) });
 }
 
 void json_bool(struct json *j, bool v)

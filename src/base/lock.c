@@ -22,14 +22,21 @@ static bool wait_for(int fd, int wait_ms)
 {
 	struct sigaction act = { .sa_handler = wake }, before;
 	struct itimerval timer = { .it_interval.tv_usec = 20 * 1000 }, stop = { 0 };
+	sigset_t alarm, blocked;
 	bool got = false;
 
+	if (wait_ms <= 0)
+		return false;
 	sigemptyset(&act.sa_mask);
 	sigaction(SIGALRM, &act, &before);
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &alarm, &blocked); /* a parent may have blocked it */
 	timer.it_value = (struct timeval){ wait_ms / 1000, wait_ms % 1000 * 1000 };
 	setitimer(ITIMER_REAL, &timer, NULL);
 	got = flock(fd, LOCK_EX) == 0;
 	setitimer(ITIMER_REAL, &stop, NULL);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	sigaction(SIGALRM, &before, NULL);
 	return got;
 }

@@ -5,6 +5,9 @@
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
 
+/* The years 0000 to 9999, which is all that RFC 3339 can write. */
+static const int64_t FIRST = INT64_C(-62167219200000), LAST = INT64_C(253402300799999);
+
 int64_t moment_now(void)
 {
 	struct timespec t;
@@ -25,9 +28,16 @@ static int64_t days_from_date(int64_t y, int64_t m, int64_t d)
 	return era * 146097 + year * 365 + year / 4 - year / 100 + day - 719468;
 }
 
+static void put_digits(char *out, int n, int64_t value)
+{
+	for (; n-- > 0; value /= 10)
+		out[n] = (char)('0' + value % 10);
+}
+
+/* Years 0 to 9999, as RFC 3339 has them. */
 struct str moment_format(struct arena *mem, int64_t ms)
 {
-	int64_t days = ms / DAY - (ms % DAY < 0), rest = ms - days * DAY;
+	int64_t days = ms / DAY - (ms % DAY < 0), rest = (ms % DAY + DAY) % DAY;
 	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
 	int64_t doe = z - era * 146097;
 	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
@@ -35,9 +45,16 @@ struct str moment_format(struct arena *mem, int64_t ms)
 	int64_t d = doy - (153 * mp + 2) / 5 + 1, m = mp < 10 ? mp + 3 : mp - 9;
 	int64_t y = yoe + era * 400 + (m <= 2);
 
-	return arena_fmt(mem, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)y, (int)m,
-			 (int)d, (int)(rest / HOUR), (int)(rest / MINUTE % 60),
-			 (int)(rest / SECOND % 60), (int)(rest % SECOND));
+	char *out = (char *)arena_copy(mem, STR("0000-00-00T00:00:00.000Z")).p;
+
+	put_digits(out, 4, y);
+	put_digits(out + 5, 2, m);
+	put_digits(out + 8, 2, d);
+	put_digits(out + 11, 2, rest / HOUR);
+	put_digits(out + 14, 2, rest / MINUTE % 60);
+	put_digits(out + 17, 2, rest / SECOND % 60);
+	put_digits(out + 20, 3, rest % SECOND);
+	return (struct str){ out, sizeof "0000-00-00T00:00:00.000Z" - 1 };
 }
 
 /* Takes exactly n digits off the front; -1 where there are none such. */
@@ -58,7 +75,7 @@ static int digits(struct str *s, size_t n)
 
 static bool take(struct str *s, const char *any)
 {
-	if (!s->n || !strchr(any, s->p[0]))
+	if (!s->n || !memchr(any, s->p[0], strlen(any)))
 		return false;
 	*s = str_skip(*s, 1);
 	return true;
@@ -124,7 +141,8 @@ bool moment_parse(struct str text, int64_t *ms)
 	    !parse_clock(&text, &clock) || !parse_zone(&text, &offset) || text.n)
 		return false;
 	*ms = days * DAY + clock - offset;
-	return true;
+	return *ms >= FIRST &&
+	       *ms <= LAST; /* an offset may lead out of the four digits */
 }
 
 static const struct {

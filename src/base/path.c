@@ -63,12 +63,13 @@ struct str path_name(struct str path)
 bool path_within(struct str dir, struct str path)
 {
 	return str_starts(path, dir) &&
-	       (dir.n == 1 || path.n == dir.n || path.p[dir.n] == '/');
+	       (path.n == dir.n || path.p[dir.n] == '/' || str_ends(dir, STR("/")));
 }
 
 struct str path_real(struct arena *mem, struct str path)
 {
-	char *real = realpath(arena_cstr(mem, path), NULL);
+	const char *z = arena_cstr(mem, path);
+	char *real = strlen(z) == path.n ? realpath(z, NULL) : NULL;
 	struct str copy = { 0 };
 
 	if (real)

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include "base/buf.h"
+
 size_t utf8_decode(struct str s, uint32_t *cp)
 {
 	/* by length: the least code point, so that no character has two spellings */
@@ -117,10 +119,11 @@ struct str utf8_head(struct str s, size_t columns)
 
 struct str utf8_shorten(struct arena *mem, struct str s, size_t columns)
 {
-	struct str head = utf8_head(s, columns);
+	struct buf b = { .mem = mem };
 
-	if (head.n == s.n)
-		return s;
-	head = utf8_head(s, columns - 1);
-	return arena_fmt(mem, STR_FMT "\xe2\x80\xa6", STR_ARG(head));
+	if (!columns || utf8_head(s, columns).n == s.n)
+		return utf8_head(s, columns);
+	buf_put(&b, utf8_head(s, columns - 1));
+	buf_put(&b, STR("\xe2\x80\xa6"));
+	return buf_str(&b);
 }

@@ -439,6 +439,9 @@ static const char *parse_value(struct parser *ps, const char *p, struct value *v
 const struct value *value_parse(struct arena *mem, struct str text,
 				struct value_error *error)
 {
+	if (!text.p)
+		text = STR("");
+
 	struct value few[FEW_VALUES], *v = NULL;
 	struct parser ps = {
 		.mem = mem,

@@ -70,21 +70,25 @@ static enum err clear(struct call *c, struct board *b, const struct body *in)
 
 static enum err nothing_chosen(struct call *c, struct board *b)
 {
-	const struct body all = { .messages_before = 0, .reset_offline = true, .artifacts = true };
+	const struct body all = { .messages_before = 0,
+				  .reset_offline = true,
+				  .artifacts = true };
 	struct board_counts counts;
 	enum err e = count(c, b, &all, &counts);
 
 	if (e)
 		return e;
 	call_fail(c, ERR_INVALID_INPUT,
-		  "nothing was chosen to be cleared; there are %" PRId64 " messages, %" PRId64
-		  " offline agents and %" PRId64 " artifacts",
+		  "nothing was chosen to be cleared; there are %" PRId64
+		  " messages, %" PRId64 " offline agents and %" PRId64 " artifacts",
 		  counts.messages, counts.agents, counts.artifacts);
-	return call_step(c, "Choose with --messages-before, --reset-offline or --artifacts; "
-			    "'bb export' keeps a copy.");
+	return call_step(c,
+			 "Choose with --messages-before, --reset-offline or --artifacts; "
+			 "'bb export' keeps a copy.");
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body, struct json *reply)
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
 {
 	const struct body *in = body;
 	struct board_counts counts;

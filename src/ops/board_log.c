@@ -70,13 +70,10 @@ static enum err read_log(struct call *c, struct stores *s, const struct body *in
 	return talk_read(c, s->board, &query, out);
 }
 
-/* In the order of time, whichever end they were counted from. */
-static struct message *sorted(struct message *list, bool newest_first)
+static struct message *reversed(struct message *list)
 {
 	struct message *other = NULL, *next;
 
-	if (!list || !list->next || (list->id > list->next->id) == newest_first)
-		return list;
 	for (; list; list = next) {
 		next = list->next;
 		list->next = other;
@@ -85,26 +82,29 @@ static struct message *sorted(struct message *list, bool newest_first)
 	return other;
 }
 
+/* What is unread comes oldest first, all else newest first; asked for is either. */
+static enum err run_in_order(struct call *c, struct stores *s, const struct body *in,
+			     bool newest_first, struct json *reply)
+{
+	struct message *list;
+	enum err e = read_log(c, s, in, &list);
+
+	if (!e)
+		message_encode_all(reply,
+				   in->unread == newest_first ? reversed(list) : list);
+	return e;
+}
+
 static enum err run_log(struct call *c, struct stores *s, const void *body,
 			struct json *reply)
 {
-	struct message *list;
-	enum err e = read_log(c, s, body, &list);
-
-	if (!e)
-		message_encode_all(reply, sorted(list, true));
-	return e;
+	return run_in_order(c, s, body, true, reply);
 }
 
 static enum err run_read(struct call *c, struct stores *s, const void *body,
 			 struct json *reply)
 {
-	struct message *list;
-	enum err e = read_log(c, s, body, &list);
-
-	if (!e)
-		message_encode_all(reply, sorted(list, false));
-	return e;
+	return run_in_order(c, s, body, false, reply);
 }
 
 const struct op op_board_log = {

@@ -31,7 +31,8 @@ static struct str select_sql(struct arena *mem, const struct artifact_filter *f)
 	if (f->since)
 		buf_put(&sql, STR(" AND julianday(created_at) >= julianday(?2)"));
 	if (f->ref)
-		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(refs) r"
+		buf_put(&sql, STR(" AND refs <> '[]' AND EXISTS (SELECT 1 FROM "
+				  "json_each(refs) r"
 				  " WHERE r.value ->> '$.where' = ?3"
 				  " AND r.value ->> '$.what' = ?4"
 				  " AND r.value -> '$.ref' = ?5)"));

@@ -75,7 +75,12 @@ static const char extras[] =
 	"    reply TEXT NOT NULL,"
 	"    created_ms INTEGER NOT NULL,"
 	"    PRIMARY KEY (agent, request_id)) WITHOUT ROWID;"
-	"CREATE INDEX IF NOT EXISTS idx_receipts_created ON receipts(created_ms);";
+	"CREATE INDEX IF NOT EXISTS idx_receipts_created ON receipts(created_ms);"
+	"CREATE TABLE IF NOT EXISTS refs ("
+	"    ref TEXT NOT NULL,"
+	"    message INTEGER NOT NULL,"
+	"    PRIMARY KEY (ref, message)) WITHOUT ROWID;"
+	"INSERT OR IGNORE INTO refs VALUES ('', 0);";
 
 static struct str folder(struct call *c, struct str root)
 {
@@ -102,17 +107,13 @@ static enum err not_initialized(struct call *c)
 /* Is it ours to read, and does it have our tables beside the specification's? */
 static enum err check_version(struct call *c, struct board *b)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "SELECT version, (SELECT count(*) FROM sqlite_schema"
-			       " WHERE name IN ('reads', 'receipts'))"
-			       " FROM schema_version");
-	bool row = stmt_row(st);
-	int64_t version = row ? stmt_int(st) : 0;
+	AUTO_STMT *st = db_stmt(b->db, "SELECT version FROM schema_version");
+	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
 	enum err e = stmt_end(c, st);
 
 	if (e)
 		return e;
-	b->tracked = row && stmt_int(st) == 2;
+	b->tracked = db_has_table(b->db, "refs");
 	if (version == SCHEMA_VERSION)
 		return ERR_OK;
 	call_fail(c, ERR_INTERNAL_ERROR,

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/moment.h"
 #include "store/board_db.h"
+#include "store/board_refs.h"
 #include "store/db.h"
 
 static const char *const words[] = {
@@ -30,53 +31,75 @@ static struct message *decode(struct arena *mem, struct stmt *st)
 	return m;
 }
 
-/* By least priority; the words of the index stand in it as they are, so it is used. */
+/* By least priority. The two highest have an index, which gives the ids alone. */
 static const char *const at_least[] = {
 	[PRIORITY_LOW] = "",
 	[PRIORITY_NORMAL] = " AND priority <> 'low'",
-	[PRIORITY_HIGH] = " AND priority IN ('high', 'critical')",
-	[PRIORITY_CRITICAL] = " AND priority = 'critical'"
-			      " AND priority IN ('high', 'critical')",
+	[PRIORITY_HIGH] = " AND id IN (SELECT id FROM messages"
+			  " WHERE priority IN ('high', 'critical'))",
+	[PRIORITY_CRITICAL] =
+		" AND id IN (SELECT id FROM messages WHERE priority = 'critical'"
+		" AND priority IN ('high', 'critical'))",
 };
 
-static struct str select_sql(struct arena *mem, const struct message_filter *f)
+/* "2026-11-15 21:31:59": what SQLite itself would have written. */
+static struct str space_form(struct arena *mem, struct str moment)
+{
+	return arena_fmt(mem, "%.10s %.8s", moment.p, moment.p + 11);
+}
+
+static struct str select_sql(struct arena *mem, const struct message_filter *f,
+			     bool tracked)
 {
 	struct buf sql = { .mem = mem };
 
-	buf_put(&sql, STR("SELECT " COLUMNS " FROM messages WHERE id > ?1 AND id < ?2"));
+	buf_put(&sql, STR("SELECT " COLUMNS " FROM messages WHERE 1"));
+	if (f->after || f->before)
+		buf_put(&sql, f->since ? STR(" AND +id > ?1 AND +id < ?2") :
+					 STR(" AND id > ?1 AND id < ?2"));
 	if (f->since)
-		/* the text narrows by the day, in every format; the day number is exact
-		 */
-		buf_put(&sql, STR(" AND created_at >= substr(?3, 1, 10)"
-				  " AND julianday(created_at) >= julianday(?3)"));
+		/* ours is exact as text; SQLite's own form, with a space for the T, is
+		 * less than any of ours on the same day */
+		buf_put(&sql, STR(" AND created_at >= ?4 AND (+created_at >= ?3"
+				  " OR +created_at < substr(?3, 1, 10) || '!')"));
 	if (f->from_agent.p)
-		buf_put(&sql, STR(" AND from_agent = ?4"));
+		buf_put(&sql, STR(" AND from_agent = ?5"));
 	if (f->tags.p)
 		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(tags) t"
-				  " JOIN json_each(?5) w ON w.value = t.value)"));
+				  " JOIN json_each(?6) w ON w.value = t.value)"));
 	if (f->min_priority >= 0)
 		buf_put(&sql, str_of(at_least[f->min_priority]));
 	if (f->ref)
-		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(refs) r"
-				  " WHERE r.value ->> '$.where' = ?6"
-				  " AND r.value ->> '$.what' = ?7"
-				  " AND r.value -> '$.ref' = ?8)"));
-	buf_put(&sql, STR(" ORDER BY id"));
-	buf_put(&sql, f->oldest_first ? STR(" LIMIT ?9") : STR(" DESC LIMIT ?9"));
+		buf_fmt(&sql, " AND id IN (%s)", tracked ? REFS_INDEXED : REFS_UNINDEXED);
+	if (f->since)
+		buf_put(&sql, f->oldest_first ?
+				      STR(" ORDER BY created_at, id") :
+				      STR(" ORDER BY created_at DESC, id DESC"));
+	else
+		buf_put(&sql,
+			f->oldest_first ? STR(" ORDER BY id") : STR(" ORDER BY id DESC"));
+	buf_put(&sql, STR(" LIMIT ?10"));
 	return buf_str(&sql);
 }
 
 enum err message_each(struct call *c, struct board *b, const struct message_filter *f,
 		      struct message **out)
 {
-	AUTO_STMT *st = db_stmt(b->db, select_sql(&c->mem, f).p);
+	AUTO_STMT *st = db_stmt(b->db, select_sql(&c->mem, f, b->tracked).p);
 	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
+	struct str since = { 0 };
 
+	if (f->since)
+		since = moment_format(&c->mem, f->since);
 	*out = NULL;
-	stmt_bind_int(st, f->after);
-	stmt_bind_int(st, f->before ? f->before : INT64_MAX);
-	stmt_bind_opt(st,
-		      f->since ? moment_format(&c->mem, f->since) : (struct str){ 0 });
+	if (f->after || f->before) {
+		stmt_bind_int(st, f->after);
+		stmt_bind_int(st, f->before ? f->before : INT64_MAX);
+	} else {
+		stmt_skip(st, 2);
+	}
+	stmt_bind_opt(st, since);
+	stmt_bind_opt(st, since.p ? space_form(&c->mem, since) : since);
 	stmt_bind_opt(st, f->from_agent);
 	stmt_bind_opt(st, f->tags);
 	stmt_bind_opt(st, ref->where);
@@ -115,7 +138,7 @@ enum err message_put(struct call *c, struct board *b, struct message *m)
 	if ((e = stmt_run(c, st)))
 		return e;
 	m->id = db_last_id(b->db);
-	return ERR_OK;
+	return refs_follow(c, b, m);
 }
 
 /*
@@ -181,5 +204,8 @@ enum err message_delete_before(struct call *c, struct board *b, int64_t before)
 	AUTO_STMT *st = db_stmt(b->db, OLD " DELETE FROM messages WHERE" IS_OLD);
 
 	stmt_bind_str(st, moment_format(&c->mem, before));
-	return stmt_run(c, st);
+
+	enum err e = stmt_run(c, st);
+
+	return e ? e : refs_forget(c, b);
 }

@@ -53,7 +53,8 @@ static enum err absorb(struct call *c, struct board *b, struct str agent,
 	return stmt_run(c, drop);
 }
 
-enum err reads_add(struct call *c, struct board *b, struct str agent, struct span span)
+static enum err insert(struct call *c, struct board *b, struct str agent,
+		       struct span span)
 {
 	AUTO_STMT *st =
 		db_stmt(b->db, "INSERT INTO reads (agent, first, last) VALUES (?, ?, ?)");
@@ -65,6 +66,32 @@ enum err reads_add(struct call *c, struct board *b, struct str agent, struct spa
 	stmt_bind_int(st, span.first);
 	stmt_bind_int(st, span.last);
 	return stmt_run(c, st);
+}
+
+/* Most spans only lengthen the one before, and nothing lies beyond. */
+static enum err lengthen(struct call *c, struct board *b, struct str agent,
+			 struct span span, bool *done)
+{
+	AUTO_STMT *st = db_stmt(b->db, "UPDATE reads SET last = ?3 WHERE agent = ?1"
+				       " AND last BETWEEN ?2 - 1 AND ?3"
+				       " AND first = (SELECT max(first) FROM reads"
+				       "  WHERE agent = ?1) AND first <= ?2");
+	enum err e;
+
+	stmt_bind_str(st, agent);
+	stmt_bind_int(st, span.first);
+	stmt_bind_int(st, span.last);
+	e = stmt_run(c, st);
+	*done = !e && db_changes(b->db);
+	return e;
+}
+
+enum err reads_add(struct call *c, struct board *b, struct str agent, struct span span)
+{
+	bool done;
+	enum err e = lengthen(c, b, agent, span, &done);
+
+	return e || done ? e : insert(c, b, agent, span);
 }
 
 void reads_note(struct board *b, struct str agent, const struct span *spans)
@@ -81,45 +108,44 @@ void reads_note(struct board *b, struct str agent, const struct span *spans)
 	call_release(&quiet);
 }
 
-/* Two words have an index; for the others, the first few messages tell. */
-static enum err highest(struct call *c, struct board *b, struct gap gap, int64_t most,
-			int *priority)
+/* Past the most that is counted, only the two words that have an index are asked for. */
+static enum err highest(struct call *c, struct board *b, struct gap gap,
+			int64_t *priority)
 {
 	AUTO_STMT *st = db_stmt(
-		b->db,
-		"SELECT coalesce("
-		" (SELECT 'critical' FROM messages WHERE priority = 'critical'"
-		"  AND priority IN ('high', 'critical') AND id > ?1 AND id < ?2 LIMIT 1),"
-		" (SELECT 'high' FROM messages WHERE priority = 'high'"
-		"  AND priority IN ('high', 'critical') AND id > ?1 AND id < ?2 LIMIT 1),"
-		" (SELECT 'normal' FROM (SELECT priority FROM messages"
-		"  WHERE id > ?1 AND id < ?2 LIMIT ?3) WHERE priority = 'normal' LIMIT "
-		"1),"
-		" 'low')");
-	int found;
+		b->db, "SELECT max(priority = 'critical') + 2 FROM messages"
+		       " WHERE priority IN ('high', 'critical') AND id > ? AND id < ?");
+	int64_t found;
 
 	stmt_bind_int(st, gap.after);
 	stmt_bind_int(st, gap.before);
-	stmt_bind_int(st, most);
-	if (stmt_row(st)) {
-		found = names_value(&priorities, stmt_str(st, &c->mem));
-		*priority = found > *priority ? found : *priority;
-	}
+	if (stmt_row(st) && (found = stmt_int(st)) > *priority)
+		*priority = found;
 	return stmt_end(c, st);
 }
 
 enum err gap_count(struct call *c, struct board *b, struct gap gap, int64_t most,
 		   int64_t *count, int *priority)
 {
-	AUTO_STMT *st = db_stmt(b->db, "SELECT count(*) FROM (SELECT 1 FROM messages"
-				       " WHERE id > ?1 AND id < ?2 LIMIT ?3)");
+	AUTO_STMT *st =
+		db_stmt(b->db, "SELECT count(*), max(CASE priority WHEN 'critical' THEN 3"
+			       " WHEN 'high' THEN 2 WHEN 'normal' THEN 1 ELSE 0 END)"
+			       " FROM (SELECT priority FROM messages"
+			       " WHERE id > ? AND id < ? LIMIT ?)");
+	int64_t top = -1;
 	enum err e;
 
 	stmt_bind_int(st, gap.after);
 	stmt_bind_int(st, gap.before);
 	stmt_bind_int(st, most);
-	*count = stmt_row(st) ? stmt_int(st) : 0;
-	if ((e = stmt_end(c, st)) || !*count)
+	*count = 0;
+	if (stmt_row(st)) {
+		*count = stmt_int(st);
+		top = stmt_int_or(st, -1);
+	}
+	if ((e = stmt_end(c, st)) || (*count == most && (e = highest(c, b, gap, &top))))
 		return e;
-	return highest(c, b, gap, most, priority);
+	if (top > *priority)
+		*priority = (int)top;
+	return ERR_OK;
 }

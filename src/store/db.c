@@ -11,12 +11,7 @@
 enum {
 	CACHED = 64,
 	BUSY_MS = 5000,
-	/*
-	 * The first process to open a database reads its whole log, and here every
-	 * process is the first. A short log keeps that cheap, at the price of
-	 * a checkpoint in every dozen writes.
-	 */
-	LOG_PAGES = 64,
+	LOG_PAGES = 40,
 };
 
 struct stmt {
@@ -30,6 +25,7 @@ struct stmt {
 
 struct db {
 	sqlite3 *raw;
+	int log_pages; /* in the log, after the last commit */
 	struct str path;
 	struct stmt cache[CACHED];
 	int cached;
@@ -71,26 +67,26 @@ static enum err fail(struct call *c, struct db *db, int rc)
 	}
 }
 
-static int open_raw(struct call *c, struct db *db, int flags, const char *query)
+/* One thread, and nobody asks how much memory it uses; both would cost every call. */
+static void configure(void)
 {
-	struct buf uri = { .mem = &c->mem };
+	static bool done;
 
-	buf_put(&uri, STR("file:"));
-	for (size_t i = 0; i < db->path.n; i++) {
-		char ch = db->path.p[i];
-
-		if (strchr("?#%", ch))
-			buf_fmt(&uri, "%%%02x", (unsigned char)ch);
-		else
-			buf_char(&uri, ch);
+	if (!done) {
+		sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+		sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	}
-	buf_put(&uri, str_of(query));
+	done = true;
+}
+
+static int open_raw(struct db *db, int flags, struct str name)
+{
+	int rc;
+
+	configure();
 	sqlite3_close(db->raw);
 	db->raw = NULL;
-
-	int rc = sqlite3_open_v2(buf_str(&uri).p, &db->raw,
-				 flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
-
+	rc = sqlite3_open_v2(name.p, &db->raw, flags, NULL);
 	if (!db->raw)
 		abort();
 	if (rc)
@@ -100,6 +96,21 @@ static int open_raw(struct call *c, struct db *db, int flags, const char *query)
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
 	return SQLITE_OK;
+}
+
+/* The name under which SQLite takes a file as one that nobody will change. */
+static struct str immutable(struct arena *mem, struct str path)
+{
+	struct buf uri = { .mem = mem };
+
+	buf_put(&uri, STR("file:"));
+	for (size_t i = 0; i < path.n; i++)
+		if (strchr("?#%", path.p[i]))
+			buf_fmt(&uri, "%%%02x", (unsigned char)path.p[i]);
+		else
+			buf_char(&uri, path.p[i]);
+	buf_put(&uri, STR("?immutable=1"));
+	return buf_str(&uri);
 }
 
 /* True if the log of the database can be used, which is only known by reading. */
@@ -116,29 +127,39 @@ static int probe(struct db *db)
 static int open_read(struct call *c, struct db *db)
 {
 	struct str wal = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(db->path));
-	int rc = open_raw(c, db, SQLITE_OPEN_READWRITE, "");
+	int rc = open_raw(db, SQLITE_OPEN_READWRITE, db->path);
 
 	if (!rc)
 		rc = probe(db);
 	if ((rc & 0xff) != SQLITE_CANTOPEN && (rc & 0xff) != SQLITE_READONLY)
 		return rc;
-	rc = open_raw(c, db, SQLITE_OPEN_READONLY, "");
+	rc = open_raw(db, SQLITE_OPEN_READONLY, db->path);
 	if (!rc)
 		rc = probe(db);
 	if ((rc & 0xff) != SQLITE_CANTOPEN || file_exists(&c->mem, wal))
 		return rc;
-	rc = open_raw(c, db, SQLITE_OPEN_READONLY, "?immutable=1");
+	rc = open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+		      immutable(&c->mem, db->path));
 	return rc ? rc : probe(db);
 }
 
-static int open_write(struct call *c, struct db *db, enum db_mode mode)
+static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)
+{
+	struct db *db = arg;
+
+	(void)raw, (void)name;
+	db->log_pages = pages;
+	return SQLITE_OK;
+}
+
+static int open_write(struct db *db, enum db_mode mode)
 {
 	int create = mode == DB_CREATE ? SQLITE_OPEN_CREATE : 0;
-	int rc = open_raw(c, db, SQLITE_OPEN_READWRITE | create, "");
+	int rc = open_raw(db, SQLITE_OPEN_READWRITE | create, db->path);
 
 	if (rc)
 		return rc;
-	sqlite3_wal_autocheckpoint(db->raw, LOG_PAGES);
+	sqlite3_wal_hook(db->raw, count_log, db);
 	if (create)
 		rc = sqlite3_exec(db->raw, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
 	return rc ? rc :
@@ -156,7 +177,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, struct db *
 	if (!db)
 		abort();
 	db->path = arena_copy(&c->mem, path);
-	rc = mode == DB_READ ? open_read(c, db) : open_write(c, db, mode);
+	rc = mode == DB_READ ? open_read(c, db) : open_write(db, mode);
 	if (rc) {
 		enum err e = fail(c, db, rc);
 
@@ -189,12 +210,27 @@ enum err db_begin(struct call *c, struct db *db)
 	return db_exec(c, db, "BEGIN IMMEDIATE");
 }
 
+/*
+ * Whoever opens a database first reads its whole log, and here nearly every
+ * process is the first: so the log is kept short. It has to be emptied, not only
+ * copied back, because what was copied is forgotten when the last process closes.
+ * Where others are reading it, it stays, and a later commit tries again.
+ */
+static void shorten_log(struct db *db)
+{
+	sqlite3_busy_timeout(db->raw, 0);
+	sqlite3_wal_checkpoint_v2(db->raw, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(db->raw, BUSY_MS);
+}
+
 enum err db_commit(struct call *c, struct db *db)
 {
 	enum err e = db_exec(c, db, "COMMIT");
 
 	if (e)
 		db_rollback(db);
+	else if (db->log_pages > LOG_PAGES)
+		shorten_log(db);
 	return e;
 }
 
@@ -223,6 +259,12 @@ int64_t db_last_id(struct db *db)
 int64_t db_changes(struct db *db)
 {
 	return sqlite3_changes(db->raw);
+}
+
+bool db_has_table(struct db *db, const char *name)
+{
+	return sqlite3_table_column_metadata(db->raw, NULL, name, NULL, NULL, NULL, NULL,
+					     NULL, NULL) == SQLITE_OK;
 }
 
 bool db_is_sound(struct db *db)
@@ -291,12 +333,17 @@ void stmt_bind_int(struct stmt *st, int64_t v)
 	note(st, sqlite3_bind_int64(st->raw, ++st->bound, v));
 }
 
+void stmt_skip(struct stmt *st, int count)
+{
+	st->bound += count;
+}
+
 void stmt_bind_opt(struct stmt *st, struct str s)
 {
 	if (s.p)
 		stmt_bind_str(st, s);
 	else
-		st->bound++;
+		stmt_skip(st, 1);
 }
 
 bool stmt_row(struct stmt *st)

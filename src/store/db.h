@@ -37,6 +37,7 @@ bool db_begin_lazy(struct db *db);
 
 int64_t db_last_id(struct db *db);
 int64_t db_changes(struct db *db);
+bool db_has_table(struct db *db, const char *name);
 bool db_is_sound(struct db *db); /* a quick look at its structure */
 
 struct stmt *db_stmt(struct db *db, const char *sql);
@@ -46,7 +47,8 @@ void stmt_done(struct stmt **st);
 void stmt_bind_str(struct stmt *st, struct str s); /* an absent string: NULL */
 void stmt_bind_int(struct stmt *st, int64_t v);
 
-/* For numbered parameters that the SQL may have left out: then it does nothing. */
+/* For numbered parameters that the SQL has left out, always or if `s` is absent. */
+void stmt_skip(struct stmt *st, int count);
 void stmt_bind_opt(struct stmt *st, struct str s);
 
 bool stmt_row(struct stmt *st);                          /* true while there is a row */

@@ -1,0 +1,55 @@
+#include "store/board_refs.h"
+
+#include "store/board_db.h"
+#include "store/board_messages.h"
+#include "store/db.h"
+
+enum { LAG = 64 }; /* messages without references that the index may be behind */
+
+static enum err known(struct call *c, struct board *b, int64_t *upto)
+{
+	AUTO_STMT *st = db_stmt(b->db, "SELECT message FROM refs WHERE ref = ''");
+
+	*upto = stmt_row(st) ? stmt_int(st) : 0;
+	return stmt_end(c, st);
+}
+
+static enum err extend(struct call *c, struct board *b, int64_t upto)
+{
+	AUTO_STMT *add = db_stmt(
+		b->db, "INSERT OR IGNORE INTO refs"
+		       " SELECT (r.value ->> '$.where') || ':' || (r.value ->> '$.what')"
+		       " || ':' || (r.value -> '$.ref'), m.id"
+		       " FROM messages m, json_each(m.refs) r"
+		       " WHERE m.id > ? AND m.refs <> '[]'");
+
+	stmt_bind_int(add, upto);
+	return stmt_run(c, add);
+}
+
+static enum err mark(struct call *c, struct board *b, int64_t upto)
+{
+	AUTO_STMT *st = db_stmt(b->db, "UPDATE refs SET message = ? WHERE ref = ''");
+
+	stmt_bind_int(st, upto);
+	return stmt_run(c, st);
+}
+
+enum err refs_follow(struct call *c, struct board *b, const struct message *m)
+{
+	int64_t upto;
+	enum err e = known(c, b, &upto);
+
+	if (e || (str_is(m->refs, "[]") && m->id - upto < LAG))
+		return e;
+	if ((e = extend(c, b, upto)))
+		return e;
+	return mark(c, b, m->id);
+}
+
+enum err refs_forget(struct call *c, struct board *b)
+{
+	return db_exec(c, b->db,
+		       "DELETE FROM refs WHERE ref <> ''"
+		       " AND message NOT IN (SELECT id FROM messages)");
+}

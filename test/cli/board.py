@@ -1,0 +1,90 @@
+"""Time, rows and terminals, for the tests of the commands."""
+import contextlib
+import datetime
+import os
+import pty
+import select
+import sqlite3
+import subprocess
+import unicodedata
+
+from conftest import BIN, environment
+
+T0 = 1767225600000  # 2026-01-01T00:00:00Z
+
+
+def ms(ms=0, s=0, m=0, h=0, d=0):
+    return T0 + ms + 1000 * (s + 60 * (m + 60 * (h + 24 * d)))
+
+
+def at(**ago):
+    """The environment of a command that runs so long after T0."""
+    return {"ABACUS_NOW": str(ms(**ago))}
+
+
+def stamp(**ago):
+    """The same moment as JSON shows it."""
+    t = ms(**ago)
+    day = datetime.datetime.fromtimestamp(t // 1000, datetime.timezone.utc)
+    return day.strftime("%Y-%m-%dT%H:%M:%S") + f".{t % 1000:03d}Z"
+
+
+def rows(project, sql, *args):
+    with contextlib.closing(sqlite3.connect(project.database)) as db:
+        return db.execute(sql, args).fetchall()
+
+
+def counts(project):
+    """How many agents, messages and artifacts are stored."""
+    return tuple(rows(project, f"SELECT count(*) FROM {t}")[0][0]
+                 for t in ("agents", "messages", "artifacts"))
+
+
+def agent(project, name, **kw):
+    found = [a for a in project.json("status", **kw) if a["id"] == name]
+    assert len(found) == 1, f"no agent {name!r}"
+    return found[0]
+
+
+def ids(messages):
+    return [m["id"] for m in messages]
+
+
+def width(text):
+    """The columns a text takes on a terminal."""
+    return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf")
+               else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def column_of(line, word):
+    """The display column at which a word starts."""
+    assert word in line, f"{word!r} is not in {line!r}"
+    return width(line[:line.index(word)])
+
+
+def on_terminal(project, *args, answer=b"", program="bb", env=None, timeout=20):
+    """Run on a terminal, type the answer; what was shown and the exit code."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen([str(BIN / program), *args], cwd=project.path, stdin=slave, stdout=slave,
+                             stderr=slave, close_fds=True, start_new_session=True,
+                             env=environment(TERM="xterm", **project.env, **(env or {})))
+    os.close(slave)
+    shown = b""
+    if answer:
+        os.write(master, answer)
+    try:
+        while select.select([master], [], [], timeout)[0]:
+            try:
+                got = os.read(master, 65536)
+            except OSError:
+                break
+            if not got:
+                break
+            shown += got
+        code = child.wait(timeout)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+        os.close(master)
+    return shown.decode(), code
