@@ -10,7 +10,9 @@ PKG    ?= pkg-config
 PYTHON ?= python3
 FORMAT ?= clang-format
 
-ifneq ($(V),1)
+ifneq ($(findstring s,$(firstword -$(MAKEFLAGS))),)
+Q = @
+else ifneq ($(V),1)
 Q = @echo "  $(notdir $@)";
 endif
 VERSION := $(shell cat VERSION)
@@ -90,11 +92,14 @@ $(OUT)/bench/%: test/bench/%.c $(OBJ)
 
 units: $(OUT)/units
 fuzzers: $(FUZZ)
+bench-tools: $(MEASURE)
 
 check:
 	./check --no-install
 
-lint: layers
+lint: layers lint-format
+
+lint-format:
 	@$(FORMAT) --dry-run --Werror $(FORMATTED)
 
 # A file may include its own layer and those to the left of it; no other.
@@ -104,12 +109,21 @@ layers:
 fmt:
 	$(FORMAT) -i $(FORMATTED)
 
-bench: all $(MEASURE)
+bench: all bench-tools
 	@$(PYTHON) test/bench/bench.py $(OUT)
 
 # What is derived from the tables of operations and commands.
 doc: all
 	$(OUT)/bin/abacus docs >doc/commands.md
+
+# Does it compile for macOS? Only compiles; see `check` for where the headers come from.
+portable:
+	@for f in $(filter-out %_linux.c,$(SRC)) $(wildcard src/*/*_macos.c) src/surface/main.c; do \
+		zig cc -target aarch64-macos -std=c17 -D_DARWIN_C_SOURCE \
+			-DABACUS_VERSION='"$(VERSION)"' $(WARN) -Werror \
+			-Isrc -I$(OUT)/macos \
+			-include src/base/banned.h -c -o $(OUT)/macos/a.o $$f || exit 1; \
+	done
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
@@ -141,4 +155,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
-.PHONY: all units fuzzers check lint layers fmt bench doc install uninstall clean
+.PHONY: all units fuzzers bench-tools check lint lint-format layers fmt bench doc portable \
+	install uninstall clean

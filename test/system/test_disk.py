@@ -327,9 +327,10 @@ def test_a_writer_that_queues_behind_another_waits_no_longer(project):
     """Five seconds are the limit of a command, not of each lock it needs."""
     other = sqlite3.connect(project.database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    first = project.spawn("--json", "post", "x", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    first = project.spawn("--json", "post", "x", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
     wait_until(lambda: not lock_is_free(project.path / ".bb" / "lock"), "the first one has the board's lock")
-    time.sleep(3)  # so that the second one gets the first lock in the middle of its time
+    time.sleep(1)  # so that the second one gets that lock when little of its time is left
     done, seconds = timed(project, "--json", "post", "y")
     finish(first)
     other.close()
@@ -639,8 +640,7 @@ def test_a_board_of_another_make_is_used_in_full(foreign):
     assert foreign.json("--as", "r", "summary")["unread"] == {"count": 0, "highest_priority": None}
     assert foreign.json("--as", "old", "status", "set", "back", "--progress", "5")["status"] != "offline"
     assert foreign.json("--as", "r", "artifact", "add", "now.txt", "again")["id"] == 6
-    assert [m["id"] for m in foreign.json("message", "1")] == [1, 7] if isinstance(
-        foreign.json("message", "1"), list) else True
+    assert [m["id"] for m in foreign.json("message", "1")] == [1, 7]
     cleared = foreign.json("clear", "--messages-before", "1h", "--confirm")
     assert cleared["messages"] == 1  # 23 hours old; the 8 days old one has a reply
     assert [m["from_agent"] for m in foreign.json("log")] == ["r", "now", "recent", "late", "hour", "old"]
@@ -663,7 +663,8 @@ def test_the_other_program_still_reads_what_we_write(foreign):
                 since) == [("us",)]
 
 
-def test_readers_and_a_writer_on_a_board_in_another_journal_mode(foreign):
+@pytest.mark.parametrize("foreign", [("seconds", "DELETE")], indirect=True)
+def test_a_board_in_another_journal_mode(foreign):
     """After our first write it is in WAL mode, as the seed says, so that reads go on."""
     foreign.json("post", "x")
     assert rows(foreign, "PRAGMA journal_mode") == [("wal",)]
@@ -676,16 +677,18 @@ def test_a_newer_schema_is_refused_without_change(project, version):
     db.execute("UPDATE schema_version SET version = ?", (version,))
     db.commit()
     db.close()
-    before = held(project)
+
+    def content():
+        return {name: data for name, data in held(project).items() if data and not name.endswith("-shm")}
+
+    before = content()
     for command in [*READS, ["post", "x"], ["status", "set", "x"], ["clear", "--artifacts", "--confirm"],
                     ["init"]]:
         done = project.bb("--json", *command)
         assert done.code == 1, (command, done.out, sorted(held(project)))
         error = assert_error(done, "INTERNAL_ERROR")
         assert str(version) in error["message"]
-        left = held(project)
-        assert {k: v for k, v in left.items() if not k.endswith("-shm")} == \
-            {k: v for k, v in before.items() if not k.endswith("-shm")}, command
+        assert content() == before, command
 
 
 def test_a_schema_version_without_a_row(project):

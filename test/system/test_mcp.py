@@ -59,12 +59,15 @@ class Server:
         return self
 
     def __exit__(self, *_):
-        for pipe in (self.process.stdin, self.process.stdout):
-            if not pipe.closed:
-                pipe.close()
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
         try:
+            if not self.process.stdout.closed:
+                while self.raw():
+                    pass
+                self.process.stdout.close()
             self.process.wait(DEADLINE)
-        except subprocess.TimeoutExpired:
+        except BaseException:
             self.process.kill()
             self.process.wait()
             raise
