@@ -6,7 +6,8 @@ static void put_string_schema(struct json *j, const char *name, const char *help
 {
 	json_put_object(j, name);
 	json_put_str(j, "type", STR("string"));
-	json_put_str(j, "description", str_of(help));
+	if (help)
+		json_put_str(j, "description", str_of(help));
 	json_end(j);
 }
 
@@ -33,7 +34,7 @@ void op_input_schema(struct json *j, const struct op *op)
 	if (op->flags & (OP_ACTOR | OP_READER))
 		put_string_schema(j, "agent", "who you are");
 	if (op->flags & OP_RECEIPT)
-		put_string_schema(j, "request_id", "same id, same effect, once");
+		put_string_schema(j, "request_id", NULL);
 	json_end(j);
 	if (required) {
 		json_put_array(j, "required");
@@ -66,6 +67,16 @@ static void put_type(struct json *j, const struct prop *p)
 	}
 }
 
+static void put_required(struct json *j, const struct prop *props)
+{
+	json_put_array(j, "required");
+	for (const struct prop *m = props; m->name; m++)
+		if (!(m->flags & PROP_OPTIONAL))
+			json_str(j, str_of(m->name));
+	json_end(j);
+}
+
+/* `depth` is how many objects inside each other are spelt out; -1: all, and exactly. */
 static void prop_schema(struct json *j, const struct prop *p, int depth)
 {
 	bool list = p->flags & PROP_LIST;
@@ -76,25 +87,27 @@ static void prop_schema(struct json *j, const struct prop *p, int depth)
 		json_put_object(j, "items");
 	}
 	put_type(j, p);
-	if (p->of && depth > 0) {
+	if (p->of && depth) {
 		json_put_object(j, "properties");
 		for (const struct prop *m = p->of; m->name; m++) {
 			json_key(j, str_of(m->name));
-			prop_schema(j, m, depth - 1);
+			prop_schema(j, m, depth - (depth > 0));
 		}
 		json_end(j);
-		json_put_array(j, "required");
-		for (const struct prop *m = p->of; m->name; m++)
-			if (!(m->flags & PROP_OPTIONAL))
-				json_str(j, str_of(m->name));
-		json_end(j);
+		if (depth < 0)
+			put_required(j, p->of);
 	}
 	if (list)
 		json_end(j);
 	json_end(j);
 }
 
-void op_reply_schema(struct json *j, const struct op *op, int depth)
+void op_reply_schema(struct json *j, const struct op *op)
 {
-	prop_schema(j, op->reply, depth);
+	prop_schema(j, op->reply, -1);
+}
+
+void op_reply_outline(struct json *j, const struct op *op)
+{
+	prop_schema(j, op->reply, op->reply->flags & PROP_LIST ? 0 : 1);
 }

@@ -51,9 +51,12 @@ struct prop {
 	const struct prop *of;
 };
 
-/* JSON Schema of the parameters as JSON takes them, and of the reply, `depth` deep. */
+/* JSON Schema of the parameters as JSON takes them, and of the reply. */
 void op_input_schema(struct json *j, const struct op *op);
-void op_reply_schema(struct json *j, const struct op *op, int depth);
+void op_reply_schema(struct json *j, const struct op *op);
+
+/* The same in few words: an object's own members, and what type each of them is. */
+void op_reply_outline(struct json *j, const struct op *op);
 
 /* An operation with its parameters, on the way to being run. */
 struct request {

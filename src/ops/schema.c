@@ -21,8 +21,6 @@ static const struct prop props[] = {
 
 static void encode(struct json *j, const struct op *op)
 {
-	enum { WHOLE = 8 };
-
 	json_object(j);
 	json_put_str(j, "name", str_of(op->name));
 	json_put_str(j, "description", str_of(op->help));
@@ -33,7 +31,7 @@ static void encode(struct json *j, const struct op *op)
 	json_key(j, STR("input"));
 	op_input_schema(j, op);
 	json_key(j, STR("output"));
-	op_reply_schema(j, op, WHOLE);
+	op_reply_schema(j, op);
 	json_end(j);
 }
 

@@ -16,23 +16,17 @@ static void put_annotations(struct json *j, const struct op *op)
 	json_end(j);
 }
 
-static void put_type(struct json *j, const char *name, const char *type)
-{
-	json_put_object(j, name);
-	json_put_str(j, "type", str_of(type));
-	json_end(j);
-}
-
-/* The envelope; one level of the data, because every session pays for the schemas. */
+/* The envelope, and an outline of the data: every session pays for the schemas. */
 static void put_output_schema(struct json *j, const struct op *op)
 {
 	json_put_object(j, "outputSchema");
 	json_put_str(j, "type", STR("object"));
 	json_put_object(j, "properties");
-	put_type(j, "success", "boolean");
+	json_put_object(j, "success");
+	json_put_str(j, "type", STR("boolean"));
+	json_end(j);
 	json_key(j, STR("data"));
-	op_reply_schema(j, op, op->reply->flags & PROP_LIST ? 0 : 1);
-	put_type(j, "error", "object");
+	op_reply_outline(j, op);
 	json_end(j);
 	json_put_array(j, "required");
 	json_str(j, STR("success"));
