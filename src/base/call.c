@@ -1,11 +1,61 @@
 #include "base/call.h"
 
+#include "base/buf.h"
+#include "base/utf8.h"
+
+enum { PART = 300 }; /* of an overlong message, at each end */
+
+/* Control characters and broken UTF-8 become U+FFFD. */
+static void put_clean(struct buf *b, struct str text)
+{
+	uint32_t cp;
+	size_t n;
+
+	for (; text.n; text = str_skip(text, n)) {
+		bool valid = (n = utf8_decode(text, &cp)) > 0;
+
+		n = valid ? n : 1;
+		if (!valid || cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
+			buf_put(b, STR("\xef\xbf\xbd"));
+		else
+			buf_put(b, str_head(text, n));
+	}
+}
+
+static bool inside_character(char ch)
+{
+	return ((unsigned char)ch & 0xc0) == 0x80;
+}
+
+/*
+ * Messages quote what users wrote, and are shown to terminals and to models: they
+ * are made harmless, and of a flood only the two ends are kept.
+ */
+static struct str clean(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+	size_t head = PART, tail = PART;
+
+	if (text.n <= 2 * PART) {
+		put_clean(&b, text);
+		return buf_str(&b);
+	}
+	while (head && inside_character(text.p[head]))
+		head--;
+	while (tail && inside_character(text.p[text.n - tail]))
+		tail--;
+	put_clean(&b, str_head(text, head));
+	buf_put(&b, STR("…"));
+	put_clean(&b, str_skip(text, text.n - tail));
+	return buf_str(&b);
+}
+
 enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	c->message = arena_vfmt(&c->mem, fmt, ap);
+	c->message = clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
 	c->step = (struct str){ 0 };
 	return c->code = code;
@@ -16,7 +66,7 @@ enum err call_step(struct call *c, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	c->step = arena_vfmt(&c->mem, fmt, ap);
+	c->step = clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
 	return c->code;
 }

@@ -177,29 +177,36 @@ bool file_is_dir(struct arena *mem, struct str path)
 	return stat(arena_cstr(mem, path), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool make_one(struct arena *mem, struct str path, mode_t mode)
+/* EEXIST is no failure where it is a directory; a new one is on the medium after this. */
+static enum err make_one(struct call *c, struct str path, mode_t mode, bool *orphan)
 {
-	if (mkdir(arena_cstr(mem, path), mode) == 0)
-		return true;
-	if (errno != EEXIST)
-		return false;
-	if (file_is_dir(mem, path))
-		return true;
-	errno = EEXIST;
-	return false;
+	*orphan = false;
+	if (mkdir(arena_cstr(&c->mem, path), mode) == 0)
+		return sync_dir(c, path);
+	if (errno == EEXIST && file_is_dir(&c->mem, path))
+		return ERR_OK;
+	*orphan = errno == ENOENT;
+	return file_fail(c, "create", path);
 }
 
 enum err file_make_dir(struct call *c, struct str path, mode_t mode)
 {
-	enum err e;
+	bool orphan;
+	enum err e = make_one(c, path, mode, &orphan);
 
-	if (make_one(&c->mem, path, mode))
-		return ERR_OK;
-	if (errno != ENOENT || path.n <= 1)
-		return file_fail(c, "create", path);
+	if (!orphan || path.n <= 1)
+		return e;
+	c->code = ERR_OK;
 	if ((e = file_make_dir(c, path_parent(path), mode)))
 		return e;
-	return make_one(&c->mem, path, mode) ? ERR_OK : file_fail(c, "create", path);
+	return make_one(c, path, mode, &orphan);
+}
+
+enum err file_remove(struct call *c, struct str path)
+{
+	return unlink(arena_cstr(&c->mem, path)) && errno != ENOENT ?
+		       file_fail(c, "remove", path) :
+		       ERR_OK;
 }
 
 static enum err remove_entries(struct call *c, struct str path, DIR *dir)
@@ -228,8 +235,7 @@ enum err file_remove_tree(struct call *c, struct str path)
 	if (lstat(z, &st))
 		return errno == ENOENT ? ERR_OK : file_fail(c, "look at", path);
 	if (!S_ISDIR(st.st_mode))
-		return unlink(z) && errno != ENOENT ? file_fail(c, "remove", path) :
-						      ERR_OK;
+		return file_remove(c, path);
 
 	DIR *dir = opendir(z);
 

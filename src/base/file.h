@@ -39,6 +39,8 @@ enum err file_make_dir(struct call *c, struct str path,
 bool file_exists(struct arena *mem, struct str path);
 bool file_is_dir(struct arena *mem, struct str path);
 
+enum err file_remove(struct call *c, struct str path); /* one file; gone is fine */
+
 /* A folder with all that is in it; symbolic links are removed, not followed. */
 enum err file_remove_tree(struct call *c, struct str path);
 

@@ -637,3 +637,16 @@ enum err jsonc_find(struct call *c, struct str text, const char *const *path,
 		*out = slice(d.text, p.hit.from, p.hit.to);
 	return ERR_OK;
 }
+
+enum err jsonc_parse(struct call *c, struct str text, const struct value **out)
+{
+	struct doc d;
+	enum err e;
+
+	*out = NULL;
+	if (is_empty(text))
+		return ERR_OK;
+	if (!(e = open_doc(c, text, &d)))
+		*out = d.root;
+	return e;
+}

@@ -3,6 +3,8 @@
 
 #include "base/call.h"
 
+struct value;
+
 /*
  * Edits of somebody else's JSON file, which may have comments and trailing
  * commas: one member changes, every other byte stays as it was. A path is a
@@ -34,5 +36,8 @@ enum err jsonc_remove(struct call *c, struct str text, const char *const *path,
 /* The value as it is written, with the comments inside it; or absent. */
 enum err jsonc_find(struct call *c, struct str text, const char *const *path,
 		    struct str *out);
+
+/* What it says, without its comments; NULL: the text is absent or blank. */
+enum err jsonc_parse(struct call *c, struct str text, const struct value **out);
 
 #endif

@@ -1,9 +1,9 @@
 #include "base/lock.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -41,28 +41,27 @@ static bool wait_for(int fd, int wait_ms)
 	return got;
 }
 
-static int open_lock(struct call *c, struct str path)
+/* The file may have been removed while we waited for it; then it locks nothing. */
+static bool stands(struct call *c, struct str path, int fd)
 {
-	return open(arena_cstr(&c->mem, path), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-}
+	struct stat ours, there;
 
-bool lock_try(struct call *c, struct str path, struct lock *out)
-{
-	out->fd = open_lock(c, path);
-	if (out->fd >= 0 && flock(out->fd, LOCK_EX | LOCK_NB))
-		file_close(&out->fd);
-	return out->fd >= 0;
+	return fstat(fd, &ours) == 0 && stat(arena_cstr(&c->mem, path), &there) == 0 &&
+	       ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
 enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out)
 {
-	out->fd = open_lock(c, path);
-	if (out->fd < 0)
-		return file_fail(c, "open", path);
-	if (flock(out->fd, LOCK_EX | LOCK_NB) == 0)
-		return ERR_OK;
-	if (errno == EWOULDBLOCK && wait_for(out->fd, wait_ms))
-		return ERR_OK;
+	for (;;) {
+		out->fd = open(arena_cstr(&c->mem, path), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (out->fd < 0)
+			return file_fail(c, "open", path);
+		if (flock(out->fd, LOCK_EX | LOCK_NB) && !wait_for(out->fd, wait_ms))
+			break;
+		if (stands(c, path, out->fd))
+			return ERR_OK;
+		file_close(&out->fd);
+	}
 	file_close(&out->fd);
 	return call_fail(c, ERR_DATABASE_BUSY,
 			 "another process has held '" STR_FMT "' for more than %d s",

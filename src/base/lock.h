@@ -19,7 +19,6 @@ struct lock {
 
 /* Waits up to `wait_ms`, then fails with DATABASE_BUSY. */
 enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out);
-bool lock_try(struct call *c, struct str path, struct lock *out); /* never waits */
 void lock_drop(struct lock *lock);
 #define AUTO_LOCK __attribute__((cleanup(lock_drop))) struct lock
 

@@ -16,6 +16,14 @@ int64_t moment_now(void)
 	return (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000000;
 }
 
+int64_t moment_ticks(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000000;
+}
+
 /* Days from 1970-01-01 to a date of the Gregorian calendar (years from March). */
 static int64_t days_from_date(int64_t y, int64_t m, int64_t d)
 {

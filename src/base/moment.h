@@ -7,7 +7,8 @@
 
 /* A moment is milliseconds since 1970-01-01T00:00:00Z, without leap seconds. */
 
-int64_t moment_now(void); /* the wall clock */
+int64_t moment_now(void);   /* the wall clock */
+int64_t moment_ticks(void); /* ms that only go forward, for measuring */
 
 /* RFC 3339 in UTC with milliseconds: 2026-11-15T21:31:59.123Z */
 struct str moment_format(struct arena *mem, int64_t ms);

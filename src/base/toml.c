@@ -667,3 +667,16 @@ enum err toml_remove(struct call *c, struct str text, struct str header, struct 
 	*out = s.count ? finish(&rest, &d, &s, 0, 0) : text;
 	return ERR_OK;
 }
+
+enum err toml_find(struct call *c, struct str text, struct str header, struct str *out)
+{
+	struct doc d;
+	struct key path;
+	struct section s;
+	enum err e = survey(c, text, header, &d, &path, &s);
+
+	*out = (struct str){ 0 };
+	if (!e && s.count)
+		*out = slice(d.text, d.item[s.run[0].first].to, d.item[s.run[0].last].to);
+	return e;
+}

@@ -26,4 +26,7 @@ enum err toml_put(struct call *c, struct str text, struct str header, struct str
 /* Takes the section out; one that toml_put() added is gone to the byte. */
 enum err toml_remove(struct call *c, struct str text, struct str header, struct str *out);
 
+/* The lines below its header, or absent. */
+enum err toml_find(struct call *c, struct str text, struct str header, struct str *out);
+
 #endif

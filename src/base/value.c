@@ -204,7 +204,7 @@ static inline const char *skip_plain(const char *p, const char *end)
 }
 
 /* Finds the quote that closes a string; what its escapes say is not looked at. */
-static const char *skip_string(struct parser *ps, const char *p, bool *escaped)
+static const char *skip_string(struct parser *ps, const char *p, const char **slash)
 {
 	for (;;) {
 		uint32_t cp;
@@ -218,7 +218,7 @@ static const char *skip_string(struct parser *ps, const char *p, bool *escaped)
 		if ((unsigned char)*p < 0x20)
 			return refuse(ps, p, "a control character in a string");
 		if (*p == '\\')
-			*escaped = true;
+			*slash = *slash ? *slash : p;
 		else if (!(n = utf8_decode((struct str){ p, (size_t)(ps->end - p) },
 					   &cp)))
 			return refuse(ps, p, "not UTF-8");
@@ -229,12 +229,12 @@ static const char *skip_string(struct parser *ps, const char *p, bool *escaped)
 }
 
 /* No escape is shorter than what it stands for, so as many bytes are room enough. */
-static bool unescape(struct parser *ps, struct str s, struct str *out)
+static bool unescape(struct parser *ps, struct str s, const char *slash, struct str *out)
 {
-	const char *p = s.p, *end = s.p + s.n, *slash;
+	const char *p = s.p, *end = s.p + s.n;
 	char *copy = arena_grow(ps->mem, NULL, 0, s.n), *at = copy;
 
-	while ((slash = memchr(p, '\\', (size_t)(end - p)))) {
+	for (; slash; slash = memchr(p, '\\', (size_t)(end - p))) {
 		memcpy(at, p, (size_t)(slash - p));
 		at += slash - p;
 		if (!(p = parse_escape(ps, slash, &at)))
@@ -250,12 +250,12 @@ static bool unescape(struct parser *ps, struct str s, struct str *out)
 static const char *parse_hard_string(struct parser *ps, const char *from, const char *p,
 				     struct str *out)
 {
-	bool escaped = false;
+	const char *slash = NULL;
 
-	if (!(p = skip_string(ps, p, &escaped)))
+	if (!(p = skip_string(ps, p, &slash)))
 		return NULL;
 	*out = (struct str){ from, (size_t)(p - from) };
-	if (escaped && !unescape(ps, *out, out))
+	if (slash && !unescape(ps, *out, slash, out))
 		return NULL;
 	return p + 1;
 }

@@ -61,7 +61,7 @@ enum err files_add(struct call *c, struct board *b, const struct artifact *draft
 	if ((e = normalise(c, b, draft->path, &a.path)))
 		return e;
 	real = path_real(&c->mem, path_join(&c->mem, b->root, a.path));
-	if (!real.p)
+	if (!real.p || file_is_dir(&c->mem, real))
 		return missing(c, b, a.path);
 	if (!path_within(root, real))
 		return call_fail(c, ERR_PATH_TRAVERSAL,

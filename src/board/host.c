@@ -97,9 +97,27 @@ static void put_args(struct json *j, const struct host_server *server)
 	}
 }
 
+/* Its command line takes the entry with the name inside. */
+static struct str vscode_entry(struct call *c, const struct host_server *server)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_str(&j, "name", server->name);
+	json_put_str(&j, "command", server->command);
+	json_put_array(&j, "args");
+	put_args(&j, server);
+	json_end(&j);
+	json_end(&j);
+	return json_text(&j);
+}
+
 struct str host_command(struct call *c, enum host_id host,
 			const struct host_server *server)
 {
+	if (host == HOST_VSCODE)
+		return arena_fmt(&c->mem, "code --add-mcp '" STR_FMT "'",
+				 STR_ARG(vscode_entry(c, server)));
 	if (!table[host].add)
 		return (struct str){ 0 };
 	return arena_fmt(&c->mem, "%s " STR_FMT " mcp%s" STR_FMT, table[host].add,
@@ -167,32 +185,76 @@ static bool ours(const struct value *v)
 	return str_is(name, "bb") || str_is(name, "abacus");
 }
 
-static enum err check_ours(struct call *c, struct str text, const char *const *path)
+static enum err not_ours(struct call *c, struct str name)
 {
-	struct str old;
-	struct value_error error;
-	enum err e = jsonc_find(c, text, path, &old);
-
-	if (e || !old.p || ours(value_parse(&c->mem, old, &error)))
-		return e;
-	call_fail(c, ERR_INVALID_INPUT, "the file has a server '%s' that is not ours",
-		  path[1]);
+	call_fail(c, ERR_INVALID_INPUT, "it has a server '" STR_FMT "' that is not ours",
+		  STR_ARG(name));
 	return call_step(
 		c, "Nothing was changed. Rename that entry, then run the command again.");
+}
+
+/* The name under which we are there already; absent: we are not. */
+static enum err find_ours(struct call *c, const struct host *h, struct str text,
+			  const struct host_server *server, struct str *name)
+{
+	const struct value *root, *servers;
+	enum err e = jsonc_parse(c, text, &root);
+
+	*name = (struct str){ 0 };
+	if (e)
+		return e;
+	servers = value_find(root, h->key);
+	for (size_t i = 0; servers && servers->type == VALUE_OBJECT && i < servers->count;
+	     i++) {
+		const struct value *v = &servers->item[i];
+
+		if (ours(v) && !name->p)
+			*name = v->key;
+		else if (!ours(v) && str_eq(v->key, server->name))
+			return not_ours(c, server->name);
+	}
+	return ERR_OK;
+}
+
+/* A table's command is the one line that tells whose it is. */
+static enum err check_toml(struct call *c, struct str text, struct str header,
+			   const struct host_server *server)
+{
+	struct str body, line, key;
+	enum err e = toml_find(c, text, header, &body);
+
+	if (e || !body.p)
+		return e;
+	while (str_next(&body, '\n', &line)) {
+		str_next(&line, '=', &key);
+		if (!str_is(str_trim(key), "command") || !line.p)
+			continue;
+		line = str_trim(line);
+		if (str_is(path_name(line), "bb\"") ||
+		    str_is(path_name(line), "abacus\"") || str_is(line, "\"bb\"") ||
+		    str_is(line, "\"abacus\""))
+			return ERR_OK;
+	}
+	return not_ours(c, server->name);
 }
 
 enum err host_add(struct call *c, enum host_id host, struct str text,
 		  const struct host_server *server, struct str *out)
 {
 	const struct host *h = &table[host];
-	const char *path[] = { h->key, arena_cstr(&c->mem, server->name), NULL };
+	struct str header = toml_header(c, host, server), name;
 	enum err e;
 
-	if (h->shape == SHAPE_TOML)
-		return toml_put(c, text, toml_header(c, host, server),
-				toml_body(c, server), out);
-	if ((e = check_ours(c, text, path)))
+	if (h->shape == SHAPE_TOML) {
+		e = check_toml(c, text, header, server);
+		return e ? e : toml_put(c, text, header, toml_body(c, server), out);
+	}
+	if ((e = find_ours(c, h, text, server, &name)))
 		return e;
+
+	const char *path[] = { h->key, arena_cstr(&c->mem, name.p ? name : server->name),
+			       NULL };
+
 	return jsonc_put(c, text, path, entry(c, h->shape, server), out);
 }
 
@@ -200,12 +262,18 @@ enum err host_drop(struct call *c, enum host_id host, struct str text,
 		   const struct host_server *server, struct str *out)
 {
 	const struct host *h = &table[host];
-	const char *path[] = { h->key, arena_cstr(&c->mem, server->name), NULL };
+	struct str header = toml_header(c, host, server), name;
 	enum err e;
 
-	if (h->shape == SHAPE_TOML)
-		return toml_remove(c, text, toml_header(c, host, server), out);
-	if ((e = check_ours(c, text, path)))
+	if (h->shape == SHAPE_TOML) {
+		e = check_toml(c, text, header, server);
+		return e ? e : toml_remove(c, text, header, out);
+	}
+	if ((e = find_ours(c, h, text, server, &name)))
 		return e;
+
+	const char *path[] = { h->key, arena_cstr(&c->mem, name.p ? name : server->name),
+			       NULL };
+
 	return jsonc_remove(c, text, path, out);
 }

@@ -42,7 +42,7 @@ static enum err actor(struct call *c, struct board *b, struct agent **out)
 		(*out)->updated_at = c->now_ms;
 	}
 	if ((*out)->status == AGENT_OFFLINE)
-		(*out)->status = AGENT_IDLE;
+		(*out)->status = (*out)->blockers.p ? AGENT_BLOCKED : AGENT_IDLE;
 	(*out)->last_seen = c->now_ms;
 	return ERR_OK;
 }

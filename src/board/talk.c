@@ -49,7 +49,7 @@ struct str tags_encode(struct call *c, const struct str *tags, size_t count)
 
 	json_array(&j);
 	for (size_t i = 0; i < count; i++)
-		json_str(&j, str_trim(tags[i]));
+		json_str(&j, tags[i]);
 	json_end(&j);
 	return json_text(&j);
 }
@@ -92,6 +92,15 @@ static void catch_up(struct call *c, struct board *b, const struct message *show
 		reads_note(b, c->actor, &all);
 }
 
+static enum err who_asks(struct call *c)
+{
+	call_fail(c, ERR_IDENTITY_REQUIRED,
+		  "unread messages are an agent's, and no agent was named");
+	return call_step(c,
+			 "Say who you are: --as NAME or BB_AGENT_ID on a command line, "
+			 "\"agent\" over MCP.");
+}
+
 enum err talk_read(struct call *c, struct board *b, const struct talk_query *query,
 		   struct message **out)
 {
@@ -100,9 +109,7 @@ enum err talk_read(struct call *c, struct board *b, const struct talk_query *que
 
 	if (c->anonymous || !c->actor.p) {
 		if (query->unread || query->catch_up)
-			return call_fail(
-				c, ERR_IDENTITY_REQUIRED,
-				"unread messages are an agent's, and no agent was named");
+			return who_asks(c);
 		return message_each(c, b, &query->filter, out);
 	}
 	if ((e = reads_each(c, b, c->actor, &seen)))

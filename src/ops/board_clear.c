@@ -115,7 +115,7 @@ const struct op op_board_clear = {
 	.more = "Says what it would delete, and on a terminal asks. Elsewhere it needs "
 		"--confirm. Replies go together with what they answer.",
 	.examples = examples,
-	.flags = OP_BOARD | OP_WRITE | OP_DESTROYS,
+	.flags = OP_BOARD | OP_WRITE | OP_DESTROYS | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "cleared", PROP_OBJECT, 0, props },

@@ -18,7 +18,8 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	enum err e;
 
 	(void)s, (void)body;
-	if ((e = place_new(c, &root)) || (e = board_make(c, root, &made, &aside)))
+	if ((e = place_new(c, STR(".bb"), &root)) ||
+	    (e = board_make(c, root, &made, &aside)))
 		return e;
 	if (made == BOARD_REPLACED && aside.p)
 		c->warning = arena_fmt(&c->mem,

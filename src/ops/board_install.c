@@ -1,5 +1,5 @@
+#include "base/backup.h"
 #include "base/file.h"
-#include "base/id.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "board/host.h"
@@ -24,8 +24,7 @@ static const struct field fields[] = {
 	{ "project", &kind_bool, AT(project),
 	  .help = "in the project's file; the default" },
 	{ "user", &kind_bool, AT(user), .help = "in the user's own file" },
-	{ "agent", &kind_str, AT(agent), FIELD_CLI, .arg = "AGENT", .min = 1, .max = 64,
-	  .help = "serve this agent only" },
+	{ "agent", &kind_agent, AT(agent), .help = "serve this agent only" },
 	{ 0 },
 };
 
@@ -53,7 +52,7 @@ struct outcome {
 	struct str path, backup, snippet;
 };
 
-static enum err replace(struct call *c, struct str path, struct str old, struct str text,
+static enum err replace(struct call *c, struct str old, struct str text,
 			struct outcome *o)
 {
 	enum err e;
@@ -62,36 +61,79 @@ static enum err replace(struct call *c, struct str path, struct str old, struct 
 		o->result = "unchanged";
 		return ERR_OK;
 	}
-	if (old.p) {
-		o->backup = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
-				      id_mint(&c->mem, "bak", c->now_ms).p);
-		if ((e = file_replace(c, o->backup, old, 0600)))
-			return e;
-	}
-	if ((e = file_make_dir(c, path_parent(path), 0755)))
+	if (old.p && (e = backup_put(c, o->path, old, &o->backup)))
 		return e;
-	return file_replace(c, path, text, 0644);
+	if ((e = file_make_dir(c, path_parent(o->path), 0755)))
+		return e;
+	return file_replace(c, o->path, text, 0644);
 }
 
-static enum err edit(struct call *c, const struct body *in, enum host_id host,
-		     const struct host_server *server, struct outcome *o)
+static enum err add(struct call *c, enum host_id host, const struct host_server *server,
+		    struct outcome *o)
 {
 	struct str old, text;
 	enum err e = file_read(c, o->path, &old);
 
-	if (e)
+	o->result = "added to";
+	if (e || (e = host_add(c, host, old, server, &text)))
 		return e;
-	if (in->remove && !old.p) {
-		o->result = "unchanged";
-		return ERR_OK;
+	return replace(c, old, text, o);
+}
+
+/*
+ * What we made is undone to the byte while it is still as we left it: the copy is
+ * put back, or, if there was nothing before, the file goes. Else the entry is cut out.
+ */
+static enum err undo(struct call *c, enum host_id host, const struct host_server *server,
+		     struct outcome *o)
+{
+	struct str now, before, copy, with, text;
+	enum err e;
+
+	o->result = "unchanged";
+	if ((e = file_read(c, o->path, &now)) || !now.p ||
+	    (e = backup_find(c, o->path, &copy, &before)))
+		return e;
+	if ((e = host_drop(c, host, now, server, &text)) || str_eq(now, text))
+		return e;
+	o->result = "removed from";
+	if ((e = host_add(c, host, before, server, &with)) || !str_eq(with, now))
+		return e ? e : replace(c, now, text, o);
+	if (!before.p)
+		return file_remove(c, o->path);
+	e = file_replace(c, o->path, before, 0644);
+	return e ? e : file_remove(c, copy);
+}
+
+static enum err no_file(struct call *c, enum host_id host,
+			const struct host_server *server)
+{
+	call_fail(c, ERR_INVALID_INPUT, "%s has no file for this that others may write",
+		  names_word(&hosts, (int)host));
+	return call_step(c, "Its own command does it: " STR_FMT,
+			 STR_ARG(host_command(c, host, server)));
+}
+
+static enum err act(struct call *c, const struct body *in, enum host_id host,
+		    const struct host_server *server, struct outcome *o)
+{
+	enum err e;
+
+	if (!in->write && !in->remove)
+		return o->path.p ?
+			       host_add(c, host, (struct str){ 0 }, server, &o->snippet) :
+			       ERR_OK;
+	if (!o->path.p)
+		return no_file(c, host, server);
+	e = in->write ? add(c, host, server, o) : undo(c, host, server, o);
+	if (e == ERR_INVALID_INPUT) {
+		struct str step = c->step;
+
+		call_fail(c, e, "'" STR_FMT "' was left alone: " STR_FMT,
+			  STR_ARG(o->path), STR_ARG(c->message));
+		c->step = step;
 	}
-	o->result = in->remove ? "removed from" : "added to";
-	e = in->remove ? host_drop(c, host, old, server, &text) :
-			 host_add(c, host, old, server, &text);
-	if (e == ERR_INVALID_INPUT)
-		return call_fail(c, e, "'" STR_FMT "' was left alone: " STR_FMT,
-				 STR_ARG(o->path), STR_ARG(c->message));
-	return e ? e : replace(c, o->path, old, text, o);
+	return e;
 }
 
 static enum err one(struct call *c, const struct body *in, enum host_id host,
@@ -99,19 +141,15 @@ static enum err one(struct call *c, const struct body *in, enum host_id host,
 {
 	struct host_server server = { STR("blackboard"), STR("bb"), in->agent };
 	struct outcome o = { .result = "add to" };
-	enum err e = ERR_OK;
+	enum err e;
 
 	o.path = host_file(c, host, in->user ? HOST_USER : HOST_PROJECT, root);
 	if (!o.path.p)
-		o.result = "has no file of this kind; use its own command";
-	else if (in->write || in->remove)
-		e = edit(c, in, host, &server, &o);
-	else
-		e = host_add(c, host, (struct str){ 0 }, &server, &o.snippet);
-	if (e)
+		o.result = "use its own command";
+	if ((e = act(c, in, host, &server, &o)))
 		return e;
 	json_object(reply);
-	json_put_str(reply, "host", str_of(names_word(&hosts, host)));
+	json_put_str(reply, "host", str_of(names_word(&hosts, (int)host)));
 	json_put_str(reply, "path", o.path);
 	json_put_str(reply, "result", str_of(o.result));
 	json_put_str(reply, "backup", o.backup);
@@ -129,10 +167,15 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	enum err e;
 
 	(void)s;
+	if (in->write + in->remove + in->print > 1)
+		return call_fail(c, ERR_USAGE,
+				 "--write, --remove and --print exclude each other");
+	if (in->user && in->project)
+		return call_fail(c, ERR_USAGE, "--user and --project exclude each other");
 	if ((in->write || in->remove) && in->host < 0)
 		return call_fail(c, ERR_USAGE,
 				 "name the host whose file is to be changed");
-	if ((e = place_new(c, &root)))
+	if ((e = place_new(c, STR(".bb"), &root)))
 		return e;
 	json_array(reply);
 	for (int host = 0; host < HOST_COUNT; host++)

@@ -10,8 +10,8 @@ struct body {
 };
 
 static const struct field fields[] = {
-	{ "id", &kind_int, offsetof(struct body, id), FIELD_REQUIRED | FIELD_PLACE,
-	  .arg = "ID", .min = 1, .help = "the message" },
+	{ "id", &kind_id, offsetof(struct body, id), FIELD_REQUIRED | FIELD_PLACE,
+	  .min = 1, .help = "the message" },
 	{ 0 },
 };
 

@@ -15,9 +15,12 @@ struct body {
 static const struct field fields[] = {
 	{ "target", &kind_ref, AT(target), FIELD_CLI | FIELD_PLACE | FIELD_REQUIRED,
 	  .help = "what to look for" },
-	{ "where", &kind_str, AT(part[0]), FIELD_WIRE | FIELD_REQUIRED, .min = 1 },
-	{ "what", &kind_str, AT(part[1]), FIELD_WIRE | FIELD_REQUIRED, .min = 1 },
-	{ "ref", &kind_str, AT(part[2]), FIELD_WIRE | FIELD_REQUIRED, .min = 1 },
+	{ "where", &kind_str, AT(part[0]), FIELD_WIRE | FIELD_REQUIRED,
+	  .help = "first part, e.g. tt" },
+	{ "what", &kind_str, AT(part[1]), FIELD_WIRE | FIELD_REQUIRED,
+	  .help = "second, e.g. issue" },
+	{ "ref", &kind_str, AT(part[2]), FIELD_WIRE | FIELD_REQUIRED,
+	  .help = "third, e.g. 42" },
 	{ 0 },
 };
 
@@ -57,7 +60,7 @@ const struct op op_board_refs = {
 	.name = "board refs",
 	.help = "Find the messages and artifacts that refer to something",
 	.examples = examples,
-	.flags = OP_BOARD,
+	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "found", PROP_OBJECT, 0, props },

@@ -7,6 +7,7 @@
 #include "base/value.h"
 #include "board/ref.h"
 #include "ops/field.h"
+#include "ops/identity.h"
 
 /* The field's own error where it has one, else INVALID_INPUT. */
 #define INVALID(f) ((f)->invalid ? (f)->invalid : ERR_INVALID_INPUT)
@@ -83,6 +84,24 @@ const struct kind kind_path = {
 	.to_json = str_to_json,
 };
 
+static enum err agent_from_text(struct call *c, const struct field *f, struct str text,
+				void *at)
+{
+	(void)f;
+	*(struct str *)at = text;
+	return identity_check(c, at);
+}
+
+const struct kind kind_agent = {
+	.type = "string",
+	.arg = "AGENT",
+	.size = sizeof(struct str),
+	.clear = str_clear,
+	.from_text = agent_from_text,
+	.from_json = string_from_json,
+	.to_json = str_to_json,
+};
+
 /* --- whole numbers --- */
 
 static void int_clear(void *at)
@@ -152,6 +171,24 @@ const struct kind kind_int = {
 	.size = sizeof(int64_t),
 	.clear = int_clear,
 	.from_text = int_from_text,
+	.from_json = int_from_json,
+	.to_json = int_to_json,
+	.schema = int_schema,
+};
+
+static enum err id_from_text(struct call *c, const struct field *f, struct str text,
+			     void *at)
+{
+	return int_from_text(c, f, str_starts(text, STR("#")) ? str_skip(text, 1) : text,
+			     at);
+}
+
+const struct kind kind_id = {
+	.type = "integer",
+	.arg = "ID",
+	.size = sizeof(int64_t),
+	.clear = int_clear,
+	.from_text = id_from_text,
 	.from_json = int_from_json,
 	.to_json = int_to_json,
 	.schema = int_schema,

@@ -86,7 +86,8 @@ static void prop_schema(struct json *j, const struct prop *p, int depth)
 		json_put_str(j, "type", STR("array"));
 		json_put_object(j, "items");
 	}
-	put_type(j, p);
+	if (depth < 0 || !(p->flags & PROP_NULL)) /* hosts want one type or none */
+		put_type(j, p);
 	if (p->of && depth) {
 		json_put_object(j, "properties");
 		for (const struct prop *m = p->of; m->name; m++) {

@@ -4,10 +4,11 @@
 #include "base/utf8.h"
 #include "base/value.h"
 #include "board/unread.h"
+#include "ops/identity.h"
 #include "ops/op.h"
 #include "store/board_db.h"
 
-enum { ID_MOST = 64, REQUEST_ID_MOST = 256 };
+enum { REQUEST_ID_MOST = 256 };
 
 struct request request_new(struct call *c, const struct op *op)
 {
@@ -87,26 +88,12 @@ enum err request_check(struct call *c, struct request *r)
 	return ERR_OK;
 }
 
-/* Who acts: given, trimmed, and of a form that can be shown and compared. */
 static enum err check_actor(struct call *c)
 {
 	if (!c->actor.p)
 		return call_fail(c, ERR_IDENTITY_REQUIRED,
 				 "this needs to know who you are");
-	c->actor = str_trim(c->actor);
-	if (!c->actor.n)
-		return call_fail(c, ERR_INVALID_IDENTITY, "the agent's name is empty");
-	if (!utf8_valid(c->actor))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "the agent's name is not valid UTF-8");
-	if (c->actor.n > ID_MOST)
-		return call_fail(c, ERR_INVALID_IDENTITY,
-				 "the agent's name has %zu bytes; at most %d are allowed",
-				 c->actor.n, ID_MOST);
-	if (utf8_has_control(c->actor))
-		return call_fail(c, ERR_INVALID_IDENTITY,
-				 "the agent's name contains a control character");
-	return ERR_OK;
+	return identity_check(c, &c->actor);
 }
 
 static enum err check_call(struct call *c, const struct op *op)

@@ -32,7 +32,7 @@ static struct agent *decode(struct arena *mem, struct stmt *st)
 enum err agent_each(struct call *c, struct board *b, struct agent **out)
 {
 	AUTO_STMT *st = db_stmt(b->db, "SELECT " COLUMNS " FROM agents"
-				       " ORDER BY last_seen DESC, id");
+				       " ORDER BY julianday(last_seen) DESC, id");
 
 	*out = NULL;
 	for (; stmt_row(st); out = &(*out)->next)
@@ -76,7 +76,8 @@ enum err agent_touch(struct call *c, struct board *b, struct str id)
 		b->db, "INSERT INTO agents (id, last_seen, updated_at)"
 		       " VALUES (?1, ?2, ?2)"
 		       " ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen,"
-		       " status = iif(status = 'offline', 'idle', status)");
+		       " status = CASE WHEN status <> 'offline' THEN status"
+		       " WHEN blockers IS NULL THEN 'idle' ELSE 'blocked' END");
 
 	stmt_bind_str(st, id);
 	stmt_bind_str(st, moment_format(&c->mem, c->now_ms));

@@ -70,24 +70,33 @@ enum err artifact_find(struct call *c, struct board *b, struct str path,
 	return stmt_end(c, st);
 }
 
-enum err artifact_put(struct call *c, struct board *b, const struct artifact *a)
+static void bind(struct call *c, struct stmt *st, const struct artifact *a)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "INSERT INTO artifacts (path, produced_by, description,"
-			       " version, refs, created_at) VALUES (?, ?, ?, ?, ?, ?)"
-			       " ON CONFLICT (path) DO UPDATE SET"
-			       " produced_by = excluded.produced_by,"
-			       " description = excluded.description,"
-			       " version = excluded.version, refs = excluded.refs,"
-			       " created_at = excluded.created_at");
-
-	stmt_bind_str(st, a->path);
 	stmt_bind_str(st, a->produced_by);
 	stmt_bind_str(st, a->description);
 	stmt_bind_str(st, a->version);
 	stmt_bind_str(st, a->refs);
 	stmt_bind_str(st, moment_format(&c->mem, a->created_at));
-	return stmt_run(c, st);
+	stmt_bind_str(st, a->path);
+}
+
+/* Two statements, because an upsert would use up an id each time. */
+enum err artifact_put(struct call *c, struct board *b, const struct artifact *a)
+{
+	AUTO_STMT *again =
+		db_stmt(b->db, "UPDATE artifacts SET produced_by = ?, description = ?,"
+			       " version = ?, refs = ?, created_at = ? WHERE path = ?");
+	AUTO_STMT *first =
+		db_stmt(b->db, "INSERT INTO artifacts (produced_by, description,"
+			       " version, refs, created_at, path)"
+			       " VALUES (?, ?, ?, ?, ?, ?)");
+	enum err e;
+
+	bind(c, again, a);
+	if ((e = stmt_run(c, again)) || db_changes(b->db))
+		return e;
+	bind(c, first, a);
+	return stmt_run(c, first);
 }
 
 enum err artifact_delete_all(struct call *c, struct board *b)

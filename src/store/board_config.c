@@ -12,6 +12,13 @@
 #include "base/path.h"
 #include "store/board_db.h"
 
+static enum err unclear(struct call *c, struct str line)
+{
+	return call_fail(c, ERR_INVALID_INPUT,
+			 "'.bb/config.toml' cannot be understood at '" STR_FMT "'",
+			 STR_ARG(line));
+}
+
 static enum err set(struct call *c, struct board_config *config, struct str key,
 		    struct str value)
 {
@@ -22,6 +29,10 @@ static enum err set(struct call *c, struct board_config *config, struct str key,
 	if (!at)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "'.bb/config.toml' has an unknown key '" STR_FMT "'",
+				 STR_ARG(key));
+	if (*at >= 0)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "'.bb/config.toml' sets '" STR_FMT "' twice",
 				 STR_ARG(key));
 	if (value.n > 2 && value.p[0] == '"' && value.p[value.n - 1] == '"' &&
 	    duration_parse((struct str){ value.p + 1, value.n - 2 }, at))
@@ -42,7 +53,7 @@ static enum err read_line(struct call *c, struct board_config *config, struct st
 		return ERR_OK;
 	if (line.p[0] == '[') {
 		*summary = str_is(line, "[summary]");
-		return ERR_OK;
+		return str_ends(line, STR("]")) ? ERR_OK : unclear(c, line);
 	}
 	if (!*summary)
 		return ERR_OK;
@@ -58,8 +69,12 @@ enum err board_config_read(struct call *c, struct board *b, struct board_config 
 	enum err e =
 		file_read(c, path_join(&c->mem, b->root, STR(".bb/config.toml")), &text);
 
-	*out = (struct board_config){ 30 * 60 * 1000, 60 * 60 * 1000 };
+	*out = (struct board_config){ -1, -1 };
 	while (!e && str_next(&text, '\n', &line))
 		e = read_line(c, out, line, &summary);
+	if (out->summary_messages < 0)
+		out->summary_messages = 30 * 60 * 1000;
+	if (out->summary_artifacts < 0)
+		out->summary_artifacts = 60 * 60 * 1000;
 	return e;
 }

@@ -1,5 +1,6 @@
 #include "store/board_db.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/file.h"
@@ -11,7 +12,7 @@
 
 enum {
 	SCHEMA_VERSION = 1,
-	LOCK_MS = 5000,
+	WAIT_MS = 5000,
 };
 
 static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
@@ -96,7 +97,7 @@ static enum err take_lock(struct call *c, struct board *b)
 {
 	struct str path = path_join(&c->mem, b->root, STR(".bb/lock"));
 
-	return lock_take(c, path, LOCK_MS, &b->lock);
+	return lock_take(c, path, WAIT_MS, &b->lock);
 }
 
 static enum err not_initialized(struct call *c)
@@ -111,6 +112,14 @@ static enum err check_version(struct call *c, struct board *b)
 	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
 	enum err e = stmt_end(c, st);
 
+	if (e && !db_has_table(b->db, "schema_version")) {
+		call_fail(c, ERR_INTERNAL_ERROR,
+			  "'" STR_FMT "/.bb/blackboard.db' is not a board",
+			  STR_ARG(b->root));
+		return call_step(c,
+				 "Nothing was changed. Move the file elsewhere, then run "
+				 "'bb init'.");
+	}
 	if (e)
 		return e;
 	b->tracked = db_has_table(b->db, "refs");
@@ -123,27 +132,36 @@ static enum err check_version(struct call *c, struct board *b)
 	return call_step(c, "Nothing was changed. Use a program of that version.");
 }
 
-static enum err open_database(struct call *c, enum board_mode mode, struct board *b)
+static enum err begin(struct call *c, struct board *b)
 {
-	struct str path = database(c, b->root);
-	enum err e;
+	enum err e = db_begin(c, b->db);
 
-	if (!file_exists(&c->mem, path))
-		return not_initialized(c);
-	if (mode == BOARD_WRITE && (e = take_lock(c, b)))
-		return e;
-	if ((e = db_open(c, path, mode == BOARD_WRITE ? DB_WRITE : DB_READ, &b->db)) ||
-	    (e = check_version(c, b)))
-		return e;
-	if (mode == BOARD_READ)
-		return ERR_OK;
-	if ((e = db_begin(c, b->db)))
+	if (e)
 		return e;
 	b->writing = true;
 	if (!b->tracked)
 		e = db_exec(c, b->db, extras);
 	b->tracked = true;
 	return e;
+}
+
+static enum err open_database(struct call *c, enum board_mode mode, struct board *b)
+{
+	struct str path = database(c, b->root);
+	bool write = mode == BOARD_WRITE;
+	int64_t start = moment_ticks(), waited;
+	enum err e;
+
+	if (!file_exists(&c->mem, path))
+		return errno == EACCES ? file_fail(c, "open", path) : not_initialized(c);
+	if (write && (e = take_lock(c, b)))
+		return file_exists(&c->mem, path) ? e : not_initialized(c);
+	waited = moment_ticks() - start;
+	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ,
+			 waited < WAIT_MS ? (int)(WAIT_MS - waited) : 0, &b->db)) ||
+	    (e = check_version(c, b)))
+		return e;
+	return write ? begin(c, b) : ERR_OK;
 }
 
 enum err board_open(struct call *c, enum board_mode mode, struct board *out)
@@ -182,30 +200,50 @@ static enum err create(struct call *c, struct board *b)
 	enum err e = file_append(c, database(c, b->root), STR(""), 0600);
 
 	if (!e)
-		e = db_open(c, database(c, b->root), DB_CREATE, &b->db);
+		e = db_open(c, database(c, b->root), DB_CREATE, WAIT_MS, &b->db);
 	if (!e && !(e = db_exec(c, b->db, schema)) && !(e = db_exec(c, b->db, extras)))
 		e = db_commit(c, b->db);
 	return e;
 }
 
-/* True if there is a database that can be used as it is. */
-static bool usable(struct call *c, struct board *b)
-{
-	struct call probe = { .now_ms = c->now_ms };
-	bool ok = !db_open(&probe, database(c, b->root), DB_WRITE, &b->db) &&
-		  !check_version(&probe, b) && db_is_sound(b->db);
+enum state { MISSING, EMPTY, USABLE, DAMAGED };
 
-	ok = ok || probe.code == ERR_DATABASE_BUSY;
-	db_close(b->db);
-	b->db = NULL;
-	call_release(&probe);
-	return ok;
+static enum err look(struct call *c, struct board *b, enum state *state)
+{
+	bool empty;
+	enum err e;
+
+	if ((e = db_open(c, database(c, b->root), DB_WRITE, WAIT_MS, &b->db)) ||
+	    (e = db_check(c, b->db)) || (e = db_is_empty(c, b->db, &empty)))
+		return e;
+	*state = empty ? EMPTY : USABLE;
+	return empty ? ERR_OK : check_version(c, b);
 }
 
-/* The database and its log go together: one without the other is neither. */
+/* What is there. Only damage is damage; any other trouble is an error. */
+static enum err inspect(struct call *c, struct board *b, enum state *state)
+{
+	enum err e = ERR_OK;
+
+	*state = MISSING;
+	if (file_exists(&c->mem, database(c, b->root)))
+		e = look(c, b, state);
+	if (e == ERR_DAMAGED) {
+		*state = DAMAGED;
+		c->code = e = ERR_OK;
+	}
+	db_close(b->db);
+	b->db = NULL;
+	return e;
+}
+
+/*
+ * The database and its log go together: one without the other is neither. The log
+ * goes first, because SQLite would delete one that lies beside a new database.
+ */
 static enum err set_aside(struct call *c, struct str path, struct str *aside)
 {
-	static const char *const part[] = { "", "-wal", "-shm" };
+	static const char *const part[] = { "-wal", "-shm", "" };
 	struct str name = id_mint(&c->mem, "damaged", c->now_ms);
 
 	*aside = arena_fmt(&c->mem, STR_FMT "." STR_FMT, STR_ARG(path), STR_ARG(name));
@@ -221,29 +259,42 @@ static enum err set_aside(struct call *c, struct str path, struct str *aside)
 	return ERR_OK;
 }
 
+static bool left_alone(struct call *c, struct board *b, enum state state)
+{
+	struct str wal =
+		arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(database(c, b->root)));
+
+	return state == USABLE || (state != DAMAGED && !file_exists(&c->mem, wal));
+}
+
+static enum err make(struct call *c, struct board *b, enum board_made *made,
+		     struct str *aside)
+{
+	struct str ignore = path_join(&c->mem, b->root, STR(".bb/.gitignore"));
+	bool before = file_exists(&c->mem, ignore);
+	enum state state;
+	enum err e = inspect(c, b, &state);
+
+	*made = state == USABLE ? BOARD_THERE : before ? BOARD_REPLACED : BOARD_MADE;
+	if (!e && !left_alone(c, b, state))
+		e = set_aside(c, database(c, b->root), aside);
+	if (!e && !before)
+		e = file_replace(c, ignore, STR("*\n"), 0600);
+	return e || state == USABLE ? e : create(c, b);
+}
+
 enum err board_make(struct call *c, struct str root, enum board_made *made,
 		    struct str *aside)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };
-	struct str path = database(c, root);
-	struct str ignore = path_join(&c->mem, root, STR(".bb/.gitignore"));
-	bool fresh = !file_is_dir(&c->mem, folder(c, root));
 	enum err e;
 
-	if ((e = file_make_dir(c, folder(c, root), 0700)) || (e = take_lock(c, &b)))
-		return e;
-	*made = fresh ? BOARD_MADE : BOARD_REPLACED;
-	if (file_exists(&c->mem, path)) {
-		*made = BOARD_THERE;
-		if (!usable(c, &b)) {
-			*made = BOARD_REPLACED;
-			e = set_aside(c, path, aside);
-		}
-	}
-	if (!e && !file_exists(&c->mem, ignore))
-		e = file_replace(c, ignore, STR("*\n"), 0600);
-	if (!e && *made != BOARD_THERE)
-		e = create(c, &b);
+	do { /* again, if it is destroyed in between */
+		if ((e = file_make_dir(c, folder(c, root), 0700)))
+			return e;
+	} while ((e = take_lock(c, &b)) && !file_exists(&c->mem, folder(c, root)));
+	if (!e)
+		e = make(c, &b, made, aside);
 	board_close(&b);
 	return e;
 }

@@ -55,13 +55,14 @@ static struct str select_sql(struct arena *mem, const struct message_filter *f,
 
 	buf_put(&sql, STR("SELECT " COLUMNS " FROM messages WHERE 1"));
 	if (f->after || f->before)
-		buf_put(&sql, f->since ? STR(" AND +id > ?1 AND +id < ?2") :
-					 STR(" AND id > ?1 AND id < ?2"));
+		buf_put(&sql, STR(" AND id > ?1 AND id < ?2"));
 	if (f->since)
-		/* ours is exact as text; SQLite's own form, with a space for the T, is
-		 * less than any of ours on the same day */
-		buf_put(&sql, STR(" AND created_at >= ?4 AND (+created_at >= ?3"
-				  " OR +created_at < substr(?3, 1, 10) || '!')"));
+		/* SQLite's own form has a space for the T, and so is less on the same day
+		 */
+		buf_put(&sql,
+			STR(" AND id IN (SELECT id FROM messages WHERE created_at >= ?4"
+			    " AND (+created_at >= ?3"
+			    " OR +created_at < substr(?3, 1, 10) || '!'))"));
 	if (f->from_agent.p)
 		buf_put(&sql, STR(" AND from_agent = ?5"));
 	if (f->tags.p)
@@ -71,13 +72,7 @@ static struct str select_sql(struct arena *mem, const struct message_filter *f,
 		buf_put(&sql, str_of(at_least[f->min_priority]));
 	if (f->ref)
 		buf_fmt(&sql, " AND id IN (%s)", tracked ? REFS_INDEXED : REFS_UNINDEXED);
-	if (f->since)
-		buf_put(&sql, f->oldest_first ?
-				      STR(" ORDER BY created_at, id") :
-				      STR(" ORDER BY created_at DESC, id DESC"));
-	else
-		buf_put(&sql,
-			f->oldest_first ? STR(" ORDER BY id") : STR(" ORDER BY id DESC"));
+	buf_put(&sql, f->oldest_first ? STR(" ORDER BY id") : STR(" ORDER BY id DESC"));
 	buf_put(&sql, STR(" LIMIT ?10"));
 	return buf_str(&sql);
 }
@@ -89,8 +84,8 @@ enum err message_each(struct call *c, struct board *b, const struct message_filt
 	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
 	struct str since = { 0 };
 
-	if (f->since)
-		since = moment_format(&c->mem, f->since);
+	if (f->since) /* to the millisecond, whatever digits and zone may follow */
+		since = str_head(moment_format(&c->mem, f->since), 23);
 	*out = NULL;
 	if (f->after || f->before) {
 		stmt_bind_int(st, f->after);
@@ -143,7 +138,7 @@ enum err message_put(struct call *c, struct board *b, struct message *m)
 
 /*
  * A recursive query whose queue is sorted by depth, deepest first, and then by
- * id visits a tree depth first.
+ * id visits a tree depth first; but only as long as nothing is joined to it.
  */
 #define THREAD                                                        \
 	"WITH RECURSIVE thread(id, depth) AS (SELECT ?1, 0 UNION ALL" \
@@ -163,22 +158,18 @@ static enum err count_thread(struct call *c, struct board *b, int64_t id, int64_
 enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t limit,
 			struct message **out, int64_t *total)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, THREAD " SELECT m.id, from_agent, content, tags,"
-				      " priority, in_reply_to, refs, created_at, depth"
-				      " FROM thread CROSS JOIN messages m USING (id)"
-				      " LIMIT ?2");
+	AUTO_STMT *st = db_stmt(b->db, THREAD " SELECT id, depth FROM thread LIMIT ?2");
+	enum err e;
 
 	*out = NULL;
 	stmt_bind_int(st, id);
 	stmt_bind_int(st, limit);
 	for (; stmt_row(st); out = &(*out)->next) {
-		*out = decode(&c->mem, st);
+		if ((e = message_find(c, b, stmt_int(st), out)))
+			return e;
 		(*out)->depth = stmt_int(st);
 	}
-
-	enum err e = stmt_end(c, st);
-
+	e = stmt_end(c, st);
 	return e ? e : count_thread(c, b, id, total);
 }
 

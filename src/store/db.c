@@ -10,7 +10,6 @@
 
 enum {
 	CACHED = 64,
-	BUSY_MS = 5000,
 	LOG_PAGES = 40,
 };
 
@@ -26,6 +25,7 @@ struct stmt {
 struct db {
 	sqlite3 *raw;
 	int log_pages; /* in the log, after the last commit */
+	int wait_ms;   /* for others to let go of it */
 	struct str path;
 	struct stmt cache[CACHED];
 	int cached;
@@ -37,16 +37,12 @@ static enum err fail(struct call *c, struct db *db, int rc)
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return call_fail(c, ERR_DATABASE_BUSY,
-				 "another process has locked '" STR_FMT
-				 "' for more than %d s",
-				 STR_ARG(db->path), BUSY_MS / 1000);
+				 "another process has locked '" STR_FMT "' for too long",
+				 STR_ARG(db->path));
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-		call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "' is damaged: %s",
-			  STR_ARG(db->path), sqlite3_errmsg(db->raw));
-		return call_step(
-			c, "Copy the file to a safe place first; 'bb init' keeps it "
-			   "aside and starts a new board.");
+		return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: %s",
+				 STR_ARG(db->path), sqlite3_errmsg(db->raw));
 	case SQLITE_FULL:
 		call_fail(c, ERR_INTERNAL_ERROR, "no space left to write '" STR_FMT "'",
 			  STR_ARG(db->path));
@@ -92,25 +88,25 @@ static int open_raw(struct db *db, int flags, struct str name)
 	if (rc)
 		return rc;
 	sqlite3_extended_result_codes(db->raw, 1);
-	sqlite3_busy_timeout(db->raw, BUSY_MS);
+	sqlite3_busy_timeout(db->raw, db->wait_ms);
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
 	return SQLITE_OK;
 }
 
-/* The name under which SQLite takes a file as one that nobody will change. */
-static struct str immutable(struct arena *mem, struct str path)
+/* The path as SQLite wants it where something is asked of it too. */
+static struct str uri(struct arena *mem, struct str path, const char *query)
 {
-	struct buf uri = { .mem = mem };
+	struct buf b = { .mem = mem };
 
-	buf_put(&uri, STR("file:"));
+	buf_put(&b, STR("file:"));
 	for (size_t i = 0; i < path.n; i++)
 		if (strchr("?#%", path.p[i]))
-			buf_fmt(&uri, "%%%02x", (unsigned char)path.p[i]);
+			buf_fmt(&b, "%%%02x", (unsigned char)path.p[i]);
 		else
-			buf_char(&uri, path.p[i]);
-	buf_put(&uri, STR("?immutable=1"));
-	return buf_str(&uri);
+			buf_char(&b, path.p[i]);
+	buf_put(&b, str_of(query));
+	return buf_str(&b);
 }
 
 /* True if the log of the database can be used, which is only known by reading. */
@@ -120,9 +116,26 @@ static int probe(struct db *db)
 			    NULL);
 }
 
+static bool forbidden(int rc)
+{
+	return (rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY;
+}
+
+static int open_as(struct call *c, struct db *db, const char *query)
+{
+	int rc = open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+			  uri(&c->mem, db->path, query));
+
+	if (!rc)
+		rc = sqlite3_exec(db->raw, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL,
+				  NULL);
+	return rc ? rc : probe(db);
+}
+
 /*
  * Reading in WAL mode wants to write too, beside the file. Where that is not
- * allowed and there is no log, the file alone is the whole truth.
+ * allowed: without a log the file alone is the whole truth; a log that nobody
+ * has open can be read in private memory.
  */
 static int open_read(struct call *c, struct db *db)
 {
@@ -131,16 +144,15 @@ static int open_read(struct call *c, struct db *db)
 
 	if (!rc)
 		rc = probe(db);
-	if ((rc & 0xff) != SQLITE_CANTOPEN && (rc & 0xff) != SQLITE_READONLY)
+	if (!forbidden(rc))
 		return rc;
 	rc = open_raw(db, SQLITE_OPEN_READONLY, db->path);
 	if (!rc)
 		rc = probe(db);
-	if ((rc & 0xff) != SQLITE_CANTOPEN || file_exists(&c->mem, wal))
+	if (!forbidden(rc))
 		return rc;
-	rc = open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-		      immutable(&c->mem, db->path));
-	return rc ? rc : probe(db);
+	return open_as(c, db,
+		       file_exists(&c->mem, wal) ? "?vfs=unix-none" : "?immutable=1");
 }
 
 static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)
@@ -169,7 +181,8 @@ static int open_write(struct db *db, enum db_mode mode)
 				 NULL, NULL, NULL);
 }
 
-enum err db_open(struct call *c, struct str path, enum db_mode mode, struct db **out)
+enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
+		 struct db **out)
 {
 	struct db *db = calloc(1, sizeof *db);
 	int rc;
@@ -177,6 +190,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, struct db *
 	if (!db)
 		abort();
 	db->path = arena_copy(&c->mem, path);
+	db->wait_ms = wait_ms;
 	rc = mode == DB_READ ? open_read(c, db) : open_write(db, mode);
 	if (rc) {
 		enum err e = fail(c, db, rc);
@@ -220,13 +234,17 @@ static void shorten_log(struct db *db)
 {
 	sqlite3_busy_timeout(db->raw, 0);
 	sqlite3_wal_checkpoint_v2(db->raw, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-	sqlite3_busy_timeout(db->raw, BUSY_MS);
+	sqlite3_busy_timeout(db->raw, db->wait_ms);
 }
 
 enum err db_commit(struct call *c, struct db *db)
 {
 	enum err e = db_exec(c, db, "COMMIT");
 
+	if (e == ERR_INTERNAL_ERROR)
+		call_step(c, "It is not known whether this was stored. Look, or run the "
+			     "command "
+			     "again with the same --request-id.");
 	if (e)
 		db_rollback(db);
 	else if (db->log_pages > LOG_PAGES)
@@ -247,7 +265,7 @@ bool db_begin_lazy(struct db *db)
 	sqlite3_wal_autocheckpoint(db->raw, 0);
 	rc = sqlite3_exec(db->raw, "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", NULL,
 			  NULL, NULL);
-	sqlite3_busy_timeout(db->raw, BUSY_MS);
+	sqlite3_busy_timeout(db->raw, db->wait_ms);
 	return rc == SQLITE_OK;
 }
 
@@ -267,16 +285,26 @@ bool db_has_table(struct db *db, const char *name)
 					     NULL, NULL) == SQLITE_OK;
 }
 
-bool db_is_sound(struct db *db)
+enum err db_is_empty(struct call *c, struct db *db, bool *empty)
 {
-	sqlite3_stmt *st = NULL;
-	bool ok = sqlite3_prepare_v2(db->raw, "PRAGMA quick_check(1)", -1, &st, NULL) ==
-			  SQLITE_OK &&
-		  sqlite3_step(st) == SQLITE_ROW &&
-		  str_is(str_of((const char *)sqlite3_column_text(st, 0)), "ok");
+	AUTO_STMT *st = db_stmt(db, "SELECT 1 FROM sqlite_schema");
 
-	sqlite3_finalize(st);
-	return ok;
+	*empty = !stmt_row(st);
+	return stmt_end(c, st);
+}
+
+enum err db_check(struct call *c, struct db *db)
+{
+	AUTO_STMT *st = db_stmt(db, "PRAGMA quick_check(1)");
+	struct str said = STR("");
+	enum err e;
+
+	if (stmt_row(st))
+		said = stmt_str(st, &c->mem);
+	if ((e = stmt_end(c, st)) || str_is(said, "ok"))
+		return e;
+	return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: " STR_FMT,
+			 STR_ARG(db->path), STR_ARG(said));
 }
 
 static struct stmt *prepare(struct db *db, const char *sql)
@@ -309,8 +337,10 @@ void stmt_done(struct stmt **st)
 
 	if (!s)
 		return;
-	sqlite3_reset(s->raw);
-	sqlite3_clear_bindings(s->raw);
+	if (s->raw) {
+		sqlite3_reset(s->raw);
+		sqlite3_clear_bindings(s->raw);
+	}
 	s->bound = s->column = 0;
 	s->failed = s->raw ? SQLITE_OK : SQLITE_ERROR;
 	s->lent = false;

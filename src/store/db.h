@@ -20,7 +20,9 @@ enum db_mode {
 	DB_CREATE, /* made if it does not exist */
 };
 
-enum err db_open(struct call *c, struct str path, enum db_mode mode, struct db **out);
+/* Waits for others up to `wait_ms`, here and later, then it is DATABASE_BUSY. */
+enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
+		 struct db **out);
 void db_close(struct db *db);
 enum err db_exec(struct call *c, struct db *db, const char *sql);
 
@@ -38,7 +40,10 @@ bool db_begin_lazy(struct db *db);
 int64_t db_last_id(struct db *db);
 int64_t db_changes(struct db *db);
 bool db_has_table(struct db *db, const char *name);
-bool db_is_sound(struct db *db); /* a quick look at its structure */
+enum err db_is_empty(struct call *c, struct db *db, bool *empty); /* has no tables */
+
+/* A quick look at its structure: DAMAGED if it is not sound. */
+enum err db_check(struct call *c, struct db *db);
 
 struct stmt *db_stmt(struct db *db, const char *sql);
 void stmt_done(struct stmt **st);

@@ -76,15 +76,18 @@ enum err place_find(struct call *c, struct str name, struct str *root)
 	return ERR_OK;
 }
 
-enum err place_new(struct call *c, struct str *root)
+enum err place_new(struct call *c, struct str name, struct str *root)
 {
+	struct str repo, found;
 	enum err e;
 
 	if (c->project.p)
 		return named(c, root);
-	if ((e = repository(c, c->dir, root)))
+	if ((e = repository(c, c->dir, &repo)) || (e = place_find(c, name, &found)))
 		return e;
-	if (!root->p)
-		*root = c->dir;
+	if (found.p && (!repo.p || path_within(repo, found)))
+		*root = found;
+	else
+		*root = repo.p ? repo : c->dir;
 	return ERR_OK;
 }

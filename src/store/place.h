@@ -15,7 +15,10 @@
  */
 enum err place_find(struct call *c, struct str name, struct str *root);
 
-/* Where a new one belongs: named, or the main worktree's root, or right here. */
-enum err place_new(struct call *c, struct str *root);
+/*
+ * Where one belongs: named, or where it is already, or the main worktree's root, or
+ * right here. One that lies outside of the repository does not count.
+ */
+enum err place_new(struct call *c, struct str name, struct str *root);
 
 #endif

@@ -30,19 +30,13 @@ static struct str flag_name(const char *arg, struct str *value)
 	return name;
 }
 
-/* A field by its flag or, for those who know it from JSON, its name. */
 static const struct field *find_long(struct arena *mem, const struct field *fields,
 				     struct str name)
 {
-	for (const struct field *f = fields; f && f->name; f++) {
-		struct field by_name = *f;
-
-		by_name.flag = NULL;
-		if (field_on_cli(f) &&
-		    (str_eq(name, field_flag(mem, f)) ||
-		     str_eq(name, field_flag(mem, &by_name)) || str_is(name, f->name)))
+	for (const struct field *f = fields; f && f->name; f++)
+		if (field_on_cli(f) && !(f->flags & FIELD_PLACE) &&
+		    str_eq(name, field_flag(mem, f)))
 			return f;
-	}
 	return NULL;
 }
 
@@ -87,13 +81,29 @@ static bool begins_command(const struct face *face, struct str words)
 	return false;
 }
 
+/* "bb help log" is "bb log --help". */
+static bool is_help(struct parser *p, const char *word)
+{
+	struct args *out = p->out;
+
+	if (out->words.n || strcmp(word, "help") || face_command(out->face, STR("help")))
+		return false;
+	return out->globals.help = true;
+}
+
 static void find_command(struct parser *p)
 {
 	struct args *out = p->out;
 
-	for (size_t i = 0; p->argv[i] && strcmp(p->argv[i], "--"); i++) {
+	for (size_t i = 0; p->argv[i]; i++) {
 		struct str longer;
 
+		if (!strcmp(p->argv[i], "--")) {
+			if (out->words.n)
+				break;
+			p->used[i] = true;
+			continue;
+		}
 		if (is_flag(p->argv[i])) {
 			if (takes_next(p, p->argv[i]) && p->argv[i + 1])
 				i++;
@@ -101,6 +111,9 @@ static void find_command(struct parser *p)
 		}
 		longer = arena_fmt(&p->c->mem, STR_FMT "%s%s", STR_ARG(out->words),
 				   out->words.n ? " " : "", p->argv[i]);
+		p->used[i] = is_help(p, p->argv[i]);
+		if (p->used[i])
+			continue;
 		if (!begins_command(out->face, longer))
 			break;
 		out->words = longer;
@@ -116,28 +129,27 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Edits to make one word of the other. */
+/* Edits to make one word of the other; two letters in the wrong order are one. */
 static size_t distance(struct str a, struct str b)
 {
 	enum { LONGEST = 32 };
-	size_t row[LONGEST + 1];
+	size_t d[LONGEST + 1][LONGEST + 1];
 
 	if (a.n > LONGEST || b.n > LONGEST)
 		return LONGEST;
-	for (size_t j = 0; j <= b.n; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= a.n; i++) {
-		size_t corner = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= b.n; j++) {
-			size_t above = row[j], change = a.p[i - 1] != b.p[j - 1];
-
-			row[j] = least(least(above, row[j - 1]) + 1, corner + change);
-			corner = above;
+	for (size_t i = 0; i <= a.n; i++)
+		for (size_t j = 0; j <= b.n; j++) {
+			if (!i || !j) {
+				d[i][j] = i + j;
+				continue;
+			}
+			d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1,
+					d[i - 1][j - 1] + (a.p[i - 1] != b.p[j - 1]));
+			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] &&
+			    a.p[i - 2] == b.p[j - 1])
+				d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
 		}
-	}
-	return row[b.n];
+	return d[a.n][b.n];
 }
 
 struct nearest {
@@ -197,6 +209,13 @@ static enum err unfinished_command(struct parser *p)
 	call_fail(c, ERR_USAGE, "'%s " STR_FMT "' needs one more word",
 		  p->out->face->name, STR_ARG(words));
 	return call_step(c, "Run one of %s.", buf_str(&all).p);
+}
+
+/* Help is prose, and whoever asked for JSON wants none. */
+static enum err no_command(struct call *c, const struct face *face)
+{
+	call_fail(c, ERR_USAGE, "no command was given");
+	return call_step(c, "Run '%s --help' to see the commands.", face->name);
 }
 
 static enum err unknown_flag(struct parser *p, const char *arg)
@@ -264,27 +283,60 @@ static const struct field *known_flag(struct parser *p, const char *arg)
 	return f ? f : find_flag(&p->c->mem, p->out->face->globals, arg);
 }
 
-/* A flag at *i, perhaps with its value behind it. */
+static enum err needs_value(struct parser *p, const struct field *f)
+{
+	struct str flag = field_flag(&p->c->mem, f);
+
+	call_fail(p->c, ERR_USAGE, "option '--" STR_FMT "' needs a value", STR_ARG(flag));
+	return call_step(p->c, "Write '--" STR_FMT " %s'.", STR_ARG(flag),
+			 f->arg ? f->arg : f->kind->arg);
+}
+
+/* Sets a field from what is attached to its flag, or else from the next argument. */
+static enum err set_flag(struct parser *p, const struct field *f, struct str value,
+			 size_t *i)
+{
+	if (!f->kind->arg)
+		return set(p, f, value.p ? value : STR("true"));
+	if (!value.p && !p->argv[*i + 1])
+		return needs_value(p, f);
+	return set(p, f, value.p ? value : str_of(p->argv[++*i]));
+}
+
+/* "-q", "-n5", "-n=5", "-qn 5": letters, up to the first that takes a value. */
+static enum err parse_letters(struct parser *p, size_t *i)
+{
+	const char *arg = p->argv[*i];
+	enum err e = ERR_OK;
+
+	for (const char *at = arg + 1; *at && !e; at++) {
+		char one[] = { '-', *at, '\0' };
+		const struct field *f = known_flag(p, one);
+		bool value = f && f->kind->arg && at[1];
+
+		if (!f)
+			return unknown_flag(p, arg);
+		e = set_flag(p, f,
+			     value ? str_of(at + 1 + (at[1] == '=')) : (struct str){ 0 },
+			     i);
+		if (f->kind->arg)
+			break;
+	}
+	return e;
+}
+
 static enum err parse_flag(struct parser *p, size_t *i)
 {
 	const char *arg = p->argv[*i];
 	const struct field *f = known_flag(p, arg);
-	struct str value = { 0 };
+	struct str value;
 
+	if (arg[1] != '-')
+		return parse_letters(p, i);
 	if (!f)
 		return unknown_flag(p, arg);
-	if (arg[1] == '-')
-		flag_name(arg, &value);
-	else if (arg[2])
-		value = str_of(arg + (arg[2] == '=' ? 3 : 2));
-	if (!f->kind->arg)
-		return set(p, f, value.p ? value : STR("true"));
-	if (!value.p && !p->argv[*i + 1]) {
-		call_fail(p->c, ERR_USAGE, "option '%s' needs a value", arg);
-		return call_step(p->c, "Write '%s %s'.", arg,
-				 f->arg ? f->arg : f->kind->arg);
-	}
-	return set(p, f, value.p ? value : str_of(p->argv[++*i]));
+	flag_name(arg, &value);
+	return set_flag(p, f, value, i);
 }
 
 /* The field that takes the next argument without a flag; a list takes them all. */
@@ -376,7 +428,9 @@ enum err args_parse(struct call *c, const struct face *face, char **argv,
 		return e;
 	if (out->globals.help || out->globals.version || out->globals.mcp)
 		return ERR_OK;
+	if (!out->command && out->words.n)
+		return unfinished_command(&p);
 	if (!out->command)
-		return out->words.n ? unfinished_command(&p) : ERR_OK;
+		return out->globals.json ? no_command(c, face) : ERR_OK;
 	return request_check(c, &out->request);
 }

@@ -56,8 +56,8 @@ struct body {
 };
 
 static const struct field fields[] = {
-	{ "agent", &kind_str, offsetof(struct body, agent), .arg = "AGENT", .min = 1,
-	  .max = 64, .invalid = ERR_INVALID_IDENTITY, .help = "who all callers are" },
+	{ "agent", &kind_agent, offsetof(struct body, agent),
+	  .help = "who all callers are" },
 	{ 0 },
 };
 

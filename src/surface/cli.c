@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/moment.h"
+#include "base/utf8.h"
 #include "surface/args.h"
 #include "surface/help.h"
 #include "surface/out.h"
@@ -45,7 +46,7 @@ static enum err locate(struct call *c)
 }
 
 /* Who acts and where, from the options, else the environment, else the face's default. */
-static void identify(struct call *c, const struct face *face, const struct globals *g)
+static enum err identify(struct call *c, const struct face *face, const struct globals *g)
 {
 	const char *actor = env("BB_AGENT_ID"), *dir = env("BB_DIR");
 
@@ -55,6 +56,9 @@ static void identify(struct call *c, const struct face *face, const struct globa
 	c->anonymous = !c->actor.p;
 	if (!c->actor.p)
 		c->actor = str_of(face->default_actor);
+	if (!utf8_valid(c->project))
+		return call_fail(c, ERR_INVALID_INPUT, "BB_DIR is not valid UTF-8");
+	return ERR_OK;
 }
 
 static struct view view_new(struct call *c, const struct globals *g)
@@ -158,11 +162,14 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 
 static bool answers_yes(void)
 {
+	static const char *const words[] = { "y", "Y", "yes", "Yes", "YES" };
+	static const struct names yes = { words, sizeof words / sizeof *words };
 	char line[16];
 
 	fputs("Go on? [y/N] ", stderr);
 	fflush(stderr);
-	return fgets(line, sizeof line, stdin) && (line[0] == 'y' || line[0] == 'Y');
+	return fgets(line, sizeof line, stdin) &&
+	       names_value(&yes, str_trim(str_of(line))) >= 0;
 }
 
 static bool only_looked(struct call *c, const struct command *cmd, struct str reply)
@@ -235,7 +242,8 @@ static int run(struct call *c, struct args *a)
 		return print_version(c, a);
 	if (!a->request.op)
 		a->request = request_new(c, a->command->op);
-	identify(c, a->face, &a->globals);
+	if (identify(c, a->face, &a->globals))
+		return print_error(c, &a->globals, (struct str){ 0 });
 	if (a->command->start)
 		return a->command->start(c, &a->request);
 	if (request_run(c, &a->request, &reply))
@@ -251,7 +259,7 @@ int cli_main(const struct face *face, char **argv)
 	struct args args = { 0 };
 	int status;
 
-	if (locate(&c) || args_parse(&c, face, argv, &args))
+	if (args_parse(&c, face, argv, &args) || locate(&c))
 		status = print_error(&c, &args.globals, (struct str){ 0 });
 	else
 		status = run(&c, &args);

@@ -32,7 +32,7 @@ struct str help_option(struct arena *mem, const struct field *f)
 static void list_words(struct buf *b, const struct names *words)
 {
 	for (int i = 0; i < words->count; i++)
-		buf_fmt(b, "%s%s", i ? "|" : "", names_word(words, i));
+		buf_fmt(b, "%s%s", i ? ", " : "", names_word(words, i));
 }
 
 struct str help_limits(struct arena *mem, const struct field *f)
@@ -77,18 +77,35 @@ struct str help_usage(struct arena *mem, const struct face *face,
 	return buf_str(&b);
 }
 
+/* What it means and takes, as one text. */
+static struct str meaning(struct arena *mem, const struct field *f)
+{
+	struct str limits = help_limits(mem, f), help = str_of(f->help ? f->help : "");
+
+	if (!limits.n)
+		return help;
+	return arena_fmt(mem, STR_FMT "%s(" STR_FMT ")", STR_ARG(help), help.n ? " " : "",
+			 STR_ARG(limits));
+}
+
+/* The option, and beside it what it means, in as many lines as that takes. */
 static void option_line(struct view *v, const struct field *f, size_t column)
 {
-	struct arena *mem = v->out.mem;
-	struct str option = help_option(mem, f), limits = help_limits(mem, f);
+	struct str option = help_option(v->out.mem, f), lines;
+	struct view beside = *v;
 	size_t width = utf8_width(option);
 
+	beside.out = (struct buf){ .mem = v->out.mem };
+	view_wrap(&beside, meaning(v->out.mem, f), INDENT + column);
+	lines = buf_str(&beside.out);
 	buf_fmt(&v->out, "%*s" STR_FMT, INDENT, "", STR_ARG(option));
-	buf_pad(&v->out, ' ', width + GAP <= column ? column - width : GAP);
-	buf_put(&v->out, str_of(f->help ? f->help : ""));
-	if (limits.n)
-		buf_fmt(&v->out, " (" STR_FMT ")", STR_ARG(limits));
-	buf_char(&v->out, '\n');
+	if (width + GAP > column) {
+		buf_char(&v->out, '\n');
+	} else if (lines.n > INDENT + column) {
+		buf_pad(&v->out, ' ', column - width);
+		lines = str_skip(lines, INDENT + column);
+	}
+	buf_put(&v->out, lines);
 }
 
 static size_t option_column(struct arena *mem, const struct field *fields, size_t column)

@@ -95,7 +95,12 @@ int man_start(struct call *c, const struct request *r)
 	const struct face *face = face_find(in->program);
 	struct buf b = { .mem = &c->mem };
 
-	page(&b, face ? face : &face_abacus);
+	if (!face) {
+		fprintf(stderr, "error: there is no program '" STR_FMT "' here\n",
+			STR_ARG(in->program));
+		return err_exit(ERR_NOT_FOUND);
+	}
+	page(&b, face);
 	return out_print(buf_str(&b), 0);
 }
 

@@ -183,8 +183,8 @@ enum err tools_call(struct exchange *x)
 }
 
 static const struct field identify_fields[] = {
-	{ "agent_id", &kind_str, offsetof(struct identify_body, agent_id), FIELD_REQUIRED,
-	  .help = "your name, for example claude-01" },
+	{ "agent_id", &kind_agent, offsetof(struct identify_body, agent_id),
+	  FIELD_REQUIRED, .help = "your name, for example claude-01" },
 	{ 0 },
 };
 

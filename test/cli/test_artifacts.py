@@ -1,5 +1,6 @@
 """bb artifacts, artifact add, artifact show"""
 import os
+import sqlite3
 
 import pytest
 
@@ -178,7 +179,6 @@ def test_the_list_can_be_narrowed_to_producer_and_ref(files):
 
 
 def test_50_are_listed_unless_told_and_never_more_than_100(project):
-    import sqlite3
     db = sqlite3.connect(project.database)
     with db:
         db.executemany("INSERT INTO artifacts (path, produced_by, created_at) VALUES (?, 'k', ?)",

@@ -1,9 +1,14 @@
 """bb clear"""
+import os
+import pty
+import select
 import sqlite3
+import subprocess
 
 import pytest
 
 from board import at, counts, ids, on_terminal, rows, stamp
+from conftest import BIN, environment
 
 
 @pytest.fixture
@@ -188,11 +193,6 @@ def test_nothing_to_clear_does_not_ask(project):
 
 
 def test_no_lock_is_held_while_it_asks(old):
-    import os
-    import pty
-    import select
-    import subprocess
-    from conftest import BIN, environment
     master, slave = pty.openpty()
     child = subprocess.Popen([str(BIN / "bb"), "clear", "--artifacts"], cwd=old.path, stdin=slave, stdout=slave,
                              stderr=slave, start_new_session=True, env=environment(**old.env))

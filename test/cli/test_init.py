@@ -80,7 +80,7 @@ def test_an_existing_board_is_kept_and_confirmed(project):
 def test_an_existing_board_is_found_from_below(project):
     below = project.path / "a/b"
     below.mkdir(parents=True)
-    project.bb("--dir", str(project.path), "init", cwd=below).ok()
+    assert project.bb("init", cwd=below).ok().out == f"Blackboard already initialized at {project.path}\n"
     assert not (below / ".bb").exists()
 
 

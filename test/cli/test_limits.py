@@ -1,4 +1,6 @@
 """Each limit, at it and one past it, in bytes as the seed counts."""
+import os
+
 import pytest
 
 from board import counts, rows
@@ -87,7 +89,6 @@ def test_a_path_of_more_than_4096_bytes_is_refused(board):
 
 def test_a_long_path_is_stored_whole(board):
     path = "/".join(["d" * 250] * 15)
-    import os
     here = os.open(board.path, os.O_RDONLY)
     try:
         for _ in range(14):

@@ -1,4 +1,6 @@
 """bb status, status set, status get, status clear"""
+import sqlite3
+
 import pytest
 
 from board import agent, at, column_of, counts, rows, stamp
@@ -151,11 +153,9 @@ def test_the_newest_comes_first(project):
 
 
 def test_status_has_no_limit(project):
-    rows(project, "SELECT 1")
-    import sqlite3
     db = sqlite3.connect(project.database)
     with db:
-        db.executemany("INSERT INTO agents (id, last_seen, updated_at) SELECT ?, ?, ?",
+        db.executemany("INSERT INTO agents (id, last_seen, updated_at) VALUES (?, ?, ?)",
                        [(f"a{i}", stamp(), stamp()) for i in range(150)])
     db.close()
     assert len(project.json("status", env=at())) == 150

@@ -15,7 +15,6 @@ from conftest import BIN, Project, Result, environment
 
 BB = str(BIN / "bb")
 STRACE = shutil.which("strace")
-PARTS = ("", "-wal", "-shm")
 
 
 def strace_works():

@@ -190,3 +190,17 @@ def test_boards_made_and_removed_by_a_crowd(project):
     project.bb("init").ok()
     project.json("post", "after")
     assert_sound(project)
+
+
+def test_clocks_that_disagree(project):
+    """A writer that waited has an earlier time than the one before it: newest first all the same."""
+    at = ["12:00:00.000", "12:00:01.000", "12:00:03.000", "12:00:02.000"]
+    for n, time in enumerate(at, 1):
+        project.json("post", f"m{n}", env={"ABACUS_NOW": f"2024-01-01T{time}Z"})
+    later = {"ABACUS_NOW": "2024-01-01T12:00:10Z"}
+    newest_first = [m["id"] for m in project.json("log", env=later)]
+    assert newest_first == [4, 3, 2, 1]
+    since = [m["id"] for m in project.json("log", "--since", "1h", env=later)]
+    assert since in ([4, 3, 2, 1], [3, 4, 2, 1]), since
+    shown = project.bb("log", "--since", "1h", env=later).ok().out
+    assert shown.index("m1") < shown.index("m2") < min(shown.index("m3"), shown.index("m4"))

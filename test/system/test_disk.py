@@ -301,11 +301,10 @@ def assert_reads_go_on(project):
         assert done.code == 0 and seconds < 2, (command, seconds, done.out)
 
 
-@pytest.mark.parametrize("sql", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
-def test_a_database_locked_by_another_program(project, sql):
+def test_a_database_locked_by_another_program(project):
     project.json("post", "before")
     other = sqlite3.connect(project.database, isolation_level=None)
-    other.execute(sql)
+    other.execute("BEGIN EXCLUSIVE")
     start = time.monotonic()
     waiting = [project.spawn("--json", *command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE) for command in (["post", "x"], ["status", "set", "y"],
@@ -573,7 +572,7 @@ STAMPS = {
     "seconds": lambda t: t.strftime("%Y-%m-%d %H:%M:%S"),
     "nanoseconds": lambda t: t.strftime("%Y-%m-%dT%H:%M:%S.%f") + "789+00:00",
     "milliseconds": lambda t: t.strftime("%Y-%m-%dT%H:%M:%S.") + f"{t.microsecond // 1000:03}Z",
-    "mixed": lambda t: STAMPS[["seconds", "nanoseconds"][int(t.timestamp()) // 60 % 2]](t),
+    "mixed": lambda t: STAMPS[["nanoseconds", "seconds"][t.minute in (9, 45, 10)]](t),
 }
 
 AGES = {"now": timedelta(seconds=20), "recent": timedelta(minutes=7), "late": timedelta(minutes=25),
@@ -661,6 +660,13 @@ def test_the_other_program_still_reads_what_we_write(foreign):
                          " AND from_agent = 'us'", since) == [("hello",)]
     assert rows(foreign, "SELECT id FROM agents WHERE datetime(last_seen) > datetime(?) AND id = 'us'",
                 since) == [("us",)]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize("foreign", [("mixed", "WAL")], indirect=True)
+def test_the_newest_of_a_board_of_two_makes(foreign, limit):
+    """The latest by time, not by how the time is written."""
+    assert [m["from_agent"] for m in foreign.json("log", "--since", "1w", "-n", str(limit))] == BY_AGE[:limit]
 
 
 @pytest.mark.parametrize("foreign", [("seconds", "DELETE")], indirect=True)

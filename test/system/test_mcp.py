@@ -677,8 +677,8 @@ def schemas(node):
         yield from schemas(node["items"])
 
 
-def problems(schema, value, at="$"):
-    """Where a value departs from a schema made of the plain keywords."""
+def problems(schema, value, at="$", closed=False):
+    """Where a value departs from a schema made of the plain keywords; `closed`: undeclared members count."""
     kinds = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float),
              "boolean": bool, "null": type(None)}
     types = schema.get("type", [])
@@ -695,12 +695,12 @@ def problems(schema, value, at="$"):
         found += [f"{at}: no {key}" for key in schema.get("required", []) if key not in value]
         for key, child in schema.get("properties", {}).items():
             if key in value:
-                found += problems(child, value[key], f"{at}.{key}")
-        if "properties" in schema:
+                found += problems(child, value[key], f"{at}.{key}", closed)
+        if closed and "properties" in schema:
             found += [f"{at}: {key} is not declared" for key in value if key not in schema["properties"]]
     if isinstance(value, list) and "items" in schema:
         for i, item in enumerate(value):
-            found += problems(schema["items"], item, f"{at}[{i}]")
+            found += problems(schema["items"], item, f"{at}[{i}]", closed)
     return found
 
 
@@ -709,8 +709,10 @@ def test_the_validator_itself():
                                                "b": {"type": "array", "items": {"enum": ["x"]}}}, "required": ["a"]}
     assert problems(schema, {"a": 1, "b": ["x"]}) == []
     assert problems(schema, {"a": None}) == []
-    for bad in ({}, {"a": 0}, {"a": "1"}, {"a": True}, {"a": 1, "b": ["y"]}, {"a": 1, "b": {}}, {"a": 1, "c": 2}, []):
+    for bad in ({}, {"a": 0}, {"a": "1"}, {"a": True}, {"a": 1, "b": ["y"]}, {"a": 1, "b": {}}, []):
         assert problems(schema, bad), bad
+    assert problems(schema, {"a": 1, "c": 2}) == []
+    assert problems(schema, {"a": 1, "c": 2}, closed=True)
 
 
 def test_tools_come_in_one_order(start):
@@ -938,9 +940,9 @@ def checked(server):
     tools = {t["name"]: t for t in server.result("tools/list")["tools"]}
 
     def data(tool, /, **arguments):
-        assert problems(tools[tool]["inputSchema"], arguments) == []
+        assert problems(tools[tool]["inputSchema"], arguments, closed=True) == []
         result = server.call(tool, **arguments)
-        assert problems(tools[tool]["outputSchema"], result["structuredContent"]) == []
+        assert problems(tools[tool]["outputSchema"], result["structuredContent"], closed=True) == []
         assert "data" in result["structuredContent"], result
         return result["structuredContent"]["data"]
 

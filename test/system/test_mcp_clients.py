@@ -47,7 +47,7 @@ def npm(*args):
     try:
         done = subprocess.run(
             [program, "install", "--prefix", str(CACHE), "--ignore-scripts", "--no-audit", "--no-fund",
-             "--no-package-lock", "--fetch-retries=1", *args],
+             "--no-package-lock", "--fetch-retries=1", "--fetch-retry-mintimeout=1000", *args],
             cwd=CACHE, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         absent(f"installing took more than {PATIENCE} s")

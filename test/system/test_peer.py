@@ -319,11 +319,12 @@ class Board(RuleBasedStateMachine):
 
     @rule()
     def export(self):
+        everybody = self.look_at_agents()
         got = self.ok("export")
         assert sorted(m["id"] for m in got["messages"]) == [m["id"] for m in self.messages]
         assert {m["id"]: m for m in got["messages"]} == {m["id"]: self.message(m) for m in self.messages}
         assert {a["path"]: a for a in got["artifacts"]} == {p: self.artifact(a) for p, a in self.artifacts.items()}
-        assert {a["id"] for a in got["agents"]} == set(self.agents)
+        assert got["agents"] == everybody
 
     @rule(before=st.none() | durations, offline=st.booleans(), artifacts=st.booleans(), confirm=st.booleans())
     def clear(self, before, offline, artifacts, confirm):

@@ -50,15 +50,15 @@ static int64_t clock_ms(void)
 }
 
 /*
- * A child that takes the lock, says so and holds it until the parent closes the
- * other end of its standard input or kills it.
+ * A child that takes the lock, says so and holds it until the parent says so too,
+ * or kills it. (An end of the pipe is no sign: a later child has it open as well.)
  */
 struct holder {
 	pid_t pid;
-	int go;
+	int said, go;
 };
 
-static struct holder hold(struct place *at)
+static struct holder start_holder(struct place *at, int wait_ms)
 {
 	int said[2], go[2];
 	char byte = 0;
@@ -72,7 +72,7 @@ static struct holder hold(struct place *at)
 		struct lock lock = LOCK_NONE;
 
 		close(go[1]);
-		if (lock_take(&at->c, at->path, 0, &lock) ||
+		if (lock_take(&at->c, at->path, wait_ms, &lock) ||
 		    !file_write(said[1], STR("!")))
 			_exit(1);
 		file_some(go[0], &byte, 1);
@@ -80,15 +80,30 @@ static struct holder hold(struct place *at)
 	}
 	close(said[1]);
 	close(go[0]);
-	assert_int_equal(file_some(said[0], &byte, 1), 1);
-	close(said[0]);
-	return (struct holder){ pid, go[1] };
+	return (struct holder){ pid, said[0], go[1] };
+}
+
+static void await(struct holder *h)
+{
+	char byte;
+
+	assert_int_equal(file_some(h->said, &byte, 1), 1);
+	file_close(&h->said);
+}
+
+static struct holder hold(struct place *at)
+{
+	struct holder h = start_holder(at, 0);
+
+	await(&h);
+	return h;
 }
 
 static void let_go(struct holder *h)
 {
 	int status;
 
+	assert_true(file_write(h->go, STR("!")));
 	close(h->go);
 	assert_int_equal(waitpid(h->pid, &status, 0), h->pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -110,18 +125,17 @@ static void lock_is_free_again_after_drop(void **state)
 	assert_true(file_exists(&at->c.mem, at->path));
 }
 
-static void lock_try_never_waits(void **state)
+static void lock_has_one_holder_in_a_process_too(void **state)
 {
 	struct place *at = *state;
 	struct lock first = LOCK_NONE, second = LOCK_NONE;
 
-	assert_true(lock_try(&at->c, at->path, &first));
-	assert_false(lock_try(&at->c, at->path, &second));
+	assert_int_equal(lock_take(&at->c, at->path, 0, &first), ERR_OK);
+	assert_int_equal(lock_take(&at->c, at->path, 0, &second), ERR_DATABASE_BUSY);
 	assert_int_equal(second.fd, -1);
 	lock_drop(&first);
-	assert_true(lock_try(&at->c, at->path, &second));
+	assert_int_equal(lock_take(&at->c, at->path, 0, &second), ERR_OK);
 	lock_drop(&second);
-	assert_false(lock_try(&at->c, STR("/nowhere/at/all"), &second));
 }
 
 static void lock_says_busy_when_the_time_is_up(void **state)
@@ -174,37 +188,32 @@ static void lock_leaves_no_timer_behind(void **state)
 	assert_true(act.sa_handler == SIG_DFL);
 }
 
-/* The child waits in the kernel's queue, however long the parent takes. */
 static void lock_goes_to_a_process_that_waits(void **state)
 {
 	struct place *at = *state;
+	struct holder first = hold(at), second = start_holder(at, LONG_MS);
 	struct lock lock = LOCK_NONE;
-	int ready[2], status;
-	char byte;
 
-	assert_int_equal(pipe(ready), 0);
-	assert_int_equal(lock_take(&at->c, at->path, 0, &lock), ERR_OK);
-
-	pid_t pid = fork();
-
-	if (!pid) {
-		struct lock mine = LOCK_NONE;
-
-		/* the parent's lock came along with the fork: only its own file counts */
-		file_close(&lock.fd);
-		file_write(ready[1], STR("!"));
-		_exit(lock_take(&at->c, at->path, LONG_MS, &mine) ? 1 : 0);
-	}
-	assert_int_equal(file_some(ready[0], &byte, 1), 1);
-	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
-	lock_drop(&lock);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	let_go(&first);
+	await(&second);
+	assert_int_equal(lock_take(&at->c, at->path, 0, &lock), ERR_DATABASE_BUSY);
+	let_go(&second);
 	assert_int_equal(lock_take(&at->c, at->path, 0, &lock), ERR_OK);
 	lock_drop(&lock);
-	close(ready[0]);
-	close(ready[1]);
+}
+
+/* Whoever waited for a file that is gone has to hold the one that is there now. */
+static void lock_is_not_on_a_file_that_was_removed(void **state)
+{
+	struct place *at = *state;
+	struct holder first = hold(at), second = start_holder(at, LONG_MS);
+	struct lock lock = LOCK_NONE;
+
+	assert_int_equal(unlink(at->path.p), 0);
+	let_go(&first);
+	await(&second);
+	assert_int_equal(lock_take(&at->c, at->path, 0, &lock), ERR_DATABASE_BUSY);
+	let_go(&second);
 }
 
 static void lock_of_a_dead_process_blocks_nobody(void **state)
@@ -214,7 +223,7 @@ static void lock_of_a_dead_process_blocks_nobody(void **state)
 	struct lock lock = LOCK_NONE;
 	int status;
 
-	assert_false(lock_try(&at->c, at->path, &lock));
+	assert_int_equal(lock_take(&at->c, at->path, 0, &lock), ERR_DATABASE_BUSY);
 	kill(h.pid, SIGKILL);
 	assert_int_equal(waitpid(h.pid, &status, 0), h.pid);
 	assert_true(WIFSIGNALED(status));
@@ -281,11 +290,12 @@ int lock_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(lock_is_free_again_after_drop),
-		TEST(lock_try_never_waits),
+		TEST(lock_has_one_holder_in_a_process_too),
 		TEST(lock_says_busy_when_the_time_is_up),
 		TEST(lock_says_busy_although_the_alarm_was_blocked),
 		TEST(lock_leaves_no_timer_behind),
 		TEST(lock_goes_to_a_process_that_waits),
+		TEST(lock_is_not_on_a_file_that_was_removed),
 		TEST(lock_of_a_dead_process_blocks_nobody),
 		TEST(lock_lets_one_process_in_at_a_time),
 		TEST(lock_needs_its_folder),
