@@ -48,7 +48,7 @@ static const struct host {
 			{ "kilo.jsonc", ".kilo/kilo.jsonc" },
 			{ ".config/kilo/kilo.jsonc" },
 			NULL },
-	[HOST_KIMI] = { SHAPE_PLAIN,
+	[HOST_KIMI] = { SHAPE_LOADED,
 			"mcpServers",
 			{ ".mcp.json" },
 			{ ".kimi-code/mcp.json", ".kimi/mcp.json" },

@@ -6,8 +6,7 @@ static void put_string_schema(struct json *j, const char *name, const char *help
 {
 	json_put_object(j, name);
 	json_put_str(j, "type", STR("string"));
-	if (help)
-		json_put_str(j, "description", str_of(help));
+	json_put_str(j, "description", str_of(help));
 	json_end(j);
 }
 
@@ -34,7 +33,7 @@ void op_input_schema(struct json *j, const struct op *op)
 	if (op->flags & (OP_ACTOR | OP_READER))
 		put_string_schema(j, "agent", "who you are");
 	if (op->flags & OP_RECEIPT)
-		put_string_schema(j, "request_id", NULL);
+		put_string_schema(j, "request_id", "to repeat safely");
 	json_end(j);
 	if (required) {
 		json_put_array(j, "required");

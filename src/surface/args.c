@@ -415,8 +415,8 @@ enum err args_parse(struct call *c, const struct face *face, char **argv,
 	*out = (struct args){ .face = face, .words = STR("") };
 	for (const struct field *f = face->globals; f->name; f++)
 		field_clear(f, &out->globals);
-	for (size_t i = 0; argv[i];
-	     i++) /* known early, so that every error can obey it */
+	/* known early, so that every error can obey it */
+	for (size_t i = 0; argv[i] && strcmp(argv[i], "--"); i++)
 		out->globals.json = out->globals.json || !strcmp(argv[i], "--json");
 	if ((e = check_text(c, argv, &count)))
 		return e;

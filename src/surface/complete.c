@@ -33,40 +33,65 @@ static const char *const examples[] = {
 	NULL,
 };
 
+static void word(struct buf *b, struct str w)
+{
+	if (b->n && b->p[b->n - 1] != '"' && b->p[b->n - 1] != '\n')
+		buf_char(b, ' ');
+	buf_put(b, w);
+}
+
 /* What may follow these words: the next words of longer commands. */
 static void next_words(struct buf *b, const struct face *face, struct str words)
 {
 	struct str last = { 0 };
 
 	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
-		struct str rest = str_of(cmd->words), word;
+		struct str rest = str_of(cmd->words), next;
 
-		if (cmd->flags & COMMAND_HIDDEN)
-			continue;
 		if (words.n) {
 			if (!str_starts(rest, words) || rest.n == words.n ||
 			    rest.p[words.n] != ' ')
 				continue;
 			rest = str_skip(rest, words.n + 1);
 		}
-		str_next(&rest, ' ', &word);
-		if (!str_eq(word, last))
-			buf_fmt(b, "%s" STR_FMT, b->n && b->p[b->n - 1] != '"' ? " " : "",
-				STR_ARG(word));
-		last = word;
+		str_next(&rest, ' ', &next);
+		if (!str_eq(next, last))
+			word(b, next);
+		last = next;
 	}
 }
 
-static void flag_words(struct buf *b, const struct field *fields_of)
+static void set_words(struct buf *b, const struct names *words)
 {
-	for (const struct field *f = fields_of; f && f->name; f++)
-		if (field_on_cli(f) && !(f->flags & FIELD_PLACE))
-			buf_fmt(b, "%s--" STR_FMT,
-				b->n && b->p[b->n - 1] != '"' ? " " : "",
-				STR_ARG(field_flag(b->mem, f)));
+	for (int i = 0; i < words->count; i++)
+		word(b, str_of(names_word(words, i)));
 }
 
-/* Is there a group of commands that begins with the first word of this one? */
+static bool has_flag(struct arena *mem, const struct field *fields_of, struct str flag)
+{
+	for (const struct field *f = fields_of; f && f->name; f++)
+		if (field_on_cli(f) && str_eq(field_flag(mem, f), flag))
+			return true;
+	return false;
+}
+
+/* Options and words that go by their place; not those that `others` has too. */
+static void own_words(struct buf *b, const struct field *fields_of,
+		      const struct field *others)
+{
+	for (const struct field *f = fields_of; f && f->name; f++) {
+		struct str flag = field_flag(b->mem, f);
+
+		if (!field_on_cli(f) || has_flag(b->mem, others, flag))
+			continue;
+		if (!(f->flags & FIELD_PLACE))
+			word(b, arena_fmt(b->mem, "--" STR_FMT, STR_ARG(flag)));
+		else if (f->words)
+			set_words(b, f->words);
+	}
+}
+
+/* The first word of a group, if no command before this one began with it. */
 static bool leads_group(const struct face *face, const struct command *cmd,
 			struct str *group)
 {
@@ -80,14 +105,55 @@ static bool leads_group(const struct face *face, const struct command *cmd,
 	return true;
 }
 
-static void value_cases(struct buf *b, const struct field *fields_of)
+/* Every command and group of commands, with what may follow it. */
+static void bash_commands(struct buf *b, const struct face *face)
+{
+	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
+		struct str group;
+
+		if (leads_group(face, cmd, &group) && !face_command(face, group)) {
+			buf_fmt(b, "\t\"" STR_FMT "\") words=\"", STR_ARG(group));
+			next_words(b, face, group);
+			buf_put(b, STR("\" ;;\n"));
+		}
+		buf_fmt(b, "\t\"%s\") words=\"", cmd->words);
+		next_words(b, face, str_of(cmd->words));
+		own_words(b, cmd->op->fields, NULL);
+		own_words(b, face->globals, cmd->op->fields);
+		buf_put(b, STR("\" ;;\n"));
+	}
+	buf_put(b, STR("\t\"\") words=\""));
+	next_words(b, face, (struct str){ 0 });
+	own_words(b, face->globals, NULL);
+	buf_put(b, STR("\" ;;\n"));
+}
+
+static void flag_pattern(struct buf *b, const struct field *f)
+{
+	buf_fmt(b, "--" STR_FMT, STR_ARG(field_flag(b->mem, f)));
+	if (f->letter)
+		buf_fmt(b, "|-%c", f->letter);
+}
+
+/* Options that take a value, so that the next word is none of the command's. */
+static void bash_options(struct buf *b, const struct field *fields_of)
+{
+	for (const struct field *f = fields_of; f && f->name; f++)
+		if (field_on_cli(f) && f->kind->arg && !(f->flags & FIELD_PLACE)) {
+			buf_put(b, STR("|"));
+			flag_pattern(b, f);
+		}
+}
+
+static void bash_values(struct buf *b, const struct field *fields_of)
 {
 	for (const struct field *f = fields_of; f && f->name; f++) {
 		if (!field_on_cli(f) || !f->words || (f->flags & FIELD_PLACE))
 			continue;
-		buf_fmt(b, "\t\t--" STR_FMT ") words=\"", STR_ARG(field_flag(b->mem, f)));
-		for (int i = 0; i < f->words->count; i++)
-			buf_fmt(b, "%s%s", i ? " " : "", names_word(f->words, i));
+		buf_put(b, STR("\t"));
+		flag_pattern(b, f);
+		buf_put(b, STR(") words=\""));
+		set_words(b, f->words);
 		buf_put(b, STR("\" ;;\n"));
 	}
 }
@@ -97,37 +163,31 @@ static void bash(struct buf *b, const struct face *face)
 	buf_fmt(b,
 		"_%s() {\n"
 		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-		"\tlocal i command= words=\n"
+		"\tlocal i next command= words=\n"
 		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-		"\t\tcase ${COMP_WORDS[i]} in -*) ;; *) command=\"${command:+$command }"
-		"${COMP_WORDS[i]}\" ;; esac\n"
-		"\tdone\n"
-		"\tcase \"$command\" in\n",
+		"\t\tcase ${COMP_WORDS[i]} in\n"
+		"\t\t--",
 		face->name);
-	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
-		buf_fmt(b, "\t\"%s\"*) words=\"", cmd->words);
-		next_words(b, face, str_of(cmd->words));
-		flag_words(b, cmd->op->fields);
-		buf_put(b, STR(" "));
-		flag_words(b, face->globals);
-		buf_put(b, STR("\" ;;\n"));
-	}
+	bash_options(b, face->globals);
+	for (const struct command *cmd = face->commands; cmd->words; cmd++)
+		bash_options(b, cmd->op->fields);
+	buf_put(b, STR(") ((i++)); continue ;;\n"
+		       "\t\t-*) continue ;;\n"
+		       "\t\tesac\n"
+		       "\t\tnext=\"${command:+$command }${COMP_WORDS[i]}\"\n"
+		       "\t\tcase \"$next\" in\n\t\t"));
 	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
 		struct str group;
 
-		if (!leads_group(face, cmd, &group) || face_command(face, group))
-			continue;
-		buf_fmt(b, "\t\"" STR_FMT "\"*) words=\"", STR_ARG(group));
-		next_words(b, face, group);
-		buf_put(b, STR("\" ;;\n"));
+		if (leads_group(face, cmd, &group) && !face_command(face, group))
+			buf_fmt(b, "\"" STR_FMT "\" | ", STR_ARG(group));
+		buf_fmt(b, "\"%s\"%s", cmd->words, cmd[1].words ? " | " : "");
 	}
-	buf_put(b, STR("\t*) words=\""));
-	next_words(b, face, (struct str){ 0 });
-	buf_put(b, STR(" "));
-	flag_words(b, face->globals);
-	buf_put(b, STR("\" ;;\n\tesac\n\tcase $prev in\n"));
+	buf_put(b, STR(") command=$next ;;\n\t\tesac\n\tdone\n\tcase \"$command\" in\n"));
+	bash_commands(b, face);
+	buf_put(b, STR("\tesac\n\tcase $prev in\n"));
 	for (const struct command *cmd = face->commands; cmd->words; cmd++)
-		value_cases(b, cmd->op->fields);
+		bash_values(b, cmd->op->fields);
 	buf_fmt(b,
 		"\tesac\n"
 		"\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"

@@ -4,7 +4,6 @@
 
 #include "base/moment.h"
 #include "surface/mcp_exchange.h"
-#include "surface/out.h"
 
 static const char modern[] = "2026-07-28";
 static const char *const legacy[] = { "2025-11-25", "2025-06-18", "2025-03-26",
@@ -32,7 +31,6 @@ static enum err initialize(struct exchange *x)
 	for (const char *const *v = legacy; *v; v++)
 		if (str_is(asked, *v))
 			x->s->version = *v;
-	x->stateless = false;
 	begin_result(x);
 	json_put_str(&x->reply, "protocolVersion", str_of(x->s->version));
 	put_capabilities(x);
@@ -46,8 +44,9 @@ static enum err initialize(struct exchange *x)
 static enum err discover(struct exchange *x)
 {
 	if (!x->stateless)
-		return params_error(x, "server/discover needs _meta with '" STR_FMT "'",
-				    STR(META("protocolVersion")));
+		return call_fail(x->c, ERR_USAGE,
+				 "server/discover needs _meta with '" STR_FMT "'",
+				 STR_ARG(STR(META("protocolVersion"))));
 	begin_result(x);
 	json_put_array(&x->reply, "supportedVersions");
 	json_str(&x->reply, str_of(modern));
@@ -72,7 +71,7 @@ static const struct method {
 	enum err (*run)(struct exchange *x);
 	unsigned eras;
 } methods[] = {
-	{ "initialize", initialize, LEGACY | MODERN },
+	{ "initialize", initialize, LEGACY },
 	{ "server/discover", discover, LEGACY | MODERN },
 	{ "ping", ping, LEGACY },
 	{ "tools/list", tools_list, LEGACY | MODERN },
@@ -114,8 +113,8 @@ static bool choose_era(struct exchange *x)
 		return false;
 	}
 	if (!can || can->type != VALUE_OBJECT) {
-		params_error(x, "_meta needs an object '" STR_FMT "'",
-			     STR(META("clientCapabilities")));
+		call_fail(x->c, ERR_USAGE, "_meta needs an object '" STR_FMT "'",
+			  STR_ARG(STR(META("clientCapabilities"))));
 		reply_failure(x, RPC_PARAMS);
 		return false;
 	}
@@ -141,13 +140,14 @@ static void run_method(struct exchange *x, struct str name)
 	switch (m->run(x)) {
 	case ERR_OK:
 		return;
-	case ERR_USAGE:
-	case ERR_NOT_FOUND:
-	case ERR_INVALID_INPUT:
-		reply_failure(x, RPC_PARAMS);
+	case ERR_NOT_INITIALIZED:
+	case ERR_DATABASE_BUSY:
+	case ERR_INTERNAL_ERROR:
+	case ERR_DAMAGED:
+		reply_failure(x, RPC_INTERNAL);
 		return;
 	default:
-		reply_failure(x, RPC_INTERNAL);
+		reply_failure(x, RPC_PARAMS);
 	}
 }
 
@@ -230,26 +230,30 @@ static struct str handle(struct session *s, struct rpc_message *m)
 	return answer(&x, m->value) ? json_text(&x.reply) : (struct str){ 0 };
 }
 
+static struct str trimmed(const char *text)
+{
+	return text && *text ? str_trim(str_of(text)) : (struct str){ 0 };
+}
+
 int mcp_serve(const struct call *start, const struct mcp_server *server, struct str agent)
 {
-	const char *env = getenv("BB_AGENT_ID");
 	struct session s = {
 		.start = start,
 		.server = server,
 		.fixed = agent,
-		.from_env = env && *env ? str_of(env) : (struct str){ 0 },
+		.from_env = trimmed(getenv("BB_AGENT_ID")),
 	};
 	struct rpc_input in;
 	struct rpc_message *m;
-	int status = 0;
+	bool heard = true;
 
 	rpc_open(&in);
-	while (!status && (m = rpc_next(&in))) {
+	while (heard && (m = rpc_next(&in))) {
 		struct str line = handle(&s, m);
 
 		if (line.p)
-			status = out_print(
-				arena_fmt(&m->call.mem, STR_FMT "\n", STR_ARG(line)), 0);
+			heard = rpc_send(
+				arena_fmt(&m->call.mem, STR_FMT "\n", STR_ARG(line)));
 		rpc_release(m);
 	}
 	rpc_close(&in);

@@ -2,11 +2,6 @@
 
 enum { CACHE_MS = 3600 * 1000 };
 
-enum err params_error(struct exchange *x, const char *fmt, struct str name)
-{
-	return call_fail(x->c, ERR_USAGE, fmt, STR_ARG(name));
-}
-
 void begin_result(struct exchange *x)
 {
 	json_object(&x->reply);

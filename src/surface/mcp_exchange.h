@@ -38,9 +38,6 @@ void end_result(struct exchange *x, struct str meta, enum cacheable cacheable);
 /* The server's name and version, as a value. */
 void put_info(struct exchange *x);
 
-/* ERR_USAGE; `fmt` has one place for a slice. */
-enum err params_error(struct exchange *x, const char *fmt, struct str name);
-
 void reply_error(struct exchange *x, enum rpc_error code, struct str message,
 		 struct str data);
 

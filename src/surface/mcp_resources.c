@@ -1,5 +1,7 @@
 #include "surface/mcp_exchange.h"
 
+#include "base/utf8.h"
+
 static size_t brace(const char *uri)
 {
 	return strcspn(uri, "{");
@@ -100,9 +102,14 @@ enum err resources_read(struct exchange *x)
 	const struct mcp_resource *r = find_resource(x->s->server, uri);
 
 	if (!r)
-		return params_error(x, "there is no resource '" STR_FMT "'", uri);
+		return call_fail(x->c, ERR_USAGE, "there is no resource '" STR_FMT "'",
+				 STR_ARG(uri));
 	if (is_template(r))
 		name = percent_decode(&x->c->mem, str_skip(uri, brace(r->uri)));
+	if (!utf8_valid(name))
+		return call_fail(x->c, ERR_USAGE,
+				 "'" STR_FMT "' does not spell valid UTF-8",
+				 STR_ARG(uri));
 	identify(x, NULL);
 	if (reply_of(x, r->op, r->field, name, &text))
 		return x->c->code;
@@ -118,51 +125,90 @@ enum err resources_read(struct exchange *x)
 	return ERR_OK;
 }
 
-static bool matches(const struct mcp_resource *r, struct str uri)
+static const struct mcp_prompt *find_prompt(const struct mcp_server *server,
+					    struct str name)
 {
-	return str_is(uri, r->uri) && r->values;
+	for (const struct mcp_prompt *p = server->prompts; p->name; p++)
+		if (str_is(name, p->name))
+			return p;
+	return NULL;
 }
+
+static const struct mcp_resource *find_template(const struct mcp_server *server,
+						struct str uri)
+{
+	for (const struct mcp_resource *r = server->resources; r->uri; r++)
+		if (is_template(r) && str_is(uri, r->uri))
+			return r;
+	return NULL;
+}
+
+enum { VALUES_MOST = 100 };
 
 /* The values of one member in the rows of a reply that begin with what was typed. */
 static void put_values(struct exchange *x, const struct value *rows, const char *key,
 		       struct str typed)
 {
-	enum { MOST = 100 };
-	size_t shown = 0;
-
 	json_put_object(&x->reply, "completion");
 	json_put_array(&x->reply, "values");
-	for (size_t i = 0; rows && i < rows->count && shown < MOST; i++) {
+	for (size_t i = 0; rows && i < rows->count; i++) {
 		const struct value *member = value_find(&rows->item[i], key);
 
-		if (!member || !str_starts(member->text, typed))
-			continue;
-		json_str(&x->reply, member->text);
-		shown++;
+		if (member && str_starts(member->text, typed))
+			json_str(&x->reply, member->text);
 	}
 	json_end(&x->reply);
-	json_put_bool(&x->reply, "hasMore", false);
+	json_put_bool(&x->reply, "hasMore", rows && rows->count == VALUES_MOST);
 	json_end(&x->reply);
+}
+
+static size_t field_named(const struct op *op, const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(op->fields[i].name, name))
+		i++;
+	return i;
+}
+
+/* The rows whose members can be the template's value; NULL: it has none. */
+static enum err value_rows(struct exchange *x, const struct mcp_resource *r,
+			   const struct value **rows)
+{
+	struct str most = arena_fmt(&x->c->mem, "%d", VALUES_MOST), text;
+	struct value_error error;
+	enum err e;
+
+	*rows = NULL;
+	if (!r || !r->values)
+		return ERR_OK;
+	if ((e = reply_of(x, r->values, field_named(r->values, "limit"), most, &text)))
+		return e;
+	*rows = value_parse(&x->c->mem, text, &error);
+	return ERR_OK;
 }
 
 enum err complete(struct exchange *x)
 {
-	struct str uri = value_str(value_find(x->params, "ref"), "uri"), text;
-	struct str typed = value_str(value_find(x->params, "argument"), "value");
-	const struct value *rows = NULL;
-	const struct mcp_resource *r = x->s->server->resources;
-	struct value_error error;
+	const struct value *ref = value_find(x->params, "ref"), *rows;
+	const struct value *argument = value_find(x->params, "argument");
+	struct str type = value_str(ref, "type"), typed = value_str(argument, "value");
+	const struct mcp_resource *r = find_template(x->s->server, value_str(ref, "uri"));
+	bool prompt = str_is(type, "ref/prompt") &&
+		      find_prompt(x->s->server, value_str(ref, "name"));
+	enum err e;
 
-	while (r->uri && !matches(r, uri))
-		r++;
+	if (!prompt && !(str_is(type, "ref/resource") && r))
+		return call_fail(x->c, ERR_USAGE,
+				 "there is nothing to complete for '" STR_FMT "'",
+				 STR_ARG(type));
+	if (!value_str(argument, "name").p || !typed.p)
+		return call_fail(x->c, ERR_USAGE, "argument needs a name and a value");
 	identify(x, NULL);
-	if (r->uri) {
-		if (reply_of(x, r->values, 0, (struct str){ 0 }, &text))
-			return x->c->code;
-		rows = value_parse(&x->c->mem, text, &error);
-	}
+	if ((e = value_rows(x, prompt ? NULL : r, &rows)))
+		return e;
 	begin_result(x);
-	put_values(x, rows, r->value_key, typed);
+	put_values(x, rows, r ? r->value_key : "", typed);
 	end_result(x, (struct str){ 0 }, NOT_CACHEABLE);
 	return ERR_OK;
 }
@@ -185,12 +231,11 @@ enum err prompts_list(struct exchange *x)
 enum err prompts_get(struct exchange *x)
 {
 	struct str name = value_str(x->params, "name"), text;
-	const struct mcp_prompt *p = x->s->server->prompts;
+	const struct mcp_prompt *p = find_prompt(x->s->server, name);
 
-	while (p->name && !str_is(name, p->name))
-		p++;
-	if (!p->name)
-		return params_error(x, "there is no prompt '" STR_FMT "'", name);
+	if (!p)
+		return call_fail(x->c, ERR_USAGE, "there is no prompt '" STR_FMT "'",
+				 STR_ARG(name));
 	identify(x, NULL);
 	if (reply_of(x, p->op, 0, (struct str){ 0 }, &text))
 		return x->c->code;

@@ -165,10 +165,12 @@ enum err tools_call(struct exchange *x)
 	enum err e;
 
 	if (!tool)
-		return params_error(x, "unknown tool '" STR_FMT "'", name);
+		return call_fail(x->c, ERR_USAGE, "unknown tool '" STR_FMT "'",
+				 STR_ARG(name));
 	if (arguments && arguments->type != VALUE_OBJECT)
-		return params_error(x, "the arguments of '" STR_FMT "' are not an object",
-				    name);
+		return call_fail(x->c, ERR_USAGE,
+				 "the arguments of '" STR_FMT "' are not an object",
+				 STR_ARG(name));
 	r = request_new(x->c, tool->op);
 	identify(x, arguments);
 	if (!(e = request_decode(x->c, &r, arguments)))

@@ -19,7 +19,7 @@ static void stop(int signal)
 	stopped = 1;
 }
 
-/* The two signals arrive only while we wait, so that no answer is cut in half. */
+/* The two signals arrive only while we wait for somebody, not in the middle of work. */
 void rpc_open(struct rpc_input *in)
 {
 	struct sigaction act = { .sa_handler = stop };
@@ -100,7 +100,8 @@ static void take_line(struct rpc_input *in, struct str line)
 	line = arena_copy(&m->call.mem, line);
 	m->value = value_parse(&m->call.mem, line, &error);
 	m->why = error.why;
-	if (str_is(value_str(m->value, "method"), "notifications/cancelled")) {
+	if (str_is(value_str(m->value, "method"), "notifications/cancelled") &&
+	    !value_find(m->value, "id")) {
 		cancel(in, value_find(value_find(m->value, "params"), "requestId"));
 		rpc_release(m);
 		return;
@@ -194,6 +195,25 @@ struct rpc_message *rpc_next(struct rpc_input *in)
 		in->last = &in->first;
 	m->next = NULL;
 	return m;
+}
+
+/* A reader that does not read must not keep us from ending: signals arrive here too. */
+bool rpc_send(struct str line)
+{
+	sigset_t open, blocked;
+
+	sigemptyset(&open);
+	sigprocmask(SIG_SETMASK, &open, &blocked);
+	while (line.n && !stopped) {
+		ssize_t put = write(STDOUT_FILENO, line.p, line.n);
+
+		if (put < 0 && errno != EINTR)
+			break;
+		if (put > 0)
+			line = str_skip(line, (size_t)put);
+	}
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	return !line.n;
 }
 
 void rpc_put_error(struct json *j, enum rpc_error code, struct str message,

@@ -46,6 +46,9 @@ void rpc_close(struct rpc_input *in);
 struct rpc_message *rpc_next(struct rpc_input *in);
 void rpc_release(struct rpc_message *m);
 
+/* Writes a whole line; false: nobody reads it, or a signal came. */
+bool rpc_send(struct str line);
+
 /* The error object of a reply, as a member of the open object. */
 void rpc_put_error(struct json *j, enum rpc_error code, struct str message,
 		   struct str data);
