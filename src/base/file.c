@@ -163,6 +163,17 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 	return e;
 }
 
+enum err file_stamp(struct call *c, struct str path, struct str *out)
+{
+	struct stat st;
+
+	if (stat(arena_cstr(&c->mem, path), &st))
+		return file_fail(c, "look at", path);
+	*out = arena_fmt(&c->mem, "%lld_%llu", (long long)st.st_mtime,
+			 (unsigned long long)st.st_ino);
+	return ERR_OK;
+}
+
 bool file_exists(struct arena *mem, struct str path)
 {
 	struct stat st;

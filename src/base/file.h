@@ -36,6 +36,9 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 
 enum err file_make_dir(struct call *c, struct str path,
 		       mode_t mode); /* with its parents */
+/* A name that stays the same while the file does: when it was changed, and its number. */
+enum err file_stamp(struct call *c, struct str path, struct str *out);
+
 bool file_exists(struct arena *mem, struct str path);
 bool file_is_dir(struct arena *mem, struct str path);
 

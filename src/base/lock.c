@@ -53,7 +53,8 @@ static bool stands(struct call *c, struct str path, int fd)
 enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out)
 {
 	for (;;) {
-		out->fd = open(arena_cstr(&c->mem, path), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		out->fd = open(arena_cstr(&c->mem, path), O_RDWR | O_CREAT | O_CLOEXEC,
+			       0600);
 		if (out->fd < 0)
 			return file_fail(c, "open", path);
 		if (flock(out->fd, LOCK_EX | LOCK_NB) && !wait_for(out->fd, wait_ms))

@@ -18,7 +18,6 @@ enum {
 static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
 
 static const char schema[] =
-	"BEGIN IMMEDIATE;"
 	"CREATE TABLE schema_version (version INTEGER NOT NULL);"
 	"INSERT INTO schema_version (version) VALUES (1);"
 	"CREATE TABLE agents ("
@@ -93,16 +92,25 @@ static struct str database(struct call *c, struct str root)
 	return path_join(&c->mem, root, STR(".bb/blackboard.db"));
 }
 
-static enum err take_lock(struct call *c, struct board *b)
-{
-	struct str path = path_join(&c->mem, b->root, STR(".bb/lock"));
-
-	return lock_take(c, path, WAIT_MS, &b->lock);
-}
-
 static enum err not_initialized(struct call *c)
 {
 	return call_fail(c, ERR_NOT_INITIALIZED, "No blackboard found.");
+}
+
+/* The folder may be destroyed, and made anew, while we reach for its lock. */
+static enum err take_lock(struct call *c, struct board *b)
+{
+	struct str path = path_join(&c->mem, b->root, STR(".bb/lock"));
+	enum err e;
+
+	for (int tries = 0; tries < 100; tries++) {
+		if (!file_is_dir(&c->mem, folder(c, b->root)))
+			return not_initialized(c);
+		if (!(e = lock_take(c, path, WAIT_MS, &b->lock)) ||
+		    e == ERR_DATABASE_BUSY || file_exists(&c->mem, path))
+			break;
+	}
+	return e;
 }
 
 /* Is it ours to read, and does it have our tables beside the specification's? */
@@ -112,14 +120,10 @@ static enum err check_version(struct call *c, struct board *b)
 	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
 	enum err e = stmt_end(c, st);
 
-	if (e && !db_has_table(b->db, "schema_version")) {
-		call_fail(c, ERR_INTERNAL_ERROR,
-			  "'" STR_FMT "/.bb/blackboard.db' is not a board",
-			  STR_ARG(b->root));
-		return call_step(c,
-				 "Nothing was changed. Move the file elsewhere, then run "
-				 "'bb init'.");
-	}
+	if (e && !db_has_table(b->db, "schema_version"))
+		return call_fail(c, ERR_DAMAGED,
+				 "'" STR_FMT "/.bb/blackboard.db' holds no board",
+				 STR_ARG(b->root));
 	if (e)
 		return e;
 	b->tracked = db_has_table(b->db, "refs");
@@ -154,8 +158,8 @@ static enum err open_database(struct call *c, enum board_mode mode, struct board
 
 	if (!file_exists(&c->mem, path))
 		return errno == EACCES ? file_fail(c, "open", path) : not_initialized(c);
-	if (write && (e = take_lock(c, b)))
-		return file_exists(&c->mem, path) ? e : not_initialized(c);
+	if (write && ((e = take_lock(c, b)) || !file_exists(&c->mem, path)))
+		return e ? e : not_initialized(c);
 	waited = moment_ticks() - start;
 	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ,
 			 waited < WAIT_MS ? (int)(WAIT_MS - waited) : 0, &b->db)) ||
@@ -201,7 +205,8 @@ static enum err create(struct call *c, struct board *b)
 
 	if (!e)
 		e = db_open(c, database(c, b->root), DB_CREATE, WAIT_MS, &b->db);
-	if (!e && !(e = db_exec(c, b->db, schema)) && !(e = db_exec(c, b->db, extras)))
+	if (!e && !(e = db_begin(c, b->db)) && !(e = db_exec(c, b->db, schema)) &&
+	    !(e = db_exec(c, b->db, extras)))
 		e = db_commit(c, b->db);
 	return e;
 }
@@ -237,6 +242,11 @@ static enum err inspect(struct call *c, struct board *b, enum state *state)
 	return e;
 }
 
+static struct str log_of(struct call *c, struct str path)
+{
+	return arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path));
+}
+
 /*
  * The database and its log go together: one without the other is neither. The log
  * goes first, because SQLite would delete one that lies beside a new database.
@@ -244,9 +254,14 @@ static enum err inspect(struct call *c, struct board *b, enum state *state)
 static enum err set_aside(struct call *c, struct str path, struct str *aside)
 {
 	static const char *const part[] = { "-wal", "-shm", "" };
-	struct str name = id_mint(&c->mem, "damaged", c->now_ms);
+	bool there = file_exists(&c->mem, path);
+	struct str name;
+	enum err e = file_stamp(c, there ? path : log_of(c, path), &name);
 
-	*aside = arena_fmt(&c->mem, STR_FMT "." STR_FMT, STR_ARG(path), STR_ARG(name));
+	if (e)
+		return e;
+	*aside = arena_fmt(&c->mem, STR_FMT ".damaged_" STR_FMT, STR_ARG(path),
+			   STR_ARG(name));
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		struct str from =
 			arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]);
@@ -259,12 +274,10 @@ static enum err set_aside(struct call *c, struct str path, struct str *aside)
 	return ERR_OK;
 }
 
-static bool left_alone(struct call *c, struct board *b, enum state state)
+static bool left_alone(struct call *c, struct str path, enum state state)
 {
-	struct str wal =
-		arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(database(c, b->root)));
-
-	return state == USABLE || (state != DAMAGED && !file_exists(&c->mem, wal));
+	return state == USABLE ||
+	       (state != DAMAGED && !file_exists(&c->mem, log_of(c, path)));
 }
 
 static enum err make(struct call *c, struct board *b, enum board_made *made,
@@ -276,7 +289,7 @@ static enum err make(struct call *c, struct board *b, enum board_made *made,
 	enum err e = inspect(c, b, &state);
 
 	*made = state == USABLE ? BOARD_THERE : before ? BOARD_REPLACED : BOARD_MADE;
-	if (!e && !left_alone(c, b, state))
+	if (!e && !left_alone(c, database(c, b->root), state))
 		e = set_aside(c, database(c, b->root), aside);
 	if (!e && !before)
 		e = file_replace(c, ignore, STR("*\n"), 0600);
@@ -292,20 +305,26 @@ enum err board_make(struct call *c, struct str root, enum board_made *made,
 	do { /* again, if it is destroyed in between */
 		if ((e = file_make_dir(c, folder(c, root), 0700)))
 			return e;
-	} while ((e = take_lock(c, &b)) && !file_exists(&c->mem, folder(c, root)));
+	} while ((e = take_lock(c, &b)) == ERR_NOT_INITIALIZED);
+	c->code = e;
 	if (!e)
 		e = make(c, &b, made, aside);
 	board_close(&b);
 	return e;
 }
 
+/* Out of the way first: whoever waits for it must find all of it, or nothing. */
 enum err board_destroy(struct call *c, struct str root)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };
+	struct str gone = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(folder(c, root)),
+				    id_random(&c->mem, 8).p);
 	enum err e = take_lock(c, &b);
 
+	if (!e && rename(arena_cstr(&c->mem, folder(c, root)), gone.p))
+		e = file_fail(c, "remove", folder(c, root));
 	if (!e)
-		e = file_remove_tree(c, folder(c, root));
+		e = file_remove_tree(c, gone);
 	board_close(&b);
 	return e;
 }

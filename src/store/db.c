@@ -172,13 +172,10 @@ static int open_write(struct db *db, enum db_mode mode)
 	if (rc)
 		return rc;
 	sqlite3_wal_hook(db->raw, count_log, db);
-	if (create)
-		rc = sqlite3_exec(db->raw, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
-	return rc ? rc :
-		    sqlite3_exec(db->raw,
-				 "PRAGMA synchronous = FULL;"
-				 "PRAGMA fullfsync = ON;",
-				 NULL, NULL, NULL);
+	return sqlite3_exec(db->raw,
+			    "PRAGMA synchronous = FULL;"
+			    "PRAGMA fullfsync = ON",
+			    NULL, NULL, NULL);
 }
 
 enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
@@ -221,7 +218,7 @@ enum err db_exec(struct call *c, struct db *db, const char *sql)
 
 enum err db_begin(struct call *c, struct db *db)
 {
-	return db_exec(c, db, "BEGIN IMMEDIATE");
+	return db_exec(c, db, "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
 }
 
 /*

@@ -71,12 +71,10 @@ struct identify_body {
 static enum err remember(struct exchange *x, struct str id, const char **source)
 {
 	struct session *s = x->s;
-	struct str set = s->fixed.p    ? s->fixed :
-			 s->from_env.p ? s->from_env :
-					 s->identified;
+	struct str set = s->from_env.p ? s->from_env : s->identified;
 	char *copy;
 
-	if (s->fixed.p && !str_eq(id, set))
+	if (s->fixed.p)
 		return call_fail(x->c, ERR_INVALID_INPUT,
 				 "identity already fixed by --agent");
 	if (s->from_env.p && !str_eq(id, set))
