@@ -43,14 +43,26 @@ bool utf8_valid(struct str s)
 	return true;
 }
 
+/* Most text is ASCII, and then there is nothing to decode. */
+static bool printable(char ch)
+{
+	return ch >= 0x20 && ch < 0x7f;
+}
+
 bool utf8_has_control(struct str s)
 {
 	uint32_t cp;
 	size_t n;
 
-	for (; s.n && (n = utf8_decode(s, &cp)); s = str_skip(s, n))
+	for (; s.n; s = str_skip(s, n)) {
+		n = 1;
+		if (printable(s.p[0]))
+			continue;
+		if (!(n = utf8_decode(s, &cp)))
+			return false;
 		if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
 			return true;
+	}
 	return false;
 }
 
@@ -90,10 +102,10 @@ static size_t measure(struct str s, size_t limit, size_t *stop)
 	for (; at < s.n; at += n) {
 		size_t more = 1;
 
-		if ((n = utf8_decode(str_skip(s, at), &cp)))
+		n = 1;
+		if (!printable(s.p[at]) && (n = utf8_decode(str_skip(s, at), &cp)))
 			more = columns_of(cp);
-		else
-			n = 1;
+		n = n ? n : 1;
 		if (more > limit - columns)
 			break;
 		columns += more;

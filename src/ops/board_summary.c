@@ -8,7 +8,7 @@
 #include "store/board_config.h"
 #include "store/board_db.h"
 
-enum { MOST = 20 }; /* of each list: an overview has to stay one */
+enum { MOST = 10 }; /* of each list: an overview has to stay one */
 
 static const struct prop props[] = {
 	{ "agents", PROP_OBJECT, PROP_LIST, agent_props },
@@ -104,7 +104,7 @@ const struct op op_board_summary = {
 	.help = "Show a compact overview of the board",
 	.more = "Agents, who is blocked, the messages of the last 30 minutes, high and "
 		"critical "
-		"ones, the artifacts of the last hour; at most 20 of each. The two "
+		"ones, the artifacts of the last hour; at most 10 of each. The two "
 		"windows can "
 		"be set in .bb/config.toml, section [summary], keys messages and "
 		"artifacts.",

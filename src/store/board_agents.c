@@ -32,7 +32,7 @@ static struct agent *decode(struct arena *mem, struct stmt *st)
 enum err agent_each(struct call *c, struct board *b, struct agent **out)
 {
 	AUTO_STMT *st = db_stmt(b->db, "SELECT " COLUMNS " FROM agents"
-				       " ORDER BY julianday(last_seen) DESC, id");
+				       " ORDER BY replace(last_seen, ' ', 'T') DESC, id");
 
 	*out = NULL;
 	for (; stmt_row(st); out = &(*out)->next)

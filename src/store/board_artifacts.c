@@ -29,14 +29,15 @@ static struct str select_sql(struct arena *mem, const struct artifact_filter *f)
 	if (f->produced_by.p)
 		buf_put(&sql, STR(" AND produced_by = ?1"));
 	if (f->since)
-		buf_put(&sql, STR(" AND julianday(created_at) >= julianday(?2)"));
+		buf_put(&sql, STR(" AND replace(created_at, ' ', 'T') >= ?2"));
 	if (f->ref)
 		buf_put(&sql, STR(" AND refs <> '[]' AND EXISTS (SELECT 1 FROM "
 				  "json_each(refs) r"
 				  " WHERE r.value ->> '$.where' = ?3"
 				  " AND r.value ->> '$.what' = ?4"
 				  " AND r.value -> '$.ref' = ?5)"));
-	buf_put(&sql, STR(" ORDER BY julianday(created_at) DESC, id DESC LIMIT ?6"));
+	buf_put(&sql,
+		STR(" ORDER BY replace(created_at, ' ', 'T') DESC, id DESC LIMIT ?6"));
 	return buf_str(&sql);
 }
 
@@ -45,11 +46,14 @@ enum err artifact_each(struct call *c, struct board *b, const struct artifact_fi
 {
 	AUTO_STMT *st = db_stmt(b->db, select_sql(&c->mem, f).p);
 	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
+	struct str since = { 0 };
+
+	if (f->since)
+		since = str_head(moment_format(&c->mem, f->since), 23);
 
 	*out = NULL;
 	stmt_bind_opt(st, f->produced_by);
-	stmt_bind_opt(st,
-		      f->since ? moment_format(&c->mem, f->since) : (struct str){ 0 });
+	stmt_bind_opt(st, since);
 	stmt_bind_opt(st, ref->where);
 	stmt_bind_opt(st, ref->what);
 	stmt_bind_opt(st, ref->json);

@@ -42,6 +42,19 @@ static const char *const at_least[] = {
 		" AND priority IN ('high', 'critical'))",
 };
 
+/* Where nothing else is asked, the last few of each word are enough. */
+#define LAST_OF(word)                                                     \
+	"SELECT id FROM (SELECT id FROM messages WHERE priority = '" word \
+	"' AND priority IN ('high', 'critical') ORDER BY id DESC LIMIT ?10)"
+static const char last_high[] =
+	" AND id IN (" LAST_OF("high") " UNION ALL " LAST_OF("critical") ")";
+
+static bool only_priority(const struct message_filter *f)
+{
+	return f->min_priority == PRIORITY_HIGH && !f->since && !f->from_agent.p &&
+	       !f->tags.p && !f->ref && !f->after && !f->before && !f->oldest_first;
+}
+
 /* "2026-11-15 21:31:59": what SQLite itself would have written. */
 static struct str space_form(struct arena *mem, struct str moment)
 {
@@ -60,15 +73,17 @@ static struct str select_sql(struct arena *mem, const struct message_filter *f,
 		/* SQLite's own form has a space for the T, and so is less on the same day
 		 */
 		buf_put(&sql,
-			STR(" AND id IN (SELECT id FROM messages WHERE created_at >= ?4"
-			    " AND (+created_at >= ?3"
-			    " OR +created_at < substr(?3, 1, 10) || '!'))"));
+			STR(" AND id IN (SELECT id FROM messages WHERE created_at >= ?3"
+			    " UNION ALL SELECT id FROM messages WHERE created_at >= ?4"
+			    " AND created_at < substr(?3, 1, 10) || '!')"));
 	if (f->from_agent.p)
 		buf_put(&sql, STR(" AND from_agent = ?5"));
 	if (f->tags.p)
 		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(tags) t"
 				  " JOIN json_each(?6) w ON w.value = t.value)"));
-	if (f->min_priority >= 0)
+	if (only_priority(f))
+		buf_put(&sql, str_of(last_high));
+	else if (f->min_priority >= 0)
 		buf_put(&sql, str_of(at_least[f->min_priority]));
 	if (f->ref)
 		buf_fmt(&sql, " AND id IN (%s)", tracked ? REFS_INDEXED : REFS_UNINDEXED);

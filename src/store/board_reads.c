@@ -108,18 +108,23 @@ void reads_note(struct board *b, struct str agent, const struct span *spans)
 	call_release(&quiet);
 }
 
-/* Past the most that is counted, only the two words that have an index are asked for. */
-static enum err highest(struct call *c, struct board *b, struct gap gap,
-			int64_t *priority)
+/* Two words have an index; for the others, the first few messages tell. */
+static enum err highest(struct call *c, struct board *b, struct gap gap, int64_t most,
+			int *priority)
 {
 	AUTO_STMT *st = db_stmt(
-		b->db, "SELECT max(priority = 'critical') + 2 FROM messages"
-		       " WHERE priority IN ('high', 'critical') AND id > ? AND id < ?");
-	int64_t found;
+		b->db,
+		"SELECT coalesce("
+		"(SELECT max(priority = 'critical') + 2 FROM messages"
+		" WHERE priority IN ('high', 'critical') AND id > ?1 AND id < ?2),"
+		"(SELECT 1 FROM (SELECT priority FROM messages WHERE id > ?1 AND id < ?2"
+		" LIMIT ?3) WHERE priority = 'normal' LIMIT 1), 0)");
+	int found;
 
 	stmt_bind_int(st, gap.after);
 	stmt_bind_int(st, gap.before);
-	if (stmt_row(st) && (found = stmt_int(st)) > *priority)
+	stmt_bind_int(st, most);
+	if (stmt_row(st) && (found = (int)stmt_int(st)) > *priority)
 		*priority = found;
 	return stmt_end(c, st);
 }
@@ -127,25 +132,15 @@ static enum err highest(struct call *c, struct board *b, struct gap gap,
 enum err gap_count(struct call *c, struct board *b, struct gap gap, int64_t most,
 		   int64_t *count, int *priority)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "SELECT count(*), max(CASE priority WHEN 'critical' THEN 3"
-			       " WHEN 'high' THEN 2 WHEN 'normal' THEN 1 ELSE 0 END)"
-			       " FROM (SELECT priority FROM messages"
-			       " WHERE id > ? AND id < ? LIMIT ?)");
-	int64_t top = -1;
+	AUTO_STMT *st = db_stmt(b->db, "SELECT count(*) FROM (SELECT 1 FROM messages"
+				       " WHERE id > ? AND id < ? LIMIT ?)");
 	enum err e;
 
 	stmt_bind_int(st, gap.after);
 	stmt_bind_int(st, gap.before);
 	stmt_bind_int(st, most);
-	*count = 0;
-	if (stmt_row(st)) {
-		*count = stmt_int(st);
-		top = stmt_int_or(st, -1);
-	}
-	if ((e = stmt_end(c, st)) || (*count == most && (e = highest(c, b, gap, &top))))
+	*count = stmt_row(st) ? stmt_int(st) : 0;
+	if ((e = stmt_end(c, st)) || !*count)
 		return e;
-	if (top > *priority)
-		*priority = (int)top;
-	return ERR_OK;
+	return highest(c, b, gap, most, priority);
 }

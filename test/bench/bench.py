@@ -27,9 +27,9 @@ READS = {
     "bb summary": ["summary"],
 }
 WRITES = {
-    "bb post": ["--as", "bench", "post", "a message of the usual length, more or less", "--tag", "info"],
-    "bb status set": ["--as", "bench", "status", "set", "measuring", "--progress", "50"],
-    "bb artifact add": ["--as", "bench", "artifact", "add", "file.txt", "a file"],
+    "bb post": ["--as", "agent-7", "post", "a message of the usual length, more or less", "--tag", "info"],
+    "bb status set": ["--as", "agent-7", "status", "set", "measuring", "--progress", "50"],
+    "bb artifact add": ["--as", "agent-7", "artifact", "add", "file.txt", "a file"],
 }
 
 
@@ -39,7 +39,8 @@ def fill(bb, folder, messages):
     (folder / "file.txt").write_text("x")
     db = sqlite3.connect(folder / ".bb" / "blackboard.db")
     now = time.time()
-    stamp = lambda i: time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(now - (messages - i)))
+    step = 7 * 86400 / messages  # a week's worth
+    stamp = lambda i: time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(now - (messages - i) * step))
     db.executemany("INSERT INTO agents (id, last_seen, updated_at) VALUES (?, ?, ?)",
                    ((f"agent-{i}", stamp(messages - i), stamp(0)) for i in range(20)))
     db.executemany(
@@ -51,8 +52,9 @@ def fill(bb, folder, messages):
           i - 3 if i % 4 == 0 and i > 40 else None,
           '[{"where":"tt","what":"issue","ref":%d}]' % (i % (messages // 5)), stamp(i))
          for i in range(1, messages + 1)))
-    db.executemany("INSERT INTO artifacts (path, produced_by, description) VALUES (?, ?, ?)",
-                   ((f"src/file{i}.c", f"agent-{i % 20}", "a file") for i in range(100)))
+    db.executemany("INSERT INTO artifacts (path, produced_by, description, created_at) VALUES (?, ?, ?, ?)",
+                   ((f"src/file{i}.c", f"agent-{i % 20}", "a file", stamp(messages * i // 100))
+                    for i in range(100)))
     db.execute("INSERT INTO reads VALUES ('agent-7', 1, ?)", (messages - 10,))
     db.commit()
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
