@@ -38,11 +38,11 @@ static enum err mark(struct call *c, struct board *b, int64_t upto)
 enum err refs_follow(struct call *c, struct board *b, const struct message *m)
 {
 	int64_t upto;
-	enum err e = known(c, b, &upto);
+	enum err e;
 
-	if (e || (str_is(m->refs, "[]") && m->id - upto < LAG))
-		return e;
-	if ((e = extend(c, b, upto)))
+	if (str_is(m->refs, "[]") && m->id % LAG)
+		return ERR_OK;
+	if ((e = known(c, b, &upto)) || (e = extend(c, b, upto)))
 		return e;
 	return mark(c, b, m->id);
 }
