@@ -26,6 +26,12 @@ struct call {
 	struct str warning;       /* for people, beside a success; or absent */
 };
 
+/* Somebody gave a name, so that what is theirs can be told and kept. */
+static inline bool call_named(const struct call *c)
+{
+	return c->actor.p && !c->anonymous;
+}
+
 /* Records the failure and returns its code: `return call_fail(...)`. */
 enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

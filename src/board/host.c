@@ -217,63 +217,61 @@ static enum err find_ours(struct call *c, const struct host *h, struct str text,
 }
 
 /* A table's command is the one line that tells whose it is. */
-static enum err check_toml(struct call *c, struct str text, struct str header,
-			   const struct host_server *server)
+static bool ours_in_toml(struct str body)
 {
-	struct str body, line, key;
-	enum err e = toml_find(c, text, header, &body);
+	struct str line, key;
 
-	if (e || !body.p)
-		return e;
 	while (str_next(&body, '\n', &line)) {
 		str_next(&line, '=', &key);
-		if (!str_is(str_trim(key), "command") || !line.p)
-			continue;
 		line = str_trim(line);
-		if (str_is(path_name(line), "bb\"") ||
-		    str_is(path_name(line), "abacus\"") || str_is(line, "\"bb\"") ||
-		    str_is(line, "\"abacus\""))
-			return ERR_OK;
+		if (!str_is(str_trim(key), "command") || line.n < 2)
+			continue;
+		line = path_name(
+			(struct str){ line.p + 1, line.n - 2 }); /* in its quotes */
+		return str_is(line, "bb") || str_is(line, "abacus");
 	}
-	return not_ours(c, server->name);
+	return false;
+}
+
+static enum err edit_toml(struct call *c, enum host_id host, struct str text,
+			  const struct host_server *server, bool add, struct str *out)
+{
+	struct str header = toml_header(c, host, server), body;
+	enum err e = toml_find(c, text, header, &body);
+
+	if (e)
+		return e;
+	if (body.p && !ours_in_toml(body))
+		return not_ours(c, server->name);
+	return add ? toml_put(c, text, header, toml_body(c, server), out) :
+		     toml_remove(c, text, header, out);
+}
+
+static enum err edit(struct call *c, enum host_id host, struct str text,
+		     const struct host_server *server, bool add, struct str *out)
+{
+	const struct host *h = &table[host];
+	const char *path[] = { h->key, NULL, NULL };
+	struct str name;
+	enum err e;
+
+	if (h->shape == SHAPE_TOML)
+		return edit_toml(c, host, text, server, add, out);
+	if ((e = find_ours(c, h, text, server, &name)))
+		return e;
+	path[1] = arena_cstr(&c->mem, name.p ? name : server->name);
+	return add ? jsonc_put(c, text, path, entry(c, h->shape, server), out) :
+		     jsonc_remove(c, text, path, out);
 }
 
 enum err host_add(struct call *c, enum host_id host, struct str text,
 		  const struct host_server *server, struct str *out)
 {
-	const struct host *h = &table[host];
-	struct str header = toml_header(c, host, server), name;
-	enum err e;
-
-	if (h->shape == SHAPE_TOML) {
-		e = check_toml(c, text, header, server);
-		return e ? e : toml_put(c, text, header, toml_body(c, server), out);
-	}
-	if ((e = find_ours(c, h, text, server, &name)))
-		return e;
-
-	const char *path[] = { h->key, arena_cstr(&c->mem, name.p ? name : server->name),
-			       NULL };
-
-	return jsonc_put(c, text, path, entry(c, h->shape, server), out);
+	return edit(c, host, text, server, true, out);
 }
 
 enum err host_drop(struct call *c, enum host_id host, struct str text,
 		   const struct host_server *server, struct str *out)
 {
-	const struct host *h = &table[host];
-	struct str header = toml_header(c, host, server), name;
-	enum err e;
-
-	if (h->shape == SHAPE_TOML) {
-		e = check_toml(c, text, header, server);
-		return e ? e : toml_remove(c, text, header, out);
-	}
-	if ((e = find_ours(c, h, text, server, &name)))
-		return e;
-
-	const char *path[] = { h->key, arena_cstr(&c->mem, name.p ? name : server->name),
-			       NULL };
-
-	return jsonc_remove(c, text, path, out);
+	return edit(c, host, text, server, false, out);
 }

@@ -107,7 +107,7 @@ enum err talk_read(struct call *c, struct board *b, const struct talk_query *que
 	struct span *seen = NULL;
 	enum err e;
 
-	if (c->anonymous || !c->actor.p) {
+	if (!call_named(c)) {
 		if (query->unread || query->catch_up)
 			return who_asks(c);
 		return message_each(c, b, &query->filter, out);
@@ -138,7 +138,7 @@ enum err talk_thread(struct call *c, struct board *b, int64_t id, struct message
 	    (e = message_thread(c, b, id, TALK_THREAD, out, &total)))
 		return e;
 	*left_out = total > TALK_THREAD ? total - TALK_THREAD : 0;
-	if (c->anonymous || !c->actor.p)
+	if (!call_named(c))
 		return ERR_OK;
 	if ((e = reads_each(c, b, c->actor, &seen)))
 		return e;

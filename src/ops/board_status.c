@@ -16,7 +16,7 @@ static enum err encode(struct call *c, struct board *b, const struct agent *a,
 	struct unread unread;
 	enum err e;
 
-	if (c->anonymous || !str_eq(a->id, c->actor)) {
+	if (!call_named(c) || !str_eq(a->id, c->actor)) {
 		agent_encode(reply, c, a, NULL);
 		return ERR_OK;
 	}

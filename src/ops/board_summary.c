@@ -52,7 +52,7 @@ static enum err put_unread(struct json *j, struct call *c, struct board *b)
 	struct unread unread;
 	enum err e;
 
-	if (c->anonymous || !c->actor.p)
+	if (!call_named(c))
 		return ERR_OK;
 	if ((e = unread_count(c, b, c->actor, &unread)))
 		return e;

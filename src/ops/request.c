@@ -98,10 +98,9 @@ static enum err check_actor(struct call *c)
 
 static enum err check_call(struct call *c, const struct op *op)
 {
-	bool named = c->actor.p && !c->anonymous;
 	enum err e;
 
-	if (((op->flags & OP_ACTOR) || named) && (e = check_actor(c)))
+	if (((op->flags & OP_ACTOR) || call_named(c)) && (e = check_actor(c)))
 		return e;
 	if (c->request_id.p &&
 	    (!c->request_id.n || c->request_id.n > REQUEST_ID_MOST ||
@@ -151,7 +150,7 @@ static enum err add_unread(struct call *c, struct board *b)
 	struct unread unread;
 	enum err e;
 
-	if (c->anonymous || !c->actor.p)
+	if (!call_named(c))
 		return ERR_OK;
 	if ((e = unread_count(c, b, c->actor, &unread)))
 		return e;
