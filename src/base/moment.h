@@ -15,7 +15,7 @@ struct str moment_format(struct arena *mem, int64_t ms);
 
 /*
  * RFC 3339 with any offset and any number of fraction digits. Also SQLite's
- * own form, with a space for the T and no zone, which is UTC.
+ * own form, with a space for the T; without a zone it is UTC.
  */
 bool moment_parse(struct str text, int64_t *ms);
 

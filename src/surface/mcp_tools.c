@@ -2,6 +2,9 @@
 
 #include "surface/mcp_exchange.h"
 
+/* One host gives every use of a tool an id of its own: a request id for nothing. */
+#define TOOL_USE_ID "claudecode/toolUseId"
+
 static void put_annotations(struct json *j, const struct op *op)
 {
 	bool write = op->flags & OP_WRITE;
@@ -170,6 +173,7 @@ enum err tools_call(struct exchange *x)
 				 "the arguments of '" STR_FMT "' are not an object",
 				 STR_ARG(name));
 	r = request_new(x->c, tool->op);
+	x->c->request_id = value_str(value_find(x->params, "_meta"), TOOL_USE_ID);
 	identify(x, arguments);
 	if (!(e = request_decode(x->c, &r, arguments)))
 		e = request_check(x->c, &r);

@@ -1418,3 +1418,12 @@ def test_servers_share_one_board(start):
     messages = one.data("bb_read_messages", limit=100)
     assert [m["id"] for m in messages] == list(range(1, 21))
     assert two.data("bb_read_messages", from_agent="one")[-1]["content"] == "one 9"
+
+
+def test_a_tool_use_that_the_host_repeats_has_one_effect(project, start):
+    server = start("--agent", "k")
+    params = {"name": "bb_post_message", "arguments": {"content": "once"},
+              "_meta": {"claudecode/toolUseId": "toolu_01"}}
+    first, second = (server.result("tools/call", params)["structuredContent"] for _ in range(2))
+    assert first == second
+    assert len(project.json("log")) == 1
