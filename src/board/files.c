@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "store/board_agents.h"
 #include "store/board_db.h"
+#include "store/place.h"
 
 static bool climbs(struct str path)
 {
@@ -17,8 +18,8 @@ static bool climbs(struct str path)
 	return false;
 }
 
-/* The path as it is stored: relative to the root, spelt in one way. */
-static enum err normalise(struct call *c, struct board *b, struct str path,
+/* The path as it is stored: relative to the tree, spelt in one way. */
+static enum err normalise(struct call *c, struct str tree, struct str path,
 			  struct str *out)
 {
 	struct str full;
@@ -29,44 +30,62 @@ static enum err normalise(struct call *c, struct board *b, struct str path,
 	if (climbs(path))
 		return call_fail(c, ERR_PATH_TRAVERSAL, "'" STR_FMT "' climbs with '..'",
 				 STR_ARG(path));
-	full = path_resolve(&c->mem, b->root, path);
-	if (full.n <= b->root.n + 1)
+	full = path_resolve(&c->mem, tree, path);
+	if (full.n <= tree.n + 1)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "'" STR_FMT "' is the project itself, not a file of it",
 				 STR_ARG(path));
-	*out = str_skip(full, b->root.n > 1 ? b->root.n + 1 : 1);
+	*out = str_skip(full, tree.n > 1 ? tree.n + 1 : 1);
 	return ERR_OK;
 }
 
-static enum err missing(struct call *c, struct board *b, struct str path)
+/* Where the file is that somebody below the root may have meant. */
+static enum err from_the_root(struct call *c, struct str tree, struct str path)
 {
 	struct str here = path_resolve(&c->mem, c->dir, path);
 
-	call_fail(c, ERR_INVALID_INPUT,
-		  "there is no file '" STR_FMT "' in the project '" STR_FMT "'",
-		  STR_ARG(path), STR_ARG(b->root));
-	if (path_within(b->root, here) && file_exists(&c->mem, here))
-		return call_step(c, "Paths count from the project's root: '" STR_FMT "'.",
-				 STR_ARG(str_skip(here, b->root.n + 1)));
-	return call_step(c, "Write the file first, or correct its path.");
+	if (!path_within(tree, here) || str_eq(tree, c->dir) ||
+	    !file_exists(&c->mem, here))
+		return c->code;
+	return call_step(c, "Paths count from the project's root: '" STR_FMT "'.",
+			 STR_ARG(str_skip(here, tree.n + 1)));
+}
+
+static enum err missing(struct call *c, struct str tree, struct str path)
+{
+	call_fail(c, ERR_INVALID_INPUT, "there is no file '" STR_FMT "' in '" STR_FMT "'",
+		  STR_ARG(path), STR_ARG(tree));
+	call_step(c, "Write the file first, or correct its path.");
+	return from_the_root(c, tree, path);
+}
+
+static enum err check_file(struct call *c, struct str tree, struct str path)
+{
+	struct str real = path_real(&c->mem, path_join(&c->mem, tree, path));
+
+	if (!real.p)
+		return missing(c, tree, path);
+	if (!path_within(path_real(&c->mem, tree), real))
+		return call_fail(c, ERR_PATH_TRAVERSAL,
+				 "'" STR_FMT "' is a link that leads out of the project",
+				 STR_ARG(path));
+	if (file_is_dir(&c->mem, real))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "'" STR_FMT "' is a folder, not a file", STR_ARG(path));
+	return ERR_OK;
 }
 
 enum err files_add(struct call *c, struct board *b, const struct artifact *draft,
 		   struct artifact **out)
 {
 	struct artifact a = *draft;
-	struct str root = path_real(&c->mem, b->root), real;
+	struct str tree;
 	enum err e;
 
-	if ((e = normalise(c, b, draft->path, &a.path)))
+	if ((e = place_tree(c, b->root, &tree)) ||
+	    (e = normalise(c, tree, draft->path, &a.path)) ||
+	    (e = check_file(c, tree, a.path)))
 		return e;
-	real = path_real(&c->mem, path_join(&c->mem, b->root, a.path));
-	if (!real.p || file_is_dir(&c->mem, real))
-		return missing(c, b, a.path);
-	if (!path_within(root, real))
-		return call_fail(c, ERR_PATH_TRAVERSAL,
-				 "'" STR_FMT "' is a link that leads out of the project",
-				 STR_ARG(a.path));
 	a.produced_by = c->actor;
 	a.created_at = c->now_ms;
 	if ((e = agent_touch(c, b, c->actor)) || (e = artifact_put(c, b, &a)))
@@ -77,17 +96,17 @@ enum err files_add(struct call *c, struct board *b, const struct artifact *draft
 enum err files_get(struct call *c, struct board *b, struct str path,
 		   struct artifact **out)
 {
-	struct str stored;
+	struct str tree, stored;
 	enum err e;
 
-	if ((e = normalise(c, b, path, &stored)) ||
-	    (e = artifact_find(c, b, stored, out)))
+	if ((e = place_tree(c, b->root, &tree)) ||
+	    (e = normalise(c, tree, path, &stored)) ||
+	    (e = artifact_find(c, b, stored, out)) || *out)
 		return e;
-	if (*out)
-		return ERR_OK;
 	call_fail(c, ERR_NOT_FOUND, "there is no artifact '" STR_FMT "'",
 		  STR_ARG(stored));
-	return call_step(c, "Run 'bb artifacts' to see those there are.");
+	call_step(c, "Run 'bb artifacts' to see those there are.");
+	return from_the_root(c, tree, stored);
 }
 
 void artifact_encode(struct json *j, const struct artifact *a)

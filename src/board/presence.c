@@ -28,6 +28,12 @@ int64_t presence_offline_before(int64_t now)
 	return now - STALE * MINUTE;
 }
 
+/* What an agent is that was taken for gone and is not. */
+static enum agent_status woken(const struct agent *a)
+{
+	return a->blockers.p ? AGENT_BLOCKED : AGENT_IDLE;
+}
+
 /* The actor as it is, or as it will be once it is written. */
 static enum err actor(struct call *c, struct board *b, struct agent **out)
 {
@@ -42,7 +48,7 @@ static enum err actor(struct call *c, struct board *b, struct agent **out)
 		(*out)->updated_at = c->now_ms;
 	}
 	if ((*out)->status == AGENT_OFFLINE)
-		(*out)->status = (*out)->blockers.p ? AGENT_BLOCKED : AGENT_IDLE;
+		(*out)->status = woken(*out);
 	(*out)->last_seen = c->now_ms;
 	return ERR_OK;
 }
@@ -110,8 +116,11 @@ static void derive_offline(struct call *c, struct board *b, struct agent *list)
 	bool news = false;
 
 	for (struct agent *a = list; a; a = a->next) {
-		if (liveness_of(a->last_seen, c->now_ms) != LIVENESS_OFFLINE ||
-		    a->status == AGENT_OFFLINE)
+		bool gone = liveness_of(a->last_seen, c->now_ms) == LIVENESS_OFFLINE;
+
+		if (!gone && a->status == AGENT_OFFLINE)
+			a->status = woken(a); /* a clock was wrong once */
+		if (!gone || a->status == AGENT_OFFLINE)
 			continue;
 		a->status = AGENT_OFFLINE;
 		news = true;

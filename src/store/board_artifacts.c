@@ -44,7 +44,7 @@ static struct str select_sql(struct arena *mem, const struct artifact_filter *f)
 enum err artifact_each(struct call *c, struct board *b, const struct artifact_filter *f,
 		       struct artifact **out)
 {
-	AUTO_STMT *st = db_stmt(b->db, select_sql(&c->mem, f).p);
+	AUTO_STMT *st = db_stmt_once(b->db, select_sql(&c->mem, f));
 	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
 	struct str since = { 0 };
 

@@ -95,7 +95,7 @@ static struct str select_sql(struct arena *mem, const struct message_filter *f,
 enum err message_each(struct call *c, struct board *b, const struct message_filter *f,
 		      struct message **out)
 {
-	AUTO_STMT *st = db_stmt(b->db, select_sql(&c->mem, f, b->tracked).p);
+	AUTO_STMT *st = db_stmt_once(b->db, select_sql(&c->mem, f, b->tracked));
 	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
 	struct str since = { 0 };
 

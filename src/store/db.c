@@ -20,6 +20,7 @@ struct stmt {
 	int bound, column;
 	int failed; /* the first error since it was lent; SQLITE_OK: none */
 	bool lent;
+	bool once; /* not in the cache; ends when it is given back */
 };
 
 struct db {
@@ -351,12 +352,28 @@ struct stmt *db_stmt(struct db *db, const char *sql)
 	return st;
 }
 
+struct stmt *db_stmt_once(struct db *db, struct str sql)
+{
+	struct stmt *st = calloc(1, sizeof *st);
+
+	if (!st)
+		abort();
+	*st = (struct stmt){ .db = db, .lent = true, .once = true };
+	st->failed = sqlite3_prepare_v2(db->raw, sql.p, (int)sql.n, &st->raw, NULL);
+	return st;
+}
+
 void stmt_done(struct stmt **st)
 {
 	struct stmt *s = *st;
 
 	if (!s)
 		return;
+	if (s->once) {
+		sqlite3_finalize(s->raw);
+		free(s);
+		return;
+	}
 	if (s->raw) {
 		sqlite3_reset(s->raw);
 		sqlite3_clear_bindings(s->raw);

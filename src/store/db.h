@@ -7,8 +7,8 @@
 struct db;
 
 /*
- * A prepared statement on loan. The SQL must outlive the connection: the
- * statement is compiled once and found again by the text's address. Parameters
+ * A prepared statement on loan. The SQL of db_stmt() is a literal: it is
+ * compiled once per connection and found again by the literal's address. Parameters
  * are bound, and columns read, from left to right. An error on the way makes
  * every later step a no-op; stmt_end() reports the first one.
  */
@@ -46,6 +46,7 @@ enum err db_is_empty(struct call *c, struct db *db, bool *empty); /* has no tabl
 enum err db_check(struct call *c, struct db *db);
 
 struct stmt *db_stmt(struct db *db, const char *sql);
+struct stmt *db_stmt_once(struct db *db, struct str sql); /* made up for this one use */
 void stmt_done(struct stmt **st);
 #define AUTO_STMT __attribute__((cleanup(stmt_done))) struct stmt
 

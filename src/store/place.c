@@ -14,80 +14,118 @@ static enum err named(struct call *c, struct str *root)
 	return call_step(c, "Give --dir (or BB_DIR) an existing project directory.");
 }
 
+/* The repository that a folder is in. Both are absent outside of one. */
+struct repository {
+	struct str tree; /* the root of the worktree one stands in */
+	struct str main; /* of the main one; of a bare repository, its own folder */
+};
+
 /* A ".git" file says "gitdir: <path>"; that folder's "commondir" leads to the main one.
  */
-static enum err main_worktree(struct call *c, struct str dir, struct str dot_git,
-			      struct str *root)
+static enum err find_main(struct call *c, struct repository *repo)
 {
+	struct str dot_git = path_join(&c->mem, repo->tree, STR(".git"));
 	struct str text, common, gitdir;
 	enum err e;
 
-	*root = dir;
+	repo->main = repo->tree;
 	if (file_is_dir(&c->mem, dot_git))
 		return ERR_OK;
 	if ((e = file_read(c, dot_git, &text)))
 		return e;
 	if (!str_starts(text, STR("gitdir: ")))
 		return ERR_OK;
-	gitdir = path_resolve(&c->mem, dir, str_trim(str_skip(text, 8)));
+	gitdir = path_resolve(&c->mem, repo->tree, str_trim(str_skip(text, 8)));
 	if ((e = file_read(c, path_join(&c->mem, gitdir, STR("commondir")), &text)))
 		return e;
 	if (!text.p)
 		return ERR_OK; /* a submodule: a repository of its own */
 	common = path_resolve(&c->mem, gitdir, str_trim(text));
-	if (str_is(path_name(common), ".git"))
-		*root = path_parent(common);
+	repo->main = str_is(path_name(common), ".git") ? path_parent(common) : common;
 	return ERR_OK;
 }
 
-/* The (main) worktree's root above `dir`; absent outside a repository. */
-static enum err repository(struct call *c, struct str dir, struct str *root)
+static enum err find_repository(struct call *c, struct repository *repo)
 {
-	for (;;) {
-		struct str dot_git = path_join(&c->mem, dir, STR(".git"));
+	struct str dir = c->dir;
 
-		if (file_exists(&c->mem, dot_git))
-			return main_worktree(c, dir, dot_git, root);
+	*repo = (struct repository){ 0 };
+	while (!file_exists(&c->mem, path_join(&c->mem, dir, STR(".git")))) {
 		if (dir.n <= 1)
-			break;
+			return ERR_OK;
 		dir = path_parent(dir);
 	}
-	*root = (struct str){ 0 };
-	return ERR_OK;
+	repo->tree = dir;
+	return find_main(c, repo);
+}
+
+static bool has(struct call *c, struct str dir, struct str name)
+{
+	return file_is_dir(&c->mem, path_join(&c->mem, dir, name));
+}
+
+/* The first folder from `dir` upwards that has it, not above `top`; or absent. */
+static struct str search(struct call *c, struct str dir, struct str top, struct str name)
+{
+	while (!has(c, dir, name)) {
+		if (str_eq(dir, top) || dir.n <= 1)
+			return (struct str){ 0 };
+		dir = path_parent(dir);
+	}
+	return dir;
 }
 
 enum err place_find(struct call *c, struct str name, struct str *root)
 {
-	struct str dir = c->dir;
+	struct repository repo;
 	enum err e;
 
 	if (c->project.p) {
 		if ((e = named(c, root)))
 			return e;
-	} else {
-		while (!file_is_dir(&c->mem, path_join(&c->mem, dir, name)) && dir.n > 1)
-			dir = path_parent(dir);
-		*root = dir;
-		if (dir.n <= 1 && (e = repository(c, c->dir, root)))
-			return e;
+		if (!has(c, *root, name))
+			*root = (struct str){ 0 };
+		return ERR_OK;
 	}
-	if (root->p && !file_is_dir(&c->mem, path_join(&c->mem, *root, name)))
-		*root = (struct str){ 0 };
+	if ((e = find_repository(c, &repo)))
+		return e;
+	if (repo.tree.p) {
+		*root = search(c, c->dir, repo.tree, name);
+		if (root->p)
+			return ERR_OK;
+		*root = repo.main;
+		if (has(c, *root, name))
+			return ERR_OK;
+	}
+	*root = search(c, c->dir, STR("/"), name);
 	return ERR_OK;
 }
 
 enum err place_new(struct call *c, struct str name, struct str *root)
 {
-	struct str repo, found;
+	struct repository repo;
+	struct str found;
 	enum err e;
 
 	if (c->project.p)
 		return named(c, root);
-	if ((e = repository(c, c->dir, &repo)) || (e = place_find(c, name, &found)))
+	if ((e = find_repository(c, &repo)) || (e = place_find(c, name, &found)))
 		return e;
-	if (found.p && (!repo.p || path_within(repo, found)))
+	if (found.p &&
+	    (!repo.tree.p || path_within(repo.tree, found) || str_eq(found, repo.main)))
 		*root = found;
 	else
-		*root = repo.p ? repo : c->dir;
+		*root = repo.tree.p ? repo.main : c->dir;
 	return ERR_OK;
+}
+
+enum err place_tree(struct call *c, struct str root, struct str *tree)
+{
+	struct repository repo;
+	enum err e = find_repository(c, &repo);
+
+	*tree = root;
+	if (!e && repo.tree.p && str_eq(repo.main, root))
+		*tree = repo.tree;
+	return e;
 }

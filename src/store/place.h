@@ -10,7 +10,8 @@
 
 /*
  * The project's root, whose folder is called `name` (".bb"): the one the user
- * named, else the nearest folder above that has it, else the main worktree.
+ * named, else the nearest folder above inside the worktree that has it, else the
+ * main worktree (a bare repository: its own folder), else a folder further up.
  * Absent: there is none.
  */
 enum err place_find(struct call *c, struct str name, struct str *root);
@@ -20,5 +21,9 @@ enum err place_find(struct call *c, struct str name, struct str *root);
  * right here. One that lies outside of the repository does not count.
  */
 enum err place_new(struct call *c, struct str name, struct str *root);
+
+/* Where the project's files are for whoever stands here: a linked worktree, or the root.
+ */
+enum err place_tree(struct call *c, struct str root, struct str *tree);
 
 #endif
