@@ -125,30 +125,31 @@ portable:
 			-include src/base/banned.h -c -o $(OUT)/macos/a.o $$f || exit 1; \
 	done
 
+TO = $(DESTDIR)$(PREFIX)
+
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions \
-		$(DESTDIR)$(PREFIX)/share/zsh/site-functions \
-		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	install -m 755 $(OUT)/bin/abacus $(DESTDIR)$(PREFIX)/bin/.abacus.new
-	mv -f $(DESTDIR)$(PREFIX)/bin/.abacus.new $(DESTDIR)$(PREFIX)/bin/abacus
-	for l in $(LINKS); do ln -sf abacus $(DESTDIR)$(PREFIX)/bin/$$l; done
+	install -d "$(TO)/bin" "$(TO)/share/man/man1" \
+		"$(TO)/share/bash-completion/completions" \
+		"$(TO)/share/zsh/site-functions" "$(TO)/share/fish/vendor_completions.d"
+	install -m 755 $(OUT)/bin/abacus "$(TO)/bin/.abacus.new"
+	mv -f "$(TO)/bin/.abacus.new" "$(TO)/bin/abacus"
+	for l in $(LINKS); do ln -sf abacus "$(TO)/bin/$$l"; done
 	for p in abacus $(LINKS); do \
-		$(OUT)/bin/abacus man $$p >$(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 && \
+		$(OUT)/bin/abacus man $$p >"$(TO)/share/man/man1/$$p.1" && \
 		$(OUT)/bin/abacus completion bash $$p \
-			>$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p && \
+			>"$(TO)/share/bash-completion/completions/$$p" && \
 		$(OUT)/bin/abacus completion zsh $$p \
-			>$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$p && \
+			>"$(TO)/share/zsh/site-functions/_$$p" && \
 		$(OUT)/bin/abacus completion fish $$p \
-			>$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$p.fish || exit 1; \
+			>"$(TO)/share/fish/vendor_completions.d/$$p.fish" || exit 1; \
 	done
 
 uninstall:
 	for p in abacus $(LINKS); do \
-		rm -f $(DESTDIR)$(PREFIX)/bin/$$p $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 \
-			$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p \
-			$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$p \
-			$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$p.fish; \
+		rm -f "$(TO)/bin/$$p" "$(TO)/share/man/man1/$$p.1" \
+			"$(TO)/share/bash-completion/completions/$$p" \
+			"$(TO)/share/zsh/site-functions/_$$p" \
+			"$(TO)/share/fish/vendor_completions.d/$$p.fish"; \
 	done
 
 clean:

@@ -13,6 +13,24 @@ enum err backup_put(struct call *c, struct str path, struct str content, struct 
 	return file_replace(c, *copy, content, 0600);
 }
 
+/* Exactly as we name them: what else is there belongs to somebody. */
+static bool is_ours(struct str name, struct str head)
+{
+	static const char form[] = "00000000_000000_xxxxxxxxxxxxxxxx";
+
+	if (!str_starts(name, head) || name.n != head.n + sizeof form - 1)
+		return false;
+	for (size_t i = 0; form[i]; i++) {
+		char ch = name.p[head.n + i];
+		bool digit = ch >= '0' && ch <= '9',
+		     hex = digit || (ch >= 'a' && ch <= 'f');
+
+		if (form[i] == '_' ? ch != '_' : form[i] == '0' ? !digit : !hex)
+			return false;
+	}
+	return true;
+}
+
 enum err backup_find(struct call *c, struct str path, struct str *copy,
 		     struct str *content)
 {
@@ -24,7 +42,7 @@ enum err backup_find(struct call *c, struct str path, struct str *copy,
 	while (open && (entry = readdir(open))) {
 		struct str name = str_of(entry->d_name);
 
-		if (str_starts(name, head) && (!latest.p || str_cmp(name, latest) > 0))
+		if (is_ours(name, head) && (!latest.p || str_cmp(name, latest) > 0))
 			latest = arena_copy(&c->mem, name);
 	}
 	if (open)

@@ -18,6 +18,7 @@ struct call {
 	struct str project;    /* the project's folder, where the user named one */
 	struct str actor;      /* who acts; absent: nobody said */
 	bool anonymous;        /* the actor is a default, not somebody's word */
+	bool wire;             /* it came as JSON, not from a command line */
 	struct str request_id; /* absent: the call may be repeated, not recognised */
 
 	enum err code;

@@ -174,6 +174,13 @@ enum err file_stamp(struct call *c, struct str path, struct str *out)
 	return ERR_OK;
 }
 
+off_t file_size(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return stat(arena_cstr(mem, path), &st) == 0 ? st.st_size : -1;
+}
+
 bool file_exists(struct arena *mem, struct str path)
 {
 	struct stat st;

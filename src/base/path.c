@@ -1,6 +1,7 @@
 #include "base/path.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 struct str path_join(struct arena *mem, struct str dir, struct str name)
 {
@@ -83,4 +84,11 @@ struct str path_home(void)
 	const char *home = getenv("HOME");
 
 	return home && *home ? str_of(home) : STR("/");
+}
+
+bool path_is_link(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return lstat(arena_cstr(mem, path), &st) == 0 && S_ISLNK(st.st_mode);
 }

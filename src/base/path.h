@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 
-/* Paths are text here; only path_real() asks the file system. */
+/* Paths are text here; only path_real() and path_is_link() ask the file system. */
 
 struct str path_join(struct arena *mem, struct str dir, struct str name);
 
@@ -13,6 +13,8 @@ struct str path_resolve(struct arena *mem, struct str base, struct str path);
 struct str path_parent(struct str path); /* of "/": "/" */
 struct str path_name(struct str path);   /* what follows the last slash */
 bool path_within(struct str dir, struct str path);
+
+bool path_is_link(struct arena *mem, struct str path);
 
 /* After all symbolic links; absent if it does not exist or cannot be reached. */
 struct str path_real(struct arena *mem, struct str path);

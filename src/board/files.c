@@ -31,7 +31,7 @@ static enum err normalise(struct call *c, struct str tree, struct str path,
 		return call_fail(c, ERR_PATH_TRAVERSAL, "'" STR_FMT "' climbs with '..'",
 				 STR_ARG(path));
 	full = path_resolve(&c->mem, tree, path);
-	if (full.n <= tree.n + 1)
+	if (full.n <= tree.n)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "'" STR_FMT "' is the project itself, not a file of it",
 				 STR_ARG(path));

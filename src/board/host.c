@@ -16,33 +16,48 @@ enum shape {
 	SHAPE_TOML,   /* command = … and args = […] in a table of its own */
 };
 
+static const char *const dashed_scope[] = {
+	[HOST_PROJECT] = "--scope project ",
+	[HOST_USER] = "--scope user ",
+};
+
 static const struct host {
 	enum shape shape;
 	const char *key;              /* the object, or table, that holds the servers */
 	const char *const project[3]; /* the first that exists, or else the first */
 	const char *const user[3];    /* below the home directory */
-	const char *add;              /* the host's own command; the server follows */
+	const char *add;              /* the host's own command … */
+	const char *const *scope;     /* … with its word for each scope … */
+	const char *server;           /* … and what comes before the server */
 } table[] = {
 	[HOST_CLAUDE] = { SHAPE_LOADED,
 			  "mcpServers",
 			  { ".mcp.json" },
 			  { NULL },
-			  "claude mcp add --transport stdio blackboard --" },
+			  "claude mcp add --transport stdio",
+			  dashed_scope,
+			  "blackboard -- " },
 	[HOST_CODEX] = { SHAPE_TOML,
 			 "mcp_servers",
 			 { ".codex/config.toml" },
 			 { ".codex/config.toml" },
-			 "codex mcp add blackboard --" },
+			 "codex mcp add",
+			 NULL,
+			 "blackboard -- " },
 	[HOST_CURSOR] = { SHAPE_PLAIN,
 			  "mcpServers",
 			  { ".cursor/mcp.json" },
 			  { ".cursor/mcp.json" },
+			  NULL,
+			  NULL,
 			  NULL },
 	[HOST_GEMINI] = { SHAPE_PLAIN,
 			  "mcpServers",
 			  { ".gemini/settings.json" },
 			  { ".gemini/settings.json" },
-			  "gemini mcp add blackboard" },
+			  "gemini mcp add",
+			  dashed_scope,
+			  "blackboard " },
 	[HOST_KILO] = { SHAPE_LOCAL,
 			"mcp",
 			{ "kilo.jsonc", ".kilo/kilo.jsonc" },
@@ -52,7 +67,9 @@ static const struct host {
 			"mcpServers",
 			{ ".mcp.json" },
 			{ ".kimi-code/mcp.json", ".kimi/mcp.json" },
-			"kimi mcp add --transport stdio blackboard --" },
+			"kimi mcp add --transport stdio",
+			NULL,
+			"blackboard -- " },
 	[HOST_OPENCODE] = { SHAPE_LOCAL,
 			    "mcp",
 			    { "opencode.json", "opencode.jsonc" },
@@ -112,17 +129,36 @@ static struct str vscode_entry(struct call *c, const struct host_server *server)
 	return json_text(&j);
 }
 
-struct str host_command(struct call *c, enum host_id host,
+/* In quotes for a shell. */
+static struct str quoted(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+
+	buf_char(&b, '\'');
+	for (size_t i = 0; i < text.n; i++)
+		buf_put(&b,
+			text.p[i] == '\'' ? STR("'\\''") : (struct str){ text.p + i, 1 });
+	buf_char(&b, '\'');
+	return buf_str(&b);
+}
+
+struct str host_command(struct call *c, enum host_id host, enum host_scope scope,
 			const struct host_server *server)
 {
+	const struct host *h = &table[host];
+	struct str agent = STR("");
+
 	if (host == HOST_VSCODE)
-		return arena_fmt(&c->mem, "code --add-mcp '" STR_FMT "'",
-				 STR_ARG(vscode_entry(c, server)));
-	if (!table[host].add)
+		return arena_fmt(&c->mem, "code --add-mcp " STR_FMT,
+				 STR_ARG(quoted(&c->mem, vscode_entry(c, server))));
+	if (!h->add)
 		return (struct str){ 0 };
-	return arena_fmt(&c->mem, "%s " STR_FMT " mcp%s" STR_FMT, table[host].add,
-			 STR_ARG(server->command), server->agent.p ? " --agent " : "",
-			 STR_ARG(server->agent));
+	if (server->agent.p)
+		agent = arena_fmt(&c->mem, " --agent " STR_FMT,
+				  STR_ARG(quoted(&c->mem, server->agent)));
+	return arena_fmt(&c->mem, "%s %s%s" STR_FMT " mcp" STR_FMT, h->add,
+			 h->scope ? h->scope[scope] : "", h->server,
+			 STR_ARG(server->command), STR_ARG(agent));
 }
 
 static struct str entry(struct call *c, enum shape shape,
@@ -171,18 +207,27 @@ static struct str toml_header(struct call *c, enum host_id host,
 	return arena_fmt(&c->mem, "%s." STR_FMT, table[host].key, STR_ARG(server->name));
 }
 
-/* Did we write this entry? Its program tells. */
+static bool is_program(struct str path)
+{
+	struct str name = path_name(path);
+
+	return str_is(name, "bb") || str_is(name, "abacus");
+}
+
+/* Did we write this entry? Its program and the first argument tell. */
 static bool ours(const struct value *v)
 {
-	const struct value *command = value_find(v, "command");
-	struct str name;
+	const struct value *command = value_find(v, "command"),
+			   *args = value_find(v, "args");
+	const struct value *first =
+		args && args->type == VALUE_ARRAY && args->count ? &args->item[0] : NULL;
 
-	if (command && command->type == VALUE_ARRAY && command->count)
+	if (command && command->type == VALUE_ARRAY && command->count > 1) {
+		first = &command->item[1];
 		command = &command->item[0];
-	if (!command || command->type != VALUE_STRING)
-		return false;
-	name = path_name(command->text);
-	return str_is(name, "bb") || str_is(name, "abacus");
+	}
+	return command && command->type == VALUE_STRING && is_program(command->text) &&
+	       first && str_is(first->text, "mcp");
 }
 
 static enum err not_ours(struct call *c, struct str name)
@@ -216,6 +261,15 @@ static enum err find_ours(struct call *c, const struct host *h, struct str text,
 	return ERR_OK;
 }
 
+/* What stands in the quotes, of either kind, at the start. */
+static struct str unquoted(struct str value)
+{
+	struct str rest = str_skip(value, 1), text;
+
+	str_next(&rest, value.p[0], &text);
+	return text;
+}
+
 /* A table's command is the one line that tells whose it is. */
 static bool ours_in_toml(struct str body)
 {
@@ -224,11 +278,8 @@ static bool ours_in_toml(struct str body)
 	while (str_next(&body, '\n', &line)) {
 		str_next(&line, '=', &key);
 		line = str_trim(line);
-		if (!str_is(str_trim(key), "command") || line.n < 2)
-			continue;
-		line = path_name(
-			(struct str){ line.p + 1, line.n - 2 }); /* in its quotes */
-		return str_is(line, "bb") || str_is(line, "abacus");
+		if (str_is(str_trim(key), "command") && line.n > 2)
+			return is_program(unquoted(line));
 	}
 	return false;
 }

@@ -35,7 +35,7 @@ struct str host_file(struct call *c, enum host_id host, enum host_scope scope,
 		     struct str root);
 
 /* The host's own command that does the same, where it has one; else absent. */
-struct str host_command(struct call *c, enum host_id host,
+struct str host_command(struct call *c, enum host_id host, enum host_scope scope,
 			const struct host_server *server);
 
 /* The file's text with the server in it, or without; absent text: a new file. */

@@ -88,8 +88,10 @@ static void catch_up(struct call *c, struct board *b, const struct message *show
 
 	for (; shown; shown = shown->next)
 		all.last = shown->id > all.last ? shown->id : all.last;
-	if (all.last)
-		reads_note(b, c->actor, &all);
+	if (all.last && !reads_note(b, c->actor, &all))
+		c->warning = STR(
+			"somebody is writing just now, and what is older could not be "
+			"noted as read; run it again");
 }
 
 static enum err who_asks(struct call *c)

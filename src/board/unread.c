@@ -34,8 +34,6 @@ enum err unread_count(struct call *c, struct board *b, struct str agent,
 	for (const struct gap *g = unread_gaps(c, seen); g->before; g++) {
 		int64_t rest = UNREAD_MOST - out->count, count;
 
-		if (!rest)
-			break;
 		if ((e = gap_count(c, b, *g, rest, &count, &out->priority)))
 			return e;
 		out->count += count;

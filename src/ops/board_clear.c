@@ -113,7 +113,7 @@ const struct op op_board_clear = {
 	.name = "board clear",
 	.help = "Clear old messages, offline agents or artifacts",
 	.more = "Says what it would delete, and on a terminal asks. Elsewhere it needs "
-		"--confirm. Replies go together with what they answer.",
+		"--confirm. An old message stays while a newer one replies to it.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_WRITE | OP_DESTROYS | OP_RECEIPT,
 	.body_size = sizeof(struct body),

@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "base/path.h"
 #include "ops/op.h"
 #include "ops/ops.h"
 #include "store/board_db.h"
@@ -19,13 +20,20 @@ static const struct prop props[] = {
 	{ "artifacts", PROP_INT, 0, NULL },  { 0 },
 };
 
-/* A board whose database is damaged can be removed too, so its counts may be unknown. */
+/* A damaged board can be removed too; its counts are not known. A link is not followed.
+ */
 static enum err count(struct call *c, struct board_counts *counts, struct str *root)
 {
 	struct board b;
 	enum err e = board_open(c, BOARD_READ, &b);
 
 	*root = b.root;
+	if (!e && path_is_link(&c->mem, path_join(&c->mem, b.root, STR(".bb")))) {
+		call_fail(c, ERR_INVALID_INPUT,
+			  "'" STR_FMT "/.bb' is a link to another place",
+			  STR_ARG(b.root));
+		e = call_step(c, "Run the command there.");
+	}
 	if (e)
 		return e;
 	e = board_count(c, &b, counts);
@@ -42,7 +50,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	enum err e = count(c, &counts, &root);
 
 	(void)s;
-	if (e == ERR_NOT_INITIALIZED ? !root.p : e && !in->confirm)
+	if (e && (e != ERR_DAMAGED || !in->confirm))
 		return e;
 	c->code = ERR_OK;
 	if (in->confirm && (e = board_destroy(c, root)))

@@ -80,6 +80,20 @@ static enum err add(struct call *c, enum host_id host, const struct host_server 
 	return replace(c, old, text, o);
 }
 
+/* Did the file look like this before us: without our entry, and like now with it? */
+static bool was(struct call *c, enum host_id host, const struct host_server *server,
+		struct str before, struct str now)
+{
+	struct call probe = { .now_ms = c->now_ms };
+	struct str with, without;
+	bool yes = !host_add(&probe, host, before, server, &with) && str_eq(with, now) &&
+		   (!before.p || (!host_drop(&probe, host, before, server, &without) &&
+				  str_eq(without, before)));
+
+	call_release(&probe);
+	return yes;
+}
+
 /*
  * What we made is undone to the byte while it is still as we left it: the copy is
  * put back, or, if there was nothing before, the file goes. Else the entry is cut out.
@@ -87,7 +101,7 @@ static enum err add(struct call *c, enum host_id host, const struct host_server 
 static enum err undo(struct call *c, enum host_id host, const struct host_server *server,
 		     struct outcome *o)
 {
-	struct str now, before, copy, with, text;
+	struct str now, before, copy, text;
 	enum err e;
 
 	o->result = "unchanged";
@@ -97,21 +111,22 @@ static enum err undo(struct call *c, enum host_id host, const struct host_server
 	if ((e = host_drop(c, host, now, server, &text)) || str_eq(now, text))
 		return e;
 	o->result = "removed from";
-	if ((e = host_add(c, host, before, server, &with)) || !str_eq(with, now))
-		return e ? e : replace(c, now, text, o);
+	if (!was(c, host, server, before, now))
+		return replace(c, now, text, o);
 	if (!before.p)
-		return file_remove(c, o->path);
+		return path_is_link(&c->mem, o->path) ? replace(c, now, text, o) :
+							file_remove(c, o->path);
 	e = file_replace(c, o->path, before, 0644);
 	return e ? e : file_remove(c, copy);
 }
 
-static enum err no_file(struct call *c, enum host_id host,
+static enum err no_file(struct call *c, enum host_id host, enum host_scope scope,
 			const struct host_server *server)
 {
 	call_fail(c, ERR_INVALID_INPUT, "%s has no file for this that others may write",
 		  names_word(&hosts, (int)host));
 	return call_step(c, "Its own command does it: " STR_FMT,
-			 STR_ARG(host_command(c, host, server)));
+			 STR_ARG(host_command(c, host, scope, server)));
 }
 
 static enum err act(struct call *c, const struct body *in, enum host_id host,
@@ -124,7 +139,7 @@ static enum err act(struct call *c, const struct body *in, enum host_id host,
 			       host_add(c, host, (struct str){ 0 }, server, &o->snippet) :
 			       ERR_OK;
 	if (!o->path.p)
-		return no_file(c, host, server);
+		return no_file(c, host, in->user ? HOST_USER : HOST_PROJECT, server);
 	e = in->write ? add(c, host, server, o) : undo(c, host, server, o);
 	if (e == ERR_INVALID_INPUT) {
 		struct str step = c->step;
@@ -140,10 +155,11 @@ static enum err one(struct call *c, const struct body *in, enum host_id host,
 		    struct str root, struct json *reply)
 {
 	struct host_server server = { STR("blackboard"), STR("bb"), in->agent };
+	enum host_scope scope = in->user ? HOST_USER : HOST_PROJECT;
 	struct outcome o = { .result = "add to" };
 	enum err e;
 
-	o.path = host_file(c, host, in->user ? HOST_USER : HOST_PROJECT, root);
+	o.path = host_file(c, host, scope, root);
 	if (!o.path.p)
 		o.result = "use its own command";
 	if ((e = act(c, in, host, &server, &o)))
@@ -153,7 +169,7 @@ static enum err one(struct call *c, const struct body *in, enum host_id host,
 	json_put_str(reply, "path", o.path);
 	json_put_str(reply, "result", str_of(o.result));
 	json_put_str(reply, "backup", o.backup);
-	json_put_str(reply, "command", host_command(c, host, &server));
+	json_put_str(reply, "command", host_command(c, host, scope, &server));
 	json_put_str(reply, "snippet", o.snippet);
 	json_end(reply);
 	return ERR_OK;

@@ -12,7 +12,6 @@ extern const struct prop agent_props[], message_props[], artifact_props[], unrea
 
 /* Limits of the specification, in bytes. */
 enum {
-	MAX_AGENT_ID = 64,
 	MAX_TASK = 256,
 	MAX_BLOCKERS = 1024,
 	MAX_CONTENT = 65536,

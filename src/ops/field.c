@@ -15,6 +15,15 @@ struct str field_flag(struct arena *mem, const struct field *f)
 	return str_of(flag);
 }
 
+const char *field_label(struct call *c, const struct field *f)
+{
+	if (c->wire)
+		return f->name;
+	if (f->flags & FIELD_PLACE)
+		return f->arg ? f->arg : f->kind->arg;
+	return arena_fmt(&c->mem, "--" STR_FMT, STR_ARG(field_flag(&c->mem, f))).p;
+}
+
 static void *place(const struct field *f, const void *body)
 {
 	return (char *)body + f->at;
@@ -28,7 +37,8 @@ static enum err grow(struct call *c, const struct field *f, struct list *list,
 
 	if (f->most && list->n == f->most)
 		return call_fail(c, f->invalid ? f->invalid : ERR_INVALID_INPUT,
-				 "%s has more than %zu items", f->name, f->most);
+				 "%s has more than %zu items", field_label(c, f),
+				 f->most);
 	list->item =
 		arena_grow(&c->mem, list->item, list->n * size, (list->n + 1) * size);
 	*item = (char *)list->item + list->n++ * size;
@@ -62,7 +72,7 @@ enum err field_from_json(struct call *c, const struct field *f, const struct val
 	if (!(f->flags & FIELD_LIST))
 		return f->kind->from_json(c, f, v, place(f, body));
 	if (v->type != VALUE_ARRAY)
-		return call_fail(c, ERR_USAGE, "%s must be an array", f->name);
+		return call_fail(c, ERR_USAGE, "%s must be an array", field_label(c, f));
 	((struct list *)place(f, body))->item = arena_alloc(&c->mem, 1);
 	for (size_t i = 0; i < v->count; i++)
 		if ((e = target(c, f, body, &at)) ||

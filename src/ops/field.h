@@ -78,6 +78,9 @@ struct field {
 /* The field's flag without dashes; `mem` is used where it has to be made. */
 struct str field_flag(struct arena *mem, const struct field *f);
 
+/* What the field is called where the call comes from: "TEXT", "--limit", or its name. */
+const char *field_label(struct call *c, const struct field *f);
+
 /* Reads one value; for a list, adds it. */
 enum err field_from_text(struct call *c, const struct field *f, struct str text,
 			 void *body);

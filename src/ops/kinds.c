@@ -14,7 +14,7 @@
 
 static enum err wrong_type(struct call *c, const struct field *f)
 {
-	return call_fail(c, ERR_USAGE, "%s must be a%s %s", f->name,
+	return call_fail(c, ERR_USAGE, "%s must be a%s %s", field_label(c, f),
 			 strchr("aeiou", f->kind->type[0]) ? "n" : "", f->kind->type);
 }
 
@@ -38,15 +38,17 @@ static enum err str_from_text(struct call *c, const struct field *f, struct str 
 			      void *at)
 {
 	if (!utf8_valid(text))
-		return call_fail(c, INVALID(f), "%s is not valid UTF-8", f->name);
+		return call_fail(c, INVALID(f), "%s is not valid UTF-8",
+				 field_label(c, f));
 	if (memchr(text.p, '\0', text.n))
-		return call_fail(c, INVALID(f), "%s contains a NUL character", f->name);
+		return call_fail(c, INVALID(f), "%s contains a NUL character",
+				 field_label(c, f));
 	if (f->min && str_trim(text).n < (size_t)f->min)
-		return call_fail(c, INVALID(f), "%s may not be empty", f->name);
+		return call_fail(c, INVALID(f), "%s may not be empty", field_label(c, f));
 	if (f->max && text.n > (size_t)f->max)
 		return call_fail(c, INVALID(f),
 				 "%s has %zu bytes; at most %" PRId64 " are allowed",
-				 f->name, text.n, f->max);
+				 field_label(c, f), text.n, f->max);
 	*(struct str *)at = text;
 	return ERR_OK;
 }
@@ -116,8 +118,8 @@ static enum err int_from_text(struct call *c, const struct field *f, struct str 
 
 	if (!number_int(text, &v))
 		return call_fail(c, INVALID(f),
-				 "%s must be a whole number, not '" STR_FMT "'", f->name,
-				 STR_ARG(text));
+				 "%s must be a whole number, not '" STR_FMT "'",
+				 field_label(c, f), STR_ARG(text));
 	if ((f->flags & FIELD_CLAMP) && v > f->max)
 		v = f->max;
 	if (v < f->min || (f->max && v > f->max)) {
@@ -125,10 +127,10 @@ static enum err int_from_text(struct call *c, const struct field *f, struct str 
 			return call_fail(c, INVALID(f),
 					 "%s must be from %" PRId64 " to %" PRId64
 					 ", not %" PRId64,
-					 f->name, f->min, f->max, v);
+					 field_label(c, f), f->min, f->max, v);
 		return call_fail(c, INVALID(f),
-				 "%s must be at least %" PRId64 ", not %" PRId64, f->name,
-				 f->min, v);
+				 "%s must be at least %" PRId64 ", not %" PRId64,
+				 field_label(c, f), f->min, v);
 	}
 	*(int64_t *)at = v;
 	return ERR_OK;
@@ -209,7 +211,7 @@ static enum err bool_from_text(struct call *c, const struct field *f, struct str
 		return ERR_OK;
 	}
 	return call_fail(c, INVALID(f), "%s must be true or false, not '" STR_FMT "'",
-			 f->name, STR_ARG(text));
+			 field_label(c, f), STR_ARG(text));
 }
 
 static enum err bool_from_json(struct call *c, const struct field *f,
@@ -254,7 +256,7 @@ static enum err word_from_text(struct call *c, const struct field *f, struct str
 	for (int i = 0; i < f->words->count; i++)
 		buf_fmt(&all, "%s%s", i ? ", " : "", names_word(f->words, i));
 	return call_fail(c, INVALID(f), "%s must be one of %s, not '" STR_FMT "'",
-			 f->name, buf_str(&all).p, STR_ARG(text));
+			 field_label(c, f), buf_str(&all).p, STR_ARG(text));
 }
 
 static void word_to_json(struct json *j, const struct field *f, const void *at)
@@ -292,8 +294,8 @@ static enum err duration_from_text(struct call *c, const struct field *f, struct
 {
 	if (duration_parse(text, at))
 		return ERR_OK;
-	call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'", f->name,
-		  STR_ARG(text));
+	call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'",
+		  field_label(c, f), STR_ARG(text));
 	return call_step(c, "Write a number and a unit: 30s, 10m, 1h, 2d or 1w.");
 }
 
@@ -326,8 +328,8 @@ static enum err json_from_text(struct call *c, const struct field *f, struct str
 		*(struct str *)at = text;
 		return ERR_OK;
 	}
-	return call_fail(c, INVALID(f), "%s is not JSON: %s at byte %zu", f->name,
-			 error.why, error.offset);
+	return call_fail(c, INVALID(f), "%s is not JSON: %s at byte %zu",
+			 field_label(c, f), error.why, error.offset);
 }
 
 static enum err json_from_json(struct call *c, const struct field *f,
@@ -366,7 +368,7 @@ static void ref_clear(void *at)
 static enum err ref_from_text(struct call *c, const struct field *f, struct str text,
 			      void *at)
 {
-	struct field plain = { .name = f->name, .invalid = ERR_INVALID_INPUT };
+	struct field plain = *f;
 	struct str checked;
 	enum err e = str_from_text(c, &plain, text, &checked);
 
@@ -384,7 +386,8 @@ static enum err ref_from_json(struct call *c, const struct field *f,
 	if (!where.p || !what.p || !ref ||
 	    (ref->type != VALUE_STRING && ref->type != VALUE_NUMBER))
 		return call_fail(c, ERR_INVALID_REF_FORMAT,
-				 "%s needs \"where\", \"what\" and \"ref\"", f->name);
+				 "%s needs \"where\", \"what\" and \"ref\"",
+				 field_label(c, f));
 	return ref_make(c, where, what, ref->text, at);
 }
 

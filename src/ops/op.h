@@ -63,7 +63,6 @@ struct request {
 	const struct op *op;
 	void *body;
 	uint64_t given; /* bit i: op->fields[i] was set */
-	bool wire;      /* it came as JSON, not from a command line */
 };
 
 struct request request_new(struct call *c, const struct op *op);

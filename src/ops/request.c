@@ -61,7 +61,7 @@ enum err request_decode(struct call *c, struct request *r, const struct value *o
 {
 	enum err e;
 
-	r->wire = true;
+	c->wire = true;
 	for (size_t i = 0; object && i < object->count; i++)
 		if ((e = decode_member(c, r, &object->item[i])))
 			return e;
@@ -77,11 +77,11 @@ enum err request_check(struct call *c, struct request *r)
 		const struct field *f = &fields[i];
 
 		if ((r->given >> i & 1) ||
-		    (f->flags & (r->wire ? FIELD_CLI : FIELD_WIRE)))
+		    (f->flags & (c->wire ? FIELD_CLI : FIELD_WIRE)))
 			continue;
 		if (f->flags & FIELD_REQUIRED)
 			return call_fail(c, f->missing ? f->missing : ERR_USAGE,
-					 "%s is required", f->name);
+					 "%s is missing", field_label(c, f));
 		if (f->preset && (e = field_from_text(c, f, str_of(f->preset), r->body)))
 			return e;
 	}
@@ -162,10 +162,19 @@ static enum err add_unread(struct call *c, struct board *b)
 	return ERR_OK;
 }
 
+/* Only looks at what it would do: nothing that a repeat could double. */
+static bool previews(const struct request *r)
+{
+	for (const struct field *f = r->op->fields; f && f->name; f++)
+		if (!strcmp(f->name, "confirm"))
+			return !*(const bool *)((const char *)r->body + f->at);
+	return false;
+}
+
 static enum err run_on_board(struct call *c, const struct request *r, struct json *reply)
 {
 	bool write = r->op->flags & OP_WRITE;
-	bool receipt = (r->op->flags & OP_RECEIPT) && c->request_id.p;
+	bool receipt = (r->op->flags & OP_RECEIPT) && c->request_id.p && !previews(r);
 	struct board board;
 	struct stores s = { .board = &board };
 	enum err e = board_open(c, write ? BOARD_WRITE : BOARD_READ, &board);

@@ -33,9 +33,9 @@ static struct str select_sql(struct arena *mem, const struct artifact_filter *f)
 	if (f->ref)
 		buf_put(&sql, STR(" AND refs <> '[]' AND EXISTS (SELECT 1 FROM "
 				  "json_each(refs) r"
-				  " WHERE r.value ->> '$.where' = ?3"
-				  " AND r.value ->> '$.what' = ?4"
-				  " AND r.value -> '$.ref' = ?5)"));
+				  " WHERE json_extract(refs, r.fullkey || '.where') = ?3"
+				  " AND json_extract(refs, r.fullkey || '.what') = ?4"
+				  " AND (refs -> (r.fullkey || '.ref')) = ?5)"));
 	buf_put(&sql,
 		STR(" ORDER BY replace(created_at, ' ', 'T') DESC, id DESC LIMIT ?6"));
 	return buf_str(&sql);

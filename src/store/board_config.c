@@ -48,8 +48,10 @@ static enum err read_line(struct call *c, struct board_config *config, struct st
 {
 	struct str key, value;
 
+	value = line;
+	str_next(&value, '#', &line); /* no value that counts has one inside */
 	line = str_trim(line);
-	if (!line.n || line.p[0] == '#')
+	if (!line.n)
 		return ERR_OK;
 	if (line.p[0] == '[') {
 		*summary = str_is(line, "[summary]");

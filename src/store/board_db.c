@@ -136,6 +136,17 @@ static enum err check_version(struct call *c, struct board *b)
 	return call_step(c, "Nothing was changed. Use a program of that version.");
 }
 
+static struct str log_of(struct call *c, struct str path)
+{
+	return arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path));
+}
+
+/* SQLite would delete the log of an empty database, and with it all that is left. */
+static bool cut_off(struct call *c, struct str path)
+{
+	return file_size(&c->mem, path) == 0 && file_size(&c->mem, log_of(c, path)) > 0;
+}
+
 static enum err begin(struct call *c, struct board *b)
 {
 	enum err e = db_begin(c, b->db);
@@ -158,6 +169,10 @@ static enum err open_database(struct call *c, enum board_mode mode, struct board
 
 	if (!file_exists(&c->mem, path))
 		return errno == EACCES ? file_fail(c, "open", path) : not_initialized(c);
+	if (cut_off(c, path))
+		return call_fail(c, ERR_DAMAGED,
+				 "'" STR_FMT "' is empty, but there is a log beside it",
+				 STR_ARG(path));
 	if (write && ((e = take_lock(c, b)) || !file_exists(&c->mem, path)))
 		return e ? e : not_initialized(c);
 	waited = moment_ticks() - start;
@@ -231,7 +246,9 @@ static enum err inspect(struct call *c, struct board *b, enum state *state)
 	enum err e = ERR_OK;
 
 	*state = MISSING;
-	if (file_exists(&c->mem, database(c, b->root)))
+	if (cut_off(c, database(c, b->root)))
+		e = ERR_DAMAGED;
+	else if (file_exists(&c->mem, database(c, b->root)))
 		e = look(c, b, state);
 	if (e == ERR_DAMAGED) {
 		*state = DAMAGED;
@@ -240,11 +257,6 @@ static enum err inspect(struct call *c, struct board *b, enum state *state)
 	db_close(b->db);
 	b->db = NULL;
 	return e;
-}
-
-static struct str log_of(struct call *c, struct str path)
-{
-	return arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path));
 }
 
 /*
@@ -288,7 +300,9 @@ static enum err make(struct call *c, struct board *b, enum board_made *made,
 	enum state state;
 	enum err e = inspect(c, b, &state);
 
-	*made = state == USABLE ? BOARD_THERE : before ? BOARD_REPLACED : BOARD_MADE;
+	*made = state == USABLE            ? BOARD_THERE :
+		before || state != MISSING ? BOARD_REPLACED :
+					     BOARD_MADE;
 	if (!e && !left_alone(c, database(c, b->root), state))
 		e = set_aside(c, database(c, b->root), aside);
 	if (!e && !before)

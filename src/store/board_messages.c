@@ -158,7 +158,7 @@ enum err message_put(struct call *c, struct board *b, struct message *m)
 #define THREAD                                                        \
 	"WITH RECURSIVE thread(id, depth) AS (SELECT ?1, 0 UNION ALL" \
 	" SELECT m.id, thread.depth + 1 FROM thread JOIN messages m"  \
-	" ON m.in_reply_to = thread.id AND m.in_reply_to IS NOT NULL" \
+	" ON m.in_reply_to = thread.id AND m.id > thread.id"          \
 	" ORDER BY 2 DESC, 1)"
 
 static enum err count_thread(struct call *c, struct board *b, int64_t id, int64_t *total)
@@ -173,7 +173,7 @@ static enum err count_thread(struct call *c, struct board *b, int64_t id, int64_
 enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t limit,
 			struct message **out, int64_t *total)
 {
-	AUTO_STMT *st = db_stmt(b->db, THREAD " SELECT id, depth FROM thread LIMIT ?2");
+	AUTO_STMT *st = db_stmt(b->db, THREAD " SELECT id FROM thread LIMIT ?2");
 	enum err e;
 
 	*out = NULL;
@@ -182,7 +182,8 @@ enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t lim
 	for (; stmt_row(st); out = &(*out)->next) {
 		if ((e = message_find(c, b, stmt_int(st), out)))
 			return e;
-		(*out)->depth = stmt_int(st);
+		if (!*out) /* cleared in the meantime */
+			break;
 	}
 	e = stmt_end(c, st);
 	return e ? e : count_thread(c, b, id, total);

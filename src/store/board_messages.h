@@ -19,7 +19,6 @@ struct message {
 	int priority;          /* enum priority */
 	int64_t in_reply_to;   /* 0: not a reply */
 	int64_t created_at;    /* moment */
-	int64_t depth;         /* below the message that was asked for, in a thread */
 	enum seen seen;        /* by whoever asks */
 	struct message *next;
 };

@@ -94,18 +94,21 @@ enum err reads_add(struct call *c, struct board *b, struct str agent, struct spa
 	return e || done ? e : insert(c, b, agent, span);
 }
 
-void reads_note(struct board *b, struct str agent, const struct span *spans)
+bool reads_note(struct board *b, struct str agent, const struct span *spans)
 {
 	struct call quiet = { 0 };
 	enum err e = ERR_OK;
 
-	if (!spans || !b->tracked || !db_begin_lazy(b->db))
-		return;
+	if (!spans)
+		return true;
+	if (!b->tracked || !db_begin_lazy(b->db))
+		return false;
 	for (; spans && !e; spans = spans->next)
 		e = reads_add(&quiet, b, agent, *spans);
-	if (e || db_commit(&quiet, b->db))
+	if (e || (e = db_commit(&quiet, b->db)))
 		db_rollback(b->db);
 	call_release(&quiet);
+	return !e;
 }
 
 /* Two words have an index; for the others, the first few messages tell. */
@@ -140,7 +143,7 @@ enum err gap_count(struct call *c, struct board *b, struct gap gap, int64_t most
 	stmt_bind_int(st, gap.before);
 	stmt_bind_int(st, most);
 	*count = stmt_row(st) ? stmt_int(st) : 0;
-	if ((e = stmt_end(c, st)) || !*count)
+	if ((e = stmt_end(c, st)) || (!*count && most))
 		return e;
 	return highest(c, b, gap, most, priority);
 }

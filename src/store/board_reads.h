@@ -20,8 +20,8 @@ enum err reads_each(struct call *c, struct board *b, struct str agent, struct sp
 /* Joins a span to the others, inside the transaction of a write. */
 enum err reads_add(struct call *c, struct board *b, struct str agent, struct span span);
 
-/* The same for spans that were only looked at: may be lost, never waits or fails. */
-void reads_note(struct board *b, struct str agent, const struct span *spans);
+/* The same for spans that were only looked at: never waits; false: it is lost. */
+bool reads_note(struct board *b, struct str agent, const struct span *spans);
 
 /* How many messages lie strictly between two ids, and the highest priority there. */
 struct gap {

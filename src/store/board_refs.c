@@ -18,10 +18,11 @@ static enum err extend(struct call *c, struct board *b, int64_t upto)
 {
 	AUTO_STMT *add = db_stmt(
 		b->db, "INSERT OR IGNORE INTO refs"
-		       " SELECT (r.value ->> '$.where') || ':' || (r.value ->> '$.what')"
-		       " || ':' || (r.value -> '$.ref'), m.id"
+		       " SELECT json_extract(m.refs, r.fullkey || '.where') || ':'"
+		       " || json_extract(m.refs, r.fullkey || '.what') || ':'"
+		       " || (m.refs -> (r.fullkey || '.ref')), m.id"
 		       " FROM messages m, json_each(m.refs) r"
-		       " WHERE m.id > ? AND m.refs <> '[]'");
+		       " WHERE m.id > ? AND m.refs <> '[]' AND r.type = 'object'");
 
 	stmt_bind_int(add, upto);
 	return stmt_run(c, add);

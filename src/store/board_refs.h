@@ -23,12 +23,13 @@ enum err refs_forget(struct call *c, struct board *b);
  * SQL: the ids of the messages with a reference. Parameters: ?7 where, ?8 what,
  * ?9 ref as JSON; the first form wants the index.
  */
-#define REFS_MATCH                                                  \
-	" r.value ->> '$.where' = ?7 AND r.value ->> '$.what' = ?8" \
-	" AND r.value -> '$.ref' = ?9"
+#define REFS_MATCH(refs)                                         \
+	" json_extract(" refs ", r.fullkey || '.where') = ?7"    \
+	" AND json_extract(" refs ", r.fullkey || '.what') = ?8" \
+	" AND (" refs " -> (r.fullkey || '.ref')) = ?9"
 #define REFS_LOOK(after)                                                        \
 	" SELECT n.id FROM messages n, json_each(n.refs) r WHERE n.id > " after \
-	" AND n.refs <> '[]' AND" REFS_MATCH
+	" AND n.refs <> '[]' AND" REFS_MATCH("n.refs")
 #define REFS_INDEXED                                                         \
 	" SELECT message FROM refs WHERE ref = ?7 || ':' || ?8 || ':' || ?9" \
 	" UNION ALL" REFS_LOOK("(SELECT message FROM refs WHERE ref = '')")

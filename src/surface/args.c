@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "surface/help.h"
 
 struct parser {
 	struct call *c;
@@ -236,8 +237,8 @@ static enum err unknown_flag(struct parser *p, const char *arg)
 		  out->words.n ? " " : "", STR_ARG(out->words), arg);
 	if (near.best.p)
 		return call_step(c, "Did you mean --" STR_FMT "?", STR_ARG(near.best));
-	return call_step(c, "Run '%s " STR_FMT " --help' to see its options.",
-			 out->face->name, STR_ARG(out->words));
+	return call_step(c, "Run '%s%s" STR_FMT " --help' to see its options.",
+			 out->face->name, out->words.n ? " " : "", STR_ARG(out->words));
 }
 
 /* --- values --- */
@@ -432,5 +433,8 @@ enum err args_parse(struct call *c, const struct face *face, char **argv,
 		return unfinished_command(&p);
 	if (!out->command)
 		return out->globals.json ? no_command(c, face) : ERR_OK;
-	return request_check(c, &out->request);
+	if ((e = request_check(c, &out->request)) == ERR_USAGE)
+		call_step(c, "Usage: " STR_FMT,
+			  STR_ARG(help_usage(&c->mem, face, out->command)));
+	return e;
 }

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "ops/ops.h"
 #include "surface/mcp.h"
 
@@ -70,8 +72,10 @@ static const char *const examples[] = {
 int mcp_start(struct call *c, const struct request *r)
 {
 	const struct body *in = r->body;
+	const char *env = getenv("BB_AGENT_ID");
+	bool as = call_named(c) && !(env && str_is(c->actor, env)); /* bb --as NAME mcp */
 
-	return mcp_serve(c, &server, in->agent);
+	return mcp_serve(c, &server, in->agent.p || !as ? in->agent : c->actor);
 }
 
 const struct op op_mcp = {

@@ -36,6 +36,7 @@ void bb_view_install(struct view *v, const struct value *data)
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *host = &data->item[i];
 		struct str note = value_str(host, "command");
+		bool shown = value_str(host, "snippet").p || !value_str(host, "path").p;
 
 		if (i)
 			buf_char(&v->out, '\n');
@@ -45,7 +46,7 @@ void bb_view_install(struct view *v, const struct value *data)
 		if (value_str(host, "backup").p)
 			view_line(v, "  the file as it was: " STR_FMT,
 				  STR_ARG(value_str(host, "backup")));
-		if (note.p)
+		if (note.p && shown)
 			view_line(v, "  or run: " STR_FMT, STR_ARG(note));
 		if (value_str(host, "snippet").p)
 			view_line(v, "\n" STR_FMT, STR_ARG(value_str(host, "snippet")));
@@ -148,8 +149,7 @@ void bb_view_status_set(struct view *v, const struct value *data)
 {
 	view_line(v, "Updated status for " STR_FMT ": " STR_FMT,
 		  STR_ARG(value_str(data, "id")), STR_ARG(value_str(data, "status")));
-	if (!v->quiet)
-		agent_details(v, data);
+	agent_details(v, data);
 }
 
 void bb_view_status_clear(struct view *v, const struct value *data)

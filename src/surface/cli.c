@@ -70,11 +70,11 @@ static struct view view_new(struct call *c, const struct globals *g)
 		size.ws_col = 80;
 	return (struct view){
 		.out.mem = &c->mem,
-		.colour = terminal && !getenv("NO_COLOR"),
+		.colour = terminal && !getenv("NO_COLOR") &&
+			  !str_is(str_of(getenv("TERM")), "dumb"),
 		.quiet = g->quiet,
 		.width = size.ws_col,
 		.now_ms = c->now_ms,
-		.actor = c->actor,
 	};
 }
 
@@ -128,9 +128,10 @@ static void print_beside(struct call *c, const struct globals *g)
 	else
 		fprintf(stderr,
 			"%lld unread message%s, highest priority " STR_FMT
-			": bb log --unread\n",
+			": bb%s" STR_FMT " log --unread\n",
 			(long long)count, count == 1 ? "" : "s",
-			STR_ARG(value_str(unread, "highest_priority")));
+			STR_ARG(value_str(unread, "highest_priority")),
+			g->actor.p ? " --as " : "", STR_ARG(g->actor));
 }
 
 /* A pretty text of the reply where a command has no view of its own, or data only. */
@@ -149,6 +150,7 @@ static void render(struct view *v, const struct command *cmd, struct str reply)
 static int print_reply(struct call *c, const struct args *a, struct str reply)
 {
 	struct view v = view_new(c, &a->globals);
+	int status;
 
 	if (a->globals.json) {
 		buf_put(&v.out, reply);
@@ -156,8 +158,9 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 	} else if (!a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
 		render(&v, a->command, reply);
 	}
+	status = out_print(buf_str(&v.out), 0);
 	print_beside(c, &a->globals);
-	return out_print(buf_str(&v.out), 0);
+	return status;
 }
 
 static bool answers_yes(void)

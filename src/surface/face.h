@@ -16,7 +16,6 @@ enum command_flags {
 	COMMAND_CONFIRM =
 		1 << 0,        /* the reply says whether it was done or only looked at */
 	COMMAND_ASKS = 1 << 1, /* and on a terminal it is asked for, then done */
-	COMMAND_HIDDEN = 1 << 2, /* another name for something that help lists already */
 };
 
 struct command {

@@ -166,8 +166,7 @@ static bool in_group(const struct command *cmd, struct str group)
 {
 	struct str words = str_of(cmd->words);
 
-	return !(cmd->flags & COMMAND_HIDDEN) &&
-	       (!group.n || (str_starts(words, group) &&
+	return (!group.n || (str_starts(words, group) &&
 			     (words.n == group.n || words.p[group.n] == ' ')));
 }
 

@@ -77,7 +77,9 @@ void reply_failure(struct exchange *x, enum rpc_error code)
 
 	json_object(&data);
 	json_put_str(&data, "code", str_of(err_code(x->c->code)));
-	json_put_str(&data, "next_step", call_next_step(x->c));
+	if (x->c->code !=
+	    ERR_USAGE) /* what to type on a command line helps nobody here */
+		json_put_str(&data, "next_step", call_next_step(x->c));
 	json_end(&data);
 	reply_error(x, code, x->c->message, json_text(&data));
 }

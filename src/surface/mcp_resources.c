@@ -204,7 +204,7 @@ enum err complete(struct exchange *x)
 				 STR_ARG(type));
 	if (!value_str(argument, "name").p || !typed.p)
 		return call_fail(x->c, ERR_USAGE, "argument needs a name and a value");
-	identify(x, NULL);
+	x->c->anonymous = true; /* who asks for values has not read the messages */
 	if ((e = value_rows(x, prompt ? NULL : r, &rows)))
 		return e;
 	begin_result(x);

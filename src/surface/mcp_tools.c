@@ -128,6 +128,8 @@ static void put_tool_result(struct exchange *x, enum err e, struct str data)
 	struct json body = { .out.mem = &x->c->mem };
 	struct str text;
 
+	if (e == ERR_IDENTITY_REQUIRED && x->stateless)
+		call_step(x->c, "Pass \"agent\" with each call.");
 	json_object(&body);
 	json_put_bool(&body, "success", !e);
 	if (e) {

@@ -85,8 +85,7 @@ int docs_start(struct call *c, const struct request *r)
 					"",
 				e[0], e[1]);
 		for (const struct command *cmd = (*face)->commands; cmd->words; cmd++)
-			if (!(cmd->flags & COMMAND_HIDDEN))
-				command(&b, *face, cmd);
+			command(&b, *face, cmd);
 	}
 	return out_print(buf_str(&b), 0);
 }

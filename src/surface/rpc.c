@@ -163,17 +163,21 @@ static void read_some(struct rpc_input *in)
 	take_lines(in);
 }
 
-static bool readable(bool wait)
+/* Is there something to read? Where nothing ever can be, the input has ended. */
+static bool readable(struct rpc_input *in, bool wait)
 {
 	struct timespec none = { 0 };
 	sigset_t open;
 	fd_set set;
+	int ready;
 
 	FD_ZERO(&set);
 	FD_SET(STDIN_FILENO, &set);
 	sigemptyset(&open);
-	return pselect(STDIN_FILENO + 1, &set, NULL, NULL, wait ? NULL : &none, &open) >
-	       0;
+	ready = pselect(STDIN_FILENO + 1, &set, NULL, NULL, wait ? NULL : &none, &open);
+	if (ready < 0 && errno != EINTR)
+		in->ended = true;
+	return ready > 0;
 }
 
 struct rpc_message *rpc_next(struct rpc_input *in)
@@ -181,7 +185,7 @@ struct rpc_message *rpc_next(struct rpc_input *in)
 	struct rpc_message *m;
 
 	while (!in->ended && !stopped && in->waiting < AHEAD) {
-		if (readable(!in->first))
+		if (readable(in, !in->first))
 			read_some(in);
 		else if (in->first)
 			break;

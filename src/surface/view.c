@@ -151,7 +151,7 @@ void table_below(struct table *t, struct str text)
 	t->below[t->rows - 1] = view_flat(t->view, text);
 }
 
-static size_t widest(const struct table *t, size_t column, size_t most)
+static size_t widest(const struct table *t, size_t column)
 {
 	size_t width = strlen(t->heads[column]);
 
@@ -160,7 +160,25 @@ static size_t widest(const struct table *t, size_t column, size_t most)
 
 		width = w > width ? w : width;
 	}
-	return width < most ? width : most;
+	return width;
+}
+
+/* Takes from the widest column, one by one, until all of them fit. */
+static void fit(size_t *width, size_t columns, size_t room)
+{
+	enum { LEAST = 8, GAP = 2 };
+
+	for (;;) {
+		size_t all = 0, most = 0;
+
+		for (size_t i = 0; i < columns; i++) {
+			all += width[i] + (i ? GAP : 0);
+			most = width[i] > width[most] ? i : most;
+		}
+		if (all <= room || width[most] <= LEAST)
+			return;
+		width[most]--;
+	}
 }
 
 static void print_cell(struct table *t, size_t column, size_t width, enum paint paint,
@@ -178,16 +196,12 @@ static void print_cell(struct table *t, size_t column, size_t width, enum paint 
 
 void table_print(struct table *t)
 {
-	enum { MOST = 40 };
 	struct view *v = t->view;
-	size_t *width = arena_array(v->out.mem, t->columns, sizeof *width), used = 0;
+	size_t *width = arena_array(v->out.mem, t->columns, sizeof *width);
 
-	for (size_t i = 0; i < t->columns; i++) {
-		width[i] = widest(t, i, i + 1 < t->columns ? MOST : SIZE_MAX);
-		used += i + 1 < t->columns ? width[i] + 2 : 0;
-	}
-	if (used + width[t->columns - 1] > v->width)
-		width[t->columns - 1] = v->width > used + 20 ? v->width - used : 20;
+	for (size_t i = 0; i < t->columns; i++)
+		width[i] = widest(t, i);
+	fit(width, t->columns, v->width);
 	for (size_t i = 0; i < t->columns; i++)
 		print_cell(t, i, width[i], PAINT_BOLD, str_of(t->heads[i]));
 	for (size_t row = 0; row < t->rows; row++) {
@@ -197,6 +211,6 @@ void table_print(struct table *t)
 			print_cell(t, i, width[i], cell->paint, cell->text);
 		}
 		if (t->below[row].p)
-			view_line(v, "  " STR_FMT, STR_ARG(t->below[row]));
+			view_wrap(v, t->below[row], 2);
 	}
 }

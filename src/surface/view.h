@@ -14,7 +14,6 @@ struct view {
 	bool quiet;
 	size_t width; /* of the terminal, in columns */
 	int64_t now_ms;
-	struct str actor; /* who asked */
 };
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YELLOW };
@@ -33,8 +32,8 @@ void view_wrap(struct view *v, struct str text, size_t indent);
 struct str view_flat(struct view *v, struct str text);
 
 /*
- * Columns that line up whatever the letters. Cells are added row by row; `most`
- * columns wide at the most, the last column excepted, which takes what is left.
+ * Columns that line up whatever the letters, and together fit the terminal. Cells
+ * are added row by row.
  */
 struct table {
 	struct view *view;

@@ -128,7 +128,7 @@ def test_what_was_deleted_is_not_unread(project):
 
 def test_people_are_told_on_standard_error_when_something_is_unread(posts):
     done = posts.bb("--as", "k", "status").ok()
-    assert done.err == "3 unread messages, highest priority critical: bb log --unread\n"
+    assert done.err == "3 unread messages, highest priority critical: bb --as k log --unread\n"
     posts.bb("--as", "k", "log").ok()
     assert posts.bb("--as", "k", "status").ok().err == ""
 
