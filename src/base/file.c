@@ -174,6 +174,13 @@ enum err file_stamp(struct call *c, struct str path, struct str *out)
 	return ERR_OK;
 }
 
+uint64_t file_number(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return stat(arena_cstr(mem, path), &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
 off_t file_size(struct arena *mem, struct str path)
 {
 	struct stat st;

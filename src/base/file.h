@@ -39,7 +39,8 @@ enum err file_make_dir(struct call *c, struct str path,
 /* A name that stays the same while the file does: when it was changed, and its number. */
 enum err file_stamp(struct call *c, struct str path, struct str *out);
 
-off_t file_size(struct arena *mem, struct str path); /* -1: there is no such file */
+uint64_t file_number(struct arena *mem, struct str path); /* which one; 0: none */
+off_t file_size(struct arena *mem, struct str path);      /* -1: there is no such file */
 bool file_exists(struct arena *mem, struct str path);
 bool file_is_dir(struct arena *mem, struct str path);
 

@@ -187,6 +187,7 @@ static enum err run_on_board(struct call *c, const struct request *r, struct jso
 		e = add_unread(c, &board);
 	if (!e && write)
 		e = board_commit(c, &board);
+	e = board_explain(c, &board, e);
 	board_close(&board);
 	return e;
 }

@@ -192,8 +192,20 @@ enum err board_open(struct call *c, enum board_mode mode, struct board *out)
 		return e;
 	if (!out->root.p)
 		return not_initialized(c);
-	if ((e = open_database(c, mode, out)))
+	out->file = file_number(&c->mem, database(c, out->root));
+	if ((e = open_database(c, mode, out))) {
+		e = board_explain(c, out, e);
 		board_close(out);
+	}
+	return e;
+}
+
+enum err board_explain(struct call *c, struct board *b, enum err e)
+{
+	bool trouble = e == ERR_INTERNAL_ERROR || e == ERR_DAMAGED;
+
+	if (trouble && file_number(&c->mem, database(c, b->root)) != b->file)
+		return not_initialized(c);
 	return e;
 }
 

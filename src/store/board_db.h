@@ -13,6 +13,7 @@ struct db;
 struct board {
 	struct str root; /* the project's */
 	struct db *db;
+	uint64_t file;    /* which database it is, for whoever removes it meanwhile */
 	struct lock lock; /* writers queue here, in order */
 	bool writing;
 	bool tracked; /* it has our tables beside the specification's */
@@ -29,6 +30,9 @@ enum board_mode { BOARD_READ, BOARD_WRITE };
 /* NOT_INITIALIZED where there is none. For writing, a transaction is begun. */
 enum err board_open(struct call *c, enum board_mode mode, struct board *out);
 enum err board_commit(struct call *c, struct board *b);
+
+/* What an error was really: a board that was destroyed meanwhile is NOT_INITIALIZED. */
+enum err board_explain(struct call *c, struct board *b, enum err e);
 void board_close(struct board *b); /* without a commit: nothing was written */
 
 enum board_made { BOARD_MADE, BOARD_THERE, BOARD_REPLACED };
