@@ -145,6 +145,13 @@ static void bash_options(struct buf *b, const struct field *fields_of)
 		}
 }
 
+static void value_options(struct buf *b, const struct face *face)
+{
+	bash_options(b, face->globals);
+	for (const struct command *cmd = face->commands; cmd->words; cmd++)
+		bash_options(b, cmd->op->fields);
+}
+
 static void bash_values(struct buf *b, const struct field *fields_of)
 {
 	for (const struct field *f = fields_of; f && f->name; f++) {
@@ -168,9 +175,7 @@ static void bash(struct buf *b, const struct face *face)
 		"\t\tcase ${COMP_WORDS[i]} in\n"
 		"\t\t--",
 		face->name);
-	bash_options(b, face->globals);
-	for (const struct command *cmd = face->commands; cmd->words; cmd++)
-		bash_options(b, cmd->op->fields);
+	value_options(b, face);
 	buf_put(b, STR(") ((i++)); continue ;;\n"
 		       "\t\t-*) continue ;;\n"
 		       "\t\tesac\n"
@@ -185,7 +190,9 @@ static void bash(struct buf *b, const struct face *face)
 	}
 	buf_put(b, STR(") command=$next ;;\n\t\tesac\n\tdone\n\tcase \"$command\" in\n"));
 	bash_commands(b, face);
-	buf_put(b, STR("\tesac\n\tcase $prev in\n"));
+	buf_put(b, STR("\tesac\n\tcase $prev in\n\t--"));
+	value_options(b, face);
+	buf_put(b, STR(") words= ;;\n\tesac\n\tcase $prev in\n"));
 	for (const struct command *cmd = face->commands; cmd->words; cmd++)
 		bash_values(b, cmd->op->fields);
 	buf_fmt(b,
