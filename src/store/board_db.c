@@ -180,7 +180,7 @@ static enum err open_database(struct call *c, enum board_mode mode, struct board
 			 waited < WAIT_MS ? (int)(WAIT_MS - waited) : 0, &b->db)) ||
 	    (e = check_version(c, b)))
 		return e;
-	return write ? begin(c, b) : ERR_OK;
+	return write ? begin(c, b) : db_snapshot(c, b->db);
 }
 
 enum err board_open(struct call *c, enum board_mode mode, struct board *out)

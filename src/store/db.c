@@ -240,6 +240,11 @@ enum err db_exec(struct call *c, struct db *db, const char *sql)
 	return rc ? fail(c, db, rc) : ERR_OK;
 }
 
+enum err db_snapshot(struct call *c, struct db *db)
+{
+	return db_exec(c, db, "BEGIN");
+}
+
 enum err db_begin(struct call *c, struct db *db)
 {
 	return db_exec(c, db, "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
@@ -282,6 +287,8 @@ bool db_begin_lazy(struct db *db)
 {
 	int rc;
 
+	if (!sqlite3_get_autocommit(db->raw))
+		sqlite3_exec(db->raw, "COMMIT", NULL, NULL, NULL);
 	sqlite3_busy_timeout(db->raw, 0);
 	sqlite3_wal_autocheckpoint(db->raw, 0);
 	rc = sqlite3_exec(db->raw, "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", NULL,

@@ -26,6 +26,9 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 void db_close(struct db *db);
 enum err db_exec(struct call *c, struct db *db, const char *sql);
 
+/* From here on all reads see one state, until something is written. */
+enum err db_snapshot(struct call *c, struct db *db);
+
 /* A write transaction, durable after db_commit(). */
 enum err db_begin(struct call *c, struct db *db);
 enum err db_commit(struct call *c, struct db *db);
