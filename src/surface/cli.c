@@ -27,8 +27,13 @@ static enum err locate(struct call *c)
 	const char *now = env("ABACUS_NOW");
 	char *cwd = getcwd(NULL, 0);
 
+	if (!cwd) {
+		call_fail(c, ERR_INVALID_INPUT,
+			  "the current directory is not there any more");
+		return call_step(c, "Change to one that is, and run the command again.");
+	}
 	c->now_ms = moment_now();
-	c->dir = arena_copy(&c->mem, cwd ? str_of(cwd) : STR("/"));
+	c->dir = arena_copy(&c->mem, str_of(cwd));
 	free(cwd);
 	if (!now || moment_parse(str_of(now), &c->now_ms))
 		return ERR_OK;
@@ -61,7 +66,7 @@ static enum err identify(struct call *c, const struct face *face, const struct g
 	return ERR_OK;
 }
 
-static struct view view_new(struct call *c, const struct globals *g)
+static struct view view_new(struct call *c)
 {
 	struct winsize size = { 0 };
 	bool terminal = isatty(STDOUT_FILENO);
@@ -72,7 +77,6 @@ static struct view view_new(struct call *c, const struct globals *g)
 		.out.mem = &c->mem,
 		.colour = terminal && !getenv("NO_COLOR") &&
 			  !str_is(str_of(getenv("TERM")), "dumb"),
-		.quiet = g->quiet,
 		.width = size.ws_col,
 		.now_ms = c->now_ms,
 	};
@@ -149,7 +153,7 @@ static void render(struct view *v, const struct command *cmd, struct str reply)
 
 static int print_reply(struct call *c, const struct args *a, struct str reply)
 {
-	struct view v = view_new(c, &a->globals);
+	struct view v = view_new(c);
 	int status;
 
 	if (a->globals.json) {
@@ -194,7 +198,7 @@ static bool only_looked(struct call *c, const struct command *cmd, struct str re
 /* Says what would be done; does it if somebody at a terminal says yes. */
 static int confirm(struct call *c, struct args *a, struct str reply)
 {
-	struct view v = view_new(c, &a->globals);
+	struct view v = view_new(c);
 	bool ask = (a->command->flags & COMMAND_ASKS) && isatty(STDIN_FILENO) &&
 		   isatty(STDERR_FILENO) && !a->globals.json;
 	struct json done = { .out.mem = &c->mem };
@@ -218,7 +222,7 @@ static int confirm(struct call *c, struct args *a, struct str reply)
 
 static int print_help(struct call *c, const struct args *a)
 {
-	struct view v = view_new(c, &a->globals);
+	struct view v = view_new(c);
 
 	if (a->command)
 		help_command(&v, a->face, a->command);
@@ -243,7 +247,7 @@ static int run(struct call *c, struct args *a)
 		a->command = face_command(a->face, STR("mcp"));
 	else if (a->globals.version)
 		return print_version(c, a);
-	if (!a->request.op)
+	if (a->request.op != a->command->op)
 		a->request = request_new(c, a->command->op);
 	if (identify(c, a->face, &a->globals))
 		return print_error(c, &a->globals, (struct str){ 0 });

@@ -11,7 +11,6 @@
 struct view {
 	struct buf out;
 	bool colour;
-	bool quiet;
 	size_t width; /* of the terminal, in columns */
 	int64_t now_ms;
 };

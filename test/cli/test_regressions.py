@@ -187,3 +187,10 @@ def test_a_board_further_up_does_not_hide_the_main_worktrees(tmp_path, empty):
     empty.bb("init", cwd=tmp_path / "main").ok()
     empty.bb("post", "x", cwd=tmp_path / "main").ok()
     assert len(empty.json("log", cwd=tmp_path / "linked")) == 1
+
+
+def test_a_folder_that_is_gone_is_an_error_and_not_the_root(empty, tmp_path):
+    script = f"mkdir gone && cd gone && rmdir ../gone && exec '{BIN / 'bb'}' init"
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "not there any more" in done.stderr
