@@ -194,7 +194,7 @@ static enum err scan_value(struct doc *d)
 	enum err e;
 
 	skip_blanks(d);
-	if (!more(d) || at_break(d) || peek(d, 0) == '#')
+	if (!more(d) || at_break(d) || strchr("#=,", peek(d, 0)))
 		return refuse(d->c, line, "a value is missing");
 	while (more(d) && (nest.depth || !at_break(d)))
 		if ((e = scan_token(d, &nest)))

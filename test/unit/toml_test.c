@@ -215,6 +215,7 @@ static void refuses(void **state)
 		{ "a = [ '''\n''' ]\nb = }", "line 3: a bracket closes nothing" },
 		{ "a =\n", "line 1: a value is missing" },
 		{ "a = # c\n", "line 1: a value is missing" },
+		{ "a = = 1\n", "line 1: a value is missing" },
 		{ "a\n", "line 1: an equals sign is missing" },
 		{ "= 1\n", "line 1: a key is missing" },
 		{ "a..b = 1\n", "line 1: a key is missing" },
