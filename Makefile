@@ -1,7 +1,8 @@
 # The whole build. `make` builds, `make check` tests, `make install` installs.
 #
 # Knobs: V=1 (show the commands), CC, CFLAGS, LDFLAGS, PREFIX, OUT (the build folder), WERROR=1 (warnings
-# are errors), SANITIZE=1 (ASan and UBSan), STATIC=0 (link the C library dynamically).
+# are errors), SANITIZE=1 (ASan and UBSan), STATIC=0 (link the C library dynamically), FAULTS=1 (can be
+# told to die at any step that the disk remembers; for tests).
 
 PREFIX ?= $(HOME)/.local
 OUT    ?= build
@@ -43,27 +44,27 @@ endif
 # what a command costs; not every system has the archives for it.
 ifeq ($(STATIC),1)
 LINK += -static-pie -Wl,-z,relro,-z,now,-z,pack-relative-relocs,--gc-sections
-LIBS  = -Wl,--no-warnings $(shell $(PKG) --static --libs sqlite3)
+LIBS  = -Wl,--no-warnings $(shell $(PKG) --static --libs sqlite3 libsodium)
 else
 ifeq ($(PLATFORM),linux)
 LINK += -pie -Wl,-z,relro,-z,now
 endif
-LIBS = $(shell $(PKG) --libs sqlite3) -lm
+LIBS = $(shell $(PKG) --libs sqlite3 libsodium) -lm
 endif
 
 ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(VERSION)"' \
 	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -include src/base/banned.h \
-	     $(shell $(PKG) --cflags sqlite3) -MMD -MP
+	     $(shell $(PKG) --cflags sqlite3 libsodium) -MMD -MP
 
 LAYERS  = base store beads agents board continuity ops surface
-SRC     = $(filter-out %_linux.c %_macos.c src/surface/main.c,$(wildcard src/*/*.c)) \
-	  $(wildcard src/*/*_$(PLATFORM).c)
+SRC     = $(filter-out %_linux.c %_macos.c %_on.c %_off.c src/surface/main.c,$(wildcard src/*/*.c)) \
+	  $(wildcard src/*/*_$(PLATFORM).c) src/base/fault_$(if $(FAULTS),on,off).c
 OBJ     = $(SRC:%.c=$(OUT)/%.o)
 MAIN    = $(OUT)/src/surface/main.o
 UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
 FUZZ    = $(patsubst test/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/*.c))
-LINKS   = bb
+LINKS   = bb bd
 FORMATTED = $(wildcard src/*/*.[ch] test/*/*.[ch])
 
 all: $(OUT)/bin/abacus
@@ -80,7 +81,7 @@ $(OUT)/%.o: %.c VERSION Makefile
 # Tests. Unit tests are linked dynamically: cmocka has no archive in Debian.
 $(OUT)/units: $(UNIT) $(OBJ)
 	$(Q)$(CC) $(CFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
-		$(shell $(PKG) --libs cmocka sqlite3) -lm
+		$(shell $(PKG) --libs cmocka sqlite3 libsodium) -lm
 
 $(OUT)/fuzz/%: test/fuzz/%.c $(OBJ)
 	@mkdir -p $(@D)

@@ -42,9 +42,9 @@ install_brew() {
 
 need_build_tools() {
 	if have apt-get; then
-		install_debian gcc libc6-dev make pkg-config libsqlite3-dev
+		install_debian gcc libc6-dev make pkg-config libsqlite3-dev libsodium-dev
 	elif have brew; then
-		install_brew make pkg-config sqlite
+		install_brew make pkg-config sqlite libsodium
 		PKG_CONFIG_PATH="$(brew --prefix sqlite)/lib/pkgconfig:${PKG_CONFIG_PATH:-}"
 		export PKG_CONFIG_PATH
 	else
@@ -52,6 +52,7 @@ need_build_tools() {
 			have $tool || die "needs $tool, and neither apt-get nor brew is here to install it"
 		done
 		pkg-config --exists sqlite3 || die "needs SQLite's headers (pkg-config sqlite3)"
+		pkg-config --exists libsodium || die "needs libsodium's headers (pkg-config libsodium)"
 	fi
 }
 

@@ -57,7 +57,7 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	va_start(ap, fmt);
 	c->message = clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
-	c->step = (struct str){ 0 };
+	c->step = c->details = (struct str){ 0 };
 	return c->code = code;
 }
 
@@ -68,6 +68,12 @@ enum err call_step(struct call *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	c->step = clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
+	return c->code;
+}
+
+enum err call_detail(struct call *c, struct str json)
+{
+	c->details = json;
 	return c->code;
 }
 

@@ -23,6 +23,7 @@ struct call {
 
 	enum err code;
 	struct str message, step; /* what is wrong with which value; what to do */
+	struct str details;       /* the same for programs: a JSON object, or absent */
 	struct str meta;          /* JSON object that rides beside the reply, or absent */
 	struct str warning;       /* for people, beside a success; or absent */
 };
@@ -40,6 +41,9 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 /* The same error with a better next step than the code's own. */
 enum err call_step(struct call *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* What a program may want to know of the recorded failure, as a JSON object. */
+enum err call_detail(struct call *c, struct str json);
 
 /* The next step to show for the recorded failure. */
 struct str call_next_step(const struct call *c);

@@ -1,18 +1,33 @@
 #include "base/err.h"
 
+enum class { CLASS_NONE, CLASS_USER, CLASS_USAGE, CLASS_STORAGE };
+
 static const struct {
-	const char *code, *step;
-	int exit;
+	const char *code[2], *step;
+	enum class class;
 } table[ERR_COUNT] = {
-	[ERR_OK] = { "OK", "", 0 },
-#define ERR(name, code, exit, step) [ERR_##name] = { code, step, exit },
+	[ERR_OK] = { { "OK", "ok" }, "", CLASS_NONE },
+#define ERR(name, code, bd_code, class, step) \
+	[ERR_##name] = { { code, bd_code }, step, CLASS_##class },
 #include "base/err.def"
 #undef ERR
 };
 
-const char *err_code(enum err e)
+const char *err_code(enum err e, enum dialect dialect)
 {
-	return table[e].code;
+	return table[e].code[dialect];
+}
+
+int err_exit(enum err e, enum dialect dialect)
+{
+	static const int status[][2] = {
+		[CLASS_NONE] = { 0, 0 },
+		[CLASS_USER] = { 1, 1 },
+		[CLASS_USAGE] = { 2, 2 },
+		[CLASS_STORAGE] = { 1, 3 },
+	};
+
+	return status[table[e].class][dialect];
 }
 
 const char *err_step(enum err e)
@@ -20,7 +35,7 @@ const char *err_step(enum err e)
 	return table[e].step;
 }
 
-int err_exit(enum err e)
+bool err_retryable(enum err e)
 {
-	return table[e].exit;
+	return e == ERR_DATABASE_BUSY;
 }

@@ -1,20 +1,26 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include <stdbool.h>
+
 /*
  * Every way in which a call can fail, as callers see it. The names are the
  * wire codes ("NOT_INITIALIZED"), so they are never renamed or reused.
  */
 enum err {
 	ERR_OK,
-#define ERR(name, code, exit, step) ERR_##name,
+#define ERR(name, code, bd_code, class, step) ERR_##name,
 #include "base/err.def"
 #undef ERR
 	ERR_COUNT,
 };
 
-const char *err_code(enum err e); /* as it is on the wire */
+/* Who is spoken to: each family of commands has its own codes and exit statuses. */
+enum dialect { DIALECT_BOARD, DIALECT_BEADS };
+
+const char *err_code(enum err e, enum dialect dialect);
+int err_exit(enum err e, enum dialect dialect);
 const char *err_step(enum err e);
-int err_exit(enum err e);
+bool err_retryable(enum err e); /* the same call may succeed a moment later */
 
 #endif

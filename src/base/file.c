@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fault.h"
 #include "base/id.h"
 #include "base/path.h"
 #include "base/platform.h"
@@ -47,7 +48,10 @@ ssize_t file_some(int fd, char *p, size_t n)
 bool file_write(int fd, struct str bytes)
 {
 	while (bytes.n) {
-		ssize_t put = write(fd, bytes.p, bytes.n);
+		ssize_t put;
+
+		fault_point();
+		put = write(fd, bytes.p, bytes.n);
 
 		if (put < 0 && errno == EINTR)
 			continue;
@@ -83,11 +87,12 @@ enum err file_read(struct call *c, struct str path, struct str *out)
 	return ERR_OK;
 }
 
-static enum err sync_dir(struct call *c, struct str path)
+enum err file_sync_dir(struct call *c, struct str path)
 {
 	struct str dir = path_parent(path);
 	AUTO_FD fd = open(arena_cstr(&c->mem, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+	fault_point();
 	if (fd < 0 || fsync(fd))
 		return file_fail(c, "sync", dir);
 	return ERR_OK;
@@ -103,7 +108,8 @@ static enum err write_new(struct call *c, struct str path, struct str content,
 
 	if (fd < 0)
 		return file_fail(c, "create", path);
-	if (fchmod(fd, mode) == 0 && file_write(fd, content) && platform_sync(fd) == 0)
+	if (fchmod(fd, mode) == 0 && file_write(fd, content) &&
+	    (fault_point(), platform_sync(fd) == 0))
 		return ERR_OK;
 	e = file_fail(c, "write", path);
 	unlink(z);
@@ -139,12 +145,13 @@ enum err file_replace(struct call *c, struct str path, struct str content, mode_
 		mode = st.st_mode & 07777;
 	if ((e = write_new(c, temp, content, mode)))
 		return e;
+	fault_point();
 	if (rename(temp.p, arena_cstr(&c->mem, target))) {
 		e = file_fail(c, "replace", target);
 		unlink(temp.p);
 		return e;
 	}
-	return sync_dir(c, target);
+	return file_sync_dir(c, target);
 }
 
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode)
@@ -157,7 +164,8 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 	if (fd < 0 || fstat(fd, &before))
 		return file_fail(c, "open", path);
 	if (file_write(fd, bytes) && platform_sync(fd) == 0)
-		return before.st_size ? ERR_OK : sync_dir(c, path); /* it may be new */
+		return before.st_size ? ERR_OK :
+					file_sync_dir(c, path); /* it may be new */
 	e = file_fail(c, "append to", path);
 	(void)!ftruncate(fd, before.st_size);
 	return e;
@@ -171,6 +179,20 @@ enum err file_stamp(struct call *c, struct str path, struct str *out)
 		return file_fail(c, "look at", path);
 	*out = arena_fmt(&c->mem, "%lld_%llu", (long long)st.st_mtime,
 			 (unsigned long long)st.st_ino);
+	return ERR_OK;
+}
+
+enum err file_each(struct call *c, struct str dir,
+		   void (*see)(void *arg, struct str name), void *arg)
+{
+	DIR *d = opendir(arena_cstr(&c->mem, dir));
+	struct dirent *entry;
+
+	if (!d)
+		return errno == ENOENT ? ERR_OK : file_fail(c, "open", dir);
+	while ((entry = readdir(d)))
+		see(arg, arena_copy(&c->mem, str_of(entry->d_name)));
+	closedir(d);
 	return ERR_OK;
 }
 
@@ -207,7 +229,7 @@ static enum err make_one(struct call *c, struct str path, mode_t mode, bool *orp
 {
 	*orphan = false;
 	if (mkdir(arena_cstr(&c->mem, path), mode) == 0)
-		return sync_dir(c, path);
+		return file_sync_dir(c, path);
 	if (errno == EEXIST && file_is_dir(&c->mem, path))
 		return ERR_OK;
 	*orphan = errno == ENOENT;

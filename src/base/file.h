@@ -39,6 +39,14 @@ enum err file_make_dir(struct call *c, struct str path,
 /* A name that stays the same while the file does: when it was changed, and its number. */
 enum err file_stamp(struct call *c, struct str path, struct str *out);
 
+/* Calls `see` with the name of everything in a folder; a folder that is not there is
+ * empty. */
+enum err file_each(struct call *c, struct str dir,
+		   void (*see)(void *arg, struct str name), void *arg);
+
+/* The folder of a file that was just made, on the medium. */
+enum err file_sync_dir(struct call *c, struct str path);
+
 uint64_t file_number(struct arena *mem, struct str path); /* which one; 0: none */
 off_t file_size(struct arena *mem, struct str path);      /* -1: there is no such file */
 bool file_exists(struct arena *mem, struct str path);

@@ -125,11 +125,9 @@ void json_raw(struct json *j, struct str text)
 	word(j, text.p ? text : STR("null"));
 }
 
-/* Where a key stands in RFC 8785: UTF-16 order, which puts surrogates before U+E000. */
-static int key_cmp(const void *a, const void *b)
+/* UTF-16 order puts surrogates before U+E000. */
+int json_key_cmp(struct str x, struct str y)
 {
-	struct str x = (*(const struct value *const *)a)->key;
-	struct str y = (*(const struct value *const *)b)->key;
 	uint32_t cx = 0, cy = 0;
 	size_t nx, ny;
 
@@ -149,13 +147,19 @@ static int key_cmp(const void *a, const void *b)
 	return (x.n > 0) - (y.n > 0);
 }
 
+static int by_key(const void *a, const void *b)
+{
+	return json_key_cmp((*(const struct value *const *)a)->key,
+			    (*(const struct value *const *)b)->key);
+}
+
 static const struct value **sorted(struct arena *mem, const struct value *v)
 {
 	const struct value **order = arena_array(mem, v->count, sizeof(*order));
 
 	for (size_t i = 0; i < v->count; i++)
 		order[i] = &v->item[i];
-	qsort(order, v->count, sizeof *order, key_cmp);
+	qsort(order, v->count, sizeof *order, by_key);
 	return order;
 }
 

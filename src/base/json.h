@@ -40,6 +40,9 @@ void json_value(struct json *j, const struct value *v);
  */
 void json_canonical(struct json *j, const struct value *v);
 
+/* Which of two keys comes first in RFC 8785: as strcmp(), by UTF-16 units. */
+int json_key_cmp(struct str a, struct str b);
+
 /* A member of the open object. */
 void json_put_str(struct json *j, const char *key, struct str s);
 void json_put_int(struct json *j, const char *key, int64_t v);

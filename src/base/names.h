@@ -3,13 +3,23 @@
 
 #include "base/str.h"
 
+/* Another spelling that is understood, and never written. */
+struct synonym {
+	const char *word;
+	int value;
+};
+
 /* The words of an enum, indexed by its values; the only place that maps them. */
 struct names {
 	const char *const *word;
 	int count;
+	const struct synonym *synonyms; /* the last has no word; or NULL */
 };
 
 const char *names_word(const struct names *names, int value);
 int names_value(const struct names *names, struct str word); /* -1: not one of them */
+
+/* The same without the synonyms. */
+int names_exact(const struct names *names, struct str word);
 
 #endif

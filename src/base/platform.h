@@ -11,4 +11,8 @@ int platform_sync(int fd);
 /* Fills `p` with random bytes; n is at most 256. */
 void platform_random(void *p, size_t n);
 
+/* What names this run of the system, until it is started again; "" if nobody knows. */
+enum { PLATFORM_BOOT = 64 };
+void platform_boot(char name[PLATFORM_BOOT]);
+
 #endif

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/sysctl.h>
 #include <unistd.h>
 
 /* fsync() leaves the data in the drive's cache there; some file systems know no better.
@@ -16,4 +17,13 @@ void platform_random(void *p, size_t n)
 {
 	if (getentropy(p, n))
 		abort();
+}
+
+void platform_boot(char name[PLATFORM_BOOT])
+{
+	size_t n = PLATFORM_BOOT - 1;
+
+	if (sysctlbyname("kern.bootsessionuuid", name, &n, NULL, 0))
+		n = 0;
+	name[n] = '\0';
 }

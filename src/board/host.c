@@ -93,7 +93,7 @@ static const char *const words[] = {
 	[HOST_GEMINI] = "gemini",     [HOST_KILO] = "kilo",     [HOST_KIMI] = "kimi",
 	[HOST_OPENCODE] = "opencode", [HOST_VSCODE] = "vscode",
 };
-const struct names hosts = { words, HOST_COUNT };
+const struct names hosts = { words, HOST_COUNT, NULL };
 
 struct str host_file(struct call *c, enum host_id host, enum host_scope scope,
 		     struct str root)

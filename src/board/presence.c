@@ -12,7 +12,7 @@ static const char *const liveness_words[] = {
 	[LIVENESS_STALE] = "stale",
 	[LIVENESS_OFFLINE] = "offline",
 };
-const struct names livenesses = { liveness_words, LIVENESS_OFFLINE + 1 };
+const struct names livenesses = { liveness_words, LIVENESS_OFFLINE + 1, NULL };
 
 enum liveness liveness_of(int64_t last_seen, int64_t now)
 {

@@ -52,13 +52,27 @@ static enum err target(struct call *c, const struct field *f, void *body, void *
 	return f->flags & FIELD_LIST ? grow(c, f, *at, at) : ERR_OK;
 }
 
-enum err field_from_text(struct call *c, const struct field *f, struct str text,
-			 void *body)
+static enum err one_from_text(struct call *c, const struct field *f, struct str text,
+			      void *body)
 {
 	void *at;
 	enum err e = target(c, f, body, &at);
 
 	return e ? e : f->kind->from_text(c, f, text, at);
+}
+
+enum err field_from_text(struct call *c, const struct field *f, struct str text,
+			 void *body)
+{
+	struct str item;
+	enum err e = ERR_OK;
+
+	if (!(f->flags & FIELD_COMMAS))
+		return one_from_text(c, f, text, body);
+	while (!e && str_next(&text, ',', &item))
+		if (str_trim(item).n)
+			e = one_from_text(c, f, str_trim(item), body);
+	return e;
 }
 
 enum err field_from_json(struct call *c, const struct field *f, const struct value *v,

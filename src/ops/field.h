@@ -35,6 +35,10 @@ extern const struct kind kind_duration; /* int64_t in ms; ABSENT: not given */
 extern const struct kind kind_path;     /* struct str, completed as a file name */
 extern const struct kind kind_json;     /* struct str: any JSON, as text */
 extern const struct kind kind_ref;      /* struct ref; where is absent: not given */
+extern const struct kind kind_bead;     /* struct str: a bead's id, or the start of it */
+extern const struct kind kind_priority; /* int64_t; ABSENT: not given; "P1" is 1 */
+extern const struct kind kind_moment;   /* int64_t in ms; ABSENT: not given */
+extern const struct kind kind_stamp;    /* struct stamp; ms is ABSENT: not given */
 
 #define ABSENT INT64_MIN
 
@@ -52,6 +56,11 @@ enum field_flags {
 	FIELD_WIRE = 1 << 4,  /* only in JSON */
 	FIELD_CLAMP = 1 << 5, /* a number past the maximum becomes the maximum */
 	FIELD_STDIN = 1 << 6, /* "-" on a command line means standard input */
+	FIELD_FILE = 1 << 7,  /* a command line names a file, whose content it is */
+	FIELD_COMMAS = 1 << 8, /* on a command line, one argument may be many items */
+	FIELD_HIDDEN = 1 << 9, /* is understood, but no help speaks of it */
+	FIELD_WRITES =
+		1 << 10, /* where it is given, an operation that reads also writes */
 };
 
 /*
@@ -66,6 +75,7 @@ struct field {
 	unsigned flags;
 	const char *help;
 	const char *flag; /* on a command line; NULL: the name, with dashes */
+	const char *also; /* other flags for it, with spaces between; or NULL */
 	char letter;      /* short flag; 0: none */
 	const char *arg;  /* in help, if the kind's own is too dull */
 	int64_t min, max; /* of a number; of a text's length in bytes; max 0: none */

@@ -2,9 +2,7 @@
 
 #include "base/utf8.h"
 
-enum { ID_MOST = 64 };
-
-enum err identity_check(struct call *c, struct str *name)
+enum err identity_check(struct call *c, struct str *name, size_t most)
 {
 	*name = str_trim(*name);
 	if (!name->n)
@@ -12,10 +10,11 @@ enum err identity_check(struct call *c, struct str *name)
 	if (!utf8_valid(*name))
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "the agent's name is not valid UTF-8");
-	if (name->n > ID_MOST)
-		return call_fail(c, ERR_INVALID_IDENTITY,
-				 "the agent's name has %zu bytes; at most %d are allowed",
-				 name->n, ID_MOST);
+	if (name->n > most)
+		return call_fail(
+			c, ERR_INVALID_IDENTITY,
+			"the agent's name has %zu bytes; at most %zu are allowed",
+			name->n, most);
 	if (utf8_has_control(*name))
 		return call_fail(c, ERR_INVALID_IDENTITY,
 				 "the agent's name contains a control character");

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "base/value.h"
+#include "beads/bead.h"
 #include "board/ref.h"
 #include "ops/field.h"
 #include "ops/identity.h"
@@ -91,7 +92,7 @@ static enum err agent_from_text(struct call *c, const struct field *f, struct st
 {
 	(void)f;
 	*(struct str *)at = text;
-	return identity_check(c, at);
+	return identity_check(c, at, AGENT_MOST);
 }
 
 const struct kind kind_agent = {
@@ -315,6 +316,170 @@ const struct kind kind_duration = {
 	.from_text = duration_from_text,
 	.from_json = string_from_json,
 	.to_json = duration_to_json,
+};
+
+/* --- moments --- */
+
+static bool parse_date(struct call *c, struct str text, int64_t *ms)
+{
+	struct str midnight = arena_fmt(&c->mem, STR_FMT "T00:00:00Z", STR_ARG(text));
+
+	return moment_parse(text, ms) || moment_parse(midnight, ms);
+}
+
+/* A date, with or without the time of day; or how long ago. */
+static enum err moment_from_text(struct call *c, const struct field *f, struct str text,
+				 void *at)
+{
+	int64_t ago;
+
+	if (parse_date(c, text, at))
+		return ERR_OK;
+	if (duration_parse(text, &ago)) {
+		*(int64_t *)at = c->now_ms - ago;
+		return ERR_OK;
+	}
+	call_fail(c, INVALID(f), "%s must be a date, not '" STR_FMT "'",
+		  field_label(c, f), STR_ARG(text));
+	return call_step(c,
+			 "Write 2026-01-31, 2026-01-31T12:00:00Z, or 7d for a week ago.");
+}
+
+static void moment_to_json(struct json *j, const struct field *f, const void *at)
+{
+	int64_t v = *(const int64_t *)at;
+
+	(void)f;
+	json_str(j, v == ABSENT ? (struct str){ 0 } : moment_format(j->out.mem, v));
+}
+
+const struct kind kind_moment = {
+	.type = "string",
+	.arg = "DATE",
+	.size = sizeof(int64_t),
+	.clear = int_clear,
+	.from_text = moment_from_text,
+	.from_json = string_from_json,
+	.to_json = moment_to_json,
+};
+
+/* --- what beads have --- */
+
+static enum err bead_from_text(struct call *c, const struct field *f, struct str text,
+			       void *at)
+{
+	if (!bead_id_valid(text))
+		return call_fail(c, INVALID(f),
+				 "%s '" STR_FMT "' cannot be the id of a bead",
+				 field_label(c, f), STR_ARG(text));
+	*(struct str *)at = text;
+	return ERR_OK;
+}
+
+const struct kind kind_bead = {
+	.type = "string",
+	.arg = "ID",
+	.size = sizeof(struct str),
+	.clear = str_clear,
+	.from_text = bead_from_text,
+	.from_json = string_from_json,
+	.to_json = str_to_json,
+};
+
+static enum err priority_from_text(struct call *c, const struct field *f, struct str text,
+				   void *at)
+{
+	bool letter = text.n == 2 && (text.p[0] == 'P' || text.p[0] == 'p');
+	struct str digit = letter ? str_skip(text, 1) : text;
+
+	if (digit.n != 1 || digit.p[0] < '0' || digit.p[0] > '4')
+		return call_fail(
+			c, INVALID(f),
+			"%s must be 0 to 4 or P0 to P4, 0 being the most urgent, "
+			"not '" STR_FMT "'",
+			field_label(c, f), STR_ARG(text));
+	*(int64_t *)at = digit.p[0] - '0';
+	return ERR_OK;
+}
+
+static enum err priority_from_json(struct call *c, const struct field *f,
+				   const struct value *v, void *at)
+{
+	if (v->type != VALUE_NUMBER && v->type != VALUE_STRING)
+		return wrong_type(c, f);
+	return priority_from_text(c, f, v->text, at);
+}
+
+static void priority_schema(struct json *j, const struct field *f)
+{
+	(void)f;
+	json_put_int(j, "minimum", 0);
+	json_put_int(j, "maximum", 4);
+}
+
+const struct kind kind_priority = {
+	.type = "integer",
+	.arg = "N",
+	.size = sizeof(int64_t),
+	.clear = int_clear,
+	.from_text = priority_from_text,
+	.from_json = priority_from_json,
+	.to_json = int_to_json,
+	.schema = priority_schema,
+};
+
+static void stamp_clear(void *at)
+{
+	*(struct stamp *)at = (struct stamp){ ABSENT, 0 };
+}
+
+static enum err stamp_from_json(struct call *c, const struct field *f,
+				const struct value *v, void *at)
+{
+	if (stamp_decode(v, at))
+		return ERR_OK;
+	call_fail(c, INVALID(f), "%s must be two numbers, [ms,n]", field_label(c, f));
+	return call_step(c, "Pass the epoch as the claim printed it.");
+}
+
+static enum err stamp_from_text(struct call *c, const struct field *f, struct str text,
+				void *at)
+{
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, text, &error);
+	struct value none = { .type = VALUE_NULL };
+
+	return stamp_from_json(c, f, v ? v : &none, at);
+}
+
+static void stamp_to_json(struct json *j, const struct field *f, const void *at)
+{
+	const struct stamp *s = at;
+
+	(void)f;
+	if (s->ms == ABSENT)
+		json_null(j);
+	else
+		stamp_encode(j, *s);
+}
+
+static void stamp_schema(struct json *j, const struct field *f)
+{
+	(void)f;
+	json_put_object(j, "items");
+	json_put_str(j, "type", STR("integer"));
+	json_end(j);
+}
+
+const struct kind kind_stamp = {
+	.type = "array",
+	.arg = "[MS,N]",
+	.size = sizeof(struct stamp),
+	.clear = stamp_clear,
+	.from_text = stamp_from_text,
+	.from_json = stamp_from_json,
+	.to_json = stamp_to_json,
+	.schema = stamp_schema,
 };
 
 /* --- any JSON --- */

@@ -15,6 +15,19 @@ static bool on_the_wire(const struct field *f)
 	return !(f->flags & FIELD_CLI);
 }
 
+enum dialect op_dialect(const struct op *op)
+{
+	return op->flags & OP_BEADS ? DIALECT_BEADS : DIALECT_BOARD;
+}
+
+bool op_may_write(const struct op *op)
+{
+	for (const struct field *f = op->fields; f && f->name; f++)
+		if (f->flags & FIELD_WRITES)
+			return true;
+	return op->flags & OP_WRITE;
+}
+
 void op_input_schema(struct json *j, const struct op *op)
 {
 	const struct field none = { 0 }, *fields = op->fields ? op->fields : &none;

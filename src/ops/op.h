@@ -3,6 +3,7 @@
 
 #include "ops/field.h"
 
+struct beads;
 struct board;
 struct json;
 struct prop;
@@ -15,11 +16,13 @@ enum op_flags {
 	OP_READER = 1 << 4,     /* answers more to somebody who gives a name */
 	OP_BOARD = 1 << 5,      /* works on the board, which is opened for it */
 	OP_RECEIPT = 1 << 6,    /* takes a request id; a repeat gets the first reply */
+	OP_BEADS = 1 << 7,      /* works on the beads, which are opened for it */
 };
 
 /* What an operation may use; opened for it as its flags ask. */
 struct stores {
 	struct board *board;
+	struct beads *beads;
 };
 
 /*
@@ -64,6 +67,12 @@ struct request {
 	void *body;
 	uint64_t given; /* bit i: op->fields[i] was set */
 };
+
+/* In which words an operation speaks of its errors. */
+enum dialect op_dialect(const struct op *op);
+
+/* Does it write, always or where a field asks it to? */
+bool op_may_write(const struct op *op);
 
 struct request request_new(struct call *c, const struct op *op);
 

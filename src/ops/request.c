@@ -1,8 +1,10 @@
 #include <assert.h>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "base/value.h"
+#include "beads/beads.h"
 #include "board/unread.h"
 #include "ops/identity.h"
 #include "ops/op.h"
@@ -88,19 +90,20 @@ enum err request_check(struct call *c, struct request *r)
 	return ERR_OK;
 }
 
-static enum err check_actor(struct call *c)
+static enum err check_actor(struct call *c, const struct op *op)
 {
 	if (!c->actor.p)
 		return call_fail(c, ERR_IDENTITY_REQUIRED,
 				 "this needs to know who you are");
-	return identity_check(c, &c->actor);
+	return identity_check(c, &c->actor,
+			      op->flags & OP_BOARD ? AGENT_MOST : ACTOR_MOST);
 }
 
 static enum err check_call(struct call *c, const struct op *op)
 {
 	enum err e;
 
-	if (((op->flags & OP_ACTOR) || call_named(c)) && (e = check_actor(c)))
+	if (((op->flags & OP_ACTOR) || call_named(c)) && (e = check_actor(c, op)))
 		return e;
 	if (c->request_id.p &&
 	    (!c->request_id.n || c->request_id.n > REQUEST_ID_MOST ||
@@ -192,12 +195,91 @@ static enum err run_on_board(struct call *c, const struct request *r, struct jso
 	return e;
 }
 
+/* --- on the beads --- */
+
+static bool writes(const struct request *r)
+{
+	const struct field *fields = r->op->fields;
+
+	for (size_t i = 0; fields && fields[i].name; i++)
+		if ((fields[i].flags & FIELD_WRITES) &&
+		    *(const bool *)((const char *)r->body + fields[i].at))
+			return true;
+	return r->op->flags & OP_WRITE;
+}
+
+/* The reply that this request was given before, or absent. */
+static enum err find_receipt(struct call *c, struct beads *b, const struct request *r,
+			     struct str *reply)
+{
+	struct receipt old = { .actor = c->actor, .id = c->request_id };
+	struct str args = sha256_hex(&c->mem, arguments(c, r));
+	enum err e = cache_find_receipt(c, &b->cache, &old);
+
+	*reply = old.reply;
+	b->receipt = (struct receipt){ .actor = c->actor,
+				       .id = c->request_id,
+				       .op = str_of(r->op->name),
+				       .args = args,
+				       .at = c->now_ms };
+	if (e || !old.reply.p || (str_is(old.op, r->op->name) && str_eq(old.args, args)))
+		return e;
+	return call_fail(c, ERR_REQUEST_MISMATCH,
+			 "request id '" STR_FMT "' was used for another '" STR_FMT "'",
+			 STR_ARG(c->request_id), STR_ARG(old.op));
+}
+
+static enum err run_opened(struct call *c, struct beads *b, const struct request *r,
+			   struct json *reply)
+{
+	struct stores s = { .beads = b };
+	struct str old = { 0 };
+	enum err e = ERR_OK;
+
+	if (b->writing && c->request_id.p && (e = find_receipt(c, b, r, &old)))
+		return e;
+	if (old.p) {
+		json_raw(reply, old);
+		return ERR_OK;
+	}
+	if ((e = r->op->run(c, &s, r->body, reply)) || !b->writing)
+		return e;
+	b->receipt.reply = json_text(reply);
+	return beads_commit(c, b);
+}
+
+/* What the cache could not answer is asked again of a new one. */
+static enum err run_on_beads(struct call *c, const struct request *r, struct json *reply)
+{
+	bool write = writes(r), again = true;
+	struct beads b;
+	enum err e;
+
+	for (;;) {
+		if ((e = beads_open(c, write ? BEADS_WRITE : BEADS_READ, &b)))
+			return e;
+		*reply = (struct json){ .out.mem = &c->mem };
+		e = run_opened(c, &b, r, reply);
+		again = again && (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR ||
+				  (!write && !cache_current(c, &b.cache)));
+		beads_close(&b);
+		if (!again)
+			return e;
+		c->code = ERR_OK;
+		again = false;
+		if (e && (e = beads_distrust(c, &b)))
+			return e;
+	}
+}
+
 enum err request_run(struct call *c, const struct request *r, struct json *reply)
 {
 	enum err e = check_call(c, r->op);
 
 	if (e)
 		return e;
+	if (r->op->flags & OP_BEADS)
+		return run_on_beads(c, r, reply);
 	if (r->op->flags & OP_BOARD)
 		return run_on_board(c, r, reply);
 	return r->op->run(c, &(struct stores){ 0 }, r->body, reply);

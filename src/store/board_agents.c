@@ -10,8 +10,8 @@ static const char *const words[] = {
 	[AGENT_REVIEWING] = "reviewing", [AGENT_BLOCKED] = "blocked",
 	[AGENT_OFFLINE] = "offline",
 };
-const struct names agent_statuses = { words, AGENT_OFFLINE + 1 };
-const struct names agent_active_statuses = { words, AGENT_BLOCKED + 1 };
+const struct names agent_statuses = { words, AGENT_OFFLINE + 1, NULL };
+const struct names agent_active_statuses = { words, AGENT_BLOCKED + 1, NULL };
 
 #define COLUMNS "id, current_task, progress, status, blockers, last_seen, updated_at"
 

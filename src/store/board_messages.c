@@ -12,7 +12,7 @@ static const char *const words[] = {
 	[PRIORITY_HIGH] = "high",
 	[PRIORITY_CRITICAL] = "critical",
 };
-const struct names priorities = { words, PRIORITY_CRITICAL + 1 };
+const struct names priorities = { words, PRIORITY_CRITICAL + 1, NULL };
 
 #define COLUMNS "id, from_agent, content, tags, priority, in_reply_to, refs, created_at"
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fault.h"
 #include "base/file.h"
 
 enum {
@@ -235,8 +236,10 @@ void db_close(struct db *db)
 
 enum err db_exec(struct call *c, struct db *db, const char *sql)
 {
-	int rc = sqlite3_exec(db->raw, sql, NULL, NULL, NULL);
+	int rc;
 
+	fault_point();
+	rc = sqlite3_exec(db->raw, sql, NULL, NULL, NULL);
 	return rc ? fail(c, db, rc) : ERR_OK;
 }
 
@@ -427,6 +430,7 @@ bool stmt_row(struct stmt *st)
 	if (st->failed)
 		return false;
 	st->column = 0;
+	fault_point();
 	rc = sqlite3_step(st->raw);
 	note(st, rc);
 	return rc == SQLITE_ROW;

@@ -14,35 +14,46 @@ static enum err named(struct call *c, struct str *root)
 	return call_step(c, "Give --dir (or BB_DIR) an existing project directory.");
 }
 
-/* The repository that a folder is in. Both are absent outside of one. */
-struct repository {
-	struct str tree; /* the root of the worktree one stands in */
-	struct str main; /* of the main one; of a bare repository, its own folder */
-};
+static bool is_gitdir(struct call *c, struct str dir)
+{
+	return file_exists(&c->mem, path_join(&c->mem, dir, STR("HEAD")));
+}
+
+static bool is_bare(struct call *c, struct str dir)
+{
+	return is_gitdir(c, dir) &&
+	       file_is_dir(&c->mem, path_join(&c->mem, dir, STR("objects"))) &&
+	       file_is_dir(&c->mem, path_join(&c->mem, dir, STR("refs")));
+}
 
 /* A ".git" file says "gitdir: <path>"; that folder's "commondir" leads to the main one.
  */
-static enum err find_main(struct call *c, struct repository *repo)
+static enum err read_link(struct call *c, struct str dot_git, struct repository *repo)
 {
-	struct str dot_git = path_join(&c->mem, repo->tree, STR(".git"));
-	struct str text, common, gitdir;
-	enum err e;
+	struct str text, common;
+	enum err e = file_read(c, dot_git, &text);
 
-	repo->main = repo->tree;
-	if (file_is_dir(&c->mem, dot_git))
-		return ERR_OK;
-	if ((e = file_read(c, dot_git, &text)))
+	if (e || !str_starts(text, STR("gitdir: ")))
 		return e;
-	if (!str_starts(text, STR("gitdir: ")))
-		return ERR_OK;
-	gitdir = path_resolve(&c->mem, repo->tree, str_trim(str_skip(text, 8)));
-	if ((e = file_read(c, path_join(&c->mem, gitdir, STR("commondir")), &text)))
+	repo->gitdir = path_resolve(&c->mem, repo->tree, str_trim(str_skip(text, 8)));
+	repo->common = repo->gitdir;
+	if ((e = file_read(c, path_join(&c->mem, repo->gitdir, STR("commondir")), &text)))
 		return e;
 	if (!text.p)
 		return ERR_OK; /* a submodule: a repository of its own */
-	common = path_resolve(&c->mem, gitdir, str_trim(text));
+	common = path_resolve(&c->mem, repo->gitdir, str_trim(text));
+	repo->common = common;
 	repo->main = str_is(path_name(common), ".git") ? path_parent(common) : common;
 	return ERR_OK;
+}
+
+static enum err find_main(struct call *c, struct repository *repo)
+{
+	struct str dot_git = path_join(&c->mem, repo->tree, STR(".git"));
+
+	repo->main = repo->tree;
+	repo->gitdir = repo->common = dot_git;
+	return file_is_dir(&c->mem, dot_git) ? ERR_OK : read_link(c, dot_git, repo);
 }
 
 static enum err find_repository(struct call *c, struct repository *repo)
@@ -57,6 +68,45 @@ static enum err find_repository(struct call *c, struct repository *repo)
 	}
 	repo->tree = dir;
 	return find_main(c, repo);
+}
+
+enum err place_repository(struct call *c, struct str dir, struct repository *out)
+{
+	enum err e;
+
+	for (;; dir = path_parent(dir)) {
+		*out = (struct repository){ .tree = dir };
+		if (file_exists(&c->mem, path_join(&c->mem, dir, STR(".git")))) {
+			if ((e = find_main(c, out)))
+				return e;
+			if (is_gitdir(c, out->gitdir))
+				break;
+		}
+		*out = (struct repository){ dir, dir, dir, dir };
+		if (is_bare(c, dir))
+			break;
+		*out = (struct repository){ 0 };
+		if (dir.n <= 1)
+			return ERR_OK;
+	}
+	out->common = path_real(&c->mem, out->common);
+	if (out->common.p)
+		return ERR_OK;
+	return call_fail(c, ERR_NOT_A_REPOSITORY,
+			 "'" STR_FMT "' points to a Git directory that is not there",
+			 STR_ARG(out->tree));
+}
+
+enum err place_branch(struct call *c, const struct repository *repo, struct str *out)
+{
+	struct str head;
+	enum err e = file_read(c, path_join(&c->mem, repo->gitdir, STR("HEAD")), &head);
+
+	head = str_trim(head);
+	*out = (struct str){ 0 };
+	if (!e && str_starts(head, STR("ref: refs/heads/")))
+		*out = str_skip(head, sizeof "ref: refs/heads/" - 1);
+	return e;
 }
 
 static bool has(struct call *c, struct str dir, struct str name)

@@ -26,4 +26,16 @@ enum err place_new(struct call *c, struct str name, struct str *root);
  */
 enum err place_tree(struct call *c, struct str root, struct str *tree);
 
+/* The Git repository around a folder. All are absent outside of one. */
+struct repository {
+	struct str tree; /* the root of the worktree; of a bare repository, its folder */
+	struct str main; /* the root of the main worktree, or the same */
+	struct str gitdir; /* where this worktree's HEAD is */
+	struct str common; /* what all worktrees share; after symbolic links */
+};
+enum err place_repository(struct call *c, struct str dir, struct repository *out);
+
+/* The branch that is checked out; absent if none is. */
+enum err place_branch(struct call *c, const struct repository *repo, struct str *out);
+
 #endif

@@ -31,12 +31,22 @@ static struct str flag_name(const char *arg, struct str *value)
 	return name;
 }
 
+static bool also(const struct field *f, struct str name)
+{
+	struct str all = str_of(f->also), one;
+
+	while (str_next(&all, ' ', &one))
+		if (str_eq(one, name))
+			return true;
+	return false;
+}
+
 static const struct field *find_long(struct arena *mem, const struct field *fields,
 				     struct str name)
 {
 	for (const struct field *f = fields; f && f->name; f++)
 		if (field_on_cli(f) && !(f->flags & FIELD_PLACE) &&
-		    str_eq(name, field_flag(mem, f)))
+		    (str_eq(name, field_flag(mem, f)) || also(f, name)))
 			return f;
 	return NULL;
 }
@@ -253,11 +263,27 @@ static enum err read_stdin(struct call *c, const struct field *f, struct str *ou
 		if ((got = file_some(STDIN_FILENO, buf_room(&b, CHUNK), CHUNK)) < 0)
 			return file_fail(c, "read", STR("standard input"));
 		b.n += (size_t)got;
-	} while (got && b.n <= (size_t)f->max + CHUNK);
+	} while (got && (!f->max || b.n <= (size_t)f->max + CHUNK));
 	if (b.n && b.p[b.n - 1] == '\n')
 		b.n--;
 	*out = buf_str(&b);
 	return ERR_OK;
+}
+
+/* The file's content; "-" is standard input. */
+static enum err read_named(struct call *c, const struct field *f, struct str *text)
+{
+	struct str path = *text;
+	enum err e;
+
+	if (str_is(path, "-"))
+		return read_stdin(c, f, text);
+	e = file_read(c, path, text);
+	if (!e && !text->p)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "%s: there is no file '" STR_FMT "'", field_label(c, f),
+				 STR_ARG(path));
+	return e;
 }
 
 /* Into the operation's request if it is one of its fields, else into the globals. */
@@ -269,6 +295,8 @@ static enum err set(struct parser *p, const struct field *f, struct str text)
 
 	if ((f->flags & FIELD_STDIN) && str_is(text, "-") &&
 	    (e = read_stdin(p->c, f, &text)))
+		return e;
+	if ((f->flags & FIELD_FILE) && (e = read_named(p->c, f, &text)))
 		return e;
 	for (size_t i = 0; fields && fields[i].name; i++)
 		if (&fields[i] == f)

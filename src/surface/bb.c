@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "ops/ops.h"
 #include "surface/bb_view.h"
 #include "surface/face.h"
@@ -42,6 +44,14 @@ static const struct command commands[] = {
 	{ 0 },
 };
 
+static struct str actor(struct call *c)
+{
+	const char *name = getenv("BB_AGENT_ID");
+
+	(void)c;
+	return name && *name ? str_of(name) : (struct str){ 0 };
+}
+
 static const char *const environment[] = {
 	"BB_AGENT_ID", "who you are, where --as is not given",
 	"BB_DIR",      "the project, where --dir is not given",
@@ -62,4 +72,6 @@ const struct face face_bb = {
 	.commands = commands,
 	.default_actor = "human",
 	.environment = environment,
+	.actor = actor,
+	.dir_variable = "BB_DIR",
 };

@@ -51,18 +51,24 @@ static enum err locate(struct call *c)
 }
 
 /* Who acts and where, from the options, else the environment, else the face's default. */
-static enum err identify(struct call *c, const struct face *face, const struct globals *g)
+static enum err identify(struct call *c, const struct args *a)
 {
-	const char *actor = env("BB_AGENT_ID"), *dir = env("BB_DIR");
+	const struct face *face = a->face;
+	const struct globals *g = &a->globals;
+	const char *dir = face->dir_variable ? env(face->dir_variable) : NULL;
 
 	c->request_id = g->request_id;
 	c->project = g->dir.p ? g->dir : str_of(dir);
-	c->actor = g->actor.p ? g->actor : str_of(actor);
+	if (!utf8_valid(c->project))
+		return call_fail(c, ERR_INVALID_INPUT, "%s is not valid UTF-8",
+				 face->dir_variable);
+	c->actor = g->actor;
+	if (!c->actor.p && face->actor && a->command &&
+	    (a->command->start || (a->command->op->flags & (OP_ACTOR | OP_READER))))
+		c->actor = face->actor(c);
 	c->anonymous = !c->actor.p;
 	if (!c->actor.p)
 		c->actor = str_of(face->default_actor);
-	if (!utf8_valid(c->project))
-		return call_fail(c, ERR_INVALID_INPUT, "BB_DIR is not valid UTF-8");
 	return ERR_OK;
 }
 
@@ -82,32 +88,40 @@ static struct view view_new(struct call *c)
 	};
 }
 
-static void put_error(struct json *j, const struct call *c, struct str preview)
+static void put_error(struct json *j, const struct call *c, enum dialect dialect,
+		      struct str preview)
 {
 	json_object(j);
 	json_put_object(j, "error");
-	json_put_str(j, "code", str_of(err_code(c->code)));
+	json_put_str(j, "code", str_of(err_code(c->code, dialect)));
 	json_put_str(j, "message", c->message);
-	json_put_object(j, "details");
-	json_put_str(j, "next_step", call_next_step(c));
-	if (preview.p)
-		json_put_raw(j, "preview", preview);
-	json_end(j);
+	if (dialect == DIALECT_BEADS) {
+		json_put_str(j, "hint", call_next_step(c));
+		json_put_bool(j, "retryable", err_retryable(c->code));
+		json_put_raw(j, "details", c->details.p ? c->details : STR("{}"));
+	} else {
+		json_put_object(j, "details");
+		json_put_str(j, "next_step", call_next_step(c));
+		if (preview.p)
+			json_put_raw(j, "preview", preview);
+		json_end(j);
+	}
 	json_end(j);
 	json_end(j);
 }
 
-static int print_error(struct call *c, const struct globals *g, struct str preview)
+static int print_error(struct call *c, const struct args *a, struct str preview)
 {
-	int status = err_exit(c->code);
+	enum dialect dialect = a->face->dialect;
+	int status = err_exit(c->code, dialect);
 	struct json j = { .out.mem = &c->mem };
 
-	if (g->json) {
-		put_error(&j, c, preview);
+	if (a->globals.json) {
+		put_error(&j, c, dialect, preview);
 		buf_char(&j.out, '\n');
 		return out_print(buf_str(&j.out), status);
 	}
-	if (c->code == ERR_NOT_INITIALIZED)
+	if (c->code == ERR_NOT_INITIALIZED && dialect == DIALECT_BOARD)
 		fprintf(stderr, "%s %s\n", c->message.p, call_next_step(c).p);
 	else
 		fprintf(stderr, "error: %s\n%s\n", c->message.p, call_next_step(c).p);
@@ -151,6 +165,33 @@ static void render(struct view *v, const struct command *cmd, struct str reply)
 	buf_char(&v->out, '\n');
 }
 
+/* The id of each bead in the reply, and nothing else. */
+static void render_ids(struct view *v, struct str reply)
+{
+	struct value_error error;
+	const struct value *data = value_parse(v->out.mem, reply, &error);
+	bool list = data->type == VALUE_ARRAY;
+
+	for (size_t i = 0; i < (list ? data->count : 1); i++) {
+		struct str id = value_str(list ? &data->item[i] : data, "id");
+
+		if (id.p)
+			view_line(v, STR_FMT, STR_ARG(id));
+	}
+}
+
+/* Commands that check something say with their status what they found. */
+static int verdict(struct call *c, const struct command *cmd, struct str reply)
+{
+	struct value_error error;
+	const struct value *ok;
+
+	if (!(cmd->flags & COMMAND_CHECKS))
+		return 0;
+	ok = value_find(value_parse(&c->mem, reply, &error), "ok");
+	return ok && ok->type == VALUE_BOOL && !ok->yes;
+}
+
 static int print_reply(struct call *c, const struct args *a, struct str reply)
 {
 	struct view v = view_new(c);
@@ -159,10 +200,13 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 	if (a->globals.json) {
 		buf_put(&v.out, reply);
 		buf_char(&v.out, '\n');
+	} else if (a->globals.silent || (a->command->flags & COMMAND_IDS)) {
+		render_ids(&v, reply);
 	} else if (!a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
+		v.asked = &a->request;
 		render(&v, a->command, reply);
 	}
-	status = out_print(buf_str(&v.out), 0);
+	status = out_print(buf_str(&v.out), verdict(c, a->command, reply));
 	print_beside(c, &a->globals);
 	return status;
 }
@@ -170,7 +214,7 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 static bool answers_yes(void)
 {
 	static const char *const words[] = { "y", "Y", "yes", "Yes", "YES" };
-	static const struct names yes = { words, sizeof words / sizeof *words };
+	static const struct names yes = { words, sizeof words / sizeof *words, NULL };
 	char line[16];
 
 	fputs("Go on? [y/N] ", stderr);
@@ -212,12 +256,48 @@ static int confirm(struct call *c, struct args *a, struct str reply)
 			if (!strcmp(a->command->op->fields[i].name, "confirm"))
 				request_set(c, &a->request, i, STR("true"));
 		if (request_run(c, &a->request, &done))
-			return print_error(c, &a->globals, (struct str){ 0 });
+			return print_error(c, a, (struct str){ 0 });
 		return print_reply(c, a, json_text(&done));
 	}
 	call_fail(c, ERR_INVALID_INPUT, "nothing was deleted: that needs --confirm");
 	call_step(c, "'bb export > board.json' keeps a copy of all that is there.");
-	return print_error(c, &a->globals, reply);
+	return print_error(c, a, reply);
+}
+
+static bool is_set(const struct request *r, const char *name)
+{
+	for (const struct field *f = r->op->fields; f && f->name; f++)
+		if (!strcmp(f->name, name))
+			return *(const bool *)((const char *)r->body + f->at);
+	return false;
+}
+
+/* At a terminal, shows what would go, and asks. Nobody else is kept waiting. */
+static bool agrees(struct call *c, const struct args *a)
+{
+	struct request look = a->request;
+	struct view v = view_new(c);
+	struct json reply = { .out.mem = &c->mem };
+	struct str id = c->request_id;
+
+	if (a->globals.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+	    is_set(&a->request, "force") || is_set(&a->request, "dry_run"))
+		return true;
+	look.body = arena_grow(&c->mem, NULL, 0, look.op->body_size);
+	memcpy(look.body, a->request.body, look.op->body_size);
+	for (size_t i = 0; look.op->fields[i].name; i++)
+		if (!strcmp(look.op->fields[i].name, "dry_run"))
+			request_set(c, &look, i, STR("true"));
+	c->request_id = (struct str){ 0 };
+	if (request_run(c, &look, &reply)) {
+		c->code = ERR_OK;
+		return true; /* the real run says what is wrong */
+	}
+	c->request_id = id;
+	v.asked = &look;
+	render(&v, a->command, json_text(&reply));
+	out_print(buf_str(&v.out), 0);
+	return answers_yes();
 }
 
 static int print_help(struct call *c, const struct args *a)
@@ -249,12 +329,14 @@ static int run(struct call *c, struct args *a)
 		return print_version(c, a);
 	if (a->request.op != a->command->op)
 		a->request = request_new(c, a->command->op);
-	if (identify(c, a->face, &a->globals))
-		return print_error(c, &a->globals, (struct str){ 0 });
+	if (identify(c, a))
+		return print_error(c, a, (struct str){ 0 });
 	if (a->command->start)
 		return a->command->start(c, &a->request);
+	if ((a->command->flags & COMMAND_PREVIEWS) && !agrees(c, a))
+		return 1;
 	if (request_run(c, &a->request, &reply))
-		return print_error(c, &a->globals, (struct str){ 0 });
+		return print_error(c, a, (struct str){ 0 });
 	if (only_looked(c, a->command, json_text(&reply)))
 		return confirm(c, a, json_text(&reply));
 	return print_reply(c, a, json_text(&reply));
@@ -263,11 +345,11 @@ static int run(struct call *c, struct args *a)
 int cli_main(const struct face *face, char **argv)
 {
 	struct call c = { 0 };
-	struct args args = { 0 };
+	struct args args = { .face = face };
 	int status;
 
 	if (args_parse(&c, face, argv, &args) || locate(&c))
-		status = print_error(&c, &args.globals, (struct str){ 0 });
+		status = print_error(&c, &args, (struct str){ 0 });
 	else
 		status = run(&c, &args);
 	call_release(&c);

@@ -10,10 +10,10 @@ static const char *const shell_words[] = {
 	[SHELL_ZSH] = "zsh",
 	[SHELL_FISH] = "fish",
 };
-static const struct names shells = { shell_words, SHELL_FISH + 1 };
+static const struct names shells = { shell_words, SHELL_FISH + 1, NULL };
 
-static const char *const program_words[] = { "abacus", "bb" };
-static const struct names programs = { program_words, 2 };
+static const char *const program_words[] = { "abacus", "bb", "bd" };
+static const struct names programs = { program_words, 3, NULL };
 
 struct body {
 	int shell, program;
@@ -70,7 +70,7 @@ static void set_words(struct buf *b, const struct names *words)
 static bool has_flag(struct arena *mem, const struct field *fields_of, struct str flag)
 {
 	for (const struct field *f = fields_of; f && f->name; f++)
-		if (field_on_cli(f) && str_eq(field_flag(mem, f), flag))
+		if (field_shown(f) && str_eq(field_flag(mem, f), flag))
 			return true;
 	return false;
 }
@@ -82,7 +82,7 @@ static void own_words(struct buf *b, const struct field *fields_of,
 	for (const struct field *f = fields_of; f && f->name; f++) {
 		struct str flag = field_flag(b->mem, f);
 
-		if (!field_on_cli(f) || has_flag(b->mem, others, flag))
+		if (!field_shown(f) || has_flag(b->mem, others, flag))
 			continue;
 		if (!(f->flags & FIELD_PLACE))
 			word(b, arena_fmt(b->mem, "--" STR_FMT, STR_ARG(flag)));
@@ -139,7 +139,7 @@ static void flag_pattern(struct buf *b, const struct field *f)
 static void bash_options(struct buf *b, const struct field *fields_of)
 {
 	for (const struct field *f = fields_of; f && f->name; f++)
-		if (field_on_cli(f) && f->kind->arg && !(f->flags & FIELD_PLACE)) {
+		if (field_shown(f) && f->kind->arg && !(f->flags & FIELD_PLACE)) {
 			buf_put(b, STR("|"));
 			flag_pattern(b, f);
 		}
@@ -155,7 +155,7 @@ static void value_options(struct buf *b, const struct face *face)
 static void bash_values(struct buf *b, const struct field *fields_of)
 {
 	for (const struct field *f = fields_of; f && f->name; f++) {
-		if (!field_on_cli(f) || !f->words || (f->flags & FIELD_PLACE))
+		if (!field_shown(f) || !f->words || (f->flags & FIELD_PLACE))
 			continue;
 		buf_put(b, STR("\t"));
 		flag_pattern(b, f);
@@ -264,7 +264,7 @@ static void fish(struct buf *b, const struct face *face)
 		quoted(b, cmd->op->help);
 		buf_char(b, '\n');
 		for (const struct field *f = cmd->op->fields; f && f->name; f++)
-			if (field_on_cli(f) && !(f->flags & FIELD_PLACE))
+			if (field_shown(f) && !(f->flags & FIELD_PLACE))
 				fish_flag(b, face, cmd->words, f);
 	}
 	for (const struct field *f = face->globals; f->name; f++)

@@ -1,6 +1,6 @@
 #include "surface/face.h"
 
-const struct face *const faces[] = { &face_abacus, &face_bb, NULL };
+const struct face *const faces[] = { &face_abacus, &face_bb, &face_bd, NULL };
 
 const struct face *face_find(struct str name)
 {
@@ -21,4 +21,9 @@ const struct command *face_command(const struct face *face, struct str words)
 bool field_on_cli(const struct field *f)
 {
 	return !(f->flags & FIELD_WIRE);
+}
+
+bool field_shown(const struct field *f)
+{
+	return field_on_cli(f) && !(f->flags & FIELD_HIDDEN);
 }

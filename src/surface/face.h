@@ -14,8 +14,12 @@ struct view;
 
 enum command_flags {
 	COMMAND_CONFIRM =
-		1 << 0,        /* the reply says whether it was done or only looked at */
-	COMMAND_ASKS = 1 << 1, /* and on a terminal it is asked for, then done */
+		1 << 0,         /* the reply says whether it was done or only looked at */
+	COMMAND_ASKS = 1 << 1,  /* and on a terminal it is asked for, then done */
+	COMMAND_ALIAS = 1 << 2, /* another name for one that help shows */
+	COMMAND_IDS = 1 << 3,   /* only the ids of the reply are shown */
+	COMMAND_CHECKS = 1 << 5,   /* exits with 1 if the reply says "ok": false */
+	COMMAND_PREVIEWS = 1 << 4, /* on a terminal it is shown first, unless forced */
 };
 
 struct command {
@@ -28,8 +32,10 @@ struct command {
 
 /* What every command line may say, whatever each face calls it. */
 struct globals {
-	bool json, quiet, help, version, mcp;
+	bool json, quiet, help, version, mcp, silent;
 	struct str actor, dir, request_id;
+	bool ignored; /* what other versions of a program took, and this one needs not */
+	struct str ignored_text;
 };
 
 struct face {
@@ -40,15 +46,19 @@ struct face {
 	const struct command *commands; /* the last has no words */
 	const char *default_actor;      /* NULL: nobody */
 	const char *const *environment; /* name, meaning, …, NULL */
+	enum dialect dialect;           /* of its errors */
+	/* Who acts where no option says so, and in which folder; or NULL. */
+	struct str (*actor)(struct call *c);
+	const char *dir_variable;
 };
 
-extern const struct face face_abacus, face_bb;
+extern const struct face face_abacus, face_bb, face_bd;
 extern const struct face *const faces[]; /* ends with NULL */
 
 const struct face *face_find(struct str name);
 const struct command *face_command(const struct face *face, struct str words);
 
-/* Does the command line of this field take a flag? Is it shown in help? */
 bool field_on_cli(const struct field *f);
+bool field_shown(const struct field *f); /* help speaks of it */
 
 #endif

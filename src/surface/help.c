@@ -72,7 +72,7 @@ struct str help_usage(struct arena *mem, const struct face *face,
 	buf_fmt(&b, "%s %s", face->name, cmd->words);
 	for (int pass = 0; pass < 2; pass++)
 		for (const struct field *f = cmd->op->fields; f && f->name; f++)
-			if (field_on_cli(f) && ((f->flags & FIELD_PLACE) == 0) == pass)
+			if (field_shown(f) && ((f->flags & FIELD_PLACE) == 0) == pass)
 				usage_field(&b, f);
 	return buf_str(&b);
 }
@@ -113,7 +113,7 @@ static size_t option_column(struct arena *mem, const struct field *fields, size_
 	for (const struct field *f = fields; f && f->name; f++) {
 		size_t width = utf8_width(help_option(mem, f)) + GAP;
 
-		if (field_on_cli(f) && width > column && width <= OPTION_MOST)
+		if (field_shown(f) && width > column && width <= OPTION_MOST)
 			column = width;
 	}
 	return column;
@@ -132,7 +132,7 @@ static void options(struct view *v, const char *head, const struct field *fields
 	bool any = false;
 
 	for (const struct field *f = fields; f && f->name; f++) {
-		if (!field_on_cli(f))
+		if (!field_shown(f))
 			continue;
 		if (!any)
 			title(v, head);
@@ -166,6 +166,8 @@ static bool in_group(const struct command *cmd, struct str group)
 {
 	struct str words = str_of(cmd->words);
 
+	if (cmd->flags & COMMAND_ALIAS)
+		return false;
 	return (!group.n || (str_starts(words, group) &&
 			     (words.n == group.n || words.p[group.n] == ' ')));
 }

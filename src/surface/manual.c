@@ -54,7 +54,7 @@ static void command(struct buf *b, const struct face *face, const struct command
 		buf_char(b, '\n');
 	}
 	for (const struct field *f = cmd->op->fields; f && f->name; f++)
-		if (field_on_cli(f))
+		if (field_shown(f))
 			option(b, f);
 	for (const char *const *e = cmd->op->examples; e && *e; e++) {
 		buf_put(b, STR(".PP\n.RS\n"));
@@ -79,7 +79,8 @@ static void page(struct buf *b, const struct face *face)
 		option(b, f);
 	buf_put(b, STR(".SH COMMANDS\n"));
 	for (const struct command *cmd = face->commands; cmd->words; cmd++)
-		command(b, face, cmd);
+		if (!(cmd->flags & COMMAND_ALIAS))
+			command(b, face, cmd);
 	if (face->environment)
 		buf_put(b, STR(".SH ENVIRONMENT\n"));
 	for (const char *const *e = face->environment; e && *e; e += 2) {
@@ -98,7 +99,7 @@ int man_start(struct call *c, const struct request *r)
 	if (!face) {
 		fprintf(stderr, "error: there is no program '" STR_FMT "' here\n",
 			STR_ARG(in->program));
-		return err_exit(ERR_NOT_FOUND);
+		return err_exit(ERR_NOT_FOUND, DIALECT_BOARD);
 	}
 	page(&b, face);
 	return out_print(buf_str(&b), 0);

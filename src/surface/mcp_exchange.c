@@ -76,7 +76,7 @@ void reply_failure(struct exchange *x, enum rpc_error code)
 	struct json data = { .out.mem = &x->c->mem };
 
 	json_object(&data);
-	json_put_str(&data, "code", str_of(err_code(x->c->code)));
+	json_put_str(&data, "code", str_of(err_code(x->c->code, DIALECT_BOARD)));
 	if (x->c->code !=
 	    ERR_USAGE) /* what to type on a command line helps nobody here */
 		json_put_str(&data, "next_step", call_next_step(x->c));

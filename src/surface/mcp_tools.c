@@ -7,7 +7,7 @@
 
 static void put_annotations(struct json *j, const struct op *op)
 {
-	bool write = op->flags & OP_WRITE;
+	bool write = op_may_write(op);
 
 	json_put_object(j, "annotations");
 	json_put_bool(j, "readOnlyHint", !write);
@@ -122,8 +122,21 @@ static enum err run_identify(struct exchange *x, const struct request *r,
 	return ERR_OK;
 }
 
+static void put_details(struct json *j, struct call *c)
+{
+	struct value_error error;
+	const struct value *v =
+		c->details.p ? value_parse(&c->mem, c->details, &error) : NULL;
+
+	for (size_t i = 0; v && i < v->count; i++) {
+		json_key(j, v->item[i].key);
+		json_value(j, &v->item[i]);
+	}
+}
+
 /* The text a model reads and the structure a program reads are the same. */
-static void put_tool_result(struct exchange *x, enum err e, struct str data)
+static void put_tool_result(struct exchange *x, enum dialect dialect, enum err e,
+			    struct str data)
 {
 	struct json body = { .out.mem = &x->c->mem };
 	struct str text;
@@ -134,10 +147,11 @@ static void put_tool_result(struct exchange *x, enum err e, struct str data)
 	json_put_bool(&body, "success", !e);
 	if (e) {
 		json_put_object(&body, "error");
-		json_put_str(&body, "code", str_of(err_code(e)));
+		json_put_str(&body, "code", str_of(err_code(e, dialect)));
 		json_put_str(&body, "message", x->c->message);
 		json_put_object(&body, "details");
 		json_put_str(&body, "next_step", call_next_step(x->c));
+		put_details(&body, x->c);
 		json_end(&body);
 		json_end(&body);
 	} else {
@@ -184,7 +198,8 @@ enum err tools_call(struct exchange *x)
 	if (!e)
 		e = tool->op == &op_mcp_identify ? run_identify(x, &r, &data) :
 						   request_run(x->c, &r, &data);
-	put_tool_result(x, e, e ? (struct str){ 0 } : json_text(&data));
+	put_tool_result(x, op_dialect(tool->op), e,
+			e ? (struct str){ 0 } : json_text(&data));
 	return ERR_OK;
 }
 

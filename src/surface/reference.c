@@ -21,7 +21,7 @@ static void options(struct buf *b, const struct field *fields)
 	for (const struct field *f = fields; f && f->name; f++) {
 		struct str limits = help_limits(b->mem, f);
 
-		if (!field_on_cli(f))
+		if (!field_shown(f))
 			continue;
 		if (!any)
 			buf_put(b, STR("\n| parameter | meaning |\n| --- | --- |\n"));
@@ -85,7 +85,8 @@ int docs_start(struct call *c, const struct request *r)
 					"",
 				e[0], e[1]);
 		for (const struct command *cmd = (*face)->commands; cmd->words; cmd++)
-			command(&b, *face, cmd);
+			if (!(cmd->flags & COMMAND_ALIAS))
+				command(&b, *face, cmd);
 	}
 	return out_print(buf_str(&b), 0);
 }

@@ -4,6 +4,7 @@
 
 #include "base/moment.h"
 #include "base/utf8.h"
+#include "ops/op.h"
 
 static const char *const codes[] = {
 	[PAINT_NONE] = "",        [PAINT_BOLD] = "\033[1m",   [PAINT_DIM] = "\033[2m",
@@ -29,6 +30,30 @@ void view_paint(struct view *v, enum paint paint, struct str text)
 	buf_put(&v->out, text);
 	if (colour)
 		buf_put(&v->out, STR("\033[0m"));
+}
+
+static const void *parameter(const struct view *v, const char *name)
+{
+	const struct field *f = v->asked ? v->asked->op->fields : NULL;
+
+	for (; f && f->name; f++)
+		if (!strcmp(f->name, name))
+			return (const char *)v->asked->body + f->at;
+	return NULL;
+}
+
+bool view_wants(const struct view *v, const char *field)
+{
+	const bool *at = parameter(v, field);
+
+	return at && *at;
+}
+
+int view_choice(const struct view *v, const char *field)
+{
+	const int *at = parameter(v, field);
+
+	return at ? *at : -1;
 }
 
 struct str view_age(struct view *v, struct str moment)

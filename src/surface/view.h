@@ -4,6 +4,8 @@
 #include "base/buf.h"
 #include "base/value.h"
 
+struct request;
+
 /*
  * What a person reads. A view turns the data of a reply, which is JSON whatever
  * the surface, into text.
@@ -13,7 +15,12 @@ struct view {
 	bool colour;
 	size_t width; /* of the terminal, in columns */
 	int64_t now_ms;
+	const struct request *asked; /* what the reply answers; or NULL */
 };
+
+/* How a parameter that is only about looks was set: a bool, or the number of a word. */
+bool view_wants(const struct view *v, const char *field);
+int view_choice(const struct view *v, const char *field);
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YELLOW };
 

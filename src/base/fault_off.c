@@ -1,0 +1,5 @@
+#include "base/fault.h"
+
+void fault_point(void)
+{
+}

@@ -1,0 +1,16 @@
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+
+enum { SHA256_BYTES = 32 };
+
+void sha256(struct str bytes, unsigned char out[SHA256_BYTES]);
+struct str sha256_hex(struct arena *mem, struct str bytes); /* lowercase */
+
+/* CRC-32C (Castagnoli); `seed` is the value of what came before, or 0. */
+uint32_t crc32c(uint32_t seed, struct str bytes);
+
+#endif

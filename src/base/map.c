@@ -1,0 +1,74 @@
+#include "base/map.h"
+
+#include <stdlib.h>
+
+static uint32_t hash_of(struct str key)
+{
+	uint32_t h = 2166136261u; /* FNV-1a */
+
+	for (size_t i = 0; i < key.n; i++)
+		h = (h ^ (unsigned char)key.p[i]) * 16777619u;
+	return h;
+}
+
+/* The slot that has the key, or the free one where it belongs. */
+static uint32_t *slot_of(const struct map *m, struct str key, uint32_t hash)
+{
+	for (size_t i = hash & (m->slots - 1);; i = (i + 1) & (m->slots - 1)) {
+		uint32_t at = m->slot[i];
+
+		if (!at ||
+		    (m->entry[at - 1].hash == hash && str_eq(m->entry[at - 1].key, key)))
+			return &m->slot[i];
+	}
+}
+
+static void grow(struct map *m)
+{
+	size_t cap = m->cap ? m->cap * 2 : 8;
+
+	m->entry = arena_grow(m->mem, m->entry, m->cap * sizeof *m->entry,
+			      cap * sizeof *m->entry);
+	m->cap = cap;
+	m->slots = cap * 2;
+	m->slot = arena_array(m->mem, m->slots, sizeof *m->slot);
+	for (size_t i = 0; i < m->count; i++)
+		*slot_of(m, m->entry[i].key, m->entry[i].hash) = (uint32_t)i + 1;
+}
+
+void **map_find(const struct map *m, struct str key)
+{
+	uint32_t at = m->slots ? *slot_of(m, key, hash_of(key)) : 0;
+
+	return at ? &m->entry[at - 1].value : NULL;
+}
+
+void **map_put(struct map *m, struct str key)
+{
+	uint32_t hash = hash_of(key), *slot;
+
+	if (m->count == m->cap)
+		grow(m);
+	slot = slot_of(m, key, hash);
+	if (!*slot) {
+		m->entry[m->count] = (struct map_entry){ .key = key, .hash = hash };
+		*slot = (uint32_t)++m->count;
+	}
+	return &m->entry[*slot - 1].value;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return str_cmp((*(const struct map_entry *const *)a)->key,
+		       (*(const struct map_entry *const *)b)->key);
+}
+
+const struct map_entry **map_sorted(const struct map *m, struct arena *mem)
+{
+	const struct map_entry **out = arena_array(mem, m->count, sizeof(*out));
+
+	for (size_t i = 0; i < m->count; i++)
+		out[i] = &m->entry[i];
+	qsort(out, m->count, sizeof *out, by_key);
+	return out;
+}

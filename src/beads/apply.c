@@ -1,0 +1,369 @@
+#include "beads/apply.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/map.h"
+#include "base/value.h"
+#include "beads/line.h"
+#include "beads/public.h"
+#include "beads/state.h"
+
+/* --- rows --- */
+
+static void add_text(struct buf *b, struct str text)
+{
+	buf_put(b, text);
+	buf_char(b, ' ');
+}
+
+/* What else is searched: everything in words but the title. */
+static struct str search_text(struct arena *mem, const struct bead *b)
+{
+	static const enum member texts[] = { MEMBER_DESCRIPTION, MEMBER_DESIGN,
+					     MEMBER_ACCEPTANCE_CRITERIA,
+					     MEMBER_EXTERNAL_REF };
+	struct buf out = { .mem = mem };
+
+	add_text(&out, b->id);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		add_text(&out, bead_text(mem, b, texts[i]));
+	for (size_t i = 0; i < b->notes; i++)
+		add_text(&out, b->note[i].content);
+	return buf_str(&out);
+}
+
+static struct bead_row row_of(struct arena *mem, const struct bead *b)
+{
+	struct bead_row row = {
+		.id = b->id,
+		.title = bead_text(mem, b, MEMBER_TITLE),
+		.assignee = bead_text(mem, b, MEMBER_ASSIGNEE),
+		.status = bead_status(b),
+		.type = bead_type(b),
+		.priority = bead_int(b, MEMBER_PRIORITY, 2),
+		.created = b->created.at.ms,
+		.created_n = b->created.at.n,
+		.updated = bead_top(b).at.ms,
+		.lease = bead_int(b, MEMBER_ASSIGNEE_EXPIRES, 0),
+		.line = line_text(mem, b),
+		.text = search_text(mem, b),
+	};
+	struct value_error error;
+
+	if (!row.title.p)
+		row.title = STR("");
+	if (b->member[MEMBER_CLOSED_AT].p)
+		row.closed = bead_stamp(b, MEMBER_CLOSED_AT).ms;
+	row.labels = bead_labels(mem, b, &row.label_count);
+	row.hash = public_hash(mem, value_parse(mem, row.line, &error));
+	return row;
+}
+
+static struct str tombstone_text(struct arena *mem, const struct slot *slot)
+{
+	struct json j = { .out.mem = mem };
+
+	tombstone_encode(&j, slot);
+	return json_text(&j);
+}
+
+static int64_t buried_at(const struct slot *slot)
+{
+	return slot->bead && !bead_live(slot->bead) ? slot->bead->deleted.at.ms :
+	       slot->every.by.p                     ? slot->every.at.ms :
+				  slot->remap[slot->remaps - 1].created.at.ms;
+}
+
+static struct edge_row edge_row_of(struct arena *mem, const struct edge *e)
+{
+	return (struct edge_row){ .from = e->from,
+				  .to = e->to,
+				  .kind = e->kind,
+				  .line = edge_text(mem, e),
+				  .active = !e->deleted };
+}
+
+/* --- all of a state --- */
+
+static bool visible(const struct slot *slot)
+{
+	return slot_live(slot) && !bead_blank(slot->bead);
+}
+
+static int by_creation(const void *a, const void *b)
+{
+	const struct slot *x = *(const struct slot *const *)a,
+			  *y = *(const struct slot *const *)b;
+	int order = mark_cmp(x->bead ? x->bead->created : (struct mark){ 0 },
+			     y->bead ? y->bead->created : (struct mark){ 0 });
+
+	return order ? order : str_cmp(x->id, y->id);
+}
+
+/* Numbered as if they had been created one after another: searches go by number. */
+static const struct slot **in_order(struct arena *mem, const struct state *s)
+{
+	const struct slot **out = arena_array(mem, s->slots.count + 1, sizeof(*out));
+
+	for (size_t i = 0; i < s->slots.count; i++)
+		out[i] = s->slots.entry[i].value;
+	qsort(out, s->slots.count, sizeof *out, by_creation);
+	return out;
+}
+
+enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
+{
+	const struct slot **slots = in_order(&c->mem, s);
+	struct arena mem = { 0 };
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < s->slots.count; i++) {
+		arena_reset(&mem);
+		if (visible(slots[i])) {
+			struct bead_row row = row_of(&mem, slots[i]->bead);
+
+			e = cache_put_bead(c, cache, &row, NULL);
+		}
+		if (!e && slot_has_tombstone(slots[i]))
+			e = cache_put_tombstone(c, cache, slots[i]->id,
+						buried_at(slots[i]),
+						tombstone_text(&mem, slots[i]));
+	}
+	for (size_t i = 0; !e && i < s->edges.count; i++) {
+		struct edge_row row;
+
+		arena_reset(&mem);
+		row = edge_row_of(&mem, s->edges.entry[i].value);
+		e = cache_put_edge(c, cache, &row);
+	}
+	arena_release(&mem);
+	return e;
+}
+
+/* --- a change --- */
+
+/* What the cache had of an id. */
+struct before {
+	struct bead_row *row; /* or NULL */
+	struct str tombstone; /* or absent */
+};
+
+/* The part of the cache that a change meets, and what it was before. */
+struct meeting {
+	struct call *c;
+	struct cache *cache;
+	struct state *state;
+	struct map before;  /* by id: struct before */
+	struct map edges;   /* by key: struct edge_row */
+	struct map recount; /* ids */
+};
+
+static enum err unreadable(struct call *c, struct str why)
+{
+	return call_fail(c, ERR_DAMAGED, "the cache has a line that is none: " STR_FMT,
+			 STR_ARG(why));
+}
+
+static enum err read_cached(struct meeting *m, struct str line,
+			    bool (*read)(struct state *, const struct value *,
+					 struct str *))
+{
+	struct value_error error;
+	const struct value *v = value_parse(&m->c->mem, line, &error);
+	struct str why = STR("not JSON");
+
+	return v && read(m->state, v, &why) ? ERR_OK : unreadable(m->c, why);
+}
+
+static enum err load_edges_of(struct meeting *m, struct str id)
+{
+	struct edge_row *row;
+	enum err e = cache_edges_of(m->c, m->cache, id, &row);
+
+	for (; !e && row; row = row->next) {
+		struct str key = arena_fmt(&m->c->mem, STR_FMT " " STR_FMT " " STR_FMT,
+					   STR_ARG(row->from), STR_ARG(row->to),
+					   STR_ARG(row->kind));
+		void **at = map_put(&m->edges, key);
+
+		if (*at)
+			continue;
+		*at = row;
+		e = read_cached(m, row->line, state_read_edge);
+	}
+	return e;
+}
+
+static enum err load_id(struct meeting *m, struct str id)
+{
+	struct before *before = arena_new(&m->c->mem, struct before);
+	enum err e;
+
+	*map_put(&m->before, id) = before;
+	if ((e = cache_find_bead(m->c, m->cache, id, &before->row)) ||
+	    (e = cache_find_tombstone(m->c, m->cache, id, &before->tombstone)))
+		return e;
+	if (before->tombstone.p &&
+	    (e = read_cached(m, before->tombstone, state_read_tombstone)))
+		return e;
+	return before->row ? read_cached(m, before->row->line, state_read_bead) : ERR_OK;
+}
+
+/* An id, and where the lineages that meet there would have to go. */
+static enum err load(struct meeting *m, struct str id, const struct mark *created)
+{
+	struct slot *slot;
+	struct mark other;
+	enum err e;
+
+	if (!map_find(&m->before, id) && (e = load_id(m, id)))
+		return e;
+	slot = state_find(m->state, id);
+	for (size_t i = 0; slot && i < slot->remaps; i++)
+		if ((e = load(m, slot->remap[i].to, &slot->remap[i].created)))
+			return e;
+	if (!slot || !slot->bead || !created || !mark_cmp(slot->bead->created, *created))
+		return ERR_OK;
+	other = mark_max(slot->bead->created, *created);
+	if ((e = load_edges_of(m, id)))
+		return e;
+	return load(m, bead_other_id(&m->c->mem, id, other), &other);
+}
+
+static enum err load_all(struct meeting *m, const struct state *change)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < change->slots.count; i++) {
+		const struct slot *slot = change->slots.entry[i].value;
+
+		e = load(m, slot->id, slot->bead ? &slot->bead->created : NULL);
+	}
+	for (size_t i = 0; !e && i < change->edges.count; i++) {
+		const struct edge *edge = change->edges.entry[i].value;
+		struct str line;
+
+		e = cache_find_edge(m->c, m->cache, edge->from, edge->to, edge->kind,
+				    &line);
+		if (!e && line.p)
+			e = read_cached(m, line, state_read_edge);
+	}
+	return e;
+}
+
+static void touch(struct meeting *m, struct str id)
+{
+	map_put(&m->recount, id);
+}
+
+/* The row as it was, with what the cache does not keep. */
+static struct bead_row *old_row(struct meeting *m, struct bead_row *row)
+{
+	struct arena *mem = &m->c->mem;
+	struct value_error error;
+	struct bead old;
+	struct str why;
+
+	if (row && line_decode(mem, value_parse(mem, row->line, &error), &old, &why)) {
+		row->labels = bead_labels(mem, &old, &row->label_count);
+		row->text = search_text(mem, &old);
+	}
+	return row;
+}
+
+/* Whoever waits for it, or is waited for by it, has to count again. */
+static enum err touch_around(struct meeting *m, struct str id)
+{
+	struct edge_row *row;
+	enum err e = cache_edges_of(m->c, m->cache, id, &row);
+
+	for (; !e && row; row = row->next) {
+		touch(m, row->from);
+		touch(m, row->to);
+	}
+	return e;
+}
+
+static enum err put_tombstone(struct meeting *m, const struct slot *slot,
+			      struct str before)
+{
+	struct str line = slot_has_tombstone(slot) ? tombstone_text(&m->c->mem, slot) :
+						     (struct str){ 0 };
+
+	if (str_eq(line, before))
+		return ERR_OK;
+	return cache_put_tombstone(m->c, m->cache, slot->id, line.p ? buried_at(slot) : 0,
+				   line);
+}
+
+static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *added)
+{
+	static const struct before nothing;
+	void **at = map_find(&m->before, slot->id);
+	const struct before *before = at ? *at : &nothing;
+	struct bead_row *old = old_row(m, before->row), row = { .status = BEAD_CLOSED };
+	bool was_open = old && old->status != BEAD_CLOSED;
+	enum err e = ERR_OK;
+
+	*added += !old && !before->tombstone.p;
+	if (visible(slot)) {
+		row = row_of(&m->c->mem, slot->bead);
+		if (!old || !str_eq(row.line, old->line))
+			e = cache_put_bead(m->c, m->cache, &row, old);
+	} else if (old) {
+		e = cache_drop_bead(m->c, m->cache, old);
+	}
+	if (!e)
+		e = put_tombstone(m, slot, before->tombstone);
+	if (!e && (!old != !visible(slot) || was_open != (row.status != BEAD_CLOSED)))
+		e = touch_around(m, slot->id);
+	return e;
+}
+
+static enum err put_edges(struct meeting *m)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < m->edges.count; i++) {
+		struct edge_row *old = m->edges.entry[i].value;
+
+		if (map_find(&m->state->edges, m->edges.entry[i].key))
+			continue;
+		touch(m, old->from);
+		touch(m, old->to);
+		e = cache_drop_edge(m->c, m->cache, old);
+	}
+	for (size_t i = 0; !e && i < m->state->edges.count; i++) {
+		struct edge_row row =
+			edge_row_of(&m->c->mem, m->state->edges.entry[i].value);
+
+		touch(m, row.from);
+		touch(m, row.to);
+		e = cache_put_edge(m->c, m->cache, &row);
+	}
+	return e;
+}
+
+enum err apply_change(struct call *c, struct cache *cache, const struct state *change,
+		      int64_t *added)
+{
+	struct meeting m = { .c = c,
+			     .cache = cache,
+			     .state = state_new(&c->mem),
+			     .before.mem = &c->mem,
+			     .edges.mem = &c->mem,
+			     .recount.mem = &c->mem };
+	enum err e = load_all(&m, change);
+
+	if (e)
+		return e;
+	state_add(m.state, change);
+	for (size_t i = 0; !e && i < m.state->slots.count; i++)
+		e = put_slot(&m, m.state->slots.entry[i].value, added);
+	if (!e)
+		e = put_edges(&m);
+	for (size_t i = 0; !e && i < m.recount.count; i++)
+		e = cache_recount(c, cache, m.recount.entry[i].key);
+	return e;
+}

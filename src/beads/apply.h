@@ -1,0 +1,18 @@
+#ifndef BEADS_APPLY_H
+#define BEADS_APPLY_H
+
+#include "store/bead_cache.h"
+
+struct bead;
+struct state;
+
+/* From the lattice to the cache: what the rows of a state are. */
+
+/* Joins a change to what the cache has; `added` counts ids that are new to it. */
+enum err apply_change(struct call *c, struct cache *cache, const struct state *change,
+		      int64_t *added);
+
+/* Fills a cache that is empty. */
+enum err apply_all(struct call *c, struct cache *cache, const struct state *s);
+
+#endif

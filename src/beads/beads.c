@@ -1,0 +1,365 @@
+#include "beads/beads.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "beads/apply.h"
+#include "beads/record.h"
+#include "beads/state.h"
+
+enum { WAIT_MS = 30000 };
+
+static struct str in_home(struct call *c, const struct beads *b, const char *name)
+{
+	return path_join(&c->mem, b->home, str_of(name));
+}
+
+/* Where to look from: where the user stands, or the folder that was named. */
+static enum err start(struct call *c, struct str *dir)
+{
+	struct str named =
+		c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
+
+	if (str_is(path_name(named), ".beads")) /* other tools keep theirs in there */
+		named = path_parent(named);
+	*dir = path_real(&c->mem, named);
+	if (dir->p && file_is_dir(&c->mem, *dir))
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
+		  STR_ARG(named));
+	return call_step(c, "Give --dir (or BEADS_DIR) a folder of a Git repository.");
+}
+
+enum err beads_home(struct call *c, struct beads *out)
+{
+	struct str dir;
+	enum err e;
+
+	*out = (struct beads){ .lock = LOCK_NONE };
+	if ((e = start(c, &dir)) || (e = place_repository(c, dir, &out->repo)))
+		return e;
+	if (!out->repo.common.p)
+		return call_fail(c, ERR_NOT_A_REPOSITORY,
+				 "'" STR_FMT "' is not inside a Git repository",
+				 STR_ARG(dir));
+	out->home = path_join(&c->mem, out->repo.common, STR("abacus"));
+	return ERR_OK;
+}
+
+bool beads_exist(struct call *c, const struct beads *b)
+{
+	return journal_exists(c, b->home);
+}
+
+static enum err not_initialized(struct call *c, const struct beads *b)
+{
+	call_fail(c, ERR_NOT_INITIALIZED, "there are no beads in '" STR_FMT "' yet",
+		  STR_ARG(b->repo.tree));
+	return call_step(c, "Run 'bd init' to begin; it touches none of your files.");
+}
+
+/* --- the journal into the cache --- */
+
+static enum err not_a_record(struct call *c, const struct beads *b,
+			     const struct journal_record *r, struct str why)
+{
+	call_fail(c, ERR_DAMAGED,
+		  "'" STR_FMT
+		  "/journal.%lld' has a record at byte %lld that this program "
+		  "cannot read: " STR_FMT,
+		  STR_ARG(b->home), (long long)r->segment, (long long)r->offset,
+		  STR_ARG(why));
+	return call_step(c,
+			 "Nothing was changed. Was it written by a later version? Keep "
+			 "a copy of that folder.");
+}
+
+static enum err apply_record(struct call *c, struct beads *b,
+			     const struct journal_record *r)
+{
+	struct state *change = state_new(&c->mem);
+	struct receipt receipt;
+	struct str why;
+	enum err e;
+
+	if (!record_decode(c, r->json, change, &receipt, &why))
+		return not_a_record(c, b, r, why);
+	if ((e = apply_change(c, &b->cache, change, &b->about.beads)))
+		return e;
+	if (change->prefix_mark.by.p)
+		b->about.prefix = change->prefix;
+	if (stamp_cmp(change->clock,
+		      (struct stamp){ b->about.clock_ms, b->about.clock_n }) > 0) {
+		b->about.clock_ms = change->clock.ms;
+		b->about.clock_n = change->clock.n;
+	}
+	return receipt.id.p ? cache_put_receipt(c, &b->cache, &receipt) : ERR_OK;
+}
+
+/* Somebody died between the two, or the cache lost its last pages. */
+static enum err catch_up(struct call *c, struct beads *b)
+{
+	struct journal_record *r;
+	enum err e = journal_read(c, b->home, &b->about.place, &r);
+
+	for (; !e && r; r = r->next)
+		e = apply_record(c, b, r);
+	return e ? e : cache_about_put(c, &b->cache, &b->about);
+}
+
+enum err beads_replay(struct call *c, struct beads *b, struct state **out)
+{
+	struct journal_place place = { 0 };
+	struct journal_record *r;
+	enum err e = journal_read(c, b->home, &place, &r);
+
+	*out = state_new(&c->mem);
+	for (; !e && r; r = r->next) {
+		struct state *change = state_new(&c->mem);
+		struct receipt receipt;
+		struct str why;
+
+		if (!record_decode(c, r->json, change, &receipt, &why))
+			return not_a_record(c, b, r, why);
+		state_add(*out, change);
+		if (receipt.id.p && b->cache.db)
+			e = cache_put_receipt(c, &b->cache, &receipt);
+	}
+	b->about.place = place;
+	return e;
+}
+
+static enum err fill(struct call *c, struct beads *b)
+{
+	struct state *all;
+	enum err e = beads_replay(c, b, &all);
+
+	if (e || (e = apply_all(c, &b->cache, all)))
+		return e;
+	b->about.prefix = all->prefix;
+	b->about.clock_ms = all->clock.ms;
+	b->about.clock_n = all->clock.n;
+	b->about.beads = (int64_t)all->slots.count;
+	return cache_about_put(c, &b->cache, &b->about);
+}
+
+/* Makes the cache anew; where nothing can be written, in memory, for this call. */
+static enum err rebuild(struct call *c, struct beads *b, bool writable)
+{
+	struct str path = in_home(c, b, "cache.db");
+	enum err e;
+
+	c->code = ERR_OK;
+	b->about = (struct cache_about){ 0 };
+	e = writable ? cache_create(c, path, &b->cache) :
+		       cache_create_private(c, &b->cache);
+	if (!e && !(e = fill(c, b)))
+		e = cache_install(c, &b->cache, path);
+	if (e && b->cache.path.p && writable) {
+		cache_close(&b->cache);
+		unlink(arena_cstr(&c->mem, b->cache.path));
+	}
+	return e;
+}
+
+static enum err open_cache(struct call *c, struct beads *b, enum cache_mode mode)
+{
+	return cache_open(c, in_home(c, b, "cache.db"), mode, &b->cache, &b->about);
+}
+
+static enum err news(struct call *c, struct beads *b, enum journal_news *out)
+{
+	return journal_compare(c, b->home, b->about.place, out);
+}
+
+/* With the lock: a cache that is open for writing, and knows all of the journal. */
+static enum err open_caught_up(struct call *c, struct beads *b)
+{
+	enum journal_news what = JOURNAL_SAME;
+	enum err e = open_cache(c, b, CACHE_WRITE);
+
+	if (!e)
+		e = news(c, b, &what);
+	if (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR ||
+	    (!e && what == JOURNAL_AHEAD)) {
+		cache_close(&b->cache);
+		if ((e = rebuild(c, b, true)))
+			return e;
+		return open_cache(c, b, CACHE_WRITE);
+	}
+	return !e && what == JOURNAL_MORE ? catch_up(c, b) : e;
+}
+
+static enum err take_lock(struct call *c, struct beads *b)
+{
+	return lock_take(c, in_home(c, b, "lock"), WAIT_MS, &b->lock);
+}
+
+/* --- readers --- */
+
+/* The cache has to be made or brought up to date first: that takes the lock. */
+static enum err mend(struct call *c, struct beads *b)
+{
+	enum err e;
+
+	cache_close(&b->cache);
+	c->code = ERR_OK;
+	if (access(arena_cstr(&c->mem, b->home), W_OK))
+		return rebuild(c, b, false);
+	if ((e = take_lock(c, b)))
+		return e;
+	e = open_caught_up(c, b);
+	if (!e)
+		e = cache_commit(c, &b->cache);
+	cache_close(&b->cache);
+	lock_drop(&b->lock);
+	return e ? e : open_cache(c, b, CACHE_READ);
+}
+
+static enum err open_reader(struct call *c, struct beads *b)
+{
+	enum journal_news what = JOURNAL_SAME;
+	enum err e = open_cache(c, b, CACHE_READ);
+
+	if (!e)
+		e = news(c, b, &what);
+	if (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR) {
+		if (!beads_exist(c, b))
+			return not_initialized(c, b);
+		return mend(c, b);
+	}
+	return !e && what != JOURNAL_SAME ? mend(c, b) : e;
+}
+
+/* --- writers --- */
+
+static enum err open_writer(struct call *c, struct beads *b)
+{
+	enum err e;
+
+	if (!file_is_dir(&c->mem, b->home))
+		return not_initialized(c, b);
+	if ((e = take_lock(c, b)))
+		return e;
+	if (!file_exists(&c->mem, in_home(c, b, "cache.db")) && !beads_exist(c, b))
+		return not_initialized(c, b);
+	if ((e = open_caught_up(c, b)))
+		return e;
+	if (!b->about.place.segment)
+		return not_initialized(c, b);
+	b->change = state_new(&c->mem);
+	b->writing = true;
+	return ERR_OK;
+}
+
+enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
+{
+	enum err e = beads_home(c, out);
+
+	if (!e)
+		e = mode == BEADS_WRITE ? open_writer(c, out) : open_reader(c, out);
+	if (e)
+		beads_close(out);
+	return e;
+}
+
+enum err beads_open_new(struct call *c, struct beads *out)
+{
+	enum err e;
+
+	if ((e = beads_home(c, out)) || (e = file_make_dir(c, out->home, 0700)) ||
+	    (e = take_lock(c, out)) || (e = open_caught_up(c, out))) {
+		beads_close(out);
+		return e;
+	}
+	out->change = state_new(&c->mem);
+	out->writing = true;
+	return ERR_OK;
+}
+
+void beads_close(struct beads *b)
+{
+	cache_close(&b->cache);
+	lock_drop(&b->lock);
+	b->writing = false;
+}
+
+struct mark beads_mark(struct call *c, const struct beads *b)
+{
+	struct stamp last = { b->about.clock_ms, b->about.clock_n };
+
+	return (struct mark){ stamp_next(last, c->now_ms), c->actor };
+}
+
+enum err beads_put(struct call *c, struct beads *b, struct state *change)
+{
+	enum err e;
+
+	if (record_empty(change))
+		return ERR_OK;
+	if ((e = apply_change(c, &b->cache, change, &b->about.beads)))
+		return e;
+	if (change->prefix_mark.by.p)
+		b->about.prefix = change->prefix;
+	state_add(b->change, change);
+	return ERR_OK;
+}
+
+void beads_forget(struct beads *b)
+{
+	b->forgotten = true;
+}
+
+/*
+ * The record is in the journal before the cache says so: a crash between the two
+ * leaves a record to catch up with. What fails before the end is taken back.
+ */
+static enum err write_record(struct call *c, struct beads *b, int *fd)
+{
+	struct journal_place before = b->about.place;
+	struct mark mark = beads_mark(c, b);
+	bool receipt = b->receipt.id.p;
+	struct str json = record_encode(c, b->change, receipt ? &b->receipt : NULL);
+	enum err e;
+
+	b->about.clock_ms = mark.at.ms;
+	b->about.clock_n = mark.at.n;
+	if ((receipt && (e = cache_put_receipt(c, &b->cache, &b->receipt))) ||
+	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
+		return e;
+	if ((e = cache_about_put(c, &b->cache, &b->about)) ||
+	    (e = cache_commit(c, &b->cache))) {
+		if (b->about.place.segment != before.segment)
+			before = (struct journal_place){ 0 };
+		journal_retract(*fd, before);
+	}
+	return e;
+}
+
+enum err beads_commit(struct call *c, struct beads *b)
+{
+	AUTO_FD fd = -1;
+	enum err e;
+
+	if (b->forgotten)
+		return ERR_OK;
+	if (record_empty(b->change) && !b->receipt.id.p)
+		return cache_commit(c, &b->cache); /* it may have caught up */
+	e = write_record(c, b, &fd);
+	lock_drop(&b->lock);
+	b->writing = false;
+	return e ? e : journal_sync(c, b->home, fd);
+}
+
+enum err beads_distrust(struct call *c, struct beads *b)
+{
+	struct str path = in_home(c, b, "cache.db");
+	enum err e = take_lock(c, b);
+
+	if (!e && cache_current(c, &b->cache))
+		e = file_remove(c, path);
+	lock_drop(&b->lock);
+	return e;
+}

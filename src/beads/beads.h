@@ -1,0 +1,59 @@
+#ifndef BEADS_BEADS_H
+#define BEADS_BEADS_H
+
+#include "base/lock.h"
+#include "beads/stamp.h"
+#include "store/bead_cache.h"
+#include "store/place.h"
+
+struct state;
+
+/*
+ * The beads of one repository, opened for one command. The journal in the folder
+ * `abacus` of the Git directory is the truth, the cache beside it answers questions.
+ * A reader takes no lock and writes nothing. A writer has the lock, sees
+ * every change before its own, and leaves one record, or none.
+ */
+struct beads {
+	struct repository repo;
+	struct str home;
+	struct lock lock;
+	struct cache cache;
+	struct cache_about about;
+	struct state *change;   /* all that this command has put */
+	struct receipt receipt; /* `id` is absent where none is to be left */
+	bool writing, forgotten;
+};
+
+enum beads_mode { BEADS_READ, BEADS_WRITE };
+
+/* NOT_A_REPOSITORY; NOT_INITIALIZED, with what to do. */
+enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out);
+void beads_close(struct beads *b); /* without a commit: nothing was written */
+
+/* Where the store is, or would be; the repository is that of the call. */
+enum err beads_home(struct call *c, struct beads *out);
+bool beads_exist(struct call *c, const struct beads *b);
+
+/* Opens a store for writing that need not be there yet. */
+enum err beads_open_new(struct call *c, struct beads *out);
+
+/* The mark of what this command writes: later than all that is there. */
+struct mark beads_mark(struct call *c, const struct beads *b);
+
+/* Joins a change to the cache, so that the command sees it; not durable yet. */
+enum err beads_put(struct call *c, struct beads *b, struct state *change);
+
+/* Takes all of it back: the command was only to show what it would do. */
+void beads_forget(struct beads *b);
+
+/* One record in the journal, on the medium, with all changes and the receipt. */
+enum err beads_commit(struct call *c, struct beads *b);
+
+/* All there is, from the truth alone. */
+enum err beads_replay(struct call *c, struct beads *b, struct state **out);
+
+/* The cache could not be used: the next one to open it makes it anew. */
+enum err beads_distrust(struct call *c, struct beads *b);
+
+#endif

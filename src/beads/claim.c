@@ -1,0 +1,160 @@
+#include "beads/claim.h"
+
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "base/moment.h"
+
+static struct str holder(const struct edit *e)
+{
+	return bead_text(&e->c->mem, &e->now, MEMBER_ASSIGNEE);
+}
+
+static bool mine(const struct edit *e)
+{
+	struct str name = holder(e);
+
+	return name.p && str_eq(name, e->c->actor);
+}
+
+/* Somebody works on it; without an end, for as long as it takes. */
+static bool held(const struct edit *e)
+{
+	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
+
+	if (!holder(e).p)
+		return false;
+	return end ? end > e->c->now_ms : bead_status(&e->now) == BEAD_IN_PROGRESS;
+}
+
+static struct str about(const struct edit *e, const struct stamp *epoch)
+{
+	struct json j = { .out.mem = &e->c->mem };
+	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
+
+	json_object(&j);
+	json_put_str(&j, "id", e->row->id);
+	json_put_str(&j, "holder", holder(e));
+	json_put_str(&j, "expires",
+		     end ? moment_format(&e->c->mem, end) : (struct str){ 0 });
+	if (epoch) {
+		json_key(&j, STR("epoch"));
+		stamp_encode(&j, *epoch);
+	}
+	json_end(&j);
+	return json_text(&j);
+}
+
+static struct str until(const struct edit *e)
+{
+	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
+
+	return end ? arena_fmt(&e->c->mem, " until %s",
+			       moment_format(&e->c->mem, end).p) :
+		     STR("");
+}
+
+static enum err held_by_another(struct edit *e)
+{
+	call_fail(e->c, ERR_ALREADY_CLAIMED, "'" STR_FMT "' is held by " STR_FMT "%s",
+		  STR_ARG(e->row->id), STR_ARG(holder(e)), until(e).p);
+	return call_detail(e->c, about(e, NULL));
+}
+
+static void set_end(struct edit *e, int64_t lease_ms)
+{
+	edit_int(e, MEMBER_ASSIGNEE_EXPIRES, e->c->now_ms + lease_ms);
+}
+
+enum err claim_take(struct edit *e, int64_t lease_ms)
+{
+	if (bead_status(&e->now) == BEAD_CLOSED)
+		return call_fail(e->c, ERR_CLOSED, "'" STR_FMT "' is closed",
+				 STR_ARG(e->row->id));
+	if (held(e) && !mine(e))
+		return held_by_another(e);
+	if (!mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS ||
+	    !e->now.member[MEMBER_ASSIGNEE_EXPIRES].p) {
+		edit_text(e, MEMBER_ASSIGNEE, e->c->actor);
+		edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
+	}
+	set_end(e, lease_ms);
+	edit_word(e, MEMBER_STATUS, &bead_statuses, BEAD_IN_PROGRESS);
+	return ERR_OK;
+}
+
+static enum err not_yours(struct edit *e)
+{
+	struct str name = holder(e);
+
+	if (name.p)
+		call_fail(e->c, ERR_NOT_CLAIMED,
+			  "'" STR_FMT "' is not yours: " STR_FMT " has it%s",
+			  STR_ARG(e->row->id), STR_ARG(name), until(e).p);
+	else
+		call_fail(e->c, ERR_NOT_CLAIMED, "nobody has claimed '" STR_FMT "'",
+			  STR_ARG(e->row->id));
+	return call_detail(e->c, about(e, NULL));
+}
+
+enum err claim_renew(struct edit *e, int64_t lease_ms)
+{
+	if (!mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS)
+		return not_yours(e);
+	set_end(e, lease_ms);
+	return ERR_OK;
+}
+
+enum err claim_release(struct edit *e)
+{
+	if (!mine(e))
+		return not_yours(e);
+	claim_drop(e);
+	edit_word(e, MEMBER_STATUS, &bead_statuses, BEAD_OPEN);
+	return ERR_OK;
+}
+
+void claim_drop(struct edit *e)
+{
+	edit_set(e, MEMBER_ASSIGNEE, (struct str){ 0 });
+	edit_set(e, MEMBER_ASSIGNEE_AT, (struct str){ 0 });
+	edit_set(e, MEMBER_ASSIGNEE_EXPIRES, (struct str){ 0 });
+}
+
+void claim_go_on(struct edit *e)
+{
+	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
+	bool touched = e->change.mark[REG_ASSIGNEE].by.p;
+
+	if (touched || !mine(e) || !end || bead_status(&e->now) != BEAD_IN_PROGRESS)
+		return;
+	if (end < e->c->now_ms + LEASE_MS)
+		set_end(e, LEASE_MS);
+}
+
+enum err claim_check(struct edit *e, struct stamp epoch)
+{
+	struct stamp now = bead_stamp(&e->now, MEMBER_ASSIGNEE_AT);
+
+	if (e->now.member[MEMBER_ASSIGNEE_AT].p && !stamp_cmp(now, epoch))
+		return ERR_OK;
+	call_fail(e->c, ERR_STALE_CLAIM,
+		  "the claim [%" PRId64 ",%" PRId64 "] on '" STR_FMT
+		  "' is over%s" STR_FMT,
+		  epoch.ms, epoch.n, STR_ARG(e->row->id),
+		  holder(e).p ? ": it is held by " : "", STR_ARG(holder(e)));
+	return call_detail(e->c, about(e, &epoch));
+}
+
+void claim_assign(struct edit *e, struct str name)
+{
+	if (!name.n) {
+		claim_drop(e);
+		return;
+	}
+	if (str_eq(name, holder(e)))
+		return;
+	edit_text(e, MEMBER_ASSIGNEE, name);
+	edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
+	edit_set(e, MEMBER_ASSIGNEE_EXPIRES, (struct str){ 0 });
+}

@@ -1,0 +1,33 @@
+#ifndef BEADS_CLAIM_H
+#define BEADS_CLAIM_H
+
+#include "beads/edit.h"
+
+/*
+ * Claims: who works on a bead, since when, until when. The beginning is the epoch
+ * of the claim: it stays as long as the holder renews it, and whoever shows another one
+ * has lost the bead. An end that has passed lets anybody else in.
+ */
+
+enum { LEASE_MS = 3600 * 1000 }; /* unless something else is asked for */
+
+/* ALREADY_CLAIMED, naming the holder and the end; CLOSED. One's own goes on. */
+enum err claim_take(struct edit *e, int64_t lease_ms);
+
+/* NOT_CLAIMED unless the actor holds it. */
+enum err claim_renew(struct edit *e, int64_t lease_ms);
+enum err claim_release(struct edit *e);
+
+/* Without asking: it is open to everybody. */
+void claim_drop(struct edit *e);
+
+/* Whatever the holder does to the bead, its lease does not end within the usual time. */
+void claim_go_on(struct edit *e);
+
+/* STALE_CLAIM unless that claim still holds. */
+enum err claim_check(struct edit *e, struct stamp epoch);
+
+/* Gives it to somebody, without a lease; nobody if the name is empty. */
+void claim_assign(struct edit *e, struct str name);
+
+#endif

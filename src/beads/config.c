@@ -1,0 +1,120 @@
+#include "beads/config.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/moment.h"
+#include "base/path.h"
+
+static const char *const words[] = {
+	[CONFIG_CLAIM_LEASE] = "claim.lease",
+	[CONFIG_SYNC_REF] = "sync.ref",
+	[CONFIG_SYNC_REMOTE] = "sync.remote",
+};
+const struct names config_keys = { words, CONFIG_KEYS, NULL };
+
+static bool is_lease(struct str value)
+{
+	int64_t ms;
+
+	return duration_parse(value, &ms) && ms > 0;
+}
+
+/* What Git takes as a ref, near enough: a wrong one is refused when it is used. */
+static bool is_ref(struct str value)
+{
+	for (size_t i = 0; i < value.n; i++)
+		if (value.p[i] <= ' ' || strchr("~^:?*[\\\x7f", value.p[i]))
+			return false;
+	return str_starts(value, STR("refs/")) && value.n > 5 &&
+	       value.p[value.n - 1] != '/';
+}
+
+static bool is_remote(struct str value)
+{
+	for (size_t i = 0; i < value.n; i++)
+		if (value.p[i] <= ' ')
+			return false;
+	return value.n && value.p[0] != '-';
+}
+
+static const struct rule {
+	const char *help, *otherwise, *want;
+	bool (*fits)(struct str value);
+} rules[] = {
+	[CONFIG_CLAIM_LEASE] = { "how long a claim lasts", "1h",
+				 "a duration such as 30m or 2h", is_lease },
+	[CONFIG_SYNC_REF] = { "the Git ref to publish to", "refs/beads/store",
+			      "a ref such as refs/beads/store", is_ref },
+	[CONFIG_SYNC_REMOTE] = { "the Git remote to publish to", "origin",
+				 "the name of a remote", is_remote },
+};
+
+const char *config_help(enum config_key key)
+{
+	return rules[key].help;
+}
+
+const char *config_default(enum config_key key)
+{
+	return rules[key].otherwise;
+}
+
+static struct str path_of(struct call *c, struct str home)
+{
+	return path_join(&c->mem, home, STR("config"));
+}
+
+/* Takes a line apart; an absent key: a comment, or nothing. */
+static struct str key_of(struct str line, struct str *value)
+{
+	struct str key;
+
+	line = str_trim(line);
+	if (!line.n || line.p[0] == '#' || !memchr(line.p, '=', line.n))
+		return (struct str){ 0 };
+	str_next(&line, '=', &key);
+	*value = str_trim(line);
+	return str_trim(key);
+}
+
+enum err config_find(struct call *c, struct str home, enum config_key key,
+		     struct str *out)
+{
+	struct str text, line, value, name;
+	enum err e = file_read(c, path_of(c, home), &text);
+
+	*out = (struct str){ 0 };
+	while (!e && str_next(&text, '\n', &line)) {
+		name = key_of(line, &value);
+		if (name.p && str_is(name, names_word(&config_keys, key)) &&
+		    rules[key].fits(value))
+			*out = value;
+	}
+	return e;
+}
+
+/* Every other line stays as it is. */
+enum err config_put(struct call *c, struct str home, enum config_key key,
+		    struct str value)
+{
+	struct buf out = { .mem = &c->mem };
+	struct str text, line, old, name;
+	enum err e;
+
+	if (value.p && !rules[key].fits(value))
+		return call_fail(c, ERR_INVALID_INPUT, "%s is %s, not '" STR_FMT "'",
+				 names_word(&config_keys, key), rules[key].want,
+				 STR_ARG(value));
+	if ((e = file_read(c, path_of(c, home), &text)))
+		return e;
+	while (str_next(&text, '\n', &line)) {
+		name = key_of(line, &old);
+		if (!line.n || (name.p && str_is(name, names_word(&config_keys, key))))
+			continue;
+		buf_fmt(&out, STR_FMT "\n", STR_ARG(line));
+	}
+	if (value.p)
+		buf_fmt(&out, "%s = " STR_FMT "\n", names_word(&config_keys, key),
+			STR_ARG(value));
+	return file_replace(c, path_of(c, home), buf_str(&out), 0600);
+}

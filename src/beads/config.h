@@ -1,0 +1,23 @@
+#ifndef BEADS_CONFIG_H
+#define BEADS_CONFIG_H
+
+#include "base/call.h"
+#include "base/names.h"
+
+/* Settings of this clone: lines of `key = value` in the file `config` of the store. */
+enum config_key { CONFIG_CLAIM_LEASE, CONFIG_SYNC_REF, CONFIG_SYNC_REMOTE, CONFIG_KEYS };
+extern const struct names config_keys;
+
+const char *config_help(enum config_key key);
+
+/* What it is where nobody has set it. */
+const char *config_default(enum config_key key);
+
+enum err config_find(struct call *c, struct str home, enum config_key key,
+		     struct str *out); /* absent: not set */
+
+/* Checks the value; an absent one takes the setting back. With the writer's lock. */
+enum err config_put(struct call *c, struct str home, enum config_key key,
+		    struct str value);
+
+#endif

@@ -1,0 +1,297 @@
+#include "beads/draft.h"
+
+#include "base/json.h"
+#include "beads/bead.h"
+#include "beads/edit.h"
+#include "beads/find.h"
+#include "beads/state.h"
+#include "store/bead_query.h"
+
+void draft_need(struct call *c, struct draft *d, struct str kind, struct str id)
+{
+	d->needs = arena_grow(&c->mem, d->needs, d->need_count * sizeof *d->needs,
+			      (d->need_count + 1) * sizeof *d->needs);
+	d->needs[d->need_count++] = (struct need){ kind, id };
+}
+
+static enum err choose_id(struct call *c, struct beads *b, struct draft *d)
+{
+	struct bead_row *row;
+	struct str line;
+	enum err e;
+
+	if (!d->id.p)
+		return find_free_id(c, b, &d->id);
+	if ((e = cache_find_bead(c, &b->cache, d->id, &row)) ||
+	    (e = cache_find_tombstone(c, &b->cache, d->id, &line)))
+		return e;
+	if (!row && !line.p)
+		return ERR_OK;
+	return call_fail(c, ERR_ALREADY_EXISTS, "there %s a bead '" STR_FMT "' already",
+			 row ? "is" : "was", STR_ARG(d->id));
+}
+
+static struct extra *branch_extra(struct call *c, struct str branch, struct mark mark)
+{
+	struct extra *x = arena_new(&c->mem, struct extra);
+	struct json j = { .out.mem = &c->mem };
+
+	json_str(&j, branch);
+	*x = (struct extra){ STR("created_on_branch"), json_text(&j), mark };
+	return x;
+}
+
+static enum err make_bead(struct call *c, struct beads *b, const struct draft *d,
+			  struct bead *out)
+{
+	struct mark mark = beads_mark(c, b);
+	struct arena *mem = &c->mem;
+	struct str branch;
+	enum err e = place_branch(c, &b->repo, &branch);
+
+	*out = (struct bead){ .id = d->id, .created = mark };
+	for (int i = 0; i < REGS; i++)
+		out->mark[i] = mark;
+	bead_put_text(mem, out, MEMBER_TITLE, d->title);
+	bead_put_text(mem, out, MEMBER_DESCRIPTION, d->description);
+	bead_put_text(mem, out, MEMBER_DESIGN, d->design);
+	bead_put_text(mem, out, MEMBER_ACCEPTANCE_CRITERIA, d->acceptance);
+	bead_put_text(mem, out, MEMBER_EXTERNAL_REF, d->external_ref);
+	bead_put_text(mem, out, MEMBER_STATUS,
+		      str_of(names_word(&bead_statuses, BEAD_OPEN)));
+	bead_put_text(mem, out, MEMBER_TYPE, str_of(names_word(&bead_types, d->type)));
+	bead_put_int(mem, out, MEMBER_PRIORITY, d->priority);
+	bead_put(out, MEMBER_LABELS, labels_encode(mem, d->labels, d->label_count));
+	if (d->assignee.n) {
+		bead_put_text(mem, out, MEMBER_ASSIGNEE, d->assignee);
+		bead_put_stamp(mem, out, MEMBER_ASSIGNEE_AT, mark.at);
+	}
+	if (!e && branch.p) {
+		out->extra = branch_extra(c, branch, mark);
+		out->extras = 1;
+	}
+	return e;
+}
+
+/* What it needs may be of the same change: then nobody can find it yet. */
+static enum err find_need(struct call *c, struct beads *b, const struct state *change,
+			  struct str id, struct bead *out)
+{
+	const struct slot *slot = state_find(change, id);
+	struct bead_row *row;
+	struct edit other;
+	enum err e;
+
+	*out = (struct bead){ 0 };
+	if (slot && slot->bead) {
+		*out = (struct bead){ .id = id, .created = slot->bead->created };
+		return ERR_OK;
+	}
+	if ((e = find_bead(c, b, id, &row)) || (e = edit_begin(c, b, row, &other)))
+		return e;
+	*out = (struct bead){ .id = row->id, .created = other.now.created };
+	return ERR_OK;
+}
+
+static enum err put_needs(struct call *c, struct beads *b, const struct draft *d,
+			  struct state *change)
+{
+	struct mark mark = beads_mark(c, b);
+	enum err e;
+
+	for (size_t i = 0; i < d->need_count; i++) {
+		struct edge edge = { .from = d->id,
+				     .kind = d->needs[i].kind,
+				     .created = mark,
+				     .life = mark };
+		struct bead to;
+
+		if ((e = find_need(c, b, change, d->needs[i].id, &to)))
+			return e;
+		if (str_eq(to.id, d->id))
+			return call_fail(c, ERR_SELF_DEPENDENCY,
+					 "'" STR_FMT "' cannot depend on itself",
+					 STR_ARG(d->id));
+		edge.to = to.id;
+		state_put_bead(change, &to);
+		state_put_edge(change, &edge);
+	}
+	return ERR_OK;
+}
+
+enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct state *change)
+{
+	struct bead made;
+	enum err e;
+
+	if ((e = choose_id(c, b, d)) || (e = make_bead(c, b, d, &made)))
+		return e;
+	state_put_bead(change, &made);
+	return put_needs(c, b, d, change);
+}
+
+/* --- Markdown --- */
+
+enum part {
+	PART_DESCRIPTION,
+	PART_PRIORITY,
+	PART_TYPE,
+	PART_DESIGN,
+	PART_ACCEPTANCE,
+	PART_ASSIGNEE,
+	PART_LABELS,
+	PART_DEPENDENCIES,
+};
+
+static int part_of(struct str head)
+{
+	static const char *const words[] = { "description", "priority",    "type",
+					     "design",      "acceptance",  "assignee",
+					     "labels",      "dependencies" };
+	static const struct synonym more[] = { { "acceptance criteria", PART_ACCEPTANCE },
+					       { "deps", PART_DEPENDENCIES },
+					       { NULL, 0 } };
+	static const struct names names = { words, PART_DEPENDENCIES + 1, more };
+	char lower[32];
+	size_t n = 0;
+
+	for (; n < head.n && n < sizeof lower; n++)
+		lower[n] =
+			(char)(head.p[n] >= 'A' && head.p[n] <= 'Z' ? head.p[n] | 0x20 :
+								      head.p[n]);
+	return names_value(&names, (struct str){ lower, n });
+}
+
+static enum err wrong(struct call *c, const struct draft *d, const char *what,
+		      struct str value)
+{
+	return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' has the %s '" STR_FMT "'",
+			 STR_ARG(d->title), what, STR_ARG(value));
+}
+
+/* The words of a list, by commas or lines, with or without a bullet. */
+static bool next_item(struct str *rest, struct str *item)
+{
+	while (rest->n) {
+		size_t n = 0;
+
+		while (n < rest->n && rest->p[n] != ',' && rest->p[n] != '\n')
+			n++;
+		*item = str_trim(str_head(*rest, n));
+		*rest = str_skip(*rest, n < rest->n ? n + 1 : n);
+		if (item->n && (item->p[0] == '-' || item->p[0] == '*'))
+			*item = str_trim(str_skip(*item, 1));
+		if (item->n)
+			return true;
+	}
+	return false;
+}
+
+static enum err set_priority(struct call *c, struct draft *d, struct str text)
+{
+	struct str digit =
+		text.n == 2 && (text.p[0] | 0x20) == 'p' ? str_skip(text, 1) : text;
+
+	if (digit.n != 1 || digit.p[0] < '0' || digit.p[0] > '4')
+		return wrong(c, d, "priority", text);
+	d->priority = digit.p[0] - '0';
+	return ERR_OK;
+}
+
+static enum err add_needs(struct call *c, struct draft *d, struct str text)
+{
+	struct str item, kind;
+	int known;
+
+	while (next_item(&text, &item)) {
+		struct str rest = item;
+
+		str_next(&rest, ':', &kind);
+		known = rest.p ? names_value(&edge_kinds, kind) : EDGE_BLOCKS;
+		if (known < 0 || !bead_id_valid(rest.p ? rest : item))
+			return wrong(c, d, "dependency", item);
+		draft_need(c, d, str_of(names_word(&edge_kinds, known)),
+			   rest.p ? rest : item);
+	}
+	return ERR_OK;
+}
+
+static enum err set_part(struct call *c, struct draft *d, int part, struct str text)
+{
+	struct str item;
+
+	text = str_trim(text);
+	switch ((enum part)part) {
+	case PART_DESCRIPTION:
+		if (text.n)
+			d->description = text;
+		break;
+	case PART_DESIGN:
+		d->design = text;
+		break;
+	case PART_ACCEPTANCE:
+		d->acceptance = text;
+		break;
+	case PART_ASSIGNEE:
+		d->assignee = text;
+		break;
+	case PART_PRIORITY:
+		return set_priority(c, d, text);
+	case PART_TYPE:
+		d->type = names_value(&bead_types, text);
+		return d->type < 0 ? wrong(c, d, "type", text) : ERR_OK;
+	case PART_LABELS:
+		while (next_item(&text, &item)) {
+			d->labels = arena_grow(&c->mem, d->labels,
+					       d->label_count * sizeof item,
+					       (d->label_count + 1) * sizeof item);
+			d->labels[d->label_count++] = item;
+		}
+		break;
+	case PART_DEPENDENCIES:
+		return add_needs(c, d, text);
+	}
+	return ERR_OK;
+}
+
+enum err draft_parse(struct call *c, struct str text, struct draft **out)
+{
+	struct draft *d = NULL;
+	struct str line;
+	const char *from = text.p, *end = text.p + text.n;
+	int part = PART_DESCRIPTION;
+	enum err e = ERR_OK;
+
+	*out = NULL;
+	while (!e && str_next(&text, '\n', &line)) {
+		bool bead = str_starts(line, STR("## ")),
+		     head = str_starts(line, STR("### "));
+
+		if (!bead && !head)
+			continue;
+		if (d)
+			e = set_part(c, d, part,
+				     (struct str){ from, (size_t)(line.p - from) });
+		from = line.p + line.n;
+		if (bead) {
+			d = arena_new(&c->mem, struct draft);
+			d->title = str_trim(str_skip(line, 3));
+			d->type = BEAD_TASK;
+			d->priority = 2;
+			*out = d;
+			out = &d->next;
+			part = PART_DESCRIPTION;
+			if (!d->title.n)
+				e = call_fail(c, ERR_INVALID_INPUT,
+					      "a line begins with '##' and has no title");
+		} else if (d && (part = part_of(str_trim(str_skip(line, 4)))) < 0) {
+			e = wrong(c, d, "section", str_trim(str_skip(line, 4)));
+		}
+	}
+	if (!e && d && from)
+		e = set_part(c, d, part, (struct str){ from, (size_t)(end - from) });
+	if (!e && !d)
+		e = call_fail(c, ERR_INVALID_INPUT,
+			      "the file has no line that begins with '## '");
+	return e;
+}

@@ -1,0 +1,35 @@
+#ifndef BEADS_DRAFT_H
+#define BEADS_DRAFT_H
+
+#include "beads/beads.h"
+
+struct state;
+
+/* A bead that is to be created. */
+struct draft {
+	struct str title, description, design, acceptance, assignee, external_ref;
+	struct str id; /* absent: a new one is made */
+	int type;      /* enum bead_type */
+	int64_t priority;
+	struct str *labels;
+	size_t label_count;
+	struct need {
+		struct str kind, id; /* what it depends on, as it was given */
+	} * needs;
+	size_t need_count;
+	struct draft *next;
+};
+
+/* Adds the bead to the change; its id is set. ALREADY_EXISTS, NOT_FOUND, … */
+enum err draft_put(struct call *c, struct beads *b, struct draft *d,
+		   struct state *change);
+
+void draft_need(struct call *c, struct draft *d, struct str kind, struct str id);
+
+/*
+ * A bead for each "## Title" of a Markdown text, with "### Priority", Type,
+ * Description, Design, Acceptance, Assignee, Labels and Dependencies below it.
+ */
+enum err draft_parse(struct call *c, struct str text, struct draft **out);
+
+#endif

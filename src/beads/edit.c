@@ -1,0 +1,235 @@
+#include "beads/edit.h"
+
+#include "base/id.h"
+#include "base/json.h"
+#include "base/value.h"
+#include "beads/claim.h"
+#include "beads/graph.h"
+#include "beads/line.h"
+#include "beads/state.h"
+
+enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
+		    struct edit *out)
+{
+	struct value_error error;
+	const struct value *line = value_parse(&c->mem, row->line, &error);
+	struct str why = STR("not JSON");
+
+	*out = (struct edit){ .c = c, .b = b, .row = row, .mark = beads_mark(c, b) };
+	if (!line || !line_decode(&c->mem, line, &out->now, &why))
+		return call_fail(c, ERR_DAMAGED,
+				 "the cache has '" STR_FMT "' wrong: " STR_FMT,
+				 STR_ARG(row->id), STR_ARG(why));
+	out->change.id = out->now.id;
+	out->change.created = out->now.created;
+	return ERR_OK;
+}
+
+static enum err changed_since(struct edit *e, struct str expected)
+{
+	struct call *c = e->c;
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_str(&j, "id", e->row->id);
+	json_put_str(&j, "expected", expected);
+	json_put_str(&j, "actual", e->row->hash);
+	json_end(&j);
+	call_fail(c, ERR_CAS_MISMATCH,
+		  "'" STR_FMT "' has changed: its content_hash is " STR_FMT
+		  ", not " STR_FMT,
+		  STR_ARG(e->row->id), STR_ARG(e->row->hash), STR_ARG(expected));
+	return call_detail(c, json_text(&j));
+}
+
+enum err edit_guard(struct edit *e, const struct guard *guard)
+{
+	if (guard->if_hash.p && !str_eq(guard->if_hash, e->row->hash))
+		return changed_since(e, guard->if_hash);
+	if (guard->epoch.ms != INT64_MIN)
+		return claim_check(e, guard->epoch);
+	return ERR_OK;
+}
+
+/* The other members of the register come along: it is written as a whole. */
+static void touch(struct edit *e, enum reg reg)
+{
+	if (e->change.mark[reg].by.p)
+		return;
+	for (int m = 0; m < MEMBERS; m++)
+		if (member_reg((enum member)m) == reg)
+			e->change.member[m] = e->now.member[m];
+	e->change.mark[reg] = e->mark;
+}
+
+void edit_set(struct edit *e, enum member m, struct str text)
+{
+	enum reg reg = member_reg(m);
+
+	if (!e->change.mark[reg].by.p && str_eq(text, e->now.member[m]))
+		return;
+	touch(e, reg);
+	e->change.member[m] = text;
+}
+
+void edit_text(struct edit *e, enum member m, struct str text)
+{
+	struct bead made = { 0 };
+
+	bead_put_text(&e->c->mem, &made, m, text);
+	edit_set(e, m, made.member[m]);
+}
+
+void edit_int(struct edit *e, enum member m, int64_t v)
+{
+	struct bead made = { 0 };
+
+	bead_put_int(&e->c->mem, &made, m, v);
+	edit_set(e, m, made.member[m]);
+}
+
+void edit_stamp(struct edit *e, enum member m, struct stamp s)
+{
+	struct bead made = { 0 };
+
+	bead_put_stamp(&e->c->mem, &made, m, s);
+	edit_set(e, m, made.member[m]);
+}
+
+void edit_word(struct edit *e, enum member m, const struct names *names, int value)
+{
+	edit_text(e, m, str_of(names_word(names, value)));
+}
+
+void edit_labels(struct edit *e, struct str *labels, size_t count)
+{
+	edit_set(e, MEMBER_LABELS, labels_encode(&e->c->mem, labels, count));
+}
+
+void edit_note(struct edit *e, struct str content)
+{
+	struct bead *b = &e->change;
+
+	b->note = arena_grow(&e->c->mem, b->note, b->notes * sizeof *b->note,
+			     (b->notes + 1) * sizeof *b->note);
+	b->note[b->notes++] = (struct note){
+		.id = id_random(&e->c->mem, 12),
+		.author = e->mark.by,
+		.content = content,
+		.at = e->mark.at,
+	};
+}
+
+struct str edit_peek(const struct edit *e, enum member m)
+{
+	return e->change.mark[member_reg(m)].by.p ? e->change.member[m] :
+						    e->now.member[m];
+}
+
+enum err edit_close(struct edit *e, struct str reason)
+{
+	struct str branch;
+	enum err err;
+
+	if (bead_status(&e->now) == BEAD_CLOSED)
+		return ERR_OK;
+	if ((err = place_branch(e->c, &e->b->repo, &branch)))
+		return err;
+	edit_word(e, MEMBER_STATUS, &bead_statuses, BEAD_CLOSED);
+	edit_stamp(e, MEMBER_CLOSED_AT, e->mark.at);
+	edit_text(e, MEMBER_CLOSED_BY, e->mark.by);
+	edit_text(e, MEMBER_CLOSED_REASON, reason);
+	edit_text(e, MEMBER_CLOSED_ON_BRANCH, branch);
+	claim_drop(e);
+	return ERR_OK;
+}
+
+void edit_reopen(struct edit *e, int status)
+{
+	static const enum member closing[] = { MEMBER_CLOSED_AT, MEMBER_CLOSED_BY,
+					       MEMBER_CLOSED_REASON,
+					       MEMBER_CLOSED_ON_BRANCH };
+
+	edit_word(e, MEMBER_STATUS, &bead_statuses, status);
+	for (size_t i = 0; i < sizeof closing / sizeof *closing; i++)
+		edit_set(e, closing[i], (struct str){ 0 });
+}
+
+/* Both ends by their lineage, so that the record means the same wherever it is read. */
+static enum err put_ends(struct edit *e, struct state *change, const struct bead_row *to)
+{
+	struct bead_row copy = *to;
+	struct edit other;
+	enum err err = edit_begin(e->c, e->b, &copy, &other);
+
+	if (err)
+		return err;
+	state_put_bead(change, &other.change);
+	state_put_bead(change,
+		       &(struct bead){ .id = e->now.id, .created = e->now.created });
+	return ERR_OK;
+}
+
+enum err edit_depend(struct edit *e, struct state *change, const struct bead_row *to,
+		     struct str kind, bool there)
+{
+	struct edge edge = { .from = e->row->id,
+			     .to = to->id,
+			     .kind = kind,
+			     .created = e->mark,
+			     .life = e->mark,
+			     .deleted = !there };
+	struct str line;
+	enum err err;
+
+	if (there && (err = graph_check(e->c, e->b, e->row->id, to->id, kind)))
+		return err;
+	if ((err = cache_find_edge(e->c, &e->b->cache, e->row->id, to->id, kind, &line)))
+		return err;
+	if (line.p) {
+		struct value_error error;
+		struct edge old;
+		struct str why;
+
+		if (edge_decode(&e->c->mem, value_parse(&e->c->mem, line, &error), &old,
+				&why)) {
+			if (old.deleted == !there)
+				return ERR_OK;
+			edge.created = old.created;
+			edge.more = old.more;
+		}
+	} else if (!there) {
+		return ERR_OK;
+	}
+	if ((err = put_ends(e, change, to)))
+		return err;
+	state_put_edge(change, &edge);
+	return ERR_OK;
+}
+
+/* A register that was set back to what it was has not changed. */
+static void forget_same(struct edit *e)
+{
+	for (int r = 0; r < REGS; r++) {
+		bool same = true;
+
+		for (int m = 0; m < MEMBERS; m++)
+			if ((int)member_reg((enum member)m) == r)
+				same = same &&
+				       str_eq(e->change.member[m], e->now.member[m]);
+		if (!e->change.mark[r].by.p || !same)
+			continue;
+		e->change.mark[r] = (struct mark){ 0 };
+		for (int m = 0; m < MEMBERS; m++)
+			if ((int)member_reg((enum member)m) == r)
+				e->change.member[m] = (struct str){ 0 };
+	}
+}
+
+void edit_end(struct edit *e, struct state *change)
+{
+	claim_go_on(e);
+	forget_same(e);
+	if (!bead_blank(&e->change))
+		state_put_bead(change, &e->change);
+}

@@ -1,0 +1,53 @@
+#ifndef BEADS_EDIT_H
+#define BEADS_EDIT_H
+
+#include "beads/bead.h"
+#include "beads/beads.h"
+
+struct state;
+
+/*
+ * A change to one bead, as it is being made. Setting a member to what it is
+ * already changes nothing; what does change carries the mark of the command.
+ */
+struct edit {
+	struct call *c;
+	struct beads *b;
+	struct bead_row *row;
+	struct bead now;    /* as it is */
+	struct bead change; /* what is set */
+	struct mark mark;
+};
+
+enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
+		    struct edit *out);
+
+/* Only if nobody has changed it since; only if the claim of that epoch still holds. */
+struct guard {
+	struct str if_hash;
+	struct stamp epoch; /* ms is INT64_MIN: none */
+};
+enum err edit_guard(struct edit *e, const struct guard *guard);
+
+void edit_set(struct edit *e, enum member m, struct str canonical); /* absent: null */
+void edit_text(struct edit *e, enum member m, struct str text);     /* empty: null */
+void edit_int(struct edit *e, enum member m, int64_t v);
+void edit_word(struct edit *e, enum member m, const struct names *names, int value);
+void edit_stamp(struct edit *e, enum member m, struct stamp s);
+void edit_labels(struct edit *e, struct str *labels, size_t count);
+void edit_note(struct edit *e, struct str content);
+
+/* The new value of a member if it has one, else the old one. */
+struct str edit_peek(const struct edit *e, enum member m);
+
+enum err edit_close(struct edit *e, struct str reason);
+void edit_reopen(struct edit *e, int status); /* enum bead_status */
+
+/* An edge of this bead. CYCLE, SELF_DEPENDENCY where it cannot be. */
+enum err edit_depend(struct edit *e, struct state *change, const struct bead_row *to,
+		     struct str kind, bool there);
+
+/* Adds to `change` what was set; the holder's lease goes on. */
+void edit_end(struct edit *e, struct state *change);
+
+#endif

@@ -1,0 +1,176 @@
+#include "beads/find.h"
+
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/platform.h"
+#include "base/value.h"
+#include "store/bead_query.h"
+
+enum { SHOWN = 5 }; /* of those that could have been meant */
+
+static enum err ambiguous(struct call *c, struct str text, const struct str *ids,
+			  size_t count)
+{
+	struct buf all = { .mem = &c->mem };
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_array(&j, "matches");
+	for (size_t i = 0; i < count && i < SHOWN; i++) {
+		buf_fmt(&all, "%s" STR_FMT, i ? ", " : "", STR_ARG(ids[i]));
+		json_str(&j, ids[i]);
+	}
+	json_end(&j);
+	json_end(&j);
+	call_fail(c, ERR_AMBIGUOUS_ID, "'" STR_FMT "' can mean %s%s", STR_ARG(text),
+		  buf_str(&all).p, count > SHOWN ? " and more" : "");
+	return call_detail(c, json_text(&j));
+}
+
+static enum err is_deleted(struct call *c, struct str id, struct str line)
+{
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, line, &error);
+	struct json j = { .out.mem = &c->mem };
+	struct stamp at = { 0 };
+
+	stamp_decode(value_find(v, "deleted_at"), &at);
+	json_object(&j);
+	json_put_str(&j, "id", id);
+	json_put_str(&j, "deleted_at", moment_format(&c->mem, at.ms));
+	json_put_str(&j, "deleted_by", value_str(v, "deleted_by"));
+	json_put_str(&j, "reason", value_str(v, "reason"));
+	json_end(&j);
+	call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted by " STR_FMT " at " STR_FMT,
+		  STR_ARG(id), STR_ARG(value_str(v, "deleted_by")),
+		  STR_ARG(moment_format(&c->mem, at.ms)));
+	call_step(c, "'bd undelete " STR_FMT "' brings it back.", STR_ARG(id));
+	return call_detail(c, json_text(&j));
+}
+
+/* The ids that begin with the text, or with the prefix and the text. */
+static enum err candidates(struct call *c, struct beads *b, struct str text, bool gone,
+			   struct str **ids, size_t *count)
+{
+	struct str prefixed = arena_fmt(&c->mem, STR_FMT "-" STR_FMT,
+					STR_ARG(b->about.prefix), STR_ARG(text));
+	enum err e = query_ids(c, &b->cache, text, gone, SHOWN + 1, ids, count);
+
+	if (e || *count)
+		return e;
+	return query_ids(c, &b->cache, prefixed, gone, SHOWN + 1, ids, count);
+}
+
+static enum err not_found(struct call *c, struct str text)
+{
+	call_fail(c, ERR_NOT_FOUND, "there is no bead '" STR_FMT "'", STR_ARG(text));
+	return call_step(c, "'bd list' shows those that are open, 'bd search' finds by "
+			    "words.");
+}
+
+enum err find_bead(struct call *c, struct beads *b, struct str text,
+		   struct bead_row **out)
+{
+	struct str *ids, line;
+	size_t count;
+	enum err e = cache_find_bead(c, &b->cache, text, out);
+
+	if (e || *out)
+		return e;
+	if ((e = cache_find_tombstone(c, &b->cache, text, &line)))
+		return e;
+	if (line.p)
+		return is_deleted(c, text, line);
+	if ((e = candidates(c, b, text, false, &ids, &count)))
+		return e;
+	if (count > 1)
+		return ambiguous(c, text, ids, count);
+	return count ? cache_find_bead(c, &b->cache, ids[0], out) : not_found(c, text);
+}
+
+enum err find_beads(struct call *c, struct beads *b, const struct str *texts,
+		    size_t count, struct bead_row **out)
+{
+	struct bead_row *row, **tail = out;
+	enum err e;
+
+	*out = NULL;
+	for (size_t i = 0; i < count; i++) {
+		bool twice = false;
+
+		if ((e = find_bead(c, b, texts[i], &row)))
+			return e;
+		for (struct bead_row *r = *out; r; r = r->next)
+			twice = twice || str_eq(r->id, row->id);
+		if (twice)
+			continue;
+		*tail = row;
+		tail = &row->next;
+	}
+	return ERR_OK;
+}
+
+enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
+		     struct str *line)
+{
+	struct bead_row *row;
+	struct str *ids;
+	size_t count;
+	enum err e = cache_find_tombstone(c, &b->cache, text, line);
+
+	*id = text;
+	if (e || line->p)
+		return e;
+	if ((e = cache_find_bead(c, &b->cache, text, &row)))
+		return e;
+	if (row)
+		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not deleted",
+				 STR_ARG(text));
+	if ((e = candidates(c, b, text, true, &ids, &count)))
+		return e;
+	if (count > 1)
+		return ambiguous(c, text, ids, count);
+	if (!count)
+		return not_found(c, text);
+	*id = ids[0];
+	return cache_find_tombstone(c, &b->cache, ids[0], line);
+}
+
+/* Four digits for the first 500, and one more for every tenfold. */
+static size_t id_length(int64_t beads)
+{
+	size_t n = 4;
+
+	for (int64_t most = 500; beads >= most; most *= 10)
+		n++;
+	return n;
+}
+
+static struct str random_id(struct call *c, struct str prefix, size_t length)
+{
+	unsigned char noise[64];
+	struct buf id = { .mem = &c->mem };
+
+	platform_random(noise, sizeof noise);
+	buf_fmt(&id, STR_FMT "-", STR_ARG(prefix));
+	for (size_t i = 0; i < length && 2 * i + 1 < sizeof noise; i++)
+		buf_char(&id, "0123456789abcdefghijklmnopqrstuvwxyz"[(noise[2 * i] << 8 |
+								      noise[2 * i + 1]) %
+								     36]);
+	return buf_str(&id);
+}
+
+enum err find_free_id(struct call *c, struct beads *b, struct str *out)
+{
+	struct bead_row *row;
+	struct str line;
+	enum err e;
+
+	do {
+		*out = random_id(c, b->about.prefix, id_length(b->about.beads));
+		if ((e = cache_find_bead(c, &b->cache, *out, &row)) ||
+		    (e = cache_find_tombstone(c, &b->cache, *out, &line)))
+			return e;
+	} while (row || line.p);
+	return ERR_OK;
+}

@@ -1,0 +1,25 @@
+#ifndef BEADS_FIND_H
+#define BEADS_FIND_H
+
+#include "beads/beads.h"
+
+/*
+ * The bead that is meant: by its id, by the start of it, or by the start of what
+ * follows the prefix, as long as there is one such. NOT_FOUND, DELETED or
+ * AMBIGUOUS_ID otherwise.
+ */
+enum err find_bead(struct call *c, struct beads *b, struct str text,
+		   struct bead_row **out);
+
+/* Several at once, as a chain in their order, each once; all or none. */
+enum err find_beads(struct call *c, struct beads *b, const struct str *texts,
+		    size_t count, struct bead_row **out);
+
+/* A bead that was deleted, with its tombstone's line. */
+enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
+		     struct str *line);
+
+/* An id that no bead has or had. */
+enum err find_free_id(struct call *c, struct beads *b, struct str *out);
+
+#endif

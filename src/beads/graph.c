@@ -1,0 +1,248 @@
+#include "beads/graph.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/map.h"
+
+/* --- before an edge is added --- */
+
+/* The way from one bead to another, along what it depends on. */
+struct way {
+	struct call *c;
+	struct beads *b;
+	struct str kind;
+	struct map seen; /* by id: who led there */
+};
+
+static enum err search(struct way *w, struct str from, struct str to, bool *found)
+{
+	struct link *link;
+	enum err e;
+
+	*map_put(&w->seen, from) = NULL;
+	for (size_t i = 0; !*found && i < w->seen.count; i++) {
+		struct str at = w->seen.entry[i].key;
+
+		if ((e = query_links(w->c, &w->b->cache, at, SIDE_OUT, &link)))
+			return e;
+		for (; link; link = link->next) {
+			if (!str_eq(link->kind, w->kind) ||
+			    map_find(&w->seen, link->bead->id))
+				continue;
+			*map_put(&w->seen, link->bead->id) = (void *)(uintptr_t)(i + 1);
+			*found = *found || str_eq(link->bead->id, to);
+		}
+	}
+	return ERR_OK;
+}
+
+static enum err cycle_found(struct way *w, struct str from, struct str to)
+{
+	struct buf text = { .mem = &w->c->mem };
+	struct json j = { .out.mem = &w->c->mem };
+	struct str at = from;
+
+	json_object(&j);
+	json_put_array(&j, "path");
+	for (;;) {
+		uintptr_t led = (uintptr_t)*map_find(&w->seen, at);
+
+		json_str(&j, at);
+		buf_fmt(&text, STR_FMT " ← ", STR_ARG(at));
+		if (!led)
+			break;
+		at = w->seen.entry[led - 1].key;
+	}
+	buf_put(&text, from);
+	json_end(&j);
+	json_end(&j);
+	call_fail(w->c, ERR_CYCLE,
+		  "'" STR_FMT "' cannot depend on '" STR_FMT
+		  "', which depends on it already: %s",
+		  STR_ARG(from), STR_ARG(to), buf_str(&text).p);
+	return call_detail(w->c, json_text(&j));
+}
+
+enum err graph_check(struct call *c, struct beads *b, struct str from, struct str to,
+		     struct str kind)
+{
+	struct way w = { .c = c, .b = b, .kind = kind, .seen.mem = &c->mem };
+	int known = names_exact(&edge_kinds, kind);
+	bool found = false;
+	enum err e;
+
+	if (str_eq(from, to))
+		return call_fail(c, ERR_SELF_DEPENDENCY,
+				 "'" STR_FMT "' cannot depend on itself", STR_ARG(from));
+	if (known != EDGE_BLOCKS && known != EDGE_PARENT)
+		return ERR_OK;
+	if ((e = search(&w, to, from, &found)) || !found)
+		return e;
+	return cycle_found(&w, from, to);
+}
+
+/* --- cycles that are there --- */
+
+enum colour { NEW, ON_THE_WAY, DONE };
+
+struct node {
+	struct str id;
+	enum colour colour;
+	struct node **to;
+	size_t count;
+	struct node *from; /* on the way here */
+};
+
+struct finder {
+	struct arena *mem;
+	struct str kind;
+	struct cycle **tail;
+};
+
+static void found(struct finder *f, struct node *last, const struct node *first)
+{
+	struct cycle *cycle = arena_new(f->mem, struct cycle);
+	size_t n = 1;
+
+	for (const struct node *at = last; at != first; at = at->from)
+		n++;
+	*cycle = (struct cycle){ .kind = f->kind, .count = n };
+	cycle->ids = arena_array(f->mem, n, sizeof *cycle->ids);
+	for (const struct node *at = last; n-- > 0; at = at->from)
+		cycle->ids[n] = at->id;
+	*f->tail = cycle;
+	f->tail = &cycle->next;
+}
+
+/* Depth first, without the stack of the machine: chains can be long. */
+static void visit(struct finder *f, struct node *start)
+{
+	struct node *at = start;
+
+	at->from = NULL;
+	at->colour = ON_THE_WAY;
+	while (at) {
+		struct node *next = at->count ? at->to[--at->count] : NULL;
+
+		if (!next) {
+			at->colour = DONE;
+			at = at->from;
+		} else if (next->colour == ON_THE_WAY) {
+			found(f, at, next);
+		} else if (next->colour == NEW) {
+			next->from = at;
+			next->colour = ON_THE_WAY;
+			at = next;
+		}
+	}
+}
+
+static struct node *node_of(struct map *nodes, struct str id)
+{
+	void **at = map_put(nodes, id);
+
+	if (!*at) {
+		struct node *n = arena_new(nodes->mem, struct node);
+
+		n->id = id;
+		*at = n;
+	}
+	return *at;
+}
+
+static void cycles_of(struct finder *f, const struct edge_row *edges)
+{
+	struct map nodes = { .mem = f->mem };
+
+	for (const struct edge_row *e = edges; e; e = e->next)
+		if (str_eq(e->kind, f->kind)) {
+			struct node *from = node_of(&nodes, e->from),
+				    *to = node_of(&nodes, e->to);
+
+			from->to = arena_grow(f->mem, from->to,
+					      from->count * sizeof *from->to,
+					      (from->count + 1) * sizeof *from->to);
+			from->to[from->count++] = to;
+		}
+	for (size_t i = 0; i < nodes.count; i++) {
+		struct node *n = nodes.entry[i].value;
+
+		if (n->colour == NEW)
+			visit(f, n);
+	}
+}
+
+struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges)
+{
+	struct cycle *out = NULL;
+	struct finder f = { .mem = mem, .tail = &out };
+
+	f.kind = str_of(names_word(&edge_kinds, EDGE_BLOCKS));
+	cycles_of(&f, edges);
+	f.kind = str_of(names_word(&edge_kinds, EDGE_PARENT));
+	cycles_of(&f, edges);
+	return out;
+}
+
+/* --- trees --- */
+
+struct climber {
+	struct call *c;
+	struct beads *b;
+	struct map seen;
+	int64_t deepest;
+	struct branch **tail;
+};
+
+static void grow_branch(struct climber *w, struct branch twig)
+{
+	struct branch *b = arena_new(&w->c->mem, struct branch);
+
+	*b = twig;
+	*w->tail = b;
+	w->tail = &b->next;
+}
+
+static enum err climb(struct climber *w, const struct bead_row *at, enum side side,
+		      int64_t depth)
+{
+	struct link *link;
+	enum err e = ERR_OK;
+
+	if (depth > w->deepest)
+		return ERR_OK;
+	if ((e = query_links(w->c, &w->b->cache, at->id, side, &link)))
+		return e;
+	for (; !e && link; link = link->next) {
+		bool again = map_find(&w->seen, link->bead->id) != NULL;
+
+		grow_branch(w, (struct branch){ .bead = link->bead,
+						.kind = link->kind,
+						.under = at->id,
+						.inward = side == SIDE_IN,
+						.again = again,
+						.depth = depth });
+		map_put(&w->seen, link->bead->id);
+		if (!again)
+			e = climb(w, link->bead, side, depth + 1);
+	}
+	return e;
+}
+
+enum err graph_tree(struct call *c, struct beads *b, struct bead_row *root, bool down,
+		    bool up, int64_t deepest, struct branch **out)
+{
+	struct climber w = { .c = c, .b = b, .deepest = deepest, .tail = out };
+	enum err e = ERR_OK;
+
+	*out = NULL;
+	grow_branch(&w, (struct branch){ .bead = root });
+	for (int side = SIDE_OUT; !e && side <= SIDE_IN; side++) {
+		if (!(side == SIDE_OUT ? down : up))
+			continue;
+		w.seen = (struct map){ .mem = &c->mem };
+		map_put(&w.seen, root->id);
+		e = climb(&w, root, (enum side)side, 1);
+	}
+	return e;
+}

@@ -1,0 +1,280 @@
+#include "beads/public.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/names.h"
+#include "base/number.h"
+#include "base/value.h"
+#include "beads/stamp.h"
+#include "store/bead_query.h"
+
+/* How a member of the line is shown. */
+enum look {
+	LOOK_PLAIN,  /* as it is; null if it is not there */
+	LOOK_TEXT,   /* the same, but "" */
+	LOOK_LIST,   /* the same, but [] */
+	LOOK_STAMP,  /* [ms,n] as RFC 3339 */
+	LOOK_MOMENT, /* ms as RFC 3339 */
+};
+
+static void put_time(struct json *j, int64_t ms)
+{
+	json_str(j, moment_format(j->out.mem, ms));
+}
+
+static void put_look(struct json *j, const struct value *v, enum look look)
+{
+	struct stamp stamp;
+	int64_t ms;
+
+	if (!v || v->type == VALUE_NULL) {
+		if (look == LOOK_TEXT)
+			json_str(j, STR(""));
+		else
+			json_raw(j, look == LOOK_LIST ? STR("[]") : STR("null"));
+	} else if (look == LOOK_STAMP && stamp_decode(v, &stamp)) {
+		put_time(j, stamp.ms);
+	} else if (look == LOOK_MOMENT && number_int(v->text, &ms)) {
+		put_time(j, ms);
+	} else {
+		json_value(j, v);
+	}
+}
+
+/* --- the hash --- */
+
+static int by_note_id(const void *a, const void *b)
+{
+	return str_cmp(value_str(*(const struct value *const *)a, "id"),
+		       value_str(*(const struct value *const *)b, "id"));
+}
+
+static void put_notes_by_id(struct json *j, const struct value *notes)
+{
+	size_t count = notes ? notes->count : 0;
+	const struct value **order = arena_array(j->out.mem, count + 1, sizeof(*order));
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = &notes->item[i];
+	qsort(order, count, sizeof *order, by_note_id);
+	json_put_array(j, "notes");
+	for (size_t i = 0; i < count; i++)
+		json_canonical(j, order[i]);
+	json_end(j);
+}
+
+/* The fields of the seed's 8.5.1, in the order of their names. */
+struct str public_hash(struct arena *mem, const struct value *line)
+{
+	static const struct {
+		const char *name;
+		enum look look;
+	} hashed[] = {
+		{ "acceptance_criteria", LOOK_PLAIN },
+		{ "assignee", LOOK_PLAIN },
+		{ "assignee_expires", LOOK_MOMENT },
+		{ "closed_at", LOOK_STAMP },
+		{ "closed_by", LOOK_PLAIN },
+		{ "closed_on_branch", LOOK_PLAIN },
+		{ "closed_reason", LOOK_PLAIN },
+		{ "created_at", LOOK_STAMP },
+		{ "created_by", LOOK_PLAIN },
+		{ "created_on_branch", LOOK_PLAIN },
+		{ "description", LOOK_TEXT },
+		{ "design", LOOK_PLAIN },
+		{ "external_ref", LOOK_PLAIN },
+		{ "id", LOOK_PLAIN },
+		{ "labels", LOOK_LIST },
+		{ "notes", LOOK_LIST },
+		{ "priority", LOOK_PLAIN },
+		{ "source_repo", LOOK_PLAIN },
+		{ "status", LOOK_PLAIN },
+		{ "title", LOOK_PLAIN },
+		{ "type", LOOK_PLAIN },
+	};
+	struct json j = { .out.mem = mem };
+
+	json_object(&j);
+	for (size_t i = 0; i < sizeof hashed / sizeof *hashed; i++) {
+		const struct value *v = value_find(line, hashed[i].name);
+
+		if (!strcmp(hashed[i].name, "notes")) {
+			put_notes_by_id(&j, v);
+			continue;
+		}
+		json_key(&j, str_of(hashed[i].name));
+		put_look(&j, v, hashed[i].look);
+	}
+	json_end(&j);
+	return sha256_hex(mem, json_text(&j));
+}
+
+/* --- the bead --- */
+
+static const struct member {
+	const char *name; /* in the reply */
+	const char *from; /* on the line; NULL: the same */
+	enum look look;
+	bool brief;
+} members[] = {
+	{ "id", NULL, LOOK_PLAIN, true },
+	{ "title", NULL, LOOK_PLAIN, true },
+	{ "description", NULL, LOOK_TEXT, false },
+	{ "status", NULL, LOOK_PLAIN, true },
+	{ "priority", NULL, LOOK_PLAIN, true },
+	{ "type", NULL, LOOK_PLAIN, true },
+	{ "labels", NULL, LOOK_LIST, true },
+	{ "assignee", NULL, LOOK_PLAIN, true },
+	{ "assignee_at", NULL, LOOK_PLAIN, false },
+	{ "assignee_expires", NULL, LOOK_MOMENT, false },
+	{ "created_at", NULL, LOOK_STAMP, false },
+	{ "created_by", NULL, LOOK_PLAIN, false },
+	{ "created_on_branch", NULL, LOOK_PLAIN, false },
+	{ "updated_at", "_at", LOOK_STAMP, false },
+	{ "updated_by", "_by", LOOK_PLAIN, false },
+	{ "closed_at", NULL, LOOK_STAMP, false },
+	{ "closed_by", NULL, LOOK_PLAIN, false },
+	{ "closed_reason", NULL, LOOK_PLAIN, false },
+	{ "closed_on_branch", NULL, LOOK_PLAIN, false },
+	{ "design", NULL, LOOK_PLAIN, false },
+	{ "acceptance_criteria", NULL, LOOK_PLAIN, false },
+	{ "external_ref", NULL, LOOK_PLAIN, false },
+	{ "source_repo", NULL, LOOK_PLAIN, false },
+	{ "notes", NULL, LOOK_LIST, false },
+	{ "issue_type", "type", LOOK_PLAIN, false },
+	{ "close_reason", "closed_reason", LOOK_PLAIN, false },
+};
+
+static bool wanted(const struct shape *shape, const char *name, bool brief)
+{
+	if (!shape)
+		return true;
+	for (size_t i = 0; i < shape->field_count; i++)
+		if (str_is(shape->fields[i], name))
+			return true;
+	if (shape->field_count)
+		return !strcmp(name, "id");
+	return brief || !shape->brief;
+}
+
+static void put_comments(struct json *j, const struct value *notes, struct str id)
+{
+	json_put_array(j, "comments");
+	for (size_t i = 0; notes && i < notes->count; i++) {
+		const struct value *note = &notes->item[i];
+
+		json_object(j);
+		json_put_str(j, "id", value_str(note, "id"));
+		json_put_str(j, "issue_id", id);
+		json_put_str(j, "author", value_str(note, "author"));
+		json_put_str(j, "text", value_str(note, "content"));
+		json_key(j, STR("created_at"));
+		put_look(j, value_find(note, "at"), LOOK_STAMP);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static bool known(struct str key)
+{
+	static const char *const rest[] = { "_at",
+					    "_by",
+					    "_v",
+					    "comments",
+					    "comment_count",
+					    "content_hash",
+					    "dependencies",
+					    "dependency_count",
+					    "dependents",
+					    "dependent_count",
+					    "epoch",
+					    "parent" };
+	static const struct names names = { rest, sizeof rest / sizeof *rest, NULL };
+
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		if (str_is(key, members[i].name))
+			return true;
+	return names_exact(&names, key) >= 0;
+}
+
+/* Fields that this program does not know are shown as they are. */
+static void put_extras(struct json *j, const struct value *line,
+		       const struct shape *shape)
+{
+	for (size_t i = 0; line && i < line->count; i++) {
+		const struct value *v = &line->item[i];
+
+		if (known(v->key) || v->type == VALUE_NULL ||
+		    !wanted(shape, arena_cstr(j->out.mem, v->key), false))
+			continue;
+		json_key(j, v->key);
+		json_value(j, v);
+	}
+}
+
+static void put_counts(struct json *j, const struct bead_row *row,
+		       const struct value *notes, const struct shape *shape)
+{
+	if (wanted(shape, "dependency_count", false))
+		json_put_int(j, "dependency_count", row->dependencies);
+	if (wanted(shape, "dependent_count", false))
+		json_put_int(j, "dependent_count", row->dependents);
+	if (wanted(shape, "comment_count", false))
+		json_put_int(j, "comment_count", notes ? (int64_t)notes->count : 0);
+	if (wanted(shape, "parent", false))
+		json_put_str(j, "parent", row->parent);
+}
+
+void public_put(struct json *j, const struct bead_row *row, const struct shape *shape)
+{
+	struct value_error error;
+	const struct value *line = value_parse(j->out.mem, row->line, &error);
+	const struct value *notes = value_find(line, "notes");
+
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+		const struct member *m = &members[i];
+
+		if (!wanted(shape, m->name, m->brief))
+			continue;
+		json_key(j, str_of(m->name));
+		put_look(j, value_find(line, m->from ? m->from : m->name), m->look);
+	}
+	if (wanted(shape, "content_hash", false))
+		json_put_str(j, "content_hash", row->hash);
+	if (wanted(shape, "comments", false))
+		put_comments(j, notes, row->id);
+	put_counts(j, row, notes, shape);
+	put_extras(j, line, shape);
+}
+
+void public_encode(struct json *j, const struct bead_row *row, const struct shape *shape)
+{
+	json_object(j);
+	public_put(j, row, shape);
+	json_end(j);
+}
+
+void public_encode_all(struct json *j, const struct bead_row *rows,
+		       const struct shape *shape)
+{
+	json_array(j);
+	for (; rows; rows = rows->next)
+		public_encode(j, rows, shape);
+	json_end(j);
+}
+
+void public_encode_links(struct json *j, const struct link *links,
+			 const struct shape *shape)
+{
+	json_array(j);
+	for (; links; links = links->next) {
+		json_object(j);
+		public_put(j, links->bead, shape);
+		json_put_str(j, "dependency_type", links->kind);
+		json_end(j);
+	}
+	json_end(j);
+}

@@ -1,0 +1,35 @@
+#ifndef BEADS_PUBLIC_H
+#define BEADS_PUBLIC_H
+
+#include "base/arena.h"
+
+struct bead_row;
+struct json;
+struct link;
+struct value;
+
+/* Which members of a bead a reply has. */
+struct shape {
+	bool brief;               /* only those that a list needs */
+	const struct str *fields; /* only these, and the id */
+	size_t field_count;
+};
+
+/*
+ * The bead as everybody else sees it: all fields of the public schema, nulls
+ * too, times as RFC 3339, then what other tools have come to read. As members of the
+ * open object.
+ */
+void public_put(struct json *j, const struct bead_row *row, const struct shape *shape);
+void public_encode(struct json *j, const struct bead_row *row, const struct shape *shape);
+
+/* A chain of rows, or the beads at the ends of links, as a list. */
+void public_encode_all(struct json *j, const struct bead_row *rows,
+		       const struct shape *shape);
+void public_encode_links(struct json *j, const struct link *links,
+			 const struct shape *shape);
+
+/* SHA-256 of its public content, in hexadecimal; from its line, parsed. */
+struct str public_hash(struct arena *mem, const struct value *line);
+
+#endif

@@ -1,0 +1,319 @@
+#include "beads/state.h"
+
+#include "base/json.h"
+#include "base/value.h"
+#include "beads/join.h"
+#include "beads/line.h"
+
+struct state *state_new(struct arena *mem)
+{
+	struct state *s = arena_new(mem, struct state);
+
+	s->mem = s->slots.mem = s->edges.mem = mem;
+	return s;
+}
+
+struct slot *state_find(const struct state *s, struct str id)
+{
+	void **at = map_find(&s->slots, id);
+
+	return at ? *at : NULL;
+}
+
+struct slot *state_slot(struct state *s, struct str id)
+{
+	void **at = map_put(&s->slots, id);
+
+	if (!*at) {
+		struct slot *slot = arena_new(s->mem, struct slot);
+
+		slot->id = id;
+		*at = slot;
+	}
+	return *at;
+}
+
+static const struct remap *remap_find(const struct slot *slot, struct mark created)
+{
+	for (size_t i = 0; slot && i < slot->remaps; i++)
+		if (!mark_cmp(slot->remap[i].created, created))
+			return &slot->remap[i];
+	return NULL;
+}
+
+struct str state_follow(const struct state *s, struct str id, struct mark created)
+{
+	const struct remap *r;
+
+	while ((r = remap_find(state_find(s, id), created)))
+		id = r->to;
+	return id;
+}
+
+static void put_remap(struct state *s, struct slot *slot, struct remap r)
+{
+	size_t at = 0;
+
+	if (remap_find(slot, r.created))
+		return;
+	slot->remap = arena_grow(s->mem, slot->remap, slot->remaps * sizeof r,
+				 (slot->remaps + 1) * sizeof r);
+	while (at < slot->remaps && mark_cmp(slot->remap[at].created, r.created) < 0)
+		at++;
+	memmove(&slot->remap[at + 1], &slot->remap[at], (slot->remaps - at) * sizeof r);
+	slot->remap[at] = r;
+	slot->remaps++;
+}
+
+static void see(struct state *s, struct mark m)
+{
+	if (m.by.p && stamp_cmp(m.at, s->clock) > 0)
+		s->clock = m.at;
+}
+
+/* --- beads --- */
+
+/* Beads that were here before, and whose id another one has taken in this round. */
+struct moved {
+	struct str id;
+	struct mark created;
+	struct moved *next;
+};
+
+static void note_moved(struct state *s, const struct slot *slot, struct moved **moved)
+{
+	struct moved *m;
+
+	if (slot->round == s->round || !moved)
+		return;
+	m = arena_new(s->mem, struct moved);
+	*m = (struct moved){ slot->id, slot->bead->created, *moved };
+	*moved = m;
+}
+
+static struct bead *joined(struct state *s, const struct bead *a, const struct bead *b)
+{
+	struct bead *out = arena_new(s->mem, struct bead);
+
+	bead_join(s->mem, a, b, out);
+	return out;
+}
+
+static struct bead *copied(struct state *s, const struct bead *b)
+{
+	struct bead *out = arena_new(s->mem, struct bead);
+
+	*out = *b;
+	return out;
+}
+
+/* The earlier lineage keeps the id; the other is put where it belongs instead. */
+static void put(struct state *s, struct bead *b, struct moved **moved)
+{
+	for (;;) {
+		struct slot *slot;
+		struct bead *loser = b;
+
+		b->id = state_follow(s, b->id, b->created);
+		slot = state_slot(s, b->id);
+		if (!slot->bead) {
+			slot->bead = b;
+			slot->round = s->round;
+			return;
+		}
+		if (!mark_cmp(slot->bead->created, b->created)) {
+			slot->bead = joined(s, slot->bead, b);
+			return;
+		}
+		if (mark_cmp(b->created, slot->bead->created) < 0) {
+			note_moved(s, slot, moved);
+			loser = copied(s, slot->bead);
+			slot->bead = b;
+			slot->round = s->round;
+		}
+		put_remap(
+			s, slot,
+			(struct remap){ loser->created, bead_other_id(s->mem, slot->id,
+								      loser->created) });
+		b = loser;
+	}
+}
+
+void state_put_bead(struct state *s, const struct bead *b)
+{
+	see(s, bead_top(b));
+	see(s, b->created);
+	see(s, b->deleted);
+	put(s, copied(s, b), NULL);
+}
+
+/* --- ids that are gone --- */
+
+/* A deletion of whoever had the id reaches those who have left it since. */
+static void slay(struct state *s, struct str id, const struct mark *created,
+		 struct mark every, struct str reason)
+{
+	struct slot *slot = state_find(s, id);
+	bool its = slot && slot->bead &&
+		   (!created || !mark_cmp(slot->bead->created, *created));
+
+	if (its) {
+		struct bead dead = { .id = id,
+				     .created = slot->bead->created,
+				     .deleted = every,
+				     .reason = reason };
+
+		slot->bead = joined(s, slot->bead, &dead);
+	}
+	for (size_t i = 0; slot && i < slot->remaps; i++)
+		if (!created || !mark_cmp(slot->remap[i].created, *created))
+			slay(s, slot->remap[i].to, &slot->remap[i].created, every,
+			     reason);
+}
+
+static void put_every(struct slot *slot, struct mark every, struct str reason)
+{
+	int order = mark_cmp(every, slot->every);
+
+	if (order > 0 || (!order && str_cmp(reason, slot->reason) > 0)) {
+		slot->every = every;
+		slot->reason = reason;
+	}
+}
+
+static void slay_all(struct state *s)
+{
+	for (size_t i = 0; s->slays && i < s->slots.count; i++) {
+		const struct slot *slot = s->slots.entry[i].value;
+
+		if (slot->every.by.p)
+			slay(s, slot->id, NULL, slot->every, slot->reason);
+	}
+}
+
+bool slot_live(const struct slot *slot)
+{
+	return slot->bead && bead_live(slot->bead);
+}
+
+bool slot_has_tombstone(const struct slot *slot)
+{
+	return (slot->bead && !bead_live(slot->bead)) || slot->every.by.p || slot->remaps;
+}
+
+/* --- edges --- */
+
+void state_put_edge(struct state *s, const struct edge *e)
+{
+	void **at = map_put(&s->edges, edge_key(s->mem, e));
+	struct edge *out = arena_new(s->mem, struct edge);
+
+	see(s, e->life);
+	see(s, e->created);
+	*out = *at ? edge_join(*(struct edge *)*at, *e) : *e;
+	*at = out;
+}
+
+static struct str moved_to(const struct state *s, const struct moved *moved,
+			   struct str id)
+{
+	for (; moved; moved = moved->next)
+		if (str_eq(moved->id, id))
+			return state_follow(s, id, moved->created);
+	return id;
+}
+
+/* The edges that were here go with the beads that had to leave. */
+static void move_edges(struct state *s, const struct moved *moved)
+{
+	struct map old = s->edges;
+
+	if (!moved)
+		return;
+	s->edges = (struct map){ .mem = s->mem };
+	for (size_t i = 0; i < old.count; i++) {
+		struct edge e = *(struct edge *)old.entry[i].value;
+
+		e.from = moved_to(s, moved, e.from);
+		e.to = moved_to(s, moved, e.to);
+		state_put_edge(s, &e);
+	}
+}
+
+/* The id that another state means by this one. */
+static struct str meant(const struct state *s, const struct state *other, struct str id)
+{
+	const struct slot *slot = state_find(other, id);
+
+	return slot && slot->bead ? state_follow(s, id, slot->bead->created) : id;
+}
+
+static void add_edges(struct state *s, const struct state *more)
+{
+	for (size_t i = 0; i < more->edges.count; i++) {
+		struct edge e = *(const struct edge *)more->edges.entry[i].value;
+
+		e.from = meant(s, more, e.from);
+		e.to = meant(s, more, e.to);
+		state_put_edge(s, &e);
+	}
+}
+
+/* --- the join --- */
+
+void state_put_prefix(struct state *s, struct str prefix, struct mark mark)
+{
+	int order = mark_cmp(mark, s->prefix_mark);
+
+	see(s, mark);
+	if (order > 0 || (!order && str_cmp(prefix, s->prefix) > 0)) {
+		s->prefix = prefix;
+		s->prefix_mark = mark;
+	}
+}
+
+/* What the other state knows of ids; whoever it says has left, leaves. */
+static void add_slots(struct state *s, const struct state *more, struct moved **moved)
+{
+	for (size_t i = 0; i < more->slots.count; i++) {
+		const struct slot *other = more->slots.entry[i].value;
+		struct slot *slot = state_slot(s, other->id);
+
+		for (size_t k = 0; k < other->remaps; k++)
+			put_remap(s, slot, other->remap[k]);
+		put_every(slot, other->every, other->reason);
+		s->slays = s->slays || slot->every.by.p;
+		see(s, other->every);
+	}
+	for (size_t i = 0; i < more->slots.count; i++) {
+		struct slot *slot = state_slot(s, more->slots.entry[i].key);
+		struct bead *b = slot->bead;
+
+		if (!b || !remap_find(slot, b->created))
+			continue;
+		note_moved(s, slot, moved);
+		slot->bead = NULL;
+		put(s, copied(s, b), moved);
+	}
+}
+
+void state_add(struct state *s, const struct state *more)
+{
+	struct moved *moved = NULL;
+
+	s->round++;
+	add_slots(s, more, &moved);
+	for (size_t i = 0; i < more->slots.count; i++) {
+		const struct slot *other = more->slots.entry[i].value;
+
+		if (other->bead)
+			put(s, copied(s, other->bead), &moved);
+	}
+	move_edges(s, moved);
+	add_edges(s, more);
+	slay_all(s);
+	if (more->prefix_mark.by.p)
+		state_put_prefix(s, more->prefix, more->prefix_mark);
+	if (stamp_cmp(more->clock, s->clock) > 0)
+		s->clock = more->clock;
+}

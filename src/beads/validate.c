@@ -1,0 +1,258 @@
+#include "beads/validate.h"
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/moment.h"
+#include "base/value.h"
+#include "beads/graph.h"
+#include "beads/line.h"
+#include "beads/state.h"
+
+static const int64_t DAY_MS = INT64_C(24) * 3600 * 1000;
+
+struct checker {
+	struct arena *mem;
+	int64_t now_ms;
+	struct map live, gone; /* ids */
+	struct edge_row *edges, **last_edge;
+	struct finding *first, **last;
+	enum snapshot_file file; /* and where in it */
+	int64_t line;
+};
+
+static void found(struct checker *k, enum severity severity, const char *code,
+		  struct str id, struct str message)
+{
+	struct finding *f = arena_new(k->mem, struct finding);
+
+	*f = (struct finding){ code,    severity, snapshot_name(k->file), k->line, id,
+			       message, NULL };
+	*k->last = f;
+	k->last = &f->next;
+}
+
+static void skewed(struct checker *k, struct str id, struct stamp at)
+{
+	if (at.ms > k->now_ms + DAY_MS)
+		found(k, SEVERITY_WARNING, "clock_skew", id,
+		      arena_fmt(k->mem,
+				"it was written at %s, which is more than a day ahead",
+				moment_format(k->mem, at.ms).p));
+}
+
+/* Is the line what this program would write? */
+static void compare(struct checker *k, struct str id, struct str line, struct str text)
+{
+	if (!str_eq(line, text))
+		found(k, SEVERITY_ERROR, "not_canonical", id,
+		      STR("the line is not written in the canonical way"));
+}
+
+/* A record: its key for sorting, or absent if it was refused. */
+typedef struct str check_line(struct checker *k, const struct value *v, struct str line);
+
+static struct str refused(struct checker *k, struct str id, struct str why)
+{
+	found(k, SEVERITY_ERROR, "invalid_field", id, why);
+	return (struct str){ 0 };
+}
+
+static struct str check_bead(struct checker *k, const struct value *v, struct str line)
+{
+	struct str why, id = value_str(v, "id");
+	struct bead b;
+
+	if (!line_decode(k->mem, v, &b, &why))
+		return refused(k, id, why);
+	if (!bead_whole(&b))
+		refused(k, id, STR("\"_at\" and \"_by\" are missing"));
+	skewed(k, id, bead_top(&b).at);
+	compare(k, id, line, line_text(k->mem, &b));
+	map_put(&k->live, id);
+	return id;
+}
+
+static struct str check_tombstone(struct checker *k, const struct value *v,
+				  struct str line)
+{
+	struct state *s = state_new(k->mem);
+	struct str why, id = value_str(v, "id");
+	struct json j = { .out.mem = k->mem };
+
+	if (!state_read_tombstone(s, v, &why))
+		return refused(k, id, why);
+	tombstone_encode(&j, state_find(s, id));
+	compare(k, id, line, json_text(&j));
+	skewed(k, id, s->clock);
+	map_put(&k->gone, id);
+	return id;
+}
+
+static struct str check_edge(struct checker *k, const struct value *v, struct str line)
+{
+	struct edge_row *row;
+	struct str why;
+	struct edge e;
+
+	if (!edge_decode(k->mem, v, &e, &why))
+		return refused(k, value_str(v, "from"), why);
+	compare(k, e.from, line, edge_text(k->mem, &e));
+	skewed(k, e.from, e.life.at);
+	row = arena_new(k->mem, struct edge_row);
+	*row = (struct edge_row){
+		.from = e.from, .to = e.to, .kind = e.kind, .active = !e.deleted
+	};
+	*k->last_edge = row;
+	k->last_edge = &row->next;
+	return edge_key(k->mem, &e);
+}
+
+static void in_order(struct checker *k, struct str before, struct str key)
+{
+	int order = before.p ? str_cmp(before, key) : -1;
+
+	if (!order)
+		found(k, SEVERITY_ERROR, "duplicate_id", key,
+		      arena_fmt(k->mem, "'" STR_FMT "' is there twice", STR_ARG(key)));
+	else if (order > 0)
+		found(k, SEVERITY_ERROR, "unsorted", key,
+		      arena_fmt(k->mem, "'" STR_FMT "' comes after '" STR_FMT "'",
+				STR_ARG(key), STR_ARG(before)));
+}
+
+static void check_lines(struct checker *k, enum snapshot_file file, struct str text,
+			check_line *check)
+{
+	struct map keys = { .mem = k->mem };
+	struct str line, before = { 0 };
+
+	k->file = file;
+	k->line = 0;
+	if (text.n && text.p[text.n - 1] != '\n')
+		found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
+		      STR("the last line has no end"));
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct value_error error;
+		const struct value *v = value_parse(k->mem, line, &error);
+		struct str key;
+
+		k->line++;
+		if (!v) {
+			found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 },
+			      arena_fmt(k->mem, "%s at byte %zu", error.why,
+					error.offset));
+			continue;
+		}
+		key = check(k, v, line);
+		if (!key.p)
+			continue;
+		if (map_find(&keys, key) && !str_eq(key, before))
+			in_order(k, key, key);
+		else
+			in_order(k, before, key);
+		map_put(&keys, key);
+		before = key;
+	}
+}
+
+static void check_meta(struct checker *k, const struct snapshot *files)
+{
+	struct value_error error;
+	const struct value *v = value_parse(k->mem, files->file[FILE_META], &error);
+	const struct value *sums = value_find(v, "checksums");
+	int64_t version;
+
+	k->file = FILE_META;
+	k->line = 1;
+	if (!v) {
+		found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 },
+		      str_of(error.why));
+		return;
+	}
+	if (!value_int(v, "format_version", &version))
+		refused(k, (struct str){ 0 }, STR("\"format_version\" is not a number"));
+	else if (version != FORMAT_VERSION)
+		refused(k, (struct str){ 0 },
+			arena_fmt(k->mem,
+				  "the format is version %lld; this program knows "
+				  "version %d",
+				  (long long)version, FORMAT_VERSION));
+	for (int i = FILE_STATE; i < FILE_META; i++) {
+		struct str sum = value_str(sums, snapshot_name((enum snapshot_file)i));
+
+		if (sum.p && !str_eq(sum, sha256_hex(k->mem, files->file[i])))
+			found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
+			      arena_fmt(k->mem, "%s is not the file it was made for",
+					snapshot_name((enum snapshot_file)i)));
+	}
+}
+
+static void check_end(struct checker *k, struct str from, struct str id)
+{
+	if (map_find(&k->live, id))
+		return;
+	if (map_find(&k->gone, id))
+		found(k, SEVERITY_WARNING, "orphaned_dependency", from,
+		      arena_fmt(k->mem, "'" STR_FMT "' was deleted", STR_ARG(id)));
+	else
+		found(k, SEVERITY_WARNING, "dangling_dependency", from,
+		      arena_fmt(k->mem, "there is no '" STR_FMT "'", STR_ARG(id)));
+}
+
+static void check_edges(struct checker *k)
+{
+	struct edge_row *active = NULL, **tail = &active, *next;
+
+	k->file = FILE_DEPS;
+	k->line = 0;
+	for (struct edge_row *e = k->edges; e; e = next) {
+		next = e->next;
+		k->line++;
+		if (!e->active)
+			continue;
+		check_end(k, e->from, e->from);
+		check_end(k, e->from, e->to);
+		*tail = e;
+		tail = &e->next;
+	}
+	*tail = NULL;
+	k->line = 0;
+	for (struct cycle *c = graph_cycles(k->mem, active); c; c = c->next) {
+		struct buf b = { .mem = k->mem };
+
+		for (size_t i = 0; i < c->count; i++)
+			buf_fmt(&b, STR_FMT " → ", STR_ARG(c->ids[i]));
+		buf_put(&b, c->ids[0]);
+		found(k, SEVERITY_WARNING, "dependency_cycle", c->ids[0],
+		      arena_fmt(k->mem, "these wait for each other (" STR_FMT "): %s",
+				STR_ARG(c->kind), buf_str(&b).p));
+	}
+}
+
+struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files,
+				  int64_t now_ms)
+{
+	static check_line *const checks[] = { [FILE_STATE] = check_bead,
+					      [FILE_TOMBSTONES] = check_tombstone,
+					      [FILE_DEPS] = check_edge };
+	struct checker k = {
+		.mem = mem, .now_ms = now_ms, .live.mem = mem, .gone.mem = mem
+	};
+
+	k.last = &k.first;
+	k.last_edge = &k.edges;
+	for (int i = FILE_STATE; i < SNAPSHOT_FILES; i++) {
+		k.file = (enum snapshot_file)i;
+		k.line = 0;
+		if (!files->file[i].p)
+			found(&k, SEVERITY_ERROR, "missing_file", (struct str){ 0 },
+			      STR("the file is missing"));
+		else if (i == FILE_META)
+			check_meta(&k, files);
+		else
+			check_lines(&k, (enum snapshot_file)i, files->file[i], checks[i]);
+	}
+	check_edges(&k);
+	return k.first;
+}

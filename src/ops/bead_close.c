@@ -1,0 +1,185 @@
+#include "base/json.h"
+#include "beads/claim.h"
+#include "ops/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct list ids;
+	struct guard guard;
+	struct str reason, note;
+	bool force, suggest_next, claim_next;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	IDS_FIELD(struct body, ids),
+	{ "reason", &kind_str, AT(reason), FIELD_STDIN, .letter = 'r',
+	  .also = "m message", .max = MAX_TEXT,
+	  .help = "what was done, or why it will not be" },
+	{ "note", &kind_str, AT(note), .min = 1, .max = MAX_TEXT,
+	  .help = "a note to add" },
+	{ "force", &kind_bool, AT(force), .letter = 'f',
+	  .help = "even if it waits for others" },
+	{ "suggest_next", &kind_bool, AT(suggest_next), FIELD_CLI,
+	  .help = "also show what this has made ready" },
+	{ "claim_next", &kind_bool, AT(claim_next), FIELD_CLI,
+	  .help = "also take the next one that is ready" },
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd close bd-a1b2 --reason \"fixed in 3f2a\"",
+	"bd close bd-a1b2 bd-c3d4 --claim-next",
+	NULL,
+};
+
+enum err close_blocked(struct edit *e)
+{
+	struct json j = { .out.mem = &e->c->mem };
+	struct buf all = { .mem = &e->c->mem };
+	struct link *link;
+	enum err err = query_links(e->c, &e->b->cache, e->row->id, SIDE_OUT, &link);
+
+	if (err)
+		return err;
+	json_object(&j);
+	json_put_str(&j, "id", e->row->id);
+	json_put_array(&j, "blockers");
+	for (; link; link = link->next)
+		if (str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
+		    link->bead->status != BEAD_CLOSED) {
+			buf_fmt(&all, "%s" STR_FMT, all.n ? ", " : "",
+				STR_ARG(link->bead->id));
+			json_str(&j, link->bead->id);
+		}
+	json_end(&j);
+	json_end(&j);
+	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for %s", STR_ARG(e->row->id),
+		  buf_str(&all).p);
+	call_step(e->c, "Close those first; or, if it is done all the same, close it "
+			"with --force.");
+	return call_detail(e->c, json_text(&j));
+}
+
+/* Those that are closed by the same command do not hold it up. */
+static enum err waits(struct edit *e, const struct body *in, bool *out)
+{
+	const struct str *id = in->ids.item;
+	struct link *link;
+	enum err err = ERR_OK;
+
+	*out = false;
+	if (in->force || !e->row->blockers || bead_status(&e->now) == BEAD_CLOSED)
+		return ERR_OK;
+	if ((err = query_links(e->c, &e->b->cache, e->row->id, SIDE_OUT, &link)))
+		return err;
+	for (; link; link = link->next) {
+		struct bead_row *row;
+		bool too = false;
+
+		if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
+		    link->bead->status == BEAD_CLOSED)
+			continue;
+		for (size_t i = 0; i < in->ids.n; i++)
+			too = too || (!find_bead(e->c, e->b, id[i], &row) &&
+				      str_eq(row->id, link->bead->id));
+		*out = *out || !too;
+	}
+	return ERR_OK;
+}
+
+static enum err step(struct edit *e, struct state *change, const void *body)
+{
+	const struct body *in = body;
+	bool waiting;
+	enum err err = waits(e, in, &waiting);
+
+	(void)change;
+	if (err)
+		return err;
+	if (waiting)
+		return close_blocked(e);
+	if (in->note.p)
+		edit_note(e, in->note);
+	return edit_close(e, in->reason);
+}
+
+/* What waited for these, and waits no longer. */
+static enum err put_freed(struct call *c, struct beads *b, const struct bead_row *closed,
+			  const struct shape *shape, struct json *reply)
+{
+	struct link *link;
+	struct bead_row *row;
+	enum err e = ERR_OK;
+
+	for (; !e && closed; closed = closed->next) {
+		if ((e = query_links(c, &b->cache, closed->id, SIDE_IN, &link)))
+			return e;
+		for (; !e && link; link = link->next) {
+			if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
+			    link->bead->blockers || link->bead->status != BEAD_OPEN)
+				continue;
+			if (!(e = cache_find_bead(c, &b->cache, link->bead->id, &row)) &&
+			    row) {
+				json_object(reply);
+				public_put(reply, row, shape);
+				json_put_bool(reply, "unblocked", true);
+				json_end(reply);
+			}
+		}
+	}
+	return e;
+}
+
+static enum err put_claimed(struct call *c, struct beads *b, const struct shape *shape,
+			    struct json *reply)
+{
+	struct bead_filter filter = { .actor = c->actor, .now = c->now_ms };
+	struct bead_row *row;
+	int64_t lease;
+	enum err e;
+
+	if ((e = lease_of(c, b, ABSENT, &lease)) ||
+	    (e = claim_next(c, b, &filter, lease, &row)))
+		return e;
+	if (row)
+		encode_claimed(reply, row, shape);
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct shape shape = { .brief = c->wire };
+	struct bead_row *rows, *now;
+	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, step, body, &rows);
+
+	if (e)
+		return e;
+	json_array(reply);
+	for (struct bead_row *row = rows; row; row = row->next) {
+		if ((e = cache_find_bead(c, &s->beads->cache, row->id, &now)))
+			return e;
+		public_encode(reply, now, &shape);
+	}
+	if (in->suggest_next && (e = put_freed(c, s->beads, rows, &shape, reply)))
+		return e;
+	if (in->claim_next && (e = put_claimed(c, s->beads, &shape, reply)))
+		return e;
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_close = {
+	.name = "bead close",
+	.help = "Close beads: the work is done",
+	.examples = examples,
+	.flags = BEAD_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run,
+};

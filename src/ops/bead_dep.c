@@ -1,0 +1,396 @@
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/value.h"
+#include "beads/graph.h"
+#include "ops/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str from, to;
+	struct guard guard;
+	int kind;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+#define END_FIELDS                                                      \
+	{ "from",      &kind_bead,                                      \
+	  AT(from),    FIELD_PLACE | FIELD_REQUIRED,                    \
+	  .arg = "ID", .help = "the bead that depends" },               \
+	{                                                               \
+		"to", &kind_bead, AT(to), FIELD_PLACE | FIELD_REQUIRED, \
+			.arg = "ON", .help = "what it depends on"       \
+	}
+
+static const struct field add_fields[] = {
+	END_FIELDS,
+	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't',
+	  .words = &edge_kinds, .preset = "blocks", .help = "how it depends" },
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const struct field remove_fields[] = {
+	END_FIELDS,
+	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't',
+	  .words = &edge_kinds, .help = "only this kind; otherwise all between the two" },
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const char *const add_examples[] = {
+	"bd dep add bd-a1b2 bd-c3d4",
+	"bd dep add bd-a1b2 bd-e5f6 --type discovered-from",
+	NULL,
+};
+
+static const struct prop edge_props[] = {
+	{ "from", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, 0, NULL },
+	{ "kind", PROP_STR, 0, NULL },
+	{ "created_at", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "created_by", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "status", PROP_STR, PROP_OPTIONAL, NULL },
+	{ 0 },
+};
+static const struct prop edge_reply = { "dependency", PROP_OBJECT, 0, edge_props };
+static const struct prop edges_reply = { "dependencies", PROP_OBJECT, PROP_LIST,
+					 edge_props };
+
+static enum err begin(struct call *c, struct beads *b, const struct body *in,
+		      struct edit *edit, struct bead_row **to)
+{
+	struct bead_row *from;
+	enum err e;
+
+	if ((e = find_bead(c, b, in->from, &from)) || (e = find_bead(c, b, in->to, to)) ||
+	    (e = edit_begin(c, b, from, edit)))
+		return e;
+	return edit_guard(edit, &in->guard);
+}
+
+static void put_edge(struct json *j, const struct edge *e)
+{
+	json_object(j);
+	json_put_str(j, "from", e->from);
+	json_put_str(j, "to", e->to);
+	json_put_str(j, "kind", e->kind);
+	json_put_str(j, "created_at", moment_format(j->out.mem, e->created.at.ms));
+	json_put_str(j, "created_by", e->created.by);
+}
+
+/* An edge of the cache, from its line. */
+static bool read_edge(struct call *c, struct str line, struct edge *out)
+{
+	struct value_error error;
+	const struct value *v = line.p ? value_parse(&c->mem, line, &error) : NULL;
+	struct str why;
+
+	return v && edge_decode(&c->mem, v, out, &why);
+}
+
+static enum err run_add(struct call *c, struct stores *s, const void *body,
+			struct json *reply)
+{
+	const struct body *in = body;
+	struct str kind = str_of(names_word(&edge_kinds, in->kind)), line;
+	struct state *change = state_new(&c->mem);
+	struct bead_row *to;
+	struct edit edit;
+	struct edge edge;
+	enum err e;
+
+	if ((e = begin(c, s->beads, in, &edit, &to)) ||
+	    (e = edit_depend(&edit, change, to, kind, true)))
+		return e;
+	edit_end(&edit, change);
+	if ((e = beads_put(c, s->beads, change)) ||
+	    (e = cache_find_edge(c, &s->beads->cache, edit.row->id, to->id, kind, &line)))
+		return e;
+	if (!read_edge(c, line, &edge))
+		return call_fail(c, ERR_DAMAGED, "the cache has an edge that is none");
+	put_edge(reply, &edge);
+	json_put_str(reply, "status", STR("added"));
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_dep_add = {
+	.name = "bead dep add",
+	.help = "Make a bead depend on another",
+	.more = "The first depends on the second: with 'blocks' it waits for it, with "
+		"'parent' "
+		"it is a part of it. Circles of these two are refused.",
+	.examples = add_examples,
+	.flags = BEAD_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = add_fields,
+	.reply = &edge_reply,
+	.run = run_add,
+};
+
+/* Ends that are deleted, or were never here, can be cut off as well. */
+static enum err whole_id(struct call *c, struct beads *b, struct str text,
+			 struct str *out)
+{
+	struct bead_row *row;
+	struct edge_row *edges;
+	enum err e = cache_edges_of(c, &b->cache, text, &edges);
+
+	*out = text;
+	if (e || edges)
+		return e;
+	if (!(e = find_bead(c, b, text, &row)))
+		*out = row->id;
+	return e;
+}
+
+static enum err run_remove(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	const struct body *in = body;
+	struct state *change = state_new(&c->mem);
+	struct mark mark = beads_mark(c, s->beads);
+	struct str from, to;
+	struct edge_row *row;
+	struct bead_row *bead;
+	struct edit edit;
+	size_t removed = 0;
+	enum err e;
+
+	if ((e = whole_id(c, s->beads, in->from, &from)) ||
+	    (e = whole_id(c, s->beads, in->to, &to)) ||
+	    (e = cache_edges_of(c, &s->beads->cache, from, &row)) ||
+	    (e = cache_find_bead(c, &s->beads->cache, from, &bead)))
+		return e;
+	if (bead && ((e = edit_begin(c, s->beads, bead, &edit)) ||
+		     (e = edit_guard(&edit, &in->guard))))
+		return e;
+	json_array(reply);
+	for (; row; row = row->next) {
+		struct edge edge;
+
+		if (!row->active || !str_eq(row->from, from) || !str_eq(row->to, to) ||
+		    (in->kind >= 0 &&
+		     !str_is(row->kind, names_word(&edge_kinds, in->kind))) ||
+		    !read_edge(c, row->line, &edge))
+			continue;
+		edge.life = mark;
+		edge.deleted = true;
+		state_put_edge(change, &edge);
+		put_edge(reply, &edge);
+		json_put_str(reply, "status", STR("removed"));
+		json_end(reply);
+		removed++;
+	}
+	json_end(reply);
+	if (!removed)
+		return call_fail(c, ERR_NOT_FOUND,
+				 "'" STR_FMT "' does not depend on '" STR_FMT "'",
+				 STR_ARG(from), STR_ARG(to));
+	if (bead) {
+		state_put_bead(change, &(struct bead){ .id = edit.now.id,
+						       .created = edit.now.created });
+		edit_end(&edit, change);
+	}
+	if ((e = cache_find_bead(c, &s->beads->cache, to, &bead)))
+		return e;
+	if (bead && !(e = edit_begin(c, s->beads, bead, &edit)))
+		state_put_bead(change, &edit.change);
+	return e ? e : beads_put(c, s->beads, change);
+}
+
+const struct op op_bead_dep_remove = {
+	.name = "bead dep remove",
+	.help = "Take dependencies away",
+	.flags = BEAD_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = remove_fields,
+	.reply = &edges_reply,
+	.run = run_remove,
+};
+
+/* --- list --- */
+
+struct list_body {
+	struct str id;
+	int kind, direction;
+};
+
+static const char *const direction_words[] = { "down", "up", "both" };
+static const struct names directions = { direction_words, 3, NULL };
+
+static const struct field list_fields[] = {
+	ID_FIELD(struct list_body, id),
+	{ "kind", &kind_word, offsetof(struct list_body, kind), .also = "type",
+	  .letter = 't', .words = &edge_kinds, .help = "only this kind" },
+	{ "direction", &kind_word, offsetof(struct list_body, direction),
+	  .words = &directions, .preset = "down",
+	  .help = "down: what it depends on; up: what depends on it" },
+	{ 0 },
+};
+
+static enum err put_side(struct call *c, struct beads *b, const struct list_body *in,
+			 struct str id, enum side side, struct json *reply)
+{
+	struct shape shape = { .brief = c->wire };
+	struct link *link;
+	enum err e = query_links(c, &b->cache, id, side, &link);
+
+	for (; !e && link; link = link->next) {
+		if (in->kind >= 0 &&
+		    !str_is(link->kind, names_word(&edge_kinds, in->kind)))
+			continue;
+		json_object(reply);
+		public_put(reply, link->bead, &shape);
+		json_put_str(reply, "dependency_type", link->kind);
+		json_put_str(reply, "direction",
+			     str_of(direction_words[side == SIDE_IN]));
+		json_end(reply);
+	}
+	return e;
+}
+
+static enum err run_list(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct list_body *in = body;
+	struct bead_row *row;
+	enum err e = find_bead(c, s->beads, in->id, &row);
+
+	json_array(reply);
+	if (!e && in->direction != 1)
+		e = put_side(c, s->beads, in, row->id, SIDE_OUT, reply);
+	if (!e && in->direction != 0)
+		e = put_side(c, s->beads, in, row->id, SIDE_IN, reply);
+	json_end(reply);
+	return e;
+}
+
+const struct op op_bead_dep_list = {
+	.name = "bead dep list",
+	.help = "List what a bead depends on, or what depends on it",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct list_body),
+	.fields = list_fields,
+	.reply = &beads_reply,
+	.run = run_list,
+};
+
+/* --- tree --- */
+
+struct tree_body {
+	struct str id;
+	int direction, format;
+	int64_t depth;
+};
+
+static const char *const format_words[] = { "tree", "mermaid", "dot" };
+static const struct names formats = { format_words, 3, NULL };
+
+static const struct field tree_fields[] = {
+	ID_FIELD(struct tree_body, id),
+	{ "direction", &kind_word, offsetof(struct tree_body, direction),
+	  .words = &directions, .preset = "down",
+	  .help = "down: what it depends on; up: what depends on it" },
+	{ "depth", &kind_int, offsetof(struct tree_body, depth), .letter = 'd',
+	  .also = "max-depth", .min = 1, .max = 100, .preset = "50",
+	  .help = "how many levels" },
+	{ "format", &kind_word, offsetof(struct tree_body, format), FIELD_CLI,
+	  .words = &formats, .preset = "tree", .help = "for people: how it looks" },
+	{ 0 },
+};
+
+static const struct prop node_props[] = {
+	{ "id", PROP_STR, 0, NULL },           { "title", PROP_STR, 0, NULL },
+	{ "status", PROP_STR, 0, NULL },       { "priority", PROP_INT, 0, NULL },
+	{ "depth", PROP_INT, 0, NULL },        { "under", PROP_STR, PROP_NULL, NULL },
+	{ "kind", PROP_STR, PROP_NULL, NULL }, { "direction", PROP_STR, PROP_NULL, NULL },
+	{ "again", PROP_BOOL, 0, NULL },       { 0 },
+};
+
+static const struct prop tree_props[] = {
+	{ "format", PROP_STR, 0, NULL },
+	{ "nodes", PROP_OBJECT, PROP_LIST, node_props },
+	{ 0 },
+};
+
+static enum err run_tree(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	static const struct shape brief = { .brief = true };
+	const struct tree_body *in = body;
+	struct bead_row *row;
+	struct branch *b = NULL;
+	enum err e = find_bead(c, s->beads, in->id, &row);
+
+	if (!e)
+		e = graph_tree(c, s->beads, row, in->direction != 1, in->direction != 0,
+			       in->depth, &b);
+	json_object(reply);
+	json_put_str(reply, "format", str_of(names_word(&formats, in->format)));
+	json_put_array(reply, "nodes");
+	for (; !e && b; b = b->next) {
+		json_object(reply);
+		public_put(reply, b->bead, &brief);
+		json_put_int(reply, "depth", b->depth);
+		json_put_str(reply, "under", b->under);
+		json_put_str(reply, "kind", b->kind);
+		json_put_str(reply, "direction",
+			     b->depth ? str_of(direction_words[b->inward]) :
+					(struct str){ 0 });
+		json_put_bool(reply, "again", b->again);
+		json_end(reply);
+	}
+	json_end(reply);
+	json_end(reply);
+	return e;
+}
+
+const struct op op_bead_dep_tree = {
+	.name = "bead dep tree",
+	.help = "Show what a bead depends on, as a tree",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct tree_body),
+	.fields = tree_fields,
+	.reply = &(const struct prop){ "tree", PROP_OBJECT, 0, tree_props },
+	.run = run_tree,
+};
+
+/* --- cycles --- */
+
+static const struct prop cycle_props[] = {
+	{ "kind", PROP_STR, 0, NULL },
+	{ "ids", PROP_STR, PROP_LIST, NULL },
+	{ 0 },
+};
+
+static enum err run_cycles(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	struct edge_row *edges;
+	enum err e = query_edges(c, &s->beads->cache, (struct str){ 0 }, &edges);
+
+	(void)body;
+	json_array(reply);
+	for (struct cycle *cy = e ? NULL : graph_cycles(&c->mem, edges); cy;
+	     cy = cy->next) {
+		json_object(reply);
+		json_put_str(reply, "kind", cy->kind);
+		json_put_array(reply, "ids");
+		for (size_t i = 0; i < cy->count; i++)
+			json_str(reply, cy->ids[i]);
+		json_end(reply);
+		json_end(reply);
+	}
+	json_end(reply);
+	return e;
+}
+
+const struct op op_bead_dep_cycles = {
+	.name = "bead dep cycles",
+	.help = "List beads that wait for each other in circles",
+	.flags = BEAD_READ,
+	.reply = &(const struct prop){ "cycles", PROP_OBJECT, PROP_LIST, cycle_props },
+	.run = run_cycles,
+};

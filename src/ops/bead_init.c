@@ -1,0 +1,264 @@
+#include "base/file.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "beads/beads.h"
+#include "beads/config.h"
+#include "beads/state.h"
+#include "ops/op.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str prefix, ref, remote;
+};
+
+static const struct field fields[] = {
+	{ "prefix", &kind_str, offsetof(struct body, prefix), .letter = 'p',
+	  .arg = "WORD", .min = 1, .max = 32,
+	  .help = "what ids begin with; otherwise the folder's name" },
+	{ "ref", &kind_str, offsetof(struct body, ref), .arg = "REF",
+	  .help = "the Git ref to publish to; refs/beads/store otherwise" },
+	{ "remote", &kind_str, offsetof(struct body, remote), .arg = "NAME",
+	  .help = "the Git remote to publish to; origin otherwise" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "result", PROP_STR, 0, NULL },    { "prefix", PROP_STR, 0, NULL },
+	{ "store", PROP_STR, 0, NULL },     { "repository", PROP_STR, 0, NULL },
+	{ "agents_md", PROP_STR, 0, NULL }, { 0 },
+};
+
+static const char advice[] =
+	"## Work items\n"
+	"\n"
+	"This project keeps its work items as beads; use `bd`, not a TODO list.\n"
+	"- `bd ready --claim --json` takes the next one; `bd show ID` tells all about "
+	"it.\n"
+	"- `bd create \"title\" -p 2 --deps discovered-from:ID` for what you find on the "
+	"way.\n"
+	"- `bd close ID --reason \"what was done\"` when it is done.\n";
+
+static bool prefix_valid(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		char ch = s.p[i], lower = (char)(ch | 0x20);
+		bool letter = lower >= 'a' && lower <= 'z';
+
+		if (!letter &&
+		    !(i && ((ch >= '0' && ch <= '9') || ch == '-' || ch == '_')))
+			return false;
+	}
+	return s.n && s.n <= 32 && s.p[s.n - 1] != '-';
+}
+
+/* Of a folder's name, what an id can begin with. */
+static struct str prefix_of(struct call *c, struct str name)
+{
+	struct buf b = { .mem = &c->mem };
+
+	for (size_t i = 0; i < name.n && b.n < 24; i++) {
+		char ch = name.p[i], lower = (char)(ch | 0x20);
+		bool letter = lower >= 'a' && lower <= 'z',
+		     digit = ch >= '0' && ch <= '9';
+
+		if (letter || (digit && b.n))
+			buf_char(&b, letter ? lower : ch);
+		else if (b.n && b.p[b.n - 1] != '-')
+			buf_char(&b, '-');
+	}
+	while (b.n && b.p[b.n - 1] == '-')
+		b.n--;
+	return b.n ? buf_str(&b) : STR("bd");
+}
+
+static struct str folder_name(struct call *c, const struct beads *b)
+{
+	struct str name = path_name(path_real(&c->mem, b->repo.main));
+
+	return str_ends(name, STR(".git")) ? str_head(name, name.n - 4) : name;
+}
+
+static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
+			      bool *made)
+{
+	struct state *change = state_new(&c->mem);
+	struct str prefix = asked.p           ? asked :
+			    b->about.prefix.p ? b->about.prefix :
+						prefix_of(c, folder_name(c, b));
+
+	*made = !b->about.prefix.p;
+	if (!prefix_valid(prefix)) {
+		call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be a prefix of ids",
+			  STR_ARG(prefix));
+		return call_step(c, "Use letters, digits, '-' and '_', beginning with a "
+				    "letter.");
+	}
+	if (b->about.prefix.p && str_eq(prefix, b->about.prefix))
+		return ERR_OK;
+	state_put_prefix(change, prefix, beads_mark(c, b));
+	return beads_put(c, b, change);
+}
+
+static enum err configure(struct call *c, struct beads *b, const struct body *in)
+{
+	enum err e = ERR_OK;
+
+	if (in->ref.p)
+		e = config_put(c, b->home, CONFIG_SYNC_REF, in->ref);
+	if (!e && in->remote.p)
+		e = config_put(c, b->home, CONFIG_SYNC_REMOTE, in->remote);
+	return e;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct beads b;
+	bool made;
+	enum err e = beads_open_new(c, &b);
+
+	(void)s;
+	if (e)
+		return e;
+	if (!(e = configure(c, &b, in)) && !(e = choose_prefix(c, &b, in->prefix, &made)))
+		e = beads_commit(c, &b);
+	beads_close(&b);
+	if (e)
+		return e;
+	json_object(reply);
+	json_put_str(reply, "result", made ? STR("created") : STR("exists"));
+	json_put_str(reply, "prefix", b.about.prefix);
+	json_put_str(reply, "store", b.home);
+	json_put_str(reply, "repository", b.repo.tree);
+	json_put_str(reply, "agents_md", str_of(advice));
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_init = {
+	.name = "bead init",
+	.help = "Begin to keep beads in this repository, or find those that are there",
+	.more = "It touches none of your files, branches or settings: the store is a "
+		"folder in "
+		"the Git directory. It prints what you may want to add to AGENTS.md.",
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "init", PROP_OBJECT, 0, props },
+	.run = run,
+};
+
+/* --- where --- */
+
+static const struct prop where_props[] = {
+	{ "repository", PROP_STR, 0, NULL }, { "worktree", PROP_STR, 0, NULL },
+	{ "git_dir", PROP_STR, 0, NULL },    { "store", PROP_STR, 0, NULL },
+	{ "exists", PROP_BOOL, 0, NULL },    { "ref", PROP_STR, 0, NULL },
+	{ "why", PROP_STR, 0, NULL },        { 0 },
+};
+
+static struct str explanation(struct call *c, const struct beads *b)
+{
+	if (str_eq(b->repo.tree, b->repo.gitdir))
+		return STR("this is a bare repository; the store is inside it");
+	if (!str_eq(path_real(&c->mem, b->repo.gitdir), b->repo.common))
+		return STR(
+			"this is a linked worktree; all worktrees share the store in the "
+			"common Git directory");
+	return STR(
+		"the store is in the Git directory of the repository around this folder");
+}
+
+static enum err run_where(struct call *c, struct stores *s, const void *body,
+			  struct json *reply)
+{
+	struct beads b;
+	struct str ref;
+	enum err e = beads_home(c, &b);
+
+	(void)s, (void)body;
+	if (e || (e = config_find(c, b.home, CONFIG_SYNC_REF, &ref)))
+		return e;
+	json_object(reply);
+	json_put_str(reply, "repository", b.repo.main);
+	json_put_str(reply, "worktree", b.repo.tree);
+	json_put_str(reply, "git_dir", b.repo.common);
+	json_put_str(reply, "store", b.home);
+	json_put_bool(reply, "exists", beads_exist(c, &b));
+	json_put_str(reply, "ref", ref.p ? ref : str_of(config_default(CONFIG_SYNC_REF)));
+	json_put_str(reply, "why", explanation(c, &b));
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_where = {
+	.name = "bead where",
+	.help = "Say which store is used from here, and why",
+	.reply = &(const struct prop){ "where", PROP_OBJECT, 0, where_props },
+	.run = run_where,
+};
+
+/* --- version --- */
+
+static const struct prop version_props[] = {
+	{ "version", PROP_STR, 0, NULL },
+	{ "format_version", PROP_INT, 0, NULL },
+	{ 0 },
+};
+
+static enum err run_version(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	(void)c, (void)s, (void)body;
+	json_object(reply);
+	json_put_str(reply, "version", STR(ABACUS_VERSION));
+	json_put_int(reply, "format_version", 1);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_version = {
+	.name = "bead version",
+	.help = "Print the version",
+	.reply = &(const struct prop){ "version", PROP_OBJECT, 0, version_props },
+	.run = run_version,
+};
+
+/* --- info --- */
+
+static const struct prop info_props[] = {
+	{ "version", PROP_STR, 0, NULL },       { "store", PROP_STR, 0, NULL },
+	{ "prefix", PROP_STR, 0, NULL },        { "actor", PROP_STR, 0, NULL },
+	{ "beads", PROP_INT, 0, NULL },         { "journal_bytes", PROP_INT, 0, NULL },
+	{ "journal_files", PROP_INT, 0, NULL }, { 0 },
+};
+
+static enum err run_info(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	int64_t bytes, files;
+	enum err e = journal_size(c, s->beads->home, &bytes, &files);
+
+	(void)body;
+	if (e)
+		return e;
+	json_object(reply);
+	json_put_str(reply, "version", STR(ABACUS_VERSION));
+	json_put_str(reply, "store", s->beads->home);
+	json_put_str(reply, "prefix", s->beads->about.prefix);
+	json_put_str(reply, "actor", c->actor);
+	json_put_int(reply, "beads", s->beads->about.beads);
+	json_put_int(reply, "journal_bytes", bytes);
+	json_put_int(reply, "journal_files", files);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_info = {
+	.name = "bead info",
+	.help = "Tell about the store, and who you are to it",
+	.flags = OP_BEADS | OP_READER,
+	.reply = &(const struct prop){ "info", PROP_OBJECT, 0, info_props },
+	.run = run_info,
+};

@@ -1,0 +1,112 @@
+#ifndef STORE_BEAD_CACHE_H
+#define STORE_BEAD_CACHE_H
+
+#include "base/call.h"
+#include "store/bead_words.h"
+#include "store/journal.h"
+
+struct db;
+
+/*
+ * `cache.db`: the beads as rows, so that questions cost no more in a large store
+ * than in a small one. It is made from the journal and the published commit, says
+ * up to where it knows them, and can be thrown away at any time.
+ */
+struct cache {
+	struct db *db;
+	struct str path;
+	uint64_t file; /* which file it is, for whoever replaces it meanwhile */
+};
+
+/* What the cache holds, and what else a command has to know at its start. */
+struct cache_about {
+	struct journal_place place; /* of the journal: all before is in the cache */
+	int64_t clock_ms, clock_n;
+	struct str prefix;
+	int64_t beads; /* that there ever were, for the length of ids */
+};
+
+enum cache_mode { CACHE_READ, CACHE_WRITE };
+
+/*
+ * DAMAGED where there is none that can be used: it is missing, broken, of another
+ * version, or was not written out before the system went down.
+ */
+enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
+		    struct cache *out, struct cache_about *about);
+void cache_close(struct cache *cache); /* without a commit: nothing was written */
+
+/* A new one beside it, which cache_install() puts in its place. */
+enum err cache_create(struct call *c, struct str path, struct cache *out);
+enum err cache_install(struct call *c, struct cache *made, struct str path);
+
+/* One in memory, for where nothing can be written. */
+enum err cache_create_private(struct call *c, struct cache *out);
+
+enum err cache_about_put(struct call *c, struct cache *cache,
+			 const struct cache_about *about);
+enum err cache_commit(struct call *c, struct cache *cache);
+
+/* Is it still the file that the path names? */
+bool cache_current(struct call *c, const struct cache *cache);
+
+struct bead_row {
+	int64_t n; /* its number in the cache; 0: not there */
+	struct str id, title, assignee;
+	int status, type;
+	int64_t priority;
+	int64_t created, created_n, updated; /* ms; the count within them */
+	int64_t closed, lease;               /* ms; 0: not closed; no end */
+	struct str line, hash;
+	struct str text;    /* what else is searched */
+	struct str *labels; /* sorted */
+	size_t label_count;
+	/* from the edges; set when a row is read */
+	int64_t blockers; /* that are not closed */
+	int64_t dependencies, dependents;
+	struct str parent; /* or absent */
+	struct bead_row *next;
+};
+
+/* The line of a bead, of the tombstone of an id, of an edge; absent: there is none. */
+enum err cache_find_bead(struct call *c, struct cache *cache, struct str id,
+			 struct bead_row **out);
+enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id,
+			      struct str *line);
+enum err cache_find_edge(struct call *c, struct cache *cache, struct str from,
+			 struct str to, struct str kind, struct str *line);
+
+/* `old` is the row as it was, with its labels and its text; or NULL. */
+enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_row *row,
+			const struct bead_row *old);
+enum err cache_drop_bead(struct call *c, struct cache *cache, const struct bead_row *old);
+enum err cache_put_tombstone(struct call *c, struct cache *cache, struct str id,
+			     int64_t at, struct str line); /* absent line: none */
+
+struct edge_row {
+	struct str from, to, kind, line;
+	bool active;
+	struct edge_row *next;
+};
+enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_row *row);
+enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_row *row);
+
+/* All edges at a bead, deleted ones too. */
+enum err cache_edges_of(struct call *c, struct cache *cache, struct str id,
+			struct edge_row **out);
+
+/* Counts again what a bead's edges say; of all beads if the id is absent. */
+enum err cache_recount(struct call *c, struct cache *cache, struct str id);
+
+/* Do both hold the same beads, edges and tombstones? Their numbers may differ. */
+enum err cache_same(struct call *c, struct cache *a, struct cache *b, bool *same);
+
+struct receipt {
+	struct str actor, id, op, args, reply;
+	int64_t at;
+};
+/* The receipt of that actor's request id; `reply` is absent if there is none. */
+enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt *r);
+enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r);
+
+#endif

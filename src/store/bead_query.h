@@ -1,0 +1,101 @@
+#ifndef STORE_BEAD_QUERY_H
+#define STORE_BEAD_QUERY_H
+
+#include "store/bead_cache.h"
+
+struct stmt;
+
+enum bead_sort {
+	SORT_PRIORITY, /* then the oldest first */
+	SORT_CREATED,
+	SORT_UPDATED,
+	SORT_CLOSED,
+	SORT_STATUS,
+	SORT_ID,
+	SORT_TITLE,
+	SORT_TYPE,
+	SORT_ASSIGNEE,
+};
+extern const struct names bead_sorts;
+
+/* Which beads; zeros ask for all of them. */
+struct bead_filter {
+	unsigned statuses, types, priorities; /* bit i: the i-th will do; 0: any */
+	struct str assignee;
+	bool unassigned;
+	const struct str *labels, *any_labels, *ids; /* all of these, one of those */
+	size_t label_count, any_count, id_count;
+	struct str parent;
+	struct str title_part, description_part; /* whatever the case */
+	int64_t created_after, created_before;   /* ms; 0: no bound */
+	int64_t updated_after, updated_before;
+	int64_t closed_after, closed_before;
+	bool ready;   /* can be taken now, by `actor` */
+	bool blocked; /* waits for another one */
+	bool expired; /* its lease ended before `now` */
+	struct str actor;
+	int64_t now;
+	struct str words; /* every one of them begins a word of it */
+	enum bead_sort sort;
+	bool reverse;
+	int64_t limit; /* 0: none */
+};
+
+/* A chain in the order asked for; NULL is the empty one. */
+enum err query_each(struct call *c, struct cache *cache, const struct bead_filter *f,
+		    struct bead_row **out);
+enum err query_count(struct call *c, struct cache *cache, const struct bead_filter *f,
+		     int64_t *out);
+
+enum group { GROUP_STATUS, GROUP_PRIORITY, GROUP_TYPE, GROUP_ASSIGNEE, GROUP_LABEL };
+extern const struct names groups;
+
+/* How many of them have each value; numbers of words for the closed sets. */
+struct tally {
+	struct str key; /* absent: none */
+	int64_t count;
+	struct tally *next;
+};
+enum err query_tally(struct call *c, struct cache *cache, const struct bead_filter *f,
+		     enum group group, struct tally **out);
+
+/* Ids that begin so, at most `most`, of beads or, if `gone`, of tombstones. */
+enum err query_ids(struct call *c, struct cache *cache, struct str head, bool gone,
+		   size_t most, struct str **ids, size_t *count);
+
+enum side { SIDE_OUT, SIDE_IN }; /* what a bead depends on; what depends on it */
+
+/* An edge that is there, and the live bead at its other end. */
+struct link {
+	struct str kind, line; /* the edge's */
+	struct bead_row *bead;
+	struct link *next;
+};
+enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
+		     struct link **out);
+
+/* All edges of a kind that are there (absent: of any), between live beads or not. */
+enum err query_edges(struct call *c, struct cache *cache, struct str kind,
+		     struct edge_row **out);
+
+/* Tombstones, the last deleted first. */
+struct buried {
+	struct str id, line;
+	struct buried *next;
+};
+enum err query_buried(struct call *c, struct cache *cache, int64_t limit,
+		      struct buried **out);
+enum err query_buried_count(struct call *c, struct cache *cache, int64_t *out);
+
+/* All labels in use, and how many beads have each. */
+enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
+
+#define BEAD_COLUMNS                                                                \
+	" b.n, b.id, b.title, b.assignee, b.status, b.type, b.priority, b.created," \
+	" b.created_n, b.updated, b.closed, b.lease, b.line, b.hash, b.blockers,"   \
+	" b.dependencies, b.dependents, b.parent"
+
+/* A row of BEAD_COLUMNS. */
+struct bead_row *bead_row_read(struct call *c, struct stmt *st);
+
+#endif

@@ -1,0 +1,276 @@
+#include "store/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/number.h"
+#include "base/path.h"
+#include "base/platform.h"
+
+enum {
+	HEAD = 9,                       /* the checksum and a space */
+	SEGMENT_MOST = 8 * 1024 * 1024, /* then another file is begun */
+};
+
+static struct str segment_path(struct call *c, struct str dir, int64_t segment)
+{
+	return arena_fmt(&c->mem, STR_FMT "/journal.%lld", STR_ARG(dir),
+			 (long long)segment);
+}
+
+static struct journal_place start_of(int64_t segment)
+{
+	return (struct journal_place){ segment, 0, -1, segment };
+}
+
+static uint32_t checksum(struct str json, int64_t before)
+{
+	return crc32c((uint32_t)before, json);
+}
+
+struct segments {
+	int64_t first, last; /* 0: there are none */
+	int64_t count;
+};
+
+static void see_segment(void *arg, struct str name)
+{
+	struct segments *s = arg;
+	int64_t n;
+
+	if (!str_starts(name, STR("journal.")) || !number_int(str_skip(name, 8), &n) ||
+	    n <= 0)
+		return;
+	s->first = !s->first || n < s->first ? n : s->first;
+	s->last = n > s->last ? n : s->last;
+	s->count++;
+}
+
+static enum err find_segments(struct call *c, struct str dir, struct segments *out)
+{
+	enum err e;
+
+	*out = (struct segments){ 0 };
+	if ((e = file_each(c, dir, see_segment, out)))
+		return e;
+	if (out->count && out->last - out->first + 1 != out->count)
+		return call_fail(c, ERR_DAMAGED,
+				 "of the files journal.%lld to journal.%lld in '" STR_FMT
+				 "' only %lld are there",
+				 (long long)out->first, (long long)out->last,
+				 STR_ARG(dir), (long long)out->count);
+	return ERR_OK;
+}
+
+bool journal_exists(struct call *c, struct str dir)
+{
+	struct segments s;
+	enum err e = find_segments(c, dir, &s);
+
+	c->code = ERR_OK;
+	return e || s.count;
+}
+
+static bool hex(struct str text, uint32_t *out)
+{
+	*out = 0;
+	for (size_t i = 0; i < 8; i++) {
+		char ch = text.p[i];
+
+		if (ch >= '0' && ch <= '9')
+			*out = *out << 4 | (uint32_t)(ch - '0');
+		else if (ch >= 'a' && ch <= 'f')
+			*out = *out << 4 | (uint32_t)(ch - 'a' + 10);
+		else
+			return false;
+	}
+	return true;
+}
+
+/* Is the last record before the place the one whose checksum it has? */
+static bool agrees(struct call *c, struct str path, struct journal_place place)
+{
+	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	char head[HEAD], end;
+	uint32_t crc;
+
+	return place.last < 0 ||
+	       (fd >= 0 && pread(fd, head, HEAD, (off_t)place.last) == HEAD &&
+		pread(fd, &end, 1, (off_t)place.offset - 1) == 1 && end == '\n' &&
+		hex((struct str){ head, HEAD }, &crc) && crc == (uint32_t)place.crc);
+}
+
+enum err journal_compare(struct call *c, struct str dir, struct journal_place place,
+			 enum journal_news *news)
+{
+	struct str path = segment_path(c, dir, place.segment);
+	off_t size = file_size(&c->mem, path);
+
+	if (size < place.offset || !agrees(c, path, place))
+		*news = JOURNAL_AHEAD;
+	else if (size > place.offset ||
+		 file_exists(&c->mem, segment_path(c, dir, place.segment + 1)))
+		*news = JOURNAL_MORE;
+	else
+		*news = JOURNAL_SAME;
+	return ERR_OK;
+}
+
+static enum err damaged(struct call *c, struct str path, int64_t offset)
+{
+	call_fail(c, ERR_DAMAGED,
+		  "'" STR_FMT "' is damaged: the record at byte %lld is "
+		  "not what was written",
+		  STR_ARG(path), (long long)offset);
+	return call_step(c,
+			 "Nothing was changed. Keep a copy of that folder, and restore "
+			 "the file from a backup or from another clone.");
+}
+
+/* What was interrupted has no end, or holes where nothing was written. */
+static bool torn(struct str line, bool ended)
+{
+	return !ended || memchr(line.p, '\0', line.n);
+}
+
+static enum err read_segment(struct call *c, struct str path, struct journal_place *place,
+			     bool last, struct journal_record ***tail)
+{
+	struct str text, rest;
+	enum err e = file_read(c, path, &text);
+
+	if (e)
+		return e;
+	if (text.n < (size_t)place->offset)
+		return damaged(c, path, (int64_t)text.n);
+	rest = str_skip(text, (size_t)place->offset);
+	while (rest.n) {
+		const char *end = memchr(rest.p, '\n', rest.n);
+		struct str line = { rest.p, end ? (size_t)(end - rest.p) : rest.n };
+		struct journal_record *r;
+		uint32_t crc = 0;
+		bool good = line.n > HEAD && hex(line, &crc) && line.p[8] == ' ' &&
+			    crc == checksum(str_skip(line, HEAD), place->crc);
+
+		if (!good || !end) {
+			bool at_end = last && line.n + (end != NULL) == rest.n;
+
+			return at_end && torn(line, end) ?
+				       ERR_OK :
+				       damaged(c, path, place->offset);
+		}
+		r = arena_new(&c->mem, struct journal_record);
+		*r = (struct journal_record){ str_skip(line, HEAD), place->segment,
+					      place->offset, NULL };
+		**tail = r;
+		*tail = &r->next;
+		place->crc = crc;
+		place->last = place->offset;
+		place->offset += (int64_t)line.n + 1;
+		rest = str_skip(rest, line.n + 1);
+	}
+	return ERR_OK;
+}
+
+enum err journal_read(struct call *c, struct str dir, struct journal_place *place,
+		      struct journal_record **out)
+{
+	struct segments s;
+	enum err e = find_segments(c, dir, &s);
+
+	*out = NULL;
+	if (e || !s.count)
+		return e;
+	if (!place->segment)
+		*place = start_of(s.first);
+	for (;;) {
+		struct str path = segment_path(c, dir, place->segment);
+		bool last = place->segment == s.last;
+
+		if ((e = read_segment(c, path, place, last, &out)) || last)
+			return e;
+		*place = start_of(place->segment + 1);
+	}
+}
+
+enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files)
+{
+	struct segments s;
+	enum err e = find_segments(c, dir, &s);
+
+	*bytes = 0;
+	*files = s.count;
+	for (int64_t i = s.first; !e && s.count && i <= s.last; i++)
+		*bytes += file_size(&c->mem, segment_path(c, dir, i));
+	return e;
+}
+
+/* The end of what counts is at `place`; what was left unfinished after it goes. */
+static enum err open_end(struct call *c, struct str path, struct journal_place place,
+			 int *fd)
+{
+	struct stat st;
+
+	*fd = open(arena_cstr(&c->mem, path), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (*fd < 0 || fstat(*fd, &st))
+		return file_fail(c, "open", path);
+	if (st.st_size > place.offset) {
+		fault_point();
+		if (ftruncate(*fd, (off_t)place.offset))
+			return file_fail(c, "truncate", path);
+	}
+	if (lseek(*fd, (off_t)place.offset, SEEK_SET) < 0)
+		return file_fail(c, "open", path);
+	return ERR_OK;
+}
+
+enum err journal_append(struct call *c, struct str dir, struct journal_place *place,
+			struct str json, int *fd)
+{
+	struct journal_place at = *place;
+	uint32_t crc;
+	struct str path, line;
+	enum err e;
+
+	if (!at.segment || at.offset >= SEGMENT_MOST)
+		at = start_of(at.segment + 1);
+	crc = checksum(json, at.crc);
+	path = segment_path(c, dir, at.segment);
+	line = arena_fmt(&c->mem, "%08x " STR_FMT "\n", crc, STR_ARG(json));
+	if ((e = open_end(c, path, at, fd)))
+		return e;
+	if (!file_write(*fd, line)) {
+		e = file_fail(c, "append to", path);
+		journal_retract(*fd, at);
+		file_close(fd);
+		return e;
+	}
+	if (!at.offset && (e = file_sync_dir(c, path)))
+		return e;
+	*place = (struct journal_place){ at.segment, at.offset + (int64_t)line.n,
+					 at.offset, crc };
+	return ERR_OK;
+}
+
+void journal_retract(int fd, struct journal_place before)
+{
+	(void)!ftruncate(fd, (off_t)before.offset);
+}
+
+enum err journal_sync(struct call *c, struct str dir, int fd)
+{
+	enum err e;
+
+	fault_point();
+	if (platform_sync(fd) == 0)
+		return ERR_OK;
+	e = file_fail(c, "sync the journal in", dir);
+	call_step(c, "It is not known whether this was stored. Look, or run the command "
+		     "again with the same --request-id.");
+	return e;
+}

@@ -1,0 +1,62 @@
+#ifndef STORE_JOURNAL_H
+#define STORE_JOURNAL_H
+
+#include "base/call.h"
+
+/*
+ * What was written and is in no commit yet: files `journal.1`, `journal.2`, … of
+ * one record a line, a checksum and JSON. The checksum also covers the one before
+ * it, so a record that is missing is noticed as well as one that is damaged. A line
+ * that was not finished at the very end was never acknowledged, and is dropped.
+ *
+ * Whoever appends has the writer's lock.
+ */
+
+/* All before is known; zeros are the beginning. */
+struct journal_place {
+	int64_t segment, offset;
+	int64_t last; /* where the record before begins; -1: there is none in this segment
+		       */
+	int64_t crc;  /* of that record; without one, the segment's number */
+};
+
+struct journal_record {
+	struct str json;
+	int64_t segment, offset;
+	struct journal_record *next;
+};
+
+/* Is there a journal in this folder? */
+bool journal_exists(struct call *c, struct str dir);
+
+/*
+ * Whether what follows a place has to be read. `ahead`: the journal does not
+ * reach as far as this place, or has something else there.
+ */
+enum journal_news { JOURNAL_SAME, JOURNAL_MORE, JOURNAL_AHEAD };
+enum err journal_compare(struct call *c, struct str dir, struct journal_place place,
+			 enum journal_news *news);
+
+/*
+ * The records after a place, which is moved to their end. DAMAGED, with the file and
+ * the offset, if one of them is not what was written.
+ */
+enum err journal_read(struct call *c, struct str dir, struct journal_place *place,
+		      struct journal_record **out);
+
+/* How many bytes there are, in how many files. */
+enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files);
+
+/*
+ * Adds a record after `place`, which has to be the end, and moves it. `fd` is left
+ * open for journal_sync(), which may come after the lock is given back: until then the
+ * record may be lost with the power, though not with the process.
+ */
+enum err journal_append(struct call *c, struct str dir, struct journal_place *place,
+			struct str json, int *fd);
+enum err journal_sync(struct call *c, struct str dir, int fd);
+
+/* Takes back what was appended last. */
+void journal_retract(int fd, struct journal_place before);
+
+#endif

@@ -1,0 +1,159 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "ops/ops.h"
+#include "store/git_config.h"
+#include "store/place.h"
+#include "surface/bd_view.h"
+#include "surface/face.h"
+
+#define AT(member) offsetof(struct globals, member)
+
+#define IGNORED(name)                                        \
+	{                                                    \
+		name, &kind_bool, AT(ignored), FIELD_HIDDEN, \
+			.help = "has no meaning here"        \
+	}
+#define IGNORED_TEXT(name)                                       \
+	{                                                        \
+		name, &kind_str, AT(ignored_text), FIELD_HIDDEN, \
+			.help = "has no meaning here"            \
+	}
+
+static const struct field globals[] = {
+	{ "actor", &kind_str, AT(actor), .arg = "NAME", .help = "who you are" },
+	{ "dir", &kind_path, AT(dir), .letter = 'C', .min = 1,
+	  .help = "a folder of the repository, instead of this one" },
+	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
+	  .help = "repeat a write safely: same id, one effect" },
+	{ "json", &kind_bool, AT(json), .help = "print JSON" },
+	{ "silent", &kind_bool, AT(silent), .help = "print only ids" },
+	{ "quiet", &kind_bool, AT(quiet), .letter = 'q',
+	  .help = "print only what was asked for" },
+	{ "version", &kind_bool, AT(version), .letter = 'V',
+	  .help = "print the version" },
+	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
+	IGNORED("no_daemon"),
+	IGNORED("no_auto_flush"),
+	IGNORED("no_auto_import"),
+	IGNORED("allow_stale"),
+	IGNORED("sandbox"),
+	IGNORED("no_db"),
+	IGNORED_TEXT("lock_timeout"),
+	IGNORED_TEXT("db"),
+	{ 0 },
+};
+
+static const struct command commands[] = {
+	{ "init", &op_bead_init, bd_view_init, NULL, 0 },
+	{ "create", &op_bead_create, bd_view_created, NULL, 0 },
+	{ "new", &op_bead_create, bd_view_created, NULL, COMMAND_ALIAS },
+	{ "q", &op_bead_create, NULL, NULL, COMMAND_ALIAS | COMMAND_IDS },
+	{ "update", &op_bead_update, bd_view_updated, NULL, 0 },
+	{ "show", &op_bead_show, bd_view_show, NULL, 0 },
+	{ "view", &op_bead_show, bd_view_show, NULL, COMMAND_ALIAS },
+	{ "list", &op_bead_list, bd_view_list, NULL, 0 },
+	{ "ls", &op_bead_list, bd_view_list, NULL, COMMAND_ALIAS },
+	{ "search", &op_bead_search, bd_view_list, NULL, 0 },
+	{ "ready", &op_bead_ready, bd_view_ready, NULL, 0 },
+	{ "why", &op_bead_why, bd_view_why, NULL, 0 },
+	{ "claim", &op_bead_claim, bd_view_claimed, NULL, 0 },
+	{ "renew", &op_bead_renew, bd_view_claimed, NULL, 0 },
+	{ "unclaim", &op_bead_unclaim, bd_view_updated, NULL, 0 },
+	{ "reclaim", &op_bead_reclaim, bd_view_reclaimed, NULL, 0 },
+	{ "close", &op_bead_close, bd_view_closed, NULL, 0 },
+	{ "done", &op_bead_close, bd_view_closed, NULL, COMMAND_ALIAS },
+	{ "reopen", &op_bead_reopen, bd_view_updated, NULL, 0 },
+	{ "delete", &op_bead_delete, bd_view_deleted, NULL, COMMAND_PREVIEWS },
+	{ "undelete", &op_bead_undelete, bd_view_updated, NULL, 0 },
+	{ "deleted", &op_bead_deleted, bd_view_tombstones, NULL, 0 },
+	{ "dep add", &op_bead_dep_add, bd_view_edge, NULL, 0 },
+	{ "dep remove", &op_bead_dep_remove, bd_view_edges, NULL, 0 },
+	{ "dep rm", &op_bead_dep_remove, bd_view_edges, NULL, COMMAND_ALIAS },
+	{ "dep list", &op_bead_dep_list, bd_view_links, NULL, 0 },
+	{ "dep tree", &op_bead_dep_tree, bd_view_tree, NULL, 0 },
+	{ "dep cycles", &op_bead_dep_cycles, bd_view_cycles, NULL, 0 },
+	{ "blocked", &op_bead_blocked, bd_view_blocked, NULL, 0 },
+	{ "children", &op_bead_children, bd_view_list, NULL, 0 },
+	{ "comment", &op_bead_comment, bd_view_comment, NULL, 0 },
+	{ "comments add", &op_bead_comment, bd_view_comment, NULL, COMMAND_ALIAS },
+	{ "comments", &op_bead_comments, bd_view_comments, NULL, 0 },
+	{ "label add", &op_bead_label_add, bd_view_updated, NULL, 0 },
+	{ "label remove", &op_bead_label_remove, bd_view_updated, NULL, 0 },
+	{ "label list", &op_bead_label_list, bd_view_labels, NULL, 0 },
+	{ "label list-all", &op_bead_label_list_all, bd_view_all_labels, NULL, 0 },
+	{ "status", &op_bead_status, bd_view_status, NULL, 0 },
+	{ "stats", &op_bead_status, bd_view_status, NULL, COMMAND_ALIAS },
+	{ "count", &op_bead_count, bd_view_count, NULL, 0 },
+	{ "stale", &op_bead_stale, bd_view_list, NULL, 0 },
+	{ "epic status", &op_bead_epic_status, bd_view_epics, NULL, 0 },
+	{ "epic close-eligible", &op_bead_epic_close_eligible, bd_view_epics, NULL, 0 },
+	{ "graph", &op_bead_graph, bd_view_graph, NULL, 0 },
+	{ "validate", &op_bead_validate, bd_view_validate, NULL, COMMAND_CHECKS },
+	{ "doctor", &op_bead_doctor, bd_view_doctor, NULL, COMMAND_CHECKS },
+	{ "where", &op_bead_where, bd_view_where, NULL, 0 },
+	{ "info", &op_bead_info, bd_view_info, NULL, 0 },
+	{ "version", &op_bead_version, bd_view_version, NULL, 0 },
+	{ "config get", &op_bead_config_get, bd_view_setting, NULL, 0 },
+	{ "config set", &op_bead_config_set, bd_view_setting, NULL, 0 },
+	{ "config unset", &op_bead_config_unset, bd_view_setting, NULL, 0 },
+	{ "config list", &op_bead_config_list, bd_view_settings, NULL, 0 },
+	{ 0 },
+};
+
+static const char *const environment[] = {
+	"BD_ACTOR",    "who you are, where --actor is not given",
+	"BEADS_ACTOR", "the same, after BD_ACTOR",
+	"BB_AGENT_ID", "the same, after both",
+	"BEADS_DIR",   "a folder of the repository, where --dir is not given",
+	"ABACUS_NOW",  "the time to work with (RFC 3339 or ms), for tests",
+	"NO_COLOR",    "no colour, even on a terminal",
+	NULL,
+};
+
+static struct str login(struct call *c)
+{
+	const char *user = getenv("USER");
+	char host[256] = "";
+
+	gethostname(host, sizeof host - 1);
+	return arena_fmt(&c->mem, "%s@%s", user && *user ? user : "user",
+			 *host ? host : "localhost");
+}
+
+/* Who acts: the environment, else Git's user, else the login. */
+static struct str actor(struct call *c)
+{
+	static const char *const variables[] = { "BD_ACTOR", "BEADS_ACTOR",
+						 "BB_AGENT_ID" };
+	struct repository repo;
+	struct str name = { 0 };
+
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value && *value)
+			return str_of(value);
+	}
+	if (place_repository(c, c->dir, &repo))
+		repo = (struct repository){ 0 };
+	git_config_user(c, repo.common, &name);
+	c->code = ERR_OK;
+	return name.p ? name : login(c);
+}
+
+const struct face face_bd = {
+	.name = "bd",
+	.about = "work items that agents and people share through Git",
+	.more = "A bead is a task, a bug, a feature: it has a state, waits for others, "
+		"is "
+		"claimed by "
+		"one agent at a time and closed when it is done. Beads live in the Git "
+		"directory; no server runs.",
+	.globals = globals,
+	.commands = commands,
+	.environment = environment,
+	.dialect = DIALECT_BEADS,
+	.actor = actor,
+	.dir_variable = "BEADS_DIR",
+};

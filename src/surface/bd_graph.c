@@ -1,0 +1,213 @@
+#include <inttypes.h>
+
+#include "surface/bd_view.h"
+#include "surface/view.h"
+
+/* Trees and graphs of beads: drawn for a terminal, or told to a program that draws. */
+
+static int64_t number(const struct value *v, const char *key)
+{
+	int64_t n = 0;
+
+	value_int(v, key, &n);
+	return n;
+}
+
+/* A label in double quotes, which neither language lets stand inside it. */
+static void quoted(struct view *v, const struct value *bead, const char *quote)
+{
+	struct str title = view_flat(v, value_str(bead, "title"));
+
+	buf_fmt(&v->out, "\"" STR_FMT ": ", STR_ARG(value_str(bead, "id")));
+	for (size_t i = 0; i < title.n; i++)
+		if (title.p[i] == '"')
+			buf_put(&v->out, str_of(quote));
+		else if (title.p[i] == '\\')
+			buf_put(&v->out, STR("\\\\"));
+		else
+			buf_char(&v->out, title.p[i]);
+	buf_char(&v->out, '"');
+}
+
+static void mermaid_id(struct view *v, struct str id)
+{
+	for (size_t i = 0; i < id.n; i++)
+		buf_char(&v->out, id.p[i] == '-' || id.p[i] == '.' ? '_' : id.p[i]);
+}
+
+static void mermaid_node(struct view *v, const struct value *bead)
+{
+	buf_put(&v->out, STR("    "));
+	mermaid_id(v, value_str(bead, "id"));
+	buf_char(&v->out, '[');
+	quoted(v, bead, "#quot;");
+	buf_put(&v->out, STR("]"));
+	if (str_is(value_str(bead, "status"), "closed"))
+		buf_put(&v->out, STR(":::closed"));
+	buf_char(&v->out, '\n');
+}
+
+static void mermaid_edge(struct view *v, struct str from, struct str to, struct str kind)
+{
+	buf_put(&v->out, STR("    "));
+	mermaid_id(v, from);
+	buf_fmt(&v->out, " -->|" STR_FMT "| ", STR_ARG(kind));
+	mermaid_id(v, to);
+	buf_char(&v->out, '\n');
+}
+
+static void dot_node(struct view *v, const struct value *bead)
+{
+	buf_fmt(&v->out, "  \"" STR_FMT "\" [label=", STR_ARG(value_str(bead, "id")));
+	quoted(v, bead, "\\\"");
+	view_line(v, "%s];",
+		  str_is(value_str(bead, "status"), "closed") ? ", style=dashed" : "");
+}
+
+static void dot_edge(struct view *v, struct str from, struct str to, struct str kind)
+{
+	view_line(v, "  \"" STR_FMT "\" -> \"" STR_FMT "\" [label=\"" STR_FMT "\"];",
+		  STR_ARG(from), STR_ARG(to), STR_ARG(kind));
+}
+
+struct language {
+	const char *begin, *end;
+	void (*node)(struct view *v, const struct value *bead);
+	void (*edge)(struct view *v, struct str from, struct str to, struct str kind);
+};
+
+static const struct language mermaid = { "graph TD",
+					 "    classDef closed stroke-dasharray: 3",
+					 mermaid_node, mermaid_edge };
+static const struct language dot = { "digraph beads {\n  rankdir=TB; node [shape=box];",
+				     "}", dot_node, dot_edge };
+
+static const struct language *language_of(const struct value *data)
+{
+	struct str format = value_str(data, "format");
+
+	return str_is(format, "mermaid") ? &mermaid : str_is(format, "dot") ? &dot : NULL;
+}
+
+static bool seen_before(const struct value *nodes, size_t i)
+{
+	struct str id = value_str(&nodes->item[i], "id");
+
+	for (size_t k = 0; k < i; k++)
+		if (str_eq(value_str(&nodes->item[k], "id"), id))
+			return true;
+	return false;
+}
+
+static void tell_tree(struct view *v, const struct value *nodes, const struct language *l)
+{
+	view_line(v, "%s", l->begin);
+	for (size_t i = 0; i < nodes->count; i++)
+		if (!seen_before(nodes, i))
+			l->node(v, &nodes->item[i]);
+	for (size_t i = 0; i < nodes->count; i++) {
+		const struct value *n = &nodes->item[i];
+		struct str id = value_str(n, "id"), under = value_str(n, "under");
+
+		if (under.p && str_is(value_str(n, "direction"), "up"))
+			l->edge(v, id, under, value_str(n, "kind"));
+		else if (under.p)
+			l->edge(v, under, id, value_str(n, "kind"));
+	}
+	view_line(v, "%s", l->end);
+}
+
+static void bead_text(struct view *v, const struct value *n)
+{
+	struct str status = value_str(n, "status");
+	bool closed = str_is(status, "closed");
+
+	view_paint(v, PAINT_BOLD, value_str(n, "id"));
+	buf_fmt(&v->out, " P%" PRId64 " ", number(n, "priority"));
+	view_paint(v, closed ? PAINT_DIM : PAINT_NONE, status);
+	buf_fmt(&v->out, " " STR_FMT, STR_ARG(view_flat(v, value_str(n, "title"))));
+}
+
+/* Does another branch follow on this level, before the tree goes back above it? */
+static bool goes_on(const struct value *nodes, size_t i, int64_t depth)
+{
+	while (++i < nodes->count) {
+		int64_t d = number(&nodes->item[i], "depth");
+
+		if (d <= depth)
+			return d == depth;
+	}
+	return false;
+}
+
+static void draw_branch(struct view *v, const struct value *nodes, size_t i)
+{
+	const struct value *n = &nodes->item[i];
+	int64_t depth = number(n, "depth");
+	const struct value *again = value_find(n, "again");
+
+	for (int64_t d = 1; d < depth; d++)
+		buf_put(&v->out, goes_on(nodes, i, d) ? STR("│  ") : STR("   "));
+	if (depth)
+		buf_put(&v->out, goes_on(nodes, i, depth) ? STR("├─ ") : STR("└─ "));
+	if (depth)
+		buf_fmt(&v->out, "%s" STR_FMT " ",
+			str_is(value_str(n, "direction"), "up") ? "←" : "→",
+			STR_ARG(value_str(n, "kind")));
+	bead_text(v, n);
+	if (again && again->yes)
+		view_paint(v, PAINT_DIM, STR(" (shown above)"));
+	buf_char(&v->out, '\n');
+}
+
+void bd_view_tree(struct view *v, const struct value *data)
+{
+	const struct value *nodes = value_find(data, "nodes");
+	const struct language *language = language_of(data);
+
+	if (language) {
+		tell_tree(v, nodes, language);
+		return;
+	}
+	for (size_t i = 0; i < nodes->count; i++)
+		draw_branch(v, nodes, i);
+}
+
+/* Every bead, and below it what it depends on. */
+static void draw_graph(struct view *v, const struct value *nodes,
+		       const struct value *edges)
+{
+	for (size_t i = 0; i < nodes->count; i++) {
+		struct str id = value_str(&nodes->item[i], "id");
+
+		bead_text(v, &nodes->item[i]);
+		buf_char(&v->out, '\n');
+		for (size_t k = 0; k < edges->count; k++)
+			if (str_eq(value_str(&edges->item[k], "from"), id))
+				view_line(v, "  → " STR_FMT " " STR_FMT,
+					  STR_ARG(value_str(&edges->item[k], "kind")),
+					  STR_ARG(value_str(&edges->item[k], "to")));
+	}
+}
+
+void bd_view_graph(struct view *v, const struct value *data)
+{
+	const struct value *nodes = value_find(data, "nodes"),
+			   *edges = value_find(data, "edges");
+	const struct language *l = language_of(data);
+
+	if (!l && !nodes->count)
+		view_line(v, "No bead depends on another.");
+	if (!l) {
+		draw_graph(v, nodes, edges);
+		return;
+	}
+	view_line(v, "%s", l->begin);
+	for (size_t i = 0; i < nodes->count; i++)
+		l->node(v, &nodes->item[i]);
+	for (size_t i = 0; i < edges->count; i++)
+		l->edge(v, value_str(&edges->item[i], "from"),
+			value_str(&edges->item[i], "to"),
+			value_str(&edges->item[i], "kind"));
+	view_line(v, "%s", l->end);
+}
