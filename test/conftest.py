@@ -73,6 +73,67 @@ class Project:
         return self.path / ".bb" / "blackboard.db"
 
 
+class Repo(Project):
+    """A Git repository with beads, and `bd` to use them."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.env = {"BD_ACTOR": "alice"}
+
+    def run(self, *args, program="bd", **kw):
+        return super().run(*args, program=program, **kw)
+
+    def spawn(self, *args, program="bd", **kw):
+        return super().spawn(*args, program=program, **kw)
+
+    bd = run
+
+    def create(self, title, *args, **kw):
+        """A new bead's id."""
+        return self.json("create", title, *args, **kw)["id"]
+
+    def show(self, bead, **kw):
+        return self.json("show", bead, **kw)[0]
+
+    def ids(self, *args, **kw):
+        """The ids of a command that answers with a list."""
+        return [bead["id"] for bead in self.json(*args, **kw)]
+
+    @property
+    def home(self):
+        return self.path / ".git" / "abacus"
+
+    @property
+    def journal(self):
+        return self.home / "journal.1"
+
+    @property
+    def cache(self):
+        return self.home / "cache.db"
+
+
+def git(path, *args):
+    """Git, with nothing of the person who runs the tests."""
+    return subprocess.run(
+        ["git", "-c", "user.name=tester", "-c", "user.email=t@example.com", *args], cwd=path,
+        check=True, capture_output=True, env=environment(GIT_CONFIG_NOSYSTEM=1)).stdout.decode()
+
+
+@pytest.fixture
+def plain_repo(tmp_path):
+    """A Git repository without beads."""
+    path = tmp_path / "proj"
+    path.mkdir()
+    git(path, "init", "-q", "-b", "main")
+    return Repo(path)
+
+
+@pytest.fixture
+def repo(plain_repo):
+    plain_repo.bd("init", "--prefix", "bd").ok()
+    return plain_repo
+
+
 @pytest.fixture
 def empty(tmp_path):
     """A folder without a board."""

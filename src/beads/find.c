@@ -85,7 +85,13 @@ enum err find_bead(struct call *c, struct beads *b, struct str text,
 		return e;
 	if (count > 1)
 		return ambiguous(c, text, ids, count);
-	return count ? cache_find_bead(c, &b->cache, ids[0], out) : not_found(c, text);
+	if (count)
+		return cache_find_bead(c, &b->cache, ids[0], out);
+	if ((e = candidates(c, b, text, true, &ids, &count)) || count != 1)
+		return e ? e : not_found(c, text);
+	if ((e = cache_find_tombstone(c, &b->cache, ids[0], &line)))
+		return e;
+	return is_deleted(c, ids[0], line);
 }
 
 enum err find_beads(struct call *c, struct beads *b, const struct str *texts,

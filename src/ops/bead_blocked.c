@@ -133,20 +133,12 @@ static enum err run_stale(struct call *c, struct stores *s, const void *body,
 {
 	const struct stale_body *in = body;
 	struct shape shape = shape_of(c, &in->shape);
-	struct filter_body which = { .statuses = in->statuses,
-				     .priority_min = ABSENT,
-				     .priority_max = ABSENT,
-				     .created_after = ABSENT,
-				     .created_before = ABSENT,
-				     .updated_after = ABSENT,
-				     .updated_before =
-					     c->now_ms - in->days * 24 * 3600 * 1000,
-				     .closed_after = ABSENT,
-				     .closed_before = ABSENT };
+	struct filter_body which = { FILTER_NONE, .statuses = in->statuses };
 	struct bead_filter filter;
 	struct bead_row *row;
 	enum err e = filter_of(c, s->beads, &which, false, &filter);
 
+	filter.updated_before = c->now_ms - in->days * 24 * 3600 * 1000;
 	filter.sort = SORT_UPDATED;
 	filter.reverse = true;
 	filter.limit = in->limit;

@@ -98,6 +98,12 @@ struct filter_body {
 	bool all, unassigned;
 };
 
+/* Nothing asked for: what an operation that takes only some of it starts from. */
+#define FILTER_NONE                                                                  \
+	.priority_min = ABSENT, .priority_max = ABSENT, .created_after = ABSENT,     \
+	.created_before = ABSENT, .updated_after = ABSENT, .updated_before = ABSENT, \
+	.closed_after = ABSENT, .closed_before = ABSENT
+
 #define FILTER_FIELDS(body, member)                                                       \
 	{ "status",                                                                       \
 	  &kind_word,                                                                     \

@@ -98,10 +98,20 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		      { SORT_CREATED, false },
 		      { SORT_UPDATED, false } };
 	const struct body *in = body;
+	struct filter_body which = {
+		FILTER_NONE,
+		.priorities = in->filter.priorities,
+		.types = in->filter.types,
+		.assignee = in->filter.assignee,
+		.unassigned = in->filter.unassigned,
+		.labels = in->filter.labels,
+		.any_labels = in->filter.any_labels,
+		.parent = in->filter.parent,
+	};
 	struct bead_filter filter;
 	struct bead_row *rows;
 	int64_t lease;
-	enum err e = filter_of(c, s->beads, &in->filter, true, &filter);
+	enum err e = filter_of(c, s->beads, &which, true, &filter);
 
 	filter.sort = order[in->sort].sort;
 	filter.reverse = order[in->sort].reverse;

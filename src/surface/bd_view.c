@@ -502,8 +502,10 @@ static void page(struct view *v, const struct value *bead)
 	section(v, "Acceptance", value_str(bead, "acceptance_criteria"));
 	link_lines(v, "Depends on", value_find(bead, "dependencies"));
 	link_lines(v, "Needed by", value_find(bead, "dependents"));
-	if (comments && comments->count)
-		section(v, "Notes", STR(" "));
+	if (comments && comments->count) {
+		buf_char(&v->out, '\n');
+		view_paint(v, PAINT_BOLD, STR("Notes\n"));
+	}
 	note_lines(v, comments);
 }
 
