@@ -182,14 +182,14 @@ static enum err open_caught_up(struct call *c, struct beads *b)
 
 	if (!e)
 		e = news(c, b, &what);
-	if (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR ||
-	    (!e && what == JOURNAL_AHEAD)) {
-		cache_close(&b->cache);
-		if ((e = rebuild(c, b, true)))
-			return e;
-		return open_cache(c, b, CACHE_WRITE);
-	}
-	return !e && what == JOURNAL_MORE ? catch_up(c, b) : e;
+	if (!e && what == JOURNAL_MORE)
+		e = catch_up(c, b);
+	if (e != ERR_DAMAGED && e != ERR_INTERNAL_ERROR && what != JOURNAL_AHEAD)
+		return e;
+	cache_close(&b->cache); /* if it is the journal that is damaged, this says so */
+	if ((e = rebuild(c, b, true)))
+		return e;
+	return open_cache(c, b, CACHE_WRITE);
 }
 
 static enum err take_lock(struct call *c, struct beads *b)
@@ -218,19 +218,38 @@ static enum err mend(struct call *c, struct beads *b)
 	return e ? e : open_cache(c, b, CACHE_READ);
 }
 
-static enum err open_reader(struct call *c, struct beads *b)
+static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mode)
 {
 	enum journal_news what = JOURNAL_SAME;
-	enum err e = open_cache(c, b, CACHE_READ);
+	enum err e = open_cache(c, b, mode == BEADS_STILL ? CACHE_STILL : CACHE_READ);
 
 	if (!e)
 		e = news(c, b, &what);
 	if (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR) {
 		if (!beads_exist(c, b))
 			return not_initialized(c, b);
-		return mend(c, b);
+		e = mend(c, b);
+		what = JOURNAL_SAME;
 	}
-	return !e && what != JOURNAL_SAME ? mend(c, b) : e;
+	if (!e && what != JOURNAL_SAME)
+		e = mend(c, b);
+	return !e && !b->about.prefix.p ? not_initialized(c, b) : e;
+}
+
+/*
+ * A writer lets the journal grow before it touches the cache, and the cache's log
+ * is not empty while it does: with neither seen before and after, the file was as
+ * it is. Who only catches up writes to the cache alone, but then it was not the
+ * same as the journal to begin with.
+ */
+bool beads_undisturbed(struct call *c, const struct beads *b)
+{
+	enum journal_news what;
+
+	if (!cache_current(c, &b->cache))
+		return false;
+	return !b->cache.still || (!journal_compare(c, b->home, b->about.place, &what) &&
+				   what == JOURNAL_SAME && cache_quiet(c, b->cache.path));
 }
 
 /* --- writers --- */
@@ -247,7 +266,7 @@ static enum err open_writer(struct call *c, struct beads *b)
 		return not_initialized(c, b);
 	if ((e = open_caught_up(c, b)))
 		return e;
-	if (!b->about.place.segment)
+	if (!b->about.prefix.p)
 		return not_initialized(c, b);
 	b->change = state_new(&c->mem);
 	b->writing = true;
@@ -259,7 +278,7 @@ enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 	enum err e = beads_home(c, out);
 
 	if (!e)
-		e = mode == BEADS_WRITE ? open_writer(c, out) : open_reader(c, out);
+		e = mode == BEADS_WRITE ? open_writer(c, out) : open_reader(c, out, mode);
 	if (e)
 		beads_close(out);
 	return e;
@@ -338,6 +357,15 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 	return e;
 }
 
+enum err beads_settle(struct call *c, struct beads *b)
+{
+	enum err e = cache_commit(c, &b->cache); /* it may have caught up */
+
+	b->committing = true;
+	lock_drop(&b->lock);
+	return e ? e : journal_sync_end(c, b->home, b->about.place);
+}
+
 enum err beads_commit(struct call *c, struct beads *b)
 {
 	AUTO_FD fd = -1;
@@ -345,8 +373,9 @@ enum err beads_commit(struct call *c, struct beads *b)
 
 	if (b->forgotten)
 		return ERR_OK;
+	b->committing = true;
 	if (record_empty(b->change) && !b->receipt.id.p)
-		return cache_commit(c, &b->cache); /* it may have caught up */
+		return beads_settle(c, b);
 	e = write_record(c, b, &fd);
 	lock_drop(&b->lock);
 	b->writing = false;

@@ -23,13 +23,24 @@ struct beads {
 	struct state *change;   /* all that this command has put */
 	struct receipt receipt; /* `id` is absent where none is to be left */
 	bool writing, forgotten;
+	bool committing; /* what fails from here on is not tried again */
 };
 
-enum beads_mode { BEADS_READ, BEADS_WRITE };
+enum beads_mode {
+	BEADS_READ,
+	BEADS_WRITE,
+	BEADS_STILL, /* reads in the hope that nobody writes; see beads_undisturbed() */
+};
 
 /* NOT_A_REPOSITORY; NOT_INITIALIZED, with what to do. */
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out);
 void beads_close(struct beads *b); /* without a commit: nothing was written */
+
+/*
+ * Nobody has written since it was opened, as far as that matters to what was read.
+ * If not, the answer is thrown away and asked for again, with BEADS_READ.
+ */
+bool beads_undisturbed(struct call *c, const struct beads *b);
 
 /* Where the store is, or would be; the repository is that of the call. */
 enum err beads_home(struct call *c, struct beads *out);
@@ -46,6 +57,9 @@ enum err beads_put(struct call *c, struct beads *b, struct state *change);
 
 /* Takes all of it back: the command was only to show what it would do. */
 void beads_forget(struct beads *b);
+
+/* All that was answered from is on the medium, whoever wrote it. */
+enum err beads_settle(struct call *c, struct beads *b);
 
 /* One record in the journal, on the medium, with all changes and the receipt. */
 enum err beads_commit(struct call *c, struct beads *b);

@@ -116,37 +116,39 @@ struct str public_hash(struct arena *mem, const struct value *line)
 
 static const struct member {
 	const char *name; /* in the reply */
-	const char *from; /* on the line; NULL: the same */
+	const char *from; /* on the line */
 	enum look look;
 	bool brief;
 } members[] = {
-	{ "id", NULL, LOOK_PLAIN, true },
-	{ "title", NULL, LOOK_PLAIN, true },
-	{ "description", NULL, LOOK_TEXT, false },
-	{ "status", NULL, LOOK_PLAIN, true },
-	{ "priority", NULL, LOOK_PLAIN, true },
-	{ "type", NULL, LOOK_PLAIN, true },
-	{ "labels", NULL, LOOK_LIST, true },
-	{ "assignee", NULL, LOOK_PLAIN, true },
-	{ "assignee_at", NULL, LOOK_PLAIN, false },
-	{ "assignee_expires", NULL, LOOK_MOMENT, false },
-	{ "created_at", NULL, LOOK_STAMP, false },
-	{ "created_by", NULL, LOOK_PLAIN, false },
-	{ "created_on_branch", NULL, LOOK_PLAIN, false },
+	{ "id", "id", LOOK_PLAIN, true },
+	{ "title", "title", LOOK_PLAIN, true },
+	{ "description", "description", LOOK_TEXT, false },
+	{ "status", "status", LOOK_PLAIN, true },
+	{ "priority", "priority", LOOK_PLAIN, true },
+	{ "type", "type", LOOK_PLAIN, true },
+	{ "labels", "labels", LOOK_LIST, true },
+	{ "assignee", "assignee", LOOK_PLAIN, true },
+	{ "assignee_at", "assignee_at", LOOK_PLAIN, false },
+	{ "assignee_expires", "assignee_expires", LOOK_MOMENT, false },
+	{ "created_at", "created_at", LOOK_STAMP, false },
+	{ "created_by", "created_by", LOOK_PLAIN, false },
+	{ "created_on_branch", "created_on_branch", LOOK_PLAIN, false },
 	{ "updated_at", "_at", LOOK_STAMP, false },
 	{ "updated_by", "_by", LOOK_PLAIN, false },
-	{ "closed_at", NULL, LOOK_STAMP, false },
-	{ "closed_by", NULL, LOOK_PLAIN, false },
-	{ "closed_reason", NULL, LOOK_PLAIN, false },
-	{ "closed_on_branch", NULL, LOOK_PLAIN, false },
-	{ "design", NULL, LOOK_PLAIN, false },
-	{ "acceptance_criteria", NULL, LOOK_PLAIN, false },
-	{ "external_ref", NULL, LOOK_PLAIN, false },
-	{ "source_repo", NULL, LOOK_PLAIN, false },
-	{ "notes", NULL, LOOK_LIST, false },
+	{ "closed_at", "closed_at", LOOK_STAMP, false },
+	{ "closed_by", "closed_by", LOOK_PLAIN, false },
+	{ "closed_reason", "closed_reason", LOOK_PLAIN, false },
+	{ "closed_on_branch", "closed_on_branch", LOOK_PLAIN, false },
+	{ "design", "design", LOOK_PLAIN, false },
+	{ "acceptance_criteria", "acceptance_criteria", LOOK_PLAIN, false },
+	{ "external_ref", "external_ref", LOOK_PLAIN, false },
+	{ "source_repo", "source_repo", LOOK_PLAIN, false },
+	{ "notes", "notes", LOOK_LIST, false },
 	{ "issue_type", "type", LOOK_PLAIN, false },
 	{ "close_reason", "closed_reason", LOOK_PLAIN, false },
 };
+
+enum { COUNT = sizeof members / sizeof *members, NOTES = 23 };
 
 static bool wanted(const struct shape *shape, const char *name, bool brief)
 {
@@ -194,7 +196,7 @@ static bool known(struct str key)
 					    "parent" };
 	static const struct names names = { rest, sizeof rest / sizeof *rest, NULL };
 
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+	for (size_t i = 0; i < COUNT; i++)
 		if (str_is(key, members[i].name))
 			return true;
 	return names_exact(&names, key) >= 0;
@@ -204,6 +206,8 @@ static bool known(struct str key)
 static void put_extras(struct json *j, const struct value *line,
 		       const struct shape *shape)
 {
+	if (shape && shape->brief && !shape->field_count)
+		return;
 	for (size_t i = 0; line && i < line->count; i++) {
 		const struct value *v = &line->item[i];
 
@@ -228,19 +232,60 @@ static void put_counts(struct json *j, const struct bead_row *row,
 		json_put_str(j, "parent", row->parent);
 }
 
+/* The members by their names on the line, which is sorted too: one pass finds all. */
+static const unsigned char *by_name(void)
+{
+	static unsigned char order[COUNT];
+	static bool done;
+
+	for (unsigned char i = 0; !done && i < COUNT; i++) {
+		size_t at = i;
+
+		for (; at && strcmp(members[i].from, members[order[at - 1]].from) < 0;
+		     at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+	done = true;
+	return order;
+}
+
+static void find_members(const struct value *line, const struct value *out[COUNT])
+{
+	const unsigned char *order = by_name();
+	size_t at = 0;
+
+	for (size_t i = 0; line && i < line->count && at < COUNT; i++) {
+		struct str key = line->item[i].key;
+		int cmp = -1;
+
+		while (at < COUNT &&
+		       (cmp = str_cmp(str_of(members[order[at]].from), key)) < 0)
+			at++;
+		for (; at < COUNT && !cmp; at++) {
+			out[order[at]] = &line->item[i];
+			cmp = at + 1 < COUNT ?
+				      str_cmp(str_of(members[order[at + 1]].from), key) :
+				      1;
+		}
+	}
+}
+
 void public_put(struct json *j, const struct bead_row *row, const struct shape *shape)
 {
 	struct value_error error;
 	const struct value *line = value_parse(j->out.mem, row->line, &error);
-	const struct value *notes = value_find(line, "notes");
+	const struct value *found[COUNT] = { NULL }, *notes;
 
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+	find_members(line, found);
+	notes = found[NOTES];
+	for (size_t i = 0; i < COUNT; i++) {
 		const struct member *m = &members[i];
 
 		if (!wanted(shape, m->name, m->brief))
 			continue;
 		json_key(j, str_of(m->name));
-		put_look(j, value_find(line, m->from ? m->from : m->name), m->look);
+		put_look(j, found[i], m->look);
 	}
 	if (wanted(shape, "content_hash", false))
 		json_put_str(j, "content_hash", row->hash);

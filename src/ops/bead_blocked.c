@@ -20,17 +20,16 @@ static const struct field fields[] = {
 static enum err put(struct call *c, struct beads *b, const struct bead_row *row,
 		    const struct shape *shape, struct json *reply)
 {
-	struct link *link;
-	enum err e = query_links(c, &b->cache, row->id, SIDE_OUT, &link);
+	struct str *ids;
+	size_t count;
+	enum err e = query_blockers(c, &b->cache, row->id, &ids, &count);
 
 	json_object(reply);
 	public_put(reply, row, shape);
 	json_put_int(reply, "blocked_by_count", row->blockers);
 	json_put_array(reply, "blocked_by");
-	for (; !e && link; link = link->next)
-		if (str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
-		    link->bead->status != BEAD_CLOSED)
-			json_str(reply, link->bead->id);
+	for (size_t i = 0; i < count; i++)
+		json_str(reply, ids[i]);
 	json_end(reply);
 	json_end(reply);
 	return e;

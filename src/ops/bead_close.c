@@ -39,21 +39,19 @@ enum err close_blocked(struct edit *e)
 {
 	struct json j = { .out.mem = &e->c->mem };
 	struct buf all = { .mem = &e->c->mem };
-	struct link *link;
-	enum err err = query_links(e->c, &e->b->cache, e->row->id, SIDE_OUT, &link);
+	struct str *ids;
+	size_t count;
+	enum err err = query_blockers(e->c, &e->b->cache, e->row->id, &ids, &count);
 
 	if (err)
 		return err;
 	json_object(&j);
 	json_put_str(&j, "id", e->row->id);
 	json_put_array(&j, "blockers");
-	for (; link; link = link->next)
-		if (str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
-		    link->bead->status != BEAD_CLOSED) {
-			buf_fmt(&all, "%s" STR_FMT, all.n ? ", " : "",
-				STR_ARG(link->bead->id));
-			json_str(&j, link->bead->id);
-		}
+	for (size_t i = 0; i < count; i++) {
+		buf_fmt(&all, "%s" STR_FMT, i ? ", " : "", STR_ARG(ids[i]));
+		json_str(&j, ids[i]);
+	}
 	json_end(&j);
 	json_end(&j);
 	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for %s", STR_ARG(e->row->id),
@@ -66,25 +64,25 @@ enum err close_blocked(struct edit *e)
 /* Those that are closed by the same command do not hold it up. */
 static enum err waits(struct edit *e, const struct body *in, bool *out)
 {
-	const struct str *id = in->ids.item;
-	struct link *link;
-	enum err err = ERR_OK;
+	const struct str *given = in->ids.item;
+	struct bead_row *row;
+	struct str *ids;
+	size_t count;
+	enum err err;
 
 	*out = false;
 	if (in->force || !e->row->blockers || bead_status(&e->now) == BEAD_CLOSED)
 		return ERR_OK;
-	if ((err = query_links(e->c, &e->b->cache, e->row->id, SIDE_OUT, &link)))
+	if ((err = query_blockers(e->c, &e->b->cache, e->row->id, &ids, &count)))
 		return err;
-	for (; link; link = link->next) {
-		struct bead_row *row;
+	for (size_t i = 0; i < count; i++) {
 		bool too = false;
 
-		if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
-		    link->bead->status == BEAD_CLOSED)
-			continue;
-		for (size_t i = 0; i < in->ids.n; i++)
-			too = too || (!find_bead(e->c, e->b, id[i], &row) &&
-				      str_eq(row->id, link->bead->id));
+		for (size_t k = 0; !too && k < in->ids.n; k++) {
+			if ((err = find_bead(e->c, e->b, given[k], &row)))
+				return err;
+			too = str_eq(row->id, ids[i]);
+		}
 		*out = *out || !too;
 	}
 	return ERR_OK;

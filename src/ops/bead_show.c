@@ -20,12 +20,13 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err put_links(struct call *c, struct beads *b, struct str id, enum side side,
-			  struct json *reply)
+static enum err put_links(struct call *c, struct beads *b, const struct bead_row *row,
+			  enum side side, struct json *reply)
 {
 	static const struct shape brief = { .brief = true };
-	struct link *links;
-	enum err e = query_links(c, &b->cache, id, side, &links);
+	bool any = side == SIDE_OUT ? row->dependencies : row->dependents;
+	struct link *links = NULL;
+	enum err e = any ? query_links(c, &b->cache, row->id, side, &links) : ERR_OK;
 
 	if (e)
 		return e;
@@ -48,8 +49,8 @@ static enum err put_bead(struct call *c, struct beads *b, const struct bead_row 
 		json_key(reply, STR("epoch"));
 		json_value(reply, at);
 	}
-	if (!shape->field_count && !(e = put_links(c, b, row->id, SIDE_OUT, reply)))
-		e = put_links(c, b, row->id, SIDE_IN, reply);
+	if (!shape->field_count && !(e = put_links(c, b, row, SIDE_OUT, reply)))
+		e = put_links(c, b, row, SIDE_IN, reply);
 	json_end(reply);
 	return e;
 }

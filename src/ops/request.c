@@ -240,7 +240,7 @@ static enum err run_opened(struct call *c, struct beads *b, const struct request
 		return e;
 	if (old.p) {
 		json_raw(reply, old);
-		return ERR_OK;
+		return beads_settle(c, b);
 	}
 	if ((e = r->op->run(c, &s, r->body, reply)) || !b->writing)
 		return e;
@@ -251,23 +251,24 @@ static enum err run_opened(struct call *c, struct beads *b, const struct request
 /* What the cache could not answer is asked again of a new one. */
 static enum err run_on_beads(struct call *c, const struct request *r, struct json *reply)
 {
-	bool write = writes(r), again = true;
+	bool write = writes(r), disturbed, doubtful;
+	enum beads_mode mode = write ? BEADS_WRITE : BEADS_STILL;
 	struct beads b;
 	enum err e;
 
-	for (;;) {
-		if ((e = beads_open(c, write ? BEADS_WRITE : BEADS_READ, &b)))
+	for (int tries = 0;; tries++) {
+		if ((e = beads_open(c, mode, &b)))
 			return e;
 		*reply = (struct json){ .out.mem = &c->mem };
 		e = run_opened(c, &b, r, reply);
-		again = again && (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR ||
-				  (!write && !cache_current(c, &b.cache)));
+		disturbed = !write && !beads_undisturbed(c, &b);
+		doubtful = !b.committing && (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR);
 		beads_close(&b);
-		if (!again)
+		if ((!disturbed && !doubtful) || tries == 2)
 			return e;
 		c->code = ERR_OK;
-		again = false;
-		if (e && (e = beads_distrust(c, &b)))
+		mode = write ? BEADS_WRITE : BEADS_READ;
+		if (!disturbed && (e = beads_distrust(c, &b)))
 			return e;
 	}
 }

@@ -9,7 +9,11 @@
 #include "store/bead_query.h"
 #include "store/db.h"
 
-enum { VERSION = 1, WAIT_MS = 10000 };
+enum {
+	VERSION = 1,
+	WAIT_MS = 10000,
+	SWEEP = 64, /* one receipt in so many also takes out old ones */
+};
 
 static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
 
@@ -48,11 +52,7 @@ static const char indexes[] =
 	"CREATE INDEX blocked ON beads (priority, created, created_n, id)"
 	"    WHERE status < 2 AND blockers > 0;"
 	"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
-	"CREATE INDEX updated ON beads (updated, id);"
-	"CREATE INDEX children ON beads (parent) WHERE parent IS NOT NULL;"
-	"CREATE INDEX back ON edges (dst, src, kind);"
-	"CREATE INDEX buried ON tombstones (at);"
-	"CREATE INDEX kept ON receipts (at);";
+	"CREATE INDEX back ON edges (dst, src, kind);";
 
 static enum err doubt(struct call *c, struct str path, const char *why)
 {
@@ -95,12 +95,6 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 	return ERR_OK;
 }
 
-/* A transaction whose commit need not wait for the disk. */
-static enum err begin(struct call *c, struct cache *cache)
-{
-	return db_exec(c, cache->db, "PRAGMA synchronous = OFF; BEGIN IMMEDIATE");
-}
-
 enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
 		    struct cache *out, struct cache_about *about)
 {
@@ -108,13 +102,26 @@ enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
 	enum err e;
 
 	*out = (struct cache){ .path = path, .file = file_number(&c->mem, path) };
+	out->still = mode == CACHE_STILL && cache_quiet(c, path);
 	if (!out->file)
 		return doubt(c, path, "is not there");
-	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ, WAIT_MS, &out->db)) ||
-	    (e = write ? begin(c, out) : db_snapshot(c, out->db)) ||
+	if ((e = db_open(c, path,
+			 write      ? DB_SCRATCH :
+			 out->still ? DB_STILL :
+				      DB_READ,
+			 WAIT_MS, &out->db)) ||
+	    (e = write      ? db_exec(c, out->db, "BEGIN IMMEDIATE") :
+		 out->still ? ERR_OK :
+			      db_snapshot(c, out->db)) ||
 	    (e = read_about(c, out, about)))
 		cache_close(out);
 	return e;
+}
+
+/* Nothing is on its way into the file: its log is empty. */
+bool cache_quiet(struct call *c, struct str path)
+{
+	return file_size(&c->mem, arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path))) <= 0;
 }
 
 void cache_close(struct cache *cache)
@@ -493,14 +500,17 @@ enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt 
 
 enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r)
 {
-	AUTO_STMT *old = db_stmt(cache->db, "DELETE FROM receipts WHERE at < ?");
+	AUTO_STMT *old = NULL;
 	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO receipts"
 					   " VALUES (?, ?, ?, ?, ?, ?)");
 	enum err e;
 
-	stmt_bind_int(old, r->at - RECEIPTS_KEPT_MS);
-	if ((e = stmt_run(c, old)))
-		return e;
+	if (r->at % SWEEP == 0) { /* now and then, what is too old goes */
+		old = db_stmt(cache->db, "DELETE FROM receipts WHERE at < ?");
+		stmt_bind_int(old, r->at - RECEIPTS_KEPT_MS);
+		if ((e = stmt_run(c, old)))
+			return e;
+	}
 	stmt_bind_str(st, r->actor);
 	stmt_bind_str(st, r->id);
 	stmt_bind_str(st, r->op);

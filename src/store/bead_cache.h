@@ -16,6 +16,7 @@ struct cache {
 	struct db *db;
 	struct str path;
 	uint64_t file; /* which file it is, for whoever replaces it meanwhile */
+	bool still;    /* it is read as if nobody wrote to it */
 };
 
 /* What the cache holds, and what else a command has to know at its start. */
@@ -26,7 +27,17 @@ struct cache_about {
 	int64_t beads; /* that there ever were, for the length of ids */
 };
 
-enum cache_mode { CACHE_READ, CACHE_WRITE };
+enum cache_mode {
+	CACHE_READ,
+	CACHE_WRITE,
+	/*
+	 * As if the file never changed, without a lock and without SQLite's shared
+	 * memory, which is most of what opening it costs. Only where nothing is on its
+	 * way into it; whoever does so has to look, when it is done, whether the journal
+	 * has grown meanwhile. Nobody changes the file before that.
+	 */
+	CACHE_STILL,
+};
 
 /*
  * DAMAGED where there is none that can be used: it is missing, broken, of another
@@ -34,6 +45,7 @@ enum cache_mode { CACHE_READ, CACHE_WRITE };
  */
 enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
 		    struct cache *out, struct cache_about *about);
+bool cache_quiet(struct call *c, struct str path);
 void cache_close(struct cache *cache); /* without a commit: nothing was written */
 
 /* A new one beside it, which cache_install() puts in its place. */

@@ -432,6 +432,25 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 	return stmt_end(c, st);
 }
 
+enum err query_blockers(struct call *c, struct cache *cache, struct str id,
+			struct str **ids, size_t *count)
+{
+	AUTO_STMT *st = db_stmt(cache->db,
+				"SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"
+				" WHERE e.src = ? AND e.kind = 'blocks' AND e.active"
+				" AND t.status < 2 ORDER BY t.priority, e.dst");
+
+	*ids = NULL;
+	*count = 0;
+	stmt_bind_str(st, id);
+	while (stmt_row(st)) {
+		*ids = arena_grow(&c->mem, *ids, *count * sizeof **ids,
+				  (*count + 1) * sizeof **ids);
+		(*ids)[(*count)++] = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
+
 enum err query_edges(struct call *c, struct cache *cache, struct str kind,
 		     struct edge_row **out)
 {

@@ -74,6 +74,10 @@ struct link {
 enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
 		     struct link **out);
 
+/* The ids of what a bead waits for, and that is not closed. */
+enum err query_blockers(struct call *c, struct cache *cache, struct str id,
+			struct str **ids, size_t *count);
+
 /* All edges of a kind that are there (absent: of any), between live beads or not. */
 enum err query_edges(struct call *c, struct cache *cache, struct str kind,
 		     struct edge_row **out);

@@ -27,6 +27,7 @@ struct stmt {
 struct db {
 	sqlite3 *raw;
 	int log_pages; /* in the log, after the last commit */
+	int log_most;  /* that may stay there */
 	int wait_ms;   /* for others to let go of it */
 	struct str path;
 	struct stmt cache[CACHED];
@@ -197,10 +198,19 @@ static int open_write(struct db *db, enum db_mode mode)
 	if (rc)
 		return rc;
 	sqlite3_wal_hook(db->raw, count_log, db);
+	db->log_most = mode == DB_SCRATCH ? 0 : LOG_PAGES;
 	return sqlite3_exec(db->raw,
-			    "PRAGMA synchronous = FULL;"
-			    "PRAGMA fullfsync = ON",
+			    mode == DB_SCRATCH ? "PRAGMA synchronous = OFF" :
+						 "PRAGMA synchronous = FULL;"
+						 "PRAGMA fullfsync = ON",
 			    NULL, NULL, NULL);
+}
+
+/* No lock, no log, no shared memory. */
+static int open_still(struct call *c, struct db *db)
+{
+	return open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+			uri(&c->mem, db->path, "?immutable=1"));
 }
 
 enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
@@ -213,7 +223,9 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 		abort();
 	db->path = arena_copy(&c->mem, path);
 	db->wait_ms = wait_ms;
-	rc = mode == DB_READ ? open_read(c, db) : open_write(db, mode);
+	rc = mode == DB_READ  ? open_read(c, db) :
+	     mode == DB_STILL ? open_still(c, db) :
+				open_write(db, mode);
 	if (rc) {
 		enum err e = fail(c, db, rc);
 
@@ -276,7 +288,7 @@ enum err db_commit(struct call *c, struct db *db)
 			     "again with the same --request-id.");
 	if (e)
 		db_rollback(db);
-	else if (db->log_pages > LOG_PAGES)
+	else if (db->log_pages > db->log_most)
 		shorten_log(db);
 	return e;
 }

@@ -15,9 +15,12 @@ struct db;
 struct stmt;
 
 enum db_mode {
-	DB_READ,   /* also where nothing can be written */
-	DB_WRITE,  /* must exist */
-	DB_CREATE, /* made if it does not exist */
+	DB_READ,    /* also where nothing can be written */
+	DB_WRITE,   /* must exist */
+	DB_CREATE,  /* made if it does not exist */
+	DB_SCRATCH, /* as DB_WRITE, but a commit is not synced, and leaves no log behind
+		     */
+	DB_STILL,   /* a file that does not change while it is read */
 };
 
 /* Waits for others up to `wait_ms`, here and later, then it is DATABASE_BUSY. */

@@ -23,9 +23,10 @@ static struct str segment_path(struct call *c, struct str dir, int64_t segment)
 			 (long long)segment);
 }
 
-static struct journal_place start_of(int64_t segment)
+/* Where a segment begins; the checksums go on from the one before. */
+static struct journal_place start_of(int64_t segment, int64_t crc)
 {
-	return (struct journal_place){ segment, 0, -1, segment };
+	return (struct journal_place){ segment, 0, -1, crc };
 }
 
 static uint32_t checksum(struct str json, int64_t before)
@@ -33,9 +34,15 @@ static uint32_t checksum(struct str json, int64_t before)
 	return crc32c((uint32_t)before, json);
 }
 
+static enum err restore(struct call *c)
+{
+	return call_step(c,
+			 "Nothing was changed. Keep a copy of that folder, and restore "
+			 "the file from a backup or from another clone.");
+}
+
 struct segments {
-	int64_t first, last; /* 0: there are none */
-	int64_t count;
+	int64_t last, count; /* 0: there are none */
 };
 
 static void see_segment(void *arg, struct str name)
@@ -46,7 +53,6 @@ static void see_segment(void *arg, struct str name)
 	if (!str_starts(name, STR("journal.")) || !number_int(str_skip(name, 8), &n) ||
 	    n <= 0)
 		return;
-	s->first = !s->first || n < s->first ? n : s->first;
 	s->last = n > s->last ? n : s->last;
 	s->count++;
 }
@@ -58,12 +64,13 @@ static enum err find_segments(struct call *c, struct str dir, struct segments *o
 	*out = (struct segments){ 0 };
 	if ((e = file_each(c, dir, see_segment, out)))
 		return e;
-	if (out->count && out->last - out->first + 1 != out->count)
-		return call_fail(c, ERR_DAMAGED,
-				 "of the files journal.%lld to journal.%lld in '" STR_FMT
-				 "' only %lld are there",
-				 (long long)out->first, (long long)out->last,
-				 STR_ARG(dir), (long long)out->count);
+	if (out->last != out->count) {
+		call_fail(c, ERR_DAMAGED,
+			  "of the files journal.1 to journal.%lld in '" STR_FMT
+			  "' only %lld are there",
+			  (long long)out->last, STR_ARG(dir), (long long)out->count);
+		return restore(c);
+	}
 	return ERR_OK;
 }
 
@@ -105,12 +112,25 @@ static bool agrees(struct call *c, struct str path, struct journal_place place)
 		hex((struct str){ head, HEAD }, &crc) && crc == (uint32_t)place.crc);
 }
 
+/* More than the last record is gone: that is no interrupted write. */
+static enum err lost(struct call *c, struct str path, int64_t offset)
+{
+	call_fail(c, ERR_JOURNAL_LOST,
+		  "'" STR_FMT
+		  "' is missing, or has lost records that were there: it ended "
+		  "after byte %lld",
+		  STR_ARG(path), (long long)offset);
+	return restore(c);
+}
+
 enum err journal_compare(struct call *c, struct str dir, struct journal_place place,
 			 enum journal_news *news)
 {
 	struct str path = segment_path(c, dir, place.segment);
 	off_t size = file_size(&c->mem, path);
 
+	if (place.last >= 0 && size <= place.last)
+		return lost(c, path, place.last);
 	if (size < place.offset || !agrees(c, path, place))
 		*news = JOURNAL_AHEAD;
 	else if (size > place.offset ||
@@ -132,12 +152,6 @@ static enum err damaged(struct call *c, struct str path, int64_t offset)
 			 "the file from a backup or from another clone.");
 }
 
-/* What was interrupted has no end, or holes where nothing was written. */
-static bool torn(struct str line, bool ended)
-{
-	return !ended || memchr(line.p, '\0', line.n);
-}
-
 static enum err read_segment(struct call *c, struct str path, struct journal_place *place,
 			     bool last, struct journal_record ***tail)
 {
@@ -157,13 +171,10 @@ static enum err read_segment(struct call *c, struct str path, struct journal_pla
 		bool good = line.n > HEAD && hex(line, &crc) && line.p[8] == ' ' &&
 			    crc == checksum(str_skip(line, HEAD), place->crc);
 
-		if (!good || !end) {
-			bool at_end = last && line.n + (end != NULL) == rest.n;
-
-			return at_end && torn(line, end) ?
-				       ERR_OK :
-				       damaged(c, path, place->offset);
-		}
+		if (!end && last)
+			return ERR_OK; /* it was interrupted, and never acknowledged */
+		if (!good || !end)
+			return damaged(c, path, place->offset);
 		r = arena_new(&c->mem, struct journal_record);
 		*r = (struct journal_record){ str_skip(line, HEAD), place->segment,
 					      place->offset, NULL };
@@ -187,14 +198,14 @@ enum err journal_read(struct call *c, struct str dir, struct journal_place *plac
 	if (e || !s.count)
 		return e;
 	if (!place->segment)
-		*place = start_of(s.first);
+		*place = start_of(1, 0);
 	for (;;) {
 		struct str path = segment_path(c, dir, place->segment);
 		bool last = place->segment == s.last;
 
 		if ((e = read_segment(c, path, place, last, &out)) || last)
 			return e;
-		*place = start_of(place->segment + 1);
+		*place = start_of(place->segment + 1, place->crc);
 	}
 }
 
@@ -205,7 +216,7 @@ enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *f
 
 	*bytes = 0;
 	*files = s.count;
-	for (int64_t i = s.first; !e && s.count && i <= s.last; i++)
+	for (int64_t i = 1; !e && i <= s.last; i++)
 		*bytes += file_size(&c->mem, segment_path(c, dir, i));
 	return e;
 }
@@ -238,7 +249,7 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 	enum err e;
 
 	if (!at.segment || at.offset >= SEGMENT_MOST)
-		at = start_of(at.segment + 1);
+		at = start_of(at.segment + 1, at.crc);
 	crc = checksum(json, at.crc);
 	path = segment_path(c, dir, at.segment);
 	line = arena_fmt(&c->mem, "%08x " STR_FMT "\n", crc, STR_ARG(json));
@@ -250,8 +261,11 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 		file_close(fd);
 		return e;
 	}
-	if (!at.offset && (e = file_sync_dir(c, path)))
+	if (!at.offset && (e = file_sync_dir(c, path))) {
+		journal_retract(*fd, at);
+		file_close(fd);
 		return e;
+	}
 	*place = (struct journal_place){ at.segment, at.offset + (int64_t)line.n,
 					 at.offset, crc };
 	return ERR_OK;
@@ -260,6 +274,14 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 void journal_retract(int fd, struct journal_place before)
 {
 	(void)!ftruncate(fd, (off_t)before.offset);
+}
+
+enum err journal_sync_end(struct call *c, struct str dir, struct journal_place place)
+{
+	struct str path = segment_path(c, dir, place.segment);
+	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? file_fail(c, "open", path) : journal_sync(c, dir, fd);
 }
 
 enum err journal_sync(struct call *c, struct str dir, int fd)

@@ -17,7 +17,7 @@ struct journal_place {
 	int64_t segment, offset;
 	int64_t last; /* where the record before begins; -1: there is none in this segment
 		       */
-	int64_t crc;  /* of that record; without one, the segment's number */
+	int64_t crc;  /* of the last record; 0: there is none at all */
 };
 
 struct journal_record {
@@ -30,8 +30,8 @@ struct journal_record {
 bool journal_exists(struct call *c, struct str dir);
 
 /*
- * Whether what follows a place has to be read. `ahead`: the journal does not
- * reach as far as this place, or has something else there.
+ * Whether what follows a place has to be read. `ahead`: the last record before this
+ * place is not whole, or is another one. JOURNAL_LOST if more than that is gone.
  */
 enum journal_news { JOURNAL_SAME, JOURNAL_MORE, JOURNAL_AHEAD };
 enum err journal_compare(struct call *c, struct str dir, struct journal_place place,
@@ -55,6 +55,9 @@ enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *f
 enum err journal_append(struct call *c, struct str dir, struct journal_place *place,
 			struct str json, int *fd);
 enum err journal_sync(struct call *c, struct str dir, int fd);
+
+/* For whoever answers with what another process has written: it may not have synced. */
+enum err journal_sync_end(struct call *c, struct str dir, struct journal_place place);
 
 /* Takes back what was appended last. */
 void journal_retract(int fd, struct journal_place before);

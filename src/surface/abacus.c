@@ -12,10 +12,10 @@ static const struct field globals[] = {
 };
 
 static const struct command commands[] = {
-	{ "schema", &op_schema, NULL, NULL, 0 },
-	{ "completion", &op_completion, NULL, completion_start, 0 },
-	{ "man", &op_man, NULL, man_start, 0 },
-	{ "docs", &op_docs, NULL, docs_start, 0 },
+	{ "schema", &op_schema, NULL, NULL, 0, NULL },
+	{ "completion", &op_completion, NULL, completion_start, 0, NULL },
+	{ "man", &op_man, NULL, man_start, 0, NULL },
+	{ "docs", &op_docs, NULL, docs_start, 0, NULL },
 	{ 0 },
 };
 

@@ -300,6 +300,18 @@ static bool agrees(struct call *c, const struct args *a)
 	return answers_yes();
 }
 
+/* What is shown need not be all there is: the view says what it reads. */
+static void ask_less(struct call *c, struct args *a)
+{
+	const struct field *fields = a->request.op->fields;
+
+	if (is_set(&a->request, "long"))
+		return;
+	for (size_t i = 0; fields[i].name; i++)
+		if (!strcmp(fields[i].name, "fields") && !(a->request.given >> i & 1))
+			request_set(c, &a->request, i, str_of(a->command->fields));
+}
+
 static int print_help(struct call *c, const struct args *a)
 {
 	struct view v = view_new(c);
@@ -333,6 +345,8 @@ static int run(struct call *c, struct args *a)
 		return print_error(c, a, (struct str){ 0 });
 	if (a->command->start)
 		return a->command->start(c, &a->request);
+	if (a->command->fields && !a->globals.json)
+		ask_less(c, a);
 	if ((a->command->flags & COMMAND_PREVIEWS) && !agrees(c, a))
 		return 1;
 	if (request_run(c, &a->request, &reply))

@@ -28,6 +28,7 @@ struct command {
 	void (*view)(struct view *v, const struct value *data); /* NULL: JSON for all */
 	int (*start)(struct call *c, const struct request *r);  /* takes over; or NULL */
 	unsigned flags;
+	const char *fields; /* what its view reads of each bead; NULL: all */
 };
 
 /* What every command line may say, whatever each face calls it. */
