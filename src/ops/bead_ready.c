@@ -113,6 +113,9 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	int64_t lease;
 	enum err e = filter_of(c, s->beads, &which, true, &filter);
 
+	if (in->claim && !c->actor.p)
+		return call_fail(c, ERR_IDENTITY_REQUIRED,
+				 "a claim needs to know who you are");
 	filter.sort = order[in->sort].sort;
 	filter.reverse = order[in->sort].reverse;
 	filter.ready = true;
@@ -134,7 +137,7 @@ const struct op op_bead_ready = {
 		"holder's lease has ended. The most urgent first, then the oldest. With "
 		"--claim the first one is yours; an empty list says that there was none.",
 	.examples = examples,
-	.flags = BEAD_READ | OP_ACTOR | OP_RECEIPT,
+	.flags = BEAD_READ | OP_READER | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,

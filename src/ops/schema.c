@@ -24,7 +24,7 @@ static void encode(struct json *j, const struct op *op)
 	json_object(j);
 	json_put_str(j, "name", str_of(op->name));
 	json_put_str(j, "description", str_of(op->help));
-	json_put_bool(j, "mutates", op->flags & OP_WRITE);
+	json_put_bool(j, "mutates", op_may_write(op));
 	json_put_bool(j, "destructive", op->flags & OP_DESTROYS);
 	json_put_bool(j, "idempotent",
 		      !(op->flags & OP_WRITE) || (op->flags & OP_IDEMPOTENT));

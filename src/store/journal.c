@@ -144,12 +144,10 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 static enum err damaged(struct call *c, struct str path, int64_t offset)
 {
 	call_fail(c, ERR_DAMAGED,
-		  "'" STR_FMT "' is damaged: the record at byte %lld is "
-		  "not what was written",
+		  "'" STR_FMT
+		  "' is damaged: the record at byte %lld is not what was written",
 		  STR_ARG(path), (long long)offset);
-	return call_step(c,
-			 "Nothing was changed. Keep a copy of that folder, and restore "
-			 "the file from a backup or from another clone.");
+	return restore(c);
 }
 
 static enum err read_segment(struct call *c, struct str path, struct journal_place *place,

@@ -1,6 +1,7 @@
 #include "ops/ops.h"
 #include "surface/docs.h"
 #include "surface/face.h"
+#include "surface/mcp.h"
 
 #define AT(member) offsetof(struct globals, member)
 
@@ -12,6 +13,7 @@ static const struct field globals[] = {
 };
 
 static const struct command commands[] = {
+	{ "mcp", &op_abacus_mcp, NULL, abacus_mcp_start, 0, NULL },
 	{ "schema", &op_schema, NULL, NULL, 0, NULL },
 	{ "completion", &op_completion, NULL, completion_start, 0, NULL },
 	{ "man", &op_man, NULL, man_start, 0, NULL },
@@ -21,7 +23,7 @@ static const struct command commands[] = {
 
 const struct face face_abacus = {
 	.name = "abacus",
-	.about = "shared work for agents and people; 'abacus bb …' is the same as 'bb …'",
+	.about = "shared work for agents and people; 'abacus bd …' is the same as 'bd …'",
 	.more = "The one program behind all the others. It also tells what it knows of "
 		"itself: "
 		"schemas, completion, manuals.",

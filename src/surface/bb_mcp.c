@@ -18,7 +18,7 @@ static const struct mcp_tool tools[] = {
 	{ 0 },
 };
 
-static const struct mcp_resource resources[] = {
+const struct mcp_resource board_resources[] = {
 	{ "bb://summary", "summary", "The board at a glance", &op_board_summary, 0, NULL,
 	  NULL },
 	{ "bb://message/{id}", "message", "A message and its replies", &op_board_message,
@@ -28,7 +28,7 @@ static const struct mcp_resource resources[] = {
 	{ 0 },
 };
 
-static const struct mcp_prompt prompts[] = {
+const struct mcp_prompt board_prompts[] = {
 	{ "catch_up", "What is going on on the board",
 	  "This is the state of the project's blackboard. Answer what waits for you, "
 	  "mind what "
@@ -49,8 +49,8 @@ static const struct mcp_server server = {
 			"something. Pass \"agent\" to say who you are.",
 	.prefix = "bb_",
 	.tools = tools,
-	.resources = resources,
-	.prompts = prompts,
+	.resources = board_resources,
+	.prompts = board_prompts,
 };
 
 struct body {

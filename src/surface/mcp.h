@@ -47,6 +47,14 @@ int mcp_serve(const struct call *start, const struct mcp_server *server,
 /* The tool with which a session of the older revisions says who it is. */
 extern const struct op op_mcp_identify;
 
+/* What the board adds to any server. */
+extern const struct mcp_resource board_resources[];
+extern const struct mcp_prompt board_prompts[];
+
+/* `abacus mcp`: the board and the beads */
+extern const struct op op_abacus_mcp;
+int abacus_mcp_start(struct call *c, const struct request *r);
+
 /* `bb mcp` */
 extern const struct op op_mcp;
 int mcp_start(struct call *c, const struct request *r);

@@ -140,7 +140,13 @@ def test_the_words_of_a_set_are_declared(schemas):
 
 def test_reads_and_writes_are_told_apart(schemas):
     writes = {"init", "install", "destroy", "status set", "status clear", "post", "artifact add", "clear"}
-    assert {n.removeprefix("board ") for n, s in schemas.items() if s["mutates"]} == writes
+    board = {n.removeprefix("board "): s for n, s in schemas.items() if n.startswith("board ")}
+    assert {n for n, s in board.items() if s["mutates"]} == writes
+    beads = {n.removeprefix("bead ") for n, s in schemas.items() if n.startswith("bead ") and not s["mutates"]}
+    assert beads == {
+        "show", "list", "search", "why", "deleted", "dep list", "dep tree", "dep cycles", "blocked",
+        "children", "comments", "label list", "label list-all", "status", "count", "stale", "epic status",
+        "graph", "validate", "doctor", "where", "info", "version", "config get", "config list"}
     assert {n for n, s in schemas.items() if s["destructive"]} == {"board destroy", "board clear"}
 
 

@@ -1,0 +1,75 @@
+#include "ops/ops.h"
+#include "surface/mcp.h"
+
+/* What `abacus mcp` serves: the board's tools and those of the beads. */
+
+static const struct mcp_tool tools[] = {
+	{ "bb_identify", &op_mcp_identify },
+	{ "bb_set_status", &op_board_status_set },
+	{ "bb_get_status", &op_board_status },
+	{ "bb_post_message", &op_board_post },
+	{ "bb_read_messages", &op_board_read },
+	{ "bb_register_artifact", &op_board_artifact_add },
+	{ "bb_list_artifacts", &op_board_artifacts },
+	{ "bb_find_refs", &op_board_refs },
+	{ "bb_summary", &op_board_summary },
+	{ "bd_ready", &op_bead_ready },
+	{ "bd_list", &op_bead_list },
+	{ "bd_search", &op_bead_search },
+	{ "bd_show", &op_bead_show },
+	{ "bd_create", &op_bead_create },
+	{ "bd_update", &op_bead_update },
+	{ "bd_claim", &op_bead_claim },
+	{ "bd_close", &op_bead_close },
+	{ "bd_reopen", &op_bead_reopen },
+	{ "bd_dep", &op_bead_dep_add },
+	{ "bd_comment", &op_bead_comment },
+	{ "bd_status", &op_bead_status },
+	{ 0 },
+};
+
+static const struct mcp_server server = {
+	.name = "abacus",
+	.title = "Abacus",
+	.instructions =
+		"Work items (bd_*) and a board (bb_*), shared by all agents of this "
+		"project. Take work with bd_ready(claim: true), close it with bd_close, "
+		"record what you find with bd_create. Tell others with "
+		"bb_post_message. Pass \"agent\" to say who you are.",
+	.prefix = "bb_",
+	.tools = tools,
+	.resources = board_resources,
+	.prompts = board_prompts,
+};
+
+struct body {
+	struct str agent;
+};
+
+static const struct field fields[] = {
+	{ "agent", &kind_agent, offsetof(struct body, agent),
+	  .help = "who all callers are" },
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"abacus mcp --agent claude-01",
+	"claude mcp add --transport stdio abacus -- abacus mcp --agent claude-01",
+	NULL,
+};
+
+int abacus_mcp_start(struct call *c, const struct request *r)
+{
+	return mcp_serve(c, &server, ((const struct body *)r->body)->agent);
+}
+
+const struct op op_abacus_mcp = {
+	.name = "abacus mcp",
+	.help = "Serve the beads and the board to an agent's host over MCP",
+	.more = "Speaks the Model Context Protocol on standard input and output, "
+		"revisions "
+		"2024-11-05 to 2026-07-28, until the input ends.",
+	.examples = examples,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+};
