@@ -98,17 +98,19 @@ void arena_reset(struct arena *a)
 /* The copy is NUL-terminated, so it can also be handed to libc. */
 struct str arena_copy(struct arena *a, struct str s)
 {
-	char *p = take(a, s.n + 1);
+	char *p;
 
-	if (s.n)
-		memcpy(p, s.p, s.n);
+	if (!s.p)
+		return s;
+	p = take(a, s.n + 1);
+	memcpy(p, s.p, s.n);
 	p[s.n] = '\0';
 	return (struct str){ p, s.n };
 }
 
 const char *arena_cstr(struct arena *a, struct str s)
 {
-	return arena_copy(a, s).p;
+	return s.p ? arena_copy(a, s).p : "";
 }
 
 /* Most texts fit where the page goes on; those that do are written only once. */

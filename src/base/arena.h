@@ -29,7 +29,7 @@ void arena_reset(struct arena *a);
  */
 void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
 
-struct str arena_copy(struct arena *a, struct str s);
+struct str arena_copy(struct arena *a, struct str s); /* absent stays absent */
 const char *arena_cstr(struct arena *a, struct str s);
 struct str arena_fmt(struct arena *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -49,14 +49,12 @@ static struct bead_row row_of(struct arena *mem, const struct bead *b)
 		.line = line_text(mem, b),
 		.text = search_text(mem, b),
 	};
-	struct value_error error;
 
 	if (!row.title.p)
 		row.title = STR("");
 	if (b->member[MEMBER_CLOSED_AT].p)
 		row.closed = bead_stamp(b, MEMBER_CLOSED_AT).ms;
 	row.labels = bead_labels(mem, b, &row.label_count);
-	row.hash = public_hash(mem, value_parse(mem, row.line, &error));
 	return row;
 }
 
@@ -112,9 +110,60 @@ static const struct slot **in_order(struct arena *mem, const struct state *s)
 	return out;
 }
 
+static struct bead_row *counted(struct map *counts, struct str id)
+{
+	void **at = map_put(counts, id);
+
+	if (!*at)
+		*at = arena_new(counts->mem, struct bead_row);
+	return *at;
+}
+
+/* What the edges say of each bead; by id: struct bead_row with only that. */
+static struct map count_edges(struct arena *mem, const struct state *s)
+{
+	struct map counts = { .mem = mem };
+
+	for (size_t i = 0; i < s->edges.count; i++) {
+		const struct edge *e = s->edges.entry[i].value;
+		const struct slot *from = state_find(s, e->from),
+				  *to = state_find(s, e->to);
+		struct bead_row *source, *target;
+
+		if (e->deleted || !from || !to || !visible(from) || !visible(to))
+			continue;
+		source = counted(&counts, e->from);
+		target = counted(&counts, e->to);
+		source->dependencies++;
+		target->dependents++;
+		if (str_is(e->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
+		    bead_status(to->bead) != BEAD_CLOSED)
+			source->blockers++;
+		if (str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)) &&
+		    (!source->parent.p || str_cmp(e->to, source->parent) < 0))
+			source->parent = e->to;
+	}
+	return counts;
+}
+
+static void add_counts(struct bead_row *row, const struct map *counts)
+{
+	void **at = map_find(counts, row->id);
+	const struct bead_row *n = at ? *at : NULL;
+
+	if (!n)
+		return;
+	row->blockers = n->blockers;
+	row->dependencies = n->dependencies;
+	row->dependents = n->dependents;
+	row->parent = n->parent;
+}
+
+/* The hashes are left for those who ask: most beads are never looked at again. */
 enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 {
 	const struct slot **slots = in_order(&c->mem, s);
+	struct map counts = count_edges(&c->mem, s);
 	struct arena mem = { 0 };
 	enum err e = ERR_OK;
 
@@ -123,6 +172,7 @@ enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 		if (visible(slots[i])) {
 			struct bead_row row = row_of(&mem, slots[i]->bead);
 
+			add_counts(&row, &counts);
 			e = cache_put_bead(c, cache, &row, NULL);
 		}
 		if (!e && slot_has_tombstone(slots[i]))
@@ -309,6 +359,7 @@ static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *ad
 	*added += !old && !before->tombstone.p;
 	if (visible(slot)) {
 		row = row_of(&m->c->mem, slot->bead);
+		row.hash = public_hash(&m->c->mem, row.line);
 		if (!old || !str_eq(row.line, old->line))
 			e = cache_put_bead(m->c, m->cache, &row, old);
 	} else if (old) {

@@ -73,6 +73,49 @@ const char *reg_word(enum reg r)
 	return words[leads[r]];
 }
 
+/* Most marks of a bead are by the same actor: one copy will do. */
+static void own_name(struct arena *mem, struct str *name, struct str *old,
+		     struct str *new)
+{
+	if (!name->p)
+		return;
+	if (name->p != old->p) {
+		*old = *name;
+		*new = arena_copy(mem, *name);
+	}
+	*name = *new;
+}
+
+void bead_own(struct arena *mem, struct bead *b)
+{
+	struct str old = { 0 }, new = { 0 };
+
+	b->id = arena_copy(mem, b->id);
+	own_name(mem, &b->created.by, &old, &new);
+	own_name(mem, &b->deleted.by, &old, &new);
+	for (int i = 0; i < REGS; i++)
+		own_name(mem, &b->mark[i].by, &old, &new);
+	for (int i = 0; i < MEMBERS; i++)
+		b->member[i] = arena_copy(mem, b->member[i]);
+	b->reason = arena_copy(mem, b->reason);
+	if (b->extras)
+		b->extra = memcpy(arena_array(mem, b->extras, sizeof *b->extra), b->extra,
+				  b->extras * sizeof *b->extra);
+	for (size_t i = 0; i < b->extras; i++) {
+		b->extra[i].key = arena_copy(mem, b->extra[i].key);
+		b->extra[i].value = arena_copy(mem, b->extra[i].value);
+		own_name(mem, &b->extra[i].mark.by, &old, &new);
+	}
+	if (b->notes)
+		b->note = memcpy(arena_array(mem, b->notes, sizeof *b->note), b->note,
+				 b->notes * sizeof *b->note);
+	for (size_t i = 0; i < b->notes; i++) {
+		b->note[i].id = arena_copy(mem, b->note[i].id);
+		b->note[i].content = arena_copy(mem, b->note[i].content);
+		own_name(mem, &b->note[i].author, &old, &new);
+	}
+}
+
 bool bead_same_lineage(const struct bead *a, const struct bead *b)
 {
 	return str_eq(a->id, b->id) && !mark_cmp(a->created, b->created);

@@ -81,6 +81,9 @@ struct bead {
 	struct str reason;   /* of the deletion, canonical JSON; absent: null */
 };
 
+/* Copies all that it points to, so that it depends on nothing else. */
+void bead_own(struct arena *mem, struct bead *b);
+
 bool bead_same_lineage(const struct bead *a, const struct bead *b);
 
 /* The last write to any of its registers, or its last note. */

@@ -76,58 +76,74 @@ static enum err not_a_record(struct call *c, const struct beads *b,
 			 "a copy of that folder.");
 }
 
-static enum err apply_record(struct call *c, struct beads *b,
-			     const struct journal_record *r)
+static void advance(struct beads *b, const struct state *change)
 {
+	struct stamp clock = { b->about.clock_ms, b->about.clock_n };
+
+	if (change->prefix_mark.by.p)
+		b->about.prefix = change->prefix;
+	if (stamp_cmp(change->clock, clock) > 0) {
+		b->about.clock_ms = change->clock.ms;
+		b->about.clock_n = change->clock.n;
+	}
+}
+
+static enum err apply_record(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct beads *b = arg;
 	struct state *change = state_new(&c->mem);
 	struct receipt receipt;
 	struct str why;
 	enum err e;
 
-	if (!record_decode(c, r->json, change, &receipt, &why))
+	if (!record_decode(arena_copy(&c->mem, r->json), change, &receipt, &why))
 		return not_a_record(c, b, r, why);
 	if ((e = apply_change(c, &b->cache, change, &b->about.beads)))
 		return e;
-	if (change->prefix_mark.by.p)
-		b->about.prefix = change->prefix;
-	if (stamp_cmp(change->clock,
-		      (struct stamp){ b->about.clock_ms, b->about.clock_n }) > 0) {
-		b->about.clock_ms = change->clock.ms;
-		b->about.clock_n = change->clock.n;
-	}
+	advance(b, change);
 	return receipt.id.p ? cache_put_receipt(c, &b->cache, &receipt) : ERR_OK;
 }
 
 /* Somebody died between the two, or the cache lost its last pages. */
 static enum err catch_up(struct call *c, struct beads *b)
 {
-	struct journal_record *r;
-	enum err e = journal_read(c, b->home, &b->about.place, &r);
+	enum err e = journal_each(c, b->home, &b->about.place, apply_record, b);
 
-	for (; !e && r; r = r->next)
-		e = apply_record(c, b, r);
 	return e ? e : cache_about_put(c, &b->cache, &b->about);
+}
+
+struct replay {
+	struct beads *b;
+	struct state *all;
+	struct arena scratch; /* for one record at a time */
+};
+
+static enum err replay_record(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct replay *replay = arg;
+	struct state *change;
+	struct receipt receipt;
+	struct str why;
+
+	arena_reset(&replay->scratch);
+	change = state_new(&replay->scratch);
+	if (!record_decode(r->json, change, &receipt, &why))
+		return not_a_record(c, replay->b, r, why);
+	state_add(replay->all, change);
+	if (receipt.id.p && replay->b->cache.db)
+		return cache_put_receipt(c, &replay->b->cache, &receipt);
+	return ERR_OK;
 }
 
 enum err beads_replay(struct call *c, struct beads *b, struct state **out)
 {
+	struct replay replay = { .b = b, .all = state_new(&c->mem) };
 	struct journal_place place = { 0 };
-	struct journal_record *r;
-	enum err e = journal_read(c, b->home, &place, &r);
+	enum err e = journal_each(c, b->home, &place, replay_record, &replay);
 
-	*out = state_new(&c->mem);
-	for (; !e && r; r = r->next) {
-		struct state *change = state_new(&c->mem);
-		struct receipt receipt;
-		struct str why;
-
-		if (!record_decode(c, r->json, change, &receipt, &why))
-			return not_a_record(c, b, r, why);
-		state_add(*out, change);
-		if (receipt.id.p && b->cache.db)
-			e = cache_put_receipt(c, &b->cache, &receipt);
-	}
+	arena_release(&replay.scratch);
 	b->about.place = place;
+	*out = replay.all;
 	return e;
 }
 

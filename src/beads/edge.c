@@ -13,6 +13,16 @@ struct str edge_key(struct arena *mem, const struct edge *e)
 			 STR_ARG(e->to), STR_ARG(e->kind));
 }
 
+void edge_own(struct arena *mem, struct edge *e)
+{
+	e->from = arena_copy(mem, e->from);
+	e->to = arena_copy(mem, e->to);
+	e->kind = arena_copy(mem, e->kind);
+	e->created.by = arena_copy(mem, e->created.by);
+	e->life.by = arena_copy(mem, e->life.by);
+	e->more = arena_copy(mem, e->more);
+}
+
 /* Of two lives with one mark, the deleted one; then the greater text. */
 static bool outlives(const struct edge *a, const struct edge *b)
 {

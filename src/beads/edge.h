@@ -24,6 +24,9 @@ struct edge {
 /* A text that is the same for edges of the same ends and kind, and sorts as they do. */
 struct str edge_key(struct arena *mem, const struct edge *e);
 
+/* Copies all that it points to. */
+void edge_own(struct arena *mem, struct edge *e);
+
 struct edge edge_join(struct edge a, struct edge b);
 
 bool edge_decode(struct arena *mem, const struct value *v, struct edge *out,

@@ -6,6 +6,7 @@
 #include "beads/claim.h"
 #include "beads/graph.h"
 #include "beads/line.h"
+#include "beads/public.h"
 #include "beads/state.h"
 
 enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
@@ -25,7 +26,7 @@ enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
 	return ERR_OK;
 }
 
-static enum err changed_since(struct edit *e, struct str expected)
+static enum err changed_since(struct edit *e, struct str expected, struct str actual)
 {
 	struct call *c = e->c;
 	struct json j = { .out.mem = &c->mem };
@@ -33,19 +34,22 @@ static enum err changed_since(struct edit *e, struct str expected)
 	json_object(&j);
 	json_put_str(&j, "id", e->row->id);
 	json_put_str(&j, "expected", expected);
-	json_put_str(&j, "actual", e->row->hash);
+	json_put_str(&j, "actual", actual);
 	json_end(&j);
 	call_fail(c, ERR_CAS_MISMATCH,
 		  "'" STR_FMT "' has changed: its content_hash is " STR_FMT
 		  ", not " STR_FMT,
-		  STR_ARG(e->row->id), STR_ARG(e->row->hash), STR_ARG(expected));
+		  STR_ARG(e->row->id), STR_ARG(actual), STR_ARG(expected));
 	return call_detail(c, json_text(&j));
 }
 
 enum err edit_guard(struct edit *e, const struct guard *guard)
 {
-	if (guard->if_hash.p && !str_eq(guard->if_hash, e->row->hash))
-		return changed_since(e, guard->if_hash);
+	struct str hash =
+		guard->if_hash.p ? row_hash(&e->c->mem, e->row) : (struct str){ 0 };
+
+	if (guard->if_hash.p && !str_eq(guard->if_hash, hash))
+		return changed_since(e, guard->if_hash, hash);
 	if (guard->epoch.ms != INT64_MIN)
 		return claim_check(e, guard->epoch);
 	return ERR_OK;

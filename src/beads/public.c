@@ -66,8 +66,14 @@ static void put_notes_by_id(struct json *j, const struct value *notes)
 	json_end(j);
 }
 
-/* The fields of the seed's 8.5.1, in the order of their names. */
-struct str public_hash(struct arena *mem, const struct value *line)
+/* The fields of the seed's 8.5.1, in the order of their names, as they are on the line.
+ */
+struct str row_hash(struct arena *mem, const struct bead_row *row)
+{
+	return row->hash.p ? row->hash : public_hash(mem, row->line);
+}
+
+struct str public_hash(struct arena *mem, struct str text)
 {
 	static const struct {
 		const char *name;
@@ -96,10 +102,19 @@ struct str public_hash(struct arena *mem, const struct value *line)
 		{ "type", LOOK_PLAIN },
 	};
 	struct json j = { .out.mem = mem };
+	struct value_error error;
+	const struct value *line = value_parse(mem, text, &error);
+	size_t at = 0;
 
 	json_object(&j);
 	for (size_t i = 0; i < sizeof hashed / sizeof *hashed; i++) {
-		const struct value *v = value_find(line, hashed[i].name);
+		struct str name = str_of(hashed[i].name);
+		const struct value *v = NULL;
+
+		while (line && at < line->count && str_cmp(line->item[at].key, name) < 0)
+			at++;
+		if (line && at < line->count && str_eq(line->item[at].key, name))
+			v = &line->item[at];
 
 		if (!strcmp(hashed[i].name, "notes")) {
 			put_notes_by_id(&j, v);
@@ -288,7 +303,7 @@ void public_put(struct json *j, const struct bead_row *row, const struct shape *
 		put_look(j, found[i], m->look);
 	}
 	if (wanted(shape, "content_hash", false))
-		json_put_str(j, "content_hash", row->hash);
+		json_put_str(j, "content_hash", row_hash(j->out.mem, row));
 	if (wanted(shape, "comments", false))
 		put_comments(j, notes, row->id);
 	put_counts(j, row, notes, shape);

@@ -6,7 +6,6 @@
 struct bead_row;
 struct json;
 struct link;
-struct value;
 
 /* Which members of a bead a reply has. */
 struct shape {
@@ -29,7 +28,10 @@ void public_encode_all(struct json *j, const struct bead_row *rows,
 void public_encode_links(struct json *j, const struct link *links,
 			 const struct shape *shape);
 
-/* SHA-256 of its public content, in hexadecimal; from its line, parsed. */
-struct str public_hash(struct arena *mem, const struct value *line);
+/* SHA-256 of a bead's public content, in hexadecimal; from its canonical line. */
+struct str public_hash(struct arena *mem, struct str line);
+
+/* The same of a row, which may know it. */
+struct str row_hash(struct arena *mem, const struct bead_row *row);
 
 #endif

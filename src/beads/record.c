@@ -108,11 +108,11 @@ static bool read_prefix(struct state *s, const struct value *v, struct str *why)
 	return true;
 }
 
-bool record_decode(struct call *c, struct str json, struct state *change,
-		   struct receipt *receipt, struct str *why)
+bool record_decode(struct str json, struct state *change, struct receipt *receipt,
+		   struct str *why)
 {
 	struct value_error error;
-	const struct value *v = value_parse(&c->mem, json, &error);
+	const struct value *v = value_parse(change->mem, json, &error);
 	const struct value *r = value_find(v, "receipt");
 
 	*receipt = (struct receipt){ 0 };

@@ -14,8 +14,8 @@ struct str record_encode(struct call *c, const struct state *change,
 			 const struct receipt *receipt); /* NULL: none */
 
 /* `receipt->id` is absent where there is none. False: why it cannot be one. */
-bool record_decode(struct call *c, struct str json, struct state *change,
-		   struct receipt *receipt, struct str *why);
+bool record_decode(struct str json, struct state *change, struct receipt *receipt,
+		   struct str *why);
 
 /* Does a record with this change say anything? */
 bool record_empty(const struct state *change);

@@ -101,9 +101,18 @@ static struct bead *joined(struct state *s, const struct bead *a, const struct b
 
 static struct bead *copied(struct state *s, const struct bead *b)
 {
-	struct bead *out = arena_new(s->mem, struct bead);
+	struct bead *out = arena_grow(s->mem, NULL, 0, sizeof *out);
 
 	*out = *b;
+	return out;
+}
+
+/* With all its texts, so that what it came from may go. */
+static struct bead *cloned(struct state *s, const struct bead *b)
+{
+	struct bead *out = copied(s, b);
+
+	bead_own(s->mem, out);
 	return out;
 }
 
@@ -255,6 +264,7 @@ static void add_edges(struct state *s, const struct state *more)
 
 		e.from = meant(s, more, e.from);
 		e.to = meant(s, more, e.to);
+		edge_own(s->mem, &e);
 		state_put_edge(s, &e);
 	}
 }
@@ -272,16 +282,29 @@ void state_put_prefix(struct state *s, struct str prefix, struct mark mark)
 	}
 }
 
+static struct remap owned_remap(struct state *s, struct remap r)
+{
+	r.created.by = arena_copy(s->mem, r.created.by);
+	r.to = arena_copy(s->mem, r.to);
+	return r;
+}
+
 /* What the other state knows of ids; whoever it says has left, leaves. */
 static void add_slots(struct state *s, const struct state *more, struct moved **moved)
 {
 	for (size_t i = 0; i < more->slots.count; i++) {
 		const struct slot *other = more->slots.entry[i].value;
-		struct slot *slot = state_slot(s, other->id);
+		struct slot *slot = state_find(s, other->id);
 
+		if (!slot)
+			slot = state_slot(s, arena_copy(s->mem, other->id));
 		for (size_t k = 0; k < other->remaps; k++)
-			put_remap(s, slot, other->remap[k]);
-		put_every(slot, other->every, other->reason);
+			put_remap(s, slot, owned_remap(s, other->remap[k]));
+		if (other->every.by.p)
+			put_every(slot,
+				  (struct mark){ other->every.at,
+						 arena_copy(s->mem, other->every.by) },
+				  arena_copy(s->mem, other->reason));
 		s->slays = s->slays || slot->every.by.p;
 		see(s, other->every);
 	}
@@ -297,6 +320,15 @@ static void add_slots(struct state *s, const struct state *more, struct moved **
 	}
 }
 
+/* It only stands for the end of an edge, and who it is, is known. */
+static bool tells_nothing(const struct state *s, const struct bead *b)
+{
+	const struct slot *slot =
+		bead_blank(b) ? state_find(s, state_follow(s, b->id, b->created)) : NULL;
+
+	return slot && slot->bead && !mark_cmp(slot->bead->created, b->created);
+}
+
 void state_add(struct state *s, const struct state *more)
 {
 	struct moved *moved = NULL;
@@ -306,14 +338,17 @@ void state_add(struct state *s, const struct state *more)
 	for (size_t i = 0; i < more->slots.count; i++) {
 		const struct slot *other = more->slots.entry[i].value;
 
-		if (other->bead)
-			put(s, copied(s, other->bead), &moved);
+		if (other->bead && !tells_nothing(s, other->bead))
+			put(s, cloned(s, other->bead), &moved);
 	}
 	move_edges(s, moved);
 	add_edges(s, more);
 	slay_all(s);
 	if (more->prefix_mark.by.p)
-		state_put_prefix(s, more->prefix, more->prefix_mark);
+		state_put_prefix(
+			s, arena_copy(s->mem, more->prefix),
+			(struct mark){ more->prefix_mark.at,
+				       arena_copy(s->mem, more->prefix_mark.by) });
 	if (stamp_cmp(more->clock, s->clock) > 0)
 		s->clock = more->clock;
 }

@@ -45,7 +45,7 @@ struct state {
 
 struct state *state_new(struct arena *mem);
 
-/* Into one state all that is in the other: the join. `more` may not be used again. */
+/* Into one state all that is in the other: the join. What it keeps is copied. */
 void state_add(struct state *s, const struct state *more);
 
 /* Puts a single bead or edge into a state that is being made. */

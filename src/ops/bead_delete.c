@@ -136,7 +136,6 @@ static enum err restore(struct call *c, struct beads *b, struct str text,
 	}
 	row.id = *id;
 	row.line = canonical(&c->mem, bead);
-	row.hash = public_hash(&c->mem, bead);
 	if ((e = edit_begin(c, b, &row, &edit)) || (e = edit_guard(&edit, guard)))
 		return e;
 	for (int m = 0; m < MEMBERS; m++)

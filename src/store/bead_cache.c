@@ -30,7 +30,7 @@ static const char schema[] =
 	"    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER NOT NULL DEFAULT "
 	"0,"
 	"    dependents INTEGER NOT NULL DEFAULT 0, parent TEXT,"
-	"    title TEXT NOT NULL, hash TEXT NOT NULL, line TEXT NOT NULL);"
+	"    title TEXT NOT NULL, hash TEXT, line TEXT NOT NULL);"
 	"CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT "
 	"ROWID;"
 	"CREATE TABLE edges ("
@@ -172,9 +172,7 @@ enum err cache_install(struct call *c, struct cache *made, struct str path)
 	static const char *const part[] = { "-wal", "-shm", "" };
 	enum err e;
 
-	if ((e = db_exec(c, made->db, indexes)) ||
-	    (e = cache_recount(c, made, (struct str){ 0 })) ||
-	    (e = db_exec(c, made->db, "COMMIT")))
+	if ((e = db_exec(c, made->db, indexes)) || (e = db_exec(c, made->db, "COMMIT")))
 		return e;
 	if (str_is(made->path, ":memory:"))
 		return db_snapshot(c, made->db);
@@ -265,8 +263,9 @@ static enum err put_row(struct call *c, struct cache *cache, const struct bead_r
 	AUTO_STMT *st =
 		db_stmt(cache->db,
 			"INSERT INTO beads (n, id, status, priority, type, assignee,"
-			" lease, created, created_n, updated, closed, title, hash, line)"
-			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+			" lease, created, created_n, updated, closed, title, hash, line,"
+			" blockers, dependencies, dependents, parent)"
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 			" ON CONFLICT (n) DO UPDATE SET status = excluded.status,"
 			" priority = excluded.priority, type = excluded.type,"
 			" assignee = excluded.assignee, lease = excluded.lease,"
@@ -289,6 +288,10 @@ static enum err put_row(struct call *c, struct cache *cache, const struct bead_r
 	stmt_bind_str(st, row->title);
 	stmt_bind_str(st, row->hash);
 	stmt_bind_str(st, row->line);
+	stmt_bind_int(st, row->blockers);
+	stmt_bind_int(st, row->dependencies);
+	stmt_bind_int(st, row->dependents);
+	stmt_bind_str(st, row->parent);
 	return stmt_run(c, st);
 }
 
@@ -422,28 +425,23 @@ enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_r
 	return stmt_run(c, st);
 }
 
-#define RECOUNT                                                                      \
-	"UPDATE beads SET"                                                           \
-	" blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.dst"     \
-	"  WHERE e.src = beads.id AND e.kind = 'blocks' AND e.active"                \
-	"  AND t.status < 2),"                                                       \
-	" dependencies = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.dst" \
-	"  WHERE e.src = beads.id AND e.active),"                                    \
-	" dependents = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.src"   \
-	"  WHERE e.dst = beads.id AND e.active),"                                    \
-	" parent = (SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"          \
-	"  WHERE e.src = beads.id AND e.kind = 'parent' AND e.active"                \
-	"  ORDER BY e.dst LIMIT 1)"
-
 enum err cache_recount(struct call *c, struct cache *cache, struct str id)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, id.p ? RECOUNT " WHERE id = ?" :
-					  RECOUNT " WHERE id IN (SELECT src FROM edges"
-						  " UNION SELECT dst FROM edges)");
+	AUTO_STMT *st = db_stmt(
+		cache->db,
+		"UPDATE beads SET"
+		" blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.dst"
+		"  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2),"
+		" dependencies = (SELECT count(*) FROM edges e JOIN beads t"
+		"  ON t.id = e.dst WHERE e.src = ?1 AND e.active),"
+		" dependents = (SELECT count(*) FROM edges e JOIN beads t"
+		"  ON t.id = e.src WHERE e.dst = ?1 AND e.active),"
+		" parent = (SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"
+		"  WHERE e.src = ?1 AND e.kind = 'parent' AND e.active"
+		"  ORDER BY e.dst LIMIT 1)"
+		" WHERE id = ?1");
 
-	if (id.p)
-		stmt_bind_str(st, id);
+	stmt_bind_str(st, id);
 	return stmt_run(c, st);
 }
 
@@ -522,14 +520,13 @@ enum err cache_put_receipt(struct call *c, struct cache *cache, const struct rec
 
 static const char *const everything[] = {
 	"SELECT id, status, priority, type, assignee, lease, created, created_n, updated,"
-	" closed, blockers, dependencies, dependents, parent, title, hash, line FROM "
-	"beads"
+	" closed, blockers, dependencies, dependents, parent, title, line FROM beads"
 	" ORDER BY id",
 	"SELECT b.id, l.label FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
 };
-static const int widths[] = { 17, 2, 5, 3 };
+static const int widths[] = { 16, 2, 5, 3 };
 
 static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width,
 			  bool *same)

@@ -69,11 +69,12 @@ struct bead_row {
 	int64_t priority;
 	int64_t created, created_n, updated; /* ms; the count within them */
 	int64_t closed, lease;               /* ms; 0: not closed; no end */
-	struct str line, hash;
+	struct str line;
+	struct str hash;    /* absent: nobody has asked for it since the cache was made */
 	struct str text;    /* what else is searched */
 	struct str *labels; /* sorted */
 	size_t label_count;
-	/* from the edges; set when a row is read */
+	/* from the edges; kept as they are when a row is put that was there */
 	int64_t blockers; /* that are not closed */
 	int64_t dependencies, dependents;
 	struct str parent; /* or absent */
@@ -107,7 +108,7 @@ enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_
 enum err cache_edges_of(struct call *c, struct cache *cache, struct str id,
 			struct edge_row **out);
 
-/* Counts again what a bead's edges say; of all beads if the id is absent. */
+/* Counts again what a bead's edges say. */
 enum err cache_recount(struct call *c, struct cache *cache, struct str id);
 
 /* Do both hold the same beads, edges and tombstones? Their numbers may differ. */

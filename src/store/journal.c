@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -150,58 +151,104 @@ static enum err damaged(struct call *c, struct str path, int64_t offset)
 	return restore(c);
 }
 
-static enum err read_segment(struct call *c, struct str path, struct journal_place *place,
-			     bool last, struct journal_record ***tail)
+/* A segment that is being read: what of it is in memory. */
+struct reader {
+	struct call *c;
+	struct str path;
+	struct journal_place *place;
+	bool last; /* no other segment follows */
+	journal_visit *visit;
+	void *arg;
+	struct arena mem;
+	struct buf held; /* from `place` on */
+};
+
+/* The record at the front, which ends with a line's end. */
+static enum err take_record(struct reader *r, struct str line)
 {
-	struct str text, rest;
-	enum err e = file_read(c, path, &text);
+	struct journal_place *place = r->place;
+	struct journal_record record = { str_skip(line, line.n < HEAD ? line.n : HEAD),
+					 place->segment, place->offset };
+	uint32_t crc = 0;
+	enum err e;
 
-	if (e)
+	if (line.n <= HEAD || !hex(line, &crc) || line.p[8] != ' ' ||
+	    crc != checksum(record.json, place->crc))
+		return damaged(r->c, r->path, place->offset);
+	if ((e = r->visit(r->c, &record, r->arg)))
 		return e;
-	if (text.n < (size_t)place->offset)
-		return damaged(c, path, (int64_t)text.n);
-	rest = str_skip(text, (size_t)place->offset);
-	while (rest.n) {
-		const char *end = memchr(rest.p, '\n', rest.n);
-		struct str line = { rest.p, end ? (size_t)(end - rest.p) : rest.n };
-		struct journal_record *r;
-		uint32_t crc = 0;
-		bool good = line.n > HEAD && hex(line, &crc) && line.p[8] == ' ' &&
-			    crc == checksum(str_skip(line, HEAD), place->crc);
-
-		if (!end && last)
-			return ERR_OK; /* it was interrupted, and never acknowledged */
-		if (!good || !end)
-			return damaged(c, path, place->offset);
-		r = arena_new(&c->mem, struct journal_record);
-		*r = (struct journal_record){ str_skip(line, HEAD), place->segment,
-					      place->offset, NULL };
-		**tail = r;
-		*tail = &r->next;
-		place->crc = crc;
-		place->last = place->offset;
-		place->offset += (int64_t)line.n + 1;
-		rest = str_skip(rest, line.n + 1);
-	}
+	place->crc = crc;
+	place->last = place->offset;
+	place->offset += (int64_t)line.n + 1;
 	return ERR_OK;
 }
 
-enum err journal_read(struct call *c, struct str dir, struct journal_place *place,
-		      struct journal_record **out)
+/* All records that are whole in memory; what is left of it is moved to the front. */
+static enum err take_records(struct reader *r)
 {
+	struct str rest = { r->held.p, r->held.n };
+	const char *end;
+	enum err e;
+
+	while (rest.n && (end = memchr(rest.p, '\n', rest.n))) {
+		struct str line = { rest.p, (size_t)(end - rest.p) };
+
+		if ((e = take_record(r, line)))
+			return e;
+		rest = str_skip(rest, line.n + 1);
+	}
+	memmove(r->held.p, rest.p, rest.n);
+	r->held.n = rest.n;
+	return ERR_OK;
+}
+
+static enum err read_all(struct reader *r, int fd)
+{
+	enum { CHUNK = 256 * 1024 };
+	ssize_t got;
+	enum err e;
+
+	if (lseek(fd, (off_t)r->place->offset, SEEK_SET) < 0)
+		return file_fail(r->c, "read", r->path);
+	do {
+		if ((got = file_some(fd, buf_room(&r->held, CHUNK), CHUNK)) < 0)
+			return file_fail(r->c, "read", r->path);
+		r->held.n += (size_t)got;
+		if ((e = take_records(r)))
+			return e;
+	} while (got);
+	/* what has no end was interrupted, and never acknowledged */
+	return r->held.n && !r->last ? damaged(r->c, r->path, r->place->offset) : ERR_OK;
+}
+
+static enum err read_segment(struct reader *r)
+{
+	AUTO_FD fd = open(arena_cstr(&r->c->mem, r->path), O_RDONLY | O_CLOEXEC);
+	enum err e;
+
+	if (fd < 0)
+		return file_fail(r->c, "open", r->path);
+	r->held = (struct buf){ .mem = &r->mem };
+	e = read_all(r, fd);
+	arena_release(&r->mem);
+	return e;
+}
+
+enum err journal_each(struct call *c, struct str dir, struct journal_place *place,
+		      journal_visit *visit, void *arg)
+{
+	struct reader r = { .c = c, .place = place, .visit = visit, .arg = arg };
 	struct segments s;
 	enum err e = find_segments(c, dir, &s);
 
-	*out = NULL;
 	if (e || !s.count)
 		return e;
 	if (!place->segment)
 		*place = start_of(1, 0);
 	for (;;) {
-		struct str path = segment_path(c, dir, place->segment);
-		bool last = place->segment == s.last;
-
-		if ((e = read_segment(c, path, place, last, &out)) || last)
+		r.path = segment_path(c, dir, place->segment);
+		r.last = place->segment == s.last;
+		if ((e = read_segment(&r)) || r.last)
 			return e;
 		*place = start_of(place->segment + 1, place->crc);
 	}

@@ -23,7 +23,6 @@ struct journal_place {
 struct journal_record {
 	struct str json;
 	int64_t segment, offset;
-	struct journal_record *next;
 };
 
 /* Is there a journal in this folder? */
@@ -38,11 +37,12 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 			 enum journal_news *news);
 
 /*
- * The records after a place, which is moved to their end. DAMAGED, with the file and
- * the offset, if one of them is not what was written.
+ * Visits the records after a place, which moves along. A record is gone when its visit
+ * ends. DAMAGED, with the file and the offset, if one is not what was written.
  */
-enum err journal_read(struct call *c, struct str dir, struct journal_place *place,
-		      struct journal_record **out);
+typedef enum err journal_visit(struct call *c, const struct journal_record *r, void *arg);
+enum err journal_each(struct call *c, struct str dir, struct journal_place *place,
+		      journal_visit *visit, void *arg);
 
 /* How many bytes there are, in how many files. */
 enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files);
