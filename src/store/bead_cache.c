@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/id.h"
+#include "base/path.h"
 #include "base/platform.h"
 #include "store/bead_query.h"
 #include "store/db.h"
@@ -56,7 +57,10 @@ static const char indexes[] =
 
 static enum err doubt(struct call *c, struct str path, const char *why)
 {
-	return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' %s", STR_ARG(path), why);
+	call_fail(c, ERR_DAMAGED, "'" STR_FMT "' %s", STR_ARG(path), why);
+	return call_step(c,
+			 "Run the command again: this file is only a cache, and is made "
+			 "anew.");
 }
 
 /* It is never synced, so it is trusted only until the system is started again. */
@@ -95,27 +99,45 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 	return ERR_OK;
 }
 
-enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
-		    struct cache *out, struct cache_about *about)
+static enum err open_as(struct call *c, enum cache_mode mode, struct cache *out,
+			struct cache_about *about)
 {
-	bool write = mode == CACHE_WRITE;
+	static const enum db_mode modes[] = { [CACHE_READ] = DB_READ,
+					      [CACHE_WRITE] = DB_SCRATCH,
+					      [CACHE_STILL] = DB_STILL };
 	enum err e;
 
-	*out = (struct cache){ .path = path, .file = file_number(&c->mem, path) };
-	out->still = mode == CACHE_STILL && cache_quiet(c, path);
-	if (!out->file)
-		return doubt(c, path, "is not there");
-	if ((e = db_open(c, path,
-			 write      ? DB_SCRATCH :
-			 out->still ? DB_STILL :
-				      DB_READ,
-			 WAIT_MS, &out->db)) ||
-	    (e = write      ? db_exec(c, out->db, "BEGIN IMMEDIATE") :
-		 out->still ? ERR_OK :
-			      db_snapshot(c, out->db)) ||
+	out->still = mode == CACHE_STILL;
+	if ((e = db_open(c, out->path, modes[mode], WAIT_MS, &out->db)) ||
+	    (e = mode == CACHE_WRITE ? db_exec(c, out->db, "BEGIN IMMEDIATE") :
+		 mode == CACHE_READ  ? db_snapshot(c, out->db) :
+				       ERR_OK) ||
 	    (e = read_about(c, out, about)))
 		cache_close(out);
 	return e;
+}
+
+/*
+ * What it says it holds is only true of the whole file if nothing was on its way
+ * into it after that was read: the log has to be empty before and after.
+ */
+enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
+		    struct cache *out, struct cache_about *about)
+{
+	bool still = mode == CACHE_STILL;
+	enum err e;
+
+	*out = (struct cache){ .path = path, .file = file_number(&c->mem, path) };
+	if (!out->file)
+		return doubt(c, path, "is not there");
+	if (!still)
+		return open_as(c, mode, out, about);
+	e = cache_quiet(c, path) ? open_as(c, CACHE_STILL, out, about) : ERR_DAMAGED;
+	if (!e && cache_quiet(c, path))
+		return ERR_OK;
+	cache_close(out);
+	c->code = ERR_OK;
+	return open_as(c, CACHE_READ, out, about);
 }
 
 /* Nothing is on its way into the file: its log is empty. */
@@ -144,9 +166,28 @@ static enum err fill_new(struct call *c, struct cache *out)
 	return e ? e : db_exec(c, out->db, schema);
 }
 
+struct leftovers {
+	struct call *c;
+	struct str dir, head; /* of the files that never became the cache */
+};
+
+static void remove_leftover(void *arg, struct str name)
+{
+	struct leftovers *l = arg;
+
+	if (str_starts(name, l->head))
+		unlink(arena_cstr(&l->c->mem, path_join(&l->c->mem, l->dir, name)));
+}
+
 enum err cache_create(struct call *c, struct str path, struct cache *out)
 {
-	enum err e;
+	struct leftovers left = { c, path_parent(path),
+				  arena_fmt(&c->mem, STR_FMT ".",
+					    STR_ARG(path_name(path))) };
+	enum err e = file_each(c, left.dir, remove_leftover, &left);
+
+	if (e)
+		return e;
 
 	*out = (struct cache){ .path = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
 						 id_random(&c->mem, 8).p) };

@@ -130,6 +130,12 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 	struct str path = segment_path(c, dir, place.segment);
 	off_t size = file_size(&c->mem, path);
 
+	if (!place.segment) { /* nothing was ever written */
+		bool any = file_exists(&c->mem, segment_path(c, dir, 1));
+
+		*news = any ? JOURNAL_MORE : JOURNAL_SAME;
+		return ERR_OK;
+	}
 	if (place.last >= 0 && size <= place.last)
 		return lost(c, path, place.last);
 	if (size < place.offset || !agrees(c, path, place))
@@ -285,6 +291,15 @@ static enum err open_end(struct call *c, struct str path, struct journal_place p
 	return ERR_OK;
 }
 
+/* A segment counts only with all that is before it. */
+static enum err sync_new(struct call *c, struct str dir, struct journal_place at)
+{
+	struct journal_place before = { .segment = at.segment - 1 };
+	enum err e = before.segment ? journal_sync_end(c, dir, before) : ERR_OK;
+
+	return e ? e : file_sync_dir(c, segment_path(c, dir, at.segment));
+}
+
 enum err journal_append(struct call *c, struct str dir, struct journal_place *place,
 			struct str json, int *fd)
 {
@@ -306,7 +321,7 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 		file_close(fd);
 		return e;
 	}
-	if (!at.offset && (e = file_sync_dir(c, path))) {
+	if (!at.offset && (e = sync_new(c, dir, at))) {
 		journal_retract(*fd, at);
 		file_close(fd);
 		return e;
