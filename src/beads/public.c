@@ -170,7 +170,8 @@ static bool wanted(const struct shape *shape, const char *name, bool brief)
 	if (!shape)
 		return true;
 	for (size_t i = 0; i < shape->field_count; i++)
-		if (str_is(shape->fields[i], name))
+		if (shape->fields[i].n && shape->fields[i].p[0] == name[0] &&
+		    str_is(shape->fields[i], name))
 			return true;
 	if (shape->field_count)
 		return !strcmp(name, "id");

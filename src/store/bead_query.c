@@ -438,7 +438,7 @@ enum err query_blockers(struct call *c, struct cache *cache, struct str id,
 	AUTO_STMT *st = db_stmt(cache->db,
 				"SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"
 				" WHERE e.src = ? AND e.kind = 'blocks' AND e.active"
-				" AND t.status < 2 ORDER BY t.priority, e.dst");
+				" AND t.status < 2");
 
 	*ids = NULL;
 	*count = 0;

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+import beads
+
 TRUE = shutil.which("true")
 READS = {
     "bb log": ["log"],
@@ -137,7 +139,7 @@ def main():
     args.add_argument("--dir", help="where to put the boards (default: the build folder)")
     args = args.parse_args()
     build = args.build.resolve()
-    for name in ("BB_DIR", "BB_AGENT_ID"):
+    for name in ("BB_DIR", "BB_AGENT_ID", "BEADS_DIR", "BEADS_ACTOR"):
         os.environ.pop(name, None)
     with tempfile.TemporaryDirectory(dir=args.dir or build) as top:
         folders = {}
@@ -147,6 +149,7 @@ def main():
             fill(build / "bin" / "bb", folders[size], size)
         commands_table(build, args.rounds, folders[10_000])
         growth_table(build, args.rounds, folders)
+        beads.tables(measure, build, args.rounds, pathlib.Path(top), TRUE)
         json_table(build, pathlib.Path(top))
 
 

@@ -1,0 +1,135 @@
+"""The part of `make bench` that is about beads: stores of any size, written as a journal."""
+import json
+import os
+import random
+import subprocess
+import time
+
+
+def _table():
+    table = []
+    for n in range(256):
+        for _ in range(8):
+            n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
+        table.append(n)
+    return table
+
+
+TABLE = _table()
+
+
+def crc32c(seed, data):
+    crc = seed ^ 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]
+    return crc ^ 0xFFFFFFFF
+
+
+def fill(bd, folder, beads):
+    """As many beads as edges, one in ten closed; returns an id. The journal is the store."""
+    rng = random.Random(beads)
+    words = [f"word{i}" for i in range(3000)]
+    home = folder / ".git" / "abacus"
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    home.mkdir(mode=0o700)
+    crc, out, number, known = 0, [], 1, []
+
+    def record(content):
+        nonlocal crc, out, number
+        text = json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
+        crc = crc32c(crc, text)
+        out.append(b"%08x %s\n" % (crc, text))
+        if len(out) == 10_000:
+            (home / f"journal.{number}").write_bytes(b"".join(out))
+            out, number = [], number + 1
+
+    record({"prefix": {"mark": [[1, 0], "agent"], "value": "bd"}})
+    for i in range(beads):
+        at = [1_700_000_000_000 + i * 1000, 0]
+        mark = {"_at": at, "_by": "agent", "created_at": at, "created_by": "agent"}
+        bead = {**mark, "id": "bd-" + "".join(rng.choices("0123456789abcdefghijklmnopqrstuvwxyz", k=7)),
+                "title": f"fix {rng.choice(words)} in {rng.choice(words)}, part {i}", "type": "task",
+                "description": " ".join(rng.choices(words, k=20)), "priority": rng.randrange(5),
+                "status": "open"}
+        if i % 10 == 0:
+            bead |= {"status": "closed", "closed_at": at, "closed_by": "agent"}
+        if i % 4 == 0:
+            bead["labels"] = ["backend"]
+        content = {"beads": [bead]}
+        if known:
+            to = rng.choice(known)
+            content["beads"].append(to)
+            content["deps"] = [{**mark, "from": bead["id"], "kind": "blocks" if i % 2 else "related",
+                                "to": to["id"]}]
+        known.append({"created_at": at, "created_by": "agent", "id": bead["id"]})
+        record(content)
+    if out:
+        (home / f"journal.{number}").write_bytes(b"".join(out))
+    subprocess.run([bd, "-C", folder, "list"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([bd, "-C", folder, "create", "warm"], check=True, stdout=subprocess.DEVNULL)
+    return known[beads // 2 + 1]["id"]
+
+
+def reads(bead):
+    return {"bd show": ["show", bead], "bd ready": ["ready"], "bd list -n 50": ["list", "-n", "50"],
+            "bd list -n 50 --json": ["list", "-n", "50", "--json"], "bd search": ["search", "word77"],
+            "bd blocked": ["blocked"]}
+
+
+def writes(bead):
+    return {"bd create": ["create", "a bead of the usual length, more or less", "-d", "why and how"],
+            "bd update": ["update", bead, "--append-notes", "seen"], "bd claim": ["claim", bead]}
+
+
+def commands_table(measure, build, rounds, folder, bead, true):
+    bd = build / "bin" / "bd"
+    print("\n10,000 beads and 10,000 edges; whole process, fork to exit, medians\n")
+    print(f"{'command':32} {'time':>9} {'ratio':>7}  {'goal':28} {'memory':>8}")
+    for table, bound, goal in ((reads(bead), lambda t, s: t, "≤ 2× true"),
+                               (writes(bead), lambda t, s: 2 * t + 1.5 * s, "≤ 1× (2 true + 1.5 fsync)")):
+        rows = measure(build, rounds, folder, [[true], ["@fsync"], *([bd, *a] for a in table.values())])
+        unit = bound(rows[0]["median_us"], rows[1]["median_us"])
+        for name, row in zip(table, rows[2:]):
+            print(f"{name:32} {row['median_us']:>6} µs {row['median_us'] / unit:>6.2f}×  {goal:28}"
+                  f" {row['rss_kb'] / 1024:>5.1f} MB")
+        print(f"{'/bin/true':32} {rows[0]['median_us']:>6} µs")
+    print(f"{'append a page + fsync':32} {rows[1]['median_us']:>6} µs")
+
+
+def growth_table(measure, build, rounds, stores):
+    print("\nHow the cost grows with the number of beads (medians; goal: ≤ 1.5× from 1,000 to 100,000)\n")
+    print(f"{'command':22}" + "".join(f"{size:>12,}" for size in stores) + f"{'growth':>10}")
+    tables = {size: reads(bead) for size, (_, bead) in stores.items()}
+    for name in tables[next(iter(tables))]:
+        rows = measure(build, rounds, "/", [[build / "bin" / "bd", "-C", folder, *tables[size][name]]
+                                            for size, (folder, _) in stores.items()])
+        times = [row["median_us"] for row in rows]
+        print(f"{name:22}" + "".join(f"{t:>9} µs" for t in times) + f"{times[-1] / times[0]:>9.2f}×")
+
+
+def rebuild_table(build, stores):
+    print("\nThe cache made anew from the journal (best of 5; goal: ≤ 300 ms at 10,000, linear)\n")
+    for size, (folder, _) in stores.items():
+        best = None
+        for _ in range(5):
+            for name in ("cache.db", "cache.db-wal", "cache.db-shm"):
+                (folder / ".git" / "abacus" / name).unlink(missing_ok=True)
+            start = time.perf_counter()
+            child = subprocess.Popen([build / "bin" / "bd", "-C", folder, "list", "-n", "1"],
+                                     stdout=subprocess.DEVNULL)
+            _, _, used = os.wait4(child.pid, 0)
+            took = (time.perf_counter() - start) * 1000
+            best = min(best or (took, 0), (took, used.ru_maxrss))
+        print(f"{size:>9,} beads {best[0]:>8.0f} ms {best[1] / 1024:>8.1f} MB")
+
+
+def tables(measure, build, rounds, top, true):
+    os.environ["BD_ACTOR"] = "agent"
+    stores = {}
+    for size in (1_000, 10_000, 100_000):
+        folder = top / f"beads-{size}"
+        folder.mkdir()
+        stores[size] = (folder, fill(build / "bin" / "bd", folder, size))
+    commands_table(measure, build, rounds, *stores[10_000], true)
+    growth_table(measure, build, rounds, stores)
+    rebuild_table(build, stores)
