@@ -3,12 +3,13 @@
  *
  *	base     strings, arenas, JSON, UTF-8, time, files, locks, errors, the call
  *	store    the only code that touches SQLite and the files on disk
+ *	beads    work items: model, merge, journal, cache, claims, validation
  *	board    the blackboard's rules: presence, messages, artifacts, what is unread
  *	ops      one page per operation, and the table of them
  *	surface  what people and agents see: commands, help, views, MCP
  *
- * The name under which the program is started chooses the face; `abacus bb …` is
- * the same as `bb …`.
+ * The name under which the program is started chooses the face; `abacus bd …` is
+ * the same as `bd …`.
  */
 #include <signal.h>
 
