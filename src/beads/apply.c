@@ -146,6 +146,91 @@ static struct map count_edges(struct arena *mem, const struct state *s)
 	return counts;
 }
 
+/* --- beads that are a part of themselves --- */
+
+struct parents {
+	struct str *to;
+	size_t count;
+	bool out; /* leads to an end, and so into no circle */
+};
+
+static struct map parents_of(struct arena *mem, const struct state *s)
+{
+	struct map out = { .mem = mem };
+
+	for (size_t i = 0; i < s->edges.count; i++) {
+		const struct edge *e = s->edges.entry[i].value;
+		struct parents *p;
+		void **at;
+
+		if (e->deleted || !str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)))
+			continue;
+		at = map_put(&out, e->from);
+		if (!*at)
+			*at = arena_new(mem, struct parents);
+		p = *at;
+		p->to = arena_grow(mem, p->to, p->count * sizeof *p->to,
+				   (p->count + 1) * sizeof *p->to);
+		p->to[p->count++] = e->to;
+	}
+	return out;
+}
+
+/* Takes away, again and again, whoever has only parents that are gone. */
+static bool thin_out(const struct map *parents)
+{
+	bool left = true, some = true;
+
+	while (some) {
+		some = left = false;
+		for (size_t i = 0; i < parents->count; i++) {
+			struct parents *p = parents->entry[i].value;
+			bool stays = false;
+
+			for (size_t k = 0; !p->out && k < p->count; k++) {
+				void **at = map_find(parents, p->to[k]);
+
+				stays = stays || (at && !((struct parents *)*at)->out);
+			}
+			some = some || (!p->out && !stays);
+			p->out = p->out || !stays;
+			left = left || !p->out;
+		}
+	}
+	return left;
+}
+
+static bool within_itself(const struct map *parents, struct arena *mem, struct str id)
+{
+	struct map seen = { .mem = mem };
+	void **at = map_find(parents, id);
+	const struct parents *p = at ? *at : NULL;
+
+	for (size_t i = 0;; i++) {
+		for (size_t k = 0; p && k < p->count; k++) {
+			if (str_eq(p->to[k], id))
+				return true;
+			map_put(&seen, p->to[k]);
+		}
+		if (i == seen.count)
+			return false;
+		at = map_find(parents, seen.entry[i].key);
+		p = at ? *at : NULL;
+	}
+}
+
+static void count_circles(struct map *counts, const struct state *s)
+{
+	struct map parents = parents_of(counts->mem, s);
+
+	if (!thin_out(&parents))
+		return;
+	for (size_t i = 0; i < parents.count; i++)
+		if (!((struct parents *)parents.entry[i].value)->out &&
+		    within_itself(&parents, counts->mem, parents.entry[i].key))
+			counted(counts, parents.entry[i].key)->blockers++;
+}
+
 static void add_counts(struct bead_row *row, const struct map *counts)
 {
 	void **at = map_find(counts, row->id);
@@ -167,6 +252,7 @@ enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 	struct arena mem = { 0 };
 	enum err e = ERR_OK;
 
+	count_circles(&counts, s);
 	for (size_t i = 0; !e && i < s->slots.count; i++) {
 		arena_reset(&mem);
 		if (visible(slots[i])) {
@@ -372,6 +458,20 @@ static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *ad
 	return e;
 }
 
+/* A circle of parents that this edge closes, or closed, goes through all of these. */
+static enum err touch_above(struct meeting *m, const struct edge_row *row)
+{
+	struct str *ids;
+	size_t count = 0;
+	enum err e = ERR_OK;
+
+	if (str_is(row->kind, names_word(&edge_kinds, EDGE_PARENT)))
+		e = cache_ancestors(m->c, m->cache, row->to, &ids, &count);
+	for (size_t i = 0; !e && i < count; i++)
+		touch(m, ids[i]);
+	return e;
+}
+
 static enum err put_edges(struct meeting *m)
 {
 	enum err e = ERR_OK;
@@ -383,7 +483,8 @@ static enum err put_edges(struct meeting *m)
 			continue;
 		touch(m, old->from);
 		touch(m, old->to);
-		e = cache_drop_edge(m->c, m->cache, old);
+		if (!(e = touch_above(m, old)))
+			e = cache_drop_edge(m->c, m->cache, old);
 	}
 	for (size_t i = 0; !e && i < m->state->edges.count; i++) {
 		struct edge_row row =
@@ -391,7 +492,10 @@ static enum err put_edges(struct meeting *m)
 
 		touch(m, row.from);
 		touch(m, row.to);
-		e = cache_put_edge(m->c, m->cache, &row);
+		if (!(e = touch_above(m, &row)))
+			e = cache_put_edge(m->c, m->cache, &row);
+		if (!e)
+			e = touch_above(m, &row);
 	}
 	return e;
 }

@@ -282,7 +282,7 @@ bool bead_id_valid(struct str id)
 		    (i == 0 || (ch != '-' && ch != '_' && ch != '.')))
 			return false;
 	}
-	return id.n && id.n <= LONGEST;
+	return id.n && id.n <= LONGEST && !strchr("-_.", id.p[id.n - 1]);
 }
 
 /* All 256 bits as 50 digits of base 36, the highest first. */

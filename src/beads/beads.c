@@ -354,13 +354,11 @@ void beads_forget(struct beads *b)
 static enum err write_record(struct call *c, struct beads *b, int *fd)
 {
 	struct journal_place before = b->about.place;
-	struct mark mark = beads_mark(c, b);
 	bool receipt = b->receipt.id.p;
 	struct str json = record_encode(c, b->change, receipt ? &b->receipt : NULL);
 	enum err e;
 
-	b->about.clock_ms = mark.at.ms;
-	b->about.clock_n = mark.at.n;
+	advance(b, b->change);
 	if ((receipt && (e = cache_put_receipt(c, &b->cache, &b->receipt))) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
 		return e;

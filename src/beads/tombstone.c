@@ -73,6 +73,8 @@ static bool decode_mark(const struct value *v, struct mark *mark, struct str *re
 {
 	const struct value *why = value_find(v, "reason");
 
+	if (why && why->type != VALUE_STRING && why->type != VALUE_NULL)
+		return false;
 	mark->by = value_str(v, "deleted_by");
 	*reason = why && why->type == VALUE_STRING && why->text.n ? canonical(mem, why) :
 								    (struct str){ 0 };
@@ -135,8 +137,8 @@ bool state_read_tombstone(struct state *s, const struct value *line, struct str 
 	if (!bead_id_valid(id))
 		return refuse(why, STR("\"id\" is not an id"));
 	if (!decode_mark(line, &deleted, &reason, s->mem))
-		return refuse(why,
-			      STR("\"deleted_at\" and \"deleted_by\" are not a mark"));
+		return refuse(why, STR("\"deleted_at\", \"deleted_by\" and \"reason\" "
+				       "are not a deletion"));
 	if (bead && !read_bead(made, bead, id, deleted, reason, why))
 		return false;
 	slot = state_slot(made, id);

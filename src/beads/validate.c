@@ -129,9 +129,8 @@ static void check_lines(struct checker *k, enum snapshot_file file, struct str t
 
 	k->file = file;
 	k->line = 0;
-	if (text.n && text.p[text.n - 1] != '\n')
-		found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
-		      STR("the last line has no end"));
+	bool ended = !text.n || text.p[text.n - 1] == '\n';
+
 	while (text.n && str_next(&text, '\n', &line)) {
 		struct value_error error;
 		const struct value *v = value_parse(k->mem, line, &error);
@@ -154,6 +153,9 @@ static void check_lines(struct checker *k, enum snapshot_file file, struct str t
 		map_put(&keys, key);
 		before = key;
 	}
+	if (!ended)
+		found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
+		      STR("the last line has no end"));
 }
 
 static void check_meta(struct checker *k, const struct snapshot *files)

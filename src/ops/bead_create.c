@@ -1,5 +1,4 @@
 #include "base/json.h"
-#include "base/utf8.h"
 #include "beads/draft.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
@@ -16,7 +15,7 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "title", &kind_str, AT(title), FIELD_PLACE, .arg = "TITLE", .min = 1,
+	{ "title", &kind_line, AT(title), FIELD_PLACE, .arg = "TITLE", .min = 1,
 	  .max = MAX_TITLE, .help = "what is to be done" },
 	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd',
 	  .also = "body", .max = MAX_TEXT, .help = "why and how" },
@@ -26,9 +25,9 @@ static const struct field fields[] = {
 	  .preset = "task", .help = "what it is" },
 	{ "priority", &kind_priority, AT(priority), .letter = 'p', .preset = "2",
 	  .help = "0 (most urgent) to 4" },
-	{ "labels", &kind_str, AT(labels), FIELD_LIST | FIELD_COMMAS, .also = "label",
+	{ "labels", &kind_line, AT(labels), FIELD_LIST | FIELD_COMMAS, .also = "label",
 	  .letter = 'l', .arg = "A,B", .min = 1, .max = MAX_WORD, .help = "labels" },
-	{ "assignee", &kind_str, AT(assignee), .letter = 'a', .arg = "NAME",
+	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME",
 	  .max = MAX_NAME, .help = "whose it is" },
 	{ "deps", &kind_str, AT(deps), FIELD_LIST | FIELD_COMMAS, .arg = "KIND:ID",
 	  .help = "what it depends on: blocks:ID, discovered-from:ID, …" },
@@ -36,7 +35,7 @@ static const struct field fields[] = {
 	{ "design", &kind_str, AT(design), .max = MAX_TEXT, .help = "how to build it" },
 	{ "acceptance", &kind_str, AT(acceptance), .also = "acceptance-criteria",
 	  .max = MAX_TEXT, .help = "when it is done" },
-	{ "external_ref", &kind_str, AT(external_ref), .max = MAX_TITLE,
+	{ "external_ref", &kind_line, AT(external_ref), .max = MAX_TITLE,
 	  .help = "what it is elsewhere, for example gh-42" },
 	{ "id", &kind_bead, AT(id), .help = "its id; otherwise one is made" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI,
@@ -64,15 +63,12 @@ static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
 	if (!in->title.p)
 		return call_fail(c, ERR_USAGE, "%s is missing",
 				 c->wire ? "title" : "TITLE");
-	if (utf8_has_control(in->title))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "a title is one line, without control characters");
 	*d = (struct draft){
-		.title = str_trim(in->title),
+		.title = in->title,
 		.description = in->body_file.p ? in->body_file : in->description,
 		.design = in->design,
 		.acceptance = in->acceptance,
-		.assignee = str_trim(in->assignee),
+		.assignee = in->assignee,
 		.external_ref = in->external_ref,
 		.id = in->id,
 		.type = in->type,

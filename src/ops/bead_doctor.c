@@ -100,7 +100,7 @@ static void check_cache(struct doctor *d, struct beads *b, const struct state *a
 		e = cache_same(d->c, &b->cache, &fresh, &same);
 	cache_close(&fresh);
 	if (e || !same)
-		tell(d, "cache", "warning",
+		tell(d, "cache", "error",
 		     e ? d->c->message : STR("it differs from the journal"),
 		     arena_fmt(&d->c->mem, "rm '" STR_FMT "/cache.db'", STR_ARG(b->home))
 			     .p);

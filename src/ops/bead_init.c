@@ -82,6 +82,7 @@ static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
 			      bool *made)
 {
 	struct state *change = state_new(&c->mem);
+	struct mark mark;
 	struct str prefix = asked.p           ? asked :
 			    b->about.prefix.p ? b->about.prefix :
 						prefix_of(c, folder_name(c, b));
@@ -95,7 +96,9 @@ static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
 	}
 	if (b->about.prefix.p && str_eq(prefix, b->about.prefix))
 		return ERR_OK;
-	state_put_prefix(change, prefix, beads_mark(c, b));
+	/* a first choice gives way to any later one, whatever the clocks */
+	mark = *made ? (struct mark){ .by = c->actor } : beads_mark(c, b);
+	state_put_prefix(change, prefix, mark);
 	return beads_put(c, b, change);
 }
 

@@ -12,12 +12,12 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "words", &kind_str, AT(words), FIELD_LIST | FIELD_PLACE | FIELD_CLI,
+	{ "words", &kind_line, AT(words), FIELD_LIST | FIELD_PLACE | FIELD_CLI,
 	  .arg = "ID… LABEL", .min = 1, .max = MAX_WORD, .most = MAX_IDS,
 	  .help = "which beads, and then the label" },
 	{ "ids", &kind_bead, AT(ids), FIELD_LIST | FIELD_WIRE | FIELD_REQUIRED,
 	  .most = MAX_IDS, .help = "which beads" },
-	{ "label", &kind_str, AT(label), FIELD_WIRE | FIELD_REQUIRED, .min = 1,
+	{ "label", &kind_line, AT(label), FIELD_WIRE | FIELD_REQUIRED, .min = 1,
 	  .max = MAX_WORD, .help = "the label" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },

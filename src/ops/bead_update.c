@@ -1,5 +1,4 @@
 #include "base/json.h"
-#include "base/utf8.h"
 #include "beads/claim.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
@@ -24,7 +23,7 @@ static const struct field fields[] = {
 	  .help = "0 (most urgent) to 4" },
 	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types,
 	  .help = "what it is" },
-	{ "title", &kind_str, AT(title), .min = 1, .max = MAX_TITLE,
+	{ "title", &kind_line, AT(title), .min = 1, .max = MAX_TITLE,
 	  .help = "what is to be done" },
 	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd',
 	  .also = "body", .max = MAX_TEXT, .help = "why and how" },
@@ -35,18 +34,18 @@ static const struct field fields[] = {
 	  .max = MAX_TEXT, .help = "when it is done" },
 	{ "append_notes", &kind_str, AT(note), .also = "notes", .min = 1, .max = MAX_TEXT,
 	  .help = "a note to add" },
-	{ "assignee", &kind_str, AT(assignee), .letter = 'a', .arg = "NAME",
+	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME",
 	  .max = MAX_NAME, .help = "whose it is; \"\" for nobody" },
-	{ "add_labels", &kind_str, AT(add_labels), FIELD_LIST | FIELD_COMMAS,
+	{ "add_labels", &kind_line, AT(add_labels), FIELD_LIST | FIELD_COMMAS,
 	  .flag = "add-label", .arg = "LABEL", .min = 1, .max = MAX_WORD,
 	  .help = "labels to add" },
 	{ "remove_labels", &kind_str, AT(remove_labels), FIELD_LIST | FIELD_COMMAS,
 	  .flag = "remove-label", .arg = "LABEL", .help = "labels to take off" },
-	{ "set_labels", &kind_str, AT(set_labels), FIELD_LIST | FIELD_COMMAS,
+	{ "set_labels", &kind_line, AT(set_labels), FIELD_LIST | FIELD_COMMAS,
 	  .arg = "A,B", .max = MAX_WORD, .help = "its labels, instead of those it has" },
 	{ "parent", &kind_str, AT(parent), .arg = "ID",
 	  .help = "the bead it is a part of; \"\" for none" },
-	{ "external_ref", &kind_str, AT(external_ref), .max = MAX_TITLE,
+	{ "external_ref", &kind_line, AT(external_ref), .max = MAX_TITLE,
 	  .help = "what it is elsewhere" },
 	{ "claim", &kind_bool, AT(claim), .help = "take it, as 'bd claim' does" },
 	{ "lease", &kind_duration, AT(lease), .help = "with --claim: for how long" },
@@ -139,7 +138,7 @@ static void set_texts(struct edit *e, const struct body *in)
 	struct str description = in->body_file.p ? in->body_file : in->description;
 
 	if (in->title.p)
-		edit_text(e, MEMBER_TITLE, str_trim(in->title));
+		edit_text(e, MEMBER_TITLE, in->title);
 	if (description.p)
 		edit_text(e, MEMBER_DESCRIPTION, description);
 	if (in->design.p)
@@ -162,16 +161,13 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 	int64_t lease;
 	enum err err;
 
-	if (in->title.p && utf8_has_control(in->title))
-		return call_fail(e->c, ERR_INVALID_INPUT,
-				 "a title is one line, without control characters");
 	set_texts(e, in);
 	set_labels(e, in);
 	if (in->claim && ((err = lease_of(e->c, e->b, in->lease, &lease)) ||
 			  (err = claim_take(e, lease))))
 		return err;
 	if (in->assignee.p)
-		claim_assign(e, str_trim(in->assignee));
+		claim_assign(e, in->assignee);
 	if ((err = set_status(e, in->status)))
 		return err;
 	return in->parent.p ? set_parent(e, change, in->parent) : ERR_OK;

@@ -64,12 +64,15 @@ static enum err one_from_text(struct call *c, const struct field *f, struct str 
 enum err field_from_text(struct call *c, const struct field *f, struct str text,
 			 void *body)
 {
-	struct str item;
+	struct list *list = place(f, body);
+	struct str item, rest = text;
 	enum err e = ERR_OK;
 
-	if (!(f->flags & FIELD_COMMAS))
+	if (!(f->flags & FIELD_COMMAS) || (f->min && !str_trim(text).n))
 		return one_from_text(c, f, text, body);
-	while (!e && str_next(&text, ',', &item))
+	if (!list->item)
+		list->item = arena_alloc(&c->mem, 1); /* given, if empty */
+	while (!e && str_next(&rest, ',', &item))
 		if (str_trim(item).n)
 			e = one_from_text(c, f, str_trim(item), body);
 	return e;

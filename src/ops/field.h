@@ -25,12 +25,13 @@ struct kind {
 	void (*schema)(struct json *j, const struct field *f); /* more members; or NULL */
 };
 
-extern const struct kind kind_str;      /* struct str; absent: not given */
-extern const struct kind kind_agent;    /* struct str: an agent's name */
-extern const struct kind kind_int;      /* int64_t; ABSENT: not given */
-extern const struct kind kind_id;       /* the same, of a thing: "#42" will do too */
-extern const struct kind kind_bool;     /* bool; false: not given */
-extern const struct kind kind_word;     /* int, of field.words; -1: not given */
+extern const struct kind kind_str;   /* struct str; absent: not given */
+extern const struct kind kind_line;  /* the same: one line, without control characters */
+extern const struct kind kind_agent; /* struct str: an agent's name */
+extern const struct kind kind_int;   /* int64_t; ABSENT: not given */
+extern const struct kind kind_id;    /* the same, of a thing: "#42" will do too */
+extern const struct kind kind_bool;  /* bool; false: not given */
+extern const struct kind kind_word;  /* int, of field.words; -1: not given */
 extern const struct kind kind_duration; /* int64_t in ms; ABSENT: not given */
 extern const struct kind kind_path;     /* struct str, completed as a file name */
 extern const struct kind kind_json;     /* struct str: any JSON, as text */

@@ -77,6 +77,30 @@ const struct kind kind_str = {
 	.schema = str_schema,
 };
 
+static enum err line_from_text(struct call *c, const struct field *f, struct str text,
+			       void *at)
+{
+	enum err e = str_from_text(c, f, text, at);
+
+	if (!e && utf8_has_control(text))
+		return call_fail(c, INVALID(f),
+				 "%s is one line, without control characters",
+				 field_label(c, f));
+	*(struct str *)at = str_trim(text);
+	return e;
+}
+
+const struct kind kind_line = {
+	.type = "string",
+	.arg = "TEXT",
+	.size = sizeof(struct str),
+	.clear = str_clear,
+	.from_text = line_from_text,
+	.from_json = string_from_json,
+	.to_json = str_to_json,
+	.schema = str_schema,
+};
+
 const struct kind kind_path = {
 	.type = "string",
 	.arg = "PATH",

@@ -43,7 +43,7 @@ static const char schema[] =
 	"    actor TEXT, id TEXT, op TEXT, args TEXT, reply TEXT, at INTEGER,"
 	"    PRIMARY KEY (actor, id)) WITHOUT ROWID;"
 	"CREATE VIRTUAL TABLE search USING"
-	"    fts5(title, body, content = '', columnsize = 0, detail = column);";
+	"    fts5(title, body, content = '', columnsize = 0);";
 
 /* The lists that people and agents ask for, in the order in which they get them. */
 static const char indexes[] =
@@ -466,13 +466,36 @@ enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_r
 	return stmt_run(c, st);
 }
 
+#define ANCESTORS                                              \
+	"WITH RECURSIVE up (id) AS (SELECT dst FROM edges"     \
+	" WHERE src = ?1 AND kind = 'parent' AND active UNION" \
+	" SELECT e.dst FROM up JOIN edges e ON e.src = up.id"  \
+	" WHERE e.kind = 'parent' AND e.active)"
+
+enum err cache_ancestors(struct call *c, struct cache *cache, struct str id,
+			 struct str **ids, size_t *count)
+{
+	AUTO_STMT *st = db_stmt(cache->db, ANCESTORS " SELECT id FROM up");
+
+	*ids = NULL;
+	*count = 0;
+	stmt_bind_str(st, id);
+	while (stmt_row(st)) {
+		*ids = arena_grow(&c->mem, *ids, *count * sizeof **ids,
+				  (*count + 1) * sizeof **ids);
+		(*ids)[(*count)++] = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
+
 enum err cache_recount(struct call *c, struct cache *cache, struct str id)
 {
 	AUTO_STMT *st = db_stmt(
 		cache->db,
 		"UPDATE beads SET"
 		" blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.dst"
-		"  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2),"
+		"  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2)"
+		"  + (" ANCESTORS " SELECT count(*) FROM up WHERE id = ?1),"
 		" dependencies = (SELECT count(*) FROM edges e JOIN beads t"
 		"  ON t.id = e.dst WHERE e.src = ?1 AND e.active),"
 		" dependents = (SELECT count(*) FROM edges e JOIN beads t"

@@ -266,14 +266,16 @@ static void long_row(struct table *t, const struct value *bead)
 {
 	struct view *v = t->view;
 	struct str description = value_str(bead, "description");
+	struct buf b = { .mem = v->out.mem };
 
 	bead_cells(t, bead, value_str(bead, "title"));
-	table_below(t, arena_fmt(v->out.mem,
-				 "created %s by " STR_FMT ", changed %s. " STR_FMT,
-				 view_age(v, value_str(bead, "created_at")).p,
-				 STR_ARG(value_str(bead, "created_by")),
-				 view_age(v, value_str(bead, "updated_at")).p,
-				 STR_ARG(description)));
+	buf_fmt(&b, "created %s by " STR_FMT ", changed %s",
+		view_age(v, value_str(bead, "created_at")).p,
+		STR_ARG(value_str(bead, "created_by")),
+		view_age(v, value_str(bead, "updated_at")).p);
+	if (description.n)
+		buf_fmt(&b, ": " STR_FMT, STR_ARG(description));
+	table_below(t, buf_str(&b));
 }
 
 enum { FORMAT_TABLE, FORMAT_IDS, FORMAT_LINES };

@@ -1,0 +1,269 @@
+"""bd list, bd search, bd show: which, in which order, how"""
+import pytest
+
+from beads import PUBLIC, at, clock, is_error, stamp, wipe_cache
+from board import width
+
+
+@pytest.fixture
+def store(repo):
+    clock(repo)
+    repo.create("epic", "--id", "bd-e", "-t", "epic", "-p", "4")
+    clock(repo, d=1)
+    repo.create("Alpha one", "--id", "bd-a", "-p", "0", "-t", "bug", "-l", "x,y", "-a", "bob", "-d", "Deep Water")
+    clock(repo, d=2)
+    repo.create("beta", "--id", "bd-b", "-p", "1", "-l", "x", "--parent", "bd-e")
+    clock(repo, d=3)
+    repo.create("gamma", "--id", "bd-c", "-p", "2", "-l", "z", "-t", "chore")
+    clock(repo, d=4)
+    repo.create("delta", "--id", "bd-d", "-p", "3", "-t", "feature", "-l", "y,z")
+    clock(repo, d=5)
+    repo.bd("close", "bd-d", "-r", "done").ok()
+    clock(repo, d=6)
+    repo.bd("claim", "bd-c").ok()
+    return repo
+
+
+ROWS = [
+    ([], "abce"), (["--all"], "abcde"), (["-s", "open"], "abe"), (["-s", "closed"], "d"),
+    (["-s", "in_progress,closed"], "cd"), (["--status", "open", "--status", "closed"], "abde"),
+    (["-t", "bug"], "a"), (["-t", "bug,chore"], "ac"), (["-t", "feat", "--all"], "d"),
+    (["-p", "0"], "a"), (["-p", "P0,4"], "ae"), (["--priority-min", "2"], "ce"), (["--priority-max", "1"], "ab"),
+    (["--priority-min", "1", "--priority-max", "2"], "bc"),
+    (["-a", "bob"], "a"), (["-a", "alice"], "c"), (["-a", "nobody"], ""), (["--no-assignee"], "be"), (["-u"], "be"),
+    (["-l", "x"], "ab"), (["-l", "x,y"], "a"), (["-l", "x", "-l", "y"], "a"), (["--label-any", "y,z"], "ac"),
+    (["--label-any", "y", "--label-any", "z", "--all"], "acd"), (["-l", "y", "--label-any", "z", "--all"], "d"),
+    (["--id", "bd-a,bd-c"], "ac"), (["--id", "bd-a", "--id", "bd-d", "--all"], "ad"),
+    (["--parent", "bd-e"], "b"),
+    (["--title-contains", "alpha"], "a"), (["--title-contains", "ALPHA ONE"], "a"), (["--title-contains", "%"], ""),
+    (["--title-contains", "_"], ""), (["--desc-contains", "deep w"], "a"), (["--desc-contains", "alpha"], ""),
+    (["--created-after", stamp(d=2)], "bc"), (["--created-before", stamp(d=2)], "ae"),
+    (["--created-after", "2026-01-03", "--created-before", "2026-01-04"], "b"),
+    (["--updated-after", stamp(d=6)], "c"), (["--updated-before", stamp(d=1)], "e"),
+    (["--closed-after", stamp(d=5), "--all"], "d"), (["--closed-after", stamp(d=5, ms=1), "--all"], ""),
+    (["--closed-before", stamp(d=6), "--all"], "d"), (["--closed-before", stamp(d=5), "--all"], ""),
+    (["-t", "bug", "-s", "closed"], ""),
+]
+
+
+@pytest.mark.parametrize("words, want", ROWS, ids=lambda v: v if isinstance(v, str) else " ".join(v))
+def test_filters(store, words, want):
+    assert store.ids("list", *words) == [f"bd-{c}" for c in sorted(want, key="abcde".index)]
+
+
+SORTS = [("priority", "abcde"), ("created", "eabcd"), ("id", "abcde"), ("title", "abdec"),
+         ("updated", "eabdc"), ("status", None), ("type", None), ("closed", None), ("assignee", None)]
+
+
+@pytest.mark.parametrize("word, want", SORTS)
+def test_sorting_and_its_reverse(store, word, want):
+    got = "".join(x[3:] for x in store.ids("list", "--all", "--sort", word))
+    back = "".join(x[3:] for x in store.ids("list", "--all", "--sort", word, "--reverse"))
+    assert sorted(got) == list("abcde") == sorted(back)
+    if want:
+        assert want in (got, back)
+        assert got == back[::-1]
+    else:
+        key = {"closed": "closed_at"}.get(word, word)
+        beads = {b["id"][3:]: b for b in store.json("list", "--all")}
+        runs = [beads[c][key] for c in got]
+        assert len([1 for i, v in enumerate(runs) if i == 0 or runs[i - 1] != v]) == len(set(runs))
+
+
+def test_limit(repo):
+    plan = repo.path / "plan.md"
+    plan.write_text("".join(f"## t{i:02}\n\n" for i in range(60)))
+    made = [b["id"] for b in repo.json("create", "-f", str(plan))]
+    every = repo.ids("list", "-n", "0")
+    assert sorted(every) == sorted(made)
+    assert repo.ids("list") == every[:50]
+    assert repo.ids("list", "-n", "3") == every[:3]
+    assert repo.ids("ls", "--limit=60") == every
+    for n in ("-1", "x", "1.5", ""):
+        is_error(repo.bd("--json", "list", f"--limit={n}"), "invalid_argument", 1)
+
+
+@pytest.mark.parametrize("words", [["-s", "wip"], ["-t", "story"], ["-p", "5"], ["--priority-min", "9"],
+                                   ["--sort", "colour"], ["--created-after", "soon"], ["--format", "xml"]])
+def test_a_wrong_value_is_refused(store, words):
+    is_error(store.bd("--json", "list", *words), "invalid_argument", 1)
+
+
+def test_a_parent_or_id_that_is_not_there(store):
+    is_error(store.bd("--json", "list", "--parent", "bd-none"), "not_found", 1)
+
+
+def test_fields_and_brief(store):
+    assert store.json("list", "--id", "bd-a", "--fields", "id,title") == [{"id": "bd-a", "title": "Alpha one"}]
+    assert store.json("list", "--id", "bd-a", "--fields", "id", "--fields", "labels") == [
+        {"id": "bd-a", "labels": ["x", "y"]}]
+    assert store.json("list", "--id", "bd-a", "--brief") == [
+        {"id": "bd-a", "title": "Alpha one", "status": "open", "priority": 0, "type": "bug", "labels": ["x", "y"],
+         "assignee": "bob"}]
+    assert store.json("show", "bd-b", "--fields", "id,title") == [{"id": "bd-b", "title": "beta"}]
+    assert len(store.bd("list", "--json", "--brief").ok().out) * 4 < len(store.bd("list", "--json").ok().out)
+
+
+# for people
+
+def test_the_table(store):
+    lines = store.bd("list", "--all").ok().out.splitlines()
+    assert lines[0].split() == ["ID", "P", "TYPE", "STATUS", "ASSIGNEE", "TITLE"]
+    assert lines[1].split() == ["bd-a", "P0", "bug", "open", "bob", "Alpha", "one"]
+    assert [line.split()[0] for line in lines[1:]] == ["bd-a", "bd-b", "bd-c", "bd-d", "bd-e"]
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_other_forms(store):
+    assert store.bd("list", "--format", "ids").ok().out == "bd-a\nbd-b\nbd-c\nbd-e\n"
+    assert store.bd("list", "--silent").ok().out == "bd-a\nbd-b\nbd-c\nbd-e\n"
+    assert store.bd("list", "--format", "lines", "--id", "bd-a").ok().out == "bd-a [P0] [bug] open - Alpha one\n"
+    out = store.bd("list", "--long").ok().out
+    assert "Deep Water" in out
+    assert all(line == line.rstrip() for line in out.splitlines())
+
+
+def test_the_tree_puts_children_below_their_parents(store):
+    lines = store.bd("list", "--tree").ok().out.splitlines()
+    rows = [line for line in lines if "bd-" in line]
+    assert len(rows) == 4
+    at_e = next(i for i, line in enumerate(rows) if "bd-e" in line)
+    assert "bd-b" in rows[at_e + 1]
+    assert rows[at_e + 1].index("bd-b") > rows[at_e].index("bd-e") or "└" in rows[at_e + 1]
+
+
+def test_nothing_found_is_said(repo):
+    assert repo.bd("list").ok().out == "No beads found.\n"
+    assert repo.bd("search", "x").ok().out.strip()
+    assert repo.bd("search", "x", "--json").ok().out == "[]\n"
+
+
+WIDE = ["日本語のとても長い題名です" * 8, "👩‍👩‍👧‍👦" * 30, "🎉" * 70, "e\u0301" * 100, "ｗｉ ｄｅ" * 20]
+
+
+@pytest.mark.parametrize("title", WIDE)
+def test_wide_text_is_cut_between_characters_and_columns_hold(repo, title):
+    repo.create(title, "-a", "ゆう", "--id", "bd-w")
+    repo.create("plain", "-a", "bob", "--id", "bd-p")
+    done = repo.bd("list").ok()
+    head, *lines = done.bytes.decode("utf-8").splitlines()
+    start = width(head[:head.index("TITLE")])
+    for line in lines:
+        mark = "plain" if line.startswith("bd-p") else title[:3]
+        assert width(line[:line.index(mark)]) == start
+    assert "\ufffd" not in done.out
+    assert repo.show("bd-w")["title"] == title
+    assert title in repo.bd("show", "bd-w").ok().out
+
+
+@pytest.mark.parametrize("text", ["\x1b[31mred", "\x07bell", "\x9b31m"])
+def test_control_characters_do_not_reach_the_terminal(repo, text):
+    repo.create("x", "--id", "bd-x", "-d", text)
+    repo.bd("comment", "bd-x", text).ok()
+    repo.bd("close", "bd-x", "-r", text).ok()
+    assert repo.show("bd-x")["description"] == text
+    for words in (["show", "bd-x"], ["comments", "bd-x"], ["list", "--all", "--long"]):
+        assert text[0] not in repo.bd(*words).ok().out, words
+
+
+# search
+
+def test_search_looks_everywhere(repo):
+    where = {"t": ["--id", "bd-t"], "d": ["-d", "needle"], "g": ["--design", "needle"], "c": ["--acceptance", "needle"]}
+    for name, words in where.items():
+        repo.create("needle" if name == "t" else name, *(words if name == "t" else ["--id", f"bd-{name}", *words]))
+    repo.create("n", "--id", "bd-n")
+    repo.bd("comment", "bd-n", "a needle here").ok()
+    repo.bd("close", "bd-d").ok()
+    got = repo.ids("search", "needle")
+    assert sorted(got) == ["bd-c", "bd-d", "bd-g", "bd-n", "bd-t"]
+    assert got[0] == "bd-t"
+    assert sorted(repo.ids("search", "needle", "-s", "open")) == ["bd-c", "bd-g", "bd-n", "bd-t"]
+    assert repo.ids("search", "bd-n") == ["bd-n"]
+    assert sorted(repo.ids("search", "NEED")) == sorted(got)
+    assert repo.ids("search", "needle here") == ["bd-n"]
+    assert repo.json("search", "haystack") == []
+
+
+@pytest.mark.parametrize("words", ['"', "'", "a OR b", "NEAR(", "*", "x*y", "(", "-", "a:b", "^", "%", "\\", "🎉", "日本"])
+def test_any_words_are_safe_to_search_for(repo, words):
+    repo.create("title")
+    assert repo.json("search", "--", words) == []
+
+
+def test_search_follows_every_change(repo):
+    bead = repo.create("before")
+    repo.bd("update", bead, "--title", "after").ok()
+    assert (repo.ids("search", "before"), repo.ids("search", "after")) == ([], [bead])
+    repo.bd("delete", bead).ok()
+    assert repo.ids("search", "after") == []
+    repo.bd("undelete", bead).ok()
+    assert repo.ids("search", "after") == [bead]
+    wipe_cache(repo)
+    assert repo.ids("search", "after") == [bead]
+
+
+def test_search_finds_text_in_other_scripts(repo):
+    a, b, c = repo.create("Ärger mit Öl"), repo.create("日本語 テスト"), repo.create("Привет мир")
+    assert repo.ids("search", "ärger") == [a]
+    assert repo.ids("search", "日本語") == [b]
+    assert repo.ids("search", "привет") == [c]
+
+
+def test_search_needs_words(repo):
+    is_error(repo.bd("--json", "search"), "invalid_argument", 2)
+
+
+# show
+
+def test_show_several_in_the_order_asked_for(store):
+    assert store.ids("show", "bd-c", "bd-a") == ["bd-c", "bd-a"]
+    assert store.ids("view", "bd-d") == ["bd-d"]
+    is_error(store.bd("--json", "show"), "invalid_argument", 2)
+
+
+def test_show_has_every_public_member_also_of_closed_beads(store):
+    for bead in store.json("show", "bd-a", "bd-c", "bd-d"):
+        assert set(PUBLIC) <= set(bead)
+
+
+def test_show_for_people(store):
+    store.bd("comment", "bd-a", "a note").ok()
+    out = store.bd("show", "bd-a").ok().out
+    for text in ("bd-a", "Alpha one", "open", "P0", "bug", "bob", "x", "y", "Deep Water", "a note",
+                 store.show("bd-a")["content_hash"]):
+        assert text in out
+
+
+@pytest.mark.parametrize("word", ["bd-a1b", "bd-a1", "a1b2", "a1"])
+def test_a_unique_start_of_an_id_will_do(repo, word):
+    repo.create("x", "--id", "bd-a1b2")
+    repo.create("y", "--id", "bd-c3d4")
+    assert repo.ids("show", word) == ["bd-a1b2"]
+
+
+def test_a_start_of_several_ids_is_ambiguous(repo):
+    for name in ("bd-ab1", "bd-ab2", "bd-cd"):
+        repo.create("x", "--id", name)
+    error = is_error(repo.bd("--json", "show", "bd-ab"), "ambiguous_id", 1)
+    assert sorted(error["details"]["matches"]) == ["bd-ab1", "bd-ab2"]
+    is_error(repo.bd("--json", "close", "ab"), "ambiguous_id", 1)
+    assert repo.ids("list", "-s", "closed") == []
+
+
+def test_a_whole_id_wins_over_a_longer_one(repo):
+    repo.create("x", "--id", "bd-ab")
+    repo.create("y", "--id", "bd-abc")
+    assert repo.ids("show", "bd-ab") == ["bd-ab"]
+
+
+@pytest.mark.parametrize("word", ["bd-zz", "", "%", "_", "bd-a*", "'", "bd-\n"])
+def test_other_words_are_no_ids(repo, word):
+    repo.create("x", "--id", "bd-a1")
+    done = repo.bd("--json", "show", "--", word)
+    assert (done.code, done.error["code"]) in [(1, "not_found"), (1, "invalid_argument")]
+
+
+def test_ids_are_matched_without_regard_to_ambient_time(repo):
+    repo.create("x", "--id", "bd-a1", env=at(d=400))
+    assert repo.ids("show", "a1", env=at()) == ["bd-a1"]

@@ -1,0 +1,275 @@
+"""bd validate, bd doctor: canonical files, and the store itself"""
+import hashlib
+import sqlite3
+
+import pytest
+
+from beads import append, canonical, clock, is_error, ms, wipe_cache
+
+T = 1767225600000
+
+
+def bead(name, n=1, **fields):
+    return {"_at": [T, n], "_by": "zoe", "created_at": [T, n], "created_by": "zoe", "id": name, "priority": 2,
+            "status": "open", "title": name, "type": "task", **fields}
+
+
+def stone(name, n=5, **fields):
+    return {"deleted_at": [T, n], "deleted_by": "zoe", "id": name, **fields}
+
+
+def dep(x, y, kind="blocks", n=3, **fields):
+    return {"_at": [T, n], "_by": "zoe", "created_at": [T, n], "created_by": "zoe", "from": x, "kind": kind, "to": y,
+            **fields}
+
+
+def lines(values):
+    return "".join(v if isinstance(v, str) else canonical(v) + "\n" for v in values)
+
+
+class Files:
+    def __init__(self, repo, path):
+        self.repo, self.path = repo, path
+        path.mkdir()
+        self.write()
+
+    def write(self, state=None, tombstones=None, deps=None, meta=None, **raw):
+        text = {"state.jsonl": lines(state if state is not None else [bead("bd-a"), bead("bd-b", 2)]),
+                "tombstones.jsonl": lines(tombstones if tombstones is not None else []),
+                "deps.jsonl": lines(deps if deps is not None else [])}
+        about = {"format_version": 1, "prefix": "bd", "prefix_at": [T, 0], "prefix_by": "zoe",
+                 "checksums": {k: hashlib.sha256(v.encode()).hexdigest() for k, v in text.items()}}
+        for name, content in text.items():
+            (self.path / name).write_bytes(content.encode())
+        self.meta = about
+        (self.path / "meta.json").write_text(canonical(meta or about) + "\n")
+
+    def check(self):
+        return self.repo.bd("validate", "--files", str(self.path), "--json")
+
+
+@pytest.fixture
+def files(repo, tmp_path):
+    return Files(repo, tmp_path / "files")
+
+
+def findings(files):
+    """All findings as (code, severity, file, line, id); those about meta.json are not looked at."""
+    done = files.check()
+    reply = done.json
+    assert sorted(reply) == ["errors", "findings", "ok", "warnings"]
+    for f in reply["findings"]:
+        assert sorted(f) == ["code", "file", "id", "line", "message", "severity"]
+        assert f["message"]
+    assert reply["errors"] == sum(f["severity"] == "error" for f in reply["findings"])
+    assert reply["warnings"] == sum(f["severity"] == "warning" for f in reply["findings"])
+    assert reply["ok"] == (reply["errors"] == 0)
+    assert done.code == (0 if reply["ok"] else 1)
+    return [(f["code"], f["severity"], f["file"], f["line"], f["id"]) for f in reply["findings"]
+            if f["file"] != "meta.json"]
+
+
+def test_sound_files_have_no_findings(files):
+    files.write([bead("bd-a"), bead("bd-b", 2, labels=["x", "y"])], [stone("bd-c")], [dep("bd-a", "bd-b")])
+    assert findings(files) == []
+
+
+@pytest.mark.parametrize("state, want", [
+    ([bead("bd-b"), bead("bd-a")], ("unsorted", "error", "state.jsonl", 2, "bd-a")),
+    ([bead("bd-a"), bead("bd-a")], ("duplicate_id", "error", "state.jsonl", 2, "bd-a")),
+    ([bead("bd-a", status="wip")], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", priority=5)], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", priority=-1)], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", priority="1")], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", priority=1.5)], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", type="story")], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", title=7)], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", labels="x")], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", labels=[1])], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", assignee=3)], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", description=[])], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", notes=[{"id": "n"}])], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", _at=[1])], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", _by="")], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a", created_at="2026-01-01")], ("invalid_field", "error", "state.jsonl", 1, "bd-a")),
+    ([bead("bd-a"), bead("bd-b", status="wip")], ("invalid_field", "error", "state.jsonl", 2, "bd-b")),
+    ([canonical(bead("bd-a")).replace(",", ", ") + "\n"], ("not_canonical", "error", "state.jsonl", 1, "bd-a")),
+    ([canonical(bead("bd-a")).replace("bd-a", "bd-\\u0061") + "\n"],
+     ("not_canonical", "error", "state.jsonl", 1, "bd-a")),
+    ([canonical(bead("bd-a", labels=["b", "a"])) + "\n"], ("not_canonical", "error", "state.jsonl", 1, "bd-a")),
+    ([canonical(bead("bd-a", design=None)) + "\n"], ("not_canonical", "error", "state.jsonl", 1, "bd-a")),
+], ids=lambda v: v[0] if isinstance(v, tuple) else "")
+def test_each_wrong_thing_in_state(files, state, want):
+    files.write(state)
+    assert want in findings(files)
+
+
+def test_members_in_another_order_are_not_canonical(files):
+    value = bead("bd-a")
+    text = "{" + ",".join(f"{canonical(k)}:{canonical(value[k])}" for k in reversed(sorted(value))) + "}\n"
+    files.write([text])
+    assert ("not_canonical", "error", "state.jsonl", 1, "bd-a") in findings(files)
+
+
+@pytest.mark.parametrize("text", ["{\n", "not json\n", "[]\n", "7\n", '{"id":"bd-a"\n', '{"a":1,"a":2}\n', "\n", "\ufeff{}\n"])
+def test_a_line_that_is_no_record_is_an_error_with_its_line(files, text):
+    files.write([bead("bd-0"), text])
+    got = [f for f in findings(files) if f[1] == "error"]
+    assert ("state.jsonl", 2) in [(f[2], f[3]) for f in got]
+
+
+def test_invalid_utf8_is_an_error_with_its_line(files):
+    files.write()
+    path = files.path / "state.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"id":"bd-\xff"}\n')
+    assert ("state.jsonl", 3) in [(f[2], f[3]) for f in findings(files) if f[1] == "error"]
+
+
+def test_a_missing_last_line_end_is_not_canonical(files):
+    files.write([canonical(bead("bd-a"))])
+    assert ("state.jsonl", 1) in [(f[2], f[3]) for f in findings(files) if f[1] == "error"]
+
+
+@pytest.mark.parametrize("stones, want", [
+    ([stone("bd-y"), stone("bd-x")], ("unsorted", "error", "tombstones.jsonl", 2, "bd-x")),
+    ([stone("bd-x"), stone("bd-x")], ("duplicate_id", "error", "tombstones.jsonl", 2, "bd-x")),
+    ([stone("bd-x", deleted_by="")], ("invalid_field", "error", "tombstones.jsonl", 1, "bd-x")),
+    ([stone("bd-x", deleted_at="now")], ("invalid_field", "error", "tombstones.jsonl", 1, "bd-x")),
+    ([stone("bd-x", reason=7)], ("invalid_field", "error", "tombstones.jsonl", 1, "bd-x")),
+], ids=lambda v: v[0] if isinstance(v, tuple) else "")
+def test_each_wrong_thing_in_tombstones(files, stones, want):
+    files.write(tombstones=stones)
+    assert want in findings(files)
+
+
+@pytest.mark.parametrize("deps, code, severity, line", [
+    ([dep("bd-b", "bd-a"), dep("bd-a", "bd-b", "related")], "unsorted", "error", 2),
+    ([dep("bd-a", "bd-b", "related"), dep("bd-a", "bd-b", "blocks")], "unsorted", "error", 2),
+    ([dep("bd-a", "bd-b"), dep("bd-a", "bd-b")], "duplicate", "error", 2),
+    ([dep("bd-a", "bd-none")], "dangling_dependency", "warning", 1),
+    ([dep("bd-none", "bd-a")], "dangling_dependency", "warning", 1),
+    ([dep("bd-a", "bd-x")], "orphaned_dependency", "warning", 1),
+    ([dep("bd-x", "bd-a")], "orphaned_dependency", "warning", 1),
+    ([dep("bd-a", "bd-b", "related", created_by="")], "invalid_field", "error", 1),
+    ([dep("bd-a", "bd-b", created_at=7)], "invalid_field", "error", 1),
+    ([canonical(dep("bd-a", "bd-b")).replace(":", ": ") + "\n"], "not_canonical", "error", 1),
+], ids=lambda v: str(v) if isinstance(v, str) else "")
+def test_each_wrong_thing_in_dependencies(files, deps, code, severity, line):
+    files.write(tombstones=[stone("bd-x")], deps=deps)
+    got = [(f[0], f[1], f[2], f[3]) for f in findings(files)]
+    assert any(f[0].startswith(code) and f[1:] == (severity, "deps.jsonl", line) for f in got), got
+
+
+def test_dangling_and_orphaned_are_no_errors(files):
+    files.write(tombstones=[stone("bd-x")], deps=[dep("bd-a", "bd-none"), dep("bd-a", "bd-x")])
+    assert [f[1] for f in findings(files)] == ["warning", "warning"]
+
+
+def test_deleted_edges_neither_dangle_nor_make_circles(files):
+    gone = {"deleted_at": [T, 9], "deleted_by": "zoe", "_at": [T, 9]}
+    files.write(deps=[dep("bd-a", "bd-b"), dep("bd-b", "bd-a", **gone)])
+    assert findings(files) == []
+
+
+def test_cycles_are_reported(files):
+    files.write(deps=[dep("bd-a", "bd-b"), dep("bd-b", "bd-a")])
+    got = [f for f in findings(files) if f[0] == "dependency_cycle"]
+    assert got and {f[2] for f in got} == {"deps.jsonl"}
+
+
+def test_a_checksum_that_is_wrong_is_reported(files):
+    files.write()
+    good = (files.path / "meta.json").read_text()
+    done = files.check()
+    if any(f["file"] == "meta.json" for f in done.json["findings"]):
+        pytest.fail(f"meta.json as this test writes it is refused: {done.out}")
+    digest = files.meta["checksums"]["state.jsonl"]
+    (files.path / "meta.json").write_text(good.replace(digest, "0" * 64))
+    assert "checksum" in [f["code"] for f in files.check().json["findings"]]
+
+
+@pytest.mark.parametrize("name", ["state.jsonl", "tombstones.jsonl", "deps.jsonl", "meta.json"])
+def test_a_missing_file_is_an_error(files, name):
+    files.write()
+    (files.path / name).unlink()
+    done = files.check()
+    assert done.code == 1
+    assert name in [f["file"] for f in done.json["findings"] if f["severity"] == "error"]
+
+
+def test_meta_has_to_be_an_object_with_a_format_version(files):
+    for text in ("{}\n", "[]\n", "x\n", '{"format_version":"1"}\n'):
+        (files.path / "meta.json").write_text(text)
+        done = files.check()
+        assert done.code == 1
+        assert "meta.json" in [f["file"] for f in done.json["findings"] if f["severity"] == "error"], text
+
+
+def test_findings_for_people_say_file_line_and_code(files):
+    files.write([bead("bd-b"), bead("bd-a")])
+    done = files.repo.bd("validate", "--files", str(files.path))
+    assert done.code == 1
+    assert "state.jsonl" in done.out and "unsorted" in done.out and "2" in done.out
+
+
+def test_a_folder_that_is_not_there(repo):
+    is_error(repo.bd("--json", "validate", "--files", "/nonexistent"), "invalid_argument", 1)
+
+
+def test_validating_changes_no_file(files):
+    files.write([bead("bd-b"), bead("bd-a", status="wip")])
+    before = {p.name: p.read_bytes() for p in files.path.iterdir()}
+    files.check()
+    assert {p.name: p.read_bytes() for p in files.path.iterdir()} == before
+
+
+# the store
+
+def test_a_sound_store(repo):
+    a = repo.create("a")
+    repo.create("b", "--deps", a)
+    assert repo.json("validate") == {"ok": True, "errors": 0, "warnings": 0, "findings": []}
+    assert repo.bd("validate").ok().out == "0 errors, 0 warnings\n"
+    got = repo.json("doctor")
+    assert got["ok"] is True and all(c["status"] == "ok" for c in got["checks"])
+
+
+def test_an_edge_to_a_deleted_bead_is_orphaned(repo):
+    a = repo.create("a")
+    b = repo.create("b", "--deps", a)
+    repo.bd("delete", a).ok()
+    got = repo.json("validate")
+    assert (got["ok"], got["errors"], got["warnings"]) == (True, 0, 1)
+    assert [(f["code"], f["severity"]) for f in got["findings"]] == [("orphaned_dependency", "warning")]
+    assert a in str(got["findings"]) and b in str(got["findings"])
+
+
+def test_an_edge_to_nothing_is_dangling(repo):
+    clock(repo)
+    a = repo.create("a")
+    append(repo, {"deps": [dep(a, "bd-never", n=90)]})
+    got = repo.json("validate")
+    assert [(f["code"], f["severity"]) for f in got["findings"]] == [("dangling_dependency", "warning")]
+    assert repo.bd("validate").ok().out.count("dangling_dependency") == 1
+
+
+def test_a_stamp_more_than_a_day_ahead_is_reported(repo):
+    clock(repo)
+    append(repo, {"beads": [bead("bd-far", _at=[ms(d=2), 0], created_at=[ms(d=2), 0])]})
+    got = repo.json("validate")
+    assert got["errors"] == 0 and "bd-far" in str(got["findings"])
+    assert repo.json("status")["clock_ahead_ms"] == 2 * 86400000
+
+
+def test_a_cache_that_lies_is_found_out(repo):
+    repo.create("a", "--id", "bd-a")
+    with sqlite3.connect(repo.cache) as db:
+        names = [r[0] for r in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        table = next(n for n in names if n in ("beads", "bead"))
+        db.execute(f"UPDATE {table} SET priority = 0")
+    db.close()
+    done = repo.bd("doctor", "--json")
+    assert (done.code, done.json["ok"]) == (1, False)
+    assert [c["code"] for c in done.json["checks"] if c["status"] != "ok"] == ["cache"]
+    wipe_cache(repo)
+    assert repo.json("doctor")["ok"] is True
