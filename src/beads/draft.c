@@ -14,14 +14,15 @@ void draft_need(struct call *c, struct draft *d, struct str kind, struct str id)
 	d->needs[d->need_count++] = (struct need){ kind, id };
 }
 
-static enum err choose_id(struct call *c, struct beads *b, struct draft *d)
+static enum err choose_id(struct call *c, struct beads *b, const struct state *change,
+			  struct draft *d)
 {
 	struct bead_row *row;
 	struct str line;
 	enum err e;
 
 	if (!d->id.p)
-		return find_free_id(c, b, &d->id);
+		return find_free_id(c, b, change, &d->id);
 	if ((e = cache_find_bead(c, &b->cache, d->id, &row)) ||
 	    (e = cache_find_tombstone(c, &b->cache, d->id, &line)))
 		return e;
@@ -124,7 +125,7 @@ enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct stat
 	struct bead made;
 	enum err e;
 
-	if ((e = choose_id(c, b, d)) || (e = make_bead(c, b, d, &made)))
+	if ((e = choose_id(c, b, change, d)) || (e = make_bead(c, b, d, &made)))
 		return e;
 	state_put_bead(change, &made);
 	return put_needs(c, b, d, change);

@@ -4,6 +4,7 @@
 #include "base/moment.h"
 #include "base/platform.h"
 #include "base/value.h"
+#include "beads/state.h"
 #include "store/bead_query.h"
 
 enum { SHOWN = 5 }; /* of those that could have been meant */
@@ -166,7 +167,8 @@ static struct str random_id(struct call *c, struct str prefix, size_t length)
 	return buf_str(&id);
 }
 
-enum err find_free_id(struct call *c, struct beads *b, struct str *out)
+enum err find_free_id(struct call *c, struct beads *b, const struct state *change,
+		      struct str *out)
 {
 	struct bead_row *row;
 	struct str line;
@@ -177,6 +179,6 @@ enum err find_free_id(struct call *c, struct beads *b, struct str *out)
 		if ((e = cache_find_bead(c, &b->cache, *out, &row)) ||
 		    (e = cache_find_tombstone(c, &b->cache, *out, &line)))
 			return e;
-	} while (row || line.p);
+	} while (row || line.p || state_find(change, *out));
 	return ERR_OK;
 }

@@ -19,7 +19,8 @@ enum err find_beads(struct call *c, struct beads *b, const struct str *texts,
 enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
 		     struct str *line);
 
-/* An id that no bead has or had. */
-enum err find_free_id(struct call *c, struct beads *b, struct str *out);
+/* An id that no bead has or had, nor one of this change. */
+enum err find_free_id(struct call *c, struct beads *b, const struct state *change,
+		      struct str *out);
 
 #endif

@@ -1,0 +1,319 @@
+"""The journal cut and damaged anywhere: a torn end is dropped, anything else is refused; nothing is missing in silence."""
+import shutil
+
+import pytest
+
+from bead_harness import NOW, Store, assert_sound, drop_cache, state, storage_error
+
+SEGMENT = 8 * 1024 * 1024
+
+
+@pytest.fixture
+def small(plain_repo):
+    """A journal of four short records."""
+    plain_repo.env["ABACUS_NOW"] = NOW
+    plain_repo.bd("init", "--prefix", "b").ok()
+    for n in range(3):
+        plain_repo.create(f"{n}", "--id", f"b-{n}")
+    return plain_repo
+
+
+def records(data):
+    """Where each record begins, and where the last one ends."""
+    starts = [0]
+    while starts[-1] < len(data):
+        starts.append(data.index(b"\n", starts[-1]) + 1)
+    return starts
+
+
+def refused(repo, offset, path=None, command=("list", "--all")):
+    """The error that names the file and the record."""
+    error = storage_error(repo.bd("--json", *command))
+    assert error["code"] == "corrupt", error
+    assert f"'{path or repo.journal}'" in error["message"], error
+    assert offset is None or f"byte {offset} " in error["message"], (offset, error)
+    assert "rm " not in error["hint"] and "init" not in error["hint"], error
+    return error
+
+
+def titles(repo):
+    return [b["title"] for b in repo.json("list", "--all")]
+
+
+@pytest.mark.parametrize("cache", ["kept", "dropped"])
+def test_cut_at_every_byte_of_the_last_record(small, cache):
+    """Only the record that was not finished is gone, and the next one takes its place."""
+    repo, store = small, Store(small)
+    whole = repo.journal.read_bytes()
+    starts, kept = records(whole), store.keep()
+    for cut in range(starts[-2] + 1, starts[-1]):
+        store.put_back(kept)
+        repo.journal.write_bytes(whole[:cut])
+        if cache == "dropped":
+            drop_cache(repo)
+        if cut % 2:
+            assert titles(repo) == ["0", "1"], cut
+        if cut % 4 > 1 and cut < starts[-1] - 4:
+            continue
+        repo.create("new", "--id", "b-new")
+        assert titles(repo) == ["0", "1", "new"], cut
+        if cut % 8 == 0:
+            drop_cache(repo)
+            assert titles(repo) == ["0", "1", "new"], cut
+            assert_sound(repo)
+        assert len(records(repo.journal.read_bytes())) == len(starts)
+
+
+@pytest.mark.parametrize("cache", ["kept", "dropped"])
+def test_cut_between_records(small, cache):
+    """Without the cache nobody can know; with it, the loss is seen, and the cache is not thrown after it."""
+    repo, store = small, Store(small)
+    whole = repo.journal.read_bytes()
+    starts, kept = records(whole), store.keep()
+    for n, cut in enumerate(starts[:-1]):
+        store.put_back(kept)
+        repo.journal.write_bytes(whole[:cut])
+        if cache == "dropped":
+            drop_cache(repo)
+            if n:
+                assert titles(repo) == ["0", "1", "2"][:n - 1]
+            else:
+                assert repo.fails("list")["code"] == "not_initialized"
+                assert repo.fails("create", "x")["code"] == "not_initialized"
+            continue
+        for command in (("list", "--all"), ("create", "x"), ("validate",), ("init",)):
+            refused(repo, None, command=command)
+        repo.journal.write_bytes(whole)
+        assert titles(repo) == ["0", "1", "2"], "the cache was thrown away, or did not come back"
+        assert_sound(repo)
+
+
+def test_the_journal_removed(small):
+    repo, whole = small, small.journal.read_bytes()
+    repo.journal.unlink()
+    for command in (("list",), ("create", "x"), ("ready",), ("show", "b-0"), ("init",), ("status",)):
+        refused(repo, None, command=command)
+        assert not repo.journal.exists()
+    told = repo.bd("--json", "doctor").json
+    assert not told["ok"], told
+    repo.journal.write_bytes(whole)
+    assert titles(repo) == ["0", "1", "2"]
+    assert_sound(repo)
+
+
+def damage(byte):
+    """Other values of a byte: one bit, nothing, and what ends a record."""
+    return sorted({byte ^ 1, byte ^ 0x80, 0, 0x0a} - {byte})
+
+
+def test_one_byte_flipped_anywhere_without_a_cache(small):
+    """Every byte is covered; only the end of the last record makes it one that was not finished."""
+    repo = small
+    whole = repo.journal.read_bytes()
+    starts = records(whole)
+    drop_cache(repo)
+    for at, byte in enumerate(whole):
+        start = max(s for s in starts[:-1] if s <= at)
+        for value in damage(byte)[at % 3:] if at >= starts[-2] else damage(byte)[at % 4:][:1]:
+            repo.journal.write_bytes(whole[:at] + bytes([value]) + whole[at + 1:])
+            if at == len(whole) - 1:
+                drop_cache(repo)
+                assert titles(repo) == ["0", "1"]
+                drop_cache(repo)
+            else:
+                refused(repo, start)
+                assert not repo.cache.exists()
+    drop_cache(repo)
+    repo.journal.write_bytes(whole)
+    assert titles(repo) == ["0", "1", "2"]
+
+
+def test_one_byte_flipped_anywhere_beside_a_cache(small):
+    """All beads, or an error; then writing goes on, or is refused; what was written is found or refused."""
+    repo, store = small, Store(small)
+    whole = repo.journal.read_bytes()
+    starts, kept, good = records(whole), store.keep(), titles(small)
+    for at in range(0, len(whole) - 1, 5):
+        start = max(s for s in starts[:-1] if s <= at)
+        store.put_back(kept)
+        repo.journal.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:])
+        done = repo.bd("--json", "list", "--all")
+        if done.code:
+            refused(repo, start)
+        else:
+            assert [b["title"] for b in done.json] == good
+        refused(repo, start, command=("validate",))
+        told = repo.bd("--json", "doctor").json
+        assert told["ok"] is False and [c["status"] for c in told["checks"] if c["code"] == "journal"] == ["error"]
+        done = repo.bd("--json", "create", "more")
+        if done.code:
+            refused(repo, start, command=("create", "more"))
+        drop_cache(repo)
+        refused(repo, start)
+        refused(repo, start, command=("create", "more"))
+
+
+@pytest.mark.parametrize("cache", ["kept", "dropped"])
+def test_records_removed_doubled_exchanged(small, cache):
+    repo, store = small, Store(small)
+    lines = repo.journal.read_bytes().splitlines(keepends=True)
+    starts, kept = records(b"".join(lines)), store.keep()
+    for n in range(len(lines) - 1):
+        left = lines[:n] + lines[n + 1:]
+        for wrong, offset in ((left, starts[n]),
+                              (lines[:n + 1] + lines[n:], starts[n + 1]),
+                              (lines[:n] + [lines[n + 1], lines[n]] + lines[n + 2:], starts[n])):
+            store.put_back(kept)
+            repo.journal.write_bytes(b"".join(wrong))
+            if cache == "dropped":
+                drop_cache(repo)
+                refused(repo, offset)
+                continue
+            done = repo.bd("--json", "list", "--all")
+            if done.code == 0:
+                assert [b["title"] for b in done.json] == ["0", "1", "2"]
+            else:
+                refused(repo, None)
+            refused(repo, None, command=("validate",))
+    for extra in (b"x\n", b"\n", b"00000000 {}\n", b"\0\n"):
+        store.put_back(kept)
+        repo.journal.write_bytes(b"".join(lines) + extra)
+        if cache == "dropped":
+            drop_cache(repo)
+        refused(repo, starts[-1])
+        refused(repo, starts[-1], command=("create", "x"))
+    for extra in (b"x", b"00000000 {}", b"\0" * 5000):
+        store.put_back(kept)
+        repo.journal.write_bytes(b"".join(lines) + extra)
+        if cache == "dropped":
+            drop_cache(repo)
+        assert titles(repo) == ["0", "1", "2"]
+        repo.create("new", "--id", "b-new")
+        assert repo.journal.read_bytes()[starts[-1]:].count(b"\n") == 1
+        drop_cache(repo)
+        assert titles(repo) == ["0", "1", "2", "new"]
+        assert_sound(repo)
+
+
+def test_a_record_of_another_repository(small, tmp_path):
+    """A good line in the wrong place is noticed too: the checksum covers the one before."""
+    repo, whole = small, small.journal.read_bytes()
+    other = whole.replace(b'"title":"0"', b'"title":"9"')
+    assert other != whole
+    starts = records(whole)
+    repo.journal.write_bytes(whole[:starts[1]] + other[starts[1]:])
+    drop_cache(repo)
+    refused(repo, starts[1])
+
+
+# --- segments ---
+
+
+@pytest.fixture(scope="module")
+def large_store(tmp_path_factory):
+    """Where a store with three segments is kept."""
+    return tmp_path_factory.mktemp("large")
+
+
+@pytest.fixture
+def segmented(plain_repo, large_store):
+    repo = plain_repo
+    repo.env["ABACUS_NOW"] = NOW
+    kept = large_store / "store"
+    if not kept.exists():
+        body = repo.path.parent / "body"
+        repo.bd("init", "--prefix", "b").ok()
+        n = 0
+        while not (repo.home / "journal.3").exists():
+            body.write_text("word " * 100000 + str(n))
+            repo.create(f"{n}", "--id", f"b-{n % 7}-{n}", "--body-file", str(body))
+            if n:
+                repo.bd("update", f"b-{n % 7}-{n}", "-d", "short").ok()
+            n += 1
+            assert n < 200
+        repo.create("last", "--id", "b-last")
+        shutil.copytree(repo.home, kept)
+    else:
+        shutil.copytree(kept, repo.home)
+    return repo
+
+
+def part(repo, n):
+    return repo.home / f"journal.{n}"
+
+
+def test_segments_are_read_in_order(segmented):
+    repo = segmented
+    assert part(repo, 1).stat().st_size >= SEGMENT <= part(repo, 2).stat().st_size
+    assert part(repo, 3).stat().st_size < SEGMENT and not part(repo, 4).exists()
+    before = state(repo)
+    assert len(before["beads"]) > 10
+    assert_sound(repo)
+    drop_cache(repo)
+    assert state(repo) == before
+    repo.create("more", "--id", "b-more")
+    drop_cache(repo)
+    assert titles(repo)[-1:] == ["more"] and len(titles(repo)) == len(before["beads"]) + 1
+
+
+@pytest.mark.parametrize("cache", ["kept", "dropped"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_segment_in_the_middle_is_gone_or_cut(segmented, n, cache):
+    repo, whole = segmented, part(segmented, n).read_bytes()
+    starts = records(whole)
+    good = [b["id"] for b in repo.json("list", "--all", "-n", "0", "--fields", "id")]
+    for wrong in (None, b"", whole[:starts[-2]], whole[:starts[-2] + 50], whole[:-1], whole[:starts[1]],
+                  whole[starts[1]:], whole + whole[starts[-2]:], whole[:-400] + b"\0" + whole[-399:]):
+        if wrong is None:
+            part(repo, n).unlink()
+        else:
+            part(repo, n).write_bytes(wrong)
+        if cache == "dropped":
+            drop_cache(repo)
+            error = storage_error(repo.bd("--json", "list"))
+            assert error["code"] == "corrupt" and "journal." in error["message"], error
+            assert not repo.cache.exists()
+        else:
+            done = repo.bd("--json", "list", "--all", "-n", "0", "--fields", "id")
+            if done.code:
+                assert done.error["code"] == "corrupt"
+            else:
+                assert [b["id"] for b in done.json] == good
+            assert storage_error(repo.bd("--json", "validate"))["code"] == "corrupt"
+    part(repo, n).write_bytes(whole)
+    assert [b["id"] for b in repo.json("list", "--all", "-n", "0", "--fields", "id")] == good
+
+
+def test_the_last_segment_gone_beside_a_cache(segmented):
+    repo, whole = segmented, part(segmented, 3).read_bytes()
+    part(repo, 3).unlink()
+    for command in (("list",), ("create", "x"), ("validate",)):
+        refused(repo, None, part(repo, 3), command)
+    part(repo, 3).write_bytes(whole)
+    assert titles(repo)[-1:] == ["last"]
+
+
+def test_a_segment_too_many(segmented):
+    repo = segmented
+    part(repo, 5).write_bytes(b"")
+    drop_cache(repo)
+    assert storage_error(repo.bd("--json", "list"))["code"] == "corrupt"
+    part(repo, 5).unlink()
+    part(repo, 4).write_bytes(b"")  # begun and not written: whoever did so died
+    assert titles(repo)[-1:] == ["last"]
+    repo.create("next", "--id", "b-next")
+    drop_cache(repo)
+    assert titles(repo)[-1:] == ["next"]
+    assert_sound(repo)
+
+
+def test_an_empty_segment_is_begun_again(segmented):
+    """The same, with the cache that knew the one before."""
+    repo = segmented
+    part(repo, 4).write_bytes(b"0123")
+    assert titles(repo)[-1:] == ["last"]
+    repo.create("next", "--id", "b-next")
+    assert part(repo, 4).read_bytes().count(b"\n") == 1
+    drop_cache(repo)
+    assert titles(repo)[-1:] == ["next"]
+    assert_sound(repo)
