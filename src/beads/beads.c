@@ -190,6 +190,24 @@ static enum err news(struct call *c, struct beads *b, enum journal_news *out)
 	return journal_compare(c, b->home, b->about.place, out);
 }
 
+/*
+ * With the lock. If it is the journal that is damaged, this says so. Somebody may
+ * remove the cache at any moment; if they go on doing so, one in memory has to do.
+ */
+static enum err open_rebuilt(struct call *c, struct beads *b, enum cache_mode mode)
+{
+	enum err e = ERR_DAMAGED;
+
+	for (int tries = 0; e == ERR_DAMAGED && tries < 3; tries++) {
+		cache_close(&b->cache);
+		c->code = ERR_OK;
+		if ((e = rebuild(c, b, true)))
+			return e;
+		e = open_cache(c, b, mode);
+	}
+	return e == ERR_DAMAGED ? rebuild(c, b, false) : e;
+}
+
 /* With the lock: a cache that is open for writing, and knows all of the journal. */
 static enum err open_caught_up(struct call *c, struct beads *b)
 {
@@ -202,10 +220,7 @@ static enum err open_caught_up(struct call *c, struct beads *b)
 		e = catch_up(c, b);
 	if (e != ERR_DAMAGED && e != ERR_INTERNAL_ERROR && what != JOURNAL_AHEAD)
 		return e;
-	cache_close(&b->cache); /* if it is the journal that is damaged, this says so */
-	if ((e = rebuild(c, b, true)))
-		return e;
-	return open_cache(c, b, CACHE_WRITE);
+	return open_rebuilt(c, b, CACHE_WRITE);
 }
 
 static enum err take_lock(struct call *c, struct beads *b)
@@ -227,11 +242,29 @@ static enum err mend(struct call *c, struct beads *b)
 	if ((e = take_lock(c, b)))
 		return e;
 	e = open_caught_up(c, b);
-	if (!e)
-		e = cache_commit(c, &b->cache);
-	cache_close(&b->cache);
+	if (!e && b->cache.file && !(e = cache_commit(c, &b->cache))) {
+		cache_close(&b->cache);
+		if ((e = open_cache(c, b, CACHE_READ)) == ERR_DAMAGED)
+			e = open_rebuilt(c, b, CACHE_READ);
+	}
 	lock_drop(&b->lock);
-	return e ? e : open_cache(c, b, CACHE_READ);
+	return e;
+}
+
+/*
+ * Whoever has the lock has written a record, and is about to put it into the cache:
+ * nobody was told of it yet, so it need not be seen. More than one: the cache is old.
+ */
+static bool being_written(struct call *c, struct beads *b)
+{
+	enum err e;
+
+	if (!journal_one_follows(c, b->home, b->about.place))
+		return false;
+	e = lock_take(c, in_home(c, b, "lock"), 0, &b->lock);
+	lock_drop(&b->lock);
+	c->code = ERR_OK;
+	return e == ERR_DATABASE_BUSY;
 }
 
 static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mode)
@@ -247,7 +280,12 @@ static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mod
 		e = mend(c, b);
 		what = JOURNAL_SAME;
 	}
-	if (!e && what != JOURNAL_SAME)
+	if (!e && what == JOURNAL_MORE && b->cache.still) { /* as of one moment */
+		cache_close(&b->cache);
+		if (!(e = open_cache(c, b, CACHE_READ)))
+			e = news(c, b, &what);
+	}
+	if (!e && what != JOURNAL_SAME && !(what == JOURNAL_MORE && being_written(c, b)))
 		e = mend(c, b);
 	return !e && !b->about.prefix.p ? not_initialized(c, b) : e;
 }
@@ -353,7 +391,6 @@ void beads_forget(struct beads *b)
  */
 static enum err write_record(struct call *c, struct beads *b, int *fd)
 {
-	struct journal_place before = b->about.place;
 	bool receipt = b->receipt.id.p;
 	struct str json = record_encode(c, b->change, receipt ? &b->receipt : NULL);
 	enum err e;
@@ -362,13 +399,13 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 	if ((receipt && (e = cache_put_receipt(c, &b->cache, &b->receipt))) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
 		return e;
-	if ((e = cache_about_put(c, &b->cache, &b->about)) ||
-	    (e = cache_commit(c, &b->cache))) {
-		if (b->about.place.segment != before.segment)
-			before = (struct journal_place){ 0 };
-		journal_retract(*fd, before);
+	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
+		c->code =
+			ERR_OK; /* the record counts; whoever comes next makes a cache */
+		file_remove(c, b->cache.path);
 	}
-	return e;
+	c->code = ERR_OK;
+	return ERR_OK;
 }
 
 enum err beads_settle(struct call *c, struct beads *b)

@@ -93,11 +93,26 @@ enum err config_find(struct call *c, struct str home, enum config_key key,
 	return e;
 }
 
+struct leftovers {
+	struct call *c;
+	struct str home;
+};
+
+/* Of those who died while they wrote it. */
+static void remove_leftover(void *arg, struct str name)
+{
+	struct leftovers *l = arg;
+
+	if (str_starts(name, STR("config.")) && str_ends(name, STR(".tmp")))
+		file_remove(l->c, path_join(&l->c->mem, l->home, name));
+}
+
 /* Every other line stays as it is. */
 enum err config_put(struct call *c, struct str home, enum config_key key,
 		    struct str value)
 {
 	struct buf out = { .mem = &c->mem };
+	struct leftovers left = { c, home };
 	struct str text, line, old, name;
 	enum err e;
 
@@ -105,7 +120,8 @@ enum err config_put(struct call *c, struct str home, enum config_key key,
 		return call_fail(c, ERR_INVALID_INPUT, "%s is %s, not '" STR_FMT "'",
 				 names_word(&config_keys, key), rules[key].want,
 				 STR_ARG(value));
-	if ((e = file_read(c, path_of(c, home), &text)))
+	if ((e = file_each(c, home, remove_leftover, &left)) ||
+	    (e = file_read(c, path_of(c, home), &text)))
 		return e;
 	while (str_next(&text, '\n', &line)) {
 		name = key_of(line, &old);

@@ -1,5 +1,6 @@
 #include "beads/record.h"
 
+#include "base/id.h"
 #include "base/json.h"
 #include "base/value.h"
 #include "beads/line.h"
@@ -69,6 +70,8 @@ struct str record_encode(struct call *c, const struct state *change,
 	if (change->edges.count)
 		put_edges(&j, change);
 	if (change->prefix_mark.by.p) {
+		json_put_str(&j, "nonce",
+			     id_random(&c->mem, 16)); /* no two begin alike */
 		json_put_object(&j, "prefix");
 		json_key(&j, STR("mark"));
 		mark_encode(&j, change->prefix_mark);

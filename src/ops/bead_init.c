@@ -173,6 +173,18 @@ static struct str explanation(struct call *c, const struct beads *b)
 		"the store is in the Git directory of the repository around this folder");
 }
 
+/* Somebody began it; whether it can be read is another question. */
+static bool exists(struct call *c)
+{
+	struct beads b;
+	enum err e = beads_open(c, BEADS_READ, &b);
+
+	if (!e)
+		beads_close(&b);
+	c->code = ERR_OK;
+	return e != ERR_NOT_INITIALIZED;
+}
+
 static enum err run_where(struct call *c, struct stores *s, const void *body,
 			  struct json *reply)
 {
@@ -188,7 +200,7 @@ static enum err run_where(struct call *c, struct stores *s, const void *body,
 	json_put_str(reply, "worktree", b.repo.tree);
 	json_put_str(reply, "git_dir", b.repo.common);
 	json_put_str(reply, "store", b.home);
-	json_put_bool(reply, "exists", beads_exist(c, &b));
+	json_put_bool(reply, "exists", exists(c));
 	json_put_str(reply, "ref", ref.p ? ref : str_of(config_default(CONFIG_SYNC_REF)));
 	json_put_str(reply, "why", explanation(c, &b));
 	json_end(reply);

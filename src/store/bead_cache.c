@@ -13,7 +13,8 @@
 enum {
 	VERSION = 1,
 	WAIT_MS = 10000,
-	SWEEP = 64, /* one receipt in so many also takes out old ones */
+	PAGE = 4096, /* bytes, of the file */
+	SWEEP = 64,  /* one receipt in so many also takes out old ones */
 };
 
 static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
@@ -21,7 +22,8 @@ static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
 static const char schema[] =
 	"CREATE TABLE about ("
 	"    version INTEGER, boot TEXT, segment INTEGER, offset INTEGER,"
-	"    last INTEGER, crc INTEGER, clock_ms INTEGER, clock_n INTEGER, prefix TEXT,"
+	"    last INTEGER, crc INTEGER, first INTEGER, clock_ms INTEGER, clock_n "
+	"INTEGER, prefix TEXT,"
 	"    beads INTEGER);"
 	"CREATE TABLE beads ("
 	"    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status INTEGER NOT NULL,"
@@ -76,7 +78,7 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 {
 	AUTO_STMT *st =
 		db_stmt(cache->db, "SELECT version, boot, segment, offset, last, crc,"
-				   " clock_ms, clock_n, prefix, beads FROM about");
+				   " first, clock_ms, clock_n, prefix, beads FROM about");
 	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
 	struct str booted;
 	enum err e = stmt_end(c, st);
@@ -90,6 +92,7 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 	out->place.offset = stmt_int(st);
 	out->place.last = stmt_int(st);
 	out->place.crc = stmt_int(st);
+	out->place.first = stmt_int(st);
 	out->clock_ms = stmt_int(st);
 	out->clock_n = stmt_int(st);
 	out->prefix = stmt_str(st, &c->mem);
@@ -130,6 +133,8 @@ enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
 	*out = (struct cache){ .path = path, .file = file_number(&c->mem, path) };
 	if (!out->file)
 		return doubt(c, path, "is not there");
+	if (file_size(&c->mem, path) % PAGE) /* SQLite would fill it up with zeros */
+		return doubt(c, path, "was cut");
 	if (!still)
 		return open_as(c, mode, out, about);
 	e = cache_quiet(c, path) ? open_as(c, CACHE_STILL, out, about) : ERR_DAMAGED;
@@ -235,8 +240,9 @@ enum err cache_about_put(struct call *c, struct cache *cache,
 {
 	AUTO_STMT *st = db_stmt(cache->db,
 				"INSERT OR REPLACE INTO about (rowid, version, boot,"
-				" segment, offset, last, crc, clock_ms, clock_n, prefix,"
-				" beads) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+				" segment, offset, last, crc, first, clock_ms, clock_n,"
+				" prefix, beads)"
+				" VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	stmt_bind_int(st, VERSION);
 	stmt_bind_str(st, boot(c));
@@ -244,6 +250,7 @@ enum err cache_about_put(struct call *c, struct cache *cache,
 	stmt_bind_int(st, about->place.offset);
 	stmt_bind_int(st, about->place.last);
 	stmt_bind_int(st, about->place.crc);
+	stmt_bind_int(st, about->place.first);
 	stmt_bind_int(st, about->clock_ms);
 	stmt_bind_int(st, about->clock_n);
 	stmt_bind_str(st, about->prefix);

@@ -25,9 +25,9 @@ static struct str segment_path(struct call *c, struct str dir, int64_t segment)
 }
 
 /* Where a segment begins; the checksums go on from the one before. */
-static struct journal_place start_of(int64_t segment, int64_t crc)
+static struct journal_place start_of(int64_t segment, struct journal_place before)
 {
-	return (struct journal_place){ segment, 0, -1, crc };
+	return (struct journal_place){ segment, 0, -1, before.crc, before.first };
 }
 
 static uint32_t checksum(struct str json, int64_t before)
@@ -37,9 +37,10 @@ static uint32_t checksum(struct str json, int64_t before)
 
 static enum err restore(struct call *c)
 {
-	return call_step(c,
-			 "Nothing was changed. Keep a copy of that folder, and restore "
-			 "the file from a backup or from another clone.");
+	return call_step(
+		c, "Nothing was changed. Keep a copy of that folder, and restore "
+		   "the file from a backup or from another clone. If the journal is "
+		   "right as it is, move cache.db away: it is made anew.");
 }
 
 struct segments {
@@ -113,6 +114,18 @@ static bool agrees(struct call *c, struct str path, struct journal_place place)
 		hex((struct str){ head, HEAD }, &crc) && crc == (uint32_t)place.crc);
 }
 
+/* Missing altogether, it is taken for the same: that is no reason to forget it. */
+static bool same_journal(struct call *c, struct str dir, struct journal_place place)
+{
+	struct str path = segment_path(c, dir, 1);
+	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	char head[HEAD];
+	uint32_t crc;
+
+	return fd < 0 || pread(fd, head, HEAD, 0) != HEAD ||
+	       (hex((struct str){ head, HEAD }, &crc) && crc == (uint32_t)place.first);
+}
+
 /* More than the last record is gone: that is no interrupted write. */
 static enum err lost(struct call *c, struct str path, int64_t offset)
 {
@@ -136,7 +149,7 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 		*news = any ? JOURNAL_MORE : JOURNAL_SAME;
 		return ERR_OK;
 	}
-	if (place.last >= 0 && size <= place.last)
+	if (place.last >= 0 && size <= place.last && same_journal(c, dir, place))
 		return lost(c, path, place.last);
 	if (size < place.offset || !agrees(c, path, place))
 		*news = JOURNAL_AHEAD;
@@ -183,6 +196,7 @@ static enum err take_record(struct reader *r, struct str line)
 		return damaged(r->c, r->path, place->offset);
 	if ((e = r->visit(r->c, &record, r->arg)))
 		return e;
+	place->first = place->crc || place->first ? place->first : crc;
 	place->crc = crc;
 	place->last = place->offset;
 	place->offset += (int64_t)line.n + 1;
@@ -250,14 +264,28 @@ enum err journal_each(struct call *c, struct str dir, struct journal_place *plac
 	if (e || !s.count)
 		return e;
 	if (!place->segment)
-		*place = start_of(1, 0);
+		*place = start_of(1, (struct journal_place){ 0 });
 	for (;;) {
 		r.path = segment_path(c, dir, place->segment);
 		r.last = place->segment == s.last;
 		if ((e = read_segment(&r)) || r.last)
 			return e;
-		*place = start_of(place->segment + 1, place->crc);
+		*place = start_of(place->segment + 1, *place);
 	}
+}
+
+bool journal_one_follows(struct call *c, struct str dir, struct journal_place place)
+{
+	struct str path = segment_path(c, dir, place.segment);
+	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	char some[16 * 1024], *end;
+	ssize_t got;
+
+	if (fd < 0 || file_exists(&c->mem, segment_path(c, dir, place.segment + 1)))
+		return false;
+	got = pread(fd, some, sizeof some, (off_t)place.offset);
+	end = got > 0 ? memchr(some, '\n', (size_t)got) : NULL;
+	return got >= 0 && got < (ssize_t)sizeof some && (!end || end == some + got - 1);
 }
 
 enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files)
@@ -291,6 +319,12 @@ static enum err open_end(struct call *c, struct str path, struct journal_place p
 	return ERR_OK;
 }
 
+/* Takes back what was appended last. */
+static void retract(int fd, struct journal_place before)
+{
+	(void)!ftruncate(fd, (off_t)before.offset);
+}
+
 /* A segment counts only with all that is before it. */
 static enum err sync_new(struct call *c, struct str dir, struct journal_place at)
 {
@@ -309,7 +343,7 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 	enum err e;
 
 	if (!at.segment || at.offset >= SEGMENT_MOST)
-		at = start_of(at.segment + 1, at.crc);
+		at = start_of(at.segment + 1, at);
 	crc = checksum(json, at.crc);
 	path = segment_path(c, dir, at.segment);
 	line = arena_fmt(&c->mem, "%08x " STR_FMT "\n", crc, STR_ARG(json));
@@ -317,23 +351,18 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 		return e;
 	if (!file_write(*fd, line)) {
 		e = file_fail(c, "append to", path);
-		journal_retract(*fd, at);
+		retract(*fd, at);
 		file_close(fd);
 		return e;
 	}
 	if (!at.offset && (e = sync_new(c, dir, at))) {
-		journal_retract(*fd, at);
+		retract(*fd, at);
 		file_close(fd);
 		return e;
 	}
 	*place = (struct journal_place){ at.segment, at.offset + (int64_t)line.n,
-					 at.offset, crc };
+					 at.offset, crc, at.first ? at.first : crc };
 	return ERR_OK;
-}
-
-void journal_retract(int fd, struct journal_place before)
-{
-	(void)!ftruncate(fd, (off_t)before.offset);
 }
 
 enum err journal_sync_end(struct call *c, struct str dir, struct journal_place place)

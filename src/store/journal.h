@@ -18,6 +18,7 @@ struct journal_place {
 	int64_t last; /* where the record before begins; -1: there is none in this segment
 		       */
 	int64_t crc;  /* of the last record; 0: there is none at all */
+	int64_t first; /* of the very first record: which journal it is */
 };
 
 struct journal_record {
@@ -30,7 +31,8 @@ bool journal_exists(struct call *c, struct str dir);
 
 /*
  * Whether what follows a place has to be read. `ahead`: the last record before this
- * place is not whole, or is another one. JOURNAL_LOST if more than that is gone.
+ * place is not whole, or it is a place in another journal. JOURNAL_LOST if more than
+ * the last record is gone.
  */
 enum journal_news { JOURNAL_SAME, JOURNAL_MORE, JOURNAL_AHEAD };
 enum err journal_compare(struct call *c, struct str dir, struct journal_place place,
@@ -43,6 +45,9 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 typedef enum err journal_visit(struct call *c, const struct journal_record *r, void *arg);
 enum err journal_each(struct call *c, struct str dir, struct journal_place *place,
 		      journal_visit *visit, void *arg);
+
+/* Is what follows a place one record at most, or a part of one? */
+bool journal_one_follows(struct call *c, struct str dir, struct journal_place place);
 
 /* How many bytes there are, in how many files. */
 enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files);
@@ -58,8 +63,5 @@ enum err journal_sync(struct call *c, struct str dir, int fd);
 
 /* For whoever answers with what another process has written: it may not have synced. */
 enum err journal_sync_end(struct call *c, struct str dir, struct journal_place place);
-
-/* Takes back what was appended last. */
-void journal_retract(int fd, struct journal_place before);
 
 #endif

@@ -7,15 +7,14 @@ import signal
 import statistics
 import subprocess
 import threading
-import time
 
 import pytest
 
-from bead_harness import BD, Store, assert_sound, drop_cache, files, state, together
-from conftest import Repo, Result, environment, git
+from bead_harness import BD, assert_sound, drop_cache, state, together
+from conftest import environment
 from harness import STRACE, finish, needs_strace, wait_until
 
-MANY, EACH = 50, 20
+MANY, EACH, BESIDE = 50, 20, 8  # crowds, creates of each, what the others do meanwhile
 SEED = int(os.environ.get("ABACUS_SEED", "20240229"))
 
 # Each line of output: how long the call took, its exit code, its reply.
@@ -45,12 +44,12 @@ def goals(repo):
         repo.create("goal", "--id", goal)
 
 
-def crowd(repo, members, each):
-    """All of them wait until all are there; what each of them was answered."""
+def crowd(repo, members):
+    """(what, who, how often): all wait until all are there; what each of them was answered."""
     gate, opener = os.pipe()
     running = [subprocess.Popen(["/usr/bin/env", "python3", "-c", LOOP, BD, kind, str(n), str(each)], stdin=gate,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=repo.path,
-                                env=environment(**repo.env)) for kind, n in members]
+                                env=environment(**repo.env)) for kind, n, each in members]
     os.close(gate)
     assert {p.stdout.readline() for p in running} == {b"here\n"}
     os.close(opener)
@@ -61,10 +60,10 @@ def crowd(repo, members, each):
 
 def test_fifty_create_fifty_update_fifty_list(repo, record_property):
     goals(repo)
-    members = [(kind, n) for kind in ("create", "update", "list") for n in range(MANY)]
-    done = crowd(repo, members, EACH)
+    done = crowd(repo, [(kind, n, each) for kind, each in (("create", EACH), ("update", BESIDE), ("list", BESIDE))
+                        for n in range(MANY)])
     calls = [call for replies in done for call in replies]
-    assert len(calls) == 3 * MANY * EACH
+    assert len(calls) == MANY * (EACH + 2 * BESIDE)
     assert [call[1:] for call in calls if call[1] or call[3]] == []
     made = [reply["id"] for replies in done[:MANY] for _, _, reply, _ in replies]
     assert len(set(made)) == MANY * EACH
@@ -75,12 +74,12 @@ def test_fifty_create_fifty_update_fifty_list(repo, record_property):
     for which, goal in enumerate(GOALS):
         mine = range(which, MANY, len(GOALS))
         assert sorted((note["author"], note["content"]) for note in beads[goal]["notes"]) == \
-            sorted((f"update{n}", f"{n} {i}") for n in mine for i in range(EACH))
+            sorted((f"update{n}", f"{n} {i}") for n in mine for i in range(BESIDE))
         assert set(beads[goal]["labels"]) == {f"u{n}" for n in mine}
     # whoever was answered saw its own change, and time never went back
     for n, replies in enumerate(done[MANY:2 * MANY]):
         seen = [sum(note["author"] == f"update{n}" for note in reply[0]["notes"]) for _, _, reply, _ in replies]
-        assert seen == list(range(1, EACH + 1))
+        assert seen == list(range(1, BESIDE + 1))
     for replies in done[2 * MANY:]:
         counts = [reply[0]["comment_count"] for i, (_, _, reply, _) in enumerate(replies) if i % 4 == 2]
         assert counts == sorted(counts)
@@ -96,8 +95,7 @@ def test_fifty_create_fifty_update_fifty_list(repo, record_property):
                           f"slowest {took[-1] * 1000:.1f} ms"])
         record_property(name, told)
         print(told)
-    took = sorted(writes + reads)
-    assert took[-1] <= 10 * max(statistics.median(took), 0.05), f"slowest {took[-1]:.3f} s of {statistics.median(took):.3f} s"
+    assert max(writes[-1], reads[-1]) <= 10 * max(statistics.median(writes), 0.1), f"not fair: {writes[-1]:.3f} s"
 
 
 @pytest.mark.parametrize("attempt", range(3))
@@ -211,7 +209,7 @@ def test_the_cache_is_removed_while_all_work(repo):
     thread = threading.Thread(target=remove)
     thread.start()
     try:
-        done = crowd(repo, [(kind, n) for kind in ("create", "update", "list") for n in range(5)], 20)
+        done = crowd(repo, [(kind, n, 20) for kind in ("create", "update", "list") for n in range(5)])
     finally:
         stop.set()
         thread.join()
@@ -243,7 +241,7 @@ def test_doctor_and_validate_beside_writers(repo):
     thread = threading.Thread(target=ask)
     thread.start()
     try:
-        crowd(repo, [("create", n) for n in range(4)], 40)
+        crowd(repo, [("create", n, 40) for n in range(4)])
     finally:
         stop.set()
         thread.join()
