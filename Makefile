@@ -64,6 +64,7 @@ MAIN    = $(OUT)/src/surface/main.o
 UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
 FUZZ    = $(patsubst test/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/*.c))
+MODEL   = $(patsubst test/model/%.c,$(OUT)/model/%,$(wildcard test/model/*.c))
 LINKS   = bb bd
 FORMATTED = $(wildcard src/*/*.[ch] test/*/*.[ch])
 
@@ -87,12 +88,17 @@ $(OUT)/fuzz/%: test/fuzz/%.c $(OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
 
+$(OUT)/model/%: test/model/%.c $(OBJ)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
+
 $(OUT)/bench/%: test/bench/%.c $(OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
 
 units: $(OUT)/units
 fuzzers: $(FUZZ)
+model-tools: $(MODEL)
 bench-tools: $(MEASURE)
 
 check:
@@ -157,5 +163,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
-.PHONY: all units fuzzers bench-tools check lint lint-format layers fmt bench doc portable \
-	install uninstall clean
+.PHONY: all units fuzzers model-tools bench-tools check lint lint-format layers fmt bench doc \
+	portable install uninstall clean

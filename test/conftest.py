@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -49,7 +50,7 @@ class Project:
     def run(self, *args, program="bb", stdin=b"", cwd=None, env=None, timeout=60):
         return Result(subprocess.run(
             [str(BIN / program), *args], input=stdin, capture_output=True, timeout=timeout,
-            cwd=cwd or self.path, env=environment(**self.env, **(env or {}))))
+            cwd=cwd or self.path, env=environment(**{**self.env, **(env or {})})))
 
     def bb(self, *args, **kw):
         return self.run(*args, **kw)
@@ -66,7 +67,7 @@ class Project:
 
     def spawn(self, *args, program="bb", cwd=None, env=None, **kw):
         return subprocess.Popen([str(BIN / program), *args], cwd=cwd or self.path,
-                                env=environment(**self.env, **(env or {})), **kw)
+                                env=environment(**{**self.env, **(env or {})}), **kw)
 
     @property
     def database(self):
@@ -128,10 +129,20 @@ def plain_repo(tmp_path):
     return Repo(path)
 
 
+@pytest.fixture(scope="session")
+def repo_with_beads(tmp_path_factory):
+    """Made once: starting programs is what tests wait for."""
+    path = tmp_path_factory.mktemp("beads") / "proj"
+    path.mkdir()
+    git(path, "init", "-q", "-b", "main")
+    Repo(path).bd("init", "--prefix", "bd", env={"ABACUS_NOW": "0"}).ok()  # before any time a test chooses
+    return path
+
+
 @pytest.fixture
-def repo(plain_repo):
-    plain_repo.bd("init", "--prefix", "bd").ok()
-    return plain_repo
+def repo(tmp_path, repo_with_beads):
+    shutil.copytree(repo_with_beads, tmp_path / "proj")
+    return Repo(tmp_path / "proj")
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@
 
 /* A moment is milliseconds since 1970-01-01T00:00:00Z, without leap seconds. */
 
+#define MOMENT_LAST INT64_C(253402300799999) /* the year 9999 ends */
+
 int64_t moment_now(void);   /* the wall clock */
 int64_t moment_ticks(void); /* ms that only go forward, for measuring */
 

@@ -367,6 +367,17 @@ static enum err load(struct meeting *m, struct str id, const struct mark *create
 	return load(m, bead_other_id(&m->c->mem, id, other), &other);
 }
 
+/* Whoever the change says has left an id takes its edges along. */
+static enum err load_remap(struct meeting *m, struct str id, const struct remap *remap)
+{
+	const struct slot *slot = state_find(m->state, id);
+	enum err e = load(m, remap->to, &remap->created);
+
+	if (!e && slot && slot->bead && !mark_cmp(slot->bead->created, remap->created))
+		e = load_edges_of(m, id);
+	return e;
+}
+
 static enum err load_all(struct meeting *m, const struct state *change)
 {
 	enum err e = ERR_OK;
@@ -375,11 +386,24 @@ static enum err load_all(struct meeting *m, const struct state *change)
 		const struct slot *slot = change->slots.entry[i].value;
 
 		e = load(m, slot->id, slot->bead ? &slot->bead->created : NULL);
+		for (size_t k = 0; !e && k < slot->remaps; k++)
+			e = load_remap(m, slot->id, &slot->remap[k]);
 	}
-	for (size_t i = 0; !e && i < change->edges.count; i++) {
-		const struct edge *edge = change->edges.entry[i].value;
+	return e;
+}
+
+/* What the change calls by an id of before, the cache has under the one of now. */
+static enum err load_joined_edges(struct meeting *m)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < m->state->edges.count; i++) {
+		const struct map_entry *at = &m->state->edges.entry[i];
+		const struct edge *edge = at->value;
 		struct str line;
 
+		if (map_find(&m->edges, at->key))
+			continue;
 		e = cache_find_edge(m->c, m->cache, edge->from, edge->to, edge->kind,
 				    &line);
 		if (!e && line.p)
@@ -514,6 +538,7 @@ enum err apply_change(struct call *c, struct cache *cache, const struct state *c
 	if (e)
 		return e;
 	state_add(m.state, change);
+	e = load_joined_edges(&m);
 	for (size_t i = 0; !e && i < m.state->slots.count; i++)
 		e = put_slot(&m, m.state->slots.entry[i].value, added);
 	if (!e)

@@ -118,6 +118,9 @@ struct str labels_encode(struct arena *mem, struct str *labels, size_t count);
 /* May it be the id of a bead? Letters, digits, '-', '_' and '.'. */
 bool bead_id_valid(struct str id);
 
+/* The longest that may be chosen: one that has to move on gets four more, each time. */
+enum { ID_CHOSEN_MOST = 120 };
+
 /*
  * Another place for one of two beads that were given the same id: a function of
  * the lineage alone, so that everybody finds the same. `id` is where it was.

@@ -190,6 +190,11 @@ static enum err news(struct call *c, struct beads *b, enum journal_news *out)
 	return journal_compare(c, b->home, b->about.place, out);
 }
 
+static bool unusable(enum err e)
+{
+	return e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR;
+}
+
 /*
  * With the lock. If it is the journal that is damaged, this says so. Somebody may
  * remove the cache at any moment; if they go on doing so, one in memory has to do.
@@ -198,14 +203,13 @@ static enum err open_rebuilt(struct call *c, struct beads *b, enum cache_mode mo
 {
 	enum err e = ERR_DAMAGED;
 
-	for (int tries = 0; e == ERR_DAMAGED && tries < 3; tries++) {
+	for (int tries = 0; unusable(e) && tries < 3; tries++) {
 		cache_close(&b->cache);
 		c->code = ERR_OK;
-		if ((e = rebuild(c, b, true)))
-			return e;
-		e = open_cache(c, b, mode);
+		if (!(e = rebuild(c, b, true)))
+			e = open_cache(c, b, mode);
 	}
-	return e == ERR_DAMAGED ? rebuild(c, b, false) : e;
+	return unusable(e) ? rebuild(c, b, false) : e;
 }
 
 /* With the lock: a cache that is open for writing, and knows all of the journal. */
@@ -218,7 +222,7 @@ static enum err open_caught_up(struct call *c, struct beads *b)
 		e = news(c, b, &what);
 	if (!e && what == JOURNAL_MORE)
 		e = catch_up(c, b);
-	if (e != ERR_DAMAGED && e != ERR_INTERNAL_ERROR && what != JOURNAL_AHEAD)
+	if (!unusable(e) && what != JOURNAL_AHEAD)
 		return e;
 	return open_rebuilt(c, b, CACHE_WRITE);
 }
@@ -242,9 +246,10 @@ static enum err mend(struct call *c, struct beads *b)
 	if ((e = take_lock(c, b)))
 		return e;
 	e = open_caught_up(c, b);
-	if (!e && b->cache.file && !(e = cache_commit(c, &b->cache))) {
+	if (!e && b->cache.file) {
+		cache_commit(c, &b->cache); /* if it fails, the next look tells */
 		cache_close(&b->cache);
-		if ((e = open_cache(c, b, CACHE_READ)) == ERR_DAMAGED)
+		if (unusable(e = open_cache(c, b, CACHE_READ)))
 			e = open_rebuilt(c, b, CACHE_READ);
 	}
 	lock_drop(&b->lock);
@@ -274,7 +279,7 @@ static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mod
 
 	if (!e)
 		e = news(c, b, &what);
-	if (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR) {
+	if (unusable(e)) {
 		if (!beads_exist(c, b))
 			return not_initialized(c, b);
 		e = mend(c, b);

@@ -136,7 +136,7 @@ enum err claim_check(struct edit *e, struct stamp epoch)
 {
 	struct stamp now = bead_stamp(&e->now, MEMBER_ASSIGNEE_AT);
 
-	if (e->now.member[MEMBER_ASSIGNEE_AT].p && !stamp_cmp(now, epoch))
+	if (e->now.member[MEMBER_ASSIGNEE_AT].p && !stamp_cmp(now, epoch) && mine(e))
 		return ERR_OK;
 	call_fail(e->c, ERR_STALE_CLAIM,
 		  "the claim [%" PRId64 ",%" PRId64 "] on '" STR_FMT

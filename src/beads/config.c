@@ -19,14 +19,27 @@ static bool is_lease(struct str value)
 	return duration_parse(value, &ms) && ms > 0;
 }
 
-/* What Git takes as a ref, near enough: a wrong one is refused when it is used. */
+/* What Git takes as a ref, near enough, and none that is the user's own. */
 static bool is_ref(struct str value)
 {
+	static const char *const theirs[] = { "refs/heads/", "refs/tags/",
+					      "refs/remotes/", "refs/notes/",
+					      "refs/stash" };
+
 	for (size_t i = 0; i < value.n; i++)
 		if (value.p[i] <= ' ' || strchr("~^:?*[\\\x7f", value.p[i]))
 			return false;
+	for (size_t i = 0; i + 1 < value.n; i++)
+		if ((value.p[i] == '.' || value.p[i] == '/') &&
+		    value.p[i + 1] == value.p[i])
+			return false;
+	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
+		if (str_starts(value, str_of(theirs[i])) &&
+		    !str_is(value, "refs/heads/beads/store"))
+			return false;
 	return str_starts(value, STR("refs/")) && value.n > 5 &&
-	       value.p[value.n - 1] != '/';
+	       value.p[value.n - 1] != '/' && value.p[value.n - 1] != '.' &&
+	       !str_ends(value, STR(".lock"));
 }
 
 static bool is_remote(struct str value)

@@ -23,6 +23,10 @@ static enum err choose_id(struct call *c, struct beads *b, const struct state *c
 
 	if (!d->id.p)
 		return find_free_id(c, b, change, &d->id);
+	if (d->id.n > ID_CHOSEN_MOST)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the id has %zu characters; at most %d are allowed",
+				 d->id.n, ID_CHOSEN_MOST);
 	if ((e = cache_find_bead(c, &b->cache, d->id, &row)) ||
 	    (e = cache_find_tombstone(c, &b->cache, d->id, &line)))
 		return e;
@@ -261,6 +265,7 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 	struct str line;
 	const char *from = text.p, *end = text.p + text.n;
 	int part = PART_DESCRIPTION;
+	bool fenced = false; /* in a block of code */
 	enum err e = ERR_OK;
 
 	*out = NULL;
@@ -268,7 +273,10 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 		bool bead = str_starts(line, STR("## ")),
 		     head = str_starts(line, STR("### "));
 
-		if (!bead && !head)
+		if (str_starts(str_trim(line), STR("```")) ||
+		    str_starts(str_trim(line), STR("~~~")))
+			fenced = !fenced;
+		if (fenced || (!bead && !head))
 			continue;
 		if (d)
 			e = set_part(c, d, part,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/number.h"
 #include "base/value.h"
 
@@ -54,7 +55,8 @@ static bool is_moment(const struct value *v)
 {
 	int64_t ms;
 
-	return v->type == VALUE_NUMBER && number_int(v->text, &ms) && ms >= 0;
+	return v->type == VALUE_NUMBER && number_int(v->text, &ms) && ms >= 0 &&
+	       ms <= MOMENT_LAST;
 }
 
 static bool is_labels(const struct value *v)

@@ -1,11 +1,11 @@
 #include "beads/stamp.h"
 
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/number.h"
 #include "base/value.h"
 
 static const int64_t MOST = INT64_C(1) << 53; /* what every JSON reader can hold */
-static const int64_t LAST = INT64_C(253402300799999); /* the year 9999 ends */
 
 int stamp_cmp(struct stamp a, struct stamp b)
 {
@@ -55,7 +55,7 @@ static bool count_decode(const struct value *v, int64_t most, int64_t *out)
 bool stamp_decode(const struct value *v, struct stamp *out)
 {
 	return v && v->type == VALUE_ARRAY && v->count == 2 &&
-	       count_decode(&v->item[0], LAST, &out->ms) &&
+	       count_decode(&v->item[0], MOMENT_LAST, &out->ms) &&
 	       count_decode(&v->item[1], MOST - 1, &out->n);
 }
 

@@ -165,8 +165,9 @@ static void slay(struct state *s, struct str id, const struct mark *created,
 	struct slot *slot = state_find(s, id);
 	bool its = slot && slot->bead &&
 		   (!created || !mark_cmp(slot->bead->created, *created));
+	int order = its ? mark_cmp(every, slot->bead->deleted) : 0;
 
-	if (its) {
+	if (its && (order > 0 || (!order && str_cmp(reason, slot->bead->reason) > 0))) {
 		struct bead dead = { .id = id,
 				     .created = slot->bead->created,
 				     .deleted = every,

@@ -10,6 +10,9 @@
  * ids that are gone. A change is a small state, so is a record of the journal,
  * so is the content of a commit; state_add() is how any of them meets another.
  *
+ * The join is commutative, associative and idempotent on closed states: those that
+ * know the beads at both ends of their edges, and who has an id that others left.
+ *
  * Two beads that were given one id on two machines: the one created first keeps
  * it, and the other moves to bead_other_id(), with its edges. Where it went is
  * kept, so that what is written to it elsewhere, under the old id, follows it.
@@ -48,7 +51,7 @@ struct state *state_new(struct arena *mem);
 /* Into one state all that is in the other: the join. What it keeps is copied. */
 void state_add(struct state *s, const struct state *more);
 
-/* Puts a single bead or edge into a state that is being made. */
+/* Puts a single bead or edge into a state that is being made, to be added to another. */
 void state_put_bead(struct state *s, const struct bead *b);
 void state_put_edge(struct state *s, const struct edge *e);
 void state_put_prefix(struct state *s, struct str prefix, struct mark mark);

@@ -100,8 +100,9 @@ static bool read_remaps(const struct value *list, struct state *made, struct str
 
 		r->created.by = value_str(v, "created_by");
 		r->to = value_str(v, "to");
-		if (!r->created.by.n || !bead_id_valid(r->to) || r->to.n <= id.n ||
-		    !stamp_decode(value_find(v, "created_at"), &r->created.at))
+		if (!r->created.by.n ||
+		    !stamp_decode(value_find(v, "created_at"), &r->created.at) ||
+		    !str_eq(r->to, bead_other_id(made->mem, id, r->created)))
 			return false;
 		if (i && mark_cmp(r[-1].created, r->created) >= 0)
 			return false;
@@ -146,7 +147,7 @@ bool state_read_tombstone(struct state *s, const struct value *line, struct str 
 		return refuse(why, STR("\"remap\" is not a list of where beads went"));
 	if (every && !decode_mark(every, &slot->every, &slot->reason, s->mem))
 		return refuse(why, STR("\"every\" is not a deletion"));
-	if (!bead && !remap) {
+	if (!bead && !remap && mark_cmp(deleted, slot->every) >= 0) {
 		slot->every = deleted;
 		slot->reason = reason;
 	}

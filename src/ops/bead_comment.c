@@ -53,6 +53,8 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	struct edit edit;
 	enum err e;
 
+	if (in->file.p && in->text.p)
+		return call_fail(c, ERR_INVALID_INPUT, TWO_PLACES, "TEXT", "--file");
 	if (!text.p)
 		return call_fail(c, ERR_USAGE, "%s is missing",
 				 c->wire ? "text" : "TEXT");

@@ -60,6 +60,9 @@ static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
 	struct str kind, id;
 	enum err e;
 
+	if (in->description.p && in->body_file.p)
+		return call_fail(c, ERR_INVALID_INPUT, TWO_PLACES, "--description",
+				 "--body-file");
 	if (!in->title.p)
 		return call_fail(c, ERR_USAGE, "%s is missing",
 				 c->wire ? "title" : "TITLE");
@@ -108,6 +111,9 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	struct state *change = state_new(&c->mem);
 	struct draft one, *list = &one;
 	bool many = in->file.p;
+
+	if (many && in->title.p)
+		return call_fail(c, ERR_INVALID_INPUT, TWO_PLACES, "TITLE", "--file");
 	enum err e =
 		many ? draft_parse(c, in->file, &list) : draft_of(c, s->beads, in, &one);
 

@@ -24,23 +24,35 @@ static const struct field fields[] = {
 };
 
 struct plan {
-	struct str label;
+	struct str labels; /* with commas between them */
 	bool add;
 };
+
+static bool listed(struct str labels, struct str one)
+{
+	struct str label;
+
+	while (str_next(&labels, ',', &label))
+		if (str_eq(str_trim(label), one))
+			return true;
+	return false;
+}
 
 static enum err step(struct edit *e, struct state *change, const void *body)
 {
 	const struct plan *plan = body;
 	size_t have, n = 0;
-	struct str *now = bead_labels(&e->c->mem, &e->now, &have);
-	struct str *out = arena_array(&e->c->mem, have + 1, sizeof *out);
+	struct str *now = bead_labels(&e->c->mem, &e->now, &have), rest = plan->labels,
+		   label;
+	struct str *out = arena_array(&e->c->mem, have + plan->labels.n + 1, sizeof *out);
 
 	(void)change;
 	for (size_t i = 0; i < have; i++)
-		if (!str_eq(now[i], plan->label))
+		if (!listed(plan->labels, now[i]))
 			out[n++] = now[i];
-	if (plan->add)
-		out[n++] = plan->label;
+	while (plan->add && str_next(&rest, ',', &label))
+		if (str_trim(label).n)
+			out[n++] = str_trim(label);
 	edit_labels(e, out, n);
 	return ERR_OK;
 }
@@ -59,7 +71,7 @@ static enum err run(struct call *c, struct stores *s, const struct body *in, boo
 					 add ? "add" : "remove");
 		}
 		ids = in->words;
-		plan.label = words[--ids.n];
+		plan.labels = words[--ids.n];
 	}
 	return edit_and_reply(c, s->beads, &ids, &in->guard, step, &plan, reply);
 }

@@ -14,6 +14,8 @@
 #define BEAD_READ  OP_BEADS
 #define BEAD_WRITE (OP_BEADS | OP_WRITE | OP_ACTOR | OP_RECEIPT)
 
+#define TWO_PLACES "%s and %s both say what the text is; give one of them"
+
 /* Limits, in bytes. */
 enum {
 	MAX_TITLE = 1000,

@@ -54,8 +54,8 @@ static const char *const examples[] = {
 
 static struct str reason(struct call *c, const struct bead_row *row)
 {
-	struct str age =
-		duration_format(&c->mem, (c->now_ms - row->created) / 60000 * 60000);
+	int64_t ms = c->now_ms > row->created ? c->now_ms - row->created : 0;
+	struct str age = duration_format(&c->mem, ms / 60000 * 60000);
 
 	if (row->status == BEAD_IN_PROGRESS)
 		return arena_fmt(

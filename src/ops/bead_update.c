@@ -161,6 +161,9 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 	int64_t lease;
 	enum err err;
 
+	if (in->description.p && in->body_file.p)
+		return call_fail(e->c, ERR_INVALID_INPUT, TWO_PLACES, "--description",
+				 "--body-file");
 	set_texts(e, in);
 	set_labels(e, in);
 	if (in->claim && ((err = lease_of(e->c, e->b, in->lease, &lease)) ||

@@ -257,8 +257,13 @@ static enum err run_on_beads(struct call *c, const struct request *r, struct jso
 	enum err e;
 
 	for (int tries = 0;; tries++) {
-		if ((e = beads_open(c, mode, &b)))
-			return e;
+		if ((e = beads_open(c, mode, &b))) {
+			if ((e != ERR_DAMAGED && e != ERR_INTERNAL_ERROR) || tries == 2)
+				return e;
+			mode = write ? BEADS_WRITE : BEADS_READ;
+			c->code = ERR_OK;
+			continue;
+		}
 		*reply = (struct json){ .out.mem = &c->mem };
 		e = run_opened(c, &b, r, reply);
 		disturbed = !write && !beads_undisturbed(c, &b);

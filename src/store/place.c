@@ -83,8 +83,12 @@ enum err place_repository(struct call *c, struct str dir, struct repository *out
 				break;
 		}
 		*out = (struct repository){ dir, dir, dir, dir };
-		if (is_bare(c, dir))
+		if (is_bare(c, dir)) {
+			if (str_is(path_name(dir),
+				   ".git")) /* inside one that is not bare */
+				out->tree = out->main = path_parent(dir);
 			break;
+		}
 		*out = (struct repository){ 0 };
 		if (dir.n <= 1)
 			return ERR_OK;

@@ -222,44 +222,50 @@ static void bead_cells(struct table *t, const struct value *bead, struct str tit
 static const char *const bead_heads[] = { "ID",       "P",     "TYPE", "STATUS",
 					  "ASSIGNEE", "TITLE", NULL };
 
-/* How deep a bead stands below others of the same list. */
-static size_t depth_of(const struct value *list, const struct value *bead)
+/* Beads below their parents; `shown` has a mark for each that has been. */
+struct tree {
+	struct table *table;
+	const struct value *list;
+	bool *shown;
+};
+
+static bool has_parent(const struct value *list, const struct value *bead)
 {
-	enum { DEEPEST = 20 };
-	size_t depth = 0;
+	struct str parent = value_str(bead, "parent");
 
-	for (struct str parent = value_str(bead, "parent");
-	     parent.p && depth < DEEPEST;) {
-		const struct value *found = NULL;
-
-		for (size_t i = 0; !found && i < list->count; i++)
-			if (str_eq(value_str(&list->item[i], "id"), parent))
-				found = &list->item[i];
-		if (!found)
-			break;
-		parent = value_str(found, "parent");
-		depth++;
-	}
-	return depth;
+	for (size_t i = 0; parent.p && i < list->count; i++)
+		if (str_eq(value_str(&list->item[i], "id"), parent))
+			return true;
+	return false;
 }
 
-static void tree_rows(struct table *t, const struct value *list, struct str parent,
-		      size_t depth)
+static void tree_row(struct tree *t, size_t at, size_t depth)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		const struct value *bead = &list->item[i];
-		struct buf title = { .mem = t->view->out.mem };
-		bool root = !depth_of(list, bead);
+	const struct value *bead = &t->list->item[at];
+	struct buf title = { .mem = t->table->view->out.mem };
 
-		if (depth > 20 ||
-		    (parent.p ? !str_eq(value_str(bead, "parent"), parent) : !root))
-			continue;
-		buf_pad(&title, ' ', depth ? 2 * (depth - 1) : 0);
-		buf_put(&title, depth ? STR("└ ") : STR(""));
-		buf_put(&title, value_str(bead, "title"));
-		bead_cells(t, bead, buf_str(&title));
-		tree_rows(t, list, value_str(bead, "id"), depth + 1);
-	}
+	t->shown[at] = true;
+	buf_pad(&title, ' ', depth ? 2 * (depth - 1) : 0);
+	buf_put(&title, depth ? STR("└ ") : STR(""));
+	buf_put(&title, value_str(bead, "title"));
+	bead_cells(t->table, bead, buf_str(&title));
+	for (size_t i = 0; i < t->list->count; i++)
+		if (!t->shown[i] &&
+		    str_eq(value_str(&t->list->item[i], "parent"), value_str(bead, "id")))
+			tree_row(t, i, depth + 1);
+}
+
+/* From the roots; then what is left, which goes round in circles. */
+static void tree_rows(struct table *table, const struct value *list)
+{
+	struct tree t = { table, list,
+			  arena_array(table->view->out.mem, list->count + 1,
+				      sizeof(bool)) };
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < list->count; i++)
+			if (!t.shown[i] && (pass || !has_parent(list, &list->item[i])))
+				tree_row(&t, i, 0);
 }
 
 static void long_row(struct table *t, const struct value *bead)
@@ -304,7 +310,7 @@ static void table_of(struct view *v, const struct value *data)
 	struct table t = table_new(v, bead_heads);
 
 	if (view_wants(v, "tree"))
-		tree_rows(&t, data, (struct str){ 0 }, 0);
+		tree_rows(&t, data);
 	for (size_t i = 0; !view_wants(v, "tree") && i < data->count; i++) {
 		const struct value *bead = &data->item[i];
 

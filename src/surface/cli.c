@@ -41,7 +41,7 @@ static enum err locate(struct call *c)
 	char *end;
 	long long ms = strtoll(now, &end, 10);
 
-	if (*end)
+	if (*end || end == now || ms < 0 || ms > MOMENT_LAST)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "ABACUS_NOW is '%s', which is neither RFC 3339 nor "
 				 "milliseconds",

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from beads import clock, content_hash, is_error, ms, stamp
+from beads import clock, content_hash, is_error, ms, prepared, stamp
 
 
 def epoch(bead):
@@ -156,6 +156,12 @@ def test_closing_clears_the_claim(repo):
 
 # the epoch
 
+def related(repo):
+    clock(repo)
+    other = repo.create("other")
+    return other, repo.create("x", "-l", "have", "--deps", f"related:{other}")
+
+
 def acts(bead, other):
     return [["update", bead, "-p", "0"], ["update", bead, "--claim"], ["close", bead], ["delete", bead],
             ["claim", bead], ["renew", bead], ["unclaim", bead], ["comment", bead, "hi"], ["label", "add", bead, "l"],
@@ -164,9 +170,7 @@ def acts(bead, other):
 
 @pytest.mark.parametrize("which", range(12))
 def test_the_epoch_of_a_lost_claim_refuses_every_act(repo, which):
-    clock(repo)
-    other = repo.create("other")
-    bead = repo.create("x", "-l", "have", "--deps", f"related:{other}")
+    other, bead = prepared(repo, related)
     words = acts(bead, other)[which]
     lost, = repo.json("claim", bead)
     clock(repo, h=2)
@@ -179,9 +183,7 @@ def test_the_epoch_of_a_lost_claim_refuses_every_act(repo, which):
 
 @pytest.mark.parametrize("which", range(12))
 def test_the_epoch_of_a_live_claim_lets_every_act_pass(repo, which):
-    clock(repo)
-    other = repo.create("other")
-    bead = repo.create("x", "-l", "have", "--deps", f"related:{other}")
+    other, bead = prepared(repo, related)
     held, = repo.json("claim", bead)
     repo.bd("--json", *acts(bead, other)[which], "--epoch", epoch(held)).ok()
 
@@ -228,9 +230,7 @@ def test_an_epoch_is_two_numbers(repo, word):
 
 @pytest.mark.parametrize("which", [0, 1, 4, 5, 7, 8, 9, 10, 11])
 def test_any_act_of_the_holder_moves_the_end_and_keeps_the_epoch(repo, which):
-    clock(repo)
-    other = repo.create("other")
-    bead = repo.create("x", "-l", "have", "--deps", f"related:{other}")
+    other, bead = prepared(repo, related)
     held, = repo.json("claim", bead)
     clock(repo, m=50)
     repo.bd(*acts(bead, other)[which]).ok()

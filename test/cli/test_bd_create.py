@@ -143,9 +143,8 @@ def test_a_description_from_a_file_or_standard_input(repo):
 
 
 def test_a_body_file_that_is_not_there(repo):
-    done = repo.bd("--json", "create", "x", "--body-file", "nowhere.txt")
-    assert done.code in (1, 3)
-    assert "nowhere.txt" in done.error["message"]
+    error = is_error(repo.bd("--json", "create", "x", "--body-file", "nowhere.txt"), "invalid_argument", 1)
+    assert "nowhere.txt" in error["message"]
     assert repo.json("list") == []
 
 
@@ -203,8 +202,7 @@ def test_an_id_that_exists_is_refused(repo):
 def test_the_id_of_a_deleted_bead_is_not_used_again(repo):
     repo.create("x", "--id", "bd-same")
     repo.bd("delete", "bd-same").ok()
-    done = repo.bd("--json", "create", "y", "--id", "bd-same")
-    assert (done.code, done.error["code"]) in [(1, "already_exists"), (1, "deleted")]
+    is_error(repo.bd("--json", "create", "y", "--id", "bd-same"), "already_exists", 1)
     assert repo.json("list") == []
 
 
@@ -302,6 +300,28 @@ def test_a_file_is_taken_whole_or_not_at_all(repo):
     assert repo.journal.read_bytes() == before
 
 
+def test_a_heading_in_a_code_block_is_no_bead(repo):
+    plan = repo.path / "plan.md"
+    plan.write_text("## one\n\n### Description\nSee:\n\n```\n## not a title\n### Priority\n```\n\n## two\n")
+    one, two = repo.json("create", "-f", str(plan))
+    assert (one["title"], two["title"]) == ("one", "two")
+    assert one["description"] == "See:\n\n```\n## not a title\n### Priority\n```"
+
+
+def test_a_file_with_other_line_ends(repo):
+    plan = repo.path / "plan.md"
+    plan.write_bytes(b"## one\r\n\r\n### Priority\r\nP1\r\n\r\n### Labels\r\na, b\r\n## two\r\n")
+    one, two = repo.json("create", "-f", str(plan))
+    assert (one["title"], one["priority"], one["labels"], two["title"]) == ("one", 1, ["a", "b"], "two")
+
+
+@pytest.mark.parametrize("text", ["", "no headings\n", "# only one\n"])
+def test_a_file_without_beads_is_refused(repo, text):
+    plan = repo.path / "plan.md"
+    plan.write_text(text)
+    is_error(repo.bd("--json", "create", "-f", str(plan)), "invalid_argument", 1)
+
+
 def test_a_file_is_one_record(repo):
     plan = repo.path / "plan.md"
     plan.write_text("## a\n\n## b\n\n## c\n")
@@ -362,4 +382,10 @@ def test_json_is_one_line_and_nothing_else(repo):
 def test_times_are_the_commands(repo):
     assert repo.json("create", "x", env={"ABACUS_NOW": "2026-01-01T01:00:00.123+01:00"})["created_at"] == stamp(ms=123)
     assert repo.json("create", "x", env={"ABACUS_NOW": str(ms(ms=124))})["created_at"] == stamp(ms=124)
-    is_error(repo.bd("--json", "create", "x", env={"ABACUS_NOW": "soon"}), "invalid_argument", 1)
+
+
+@pytest.mark.parametrize("now", ["soon", "2026-02-30T00:00:00Z", "2026-01-01", "253402300800000",
+                                 "9223372036854775807", "99999999999999999999"])
+def test_a_time_that_is_none_or_has_no_rfc3339_form_is_refused(repo, now):
+    is_error(repo.bd("--json", "create", "x", env={"ABACUS_NOW": now}), "invalid_argument", 1)
+    assert repo.json("list") == []

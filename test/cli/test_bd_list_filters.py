@@ -1,12 +1,11 @@
 """bd list, bd search, bd show: which, in which order, how"""
 import pytest
 
-from beads import PUBLIC, at, clock, is_error, stamp, wipe_cache
+from beads import PUBLIC, append, at, clock, is_error, ms, prepared, stamp, wipe_cache
 from board import width
 
 
-@pytest.fixture
-def store(repo):
+def five(repo):
     clock(repo)
     repo.create("epic", "--id", "bd-e", "-t", "epic", "-p", "4")
     clock(repo, d=1)
@@ -21,6 +20,11 @@ def store(repo):
     repo.bd("close", "bd-d", "-r", "done").ok()
     clock(repo, d=6)
     repo.bd("claim", "bd-c").ok()
+
+
+@pytest.fixture
+def store(repo):
+    prepared(repo, five)
     return repo
 
 
@@ -132,6 +136,21 @@ def test_the_tree_puts_children_below_their_parents(store):
     assert rows[at_e + 1].index("bd-b") > rows[at_e].index("bd-e") or "└" in rows[at_e + 1]
 
 
+def test_the_tree_leaves_out_no_bead(repo):
+    clock(repo)
+    for name in "abc":
+        repo.create(name, "--id", f"bd-{name}")
+    append(repo, {"deps": [{"_at": [ms(), 90], "_by": "zoe", "created_at": [ms(), 90], "created_by": "zoe",
+                            "from": x, "kind": "parent", "to": y} for x, y in [("bd-a", "bd-b"), ("bd-b", "bd-a")]]})
+    out = repo.bd("list", "--tree").ok().out
+    assert [out.count(f"bd-{name}") for name in "abc"] == [1, 1, 1]
+
+
+def test_a_child_whose_parent_is_not_in_the_list_is_in_the_tree(store):
+    store.bd("close", "bd-e").ok()
+    assert "bd-b" in store.bd("list", "--tree").ok().out
+
+
 def test_nothing_found_is_said(repo):
     assert repo.bd("list").ok().out == "No beads found.\n"
     assert repo.bd("search", "x").ok().out.strip()
@@ -189,6 +208,14 @@ def test_search_looks_everywhere(repo):
 def test_any_words_are_safe_to_search_for(repo, words):
     repo.create("title")
     assert repo.json("search", "--", words) == []
+
+
+@pytest.mark.parametrize("words", ["src/main.c", "main.c", "don't", "log-in", "foo::bar", "v1.2", "a@b", "gh-42",
+                                   "bd-me", "log-in main"])
+def test_words_with_signs_in_them_are_found(repo, words):
+    repo.create("In src/main.c don't log-in: foo::bar v1.2 a@b gh-42", "--id", "bd-me")
+    repo.create("something else", "--id", "bd-no")
+    assert repo.ids("search", words) == ["bd-me"]
 
 
 def test_search_follows_every_change(repo):

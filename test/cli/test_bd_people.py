@@ -47,7 +47,7 @@ def test_count(repo):
     assert repo.json("count", "-s", "open")["count"] == 1
     assert repo.json("count", "-l", "x")["count"] == 2
     assert groups(repo, "--by-status") == {"open": 1, "in_progress": 1, "closed": 1}
-    assert groups(repo, "--by-priority") in ({0: 1, 1: 2}, {"0": 1, "1": 2}, {"P0": 1, "P1": 2})
+    assert groups(repo, "--by-priority") == {"0": 1, "1": 2}
     assert groups(repo, "--by-type") == {"bug": 1, "task": 2}
     assert groups(repo, "--by-assignee") == {"bob": 1, "alice": 1, None: 1}
     assert groups(repo, "--by-label") == {"x": 2, "y": 1}

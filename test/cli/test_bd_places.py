@@ -52,6 +52,27 @@ def test_a_prefix_has_a_shape(plain_repo, word):
     assert not plain_repo.journal.exists()
 
 
+BRANCHES = ["main", "HEAD", "refs/heads/main", "refs/heads/topic", "refs/tags/v1", "refs/beads/..x", "refs/beads/",
+            "refs/beads/a b", "refs/beads/x.lock", "refs/remotes/origin/main"]
+
+
+@pytest.mark.parametrize("ref", BRANCHES)
+def test_the_sync_ref_is_a_ref_and_never_a_branch_of_the_user(plain_repo, ref):
+    commit(plain_repo.path)
+    git(plain_repo.path, "branch", "topic")
+    is_error(plain_repo.bd("init", "--ref", ref, "--json"), "invalid_argument", 1)
+    assert not plain_repo.journal.exists()
+    plain_repo.bd("init", "--prefix", "bd").ok()
+    is_error(plain_repo.bd("config", "set", "sync.ref", ref, "--json"), "invalid_argument", 1)
+    assert plain_repo.json("where")["ref"] == "refs/beads/store"
+
+
+@pytest.mark.parametrize("ref", ["refs/beads/other", "refs/heads/beads/store"])
+def test_another_sync_ref_can_be_chosen(plain_repo, ref):
+    plain_repo.bd("init", "--ref", ref).ok()
+    assert plain_repo.json("where")["ref"] == ref
+
+
 def test_folders_and_files_are_the_users_alone(repo):
     repo.create("x")
     assert stat.S_IMODE(repo.home.stat().st_mode) == 0o700
@@ -73,6 +94,12 @@ def test_where_explains(repo):
     assert (got["store"], got["repository"], got["exists"]) == (str(repo.home), str(repo.path), True)
     assert got["why"]
     assert repo.bd("where").ok().out.startswith(f"{repo.home}\n")
+
+
+def test_where_inside_the_git_folder_is_the_same_store(repo):
+    got = repo.json("where", cwd=repo.path / ".git" / "hooks")
+    assert got["store"] == str(repo.home)
+    assert "bare" not in got["why"]
 
 
 def test_where_without_a_store(plain_repo):
@@ -257,7 +284,7 @@ def test_no_git_is_needed(repo):
     env = {"PATH": "/nonexistent"}
     for words in COMMANDS:
         if words[0] not in ("show", "frob") or words[1:] == ["bd-a"]:
-            done = repo.bd(*words, env=env) if "PATH" not in repo.env else None
+            done = repo.bd(*words, env=env)
             assert done.code == 0, (words, done.out, done.err)
 
 

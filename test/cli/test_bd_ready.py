@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from beads import append, clock, is_error, ms
+from beads import append, clock, is_error, ms, prepared
 
 STATUS = ["open", "in_progress", "closed"]
 LEASE = ["none", "live-mine", "live-other", "expired-mine", "expired-other", "assigned-other"]
@@ -24,9 +24,7 @@ def bead(id, n, **fields):
             "status": "open", "title": id, "type": "task", **fields}
 
 
-@pytest.fixture
-def table(repo):
-    """A bead for every row, put into the journal by hand, two hours before the commands run."""
+def build(repo):
     beads, deps, tombstones, rows = [], [], [], {}
     serial = itertools.count(10)
     for status, lease, blocker, edge in itertools.product(STATUS, LEASE, BLOCKER, EDGE):
@@ -59,7 +57,14 @@ def table(repo):
     clock(repo)
     repo.bd("delete", "bd-b-deleted").ok()
     clock(repo, h=2)
+    repo.bd("list").ok()
     return rows
+
+
+@pytest.fixture
+def table(repo):
+    """A bead for every row, put into the journal by hand, two hours before the commands run."""
+    return prepared(repo, build)
 
 
 def test_the_ready_rule_as_a_table(repo, table):
@@ -207,6 +212,13 @@ def test_explain_says_why(repo):
     got, = repo.json("ready", "--explain")
     assert "priority 1" in got["why"]
     assert got["why"] in repo.bd("ready", "--explain").ok().out
+
+
+def test_explain_with_a_clock_that_went_back(repo):
+    clock(repo, d=1)
+    repo.create("a")
+    clock(repo)
+    assert "-" not in repo.json("ready", "--explain")[0]["why"]
 
 
 def test_empty_is_an_empty_array_and_a_sentence(repo):

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from beads import append, clock, content_hash, is_error, ms, stamp
+from beads import append, clock, content_hash, is_error, ms, prepared, stamp
 
 
 def test_every_field_can_be_changed_in_one_step(repo):
@@ -200,6 +200,17 @@ def test_a_comment_from_a_file_or_standard_input(repo):
     assert repo.json("comment", bead, "-", stdin=b"piped\n")["text"].rstrip("\n") == "piped"
 
 
+def test_text_from_two_places_is_refused_and_not_dropped(repo):
+    bead = repo.create("x")
+    (repo.path / "n.txt").write_text("## filed\n")
+    journal = repo.journal.read_bytes()
+    for words in (["comment", bead, "said", "-f", "n.txt"], ["update", bead, "-d", "said", "--body-file", "n.txt"],
+                  ["create", "y", "-d", "said", "--body-file", "n.txt"], ["create", "said", "-f", "n.txt"]):
+        done = repo.bd("--json", *words)
+        assert (done.code in (1, 2), repo.journal.read_bytes() == journal) == (True, True), words
+        assert done.error["code"] == "invalid_argument"
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n"])
 def test_an_empty_comment_is_refused(repo, text):
     bead = repo.create("x")
@@ -228,6 +239,15 @@ def test_a_label_is_text(repo, label):
     assert repo.show(bead)["labels"] == []
 
 
+def test_a_comma_parts_labels_wherever_they_are_given(repo):
+    a, b = repo.create("a", "-l", "p,q"), repo.create("b")
+    repo.bd("update", b, "--add-label", "p,q").ok()
+    c = repo.create("c")
+    done = repo.bd("--json", "label", "add", c, "p,q")
+    assert (done.code, repo.show(c)["labels"]) in [(0, ["p", "q"]), (1, [])]
+    assert repo.ids("list", "-l", "p,q")[:2] == [a, b]
+
+
 def test_a_label_needs_a_bead_and_a_word(repo):
     bead = repo.create("x")
     is_error(repo.bd("--json", "label", "add"), "invalid_argument", 2)
@@ -235,6 +255,14 @@ def test_a_label_needs_a_bead_and_a_word(repo):
 
 
 # compare and set, on every mutation
+
+def claimed(repo):
+    clock(repo)
+    other = repo.create("other")
+    bead = repo.create("x", "-l", "have", "--deps", f"related:{other}")
+    repo.bd("claim", bead).ok()
+    return other, bead
+
 
 def mutations(bead, other):
     return [["update", bead, "-p", "0"], ["update", bead, "--claim"], ["close", bead], ["delete", bead],
@@ -244,9 +272,7 @@ def mutations(bead, other):
 
 @pytest.mark.parametrize("which", range(12))
 def test_another_hash_refuses_every_mutation_and_the_right_one_does_not(repo, which):
-    other = repo.create("other")
-    bead = repo.create("x", "-l", "have", "--deps", f"related:{other}")
-    repo.bd("claim", bead).ok()
+    other, bead = prepared(repo, claimed)
     words = mutations(bead, other)[which]
     journal, hash = repo.journal.read_bytes(), repo.show(bead)["content_hash"]
     error = is_error(repo.bd("--json", *words, "--if-hash", "0" * 64), "cas_mismatch", 1)
@@ -286,10 +312,7 @@ def requests(bead, other):
 
 @pytest.mark.parametrize("which", range(15))
 def test_the_same_request_gives_the_first_answer_and_one_effect(repo, which):
-    clock(repo)
-    other = repo.create("other")
-    bead = repo.create("x", "-l", "have", "--deps", f"related:{other}")
-    repo.bd("claim", bead).ok()
+    other, bead = prepared(repo, claimed)
     words = [*requests(bead, other)[which], "--request-id", "r-1", "--json"]
     first = repo.bd(*words).ok().bytes
     journal = repo.journal.read_bytes()
@@ -303,9 +326,7 @@ def test_the_same_request_gives_the_first_answer_and_one_effect(repo, which):
 
 @pytest.mark.parametrize("which", range(15))
 def test_a_request_id_with_other_arguments_is_refused(repo, which):
-    other = repo.create("other")
-    bead = repo.create("x", "-l", "have", "--deps", f"related:{other}")
-    repo.bd("claim", bead).ok()
+    other, bead = prepared(repo, claimed)
     repo.bd("create", "first", "--request-id", "r-1").ok()
     journal = repo.journal.read_bytes()
     is_error(repo.bd(*requests(bead, other)[which], "--request-id", "r-1", "--json"), "request_mismatch", 1)

@@ -95,11 +95,11 @@ def assert_sound(repo):
     assert {c["code"] for c in told["checks"]} >= {"journal", "contents", "cache"}, told
 
 
-def traced(repo, inject, *args, calls=None, env=None, log=None):
+def traced(repo, inject, *args, calls=None, env=None, log=None, more=()):
     """Runs `bd` with a fault at a system call."""
     trace = ["-e", f"trace={calls}"] if calls else []
     return Result(subprocess.run(
-        [STRACE, "-f", "-qq", "-o", str(log or os.devnull), *trace, *(["-e", f"inject={inject}"] if inject else []),
+        [STRACE, "-f", "-qq", "-o", str(log or os.devnull), *more, *trace, *(["-e", f"inject={inject}"] if inject else []),
          BD, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, cwd=repo.path,
         env=environment(**repo.env, **(env or {}))))
 

@@ -3,7 +3,8 @@ import shutil
 
 import pytest
 
-from bead_harness import NOW, Store, assert_sound, drop_cache, state, storage_error
+from bead_harness import NOW, Store, assert_sound, drop_cache, state, storage_error, traced
+from harness import needs_strace
 
 SEGMENT = 8 * 1024 * 1024
 
@@ -240,6 +241,26 @@ def segmented(plain_repo, large_store):
 
 def part(repo, n):
     return repo.home / f"journal.{n}"
+
+
+@needs_strace
+def test_a_segment_is_on_the_disk_before_the_next_one(plain_repo, tmp_path):
+    """Its last record may be of somebody who has not synced it yet; without it the next segment is worth nothing."""
+    repo, body, log = plain_repo, tmp_path / "body", tmp_path / "calls"
+    repo.bd("init", "--prefix", "b").ok()
+    body.write_text("word " * 200000)
+    while repo.journal.stat().st_size < SEGMENT:
+        repo.create("large", "--body-file", str(body))
+    assert not part(repo, 2).exists()
+    traced(repo, None, "--json", "create", "next", calls="write,fdatasync,fsync", log=log, more=["-y"]).ok()
+    calls = log.read_text().splitlines()
+    wrote = [n for n, line in enumerate(calls) if "write(" in line and "journal.2>" in line]
+    told = [n for n, line in enumerate(calls) if "write(1<" in line]
+    synced = {name: [n for n, line in enumerate(calls) if "sync(" in line and f"{name}>" in line]
+              for name in ("journal.1", "journal.2", "abacus")}
+    assert len(wrote) == len(told) == 1, calls
+    assert synced["journal.1"][0] < told[0] and wrote[0] < synced["journal.2"][0] < told[0], calls
+    assert synced["abacus"][-1] < told[0], "the folder does not know the new file"
 
 
 def test_segments_are_read_in_order(segmented):
