@@ -279,18 +279,15 @@ static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mod
 
 	if (!e)
 		e = news(c, b, &what);
-	if (unusable(e)) {
-		if (!beads_exist(c, b))
-			return not_initialized(c, b);
-		e = mend(c, b);
-		what = JOURNAL_SAME;
-	}
 	if (!e && what == JOURNAL_MORE && b->cache.still) { /* as of one moment */
 		cache_close(&b->cache);
 		if (!(e = open_cache(c, b, CACHE_READ)))
 			e = news(c, b, &what);
 	}
-	if (!e && what != JOURNAL_SAME && !(what == JOURNAL_MORE && being_written(c, b)))
+	if (unusable(e) && !beads_exist(c, b))
+		return not_initialized(c, b);
+	if (unusable(e) || (!e && what != JOURNAL_SAME &&
+			    !(what == JOURNAL_MORE && being_written(c, b))))
 		e = mend(c, b);
 	return !e && !b->about.prefix.p ? not_initialized(c, b) : e;
 }

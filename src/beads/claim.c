@@ -156,5 +156,9 @@ void claim_assign(struct edit *e, struct str name)
 		return;
 	edit_text(e, MEMBER_ASSIGNEE, name);
 	edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
-	edit_set(e, MEMBER_ASSIGNEE_EXPIRES, (struct str){ 0 });
+	if (held(e)) /* work that goes on in other hands, and must not be forgotten there
+		      */
+		set_end(e, LEASE_MS);
+	else
+		edit_set(e, MEMBER_ASSIGNEE_EXPIRES, (struct str){ 0 });
 }

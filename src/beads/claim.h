@@ -27,7 +27,8 @@ void claim_go_on(struct edit *e);
 /* STALE_CLAIM unless that claim still holds. */
 enum err claim_check(struct edit *e, struct stamp epoch);
 
-/* Gives it to somebody, without a lease; nobody if the name is empty. */
+/* Gives it to somebody, with a lease only if it was being worked on; to nobody if empty.
+ */
 void claim_assign(struct edit *e, struct str name);
 
 #endif

@@ -46,10 +46,19 @@ static struct extra *branch_extra(struct call *c, struct str branch, struct mark
 	return x;
 }
 
+/* Each a little later than the one before, so that they stay in their order. */
+static struct mark mark_of(struct call *c, const struct beads *b, const struct draft *d)
+{
+	struct mark mark = beads_mark(c, b);
+
+	mark.at.n += d->order;
+	return mark;
+}
+
 static enum err make_bead(struct call *c, struct beads *b, const struct draft *d,
 			  struct bead *out)
 {
-	struct mark mark = beads_mark(c, b);
+	struct mark mark = mark_of(c, b, d);
 	struct arena *mem = &c->mem;
 	struct str branch;
 	enum err e = place_branch(c, &b->repo, &branch);
@@ -101,7 +110,7 @@ static enum err find_need(struct call *c, struct beads *b, const struct state *c
 static enum err put_needs(struct call *c, struct beads *b, const struct draft *d,
 			  struct state *change)
 {
-	struct mark mark = beads_mark(c, b);
+	struct mark mark = mark_of(c, b, d);
 	enum err e;
 
 	for (size_t i = 0; i < d->need_count; i++) {

@@ -17,6 +17,7 @@ struct draft {
 		struct str kind, id; /* what it depends on, as it was given */
 	} * needs;
 	size_t need_count;
+	int64_t order; /* among those of one command */
 	struct draft *next;
 };
 

@@ -49,17 +49,21 @@ static enum err is_deleted(struct call *c, struct str id, struct str line)
 	return call_detail(c, json_text(&j));
 }
 
+static struct str prefixed(struct call *c, const struct beads *b, struct str text)
+{
+	return arena_fmt(&c->mem, STR_FMT "-" STR_FMT, STR_ARG(b->about.prefix),
+			 STR_ARG(text));
+}
+
 /* The ids that begin with the text, or with the prefix and the text. */
 static enum err candidates(struct call *c, struct beads *b, struct str text, bool gone,
 			   struct str **ids, size_t *count)
 {
-	struct str prefixed = arena_fmt(&c->mem, STR_FMT "-" STR_FMT,
-					STR_ARG(b->about.prefix), STR_ARG(text));
 	enum err e = query_ids(c, &b->cache, text, gone, SHOWN + 1, ids, count);
 
 	if (e || *count)
 		return e;
-	return query_ids(c, &b->cache, prefixed, gone, SHOWN + 1, ids, count);
+	return query_ids(c, &b->cache, prefixed(c, b, text), gone, SHOWN + 1, ids, count);
 }
 
 static enum err not_found(struct call *c, struct str text)
@@ -82,6 +86,8 @@ enum err find_bead(struct call *c, struct beads *b, struct str text,
 		return e;
 	if (line.p)
 		return is_deleted(c, text, line);
+	if ((e = cache_find_bead(c, &b->cache, prefixed(c, b, text), out)) || *out)
+		return e;
 	if ((e = candidates(c, b, text, false, &ids, &count)))
 		return e;
 	if (count > 1)

@@ -110,6 +110,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	const struct body *in = body;
 	struct state *change = state_new(&c->mem);
 	struct draft one, *list = &one;
+	int64_t count = 0;
 	bool many = in->file.p;
 
 	if (many && in->title.p)
@@ -117,8 +118,10 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	enum err e =
 		many ? draft_parse(c, in->file, &list) : draft_of(c, s->beads, in, &one);
 
-	for (struct draft *d = list; !e && d; d = d->next)
+	for (struct draft *d = list; !e && d; d = d->next) {
+		d->order = count++;
 		e = draft_put(c, s->beads, d, change);
+	}
 	if (e || (e = beads_put(c, s->beads, change)))
 		return e;
 	if (many)

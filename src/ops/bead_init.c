@@ -118,19 +118,23 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 {
 	const struct body *in = body;
 	struct beads b;
-	bool made;
+	bool made, changed;
 	enum err e = beads_open_new(c, &b);
 
 	(void)s;
 	if (e)
 		return e;
+	changed = in->prefix.p && !str_eq(in->prefix, b.about.prefix);
 	if (!(e = configure(c, &b, in)) && !(e = choose_prefix(c, &b, in->prefix, &made)))
 		e = beads_commit(c, &b);
 	beads_close(&b);
 	if (e)
 		return e;
 	json_object(reply);
-	json_put_str(reply, "result", made ? STR("created") : STR("exists"));
+	json_put_str(reply, "result",
+		     made    ? STR("created") :
+		     changed ? STR("updated") :
+			       STR("exists"));
 	json_put_str(reply, "prefix", b.about.prefix);
 	json_put_str(reply, "store", b.home);
 	json_put_str(reply, "repository", b.repo.tree);

@@ -104,18 +104,26 @@ enum err edit_and_reply(struct call *c, struct beads *b, const struct list *ids,
 	return ERR_OK;
 }
 
+void put_epoch(struct json *j, const struct value *line, const struct shape *shape)
+{
+	const struct value *at = value_find(line, "assignee_at"),
+			   *end = value_find(line, "assignee_expires");
+
+	if (!at || at->type != VALUE_ARRAY || !end || end->type != VALUE_NUMBER ||
+	    shape->field_count)
+		return;
+	json_key(j, STR("epoch"));
+	json_value(j, at);
+}
+
 void encode_claimed(struct json *j, const struct bead_row *row, const struct shape *shape)
 {
 	struct value_error error;
 	const struct value *line = value_parse(j->out.mem, row->line, &error);
-	const struct value *at = value_find(line, "assignee_at");
 
 	json_object(j);
 	public_put(j, row, shape);
-	if (at && at->type == VALUE_ARRAY) {
-		json_key(j, STR("epoch"));
-		json_value(j, at);
-	}
+	put_epoch(j, line, shape);
 	json_end(j);
 }
 

@@ -9,6 +9,8 @@
 #include "ops/op.h"
 #include "store/bead_query.h"
 
+struct value;
+
 /* What the operations on beads share: flags, rows of parameters, replies. */
 
 #define BEAD_READ  OP_BEADS
@@ -218,6 +220,9 @@ enum err close_blocked(struct edit *e);
 /* A bead that is ready, taken in one step; no row if there is none. */
 enum err claim_next(struct call *c, struct beads *b, struct bead_filter *filter,
 		    int64_t lease, struct bead_row **out);
+
+/* The epoch of the claim, if there is one, as a member of the open object. */
+void put_epoch(struct json *j, const struct value *line, const struct shape *shape);
 
 /* A bead as a reply to whoever holds it: with the epoch. */
 void encode_claimed(struct json *j, const struct bead_row *row,

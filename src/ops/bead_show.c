@@ -40,15 +40,11 @@ static enum err put_bead(struct call *c, struct beads *b, const struct bead_row 
 {
 	struct value_error error;
 	const struct value *line = value_parse(&c->mem, row->line, &error);
-	const struct value *at = value_find(line, "assignee_at");
 	enum err e = ERR_OK;
 
 	json_object(reply);
 	public_put(reply, row, shape);
-	if (at && at->type == VALUE_ARRAY) {
-		json_key(reply, STR("epoch"));
-		json_value(reply, at);
-	}
+	put_epoch(reply, line, shape);
 	if (!shape->field_count && !(e = put_links(c, b, row, SIDE_OUT, reply)))
 		e = put_links(c, b, row, SIDE_IN, reply);
 	json_end(reply);

@@ -166,6 +166,10 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 				 "--body-file");
 	set_texts(e, in);
 	set_labels(e, in);
+	if (in->claim && in->status >= 0 && in->status != BEAD_IN_PROGRESS)
+		return call_fail(e->c, ERR_INVALID_INPUT,
+				 "a bead that is claimed is in progress, not %s",
+				 names_word(&bead_statuses, in->status));
 	if (in->claim && ((err = lease_of(e->c, e->b, in->lease, &lease)) ||
 			  (err = claim_take(e, lease))))
 		return err;
