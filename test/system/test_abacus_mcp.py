@@ -1,0 +1,109 @@
+"""`abacus mcp`: the board's tools and those of the beads, from one server."""
+import json
+import subprocess
+
+import pytest
+
+from conftest import BIN, environment
+
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}}
+BEADS = ["bd_ready", "bd_list", "bd_search", "bd_show", "bd_create", "bd_update", "bd_claim", "bd_close",
+         "bd_reopen", "bd_dep", "bd_comment", "bd_status"]
+BRIEF = {"id", "title", "status", "priority", "type", "labels", "assignee"}
+
+
+def ask(repo, *requests, args=(), env=None):
+    """The results of all requests, in one session."""
+    lines = [json.dumps({"jsonrpc": "2.0", "id": i, "method": method, "params": {**params, "_meta": META}})
+             for i, (method, params) in enumerate(requests)]
+    done = subprocess.run([str(BIN / "abacus"), "mcp", *args], input="\n".join(lines).encode() + b"\n",
+                          capture_output=True, cwd=repo.path, timeout=20, env=environment(**(env or {})))
+    assert (done.returncode, done.stderr) == (0, b"")
+    replies = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["id"] for r in replies] == list(range(len(requests)))
+    return [r.get("result", r) for r in replies]
+
+
+def call(repo, name, arguments, **kw):
+    """What one tool answers."""
+    result, = ask(repo, ("tools/call", {"name": name, "arguments": arguments}), **kw)
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    return result["structuredContent"]
+
+
+def test_all_tools_are_there_and_their_schemas_are_small(repo):
+    result, = ask(repo, ("tools/list", {}))
+    names = [tool["name"] for tool in result["tools"]]
+    assert [n for n in names if n.startswith("bd_")] == BEADS
+    assert len(names) == 9 + len(BEADS)
+    beads = [t for t in result["tools"] if t["name"].startswith("bd_")]
+    assert len(json.dumps(beads, separators=(",", ":"))) < 17_000
+    hints = {t["name"]: t["annotations"]["readOnlyHint"] for t in beads}
+    assert [n for n in BEADS if hints[n]] == ["bd_list", "bd_search", "bd_show", "bd_status"]
+
+
+def test_a_bead_is_created_claimed_and_closed(repo):
+    made = call(repo, "bd_create", {"title": "from a model", "type": "bug", "labels": ["x"], "agent": "m1"})
+    assert set(made["data"]) == BRIEF
+    bead = made["data"]["id"]
+    taken, = call(repo, "bd_ready", {"claim": True, "agent": "m1"})["data"]
+    assert (taken["id"], taken["assignee"], len(taken["epoch"])) == (bead, "m1", 2)
+    lost = call(repo, "bd_claim", {"ids": [bead], "agent": "m2"})
+    assert lost["error"]["code"] == "already_claimed"
+    assert lost["error"]["details"]["holder"] == "m1" and "next_step" in lost["error"]["details"]
+    stale = call(repo, "bd_close", {"ids": [bead], "epoch": [1, 0], "agent": "m1"})
+    assert stale["error"]["code"] == "stale_claim"
+    closed, = call(repo, "bd_close", {"ids": [bead], "epoch": taken["epoch"], "reason": "done", "agent": "m1"})["data"]
+    assert closed["status"] == "closed"
+    assert repo.show(bead)["closed_by"] == "m1"
+
+
+def test_lists_are_brief_and_one_bead_is_whole(repo):
+    bead = repo.create("x", "-d", "text")
+    assert set(call(repo, "bd_list", {})["data"][0]) == BRIEF
+    assert call(repo, "bd_list", {"full": True})["data"][0]["description"] == "text"
+    assert set(call(repo, "bd_list", {"fields": ["title"]})["data"][0]) == {"id", "title"}
+    assert call(repo, "bd_show", {"ids": [bead]})["data"][0]["description"] == "text"
+
+
+def test_the_same_answers_as_the_command_line(repo):
+    a, b = repo.create("a"), repo.create("b")
+    assert call(repo, "bd_dep", {"from": a, "to": b, "agent": "m"})["data"]["kind"] == "blocks"
+    assert [x["id"] for x in call(repo, "bd_ready", {})["data"]] == repo.ids("ready") == [b]
+    assert call(repo, "bd_comment", {"id": a, "text": "hm", "agent": "m"})["data"]["author"] == "m"
+    assert [x["id"] for x in call(repo, "bd_search", {"query": "hm"})["data"]] == [a]
+    assert call(repo, "bd_status", {})["data"]["blocked_issues"] == 1
+    call(repo, "bd_close", {"ids": [b], "agent": "m"})
+    assert call(repo, "bd_reopen", {"ids": [b], "agent": "m"})["data"][0]["status"] == "open"
+    assert call(repo, "bd_update", {"ids": [a], "priority": 0, "add_labels": ["l"], "agent": "m"})["data"][0]["labels"] == ["l"]
+
+
+def test_a_request_id_has_one_effect(repo):
+    arguments = {"title": "once", "agent": "m", "request_id": "r1"}
+    assert call(repo, "bd_create", arguments) == call(repo, "bd_create", arguments)
+    assert call(repo, "bd_create", {**arguments, "title": "other"})["error"]["code"] == "request_mismatch"
+    assert len(repo.json("list")) == 1
+
+
+@pytest.mark.parametrize("name, arguments", [
+    ("bd_create", {"title": "x"}), ("bd_claim", {"ids": ["bd-x"]}), ("bd_ready", {"claim": True})])
+def test_who_writes_has_a_name(repo, name, arguments):
+    assert call(repo, name, arguments)["success"] is False
+    assert call(repo, name, arguments)["error"]["details"]["next_step"] == 'Pass "agent" with each call.'
+
+
+def test_the_server_can_be_told_who_all_are(repo):
+    assert call(repo, "bd_create", {"title": "x"}, args=("--agent", "fixed"))["success"]
+    assert repo.json("list")[0]["created_by"] == "fixed"
+
+
+def test_the_board_is_served_too(repo):
+    repo.run("init", program="bb").ok()
+    assert call(repo, "bb_post_message", {"content": "hello", "agent": "m"})["data"]["from_agent"] == "m"
+    assert call(repo, "bb_summary", {})["success"]
+
+
+def test_without_a_store_the_error_says_what_to_do(plain_repo):
+    error = call(plain_repo, "bd_list", {})["error"]
+    assert error["code"] == "not_initialized" and "bd init" in error["details"]["next_step"]
