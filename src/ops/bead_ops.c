@@ -58,6 +58,21 @@ const struct prop bead_props[] = {
 	{ "epoch", PROP_ANY, OPT, NULL },
 	{ 0 },
 };
+static const struct prop deleted_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "title", PROP_STR, PROP_NULL, NULL },
+	{ "deleted_at", PROP_STR, PROP_NULL, NULL },
+	{ "deleted_by", PROP_STR, PROP_NULL, NULL },
+	{ "reason", PROP_STR, PROP_NULL, NULL },
+	{ "dependent_count", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "deleted", PROP_BOOL, PROP_OPTIONAL, NULL },
+	{ 0 },
+};
+const struct prop deleted_reply = { "beads", PROP_OBJECT, PROP_LIST, deleted_props };
+
+static const char *const direction_words[] = { "down", "up", "both" };
+const struct names directions = { direction_words, 3, NULL };
+
 const struct prop bead_reply = { "bead", PROP_OBJECT, 0, bead_props };
 const struct prop beads_reply = { "beads", PROP_OBJECT, PROP_LIST, bead_props };
 

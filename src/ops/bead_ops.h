@@ -30,6 +30,8 @@ enum {
 
 extern const struct prop bead_props[];
 extern const struct prop bead_reply, beads_reply;
+extern const struct prop deleted_reply; /* tombstones */
+extern const struct names directions;   /* "down", "up", "both": enum side, and both */
 
 /* --- several beads, by id --- */
 

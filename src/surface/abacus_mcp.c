@@ -42,16 +42,6 @@ static const struct mcp_server server = {
 	.prompts = board_prompts,
 };
 
-struct body {
-	struct str agent;
-};
-
-static const struct field fields[] = {
-	{ "agent", &kind_agent, offsetof(struct body, agent),
-	  .help = "who all callers are" },
-	{ 0 },
-};
-
 static const char *const examples[] = {
 	"abacus mcp --agent claude-01",
 	"claude mcp add --transport stdio abacus -- abacus mcp --agent claude-01",
@@ -60,16 +50,14 @@ static const char *const examples[] = {
 
 int abacus_mcp_start(struct call *c, const struct request *r)
 {
-	return mcp_serve(c, &server, ((const struct body *)r->body)->agent);
+	return mcp_serve(c, &server, ((const struct mcp_body *)r->body)->agent);
 }
 
 const struct op op_abacus_mcp = {
 	.name = "abacus mcp",
 	.help = "Serve the beads and the board to an agent's host over MCP",
-	.more = "Speaks the Model Context Protocol on standard input and output, "
-		"revisions "
-		"2024-11-05 to 2026-07-28, until the input ends.",
+	.more = MCP_MORE,
 	.examples = examples,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	.body_size = sizeof(struct mcp_body),
+	.fields = mcp_fields,
 };

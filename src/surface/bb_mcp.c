@@ -53,12 +53,8 @@ static const struct mcp_server server = {
 	.prompts = board_prompts,
 };
 
-struct body {
-	struct str agent;
-};
-
-static const struct field fields[] = {
-	{ "agent", &kind_agent, offsetof(struct body, agent),
+const struct field mcp_fields[] = {
+	{ "agent", &kind_agent, offsetof(struct mcp_body, agent),
 	  .help = "who all callers are" },
 	{ 0 },
 };
@@ -71,7 +67,7 @@ static const char *const examples[] = {
 
 int mcp_start(struct call *c, const struct request *r)
 {
-	const struct body *in = r->body;
+	const struct mcp_body *in = r->body;
 	const char *env = getenv("BB_AGENT_ID");
 	bool as = call_named(c) && !(env && str_is(c->actor, env)); /* bb --as NAME mcp */
 
@@ -81,10 +77,8 @@ int mcp_start(struct call *c, const struct request *r)
 const struct op op_mcp = {
 	.name = "mcp",
 	.help = "Serve the board to an agent's host over MCP",
-	.more = "Speaks the Model Context Protocol on standard input and output, "
-		"revisions "
-		"2024-11-05 to 2026-07-28, until the input ends.",
+	.more = MCP_MORE,
 	.examples = examples,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	.body_size = sizeof(struct mcp_body),
+	.fields = mcp_fields,
 };

@@ -6,21 +6,6 @@
 #include "base/utf8.h"
 #include "surface/view.h"
 
-static int64_t number(const struct value *v, const char *key)
-{
-	int64_t n = 0;
-
-	value_int(v, key, &n);
-	return n;
-}
-
-static bool yes(const struct value *v, const char *key)
-{
-	const struct value *member = value_find(v, key);
-
-	return member && member->type == VALUE_BOOL && member->yes;
-}
-
 void bb_view_init(struct view *v, const struct value *data)
 {
 	struct str dir = value_str(data, "project_dir");
@@ -55,16 +40,16 @@ void bb_view_install(struct view *v, const struct value *data)
 
 static void counts(struct view *v, const struct value *data)
 {
-	view_line(v, "  messages:  %" PRId64, number(data, "messages"));
-	view_line(v, "  agents:    %" PRId64, number(data, "agents"));
-	view_line(v, "  artifacts: %" PRId64, number(data, "artifacts"));
+	view_line(v, "  messages:  %" PRId64, view_number(data, "messages"));
+	view_line(v, "  agents:    %" PRId64, view_number(data, "agents"));
+	view_line(v, "  artifacts: %" PRId64, view_number(data, "artifacts"));
 }
 
 void bb_view_destroy(struct view *v, const struct value *data)
 {
 	struct str dir = value_str(data, "project_dir");
 
-	if (yes(data, "confirmed")) {
+	if (view_yes(data, "confirmed")) {
 		view_line(v, "Removed " STR_FMT "/.bb/", STR_ARG(dir));
 		return;
 	}
@@ -99,7 +84,7 @@ static void agent_row(struct table *t, const struct value *agent)
 	table_cell(t, 0, PAINT_BOLD, value_str(agent, "id"));
 	table_cell(t, 1, status_paint(status), marked_status(t->view, agent));
 	table_cell(t, 2, PAINT_NONE,
-		   arena_fmt(mem, "%" PRId64 "%%", number(agent, "progress")));
+		   arena_fmt(mem, "%" PRId64 "%%", view_number(agent, "progress")));
 	table_cell(t, 3, PAINT_NONE, value_str(agent, "current_task"));
 	table_cell(t, 4, PAINT_DIM, view_age(t->view, value_str(agent, "last_seen")));
 	if (blockers.p)
@@ -127,7 +112,7 @@ static void agent_details(struct view *v, const struct value *agent)
 
 	if (task.n)
 		view_line(v, "  Task: " STR_FMT, STR_ARG(view_flat(v, task)));
-	view_line(v, "  Progress: %" PRId64 "%%", number(agent, "progress"));
+	view_line(v, "  Progress: %" PRId64 "%%", view_number(agent, "progress"));
 	if (blockers.p)
 		view_line(v, "  Blockers: " STR_FMT, STR_ARG(view_flat(v, blockers)));
 }
@@ -194,10 +179,11 @@ static void message(struct view *v, const struct value *m, size_t indent)
 {
 	struct str priority = value_str(m, "priority");
 	const struct value *tags = value_find(m, "tags");
-	int64_t parent = number(m, "in_reply_to");
+	int64_t parent = view_number(m, "in_reply_to");
 
 	buf_pad(&v->out, ' ', indent);
-	view_paint(v, PAINT_BOLD, arena_fmt(v->out.mem, "#%" PRId64, number(m, "id")));
+	view_paint(v, PAINT_BOLD,
+		   arena_fmt(v->out.mem, "#%" PRId64, view_number(m, "id")));
 	view_paint(v, priority_paint(priority), str_of(priority_mark(priority)));
 	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(m, "from_agent")));
 	for (size_t i = 0; tags && i < tags->count; i++)
@@ -207,7 +193,7 @@ static void message(struct view *v, const struct value *m, size_t indent)
 		buf_fmt(&v->out, " re #%" PRId64, parent);
 	buf_char(&v->out, ' ');
 	view_paint(v, PAINT_DIM, view_age(v, value_str(m, "created_at")));
-	if (yes(m, "unread"))
+	if (view_yes(m, "unread"))
 		view_paint(v, PAINT_YELLOW, STR(" new"));
 	buf_char(&v->out, '\n');
 	view_wrap(v, value_str(m, "content"), indent + 4);
@@ -229,7 +215,7 @@ void bb_view_log(struct view *v, const struct value *data)
 
 void bb_view_post(struct view *v, const struct value *data)
 {
-	view_line(v, "Posted message #%" PRId64 " from " STR_FMT, number(data, "id"),
+	view_line(v, "Posted message #%" PRId64 " from " STR_FMT, view_number(data, "id"),
 		  STR_ARG(value_str(data, "from_agent")));
 }
 
@@ -239,9 +225,9 @@ static size_t depth(const struct value *thread, size_t i)
 	size_t deep = 0;
 
 	while (i > 0) {
-		int64_t parent = number(&thread->item[i], "in_reply_to");
+		int64_t parent = view_number(&thread->item[i], "in_reply_to");
 
-		while (i > 0 && number(&thread->item[i], "id") != parent)
+		while (i > 0 && view_number(&thread->item[i], "id") != parent)
 			i--;
 		deep++;
 	}
@@ -271,7 +257,7 @@ void bb_view_artifacts(struct view *v, const struct value *data)
 
 		table_row(&t);
 		table_cell(&t, 0, PAINT_NONE,
-			   arena_fmt(v->out.mem, "%" PRId64, number(a, "id")));
+			   arena_fmt(v->out.mem, "%" PRId64, view_number(a, "id")));
 		table_cell(&t, 1, PAINT_BOLD, value_str(a, "path"));
 		table_cell(&t, 2, PAINT_NONE, version.p ? version : STR("-"));
 		table_cell(&t, 3, PAINT_NONE, value_str(a, "produced_by"));
@@ -287,7 +273,7 @@ void bb_view_artifacts(struct view *v, const struct value *data)
 void bb_view_artifact_add(struct view *v, const struct value *data)
 {
 	view_line(v, "Registered artifact: " STR_FMT " (ID: %" PRId64 ")",
-		  STR_ARG(value_str(data, "path")), number(data, "id"));
+		  STR_ARG(value_str(data, "path")), view_number(data, "id"));
 }
 
 void bb_view_artifact(struct view *v, const struct value *data)
@@ -296,7 +282,7 @@ void bb_view_artifact(struct view *v, const struct value *data)
 		   at = value_str(data, "created_at");
 
 	view_paint(v, PAINT_BOLD, value_str(data, "path"));
-	view_line(v, " (ID: %" PRId64 ")", number(data, "id"));
+	view_line(v, " (ID: %" PRId64 ")", view_number(data, "id"));
 	view_line(v, "  Description: " STR_FMT,
 		  STR_ARG(view_flat(v, value_str(data, "description"))));
 	view_line(v, "  Produced by: " STR_FMT, STR_ARG(value_str(data, "produced_by")));
@@ -326,12 +312,12 @@ void bb_view_refs(struct view *v, const struct value *data)
 
 void bb_view_clear(struct view *v, const struct value *data)
 {
-	if (!number(data, "messages") && !number(data, "agents") &&
-	    !number(data, "artifacts")) {
+	if (!view_number(data, "messages") && !view_number(data, "agents") &&
+	    !view_number(data, "artifacts")) {
 		view_line(v, "Nothing to clear.");
 		return;
 	}
-	view_line(v, yes(data, "confirmed") ? "Deleted:" : "This would delete:");
+	view_line(v, view_yes(data, "confirmed") ? "Deleted:" : "This would delete:");
 	counts(v, data);
 }
 

@@ -5,14 +5,6 @@
 
 /* Trees and graphs of beads: drawn for a terminal, or told to a program that draws. */
 
-static int64_t number(const struct value *v, const char *key)
-{
-	int64_t n = 0;
-
-	value_int(v, key, &n);
-	return n;
-}
-
 /* A label in double quotes, which neither language lets stand inside it. */
 static void quoted(struct view *v, const struct value *bead, const char *quote)
 {
@@ -123,7 +115,7 @@ static void bead_text(struct view *v, const struct value *n)
 	bool closed = str_is(status, "closed");
 
 	view_paint(v, PAINT_BOLD, value_str(n, "id"));
-	buf_fmt(&v->out, " P%" PRId64 " ", number(n, "priority"));
+	buf_fmt(&v->out, " P%" PRId64 " ", view_number(n, "priority"));
 	view_paint(v, closed ? PAINT_DIM : PAINT_NONE, status);
 	buf_fmt(&v->out, " " STR_FMT, STR_ARG(view_flat(v, value_str(n, "title"))));
 }
@@ -132,7 +124,7 @@ static void bead_text(struct view *v, const struct value *n)
 static bool goes_on(const struct value *nodes, size_t i, int64_t depth)
 {
 	while (++i < nodes->count) {
-		int64_t d = number(&nodes->item[i], "depth");
+		int64_t d = view_number(&nodes->item[i], "depth");
 
 		if (d <= depth)
 			return d == depth;
@@ -143,7 +135,7 @@ static bool goes_on(const struct value *nodes, size_t i, int64_t depth)
 static void draw_branch(struct view *v, const struct value *nodes, size_t i)
 {
 	const struct value *n = &nodes->item[i];
-	int64_t depth = number(n, "depth");
+	int64_t depth = view_number(n, "depth");
 	const struct value *again = value_find(n, "again");
 
 	for (int64_t d = 1; d < depth; d++)

@@ -5,21 +5,6 @@
 #include "base/moment.h"
 #include "surface/view.h"
 
-static int64_t number(const struct value *v, const char *key)
-{
-	int64_t n = 0;
-
-	value_int(v, key, &n);
-	return n;
-}
-
-static bool yes(const struct value *v, const char *key)
-{
-	const struct value *member = value_find(v, key);
-
-	return member && member->type == VALUE_BOOL && member->yes;
-}
-
 static struct str flat(struct view *v, const struct value *data, const char *key)
 {
 	return view_flat(v, value_str(data, key));
@@ -110,7 +95,7 @@ static void updated(struct view *v, const struct value *bead)
 {
 	bead_line(v, "Updated", bead);
 	view_line(v, "  " STR_FMT ", priority %" PRId64,
-		  STR_ARG(value_str(bead, "status")), number(bead, "priority"));
+		  STR_ARG(value_str(bead, "status")), view_number(bead, "priority"));
 	claim_line(v, bead);
 }
 
@@ -144,7 +129,7 @@ void bd_view_reclaimed(struct view *v, const struct value *data)
 
 static void closed(struct view *v, const struct value *bead)
 {
-	if (yes(bead, "unblocked"))
+	if (view_yes(bead, "unblocked"))
 		bead_line(v, "Ready now:", bead);
 	else if (value_find(bead, "epoch"))
 		claimed(v, bead);
@@ -159,9 +144,9 @@ void bd_view_closed(struct view *v, const struct value *data)
 
 static void deleted(struct view *v, const struct value *bead)
 {
-	int64_t dependents = number(bead, "dependent_count");
+	int64_t dependents = view_number(bead, "dependent_count");
 
-	bead_line(v, yes(bead, "deleted") ? "Deleted" : "Would delete", bead);
+	bead_line(v, view_yes(bead, "deleted") ? "Deleted" : "Would delete", bead);
 	if (dependents)
 		view_line(v, "  %" PRId64 " other%s depend%s on it", dependents,
 			  dependents == 1 ? "" : "s", dependents == 1 ? "s" : "");
@@ -214,7 +199,7 @@ static void bead_cells(struct table *t, const struct value *bead, struct str tit
 {
 	struct view *v = t->view;
 	struct str status = value_str(bead, "status");
-	int64_t priority = number(bead, "priority");
+	int64_t priority = view_number(bead, "priority");
 
 	table_row(t);
 	table_cell(t, 0, PAINT_BOLD, value_str(bead, "id"));
@@ -305,7 +290,7 @@ static void plain(struct view *v, const struct value *data, int format)
 				  STR_FMT " [P%" PRId64 "] [" STR_FMT "] " STR_FMT
 					  " - " STR_FMT,
 				  STR_ARG(value_str(bead, "id")),
-				  number(bead, "priority"),
+				  view_number(bead, "priority"),
 				  STR_ARG(value_str(bead, "type")),
 				  STR_ARG(value_str(bead, "status")),
 				  STR_ARG(flat(v, bead, "title")));
@@ -497,7 +482,7 @@ static void page(struct view *v, const struct value *bead)
 	view_line(v, "  " STR_FMT, STR_ARG(flat(v, bead, "title")));
 	buf_put(&v->out, STR("  "));
 	view_paint(v, status_paint(status), status);
-	view_line(v, " · P%" PRId64 " · " STR_FMT, number(bead, "priority"),
+	view_line(v, " · P%" PRId64 " · " STR_FMT, view_number(bead, "priority"),
 		  STR_ARG(value_str(bead, "type")));
 	fact(v, "assignee",
 	     end.p ? arena_fmt(mem, STR_FMT " until " STR_FMT,
@@ -532,7 +517,7 @@ void bd_view_show(struct view *v, const struct value *data)
 void bd_view_why(struct view *v, const struct value *data)
 {
 	const struct value *reasons = value_find(data, "reasons");
-	bool ready = yes(data, "ready");
+	bool ready = view_yes(data, "ready");
 
 	view_paint(v, PAINT_BOLD, value_str(data, "id"));
 	buf_put(&v->out, STR(" is "));
@@ -607,7 +592,8 @@ void bd_view_all_labels(struct view *v, const struct value *data)
 	if (!data->count)
 		view_line(v, "No labels.");
 	for (size_t i = 0; i < data->count; i++)
-		view_line(v, "%6" PRId64 "  " STR_FMT, number(&data->item[i], "count"),
+		view_line(v, "%6" PRId64 "  " STR_FMT,
+			  view_number(&data->item[i], "count"),
 			  STR_ARG(flat(v, &data->item[i], "label")));
 }
 
@@ -622,16 +608,17 @@ void bd_view_status(struct view *v, const struct value *data)
 		{ "deleted", "deleted_issues" },
 	};
 
-	view_line(v, "%" PRId64 " beads", number(data, "total_issues"));
+	view_line(v, "%" PRId64 " beads", view_number(data, "total_issues"));
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		view_line(v, "  %-13s%6" PRId64, rows[i].name, number(data, rows[i].key));
+		view_line(v, "  %-13s%6" PRId64, rows[i].name,
+			  view_number(data, rows[i].key));
 	view_line(v, "On this disk: %" PRId64 " bytes of journal, not published yet.",
-		  number(data, "journal_bytes"));
-	if (number(data, "clock_ahead_ms") > 60000)
+		  view_number(data, "journal_bytes"));
+	if (view_number(data, "clock_ahead_ms") > 60000)
 		view_line(v,
 			  "The last change is %" PRId64
 			  " s ahead of this machine's clock.",
-			  number(data, "clock_ahead_ms") / 1000);
+			  view_number(data, "clock_ahead_ms") / 1000);
 }
 
 void bd_view_count(struct view *v, const struct value *data)
@@ -641,11 +628,12 @@ void bd_view_count(struct view *v, const struct value *data)
 	for (size_t i = 0; list && i < list->count; i++) {
 		struct str name = flat(v, &list->item[i], "group");
 
-		view_line(v, "%6" PRId64 "  " STR_FMT, number(&list->item[i], "count"),
+		view_line(v, "%6" PRId64 "  " STR_FMT,
+			  view_number(&list->item[i], "count"),
 			  STR_ARG(name.p ? name : STR("(none)")));
 	}
 	if (!list)
-		view_line(v, "%" PRId64, number(data, "count"));
+		view_line(v, "%" PRId64, view_number(data, "count"));
 }
 
 void bd_view_epics(struct view *v, const struct value *data)
@@ -660,10 +648,11 @@ void bd_view_epics(struct view *v, const struct value *data)
 		table_cell(&t, 0, PAINT_BOLD, value_str(e, "id"));
 		table_cell(&t, 1, status_paint(value_str(e, "status")),
 			   value_str(e, "status"));
-		table_cell(&t, 2, yes(e, "eligible_for_close") ? PAINT_GREEN : PAINT_NONE,
+		table_cell(&t, 2,
+			   view_yes(e, "eligible_for_close") ? PAINT_GREEN : PAINT_NONE,
 			   arena_fmt(v->out.mem, "%" PRId64 "/%" PRId64,
-				     number(e, "closed_children"),
-				     number(e, "total_children")));
+				     view_number(e, "closed_children"),
+				     view_number(e, "total_children")));
 		table_cell(&t, 3, PAINT_NONE, value_str(e, "title"));
 	}
 	if (data->count)
@@ -685,12 +674,12 @@ void bd_view_validate(struct view *v, const struct value *data)
 		view_paint(v, error ? PAINT_RED : PAINT_YELLOW, value_str(f, "severity"));
 		buf_fmt(&v->out, " " STR_FMT " " STR_FMT, STR_ARG(value_str(f, "code")),
 			STR_ARG(value_str(f, "file")));
-		if (number(f, "line"))
-			buf_fmt(&v->out, ":%" PRId64, number(f, "line"));
+		if (view_number(f, "line"))
+			buf_fmt(&v->out, ":%" PRId64, view_number(f, "line"));
 		view_line(v, ": " STR_FMT, STR_ARG(flat(v, f, "message")));
 	}
-	view_line(v, "%" PRId64 " errors, %" PRId64 " warnings", number(data, "errors"),
-		  number(data, "warnings"));
+	view_line(v, "%" PRId64 " errors, %" PRId64 " warnings",
+		  view_number(data, "errors"), view_number(data, "warnings"));
 }
 
 void bd_view_doctor(struct view *v, const struct value *data)
@@ -715,7 +704,7 @@ void bd_view_where(struct view *v, const struct value *data)
 	view_line(v, "  repository: " STR_FMT, STR_ARG(value_str(data, "repository")));
 	view_line(v, "  published to: " STR_FMT, STR_ARG(value_str(data, "ref")));
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(data, "why")));
-	if (!yes(data, "exists"))
+	if (!view_yes(data, "exists"))
 		view_line(v, "  It is not there yet: 'bd init' begins it.");
 }
 
@@ -726,8 +715,8 @@ void bd_view_info(struct view *v, const struct value *data)
 	view_line(v, "  prefix:  " STR_FMT, STR_ARG(value_str(data, "prefix")));
 	view_line(v, "  you are: " STR_FMT, STR_ARG(flat(v, data, "actor")));
 	view_line(v, "  beads:   %" PRId64 ", deleted ones included",
-		  number(data, "beads"));
-	view_line(v, "  journal: %" PRId64 " bytes", number(data, "journal_bytes"));
+		  view_number(data, "beads"));
+	view_line(v, "  journal: %" PRId64 " bytes", view_number(data, "journal_bytes"));
 }
 
 void bd_view_version(struct view *v, const struct value *data)
@@ -738,7 +727,8 @@ void bd_view_version(struct view *v, const struct value *data)
 void bd_view_setting(struct view *v, const struct value *data)
 {
 	view_line(v, STR_FMT " = " STR_FMT "%s", STR_ARG(value_str(data, "key")),
-		  STR_ARG(flat(v, data, "value")), yes(data, "set") ? "" : "  (default)");
+		  STR_ARG(flat(v, data, "value")),
+		  view_yes(data, "set") ? "" : "  (default)");
 }
 
 void bd_view_settings(struct view *v, const struct value *data)

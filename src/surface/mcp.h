@@ -47,6 +47,15 @@ int mcp_serve(const struct call *start, const struct mcp_server *server,
 /* The tool with which a session of the older revisions says who it is. */
 extern const struct op op_mcp_identify;
 
+/* The commands that serve take the same. */
+struct mcp_body {
+	struct str agent;
+};
+extern const struct field mcp_fields[];
+#define MCP_MORE                                                                     \
+	"Speaks the Model Context Protocol on standard input and output, revisions " \
+	"2024-11-05 to 2026-07-28, until the input ends."
+
 /* What the board adds to any server. */
 extern const struct mcp_resource board_resources[];
 extern const struct mcp_prompt board_prompts[];

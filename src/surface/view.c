@@ -11,6 +11,21 @@ static const char *const codes[] = {
 	[PAINT_RED] = "\033[31m", [PAINT_GREEN] = "\033[32m", [PAINT_YELLOW] = "\033[33m",
 };
 
+int64_t view_number(const struct value *v, const char *key)
+{
+	int64_t n = 0;
+
+	value_int(v, key, &n);
+	return n;
+}
+
+bool view_yes(const struct value *v, const char *key)
+{
+	const struct value *member = value_find(v, key);
+
+	return member && member->type == VALUE_BOOL && member->yes;
+}
+
 void view_line(struct view *v, const char *fmt, ...)
 {
 	va_list ap;

@@ -24,6 +24,10 @@ int view_choice(const struct view *v, const char *field);
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YELLOW };
 
+/* A member of the data: 0, or false, where it is something else. */
+int64_t view_number(const struct value *v, const char *key);
+bool view_yes(const struct value *v, const char *key);
+
 void view_line(struct view *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void view_paint(struct view *v, enum paint paint, struct str text);
