@@ -171,6 +171,14 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 	return e;
 }
 
+enum err file_create(struct call *c, struct str path, mode_t mode)
+{
+	AUTO_FD fd = open(arena_cstr(&c->mem, path),
+			  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	return fd < 0 ? file_fail(c, "create", path) : ERR_OK;
+}
+
 enum err file_stamp(struct call *c, struct str path, struct str *out)
 {
 	struct stat st;

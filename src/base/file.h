@@ -34,6 +34,9 @@ enum err file_replace(struct call *c, struct str path, struct str content, mode_
  */
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode);
 
+/* A new file, with nothing in it, that may be lost with the power. */
+enum err file_create(struct call *c, struct str path, mode_t mode);
+
 enum err file_make_dir(struct call *c, struct str path,
 		       mode_t mode); /* with its parents */
 /* A name that stays the same while the file does: when it was changed, and its number. */

@@ -65,7 +65,7 @@ static enum err not_initialized(struct call *c, const struct beads *b)
 static enum err not_a_record(struct call *c, const struct beads *b,
 			     const struct journal_record *r, struct str why)
 {
-	call_fail(c, ERR_DAMAGED,
+	call_fail(c, ERR_JOURNAL_LOST,
 		  "'" STR_FMT
 		  "/journal.%lld' has a record at byte %lld that this program "
 		  "cannot read: " STR_FMT,

@@ -196,7 +196,7 @@ enum err cache_create(struct call *c, struct str path, struct cache *out)
 
 	*out = (struct cache){ .path = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
 						 id_random(&c->mem, 8).p) };
-	if ((e = file_append(c, out->path, STR(""), 0600)) ||
+	if ((e = file_create(c, out->path, 0600)) ||
 	    (e = db_open(c, out->path, DB_CREATE, WAIT_MS, &out->db)) ||
 	    (e = db_exec(c, out->db, "PRAGMA journal_mode = OFF")))
 		return e;

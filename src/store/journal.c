@@ -67,7 +67,7 @@ static enum err find_segments(struct call *c, struct str dir, struct segments *o
 	if ((e = file_each(c, dir, see_segment, out)))
 		return e;
 	if (out->last != out->count) {
-		call_fail(c, ERR_DAMAGED,
+		call_fail(c, ERR_JOURNAL_LOST,
 			  "of the files journal.1 to journal.%lld in '" STR_FMT
 			  "' only %lld are there",
 			  (long long)out->last, STR_ARG(dir), (long long)out->count);
@@ -134,7 +134,10 @@ static enum err lost(struct call *c, struct str path, int64_t offset)
 		  "' is missing, or has lost records that were there: it ended "
 		  "after byte %lld",
 		  STR_ARG(path), (long long)offset);
-	return restore(c);
+	return call_step(
+		c, "Nothing was changed. Restore the file from a backup or from "
+		   "another clone; if it is right as it is, move cache.db away: that "
+		   "is made anew.");
 }
 
 enum err journal_compare(struct call *c, struct str dir, struct journal_place place,
@@ -163,7 +166,7 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 
 static enum err damaged(struct call *c, struct str path, int64_t offset)
 {
-	call_fail(c, ERR_DAMAGED,
+	call_fail(c, ERR_JOURNAL_LOST,
 		  "'" STR_FMT
 		  "' is damaged: the record at byte %lld is not what was written",
 		  STR_ARG(path), (long long)offset);

@@ -330,3 +330,28 @@ def stopped_child(parent):
 
     wait_until(look, "the child stands still")
     return found[0]
+
+
+SEES = r'''
+for ((i = 0; i < $2; i++)); do
+    id=$("$0" --silent create "$1 $i") || exit 1
+    "$0" --json --actor reader show "$id" --fields id,status || exit 2
+    "$0" --quiet close "$id" || exit 3
+    case $("$0" --json show "$id" --fields status) in *'"status":"closed"'*) ;; *) exit 4 ;; esac
+    case $("$0" --json list --all -n 0 --fields id) in *"\"$id\""*) ;; *) exit 5 ;; esac
+    case $("$0" --json ready -n 0 --fields id) in *"\"$id\""*) exit 6 ;; esac
+done
+'''
+
+
+def test_what_was_acknowledged_is_seen_at_once(repo):
+    """By whoever asks next, while others write and the log of the cache is written back again and again."""
+    loops = [subprocess.Popen(["bash", "-c", SEES, BD, str(n), "15"], cwd=repo.path, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**repo.env))
+             for n in range(16)]
+    done = [finish(p, 120) for p in loops]
+    assert [(d.code, d.err) for d in done] == [(0, "")] * 16
+    beads = repo.json("list", "--all", "-n", "0")
+    assert sorted(b["title"] for b in beads) == sorted(f"{n} {i}" for n in range(16) for i in range(15))
+    assert {b["status"] for b in beads} == {"closed"}
+    assert_sound(repo)
