@@ -4,7 +4,7 @@
 #include "base/call.h"
 
 /*
- * One holder at a time among all processes, waiting in the kernel's queue. The
+ * One holder at a time among all processes; who waits, waits in order. The
  * kernel lets go of it when its process ends, however it ends; the file that
  * stands for it stays.
  */

@@ -487,11 +487,14 @@ static enum err touch_above(struct meeting *m, const struct edge_row *row)
 {
 	struct str *ids;
 	size_t count = 0;
+	bool circle = false;
 	enum err e = ERR_OK;
 
 	if (str_is(row->kind, names_word(&edge_kinds, EDGE_PARENT)))
 		e = cache_ancestors(m->c, m->cache, row->to, &ids, &count);
 	for (size_t i = 0; !e && i < count; i++)
+		circle = circle || str_eq(ids[i], row->from);
+	for (size_t i = 0; circle && i < count; i++)
 		touch(m, ids[i]);
 	return e;
 }

@@ -116,11 +116,6 @@ void bead_own(struct arena *mem, struct bead *b)
 	}
 }
 
-bool bead_same_lineage(const struct bead *a, const struct bead *b)
-{
-	return str_eq(a->id, b->id) && !mark_cmp(a->created, b->created);
-}
-
 struct mark bead_top(const struct bead *b)
 {
 	struct mark top = { 0 };

@@ -84,8 +84,6 @@ struct bead {
 /* Copies all that it points to, so that it depends on nothing else. */
 void bead_own(struct arena *mem, struct bead *b);
 
-bool bead_same_lineage(const struct bead *a, const struct bead *b);
-
 /* The last write to any of its registers, or its last note. */
 struct mark bead_top(const struct bead *b);
 
@@ -98,7 +96,7 @@ bool bead_blank(const struct bead *b);
 /* It has every register: not only a change. */
 bool bead_whole(const struct bead *b);
 
-/* Sets a register's members to what is written; to be followed by bead_mark(). */
+/* Sets a member to what is written; its register needs a mark as well. */
 void bead_put(struct bead *b, enum member m, struct str canonical);
 void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str text);
 void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v);

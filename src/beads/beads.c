@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "beads/apply.h"
+#include "beads/config.h"
 #include "beads/record.h"
 #include "beads/state.h"
 
@@ -115,6 +116,7 @@ static enum err catch_up(struct call *c, struct beads *b)
 struct replay {
 	struct beads *b;
 	struct state *all;
+	struct cache *cache;  /* for the receipts; or NULL */
 	struct arena scratch; /* for one record at a time */
 };
 
@@ -130,14 +132,15 @@ static enum err replay_record(struct call *c, const struct journal_record *r, vo
 	if (!record_decode(r->json, change, &receipt, &why))
 		return not_a_record(c, replay->b, r, why);
 	state_add(replay->all, change);
-	if (receipt.id.p && replay->b->cache.db)
-		return cache_put_receipt(c, &replay->b->cache, &receipt);
+	if (receipt.id.p && replay->cache)
+		return cache_put_receipt(c, replay->cache, &receipt);
 	return ERR_OK;
 }
 
-enum err beads_replay(struct call *c, struct beads *b, struct state **out)
+static enum err replay_all(struct call *c, struct beads *b, struct cache *cache,
+			   struct state **out)
 {
-	struct replay replay = { .b = b, .all = state_new(&c->mem) };
+	struct replay replay = { .b = b, .all = state_new(&c->mem), .cache = cache };
 	struct journal_place place = { 0 };
 	enum err e = journal_each(c, b->home, &place, replay_record, &replay);
 
@@ -147,10 +150,15 @@ enum err beads_replay(struct call *c, struct beads *b, struct state **out)
 	return e;
 }
 
+enum err beads_replay(struct call *c, struct beads *b, struct state **out)
+{
+	return replay_all(c, b, NULL, out);
+}
+
 static enum err fill(struct call *c, struct beads *b)
 {
 	struct state *all;
-	enum err e = beads_replay(c, b, &all);
+	enum err e = replay_all(c, b, &b->cache, &all);
 
 	if (e || (e = apply_all(c, &b->cache, all)))
 		return e;
@@ -310,6 +318,13 @@ bool beads_undisturbed(struct call *c, const struct beads *b)
 
 /* --- writers --- */
 
+static enum err begin_writing(struct call *c, struct beads *b)
+{
+	b->change = state_new(&c->mem);
+	b->writing = true;
+	return config_lease(c, b->home, &b->lease_ms);
+}
+
 static enum err open_writer(struct call *c, struct beads *b)
 {
 	enum err e;
@@ -324,9 +339,7 @@ static enum err open_writer(struct call *c, struct beads *b)
 		return e;
 	if (!b->about.prefix.p)
 		return not_initialized(c, b);
-	b->change = state_new(&c->mem);
-	b->writing = true;
-	return ERR_OK;
+	return begin_writing(c, b);
 }
 
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
@@ -349,9 +362,9 @@ enum err beads_open_new(struct call *c, struct beads *out)
 		beads_close(out);
 		return e;
 	}
-	out->change = state_new(&c->mem);
-	out->writing = true;
-	return ERR_OK;
+	if ((e = begin_writing(c, out)))
+		beads_close(out);
+	return e;
 }
 
 void beads_close(struct beads *b)
@@ -394,9 +407,15 @@ void beads_forget(struct beads *b)
 static enum err write_record(struct call *c, struct beads *b, int *fd)
 {
 	bool receipt = b->receipt.id.p;
+	struct receipt again;
+	struct str why;
 	struct str json = record_encode(c, b->change, receipt ? &b->receipt : NULL);
 	enum err e;
 
+	if (!record_decode(json, state_new(&c->mem), &again, &why))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "this change could not be read back: " STR_FMT,
+				 STR_ARG(why));
 	advance(b, b->change);
 	if ((receipt && (e = cache_put_receipt(c, &b->cache, &b->receipt))) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))

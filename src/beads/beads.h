@@ -22,6 +22,7 @@ struct beads {
 	struct cache_about about;
 	struct state *change;   /* all that this command has put */
 	struct receipt receipt; /* `id` is absent where none is to be left */
+	int64_t lease_ms;       /* how long a claim lasts, for a writer */
 	bool writing, forgotten;
 	bool committing; /* what fails from here on is not tried again */
 };

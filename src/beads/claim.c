@@ -128,8 +128,8 @@ void claim_go_on(struct edit *e)
 
 	if (touched || !mine(e) || !end || bead_status(&e->now) != BEAD_IN_PROGRESS)
 		return;
-	if (end < e->c->now_ms + LEASE_MS)
-		set_end(e, LEASE_MS);
+	if (end < e->c->now_ms + e->b->lease_ms)
+		set_end(e, e->b->lease_ms);
 }
 
 enum err claim_check(struct edit *e, struct stamp epoch)
@@ -156,9 +156,11 @@ void claim_assign(struct edit *e, struct str name)
 		return;
 	edit_text(e, MEMBER_ASSIGNEE, name);
 	edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
-	if (held(e)) /* work that goes on in other hands, and must not be forgotten there
-		      */
-		set_end(e, LEASE_MS);
+	if (held(e) &&
+	    e->change.mark[REG_STATUS].by.p == NULL) /* work that goes on in other hands,
+						      * and must not be forgotten there
+						      */
+		set_end(e, e->b->lease_ms);
 	else
 		edit_set(e, MEMBER_ASSIGNEE_EXPIRES, (struct str){ 0 });
 }

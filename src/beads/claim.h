@@ -9,8 +9,6 @@
  * has lost the bead. An end that has passed lets anybody else in.
  */
 
-enum { LEASE_MS = 3600 * 1000 }; /* unless something else is asked for */
-
 /* ALREADY_CLAIMED, naming the holder and the end; CLOSED. One's own goes on. */
 enum err claim_take(struct edit *e, int64_t lease_ms);
 
@@ -21,7 +19,7 @@ enum err claim_release(struct edit *e);
 /* Without asking: it is open to everybody. */
 void claim_drop(struct edit *e);
 
-/* Whatever the holder does to the bead, its lease does not end within the usual time. */
+/* Whatever the holder does to the bead, its lease lasts as long as a new one would. */
 void claim_go_on(struct edit *e);
 
 /* STALE_CLAIM unless that claim still holds. */

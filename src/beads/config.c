@@ -16,7 +16,7 @@ static bool is_lease(struct str value)
 {
 	int64_t ms;
 
-	return duration_parse(value, &ms) && ms > 0;
+	return duration_parse(value, &ms) && ms > 0 && ms < MOMENT_LAST / 2;
 }
 
 /* What Git takes as a ref, near enough, and none that is the user's own. */
@@ -27,7 +27,8 @@ static bool is_ref(struct str value)
 					      "refs/stash" };
 
 	for (size_t i = 0; i < value.n; i++)
-		if (value.p[i] <= ' ' || strchr("~^:?*[\\\x7f", value.p[i]))
+		if ((unsigned char)value.p[i] <= ' ' ||
+		    strchr("~^:?*[\\\x7f", value.p[i]))
 			return false;
 	for (size_t i = 0; i + 1 < value.n; i++)
 		if ((value.p[i] == '.' || value.p[i] == '/') &&
@@ -45,7 +46,7 @@ static bool is_ref(struct str value)
 static bool is_remote(struct str value)
 {
 	for (size_t i = 0; i < value.n; i++)
-		if (value.p[i] <= ' ')
+		if ((unsigned char)value.p[i] <= ' ')
 			return false;
 	return value.n && value.p[0] != '-';
 }
@@ -106,6 +107,17 @@ enum err config_find(struct call *c, struct str home, enum config_key key,
 	return e;
 }
 
+enum err config_lease(struct call *c, struct str home, int64_t *ms)
+{
+	struct str text;
+	enum err e = config_find(c, home, CONFIG_CLAIM_LEASE, &text);
+
+	if (!e)
+		duration_parse(text.p ? text : str_of(config_default(CONFIG_CLAIM_LEASE)),
+			       ms);
+	return e;
+}
+
 struct leftovers {
 	struct call *c;
 	struct str home;
@@ -120,7 +132,15 @@ static void remove_leftover(void *arg, struct str name)
 		file_remove(l->c, path_join(&l->c->mem, l->home, name));
 }
 
-/* Every other line stays as it is. */
+enum err config_check(struct call *c, enum config_key key, struct str value)
+{
+	if (rules[key].fits(value))
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT, "%s is %s, not '" STR_FMT "'",
+			 names_word(&config_keys, key), rules[key].want, STR_ARG(value));
+}
+
+/* Every other line stays as it is, but for empty ones. */
 enum err config_put(struct call *c, struct str home, enum config_key key,
 		    struct str value)
 {
@@ -129,10 +149,8 @@ enum err config_put(struct call *c, struct str home, enum config_key key,
 	struct str text, line, old, name;
 	enum err e;
 
-	if (value.p && !rules[key].fits(value))
-		return call_fail(c, ERR_INVALID_INPUT, "%s is %s, not '" STR_FMT "'",
-				 names_word(&config_keys, key), rules[key].want,
-				 STR_ARG(value));
+	if (value.p && (e = config_check(c, key, value)))
+		return e;
 	if ((e = file_each(c, home, remove_leftover, &left)) ||
 	    (e = file_read(c, path_of(c, home), &text)))
 		return e;

@@ -16,6 +16,11 @@ const char *config_default(enum config_key key);
 enum err config_find(struct call *c, struct str home, enum config_key key,
 		     struct str *out); /* absent: not set */
 
+/* How long a claim lasts: as it is set, or an hour. */
+enum err config_lease(struct call *c, struct str home, int64_t *ms);
+
+enum err config_check(struct call *c, enum config_key key, struct str value);
+
 /* Checks the value; an absent one takes the setting back. With the writer's lock. */
 enum err config_put(struct call *c, struct str home, enum config_key key,
 		    struct str value);

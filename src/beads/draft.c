@@ -1,6 +1,7 @@
 #include "beads/draft.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "beads/bead.h"
 #include "beads/edit.h"
 #include "beads/find.h"
@@ -133,12 +134,43 @@ static enum err put_needs(struct call *c, struct beads *b, const struct draft *d
 	return ERR_OK;
 }
 
+static enum err wrong(struct call *c, const struct draft *d, const char *what,
+		      struct str value)
+{
+	return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' has the %s '" STR_FMT "'",
+			 STR_ARG(d->title), what, STR_ARG(value));
+}
+
+static bool is_line(struct str text, size_t most)
+{
+	return text.n <= most && !utf8_has_control(text);
+}
+
+/* What came from a file has passed no field. */
+static enum err check(struct call *c, const struct draft *d)
+{
+	const struct str texts[] = { d->description, d->design, d->acceptance };
+
+	if (!is_line(d->title, TITLE_MOST))
+		return wrong(c, d, "title", d->title);
+	if (!is_line(d->assignee, NAME_MOST))
+		return wrong(c, d, "assignee", d->assignee);
+	for (size_t i = 0; i < d->label_count; i++)
+		if (!is_line(d->labels[i], WORD_MOST))
+			return wrong(c, d, "label", d->labels[i]);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (texts[i].n > TEXT_MOST)
+			return wrong(c, d, "text", str_head(texts[i], 40));
+	return ERR_OK;
+}
+
 enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct state *change)
 {
 	struct bead made;
 	enum err e;
 
-	if ((e = choose_id(c, b, change, d)) || (e = make_bead(c, b, d, &made)))
+	if ((e = check(c, d)) || (e = choose_id(c, b, change, d)) ||
+	    (e = make_bead(c, b, d, &made)))
 		return e;
 	state_put_bead(change, &made);
 	return put_needs(c, b, d, change);
@@ -174,13 +206,6 @@ static int part_of(struct str head)
 			(char)(head.p[n] >= 'A' && head.p[n] <= 'Z' ? head.p[n] | 0x20 :
 								      head.p[n]);
 	return names_value(&names, (struct str){ lower, n });
-}
-
-static enum err wrong(struct call *c, const struct draft *d, const char *what,
-		      struct str value)
-{
-	return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' has the %s '" STR_FMT "'",
-			 STR_ARG(d->title), what, STR_ARG(value));
 }
 
 /* The words of a list, by commas or lines, with or without a bullet. */

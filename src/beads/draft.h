@@ -5,6 +5,8 @@
 
 struct state;
 
+enum { TITLE_MOST = 1000, WORD_MOST = 200, NAME_MOST = 256, TEXT_MOST = 1024 * 1024 };
+
 /* A bead that is to be created. */
 struct draft {
 	struct str title, description, design, acceptance, assignee, external_ref;

@@ -6,7 +6,7 @@
 #include "beads/bead.h"
 #include "beads/line.h"
 
-/* Ids and kinds have no byte below '-', so this sorts as (from, to, kind). */
+/* No byte of an id is below '-', so this sorts as (from, to, kind). */
 struct str edge_key(struct arena *mem, const struct edge *e)
 {
 	return arena_fmt(mem, STR_FMT " " STR_FMT " " STR_FMT, STR_ARG(e->from),
@@ -76,7 +76,7 @@ static bool decode_mark(const struct value *v, const char *at, const char *by,
 static bool kind_valid(struct str kind)
 {
 	for (size_t i = 0; i < kind.n; i++)
-		if (kind.p[i] <= ' ' || kind.p[i] == 0x7f)
+		if ((unsigned char)kind.p[i] <= ' ' || kind.p[i] == 0x7f)
 			return false;
 	return kind.n > 0;
 }

@@ -124,12 +124,6 @@ void edit_note(struct edit *e, struct str content)
 	};
 }
 
-struct str edit_peek(const struct edit *e, enum member m)
-{
-	return e->change.mark[member_reg(m)].by.p ? e->change.member[m] :
-						    e->now.member[m];
-}
-
 enum err edit_close(struct edit *e, struct str reason)
 {
 	struct str branch;
@@ -194,9 +188,9 @@ enum err edit_depend(struct edit *e, struct state *change, const struct bead_row
 		struct value_error error;
 		struct edge old;
 		struct str why;
+		const struct value *v = value_parse(&e->c->mem, line, &error);
 
-		if (edge_decode(&e->c->mem, value_parse(&e->c->mem, line, &error), &old,
-				&why)) {
+		if (v && edge_decode(&e->c->mem, v, &old, &why)) {
 			if (old.deleted == !there)
 				return ERR_OK;
 			edge.created = old.created;

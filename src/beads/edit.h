@@ -37,9 +37,6 @@ void edit_stamp(struct edit *e, enum member m, struct stamp s);
 void edit_labels(struct edit *e, struct str *labels, size_t count);
 void edit_note(struct edit *e, struct str content);
 
-/* The new value of a member if it has one, else the old one. */
-struct str edit_peek(const struct edit *e, enum member m);
-
 enum err edit_close(struct edit *e, struct str reason);
 void edit_reopen(struct edit *e, int status); /* enum bead_status */
 

@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "base/map.h"
 #include "beads/claim.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
@@ -35,16 +36,11 @@ static const char *const examples[] = {
 	NULL,
 };
 
-enum err close_blocked(struct edit *e)
+static enum err waits_for(struct edit *e, const struct str *ids, size_t count)
 {
 	struct json j = { .out.mem = &e->c->mem };
 	struct buf all = { .mem = &e->c->mem };
-	struct str *ids;
-	size_t count;
-	enum err err = query_blockers(e->c, &e->b->cache, e->row->id, &ids, &count);
 
-	if (err)
-		return err;
 	json_object(&j);
 	json_put_str(&j, "id", e->row->id);
 	json_put_array(&j, "blockers");
@@ -62,43 +58,35 @@ enum err close_blocked(struct edit *e)
 }
 
 /* Those that are closed by the same command do not hold it up. */
-static enum err waits(struct edit *e, const struct body *in, bool *out)
+enum err close_check(struct edit *e, const struct list *with)
 {
-	const struct str *given = in->ids.item;
-	struct bead_row *row;
+	struct map together = { .mem = &e->c->mem };
+	struct bead_row *rows;
 	struct str *ids;
-	size_t count;
+	size_t count, open = 0;
 	enum err err;
 
-	*out = false;
-	if (in->force || !e->row->blockers || bead_status(&e->now) == BEAD_CLOSED)
+	if (!e->row->blockers || bead_status(&e->now) == BEAD_CLOSED)
 		return ERR_OK;
-	if ((err = query_blockers(e->c, &e->b->cache, e->row->id, &ids, &count)))
+	if ((err = query_blockers(e->c, &e->b->cache, e->row->id, &ids, &count)) ||
+	    (err = find_beads(e->c, e->b, with->item, with->n, &rows)))
 		return err;
-	for (size_t i = 0; i < count; i++) {
-		bool too = false;
-
-		for (size_t k = 0; !too && k < in->ids.n; k++) {
-			if ((err = find_bead(e->c, e->b, given[k], &row)))
-				return err;
-			too = str_eq(row->id, ids[i]);
-		}
-		*out = *out || !too;
-	}
-	return ERR_OK;
+	for (; rows; rows = rows->next)
+		map_put(&together, rows->id);
+	for (size_t i = 0; i < count; i++)
+		if (!map_find(&together, ids[i]))
+			ids[open++] = ids[i];
+	return open ? waits_for(e, ids, open) : ERR_OK;
 }
 
 static enum err step(struct edit *e, struct state *change, const void *body)
 {
 	const struct body *in = body;
-	bool waiting;
-	enum err err = waits(e, in, &waiting);
+	enum err err = in->force ? ERR_OK : close_check(e, &in->ids);
 
 	(void)change;
 	if (err)
 		return err;
-	if (waiting)
-		return close_blocked(e);
 	if (in->note.p)
 		edit_note(e, in->note);
 	return edit_close(e, in->reason);

@@ -22,9 +22,9 @@ static const struct field fields[] = {
 	{ "body_file", &kind_str, AT(body_file), FIELD_CLI | FIELD_FILE, .arg = "FILE",
 	  .max = MAX_TEXT, .help = "the same, from a file; '-' is standard input" },
 	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types,
-	  .preset = "task", .help = "what it is" },
-	{ "priority", &kind_priority, AT(priority), .letter = 'p', .preset = "2",
-	  .help = "0 (most urgent) to 4" },
+	  .help = "what it is; task if not given" },
+	{ "priority", &kind_priority, AT(priority), .letter = 'p',
+	  .help = "0 (most urgent) to 4; 2 if not given" },
 	{ "labels", &kind_line, AT(labels), FIELD_LIST | FIELD_COMMAS, .also = "label",
 	  .letter = 'l', .arg = "A,B", .min = 1, .max = MAX_WORD, .help = "labels" },
 	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME",
@@ -74,8 +74,8 @@ static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
 		.assignee = in->assignee,
 		.external_ref = in->external_ref,
 		.id = in->id,
-		.type = in->type,
-		.priority = in->priority,
+		.type = in->type < 0 ? BEAD_TASK : in->type,
+		.priority = in->priority == ABSENT ? 2 : in->priority,
 		.labels = in->labels.item,
 		.label_count = in->labels.n,
 	};
@@ -90,6 +90,14 @@ static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
 		return e;
 	draft_need(c, d, str_of(names_word(&edge_kinds, EDGE_PARENT)), row->id);
 	return ERR_OK;
+}
+
+static bool only_file(const struct body *in)
+{
+	return !in->title.p && !in->description.p && !in->body_file.p && !in->design.p &&
+	       !in->acceptance.p && !in->assignee.p && !in->external_ref.p && !in->id.p &&
+	       !in->parent.p && !in->labels.n && !in->deps.n && in->type < 0 &&
+	       in->priority == ABSENT;
 }
 
 static enum err reply_with(struct call *c, struct beads *b, struct str id,
@@ -113,8 +121,10 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	int64_t count = 0;
 	bool many = in->file.p;
 
-	if (many && in->title.p)
-		return call_fail(c, ERR_INVALID_INPUT, TWO_PLACES, "TITLE", "--file");
+	if (many && !only_file(in))
+		return call_fail(
+			c, ERR_INVALID_INPUT,
+			"with --file, all that is said of a bead stands in the file");
 	enum err e =
 		many ? draft_parse(c, in->file, &list) : draft_of(c, s->beads, in, &one);
 

@@ -1,4 +1,3 @@
-#include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "beads/beads.h"
@@ -106,6 +105,8 @@ static enum err configure(struct call *c, struct beads *b, const struct body *in
 {
 	enum err e = ERR_OK;
 
+	if (in->remote.p && (e = config_check(c, CONFIG_SYNC_REMOTE, in->remote)))
+		return e;
 	if (in->ref.p)
 		e = config_put(c, b->home, CONFIG_SYNC_REF, in->ref);
 	if (!e && in->remote.p)
@@ -125,7 +126,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	if (e)
 		return e;
 	changed = in->prefix.p && !str_eq(in->prefix, b.about.prefix);
-	if (!(e = configure(c, &b, in)) && !(e = choose_prefix(c, &b, in->prefix, &made)))
+	if (!(e = choose_prefix(c, &b, in->prefix, &made)) && !(e = configure(c, &b, in)))
 		e = beads_commit(c, &b);
 	beads_close(&b);
 	if (e)

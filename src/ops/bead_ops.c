@@ -173,9 +173,9 @@ static unsigned priorities_of(const struct filter_body *in)
 	return bits == 31 ? 0 : bits ? bits : 1u << 7; /* the last: none at all */
 }
 
-static int64_t bound(int64_t ms)
+static struct bound bound(int64_t ms)
 {
-	return ms == ABSENT ? 0 : ms;
+	return (struct bound){ ms != ABSENT, ms };
 }
 
 static enum err whole_ids(struct call *c, struct beads *b, const struct filter_body *in,
@@ -219,8 +219,8 @@ enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in
 	};
 	if (in->all)
 		out->statuses = 0;
-	else if (!out->statuses && !everything && !in->ids.n && !out->closed_after &&
-		 !out->closed_before)
+	else if (!out->statuses && !everything && !in->ids.n &&
+		 !out->closed_after.given && !out->closed_before.given)
 		out->statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS;
 	return whole_ids(c, b, in, out);
 }
@@ -232,19 +232,13 @@ struct str moment_of(struct call *c, struct stamp s)
 
 enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out)
 {
-	struct str text;
-	enum err e;
-
-	*out = asked;
-	if (asked == 0)
+	*out = asked == ABSENT ? b->lease_ms : asked;
+	if (*out <= 0)
 		return call_fail(c, ERR_INVALID_INPUT, "a lease of no time is none");
-	if (asked != ABSENT)
-		return ERR_OK;
-	*out = LEASE_MS;
-	e = config_find(c, b->home, CONFIG_CLAIM_LEASE, &text);
-	if (!e && text.p)
-		duration_parse(text, out);
-	return e;
+	if (*out > MOMENT_LAST - c->now_ms)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the lease would end after the year 9999");
+	return ERR_OK;
 }
 
 enum err dependency_parse(struct call *c, struct str text, struct str *kind,

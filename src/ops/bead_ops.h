@@ -2,6 +2,7 @@
 #define OPS_BEAD_OPS_H
 
 #include "beads/beads.h"
+#include "beads/draft.h"
 #include "beads/edit.h"
 #include "beads/find.h"
 #include "beads/public.h"
@@ -20,12 +21,11 @@ struct value;
 
 /* Limits, in bytes. */
 enum {
-	MAX_TITLE = 1000,
-	MAX_TEXT = 1024 * 1024,
-	MAX_WORD = 200,
-	MAX_NAME = 256,
+	MAX_TITLE = TITLE_MOST,
+	MAX_TEXT = TEXT_MOST,
+	MAX_WORD = WORD_MOST,
+	MAX_NAME = NAME_MOST,
 	MAX_IDS = 1000,
-	PAGE = 50,
 };
 
 extern const struct prop bead_props[];
@@ -77,18 +77,18 @@ struct shape_body {
 	bool brief, full;
 };
 
-#define SHAPE_FIELDS(body, member)                                              \
-	{ "fields",                                                             \
-	  &kind_str,                                                            \
-	  offsetof(body, member.fields),                                        \
-	  FIELD_LIST | FIELD_COMMAS,                                            \
-	  .arg = "A,B",                                                         \
-	  .help = "only these members" },                                       \
-		{ "brief", &kind_bool, offsetof(body, member.brief), FIELD_CLI, \
-		  .help = "only what a list needs" },                           \
-	{                                                                       \
-		"full", &kind_bool, offsetof(body, member.full), FIELD_WIRE,    \
-			.help = "every member"                                  \
+#define SHAPE_FIELDS(body, member)                                            \
+	{ "fields",                                                           \
+	  &kind_str,                                                          \
+	  offsetof(body, member.fields),                                      \
+	  FIELD_LIST | FIELD_COMMAS | FIELD_LOOK,                             \
+	  .arg = "A,B",                                                       \
+	  .help = "only these members" },                                     \
+		{ "brief", &kind_bool, offsetof(body, member.brief),          \
+		  FIELD_CLI | FIELD_LOOK, .help = "only what a list needs" }, \
+	{                                                                     \
+		"full", &kind_bool, offsetof(body, member.full),              \
+			FIELD_WIRE | FIELD_LOOK, .help = "every member"       \
 	}
 
 struct shape shape_of(const struct call *c, const struct shape_body *in);
@@ -149,6 +149,8 @@ struct filter_body {
 		  .also = "labels",                                                       \
 		  .letter = 'l',                                                          \
 		  .arg = "LABEL",                                                         \
+		  .most = 100,                                                            \
+		  .max = MAX_WORD,                                                        \
 		  .help = "with all of these labels" },                                   \
 		{ "any_labels",                                                           \
 		  &kind_str,                                                              \
@@ -156,19 +158,26 @@ struct filter_body {
 		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                  \
 		  .flag = "label-any",                                                    \
 		  .arg = "LABEL",                                                         \
+		  .most = 100,                                                            \
+		  .max = MAX_WORD,                                                        \
 		  .help = "with one of these labels" },                                   \
 		{ "ids",                                                                  \
 		  &kind_bead,                                                             \
 		  offsetof(body, member.ids),                                             \
 		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                  \
 		  .flag = "id",                                                           \
+		  .most = MAX_IDS,                                                        \
 		  .help = "only these" },                                                 \
 		{ "parent", &kind_bead, offsetof(body, member.parent),                    \
 		  .help = "children of this one" },                                       \
-		{ "title_contains", &kind_str, offsetof(body, member.title_part),         \
-		  FIELD_CLI, .help = "with this in the title" },                          \
-		{ "desc_contains", &kind_str, offsetof(body, member.description_part),    \
-		  FIELD_CLI, .help = "with this in the description" },                    \
+		{ "title_contains", &kind_str,        offsetof(body, member.title_part),  \
+		  FIELD_CLI,        .max = MAX_TITLE, .help = "with this in the title" }, \
+		{ "desc_contains",                                                        \
+		  &kind_str,                                                              \
+		  offsetof(body, member.description_part),                                \
+		  FIELD_CLI,                                                              \
+		  .max = MAX_TITLE,                                                       \
+		  .help = "with this in the description" },                               \
 		{ "created_after", &kind_moment, offsetof(body, member.created_after),    \
 		  FIELD_CLI, .help = "created at or after this" },                        \
 		{ "created_before", &kind_moment, offsetof(body, member.created_before),  \
@@ -216,8 +225,8 @@ enum err dependency_parse(struct call *c, struct str text, struct str *kind,
 
 struct str moment_of(struct call *c, struct stamp s); /* RFC 3339 */
 
-/* BLOCKED, naming what the bead waits for. */
-enum err close_blocked(struct edit *e);
+/* BLOCKED if it waits for something that is not closed `with` it. */
+enum err close_check(struct edit *e, const struct list *with);
 
 /* A bead that is ready, taken in one step; no row if there is none. */
 enum err claim_next(struct call *c, struct beads *b, struct bead_filter *filter,

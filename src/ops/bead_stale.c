@@ -30,7 +30,8 @@ static enum err run_stale(struct call *c, struct stores *s, const void *body,
 	struct bead_row *row;
 	enum err e = filter_of(c, s->beads, &which, false, &filter);
 
-	filter.updated_before = c->now_ms - in->days * 24 * 3600 * 1000;
+	filter.updated_before =
+		(struct bound){ true, c->now_ms - in->days * 24 * 3600 * 1000 };
 	filter.sort = SORT_UPDATED;
 	filter.reverse = true;
 	filter.limit = in->limit;

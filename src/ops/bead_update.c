@@ -116,16 +116,16 @@ static enum err set_parent(struct edit *e, struct state *change, struct str pare
 	return to ? edit_depend(e, change, to, kind, true) : ERR_OK;
 }
 
-static enum err set_status(struct edit *e, int status)
+static enum err set_status(struct edit *e, const struct list *ids, int status)
 {
 	int now = bead_status(&e->now);
 
 	if (status < 0 || status == now)
 		return ERR_OK;
 	if (status == BEAD_CLOSED) {
-		if (e->row->blockers)
-			return close_blocked(e);
-		return edit_close(e, (struct str){ 0 });
+		enum err err = close_check(e, ids);
+
+		return err ? err : edit_close(e, (struct str){ 0 });
 	}
 	edit_reopen(e, status);
 	if (status == BEAD_OPEN && e->now.member[MEMBER_ASSIGNEE_EXPIRES].p)
@@ -173,10 +173,14 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 	if (in->claim && ((err = lease_of(e->c, e->b, in->lease, &lease)) ||
 			  (err = claim_take(e, lease))))
 		return err;
-	if (in->assignee.p)
-		claim_assign(e, in->assignee);
-	if ((err = set_status(e, in->status)))
+	if (in->claim && in->assignee.p && !str_eq(in->assignee, e->c->actor))
+		return call_fail(e->c, ERR_INVALID_INPUT,
+				 "a claim is for whoever makes it, not for '" STR_FMT "'",
+				 STR_ARG(in->assignee));
+	if ((err = set_status(e, &in->ids, in->status)))
 		return err;
+	if (in->assignee.p && !in->claim)
+		claim_assign(e, in->assignee);
 	return in->parent.p ? set_parent(e, change, in->parent) : ERR_OK;
 }
 

@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "beads/snapshot.h"
 #include "ops/op.h"
 #include "ops/ops.h"
 
@@ -14,7 +15,7 @@ static enum err run_version(struct call *c, struct stores *s, const void *body,
 	(void)c, (void)s, (void)body;
 	json_object(reply);
 	json_put_str(reply, "version", STR(ABACUS_VERSION));
-	json_put_int(reply, "format_version", 1);
+	json_put_int(reply, "format_version", FORMAT_VERSION);
 	json_end(reply);
 	return ERR_OK;
 }

@@ -80,16 +80,19 @@ static enum err put_blockers(struct call *c, struct beads *b, const struct bead_
 			     struct json *j)
 {
 	struct link *link;
+	bool found = false;
 	enum err e = query_links(c, &b->cache, row->id, SIDE_OUT, &link);
 
 	for (; !e && link; link = link->next)
 		if (str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
-		    link->bead->status != BEAD_CLOSED)
+		    link->bead->status != BEAD_CLOSED && (found = true))
 			put(j, "blocked_by", link->bead->id,
 			    arena_fmt(&c->mem, "it waits for " STR_FMT " (%s): " STR_FMT,
 				      STR_ARG(link->bead->id),
 				      names_word(&bead_statuses, link->bead->status),
 				      STR_ARG(link->bead->title)));
+	if (!e && row->blockers && !found)
+		put(j, "circle", row->id, STR("over others, it is a part of itself"));
 	if (!e && !row->blockers)
 		put(j, "unblocked", (struct str){ 0 }, STR("nothing blocks it"));
 	return e;

@@ -60,6 +60,8 @@ enum field_flags {
 	FIELD_FILE = 1 << 7,  /* a command line names a file, whose content it is */
 	FIELD_COMMAS = 1 << 8, /* on a command line, one argument may be many items */
 	FIELD_HIDDEN = 1 << 9, /* is understood, but no help speaks of it */
+	FIELD_LOOK =
+		1 << 11, /* only how the reply looks; a repeated request may differ */
 	FIELD_WRITES =
 		1 << 10, /* where it is given, an operation that reads also writes */
 };

@@ -122,6 +122,8 @@ static struct str arguments(struct call *c, const struct request *r)
 
 	json_object(&j);
 	for (const struct field *f = r->op->fields; f && f->name; f++) {
+		if (f->flags & FIELD_LOOK)
+			continue;
 		json_key(&j, str_of(f->name));
 		field_to_json(&j, f, r->body);
 	}

@@ -97,7 +97,7 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 	out->clock_n = stmt_int(st);
 	out->prefix = stmt_str(st, &c->mem);
 	out->beads = stmt_int(st);
-	if (!str_eq(booted, boot(c)))
+	if (!booted.n || !str_eq(booted, boot(c)))
 		return doubt(c, cache->path, "was made before the system was started");
 	return ERR_OK;
 }

@@ -17,7 +17,7 @@ static const char *const group_words[] = {
 	[GROUP_TYPE] = "type",     [GROUP_ASSIGNEE] = "assignee",
 	[GROUP_LABEL] = "label",
 };
-const struct names groups = { group_words, GROUP_LABEL + 1, NULL };
+static const struct names groups = { group_words, GROUP_LABEL + 1, NULL };
 
 /* SQL that is being put together, and what its parameters are to be. */
 struct query {
@@ -49,12 +49,16 @@ static void with_text(struct query *q, const char *condition, struct str text)
 	add_param(q, (struct param){ .text = text });
 }
 
-static void with_time(struct query *q, const char *condition, int64_t ms)
+static void with_number(struct query *q, const char *condition, int64_t n)
 {
-	if (!ms)
-		return;
 	sql(q, condition);
-	add_param(q, (struct param){ .number = ms });
+	add_param(q, (struct param){ .number = n });
+}
+
+static void with_bound(struct query *q, const char *condition, struct bound bound)
+{
+	if (bound.given)
+		with_number(q, condition, bound.ms);
 }
 
 static struct stmt *prepared(struct cache *cache, struct query *q)
@@ -133,12 +137,12 @@ static void with_half(struct query *q, const struct bead_filter *f, enum half ha
 {
 	if (half == HALF_OPEN) {
 		sql(q, " AND b.status = 0 AND b.blockers = 0");
-		with_time(q, " AND (b.lease IS NULL OR b.lease <= ?", f->now);
+		with_number(q, " AND (b.lease IS NULL OR b.lease <= ?", f->now);
 		with_text(q, " OR b.assignee = ?", f->actor);
 		sql(q, ")");
 	} else if (half == HALF_EXPIRED) {
 		sql(q, " AND b.status = 1 AND b.blockers = 0");
-		with_time(q, " AND b.lease <= ?", f->now);
+		with_number(q, " AND b.lease <= ?", f->now);
 	}
 }
 
@@ -167,16 +171,16 @@ static void conditions(struct query *q, const struct bead_filter *f, enum half h
 	with_text(q, " AND b.title LIKE ? ESCAPE '\\'", anywhere(mem, f->title_part));
 	with_text(q, " AND json_extract(b.line, '$.description') LIKE ? ESCAPE '\\'",
 		  anywhere(mem, f->description_part));
-	with_time(q, " AND b.created >= ?", f->created_after);
-	with_time(q, " AND b.created < ?", f->created_before);
-	with_time(q, " AND b.updated >= ?", f->updated_after);
-	with_time(q, " AND b.updated < ?", f->updated_before);
-	with_time(q, " AND b.closed >= ?", f->closed_after);
-	with_time(q, " AND b.closed < ?", f->closed_before);
+	with_bound(q, " AND b.created >= ?", f->created_after);
+	with_bound(q, " AND b.created < ?", f->created_before);
+	with_bound(q, " AND b.updated >= ?", f->updated_after);
+	with_bound(q, " AND b.updated < ?", f->updated_before);
+	with_bound(q, " AND b.closed >= ?", f->closed_after);
+	with_bound(q, " AND b.closed < ?", f->closed_before);
 	if (f->blocked)
 		sql(q, " AND b.status < 2 AND b.blockers > 0");
 	if (f->expired)
-		with_time(q, " AND b.status = 1 AND b.lease <= ?", f->now);
+		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
 }
 
 /* The names of columns of the result, so that both halves can share the order. */
@@ -205,7 +209,8 @@ static void order(struct query *q, const struct bead_filter *f)
 	};
 
 	buf_fmt(&q->sql, " ORDER BY %s", f->reverse ? by[f->sort].down : by[f->sort].up);
-	with_time(q, " LIMIT ?", f->limit);
+	if (f->limit)
+		with_number(q, " LIMIT ?", f->limit);
 }
 
 struct bead_row *bead_row_read(struct call *c, struct stmt *st)
@@ -293,7 +298,8 @@ static enum err search(struct call *c, struct cache *cache, const struct bead_fi
 				  " WHERE search MATCH ?)",
 				  match(&c->mem, f->words, "title : "));
 		sql(&q, " ORDER BY s.rowid DESC");
-		with_time(&q, " LIMIT ?", rest.limit);
+		if (rest.limit)
+			with_number(&q, " LIMIT ?", rest.limit);
 		e = read_rows(c, cache, &q, &out, &found);
 	}
 	return e;
@@ -409,11 +415,11 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 		     struct link **out)
 {
 	AUTO_STMT *st = db_stmt(
-		cache->db, side == SIDE_OUT ? "SELECT e.kind, e.line," BEAD_COLUMNS
+		cache->db, side == SIDE_OUT ? "SELECT e.kind," BEAD_COLUMNS
 					      " FROM edges e JOIN beads b ON b.id = e.dst"
 					      " WHERE e.src = ? AND e.active ORDER BY "
 					      "e.kind, b.priority, b.id" :
-					      "SELECT e.kind, e.line," BEAD_COLUMNS
+					      "SELECT e.kind," BEAD_COLUMNS
 					      " FROM edges e JOIN beads b ON b.id = e.src"
 					      " WHERE e.dst = ? AND e.active ORDER BY "
 					      "e.kind, b.priority, b.id");
@@ -424,7 +430,6 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 		struct link *l = arena_new(&c->mem, struct link);
 
 		l->kind = stmt_str(st, &c->mem);
-		l->line = stmt_str(st, &c->mem);
 		l->bead = bead_row_read(c, st);
 		*out = l;
 		out = &l->next;

@@ -18,6 +18,12 @@ enum bead_sort {
 };
 extern const struct names bead_sorts;
 
+/* A moment, if one was given. */
+struct bound {
+	bool given;
+	int64_t ms;
+};
+
 /* Which beads; zeros ask for all of them. */
 struct bead_filter {
 	unsigned statuses, types, priorities; /* bit i: the i-th will do; 0: any */
@@ -27,9 +33,9 @@ struct bead_filter {
 	size_t label_count, any_count, id_count;
 	struct str parent;
 	struct str title_part, description_part; /* whatever the case */
-	int64_t created_after, created_before;   /* ms; 0: no bound */
-	int64_t updated_after, updated_before;
-	int64_t closed_after, closed_before;
+	struct bound created_after, created_before;
+	struct bound updated_after, updated_before;
+	struct bound closed_after, closed_before;
 	bool ready;   /* can be taken now, by `actor` */
 	bool blocked; /* waits for another one */
 	bool expired; /* its lease ended before `now` */
@@ -48,7 +54,6 @@ enum err query_count(struct call *c, struct cache *cache, const struct bead_filt
 		     int64_t *out);
 
 enum group { GROUP_STATUS, GROUP_PRIORITY, GROUP_TYPE, GROUP_ASSIGNEE, GROUP_LABEL };
-extern const struct names groups;
 
 /* How many of them have each value; numbers of words for the closed sets. */
 struct tally {
@@ -67,7 +72,7 @@ enum side { SIDE_OUT, SIDE_IN }; /* what a bead depends on; what depends on it *
 
 /* An edge that is there, and the live bead at its other end. */
 struct link {
-	struct str kind, line; /* the edge's */
+	struct str kind;
 	struct bead_row *bead;
 	struct link *next;
 };

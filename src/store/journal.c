@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/number.h"
-#include "base/path.h"
 #include "base/platform.h"
 
 enum {
@@ -328,15 +327,6 @@ static void retract(int fd, struct journal_place before)
 	(void)!ftruncate(fd, (off_t)before.offset);
 }
 
-/* A segment counts only with all that is before it. */
-static enum err sync_new(struct call *c, struct str dir, struct journal_place at)
-{
-	struct journal_place before = { .segment = at.segment - 1 };
-	enum err e = before.segment ? journal_sync_end(c, dir, before) : ERR_OK;
-
-	return e ? e : file_sync_dir(c, segment_path(c, dir, at.segment));
-}
-
 enum err journal_append(struct call *c, struct str dir, struct journal_place *place,
 			struct str json, int *fd)
 {
@@ -350,6 +340,9 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 	crc = checksum(json, at.crc);
 	path = segment_path(c, dir, at.segment);
 	line = arena_fmt(&c->mem, "%08x " STR_FMT "\n", crc, STR_ARG(json));
+	/* a segment counts only with all that is before it */
+	if (at.segment > 1 && !at.offset && (e = journal_sync_end(c, dir, *place)))
+		return e;
 	if ((e = open_end(c, path, at, fd)))
 		return e;
 	if (!file_write(*fd, line)) {
@@ -358,7 +351,7 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 		file_close(fd);
 		return e;
 	}
-	if (!at.offset && (e = sync_new(c, dir, at))) {
+	if (!at.offset && (e = file_sync_dir(c, path))) {
 		retract(*fd, at);
 		file_close(fd);
 		return e;

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/path.h"
+#include "base/utf8.h"
 
 static enum err named(struct call *c, struct str *root)
 {
@@ -108,7 +109,8 @@ enum err place_branch(struct call *c, const struct repository *repo, struct str 
 
 	head = str_trim(head);
 	*out = (struct str){ 0 };
-	if (!e && str_starts(head, STR("ref: refs/heads/")))
+	if (!e && str_starts(head, STR("ref: refs/heads/")) && utf8_valid(head) &&
+	    !str_is(head, "ref: refs/heads/.invalid")) /* what reftables put there */
 		*out = str_skip(head, sizeof "ref: refs/heads/" - 1);
 	return e;
 }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "ops/ops.h"
 #include "store/git_config.h"
 #include "store/place.h"
@@ -139,7 +140,9 @@ static struct str actor(struct call *c)
 		if (value && *value)
 			return str_of(value);
 	}
-	if (place_repository(c, c->dir, &repo))
+	if (place_repository(
+		    c, c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir,
+		    &repo))
 		repo = (struct repository){ 0 };
 	git_config_user(c, repo.common, &name);
 	c->code = ERR_OK;

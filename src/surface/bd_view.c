@@ -214,6 +214,8 @@ static void bead_cells(struct table *t, const struct value *bead, struct str tit
 static const char *const bead_heads[] = { "ID",       "P",     "TYPE", "STATUS",
 					  "ASSIGNEE", "TITLE", NULL };
 
+enum { DEEPEST = 100 }; /* what is deeper begins again at the left */
+
 /* Beads below their parents; `shown` has a mark for each that has been. */
 struct tree {
 	struct table *table;
@@ -242,7 +244,7 @@ static void tree_row(struct tree *t, size_t at, size_t depth)
 	buf_put(&title, value_str(bead, "title"));
 	bead_cells(t->table, bead, buf_str(&title));
 	for (size_t i = 0; i < t->list->count; i++)
-		if (!t->shown[i] &&
+		if (depth < DEEPEST && !t->shown[i] &&
 		    str_eq(value_str(&t->list->item[i], "parent"), value_str(bead, "id")))
 			tree_row(t, i, depth + 1);
 }
@@ -319,7 +321,7 @@ static void table_of(struct view *v, const struct value *data)
 /* A list may have been cut off where it has as many rows as were asked for. */
 static void more(struct view *v, const struct value *data)
 {
-	if (data->count == 50)
+	if (data->count && (int64_t)data->count == view_limit(v))
 		view_line(v, "(the first %zu; -n 0 shows all)", data->count);
 }
 

@@ -35,7 +35,7 @@ static enum err locate(struct call *c)
 	c->now_ms = moment_now();
 	c->dir = arena_copy(&c->mem, str_of(cwd));
 	free(cwd);
-	if (!now || moment_parse(str_of(now), &c->now_ms))
+	if (!now || (moment_parse(str_of(now), &c->now_ms) && c->now_ms >= 0))
 		return ERR_OK;
 
 	char *end;
@@ -170,9 +170,9 @@ static void render_ids(struct view *v, struct str reply)
 {
 	struct value_error error;
 	const struct value *data = value_parse(v->out.mem, reply, &error);
-	bool list = data->type == VALUE_ARRAY;
+	bool list = data && data->type == VALUE_ARRAY;
 
-	for (size_t i = 0; i < (list ? data->count : 1); i++) {
+	for (size_t i = 0; data && i < (list ? data->count : 1); i++) {
 		struct str id = value_str(list ? &data->item[i] : data, "id");
 
 		if (id.p)
@@ -279,6 +279,7 @@ static bool agrees(struct call *c, const struct args *a)
 	struct view v = view_new(c);
 	struct json reply = { .out.mem = &c->mem };
 	struct str id = c->request_id;
+	bool failed;
 
 	if (a->globals.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
 	    is_set(&a->request, "force") || is_set(&a->request, "dry_run"))
@@ -289,11 +290,12 @@ static bool agrees(struct call *c, const struct args *a)
 		if (!strcmp(look.op->fields[i].name, "dry_run"))
 			request_set(c, &look, i, STR("true"));
 	c->request_id = (struct str){ 0 };
-	if (request_run(c, &look, &reply)) {
+	failed = request_run(c, &look, &reply);
+	c->request_id = id;
+	if (failed) {
 		c->code = ERR_OK;
 		return true; /* the real run says what is wrong */
 	}
-	c->request_id = id;
 	v.asked = &look;
 	render(&v, a->command, json_text(&reply));
 	out_print(buf_str(&v.out), 0);
@@ -305,7 +307,7 @@ static void ask_less(struct call *c, struct args *a)
 {
 	const struct field *fields = a->request.op->fields;
 
-	if (is_set(&a->request, "long"))
+	if (is_set(&a->request, "long") || is_set(&a->request, "claim"))
 		return;
 	for (size_t i = 0; fields[i].name; i++)
 		if (!strcmp(fields[i].name, "fields") && !(a->request.given >> i & 1))

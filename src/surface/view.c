@@ -71,6 +71,13 @@ int view_choice(const struct view *v, const char *field)
 	return at ? *at : -1;
 }
 
+int64_t view_limit(const struct view *v)
+{
+	const int64_t *at = parameter(v, "limit");
+
+	return at ? *at : 0;
+}
+
 struct str view_age(struct view *v, struct str moment)
 {
 	static const struct {

@@ -21,6 +21,7 @@ struct view {
 /* How a parameter that is only about looks was set: a bool, or the number of a word. */
 bool view_wants(const struct view *v, const char *field);
 int view_choice(const struct view *v, const char *field);
+int64_t view_limit(const struct view *v); /* 0: none */
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YELLOW };
 
