@@ -287,12 +287,58 @@ static void find_members(const struct value *line, const struct value *out[COUNT
 	}
 }
 
+static const char *const lean_words[] = {
+	"id",   "title",    "status",           "priority",
+	"type", "assignee", "assignee_expires", "parent"
+};
+static const struct names lean = { lean_words, sizeof lean_words / sizeof *lean_words,
+				   NULL };
+
+bool shape_lean(const struct shape *shape)
+{
+	for (size_t i = 0; i < shape->field_count; i++)
+		if (names_exact(&lean, shape->fields[i]) < 0)
+			return false;
+	return shape->field_count > 0;
+}
+
+/* The same members in the same order, from the columns. */
+static void put_lean(struct json *j, const struct bead_row *row,
+		     const struct shape *shape)
+{
+	json_put_str(j, "id", row->id);
+	if (wanted(shape, "title", true))
+		json_put_str(j, "title", row->title);
+	if (wanted(shape, "status", true))
+		json_put_str(j, "status",
+			     str_of(names_word(&bead_statuses, row->status)));
+	if (wanted(shape, "priority", true))
+		json_put_int(j, "priority", row->priority);
+	if (wanted(shape, "type", true))
+		json_put_str(j, "type", str_of(names_word(&bead_types, row->type)));
+	if (wanted(shape, "assignee", true))
+		json_put_str(j, "assignee", row->assignee);
+	if (wanted(shape, "assignee_expires", false)) {
+		json_key(j, STR("assignee_expires"));
+		if (row->lease)
+			put_time(j, row->lease);
+		else
+			json_null(j);
+	}
+	if (wanted(shape, "parent", false))
+		json_put_str(j, "parent", row->parent);
+}
+
 void public_put(struct json *j, const struct bead_row *row, const struct shape *shape)
 {
 	struct value_error error;
-	const struct value *line = value_parse(j->out.mem, row->line, &error);
-	const struct value *found[COUNT] = { NULL }, *notes;
+	const struct value *line, *notes, *found[COUNT] = { NULL };
 
+	if (!row->line.p) {
+		put_lean(j, row, shape);
+		return;
+	}
+	line = value_parse(j->out.mem, row->line, &error);
 	find_members(line, found);
 	notes = found[NOTES];
 	for (size_t i = 0; i < COUNT; i++) {

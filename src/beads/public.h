@@ -14,6 +14,9 @@ struct shape {
 	size_t field_count;
 };
 
+/* Does it ask only for what a row has without its line? */
+bool shape_lean(const struct shape *shape);
+
 /*
  * The bead as everybody else sees it: all fields of the public schema, nulls
  * too, times as RFC 3339, then what other tools have come to read. As members of the

@@ -44,6 +44,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	struct bead_row *row;
 	enum err e = filter_of(c, s->beads, &in->filter, true, &filter);
 
+	filter.lean = shape_lean(&shape);
 	filter.blocked = true;
 	filter.limit = in->limit;
 	filter.sort = (enum bead_sort)in->sort;

@@ -65,6 +65,7 @@ static enum err run_filter(struct call *c, struct stores *s, const struct body *
 	struct bead_row *rows;
 	enum err e = filter_of(c, s->beads, &in->filter, in->words.p, &filter);
 
+	filter.lean = shape_lean(&shape);
 	filter.words = in->words;
 	filter.limit = in->limit;
 	filter.sort = (enum bead_sort)in->sort;

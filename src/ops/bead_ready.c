@@ -109,6 +109,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		.any_labels = in->filter.any_labels,
 		.parent = in->filter.parent,
 	};
+	struct shape shape = shape_of(c, &in->shape);
 	struct bead_filter filter;
 	struct bead_row *rows;
 	int64_t lease;
@@ -119,6 +120,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 				 "a claim needs to know who you are");
 	filter.sort = order[in->sort].sort;
 	filter.reverse = order[in->sort].reverse;
+	filter.lean = !in->claim && shape_lean(&shape);
 	filter.ready = true;
 	filter.limit = in->limit;
 	if (!e && in->claim && !(e = lease_of(c, s->beads, in->lease, &lease)))

@@ -275,6 +275,12 @@ static struct str match(struct arena *mem, struct str words, const char *column)
 	return buf_str(&b);
 }
 
+static void columns(struct query *q, const struct bead_filter *f, const char *select)
+{
+	sql(q, select);
+	sql(q, f->lean ? BEAD_COLUMNS_WITH("NULL", "NULL") : BEAD_COLUMNS);
+}
+
 /* Titles that match come first, then all else; of each the newest first. */
 static enum err search(struct call *c, struct cache *cache, const struct bead_filter *f,
 		       struct bead_row **out)
@@ -287,8 +293,8 @@ static enum err search(struct call *c, struct cache *cache, const struct bead_fi
 		struct bead_filter rest = *f;
 
 		rest.limit = f->limit ? f->limit - found : 0;
-		sql(&q, "SELECT" BEAD_COLUMNS
-			" FROM search s CROSS JOIN beads b ON b.n = s.rowid");
+		columns(&q, f, "SELECT");
+		sql(&q, " FROM search s CROSS JOIN beads b ON b.n = s.rowid");
 		conditions(&q, &rest, HALF_NONE);
 		with_text(&q, " AND s.search MATCH ?",
 			  match(&c->mem, f->words, pass ? "" : "title : "));
@@ -314,10 +320,12 @@ enum err query_each(struct call *c, struct cache *cache, const struct bead_filte
 	*out = NULL;
 	if (f->words.p && f->sort == SORT_PRIORITY && !f->reverse)
 		return search(c, cache, f, out);
-	sql(&q, "SELECT" BEAD_COLUMNS " FROM beads b");
+	columns(&q, f, "SELECT");
+	sql(&q, " FROM beads b");
 	conditions(&q, f, f->ready ? HALF_OPEN : HALF_NONE);
 	if (f->ready) {
-		sql(&q, " UNION ALL SELECT" BEAD_COLUMNS " FROM beads b");
+		columns(&q, f, " UNION ALL SELECT");
+		sql(&q, " FROM beads b");
 		conditions(&q, f, HALF_EXPIRED);
 	}
 	if (f->words.p)
@@ -441,7 +449,7 @@ enum err query_blockers(struct call *c, struct cache *cache, struct str id,
 			struct str **ids, size_t *count)
 {
 	AUTO_STMT *st = db_stmt(cache->db,
-				"SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"
+				"SELECT e.dst FROM edges e CROSS JOIN beads t ON t.id = e.dst"
 				" WHERE e.src = ? AND e.kind = 'blocks' AND e.active"
 				" AND t.status < 2");
 

@@ -44,6 +44,7 @@ struct bead_filter {
 	struct str words; /* every one of them begins a word of it */
 	enum bead_sort sort;
 	bool reverse;
+	bool lean;     /* rows without their lines and hashes */
 	int64_t limit; /* 0: none */
 };
 
@@ -99,10 +100,11 @@ enum err query_buried_count(struct call *c, struct cache *cache, int64_t *out);
 /* All labels in use, and how many beads have each. */
 enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
 
-#define BEAD_COLUMNS                                                                \
-	" b.n, b.id, b.title, b.assignee, b.status, b.type, b.priority, b.created," \
-	" b.created_n, b.updated, b.closed, b.lease, b.line, b.hash, b.blockers,"   \
+#define BEAD_COLUMNS_WITH(line, hash)                                                 \
+	" b.n, b.id, b.title, b.assignee, b.status, b.type, b.priority, b.created,"   \
+	" b.created_n, b.updated, b.closed, b.lease, " line ", " hash ", b.blockers," \
 	" b.dependencies, b.dependents, b.parent"
+#define BEAD_COLUMNS BEAD_COLUMNS_WITH("b.line", "b.hash")
 
 /* A row of BEAD_COLUMNS. */
 struct bead_row *bead_row_read(struct call *c, struct stmt *st);
