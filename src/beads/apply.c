@@ -318,9 +318,10 @@ static enum err load_edges_of(struct meeting *m, struct str id)
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
 
 	for (; !e && row; row = row->next) {
-		struct str key = arena_fmt(&m->c->mem, STR_FMT " " STR_FMT " " STR_FMT,
-					   STR_ARG(row->from), STR_ARG(row->to),
-					   STR_ARG(row->kind));
+		struct edge edge = { .from = row->from,
+				     .to = row->to,
+				     .kind = row->kind };
+		struct str key = edge_key(&m->c->mem, &edge);
 		void **at = map_put(&m->edges, key);
 
 		if (*at)

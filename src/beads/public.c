@@ -73,6 +73,8 @@ struct str row_hash(struct arena *mem, const struct bead_row *row)
 	return row->hash.p ? row->hash : public_hash(mem, row->line);
 }
 
+/* The fields of the seed's 8.5.1, in the order of their names, as they are on the line.
+ */
 struct str public_hash(struct arena *mem, struct str text)
 {
 	static const struct {
@@ -198,18 +200,30 @@ static void put_comments(struct json *j, const struct value *notes, struct str i
 
 static bool known(struct str key)
 {
-	static const char *const rest[] = { "_at",
-					    "_by",
-					    "_v",
-					    "comments",
-					    "comment_count",
-					    "content_hash",
-					    "dependencies",
-					    "dependency_count",
-					    "dependents",
-					    "dependent_count",
-					    "epoch",
-					    "parent" };
+	static const char *const rest[] = {
+		"_at",
+		"_by",
+		"_v",
+		"again",
+		"blocked_by",
+		"blocked_by_count",
+		"comments",
+		"comment_count",
+		"content_hash",
+		"dependencies",
+		"dependency_count",
+		"dependency_type",
+		"dependents",
+		"dependent_count",
+		"depth",
+		"direction",
+		"epoch",
+		"kind",
+		"parent",
+		"unblocked",
+		"under",
+		"why",
+	};
 	static const struct names names = { rest, sizeof rest / sizeof *rest, NULL };
 
 	for (size_t i = 0; i < COUNT; i++)

@@ -1,9 +1,6 @@
 #include "beads/state.h"
 
-#include "base/json.h"
-#include "base/value.h"
 #include "beads/join.h"
-#include "beads/line.h"
 
 struct state *state_new(struct arena *mem)
 {

@@ -26,12 +26,6 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static const struct prop comment_props[] = {
-	{ "id", PROP_STR, 0, NULL },         { "issue_id", PROP_STR, 0, NULL },
-	{ "author", PROP_STR, 0, NULL },     { "text", PROP_STR, 0, NULL },
-	{ "created_at", PROP_STR, 0, NULL }, { 0 },
-};
-
 static void put(struct call *c, struct json *j, struct str bead, const struct note *n)
 {
 	json_object(j);

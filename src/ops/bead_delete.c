@@ -25,17 +25,14 @@ static const struct field delete_fields[] = {
 	{ 0 },
 };
 
-static enum err bury(struct edit *e, struct state *change, const void *body)
+static void bury(struct edit *e, struct state *change, const struct body *in)
 {
-	const struct body *in = body;
 	struct bead made = { 0 };
 
 	bead_put_text(&e->c->mem, &made, MEMBER_TITLE, in->reason);
 	e->change.deleted = e->mark;
 	e->change.reason = made.member[MEMBER_TITLE];
 	state_put_bead(change, &e->change);
-	e->change.deleted = (struct mark){ 0 };
-	return ERR_OK;
 }
 
 static enum err delete_run(struct call *c, struct stores *s, const void *body,
@@ -56,8 +53,9 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body,
 		struct edit edit;
 
 		if ((e = edit_begin(c, s->beads, row, &edit)) ||
-		    (e = edit_guard(&edit, &in->guard)) || (e = bury(&edit, change, in)))
+		    (e = edit_guard(&edit, &in->guard)))
 			return e;
+		bury(&edit, change, in);
 		json_object(reply);
 		json_put_str(reply, "id", row->id);
 		json_put_str(reply, "title", row->title);

@@ -1,6 +1,5 @@
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/moment.h"
 #include "beads/apply.h"

@@ -14,7 +14,7 @@ static const struct prop note_props[] = {
 	{ 0 },
 };
 
-static const struct prop comment_props[] = {
+const struct prop comment_props[] = {
 	{ "id", PROP_STR, 0, NULL },         { "issue_id", PROP_STR, 0, NULL },
 	{ "author", PROP_STR, 0, NULL },     { "text", PROP_STR, 0, NULL },
 	{ "created_at", PROP_STR, 0, NULL }, { 0 },
@@ -56,6 +56,15 @@ const struct prop bead_props[] = {
 	{ "comment_count", PROP_INT, OPT, NULL },
 	{ "parent", PROP_STR, OPT | PROP_NULL, NULL },
 	{ "epoch", PROP_ANY, OPT, NULL },
+	/* what single commands add */
+	{ "dependencies", PROP_OBJECT, OPT | PROP_LIST, NULL },
+	{ "dependents", PROP_OBJECT, OPT | PROP_LIST, NULL },
+	{ "dependency_type", PROP_STR, OPT, NULL },
+	{ "direction", PROP_STR, OPT, NULL },
+	{ "blocked_by", PROP_STR, OPT | PROP_LIST, NULL },
+	{ "blocked_by_count", PROP_INT, OPT, NULL },
+	{ "unblocked", PROP_BOOL, OPT, NULL },
+	{ "why", PROP_STR, OPT, NULL },
 	{ 0 },
 };
 static const struct prop deleted_props[] = {
@@ -66,6 +75,7 @@ static const struct prop deleted_props[] = {
 	{ "reason", PROP_STR, PROP_NULL, NULL },
 	{ "dependent_count", PROP_INT, PROP_OPTIONAL, NULL },
 	{ "deleted", PROP_BOOL, PROP_OPTIONAL, NULL },
+	{ "remap", PROP_OBJECT, PROP_OPTIONAL | PROP_LIST, NULL },
 	{ 0 },
 };
 const struct prop deleted_reply = { "beads", PROP_OBJECT, PROP_LIST, deleted_props };

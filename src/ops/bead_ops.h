@@ -28,7 +28,7 @@ enum {
 	MAX_IDS = 1000,
 };
 
-extern const struct prop bead_props[];
+extern const struct prop bead_props[], comment_props[];
 extern const struct prop bead_reply, beads_reply;
 extern const struct prop deleted_reply; /* tombstones */
 extern const struct names directions;   /* "down", "up", "both": enum side, and both */

@@ -297,10 +297,10 @@ enum err cache_find_edge(struct call *c, struct cache *cache, struct str from,
 	return stmt_end(c, st);
 }
 
-static void bind_time(struct stmt *st, int64_t ms)
+static void bind_nonzero(struct stmt *st, int64_t v)
 {
-	if (ms)
-		stmt_bind_int(st, ms);
+	if (v)
+		stmt_bind_int(st, v);
 	else
 		stmt_skip(st, 1);
 }
@@ -322,17 +322,17 @@ static enum err put_row(struct call *c, struct cache *cache, const struct bead_r
 			" title = excluded.title, hash = excluded.hash,"
 			" line = excluded.line");
 
-	bind_time(st, n);
+	bind_nonzero(st, n);
 	stmt_bind_str(st, row->id);
 	stmt_bind_int(st, row->status);
 	stmt_bind_int(st, row->priority);
 	stmt_bind_int(st, row->type);
 	stmt_bind_str(st, row->assignee);
-	bind_time(st, row->lease);
+	bind_nonzero(st, row->lease);
 	stmt_bind_int(st, row->created);
 	stmt_bind_int(st, row->created_n);
 	stmt_bind_int(st, row->updated);
-	bind_time(st, row->closed);
+	bind_nonzero(st, row->closed);
 	stmt_bind_str(st, row->title);
 	stmt_bind_str(st, row->hash);
 	stmt_bind_str(st, row->line);

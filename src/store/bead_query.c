@@ -448,10 +448,10 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 enum err query_blockers(struct call *c, struct cache *cache, struct str id,
 			struct str **ids, size_t *count)
 {
-	AUTO_STMT *st = db_stmt(cache->db,
-				"SELECT e.dst FROM edges e CROSS JOIN beads t ON t.id = e.dst"
-				" WHERE e.src = ? AND e.kind = 'blocks' AND e.active"
-				" AND t.status < 2");
+	AUTO_STMT *st = db_stmt(
+		cache->db, "SELECT e.dst FROM edges e CROSS JOIN beads t ON t.id = e.dst"
+			   " WHERE e.src = ? AND e.kind = 'blocks' AND e.active"
+			   " AND t.status < 2");
 
 	*ids = NULL;
 	*count = 0;

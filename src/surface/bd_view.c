@@ -182,7 +182,7 @@ void bd_view_tombstones(struct view *v, const struct value *data)
 
 /* --- tables --- */
 
-static struct str tag_of(struct view *v, const struct value *bead)
+static struct str holder_of(struct view *v, const struct value *bead)
 {
 	struct str end = value_str(bead, "assignee_expires"),
 		   name = value_str(bead, "assignee");
@@ -207,7 +207,7 @@ static void bead_cells(struct table *t, const struct value *bead, struct str tit
 		   arena_fmt(v->out.mem, "P%" PRId64, priority));
 	table_cell(t, 2, PAINT_NONE, value_str(bead, "type"));
 	table_cell(t, 3, status_paint(status), status);
-	table_cell(t, 4, PAINT_NONE, tag_of(v, bead));
+	table_cell(t, 4, PAINT_NONE, holder_of(v, bead));
 	table_cell(t, 5, PAINT_NONE, title);
 }
 
