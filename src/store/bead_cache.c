@@ -305,25 +305,9 @@ static void bind_nonzero(struct stmt *st, int64_t v)
 		stmt_skip(st, 1);
 }
 
-static enum err put_row(struct call *c, struct cache *cache, const struct bead_row *row,
-			int64_t n)
+/* What both statements below set, in the same order. */
+static void bind_row(struct stmt *st, const struct bead_row *row)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db,
-			"INSERT INTO beads (n, id, status, priority, type, assignee,"
-			" lease, created, created_n, updated, closed, title, hash, line,"
-			" blockers, dependencies, dependents, parent)"
-			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-			" ON CONFLICT (n) DO UPDATE SET status = excluded.status,"
-			" priority = excluded.priority, type = excluded.type,"
-			" assignee = excluded.assignee, lease = excluded.lease,"
-			" created = excluded.created, created_n = excluded.created_n,"
-			" updated = excluded.updated, closed = excluded.closed,"
-			" title = excluded.title, hash = excluded.hash,"
-			" line = excluded.line");
-
-	bind_nonzero(st, n);
-	stmt_bind_str(st, row->id);
 	stmt_bind_int(st, row->status);
 	stmt_bind_int(st, row->priority);
 	stmt_bind_int(st, row->type);
@@ -336,10 +320,37 @@ static enum err put_row(struct call *c, struct cache *cache, const struct bead_r
 	stmt_bind_str(st, row->title);
 	stmt_bind_str(st, row->hash);
 	stmt_bind_str(st, row->line);
+}
+
+static enum err insert_row(struct call *c, struct cache *cache,
+			   const struct bead_row *row)
+{
+	AUTO_STMT *st = db_stmt(
+		cache->db, "INSERT INTO beads (status, priority, type, assignee, lease,"
+			   " created, created_n, updated, closed, title, hash, line, id,"
+			   " blockers, dependencies, dependents, parent)"
+			   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+
+	bind_row(st, row);
+	stmt_bind_str(st, row->id);
 	stmt_bind_int(st, row->blockers);
 	stmt_bind_int(st, row->dependencies);
 	stmt_bind_int(st, row->dependents);
 	stmt_bind_str(st, row->parent);
+	return stmt_run(c, st);
+}
+
+static enum err update_row(struct call *c, struct cache *cache,
+			   const struct bead_row *row, int64_t n)
+{
+	AUTO_STMT *st = db_stmt(cache->db,
+				"UPDATE beads SET status = ?, priority = ?, type = ?,"
+				" assignee = ?, lease = ?, created = ?, created_n = ?,"
+				" updated = ?, closed = ?, title = ?, hash = ?, line = ?"
+				" WHERE n = ?");
+
+	bind_row(st, row);
+	stmt_bind_int(st, n);
 	return stmt_run(c, st);
 }
 
@@ -420,7 +431,7 @@ enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_r
 			const struct bead_row *old)
 {
 	bool same = old && str_eq(row->title, old->title) && str_eq(row->text, old->text);
-	enum err e = put_row(c, cache, row, old ? old->n : 0);
+	enum err e = old ? update_row(c, cache, row, old->n) : insert_row(c, cache, row);
 	int64_t n = old ? old->n : db_last_id(cache->db);
 
 	if (!e && old && !same)
