@@ -123,9 +123,10 @@ static struct bead_row *counted(struct map *counts, struct str id)
 static struct map count_edges(struct arena *mem, const struct state *s)
 {
 	struct map counts = { .mem = mem };
+	const struct map_entry **order = map_sorted(&s->edges, mem);
 
 	for (size_t i = 0; i < s->edges.count; i++) {
-		const struct edge *e = s->edges.entry[i].value;
+		const struct edge *e = order[i]->value;
 		const struct slot *from = state_find(s, e->from),
 				  *to = state_find(s, e->to);
 		struct bead_row *source, *target;
@@ -137,8 +138,12 @@ static struct map count_edges(struct arena *mem, const struct state *s)
 		source->dependencies++;
 		target->dependents++;
 		if (str_is(e->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
-		    bead_status(to->bead) != BEAD_CLOSED)
+		    bead_status(to->bead) != BEAD_CLOSED) {
 			source->blockers++;
+			source->waits = arena_fmt(
+				mem, STR_FMT "%s" STR_FMT, STR_ARG(source->waits),
+				source->waits.n ? "," : "", STR_ARG(e->to));
+		}
 		if (str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)) &&
 		    (!source->parent.p || str_cmp(e->to, source->parent) < 0))
 			source->parent = e->to;
@@ -242,6 +247,7 @@ static void add_counts(struct bead_row *row, const struct map *counts)
 	row->dependencies = n->dependencies;
 	row->dependents = n->dependents;
 	row->parent = n->parent;
+	row->waits = n->waits;
 }
 
 /* The hashes are left for those who ask: most beads are never looked at again. */

@@ -36,22 +36,20 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err waits_for(struct edit *e, const struct str *ids, size_t count)
+static enum err waits_for(struct edit *e, struct str ids)
 {
 	struct json j = { .out.mem = &e->c->mem };
-	struct buf all = { .mem = &e->c->mem };
+	struct str rest = ids, id;
 
 	json_object(&j);
 	json_put_str(&j, "id", e->row->id);
 	json_put_array(&j, "blockers");
-	for (size_t i = 0; i < count; i++) {
-		buf_fmt(&all, "%s" STR_FMT, i ? ", " : "", STR_ARG(ids[i]));
-		json_str(&j, ids[i]);
-	}
+	while (str_next(&rest, ',', &id))
+		json_str(&j, id);
 	json_end(&j);
 	json_end(&j);
-	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for %s", STR_ARG(e->row->id),
-		  buf_str(&all).p);
+	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for " STR_FMT,
+		  STR_ARG(e->row->id), STR_ARG(ids));
 	call_step(e->c, "Close those first; or, if it is done all the same, close it "
 			"with --force.");
 	return call_detail(e->c, json_text(&j));
@@ -61,22 +59,21 @@ static enum err waits_for(struct edit *e, const struct str *ids, size_t count)
 enum err close_check(struct edit *e, const struct list *with)
 {
 	struct map together = { .mem = &e->c->mem };
+	struct buf open = { .mem = &e->c->mem };
+	struct str rest = e->row->waits, id;
 	struct bead_row *rows;
-	struct str *ids;
-	size_t count, open = 0;
 	enum err err;
 
 	if (!e->row->blockers || bead_status(&e->now) == BEAD_CLOSED)
 		return ERR_OK;
-	if ((err = query_blockers(e->c, &e->b->cache, e->row->id, &ids, &count)) ||
-	    (err = find_beads(e->c, e->b, with->item, with->n, &rows)))
+	if ((err = find_beads(e->c, e->b, with->item, with->n, &rows)))
 		return err;
 	for (; rows; rows = rows->next)
 		map_put(&together, rows->id);
-	for (size_t i = 0; i < count; i++)
-		if (!map_find(&together, ids[i]))
-			ids[open++] = ids[i];
-	return open ? waits_for(e, ids, open) : ERR_OK;
+	while (str_next(&rest, ',', &id))
+		if (!map_find(&together, id))
+			buf_fmt(&open, "%s" STR_FMT, open.n ? "," : "", STR_ARG(id));
+	return open.n ? waits_for(e, buf_str(&open)) : ERR_OK;
 }
 
 static enum err step(struct edit *e, struct state *change, const void *body)

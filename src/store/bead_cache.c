@@ -33,6 +33,7 @@ static const char schema[] =
 	"    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER NOT NULL DEFAULT "
 	"0,"
 	"    dependents INTEGER NOT NULL DEFAULT 0, parent TEXT,"
+	"    waits TEXT,"
 	"    title TEXT NOT NULL, hash TEXT, line TEXT NOT NULL);"
 	"CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT "
 	"ROWID;"
@@ -325,11 +326,12 @@ static void bind_row(struct stmt *st, const struct bead_row *row)
 static enum err insert_row(struct call *c, struct cache *cache,
 			   const struct bead_row *row)
 {
-	AUTO_STMT *st = db_stmt(
-		cache->db, "INSERT INTO beads (status, priority, type, assignee, lease,"
-			   " created, created_n, updated, closed, title, hash, line, id,"
-			   " blockers, dependencies, dependents, parent)"
-			   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st =
+		db_stmt(cache->db,
+			"INSERT INTO beads (status, priority, type, assignee, lease,"
+			" created, created_n, updated, closed, title, hash, line, id,"
+			" blockers, dependencies, dependents, parent, waits)"
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	bind_row(st, row);
 	stmt_bind_str(st, row->id);
@@ -337,6 +339,7 @@ static enum err insert_row(struct call *c, struct cache *cache,
 	stmt_bind_int(st, row->dependencies);
 	stmt_bind_int(st, row->dependents);
 	stmt_bind_str(st, row->parent);
+	stmt_bind_str(st, row->waits);
 	return stmt_run(c, st);
 }
 
@@ -514,6 +517,9 @@ enum err cache_recount(struct call *c, struct cache *cache, struct str id)
 		" blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.dst"
 		"  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2)"
 		"  + (" ANCESTORS " SELECT count(*) FROM up WHERE id = ?1),"
+		" waits = (SELECT group_concat(id) FROM (SELECT t.id FROM edges e"
+		"  CROSS JOIN beads t ON t.id = e.dst WHERE e.src = ?1"
+		"  AND e.kind = 'blocks' AND e.active AND t.status < 2 ORDER BY t.id)),"
 		" dependencies = (SELECT count(*) FROM edges e JOIN beads t"
 		"  ON t.id = e.dst WHERE e.src = ?1 AND e.active),"
 		" dependents = (SELECT count(*) FROM edges e JOIN beads t"
@@ -602,13 +608,14 @@ enum err cache_put_receipt(struct call *c, struct cache *cache, const struct rec
 
 static const char *const everything[] = {
 	"SELECT id, status, priority, type, assignee, lease, created, created_n, updated,"
-	" closed, blockers, dependencies, dependents, parent, title, line FROM beads"
+	" closed, blockers, dependencies, dependents, parent, waits, title, line FROM "
+	"beads"
 	" ORDER BY id",
 	"SELECT b.id, l.label FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
 };
-static const int widths[] = { 16, 2, 5, 3 };
+static const int widths[] = { 17, 2, 5, 3 };
 
 static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width,
 			  bool *same)

@@ -78,6 +78,7 @@ struct bead_row {
 	int64_t blockers; /* that are not closed */
 	int64_t dependencies, dependents;
 	struct str parent; /* or absent */
+	struct str waits;  /* the ids of the blockers, with commas between; or absent */
 	struct bead_row *next;
 };
 

@@ -235,6 +235,7 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 	r->dependencies = stmt_int(st);
 	r->dependents = stmt_int(st);
 	r->parent = stmt_str(st, &c->mem);
+	r->waits = stmt_str(st, &c->mem);
 	return r;
 }
 
@@ -441,25 +442,6 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 		l->bead = bead_row_read(c, st);
 		*out = l;
 		out = &l->next;
-	}
-	return stmt_end(c, st);
-}
-
-enum err query_blockers(struct call *c, struct cache *cache, struct str id,
-			struct str **ids, size_t *count)
-{
-	AUTO_STMT *st = db_stmt(
-		cache->db, "SELECT e.dst FROM edges e CROSS JOIN beads t ON t.id = e.dst"
-			   " WHERE e.src = ? AND e.kind = 'blocks' AND e.active"
-			   " AND t.status < 2");
-
-	*ids = NULL;
-	*count = 0;
-	stmt_bind_str(st, id);
-	while (stmt_row(st)) {
-		*ids = arena_grow(&c->mem, *ids, *count * sizeof **ids,
-				  (*count + 1) * sizeof **ids);
-		(*ids)[(*count)++] = stmt_str(st, &c->mem);
 	}
 	return stmt_end(c, st);
 }

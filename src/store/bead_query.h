@@ -80,10 +80,6 @@ struct link {
 enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
 		     struct link **out);
 
-/* The ids of what a bead waits for, and that is not closed. */
-enum err query_blockers(struct call *c, struct cache *cache, struct str id,
-			struct str **ids, size_t *count);
-
 /* All edges of a kind that are there (absent: of any), between live beads or not. */
 enum err query_edges(struct call *c, struct cache *cache, struct str kind,
 		     struct edge_row **out);
@@ -103,7 +99,7 @@ enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
 #define BEAD_COLUMNS_WITH(line, hash)                                                 \
 	" b.n, b.id, b.title, b.assignee, b.status, b.type, b.priority, b.created,"   \
 	" b.created_n, b.updated, b.closed, b.lease, " line ", " hash ", b.blockers," \
-	" b.dependencies, b.dependents, b.parent"
+	" b.dependencies, b.dependents, b.parent, b.waits"
 #define BEAD_COLUMNS BEAD_COLUMNS_WITH("b.line", "b.hash")
 
 /* A row of BEAD_COLUMNS. */
