@@ -145,35 +145,22 @@ static enum err whole_id(struct call *c, struct beads *b, struct str text,
 	return e;
 }
 
-static enum err run_remove(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static bool is_meant(const struct edge_row *row, struct str from, struct str to, int kind)
 {
-	const struct body *in = body;
-	struct state *change = state_new(&c->mem);
-	struct mark mark = beads_mark(c, s->beads);
-	struct str from, to;
-	struct edge_row *row;
-	struct bead_row *bead;
-	struct edit edit;
-	size_t removed = 0;
-	enum err e;
+	return row->active && str_eq(row->from, from) && str_eq(row->to, to) &&
+	       (kind < 0 || str_is(row->kind, names_word(&edge_kinds, kind)));
+}
 
-	if ((e = whole_id(c, s->beads, in->from, &from)) ||
-	    (e = whole_id(c, s->beads, in->to, &to)) ||
-	    (e = cache_edges_of(c, &s->beads->cache, from, &row)) ||
-	    (e = cache_find_bead(c, &s->beads->cache, from, &bead)))
-		return e;
-	if (bead && ((e = edit_begin(c, s->beads, bead, &edit)) ||
-		     (e = edit_guard(&edit, &in->guard))))
-		return e;
-	json_array(reply);
+/* Marks the edges between the two as deleted, and lists them. */
+static size_t cut(struct call *c, struct mark mark, const struct edge_row *row,
+		  struct state *change, struct json *reply)
+{
+	size_t count = 0;
+
 	for (; row; row = row->next) {
 		struct edge edge;
 
-		if (!row->active || !str_eq(row->from, from) || !str_eq(row->to, to) ||
-		    (in->kind >= 0 &&
-		     !str_is(row->kind, names_word(&edge_kinds, in->kind))) ||
-		    !read_edge(c, row->line, &edge))
+		if (!read_edge(c, row->line, &edge))
 			continue;
 		edge.life = mark;
 		edge.deleted = true;
@@ -181,23 +168,74 @@ static enum err run_remove(struct call *c, struct stores *s, const void *body,
 		put_edge(reply, &edge);
 		json_put_str(reply, "status", STR("removed"));
 		json_end(reply);
-		removed++;
+		count++;
 	}
+	return count;
+}
+
+/* An end is named by its lineage, if it is there; the first is under the guard. */
+static enum err put_end(struct call *c, struct beads *b, struct str id,
+			const struct guard *guard, struct state *change)
+{
+	struct bead_row *row;
+	struct edit edit;
+	enum err e = cache_find_bead(c, &b->cache, id, &row);
+
+	if (e || !row)
+		return e;
+	if ((e = edit_begin(c, b, row, &edit)) ||
+	    (guard && (e = edit_guard(&edit, guard))))
+		return e;
+	state_put_bead(change, &edit.change);
+	if (guard)
+		edit_end(&edit, change);
+	return ERR_OK;
+}
+
+static enum err edges_between(struct call *c, struct beads *b, const struct body *in,
+			      struct str *from, struct str *to, struct edge_row **out)
+{
+	struct edge_row *row;
+	enum err e;
+
+	*out = NULL;
+	if ((e = whole_id(c, b, in->from, from)) || (e = whole_id(c, b, in->to, to)) ||
+	    (e = cache_edges_of(c, &b->cache, *from, &row)))
+		return e;
+	for (struct edge_row *next; row; row = next) {
+		next = row->next;
+		if (!is_meant(row, *from, *to, in->kind))
+			continue;
+		row->next = NULL;
+		*out = row;
+		out = &row->next;
+	}
+	return ERR_OK;
+}
+
+static enum err run_remove(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	const struct body *in = body;
+	struct beads *b = s->beads;
+	struct state *change = state_new(&c->mem);
+	struct edge_row *rows;
+	struct str from, to;
+	size_t removed;
+	enum err e;
+
+	if ((e = edges_between(c, b, in, &from, &to, &rows)) ||
+	    (e = put_end(c, b, from, &in->guard, change)) ||
+	    (e = put_end(c, b, to, NULL, change)))
+		return e;
+	json_array(reply);
+	removed = cut(c, beads_mark(c, b), rows, change, reply);
 	json_end(reply);
 	if (!removed)
 		return call_fail(c, ERR_NOT_FOUND,
 				 "'" STR_FMT "' does not depend on '" STR_FMT "'",
 				 STR_ARG(from), STR_ARG(to));
-	if (bead) {
-		state_put_bead(change, &(struct bead){ .id = edit.now.id,
-						       .created = edit.now.created });
-		edit_end(&edit, change);
-	}
-	if ((e = cache_find_bead(c, &s->beads->cache, to, &bead)))
-		return e;
-	if (bead && !(e = edit_begin(c, s->beads, bead, &edit)))
-		state_put_bead(change, &edit.change);
-	return e ? e : beads_put(c, s->beads, change);
+	return beads_put(c, b, change);
 }
 
 const struct op op_bead_dep_remove = {
