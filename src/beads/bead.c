@@ -266,6 +266,17 @@ struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count)
 	return out;
 }
 
+bool priority_parse(struct str text, int64_t *out)
+{
+	bool letter = text.n == 2 && (text.p[0] == 'P' || text.p[0] == 'p');
+	struct str digit = letter ? str_skip(text, 1) : text;
+
+	if (digit.n != 1 || digit.p[0] < '0' || digit.p[0] > '4')
+		return false;
+	*out = digit.p[0] - '0';
+	return true;
+}
+
 bool bead_id_valid(struct str id)
 {
 	enum { LONGEST = 200 };

@@ -113,6 +113,9 @@ int bead_type(const struct bead *b);   /* enum bead_type */
 struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count);
 struct str labels_encode(struct arena *mem, struct str *labels, size_t count);
 
+/* "1" or "P1", from 0 to 4. */
+bool priority_parse(struct str text, int64_t *out);
+
 /* May it be the id of a bead? Letters, digits, '-', '_' and '.'. */
 bool bead_id_valid(struct str id);
 

@@ -49,7 +49,7 @@ enum err beads_home(struct call *c, struct beads *out)
 	return ERR_OK;
 }
 
-bool beads_exist(struct call *c, const struct beads *b)
+static bool exists(struct call *c, const struct beads *b)
 {
 	return journal_exists(c, b->home);
 }
@@ -292,7 +292,7 @@ static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mod
 		if (!(e = open_cache(c, b, CACHE_READ)))
 			e = news(c, b, &what);
 	}
-	if (unusable(e) && !beads_exist(c, b))
+	if (unusable(e) && !exists(c, b))
 		return not_initialized(c, b);
 	if (unusable(e) || (!e && what != JOURNAL_SAME &&
 			    !(what == JOURNAL_MORE && being_written(c, b))))
@@ -333,7 +333,7 @@ static enum err open_writer(struct call *c, struct beads *b)
 		return not_initialized(c, b);
 	if ((e = take_lock(c, b)))
 		return e;
-	if (!file_exists(&c->mem, in_home(c, b, "cache.db")) && !beads_exist(c, b))
+	if (!file_exists(&c->mem, in_home(c, b, "cache.db")) && !exists(c, b))
 		return not_initialized(c, b);
 	if ((e = open_caught_up(c, b)))
 		return e;

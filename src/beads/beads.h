@@ -45,7 +45,6 @@ bool beads_undisturbed(struct call *c, const struct beads *b);
 
 /* Where the store is, or would be; the repository is that of the call. */
 enum err beads_home(struct call *c, struct beads *out);
-bool beads_exist(struct call *c, const struct beads *b);
 
 /* Opens a store for writing that need not be there yet. */
 enum err beads_open_new(struct call *c, struct beads *out);

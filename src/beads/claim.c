@@ -156,10 +156,8 @@ void claim_assign(struct edit *e, struct str name)
 		return;
 	edit_text(e, MEMBER_ASSIGNEE, name);
 	edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
-	if (held(e) &&
-	    e->change.mark[REG_STATUS].by.p == NULL) /* work that goes on in other hands,
-						      * and must not be forgotten there
-						      */
+	/* work that goes on in other hands must not be forgotten there */
+	if (held(e) && !e->change.mark[REG_STATUS].by.p)
 		set_end(e, e->b->lease_ms);
 	else
 		edit_set(e, MEMBER_ASSIGNEE_EXPIRES, (struct str){ 0 });

@@ -15,6 +15,30 @@ void draft_need(struct call *c, struct draft *d, struct str kind, struct str id)
 	d->needs[d->need_count++] = (struct need){ kind, id };
 }
 
+enum err draft_need_text(struct call *c, struct draft *d, struct str text)
+{
+	struct str rest = text, word;
+	int kind = EDGE_BLOCKS;
+
+	str_next(&rest, ':', &word);
+	if (rest.p)
+		kind = names_value(&edge_kinds, word);
+	else
+		rest = text;
+	if (kind < 0)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "'" STR_FMT
+				 "' is no kind of dependency; there are blocks, "
+				 "parent, related, discovered_from",
+				 STR_ARG(word));
+	if (!bead_id_valid(rest))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "'" STR_FMT "' is not a dependency: write KIND:ID or ID",
+				 STR_ARG(text));
+	draft_need(c, d, str_of(names_word(&edge_kinds, kind)), rest);
+	return ERR_OK;
+}
+
 static enum err choose_id(struct call *c, struct beads *b, const struct state *change,
 			  struct draft *d)
 {
@@ -226,33 +250,14 @@ static bool next_item(struct str *rest, struct str *item)
 	return false;
 }
 
-static enum err set_priority(struct call *c, struct draft *d, struct str text)
-{
-	struct str digit =
-		text.n == 2 && (text.p[0] | 0x20) == 'p' ? str_skip(text, 1) : text;
-
-	if (digit.n != 1 || digit.p[0] < '0' || digit.p[0] > '4')
-		return wrong(c, d, "priority", text);
-	d->priority = digit.p[0] - '0';
-	return ERR_OK;
-}
-
 static enum err add_needs(struct call *c, struct draft *d, struct str text)
 {
-	struct str item, kind;
-	int known;
+	struct str item;
+	enum err e = ERR_OK;
 
-	while (next_item(&text, &item)) {
-		struct str rest = item;
-
-		str_next(&rest, ':', &kind);
-		known = rest.p ? names_value(&edge_kinds, kind) : EDGE_BLOCKS;
-		if (known < 0 || !bead_id_valid(rest.p ? rest : item))
-			return wrong(c, d, "dependency", item);
-		draft_need(c, d, str_of(names_word(&edge_kinds, known)),
-			   rest.p ? rest : item);
-	}
-	return ERR_OK;
+	while (!e && next_item(&text, &item))
+		e = draft_need_text(c, d, item);
+	return e;
 }
 
 static enum err set_part(struct call *c, struct draft *d, int part, struct str text)
@@ -275,7 +280,8 @@ static enum err set_part(struct call *c, struct draft *d, int part, struct str t
 		d->assignee = text;
 		break;
 	case PART_PRIORITY:
-		return set_priority(c, d, text);
+		return priority_parse(text, &d->priority) ? ERR_OK :
+							    wrong(c, d, "priority", text);
 	case PART_TYPE:
 		d->type = names_value(&bead_types, text);
 		return d->type < 0 ? wrong(c, d, "type", text) : ERR_OK;

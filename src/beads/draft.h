@@ -28,6 +28,8 @@ enum err draft_put(struct call *c, struct beads *b, struct draft *d,
 		   struct state *change);
 
 void draft_need(struct call *c, struct draft *d, struct str kind, struct str id);
+enum err draft_need_text(struct call *c, struct draft *d,
+			 struct str text); /* "blocks:ID", or only "ID" */
 
 /*
  * A bead for each "## Title" of a Markdown text, with "### Priority", Type,

@@ -66,8 +66,6 @@ static void put_notes_by_id(struct json *j, const struct value *notes)
 	json_end(j);
 }
 
-/* The fields of the seed's 8.5.1, in the order of their names, as they are on the line.
- */
 struct str row_hash(struct arena *mem, const struct bead_row *row)
 {
 	return row->hash.p ? row->hash : public_hash(mem, row->line);
@@ -75,34 +73,35 @@ struct str row_hash(struct arena *mem, const struct bead_row *row)
 
 /* The fields of the seed's 8.5.1, in the order of their names, as they are on the line.
  */
+static const struct {
+	const char *name;
+	enum look look;
+} hashed[] = {
+	{ "acceptance_criteria", LOOK_PLAIN },
+	{ "assignee", LOOK_PLAIN },
+	{ "assignee_expires", LOOK_MOMENT },
+	{ "closed_at", LOOK_STAMP },
+	{ "closed_by", LOOK_PLAIN },
+	{ "closed_on_branch", LOOK_PLAIN },
+	{ "closed_reason", LOOK_PLAIN },
+	{ "created_at", LOOK_STAMP },
+	{ "created_by", LOOK_PLAIN },
+	{ "created_on_branch", LOOK_PLAIN },
+	{ "description", LOOK_TEXT },
+	{ "design", LOOK_PLAIN },
+	{ "external_ref", LOOK_PLAIN },
+	{ "id", LOOK_PLAIN },
+	{ "labels", LOOK_LIST },
+	{ "notes", LOOK_LIST },
+	{ "priority", LOOK_PLAIN },
+	{ "source_repo", LOOK_PLAIN },
+	{ "status", LOOK_PLAIN },
+	{ "title", LOOK_PLAIN },
+	{ "type", LOOK_PLAIN },
+};
+
 struct str public_hash(struct arena *mem, struct str text)
 {
-	static const struct {
-		const char *name;
-		enum look look;
-	} hashed[] = {
-		{ "acceptance_criteria", LOOK_PLAIN },
-		{ "assignee", LOOK_PLAIN },
-		{ "assignee_expires", LOOK_MOMENT },
-		{ "closed_at", LOOK_STAMP },
-		{ "closed_by", LOOK_PLAIN },
-		{ "closed_on_branch", LOOK_PLAIN },
-		{ "closed_reason", LOOK_PLAIN },
-		{ "created_at", LOOK_STAMP },
-		{ "created_by", LOOK_PLAIN },
-		{ "created_on_branch", LOOK_PLAIN },
-		{ "description", LOOK_TEXT },
-		{ "design", LOOK_PLAIN },
-		{ "external_ref", LOOK_PLAIN },
-		{ "id", LOOK_PLAIN },
-		{ "labels", LOOK_LIST },
-		{ "notes", LOOK_LIST },
-		{ "priority", LOOK_PLAIN },
-		{ "source_repo", LOOK_PLAIN },
-		{ "status", LOOK_PLAIN },
-		{ "title", LOOK_PLAIN },
-		{ "type", LOOK_PLAIN },
-	};
 	struct json j = { .out.mem = mem };
 	struct value_error error;
 	const struct value *line = value_parse(mem, text, &error);
@@ -117,7 +116,6 @@ struct str public_hash(struct arena *mem, struct str text)
 			at++;
 		if (line && at < line->count && str_eq(line->item[at].key, name))
 			v = &line->item[at];
-
 		if (!strcmp(hashed[i].name, "notes")) {
 			put_notes_by_id(&j, v);
 			continue;
@@ -165,7 +163,7 @@ static const struct member {
 	{ "close_reason", "closed_reason", LOOK_PLAIN, false },
 };
 
-enum { COUNT = sizeof members / sizeof *members, NOTES = 23 };
+enum { COUNT = sizeof members / sizeof *members };
 
 static bool wanted(const struct shape *shape, const char *name, bool brief)
 {
@@ -354,7 +352,7 @@ void public_put(struct json *j, const struct bead_row *row, const struct shape *
 	}
 	line = value_parse(j->out.mem, row->line, &error);
 	find_members(line, found);
-	notes = found[NOTES];
+	notes = value_find(line, "notes");
 	for (size_t i = 0; i < COUNT; i++) {
 		const struct member *m = &members[i];
 

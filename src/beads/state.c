@@ -38,7 +38,8 @@ static const struct remap *remap_find(const struct slot *slot, struct mark creat
 	return NULL;
 }
 
-struct str state_follow(const struct state *s, struct str id, struct mark created)
+/* Where a lineage is now that was given this id. */
+static struct str follow(const struct state *s, struct str id, struct mark created)
 {
 	const struct remap *r;
 
@@ -120,7 +121,7 @@ static void put(struct state *s, struct bead *b, struct moved **moved)
 		struct slot *slot;
 		struct bead *loser = b;
 
-		b->id = state_follow(s, b->id, b->created);
+		b->id = follow(s, b->id, b->created);
 		slot = state_slot(s, b->id);
 		if (!slot->bead) {
 			slot->bead = b;
@@ -226,7 +227,7 @@ static struct str moved_to(const struct state *s, const struct moved *moved,
 {
 	for (; moved; moved = moved->next)
 		if (str_eq(moved->id, id))
-			return state_follow(s, id, moved->created);
+			return follow(s, id, moved->created);
 	return id;
 }
 
@@ -252,7 +253,7 @@ static struct str meant(const struct state *s, const struct state *other, struct
 {
 	const struct slot *slot = state_find(other, id);
 
-	return slot && slot->bead ? state_follow(s, id, slot->bead->created) : id;
+	return slot && slot->bead ? follow(s, id, slot->bead->created) : id;
 }
 
 static void add_edges(struct state *s, const struct state *more)
@@ -322,7 +323,7 @@ static void add_slots(struct state *s, const struct state *more, struct moved **
 static bool tells_nothing(const struct state *s, const struct bead *b)
 {
 	const struct slot *slot =
-		bead_blank(b) ? state_find(s, state_follow(s, b->id, b->created)) : NULL;
+		bead_blank(b) ? state_find(s, follow(s, b->id, b->created)) : NULL;
 
 	return slot && slot->bead && !mark_cmp(slot->bead->created, b->created);
 }

@@ -60,9 +60,6 @@ void state_put_prefix(struct state *s, struct str prefix, struct mark mark);
 struct slot *state_find(const struct state *s, struct str id);
 struct slot *state_slot(struct state *s, struct str id); /* made where there was none */
 
-/* Where a lineage is now that was given this id. */
-struct str state_follow(const struct state *s, struct str id, struct mark created);
-
 /* Is there a bead that can be seen under that id? */
 bool slot_live(const struct slot *slot);
 

@@ -57,7 +57,6 @@ static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
 {
 	const struct str *dep = in->deps.item;
 	struct bead_row *row;
-	struct str kind, id;
 	enum err e;
 
 	if (in->description.p && in->body_file.p)
@@ -79,11 +78,9 @@ static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
 		.labels = in->labels.item,
 		.label_count = in->labels.n,
 	};
-	for (size_t i = 0; i < in->deps.n; i++) {
-		if ((e = dependency_parse(c, dep[i], &kind, &id)))
+	for (size_t i = 0; i < in->deps.n; i++)
+		if ((e = draft_need_text(c, d, dep[i])))
 			return e;
-		draft_need(c, d, kind, id);
-	}
 	if (!in->parent.p)
 		return ERR_OK;
 	if ((e = find_bead(c, b, in->parent, &row)))

@@ -44,10 +44,8 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body,
 	struct state *change = state_new(&c->mem);
 	enum err e = find_beads(c, s->beads, in->ids.item, in->ids.n, &row);
 
-	if (!e && in->ids.n > 1 && (in->guard.if_hash.p || in->guard.epoch.ms != ABSENT))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "--if-hash and --epoch are for one bead, not for %zu",
-				 in->ids.n);
+	if (!e)
+		e = guard_check(c, &in->ids, &in->guard);
 	json_array(reply);
 	for (; !e && row; row = row->next) {
 		struct edit edit;

@@ -86,6 +86,14 @@ const struct names directions = { direction_words, 3, NULL };
 const struct prop bead_reply = { "bead", PROP_OBJECT, 0, bead_props };
 const struct prop beads_reply = { "beads", PROP_OBJECT, PROP_LIST, bead_props };
 
+enum err guard_check(struct call *c, const struct list *ids, const struct guard *guard)
+{
+	if (ids->n <= 1 || (!guard->if_hash.p && guard->epoch.ms == ABSENT))
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT,
+			 "--if-hash and --epoch are for one bead, not for %zu", ids->n);
+}
+
 enum err edit_each(struct call *c, struct beads *b, const struct list *ids,
 		   const struct guard *guard, edit_step *step, const void *body,
 		   struct bead_row **rows)
@@ -93,10 +101,8 @@ enum err edit_each(struct call *c, struct beads *b, const struct list *ids,
 	struct state *change = state_new(&c->mem);
 	enum err e = find_beads(c, b, ids->item, ids->n, rows);
 
-	if (!e && ids->n > 1 && (guard->if_hash.p || guard->epoch.ms != ABSENT))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "--if-hash and --epoch are for one bead, not for %zu",
-				 ids->n);
+	if (!e)
+		e = guard_check(c, ids, guard);
 	for (struct bead_row *row = *rows; !e && row; row = row->next) {
 		struct edit edit;
 
@@ -248,32 +254,6 @@ enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out)
 	if (*out > MOMENT_LAST - c->now_ms)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "the lease would end after the year 9999");
-	return ERR_OK;
-}
-
-enum err dependency_parse(struct call *c, struct str text, struct str *kind,
-			  struct str *id)
-{
-	struct str rest = text, word;
-	int known;
-
-	*kind = str_of(names_word(&edge_kinds, EDGE_BLOCKS));
-	*id = text;
-	str_next(&rest, ':', &word);
-	if (rest.p) {
-		known = names_value(&edge_kinds, word);
-		if (known < 0)
-			return call_fail(c, ERR_INVALID_INPUT,
-					 "'" STR_FMT "' is no kind of dependency; there "
-					 "are blocks, parent, related, discovered_from",
-					 STR_ARG(word));
-		*kind = str_of(names_word(&edge_kinds, known));
-		*id = rest;
-	}
-	if (!bead_id_valid(*id))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "'" STR_FMT "' is not a dependency: write KIND:ID or ID",
-				 STR_ARG(text));
 	return ERR_OK;
 }
 

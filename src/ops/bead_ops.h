@@ -59,6 +59,9 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 			.help = "only if this claim of yours still holds"               \
 	}
 
+/* A guard is for one bead. */
+enum err guard_check(struct call *c, const struct list *ids, const struct guard *guard);
+
 /* Begins an edit of each bead, all under the guard. */
 typedef enum err edit_step(struct edit *e, struct state *change, const void *body);
 enum err edit_each(struct call *c, struct beads *b, const struct list *ids,
@@ -218,10 +221,6 @@ enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in
 
 /* How long a claim lasts: as asked, else as configured, else an hour. */
 enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out);
-
-/* "blocks:ID", or only "ID". */
-enum err dependency_parse(struct call *c, struct str text, struct str *kind,
-			  struct str *id);
 
 struct str moment_of(struct call *c, struct stamp s); /* RFC 3339 */
 

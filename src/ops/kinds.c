@@ -413,17 +413,12 @@ const struct kind kind_bead = {
 static enum err priority_from_text(struct call *c, const struct field *f, struct str text,
 				   void *at)
 {
-	bool letter = text.n == 2 && (text.p[0] == 'P' || text.p[0] == 'p');
-	struct str digit = letter ? str_skip(text, 1) : text;
-
-	if (digit.n != 1 || digit.p[0] < '0' || digit.p[0] > '4')
-		return call_fail(
-			c, INVALID(f),
-			"%s must be 0 to 4 or P0 to P4, 0 being the most urgent, "
-			"not '" STR_FMT "'",
-			field_label(c, f), STR_ARG(text));
-	*(int64_t *)at = digit.p[0] - '0';
-	return ERR_OK;
+	if (priority_parse(text, at))
+		return ERR_OK;
+	return call_fail(c, INVALID(f),
+			 "%s must be 0 to 4 or P0 to P4, 0 being the most urgent, "
+			 "not '" STR_FMT "'",
+			 field_label(c, f), STR_ARG(text));
 }
 
 static enum err priority_from_json(struct call *c, const struct field *f,

@@ -1,4 +1,4 @@
-"""What a hostile reader once found; each of these was wrong."""
+"""Each of these was wrong once."""
 import pytest
 
 from beads import is_error
