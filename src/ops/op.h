@@ -82,7 +82,7 @@ enum err request_set(struct call *c, struct request *r, size_t i, struct str tex
 /* All fields from a JSON object; members it does not know are an error. */
 enum err request_decode(struct call *c, struct request *r, const struct value *object);
 
-/* Presets for what was not given, and an error for what had to be. */
+/* Presets for what was not given, or could not be here; an error for what had to be. */
 enum err request_check(struct call *c, struct request *r);
 
 /*

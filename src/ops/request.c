@@ -78,10 +78,11 @@ enum err request_check(struct call *c, struct request *r)
 	for (size_t i = 0; fields && fields[i].name; i++) {
 		const struct field *f = &fields[i];
 
-		if ((r->given >> i & 1) ||
-		    (f->flags & (c->wire ? FIELD_CLI : FIELD_WIRE)))
+		bool elsewhere = f->flags & (c->wire ? FIELD_CLI : FIELD_WIRE);
+
+		if (r->given >> i & 1)
 			continue;
-		if (f->flags & FIELD_REQUIRED)
+		if ((f->flags & FIELD_REQUIRED) && !elsewhere)
 			return call_fail(c, f->missing ? f->missing : ERR_USAGE,
 					 "%s is missing", field_label(c, f));
 		if (f->preset && (e = field_from_text(c, f, str_of(f->preset), r->body)))
