@@ -1,6 +1,8 @@
 #include "base/err.h"
 
-enum class { CLASS_NONE, CLASS_USER, CLASS_USAGE, CLASS_STORAGE };
+#include <string.h>
+
+enum class { CLASS_NONE, CLASS_USER, CLASS_USAGE, CLASS_STORAGE, CLASS_SYNC };
 
 static const struct {
 	const char *code[2], *step;
@@ -25,6 +27,7 @@ int err_exit(enum err e, enum dialect dialect)
 		[CLASS_USER] = { 1, 1 },
 		[CLASS_USAGE] = { 2, 2 },
 		[CLASS_STORAGE] = { 1, 3 },
+		[CLASS_SYNC] = { 1, 4 },
 	};
 
 	return status[table[e].class][dialect];
@@ -37,5 +40,26 @@ const char *err_step(enum err e)
 
 bool err_retryable(enum err e)
 {
-	return e == ERR_DATABASE_BUSY;
+	return e == ERR_DATABASE_BUSY || e == ERR_SYNC_FAILED || e == ERR_SYNC_TIMEOUT;
+}
+
+const char *err_name(enum err e)
+{
+	static const char *const names[] = {
+		[ERR_OK] = "OK",
+#define ERR(name, code, bd_code, class, step) [ERR_##name] = #name,
+#include "base/err.def"
+#undef ERR
+	};
+
+	return names[e];
+}
+
+enum err err_named(const char *name)
+{
+	int e = 0;
+
+	while (e < ERR_COUNT && strcmp(err_name((enum err)e), name) != 0)
+		e++;
+	return e < ERR_COUNT ? (enum err)e : ERR_INTERNAL_ERROR;
 }

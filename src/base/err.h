@@ -21,6 +21,10 @@ enum dialect { DIALECT_BOARD, DIALECT_BEADS };
 const char *err_code(enum err e, enum dialect dialect);
 int err_exit(enum err e, enum dialect dialect);
 const char *err_step(enum err e);
+/* For another program of ours: the name in the table, and back. */
+const char *err_name(enum err e);
+enum err err_named(const char *name);
+
 bool err_retryable(enum err e); /* the same call may succeed a moment later */
 
 #endif

@@ -1,6 +1,7 @@
 #ifndef BASE_PLATFORM_H
 #define BASE_PLATFORM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What the systems do differently; one source for each of them. */
@@ -14,5 +15,11 @@ void platform_random(void *p, size_t n);
 /* What names this run of the system, until it is started again; "" if nobody knows. */
 enum { PLATFORM_BOOT = 64 };
 void platform_boot(char name[PLATFORM_BOOT]);
+
+/* The file that this program was started from; false if it cannot be told. */
+bool platform_self(char *path, size_t size);
+
+/* Closes every open file from this number on; safe after fork(). */
+void platform_close_from(int fd);
 
 #endif

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,4 +40,27 @@ void platform_boot(char name[PLATFORM_BOOT])
 		close(fd);
 	if (n <= 0)
 		name_by_time(name);
+}
+
+bool platform_self(char *path, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+
+	if (n <= 0)
+		return false;
+	path[n] = '\0';
+	return true;
+}
+
+/* close_range() is younger than some kernels; /proc may not be there. */
+void platform_close_from(int fd)
+{
+	long most = sysconf(_SC_OPEN_MAX);
+
+#ifdef SYS_close_range
+	if (!syscall(SYS_close_range, fd, ~0U, 0))
+		return;
+#endif
+	for (; fd < (most > 0 ? most : 1024); fd++)
+		close(fd);
 }

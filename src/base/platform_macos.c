@@ -1,6 +1,7 @@
 #include "base/platform.h"
 
 #include <fcntl.h>
+#include <mach-o/dyld.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/sysctl.h>
@@ -26,4 +27,19 @@ void platform_boot(char name[PLATFORM_BOOT])
 	if (sysctlbyname("kern.bootsessionuuid", name, &n, NULL, 0))
 		n = 0;
 	name[n] = '\0';
+}
+
+bool platform_self(char *path, size_t size)
+{
+	uint32_t n = (uint32_t)size;
+
+	return !_NSGetExecutablePath(path, &n);
+}
+
+void platform_close_from(int fd)
+{
+	int most = getdtablesize();
+
+	for (; fd < most; fd++)
+		close(fd);
 }

@@ -4,10 +4,14 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/path.h"
+#include "base/value.h"
 #include "beads/apply.h"
 #include "beads/config.h"
+#include "beads/helper.h"
 #include "beads/record.h"
+#include "beads/snapshot.h"
 #include "beads/state.h"
 
 enum { WAIT_MS = 30000 };
@@ -77,32 +81,77 @@ static enum err not_a_record(struct call *c, const struct beads *b,
 			 "a copy of that folder.");
 }
 
-static void advance(struct beads *b, const struct state *change)
+/* What ids begin with, and the mark of that choice. */
+static void set_prefix(struct call *c, struct beads *b, struct str prefix,
+		       struct mark mark)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	mark_encode(&j, mark);
+	b->about.prefix = prefix;
+	b->about.prefix_mark = json_text(&j);
+}
+
+/* The later choice counts, wherever it was made. */
+static void choose_prefix(struct call *c, struct beads *b, const struct state *change)
+{
+	struct state *both = state_new(&c->mem);
+	struct value_error error;
+	struct mark mark;
+
+	if (!change->prefix_mark.by.p)
+		return;
+	if (b->about.prefix.p &&
+	    mark_decode(value_parse(&c->mem, b->about.prefix_mark, &error), &mark))
+		state_put_prefix(both, b->about.prefix, mark);
+	state_put_prefix(both, change->prefix, change->prefix_mark);
+	set_prefix(c, b, both->prefix, both->prefix_mark);
+}
+
+static void advance(struct call *c, struct beads *b, const struct state *change)
 {
 	struct stamp clock = { b->about.clock_ms, b->about.clock_n };
 
-	if (change->prefix_mark.by.p)
-		b->about.prefix = change->prefix;
+	choose_prefix(c, b, change);
 	if (stamp_cmp(change->clock, clock) > 0) {
 		b->about.clock_ms = change->clock.ms;
 		b->about.clock_n = change->clock.n;
 	}
 }
 
+static enum err put_receipts(struct call *c, struct cache *cache, const struct record *r)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < r->receipt_count; i++)
+		e = cache_put_receipt(c, cache, &r->receipts[i]);
+	return e;
+}
+
+/* What a record says, into the cache. */
+static enum err apply(struct call *c, struct beads *b, const struct record *r)
+{
+	enum err e = apply_change(c, &b->cache, r->change, &b->about.beads);
+
+	if (!e && (r->gone_count || r->gone_edges))
+		e = apply_gone(c, &b->cache, r);
+	if (e)
+		return e;
+	advance(c, b, r->change);
+	return put_receipts(c, &b->cache, r);
+}
+
 static enum err apply_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct beads *b = arg;
-	struct state *change = state_new(&c->mem);
-	struct receipt receipt;
+	struct record record = { .change = state_new(&c->mem) };
 	struct str why;
-	enum err e;
 
-	if (!record_decode(arena_copy(&c->mem, r->json), change, &receipt, &why))
+	if (!record_decode(arena_copy(&c->mem, r->json), &record, &why))
 		return not_a_record(c, b, r, why);
-	if ((e = apply_change(c, &b->cache, change, &b->about.beads)))
-		return e;
-	advance(b, change);
-	return receipt.id.p ? cache_put_receipt(c, &b->cache, &receipt) : ERR_OK;
+	if (record.whole)
+		return call_fail(c, ERR_DAMAGED, "the cache is too old to catch up");
+	return apply(c, b, &record);
 }
 
 /* Somebody died between the two, or the cache lost its last pages. */
@@ -113,59 +162,146 @@ static enum err catch_up(struct call *c, struct beads *b)
 	return e ? e : cache_about_put(c, &b->cache, &b->about);
 }
 
+/* --- the truth: a commit, and what was written since --- */
+
 struct replay {
 	struct beads *b;
-	struct state *all;
+	struct record base;   /* the last one; what it says of changes is in its commit */
+	struct state *since;  /* what was written after that */
 	struct cache *cache;  /* for the receipts; or NULL */
 	struct arena scratch; /* for one record at a time */
+	int64_t count;
 };
+
+static enum err decode(struct call *c, struct replay *replay,
+		       const struct journal_record *r, struct record *out)
+{
+	struct str why;
+
+	arena_reset(&replay->scratch);
+	*out = (struct record){ .change = state_new(&replay->scratch) };
+	return record_decode(r->json, out, &why) ? ERR_OK :
+						   not_a_record(c, replay->b, r, why);
+}
+
+static enum err find_base(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct replay *replay = arg;
+	struct record record;
+	enum err e;
+
+	if (!record_is_base(r->json))
+		return ERR_OK;
+	if ((e = decode(c, replay, r, &record)))
+		return e;
+	record.base = arena_copy(&c->mem, record.base);
+	record.change = NULL;
+	record.receipt_count = 0;
+	replay->base = record;
+	return ERR_OK;
+}
+
+static bool in_base(const struct replay *replay, const struct journal_record *r)
+{
+	const struct record *base = &replay->base;
+
+	return base->base.p &&
+	       (record_is_base(r->json) || r->segment < base->segment ||
+		(r->segment == base->segment && r->offset < base->offset));
+}
 
 static enum err replay_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct replay *replay = arg;
-	struct state *change;
-	struct receipt receipt;
-	struct str why;
+	struct record record;
+	bool known = in_base(replay, r);
+	enum err e;
 
-	arena_reset(&replay->scratch);
-	change = state_new(&replay->scratch);
-	if (!record_decode(r->json, change, &receipt, &why))
-		return not_a_record(c, replay->b, r, why);
-	state_add(replay->all, change);
-	if (receipt.id.p && replay->cache)
-		return cache_put_receipt(c, replay->cache, &receipt);
-	return ERR_OK;
+	if (known && !replay->cache)
+		return ERR_OK;
+	if ((e = decode(c, replay, r, &record)))
+		return e;
+	if (!known) {
+		replay->count++;
+		state_add(replay->since, record.change);
+	}
+	return replay->cache ? put_receipts(c, replay->cache, &record) : ERR_OK;
 }
 
-static enum err replay_all(struct call *c, struct beads *b, struct cache *cache,
-			   struct state **out)
+/* A record may be joined twice, but not those whose deletions were collected since. */
+static enum err replay_all(struct call *c, struct replay *replay)
 {
-	struct replay replay = { .b = b, .all = state_new(&c->mem), .cache = cache };
-	struct journal_place place = { 0 };
-	enum err e = journal_each(c, b->home, &place, replay_record, &replay);
+	struct journal_place place = { 0 }, again = { 0 };
+	struct beads *b = replay->b;
+	enum err e;
 
-	arena_release(&replay.scratch);
-	b->about.place = place;
-	*out = replay.all;
+	replay->since = state_new(&c->mem);
+	if (!(e = journal_each(c, b->home, &place, find_base, replay)))
+		e = journal_each(c, b->home, &again, replay_record, replay);
+	arena_release(&replay->scratch);
+	b->about.place = again;
 	return e;
+}
+
+/* The commit with what was written since. */
+static enum err join_base(struct call *c, struct replay *replay, struct state **out)
+{
+	struct snapshot files;
+	enum err e;
+
+	*out = replay->since;
+	if (!replay->base.base.p)
+		return ERR_OK;
+	if ((e = helper_read(c, replay->b->repo.common, replay->base.base, &files)))
+		return e;
+	*out = state_new(&c->mem);
+	if ((e = snapshot_read(c, &files, *out)))
+		return e;
+	state_add(*out, replay->since);
+	return ERR_OK;
 }
 
 enum err beads_replay(struct call *c, struct beads *b, struct state **out)
 {
-	return replay_all(c, b, NULL, out);
+	struct replay replay = { .b = b };
+	enum err e = replay_all(c, &replay);
+
+	return e ? e : join_base(c, &replay, out);
+}
+
+enum err beads_pending(struct call *c, struct beads *b, struct pending *out)
+{
+	struct journal_place end = b->about.place;
+	struct replay replay = { .b = b };
+	enum err e = replay_all(c, &replay);
+
+	*out = (struct pending){ .base = replay.base.base,
+				 .change = replay.since,
+				 .records = replay.count };
+	if (b->cache.db)
+		b->about.place = end;
+	return e;
+}
+
+static void know_all(struct call *c, struct beads *b, const struct state *all)
+{
+	if (all->prefix_mark.by.p)
+		set_prefix(c, b, all->prefix, all->prefix_mark);
+	b->about.clock_ms = all->clock.ms;
+	b->about.clock_n = all->clock.n;
+	b->about.beads = (int64_t)all->slots.count;
 }
 
 static enum err fill(struct call *c, struct beads *b)
 {
+	struct replay replay = { .b = b, .cache = &b->cache };
 	struct state *all;
-	enum err e = replay_all(c, b, &b->cache, &all);
+	enum err e;
 
-	if (e || (e = apply_all(c, &b->cache, all)))
+	if ((e = replay_all(c, &replay)) || (e = join_base(c, &replay, &all)) ||
+	    (e = apply_all(c, &b->cache, all)))
 		return e;
-	b->about.prefix = all->prefix;
-	b->about.clock_ms = all->clock.ms;
-	b->about.clock_n = all->clock.n;
-	b->about.beads = (int64_t)all->slots.count;
+	know_all(c, b, all);
 	return cache_about_put(c, &b->cache, &b->about);
 }
 
@@ -389,8 +525,7 @@ enum err beads_put(struct call *c, struct beads *b, struct state *change)
 		return ERR_OK;
 	if ((e = apply_change(c, &b->cache, change, &b->about.beads)))
 		return e;
-	if (change->prefix_mark.by.p)
-		b->about.prefix = change->prefix;
+	choose_prefix(c, b, change);
 	state_add(b->change, change);
 	return ERR_OK;
 }
@@ -406,18 +541,19 @@ void beads_forget(struct beads *b)
  */
 static enum err write_record(struct call *c, struct beads *b, int *fd)
 {
-	bool receipt = b->receipt.id.p;
-	struct receipt again;
-	struct str why;
-	struct str json = record_encode(c, b->change, receipt ? &b->receipt : NULL);
+	struct record record = { .change = b->change,
+				 .receipts = &b->receipt,
+				 .receipt_count = b->receipt.id.p ? 1 : 0 },
+		      again = { .change = state_new(&c->mem) };
+	struct str json = record_encode(c, &record), why;
 	enum err e;
 
-	if (!record_decode(json, state_new(&c->mem), &again, &why))
+	if (!record_decode(json, &again, &why))
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "this change could not be read back: " STR_FMT,
 				 STR_ARG(why));
-	advance(b, b->change);
-	if ((receipt && (e = cache_put_receipt(c, &b->cache, &b->receipt))) ||
+	advance(c, b, b->change);
+	if ((e = put_receipts(c, &b->cache, &record)) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
 		return e;
 	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {

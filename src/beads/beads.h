@@ -67,6 +67,14 @@ enum err beads_commit(struct call *c, struct beads *b);
 /* All there is, from the truth alone. */
 enum err beads_replay(struct call *c, struct beads *b, struct state **out);
 
+/* What was written since the last commit that has all before it. */
+struct pending {
+	struct str base; /* that commit; absent: there is none */
+	struct state *change;
+	int64_t records;
+};
+enum err beads_pending(struct call *c, struct beads *b, struct pending *out);
+
 /* The cache could not be used: the next one to open it makes it anew. */
 enum err beads_distrust(struct call *c, struct beads *b);
 

@@ -46,7 +46,7 @@ static void put_edges(struct json *j, const struct state *s)
 
 static void put_receipt(struct json *j, const struct receipt *r)
 {
-	json_put_object(j, "receipt");
+	json_object(j);
 	json_put_str(j, "actor", r->actor);
 	json_put_str(j, "args", r->args);
 	json_put_int(j, "at", r->at);
@@ -56,34 +56,95 @@ static void put_receipt(struct json *j, const struct receipt *r)
 	json_end(j);
 }
 
-struct str record_encode(struct call *c, const struct state *change,
-			 const struct receipt *receipt)
+static void put_base(struct json *j, const struct record *r)
+{
+	json_put_object(j, "base");
+	json_put_str(j, "commit", r->base);
+	json_put_int(j, "offset", r->offset);
+	json_put_int(j, "segment", r->segment);
+	if (r->whole)
+		json_put_bool(j, "whole", true);
+	json_end(j);
+}
+
+static void put_gone(struct json *j, const struct record *r)
+{
+	if (r->gone_count) {
+		json_put_array(j, "gone");
+		for (size_t i = 0; i < r->gone_count; i++)
+			json_str(j, r->gone[i]);
+		json_end(j);
+	}
+	if (!r->gone_edges)
+		return;
+	json_put_array(j, "gone_deps");
+	for (const struct edge_row *e = r->gone_edges; e; e = e->next) {
+		json_array(j);
+		json_str(j, e->from);
+		json_str(j, e->to);
+		json_str(j, e->kind);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void put_prefix(struct call *c, struct json *j, const struct record *r)
+{
+	if (!r->base.p)
+		json_put_str(j, "nonce",
+			     id_random(&c->mem, 16)); /* no two begin alike */
+	json_put_object(j, "prefix");
+	json_key(j, STR("mark"));
+	mark_encode(j, r->change->prefix_mark);
+	json_put_str(j, "value", r->change->prefix);
+	json_end(j);
+}
+
+static void put_receipts(struct json *j, const struct record *r)
+{
+	if (r->receipt_count == 1) {
+		json_key(j, STR("receipt"));
+		put_receipt(j, r->receipts);
+	} else if (r->receipt_count) {
+		json_put_array(j, "receipts");
+		for (size_t i = 0; i < r->receipt_count; i++)
+			put_receipt(j, &r->receipts[i]);
+		json_end(j);
+	}
+}
+
+static bool buries(const struct state *s)
+{
+	for (size_t i = 0; i < s->slots.count; i++)
+		if (slot_has_tombstone(s->slots.entry[i].value))
+			return true;
+	return false;
+}
+
+struct str record_encode(struct call *c, const struct record *r)
 {
 	struct json j = { .out.mem = &c->mem };
-	bool buried = false;
 
-	for (size_t i = 0; i < change->slots.count; i++)
-		buried = buried || slot_has_tombstone(change->slots.entry[i].value);
 	json_object(&j);
-	if (change->slots.count)
-		put_beads(&j, change);
-	if (change->edges.count)
-		put_edges(&j, change);
-	if (change->prefix_mark.by.p) {
-		json_put_str(&j, "nonce",
-			     id_random(&c->mem, 16)); /* no two begin alike */
-		json_put_object(&j, "prefix");
-		json_key(&j, STR("mark"));
-		mark_encode(&j, change->prefix_mark);
-		json_put_str(&j, "value", change->prefix);
-		json_end(&j);
-	}
-	if (receipt)
-		put_receipt(&j, receipt);
-	if (buried)
-		put_tombstones(&j, change);
+	if (r->base.p)
+		put_base(&j, r);
+	if (r->change->slots.count)
+		put_beads(&j, r->change);
+	if (r->change->edges.count)
+		put_edges(&j, r->change);
+	put_gone(&j, r);
+	if (r->change->prefix_mark.by.p)
+		put_prefix(c, &j, r);
+	put_receipts(&j, r);
+	if (buries(r->change))
+		put_tombstones(&j, r->change);
 	json_end(&j);
 	return json_text(&j);
+}
+
+bool record_is_base(struct str json)
+{
+	return str_starts(json, STR("{\"base\":"));
 }
 
 typedef bool read_line(struct state *s, const struct value *line, struct str *why);
@@ -111,27 +172,88 @@ static bool read_prefix(struct state *s, const struct value *v, struct str *why)
 	return true;
 }
 
-bool record_decode(struct str json, struct state *change, struct receipt *receipt,
-		   struct str *why)
+static struct receipt read_receipt(const struct value *v)
 {
+	struct receipt r = { .actor = value_str(v, "actor"),
+			     .id = value_str(v, "id"),
+			     .op = value_str(v, "op"),
+			     .args = value_str(v, "args"),
+			     .reply = value_str(v, "reply") };
+
+	value_int(v, "at", &r.at);
+	return r;
+}
+
+static void read_receipts(const struct value *v, struct record *r)
+{
+	const struct value *one = value_find(v, "receipt"),
+			   *many = value_find(v, "receipts");
+	size_t count = one ? 1 : many && many->type == VALUE_ARRAY ? many->count : 0;
+	struct receipt *list =
+		arena_array(r->change->mem, count + 1, sizeof(struct receipt));
+
+	for (size_t i = 0; i < count; i++)
+		list[i] = read_receipt(one ? one : &many->item[i]);
+	r->receipts = list;
+	r->receipt_count = count;
+}
+
+static bool read_base(const struct value *v, struct record *r, struct str *why)
+{
+	const struct value *base = value_find(v, "base"),
+			   *whole = value_find(base, "whole");
+
+	r->base = value_str(base, "commit");
+	r->whole = whole && whole->type == VALUE_BOOL && whole->yes;
+	if (!base ||
+	    (r->base.n >= 40 && value_int(base, "segment", &r->segment) &&
+	     value_int(base, "offset", &r->offset)))
+		return true;
+	*why = STR("\"base\" is not a commit and a place");
+	return false;
+}
+
+static bool read_gone(const struct value *v, struct record *r, struct str *why)
+{
+	const struct value *ids = value_find(v, "gone"),
+			   *edges = value_find(v, "gone_deps");
+	struct str *list =
+		arena_array(r->change->mem, (ids ? ids->count : 0) + 1, sizeof *list);
+
+	for (size_t i = 0; ids && i < ids->count; i++)
+		list[r->gone_count++] = ids->item[i].text;
+	r->gone = list;
+	for (size_t i = edges ? edges->count : 0; i-- > 0;) {
+		const struct value *key = &edges->item[i];
+		struct edge_row *row = arena_new(r->change->mem, struct edge_row);
+
+		if (key->count != 3) {
+			*why = STR("\"gone_deps\" is not a list of edges");
+			return false;
+		}
+		*row = (struct edge_row){ .from = key->item[0].text,
+					  .to = key->item[1].text,
+					  .kind = key->item[2].text,
+					  .next = r->gone_edges };
+		r->gone_edges = row;
+	}
+	return true;
+}
+
+bool record_decode(struct str json, struct record *r, struct str *why)
+{
+	struct state *change = r->change;
 	struct value_error error;
 	const struct value *v = value_parse(change->mem, json, &error);
-	const struct value *r = value_find(v, "receipt");
 
-	*receipt = (struct receipt){ 0 };
+	*r = (struct record){ .change = change };
 	if (!v || v->type != VALUE_OBJECT) {
 		*why = v ? STR("it is not an object") : str_of(error.why);
 		return false;
 	}
-	if (r) {
-		*receipt = (struct receipt){ .actor = value_str(r, "actor"),
-					     .id = value_str(r, "id"),
-					     .op = value_str(r, "op"),
-					     .args = value_str(r, "args"),
-					     .reply = value_str(r, "reply") };
-		value_int(r, "at", &receipt->at);
-	}
-	return read_lines(change, value_find(v, "tombstones"), state_read_tombstone,
+	read_receipts(v, r);
+	return read_base(v, r, why) && read_gone(v, r, why) &&
+	       read_lines(change, value_find(v, "tombstones"), state_read_tombstone,
 			  why) &&
 	       read_lines(change, value_find(v, "beads"), state_read_bead, why) &&
 	       read_lines(change, value_find(v, "deps"), state_read_edge, why) &&

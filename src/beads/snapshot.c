@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/value.h"
 #include "beads/line.h"
 #include "beads/state.h"
 
@@ -24,8 +25,8 @@ static void end_line(struct json *j)
 }
 
 /* Nothing that differs between replicas that hold the same. */
-static struct str meta_text(struct arena *mem, const struct state *s,
-			    const struct snapshot *files)
+struct str snapshot_meta(struct arena *mem, const struct state *s,
+			 const struct str checksum[FILE_META])
 {
 	static const enum snapshot_file order[] = { FILE_DEPS, FILE_STATE,
 						    FILE_TOMBSTONES };
@@ -34,8 +35,7 @@ static struct str meta_text(struct arena *mem, const struct state *s,
 	json_object(&j);
 	json_put_object(&j, "checksums");
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-		json_put_str(&j, snapshot_name(order[i]),
-			     sha256_hex(mem, files->file[order[i]]));
+		json_put_str(&j, snapshot_name(order[i]), checksum[order[i]]);
 	json_end(&j);
 	json_put_int(&j, "format_version", FORMAT_VERSION);
 	if (s->prefix_mark.by.p) {
@@ -55,7 +55,8 @@ struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
 	const struct map_entry **slots = map_sorted(&s->slots, mem),
 			       **edges = map_sorted(&s->edges, mem);
 	struct json state = { .out.mem = mem }, tombs = state, deps = state;
-	struct snapshot out;
+	struct str checksum[FILE_META];
+	struct snapshot out = { 0 };
 
 	for (size_t i = 0; i < s->slots.count; i++) {
 		const struct slot *slot = slots[i]->value;
@@ -76,6 +77,139 @@ struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
 	out.file[FILE_STATE] = buf_str(&state.out);
 	out.file[FILE_TOMBSTONES] = buf_str(&tombs.out);
 	out.file[FILE_DEPS] = buf_str(&deps.out);
-	out.file[FILE_META] = meta_text(mem, s, &out);
+	for (int i = 0; i < FILE_META; i++)
+		checksum[i] = sha256_hex(mem, out.file[i]);
+	out.file[FILE_META] = snapshot_meta(mem, s, checksum);
 	return out;
+}
+
+/* --- reading --- */
+
+enum err snapshot_fail(struct call *c, const struct snapshot *files,
+		       enum snapshot_file file, size_t line, struct str why)
+{
+	struct json j = { .out.mem = &c->mem };
+	struct str of = files->commit.p ? arena_fmt(&c->mem, " of commit %.10s",
+						    files->commit.p) :
+					  STR("");
+
+	if (line)
+		call_fail(c, ERR_REMOTE_DAMAGED,
+			  "line %zu of %s" STR_FMT " cannot be used: " STR_FMT, line,
+			  snapshot_name(file), STR_ARG(of), STR_ARG(why));
+	else
+		call_fail(c, ERR_REMOTE_DAMAGED, "%s" STR_FMT " cannot be used: " STR_FMT,
+			  snapshot_name(file), STR_ARG(of), STR_ARG(why));
+	json_object(&j);
+	json_put_str(&j, "file", str_of(snapshot_name(file)));
+	json_put_int(&j, "line", (int64_t)line);
+	if (files->commit.p)
+		json_put_str(&j, "commit", files->commit);
+	json_end(&j);
+	return call_detail(c, json_text(&j));
+}
+
+static bool read_bead(struct state *s, struct arena *scratch, const struct value *v,
+		      struct str *why)
+{
+	struct bead b;
+
+	if (!line_decode(scratch, v, &b, why))
+		return false;
+	bead_own(s->mem, &b);
+	state_put_bead(s, &b);
+	return true;
+}
+
+static bool read_edge(struct state *s, struct arena *scratch, const struct value *v,
+		      struct str *why)
+{
+	struct edge e;
+
+	if (!edge_decode(scratch, v, &e, why))
+		return false;
+	edge_own(s->mem, &e);
+	state_put_edge(s, &e);
+	return true;
+}
+
+static bool read_tombstone(struct state *s, struct arena *scratch, const struct value *v,
+			   struct str *why)
+{
+	struct state *one = state_new(scratch);
+
+	if (!state_read_tombstone(one, v, why))
+		return false;
+	state_add(s, one);
+	return true;
+}
+
+typedef bool read_line(struct state *s, struct arena *scratch, const struct value *v,
+		       struct str *why);
+
+static enum err read_file(struct call *c, const struct snapshot *files,
+			  enum snapshot_file file, read_line *read, struct state *s)
+{
+	struct str text = files->file[file], line;
+	struct arena scratch = { 0 };
+	enum err e = ERR_OK;
+
+	for (size_t n = 1; !e && text.n && str_next(&text, '\n', &line); n++) {
+		struct value_error error;
+		const struct value *v;
+		struct str why = { 0 };
+
+		arena_reset(&scratch);
+		if (!str_trim(line).n)
+			continue;
+		if (!(v = value_parse(&scratch, line, &error)))
+			why = str_of(error.why);
+		else if (read(s, &scratch, v, &why))
+			continue;
+		e = snapshot_fail(c, files, file, n, why);
+	}
+	arena_release(&scratch);
+	return e;
+}
+
+enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
+			    struct state *out)
+{
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, files->file[FILE_META], &error),
+			   *prefix = value_find(v, "prefix");
+	int64_t version;
+	struct mark mark;
+
+	if (!v)
+		return snapshot_fail(c, files, FILE_META, 1, str_of(error.why));
+	if (!value_int(v, "format_version", &version))
+		return snapshot_fail(c, files, FILE_META, 1,
+				     STR("\"format_version\" is not a number"));
+	if (version != FORMAT_VERSION)
+		return snapshot_fail(c, files, FILE_META, 1,
+				     arena_fmt(&c->mem,
+					       "the format is version %lld, and this "
+					       "program knows version %d",
+					       (long long)version, FORMAT_VERSION));
+	if (prefix && mark_decode(value_find(prefix, "mark"), &mark) &&
+	    value_str(prefix, "value").n) {
+		mark.by = arena_copy(out->mem, mark.by);
+		state_put_prefix(out, arena_copy(out->mem, value_str(prefix, "value")),
+				 mark);
+	}
+	return ERR_OK;
+}
+
+enum err snapshot_read(struct call *c, const struct snapshot *files, struct state *out)
+{
+	enum err e;
+
+	if ((e = snapshot_read_meta(c, files, out)) ||
+	    (e = read_file(c, files, FILE_TOMBSTONES, read_tombstone, out)) ||
+	    (e = read_file(c, files, FILE_STATE, read_bead, out)) ||
+	    (e = read_file(c, files, FILE_DEPS, read_edge, out)))
+		return e;
+	state_add(out, state_new(&c->mem)); /* what was deleted whole, whoever had it */
+	return ERR_OK;
 }

@@ -1,7 +1,7 @@
 #ifndef BEADS_SNAPSHOT_H
 #define BEADS_SNAPSHOT_H
 
-#include "base/arena.h"
+#include "base/call.h"
 
 struct state;
 
@@ -9,12 +9,29 @@ struct state;
 enum snapshot_file { FILE_STATE, FILE_TOMBSTONES, FILE_DEPS, FILE_META, SNAPSHOT_FILES };
 
 struct snapshot {
-	struct str file[SNAPSHOT_FILES];
+	struct str file[SNAPSHOT_FILES]; /* absent: it is not there */
+	struct str commit;               /* where it was read from; or absent */
+	int64_t time_ms;                 /* of that */
 };
 
 enum { FORMAT_VERSION = 1 };
 
 const char *snapshot_name(enum snapshot_file file); /* "state.jsonl" */
 struct snapshot snapshot_encode(struct arena *mem, const struct state *s);
+
+/* `prefix` and its mark are those of the state; the checksums those of the files. */
+struct str snapshot_meta(struct arena *mem, const struct state *s,
+			 const struct str checksum[FILE_META]);
+
+/* All of it into a state; REMOTE_DAMAGED, with the file and the line. */
+enum err snapshot_read(struct call *c, const struct snapshot *files, struct state *out);
+
+/* Only what meta.json says. */
+enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
+			    struct state *out);
+
+/* Of which place in which file: the name of the commit too, where there is one. */
+enum err snapshot_fail(struct call *c, const struct snapshot *files,
+		       enum snapshot_file file, size_t line, struct str why);
 
 #endif

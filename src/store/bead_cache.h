@@ -23,8 +23,8 @@ struct cache {
 struct cache_about {
 	struct journal_place place; /* of the journal: all before is in the cache */
 	int64_t clock_ms, clock_n;
-	struct str prefix;
-	int64_t beads; /* that there ever were, for the length of ids */
+	struct str prefix, prefix_mark; /* and when it was chosen, by whom: JSON */
+	int64_t beads;                  /* that there ever were, for the length of ids */
 };
 
 enum cache_mode {

@@ -43,7 +43,7 @@ static enum err restore(struct call *c)
 }
 
 struct segments {
-	int64_t last, count; /* 0: there are none */
+	int64_t first, last, count; /* 0: there are none */
 };
 
 static void see_segment(void *arg, struct str name)
@@ -54,6 +54,7 @@ static void see_segment(void *arg, struct str name)
 	if (!str_starts(name, STR("journal.")) || !number_int(str_skip(name, 8), &n) ||
 	    n <= 0)
 		return;
+	s->first = s->count && s->first < n ? s->first : n;
 	s->last = n > s->last ? n : s->last;
 	s->count++;
 }
@@ -65,11 +66,12 @@ static enum err find_segments(struct call *c, struct str dir, struct segments *o
 	*out = (struct segments){ 0 };
 	if ((e = file_each(c, dir, see_segment, out)))
 		return e;
-	if (out->last != out->count) {
+	if (out->count && out->last - out->first + 1 != out->count) {
 		call_fail(c, ERR_JOURNAL_LOST,
-			  "of the files journal.1 to journal.%lld in '" STR_FMT
+			  "of the files journal.%lld to journal.%lld in '" STR_FMT
 			  "' only %lld are there",
-			  (long long)out->last, STR_ARG(dir), (long long)out->count);
+			  (long long)out->first, (long long)out->last, STR_ARG(dir),
+			  (long long)out->count);
 		return restore(c);
 	}
 	return ERR_OK;
@@ -113,16 +115,60 @@ static bool agrees(struct call *c, struct str path, struct journal_place place)
 		hex((struct str){ head, HEAD }, &crc) && crc == (uint32_t)place.crc);
 }
 
+/* What a segment after the first begins with: how the one before it ended. */
+static struct str head_text(struct call *c, struct journal_place before)
+{
+	return arena_fmt(&c->mem, "{\"after\":%lld,\"first\":%lld}",
+			 (long long)before.crc, (long long)before.first);
+}
+
+static bool head_parse(struct str json, int64_t *after, int64_t *first)
+{
+	struct str rest = json, part;
+
+	return str_starts(json, STR("{\"after\":")) &&
+	       (rest = str_skip(json, 9), str_next(&rest, ',', &part)) &&
+	       number_int(part, after) && str_starts(rest, STR("\"first\":")) &&
+	       str_ends(rest, STR("}")) &&
+	       number_int(str_skip(str_head(rest, rest.n - 1), 8), first);
+}
+
+/* Which journal the oldest segment is of: the checksum of its very first record. */
+static bool identify(struct call *c, struct str dir, int64_t segment, int64_t *first)
+{
+	struct str path = segment_path(c, dir, segment);
+	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	char head[128], *end;
+	ssize_t got = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
+	int64_t after;
+	uint32_t crc;
+
+	if (got < HEAD || !hex((struct str){ head, HEAD }, &crc))
+		return false;
+	*first = crc;
+	if (segment == 1)
+		return true;
+	end = memchr(head, '\n', (size_t)got);
+	return end && head_parse((struct str){ head + HEAD, (size_t)(end - head) - HEAD },
+				 &after, first);
+}
+
 /* Missing altogether, it is taken for the same: that is no reason to forget it. */
 static bool same_journal(struct call *c, struct str dir, struct journal_place place)
 {
-	struct str path = segment_path(c, dir, 1);
-	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
-	char head[HEAD];
-	uint32_t crc;
+	struct segments s;
+	int64_t first;
 
-	return fd < 0 || pread(fd, head, HEAD, 0) != HEAD ||
-	       (hex((struct str){ head, HEAD }, &crc) && crc == (uint32_t)place.first);
+	return find_segments(c, dir, &s) || !s.count ||
+	       !identify(c, dir, s.first, &first) || first == place.first;
+}
+
+/* Was the segment dropped because a commit has all that was in it? */
+static bool dropped(struct call *c, struct str dir, int64_t segment)
+{
+	struct segments s;
+
+	return !find_segments(c, dir, &s) && s.count && s.first > segment;
 }
 
 /* More than the last record is gone: that is no interrupted write. */
@@ -146,9 +192,13 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 	off_t size = file_size(&c->mem, path);
 
 	if (!place.segment) { /* nothing was ever written */
-		bool any = file_exists(&c->mem, segment_path(c, dir, 1));
-
-		*news = any ? JOURNAL_MORE : JOURNAL_SAME;
+		*news = file_exists(&c->mem, segment_path(c, dir, 1)) ? JOURNAL_MORE :
+			journal_exists(c, dir)                        ? JOURNAL_AHEAD :
+									JOURNAL_SAME;
+		return ERR_OK;
+	}
+	if (size < 0 && dropped(c, dir, place.segment)) {
+		*news = JOURNAL_AHEAD;
 		return ERR_OK;
 	}
 	if (place.last >= 0 && size <= place.last && same_journal(c, dir, place))
@@ -190,13 +240,20 @@ static enum err take_record(struct reader *r, struct str line)
 	struct journal_place *place = r->place;
 	struct journal_record record = { str_skip(line, line.n < HEAD ? line.n : HEAD),
 					 place->segment, place->offset };
+	bool head = !place->offset && place->segment > 1;
+	int64_t before = place->crc, first = place->first;
 	uint32_t crc = 0;
 	enum err e;
 
-	if (line.n <= HEAD || !hex(line, &crc) || line.p[8] != ' ' ||
-	    crc != checksum(record.json, place->crc))
+	if (line.n <= HEAD || !hex(line, &crc) || line.p[8] != ' ')
 		return damaged(r->c, r->path, place->offset);
-	if ((e = r->visit(r->c, &record, r->arg)))
+	if (head && !head_parse(record.json, &before, &first))
+		return damaged(r->c, r->path, place->offset);
+	if (crc != checksum(record.json, before) ||
+	    (place->first && (before != place->crc || first != place->first)))
+		return damaged(r->c, r->path, place->offset);
+	place->first = first;
+	if (!head && (e = r->visit(r->c, &record, r->arg)))
 		return e;
 	place->first = place->crc || place->first ? place->first : crc;
 	place->crc = crc;
@@ -266,7 +323,7 @@ enum err journal_each(struct call *c, struct str dir, struct journal_place *plac
 	if (e || !s.count)
 		return e;
 	if (!place->segment)
-		*place = start_of(1, (struct journal_place){ 0 });
+		*place = start_of(s.first, (struct journal_place){ 0 });
 	for (;;) {
 		r.path = segment_path(c, dir, place->segment);
 		r.last = place->segment == s.last;
@@ -297,7 +354,7 @@ enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *f
 
 	*bytes = 0;
 	*files = s.count;
-	for (int64_t i = 1; !e && i <= s.last; i++)
+	for (int64_t i = s.first; !e && i <= s.last; i++)
 		*bytes += file_size(&c->mem, segment_path(c, dir, i));
 	return e;
 }
@@ -327,38 +384,79 @@ static void retract(int fd, struct journal_place before)
 	(void)!ftruncate(fd, (off_t)before.offset);
 }
 
+static void put_line(struct buf *out, struct journal_place *at, struct str json)
+{
+	uint32_t crc = checksum(json, at->crc);
+
+	at->last = at->offset;
+	at->offset += (int64_t)(HEAD + json.n + 1);
+	at->crc = crc;
+	at->first = at->first ? at->first : crc;
+	buf_fmt(out, "%08x ", crc);
+	buf_put(out, json);
+	buf_char(out, '\n');
+}
+
+/* The lines as one write, at `at`; where they begin a segment, its head is before them.
+ */
+static enum err put_lines(struct call *c, struct str dir, struct journal_place at,
+			  const struct str *json, size_t count,
+			  struct journal_place *place, int *fd)
+{
+	struct buf lines = { .mem = &c->mem };
+	struct journal_place before = at;
+	struct str path = segment_path(c, dir, at.segment);
+	bool begins = !at.offset;
+	enum err e;
+
+	if (begins && at.segment > 1)
+		put_line(&lines, &at, head_text(c, before));
+	for (size_t i = 0; i < count; i++)
+		put_line(&lines, &at, json[i]);
+	if ((e = open_end(c, path, before, fd)))
+		return e;
+	if (!file_write(*fd, buf_str(&lines)))
+		e = file_fail(c, "append to", path);
+	if (e || (begins && (e = file_sync_dir(c, path)))) {
+		retract(*fd, before);
+		file_close(fd);
+		return e;
+	}
+	*place = at;
+	return ERR_OK;
+}
+
 enum err journal_append(struct call *c, struct str dir, struct journal_place *place,
 			struct str json, int *fd)
 {
 	struct journal_place at = *place;
-	uint32_t crc;
-	struct str path, line;
 	enum err e;
 
 	if (!at.segment || at.offset >= SEGMENT_MOST)
 		at = start_of(at.segment + 1, at);
-	crc = checksum(json, at.crc);
-	path = segment_path(c, dir, at.segment);
-	line = arena_fmt(&c->mem, "%08x " STR_FMT "\n", crc, STR_ARG(json));
 	/* a segment counts only with all that is before it */
 	if (at.segment > 1 && !at.offset && (e = journal_sync_end(c, dir, *place)))
 		return e;
-	if ((e = open_end(c, path, at, fd)))
-		return e;
-	if (!file_write(*fd, line)) {
-		e = file_fail(c, "append to", path);
-		retract(*fd, at);
-		file_close(fd);
-		return e;
+	return put_lines(c, dir, at, &json, 1, place, fd);
+}
+
+enum err journal_restart(struct call *c, struct str dir, struct journal_place *place,
+			 const struct str *json, size_t count, int *fd)
+{
+	return put_lines(c, dir, start_of(place->segment + 1, *place), json, count, place,
+			 fd);
+}
+
+enum err journal_drop(struct call *c, struct str dir, int64_t segment)
+{
+	struct segments s;
+	enum err e = find_segments(c, dir, &s);
+
+	for (int64_t i = s.first; !e && s.count && i < segment; i++) {
+		fault_point();
+		e = file_remove(c, segment_path(c, dir, i));
 	}
-	if (!at.offset && (e = file_sync_dir(c, path))) {
-		retract(*fd, at);
-		file_close(fd);
-		return e;
-	}
-	*place = (struct journal_place){ at.segment, at.offset + (int64_t)line.n,
-					 at.offset, crc, at.first ? at.first : crc };
-	return ERR_OK;
+	return e;
 }
 
 enum err journal_sync_end(struct call *c, struct str dir, struct journal_place place)

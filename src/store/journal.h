@@ -8,6 +8,8 @@
  * one record a line, a checksum and JSON. The checksum also covers the one before
  * it, so a record that is missing is noticed as well as one that is damaged. A line
  * that was not finished at the very end was never acknowledged, and is dropped.
+ * The oldest files go once a commit has all that is in them; what is left begins with
+ * a line that says how the one before ended.
  *
  * Whoever appends has the writer's lock.
  */
@@ -60,6 +62,14 @@ enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *f
 enum err journal_append(struct call *c, struct str dir, struct journal_place *place,
 			struct str json, int *fd);
 enum err journal_sync(struct call *c, struct str dir, int fd);
+
+/*
+ * Goes on in a new segment, with these records, after which nothing before it is
+ * needed; journal_drop() removes the segments before one, once that is on the medium.
+ */
+enum err journal_restart(struct call *c, struct str dir, struct journal_place *place,
+			 const struct str *json, size_t count, int *fd);
+enum err journal_drop(struct call *c, struct str dir, int64_t segment);
 
 /* For whoever answers with what another process has written: it may not have synced. */
 enum err journal_sync_end(struct call *c, struct str dir, struct journal_place place);

@@ -1,0 +1,189 @@
+#include "base/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "base/platform.h"
+
+extern char **environ;
+
+static int64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+struct pipes {
+	int out[2], err[2]; /* to read from, to write to */
+};
+
+static bool open_pipe(int fd[2])
+{
+	return !pipe(fd) && fcntl(fd[0], F_SETFD, FD_CLOEXEC) != -1 &&
+	       fcntl(fd[1], F_SETFD, FD_CLOEXEC) != -1;
+}
+
+static void close_pipes(struct pipes *p)
+{
+	for (int i = 0; i < 2; i++) {
+		file_close(&p->out[i]);
+		file_close(&p->err[i]);
+	}
+}
+
+/* In a group of its own, so that all of it can be killed; deaf to our signals. */
+static int start(const char *const *argv, const struct pipes *p, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t all, none;
+	int failed;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, p->out[1], 1);
+	posix_spawn_file_actions_adddup2(&files, p->err[1], 2);
+	posix_spawnattr_init(&how);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+					       POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setpgroup(&how, 0);
+	posix_spawnattr_setsigdefault(&how, &all);
+	posix_spawnattr_setsigmask(&how, &none);
+	failed = posix_spawn(pid, argv[0], &files, &how, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	return failed;
+}
+
+/* One more run of bytes; false at the end. */
+static bool take(int fd, struct buf *into)
+{
+	enum { CHUNK = 64 * 1024 };
+	ssize_t got = file_some(fd, buf_room(into, CHUNK), CHUNK);
+
+	into->n += got > 0 ? (size_t)got : 0;
+	return got > 0;
+}
+
+static void tell_lines(struct spawn *s, struct buf *said, size_t *told)
+{
+	const char *end;
+
+	while (*told < said->n &&
+	       (end = memchr(said->p + *told, '\n', said->n - *told))) {
+		struct str line = { said->p + *told, (size_t)(end - said->p) - *told };
+
+		*told += line.n + 1;
+		if (s->heard)
+			s->heard(s->arg, line);
+	}
+}
+
+/* Until both ends are closed, or the time is over. */
+static void listen(struct call *c, struct spawn *s, struct pipes *p)
+{
+	struct buf out = { .mem = &c->mem }, said = { .mem = &c->mem };
+	struct pollfd fds[] = { { p->out[0], POLLIN, 0 }, { p->err[0], POLLIN, 0 } };
+	int64_t end = clock_ms() + s->timeout_ms;
+	size_t told = 0;
+
+	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+		int64_t left = s->timeout_ms ? end - clock_ms() : -1;
+
+		if (s->timeout_ms && left <= 0) {
+			s->timed_out = true;
+			break;
+		}
+		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
+			break;
+		if (fds[0].revents && !take(fds[0].fd, &out))
+			fds[0].fd = -1;
+		if (fds[1].revents && !take(fds[1].fd, &said))
+			fds[1].fd = -1;
+		tell_lines(s, &said, &told);
+	}
+	s->out = buf_str(&out);
+}
+
+enum err spawn_run(struct call *c, struct spawn *s)
+{
+	struct pipes p = { { -1, -1 }, { -1, -1 } };
+	int failed, status = 0;
+	pid_t pid;
+
+	s->status = -1;
+	if (!open_pipe(p.out) || !open_pipe(p.err)) {
+		close_pipes(&p);
+		return file_fail(c, "start", str_of(s->argv[0]));
+	}
+	if ((failed = start(s->argv, &p, &pid))) {
+		close_pipes(&p);
+		errno = failed;
+		return file_fail(c, "start", str_of(s->argv[0]));
+	}
+	file_close(&p.out[1]);
+	file_close(&p.err[1]);
+	listen(c, s, &p);
+	if (s->timed_out)
+		kill(-pid, SIGKILL);
+	close_pipes(&p);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status))
+		s->status = WEXITSTATUS(status);
+	return ERR_OK;
+}
+
+/* Only what is safe between fork() and exec(). */
+static void leave(const char *const *argv)
+{
+	int null = open("/dev/null", O_RDWR);
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int i = 0; i < 3; i++)
+		dup2(null, i);
+	platform_close_from(3);
+	execv(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+bool spawn_away(const char *const *argv)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		setsid();
+		if (!fork())
+			leave(argv);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0;
+}
+
+struct str spawn_self(struct arena *mem)
+{
+	char path[4096];
+
+	if (!platform_self(path, sizeof path))
+		return (struct str){ 0 };
+	return path_real(mem, arena_copy(mem, str_of(path)));
+}

@@ -1,0 +1,32 @@
+#ifndef BASE_SPAWN_H
+#define BASE_SPAWN_H
+
+#include "base/call.h"
+
+/* Other programs, started by their path. */
+
+/* What to run, and what became of it. */
+struct spawn {
+	const char *const *argv; /* the path first, NULL last */
+	int64_t timeout_ms;      /* then it is killed, with all it has started; 0: never */
+	/* for every line it writes to standard error; NULL: nobody listens */
+	void (*heard)(void *arg, struct str line);
+	void *arg;
+	struct str out; /* what it wrote to standard output */
+	int status;     /* its exit status; -1: it was killed */
+	bool timed_out;
+};
+
+/* Runs it to its end. It reads nothing, and has no terminal to ask questions on. */
+enum err spawn_run(struct call *c, struct spawn *s);
+
+/*
+ * Starts a program that goes on by itself: in a session of its own, with no open file
+ * of ours, and nobody waits for it. False: it could not be started.
+ */
+bool spawn_away(const char *const *argv);
+
+/* This program's own file, after symbolic links; absent if the system cannot tell. */
+struct str spawn_self(struct arena *mem);
+
+#endif

@@ -1,0 +1,102 @@
+#include "beads/helper.h"
+
+#include "base/json.h"
+#include "base/path.h"
+#include "base/value.h"
+
+struct str helper_path(struct arena *mem)
+{
+	struct str bin = path_parent(spawn_self(mem));
+
+	return path_join(mem, path_parent(bin), STR("libexec/abacus-sync"));
+}
+
+/* Its failure becomes that of the call. */
+static enum err failed(struct call *c, const struct value *error)
+{
+	enum err e = err_named(arena_cstr(&c->mem, value_str(error, "name")));
+	struct str details = value_str(error, "details");
+
+	call_fail(c, e, STR_FMT, STR_ARG(value_str(error, "message")));
+	call_step(c, STR_FMT, STR_ARG(value_str(error, "step")));
+	return details.p ? call_detail(c, details) : e;
+}
+
+static enum err broken(struct call *c, const struct helper *h, const struct spawn *s)
+{
+	if (s->timed_out)
+		return call_fail(c, ERR_SYNC_TIMEOUT,
+				 "it took longer than %lld s; it was " STR_FMT,
+				 (long long)(h->timeout_ms + 999) / 1000,
+				 STR_ARG(h->doing.n ? h->doing : STR("starting")));
+	call_fail(c, ERR_SYNC_FAILED, "'%s' ended without an answer (status %d)",
+		  s->argv[0], s->status);
+	return call_step(c, "Is it installed whole? Build and install it again.");
+}
+
+static void hear(void *arg, struct str line)
+{
+	struct helper *h = arg;
+
+	h->doing = line;
+	if (h->heard)
+		h->heard(h->arg, line);
+}
+
+enum err helper_run(struct call *c, struct helper *h)
+{
+	const char *argv[HELPER_WORDS + 2] = { arena_cstr(&c->mem,
+							  helper_path(&c->mem)) };
+	struct spawn s = { .argv = argv,
+			   .timeout_ms = h->timeout_ms,
+			   .heard = hear,
+			   .arg = h };
+	struct value_error error;
+	const struct value *v, *reply;
+	struct json j = { .out.mem = &c->mem };
+	struct str line;
+	enum err e;
+
+	for (size_t i = 0; i < HELPER_WORDS && h->words[i]; i++)
+		argv[i + 1] = h->words[i];
+	if ((e = spawn_run(c, &s)))
+		return e;
+	h->rest = s.out;
+	v = str_next(&h->rest, '\n', &line) ? value_parse(&c->mem, line, &error) : NULL;
+	if (value_find(v, "error"))
+		return failed(c, value_find(v, "error"));
+	if (s.timed_out || s.status || !(reply = value_find(v, "reply")))
+		return broken(c, h, &s);
+	json_value(&j, reply);
+	h->reply = json_text(&j);
+	return ERR_OK;
+}
+
+enum err helper_read(struct call *c, struct str gitdir, struct str commit,
+		     struct snapshot *out)
+{
+	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir),
+				       arena_cstr(&c->mem, commit) } };
+	const struct value *reply, *sizes;
+	struct value_error error;
+	enum err e = helper_run(c, &h);
+
+	*out = (struct snapshot){ 0 };
+	if (e)
+		return e;
+	reply = value_parse(&c->mem, h.reply, &error);
+	sizes = value_find(reply, "sizes");
+	out->commit = value_str(reply, "commit");
+	value_int(reply, "time", &out->time_ms);
+	for (int i = 0; i < SNAPSHOT_FILES; i++) {
+		int64_t n = -1;
+
+		if (!value_int(sizes, snapshot_name((enum snapshot_file)i), &n))
+			continue;
+		if (n < 0 || (size_t)n > h.rest.n)
+			return call_fail(c, ERR_SYNC_FAILED, "a file came only in part");
+		out->file[i] = str_head(h.rest, (size_t)n);
+		h.rest = str_skip(h.rest, (size_t)n);
+	}
+	return ERR_OK;
+}

@@ -1,0 +1,37 @@
+#ifndef BEADS_HELPER_H
+#define BEADS_HELPER_H
+
+#include "base/spawn.h"
+#include "beads/snapshot.h"
+
+/*
+ * `abacus-sync`, the program that knows Git. It is started where commits have to be
+ * read or written, and only there: loading what it is linked with costs more than all
+ * of a command.
+ *
+ * It is given words, and answers on standard output with one line of JSON, {"reply":…}
+ * or {"error":…}; what follows the line are files. On standard error it says
+ * what it is about to do.
+ */
+enum { HELPER_WORDS = 16 };
+
+struct helper {
+	const char *words[HELPER_WORDS]; /* the first is the act; NULL ends them */
+	int64_t timeout_ms;              /* 0: none */
+	struct str reply;                /* JSON */
+	struct str rest;                 /* what came after the line */
+	struct str doing;                /* what it said last */
+	/* for everything it says; NULL: nobody listens */
+	void (*heard)(void *arg, struct str line);
+	void *arg;
+};
+enum err helper_run(struct call *c, struct helper *h);
+
+/* The files of a commit: of its name, or of what the ref was at some time. */
+enum err helper_read(struct call *c, struct str gitdir, struct str commit,
+		     struct snapshot *out);
+
+/* Its path: beside this program, in ../libexec. */
+struct str helper_path(struct arena *mem);
+
+#endif
