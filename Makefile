@@ -54,12 +54,16 @@ endif
 
 ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(VERSION)"' \
 	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -include src/base/banned.h \
-	     $(shell $(PKG) --cflags sqlite3 libsodium) -MMD -MP
+	     $(shell $(PKG) --cflags sqlite3 libsodium libgit2) -MMD -MP
 
 LAYERS  = base store beads agents board continuity ops surface
-SRC     = $(filter-out %_linux.c %_macos.c %_on.c %_off.c src/surface/main.c,$(wildcard src/*/*.c)) \
+# What needs libgit2 is a program of its own, because loading that costs every command.
+GIT     = $(wildcard src/store/repo*.c) $(addprefix src/beads/,commits.c sync.c) \
+	  src/surface/sync_main.c
+SRC     = $(filter-out %_linux.c %_macos.c %_on.c %_off.c src/surface/main.c $(GIT),$(wildcard src/*/*.c)) \
 	  $(wildcard src/*/*_$(PLATFORM).c) src/base/fault_$(if $(FAULTS),on,off).c
 OBJ     = $(SRC:%.c=$(OUT)/%.o)
+GIT_OBJ = $(GIT:%.c=$(OUT)/%.o)
 MAIN    = $(OUT)/src/surface/main.o
 UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
@@ -68,12 +72,17 @@ MODEL   = $(patsubst test/model/%.c,$(OUT)/model/%,$(wildcard test/model/*.c))
 LINKS   = bb bd
 FORMATTED = $(wildcard src/*/*.[ch] test/*/*.[ch])
 
-all: $(OUT)/bin/abacus
+all: $(OUT)/bin/abacus $(OUT)/libexec/abacus-sync
 
 $(OUT)/bin/abacus: $(OBJ) $(MAIN)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINK) -o $@ $^ $(LIBS)
 	@for l in $(LINKS); do ln -sf abacus $(@D)/$$l; done
+
+$(OUT)/libexec/abacus-sync: $(OBJ) $(GIT_OBJ)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
+		$(shell $(PKG) --libs libgit2 sqlite3 libsodium) -lm
 
 $(OUT)/%.o: %.c VERSION Makefile
 	@mkdir -p $(@D)
@@ -135,11 +144,13 @@ portable:
 TO = $(DESTDIR)$(PREFIX)
 
 install: all
-	install -d "$(TO)/bin" "$(TO)/share/man/man1" \
+	install -d "$(TO)/bin" "$(TO)/libexec" "$(TO)/share/man/man1" \
 		"$(TO)/share/bash-completion/completions" \
 		"$(TO)/share/zsh/site-functions" "$(TO)/share/fish/vendor_completions.d"
 	install -m 755 $(OUT)/bin/abacus "$(TO)/bin/.abacus.new"
 	mv -f "$(TO)/bin/.abacus.new" "$(TO)/bin/abacus"
+	install -m 755 $(OUT)/libexec/abacus-sync "$(TO)/libexec/.abacus-sync.new"
+	mv -f "$(TO)/libexec/.abacus-sync.new" "$(TO)/libexec/abacus-sync"
 	for l in $(LINKS); do ln -sf abacus "$(TO)/bin/$$l"; done
 	for p in abacus $(LINKS); do \
 		$(OUT)/bin/abacus man $$p >"$(TO)/share/man/man1/$$p.1" && \
@@ -152,6 +163,7 @@ install: all
 	done
 
 uninstall:
+	rm -f "$(TO)/libexec/abacus-sync"
 	for p in abacus $(LINKS); do \
 		rm -f "$(TO)/bin/$$p" "$(TO)/share/man/man1/$$p.1" \
 			"$(TO)/share/bash-completion/completions/$$p" \
@@ -162,6 +174,6 @@ uninstall:
 clean:
 	rm -rf $(OUT)
 
--include $(OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
+-include $(OBJ:.o=.d) $(GIT_OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
 .PHONY: all units fuzzers model-tools bench-tools check lint lint-format layers fmt bench doc \
 	portable install uninstall clean

@@ -7,16 +7,33 @@ void sha256(struct str bytes, unsigned char out[SHA256_BYTES])
 	crypto_hash_sha256(out, (const unsigned char *)bytes.p, bytes.n);
 }
 
-struct str sha256_hex(struct arena *mem, struct str bytes)
+static struct str hex(struct arena *mem, const unsigned char digest[SHA256_BYTES])
 {
-	unsigned char digest[SHA256_BYTES];
 	char *out = arena_grow(mem, NULL, 0, 2 * SHA256_BYTES + 1);
 
-	sha256(bytes, digest);
 	for (size_t i = 0; i < 2 * SHA256_BYTES; i++)
 		out[i] = "0123456789abcdef"[digest[i / 2] >> (i % 2 ? 0 : 4) & 15];
 	out[2 * SHA256_BYTES] = '\0';
 	return (struct str){ out, 2 * SHA256_BYTES };
+}
+
+struct str sha256_hex(struct arena *mem, struct str bytes)
+{
+	return sha256_pieces(mem, &bytes, 1);
+}
+
+struct str sha256_pieces(struct arena *mem, const struct str *piece, size_t count)
+{
+	unsigned char digest[SHA256_BYTES];
+	crypto_hash_sha256_state state;
+
+	crypto_hash_sha256_init(&state);
+	for (size_t i = 0; i < count; i++)
+		if (piece[i].n)
+			crypto_hash_sha256_update(
+				&state, (const unsigned char *)piece[i].p, piece[i].n);
+	crypto_hash_sha256_final(&state, digest);
+	return hex(mem, digest);
 }
 
 uint32_t crc32c(uint32_t seed, struct str bytes)

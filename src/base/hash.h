@@ -9,6 +9,7 @@ enum { SHA256_BYTES = 32 };
 
 void sha256(struct str bytes, unsigned char out[SHA256_BYTES]);
 struct str sha256_hex(struct arena *mem, struct str bytes); /* lowercase */
+struct str sha256_pieces(struct arena *mem, const struct str *piece, size_t count);
 
 /* CRC-32C (Castagnoli); `seed` is the value of what came before, or 0. */
 uint32_t crc32c(uint32_t seed, struct str bytes);

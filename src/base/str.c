@@ -38,3 +38,18 @@ bool str_next(struct str *rest, char sep, struct str *part)
 	*rest = str_skip(*rest, part->n + 1);
 	return true;
 }
+
+bool str_has(struct str s, struct str part)
+{
+	const char *at = s.p, *end = s.p + s.n;
+
+	if (!part.n)
+		return true;
+	while ((size_t)(end - at) >= part.n &&
+	       (at = memchr(at, part.p[0], (size_t)(end - at) - part.n + 1))) {
+		if (!memcmp(at, part.p, part.n))
+			return true;
+		at++;
+	}
+	return false;
+}

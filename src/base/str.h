@@ -57,6 +57,8 @@ static inline struct str str_head(struct str s, size_t n)
 
 int str_cmp(struct str a, struct str b); /* as memcmp; a prefix is smaller */
 
+bool str_has(struct str s, struct str part);
+
 /* Without the ASCII white space at both ends. */
 struct str str_trim(struct str s);
 

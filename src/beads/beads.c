@@ -170,7 +170,7 @@ struct replay {
 	struct state *since;  /* what was written after that */
 	struct cache *cache;  /* for the receipts; or NULL */
 	struct arena scratch; /* for one record at a time */
-	int64_t count;
+	int64_t count, oldest_ms, bytes, carried;
 };
 
 static enum err decode(struct call *c, struct replay *replay,
@@ -190,6 +190,9 @@ static enum err find_base(struct call *c, const struct journal_record *r, void *
 	struct record record;
 	enum err e;
 
+	if (!replay->bytes && record_is_base(r->json))
+		replay->carried = (int64_t)r->json.n;
+	replay->bytes += (int64_t)r->json.n;
 	if (!record_is_base(r->json))
 		return ERR_OK;
 	if ((e = decode(c, replay, r, &record)))
@@ -222,7 +225,8 @@ static enum err replay_record(struct call *c, const struct journal_record *r, vo
 	if ((e = decode(c, replay, r, &record)))
 		return e;
 	if (!known) {
-		replay->count++;
+		if (!replay->count++)
+			replay->oldest_ms = record.change->clock.ms;
 		state_add(replay->since, record.change);
 	}
 	return replay->cache ? put_receipts(c, replay->cache, &record) : ERR_OK;
@@ -276,8 +280,13 @@ enum err beads_pending(struct call *c, struct beads *b, struct pending *out)
 	enum err e = replay_all(c, &replay);
 
 	*out = (struct pending){ .base = replay.base.base,
+				 .segment = replay.base.segment,
+				 .offset = replay.base.offset,
 				 .change = replay.since,
-				 .records = replay.count };
+				 .records = replay.count,
+				 .oldest_ms = replay.oldest_ms,
+				 .bytes = replay.bytes,
+				 .carried = replay.carried };
 	if (b->cache.db)
 		b->about.place = end;
 	return e;
@@ -458,7 +467,7 @@ static enum err begin_writing(struct call *c, struct beads *b)
 {
 	b->change = state_new(&c->mem);
 	b->writing = true;
-	return config_lease(c, b->home, &b->lease_ms);
+	return config_duration(c, b->home, CONFIG_CLAIM_LEASE, &b->lease_ms);
 }
 
 static enum err open_writer(struct call *c, struct beads *b)
@@ -588,6 +597,124 @@ enum err beads_commit(struct call *c, struct beads *b)
 	lock_drop(&b->lock);
 	b->writing = false;
 	return e ? e : journal_sync(c, b->home, fd);
+}
+
+/* --- after a sync --- */
+
+enum {
+	CUT_AT = 1024 * 1024, /* bytes; a journal is not cut before it is that long */
+};
+
+static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
+
+/* What a journal that begins anew has to take along. */
+struct carrying {
+	struct beads *b;
+	const struct record *base; /* the new one */
+	struct receipt *receipts;
+	size_t receipt_count;
+	struct str *json; /* records that are not in the base; the first is free */
+	size_t count;
+};
+
+static struct str kept(struct call *c, struct str s)
+{
+	return arena_copy(&c->mem, s);
+}
+
+static void carry_receipts(struct call *c, struct carrying *k, const struct record *r)
+{
+	for (size_t i = 0; i < r->receipt_count; i++) {
+		const struct receipt *old = &r->receipts[i];
+
+		if (old->at < c->now_ms - RECEIPTS_KEPT_MS)
+			continue;
+		k->receipts = arena_grow(&c->mem, k->receipts,
+					 k->receipt_count * sizeof *old,
+					 (k->receipt_count + 1) * sizeof *old);
+		k->receipts[k->receipt_count++] = (struct receipt){
+			kept(c, old->actor), kept(c, old->id),    kept(c, old->op),
+			kept(c, old->args),  kept(c, old->reply), old->at
+		};
+	}
+}
+
+static enum err carry(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct carrying *k = arg;
+	struct replay replay = { .b = k->b, .base = *k->base };
+	struct record record;
+	enum err e;
+
+	if (!in_base(&replay, r)) {
+		k->json = arena_grow(&c->mem, k->json, k->count * sizeof *k->json,
+				     (k->count + 1) * sizeof *k->json);
+		k->json[k->count++] = kept(c, r->json);
+		return ERR_OK;
+	}
+	if (!(e = decode(c, &replay, r, &record)))
+		carry_receipts(c, k, &record);
+	arena_release(&replay.scratch);
+	return e;
+}
+
+/* The base, what is not in it, and the receipts, in a segment of their own. */
+static enum err cut(struct call *c, struct beads *b, struct record *r, int *fd)
+{
+	struct carrying k = { .b = b, .base = r, .count = 1 };
+	struct journal_place place = { 0 };
+	enum err e;
+
+	k.json = arena_new(&c->mem, struct str);
+	if ((e = journal_each(c, b->home, &place, carry, &k)))
+		return e;
+	r->segment = b->about.place.segment + 1; /* all that is not after it */
+	r->offset = 0;
+	r->receipts = k.receipts;
+	r->receipt_count = k.receipt_count;
+	k.json[0] = record_encode(c, r);
+	return journal_restart(c, b->home, &b->about.place, k.json, k.count, fd);
+}
+
+static enum err note_base(struct call *c, struct beads *b, struct record *r, bool cuts,
+			  int *fd)
+{
+	enum err e = r->whole ? ERR_OK : apply(c, b, r);
+
+	if (e)
+		return e;
+	e = cuts ? cut(c, b, r, fd) :
+		   journal_append(c, b->home, &b->about.place, record_encode(c, r), fd);
+	if (e)
+		return e;
+	if (r->whole || cache_about_put(c, &b->cache, &b->about) ||
+	    cache_commit(c, &b->cache)) {
+		c->code = ERR_OK; /* as after a crash: the next one makes a cache */
+		cache_close(&b->cache);
+		e = file_remove(c, in_home(c, b, "cache.db"));
+	}
+	return e;
+}
+
+enum err beads_rebase(struct call *c, struct beads *b, struct record *r)
+{
+	struct pending now;
+	AUTO_FD fd = -1;
+	bool cuts;
+	int64_t segment;
+	enum err e = beads_pending(c, b, &now);
+
+	if (e)
+		return e;
+	cuts = now.bytes - 2 * now.carried > CUT_AT;
+	if (!(e = note_base(c, b, r, cuts, &fd)))
+		e = journal_sync(c, b->home, fd);
+	segment = b->about.place.segment;
+	if (!e && cuts) /* with the lock: nobody is reading what goes */
+		e = journal_drop(c, b->home, segment);
+	lock_drop(&b->lock);
+	b->writing = false;
+	return e;
 }
 
 enum err beads_distrust(struct call *c, struct beads *b)

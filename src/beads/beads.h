@@ -6,6 +6,7 @@
 #include "store/bead_cache.h"
 #include "store/place.h"
 
+struct record;
 struct state;
 
 /*
@@ -69,11 +70,21 @@ enum err beads_replay(struct call *c, struct beads *b, struct state **out);
 
 /* What was written since the last commit that has all before it. */
 struct pending {
-	struct str base; /* that commit; absent: there is none */
+	struct str base;         /* that commit; absent: there is none */
+	int64_t segment, offset; /* all before this place is in it */
 	struct state *change;
 	int64_t records;
+	int64_t oldest_ms; /* when the first of them was written */
+	int64_t bytes;     /* of the journal; of what it began with when it was last cut */
+	int64_t carried;
 };
 enum err beads_pending(struct call *c, struct beads *b, struct pending *out);
+
+/*
+ * For a writer: `r` names a commit that is the base from now on, and tells what is new
+ * in it. Shortens the journal where that is worth it.
+ */
+enum err beads_rebase(struct call *c, struct beads *b, struct record *r);
 
 /* The cache could not be used: the next one to open it makes it anew. */
 enum err beads_distrust(struct call *c, struct beads *b);

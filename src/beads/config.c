@@ -7,12 +7,19 @@
 
 static const char *const words[] = {
 	[CONFIG_CLAIM_LEASE] = "claim.lease",
+	[CONFIG_SYNC_AUTO] = "sync.auto",
+	[CONFIG_SYNC_PUSH_INTERVAL] = "sync.push_interval",
 	[CONFIG_SYNC_REF] = "sync.ref",
 	[CONFIG_SYNC_REMOTE] = "sync.remote",
 };
 const struct names config_keys = { words, CONFIG_KEYS, NULL };
 
-static bool is_lease(struct str value)
+static bool is_yes_or_no(struct str value)
+{
+	return str_is(value, "true") || str_is(value, "false");
+}
+
+static bool is_duration(struct str value)
 {
 	int64_t ms;
 
@@ -56,7 +63,11 @@ static const struct rule {
 	bool (*fits)(struct str value);
 } rules[] = {
 	[CONFIG_CLAIM_LEASE] = { "how long a claim lasts", "1h",
-				 "a duration such as 30m or 2h", is_lease },
+				 "a duration such as 30m or 2h", is_duration },
+	[CONFIG_SYNC_AUTO] = { "publish by itself after changes", "true", "true or false",
+			       is_yes_or_no },
+	[CONFIG_SYNC_PUSH_INTERVAL] = { "how long to wait between two pushes", "5s",
+					"a duration such as 5s or 1m", is_duration },
 	[CONFIG_SYNC_REF] = { "the Git ref to publish to", "refs/beads/store",
 			      "a ref such as refs/beads/store", is_ref },
 	[CONFIG_SYNC_REMOTE] = { "the Git remote to publish to", "origin",
@@ -107,14 +118,23 @@ enum err config_find(struct call *c, struct str home, enum config_key key,
 	return e;
 }
 
-enum err config_lease(struct call *c, struct str home, int64_t *ms)
+enum err config_get(struct call *c, struct str home, enum config_key key,
+		    struct str *out)
+{
+	enum err e = config_find(c, home, key, out);
+
+	if (!out->p)
+		*out = str_of(config_default(key));
+	return e;
+}
+
+enum err config_duration(struct call *c, struct str home, enum config_key key,
+			 int64_t *ms)
 {
 	struct str text;
-	enum err e = config_find(c, home, CONFIG_CLAIM_LEASE, &text);
+	enum err e = config_get(c, home, key, &text);
 
-	if (!e)
-		duration_parse(text.p ? text : str_of(config_default(CONFIG_CLAIM_LEASE)),
-			       ms);
+	duration_parse(text, ms);
 	return e;
 }
 

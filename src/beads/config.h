@@ -5,7 +5,14 @@
 #include "base/names.h"
 
 /* Settings of this clone: lines of `key = value` in the file `config` of the store. */
-enum config_key { CONFIG_CLAIM_LEASE, CONFIG_SYNC_REF, CONFIG_SYNC_REMOTE, CONFIG_KEYS };
+enum config_key {
+	CONFIG_CLAIM_LEASE,
+	CONFIG_SYNC_AUTO,
+	CONFIG_SYNC_PUSH_INTERVAL,
+	CONFIG_SYNC_REF,
+	CONFIG_SYNC_REMOTE,
+	CONFIG_KEYS,
+};
 extern const struct names config_keys;
 
 const char *config_help(enum config_key key);
@@ -16,8 +23,11 @@ const char *config_default(enum config_key key);
 enum err config_find(struct call *c, struct str home, enum config_key key,
 		     struct str *out); /* absent: not set */
 
-/* How long a claim lasts: as it is set, or an hour. */
-enum err config_lease(struct call *c, struct str home, int64_t *ms);
+/* As it is set, or what it is otherwise. */
+enum err config_get(struct call *c, struct str home, enum config_key key,
+		    struct str *out);
+enum err config_duration(struct call *c, struct str home, enum config_key key,
+			 int64_t *ms);
 
 enum err config_check(struct call *c, enum config_key key, struct str value);
 

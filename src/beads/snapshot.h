@@ -12,6 +12,8 @@ struct snapshot {
 	struct str file[SNAPSHOT_FILES]; /* absent: it is not there */
 	struct str commit;               /* where it was read from; or absent */
 	int64_t time_ms;                 /* of that */
+	struct str blob[SNAPSHOT_FILES]; /* their names in Git; absent: they have none */
+	bool foreign;                    /* another program wrote it; this is a rendering */
 };
 
 enum { FORMAT_VERSION = 1 };

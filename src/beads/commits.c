@@ -1,0 +1,45 @@
+#include "beads/commits.h"
+
+#include "beads/foreign.h"
+#include "beads/state.h"
+#include "store/repo.h"
+
+enum err commit_read_raw(struct call *c, struct repo *r, struct str commit,
+			 struct snapshot *out)
+{
+	struct commit about;
+	enum err e = repo_commit(c, r, commit, &about);
+
+	*out = (struct snapshot){ .commit = commit, .time_ms = about.time_ms };
+	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
+		e = repo_file(c, r, commit, snapshot_name((enum snapshot_file)i),
+			      &out->file[i], &out->blob[i]);
+	return e;
+}
+
+static enum err render(struct call *c, struct repo *r, struct snapshot *files)
+{
+	struct state *all = state_new(&c->mem);
+	struct snapshot ours;
+	struct str notes, blob;
+	enum err e = repo_file(c, r, files->commit, "notes.jsonl", &notes, &blob);
+
+	if (e || (e = foreign_read(c, files, notes, all)))
+		return e;
+	ours = snapshot_encode(&c->mem, all);
+	ours.commit = files->commit;
+	ours.time_ms = files->time_ms;
+	ours.foreign = true;
+	*files = ours;
+	return ERR_OK;
+}
+
+enum err commit_read(struct call *c, struct repo *r, struct str commit,
+		     struct snapshot *out)
+{
+	enum err e = commit_read_raw(c, r, commit, out);
+
+	if (e || !out->file[FILE_META].p || !foreign_files(&c->mem, out))
+		return e;
+	return render(c, r, out);
+}

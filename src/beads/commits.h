@@ -1,0 +1,19 @@
+#ifndef BEADS_COMMITS_H
+#define BEADS_COMMITS_H
+
+#include "beads/snapshot.h"
+
+struct repo;
+
+/*
+ * The canonical files of a commit, which live until repo_forget(). What another program
+ * wrote is rendered in our own way.
+ */
+enum err commit_read(struct call *c, struct repo *r, struct str commit,
+		     struct snapshot *out);
+
+/* The same without a look at what is in them. */
+enum err commit_read_raw(struct call *c, struct repo *r, struct str commit,
+			 struct snapshot *out);
+
+#endif

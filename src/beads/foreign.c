@@ -1,0 +1,285 @@
+#include "beads/foreign.h"
+
+#include "base/json.h"
+#include "base/names.h"
+#include "base/value.h"
+#include "beads/line.h"
+#include "beads/state.h"
+#include "store/bead_words.h"
+
+bool foreign_files(struct arena *mem, const struct snapshot *files)
+{
+	struct value_error error;
+	const struct value *v = value_parse(mem, files->file[FILE_META], &error);
+
+	return v && v->type == VALUE_OBJECT && !value_find(v, "checksums");
+}
+
+/* --- beads --- */
+
+static void put_labels(struct json *j, const struct value *v)
+{
+	const struct value *entries = value_find(v, "entries");
+
+	json_array(j);
+	for (size_t i = 0; v->type == VALUE_ARRAY && i < v->count; i++)
+		json_value(j, &v->item[i]);
+	for (size_t i = 0; entries && i < entries->count; i++)
+		json_str(j, entries->item[i].key);
+	json_end(j);
+}
+
+/* Later versions have other words for how far a bead is. */
+static struct str status_of(struct str word)
+{
+	static const struct {
+		const char *word, *status;
+	} words[] = {
+		{ "Todo", "open" },           { "In Progress", "in_progress" },
+		{ "Human Review", "in_progress" }, { "Rework", "in_progress" },
+		{ "Merging", "in_progress" }, { "Done", "closed" },
+		{ "Cancelled", "closed" },    { "Duplicate", "closed" },
+	};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (str_is(word, words[i].word))
+			return str_of(words[i].status);
+	return names_exact(&bead_statuses, word) >= 0 ? word : STR("open");
+}
+
+static void put_word(struct json *j, struct str key, struct str word, struct str known)
+{
+	json_key(j, key);
+	json_str(j, known);
+	if (str_eq(word, known))
+		return;
+	json_key(j, str_is(key, "status") ? STR("original_status") : STR("original_type"));
+	json_str(j, word);
+}
+
+static void put_marks(struct json *j, const struct value *v)
+{
+	json_object(j);
+	for (size_t i = 0; i < v->count; i++) {
+		struct str key = v->item[i].key;
+
+		json_key(j, str_is(key, "workflow") ? STR("status") :
+			    str_is(key, "claim")    ? STR("assignee") :
+						      key);
+		json_value(j, &v->item[i]);
+	}
+	json_end(j);
+}
+
+static bool is_type(struct str word)
+{
+	return names_exact(&bead_types, word) >= 0;
+}
+
+/* The line as this program would spell it. */
+static struct str respelled(struct arena *mem, const struct value *v)
+{
+	struct json j = { .out.mem = mem };
+
+	json_object(&j);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct value *m = &v->item[i];
+
+		if (str_is(m->key, "labels")) {
+			json_key(&j, m->key);
+			put_labels(&j, m);
+		} else if (str_is(m->key, "_v") && m->type == VALUE_OBJECT) {
+			json_key(&j, m->key);
+			put_marks(&j, m);
+		} else if (str_is(m->key, "status") && m->type == VALUE_STRING) {
+			put_word(&j, m->key, m->text, status_of(m->text));
+		} else if (str_is(m->key, "type") && m->type == VALUE_STRING) {
+			put_word(&j, m->key, m->text,
+				 is_type(m->text) ? m->text : STR("task"));
+		} else {
+			json_key(&j, m->key);
+			json_value(&j, m);
+		}
+	}
+	json_end(&j);
+	return json_text(&j);
+}
+
+static bool read_bead(struct state *s, const struct value *v, struct str *why)
+{
+	struct value_error error;
+	const struct value *line = value_parse(s->mem, respelled(s->mem, v), &error);
+
+	if (line)
+		return state_read_bead(s, line, why);
+	*why = str_of(error.why);
+	return false;
+}
+
+/* --- what is gone --- */
+
+static bool read_lineage(const struct value *v, struct mark *out)
+{
+	out->by = value_str(v, "lineage_created_by");
+	return out->by.n && stamp_decode(value_find(v, "lineage_created_at"), &out->at);
+}
+
+static bool read_tombstone(struct state *s, const struct value *v, struct str *why)
+{
+	const struct value *reason = value_find(v, "reason");
+	struct bead dead = { .id = value_str(v, "id") };
+
+	if (!read_lineage(v, &dead.created))
+		return state_read_tombstone(s, v, why);
+	dead.deleted.by = value_str(v, "deleted_by");
+	if (!bead_id_valid(dead.id) || !dead.deleted.by.n ||
+	    !stamp_decode(value_find(v, "deleted_at"), &dead.deleted.at)) {
+		*why = STR("it is not a deletion");
+		return false;
+	}
+	if (reason && reason->type == VALUE_STRING && reason->text.n)
+		dead.reason = canonical(s->mem, reason);
+	state_put_bead(s, &dead);
+	return true;
+}
+
+/* --- edges --- */
+
+/* An end is an id, or an object that has one. */
+static struct str end_of(const struct value *v, const char *key)
+{
+	struct str id = value_str(v, key);
+
+	return id.p ? id : value_str(value_find(v, key), "id");
+}
+
+/* A set of dots: what is in it is there; nobody knows since when. */
+static bool read_set(struct state *s, const struct value *v, struct str *why)
+{
+	const struct value *entries = value_find(v, "entries");
+	struct mark stamp = { .by = STR("unknown") };
+
+	mark_decode(value_find(v, "stamp"), &stamp);
+	for (size_t i = 0; entries && i < entries->count; i++) {
+		const struct value *key = value_find(&entries->item[i], "key");
+		struct edge e = { .from = end_of(key, "from"),
+				  .to = end_of(key, "to"),
+				  .kind = value_str(key, "kind"),
+				  .created = stamp,
+				  .life = stamp };
+
+		if (!bead_id_valid(e.from) || !bead_id_valid(e.to) || !e.kind.n) {
+			*why = STR("an entry is not an edge");
+			return false;
+		}
+		state_put_edge(s, &e);
+	}
+	return true;
+}
+
+static bool read_edge(struct state *s, const struct value *v, struct str *why)
+{
+	return value_find(v, "cc") ? read_set(s, v, why) : state_read_edge(s, v, why);
+}
+
+/* --- notes --- */
+
+static bool read_note(struct state *s, const struct value *v, struct str *why)
+{
+	const struct value *note = value_find(v, "note");
+	struct note *n = arena_new(s->mem, struct note);
+	struct bead b = { .id = value_str(v, "bead_id"), .note = n, .notes = 1 };
+	const struct slot *slot = state_find(s, b.id);
+
+	n->id = value_str(note, "id");
+	n->author = value_str(note, "author");
+	n->content = value_str(note, "content");
+	if (!bead_id_valid(b.id) || !n->id.n || !n->author.n || !n->content.p ||
+	    !stamp_decode(value_find(note, "at"), &n->at)) {
+		*why = STR("it is not a note");
+		return false;
+	}
+	if (!read_lineage(v, &b.created) && slot && slot->bead)
+		b.created = slot->bead->created;
+	if (b.created.by.p)
+		state_put_bead(s, &b);
+	return true;
+}
+
+/* --- files --- */
+
+typedef bool read_line(struct state *s, const struct value *v, struct str *why);
+
+/* 0: all of it was read; otherwise the number of the line that was not. */
+static size_t read_lines(struct state *s, struct str text, read_line *read,
+			 struct str *why)
+{
+	struct str line;
+
+	for (size_t n = 1; text.n && str_next(&text, '\n', &line); n++) {
+		struct value_error error;
+		const struct value *v;
+
+		if (!str_trim(line).n)
+			continue;
+		if (!(v = value_parse(s->mem, line, &error)))
+			*why = str_of(error.why);
+		if (!v || !read(s, v, why))
+			return n;
+	}
+	return 0;
+}
+
+static struct str common_prefix(const struct state *s)
+{
+	for (size_t i = 0; i < s->slots.count; i++) {
+		struct str id = s->slots.entry[i].key;
+
+		for (size_t n = id.n; n-- > 1;)
+			if (id.p[n] == '-')
+				return str_head(id, n);
+	}
+	return (struct str){ 0 };
+}
+
+/* A choice that gives way to any that was made. */
+static void read_prefix(struct call *c, const struct snapshot *files, struct state *s)
+{
+	struct value_error error;
+	struct str slug = value_str(
+		value_parse(&c->mem, files->file[FILE_META], &error), "root_slug");
+	struct mark mark = { .by = STR("unknown") };
+
+	slug = slug.n ? slug : common_prefix(s);
+	if (slug.n)
+		state_put_prefix(s, arena_copy(s->mem, slug), mark);
+}
+
+enum err foreign_read(struct call *c, const struct snapshot *files, struct str notes,
+		      struct state *out)
+{
+	static const struct {
+		enum snapshot_file file;
+		read_line *read;
+	} order[] = { { FILE_TOMBSTONES, read_tombstone },
+		      { FILE_STATE, read_bead },
+		      { FILE_DEPS, read_edge } };
+	struct str why = { 0 };
+	size_t n;
+
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+		if (!files->file[order[i].file].p)
+			return snapshot_fail(c, files, order[i].file, 0,
+					     STR("it is missing"));
+		if ((n = read_lines(out, files->file[order[i].file], order[i].read,
+				    &why)))
+			return snapshot_fail(c, files, order[i].file, n, why);
+	}
+	if ((n = read_lines(out, notes, read_note, &why)))
+		return call_fail(c, ERR_REMOTE_DAMAGED,
+				 "line %zu of notes.jsonl cannot be used: " STR_FMT, n,
+				 STR_ARG(why));
+	read_prefix(c, files, out);
+	state_add(out, state_new(&c->mem)); /* what was deleted whole, whoever had it */
+	return ERR_OK;
+}

@@ -1,0 +1,681 @@
+#include "beads/merge.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/value.h"
+#include "beads/edge.h"
+#include "beads/line.h"
+#include "beads/lines.h"
+#include "store/bead_cache.h"
+
+/* --- lines into states --- */
+
+static bool same_tombstone(struct arena *mem, const struct value *v, struct str line)
+{
+	struct state *alone = state_new(mem);
+	struct json j = { .out.mem = mem };
+	struct str why;
+
+	if (!state_read_tombstone(alone, v, &why))
+		return false;
+	tombstone_encode(&j, state_find(alone, value_str(v, "id")));
+	return str_eq(line, json_text(&j));
+}
+
+/* Is it written as it should be? Others would not be the same as bytes. */
+static bool is_canonical(struct arena *mem, enum snapshot_file file,
+			 const struct value *v, struct str line)
+{
+	struct bead b;
+	struct edge e;
+	struct str why;
+
+	if (file == FILE_STATE)
+		return line_decode(mem, v, &b, &why) && bead_whole(&b) &&
+		       str_eq(line, line_text(mem, &b));
+	if (file == FILE_DEPS)
+		return edge_decode(mem, v, &e, &why) && str_eq(line, edge_text(mem, &e));
+	return same_tombstone(mem, v, line);
+}
+
+/* The line of a file, into a state; absent: it may be read as it is. */
+static bool read_line(struct arena *mem, enum snapshot_file file, struct str line,
+		      struct state *into, bool strict, struct str *why)
+{
+	static bool (*const readers[])(struct state *, const struct value *,
+				       struct str *) = {
+		[FILE_STATE] = state_read_bead,
+		[FILE_TOMBSTONES] = state_read_tombstone,
+		[FILE_DEPS] = state_read_edge,
+	};
+	struct value_error error;
+	const struct value *v = value_parse(mem, line, &error);
+
+	if (!v) {
+		*why = arena_fmt(mem, "%s at byte %zu", error.why, error.offset);
+		return false;
+	}
+	if (!readers[file](into, v, why))
+		return false;
+	if (!strict || is_canonical(mem, file, v, line))
+		return true;
+	*why = STR("it is not written in the canonical way");
+	return false;
+}
+
+static size_t number_of(struct str text, struct str line)
+{
+	size_t n = 1;
+
+	for (const char *p = text.p; p < line.p; p++)
+		n += *p == '\n';
+	return n;
+}
+
+/* The line of that key on one side, if it has one. */
+static enum err load_line(struct merge *m, size_t side, enum snapshot_file file,
+			  struct str key)
+{
+	struct str text = m->side[side].file[file],
+		   line = lines_find(&m->scratch, file, text, key), why;
+
+	if (!line.n)
+		return ERR_OK;
+	m->decoded++;
+	if (read_line(&m->c->mem, file, line, m->part[side], side > 0, &why))
+		return ERR_OK;
+	return snapshot_fail(m->c, &m->side[side], file, number_of(text, line), why);
+}
+
+/* --- what has to be known --- */
+
+static enum err load_id(struct merge *m, struct str id)
+{
+	enum err e = ERR_OK;
+
+	if (map_find(&m->ids, id))
+		return ERR_OK;
+	map_put(&m->ids, arena_copy(&m->c->mem, id));
+	for (size_t i = 0; !e && i < m->sides; i++)
+		if (!(e = load_line(m, i, FILE_TOMBSTONES, id)))
+			e = load_line(m, i, FILE_STATE, id);
+	return e;
+}
+
+static enum err load_edge(struct merge *m, struct str key)
+{
+	enum err e = ERR_OK;
+
+	if (map_find(&m->edges, key))
+		return ERR_OK;
+	map_put(&m->edges, arena_copy(&m->c->mem, key));
+	for (size_t i = 0; !e && i < m->sides; i++)
+		e = load_line(m, i, FILE_DEPS, key);
+	return e;
+}
+
+static bool has_end(struct str key, struct str id)
+{
+	struct str from, to;
+
+	return str_next(&key, ' ', &from) && str_next(&key, ' ', &to) &&
+	       (str_eq(from, id) || str_eq(to, id));
+}
+
+/* All edges at an id: whoever leaves it takes them along. */
+static enum err load_edges_of(struct merge *m, struct str id)
+{
+	struct str quoted = arena_fmt(&m->c->mem, "\"" STR_FMT "\"", STR_ARG(id));
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; i < m->sides; i++) {
+		struct str text = m->side[i].file[FILE_DEPS], line, key;
+
+		while (!e && text.n && str_next(&text, '\n', &line)) {
+			if (!str_has(line, quoted))
+				continue;
+			key = lines_key(&m->scratch, FILE_DEPS, line);
+			if (key.p && has_end(key, id))
+				e = load_edge(m, key);
+		}
+	}
+	return e;
+}
+
+/* What is known of an id on a side; the change counts as one. */
+static const struct slot *slot_on(const struct merge *m, size_t side, struct str id)
+{
+	if (side < m->sides)
+		return state_find(m->part[side], id);
+	return m->change ? state_find(m->change, id) : NULL;
+}
+
+static bool met(struct merge *m, struct str id, const struct mark *visitor)
+{
+	struct json j = { .out.mem = &m->c->mem };
+	void **at;
+
+	json_array(&j);
+	json_str(&j, id);
+	if (visitor)
+		mark_encode(&j, *visitor);
+	json_end(&j);
+	at = map_put(&m->met, json_text(&j));
+	if (*at)
+		return true;
+	*at = m;
+	return false;
+}
+
+static enum err meet(struct merge *m, struct str id, const struct mark *visitor);
+
+/* Whoever is not the first of an id has to go elsewhere, and meets others there. */
+static enum err part_ways(struct merge *m, struct str id, const struct mark *visitor)
+{
+	struct mark here[MERGE_SIDES + 2], least;
+	size_t count = 0;
+	enum err e = ERR_OK;
+
+	if (visitor)
+		here[count++] = *visitor;
+	for (size_t i = 0; i <= m->sides; i++) {
+		const struct slot *slot = slot_on(m, i, id);
+
+		if (slot && slot->bead)
+			here[count++] = slot->bead->created;
+	}
+	if (!count)
+		return ERR_OK;
+	least = here[0];
+	for (size_t i = 1; i < count; i++)
+		if (mark_cmp(here[i], least) < 0)
+			least = here[i];
+	for (size_t i = 0; !e && i < count; i++) {
+		struct str other;
+
+		if (!mark_cmp(here[i], least))
+			continue;
+		other = bead_other_id(&m->c->mem, id, here[i]);
+		if (!(e = load_edges_of(m, id)))
+			e = meet(m, other, &here[i]);
+	}
+	return e;
+}
+
+static enum err meet_remaps(struct merge *m, struct str id, const struct slot *slot)
+{
+	enum err e = ERR_OK;
+
+	for (size_t k = 0; !e && slot && k < slot->remaps; k++) {
+		const struct remap *r = &slot->remap[k];
+
+		for (size_t i = 0; !e && i <= m->sides; i++) {
+			const struct slot *there = slot_on(m, i, id);
+
+			if (there && there->bead &&
+			    !mark_cmp(there->bead->created, r->created))
+				e = load_edges_of(m, id);
+		}
+		if (!e)
+			e = meet(m, r->to, &r->created);
+	}
+	return e;
+}
+
+static enum err meet(struct merge *m, struct str id, const struct mark *visitor)
+{
+	enum err e;
+
+	if (met(m, id, visitor))
+		return ERR_OK;
+	if ((e = load_id(m, id)))
+		return e;
+	for (size_t i = 0; !e && i <= m->sides; i++)
+		e = meet_remaps(m, id, slot_on(m, i, id));
+	return e ? e : part_ways(m, id, visitor);
+}
+
+/* --- which lines differ --- */
+
+struct differing {
+	struct merge *m;
+	enum snapshot_file file;
+};
+
+static enum err differs(void *arg, const struct line_pair *pair)
+{
+	struct differing *d = arg;
+	struct str key = arena_copy(&d->m->c->mem, pair->key);
+
+	return d->file == FILE_DEPS ? load_edge(d->m, key) : meet(d->m, key, NULL);
+}
+
+static enum err compare_side(struct merge *m, size_t side)
+{
+	enum err e = ERR_OK;
+
+	for (int f = 0; !e && f < FILE_META; f++) {
+		enum snapshot_file file = (enum snapshot_file)f;
+		struct differing d = { m, file };
+		size_t number;
+		struct str why;
+
+		e = lines_diff(&m->scratch, file, m->side[0].file[f],
+			       m->side[side].file[f], differs, &d, &number, &why);
+		if (e && why.p)
+			e = snapshot_fail(m->c, &m->side[side], file, number, why);
+	}
+	return e;
+}
+
+static enum err meet_change(struct merge *m)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && m->change && i < m->change->slots.count; i++)
+		e = meet(m, m->change->slots.entry[i].key, NULL);
+	for (size_t i = 0; !e && m->change && i < m->change->edges.count; i++)
+		e = load_edge(m, m->change->edges.entry[i].key);
+	return e;
+}
+
+/* What a side calls by an id of before, another has under the one of now. */
+static enum err load_joined_edges(struct merge *m)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < m->joined->edges.count; i++) {
+		struct str key = m->joined->edges.entry[i].key;
+		struct state *late[MERGE_SIDES];
+
+		if (map_find(&m->edges, key))
+			continue;
+		for (size_t k = 0; k < m->sides; k++) {
+			late[k] = m->part[k];
+			m->part[k] = m->joined;
+		}
+		e = load_edge(m, key);
+		memcpy(m->part, late, m->sides * sizeof *late);
+	}
+	return e;
+}
+
+/* --- what became of it --- */
+
+static void changed(struct merge *m, enum snapshot_file file, struct str key,
+		    struct str new)
+{
+	struct str old = lines_find(&m->scratch, file, m->side[0].file[file], key);
+
+	old = old.n ? old : (struct str){ 0 };
+	if (old.p ? str_eq(old, new) : !new.p)
+		return;
+	m->changes = arena_grow(&m->c->mem, m->changes, m->count * sizeof *m->changes,
+				(m->count + 1) * sizeof *m->changes);
+	m->changes[m->count++] = (struct line_change){ file, key, old, new };
+}
+
+static struct str bead_line(struct merge *m, const struct slot *slot)
+{
+	return slot && slot_live(slot) && !bead_blank(slot->bead) ?
+		       line_text(&m->c->mem, slot->bead) :
+		       (struct str){ 0 };
+}
+
+static struct str tombstone_line(struct merge *m, const struct slot *slot)
+{
+	struct json j = { .out.mem = &m->c->mem };
+
+	if (!slot || !slot_has_tombstone(slot))
+		return (struct str){ 0 };
+	tombstone_encode(&j, slot);
+	return json_text(&j);
+}
+
+static void collect_changes(struct merge *m)
+{
+	for (size_t i = 0; i < m->joined->slots.count; i++)
+		map_put(&m->ids, m->joined->slots.entry[i].key);
+	for (size_t i = 0; i < m->joined->edges.count; i++)
+		map_put(&m->edges, m->joined->edges.entry[i].key);
+	for (size_t i = 0; i < m->ids.count; i++) {
+		struct str id = m->ids.entry[i].key;
+		const struct slot *slot = state_find(m->joined, id);
+
+		changed(m, FILE_STATE, id, bead_line(m, slot));
+		changed(m, FILE_TOMBSTONES, id, tombstone_line(m, slot));
+	}
+	for (size_t i = 0; i < m->edges.count; i++) {
+		struct str key = m->edges.entry[i].key;
+		void **at = map_find(&m->joined->edges, key);
+
+		changed(m, FILE_DEPS, key,
+			at ? edge_text(&m->c->mem, *at) : (struct str){ 0 });
+	}
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct line_change *x = a, *y = b;
+
+	return x->file != y->file ? (x->file < y->file ? -1 : 1) : str_cmp(x->key, y->key);
+}
+
+static void sort_changes(struct merge *m)
+{
+	if (m->count)
+		qsort(m->changes, m->count, sizeof *m->changes, by_place);
+}
+
+/* --- forgetting --- */
+
+static struct line_change *change_of(struct merge *m, enum snapshot_file file,
+				     struct str key)
+{
+	struct line_change want = { .file = file, .key = key };
+
+	return m->count ? bsearch(&want, m->changes, m->count, sizeof want, by_place) :
+			  NULL;
+}
+
+/* When something was deleted, of what nobody has to know any more; else 0. */
+static int64_t deleted_ms(struct merge *m, struct str line)
+{
+	struct value_error error;
+	const struct value *v;
+	struct stamp at;
+
+	if (!str_has(line, STR("\"deleted_at\":")) ||
+	    !(v = value_parse(&m->scratch, line, &error)) || value_find(v, "remap") ||
+	    !stamp_decode(value_find(v, "deleted_at"), &at))
+		return 0;
+	return at.ms;
+}
+
+struct forgetting {
+	struct merge *m;
+	struct map gone; /* ids */
+	size_t sorted;   /* changes that are in order; the rest was added since */
+};
+
+static void forget_line(struct forgetting *f, enum snapshot_file file, struct str key,
+			struct str line)
+{
+	struct merge *m = f->m;
+	size_t count = m->count;
+	struct line_change *known;
+
+	m->count = f->sorted;
+	known = change_of(m, file, key);
+	m->count = count;
+	(void)line;
+	if (known)
+		known->new = (struct str){ 0 };
+	else
+		changed(m, file, key, (struct str){ 0 });
+}
+
+/* The line of now, if the merge has changed it. */
+static struct str now(struct forgetting *f, enum snapshot_file file, struct str key,
+		      struct str line)
+{
+	struct merge *m = f->m;
+	size_t count = m->count;
+	struct line_change *known;
+
+	m->count = f->sorted;
+	known = change_of(m, file, key);
+	m->count = count;
+	return known ? known->new : line;
+}
+
+static void forget_tombstone(struct forgetting *f, struct str key, struct str line)
+{
+	int64_t at = line.p ? deleted_ms(f->m, line) : 0;
+
+	if (!at || at >= f->m->collect_before)
+		return;
+	map_put(&f->gone, arena_copy(&f->m->c->mem, key));
+	forget_line(f, FILE_TOMBSTONES, key, line);
+}
+
+static void forget_edge(struct forgetting *f, struct str key, struct str line)
+{
+	int64_t at = line.p ? deleted_ms(f->m, line) : 0;
+	struct str rest = key, from, to;
+
+	if (!line.p)
+		return;
+	str_next(&rest, ' ', &from);
+	str_next(&rest, ' ', &to);
+	if ((at && at < f->m->collect_before) || map_find(&f->gone, from) ||
+	    map_find(&f->gone, to))
+		forget_line(f, FILE_DEPS, key, line);
+}
+
+static void forget_in(struct forgetting *f, enum snapshot_file file,
+		      void (*forget)(struct forgetting *, struct str, struct str))
+{
+	struct merge *m = f->m;
+	struct str text = m->side[0].file[file], line;
+
+	for (size_t i = 0; i < f->sorted; i++)
+		if (m->changes[i].file == file && !m->changes[i].old.p)
+			forget(f, m->changes[i].key, m->changes[i].new);
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct str key = lines_key(&m->c->mem, file, line);
+
+		if (key.p)
+			forget(f, key, now(f, file, key, line));
+	}
+}
+
+static void forget_old(struct merge *m)
+{
+	struct forgetting f = { .m = m, .gone.mem = &m->c->mem, .sorted = m->count };
+	size_t kept = 0;
+
+	if (!m->collect_before)
+		return;
+	forget_in(&f, FILE_TOMBSTONES, forget_tombstone);
+	forget_in(&f, FILE_DEPS, forget_edge);
+	for (size_t i = 0; i < m->count; i++)
+		if (m->changes[i].old.p || m->changes[i].new.p)
+			m->changes[kept++] = m->changes[i];
+	m->count = kept;
+	sort_changes(m);
+}
+
+/* --- the whole of it --- */
+
+static enum err join_prefixes(struct merge *m)
+{
+	struct state *first = state_new(&m->c->mem);
+	enum err e = snapshot_read_meta(m->c, &m->side[0], first);
+
+	for (size_t i = 0; !e && i < m->sides; i++)
+		e = snapshot_read_meta(m->c, &m->side[i], m->joined);
+	m->meta_changed = !str_eq(first->prefix, m->joined->prefix) ||
+			  mark_cmp(first->prefix_mark, m->joined->prefix_mark) != 0;
+	return e;
+}
+
+enum err merge_run(struct merge *m)
+{
+	enum err e = ERR_OK;
+
+	m->ids.mem = m->edges.mem = m->met.mem = &m->c->mem;
+	for (size_t i = 0; i < m->sides; i++)
+		m->part[i] = state_new(&m->c->mem);
+	for (size_t i = 1; !e && i < m->sides; i++)
+		e = compare_side(m, i);
+	if (e || (e = meet_change(m)))
+		return e;
+	m->joined = state_new(&m->c->mem);
+	for (size_t i = 0; i < m->sides; i++)
+		state_add(m->joined, m->part[i]);
+	if (m->change)
+		state_add(m->joined, m->change);
+	if ((e = load_joined_edges(m)) || (e = join_prefixes(m)))
+		return e;
+	collect_changes(m);
+	sort_changes(m);
+	forget_old(m);
+	arena_release(&m->scratch);
+	return ERR_OK;
+}
+
+bool merge_touches(const struct merge *m, enum snapshot_file file)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (m->changes[i].file == file)
+			return true;
+	return false;
+}
+
+static void add_piece(struct pieces *p, const char *start, const char *end)
+{
+	if (end > start)
+		p->piece[p->count++] = (struct str){ start, (size_t)(end - start) };
+}
+
+struct pieces merge_file(const struct merge *m, enum snapshot_file file)
+{
+	struct str text = m->side[0].file[file];
+	struct arena scratch = { 0 };
+	const char *at = text.p, *end = text.p + text.n;
+	struct pieces out = { .piece = arena_array(&m->c->mem, 3 * m->count + 1,
+						   sizeof *out.piece) };
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct line_change *change = &m->changes[i];
+		struct str line;
+
+		if (change->file != file)
+			continue;
+		line = change->old.p ? change->old :
+				       lines_find(&scratch, file, text, change->key);
+		add_piece(&out, at, line.p);
+		at = change->old.p ? line.p + line.n + 1 : line.p;
+		if (!change->new.p)
+			continue;
+		out.piece[out.count++] = change->new;
+		out.piece[out.count++] = STR("\n");
+	}
+	add_piece(&out, at, end);
+	arena_release(&scratch);
+	return out;
+}
+
+/* --- news --- */
+
+struct news {
+	struct call *c;
+	const struct snapshot *now;
+	enum snapshot_file file;
+	bool forgets;
+	struct record *out;
+	struct str *gone;
+	size_t count;
+	struct arena scratch;
+};
+
+static struct str find(struct news *n, enum snapshot_file file, struct str key)
+{
+	return lines_find(&n->scratch, file, n->now->file[file], key);
+}
+
+/* Nobody knows of it any more: it was deleted, and that was long ago. */
+static void note_gone(struct news *n, struct str key)
+{
+	struct record *out = n->out;
+
+	if (n->file == FILE_DEPS) {
+		struct edge_row *row = arena_new(&n->c->mem, struct edge_row);
+
+		key = arena_copy(&n->c->mem, key);
+		str_next(&key, ' ', &row->from);
+		str_next(&key, ' ', &row->to);
+		row->kind = key;
+		row->next = out->gone_edges;
+		out->gone_edges = row;
+		return;
+	}
+	if (find(n, FILE_STATE, key).n || find(n, FILE_TOMBSTONES, key).n)
+		return;
+	for (size_t i = 0; i < out->gone_count; i++)
+		if (str_eq(n->gone[i], key))
+			return;
+	n->gone = arena_grow(&n->c->mem, n->gone, out->gone_count * sizeof key,
+			     (out->gone_count + 1) * sizeof key);
+	n->gone[out->gone_count++] = arena_copy(&n->c->mem, key);
+}
+
+static enum err take_news(void *arg, const struct line_pair *pair)
+{
+	struct news *n = arg;
+	struct str why;
+
+	n->count++;
+	if (!pair->b.p) {
+		if (n->forgets)
+			note_gone(n, pair->key);
+		return ERR_OK;
+	}
+	/* the line is kept by what is decoded from it */
+	if (read_line(&n->c->mem, n->file, arena_copy(&n->c->mem, pair->b),
+		      n->out->change, true, &why))
+		return ERR_OK;
+	return snapshot_fail(n->c, n->now, n->file, pair->number, why);
+}
+
+enum err merge_news(struct call *c, const struct snapshot *before,
+		    const struct snapshot *now, bool forgets, struct record *out,
+		    size_t *count)
+{
+	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE,
+						    FILE_DEPS };
+	struct news n = { .c = c, .now = now, .forgets = forgets, .out = out };
+	enum err e = snapshot_read_meta(c, now, out->change);
+
+	for (size_t i = 0; !e && i < sizeof order / sizeof *order; i++) {
+		size_t number;
+		struct str why;
+
+		n.file = order[i];
+		e = lines_diff(&n.scratch, n.file, before->file[n.file],
+			       now->file[n.file], take_news, &n, &number, &why);
+		if (e && why.p)
+			e = snapshot_fail(c, now, n.file, number, why);
+	}
+	out->gone = n.gone;
+	*count = n.count;
+	arena_release(&n.scratch);
+	return e;
+}
+
+enum err merge_check(struct call *c, const struct snapshot *files)
+{
+	struct value_error error;
+	const struct value *v, *sums;
+
+	for (int f = 0; f < SNAPSHOT_FILES; f++)
+		if (!files->file[f].p)
+			return snapshot_fail(c, files, (enum snapshot_file)f, 0,
+					     STR("it is missing"));
+	v = value_parse(&c->mem, files->file[FILE_META], &error);
+	if (!v)
+		return snapshot_fail(c, files, FILE_META, 1, str_of(error.why));
+	sums = value_find(v, "checksums");
+	for (int f = 0; f < FILE_META; f++) {
+		struct str sum = value_str(sums, snapshot_name((enum snapshot_file)f));
+
+		if (sum.p && !str_eq(sum, sha256_hex(&c->mem, files->file[f])))
+			return snapshot_fail(
+				c, files, (enum snapshot_file)f, 0,
+				STR("its checksum is not the one in meta.json"));
+	}
+	return ERR_OK;
+}

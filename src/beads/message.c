@@ -1,0 +1,115 @@
+#include "beads/message.h"
+
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "base/value.h"
+#include "beads/merge.h"
+
+enum { LISTED = 20, TITLE_COLUMNS = 60 };
+
+enum act { CREATED, CLOSED, REOPENED, DELETED, RESTORED, UPDATED, ACTS };
+static const char *const verbs[ACTS] = { "created",  "closed",   "reopened",
+					 "deleted",  "restored", "updated" };
+
+struct telling {
+	struct arena *mem;
+	size_t count[ACTS], edges;
+	struct buf list;
+	size_t listed;
+};
+
+static const struct value *parse(struct telling *t, struct str line)
+{
+	struct value_error error;
+
+	return line.p ? value_parse(t->mem, line, &error) : NULL;
+}
+
+/* On one line, and not too long. */
+static struct str title_of(struct telling *t, const struct value *bead)
+{
+	struct str title = value_str(bead, "title");
+	struct buf b = { .mem = t->mem };
+
+	for (size_t i = 0; i < title.n;) {
+		uint32_t point;
+		size_t n = utf8_decode(str_skip(title, i), &point);
+		bool plain = n && point >= ' ' && !(point >= 0x7f && point < 0xa0);
+
+		if (plain)
+			buf_put(&b, (struct str){ title.p + i, n });
+		else
+			buf_char(&b, ' ');
+		i += n ? n : 1;
+	}
+	return utf8_shorten(t->mem, buf_str(&b), TITLE_COLUMNS);
+}
+
+static bool is_closed(const struct value *bead)
+{
+	return str_is(value_str(bead, "status"), "closed");
+}
+
+static enum act act_of(const struct value *old, const struct value *new, bool buried)
+{
+	if (!new)
+		return DELETED;
+	if (!old)
+		return buried ? RESTORED : CREATED;
+	if (is_closed(new) != is_closed(old))
+		return is_closed(new) ? CLOSED : REOPENED;
+	return UPDATED;
+}
+
+/* Was there a tombstone that is gone now? */
+static bool unburied(const struct line_change *changes, size_t count, struct str id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (changes[i].file == FILE_TOMBSTONES && changes[i].old.p &&
+		    str_eq(changes[i].key, id))
+			return true;
+	return false;
+}
+
+static void tell_bead(struct telling *t, const struct line_change *change, bool buried)
+{
+	const struct value *old = parse(t, change->old), *new = parse(t, change->new);
+	enum act act = act_of(old, new, buried);
+
+	t->count[act]++;
+	if (t->listed++ < LISTED)
+		buf_fmt(&t->list, "%s " STR_FMT ": " STR_FMT "\n", verbs[act],
+			STR_ARG(change->key), STR_ARG(title_of(t, new ? new : old)));
+}
+
+static void add(struct buf *head, size_t count, const char *what)
+{
+	if (count)
+		buf_fmt(head, "%s%zu %s", head->n > 7 ? ", " : "", count, what);
+}
+
+struct str message_of(struct arena *mem, const struct line_change *changes, size_t count)
+{
+	struct telling t = { .mem = mem, .list.mem = mem };
+	struct buf out = { .mem = mem };
+
+	for (size_t i = 0; i < count; i++) {
+		if (changes[i].file == FILE_STATE)
+			tell_bead(&t, &changes[i],
+				  !changes[i].old.p &&
+					  unburied(changes, count, changes[i].key));
+		t.edges += changes[i].file == FILE_DEPS;
+	}
+	buf_put(&out, STR("beads: "));
+	for (int i = 0; i < ACTS; i++)
+		add(&out, t.count[i], verbs[i]);
+	add(&out, t.edges, t.edges == 1 ? "dependency" : "dependencies");
+	if (out.n == 7)
+		buf_put(&out, count ? STR("tidied up") : STR("begun"));
+	buf_char(&out, '\n');
+	if (t.list.n)
+		buf_fmt(&out, "\n" STR_FMT, STR_ARG(buf_str(&t.list)));
+	if (t.listed > LISTED)
+		buf_fmt(&out, "… and %zu more\n", t.listed - LISTED);
+	return buf_str(&out);
+}

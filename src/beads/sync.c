@@ -1,0 +1,635 @@
+#include "beads/sync.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/platform.h"
+#include "base/value.h"
+#include "beads/beads.h"
+#include "beads/commits.h"
+#include "beads/config.h"
+#include "beads/line.h"
+#include "beads/lines.h"
+#include "beads/merge.h"
+#include "beads/message.h"
+#include "beads/sync_state.h"
+#include "beads/validate.h"
+#include "store/repo_remote.h"
+
+enum {
+	BACKUPS = 16,     /* refs to what was replaced */
+	PACK_AFTER = 64,  /* commits */
+	BIG_NEWS = 2000,  /* lines; more are not told one by one */
+	JITTER_MS = 40,   /* of the first wait after a lost race; it doubles */
+	JITTER_MOST = 1000,
+};
+
+/*
+ * Of commits: `base` is what the journal says has all before a place; `there` is where
+ * the remote's ref is, `seen` where it was when we last looked; `here` is our own ref.
+ */
+struct sync {
+	struct call *c;
+	const struct sync_wants *wants;
+	struct beads b;
+	struct repo *repo;
+	struct remote remote;
+	struct str ref, tracking;
+	struct str base, there, seen, here;
+	struct str made; /* a commit of ours that may not have been published */
+	struct pending pending;
+	struct journal_place sealed;
+	struct json remapped;
+	struct map reported;
+	int64_t pulled, pushed, attempts, started_ms;
+	struct str warning;
+	bool published;
+};
+
+static int64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void doing(struct sync *s, const char *what)
+{
+	if (s->wants->doing)
+		s->wants->doing(what, s->remote.name);
+}
+
+static void warn(struct sync *s, struct str text)
+{
+	s->warning = s->warning.p ? arena_fmt(&s->c->mem, STR_FMT "; " STR_FMT,
+					      STR_ARG(s->warning), STR_ARG(text)) :
+				    text;
+}
+
+/* --- the journal and the cache --- */
+
+/* What is not in a commit yet, up to where the journal ends now, and on the medium. */
+static enum err seal(struct sync *s)
+{
+	struct call *c = s->c;
+	enum err e = beads_open(c, BEADS_WRITE, &s->b);
+
+	if (e)
+		return e;
+	s->sealed = s->b.about.place;
+	if (!(e = beads_pending(c, &s->b, &s->pending)))
+		e = beads_settle(c, &s->b);
+	beads_close(&s->b);
+	s->base = s->pending.base;
+	return e;
+}
+
+/* Ids that are gone from the base, but were written to here meanwhile, come back. */
+static enum err keep_written(struct sync *s, struct record *r, struct state *again)
+{
+	struct call *c = s->c;
+	struct snapshot old = { 0 };
+	struct str *left = arena_array(&c->mem, r->gone_count + 1, sizeof *left);
+	struct pending now;
+	size_t count = 0;
+	enum err e = beads_pending(c, &s->b, &now);
+
+	if (!e && r->gone_count)
+		e = commit_read(c, s->repo, now.base, &old);
+	for (size_t i = 0; !e && i < r->gone_count; i++) {
+		const struct slot *slot = state_find(now.change, r->gone[i]);
+		struct value_error error;
+		struct str why, line = lines_find(&c->mem, FILE_STATE,
+						  old.file[FILE_STATE], r->gone[i]);
+
+		if (slot && slot->bead && line.n)
+			state_read_bead(again, value_parse(&c->mem, line, &error), &why);
+		else
+			left[count++] = r->gone[i];
+	}
+	r->gone = left;
+	r->gone_count = count;
+	return e;
+}
+
+/* From now on this commit is the base; `r` has what is new in it. */
+static enum err rebase(struct sync *s, struct record *r)
+{
+	struct call *c = s->c;
+	struct state *again = state_new(&c->mem);
+	enum err e = beads_open(c, BEADS_WRITE, &s->b);
+
+	if (e)
+		return e;
+	if (!(e = keep_written(s, r, again)))
+		e = beads_rebase(c, &s->b, r);
+	beads_close(&s->b);
+	if (e || record_empty(again))
+		return e;
+	if ((e = beads_open(c, BEADS_WRITE, &s->b)))
+		return e;
+	if (!(e = beads_put(c, &s->b, again)))
+		e = beads_commit(c, &s->b);
+	beads_close(&s->b);
+	return e;
+}
+
+/* --- what is reported --- */
+
+static void report_remap(struct sync *s, struct str id, const struct remap *r)
+{
+	void **at = map_put(&s->reported, arena_copy(&s->c->mem, r->to));
+
+	if (*at)
+		return;
+	*at = s;
+	json_object(&s->remapped);
+	json_put_str(&s->remapped, "from", id);
+	json_put_str(&s->remapped, "to", r->to);
+	json_end(&s->remapped);
+}
+
+/* Those who had to leave their ids, as far as `known` did not tell. */
+static void report_remaps(struct sync *s, const struct state *now,
+			  const struct state *known)
+{
+	for (size_t i = 0; i < now->slots.count; i++) {
+		const struct slot *slot = now->slots.entry[i].value,
+				  *old = known ? state_find(known, slot->id) : NULL;
+
+		for (size_t k = 0; k < slot->remaps; k++) {
+			bool new = true;
+
+			for (size_t n = 0; old && n < old->remaps; n++)
+				new = new &&
+				      !str_eq(old->remap[n].to, slot->remap[k].to);
+			if (new)
+				report_remap(s, slot->id, &slot->remap[k]);
+		}
+	}
+}
+
+/* --- taking in what others have published --- */
+
+static enum err backup(struct sync *s, struct str commit)
+{
+	struct call *c = s->c;
+	struct str *names, name = arena_fmt(&c->mem, "refs/beads/backup/" STR_FMT,
+					    STR_ARG(commit));
+	size_t count;
+	enum err e = repo_ref_put(c, s->repo, name, commit);
+	int64_t oldest;
+	size_t drop;
+
+	if (e || (e = repo_refs_below(c, s->repo, STR("refs/beads/backup/"), &names,
+				      &count)))
+		return e;
+	while (!e && count > BACKUPS) { /* the oldest go */
+		oldest = INT64_MAX;
+		drop = 0;
+		for (size_t i = 0; i < count; i++) {
+			struct commit about;
+			struct str of = str_skip(names[i], 18);
+
+			if (!str_eq(of, commit) && !repo_commit(c, s->repo, of, &about) &&
+			    about.time_ms < oldest) {
+				oldest = about.time_ms;
+				drop = i;
+			}
+			c->code = ERR_OK;
+		}
+		e = repo_ref_drop(c, s->repo, names[drop]);
+		names[drop] = names[--count];
+	}
+	return e;
+}
+
+/* Nothing is known here: all of it has to be sound, line by line. */
+static enum err check_all(struct sync *s, const struct snapshot *files)
+{
+	for (const struct finding *f =
+		     validate_snapshot(&s->c->mem, files, s->c->now_ms);
+	     f; f = f->next)
+		for (int i = 0; f->severity == SEVERITY_ERROR && i < SNAPSHOT_FILES; i++)
+			if (!strcmp(f->file, snapshot_name((enum snapshot_file)i)))
+				return snapshot_fail(s->c, files, (enum snapshot_file)i,
+						     (size_t)f->line, f->message);
+	return ERR_OK;
+}
+
+static int64_t count_lines(const struct snapshot *files)
+{
+	int64_t n = 0;
+
+	for (int f = 0; f < FILE_META; f++)
+		for (size_t i = 0; i < files->file[f].n; i++)
+			n += files->file[f].p[i] == '\n';
+	return n;
+}
+
+/* A commit that goes on from our base is the base itself from now on. */
+static enum err take_next(struct sync *s, struct str commit, const struct snapshot *old,
+			  const struct snapshot *new, bool descends)
+{
+	struct record r = { .change = state_new(&s->c->mem),
+			    .base = commit,
+			    .segment = s->pending.segment,
+			    .offset = s->pending.offset };
+	size_t count;
+	enum err e;
+
+	if (!old) {
+		count = (size_t)count_lines(new);
+		r.whole = true;
+	} else if ((e = merge_news(s->c, old, new, descends, &r, &count))) {
+		return e;
+	}
+	s->pulled += (int64_t)count;
+	if (old)
+		report_remaps(s, r.change, NULL);
+	if (count > BIG_NEWS) {
+		struct record whole = { .change = state_new(&s->c->mem),
+					.base = commit,
+					.segment = r.segment,
+					.offset = r.offset,
+					.whole = true };
+		r = whole;
+	}
+	if (s->wants->dry)
+		return ERR_OK;
+	if ((e = rebase(s, &r)))
+		return e;
+	s->base = commit;
+	return ERR_OK;
+}
+
+static enum err write_commit(struct sync *s, struct merge *m, struct str parent,
+			     struct str *commit, bool *same);
+
+static enum err move_here(struct sync *s, struct str commit, bool *moved)
+{
+	enum err e;
+
+	*moved = true;
+	if (str_eq(s->here, commit))
+		return ERR_OK;
+	if (!(e = repo_ref_move(s->c, s->repo, s->ref, s->here, commit, moved)) && *moved)
+		s->here = commit;
+	return e;
+}
+
+/* They went different ways: what is only in our base is joined to the other. */
+static enum err take_other(struct sync *s, struct str commit, const struct snapshot *old,
+			   const struct snapshot *new)
+{
+	struct merge m = { .c = s->c, .side = { *new, *old }, .sides = 2 };
+	struct str joined;
+	bool same, moved;
+	enum err e = merge_run(&m);
+
+	if (e || s->wants->dry)
+		return e ? e : take_next(s, commit, old, new, false);
+	if ((e = write_commit(s, &m, commit, &joined, &same)) ||
+	    (e = move_here(s, joined, &moved)))
+		return e;
+	if (!moved) /* it has to be kept by some ref */
+		e = backup(s, joined);
+	return e ? e : take_next(s, joined, old, new, false);
+}
+
+/* Is what a commit has already in the base? */
+static bool known(struct sync *s, struct str commit)
+{
+	return !commit.p || (s->base.p && repo_has(s->repo, s->base) &&
+			     repo_reaches(s->repo, s->base, commit));
+}
+
+static enum err take_in(struct sync *s, struct str commit)
+{
+	struct call *c = s->c;
+	struct snapshot old = { 0 }, new;
+	bool first = !s->base.p;
+	enum err e;
+
+	if (known(s, commit))
+		return ERR_OK;
+	if ((e = commit_read(c, s->repo, commit, &new)) || (e = merge_check(c, &new)))
+		return e;
+	if (first && (e = check_all(s, &new)))
+		return e;
+	if (!first && (e = commit_read(c, s->repo, s->base, &old)))
+		return e;
+	if (!first && !repo_reaches(s->repo, commit, s->base))
+		e = take_other(s, commit, &old, &new);
+	else
+		e = take_next(s, commit, first ? NULL : &old, &new, true);
+	repo_forget(s->repo);
+	return e;
+}
+
+/* --- making a commit --- */
+
+static enum err write_commit(struct sync *s, struct merge *m, struct str parent,
+			     struct str *commit, bool *same)
+{
+	struct call *c = s->c;
+	struct repo_file files[SNAPSHOT_FILES];
+	struct pieces pieces[SNAPSHOT_FILES];
+	struct str sum[FILE_META], tree, meta;
+	struct commit before = { 0 };
+	enum err e;
+
+	for (int f = 0; f < FILE_META; f++) {
+		pieces[f] = merge_file(m, (enum snapshot_file)f);
+		sum[f] = sha256_pieces(&c->mem, pieces[f].piece, pieces[f].count);
+		files[f] = (struct repo_file){ snapshot_name((enum snapshot_file)f),
+					       pieces[f].piece, pieces[f].count,
+					       { 0 } };
+		if (!merge_touches(m, (enum snapshot_file)f))
+			files[f].blob = m->side[0].blob[f];
+	}
+	meta = snapshot_meta(&c->mem, m->joined, sum);
+	files[FILE_META] =
+		(struct repo_file){ snapshot_name(FILE_META), &meta, 1, { 0 } };
+	if ((e = repo_tree(c, s->repo, files, SNAPSHOT_FILES, &tree)) ||
+	    (parent.p && (e = repo_commit(c, s->repo, parent, &before))))
+		return e;
+	*same = str_eq(tree, before.tree);
+	*commit = parent;
+	if (*same)
+		return ERR_OK;
+	return repo_commit_tree(c, s->repo, tree, parent,
+				message_of(&c->mem, m->changes, m->count), commit);
+}
+
+static enum err nothing_yet(struct call *c, struct snapshot *out)
+{
+	*out = snapshot_encode(&c->mem, state_new(&c->mem));
+	return ERR_OK;
+}
+
+/* What the new commit goes on from: all that was ever published stays in its history. */
+static struct str parent_of(const struct sync *s)
+{
+	if (!s->remote.url.p)
+		return s->base;
+	if (s->seen.p &&
+	    (!s->there.p || repo_reaches(s->repo, s->seen, s->there)))
+		return s->seen;
+	return s->there;
+}
+
+/* The base with what was written since: a new commit, or the base itself. */
+static enum err join(struct sync *s, struct str *commit)
+{
+	struct call *c = s->c;
+	struct merge m = { .c = c,
+			   .sides = 1,
+			   .change = s->pending.change,
+			   .collect_before = s->wants->collect_before_ms };
+	bool same;
+	enum err e;
+
+	*commit = s->base;
+	if ((e = s->base.p ? commit_read(c, s->repo, s->base, &m.side[0]) :
+			     nothing_yet(c, &m.side[0])) ||
+	    (e = merge_run(&m)))
+		return e;
+	s->pushed = (int64_t)m.count;
+	report_remaps(s, m.joined, m.part[0]);
+	if (!s->wants->dry &&
+	    (m.count || m.meta_changed || m.side[0].foreign || !s->base.p)) {
+		doing(s, "writing a commit");
+		e = write_commit(s, &m, parent_of(s), commit, &same);
+	}
+	repo_forget(s->repo);
+	return e;
+}
+
+/* --- publishing it --- */
+
+/* Says that it is there only after looking. */
+static enum err look_back(struct sync *s, struct str commit)
+{
+	struct call *c = s->c;
+	struct str there;
+	enum err e;
+
+	doing(s, "reading back from");
+	if ((e = remote_look(c, &s->remote, s->ref, &there)))
+		return e;
+	if (!str_eq(there, commit) &&
+	    (e = remote_fetch(c, &s->remote, s->ref, commit, &there)))
+		return e;
+	if (there.p && repo_reaches(s->repo, there, commit))
+		return ERR_OK;
+	return call_fail(c, ERR_SYNC_FAILED,
+			 "'" STR_FMT "' took the change, and then did not have it",
+			 STR_ARG(s->remote.name));
+}
+
+static enum err publish(struct sync *s, struct str commit, bool *lost)
+{
+	struct call *c = s->c;
+	bool moved;
+	enum err e;
+
+	*lost = false;
+	if ((e = move_here(s, commit, &moved)) || !moved) {
+		*lost = !moved;
+		return e;
+	}
+	if (!s->remote.url.p || !s->wants->push)
+		return ERR_OK;
+	s->published = str_eq(s->there, commit);
+	if (s->published)
+		return ERR_OK;
+	doing(s, "pushing to");
+	if ((e = remote_push(c, &s->remote, s->ref, commit, s->there, &moved)) ||
+	    !moved) {
+		*lost = !moved;
+		return e;
+	}
+	if ((e = repo_ref_put(c, s->repo, s->tracking, commit)) ||
+	    (e = look_back(s, commit)))
+		return e;
+	s->published = true;
+	return ERR_OK;
+}
+
+/* The journal need not keep any longer what the commit has. */
+static enum err settle(struct sync *s, struct str commit)
+{
+	struct record r = { .change = state_new(&s->c->mem),
+			    .base = commit,
+			    .segment = s->sealed.segment,
+			    .offset = s->sealed.offset };
+	struct snapshot old = { 0 }, new;
+	size_t count;
+	enum err e = ERR_OK;
+
+	if (str_eq(commit, s->base) && !s->pending.records)
+		return ERR_OK;
+	/* what was forgotten on the way, the cache has to forget too */
+	if (s->wants->collect_before_ms && s->base.p && !str_eq(commit, s->base) &&
+	    !(e = commit_read(s->c, s->repo, s->base, &old)) &&
+	    !(e = commit_read(s->c, s->repo, commit, &new)))
+		e = merge_news(s->c, &old, &new, true, &r, &count);
+	return e ? e : rebase(s, &r);
+}
+
+/* --- the whole of it --- */
+
+static enum err lost_again(struct sync *s)
+{
+	int64_t most = JITTER_MS << (s->attempts < 6 ? s->attempts : 6);
+	struct timespec wait = { 0 };
+	unsigned short some;
+
+	if (clock_ms() - s->started_ms > s->wants->timeout_ms)
+		return call_fail(s->c, ERR_SYNC_TIMEOUT,
+				 "others were faster, %lld times; '" STR_FMT
+				 "' is very busy",
+				 (long long)s->attempts, STR_ARG(s->remote.name));
+	platform_random(&some, sizeof some);
+	wait.tv_nsec = (some % (most < JITTER_MOST ? most : JITTER_MOST)) * 1000000L;
+	nanosleep(&wait, NULL);
+	return ERR_OK;
+}
+
+/* Somebody has replaced what was published: nothing of it is lost here. */
+static enum err replaced(struct sync *s)
+{
+	enum err e = backup(s, s->seen);
+
+	warn(s, arena_fmt(&s->c->mem,
+			  "the history at '" STR_FMT
+			  "' was %s; all of it is kept, the commit it was at as "
+			  "refs/beads/backup/%.10s…",
+			  STR_ARG(s->remote.name), s->there.p ? "replaced" : "deleted",
+			  s->seen.p));
+	return e;
+}
+
+static enum err fetch(struct sync *s)
+{
+	struct call *c = s->c;
+	enum err e;
+
+	if ((e = repo_ref(c, s->repo, s->tracking, &s->seen)))
+		return e;
+	s->there = s->seen;
+	if (!s->remote.url.p || !s->wants->pull)
+		return ERR_OK;
+	doing(s, "fetching from");
+	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)))
+		return e;
+	if (s->seen.p &&
+	    (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)) &&
+	    (e = replaced(s)))
+		return e;
+	if (s->there.p && !str_eq(s->there, s->seen) && !s->wants->dry)
+		e = repo_ref_put(c, s->repo, s->tracking, s->there);
+	return e;
+}
+
+static enum err attempt(struct sync *s, struct str *commit, bool *lost)
+{
+	struct call *c = s->c;
+	enum err e;
+
+	*lost = false;
+	s->attempts++;
+	if ((e = fetch(s)) || (e = seal(s)) ||
+	    (e = repo_ref(c, s->repo, s->ref, &s->here)) || (e = take_in(s, s->there)))
+		return e;
+	if (!str_eq(s->here, s->made) && (e = take_in(s, s->here)))
+		return e;
+	if ((e = join(s, commit)) || s->wants->dry)
+		return e;
+	if (!str_eq(*commit, s->base))
+		s->made = *commit;
+	return publish(s, *commit, lost);
+}
+
+static enum err open_all(struct sync *s)
+{
+	struct call *c = s->c;
+	struct str name;
+	enum err e;
+
+	if ((e = config_get(c, s->b.home, CONFIG_SYNC_REF, &s->ref)) ||
+	    (e = config_get(c, s->b.home, CONFIG_SYNC_REMOTE, &name)) ||
+	    (e = repo_open(c, s->b.repo.common, &s->repo)) ||
+	    (e = remote_open(c, s->repo, name, &s->remote)))
+		return e;
+	s->tracking = arena_fmt(&c->mem, "refs/beads/remote/" STR_FMT, STR_ARG(name));
+	s->made = sync_state_read(c, s->b.home).made;
+	return ERR_OK;
+}
+
+static void put_reply(struct sync *s, struct str commit, struct json *reply)
+{
+	json_end(&s->remapped);
+	json_object(reply);
+	json_put_int(reply, "pulled", s->pulled);
+	json_put_int(reply, "pushed", s->pushed);
+	json_put_raw(reply, "remapped", json_text(&s->remapped));
+	json_put_str(reply, "commit", commit);
+	json_put_int(reply, "attempts", s->attempts);
+	json_put_str(reply, "durability",
+		     s->published ? STR("remote") : STR("local"));
+	json_put_str(reply, "remote", s->remote.url.p ? s->remote.name : (struct str){ 0 });
+	json_put_str(reply, "ref", s->ref);
+	json_put_bool(reply, "dry_run", s->wants->dry);
+	json_put_str(reply, "warning", s->warning);
+	json_end(reply);
+}
+
+static enum err run(struct sync *s, struct json *reply)
+{
+	struct call *c = s->c;
+	struct str commit = { 0 };
+	struct sync_state known;
+	bool lost = true;
+	enum err e = ERR_OK;
+
+	while (!e && lost)
+		if (!(e = attempt(s, &commit, &lost)) && lost)
+			e = lost_again(s);
+	if (!s->wants->dry && s->made.p) {
+		known = sync_state_read(c, s->b.home);
+		known.made = s->made;
+		sync_state_write(c, s->b.home, &known); /* only spares a join */
+	}
+	if (!e && !s->wants->dry)
+		e = settle(s, commit);
+	if (!e)
+		put_reply(s, commit, reply);
+	return e;
+}
+
+enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply)
+{
+	struct sync s = { .c = c,
+			  .wants = wants,
+			  .started_ms = clock_ms(),
+			  .remapped.out.mem = &c->mem,
+			  .reported.mem = &c->mem };
+	AUTO_LOCK alone = LOCK_NONE;
+	enum err e = beads_home(c, &s.b);
+
+	if (e || (e = lock_take(c, path_join(&c->mem, s.b.home, STR("sync.lock")),
+				(int)wants->timeout_ms, &alone)) ||
+	    (e = open_all(&s)))
+		return e;
+	json_array(&s.remapped);
+	e = run(&s, reply);
+	repo_close(s.repo);
+	return e;
+}

@@ -1,0 +1,23 @@
+#ifndef BEADS_SYNC_H
+#define BEADS_SYNC_H
+
+#include "base/call.h"
+
+struct json;
+
+/*
+ * One sync: fetch, join, commit, push, look. Only `abacus-sync` does it; at most one at
+ * a time in a repository. It may be killed at any moment.
+ */
+struct sync_wants {
+	bool pull, push;
+	bool dry;            /* only tell what there is to do */
+	int64_t timeout_ms;  /* after that no race is run again */
+	int64_t collect_before_ms; /* deletions before that are forgotten; 0: none are */
+	void (*doing)(const char *what, struct str with); /* says what comes next */
+};
+
+/* The reply is what `bd sync` prints. `c->dir` is in the repository. */
+enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply);
+
+#endif

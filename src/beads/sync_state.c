@@ -1,0 +1,58 @@
+#include "beads/sync_state.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/value.h"
+
+static struct str path_of(struct call *c, struct str home)
+{
+	return path_join(&c->mem, home, STR("sync.json"));
+}
+
+struct sync_state sync_state_read(struct call *c, struct str home)
+{
+	struct sync_state s = { 0 };
+	struct value_error error;
+	const struct value *v;
+	struct str text;
+
+	if (file_read(c, path_of(c, home), &text) || !text.p) {
+		c->code = ERR_OK;
+		return s;
+	}
+	v = value_parse(&c->mem, text, &error);
+	value_int(v, "tried_ms", &s.tried_ms);
+	value_int(v, "succeeded_ms", &s.succeeded_ms);
+	value_int(v, "pushed_ms", &s.pushed_ms);
+	value_int(v, "failures", &s.failures);
+	value_int(v, "not_before_ms", &s.not_before_ms);
+	s.code = value_str(v, "code");
+	s.message = value_str(v, "message");
+	s.warning = value_str(v, "warning");
+	s.made = value_str(v, "made");
+	s.packed = value_str(v, "packed");
+	s.pack = value_str(v, "pack");
+	return s;
+}
+
+enum err sync_state_write(struct call *c, struct str home, const struct sync_state *s)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_int(&j, "tried_ms", s->tried_ms);
+	json_put_int(&j, "succeeded_ms", s->succeeded_ms);
+	json_put_int(&j, "pushed_ms", s->pushed_ms);
+	json_put_int(&j, "failures", s->failures);
+	json_put_int(&j, "not_before_ms", s->not_before_ms);
+	json_put_str(&j, "code", s->code);
+	json_put_str(&j, "message", s->message);
+	json_put_str(&j, "warning", s->warning);
+	json_put_str(&j, "made", s->made);
+	json_put_str(&j, "packed", s->packed);
+	json_put_str(&j, "pack", s->pack);
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return file_replace(c, path_of(c, home), buf_str(&j.out), 0600);
+}

@@ -1,0 +1,25 @@
+#ifndef BEADS_SYNC_STATE_H
+#define BEADS_SYNC_STATE_H
+
+#include "base/call.h"
+
+/*
+ * What is known of the last syncs, in the file `sync.json` of the store. Nothing
+ * depends on it but when the next one is tried, and what `bd status` tells.
+ */
+struct sync_state {
+	int64_t tried_ms, succeeded_ms, pushed_ms; /* 0: never */
+	int64_t failures;                          /* since it last succeeded */
+	int64_t not_before_ms;                     /* of the next try by itself */
+	struct str code, message;                  /* of the last failure; or absent */
+	struct str warning; /* what people should know of the last success; or absent */
+	struct str made;    /* the last commit of ours, which may not be published */
+	struct str packed;  /* the commit up to which all is in one pack, and the pack */
+	struct str pack;
+};
+
+/* All zeros where there is none, or none that can be read. */
+struct sync_state sync_state_read(struct call *c, struct str home);
+enum err sync_state_write(struct call *c, struct str home, const struct sync_state *s);
+
+#endif

@@ -1,0 +1,88 @@
+#ifndef STORE_REPO_H
+#define STORE_REPO_H
+
+#include "base/call.h"
+
+/*
+ * The user's Git repository, of which we touch our refs and our commits and nothing
+ * else. Only `abacus-sync` is linked with this; see beads/helper.h.
+ *
+ * A commit is named by its hash in hexadecimal; an absent one is none.
+ */
+struct repo;
+
+enum err repo_open(struct call *c, struct str gitdir, struct repo **out);
+void repo_close(struct repo *r);
+
+/* --- refs --- */
+
+/* Where a ref points; absent if there is no such ref. */
+enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *commit);
+
+/*
+ * Moves a ref from `old` (absent: it must not be there) to `new`; `moved` is false if it
+ * was somewhere else meanwhile.
+ */
+enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct str old,
+		       struct str new, bool *moved);
+enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct str commit);
+enum err repo_ref_drop(struct call *c, struct repo *r, struct str name);
+
+/* The names of refs below a prefix, sorted. */
+enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
+			 struct str **names, size_t *count);
+
+/* --- commits --- */
+
+struct commit {
+	struct str name, parent; /* the first parent */
+	struct str tree;
+	struct str author, summary;
+	int64_t time_ms;
+};
+
+bool repo_has(struct repo *r, struct str commit);
+enum err repo_commit(struct call *c, struct repo *r, struct str name, struct commit *out);
+
+/* What a person names a commit by: a hash or its start, a ref, `ref~2`. */
+enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *commit);
+
+/* Is `a` the same as `b`, or one of those before it? */
+bool repo_reaches(struct repo *r, struct str b, struct str a);
+
+/* A file of a commit, and the hash that names it; absent if it has no such file. It
+ * lives until repo_forget(). */
+enum err repo_file(struct call *c, struct repo *r, struct str commit, const char *name,
+		   struct str *text, struct str *blob);
+void repo_forget(struct repo *r);
+
+/* A file to be: runs of bytes one after the other, or a blob that is there. */
+struct repo_file {
+	const char *name;
+	const struct str *piece;
+	size_t pieces;
+	struct str blob; /* absent: made of the pieces */
+};
+
+/* The tree of these files, on the medium. */
+enum err repo_tree(struct call *c, struct repo *r, struct repo_file *files, size_t count,
+		   struct str *tree);
+enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree,
+			  struct str parent, struct str message, struct str *commit);
+
+/* How many commits come after one, on the way to another; -1: it is not on it. */
+int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t most);
+
+/*
+ * Packs all that a ref has, with deltas, and takes away what that makes superfluous of
+ * what we have written. `pack` is the name of the pack of the time before, or absent.
+ */
+enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str old_pack,
+		   struct str *pack);
+
+/* For the files of this layer alone. */
+struct git_repository;
+struct git_repository *repo_git(struct repo *r);
+enum err repo_fail(struct call *c, enum err code, const char *what, struct str of);
+
+#endif

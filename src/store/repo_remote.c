@@ -1,0 +1,464 @@
+#include "store/repo_remote.h"
+
+#include <git2.h>
+#include <git2/sys/transport.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/path.h"
+
+/* --- which remote --- */
+
+static struct str without_password(struct call *c, struct str url)
+{
+	const char *scheme = strstr(arena_cstr(&c->mem, url), "://");
+	struct str head, rest;
+	const char *at;
+
+	if (!scheme)
+		return url;
+	rest = str_of(scheme + 3);
+	head = str_head(url, url.n - rest.n);
+	at = memchr(rest.p, '@', rest.n);
+	if (!at || memchr(rest.p, '/', (size_t)(at - rest.p)))
+		return url;
+	return arena_fmt(&c->mem, STR_FMT "***" STR_FMT, STR_ARG(head),
+			 (int)(rest.n - (size_t)(at - rest.p)), at);
+}
+
+/* A folder on this machine; absent if the address is of another kind. */
+static struct str folder(struct call *c, struct repo *r, struct str url)
+{
+	const char *root = git_repository_commondir(repo_git(r));
+	struct str dir;
+
+	if (str_starts(url, STR("file://")))
+		return path_real(&c->mem, str_skip(url, 7));
+	if (ssh_address(url) || strstr(arena_cstr(&c->mem, url), "://"))
+		return (struct str){ 0 };
+	dir = git_repository_is_bare(repo_git(r)) ? str_of(root) :
+						     path_parent(path_real(
+							     &c->mem, str_of(root)));
+	return path_real(&c->mem, path_resolve(&c->mem, path_real(&c->mem, dir), url));
+}
+
+enum err remote_open(struct call *c, struct repo *r, struct str name, struct remote *out)
+{
+	git_remote *remote = NULL;
+	const char *url;
+	int code = git_remote_lookup(&remote, repo_git(r), arena_cstr(&c->mem, name));
+
+	*out = (struct remote){ .repo = r, .name = name };
+	if (code == GIT_ENOTFOUND || code == GIT_EINVALIDSPEC)
+		return ERR_OK;
+	if (code)
+		return repo_fail(c, ERR_SYNC_FAILED, "read the remote", name);
+	url = git_remote_url(remote);
+	out->address = arena_copy(&c->mem, str_of(url ? url : ""));
+	url = git_remote_pushurl(remote);
+	out->push_address = url ? arena_copy(&c->mem, str_of(url)) : out->address;
+	out->url = without_password(c, out->address);
+	out->path = folder(c, r, out->push_address);
+	git_remote_free(remote);
+	return ERR_OK;
+}
+
+/* --- credentials --- */
+
+struct talk {
+	struct call *c;
+	struct remote *remote;
+	int tries;
+	struct str refused; /* what the other side said of our ref */
+	char said[512];     /* its last words, from hooks */
+};
+
+static struct str member(struct str text, const char *key)
+{
+	struct str line, name;
+
+	while (str_next(&text, '\n', &line))
+		if (str_next(&line, '=', &name) && str_is(name, key))
+			return line;
+	return (struct str){ 0 };
+}
+
+/* The user's helpers for passwords, where there is a `git` that knows them. */
+static bool ask_git(struct call *c, struct str url, struct str *user,
+		    struct str *password)
+{
+	char text[4096] = "";
+	struct str name = arena_fmt(&c->mem,
+				    "GIT_TERMINAL_PROMPT=0 GIT_ASKPASS= SSH_ASKPASS= git"
+				    " credential fill 2>/dev/null <<'END'\nurl=" STR_FMT
+				    "\n\nEND\n",
+				    STR_ARG(url));
+	FILE *git;
+	size_t n;
+
+	if (memchr(url.p, '\n', url.n) || !(git = popen(name.p, "r")))
+		return false;
+	n = fread(text, 1, sizeof text - 1, git);
+	if (pclose(git) || !n)
+		return false;
+	*user = arena_copy(&c->mem, member((struct str){ text, n }, "username"));
+	*password = arena_copy(&c->mem, member((struct str){ text, n }, "password"));
+	return user->p && password->p;
+}
+
+static int credentials(git_credential **out, const char *url, const char *user,
+		       unsigned int allowed, void *arg)
+{
+	struct talk *t = arg;
+	struct str name, password;
+
+	(void)user;
+	if (!(allowed & GIT_CREDENTIAL_USERPASS_PLAINTEXT) || t->tries++ ||
+	    !ask_git(t->c, str_of(url), &name, &password))
+		return GIT_EAUTH;
+	return git_credential_userpass_plaintext_new(
+		out, arena_cstr(&t->c->mem, name), arena_cstr(&t->c->mem, password));
+}
+
+static int hear(const char *text, int n, void *arg)
+{
+	struct talk *t = arg;
+
+	snprintf(t->said, sizeof t->said, "%.*s", n, text);
+	return 0;
+}
+
+static int judged(const char *ref, const char *why, void *arg)
+{
+	struct talk *t = arg;
+
+	(void)ref;
+	if (why)
+		t->refused = arena_copy(&t->c->mem, str_of(why));
+	return 0;
+}
+
+static int transport(git_transport **out, git_remote *owner, void *arg)
+{
+	const char *url = git_remote_url(owner);
+
+	(void)arg;
+	if (ssh_address(str_of(url)))
+		return ssh_transport(out, owner, NULL);
+	return git_transport_new(out, owner, url);
+}
+
+static git_remote_callbacks callbacks(struct talk *t)
+{
+	git_remote_callbacks all;
+
+	git_remote_init_callbacks(&all, GIT_REMOTE_CALLBACKS_VERSION);
+	all.credentials = credentials;
+	all.sideband_progress = hear;
+	all.push_update_reference = judged;
+	all.transport = transport;
+	all.payload = t;
+	return all;
+}
+
+/* --- talking --- */
+
+static bool about(const char *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (strstr(text, *words))
+			return true;
+	return false;
+}
+
+static enum err unreachable(struct call *c, const struct remote *m, int code,
+			    const char *doing)
+{
+	static const char *const doors[] = { "status code: 401",  "status code: 403",
+					     "authentication",    "Authentication",
+					     "Permission denied", "publickey",
+					     "Host key",          NULL };
+	const git_error *error = git_error_last();
+	const char *why = error && error->message ? error->message : "no reason given",
+		   *ssh = ssh_complaint();
+	bool shut = code == GIT_EAUTH || about(why, doors) || about(ssh, doors);
+
+	return call_fail(c, shut ? ERR_AUTH_FAILED : ERR_SYNC_FAILED,
+			 "cannot %s '" STR_FMT "' (" STR_FMT "): %s", doing,
+			 STR_ARG(m->name), STR_ARG(m->url), *ssh ? ssh : why);
+}
+
+/* A remote that has no settings: only the one ref is spoken about. */
+static enum err connect(struct call *c, struct remote *m, git_direction direction,
+			git_remote_callbacks *calls, git_remote **out)
+{
+	git_proxy_options proxy;
+	struct str to = direction == GIT_DIRECTION_PUSH ? m->push_address : m->address;
+	int code;
+
+	git_proxy_options_init(&proxy, GIT_PROXY_OPTIONS_VERSION);
+	proxy.type = GIT_PROXY_AUTO;
+	if ((code = git_remote_create_anonymous(out, repo_git(m->repo),
+						arena_cstr(&c->mem, to))))
+		return unreachable(c, m, code, "use");
+	code = git_remote_connect(*out, direction, calls, &proxy, NULL);
+	if (!code)
+		return ERR_OK;
+	git_remote_free(*out);
+	*out = NULL;
+	return unreachable(c, m, code, "reach");
+}
+
+static enum err find(struct call *c, const struct remote *m, git_remote *remote,
+		     struct str ref, struct str *commit)
+{
+	const git_remote_head **heads;
+	size_t count;
+	int code = git_remote_ls(&heads, &count, remote);
+
+	*commit = (struct str){ 0 };
+	if (code)
+		return unreachable(c, m, code, "list the refs of");
+	for (size_t i = 0; i < count; i++)
+		if (str_is(ref, heads[i]->name)) {
+			char text[GIT_OID_HEXSZ + 1];
+
+			git_oid_tostr(text, sizeof text, &heads[i]->oid);
+			*commit = arena_copy(&c->mem, str_of(text));
+		}
+	return ERR_OK;
+}
+
+static enum err fetch(struct call *c, struct remote *m, git_remote *remote,
+		      git_remote_callbacks *calls, struct str ref)
+{
+	/* into no ref: the caller keeps what it wants */
+	char *spec = (char *)arena_cstr(&c->mem, ref);
+	git_strarray specs = { &spec, 1 };
+	git_fetch_options options;
+	int code;
+
+	git_fetch_options_init(&options, GIT_FETCH_OPTIONS_VERSION);
+	options.callbacks = *calls;
+	options.update_fetchhead = 0;
+	options.download_tags = GIT_REMOTE_DOWNLOAD_TAGS_NONE;
+	fault_point();
+	code = git_remote_download(remote, &specs, &options);
+	return code ? unreachable(c, m, code, "fetch from") : ERR_OK;
+}
+
+enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
+		      struct str *commit)
+{
+	struct talk t = { .c = c, .remote = m };
+	git_remote_callbacks calls = callbacks(&t);
+	git_remote *remote = NULL;
+	enum err e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
+
+	if (e)
+		return e;
+	e = find(c, m, remote, ref, commit);
+	if (!e && commit->p && !(str_eq(*commit, known) && repo_has(m->repo, known)) &&
+	    !repo_has(m->repo, *commit))
+		e = fetch(c, m, remote, &calls, ref);
+	git_remote_disconnect(remote);
+	git_remote_free(remote);
+	return e;
+}
+
+enum err remote_look(struct call *c, struct remote *m, struct str ref, struct str *commit)
+{
+	struct talk t = { .c = c, .remote = m };
+	git_remote_callbacks calls = callbacks(&t);
+	git_remote *remote = NULL;
+	enum err e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
+
+	if (e)
+		return e;
+	e = find(c, m, remote, ref, commit);
+	git_remote_disconnect(remote);
+	git_remote_free(remote);
+	return e;
+}
+
+/* --- pushing to a folder: the library would overwrite whatever is there --- */
+
+struct copy {
+	git_odb *from, *to;
+	size_t count;
+};
+
+static int copy_object(struct copy *k, const git_oid *oid)
+{
+	git_odb_object *object = NULL;
+	git_oid made;
+	int code;
+
+	if (git_odb_exists(k->to, oid))
+		return 0;
+	k->count++;
+	fault_point();
+	if (!(code = git_odb_read(&object, k->from, oid)))
+		code = git_odb_write(&made, k->to, git_odb_object_data(object),
+				     git_odb_object_size(object),
+				     git_odb_object_type(object));
+	git_odb_object_free(object);
+	return code;
+}
+
+static int copy_commit(struct copy *k, git_repository *git, const git_oid *oid)
+{
+	git_commit *commit = NULL;
+	git_tree *tree = NULL;
+	int code = git_commit_lookup(&commit, git, oid);
+
+	if (!code)
+		code = git_commit_tree(&tree, commit);
+	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++)
+		code = copy_object(k, git_tree_entry_id(git_tree_entry_byindex(tree, i)));
+	if (!code)
+		code = copy_object(k, git_tree_id(tree));
+	if (!code)
+		code = copy_object(k, oid);
+	git_tree_free(tree);
+	git_commit_free(commit);
+	return code;
+}
+
+/* What the other side lacks of a line of commits, the oldest first. */
+static int copy_line(struct remote *m, git_repository *there, const git_oid *tip)
+{
+	git_repository *here = repo_git(m->repo);
+	git_revwalk *walk = NULL;
+	struct copy k = { 0 };
+	git_oid *missing = NULL, at;
+	size_t count = 0;
+	int code;
+
+	if (!(code = git_repository_odb(&k.from, here)) &&
+	    !(code = git_repository_odb(&k.to, there)) &&
+	    !(code = git_revwalk_new(&walk, here)))
+		code = git_revwalk_push(walk, tip);
+	while (!code && !git_revwalk_next(&at, walk) && !git_odb_exists(k.to, &at)) {
+		git_oid *more = realloc(missing, (count + 1) * sizeof *more);
+
+		if (!more)
+			abort();
+		missing = more;
+		missing[count++] = at;
+	}
+	while (!code && count)
+		code = copy_commit(&k, here, &missing[--count]);
+	free(missing);
+	git_revwalk_free(walk);
+	git_odb_free(k.from);
+	git_odb_free(k.to);
+	return code;
+}
+
+static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
+			       struct str commit, struct str old, bool *moved)
+{
+	struct repo *there;
+	git_oid tip;
+	enum err e = repo_open(c, m->path, &there);
+
+	if (e) {
+		c->code = ERR_OK;
+		if ((e = repo_open(c, path_join(&c->mem, m->path, STR(".git")), &there)))
+			return unreachable(c, m, 0, "push to");
+	}
+	git_oid_fromstrn(&tip, commit.p, commit.n);
+	if (copy_line(m, repo_git(there), &tip))
+		e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);
+	else
+		e = repo_ref_move(c, there, ref, old, commit, moved);
+	if (e == ERR_INTERNAL_ERROR)
+		e = c->code = ERR_REMOTE_REJECTED;
+	repo_close(there);
+	return e;
+}
+
+/* --- pushing over a wire --- */
+
+/* Words with which servers say that the ref was moved by another one. */
+static bool lost_race(const char *why)
+{
+	static const char *const words[] = { "fetch first",
+					     "non-fast-forward",
+					     "not present locally",
+					     "failed to update ref",
+					     "cannot lock ref",
+					     "failed to lock",
+					     "incorrect old value",
+					     "reference already exists",
+					     "stale info",
+					     "but expected",
+					     NULL };
+
+	return about(why, words);
+}
+
+static enum err rejected(struct call *c, const struct remote *m, const struct talk *t)
+{
+	struct str said = str_trim(str_of(t->said));
+
+	return call_fail(c, ERR_REMOTE_REJECTED,
+			 "'" STR_FMT "' (" STR_FMT
+			 ") did not take the change: " STR_FMT "%s" STR_FMT,
+			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(t->refused),
+			 said.n ? "; it said: " : "", STR_ARG(said));
+}
+
+static enum err push(struct call *c, struct remote *m, struct talk *t, git_remote *remote,
+		     git_remote_callbacks *calls, struct str ref, bool *moved)
+{
+	char *spec = (char *)arena_fmt(&c->mem, STR_FMT ":" STR_FMT, STR_ARG(ref),
+				       STR_ARG(ref))
+			     .p;
+	git_strarray specs = { &spec, 1 };
+	git_push_options options;
+	const git_error *error;
+	int code;
+
+	git_push_options_init(&options, GIT_PUSH_OPTIONS_VERSION);
+	options.callbacks = *calls;
+	options.pb_parallelism = 1;
+	fault_point();
+	code = git_remote_upload(remote, &specs, &options);
+	error = git_error_last();
+	if (!code && !t->refused.p)
+		*moved = true;
+	else if (code == GIT_ENONFASTFORWARD ||
+		 (t->refused.p && lost_race(t->refused.p)) ||
+		 (code && error && error->message && lost_race(error->message)))
+		return ERR_OK;
+	else if (t->refused.p)
+		return rejected(c, m, t);
+	return code ? unreachable(c, m, code, "push to") : ERR_OK;
+}
+
+enum err remote_push(struct call *c, struct remote *m, struct str ref, struct str commit,
+		     struct str old, bool *moved)
+{
+	struct talk t = { .c = c, .remote = m };
+	git_remote_callbacks calls = callbacks(&t);
+	git_remote *remote = NULL;
+	struct str at;
+	enum err e;
+
+	*moved = false;
+	if (m->path.p)
+		return push_to_folder(c, m, ref, commit, old, moved);
+	if ((e = connect(c, m, GIT_DIRECTION_PUSH, &calls, &remote)))
+		return e;
+	/* what the other side shows now is what it will compare with */
+	if (!(e = find(c, m, remote, ref, &at)) && str_eq(at, old))
+		e = push(c, m, &t, remote, &calls, ref, moved);
+	git_remote_disconnect(remote);
+	git_remote_free(remote);
+	return e;
+}

@@ -1,0 +1,48 @@
+#ifndef STORE_REPO_REMOTE_H
+#define STORE_REPO_REMOTE_H
+
+#include "store/repo.h"
+
+/*
+ * A ref at a remote. It is spoken to over whatever the address says: a path, HTTP, ssh
+ * (through the user's own `ssh`, with all its settings). Nothing ever asks on a
+ * terminal.
+ *
+ * SYNC_FAILED if it cannot be reached, AUTH_FAILED if it does not want to know us,
+ * REMOTE_REJECTED if it does not take what we give it.
+ */
+struct remote {
+	struct repo *repo;
+	struct str name, url; /* without the password, for messages */
+	struct str address, push_address; /* with it */
+	struct str path; /* to push to, if that is a folder; or absent */
+};
+
+/* `url` is absent where there is no such remote. */
+enum err remote_open(struct call *c, struct repo *r, struct str name, struct remote *out);
+
+/* Where the ref is; absent: it is not there. */
+enum err remote_look(struct call *c, struct remote *m, struct str ref,
+		     struct str *commit);
+
+/* The same, and gets all that the commit has, unless `known` is where it is. */
+enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
+		      struct str *commit);
+
+/*
+ * Moves the remote's ref from `old` (absent: it must not be there) to the commit to which
+ * our own `ref` points. `moved` is false if another was faster.
+ */
+enum err remote_push(struct call *c, struct remote *m, struct str ref, struct str commit,
+		     struct str old, bool *moved);
+
+/* For the transport over ssh. */
+struct git_transport;
+struct git_remote;
+int ssh_transport(struct git_transport **out, struct git_remote *owner, void *param);
+bool ssh_address(struct str url);
+
+/* What ssh said when it failed; "" if nothing. */
+const char *ssh_complaint(void);
+
+#endif

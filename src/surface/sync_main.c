@@ -1,0 +1,183 @@
+/*
+ * abacus-sync: the part of Abacus that knows Git. It is not for people: `bd` starts it,
+ * with the act, a folder and options, and reads what it answers (beads/helper.h).
+ *
+ *	read GITDIR COMMIT   the files of a commit
+ *	sync DIR [OPTION]…   fetch, join, commit, push
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/number.h"
+#include "beads/commits.h"
+#include "beads/sync.h"
+#include "store/repo.h"
+
+struct request {
+	struct call *c;
+	char **words; /* after the act; NULL ends them */
+	struct json reply;
+	struct str rest[SNAPSHOT_FILES]; /* what follows the reply */
+};
+
+/* --- words --- */
+
+static bool has(struct request *r, const char *word)
+{
+	for (char **w = r->words; *w; w++)
+		if (!strcmp(*w, word))
+			return true;
+	return false;
+}
+
+/* What follows an option; absent without it. */
+static struct str after(struct request *r, const char *word)
+{
+	for (char **w = r->words; *w; w++)
+		if (!strcmp(*w, word))
+			return str_of(w[1]);
+	return (struct str){ 0 };
+}
+
+static int64_t number_after(struct request *r, const char *word, int64_t otherwise)
+{
+	struct str text = after(r, word);
+	int64_t n;
+
+	return text.p && number_int(text, &n) ? n : otherwise;
+}
+
+/* --- acts --- */
+
+static enum err read_commit(struct request *r)
+{
+	struct call *c = r->c;
+	struct snapshot files;
+	struct repo *repo;
+	enum err e = repo_open(c, str_of(r->words[0]), &repo);
+
+	if (e || (e = commit_read(c, repo, str_of(r->words[1]), &files)))
+		return e;
+	json_object(&r->reply);
+	json_put_str(&r->reply, "commit", files.commit);
+	json_put_int(&r->reply, "time", files.time_ms);
+	json_put_object(&r->reply, "sizes");
+	for (int i = 0; i < SNAPSHOT_FILES; i++)
+		if (files.file[i].p)
+			json_put_int(&r->reply, snapshot_name((enum snapshot_file)i),
+				     (int64_t)files.file[i].n);
+	json_end(&r->reply);
+	json_end(&r->reply);
+	memcpy(r->rest, files.file, sizeof r->rest);
+	return ERR_OK;
+}
+
+static void say(const char *what, struct str with)
+{
+	fprintf(stderr, with.p ? "%s '" STR_FMT "'\n" : "%s\n", what, STR_ARG(with));
+}
+
+static enum err sync_once(struct request *r)
+{
+	struct sync_wants wants = { .pull = !has(r, "--no-pull"),
+				    .push = !has(r, "--no-push"),
+				    .dry = has(r, "--dry-run"),
+				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
+				    .collect_before_ms =
+					    number_after(r, "--collect-before-ms", 0),
+				    .doing = say };
+
+	return sync_run(r->c, &wants, &r->reply);
+}
+
+static const struct {
+	const char *name;
+	int words;
+	enum err (*run)(struct request *r);
+} acts[] = {
+	{ "read", 2, read_commit },
+	{ "sync", 1, sync_once },
+};
+
+/* --- the answer --- */
+
+static void put_error(struct call *c, struct json *j)
+{
+	json_put_object(j, "error");
+	json_put_str(j, "name", str_of(err_name(c->code)));
+	json_put_str(j, "message", c->message);
+	json_put_str(j, "step", call_next_step(c));
+	json_put_str(j, "details", c->details);
+	json_end(j);
+}
+
+static bool answer(struct request *r, enum err e)
+{
+	struct json j = { .out.mem = &r->c->mem };
+	struct str text;
+	bool written;
+
+	json_object(&j);
+	if (e)
+		put_error(r->c, &j);
+	else
+		json_put_raw(&j, "reply", json_text(&r->reply));
+	json_end(&j);
+	text = json_text(&j);
+	written = fwrite(text.p, 1, text.n, stdout) == text.n && putchar('\n') == '\n';
+	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
+		written = written &&
+			  fwrite(r->rest[i].p ? r->rest[i].p : "", 1, r->rest[i].n,
+				 stdout) == r->rest[i].n;
+	return !fflush(stdout) && written;
+}
+
+static int64_t wall_ms(void)
+{
+	const char *fixed = getenv("ABACUS_NOW");
+	struct timespec t;
+	int64_t ms;
+
+	if (fixed && moment_parse(str_of(fixed), &ms))
+		return ms;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static enum err run(struct request *r, const char *act)
+{
+	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
+		if (!strcmp(act, acts[i].name)) {
+			for (int k = 0; k < acts[i].words; k++)
+				if (!r->words[k])
+					return call_fail(r->c, ERR_USAGE,
+							 "'%s' wants more", act);
+			r->c->dir = str_of(r->words[0]);
+			return acts[i].run(r);
+		}
+	return call_fail(r->c, ERR_USAGE, "there is no act '%s'", act);
+}
+
+int main(int argc, char **argv)
+{
+	struct call c = { .now_ms = wall_ms(), .actor = STR("abacus-sync") };
+	struct request r = { .c = &c, .words = argv + 2, .reply.out.mem = &c.mem };
+	enum err e;
+	bool told;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2) {
+		fprintf(stderr, "abacus-sync is started by bd; see 'bd sync --help'\n");
+		return 2;
+	}
+	e = run(&r, argv[1]);
+	told = answer(&r, e);
+	call_release(&c);
+	return e || !told ? 1 : 0;
+}
