@@ -23,10 +23,8 @@ const char *err_code(enum err e, enum dialect dialect)
 int err_exit(enum err e, enum dialect dialect)
 {
 	static const int status[][2] = {
-		[CLASS_NONE] = { 0, 0 },
-		[CLASS_USER] = { 1, 1 },
-		[CLASS_USAGE] = { 2, 2 },
-		[CLASS_STORAGE] = { 1, 3 },
+		[CLASS_NONE] = { 0, 0 },  [CLASS_USER] = { 1, 1 },
+		[CLASS_USAGE] = { 2, 2 }, [CLASS_STORAGE] = { 1, 3 },
 		[CLASS_SYNC] = { 1, 4 },
 	};
 

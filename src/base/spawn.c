@@ -93,6 +93,8 @@ static void tell_lines(struct spawn *s, struct buf *said, size_t *told)
 	}
 }
 
+enum { TICK_MS = 500 };
+
 /* Until both ends are closed, or the time is over. */
 static void listen(struct call *c, struct spawn *s, struct pipes *p)
 {
@@ -108,6 +110,8 @@ static void listen(struct call *c, struct spawn *s, struct pipes *p)
 			s->timed_out = true;
 			break;
 		}
+		if (s->heard && (left < 0 || left > TICK_MS))
+			left = TICK_MS;
 		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
 			break;
 		if (fds[0].revents && !take(fds[0].fd, &out))
@@ -115,6 +119,8 @@ static void listen(struct call *c, struct spawn *s, struct pipes *p)
 		if (fds[1].revents && !take(fds[1].fd, &said))
 			fds[1].fd = -1;
 		tell_lines(s, &said, &told);
+		if (s->heard)
+			s->heard(s->arg, (struct str){ 0 });
 	}
 	s->out = buf_str(&out);
 }

@@ -8,8 +8,9 @@
 /* What to run, and what became of it. */
 struct spawn {
 	const char *const *argv; /* the path first, NULL last */
-	int64_t timeout_ms;      /* then it is killed, with all it has started; 0: never */
-	/* for every line it writes to standard error; NULL: nobody listens */
+	int64_t timeout_ms; /* then it is killed, with all it has started; 0: never */
+	/* for every line it writes to standard error, and every now and then, with an
+	 * absent one; NULL: nobody listens */
 	void (*heard)(void *arg, struct str line);
 	void *arg;
 	struct str out; /* what it wrote to standard output */

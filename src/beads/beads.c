@@ -629,13 +629,13 @@ static void carry_receipts(struct call *c, struct carrying *k, const struct reco
 
 		if (old->at < c->now_ms - RECEIPTS_KEPT_MS)
 			continue;
-		k->receipts = arena_grow(&c->mem, k->receipts,
-					 k->receipt_count * sizeof *old,
-					 (k->receipt_count + 1) * sizeof *old);
-		k->receipts[k->receipt_count++] = (struct receipt){
-			kept(c, old->actor), kept(c, old->id),    kept(c, old->op),
-			kept(c, old->args),  kept(c, old->reply), old->at
-		};
+		k->receipts =
+			arena_grow(&c->mem, k->receipts, k->receipt_count * sizeof *old,
+				   (k->receipt_count + 1) * sizeof *old);
+		k->receipts[k->receipt_count++] =
+			(struct receipt){ kept(c, old->actor), kept(c, old->id),
+					  kept(c, old->op),    kept(c, old->args),
+					  kept(c, old->reply), old->at };
 	}
 }
 

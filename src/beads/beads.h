@@ -75,7 +75,7 @@ struct pending {
 	struct state *change;
 	int64_t records;
 	int64_t oldest_ms; /* when the first of them was written */
-	int64_t bytes;     /* of the journal; of what it began with when it was last cut */
+	int64_t bytes; /* of the journal; of what it began with when it was last cut */
 	int64_t carried;
 };
 enum err beads_pending(struct call *c, struct beads *b, struct pending *out);

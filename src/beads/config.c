@@ -118,8 +118,7 @@ enum err config_find(struct call *c, struct str home, enum config_key key,
 	return e;
 }
 
-enum err config_get(struct call *c, struct str home, enum config_key key,
-		    struct str *out)
+enum err config_get(struct call *c, struct str home, enum config_key key, struct str *out)
 {
 	enum err e = config_find(c, home, key, out);
 

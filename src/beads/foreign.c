@@ -35,10 +35,14 @@ static struct str status_of(struct str word)
 	static const struct {
 		const char *word, *status;
 	} words[] = {
-		{ "Todo", "open" },           { "In Progress", "in_progress" },
-		{ "Human Review", "in_progress" }, { "Rework", "in_progress" },
-		{ "Merging", "in_progress" }, { "Done", "closed" },
-		{ "Cancelled", "closed" },    { "Duplicate", "closed" },
+		{ "Todo", "open" },
+		{ "In Progress", "in_progress" },
+		{ "Human Review", "in_progress" },
+		{ "Rework", "in_progress" },
+		{ "Merging", "in_progress" },
+		{ "Done", "closed" },
+		{ "Cancelled", "closed" },
+		{ "Duplicate", "closed" },
 	};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -53,7 +57,8 @@ static void put_word(struct json *j, struct str key, struct str word, struct str
 	json_str(j, known);
 	if (str_eq(word, known))
 		return;
-	json_key(j, str_is(key, "status") ? STR("original_status") : STR("original_type"));
+	json_key(j,
+		 str_is(key, "status") ? STR("original_status") : STR("original_type"));
 	json_str(j, word);
 }
 
@@ -246,8 +251,8 @@ static struct str common_prefix(const struct state *s)
 static void read_prefix(struct call *c, const struct snapshot *files, struct state *s)
 {
 	struct value_error error;
-	struct str slug = value_str(
-		value_parse(&c->mem, files->file[FILE_META], &error), "root_slug");
+	struct str slug = value_str(value_parse(&c->mem, files->file[FILE_META], &error),
+				    "root_slug");
 	struct mark mark = { .by = STR("unknown") };
 
 	slug = slug.n ? slug : common_prefix(s);

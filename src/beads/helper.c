@@ -34,23 +34,30 @@ static enum err broken(struct call *c, const struct helper *h, const struct spaw
 	return call_step(c, "Is it installed whole? Build and install it again.");
 }
 
+struct listening {
+	struct call *c;
+	struct helper *h;
+};
+
 static void hear(void *arg, struct str line)
 {
-	struct helper *h = arg;
+	struct listening *l = arg;
 
-	h->doing = line;
-	if (h->heard)
-		h->heard(h->arg, line);
+	if (line.p)
+		l->h->doing = arena_copy(&l->c->mem, line);
+	if (l->c->progress && l->h->doing.p)
+		l->c->progress(l->c, l->h->doing);
 }
 
 enum err helper_run(struct call *c, struct helper *h)
 {
 	const char *argv[HELPER_WORDS + 2] = { arena_cstr(&c->mem,
 							  helper_path(&c->mem)) };
+	struct listening listening = { c, h };
 	struct spawn s = { .argv = argv,
 			   .timeout_ms = h->timeout_ms,
 			   .heard = hear,
-			   .arg = h };
+			   .arg = &listening };
 	struct value_error error;
 	const struct value *v, *reply;
 	struct json j = { .out.mem = &c->mem };

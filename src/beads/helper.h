@@ -20,10 +20,7 @@ struct helper {
 	int64_t timeout_ms;              /* 0: none */
 	struct str reply;                /* JSON */
 	struct str rest;                 /* what came after the line */
-	struct str doing;                /* what it said last */
-	/* for everything it says; NULL: nobody listens */
-	void (*heard)(void *arg, struct str line);
-	void *arg;
+	struct str doing;                /* what it said last; the call is told */
 };
 enum err helper_run(struct call *c, struct helper *h);
 

@@ -48,8 +48,8 @@ static bool find_members(struct str line, struct member *want, size_t count)
 			return false;
 		for (size_t k = 0; k < count; k++)
 			if (!want[k].text.p && str_is(key, want[k].name)) {
-				want[k].text = (struct str){ line.p + i + 2,
-							     end - i - 3 };
+				want[k].text =
+					(struct str){ line.p + i + 2, end - i - 3 };
 				found++;
 			}
 		i = end;
@@ -91,8 +91,8 @@ static struct str line_at(struct str text, size_t at)
 {
 	const char *end = memchr(text.p + at, '\n', text.n - at);
 
-	return (struct str){ text.p + at, end ? (size_t)(end - text.p) - at :
-						text.n - at };
+	return (struct str){ text.p + at,
+			     end ? (size_t)(end - text.p) - at : text.n - at };
 }
 
 static size_t start_of_line(struct str text, size_t at)
@@ -128,9 +128,9 @@ struct str lines_find(struct arena *mem, enum snapshot_file file, struct str tex
 struct walk {
 	struct arena *mem;
 	enum snapshot_file file;
-	struct str a, b;  /* what is left */
+	struct str a, b;   /* what is left */
 	struct str before; /* the last line of b */
-	size_t number;    /* of the next line of b */
+	size_t number;     /* of the next line of b */
 	struct str *why;
 };
 
@@ -162,8 +162,8 @@ static void skip_same(struct walk *w)
 
 static bool check(struct walk *w, struct str key, struct str line)
 {
-	struct str last = w->before.p ? lines_key(w->mem, w->file, w->before) :
-					(struct str){ 0 };
+	struct str last =
+		w->before.p ? lines_key(w->mem, w->file, w->before) : (struct str){ 0 };
 	int order = last.p ? str_cmp(last, key) : -1;
 
 	if (!key.p)
@@ -184,8 +184,9 @@ enum err lines_diff(struct arena *mem, enum snapshot_file file, struct str a,
 		    struct str b, lines_visit *visit, void *arg, size_t *number,
 		    struct str *why)
 {
-	struct walk w = { .mem = mem, .file = file, .a = a, .b = b, .number = 1,
-			  .why = why };
+	struct walk w = {
+		.mem = mem, .file = file, .a = a, .b = b, .number = 1, .why = why
+	};
 	enum err e = ERR_OK;
 
 	*why = (struct str){ 0 };

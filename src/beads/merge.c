@@ -360,7 +360,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct line_change *x = a, *y = b;
 
-	return x->file != y->file ? (x->file < y->file ? -1 : 1) : str_cmp(x->key, y->key);
+	return x->file != y->file ? (x->file < y->file ? -1 : 1) :
+				    str_cmp(x->key, y->key);
 }
 
 static void sort_changes(struct merge *m)

@@ -8,8 +8,8 @@
 enum { LISTED = 20, TITLE_COLUMNS = 60 };
 
 enum act { CREATED, CLOSED, REOPENED, DELETED, RESTORED, UPDATED, ACTS };
-static const char *const verbs[ACTS] = { "created",  "closed",   "reopened",
-					 "deleted",  "restored", "updated" };
+static const char *const verbs[ACTS] = { "created", "closed",   "reopened",
+					 "deleted", "restored", "updated" };
 
 struct telling {
 	struct arena *mem;

@@ -91,8 +91,7 @@ static void put_gone(struct json *j, const struct record *r)
 static void put_prefix(struct call *c, struct json *j, const struct record *r)
 {
 	if (!r->base.p)
-		json_put_str(j, "nonce",
-			     id_random(&c->mem, 16)); /* no two begin alike */
+		json_put_str(j, "nonce", id_random(&c->mem, 16)); /* no two begin alike */
 	json_put_object(j, "prefix");
 	json_key(j, STR("mark"));
 	mark_encode(j, r->change->prefix_mark);
@@ -205,9 +204,8 @@ static bool read_base(const struct value *v, struct record *r, struct str *why)
 
 	r->base = value_str(base, "commit");
 	r->whole = whole && whole->type == VALUE_BOOL && whole->yes;
-	if (!base ||
-	    (r->base.n >= 40 && value_int(base, "segment", &r->segment) &&
-	     value_int(base, "offset", &r->offset)))
+	if (!base || (r->base.n >= 40 && value_int(base, "segment", &r->segment) &&
+		      value_int(base, "offset", &r->offset)))
 		return true;
 	*why = STR("\"base\" is not a commit and a place");
 	return false;

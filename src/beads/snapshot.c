@@ -89,9 +89,9 @@ enum err snapshot_fail(struct call *c, const struct snapshot *files,
 		       enum snapshot_file file, size_t line, struct str why)
 {
 	struct json j = { .out.mem = &c->mem };
-	struct str of = files->commit.p ? arena_fmt(&c->mem, " of commit %.10s",
-						    files->commit.p) :
-					  STR("");
+	struct str of = files->commit.p ?
+				arena_fmt(&c->mem, " of commit %.10s", files->commit.p) :
+				STR("");
 
 	if (line)
 		call_fail(c, ERR_REMOTE_DAMAGED,

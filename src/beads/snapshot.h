@@ -13,7 +13,7 @@ struct snapshot {
 	struct str commit;               /* where it was read from; or absent */
 	int64_t time_ms;                 /* of that */
 	struct str blob[SNAPSHOT_FILES]; /* their names in Git; absent: they have none */
-	bool foreign;                    /* another program wrote it; this is a rendering */
+	bool foreign; /* another program wrote it; this is a rendering */
 };
 
 enum { FORMAT_VERSION = 1 };

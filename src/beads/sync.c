@@ -21,10 +21,10 @@
 #include "store/repo_remote.h"
 
 enum {
-	BACKUPS = 16,     /* refs to what was replaced */
-	PACK_AFTER = 64,  /* commits */
-	BIG_NEWS = 2000,  /* lines; more are not told one by one */
-	JITTER_MS = 40,   /* of the first wait after a lost race; it doubles */
+	BACKUPS = 16,    /* refs to what was replaced */
+	PACK_AFTER = 64, /* commits */
+	BIG_NEWS = 2000, /* lines; more are not told one by one */
+	JITTER_MS = 40,  /* of the first wait after a lost race; it doubles */
 	JITTER_MOST = 1000,
 };
 
@@ -166,8 +166,7 @@ static void report_remaps(struct sync *s, const struct state *now,
 			bool new = true;
 
 			for (size_t n = 0; old && n < old->remaps; n++)
-				new = new &&
-				      !str_eq(old->remap[n].to, slot->remap[k].to);
+				new = new && !str_eq(old->remap[n].to, slot->remap[k].to);
 			if (new)
 				report_remap(s, slot->id, &slot->remap[k]);
 		}
@@ -179,15 +178,15 @@ static void report_remaps(struct sync *s, const struct state *now,
 static enum err backup(struct sync *s, struct str commit)
 {
 	struct call *c = s->c;
-	struct str *names, name = arena_fmt(&c->mem, "refs/beads/backup/" STR_FMT,
-					    STR_ARG(commit));
+	struct str *names,
+		name = arena_fmt(&c->mem, "refs/beads/backup/" STR_FMT, STR_ARG(commit));
 	size_t count;
 	enum err e = repo_ref_put(c, s->repo, name, commit);
 	int64_t oldest;
 	size_t drop;
 
-	if (e || (e = repo_refs_below(c, s->repo, STR("refs/beads/backup/"), &names,
-				      &count)))
+	if (e ||
+	    (e = repo_refs_below(c, s->repo, STR("refs/beads/backup/"), &names, &count)))
 		return e;
 	while (!e && count > BACKUPS) { /* the oldest go */
 		oldest = INT64_MAX;
@@ -212,8 +211,7 @@ static enum err backup(struct sync *s, struct str commit)
 /* Nothing is known here: all of it has to be sound, line by line. */
 static enum err check_all(struct sync *s, const struct snapshot *files)
 {
-	for (const struct finding *f =
-		     validate_snapshot(&s->c->mem, files, s->c->now_ms);
+	for (const struct finding *f = validate_snapshot(&s->c->mem, files, s->c->now_ms);
 	     f; f = f->next)
 		for (int i = 0; f->severity == SEVERITY_ERROR && i < SNAPSHOT_FILES; i++)
 			if (!strcmp(f->file, snapshot_name((enum snapshot_file)i)))
@@ -348,7 +346,8 @@ static enum err write_commit(struct sync *s, struct merge *m, struct str parent,
 		pieces[f] = merge_file(m, (enum snapshot_file)f);
 		sum[f] = sha256_pieces(&c->mem, pieces[f].piece, pieces[f].count);
 		files[f] = (struct repo_file){ snapshot_name((enum snapshot_file)f),
-					       pieces[f].piece, pieces[f].count,
+					       pieces[f].piece,
+					       pieces[f].count,
 					       { 0 } };
 		if (!merge_touches(m, (enum snapshot_file)f))
 			files[f].blob = m->side[0].blob[f];
@@ -378,8 +377,7 @@ static struct str parent_of(const struct sync *s)
 {
 	if (!s->remote.url.p)
 		return s->base;
-	if (s->seen.p &&
-	    (!s->there.p || repo_reaches(s->repo, s->seen, s->there)))
+	if (s->seen.p && (!s->there.p || repo_reaches(s->repo, s->seen, s->there)))
 		return s->seen;
 	return s->there;
 }
@@ -529,8 +527,7 @@ static enum err fetch(struct sync *s)
 	doing(s, "fetching from");
 	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)))
 		return e;
-	if (s->seen.p &&
-	    (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)) &&
+	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)) &&
 	    (e = replaced(s)))
 		return e;
 	if (s->there.p && !str_eq(s->there, s->seen) && !s->wants->dry)
@@ -582,9 +579,9 @@ static void put_reply(struct sync *s, struct str commit, struct json *reply)
 	json_put_raw(reply, "remapped", json_text(&s->remapped));
 	json_put_str(reply, "commit", commit);
 	json_put_int(reply, "attempts", s->attempts);
-	json_put_str(reply, "durability",
-		     s->published ? STR("remote") : STR("local"));
-	json_put_str(reply, "remote", s->remote.url.p ? s->remote.name : (struct str){ 0 });
+	json_put_str(reply, "durability", s->published ? STR("remote") : STR("local"));
+	json_put_str(reply, "remote",
+		     s->remote.url.p ? s->remote.name : (struct str){ 0 });
 	json_put_str(reply, "ref", s->ref);
 	json_put_bool(reply, "dry_run", s->wants->dry);
 	json_put_str(reply, "warning", s->warning);
@@ -624,8 +621,9 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 	AUTO_LOCK alone = LOCK_NONE;
 	enum err e = beads_home(c, &s.b);
 
-	if (e || (e = lock_take(c, path_join(&c->mem, s.b.home, STR("sync.lock")),
-				(int)wants->timeout_ms, &alone)) ||
+	if (e ||
+	    (e = lock_take(c, path_join(&c->mem, s.b.home, STR("sync.lock")),
+			   (int)wants->timeout_ms, &alone)) ||
 	    (e = open_all(&s)))
 		return e;
 	json_array(&s.remapped);

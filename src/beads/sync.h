@@ -11,8 +11,8 @@ struct json;
  */
 struct sync_wants {
 	bool pull, push;
-	bool dry;            /* only tell what there is to do */
-	int64_t timeout_ms;  /* after that no race is run again */
+	bool dry;                  /* only tell what there is to do */
+	int64_t timeout_ms;        /* after that no race is run again */
 	int64_t collect_before_ms; /* deletions before that are forgotten; 0: none are */
 	void (*doing)(const char *what, struct str with); /* says what comes next */
 };

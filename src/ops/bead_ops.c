@@ -5,6 +5,7 @@
 #include "base/value.h"
 #include "beads/claim.h"
 #include "beads/config.h"
+#include "beads/courier.h"
 
 static const struct prop note_props[] = {
 	{ "id", PROP_STR, 0, NULL },
@@ -274,4 +275,35 @@ enum err claim_next(struct call *c, struct beads *b, struct bead_filter *filter,
 	if ((e = beads_put(c, b, change)))
 		return e;
 	return cache_find_bead(c, &b->cache, (*out)->id, out);
+}
+
+static void put_moment(struct call *c, struct json *j, const char *key, int64_t ms)
+{
+	json_put_str(j, key, ms ? moment_format(&c->mem, ms) : (struct str){ 0 });
+}
+
+enum err put_sync_status(struct call *c, struct beads *b, struct json *j)
+{
+	struct sync_state known = sync_state_read(c, b->home);
+	struct str ref, remote, by_itself;
+	struct pending pending;
+	enum err e;
+
+	if ((e = config_get(c, b->home, CONFIG_SYNC_REF, &ref)) ||
+	    (e = config_get(c, b->home, CONFIG_SYNC_REMOTE, &remote)) ||
+	    (e = config_get(c, b->home, CONFIG_SYNC_AUTO, &by_itself)) ||
+	    (e = beads_pending(c, b, &pending)))
+		return e;
+	json_put_str(j, "ref", ref);
+	json_put_str(j, "remote", remote);
+	json_put_bool(j, "auto", c->autosync && str_is(by_itself, "true"));
+	json_put_str(j, "commit", pending.base);
+	json_put_int(j, "pending", pending.records);
+	put_moment(c, j, "oldest_pending", pending.oldest_ms);
+	put_moment(c, j, "last_sync", known.succeeded_ms);
+	put_moment(c, j, "last_try", known.tried_ms);
+	json_put_int(j, "failures", known.failures);
+	json_put_str(j, "last_error", known.message);
+	json_put_bool(j, "running", courier_there(c, b));
+	return ERR_OK;
 }

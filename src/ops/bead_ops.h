@@ -227,6 +227,9 @@ struct str moment_of(struct call *c, struct stamp s); /* RFC 3339 */
 /* BLOCKED if it waits for something that is not closed `with` it. */
 enum err close_check(struct edit *e, const struct list *with);
 
+/* How the syncs go, and what waits for the next, as members of the open object. */
+enum err put_sync_status(struct call *c, struct beads *b, struct json *j);
+
 /* A bead that is ready, taken in one step; no row if there is none. */
 enum err claim_next(struct call *c, struct beads *b, struct bead_filter *filter,
 		    int64_t lease, struct bead_row **out);

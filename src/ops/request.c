@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "base/value.h"
 #include "beads/beads.h"
+#include "beads/courier.h"
 #include "board/unread.h"
 #include "ops/identity.h"
 #include "ops/op.h"
@@ -272,8 +273,11 @@ static enum err run_on_beads(struct call *c, const struct request *r, struct jso
 		disturbed = !write && !beads_undisturbed(c, &b);
 		doubtful = !b.committing && (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR);
 		beads_close(&b);
-		if ((!disturbed && !doubtful) || tries == 2)
+		if ((!disturbed && !doubtful) || tries == 2) {
+			if (!e && write && !b.forgotten)
+				courier_call(c, &b);
 			return e;
+		}
 		c->code = ERR_OK;
 		mode = write ? BEADS_WRITE : BEADS_READ;
 		if (!disturbed && (e = beads_distrust(c, &b)))

@@ -347,6 +347,17 @@ bool journal_one_follows(struct call *c, struct str dir, struct journal_place pl
 	return got >= 0 && got < (ssize_t)sizeof some && (!end || end == some + got - 1);
 }
 
+enum err journal_last(struct call *c, struct str dir, struct journal_place *end)
+{
+	struct segments s;
+	enum err e = find_segments(c, dir, &s);
+
+	*end = (struct journal_place){ .segment = s.last };
+	if (!e && s.count)
+		end->offset = file_size(&c->mem, segment_path(c, dir, s.last));
+	return e;
+}
+
 enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files)
 {
 	struct segments s;

@@ -51,6 +51,9 @@ enum err journal_each(struct call *c, struct str dir, struct journal_place *plac
 /* Is what follows a place one record at most, or a part of one? */
 bool journal_one_follows(struct call *c, struct str dir, struct journal_place place);
 
+/* The end of it, by the size of its files alone. */
+enum err journal_last(struct call *c, struct str dir, struct journal_place *end);
+
 /* How many bytes there are, in how many files. */
 enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files);
 

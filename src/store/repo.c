@@ -224,11 +224,11 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 	git_object_free(peeled);
 	if (!code)
 		return ERR_OK;
-	return call_fail(
-		c, code == GIT_EAMBIGUOUS ? ERR_AMBIGUOUS_ID : ERR_NOT_FOUND,
-		code == GIT_EAMBIGUOUS ? "more than one commit begins with '" STR_FMT "'" :
-					 "there is no commit '" STR_FMT "'",
-		STR_ARG(spec));
+	return call_fail(c, code == GIT_EAMBIGUOUS ? ERR_AMBIGUOUS_ID : ERR_NOT_FOUND,
+			 code == GIT_EAMBIGUOUS ?
+				 "more than one commit begins with '" STR_FMT "'" :
+				 "there is no commit '" STR_FMT "'",
+			 STR_ARG(spec));
 }
 
 bool repo_reaches(struct repo *r, struct str b, struct str a)

@@ -39,9 +39,9 @@ static struct str folder(struct call *c, struct repo *r, struct str url)
 		return path_real(&c->mem, str_skip(url, 7));
 	if (ssh_address(url) || strstr(arena_cstr(&c->mem, url), "://"))
 		return (struct str){ 0 };
-	dir = git_repository_is_bare(repo_git(r)) ? str_of(root) :
-						     path_parent(path_real(
-							     &c->mem, str_of(root)));
+	dir = git_repository_is_bare(repo_git(r)) ?
+		      str_of(root) :
+		      path_parent(path_real(&c->mem, str_of(root)));
 	return path_real(&c->mem, path_resolve(&c->mem, path_real(&c->mem, dir), url));
 }
 
@@ -119,8 +119,8 @@ static int credentials(git_credential **out, const char *url, const char *user,
 	if (!(allowed & GIT_CREDENTIAL_USERPASS_PLAINTEXT) || t->tries++ ||
 	    !ask_git(t->c, str_of(url), &name, &password))
 		return GIT_EAUTH;
-	return git_credential_userpass_plaintext_new(
-		out, arena_cstr(&t->c->mem, name), arena_cstr(&t->c->mem, password));
+	return git_credential_userpass_plaintext_new(out, arena_cstr(&t->c->mem, name),
+						     arena_cstr(&t->c->mem, password));
 }
 
 static int hear(const char *text, int n, void *arg)
@@ -407,8 +407,8 @@ static enum err rejected(struct call *c, const struct remote *m, const struct ta
 	struct str said = str_trim(str_of(t->said));
 
 	return call_fail(c, ERR_REMOTE_REJECTED,
-			 "'" STR_FMT "' (" STR_FMT
-			 ") did not take the change: " STR_FMT "%s" STR_FMT,
+			 "'" STR_FMT "' (" STR_FMT ") did not take the change: " STR_FMT
+			 "%s" STR_FMT,
 			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(t->refused),
 			 said.n ? "; it said: " : "", STR_ARG(said));
 }

@@ -13,9 +13,9 @@
  */
 struct remote {
 	struct repo *repo;
-	struct str name, url; /* without the password, for messages */
+	struct str name, url;             /* without the password, for messages */
 	struct str address, push_address; /* with it */
-	struct str path; /* to push to, if that is a folder; or absent */
+	struct str path;                  /* to push to, if that is a folder; or absent */
 };
 
 /* `url` is absent where there is no such remote. */

@@ -29,8 +29,7 @@ struct address {
 
 bool ssh_address(struct str url)
 {
-	const char *colon = memchr(url.p, ':', url.n),
-		   *slash = memchr(url.p, '/', url.n);
+	const char *colon = memchr(url.p, ':', url.n), *slash = memchr(url.p, '/', url.n);
 
 	if (str_starts(url, STR("ssh://")) || str_starts(url, STR("git+ssh://")) ||
 	    str_starts(url, STR("ssh+git://")))
@@ -242,8 +241,8 @@ static int act(git_smart_subtransport_stream **out, git_smart_subtransport *tran
 	       const char *url, git_smart_service_t service)
 {
 	struct ssh *s = (struct ssh *)transport;
-	bool pull = service == GIT_SERVICE_UPLOADPACK_LS ||
-		    service == GIT_SERVICE_UPLOADPACK;
+	bool pull =
+		service == GIT_SERVICE_UPLOADPACK_LS || service == GIT_SERVICE_UPLOADPACK;
 	struct arena mem = { 0 };
 	struct address a;
 	const char *argv[16];

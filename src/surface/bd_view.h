@@ -28,6 +28,7 @@ void bd_view_comment(struct view *v, const struct value *data);
 void bd_view_comments(struct view *v, const struct value *data);
 void bd_view_labels(struct view *v, const struct value *data);
 void bd_view_all_labels(struct view *v, const struct value *data);
+void bd_view_sync(struct view *v, const struct value *data);
 void bd_view_status(struct view *v, const struct value *data);
 void bd_view_count(struct view *v, const struct value *data);
 void bd_view_epics(struct view *v, const struct value *data);

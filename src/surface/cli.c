@@ -12,6 +12,7 @@
 #include "surface/args.h"
 #include "surface/help.h"
 #include "surface/out.h"
+#include "surface/settings.h"
 #include "surface/view.h"
 
 static const char *env(const char *name)
@@ -48,6 +49,21 @@ static enum err locate(struct call *c)
 				 now);
 	c->now_ms = ms;
 	return ERR_OK;
+}
+
+/* On a terminal, what takes longer than a moment says so. */
+static void show_progress(struct call *c, struct str doing)
+{
+	static int64_t began;
+	static char shown[80];
+	int64_t now = moment_now();
+
+	(void)c;
+	began = began ? began : now;
+	if (now - began < 1000 || str_is(str_head(doing, sizeof shown - 1), shown))
+		return;
+	snprintf(shown, sizeof shown, "%.*s", (int)doing.n, doing.p);
+	fprintf(stderr, "%s …\n", shown);
 }
 
 /* Who acts and where, from the options, else the environment, else the face's default. */
@@ -364,7 +380,9 @@ int cli_main(const struct face *face, char **argv)
 	struct args args = { .face = face };
 	int status;
 
-	if (args_parse(&c, face, argv, &args) || locate(&c))
+	if (isatty(STDERR_FILENO))
+		c.progress = show_progress;
+	if (args_parse(&c, face, argv, &args) || locate(&c) || settings_read(&c))
 		status = print_error(&c, &args, (struct str){ 0 });
 	else
 		status = run(&c, &args);

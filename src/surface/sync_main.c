@@ -4,6 +4,8 @@
  *
  *	read GITDIR COMMIT   the files of a commit
  *	sync DIR [OPTION]…   fetch, join, commit, push
+ *	courier DIR          that, whenever there is something to publish, until there is
+ *not
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,8 +18,10 @@
 #include "base/moment.h"
 #include "base/number.h"
 #include "beads/commits.h"
+#include "beads/courier.h"
 #include "beads/sync.h"
 #include "store/repo.h"
+#include "surface/settings.h"
 
 struct request {
 	struct call *c;
@@ -96,6 +100,15 @@ static enum err sync_once(struct request *r)
 	return sync_run(r->c, &wants, &r->reply);
 }
 
+static enum err run_courier(struct request *r)
+{
+	struct beads b;
+	enum err e = beads_home(r->c, &b);
+
+	json_null(&r->reply);
+	return e ? e : courier_run(r->c, &b);
+}
+
 static const struct {
 	const char *name;
 	int words;
@@ -103,6 +116,7 @@ static const struct {
 } acts[] = {
 	{ "read", 2, read_commit },
 	{ "sync", 1, sync_once },
+	{ "courier", 1, run_courier },
 };
 
 /* --- the answer --- */
@@ -132,9 +146,8 @@ static bool answer(struct request *r, enum err e)
 	text = json_text(&j);
 	written = fwrite(text.p, 1, text.n, stdout) == text.n && putchar('\n') == '\n';
 	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
-		written = written &&
-			  fwrite(r->rest[i].p ? r->rest[i].p : "", 1, r->rest[i].n,
-				 stdout) == r->rest[i].n;
+		written = written && fwrite(r->rest[i].p ? r->rest[i].p : "", 1,
+					    r->rest[i].n, stdout) == r->rest[i].n;
 	return !fflush(stdout) && written;
 }
 
@@ -176,7 +189,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "abacus-sync is started by bd; see 'bd sync --help'\n");
 		return 2;
 	}
-	e = run(&r, argv[1]);
+	e = settings_read(&c);
+	if (!e)
+		e = run(&r, argv[1]);
 	told = answer(&r, e);
 	call_release(&c);
 	return e || !told ? 1 : 0;

@@ -1,0 +1,25 @@
+#include "surface/settings.h"
+
+#include <stdlib.h>
+
+#include "base/number.h"
+
+enum err settings_read(struct call *c)
+{
+	const char *off = getenv("ABACUS_AUTOSYNC"), *ttl = getenv("BD_TOMBSTONE_TTL_MS");
+	const int64_t week = INT64_C(7) * 24 * 3600 * 1000;
+
+	c->autosync = !off || strcmp(off, "0") != 0;
+	if (!ttl || !*ttl ||
+	    (number_int(str_of(ttl), &c->tombstone_ttl_ms) &&
+	     c->tombstone_ttl_ms >= week))
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT,
+		  "BD_TOMBSTONE_TTL_MS is '%s', which is not a number of milliseconds of "
+		  "at least 7 days",
+		  ttl);
+	return call_step(c,
+			 "Set it to %lld or more, or unset it: then deletions are "
+			 "remembered for ever.",
+			 (long long)week);
+}
