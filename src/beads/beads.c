@@ -487,15 +487,44 @@ static enum err open_writer(struct call *c, struct beads *b)
 	return begin_writing(c, b);
 }
 
+static enum err open_as(struct call *c, enum beads_mode mode, struct beads *out)
+{
+	enum err e =
+		mode == BEADS_WRITE ? open_writer(c, out) : open_reader(c, out, mode);
+
+	if (e)
+		beads_close(out);
+	return e;
+}
+
+/* A ref that somebody has fetched, or that was left when the folder was removed. */
+static bool can_adopt(struct call *c, struct beads *b)
+{
+	struct str ref;
+
+	return !exists(c, b) && !config_get(c, b->home, CONFIG_SYNC_REF, &ref) &&
+	       (place_has_ref(c, &b->repo, ref) ||
+		place_has_ref(c, &b->repo, STR("refs/heads/beads/store")));
+}
+
+static enum err adopt(struct call *c, struct beads *b)
+{
+	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.tree),
+				       "--begin", "--no-pull", "--no-push" } };
+
+	c->code = ERR_OK;
+	return helper_run(c, &h);
+}
+
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 {
 	enum err e = beads_home(c, out);
 
-	if (!e)
-		e = mode == BEADS_WRITE ? open_writer(c, out) : open_reader(c, out, mode);
-	if (e)
-		beads_close(out);
-	return e;
+	if (e || (e = open_as(c, mode, out)) != ERR_NOT_INITIALIZED)
+		return e;
+	if (!can_adopt(c, out))
+		return not_initialized(c, out);
+	return (e = adopt(c, out)) ? e : open_as(c, mode, out);
 }
 
 enum err beads_open_new(struct call *c, struct beads *out)

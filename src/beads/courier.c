@@ -81,6 +81,8 @@ enum err courier_sync(struct call *c, struct beads *b, const struct sync_ask *as
 		h.words[n++] = "--no-push";
 	if (ask->dry)
 		h.words[n++] = "--dry-run";
+	if (ask->begin)
+		h.words[n++] = "--begin";
 	e = helper_run(c, &h);
 	if (!ask->dry)
 		note(c, b->home, e, !ask->no_push);

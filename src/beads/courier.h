@@ -11,6 +11,7 @@
 
 struct sync_ask {
 	bool no_pull, no_push, dry;
+	bool begin; /* there need not be a store yet; one that is found is taken */
 	int64_t timeout_ms;
 };
 

@@ -73,11 +73,17 @@ static void warn(struct sync *s, struct str text)
 
 /* --- the journal and the cache --- */
 
+static enum err open_writer(struct sync *s)
+{
+	return s->wants->begin ? beads_open_new(s->c, &s->b) :
+				 beads_open(s->c, BEADS_WRITE, &s->b);
+}
+
 /* What is not in a commit yet, up to where the journal ends now, and on the medium. */
 static enum err seal(struct sync *s)
 {
 	struct call *c = s->c;
-	enum err e = beads_open(c, BEADS_WRITE, &s->b);
+	enum err e = open_writer(s);
 
 	if (e)
 		return e;
@@ -122,7 +128,7 @@ static enum err rebase(struct sync *s, struct record *r)
 {
 	struct call *c = s->c;
 	struct state *again = state_new(&c->mem);
-	enum err e = beads_open(c, BEADS_WRITE, &s->b);
+	enum err e = open_writer(s);
 
 	if (e)
 		return e;
@@ -547,11 +553,37 @@ static enum err attempt(struct sync *s, struct str *commit, bool *lost)
 		return e;
 	if (!str_eq(s->here, s->made) && (e = take_in(s, s->here)))
 		return e;
+	if (!s->base.p && record_empty(s->pending.change)) /* a store that is not there */
+		return ERR_OK;
 	if ((e = join(s, commit)) || s->wants->dry)
 		return e;
 	if (!str_eq(*commit, s->base))
 		s->made = *commit;
 	return publish(s, *commit, lost);
+}
+
+/* Where there is no store on our ref, but one of the program before us, that is it. */
+static enum err find_ref(struct sync *s)
+{
+	static const char other[] = "refs/heads/beads/store";
+	struct call *c = s->c;
+	struct str here, there = { 0 };
+	bool far = s->remote.url.p && s->wants->pull;
+	enum err e = ERR_OK;
+
+	if (!str_is(s->ref, config_default(CONFIG_SYNC_REF)) ||
+	    (e = repo_ref(c, s->repo, s->ref, &here)) || here.p)
+		return e;
+	doing(s, "looking at");
+	if (far && ((e = remote_look(c, &s->remote, s->ref, &there)) || there.p))
+		return e;
+	if ((e = repo_ref(c, s->repo, str_of(other), &here)) ||
+	    (far && (e = remote_look(c, &s->remote, str_of(other), &there))))
+		return e;
+	if (!here.p && !there.p)
+		return ERR_OK;
+	s->ref = str_of(other);
+	return config_put(c, s->b.home, CONFIG_SYNC_REF, s->ref);
 }
 
 static enum err open_all(struct sync *s)
@@ -564,6 +596,8 @@ static enum err open_all(struct sync *s)
 	    (e = config_get(c, s->b.home, CONFIG_SYNC_REMOTE, &name)) ||
 	    (e = repo_open(c, s->b.repo.common, &s->repo)) ||
 	    (e = remote_open(c, s->repo, name, &s->remote)))
+		return e;
+	if (s->wants->begin && (e = find_ref(s)))
 		return e;
 	s->tracking = arena_fmt(&c->mem, "refs/beads/remote/" STR_FMT, STR_ARG(name));
 	s->made = sync_state_read(c, s->b.home).made;
@@ -621,7 +655,7 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 	AUTO_LOCK alone = LOCK_NONE;
 	enum err e = beads_home(c, &s.b);
 
-	if (e ||
+	if (e || (wants->begin && (e = file_make_dir(c, s.b.home, 0700))) ||
 	    (e = lock_take(c, path_join(&c->mem, s.b.home, STR("sync.lock")),
 			   (int)wants->timeout_ms, &alone)) ||
 	    (e = open_all(&s)))

@@ -11,6 +11,7 @@ struct json;
  */
 struct sync_wants {
 	bool pull, push;
+	bool begin;                /* there need not be a store yet */
 	bool dry;                  /* only tell what there is to do */
 	int64_t timeout_ms;        /* after that no race is run again */
 	int64_t collect_before_ms; /* deletions before that are forgotten; 0: none are */

@@ -2,9 +2,12 @@
 #include "base/path.h"
 #include "beads/beads.h"
 #include "beads/config.h"
+#include "beads/courier.h"
 #include "beads/state.h"
 #include "ops/op.h"
 #include "ops/ops.h"
+
+enum { ASK_MS = 10000 }; /* for the remote to answer */
 
 struct body {
 	struct str prefix, ref, remote;
@@ -77,27 +80,35 @@ static struct str folder_name(struct call *c, const struct beads *b)
 	return str_ends(name, STR(".git")) ? str_head(name, name.n - 4) : name;
 }
 
+/* What came of it, for the reply. */
+struct began {
+	const char *result;
+	struct str asked;   /* a prefix that is not the one there is */
+	struct str problem; /* with the remote; or absent */
+};
+
+static enum err check_prefix(struct call *c, struct str prefix)
+{
+	if (!prefix.p || prefix_valid(prefix))
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be a prefix of ids",
+		  STR_ARG(prefix));
+	return call_step(c, "Use letters, digits, '-' and '_', beginning with a letter.");
+}
+
 static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
-			      bool *made)
+			      bool first)
 {
 	struct state *change = state_new(&c->mem);
-	struct mark mark;
 	struct str prefix = asked.p           ? asked :
 			    b->about.prefix.p ? b->about.prefix :
 						prefix_of(c, folder_name(c, b));
 
-	*made = !b->about.prefix.p;
-	if (!prefix_valid(prefix)) {
-		call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be a prefix of ids",
-			  STR_ARG(prefix));
-		return call_step(c, "Use letters, digits, '-' and '_', beginning with a "
-				    "letter.");
-	}
 	if (b->about.prefix.p && str_eq(prefix, b->about.prefix))
 		return ERR_OK;
 	/* a first choice gives way to any later one, whatever the clocks */
-	mark = *made ? (struct mark){ .by = c->actor } : beads_mark(c, b);
-	state_put_prefix(change, prefix, mark);
+	state_put_prefix(change, prefix,
+			 first ? (struct mark){ .by = c->actor } : beads_mark(c, b));
 	return beads_put(c, b, change);
 }
 
@@ -105,8 +116,6 @@ static enum err configure(struct call *c, struct beads *b, const struct body *in
 {
 	enum err e = ERR_OK;
 
-	if (in->remote.p && (e = config_check(c, CONFIG_SYNC_REMOTE, in->remote)))
-		return e;
 	if (in->ref.p)
 		e = config_put(c, b->home, CONFIG_SYNC_REF, in->ref);
 	if (!e && in->remote.p)
@@ -114,28 +123,84 @@ static enum err configure(struct call *c, struct beads *b, const struct body *in
 	return e;
 }
 
+/* What others have published already, if anybody can be asked. */
+static void join_others(struct call *c, struct beads *b, struct began *began)
+{
+	struct sync_ask ask = { .begin = true, .no_push = true, .timeout_ms = ASK_MS };
+	struct str reply;
+
+	if (!courier_sync(c, b, &ask, &reply))
+		return;
+	began->problem = c->message;
+	c->code = ERR_OK;
+}
+
+/* What there is stays as it is, but for a prefix that was asked for. */
+static enum err begin(struct call *c, struct beads *b, const struct body *in,
+		      struct began *began)
+{
+	bool there, mine;
+	enum err e = beads_open_new(c, b);
+
+	if (e)
+		return e;
+	mine = b->about.prefix.p;
+	e = configure(c, b, in);
+	beads_close(b);
+	if (e)
+		return e;
+	if (!mine)
+		join_others(c, b, began);
+	if ((e = beads_open_new(c, b)))
+		return e;
+	there = b->about.prefix.p;
+	began->result = !there                                               ? "created" :
+			!mine                                                ? "joined" :
+			in->prefix.p && !str_eq(in->prefix, b->about.prefix) ? "updated" :
+									       "exists";
+	if (there && !mine && in->prefix.p && !str_eq(in->prefix, b->about.prefix))
+		began->asked = in->prefix;
+	e = choose_prefix(c, b, began->asked.p ? (struct str){ 0 } : in->prefix, !there);
+	if (!e)
+		e = beads_commit(c, b);
+	beads_close(b);
+	return e;
+}
+
+static void warn(struct call *c, const struct began *began, const struct beads *b)
+{
+	if (began->problem.p)
+		c->warning = arena_fmt(&c->mem,
+				       STR_FMT ". The beads work all the same, and are "
+					       "exchanged as soon as it can be reached.",
+				       STR_ARG(began->problem));
+	else if (began->asked.p)
+		c->warning =
+			arena_fmt(&c->mem,
+				  "the beads that are shared here begin with '" STR_FMT
+				  "-', and still do; 'bd init --prefix " STR_FMT
+				  "' once more changes that for everybody",
+				  STR_ARG(b->about.prefix), STR_ARG(began->asked));
+}
+
 static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
 {
 	const struct body *in = body;
+	struct began began = { 0 };
 	struct beads b;
-	bool made, changed;
-	enum err e = beads_open_new(c, &b);
+	enum err e;
 
 	(void)s;
-	if (e)
+	if ((e = check_prefix(c, in->prefix)) ||
+	    (in->remote.p && (e = config_check(c, CONFIG_SYNC_REMOTE, in->remote))) ||
+	    (in->ref.p && (e = config_check(c, CONFIG_SYNC_REF, in->ref))) ||
+	    (e = begin(c, &b, in, &began)))
 		return e;
-	changed = in->prefix.p && !str_eq(in->prefix, b.about.prefix);
-	if (!(e = choose_prefix(c, &b, in->prefix, &made)) && !(e = configure(c, &b, in)))
-		e = beads_commit(c, &b);
-	beads_close(&b);
-	if (e)
-		return e;
+	courier_call(c, &b);
+	warn(c, &began, &b);
 	json_object(reply);
-	json_put_str(reply, "result",
-		     made    ? STR("created") :
-		     changed ? STR("updated") :
-			       STR("exists"));
+	json_put_str(reply, "result", str_of(began.result));
 	json_put_str(reply, "prefix", b.about.prefix);
 	json_put_str(reply, "store", b.home);
 	json_put_str(reply, "repository", b.repo.tree);

@@ -475,6 +475,8 @@ enum err journal_sync_end(struct call *c, struct str dir, struct journal_place p
 	struct str path = segment_path(c, dir, place.segment);
 	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_WRONLY | O_CLOEXEC);
 
+	if (!place.segment) /* nothing was ever written */
+		return ERR_OK;
 	return fd < 0 ? file_fail(c, "open", path) : journal_sync(c, dir, fd);
 }
 

@@ -185,3 +185,18 @@ enum err place_tree(struct call *c, struct str root, struct str *tree)
 		*tree = repo.tree;
 	return e;
 }
+
+bool place_has_ref(struct call *c, const struct repository *repo, struct str name)
+{
+	struct str packed, line;
+
+	if (file_exists(&c->mem, path_join(&c->mem, repo->common, name)))
+		return true;
+	if (file_read(c, path_join(&c->mem, repo->common, STR("packed-refs")), &packed))
+		c->code = ERR_OK;
+	else
+		while (packed.n && str_next(&packed, '\n', &line))
+			if (line.n > 41 && str_eq(str_skip(line, 41), name))
+				return true;
+	return false;
+}

@@ -62,6 +62,8 @@ void bd_view_init(struct view *v, const struct value *data)
 			  STR_ARG(value_str(data, "prefix")));
 		return;
 	}
+	if (str_is(value_str(data, "result"), "joined"))
+		view_line(v, "The beads of this project were taken from its Git ref.");
 	view_line(v, "Beads are kept in " STR_FMT, STR_ARG(value_str(data, "store")));
 	view_line(v, "Ids begin with '" STR_FMT "-'. None of your files was touched.\n",
 		  STR_ARG(value_str(data, "prefix")));

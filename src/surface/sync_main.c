@@ -91,6 +91,7 @@ static enum err sync_once(struct request *r)
 {
 	struct sync_wants wants = { .pull = !has(r, "--no-pull"),
 				    .push = !has(r, "--no-push"),
+				    .begin = has(r, "--begin"),
 				    .dry = has(r, "--dry-run"),
 				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
 				    .collect_before_ms =
