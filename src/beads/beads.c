@@ -527,6 +527,39 @@ enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 	return (e = adopt(c, out)) ? e : open_as(c, mode, out);
 }
 
+/* In memory, for this call. */
+static enum err fill_then(struct call *c, struct beads *b, const struct snapshot *files)
+{
+	struct state *all = state_new(&c->mem);
+	enum err e;
+
+	if ((e = snapshot_read(c, files, all)) ||
+	    (e = cache_create_private(c, &b->cache)) ||
+	    (e = apply_all(c, &b->cache, all)) ||
+	    (e = cache_install(c, &b->cache, b->cache.path)))
+		return e;
+	know_all(c, b, all);
+	return ERR_OK;
+}
+
+enum err beads_open_at(struct call *c, const struct when *when, struct beads *out)
+{
+	struct snapshot files;
+	struct str ref;
+	enum err e;
+
+	if ((e = beads_home(c, out)) ||
+	    (e = config_get(c, out->home, CONFIG_SYNC_REF, &ref)) ||
+	    (e = helper_read_at(c, out->repo.common, ref, when->ms, when->spec,
+				&files)) ||
+	    (e = fill_then(c, out, &files))) {
+		beads_close(out);
+		return e;
+	}
+	c->now_ms = when->ms ? when->ms : files.time_ms;
+	return ERR_OK;
+}
+
 enum err beads_open_new(struct call *c, struct beads *out)
 {
 	enum err e;

@@ -38,6 +38,15 @@ enum beads_mode {
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out);
 void beads_close(struct beads *b); /* without a commit: nothing was written */
 
+/* A moment of the past: a commit, or a time; `ms` is 0 for a commit. */
+struct when {
+	struct str spec; /* as it was given */
+	int64_t ms;
+};
+
+/* Reads what there was then; the clock of the call is that of then. */
+enum err beads_open_at(struct call *c, const struct when *when, struct beads *out);
+
 /*
  * Nobody has written since it was opened, as far as that matters to what was read.
  * If not, the answer is thrown away and asked for again, with BEADS_READ.

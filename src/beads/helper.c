@@ -79,20 +79,12 @@ enum err helper_run(struct call *c, struct helper *h)
 	return ERR_OK;
 }
 
-enum err helper_read(struct call *c, struct str gitdir, struct str commit,
-		     struct snapshot *out)
+static enum err take_files(struct call *c, struct helper *h, struct snapshot *out)
 {
-	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir),
-				       arena_cstr(&c->mem, commit) } };
-	const struct value *reply, *sizes;
 	struct value_error error;
-	enum err e = helper_run(c, &h);
+	const struct value *reply = value_parse(&c->mem, h->reply, &error),
+			   *sizes = value_find(reply, "sizes");
 
-	*out = (struct snapshot){ 0 };
-	if (e)
-		return e;
-	reply = value_parse(&c->mem, h.reply, &error);
-	sizes = value_find(reply, "sizes");
 	out->commit = value_str(reply, "commit");
 	value_int(reply, "time", &out->time_ms);
 	for (int i = 0; i < SNAPSHOT_FILES; i++) {
@@ -100,10 +92,34 @@ enum err helper_read(struct call *c, struct str gitdir, struct str commit,
 
 		if (!value_int(sizes, snapshot_name((enum snapshot_file)i), &n))
 			continue;
-		if (n < 0 || (size_t)n > h.rest.n)
+		if (n < 0 || (size_t)n > h->rest.n)
 			return call_fail(c, ERR_SYNC_FAILED, "a file came only in part");
-		out->file[i] = str_head(h.rest, (size_t)n);
-		h.rest = str_skip(h.rest, (size_t)n);
+		out->file[i] = str_head(h->rest, (size_t)n);
+		h->rest = str_skip(h->rest, (size_t)n);
 	}
 	return ERR_OK;
+}
+
+enum err helper_read(struct call *c, struct str gitdir, struct str commit,
+		     struct snapshot *out)
+{
+	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--commit",
+				       arena_cstr(&c->mem, commit) } };
+	enum err e = helper_run(c, &h);
+
+	*out = (struct snapshot){ 0 };
+	return e ? e : take_files(c, &h, out);
+}
+
+enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
+			struct str spec, struct snapshot *out)
+{
+	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--ref",
+				       arena_cstr(&c->mem, ref), "--at-ms",
+				       arena_fmt(&c->mem, "%lld", (long long)ms).p,
+				       "--spec", arena_cstr(&c->mem, spec) } };
+	enum err e = helper_run(c, &h);
+
+	*out = (struct snapshot){ 0 };
+	return e ? e : take_files(c, &h, out);
 }

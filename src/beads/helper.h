@@ -24,9 +24,13 @@ struct helper {
 };
 enum err helper_run(struct call *c, struct helper *h);
 
-/* The files of a commit: of its name, or of what the ref was at some time. */
+/* The files of a commit. */
 enum err helper_read(struct call *c, struct str gitdir, struct str commit,
 		     struct snapshot *out);
+
+/* Of the commit that a ref was at, at a time (0: none), or that a person names. */
+enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
+			struct str spec, struct snapshot *out);
 
 /* Its path: beside this program, in ../libexec. */
 struct str helper_path(struct arena *mem);

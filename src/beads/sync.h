@@ -21,4 +21,7 @@ struct sync_wants {
 /* The reply is what `bd sync` prints. `c->dir` is in the repository. */
 enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply);
 
+/* Packs what we have written into Git, once there is enough of it. */
+enum err sync_pack(struct call *c);
+
 #endif

@@ -32,7 +32,8 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 	s.warning = value_str(v, "warning");
 	s.made = value_str(v, "made");
 	s.packed = value_str(v, "packed");
-	s.pack = value_str(v, "pack");
+	s.packs = value_str(v, "packs");
+	value_int(v, "packed_commits", &s.packed_commits);
 	return s;
 }
 
@@ -51,7 +52,8 @@ enum err sync_state_write(struct call *c, struct str home, const struct sync_sta
 	json_put_str(&j, "warning", s->warning);
 	json_put_str(&j, "made", s->made);
 	json_put_str(&j, "packed", s->packed);
-	json_put_str(&j, "pack", s->pack);
+	json_put_str(&j, "packs", s->packs);
+	json_put_int(&j, "packed_commits", s->packed_commits);
 	json_end(&j);
 	buf_char(&j.out, '\n');
 	return file_replace(c, path_of(c, home), buf_str(&j.out), 0600);

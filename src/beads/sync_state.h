@@ -14,8 +14,10 @@ struct sync_state {
 	struct str code, message;                  /* of the last failure; or absent */
 	struct str warning; /* what people should know of the last success; or absent */
 	struct str made;    /* the last commit of ours, which may not be published */
-	struct str packed;  /* the commit up to which all is in one pack, and the pack */
-	struct str pack;
+	/* what was packed: up to which commit, into which packs (with spaces between),
+	 * and how many commits the first of them has */
+	struct str packed, packs;
+	int64_t packed_commits;
 };
 
 /* All zeros where there is none, or none that can be read. */

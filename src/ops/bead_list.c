@@ -9,6 +9,7 @@ struct body {
 	int64_t limit;
 	int sort, format;
 	bool reverse, lengthy, tree;
+	struct when when;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -31,6 +32,7 @@ static const struct field list_fields[] = {
 	FILTER_FIELDS(struct body, filter),
 	PAGE_FIELDS(struct body, limit, sort, reverse),
 	SHAPE_FIELDS(struct body, shape),
+	WHEN_FIELD(struct body, when),
 	LOOK_FIELDS,
 	{ 0 },
 };
@@ -41,6 +43,7 @@ static const struct field search_fields[] = {
 	FILTER_FIELDS(struct body, filter),
 	PAGE_FIELDS(struct body, limit, sort, reverse),
 	SHAPE_FIELDS(struct body, shape),
+	WHEN_FIELD(struct body, when),
 	LOOK_FIELDS,
 	{ 0 },
 };

@@ -277,6 +277,21 @@ enum err claim_next(struct call *c, struct beads *b, struct bead_filter *filter,
 	return cache_find_bead(c, &b->cache, (*out)->id, out);
 }
 
+const struct prop sync_status_props[] = {
+	{ "ref", PROP_STR, 0, NULL },
+	{ "remote", PROP_STR, 0, NULL },
+	{ "auto", PROP_BOOL, 0, NULL },
+	{ "commit", PROP_STR, PROP_NULL, NULL },
+	{ "pending", PROP_INT, 0, NULL },
+	{ "oldest_pending", PROP_STR, PROP_NULL, NULL },
+	{ "last_sync", PROP_STR, PROP_NULL, NULL },
+	{ "last_try", PROP_STR, PROP_NULL, NULL },
+	{ "failures", PROP_INT, 0, NULL },
+	{ "last_error", PROP_STR, PROP_NULL, NULL },
+	{ "running", PROP_BOOL, 0, NULL },
+	{ 0 },
+};
+
 static void put_moment(struct call *c, struct json *j, const char *key, int64_t ms)
 {
 	json_put_str(j, key, ms ? moment_format(&c->mem, ms) : (struct str){ 0 });

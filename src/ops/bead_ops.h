@@ -49,6 +49,12 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 			.help = "which one; the start of an id will do"                 \
 	}
 
+#define WHEN_FIELD(body, member)                                                    \
+	{                                                                           \
+		"at", &kind_when, offsetof(body, member), FIELD_AT,                 \
+			.help = "as it was then: a commit, a time, or how long ago" \
+	}
+
 /* --- conditions under which a change is made --- */
 
 #define GUARD_FIELDS(body, member)                                                      \
@@ -228,6 +234,7 @@ struct str moment_of(struct call *c, struct stamp s); /* RFC 3339 */
 enum err close_check(struct edit *e, const struct list *with);
 
 /* How the syncs go, and what waits for the next, as members of the open object. */
+extern const struct prop sync_status_props[];
 enum err put_sync_status(struct call *c, struct beads *b, struct json *j);
 
 /* A bead that is ready, taken in one step; no row if there is none. */

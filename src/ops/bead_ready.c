@@ -10,6 +10,7 @@ struct body {
 	int64_t limit, lease;
 	int sort;
 	bool claim, explain;
+	struct when when;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -43,6 +44,7 @@ static const struct field fields[] = {
 	{ "explain", &kind_bool, AT(explain), FIELD_LOOK,
 	  .help = "say why each of them is ready" },
 	SHAPE_FIELDS(struct body, shape),
+	WHEN_FIELD(struct body, when),
 	{ 0 },
 };
 

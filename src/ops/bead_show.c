@@ -6,11 +6,13 @@
 struct body {
 	struct list ids;
 	struct shape_body shape;
+	struct when when;
 };
 
 static const struct field fields[] = {
 	IDS_FIELD(struct body, ids),
 	SHAPE_FIELDS(struct body, shape),
+	WHEN_FIELD(struct body, when),
 	{ 0 },
 };
 

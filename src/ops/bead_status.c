@@ -15,6 +15,7 @@ static const struct prop props[] = {
 	{ "prefix", PROP_STR, 0, NULL },
 	{ "journal_bytes", PROP_INT, 0, NULL },
 	{ "clock_ahead_ms", PROP_INT, 0, NULL },
+	{ "sync", PROP_OBJECT, 0, sync_status_props },
 	{ 0 },
 };
 
@@ -54,8 +55,11 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	json_put_int(reply, "journal_bytes", count);
 	count = s->beads->about.clock_ms - c->now_ms;
 	json_put_int(reply, "clock_ahead_ms", count > 0 ? count : 0);
+	json_put_object(reply, "sync");
+	e = put_sync_status(c, s->beads, reply);
 	json_end(reply);
-	return ERR_OK;
+	json_end(reply);
+	return e;
 }
 
 const struct op op_bead_status = {

@@ -39,6 +39,7 @@ extern const struct kind kind_ref;      /* struct ref; where is absent: not give
 extern const struct kind kind_bead;     /* struct str: a bead's id, or the start of it */
 extern const struct kind kind_priority; /* int64_t; ABSENT: not given; "P1" is 1 */
 extern const struct kind kind_moment;   /* int64_t in ms; ABSENT: not given */
+extern const struct kind kind_when;     /* struct when; spec is absent: not given */
 extern const struct kind kind_stamp;    /* struct stamp; ms is ABSENT: not given */
 
 #define ABSENT INT64_MIN
@@ -61,7 +62,8 @@ enum field_flags {
 	FIELD_COMMAS = 1 << 8, /* on a command line, one argument may be many items */
 	FIELD_HIDDEN = 1 << 9, /* is understood, but no help speaks of it */
 	FIELD_LOOK =
-		1 << 11, /* only how the reply looks; a repeated request may differ */
+		1 << 11,    /* only how the reply looks; a repeated request may differ */
+	FIELD_AT = 1 << 12, /* where it is given, the operation reads what was then */
 	FIELD_WRITES =
 		1 << 10, /* where it is given, an operation that reads also writes */
 };

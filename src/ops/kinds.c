@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "base/value.h"
 #include "beads/bead.h"
+#include "beads/beads.h"
 #include "board/ref.h"
 #include "ops/field.h"
 #include "ops/identity.h"
@@ -385,6 +386,56 @@ const struct kind kind_moment = {
 	.from_text = moment_from_text,
 	.from_json = string_from_json,
 	.to_json = moment_to_json,
+};
+
+/* --- commits, or times --- */
+
+static bool looks_like_hash(struct str text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (!strchr("0123456789abcdef", text.p[i]))
+			return false;
+	return text.n >= 7;
+}
+
+static enum err when_from_text(struct call *c, const struct field *f, struct str text,
+			       void *at)
+{
+	struct when *out = at;
+	int64_t ago;
+
+	*out = (struct when){ .spec = text };
+	if (!text.n || text.n > 200)
+		return call_fail(c, INVALID(f), "%s must be a commit or a time",
+				 field_label(c, f));
+	if (looks_like_hash(text))
+		return ERR_OK;
+	if (parse_date(c, text, &out->ms))
+		return ERR_OK;
+	if (duration_parse(text, &ago))
+		out->ms = c->now_ms - ago;
+	return ERR_OK;
+}
+
+static void when_clear(void *at)
+{
+	*(struct when *)at = (struct when){ 0 };
+}
+
+static void when_to_json(struct json *j, const struct field *f, const void *at)
+{
+	(void)f;
+	json_str(j, ((const struct when *)at)->spec);
+}
+
+const struct kind kind_when = {
+	.type = "string",
+	.arg = "COMMIT|TIME",
+	.size = sizeof(struct when),
+	.clear = when_clear,
+	.from_text = when_from_text,
+	.from_json = string_from_json,
+	.to_json = when_to_json,
 };
 
 /* --- what beads have --- */

@@ -252,14 +252,44 @@ static enum err run_opened(struct call *c, struct beads *b, const struct request
 	return beads_commit(c, b);
 }
 
+/* The moment of the past that is asked about, or NULL. */
+static const struct when *asked_at(const struct request *r)
+{
+	for (const struct field *f = r->op->fields; f && f->name; f++) {
+		const struct when *when = (const void *)((const char *)r->body + f->at);
+
+		if ((f->flags & FIELD_AT) && when->spec.p)
+			return when;
+	}
+	return NULL;
+}
+
+static enum err run_on_past(struct call *c, const struct request *r,
+			    const struct when *when, struct json *reply)
+{
+	struct beads b;
+	enum err e;
+
+	if (writes(r))
+		return call_fail(c, ERR_INVALID_INPUT, "what is past cannot be changed");
+	if ((e = beads_open_at(c, when, &b)))
+		return e;
+	e = run_opened(c, &b, r, reply);
+	beads_close(&b);
+	return e;
+}
+
 /* What the cache could not answer is asked again of a new one. */
 static enum err run_on_beads(struct call *c, const struct request *r, struct json *reply)
 {
 	bool write = writes(r), disturbed, doubtful;
 	enum beads_mode mode = write ? BEADS_WRITE : BEADS_STILL;
+	const struct when *when = asked_at(r);
 	struct beads b;
 	enum err e;
 
+	if (when)
+		return run_on_past(c, r, when, reply);
 	for (int tries = 0;; tries++) {
 		if ((e = beads_open(c, mode, &b))) {
 			if ((e != ERR_DAMAGED && e != ERR_INTERNAL_ERROR) || tries == 2)

@@ -74,11 +74,13 @@ enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree,
 int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t most);
 
 /*
- * Packs all that a ref has, with deltas, and takes away what that makes superfluous of
- * what we have written. `pack` is the name of the pack of the time before, or absent.
+ * A pack, with deltas, of what a commit has and `before` (absent: nothing) has not; its
+ * name. What is in it need not lie around loose any more.
  */
-enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str old_pack,
+enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str before,
 		   struct str *pack);
+enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before);
+enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack);
 
 /* For the files of this layer alone. */
 struct git_repository;

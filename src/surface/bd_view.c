@@ -616,82 +616,12 @@ void bd_view_status(struct view *v, const struct value *data)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		view_line(v, "  %-13s%6" PRId64, rows[i].name,
 			  view_number(data, rows[i].key));
-	view_line(v, "On this disk: %" PRId64 " bytes of journal, not published yet.",
-		  view_number(data, "journal_bytes"));
+	bd_sync_state(v, value_find(data, "sync"));
 	if (view_number(data, "clock_ahead_ms") > 60000)
 		view_line(v,
 			  "The last change is %" PRId64
 			  " s ahead of this machine's clock.",
 			  view_number(data, "clock_ahead_ms") / 1000);
-}
-
-static void sync_status(struct view *v, const struct value *data)
-{
-	int64_t pending = view_number(data, "pending"),
-		failures = view_number(data, "failures");
-	struct str oldest = value_str(data, "oldest_pending"),
-		   last = value_str(data, "last_sync");
-
-	if (pending)
-		view_line(v,
-			  "%" PRId64 " change%s not published yet, the oldest of " STR_FMT
-			  ".",
-			  pending, pending == 1 ? "" : "s", STR_ARG(oldest));
-	else
-		view_line(v, "All changes are in a commit.");
-	view_line(v, "Last sync: " STR_FMT, STR_ARG(last.p ? last : STR("never")));
-	if (failures)
-		view_line(v, "It has failed %" PRId64 " time%s since: " STR_FMT, failures,
-			  failures == 1 ? "" : "s",
-			  STR_ARG(value_str(data, "last_error")));
-}
-
-static void sync_counts(struct view *v, const struct value *data, bool dry)
-{
-	int64_t pulled = view_number(data, "pulled"),
-		pushed = view_number(data, "pushed");
-	struct str remote = value_str(data, "remote"), commit = value_str(data, "commit");
-
-	if (!remote.p)
-		view_line(v, "There is no remote; what was written is in the ref.");
-	if (!pulled && !pushed)
-		view_line(v, "Nothing new on either side.");
-	if (pulled)
-		view_line(v, "%s %" PRId64 " line%s of others.",
-			  dry ? "Would take in" : "Took in", pulled,
-			  pulled == 1 ? "" : "s");
-	if (pushed)
-		view_line(v, "%s %" PRId64 " line%s.",
-			  dry      ? "Would publish" :
-			  remote.p ? "Published" :
-				     "Committed",
-			  pushed, pushed == 1 ? "" : "s");
-	if (!dry && commit.p)
-		view_line(v, "%s " STR_FMT,
-			  str_is(value_str(data, "durability"), "remote") ?
-				  "The remote is at" :
-				  "On this disk at",
-			  STR_ARG(str_head(commit, 10)));
-}
-
-void bd_view_sync(struct view *v, const struct value *data)
-{
-	const struct value *moved = value_find(data, "remapped");
-	struct str warning = value_str(data, "warning");
-
-	if (value_find(data, "failures")) {
-		sync_status(v, data);
-		return;
-	}
-	sync_counts(v, data, value_find(data, "dry_run")->yes);
-	for (size_t i = 0; moved && i < moved->count; i++)
-		view_line(v,
-			  "Two beads were given the id " STR_FMT
-			  ": the later one is " STR_FMT " now.",
-			  STR_ARG(value_str(&moved->item[i], "from")),
-			  STR_ARG(value_str(&moved->item[i], "to")));
-	if (warning.p)
-		view_line(v, "Note: " STR_FMT, STR_ARG(warning));
 }
 
 void bd_view_count(struct view *v, const struct value *data)

@@ -378,11 +378,13 @@ int cli_main(const struct face *face, char **argv)
 {
 	struct call c = { 0 };
 	struct args args = { .face = face };
+	enum err lost;
 	int status;
 
 	if (isatty(STDERR_FILENO))
 		c.progress = show_progress;
-	if (args_parse(&c, face, argv, &args) || locate(&c) || settings_read(&c))
+	lost = locate(&c); /* first: "2h ago" is on command lines too */
+	if (args_parse(&c, face, argv, &args) || lost || settings_read(&c))
 		status = print_error(&c, &args, (struct str){ 0 });
 	else
 		status = run(&c, &args);

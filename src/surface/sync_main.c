@@ -2,8 +2,12 @@
  * abacus-sync: the part of Abacus that knows Git. It is not for people: `bd` starts it,
  * with the act, a folder and options, and reads what it answers (beads/helper.h).
  *
- *	read GITDIR COMMIT   the files of a commit
+ *	read GITDIR …        the files of a commit
+ *	history GITDIR …     what became of a bead
+ *	blame GITDIR …       who wrote what of it
+ *	diff GITDIR …        what is different between two commits
  *	sync DIR [OPTION]…   fetch, join, commit, push
+ *	pack DIR             makes the repository smaller, every so often
  *	courier DIR          that, whenever there is something to publish, until there is
  *not
  */
@@ -19,6 +23,8 @@
 #include "base/number.h"
 #include "beads/commits.h"
 #include "beads/courier.h"
+#include "beads/history.h"
+#include "beads/merge.h"
 #include "beads/sync.h"
 #include "store/repo.h"
 #include "surface/settings.h"
@@ -59,14 +65,25 @@ static int64_t number_after(struct request *r, const char *word, int64_t otherwi
 
 /* --- acts --- */
 
+/* The commit that the words after these two options name. */
+static enum err find_commit(struct request *r, struct repo *repo, const char *at,
+			    const char *spec, struct str *commit)
+{
+	return history_find(r->c, repo, after(r, "--ref"), number_after(r, at, 0),
+			    after(r, spec), commit);
+}
+
 static enum err read_commit(struct request *r)
 {
 	struct call *c = r->c;
+	struct str commit = after(r, "--commit");
 	struct snapshot files;
 	struct repo *repo;
 	enum err e = repo_open(c, str_of(r->words[0]), &repo);
 
-	if (e || (e = commit_read(c, repo, str_of(r->words[1]), &files)))
+	if (e ||
+	    (!commit.p && (e = find_commit(r, repo, "--at-ms", "--spec", &commit))) ||
+	    (e = commit_read(c, repo, commit, &files)) || (e = merge_check(c, &files)))
 		return e;
 	json_object(&r->reply);
 	json_put_str(&r->reply, "commit", files.commit);
@@ -80,6 +97,38 @@ static enum err read_commit(struct request *r)
 	json_end(&r->reply);
 	memcpy(r->rest, files.file, sizeof r->rest);
 	return ERR_OK;
+}
+
+static enum err tell_history(struct request *r)
+{
+	struct repo *repo;
+	enum err e = repo_open(r->c, str_of(r->words[0]), &repo);
+
+	return e ? e :
+		   history_of(r->c, repo, after(r, "--ref"), after(r, "--id"),
+			      number_after(r, "--limit", 0), &r->reply);
+}
+
+static enum err tell_blame(struct request *r)
+{
+	struct repo *repo;
+	enum err e = repo_open(r->c, str_of(r->words[0]), &repo);
+
+	return e ? e :
+		   history_blame(r->c, repo, after(r, "--ref"), after(r, "--id"),
+				 &r->reply);
+}
+
+static enum err tell_diff(struct request *r)
+{
+	struct repo *repo;
+	struct str from, to;
+	enum err e = repo_open(r->c, str_of(r->words[0]), &repo);
+
+	if (e || (e = find_commit(r, repo, "--from-ms", "--from", &from)) ||
+	    (e = find_commit(r, repo, "--to-ms", "--to", &to)))
+		return e;
+	return history_diff(r->c, repo, from, to, &r->reply);
 }
 
 static void say(const char *what, struct str with)
@@ -101,6 +150,12 @@ static enum err sync_once(struct request *r)
 	return sync_run(r->c, &wants, &r->reply);
 }
 
+static enum err run_pack(struct request *r)
+{
+	json_null(&r->reply);
+	return sync_pack(r->c);
+}
+
 static enum err run_courier(struct request *r)
 {
 	struct beads b;
@@ -115,8 +170,9 @@ static const struct {
 	int words;
 	enum err (*run)(struct request *r);
 } acts[] = {
-	{ "read", 2, read_commit },
-	{ "sync", 1, sync_once },
+	{ "read", 1, read_commit },    { "history", 1, tell_history },
+	{ "blame", 1, tell_blame },    { "diff", 1, tell_diff },
+	{ "sync", 1, sync_once },      { "pack", 1, run_pack },
 	{ "courier", 1, run_courier },
 };
 

@@ -1,0 +1,168 @@
+/* What is shown of syncs, and of the past. */
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "surface/bd_view.h"
+#include "surface/view.h"
+
+enum { VALUE_COLUMNS = 60 };
+
+/* --- syncs --- */
+
+void bd_sync_state(struct view *v, const struct value *data)
+{
+	int64_t pending = view_number(data, "pending"),
+		failures = view_number(data, "failures");
+	struct str oldest = value_str(data, "oldest_pending"),
+		   last = value_str(data, "last_sync");
+
+	if (pending)
+		view_line(v,
+			  "%" PRId64 " change%s not published yet, the oldest of " STR_FMT
+			  ".",
+			  pending, pending == 1 ? "" : "s", STR_ARG(oldest));
+	else
+		view_line(v, "All changes are in a commit.");
+	view_line(v, "Last sync: " STR_FMT, STR_ARG(last.p ? last : STR("never")));
+	if (failures)
+		view_line(v, "It has failed %" PRId64 " time%s since: " STR_FMT, failures,
+			  failures == 1 ? "" : "s",
+			  STR_ARG(value_str(data, "last_error")));
+}
+
+static void sync_counts(struct view *v, const struct value *data, bool dry)
+{
+	int64_t pulled = view_number(data, "pulled"),
+		pushed = view_number(data, "pushed");
+	struct str remote = value_str(data, "remote"), commit = value_str(data, "commit");
+
+	if (!remote.p)
+		view_line(v, "There is no remote; what was written is in the ref.");
+	if (!pulled && !pushed)
+		view_line(v, "Nothing new on either side.");
+	if (pulled)
+		view_line(v, "%s %" PRId64 " line%s of others.",
+			  dry ? "Would take in" : "Took in", pulled,
+			  pulled == 1 ? "" : "s");
+	if (pushed)
+		view_line(v, "%s %" PRId64 " line%s.",
+			  dry      ? "Would publish" :
+			  remote.p ? "Published" :
+				     "Committed",
+			  pushed, pushed == 1 ? "" : "s");
+	if (!dry && commit.p)
+		view_line(v, "%s " STR_FMT,
+			  str_is(value_str(data, "durability"), "remote") ?
+				  "The remote is at" :
+				  "On this disk at",
+			  STR_ARG(str_head(commit, 10)));
+}
+
+void bd_view_sync(struct view *v, const struct value *data)
+{
+	const struct value *moved = value_find(data, "remapped");
+	struct str warning = value_str(data, "warning");
+
+	if (value_find(data, "failures")) {
+		bd_sync_state(v, data);
+		return;
+	}
+	sync_counts(v, data, value_find(data, "dry_run")->yes);
+	for (size_t i = 0; moved && i < moved->count; i++)
+		view_line(v,
+			  "Two beads were given the id " STR_FMT
+			  ": the later one is " STR_FMT " now.",
+			  STR_ARG(value_str(&moved->item[i], "from")),
+			  STR_ARG(value_str(&moved->item[i], "to")));
+	if (warning.p)
+		view_line(v, "Note: " STR_FMT, STR_ARG(warning));
+}
+
+/* --- the past --- */
+
+/* A value as one would say it: texts without quotes, all of it on a line. */
+static struct str spoken(struct view *v, const struct value *value)
+{
+	struct json j = { .out.mem = v->out.mem };
+
+	if (!value || value->type == VALUE_NULL)
+		return STR("-");
+	if (value->type == VALUE_STRING)
+		return utf8_shorten(v->out.mem, view_flat(v, value->text), VALUE_COLUMNS);
+	json_value(&j, value);
+	return utf8_shorten(v->out.mem, json_text(&j), VALUE_COLUMNS);
+}
+
+static void fields_of(struct view *v, const struct value *change)
+{
+	const struct value *fields = value_find(change, "fields");
+	bool new = str_is(value_str(change, "change"), "created");
+
+	for (size_t i = 0; fields && !new &&i < fields->count; i++) {
+		const struct value *f = &fields->item[i];
+
+		view_line(v, "    " STR_FMT ": " STR_FMT " → " STR_FMT,
+			  STR_ARG(value_str(f, "field")),
+			  STR_ARG(spoken(v, value_find(f, "old"))),
+			  STR_ARG(spoken(v, value_find(f, "new"))));
+	}
+}
+
+void bd_view_history(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+
+		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
+		view_line(v, "  " STR_FMT "  " STR_FMT " by " STR_FMT,
+			  STR_ARG(value_str(one, "at")),
+			  STR_ARG(value_str(one, "change")),
+			  STR_ARG(view_flat(v, value_str(one, "by"))));
+		fields_of(v, one);
+	}
+}
+
+void bd_view_blame(struct view *v, const struct value *data)
+{
+	static const char *const heads[] = {
+		"FIELD", "BY", "AT", "COMMIT", "VALUE", NULL
+	};
+	struct table t = table_new(v, heads);
+
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+
+		table_row(&t);
+		table_cell(&t, 0, PAINT_BOLD, value_str(one, "field"));
+		table_cell(&t, 1, PAINT_NONE, view_flat(v, value_str(one, "by")));
+		table_cell(&t, 2, PAINT_NONE, str_head(value_str(one, "at"), 19));
+		table_cell(&t, 3, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
+		table_cell(&t, 4, PAINT_NONE, spoken(v, value_find(one, "value")));
+	}
+	table_print(&t);
+}
+
+void bd_view_diff(struct view *v, const struct value *data)
+{
+	const struct value *beads = value_find(data, "beads"),
+			   *edges = value_find(data, "dependencies");
+
+	for (size_t i = 0; i < beads->count; i++) {
+		const struct value *one = &beads->item[i];
+
+		buf_fmt(&v->out, STR_FMT " ", STR_ARG(value_str(one, "change")));
+		view_paint(v, PAINT_BOLD, value_str(one, "id"));
+		view_line(v, ": " STR_FMT,
+			  STR_ARG(view_flat(v, value_str(one, "title"))));
+		fields_of(v, one);
+	}
+	for (size_t i = 0; i < edges->count; i++)
+		view_line(v, STR_FMT " dependency: " STR_FMT " " STR_FMT " " STR_FMT,
+			  STR_ARG(value_str(&edges->item[i], "change")),
+			  STR_ARG(value_str(&edges->item[i], "from")),
+			  STR_ARG(value_str(&edges->item[i], "kind")),
+			  STR_ARG(value_str(&edges->item[i], "to")));
+	if (!beads->count && !edges->count)
+		view_line(v, "No difference.");
+}
