@@ -550,7 +550,7 @@ enum err beads_open_at(struct call *c, const struct when *when, struct beads *ou
 
 	if ((e = beads_home(c, out)) ||
 	    (e = config_get(c, out->home, CONFIG_SYNC_REF, &ref)) ||
-	    (e = helper_read_at(c, out->repo.common, ref, when->ms, when->spec,
+	    (e = helper_read_at(c, out->repo.common, ref, when->ms, when->spec, false,
 				&files)) ||
 	    (e = fill_then(c, out, &files))) {
 		beads_close(out);
@@ -664,7 +664,7 @@ enum err beads_commit(struct call *c, struct beads *b)
 /* --- after a sync --- */
 
 enum {
-	CUT_AT = 1024 * 1024, /* bytes; a journal is not cut before it is that long */
+	CUT_AT = 256 * 1024, /* bytes; a journal is not cut before it is that long */
 };
 
 static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;

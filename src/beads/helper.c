@@ -112,12 +112,13 @@ enum err helper_read(struct call *c, struct str gitdir, struct str commit,
 }
 
 enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
-			struct str spec, struct snapshot *out)
+			struct str spec, bool raw, struct snapshot *out)
 {
 	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--ref",
 				       arena_cstr(&c->mem, ref), "--at-ms",
 				       arena_fmt(&c->mem, "%lld", (long long)ms).p,
-				       "--spec", arena_cstr(&c->mem, spec) } };
+				       "--spec", arena_cstr(&c->mem, spec),
+				       raw ? "--raw" : NULL } };
 	enum err e = helper_run(c, &h);
 
 	*out = (struct snapshot){ 0 };

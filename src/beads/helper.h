@@ -28,9 +28,10 @@ enum err helper_run(struct call *c, struct helper *h);
 enum err helper_read(struct call *c, struct str gitdir, struct str commit,
 		     struct snapshot *out);
 
-/* Of the commit that a ref was at, at a time (0: none), or that a person names. */
+/* Of the commit that a ref was at, at a time (0: none), or that a person
+ * names; `raw`: as they are, whoever wrote them. */
 enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
-			struct str spec, struct snapshot *out);
+			struct str spec, bool raw, struct snapshot *out);
 
 /* Its path: beside this program, in ../libexec. */
 struct str helper_path(struct arena *mem);

@@ -21,6 +21,14 @@ struct sync_wants {
 /* The reply is what `bd sync` prints. `c->dir` is in the repository. */
 enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply);
 
+/*
+ * Looks for commits that cannot be used, at the remote and here; with `apply`, publishes
+ * what can be read of them, and keeps them as backup refs. The reply lists every line
+ * that is not kept as it was.
+ */
+enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
+		     struct json *reply);
+
 /* Packs what we have written into Git, once there is enough of it. */
 enum err sync_pack(struct call *c);
 

@@ -1,17 +1,22 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "beads/config.h"
+#include "beads/helper.h"
 #include "beads/validate.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
 
 struct body {
 	struct str files;
+	struct when when;
 };
 
 static const struct field fields[] = {
 	{ "files", &kind_path, offsetof(struct body, files), FIELD_CLI, .arg = "FOLDER",
 	  .help = "canonical files in a folder, instead of this store" },
+	{ "at", &kind_when, offsetof(struct body, when),
+	  .help = "the files of a commit, as they are: a commit, or a time" },
 	{ 0 },
 };
 
@@ -92,12 +97,26 @@ static enum err replay(struct call *c, struct snapshot *out)
 	return e;
 }
 
+/* What was published, byte for byte. */
+static enum err read_then(struct call *c, const struct when *when, struct snapshot *out)
+{
+	struct beads b;
+	struct str ref;
+	enum err e;
+
+	if ((e = beads_home(c, &b)) || (e = config_get(c, b.home, CONFIG_SYNC_REF, &ref)))
+		return e;
+	return helper_read_at(c, b.repo.common, ref, when->ms, when->spec, true, out);
+}
+
 static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
 {
 	const struct body *in = body;
 	struct snapshot files = { 0 };
-	enum err e = in->files.p ? read_files(c, in->files, &files) : replay(c, &files);
+	enum err e = in->files.p     ? read_files(c, in->files, &files) :
+		     in->when.spec.p ? read_then(c, &in->when, &files) :
+				       replay(c, &files);
 
 	(void)s;
 	if (!e)

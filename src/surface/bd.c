@@ -102,6 +102,7 @@ static const struct command commands[] = {
 	  NULL },
 	{ "graph", &op_bead_graph, bd_view_graph, NULL, 0, NULL },
 	{ "validate", &op_bead_validate, bd_view_validate, NULL, COMMAND_CHECKS, NULL },
+	{ "repair", &op_bead_repair, bd_view_repair, NULL, 0, NULL },
 	{ "doctor", &op_bead_doctor, bd_view_doctor, NULL, COMMAND_CHECKS, NULL },
 	{ "where", &op_bead_where, bd_view_where, NULL, 0, NULL },
 	{ "info", &op_bead_info, bd_view_info, NULL, 0, NULL },

@@ -79,6 +79,53 @@ void bd_view_sync(struct view *v, const struct value *data)
 		view_line(v, "Note: " STR_FMT, STR_ARG(warning));
 }
 
+static void repaired_lines(struct view *v, const struct value *commit)
+{
+	const struct value *lines = value_find(commit, "lines");
+
+	view_line(v, "Commit " STR_FMT " (" STR_FMT ") cannot be used:",
+		  STR_ARG(str_head(value_str(commit, "commit"), 10)),
+		  STR_ARG(value_str(commit, "where")));
+	for (size_t i = 0; lines && i < lines->count; i++) {
+		const struct value *line = &lines->item[i];
+
+		view_line(v, "  " STR_FMT ":%" PRId64 " %s: " STR_FMT,
+			  STR_ARG(value_str(line, "file")), view_number(line, "line"),
+			  str_is(value_str(line, "action"), "set_aside") ? "set aside" :
+									   "rewritten",
+			  STR_ARG(view_flat(v, value_str(line, "why"))));
+		if (str_is(value_str(line, "action"), "set_aside"))
+			view_line(
+				v, "    " STR_FMT,
+				STR_ARG(utf8_shorten(
+					v->out.mem, view_flat(v, value_str(line, "text")),
+					v->width > 8 ? v->width - 4 : 8)));
+	}
+}
+
+void bd_view_repair(struct view *v, const struct value *data)
+{
+	const struct value *commits = value_find(data, "commits");
+
+	if (!commits->count) {
+		view_line(v, "Nothing is damaged.");
+		return;
+	}
+	for (size_t i = 0; i < commits->count; i++)
+		repaired_lines(v, &commits->item[i]);
+	if (view_yes(data, "applied"))
+		view_line(
+			v,
+			"Mended by commit " STR_FMT
+			"; what was there is kept below refs/beads/backup/. Now run 'bd "
+			"sync'.",
+			STR_ARG(str_head(value_str(data, "commit"), 10)));
+	else
+		view_line(v,
+			  "Nothing was changed. 'bd repair --apply' mends it, and keeps "
+			  "what is there as a backup ref.");
+}
+
 /* --- the past --- */
 
 /* A value as one would say it: texts without quotes, all of it on a line. */

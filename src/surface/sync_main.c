@@ -7,6 +7,7 @@
  *	blame GITDIR …       who wrote what of it
  *	diff GITDIR …        what is different between two commits
  *	sync DIR [OPTION]…   fetch, join, commit, push
+ *	repair DIR …         mend commits that cannot be used
  *	pack DIR             makes the repository smaller, every so often
  *	courier DIR          that, whenever there is something to publish, until there is
  *not
@@ -81,9 +82,13 @@ static enum err read_commit(struct request *r)
 	struct repo *repo;
 	enum err e = repo_open(c, str_of(r->words[0]), &repo);
 
-	if (e ||
-	    (!commit.p && (e = find_commit(r, repo, "--at-ms", "--spec", &commit))) ||
-	    (e = commit_read(c, repo, commit, &files)) || (e = merge_check(c, &files)))
+	if (e || (!commit.p && (e = find_commit(r, repo, "--at-ms", "--spec", &commit))))
+		return e;
+	if (has(r, "--raw"))
+		e = commit_read_raw(c, repo, commit, &files);
+	else if (!(e = commit_read(c, repo, commit, &files)))
+		e = merge_check(c, &files);
+	if (e)
 		return e;
 	json_object(&r->reply);
 	json_put_str(&r->reply, "commit", files.commit);
@@ -150,6 +155,15 @@ static enum err sync_once(struct request *r)
 	return sync_run(r->c, &wants, &r->reply);
 }
 
+static enum err repair(struct request *r)
+{
+	struct sync_wants wants = { .pull = true,
+				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
+				    .doing = say };
+
+	return sync_repair(r->c, &wants, has(r, "--apply"), &r->reply);
+}
+
 static enum err run_pack(struct request *r)
 {
 	json_null(&r->reply);
@@ -173,7 +187,7 @@ static const struct {
 	{ "read", 1, read_commit },    { "history", 1, tell_history },
 	{ "blame", 1, tell_blame },    { "diff", 1, tell_diff },
 	{ "sync", 1, sync_once },      { "pack", 1, run_pack },
-	{ "courier", 1, run_courier },
+	{ "courier", 1, run_courier }, { "repair", 1, repair },
 };
 
 /* --- the answer --- */

@@ -1,0 +1,123 @@
+#include "beads/salvage.h"
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "base/value.h"
+#include "beads/line.h"
+#include "beads/lines.h"
+#include "beads/state.h"
+
+enum { SHOWN = 2000 }; /* columns of a line */
+
+struct salvaging {
+	struct arena *mem;
+	struct state *out;
+	struct json *report;
+	enum snapshot_file file;
+	size_t number, aside;
+};
+
+static bool read_line(struct salvaging *s, const struct value *v, struct str *why)
+{
+	return s->file == FILE_STATE      ? state_read_bead(s->out, v, why) :
+	       s->file == FILE_TOMBSTONES ? state_read_tombstone(s->out, v, why) :
+					    state_read_edge(s->out, v, why);
+}
+
+/* How it would be written; absent if it cannot be. */
+static struct str rewritten(struct salvaging *s, const struct value *v)
+{
+	struct state *alone = state_new(s->mem);
+	struct json j = { .out.mem = s->mem };
+	struct bead b;
+	struct edge e;
+	struct str why;
+
+	if (s->file == FILE_STATE)
+		return line_decode(s->mem, v, &b, &why) ? line_text(s->mem, &b) :
+							  (struct str){ 0 };
+	if (s->file == FILE_DEPS)
+		return edge_decode(s->mem, v, &e, &why) ? edge_text(s->mem, &e) :
+							  (struct str){ 0 };
+	if (!state_read_tombstone(alone, v, &why))
+		return (struct str){ 0 };
+	tombstone_encode(&j, state_find(alone, value_str(v, "id")));
+	return json_text(&j);
+}
+
+/* What can be shown of anything: bytes that are no text become question marks. */
+static struct str shown(struct salvaging *s, struct str line)
+{
+	struct buf b = { .mem = s->mem };
+
+	for (size_t i = 0; i < line.n;) {
+		uint32_t point;
+		size_t n = utf8_decode(str_skip(line, i), &point);
+
+		if (n)
+			buf_put(&b, (struct str){ line.p + i, n });
+		else
+			buf_char(&b, '?');
+		i += n ? n : 1;
+	}
+	return utf8_shorten(s->mem, buf_str(&b), SHOWN);
+}
+
+static void tell(struct salvaging *s, const char *action, struct str why, struct str line)
+{
+	json_object(s->report);
+	json_put_str(s->report, "file", str_of(snapshot_name(s->file)));
+	json_put_int(s->report, "line", (int64_t)s->number);
+	json_put_str(s->report, "action", str_of(action));
+	json_put_str(s->report, "why", why);
+	json_put_str(s->report, "text", shown(s, line));
+	json_end(s->report);
+	s->aside += !strcmp(action, "set_aside");
+}
+
+static void take_line(struct salvaging *s, struct str line, struct str before)
+{
+	struct value_error error;
+	const struct value *v = value_parse(s->mem, line, &error);
+	struct str why, key = lines_key(s->mem, s->file, line),
+			last = before.p ? lines_key(s->mem, s->file, before) : before;
+	int order = last.p && key.p ? str_cmp(last, key) : -1;
+
+	if (!v)
+		tell(s, "set_aside", str_of(error.why), line);
+	else if (!read_line(s, v, &why))
+		tell(s, "set_aside", why, line);
+	else if (!order)
+		tell(s, "rewritten", STR("it is there twice; both were joined"), line);
+	else if (order > 0)
+		tell(s, "rewritten", STR("it was not in its place"), line);
+	else if (!str_eq(line, rewritten(s, v)))
+		tell(s, "rewritten", STR("it was not written in the canonical way"),
+		     line);
+}
+
+size_t salvage(struct arena *mem, const struct snapshot *files, struct state *out,
+	       struct json *report)
+{
+	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE,
+						    FILE_DEPS };
+	struct salvaging s = { .mem = mem, .out = out, .report = report };
+
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+		struct str text = files->file[order[i]], line, before = { 0 };
+
+		s.file = order[i];
+		s.number = 0;
+		if (!text.p)
+			tell(&s, "rewritten", STR("the file was missing"), STR(""));
+		else if (text.n && text.p[text.n - 1] != '\n')
+			tell(&s, "rewritten", STR("the last line had no end"), STR(""));
+		while (text.n && str_next(&text, '\n', &line)) {
+			s.number++;
+			take_line(&s, line, before);
+			before = line;
+		}
+	}
+	state_add(out, state_new(mem)); /* what was deleted whole, whoever had it */
+	return s.aside;
+}

@@ -1,0 +1,19 @@
+#ifndef BEADS_SALVAGE_H
+#define BEADS_SALVAGE_H
+
+#include "beads/snapshot.h"
+
+struct json;
+struct state;
+
+/*
+ * Reads canonical files that are damaged, as far as they can be read. What is done to
+ * each line that is not as it should be is written into the open list `report`:
+ * {"file","line","action","why","text"}; the actions are `rewritten` (what it says is
+ * kept, how it was written is not) and `set_aside` (it says nothing that can be kept).
+ * The number of lines that had to be set aside is returned.
+ */
+size_t salvage(struct arena *mem, const struct snapshot *files, struct state *out,
+	       struct json *report);
+
+#endif
