@@ -302,3 +302,25 @@ enum err file_remove_tree(struct call *c, struct str path)
 		e = file_fail(c, "remove", path);
 	return e;
 }
+
+struct leftovers {
+	struct call *c;
+	struct str dir, head;
+};
+
+static void remove_leftover(void *arg, struct str name)
+{
+	struct leftovers *l = arg;
+
+	if (str_starts(name, l->head) && str_ends(name, STR(".tmp")))
+		file_remove(l->c, path_join(&l->c->mem, l->dir, name));
+}
+
+enum err file_remove_leftovers(struct call *c, struct str path)
+{
+	struct leftovers left = { c, path_parent(path),
+				  arena_fmt(&c->mem, STR_FMT ".",
+					    STR_ARG(path_name(path))) };
+
+	return file_each(c, left.dir, remove_leftover, &left);
+}

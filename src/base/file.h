@@ -28,6 +28,9 @@ bool file_write(int fd, struct str bytes);
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
 
+/* What those left who died while they replaced it. One process at a time. */
+enum err file_remove_leftovers(struct call *c, struct str path);
+
 /*
  * Adds one run of bytes at the end, on the medium before it returns; all of them
  * or none. Only one process may append at a time: the caller has a lock.

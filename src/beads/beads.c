@@ -171,6 +171,7 @@ struct replay {
 	struct cache *cache;  /* for the receipts; or NULL */
 	struct arena scratch; /* for one record at a time */
 	int64_t count, oldest_ms, bytes, carried;
+	int64_t oldest; /* segment of the journal */
 };
 
 static enum err decode(struct call *c, struct replay *replay,
@@ -190,6 +191,8 @@ static enum err find_base(struct call *c, const struct journal_record *r, void *
 	struct record record;
 	enum err e;
 
+	if (!replay->oldest)
+		replay->oldest = r->segment;
 	if (!replay->bytes && record_is_base(r->json))
 		replay->carried = (int64_t)r->json.n;
 	replay->bytes += (int64_t)r->json.n;
@@ -240,7 +243,11 @@ static enum err replay_all(struct call *c, struct replay *replay)
 	enum err e;
 
 	replay->since = state_new(&c->mem);
-	if (!(e = journal_each(c, b->home, &place, find_base, replay)))
+	e = journal_each(c, b->home, &place, find_base, replay);
+	/* what a commit does not have may only be in files that are there */
+	if (!e && replay->oldest > 1 && replay->base.segment < replay->oldest)
+		e = journal_missing(c, b->home, replay->oldest - 1);
+	if (!e)
 		e = journal_each(c, b->home, &again, replay_record, replay);
 	arena_release(&replay->scratch);
 	b->about.place = again;

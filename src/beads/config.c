@@ -137,20 +137,6 @@ enum err config_duration(struct call *c, struct str home, enum config_key key,
 	return e;
 }
 
-struct leftovers {
-	struct call *c;
-	struct str home;
-};
-
-/* Of those who died while they wrote it. */
-static void remove_leftover(void *arg, struct str name)
-{
-	struct leftovers *l = arg;
-
-	if (str_starts(name, STR("config.")) && str_ends(name, STR(".tmp")))
-		file_remove(l->c, path_join(&l->c->mem, l->home, name));
-}
-
 enum err config_check(struct call *c, enum config_key key, struct str value)
 {
 	if (rules[key].fits(value))
@@ -164,13 +150,12 @@ enum err config_put(struct call *c, struct str home, enum config_key key,
 		    struct str value)
 {
 	struct buf out = { .mem = &c->mem };
-	struct leftovers left = { c, home };
 	struct str text, line, old, name;
 	enum err e;
 
 	if (value.p && (e = config_check(c, key, value)))
 		return e;
-	if ((e = file_each(c, home, remove_leftover, &left)) ||
+	if ((e = file_remove_leftovers(c, path_of(c, home))) ||
 	    (e = file_read(c, path_of(c, home), &text)))
 		return e;
 	while (str_next(&text, '\n', &line)) {

@@ -40,6 +40,7 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 enum err sync_state_write(struct call *c, struct str home, const struct sync_state *s)
 {
 	struct json j = { .out.mem = &c->mem };
+	enum err e;
 
 	json_object(&j);
 	json_put_int(&j, "tried_ms", s->tried_ms);
@@ -56,5 +57,7 @@ enum err sync_state_write(struct call *c, struct str home, const struct sync_sta
 	json_put_int(&j, "packed_commits", s->packed_commits);
 	json_end(&j);
 	buf_char(&j.out, '\n');
+	if ((e = file_remove_leftovers(c, path_of(c, home))))
+		return e;
 	return file_replace(c, path_of(c, home), buf_str(&j.out), 0600);
 }

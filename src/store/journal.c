@@ -333,6 +333,13 @@ enum err journal_each(struct call *c, struct str dir, struct journal_place *plac
 	}
 }
 
+enum err journal_missing(struct call *c, struct str dir, int64_t segment)
+{
+	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is missing",
+		  STR_ARG(segment_path(c, dir, segment)));
+	return restore(c);
+}
+
 bool journal_one_follows(struct call *c, struct str dir, struct journal_place place)
 {
 	struct str path = segment_path(c, dir, place.segment);

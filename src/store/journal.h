@@ -48,6 +48,9 @@ typedef enum err journal_visit(struct call *c, const struct journal_record *r, v
 enum err journal_each(struct call *c, struct str dir, struct journal_place *place,
 		      journal_visit *visit, void *arg);
 
+/* JOURNAL_LOST: for whoever finds that a file is missing which should be there. */
+enum err journal_missing(struct call *c, struct str dir, int64_t segment);
+
 /* Is what follows a place one record at most, or a part of one? */
 bool journal_one_follows(struct call *c, struct str dir, struct journal_place place);
 

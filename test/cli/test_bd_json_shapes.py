@@ -38,7 +38,7 @@ SHAPES = [
     (["label", "add", "bd-a", "l"], list, BEAD), (["label", "remove", "bd-a", "l"], list, BEAD),
     (["label", "list-all"], list, ["count", "label"]),
     (["status"], dict, ["blocked_issues", "clock_ahead_ms", "closed_issues", "deleted_issues", "expired_claims",
-                        "in_progress_issues", "journal_bytes", "open_issues", "prefix", "ready_issues", "total_issues"]),
+                        "in_progress_issues", "journal_bytes", "open_issues", "prefix", "ready_issues", "sync", "total_issues"]),
     (["count"], dict, ["count", "total"]), (["count", "--by-type"], dict, ["count", "groups", "total"]),
     (["epic", "status"], list, EPIC), (["validate"], dict, ["errors", "findings", "ok", "warnings"]),
     (["doctor"], dict, ["checks", "ok"]), (["config", "list"], list, SETTING),
