@@ -72,6 +72,13 @@ void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size)
 	return bigger;
 }
 
+void *arena_room(struct arena *a, void *list, size_t count, size_t size)
+{
+	if (count & (count - 1)) /* it is full at powers of two */
+		return list;
+	return arena_grow(a, list, count * size, (count ? 2 * count : 1) * size);
+}
+
 static void free_pages(struct arena_page *page)
 {
 	for (struct arena_page *next; page; page = next) {

@@ -29,6 +29,13 @@ void arena_reset(struct arena *a);
  */
 void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
 
+/*
+ * Room for one item more in a list of `count` that was made by this alone: it doubles
+ * each time it is full, so that adding one after the other costs no more than all at
+ * once.
+ */
+void *arena_room(struct arena *a, void *list, size_t count, size_t size);
+
 struct str arena_copy(struct arena *a, struct str s); /* absent stays absent */
 const char *arena_cstr(struct arena *a, struct str s);
 struct str arena_fmt(struct arena *a, const char *fmt, ...)

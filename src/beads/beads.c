@@ -699,8 +699,7 @@ static void carry_receipts(struct call *c, struct carrying *k, const struct reco
 		if (old->at < c->now_ms - RECEIPTS_KEPT_MS)
 			continue;
 		k->receipts =
-			arena_grow(&c->mem, k->receipts, k->receipt_count * sizeof *old,
-				   (k->receipt_count + 1) * sizeof *old);
+			arena_room(&c->mem, k->receipts, k->receipt_count, sizeof *old);
 		k->receipts[k->receipt_count++] =
 			(struct receipt){ kept(c, old->actor), kept(c, old->id),
 					  kept(c, old->op),    kept(c, old->args),
@@ -716,8 +715,7 @@ static enum err carry(struct call *c, const struct journal_record *r, void *arg)
 	enum err e;
 
 	if (!in_base(&replay, r)) {
-		k->json = arena_grow(&c->mem, k->json, k->count * sizeof *k->json,
-				     (k->count + 1) * sizeof *k->json);
+		k->json = arena_room(&c->mem, k->json, k->count, sizeof *k->json);
 		k->json[k->count++] = kept(c, r->json);
 		return ERR_OK;
 	}
@@ -734,7 +732,7 @@ static enum err cut(struct call *c, struct beads *b, struct record *r, int *fd)
 	struct journal_place place = { 0 };
 	enum err e;
 
-	k.json = arena_new(&c->mem, struct str);
+	k.json = arena_room(&c->mem, NULL, 0, sizeof *k.json);
 	if ((e = journal_each(c, b->home, &place, carry, &k)))
 		return e;
 	r->segment = b->about.place.segment + 1; /* all that is not after it */

@@ -32,7 +32,6 @@ static enum err list_commits(struct call *c, struct repo *r, struct str ref,
 			     struct commits *out)
 {
 	struct str at;
-	size_t cap = 0;
 	enum err e = tip(c, r, ref, &at);
 
 	*out = (struct commits){ 0 };
@@ -41,13 +40,7 @@ static enum err list_commits(struct call *c, struct repo *r, struct str ref,
 
 		if ((e = repo_commit(c, r, at, &one)))
 			break;
-		if (out->count == cap) {
-			size_t more = cap ? 2 * cap : 64;
-
-			out->name = arena_grow(&c->mem, out->name, cap * sizeof at,
-					       more * sizeof at);
-			cap = more;
-		}
+		out->name = arena_room(&c->mem, out->name, out->count, sizeof at);
 		out->name[out->count++] = at;
 		at = one.parent;
 	}

@@ -312,8 +312,7 @@ static void changed(struct merge *m, enum snapshot_file file, struct str key,
 	old = old.n ? old : (struct str){ 0 };
 	if (old.p ? str_eq(old, new) : !new.p)
 		return;
-	m->changes = arena_grow(&m->c->mem, m->changes, m->count * sizeof *m->changes,
-				(m->count + 1) * sizeof *m->changes);
+	m->changes = arena_room(&m->c->mem, m->changes, m->count, sizeof *m->changes);
 	m->changes[m->count++] = (struct line_change){ file, key, old, new };
 }
 
@@ -609,8 +608,7 @@ static void note_gone(struct news *n, struct str key)
 	for (size_t i = 0; i < out->gone_count; i++)
 		if (str_eq(n->gone[i], key))
 			return;
-	n->gone = arena_grow(&n->c->mem, n->gone, out->gone_count * sizeof key,
-			     (out->gone_count + 1) * sizeof key);
+	n->gone = arena_room(&n->c->mem, n->gone, out->gone_count, sizeof key);
 	n->gone[out->gone_count++] = arena_copy(&n->c->mem, key);
 }
 

@@ -61,14 +61,16 @@ static enum act act_of(const struct value *old, const struct value *new, bool bu
 	return UPDATED;
 }
 
-/* Was there a tombstone that is gone now? */
-static bool unburied(const struct line_change *changes, size_t count, struct str id)
+/* Ids that had a tombstone. */
+static struct map buried(struct arena *mem, const struct line_change *changes,
+			 size_t count)
 {
+	struct map out = { .mem = mem };
+
 	for (size_t i = 0; i < count; i++)
-		if (changes[i].file == FILE_TOMBSTONES && changes[i].old.p &&
-		    str_eq(changes[i].key, id))
-			return true;
-	return false;
+		if (changes[i].file == FILE_TOMBSTONES && changes[i].old.p)
+			map_put(&out, changes[i].key);
+	return out;
 }
 
 static void tell_bead(struct telling *t, const struct line_change *change, bool buried)
@@ -91,13 +93,12 @@ static void add(struct buf *head, size_t count, const char *what)
 struct str message_of(struct arena *mem, const struct line_change *changes, size_t count)
 {
 	struct telling t = { .mem = mem, .list.mem = mem };
+	struct map graves = buried(mem, changes, count);
 	struct buf out = { .mem = mem };
 
 	for (size_t i = 0; i < count; i++) {
 		if (changes[i].file == FILE_STATE)
-			tell_bead(&t, &changes[i],
-				  !changes[i].old.p &&
-					  unburied(changes, count, changes[i].key));
+			tell_bead(&t, &changes[i], map_find(&graves, changes[i].key));
 		t.edges += changes[i].file == FILE_DEPS;
 	}
 	buf_put(&out, STR("beads: "));

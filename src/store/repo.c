@@ -158,8 +158,7 @@ enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
 	if (git_reference_iterator_glob_new(&all, r->git, arena_cstr(&c->mem, glob)))
 		return fail(c, "list the refs", prefix);
 	while (!git_reference_next_name(&name, all)) {
-		list = arena_grow(&c->mem, list, n * sizeof *list,
-				  (n + 1) * sizeof *list);
+		list = arena_room(&c->mem, list, n, sizeof *list);
 		list[n++] = arena_copy(&c->mem, str_of(name));
 	}
 	git_reference_iterator_free(all);

@@ -25,7 +25,6 @@
 #include "beads/commits.h"
 #include "beads/courier.h"
 #include "beads/history.h"
-#include "beads/merge.h"
 #include "beads/sync.h"
 #include "store/repo.h"
 #include "surface/settings.h"
@@ -84,11 +83,8 @@ static enum err read_commit(struct request *r)
 
 	if (e || (!commit.p && (e = find_commit(r, repo, "--at-ms", "--spec", &commit))))
 		return e;
-	if (has(r, "--raw"))
-		e = commit_read_raw(c, repo, commit, &files);
-	else if (!(e = commit_read(c, repo, commit, &files)))
-		e = merge_check(c, &files);
-	if (e)
+	if ((e = has(r, "--raw") ? commit_read_raw(c, repo, commit, &files) :
+				   commit_read(c, repo, commit, &files)))
 		return e;
 	json_object(&r->reply);
 	json_put_str(&r->reply, "commit", files.commit);
