@@ -134,7 +134,7 @@ doc: all
 
 # Does it compile for macOS? Only compiles; see `check` for where the headers come from.
 portable:
-	@for f in $(filter-out %_linux.c,$(SRC)) $(wildcard src/*/*_macos.c) src/surface/main.c; do \
+	@for f in $(filter-out %_linux.c,$(SRC)) $(GIT) $(wildcard src/*/*_macos.c) src/surface/main.c; do \
 		zig cc -target aarch64-macos -std=c17 -D_DARWIN_C_SOURCE \
 			-DABACUS_VERSION='"$(VERSION)"' $(WARN) -Werror \
 			-Isrc -I$(OUT)/macos \

@@ -2,11 +2,13 @@
  * A map of the source, for whoever starts here:
  *
  *	base     strings, arenas, JSON, UTF-8, time, files, locks, errors, the call
- *	store    the only code that touches SQLite and the files on disk
- *	beads    work items: model, merge, journal, cache, claims, validation
+ *	store    the only code that touches SQLite, libgit2 and the files on disk
+ *	beads    work items: model, merge, journal, cache, claims, validation, sync
  *	board    the blackboard's rules: presence, messages, artifacts, what is unread
  *	ops      one page per operation, and the table of them
  *	surface  what people and agents see: commands, help, views, MCP
+ *
+ * What needs libgit2 is another program, abacus-sync: see sync_main.c.
  *
  * The name under which the program is started chooses the face; `abacus bd …` is
  * the same as `bd …`.
