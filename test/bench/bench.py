@@ -141,6 +141,7 @@ def main():
     build = args.build.resolve()
     for name in ("BB_DIR", "BB_AGENT_ID", "BEADS_DIR", "BEADS_ACTOR"):
         os.environ.pop(name, None)
+    os.environ["ABACUS_AUTOSYNC"] = "0"
     with tempfile.TemporaryDirectory(dir=args.dir or build) as top:
         folders = {}
         for size in (100, 10_000, 100_000):
