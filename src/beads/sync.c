@@ -632,22 +632,30 @@ static void put_reply(struct sync *s, struct str commit, struct json *reply)
 
 static void pack_later(struct sync *s, struct str commit);
 
+/* It only spares a join: whether this works or not says nothing about the sync. */
+static void remember(struct sync *s)
+{
+	struct call aside = *s->c;
+	struct sync_state known;
+
+	if (s->wants->dry || !s->made.p)
+		return;
+	known = sync_state_read(&aside, s->b.home);
+	known.made = s->made;
+	sync_state_write(&aside, s->b.home, &known);
+	s->c->mem = aside.mem;
+}
+
 static enum err run(struct sync *s, struct json *reply)
 {
-	struct call *c = s->c;
 	struct str commit = { 0 };
-	struct sync_state known;
 	bool lost = true;
 	enum err e = ERR_OK;
 
 	while (!e && lost)
 		if (!(e = attempt(s, &commit, &lost)) && lost)
 			e = lost_again(s);
-	if (!s->wants->dry && s->made.p) {
-		known = sync_state_read(c, s->b.home);
-		known.made = s->made;
-		sync_state_write(c, s->b.home, &known); /* only spares a join */
-	}
+	remember(s);
 	if (!e && !s->wants->dry)
 		e = settle(s, commit);
 	if (e)

@@ -188,10 +188,10 @@ static const struct {
 
 /* --- the answer --- */
 
-static void put_error(struct call *c, struct json *j)
+static void put_error(struct call *c, enum err e, struct json *j)
 {
 	json_put_object(j, "error");
-	json_put_str(j, "name", str_of(err_name(c->code)));
+	json_put_str(j, "name", str_of(err_name(e)));
 	json_put_str(j, "message", c->message);
 	json_put_str(j, "step", call_next_step(c));
 	json_put_str(j, "details", c->details);
@@ -206,7 +206,7 @@ static bool answer(struct request *r, enum err e)
 
 	json_object(&j);
 	if (e)
-		put_error(r->c, &j);
+		put_error(r->c, e, &j);
 	else
 		json_put_raw(&j, "reply", json_text(&r->reply));
 	json_end(&j);
