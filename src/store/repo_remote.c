@@ -1,32 +1,56 @@
 #include "store/repo_remote.h"
 
 #include <git2.h>
+#if __has_include(<git2/sys/errors.h>)
+#include <git2/sys/errors.h>
+#endif
 #include <git2/sys/transport.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/path.h"
 
 /* --- which remote --- */
 
+/* A password may have an '@' in it, though it should not: the last one ends it. */
 static struct str without_password(struct call *c, struct str url)
 {
 	const char *scheme = strstr(arena_cstr(&c->mem, url), "://");
 	struct str head, rest;
-	const char *at;
+	size_t at;
 
 	if (!scheme)
 		return url;
 	rest = str_of(scheme + 3);
 	head = str_head(url, url.n - rest.n);
-	at = memchr(rest.p, '@', rest.n);
-	if (!at || memchr(rest.p, '/', (size_t)(at - rest.p)))
+	for (at = strcspn(rest.p, "/?#"); at && rest.p[at] != '@'; at--)
+		;
+	if (!at)
 		return url;
-	return arena_fmt(&c->mem, STR_FMT "***" STR_FMT, STR_ARG(head),
-			 (int)(rest.n - (size_t)(at - rest.p)), at);
+	return arena_fmt(&c->mem, STR_FMT "***%s", STR_ARG(head), rest.p + at);
+}
+
+/* What a URL has as "%20" is a space. */
+static struct str unescaped(struct call *c, struct str text)
+{
+	struct buf b = { .mem = &c->mem };
+
+	for (size_t i = 0; i < text.n; i++) {
+		char digits[3] = { 0 }, *end = digits;
+		long ch = 0;
+
+		if (text.p[i] == '%' && i + 2 < text.n) {
+			memcpy(digits, text.p + i + 1, 2);
+			ch = strtol(digits, &end, 16);
+		}
+		buf_char(&b, end == digits + 2 ? (char)ch : text.p[i]);
+		i += end == digits + 2 ? 2 : 0;
+	}
+	return buf_str(&b);
 }
 
 /* A folder on this machine; absent if the address is of another kind. */
@@ -35,8 +59,10 @@ static struct str folder(struct call *c, struct repo *r, struct str url)
 	const char *root = git_repository_commondir(repo_git(r));
 	struct str dir;
 
+	if (str_starts(url, STR("file://localhost/")))
+		url = arena_fmt(&c->mem, "file://" STR_FMT, STR_ARG(str_skip(url, 16)));
 	if (str_starts(url, STR("file://")))
-		return path_real(&c->mem, str_skip(url, 7));
+		return path_real(&c->mem, unescaped(c, str_skip(url, 7)));
 	if (ssh_address(url) || strstr(arena_cstr(&c->mem, url), "://"))
 		return (struct str){ 0 };
 	dir = git_repository_is_bare(repo_git(r)) ?
@@ -48,6 +74,7 @@ static struct str folder(struct call *c, struct repo *r, struct str url)
 enum err remote_open(struct call *c, struct repo *r, struct str name, struct remote *out)
 {
 	git_remote *remote = NULL;
+	struct str path;
 	const char *url;
 	int code = git_remote_lookup(&remote, repo_git(r), arena_cstr(&c->mem, name));
 
@@ -60,9 +87,12 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	out->address = arena_copy(&c->mem, str_of(url ? url : ""));
 	url = git_remote_pushurl(remote);
 	out->push_address = url ? arena_copy(&c->mem, str_of(url)) : out->address;
+	git_remote_free(remote);
 	out->url = without_password(c, out->address);
 	out->path = folder(c, r, out->push_address);
-	git_remote_free(remote);
+	path = folder(c, r, out->address);
+	if (path.p) /* wherever this process stands */
+		out->address = path;
 	return ERR_OK;
 }
 
@@ -117,8 +147,12 @@ static int credentials(git_credential **out, const char *url, const char *user,
 
 	(void)user;
 	if (!(allowed & GIT_CREDENTIAL_USERPASS_PLAINTEXT) || t->tries++ ||
-	    !ask_git(t->c, str_of(url), &name, &password))
+	    !ask_git(t->c, str_of(url), &name, &password)) {
+		git_error_set_str(GIT_ERROR_NET,
+				  "it wants a user name and a password, and takes none "
+				  "of those that are known here");
 		return GIT_EAUTH;
+	}
 	return git_credential_userpass_plaintext_new(out, arena_cstr(&t->c->mem, name),
 						     arena_cstr(&t->c->mem, password));
 }
@@ -174,21 +208,40 @@ static bool about(const char *text, const char *const *words)
 	return false;
 }
 
+/* The library quotes the address, with all that is in it. */
+static struct str without_address(struct call *c, struct str text, struct str address,
+				  struct str shown)
+{
+	const char *z = arena_cstr(&c->mem, text), *at;
+	struct buf b = { .mem = &c->mem };
+
+	while (address.n && (at = strstr(z, arena_cstr(&c->mem, address)))) {
+		buf_fmt(&b, STR_FMT STR_FMT, (int)(at - z), z, STR_ARG(shown));
+		z = at + address.n;
+	}
+	buf_fmt(&b, "%s", z);
+	return buf_str(&b);
+}
+
 static enum err unreachable(struct call *c, const struct remote *m, int code,
 			    const char *doing)
 {
 	static const char *const doors[] = { "status code: 401",  "status code: 403",
-					     "authentication",    "Authentication",
+					     "authentication re", "Authentication",
 					     "Permission denied", "publickey",
 					     "Host key",          NULL };
 	const git_error *error = git_error_last();
 	const char *why = error && error->message ? error->message : "no reason given",
 		   *ssh = ssh_complaint();
 	bool shut = code == GIT_EAUTH || about(why, doors) || about(ssh, doors);
+	struct str text = str_of(*ssh ? ssh : why);
 
+	text = without_address(c, text, m->address, m->url);
+	text = without_address(c, text, m->push_address,
+			       without_password(c, m->push_address));
 	return call_fail(c, shut ? ERR_AUTH_FAILED : ERR_SYNC_FAILED,
-			 "cannot %s '" STR_FMT "' (" STR_FMT "): %s", doing,
-			 STR_ARG(m->name), STR_ARG(m->url), *ssh ? ssh : why);
+			 "cannot %s '" STR_FMT "' (" STR_FMT "): " STR_FMT, doing,
+			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(text));
 }
 
 /* A remote that has no settings: only the one ref is spoken about. */
@@ -199,12 +252,16 @@ static enum err connect(struct call *c, struct remote *m, git_direction directio
 	struct str to = direction == GIT_DIRECTION_PUSH ? m->push_address : m->address;
 	int code;
 
+	git_error_clear(); /* of before: not everything that fails says why */
 	git_proxy_options_init(&proxy, GIT_PROXY_OPTIONS_VERSION);
 	proxy.type = GIT_PROXY_AUTO;
 	if ((code = git_remote_create_anonymous(out, repo_git(m->repo),
 						arena_cstr(&c->mem, to))))
 		return unreachable(c, m, code, "use");
 	code = git_remote_connect(*out, direction, calls, &proxy, NULL);
+	if (code && to.n && !ssh_address(to) && !str_has(to, STR("://")) &&
+	    !path_real(&c->mem, to).p)
+		git_error_set_str(GIT_ERROR_NET, "there is no such folder");
 	if (!code)
 		return ERR_OK;
 	git_remote_free(*out);
