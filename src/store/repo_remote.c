@@ -103,8 +103,10 @@ struct talk {
 	struct remote *remote;
 	int tries;
 	struct str refused; /* what the other side said of our ref */
-	char said[512];     /* its last words, from hooks */
+	struct buf said;    /* its words, from hooks; all in one line */
 };
+
+enum { WORDS_MOST = 2000 };
 
 static struct str member(struct str text, const char *key)
 {
@@ -161,7 +163,8 @@ static int hear(const char *text, int n, void *arg)
 {
 	struct talk *t = arg;
 
-	snprintf(t->said, sizeof t->said, "%.*s", n, text);
+	for (int i = 0; i < n && t->said.n < WORDS_MOST; i++)
+		buf_char(&t->said, (unsigned char)text[i] < ' ' ? ' ' : text[i]);
 	return 0;
 }
 
@@ -310,7 +313,7 @@ static enum err fetch(struct call *c, struct remote *m, git_remote *remote,
 enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
 		      struct str *commit)
 {
-	struct talk t = { .c = c, .remote = m };
+	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
 	git_remote_callbacks calls = callbacks(&t);
 	git_remote *remote = NULL;
 	enum err e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
@@ -328,7 +331,7 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 
 enum err remote_look(struct call *c, struct remote *m, struct str ref, struct str *commit)
 {
-	struct talk t = { .c = c, .remote = m };
+	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
 	git_remote_callbacks calls = callbacks(&t);
 	git_remote *remote = NULL;
 	enum err e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
@@ -459,9 +462,9 @@ static bool lost_race(const char *why)
 	return about(why, words);
 }
 
-static enum err rejected(struct call *c, const struct remote *m, const struct talk *t)
+static enum err rejected(struct call *c, const struct remote *m, struct talk *t)
 {
-	struct str said = str_trim(str_of(t->said));
+	struct str said = str_trim(buf_str(&t->said));
 
 	return call_fail(c, ERR_REMOTE_REJECTED,
 			 "'" STR_FMT "' (" STR_FMT ") did not take the change: " STR_FMT
@@ -501,7 +504,7 @@ static enum err push(struct call *c, struct remote *m, struct talk *t, git_remot
 enum err remote_push(struct call *c, struct remote *m, struct str ref, struct str commit,
 		     struct str old, bool *moved)
 {
-	struct talk t = { .c = c, .remote = m };
+	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
 	git_remote_callbacks calls = callbacks(&t);
 	git_remote *remote = NULL;
 	struct str at;
