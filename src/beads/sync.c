@@ -70,6 +70,8 @@ static void doing(struct sync *s, const char *what)
 
 static void warn(struct sync *s, struct str text)
 {
+	if (s->warning.p && str_has(s->warning, text))
+		return;
 	s->warning = s->warning.p ? arena_fmt(&s->c->mem, STR_FMT "; " STR_FMT,
 					      STR_ARG(s->warning), STR_ARG(text)) :
 				    text;
@@ -460,13 +462,20 @@ static enum err publish(struct sync *s, struct str commit, bool *lost)
 		return ERR_OK;
 	s->published = str_eq(s->there, commit);
 	if (s->published)
-		return ERR_OK;
+		return str_eq(s->seen, commit) ?
+			       ERR_OK :
+			       repo_ref_put(c, s->repo, s->tracking, commit);
 	doing(s, "pushing to");
-	if ((e = remote_push(c, &s->remote, s->ref, commit, s->there, &moved)) ||
-	    !moved) {
-		*lost = !moved;
+	if ((e = remote_push(c, &s->remote, s->ref, commit, s->there, &moved)))
 		return e;
-	}
+	if (!moved && !s->wants->pull)
+		return call_fail(c, ERR_SYNC_FAILED,
+				 "'" STR_FMT "' has what is not here, and --no-pull "
+				 "keeps from taking it in",
+				 STR_ARG(s->remote.name));
+	*lost = !moved;
+	if (*lost)
+		return ERR_OK;
 	if ((e = repo_ref_put(c, s->repo, s->tracking, commit)) ||
 	    (e = look_back(s, commit)))
 		return e;
@@ -517,7 +526,7 @@ static enum err lost_again(struct sync *s)
 /* Somebody has replaced what was published: nothing of it is lost here. */
 static enum err replaced(struct sync *s)
 {
-	enum err e = backup(s, s->seen);
+	enum err e = s->wants->dry ? ERR_OK : backup(s, s->seen);
 
 	warn(s, arena_fmt(&s->c->mem,
 			  "the history at '" STR_FMT
@@ -541,11 +550,28 @@ static enum err fetch(struct sync *s)
 	doing(s, "fetching from");
 	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)))
 		return e;
-	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)) &&
-	    (e = replaced(s)))
-		return e;
-	if (s->there.p && !str_eq(s->there, s->seen) && !s->wants->dry)
-		e = repo_ref_put(c, s->repo, s->tracking, s->there);
+	if (s->there.p && !repo_is_commit(s->repo, s->there))
+		return call_fail(c, ERR_REMOTE_DAMAGED,
+				 "'" STR_FMT "' at '" STR_FMT "' is not a commit",
+				 STR_ARG(s->ref), STR_ARG(s->remote.name));
+	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)))
+		return replaced(s);
+	return ERR_OK;
+}
+
+/*
+ * What could be read, and goes on from what was seen, is what was seen last. Others are
+ * so only once ours is published on top of them: until then we know what is missing.
+ */
+static enum err note_seen(struct sync *s)
+{
+	enum err e;
+
+	if (s->wants->dry || !s->there.p || str_eq(s->there, s->seen) ||
+	    (s->seen.p && !repo_reaches(s->repo, s->there, s->seen)))
+		return ERR_OK;
+	if (!(e = repo_ref_put(s->c, s->repo, s->tracking, s->there)))
+		s->seen = s->there;
 	return e;
 }
 
@@ -557,7 +583,8 @@ static enum err attempt(struct sync *s, struct str *commit, bool *lost)
 	*lost = false;
 	s->attempts++;
 	if ((e = fetch(s)) || (e = seal(s)) ||
-	    (e = repo_ref(c, s->repo, s->ref, &s->here)) || (e = take_in(s, s->there)))
+	    (e = repo_ref(c, s->repo, s->ref, &s->here)) || (e = take_in(s, s->there)) ||
+	    (e = note_seen(s)))
 		return e;
 	if (!str_eq(s->here, s->made) && (e = take_in(s, s->here)))
 		return e;

@@ -178,6 +178,16 @@ bool repo_has(struct repo *r, struct str commit)
 	return oid_of(commit, &oid) && git_odb_exists(r->odb, &oid);
 }
 
+bool repo_is_commit(struct repo *r, struct str name)
+{
+	git_oid oid;
+	git_object_t type;
+	size_t size;
+
+	return oid_of(name, &oid) && !git_odb_read_header(&size, &type, r->odb, &oid) &&
+	       type == GIT_OBJECT_COMMIT;
+}
+
 static enum err lookup(struct call *c, struct repo *r, struct str name, git_commit **out)
 {
 	git_oid oid;

@@ -42,6 +42,7 @@ struct commit {
 };
 
 bool repo_has(struct repo *r, struct str commit);
+bool repo_is_commit(struct repo *r, struct str name);
 enum err repo_commit(struct call *c, struct repo *r, struct str name, struct commit *out);
 
 /* What a person names a commit by: a hash or its start, a ref, `ref~2`. */
