@@ -418,7 +418,7 @@ static enum err join(struct sync *s, struct str *commit)
 	report_remaps(s, m.joined, m.part[0]);
 	if (!s->wants->dry &&
 	    (m.count || m.meta_changed || m.side[0].foreign || !s->base.p)) {
-		doing(s, "writing a commit");
+		doing(s, "writing a commit for");
 		e = write_commit(s, &m, parent_of(s), commit, &same);
 	}
 	repo_forget(s->repo);

@@ -2,6 +2,7 @@
 
 #include <git2.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/fault.h"
 #include "base/file.h"
@@ -96,24 +97,50 @@ enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *c
 	return ERR_OK;
 }
 
+/* Whoever has locked a ref is done with it in no time, unless it died there. */
+static bool locked_a_moment(int code, int *tries)
+{
+	enum { TRIES = 50, PAUSE_MS = 20 };
+	struct timespec pause = { 0, PAUSE_MS * 1000000L };
+
+	if (code != GIT_ELOCKED || ++*tries > TRIES)
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+static enum err left_locked(struct call *c, struct repo *r, struct str name)
+{
+	call_fail(c, ERR_SYNC_FAILED,
+		  "'%s" STR_FMT ".lock' is there: a Git program is at work on that ref, "
+		  "or died doing so",
+		  git_repository_commondir(r->git), STR_ARG(name));
+	return call_step(c, "Nothing was lost. If no Git program runs in that repository, "
+			    "the file is left over and may go; then run 'bd sync' "
+			    "again.");
+}
+
 enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct str old,
 		       struct str new, bool *moved)
 {
 	const char *ref = arena_cstr(&c->mem, name);
 	git_reference *made = NULL;
 	git_oid from = { 0 }, to;
-	int code;
+	int code, tries = 0;
 
 	*moved = false;
 	if (!oid_of(new, &to) || (old.p && !oid_of(old, &from)))
 		return fail(c, "move the ref", name);
 	fault_point();
-	code = old.p ? git_reference_create_matching(&made, r->git, ref, &to, 1, &from,
-						     "abacus") :
-		       git_reference_create(&made, r->git, ref, &to, 0, "abacus");
+	do
+		code = old.p ? git_reference_create_matching(&made, r->git, ref, &to, 1,
+							     &from, "abacus") :
+			       git_reference_create(&made, r->git, ref, &to, 0, "abacus");
+	while (locked_a_moment(code, &tries));
 	git_reference_free(made);
-	if (code == GIT_EMODIFIED || code == GIT_EEXISTS || code == GIT_ENOTFOUND ||
-	    code == GIT_ELOCKED)
+	if (code == GIT_ELOCKED)
+		return left_locked(c, r, name);
+	if (code == GIT_EMODIFIED || code == GIT_EEXISTS || code == GIT_ENOTFOUND)
 		return ERR_OK;
 	if (code)
 		return fail(c, "move the ref", name);
@@ -123,15 +150,22 @@ enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct s
 
 enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct str commit)
 {
+	const char *ref = arena_cstr(&c->mem, name);
 	git_reference *made = NULL;
+	int code, tries = 0;
 	git_oid to;
 
-	fault_point();
-	if (!oid_of(commit, &to) ||
-	    git_reference_create(&made, r->git, arena_cstr(&c->mem, name), &to, 1,
-				 "abacus"))
+	if (!oid_of(commit, &to))
 		return fail(c, "write the ref", name);
+	fault_point();
+	do
+		code = git_reference_create(&made, r->git, ref, &to, 1, "abacus");
+	while (locked_a_moment(code, &tries));
 	git_reference_free(made);
+	if (code == GIT_ELOCKED)
+		return left_locked(c, r, name);
+	if (code)
+		return fail(c, "write the ref", name);
 	return ERR_OK;
 }
 
