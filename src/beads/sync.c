@@ -220,7 +220,7 @@ static enum err backup(struct sync *s, struct str commit)
 	return e;
 }
 
-/* Nothing is known here: all of it has to be sound, line by line. */
+/* Nothing of it is known here: all of it has to be sound, line by line. */
 static enum err check_all(struct sync *s, const struct snapshot *files)
 {
 	for (const struct finding *f = validate_snapshot(&s->c->mem, files, s->c->now_ms);
@@ -323,22 +323,24 @@ static enum err take_in(struct sync *s, struct str commit)
 {
 	struct call *c = s->c;
 	struct snapshot old = { 0 }, new;
-	bool first = !s->base.p;
+	bool first = !s->base.p, apart;
 	enum err e;
 
 	if (known(s, commit))
 		return ERR_OK;
+	apart = !first && !repo_reaches(s->repo, commit, s->base);
 	if ((e = commit_read(c, s->repo, commit, &new)))
 		return e;
 	if ((e = merge_check(c, &new))) {
 		c->code = ERR_OK; /* a line that is wrong says more than a checksum */
 		return check_all(s, &new) ? c->code : merge_check(c, &new);
 	}
-	if (first && (e = check_all(s, &new)))
+	/* what is joined to is copied, not read */
+	if ((first || apart) && (e = check_all(s, &new)))
 		return e;
 	if (!first && (e = commit_read(c, s->repo, s->base, &old)))
 		return e;
-	if (!first && !repo_reaches(s->repo, commit, s->base))
+	if (apart)
 		e = take_other(s, commit, &old, &new);
 	else
 		e = take_next(s, commit, first ? NULL : &old, &new, true);
@@ -703,6 +705,8 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 	AUTO_LOCK alone = LOCK_NONE;
 	enum err e = beads_home(c, &s.b);
 
+	if (wants->doing)
+		wants->doing("waiting for another sync", (struct str){ 0 });
 	if (e || (wants->begin && (e = file_make_dir(c, s.b.home, 0700))) ||
 	    (e = lock_take(c, path_join(&c->mem, s.b.home, STR("sync.lock")),
 			   (int)wants->timeout_ms, &alone)) ||

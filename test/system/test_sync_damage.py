@@ -1,0 +1,416 @@
+"""What bd sync does when a remote or a clone was rewound, replaced, deleted or damaged."""
+import hashlib
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from bead_harness import drop_cache
+from conftest import Repo, environment, git
+from remotes import (FILES, NO_GIT, REF, at, backups, bare, clone, history, is_sync_error, point, published,
+                     same_everywhere, sync, titles)
+
+TRACKING = "refs/beads/remote/origin"
+
+
+class World:
+    """A remote, and two clones that have all that is in it."""
+
+    def __init__(self, path):
+        self.path, self.remote = path, path / "beads.git"
+        self.anna, self.ben = Repo(path / "anna"), Repo(path / "ben")
+        for repo in (self.anna, self.ben):
+            repo.env = {"BD_ACTOR": repo.path.name, **NO_GIT}
+        self.tip = at(self.remote)
+
+    def move(self, commit):
+        git(self.remote, "update-ref", REF, commit)
+
+    def healed(self, *more):
+        """After two rounds all are the same, and nothing is missing."""
+        for _ in range(2):
+            sync(self.anna)
+            sync(self.ben)
+        same_everywhere(self.remote, self.anna, self.ben)
+        assert titles(self.anna) == sorted(["a1", "a2", "a3", "b1", *more])
+        assert len(self.anna.json("deleted")) == 1
+        assert len(published(self.remote)["deps.jsonl"].splitlines()) == 1
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """Made once, then copied; remotes with relative names go along."""
+    path = tmp_path_factory.mktemp("world") / "w"
+    bare(path / "beads.git")
+    anna, ben = (clone(path / name, "../beads.git") for name in ("anna", "ben"))
+    first = anna.create("a1")
+    sync(anna)
+    ben.create("b1")
+    sync(ben)
+    second = anna.create("a2")
+    anna.create("a3")
+    anna.bd("dep", "add", second, first).ok()
+    anna.bd("delete", anna.create("gone")).ok()
+    sync(anna)
+    sync(ben)
+    assert len(history(path / "beads.git")) == 3
+    return path
+
+
+@pytest.fixture
+def world(tmp_path, made):
+    shutil.copytree(made, tmp_path / "w")
+    return World(tmp_path / "w")
+
+
+# --- commits by hand ---
+
+def commit(remote, files, parent=None):
+    """A commit with these files, made with plumbing."""
+    def plumbing(*args, data):
+        return subprocess.run(["git", *args], input=data, cwd=remote, check=True, capture_output=True,
+                              env=environment()).stdout.decode().strip()
+
+    tree = "".join(f"100644 blob {plumbing('hash-object', '-w', '--stdin', data=files[name])}\t{name}\n"
+                   for name in sorted(files))
+    return git(remote, "commit-tree", *(["-p", parent] if parent else []), "-m", "by hand",
+               plumbing("mktree", data=tree.encode())).strip()
+
+
+def summed(files):
+    """With the checksums that these files have."""
+    meta = json.loads(files["meta.json"])
+    meta["checksums"] = {name: hashlib.sha256(files[name]).hexdigest() for name in FILES[:3]}
+    return {**files, "meta.json": json.dumps(meta, sort_keys=True, separators=(",", ":")).encode() + b"\n"}
+
+
+def lines(change, name="state.jsonl"):
+    """The files with some lines of one of them changed."""
+    return lambda files: summed({**files, name: b"".join(change(files[name].splitlines(keepends=True)))})
+
+
+def without(name):
+    return lambda files: {key: files[key] for key in FILES if key != name}
+
+
+def meta(old, new):
+    return lambda files: {**files, "meta.json": files["meta.json"].replace(old, new)}
+
+
+def second(change):
+    """The second line of state.jsonl is another one."""
+    return lines(lambda n: [n[0], change(n[1]), *n[2:]])
+
+
+DAMAGE = {
+    "no JSON": (second(lambda line: b"nonsense\n"), "state.jsonl", 2),
+    "cut off": (second(lambda line: line[:-20] + b"\n"), "state.jsonl", 2),
+    "no UTF-8": (second(lambda line: line.replace(b'"title":"', b'"title":"\xff')), "state.jsonl", 2),
+    "not canonical": (second(lambda line: line.replace(b'":', b'": ', 1)), "state.jsonl", 2),
+    "impossible value": (second(lambda line: line.replace(b'"priority":2', b'"priority":77')), "state.jsonl", 2),
+    "empty line": (second(lambda line: b"\n" + line), "state.jsonl", 2),
+    "same line twice": (second(lambda line: line + line), "state.jsonl", 3),
+    "same id twice": (second(lambda line: line + line.replace(b'"priority":2', b'"priority":1')), "state.jsonl", 3),
+    "wrong order": (lines(lambda n: [n[1], n[0], *n[2:]]), "state.jsonl", 2),
+    "CRLF": (lines(lambda n: [line.replace(b"\n", b"\r\n") for line in n]), "state.jsonl", 1),
+    "one CRLF": (lines(lambda n: [*n[:-1], n[-1].replace(b"\n", b"\r\n")]), "state.jsonl", 4),
+    "no final newline": (lines(lambda n: [*n[:-1], n[-1].rstrip()]), "state.jsonl", 4),
+    "edge": (lines(lambda n: [b'{"from":1}\n', *n], "deps.jsonl"), "deps.jsonl", 1),
+    "edge CRLF": (lines(lambda n: [n[0].replace(b"\n", b"\r\n")], "deps.jsonl"), "deps.jsonl", 1),
+    "tombstone": (lines(lambda n: [*n, b"{}\n"], "tombstones.jsonl"), "tombstones.jsonl", 2),
+    "checksum": (lambda files: {**files, "state.jsonl": files["state.jsonl"].split(b"\n", 1)[1]}, "state.jsonl", 0),
+    "no state.jsonl": (without("state.jsonl"), "state.jsonl", 0),
+    "no deps.jsonl": (without("deps.jsonl"), "deps.jsonl", 0),
+    "no tombstones.jsonl": (without("tombstones.jsonl"), "tombstones.jsonl", 0),
+    "no meta.json": (without("meta.json"), "meta.json", 0),
+    "meta.json": (lambda files: {**files, "meta.json": b"{\n"}, "meta.json", 1),
+    "version": (meta(b'"format_version":1', b'"format_version":99'), "meta.json", 1),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_damaged_commit(tmp_path, world, how):
+    """It stops the sync with file and line; local work goes on; when it is mended, all goes on."""
+    damage, file, line = DAMAGE[how]
+    anna, good = world.anna, published(world.remote)
+    anna.create("before")
+    bad = commit(world.remote, damage(good), world.tip)
+    world.move(bad)
+    here, journal = at(anna.path), anna.json("sync", "--status")["pending"]
+    for _ in range(2):
+        error = is_sync_error(anna.run("sync", "--json"), "corrupt")
+        assert error["details"] == {"file": file, "line": line, "commit": bad}
+        assert file in error["message"] and bad[:10] in error["message"] and not error["retryable"]
+    assert (at(anna.path), at(anna.path, TRACKING), at(world.remote)) == (here, world.tip, bad)
+    assert anna.json("sync", "--status")["pending"] == journal
+
+    bead = anna.create("meanwhile")
+    assert bead in anna.ids("list") and bead in anna.ids("ready")
+    anna.bd("close", bead).ok()
+    drop_cache(anna)
+    assert titles(anna) == ["a1", "a2", "a3", "b1", "before", "meanwhile"]
+
+    late = clone(tmp_path / "late", None)  # it knows nothing, and has to read every line
+    point(late, world.remote)
+    late.create("late")
+    assert is_sync_error(late.run("sync", "--json"), "corrupt")["details"] == {
+        "file": file, "line": line, "commit": bad}
+    assert titles(late) == ["late"]
+
+    world.move(commit(world.remote, good, bad))  # mended on top
+    assert sync(anna)["durability"] == "remote"
+    sync(late)
+    world.healed("before", "meanwhile", "late")
+
+
+def test_damaged_commit_is_taken_away(world):
+    """The one who runs the remote takes it back: it does not come again through us, and is no loss."""
+    world.move(commit(world.remote, DAMAGE["no JSON"][0](published(world.remote)), world.tip))
+    bad = at(world.remote)
+    is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    world.move(world.tip)
+    world.anna.create("next")
+    reply = sync(world.anna)
+    assert reply["warning"] is None
+    assert bad not in history(world.remote) and bad not in backups(world.anna.path)
+    world.healed("next")
+
+
+def test_damaged_history_of_its_own(world):
+    """Replaced by something damaged: nothing is joined to it; what was there is kept, and comes back."""
+    good = published(world.remote)
+    for how, (damage, file, line) in DAMAGE.items():
+        bad = commit(world.remote, damage(good))
+        world.move(bad)
+        error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+        assert error["details"] == {"file": file, "line": line, "commit": bad}, how
+        assert (at(world.anna.path), backups(world.anna.path)) == (world.tip, {world.tip}), how
+    git(world.remote, "update-ref", "-d", REF)
+    world.anna.create("next")
+    assert "deleted" in sync(world.anna)["warning"]
+    assert world.tip in history(world.remote) and bad not in history(world.remote)
+    world.healed("next")
+
+
+@pytest.mark.parametrize("what", ["blob", "tag"])
+def test_ref_that_is_no_commit(world, what):
+    git(world.remote, "tag", "-am", "x", "x", world.tip)
+    name = git(world.remote, "rev-parse", "refs/tags/x" if what == "tag" else f"{world.tip}:meta.json").strip()
+    (world.remote / REF).write_text(f"{name}\n")
+    world.anna.create("next")
+    assert REF in is_sync_error(world.anna.run("sync", "--json"), "corrupt")["message"]
+    world.move(world.tip)
+    assert sync(world.anna)["warning"] is None
+    world.healed("next")
+
+
+def test_remote_lost_an_object(world):
+    world.anna.create("next")
+    sync(world.anna)
+    blob = git(world.remote, "rev-parse", f"{REF}:state.jsonl").strip()
+    file = world.remote / "objects" / blob[:2] / blob[2:]
+    data = file.read_bytes()
+    file.unlink()
+    for _ in range(2):
+        is_sync_error(world.ben.run("sync", "--json"), "sync_failed")
+    assert "next" not in titles(world.ben)
+    file.write_bytes(data)
+    world.healed("next")
+
+
+# --- history at the remote ---
+
+def test_rewound(world):
+    """Whoever comes first puts back what was there, with a warning."""
+    world.move(history(world.remote)[-1])
+    reply = sync(world.anna)
+    assert "replaced" in reply["warning"] and world.tip[:10] in reply["warning"]
+    assert backups(world.anna.path) == {world.tip}
+    assert at(world.remote) == reply["commit"] == world.tip
+    assert sync(world.ben)["warning"] is None
+    world.healed()
+
+
+def test_rewound_under_new_work(world):
+    world.move(history(world.remote)[-1])
+    world.anna.create("new a")
+    world.ben.create("new b")
+    assert sync(world.anna)["warning"]
+    assert world.tip in history(world.remote)
+    world.healed("new a", "new b")
+    assert world.tip in history(world.remote)
+
+
+@pytest.mark.parametrize("first", ["--no-push", "--dry-run", "refused"])
+def test_rewound_and_not_put_back_at_once(world, first):
+    """What was published once stays in the history, also when the first sync could not push."""
+    world.move(history(world.remote)[-1])
+    world.anna.create("new a")
+    if first == "refused":
+        git(world.anna.path, "remote", "set-url", "--push", "origin", "http://127.0.0.1:1/x.git")
+        is_sync_error(world.anna.run("sync", "--json"), "sync_failed")
+        git(world.anna.path, "remote", "set-url", "--delete", "--push", "origin", ".*")
+    else:
+        assert sync(world.anna, first)["warning"]
+    world.anna.create("more a")
+    assert "replaced" in sync(world.anna)["warning"]
+    assert world.tip in history(world.remote) and backups(world.anna.path) == {world.tip}
+    world.healed("new a", "more a")
+
+
+def test_rewound_and_gone_on_from(world):
+    """Somebody who knew only the old commit has published on it."""
+    old = history(world.remote)[-1]
+    late = clone(world.path / "late", None)
+    point(late, "../beads.git")
+    world.move(old)
+    late.create("late")
+    sync(late)
+    world.anna.create("new a")
+    assert "replaced" in sync(world.anna)["warning"]
+    assert backups(world.anna.path) == {world.tip}
+    world.healed("late", "new a")
+
+
+def test_replaced_by_another_history(world):
+    other = clone(world.path / "other", None)
+    other.create("other")
+    sync(other)
+    git(other.path, "push", "-qf", "../beads.git", f"{REF}:{REF}")
+    theirs = at(world.remote)
+    for repo in (world.anna, world.ben):
+        assert "replaced" in sync(repo)["warning"]
+        assert backups(repo.path) == {world.tip}
+    assert theirs in history(world.remote)
+    world.healed("other")
+    assert sync(world.anna)["warning"] is None
+
+
+@pytest.mark.parametrize("new", [(), ("new",)])
+def test_deleted(world, new):
+    git(world.remote, "update-ref", "-d", REF)
+    for title in new:
+        world.anna.create(title)
+    reply = sync(world.anna)
+    assert "deleted" in reply["warning"] and reply["durability"] == "remote"
+    assert backups(world.anna.path) == {world.tip} and world.tip in history(world.remote)
+    world.healed(*new)
+
+
+def test_remote_begun_anew(world):
+    """The whole repository was made again, empty."""
+    shutil.rmtree(world.remote)
+    bare(world.remote)
+    world.ben.create("new b")
+    assert sync(world.ben)["warning"]
+    assert world.tip in history(world.remote)
+    world.healed("new b")
+
+
+def test_backups_are_not_endless(world):
+    """The last sixteen are kept; they are of the same second, so that time does not say which."""
+    old = history(world.remote)[-1]
+    for i in range(18):
+        world.anna.create(f"n{i:02}")
+        sync(world.anna)
+        world.move(old)
+    sync(world.anna)
+    kept = backups(world.anna.path)
+    assert len(kept) == 16 and at(world.remote) in kept
+    world.healed(*(f"n{i:02}" for i in range(18)))
+
+
+# --- damage here ---
+
+def test_own_ref_deleted(world):
+    git(world.anna.path, "update-ref", "-d", REF)
+    world.anna.create("new")
+    assert sync(world.anna)["durability"] == "remote"
+    assert world.tip in history(world.remote)
+    world.healed("new")
+
+
+def test_own_ref_deleted_without_a_remote(tmp_path):
+    anna = clone(tmp_path / "anna", None)
+    anna.create("one")
+    sync(anna)
+    git(anna.path, "update-ref", "-d", REF)
+    anna.create("two")
+    sync(anna)
+    assert len(published(anna.path)["state.jsonl"].splitlines()) == 2
+
+
+def test_own_ref_moved_back(world):
+    git(world.anna.path, "update-ref", REF, history(world.remote)[-1])
+    world.anna.create("new")
+    assert sync(world.anna)["warning"] is None
+    assert world.tip in history(world.remote)
+    world.healed("new")
+
+
+def test_own_ref_moved_elsewhere(world):
+    """To something damaged: nothing of it is published, and it says where."""
+    bad = commit(world.anna.path, DAMAGE["no JSON"][0](published(world.remote)))
+    git(world.anna.path, "update-ref", REF, bad)
+    world.anna.create("new")
+    error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    assert error["details"]["commit"] == bad and at(world.remote) == world.tip
+    git(world.anna.path, "update-ref", REF, world.tip)
+    world.healed("new")
+
+
+def test_memory_of_the_remote_deleted(world):
+    git(world.anna.path, "update-ref", "-d", TRACKING)
+    world.anna.create("new")
+    sync(world.anna)
+    assert world.tip in history(world.remote)
+    world.healed("new")
+
+
+@pytest.mark.parametrize("cache", ["kept", "lost"])
+def test_all_refs_and_objects_lost(world, cache):
+    """Refs deleted, objects collected: the remote has all of it, and the journal what it lacks."""
+    world.anna.create("new")
+    world.ben.create("theirs")
+    sync(world.ben)
+    for ref in (REF, TRACKING):
+        git(world.anna.path, "update-ref", "-d", ref)
+    git(world.anna.path, "gc", "-q", "--prune=now")
+    if cache == "lost":
+        drop_cache(world.anna)
+    assert sync(world.anna)["durability"] == "remote"
+    world.healed("new", "theirs")
+
+
+@pytest.mark.parametrize("place,lock", [("anna/.git", REF), ("anna/.git", TRACKING), ("beads.git", REF)])
+def test_lock_of_a_dead_process(world, place, lock):
+    """It is named, soon, and not removed: somebody may be at work there. All else goes on."""
+    world.ben.create("theirs")
+    sync(world.ben)
+    world.anna.create("new")
+    left = world.path / place / f"{lock}.lock"
+    left.touch()
+    error = is_sync_error(world.anna.run("sync", "--json", timeout=10), "sync_failed")
+    assert str(left) in error["message"] and left.exists()
+    world.anna.create("more")
+    assert "more" in titles(world.anna)
+    left.unlink()
+    world.healed("theirs", "new", "more")
+
+
+@pytest.mark.parametrize("lock", ["packed-refs.lock", "index.lock", "HEAD.lock", "config.lock"])
+def test_lock_that_is_in_nobodys_way(world, lock):
+    (world.anna.path / ".git" / lock).touch()
+    (world.remote / lock).touch()
+    world.anna.create("new")
+    assert sync(world.anna)["durability"] == "remote"
+    world.healed("new")
+
+
+def test_packed_refs(world):
+    for path in (world.remote, world.anna.path, world.ben.path):
+        git(path, "pack-refs", "--all")
+        git(path, "gc", "-q", "--prune=now")
+    world.anna.create("new")
+    world.healed("new")
