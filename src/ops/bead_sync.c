@@ -66,7 +66,8 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	enum err e = beads_open(c, BEADS_READ, &b);
 
 	(void)s;
-	if (e == ERR_INTERNAL_ERROR && !in->status) { /* the remote may have what is lost */
+	if (e == ERR_INTERNAL_ERROR &&
+	    !in->status) { /* the remote may have what is lost */
 		c->code = ERR_OK;
 		e = beads_home(c, &b);
 	}

@@ -115,9 +115,10 @@ static enum err left_locked(struct call *c, struct repo *r, struct str name)
 		  "'%s" STR_FMT ".lock' is there: a Git program is at work on that ref, "
 		  "or died doing so",
 		  git_repository_commondir(r->git), STR_ARG(name));
-	return call_step(c, "Nothing was lost. If no Git program runs in that repository, "
-			    "the file is left over and may go; then run 'bd sync' "
-			    "again.");
+	return call_step(c,
+			 "Nothing was lost. If no Git program runs in that repository, "
+			 "the file is left over and may go; then run 'bd sync' "
+			 "again.");
 }
 
 enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct str old,
