@@ -119,7 +119,7 @@ DAMAGE = {
     "edge": (lines(lambda n: [b'{"from":1}\n', *n], "deps.jsonl"), "deps.jsonl", 1),
     "edge CRLF": (lines(lambda n: [n[0].replace(b"\n", b"\r\n")], "deps.jsonl"), "deps.jsonl", 1),
     "tombstone": (lines(lambda n: [*n, b"{}\n"], "tombstones.jsonl"), "tombstones.jsonl", 2),
-    "checksum": (lambda files: {**files, "state.jsonl": files["state.jsonl"].split(b"\n", 1)[1]}, "state.jsonl", 0),
+    "checksum": (lambda files: {**files, "state.jsonl": files["state.jsonl"].split(b"\n", 1)[1]}, "meta.json", 1),
     "no state.jsonl": (without("state.jsonl"), "state.jsonl", 0),
     "no deps.jsonl": (without("deps.jsonl"), "deps.jsonl", 0),
     "no tombstones.jsonl": (without("tombstones.jsonl"), "tombstones.jsonl", 0),
@@ -130,7 +130,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("how", DAMAGE)
-def test_damaged_commit(tmp_path, world, how):
+def test_damaged_commit(world, how):
     """It stops the sync with file and line; local work goes on; when it is mended, all goes on."""
     damage, file, line = DAMAGE[how]
     anna, good = world.anna, published(world.remote)
@@ -138,10 +138,10 @@ def test_damaged_commit(tmp_path, world, how):
     bad = commit(world.remote, damage(good), world.tip)
     world.move(bad)
     here, journal = at(anna.path), anna.json("sync", "--status")["pending"]
-    for _ in range(2):
-        error = is_sync_error(anna.run("sync", "--json"), "corrupt")
-        assert error["details"] == {"file": file, "line": line, "commit": bad}
-        assert file in error["message"] and bad[:10] in error["message"] and not error["retryable"]
+    error = is_sync_error(anna.run("sync", "--json"), "corrupt")
+    assert error["details"] == {"file": file, "line": line, "commit": bad}
+    assert file in error["message"] and bad[:10] in error["message"] and not error["retryable"]
+    assert how != "checksum" or "state.jsonl" in error["message"]
     assert (at(anna.path), at(anna.path, TRACKING), at(world.remote)) == (here, world.tip, bad)
     assert anna.json("sync", "--status")["pending"] == journal
 
@@ -151,17 +151,30 @@ def test_damaged_commit(tmp_path, world, how):
     drop_cache(anna)
     assert titles(anna) == ["a1", "a2", "a3", "b1", "before", "meanwhile"]
 
-    late = clone(tmp_path / "late", None)  # it knows nothing, and has to read every line
-    point(late, world.remote)
-    late.create("late")
-    assert is_sync_error(late.run("sync", "--json"), "corrupt")["details"] == {
-        "file": file, "line": line, "commit": bad}
-    assert titles(late) == ["late"]
+    is_sync_error(anna.run("sync", "--json"), "corrupt")
 
     world.move(commit(world.remote, good, bad))  # mended on top
     assert sync(anna)["durability"] == "remote"
-    sync(late)
-    world.healed("before", "meanwhile", "late")
+    assert sync(world.ben)["pulled"] == 2
+    assert titles(world.ben) == ["a1", "a2", "a3", "b1", "before", "meanwhile"]
+    assert published(world.ben.path) == published(world.remote)
+
+
+def test_damaged_commit_is_the_first_that_is_seen(tmp_path, world):
+    """A new clone knows no line of it: it finds the same."""
+    good, late = published(world.remote), clone(tmp_path / "late", None)
+    point(late, world.remote)
+    late.create("late")
+    for how, (damage, file, line) in DAMAGE.items():
+        bad = commit(world.remote, damage(good), world.tip)
+        world.move(bad)
+        error = is_sync_error(late.run("sync", "--json"), "corrupt")
+        assert error["details"] == {"file": file, "line": line, "commit": bad}, how
+        assert (at(late.path), at(late.path, TRACKING)) == (None, None)
+    assert titles(late) == ["late"]
+    world.move(commit(world.remote, good, bad))
+    assert "a1" not in titles(late) and sync(late)["pulled"]
+    world.healed("late")
 
 
 def test_damaged_commit_is_taken_away(world):
@@ -313,7 +326,7 @@ def test_backups_are_not_endless(world):
     old = history(world.remote)[-1]
     for i in range(18):
         world.anna.create(f"n{i:02}")
-        sync(world.anna)
+        sync(world.anna)  # heals, and publishes the next
         world.move(old)
     sync(world.anna)
     kept = backups(world.anna.path)

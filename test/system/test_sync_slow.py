@@ -90,7 +90,7 @@ def arrives(anna, remote, port):
         same_everywhere(remote, anna, ben)
 
 
-def ends_in_time(anna, *codes, timeout=2):
+def ends_in_time(anna, *codes, timeout=1):
     start = time.monotonic()
     done = anna.run("sync", "--json", "--timeout", f"{timeout}s")
     took = time.monotonic() - start
