@@ -319,6 +319,60 @@ static bool known(struct sync *s, struct str commit)
 			     repo_reaches(s->repo, s->base, commit));
 }
 
+struct vanishing {
+	struct sync *s;
+	const struct snapshot *new;
+	int64_t count; /* beads that nobody has deleted, and that are gone */
+};
+
+/* Has a commit since our base a tombstone of that id? It may be forgotten by now. */
+static bool was_deleted(struct sync *s, struct str commit, struct str id)
+{
+	struct call *c = s->c;
+	struct snapshot files;
+	struct commit about;
+
+	while (commit.p && !str_eq(commit, s->base) &&
+	       !commit_read(c, s->repo, commit, &files) &&
+	       !repo_commit(c, s->repo, commit, &about)) {
+		if (files.file[FILE_TOMBSTONES].p &&
+		    lines_find(&c->mem, FILE_TOMBSTONES, files.file[FILE_TOMBSTONES], id)
+			    .n)
+			return true;
+		commit = about.parent;
+	}
+	c->code = ERR_OK;
+	return false;
+}
+
+static enum err vanishes(void *arg, const struct line_pair *pair)
+{
+	struct vanishing *v = arg;
+
+	if (!pair->b.p && !was_deleted(v->s, v->new->commit, pair->key))
+		v->count++;
+	return ERR_OK;
+}
+
+/* Lines that are only missing are not deletions: what was known stays, and is said. */
+static bool vanished(struct sync *s, const struct snapshot *old,
+		     const struct snapshot *new)
+{
+	struct vanishing v = { .s = s, .new = new };
+	struct str why;
+	size_t number;
+
+	if (lines_diff(&s->c->mem, FILE_STATE, old->file[FILE_STATE],
+		       new->file[FILE_STATE], vanishes, &v, &number, &why) ||
+	    !v.count)
+		return false; /* what cannot be read is told by whoever reads it */
+	warn(s, arena_fmt(&s->c->mem,
+			  "%lld beads that nobody deleted were missing at '" STR_FMT
+			  "' in commit %.10s; they are kept",
+			  (long long)v.count, STR_ARG(s->remote.name), new->commit.p));
+	return true;
+}
+
 static enum err take_in(struct sync *s, struct str commit)
 {
 	struct call *c = s->c;
@@ -335,10 +389,11 @@ static enum err take_in(struct sync *s, struct str commit)
 		c->code = ERR_OK; /* a line that is wrong says more than a checksum */
 		return check_all(s, &new) ? c->code : merge_check(c, &new);
 	}
+	if (!first && (e = commit_read(c, s->repo, s->base, &old)))
+		return e;
+	apart = apart || (!first && vanished(s, &old, &new));
 	/* what is joined to is copied, not read */
 	if ((first || apart) && (e = check_all(s, &new)))
-		return e;
-	if (!first && (e = commit_read(c, s->repo, s->base, &old)))
 		return e;
 	if (apart)
 		e = take_other(s, commit, &old, &new);

@@ -232,6 +232,34 @@ def test_remote_lost_an_object(world):
     world.healed("next")
 
 
+@pytest.mark.parametrize("left", [0, 2])
+def test_lines_are_only_missing(world, left):
+    """A sound commit on top of ours that lacks beads nobody deleted is no deletion: they come back, with a warning."""
+    files = published(world.remote)
+    files["state.jsonl"] = b"".join(files["state.jsonl"].splitlines(keepends=True)[:left])
+    if not left:
+        files["deps.jsonl"] = files["tombstones.jsonl"] = b""
+    world.move(commit(world.remote, summed(files), world.tip))
+    world.anna.create("next")
+    assert "nobody deleted" in sync(world.anna)["warning"]
+    assert sync(world.ben)["warning"] is None
+    world.healed("next")
+
+
+def test_deleted_and_forgotten_is_no_loss(world):
+    """Ben was away while a bead was deleted, and its tombstone collected: it is gone for him too."""
+    gone = next(bead["id"] for bead in world.anna.json("list") if bead["title"] == "a3")
+    world.anna.bd("delete", gone).ok()
+    sync(world.anna)
+    late = {"BD_TOMBSTONE_TTL_MS": 7 * 24 * 3600 * 1000, "ABACUS_NOW": "2099-01-01T00:00:00Z"}
+    world.anna.create("later", env=late)
+    sync(world.anna, env=late)
+    assert gone.encode() not in b"".join(published(world.remote).values())
+    assert sync(world.ben)["warning"] is None
+    same_everywhere(world.remote, world.anna, world.ben)
+    assert titles(world.ben) == ["a1", "a2", "b1", "later"]
+
+
 # --- history at the remote ---
 
 def test_rewound(world):
