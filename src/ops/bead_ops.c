@@ -66,6 +66,7 @@ const struct prop bead_props[] = {
 	{ "blocked_by_count", PROP_INT, OPT, NULL },
 	{ "unblocked", PROP_BOOL, OPT, NULL },
 	{ "why", PROP_STR, OPT, NULL },
+	{ "remap", PROP_OBJECT, OPT | PROP_LIST, NULL },
 	{ 0 },
 };
 static const struct prop deleted_props[] = {

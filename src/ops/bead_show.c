@@ -37,6 +37,24 @@ static enum err put_links(struct call *c, struct beads *b, const struct bead_row
 	return ERR_OK;
 }
 
+/* Others that were given this id elsewhere, and had to leave it: where they are now. */
+static enum err put_remap(struct call *c, struct beads *b, struct str id,
+			  struct json *reply)
+{
+	struct value_error error;
+	const struct value *remap;
+	struct str line;
+	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
+
+	remap = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") :
+			       NULL;
+	if (remap) {
+		json_key(reply, STR("remap"));
+		json_value(reply, remap);
+	}
+	return e;
+}
+
 static enum err put_bead(struct call *c, struct beads *b, const struct bead_row *row,
 			 const struct shape *shape, struct json *reply)
 {
@@ -47,8 +65,9 @@ static enum err put_bead(struct call *c, struct beads *b, const struct bead_row 
 	json_object(reply);
 	public_put(reply, row, shape);
 	put_epoch(reply, line, shape);
-	if (!shape->field_count && !(e = put_links(c, b, row, SIDE_OUT, reply)))
-		e = put_links(c, b, row, SIDE_IN, reply);
+	if (!shape->field_count && !(e = put_links(c, b, row, SIDE_OUT, reply)) &&
+	    !(e = put_links(c, b, row, SIDE_IN, reply)))
+		e = put_remap(c, b, row->id, reply);
 	json_end(reply);
 	return e;
 }

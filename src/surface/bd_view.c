@@ -473,6 +473,21 @@ static void note_lines(struct view *v, const struct value *comments)
 	}
 }
 
+/* Who looks for a bead that was given this id too has to be told its other one. */
+static void remap_lines(struct view *v, const struct value *bead)
+{
+	const struct value *remap = value_find(bead, "remap");
+
+	for (size_t i = 0; remap && i < remap->count; i++)
+		fact(v, "not this",
+		     arena_fmt(v->out.mem,
+			       "what " STR_FMT " created as " STR_FMT " is " STR_FMT
+			       " now",
+			       STR_ARG(value_str(&remap->item[i], "created_by")),
+			       STR_ARG(value_str(bead, "id")),
+			       STR_ARG(value_str(&remap->item[i], "to"))));
+}
+
 static void page(struct view *v, const struct value *bead)
 {
 	struct arena *mem = v->out.mem;
@@ -501,6 +516,7 @@ static void page(struct view *v, const struct value *bead)
 	fact(v, "reason", value_str(bead, "closed_reason"));
 	fact(v, "branch", value_str(bead, "created_on_branch"));
 	fact(v, "hash", value_str(bead, "content_hash"));
+	remap_lines(v, bead);
 	section(v, "Description", value_str(bead, "description"));
 	section(v, "Design", value_str(bead, "design"));
 	section(v, "Acceptance", value_str(bead, "acceptance_criteria"));
