@@ -173,7 +173,25 @@ static size_t cut(struct call *c, struct mark mark, const struct edge_row *row,
 	return count;
 }
 
-/* An end is named by its lineage, if it is there; the first is under the guard. */
+/* One that was deleted had a lineage too; the id may be another's somewhere else. */
+static enum err put_dead_end(struct call *c, struct beads *b, struct str id,
+			     struct state *change)
+{
+	struct value_error error;
+	const struct value *bead;
+	struct bead end = { .id = id };
+	struct str line;
+	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
+
+	bead = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "bead") :
+			      NULL;
+	end.created.by = value_str(bead, "created_by");
+	if (bead && stamp_decode(value_find(bead, "created_at"), &end.created.at))
+		state_put_bead(change, &end);
+	return e;
+}
+
+/* An end is named by its lineage, if it was ever here; the first is under the guard. */
 static enum err put_end(struct call *c, struct beads *b, struct str id,
 			const struct guard *guard, struct state *change)
 {
@@ -182,7 +200,7 @@ static enum err put_end(struct call *c, struct beads *b, struct str id,
 	enum err e = cache_find_bead(c, &b->cache, id, &row);
 
 	if (e || !row)
-		return e;
+		return e ? e : put_dead_end(c, b, id, change);
 	if ((e = edit_begin(c, b, row, &edit)) ||
 	    (guard && (e = edit_guard(&edit, guard))))
 		return e;
