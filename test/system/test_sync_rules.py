@@ -1,0 +1,658 @@
+"""What sync promises, one promise at a time, over real clones and a bare remote."""
+import concurrent.futures
+import itertools
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from bead_harness import drop_cache, state
+from conftest import Repo, environment, git
+from test_join_model import mark, other_id
+
+T0 = 1767225600000
+FILES = ("state.jsonl", "tombstones.jsonl", "deps.jsonl", "meta.json")
+REF = "refs/beads/store"
+
+
+class Clone(Repo):
+    """A clone of somebody, at a time of theirs."""
+
+    def __init__(self, path, actor):
+        super().__init__(path)
+        self.env = {"BD_ACTOR": actor}
+
+    def at(self, seconds, *args, **kw):
+        """A command so long after T0."""
+        return self.json(*args, env={"ABACUS_NOW": T0 + 1000 * seconds}, **kw)
+
+    def sync(self, *how, **kw):
+        reply = self.json("sync", *how, **kw)
+        assert reply["durability"] == ("local" if "--no-push" in how else "remote"), reply
+        return reply
+
+    def head(self):
+        return git(self.path, "rev-parse", REF).strip()
+
+
+def make_clone(root, actor, name=None):
+    path = root / (name or actor)
+    path.mkdir()
+    git(path, "init", "-q", "-b", "main")
+    git(path, "remote", "add", "origin", "../remote.git")
+    return Clone(path, actor)
+
+
+def make_remote(root):
+    git(root, "init", "-q", "--bare", "remote.git")
+    return root / "remote.git"
+
+
+@pytest.fixture(scope="session")
+def three(tmp_path_factory):
+    """Ann, bob and cy share a store that has three beads; made once, and copied."""
+    root = tmp_path_factory.mktemp("three")
+    make_remote(root)
+    clones = [make_clone(root, actor) for actor in ("ann", "bob", "cy")]
+    clones[0].bd("init", "--prefix", "bd", env={"ABACUS_NOW": 0}).ok()
+    for name in ("bd-in", "bd-out", "bd-one"):
+        clones[0].at(0, "create", name, "--id", name)
+    clones[0].sync()
+    for clone in clones[1:]:
+        clone.bd("init").ok()
+        clone.sync()
+    return root
+
+
+@pytest.fixture
+def clones(tmp_path, three):
+    root = tmp_path / "work"
+    shutil.copytree(three, root)
+    return [Clone(root / actor, actor) for actor in ("ann", "bob", "cy")]
+
+
+def settle(clones):
+    """Everybody syncs until nobody has anything to say, and all have the same."""
+    for _ in range(2):
+        for clone in clones:
+            clone.sync()
+    remote = clones[0].path.parent / "remote.git"
+    head = git(remote, "rev-parse", REF).strip()
+    for clone in clones:
+        assert clone.head() == head
+        assert clone.json("validate")["errors"] == 0
+        told = {c["code"]: c["status"] for c in clone.json("doctor")["checks"]}
+        assert told["journal"] == told["cache"] == "ok"
+    return {name: git(remote, "show", f"{REF}:{name}") for name in FILES}
+
+
+def edges(clone):
+    """Those that count, as (from, to, kind)."""
+    text = git(clone.path, "show", f"{REF}:deps.jsonl")
+    return {(e["from"], e["to"], e["kind"]) for e in map(json.loads, text.splitlines()) if "deleted_at" not in e}
+
+
+def lines(clone, name):
+    return [json.loads(line) for line in git(clone.path, "show", f"{REF}:{name}").splitlines()]
+
+
+# deletions
+
+ORDERS = list(itertools.permutations(range(3)))
+TIMES = {"between": (100, 200, 300), "after_both": (100, 300, 200), "before_both": (200, 100, 300)}
+
+
+@pytest.mark.parametrize("case", sorted(TIMES))
+def test_a_deletion_meets_two_edits_in_any_order(clones, tmp_path, case):
+    """Whoever syncs first: the last of the three decides, and no edit is lost with it."""
+    ann, bob, cy = clones
+    edit, deletion, other = TIMES[case]
+    bob.at(edit, "update", "bd-one", "--title", "by bob")
+    ann.at(deletion, "delete", "bd-one", "--force", "--reason", "enough")
+    cy.at(other, "update", "bd-one", "--description", "by cy")
+    results = set()
+    for order in ORDERS:
+        root = tmp_path / "".join(map(str, order))
+        shutil.copytree(ann.path.parent, root)
+        copies = [Clone(root / c.path.name, c.env["BD_ACTOR"]) for c in clones]
+        for i in order:
+            copies[i].sync()
+        results.add(json.dumps(settle(copies)))
+        shown = [c.run("--json", "show", "bd-one") for c in copies]
+        if case == "after_both":
+            assert {s.error["code"] for s in shown} == {"deleted"}
+            back = copies[2].at(999, "undelete", "bd-one")
+            back = back[0] if isinstance(back, list) else back
+            assert (back["title"], back["description"]) == ("by bob", "by cy")
+        else:
+            assert {(s.json[0]["title"], s.json[0]["description"]) for s in shown} == {("by bob", "by cy")}
+            assert copies[0].json("deleted") == []
+    assert len(results) == 1
+
+
+def test_concurrent_edits_of_different_fields_survive(clones):
+    ann, bob, cy = clones
+    ann.at(10, "update", "bd-one", "--title", "t", "--append-notes", "of ann")
+    bob.at(10, "update", "bd-one", "--design", "d", "-p", "0", "--append-notes", "of bob")
+    cy.at(5, "update", "bd-one", "--set-labels", "x,y", "--title", "too old")
+    cy.at(6, "close", "bd-one", "--reason", "done")
+    settle(clones)
+    for clone in clones:
+        bead = clone.show("bd-one")
+        assert (bead["title"], bead["design"], bead["priority"], bead["labels"]) == ("t", "d", 0, ["x", "y"])
+        assert (bead["status"], bead["closed_reason"], bead["closed_by"]) == ("closed", "done", "cy")
+        assert sorted(n["content"] for n in bead["notes"]) == ["of ann", "of bob"]
+
+
+def test_one_field_is_of_whoever_wrote_last_whatever_the_order(clones):
+    """Also where the clocks are a day apart, and where two marks have one time."""
+    ann, bob, cy = clones
+    ann.at(86400, "update", "bd-one", "--title", "ann", "--set-labels", "a")
+    bob.at(-86400, "update", "bd-one", "--title", "bob", "--set-labels", "b")
+    cy.at(86400, "update", "bd-one", "--title", "cy")
+    settle([cy, bob, ann])
+    bead = bob.show("bd-one")
+    assert (bead["title"], bead["labels"]) == ("cy", ["a"])
+    bob.at(-86400, "update", "bd-one", "--title", "bob knows, and is later")
+    settle(clones)
+    assert ann.show("bd-one")["title"] == "bob knows, and is later"
+
+
+# edges
+
+EDGE = ("bd-one", "bd-out", "blocks")
+
+
+@pytest.fixture
+def with_edge(clones):
+    clones[0].at(10, "dep", "add", "bd-one", "bd-out")
+    settle(clones)
+    assert edges(clones[2]) == {EDGE}
+    return clones
+
+
+def test_an_edge_that_was_removed_stays_away_though_a_sleeper_still_has_it(with_edge):
+    ann, bob, cy = with_edge
+    ann.at(20, "dep", "remove", "bd-one", "bd-out")
+    settle([ann, bob])
+    cy.at(9999, "update", "bd-one", "--title", "of one who slept")
+    settle([cy, ann, bob])
+    assert edges(cy) == set() and cy.show("bd-one")["dependency_count"] == 0
+    assert "bd-one" in cy.ids("ready") and "bd-one" in bob.ids("ready")
+
+
+@pytest.mark.parametrize("slept", [15, 25, 35])
+@pytest.mark.parametrize("act", ["add", "remove"])
+def test_an_edge_removed_and_added_again_meets_a_sleeper(with_edge, slept, act):
+    """Gone at 20, back at 30; the sleeper says something of it that may be older than either."""
+    ann, bob, cy = with_edge
+    ann.at(20, "dep", "remove", "bd-one", "bd-out")
+    ann.sync()
+    bob.sync()
+    assert edges(bob) == set()
+    bob.at(30, "dep", "add", "bd-one", "bd-out")
+    bob.sync()
+    if act == "add":  # it is there already, as far as he knows
+        cy.at(slept - 1, "dep", "remove", "bd-one", "bd-out")
+    cy.at(slept, "dep", act, "bd-one", "bd-out")
+    settle([cy, ann, bob])
+    gone = act == "remove" and slept > 30
+    assert edges(ann) == (set() if gone else {EDGE})
+    edge, = lines(ann, "deps.jsonl")
+    assert (edge["created_at"][0], edge["created_by"]) == (T0 + 10000, "ann")
+    blocked = [b["id"] for b in cy.json("blocked")]
+    assert blocked == ([] if gone else ["bd-one"])
+
+
+def test_a_circle_made_by_two_is_told_and_keeps_both(clones):
+    ann, bob, cy = clones
+    ann.at(10, "dep", "add", "bd-one", "bd-out")
+    bob.at(10, "dep", "add", "bd-out", "bd-one")
+    settle(clones)
+    found = cy.json("validate")
+    assert found["ok"] and "dependency_cycle" in {f["code"] for f in found["findings"]}
+    assert not {"bd-one", "bd-out"} & set(cy.ids("ready"))
+    drop_cache(cy)
+    assert not {"bd-one", "bd-out"} & set(cy.ids("ready"))
+
+
+# one id, two beads
+
+NEW_OF_ANN = other_id("bd-x", mark([T0 + 200000, 0], "ann"))
+
+
+def collide(ann, bob):
+    """Ann's is the later one, so it has to leave."""
+    ann.at(200, "create", "of ann", "--id", "bd-x", "-l", "hers", "--deps", "blocks:bd-out")
+    ann.at(201, "dep", "add", "bd-in", "bd-x", "--kind", "related")
+    ann.at(202, "comment", "bd-x", "said ann")
+    bob.at(100, "create", "of bob", "--id", "bd-x", "-l", "his", "--deps", "discovered-from:bd-out")
+    bob.at(101, "dep", "add", "bd-in", "bd-x", "--kind", "related")
+
+
+def assert_remapped(clones):
+    for clone in clones:
+        first, other = clone.show("bd-x"), clone.show(NEW_OF_ANN)
+        assert (first["title"], first["labels"], first["created_by"]) == ("of bob", ["his"], "bob")
+        assert (other["title"], other["labels"], other["created_by"]) == ("of ann", ["hers"], "ann")
+        assert [n["content"] for n in other["notes"]] == ["said ann"] and first["notes"] == []
+        assert edges(clone) == {("bd-x", "bd-out", "discovered_from"), ("bd-in", "bd-x", "related"),
+                                (NEW_OF_ANN, "bd-out", "blocks"), ("bd-in", NEW_OF_ANN, "related")}
+        grave, = lines(clone, "tombstones.jsonl")
+        assert grave["id"] == "bd-x" and [r["to"] for r in grave["remap"]] == [NEW_OF_ANN]
+        assert [b["id"] for b in clone.json("blocked")] == [NEW_OF_ANN]
+
+
+@pytest.mark.parametrize("first", ["ann", "bob"])
+def test_one_id_created_on_two_machines(clones, first):
+    """Whoever pushes first, the one that was created first keeps the id."""
+    ann, bob, cy = clones
+    collide(ann, bob)
+    order = [ann, bob] if first == "ann" else [bob, ann]
+    assert order[0].sync()["remapped"] == []
+    if first == "ann":
+        cy.sync()
+        assert cy.show("bd-x")["title"] == "of ann"
+    moved = [{"from": "bd-x", "to": NEW_OF_ANN}]
+    assert order[1].sync()["remapped"] == moved
+    assert_remapped([order[1]])
+    assert order[0].sync()["remapped"] == moved
+    settle(clones)
+    assert_remapped(clones)
+    for clone in clones:
+        drop_cache(clone)
+    assert_remapped(clones)
+
+
+def test_the_old_id_says_where_the_bead_went(clones):
+    ann, bob, _ = clones
+    collide(ann, bob)
+    settle(clones)
+    grave, = ann.json("deleted")
+    assert (grave["id"], [r["to"] for r in grave["remap"]]) == ("bd-x", [NEW_OF_ANN])
+    assert [r["to"] for r in ann.show("bd-x")["remap"]] == [NEW_OF_ANN]
+    assert NEW_OF_ANN in ann.bd("show", "bd-x").ok().out
+    assert "remap" not in ann.show(NEW_OF_ANN)
+
+
+def test_what_is_written_to_an_id_by_one_who_does_not_know_reaches_the_bead(clones):
+    """Cy knows ann's bead by the id it was given; then it has to leave."""
+    ann, bob, cy = clones
+    collide(ann, bob)
+    ann.sync()
+    cy.sync()
+    bob.sync()
+    cy.at(300, "update", "bd-x", "--title", "of ann, by cy", "--append-notes", "said cy")
+    cy.at(301, "dep", "add", "bd-x", "bd-one", "--kind", "related")
+    cy.at(302, "dep", "remove", "bd-in", "bd-x")
+    assert cy.sync()["remapped"] == [{"from": "bd-x", "to": NEW_OF_ANN}]
+    settle(clones)
+    for clone in clones:
+        assert clone.show("bd-x")["title"] == "of bob"
+        bead = clone.show(NEW_OF_ANN)
+        assert bead["title"] == "of ann, by cy"
+        assert [n["content"] for n in bead["notes"]] == ["said ann", "said cy"]
+        assert edges(clone) == {("bd-x", "bd-out", "discovered_from"), ("bd-in", "bd-x", "related"),
+                                (NEW_OF_ANN, "bd-out", "blocks"), (NEW_OF_ANN, "bd-one", "related")}
+
+
+def test_a_deletion_by_one_who_does_not_know_reaches_the_bead(clones):
+    ann, bob, cy = clones
+    collide(ann, bob)
+    ann.sync()
+    cy.sync()
+    cy.at(300, "delete", "bd-x", "--force")
+    bob.sync()
+    settle([cy, ann, bob])
+    for clone in clones:
+        assert clone.show("bd-x")["title"] == "of bob"
+        assert clone.fails("show", NEW_OF_ANN)["code"] == "deleted"
+    ann.at(400, "undelete", NEW_OF_ANN)
+    settle(clones)
+    assert_remapped(clones)
+
+
+def test_an_edge_is_taken_away_from_the_bead_that_was_meant_though_it_is_deleted(clones):
+    """Cy's record has to say whose end it is: elsewhere the id is another bead's."""
+    ann, bob, cy = clones
+    collide(ann, bob)
+    ann.sync()
+    cy.sync()
+    cy.at(300, "delete", "bd-x", "--force")
+    cy.sync()
+    cy.at(301, "dep", "remove", "bd-in", "bd-x")
+    bob.sync()
+    settle([cy, ann, bob])
+    assert ("bd-in", "bd-x", "related") in edges(ann) and ("bd-in", NEW_OF_ANN, "related") not in edges(ann)
+    assert {(e["from"], e["to"]) for e in lines(ann, "deps.jsonl") if "deleted_at" in e} == {("bd-in", NEW_OF_ANN)}
+
+
+def test_three_beads_of_one_id(clones):
+    """Two have to leave, in whatever order they meet."""
+    ann, bob, cy = clones
+    collide(ann, bob)
+    cy.at(150, "create", "of cy", "--id", "bd-x", "--deps", "blocks:bd-in")
+    settle([ann, cy, bob])
+    new_of_cy = other_id("bd-x", mark([T0 + 150000, 0], "cy"))
+    for clone in clones:
+        assert [clone.show(i)["title"] for i in ("bd-x", new_of_cy, NEW_OF_ANN)] == ["of bob", "of cy", "of ann"]
+        assert (new_of_cy, "bd-in", "blocks") in edges(clone)
+        grave, = lines(clone, "tombstones.jsonl")
+        assert sorted(r["to"] for r in grave["remap"]) == sorted([NEW_OF_ANN, new_of_cy])
+
+
+# beginning
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_begin_at_one_empty_remote(tmp_path, first):
+    """They agree on a prefix, the same whoever was first, and no bead is lost."""
+    make_remote(tmp_path)
+    clones = [make_clone(tmp_path, actor) for actor in ("ann", "bob")]
+    ids = []
+    for clone, prefix in zip(clones, ("left", "right")):
+        clone.bd("init", "--prefix", prefix).ok()
+        ids.append(clone.create("x"))
+    assert [i.split("-")[0] for i in ids] == ["left", "right"]
+    settle(clones if first == 0 else clones[::-1])
+    prefixes = {clone.create("y").split("-")[0] for clone in clones}
+    assert prefixes == {"right"}
+    settle(clones)
+    assert {i for clone in clones for i in clone.ids("list")} >= set(ids)
+    for clone in clones:
+        drop_cache(clone)
+        assert clone.create("z").split("-")[0] == "right"
+
+
+def test_one_who_begins_later_takes_the_prefix_that_is_there(tmp_path):
+    make_remote(tmp_path)
+    ann, zoe = make_clone(tmp_path, "ann"), make_clone(tmp_path, "zoe", "zzz")
+    ann.bd("init", "--prefix", "bd").ok()
+    bead = ann.create("x")
+    ann.sync()
+    zoe.bd("init").ok()
+    assert zoe.ids("list") == [bead]
+    assert zoe.create("y").startswith("bd-")
+    settle([zoe, ann])
+    assert ann.create("z").startswith("bd-")
+
+
+def test_a_remote_that_moved_is_looked_at_though_nobody_asked(clones):
+    """Without --no-pull's look, the push cannot be taken; then it has to look after all."""
+    ann, bob, _ = clones
+    ann.create("first")
+    ann.sync()
+    bob.create("second")
+    reply = bob.sync("--no-pull", "--timeout", "20s")
+    assert 1 < reply["attempts"] < 5
+    assert {"first", "second"} <= {b["title"] for b in bob.json("list")}
+
+
+# a crowd
+
+CROWD, ROUNDS = 8, 13
+
+
+def test_eight_that_sync_in_a_loop(tmp_path):
+    """None starves; what was published stays; the history is a line in which every step says something."""
+    remote = make_remote(tmp_path)
+    clones = [make_clone(tmp_path, f"agent{i}") for i in range(CROWD)]
+    clones[0].bd("init", "--prefix", "bd").ok()
+    clones[0].bd("create", "shared", "--id", "bd-shared").ok()
+    clones[0].sync()
+    for clone in clones[1:]:
+        clone.bd("init").ok()
+        clone.sync()
+
+    def loop(clone):
+        commits, attempts = [], []
+        for n in range(ROUNDS):
+            clone.bd("create", f"{n}", "--id", f"bd-{clone.env['BD_ACTOR']}x{n}").ok()
+            clone.bd("comment", "bd-shared", f"{clone.env['BD_ACTOR']} {n}").ok()
+            reply = clone.sync("--timeout", "60s", timeout=90)
+            commits.append(reply["commit"])
+            attempts.append(reply["attempts"])
+        return commits, attempts
+
+    with concurrent.futures.ThreadPoolExecutor(CROWD) as pool:
+        told = list(pool.map(loop, clones))
+    history = git(remote, "rev-list", "--parents", REF).splitlines()
+    assert all(len(line.split()) == 2 for line in history[:-1]) and len(history[-1].split()) == 1
+    trees = git(remote, "log", "--format=%T", REF).splitlines()
+    assert all(a != b for a, b in zip(trees, trees[1:]))
+    published = {line.split()[0] for line in history}
+    assert {commit for commits, _ in told for commit in commits} <= published
+    assert max(n for _, attempts in told for n in attempts) <= 60
+    settle(clones)
+    want = {f"bd-agent{i}x{n}" for i in range(CROWD) for n in range(ROUNDS)} | {"bd-shared"}
+    for clone in clones:
+        assert set(clone.ids("list", "-n", "0")) == want
+        notes = [n["content"] for n in clone.show("bd-shared")["notes"]]
+        assert sorted(notes) == sorted(f"agent{i} {n}" for i in range(CROWD) for n in range(ROUNDS))
+
+
+def test_two_that_sync_one_clone_at_once(clones):
+    """The same clone, by many programs: each succeeds, and nothing is said twice."""
+    ann, bob, _ = clones
+    for n in range(4):
+        ann.create(f"{n}")
+    running = [ann.spawn("sync", "--json", stdout=subprocess.PIPE) for _ in range(6)]
+    replies = [json.loads(p.communicate(timeout=60)[0]) for p in running]
+    assert {r["durability"] for r in replies} == {"remote"} and len({r["commit"] for r in replies}) == 1
+    assert sum(r["pushed"] for r in replies) == 4
+    bob.sync()
+    assert {"0", "1", "2", "3"} <= {b["title"] for b in bob.json("list")}
+
+
+# what a commit says
+
+def test_a_message_is_text_and_not_too_long(clones):
+    """A thousand beads, with titles that no cut between bytes or characters would survive."""
+    ann = clones[0]
+    hard = ["\U0001f469\u200d\U0001f680" * 60, "e" + "\u0301" * 200, "\u202e\u2066 \U0001f1e9\U0001f1ea" * 30,
+            "\u0e01\u0e33" * 90, "\ufeff" * 100, "x" * 400]
+    plan = "".join(f"## {hard[n % len(hard)]} {n}\n\ntext\n\n" for n in range(1000))
+    (ann.path / "plan.md").write_text(plan)
+    ann.bd("create", "-f", "plan.md").ok()
+    ann.sync()
+    for n in range(len(hard)):
+        ann.bd("update", "bd-one", "--title", hard[n]).ok()
+        ann.sync()
+    raw = subprocess.run(["git", "log", "--format=%B%x00", REF], cwd=ann.path, check=True, capture_output=True,
+                         env=environment(GIT_CONFIG_NOSYSTEM=1)).stdout
+    messages = raw.decode().split("\0")
+    assert len(messages) >= len(hard) + 2
+    for message in messages:
+        assert len(message.encode()) <= 16384 and message.count("\n") <= 30
+        assert not any(ord(ch) < 32 and ch != "\n" for ch in message)
+        assert "\ufffd" not in message
+    assert "1000 created" in messages[len(hard)] and "more" in messages[len(hard)]
+
+
+# what is the user's
+
+def hooks(gitdir, trace):
+    """Each of them would leave a trace."""
+    (gitdir / "hooks").mkdir(exist_ok=True)
+    for name in ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-push", "post-checkout",
+                 "post-merge", "post-rewrite", "reference-transaction", "pre-auto-gc", "post-index-change"):
+        hook = gitdir / "hooks" / name
+        hook.write_text(f"#!/bin/sh\necho {name} >>{trace}\n")
+        hook.chmod(0o755)
+
+
+OURS = ("abacus", "objects")
+
+
+def everything(root):
+    """All files of the user's, and their times; not the store, its refs, and objects."""
+    found = {}
+    for folder, folders, files in os.walk(root):
+        rel = os.path.relpath(folder, root)
+        if rel.endswith("refs/beads"):
+            folders[:] = []
+            continue
+        if os.path.exists(os.path.join(folder, "HEAD")):
+            folders[:] = [f for f in folders if f not in OURS]
+        for name in files:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                found[os.path.join(rel, name)] = (file.read(), os.stat(path).st_mtime_ns, os.stat(path).st_mode)
+    return found
+
+
+def a_user_works(path, trace):
+    (path / "kept").write_text("kept")
+    git(path, "add", "kept")
+    git(path, "commit", "-qm", "first")
+    git(path, "branch", "side")
+    git(path, "tag", "v1")
+    (path / "staged").write_text("staged")
+    git(path, "add", "staged")
+    (path / "kept").write_text("changed")
+    (path / "untracked").write_text("")
+    git(path, "status")
+    hooks(path / ".git", trace)
+
+
+def sync_both_ways(mine, other, **kw):
+    mine.bd("create", "mine", **kw).ok()
+    mine.sync(**kw)
+    other.create("other")
+    other.sync()
+    assert mine.sync(**kw)["pulled"] == 1
+    mine.sync("--no-push", **kw)
+    assert {"mine", "other"} <= {b["title"] for b in mine.json("list", **kw)}
+
+
+def test_a_repository_of_the_user_is_left_alone(clones, tmp_path):
+    ann, bob, _ = clones
+    trace = tmp_path / "trace"
+    a_user_works(ann.path, trace)
+    before = everything(ann.path)
+    sync_both_ways(ann, bob)
+    assert everything(ann.path) == before
+    assert not trace.exists()
+    assert git(ann.path, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags", "refs/remotes").split() == [
+        "refs/heads/main", "refs/heads/side", "refs/tags/v1"]
+
+
+def test_a_linked_worktree_is_left_alone(clones, tmp_path):
+    """It shares the store, and nothing of either worktree changes."""
+    ann, bob, _ = clones
+    linked = ann.path.parent / "linked"
+    a_user_works(ann.path, tmp_path / "other-trace")
+    git(ann.path, "worktree", "add", "-q", str(linked), "side")
+    (linked / "kept").write_text("changed here too")
+    git(linked, "status")
+    trace = tmp_path / "trace"
+    hooks(ann.path / ".git", trace)
+    before = everything(ann.path), everything(linked)
+    sync_both_ways(ann, bob, cwd=linked)
+    assert (everything(ann.path), everything(linked)) == before
+    assert not trace.exists()
+    assert ann.ids("list") == ann.ids("list", cwd=linked)
+
+
+def test_a_bare_repository_is_left_alone(clones, tmp_path):
+    ann, bob, _ = clones
+    bare = ann.path.parent / "bare.git"
+    git(ann.path.parent, "init", "-q", "--bare", "bare.git")
+    git(bare, "remote", "add", "origin", "../remote.git")
+    trace = tmp_path / "trace"
+    hooks(bare, trace)
+    mine = Clone(bare, "dora")
+    before = everything(bare)
+    mine.bd("init").ok()
+    sync_both_ways(mine, bob)
+    assert everything(bare) == before
+    assert not trace.exists()
+    assert git(bare, "rev-parse", REF) == git(bob.path, "rev-parse", REF)
+
+
+def test_the_remote_keeps_what_is_not_ours(clones):
+    ann, bob, _ = clones
+    remote = ann.path.parent / "remote.git"
+    before = everything(remote)
+    sync_both_ways(ann, bob)
+    assert everything(remote) == before
+    assert git(remote, "fsck", "--strict") == ""
+
+
+# the journal after many syncs
+
+def journals(clone):
+    return sorted(p.name for p in clone.home.glob("journal.*"))
+
+
+def test_the_journal_is_cut_and_receipts_survive(clones):
+    """A megabyte of changes, synced now and then: old segments go, and nothing else does."""
+    ann, bob, _ = clones
+    first = ann.json("create", "once", "--request-id", "req-1")
+    ann.sync()
+    for n in range(12):
+        ann.bd("update", "bd-one", "--description", chr(97 + n) * 60000, "--design", chr(65 + n) * 60000).ok()
+        if n % 4 == 3:
+            ann.sync()
+    middle = ann.json("comment", "bd-one", "noted", "--request-id", "req-2")
+    ann.sync()
+    bob.create("elsewhere")
+    bob.sync()
+    late = ann.json("create", "late", "--request-id", "req-3")
+    ann.sync()
+    assert "journal.1" not in journals(ann) and len(journals(ann)) == 1
+    assert sum(p.stat().st_size for p in ann.home.glob("journal.*")) < 1 << 20
+
+    def again():
+        assert ann.json("create", "once", "--request-id", "req-1") == first
+        assert ann.json("comment", "bd-one", "noted", "--request-id", "req-2") == middle
+        assert ann.json("create", "late", "--request-id", "req-3") == late
+        assert ann.fails("create", "twice", "--request-id", "req-1")["code"] == "request_mismatch"
+
+    again()
+    before = state(ann)
+    for _ in range(2):
+        drop_cache(ann)
+        assert state(ann) == before
+        again()
+    assert state(ann) == before
+    settle(clones)
+    assert bob.show("bd-one")["description"] == "l" * 60000
+    assert state(ann) == state(bob)
+
+
+def test_what_was_not_synced_survives_the_cut(clones):
+    """What is written while others' news are taken in is in no commit yet."""
+    ann, bob, cy = clones
+    for n in range(10):
+        bob.bd("update", "bd-one", "--description", chr(97 + n) * 60000, "--design", chr(65 + n) * 60000).ok()
+        ann.bd("update", "bd-out", "--description", chr(97 + n) * 60000, "--design", chr(65 + n) * 60000).ok()
+    bob.sync()
+    ann.create("mine", "--request-id", "req-1")
+    ann.sync("--no-push")
+    assert "journal.1" not in journals(ann)
+    drop_cache(ann)
+    assert "mine" in {b["title"] for b in ann.json("list")}
+    assert ann.show("bd-out")["description"] == "j" * 60000
+    cy.create("of cy")
+    cy.sync()
+    settle(clones)
+    assert {"mine", "of cy"} <= {b["title"] for b in cy.json("list")}
+    assert state(ann) == state(bob) == state(cy)
+
+
+def test_the_cache_may_go_between_any_two_steps(clones):
+    """Of a history with collisions, deletions and edges; what is asked is the same with and without it."""
+    ann, bob, cy = clones
+    collide(ann, bob)
+    cy.at(50, "delete", "bd-out", "--force")
+    for clone in (ann, bob, cy, ann, bob, cy):
+        before = state(clone)
+        drop_cache(clone)
+        assert state(clone) == before
+        clone.sync()
+        before = state(clone)
+        drop_cache(clone)
+        assert state(clone) == before
+    settle(clones)
