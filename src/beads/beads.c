@@ -299,6 +299,18 @@ enum err beads_pending(struct call *c, struct beads *b, struct pending *out)
 	return e;
 }
 
+enum err beads_since(struct call *c, struct beads *b, const struct record *base,
+		     struct state **out)
+{
+	struct replay replay = { .b = b, .base = *base, .since = state_new(&c->mem) };
+	struct journal_place place = { 0 };
+	enum err e = journal_each(c, b->home, &place, replay_record, &replay);
+
+	arena_release(&replay.scratch);
+	*out = replay.since;
+	return e;
+}
+
 static void know_all(struct call *c, struct beads *b, const struct state *all)
 {
 	if (all->prefix_mark.by.p)

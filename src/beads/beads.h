@@ -89,6 +89,10 @@ struct pending {
 };
 enum err beads_pending(struct call *c, struct beads *b, struct pending *out);
 
+/* What was written after the place up to which `base` has all. */
+enum err beads_since(struct call *c, struct beads *b, const struct record *base,
+		     struct state **out);
+
 /*
  * For a writer: `r` names a commit that is the base from now on, and tells what is new
  * in it. Shortens the journal where that is worth it.

@@ -316,9 +316,10 @@ static void changed(struct merge *m, enum snapshot_file file, struct str key,
 	m->changes[m->count++] = (struct line_change){ file, key, old, new };
 }
 
+/* Changes to a bead that was forgotten elsewhere are no bead: nobody could read them. */
 static struct str bead_line(struct merge *m, const struct slot *slot)
 {
-	return slot && slot_live(slot) && !bead_blank(slot->bead) ?
+	return slot && slot_live(slot) && bead_whole(slot->bead) ?
 		       line_text(&m->c->mem, slot->bead) :
 		       (struct str){ 0 };
 }
@@ -488,6 +489,53 @@ static void forget_old(struct merge *m)
 	sort_changes(m);
 }
 
+static bool has_line(struct merge *m, enum snapshot_file file, struct str key)
+{
+	const struct line_change *known = change_of(m, file, key);
+
+	return known ? known->new.p != NULL :
+		       lines_find(&m->scratch, file, m->side[0].file[file], key).n > 0;
+}
+
+static struct edge_row *edge_row_of(struct arena *mem, struct str key)
+{
+	struct edge_row *row = arena_new(mem, struct edge_row);
+
+	key = arena_copy(mem, key);
+	str_next(&key, ' ', &row->from);
+	str_next(&key, ' ', &row->to);
+	row->kind = key;
+	return row;
+}
+
+void merge_forgotten(struct merge *m, struct record *out)
+{
+	struct arena *mem = &m->c->mem;
+	struct map ids = { .mem = mem }, keys = ids;
+	struct str *gone;
+
+	for (size_t i = 0; i < m->joined->slots.count; i++)
+		map_put(&ids, m->joined->slots.entry[i].key);
+	for (size_t i = 0; i < m->joined->edges.count; i++)
+		map_put(&keys, m->joined->edges.entry[i].key);
+	for (size_t i = 0; i < m->count; i++)
+		map_put(m->changes[i].file == FILE_DEPS ? &keys : &ids,
+			m->changes[i].key);
+	out->gone = gone = arena_array(mem, ids.count + 1, sizeof *gone);
+	for (size_t i = 0; i < ids.count; i++)
+		if (!has_line(m, FILE_STATE, ids.entry[i].key) &&
+		    !has_line(m, FILE_TOMBSTONES, ids.entry[i].key))
+			gone[out->gone_count++] = arena_copy(mem, ids.entry[i].key);
+	for (size_t i = 0; i < keys.count; i++)
+		if (!has_line(m, FILE_DEPS, keys.entry[i].key)) {
+			struct edge_row *row = edge_row_of(mem, keys.entry[i].key);
+
+			row->next = out->gone_edges;
+			out->gone_edges = row;
+		}
+	arena_release(&m->scratch);
+}
+
 /* --- the whole of it --- */
 
 static enum err join_prefixes(struct merge *m)
@@ -587,29 +635,45 @@ static struct str find(struct news *n, enum snapshot_file file, struct str key)
 	return lines_find(&n->scratch, file, n->now->file[file], key);
 }
 
+static void note_gone_id(struct news *n, struct str id)
+{
+	struct record *out = n->out;
+
+	if (find(n, FILE_STATE, id).n || find(n, FILE_TOMBSTONES, id).n)
+		return;
+	for (size_t i = 0; i < out->gone_count; i++)
+		if (str_eq(n->gone[i], id))
+			return;
+	n->gone = arena_room(&n->c->mem, n->gone, out->gone_count, sizeof id);
+	n->gone[out->gone_count++] = arena_copy(&n->c->mem, id);
+}
+
+/* Whoever had to leave an id may have been forgotten under the other one since. */
+static void note_gone_remaps(struct news *n)
+{
+	const struct map *slots = &n->out->change->slots;
+
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct slot *slot = slots->entry[i].value;
+
+		for (size_t k = 0; k < slot->remaps; k++)
+			note_gone_id(n, slot->remap[k].to);
+	}
+}
+
 /* Nobody knows of it any more: it was deleted, and that was long ago. */
 static void note_gone(struct news *n, struct str key)
 {
 	struct record *out = n->out;
 
 	if (n->file == FILE_DEPS) {
-		struct edge_row *row = arena_new(&n->c->mem, struct edge_row);
+		struct edge_row *row = edge_row_of(&n->c->mem, key);
 
-		key = arena_copy(&n->c->mem, key);
-		str_next(&key, ' ', &row->from);
-		str_next(&key, ' ', &row->to);
-		row->kind = key;
 		row->next = out->gone_edges;
 		out->gone_edges = row;
 		return;
 	}
-	if (find(n, FILE_STATE, key).n || find(n, FILE_TOMBSTONES, key).n)
-		return;
-	for (size_t i = 0; i < out->gone_count; i++)
-		if (str_eq(n->gone[i], key))
-			return;
-	n->gone = arena_room(&n->c->mem, n->gone, out->gone_count, sizeof key);
-	n->gone[out->gone_count++] = arena_copy(&n->c->mem, key);
+	note_gone_id(n, key);
 }
 
 static enum err take_news(void *arg, const struct line_pair *pair)
@@ -649,6 +713,8 @@ enum err merge_news(struct call *c, const struct snapshot *before,
 		if (e && why.p)
 			e = snapshot_fail(c, now, n.file, number, why);
 	}
+	if (!e && forgets)
+		note_gone_remaps(&n);
 	out->gone = n.gone;
 	*count = n.count;
 	arena_release(&n.scratch);

@@ -51,6 +51,9 @@ struct pieces {
 	size_t count;
 };
 struct pieces merge_file(const struct merge *m, enum snapshot_file file);
+
+/* Of all that it met, what is in no file afterwards; some of it never was in one. */
+void merge_forgotten(struct merge *m, struct record *out);
 bool merge_touches(const struct merge *m, enum snapshot_file file);
 
 /*

@@ -47,6 +47,7 @@ struct sync {
 	struct str made; /* a commit of ours that may not have been published */
 	struct pending pending;
 	struct journal_place sealed;
+	struct record forgot; /* on the way to the commit */
 	struct json remapped;
 	struct map reported;
 	int64_t pulled, pushed, attempts, started_ms;
@@ -101,32 +102,55 @@ static enum err seal(struct sync *s)
 	return e;
 }
 
-/* Ids that are gone from the base, but were written to here meanwhile, come back. */
+/* The bead of an id as a commit has it, deleted or not; false: it has none. */
+static bool read_again(struct call *c, const struct snapshot *old, struct str id,
+		       struct state *again)
+{
+	static const enum snapshot_file where[] = { FILE_TOMBSTONES, FILE_STATE };
+	struct value_error error;
+	struct str why, line;
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
+		line = lines_find(&c->mem, where[i], old->file[where[i]], id);
+		if (!line.n)
+			continue;
+		found = (where[i] == FILE_STATE ? state_read_bead : state_read_tombstone)(
+				again, value_parse(&c->mem, line, &error), &why) ||
+			found;
+	}
+	return found;
+}
+
+/*
+ * Ids that are gone from the base, but were written to here after what the new one has,
+ * come back whole: a change alone is no bead. A deletion that is in it is no such write.
+ */
 static enum err keep_written(struct sync *s, struct record *r, struct state *again)
 {
 	struct call *c = s->c;
 	struct snapshot old = { 0 };
 	struct str *left = arena_array(&c->mem, r->gone_count + 1, sizeof *left);
+	struct state *since;
 	struct pending now;
 	size_t count = 0;
-	enum err e = beads_pending(c, &s->b, &now);
+	enum err e;
 
-	if (!e && r->gone_count)
-		e = commit_read(c, s->repo, now.base, &old);
-	for (size_t i = 0; !e && i < r->gone_count; i++) {
-		const struct slot *slot = state_find(now.change, r->gone[i]);
-		struct value_error error;
-		struct str why, line = lines_find(&c->mem, FILE_STATE,
-						  old.file[FILE_STATE], r->gone[i]);
+	if (!r->gone_count)
+		return ERR_OK;
+	if ((e = beads_pending(c, &s->b, &now)) ||
+	    (e = beads_since(c, &s->b, r, &since)) ||
+	    (e = commit_read(c, s->repo, now.base, &old)))
+		return e;
+	for (size_t i = 0; i < r->gone_count; i++) {
+		const struct slot *slot = state_find(since, r->gone[i]);
 
-		if (slot && slot->bead && line.n)
-			state_read_bead(again, value_parse(&c->mem, line, &error), &why);
-		else
+		if (!slot || !slot->bead || !read_again(c, &old, r->gone[i], again))
 			left[count++] = r->gone[i];
 	}
 	r->gone = left;
 	r->gone_count = count;
-	return e;
+	return ERR_OK;
 }
 
 /* From now on this commit is the base; `r` has what is new in it. */
@@ -267,6 +291,8 @@ static enum err take_next(struct sync *s, struct str commit, const struct snapsh
 					.base = commit,
 					.segment = r.segment,
 					.offset = r.offset,
+					.gone = r.gone,
+					.gone_count = r.gone_count,
 					.whole = true };
 		r = whole;
 	}
@@ -274,8 +300,8 @@ static enum err take_next(struct sync *s, struct str commit, const struct snapsh
 		return ERR_OK;
 	if ((e = rebase(s, &r)))
 		return e;
-	s->base = commit;
-	return ERR_OK;
+	/* the journal may have begun anew, and what came back is to be published */
+	return seal(s);
 }
 
 static enum err write_commit(struct sync *s, struct merge *m, struct str parent,
@@ -473,6 +499,8 @@ static enum err join(struct sync *s, struct str *commit)
 		return e;
 	s->pushed = (int64_t)m.count;
 	report_remaps(s, m.joined, m.part[0]);
+	s->forgot = (struct record){ 0 };
+	merge_forgotten(&m, &s->forgot);
 	if (!s->wants->dry &&
 	    (m.count || m.meta_changed || m.side[0].foreign || !s->base.p)) {
 		doing(s, "writing a commit for");
@@ -547,18 +575,14 @@ static enum err settle(struct sync *s, struct str commit)
 			    .base = commit,
 			    .segment = s->sealed.segment,
 			    .offset = s->sealed.offset };
-	struct snapshot old = { 0 }, new;
-	size_t count;
-	enum err e = ERR_OK;
 
 	if (str_eq(commit, s->base) && !s->pending.records)
 		return ERR_OK;
 	/* what was forgotten on the way, the cache has to forget too */
-	if (s->wants->collect_before_ms && s->base.p && !str_eq(commit, s->base) &&
-	    !(e = commit_read(s->c, s->repo, s->base, &old)) &&
-	    !(e = commit_read(s->c, s->repo, commit, &new)))
-		e = merge_news(s->c, &old, &new, true, &r, &count);
-	return e ? e : rebase(s, &r);
+	r.gone = s->forgot.gone;
+	r.gone_count = s->forgot.gone_count;
+	r.gone_edges = s->forgot.gone_edges;
+	return rebase(s, &r);
 }
 
 /* --- the whole of it --- */

@@ -160,6 +160,68 @@ def test_one_field_is_of_whoever_wrote_last_whatever_the_order(clones):
     assert ann.show("bd-one")["title"] == "bob knows, and is later"
 
 
+# deletions that are forgotten
+
+DAYS = 86400
+
+
+@pytest.fixture
+def forgetful(clones):
+    """Clones that keep deletions for a week."""
+    for clone in clones:
+        clone.env["BD_TOMBSTONE_TTL_MS"] = 7 * DAYS * 1000
+    return clones
+
+
+def sync_at(seconds, *clones):
+    for clone in clones:
+        assert clone.at(seconds, "sync")["durability"] == "remote"
+
+
+def assert_same(clones):
+    for clone in clones:
+        assert clone.json("validate")["errors"] == 0
+        before = state(clone)
+        drop_cache(clone)
+        assert state(clone) == before
+    assert len({clone.head() for clone in clones}) == 1
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_what_was_deleted_long_ago_is_forgotten_and_does_not_come_back(forgetful, published):
+    """Also if it was never published that it was deleted, or that it was there."""
+    ann, bob, cy = forgetful
+    ann.at(DAYS, "delete", "bd-one", "--force")
+    ann.at(DAYS, "create", "short", "--id", "bd-short")
+    ann.at(DAYS, "delete", "bd-short", "--force")
+    if published:
+        sync_at(2 * DAYS, ann, bob)
+        assert sorted(b["id"] for b in bob.json("deleted")) == ["bd-one", "bd-short"]
+    for day in (9, 10, 11):
+        sync_at(day * DAYS, ann, bob, cy, ann)
+        for clone in forgetful:
+            assert clone.json("deleted") == [] and sorted(clone.ids("list", "--all")) == ["bd-in", "bd-out"]
+    assert_same(forgetful)
+
+
+@pytest.mark.parametrize("deletion_known", [True, False])
+def test_who_wrote_to_a_bead_that_was_forgotten_brings_it_back_whole(forgetful, deletion_known):
+    """A change alone is no bead: published so, nobody could read the store any more."""
+    ann, bob, cy = forgetful
+    ann.at(DAYS, "delete", "bd-one", "--force")
+    if deletion_known:
+        sync_at(2 * DAYS, ann, bob)
+        bob.at(8 * DAYS, "undelete", "bd-one")
+    bob.at(8 * DAYS, "update", "bd-one", "--design", "of bob")
+    sync_at(9 * DAYS, ann)
+    assert ann.json("deleted") == []
+    sync_at(10 * DAYS, bob, cy, ann, bob)
+    for clone in forgetful:
+        bead = clone.show("bd-one")
+        assert (bead["title"], bead["design"], bead["created_by"]) == ("bd-one", "of bob", "ann")
+    assert_same(forgetful)
+
+
 # edges
 
 EDGE = ("bd-one", "bd-out", "blocks")
