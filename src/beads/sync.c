@@ -319,18 +319,31 @@ static enum err move_here(struct sync *s, struct str commit, bool *moved)
 	return e;
 }
 
+/* What the new commit goes on from: all that was ever published stays in its history. */
+static struct str parent_of(const struct sync *s)
+{
+	if (!s->remote.url.p)
+		return s->base;
+	if (s->seen.p && (!s->there.p || repo_reaches(s->repo, s->seen, s->there)))
+		return s->seen;
+	return s->there;
+}
+
 /* They went different ways: what is only in our base is joined to the other. */
 static enum err take_other(struct sync *s, struct str commit, const struct snapshot *old,
 			   const struct snapshot *new)
 {
 	struct merge m = { .c = s->c, .side = { *new, *old }, .sides = 2 };
-	struct str joined;
+	struct str joined, tip = parent_of(s), parent = commit;
 	bool same, moved;
 	enum err e = merge_run(&m);
 
+	if (s->remote.url.p && tip.p && repo_reaches(s->repo, s->base, tip))
+		parent = s->base; /* it has what was published; the other may not */
+
 	if (e || s->wants->dry)
 		return e ? e : take_next(s, commit, old, new, false);
-	if ((e = write_commit(s, &m, commit, &joined, &same)) ||
+	if ((e = write_commit(s, &m, parent, &joined, &same)) ||
 	    (e = move_here(s, joined, &moved)))
 		return e;
 	if (!moved) /* it has to be kept by some ref */
@@ -469,16 +482,6 @@ static enum err nothing_yet(struct call *c, struct snapshot *out)
 {
 	*out = snapshot_encode(&c->mem, state_new(&c->mem));
 	return ERR_OK;
-}
-
-/* What the new commit goes on from: all that was ever published stays in its history. */
-static struct str parent_of(const struct sync *s)
-{
-	if (!s->remote.url.p)
-		return s->base;
-	if (s->seen.p && (!s->there.p || repo_reaches(s->repo, s->seen, s->there)))
-		return s->seen;
-	return s->there;
 }
 
 /* The base with what was written since: a new commit, or the base itself. */
@@ -665,8 +668,9 @@ static enum err attempt(struct sync *s, struct str *commit, bool *lost)
 	*lost = false;
 	s->attempts++;
 	if ((e = fetch(s)) || (e = seal(s)) ||
-	    (e = repo_ref(c, s->repo, s->ref, &s->here)) || (e = take_in(s, s->there)) ||
-	    (e = note_seen(s)))
+	    (e = repo_ref(c, s->repo, s->ref, &s->here)) ||
+	    (e = take_in(s, parent_of(s))) || (e = take_in(s, s->there)) ||
+	    (e = take_in(s, s->seen)) || (e = note_seen(s)))
 		return e;
 	if (!str_eq(s->here, s->made) && (e = take_in(s, s->here)))
 		return e;
