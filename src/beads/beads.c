@@ -193,7 +193,7 @@ static enum err find_base(struct call *c, const struct journal_record *r, void *
 
 	if (!replay->oldest)
 		replay->oldest = r->segment;
-	if (!replay->bytes && record_is_base(r->json))
+	if (!replay->carried && record_is_base(r->json))
 		replay->carried = (int64_t)r->json.n;
 	replay->bytes += (int64_t)r->json.n;
 	if (!record_is_base(r->json))
@@ -694,7 +694,7 @@ struct carrying {
 	const struct record *base; /* the new one */
 	struct receipt *receipts;
 	size_t receipt_count;
-	struct str *json; /* records that are not in the base; the first is free */
+	struct str *json; /* records that are not in the base */
 	size_t count;
 };
 
@@ -737,21 +737,24 @@ static enum err carry(struct call *c, const struct journal_record *r, void *arg)
 	return e;
 }
 
-/* The base, what is not in it, and the receipts, in a segment of their own. */
+/*
+ * What is not in the base, the base and the receipts, in a segment of their own. The base
+ * comes last: a segment that was written in part replaces nothing.
+ */
 static enum err cut(struct call *c, struct beads *b, struct record *r, int *fd)
 {
-	struct carrying k = { .b = b, .base = r, .count = 1 };
+	struct carrying k = { .b = b, .base = r };
 	struct journal_place place = { 0 };
 	enum err e;
 
-	k.json = arena_room(&c->mem, NULL, 0, sizeof *k.json);
 	if ((e = journal_each(c, b->home, &place, carry, &k)))
 		return e;
 	r->segment = b->about.place.segment + 1; /* all that is not after it */
 	r->offset = 0;
 	r->receipts = k.receipts;
 	r->receipt_count = k.receipt_count;
-	k.json[0] = record_encode(c, r);
+	k.json = arena_room(&c->mem, k.json, k.count, sizeof *k.json);
+	k.json[k.count++] = record_encode(c, r);
 	return journal_restart(c, b->home, &b->about.place, k.json, k.count, fd);
 }
 

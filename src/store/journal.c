@@ -396,6 +396,18 @@ static enum err open_end(struct call *c, struct str path, struct journal_place p
 	return ERR_OK;
 }
 
+/* A segment counts only with all that is before it, and nothing unfinished in there. */
+static enum err finish(struct call *c, struct str dir, struct journal_place place)
+{
+	AUTO_FD fd = -1;
+	enum err e;
+
+	if (!place.segment) /* nothing was ever written */
+		return ERR_OK;
+	e = open_end(c, segment_path(c, dir, place.segment), place, &fd);
+	return e ? e : journal_sync(c, dir, fd);
+}
+
 /* Takes back what was appended last. */
 static void retract(int fd, struct journal_place before)
 {
@@ -452,8 +464,7 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 
 	if (!at.segment || at.offset >= SEGMENT_MOST)
 		at = start_of(at.segment + 1, at);
-	/* a segment counts only with all that is before it */
-	if (at.segment > 1 && !at.offset && (e = journal_sync_end(c, dir, *place)))
+	if (at.segment != place->segment && (e = finish(c, dir, *place)))
 		return e;
 	return put_lines(c, dir, at, &json, 1, place, fd);
 }
@@ -461,8 +472,11 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 enum err journal_restart(struct call *c, struct str dir, struct journal_place *place,
 			 const struct str *json, size_t count, int *fd)
 {
-	return put_lines(c, dir, start_of(place->segment + 1, *place), json, count, place,
-			 fd);
+	enum err e = finish(c, dir, *place);
+
+	return e ? e :
+		   put_lines(c, dir, start_of(place->segment + 1, *place), json, count,
+			     place, fd);
 }
 
 enum err journal_drop(struct call *c, struct str dir, int64_t segment)
