@@ -629,8 +629,7 @@ static enum err fetch(struct sync *s)
 	if ((e = repo_ref(c, s->repo, s->tracking, &s->seen)))
 		return e;
 	s->there = s->seen;
-	/* who is not to look first has to, once others were there before */
-	if (!s->remote.url.p || (!s->wants->pull && s->attempts == 1))
+	if (!s->remote.url.p || !s->wants->pull)
 		return ERR_OK;
 	doing(s, "fetching from");
 	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)))

@@ -17,7 +17,7 @@ static const struct field fields[] = {
 	{ "no_push", &kind_bool, offsetof(struct body, no_push), .also = "pull-only",
 	  .help = "take in what others have published, publish nothing" },
 	{ "no_pull", &kind_bool, offsetof(struct body, no_pull),
-	  .help = "do not look at the remote first" },
+	  .help = "take in nothing; publish only if nobody else has meanwhile" },
 	{ "status", &kind_bool, offsetof(struct body, status),
 	  .help = "only tell how the last syncs went, and what waits" },
 	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000,

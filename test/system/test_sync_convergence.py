@@ -205,7 +205,7 @@ class History:
             self.rewind()
         clone = self.clones[self.one(*range(CLONES))]
         if self.chance(0.2):
-            how = self.one((), (), (), (), ("--no-push",), ("--no-pull",))
+            how = self.one((), (), (), (), ("--no-push",))
             if self.clones.index(clone) in self.awake:
                 self.sync(clone, *how)
             return

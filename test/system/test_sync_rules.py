@@ -440,17 +440,6 @@ def test_one_who_begins_later_takes_the_prefix_that_is_there(tmp_path):
     assert ann.create("z").startswith("bd-")
 
 
-def test_a_remote_that_moved_is_looked_at_though_nobody_asked(clones):
-    """Without --no-pull's look, the push cannot be taken; then it has to look after all."""
-    ann, bob, _ = clones
-    ann.create("first")
-    ann.sync()
-    bob.create("second")
-    reply = bob.sync("--no-pull", "--timeout", "20s")
-    assert 1 < reply["attempts"] < 5
-    assert {"first", "second"} <= {b["title"] for b in bob.json("list")}
-
-
 # a crowd
 
 CROWD, ROUNDS = 8, 13
