@@ -673,6 +673,7 @@ static void note_gone(struct news *n, struct str key)
 		out->gone_edges = row;
 		return;
 	}
+	out->reused = out->reused || n->file == FILE_TOMBSTONES;
 	note_gone_id(n, key);
 }
 

@@ -22,6 +22,7 @@ struct record {
 	bool whole; /* the change is too large for a record: it is all in the commit */
 	const struct str *gone; /* ids of which the base knows nothing any more */
 	size_t gone_count;
+	bool reused;                 /* of news: a tombstone gave way to a bead */
 	struct edge_row *gone_edges; /* and edges */
 };
 

@@ -286,7 +286,8 @@ static enum err take_next(struct sync *s, struct str commit, const struct snapsh
 	s->pulled += (int64_t)count;
 	if (old)
 		report_remaps(s, r.change, NULL);
-	if (count > BIG_NEWS) {
+	/* an id may be another's since it was forgotten: the cache would join the two */
+	if (count > BIG_NEWS || r.gone_count || r.gone_edges || r.reused) {
 		struct record whole = { .change = state_new(&s->c->mem),
 					.base = commit,
 					.segment = r.segment,
