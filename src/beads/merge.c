@@ -462,9 +462,8 @@ static void forget_in(struct forgetting *f, enum snapshot_file file,
 	struct merge *m = f->m;
 	struct str text = m->side[0].file[file], line;
 
-	for (size_t i = 0; i < f->sorted; i++)
-		if (m->changes[i].file == file && !m->changes[i].old.p)
-			forget(f, m->changes[i].key, m->changes[i].new);
+	/* only what has been in a commit: others take what is missing for a mistake
+	   unless they find the deletion in the history */
 	while (text.n && str_next(&text, '\n', &line)) {
 		struct str key = lines_key(&m->c->mem, file, line);
 

@@ -213,7 +213,7 @@ def test_who_wrote_to_a_bead_that_was_forgotten_brings_it_back_whole(forgetful, 
         sync_at(2 * DAYS, ann, bob)
         bob.at(8 * DAYS, "undelete", "bd-one")
     bob.at(8 * DAYS, "update", "bd-one", "--design", "of bob")
-    sync_at(9 * DAYS, ann)
+    sync_at(9 * DAYS, ann, ann)  # to say it, and to forget it
     assert ann.json("deleted") == []
     sync_at(10 * DAYS, bob, cy, ann, bob)
     for clone in forgetful:
