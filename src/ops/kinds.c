@@ -318,11 +318,18 @@ const struct kind kind_word = {
 static enum err duration_from_text(struct call *c, const struct field *f, struct str text,
 				   void *at)
 {
-	if (duration_parse(text, at))
+	int64_t *ms = at;
+
+	if (!duration_parse(text, ms)) {
+		call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'",
+			  field_label(c, f), STR_ARG(text));
+		return call_step(c, "Write a number and a unit: 30s, 10m, 1h, 2d or 1w.");
+	}
+	if (!f->max || (*ms >= f->min && *ms <= f->max))
 		return ERR_OK;
-	call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'",
-		  field_label(c, f), STR_ARG(text));
-	return call_step(c, "Write a number and a unit: 30s, 10m, 1h, 2d or 1w.");
+	return call_fail(c, INVALID(f), "%s must be from %s to %s, not '" STR_FMT "'",
+			 field_label(c, f), duration_format(&c->mem, f->min).p,
+			 duration_format(&c->mem, f->max).p, STR_ARG(text));
 }
 
 static void duration_to_json(struct json *j, const struct field *f, const void *at)
