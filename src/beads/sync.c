@@ -779,6 +779,19 @@ static enum err run(struct sync *s, struct json *reply)
 	return ERR_OK;
 }
 
+/* One at a time in a repository. */
+static enum err wait_alone(struct sync *s, struct lock *lock)
+{
+	struct call *c = s->c;
+	struct str path = path_join(&c->mem, s->b.home, STR("sync.lock"));
+
+	if (lock_take(c, path, 0, lock) != ERR_DATABASE_BUSY)
+		return c->code;
+	c->code = ERR_OK;
+	doing(s, "waiting for another sync of this repository");
+	return lock_take(c, path, (int)s->wants->timeout_ms, lock);
+}
+
 enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply)
 {
 	struct sync s = { .c = c,
@@ -792,9 +805,7 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 	if (wants->doing)
 		wants->doing("waiting for another sync", (struct str){ 0 });
 	if (e || (wants->begin && (e = file_make_dir(c, s.b.home, 0700))) ||
-	    (e = lock_take(c, path_join(&c->mem, s.b.home, STR("sync.lock")),
-			   (int)wants->timeout_ms, &alone)) ||
-	    (e = open_all(&s)))
+	    (e = wait_alone(&s, &alone)) || (e = open_all(&s)))
 		return e;
 	json_array(&s.remapped);
 	e = run(&s, reply);
@@ -920,10 +931,7 @@ enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 	AUTO_LOCK alone = LOCK_NONE;
 	enum err e = beads_home(c, &s.b);
 
-	if (e ||
-	    (e = lock_take(c, path_join(&c->mem, s.b.home, STR("sync.lock")),
-			   (int)wants->timeout_ms, &alone)) ||
-	    (e = beads_pending(c, &s.b, &pending)) || (e = open_all(&s)))
+	if (e || (e = wait_alone(&s, &alone)) || (e = beads_pending(c, &s.b, &pending)) || (e = open_all(&s)))
 		return e;
 	s.base = pending.base;
 	json_object(reply);

@@ -12,6 +12,8 @@
  *	courier DIR          that, whenever there is something to publish, until there is
  *not
  */
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -261,6 +263,31 @@ static enum err run(struct request *r, const char *act)
 	return call_fail(r->c, ERR_USAGE, "there is no act '%s'", act);
 }
 
+/* Nobody reads the answer any more, so nobody would end a call that hangs. */
+static void *watch(void *arg)
+{
+	struct pollfd out = { STDOUT_FILENO, 0, 0 };
+
+	(void)arg;
+	while (poll(&out, 1, -1) < 1)
+		;
+	if (getpgrp() == getpid())
+		kill(0, SIGKILL); /* with an ssh that it may have started */
+	_exit(1);
+}
+
+static void end_with_reader(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the others */
+	if (!pthread_create(&thread, NULL, watch, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	struct call c = { .now_ms = wall_ms(), .actor = STR("abacus-sync") };
@@ -273,6 +300,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "abacus-sync is started by bd; see 'bd sync --help'\n");
 		return 2;
 	}
+	end_with_reader();
 	e = settings_read(&c);
 	if (!e)
 		e = run(&r, argv[1]);
