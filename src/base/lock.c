@@ -1,5 +1,6 @@
 #include "base/lock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -120,6 +121,15 @@ enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *ou
 	return call_fail(c, ERR_DATABASE_BUSY,
 			 "another process has held '" STR_FMT "' for more than %d s",
 			 STR_ARG(path), wait_ms / 1000);
+}
+
+bool lock_held(struct call *c, struct str path)
+{
+	int fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+
+	file_close(&fd);
+	return held;
 }
 
 void lock_drop(struct lock *lock)

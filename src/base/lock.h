@@ -20,6 +20,8 @@ struct lock {
 /* Waits up to `wait_ms`, then fails with DATABASE_BUSY. */
 enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out);
 void lock_drop(struct lock *lock);
+/* Does anybody have it? Those who only ask are in nobody's way but a taker's, briefly. */
+bool lock_held(struct call *c, struct str path);
 #define AUTO_LOCK __attribute__((cleanup(lock_drop))) struct lock
 
 #endif

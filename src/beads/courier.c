@@ -18,6 +18,7 @@ enum {
 	TRY_MS = 15000,      /* for one attempt by itself */
 	RETRY_MS = 1000,     /* the pause after the first failure; it doubles */
 	RETRY_MOST_MS = 300000,
+	PROBE_MS = 200, /* more than those who look for a courier hold its lock */
 };
 
 /* --- one sync --- */
@@ -116,29 +117,20 @@ static int64_t turn_of(const struct sync_state *s, int64_t now, int64_t interval
 
 bool courier_there(struct call *c, const struct beads *b)
 {
-	struct lock lock = LOCK_NONE;
-	enum err before = c->code;
-	bool there = file_exists(&c->mem, lock_path(c, b)) &&
-		     lock_take(c, lock_path(c, b), 0, &lock);
-
-	lock_drop(&lock);
-	c->code = before;
-	return there;
+	return lock_held(c, lock_path(c, b));
 }
 
 void courier_call(struct call *c, const struct beads *b)
 {
 	const char *argv[] = { NULL, "courier", arena_cstr(&c->mem, b->repo.tree), NULL };
-	struct lock lock = LOCK_NONE;
 	enum err before = c->code;
 	struct sync_state known;
 	int64_t now;
 
-	if (!wanted(c, b) || lock_take(c, lock_path(c, b), 0, &lock)) {
+	if (!wanted(c, b) || courier_there(c, b)) {
 		c->code = before;
 		return; /* one is there, and will see what was written */
 	}
-	lock_drop(&lock);
 	known = sync_state_read(c, b->home);
 	now = moment_now();
 	if (turn_of(&known, now, 0) < now + STAY_MS) {
@@ -261,7 +253,8 @@ enum err courier_run(struct call *c, struct beads *b)
 
 	changed(&k);
 	/* whoever writes between our last look and the end of the lock found us there */
-	while (!e && !lock_take(c, lock_path(c, b), 0, &lock)) {
+	while (!e && !courier_there(c, b) &&
+	       !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
 		serve(&k);
 		lock_drop(&lock);
 		if (!changed(&k))
