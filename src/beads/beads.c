@@ -228,7 +228,8 @@ static enum err replay_record(struct call *c, const struct journal_record *r, vo
 	if ((e = decode(c, replay, r, &record)))
 		return e;
 	if (!known) {
-		if (!replay->count++)
+		replay->count++;
+		if (!replay->oldest_ms) /* a first prefix has no time */
 			replay->oldest_ms = record.change->clock.ms;
 		state_add(replay->since, record.change);
 	}

@@ -58,36 +58,43 @@ static enum err find_at(struct call *c, struct repo *r, struct str ref, int64_t 
 			struct str *commit)
 {
 	struct str at;
+	struct commit one = { 0 };
 	enum err e = tip(c, r, ref, &at);
 
 	*commit = (struct str){ 0 };
 	while (!e && at.p && !commit->p) {
-		struct commit one;
-
 		if (!(e = repo_commit(c, r, at, &one)) && one.time_ms <= ms)
 			*commit = at;
 		at = one.parent;
 	}
 	if (e || commit->p)
 		return e;
-	return call_fail(c, ERR_NOT_FOUND, "nothing was published before %s",
-			 moment_format(&c->mem, ms).p);
+	call_fail(c, ERR_NOT_FOUND, "nothing was published before %s",
+		  moment_format(&c->mem, ms).p);
+	return call_step(c, "The first commit is of %s.",
+			 moment_format(&c->mem, one.time_ms).p);
 }
 
 enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at_ms,
 		      struct str spec, struct str *commit)
 {
 	bool relative = spec.n && (spec.p[0] == '~' || spec.p[0] == '^');
+	enum err e;
 
 	if (at_ms)
 		return find_at(c, r, ref, at_ms, commit);
 	if (!spec.n || str_is(spec, "@"))
 		return tip(c, r, ref, commit);
-	return repo_find(c, r,
-			 relative ? arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(ref),
-					      STR_ARG(spec)) :
-				    spec,
-			 commit);
+	e = repo_find(c, r,
+		      relative ? arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(ref),
+					   STR_ARG(spec)) :
+				 spec,
+		      commit);
+	if (e != ERR_NOT_FOUND)
+		return e;
+	return call_step(c, "A commit is a hash, or '~1' for the one before the last; a "
+			    "time is 2026-01-31, 2026-01-31T12:00:00Z, or 2h for two "
+			    "hours ago.");
 }
 
 /* --- one bead --- */

@@ -501,7 +501,7 @@ static enum err join(struct sync *s, struct str *commit)
 			     nothing_yet(c, &m.side[0])) ||
 	    (e = merge_run(&m)))
 		return e;
-	s->pushed = (int64_t)m.count;
+	s->pushed = m.count ? (int64_t)m.count : m.meta_changed; /* a prefix alone */
 	report_remaps(s, m.joined, m.part[0]);
 	s->forgot = (struct record){ 0 };
 	merge_forgotten(&m, &s->forgot);
@@ -710,14 +710,22 @@ static enum err find_ref(struct sync *s)
 static enum err open_all(struct sync *s)
 {
 	struct call *c = s->c;
-	struct str name;
+	struct str name, chosen;
 	enum err e;
 
 	if ((e = config_get(c, s->b.home, CONFIG_SYNC_REF, &s->ref)) ||
 	    (e = config_get(c, s->b.home, CONFIG_SYNC_REMOTE, &name)) ||
+	    (e = config_find(c, s->b.home, CONFIG_SYNC_REMOTE, &chosen)) ||
 	    (e = repo_open(c, s->b.repo.common, &s->repo)) ||
 	    (e = remote_open(c, s->repo, name, &s->remote)))
 		return e;
+	if (chosen.p && !s->remote.url.p) {
+		call_fail(c, ERR_SYNC_FAILED,
+			  "this repository has no Git remote '" STR_FMT "'",
+			  STR_ARG(name));
+		return call_step(c, "'git remote' lists those there are; 'bd config set "
+				    "sync.remote NAME' chooses one.");
+	}
 	if (s->wants->begin && (e = find_ref(s)))
 		return e;
 	s->tracking = arena_fmt(&c->mem, "refs/beads/remote/" STR_FMT, STR_ARG(name));

@@ -239,6 +239,8 @@ static enum err unreachable(struct call *c, const struct remote *m, int code,
 	bool shut = code == GIT_EAUTH || about(why, doors) || about(ssh, doors);
 	struct str text = str_of(*ssh ? ssh : why);
 
+	if (str_is(text, "unsupported URL protocol") && !str_has(m->url, STR("://")))
+		text = STR("there is no Git repository");
 	text = without_address(c, text, m->address, m->url);
 	text = without_address(c, text, m->push_address,
 			       without_password(c, m->push_address));

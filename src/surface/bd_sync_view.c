@@ -18,10 +18,9 @@ void bd_sync_state(struct view *v, const struct value *data)
 		   last = value_str(data, "last_sync");
 
 	if (pending)
-		view_line(v,
-			  "%" PRId64 " change%s not published yet, the oldest of " STR_FMT
-			  ".",
-			  pending, pending == 1 ? "" : "s", STR_ARG(oldest));
+		view_line(v, "%" PRId64 " change%s not published yet%s" STR_FMT ".",
+			  pending, pending == 1 ? " is" : "s are",
+			  oldest.p ? ", the oldest from " : "", STR_ARG(oldest));
 	else
 		view_line(v, "All changes are in a commit.");
 	view_line(v, "Last sync: " STR_FMT, STR_ARG(last.p ? last : STR("never")));
@@ -38,9 +37,10 @@ static void sync_counts(struct view *v, const struct value *data, bool dry)
 	struct str remote = value_str(data, "remote"), commit = value_str(data, "commit");
 
 	if (!remote.p)
-		view_line(v, "There is no remote; what was written is in the ref.");
+		view_line(v, "There is no Git remote 'origin' to publish to; all is kept "
+			     "here. 'git remote add origin URL' adds one.");
 	if (!pulled && !pushed)
-		view_line(v, "Nothing new on either side.");
+		view_line(v, "Nothing new%s.", remote.p ? " on either side" : "");
 	if (pulled)
 		view_line(v, "%s %" PRId64 " line%s of others.",
 			  dry ? "Would take in" : "Took in", pulled,

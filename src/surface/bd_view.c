@@ -69,7 +69,9 @@ void bd_view_init(struct view *v, const struct value *data)
 		  STR_ARG(value_str(data, "prefix")));
 	view_line(v, "For the agents that work here, add to AGENTS.md:\n");
 	view_line(v, STR_FMT, STR_ARG(value_str(data, "agents_md")));
-	view_line(v, "Try: bd create \"my first bead\"");
+	view_line(v, str_is(value_str(data, "result"), "joined") ?
+			     "Try: bd ready" :
+			     "Try: bd create \"my first bead\"");
 }
 
 static void each(struct view *v, const struct value *data,
@@ -628,7 +630,8 @@ void bd_view_status(struct view *v, const struct value *data)
 		{ "deleted", "deleted_issues" },
 	};
 
-	view_line(v, "%" PRId64 " beads", view_number(data, "total_issues"));
+	view_line(v, "%" PRId64 " bead%s", view_number(data, "total_issues"),
+		  view_number(data, "total_issues") == 1 ? "" : "s");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		view_line(v, "  %-13s%6" PRId64, rows[i].name,
 			  view_number(data, rows[i].key));
