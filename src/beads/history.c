@@ -97,6 +97,18 @@ enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at
 			    "hours ago.");
 }
 
+enum err history_read(struct call *c, struct repo *r, struct str commit,
+		      struct snapshot *out)
+{
+	enum err e = commit_read(c, r, commit, out);
+
+	if (e || out->file[FILE_META].p || out->file[FILE_STATE].p)
+		return e;
+	call_fail(c, ERR_NOT_FOUND, "there are no beads in commit '%.10s'", commit.p);
+	return call_step(c, "It is one of another ref; 'bd history ID' lists those that "
+			    "have beads.");
+}
+
 /* --- one bead --- */
 
 /* What a commit says of an id. */
@@ -460,7 +472,7 @@ enum err history_diff(struct call *c, struct repo *r, struct str from, struct st
 	struct snapshot a, b;
 	enum err e;
 
-	if ((e = commit_read(c, r, from, &a)) || (e = commit_read(c, r, to, &b)) ||
+	if ((e = history_read(c, r, from, &a)) || (e = history_read(c, r, to, &b)) ||
 	    (e = compare(&k, FILE_TOMBSTONES, &a, &b, note_buried)))
 		return e;
 	json_object(reply);

@@ -5,6 +5,7 @@
 
 struct json;
 struct repo;
+struct snapshot;
 
 /* What the commits of a ref say of the past. Only `abacus-sync` can read them. */
 
@@ -14,6 +15,10 @@ struct repo;
  */
 enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at_ms,
 		      struct str spec, struct str *commit);
+
+/* The files of a commit that is asked about; NOT_FOUND: it is none with beads. */
+enum err history_read(struct call *c, struct repo *r, struct str commit,
+		      struct snapshot *out);
 
 /* How a bead came to be what it is: a list, the newest change first. */
 enum err history_of(struct call *c, struct repo *r, struct str ref, struct str id,

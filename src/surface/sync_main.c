@@ -85,8 +85,9 @@ static enum err read_commit(struct request *r)
 
 	if (e || (!commit.p && (e = find_commit(r, repo, "--at-ms", "--spec", &commit))))
 		return e;
-	if ((e = has(r, "--raw") ? commit_read_raw(c, repo, commit, &files) :
-				   commit_read(c, repo, commit, &files)))
+	if ((e = has(r, "--raw")        ? commit_read_raw(c, repo, commit, &files) :
+		 after(r, "--commit").p ? commit_read(c, repo, commit, &files) :
+					  history_read(c, repo, commit, &files)))
 		return e;
 	json_object(&r->reply);
 	json_put_str(&r->reply, "commit", files.commit);
