@@ -1,0 +1,316 @@
+"""What publishes by itself: one quiet process, not too often, not for long, and in nobody's way."""
+import contextlib
+import fcntl
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import BIN, Repo, environment, git
+
+REF = "refs/beads/store"
+
+
+# --- what is looked at ---
+
+def couriers(repo):
+    """The processes that publish for this repository, and those that they have started."""
+    found = subprocess.run(["pgrep", "-f", f"abacus-sync [a-z]+ {repo.path}( |$)"], capture_output=True, check=False)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def courier(repo):
+    """The one courier that has to be there."""
+    found = subprocess.run(["pgrep", "-f", f"abacus-sync courier {repo.path}$"], capture_output=True, check=False)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def stat(pid):
+    """The fields of /proc/PID/stat, from the state on."""
+    with open(f"/proc/{pid}/stat", encoding="utf8") as file:
+        return file.read().rsplit(")", 1)[1].split()
+
+
+def until(seconds, condition):
+    """What a condition gives as soon as it gives something."""
+    end = time.monotonic() + seconds
+    while not (got := condition()):
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.05)
+    return got
+
+
+def head(bare):
+    """What the remote's ref is at."""
+    file = bare / REF
+    return file.read_text(encoding="utf8").strip() if file.exists() else None
+
+
+def pushes(bare):
+    return int(git(bare, "rev-list", "--count", REF)) if head(bare) else 0
+
+
+def published(bare):
+    """The titles at the remote."""
+    text = git(bare, "show", f"{REF}:state.jsonl") if head(bare) else ""
+    return text.count('"title":')
+
+
+# --- what is prepared ---
+
+class Published(Repo):
+    """A repository with beads, that publishes by itself."""
+
+    def __init__(self, path, bare):
+        super().__init__(path)
+        self.bare = bare
+        self.env["ABACUS_AUTOSYNC"] = "1"
+
+    @property
+    def sync(self):
+        return self.json("status")["sync"]
+
+
+def make(folder, url=None):
+    bare, path = folder / "remote.git", folder / "proj"
+    path.mkdir(parents=True)
+    git(path, "init", "-q", "-b", "main")
+    git(folder, "init", "-q", "--bare", str(bare))
+    git(path, "remote", "add", "origin", str(bare))
+    repo = Published(path, bare)
+    repo.bd("init", "--prefix", "bd", env={"ABACUS_AUTOSYNC": "0"}).ok()
+    if url:
+        git(path, "remote", "set-url", "origin", url)
+    return repo
+
+
+@pytest.fixture
+def auto(tmp_path):
+    repo = make(tmp_path)
+    yield repo
+    for pid in courier(repo):  # what it was started for has been seen
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    until(10, lambda: not couriers(repo))
+
+
+class Trouble:
+    """A remote that never answers and one that is not there; what was written to them, and when."""
+
+    def __init__(self, folder):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.hanging = make(folder / "hanging", f"http://127.0.0.1:{self.listener.getsockname()[1]}/x.git")
+        self.refused = make(folder / "refused", str(folder / "nowhere.git"))
+        self.took = []
+        for n in range(20):
+            start = time.monotonic()
+            self.hanging.create(f"{n}")
+            self.took.append(time.monotonic() - start)
+        self.refused.create("one")
+        self.since = time.monotonic()
+        self.tries, self.watched = [], threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+
+    def watch(self):
+        """When it was tried, in seconds of this clock, until nobody tries any more."""
+        while not self.watched.is_set() and time.monotonic() - self.since < 30:
+            at = self.refused.sync["last_try"]
+            if at and (not self.tries or self.tries[-1][0] != at):
+                self.tries.append((at, time.monotonic()))
+            self.watched.wait(0.1)
+
+    def end(self):
+        self.watched.set()
+        self.thread.join()
+        self.listener.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trouble(tmp_path_factory):
+    """Begun before all others, since it takes half a minute to see what becomes of it."""
+    made = Trouble(tmp_path_factory.mktemp("trouble"))
+    yield made
+    made.end()
+
+
+# --- when all is well ---
+
+def test_a_change_is_published_by_itself(auto):
+    auto.create("one")
+    until(10, lambda: published(auto.bare) == 1)
+    until(10, lambda: auto.sync["pending"] == 0)
+    sync = auto.sync
+    assert sync["failures"] == 0 and sync["last_error"] is None and sync["oldest_pending"] is None
+    assert sync["commit"] == head(auto.bare)
+
+
+def test_it_is_alone_and_has_nothing_of_ours(auto):
+    """A session of its own, no terminal, no descriptor, no time of the processor; and it ends."""
+    theirs, ours = os.pipe()
+    child = auto.spawn("create", "one", stdout=subprocess.PIPE, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                       pass_fds=[ours])
+    os.close(ours)
+    assert child.stdout.read().startswith(b"Created ") and child.stderr.read() == b""
+    assert os.read(theirs, 1) == b""
+    assert child.wait(20) == 0
+    for stream in (child.stdin, child.stdout, child.stderr):
+        stream.close()
+    os.close(theirs)
+    [pid] = courier(auto)
+    fields = stat(pid)
+    assert int(fields[3]) != os.getsid(0), "it is in our session"
+    assert fields[4] == "0", "it has a terminal"
+    files = {int(fd): os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+    assert [files.pop(n) for n in range(3)] == ["/dev/null"] * 3
+    assert not [name for name in files.values() if not name.startswith(str(auto.home))], files
+    until(10, lambda: published(auto.bare) == 1)
+    ticks, end = 0, time.monotonic() + 30
+    while courier(auto):
+        assert time.monotonic() < end, "it stays"
+        try:
+            ticks = sum(map(int, stat(pid)[11:13]))
+        except (FileNotFoundError, ProcessLookupError):
+            break
+        time.sleep(0.1)
+    assert ticks < os.sysconf("SC_CLK_TCK") / 4
+
+
+def test_asking_for_it_keeps_none_from_starting(auto):
+    """Whoever looks whether a courier is there, at that very moment."""
+    with open(auto.home / "courier.lock", "w", encoding="utf8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        auto.create("one")
+        fcntl.flock(lock, fcntl.LOCK_UN)
+    until(10, lambda: published(auto.bare) == 1)
+
+
+@pytest.mark.parametrize("how", ["environment", "config"])
+def test_none_is_started_where_none_is_wanted(auto, how):
+    if how == "environment":
+        auto.env["ABACUS_AUTOSYNC"] = "0"
+    else:
+        auto.bd("config", "set", "sync.auto", "false").ok()
+    bead = auto.create("one")
+    auto.bd("close", bead).ok()
+    assert couriers(auto) == []
+    assert auto.sync["auto"] is False and auto.sync["pending"] > 0
+    assert head(auto.bare) is None
+
+
+def test_a_reader_starts_none(auto):
+    auto.bd("list").ok()
+    auto.bd("status").ok()
+    assert couriers(auto) == []
+
+
+def test_a_burst_is_few_pushes(auto):
+    """Five hundred changes, by several at once; and never two who publish them."""
+    start, seen = time.monotonic(), []
+
+    def create(numbers):
+        for n in numbers:
+            auto.create(f"{n}")
+
+    crowd = [threading.Thread(target=create, args=(range(n, 500, 4),)) for n in range(4)]
+    for one in crowd:
+        one.start()
+    while any(one.is_alive() for one in crowd):
+        seen.append(set(courier(auto)))
+        time.sleep(0.3)
+    took = time.monotonic() - start
+    until(30, lambda: published(auto.bare) == 500)
+    assert pushes(auto.bare) <= max(3, 2 + took / 5)
+    # one that finds another there leaves at once: none but the first is seen twice
+    assert all(len(a & b) <= 1 for a, b in itertools.pairwise(seen))
+
+
+def test_steady_writes_are_published_at_a_steady_pace(auto):
+    """A write every 100 ms: a push at least every 10 s, and none within 5 s of another."""
+    start, seen, stop = time.monotonic(), [], threading.Event()
+
+    def watch():
+        before = None
+        while not stop.is_set():
+            now = head(auto.bare)
+            if now != before:
+                seen.append(time.monotonic())
+                before = now
+            stop.wait(0.02)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    count = 0
+    while (left := start + 30 - time.monotonic()) > 0:
+        auto.create(f"{count}")
+        count += 1
+        time.sleep(max(0, min(left, start + count * 0.1 - time.monotonic())))
+    end = time.monotonic()
+    until(20, lambda: published(auto.bare) == count)
+    stop.set()
+    watching.join()
+    gaps = [b - a for a, b in itertools.pairwise(seen)]
+    assert all(gap > 4.8 for gap in gaps), gaps
+    assert all(b - a < 10 for a, b in itertools.pairwise([start, *(t for t in seen if t < end), end])), seen
+
+
+# --- when the remote is in trouble ---
+
+def test_a_remote_that_hangs_costs_a_change_nothing(trouble):
+    assert max(trouble.took) < 5, "it waited for the remote"
+    sync = trouble.hanging.sync
+    assert sync["pending"] >= 20 and sync["oldest_pending"]
+
+
+def test_failures_are_told_and_tried_again_with_growing_pauses(trouble):
+    until(40, lambda: not trouble.thread.is_alive())
+    sync = trouble.refused.sync
+    assert sync["failures"] >= 3 and sync["pending"] >= 1
+    assert "nowhere.git" in sync["last_error"]
+    assert sync["oldest_pending"].endswith("Z") and sync["last_try"] > sync["oldest_pending"]
+    pauses = [b[1] - a[1] for a, b in itertools.pairwise(trouble.tries)]
+    assert len(pauses) >= 2
+    for n, pause in enumerate(pauses[:4]):
+        assert pause > 0.5 * 2 ** n - 0.3, pauses
+
+
+def test_nobody_stays_for_a_remote_that_does_not_answer(trouble):
+    time.sleep(max(0, trouble.since + 30 - time.monotonic()))
+    assert couriers(trouble.hanging) == [] and couriers(trouble.refused) == []
+    sync = trouble.hanging.sync
+    assert sync["failures"] >= 1 and "longer than" in sync["last_error"] and not sync["running"]
+
+
+def test_once_the_remote_is_back_the_next_change_brings_all(trouble):
+    """The pause after the last failure is over by now, or `bd sync` does it."""
+    repo = trouble.refused
+    shutil.copytree(repo.bare, repo.path.parent.parent / "nowhere.git")
+    repo.bare = repo.path.parent.parent / "nowhere.git"
+    repo.create("two")
+    if not couriers(repo):
+        repo.bd("sync").ok()
+    until(20, lambda: published(repo.bare) == 2)
+    until(10, lambda: repo.sync["failures"] == 0 and repo.sync["pending"] == 0)
+    assert repo.sync["last_error"] is None
+    git(trouble.hanging.path, "remote", "set-url", "origin", str(trouble.hanging.bare))
+    reply = trouble.hanging.json("sync")
+    assert reply["durability"] == "remote" and reply["pushed"] == 20
+    assert published(trouble.hanging.bare) == 20
+
+
+def test_who_is_stopped_leaves_no_sync_behind(tmp_path):
+    """A sync that hangs would be in the way of all that come later."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        repo = make(tmp_path, f"http://127.0.0.1:{listener.getsockname()[1]}/x.git")
+        child = subprocess.Popen([str(BIN / "bd"), "sync"], cwd=repo.path, env=environment(BD_ACTOR="alice"),
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(10, lambda: couriers(repo))
+        child.kill()
+        child.wait()
+        until(10, lambda: not couriers(repo))
