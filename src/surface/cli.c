@@ -25,7 +25,6 @@ static const char *env(const char *name)
 /* The instant and the place of the call. */
 static enum err locate(struct call *c)
 {
-	const char *now = env("ABACUS_NOW");
 	char *cwd = getcwd(NULL, 0);
 
 	if (!cwd) {
@@ -33,22 +32,9 @@ static enum err locate(struct call *c)
 			  "the current directory is not there any more");
 		return call_step(c, "Change to one that is, and run the command again.");
 	}
-	c->now_ms = moment_now();
 	c->dir = arena_copy(&c->mem, str_of(cwd));
 	free(cwd);
-	if (!now || (moment_parse(str_of(now), &c->now_ms) && c->now_ms >= 0))
-		return ERR_OK;
-
-	char *end;
-	long long ms = strtoll(now, &end, 10);
-
-	if (*end || end == now || ms < 0 || ms > MOMENT_LAST)
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "ABACUS_NOW is '%s', which is neither RFC 3339 nor "
-				 "milliseconds",
-				 now);
-	c->now_ms = ms;
-	return ERR_OK;
+	return settings_now(c);
 }
 
 /* On a terminal, what takes longer than a moment says so. */

@@ -3,6 +3,8 @@
 
 #include "base/call.h"
 
+/* The instant of the call: that of the clock, unless ABACUS_NOW is another. */
+enum err settings_now(struct call *c);
 /* What the environment says of publishing and forgetting. */
 enum err settings_read(struct call *c);
 

@@ -238,18 +238,6 @@ static bool answer(struct request *r, enum err e)
 	return !fflush(stdout) && written;
 }
 
-static int64_t wall_ms(void)
-{
-	const char *fixed = getenv("ABACUS_NOW");
-	struct timespec t;
-	int64_t ms;
-
-	if (fixed && moment_parse(str_of(fixed), &ms))
-		return ms;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static enum err run(struct request *r, const char *act)
 {
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
@@ -291,7 +279,7 @@ static void end_with_reader(void)
 
 int main(int argc, char **argv)
 {
-	struct call c = { .now_ms = wall_ms(), .actor = STR("abacus-sync") };
+	struct call c = { .actor = STR("abacus-sync") };
 	struct request r = { .c = &c, .words = argv + 2, .reply.out.mem = &c.mem };
 	enum err e;
 	bool told;
@@ -302,7 +290,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	end_with_reader();
-	e = settings_read(&c);
+	e = settings_now(&c);
+	if (!e)
+		e = settings_read(&c);
 	if (!e)
 		e = run(&r, argv[1]);
 	told = answer(&r, e);
