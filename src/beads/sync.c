@@ -297,8 +297,10 @@ static enum err take_next(struct sync *s, struct str commit, const struct snapsh
 					.whole = true };
 		r = whole;
 	}
-	if (s->wants->dry)
+	if (s->wants->dry) {
+		s->base = commit; /* as if; so that nothing is counted twice */
 		return ERR_OK;
+	}
 	if ((e = rebase(s, &r)))
 		return e;
 	/* the journal may have begun anew, and what came back is to be published */
