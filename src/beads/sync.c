@@ -941,7 +941,8 @@ enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 	AUTO_LOCK alone = LOCK_NONE;
 	enum err e = beads_home(c, &s.b);
 
-	if (e || (e = wait_alone(&s, &alone)) || (e = beads_pending(c, &s.b, &pending)) || (e = open_all(&s)))
+	if (e || (e = wait_alone(&s, &alone)) || (e = beads_pending(c, &s.b, &pending)) ||
+	    (e = open_all(&s)))
 		return e;
 	s.base = pending.base;
 	json_object(reply);

@@ -11,12 +11,13 @@ enum err settings_now(struct call *c)
 	struct str text = now ? str_of(now) : (struct str){ 0 };
 
 	c->now_ms = moment_now();
-	if (!text.n || ((moment_parse(text, &c->now_ms) || number_int(text, &c->now_ms)) &&
-			c->now_ms >= 0 && c->now_ms <= MOMENT_LAST))
+	if (!text.n ||
+	    ((moment_parse(text, &c->now_ms) || number_int(text, &c->now_ms)) &&
+	     c->now_ms >= 0 && c->now_ms <= MOMENT_LAST))
 		return ERR_OK;
-	return call_fail(
-		c, ERR_INVALID_INPUT,
-		"ABACUS_NOW is '%s', which is neither RFC 3339 nor milliseconds", now);
+	return call_fail(c, ERR_INVALID_INPUT,
+			 "ABACUS_NOW is '%s', which is neither RFC 3339 nor milliseconds",
+			 now);
 }
 
 enum err settings_read(struct call *c)
