@@ -812,8 +812,6 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 	AUTO_LOCK alone = LOCK_NONE;
 	enum err e = beads_home(c, &s.b);
 
-	if (wants->doing)
-		wants->doing("waiting for another sync", (struct str){ 0 });
 	if (e || (wants->begin && (e = file_make_dir(c, s.b.home, 0700))) ||
 	    (e = wait_alone(&s, &alone)) || (e = open_all(&s)))
 		return e;

@@ -17,7 +17,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -140,24 +139,8 @@ static void say(const char *what, struct str with)
 	fprintf(stderr, with.p ? "%s '" STR_FMT "'\n" : "%s\n", what, STR_ARG(with));
 }
 
-/* Whoever started it may be gone: nothing of it stays longer than it was given. */
-static void too_long(int signal)
-{
-	(void)signal;
-	kill(getpgrp() == getpid() ? 0 : getpid(), SIGKILL);
-}
-
-static void end_after(int64_t ms)
-{
-	struct itimerval when = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
-
-	signal(SIGALRM, too_long);
-	setitimer(ITIMER_REAL, &when, NULL);
-}
-
 static enum err sync_once(struct request *r)
 {
-	enum { GRACE_MS = 500 }; /* whoever waits tells it better */
 	struct sync_wants wants = { .pull = !has(r, "--no-pull"),
 				    .push = !has(r, "--no-push"),
 				    .begin = has(r, "--begin"),
@@ -167,7 +150,6 @@ static enum err sync_once(struct request *r)
 					    number_after(r, "--collect-before-ms", 0),
 				    .doing = say };
 
-	end_after(wants.timeout_ms + GRACE_MS);
 	return sync_run(r->c, &wants, &r->reply);
 }
 
