@@ -7,7 +7,6 @@
 #include "base/value.h"
 #include "beads/line.h"
 #include "beads/public.h"
-#include "beads/record.h"
 #include "beads/state.h"
 
 /* --- rows --- */
@@ -554,36 +553,6 @@ enum err apply_change(struct call *c, struct cache *cache, const struct state *c
 		e = put_slot(&m, m.state->slots.entry[i].value, added);
 	if (!e)
 		e = put_edges(&m);
-	for (size_t i = 0; !e && i < m.recount.count; i++)
-		e = cache_recount(c, cache, m.recount.entry[i].key);
-	return e;
-}
-
-static enum err drop_id(struct meeting *m, struct str id)
-{
-	struct bead_row *row;
-	enum err e = cache_find_bead(m->c, m->cache, id, &row);
-
-	if (!e && row)
-		e = cache_drop_bead(m->c, m->cache, old_row(m, row));
-	if (!e)
-		e = touch_around(m, id);
-	return e ? e : cache_put_tombstone(m->c, m->cache, id, 0, (struct str){ 0 });
-}
-
-enum err apply_gone(struct call *c, struct cache *cache, const struct record *r)
-{
-	struct meeting m = { .c = c, .cache = cache, .recount.mem = &c->mem };
-	enum err e = ERR_OK;
-
-	for (size_t i = 0; !e && i < r->gone_count; i++)
-		e = drop_id(&m, r->gone[i]);
-	for (const struct edge_row *row = r->gone_edges; !e && row; row = row->next) {
-		touch(&m, row->from);
-		touch(&m, row->to);
-		if (!(e = touch_above(&m, row)))
-			e = cache_drop_edge(c, cache, row);
-	}
 	for (size_t i = 0; !e && i < m.recount.count; i++)
 		e = cache_recount(c, cache, m.recount.entry[i].key);
 	return e;

@@ -4,7 +4,6 @@
 #include "store/bead_cache.h"
 
 struct bead;
-struct record;
 struct state;
 
 /* From the lattice to the cache: what the rows of a state are. */
@@ -12,9 +11,6 @@ struct state;
 /* Joins a change to what the cache has; `added` counts ids that are new to it. */
 enum err apply_change(struct call *c, struct cache *cache, const struct state *change,
 		      int64_t *added);
-
-/* Takes out what nobody has to know any more: see record.h. */
-enum err apply_gone(struct call *c, struct cache *cache, const struct record *r);
 
 /* Fills a cache that is empty. */
 enum err apply_all(struct call *c, struct cache *cache, const struct state *s);

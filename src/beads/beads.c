@@ -133,8 +133,6 @@ static enum err apply(struct call *c, struct beads *b, const struct record *r)
 {
 	enum err e = apply_change(c, &b->cache, r->change, &b->about.beads);
 
-	if (!e && (r->gone_count || r->gone_edges))
-		e = apply_gone(c, &b->cache, r);
 	if (e)
 		return e;
 	advance(c, b, r->change);

@@ -8,7 +8,6 @@
 #include "beads/edge.h"
 #include "beads/line.h"
 #include "beads/lines.h"
-#include "store/bead_cache.h"
 
 /* --- lines into states --- */
 
@@ -488,53 +487,6 @@ static void forget_old(struct merge *m)
 	sort_changes(m);
 }
 
-static bool has_line(struct merge *m, enum snapshot_file file, struct str key)
-{
-	const struct line_change *known = change_of(m, file, key);
-
-	return known ? known->new.p != NULL :
-		       lines_find(&m->scratch, file, m->side[0].file[file], key).n > 0;
-}
-
-static struct edge_row *edge_row_of(struct arena *mem, struct str key)
-{
-	struct edge_row *row = arena_new(mem, struct edge_row);
-
-	key = arena_copy(mem, key);
-	str_next(&key, ' ', &row->from);
-	str_next(&key, ' ', &row->to);
-	row->kind = key;
-	return row;
-}
-
-void merge_forgotten(struct merge *m, struct record *out)
-{
-	struct arena *mem = &m->c->mem;
-	struct map ids = { .mem = mem }, keys = ids;
-	struct str *gone;
-
-	for (size_t i = 0; i < m->joined->slots.count; i++)
-		map_put(&ids, m->joined->slots.entry[i].key);
-	for (size_t i = 0; i < m->joined->edges.count; i++)
-		map_put(&keys, m->joined->edges.entry[i].key);
-	for (size_t i = 0; i < m->count; i++)
-		map_put(m->changes[i].file == FILE_DEPS ? &keys : &ids,
-			m->changes[i].key);
-	out->gone = gone = arena_array(mem, ids.count + 1, sizeof *gone);
-	for (size_t i = 0; i < ids.count; i++)
-		if (!has_line(m, FILE_STATE, ids.entry[i].key) &&
-		    !has_line(m, FILE_TOMBSTONES, ids.entry[i].key))
-			gone[out->gone_count++] = arena_copy(mem, ids.entry[i].key);
-	for (size_t i = 0; i < keys.count; i++)
-		if (!has_line(m, FILE_DEPS, keys.entry[i].key)) {
-			struct edge_row *row = edge_row_of(mem, keys.entry[i].key);
-
-			row->next = out->gone_edges;
-			out->gone_edges = row;
-		}
-	arena_release(&m->scratch);
-}
-
 /* --- the whole of it --- */
 
 static enum err join_prefixes(struct merge *m)
@@ -618,107 +570,104 @@ struct pieces merge_file(const struct merge *m, enum snapshot_file file)
 
 /* --- news --- */
 
-struct news {
+struct comparing {
 	struct call *c;
 	const struct snapshot *now;
 	enum snapshot_file file;
 	bool forgets;
-	struct record *out;
-	struct str *gone;
-	size_t count;
+	struct news *out;
 	struct arena scratch;
 };
 
-static struct str find(struct news *n, enum snapshot_file file, struct str key)
+static void add_gone(struct arena *mem, struct news *out, struct str id)
 {
-	return lines_find(&n->scratch, file, n->now->file[file], key);
+	for (size_t i = 0; i < out->gone_count; i++)
+		if (str_eq(out->gone[i], id))
+			return;
+	out->gone = arena_room(mem, out->gone, out->gone_count, sizeof id);
+	out->gone[out->gone_count++] = arena_copy(mem, id);
 }
 
-static void note_gone_id(struct news *n, struct str id)
+static void note_gone(struct comparing *k, struct str id)
 {
-	struct record *out = n->out;
-
-	if (find(n, FILE_STATE, id).n || find(n, FILE_TOMBSTONES, id).n)
-		return;
-	for (size_t i = 0; i < out->gone_count; i++)
-		if (str_eq(n->gone[i], id))
+	for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
+		if (lines_find(&k->scratch, (enum snapshot_file)f, k->now->file[f], id).n)
 			return;
-	n->gone = arena_room(&n->c->mem, n->gone, out->gone_count, sizeof id);
-	n->gone[out->gone_count++] = arena_copy(&n->c->mem, id);
+	add_gone(&k->c->mem, k->out, id);
 }
 
 /* Whoever had to leave an id may have been forgotten under the other one since. */
-static void note_gone_remaps(struct news *n)
+static void note_gone_remaps(struct comparing *k)
 {
-	const struct map *slots = &n->out->change->slots;
+	const struct map *slots = &k->out->change->slots;
 
 	for (size_t i = 0; i < slots->count; i++) {
 		const struct slot *slot = slots->entry[i].value;
 
-		for (size_t k = 0; k < slot->remaps; k++)
-			note_gone_id(n, slot->remap[k].to);
+		for (size_t n = 0; n < slot->remaps; n++)
+			note_gone(k, slot->remap[n].to);
 	}
-}
-
-/* Nobody knows of it any more: it was deleted, and that was long ago. */
-static void note_gone(struct news *n, struct str key)
-{
-	struct record *out = n->out;
-
-	if (n->file == FILE_DEPS) {
-		struct edge_row *row = edge_row_of(&n->c->mem, key);
-
-		row->next = out->gone_edges;
-		out->gone_edges = row;
-		return;
-	}
-	out->reused = out->reused || n->file == FILE_TOMBSTONES;
-	note_gone_id(n, key);
 }
 
 static enum err take_news(void *arg, const struct line_pair *pair)
 {
-	struct news *n = arg;
+	struct comparing *k = arg;
 	struct str why;
 
-	n->count++;
-	if (!pair->b.p) {
-		if (n->forgets)
-			note_gone(n, pair->key);
-		return ERR_OK;
+	k->out->count++;
+	if (!pair->b.p && k->forgets) {
+		/* a bead gives way to its tombstone; others give way to nothing */
+		k->out->forgets = k->out->forgets || k->file != FILE_STATE;
+		if (k->file != FILE_DEPS)
+			note_gone(k, pair->key);
 	}
 	/* the line is kept by what is decoded from it */
-	if (read_line(&n->c->mem, n->file, arena_copy(&n->c->mem, pair->b),
-		      n->out->change, true, &why))
+	if (!pair->b.p || read_line(&k->c->mem, k->file, arena_copy(&k->c->mem, pair->b),
+				    k->out->change, true, &why))
 		return ERR_OK;
-	return snapshot_fail(n->c, n->now, n->file, pair->number, why);
+	return snapshot_fail(k->c, k->now, k->file, pair->number, why);
 }
 
 enum err merge_news(struct call *c, const struct snapshot *before,
-		    const struct snapshot *now, bool forgets, struct record *out,
-		    size_t *count)
+		    const struct snapshot *now, bool forgets, struct news *out)
 {
 	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE,
 						    FILE_DEPS };
-	struct news n = { .c = c, .now = now, .forgets = forgets, .out = out };
-	enum err e = snapshot_read_meta(c, now, out->change);
+	struct comparing k = { .c = c, .now = now, .forgets = forgets, .out = out };
+	enum err e;
 
+	*out = (struct news){ .change = state_new(&c->mem) };
+	e = snapshot_read_meta(c, now, out->change);
 	for (size_t i = 0; !e && i < sizeof order / sizeof *order; i++) {
 		size_t number;
 		struct str why;
 
-		n.file = order[i];
-		e = lines_diff(&n.scratch, n.file, before->file[n.file],
-			       now->file[n.file], take_news, &n, &number, &why);
+		k.file = order[i];
+		e = lines_diff(&k.scratch, k.file, before->file[k.file],
+			       now->file[k.file], take_news, &k, &number, &why);
 		if (e && why.p)
-			e = snapshot_fail(c, now, n.file, number, why);
+			e = snapshot_fail(c, now, k.file, number, why);
 	}
 	if (!e && forgets)
-		note_gone_remaps(&n);
-	out->gone = n.gone;
-	*count = n.count;
-	arena_release(&n.scratch);
+		note_gone_remaps(&k);
+	out->forgets = out->forgets || out->gone_count;
+	arena_release(&k.scratch);
 	return e;
+}
+
+void merge_forgotten(struct merge *m, struct news *out)
+{
+	*out = (struct news){ .change = state_new(&m->c->mem) };
+	for (size_t i = 0; m->collect_before && i < m->count; i++) {
+		const struct line_change *change = &m->changes[i];
+
+		if (change->new.p || change->file == FILE_STATE)
+			continue;
+		out->forgets = true;
+		if (change->file == FILE_TOMBSTONES &&
+		    !change_of(m, FILE_STATE, change->key))
+			add_gone(&m->c->mem, out, change->key);
+	}
 }
 
 enum err merge_check(struct call *c, const struct snapshot *files)

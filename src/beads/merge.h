@@ -1,7 +1,6 @@
 #ifndef BEADS_MERGE_H
 #define BEADS_MERGE_H
 
-#include "beads/record.h"
 #include "beads/snapshot.h"
 #include "beads/state.h"
 
@@ -52,17 +51,23 @@ struct pieces {
 };
 struct pieces merge_file(const struct merge *m, enum snapshot_file file);
 
-/* Of all that it met, what is in no file afterwards; some of it never was in one. */
-void merge_forgotten(struct merge *m, struct record *out);
 bool merge_touches(const struct merge *m, enum snapshot_file file);
 
-/*
- * What `now` has that `before` has not, as a record for the journal; with `forgets`,
- * also what it has no more. `count` is the number of lines.
- */
+/* What a commit has that another has not. */
+struct news {
+	struct state *change;
+	size_t count;     /* of lines */
+	struct str *gone; /* ids of which it knows nothing any more */
+	size_t gone_count;
+	bool forgets; /* something is missing: joining cannot tell that */
+};
+
+/* With `forgets`, what is missing in `now` was forgotten; otherwise it is only older. */
 enum err merge_news(struct call *c, const struct snapshot *before,
-		    const struct snapshot *now, bool forgets, struct record *out,
-		    size_t *count);
+		    const struct snapshot *now, bool forgets, struct news *out);
+
+/* What a merge has collected. */
+void merge_forgotten(struct merge *m, struct news *out);
 
 /* Are the files those that meta.json speaks of, and whole? */
 enum err merge_check(struct call *c, const struct snapshot *files);

@@ -67,27 +67,6 @@ static void put_base(struct json *j, const struct record *r)
 	json_end(j);
 }
 
-static void put_gone(struct json *j, const struct record *r)
-{
-	if (r->gone_count) {
-		json_put_array(j, "gone");
-		for (size_t i = 0; i < r->gone_count; i++)
-			json_str(j, r->gone[i]);
-		json_end(j);
-	}
-	if (!r->gone_edges)
-		return;
-	json_put_array(j, "gone_deps");
-	for (const struct edge_row *e = r->gone_edges; e; e = e->next) {
-		json_array(j);
-		json_str(j, e->from);
-		json_str(j, e->to);
-		json_str(j, e->kind);
-		json_end(j);
-	}
-	json_end(j);
-}
-
 static void put_prefix(struct call *c, struct json *j, const struct record *r)
 {
 	if (!r->base.p)
@@ -131,7 +110,6 @@ struct str record_encode(struct call *c, const struct record *r)
 		put_beads(&j, r->change);
 	if (r->change->edges.count)
 		put_edges(&j, r->change);
-	put_gone(&j, r);
 	if (r->change->prefix_mark.by.p)
 		put_prefix(c, &j, r);
 	put_receipts(&j, r);
@@ -211,33 +189,6 @@ static bool read_base(const struct value *v, struct record *r, struct str *why)
 	return false;
 }
 
-static bool read_gone(const struct value *v, struct record *r, struct str *why)
-{
-	const struct value *ids = value_find(v, "gone"),
-			   *edges = value_find(v, "gone_deps");
-	struct str *list =
-		arena_array(r->change->mem, (ids ? ids->count : 0) + 1, sizeof *list);
-
-	for (size_t i = 0; ids && i < ids->count; i++)
-		list[r->gone_count++] = ids->item[i].text;
-	r->gone = list;
-	for (size_t i = edges ? edges->count : 0; i-- > 0;) {
-		const struct value *key = &edges->item[i];
-		struct edge_row *row = arena_new(r->change->mem, struct edge_row);
-
-		if (key->count != 3) {
-			*why = STR("\"gone_deps\" is not a list of edges");
-			return false;
-		}
-		*row = (struct edge_row){ .from = key->item[0].text,
-					  .to = key->item[1].text,
-					  .kind = key->item[2].text,
-					  .next = r->gone_edges };
-		r->gone_edges = row;
-	}
-	return true;
-}
-
 bool record_decode(struct str json, struct record *r, struct str *why)
 {
 	struct state *change = r->change;
@@ -250,7 +201,7 @@ bool record_decode(struct str json, struct record *r, struct str *why)
 		return false;
 	}
 	read_receipts(v, r);
-	return read_base(v, r, why) && read_gone(v, r, why) &&
+	return read_base(v, r, why) &&
 	       read_lines(change, value_find(v, "tombstones"), state_read_tombstone,
 			  why) &&
 	       read_lines(change, value_find(v, "beads"), state_read_bead, why) &&

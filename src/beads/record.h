@@ -3,7 +3,6 @@
 
 #include "base/call.h"
 
-struct edge_row;
 struct receipt;
 struct state;
 
@@ -19,11 +18,7 @@ struct record {
 	size_t receipt_count;
 	struct str base;         /* absent: it is a command's */
 	int64_t segment, offset; /* the place */
-	bool whole; /* the change is too large for a record: it is all in the commit */
-	const struct str *gone; /* ids of which the base knows nothing any more */
-	size_t gone_count;
-	bool reused;                 /* of news: a tombstone gave way to a bead */
-	struct edge_row *gone_edges; /* and edges */
+	bool whole; /* what is new in the commit is not told here, but has to be read */
 };
 
 struct str record_encode(struct call *c, const struct record *r);

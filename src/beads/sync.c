@@ -18,6 +18,7 @@
 #include "beads/lines.h"
 #include "beads/merge.h"
 #include "beads/message.h"
+#include "beads/record.h"
 #include "beads/salvage.h"
 #include "beads/sync_state.h"
 #include "beads/validate.h"
@@ -47,7 +48,7 @@ struct sync {
 	struct str made; /* a commit of ours that may not have been published */
 	struct pending pending;
 	struct journal_place sealed;
-	struct record forgot; /* on the way to the commit */
+	struct news forgot; /* on the way to the commit */
 	struct json remapped;
 	struct map reported;
 	int64_t pulled, pushed, attempts, started_ms;
@@ -102,68 +103,72 @@ static enum err seal(struct sync *s)
 	return e;
 }
 
-/* The bead of an id as a commit has it, deleted or not; false: it has none. */
-static bool read_again(struct call *c, const struct snapshot *old, struct str id,
+/* The bead of an id as a commit has it, deleted or not. */
+static void read_again(struct call *c, const struct snapshot *old, struct str id,
 		       struct state *again)
 {
-	static const enum snapshot_file where[] = { FILE_TOMBSTONES, FILE_STATE };
+	struct str why,
+		tombstone = lines_find(&c->mem, FILE_TOMBSTONES,
+				       old->file[FILE_TOMBSTONES], id),
+		line = lines_find(&c->mem, FILE_STATE, old->file[FILE_STATE], id);
 	struct value_error error;
-	struct str why, line;
-	bool found = false;
 
-	for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
-		line = lines_find(&c->mem, where[i], old->file[where[i]], id);
-		if (!line.n)
-			continue;
-		found = (where[i] == FILE_STATE ? state_read_bead : state_read_tombstone)(
-				again, value_parse(&c->mem, line, &error), &why) ||
-			found;
-	}
-	return found;
+	if (tombstone.n)
+		state_read_tombstone(again, value_parse(&c->mem, tombstone, &error),
+				     &why);
+	if (line.n)
+		state_read_bead(again, value_parse(&c->mem, line, &error), &why);
 }
 
 /*
  * Ids that are gone from the base, but were written to here after what the new one has,
  * come back whole: a change alone is no bead. A deletion that is in it is no such write.
  */
-static enum err keep_written(struct sync *s, struct record *r, struct state *again)
+static enum err keep_written(struct sync *s, const struct record *r,
+			     const struct news *news, struct state *again)
 {
 	struct call *c = s->c;
 	struct snapshot old = { 0 };
-	struct str *left = arena_array(&c->mem, r->gone_count + 1, sizeof *left);
 	struct state *since;
 	struct pending now;
-	size_t count = 0;
 	enum err e;
 
-	if (!r->gone_count)
+	if (!news->gone_count)
 		return ERR_OK;
 	if ((e = beads_pending(c, &s->b, &now)) ||
 	    (e = beads_since(c, &s->b, r, &since)) ||
 	    (e = commit_read(c, s->repo, now.base, &old)))
 		return e;
-	for (size_t i = 0; i < r->gone_count; i++) {
-		const struct slot *slot = state_find(since, r->gone[i]);
+	for (size_t i = 0; i < news->gone_count; i++) {
+		const struct slot *slot = state_find(since, news->gone[i]);
 
-		if (!slot || !slot->bead || !read_again(c, &old, r->gone[i], again))
-			left[count++] = r->gone[i];
+		if (slot && slot->bead)
+			read_again(c, &old, news->gone[i], again);
 	}
-	r->gone = left;
-	r->gone_count = count;
 	return ERR_OK;
 }
 
-/* From now on this commit is the base; `r` has what is new in it. */
-static enum err rebase(struct sync *s, struct record *r)
+/*
+ * From now on this commit is the base. What is new in it is told line by line, unless
+ * that is too much, or something was forgotten: an id may be another's since.
+ */
+static enum err rebase(struct sync *s, struct str commit, struct journal_place upto,
+		       const struct news *news)
 {
 	struct call *c = s->c;
+	bool whole = news->count > BIG_NEWS || news->forgets;
+	struct record r = { .change = whole ? state_new(&c->mem) : news->change,
+			    .base = commit,
+			    .segment = upto.segment,
+			    .offset = upto.offset,
+			    .whole = whole };
 	struct state *again = state_new(&c->mem);
 	enum err e = open_writer(s);
 
 	if (e)
 		return e;
-	if (!(e = keep_written(s, r, again)))
-		e = beads_rebase(c, &s->b, r);
+	if (!(e = keep_written(s, &r, news, again)))
+		e = beads_rebase(c, &s->b, &r);
 	beads_close(&s->b);
 	if (e || record_empty(again))
 		return e;
@@ -256,9 +261,9 @@ static enum err check_all(struct sync *s, const struct snapshot *files)
 	return ERR_OK;
 }
 
-static int64_t count_lines(const struct snapshot *files)
+static size_t count_lines(const struct snapshot *files)
 {
-	int64_t n = 0;
+	size_t n = 0;
 
 	for (int f = 0; f < FILE_META; f++)
 		for (size_t i = 0; i < files->file[f].n; i++)
@@ -270,38 +275,26 @@ static int64_t count_lines(const struct snapshot *files)
 static enum err take_next(struct sync *s, struct str commit, const struct snapshot *old,
 			  const struct snapshot *new, bool descends)
 {
-	struct record r = { .change = state_new(&s->c->mem),
-			    .base = commit,
-			    .segment = s->pending.segment,
-			    .offset = s->pending.offset };
-	size_t count;
-	enum err e;
+	struct journal_place upto = { .segment = s->pending.segment,
+				      .offset = s->pending.offset };
+	struct news news = { .change = state_new(&s->c->mem) };
+	enum err e = ERR_OK;
 
-	if (!old) {
-		count = (size_t)count_lines(new);
-		r.whole = true;
-	} else if ((e = merge_news(s->c, old, new, descends, &r, &count))) {
-		return e;
-	}
-	s->pulled += (int64_t)count;
 	if (old)
-		report_remaps(s, r.change, NULL);
-	/* an id may be another's since it was forgotten: the cache would join the two */
-	if (count > BIG_NEWS || r.gone_count || r.gone_edges || r.reused) {
-		struct record whole = { .change = state_new(&s->c->mem),
-					.base = commit,
-					.segment = r.segment,
-					.offset = r.offset,
-					.gone = r.gone,
-					.gone_count = r.gone_count,
-					.whole = true };
-		r = whole;
-	}
+		e = merge_news(s->c, old, new, descends, &news);
+	else
+		news = (struct news){ .change = news.change,
+				      .count = count_lines(new),
+				      .forgets = true }; /* nothing was known */
+	if (e)
+		return e;
+	s->pulled += (int64_t)news.count;
+	report_remaps(s, news.change, NULL);
 	if (s->wants->dry) {
 		s->base = commit; /* as if; so that nothing is counted twice */
 		return ERR_OK;
 	}
-	if ((e = rebase(s, &r)))
+	if ((e = rebase(s, commit, upto, &news)))
 		return e;
 	/* the journal may have begun anew, and what came back is to be published */
 	return seal(s);
@@ -505,7 +498,6 @@ static enum err join(struct sync *s, struct str *commit)
 		return e;
 	s->pushed = m.count ? (int64_t)m.count : m.meta_changed; /* a prefix alone */
 	report_remaps(s, m.joined, m.part[0]);
-	s->forgot = (struct record){ 0 };
 	merge_forgotten(&m, &s->forgot);
 	if (!s->wants->dry &&
 	    (m.count || m.meta_changed || m.side[0].foreign || !s->base.p)) {
@@ -577,18 +569,9 @@ static enum err publish(struct sync *s, struct str commit, bool *lost)
 /* The journal need not keep any longer what the commit has. */
 static enum err settle(struct sync *s, struct str commit)
 {
-	struct record r = { .change = state_new(&s->c->mem),
-			    .base = commit,
-			    .segment = s->sealed.segment,
-			    .offset = s->sealed.offset };
-
 	if (str_eq(commit, s->base) && !s->pending.records)
 		return ERR_OK;
-	/* what was forgotten on the way, the cache has to forget too */
-	r.gone = s->forgot.gone;
-	r.gone_count = s->forgot.gone_count;
-	r.gone_edges = s->forgot.gone_edges;
-	return rebase(s, &r);
+	return rebase(s, commit, s->sealed, &s->forgot);
 }
 
 /* --- the whole of it --- */

@@ -739,6 +739,7 @@ def test_a_remap_is_never_forgotten(pair, remote):
     assert stone["id"] == "bd-same" and stone["remap"]
     assert a.show(moved["to"])["title"] == "second" and a.show("bd-same")["title"] == "first"
     a.bd("delete", moved["to"], "--force").ok()
+    a.bd("sync", env=TTL).ok()
     a.env |= at(d=60)
     a.bd("sync", env=TTL).ok()
     assert [s["id"] for s in remote.lines("tombstones.jsonl")] == ["bd-same"]
