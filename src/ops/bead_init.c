@@ -96,6 +96,18 @@ static enum err check_prefix(struct call *c, struct str prefix)
 	return call_step(c, "Use letters, digits, '-' and '_', beginning with a letter.");
 }
 
+/*
+ * A first choice gives way to any that was made on purpose, whatever the clocks, and to
+ * a first choice that was made before it: who begins later joins what there is.
+ */
+static struct mark first_mark(const struct call *c)
+{
+	int64_t seconds = c->now_ms / 1000;
+
+	return (struct mark){ { 0, seconds < UINT32_MAX ? UINT32_MAX - seconds : 0 },
+			      c->actor };
+}
+
 static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
 			      bool first)
 {
@@ -106,9 +118,7 @@ static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
 
 	if (b->about.prefix.p && str_eq(prefix, b->about.prefix))
 		return ERR_OK;
-	/* a first choice gives way to any later one, whatever the clocks */
-	state_put_prefix(change, prefix,
-			 first ? (struct mark){ .by = c->actor } : beads_mark(c, b));
+	state_put_prefix(change, prefix, first ? first_mark(c) : beads_mark(c, b));
 	return beads_put(c, b, change);
 }
 
