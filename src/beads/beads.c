@@ -515,12 +515,15 @@ static enum err open_as(struct call *c, enum beads_mode mode, struct beads *out)
 	return e;
 }
 
-/* A ref that somebody has fetched, or that was left when the folder was removed. */
+/*
+ * A ref that somebody has fetched, or that was left when the folder was removed. Who died
+ * adopting it may have left a journal with nothing in it.
+ */
 static bool can_adopt(struct call *c, struct beads *b)
 {
 	struct str ref;
 
-	return !exists(c, b) && !config_get(c, b->home, CONFIG_SYNC_REF, &ref) &&
+	return !config_get(c, b->home, CONFIG_SYNC_REF, &ref) &&
 	       (place_has_ref(c, &b->repo, ref) ||
 		place_has_ref(c, &b->repo, STR("refs/heads/beads/store")));
 }
