@@ -162,20 +162,25 @@ static enum err rebase(struct sync *s, struct str commit, struct journal_place u
 			    .segment = upto.segment,
 			    .offset = upto.offset,
 			    .whole = whole };
-	struct state *again = state_new(&c->mem);
-	enum err e = open_writer(s);
+	size_t written = 0;
+	enum err e;
 
-	if (e)
-		return e;
-	if (!(e = keep_written(s, &r, news, again)))
+	for (;;) {
+		struct state *again = state_new(&c->mem);
+
+		if ((e = open_writer(s)))
+			return e;
+		if ((e = keep_written(s, &r, news, again)) ||
+		    again->slots.count == written)
+			break;
+		/* before the base: who dies between the two has them whole */
+		if ((e = beads_put(c, &s->b, again)) || (e = beads_commit(c, &s->b)))
+			break;
+		written = again->slots.count;
+		beads_close(&s->b);
+	}
+	if (!e)
 		e = beads_rebase(c, &s->b, &r);
-	beads_close(&s->b);
-	if (e || record_empty(again))
-		return e;
-	if ((e = beads_open(c, BEADS_WRITE, &s->b)))
-		return e;
-	if (!(e = beads_put(c, &s->b, again)))
-		e = beads_commit(c, &s->b);
 	beads_close(&s->b);
 	return e;
 }
