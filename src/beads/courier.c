@@ -15,6 +15,7 @@ enum {
 	QUIET_MS = 500,      /* after the last change; but */
 	HELD_MOST_MS = 3000, /* no longer than that after the first */
 	STAY_MS = 12000,     /* after the last change, whatever happens */
+	LINGER_MS = 5000,    /* after all was published: more may come */
 	TRY_MS = 15000,      /* for one attempt by itself */
 	RETRY_MS = 1000,     /* the pause after the first failure; it doubles */
 	RETRY_MOST_MS = 300000,
@@ -237,7 +238,7 @@ static void serve(struct courier *k)
 			continue;
 		changed(k); /* what the sync itself wrote is no news */
 		if (!waiting(k)) {
-			nap(k->interval_ms);
+			nap(k->interval_ms < LINGER_MS ? k->interval_ms : LINGER_MS);
 			if (changed(k))
 				wait_for_quiet(k);
 		}

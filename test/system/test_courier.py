@@ -184,6 +184,13 @@ def test_it_is_alone_and_has_nothing_of_ours(auto):
     assert ticks < os.sysconf("SC_CLK_TCK") / 4
 
 
+def test_it_leaves_however_long_it_may_be_until_the_next_push(auto):
+    auto.bd("config", "set", "sync.push_interval", "10m").ok()
+    auto.create("one")
+    until(10, lambda: published(auto.bare) == 1)
+    until(20, lambda: not couriers(auto))
+
+
 def test_asking_for_it_keeps_none_from_starting(auto):
     """Whoever looks whether a courier is there, at that very moment."""
     with open(auto.home / "courier.lock", "w", encoding="utf8") as lock:
