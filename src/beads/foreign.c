@@ -204,10 +204,12 @@ static bool read_note(struct state *s, const struct value *v, struct str *why)
 		*why = STR("it is not a note");
 		return false;
 	}
-	if (!read_lineage(v, &b.created) && slot && slot->bead)
-		b.created = slot->bead->created;
-	if (b.created.by.p)
-		state_put_bead(s, &b);
+	/* of a bead that is not there any more it is kept by the commit it is in */
+	if (!slot || !slot->bead ||
+	    (read_lineage(v, &b.created) && mark_cmp(b.created, slot->bead->created)))
+		return true;
+	b.created = slot->bead->created;
+	state_put_bead(s, &b);
 	return true;
 }
 

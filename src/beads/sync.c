@@ -878,7 +878,15 @@ static enum err repair_commit(struct repair *r, struct str commit, const char *w
 		return ERR_OK;
 	if ((e = commit_read_raw(c, s->repo, commit, &raw)))
 		return e;
-	if (foreign_files(&c->mem, &raw) || sound(s, &raw))
+	if (foreign_files(&c->mem, &raw)) {
+		if (!(e = commit_read(c, s->repo, commit, &raw)) ||
+		    e != ERR_REMOTE_DAMAGED)
+			return e;
+		return call_step(c, "Another program wrote it, and only that can mend "
+				    "it. 'bd init --ref REF' publishes to another ref "
+				    "meanwhile.");
+	}
+	if (sound(s, &raw))
 		return ERR_OK;
 	r->damaged++;
 	json_object(r->reply);

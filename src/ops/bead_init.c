@@ -85,6 +85,7 @@ struct began {
 	const char *result;
 	struct str asked;   /* a prefix that is not the one there is */
 	struct str problem; /* with the remote; or absent */
+	struct str step;    /* what to do about it; absent: wait */
 };
 
 static enum err check_prefix(struct call *c, struct str prefix)
@@ -139,9 +140,13 @@ static void join_others(struct call *c, struct beads *b, struct began *began)
 	struct sync_ask ask = { .begin = true, .no_push = true, .timeout_ms = ASK_MS };
 	struct str reply;
 
-	if (!courier_sync(c, b, &ask, &reply))
+	enum err e = courier_sync(c, b, &ask, &reply);
+
+	if (!e)
 		return;
 	began->problem = c->message;
+	if (e == ERR_REMOTE_DAMAGED)
+		began->step = call_next_step(c);
 	c->code = ERR_OK;
 }
 
@@ -179,7 +184,10 @@ static enum err begin(struct call *c, struct beads *b, const struct body *in,
 
 static void warn(struct call *c, const struct began *began, const struct beads *b)
 {
-	if (began->problem.p)
+	if (began->step.p)
+		c->warning = arena_fmt(&c->mem, STR_FMT ". " STR_FMT,
+				       STR_ARG(began->problem), STR_ARG(began->step));
+	else if (began->problem.p)
 		c->warning = arena_fmt(&c->mem,
 				       STR_FMT ". The beads work all the same, and are "
 					       "exchanged as soon as it can be reached.",

@@ -482,6 +482,33 @@ def test_their_branch_here_is_adopted(remote, tmp_path):
     assert_adopted(repo)
 
 
+@pytest.mark.parametrize("bead, lineage", [("bd-zz", [T, 0]), ("bd-a", [T, 5]), ("bd-d", [T, 0])],
+                         ids=["unknown", "of another", "deleted"])
+def test_a_note_of_a_bead_that_is_gone(remote, bead, lineage):
+    """It is in nobody's way."""
+    files = second_format()
+    files["notes.jsonl"] += jsonl({"bead_id": bead, "note": {"id": "n2", "content": "x", "author": "a", "at": [T, 0]},
+                                   "lineage_created_at": lineage, "lineage_created_by": "carol@mac"})
+    remote.put(files, OTHER)
+    repo = remote.clone("a", init=False)
+    done = repo.bd("--json", "init").ok()
+    assert done.json["result"] == "joined" and done.err == ""
+    assert_adopted(repo)
+
+
+def test_a_damaged_store_of_theirs(remote):
+    """Nobody says that nothing is damaged, or that it cannot be reached."""
+    files = first_format()
+    files["state.jsonl"] += "{oops\n"
+    remote.put(files, OTHER)
+    repo = remote.clone("a", init=False)
+    done = repo.bd("init").ok()
+    assert "line 4 of state.jsonl" in done.err and "reached" not in done.err
+    is_error(repo.bd("--json", "sync"), "corrupt", 4)
+    error = is_error(repo.bd("--json", "repair"), "corrupt", 4)
+    assert "line 4 of state.jsonl" in error["message"] and "bd repair" not in error["hint"]
+
+
 def test_our_ref_comes_first(remote):
     a = remote.clone("a")
     a.create("ours")
