@@ -35,6 +35,7 @@ static void sync_counts(struct view *v, const struct value *data, bool dry)
 	int64_t pulled = view_number(data, "pulled"),
 		pushed = view_number(data, "pushed");
 	struct str remote = value_str(data, "remote"), commit = value_str(data, "commit");
+	bool there = str_is(value_str(data, "durability"), "remote");
 
 	if (!remote.p)
 		view_line(v, "There is no Git remote 'origin' to publish to; all is kept "
@@ -47,15 +48,13 @@ static void sync_counts(struct view *v, const struct value *data, bool dry)
 			  pulled == 1 ? "" : "s");
 	if (pushed)
 		view_line(v, "%s %" PRId64 " line%s.",
-			  dry      ? "Would publish" :
-			  remote.p ? "Published" :
-				     "Committed",
+			  dry   ? "Would publish" :
+			  there ? "Published" :
+				  "Committed",
 			  pushed, pushed == 1 ? "" : "s");
 	if (!dry && commit.p)
 		view_line(v, "%s " STR_FMT,
-			  str_is(value_str(data, "durability"), "remote") ?
-				  "The remote is at" :
-				  "On this disk at",
+			  there ? "The remote is at" : "On this disk at",
 			  STR_ARG(str_head(commit, 10)));
 }
 

@@ -153,8 +153,10 @@ def test_no_push_takes_in_and_keeps_back(pair, remote):
     reply = b.json("sync", "--no-push")
     assert reply["durability"] == "local" and remote.head() == head
     assert sorted(bead["title"] for bead in b.json("list")) == ["one", "two"]
+    b.create("three")
+    assert "Published" not in b.bd("sync", "--no-push").ok().out
     assert b.json("sync")["durability"] == "remote"
-    assert remote.head() == local(b) and len(remote.lines("state.jsonl")) == 2
+    assert remote.head() == local(b) and len(remote.lines("state.jsonl")) == 3
     assert git(remote.path, "rev-list", "--count", REF).strip() == "3"
 
 
