@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from beads import at, canonical, is_error, snapshot, wipe_cache
+from beads import at, canonical, is_error, ms, snapshot, stamp, wipe_cache
 from board import on_terminal
 from conftest import Repo, environment, git
 
@@ -592,12 +592,12 @@ def test_as_it_was(past):
 
 
 def test_ready_as_it_was(past):
-    """With the leases of then: an hour later, this one was over long ago."""
+    """With the leases of then: this one is over now. A commit is of the time of the command that made it."""
+    assert git(past.path, "log", "-1", "--format=%ct", f"{REF}~1").strip() == str(ms(h=1) // 1000)
     assert past.ids("ready", "--at", "~2") == ["bd-one", "bd-two"]
-    committed = int(git(past.path, "log", "-1", "--format=%ct", f"{REF}~1"))
-    ends = past.json("show", "bd-one", "--at", "~1")[0]["assignee_expires"]
-    assert ends.startswith("2026-01-01T01:30")
-    assert past.ids("ready", "--at", "~1") == (["bd-one"] if committed > 1767225600 + 5400 else [])
+    assert past.json("show", "bd-one", "--at", "~1")[0]["assignee_expires"] == stamp(h=1, m=30)
+    assert past.ids("ready", "--at", "~1") == []
+    assert past.ids("ready", "--at", stamp(h=1, m=45)) == ["bd-one"]
 
 
 @pytest.mark.parametrize("spec, code", [("~7", "not_found"), ("nope", "not_found"), ("2020-01-01", "not_found"),
