@@ -36,7 +36,7 @@ class Result:
 
 def environment(**more):
     """Nothing of the person who runs the tests gets in."""
-    keep = {k: os.environ[k] for k in ("PATH", "TMPDIR", "LANG", "ASAN_OPTIONS") if k in os.environ}
+    keep = {k: os.environ[k] for k in ("PATH", "TMPDIR", "LANG", "ASAN_OPTIONS", "LSAN_OPTIONS") if k in os.environ}
     return {**keep, "HOME": "/nonexistent", "ABACUS_AUTOSYNC": "0", **{k: str(v) for k, v in more.items()}}
 
 

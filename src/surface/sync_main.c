@@ -32,7 +32,8 @@
 
 struct request {
 	struct call *c;
-	char **words; /* after the act; NULL ends them */
+	struct repo *repo; /* of those who read the past; else NULL */
+	char **words;      /* after the act; NULL ends them */
 	struct json reply;
 	struct str rest[SNAPSHOT_FILES]; /* what follows the reply */
 };
@@ -66,11 +67,16 @@ static int64_t number_after(struct request *r, const char *word, int64_t otherwi
 
 /* --- acts --- */
 
-/* The commit that the words after these two options name. */
-static enum err find_commit(struct request *r, struct repo *repo, const char *at,
-			    const char *spec, struct str *commit)
+static enum err open_repo(struct request *r)
 {
-	return history_find(r->c, repo, after(r, "--ref"), number_after(r, at, 0),
+	return repo_open(r->c, str_of(r->words[0]), &r->repo);
+}
+
+/* The commit that the words after these two options name. */
+static enum err find_commit(struct request *r, const char *at, const char *spec,
+			    struct str *commit)
+{
+	return history_find(r->c, r->repo, after(r, "--ref"), number_after(r, at, 0),
 			    after(r, spec), commit);
 }
 
@@ -79,14 +85,13 @@ static enum err read_commit(struct request *r)
 	struct call *c = r->c;
 	struct str commit = after(r, "--commit");
 	struct snapshot files;
-	struct repo *repo;
-	enum err e = repo_open(c, str_of(r->words[0]), &repo);
+	enum err e = open_repo(r);
 
-	if (e || (!commit.p && (e = find_commit(r, repo, "--at-ms", "--spec", &commit))))
+	if (e || (!commit.p && (e = find_commit(r, "--at-ms", "--spec", &commit))))
 		return e;
-	if ((e = has(r, "--raw")        ? commit_read_raw(c, repo, commit, &files) :
-		 after(r, "--commit").p ? commit_read(c, repo, commit, &files) :
-					  history_read(c, repo, commit, &files)))
+	if ((e = has(r, "--raw")        ? commit_read_raw(c, r->repo, commit, &files) :
+		 after(r, "--commit").p ? commit_read(c, r->repo, commit, &files) :
+					  history_read(c, r->repo, commit, &files)))
 		return e;
 	json_object(&r->reply);
 	json_put_str(&r->reply, "commit", files.commit);
@@ -104,34 +109,31 @@ static enum err read_commit(struct request *r)
 
 static enum err tell_history(struct request *r)
 {
-	struct repo *repo;
-	enum err e = repo_open(r->c, str_of(r->words[0]), &repo);
+	enum err e = open_repo(r);
 
 	return e ? e :
-		   history_of(r->c, repo, after(r, "--ref"), after(r, "--id"),
+		   history_of(r->c, r->repo, after(r, "--ref"), after(r, "--id"),
 			      number_after(r, "--limit", 0), &r->reply);
 }
 
 static enum err tell_blame(struct request *r)
 {
-	struct repo *repo;
-	enum err e = repo_open(r->c, str_of(r->words[0]), &repo);
+	enum err e = open_repo(r);
 
 	return e ? e :
-		   history_blame(r->c, repo, after(r, "--ref"), after(r, "--id"),
+		   history_blame(r->c, r->repo, after(r, "--ref"), after(r, "--id"),
 				 &r->reply);
 }
 
 static enum err tell_diff(struct request *r)
 {
-	struct repo *repo;
 	struct str from, to;
-	enum err e = repo_open(r->c, str_of(r->words[0]), &repo);
+	enum err e = open_repo(r);
 
-	if (e || (e = find_commit(r, repo, "--from-ms", "--from", &from)) ||
-	    (e = find_commit(r, repo, "--to-ms", "--to", &to)))
+	if (e || (e = find_commit(r, "--from-ms", "--from", &from)) ||
+	    (e = find_commit(r, "--to-ms", "--to", &to)))
 		return e;
-	return history_diff(r->c, repo, from, to, &r->reply);
+	return history_diff(r->c, r->repo, from, to, &r->reply);
 }
 
 static void say(const char *what, struct str with)
@@ -278,6 +280,8 @@ int main(int argc, char **argv)
 	if (!e)
 		e = run(&r, argv[1]);
 	told = answer(&r, e);
+	if (r.repo)
+		repo_close(r.repo);
 	call_release(&c);
 	return e || !told ? 1 : 0;
 }
