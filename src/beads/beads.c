@@ -524,8 +524,8 @@ static bool can_adopt(struct call *c, struct beads *b)
 	struct str ref;
 
 	return !config_get(c, b->home, CONFIG_SYNC_REF, &ref) &&
-	       (place_has_ref(c, &b->repo, ref) ||
-		place_has_ref(c, &b->repo, STR("refs/heads/beads/store")));
+	       (place_ref(c, &b->repo, ref).p ||
+		place_ref(c, &b->repo, STR("refs/heads/beads/store")).p);
 }
 
 static enum err adopt(struct call *c, struct beads *b)

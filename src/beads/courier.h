@@ -9,6 +9,9 @@
  * itself, in a process that nobody waits for and that ends when there is nothing to do.
  */
 
+/* The ref that says where a remote was last seen begins so; its name follows. */
+#define SYNC_TRACKING "refs/beads/remote/"
+
 struct sync_ask {
 	bool no_pull, no_push, dry;
 	bool begin; /* there need not be a store yet; one that is found is taken */

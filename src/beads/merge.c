@@ -501,7 +501,7 @@ static enum err join_prefixes(struct merge *m)
 	return e;
 }
 
-enum err merge_run(struct merge *m)
+static enum err join_all(struct merge *m)
 {
 	enum err e = ERR_OK;
 
@@ -522,8 +522,15 @@ enum err merge_run(struct merge *m)
 	collect_changes(m);
 	sort_changes(m);
 	forget_old(m);
-	arena_release(&m->scratch);
 	return ERR_OK;
+}
+
+enum err merge_run(struct merge *m)
+{
+	enum err e = join_all(m);
+
+	arena_release(&m->scratch);
+	return e;
 }
 
 bool merge_touches(const struct merge *m, enum snapshot_file file)

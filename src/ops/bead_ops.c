@@ -283,6 +283,7 @@ const struct prop sync_status_props[] = {
 	{ "remote", PROP_STR, 0, NULL },
 	{ "auto", PROP_BOOL, 0, NULL },
 	{ "commit", PROP_STR, PROP_NULL, NULL },
+	{ "published", PROP_BOOL, PROP_NULL, NULL },
 	{ "pending", PROP_INT, 0, NULL },
 	{ "oldest_pending", PROP_STR, PROP_NULL, NULL },
 	{ "last_sync", PROP_STR, PROP_NULL, NULL },
@@ -298,10 +299,20 @@ static void put_moment(struct call *c, struct json *j, const char *key, int64_t 
 	json_put_str(j, key, ms ? moment_format(&c->mem, ms) : (struct str){ 0 });
 }
 
+/* Null where no remote was ever seen. */
+static void put_published(struct json *j, struct str base, struct str seen)
+{
+	json_key(j, STR("published"));
+	if (seen.p)
+		json_bool(j, str_eq(base, seen));
+	else
+		json_null(j);
+}
+
 enum err put_sync_status(struct call *c, struct beads *b, struct json *j)
 {
 	struct sync_state known = sync_state_read(c, b->home);
-	struct str ref, remote, by_itself;
+	struct str ref, remote, by_itself, tracking;
 	struct pending pending;
 	enum err e;
 
@@ -310,10 +321,12 @@ enum err put_sync_status(struct call *c, struct beads *b, struct json *j)
 	    (e = config_get(c, b->home, CONFIG_SYNC_AUTO, &by_itself)) ||
 	    (e = beads_pending(c, b, &pending)))
 		return e;
+	tracking = arena_fmt(&c->mem, SYNC_TRACKING STR_FMT, STR_ARG(remote));
 	json_put_str(j, "ref", ref);
 	json_put_str(j, "remote", remote);
 	json_put_bool(j, "auto", c->autosync && str_is(by_itself, "true"));
 	json_put_str(j, "commit", pending.base);
+	put_published(j, pending.base, place_ref(c, &b->repo, tracking));
 	json_put_int(j, "pending", pending.records);
 	put_moment(c, j, "oldest_pending", pending.oldest_ms);
 	put_moment(c, j, "last_sync", known.succeeded_ms);

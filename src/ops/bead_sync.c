@@ -42,6 +42,7 @@ static const struct prop props[] = {
 	{ "ref", PROP_STR, PROP_OPTIONAL, NULL },
 	{ "dry_run", PROP_BOOL, PROP_OPTIONAL, NULL },
 	{ "warning", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
+	{ "published", PROP_BOOL, PROP_NULL | PROP_OPTIONAL, NULL },
 	{ "pending", PROP_INT, PROP_OPTIONAL, NULL },
 	{ "oldest_pending", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
 	{ "last_sync", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },

@@ -186,17 +186,16 @@ enum err place_tree(struct call *c, struct str root, struct str *tree)
 	return e;
 }
 
-bool place_has_ref(struct call *c, const struct repository *repo, struct str name)
+struct str place_ref(struct call *c, const struct repository *repo, struct str name)
 {
-	struct str packed, line;
+	struct str text, line;
 
-	if (file_exists(&c->mem, path_join(&c->mem, repo->common, name)))
-		return true;
-	if (file_read(c, path_join(&c->mem, repo->common, STR("packed-refs")), &packed))
-		c->code = ERR_OK;
-	else
-		while (packed.n && str_next(&packed, '\n', &line))
+	if (!file_read(c, path_join(&c->mem, repo->common, name), &text) && text.p)
+		return str_trim(text);
+	if (!file_read(c, path_join(&c->mem, repo->common, STR("packed-refs")), &text))
+		while (text.n && str_next(&text, '\n', &line))
 			if (line.n > 41 && str_eq(str_skip(line, 41), name))
-				return true;
-	return false;
+				return str_head(line, 40);
+	c->code = ERR_OK;
+	return (struct str){ 0 };
 }

@@ -35,8 +35,9 @@ struct repository {
 };
 enum err place_repository(struct call *c, struct str dir, struct repository *out);
 
-/* Is there such a ref? Looked up in Git's files; for where it matters little. */
-bool place_has_ref(struct call *c, const struct repository *repo, struct str name);
+/* Where a ref points, by Git's own files; absent: nowhere. For where it matters little.
+ */
+struct str place_ref(struct call *c, const struct repository *repo, struct str name);
 
 /* The branch that is checked out; absent if none is. */
 enum err place_branch(struct call *c, const struct repository *repo, struct str *out);

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/moment.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "surface/bd_view.h"
 #include "surface/view.h"
@@ -16,13 +18,17 @@ void bd_sync_state(struct view *v, const struct value *data)
 		failures = view_number(data, "failures");
 	struct str oldest = value_str(data, "oldest_pending"),
 		   last = value_str(data, "last_sync");
+	const struct value *published = value_find(data, "published");
 
 	if (pending)
 		view_line(v, "%" PRId64 " change%s not published yet%s" STR_FMT ".",
 			  pending, pending == 1 ? " is" : "s are",
 			  oldest.p ? ", the oldest from " : "", STR_ARG(oldest));
 	else
-		view_line(v, "All changes are in a commit.");
+		view_line(v, "All changes are in a commit%s.",
+			  published && published->type == VALUE_BOOL && !published->yes ?
+				  ", which is not at the remote" :
+				  "");
 	view_line(v, "Last sync: " STR_FMT, STR_ARG(last.p ? last : STR("never")));
 	if (failures)
 		view_line(v, "It has failed %" PRId64 " time%s since: " STR_FMT, failures,
@@ -127,13 +133,37 @@ void bd_view_repair(struct view *v, const struct value *data)
 
 /* --- the past --- */
 
+/* A stamp, [ms, n], is a time to people. */
+static bool is_stamp(const struct value *value, int64_t *ms)
+{
+	return value->type == VALUE_ARRAY && value->count == 2 &&
+	       value->item[0].type == VALUE_NUMBER && value->item[0].text.n > 10 &&
+	       number_int(value->item[0].text, ms);
+}
+
+/* The last of a bead's notes is the one that is new. */
+static struct str spoken_notes(struct view *v, const struct value *notes)
+{
+	struct str last = value_str(&notes->item[notes->count - 1], "content");
+
+	return arena_fmt(
+		v->out.mem, "%zu, the last: " STR_FMT, notes->count,
+		STR_ARG(utf8_shorten(v->out.mem, view_flat(v, last), VALUE_COLUMNS)));
+}
+
 /* A value as one would say it: texts without quotes, all of it on a line. */
 static struct str spoken(struct view *v, const struct value *value)
 {
 	struct json j = { .out.mem = v->out.mem };
+	int64_t ms;
 
 	if (!value || value->type == VALUE_NULL)
 		return STR("-");
+	if (is_stamp(value, &ms))
+		return moment_format(v->out.mem, ms);
+	if (value->type == VALUE_ARRAY && value->count &&
+	    value->item[0].type == VALUE_OBJECT)
+		return spoken_notes(v, value);
 	if (value->type == VALUE_STRING)
 		return utf8_shorten(v->out.mem, view_flat(v, value->text), VALUE_COLUMNS);
 	json_value(&j, value);

@@ -1,0 +1,106 @@
+#include "base/value.h"
+#include "beads/commits.h"
+#include "beads/lines.h"
+#include "beads/record.h"
+#include "beads/sync_parts.h"
+
+enum { BIG_NEWS = 2000 }; /* lines; more are not told one by one */
+
+static enum err open_writer(struct sync *s)
+{
+	return s->wants->begin ? beads_open_new(s->c, &s->b) :
+				 beads_open(s->c, BEADS_WRITE, &s->b);
+}
+
+enum err sync_seal(struct sync *s)
+{
+	struct call *c = s->c;
+	enum err e = open_writer(s);
+
+	if (e)
+		return e;
+	s->sealed = s->b.about.place;
+	if (!(e = beads_pending(c, &s->b, &s->pending)))
+		e = beads_settle(c, &s->b);
+	beads_close(&s->b);
+	s->base = s->pending.base;
+	return e;
+}
+
+/* The bead of an id as a commit has it, deleted or not. */
+static void read_again(struct call *c, const struct snapshot *old, struct str id,
+		       struct state *again)
+{
+	struct str why,
+		tombstone = lines_find(&c->mem, FILE_TOMBSTONES,
+				       old->file[FILE_TOMBSTONES], id),
+		line = lines_find(&c->mem, FILE_STATE, old->file[FILE_STATE], id);
+	struct value_error error;
+
+	if (tombstone.n)
+		state_read_tombstone(again, value_parse(&c->mem, tombstone, &error),
+				     &why);
+	if (line.n)
+		state_read_bead(again, value_parse(&c->mem, line, &error), &why);
+}
+
+/*
+ * Ids that are gone from the base, but were written to here after what the new one has,
+ * come back whole: a change alone is no bead. A deletion that is in it is no such write.
+ */
+static enum err keep_written(struct sync *s, const struct record *r,
+			     const struct news *news, struct state *again)
+{
+	struct call *c = s->c;
+	struct snapshot old = { 0 };
+	struct state *since;
+	struct pending now;
+	enum err e;
+
+	if (!news->gone_count)
+		return ERR_OK;
+	if ((e = beads_pending(c, &s->b, &now)) ||
+	    (e = beads_since(c, &s->b, r, &since)) ||
+	    (e = commit_read(c, s->repo, now.base, &old)))
+		return e;
+	for (size_t i = 0; i < news->gone_count; i++) {
+		const struct slot *slot = state_find(since, news->gone[i]);
+
+		if (slot && slot->bead)
+			read_again(c, &old, news->gone[i], again);
+	}
+	return ERR_OK;
+}
+
+enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upto,
+		     const struct news *news)
+{
+	struct call *c = s->c;
+	bool whole = news->count > BIG_NEWS || news->forgets;
+	struct record r = { .change = whole ? state_new(&c->mem) : news->change,
+			    .base = commit,
+			    .segment = upto.segment,
+			    .offset = upto.offset,
+			    .whole = whole };
+	size_t written = 0;
+	enum err e;
+
+	for (;;) {
+		struct state *again = state_new(&c->mem);
+
+		if ((e = open_writer(s)))
+			return e;
+		if ((e = keep_written(s, &r, news, again)) ||
+		    again->slots.count == written)
+			break;
+		/* before the base: who dies between the two has them whole */
+		if ((e = beads_put(c, &s->b, again)) || (e = beads_commit(c, &s->b)))
+			break;
+		written = again->slots.count;
+		beads_close(&s->b);
+	}
+	if (!e)
+		e = beads_rebase(c, &s->b, &r);
+	beads_close(&s->b);
+	return e;
+}

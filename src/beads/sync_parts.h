@@ -1,0 +1,90 @@
+#ifndef BEADS_SYNC_PARTS_H
+#define BEADS_SYNC_PARTS_H
+
+#include "base/json.h"
+#include "base/map.h"
+#include "beads/beads.h"
+#include "beads/merge.h"
+#include "beads/sync.h"
+#include "store/repo_remote.h"
+
+/* What the files of a sync share; nobody else needs it. */
+
+/*
+ * Of commits: `base` is what the journal says has all before a place; `there` is where
+ * the remote's ref is, `seen` where it was when we last looked; `here` is our own ref.
+ */
+struct sync {
+	struct call *c;
+	const struct sync_wants *wants;
+	struct beads b;
+	struct repo *repo;
+	struct remote remote;
+	struct str ref, tracking;
+	struct str base, there, seen, here;
+	struct str made; /* a commit of ours that may not have been published */
+	struct pending pending;
+	struct journal_place sealed;
+	struct news forgot; /* on the way to the commit */
+	struct json remapped;
+	struct map reported;
+	int64_t pulled, pushed, attempts, started_ms;
+	struct str warning;
+	bool published;
+};
+
+/* Says what comes next; tells the user beside a success. */
+void sync_doing(struct sync *s, const char *what);
+void sync_warn(struct sync *s, struct str text);
+
+/* --- sync.c --- */
+
+/* The repository, the ref and the remote; one at a time in a repository. */
+enum err sync_open(struct sync *s);
+enum err sync_alone(struct sync *s, struct lock *lock);
+enum err sync_fetch(struct sync *s);
+enum err sync_move_here(struct sync *s, struct str commit, bool *moved);
+
+/* What a new commit goes on from: all that was ever published stays in its history. */
+struct str sync_parent(const struct sync *s);
+
+/* Those who had to leave their ids, as far as `known` (or NULL) did not tell. */
+void sync_report_remaps(struct sync *s, const struct state *now,
+			const struct state *known);
+
+/* --- sync_journal.c --- */
+
+/* What is not in a commit yet, up to where the journal ends now, and on the medium. */
+enum err sync_seal(struct sync *s);
+
+/*
+ * From now on this commit is the base. What is new in it is told line by line, unless
+ * that is too much, or something was forgotten: an id may be another's since.
+ */
+enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upto,
+		     const struct news *news);
+
+/* --- sync_take.c --- */
+
+/* Makes a commit of others a part of the base. */
+enum err sync_take_in(struct sync *s, struct str commit);
+enum err sync_backup(struct sync *s, struct str commit);
+
+/* Nothing of it is known here: all of it has to be sound, line by line. */
+enum err sync_check(struct sync *s, const struct snapshot *files);
+
+/* --- sync_commit.c --- */
+
+/* The base with what was written since: a new commit, or the base itself. */
+enum err sync_join(struct sync *s, struct str *commit);
+
+/* `same`: its files are those of the parent, which is the commit then. */
+enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent,
+			   struct str *commit, bool *same);
+
+/* --- sync_pack.c --- */
+
+/* Every so many commits, as a process that nobody waits for. */
+void sync_pack_later(struct sync *s, struct str commit);
+
+#endif
