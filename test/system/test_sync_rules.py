@@ -1,10 +1,12 @@
 """What sync promises, one promise at a time, over real clones and a bare remote."""
 import concurrent.futures
+import fcntl
 import itertools
 import json
 import os
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -707,3 +709,34 @@ def test_the_cache_may_go_between_any_two_steps(clones):
         drop_cache(clone)
         assert state(clone) == before
     settle(clones)
+
+
+# size
+
+SYNCS = int(os.environ.get("ABACUS_SYNCS", "150"))
+
+
+def size_of(folder):
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def test_a_repository_does_not_grow_for_ever(clones, tmp_path):
+    """After many syncs with a change each it is at most three times a fresh clone of it, but for what is not packed
+    yet."""
+    ann = clones[0]
+    for i in range(50):
+        ann.create(f"number {i}", "-d", f"description {i} " * 20)
+    for i in range(SYNCS):
+        ann.bd("update", "bd-one", "--title", f"title {i}").ok()
+        ann.sync()
+    packs = ann.path / ".git" / "objects" / "pack"
+    deadline = time.monotonic() + 30  # the process that packs is not waited for by anybody
+    while not list(packs.glob("*.pack")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    with open(ann.home / "pack.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    git(tmp_path, "clone", "-q", "--mirror", "--no-local", str(ann.path.parent / "remote.git"), "fresh")
+    git(ann.path, "fsck", "--full")
+    objects = size_of(ann.path / ".git" / "objects")
+    assert objects <= 3 * size_of(tmp_path / "fresh" / "objects") + 64 * 4096, objects
+    assert size_of(ann.home) < 2_000_000
