@@ -191,7 +191,7 @@ def test_whoever_waited_is_gone(anna, remote, number):
     """Ctrl-C or a kill of `bd`: what it started ends by itself, and stands in nobody's way."""
     with tcp_server(hanging) as port:
         point(anna, f"http://127.0.0.1:{port}/beads.git")
-        syncing = anna.spawn("sync", "--json", "--timeout", "1s", stdout=subprocess.DEVNULL)
+        syncing = anna.spawn("sync", "--json", "--timeout", "20s", stdout=subprocess.DEVNULL)
         assert wait_until(lambda: len(ours(anna)) == 1, 4), "it has not begun"
         syncing.send_signal(number)
         assert syncing.wait(timeout=5) == -number
