@@ -17,8 +17,8 @@ FILES = ("state.jsonl", "tombstones.jsonl", "deps.jsonl", "meta.json")
 DAY = 24 * 3600 * 1000
 TTL = {"BD_TOMBSTONE_TTL_MS": str(7 * DAY)}
 SHAPE = ["pulled", "pushed", "remapped", "commit", "attempts", "durability", "remote", "ref", "dry_run", "warning"]
-STATUS = ["ref", "remote", "auto", "commit", "pending", "oldest_pending", "last_sync", "last_try", "failures",
-          "last_error", "running"]
+STATUS = ["ref", "remote", "auto", "commit", "published", "pending", "oldest_pending", "last_sync", "last_try",
+          "failures", "last_error", "running"]
 
 
 class Remote:
