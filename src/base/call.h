@@ -14,12 +14,14 @@
 struct call {
 	struct arena mem;
 	int64_t now_ms;
-	struct str dir;           /* where the user stands; absolute */
-	struct str project;       /* the project's folder, where the user named one */
-	struct str actor;         /* who acts; absent: nobody said */
-	bool anonymous;           /* the actor is a default, not somebody's word */
-	bool wire;                /* it came as JSON, not from a command line */
-	bool autosync;            /* changes are published by themselves */
+	struct str dir;        /* where the user stands; absolute */
+	struct str project;    /* the project's folder, where the user named one */
+	struct str actor;      /* who acts; absent: nobody said */
+	bool anonymous;        /* the actor is a default, not somebody's word */
+	bool wire;             /* it came as JSON, not from a command line */
+	bool autosync;         /* changes are published by themselves */
+	int64_t stale_minutes; /* after which an agent that does nothing counts as stale
+				*/
 	int64_t tombstone_ttl_ms; /* how long deletions are remembered; 0: for ever */
 	/* told what is going on, where that takes long; or NULL */
 	void (*progress)(struct call *c, struct str doing);

@@ -5,12 +5,12 @@
 enum class { CLASS_NONE, CLASS_USER, CLASS_USAGE, CLASS_STORAGE, CLASS_SYNC };
 
 static const struct {
-	const char *code[2], *step;
+	const char *code[3], *step;
 	enum class class;
 } table[ERR_COUNT] = {
-	[ERR_OK] = { { "OK", "ok" }, "", CLASS_NONE },
-#define ERR(name, code, bd_code, class, step) \
-	[ERR_##name] = { { code, bd_code }, step, CLASS_##class },
+	[ERR_OK] = { { "OK", "ok", "OK" }, "", CLASS_NONE },
+#define ERR(name, code, bd_code, agent_code, class, step) \
+	[ERR_##name] = { { code, bd_code, agent_code }, step, CLASS_##class },
 #include "base/err.def"
 #undef ERR
 };
@@ -22,10 +22,10 @@ const char *err_code(enum err e, enum dialect dialect)
 
 int err_exit(enum err e, enum dialect dialect)
 {
-	static const int status[][2] = {
-		[CLASS_NONE] = { 0, 0 },  [CLASS_USER] = { 1, 1 },
-		[CLASS_USAGE] = { 2, 2 }, [CLASS_STORAGE] = { 1, 3 },
-		[CLASS_SYNC] = { 1, 4 },
+	static const int status[][3] = {
+		[CLASS_NONE] = { 0, 0, 0 },  [CLASS_USER] = { 1, 1, 1 },
+		[CLASS_USAGE] = { 2, 2, 2 }, [CLASS_STORAGE] = { 1, 3, 3 },
+		[CLASS_SYNC] = { 1, 4, 3 },
 	};
 
 	return status[table[e].class][dialect];
@@ -45,7 +45,7 @@ const char *err_name(enum err e)
 {
 	static const char *const names[] = {
 		[ERR_OK] = "OK",
-#define ERR(name, code, bd_code, class, step) [ERR_##name] = #name,
+#define ERR(name, code, bd_code, agent_code, class, step) [ERR_##name] = #name,
 #include "base/err.def"
 #undef ERR
 	};

@@ -9,14 +9,14 @@
  */
 enum err {
 	ERR_OK,
-#define ERR(name, code, bd_code, class, step) ERR_##name,
+#define ERR(name, code, bd_code, agent_code, class, step) ERR_##name,
 #include "base/err.def"
 #undef ERR
 	ERR_COUNT,
 };
 
 /* Who is spoken to: each family of commands has its own codes and exit statuses. */
-enum dialect { DIALECT_BOARD, DIALECT_BEADS };
+enum dialect { DIALECT_BOARD, DIALECT_BEADS, DIALECT_AGENTS };
 
 const char *err_code(enum err e, enum dialect dialect);
 int err_exit(enum err e, enum dialect dialect);

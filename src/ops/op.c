@@ -17,7 +17,9 @@ static bool on_the_wire(const struct field *f)
 
 enum dialect op_dialect(const struct op *op)
 {
-	return op->flags & OP_BEADS ? DIALECT_BEADS : DIALECT_BOARD;
+	return op->flags & OP_BEADS  ? DIALECT_BEADS :
+	       op->flags & OP_AGENTS ? DIALECT_AGENTS :
+				       DIALECT_BOARD;
 }
 
 bool op_may_write(const struct op *op)

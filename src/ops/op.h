@@ -3,6 +3,7 @@
 
 #include "ops/field.h"
 
+struct agent_files;
 struct beads;
 struct board;
 struct json;
@@ -17,10 +18,12 @@ enum op_flags {
 	OP_BOARD = 1 << 5,      /* works on the board, which is opened for it */
 	OP_RECEIPT = 1 << 6,    /* takes a request id; a repeat gets the first reply */
 	OP_BEADS = 1 << 7,      /* works on the beads, which are opened for it */
+	OP_AGENTS = 1 << 8,     /* works on the files of the agents, likewise */
 };
 
 /* What an operation may use; opened for it as its flags ask. */
 struct stores {
+	struct agent_files *agents;
 	struct board *board;
 	struct beads *beads;
 };

@@ -9,6 +9,7 @@
 #include "board/unread.h"
 #include "ops/identity.h"
 #include "ops/op.h"
+#include "store/agent_files.h"
 #include "store/board_db.h"
 
 enum { REQUEST_ID_MOST = 256 };
@@ -315,6 +316,22 @@ static enum err run_on_beads(struct call *c, const struct request *r, struct jso
 	}
 }
 
+/* --- on the files of the agents --- */
+
+/* Each write is a file that is replaced or a line that is added: there is no commit. */
+static enum err run_on_agents(struct call *c, const struct request *r, struct json *reply)
+{
+	struct agent_files files;
+	struct stores s = { .agents = &files };
+	enum err e = agent_files_open(
+		c, r->op->flags & OP_WRITE ? AGENTS_WRITE : AGENTS_READ, &files);
+
+	if (!e)
+		e = r->op->run(c, &s, r->body, reply);
+	agent_files_close(&files);
+	return e;
+}
+
 enum err request_run(struct call *c, const struct request *r, struct json *reply)
 {
 	enum err e = check_call(c, r->op);
@@ -325,5 +342,7 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 		return run_on_beads(c, r, reply);
 	if (r->op->flags & OP_BOARD)
 		return run_on_board(c, r, reply);
+	if (r->op->flags & OP_AGENTS)
+		return run_on_agents(c, r, reply);
 	return r->op->run(c, &(struct stores){ 0 }, r->body, reply);
 }

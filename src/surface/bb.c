@@ -22,6 +22,11 @@ static const struct field globals[] = {
 	{ 0 },
 };
 
+#define AGENT(words, op, view, flags)                                         \
+	{                                                                     \
+		words, &op_##op, view, NULL, COMMAND_ENVELOPE | (flags), NULL \
+	}
+
 static const struct command commands[] = {
 	{ "init", &op_board_init, bb_view_init, NULL, 0, NULL },
 	{ "install", &op_board_install, bb_view_install, NULL, 0, NULL },
@@ -41,6 +46,11 @@ static const struct command commands[] = {
 	  NULL },
 	{ "export", &op_board_export, NULL, NULL, 0, NULL },
 	{ "summary", &op_board_summary, bb_view_summary, NULL, 0, NULL },
+	AGENT("agent register", agent_register, bb_view_registered, 0),
+	AGENT("agent list", agent_list, bb_view_registry, 0),
+	AGENT("agent show", agent_show, bb_view_registered, 0),
+	AGENT("agent heartbeat", agent_heartbeat, bb_view_registered, 0),
+	AGENT("agent activity-lease", agent_heartbeat, bb_view_registered, COMMAND_ALIAS),
 	{ "mcp", &op_mcp, NULL, mcp_start, 0, NULL },
 	{ 0 },
 };
@@ -54,10 +64,16 @@ static struct str actor(struct call *c)
 }
 
 static const char *const environment[] = {
-	"BB_AGENT_ID", "who you are, where --as is not given",
-	"BB_DIR",      "the project, where --dir is not given",
-	"ABACUS_NOW",  "the time to work with (RFC 3339 or ms), for tests",
-	"NO_COLOR",    "no colour, even on a terminal",
+	"BB_AGENT_ID",
+	"who you are, where --as is not given",
+	"BB_DIR",
+	"the project, where --dir is not given",
+	"BB_AGENT_STALE_MINUTES",
+	"after which an agent that does nothing counts as stale; 15 otherwise",
+	"ABACUS_NOW",
+	"the time to work with (RFC 3339 or ms), for tests",
+	"NO_COLOR",
+	"no colour, even on a terminal",
 	NULL,
 };
 

@@ -90,6 +90,37 @@ static struct view view_new(struct call *c)
 	};
 }
 
+/* Commands of agents wrap their JSON, whatever comes of them. */
+static bool enveloped(const struct args *a)
+{
+	if (a->command)
+		return a->command->flags & COMMAND_ENVELOPE;
+	return a->face == &face_bb &&
+	       (str_is(a->words, "agent") || str_starts(a->words, STR("agent ")));
+}
+
+static void put_envelope(struct json *j, const struct args *a, struct str data,
+			 const struct call *failed)
+{
+	json_object(j);
+	json_put_bool(j, "ok", !failed);
+	json_put_str(j, "command", a->command ? str_of(a->command->words) : a->words);
+	json_put_raw(j, "data", data);
+	json_key(j, STR("error"));
+	if (failed) {
+		json_object(j);
+		json_put_str(j, "code", str_of(err_code(failed->code, DIALECT_AGENTS)));
+		json_put_str(j, "message", failed->message);
+		json_put_str(j, "hint", call_next_step(failed));
+		json_put_raw(j, "details",
+			     failed->details.p ? failed->details : STR("{}"));
+		json_end(j);
+	} else {
+		json_null(j);
+	}
+	json_end(j);
+}
+
 static void put_error(struct json *j, const struct call *c, enum dialect dialect,
 		      struct str preview)
 {
@@ -114,12 +145,15 @@ static void put_error(struct json *j, const struct call *c, enum dialect dialect
 
 static int print_error(struct call *c, const struct args *a, struct str preview)
 {
-	enum dialect dialect = a->face->dialect;
+	enum dialect dialect = enveloped(a) ? DIALECT_AGENTS : a->face->dialect;
 	int status = err_exit(c->code, dialect);
 	struct json j = { .out.mem = &c->mem };
 
 	if (a->globals.json) {
-		put_error(&j, c, dialect, preview);
+		if (enveloped(a))
+			put_envelope(&j, a, (struct str){ 0 }, c);
+		else
+			put_error(&j, c, dialect, preview);
 		buf_char(&j.out, '\n');
 		return out_print(buf_str(&j.out), status);
 	}
@@ -199,7 +233,13 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 	struct view v = view_new(c);
 	int status;
 
-	if (a->globals.json) {
+	if (a->globals.json && enveloped(a)) {
+		struct json j = { .out.mem = &c->mem };
+
+		put_envelope(&j, a, reply, NULL);
+		v.out = j.out;
+		buf_char(&v.out, '\n');
+	} else if (a->globals.json) {
 		buf_put(&v.out, reply);
 		buf_char(&v.out, '\n');
 	} else if (a->globals.silent || (a->command->flags & COMMAND_IDS)) {

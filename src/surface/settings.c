@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "agents/liveness.h"
 #include "base/moment.h"
 #include "base/number.h"
 
@@ -23,8 +24,17 @@ enum err settings_now(struct call *c)
 enum err settings_read(struct call *c)
 {
 	const char *off = getenv("ABACUS_AUTOSYNC"), *ttl = getenv("BD_TOMBSTONE_TTL_MS");
+	const char *stale = getenv("BB_AGENT_STALE_MINUTES");
 	const int64_t week = INT64_C(7) * 24 * 3600 * 1000;
 
+	c->stale_minutes = STALE_MINUTES;
+	if (stale && *stale &&
+	    (!number_int(str_of(stale), &c->stale_minutes) || c->stale_minutes < 1 ||
+	     c->stale_minutes > STALE_MOST))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "BB_AGENT_STALE_MINUTES is '%s', which is not a number "
+				 "of minutes from 1 to %d",
+				 stale, STALE_MOST);
 	c->autosync = !off || strcmp(off, "0") != 0;
 	if (!ttl || !*ttl ||
 	    (number_int(str_of(ttl), &c->tombstone_ttl_ms) &&

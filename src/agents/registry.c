@@ -1,0 +1,202 @@
+#include "agents/registry.h"
+
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/utf8.h"
+#include "base/value.h"
+
+enum { ID_LEAST = 3, ID_MOST = 48, VERSION = 1 };
+
+/* --- ids --- */
+
+static bool id_valid(struct str id)
+{
+	for (size_t i = 0; i < id.n; i++) {
+		bool dash = id.p[i] == '-', letter = id.p[i] >= 'a' && id.p[i] <= 'z',
+		     digit = id.p[i] >= '0' && id.p[i] <= '9';
+
+		if (!letter && !digit &&
+		    !(dash && i && i + 1 < id.n && id.p[i - 1] != '-'))
+			return false;
+	}
+	return id.n >= ID_LEAST && id.n <= ID_MOST;
+}
+
+enum err registry_check_id(struct call *c, struct str id)
+{
+	if (id_valid(id))
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be the id of an agent",
+		  STR_ARG(id));
+	return call_step(c,
+			 "Use 3 to 48 lower-case letters, digits and single dashes, such "
+			 "as amber-otter.");
+}
+
+/* --- files --- */
+
+static struct str name_of(struct call *c, struct str id)
+{
+	return arena_fmt(&c->mem, "agents/" STR_FMT ".json", STR_ARG(id));
+}
+
+static void put_record(struct json *j, const struct registered *a)
+{
+	struct arena *mem = j->out.mem;
+
+	json_put_str(j, "agent_id", a->id);
+	json_put_str(j, "display_name", a->display);
+	json_put_str(j, "role", a->role);
+	json_put_str(j, "status", a->status);
+	json_put_str(j, "created_at", moment_format(mem, a->created_ms));
+	json_put_str(j, "last_seen_at", moment_format(mem, a->seen_ms));
+	json_put_int(j, "version", a->version);
+}
+
+static enum err write_record(struct call *c, struct agent_files *f,
+			     const struct registered *a)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	put_record(&j, a);
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return agent_file_replace(c, f, name_of(c, a->id), buf_str(&j.out));
+}
+
+static enum err damaged(struct call *c, struct str id)
+{
+	call_fail(c, ERR_IO_READ_FAILED, "'agents/" STR_FMT ".json' is damaged",
+		  STR_ARG(id));
+	return call_step(c,
+			 "Nothing was changed. Look at the file; moved away, the agent "
+			 "can register again.");
+}
+
+static enum err decode(struct call *c, struct str id, struct str text,
+		       struct registered **out)
+{
+	struct registered *a = arena_new(&c->mem, struct registered);
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, text, &error);
+
+	*a = (struct registered){ .id = value_str(v, "agent_id"),
+				  .display = value_str(v, "display_name"),
+				  .role = value_str(v, "role"),
+				  .status = value_str(v, "status") };
+	if (!str_eq(a->id, id) || !a->role.n || !a->status.n ||
+	    !moment_parse(value_str(v, "created_at"), &a->created_ms) ||
+	    !moment_parse(value_str(v, "last_seen_at"), &a->seen_ms) ||
+	    !value_int(v, "version", &a->version))
+		return damaged(c, id);
+	*out = a;
+	return ERR_OK;
+}
+
+/* NULL: there is no such agent. */
+static enum err look_up(struct call *c, struct agent_files *f, struct str id,
+			struct registered **out)
+{
+	struct str text;
+	enum err e = agent_file_read(c, f, name_of(c, id), &text);
+
+	*out = NULL;
+	return e || !text.p ? e : decode(c, id, text, out);
+}
+
+/* --- agents --- */
+
+enum err registry_find(struct call *c, struct agent_files *f, struct str id,
+		       struct registered **out)
+{
+	enum err e;
+
+	if ((e = registry_check_id(c, id)) || (e = look_up(c, f, id, out)) || *out)
+		return e;
+	return call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'",
+			 STR_ARG(id));
+}
+
+static bool fits(struct str want, struct str have)
+{
+	return !want.p || str_eq(want, have);
+}
+
+enum err registry_each(struct call *c, struct agent_files *f, struct str role,
+		       struct str status, struct registered **out)
+{
+	struct registered **tail = out, *a;
+	struct str *ids;
+	size_t count;
+	enum err e = agent_files_list(c, f, STR("agents"), STR(".json"), &ids, &count);
+
+	*out = NULL;
+	for (size_t i = 0; !e && i < count; i++) {
+		if (!id_valid(ids[i]) || (e = look_up(c, f, ids[i], &a)) || !a ||
+		    !fits(role, a->role) || !fits(status, a->status))
+			continue;
+		*tail = a;
+		tail = &a->next;
+	}
+	return e;
+}
+
+static enum err check_words(struct call *c, struct str display, struct str role)
+{
+	if (!str_trim(role).n || utf8_has_control(role))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "a role is a text that is not blank, on one line");
+	if (display.p && (!str_trim(display).n || utf8_has_control(display)))
+		return call_fail(
+			c, ERR_INVALID_INPUT,
+			"a name to show is a text that is not blank, on one line");
+	return ERR_OK;
+}
+
+enum err registry_add(struct call *c, struct agent_files *f, struct str id,
+		      struct str display, struct str role, bool update,
+		      struct registered **out)
+{
+	enum err e;
+
+	if ((e = registry_check_id(c, id)) || (e = check_words(c, display, role)) ||
+	    (e = agent_files_begin(c, f)) || (e = look_up(c, f, id, out)))
+		return e;
+	if (*out && !update) {
+		call_fail(c, ERR_DUPLICATE_AGENT_ID,
+			  "there is an agent '" STR_FMT "' already", STR_ARG(id));
+		return call_step(c,
+				 "Choose another id. If it is you who was here before, "
+				 "'bb agent heartbeat --agent " STR_FMT "' goes on.",
+				 STR_ARG(id));
+	}
+	if (!*out) {
+		*out = arena_new(&c->mem, struct registered);
+		**out = (struct registered){ .id = id,
+					     .display = id,
+					     .status = STR("idle"),
+					     .created_ms = c->now_ms,
+					     .version = VERSION };
+	}
+	(*out)->display = display.p ? display : (*out)->display;
+	(*out)->role = role;
+	return registry_touch(c, f, *out);
+}
+
+enum err registry_touch(struct call *c, struct agent_files *f, struct registered *a)
+{
+	if (c->now_ms > a->seen_ms)
+		a->seen_ms = c->now_ms;
+	return write_record(c, f, a);
+}
+
+void registered_encode(struct json *j, const struct call *c, const struct registered *a)
+{
+	enum vitality vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
+
+	json_object(j);
+	put_record(j, a);
+	json_put_str(j, "liveness", str_of(names_word(&vitalities, (int)vitality)));
+	json_end(j);
+}

@@ -1,0 +1,38 @@
+#ifndef AGENTS_REGISTRY_H
+#define AGENTS_REGISTRY_H
+
+#include "agents/liveness.h"
+#include "store/agent_files.h"
+
+struct json;
+
+/* Who works here: a file for each of them, agents/<id>.json. */
+struct registered {
+	struct str id, display, role, status;
+	int64_t created_ms, seen_ms, version;
+	struct registered *next;
+};
+
+/* INVALID_INPUT: 3 to 48 letters, digits and single dashes. */
+enum err registry_check_id(struct call *c, struct str id);
+
+/* AGENT_NOT_FOUND. */
+enum err registry_find(struct call *c, struct agent_files *f, struct str id,
+		       struct registered **out);
+
+/* By their ids; absent: all. */
+enum err registry_each(struct call *c, struct agent_files *f, struct str role,
+		       struct str status, struct registered **out);
+
+/* DUPLICATE_AGENT_ID, unless `update`: then the name that is shown and the role change.
+ */
+enum err registry_add(struct call *c, struct agent_files *f, struct str id,
+		      struct str display, struct str role, bool update,
+		      struct registered **out);
+
+/* It did something: its time moves on, and never back. */
+enum err registry_touch(struct call *c, struct agent_files *f, struct registered *a);
+
+void registered_encode(struct json *j, const struct call *c, const struct registered *a);
+
+#endif

@@ -1,0 +1,28 @@
+#ifndef AGENTS_SCOPE_H
+#define AGENTS_SCOPE_H
+
+#include "base/call.h"
+#include "base/names.h"
+
+/*
+ * The part of a project that an agent has reserved: a file, or a folder with all that is
+ * in it. Two of them are compared as text, so the answer is the same for files that are
+ * not there yet, and on every machine.
+ */
+
+enum overlap { OVERLAP_DISJOINT, OVERLAP_PARTIAL, OVERLAP_EXACT };
+extern const struct names overlaps;
+
+/*
+ * A path as it is compared: from the project's root, without a slash at either end,
+ * without "." and "..", and without stars at its end, which mean what the folder alone
+ * means: everything in it. The root itself is "". INVALID_INPUT if it
+ * lies outside of the root, or has stars elsewhere.
+ */
+enum err scope_normalise(struct call *c, struct str root, struct str text,
+			 struct str *out);
+
+/* Of two that are normalised. */
+enum overlap scope_overlap(struct str a, struct str b);
+
+#endif

@@ -1,0 +1,21 @@
+#ifndef OPS_AGENT_OPS_H
+#define OPS_AGENT_OPS_H
+
+#include "agents/registry.h"
+#include "ops/op.h"
+
+/* What the operations of agents share. */
+
+#define AGENT_READ  OP_AGENTS
+#define AGENT_WRITE (OP_AGENTS | OP_WRITE)
+
+#define AGENT_FIELD(body, member, text)                                     \
+	{                                                                   \
+		"agent", &kind_str, offsetof(body, member), FIELD_REQUIRED, \
+			.arg = "ID", .min = 1, .max = 200, .help = text     \
+	}
+
+extern const struct prop registered_props[];
+extern const struct prop registered_reply, registered_list_reply;
+
+#endif

@@ -1,0 +1,148 @@
+"""bb agent register, list, show and heartbeat: who works here (seed 000 section 5, seed 001 section 4)."""
+import json
+
+import pytest
+
+from board import at
+
+FIELDS = ["agent_id", "display_name", "role", "status", "created_at", "last_seen_at", "version"]
+
+
+def agent(project, *args, **kw):
+    """The envelope of a command, whatever came of it."""
+    done = project.bb("agent", *args, "--json", **kw)
+    reply = done.json
+    assert list(reply) == ["ok", "command", "data", "error"]
+    assert reply["ok"] == (done.code == 0) == (reply["error"] is None) and (reply["data"] is None) != reply["ok"]
+    assert done.err == "" and done.out.count("\n") == 1
+    return reply
+
+
+def data(project, *args, **kw):
+    reply = agent(project, *args, **kw)
+    assert reply["ok"], reply
+    return reply["data"]
+
+
+def refused(project, *args, **kw):
+    reply = agent(project, *args, **kw)
+    assert not reply["ok"] and reply["error"]["message"] and reply["error"]["hint"], reply
+    return reply["error"]["code"]
+
+
+def register(project, name, role="ui", *more, **kw):
+    return data(project, "register", "--name", name, "--role", role, *more, **kw)
+
+
+def stored(project, name):
+    return json.loads((project.path / ".beadboard/agent/agents" / f"{name}.json").read_text())
+
+
+def test_register(empty):
+    made = register(empty, "agent-ui-1", "ui", "--display", "UI Agent 1", env=at())
+    assert made == {**stored(empty, "agent-ui-1"), "liveness": "active"}
+    assert list(stored(empty, "agent-ui-1")) == FIELDS
+    assert (made["display_name"], made["status"], made["version"]) == ("UI Agent 1", "idle", 1)
+    assert made["created_at"] == made["last_seen_at"] == "2026-01-01T00:00:00.000Z"
+    assert (empty.path / ".beadboard/.gitignore").read_text() == "*\n"
+
+
+def test_a_second_register_is_refused_and_changes_nothing(empty):
+    register(empty, "amber-otter", env=at())
+    before = stored(empty, "amber-otter")
+    assert refused(empty, "register", "--name", "amber-otter", "--role", "other", env=at(m=5)) == "DUPLICATE_AGENT_ID"
+    assert stored(empty, "amber-otter") == before
+
+
+def test_force_update_changes_role_and_display_only(empty):
+    first = register(empty, "amber-otter", env=at())
+    again = register(empty, "amber-otter", "graph", "--force-update", "--display", "Otter", env=at(m=1))
+    assert (again["role"], again["display_name"], again["created_at"]) == ("graph", "Otter", first["created_at"])
+    assert again["last_seen_at"] > first["last_seen_at"]
+
+
+@pytest.mark.parametrize("name", ["ab", "a" * 49, "Amber", "amber_otter", "-amber", "amber-", "amber--otter", "ämber",
+                                  "a b", "../x", "a\nb", " amber", ""])
+def test_an_id_that_does_not_match(empty, name):
+    assert refused(empty, "register", "--name", name, "--role", "ui") == "INVALID_ARGS"
+    assert not (empty.path / ".beadboard").exists()
+
+
+@pytest.mark.parametrize("name", ["abc", "a" * 48, "a-1-b", "007"])
+def test_an_id_that_matches(empty, name):
+    assert register(empty, name)["agent_id"] == name
+
+
+@pytest.mark.parametrize("role", ["", " ", "a\nb"])
+def test_a_role_is_a_line_of_text(empty, role):
+    assert refused(empty, "register", "--name", "amber-otter", "--role", role) == "INVALID_ARGS"
+    assert not (empty.path / ".beadboard").exists()
+
+
+def test_list_is_sorted_and_filtered(empty):
+    for name, role in (("cobalt-harbor", "graph"), ("amber-otter", "ui"), ("blue-fox", "ui")):
+        register(empty, name, role)
+    assert [a["agent_id"] for a in data(empty, "list")] == ["amber-otter", "blue-fox", "cobalt-harbor"]
+    assert [a["agent_id"] for a in data(empty, "list", "--role", "ui")] == ["amber-otter", "blue-fox"]
+    assert data(empty, "list", "--status", "busy") == []
+    assert len(data(empty, "list", "--status", "idle")) == 3
+
+
+def test_nobody_is_there(empty):
+    assert data(empty, "list") == []
+    assert refused(empty, "show", "--agent", "amber-otter") == "AGENT_NOT_FOUND"
+    assert refused(empty, "heartbeat", "--agent", "amber-otter") == "AGENT_NOT_FOUND"
+    assert not (empty.path / ".beadboard").exists()
+
+
+def test_a_heartbeat_moves_time_on_and_never_back(empty):
+    register(empty, "amber-otter", env=at())
+    assert data(empty, "heartbeat", "--agent", "amber-otter", env=at(m=3))["last_seen_at"] == "2026-01-01T00:03:00.000Z"
+    again = data(empty, "activity-lease", "--agent", "amber-otter", env=at(m=2))
+    assert again["last_seen_at"] == "2026-01-01T00:03:00.000Z"
+
+
+def test_looking_does_not_keep_an_agent_alive(empty):
+    register(empty, "amber-otter", env=at())
+    before = stored(empty, "amber-otter")
+    for look in (["list"], ["show", "--agent", "amber-otter"]):
+        data(empty, *look, env=at(m=20))
+    assert stored(empty, "amber-otter") == before
+
+
+@pytest.mark.parametrize("minutes, liveness", [(0, "active"), (14, "active"), (15, "stale"), (29, "stale"),
+                                               (30, "evicted")])
+def test_liveness(empty, minutes, liveness):
+    register(empty, "amber-otter", env=at())
+    assert data(empty, "show", "--agent", "amber-otter", env=at(m=minutes))["liveness"] == liveness
+
+
+def test_liveness_with_other_minutes(empty):
+    register(empty, "amber-otter", env=at())
+    env = {**at(m=2), "BB_AGENT_STALE_MINUTES": "1"}
+    assert data(empty, "show", "--agent", "amber-otter", env=env)["liveness"] == "evicted"
+    for wrong in ("0", "-1", "x", "1.5"):
+        assert refused(empty, "list", env={"BB_AGENT_STALE_MINUTES": wrong}) == "INVALID_ARGS"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"agent_id":"other"}', "\0\0"])
+def test_a_damaged_file_is_named(empty, text):
+    register(empty, "amber-otter")
+    (empty.path / ".beadboard/agent/agents/amber-otter.json").write_text(text)
+    for command in (["show", "--agent", "amber-otter"], ["heartbeat", "--agent", "amber-otter"], ["list"]):
+        assert refused(empty, *command) == "IO_READ_FAILED"
+    assert (empty.path / ".beadboard/agent/agents/amber-otter.json").read_text() == text
+
+
+@pytest.mark.parametrize("args", [["frobnicate"], [], ["show"], ["register", "--name", "amber-otter"],
+                                  ["list", "--nonsense"]])
+def test_what_cannot_be_understood_is_in_the_envelope_too(empty, args):
+    assert refused(empty, *args) == "INVALID_ARGS"
+
+
+def test_for_people(empty):
+    assert "bb agent register" in empty.bb("agent", "list").ok().out
+    assert "amber-otter" in empty.bb("agent", "register", "--name", "amber-otter", "--role", "ui").ok().out
+    assert "active" in empty.bb("agent", "list").ok().out
+    done = empty.bb("agent", "register", "--name", "amber-otter", "--role", "ui")
+    assert done.code == 1 and done.err.startswith("error: ") and "amber-otter" in done.err
