@@ -4,6 +4,7 @@
  *	base     strings, arenas, JSON, UTF-8, time, files, locks, errors, the call
  *	store    the only code that touches SQLite, libgit2 and the files on disk
  *	beads    work items: model, merge, journal, cache, claims, validation, sync
+ *	agents   who works here, and on what
  *	board    the blackboard's rules: presence, messages, artifacts, what is unread
  *	ops      one page per operation, and the table of them
  *	surface  what people and agents see: commands, help, views, MCP
