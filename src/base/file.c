@@ -303,6 +303,15 @@ enum err file_remove_tree(struct call *c, struct str path)
 	return e;
 }
 
+bool file_ends_line(struct arena *mem, struct str path)
+{
+	AUTO_FD fd = open(arena_cstr(mem, path), O_RDONLY | O_CLOEXEC);
+	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	char last;
+
+	return size <= 0 || (pread(fd, &last, 1, size - 1) == 1 && last == '\n');
+}
+
 struct leftovers {
 	struct call *c;
 	struct str dir, head;

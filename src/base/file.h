@@ -53,6 +53,9 @@ enum err file_each(struct call *c, struct str dir,
 /* The folder of a file that was just made, on the medium. */
 enum err file_sync_dir(struct call *c, struct str path);
 
+/* Is its last byte the end of a line? Of nothing, it is. */
+bool file_ends_line(struct arena *mem, struct str path);
+
 uint64_t file_number(struct arena *mem, struct str path); /* which one; 0: none */
 off_t file_size(struct arena *mem, struct str path);      /* -1: there is no such file */
 bool file_exists(struct arena *mem, struct str path);

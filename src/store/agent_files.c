@@ -80,6 +80,14 @@ void agent_files_close(struct agent_files *f)
 	lock_drop(&f->lock);
 }
 
+/* Up to the end of the last line that has one. */
+static struct str whole_lines(struct str text)
+{
+	while (text.n && text.p[text.n - 1] != '\n')
+		text.n--;
+	return text;
+}
+
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
 			 struct str *out)
 {
@@ -88,8 +96,25 @@ enum err agent_file_read(struct call *c, const struct agent_files *f, struct str
 	*out = (struct str){ 0 };
 	if (!f->home.p)
 		return ERR_OK;
-	e = file_read(c, path_join(&c->mem, f->home, name), out);
-	return e ? as_io(c, e, ERR_IO_READ_FAILED) : ERR_OK;
+	if ((e = file_read(c, path_join(&c->mem, f->home, name), out)))
+		return as_io(c, e, ERR_IO_READ_FAILED);
+	if (out->p && str_ends(name, STR(".jsonl")))
+		*out = whole_lines(*out);
+	return ERR_OK;
+}
+
+enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
+			   struct str line)
+{
+	struct str path = path_join(&c->mem, f->home, name), text;
+	enum err e;
+
+	if (!file_ends_line(&c->mem, path) &&
+	    ((e = agent_file_read(c, f, name, &text)) ||
+	     (e = agent_file_replace(c, f, name, text))))
+		return e;
+	e = file_append(c, path, line, 0600);
+	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
 
 enum err agent_file_replace(struct call *c, const struct agent_files *f, struct str name,

@@ -22,13 +22,21 @@ void agent_files_close(struct agent_files *f);
 /* For a writer: makes the folder, if it is not there. */
 enum err agent_files_begin(struct call *c, struct agent_files *f);
 
-/* A file's text, by its name below the folder; absent: there is none. IO_READ_FAILED. */
+/* A file's text, by its name below the folder; absent: there is none. IO_READ_FAILED.
+ * Of a file of lines, only those that have an end. */
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
 			 struct str *out);
 
 /* Old content or new content, never a mixture. IO_WRITE_FAILED. */
 enum err agent_file_replace(struct call *c, const struct agent_files *f, struct str name,
 			    struct str text);
+
+/*
+ * Adds a line, on the medium before it returns. What somebody has left unfinished at the
+ * end of the file was never acknowledged, and goes.
+ */
+enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
+			   struct str line);
 
 /* The names of the files in a folder below it that end so, without the end; sorted. */
 enum err agent_files_list(struct call *c, const struct agent_files *f, struct str folder,

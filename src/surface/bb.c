@@ -51,6 +51,10 @@ static const struct command commands[] = {
 	AGENT("agent show", agent_show, bb_view_registered, 0),
 	AGENT("agent heartbeat", agent_heartbeat, bb_view_registered, 0),
 	AGENT("agent activity-lease", agent_heartbeat, bb_view_registered, COMMAND_ALIAS),
+	AGENT("agent send", agent_send, bb_view_sent, 0),
+	AGENT("agent inbox", agent_inbox, bb_view_inbox, 0),
+	AGENT("agent read", agent_read, bb_view_mail, 0),
+	AGENT("agent ack", agent_ack, bb_view_mail, 0),
 	{ "mcp", &op_mcp, NULL, mcp_start, 0, NULL },
 	{ 0 },
 };

@@ -23,6 +23,9 @@ void bb_view_clear(struct view *v, const struct value *data);
 void bb_view_summary(struct view *v, const struct value *data);
 
 void bb_view_registered(struct view *v, const struct value *data);
+void bb_view_sent(struct view *v, const struct value *data);
+void bb_view_inbox(struct view *v, const struct value *data);
+void bb_view_mail(struct view *v, const struct value *data);
 void bb_view_registry(struct view *v, const struct value *data);
 
 #endif

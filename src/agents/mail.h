@@ -1,0 +1,55 @@
+#ifndef AGENTS_MAIL_H
+#define AGENTS_MAIL_H
+
+#include "agents/registry.h"
+
+struct json;
+
+/*
+ * What agents write to each other. messages/<agent>.jsonl is what one has been sent: a
+ * line is a message as it was after something happened to it, and the last line of an id
+ * is how it is now. messages/index/<id>.json is the same, for whoever has only the id.
+ */
+enum category { CATEGORY_HANDOFF, CATEGORY_BLOCKED, CATEGORY_DECISION, CATEGORY_INFO };
+extern const struct names categories;
+
+enum mail_state { MAIL_UNREAD, MAIL_READ, MAIL_ACKED };
+extern const struct names mail_states;
+
+struct mail {
+	struct str id, thread, bead, from, to, subject, body;
+	int category, state;
+	bool requires_ack;
+	int64_t created_ms, read_ms, acked_ms; /* 0: not yet */
+	struct mail *next;
+};
+
+/* To one agent, or to "broadcast": a message for each who is registered, but the sender.
+ */
+struct letter {
+	struct str from, to, bead, category, subject, body;
+	struct str thread;  /* absent: that of the bead */
+	struct str action;  /* what the other is to do; absent: the subject */
+	struct str urgency; /* of what blocks; absent: medium */
+};
+enum err mail_send(struct call *c, struct agent_files *f, const struct letter *letter,
+		   struct mail **out);
+
+/* Which of the messages of an agent; the newest first. */
+struct mail_filter {
+	int state; /* -1: any */
+	struct str bead;
+	int64_t limit;
+};
+enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
+		    const struct mail_filter *filter, struct mail **out);
+
+/* By the one it was sent to: MESSAGE_NOT_FOUND, READ_FORBIDDEN, ACK_FORBIDDEN. */
+enum err mail_read(struct call *c, struct agent_files *f, struct str agent, struct str id,
+		   struct mail **out);
+enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struct str id,
+		  struct mail **out);
+
+void mail_encode(struct json *j, const struct mail *m);
+
+#endif

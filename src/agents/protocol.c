@@ -1,0 +1,69 @@
+#include "agents/protocol.h"
+
+#include "base/id.h"
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/names.h"
+
+static const char *const urgencies[] = { "low", "medium", "high" };
+static const struct names urgency_names = { urgencies, 3, NULL };
+
+static enum err missing(struct call *c, const char *what)
+{
+	return call_fail(c, ERR_INVALID_INPUT, "the event has no %s", what);
+}
+
+static enum err check(struct call *c, const struct protocol_event *event)
+{
+	if (!str_trim(event->subject).n)
+		return missing(c, "subject");
+	if (!str_trim(event->text).n)
+		return missing(c, event->type == EVENT_HANDOFF ? "summary" : "blocker");
+	if (!str_trim(event->action).n)
+		return missing(c, "next action");
+	if (event->type == EVENT_BLOCKED &&
+	    names_exact(&urgency_names, event->urgency) < 0)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the urgency is low, medium or high, not '" STR_FMT "'",
+				 STR_ARG(event->urgency));
+	return ERR_OK;
+}
+
+static void put_payload(struct json *j, const struct protocol_event *event)
+{
+	bool handoff = event->type == EVENT_HANDOFF;
+
+	json_put_object(j, "payload");
+	json_put_str(j, "subject", event->subject);
+	json_put_str(j, handoff ? "summary" : "blocker", event->text);
+	json_put_str(j, handoff ? "next_action" : "requested_action", event->action);
+	if (!handoff)
+		json_put_str(j, "urgency", event->urgency);
+	json_put_bool(j, "requires_ack", true);
+	json_end(j);
+}
+
+enum err protocol_record(struct call *c, struct agent_files *f,
+			 const struct protocol_event *event)
+{
+	static const char *const types[] = { "HANDOFF", "BLOCKED" };
+	struct json j = { .out.mem = &c->mem };
+	enum err e = check(c, event);
+
+	if (e)
+		return e;
+	json_object(&j);
+	json_put_str(&j, "id", id_mint(&c->mem, "proto", c->now_ms));
+	json_put_str(&j, "version", STR("v1"));
+	json_put_str(&j, "event_type", str_of(types[event->type]));
+	json_put_str(&j, "project_root", f->root);
+	json_put_str(&j, "bead_id", event->bead);
+	json_put_str(&j, "from_agent", event->from);
+	json_put_str(&j, "to_agent", event->to);
+	json_put_str(&j, "scope", (struct str){ 0 });
+	json_put_str(&j, "created_at", moment_format(&c->mem, c->now_ms));
+	put_payload(&j, event);
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return agent_file_append(c, f, STR("events.jsonl"), buf_str(&j.out));
+}

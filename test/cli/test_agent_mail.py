@@ -1,0 +1,213 @@
+"""bb agent send, inbox, read and ack: what agents write to each other (seed 000 section 6, seed 001 section 6)."""
+import json
+
+import pytest
+
+from board import at
+from test_agent_identity import agent, data, refused, register
+
+SHAPE = ["message_id", "thread_id", "bead_id", "from_agent", "to_agent", "category", "subject", "body", "state",
+         "requires_ack", "created_at", "read_at", "acked_at"]
+
+
+@pytest.fixture
+def two(empty):
+    register(empty, "amber-otter", env=at())
+    register(empty, "cobalt-harbor", env=at())
+    return empty
+
+
+def letter(project, *more, to="cobalt-harbor", category="INFO", bead="bb-1", subject="a subject", body="a body"):
+    return ["send", "--from", "amber-otter", "--to", to, "--bead", bead, "--category", category, "--subject", subject,
+            "--body", body, *more]
+
+
+def send(project, *more, env=None, **kw):
+    reply = data(project, *letter(project, *more, **kw), env=env)
+    assert reply["recipients"] == [m["to_agent"] for m in reply["messages"]]
+    return reply["messages"][0]
+
+
+def inbox(project, *more, who="cobalt-harbor", **kw):
+    return data(project, "inbox", "--agent", who, *more, **kw)
+
+
+def files(project):
+    home = project.path / ".beadboard"
+    return {str(f): f.read_bytes() for f in sorted(home.rglob("*")) if f.is_file() and "agents" not in f.parts}
+
+
+def events(project):
+    file = project.path / ".beadboard/agent/events.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_send(two):
+    sent = send(two, category="HANDOFF", env=at(m=1))
+    assert list(sent) == SHAPE
+    assert (sent["state"], sent["requires_ack"], sent["thread_id"]) == ("unread", True, "bead:bb-1")
+    assert sent["created_at"] == "2026-01-01T00:01:00.000Z" and sent["read_at"] is sent["acked_at"] is None
+    home = two.path / ".beadboard/agent/messages"
+    assert json.loads((home / "cobalt-harbor.jsonl").read_text()) == sent
+    assert json.loads((home / "index" / f"{sent['message_id']}.json").read_text()) == sent
+    assert inbox(two) == [sent]
+
+
+@pytest.mark.parametrize("category, ack", [("HANDOFF", True), ("BLOCKED", True), ("DECISION", False), ("INFO", False)])
+def test_who_has_to_accept(two, category, ack):
+    assert send(two, category=category)["requires_ack"] is ack
+    assert len(events(two)) == ack
+
+
+def test_a_handoff_is_an_event(two):
+    send(two, "--next-action", "look", category="HANDOFF", env=at(m=1))
+    [event] = events(two)
+    assert list(event) == ["id", "version", "event_type", "project_root", "bead_id", "from_agent", "to_agent", "scope",
+                           "created_at", "payload"]
+    assert (event["version"], event["event_type"], event["scope"]) == ("v1", "HANDOFF", None)
+    assert event["payload"] == {"subject": "a subject", "summary": "a body", "next_action": "look",
+                                "requires_ack": True}
+
+
+def test_a_call_for_help_is_an_event(two):
+    send(two, category="BLOCKED")
+    send(two, "--urgency", "high", category="BLOCKED")
+    assert [e["payload"] for e in events(two)] == [
+        {"subject": "a subject", "blocker": "a body", "requested_action": "a subject", "urgency": urgency,
+         "requires_ack": True} for urgency in ("medium", "high")]
+
+
+@pytest.mark.parametrize("wrong, code", [
+    ({"to": "nobody-here"}, "UNKNOWN_RECIPIENT"), ({"to": "../x"}, "UNKNOWN_RECIPIENT"),
+    ({"bead": ""}, "MISSING_BEAD_ID"), ({"bead": " "}, "MISSING_BEAD_ID"), ({"category": "NEWS"}, "INVALID_CATEGORY"),
+    ({"category": "info"}, "INVALID_CATEGORY"), ({"subject": " "}, "INVALID_ARGS"), ({"body": " \n"}, "INVALID_ARGS"),
+    ({"subject": "a\nb"}, "INVALID_ARGS"), ({"subject": "x" * 501}, "INVALID_ARGS")])
+def test_what_is_not_sent(two, wrong, code):
+    before = files(two)
+    assert refused(two, *letter(two, **wrong)) == code
+    assert files(two) == before
+
+
+def test_an_urgency_that_is_none(two):
+    before = files(two)
+    assert refused(two, *letter(two, "--urgency", "now", category="BLOCKED")) == "INVALID_ARGS"
+    assert files(two) == before
+
+
+def test_a_sender_has_to_be_known(two):
+    args = letter(two)
+    args[2] = "nobody-here"
+    assert refused(two, *args) == "UNKNOWN_SENDER"
+
+
+def test_no_bead_at_all(two):
+    args = letter(two)
+    del args[5:7]
+    assert refused(two, *args) == "MISSING_BEAD_ID"
+
+
+def test_a_large_body_comes_whole_and_a_larger_one_not_at_all(two):
+    args = letter(two, body="-")
+    text = "é" * 400_000
+    assert data(two, *args, stdin=text.encode())["messages"][0]["body"] == text
+    before = files(two)
+    assert refused(two, *args, stdin=b"x" * 10_000_000) == "INVALID_ARGS"
+    assert files(two) == before
+
+
+def test_broadcast_reaches_all_but_the_sender(two):
+    register(two, "blue-fox")
+    reply = data(two, *letter(two, to="broadcast", category="HANDOFF"))
+    assert reply["recipients"] == ["blue-fox", "cobalt-harbor"]
+    assert len({m["message_id"] for m in reply["messages"]}) == 2
+    assert inbox(two, who="amber-otter") == [] and len(inbox(two, who="blue-fox")) == 1
+    assert len(events(two)) == 1
+
+
+def test_inbox_is_the_newest_first_and_filtered(two):
+    sent = [send(two, bead=f"bb-{i % 2}", subject=str(i), env=at(m=i)) for i in range(4)]
+    data(two, "read", "--agent", "cobalt-harbor", "--message", sent[1]["message_id"])
+    assert [m["subject"] for m in inbox(two)] == ["3", "2", "1", "0"]
+    assert [m["subject"] for m in inbox(two, "--bead", "bb-1")] == ["3", "1"]
+    assert [m["subject"] for m in inbox(two, "--state", "read")] == ["1"]
+    assert [m["subject"] for m in inbox(two, "--state", "unread", "--limit", "2")] == ["3", "2"]
+
+
+@pytest.mark.parametrize("limit, fine", [("0", False), ("1", True), ("500", True), ("501", False), ("x", False)])
+def test_the_limit(two, limit, fine):
+    assert agent(two, "inbox", "--agent", "cobalt-harbor", "--limit", limit)["ok"] is fine
+
+
+def test_read_and_ack(two):
+    sent = send(two, category="HANDOFF", env=at())
+    args = ["--agent", "cobalt-harbor", "--message", sent["message_id"]]
+    read = data(two, "read", *args, env=at(m=1))
+    assert read == {**sent, "state": "read", "read_at": "2026-01-01T00:01:00.000Z"}
+    assert data(two, "read", *args, env=at(m=2)) == read
+    acked = data(two, "ack", *args, env=at(m=3))
+    assert acked == {**read, "state": "acked", "acked_at": "2026-01-01T00:03:00.000Z"}
+    assert data(two, "ack", *args, env=at(m=4)) == acked
+    assert data(two, "read", *args, env=at(m=5)) == acked  # terminal
+    assert inbox(two) == [acked]
+
+
+def test_what_need_not_be_accepted_can_be(two):
+    sent = send(two)
+    assert data(two, "ack", "--agent", "cobalt-harbor", "--message", sent["message_id"])["state"] == "acked"
+
+
+@pytest.mark.parametrize("act, code", [("read", "READ_FORBIDDEN"), ("ack", "ACK_FORBIDDEN")])
+def test_a_stranger(two, act, code):
+    sent = send(two)
+    before = files(two)
+    assert refused(two, act, "--agent", "amber-otter", "--message", sent["message_id"]) == code
+    assert refused(two, act, "--agent", "nobody-here", "--message", sent["message_id"]) == "AGENT_NOT_FOUND"
+    for unknown in ("msg_1", "x", "../../agents/amber-otter", "msg_/../x"):
+        assert refused(two, act, "--agent", "cobalt-harbor", "--message", unknown) == "MESSAGE_NOT_FOUND"
+    assert files(two) == before
+
+
+def test_acting_keeps_alive_and_looking_does_not(two):
+    sent = send(two, env=at(m=10))
+
+    def seen(who):
+        return data(two, "show", "--agent", who)["last_seen_at"]
+
+    assert seen("amber-otter") == "2026-01-01T00:10:00.000Z" and seen("cobalt-harbor") == "2026-01-01T00:00:00.000Z"
+    inbox(two, env=at(m=11))
+    assert seen("cobalt-harbor") == "2026-01-01T00:00:00.000Z"
+    data(two, "read", "--agent", "cobalt-harbor", "--message", sent["message_id"], env=at(m=12))
+    assert seen("cobalt-harbor") == "2026-01-01T00:12:00.000Z"
+
+
+def test_an_unfinished_line_is_nobodys_message(two):
+    first = send(two)
+    stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
+    stream.write_bytes(stream.read_bytes() + stream.read_bytes()[:40])
+    assert inbox(two) == [first]
+    second = send(two)
+    assert inbox(two) == [second, first]
+    assert stream.read_bytes().count(b"\n") == 2
+
+
+def test_a_damaged_line_is_named(two):
+    send(two)
+    stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
+    stream.write_bytes(b"{}\n" + stream.read_bytes())
+    reply = agent(two, "inbox", "--agent", "cobalt-harbor")
+    assert reply["error"]["code"] == "IO_READ_FAILED" and "line 1" in reply["error"]["message"]
+
+
+def test_a_lost_snapshot_is_no_lost_message(two):
+    sent = send(two)
+    (two.path / ".beadboard/agent/messages/index" / f"{sent['message_id']}.json").unlink()
+    assert inbox(two) == [sent]
+    assert data(two, "ack", "--agent", "cobalt-harbor", "--message", sent["message_id"])["state"] == "acked"
+
+
+def test_for_people(two):
+    sent = send(two, category="HANDOFF")
+    assert "Passed to" in two.bb("agent", "inbox", "--agent", "cobalt-harbor").ok().out
+    args = ["--agent", "cobalt-harbor", "--message", sent["message_id"]]
+    assert "Seen" in two.bb("agent", "read", *args).ok().out
+    assert "Accepted" in two.bb("agent", "ack", *args).ok().out
