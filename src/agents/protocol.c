@@ -15,6 +15,11 @@ static enum err missing(struct call *c, const char *what)
 
 static enum err check(struct call *c, const struct protocol_event *event)
 {
+	if (event->type == EVENT_INCURSION)
+		return event->kind.n && event->liveness.n && event->action.n &&
+				       event->from.n && event->to.n ?
+			       ERR_OK :
+			       missing(c, "kind, owner or hint");
 	if (!str_trim(event->subject).n)
 		return missing(c, "subject");
 	if (!str_trim(event->text).n)
@@ -34,6 +39,15 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 	bool handoff = event->type == EVENT_HANDOFF;
 
 	json_put_object(j, "payload");
+	if (event->type == EVENT_INCURSION) {
+		json_put_str(j, "incursion_kind", event->kind);
+		json_put_str(j, "owner_agent", event->to);
+		json_put_str(j, "incoming_agent", event->from);
+		json_put_str(j, "owner_liveness", event->liveness);
+		json_put_str(j, "resolution_hint", event->action);
+		json_end(j);
+		return;
+	}
 	json_put_str(j, "subject", event->subject);
 	json_put_str(j, handoff ? "summary" : "blocker", event->text);
 	json_put_str(j, handoff ? "next_action" : "requested_action", event->action);
@@ -46,7 +60,7 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 enum err protocol_record(struct call *c, struct agent_files *f,
 			 const struct protocol_event *event)
 {
-	static const char *const types[] = { "HANDOFF", "BLOCKED" };
+	static const char *const types[] = { "HANDOFF", "BLOCKED", "INCURSION" };
 	struct json j = { .out.mem = &c->mem };
 	enum err e = check(c, event);
 
@@ -60,7 +74,7 @@ enum err protocol_record(struct call *c, struct agent_files *f,
 	json_put_str(&j, "bead_id", event->bead);
 	json_put_str(&j, "from_agent", event->from);
 	json_put_str(&j, "to_agent", event->to);
-	json_put_str(&j, "scope", (struct str){ 0 });
+	json_put_str(&j, "scope", event->scope);
 	json_put_str(&j, "created_at", moment_format(&c->mem, c->now_ms));
 	put_payload(&j, event);
 	json_end(&j);

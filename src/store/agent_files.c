@@ -129,6 +129,14 @@ enum err agent_file_replace(struct call *c, const struct agent_files *f, struct 
 	return ERR_OK;
 }
 
+int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name)
+{
+	off_t size =
+		f->home.p ? file_size(&c->mem, path_join(&c->mem, f->home, name)) : 0;
+
+	return size > 0 ? (int64_t)size : 0;
+}
+
 struct listing {
 	struct call *c;
 	struct str end, *names;

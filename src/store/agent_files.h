@@ -38,6 +38,9 @@ enum err agent_file_replace(struct call *c, const struct agent_files *f, struct 
 enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
 			   struct str line);
 
+/* How long a file is; 0 if there is none. */
+int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name);
+
 /* The names of the files in a folder below it that end so, without the end; sorted. */
 enum err agent_files_list(struct call *c, const struct agent_files *f, struct str folder,
 			  struct str end, struct str **names, size_t *count);

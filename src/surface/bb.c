@@ -55,6 +55,9 @@ static const struct command commands[] = {
 	AGENT("agent inbox", agent_inbox, bb_view_inbox, 0),
 	AGENT("agent read", agent_read, bb_view_mail, 0),
 	AGENT("agent ack", agent_ack, bb_view_mail, 0),
+	AGENT("agent reserve", agent_reserve, bb_view_reserved, 0),
+	AGENT("agent release", agent_release, bb_view_reservation, 0),
+	AGENT("agent status", agent_status, bb_view_agent_status, 0),
 	{ "mcp", &op_mcp, NULL, mcp_start, 0, NULL },
 	{ 0 },
 };

@@ -112,3 +112,50 @@ void bb_view_mail(struct view *v, const struct value *data)
 	view_line(v, "%s", "");
 	view_wrap(v, value_str(data, "body"), 2);
 }
+
+/* --- reservations --- */
+
+void bb_view_reservation(struct view *v, const struct value *data)
+{
+	bool released = str_is(value_str(data, "state"), "released");
+
+	view_paint(v, PAINT_BOLD, view_flat(v, value_str(data, "scope")));
+	view_line(v, " %s " STR_FMT " for " STR_FMT "%s" STR_FMT "%s, epoch %lld",
+		  released ? "was given back by" : "is reserved by",
+		  STR_ARG(value_str(data, "agent_id")),
+		  STR_ARG(view_flat(v, value_str(data, "bead_id"))),
+		  released ? "" : " until ",
+		  STR_ARG(released ? STR("") : value_str(data, "expires_at")),
+		  !released && view_yes(data, "expired") ? ", which is over" : "",
+		  (long long)view_number(data, "epoch"));
+}
+
+void bb_view_reserved(struct view *v, const struct value *data)
+{
+	const struct value *list = value_find(data, "incursions");
+
+	bb_view_reservation(v, value_find(data, "reservation"));
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct value *other = value_find(&list->item[i], "reservation");
+
+		view_line(v, "  overlaps " STR_FMT " of " STR_FMT ", who is " STR_FMT,
+			  STR_ARG(view_flat(v, value_str(other, "scope"))),
+			  STR_ARG(value_str(other, "agent_id")),
+			  STR_ARG(value_str(&list->item[i], "owner_liveness")));
+	}
+}
+
+void bb_view_agent_status(struct view *v, const struct value *data)
+{
+	const struct value *reserved = value_find(data, "reservations"),
+			   *unacked = value_find(data, "unacked");
+
+	for (size_t i = 0; i < reserved->count; i++)
+		bb_view_reservation(v, &reserved->item[i]);
+	if (!reserved->count)
+		view_line(v, "Nothing is reserved.");
+	for (size_t i = 0; i < unacked->count; i++)
+		mail_head(v, &unacked->item[i]);
+	if (!unacked->count)
+		view_line(v, "Nothing waits to be accepted.");
+}

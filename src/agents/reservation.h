@@ -1,0 +1,57 @@
+#ifndef AGENTS_RESERVATION_H
+#define AGENTS_RESERVATION_H
+
+#include "agents/registry.h"
+#include "agents/scope.h"
+
+struct json;
+
+/*
+ * Which part of the project is whose, until when. reservations/history.jsonl is the
+ * record: a line is a reservation as it was after something happened to it.
+ * reservations/active.json is what it comes to, and is made from it where it is missing.
+ *
+ * An epoch counts how often a scope was taken: who comes with an older one has lost it.
+ */
+struct reservation {
+	struct str id, scope, agent, bead;
+	struct str key;   /* the scope as it is compared */
+	struct str state; /* active, released, expired */
+	int64_t created_ms, expires_ms, released_ms, epoch;
+	struct reservation *next;
+};
+
+/* Somebody else's reservation that a new one overlaps. */
+struct incursion {
+	const struct reservation *with;
+	enum overlap kind;
+	enum vitality owner;
+	struct incursion *next;
+};
+
+struct reserve_ask {
+	struct str agent, scope, bead;
+	int64_t minutes;
+	bool takeover, strict;
+};
+
+/*
+ * RESERVATION_CONFLICT, RESERVATION_STALE_FOUND: with who has it and until when. The same
+ * agent's own reservation is renewed.
+ */
+enum err reservation_make(struct call *c, struct agent_files *f,
+			  const struct reserve_ask *ask, struct reservation **out,
+			  struct incursion **incursions);
+
+/* RESERVATION_NOT_FOUND, RELEASE_FORBIDDEN; an epoch of 0 is any. */
+enum err reservation_release(struct call *c, struct agent_files *f, struct str agent,
+			     struct str scope, int64_t epoch, struct reservation **out);
+
+/* Those that are active, expired or not, by scope; absent: of all agents, beads. */
+enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
+			  struct str bead, struct reservation **out);
+
+void reservation_encode(struct json *j, const struct call *c,
+			const struct reservation *r);
+
+#endif

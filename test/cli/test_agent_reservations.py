@@ -1,0 +1,177 @@
+"""bb agent reserve, release and status: which part of the project is whose (seed 000 section 7, seed 001 4.4 and 5)."""
+import json
+
+import pytest
+
+from board import at
+from test_agent_identity import agent, data, refused, register
+from test_agent_mail import events, send
+
+SHAPE = ["reservation_id", "scope", "agent_id", "bead_id", "state", "created_at", "expires_at", "released_at", "epoch",
+         "expired"]
+
+
+@pytest.fixture
+def two(empty):
+    for name in ("amber-otter", "cobalt-harbor"):
+        register(empty, name, env=at())
+    return empty
+
+
+def args(who, scope="src/lib", *more, bead="bb-1"):
+    return ["reserve", "--agent", who, "--scope", scope, "--bead", bead, *more]
+
+
+def reserve(project, who, scope="src/lib", *more, env=None, **kw):
+    return data(project, *args(who, scope, *more, **kw), env=env)
+
+
+def history(project):
+    file = project.path / ".beadboard/agent/reservations/history.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_reserve(two):
+    reply = reserve(two, "amber-otter", "src/components/graph/*", env=at(m=1))
+    assert list(reply) == ["reservation", "incursions"] and reply["incursions"] == []
+    made = reply["reservation"]
+    assert list(made) == SHAPE
+    assert (made["scope"], made["state"], made["epoch"], made["expired"]) == (
+        "src/components/graph/*", "active", 1, False)
+    assert (made["created_at"], made["expires_at"]) == ("2026-01-01T00:01:00.000Z", "2026-01-01T02:01:00.000Z")
+    assert [h["reservation_id"] for h in history(two)] == [made["reservation_id"]]
+    assert data(two, "status", env=at(m=1))["reservations"] == [made]
+
+
+@pytest.mark.parametrize("ttl, fine", [("4", False), ("5", True), ("1440", True), ("1441", False), ("x", False)])
+def test_the_time_it_lasts(two, ttl, fine):
+    assert agent(two, *args("amber-otter", "src", "--ttl", ttl))["ok"] is fine
+    assert len(history(two)) == fine
+
+
+# The takeover table: (is it over?, is its owner there?) with and without --takeover-stale.
+# A reservation of 60 minutes, made at 0; its owner was last seen then, or a moment ago.
+
+@pytest.mark.parametrize("minute, owner_acts, flag, outcome", [
+    (1, True, False, "RESERVATION_CONFLICT"), (1, True, True, "RESERVATION_CONFLICT"),
+    (14, False, True, "RESERVATION_CONFLICT"),
+    (15, False, False, "RESERVATION_STALE_FOUND"), (15, False, True, "taken"),
+    (30, False, False, "RESERVATION_STALE_FOUND"), (30, False, True, "taken"),
+    (60, False, False, "RESERVATION_STALE_FOUND"), (60, False, True, "taken"),
+    (60, True, False, "RESERVATION_STALE_FOUND"), (60, True, True, "taken")])
+def test_takeover(two, minute, owner_acts, flag, outcome):
+    first = reserve(two, "amber-otter", "src", "--ttl", "60", env=at())["reservation"]
+    if owner_acts:
+        data(two, "heartbeat", "--agent", "amber-otter", env=at(m=minute))
+    reply = agent(two, *args("cobalt-harbor", "src", *(["--takeover-stale"] if flag else [])), env=at(m=minute))
+    if outcome != "taken":
+        assert reply["error"]["code"] == outcome
+        assert reply["error"]["details"]["agent_id"] == "amber-otter"
+        assert reply["error"]["details"]["expires_at"] == first["expires_at"]
+        assert len(history(two)) == 1 and events(two) == []
+        return
+    made = reply["data"]["reservation"]
+    assert (made["agent_id"], made["epoch"]) == ("cobalt-harbor", 2)
+    assert [(h["agent_id"], h["state"]) for h in history(two)] == [
+        ("amber-otter", "active"), ("amber-otter", "expired"), ("cobalt-harbor", "active")]
+    [event] = events(two)
+    assert (event["event_type"], event["payload"]["incursion_kind"]) == ("INCURSION", "exact")
+    assert (event["payload"]["owner_agent"], event["payload"]["incoming_agent"]) == ("amber-otter", "cobalt-harbor")
+
+
+@pytest.mark.parametrize("minute", [1, 20, 200])
+def test_ones_own_is_renewed(two, minute):
+    first = reserve(two, "amber-otter", env=at())["reservation"]
+    again = reserve(two, "amber-otter", "src/lib/", "--ttl", "30", env=at(m=minute), bead="bb-2")["reservation"]
+    assert (again["reservation_id"], again["epoch"], again["bead_id"]) == (first["reservation_id"], 1, "bb-2")
+    assert again["expires_at"] > first["created_at"] and events(two) == []
+
+
+@pytest.mark.parametrize("scope", ["src/lib/*", "src/lib/", "./src/lib", "src/x/../lib", "src/lib/**"])
+def test_a_scope_has_one_holder_however_it_is_spelled(two, scope):
+    reserve(two, "amber-otter", env=at())
+    assert refused(two, *args("cobalt-harbor", scope), env=at(m=1)) == "RESERVATION_CONFLICT"
+
+
+def test_a_part_of_anothers_scope_is_told_and_noted(two):
+    reserve(two, "amber-otter", "src", env=at())
+    [incursion] = reserve(two, "cobalt-harbor", "src/lib/parser.ts", env=at(m=1))["incursions"]
+    assert (incursion["kind"], incursion["owner_liveness"]) == ("partial", "active")
+    assert incursion["reservation"]["agent_id"] == "amber-otter"
+    [event] = events(two)
+    assert (event["scope"], event["bead_id"], event["payload"]["incursion_kind"]) == (
+        "src/lib/parser.ts", "bb-1", "partial")
+    assert event["payload"]["resolution_hint"] and event["payload"]["owner_liveness"] == "active"
+
+
+def test_strict_refuses_a_part(two):
+    reserve(two, "amber-otter", "src", env=at())
+    assert refused(two, *args("cobalt-harbor", "src/lib", "--strict"), env=at(m=1)) == "RESERVATION_CONFLICT"
+    assert events(two) == [] and len(history(two)) == 1
+    assert reserve(two, "cobalt-harbor", "srcs", "--strict", env=at(m=1))["incursions"] == []
+
+
+@pytest.mark.parametrize("wrong, code", [
+    ({"who": "nobody-here"}, "AGENT_NOT_FOUND"), ({"bead": ""}, "MISSING_BEAD_ID"), ({"bead": " "}, "MISSING_BEAD_ID"),
+    ({"scope": ".."}, "INVALID_ARGS"), ({"scope": "/etc"}, "INVALID_ARGS"), ({"scope": "src/*.c"}, "INVALID_ARGS"),
+    ({"scope": "a\nb"}, "INVALID_ARGS")])
+def test_what_is_not_reserved(two, wrong, code):
+    assert refused(two, *args(**{"who": "amber-otter", **wrong})) == code
+    assert history(two) == []
+
+
+def test_release(two):
+    made = reserve(two, "amber-otter", env=at())["reservation"]
+    release = ["release", "--agent", "amber-otter", "--scope", "src/lib/*"]
+    given = data(two, *release, env=at(m=1))
+    assert given == {**made, "state": "released", "released_at": "2026-01-01T00:01:00.000Z"}
+    assert data(two, "status")["reservations"] == []
+    assert [h["state"] for h in history(two)] == ["active", "released"]
+    assert refused(two, *release) == "RESERVATION_NOT_FOUND"
+    assert reserve(two, "cobalt-harbor", env=at(m=2))["reservation"]["epoch"] == 2
+
+
+def test_only_the_owner_releases(two):
+    reserve(two, "amber-otter", env=at())
+    assert refused(two, "release", "--agent", "cobalt-harbor", "--scope", "src/lib") == "RELEASE_FORBIDDEN"
+    assert len(history(two)) == 1
+
+
+def test_an_old_epoch_is_refused(two):
+    reserve(two, "amber-otter", env=at())
+    reserve(two, "cobalt-harbor", "src/lib", "--takeover-stale", env=at(m=20))
+    reserve(two, "amber-otter", "src/lib", "--takeover-stale", env=at(m=40))
+    release = ["release", "--agent", "amber-otter", "--scope", "src/lib", "--epoch"]
+    assert refused(two, *release, "1", env=at(m=41)) == "RELEASE_FORBIDDEN"
+    assert data(two, *release, "3", env=at(m=41))["state"] == "released"
+
+
+@pytest.mark.parametrize("text", [None, "", "{", '{"reservations":[{}],"history":0}', '{"reservations":[]}'])
+def test_a_snapshot_that_is_lost_or_damaged_or_old_is_made_from_the_record(two, text):
+    made = reserve(two, "amber-otter", env=at())["reservation"]
+    active = two.path / ".beadboard/agent/reservations/active.json"
+    active.unlink() if text is None else active.write_text(text)
+    assert data(two, "status", env=at())["reservations"] == [made]
+    assert refused(two, *args("cobalt-harbor"), env=at(m=1)) == "RESERVATION_CONFLICT"
+
+
+def test_status(two):
+    reserve(two, "amber-otter", "src", env=at())
+    reserve(two, "cobalt-harbor", "doc", env=at(), bead="bb-2")
+    sent = send(two, category="HANDOFF", env=at())
+    send(two, env=at())
+    status = data(two, "status", env=at())
+    assert [r["scope"] for r in status["reservations"]] == ["doc", "src"]
+    assert status["unacked"] == [sent] and status["counts"] == {"unread": 2, "read": 0, "acked": 0}
+    assert [r["scope"] for r in data(two, "status", "--agent", "amber-otter")["reservations"]] == ["src"]
+    assert data(two, "status", "--agent", "amber-otter")["unacked"] == []
+    assert [r["scope"] for r in data(two, "status", "--bead", "bb-2")["reservations"]] == ["doc"]
+    assert refused(two, "status", "--agent", "nobody-here") == "AGENT_NOT_FOUND"
+
+
+def test_for_people(two):
+    assert "reserved by amber-otter" in two.bb("agent", *args("amber-otter")).ok().out
+    assert "overlaps" in two.bb("agent", *args("cobalt-harbor", "src")).ok().out
+    assert "src/lib" in two.bb("agent", "status").ok().out
+    done = two.bb("agent", *args("cobalt-harbor"))
+    assert done.code == 1 and "amber-otter" in done.err and "until" in done.err
