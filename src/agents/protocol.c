@@ -4,6 +4,17 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/names.h"
+#include "base/value.h"
+
+static const char *const types[] = {
+	[EVENT_HANDOFF] = "HANDOFF",
+	[EVENT_BLOCKED] = "BLOCKED",
+	[EVENT_INCURSION] = "INCURSION",
+	[EVENT_RESUME] = "RESUME",
+};
+const struct names event_types = { types, sizeof types / sizeof *types, NULL };
+
+static const struct str file = { "events.jsonl", 12 };
 
 static const char *const urgencies[] = { "low", "medium", "high" };
 static const struct names urgency_names = { urgencies, 3, NULL };
@@ -60,7 +71,6 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 enum err protocol_record(struct call *c, struct agent_files *f,
 			 const struct protocol_event *event)
 {
-	static const char *const types[] = { "HANDOFF", "BLOCKED", "INCURSION" };
 	struct json j = { .out.mem = &c->mem };
 	enum err e = check(c, event);
 
@@ -79,5 +89,63 @@ enum err protocol_record(struct call *c, struct agent_files *f,
 	put_payload(&j, event);
 	json_end(&j);
 	buf_char(&j.out, '\n');
-	return agent_file_append(c, f, STR("events.jsonl"), buf_str(&j.out));
+	return agent_file_append(c, f, file, buf_str(&j.out));
+}
+
+/* --- reading --- */
+
+static bool fits(const struct value *v, const struct protocol_filter *filter)
+{
+	return (!filter->bead.p || str_eq(filter->bead, value_str(v, "bead_id"))) &&
+	       (!filter->type.p || str_eq(filter->type, value_str(v, "event_type"))) &&
+	       (!filter->agent.p || str_eq(filter->agent, value_str(v, "from_agent")) ||
+		str_eq(filter->agent, value_str(v, "to_agent")));
+}
+
+/* Takes the last line off the end. */
+static struct str last_line(struct str *text)
+{
+	size_t start = text->n - 1; /* it ends with a line's end */
+	struct str line;
+
+	while (start && text->p[start - 1] != '\n')
+		start--;
+	line = (struct str){ text->p + start, text->n - 1 - start };
+	text->n = start;
+	return line;
+}
+
+static size_t count_lines(struct str text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		n += text.p[i] == '\n';
+	return n;
+}
+
+enum err protocol_each(struct call *c, struct agent_files *f,
+		       const struct protocol_filter *filter, struct json *out)
+{
+	int64_t left = filter->limit;
+	struct str text;
+	enum err e = agent_file_read(c, f, file, &text);
+
+	json_array(out);
+	while (!e && text.n && left) {
+		struct value_error error;
+		struct str line = last_line(&text);
+		const struct value *v = value_parse(&c->mem, line, &error);
+
+		if (!v || !value_str(v, "event_type").p)
+			e = call_fail(c, ERR_IO_READ_FAILED,
+				      "line %zu of 'events.jsonl' is damaged",
+				      count_lines(text) + 1);
+		else if (fits(v, filter)) {
+			json_value(out, v);
+			left--;
+		}
+	}
+	json_end(out);
+	return e;
 }

@@ -1,13 +1,17 @@
 #ifndef AGENTS_PROTOCOL_H
 #define AGENTS_PROTOCOL_H
 
+#include "base/names.h"
 #include "store/agent_files.h"
+
+struct json;
 
 /*
  * What happened between agents, for whoever looks at a session later: lines of
  * events.jsonl, each checked against the rules of its kind before it is written.
  */
-enum event_type { EVENT_HANDOFF, EVENT_BLOCKED, EVENT_INCURSION };
+enum event_type { EVENT_HANDOFF, EVENT_BLOCKED, EVENT_INCURSION, EVENT_RESUME };
+extern const struct names event_types;
 
 struct protocol_event {
 	enum event_type type;
@@ -22,5 +26,15 @@ struct protocol_event {
 
 enum err protocol_record(struct call *c, struct agent_files *f,
 			 const struct protocol_event *event);
+
+/* Which of them; absent: any. */
+struct protocol_filter {
+	struct str bead, agent, type; /* an agent that wrote it, or that it is about */
+	int64_t limit;
+};
+
+/* The newest first, as a list. IO_READ_FAILED, with the line, if one is damaged. */
+enum err protocol_each(struct call *c, struct agent_files *f,
+		       const struct protocol_filter *filter, struct json *out);
 
 #endif

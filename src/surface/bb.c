@@ -58,6 +58,7 @@ static const struct command commands[] = {
 	AGENT("agent reserve", agent_reserve, bb_view_reserved, 0),
 	AGENT("agent release", agent_release, bb_view_reservation, 0),
 	AGENT("agent status", agent_status, bb_view_agent_status, 0),
+	AGENT("agent events", agent_events, bb_view_events, 0),
 	{ "mcp", &op_mcp, NULL, mcp_start, 0, NULL },
 	{ 0 },
 };

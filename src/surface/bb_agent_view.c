@@ -159,3 +159,28 @@ void bb_view_agent_status(struct view *v, const struct value *data)
 	if (!unacked->count)
 		view_line(v, "Nothing waits to be accepted.");
 }
+
+void bb_view_events(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i],
+				   *payload = value_find(one, "payload");
+		struct str scope = value_str(one, "scope"),
+			   subject = value_str(payload, "subject"),
+			   text = subject.p ? subject :
+					      value_str(payload, "resolution_hint");
+
+		view_paint(v, PAINT_BOLD, value_str(one, "event_type"));
+		view_line(v,
+			  " " STR_FMT " → " STR_FMT " about " STR_FMT "%s" STR_FMT
+			  ", " STR_FMT,
+			  STR_ARG(value_str(one, "from_agent")),
+			  STR_ARG(value_str(one, "to_agent")),
+			  STR_ARG(view_flat(v, value_str(one, "bead_id"))),
+			  scope.p ? " in " : "", STR_ARG(view_flat(v, scope)),
+			  STR_ARG(view_age(v, value_str(one, "created_at"))));
+		view_line(v, "  " STR_FMT, STR_ARG(view_flat(v, text)));
+	}
+	if (!data->count)
+		view_line(v, "Nothing has happened yet.");
+}

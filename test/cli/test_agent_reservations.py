@@ -169,6 +169,23 @@ def test_status(two):
     assert refused(two, "status", "--agent", "nobody-here") == "AGENT_NOT_FOUND"
 
 
+def test_events(two):
+    """The newest first, as they were written."""
+    send(two, category="HANDOFF", env=at())
+    reserve(two, "amber-otter", "src", env=at(m=1))
+    reserve(two, "cobalt-harbor", "src/lib", env=at(m=2), bead="bb-2")
+    assert data(two, "events") == events(two)[::-1]
+    assert [e["event_type"] for e in data(two, "events", "--type", "INCURSION")] == ["INCURSION"]
+    assert [e["event_type"] for e in data(two, "events", "--bead", "bb-1")] == ["HANDOFF"]
+    assert len(data(two, "events", "--agent", "amber-otter")) == 2 and len(data(two, "events", "--limit", "1")) == 1
+    assert refused(two, "events", "--limit", "501") == "INVALID_ARGS"
+    assert "INCURSION" in two.bb("agent", "events").ok().out
+    log = two.path / ".beadboard/agent/events.jsonl"
+    log.write_text(log.read_text() + "{\n")
+    reply = agent(two, "events")
+    assert reply["error"]["code"] == "IO_READ_FAILED" and "line 3" in reply["error"]["message"]
+
+
 def test_for_people(two):
     assert "reserved by amber-otter" in two.bb("agent", *args("amber-otter")).ok().out
     assert "overlaps" in two.bb("agent", *args("cobalt-harbor", "src")).ok().out
