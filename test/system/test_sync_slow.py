@@ -186,12 +186,17 @@ def test_others_work_on(anna):
         assert (syncing.returncode, b"sync_timeout" in out) == (4, True)
 
 
+def hears_signals():
+    """A shell that runs something in the background makes it deaf to Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_whoever_waited_is_gone(anna, remote, number):
     """Ctrl-C or a kill of `bd`: what it started ends by itself, and stands in nobody's way."""
     with tcp_server(hanging) as port:
         point(anna, f"http://127.0.0.1:{port}/beads.git")
-        syncing = anna.spawn("sync", "--json", "--timeout", "20s", stdout=subprocess.DEVNULL)
+        syncing = anna.spawn("sync", "--json", "--timeout", "20s", stdout=subprocess.DEVNULL, preexec_fn=hears_signals)
         assert wait_until(lambda: len(ours(anna)) == 1, 4), "it has not begun"
         syncing.send_signal(number)
         assert syncing.wait(timeout=5) == -number
