@@ -5,14 +5,13 @@
 #include <git2/sys/errors.h>
 #endif
 #include <git2/sys/transport.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/spawn.h"
 
 /* --- which remote --- */
 
@@ -119,25 +118,25 @@ static struct str member(struct str text, const char *key)
 }
 
 /* The user's helpers for passwords, where there is a `git` that knows them. */
-static bool ask_git(struct call *c, struct str url, struct str *user,
-		    struct str *password)
+static bool ask_git(struct call *c, const struct remote *m, struct str url,
+		    struct str *user, struct str *password)
 {
-	char text[4096] = "";
-	struct str name = arena_fmt(&c->mem,
-				    "GIT_TERMINAL_PROMPT=0 GIT_ASKPASS= SSH_ASKPASS= git"
-				    " credential fill 2>/dev/null <<'END'\nurl=" STR_FMT
-				    "\n\nEND\n",
-				    STR_ARG(url));
-	FILE *git;
-	size_t n;
+	static const char script[] =
+		"printf 'url=%s\\n\\n' \"$1\" | GIT_TERMINAL_PROMPT=0 GIT_ASKPASS= "
+		"SSH_ASKPASS= git -C \"$2\" credential fill";
+	const char *argv[] = { "/bin/sh",
+			       "-c",
+			       script,
+			       "sh",
+			       arena_cstr(&c->mem, url),
+			       git_repository_commondir(repo_git(m->repo)),
+			       NULL };
+	struct spawn git = { .argv = argv };
 
-	if (memchr(url.p, '\n', url.n) || !(git = popen(name.p, "r")))
+	if (memchr(url.p, '\n', url.n) || spawn_run(c, &git) || git.status)
 		return false;
-	n = fread(text, 1, sizeof text - 1, git);
-	if (pclose(git) || !n)
-		return false;
-	*user = arena_copy(&c->mem, member((struct str){ text, n }, "username"));
-	*password = arena_copy(&c->mem, member((struct str){ text, n }, "password"));
+	*user = member(git.out, "username");
+	*password = member(git.out, "password");
 	return user->p && password->p;
 }
 
@@ -149,7 +148,7 @@ static int credentials(git_credential **out, const char *url, const char *user,
 
 	(void)user;
 	if (!(allowed & GIT_CREDENTIAL_USERPASS_PLAINTEXT) || t->tries++ ||
-	    !ask_git(t->c, str_of(url), &name, &password)) {
+	    !ask_git(t->c, t->remote, str_of(url), &name, &password)) {
 		git_error_set_str(GIT_ERROR_NET,
 				  "it wants a user name and a password, and takes none "
 				  "of those that are known here");

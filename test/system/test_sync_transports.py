@@ -1,6 +1,7 @@
 """bd sync over every kind of remote, without a `git` to help it."""
 import getpass
 import json
+import os
 import subprocess
 
 import pytest
@@ -192,6 +193,20 @@ def test_http_wrong_password(tmp_path, remote):
         point(anna, f"http://anna:right@127.0.0.1:{server.port}/beads.git")
         assert sync(anna)["durability"] == "remote"
         assert titles(anna) == ["one"]
+
+
+def test_the_users_helper_for_passwords_is_asked_where_there_is_a_git(tmp_path, remote):
+    """Nothing asks on a terminal; without a `git` there is nobody to ask."""
+    with http_remote(remote.parent, user=("anna", "se cret")) as server:
+        anna = clone(tmp_path / "anna", f"{server.url}/beads.git")
+        git(anna.path, "config", "credential.helper", "!f() { echo username=anna; echo 'password=se cret'; }; f")
+        anna.create("one")
+        is_sync_error(anna.run("sync", "--json"), "auth_failed")
+        anna.env["PATH"] = os.environ["PATH"]
+        assert sync(anna, cwd="/", env={"BEADS_DIR": str(anna.path)})["durability"] == "remote"
+        git(anna.path, "config", "credential.helper", "!f() { echo username=anna; echo password=wrong; }; f")
+        anna.create("two")
+        is_sync_error(anna.run("sync", "--json"), "auth_failed")
 
 
 @pytest.mark.parametrize("url", [
