@@ -235,18 +235,13 @@ int bead_type(const struct bead *b)
 	return type < 0 ? BEAD_TASK : type;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 struct str labels_encode(struct arena *mem, struct str *labels, size_t count)
 {
 	struct json j = { .out.mem = mem };
 
 	if (!count)
 		return (struct str){ 0 };
-	qsort(labels, count, sizeof *labels, by_bytes);
+	str_sort(labels, count);
 	json_array(&j);
 	for (size_t i = 0; i < count; i++)
 		if (!i || !str_eq(labels[i], labels[i - 1]))

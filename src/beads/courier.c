@@ -1,7 +1,6 @@
 #include "beads/courier.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -141,14 +140,6 @@ void courier_call(struct call *c, const struct beads *b)
 	c->code = before;
 }
 
-static void nap(int64_t ms)
-{
-	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	if (ms > 0)
-		nanosleep(&t, NULL);
-}
-
 struct courier {
 	struct call *start;
 	struct beads *b;
@@ -200,7 +191,7 @@ static void wait_for_quiet(struct courier *k)
 	int64_t first = moment_now();
 
 	do
-		nap(QUIET_MS);
+		moment_sleep(QUIET_MS);
 	while (changed(k) && moment_now() - first < HELD_MOST_MS - QUIET_MS);
 }
 
@@ -214,7 +205,7 @@ static bool wait_for_turn(struct courier *k)
 	call_release(&c);
 	if (turn - k->changed_ms > STAY_MS && s.failures)
 		return false;
-	nap(turn - now);
+	moment_sleep(turn - now);
 	return true;
 }
 
@@ -238,7 +229,8 @@ static void serve(struct courier *k)
 			continue;
 		changed(k); /* what the sync itself wrote is no news */
 		if (!waiting(k)) {
-			nap(k->interval_ms < LINGER_MS ? k->interval_ms : LINGER_MS);
+			moment_sleep(k->interval_ms < LINGER_MS ? k->interval_ms :
+								  LINGER_MS);
 			if (changed(k))
 				wait_for_quiet(k);
 		}

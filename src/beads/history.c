@@ -267,20 +267,15 @@ static const char *act_of(const struct value *old, const struct value *new,
 			       "reopened";
 }
 
-static void put_moment(struct call *c, struct json *j, const char *key, int64_t ms)
-{
-	json_put_str(j, key, moment_format(&c->mem, ms));
-}
-
 /* Who wrote last, and when: to the line, or to the tombstone. */
-static void put_writer(struct call *c, struct json *j, const struct value *line,
+static void put_writer(struct json *j, const struct value *line,
 		       const struct value *tombstone)
 {
 	struct stamp at;
 
 	if (stamp_decode(value_find(line ? line : tombstone, line ? "_at" : "deleted_at"),
 			 &at))
-		put_moment(c, j, "at", at.ms);
+		json_put_moment(j, "at", at.ms);
 	json_put_str(j, "by",
 		     value_str(line ? line : tombstone, line ? "_by" : "deleted_by"));
 }
@@ -298,9 +293,9 @@ static enum err put_version(struct past *p, size_t i, struct json *reply)
 		return e;
 	json_object(reply);
 	json_put_str(reply, "commit", commit.name);
-	put_moment(c, reply, "committed_at", commit.time_ms);
+	json_put_moment(reply, "committed_at", commit.time_ms);
 	json_put_str(reply, "change", str_of(act_of(old, new, before->tombstone.p)));
-	put_writer(c, reply, new, parse(c, now->tombstone));
+	put_writer(reply, new, parse(c, now->tombstone));
 	put_fields(c, reply, old, new);
 	json_end(reply);
 	return ERR_OK;
@@ -374,7 +369,7 @@ static void put_blame(struct past *p, struct json *reply, const struct value *li
 	json_object(reply);
 	json_put_str(reply, "field", member->key);
 	json_put_raw(reply, "value", text_of(p->c, member));
-	put_moment(p->c, reply, "at", mark.at.ms);
+	json_put_moment(reply, "at", mark.at.ms);
 	json_put_str(reply, "by", mark.by);
 	json_put_str(reply, "commit", came_in(p, member->key, text_of(p->c, member)));
 	json_end(reply);

@@ -11,66 +11,9 @@
 
 /* --- lines into states --- */
 
-static bool same_tombstone(struct arena *mem, const struct value *v, struct str line)
-{
-	struct state *alone = state_new(mem);
-	struct json j = { .out.mem = mem };
-	struct str why;
-
-	if (!state_read_tombstone(alone, v, &why))
-		return false;
-	tombstone_encode(&j, state_find(alone, value_str(v, "id")));
-	return str_eq(line, json_text(&j));
-}
-
-/* Is it written as it should be? Others would not be the same as bytes. */
-static bool is_canonical(struct arena *mem, enum snapshot_file file,
-			 const struct value *v, struct str line)
-{
-	struct bead b;
-	struct edge e;
-	struct str why;
-
-	if (file == FILE_STATE)
-		return line_decode(mem, v, &b, &why) && bead_whole(&b) &&
-		       str_eq(line, line_text(mem, &b));
-	if (file == FILE_DEPS)
-		return edge_decode(mem, v, &e, &why) && str_eq(line, edge_text(mem, &e));
-	return same_tombstone(mem, v, line);
-}
-
-/* The line of a file, into a state; absent: it may be read as it is. */
-static bool read_line(struct arena *mem, enum snapshot_file file, struct str line,
-		      struct state *into, bool strict, struct str *why)
-{
-	static bool (*const readers[])(struct state *, const struct value *,
-				       struct str *) = {
-		[FILE_STATE] = state_read_bead,
-		[FILE_TOMBSTONES] = state_read_tombstone,
-		[FILE_DEPS] = state_read_edge,
-	};
-	struct value_error error;
-	const struct value *v = value_parse(mem, line, &error);
-
-	if (!v) {
-		*why = arena_fmt(mem, "%s at byte %zu", error.why, error.offset);
-		return false;
-	}
-	if (!readers[file](into, v, why))
-		return false;
-	if (!strict || is_canonical(mem, file, v, line))
-		return true;
-	*why = STR("it is not written in the canonical way");
-	return false;
-}
-
 static size_t number_of(struct str text, struct str line)
 {
-	size_t n = 1;
-
-	for (const char *p = text.p; p < line.p; p++)
-		n += *p == '\n';
-	return n;
+	return str_count(str_head(text, (size_t)(line.p - text.p)), '\n') + 1;
 }
 
 /* The line of that key on one side, if it has one. */
@@ -83,7 +26,7 @@ static enum err load_line(struct merge *m, size_t side, enum snapshot_file file,
 	if (!line.n)
 		return ERR_OK;
 	m->decoded++;
-	if (read_line(&m->c->mem, file, line, m->part[side], side > 0, &why))
+	if (snapshot_take_text(m->part[side], file, line, side > 0, &why))
 		return ERR_OK;
 	return snapshot_fail(m->c, &m->side[side], file, number_of(text, line), why);
 }
@@ -371,7 +314,7 @@ static void sort_changes(struct merge *m)
 
 /* --- forgetting --- */
 
-static struct line_change *change_of(struct merge *m, enum snapshot_file file,
+static struct line_change *change_of(const struct merge *m, enum snapshot_file file,
 				     struct str key)
 {
 	struct line_change want = { .file = file, .key = key };
@@ -396,94 +339,69 @@ static int64_t deleted_ms(struct merge *m, struct str line)
 
 struct forgetting {
 	struct merge *m;
-	struct map gone; /* ids */
-	size_t sorted;   /* changes that are in order; the rest was added since */
+	struct map gone;           /* ids */
+	struct line_change *found; /* what is to go, beside the changes there are */
+	size_t count;
 };
 
-static void forget_line(struct forgetting *f, enum snapshot_file file, struct str key,
-			struct str line)
+/* Only what was in a commit is forgotten: others would take it for lost by mistake. */
+static void forget(struct forgetting *f, enum snapshot_file file, struct str key,
+		   struct str line)
 {
-	struct merge *m = f->m;
-	size_t count = m->count;
-	struct line_change *known;
+	struct line_change *known = change_of(f->m, file, key);
 
-	m->count = f->sorted;
-	known = change_of(m, file, key);
-	m->count = count;
-	(void)line;
-	if (known)
+	if (known) {
 		known->new = (struct str){ 0 };
-	else
-		changed(m, file, key, (struct str){ 0 });
-}
-
-/* The line of now, if the merge has changed it. */
-static struct str now(struct forgetting *f, enum snapshot_file file, struct str key,
-		      struct str line)
-{
-	struct merge *m = f->m;
-	size_t count = m->count;
-	struct line_change *known;
-
-	m->count = f->sorted;
-	known = change_of(m, file, key);
-	m->count = count;
-	return known ? known->new : line;
-}
-
-static void forget_tombstone(struct forgetting *f, struct str key, struct str line)
-{
-	int64_t at = line.p ? deleted_ms(f->m, line) : 0;
-
-	if (!at || at >= f->m->collect_before)
 		return;
-	map_put(&f->gone, arena_copy(&f->m->c->mem, key));
-	forget_line(f, FILE_TOMBSTONES, key, line);
+	}
+	f->found = arena_room(&f->m->c->mem, f->found, f->count, sizeof *f->found);
+	f->found[f->count++] = (struct line_change){ file, key, line, { 0 } };
 }
 
-static void forget_edge(struct forgetting *f, struct str key, struct str line)
+static bool is_old(struct forgetting *f, struct str line)
 {
-	int64_t at = line.p ? deleted_ms(f->m, line) : 0;
-	struct str rest = key, from, to;
+	int64_t at = deleted_ms(f->m, line);
 
-	if (!line.p)
-		return;
-	str_next(&rest, ' ', &from);
-	str_next(&rest, ' ', &to);
-	if ((at && at < f->m->collect_before) || map_find(&f->gone, from) ||
-	    map_find(&f->gone, to))
-		forget_line(f, FILE_DEPS, key, line);
+	return at && at < f->m->collect_before;
 }
 
-static void forget_in(struct forgetting *f, enum snapshot_file file,
-		      void (*forget)(struct forgetting *, struct str, struct str))
+static bool has_lost_an_end(struct forgetting *f, struct str key)
 {
-	struct merge *m = f->m;
-	struct str text = m->side[0].file[file], line;
+	struct str from, to;
 
-	/* only what has been in a commit: others take what is missing for a mistake
-	   unless they find the deletion in the history */
+	str_next(&key, ' ', &from);
+	str_next(&key, ' ', &to);
+	return map_find(&f->gone, from) || map_find(&f->gone, to);
+}
+
+static void forget_in(struct forgetting *f, enum snapshot_file file)
+{
+	struct str text = f->m->side[0].file[file], line;
+
 	while (text.n && str_next(&text, '\n', &line)) {
-		struct str key = lines_key(&m->c->mem, file, line);
+		struct str key = lines_key(&f->m->c->mem, file, line);
+		const struct line_change *known = change_of(f->m, file, key);
+		struct str now = known ? known->new : line;
 
-		if (key.p)
-			forget(f, key, now(f, file, key, line));
+		if (!now.p ||
+		    (!is_old(f, now) && (file != FILE_DEPS || !has_lost_an_end(f, key))))
+			continue;
+		forget(f, file, key, line);
+		if (file == FILE_TOMBSTONES)
+			map_put(&f->gone, key);
 	}
 }
 
 static void forget_old(struct merge *m)
 {
-	struct forgetting f = { .m = m, .gone.mem = &m->c->mem, .sorted = m->count };
-	size_t kept = 0;
+	struct forgetting f = { .m = m, .gone.mem = &m->c->mem };
 
 	if (!m->collect_before)
 		return;
-	forget_in(&f, FILE_TOMBSTONES, forget_tombstone);
-	forget_in(&f, FILE_DEPS, forget_edge);
-	for (size_t i = 0; i < m->count; i++)
-		if (m->changes[i].old.p || m->changes[i].new.p)
-			m->changes[kept++] = m->changes[i];
-	m->count = kept;
+	forget_in(&f, FILE_TOMBSTONES);
+	forget_in(&f, FILE_DEPS);
+	for (size_t i = 0; i < f.count; i++)
+		changed(m, f.found[i].file, f.found[i].key, (struct str){ 0 });
 	sort_changes(m);
 }
 
@@ -533,6 +451,12 @@ enum err merge_run(struct merge *m)
 	return e;
 }
 
+const struct line_change *merge_change(const struct merge *m, enum snapshot_file file,
+				       struct str key)
+{
+	return change_of(m, file, key);
+}
+
 bool merge_touches(const struct merge *m, enum snapshot_file file)
 {
 	for (size_t i = 0; i < m->count; i++)
@@ -573,130 +497,4 @@ struct pieces merge_file(const struct merge *m, enum snapshot_file file)
 	add_piece(&out, at, end);
 	arena_release(&scratch);
 	return out;
-}
-
-/* --- news --- */
-
-struct comparing {
-	struct call *c;
-	const struct snapshot *now;
-	enum snapshot_file file;
-	bool forgets;
-	struct news *out;
-	struct arena scratch;
-};
-
-static void add_gone(struct arena *mem, struct news *out, struct str id)
-{
-	for (size_t i = 0; i < out->gone_count; i++)
-		if (str_eq(out->gone[i], id))
-			return;
-	out->gone = arena_room(mem, out->gone, out->gone_count, sizeof id);
-	out->gone[out->gone_count++] = arena_copy(mem, id);
-}
-
-static void note_gone(struct comparing *k, struct str id)
-{
-	for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
-		if (lines_find(&k->scratch, (enum snapshot_file)f, k->now->file[f], id).n)
-			return;
-	add_gone(&k->c->mem, k->out, id);
-}
-
-/* Whoever had to leave an id may have been forgotten under the other one since. */
-static void note_gone_remaps(struct comparing *k)
-{
-	const struct map *slots = &k->out->change->slots;
-
-	for (size_t i = 0; i < slots->count; i++) {
-		const struct slot *slot = slots->entry[i].value;
-
-		for (size_t n = 0; n < slot->remaps; n++)
-			note_gone(k, slot->remap[n].to);
-	}
-}
-
-static enum err take_news(void *arg, const struct line_pair *pair)
-{
-	struct comparing *k = arg;
-	struct str why;
-
-	k->out->count++;
-	if (!pair->b.p && k->forgets) {
-		/* a bead gives way to its tombstone; others give way to nothing */
-		k->out->forgets = k->out->forgets || k->file != FILE_STATE;
-		if (k->file != FILE_DEPS)
-			note_gone(k, pair->key);
-	}
-	/* the line is kept by what is decoded from it */
-	if (!pair->b.p || read_line(&k->c->mem, k->file, arena_copy(&k->c->mem, pair->b),
-				    k->out->change, true, &why))
-		return ERR_OK;
-	return snapshot_fail(k->c, k->now, k->file, pair->number, why);
-}
-
-enum err merge_news(struct call *c, const struct snapshot *before,
-		    const struct snapshot *now, bool forgets, struct news *out)
-{
-	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE,
-						    FILE_DEPS };
-	struct comparing k = { .c = c, .now = now, .forgets = forgets, .out = out };
-	enum err e;
-
-	*out = (struct news){ .change = state_new(&c->mem) };
-	e = snapshot_read_meta(c, now, out->change);
-	for (size_t i = 0; !e && i < sizeof order / sizeof *order; i++) {
-		size_t number;
-		struct str why;
-
-		k.file = order[i];
-		e = lines_diff(&k.scratch, k.file, before->file[k.file],
-			       now->file[k.file], take_news, &k, &number, &why);
-		if (e && why.p)
-			e = snapshot_fail(c, now, k.file, number, why);
-	}
-	if (!e && forgets)
-		note_gone_remaps(&k);
-	out->forgets = out->forgets || out->gone_count;
-	arena_release(&k.scratch);
-	return e;
-}
-
-void merge_forgotten(struct merge *m, struct news *out)
-{
-	*out = (struct news){ .change = state_new(&m->c->mem) };
-	for (size_t i = 0; m->collect_before && i < m->count; i++) {
-		const struct line_change *change = &m->changes[i];
-
-		if (change->new.p || change->file == FILE_STATE)
-			continue;
-		out->forgets = true;
-		if (change->file == FILE_TOMBSTONES &&
-		    !change_of(m, FILE_STATE, change->key))
-			add_gone(&m->c->mem, out, change->key);
-	}
-}
-
-enum err merge_check(struct call *c, const struct snapshot *files)
-{
-	struct value_error error;
-	const struct value *v, *sums;
-
-	for (int f = 0; f < SNAPSHOT_FILES; f++)
-		if (!files->file[f].p)
-			return snapshot_fail(c, files, (enum snapshot_file)f, 0,
-					     STR("it is missing"));
-	v = value_parse(&c->mem, files->file[FILE_META], &error);
-	if (!v)
-		return snapshot_fail(c, files, FILE_META, 1, str_of(error.why));
-	sums = value_find(v, "checksums");
-	for (int f = 0; f < FILE_META; f++) {
-		struct str sum = value_str(sums, snapshot_name((enum snapshot_file)f));
-
-		if (sum.p && !str_eq(sum, sha256_hex(&c->mem, files->file[f])))
-			return snapshot_fail(
-				c, files, (enum snapshot_file)f, 0,
-				STR("its checksum is not the one in meta.json"));
-	}
-	return ERR_OK;
 }

@@ -19,7 +19,7 @@ struct line_change {
 	struct str key, old, new; /* absent: it was not there; it is gone */
 };
 
-enum { MERGE_SIDES = 3 };
+enum { MERGE_SIDES = 2 };
 
 struct merge {
 	struct call *c;
@@ -53,23 +53,8 @@ struct pieces merge_file(const struct merge *m, enum snapshot_file file);
 
 bool merge_touches(const struct merge *m, enum snapshot_file file);
 
-/* What a commit has that another has not. */
-struct news {
-	struct state *change;
-	size_t count;     /* of lines */
-	struct str *gone; /* ids of which it knows nothing any more */
-	size_t gone_count;
-	bool forgets; /* something is missing: joining cannot tell that */
-};
-
-/* With `forgets`, what is missing in `now` was forgotten; otherwise it is only older. */
-enum err merge_news(struct call *c, const struct snapshot *before,
-		    const struct snapshot *now, bool forgets, struct news *out);
-
-/* What a merge has collected. */
-void merge_forgotten(struct merge *m, struct news *out);
-
-/* Are the files those that meta.json speaks of, and whole? */
-enum err merge_check(struct call *c, const struct snapshot *files);
+/* Was the line of that key changed? NULL: no. */
+const struct line_change *merge_change(const struct merge *m, enum snapshot_file file,
+				       struct str key);
 
 #endif

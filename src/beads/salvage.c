@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "base/value.h"
-#include "beads/line.h"
 #include "beads/lines.h"
 #include "beads/state.h"
 
@@ -16,34 +15,6 @@ struct salvaging {
 	enum snapshot_file file;
 	size_t number, aside;
 };
-
-static bool read_line(struct salvaging *s, const struct value *v, struct str *why)
-{
-	return s->file == FILE_STATE      ? state_read_bead(s->out, v, why) :
-	       s->file == FILE_TOMBSTONES ? state_read_tombstone(s->out, v, why) :
-					    state_read_edge(s->out, v, why);
-}
-
-/* How it would be written; absent if it cannot be. */
-static struct str rewritten(struct salvaging *s, const struct value *v)
-{
-	struct state *alone = state_new(s->mem);
-	struct json j = { .out.mem = s->mem };
-	struct bead b;
-	struct edge e;
-	struct str why;
-
-	if (s->file == FILE_STATE)
-		return line_decode(s->mem, v, &b, &why) ? line_text(s->mem, &b) :
-							  (struct str){ 0 };
-	if (s->file == FILE_DEPS)
-		return edge_decode(s->mem, v, &e, &why) ? edge_text(s->mem, &e) :
-							  (struct str){ 0 };
-	if (!state_read_tombstone(alone, v, &why))
-		return (struct str){ 0 };
-	tombstone_encode(&j, state_find(alone, value_str(v, "id")));
-	return json_text(&j);
-}
 
 /* What can be shown of anything: bytes that are no text become question marks. */
 static struct str shown(struct salvaging *s, struct str line)
@@ -75,23 +46,35 @@ static void tell(struct salvaging *s, const char *action, struct str why, struct
 	s->aside += !strcmp(action, "set_aside");
 }
 
+/* Why a line says nothing that can be kept. */
+static struct str reason(struct salvaging *s, const struct value *v)
+{
+	struct str why;
+
+	return snapshot_take(state_new(s->mem), s->file, v, &why) ?
+		       STR("it is only a change to a bead") :
+		       why;
+}
+
 static void take_line(struct salvaging *s, struct str line, struct str before)
 {
 	struct value_error error;
 	const struct value *v = value_parse(s->mem, line, &error);
-	struct str why, key = lines_key(s->mem, s->file, line),
-			last = before.p ? lines_key(s->mem, s->file, before) : before;
+	struct str spelled = v ? snapshot_spelled(s->mem, s->file, v) : (struct str){ 0 },
+		   key = lines_key(s->mem, s->file, line),
+		   last = before.p ? lines_key(s->mem, s->file, before) : before, why;
 	int order = last.p && key.p ? str_cmp(last, key) : -1;
 
-	if (!v)
-		tell(s, "set_aside", str_of(error.why), line);
-	else if (!read_line(s, v, &why))
-		tell(s, "set_aside", why, line);
-	else if (!order)
+	if (!spelled.p) {
+		tell(s, "set_aside", v ? reason(s, v) : str_of(error.why), line);
+		return;
+	}
+	snapshot_take(s->out, s->file, v, &why);
+	if (!order)
 		tell(s, "rewritten", STR("it is there twice; both were joined"), line);
 	else if (order > 0)
 		tell(s, "rewritten", STR("it was not in its place"), line);
-	else if (!str_eq(line, rewritten(s, v)))
+	else if (!str_eq(line, spelled))
 		tell(s, "rewritten", STR("it was not written in the canonical way"),
 		     line);
 }

@@ -109,6 +109,61 @@ enum err snapshot_fail(struct call *c, const struct snapshot *files,
 	return call_detail(c, json_text(&j));
 }
 
+bool snapshot_take(struct state *s, enum snapshot_file file, const struct value *line,
+		   struct str *why)
+{
+	return file == FILE_STATE      ? state_read_bead(s, line, why) :
+	       file == FILE_TOMBSTONES ? state_read_tombstone(s, line, why) :
+					 state_read_edge(s, line, why);
+}
+
+static struct str spelled_tombstone(struct arena *mem, const struct value *line)
+{
+	struct state *alone = state_new(mem);
+	struct json j = { .out.mem = mem };
+	struct str why;
+
+	if (!state_read_tombstone(alone, line, &why))
+		return (struct str){ 0 };
+	tombstone_encode(&j, state_find(alone, value_str(line, "id")));
+	return json_text(&j);
+}
+
+struct str snapshot_spelled(struct arena *mem, enum snapshot_file file,
+			    const struct value *line)
+{
+	struct bead b;
+	struct edge e;
+	struct str why;
+
+	if (file == FILE_STATE)
+		return line_decode(mem, line, &b, &why) && bead_whole(&b) ?
+			       line_text(mem, &b) :
+			       (struct str){ 0 };
+	if (file == FILE_DEPS)
+		return edge_decode(mem, line, &e, &why) ? edge_text(mem, &e) :
+							  (struct str){ 0 };
+	return spelled_tombstone(mem, line);
+}
+
+bool snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
+			bool strict, struct str *why)
+{
+	struct value_error error;
+	const struct value *v = value_parse(s->mem, line, &error);
+
+	if (!v) {
+		*why = arena_fmt(s->mem, "%s at byte %zu", error.why, error.offset);
+		return false;
+	}
+	if (!snapshot_take(s, file, v, why))
+		return false;
+	if (!strict || str_eq(line, snapshot_spelled(s->mem, file, v)))
+		return true;
+	*why = STR("it is not written in the canonical way");
+	return false;
+}
+
 static bool read_bead(struct state *s, struct arena *scratch, const struct value *v,
 		      struct str *why)
 {
@@ -211,5 +266,29 @@ enum err snapshot_read(struct call *c, const struct snapshot *files, struct stat
 	    (e = read_file(c, files, FILE_DEPS, read_edge, out)))
 		return e;
 	state_add(out, state_new(&c->mem)); /* what was deleted whole, whoever had it */
+	return ERR_OK;
+}
+
+enum err snapshot_check(struct call *c, const struct snapshot *files)
+{
+	struct value_error error;
+	const struct value *v, *sums;
+
+	for (int f = 0; f < SNAPSHOT_FILES; f++)
+		if (!files->file[f].p)
+			return snapshot_fail(c, files, (enum snapshot_file)f, 0,
+					     STR("it is missing"));
+	v = value_parse(&c->mem, files->file[FILE_META], &error);
+	if (!v)
+		return snapshot_fail(c, files, FILE_META, 1, str_of(error.why));
+	sums = value_find(v, "checksums");
+	for (int f = 0; f < FILE_META; f++) {
+		struct str sum = value_str(sums, snapshot_name((enum snapshot_file)f));
+
+		if (sum.p && !str_eq(sum, sha256_hex(&c->mem, files->file[f])))
+			return snapshot_fail(
+				c, files, (enum snapshot_file)f, 0,
+				STR("its checksum is not the one in meta.json"));
+	}
 	return ERR_OK;
 }

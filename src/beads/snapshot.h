@@ -4,6 +4,7 @@
 #include "base/call.h"
 
 struct state;
+struct value;
 
 /* A state as the canonical files that are published: one line a record, sorted. */
 enum snapshot_file { FILE_STATE, FILE_TOMBSTONES, FILE_DEPS, FILE_META, SNAPSHOT_FILES };
@@ -28,9 +29,25 @@ struct str snapshot_meta(struct arena *mem, const struct state *s,
 /* All of it into a state; REMOTE_DAMAGED, with the file and the line. */
 enum err snapshot_read(struct call *c, const struct snapshot *files, struct state *out);
 
+/*
+ * One line of a file. `snapshot_take` reads it into a state, or says why it cannot be
+ * one; `snapshot_spelled` is how it should be written, absent if it cannot be.
+ */
+bool snapshot_take(struct state *s, enum snapshot_file file, const struct value *line,
+		   struct str *why);
+struct str snapshot_spelled(struct arena *mem, enum snapshot_file file,
+			    const struct value *line);
+
+/* The same from text; strictly: refused if it is not written as it should be. */
+bool snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
+			bool strict, struct str *why);
+
 /* Only what meta.json says. */
 enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
 			    struct state *out);
+
+/* Are the files those that meta.json speaks of, and whole? REMOTE_DAMAGED. */
+enum err snapshot_check(struct call *c, const struct snapshot *files);
 
 /* Of which place in which file: the name of the commit too, where there is one. */
 enum err snapshot_fail(struct call *c, const struct snapshot *files,

@@ -1,8 +1,7 @@
 #include "beads/sync.h"
 
-#include <time.h>
-
 #include "base/file.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "base/platform.h"
 #include "beads/config.h"
@@ -15,14 +14,6 @@ enum {
 	JITTER_MS = 40, /* of the first wait after a lost race; it doubles */
 	JITTER_MOST = 1000,
 };
-
-static int64_t clock_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void sync_doing(struct sync *s, const char *what)
 {
@@ -166,17 +157,15 @@ static enum err settle(struct sync *s, struct str commit)
 static enum err lost_again(struct sync *s)
 {
 	int64_t most = JITTER_MS << (s->attempts < 6 ? s->attempts : 6);
-	struct timespec wait = { 0 };
 	unsigned short some;
 
-	if (clock_ms() - s->started_ms > s->wants->timeout_ms)
+	if (moment_ticks() - s->started_ms > s->wants->timeout_ms)
 		return call_fail(s->c, ERR_SYNC_TIMEOUT,
 				 "others were faster, %lld times; '" STR_FMT
 				 "' is very busy",
 				 (long long)s->attempts, STR_ARG(s->remote.name));
 	platform_random(&some, sizeof some);
-	wait.tv_nsec = (some % (most < JITTER_MOST ? most : JITTER_MOST)) * 1000000L;
-	nanosleep(&wait, NULL);
+	moment_sleep(some % (most < JITTER_MOST ? most : JITTER_MOST));
 	return ERR_OK;
 }
 
@@ -373,7 +362,7 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 {
 	struct sync s = { .c = c,
 			  .wants = wants,
-			  .started_ms = clock_ms(),
+			  .started_ms = moment_ticks(),
 			  .remapped.out.mem = &c->mem,
 			  .reported.mem = &c->mem };
 	AUTO_LOCK alone = LOCK_NONE;

@@ -91,7 +91,7 @@ enum err sync_join(struct sync *s, struct str *commit)
 	s->pushed = (int64_t)m.count + unpublished;
 	s->pushed += !s->pushed && m.meta_changed; /* a prefix alone */
 	sync_report_remaps(s, m.joined, m.part[0]);
-	merge_forgotten(&m, &s->forgot);
+	news_of_merge(&m, &s->forgot);
 	if (!s->wants->dry &&
 	    (m.count || m.meta_changed || m.side[0].foreign || !s->base.p)) {
 		sync_doing(s, "writing a commit for");

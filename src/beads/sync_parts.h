@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "beads/beads.h"
-#include "beads/merge.h"
+#include "beads/news.h"
 #include "beads/sync.h"
 #include "store/repo_remote.h"
 

@@ -64,8 +64,7 @@ static size_t count_lines(const struct snapshot *files)
 	size_t n = 0;
 
 	for (int f = 0; f < FILE_META; f++)
-		for (size_t i = 0; i < files->file[f].n; i++)
-			n += files->file[f].p[i] == '\n';
+		n += str_count(files->file[f], '\n');
 	return n;
 }
 
@@ -79,7 +78,7 @@ static enum err take_next(struct sync *s, struct str commit, const struct snapsh
 	enum err e = ERR_OK;
 
 	if (old)
-		e = merge_news(s->c, old, new, descends, &news);
+		e = news_between(s->c, old, new, descends, &news);
 	else
 		news = (struct news){ .change = news.change,
 				      .count = count_lines(new),
@@ -194,9 +193,9 @@ enum err sync_take_in(struct sync *s, struct str commit)
 	apart = !first && !repo_reaches(s->repo, commit, s->base);
 	if ((e = commit_read(c, s->repo, commit, &new)))
 		return e;
-	if ((e = merge_check(c, &new))) {
+	if ((e = snapshot_check(c, &new))) {
 		c->code = ERR_OK; /* a line that is wrong says more than a checksum */
-		return sync_check(s, &new) ? c->code : merge_check(c, &new);
+		return sync_check(s, &new) ? c->code : snapshot_check(c, &new);
 	}
 	if (!first && (e = commit_read(c, s->repo, s->base, &old)))
 		return e;

@@ -2,6 +2,7 @@
 import datetime
 import json
 import re
+import socket
 import subprocess
 import threading
 
@@ -251,6 +252,16 @@ def test_on_a_terminal(pair):
     assert code == 0 and "Published 1 line.\r\n" in shown
     shown, code = on_terminal(a, "sync", program="bd")
     assert "Nothing new on either side." in shown
+
+
+def test_on_a_terminal_what_takes_long_says_what_it_does(repo):
+    """After a second, and only there."""
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        git(repo.path, "remote", "add", "origin", f"http://127.0.0.1:{hanging.getsockname()[1]}/x.git")
+        shown, code = on_terminal(repo, "sync", "--timeout", "3s", program="bd")
+        assert code == 4 and shown.count("fetching from 'origin' …") == 1
+        done = repo.bd("sync", "--timeout", "1s")
+        assert done.code == 4 and "…" not in done.out + done.err
 
 
 # --- beginning ---

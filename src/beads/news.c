@@ -1,0 +1,103 @@
+#include "beads/news.h"
+
+#include "beads/lines.h"
+
+struct comparing {
+	struct call *c;
+	const struct snapshot *now;
+	enum snapshot_file file;
+	bool forgets;
+	struct news *out;
+	struct arena scratch;
+};
+
+static void add_gone(struct arena *mem, struct news *out, struct str id)
+{
+	for (size_t i = 0; i < out->gone_count; i++)
+		if (str_eq(out->gone[i], id))
+			return;
+	out->gone = arena_room(mem, out->gone, out->gone_count, sizeof id);
+	out->gone[out->gone_count++] = arena_copy(mem, id);
+}
+
+static void note_gone(struct comparing *k, struct str id)
+{
+	for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
+		if (lines_find(&k->scratch, (enum snapshot_file)f, k->now->file[f], id).n)
+			return;
+	add_gone(&k->c->mem, k->out, id);
+}
+
+/* Whoever had to leave an id may have been forgotten under the other one since. */
+static void note_gone_remaps(struct comparing *k)
+{
+	const struct map *slots = &k->out->change->slots;
+
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct slot *slot = slots->entry[i].value;
+
+		for (size_t n = 0; n < slot->remaps; n++)
+			note_gone(k, slot->remap[n].to);
+	}
+}
+
+static enum err take_news(void *arg, const struct line_pair *pair)
+{
+	struct comparing *k = arg;
+	struct str why;
+
+	k->out->count++;
+	if (!pair->b.p && k->forgets) {
+		/* a bead gives way to its tombstone; others give way to nothing */
+		k->out->forgets = k->out->forgets || k->file != FILE_STATE;
+		if (k->file != FILE_DEPS)
+			note_gone(k, pair->key);
+	}
+	/* the line is kept by what is decoded from it */
+	if (!pair->b.p || snapshot_take_text(k->out->change, k->file,
+					     arena_copy(&k->c->mem, pair->b), true, &why))
+		return ERR_OK;
+	return snapshot_fail(k->c, k->now, k->file, pair->number, why);
+}
+
+enum err news_between(struct call *c, const struct snapshot *before,
+		      const struct snapshot *now, bool forgets, struct news *out)
+{
+	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE,
+						    FILE_DEPS };
+	struct comparing k = { .c = c, .now = now, .forgets = forgets, .out = out };
+	enum err e;
+
+	*out = (struct news){ .change = state_new(&c->mem) };
+	e = snapshot_read_meta(c, now, out->change);
+	for (size_t i = 0; !e && i < sizeof order / sizeof *order; i++) {
+		size_t number;
+		struct str why;
+
+		k.file = order[i];
+		e = lines_diff(&k.scratch, k.file, before->file[k.file],
+			       now->file[k.file], take_news, &k, &number, &why);
+		if (e && why.p)
+			e = snapshot_fail(c, now, k.file, number, why);
+	}
+	if (!e && forgets)
+		note_gone_remaps(&k);
+	out->forgets = out->forgets || out->gone_count;
+	arena_release(&k.scratch);
+	return e;
+}
+
+void news_of_merge(const struct merge *m, struct news *out)
+{
+	*out = (struct news){ .change = state_new(&m->c->mem) };
+	for (size_t i = 0; m->collect_before && i < m->count; i++) {
+		const struct line_change *change = &m->changes[i];
+
+		if (change->new.p || change->file == FILE_STATE)
+			continue;
+		out->forgets = true;
+		if (change->file == FILE_TOMBSTONES &&
+		    !merge_change(m, FILE_STATE, change->key))
+			add_gone(&m->c->mem, out, change->key);
+	}
+}
