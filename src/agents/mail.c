@@ -18,11 +18,6 @@ const struct names mail_states = { state_words, 3, NULL };
 
 /* --- text --- */
 
-static void put_moment(struct json *j, const char *key, int64_t ms)
-{
-	json_put_str(j, key, ms ? moment_format(j->out.mem, ms) : (struct str){ 0 });
-}
-
 void mail_encode(struct json *j, const struct mail *m)
 {
 	json_object(j);
@@ -36,9 +31,9 @@ void mail_encode(struct json *j, const struct mail *m)
 	json_put_str(j, "body", m->body);
 	json_put_str(j, "state", str_of(names_word(&mail_states, m->state)));
 	json_put_bool(j, "requires_ack", m->requires_ack);
-	put_moment(j, "created_at", m->created_ms);
-	put_moment(j, "read_at", m->read_ms);
-	put_moment(j, "acked_at", m->acked_ms);
+	json_put_moment(j, "created_at", m->created_ms);
+	json_put_moment(j, "read_at", m->read_ms);
+	json_put_moment(j, "acked_at", m->acked_ms);
 	json_end(j);
 }
 
@@ -107,14 +102,6 @@ static enum err store(struct call *c, struct agent_files *f, const struct mail *
 	return e ? e : agent_file_replace(c, f, index_of(c, m->id), line);
 }
 
-static enum err damaged(struct call *c, struct str name, size_t line)
-{
-	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged", line,
-		  STR_ARG(name));
-	return call_step(c, "Nothing was changed. Keep a copy of the file, and take that "
-			    "line out of it.");
-}
-
 struct stream {
 	struct map last;     /* by id: how it is now */
 	struct mail **order; /* as they were sent */
@@ -133,7 +120,7 @@ static enum err read_stream(struct call *c, struct agent_files *f, struct str ag
 		void **at;
 
 		if (!m)
-			return damaged(c, name, n);
+			return agent_file_damaged(c, name, n);
 		at = map_put(&out->last, m->id);
 		if (*at) {
 			*(struct mail *)*at = *m;

@@ -115,15 +115,6 @@ static struct str last_line(struct str *text)
 	return line;
 }
 
-static size_t count_lines(struct str text)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < text.n; i++)
-		n += text.p[i] == '\n';
-	return n;
-}
-
 enum err protocol_each(struct call *c, struct agent_files *f,
 		       const struct protocol_filter *filter, struct json *out)
 {
@@ -138,9 +129,7 @@ enum err protocol_each(struct call *c, struct agent_files *f,
 		const struct value *v = value_parse(&c->mem, line, &error);
 
 		if (!v || !value_str(v, "event_type").p)
-			e = call_fail(c, ERR_IO_READ_FAILED,
-				      "line %zu of 'events.jsonl' is damaged",
-				      count_lines(text) + 1);
+			e = agent_file_damaged(c, file, str_count(text, '\n') + 1);
 		else if (fits(v, filter)) {
 			json_value(out, v);
 			left--;

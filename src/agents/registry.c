@@ -22,7 +22,7 @@ static bool id_valid(struct str id)
 	return id.n >= ID_LEAST && id.n <= ID_MOST;
 }
 
-enum err registry_check_id(struct call *c, struct str id)
+static enum err check_id(struct call *c, struct str id)
 {
 	if (id_valid(id))
 		return ERR_OK;
@@ -112,7 +112,7 @@ enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 {
 	enum err e;
 
-	if ((e = registry_check_id(c, id)) || (e = look_up(c, f, id, out)) || *out)
+	if ((e = check_id(c, id)) || (e = look_up(c, f, id, out)) || *out)
 		return e;
 	return call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'",
 			 STR_ARG(id));
@@ -160,7 +160,7 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 {
 	enum err e;
 
-	if ((e = registry_check_id(c, id)) || (e = check_words(c, display, role)) ||
+	if ((e = check_id(c, id)) || (e = check_words(c, display, role)) ||
 	    (e = agent_files_begin(c, f)) || (e = look_up(c, f, id, out)))
 		return e;
 	if (*out && !update) {

@@ -13,10 +13,7 @@ struct registered {
 	struct registered *next;
 };
 
-/* INVALID_INPUT: 3 to 48 letters, digits and single dashes. */
-enum err registry_check_id(struct call *c, struct str id);
-
-/* AGENT_NOT_FOUND. */
+/* AGENT_NOT_FOUND; INVALID_INPUT: an id is 3 to 48 letters, digits and single dashes. */
 enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 		       struct registered **out);
 

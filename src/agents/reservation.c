@@ -83,14 +83,6 @@ static void enter(struct call *c, struct book *b, const struct reservation *r)
 		*epoch = kept;
 }
 
-static enum err damaged(struct call *c, struct str name, size_t line)
-{
-	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged", line,
-		  STR_ARG(name));
-	return call_step(c, "Nothing was changed. Keep a copy of the file, and take that "
-			    "line out of it.");
-}
-
 static enum err read_history(struct call *c, struct agent_files *f, struct book *b)
 {
 	struct str text, line;
@@ -102,7 +94,7 @@ static enum err read_history(struct call *c, struct agent_files *f, struct book 
 		struct reservation r;
 
 		if (!v || !decode(&c->mem, v, &r))
-			return damaged(c, history_file, n);
+			return agent_file_damaged(c, history_file, n);
 		enter(c, b, &r);
 	}
 	return e;

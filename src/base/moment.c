@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "base/json.h"
+
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
 
 /* The years 0000 to 9999, which is all that RFC 3339 can write. */
@@ -22,6 +24,14 @@ int64_t moment_ticks(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000000;
+}
+
+void moment_sleep(int64_t ms)
+{
+	struct timespec t = { ms / SECOND, ms % SECOND * 1000000 };
+
+	if (ms > 0)
+		nanosleep(&t, NULL);
 }
 
 /* Days from 1970-01-01 to a date of the Gregorian calendar (years from March). */
@@ -63,6 +73,11 @@ struct str moment_format(struct arena *mem, int64_t ms)
 	put_digits(out + 17, 2, rest / SECOND % 60);
 	put_digits(out + 20, 3, rest % SECOND);
 	return (struct str){ out, sizeof "0000-00-00T00:00:00.000Z" - 1 };
+}
+
+void json_put_moment(struct json *j, const char *key, int64_t ms)
+{
+	json_put_str(j, key, ms ? moment_format(j->out.mem, ms) : (struct str){ 0 });
 }
 
 /* Takes exactly n digits off the front; -1 where there are none such. */

@@ -5,15 +5,19 @@
 
 #include "base/arena.h"
 
+struct json;
+
 /* A moment is milliseconds since 1970-01-01T00:00:00Z, without leap seconds. */
 
 #define MOMENT_LAST INT64_C(253402300799999) /* the year 9999 ends */
 
 int64_t moment_now(void);   /* the wall clock */
 int64_t moment_ticks(void); /* ms that only go forward, for measuring */
+void moment_sleep(int64_t ms);
 
 /* RFC 3339 in UTC with milliseconds: 2026-11-15T21:31:59.123Z */
 struct str moment_format(struct arena *mem, int64_t ms);
+void json_put_moment(struct json *j, const char *key, int64_t ms); /* 0: null */
 
 /*
  * RFC 3339 with any offset and any number of fraction digits. Also SQLite's

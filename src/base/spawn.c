@@ -7,23 +7,15 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "base/platform.h"
 
 extern char **environ;
-
-static int64_t clock_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 struct pipes {
 	int out[2], err[2]; /* to read from, to write to */
@@ -100,11 +92,11 @@ static void listen(struct call *c, struct spawn *s, struct pipes *p)
 {
 	struct buf out = { .mem = &c->mem }, said = { .mem = &c->mem };
 	struct pollfd fds[] = { { p->out[0], POLLIN, 0 }, { p->err[0], POLLIN, 0 } };
-	int64_t end = clock_ms() + s->timeout_ms;
+	int64_t end = moment_ticks() + s->timeout_ms;
 	size_t told = 0;
 
 	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-		int64_t left = s->timeout_ms ? end - clock_ms() : -1;
+		int64_t left = s->timeout_ms ? end - moment_ticks() : -1;
 
 		if (s->timeout_ms && left <= 0) {
 			s->timed_out = true;

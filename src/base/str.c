@@ -1,5 +1,7 @@
 #include "base/str.h"
 
+#include <stdlib.h>
+
 int str_cmp(struct str a, struct str b)
 {
 	size_t n = a.n < b.n ? a.n : b.n;
@@ -52,4 +54,25 @@ bool str_has(struct str s, struct str part)
 		at++;
 	}
 	return false;
+}
+
+size_t str_count(struct str s, char ch)
+{
+	const char *at = s.p, *end = s.p + s.n;
+	size_t n = 0;
+
+	for (; at < end && (at = memchr(at, ch, (size_t)(end - at))); at++)
+		n++;
+	return n;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+void str_sort(struct str *list, size_t count)
+{
+	if (count)
+		qsort(list, count, sizeof *list, by_bytes);
 }

@@ -58,6 +58,8 @@ static inline struct str str_head(struct str s, size_t n)
 int str_cmp(struct str a, struct str b); /* as memcmp; a prefix is smaller */
 
 bool str_has(struct str s, struct str part);
+size_t str_count(struct str s, char ch); /* how often it is there */
+void str_sort(struct str *list, size_t count);
 
 /* Without the ASCII white space at both ends. */
 struct str str_trim(struct str s);

@@ -294,11 +294,6 @@ const struct prop sync_status_props[] = {
 	{ 0 },
 };
 
-static void put_moment(struct call *c, struct json *j, const char *key, int64_t ms)
-{
-	json_put_str(j, key, ms ? moment_format(&c->mem, ms) : (struct str){ 0 });
-}
-
 /* Null where no remote was ever seen. */
 static void put_published(struct json *j, struct str base, struct str seen)
 {
@@ -328,9 +323,9 @@ enum err put_sync_status(struct call *c, struct beads *b, struct json *j)
 	json_put_str(j, "commit", pending.base);
 	put_published(j, pending.base, place_ref(c, &b->repo, tracking));
 	json_put_int(j, "pending", pending.records);
-	put_moment(c, j, "oldest_pending", pending.oldest_ms);
-	put_moment(c, j, "last_sync", known.succeeded_ms);
-	put_moment(c, j, "last_try", known.tried_ms);
+	json_put_moment(j, "oldest_pending", pending.oldest_ms);
+	json_put_moment(j, "last_sync", known.succeeded_ms);
+	json_put_moment(j, "last_try", known.tried_ms);
 	json_put_int(j, "failures", known.failures);
 	json_put_str(j, "last_error", known.message);
 	json_put_bool(j, "running", courier_there(c, b));

@@ -1,7 +1,5 @@
 #include "store/agent_files.h"
 
-#include <stdlib.h>
-
 #include "base/file.h"
 #include "base/path.h"
 #include "store/place.h"
@@ -129,6 +127,14 @@ enum err agent_file_replace(struct call *c, const struct agent_files *f, struct 
 	return ERR_OK;
 }
 
+enum err agent_file_damaged(struct call *c, struct str name, size_t line)
+{
+	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged", line,
+		  STR_ARG(name));
+	return call_step(c, "Nothing was changed. Keep a copy of the file, and take that "
+			    "line out of it.");
+}
+
 int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name)
 {
 	off_t size =
@@ -153,11 +159,6 @@ static void note_name(void *arg, struct str name)
 	l->names[l->count++] = arena_copy(&l->c->mem, str_head(name, name.n - l->end.n));
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 enum err agent_files_list(struct call *c, const struct agent_files *f, struct str folder,
 			  struct str end, struct str **names, size_t *count)
 {
@@ -166,8 +167,7 @@ enum err agent_files_list(struct call *c, const struct agent_files *f, struct st
 
 	if (f->home.p)
 		e = file_each(c, path_join(&c->mem, f->home, folder), note_name, &l);
-	if (l.count)
-		qsort(l.names, l.count, sizeof *l.names, by_name);
+	str_sort(l.names, l.count);
 	*names = l.names;
 	*count = l.count;
 	return e ? as_io(c, e, ERR_IO_READ_FAILED) : ERR_OK;

@@ -38,6 +38,9 @@ enum err agent_file_replace(struct call *c, const struct agent_files *f, struct 
 enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
 			   struct str line);
 
+/* IO_READ_FAILED: for whoever finds that a line of it says nothing. */
+enum err agent_file_damaged(struct call *c, struct str name, size_t line);
+
 /* How long a file is; 0 if there is none. */
 int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name);
 

@@ -2,10 +2,10 @@
 
 #include <git2.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/moment.h"
 
 struct repo {
 	git_repository *git;
@@ -101,11 +101,10 @@ enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *c
 static bool locked_a_moment(int code, int *tries)
 {
 	enum { TRIES = 50, PAUSE_MS = 20 };
-	struct timespec pause = { 0, PAUSE_MS * 1000000L };
 
 	if (code != GIT_ELOCKED || ++*tries > TRIES)
 		return false;
-	nanosleep(&pause, NULL);
+	moment_sleep(PAUSE_MS);
 	return true;
 }
 
@@ -177,11 +176,6 @@ enum err repo_ref_drop(struct call *c, struct repo *r, struct str name)
 	return code && code != GIT_ENOTFOUND ? fail(c, "remove the ref", name) : ERR_OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
 			 struct str **names, size_t *count)
 {
@@ -197,8 +191,7 @@ enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
 		list[n++] = arena_copy(&c->mem, str_of(name));
 	}
 	git_reference_iterator_free(all);
-	if (n)
-		qsort(list, n, sizeof *list, by_name);
+	str_sort(list, n);
 	*names = list;
 	*count = n;
 	return ERR_OK;
