@@ -1,12 +1,11 @@
 #include "agents/mail.h"
 
+#include "agents/mailbox.h"
 #include "agents/protocol.h"
 #include "base/id.h"
 #include "base/json.h"
-#include "base/map.h"
 #include "base/moment.h"
 #include "base/utf8.h"
-#include "base/value.h"
 
 enum { TITLE_MOST = 500, TEXT_MOST = 1024 * 1024 }; /* bytes */
 
@@ -35,103 +34,6 @@ void mail_encode(struct json *j, const struct mail *m)
 	json_put_moment(j, "read_at", m->read_ms);
 	json_put_moment(j, "acked_at", m->acked_ms);
 	json_end(j);
-}
-
-static struct str text_of(struct call *c, const struct mail *m)
-{
-	struct json j = { .out.mem = &c->mem };
-
-	mail_encode(&j, m);
-	buf_char(&j.out, '\n');
-	return buf_str(&j.out);
-}
-
-static bool decode_moment(const struct value *v, const char *key, int64_t *ms)
-{
-	struct str text = value_str(v, key);
-
-	*ms = 0;
-	return !text.p || moment_parse(text, ms);
-}
-
-static struct mail *decode(struct arena *mem, struct str line)
-{
-	struct value_error error;
-	const struct value *v = value_parse(mem, line, &error),
-			   *ack = value_find(v, "requires_ack");
-	struct mail *m = arena_new(mem, struct mail);
-
-	*m = (struct mail){ .id = value_str(v, "message_id"),
-			    .thread = value_str(v, "thread_id"),
-			    .bead = value_str(v, "bead_id"),
-			    .from = value_str(v, "from_agent"),
-			    .to = value_str(v, "to_agent"),
-			    .subject = value_str(v, "subject"),
-			    .body = value_str(v, "body"),
-			    .category =
-				    names_exact(&categories, value_str(v, "category")),
-			    .state = names_exact(&mail_states, value_str(v, "state")),
-			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes };
-	return m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p &&
-			       m->category >= 0 && m->state >= 0 &&
-			       decode_moment(v, "created_at", &m->created_ms) &&
-			       decode_moment(v, "read_at", &m->read_ms) &&
-			       decode_moment(v, "acked_at", &m->acked_ms) ?
-		       m :
-		       NULL;
-}
-
-/* --- files --- */
-
-static struct str stream_of(struct call *c, struct str agent)
-{
-	return arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agent));
-}
-
-static struct str index_of(struct call *c, struct str id)
-{
-	return arena_fmt(&c->mem, "messages/index/" STR_FMT ".json", STR_ARG(id));
-}
-
-/* The record first: what it says counts, also if the snapshot is lost. */
-static enum err store(struct call *c, struct agent_files *f, const struct mail *m)
-{
-	struct str line = text_of(c, m);
-	enum err e = agent_file_append(c, f, stream_of(c, m->to), line);
-
-	return e ? e : agent_file_replace(c, f, index_of(c, m->id), line);
-}
-
-struct stream {
-	struct map last;     /* by id: how it is now */
-	struct mail **order; /* as they were sent */
-	size_t count;
-};
-
-static enum err read_stream(struct call *c, struct agent_files *f, struct str agent,
-			    struct stream *out)
-{
-	struct str name = stream_of(c, agent), text, line;
-	enum err e = agent_file_read(c, f, name, &text);
-
-	*out = (struct stream){ .last.mem = &c->mem };
-	for (size_t n = 1; !e && text.n && str_next(&text, '\n', &line); n++) {
-		struct mail *m = decode(&c->mem, line);
-		void **at;
-
-		if (!m)
-			return agent_file_damaged(c, name, n);
-		at = map_put(&out->last, m->id);
-		if (*at) {
-			*(struct mail *)*at = *m;
-			continue;
-		}
-		*at = m;
-		out->order = arena_room(&c->mem, out->order, out->count,
-					sizeof(struct mail *));
-		out->order[out->count++] = m;
-	}
-	return e;
 }
 
 /* --- sending --- */
@@ -188,7 +90,11 @@ static enum err send_to(struct call *c, struct agent_files *f, const struct lett
 {
 	struct mail *m = arena_new(&c->mem, struct mail);
 	int category = names_exact(&categories, l->category);
+	struct mailbox box;
+	enum err e = mailbox_open(c, f, to, &box);
 
+	if (e)
+		return e;
 	*m = (struct mail){ .id = id_mint(&c->mem, "msg", c->now_ms),
 			    .thread = l->thread.p ? l->thread :
 						    arena_fmt(&c->mem, "bead:" STR_FMT,
@@ -201,10 +107,12 @@ static enum err send_to(struct call *c, struct agent_files *f, const struct lett
 			    .category = category,
 			    .requires_ack = category == CATEGORY_HANDOFF ||
 					    category == CATEGORY_BLOCKED,
-			    .created_ms = c->now_ms };
+			    /* what was sent later is never older */
+			    .created_ms = c->now_ms > box.latest_ms ? c->now_ms :
+								      box.latest_ms };
 	**tail = m;
 	*tail = &m->next;
-	return store(c, f, m);
+	return mailbox_put(c, f, &box, m, NULL);
 }
 
 /* A handoff, and a call for help, belong to the story of the session. */
@@ -251,101 +159,187 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 
 /* --- receiving --- */
 
-enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
-		    const struct mail_filter *filter, struct mail **out)
+static bool fits(const struct mail_filter *filter, const struct mail *m)
 {
-	struct mail **tail = out;
-	struct registered *a;
-	struct stream s;
-	int64_t left = filter->limit;
+	return (filter->state < 0 || m->state == filter->state) &&
+	       (!filter->bead.p || str_eq(m->bead, filter->bead));
+}
+
+/* So many there are at most: who has found them need not look further. */
+static enum err most(struct call *c, struct agent_files *f, struct str agent,
+		     const struct mail_filter *filter, int64_t *out)
+{
+	struct mailbox box;
 	enum err e;
 
-	*out = NULL;
-	if ((e = registry_find(c, f, agent, &a)) || (e = read_stream(c, f, agent, &s)))
-		return e;
-	for (size_t i = s.count; i-- > 0 && left;) {
-		struct mail *m = s.order[i];
+	*out = filter->limit;
+	if (filter->state < 0)
+		return ERR_OK;
+	if (!(e = mailbox_open(c, f, agent, &box)) && box.count[filter->state] < *out)
+		*out = box.count[filter->state];
+	return e;
+}
 
-		if ((filter->state >= 0 && m->state != filter->state) ||
-		    (filter->bead.p && !str_eq(m->bead, filter->bead)))
+static enum err not_found(struct call *c, struct str id)
+{
+	return call_fail(c, ERR_MESSAGE_NOT_FOUND, "there is no message '" STR_FMT "'",
+			 STR_ARG(id));
+}
+
+static enum err collect(struct call *c, struct agent_files *f, struct str agent,
+			const struct mail_filter *filter, struct mail **tail)
+{
+	struct mailbox_walk w = mailbox_walk(c, f, agent);
+	int64_t left;
+	struct mail *m;
+	enum err e = most(c, f, agent, filter, &left);
+
+	*tail = NULL;
+	while (!e && left > 0 && !(e = mailbox_next(c, &w, &m)) && m) {
+		if (filter->after.p && str_eq(m->id, filter->after))
+			return ERR_OK;
+		if (!fits(filter, m))
 			continue;
 		*tail = m;
 		tail = &m->next;
 		m->next = NULL;
 		left--;
 	}
-	return ERR_OK;
+	return e;
 }
 
-/* From the stream of whoever it was sent to: the snapshot only says whose that is. */
-static enum err find(struct call *c, struct agent_files *f, struct str agent,
+/* A message to this agent, or why it is not. */
+static enum err find(struct call *c, struct agent_files *f, const struct mailbox *box,
 		     struct str id, enum err forbidden, struct mail **out)
 {
-	struct registered *a;
-	struct str text;
-	struct mail *known_as;
-	struct stream s;
-	void **at;
-	enum err e;
+	struct str owner;
+	enum err e = mailbox_find(c, f, box, id, out);
 
-	if ((e = registry_find(c, f, agent, &a)) || (e = read_stream(c, f, agent, &s)))
+	if (e || *out || (e = mailbox_owner(c, f, id, &owner)))
 		return e;
-	if ((at = map_find(&s.last, id))) {
-		*out = *at;
-		return ERR_OK;
-	}
-	if (memchr(id.p, '/', id.n) || !str_starts(id, STR("msg_")))
-		text = (struct str){ 0 };
-	else if ((e = agent_file_read(c, f, index_of(c, id), &text)))
-		return e;
-	known_as = text.p ? decode(&c->mem, text) : NULL;
-	if (known_as)
-		return call_fail(c, forbidden,
-				 "'" STR_FMT "' was sent to '" STR_FMT
-				 "', not to '" STR_FMT "'",
-				 STR_ARG(id), STR_ARG(known_as->to), STR_ARG(agent));
-	return call_fail(c, ERR_MESSAGE_NOT_FOUND, "there is no message '" STR_FMT "'",
-			 STR_ARG(id));
+	if (!owner.p)
+		return not_found(c, id);
+	return call_fail(
+		c, forbidden, "'" STR_FMT "' was sent to '" STR_FMT "', not to '" STR_FMT "'",
+		STR_ARG(id), STR_ARG(owner), STR_ARG(box->agent));
 }
 
-static enum err keep(struct call *c, struct agent_files *f, struct str agent,
-		     struct mail *m, bool changed)
+enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
+		    const struct mail_filter *filter, struct mail **out)
 {
 	struct registered *a;
-	enum err e = changed ? store(c, f, m) : ERR_OK;
+	struct mailbox box;
+	enum err e;
 
-	if (!e && !(e = registry_find(c, f, agent, &a)))
-		e = registry_touch(c, f, a);
-	return e;
+	*out = NULL;
+	if ((e = registry_find(c, f, agent, &a)))
+		return e;
+	if (filter->after.p &&
+	    ((e = mailbox_open(c, f, agent, &box)) ||
+	     (e = find(c, f, &box, filter->after, ERR_READ_FORBIDDEN, out))))
+		return e;
+	return collect(c, f, agent, filter, out);
+}
+
+/* Whoever it was sent to has done something with it: it goes on by one state, or two. */
+static enum err advance(struct call *c, struct agent_files *f, struct str agent,
+			struct str id, int to, struct mail **out)
+{
+	enum err forbidden = to == MAIL_READ ? ERR_READ_FORBIDDEN : ERR_ACK_FORBIDDEN;
+	struct registered *a;
+	struct mailbox box;
+	struct mail *now = arena_new(&c->mem, struct mail), first;
+	bool two;
+	enum err e;
+
+	if ((e = registry_find(c, f, agent, &a)) ||
+	    (e = mailbox_open(c, f, agent, &box)) ||
+	    (e = find(c, f, &box, id, forbidden, out)))
+		return e;
+	if ((*out)->state >= to)
+		return registry_touch(c, f, a);
+	*now = **out;
+	*out = now;
+	two = to - now->state == 2;
+	now->state = MAIL_READ;
+	now->read_ms = now->read_ms ? now->read_ms : c->now_ms;
+	first = *now;
+	if (to == MAIL_ACKED) {
+		now->state = MAIL_ACKED;
+		now->acked_ms = c->now_ms;
+	}
+	e = mailbox_put(c, f, &box, two ? &first : now, two ? now : NULL);
+	return e ? e : registry_touch(c, f, a);
 }
 
 enum err mail_read(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		   struct mail **out)
 {
-	enum err e = find(c, f, agent, id, ERR_READ_FORBIDDEN, out);
-	bool unread = !e && (*out)->state == MAIL_UNREAD;
-
-	if (e)
-		return e;
-	if (unread) {
-		(*out)->state = MAIL_READ;
-		(*out)->read_ms = c->now_ms;
-	}
-	return keep(c, f, agent, *out, unread);
+	return advance(c, f, agent, id, MAIL_READ, out);
 }
 
 enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		  struct mail **out)
 {
-	enum err e = find(c, f, agent, id, ERR_ACK_FORBIDDEN, out);
-	bool open = !e && (*out)->state != MAIL_ACKED;
+	return advance(c, f, agent, id, MAIL_ACKED, out);
+}
+
+/* --- what it comes to --- */
+
+static enum err add_all(struct call *c, struct agent_files *f, struct str agent,
+			struct str bead, struct mail_totals *t, struct mail ***tail)
+{
+	struct mail_filter filter = { .state = -1, .bead = bead, .limit = INT64_MAX };
+	struct mail *m, *next;
+	enum err e = collect(c, f, agent, &filter, &m);
+
+	for (; !e && m; m = next) {
+		next = m->next;
+		t->count[m->state]++;
+		if (!m->requires_ack || m->state == MAIL_ACKED)
+			continue;
+		**tail = m;
+		*tail = &m->next;
+	}
+	**tail = NULL;
+	return e;
+}
+
+/* About all beads: the mailbox has counted them already. */
+static enum err add_box(struct call *c, struct agent_files *f, struct str agent,
+			struct mail_totals *t, struct mail ***tail)
+{
+	struct mailbox box;
+	struct mail *m;
+	enum err e = mailbox_open(c, f, agent, &box);
 
 	if (e)
 		return e;
-	if (open) {
-		(*out)->state = MAIL_ACKED;
-		(*out)->read_ms = (*out)->read_ms ? (*out)->read_ms : c->now_ms;
-		(*out)->acked_ms = c->now_ms;
+	for (int i = 0; i < 3; i++)
+		t->count[i] += box.count[i];
+	for (size_t i = box.owed.count; !e && i-- > 0;) {
+		if (!box.owed.entry[i].value ||
+		    (e = mailbox_find(c, f, &box, box.owed.entry[i].key, &m)) || !m)
+			continue;
+		**tail = m;
+		*tail = &m->next;
+		m->next = NULL;
 	}
-	return keep(c, f, agent, *out, open);
+	return e;
+}
+
+enum err mail_totals(struct call *c, struct agent_files *f, struct str agent,
+		     struct str bead, struct mail_totals *out)
+{
+	struct mail **tail = &out->owed;
+	struct registered one = { .id = agent }, *a = &one;
+	enum err e = ERR_OK;
+
+	*out = (struct mail_totals){ 0 };
+	if (!agent.p)
+		e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
+	for (; !e && a; a = a->next)
+		e = bead.p ? add_all(c, f, a->id, bead, out, &tail) :
+			     add_box(c, f, a->id, out, &tail);
+	return e;
 }

@@ -5,11 +5,7 @@
 
 struct json;
 
-/*
- * What agents write to each other. messages/<agent>.jsonl is what one has been sent: a
- * line is a message as it was after something happened to it, and the last line of an id
- * is how it is now. messages/index/<id>.json is the same, for whoever has only the id.
- */
+/* What agents write to each other. Where it is kept: see mailbox.h. */
 enum category { CATEGORY_HANDOFF, CATEGORY_BLOCKED, CATEGORY_DECISION, CATEGORY_INFO };
 extern const struct names categories;
 
@@ -39,6 +35,7 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 struct mail_filter {
 	int state; /* -1: any */
 	struct str bead;
+	struct str after; /* only what was sent after this message; absent: all */
 	int64_t limit;
 };
 enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
@@ -49,6 +46,15 @@ enum err mail_read(struct call *c, struct agent_files *f, struct str agent, stru
 		   struct mail **out);
 enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		  struct mail **out);
+
+/* What agents have still to accept, the newest first, and how many messages there are in
+ * each state; absent: of all agents, about all beads. */
+struct mail_totals {
+	struct mail *owed;
+	int64_t count[3]; /* by state */
+};
+enum err mail_totals(struct call *c, struct agent_files *f, struct str agent,
+		     struct str bead, struct mail_totals *out);
 
 void mail_encode(struct json *j, const struct mail *m);
 

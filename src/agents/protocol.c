@@ -102,35 +102,24 @@ static bool fits(const struct value *v, const struct protocol_filter *filter)
 		str_eq(filter->agent, value_str(v, "to_agent")));
 }
 
-/* Takes the last line off the end. */
-static struct str last_line(struct str *text)
-{
-	size_t start = text->n - 1; /* it ends with a line's end */
-	struct str line;
-
-	while (start && text->p[start - 1] != '\n')
-		start--;
-	line = (struct str){ text->p + start, text->n - 1 - start };
-	text->n = start;
-	return line;
-}
-
 enum err protocol_each(struct call *c, struct agent_files *f,
 		       const struct protocol_filter *filter, struct json *out)
 {
+	struct lines_back back = { .f = f, .name = file };
 	int64_t left = filter->limit;
-	struct str text;
-	enum err e = agent_file_read(c, f, file, &text);
+	struct str line;
+	enum err e = ERR_OK;
 
 	json_array(out);
-	while (!e && text.n && left) {
+	while (left && !(e = lines_back(c, &back, &line)) && line.p) {
 		struct value_error error;
-		struct str line = last_line(&text);
 		const struct value *v = value_parse(&c->mem, line, &error);
 
-		if (!v || !value_str(v, "event_type").p)
-			e = agent_file_damaged(c, file, str_count(text, '\n') + 1);
-		else if (fits(v, filter)) {
+		if (!v || !value_str(v, "event_type").p) {
+			e = agent_file_damaged(c, f, file, lines_back_at(&back));
+			break;
+		}
+		if (fits(v, filter)) {
 			json_value(out, v);
 			left--;
 		}

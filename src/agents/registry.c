@@ -1,6 +1,7 @@
 #include "agents/registry.h"
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/moment.h"
 #include "base/utf8.h"
 #include "base/value.h"
@@ -35,6 +36,8 @@ static enum err check_id(struct call *c, struct str id)
 
 /* --- files --- */
 
+static const struct str history_file = { "agents/history.jsonl", 20 };
+
 static struct str name_of(struct call *c, struct str id)
 {
 	return arena_fmt(&c->mem, "agents/" STR_FMT ".json", STR_ARG(id));
@@ -42,19 +45,16 @@ static struct str name_of(struct call *c, struct str id)
 
 static void put_record(struct json *j, const struct registered *a)
 {
-	struct arena *mem = j->out.mem;
-
 	json_put_str(j, "agent_id", a->id);
 	json_put_str(j, "display_name", a->display);
 	json_put_str(j, "role", a->role);
 	json_put_str(j, "status", a->status);
-	json_put_str(j, "created_at", moment_format(mem, a->created_ms));
-	json_put_str(j, "last_seen_at", moment_format(mem, a->seen_ms));
+	json_put_moment(j, "created_at", a->created_ms);
+	json_put_moment(j, "last_seen_at", a->seen_ms);
 	json_put_int(j, "version", a->version);
 }
 
-static enum err write_record(struct call *c, struct agent_files *f,
-			     const struct registered *a)
+static struct str text_of(struct call *c, const struct registered *a)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -62,47 +62,84 @@ static enum err write_record(struct call *c, struct agent_files *f,
 	put_record(&j, a);
 	json_end(&j);
 	buf_char(&j.out, '\n');
-	return agent_file_replace(c, f, name_of(c, a->id), buf_str(&j.out));
+	return buf_str(&j.out);
+}
+
+/* NULL: it does not say who it is. */
+static struct registered *decode(struct arena *mem, struct str text)
+{
+	struct registered *a = arena_new(mem, struct registered);
+	struct value_error error;
+	const struct value *v = value_parse(mem, text, &error);
+
+	*a = (struct registered){ .id = value_str(v, "agent_id"),
+				  .display = value_str(v, "display_name"),
+				  .role = value_str(v, "role"),
+				  .status = value_str(v, "status") };
+	return id_valid(a->id) && a->role.n && a->status.n &&
+			       moment_parse(value_str(v, "created_at"), &a->created_ms) &&
+			       moment_parse(value_str(v, "last_seen_at"), &a->seen_ms) &&
+			       value_int(v, "version", &a->version) ?
+		       a :
+		       NULL;
+}
+
+/* By id: what each registered as last. */
+static enum err read_history(struct call *c, struct agent_files *f, struct map *out)
+{
+	struct str text, rest, line;
+	enum err e = agent_file_read(c, f, history_file, &text);
+
+	*out = (struct map){ .mem = &c->mem };
+	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
+		struct registered *a = decode(&c->mem, line);
+
+		if (a)
+			*map_put(out, a->id) = a;
+		else
+			e = agent_file_damaged(c, f, history_file, line.p - text.p);
+	}
+	return e;
 }
 
 static enum err damaged(struct call *c, struct str id)
 {
 	call_fail(c, ERR_IO_READ_FAILED, "'agents/" STR_FMT ".json' is damaged",
 		  STR_ARG(id));
-	return call_step(c,
-			 "Nothing was changed. Look at the file; moved away, the agent "
-			 "can register again.");
+	return call_step(c, "Nothing was changed. Look at the file; moved away, the "
+			    "agent can register again.");
 }
 
-static enum err decode(struct call *c, struct str id, struct str text,
-		       struct registered **out)
+/* From the record, if the file is lost. NULL: there is no such agent. */
+static enum err restore(struct call *c, struct agent_files *f, struct str id, bool there,
+			struct registered **out)
 {
-	struct registered *a = arena_new(&c->mem, struct registered);
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, text, &error);
+	struct map history;
+	void **at;
+	enum err e = read_history(c, f, &history);
 
-	*a = (struct registered){ .id = value_str(v, "agent_id"),
-				  .display = value_str(v, "display_name"),
-				  .role = value_str(v, "role"),
-				  .status = value_str(v, "status") };
-	if (!str_eq(a->id, id) || !a->role.n || !a->status.n ||
-	    !moment_parse(value_str(v, "created_at"), &a->created_ms) ||
-	    !moment_parse(value_str(v, "last_seen_at"), &a->seen_ms) ||
-	    !value_int(v, "version", &a->version))
-		return damaged(c, id);
-	*out = a;
+	if (e)
+		return e;
+	if (!(at = map_find(&history, id)))
+		return there ? damaged(c, id) : ERR_OK;
+	*out = *at;
+	c->warning = arena_fmt(&c->mem,
+			       "'agents/" STR_FMT ".json' is %s; what it registered as "
+			       "was taken from 'agents/history.jsonl'",
+			       STR_ARG(id), there ? "damaged" : "missing");
 	return ERR_OK;
 }
 
-/* NULL: there is no such agent. */
 static enum err look_up(struct call *c, struct agent_files *f, struct str id,
 			struct registered **out)
 {
 	struct str text;
 	enum err e = agent_file_read(c, f, name_of(c, id), &text);
 
-	*out = NULL;
-	return e || !text.p ? e : decode(c, id, text, out);
+	*out = text.p ? decode(&c->mem, text) : NULL;
+	if (*out && !str_eq((*out)->id, id))
+		*out = NULL;
+	return e || *out ? e : restore(c, f, id, text.p, out);
 }
 
 /* --- agents --- */
@@ -127,13 +164,22 @@ enum err registry_each(struct call *c, struct agent_files *f, struct str role,
 		       struct str status, struct registered **out)
 {
 	struct registered **tail = out, *a;
+	const struct map_entry **order;
+	struct map known;
 	struct str *ids;
 	size_t count;
-	enum err e = agent_files_list(c, f, STR("agents"), STR(".json"), &ids, &count);
+	enum err e;
 
 	*out = NULL;
-	for (size_t i = 0; !e && i < count; i++) {
-		if (!id_valid(ids[i]) || (e = look_up(c, f, ids[i], &a)) || !a ||
+	if ((e = read_history(c, f, &known)) ||
+	    (e = agent_files_list(c, f, STR("agents"), STR(".json"), &ids, &count)))
+		return e;
+	for (size_t i = 0; i < count; i++)
+		if (id_valid(ids[i]))
+			map_put(&known, ids[i]);
+	order = map_sorted(&known, &c->mem);
+	for (size_t i = 0; !e && i < known.count; i++) {
+		if ((e = look_up(c, f, order[i]->key, &a)) || !a ||
 		    !fits(role, a->role) || !fits(status, a->status))
 			continue;
 		*tail = a;
@@ -181,14 +227,18 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 	}
 	(*out)->display = display.p ? display : (*out)->display;
 	(*out)->role = role;
-	return registry_touch(c, f, *out);
+	if (c->now_ms > (*out)->seen_ms)
+		(*out)->seen_ms = c->now_ms;
+	if ((e = agent_file_append(c, f, history_file, text_of(c, *out))))
+		return e;
+	return agent_file_swap(c, f, name_of(c, id), text_of(c, *out));
 }
 
 enum err registry_touch(struct call *c, struct agent_files *f, struct registered *a)
 {
 	if (c->now_ms > a->seen_ms)
 		a->seen_ms = c->now_ms;
-	return write_record(c, f, a);
+	return agent_file_swap(c, f, name_of(c, a->id), text_of(c, a));
 }
 
 void registered_encode(struct json *j, const struct call *c, const struct registered *a)

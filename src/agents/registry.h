@@ -6,7 +6,11 @@
 
 struct json;
 
-/* Who works here: a file for each of them, agents/<id>.json. */
+/*
+ * Who works here: a file for each of them, agents/<id>.json. What they registered as is
+ * also recorded in agents/history.jsonl, from which a file that is lost is made again;
+ * when they were last seen is only in the file.
+ */
 struct registered {
 	struct str id, display, role, status;
 	int64_t created_ms, seen_ms, version;

@@ -5,7 +5,6 @@
 #include "agents/protocol.h"
 #include "base/id.h"
 #include "base/json.h"
-#include "base/map.h"
 #include "base/moment.h"
 #include "base/utf8.h"
 #include "base/value.h"
@@ -17,18 +16,14 @@ static const struct str history_file = { "reservations/history.jsonl", 26 };
 
 static void put_members(struct json *j, const struct reservation *r)
 {
-	struct arena *mem = j->out.mem;
-
 	json_put_str(j, "reservation_id", r->id);
 	json_put_str(j, "scope", r->scope);
 	json_put_str(j, "agent_id", r->agent);
 	json_put_str(j, "bead_id", r->bead);
 	json_put_str(j, "state", r->state);
-	json_put_str(j, "created_at", moment_format(mem, r->created_ms));
-	json_put_str(j, "expires_at", moment_format(mem, r->expires_ms));
-	json_put_str(j, "released_at",
-		     r->released_ms ? moment_format(mem, r->released_ms) :
-				      (struct str){ 0 });
+	json_put_moment(j, "created_at", r->created_ms);
+	json_put_moment(j, "expires_at", r->expires_ms);
+	json_put_moment(j, "released_at", r->released_ms);
 	json_put_int(j, "epoch", r->epoch);
 }
 
@@ -40,133 +35,159 @@ void reservation_encode(struct json *j, const struct call *c, const struct reser
 	json_end(j);
 }
 
-static bool decode(struct arena *mem, const struct value *v, struct reservation *out)
+static bool decode(struct call *c, const struct value *v, struct reservation *out)
 {
 	struct str released = value_str(v, "released_at");
-	struct call quiet = { 0 };
-	bool well;
 
 	*out = (struct reservation){ .id = value_str(v, "reservation_id"),
 				     .scope = value_str(v, "scope"),
 				     .agent = value_str(v, "agent_id"),
 				     .bead = value_str(v, "bead_id"),
 				     .state = value_str(v, "state") };
-	well = out->id.n && out->agent.n && out->bead.n && out->state.n &&
+	return out->id.n && out->agent.n && out->bead.n && out->state.n &&
 	       moment_parse(value_str(v, "created_at"), &out->created_ms) &&
 	       moment_parse(value_str(v, "expires_at"), &out->expires_ms) &&
 	       (!released.p || moment_parse(released, &out->released_ms)) &&
 	       value_int(v, "epoch", &out->epoch) &&
-	       !scope_normalise(&quiet, STR("/"), out->scope, &out->key);
-	out->key = arena_copy(mem, out->key);
-	call_release(&quiet);
-	return well;
+	       scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE;
 }
 
 /* --- what there is --- */
 
 struct book {
-	struct map live;   /* by key: struct reservation that is active */
-	struct map epochs; /* by key: the last one that was given, of whoever */
+	struct reservation *live; /* those that are active; in no order */
+	size_t count;
+	int64_t epoch; /* the last one that was given */
 };
 
+static struct reservation *find_scope(const struct book *b, struct str key)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (str_eq(b->live[i].key, key))
+			return &b->live[i];
+	return NULL;
+}
+
+/* What has happened to a reservation. */
 static void enter(struct call *c, struct book *b, const struct reservation *r)
 {
-	struct reservation *kept = arena_new(&c->mem, struct reservation);
-	void **live = map_put(&b->live, r->key), **epoch = map_put(&b->epochs, r->key);
+	struct reservation *there = find_scope(b, r->key);
 
-	*kept = *r;
-	if (str_is(r->state, "active"))
-		*live = kept;
-	else if (*live && str_eq(((struct reservation *)*live)->id, r->id))
-		*live = NULL;
-	if (!*epoch || ((struct reservation *)*epoch)->epoch < r->epoch)
-		*epoch = kept;
+	if (b->epoch < r->epoch)
+		b->epoch = r->epoch;
+	if (!str_is(r->state, "active")) {
+		if (there && str_eq(there->id, r->id))
+			*there = b->live[--b->count];
+		return;
+	}
+	if (!there) {
+		b->live = arena_room(&c->mem, b->live, b->count, sizeof *r);
+		there = &b->live[b->count++];
+	}
+	*there = *r;
 }
 
 static enum err read_history(struct call *c, struct agent_files *f, struct book *b)
 {
-	struct str text, line;
+	struct str text, rest, line;
 	enum err e = agent_file_read(c, f, history_file, &text);
 
-	for (size_t n = 1; !e && text.n && str_next(&text, '\n', &line); n++) {
+	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
 		struct value_error error;
 		const struct value *v = value_parse(&c->mem, line, &error);
 		struct reservation r;
 
-		if (!v || !decode(&c->mem, v, &r))
-			return agent_file_damaged(c, history_file, n);
+		if (!v || !decode(c, v, &r))
+			return agent_file_damaged(c, f, history_file, line.p - text.p);
 		enter(c, b, &r);
 	}
 	return e;
 }
 
-/* The snapshot, if it is whole and knows all of the record; else that has to be read. */
-static bool read_active(struct call *c, struct str text, int64_t recorded, struct book *b)
+/* False: it is not whole. */
+static bool read_active(struct call *c, struct str text, int64_t *known, struct book *b)
 {
 	struct value_error error;
-	const struct value *v = text.p ? value_parse(&c->mem, text, &error) : NULL,
+	const struct value *v = value_parse(&c->mem, text, &error),
 			   *list = value_find(v, "reservations");
-	int64_t known;
 
-	if (!list || list->type != VALUE_ARRAY || !value_int(v, "history", &known) ||
-	    known != recorded)
+	if (!list || list->type != VALUE_ARRAY || !value_int(v, "history", known) ||
+	    !value_int(v, "epoch", &b->epoch))
 		return false;
-	for (size_t i = 0; i < list->count; i++) {
-		struct reservation r;
-
-		if (!decode(&c->mem, &list->item[i], &r))
+	b->live = arena_array(&c->mem, list->count + 1, sizeof *b->live);
+	for (b->count = 0; b->count < list->count; b->count++)
+		if (!decode(c, &list->item[b->count], &b->live[b->count]))
 			return false;
-		enter(c, b, &r);
-	}
 	return true;
 }
 
+/* The snapshot, if it knows all of the record; else that has to be read. */
 static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
 {
+	int64_t known = -1;
 	struct str text;
 	enum err e = agent_file_read(c, f, active_file, &text);
 
-	*b = (struct book){ .live.mem = &c->mem, .epochs.mem = &c->mem };
-	if (e || read_active(c, text, agent_file_size(c, f, history_file), b))
+	*b = (struct book){ 0 };
+	if (e)
 		return e;
-	*b = (struct book){ .live.mem = &c->mem, .epochs.mem = &c->mem };
+	if (text.p && !read_active(c, text, &known, b)) {
+		known = -1;
+		c->warning = arena_fmt(&c->mem,
+				       "'" STR_FMT "' is damaged; what is reserved was "
+				       "taken from '" STR_FMT "'",
+				       STR_ARG(active_file), STR_ARG(history_file));
+	}
+	if (known == agent_file_size(c, f, history_file))
+		return ERR_OK;
+	*b = (struct book){ 0 };
 	return read_history(c, f, b);
 }
 
-/* The last of each scope, active or not: the epochs go on from there. */
+static int by_key(const void *a, const void *b)
+{
+	return str_cmp(((const struct reservation *)a)->key,
+		       ((const struct reservation *)b)->key);
+}
+
 static enum err write_active(struct call *c, struct agent_files *f, struct book *b)
 {
-	const struct map_entry **order = map_sorted(&b->epochs, &c->mem);
 	struct json j = { .out.mem = &c->mem };
 
+	qsort(b->live, b->count, sizeof *b->live, by_key);
 	json_object(&j);
 	json_put_int(&j, "history", agent_file_size(c, f, history_file)); /* bytes */
+	json_put_int(&j, "epoch", b->epoch);
 	json_put_array(&j, "reservations");
-	for (size_t i = 0; i < b->epochs.count; i++) {
-		void **live = map_find(&b->live, order[i]->key);
-
+	for (size_t i = 0; i < b->count; i++) {
 		json_object(&j);
-		put_members(&j, live && *live ? *live : order[i]->value);
+		put_members(&j, &b->live[i]);
 		json_end(&j);
 	}
 	json_end(&j);
 	json_end(&j);
 	buf_char(&j.out, '\n');
-	return agent_file_replace(c, f, active_file, buf_str(&j.out));
+	return agent_file_swap(c, f, active_file, buf_str(&j.out));
 }
 
-/* The record first. */
+/* The record first, in one piece; then the snapshot. */
 static enum err note(struct call *c, struct agent_files *f, struct book *b,
-		     const struct reservation *r)
+		     const struct reservation *before, const struct reservation *now)
 {
 	struct json j = { .out.mem = &c->mem };
+	enum err e;
 
-	json_object(&j);
-	put_members(&j, r);
-	json_end(&j);
-	buf_char(&j.out, '\n');
-	enter(c, b, r);
-	return agent_file_append(c, f, history_file, buf_str(&j.out));
+	for (const struct reservation *r = before ? before : now; r;
+	     r = r == now ? NULL : now) {
+		enter(c, b, r);
+		json_object(&j);
+		put_members(&j, r);
+		json_end(&j);
+		j.comma = false;
+		buf_char(&j.out, '\n');
+	}
+	e = agent_file_append(c, f, history_file, buf_str(&j.out));
+	return e ? e : write_active(c, f, b);
 }
 
 /* --- reserving --- */
@@ -214,27 +235,27 @@ static enum err may_take(struct call *c, struct agent_files *f,
 		     over ? "and that ended at" : "who is not there, until");
 }
 
-static enum err find_incursions(struct call *c, struct agent_files *f, struct book *b,
-				const struct reserve_ask *ask, struct str key,
-				struct incursion **out)
+static enum err find_incursions(struct call *c, struct agent_files *f,
+				const struct book *b, const struct reserve_ask *ask,
+				struct str key, struct incursion **out)
 {
-	const struct map_entry **order = map_sorted(&b->live, &c->mem);
 	struct incursion **tail = out;
 
 	*out = NULL;
-	for (size_t i = 0; i < b->live.count; i++) {
-		const struct reservation *r = order[i]->value;
+	for (size_t i = 0; i < b->count; i++) {
+		const struct reservation *r = &b->live[i];
+		enum overlap kind = scope_overlap(r->key, key);
 		struct incursion *one;
 
-		if (!r || str_eq(r->agent, ask->agent) ||
-		    scope_overlap(r->key, key) == OVERLAP_DISJOINT ||
-		    (r->expires_ms <= c->now_ms && !str_eq(r->key, key)))
+		if (kind == OVERLAP_DISJOINT || str_eq(r->agent, ask->agent) ||
+		    (kind == OVERLAP_PARTIAL && r->expires_ms <= c->now_ms))
 			continue;
-		if (ask->strict && !str_eq(r->key, key))
+		if (ask->strict && kind == OVERLAP_PARTIAL)
 			return taken(c, ERR_RESERVATION_CONFLICT, r, "until");
 		one = arena_new(&c->mem, struct incursion);
-		*one = (struct incursion){ r, scope_overlap(r->key, key),
-					   owner_of(c, f, r), NULL };
+		*one = (struct incursion){ .with = *r,
+					   .kind = kind,
+					   .owner = owner_of(c, f, r) };
 		*tail = one;
 		tail = &one->next;
 	}
@@ -252,7 +273,7 @@ static enum err record_incursions(struct call *c, struct agent_files *f,
 			.type = EVENT_INCURSION,
 			.bead = mine->bead,
 			.from = mine->agent,
-			.to = i->with->agent,
+			.to = i->with.agent,
 			.scope = mine->scope,
 			.kind = str_of(names_word(&overlaps, (int)i->kind)),
 			.liveness = str_of(names_word(&vitalities, (int)i->owner)),
@@ -269,16 +290,16 @@ static enum err record_incursions(struct call *c, struct agent_files *f,
 	return e;
 }
 
+/* The same one with a new end, if it is the agent's own; else one of its own. */
 static struct reservation *renewed(struct call *c, const struct reserve_ask *ask,
-				   struct str key, struct book *b)
+				   struct str key, const struct book *b)
 {
-	struct reservation *r = arena_new(&c->mem, struct reservation);
-	void **live = map_find(&b->live, key), **last = map_find(&b->epochs, key);
+	struct reservation *r = arena_new(&c->mem, struct reservation),
+			   *there = find_scope(b, key);
 
-	if (live && *live && str_eq(((struct reservation *)*live)->agent, ask->agent)) {
-		*r = *(struct reservation *)*live;
-		r->bead = ask->bead;
-	} else {
+	if (there && str_eq(there->agent, ask->agent))
+		*r = *there;
+	else
 		*r = (struct reservation){
 			.id = id_mint(&c->mem, "res", c->now_ms),
 			/* never from the root of the disk: the project may move */
@@ -286,13 +307,12 @@ static struct reservation *renewed(struct call *c, const struct reserve_ask *ask
 				 key.n                  ? key :
 							  STR("/"),
 			.agent = ask->agent,
-			.bead = ask->bead,
 			.key = key,
 			.state = STR("active"),
 			.created_ms = c->now_ms,
-			.epoch = last ? ((struct reservation *)*last)->epoch + 1 : 1
+			.epoch = b->epoch + 1
 		};
-	}
+	r->bead = ask->bead;
 	r->expires_ms = c->now_ms + ask->minutes * 60000;
 	return r;
 }
@@ -302,10 +322,10 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 			  struct incursion **incursions)
 {
 	struct registered *a;
-	struct reservation *old, gone;
+	struct reservation *there, gone;
 	struct book b;
 	struct str key;
-	void **live;
+	bool others;
 	enum err e;
 
 	if (!str_trim(ask->bead).n || utf8_has_control(ask->bead))
@@ -314,21 +334,17 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	if ((e = scope_normalise(c, f->root.p ? f->root : STR("/"), ask->scope, &key)) ||
 	    (e = registry_find(c, f, ask->agent, &a)) || (e = open_book(c, f, &b)))
 		return e;
-	live = map_find(&b.live, key);
-	old = live ? *live : NULL;
-	if (old && str_eq(old->agent, ask->agent))
-		old = NULL;
-	if ((old && (e = may_take(c, f, old, ask->takeover))) ||
+	there = find_scope(&b, key);
+	others = there && !str_eq(there->agent, ask->agent);
+	if ((others && (e = may_take(c, f, there, ask->takeover))) ||
 	    (e = find_incursions(c, f, &b, ask, key, incursions)))
 		return e;
 	*out = renewed(c, ask, key, &b);
-	if (old) {
-		gone = *old;
+	if (others) {
+		gone = *there;
 		gone.state = STR("expired");
-		if ((e = note(c, f, &b, &gone)))
-			return e;
 	}
-	if ((e = note(c, f, &b, *out)) || (e = write_active(c, f, &b)) ||
+	if ((e = note(c, f, &b, others ? &gone : NULL, *out)) ||
 	    (e = record_incursions(c, f, *out, *incursions)))
 		return e;
 	return registry_touch(c, f, a);
@@ -340,19 +356,19 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 			     struct str scope, int64_t epoch, struct reservation **out)
 {
 	struct registered *a;
+	struct reservation *there;
 	struct book b;
 	struct str key;
-	void **live;
 	enum err e;
 
 	if ((e = scope_normalise(c, f->root.p ? f->root : STR("/"), scope, &key)) ||
 	    (e = registry_find(c, f, agent, &a)) || (e = open_book(c, f, &b)))
 		return e;
-	live = map_find(&b.live, key);
-	if (!live || !*live)
+	if (!(there = find_scope(&b, key)))
 		return call_fail(c, ERR_RESERVATION_NOT_FOUND,
 				 "nobody has reserved '" STR_FMT "'", STR_ARG(scope));
-	*out = *live;
+	*out = arena_new(&c->mem, struct reservation);
+	**out = *there;
 	if (!str_eq((*out)->agent, agent))
 		return taken(c, ERR_RELEASE_FORBIDDEN, *out, "until");
 	if (epoch && epoch != (*out)->epoch)
@@ -362,7 +378,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 			STR_ARG(scope), (long long)(*out)->epoch, (long long)epoch);
 	(*out)->state = STR("released");
 	(*out)->released_ms = c->now_ms;
-	if ((e = note(c, f, &b, *out)) || (e = write_active(c, f, &b)))
+	if ((e = note(c, f, &b, NULL, *out)))
 		return e;
 	return registry_touch(c, f, a);
 }
@@ -373,23 +389,22 @@ enum err reservation_each(struct call *c, struct agent_files *f, struct str agen
 			  struct str bead, struct reservation **out)
 {
 	struct reservation **tail = out;
-	const struct map_entry **order;
 	struct book b;
 	enum err e = open_book(c, f, &b);
 
 	*out = NULL;
 	if (e)
 		return e;
-	order = map_sorted(&b.live, &c->mem);
-	for (size_t i = 0; i < b.live.count; i++) {
-		struct reservation *r = order[i]->value;
+	qsort(b.live, b.count, sizeof *b.live, by_key);
+	for (size_t i = 0; i < b.count; i++) {
+		struct reservation *r = &b.live[i];
 
-		if (!r || (agent.p && !str_eq(r->agent, agent)) ||
+		if ((agent.p && !str_eq(r->agent, agent)) ||
 		    (bead.p && !str_eq(r->bead, bead)))
 			continue;
 		*tail = r;
 		tail = &r->next;
-		r->next = NULL;
 	}
+	*tail = NULL;
 	return ERR_OK;
 }

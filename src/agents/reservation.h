@@ -11,7 +11,8 @@ struct json;
  * record: a line is a reservation as it was after something happened to it.
  * reservations/active.json is what it comes to, and is made from it where it is missing.
  *
- * An epoch counts how often a scope was taken: who comes with an older one has lost it.
+ * Every reservation that is not a renewal has a higher epoch than all before it: who comes
+ * with an older one has lost its scope in between.
  */
 struct reservation {
 	struct str id, scope, agent, bead;
@@ -23,7 +24,7 @@ struct reservation {
 
 /* Somebody else's reservation that a new one overlaps. */
 struct incursion {
-	const struct reservation *with;
+	struct reservation with;
 	enum overlap kind;
 	enum vitality owner;
 	struct incursion *next;

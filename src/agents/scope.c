@@ -18,35 +18,62 @@ static struct str without_stars(struct str text)
 	if (!str_is(name, "*") && !str_is(name, "**"))
 		return text;
 	text = str_head(text, text.n - name.n);
-	return text.n ? text : STR(".");
+	return text.n > 1 ? str_head(text, text.n - 1) : text.n ? text : STR(".");
 }
 
-static enum err refuse(struct call *c, struct str text, const char *why)
+/* Nothing in it would be resolved. */
+static bool plain(struct str path)
 {
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(text), why);
-	return call_step(c, "Name a file or a folder of the project, such as src/lib, "
-			    "src/lib/* or README.md; / is all of it.");
+	size_t start = 0;
+
+	for (size_t i = 0; i <= path.n; i++) {
+		if (i < path.n && path.p[i] != '/')
+			continue;
+		if (i == start || path.p[start] == '.')
+			return false;
+		start = i + 1;
+	}
+	return true;
+}
+
+enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text,
+			     struct str *out)
+{
+	struct str bare = without_stars(text), path;
+
+	if (!text.n || !utf8_valid(text) || utf8_has_control(text))
+		return SCOPE_NO_TEXT;
+	if (memchr(bare.p, '*', bare.n))
+		return SCOPE_STAR;
+	*out = bare;
+	if (plain(bare))
+		return SCOPE_FINE;
+	*out = STR("");
+	if (str_is(bare, "/"))
+		return SCOPE_FINE;
+	path = path_resolve(mem, root, bare);
+	if (!path_within(root, path))
+		return SCOPE_OUTSIDE;
+	path = str_skip(path, root.n < path.n ? root.n : path.n);
+	*out = path.n && path.p[0] == '/' ? str_skip(path, 1) : path;
+	return SCOPE_FINE;
 }
 
 enum err scope_normalise(struct call *c, struct str root, struct str text,
 			 struct str *out)
 {
-	struct str bare = without_stars(text), path;
+	static const char *const why[] = {
+		[SCOPE_NO_TEXT] = "cannot be a scope",
+		[SCOPE_STAR] = "has a star that is not at its end",
+		[SCOPE_OUTSIDE] = "is outside of the project",
+	};
+	enum scope_fault fault = scope_parse(&c->mem, root, text, out);
 
-	if (!text.n || !utf8_valid(text) || utf8_has_control(text))
-		return refuse(c, text, "cannot be a scope");
-	if (memchr(bare.p, '*', bare.n))
-		return refuse(c, text, "has a star that is not at its end");
-	if (str_is(bare, "/")) {
-		*out = STR("");
+	if (fault == SCOPE_FINE)
 		return ERR_OK;
-	}
-	path = path_resolve(&c->mem, root, bare);
-	if (!path_within(root, path))
-		return refuse(c, text, "is outside of the project");
-	path = str_skip(path, root.n < path.n ? root.n : path.n);
-	*out = path.n && path.p[0] == '/' ? str_skip(path, 1) : path;
-	return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(text), why[fault]);
+	return call_step(c, "Name a file or a folder of the project, such as src/lib, "
+			    "src/lib/* or README.md; / is all of it.");
 }
 
 /* Is `b` in the folder `a`? */

@@ -14,6 +14,7 @@
 struct call {
 	struct arena mem;
 	int64_t now_ms;
+	bool still;            /* the clock stands: whoever calls has set it */
 	struct str dir;        /* where the user stands; absolute */
 	struct str project;    /* the project's folder, where the user named one */
 	struct str actor;      /* who acts; absent: nobody said */

@@ -87,6 +87,30 @@ enum err file_read(struct call *c, struct str path, struct str *out)
 	return ERR_OK;
 }
 
+enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
+			struct str *out)
+{
+	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	struct buf b = { .mem = &c->mem };
+	ssize_t got = 1;
+
+	*out = (struct str){ 0 };
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? ERR_OK :
+							     file_fail(c, "open", path);
+	while (got && b.n < most) {
+		got = pread(fd, buf_room(&b, most - b.n), most - b.n,
+			    (off_t)from + (off_t)b.n);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return file_fail(c, "read", path);
+		b.n += (size_t)got;
+	}
+	*out = buf_str(&b);
+	return ERR_OK;
+}
+
 enum err file_sync_dir(struct call *c, struct str path)
 {
 	struct str dir = path_parent(path);
@@ -154,6 +178,21 @@ enum err file_replace(struct call *c, struct str path, struct str content, mode_
 	return file_sync_dir(c, target);
 }
 
+enum err file_swap(struct call *c, struct str path, struct str temp, struct str content)
+{
+	AUTO_FD fd = open(arena_cstr(&c->mem, temp),
+			  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return file_fail(c, "create", temp);
+	if (!file_write(fd, content))
+		return file_fail(c, "write", temp);
+	fault_point();
+	return rename(arena_cstr(&c->mem, temp), arena_cstr(&c->mem, path)) ?
+		       file_fail(c, "replace", path) :
+		       ERR_OK;
+}
+
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode)
 {
 	AUTO_FD fd = open(arena_cstr(&c->mem, path),
@@ -163,12 +202,20 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 
 	if (fd < 0 || fstat(fd, &before))
 		return file_fail(c, "open", path);
-	if (file_write(fd, bytes) && platform_sync(fd) == 0)
+	if (file_write(fd, bytes) && (fault_point(), platform_sync(fd) == 0))
 		return before.st_size ? ERR_OK :
 					file_sync_dir(c, path); /* it may be new */
 	e = file_fail(c, "append to", path);
 	(void)!ftruncate(fd, before.st_size);
 	return e;
+}
+
+enum err file_cut(struct call *c, struct str path, int64_t size)
+{
+	fault_point();
+	return truncate(arena_cstr(&c->mem, path), (off_t)size) ?
+		       file_fail(c, "shorten", path) :
+		       ERR_OK;
 }
 
 enum err file_create(struct call *c, struct str path, mode_t mode)

@@ -18,6 +18,10 @@ enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
 /* The content, or an absent string if there is no such file. */
 enum err file_read(struct call *c, struct str path, struct str *out);
 
+/* At most `most` bytes from a place in it; absent if there is no such file. */
+enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
+			struct str *out);
+
 /* The next run of bytes from an open file; 0 at its end, -1 on an error. */
 ssize_t file_some(int fd, char *p, size_t n);
 bool file_write(int fd, struct str bytes);
@@ -28,6 +32,12 @@ bool file_write(int fd, struct str bytes);
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
 
+/*
+ * The same for readers, but not on the medium when it returns: for what can be made
+ * again. `temp` is the temporary file; only one process may use it at a time.
+ */
+enum err file_swap(struct call *c, struct str path, struct str temp, struct str content);
+
 /* What those left who died while they replaced it. One process at a time. */
 enum err file_remove_leftovers(struct call *c, struct str path);
 
@@ -36,6 +46,9 @@ enum err file_remove_leftovers(struct call *c, struct str path);
  * or none. Only one process may append at a time: the caller has a lock.
  */
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode);
+
+/* Cuts off what is beyond so many bytes. */
+enum err file_cut(struct call *c, struct str path, int64_t size);
 
 /* A new file, with nothing in it, that may be lost with the power. */
 enum err file_create(struct call *c, struct str path, mode_t mode);

@@ -7,7 +7,7 @@
 
 struct body {
 	struct letter letter;
-	struct str agent, message, bead;
+	struct str agent, message, bead, after;
 	int state;
 	int64_t limit;
 };
@@ -45,6 +45,8 @@ static const struct field inbox_fields[] = {
 	  .help = "only what is in this state" },
 	{ "bead", &kind_str, AT(bead), .arg = "BEAD", .min = 1, .max = MAX_ID_TEXT,
 	  .help = "only about this bead" },
+	{ "after", &kind_str, AT(after), .arg = "MESSAGE", .min = 1, .max = MAX_ID_TEXT,
+	  .help = "only what was sent after this one" },
 	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 1, .max = 500,
 	  .preset = "50", .help = "at most so many" },
 	{ 0 },
@@ -113,7 +115,7 @@ static enum err run_inbox(struct call *c, struct stores *s, const void *body,
 			  struct json *reply)
 {
 	const struct body *in = body;
-	struct mail_filter filter = { in->state, in->bead, in->limit };
+	struct mail_filter filter = { in->state, in->bead, in->after, in->limit };
 	struct mail *list;
 	enum err e = mail_inbox(c, s->agents, in->agent, &filter, &list);
 

@@ -103,7 +103,7 @@ static enum err run_reserve(struct call *c, struct stores *s, const void *body,
 		json_put_str(reply, "owner_liveness",
 			     str_of(names_word(&vitalities, (int)i->owner)));
 		json_key(reply, STR("reservation"));
-		reservation_encode(reply, c, i->with);
+		reservation_encode(reply, c, &i->with);
 		json_end(reply);
 	}
 	json_end(reply);
@@ -124,55 +124,32 @@ static enum err run_release(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
-/* What an agent, or everybody, has still to accept. */
-static enum err put_unacked(struct call *c, struct agent_files *f, const struct body *in,
-			    int64_t count[3], struct json *reply)
-{
-	struct mail_filter all = { -1, in->ask.bead, INT64_MAX };
-	struct registered *a;
-	enum err e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
-
-	json_put_array(reply, "unacked");
-	for (; !e && a; a = a->next) {
-		struct mail *m;
-
-		if (in->ask.agent.p && !str_eq(in->ask.agent, a->id))
-			continue;
-		if ((e = mail_inbox(c, f, a->id, &all, &m)))
-			break;
-		for (; m; m = m->next) {
-			count[m->state]++;
-			if (m->requires_ack && m->state != MAIL_ACKED)
-				mail_encode(reply, m);
-		}
-	}
-	json_end(reply);
-	return e;
-}
-
 static enum err run_status(struct call *c, struct stores *s, const void *body,
 			   struct json *reply)
 {
 	const struct body *in = body;
-	int64_t count[3] = { 0 };
+	struct str agent = in->ask.agent, bead = in->ask.bead;
+	struct mail_totals mail;
 	struct reservation *r;
 	struct registered *a;
 	enum err e;
 
-	if (in->ask.agent.p && (e = registry_find(c, s->agents, in->ask.agent, &a)))
-		return e;
-	if ((e = reservation_each(c, s->agents, in->ask.agent, in->ask.bead, &r)))
+	if ((agent.p && (e = registry_find(c, s->agents, agent, &a))) ||
+	    (e = reservation_each(c, s->agents, agent, bead, &r)) ||
+	    (e = mail_totals(c, s->agents, agent, bead, &mail)))
 		return e;
 	json_object(reply);
 	json_put_array(reply, "reservations");
 	for (; r; r = r->next)
 		reservation_encode(reply, c, r);
 	json_end(reply);
-	if ((e = put_unacked(c, s->agents, in, count, reply)))
-		return e;
+	json_put_array(reply, "unacked");
+	for (; mail.owed; mail.owed = mail.owed->next)
+		mail_encode(reply, mail.owed);
+	json_end(reply);
 	json_put_object(reply, "counts");
 	for (int i = 0; i < 3; i++)
-		json_put_int(reply, names_word(&mail_states, i), count[i]);
+		json_put_int(reply, names_word(&mail_states, i), mail.count[i]);
 	json_end(reply);
 	json_end(reply);
 	return ERR_OK;

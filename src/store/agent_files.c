@@ -1,13 +1,15 @@
 #include "store/agent_files.h"
 
 #include "base/file.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "store/place.h"
 
 enum { WAIT_MS = 10000 };
 
 static const char *const folders[] = { "agent", "agent/agents", "agent/messages",
-				       "agent/messages/index", "agent/reservations" };
+				       "agent/messages/index", "agent/messages/boxes",
+				       "agent/reservations" };
 
 static struct str below(struct call *c, struct str dir, const char *name)
 {
@@ -35,11 +37,17 @@ static enum err as_io(struct call *c, enum err e, enum err io)
 	return c->code;
 }
 
+/* Who waited has to look at the clock again: what is written has the order of the lock.
+ */
 static enum err lock(struct call *c, struct agent_files *f)
 {
 	enum err e = lock_take(c, below(c, f->home, "lock"), WAIT_MS, &f->lock);
 
-	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
+	if (e)
+		return as_io(c, e, ERR_IO_WRITE_FAILED);
+	if (!c->still)
+		c->now_ms = moment_now();
+	return ERR_OK;
 }
 
 static struct str home_of(struct call *c, struct str root)
@@ -78,6 +86,8 @@ void agent_files_close(struct agent_files *f)
 	lock_drop(&f->lock);
 }
 
+/* --- reading --- */
+
 /* Up to the end of the last line that has one. */
 static struct str whole_lines(struct str text)
 {
@@ -86,51 +96,127 @@ static struct str whole_lines(struct str text)
 	return text;
 }
 
+static struct str path_of(struct call *c, const struct agent_files *f, struct str name)
+{
+	return path_join(&c->mem, f->home, name);
+}
+
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
 			 struct str *out)
 {
+	return agent_file_read_from(c, f, name, 0, out);
+}
+
+enum err agent_file_read_from(struct call *c, const struct agent_files *f,
+			      struct str name, int64_t from, struct str *out)
+{
+	int64_t size = agent_file_size(c, f, name);
 	enum err e;
 
 	*out = (struct str){ 0 };
 	if (!f->home.p)
 		return ERR_OK;
-	if ((e = file_read(c, path_join(&c->mem, f->home, name), out)))
+	if ((e = file_read_part(c, path_of(c, f, name), from,
+				size > from ? (size_t)(size - from) : 0, out)))
 		return as_io(c, e, ERR_IO_READ_FAILED);
 	if (out->p && str_ends(name, STR(".jsonl")))
 		*out = whole_lines(*out);
 	return ERR_OK;
 }
 
-enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
-			   struct str line)
+/* Reads what is held again, with as much before it, and at least a good piece. */
+static enum err hold_more(struct call *c, struct lines_back *b)
 {
-	struct str path = path_join(&c->mem, f->home, name), text;
+	enum { PIECE = 64 * 1024 };
+	int64_t end = b->at + (int64_t)b->held.n,
+		more = (int64_t)b->held.n > PIECE ? (int64_t)b->held.n : PIECE;
+	enum err e;
+
+	b->at = b->at > more ? b->at - more : 0;
+	e = file_read_part(c, path_of(c, b->f, b->name), b->at, (size_t)(end - b->at),
+			   &b->held);
+	if (!b->whole)
+		b->held = whole_lines(b->held);
+	b->whole = b->whole || b->held.n;
+	return e ? as_io(c, e, ERR_IO_READ_FAILED) : ERR_OK;
+}
+
+enum err lines_back(struct call *c, struct lines_back *b, struct str *line)
+{
+	size_t start;
+	enum err e;
+
+	*line = (struct str){ 0 };
+	if (!b->begun)
+		b->at = agent_file_size(c, b->f, b->name);
+	b->begun = true;
+	for (;;) {
+		start = b->held.n ? b->held.n - 1 : 0;
+		while (start && b->held.p[start - 1] != '\n')
+			start--;
+		if (start || !b->at)
+			break;
+		if ((e = hold_more(c, b)))
+			return e;
+	}
+	if (!b->held.n)
+		return ERR_OK;
+	*line = (struct str){ b->held.p + start, b->held.n - 1 - start };
+	b->held.n = start;
+	return ERR_OK;
+}
+
+/* --- writing --- */
+
+/* Somebody may have taken a folder away. */
+static bool lacks_folder(struct call *c, struct str path)
+{
+	struct str dir = path_parent(path);
+
+	if (file_is_dir(&c->mem, dir))
+		return false;
+	c->code = ERR_OK;
+	return !file_make_dir(c, dir, 0700);
+}
+
+enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
+			   struct str lines)
+{
+	struct str path = path_of(c, f, name), text;
 	enum err e;
 
 	if (!file_ends_line(&c->mem, path) &&
 	    ((e = agent_file_read(c, f, name, &text)) ||
-	     (e = agent_file_replace(c, f, name, text))))
-		return e;
-	e = file_append(c, path, line, 0600);
+	     (e = file_cut(c, path, (int64_t)text.n))))
+		return as_io(c, e, ERR_IO_WRITE_FAILED);
+	e = file_append(c, path, lines, 0600);
+	if (e && lacks_folder(c, path))
+		e = file_append(c, path, lines, 0600);
 	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
 
-enum err agent_file_replace(struct call *c, const struct agent_files *f, struct str name,
-			    struct str text)
+enum err agent_file_swap(struct call *c, const struct agent_files *f, struct str name,
+			 struct str text)
 {
-	struct str path = path_join(&c->mem, f->home, name);
-	enum err e;
+	struct str path = path_of(c, f, name), temp = path_of(c, f, STR("tmp"));
+	enum err e = file_swap(c, path, temp, text);
 
-	if ((e = file_remove_leftovers(c, path)) ||
-	    (e = file_replace(c, path, text, 0600)))
-		return as_io(c, e, ERR_IO_WRITE_FAILED);
-	return ERR_OK;
+	if (e && lacks_folder(c, path))
+		e = file_swap(c, path, temp, text);
+	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
 
-enum err agent_file_damaged(struct call *c, struct str name, size_t line)
+enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,
+			    int64_t at)
 {
-	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged", line,
-		  STR_ARG(name));
+	struct str before;
+	enum err e = agent_file_read(c, f, name, &before);
+
+	if (e)
+		return e;
+	before = str_head(before, (size_t)at);
+	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged",
+		  str_count(before, '\n') + 1, STR_ARG(name));
 	return call_step(c, "Nothing was changed. Keep a copy of the file, and take that "
 			    "line out of it.");
 }

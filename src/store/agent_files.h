@@ -27,19 +27,45 @@ enum err agent_files_begin(struct call *c, struct agent_files *f);
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
 			 struct str *out);
 
-/* Old content or new content, never a mixture. IO_WRITE_FAILED. */
-enum err agent_file_replace(struct call *c, const struct agent_files *f, struct str name,
-			    struct str text);
+/* The same, from a place in it to its end. */
+enum err agent_file_read_from(struct call *c, const struct agent_files *f,
+			      struct str name, int64_t from, struct str *out);
 
 /*
- * Adds a line, on the medium before it returns. What somebody has left unfinished at the
- * end of the file was never acknowledged, and goes.
+ * A snapshot: old content or new content for whoever reads it. What the power takes of
+ * it is made again from the record. IO_WRITE_FAILED.
+ */
+enum err agent_file_swap(struct call *c, const struct agent_files *f, struct str name,
+			 struct str text);
+
+/*
+ * The record: adds lines, on the medium before it returns. What somebody has left
+ * unfinished at the end of the file was never acknowledged, and goes.
  */
 enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
-			   struct str line);
+			   struct str lines);
 
-/* IO_READ_FAILED: for whoever finds that a line of it says nothing. */
-enum err agent_file_damaged(struct call *c, struct str name, size_t line);
+/* IO_READ_FAILED: for whoever finds that the line that begins there says nothing. */
+enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,
+			    int64_t at);
+
+/* A file of lines from its end: only as much is read as is asked for. */
+struct lines_back {
+	const struct agent_files *f;
+	struct str name;
+	struct str held; /* what was read and not yet given */
+	int64_t at;      /* where it begins */
+	bool begun, whole; /* an unfinished line at the end has been left out */
+};
+
+/* The line before the last one that was given, without its end; absent: no more. */
+enum err lines_back(struct call *c, struct lines_back *b, struct str *line);
+
+/* Where that one begins. */
+static inline int64_t lines_back_at(const struct lines_back *b)
+{
+	return b->at + (int64_t)b->held.n;
+}
 
 /* How long a file is; 0 if there is none. */
 int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name);

@@ -188,7 +188,7 @@ static void begin_call(struct session *s, struct call *c)
 	*c = *s->start;
 	c->mem = mem;
 	c->request_id = (struct str){ 0 };
-	if (!getenv("ABACUS_NOW"))
+	if (!c->still)
 		c->now_ms = moment_now();
 }
 

@@ -12,6 +12,7 @@ enum err settings_now(struct call *c)
 	struct str text = now ? str_of(now) : (struct str){ 0 };
 
 	c->now_ms = moment_now();
+	c->still = text.n;
 	if (!text.n ||
 	    ((moment_parse(text, &c->now_ms) || number_int(text, &c->now_ms)) &&
 	     c->now_ms >= 0 && c->now_ms <= MOMENT_LAST))

@@ -8,13 +8,14 @@ from board import at
 FIELDS = ["agent_id", "display_name", "role", "status", "created_at", "last_seen_at", "version"]
 
 
-def agent(project, *args, **kw):
-    """The envelope of a command, whatever came of it."""
+def agent(project, *args, warned="", **kw):
+    """The envelope of a command, whatever came of it; and the file that is spoken of beside it."""
     done = project.bb("agent", *args, "--json", **kw)
     reply = done.json
     assert list(reply) == ["ok", "command", "data", "error"]
     assert reply["ok"] == (done.code == 0) == (reply["error"] is None) and (reply["data"] is None) != reply["ok"]
-    assert done.err == "" and done.out.count("\n") == 1
+    assert done.out.count("\n") == 1
+    assert (done.err.startswith("warning: ") and warned in done.err) if warned else done.err == "", done.err
     return reply
 
 
@@ -125,13 +126,37 @@ def test_liveness_with_other_minutes(empty):
         assert refused(empty, "list", env={"BB_AGENT_STALE_MINUTES": wrong}) == "INVALID_ARGS"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"agent_id":"other"}', "\0\0"])
-def test_a_damaged_file_is_named(empty, text):
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"agent_id":"other"}', "\0\0"])
+def test_a_file_that_is_lost_is_made_from_the_record(empty, text):
+    register(empty, "amber-otter", "ui", env=at())
+    before = register(empty, "amber-otter", "graph", "--force-update", env=at(m=1))
+    file = empty.path / ".beadboard/agent/agents/amber-otter.json"
+    file.unlink() if text is None else file.write_text(text)
+    kw = {"warned": "amber-otter.json", "env": at(m=1)}
+    assert data(empty, "show", "--agent", "amber-otter", **kw) == before
+    assert data(empty, "list", **kw) == [before]
+    assert refused(empty, "register", "--name", "amber-otter", "--role", "x", env=at(m=1)) == "DUPLICATE_AGENT_ID"
+    assert data(empty, "heartbeat", "--agent", "amber-otter", **kw) == {**stored(empty, "amber-otter"),
+                                                                        "liveness": "active"} == before
+    assert data(empty, "list", env=at(m=1)) == [before]
+
+
+def test_a_damaged_file_without_a_record_is_named(empty):
     register(empty, "amber-otter")
-    (empty.path / ".beadboard/agent/agents/amber-otter.json").write_text(text)
+    home = empty.path / ".beadboard/agent/agents"
+    (home / "history.jsonl").unlink()
+    (home / "amber-otter.json").write_text("{")
     for command in (["show", "--agent", "amber-otter"], ["heartbeat", "--agent", "amber-otter"], ["list"]):
         assert refused(empty, *command) == "IO_READ_FAILED"
-    assert (empty.path / ".beadboard/agent/agents/amber-otter.json").read_text() == text
+    assert (home / "amber-otter.json").read_text() == "{"
+
+
+def test_a_damaged_record_is_named(empty):
+    register(empty, "amber-otter")
+    record = empty.path / ".beadboard/agent/agents/history.jsonl"
+    record.write_text(record.read_text() + "{}\n")
+    reply = agent(empty, "list")
+    assert reply["error"]["code"] == "IO_READ_FAILED" and "line 2" in reply["error"]["message"]
 
 
 @pytest.mark.parametrize("args", [["frobnicate"], [], ["show"], ["register", "--name", "amber-otter"],

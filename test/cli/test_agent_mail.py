@@ -205,6 +205,62 @@ def test_a_lost_snapshot_is_no_lost_message(two):
     assert data(two, "ack", "--agent", "cobalt-harbor", "--message", sent["message_id"])["state"] == "acked"
 
 
+@pytest.mark.parametrize("text", [None, "", "{}", '{"known":999999,"latest":0,"unread":9,"read":0,"acked":0,"owed":[]}'])
+def test_a_box_that_is_lost_is_counted_again(two, text):
+    first, second = send(two, category="HANDOFF", env=at(m=1)), send(two, category="BLOCKED", env=at(m=2))
+    data(two, "ack", "--agent", "cobalt-harbor", "--message", first["message_id"])
+    box = two.path / ".beadboard/agent/messages/boxes/cobalt-harbor.json"
+    whole = box.read_bytes()
+    box.unlink() if text is None else box.write_text(text)
+    status = data(two, "status")
+    assert status["unacked"] == [second] and status["counts"] == {"unread": 1, "read": 0, "acked": 1}
+    data(two, "read", "--agent", "cobalt-harbor", "--message", second["message_id"])
+    assert json.loads(box.read_bytes()) == {**json.loads(whole), "known": json.loads(box.read_bytes())["known"],
+                                            "unread": 0, "read": 1}
+
+
+def test_what_a_dead_writer_has_left_to_do_is_done(two):
+    """A line that no snapshot knows counts like any other."""
+    first = send(two, category="HANDOFF", env=at(m=1))
+    stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
+    late = {**first, "message_id": "msg_20260101_000200_00000000000000ff", "created_at": "2026-01-01T00:02:00.000Z"}
+    with stream.open("a") as file:
+        for message in ({**first, "state": "read", "read_at": "2026-01-01T00:02:00.000Z"}, late):
+            file.write(json.dumps(message, separators=(",", ":")) + "\n")
+    assert [m["state"] for m in inbox(two)] == ["unread", "read"]
+    assert inbox(two, "--state", "unread") == [late]
+    assert data(two, "status")["counts"] == {"unread": 1, "read": 1, "acked": 0}
+    assert data(two, "ack", "--agent", "cobalt-harbor", "--message", late["message_id"])["state"] == "acked"
+    assert data(two, "status")["counts"] == {"unread": 0, "read": 1, "acked": 1}
+    index = two.path / ".beadboard/agent/messages/index"
+    assert json.loads((index / f"{first['message_id']}.json").read_text())["state"] == "read"
+
+
+def test_what_is_sent_later_is_never_older(two):
+    first, second = send(two, env=at(m=5)), send(two, env=at(m=1))
+    assert second["created_at"] == first["created_at"] and inbox(two) == [second, first]
+
+
+def test_inbox_after_a_message(two):
+    first, second, third = (send(two) for _ in "123")
+    assert inbox(two, "--after", first["message_id"]) == [third, second]
+    assert inbox(two, "--after", third["message_id"]) == []
+    assert refused(two, "inbox", "--agent", "cobalt-harbor", "--after", "msg_x") == "MESSAGE_NOT_FOUND"
+    assert refused(two, "inbox", "--agent", "amber-otter", "--after", first["message_id"]) == "READ_FORBIDDEN"
+
+
+def test_a_long_inbox_is_read_from_its_end(two):
+    """Messages that are larger than what is read at once, and many small ones, come whole and in order."""
+    texts = [str(i) * size for i, size in enumerate([10, 70_000, 200_000, 3, 65_536, 1, 1])]
+    for text in texts:
+        data(two, *letter(two, body="-"), stdin=text.encode())
+    assert [m["body"] for m in inbox(two)] == texts[::-1]
+    stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
+    with stream.open("a") as file:
+        file.write("x" * 150_000)
+    assert [m["body"] for m in inbox(two)] == texts[::-1]
+
+
 def test_for_people(two):
     sent = send(two, category="HANDOFF")
     assert "Passed to" in two.bb("agent", "inbox", "--agent", "cobalt-harbor").ok().out

@@ -22,8 +22,8 @@ def args(who, scope="src/lib", *more, bead="bb-1"):
     return ["reserve", "--agent", who, "--scope", scope, "--bead", bead, *more]
 
 
-def reserve(project, who, scope="src/lib", *more, env=None, **kw):
-    return data(project, *args(who, scope, *more, **kw), env=env)
+def reserve(project, who, scope="src/lib", *more, env=None, warned="", **kw):
+    return data(project, *args(who, scope, *more, **kw), env=env, warned=warned)
 
 
 def history(project):
@@ -146,13 +146,17 @@ def test_an_old_epoch_is_refused(two):
     assert data(two, *release, "3", env=at(m=41))["state"] == "released"
 
 
-@pytest.mark.parametrize("text", [None, "", "{", '{"reservations":[{}],"history":0}', '{"reservations":[]}'])
-def test_a_snapshot_that_is_lost_or_damaged_or_old_is_made_from_the_record(two, text):
+@pytest.mark.parametrize("text, warned", [
+    (None, ""), ("", "active.json"), ("{", "active.json"), ('{"reservations":[{}],"history":0,"epoch":1}', "active.json"),
+    ('{"reservations":[]}', "active.json"), ('{"reservations":[],"history":0,"epoch":0}', "")])
+def test_a_snapshot_that_is_lost_or_damaged_or_old_is_made_from_the_record(two, text, warned):
     made = reserve(two, "amber-otter", env=at())["reservation"]
     active = two.path / ".beadboard/agent/reservations/active.json"
     active.unlink() if text is None else active.write_text(text)
-    assert data(two, "status", env=at())["reservations"] == [made]
+    assert data(two, "status", env=at(), warned=warned)["reservations"] == [made]
     assert refused(two, *args("cobalt-harbor"), env=at(m=1)) == "RESERVATION_CONFLICT"
+    reserve(two, "amber-otter", "doc", env=at(m=1), warned=warned)
+    assert [r["scope"] for r in data(two, "status", env=at())["reservations"]] == ["doc", "src/lib"]
 
 
 def test_status(two):

@@ -1,0 +1,282 @@
+#include "agents/mailbox.h"
+
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/value.h"
+
+/* --- text --- */
+
+static struct str text_of(struct call *c, const struct mail *m)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	mail_encode(&j, m);
+	buf_char(&j.out, '\n');
+	return buf_str(&j.out);
+}
+
+static bool decode_moment(const struct value *v, const char *key, int64_t *ms)
+{
+	struct str text = value_str(v, key);
+
+	*ms = 0;
+	return !text.p || moment_parse(text, ms);
+}
+
+static struct mail *decode(struct arena *mem, struct str line)
+{
+	struct value_error error;
+	const struct value *v = value_parse(mem, line, &error),
+			   *ack = value_find(v, "requires_ack");
+	struct mail *m = arena_new(mem, struct mail);
+
+	*m = (struct mail){ .id = value_str(v, "message_id"),
+			    .thread = value_str(v, "thread_id"),
+			    .bead = value_str(v, "bead_id"),
+			    .from = value_str(v, "from_agent"),
+			    .to = value_str(v, "to_agent"),
+			    .subject = value_str(v, "subject"),
+			    .body = value_str(v, "body"),
+			    .category =
+				    names_exact(&categories, value_str(v, "category")),
+			    .state = names_exact(&mail_states, value_str(v, "state")),
+			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes };
+	return m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p &&
+			       m->category >= 0 && m->state >= 0 &&
+			       decode_moment(v, "created_at", &m->created_ms) &&
+			       decode_moment(v, "read_at", &m->read_ms) &&
+			       decode_moment(v, "acked_at", &m->acked_ms) ?
+		       m :
+		       NULL;
+}
+
+/* --- files --- */
+
+static struct str stream_of(struct call *c, struct str agent)
+{
+	return arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agent));
+}
+
+static struct str index_of(struct call *c, struct str id)
+{
+	return arena_fmt(&c->mem, "messages/index/" STR_FMT ".json", STR_ARG(id));
+}
+
+static struct str box_of(struct call *c, struct str agent)
+{
+	return arena_fmt(&c->mem, "messages/boxes/" STR_FMT ".json", STR_ARG(agent));
+}
+
+static struct mailbox empty_box(struct call *c, struct str agent)
+{
+	return (struct mailbox){ .agent = agent,
+				 .owed.mem = &c->mem,
+				 .fresh.mem = &c->mem };
+}
+
+/* False: it is lost, or says nothing. */
+static bool read_box(struct call *c, struct str text, struct mailbox *box)
+{
+	struct value_error error;
+	const struct value *v = text.p ? value_parse(&c->mem, text, &error) : NULL,
+			   *owed = value_find(v, "owed");
+	bool well = owed && owed->type == VALUE_ARRAY &&
+		    value_int(v, "known", &box->known) &&
+		    value_int(v, "latest", &box->latest_ms);
+
+	for (int i = 0; i < 3; i++)
+		well = well && value_int(v, names_word(&mail_states, i), &box->count[i]);
+	for (size_t i = 0; well && i < owed->count; i++) {
+		well = owed->item[i].type == VALUE_STRING;
+		if (well)
+			*map_put(&box->owed, owed->item[i].text) = box;
+	}
+	return well;
+}
+
+static enum err write_box(struct call *c, struct agent_files *f, struct mailbox *box)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_int(&j, "known", box->known);
+	json_put_int(&j, "latest", box->latest_ms);
+	for (int i = 0; i < 3; i++)
+		json_put_int(&j, names_word(&mail_states, i), box->count[i]);
+	json_put_array(&j, "owed");
+	for (size_t i = 0; i < box->owed.count; i++)
+		if (box->owed.entry[i].value)
+			json_str(&j, box->owed.entry[i].key);
+	json_end(&j);
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return agent_file_swap(c, f, box_of(c, box->agent), buf_str(&j.out));
+}
+
+/* One line more. What came before it is known, or follows from its state. */
+static void apply(struct mailbox *box, struct mail *m)
+{
+	void **at = map_put(&box->fresh, m->id);
+	int before = *at ? ((struct mail *)*at)->state : m->state - 1;
+
+	*at = m;
+	if (before >= 0)
+		box->count[before]--;
+	box->count[m->state]++;
+	if (m->created_ms > box->latest_ms)
+		box->latest_ms = m->created_ms;
+	if (m->requires_ack)
+		*map_put(&box->owed, m->id) = m->state == MAIL_ACKED ? NULL : m;
+}
+
+static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox *box)
+{
+	struct str name = stream_of(c, box->agent), text, rest, line;
+	int64_t from = box->known;
+	enum err e = agent_file_read_from(c, f, name, from, &text);
+
+	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
+		struct mail *m = decode(&c->mem, line);
+
+		if (!m)
+			return agent_file_damaged(c, f, name, from + (line.p - text.p));
+		apply(box, m);
+		box->known = from + (line.p - text.p) + (int64_t)line.n + 1;
+	}
+	return e;
+}
+
+enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent,
+		      struct mailbox *out)
+{
+	int64_t size = agent_file_size(c, f, stream_of(c, agent));
+	struct str text;
+	enum err e = agent_file_read(c, f, box_of(c, agent), &text);
+
+	*out = empty_box(c, agent);
+	if (e)
+		return e;
+	if (!read_box(c, text, out) || out->known > size)
+		*out = empty_box(c, agent);
+	return out->known < size ? apply_rest(c, f, out) : ERR_OK;
+}
+
+/* What the last writers had no time for. */
+static enum err catch_up(struct call *c, struct agent_files *f, struct mailbox *box)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < box->fresh.count; i++) {
+		const struct mail *m = box->fresh.entry[i].value;
+
+		e = agent_file_swap(c, f, index_of(c, m->id), text_of(c, m));
+	}
+	return e ? e : write_box(c, f, box);
+}
+
+enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
+		     const struct mail *m, const struct mail *then)
+{
+	struct buf lines = { .mem = &c->mem };
+	enum err e;
+
+	buf_put(&lines, text_of(c, m));
+	if (then)
+		buf_put(&lines, text_of(c, then));
+	if ((e = agent_file_append(c, f, stream_of(c, box->agent), buf_str(&lines))) ||
+	    (e = apply_rest(c, f, box)))
+		return e;
+	return catch_up(c, f, box);
+}
+
+/* --- looking --- */
+
+/* An id that no message can have names no file either. */
+static bool plausible(struct str id)
+{
+	return id.n < 200 && str_starts(id, STR("msg_")) && !memchr(id.p, '/', id.n);
+}
+
+static enum err read_index(struct call *c, struct agent_files *f, struct str id,
+			   struct mail **out)
+{
+	struct str text = { 0 };
+	enum err e = plausible(id) ? agent_file_read(c, f, index_of(c, id), &text) :
+				     ERR_OK;
+
+	*out = text.p ? decode(&c->mem, text) : NULL;
+	if (*out && !str_eq((*out)->id, id))
+		*out = NULL;
+	return e;
+}
+
+static enum err search(struct call *c, struct agent_files *f, struct str agent,
+		       struct str id, struct mail **out)
+{
+	struct mailbox_walk w = mailbox_walk(c, f, agent);
+	enum err e;
+
+	while (!(e = mailbox_next(c, &w, out)) && *out)
+		if (str_eq((*out)->id, id))
+			break;
+	return e;
+}
+
+enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbox *box,
+		      struct str id, struct mail **out)
+{
+	void **at = map_find(&box->fresh, id);
+	enum err e;
+
+	if (at) {
+		*out = *at;
+		return ERR_OK;
+	}
+	if ((e = read_index(c, f, id, out)))
+		return e;
+	if (*out && !str_eq((*out)->to, box->agent))
+		*out = NULL;
+	else if (!*out && plausible(id))
+		return search(c, f, box->agent, id, out);
+	return ERR_OK;
+}
+
+enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id,
+		       struct str *out)
+{
+	struct mail *m;
+	enum err e = read_index(c, f, id, &m);
+
+	*out = m ? m->to : (struct str){ 0 };
+	return e;
+}
+
+struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f,
+				 struct str agent)
+{
+	return (struct mailbox_walk){ .back = { .f = f, .name = stream_of(c, agent) },
+				      .seen.mem = &c->mem };
+}
+
+/* A message stands where it was sent; what happened to it came by before. */
+enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
+{
+	struct str line;
+	enum err e;
+
+	while (!(e = lines_back(c, &w->back, &line)) && line.p) {
+		struct mail *m = decode(&c->mem, line);
+		void **at;
+
+		if (!m)
+			return agent_file_damaged(c, w->back.f, w->back.name,
+						  lines_back_at(&w->back));
+		at = map_put(&w->seen, m->id);
+		*at = *at ? *at : m;
+		*out = *at;
+		if (m->state == MAIL_UNREAD)
+			return ERR_OK;
+	}
+	*out = NULL;
+	return e;
+}

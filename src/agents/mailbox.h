@@ -1,0 +1,50 @@
+#ifndef AGENTS_MAILBOX_H
+#define AGENTS_MAILBOX_H
+
+#include "agents/mail.h"
+#include "base/map.h"
+
+/*
+ * What one agent has been sent. messages/<agent>.jsonl is the record: a line is a message
+ * as it was after something happened to it, one step at a time (sent, read, acked), and
+ * the last line of an id is how it is now. Two snapshots are made from it:
+ * messages/index/<id>.json, a message as it is now, and messages/boxes/<agent>.json, what
+ * the messages come to, up to which byte of the record. What the record has beyond that
+ * is read with every mailbox that is opened, so nothing depends on the last writer having
+ * come to its end.
+ */
+struct mailbox {
+	struct str agent;
+	int64_t known;     /* bytes of the record that the rest is about */
+	int64_t count[3];  /* of the messages, by their state */
+	int64_t latest_ms; /* when the last one was sent */
+	struct map owed;   /* by id: those that are still to be accepted, as sent */
+	struct map fresh;  /* by id: struct mail that the snapshots did not know */
+};
+
+enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent,
+		      struct mailbox *out);
+
+/* How a message is now; NULL: it was not sent to this agent. */
+enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbox *box,
+		      struct str id, struct mail **out);
+
+/* For a writer: what has happened to a message, by one step or two; then the snapshots.
+ */
+enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
+		     const struct mail *m, const struct mail *then);
+
+/* From the newest to the oldest. */
+struct mailbox_walk {
+	struct lines_back back;
+	struct map seen; /* by id: how it is now */
+};
+struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f,
+				 struct str agent);
+enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out);
+
+/* Whose message it is, by its snapshot; absent: nobody's. */
+enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id,
+		       struct str *out);
+
+#endif
