@@ -219,9 +219,9 @@ static enum err find(struct call *c, struct agent_files *f, const struct mailbox
 		return e;
 	if (!owner.p)
 		return not_found(c, id);
-	return call_fail(
-		c, forbidden, "'" STR_FMT "' was sent to '" STR_FMT "', not to '" STR_FMT "'",
-		STR_ARG(id), STR_ARG(owner), STR_ARG(box->agent));
+	return call_fail(c, forbidden,
+			 "'" STR_FMT "' was sent to '" STR_FMT "', not to '" STR_FMT "'",
+			 STR_ARG(id), STR_ARG(owner), STR_ARG(box->agent));
 }
 
 enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,

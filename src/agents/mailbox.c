@@ -201,8 +201,8 @@ static enum err read_index(struct call *c, struct agent_files *f, struct str id,
 			   struct mail **out)
 {
 	struct str text = { 0 };
-	enum err e = plausible(id) ? agent_file_read(c, f, index_of(c, id), &text) :
-				     ERR_OK;
+	enum err e =
+		plausible(id) ? agent_file_read(c, f, index_of(c, id), &text) : ERR_OK;
 
 	*out = text.p ? decode(&c->mem, text) : NULL;
 	if (*out && !str_eq((*out)->id, id))

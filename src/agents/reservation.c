@@ -1,11 +1,11 @@
 #include "agents/reservation.h"
 
-#include <stdlib.h>
-
 #include "agents/protocol.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/moment.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "base/value.h"
 
@@ -16,6 +16,10 @@ static const struct str history_file = { "reservations/history.jsonl", 26 };
 
 static void put_members(struct json *j, const struct reservation *r)
 {
+	if (r->text.p) {
+		json_put_members(j, r->text);
+		return;
+	}
 	json_put_str(j, "reservation_id", r->id);
 	json_put_str(j, "scope", r->scope);
 	json_put_str(j, "agent_id", r->agent);
@@ -44,7 +48,7 @@ static bool decode(struct call *c, const struct value *v, struct reservation *ou
 				     .agent = value_str(v, "agent_id"),
 				     .bead = value_str(v, "bead_id"),
 				     .state = value_str(v, "state") };
-	return out->id.n && out->agent.n && out->bead.n && out->state.n &&
+	return v && out->id.n && out->agent.n && out->bead.n && out->state.n &&
 	       moment_parse(value_str(v, "created_at"), &out->created_ms) &&
 	       moment_parse(value_str(v, "expires_at"), &out->expires_ms) &&
 	       (!released.p || moment_parse(released, &out->released_ms)) &&
@@ -52,39 +56,126 @@ static bool decode(struct call *c, const struct value *v, struct reservation *ou
 	       scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE;
 }
 
+/* The next member, where it is this one, and nothing in its value is escaped. */
+static bool take(struct str *rest, struct str key, struct str *out)
+{
+	const char *end;
+
+	if (!str_starts(*rest, key))
+		return false;
+	*rest = str_skip(*rest, key.n);
+	end = memchr(rest->p, '"', rest->n);
+	if (!end || memchr(rest->p, '\\', (size_t)(end - rest->p)))
+		return false;
+	*out = (struct str){ rest->p, (size_t)(end - rest->p) };
+	*rest = str_skip(*rest, out->n + 1);
+	return true;
+}
+
+#define FIRST_KEY STR("{\"reservation_id\":\"")
+#define SCOPE_KEY STR(",\"scope\":\"")
+
+/* An active one as put_members() writes it; false: it has to be parsed. */
+static bool scan(struct call *c, struct str line, struct reservation *out)
+{
+	const struct str tail = STR(",\"released_at\":null,\"epoch\":");
+	struct str rest = line, created, expires;
+
+	*out = (struct reservation){ 0 };
+	return take(&rest, FIRST_KEY, &out->id) && take(&rest, SCOPE_KEY, &out->scope) &&
+	       take(&rest, STR(",\"agent_id\":\""), &out->agent) &&
+	       take(&rest, STR(",\"bead_id\":\""), &out->bead) &&
+	       take(&rest, STR(",\"state\":\""), &out->state) &&
+	       take(&rest, STR(",\"created_at\":\""), &created) &&
+	       take(&rest, STR(",\"expires_at\":\""), &expires) &&
+	       str_starts(rest, tail) &&
+	       number_int((struct str){ rest.p + tail.n, rest.n - tail.n - 1 },
+			  &out->epoch) &&
+	       moment_parse(created, &out->created_ms) &&
+	       moment_parse(expires, &out->expires_ms) &&
+	       scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE;
+}
+
+static bool parse(struct call *c, struct str line, struct reservation *out)
+{
+	struct value_error error;
+	bool well =
+		scan(c, line, out) || decode(c, value_parse(&c->mem, line, &error), out);
+
+	out->text = line;
+	return well;
+}
+
+static struct str line_of(struct call *c, const struct reservation *r)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	put_members(&j, r);
+	json_end(&j);
+	return json_text(&j);
+}
+
 /* --- what there is --- */
 
+/*
+ * The active ones, by scope. Most of them are nobody's business at the moment, so a row
+ * is only the text of one and the scope in it.
+ */
 struct book {
-	struct reservation *live; /* those that are active; in no order */
+	struct row {
+		struct str key, line;
+	} * row;
 	size_t count;
 	int64_t epoch; /* the last one that was given */
 };
 
-static struct reservation *find_scope(const struct book *b, struct str key)
+/* Where the scope is, or belongs. */
+static size_t place_of(const struct book *b, struct str key)
 {
-	for (size_t i = 0; i < b->count; i++)
-		if (str_eq(b->live[i].key, key))
-			return &b->live[i];
-	return NULL;
+	size_t low = 0, high = b->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (str_cmp(b->row[middle].key, key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* False: nobody has reserved it. */
+static bool find_scope(struct call *c, const struct book *b, struct str key,
+		       struct reservation *out)
+{
+	size_t at = place_of(b, key);
+
+	return at < b->count && str_eq(b->row[at].key, key) &&
+	       parse(c, b->row[at].line, out);
 }
 
 /* What has happened to a reservation. */
 static void enter(struct call *c, struct book *b, const struct reservation *r)
 {
-	struct reservation *there = find_scope(b, r->key);
+	size_t at = place_of(b, r->key);
+	struct reservation there;
+	bool found = find_scope(c, b, r->key, &there);
 
 	if (b->epoch < r->epoch)
 		b->epoch = r->epoch;
 	if (!str_is(r->state, "active")) {
-		if (there && str_eq(there->id, r->id))
-			*there = b->live[--b->count];
+		if (found && str_eq(there.id, r->id))
+			memmove(&b->row[at], &b->row[at + 1],
+				(--b->count - at) * sizeof *b->row);
 		return;
 	}
-	if (!there) {
-		b->live = arena_room(&c->mem, b->live, b->count, sizeof *r);
-		there = &b->live[b->count++];
+	if (!found) {
+		b->row = arena_room(&c->mem, b->row, b->count, sizeof *b->row);
+		memmove(&b->row[at + 1], &b->row[at], (b->count++ - at) * sizeof *b->row);
 	}
-	*there = *r;
+	b->row[at] = (struct row){ r->key, line_of(c, r) };
 }
 
 static enum err read_history(struct call *c, struct agent_files *f, struct book *b)
@@ -93,31 +184,56 @@ static enum err read_history(struct call *c, struct agent_files *f, struct book 
 	enum err e = agent_file_read(c, f, history_file, &text);
 
 	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
-		struct value_error error;
-		const struct value *v = value_parse(&c->mem, line, &error);
 		struct reservation r;
 
-		if (!v || !decode(c, v, &r))
+		if (!parse(c, line, &r))
 			return agent_file_damaged(c, f, history_file, line.p - text.p);
 		enter(c, b, &r);
 	}
 	return e;
 }
 
-/* False: it is not whole. */
+/*
+ * The snapshot is one JSON object, with a reservation on each line of it; the first line
+ * has a checksum of the others, so that they can be trusted without being parsed.
+ */
+static const struct str last_line = { "]}\n", 3 };
+
+static bool read_row(struct call *c, struct str line, struct row *out)
+{
+	struct str rest = line, id, scope;
+	struct reservation r;
+
+	out->line = line;
+	if (take(&rest, FIRST_KEY, &id) && take(&rest, SCOPE_KEY, &scope))
+		return scope_parse(&c->mem, STR("/"), scope, &out->key) == SCOPE_FINE;
+	if (!parse(c, line, &r))
+		return false;
+	out->key = r.key;
+	return true;
+}
+
 static bool read_active(struct call *c, struct str text, int64_t *known, struct book *b)
 {
 	struct value_error error;
-	const struct value *v = value_parse(&c->mem, text, &error),
-			   *list = value_find(v, "reservations");
+	struct str head, line;
+	const struct value *v;
+	int64_t crc;
 
-	if (!list || list->type != VALUE_ARRAY || !value_int(v, "history", known) ||
-	    !value_int(v, "epoch", &b->epoch))
+	if (!str_next(&text, '\n', &head) || !str_ends(text, last_line))
 		return false;
-	b->live = arena_array(&c->mem, list->count + 1, sizeof *b->live);
-	for (b->count = 0; b->count < list->count; b->count++)
-		if (!decode(c, &list->item[b->count], &b->live[b->count]))
+	v = value_parse(&c->mem, arena_fmt(&c->mem, STR_FMT "]}", STR_ARG(head)), &error);
+	if (!value_int(v, "history", known) || !value_int(v, "epoch", &b->epoch) ||
+	    !value_int(v, "crc", &crc) || crc != crc32c(0, text))
+		return false;
+	text.n -= last_line.n;
+	while (text.n && str_next(&text, '\n', &line)) {
+		if (str_ends(line, STR(",")))
+			line.n--;
+		b->row = arena_room(&c->mem, b->row, b->count, sizeof *b->row);
+		if (!read_row(c, line, &b->row[b->count++]))
 			return false;
+	}
 	return true;
 }
 
@@ -144,49 +260,71 @@ static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
 	return read_history(c, f, b);
 }
 
-static int by_key(const void *a, const void *b)
+struct pieces {
+	struct arena *mem;
+	struct str *piece;
+	size_t count;
+};
+
+/* What follows the last piece in memory too is part of it. */
+static void add(struct pieces *p, struct str text)
 {
-	return str_cmp(((const struct reservation *)a)->key,
-		       ((const struct reservation *)b)->key);
+	struct str *last = p->count ? &p->piece[p->count - 1] : NULL;
+
+	if (last && last->p + last->n == text.p) {
+		last->n += text.n;
+		return;
+	}
+	p->piece = arena_room(p->mem, p->piece, p->count, sizeof *p->piece);
+	p->piece[p->count++] = text;
 }
 
-static enum err write_active(struct call *c, struct agent_files *f, struct book *b)
+static void add_row(struct pieces *p, const struct row *row, const struct row *next)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct str line = row->line, end = { line.p + line.n, 2 };
 
-	qsort(b->live, b->count, sizeof *b->live, by_key);
-	json_object(&j);
-	json_put_int(&j, "history", agent_file_size(c, f, history_file)); /* bytes */
-	json_put_int(&j, "epoch", b->epoch);
-	json_put_array(&j, "reservations");
-	for (size_t i = 0; i < b->count; i++) {
-		json_object(&j);
-		put_members(&j, &b->live[i]);
-		json_end(&j);
-	}
-	json_end(&j);
-	json_end(&j);
-	buf_char(&j.out, '\n');
-	return agent_file_swap(c, f, active_file, buf_str(&j.out));
+	add(p, line);
+	add(p, !next ? STR("\n") : next->line.p == end.p + 2 ? end : STR(",\n"));
+}
+
+static enum err write_active(struct call *c, struct agent_files *f, const struct book *b)
+{
+	struct json head = { .out.mem = &c->mem };
+	struct pieces p = { .mem = &c->mem };
+	uint32_t crc = 0;
+
+	add(&p, STR(""));
+	for (size_t i = 0; i < b->count; i++)
+		add_row(&p, &b->row[i], i + 1 < b->count ? &b->row[i + 1] : NULL);
+	add(&p, last_line);
+	for (size_t i = 1; i < p.count; i++)
+		crc = crc32c(crc, p.piece[i]);
+	json_object(&head);
+	json_put_int(&head, "history", agent_file_size(c, f, history_file)); /* bytes */
+	json_put_int(&head, "epoch", b->epoch);
+	json_put_int(&head, "crc", crc);
+	json_put_array(&head, "reservations");
+	buf_char(&head.out, '\n');
+	p.piece[0] = buf_str(&head.out);
+	return agent_file_swap_pieces(c, f, active_file, p.piece, p.count);
 }
 
 /* The record first, in one piece; then the snapshot. */
 static enum err note(struct call *c, struct agent_files *f, struct book *b,
 		     const struct reservation *before, const struct reservation *now)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct buf lines = { .mem = &c->mem };
 	enum err e;
 
-	for (const struct reservation *r = before ? before : now; r;
-	     r = r == now ? NULL : now) {
-		enter(c, b, r);
-		json_object(&j);
-		put_members(&j, r);
-		json_end(&j);
-		j.comma = false;
-		buf_char(&j.out, '\n');
+	if (before) {
+		enter(c, b, before);
+		buf_put(&lines, line_of(c, before));
+		buf_char(&lines, '\n');
 	}
-	e = agent_file_append(c, f, history_file, buf_str(&j.out));
+	enter(c, b, now);
+	buf_put(&lines, line_of(c, now));
+	buf_char(&lines, '\n');
+	e = agent_file_append(c, f, history_file, buf_str(&lines));
 	return e ? e : write_active(c, f, b);
 }
 
@@ -243,19 +381,20 @@ static enum err find_incursions(struct call *c, struct agent_files *f,
 
 	*out = NULL;
 	for (size_t i = 0; i < b->count; i++) {
-		const struct reservation *r = &b->live[i];
-		enum overlap kind = scope_overlap(r->key, key);
+		enum overlap kind = scope_overlap(b->row[i].key, key);
+		struct reservation r;
 		struct incursion *one;
 
-		if (kind == OVERLAP_DISJOINT || str_eq(r->agent, ask->agent) ||
-		    (kind == OVERLAP_PARTIAL && r->expires_ms <= c->now_ms))
+		if (kind == OVERLAP_DISJOINT || !parse(c, b->row[i].line, &r) ||
+		    str_eq(r.agent, ask->agent) ||
+		    (kind == OVERLAP_PARTIAL && r.expires_ms <= c->now_ms))
 			continue;
 		if (ask->strict && kind == OVERLAP_PARTIAL)
-			return taken(c, ERR_RESERVATION_CONFLICT, r, "until");
+			return taken(c, ERR_RESERVATION_CONFLICT, &r, "until");
 		one = arena_new(&c->mem, struct incursion);
-		*one = (struct incursion){ .with = *r,
+		*one = (struct incursion){ .with = r,
 					   .kind = kind,
-					   .owner = owner_of(c, f, r) };
+					   .owner = owner_of(c, f, &r) };
 		*tail = one;
 		tail = &one->next;
 	}
@@ -292,26 +431,25 @@ static enum err record_incursions(struct call *c, struct agent_files *f,
 
 /* The same one with a new end, if it is the agent's own; else one of its own. */
 static struct reservation *renewed(struct call *c, const struct reserve_ask *ask,
-				   struct str key, const struct book *b)
+				   struct str key, int64_t epoch,
+				   const struct reservation *own)
 {
-	struct reservation *r = arena_new(&c->mem, struct reservation),
-			   *there = find_scope(b, key);
+	struct reservation *r = arena_new(&c->mem, struct reservation);
 
-	if (there && str_eq(there->agent, ask->agent))
-		*r = *there;
-	else
-		*r = (struct reservation){
-			.id = id_mint(&c->mem, "res", c->now_ms),
-			/* never from the root of the disk: the project may move */
-			.scope = ask->scope.p[0] != '/' ? ask->scope :
-				 key.n                  ? key :
-							  STR("/"),
-			.agent = ask->agent,
-			.key = key,
-			.state = STR("active"),
-			.created_ms = c->now_ms,
-			.epoch = b->epoch + 1
-		};
+	*r = own ? *own :
+		   (struct reservation){
+			   .id = id_mint(&c->mem, "res", c->now_ms),
+			   /* never from the root of the disk: the project may move */
+			   .scope = ask->scope.p[0] != '/' ? ask->scope :
+				    key.n                  ? key :
+							     STR("/"),
+			   .agent = ask->agent,
+			   .key = key,
+			   .state = STR("active"),
+			   .created_ms = c->now_ms,
+			   .epoch = epoch,
+		   };
+	r->text = (struct str){ 0 };
 	r->bead = ask->bead;
 	r->expires_ms = c->now_ms + ask->minutes * 60000;
 	return r;
@@ -322,10 +460,10 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 			  struct incursion **incursions)
 {
 	struct registered *a;
-	struct reservation *there, gone;
+	struct reservation there;
 	struct book b;
 	struct str key;
-	bool others;
+	bool found, others;
 	enum err e;
 
 	if (!str_trim(ask->bead).n || utf8_has_control(ask->bead))
@@ -334,17 +472,15 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	if ((e = scope_normalise(c, f->root.p ? f->root : STR("/"), ask->scope, &key)) ||
 	    (e = registry_find(c, f, ask->agent, &a)) || (e = open_book(c, f, &b)))
 		return e;
-	there = find_scope(&b, key);
-	others = there && !str_eq(there->agent, ask->agent);
-	if ((others && (e = may_take(c, f, there, ask->takeover))) ||
+	found = find_scope(c, &b, key, &there);
+	others = found && !str_eq(there.agent, ask->agent);
+	if ((others && (e = may_take(c, f, &there, ask->takeover))) ||
 	    (e = find_incursions(c, f, &b, ask, key, incursions)))
 		return e;
-	*out = renewed(c, ask, key, &b);
-	if (others) {
-		gone = *there;
-		gone.state = STR("expired");
-	}
-	if ((e = note(c, f, &b, others ? &gone : NULL, *out)) ||
+	*out = renewed(c, ask, key, b.epoch + 1, found && !others ? &there : NULL);
+	there.text = (struct str){ 0 };
+	there.state = STR("expired");
+	if ((e = note(c, f, &b, others ? &there : NULL, *out)) ||
 	    (e = record_incursions(c, f, *out, *incursions)))
 		return e;
 	return registry_touch(c, f, a);
@@ -356,7 +492,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 			     struct str scope, int64_t epoch, struct reservation **out)
 {
 	struct registered *a;
-	struct reservation *there;
+	struct reservation there;
 	struct book b;
 	struct str key;
 	enum err e;
@@ -364,11 +500,11 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 	if ((e = scope_normalise(c, f->root.p ? f->root : STR("/"), scope, &key)) ||
 	    (e = registry_find(c, f, agent, &a)) || (e = open_book(c, f, &b)))
 		return e;
-	if (!(there = find_scope(&b, key)))
+	if (!find_scope(c, &b, key, &there))
 		return call_fail(c, ERR_RESERVATION_NOT_FOUND,
 				 "nobody has reserved '" STR_FMT "'", STR_ARG(scope));
 	*out = arena_new(&c->mem, struct reservation);
-	**out = *there;
+	**out = there;
 	if (!str_eq((*out)->agent, agent))
 		return taken(c, ERR_RELEASE_FORBIDDEN, *out, "until");
 	if (epoch && epoch != (*out)->epoch)
@@ -376,6 +512,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 			c, ERR_RELEASE_FORBIDDEN,
 			"'" STR_FMT "' was taken since: its epoch is %lld, not %lld",
 			STR_ARG(scope), (long long)(*out)->epoch, (long long)epoch);
+	(*out)->text = (struct str){ 0 };
 	(*out)->state = STR("released");
 	(*out)->released_ms = c->now_ms;
 	if ((e = note(c, f, &b, NULL, *out)))
@@ -393,18 +530,15 @@ enum err reservation_each(struct call *c, struct agent_files *f, struct str agen
 	enum err e = open_book(c, f, &b);
 
 	*out = NULL;
-	if (e)
-		return e;
-	qsort(b.live, b.count, sizeof *b.live, by_key);
-	for (size_t i = 0; i < b.count; i++) {
-		struct reservation *r = &b.live[i];
+	for (size_t i = 0; !e && i < b.count; i++) {
+		struct reservation *r = arena_new(&c->mem, struct reservation);
 
-		if ((agent.p && !str_eq(r->agent, agent)) ||
+		if (!parse(c, b.row[i].line, r) ||
+		    (agent.p && !str_eq(r->agent, agent)) ||
 		    (bead.p && !str_eq(r->bead, bead)))
 			continue;
 		*tail = r;
 		tail = &r->next;
 	}
-	*tail = NULL;
-	return ERR_OK;
+	return e;
 }

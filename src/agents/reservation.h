@@ -11,14 +11,15 @@ struct json;
  * record: a line is a reservation as it was after something happened to it.
  * reservations/active.json is what it comes to, and is made from it where it is missing.
  *
- * Every reservation that is not a renewal has a higher epoch than all before it: who comes
- * with an older one has lost its scope in between.
+ * Every reservation that is not a renewal has a higher epoch than all before it: who
+ * comes with an older one has lost its scope in between.
  */
 struct reservation {
 	struct str id, scope, agent, bead;
 	struct str key;   /* the scope as it is compared */
 	struct str state; /* active, released, expired */
 	int64_t created_ms, expires_ms, released_ms, epoch;
+	struct str text; /* as it is in the file; absent: it is new, or has changed */
 	struct reservation *next;
 };
 

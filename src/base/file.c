@@ -178,15 +178,17 @@ enum err file_replace(struct call *c, struct str path, struct str content, mode_
 	return file_sync_dir(c, target);
 }
 
-enum err file_swap(struct call *c, struct str path, struct str temp, struct str content)
+enum err file_swap(struct call *c, struct str path, struct str temp,
+		   const struct str *piece, size_t count)
 {
 	AUTO_FD fd = open(arena_cstr(&c->mem, temp),
 			  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return file_fail(c, "create", temp);
-	if (!file_write(fd, content))
-		return file_fail(c, "write", temp);
+	for (size_t i = 0; i < count; i++)
+		if (!file_write(fd, piece[i]))
+			return file_fail(c, "write", temp);
 	fault_point();
 	return rename(arena_cstr(&c->mem, temp), arena_cstr(&c->mem, path)) ?
 		       file_fail(c, "replace", path) :

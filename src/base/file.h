@@ -34,9 +34,11 @@ enum err file_replace(struct call *c, struct str path, struct str content, mode_
 
 /*
  * The same for readers, but not on the medium when it returns: for what can be made
- * again. `temp` is the temporary file; only one process may use it at a time.
+ * again. `temp` is the temporary file; only one process may use it at a time. The
+ * content is given in pieces.
  */
-enum err file_swap(struct call *c, struct str path, struct str temp, struct str content);
+enum err file_swap(struct call *c, struct str path, struct str temp,
+		   const struct str *piece, size_t count);
 
 /* What those left who died while they replaced it. One process at a time. */
 enum err file_remove_leftovers(struct call *c, struct str path);

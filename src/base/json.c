@@ -42,22 +42,55 @@ static void escape(struct buf *b, unsigned char ch)
 		buf_fmt(b, "\\u%04x", ch);
 }
 
+/*
+ * Eight bytes at once: might one of them have to be escaped? A subtraction tells the
+ * controls and, after the exclusive or, the quote behind them; a borrow from one byte to
+ * the next can only say yes too often.
+ */
+static bool suspect(const char *p)
+{
+	static const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t w, low, slash;
+
+	memcpy(&w, p, sizeof w);
+	low = (w ^ ones * 2) - ones * 0x21;
+	slash = (w ^ ones * '\\') - ones;
+	return (low | slash) & ~w & ones << 7;
+}
+
+static size_t plain(struct str s, size_t from)
+{
+	size_t i = from;
+
+	for (;;) {
+		while (s.n - i >= 8 && !suspect(s.p + i))
+			i += 8;
+		for (size_t end = s.n - i > 8 ? i + 8 : s.n;; i++) {
+			unsigned char ch;
+
+			if (i == s.n)
+				return i;
+			if (i == end)
+				break;
+			ch = (unsigned char)s.p[i];
+			if (ch < 0x20 || ch == '"' || ch == '\\')
+				return i;
+		}
+	}
+}
+
 static void quoted(struct json *j, struct str s)
 {
 	struct buf *b = &j->out;
-	size_t from = 0;
 
 	buf_char(b, '"');
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char ch = (unsigned char)s.p[i];
-
-		if (ch >= 0x20 && ch != '"' && ch != '\\')
-			continue;
+	for (size_t from = 0, i;; from = i + 1) {
+		i = plain(s, from);
 		buf_put(b, (struct str){ s.p + from, i - from });
-		escape(b, ch);
-		from = i + 1;
+		if (i == s.n)
+			break;
+		escape(b, (unsigned char)s.p[i]);
 	}
-	buf_put(b, (struct str){ s.p + from, s.n - from });
 	buf_char(b, '"');
 }
 
@@ -84,6 +117,25 @@ void json_key(struct json *j, struct str key)
 	quoted(j, key);
 	buf_char(&j->out, ':');
 	j->comma = false;
+}
+
+void json_name(struct json *j, struct str key)
+{
+	char *at;
+
+	separate(j);
+	at = buf_room(&j->out, key.n + 3);
+	*at = '"';
+	memcpy(at + 1, key.p, key.n);
+	memcpy(at + 1 + key.n, "\":", 2);
+	j->out.n += key.n + 3;
+	j->comma = false;
+}
+
+void json_put_members(struct json *j, struct str object)
+{
+	assert(object.n > 2);
+	word(j, (struct str){ object.p + 1, object.n - 2 });
 }
 
 void json_str(struct json *j, struct str s)
@@ -214,42 +266,6 @@ void json_value(struct json *j, const struct value *v)
 void json_canonical(struct json *j, const struct value *v)
 {
 	write(j, v, true);
-}
-
-void json_put_str(struct json *j, const char *key, struct str s)
-{
-	json_key(j, str_of(key));
-	json_str(j, s);
-}
-
-void json_put_int(struct json *j, const char *key, int64_t v)
-{
-	json_key(j, str_of(key));
-	json_int(j, v);
-}
-
-void json_put_bool(struct json *j, const char *key, bool v)
-{
-	json_key(j, str_of(key));
-	json_bool(j, v);
-}
-
-void json_put_raw(struct json *j, const char *key, struct str text)
-{
-	json_key(j, str_of(key));
-	json_raw(j, text);
-}
-
-void json_put_object(struct json *j, const char *key)
-{
-	json_key(j, str_of(key));
-	json_object(j);
-}
-
-void json_put_array(struct json *j, const char *key)
-{
-	json_key(j, str_of(key));
-	json_array(j);
 }
 
 struct str json_text(struct json *j)

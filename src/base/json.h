@@ -43,13 +43,48 @@ void json_canonical(struct json *j, const struct value *v);
 /* Which of two keys comes first in RFC 8785: as strcmp(), by UTF-16 units. */
 int json_key_cmp(struct str a, struct str b);
 
+/* A key that stands in the source: nothing in it has to be escaped. */
+void json_name(struct json *j, struct str key);
+
 /* A member of the open object. */
-void json_put_str(struct json *j, const char *key, struct str s);
-void json_put_int(struct json *j, const char *key, int64_t v);
-void json_put_bool(struct json *j, const char *key, bool v);
-void json_put_raw(struct json *j, const char *key, struct str text);
-void json_put_object(struct json *j, const char *key);
-void json_put_array(struct json *j, const char *key);
+static inline void json_put_str(struct json *j, const char *key, struct str s)
+{
+	json_name(j, str_of(key));
+	json_str(j, s);
+}
+
+static inline void json_put_int(struct json *j, const char *key, int64_t v)
+{
+	json_name(j, str_of(key));
+	json_int(j, v);
+}
+
+static inline void json_put_bool(struct json *j, const char *key, bool v)
+{
+	json_name(j, str_of(key));
+	json_bool(j, v);
+}
+
+static inline void json_put_raw(struct json *j, const char *key, struct str text)
+{
+	json_name(j, str_of(key));
+	json_raw(j, text);
+}
+
+static inline void json_put_object(struct json *j, const char *key)
+{
+	json_name(j, str_of(key));
+	json_object(j);
+}
+
+static inline void json_put_array(struct json *j, const char *key)
+{
+	json_name(j, str_of(key));
+	json_array(j);
+}
+
+/* All members of an object that is JSON already, and not empty. */
+void json_put_members(struct json *j, struct str object);
 
 /* The whole text; every object and array must be closed. */
 struct str json_text(struct json *j);

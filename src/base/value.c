@@ -464,26 +464,22 @@ const struct value *value_parse(struct arena *mem, struct str text,
 	return v;
 }
 
-const struct value *value_find(const struct value *v, const char *key)
+const struct value *value_member(const struct value *v, struct str key)
 {
 	if (!v || v->type != VALUE_OBJECT)
 		return NULL;
 	for (size_t i = 0; i < v->count; i++)
-		if (str_is(v->item[i].key, key))
+		if (str_eq(v->item[i].key, key))
 			return &v->item[i];
 	return NULL;
 }
 
-struct str value_str(const struct value *v, const char *key)
+struct str value_text(const struct value *member)
 {
-	const struct value *member = value_find(v, key);
-
 	return member && member->type == VALUE_STRING ? member->text : (struct str){ 0 };
 }
 
-bool value_int(const struct value *v, const char *key, int64_t *out)
+bool value_number(const struct value *member, int64_t *out)
 {
-	const struct value *member = value_find(v, key);
-
 	return member && member->type == VALUE_NUMBER && number_int(member->text, out);
 }

@@ -44,10 +44,26 @@ const struct value *value_parse(struct arena *mem, struct str text,
 				struct value_error *error);
 
 /* A member, or NULL; also NULL if `v` is NULL or not an object. */
-const struct value *value_find(const struct value *v, const char *key);
+const struct value *value_member(const struct value *v, struct str key);
 
 /* The member's content; absent, or false, if it is missing or of another type. */
-struct str value_str(const struct value *v, const char *key);
-bool value_int(const struct value *v, const char *key, int64_t *out);
+struct str value_text(const struct value *member);
+bool value_number(const struct value *member, int64_t *out);
+
+/* The same by a key that stands in the source. */
+static inline const struct value *value_find(const struct value *v, const char *key)
+{
+	return value_member(v, str_of(key));
+}
+
+static inline struct str value_str(const struct value *v, const char *key)
+{
+	return value_text(value_find(v, key));
+}
+
+static inline bool value_int(const struct value *v, const char *key, int64_t *out)
+{
+	return value_number(value_find(v, key), out);
+}
 
 #endif

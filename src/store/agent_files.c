@@ -7,8 +7,11 @@
 
 enum { WAIT_MS = 10000 };
 
-static const char *const folders[] = { "agent", "agent/agents", "agent/messages",
-				       "agent/messages/index", "agent/messages/boxes",
+static const char *const folders[] = { "agent",
+				       "agent/agents",
+				       "agent/messages",
+				       "agent/messages/index",
+				       "agent/messages/boxes",
 				       "agent/reservations" };
 
 static struct str below(struct call *c, struct str dir, const char *name)
@@ -185,9 +188,8 @@ enum err agent_file_append(struct call *c, const struct agent_files *f, struct s
 	struct str path = path_of(c, f, name), text;
 	enum err e;
 
-	if (!file_ends_line(&c->mem, path) &&
-	    ((e = agent_file_read(c, f, name, &text)) ||
-	     (e = file_cut(c, path, (int64_t)text.n))))
+	if (!file_ends_line(&c->mem, path) && ((e = agent_file_read(c, f, name, &text)) ||
+					       (e = file_cut(c, path, (int64_t)text.n))))
 		return as_io(c, e, ERR_IO_WRITE_FAILED);
 	e = file_append(c, path, lines, 0600);
 	if (e && lacks_folder(c, path))
@@ -198,11 +200,17 @@ enum err agent_file_append(struct call *c, const struct agent_files *f, struct s
 enum err agent_file_swap(struct call *c, const struct agent_files *f, struct str name,
 			 struct str text)
 {
+	return agent_file_swap_pieces(c, f, name, &text, 1);
+}
+
+enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f,
+				struct str name, const struct str *piece, size_t count)
+{
 	struct str path = path_of(c, f, name), temp = path_of(c, f, STR("tmp"));
-	enum err e = file_swap(c, path, temp, text);
+	enum err e = file_swap(c, path, temp, piece, count);
 
 	if (e && lacks_folder(c, path))
-		e = file_swap(c, path, temp, text);
+		e = file_swap(c, path, temp, piece, count);
 	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
 

@@ -37,6 +37,8 @@ enum err agent_file_read_from(struct call *c, const struct agent_files *f,
  */
 enum err agent_file_swap(struct call *c, const struct agent_files *f, struct str name,
 			 struct str text);
+enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f,
+				struct str name, const struct str *piece, size_t count);
 
 /*
  * The record: adds lines, on the medium before it returns. What somebody has left
@@ -53,8 +55,8 @@ enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct 
 struct lines_back {
 	const struct agent_files *f;
 	struct str name;
-	struct str held; /* what was read and not yet given */
-	int64_t at;      /* where it begins */
+	struct str held;   /* what was read and not yet given */
+	int64_t at;        /* where it begins */
 	bool begun, whole; /* an unfinished line at the end has been left out */
 };
 
