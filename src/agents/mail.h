@@ -56,6 +56,13 @@ struct mail_totals {
 enum err mail_totals(struct call *c, struct agent_files *f, struct str agent,
 		     struct str bead, struct mail_totals *out);
 
+/* What waits for an agent, for whoever has other business; nothing if it is not known. */
+struct mail_waiting {
+	int64_t unread;
+	int64_t owed; /* of all that have to be accepted, those that are not */
+};
+struct mail_waiting mail_waiting(struct call *c, struct str agent);
+
 void mail_encode(struct json *j, const struct mail *m);
 
 #endif

@@ -10,7 +10,7 @@ enum { ID_LEAST = 3, ID_MOST = 48, VERSION = 1 };
 
 /* --- ids --- */
 
-static bool id_valid(struct str id)
+bool registry_id_valid(struct str id)
 {
 	for (size_t i = 0; i < id.n; i++) {
 		bool dash = id.p[i] == '-', letter = id.p[i] >= 'a' && id.p[i] <= 'z',
@@ -25,7 +25,7 @@ static bool id_valid(struct str id)
 
 static enum err check_id(struct call *c, struct str id)
 {
-	if (id_valid(id))
+	if (registry_id_valid(id))
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be the id of an agent",
 		  STR_ARG(id));
@@ -76,7 +76,7 @@ static struct registered *decode(struct arena *mem, struct str text)
 				  .display = value_str(v, "display_name"),
 				  .role = value_str(v, "role"),
 				  .status = value_str(v, "status") };
-	return id_valid(a->id) && a->role.n && a->status.n &&
+	return registry_id_valid(a->id) && a->role.n && a->status.n &&
 			       moment_parse(value_str(v, "created_at"), &a->created_ms) &&
 			       moment_parse(value_str(v, "last_seen_at"), &a->seen_ms) &&
 			       value_int(v, "version", &a->version) ?
@@ -175,7 +175,7 @@ enum err registry_each(struct call *c, struct agent_files *f, struct str role,
 	    (e = agent_files_list(c, f, STR("agents"), STR(".json"), &ids, &count)))
 		return e;
 	for (size_t i = 0; i < count; i++)
-		if (id_valid(ids[i]))
+		if (registry_id_valid(ids[i]))
 			map_put(&known, ids[i]);
 	order = map_sorted(&known, &c->mem);
 	for (size_t i = 0; !e && i < known.count; i++) {

@@ -17,6 +17,8 @@ struct registered {
 	struct registered *next;
 };
 
+bool registry_id_valid(struct str id);
+
 /* AGENT_NOT_FOUND; INVALID_INPUT: an id is 3 to 48 letters, digits and single dashes. */
 enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 		       struct registered **out);

@@ -32,7 +32,8 @@ static const struct field list_fields[] = {
 };
 
 static const struct field show_fields[] = {
-	AGENT_FIELD(struct body, id, "which one"),
+	{ "agent", &kind_str, AT(id), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = 200,
+	  .help = "which one" },
 	{ 0 },
 };
 

@@ -1,5 +1,6 @@
 #include <assert.h>
 
+#include "agents/mail.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/utf8.h"
@@ -102,6 +103,31 @@ static enum err check_actor(struct call *c, const struct op *op)
 			      op->flags & OP_BOARD ? AGENT_MOST : ACTOR_MOST);
 }
 
+/* Who acts is told in one way or the other. */
+static enum err name_actor(struct call *c, const struct request *r)
+{
+	const struct field *fields = r->op->fields;
+
+	for (size_t i = 0; fields && fields[i].name; i++) {
+		struct str *who = (struct str *)((char *)r->body + fields[i].at);
+
+		if (!(fields[i].flags & FIELD_ACTOR))
+			continue;
+		if (!who->p && !call_named(c)) {
+			call_fail(c, ERR_USAGE, "%s is missing",
+				  field_label(c, &fields[i]));
+			return call_step(c, c->wire ? "Say who you are." :
+						      "Say who you are, with it, with "
+						      "--as, or in BB_AGENT_ID.");
+		}
+		if (!who->p)
+			*who = c->actor;
+		c->actor = *who;
+		c->anonymous = false;
+	}
+	return ERR_OK;
+}
+
 static enum err check_call(struct call *c, const struct op *op)
 {
 	enum err e;
@@ -151,7 +177,7 @@ static enum err run_with_receipt(struct call *c, struct stores *s,
 	return board_receipt_put(c, s->board, name, args, json_text(reply));
 }
 
-/* What waits for the actor rides beside every reply to it. */
+/* What waits for the actor rides beside every reply to it: on the board, … */
 static enum err add_unread(struct call *c, struct board *b)
 {
 	struct json j = { .out.mem = &c->mem };
@@ -168,6 +194,28 @@ static enum err add_unread(struct call *c, struct board *b)
 	json_end(&j);
 	c->meta = json_text(&j);
 	return ERR_OK;
+}
+
+/* … and in the mail. */
+static void add_mail(struct call *c)
+{
+	struct json j = { .out.mem = &c->mem };
+	struct mail_waiting mail;
+
+	if (!call_named(c))
+		return;
+	mail = mail_waiting(c, c->actor);
+	if (!mail.unread && !mail.owed)
+		return;
+	json_object(&j);
+	if (c->meta.p)
+		json_put_members(&j, c->meta);
+	json_put_object(&j, "mail");
+	json_put_int(&j, "unread", mail.unread);
+	json_put_int(&j, "to_accept", mail.owed);
+	json_end(&j);
+	json_end(&j);
+	c->meta = json_text(&j);
 }
 
 /* Only looks at what it would do: nothing that a repeat could double. */
@@ -332,12 +380,8 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	return e;
 }
 
-enum err request_run(struct call *c, const struct request *r, struct json *reply)
+static enum err run(struct call *c, const struct request *r, struct json *reply)
 {
-	enum err e = check_call(c, r->op);
-
-	if (e)
-		return e;
 	if (r->op->flags & OP_BEADS)
 		return run_on_beads(c, r, reply);
 	if (r->op->flags & OP_BOARD)
@@ -345,4 +389,15 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 	if (r->op->flags & OP_AGENTS)
 		return run_on_agents(c, r, reply);
 	return r->op->run(c, &(struct stores){ 0 }, r->body, reply);
+}
+
+enum err request_run(struct call *c, const struct request *r, struct json *reply)
+{
+	enum err e;
+
+	if ((e = name_actor(c, r)) || (e = check_call(c, r->op)) ||
+	    (e = run(c, r, reply)))
+		return e;
+	add_mail(c);
+	return ERR_OK;
 }

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "ops/ops.h"
 #include "surface/bb_view.h"
 #include "surface/face.h"
@@ -63,13 +61,7 @@ static const struct command commands[] = {
 	{ 0 },
 };
 
-static struct str actor(struct call *c)
-{
-	const char *name = getenv("BB_AGENT_ID");
-
-	(void)c;
-	return name && *name ? str_of(name) : (struct str){ 0 };
-}
+static const char *const actor_variables[] = { "BB_AGENT_ID", NULL };
 
 static const char *const environment[] = {
 	"BB_AGENT_ID",
@@ -97,6 +89,6 @@ const struct face face_bb = {
 	.commands = commands,
 	.default_actor = "human",
 	.environment = environment,
-	.actor = actor,
+	.actor_variables = actor_variables,
 	.dir_variable = "BB_DIR",
 };

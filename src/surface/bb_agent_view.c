@@ -115,19 +115,26 @@ void bb_view_mail(struct view *v, const struct value *data)
 
 /* --- reservations --- */
 
+/* There may be a thousand of these: put together, not formatted. */
 void bb_view_reservation(struct view *v, const struct value *data)
 {
 	bool released = str_is(value_str(data, "state"), "released");
+	struct buf *out = &v->out;
 
 	view_paint(v, PAINT_BOLD, view_flat(v, value_str(data, "scope")));
-	view_line(v, " %s " STR_FMT " for " STR_FMT "%s" STR_FMT "%s, epoch %lld",
-		  released ? "was given back by" : "is reserved by",
-		  STR_ARG(value_str(data, "agent_id")),
-		  STR_ARG(view_flat(v, value_str(data, "bead_id"))),
-		  released ? "" : " until ",
-		  STR_ARG(released ? STR("") : value_str(data, "expires_at")),
-		  !released && view_yes(data, "expired") ? ", which is over" : "",
-		  (long long)view_number(data, "epoch"));
+	buf_put(out, released ? STR(" was given back by ") : STR(" is reserved by "));
+	buf_put(out, value_str(data, "agent_id"));
+	buf_put(out, STR(" for "));
+	buf_put(out, view_flat(v, value_str(data, "bead_id")));
+	if (!released) {
+		buf_put(out, STR(" until "));
+		buf_put(out, value_str(data, "expires_at"));
+		if (view_yes(data, "expired"))
+			buf_put(out, STR(", which is over"));
+	}
+	buf_put(out, STR(", epoch "));
+	buf_put(out, value_find(data, "epoch")->text);
+	buf_char(out, '\n');
 }
 
 void bb_view_reserved(struct view *v, const struct value *data)

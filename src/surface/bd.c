@@ -145,19 +145,14 @@ static struct str login(struct call *c)
 }
 
 /* Who acts: the environment, else Git's user, else the login. */
+static const char *const actor_variables[] = { "BD_ACTOR", "BEADS_ACTOR", "BB_AGENT_ID",
+					       NULL };
+
 static struct str actor(struct call *c)
 {
-	static const char *const variables[] = { "BD_ACTOR", "BEADS_ACTOR",
-						 "BB_AGENT_ID" };
 	struct repository repo;
 	struct str name = { 0 };
 
-	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-		const char *value = getenv(variables[i]);
-
-		if (value && *value)
-			return str_of(value);
-	}
 	if (place_repository(
 		    c, c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir,
 		    &repo))
@@ -179,6 +174,7 @@ const struct face face_bd = {
 	.commands = commands,
 	.environment = environment,
 	.dialect = DIALECT_BEADS,
+	.actor_variables = actor_variables,
 	.actor = actor,
 	.dir_variable = "BEADS_DIR",
 };

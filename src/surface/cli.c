@@ -65,8 +65,10 @@ static enum err identify(struct call *c, const struct args *a)
 		return call_fail(c, ERR_INVALID_INPUT, "%s is not valid UTF-8",
 				 face->dir_variable);
 	c->actor = g->actor;
+	for (const char *const *v = face->actor_variables; v && *v && !c->actor.p; v++)
+		c->actor = str_of(env(*v));
 	if (!c->actor.p && face->actor && a->command &&
-	    (a->command->start || (a->command->op->flags & (OP_ACTOR | OP_READER))))
+	    (a->command->op->flags & (OP_ACTOR | OP_READER)))
 		c->actor = face->actor(c);
 	c->anonymous = !c->actor.p;
 	if (!c->actor.p)
@@ -170,22 +172,33 @@ static void print_beside(struct call *c, const struct globals *g)
 	struct value_error error;
 	const struct value *meta =
 		c->meta.p ? value_parse(&c->mem, c->meta, &error) : NULL;
-	const struct value *unread = value_find(meta, "unread");
-	int64_t count = 0;
+	const struct value *unread = value_find(meta, "unread"),
+			   *mail = value_find(meta, "mail");
+	int64_t count = 0, letters = 0, owed = 0;
 
 	if (c->warning.p)
 		fprintf(stderr, "warning: %s\n", c->warning.p);
-	if (g->quiet || !value_int(unread, "count", &count) || !count)
+	value_int(unread, "count", &count);
+	value_int(mail, "unread", &letters);
+	value_int(mail, "to_accept", &owed);
+	if (g->quiet || (!count && !mail))
 		return;
-	if (g->json)
+	if (g->json) {
 		fprintf(stderr, "%s\n", c->meta.p);
-	else
+		return;
+	}
+	if (count)
 		fprintf(stderr,
 			"%lld unread message%s, highest priority " STR_FMT
 			": bb%s" STR_FMT " log --unread\n",
 			(long long)count, count == 1 ? "" : "s",
 			STR_ARG(value_str(unread, "highest_priority")),
 			g->actor.p ? " --as " : "", STR_ARG(g->actor));
+	if (mail)
+		fprintf(stderr,
+			"%lld unread in your mail, %lld to accept: bb agent inbox "
+			"--agent " STR_FMT "\n",
+			(long long)letters, (long long)owed, STR_ARG(c->actor));
 }
 
 /* A pretty text of the reply where a command has no view of its own, or data only. */

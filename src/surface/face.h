@@ -50,7 +50,9 @@ struct face {
 	const char *default_actor;      /* NULL: nobody */
 	const char *const *environment; /* name, meaning, …, NULL */
 	enum dialect dialect;           /* of its errors */
-	/* Who acts where no option says so, and in which folder; or NULL. */
+	/* Who acts where no option says so: variables, ending with NULL; who it is where
+	 * somebody has to, or NULL. And in which folder. */
+	const char *const *actor_variables;
 	struct str (*actor)(struct call *c);
 	const char *dir_variable;
 };

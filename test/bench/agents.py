@@ -9,6 +9,7 @@ READS = {
     "bb agent inbox --json": ["agent", "inbox", "--agent", "cobalt-harbor", "--json"],
     "bb agent inbox --state unread": ["agent", "inbox", "--agent", "cobalt-harbor", "--state", "unread"],
     "bb agent status": ["agent", "status"],
+    "bb agent status --json": ["agent", "status", "--json"],
 }
 WRITES = {
     "bb agent reserve": ["agent", "reserve", "--agent", "cobalt-harbor", "--scope", "doc/part", "--bead", "bd-1"],

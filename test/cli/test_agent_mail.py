@@ -1,5 +1,6 @@
 """bb agent send, inbox, read and ack: what agents write to each other (seed 000 section 6, seed 001 section 6)."""
 import json
+import subprocess
 
 import pytest
 
@@ -247,6 +248,51 @@ def test_inbox_after_a_message(two):
     assert inbox(two, "--after", third["message_id"]) == []
     assert refused(two, "inbox", "--agent", "cobalt-harbor", "--after", "msg_x") == "MESSAGE_NOT_FOUND"
     assert refused(two, "inbox", "--agent", "amber-otter", "--after", first["message_id"]) == "READ_FORBIDDEN"
+
+
+def beside(project, *args, program="bb", **kw):
+    """What rides beside the reply of a command about the mail of whoever runs it."""
+    done = project.bb(*args, program=program, **kw).ok()
+    return [json.loads(line)["mail"] for line in done.err.splitlines() if '"mail":' in line]
+
+
+def test_every_reply_counts_the_mail(two):
+    subprocess.run(["git", "init", "-q", str(two.path)], check=True)
+    two.bb("init", program="bd").ok()
+    two.bb("init").ok()
+    me = {"BB_AGENT_ID": "cobalt-harbor"}
+    faces = [(["agent", "list", "--json"], "bb"), (["agent", "status", "--json"], "bb"), (["log", "--json"], "bb"),
+             (["agent", "heartbeat", "--json"], "bb"), (["post", "x", "--json"], "bb"), (["list", "--json"], "bd"),
+             (["create", "x", "--json"], "bd")]
+    assert all(beside(two, *args, program=program, env=me) == [] for args, program in faces)
+    sent = send(two, category="HANDOFF")
+    send(two)
+    for args, program in faces:
+        assert beside(two, *args, program=program, env=me) == [{"unread": 2, "to_accept": 1}], args
+        assert beside(two, *args, "--quiet", program=program, env=me) == []
+        assert beside(two, *args, program=program, env={"BB_AGENT_ID": "amber-otter"}) == []
+    assert beside(two, "--as", "cobalt-harbor", "status", "--json") == [{"unread": 2, "to_accept": 1}]
+    assert beside(two, "--actor", "cobalt-harbor", "ready", "--json", program="bd") == [{"unread": 2, "to_accept": 1}]
+    read = ["agent", "read", "--agent", "cobalt-harbor", "--message", sent["message_id"], "--json"]
+    assert beside(two, *read) == [{"unread": 1, "to_accept": 1}]
+    assert "1 unread in your mail, 1 to accept: bb agent inbox --agent cobalt-harbor" in \
+        two.bb("agent", "list", env=me).ok().err
+    assert beside(two, *["agent", "ack", *read[2:]]) == [{"unread": 1, "to_accept": 0}]
+
+
+def test_mail_that_cannot_be_read_is_in_nobodys_way(two):
+    (two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl").write_text("{\n")
+    done = two.bb("agent", "list", "--json", env={"BB_AGENT_ID": "cobalt-harbor"}).ok()
+    assert done.err == "" and len(done.json["data"]) == 2
+
+
+def test_who_you_are_may_come_from_elsewhere(two):
+    sent = send(two)
+    for env, args in (({"BB_AGENT_ID": "cobalt-harbor"}, []), ({}, ["--as", "cobalt-harbor"])):
+        assert two.bb(*args, "agent", "inbox", "--json", env=env).json["data"] == [sent]
+    reply = agent(two, "inbox")
+    assert reply["error"]["code"] == "INVALID_ARGS" and "--agent is missing" in reply["error"]["message"]
+    assert inbox(two, env={"BB_AGENT_ID": "amber-otter"}) == [sent]  # what is said counts
 
 
 def test_a_long_inbox_is_read_from_its_end(two):
