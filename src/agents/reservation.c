@@ -146,6 +146,39 @@ static size_t place_of(const struct book *b, struct str key)
 	return low;
 }
 
+static void add_overlapping(struct call *c, const struct row *row,
+			    struct reservation ***tail)
+{
+	**tail = arena_new(&c->mem, struct reservation);
+	if (parse(c, row->line, **tail))
+		*tail = &(**tail)->next;
+}
+
+/* The folders around it, itself, and what is in it. */
+struct reservation *reservation_overlapping(struct call *c, const struct book *b,
+					    struct str key)
+{
+	struct reservation *first = NULL, **tail = &first;
+	struct str inside = key.n ? arena_fmt(&c->mem, STR_FMT "/", STR_ARG(key)) : key;
+	size_t at;
+
+	for (size_t n = 0; n <= key.n; n++) {
+		struct str folder = str_head(key, n);
+
+		if (n && n < key.n && key.p[n] != '/')
+			continue;
+		at = place_of(b, folder);
+		if (at < b->count && str_eq(b->row[at].key, folder))
+			add_overlapping(c, &b->row[at], &tail);
+	}
+	for (at = place_of(b, inside);
+	     at < b->count && str_starts(b->row[at].key, inside); at++)
+		if (b->row[at].key.n > key.n)
+			add_overlapping(c, &b->row[at], &tail);
+	*tail = NULL;
+	return first;
+}
+
 /* False: nobody has reserved it. */
 static bool find_scope(struct call *c, const struct book *b, struct str key,
 		       struct reservation *out)
@@ -330,8 +363,8 @@ static enum err note(struct call *c, struct agent_files *f, struct book *b,
 
 /* --- reserving --- */
 
-static enum vitality owner_of(struct call *c, struct agent_files *f,
-			      const struct reservation *r)
+enum vitality reservation_owner(struct call *c, struct agent_files *f,
+				const struct reservation *r)
 {
 	struct registered *a;
 
@@ -365,7 +398,7 @@ static enum err may_take(struct call *c, struct agent_files *f,
 {
 	bool over = r->expires_ms <= c->now_ms;
 
-	if (!over && owner_of(c, f, r) == VITALITY_ACTIVE)
+	if (!over && reservation_owner(c, f, r) == VITALITY_ACTIVE)
 		return taken(c, ERR_RESERVATION_CONFLICT, r, "until");
 	if (takeover)
 		return ERR_OK;
@@ -377,26 +410,23 @@ static enum err find_incursions(struct call *c, struct agent_files *f,
 				const struct book *b, const struct reserve_ask *ask,
 				struct str key, struct incursion **out)
 {
-	struct incursion **tail = out;
+	const struct reservation *r = reservation_overlapping(c, b, key);
 
 	*out = NULL;
-	for (size_t i = 0; i < b->count; i++) {
-		enum overlap kind = scope_overlap(b->row[i].key, key);
-		struct reservation r;
-		struct incursion *one;
+	for (; r; r = r->next) {
+		bool exact = str_eq(r->key, key);
 
-		if (kind == OVERLAP_DISJOINT || !parse(c, b->row[i].line, &r) ||
-		    str_eq(r.agent, ask->agent) ||
-		    (kind == OVERLAP_PARTIAL && r.expires_ms <= c->now_ms))
+		if (str_eq(r->agent, ask->agent) ||
+		    (!exact && r->expires_ms <= c->now_ms))
 			continue;
-		if (ask->strict && kind == OVERLAP_PARTIAL)
-			return taken(c, ERR_RESERVATION_CONFLICT, &r, "until");
-		one = arena_new(&c->mem, struct incursion);
-		*one = (struct incursion){ .with = r,
-					   .kind = kind,
-					   .owner = owner_of(c, f, &r) };
-		*tail = one;
-		tail = &one->next;
+		if (ask->strict && !exact)
+			return taken(c, ERR_RESERVATION_CONFLICT, r, "until");
+		*out = arena_new(&c->mem, struct incursion);
+		**out = (struct incursion){ .with = *r,
+					    .kind = exact ? OVERLAP_EXACT :
+							    OVERLAP_PARTIAL,
+					    .owner = reservation_owner(c, f, r) };
+		out = &(*out)->next;
 	}
 	return ERR_OK;
 }
@@ -521,6 +551,12 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 }
 
 /* --- looking --- */
+
+enum err reservation_open(struct call *c, struct agent_files *f, struct book **out)
+{
+	*out = arena_new(&c->mem, struct book);
+	return open_book(c, f, *out);
+}
 
 enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
 			  struct str bead, struct reservation **out)

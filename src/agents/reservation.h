@@ -53,6 +53,16 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
 			  struct str bead, struct reservation **out);
 
+/* What overlaps a scope that is normalised, by scope; for whoever asks more than once. */
+struct book;
+enum err reservation_open(struct call *c, struct agent_files *f, struct book **out);
+struct reservation *reservation_overlapping(struct call *c, const struct book *b,
+					    struct str key);
+
+/* Is whoever has it there? Somebody who is not registered is not. */
+enum vitality reservation_owner(struct call *c, struct agent_files *f,
+				const struct reservation *r);
+
 void reservation_encode(struct json *j, const struct call *c,
 			const struct reservation *r);
 

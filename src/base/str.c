@@ -41,19 +41,19 @@ bool str_next(struct str *rest, char sep, struct str *part)
 	return true;
 }
 
-bool str_has(struct str s, struct str part)
+const char *str_find(struct str s, struct str part)
 {
 	const char *at = s.p, *end = s.p + s.n;
 
 	if (!part.n)
-		return true;
+		return at;
 	while ((size_t)(end - at) >= part.n &&
 	       (at = memchr(at, part.p[0], (size_t)(end - at) - part.n + 1))) {
 		if (!memcmp(at, part.p, part.n))
-			return true;
+			return at;
 		at++;
 	}
-	return false;
+	return NULL;
 }
 
 size_t str_count(struct str s, char ch)

@@ -57,7 +57,13 @@ static inline struct str str_head(struct str s, size_t n)
 
 int str_cmp(struct str a, struct str b); /* as memcmp; a prefix is smaller */
 
-bool str_has(struct str s, struct str part);
+const char *str_find(struct str s, struct str part); /* where it is; or NULL */
+
+static inline bool str_has(struct str s, struct str part)
+{
+	return !part.n || str_find(s, part);
+}
+
 size_t str_count(struct str s, char ch); /* how often it is there */
 void str_sort(struct str *list, size_t count);
 

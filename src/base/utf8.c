@@ -49,6 +49,21 @@ static bool printable(char ch)
 	return ch >= 0x20 && ch < 0x7f;
 }
 
+struct str utf8_clean(struct arena *mem, struct str s)
+{
+	struct buf b = { .mem = mem };
+	uint32_t cp;
+	size_t n;
+
+	if (utf8_valid(s))
+		return s;
+	for (; s.n; s = str_skip(s, n ? n : 1)) {
+		n = utf8_decode(s, &cp);
+		buf_put(&b, n ? str_head(s, n) : STR("\xef\xbf\xbd"));
+	}
+	return buf_str(&b);
+}
+
 bool utf8_has_control(struct str s)
 {
 	uint32_t cp;

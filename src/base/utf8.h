@@ -9,7 +9,8 @@
 size_t utf8_decode(struct str s, uint32_t *cp);
 
 bool utf8_valid(struct str s);
-bool utf8_has_control(struct str s); /* C0, DEL or C1 */
+struct str utf8_clean(struct arena *mem, struct str s); /* what is not becomes U+FFFD */
+bool utf8_has_control(struct str s);                    /* C0, DEL or C1 */
 
 /* Columns that `s` fills on a terminal: 2 for wide, 0 for combining characters. */
 size_t utf8_width(struct str s);

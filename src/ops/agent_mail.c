@@ -17,8 +17,8 @@ struct body {
 #define MAX_LETTER  (1024 * 1024)
 
 static const struct field send_fields[] = {
-	{ "from", &kind_str, AT(letter.from), FIELD_ACTOR, .arg = "ID", .min = 1,
-	  .max = MAX_ID_TEXT, .help = "who you are" },
+	{ "from", &kind_str, AT(letter.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID",
+	  .min = 1, .max = MAX_ID_TEXT, .help = "who you are" },
 	{ "to", &kind_str, AT(letter.to), FIELD_REQUIRED, .arg = "ID", .min = 1,
 	  .max = MAX_ID_TEXT, .help = "an agent, or broadcast: all but you" },
 	{ "bead", &kind_str, AT(letter.bead), FIELD_REQUIRED, .arg = "BEAD",

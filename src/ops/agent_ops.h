@@ -9,13 +9,15 @@
 #define AGENT_READ  OP_AGENTS
 #define AGENT_WRITE (OP_AGENTS | OP_WRITE)
 
-#define AGENT_FIELD(body, member, text)                                  \
-	{                                                                \
-		"agent", &kind_str, offsetof(body, member), FIELD_ACTOR, \
-			.arg = "ID", .min = 1, .max = 200, .help = text  \
+#define AGENT_FIELD(body, member, text)                                                  \
+	{                                                                                \
+		"agent", &kind_str, offsetof(body, member),                              \
+			FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID", .min = 1, .max = 200, \
+						      .help = text                       \
 	}
 
 extern const struct prop registered_props[];
+extern const struct prop reservation_props[];
 extern const struct prop registered_reply, registered_list_reply;
 
 #endif

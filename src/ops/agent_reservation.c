@@ -49,7 +49,7 @@ static const struct field status_fields[] = {
 	{ 0 },
 };
 
-static const struct prop reservation_props[] = {
+const struct prop reservation_props[] = {
 	{ "reservation_id", PROP_STR, 0, NULL },
 	{ "scope", PROP_STR, 0, NULL },
 	{ "agent_id", PROP_STR, 0, NULL },

@@ -28,6 +28,7 @@ struct kind {
 extern const struct kind kind_str;   /* struct str; absent: not given */
 extern const struct kind kind_line;  /* the same: one line, without control characters */
 extern const struct kind kind_agent; /* struct str: an agent's name */
+extern const struct kind kind_input; /* struct str: standard input, if it is asked for */
 extern const struct kind kind_int;   /* int64_t; ABSENT: not given */
 extern const struct kind kind_id;    /* the same, of a thing: "#42" will do too */
 extern const struct kind kind_bool;  /* bool; false: not given */
@@ -90,6 +91,12 @@ struct field {
 	const char *preset;        /* the value if none is given, as text */
 	enum err missing, invalid; /* ERR_OK: the usual ones */
 };
+
+/* Has everybody to give it? Who acts may be told in another way. */
+static inline bool field_required(const struct field *f)
+{
+	return (f->flags & FIELD_REQUIRED) && !(f->flags & FIELD_ACTOR);
+}
 
 /* The field's flag without dashes; `mem` is used where it has to be made. */
 struct str field_flag(struct arena *mem, const struct field *f);

@@ -78,6 +78,27 @@ const struct kind kind_str = {
 	.schema = str_schema,
 };
 
+/* Bytes, as they come: a file's name need not be text. */
+static enum err input_from_text(struct call *c, const struct field *f, struct str text,
+				void *at)
+{
+	if (f->max && text.n > (size_t)f->max)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "standard input is longer than %" PRId64 " bytes",
+				 f->max);
+	*(struct str *)at = text;
+	return ERR_OK;
+}
+
+const struct kind kind_input = {
+	.type = "string",
+	.size = sizeof(struct str),
+	.clear = str_clear,
+	.from_text = input_from_text,
+	.from_json = string_from_json,
+	.to_json = str_to_json,
+};
+
 static enum err line_from_text(struct call *c, const struct field *f, struct str text,
 			       void *at)
 {

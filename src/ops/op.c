@@ -43,7 +43,7 @@ void op_input_schema(struct json *j, const struct op *op)
 			continue;
 		json_key(j, str_of(f->name));
 		field_schema(j, f);
-		required = required || (f->flags & FIELD_REQUIRED);
+		required = required || field_required(f);
 	}
 	if (op->flags & (OP_ACTOR | OP_READER))
 		put_string_schema(j, "agent", "who you are");
@@ -53,7 +53,7 @@ void op_input_schema(struct json *j, const struct op *op)
 	if (required) {
 		json_put_array(j, "required");
 		for (const struct field *f = fields; f->name; f++)
-			if (on_the_wire(f) && (f->flags & FIELD_REQUIRED))
+			if (on_the_wire(f) && field_required(f))
 				json_str(j, str_of(f->name));
 		json_end(j);
 	}

@@ -85,7 +85,7 @@ enum err request_check(struct call *c, struct request *r)
 
 		if (r->given >> i & 1)
 			continue;
-		if ((f->flags & FIELD_REQUIRED) && !elsewhere)
+		if (field_required(f) && !elsewhere)
 			return call_fail(c, f->missing ? f->missing : ERR_USAGE,
 					 "%s is missing", field_label(c, f));
 		if (f->preset && (e = field_from_text(c, f, str_of(f->preset), r->body)))
@@ -114,6 +114,8 @@ static enum err name_actor(struct call *c, const struct request *r)
 		if (!(fields[i].flags & FIELD_ACTOR))
 			continue;
 		if (!who->p && !call_named(c)) {
+			if (!(fields[i].flags & FIELD_REQUIRED))
+				continue;
 			call_fail(c, ERR_USAGE, "%s is missing",
 				  field_label(c, &fields[i]));
 			return call_step(c, c->wire ? "Say who you are." :

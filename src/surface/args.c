@@ -293,7 +293,7 @@ static enum err set(struct parser *p, const struct field *f, struct str text)
 	const struct field *fields = r->op ? r->op->fields : NULL;
 	enum err e;
 
-	if ((f->flags & FIELD_STDIN) && str_is(text, "-") &&
+	if ((f->kind == &kind_input || ((f->flags & FIELD_STDIN) && str_is(text, "-"))) &&
 	    (e = read_stdin(p->c, f, &text)))
 		return e;
 	if ((f->flags & FIELD_FILE) && (e = read_named(p->c, f, &text)))

@@ -167,6 +167,33 @@ void bb_view_agent_status(struct view *v, const struct value *data)
 		view_line(v, "Nothing waits to be accepted.");
 }
 
+void bb_view_guard(struct view *v, const struct value *data)
+{
+	const struct value *denied = value_find(data, "denied");
+
+	for (size_t i = 0; i < denied->count; i++) {
+		const struct value *one = &denied->item[i],
+				   *held = value_find(one, "reservation");
+
+		view_line(v, STR_FMT " is reserved by " STR_FMT ", who is " STR_FMT,
+			  STR_ARG(view_flat(v, value_str(one, "path"))),
+			  STR_ARG(value_str(held, "agent_id")),
+			  STR_ARG(value_str(one, "owner_liveness")));
+	}
+	if (str_is(value_str(data, "outcome"), "allow"))
+		view_line(v, "%lld file%s, none of them another's.",
+			  (long long)view_number(data, "checked"),
+			  view_number(data, "checked") == 1 ? "" : "s");
+}
+
+void bb_view_hooks(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++)
+		view_line(v, STR_FMT ": " STR_FMT,
+			  STR_ARG(value_str(&data->item[i], "path")),
+			  STR_ARG(value_str(&data->item[i], "change")));
+}
+
 void bb_view_events(struct view *v, const struct value *data)
 {
 	for (size_t i = 0; i < data->count; i++) {

@@ -112,6 +112,7 @@ static void put_envelope(struct json *j, const struct args *a, struct str data,
 	if (failed) {
 		json_object(j);
 		json_put_str(j, "code", str_of(err_code(failed->code, DIALECT_AGENTS)));
+		json_put_str(j, "reason", str_of(err_name(failed->code)));
 		json_put_str(j, "message", failed->message);
 		json_put_str(j, "hint", call_next_step(failed));
 		json_put_raw(j, "details",

@@ -1,0 +1,32 @@
+#ifndef STORE_GIT_TOOL_H
+#define STORE_GIT_TOOL_H
+
+#include "base/call.h"
+
+/*
+ * What the user's own `git` says of a worktree, as seen from `dir`: it alone knows which
+ * index a commit under way is made from, and what is ignored. A failure is
+ * INTERNAL_ERROR, with what it said.
+ */
+
+/* A file, from the root of the worktree; and, of a commit, when that was made. */
+struct git_path {
+	struct str path;
+	int64_t at_ms; /* 0: now */
+	struct git_path *next;
+};
+
+enum err git_staged(struct call *c, struct str dir, struct git_path **out);
+enum err git_changed(struct call *c, struct str dir, struct git_path **out);
+
+/* In the commits that `lines` is about: what Git tells a pre-push hook. */
+enum err git_pushed(struct call *c, struct str dir, struct str lines,
+		    struct git_path **out);
+
+/* Where the hooks of the repository are. */
+enum err git_hooks_dir(struct call *c, struct str dir, struct str *out);
+
+/* A path as Git prints it, in quotes where something in it is unusual. */
+struct str git_unquote(struct arena *mem, struct str path);
+
+#endif
