@@ -70,7 +70,8 @@ UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
 FUZZ    = $(patsubst test/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/*.c))
 MODEL   = $(patsubst test/model/%.c,$(OUT)/model/%,$(wildcard test/model/*.c))
-LINKS   = bb bd
+FACES   = abacus bb bd
+LINKS   = bb bb-init bd
 FORMATTED = $(wildcard src/*/*.[ch] test/*/*.[ch])
 
 all: $(OUT)/bin/abacus $(OUT)/libexec/abacus-sync
@@ -153,7 +154,7 @@ install: all
 	install -m 755 $(OUT)/libexec/abacus-sync "$(TO)/libexec/.abacus-sync.new"
 	mv -f "$(TO)/libexec/.abacus-sync.new" "$(TO)/libexec/abacus-sync"
 	for l in $(LINKS); do ln -sf abacus "$(TO)/bin/$$l"; done
-	for p in abacus $(LINKS); do \
+	for p in $(FACES); do \
 		$(OUT)/bin/abacus man $$p >"$(TO)/share/man/man1/$$p.1" && \
 		$(OUT)/bin/abacus completion bash $$p \
 			>"$(TO)/share/bash-completion/completions/$$p" && \

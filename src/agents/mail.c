@@ -2,6 +2,7 @@
 
 #include "agents/mailbox.h"
 #include "agents/protocol.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/moment.h"
@@ -85,17 +86,34 @@ static enum err known(struct call *c, struct agent_files *f, struct str id, enum
 	return e;
 }
 
-static enum err send_to(struct call *c, struct agent_files *f, const struct letter *l,
-			struct str to, struct mail ***tail)
+/* What a repeat of the request comes to again: the end of an id. Absent: it cannot be
+ * known. */
+static struct str mark_of(struct call *c, const struct letter *l, struct str to)
+{
+	struct str zero = { "", 1 },
+		   pieces[] = { c->request_id, zero, l->from, zero, to };
+
+	if (!c->request_id.p)
+		return (struct str){ 0 };
+	return str_head(sha256_pieces(&c->mem, pieces, 5), 16);
+}
+
+static bool same_letter(const struct letter *l, const struct mail *m)
+{
+	return str_eq(l->bead, m->bead) && str_eq(l->subject, m->subject) &&
+	       str_eq(l->body, m->body) &&
+	       names_exact(&categories, l->category) == m->category &&
+	       (!l->thread.p || str_eq(l->thread, m->thread));
+}
+
+static struct mail *mail_new(struct call *c, const struct letter *l, struct str to,
+			     struct str mark)
 {
 	struct mail *m = arena_new(&c->mem, struct mail);
 	int category = names_exact(&categories, l->category);
-	struct mailbox box;
-	enum err e = mailbox_open(c, f, to, &box);
 
-	if (e)
-		return e;
-	*m = (struct mail){ .id = id_mint(&c->mem, "msg", c->now_ms),
+	*m = (struct mail){ .id = mark.p ? id_mint_as(&c->mem, "msg", c->now_ms, mark) :
+					   id_mint(&c->mem, "msg", c->now_ms),
 			    .thread = l->thread.p ? l->thread :
 						    arena_fmt(&c->mem, "bead:" STR_FMT,
 							      STR_ARG(l->bead)),
@@ -107,12 +125,37 @@ static enum err send_to(struct call *c, struct agent_files *f, const struct lett
 			    .category = category,
 			    .requires_ack = category == CATEGORY_HANDOFF ||
 					    category == CATEGORY_BLOCKED,
-			    /* what was sent later is never older */
-			    .created_ms = c->now_ms > box.latest_ms ? c->now_ms :
-								      box.latest_ms };
+			    .created_ms = c->now_ms };
+	return m;
+}
+
+/* Once, however often the request is repeated. */
+static enum err send_to(struct call *c, struct agent_files *f, const struct letter *l,
+			struct str to, struct mail ***tail)
+{
+	struct str mark = mark_of(c, l, to);
+	struct mail *m = NULL;
+	struct mailbox box;
+	enum err e;
+
+	if ((e = mailbox_open(c, f, to, &box)) ||
+	    (mark.p && (e = mailbox_find_end(c, f, &box, mark, &m))))
+		return e;
+	if (m && !same_letter(l, m))
+		return call_fail(c, ERR_REQUEST_MISMATCH,
+				 "request id '" STR_FMT "' was used for another message",
+				 STR_ARG(c->request_id));
+	if (!m) {
+		m = mail_new(c, l, to, mark);
+		if (box.latest_ms > m->created_ms) /* later is never older */
+			m->created_ms = box.latest_ms;
+		if ((e = mailbox_put(c, f, &box, m, NULL)))
+			return e;
+	}
 	**tail = m;
 	*tail = &m->next;
-	return mailbox_put(c, f, &box, m, NULL);
+	m->next = NULL;
+	return ERR_OK;
 }
 
 /* A handoff, and a call for help, belong to the story of the session. */
@@ -121,6 +164,7 @@ static enum err record(struct call *c, struct agent_files *f, const struct lette
 {
 	struct protocol_event event = {
 		.type = m->category == CATEGORY_HANDOFF ? EVENT_HANDOFF : EVENT_BLOCKED,
+		.mark = mark_of(c, l, l->to),
 		.bead = l->bead,
 		.from = l->from,
 		.to = l->to,

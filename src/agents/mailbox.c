@@ -241,6 +241,25 @@ enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbo
 	return ERR_OK;
 }
 
+enum err mailbox_find_end(struct call *c, struct agent_files *f,
+			  const struct mailbox *box, struct str end, struct mail **out)
+{
+	struct str key = STR("\"message_id\":\""), text, id;
+	const char *at, *from;
+	enum err e = agent_file_read(c, f, stream_of(c, box->agent), &text);
+
+	*out = NULL;
+	at = str_find(text, arena_fmt(&c->mem, STR_FMT "\",", STR_ARG(end)));
+	if (e || !end.n || !at)
+		return e;
+	for (from = at; from > text.p && from[-1] != '"';)
+		from--;
+	id = (struct str){ from, (size_t)(at - from) + end.n };
+	if (!str_ends((struct str){ text.p, (size_t)(from - text.p) }, key))
+		return ERR_OK;
+	return mailbox_find(c, f, box, id, out);
+}
+
 enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id,
 		       struct str *out)
 {

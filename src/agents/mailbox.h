@@ -43,6 +43,10 @@ struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f,
 				 struct str agent);
 enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out);
 
+/* The one whose id ends so; NULL: there is none. */
+enum err mailbox_find_end(struct call *c, struct agent_files *f,
+			  const struct mailbox *box, struct str end, struct mail **out);
+
 /* Whose message it is, by its snapshot; absent: nobody's. */
 enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id,
 		       struct str *out);

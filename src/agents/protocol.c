@@ -31,6 +31,10 @@ static enum err check(struct call *c, const struct protocol_event *event)
 				       event->from.n && event->to.n ?
 			       ERR_OK :
 			       missing(c, "kind, owner or hint");
+	if (event->type == EVENT_RESUME)
+		return event->kind.n && event->text.n && event->from.n && event->to.n ?
+			       ERR_OK :
+			       missing(c, "reason, agent or evidence");
 	if (!str_trim(event->subject).n)
 		return missing(c, "subject");
 	if (!str_trim(event->text).n)
@@ -59,6 +63,14 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 		json_end(j);
 		return;
 	}
+	if (event->type == EVENT_RESUME) {
+		json_put_str(j, "resume_reason", event->kind);
+		json_put_str(j, "prior_session_agent", event->to);
+		json_put_str(j, "adopted_agent", event->from);
+		json_put_str(j, "evidence", event->text);
+		json_end(j);
+		return;
+	}
 	json_put_str(j, "subject", event->subject);
 	json_put_str(j, handoff ? "summary" : "blocker", event->text);
 	json_put_str(j, handoff ? "next_action" : "requested_action", event->action);
@@ -72,12 +84,17 @@ enum err protocol_record(struct call *c, struct agent_files *f,
 			 const struct protocol_event *event)
 {
 	struct json j = { .out.mem = &c->mem };
+	struct str mark = event->mark.p ? event->mark : id_random(&c->mem, 16), text;
 	enum err e = check(c, event);
 
-	if (e)
+	if (e || (event->mark.p && (e = agent_file_read(c, f, file, &text))))
 		return e;
+	if (event->mark.p &&
+	    str_has(text,
+		    arena_fmt(&c->mem, "_" STR_FMT "\",\"version\"", STR_ARG(mark))))
+		return ERR_OK;
 	json_object(&j);
-	json_put_str(&j, "id", id_mint(&c->mem, "proto", c->now_ms));
+	json_put_str(&j, "id", id_mint_as(&c->mem, "proto", c->now_ms, mark));
 	json_put_str(&j, "version", STR("v1"));
 	json_put_str(&j, "event_type", str_of(types[event->type]));
 	json_put_str(&j, "project_root", f->root);

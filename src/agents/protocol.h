@@ -15,13 +15,14 @@ extern const struct names event_types;
 
 struct protocol_event {
 	enum event_type type;
+	struct str mark; /* the end of its id, by which a repeat is known; or absent */
 	struct str bead, from, to;
-	struct str subject, text; /* of a handoff the summary, else what blocks */
+	struct str subject, text; /* the summary, what blocks, or the evidence */
 	struct str action;        /* what the other is to do; how it may be resolved */
 	struct str urgency;       /* low, medium or high, of what blocks */
 	struct str scope;         /* absent: it is about none */
-	struct str kind;          /* of an incursion: exact or partial */
-	struct str liveness;      /* and whether its owner, `to`, is there */
+	struct str kind; /* of an incursion: exact or partial; of a resume: the reason */
+	struct str liveness; /* of an incursion: whether its owner, `to`, is there */
 };
 
 enum err protocol_record(struct call *c, struct agent_files *f,

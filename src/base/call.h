@@ -6,6 +6,13 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+/* Whoever called may have something to say while it waits for the reply. */
+struct listener {
+	int fd;                  /* can be read then */
+	bool (*stop)(void *arg); /* has it? Then what waits ends early. */
+	void *arg;
+};
+
 /*
  * One request, from the moment it is decoded until its reply is written.
  * All memory it needs comes from `mem` and dies with it; the clock is read
@@ -26,6 +33,7 @@ struct call {
 	int64_t tombstone_ttl_ms; /* how long deletions are remembered; 0: for ever */
 	/* told what is going on, where that takes long; or NULL */
 	void (*progress)(struct call *c, struct str doing);
+	const struct listener *listener; /* or NULL */
 	struct str request_id; /* absent: the call may be repeated, not recognised */
 
 	enum err code;

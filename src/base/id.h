@@ -11,4 +11,8 @@ struct str id_random(struct arena *mem, size_t digits);
 /* A new id, such as msg_20260213_220001_7f3c90aa12bc34de. */
 struct str id_mint(struct arena *mem, const char *kind, int64_t now_ms);
 
+/* The same with its last part given. */
+struct str id_mint_as(struct arena *mem, const char *kind, int64_t now_ms,
+		      struct str digits);
+
 #endif

@@ -1,4 +1,4 @@
-#include "agents/mail.h"
+#include "agents/waiting.h"
 #include "base/json.h"
 #include "ops/agent_ops.h"
 #include "ops/ops.h"
@@ -9,7 +9,7 @@ struct body {
 	struct letter letter;
 	struct str agent, message, bead, after;
 	int state;
-	int64_t limit;
+	int64_t limit, wait;
 };
 
 #define AT(member)  offsetof(struct body, member)
@@ -49,6 +49,9 @@ static const struct field inbox_fields[] = {
 	  .help = "only what was sent after this one" },
 	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 1, .max = 500,
 	  .preset = "50", .help = "at most so many" },
+	{ "wait", &kind_duration, AT(wait), .min = 0, .max = 24 * 3600 * 1000,
+	  .help = "if there is none, wait so long for one; unread, unless --state or "
+		  "--after say otherwise" },
 	{ 0 },
 };
 
@@ -116,11 +119,22 @@ static enum err run_inbox(struct call *c, struct stores *s, const void *body,
 {
 	const struct body *in = body;
 	struct mail_filter filter = { in->state, in->bead, in->after, in->limit };
-	struct mail *list;
-	enum err e = mail_inbox(c, s->agents, in->agent, &filter, &list);
+	struct wait_ask ask = { .agent = in->agent,
+				.mail = true,
+				.timeout_ms = in->wait };
+	struct wait_answer answer = { 0 };
+	enum err e;
 
+	if (in->wait == ABSENT) {
+		e = mail_inbox(c, s->agents, in->agent, &filter, &answer.mail);
+	} else {
+		if (filter.state < 0 && !filter.after.p)
+			filter.state = MAIL_UNREAD;
+		ask.filter = filter;
+		e = wait_for(c, s->agents, &ask, &answer);
+	}
 	if (!e)
-		encode_all(reply, list);
+		encode_all(reply, answer.mail);
 	return e;
 }
 
@@ -153,7 +167,7 @@ const struct op op_agent_send = {
 	.help = "Write to another agent, or to all of them, about a bead",
 	.more = "HANDOFF and BLOCKED have to be accepted by the other, and are noted as "
 		"events of the session.",
-	.flags = AGENT_WRITE,
+	.flags = AGENT_WRITE | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = send_fields,
 	.reply = &(const struct prop){ "sent", PROP_OBJECT, 0, sent_props },

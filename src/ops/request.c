@@ -124,6 +124,10 @@ static enum err name_actor(struct call *c, const struct request *r)
 		}
 		if (!who->p)
 			*who = c->actor;
+		if (c->wire && call_named(c) && !str_eq(*who, c->actor))
+			return call_fail(c, ERR_INVALID_INPUT,
+					 "you are '" STR_FMT "' here, not '" STR_FMT "'",
+					 STR_ARG(c->actor), STR_ARG(*who));
 		c->actor = *who;
 		c->anonymous = false;
 	}

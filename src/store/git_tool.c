@@ -69,8 +69,10 @@ enum err git_staged(struct call *c, struct str dir, struct git_path **out)
 /* "XY path" each; without renames there is one path. */
 enum err git_changed(struct call *c, struct str dir, struct git_path **out)
 {
-	static const char *const words[] = { "status", "--porcelain", "-z",
-					     "--no-renames", NULL };
+	static const char *const words[] = {
+		"status",       "--porcelain",           "-z",
+		"--no-renames", "--untracked-files=all", NULL
+	};
 	struct str text, entry;
 	enum err e = git(c, dir, words, &text);
 

@@ -1,7 +1,7 @@
 #include "ops/ops.h"
 #include "surface/mcp.h"
 
-/* What `abacus mcp` serves: the board's tools and those of the beads. */
+/* What `abacus mcp` serves: the tools of the board, the beads and the agents. */
 
 static const struct mcp_tool tools[] = {
 	{ "bb_identify", &op_mcp_identify },
@@ -25,6 +25,16 @@ static const struct mcp_tool tools[] = {
 	{ "bd_dep", &op_bead_dep_add },
 	{ "bd_comment", &op_bead_comment },
 	{ "bd_status", &op_bead_status },
+	{ "agent_register", &op_agent_register },
+	{ "agent_send", &op_agent_send },
+	{ "agent_inbox", &op_agent_inbox },
+	{ "agent_read", &op_agent_read },
+	{ "agent_ack", &op_agent_ack },
+	{ "agent_reserve", &op_agent_reserve },
+	{ "agent_release", &op_agent_release },
+	{ "agent_guard", &op_agent_guard },
+	{ "agent_status", &op_agent_status },
+	{ "agent_wait", &op_agent_wait },
 	{ 0 },
 };
 
@@ -32,10 +42,15 @@ static const struct mcp_server server = {
 	.name = "abacus",
 	.title = "Abacus",
 	.instructions =
-		"Work items (bd_*) and a board (bb_*), shared by all agents of this "
-		"project. Take work with bd_ready(claim: true), close it with bd_close, "
+		"Work items (bd_*), a board (bb_*) and agents (agent_*: mail, files that "
+		"are "
+		"reserved), shared by all agents of this project. Take work with "
+		"bd_ready(claim: true), close it with bd_close, "
 		"record what you find with bd_create. Tell others with "
-		"bb_post_message. Pass \"agent\" to say who you are.",
+		"bb_post_message. Reserve files before you change them, and ask "
+		"agent_guard; "
+		"look into agent_inbox whenever a result's _meta.mail counts something. "
+		"Pass \"agent\" to say who you are.",
 	.prefix = "bb_",
 	.tools = tools,
 	.resources = board_resources,
@@ -55,7 +70,7 @@ int abacus_mcp_start(struct call *c, const struct request *r)
 
 const struct op op_abacus_mcp = {
 	.name = "abacus mcp",
-	.help = "Serve the beads and the board to an agent's host over MCP",
+	.help = "Serve beads, board and agents to an agent's host over MCP",
 	.more = MCP_MORE,
 	.examples = examples,
 	.body_size = sizeof(struct mcp_body),

@@ -152,6 +152,21 @@ void bb_view_reserved(struct view *v, const struct value *data)
 	}
 }
 
+void bb_view_session(struct view *v, const struct value *data)
+{
+	const struct value *resumed = value_find(data, "resumed"),
+			   *advice = value_find(data, "recommendation"),
+			   *held = value_find(data, "reservations");
+
+	view_line(v, "You are %s " STR_FMT ":", resumed->count ? "again" : "now",
+		  STR_ARG(value_str(value_find(data, "agent"), "agent_id")));
+	view_line(v, "  " STR_FMT,
+		  STR_ARG(view_flat(v, resumed->count ? value_str(resumed, "evidence") :
+							value_str(advice, "reason"))));
+	for (size_t i = 0; i < held->count; i++)
+		bb_view_reservation(v, &held->item[i]);
+}
+
 void bb_view_agent_status(struct view *v, const struct value *data)
 {
 	const struct value *reserved = value_find(data, "reservations"),
@@ -165,6 +180,28 @@ void bb_view_agent_status(struct view *v, const struct value *data)
 		mail_head(v, &unacked->item[i]);
 	if (!unacked->count)
 		view_line(v, "Nothing waits to be accepted.");
+}
+
+void bb_view_waited(struct view *v, const struct value *data)
+{
+	const struct value *events = value_find(data, "events");
+
+	for (size_t i = 0; i < events->count; i++) {
+		const struct value *one = &events->item[i];
+		struct str kind = value_str(one, "kind");
+
+		if (str_is(kind, "mail"))
+			mail_head(v, value_find(one, "message"));
+		else if (str_is(kind, "freed"))
+			view_line(v, STR_FMT " is free.",
+				  STR_ARG(view_flat(v, value_str(one, "scope"))));
+		else
+			view_line(v, STR_FMT " is " STR_FMT ".",
+				  STR_ARG(value_str(one, "id")),
+				  STR_ARG(value_str(one, "status")));
+	}
+	if (view_yes(data, "timed_out"))
+		view_line(v, "Nothing has happened.");
 }
 
 void bb_view_guard(struct view *v, const struct value *data)
@@ -201,8 +238,10 @@ void bb_view_events(struct view *v, const struct value *data)
 				   *payload = value_find(one, "payload");
 		struct str scope = value_str(one, "scope"),
 			   subject = value_str(payload, "subject"),
+			   hint = value_str(payload, "resolution_hint"),
 			   text = subject.p ? subject :
-					      value_str(payload, "resolution_hint");
+				  hint.p    ? hint :
+					      value_str(payload, "evidence");
 
 		view_paint(v, PAINT_BOLD, value_str(one, "event_type"));
 		view_line(v,

@@ -29,6 +29,8 @@ void bb_view_mail(struct view *v, const struct value *data);
 void bb_view_reserved(struct view *v, const struct value *data);
 void bb_view_reservation(struct view *v, const struct value *data);
 void bb_view_agent_status(struct view *v, const struct value *data);
+void bb_view_waited(struct view *v, const struct value *data);
+void bb_view_session(struct view *v, const struct value *data);
 void bb_view_guard(struct view *v, const struct value *data);
 void bb_view_hooks(struct view *v, const struct value *data);
 void bb_view_events(struct view *v, const struct value *data);

@@ -234,12 +234,14 @@ static void render_ids(struct view *v, struct str reply)
 static int verdict(struct call *c, const struct command *cmd, struct str reply)
 {
 	struct value_error error;
-	const struct value *ok;
+	const struct value *data, *ok, *late;
 
 	if (!(cmd->flags & COMMAND_CHECKS))
 		return 0;
-	ok = value_find(value_parse(&c->mem, reply, &error), "ok");
-	return ok && ok->type == VALUE_BOOL && !ok->yes;
+	data = value_parse(&c->mem, reply, &error);
+	ok = value_find(data, "ok");
+	late = value_find(data, "timed_out");
+	return (ok && ok->type == VALUE_BOOL && !ok->yes) || (late && late->yes);
 }
 
 static int print_reply(struct call *c, const struct args *a, struct str reply)

@@ -18,7 +18,8 @@ enum command_flags {
 	COMMAND_ASKS = 1 << 1,  /* and on a terminal it is asked for, then done */
 	COMMAND_ALIAS = 1 << 2, /* another name for one that help shows */
 	COMMAND_IDS = 1 << 3,   /* only the ids of the reply are shown */
-	COMMAND_CHECKS = 1 << 5, /* exits with 1 if the reply says "ok": false */
+	COMMAND_CHECKS =
+		1 << 5, /* exits with 1 if the reply is not "ok", or "timed_out" */
 	COMMAND_ENVELOPE =
 		1 << 6, /* its JSON says beside the data whether it went well */
 	COMMAND_PREVIEWS = 1 << 4, /* on a terminal it is shown first, unless forced */

@@ -12,19 +12,36 @@
  * What needs libgit2 is another program, abacus-sync: see sync_main.c.
  *
  * The name under which the program is started chooses the face; `abacus bd …` is
- * the same as `bd …`.
+ * the same as `bd …`, and `bb-init …` is `bb agent init --json …`.
  */
 #include <signal.h>
+#include <stdlib.h>
 
 #include "base/path.h"
 #include "surface/cli.h"
 #include "surface/face.h"
+
+static int init_main(int argc, char **argv)
+{
+	static const char *const words[] = { "agent", "init", "--json" };
+	char **all = calloc((size_t)argc + 4, sizeof *all);
+
+	if (!all)
+		abort();
+	memcpy(all, words, sizeof words);
+	memcpy(all + 3, argv + 1, (size_t)(argc - 1) * sizeof *all);
+	argc = cli_main(&face_bb, all);
+	free(all);
+	return argc;
+}
 
 int main(int argc, char **argv)
 {
 	const struct face *face = argc > 0 ? face_find(path_name(str_of(argv[0]))) : NULL;
 
 	signal(SIGPIPE, SIG_IGN);
+	if (argc > 0 && str_is(path_name(str_of(argv[0])), "bb-init"))
+		return init_main(argc, argv);
 	if (!face)
 		face = &face_abacus;
 	if (face == &face_abacus && argc > 1 && face_find(str_of(argv[1]))) {

@@ -188,6 +188,7 @@ static void begin_call(struct session *s, struct call *c)
 	*c = *s->start;
 	c->mem = mem;
 	c->request_id = (struct str){ 0 };
+	c->listener = s->listener;
 	if (!c->still)
 		c->now_ms = moment_now();
 }
@@ -249,10 +250,15 @@ int mcp_serve(const struct call *start, const struct mcp_server *server, struct 
 	bool heard = true;
 
 	rpc_open(&in);
+	s.listener = &in.listener;
 	while (heard && (m = rpc_next(&in))) {
-		struct str line = handle(&s, m);
+		struct str line;
 
-		if (line.p)
+		in.current = value_find(m->value, "id");
+		in.cancelled = false;
+		line = handle(&s, m);
+		in.current = NULL;
+		if (line.p && !in.cancelled)
 			heard = rpc_send(
 				arena_fmt(&m->call.mem, STR_FMT "\n", STR_ARG(line)));
 		rpc_release(m);

@@ -12,6 +12,7 @@
 
 /* What outlives a request. The stateless revision uses none of it but the start. */
 struct session {
+	const struct listener *listener;
 	const struct call *start;
 	const struct mcp_server *server;
 	struct str fixed, from_env; /* identities given when the server was started */

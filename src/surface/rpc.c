@@ -19,13 +19,15 @@ static void stop(int signal)
 	stopped = 1;
 }
 
+static bool hear(void *arg);
+
 /* The two signals arrive only while we wait for somebody, not in the middle of work. */
 void rpc_open(struct rpc_input *in)
 {
 	struct sigaction act = { .sa_handler = stop };
 	sigset_t blocked;
 
-	*in = (struct rpc_input){ 0 };
+	*in = (struct rpc_input){ .listener = { STDIN_FILENO, hear, in } };
 	in->last = &in->first;
 	sigemptyset(&act.sa_mask);
 	sigemptyset(&blocked);
@@ -59,6 +61,7 @@ static bool same_id(const struct value *a, const struct value *b)
 /* A request that waits for its turn and is no longer wanted. */
 static void cancel(struct rpc_input *in, const struct value *id)
 {
+	in->cancelled = in->cancelled || same_id(in->current, id);
 	for (struct rpc_message **at = &in->first; *at; at = &(*at)->next) {
 		struct rpc_message *m = *at;
 
@@ -178,6 +181,19 @@ static bool readable(struct rpc_input *in, bool wait)
 	if (ready < 0 && errno != EINTR)
 		in->ended = true;
 	return ready > 0;
+}
+
+/* Is there something that should not have to wait for the request at work? */
+static bool hear(void *arg)
+{
+	struct rpc_input *in = arg;
+
+	while (!in->ended && !stopped && in->waiting < AHEAD && readable(in, false))
+		read_some(in);
+	for (const struct rpc_message *m = in->first; m; m = m->next)
+		if (!m->value || value_find(m->value, "id"))
+			return true;
+	return in->ended || stopped || in->cancelled || in->waiting == AHEAD;
 }
 
 struct rpc_message *rpc_next(struct rpc_input *in)

@@ -37,6 +37,9 @@ struct rpc_input {
 	bool skipping; /* inside a line that is too long */
 	struct rpc_message *first, **last;
 	size_t waiting;
+	const struct value *current; /* the id of the request that is at work, or NULL */
+	bool cancelled;              /* its reply is no longer wanted */
+	struct listener listener;    /* hears of what comes meanwhile */
 };
 
 void rpc_open(struct rpc_input *in); /* also takes SIGINT and SIGTERM as an end */

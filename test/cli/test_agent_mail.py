@@ -295,6 +295,27 @@ def test_who_you_are_may_come_from_elsewhere(two):
     assert inbox(two, env={"BB_AGENT_ID": "amber-otter"}) == [sent]  # what is said counts
 
 
+def test_a_repeated_request_sends_once(two):
+    register(two, "blue-fox")
+    for category, to in (("INFO", "cobalt-harbor"), ("HANDOFF", "blue-fox"), ("BLOCKED", "broadcast")):
+        before = len(events(two))
+        args = [*letter(two, to=to, category=category), "--request-id", f"r-{to}"]
+        first, second = data(two, *args, env=at(m=1)), data(two, *args, env=at(m=9))
+        assert first == second and len(events(two)) == before + (category != "INFO")
+    assert [len(inbox(two, who=who)) for who in ("cobalt-harbor", "blue-fox")] == [2, 2]
+    assert refused(two, *letter(two, body="other"), "--request-id", "r-cobalt-harbor") == "INVALID_ARGS"
+    acked = data(two, "ack", "--agent", "blue-fox", "--message", inbox(two, who="blue-fox")[0]["message_id"])
+    again = data(two, *letter(two, to="broadcast", category="BLOCKED"), "--request-id", "r-broadcast")
+    assert acked in again["messages"] and len(inbox(two, who="blue-fox")) == 2
+
+
+def test_an_event_that_a_dead_sender_did_not_record_is_recorded_by_the_repeat(two):
+    args = [*letter(two, category="HANDOFF"), "--request-id", "r1"]
+    first = data(two, *args)
+    (two.path / ".beadboard/agent/events.jsonl").unlink()
+    assert data(two, *args) == first and len(events(two)) == 1 and len(inbox(two)) == 1
+
+
 def test_a_long_inbox_is_read_from_its_end(two):
     """Messages that are larger than what is read at once, and many small ones, come whole and in order."""
     texts = [str(i) * size for i, size in enumerate([10, 70_000, 200_000, 3, 65_536, 1, 1])]

@@ -10,6 +10,8 @@ META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}}
 BEADS = ["bd_ready", "bd_list", "bd_search", "bd_show", "bd_create", "bd_update", "bd_claim", "bd_close",
          "bd_reopen", "bd_dep", "bd_comment", "bd_status"]
+AGENTS = ["agent_register", "agent_send", "agent_inbox", "agent_read", "agent_ack", "agent_reserve", "agent_release",
+          "agent_guard", "agent_status", "agent_wait"]
 BRIEF = {"id", "title", "status", "priority", "type", "labels", "assignee"}
 
 
@@ -36,7 +38,12 @@ def test_all_tools_are_there_and_their_schemas_are_small(repo):
     result, = ask(repo, ("tools/list", {}))
     names = [tool["name"] for tool in result["tools"]]
     assert [n for n in names if n.startswith("bd_")] == BEADS
-    assert len(names) == 9 + len(BEADS)
+    assert [n for n in names if n.startswith("agent_")] == AGENTS
+    assert len(names) == 9 + len(BEADS) + len(AGENTS)
+    agents = [t for t in result["tools"] if t["name"].startswith("agent_")]
+    assert len(json.dumps(agents, separators=(",", ":"))) < 10_000
+    assert [t["name"] for t in agents if t["annotations"]["readOnlyHint"]] == [
+        "agent_inbox", "agent_guard", "agent_status", "agent_wait"]
     beads = [t for t in result["tools"] if t["name"].startswith("bd_")]
     assert len(json.dumps(beads, separators=(",", ":"))) < 17_000
     hints = {t["name"]: t["annotations"]["readOnlyHint"] for t in beads}

@@ -1,0 +1,229 @@
+#include "agents/session.h"
+
+#include "agents/protocol.h"
+#include "base/hash.h"
+#include "base/path.h"
+#include "beads/beads.h"
+#include "beads/find.h"
+#include "store/bead_query.h"
+#include "store/bead_words.h"
+#include "store/git_tool.h"
+#include "store/place.h"
+
+static const char *const reason_words[] = {
+	[RESUME_UNCOMMITTED] = "uncommitted_scope",
+	[RESUME_IN_PROGRESS] = "in_progress_ownership",
+};
+const struct names resume_reasons = { reason_words, 2, NULL };
+
+/* What there is to see, looked at once for all agents. */
+struct scene {
+	const struct session_filter *filter;
+	struct str scope;          /* the filter's, as it is compared; absent: none */
+	struct git_path *changed;  /* keys */
+	struct bead_row *progress; /* all beads in progress */
+};
+
+/* A folder without Git, or without a `git`, has nothing that is uncommitted. */
+static void see_files(struct call *c, const struct agent_files *f, struct scene *s)
+{
+	struct str dir =
+		c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
+	struct repository repo;
+	struct str tree, path;
+
+	if (!place_repository(c, dir, &repo) && repo.tree.p &&
+	    !place_tree(c, f->root, &tree) && !git_changed(c, repo.tree, &s->changed))
+		for (struct git_path *p = s->changed; p; p = p->next) {
+			path = path_join(&c->mem, repo.tree, p->path);
+			p->path = path_within(tree, path) && path.n > tree.n ?
+					  path_resolve(&c->mem, STR("/"),
+						       str_skip(path, tree.n + 1)) :
+					  STR("/");
+			p->path = str_skip(p->path, 1);
+		}
+	c->code = ERR_OK;
+}
+
+/* Nor has one without beads any in progress. */
+static void see_beads(struct call *c, struct scene *s)
+{
+	struct bead_filter filter = { .statuses = 1u << BEAD_IN_PROGRESS,
+				      .sort = SORT_ID,
+				      .lean = true };
+	struct beads b;
+
+	if (!beads_open(c, BEADS_READ, &b)) {
+		if (query_each(c, &b.cache, &filter, &s->progress))
+			s->progress = NULL;
+		beads_close(&b);
+	}
+	c->code = ERR_OK;
+}
+
+/* By its id, or what follows the prefix. */
+static bool is_bead(struct str id, struct str asked)
+{
+	return !asked.p || str_eq(id, asked) ||
+	       (id.n > asked.n && str_ends(id, asked) && id.p[id.n - asked.n - 1] == '-');
+}
+
+static bool find_files(struct call *c, struct agent_files *f, const struct scene *s,
+		       struct evidence *e)
+{
+	struct reservation *r;
+
+	if (reservation_each(c, f, e->agent->id, (struct str){ 0 }, &r)) {
+		c->code = ERR_OK;
+		return false;
+	}
+	for (; r; r = r->next) {
+		const struct git_path *first = NULL;
+		size_t count = 0;
+
+		if (!is_bead(r->bead, s->filter->bead))
+			continue;
+		for (const struct git_path *p = s->changed; p; p = p->next)
+			if (scope_overlap(r->key, p->path) &&
+			    (!s->scope.p || scope_overlap(s->scope, p->path))) {
+				first = first ? first : p;
+				count++;
+			}
+		if (!count)
+			continue;
+		e->reason = RESUME_UNCOMMITTED;
+		e->scope = r->scope;
+		e->bead = r->bead;
+		e->text = arena_fmt(&c->mem,
+				    "%zu changed file%s in its scope '" STR_FMT
+				    "', such as '" STR_FMT "'",
+				    count, count == 1 ? "" : "s", STR_ARG(r->scope),
+				    STR_ARG(first->path));
+		return true;
+	}
+	return false;
+}
+
+static bool find_beads_of(struct call *c, const struct scene *s, struct evidence *e)
+{
+	for (const struct bead_row *row = s->progress; row; row = row->next) {
+		if (!str_eq(row->assignee, e->agent->id) ||
+		    !is_bead(row->id, s->filter->bead))
+			continue;
+		e->reason = RESUME_IN_PROGRESS;
+		e->bead = row->id;
+		e->text = arena_fmt(&c->mem, "it has '" STR_FMT "' in progress: " STR_FMT,
+				    STR_ARG(row->id), STR_ARG(row->title));
+		return true;
+	}
+	return false;
+}
+
+static void insert(struct evidence **list, struct evidence *e)
+{
+	while (*list && (*list)->agent->seen_ms >= e->agent->seen_ms)
+		list = &(*list)->next;
+	e->next = *list;
+	*list = e;
+}
+
+enum err session_evidence(struct call *c, struct agent_files *f,
+			  const struct session_filter *filter, struct evidence **out)
+{
+	struct scene s = { .filter = filter };
+	struct registered *a;
+	enum err e;
+
+	*out = NULL;
+	if (filter->scope.p && (e = scope_normalise(c, f->root.p ? f->root : STR("/"),
+						    filter->scope, &s.scope)))
+		return e;
+	if (!f->home.p)
+		return ERR_OK;
+	see_files(c, f, &s);
+	see_beads(c, &s);
+	e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
+	for (; !e && a; a = a->next) {
+		struct evidence *one = arena_new(&c->mem, struct evidence);
+
+		one->agent = a;
+		one->vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
+		if ((!filter->agent.p || str_eq(filter->agent, a->id)) &&
+		    (find_files(c, f, &s, one) || find_beads_of(c, &s, one)))
+			insert(out, one);
+	}
+	return e;
+}
+
+enum err session_adopt(struct call *c, struct agent_files *f,
+		       const struct session_filter *filter, struct evidence **out)
+{
+	struct protocol_event event = { .type = EVENT_RESUME };
+	struct registered *a;
+	enum err e;
+
+	if ((e = registry_find(c, f, filter->agent, &a)) ||
+	    (e = session_evidence(c, f, filter, out)))
+		return e;
+	if (!*out) {
+		call_fail(c, ERR_ADOPTION_REJECTED,
+			  "'" STR_FMT
+			  "' has left nothing here that could be gone on with",
+			  STR_ARG(filter->agent));
+		return c->code;
+	}
+	event.bead = (*out)->bead;
+	event.from = event.to = a->id;
+	event.scope = (*out)->scope;
+	event.kind = str_of(names_word(&resume_reasons, (int)(*out)->reason));
+	event.text = (*out)->text;
+	if ((e = protocol_record(c, f, &event)))
+		return e;
+	return registry_touch(c, f, (*out)->agent);
+}
+
+/* --- names --- */
+
+static const char *const adjectives[] = {
+	"amber", "brave", "brisk",  "calm",   "clear",  "cobalt", "coral", "crimson",
+	"deep",  "early", "fair",   "fleet",  "gentle", "golden", "green", "hidden",
+	"ivory", "jade",  "keen",   "light",  "lucid",  "mellow", "misty", "noble",
+	"olive", "pale",  "plain",  "quick",  "quiet",  "rapid",  "royal", "rustic",
+	"sage",  "sharp", "silent", "silver", "solar",  "steady", "still", "sunny",
+	"swift", "tidal", "true",   "velvet", "vivid",  "warm",   "wild",  "wise",
+};
+static const char *const nouns[] = {
+	"badger",  "beacon", "birch",  "bison",  "brook",   "canyon",  "cedar",  "comet",
+	"condor",  "crane",  "delta",  "ember",  "falcon",  "fern",    "finch",  "fjord",
+	"forest",  "fox",    "garnet", "glade",  "harbor",  "hawk",    "heron",  "island",
+	"juniper", "lagoon", "lark",   "lynx",   "maple",   "marsh",   "meadow", "moth",
+	"otter",   "owl",    "pebble", "pine",   "prairie", "quartz",  "raven",  "reef",
+	"ridge",   "river",  "robin",  "spruce", "summit",  "thicket", "tundra", "willow",
+};
+
+enum err session_name(struct call *c, struct agent_files *f, struct str *out)
+{
+	enum {
+		ADJECTIVES = sizeof adjectives / sizeof *adjectives,
+		NOUNS = sizeof nouns / sizeof *nouns,
+		STEP = 619
+	}; /* a prime: it passes by all of them */
+	uint32_t at = crc32c(0, f->root.p ? f->root : c->dir);
+	struct registered *a;
+
+	for (uint32_t i = 0;; i++, at += STEP) {
+		uint32_t pair = at % (ADJECTIVES * NOUNS);
+
+		*out = arena_fmt(&c->mem, "%s-%s", adjectives[pair % ADJECTIVES],
+				 nouns[pair / ADJECTIVES]);
+		if (i >= ADJECTIVES * NOUNS) /* all are taken: numbers, then */
+			*out = arena_fmt(&c->mem, STR_FMT "-%u", STR_ARG(*out),
+					 i / (ADJECTIVES * NOUNS) + 1);
+		if (registry_find(c, f, *out, &a) == ERR_AGENT_NOT_FOUND)
+			break;
+		if (c->code)
+			return c->code;
+	}
+	c->code = ERR_OK;
+	return ERR_OK;
+}

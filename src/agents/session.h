@@ -1,0 +1,41 @@
+#ifndef AGENTS_SESSION_H
+#define AGENTS_SESSION_H
+
+#include "agents/reservation.h"
+
+/*
+ * Who a session is: somebody new, or an agent that was here before. Nobody is adopted on
+ * its word: it has left files that are changed in what it has reserved, or a bead that it
+ * has in progress.
+ */
+enum resume_reason { RESUME_UNCOMMITTED, RESUME_IN_PROGRESS };
+extern const struct names resume_reasons;
+
+struct evidence {
+	struct registered *agent;
+	enum vitality vitality;
+	enum resume_reason reason;
+	struct str bead, scope; /* it is about; a scope may be absent */
+	struct str text;        /* in a sentence */
+	struct evidence *next;
+};
+
+/* What counts of it; absent: all. */
+struct session_filter {
+	struct str agent, scope, bead;
+};
+
+/* One for each agent that has left any, whoever was seen last first. */
+enum err session_evidence(struct call *c, struct agent_files *f,
+			  const struct session_filter *filter, struct evidence **out);
+
+/* ADOPTION_REJECTED if there is none; else the event is recorded, and the agent is seen.
+ */
+enum err session_adopt(struct call *c, struct agent_files *f,
+		       const struct session_filter *filter, struct evidence **out);
+
+/* A name that nobody has, the same as long as nobody takes it: an adjective and a noun.
+ */
+enum err session_name(struct call *c, struct agent_files *f, struct str *out);
+
+#endif

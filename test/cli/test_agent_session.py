@@ -1,0 +1,222 @@
+"""bb agent init and bb-init: who a session is (seed 001 sections 3 and 7)."""
+import json
+import re
+import subprocess
+
+import pytest
+
+from board import at
+from conftest import environment
+from test_agent_guard import Repo
+from test_agent_identity import agent, data, register
+from test_agent_mail import events
+from test_agent_reservations import reserve
+
+GONE = at(m=40)  # everybody who was seen at the beginning is evicted
+
+
+@pytest.fixture
+def repo(tmp_path):
+    path = tmp_path / "project"
+    path.mkdir()
+    repo = Repo(path)
+    repo.git("init", "-q", "-b", "main")
+    repo.run("init", program="bd").ok()
+    return repo
+
+
+def begin(project, *args, env=None, **kw):
+    """What `bb-init` answers: always JSON, never a question."""
+    done = project.run(*args, program="bb-init", env=env, **kw)
+    reply = done.json
+    assert list(reply) == ["ok", "command", "data", "error"] and reply["command"] == "agent init"
+    assert reply["ok"] == (done.code == 0)
+    return reply
+
+
+def left_files(repo):
+    """An agent that has reserved src and changed a file in it."""
+    register(repo, "amber-otter", env=at())
+    reserve(repo, "amber-otter", "src/*", env=at(), bead="bd-7")
+    repo.write("src/a.c")
+
+
+def left_bead(repo, who="cobalt-harbor", env=None):
+    """An agent that has a bead in progress."""
+    register(repo, who, env=env or at())
+    bead = repo.run("create", "a thing to do", "--json", program="bd").ok().json["id"]
+    repo.run("--actor", who, "claim", bead, program="bd", env=env).ok()
+    return bead
+
+
+def test_a_new_session_gets_a_free_name(repo):
+    first = begin(repo, "--non-interactive", "--json", env=at())["data"]
+    assert first["decision"] == "registered" and first["resumed"] is None and first["candidates"] == []
+    name = first["agent"]["agent_id"]
+    assert re.fullmatch("[a-z]+-[a-z]+", name) and first["agent"]["status"] == "idle"
+    assert first["recommendation"] == {"action": "register", "agent_id": name, "reason": "nobody has left work here"}
+    second = begin(repo, "--non-interactive", env=at())["data"]
+    assert second["agent"]["agent_id"] != name
+    assert [a["agent_id"] for a in data(repo, "list")] == sorted([name, second["agent"]["agent_id"]])
+
+
+def test_the_name_that_is_offered_stays_the_same_until_it_is_taken(repo):
+    register(repo, "amber-otter", env=at())
+    offers = [begin(repo, "--adopt", "amber-otter")["error"]["details"]["recommendation"]["agent_id"] for _ in "123"]
+    assert len(set(offers)) == 1
+    assert begin(repo)["data"]["agent"]["agent_id"] == offers[0]
+
+
+def test_register(repo):
+    made = begin(repo, "--register", "blue-fox", "--role", "ui", "--display", "Fox", "--json")["data"]
+    assert (made["decision"], made["agent"]["role"], made["agent"]["display_name"]) == ("registered", "ui", "Fox")
+    again = begin(repo, "--register", "blue-fox")
+    assert again["error"]["code"] == "DUPLICATE_AGENT_ID" and events(repo) == []
+    assert begin(repo, "--register", "no good")["error"]["code"] == "INVALID_ARGS"
+
+
+def test_adoption_because_of_changed_files(repo):
+    left_files(repo)
+    reply = begin(repo, "--adopt", "amber-otter", "--json", env=GONE)["data"]
+    assert (reply["decision"], reply["agent"]["agent_id"]) == ("adopted", "amber-otter")
+    assert reply["agent"]["last_seen_at"] == "2026-01-01T00:40:00.000Z"
+    assert (reply["resumed"]["reason"], reply["resumed"]["bead_id"], reply["resumed"]["scope"]) == (
+        "uncommitted_scope", "bd-7", "src/*")
+    assert [r["scope"] for r in reply["reservations"]] == ["src/*"]
+    [event] = events(repo)
+    assert (event["event_type"], event["bead_id"], event["from_agent"], event["to_agent"]) == (
+        "RESUME", "bd-7", "amber-otter", "amber-otter")
+    assert event["payload"] == {"resume_reason": "uncommitted_scope", "prior_session_agent": "amber-otter",
+                                "adopted_agent": "amber-otter", "evidence": reply["resumed"]["evidence"]}
+    assert "src" in event["payload"]["evidence"] and data(repo, "events")[0] == event
+
+
+def test_adoption_because_of_a_bead_in_progress(repo):
+    bead = left_bead(repo)
+    reply = begin(repo, "--adopt", "cobalt-harbor", env=GONE)["data"]
+    assert (reply["resumed"]["reason"], reply["resumed"]["bead_id"]) == ("in_progress_ownership", bead)
+    [event] = events(repo)
+    assert event["payload"]["resume_reason"] == "in_progress_ownership" and event["bead_id"] == bead
+    assert "bb agent events" and "a thing to do" in repo.bb("agent", "events").ok().out
+
+
+def refusal(repo, *args, env=GONE):
+    before = {f: f.read_bytes() for f in (repo.path / ".beadboard").rglob("*.json*")}
+    reply = begin(repo, *args, env=env)
+    assert before == {f: f.read_bytes() for f in (repo.path / ".beadboard").rglob("*.json*")}
+    return reply["error"]
+
+
+def test_without_evidence_nobody_is_adopted(repo):
+    register(repo, "amber-otter", env=at())
+    reserve(repo, "amber-otter", "src", env=at())
+    repo.write("doc/a")  # changed, but not its own
+    error = refusal(repo, "--adopt", "amber-otter", "--non-interactive")
+    assert error["code"] == "ADOPTION_REJECTED" and error["details"]["recommendation"]["action"] == "register"
+    assert refusal(repo, "--adopt", "nobody-here")["code"] == "AGENT_NOT_FOUND"
+    assert refusal(repo, "--adopt", "amber-otter", "--scope", "doc")["code"] == "ADOPTION_REJECTED"
+
+
+def test_work_that_is_committed_or_done_is_no_evidence(repo):
+    left_files(repo)
+    repo.git("add", "-A")
+    assert begin(repo, "--adopt", "amber-otter", env=GONE)["ok"]  # staged is not committed
+    repo.git("commit", "-qm", "x")
+    assert refusal(repo, "--adopt", "amber-otter")["code"] == "ADOPTION_REJECTED"
+    bead = left_bead(repo)
+    repo.run("close", bead, program="bd").ok()
+    assert refusal(repo, "--adopt", "cobalt-harbor")["code"] == "ADOPTION_REJECTED"
+
+
+def test_scope_and_bead_narrow_what_counts(repo):
+    left_files(repo)
+    for args, ok in ((["--scope", "src"], True), (["--scope", "src/b.c"], False), (["--bead", "bd-7"], True),
+                     (["--bead", "7"], True), (["--bead", "bd-8"], False), (["--scope", "doc"], False)):
+        assert begin(repo, "--adopt", "amber-otter", *args, env=GONE)["ok"] is ok, args
+    assert begin(repo, "--adopt", "amber-otter", "--scope", "../x")["error"]["code"] == "INVALID_ARGS"
+
+
+def test_who_has_released_its_scope_has_left_nothing_there(repo):
+    left_files(repo)
+    data(repo, "release", "--agent", "amber-otter", "--scope", "src", env=at(m=1))
+    assert refusal(repo, "--adopt", "amber-otter")["code"] == "ADOPTION_REJECTED"
+
+
+def test_what_cannot_be_decided_is_an_error_with_a_recommendation(repo):
+    left_files(repo)
+    bead = left_bead(repo)
+    data(repo, "heartbeat", "--agent", "cobalt-harbor", env=at(m=2))
+    error = refusal(repo, "--non-interactive")
+    assert error["code"] == "AMBIGUOUS_SESSION" and "--adopt cobalt-harbor" in error["hint"]
+    assert [c["agent_id"] for c in error["details"]["candidates"]] == ["cobalt-harbor", "amber-otter"]
+    assert error["details"]["recommendation"] == {
+        "action": "adopt", "agent_id": "cobalt-harbor",
+        "reason": f"'cobalt-harbor' is evicted and has left work: it has '{bead}' in progress: a thing to do"}
+    assert refusal(repo, "--non-interactive") == error  # the same, as long as nothing changes
+    assert begin(repo, "--register", "blue-fox", env=GONE)["data"]["decision"] == "registered"
+
+
+def test_whoever_is_at_work_is_not_in_the_way_of_a_new_session(repo):
+    left_files(repo)
+    reply = begin(repo, "--non-interactive", env=at(m=1))["data"]
+    assert reply["decision"] == "registered" and len(reply["candidates"]) == 1
+    assert reply["recommendation"]["reason"] == "whoever has work here is still at it"
+
+
+def test_both_at_once(repo):
+    assert begin(repo, "--register", "blue-fox", "--adopt", "blue-fox")["error"]["code"] == "INVALID_ARGS"
+    assert not (repo.path / ".beadboard").exists()
+
+
+def test_without_git_and_beads(empty):
+    """There is no evidence, and that is no error."""
+    env = {"GIT_CEILING_DIRECTORIES": str(empty.path.parent)}
+    assert begin(empty, env=env)["data"]["decision"] == "registered"
+    register(empty, "amber-otter", env=at())
+    assert begin(empty, "--adopt", "amber-otter", env=env)["error"]["code"] == "ADOPTION_REJECTED"
+
+
+def test_from_a_linked_worktree(repo, tmp_path):
+    repo.write("README")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "x")
+    register(repo, "amber-otter", env=at())
+    reserve(repo, "amber-otter", "src/*", env=at())
+    tree = tmp_path / "tree"
+    repo.git("worktree", "add", "-q", str(tree))
+    repo.write("src/a.c", cwd=tree)
+    assert begin(repo, "--adopt", "amber-otter", env=GONE)["error"]["code"] == "ADOPTION_REJECTED"
+    assert begin(repo, "--adopt", "amber-otter", env=GONE, cwd=tree)["ok"]
+
+
+def test_it_never_asks(repo):
+    """Also not at a terminal."""
+    import os
+    import pty
+    from conftest import BIN
+    left_files(repo)
+    pid, fd = pty.fork()
+    if not pid:
+        os.chdir(repo.path)
+        os.execve(str(BIN / "bb"), ["bb", "agent", "init"], environment(**GONE))
+    text = b""
+    try:
+        while chunk := os.read(fd, 4096):
+            text += chunk
+    except OSError:
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1 and b"--adopt amber-otter" in text
+
+
+def test_twenty_sessions_at_once(repo):
+    started = [repo.spawn(program="bb-init", stdout=subprocess.PIPE) for _ in range(20)]
+    replies = [json.loads(p.communicate(timeout=30)[0]) for p in started]
+    names = {r["data"]["agent"]["agent_id"] for r in replies}
+    assert len(names) == 20 == len(data(repo, "list"))
+
+
+def test_for_people(repo):
+    assert "You are now blue-fox" in repo.bb("agent", "init", "--register", "blue-fox").ok().out
+    left_files(repo)
+    assert "You are again amber-otter" in repo.bb("agent", "init", "--adopt", "amber-otter").ok().out
+    assert agent(repo, "init", "--adopt", "amber-otter")["ok"]

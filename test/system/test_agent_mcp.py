@@ -1,0 +1,126 @@
+"""The tools of agents in `abacus mcp`: mail, reservations, the guard and waiting, for a model."""
+import json
+import select
+import subprocess
+import time
+
+import pytest
+
+from conftest import BIN, environment
+from test_abacus_mcp import META, call
+
+LETTER = {"bead": "bd-1", "category": "HANDOFF", "subject": "s", "body": "b"}
+
+
+class Server:
+    """A session that stays open."""
+
+    def __init__(self, repo, *args):
+        self.process = subprocess.Popen([str(BIN / "abacus"), "mcp", *args], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, cwd=repo.path, env=environment())
+
+    def send(self, id, method, **params):
+        message = {"jsonrpc": "2.0", "method": method, "params": {**params, "_meta": META}}
+        self.process.stdin.write(json.dumps({**message, "id": id} if id is not None else message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def call(self, id, tool, **arguments):
+        self.send(id, "tools/call", name=tool, arguments=arguments)
+
+    def reply(self, within=5):
+        assert select.select([self.process.stdout], [], [], within)[0], "no reply"
+        return json.loads(self.process.stdout.readline())
+
+    def silent(self, seconds=0.2):
+        return not select.select([self.process.stdout], [], [], seconds)[0]
+
+
+@pytest.fixture
+def server(repo):
+    for name in ("amber-otter", "cobalt-harbor"):
+        assert call(repo, "agent_register", {"name": name, "role": "model"})["success"]
+    server = Server(repo, "--agent", "cobalt-harbor")
+    yield server
+    server.process.stdin.close()
+    assert server.process.wait(5) == 0
+
+
+def test_a_session(repo, server):
+    sent = call(repo, "agent_send", {"from": "amber-otter", "to": "cobalt-harbor", **LETTER})["data"]["messages"][0]
+    server.call(1, "agent_inbox")
+    reply = server.reply()["result"]
+    assert reply["structuredContent"]["data"] == [sent]
+    assert reply["_meta"]["mail"] == {"unread": 1, "to_accept": 1}
+    server.call(2, "bd_list")
+    assert server.reply()["result"]["_meta"]["mail"] == {"unread": 1, "to_accept": 1}
+    server.call(3, "agent_read", message=sent["message_id"])
+    assert server.reply()["result"]["_meta"]["mail"] == {"unread": 0, "to_accept": 1}
+    server.call(4, "agent_ack", message=sent["message_id"])
+    reply = server.reply()["result"]
+    assert reply["structuredContent"]["data"]["state"] == "acked" and "mail" not in reply["_meta"]
+    assert call(repo, "agent_reserve", {"agent": "amber-otter", "scope": "src", "bead": "bd-1"})["success"]
+    server.call(5, "agent_guard", paths=["src/x", "doc/y"])
+    denied = server.reply()["result"]
+    error = denied["structuredContent"]["error"]
+    assert denied["isError"] and error["code"] == "RESERVATION_CONFLICT"
+    assert [d["path"] for d in error["details"]["denied"]] == ["src/x"]
+    assert call(repo, "agent_guard", {"agent": "amber-otter", "paths": ["src/x"]})["data"]["outcome"] == "allow"
+    server.call(6, "agent_status")
+    assert len(server.reply()["result"]["structuredContent"]["data"]["reservations"]) == 1
+    assert call(repo, "agent_release", {"agent": "amber-otter", "scope": "src"})["data"]["state"] == "released"
+
+
+def test_nobody_speaks_for_another(repo, server):
+    for id, (tool, arguments) in enumerate([
+            ("agent_inbox", {"agent": "amber-otter"}), ("agent_send", {"from": "amber-otter", "to": "broadcast", **LETTER}),
+            ("agent_reserve", {"agent": "amber-otter", "scope": "src", "bead": "bd-1"})]):
+        server.call(id, tool, **arguments)
+        reply = server.reply()["result"]
+        assert reply["isError"] and reply["structuredContent"]["error"]["code"] == "INVALID_ARGS"
+    nobody = call(repo, "agent_inbox", {})["error"]
+    assert nobody["code"] == "INVALID_ARGS" and nobody["details"]["next_step"] == "Say who you are."
+
+
+def test_waiting_ends_when_mail_comes(repo, server):
+    server.call(1, "agent_wait", mail=True, timeout="30s")
+    assert server.silent()
+    sent = call(repo, "agent_send", {"from": "amber-otter", "to": "cobalt-harbor", **LETTER})["data"]["messages"][0]
+    data = server.reply(2)["result"]["structuredContent"]["data"]
+    assert data["events"] == [{"kind": "mail", "message": sent}] and data["cursor"] == sent["message_id"]
+
+
+def test_a_request_that_comes_meanwhile_is_answered_at_once(server):
+    server.call(1, "agent_wait", timeout="30s")
+    assert server.silent()
+    server.send(None, "notifications/progress")
+    assert server.silent()
+    server.call(2, "agent_status")
+    replies = [server.reply(2), server.reply(2)]
+    assert [r["id"] for r in replies] == [1, 2]
+    data = replies[0]["result"]["structuredContent"]["data"]
+    assert data["interrupted"] and not data["timed_out"] and data["events"] == []
+
+
+def test_waiting_can_be_cancelled(server):
+    server.call(1, "agent_wait", timeout="30s")
+    assert server.silent()
+    server.send(None, "notifications/cancelled", requestId=1)
+    assert server.silent()
+    server.call(2, "agent_status")
+    assert server.reply(2)["id"] == 2
+
+
+def test_waiting_ends_with_the_session(repo, server):
+    server.call(1, "agent_wait", timeout="30s")
+    assert server.silent()
+    began = time.monotonic()
+    server.process.terminate()
+    assert server.process.wait(5) == 0 and time.monotonic() - began < 2
+
+
+def test_the_same_use_of_a_tool_sends_once(repo, server):
+    arguments = {"from": "amber-otter", "to": "cobalt-harbor", **LETTER, "request_id": "r1"}
+    first, second = (call(repo, "agent_send", arguments)["data"] for _ in "12")
+    assert first == second
+    other = call(repo, "agent_send", {**arguments, "body": "another"})
+    assert other["error"]["details"]["next_step"] and not other["success"]
