@@ -2,17 +2,58 @@
 #include "surface/docs.h"
 #include "surface/face.h"
 #include "surface/mcp.h"
+#include "surface/view.h"
 
 #define AT(member) offsetof(struct globals, member)
 
 static const struct field globals[] = {
+	{ "actor", &kind_str, AT(actor), .arg = "NAME", .help = "who you are" },
+	{ "dir", &kind_path, AT(dir), .min = 1,
+	  .help = "the project, instead of looking for it" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
 	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
 	{ 0 },
 };
 
+static void view_project(struct view *v, const struct value *data)
+{
+	const struct value *beads = value_find(data, "beads"),
+			   *board = value_find(data, "board"),
+			   *agents = value_find(data, "agents");
+
+	view_line(v, "Beads:  " STR_FMT " (" STR_FMT ", ids begin with '" STR_FMT "-')",
+		  STR_ARG(value_str(beads, "store")), STR_ARG(value_str(beads, "result")),
+		  STR_ARG(value_str(beads, "prefix")));
+	view_line(v, "Board:  " STR_FMT "/.bb (" STR_FMT ")",
+		  STR_ARG(value_str(board, "project_dir")),
+		  STR_ARG(value_str(board, "result")));
+	view_line(v, "Agents: " STR_FMT " (" STR_FMT ")",
+		  STR_ARG(value_str(agents, "path")),
+		  STR_ARG(value_str(agents, "result")));
+	view_line(v, "None of your files was touched.\n\n"
+		     "For the agents that work here, add to AGENTS.md:\n");
+	view_line(v, STR_FMT, STR_ARG(value_str(data, "agents_md")));
+	view_line(v, "'abacus mcp' serves all of it to an agent's host; 'bb agent guard "
+		     "install' lets Git keep others out of reserved files.");
+}
+
+static void view_stores(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+		struct str path = value_str(one, "path");
+
+		view_line(v, STR_FMT ": " STR_FMT "%s", STR_ARG(value_str(one, "store")),
+			  STR_ARG(path.p ? path : STR("none")),
+			  path.p && !view_yes(one, "exists") ? " (not there)" : "");
+		view_line(v, "  " STR_FMT, STR_ARG(value_str(one, "why")));
+	}
+}
+
 static const struct command commands[] = {
+	{ "init", &op_project_init, view_project, NULL, 0, NULL },
+	{ "where", &op_project_where, view_stores, NULL, 0, NULL },
 	{ "mcp", &op_abacus_mcp, NULL, abacus_mcp_start, 0, NULL },
 	{ "schema", &op_schema, NULL, NULL, 0, NULL },
 	{ "completion", &op_completion, NULL, completion_start, 0, NULL },
@@ -24,9 +65,12 @@ static const struct command commands[] = {
 const struct face face_abacus = {
 	.name = "abacus",
 	.about = "shared work for agents and people; 'abacus bd …' is the same as 'bd …'",
-	.more = "The one program behind all the others. It also tells what it knows of "
-		"itself: "
-		"schemas, completion, manuals.",
+	.more = "The one program behind all the others: it sets up a project, serves it "
+		"to "
+		"agents' hosts, and tells what it knows of itself: schemas, completion, "
+		"manuals.",
 	.globals = globals,
 	.commands = commands,
+	.actor_variables = bd_actor_variables,
+	.actor = bd_actor,
 };

@@ -145,10 +145,10 @@ static struct str login(struct call *c)
 }
 
 /* Who acts: the environment, else Git's user, else the login. */
-static const char *const actor_variables[] = { "BD_ACTOR", "BEADS_ACTOR", "BB_AGENT_ID",
-					       NULL };
+const char *const bd_actor_variables[] = { "BD_ACTOR", "BEADS_ACTOR", "BB_AGENT_ID",
+					   NULL };
 
-static struct str actor(struct call *c)
+struct str bd_actor(struct call *c)
 {
 	struct repository repo;
 	struct str name = { 0 };
@@ -174,7 +174,7 @@ const struct face face_bd = {
 	.commands = commands,
 	.environment = environment,
 	.dialect = DIALECT_BEADS,
-	.actor_variables = actor_variables,
-	.actor = actor,
+	.actor_variables = bd_actor_variables,
+	.actor = bd_actor,
 	.dir_variable = "BEADS_DIR",
 };

@@ -58,6 +58,10 @@ struct face {
 	const char *dir_variable;
 };
 
+/* Whoever changes beads: variables, and else the user that Git knows. */
+extern const char *const bd_actor_variables[];
+struct str bd_actor(struct call *c);
+
 extern const struct face face_abacus, face_bb, face_bd;
 extern const struct face *const faces[]; /* ends with NULL */
 

@@ -1,0 +1,115 @@
+#include "base/file.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "beads/beads.h"
+#include "ops/op.h"
+#include "ops/ops.h"
+#include "store/place.h"
+
+/* abacus where: which stores are used from here, and why. */
+
+static const struct prop store_props[] = {
+	{ "store", PROP_STR, 0, NULL },
+	{ "path", PROP_STR, PROP_NULL, NULL },
+	{ "exists", PROP_BOOL, 0, NULL },
+	{ "why", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static void put(struct json *reply, const char *store, struct str path, bool there,
+		struct str why)
+{
+	json_object(reply);
+	json_put_str(reply, "store", str_of(store));
+	json_put_str(reply, "path", path);
+	json_put_bool(reply, "exists", there);
+	json_put_str(reply, "why", why);
+	json_end(reply);
+}
+
+static struct str bead_reason(struct call *c, const struct beads *b, bool there)
+{
+	bool linked = !str_eq(path_real(&c->mem, b->repo.gitdir), b->repo.common);
+
+	if (!there)
+		return STR("nobody has begun to keep beads here; 'abacus init' does");
+	return linked ? STR("it is in the Git directory that all worktrees share") :
+			STR("it is in the Git directory of the repository around you");
+}
+
+static enum err put_beads(struct call *c, struct json *reply)
+{
+	struct beads b;
+	bool there;
+	enum err e = beads_home(c, &b);
+
+	if (e == ERR_NOT_A_REPOSITORY) {
+		put(reply, "beads", (struct str){ 0 }, false,
+		    STR("beads need a Git repository, and this folder is in none"));
+		c->code = ERR_OK;
+		return ERR_OK;
+	}
+	if (e)
+		return e;
+	there = file_is_dir(&c->mem, b.home);
+	put(reply, "beads", b.home, there, bead_reason(c, &b, there));
+	return ERR_OK;
+}
+
+static struct str folder_reason(struct call *c, const struct repository *repo,
+				struct str root)
+{
+	if (c->project.p)
+		return STR("this project was named");
+	if (str_eq(root, c->dir))
+		return STR("it is in this folder");
+	if (repo->tree.p && path_within(repo->tree, root))
+		return STR("it is the nearest one above, inside of the worktree");
+	if (repo->tree.p && str_eq(root, repo->main))
+		return STR("this is a linked worktree, and uses what is in the main one");
+	return STR("it is the nearest one above");
+}
+
+/* A folder at the root of the project. */
+static enum err put_folder(struct call *c, const char *store, struct str name,
+			   struct json *reply)
+{
+	struct repository repo;
+	struct str root;
+	enum err e;
+
+	if ((e = place_find(c, name, &root)) || (e = place_repository(c, c->dir, &repo)))
+		return e;
+	if (root.p) {
+		put(reply, store, path_join(&c->mem, root, name), true,
+		    folder_reason(c, &repo, root));
+		return ERR_OK;
+	}
+	if ((e = place_new(c, name, &root)))
+		return e;
+	put(reply, store, path_join(&c->mem, root, name), false,
+	    STR("there is none; 'abacus init' makes it there"));
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	enum err e;
+
+	(void)s, (void)body;
+	json_array(reply);
+	if ((e = put_beads(c, reply)) ||
+	    (e = put_folder(c, "board", STR(".bb"), reply)) ||
+	    (e = put_folder(c, "agents", STR(".beadboard"), reply)))
+		return e;
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_project_where = {
+	.name = "where",
+	.help = "Say which stores are used from here, and why",
+	.reply = &(const struct prop){ "stores", PROP_OBJECT, PROP_LIST, store_props },
+	.run = run,
+};

@@ -1,0 +1,82 @@
+"""abacus init and abacus where: one start, and an answer to "which stores are these?"."""
+import subprocess
+
+import pytest
+
+from conftest import Project
+
+
+@pytest.fixture
+def project(tmp_path):
+    path = tmp_path / "project"
+    path.mkdir()
+    subprocess.run(["git", "init", "-q", "-b", "main", str(path)], check=True)
+    return Project(path)
+
+
+def abacus(project, *args, **kw):
+    return project.run(*args, "--json", program="abacus", **kw)
+
+
+def stores(project, **kw):
+    return {s["store"]: s for s in abacus(project, "where", **kw).ok().json}
+
+
+def test_everything_is_set_up(project):
+    (project.path / "AGENTS.md").write_text("mine\n")
+    before = {f: f.read_bytes() for f in project.path.rglob("*") if f.is_file()}
+    made = abacus(project, "init").ok().json
+    assert list(made) == ["beads", "board", "agents", "agents_md"]
+    assert [made[s]["result"] for s in ("beads", "board", "agents")] == ["created"] * 3
+    assert "bb-init" in made["agents_md"]
+    assert all(f.read_bytes() == text for f, text in before.items())
+    done = subprocess.run(["git", "status", "--porcelain"], cwd=project.path, capture_output=True, text=True)
+    assert done.stdout == "?? AGENTS.md\n"
+    again = abacus(project, "init").ok().json
+    assert [again[s]["result"] for s in ("beads", "board", "agents")] == ["exists"] * 3
+    for program, args in (("bd", ["create", "x"]), ("bb", ["log"]), ("bb", ["agent", "list"])):
+        project.run(*args, program=program).ok()
+
+
+def test_outside_of_a_repository_nothing_is_made(tmp_path):
+    done = abacus(Project(tmp_path), "init")
+    assert done.code == 1 and "Git repository" in done.error["message"] and list(tmp_path.iterdir()) == []
+
+
+def test_where_before_and_after(project):
+    before = stores(project)
+    assert [s["exists"] for s in before.values()] == [False] * 3
+    assert all("abacus init" in s["why"] for s in before.values())
+    abacus(project, "init").ok()
+    after = stores(project)
+    assert {n: s["path"] for n, s in after.items()} == {n: s["path"] for n, s in before.items()} == {
+        "beads": f"{project.path}/.git/abacus", "board": f"{project.path}/.bb", "agents": f"{project.path}/.beadboard"}
+    assert all(s["exists"] for s in after.values())
+
+
+def test_where_from_elsewhere(project, tmp_path):
+    abacus(project, "init").ok()
+    below = project.path / "a/b"
+    below.mkdir(parents=True)
+    subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "x"],
+                   cwd=project.path, check=True)
+    tree = tmp_path / "tree"
+    subprocess.run(["git", "worktree", "add", "-q", str(tree)], cwd=project.path, check=True)
+    here = {n: s["path"] for n, s in stores(project).items()}
+    for place, word in ((below, "above"), (tree, "worktree")):
+        there = stores(project, cwd=place)
+        assert {n: s["path"] for n, s in there.items()} == here
+        assert word in there["board"]["why"] and word in there["agents"]["why"]
+    assert stores(project, cwd=tree)["beads"]["why"] == "it is in the Git directory that all worktrees share"
+
+
+def test_where_there_is_no_repository(tmp_path):
+    found = stores(Project(tmp_path))
+    assert found["beads"]["path"] is None and "Git repository" in found["beads"]["why"]
+    assert found["board"]["path"] == f"{tmp_path}/.bb" and not found["board"]["exists"]
+
+
+def test_for_people(project):
+    out = project.run("init", program="abacus").ok().out
+    assert "AGENTS.md" in out and str(project.path / ".bb") in out and "None of your files was touched" in out
+    assert "beads: " in project.run("where", program="abacus").ok().out
