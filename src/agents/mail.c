@@ -174,7 +174,11 @@ static enum err record(struct call *c, struct agent_files *f, const struct lette
 		.urgency = l->urgency.p ? l->urgency : STR("medium"),
 	};
 
-	return m->requires_ack ? protocol_record(c, f, &event) : ERR_OK;
+	if (!m->requires_ack || !protocol_record(c, f, &event))
+		return ERR_OK;
+	return call_step(c,
+			 "It was sent all the same, but its event could not be recorded. "
+			 "With the same --request-id it is safe to repeat.");
 }
 
 enum err mail_send(struct call *c, struct agent_files *f, const struct letter *letter,
@@ -198,7 +202,7 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 				e = send_to(c, f, letter, all->id, &tail);
 	if (e || (*out && (e = record(c, f, letter, *out))))
 		return e;
-	return registry_touch(c, f, sender);
+	return registry_acted(c, f, sender);
 }
 
 /* --- receiving --- */
@@ -301,7 +305,7 @@ static enum err advance(struct call *c, struct agent_files *f, struct str agent,
 	    (e = find(c, f, &box, id, forbidden, out)))
 		return e;
 	if ((*out)->state >= to)
-		return registry_touch(c, f, a);
+		return registry_acted(c, f, a);
 	*now = **out;
 	*out = now;
 	two = to - now->state == 2;
@@ -313,7 +317,7 @@ static enum err advance(struct call *c, struct agent_files *f, struct str agent,
 		now->acked_ms = c->now_ms;
 	}
 	e = mailbox_put(c, f, &box, two ? &first : now, two ? now : NULL);
-	return e ? e : registry_touch(c, f, a);
+	return e ? e : registry_acted(c, f, a);
 }
 
 enum err mail_read(struct call *c, struct agent_files *f, struct str agent, struct str id,

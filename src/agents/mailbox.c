@@ -186,7 +186,7 @@ enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
 	if ((e = agent_file_append(c, f, stream_of(c, box->agent), buf_str(&lines))) ||
 	    (e = apply_rest(c, f, box)))
 		return e;
-	return catch_up(c, f, box);
+	return agent_file_later(c, catch_up(c, f, box));
 }
 
 /* --- looking --- */

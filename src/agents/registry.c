@@ -231,7 +231,13 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 		(*out)->seen_ms = c->now_ms;
 	if ((e = agent_file_append(c, f, history_file, text_of(c, *out))))
 		return e;
-	return agent_file_swap(c, f, name_of(c, id), text_of(c, *out));
+	return agent_file_later(c,
+				agent_file_swap(c, f, name_of(c, id), text_of(c, *out)));
+}
+
+enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a)
+{
+	return agent_file_later(c, registry_touch(c, f, a));
 }
 
 enum err registry_touch(struct call *c, struct agent_files *f, struct registered *a)

@@ -36,6 +36,9 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 /* It did something: its time moves on, and never back. */
 enum err registry_touch(struct call *c, struct agent_files *f, struct registered *a);
 
+/* The same beside what it did, which stands even if this fails. */
+enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a);
+
 void registered_encode(struct json *j, const struct call *c, const struct registered *a);
 
 #endif

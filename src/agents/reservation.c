@@ -358,7 +358,7 @@ static enum err note(struct call *c, struct agent_files *f, struct book *b,
 	buf_put(&lines, line_of(c, now));
 	buf_char(&lines, '\n');
 	e = agent_file_append(c, f, history_file, buf_str(&lines));
-	return e ? e : write_active(c, f, b);
+	return e ? e : agent_file_later(c, write_active(c, f, b));
 }
 
 /* --- reserving --- */
@@ -513,7 +513,7 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	if ((e = note(c, f, &b, others ? &there : NULL, *out)) ||
 	    (e = record_incursions(c, f, *out, *incursions)))
 		return e;
-	return registry_touch(c, f, a);
+	return registry_acted(c, f, a);
 }
 
 /* --- releasing --- */
@@ -547,7 +547,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 	(*out)->released_ms = c->now_ms;
 	if ((e = note(c, f, &b, NULL, *out)))
 		return e;
-	return registry_touch(c, f, a);
+	return registry_acted(c, f, a);
 }
 
 /* --- looking --- */

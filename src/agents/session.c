@@ -179,7 +179,7 @@ enum err session_adopt(struct call *c, struct agent_files *f,
 	event.text = (*out)->text;
 	if ((e = protocol_record(c, f, &event)))
 		return e;
-	return registry_touch(c, f, (*out)->agent);
+	return registry_acted(c, f, (*out)->agent);
 }
 
 /* --- names --- */

@@ -203,6 +203,15 @@ enum err agent_file_swap(struct call *c, const struct agent_files *f, struct str
 	return agent_file_swap_pieces(c, f, name, &text, 1);
 }
 
+enum err agent_file_later(struct call *c, enum err e)
+{
+	if (e)
+		c->warning = arena_fmt(&c->mem, STR_FMT "; what was asked for is done",
+				       STR_ARG(c->message));
+	c->code = ERR_OK;
+	return ERR_OK;
+}
+
 enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f,
 				struct str name, const struct str *piece, size_t count)
 {

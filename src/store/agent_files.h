@@ -37,6 +37,9 @@ enum err agent_file_read_from(struct call *c, const struct agent_files *f,
  */
 enum err agent_file_swap(struct call *c, const struct agent_files *f, struct str name,
 			 struct str text);
+/* What is on record has happened: that a snapshot of it could not be written is a
+ * warning, and it is made later. */
+enum err agent_file_later(struct call *c, enum err e);
 enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f,
 				struct str name, const struct str *piece, size_t count);
 

@@ -1,0 +1,228 @@
+"""`bb agent` killed at any moment, and disks that fail: what was acknowledged is there, every file is whole."""
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from bead_harness import faulty  # noqa: F401 (a fixture)
+from conftest import BIN, Project, Result, environment
+from harness import STRACE, killed, needs_strace
+
+NOW = "2026-01-01T01:00:00Z"  # an hour after everybody was seen
+AGENTS = ("amber-otter", "blue-fox", "cobalt-harbor")
+LETTER = ["--bead", "bd-1", "--subject", "s", "--body", "b" * 300, "--request-id", "once"]
+COMMANDS = {
+    "register": ["register", "--name", "new-one", "--role", "ui"],
+    "update": ["register", "--name", "amber-otter", "--role", "graph", "--force-update"],
+    "heartbeat": ["heartbeat", "--agent", "amber-otter"],
+    "send": ["send", "--from", "blue-fox", "--to", "cobalt-harbor", "--category", "INFO", *LETTER],
+    "handoff": ["send", "--from", "blue-fox", "--to", "cobalt-harbor", "--category", "HANDOFF", *LETTER],
+    "broadcast": ["send", "--from", "blue-fox", "--to", "broadcast", "--category", "BLOCKED", *LETTER],
+    "read": ["read", "--agent", "cobalt-harbor", "--message", "MESSAGE"],
+    "ack": ["ack", "--agent", "cobalt-harbor", "--message", "MESSAGE"],
+    "reserve": ["reserve", "--agent", "blue-fox", "--scope", "doc", "--bead", "bd-1"],
+    "renew": ["reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-2"],
+    "takeover": ["reserve", "--agent", "blue-fox", "--scope", "src", "--bead", "bd-1", "--takeover-stale"],
+    "release": ["release", "--agent", "amber-otter", "--scope", "src"],
+}
+
+
+class Agents(Project):
+    """A project with three agents, mail and a reservation; what is kept can be put back."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.env["ABACUS_NOW"] = "2026-01-01T00:00:00Z"
+        for name in AGENTS:
+            self.agent("register", "--name", name, "--role", "ui")
+        self.agent("reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-1")
+        sent = self.agent("send", "--from", "amber-otter", "--to", "cobalt-harbor", "--category", "HANDOFF", *LETTER[:-2])
+        self.message = sent["messages"][0]["message_id"]
+        self.env["ABACUS_NOW"] = NOW
+
+    def agent(self, *args):
+        return self.bb("agent", *args, "--json").ok().json["data"]
+
+    def command(self, name):
+        return ["agent", *(self.message if word == "MESSAGE" else word for word in COMMANDS[name]), "--json"]
+
+    @property
+    def home(self):
+        return self.path / ".beadboard"
+
+    def keep(self, place):
+        shutil.copytree(self.home, place)
+
+    def put_back(self, place):
+        shutil.rmtree(self.home)
+        shutil.copytree(place, self.home)
+
+
+@pytest.fixture
+def agents(tmp_path):
+    path = tmp_path / "project"
+    path.mkdir()
+    return Agents(path)
+
+
+def look(project):
+    """All that can be asked, without what differs from run to run; every question is answered."""
+    def plain(m):
+        return {k: v for k, v in m.items() if k not in ("message_id", "reservation_id", "id")}
+
+    names = [a["agent_id"] for a in project.agent("list")]
+    return {"agents": [plain(a) for a in project.agent("list")],
+            "mail": {n: [plain(m) for m in project.agent("inbox", "--agent", n)] for n in names},
+            "status": {k: [plain(x) for x in v] if isinstance(v, list) else v for k, v in project.agent("status").items()},
+            "events": [plain(e) for e in project.agent("events")]}
+
+
+def assert_whole(project):
+    for file in project.home.rglob("*.json"):
+        json.loads(file.read_text())
+    assert {f.name for f in (project.home / "agent").iterdir() if f.is_file()} <= {"lock", "events.jsonl", "tmp"}
+
+
+def run(project, program, *args, **env):
+    return Result(subprocess.run([program, *args], cwd=project.path, stdin=subprocess.DEVNULL, capture_output=True,
+                                 timeout=60, env=environment(**project.env, **env)))
+
+
+def fits(found, before, after):
+    """Each part is as it was or as it will be; only what one command writes to several files may be in between."""
+    for part in found:
+        if part == "mail":
+            assert all(found[part][n] in (before[part].get(n), after[part][n]) for n in found[part]), found[part]
+        elif part == "status":
+            for key in found[part]:
+                states = (before[part][key], after[part][key])
+                assert found[part][key] in states or key in ("counts", "unacked"), (key, found[part][key])
+        elif part == "agents":
+            for one in found[part]:
+                assert one in before[part] + after[part] or one["agent_id"] == "new-one", one
+        else:
+            assert found[part] in (before[part], after[part]), found[part]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_killed_at_every_step(agents, faulty, tmp_path, name):  # noqa: F811
+    """Then the next command finds all in order, and the same one again does what it would have done."""
+    bb = str(pathlib.Path(faulty).parent / "bb")
+    command, kept, counted = agents.command(name), tmp_path / "kept", tmp_path / "counted"
+    before = look(agents)
+    agents.keep(kept)
+    run(agents, bb, *command, ABACUS_FAULT_COUNT=counted).ok()
+    after, steps = look(agents), int(counted.read_text())
+    assert after != before and steps >= 2
+    for n in range(1, steps + 1):
+        agents.put_back(kept)
+        done = run(agents, bb, *command, ABACUS_FAULT_AT=n)
+        assert killed(done) and done.out == "", f"step {n} of {steps}: {done.out}{done.err}"
+        assert_whole(agents)
+        fits(look(agents), before, after)
+        again = run(agents, bb, *command)
+        if name == "register":
+            assert again.code == 0 or again.error["code"] == "DUPLICATE_AGENT_ID"
+        elif name == "release":
+            assert again.code == 0 or again.error["code"] == "RESERVATION_NOT_FOUND"
+        else:
+            again.ok()
+        found = look(agents)
+        if name == "takeover" and len(found["events"]) < len(after["events"]):
+            found["events"] = after["events"]  # the repeat is a renewal, which is no incursion
+        if again.code:
+            found["agents"] = after["agents"]  # a repeat that is refused is no act
+        assert found == after, f"step {n} of {steps}"
+        assert_whole(agents)
+
+
+def test_a_first_register_killed_at_every_step(tmp_path, faulty):  # noqa: F811
+    bb, counted = str(pathlib.Path(faulty).parent / "bb"), tmp_path / "counted"
+    command = ["agent", "register", "--name", "amber-otter", "--role", "ui", "--json"]
+    (tmp_path / "counting").mkdir()
+    run(Project(tmp_path / "counting"), bb, *command, ABACUS_FAULT_COUNT=counted).ok()
+    for n in range(1, int(counted.read_text()) + 1):
+        (tmp_path / str(n)).mkdir()
+        project = Project(tmp_path / str(n))
+        assert killed(run(project, bb, *command, ABACUS_FAULT_AT=n))
+        assert len(json.loads(project.bb("agent", "list", "--json").ok().out)["data"]) <= 1
+        again = run(project, bb, *command)
+        assert again.code == 0 or again.error["code"] == "DUPLICATE_AGENT_ID"
+        assert len(json.loads(project.bb("agent", "list", "--json").ok().out)["data"]) == 1
+
+
+@needs_strace
+@pytest.mark.parametrize("fault", ["write:error=ENOSPC", "fdatasync:error=EIO", "rename:error=EIO",
+                                   "openat:error=EACCES"])
+@pytest.mark.parametrize("name", ["register", "handoff", "ack", "takeover", "release", "heartbeat"])
+def test_disks_that_fail(agents, tmp_path, name, fault):
+    """At every such call: a clear error and nothing is changed, or a success that is one, perhaps with a warning."""
+    command, kept = agents.command(name), tmp_path / "kept"
+    before = look(agents)
+    agents.keep(kept)
+    run(agents, str(BIN / "bb"), *command).ok()
+    after = look(agents)
+    for n in range(1, 40):
+        agents.put_back(kept)
+        call, error = fault.split(":")
+        log = tmp_path / "log"
+        done = Result(subprocess.run(
+            [STRACE, "-qq", "-o", str(log), "-e", f"trace={call}", "-e", f"inject={call}:{error}:when={n}",
+             str(BIN / "bb"), *command], cwd=agents.path, capture_output=True, timeout=60,
+            env=environment(**agents.env)))
+        hit = "INJECTED" in log.read_text()
+        assert_whole(agents)
+        found = look(agents)
+        if done.code == 0:
+            if "warning" not in done.err:
+                assert found == after or not hit, f"{n}: {done.err}"
+            fits(found, before, after)
+        elif done.out:  # not if standard output was what failed
+            error = done.error
+            assert error["code"] in ("IO_WRITE_FAILED", "IO_READ_FAILED", "AGENT_NOT_FOUND", "INVALID_ARGS"), error
+            assert error["message"] and error["hint"]
+            fits(found, before, after)
+        if not hit:
+            break
+        run(agents, str(BIN / "bb"), *command)
+        if name != "takeover":
+            assert look(agents)["mail"] == after["mail"]
+    else:
+        pytest.fail("it never came to an end")
+
+
+def test_a_lock_that_a_dead_process_left_blocks_nobody(agents):
+    lock = agents.home / "agent/lock"
+    assert lock.exists()
+    lock.write_text("12345\n")
+    agents.agent("heartbeat", "--agent", "amber-otter")
+    lock.unlink()
+    agents.agent("heartbeat", "--agent", "amber-otter")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_random_times_in_a_crowd(agents, seed):
+    """Senders are killed from outside; every message whose sending was acknowledged is there, once."""
+    rng = random.Random(seed)
+    acknowledged, running = [], []
+    for i in range(60):
+        running.append((i, agents.spawn("agent", "send", "--from", "blue-fox", "--to", "cobalt-harbor", "--bead", "b",
+                                        "--category", "HANDOFF", "--subject", str(i), "--body", "b", "--json",
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)))
+        if len(running) == 4:
+            time.sleep(rng.random() * 0.004)
+            i, victim = running.pop(rng.randrange(4))
+            victim.kill()
+            if victim.communicate()[0].strip():
+                acknowledged.append(str(i))
+    for i, process in running:
+        assert json.loads(process.communicate()[0])["ok"]
+        acknowledged.append(str(i))
+    assert_whole(agents)
+    there = [m["subject"] for m in agents.agent("inbox", "--agent", "cobalt-harbor", "--limit", "500")]
+    assert set(acknowledged) <= set(there) and len(there) == len(set(there))
+    assert agents.agent("status")["counts"]["unread"] == len(there)
