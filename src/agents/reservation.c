@@ -39,7 +39,7 @@ void reservation_encode(struct json *j, const struct call *c, const struct reser
 	json_end(j);
 }
 
-static bool decode(struct call *c, const struct value *v, struct reservation *out)
+static bool decode(const struct value *v, struct reservation *out)
 {
 	struct str released = value_str(v, "released_at");
 
@@ -52,8 +52,7 @@ static bool decode(struct call *c, const struct value *v, struct reservation *ou
 	       moment_parse(value_str(v, "created_at"), &out->created_ms) &&
 	       moment_parse(value_str(v, "expires_at"), &out->expires_ms) &&
 	       (!released.p || moment_parse(released, &out->released_ms)) &&
-	       value_int(v, "epoch", &out->epoch) &&
-	       scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE;
+	       value_int(v, "epoch", &out->epoch);
 }
 
 /* The next member, where it is this one, and nothing in its value is escaped. */
@@ -76,7 +75,7 @@ static bool take(struct str *rest, struct str key, struct str *out)
 #define SCOPE_KEY STR(",\"scope\":\"")
 
 /* An active one as put_members() writes it; false: it has to be parsed. */
-static bool scan(struct call *c, struct str line, struct reservation *out)
+static bool scan(struct str line, struct reservation *out)
 {
 	const struct str tail = STR(",\"released_at\":null,\"epoch\":");
 	struct str rest = line, created, expires;
@@ -92,18 +91,20 @@ static bool scan(struct call *c, struct str line, struct reservation *out)
 	       number_int((struct str){ rest.p + tail.n, rest.n - tail.n - 1 },
 			  &out->epoch) &&
 	       moment_parse(created, &out->created_ms) &&
-	       moment_parse(expires, &out->expires_ms) &&
-	       scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE;
+	       moment_parse(expires, &out->expires_ms);
 }
 
-static bool parse(struct call *c, struct str line, struct reservation *out)
+/* `key` is absent where it is not known. */
+static bool parse(struct call *c, struct str line, struct str key,
+		  struct reservation *out)
 {
 	struct value_error error;
-	bool well =
-		scan(c, line, out) || decode(c, value_parse(&c->mem, line, &error), out);
+	bool well = scan(line, out) || decode(value_parse(&c->mem, line, &error), out);
 
 	out->text = line;
-	return well;
+	out->key = key;
+	return well && (key.p || scope_parse(&c->mem, STR("/"), out->scope, &out->key) ==
+					 SCOPE_FINE);
 }
 
 static struct str line_of(struct call *c, const struct reservation *r)
@@ -150,7 +151,7 @@ static void add_overlapping(struct call *c, const struct row *row,
 			    struct reservation ***tail)
 {
 	**tail = arena_new(&c->mem, struct reservation);
-	if (parse(c, row->line, **tail))
+	if (parse(c, row->line, row->key, **tail))
 		*tail = &(**tail)->next;
 }
 
@@ -186,7 +187,7 @@ static bool find_scope(struct call *c, const struct book *b, struct str key,
 	size_t at = place_of(b, key);
 
 	return at < b->count && str_eq(b->row[at].key, key) &&
-	       parse(c, b->row[at].line, out);
+	       parse(c, b->row[at].line, key, out);
 }
 
 /* What has happened to a reservation. */
@@ -219,7 +220,7 @@ static enum err read_history(struct call *c, struct agent_files *f, struct book 
 	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
 		struct reservation r;
 
-		if (!parse(c, line, &r))
+		if (!parse(c, line, (struct str){ 0 }, &r))
 			return agent_file_damaged(c, f, history_file, line.p - text.p);
 		enter(c, b, &r);
 	}
@@ -240,7 +241,7 @@ static bool read_row(struct call *c, struct str line, struct row *out)
 	out->line = line;
 	if (take(&rest, FIRST_KEY, &id) && take(&rest, SCOPE_KEY, &scope))
 		return scope_parse(&c->mem, STR("/"), scope, &out->key) == SCOPE_FINE;
-	if (!parse(c, line, &r))
+	if (!parse(c, line, (struct str){ 0 }, &r))
 		return false;
 	out->key = r.key;
 	return true;
@@ -569,7 +570,7 @@ enum err reservation_each(struct call *c, struct agent_files *f, struct str agen
 	for (size_t i = 0; !e && i < b.count; i++) {
 		struct reservation *r = arena_new(&c->mem, struct reservation);
 
-		if (!parse(c, b.row[i].line, r) ||
+		if (!parse(c, b.row[i].line, b.row[i].key, r) ||
 		    (agent.p && !str_eq(r->agent, agent)) ||
 		    (bead.p && !str_eq(r->bead, bead)))
 			continue;

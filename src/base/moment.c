@@ -96,12 +96,14 @@ static int digits(struct str *s, size_t n)
 	return value;
 }
 
-static bool take(struct str *s, const char *any)
+static inline bool take(struct str *s, const char *any)
 {
-	if (!s->n || !memchr(any, s->p[0], strlen(any)))
-		return false;
-	*s = str_skip(*s, 1);
-	return true;
+	for (; s->n && *any; any++)
+		if (s->p[0] == *any) {
+			*s = str_skip(*s, 1);
+			return true;
+		}
+	return false;
 }
 
 static int days_in(int y, int m)

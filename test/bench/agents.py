@@ -8,6 +8,7 @@ READS = {
     "bb agent inbox": ["agent", "inbox", "--agent", "cobalt-harbor"],
     "bb agent inbox --json": ["agent", "inbox", "--agent", "cobalt-harbor", "--json"],
     "bb agent inbox --state unread": ["agent", "inbox", "--agent", "cobalt-harbor", "--state", "unread"],
+    "bb agent guard": ["agent", "guard", "--agent", "cobalt-harbor", "doc/part/file", "test/file"],
     "bb agent status": ["agent", "status"],
     "bb agent status --json": ["agent", "status", "--json"],
 }

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import agents
 import beads
 
 TRUE = shutil.which("true")
@@ -150,6 +151,9 @@ def main():
             fill(build / "bin" / "bb", folders[size], size)
         commands_table(build, args.rounds, folders[10_000])
         growth_table(build, args.rounds, folders)
+        folders["agents"] = pathlib.Path(top) / "agents"
+        folders["agents"].mkdir()
+        agents.tables(build, args.rounds, folders["agents"], costs)
         beads.tables(measure, build, args.rounds, pathlib.Path(top), TRUE)
         json_table(build, pathlib.Path(top))
 

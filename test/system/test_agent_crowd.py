@@ -12,11 +12,11 @@ from harness import finish
 
 @pytest.fixture
 def crowd(tmp_path):
-    """Twenty agents."""
+    """A hundred agents."""
     path = tmp_path / "project"
     path.mkdir()
     project = Project(path)
-    for i in range(20):
+    for i in range(100):
         project.bb("agent", "register", "--name", f"agent-{i}", "--role", "worker").ok()
     return project
 
@@ -33,20 +33,26 @@ def together(project, commands):
 
 
 def test_one_scope_has_one_winner(crowd):
-    replies = together(crowd, [["reserve", "--agent", f"agent-{i % 20}", "--scope", "src", "--bead", "bb-1"]
+    replies = together(crowd, [["reserve", "--agent", f"agent-{i}", "--scope", "src", "--bead", "bb-1"]
                                for i in range(50)])
-    owners = {r["data"]["reservation"]["agent_id"] for r in replies if r["ok"]}
-    assert len(owners) == 1
-    for reply in replies:
-        if not reply["ok"]:
-            assert reply["error"]["code"] == "RESERVATION_CONFLICT"
-            assert reply["error"]["details"]["agent_id"] in owners and reply["error"]["details"]["expires_at"]
+    [won] = [r["data"]["reservation"] for r in replies if r["ok"]]
+    lost = [r["error"] for r in replies if not r["ok"]]
+    assert len(lost) == 49 and {e["code"] for e in lost} == {"RESERVATION_CONFLICT"}
+    assert {(e["details"]["agent_id"], e["details"]["expires_at"]) for e in lost} == {
+        (won["agent_id"], won["expires_at"])}
+    history = (crowd.path / ".beadboard/agent/reservations/history.jsonl").read_text().splitlines()
+    assert [json.loads(line)["agent_id"] for line in history] == [won["agent_id"]]
+
+
+def letter(i, to, subject):
+    return ["send", "--from", f"agent-{i}", "--to", f"agent-{to}", "--bead", "bb-1", "--category", "HANDOFF",
+            "--subject", subject, "--body", "x"]
 
 
 def test_nothing_is_lost_and_every_file_parses_at_every_moment(crowd):
-    """Readers look at every snapshot while a hundred messages are sent, read and accepted."""
+    """A hundred agents send, read and accept at once, while a reader looks at every snapshot over and over."""
     home = crowd.path / ".beadboard" / "agent"
-    over, broken = threading.Event(), []
+    over, broken, looked = threading.Event(), [], []
 
     def look():
         while not over.is_set():
@@ -57,17 +63,23 @@ def test_nothing_is_lost_and_every_file_parses_at_every_moment(crowd):
                     pass
                 except ValueError as error:
                     broken.append((file, error))
+            looked.append(1)
 
     looker = threading.Thread(target=look)
     looker.start()
-    sent = together(crowd, [["send", "--from", f"agent-{i % 20}", "--to", f"agent-{(i + 1) % 20}", "--bead", "bb-1",
-                             "--category", "HANDOFF", "--subject", str(i), "--body", "x"] for i in range(100)])
-    ids = [r["data"]["messages"][0] for r in sent]
-    assert len({m["message_id"] for m in ids}) == 100
-    acked = together(crowd, [["ack", "--agent", m["to_agent"], "--message", m["message_id"]] for m in ids for _ in "12"])
+    first = together(crowd, [letter(i, (i + 1) % 100, str(i)) for i in range(100)])
+    sent = [r["data"]["messages"][0] for r in first]
+    assert len({m["message_id"] for m in sent}) == 100
+    replies = together(crowd, [["ack", "--agent", m["to_agent"], "--message", m["message_id"]] for m in sent] +
+                       [["read", "--agent", m["to_agent"], "--message", m["message_id"]] for m in sent] +
+                       [letter(i, (i + 7) % 100, str(100 + i)) for i in range(100)])
     over.set()
     looker.join()
-    assert broken == [] and all(r["ok"] and r["data"]["state"] == "acked" for r in acked)
-    inboxes = [json.loads(crowd.bb("agent", "inbox", "--agent", f"agent-{i}", "--json").out)["data"] for i in range(20)]
-    assert sorted(int(m["subject"]) for box in inboxes for m in box) == list(range(100))
-    assert len((home / "events.jsonl").read_text().splitlines()) == 100
+    assert broken == [] and looked and all(r["ok"] for r in replies)
+    assert all(r["data"]["state"] == "acked" for r in replies[:100])
+    inboxes = [json.loads(crowd.bb("agent", "inbox", "--agent", f"agent-{i}", "--json").out)["data"] for i in range(100)]
+    assert sorted(int(m["subject"]) for box in inboxes for m in box) == list(range(200))
+    assert sorted(m["state"] for box in inboxes for m in box) == ["acked"] * 100 + ["unread"] * 100
+    assert len((home / "events.jsonl").read_text().splitlines()) == 200
+    status = json.loads(crowd.bb("agent", "status", "--json").out)["data"]
+    assert status["counts"] == {"unread": 100, "read": 0, "acked": 100} and len(status["unacked"]) == 100
