@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/utf8.h"
+#include "ops/ops.h"
 #include "surface/args.h"
 #include "surface/help.h"
 #include "surface/out.h"
@@ -168,8 +169,9 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 }
 
 /* What rides beside the reply goes to stderr, where no parser trips over it. */
-static void print_beside(struct call *c, const struct globals *g)
+static void print_beside(struct call *c, const struct args *a)
 {
+	const struct globals *g = &a->globals;
 	struct value_error error;
 	const struct value *meta =
 		c->meta.p ? value_parse(&c->mem, c->meta, &error) : NULL;
@@ -195,7 +197,7 @@ static void print_beside(struct call *c, const struct globals *g)
 			(long long)count, count == 1 ? "" : "s",
 			STR_ARG(value_str(unread, "highest_priority")),
 			g->actor.p ? " --as " : "", STR_ARG(g->actor));
-	if (mail)
+	if (mail && a->command->op != &op_agent_inbox) /* which has just shown it */
 		fprintf(stderr,
 			"%lld unread in your mail, %lld to accept: bb agent inbox "
 			"--agent " STR_FMT "\n",
@@ -265,7 +267,7 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 		render(&v, a->command, reply);
 	}
 	status = out_print(buf_str(&v.out), verdict(c, a->command, reply));
-	print_beside(c, &a->globals);
+	print_beside(c, a);
 	return status;
 }
 
