@@ -70,8 +70,8 @@ UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
 FUZZ    = $(patsubst test/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/*.c))
 MODEL   = $(patsubst test/model/%.c,$(OUT)/model/%,$(wildcard test/model/*.c))
-FACES   = abacus bb bd
-LINKS   = bb bb-init bd
+FACES   = abacus bb bd vybe
+LINKS   = bb bb-init bd vybe
 FORMATTED = $(wildcard src/*/*.[ch] test/*/*.[ch])
 
 all: $(OUT)/bin/abacus $(OUT)/libexec/abacus-sync

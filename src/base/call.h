@@ -21,20 +21,23 @@ struct listener {
 struct call {
 	struct arena mem;
 	int64_t now_ms;
-	bool still;            /* the clock stands: whoever calls has set it */
-	struct str dir;        /* where the user stands; absolute */
-	struct str project;    /* the project's folder, where the user named one */
-	struct str actor;      /* who acts; absent: nobody said */
-	bool anonymous;        /* the actor is a default, not somebody's word */
-	bool wire;             /* it came as JSON, not from a command line */
-	bool autosync;         /* changes are published by themselves */
+	bool still;         /* the clock stands: whoever calls has set it */
+	struct str dir;     /* where the user stands; absolute */
+	struct str project; /* the project's folder, where the user named one */
+	struct str store;   /* a file to keep continuity in, where the user named one */
+	struct str actor;   /* who acts; absent: nobody said */
+	bool anonymous;     /* the actor is a default, not somebody's word */
+	bool wire;          /* it came as JSON, not from a command line */
+	bool autosync;      /* changes are published by themselves */
 	int64_t stale_minutes; /* after which an agent that does nothing counts as stale
 				*/
 	int64_t tombstone_ttl_ms; /* how long deletions are remembered; 0: for ever */
 	/* told what is going on, where that takes long; or NULL */
 	void (*progress)(struct call *c, struct str doing);
 	const struct listener *listener; /* or NULL */
-	struct str request_id; /* absent: the call may be repeated, not recognised */
+	struct str request_id;   /* absent: the call may be repeated, not recognised */
+	bool replayed;           /* the reply is the one that this request got before */
+	struct str request_args; /* a hash of what it asks for; or absent */
 
 	enum err code;
 	struct str message, step; /* what is wrong with which value; what to do */

@@ -17,6 +17,8 @@ static const struct {
 
 const char *err_code(enum err e, enum dialect dialect)
 {
+	if (dialect == DIALECT_VYBE)
+		return e == ERR_REQUEST_MISMATCH ? "IDEMPOTENCY_MISMATCH" : err_name(e);
 	return table[e].code[dialect];
 }
 
@@ -28,6 +30,8 @@ int err_exit(enum err e, enum dialect dialect)
 		[CLASS_SYNC] = { 1, 4, 3 },
 	};
 
+	if (dialect == DIALECT_VYBE)
+		return e != ERR_OK;
 	return status[table[e].class][dialect];
 }
 

@@ -16,7 +16,7 @@ enum err {
 };
 
 /* Who is spoken to: each family of commands has its own codes and exit statuses. */
-enum dialect { DIALECT_BOARD, DIALECT_BEADS, DIALECT_AGENTS };
+enum dialect { DIALECT_BOARD, DIALECT_BEADS, DIALECT_AGENTS, DIALECT_VYBE };
 
 const char *err_code(enum err e, enum dialect dialect);
 int err_exit(enum err e, enum dialect dialect);

@@ -152,6 +152,26 @@ void bead_put(struct bead *b, enum member m, struct str text)
 	b->member[m] = text;
 }
 
+void bead_put_extra(struct arena *mem, struct bead *b, struct str key, struct str value,
+		    struct mark mark)
+{
+	struct extra *at;
+	size_t i = 0;
+
+	while (i < b->extras && json_key_cmp(b->extra[i].key, key) < 0)
+		i++;
+	if (i == b->extras || !str_eq(b->extra[i].key, key)) {
+		at = arena_array(mem, b->extras + 1, sizeof *at);
+		if (b->extras) {
+			memcpy(at, b->extra, i * sizeof *at);
+			memcpy(at + i + 1, b->extra + i, (b->extras - i) * sizeof *at);
+		}
+		b->extra = at;
+		b->extras++;
+	}
+	b->extra[i] = (struct extra){ key, value, mark };
+}
+
 void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str text)
 {
 	struct json j = { .out.mem = mem };

@@ -102,6 +102,10 @@ void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str 
 void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v);
 void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct stamp s);
 
+/* A member that is no register of ours: canonical JSON, "null" for none. */
+void bead_put_extra(struct arena *mem, struct bead *b, struct str key, struct str value,
+		    struct mark mark);
+
 /* What a member says; absent, or `otherwise`, if it is null. */
 struct str bead_text(struct arena *mem, const struct bead *b, enum member m);
 int64_t bead_int(const struct bead *b, enum member m, int64_t otherwise);

@@ -19,7 +19,9 @@ struct draft {
 		struct str kind, id; /* what it depends on, as it was given */
 	} * needs;
 	size_t need_count;
-	int64_t order; /* among those of one command */
+	struct str rank,
+		project; /* canonical JSON of members that others keep; or absent */
+	int64_t order;   /* among those of one command */
 	struct draft *next;
 };
 

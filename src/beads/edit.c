@@ -124,6 +124,33 @@ void edit_note(struct edit *e, struct str content)
 	};
 }
 
+struct str edit_extra_now(const struct edit *e, const char *key)
+{
+	for (size_t i = 0; i < e->now.extras; i++)
+		if (str_is(e->now.extra[i].key, key) &&
+		    !str_is(e->now.extra[i].value, "null"))
+			return e->now.extra[i].value;
+	return (struct str){ 0 };
+}
+
+void edit_extra(struct edit *e, const char *key, struct str value)
+{
+	if (str_eq(edit_extra_now(e, key), value))
+		return;
+	bead_put_extra(&e->c->mem, &e->change, str_of(key), value.p ? value : STR("null"),
+		       e->mark);
+}
+
+void edit_bury(struct edit *e, struct state *change, struct str reason)
+{
+	struct bead made = { 0 };
+
+	bead_put_text(&e->c->mem, &made, MEMBER_TITLE, reason);
+	e->change.deleted = e->mark;
+	e->change.reason = made.member[MEMBER_TITLE];
+	state_put_bead(change, &e->change);
+}
+
 enum err edit_close(struct edit *e, struct str reason)
 {
 	struct str branch;

@@ -36,6 +36,11 @@ void edit_word(struct edit *e, enum member m, const struct names *names, int val
 void edit_stamp(struct edit *e, enum member m, struct stamp s);
 void edit_labels(struct edit *e, struct str *labels, size_t count);
 void edit_note(struct edit *e, struct str content);
+void edit_extra(struct edit *e, const char *key, struct str canonical); /* absent: null */
+struct str edit_extra_now(const struct edit *e, const char *key);
+
+/* Deletes it; a tombstone stays. */
+void edit_bury(struct edit *e, struct state *change, struct str reason);
 
 enum err edit_close(struct edit *e, struct str reason);
 void edit_reopen(struct edit *e, int status); /* enum bead_status */

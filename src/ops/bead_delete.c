@@ -25,16 +25,6 @@ static const struct field delete_fields[] = {
 	{ 0 },
 };
 
-static void bury(struct edit *e, struct state *change, const struct body *in)
-{
-	struct bead made = { 0 };
-
-	bead_put_text(&e->c->mem, &made, MEMBER_TITLE, in->reason);
-	e->change.deleted = e->mark;
-	e->change.reason = made.member[MEMBER_TITLE];
-	state_put_bead(change, &e->change);
-}
-
 static enum err delete_run(struct call *c, struct stores *s, const void *body,
 			   struct json *reply)
 {
@@ -53,7 +43,7 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body,
 		if ((e = edit_begin(c, s->beads, row, &edit)) ||
 		    (e = edit_guard(&edit, &in->guard)))
 			return e;
-		bury(&edit, change, in);
+		edit_bury(&edit, change, in->reason);
 		json_object(reply);
 		json_put_str(reply, "id", row->id);
 		json_put_str(reply, "title", row->title);

@@ -17,7 +17,8 @@ static bool on_the_wire(const struct field *f)
 
 enum dialect op_dialect(const struct op *op)
 {
-	return op->flags & OP_BEADS  ? DIALECT_BEADS :
+	return op->flags & OP_VYBE   ? DIALECT_VYBE :
+	       op->flags & OP_BEADS  ? DIALECT_BEADS :
 	       op->flags & OP_AGENTS ? DIALECT_AGENTS :
 				       DIALECT_BOARD;
 }
@@ -57,6 +58,35 @@ void op_input_schema(struct json *j, const struct op *op)
 				json_str(j, str_of(f->name));
 		json_end(j);
 	}
+	json_end(j);
+}
+
+void op_args_schema(struct json *j, const struct op *op)
+{
+	const struct field none = { 0 }, *fields = op->fields ? op->fields : &none;
+	bool once = (op->flags & OP_VYBE) && (op->flags & OP_WRITE);
+
+	json_object(j);
+	json_put_str(j, "type", STR("object"));
+	json_put_object(j, "properties");
+	for (const struct field *f = fields; f->name; f++) {
+		json_key(j, field_flag(j->out.mem, f));
+		field_schema(j, f);
+	}
+	if (op->flags & (OP_ACTOR | OP_READER))
+		put_string_schema(j, "agent", "who you are");
+	if (once)
+		put_string_schema(j, "request-id", "of this write");
+	json_end(j);
+	json_put_array(j, "required");
+	for (const struct field *f = fields; f->name; f++)
+		if (field_required(f) && !(f->flags & FIELD_PIPED))
+			json_str(j, field_flag(j->out.mem, f));
+	if (op->flags & OP_ACTOR)
+		json_str(j, STR("agent"));
+	if (once)
+		json_str(j, STR("request-id"));
+	json_end(j);
 	json_end(j);
 }
 

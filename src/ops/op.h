@@ -6,6 +6,7 @@
 struct agent_files;
 struct beads;
 struct board;
+struct continuity;
 struct json;
 struct prop;
 
@@ -19,6 +20,8 @@ enum op_flags {
 	OP_RECEIPT = 1 << 6,    /* takes a request id; a repeat gets the first reply */
 	OP_BEADS = 1 << 7,      /* works on the beads, which are opened for it */
 	OP_AGENTS = 1 << 8,     /* works on the files of the agents, likewise */
+	OP_VYBE = 1 << 9,       /* works on what agents go on from, likewise */
+	OP_TASKS = 1 << 10,     /* and on tasks: there are beads, if need be new ones */
 };
 
 /* What an operation may use; opened for it as its flags ask. */
@@ -26,6 +29,7 @@ struct stores {
 	struct agent_files *agents;
 	struct board *board;
 	struct beads *beads;
+	struct continuity *vybe;
 };
 
 /*
@@ -60,6 +64,9 @@ struct prop {
 /* JSON Schema of the parameters as JSON takes them, and of the reply. */
 void op_input_schema(struct json *j, const struct op *op);
 void op_reply_schema(struct json *j, const struct op *op);
+
+/* The same for command lines: flags as they are written, and what the call needs. */
+void op_args_schema(struct json *j, const struct op *op);
 
 /* The same in few words: an object's own members, and what type each of them is. */
 void op_reply_outline(struct json *j, const struct op *op);

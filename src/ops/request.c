@@ -8,8 +8,10 @@
 #include "beads/beads.h"
 #include "beads/courier.h"
 #include "board/unread.h"
+#include "continuity/continuity.h"
 #include "ops/identity.h"
 #include "ops/op.h"
+#include "ops/ops.h"
 #include "store/agent_files.h"
 #include "store/board_db.h"
 
@@ -233,6 +235,19 @@ static bool previews(const struct request *r)
 	return false;
 }
 
+static bool is_peek(const struct request *r)
+{
+	for (const struct field *f = r->op->fields; f && f->name; f++)
+		if (!strcmp(f->name, "peek"))
+			return *(const bool *)((const char *)r->body + f->at);
+	return false;
+}
+
+static enum err run_plain(struct call *c, const struct request *r, struct json *reply)
+{
+	return r->op->run(c, &(struct stores){ 0 }, r->body, reply);
+}
+
 static enum err run_on_board(struct call *c, const struct request *r, struct json *reply)
 {
 	bool write = r->op->flags & OP_WRITE;
@@ -386,15 +401,119 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	return e;
 }
 
+/* --- on what agents go on from --- */
+
+/* Tasks are beads: where nobody keeps any yet, that begins now. */
+static enum err begin_beads(struct call *c)
+{
+	struct request r = request_new(c, &op_bead_init);
+	struct json reply = { .out.mem = &c->mem };
+	struct call quiet = *c;
+	struct beads b;
+	enum err e = beads_open(c, BEADS_READ, &b);
+
+	if (!e)
+		beads_close(&b);
+	if (e != ERR_NOT_INITIALIZED)
+		return e;
+	c->code = ERR_OK;
+	if ((e = request_check(c, &r)) || (e = run_plain(c, &r, &reply)))
+		return e;
+	c->warning = quiet.warning;
+	return ERR_OK;
+}
+
+static enum err replay(struct call *c, const struct request *r,
+		       const struct ledger_row *old, struct str args, struct json *reply)
+{
+	if (!str_is(old->op, r->op->name) || !str_eq(old->args, args))
+		return call_fail(c, ERR_REQUEST_MISMATCH,
+				 "request id '" STR_FMT "' was used for another '" STR_FMT
+				 "'",
+				 STR_ARG(c->request_id), STR_ARG(old->op));
+	json_raw(reply, old->reply);
+	c->replayed = true;
+	return ERR_OK;
+}
+
+static enum err run_once(struct call *c, const struct request *r, struct stores *s,
+			 struct json *reply)
+{
+	struct ledger_row old,
+		now = { .op = str_of(r->op->name), .args = c->request_args };
+	enum err e = vybe_ledger_find(c, &s->vybe->db, &old);
+
+	if (e)
+		return e;
+	if (old.reply.p)
+		return replay(c, r, &old, c->request_args, reply);
+	if ((r->op->flags & OP_TASKS) && (e = begin_beads(c)))
+		return e;
+	if ((e = r->op->run(c, s, r->body, reply)))
+		return e;
+	now.reply = json_text(reply);
+	if ((e = vybe_ledger_put(c, &s->vybe->db, &now)))
+		return e;
+	return continuity_commit(c, s->vybe);
+}
+
+enum { NAME_MOST_BYTES = 128 };
+
+/* One agent, however its name is written. */
+static enum err lower_actor(struct call *c)
+{
+	char *name;
+
+	if (!c->actor.p)
+		return ERR_OK;
+	c->actor = str_trim(c->actor);
+	if (c->actor.n > NAME_MOST_BYTES)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the agent's name is longer than %d bytes",
+				 NAME_MOST_BYTES);
+	name = (char *)arena_copy(&c->mem, c->actor).p;
+	for (size_t i = 0; i < c->actor.n; i++)
+		if (name[i] >= 'A' && name[i] <= 'Z')
+			name[i] = (char)(name[i] + ('a' - 'A'));
+	c->actor.p = name;
+	return ERR_OK;
+}
+
+/* What only looks needs no request id; what is done leaves its answer. */
+static enum err run_on_vybe(struct call *c, const struct request *r, struct json *reply)
+{
+	bool write = (r->op->flags & OP_WRITE) && !is_peek(r);
+	struct continuity k;
+	struct stores s = { .vybe = &k };
+	enum err e = lower_actor(c);
+
+	if (e)
+		return e;
+	if (write && !c->request_id.p) {
+		call_fail(c, ERR_USAGE, "--request-id is missing");
+		return call_step(
+			c, "Give every write an id of its own, and repeat it with the "
+			   "same one.");
+	}
+	c->request_args = sha256_hex(&c->mem, arguments(c, r));
+	if ((e = continuity_open(c, write ? VYBE_WRITE : VYBE_READ, &k)))
+		return e;
+	e = write ? run_once(c, r, &s, reply) : r->op->run(c, &s, r->body, reply);
+	continuity_close(&k);
+	return e;
+}
+
 static enum err run(struct call *c, const struct request *r, struct json *reply)
 {
+	if (r->op->flags & OP_VYBE)
+		return run_on_vybe(c, r, reply);
 	if (r->op->flags & OP_BEADS)
 		return run_on_beads(c, r, reply);
 	if (r->op->flags & OP_BOARD)
 		return run_on_board(c, r, reply);
 	if (r->op->flags & OP_AGENTS)
 		return run_on_agents(c, r, reply);
-	return r->op->run(c, &(struct stores){ 0 }, r->body, reply);
+	return run_plain(c, r, reply);
 }
 
 enum err request_run(struct call *c, const struct request *r, struct json *reply)

@@ -425,6 +425,18 @@ static enum err parse_all(struct parser *p)
 	return e;
 }
 
+static enum err read_piped(struct parser *p)
+{
+	struct request *r = &p->out->request;
+	enum err e;
+
+	for (size_t i = 0; r->op->fields && r->op->fields[i].name; i++)
+		if ((r->op->fields[i].flags & FIELD_PIPED) && !(r->given >> i & 1) &&
+		    (e = set(p, &r->op->fields[i], STR("-"))))
+			return e;
+	return ERR_OK;
+}
+
 static enum err check_text(struct call *c, char **argv, size_t *count)
 {
 	for (*count = 0; argv[*count]; ++*count)
@@ -456,6 +468,10 @@ enum err args_parse(struct call *c, const struct face *face, char **argv,
 	if ((e = parse_all(&p)))
 		return e;
 	if (out->globals.help || out->globals.version || out->globals.mcp)
+		return ERR_OK;
+	if (out->command && (e = read_piped(&p)))
+		return e;
+	if (!out->command && face->index)
 		return ERR_OK;
 	if (!out->command && out->words.n)
 		return unfinished_command(&p);

@@ -15,6 +15,7 @@
 #include "surface/out.h"
 #include "surface/settings.h"
 #include "surface/view.h"
+#include "surface/vybe.h"
 
 static const char *env(const char *name)
 {
@@ -61,6 +62,11 @@ static enum err identify(struct call *c, const struct args *a)
 	const char *dir = face->dir_variable ? env(face->dir_variable) : NULL;
 
 	c->request_id = g->request_id;
+	if (!c->request_id.p && face->request_variable)
+		c->request_id = str_of(env(face->request_variable));
+	c->store = g->store;
+	if (!c->store.p && face->store_variable)
+		c->store = str_of(env(face->store_variable));
 	c->project = g->dir.p ? g->dir : str_of(dir);
 	if (!utf8_valid(c->project))
 		return call_fail(c, ERR_INVALID_INPUT, "%s is not valid UTF-8",
@@ -153,6 +159,8 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 	int status = err_exit(c->code, dialect);
 	struct json j = { .out.mem = &c->mem };
 
+	if (dialect == DIALECT_VYBE)
+		return out_print(vybe_envelope(c, (struct str){ 0 }), status);
 	if (a->globals.json) {
 		if (enveloped(a))
 			put_envelope(&j, a, (struct str){ 0 }, c);
@@ -168,6 +176,22 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 	return status;
 }
 
+/* The same for programs that read logs: a line of JSON each. */
+static void print_log(struct call *c)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	if (c->warning.p) {
+		json_object(&j);
+		json_put_str(&j, "level", STR("warn"));
+		json_put_str(&j, "msg", c->warning);
+		json_end(&j);
+		fprintf(stderr, "%s\n", json_text(&j).p);
+	}
+	if (c->meta.p)
+		fprintf(stderr, "%s\n", c->meta.p);
+}
+
 /* What rides beside the reply goes to stderr, where no parser trips over it. */
 static void print_beside(struct call *c, const struct args *a)
 {
@@ -179,6 +203,10 @@ static void print_beside(struct call *c, const struct args *a)
 			   *mail = value_find(meta, "mail");
 	int64_t count = 0, letters = 0, owed = 0;
 
+	if (a->face->dialect == DIALECT_VYBE) {
+		print_log(c);
+		return;
+	}
 	if (c->warning.p)
 		fprintf(stderr, "warning: %s\n", c->warning.p);
 	value_int(unread, "count", &count);
@@ -251,7 +279,9 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 	struct view v = view_new(c);
 	int status;
 
-	if (a->globals.json && enveloped(a)) {
+	if (a->face->dialect == DIALECT_VYBE) {
+		buf_put(&v.out, vybe_envelope(c, reply));
+	} else if (a->globals.json && enveloped(a)) {
 		struct json j = { .out.mem = &c->mem };
 
 		put_envelope(&j, a, reply, NULL);
@@ -395,6 +425,8 @@ static int run(struct call *c, struct args *a)
 {
 	struct json reply = { .out.mem = &c->mem };
 
+	if (!a->command && a->face->index && !a->globals.help && !a->globals.version)
+		return a->face->index(c, a->words);
 	if (a->globals.help || (!a->command && !a->globals.version && !a->globals.mcp))
 		return print_help(c, a);
 	if (a->globals.mcp)

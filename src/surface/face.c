@@ -1,6 +1,6 @@
 #include "surface/face.h"
 
-const struct face *const faces[] = { &face_abacus, &face_bb, &face_bd, NULL };
+const struct face *const faces[] = { &face_abacus, &face_bb, &face_bd, &face_vybe, NULL };
 
 const struct face *face_find(struct str name)
 {

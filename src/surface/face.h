@@ -37,7 +37,7 @@ struct command {
 /* What every command line may say, whatever each face calls it. */
 struct globals {
 	bool json, quiet, help, version, mcp, silent;
-	struct str actor, dir, request_id;
+	struct str actor, dir, request_id, store;
 	bool ignored; /* what other versions of a program took, and this one needs not */
 	struct str ignored_text;
 };
@@ -56,13 +56,17 @@ struct face {
 	const char *const *actor_variables;
 	struct str (*actor)(struct call *c);
 	const char *dir_variable;
+	const char *request_variable, *store_variable; /* or NULL */
+	/* Prints what there is, where only the beginning of a command is given; or NULL:
+	 * then that is an error, and nothing at all asks for help. */
+	int (*index)(struct call *c, struct str words);
 };
 
 /* Whoever changes beads: variables, and else the user that Git knows. */
 extern const char *const bd_actor_variables[];
 struct str bd_actor(struct call *c);
 
-extern const struct face face_abacus, face_bb, face_bd;
+extern const struct face face_abacus, face_bb, face_bd, face_vybe;
 extern const struct face *const faces[]; /* ends with NULL */
 
 const struct face *face_find(struct str name);

@@ -1,0 +1,205 @@
+#include "base/json.h"
+#include "base/map.h"
+#include "base/value.h"
+#include "beads/find.h"
+#include "beads/record.h"
+#include "continuity/continuity.h"
+#include "store/bead_query.h"
+
+/*
+ * What became of the beads without us. The records of the journal after the place that is
+ * known tell which beads to look at; where that place is gone, all of them are compared
+ * with how they were.
+ */
+
+struct looking {
+	struct call *c;
+	struct map ids; /* those that may have changed */
+	bool all;       /* or any */
+};
+
+static void look_at(struct looking *l, struct str id)
+{
+	if (id.p)
+		map_put(&l->ids, arena_copy(&l->c->mem, id));
+}
+
+static void look_at_list(struct looking *l, const struct value *list, const char *key)
+{
+	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++)
+		look_at(l, value_str(&list->item[i], key));
+}
+
+/* What was done through this store has left its own event, but has to be known. */
+static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct looking *l = arg;
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, r->json, &error);
+
+	if (value_find(value_find(v, "base"), "whole"))
+		l->all = true;
+	look_at_list(l, value_find(v, "beads"), "id");
+	look_at_list(l, value_find(v, "tombstones"), "id");
+	return ERR_OK;
+}
+
+static struct str described(struct call *c, const struct vybe_task *old,
+			    const struct bead_row *row, const char **kind)
+{
+	*kind = "task_updated";
+	if (!row) {
+		*kind = "task_deleted";
+		return STR("was deleted");
+	}
+	if (old->status < 0) {
+		*kind = "task_created";
+		return arena_fmt(&c->mem, "was created: " STR_FMT, STR_ARG(row->title));
+	}
+	if (old->status != row->status) {
+		*kind = row->status == BEAD_CLOSED ? "task_closed" : "task_status";
+		return arena_fmt(&c->mem, "is %s, was %s: " STR_FMT,
+				 names_word(&bead_statuses, row->status),
+				 names_word(&bead_statuses, old->status),
+				 STR_ARG(row->title));
+	}
+	if (!str_eq(old->assignee, row->assignee)) {
+		*kind = "task_assigned";
+		return arena_fmt(&c->mem, "is assigned to " STR_FMT ": " STR_FMT,
+				 STR_ARG(row->assignee.n ? row->assignee : STR("nobody")),
+				 STR_ARG(row->title));
+	}
+	return arena_fmt(&c->mem, "was changed: " STR_FMT, STR_ARG(row->title));
+}
+
+/* Who wrote to it last, as its line says. */
+static struct str writer_of(struct call *c, const struct bead_row *row)
+{
+	struct value_error error;
+	struct str by = { 0 };
+
+	if (row)
+		by = value_str(value_parse(&c->mem, row->line, &error), "_by");
+	return by.n ? by : STR("somebody");
+}
+
+/* A tombstone may say that the bead had to leave its id to another one. */
+static enum err follow(struct call *c, struct continuity *k, struct beads *b,
+		       struct str id)
+{
+	struct value_error error;
+	const struct value *remap;
+	struct str line;
+	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
+
+	remap = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") :
+			       NULL;
+	if (remap && remap->type == VALUE_ARRAY && remap->count) {
+		struct str to = value_str(&remap->item[remap->count - 1], "to");
+
+		if (to.p)
+			e = vybe_rename_task(c, &k->db, id, to);
+	}
+	return e;
+}
+
+static enum err compare(struct call *c, struct continuity *k, struct beads *b,
+			struct str id)
+{
+	struct event_row event = { .task = id };
+	struct vybe_task old, now = { .id = id, .status = -1 };
+	struct bead_row *row;
+	const char *kind;
+	enum err e;
+
+	if ((e = vybe_task_find(c, &k->db, id, &old)) ||
+	    (e = cache_find_bead(c, &b->cache, id, &row)))
+		return e;
+	if (row)
+		now = (struct vybe_task){ id, row->assignee, row->status, row->updated };
+	if (old.status == now.status && old.updated == now.updated)
+		return ERR_OK;
+	event.message = described(c, &old, row, &kind);
+	event.kind = str_of(kind);
+	event.agent = writer_of(c, row);
+	if ((old.status < 0 && !row) || (e = vybe_event_put(c, &k->db, &event)) ||
+	    (!row && (e = follow(c, k, b, id))))
+		return e;
+	return vybe_task_put(c, &k->db, &now);
+}
+
+/* Every bead there is, and every one that there was. */
+static enum err name_all(struct call *c, struct continuity *k, struct beads *b,
+			 struct looking *l)
+{
+	struct bead_filter any = { .sort = SORT_ID, .lean = true };
+	struct bead_row *row;
+	struct vybe_task *known;
+	size_t count;
+	enum err e;
+
+	if ((e = query_each(c, &b->cache, &any, &row)) ||
+	    (e = vybe_task_each(c, &k->db, &known, &count)))
+		return e;
+	for (; row; row = row->next)
+		look_at(l, row->id);
+	for (size_t i = 0; i < count; i++)
+		look_at(l, known[i].id);
+	return ERR_OK;
+}
+
+/* The first time there is nothing to tell: that is how it is. */
+static enum err learn_all(struct call *c, struct continuity *k, struct beads *b)
+{
+	struct bead_filter any = { .sort = SORT_ID, .lean = true };
+	struct bead_row *row;
+	enum err e = query_each(c, &b->cache, &any, &row);
+
+	for (; !e && row; row = row->next)
+		e = vybe_task_put(c, &k->db,
+				  &(struct vybe_task){ row->id, row->assignee,
+						       row->status, row->updated });
+	return e;
+}
+
+static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
+			 struct journal_place known)
+{
+	struct looking l = { .c = c, .ids.mem = &c->mem };
+	enum journal_news news = JOURNAL_AHEAD;
+	enum err e = journal_compare(c, b->home, known, &news);
+
+	if (!e && news == JOURNAL_SAME)
+		return ERR_OK;
+	if (!e && news == JOURNAL_MORE)
+		e = journal_each(c, b->home, &known, see_record, &l);
+	if (e || news == JOURNAL_AHEAD)
+		l.all = true; /* it has begun anew, or is not whole */
+	c->code = ERR_OK;
+	if (l.all && (e = name_all(c, k, b, &l)))
+		return e;
+	for (size_t i = 0; !(e = ERR_OK) && i < l.ids.count; i++)
+		if ((e = compare(c, k, b, l.ids.entry[i].key)))
+			return e;
+	return ERR_OK;
+}
+
+enum err continuity_absorb(struct call *c, struct continuity *k)
+{
+	struct journal_place known;
+	struct beads b;
+	enum err e = vybe_place_find(c, &k->db, &known);
+
+	if (e)
+		return e;
+	if ((e = beads_open(c, BEADS_READ, &b))) {
+		if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY)
+			c->code = e = ERR_OK;
+		return e;
+	}
+	e = known.crc ? see_news(c, k, &b, known) : learn_all(c, k, &b);
+	if (!e)
+		e = vybe_place_put(c, &k->db, &b.about.place);
+	beads_close(&b);
+	return e;
+}

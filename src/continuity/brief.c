@@ -1,0 +1,360 @@
+#include "continuity/brief.h"
+
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/utf8.h"
+#include "beads/find.h"
+#include "continuity/memory.h"
+#include "store/bead_query.h"
+
+enum {
+	EVENTS = 20,
+	NOTES = 10,
+	NEXT = 5,
+	BYTES = 1500 * 4, /* a token is about four bytes; that is also an upper bound for
+			     most */
+};
+
+/* --- reading --- */
+
+static enum err add_memory(struct call *c, struct continuity *k, int scope, struct str id,
+			   struct memory_row **out)
+{
+	struct memory_where where = { scope, id };
+	enum err e;
+
+	while (*out)
+		out = &(*out)->next;
+	if ((e = memory_where(c, &where)))
+		return e;
+	return memory_each(c, k, &where, out);
+}
+
+/* The pinned ones first; among them and among the others the order stays. */
+static void pinned_first(struct memory_row **list)
+{
+	struct memory_row *pinned = NULL, **p = &pinned, *rest = NULL, **r = &rest;
+
+	for (struct memory_row *m = *list; m; m = m->next) {
+		struct memory_row ***tail = m->pinned ? &p : &r;
+
+		**tail = m;
+		*tail = &m->next;
+	}
+	*r = NULL;
+	*p = rest;
+	*list = pinned;
+}
+
+static enum err read_memory(struct call *c, struct continuity *k, struct brief *b)
+{
+	struct str none = { 0 };
+	enum err e = ERR_OK;
+
+	if (b->task)
+		e = add_memory(c, k, SCOPE_TASK, b->task->id, &b->memory);
+	if (!e && c->actor.n)
+		e = add_memory(c, k, SCOPE_AGENT, c->actor, &b->memory);
+	if (!e)
+		e = add_memory(c, k, SCOPE_PROJECT, b->project, &b->memory);
+	if (!e)
+		e = add_memory(c, k, SCOPE_GLOBAL, none, &b->memory);
+	pinned_first(&b->memory);
+	return e;
+}
+
+/* What was said in earlier sessions: thoughts, progress, how others ended. */
+static void pick_notes(struct call *c, struct brief *b)
+{
+	struct event_row **tail = &b->notes;
+	int left = NOTES;
+
+	for (const struct event_row *e = b->events; e && left; e = e->next) {
+		if (!str_is(e->kind, "reasoning") && !str_is(e->kind, "progress") &&
+		    !str_is(e->kind, "task_closed") && !str_is(e->kind, "note"))
+			continue;
+		*tail = arena_new(&c->mem, struct event_row);
+		**tail = *e;
+		(*tail)->next = NULL;
+		tail = &(*tail)->next;
+		left--;
+	}
+}
+
+static enum err read_unlocks(struct call *c, struct brief *b)
+{
+	struct task **tail = &b->unlocks;
+	struct link *link = NULL;
+	struct bead_row *row;
+	struct beads beads;
+	enum err e = beads_open(c, BEADS_READ, &beads);
+
+	if (e)
+		return e;
+	e = query_links(c, &beads.cache, b->task->id, SIDE_IN, &link);
+	for (; !e && link; link = link->next) {
+		if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
+		    link->bead->status != BEAD_OPEN || link->bead->blockers != 1 ||
+		    (e = cache_find_bead(c, &beads.cache, link->bead->id, &row)) || !row)
+			continue;
+		*tail = arena_new(&c->mem, struct task);
+		e = task_of_row(c, &beads, row, *tail);
+		tail = &(*tail)->next;
+	}
+	*tail = NULL;
+	beads_close(&beads);
+	return e;
+}
+
+static enum err read_tasks(struct call *c, struct brief *b)
+{
+	struct task_filter ready = { .status = TASK_PENDING,
+				     .project = b->project.n ? b->project :
+							       (struct str){ 0 },
+				     .priority = INT64_MIN,
+				     .ready = true,
+				     .limit = NEXT + 1 };
+	struct task **at = &b->pipeline;
+	int count = 0;
+	enum err e = task_each(c, &ready, true, &b->pipeline);
+
+	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY)
+		c->code = e = ERR_OK;
+	while (!e && *at) {
+		if ((b->task && str_eq((*at)->id, b->task->id)) || count == NEXT)
+			*at = (*at)->next;
+		else
+			at = &(*at)->next, count++;
+	}
+	return e || !b->task ? e : read_unlocks(c, b);
+}
+
+/* Mail and reservations belong to an agent that is registered; others have none. */
+static void read_agent(struct call *c, struct brief *b)
+{
+	struct agent_files files;
+	struct mail_totals mail = { 0 };
+	struct str project = c->project;
+
+	if (!registry_id_valid(c->actor))
+		return;
+	if (!agent_files_open(c, AGENTS_READ, &files) && files.home.p) {
+		if (!mail_totals(c, &files, c->actor, (struct str){ 0 }, &mail))
+			b->mail = mail.owed;
+		if (reservation_each(c, &files, c->actor, (struct str){ 0 },
+				     &b->reserved))
+			b->reserved = NULL;
+	}
+	c->project = project;
+	c->code = ERR_OK;
+}
+
+enum err brief_read(struct call *c, struct continuity *k, struct brief *b)
+{
+	struct event_filter of_task = { .limit = EVENTS };
+	enum err e;
+
+	if ((e = read_memory(c, k, b)) || (e = read_tasks(c, b)))
+		return e;
+	if (b->task) {
+		of_task.task = b->task->id;
+		if ((e = vybe_event_each(c, &k->db, &of_task, &b->events)) ||
+		    (e = vybe_artifact_each(c, &k->db, b->task->id, EVENTS,
+					    &b->artifacts)))
+			return e;
+	} else if ((e = vybe_event_each(c, &k->db, &of_task, &b->events))) {
+		return e;
+	}
+	pick_notes(c, b);
+	read_agent(c, b);
+	return ERR_OK;
+}
+
+/* --- JSON --- */
+
+static void put_tasks(struct json *j, const char *key, const struct task *t)
+{
+	json_put_array(j, key);
+	for (; t; t = t->next) {
+		json_object(j);
+		json_put_str(j, "id", t->id);
+		json_put_str(j, "title", t->title);
+		json_put_int(j, "priority", t->priority);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void brief_encode(struct call *c, const struct brief *b, struct json *j)
+{
+	json_object(j);
+	json_key(j, STR("task"));
+	if (b->task)
+		task_encode(j, b->task);
+	else
+		json_null(j);
+	json_put_array(j, "relevant_memory");
+	for (const struct memory_row *m = b->memory; m; m = m->next)
+		memory_row_encode(j, m);
+	json_end(j);
+	json_put_array(j, "recent_events");
+	for (const struct event_row *e = b->events; e; e = e->next)
+		event_row_encode(j, e);
+	json_end(j);
+	json_put_array(j, "artifacts");
+	for (const struct artifact_row *a = b->artifacts; a; a = a->next)
+		artifact_row_encode(j, a);
+	json_end(j);
+	json_put_array(j, "prior_reasoning");
+	for (const struct event_row *e = b->notes; e; e = e->next)
+		event_row_encode(j, e);
+	json_end(j);
+	json_put_int(j, "approx_tokens", (int64_t)(brief_prompt(c, b).n + 3) / 4);
+	put_tasks(j, "pipeline", b->pipeline);
+	put_tasks(j, "unlocks", b->unlocks);
+	json_put_array(j, "mail");
+	for (const struct mail *m = b->mail; m; m = m->next)
+		mail_encode(j, m);
+	json_end(j);
+	json_put_array(j, "reservations");
+	for (const struct reservation *r = b->reserved; r; r = r->next)
+		reservation_encode(j, c, r);
+	json_end(j);
+	json_end(j);
+}
+
+/* --- the prompt --- */
+
+/* A part is there as a whole, or as far as it fits, or not at all. */
+struct prompt {
+	struct buf out;
+	size_t left;
+};
+
+/* Whole lines, and of the first the beginning at least. */
+static void add(struct prompt *p, struct str text)
+{
+	struct str line;
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		if (line.n + 1 > p->left)
+			break;
+		buf_put(&p->out, line);
+		buf_char(&p->out, '\n');
+		p->left -= line.n + 1;
+	}
+}
+
+/* What others wrote stands on one line, and is never longer than a few. */
+static struct str flat(struct call *c, struct str text, size_t columns)
+{
+	char *copy = (char *)arena_copy(&c->mem, text.p ? text : STR("")).p;
+
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)copy[i] < 0x20)
+			copy[i] = ' ';
+	return utf8_shorten(&c->mem, (struct str){ copy, text.n }, columns);
+}
+
+#define SAY(p, ...) add((p), arena_fmt(&c->mem, __VA_ARGS__))
+
+static void say_task(struct call *c, struct prompt *p, const struct task *t)
+{
+	if (!t) {
+		SAY(p, "No task is waiting for you.\n");
+		return;
+	}
+	SAY(p, "Your task: " STR_FMT " - " STR_FMT " (%s, priority %lld)\n",
+	    STR_ARG(t->id), STR_ARG(flat(c, t->title, 200)),
+	    names_word(&task_statuses, (int)t->status), (long long)t->priority);
+	if (t->blocked_reason.p)
+		SAY(p, "It is blocked: " STR_FMT "\n",
+		    STR_ARG(flat(c, t->blocked_reason, 200)));
+	if (t->description.n)
+		SAY(p, STR_FMT "\n", STR_ARG(flat(c, t->description, 800)));
+}
+
+static void say_commands(struct call *c, struct prompt *p, const struct task *t)
+{
+	if (!t)
+		return;
+	SAY(p,
+	    "Commands, each with a new --request-id:\n"
+	    "  begin: vybe task begin --agent " STR_FMT " --request-id REQ --id " STR_FMT
+	    "\n"
+	    "  done:  vybe task complete --agent " STR_FMT
+	    " --request-id REQ --id " STR_FMT " --outcome done --summary \"...\"\n"
+	    "  stuck: vybe task complete --agent " STR_FMT
+	    " --request-id REQ --id " STR_FMT " --outcome blocked --summary \"...\"\n",
+	    STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(t->id),
+	    STR_ARG(c->actor), STR_ARG(t->id));
+	SAY(p,
+	    "  log:   vybe push --agent " STR_FMT " --request-id REQ --json "
+	    "'{\"task_id\":\"" STR_FMT
+	    "\",\"event\":{\"kind\":\"progress\",\"message\":\"...\"}}'\n"
+	    "  think: the same with \"kind\":\"reasoning\"\n"
+	    "  save:  vybe memory set --agent " STR_FMT
+	    " --request-id REQ --key ... --value ... --scope task --scope-id " STR_FMT
+	    "\n",
+	    STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(t->id));
+}
+
+static void say_agent(struct call *c, struct prompt *p, const struct brief *b)
+{
+	for (const struct mail *m = b->mail; m; m = m->next)
+		SAY(p,
+		    "Mail to accept from " STR_FMT " about " STR_FMT ": " STR_FMT
+		    " (bb agent ack --agent " STR_FMT " --message " STR_FMT ")\n",
+		    STR_ARG(m->from), STR_ARG(flat(c, m->bead, 40)),
+		    STR_ARG(flat(c, m->subject, 120)), STR_ARG(c->actor), STR_ARG(m->id));
+	for (const struct reservation *r = b->reserved; r; r = r->next)
+		SAY(p, "You have reserved " STR_FMT " until %s%s\n",
+		    STR_ARG(flat(c, r->scope, 120)),
+		    moment_format(&c->mem, r->expires_ms).p,
+		    r->expires_ms <= c->now_ms ? ", which is over" : "");
+}
+
+static void say_memory(struct call *c, struct prompt *p, const struct brief *b)
+{
+	if (b->memory)
+		SAY(p, "Remembered:\n");
+	for (const struct memory_row *m = b->memory; m; m = m->next)
+		SAY(p, "  " STR_FMT "%s" STR_FMT ": " STR_FMT "\n",
+		    STR_ARG(m->kind.p ? m->kind : m->scope), " ",
+		    STR_ARG(flat(c, m->key, 60)), STR_ARG(flat(c, m->value, 240)));
+}
+
+static void say_events(struct call *c, struct prompt *p, const char *title,
+		       const struct event_row *e, int most)
+{
+	if (e)
+		SAY(p, "%s\n", title);
+	for (; e && most--; e = e->next)
+		SAY(p, "  " STR_FMT " " STR_FMT ": " STR_FMT "\n", STR_ARG(e->agent),
+		    STR_ARG(e->kind), STR_ARG(flat(c, e->message, 160)));
+}
+
+static void say_tasks(struct call *c, struct prompt *p, const char *title,
+		      const struct task *t)
+{
+	if (t)
+		SAY(p, "%s\n", title);
+	for (; t; t = t->next)
+		SAY(p, "  " STR_FMT " " STR_FMT "\n", STR_ARG(t->id),
+		    STR_ARG(flat(c, t->title, 100)));
+}
+
+struct str brief_prompt(struct call *c, const struct brief *b)
+{
+	struct prompt p = { .out.mem = &c->mem, .left = BYTES };
+
+	say_task(c, &p, b->task);
+	say_commands(c, &p, b->task);
+	say_agent(c, &p, b);
+	say_events(c, &p, "Notes of earlier sessions:", b->notes, NOTES);
+	say_memory(c, &p, b);
+	say_tasks(c, &p, "Completing it unlocks:", b->unlocks);
+	say_events(c, &p, "Recent activity:", b->events, EVENTS / 2);
+	say_tasks(c, &p, "What comes next:", b->pipeline);
+	return buf_str(&p.out);
+}

@@ -1,0 +1,33 @@
+#ifndef CONTINUITY_BRIEF_H
+#define CONTINUITY_BRIEF_H
+
+#include "agents/mail.h"
+#include "agents/reservation.h"
+#include "continuity/continuity.h"
+#include "continuity/tasks.h"
+
+struct json;
+
+/* All that is worth knowing about a task, and about whoever works on it. */
+struct brief {
+	struct task *task; /* or NULL */
+	struct str project;
+
+	struct memory_row *memory; /* of all scopes that matter, the pinned ones first */
+	struct event_row *events;  /* of the task, the newest first */
+	struct event_row *notes;   /* what was thought and done before */
+	struct artifact_row *artifacts;
+	struct task *pipeline; /* what comes next */
+	struct task *unlocks;  /* what waits for this one alone */
+	struct mail *mail;     /* that has to be accepted */
+	struct reservation *reserved;
+};
+
+enum err brief_read(struct call *c, struct continuity *k, struct brief *b);
+void brief_encode(struct call *c, const struct brief *b, struct json *j);
+
+/* For a model: the most important first, within 1,500 tokens, never cut in a character.
+ */
+struct str brief_prompt(struct call *c, const struct brief *b);
+
+#endif

@@ -1,0 +1,197 @@
+#include "continuity/continuity.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/path.h"
+
+enum { KEEP_EVENTS = 50, MANY_EVENTS = 200, COLLECT_MOST = 500 };
+
+/* --- where --- */
+
+/* As much of a bare repository as it takes for Git, and for us, to see one. */
+static enum err make_repository(struct call *c, struct str dir)
+{
+	static const char *const folders[] = { "objects", "refs/heads" };
+	enum err e = ERR_OK;
+
+	if (file_exists(&c->mem, path_join(&c->mem, dir, STR("HEAD"))))
+		return ERR_OK;
+	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
+		e = file_make_dir(c, path_join(&c->mem, dir, str_of(folders[i])), 0700);
+	if (!e)
+		e = file_replace(
+			c, path_join(&c->mem, dir, STR("config")),
+			STR("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"),
+			0600);
+	if (!e)
+		e = file_replace(c, path_join(&c->mem, dir, STR("HEAD")),
+				 STR("ref: refs/heads/main\n"), 0600);
+	return e;
+}
+
+static struct str user_store(struct call *c)
+{
+	const char *xdg = getenv("XDG_DATA_HOME");
+	struct str data = xdg && *xdg == '/' ?
+				  str_of(xdg) :
+				  path_join(&c->mem, path_home(), STR(".local/share"));
+
+	return path_join(&c->mem, data, STR("abacus/user.git"));
+}
+
+enum err continuity_locate(struct call *c, struct continuity *out)
+{
+	struct str dir =
+		c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
+	struct repository repo;
+	struct beads b;
+	enum err e;
+
+	*out = (struct continuity){ .source = STR("repository"), .db.lock = LOCK_NONE };
+	if (c->store.p) {
+		out->source = STR("named");
+		out->path = path_resolve(&c->mem, c->dir, c->store);
+		c->project = arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path));
+		return make_repository(c, c->project);
+	}
+	if ((e = place_repository(c, dir, &repo)))
+		return e;
+	if (!repo.tree.p) {
+		out->source = STR("user");
+		c->project = user_store(c);
+		if ((e = make_repository(c, c->project)))
+			return e;
+	}
+	if ((e = beads_home(c, &b)))
+		return e;
+	out->path = path_join(&c->mem, b.home, STR("vybe.db"));
+	return ERR_OK;
+}
+
+enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity *out)
+{
+	enum err e = continuity_locate(c, out);
+
+	return e ? e : vybe_db_open(c, out->path, mode, &out->db);
+}
+
+enum err continuity_commit(struct call *c, struct continuity *k)
+{
+	return vybe_db_commit(c, &k->db);
+}
+
+void continuity_close(struct continuity *k)
+{
+	vybe_db_close(&k->db);
+}
+
+enum err continuity_project(struct call *c, struct str dir, struct str *out)
+{
+	struct repository repo;
+	struct str path;
+	enum err e;
+
+	*out = STR("");
+	if (!dir.p)
+		return ERR_OK;
+	path = path_resolve(&c->mem, c->dir, dir);
+	if (!file_is_dir(&c->mem, path))
+		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
+				 STR_ARG(path));
+	path = path_real(&c->mem, path);
+	if ((e = place_repository(c, path, &repo)))
+		return e;
+	if (!repo.tree.p || (!str_eq(path, path_real(&c->mem, repo.tree)) &&
+			     !str_eq(path, path_real(&c->mem, repo.main))))
+		*out = path;
+	return ERR_OK;
+}
+
+/* --- events --- */
+
+enum err continuity_note(struct call *c, struct continuity *k,
+			 const struct event_note *note, int64_t *id)
+{
+	struct event_row row = { .kind = str_of(note->kind),
+				 .agent = c->actor,
+				 .project = note->project,
+				 .task = note->task,
+				 .message = note->message.p ? note->message : STR(""),
+				 .metadata = note->metadata };
+	enum err e = vybe_event_put(c, &k->db, &row);
+
+	if (id)
+		*id = row.id;
+	return e;
+}
+
+void event_row_encode(struct json *j, const struct event_row *e)
+{
+	json_object(j);
+	json_put_int(j, "id", e->id);
+	json_put_str(j, "kind", e->kind);
+	json_put_str(j, "agent_name", e->agent);
+	if (e->project.n)
+		json_put_str(j, "project_id", e->project);
+	json_put_str(j, "task_id", e->task.p ? e->task : STR(""));
+	json_put_str(j, "message", e->message);
+	json_put_raw(j, "metadata", e->metadata);
+	json_put_str(j, "created_at", moment_format(j->out.mem, e->created));
+	json_end(j);
+}
+
+void memory_row_encode(struct json *j, const struct memory_row *m)
+{
+	json_object(j);
+	json_put_int(j, "id", m->id);
+	json_put_str(j, "key", m->key);
+	json_put_str(j, "value", m->value);
+	json_put_str(j, "value_type", m->type);
+	json_put_str(j, "scope", m->scope);
+	json_put_str(j, "scope_id", m->scope_id);
+	if (m->kind.p)
+		json_put_str(j, "kind", m->kind);
+	if (m->pinned)
+		json_put_bool(j, "pinned", true);
+	if (m->expires)
+		json_put_moment(j, "expires_at", m->expires);
+	json_put_moment(j, "updated_at", m->updated);
+	json_put_moment(j, "created_at", m->created);
+	json_end(j);
+}
+
+void artifact_row_encode(struct json *j, const struct artifact_row *a)
+{
+	json_object(j);
+	json_put_int(j, "id", a->id);
+	json_put_str(j, "task_id", a->task);
+	json_put_int(j, "event_id", a->event);
+	json_put_str(j, "file_path", a->path);
+	json_put_str(j, "content_type", a->type.p ? a->type : STR(""));
+	json_put_moment(j, "created_at", a->created);
+	json_end(j);
+}
+
+enum err continuity_checkpoint(struct call *c, struct continuity *k)
+{
+	int64_t live, count, first, last, expired;
+	enum err e;
+
+	if ((e = vybe_memory_collect(c, &k->db, COLLECT_MOST, &expired)) ||
+	    (e = vybe_ledger_collect(c, &k->db)) ||
+	    (e = vybe_event_live(c, &k->db, &live)) || live <= MANY_EVENTS)
+		return e;
+	if ((e = vybe_event_archive(c, &k->db, KEEP_EVENTS, &count, &first, &last)))
+		return e;
+	return continuity_note(
+		c, k,
+		&(struct event_note){
+			.kind = "events_summary",
+			.message = arena_fmt(
+				&c->mem, "%lld events (%lld to %lld) were archived",
+				(long long)count, (long long)first, (long long)last) },
+		NULL);
+}

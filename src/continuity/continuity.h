@@ -1,0 +1,51 @@
+#ifndef CONTINUITY_CONTINUITY_H
+#define CONTINUITY_CONTINUITY_H
+
+#include "beads/beads.h"
+#include "store/vybe_rows.h"
+
+/*
+ * What an agent needs to go on where it was: its events, what it remembers, how far it
+ * has read. In a repository that is kept beside its beads; outside of one in the
+ * user's own store, which is a repository for nothing else; or where the user says.
+ */
+struct continuity {
+	struct vybe_db db;
+	struct str path;   /* of the file */
+	struct str source; /* why it is this one: "repository", "user", "named" */
+};
+
+/* Where it is; the beads of the call are then those beside it. */
+enum err continuity_locate(struct call *c, struct continuity *out);
+enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity *out);
+enum err continuity_commit(struct call *c, struct continuity *k);
+void continuity_close(struct continuity *k);
+
+/* Notes what the agent has done. `task` and `metadata` may be absent. */
+struct event_note {
+	const char *kind;
+	struct str task, project, message, metadata;
+};
+enum err continuity_note(struct call *c, struct continuity *k,
+			 const struct event_note *note, int64_t *id);
+
+/*
+ * What has become of the beads since somebody looked last, here or by a sync, as events
+ * of whoever did it. What was done through this store is known already.
+ */
+enum err continuity_absorb(struct call *c, struct continuity *k);
+
+/* A project by its folder: the repository itself is "", another folder its path. */
+enum err continuity_project(struct call *c, struct str dir, struct str *out);
+
+/*
+ * For the end of a session: collects what has expired, and puts away all but the newest
+ * events where they are many, leaving a summary of them.
+ */
+enum err continuity_checkpoint(struct call *c, struct continuity *k);
+
+void event_row_encode(struct json *j, const struct event_row *e);
+void memory_row_encode(struct json *j, const struct memory_row *m);
+void artifact_row_encode(struct json *j, const struct artifact_row *a);
+
+#endif

@@ -1,0 +1,159 @@
+#include "continuity/memory.h"
+
+#include "base/names.h"
+#include "base/utf8.h"
+#include "base/value.h"
+
+static const char *const scopes[] = { "global", "project", "task", "agent" };
+const struct names memory_scopes = { scopes, 4, NULL };
+static const char *const types[] = { "string", "number", "boolean", "json", "array" };
+const struct names memory_types = { types, 5, NULL };
+static const char *const kinds[] = { "fact", "directive", "lesson" };
+const struct names memory_kinds = { kinds, 3, NULL };
+
+enum { KEY_MOST = 500, VALUE_MOST = 1024 * 1024 };
+
+enum err memory_where(struct call *c, struct memory_where *where)
+{
+	if (where->scope == SCOPE_GLOBAL && where->id.n)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the scope 'global' has no scope id, not even '" STR_FMT
+				 "'",
+				 STR_ARG(where->id));
+	if (where->scope == SCOPE_AGENT && !where->id.n)
+		where->id = c->actor;
+	if ((where->scope == SCOPE_TASK || where->scope == SCOPE_AGENT) && !where->id.n) {
+		call_fail(c, ERR_INVALID_INPUT, "the scope '%s' needs a scope id",
+			  names_word(&memory_scopes, where->scope));
+		return call_step(c,
+				 where->scope == SCOPE_TASK ?
+					 "Give --scope-id the id of the task." :
+					 "Give --scope-id the agent's name, or --agent.");
+	}
+	if (!where->id.p)
+		where->id = STR("");
+	return ERR_OK;
+}
+
+static enum err check_value(struct call *c, int type, struct str value)
+{
+	struct value_error error;
+	const struct value *v =
+		type == TYPE_STRING ? NULL : value_parse(&c->mem, value, &error);
+	bool well = type == TYPE_STRING  ? utf8_valid(value) :
+		    !v                   ? false :
+		    type == TYPE_NUMBER  ? v->type == VALUE_NUMBER :
+		    type == TYPE_BOOLEAN ? v->type == VALUE_BOOL :
+		    type == TYPE_ARRAY   ? v->type == VALUE_ARRAY :
+					   true;
+
+	if (value.n > VALUE_MOST)
+		return call_fail(c, ERR_INVALID_INPUT, "the value is longer than 1 MiB");
+	if (well)
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not of the type '%s'",
+			 STR_ARG(utf8_shorten(&c->mem, value, 60)),
+			 names_word(&memory_types, type));
+}
+
+static enum err check_key(struct call *c, struct str key)
+{
+	if (str_trim(key).n && key.n <= KEY_MOST && utf8_valid(key) &&
+	    !utf8_has_control(key))
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT,
+			 "a key is 1 to %d bytes of text without control characters",
+			 KEY_MOST);
+}
+
+static struct str scope_word(const struct memory_where *where)
+{
+	return str_of(names_word(&memory_scopes, where->scope));
+}
+
+/* An event of the task that it is about, if it is about one. */
+static enum err note(struct call *c, struct continuity *k, const char *kind,
+		     const struct memory_where *where, struct str key, int64_t *event)
+{
+	struct event_note n = { .kind = kind, .message = key };
+
+	if (where->scope == SCOPE_TASK)
+		n.task = where->id;
+	if (where->scope == SCOPE_PROJECT)
+		n.project = where->id;
+	return continuity_note(c, k, &n, event);
+}
+
+enum err memory_set(struct call *c, struct continuity *k, const struct memory_ask *ask,
+		    int64_t *event)
+{
+	int type = ask->type < 0 ? TYPE_STRING : ask->type;
+	struct memory_row row = {
+		.scope = scope_word(&ask->where),
+		.scope_id = ask->where.id,
+		.key = ask->key,
+		.value = ask->value,
+		.type = str_of(names_word(&memory_types, type)),
+		.kind = ask->kind < 0 ? (struct str){ 0 } :
+					str_of(names_word(&memory_kinds, ask->kind)),
+		.pinned = ask->pinned,
+		.expires = ask->expires_ms,
+	};
+	enum err e;
+
+	if ((e = check_key(c, ask->key)) || (e = check_value(c, type, ask->value)))
+		return e;
+	if (ask->expires_ms && ask->expires_ms <= c->now_ms)
+		return call_fail(c, ERR_INVALID_INPUT, "it would have expired already");
+	if ((e = vybe_memory_put(c, &k->db, &row)))
+		return e;
+	return note(c, k, "memory_upserted", &ask->where, ask->key, event);
+}
+
+enum err memory_find(struct call *c, struct continuity *k,
+		     const struct memory_where *where, struct str key,
+		     struct memory_row **out)
+{
+	enum err e = check_key(c, key);
+
+	if (e ||
+	    (e = vybe_memory_each(c, &k->db, scope_word(where), where->id, key, out)) ||
+	    *out)
+		return e;
+	return call_fail(c, ERR_NOT_FOUND,
+			 "nothing is remembered as '" STR_FMT "' in the scope '%s'",
+			 STR_ARG(key), names_word(&memory_scopes, where->scope));
+}
+
+enum err memory_pin(struct call *c, struct continuity *k,
+		    const struct memory_where *where, struct str key, bool pinned,
+		    int64_t *event)
+{
+	struct memory_row *m;
+	enum err e;
+
+	if ((e = memory_find(c, k, where, key, &m)) ||
+	    (e = vybe_memory_pin(c, &k->db, m->id, pinned)))
+		return e;
+	return note(c, k, pinned ? "memory_pinned" : "memory_unpinned", where, key,
+		    event);
+}
+
+enum err memory_delete(struct call *c, struct continuity *k,
+		       const struct memory_where *where, struct str key, int64_t *event)
+{
+	struct memory_row *m;
+	enum err e;
+
+	if ((e = memory_find(c, k, where, key, &m)) ||
+	    (e = vybe_memory_drop(c, &k->db, m->id)))
+		return e;
+	return note(c, k, "memory_deleted", where, key, event);
+}
+
+enum err memory_each(struct call *c, struct continuity *k,
+		     const struct memory_where *where, struct memory_row **out)
+{
+	return vybe_memory_each(c, &k->db, scope_word(where), where->id,
+				(struct str){ 0 }, out);
+}

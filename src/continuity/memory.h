@@ -1,0 +1,42 @@
+#ifndef CONTINUITY_MEMORY_H
+#define CONTINUITY_MEMORY_H
+
+#include "continuity/continuity.h"
+
+/* What agents want to remember: by a key, in a scope, for a while or for ever. */
+
+enum memory_scope { SCOPE_GLOBAL, SCOPE_PROJECT, SCOPE_TASK, SCOPE_AGENT };
+enum memory_type { TYPE_STRING, TYPE_NUMBER, TYPE_BOOLEAN, TYPE_JSON, TYPE_ARRAY };
+enum memory_kind { KIND_FACT, KIND_DIRECTIVE, KIND_LESSON };
+extern const struct names memory_scopes, memory_types, memory_kinds;
+
+/* Whose: a scope needs an id, or has one of its own (the agent's: who asks). */
+struct memory_where {
+	int scope; /* enum memory_scope */
+	struct str id;
+};
+enum err memory_where(struct call *c, struct memory_where *where);
+
+struct memory_ask {
+	struct memory_where where;
+	struct str key, value;
+	int type, kind;     /* -1: a string; nothing special */
+	int64_t expires_ms; /* 0: never */
+	bool pinned;
+};
+enum err memory_set(struct call *c, struct continuity *k, const struct memory_ask *ask,
+		    int64_t *event);
+
+/* NOT_FOUND. */
+enum err memory_find(struct call *c, struct continuity *k,
+		     const struct memory_where *where, struct str key,
+		     struct memory_row **out);
+enum err memory_pin(struct call *c, struct continuity *k,
+		    const struct memory_where *where, struct str key, bool pinned,
+		    int64_t *event);
+enum err memory_delete(struct call *c, struct continuity *k,
+		       const struct memory_where *where, struct str key, int64_t *event);
+enum err memory_each(struct call *c, struct continuity *k,
+		     const struct memory_where *where, struct memory_row **out);
+
+#endif

@@ -1,0 +1,207 @@
+#include "continuity/resume.h"
+
+#include "agents/mail.h"
+#include "agents/reservation.h"
+#include "base/json.h"
+#include "base/moment.h"
+#include "beads/find.h"
+#include "continuity/brief.h"
+#include "store/bead_query.h"
+
+static const char *const words[] = {
+	[FOCUS_ASKED] = "asked_for",
+	[FOCUS_IN_PROGRESS] = "mine_in_progress",
+	[FOCUS_WAITING] = "mine_waiting",
+	[FOCUS_ASSIGNED] = "assigned_to_me",
+	[FOCUS_OLD] = "mine_pending",
+	[FOCUS_NEXT] = "next_ready",
+	[FOCUS_NONE] = "none",
+};
+const struct names focus_rules = { words, sizeof words / sizeof *words, NULL };
+
+/* --- focus: a function of what there is, and nothing else --- */
+
+/* NULL: there is no such task any more. */
+static enum err look_up(struct call *c, struct str id, struct task **out)
+{
+	struct task *t = arena_new(&c->mem, struct task);
+	enum err e;
+
+	*out = NULL;
+	if (!id.n)
+		return ERR_OK;
+	e = task_find(c, id, t);
+	if (e == ERR_NOT_FOUND || e == ERR_DELETED || e == ERR_NOT_INITIALIZED ||
+	    e == ERR_NOT_A_REPOSITORY)
+		return c->code = ERR_OK;
+	*out = e ? NULL : t;
+	return e;
+}
+
+static bool of_project(const struct task *t, struct str project)
+{
+	return !project.n || str_eq(t->project, project);
+}
+
+static bool mine(struct call *c, const struct task *t)
+{
+	return str_eq(t->assignee, c->actor);
+}
+
+/* The highest priority first, then the oldest. */
+static enum err next_ready(struct call *c, struct str project, struct task **out)
+{
+	struct task_filter ready = { .status = TASK_PENDING,
+				     .project = project.n ? project : (struct str){ 0 },
+				     .priority = INT64_MIN,
+				     .ready = true,
+				     .limit = 1 };
+	enum err e = task_each(c, &ready, true, out);
+
+	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY)
+		return c->code = ERR_OK;
+	return e;
+}
+
+/* Somebody has given it to me since I was last here, and it can be begun. */
+static enum err assigned(struct call *c, const struct event_row *deltas,
+			 struct str project, struct task **out)
+{
+	enum err e;
+
+	for (*out = NULL; deltas; deltas = deltas->next) {
+		if (!str_starts(deltas->kind, STR("task_")))
+			continue;
+		if ((e = look_up(c, deltas->task, out)))
+			return e;
+		if (*out && mine(c, *out) && of_project(*out, project) &&
+		    ((*out)->ready || (*out)->status == TASK_IN_PROGRESS))
+			return ERR_OK;
+	}
+	*out = NULL;
+	return ERR_OK;
+}
+
+static enum err choose(struct call *c, const struct resume_ask *ask, struct resume *r)
+{
+	struct task *old;
+	enum err e;
+
+	if (ask->focus.p) {
+		r->rule = FOCUS_ASKED;
+		r->focus = arena_new(&c->mem, struct task);
+		return task_find(c, ask->focus, r->focus);
+	}
+	if ((e = look_up(c, r->agent.focus, &old)))
+		return e;
+	if (old && !of_project(old, ask->project))
+		old = NULL;
+	r->focus = old;
+	r->rule = FOCUS_IN_PROGRESS;
+	if (old && old->status == TASK_IN_PROGRESS && mine(c, old))
+		return ERR_OK;
+	r->rule = FOCUS_WAITING;
+	if (old && old->status == TASK_BLOCKED && old->bead_status == BEAD_OPEN)
+		return ERR_OK;
+	r->rule = FOCUS_ASSIGNED;
+	if ((e = assigned(c, r->deltas, ask->project, &r->focus)) || r->focus)
+		return e;
+	r->rule = FOCUS_OLD;
+	r->focus = old;
+	if (old && old->status == TASK_PENDING && (mine(c, old) || !old->assignee.n))
+		return ERR_OK;
+	r->rule = FOCUS_NEXT;
+	if ((e = next_ready(c, ask->project, &r->focus)) || r->focus)
+		return e;
+	r->rule = FOCUS_NONE;
+	return ERR_OK;
+}
+
+/* --- the call --- */
+
+static enum err read_agent(struct call *c, struct continuity *k,
+			   const struct resume_ask *ask, struct resume *out)
+{
+	enum err e;
+
+	*out = (struct resume){ .agent = { .agent = c->actor, .project = ask->project } };
+	if ((e = vybe_agent_find(c, &k->db, &out->agent)))
+		return e;
+	out->old_cursor = out->agent.cursor;
+	return ERR_OK;
+}
+
+enum err resume_run(struct call *c, struct continuity *k, const struct resume_ask *ask,
+		    struct resume *out)
+{
+	struct event_filter since = { .limit = ask->limit, .ascending = true };
+	enum err e;
+
+	if ((e = continuity_absorb(c, k)) || (e = read_agent(c, k, ask, out)))
+		return e;
+	since.since = out->old_cursor;
+	if ((e = vybe_event_each(c, &k->db, &since, &out->deltas)))
+		return e;
+	for (const struct event_row *d = out->deltas; d; d = d->next)
+		out->agent.cursor = d->id;
+	if ((e = choose(c, ask, out)))
+		return e;
+	out->agent.focus = out->focus ? out->focus->id : (struct str){ 0 };
+	return vybe_agent_put(c, &k->db, &out->agent);
+}
+
+enum err resume_peek(struct call *c, struct continuity *k, const struct resume_ask *ask,
+		     struct resume *out)
+{
+	enum err e = read_agent(c, k, ask, out);
+
+	return e ? e : choose(c, ask, out);
+}
+
+static struct brief brief_of(const struct resume *r)
+{
+	return (struct brief){ .task = r->focus, .project = r->agent.project };
+}
+
+enum err resume_encode_brief(struct call *c, struct continuity *k, const struct resume *r,
+			     struct json *j)
+{
+	struct brief b = brief_of(r);
+	enum err e = brief_read(c, k, &b);
+
+	if (e)
+		return e;
+	json_object(j);
+	json_put_str(j, "agent_name", r->agent.agent);
+	json_key(j, STR("brief"));
+	brief_encode(c, &b, j);
+	json_end(j);
+	return ERR_OK;
+}
+
+enum err resume_encode(struct call *c, struct continuity *k, const struct resume *r,
+		       struct json *j)
+{
+	struct brief b = brief_of(r);
+	enum err e = brief_read(c, k, &b);
+
+	if (e)
+		return e;
+	json_object(j);
+	json_put_str(j, "agent_name", r->agent.agent);
+	json_put_int(j, "old_cursor", r->old_cursor);
+	json_put_int(j, "new_cursor", r->agent.cursor);
+	json_put_array(j, "deltas");
+	for (const struct event_row *d = r->deltas; d; d = d->next)
+		event_row_encode(j, d);
+	json_end(j);
+	json_put_str(j, "focus_task_id", r->focus ? r->focus->id : STR(""));
+	if (r->agent.project.n)
+		json_put_str(j, "focus_project_id", r->agent.project);
+	json_put_str(j, "focus_rule", str_of(names_word(&focus_rules, (int)r->rule)));
+	json_key(j, STR("brief"));
+	brief_encode(c, &b, j);
+	json_put_str(j, "prompt", brief_prompt(c, &b));
+	json_end(j);
+	return ERR_OK;
+}

@@ -1,0 +1,467 @@
+#include "continuity/tasks.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/number.h"
+#include "base/value.h"
+#include "beads/claim.h"
+#include "beads/courier.h"
+#include "beads/draft.h"
+#include "beads/find.h"
+#include "beads/state.h"
+#include "store/bead_query.h"
+
+static const char *const words[] = { "pending", "in_progress", "completed", "blocked" };
+const struct names task_statuses = { words, 4, NULL };
+
+enum { PLAIN = 2, LEAST = 0, MOST = 4 }; /* priorities of beads; the lower the sooner */
+
+static int64_t bead_priority(int64_t rank)
+{
+	int64_t p = PLAIN - rank;
+
+	return p < LEAST ? LEAST : p > MOST ? MOST : p;
+}
+
+/* --- from beads --- */
+
+static enum task_status status_of(const struct bead_row *row, struct str reason)
+{
+	switch (row->status) {
+	case BEAD_CLOSED:
+		return TASK_COMPLETED;
+	case BEAD_IN_PROGRESS:
+		return reason.p && !row->assignee.n ? TASK_BLOCKED : TASK_IN_PROGRESS;
+	default:
+		return row->blockers ? TASK_BLOCKED : TASK_PENDING;
+	}
+}
+
+static enum err read_needs(struct call *c, struct beads *b, const struct bead_row *row,
+			   struct task *out)
+{
+	struct link *link = NULL;
+	enum err e = row->dependencies ?
+			     query_links(c, &b->cache, row->id, SIDE_OUT, &link) :
+			     ERR_OK;
+
+	for (; !e && link; link = link->next) {
+		if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)))
+			continue;
+		out->depends_on = arena_room(&c->mem, out->depends_on, out->depends_count,
+					     sizeof *out->depends_on);
+		out->depends_on[out->depends_count++] = link->bead->id;
+	}
+	return e;
+}
+
+enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row,
+		     struct task *out)
+{
+	struct value_error error;
+	const struct value *line = value_parse(&c->mem, row->line, &error),
+			   *at = value_find(line, "_at");
+	struct str reason = value_str(line, "blocked_reason");
+	int64_t rank, n = 0;
+
+	*out = (struct task){ .id = row->id,
+			      .title = row->title,
+			      .description = value_str(line, "description"),
+			      .assignee = row->assignee,
+			      .bead_status = row->status,
+			      .status = status_of(row, reason),
+			      .priority = PLAIN - row->priority,
+			      .project = value_str(line, "project"),
+			      .created = row->created,
+			      .updated = row->updated,
+			      .ready = row->status == BEAD_OPEN && !row->blockers };
+	if (value_int(line, "rank", &rank) && bead_priority(rank) == row->priority)
+		out->priority = rank;
+	if (out->status == TASK_BLOCKED)
+		out->blocked_reason =
+			row->status == BEAD_OPEN ? STR("dependency") : reason;
+	if (at && at->type == VALUE_ARRAY && at->count == 2)
+		value_number(&at->item[1], &n);
+	/* grows with every write: the moment, and the count within it */
+	out->version = row->updated * 1000 + (n < 999 ? n : 999);
+	return read_needs(c, b, row, out);
+}
+
+void task_encode(struct json *j, const struct task *t)
+{
+	struct arena *mem = j->out.mem;
+
+	json_object(j);
+	json_put_str(j, "id", t->id);
+	json_put_str(j, "title", t->title);
+	json_put_str(j, "description", t->description.p ? t->description : STR(""));
+	json_put_str(j, "status", str_of(names_word(&task_statuses, (int)t->status)));
+	json_put_int(j, "priority", t->priority);
+	if (t->project.p)
+		json_put_str(j, "project_id", t->project);
+	if (t->blocked_reason.p)
+		json_put_str(j, "blocked_reason", t->blocked_reason);
+	json_put_array(j, "depends_on");
+	for (size_t i = 0; i < t->depends_count; i++)
+		json_str(j, t->depends_on[i]);
+	json_end(j);
+	json_put_int(j, "version", t->version);
+	json_put_str(j, "created_at", moment_format(mem, t->created));
+	json_put_str(j, "updated_at", moment_format(mem, t->updated));
+	json_put_str(j, "assignee", t->assignee.n ? t->assignee : (struct str){ 0 });
+	json_end(j);
+}
+
+/* --- looking --- */
+
+enum err task_find(struct call *c, struct str id, struct task *out)
+{
+	struct bead_row *row;
+	struct beads b;
+	enum err e;
+
+	if ((e = beads_open(c, BEADS_READ, &b)))
+		return e;
+	if (!(e = find_bead(c, &b, id, &row)))
+		e = task_of_row(c, &b, row, out);
+	beads_close(&b);
+	return e;
+}
+
+static bool fits(const struct task_filter *f, const struct task *t)
+{
+	return (f->status < 0 || (int)t->status == f->status) &&
+	       (!f->project.p || str_eq(f->project, t->project)) &&
+	       (f->priority == INT64_MIN || f->priority == t->priority) &&
+	       (!f->ready || t->ready);
+}
+
+static int by_priority(const struct task *a, const struct task *b, bool oldest)
+{
+	int64_t age = oldest ? a->created - b->created : b->created - a->created;
+
+	if (a->priority != b->priority)
+		return a->priority < b->priority ? 1 : -1;
+	return age ? (age < 0 ? -1 : 1) : str_cmp(a->id, b->id);
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+	return by_priority(*(struct task *const *)a, *(struct task *const *)b, true);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	return by_priority(*(struct task *const *)a, *(struct task *const *)b, false);
+}
+
+/* What the beads can tell, they are asked; the rest is told from each. */
+static struct bead_filter bead_filter_of(const struct task_filter *f)
+{
+	struct bead_filter filter = { .sort = SORT_ID, .ready = f->ready };
+
+	if (f->status == TASK_COMPLETED)
+		filter.statuses = 1u << BEAD_CLOSED;
+	else if (f->status == TASK_PENDING)
+		filter.statuses = 1u << BEAD_OPEN;
+	else if (f->status == TASK_IN_PROGRESS)
+		filter.statuses = 1u << BEAD_IN_PROGRESS;
+	else if (f->status == TASK_BLOCKED)
+		filter.statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS;
+	return filter;
+}
+
+static enum err collect(struct call *c, struct beads *b, const struct task_filter *f,
+			bool oldest, struct task **out)
+{
+	struct bead_filter filter = bead_filter_of(f);
+	struct task **list = NULL, *t;
+	struct bead_row *row;
+	size_t count = 0;
+	enum err e;
+
+	filter.actor = c->actor;
+	filter.now = c->now_ms;
+	e = query_each(c, &b->cache, &filter, &row);
+	for (; !e && row; row = row->next) {
+		t = arena_new(&c->mem, struct task);
+		if ((e = task_of_row(c, b, row, t)) || !fits(f, t))
+			continue;
+		list = arena_room(&c->mem, list, count, sizeof *list);
+		list[count++] = t;
+	}
+	if (e)
+		return e;
+	if (count)
+		qsort(list, count, sizeof *list, oldest ? oldest_first : newest_first);
+	for (size_t i = 0; i < count && (!f->limit || (int64_t)i < f->limit); i++) {
+		*out = list[i];
+		out = &(*out)->next;
+	}
+	*out = NULL;
+	return ERR_OK;
+}
+
+enum err task_each(struct call *c, const struct task_filter *filter, bool oldest,
+		   struct task **out)
+{
+	struct beads b;
+	enum err e = beads_open(c, BEADS_READ, &b);
+
+	*out = NULL;
+	if (e)
+		return e;
+	e = collect(c, &b, filter, oldest, out);
+	beads_close(&b);
+	return e;
+}
+
+/* --- changing --- */
+
+struct writing {
+	struct beads b;
+	struct state *change;
+	struct str id; /* of the task */
+	bool done;     /* an earlier try of this request has done it already */
+};
+
+/* A receipt of ours among the beads': whose request, and which task came of it. */
+static enum err find_receipt(struct call *c, struct writing *w, const char *what)
+{
+	struct receipt old = { .actor = c->actor };
+	struct value_error error;
+	enum err e;
+
+	old.id = arena_fmt(&c->mem, "vybe:" STR_FMT, STR_ARG(c->request_id));
+	w->b.receipt = (struct receipt){ .actor = c->actor,
+					 .id = old.id,
+					 .op = str_of(what),
+					 .args = c->request_args,
+					 .at = c->now_ms };
+	if ((e = cache_find_receipt(c, &w->b.cache, &old)) || !old.reply.p)
+		return e;
+	if (!str_is(old.op, what) || !str_eq(old.args, c->request_args))
+		return call_fail(c, ERR_REQUEST_MISMATCH,
+				 "request id '" STR_FMT "' was used for another command",
+				 STR_ARG(c->request_id));
+	w->done = true;
+	w->id = value_str(value_parse(&c->mem, old.reply, &error), "id");
+	return ERR_OK;
+}
+
+static enum err begin(struct call *c, const char *what, struct writing *w)
+{
+	enum err e;
+
+	*w = (struct writing){ .change = state_new(&c->mem) };
+	if ((e = beads_open(c, BEADS_WRITE, &w->b)))
+		return e;
+	if ((e = find_receipt(c, w, what)))
+		beads_close(&w->b);
+	return e;
+}
+
+/* The task as it is after the change; then the change is made to last. */
+static enum err finish(struct call *c, struct writing *w, struct task *out)
+{
+	struct json reply = { .out.mem = &c->mem };
+	struct bead_row *row;
+	enum err e = w->done ? ERR_OK : beads_put(c, &w->b, w->change);
+
+	if (!e && out && !(e = cache_find_bead(c, &w->b.cache, w->id, &row)) && row)
+		e = task_of_row(c, &w->b, row, out);
+	json_object(&reply);
+	json_put_str(&reply, "id", w->id);
+	json_end(&reply);
+	w->b.receipt.reply = json_text(&reply);
+	if (!e)
+		e = w->done ? beads_settle(c, &w->b) : beads_commit(c, &w->b);
+	beads_close(&w->b);
+	if (!e && !w->done)
+		courier_call(c, &w->b);
+	return e;
+}
+
+enum err task_create(struct call *c, const struct task_new *ask, struct task *out)
+{
+	struct json project = { .out.mem = &c->mem };
+	struct draft d = { .title = ask->title,
+			   .description = ask->description,
+			   .type = BEAD_TASK,
+			   .priority = bead_priority(ask->priority) };
+	struct writing w;
+	enum err e = begin(c, "create", &w);
+
+	if (e)
+		return e;
+	if (PLAIN - d.priority != ask->priority)
+		d.rank = arena_fmt(&c->mem, "%lld", (long long)ask->priority);
+	json_str(&project, ask->project);
+	if (ask->project.p)
+		d.project = json_text(&project);
+	if (!w.done) {
+		if ((e = draft_put(c, &w.b, &d, w.change))) {
+			beads_close(&w.b);
+			return e;
+		}
+		w.id = d.id;
+	}
+	return finish(c, &w, out);
+}
+
+typedef enum err task_step(struct edit *e, struct state *change, const void *arg);
+
+static enum err edit_one(struct call *c, const char *what, struct str id, task_step *step,
+			 const void *arg, struct task *out)
+{
+	struct bead_row *row;
+	struct edit edit;
+	struct writing w;
+	enum err e = begin(c, what, &w);
+
+	if (e)
+		return e;
+	if (!w.done) {
+		if ((e = find_bead(c, &w.b, id, &row)) ||
+		    (e = edit_begin(c, &w.b, row, &edit)) ||
+		    (e = task_of_row(c, &w.b, row, out)) ||
+		    (e = step(&edit, w.change, arg))) {
+			beads_close(&w.b);
+			return e;
+		}
+		edit_end(&edit, w.change);
+		w.id = row->id;
+	}
+	return finish(c, &w, out);
+}
+
+static enum err begin_step(struct edit *e, struct state *change, const void *arg)
+{
+	(void)change, (void)arg;
+	if (bead_status(&e->now) == BEAD_OPEN && e->row->blockers)
+		return call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for " STR_FMT,
+				 STR_ARG(e->row->id), STR_ARG(e->row->waits));
+	edit_extra(e, "blocked_reason", (struct str){ 0 });
+	return claim_take(e, e->b->lease_ms);
+}
+
+enum err task_begin(struct call *c, struct str id, struct task *out)
+{
+	return edit_one(c, "begin", id, begin_step, NULL, out);
+}
+
+static struct str quoted(struct call *c, struct str text)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_str(&j, text);
+	return json_text(&j);
+}
+
+static void add_label(struct edit *e, struct str label)
+{
+	size_t count;
+	struct str *labels = bead_labels(&e->c->mem, &e->now, &count),
+		   *more = arena_array(&e->c->mem, count + 1, sizeof *more);
+
+	if (count)
+		memcpy(more, labels, count * sizeof *more);
+	more[count] = label;
+	edit_labels(e, more, count + 1);
+}
+
+/* Any status may follow any other; only what somebody else holds stays theirs. */
+static enum err move_step(struct edit *e, struct state *change, const void *arg)
+{
+	const struct task_move *move = arg;
+	bool closed = bead_status(&e->now) == BEAD_CLOSED;
+	struct str reason = move->reason.n ? move->reason : STR("blocked");
+
+	(void)change;
+	if (move->label.n)
+		add_label(e, move->label);
+	edit_extra(e, "blocked_reason",
+		   move->to == TASK_BLOCKED ? quoted(e->c, reason) : (struct str){ 0 });
+	switch (move->to) {
+	case TASK_COMPLETED:
+		return edit_close(e, move->reason);
+	case TASK_PENDING:
+		edit_reopen(e, BEAD_OPEN);
+		claim_drop(e);
+		return ERR_OK;
+	case TASK_BLOCKED:
+		edit_reopen(e, BEAD_IN_PROGRESS);
+		claim_drop(e);
+		return ERR_OK;
+	default:
+		if (!closed)
+			return claim_take(e, e->b->lease_ms);
+		edit_reopen(e, BEAD_IN_PROGRESS);
+		claim_assign(e, e->c->actor);
+		return ERR_OK;
+	}
+}
+
+enum err task_move(struct call *c, struct str id, const struct task_move *move,
+		   struct task *out)
+{
+	return edit_one(c, "move", id, move_step, move, out);
+}
+
+static enum err priority_step(struct edit *e, struct state *change, const void *arg)
+{
+	const int64_t *priority = arg, bead = bead_priority(*priority);
+
+	(void)change;
+	edit_int(e, MEMBER_PRIORITY, bead);
+	edit_extra(e, "rank",
+		   PLAIN - bead == *priority ?
+			   (struct str){ 0 } :
+			   arena_fmt(&e->c->mem, "%lld", (long long)*priority));
+	return ERR_OK;
+}
+
+enum err task_prioritise(struct call *c, struct str id, int64_t priority,
+			 struct task *out)
+{
+	return edit_one(c, "prioritise", id, priority_step, &priority, out);
+}
+
+struct need_ask {
+	struct str on;
+	bool there;
+};
+
+static enum err need_step(struct edit *e, struct state *change, const void *arg)
+{
+	const struct need_ask *ask = arg;
+	struct bead_row *to;
+	enum err err = find_bead(e->c, e->b, ask->on, &to);
+
+	if (err)
+		return err;
+	return edit_depend(e, change, to, str_of(names_word(&edge_kinds, EDGE_BLOCKS)),
+			   ask->there);
+}
+
+enum err task_depend(struct call *c, struct str id, struct str on, bool there,
+		     struct task *out)
+{
+	struct need_ask ask = { on, there };
+
+	return edit_one(c, there ? "add-dep" : "remove-dep", id, need_step, &ask, out);
+}
+
+static enum err delete_step(struct edit *e, struct state *change, const void *arg)
+{
+	(void)arg;
+	edit_bury(e, change, (struct str){ 0 });
+	return ERR_OK;
+}
+
+enum err task_delete(struct call *c, struct str id, struct task *out)
+{
+	return edit_one(c, "delete", id, delete_step, NULL, out);
+}

@@ -1,0 +1,72 @@
+#ifndef CONTINUITY_TASKS_H
+#define CONTINUITY_TASKS_H
+
+#include "beads/beads.h"
+
+struct json;
+
+/*
+ * A task is a bead in other words. What a bead has no word for is kept in members of
+ * its own: `rank` (an exact priority, higher is sooner), `project`, `blocked_reason`.
+ */
+enum task_status { TASK_PENDING, TASK_IN_PROGRESS, TASK_COMPLETED, TASK_BLOCKED };
+extern const struct names task_statuses;
+
+struct task {
+	struct str id, title, description, assignee;
+	enum task_status status;
+	int bead_status;
+	int64_t priority;
+	struct str project, blocked_reason; /* or absent */
+	struct str *depends_on;
+	size_t depends_count;
+	int64_t created, updated, version;
+	bool ready; /* anybody may begin it now */
+	struct task *next;
+};
+
+enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row,
+		     struct task *out);
+void task_encode(struct json *j, const struct task *t);
+
+/* Looking. NOT_FOUND, AMBIGUOUS_ID, DELETED. */
+enum err task_find(struct call *c, struct str id, struct task *out);
+
+struct task_filter {
+	int status;         /* -1: any */
+	struct str project; /* absent: any */
+	int64_t priority;   /* INT64_MIN: any */
+	bool ready;         /* only what can be begun */
+	int64_t limit;      /* 0: none */
+};
+
+/* Highest priority first; of the same, the newest first, or the oldest. */
+enum err task_each(struct call *c, const struct task_filter *filter, bool oldest,
+		   struct task **out);
+
+/*
+ * Changing: one record of the beads each, with a receipt made from the request id, so
+ * that the repeat of a request that died on its way finds what it did. `before` is how
+ * the task was, where it was.
+ */
+struct task_new {
+	struct str title, description, project;
+	int64_t priority;
+};
+enum err task_create(struct call *c, const struct task_new *ask, struct task *out);
+enum err task_begin(struct call *c, struct str id, struct task *out);
+
+struct task_move {
+	enum task_status to;
+	struct str reason; /* why it is done, or blocked; or absent */
+	struct str label;  /* to be added; or absent */
+};
+enum err task_move(struct call *c, struct str id, const struct task_move *move,
+		   struct task *out);
+enum err task_prioritise(struct call *c, struct str id, int64_t priority,
+			 struct task *out);
+enum err task_depend(struct call *c, struct str id, struct str on, bool there,
+		     struct task *out);
+enum err task_delete(struct call *c, struct str id, struct task *out);
+
+#endif

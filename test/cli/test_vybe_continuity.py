@@ -1,0 +1,274 @@
+"""vybe resume, push, memory, events, artifacts: what survives a session (seed 003)."""
+import json
+
+import pytest
+
+from vybe import vybe  # noqa: F401 (a fixture)
+
+
+# --- exactly once ---
+
+def test_a_repeated_request_has_one_effect_and_one_answer(vybe):
+    commands = [["task", "create", "--title", "x"], ["memory", "set", "--key", "k", "--value", "v"],
+                ["push", "--json", '{"event":{"kind":"progress","message":"m"}}'], ["resume"]]
+    for i, command in enumerate(commands):
+        first, second = (vybe.vybe(*command, request=f"once{i}") for _ in "12")
+        assert second == {**first, "replayed": True}
+    assert vybe.ok("task", "list", agent=None, request=False)["count"] == 1
+    kinds = [e["kind"] for e in vybe.ok("events", "list", request=False)["events"]]
+    assert kinds == ["progress", "memory_upserted", "task_created"]
+
+
+def test_a_request_id_with_other_arguments_never_succeeds(vybe):
+    vybe.task("x", request="r")
+    for other in (["task", "create", "--title", "y"], ["memory", "set", "--key", "k", "--value", "v"], ["resume"]):
+        assert vybe.refused(*other, request="r") == "IDEMPOTENCY_MISMATCH"
+    vybe.task("y", request="r", agent="w-2")  # another agent's id is another id
+    assert vybe.ok("task", "list", agent=None, request=False)["count"] == 2
+
+
+def test_an_error_is_retried_with_the_same_id(vybe):
+    first, second = vybe.task()["id"], vybe.task()["id"]
+    vybe.ok("task", "add-dep", "--id", second, "--depends-on", first)
+    assert vybe.refused("task", "begin", "--id", second, request="again") == "BLOCKED"
+    vybe.ok("task", "complete", "--id", first, "--outcome", "done", "--summary", "s")
+    assert vybe.ok("task", "begin", "--id", second, request="again")["task"]["status"] == "in_progress"
+
+
+# --- memory ---
+
+@pytest.mark.parametrize("type, value, fine", [
+    ("string", "x", True), ("number", "12345678901234567890.5", True), ("number", "x", False), ("boolean", "true", True),
+    ("boolean", "yes", False), ("json", '{"a":1}', True), ("json", "{", False), ("array", "[1]", True),
+    ("array", '{"a":1}', False)])
+def test_types(vybe, type, value, fine):
+    args = ["memory", "set", "-k", "key", "-v", value, "-t", type]
+    if not fine:
+        assert vybe.refused(*args) == "INVALID_INPUT"
+        return
+    assert list(vybe.ok(*args)) == ["event_id", "key", "scope"]
+    memory = vybe.ok("memory", "get", "-k", "key", agent=None, request=False)
+    assert (memory["value"], memory["value_type"], memory["scope"], memory["scope_id"]) == (value, type, "global", "")
+
+
+def test_scopes_are_apart(vybe):
+    task = vybe.task()["id"]
+    where = {"global": [], "project": ["--scope-id", "p"], "task": ["--scope-id", task], "agent": ["--scope-id", "w-1"]}
+    for scope, id in where.items():
+        vybe.ok("memory", "set", "-k", "k", "-v", scope, "-s", scope, *id)
+    for scope, id in where.items():
+        assert vybe.ok("memory", "get", "-k", "k", "-s", scope, *id, agent=None, request=False)["value"] == scope
+        listed = vybe.ok("memory", "list", "-s", scope, *id, agent=None, request=False)
+        assert (listed["scope"], listed["count"]) == (scope, 1)
+    vybe.ok("memory", "delete", "-k", "k", "-s", "task", "--scope-id", task)
+    assert vybe.refused("memory", "get", "-k", "k", "-s", "task", "--scope-id", task, agent=None, request=False) == "NOT_FOUND"
+    assert vybe.refused("memory", "set", "-k", "k", "-v", "v", "-s", "task") == "INVALID_INPUT"
+    assert vybe.refused("memory", "set", "-k", "k", "-v", "v", "--scope-id", "x") == "INVALID_INPUT"
+
+
+def test_what_has_expired_is_gone(vybe):
+    at = lambda t, tz="UTC": {"ABACUS_NOW": f"2026-01-01T{t}Z", "TZ": tz}
+    for tz in ("UTC", "Pacific/Auckland", "America/Los_Angeles"):
+        done = vybe.ok("memory", "set", "-k", "k", "-v", "v", "--expires-in", "2h", env=at("00:00:00", tz))
+        assert done["expires_at"] == "2026-01-01T02:00:00.000Z"
+        get = ["memory", "get", "-k", "k"]
+        assert vybe.ok(*get, agent=None, request=False, env=at("01:59:59", tz))["value"] == "v"
+        assert vybe.refused(*get, agent=None, request=False, env=at("02:00:00", tz)) == "NOT_FOUND"
+    gc = vybe.ok("memory", "gc", env=at("03:00:00"))
+    assert (gc["deleted"], gc["limit"]) == (1, 500)
+
+
+def test_pinned_ones_come_first_and_kinds_are_kept(vybe):
+    for key, more in (("a", ["--pin", "--kind", "directive"]), ("b", []), ("c", ["--kind", "lesson"])):
+        vybe.ok("memory", "set", "-k", key, "-v", key, *more)
+    brief = vybe.resume()["brief"]["relevant_memory"]
+    assert [m["key"] for m in brief] == ["a", "c", "b"] and brief[0]["kind"] == "directive"
+    vybe.ok("memory", "pin", "-k", "b")
+    vybe.ok("memory", "pin", "-k", "a", "--unpin")
+    assert [m["key"] for m in vybe.resume()["brief"]["relevant_memory"]][0] == "b"
+
+
+# --- push ---
+
+def test_push_does_all_of_it(vybe):
+    task = vybe.task()["id"]
+    done = vybe.push(task_id=task, event={"kind": "progress", "message": "half", "metadata": {"n": 1}},
+                     memories=[{"key": "k", "value": {"a": 1}, "scope": "global"}],
+                     artifacts=[{"file_path": "out.txt", "content_type": "text/plain"}],
+                     task_status={"status": "completed", "summary": "did it"})
+    assert list(done) == ["event_id", "memories", "artifacts", "task_status"]
+    assert done["task_status"]["status"] == "completed" and done["task_status"]["close_event_id"]
+    assert vybe.get(task)["status"] == "completed"
+    [artifact] = vybe.ok("artifacts", "list", "--task-id", task, agent=None, request=False)["artifacts"]
+    assert (artifact["file_path"], artifact["content_type"]) == ("out.txt", "text/plain")
+    assert vybe.ok("memory", "get", "-k", "k", agent=None, request=False)["value_type"] == "json"
+
+
+def test_push_from_standard_input(vybe):
+    text = json.dumps({"event": {"kind": "k", "message": "m"}}).encode()
+    assert vybe.ok("push", stdin=text)["event_id"] == 1
+    assert vybe.refused("push", stdin=b"x" * (1 << 20) + b"xxx") == "INVALID_INPUT"
+
+
+@pytest.mark.parametrize("content", [
+    "{}", "[]", "x", '{"event":{}}', '{"event":{"kind":"k"}}', '{"artifacts":[{"file_path":"x"}]}', '{"task_status":{"status":"completed"}}',
+    '{"nonsense":1}', '{"event":{"kind":"k","message":"m","more":1}}', '{"memories":[{"key":"k","value":"v"}]}',
+    json.dumps({"memories": [{"key": str(i), "value": "v", "scope": "global"} for i in range(51)]}),
+    '{"event":{"kind":"k","message":"m"},"memories":[{"key":"","value":"v","scope":"global"}]}'])
+def test_what_cannot_be_pushed_leaves_nothing(vybe, content):
+    assert vybe.refused("push", "--json", content) == "INVALID_INPUT"
+    assert vybe.ok("events", "list", request=False)["count"] == 0
+
+
+def test_metadata_keeps_every_digit(vybe):
+    metadata = '{"a":12345678901234567890123,"b":1.10,"c":1e400,"z":[],"y":{}}'
+    vybe.ok("push", "--json", '{"event":{"kind":"k","message":"m","metadata":%s}}' % metadata)
+    assert metadata in vybe.run("events", "list", program="vybe").out
+
+
+# --- events ---
+
+def test_events_are_filtered(vybe):
+    for i in range(5):
+        vybe.push(event={"kind": "a" if i % 2 else "b", "message": str(i)}, agent="w-1" if i < 3 else "w-2")
+    def said(*args, agent=None):
+        return [e["message"] for e in vybe.ok("events", "list", *args, agent=agent, request=False)["events"]]
+    assert said() == list("43210") and said("--asc") == list("01234") and said("--limit", "2") == list("43")
+    assert said(agent="w-2") == list("43") and said("--all", agent="w-2") == list("43210")
+    assert said("--kind", "a") == list("31") and said("--since-id", "3") == list("43")
+    assert vybe.ok("events", agent=None, request=False)["count"] == 5
+
+
+# --- resume ---
+
+def test_a_new_session_knows_what_was_going_on(vybe):
+    task = vybe.task("Fix the parser")["id"]
+    vybe.ok("task", "begin", "--id", task)
+    vybe.push(task_id=task, event={"kind": "reasoning", "message": "the lexer is to blame"})
+    vybe.ok("memory", "set", "-k", "hint", "-v", "look at line 12", "-s", "task", "--scope-id", task)
+    prompt = vybe.resume()["prompt"]
+    for word in ("Fix the parser", task, "the lexer is to blame", "look at line 12", "vybe task complete"):
+        assert word in prompt
+    assert prompt == vybe.resume()["prompt"]
+
+
+def test_deltas_are_everybodys_and_come_once(vybe):
+    vybe.push(event={"kind": "k", "message": "one"}, agent="w-2")
+    first = vybe.resume()
+    assert [d["message"] for d in first["deltas"]] == ["one"] and (first["old_cursor"], first["new_cursor"]) == (0, 1)
+    assert vybe.resume()["deltas"] == []
+    vybe.push(event={"kind": "k", "message": "two"}, agent="w-2")
+    assert [d["message"] for d in vybe.resume()["deltas"]] == ["two"]
+    assert len(vybe.resume(agent="w-3")["deltas"]) == 2
+
+
+def test_deltas_have_what_others_did_to_the_beads(vybe):
+    task = vybe.task()["id"]
+    vybe.resume()
+    vybe.bd("--actor", "alice", "update", task, "--title", "renamed").ok()
+    made = vybe.bd("--actor", "bob", "create", "new one", "--json").ok().json["id"]
+    vybe.bd("--actor", "bob", "close", made, "--reason", "r").ok()
+    deltas = vybe.resume()["deltas"]
+    assert [(d["kind"], d["agent_name"], d["task_id"]) for d in deltas] == [
+        ("task_updated", "alice", task), ("task_created", "bob", made)]
+    vybe.bd("--actor", "bob", "delete", made, "--force").ok()
+    assert [d["kind"] for d in vybe.resume()["deltas"]] == ["task_deleted"]
+    vybe.ok("task", "begin", "--id", task)  # of what is done here there is one event, not two
+    assert [d["kind"] for d in vybe.resume()["deltas"]] == ["task_status", "agent_focus"]
+
+
+def test_every_project_has_its_own_cursor(vybe):
+    (vybe.path / "sub").mkdir()
+    vybe.push(event={"kind": "k", "message": "one"})
+    assert len(vybe.resume()["deltas"]) == 1
+    assert len(vybe.resume("--project-dir", "sub")["deltas"]) == 1
+    assert vybe.resume("--project-dir", str(vybe.path))["deltas"] == []
+    assert vybe.refused("resume", "--project-dir", "nowhere") == "INVALID_INPUT"
+
+
+def focus(vybe, *args, **kw):
+    packet = vybe.resume(*args, **kw)
+    return packet["focus_task_id"], packet["focus_rule"]
+
+
+def test_focus_follows_the_rules(vybe):
+    low = vybe.task("low", env={"ABACUS_NOW": "2026-01-01T00:00:00Z"})["id"]
+    old = vybe.task("old", "--priority", "1", env={"ABACUS_NOW": "2026-01-01T00:00:01Z"})["id"]
+    new = vybe.task("new", "--priority", "1", env={"ABACUS_NOW": "2026-01-01T00:00:02Z"})["id"]
+    assert focus(vybe) == (old, "next_ready") and focus(vybe) == (old, "mine_pending")
+    vybe.ok("task", "begin", "--id", new)
+    assert focus(vybe) == (new, "mine_in_progress")
+    assert focus(vybe, agent="w-2") == (old, "next_ready")
+    vybe.ok("task", "set-status", "--id", new, "--status", "pending")
+    vybe.ok("task", "add-dep", "--id", new, "--depends-on", low)
+    assert focus(vybe) == (new, "mine_waiting")
+    vybe.ok("task", "complete", "--id", new, "--outcome", "done", "--summary", "s")
+    assert focus(vybe) == (old, "next_ready")
+    assert focus(vybe, "--focus", low) == (low, "asked_for")
+    for id in (old, low):
+        vybe.ok("task", "complete", "--id", id, "--outcome", "done", "--summary", "s")
+    assert focus(vybe) == ("", "none") and "No task" in vybe.resume()["prompt"]
+
+
+def test_what_is_given_to_me_comes_before_what_is_free(vybe):
+    free = vybe.task("free", "--priority", "5")["id"]
+    given = vybe.create("given", "-p", "4")
+    assert focus(vybe) == (free, "next_ready")
+    vybe.bd("update", given, "-a", "w-1").ok()
+    assert focus(vybe) == (given, "assigned_to_me") and focus(vybe) == (given, "mine_pending")
+    assert focus(vybe, agent="w-2") == (free, "next_ready")
+
+
+def test_peek_moves_nothing(vybe):
+    vybe.push(event={"kind": "k", "message": "one"})
+    peeked = vybe.ok("resume", "--peek", request=False)
+    assert list(peeked) == ["agent_name", "brief"]
+    assert len(vybe.resume()["deltas"]) == 1
+
+
+def test_the_prompt_stays_within_its_budget(vybe):
+    task = vybe.task("t" * 900, "--desc", "é" * 50_000)["id"]
+    vybe.ok("task", "begin", "--id", task)
+    for i in range(40):
+        vybe.ok("memory", "set", "-k", f"k{i}", "-v", "ü" * 5000)
+    packet = vybe.resume()
+    assert len(packet["prompt"].encode()) <= 6000 and packet["brief"]["approx_tokens"] <= 1500
+    assert "\ufffd" not in packet["prompt"] and "vybe task complete" in packet["prompt"]
+    assert len(packet["brief"]["relevant_memory"]) == 40
+
+
+def test_mail_and_reservations_are_in_the_brief(vybe):
+    for name in ("w-one", "w-two"):
+        vybe.run("agent", "register", "--name", name, "--role", "x", program="bb").ok()
+    vybe.run("agent", "send", "--from", "w-two", "--to", "w-one", "--bead", "b", "--category", "HANDOFF", "--subject",
+             "please take this", "--body", "b", program="bb").ok()
+    vybe.run("agent", "reserve", "--agent", "w-one", "--scope", "src/x", "--bead", "b", program="bb").ok()
+    packet = vybe.resume(agent="w-one")
+    assert "please take this" in packet["prompt"] and "src/x" in packet["prompt"]
+    assert len(packet["brief"]["mail"]) == len(packet["brief"]["reservations"]) == 1
+
+
+# --- status ---
+
+def test_status(vybe):
+    vybe.task()
+    status = vybe.ok("status", agent=None, request=False)
+    assert status["db"]["ok"] and status["db"]["source"] == "repository" and status["diagnostics"] == []
+    assert status["counts"]["tasks"] == {"total": 1, "pending": 1, "in_progress": 0, "completed": 0, "blocked": 0}
+    assert status["counts"]["events"] == 1
+    db = vybe.path / ".git/abacus/vybe.db"
+    for part in db.parent.glob("vybe.db-*"):
+        part.unlink()
+    db.write_bytes(b"x" * 4096)
+    broken = vybe.ok("status", agent=None, request=False)
+    assert not broken["db"]["ok"] and broken["diagnostics"][0]["suggested_action"]
+    assert vybe.refused("status", "--check", agent=None, request=False)
+
+
+def test_upgrade_touches_nothing(vybe):
+    assert "version" in vybe.ok("upgrade", agent=None, request=False)
+
+
+def test_pretty(vybe):
+    done = vybe.run("task", "list", program="vybe", env={"VYBE_PRETTY_JSON": "1"}).ok()
+    assert done.out.startswith('{\n  "schema_version": "v1",\n') and json.loads(done.out)["data"]["tasks"] == []

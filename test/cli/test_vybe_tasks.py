@@ -1,0 +1,187 @@
+"""vybe task: beads in the words of tasks (seed 003, the dialect's table)."""
+import pytest
+
+from vybe import Vybe, vybe  # noqa: F401 (a fixture)
+
+TASK = ["id", "title", "description", "status", "priority", "depends_on", "version", "created_at", "updated_at", "assignee"]
+
+
+def test_create(vybe):
+    made = vybe.ok("task", "create", "--title", "a thing", "--desc", "more", "--priority", "1")
+    assert list(made) == ["task", "event_id"] and made["event_id"] == 1
+    task = made["task"]
+    assert list(task) == TASK
+    assert (task["title"], task["description"], task["status"], task["priority"]) == ("a thing", "more", "pending", 1)
+    assert vybe.get(task["id"]) == task
+    assert vybe.ok("task", "list", agent=None, request=False) == {"count": 1, "tasks": [task]}
+
+
+def test_a_task_is_a_bead_and_a_bead_is_a_task(vybe):
+    task = vybe.task("from vybe", "--priority", "2")
+    bead = vybe.show(task["id"])
+    assert (bead["title"], bead["priority"], bead["status"]) == ("from vybe", 0, "open")
+    made = vybe.create("from bd", "-p", "4")
+    assert vybe.get(made)["priority"] == -2
+    assert vybe.ok("task", "list", agent=None, request=False)["count"] == 2
+
+
+@pytest.mark.parametrize("priority, bead", [(0, 2), (1, 1), (2, 0), (3, 0), (100, 0), (-1, 3), (-2, 4), (-3, 4), (-99, 4)])
+def test_a_priority_keeps_its_value(vybe, priority, bead):
+    task = vybe.task("x", "--priority", str(priority))
+    assert task["priority"] == priority and vybe.show(task["id"])["priority"] == bead
+    other = vybe.task("y")["id"]
+    assert vybe.ok("task", "set-priority", "--id", other, "--priority", str(priority))["task"]["priority"] == priority
+    vybe.bd("update", other, "-p", "3").ok()
+    assert vybe.get(other)["priority"] == (-1 if bead != 3 else priority)
+
+
+def test_list_is_by_priority_then_the_newest_first(vybe):
+    ids = [vybe.task(t, "--priority", p, env={"ABACUS_NOW": f"2026-01-01T00:00:0{i}Z"})["id"]
+           for i, (t, p) in enumerate([("a", "1"), ("b", "5"), ("c", "5"), ("d", "0")])]
+    a, b, c, d = ids
+    listed = [t["id"] for t in vybe.ok("task", "list", agent=None, request=False)["tasks"]]
+    assert listed == [c, b, a, d]
+    for filter, want in ((["--priority", "5"], [c, b]), (["--priority", "-1"], listed), (["--status", "completed"], [])):
+        assert [t["id"] for t in vybe.ok("task", "list", *filter, agent=None, request=False)["tasks"]] == want
+
+
+def test_projects(vybe):
+    one = vybe.task("x", "--project-id", "p1")
+    vybe.task("y")
+    assert one["project_id"] == "p1"
+    assert [t["id"] for t in vybe.ok("task", "list", "--project-id", "p1", agent=None, request=False)["tasks"]] == [one["id"]]
+
+
+def test_begin_is_exclusive(vybe):
+    id = vybe.task()["id"]
+    begun = vybe.ok("task", "begin", "--id", id)
+    assert list(begun) == ["task", "status_event_id", "focus_event_id"]
+    assert (begun["task"]["status"], begun["task"]["assignee"]) == ("in_progress", "w-1")
+    assert vybe.refused("task", "begin", "--id", id, agent="w-2") == "ALREADY_CLAIMED"
+    assert vybe.ok("task", "begin", "--id", id)["task"]["assignee"] == "w-1"  # one's own goes on
+    assert vybe.bd("--actor", "w-2", "claim", id).code == 1
+
+
+def test_begin_refuses_what_waits(vybe):
+    first, second = vybe.task("first")["id"], vybe.task("second")["id"]
+    assert "depends on" in vybe.ok("task", "add-dep", "--id", second, "--depends-on", first)["message"]
+    task = vybe.get(second)
+    assert (task["status"], task["blocked_reason"], task["depends_on"]) == ("blocked", "dependency", [first])
+    assert vybe.refused("task", "begin", "--id", second) == "BLOCKED"
+    vybe.ok("task", "complete", "--id", first, "--outcome", "done", "--summary", "did it")
+    assert vybe.get(second)["status"] == "pending"
+    vybe.ok("task", "set-status", "--id", first, "--status", "pending")  # reopened: it waits again
+    assert vybe.get(second)["status"] == "blocked"
+    vybe.ok("task", "remove-dep", "--id", second, "--depends-on", first)
+    assert vybe.get(second)["status"] == "pending" and vybe.get(second)["depends_on"] == []
+
+
+def test_complete(vybe):
+    id = vybe.task()["id"]
+    vybe.ok("task", "begin", "--id", id)
+    done = vybe.ok("task", "complete", "--id", id, "--outcome", "done", "--summary", "all of it", "--label", "nice")
+    assert list(done) == ["task", "status_event_id", "close_event_id"] and done["task"]["status"] == "completed"
+    bead = vybe.show(id)
+    assert (bead["status"], bead["closed_reason"], bead["labels"]) == ("closed", "all of it", ["nice"])
+
+
+def test_blocked_for_another_reason_and_back(vybe):
+    id = vybe.task()["id"]
+    vybe.ok("task", "begin", "--id", id)
+    task = vybe.ok("task", "complete", "--id", id, "--outcome", "blocked", "--summary", "no key", "--blocked-reason",
+                   "needs a key")["task"]
+    assert (task["status"], task["blocked_reason"], task["assignee"]) == ("blocked", "needs a key", None)
+    assert id not in [b["id"] for b in vybe.json("ready")]
+    assert "blocked_reason" not in vybe.ok("task", "begin", "--id", id)["task"]
+    assert vybe.get(id)["status"] == "in_progress"
+
+
+@pytest.mark.parametrize("first", ["pending", "in_progress", "completed", "blocked"])
+@pytest.mark.parametrize("then", ["pending", "in_progress", "completed", "blocked"])
+def test_any_status_may_follow_any_other(vybe, first, then):
+    id = vybe.task()["id"]
+    for status in (first, then):
+        task = vybe.ok("task", "set-status", "--id", id, "--status", status)["task"]
+        assert task["status"] == status and ("blocked_reason" in task) == (status == "blocked")
+
+
+def test_circles_are_refused_however_long(vybe):
+    ids = [vybe.task(str(i))["id"] for i in range(60)]
+    for a, b in zip(ids, ids[1:]):
+        vybe.ok("task", "add-dep", "--id", a, "--depends-on", b)
+    assert vybe.refused("task", "add-dep", "--id", ids[-1], "--depends-on", ids[0]) == "CYCLE"
+    assert vybe.refused("task", "add-dep", "--id", ids[0], "--depends-on", ids[0]) == "SELF_DEPENDENCY"
+
+
+def test_delete_takes_the_artifacts_along(vybe):
+    id = vybe.task()["id"]
+    vybe.push(task_id=id, artifacts=[{"file_path": "a.txt"}])
+    gone = vybe.ok("task", "delete", "--id", id)
+    assert gone["task_id"] == id
+    assert vybe.refused("task", "get", "--id", id, agent=None, request=False) == "DELETED"
+    assert vybe.ok("artifacts", "list", "--task-id", id, agent=None, request=False)["count"] == 0
+
+
+@pytest.mark.parametrize("args, code", [
+    (["task", "get", "--id", "nope"], "NOT_FOUND"), (["task", "get"], "USAGE"), (["task", "begin", "--id", "nope"], "NOT_FOUND"),
+    (["task", "create"], "USAGE"), (["task", "create", "--title", " "], "INVALID_INPUT"),
+    (["task", "set-status", "--id", "x", "--status", "done"], "INVALID_INPUT"), (["frobnicate"], "USAGE"),
+    (["task", "frobnicate"], "USAGE"), (["task", "create", "--nonsense"], "USAGE")])
+def test_errors_have_a_code_and_a_next_step(vybe, args, code):
+    vybe.task()
+    assert vybe.refused(*args) == code
+
+
+def test_who_and_which_request_have_to_be_said(vybe):
+    assert vybe.refused("task", "create", "--title", "x", agent=None) == "IDENTITY_REQUIRED"
+    assert vybe.refused("task", "create", "--title", "x", request=False) == "USAGE"
+    env = {"VYBE_AGENT": " W-9 ", "VYBE_REQUEST_ID": "q1"}
+    vybe.ok("task", "create", "--title", "x", agent=None, request=False, env=env)
+    assert vybe.ok("events", "list", agent="w-9", request=False)["count"] == 1
+
+
+def test_index_and_schema(vybe):
+    index = vybe.ok(agent=None, request=False)
+    assert index["commands"] == ["artifacts", "events", "help", "memory", "push", "resume", "schema", "status", "task",
+                                 "upgrade"]
+    assert index["schema_hint"] == "vybe schema commands"
+    assert [s["name"] for s in vybe.ok("task", agent=None, request=False)["subcommands"]] == [
+        "create", "begin", "get", "list", "set-status", "set-priority", "complete", "add-dep", "remove-dep", "delete"]
+    schema = {c["command"]: c for c in vybe.ok("schema", "commands", agent=None, request=False)["commands"]}
+    create = schema["vybe task create"]
+    assert create["mutates"] and create["requires_request_id"]
+    assert create["args_schema"]["required"] == ["title", "agent", "request-id"]
+    assert not schema["vybe task list"]["requires_request_id"]
+    assert vybe.ok("schema", agent=None, request=False)["commands"] == list(schema.values())
+
+
+def test_everything_that_the_schema_says_can_be_said(vybe):
+    """A caller that knows only the schema makes a task."""
+    schema = {c["command"]: c for c in vybe.ok("schema", "commands", agent=None, request=False)["commands"]}
+    args = {"title": "x", "agent": "a", "request-id": "r"}
+    want = schema["vybe task create"]["args_schema"]["required"]
+    made = vybe.vybe("task", "create", *[x for name in want for x in (f"--{name}", args[name])], agent=None, request=False)
+    assert made["success"]
+
+
+def test_outside_of_a_repository(tmp_path, plain_repo):
+    """The user's own store."""
+    path = tmp_path / "nowhere"
+    path.mkdir()
+    home = tmp_path / "home"
+    home.mkdir()
+    outside = Vybe(path)
+    env = {"HOME": str(home), "XDG_DATA_HOME": ""}
+    task = outside.task("of my own", env=env)
+    assert outside.resume(env=env)["focus_task_id"] == task["id"]
+    outside.ok("task", "begin", "--id", task["id"], env=env)
+    assert outside.ok("status", agent=None, request=False, env=env)["db"]["source"] == "user"
+    assert list(path.iterdir()) == []
+
+
+def test_a_store_of_ones_own(vybe, tmp_path):
+    db = str(tmp_path / "own" / "my.db")
+    task = vybe.task("elsewhere", "--db-path", db)
+    assert vybe.ok("task", "list", "--db-path", db, agent=None, request=False)["count"] == 1
+    assert vybe.ok("task", "list", agent=None, request=False, env={"VYBE_DB_PATH": db})["tasks"] == [task]
+    assert vybe.ok("task", "list", agent=None, request=False)["count"] == 0
