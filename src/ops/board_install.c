@@ -1,7 +1,5 @@
-#include "base/backup.h"
-#include "base/file.h"
+#include "base/guest.h"
 #include "base/json.h"
-#include "base/path.h"
 #include "board/host.h"
 #include "ops/op.h"
 #include "ops/ops.h"
@@ -52,72 +50,23 @@ struct outcome {
 	struct str path, backup, snippet;
 };
 
-static enum err replace(struct call *c, struct str old, struct str text,
-			struct outcome *o)
-{
-	enum err e;
+struct ours {
+	enum host_id host;
+	const struct host_server *server;
+};
 
-	if (old.p && str_eq(old, text)) {
-		o->result = "unchanged";
-		return ERR_OK;
-	}
-	if (old.p && (e = backup_put(c, o->path, old, &o->backup)))
-		return e;
-	if ((e = file_make_dir(c, path_parent(o->path), 0755)))
-		return e;
-	return file_replace(c, o->path, text, 0644);
+static enum err add(struct call *c, struct str text, const void *arg, struct str *out)
+{
+	const struct ours *o = arg;
+
+	return host_add(c, o->host, text, o->server, out);
 }
 
-static enum err add(struct call *c, enum host_id host, const struct host_server *server,
-		    struct outcome *o)
+static enum err drop(struct call *c, struct str text, const void *arg, struct str *out)
 {
-	struct str old, text;
-	enum err e = file_read(c, o->path, &old);
+	const struct ours *o = arg;
 
-	o->result = "added to";
-	if (e || (e = host_add(c, host, old, server, &text)))
-		return e;
-	return replace(c, old, text, o);
-}
-
-/* Did the file look like this before us: without our entry, and like now with it? */
-static bool was(struct call *c, enum host_id host, const struct host_server *server,
-		struct str before, struct str now)
-{
-	struct call probe = { .now_ms = c->now_ms };
-	struct str with, without;
-	bool yes = !host_add(&probe, host, before, server, &with) && str_eq(with, now) &&
-		   (!before.p || (!host_drop(&probe, host, before, server, &without) &&
-				  str_eq(without, before)));
-
-	call_release(&probe);
-	return yes;
-}
-
-/*
- * What we made is undone to the byte while it is still as we left it: the copy is
- * put back, or, if there was nothing before, the file goes. Else the entry is cut out.
- */
-static enum err undo(struct call *c, enum host_id host, const struct host_server *server,
-		     struct outcome *o)
-{
-	struct str now, before, copy, text;
-	enum err e;
-
-	o->result = "unchanged";
-	if ((e = file_read(c, o->path, &now)) || !now.p ||
-	    (e = backup_find(c, o->path, &copy, &before)))
-		return e;
-	if ((e = host_drop(c, host, now, server, &text)) || str_eq(now, text))
-		return e;
-	o->result = "removed from";
-	if (!was(c, host, server, before, now))
-		return replace(c, now, text, o);
-	if (!before.p)
-		return path_is_link(&c->mem, o->path) ? replace(c, now, text, o) :
-							file_remove(c, o->path);
-	e = file_replace(c, o->path, before, 0644);
-	return e ? e : file_remove(c, copy);
+	return host_drop(c, o->host, text, o->server, out);
 }
 
 static enum err no_file(struct call *c, enum host_id host, enum host_scope scope,
@@ -132,6 +81,9 @@ static enum err no_file(struct call *c, enum host_id host, enum host_scope scope
 static enum err act(struct call *c, const struct body *in, enum host_id host,
 		    const struct host_server *server, struct outcome *o)
 {
+	struct ours ours = { host, server };
+	struct guest guest = { add, drop, &ours };
+	struct guest_outcome done;
 	enum err e;
 
 	if (!in->write && !in->remove)
@@ -140,14 +92,10 @@ static enum err act(struct call *c, const struct body *in, enum host_id host,
 			       ERR_OK;
 	if (!o->path.p)
 		return no_file(c, host, in->user ? HOST_USER : HOST_PROJECT, server);
-	e = in->write ? add(c, host, server, o) : undo(c, host, server, o);
-	if (e == ERR_INVALID_INPUT) {
-		struct str step = c->step;
-
-		call_fail(c, e, "'" STR_FMT "' was left alone: " STR_FMT,
-			  STR_ARG(o->path), STR_ARG(c->message));
-		c->step = step;
-	}
+	e = in->write ? guest_add(c, o->path, &guest, &done) :
+			guest_drop(c, o->path, &guest, &done);
+	o->result = !done.changed ? "unchanged" : in->write ? "added to" : "removed from";
+	o->backup = done.backup;
 	return e;
 }
 
