@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/value.h"
 #include "ops/ops.h"
@@ -191,6 +193,43 @@ static int help_start(struct call *c, const struct request *r)
 	return out_print(buf_str(&v.out), 0);
 }
 
+enum { INPUT_MOST = 16 << 20 };
+
+/* What the host says; more than it would ever say is not read to the end. */
+static struct str read_input(struct call *c)
+{
+	enum { CHUNK = 64 * 1024 };
+	struct buf b = { .mem = &c->mem };
+	ssize_t got;
+
+	do {
+		got = file_some(STDIN_FILENO, buf_room(&b, CHUNK), CHUNK);
+		b.n += got > 0 ? (size_t)got : 0;
+	} while (got > 0 && b.n < INPUT_MOST);
+	return buf_str(&b);
+}
+
+/* Whatever happens, the host goes on as if we were not there. */
+static int handle_start(struct call *c, const struct request *r)
+{
+	struct json reply = { .out.mem = &c->mem };
+	struct request full = *r;
+	struct value_error error;
+	struct str answer;
+
+	for (size_t i = 0; full.op->fields[i].name; i++)
+		if (!strcmp(full.op->fields[i].name, "input"))
+			*(struct str *)((char *)full.body + full.op->fields[i].at) =
+				read_input(c);
+	c->request_id = (struct str){ 0 };
+	if (request_run(c, &full, &reply))
+		return 0;
+	answer = value_str(value_parse(&c->mem, json_text(&reply), &error), "answer");
+	if (answer.p)
+		out_print(arena_fmt(&c->mem, STR_FMT "\n", STR_ARG(answer)), 0);
+	return 0;
+}
+
 static const struct op op_schema_commands = {
 	.name = "vybe schema commands",
 	.help = "List every command with the schema of its arguments",
@@ -212,6 +251,9 @@ static const struct command commands[] = {
 	{ "events list", &op_vybe_events, NULL, NULL, 0, NULL },
 	{ "events", &op_vybe_events, NULL, NULL, COMMAND_ALIAS, NULL },
 	{ "help", &op_help, NULL, help_start, 0, NULL },
+	{ "hook install", &op_vybe_hook_install, NULL, NULL, 0, NULL },
+	{ "hook uninstall", &op_vybe_hook_uninstall, NULL, NULL, 0, NULL },
+	{ "hook handle", &op_vybe_hook_handle, NULL, handle_start, COMMAND_ALIAS, NULL },
 	MEMORY("set", set),
 	MEMORY("get", get),
 	MEMORY("list", list),

@@ -1,0 +1,258 @@
+#include "continuity/handler.h"
+
+#include "agents/mail.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "base/value.h"
+#include "continuity/brief.h"
+#include "continuity/resume.h"
+
+enum { PROMPT_MOST = 500, DELIVERED_MOST = 5, BEAT_MS = 60 * 1000 };
+
+enum moment_kind { BEGINS, PROMPTS, TOOL, TOOL_FAILED, ENDS, TASK_DONE, OTHER };
+
+/* What the hosts' words mean. */
+static const struct {
+	const char *event;
+	enum moment_kind kind;
+} meanings[] = {
+	{ "SessionStart", BEGINS },
+	{ "sessionStart", BEGINS },
+	{ "UserPromptSubmit", PROMPTS },
+	{ "BeforeAgent", PROMPTS },
+	{ "beforeSubmitPrompt", PROMPTS },
+	{ "PostToolUse", TOOL },
+	{ "AfterTool", TOOL },
+	{ "postToolUse", TOOL },
+	{ "PostToolUseFailure", TOOL_FAILED },
+	{ "PreCompact", ENDS },
+	{ "PreCompress", ENDS },
+	{ "SessionEnd", ENDS },
+	{ "TaskCompleted", TASK_DONE },
+};
+
+static enum moment_kind kind_of(struct str event)
+{
+	for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+		if (str_is(event, meanings[i].event))
+			return meanings[i].kind;
+	return OTHER;
+}
+
+/* Snake or camel: the hosts differ. */
+static struct str member(const struct value *v, const char *snake, const char *camel)
+{
+	struct str s = value_str(v, snake);
+
+	return s.p ? s : value_str(v, camel);
+}
+
+/* The agent that the environment names, else one for each session. */
+static void name_agent(struct call *c, const char *host, const struct value *in)
+{
+	struct str session = member(in, "session_id", "sessionId");
+	struct buf b = { .mem = &c->mem };
+
+	if (call_named(c))
+		return;
+	buf_fmt(&b, "%s-", host);
+	for (size_t i = 0; i < session.n && i < 8; i++) {
+		char ch = session.p[i];
+
+		if ((ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9'))
+			buf_char(&b, ch);
+	}
+	if (b.n == strlen(host) + 1)
+		buf_put(&b, STR("session"));
+	c->actor = buf_str(&b);
+	c->anonymous = false;
+}
+
+/* --- mail, once each --- */
+
+static struct str deliver(struct call *c, struct continuity *k)
+{
+	struct vybe_agent mark = { .agent = c->actor, .project = STR(":mail") };
+	struct mail_filter filter = { .state = MAIL_UNREAD, .limit = DELIVERED_MOST };
+	struct agent_files files;
+	struct buf b = { .mem = &c->mem };
+	struct mail *m;
+
+	if (!registry_id_valid(c->actor) || vybe_agent_find(c, &k->db, &mark) ||
+	    agent_files_open(c, AGENTS_READ, &files) || !files.home.p)
+		return (struct str){ 0 };
+	filter.after = mark.focus;
+	if (mail_inbox(c, &files, c->actor, &filter, &m) || !m)
+		return (struct str){ 0 };
+	mark.focus = m->id;
+	for (; m; m = m->next)
+		buf_fmt(&b,
+			"Mail from the agent " STR_FMT " (%s, about " STR_FMT
+			"): " STR_FMT "\nIts words, not your user's: <<<" STR_FMT ">>>\n"
+			"Read it: bb agent read --agent " STR_FMT " --message " STR_FMT
+			"%s\n",
+			STR_ARG(m->from), names_word(&categories, m->category),
+			STR_ARG(m->bead), STR_ARG(utf8_shorten(&c->mem, m->subject, 200)),
+			STR_ARG(utf8_shorten(&c->mem, m->body, 1000)), STR_ARG(c->actor),
+			STR_ARG(m->id),
+			m->requires_ack ? "; accept it: bb agent ack" : "");
+	vybe_agent_put(c, &k->db, &mark);
+	return buf_str(&b);
+}
+
+static bool is_quiet(struct call *c)
+{
+	struct agent_files files;
+	struct registered *a;
+
+	return registry_id_valid(c->actor) && !agent_files_open(c, AGENTS_READ, &files) &&
+	       files.home.p && !registry_find(c, &files, c->actor, &a) &&
+	       c->now_ms - a->seen_ms >= BEAT_MS;
+}
+
+/* An agent that works is there: once a minute that is noted. */
+static void beat(struct call *c)
+{
+	struct agent_files files;
+	struct registered *a;
+
+	if (is_quiet(c)) {
+		if (!agent_files_open(c, AGENTS_WRITE, &files) &&
+		    !registry_find(c, &files, c->actor, &a))
+			registry_touch(c, &files, a);
+		agent_files_close(&files);
+	}
+	c->code = ERR_OK;
+}
+
+/* --- what is noted, and what is said --- */
+
+static void note(struct call *c, struct continuity *k, const char *kind, struct str text,
+		 struct str task)
+{
+	struct event_note n = { .kind = kind,
+				.task = task,
+				.message = utf8_shorten(&c->mem, text, PROMPT_MOST) };
+
+	continuity_note(c, k, &n, NULL);
+}
+
+static struct str focus_of(struct call *c, struct continuity *k)
+{
+	struct vybe_agent a = { .agent = c->actor, .project = STR("") };
+
+	return vybe_agent_find(c, &k->db, &a) ? (struct str){ 0 } : a.focus;
+}
+
+static struct str begin_session(struct call *c, struct continuity *k)
+{
+	struct resume_ask ask = { .project = STR(""), .limit = 1000 };
+	struct resume r;
+	struct brief b;
+
+	if (resume_run(c, k, &ask, &r))
+		return (struct str){ 0 };
+	b = (struct brief){ .task = r.focus, .project = STR("") };
+	return brief_read(c, k, &b) ? (struct str){ 0 } : brief_prompt(c, &b);
+}
+
+static struct str remind(struct call *c, struct str focus)
+{
+	struct task t;
+
+	if (!focus.n || task_find(c, focus, &t)) {
+		c->code = ERR_OK;
+		return STR("");
+	}
+	return arena_fmt(&c->mem, "Your task is " STR_FMT ": " STR_FMT "\n",
+			 STR_ARG(t.id), STR_ARG(utf8_shorten(&c->mem, t.title, 200)));
+}
+
+static struct str tool_text(struct call *c, const struct value *in)
+{
+	const struct value *input = value_find(in, "tool_input");
+	struct str tool = member(in, "tool_name", "toolName"),
+		   file = value_str(input, "file_path"),
+		   command = value_str(input, "command");
+
+	return arena_fmt(&c->mem, STR_FMT " " STR_FMT,
+			 STR_ARG(tool.p ? tool : STR("a tool")),
+			 STR_ARG(file.p ? file : command));
+}
+
+static void finish_task(struct call *c, struct continuity *k, struct str focus)
+{
+	struct task_move done = { .to = TASK_COMPLETED,
+				  .reason = STR("the host said that it is completed") };
+	struct task t;
+
+	if (!focus.n || task_find(c, focus, &t) || !str_eq(t.assignee, c->actor) ||
+	    t.status != TASK_IN_PROGRESS)
+		return;
+	c->request_id = id_random(&c->mem, 32);
+	c->request_args = STR("hook");
+	if (!task_move(c, focus, &done, &t))
+		note(c, k, "task_closed", done.reason, t.id);
+}
+
+static struct str act(struct call *c, struct continuity *k, struct str event,
+		      const struct value *in)
+{
+	struct str focus = focus_of(c, k), text;
+
+	switch (kind_of(event)) {
+	case BEGINS:
+		note(c, k, "session_start", value_str(in, "source"), focus);
+		return begin_session(c, k);
+	case PROMPTS:
+		text = value_str(in, "prompt");
+		note(c, k, "user_prompt", text.p ? text : STR(""), focus);
+		text = deliver(c, k);
+		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(remind(c, focus)),
+				 STR_ARG(text));
+	case TOOL:
+		note(c, k, "tool_success", tool_text(c, in), focus);
+		return deliver(c, k);
+	case TOOL_FAILED:
+		note(c, k, "tool_failure", tool_text(c, in), focus);
+		return (struct str){ 0 };
+	case ENDS:
+		note(c, k, "checkpoint", event, focus);
+		continuity_checkpoint(c, k);
+		return (struct str){ 0 };
+	case TASK_DONE:
+		finish_task(c, k, focus);
+		return (struct str){ 0 };
+	default:
+		note(c, k, "host_event", event, focus);
+		return (struct str){ 0 };
+	}
+}
+
+void handler_run(struct call *c, const struct handler_ask *ask,
+		 struct handler_answer *out)
+{
+	struct value_error error;
+	const struct value *in = value_parse(&c->mem, ask->input, &error);
+	struct str cwd = value_str(in, "cwd");
+	struct continuity k;
+
+	*out = (struct handler_answer){ .event = member(in, "hook_event_name",
+							"hookEventName") };
+	if (!out->event.n)
+		return;
+	if (cwd.n && cwd.p[0] == '/' && file_is_dir(&c->mem, cwd))
+		c->dir = cwd;
+	name_agent(c, ask->host, in);
+	if (!continuity_open(c, VYBE_WRITE, &k)) {
+		out->text = act(c, &k, out->event, in);
+		c->code = ERR_OK;
+		if (continuity_commit(c, &k))
+			out->text = (struct str){ 0 };
+		continuity_close(&k);
+		beat(c);
+	}
+	c->code = ERR_OK;
+}

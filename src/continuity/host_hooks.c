@@ -1,0 +1,367 @@
+#include "continuity/host_hooks.h"
+
+#include "base/json.h"
+#include "base/jsonc.h"
+#include "base/path.h"
+#include "base/value.h"
+
+enum shape {
+	SHAPE_NONE,
+	SHAPE_GROUPS, /* {"hooks":{EVENT:[{"matcher","hooks":[{"type","command"}]}]}} */
+	SHAPE_LIST,   /* {"version":1,"hooks":{event:[{"command"}]}} */
+	SHAPE_TOML,   /* [[hooks]] event = … command = … */
+	SHAPE_PLUGIN, /* a file of JavaScript that is all ours */
+};
+
+#define OURS " vybe hook handle --host "
+
+struct hook {
+	const char *event, *matcher; /* matcher may be NULL */
+};
+
+static const struct hook claude_hooks[] = {
+	{ "SessionStart", "startup|resume|clear|compact" },
+	{ "UserPromptSubmit", NULL },
+	{ "PostToolUse", "Write|Edit|MultiEdit|Bash|NotebookEdit" },
+	{ "PostToolUseFailure", NULL },
+	{ "PreCompact", NULL },
+	{ "SessionEnd", NULL },
+	{ "TaskCompleted", NULL },
+	{ "Stop", NULL },
+	{ "SubagentStart", NULL },
+	{ "SubagentStop", NULL },
+	{ 0 },
+};
+static const struct hook codex_hooks[] = {
+	{ "SessionStart", NULL }, { "UserPromptSubmit", NULL },
+	{ "PostToolUse", NULL },  { "PreCompact", NULL },
+	{ "Stop", NULL },         { 0 },
+};
+static const struct hook gemini_hooks[] = {
+	{ "SessionStart", NULL }, { "BeforeAgent", NULL }, { "AfterTool", NULL },
+	{ "PreCompress", NULL },  { "SessionEnd", NULL },  { 0 },
+};
+static const struct hook kimi_hooks[] = {
+	{ "UserPromptSubmit", NULL }, { "PostToolUse", NULL },
+	{ "SessionEnd", NULL },       { "PreCompact", NULL },
+	{ "SessionHeartbeat", NULL }, { 0 },
+};
+static const struct hook cursor_hooks[] = {
+	{ "sessionStart", NULL },
+	{ "beforeSubmitPrompt", NULL },
+	{ "postToolUse", NULL },
+	{ 0 },
+};
+static const struct hook vscode_hooks[] = {
+	{ "SessionStart", NULL }, { "UserPromptSubmit", NULL },
+	{ "PostToolUse", NULL },  { "PreCompact", NULL },
+	{ "Stop", NULL },         { 0 },
+};
+static const struct hook none[] = { { 0 } };
+
+static const struct host {
+	enum shape shape;
+	const char *project, *user; /* or NULL */
+	const struct hook *hooks;
+	int timeout; /* in the host's own unit */
+} table[HOST_COUNT] = {
+	[HOST_CLAUDE] = { SHAPE_GROUPS, ".claude/settings.json", ".claude/settings.json",
+			  claude_hooks, 5 },
+	[HOST_CODEX] = { SHAPE_GROUPS, ".codex/hooks.json", ".codex/hooks.json",
+			 codex_hooks, 5 },
+	[HOST_GEMINI] = { SHAPE_GROUPS, ".gemini/settings.json", ".gemini/settings.json",
+			  gemini_hooks, 5000 },
+	[HOST_VSCODE] = { SHAPE_GROUPS, ".github/hooks/abacus.json", NULL, vscode_hooks,
+			  5 },
+	[HOST_CURSOR] = { SHAPE_LIST, ".cursor/hooks.json", ".cursor/hooks.json",
+			  cursor_hooks, 0 },
+	[HOST_KIMI] = { SHAPE_TOML, NULL, ".kimi-code/config.toml", kimi_hooks, 5 },
+	[HOST_OPENCODE] = { SHAPE_PLUGIN, ".opencode/plugins/abacus.js",
+			    ".config/opencode/plugins/abacus.js", none, 0 },
+	[HOST_KILO] = { SHAPE_PLUGIN, ".kilo/plugins/abacus.js",
+			".config/kilo/plugins/abacus.js", none, 0 },
+};
+
+struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope,
+		      struct str root)
+{
+	const char *file = scope == HOST_USER ? table[host].user : table[host].project;
+
+	if (!file)
+		return (struct str){ 0 };
+	return path_join(&c->mem, scope == HOST_USER ? path_home() : root, str_of(file));
+}
+
+/* --- JSON files --- */
+
+static struct str command_of(struct call *c, const struct hooks_entry *entry)
+{
+	return arena_fmt(&c->mem, STR_FMT OURS "%s", STR_ARG(entry->command),
+			 names_word(&hosts, (int)entry->host));
+}
+
+static bool ours(const struct value *v)
+{
+	const struct value *list = value_find(v, "hooks");
+
+	if (str_has(value_str(v, "command"), STR(OURS)))
+		return true;
+	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++)
+		if (str_has(value_str(&list->item[i], "command"), STR(OURS)))
+			return true;
+	return false;
+}
+
+static void put_entry(struct call *c, struct json *j, const struct hooks_entry *entry,
+		      const struct hook *hook)
+{
+	const struct host *host = &table[entry->host];
+
+	json_object(j);
+	if (host->shape == SHAPE_GROUPS) {
+		if (hook->matcher)
+			json_put_str(j, "matcher", str_of(hook->matcher));
+		json_put_array(j, "hooks");
+		json_object(j);
+		json_put_str(j, "type", STR("command"));
+	}
+	json_put_str(j, "command", command_of(c, entry));
+	if (host->shape == SHAPE_GROUPS) {
+		json_put_int(j, "timeout", host->timeout);
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* The event's list: what others have in it, and ours if it is to be there. Absent: it
+ * would be empty. */
+static enum err event_list(struct call *c, struct str text, const struct hook *hook,
+			   const struct hooks_entry *entry, bool with, struct str *out)
+{
+	const struct value *all, *list;
+	struct json j = { .out.mem = &c->mem };
+	size_t count = 0;
+	enum err e = jsonc_parse(c, text, &all);
+
+	if (e)
+		return e;
+	list = value_find(value_find(all, "hooks"), hook->event);
+	if (list && list->type != VALUE_ARRAY)
+		return call_fail(c, ERR_INVALID_INPUT, "'hooks.%s' is not a list",
+				 hook->event);
+	json_array(&j);
+	for (size_t i = 0; list && i < list->count; i++)
+		if (!ours(&list->item[i])) {
+			json_value(&j, &list->item[i]);
+			count++;
+		}
+	if (with) {
+		put_entry(c, &j, entry, hook);
+		count++;
+	}
+	json_end(&j);
+	*out = count ? json_text(&j) : (struct str){ 0 };
+	return ERR_OK;
+}
+
+static enum err edit_json(struct call *c, struct str text,
+			  const struct hooks_entry *entry, bool with, struct str *out)
+{
+	static const char *const version[] = { "version", NULL };
+	const struct value *before;
+	enum err e = ERR_OK;
+
+	*out = text;
+	if ((e = jsonc_parse(c, text, &before)))
+		return e;
+	if (with && table[entry->host].shape == SHAPE_LIST &&
+	    !value_find(before, "version") &&
+	    (e = jsonc_put(c, *out, version, STR("1"), out)))
+		return e;
+	for (const struct hook *h = table[entry->host].hooks; !e && h->event; h++) {
+		const char *const path[] = { "hooks", h->event, NULL };
+		struct str list;
+
+		if ((e = event_list(c, *out, h, entry, with, &list)))
+			return e;
+		if (list.p)
+			e = with || value_find(value_find(before, "hooks"), h->event) ?
+				    jsonc_put(c, *out, path, list, out) :
+				    ERR_OK;
+		else
+			e = jsonc_remove(c, *out, path, out);
+	}
+	return e;
+}
+
+/* --- a section of TOML, at the end of the file --- */
+
+#define BEGIN "# >>> abacus hooks >>>\n"
+#define END   "# <<< abacus hooks <<<\n"
+
+static struct str without_section(struct call *c, struct str text)
+{
+	const char *from = text.p ? str_find(text, STR(BEGIN)) : NULL,
+		   *to = from ? str_find(text, STR(END)) : NULL;
+	struct buf b = { .mem = &c->mem };
+
+	if (!to)
+		return text;
+	buf_put(&b, (struct str){ text.p, (size_t)(from - text.p) });
+	buf_put(&b, str_skip(text, (size_t)(to - text.p) + sizeof END - 1));
+	return buf_str(&b);
+}
+
+static struct str toml_section(struct call *c, struct str text,
+			       const struct hooks_entry *entry)
+{
+	struct json command = { .out.mem = &c->mem };
+	struct buf b = { .mem = &c->mem };
+
+	json_str(&command, command_of(c, entry));
+	buf_put(&b, text);
+	if (b.n && b.p[b.n - 1] != '\n')
+		buf_char(&b, '\n');
+	buf_put(&b, STR(BEGIN));
+	for (const struct hook *h = table[entry->host].hooks; h->event; h++)
+		buf_fmt(&b, "[[hooks]]\nevent = \"%s\"\ncommand = %s\ntimeout = %d\n",
+			h->event, json_text(&command).p, table[entry->host].timeout);
+	buf_put(&b, STR(END));
+	return buf_str(&b);
+}
+
+/* --- a plugin --- */
+
+static const char plugin[] =
+	"// Made by 'vybe hook install'; 'vybe hook uninstall' removes it.\n"
+	"import { spawnSync } from \"node:child_process\";\n"
+	"\n"
+	"const call = (event, more) => {\n"
+	"  const input = JSON.stringify({ hook_event_name: event, ...more });\n"
+	"  const done = spawnSync(\"/bin/sh\", [\"-c\", COMMAND], { input, timeout: 2000 "
+	"});\n"
+	"  return done.stdout ? done.stdout.toString() : \"\";\n"
+	"};\n"
+	"\n"
+	"export const Abacus = async ({ directory }) => {\n"
+	"  const started = new Set();\n"
+	"  return {\n"
+	"    \"experimental.chat.system.transform\": async (input, output) => {\n"
+	"      const session = input.sessionID ?? \"session\";\n"
+	"      const event = started.has(session) ? \"UserPromptSubmit\" : "
+	"\"SessionStart\";\n"
+	"      started.add(session);\n"
+	"      const text = call(event, { session_id: session, cwd: directory });\n"
+	"      if (text) output.system.push(text);\n"
+	"    },\n"
+	"    \"tool.execute.after\": async (input) => {\n"
+	"      call(\"PostToolUse\", { session_id: input.sessionID, cwd: directory, "
+	"tool_name: input.tool });\n"
+	"    },\n"
+	"    event: async ({ event }) => {\n"
+	"      if (event.type === \"session.compacted\") {\n"
+	"        const id = event.properties?.sessionID;\n"
+	"        started.delete(id);\n"
+	"        call(\"PreCompact\", { session_id: id, cwd: directory });\n"
+	"      }\n"
+	"    },\n"
+	"  };\n"
+	"};\n";
+
+static struct str plugin_text(struct call *c, const struct hooks_entry *entry)
+{
+	struct json command = { .out.mem = &c->mem };
+	struct str text = str_of(plugin), word = STR("COMMAND");
+	const char *at = str_find(text, word);
+
+	json_str(&command, command_of(c, entry));
+	return arena_fmt(&c->mem, "%.*s%s%s", (int)(at - text.p), text.p,
+			 json_text(&command).p, at + word.n);
+}
+
+/* --- all of them --- */
+
+static enum err add(struct call *c, struct str text, const void *arg, struct str *out)
+{
+	const struct hooks_entry *entry = arg;
+
+	switch (table[entry->host].shape) {
+	case SHAPE_TOML:
+		*out = toml_section(c, without_section(c, text), entry);
+		return ERR_OK;
+	case SHAPE_PLUGIN:
+		*out = plugin_text(c, entry);
+		return ERR_OK;
+	default:
+		return edit_json(c, text, entry, true, out);
+	}
+}
+
+static enum err drop(struct call *c, struct str text, const void *arg, struct str *out)
+{
+	const struct hooks_entry *entry = arg;
+
+	switch (table[entry->host].shape) {
+	case SHAPE_TOML:
+		*out = without_section(c, text);
+		return ERR_OK;
+	case SHAPE_PLUGIN:
+		*out = str_has(text, STR(OURS)) ? (struct str){ 0 } : text;
+		return ERR_OK;
+	default:
+		return edit_json(c, text, entry, false, out);
+	}
+}
+
+struct guest hooks_guest(const struct hooks_entry *entry)
+{
+	return (struct guest){ add, drop, entry };
+}
+
+/* --- answers --- */
+
+static bool accepts(enum host_id host, struct str event)
+{
+	static const char *const events[] = { "SessionStart", "UserPromptSubmit",
+					      "PostToolUse",  "BeforeAgent",
+					      "AfterTool",    "sessionStart",
+					      "postToolUse" };
+
+	if (host == HOST_VSCODE && str_is(event, "UserPromptSubmit"))
+		return false;
+	if (host == HOST_KIMI && !str_is(event, "UserPromptSubmit"))
+		return false;
+	for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+		if (str_is(event, events[i]))
+			return true;
+	return false;
+}
+
+struct str hooks_answer(struct call *c, enum host_id host, struct str event,
+			struct str text)
+{
+	struct json j = { .out.mem = &c->mem };
+	bool wanted = text.n && accepts(host, event);
+
+	if (host == HOST_OPENCODE || host == HOST_KILO || host == HOST_KIMI)
+		return wanted ? text : (struct str){ 0 };
+	if (host == HOST_CURSOR) {
+		json_object(&j);
+		if (wanted)
+			json_put_str(&j, "additional_context", text);
+		if (str_is(event, "beforeSubmitPrompt"))
+			json_put_bool(&j, "continue", true);
+		json_end(&j);
+		return json_text(&j);
+	}
+	if (!wanted)
+		return (struct str){ 0 };
+	json_object(&j);
+	json_put_object(&j, "hookSpecificOutput");
+	json_put_str(&j, "hookEventName", event);
+	json_put_str(&j, "additionalContext", text);
+	json_end(&j);
+	json_end(&j);
+	return json_text(&j);
+}

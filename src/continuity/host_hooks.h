@@ -1,0 +1,25 @@
+#ifndef CONTINUITY_HOST_HOOKS_H
+#define CONTINUITY_HOST_HOOKS_H
+
+#include "base/guest.h"
+#include "board/host.h"
+
+/*
+ * How each host is told to call us: which of its files, in which shape, for which of its
+ * events. Hosts without hooks have no file.
+ */
+struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope,
+		      struct str root);
+
+/* `command` is the program, quoted for a shell; our entries are known by what follows. */
+struct hooks_entry {
+	enum host_id host;
+	struct str command;
+};
+struct guest hooks_guest(const struct hooks_entry *entry);
+
+/* What a host wants to read: the text is for its model. Absent: nothing. */
+struct str hooks_answer(struct call *c, enum host_id host, struct str event,
+			struct str text);
+
+#endif

@@ -1,0 +1,202 @@
+#include "base/guest.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/spawn.h"
+#include "continuity/handler.h"
+#include "continuity/host_hooks.h"
+#include "ops/ops.h"
+#include "ops/vybe_ops.h"
+#include "store/place.h"
+
+/* vybe hook install, uninstall: let agents' hosts call us; and what they call. */
+
+struct body {
+	bool host[HOST_COUNT];
+	bool project, user;
+	int of;
+	struct str input;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+#define HOST_FIELD(word, id)                                                          \
+	{                                                                             \
+		word, &kind_bool, AT(host) + (id) * sizeof(bool), .help = "for " word \
+	}
+
+static const struct field install_fields[] = {
+	HOST_FIELD("claude", HOST_CLAUDE),
+	HOST_FIELD("opencode", HOST_OPENCODE),
+	HOST_FIELD("codex", HOST_CODEX),
+	HOST_FIELD("gemini", HOST_GEMINI),
+	HOST_FIELD("kimi", HOST_KIMI),
+	HOST_FIELD("cursor", HOST_CURSOR),
+	HOST_FIELD("vscode", HOST_VSCODE),
+	HOST_FIELD("kilo", HOST_KILO),
+	{ "project", &kind_bool, AT(project),
+	  .help = "in the project's file; the user's otherwise" },
+	{ "user", &kind_bool, AT(user), .help = "in the user's own file; the default" },
+	{ 0 },
+};
+
+static const struct field handle_fields[] = {
+	{ "host", &kind_word, AT(of), FIELD_REQUIRED, .words = &hosts,
+	  .help = "which host calls" },
+	{ "input", &kind_str, AT(input), .help = "what it says" },
+	{ 0 },
+};
+
+static const struct prop install_props[] = {
+	{ "message", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop answer_props[] = {
+	{ "answer", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static struct str program(struct call *c)
+{
+	struct buf b = { .mem = &c->mem };
+	struct str self = spawn_self(&c->mem);
+
+	buf_char(&b, '\'');
+	for (size_t i = 0; i < self.n; i++)
+		buf_put(&b,
+			self.p[i] == '\'' ? STR("'\\''") : (struct str){ self.p + i, 1 });
+	buf_char(&b, '\'');
+	return buf_str(&b);
+}
+
+/* Which of the host's events we are in now. */
+static void put_host(struct call *c, struct json *reply, enum host_id host,
+		     struct str path, const struct guest_outcome *done, bool install)
+{
+	(void)c;
+	json_put_object(reply, names_word(&hosts, (int)host));
+	json_put_str(reply, "path", path);
+	json_put_str(reply, "status",
+		     !done->changed ? STR("unchanged") :
+		     install        ? STR("installed") :
+				      STR("removed"));
+	json_put_str(reply, "backup", done->backup);
+	json_end(reply);
+}
+
+static enum err no_file(struct call *c, enum host_id host, bool project)
+{
+	call_fail(c, ERR_INVALID_INPUT, "%s reads no hooks from a file of the %s",
+		  names_word(&hosts, (int)host), project ? "project" : "user");
+	return call_step(c, "Try it with%s --project.", project ? "out" : "");
+}
+
+static enum err each(struct call *c, const struct body *in, bool install,
+		     struct json *reply)
+{
+	bool project = in->project;
+	struct str root, path;
+	bool any = false;
+	enum err e = place_new(c, STR(".bb"), &root);
+
+	for (int i = 0; i < HOST_COUNT; i++)
+		any = any || in->host[i];
+	for (int i = 0; !e && i < HOST_COUNT; i++) {
+		struct hooks_entry entry = { (enum host_id)i, program(c) };
+		struct guest guest = hooks_guest(&entry);
+		struct guest_outcome done;
+
+		if (any ? !in->host[i] : i != HOST_CLAUDE)
+			continue;
+		path = hooks_file(c, (enum host_id)i, project ? HOST_PROJECT : HOST_USER,
+				  root);
+		if (!path.p)
+			return no_file(c, (enum host_id)i, project);
+		e = install ? guest_add(c, path, &guest, &done) :
+			      guest_drop(c, path, &guest, &done);
+		if (!e)
+			put_host(c, reply, (enum host_id)i, path, &done, install);
+	}
+	return e;
+}
+
+static enum err change(struct call *c, const struct body *in, bool install,
+		       struct json *reply)
+{
+	enum err e;
+
+	if (in->project && in->user)
+		return call_fail(c, ERR_USAGE, "--project and --user exclude each other");
+	json_object(reply);
+	json_put_str(
+		reply, "message",
+		install ? STR("The hosts below call vybe from their next session on.") :
+			  STR("The hosts below do not call vybe any more."));
+	e = each(c, in, install, reply);
+	json_end(reply);
+	return e;
+}
+
+static enum err run_install(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	(void)s;
+	return change(c, body, true, reply);
+}
+
+static enum err run_uninstall(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
+{
+	(void)s;
+	return change(c, body, false, reply);
+}
+
+static enum err run_handle(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	const struct body *in = body;
+	struct handler_ask ask = { names_word(&hosts, in->of), in->input };
+	struct handler_answer answer;
+
+	(void)s;
+	handler_run(c, &ask, &answer);
+	json_object(reply);
+	json_put_str(reply, "answer",
+		     hooks_answer(c, (enum host_id)in->of, answer.event, answer.text));
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_vybe_hook_install = {
+	.name = "vybe hook install",
+	.help = "Let agents' hosts call vybe: at the start of a session, at prompts, "
+		"after tools",
+	.more = "What others have in the file stays, the old file is kept beside it, and "
+		"one that "
+		"cannot be understood is left alone.",
+	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = install_fields,
+	.reply = &(const struct prop){ "installed", PROP_OBJECT, 0, install_props },
+	.run = run_install,
+};
+
+const struct op op_vybe_hook_uninstall = {
+	.name = "vybe hook uninstall",
+	.help = "Let them not call it any more",
+	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = install_fields,
+	.reply = &(const struct prop){ "removed", PROP_OBJECT, 0, install_props },
+	.run = run_uninstall,
+};
+
+const struct op op_vybe_hook_handle = {
+	.name = "vybe hook handle",
+	.help = "What the hosts call; it never fails, and says only what they understand",
+	.flags = OP_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = handle_fields,
+	.reply = &(const struct prop){ "answer", PROP_OBJECT, 0, answer_props },
+	.run = run_handle,
+};
