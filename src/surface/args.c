@@ -437,12 +437,12 @@ static enum err read_piped(struct parser *p)
 	return ERR_OK;
 }
 
-static enum err check_text(struct call *c, char **argv, size_t *count)
+static enum err check_text(struct call *c, char **argv)
 {
-	for (*count = 0; argv[*count]; ++*count)
-		if (!utf8_valid(str_of(argv[*count])))
+	for (size_t i = 0; argv[i]; i++)
+		if (!utf8_valid(str_of(argv[i])))
 			return call_fail(c, ERR_INVALID_INPUT,
-					 "argument %zu is not valid UTF-8", *count + 1);
+					 "argument %zu is not valid UTF-8", i + 1);
 	return ERR_OK;
 }
 
@@ -450,7 +450,7 @@ enum err args_parse(struct call *c, const struct face *face, char **argv,
 		    struct args *out)
 {
 	struct parser p = { .c = c, .out = out, .argv = argv };
-	size_t count;
+	size_t count = 0;
 	enum err e;
 
 	*out = (struct args){ .face = face, .words = STR("") };
@@ -459,10 +459,12 @@ enum err args_parse(struct call *c, const struct face *face, char **argv,
 	/* known early, so that every error can obey it */
 	for (size_t i = 0; argv[i] && strcmp(argv[i], "--"); i++)
 		out->globals.json = out->globals.json || !strcmp(argv[i], "--json");
-	if ((e = check_text(c, argv, &count)))
-		return e;
+	while (argv[count])
+		count++;
 	p.used = arena_array(&c->mem, count + 1, sizeof *p.used);
 	find_command(&p);
+	if ((e = check_text(c, argv))) /* in the command's own envelope */
+		return e;
 	if (out->command)
 		out->request = request_new(c, out->command->op);
 	if ((e = parse_all(&p)))

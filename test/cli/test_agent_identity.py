@@ -166,6 +166,13 @@ def test_what_cannot_be_understood_is_in_the_envelope_too(empty, args):
     assert refused(empty, *args) == "INVALID_ARGS"
 
 
+@pytest.mark.parametrize("args", [["register", "--name", "amber-otter", "--role", b"\xff"], ["show", "--agent", b"a\xff"],
+                                  [b"\xff"], ["list", b"--\xff"]])
+def test_text_that_is_not_utf_8_is_in_the_envelope_too(empty, args):
+    assert refused(empty, *args) == "INVALID_ARGS"
+    assert not (empty.path / ".beadboard").exists()
+
+
 def test_for_people(empty):
     assert "bb agent register" in empty.bb("agent", "list").ok().out
     assert "amber-otter" in empty.bb("agent", "register", "--name", "amber-otter", "--role", "ui").ok().out
