@@ -222,7 +222,7 @@ static enum err most(struct call *c, struct agent_files *f, struct str agent,
 
 	*out = filter->limit;
 	if (filter->state < 0)
-		return ERR_OK;
+		return mailbox_check(c, f, agent);
 	if (!(e = mailbox_open(c, f, agent, &box)) && box.count[filter->state] < *out)
 		*out = box.count[filter->state];
 	return e;

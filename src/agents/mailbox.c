@@ -146,19 +146,39 @@ static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox
 	return e;
 }
 
-enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent,
-		      struct mailbox *out)
+/* What the snapshot says, and how long the record is now, which only grows. */
+static enum err load_box(struct call *c, struct agent_files *f, struct str agent,
+			 struct mailbox *out, int64_t *size)
 {
-	int64_t size = agent_file_size(c, f, stream_of(c, agent));
 	struct str text;
 	enum err e = agent_file_read(c, f, box_of(c, agent), &text);
 
+	*size = agent_file_size(c, f, stream_of(c, agent));
 	*out = empty_box(c, agent);
 	if (e)
 		return e;
-	if (!read_box(c, text, out) || out->known > size)
+	if (!read_box(c, text, out))
 		*out = empty_box(c, agent);
-	return out->known < size ? apply_rest(c, f, out) : ERR_OK;
+	if (out->known > *size)
+		return agent_file_shortened(c, stream_of(c, agent), box_of(c, agent));
+	return ERR_OK;
+}
+
+enum err mailbox_check(struct call *c, struct agent_files *f, struct str agent)
+{
+	struct mailbox box;
+	int64_t size;
+
+	return load_box(c, f, agent, &box, &size);
+}
+
+enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent,
+		      struct mailbox *out)
+{
+	int64_t size;
+	enum err e = load_box(c, f, agent, out, &size);
+
+	return !e && out->known < size ? apply_rest(c, f, out) : e;
 }
 
 /* What the last writers had no time for. */

@@ -274,7 +274,7 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
 /* The snapshot, if it knows all of the record; else that has to be read. */
 static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
 {
-	int64_t known = -1;
+	int64_t known = -1, size;
 	struct str text;
 	enum err e = agent_file_read(c, f, active_file, &text);
 
@@ -288,7 +288,10 @@ static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
 				       "taken from '" STR_FMT "'",
 				       STR_ARG(active_file), STR_ARG(history_file));
 	}
-	if (known == agent_file_size(c, f, history_file))
+	size = agent_file_size(c, f, history_file); /* it only grows */
+	if (known > size)
+		return agent_file_shortened(c, history_file, active_file);
+	if (known == size)
 		return ERR_OK;
 	*b = (struct book){ 0 };
 	return read_history(c, f, b);

@@ -238,6 +238,17 @@ enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct 
 			    "line out of it.");
 }
 
+enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot)
+{
+	call_fail(c, ERR_IO_READ_FAILED,
+		  "'" STR_FMT "' is missing lines that '" STR_FMT "' was made from",
+		  STR_ARG(name), STR_ARG(snapshot));
+	return call_step(c,
+			 "Nothing was changed. Put the lines back from a copy; or move "
+			 "'" STR_FMT "' away, to go on without them.",
+			 STR_ARG(snapshot));
+}
+
 int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name)
 {
 	off_t size =

@@ -54,6 +54,10 @@ enum err agent_file_append(struct call *c, const struct agent_files *f, struct s
 enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,
 			    int64_t at);
 
+/* IO_READ_FAILED: for whoever finds that a snapshot knows more than the record it was
+ * made from, which is on the medium first. */
+enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot);
+
 /* A file of lines from its end: only as much is read as is asked for. */
 struct lines_back {
 	const struct agent_files *f;

@@ -163,6 +163,24 @@ def test_a_snapshot_that_is_lost_or_damaged_or_old_is_made_from_the_record(two, 
     assert [r["scope"] for r in data(two, "status", env=at())["reservations"]] == ["doc", "src/lib"]
 
 
+@pytest.mark.parametrize("left", [None, 0, 1])
+def test_a_record_that_is_shorter_than_its_snapshot_is_named(two, left):
+    """Nothing that was reserved becomes free in silence."""
+    made = [reserve(two, "amber-otter", scope, env=at())["reservation"] for scope in ("doc", "src/lib")]
+    home = two.path / ".beadboard/agent/reservations"
+    record = home / "history.jsonl"
+    lines = record.read_text().splitlines(keepends=True)
+    record.unlink() if left is None else record.write_text("".join(lines[:left]) + "{")
+    before = {f.name: f.read_bytes() for f in home.iterdir()}
+    for command in (["status"], args("cobalt-harbor"), ["release", "--agent", "amber-otter", "--scope", "doc"],
+                    ["guard", "--agent", "cobalt-harbor", "src/lib/parser.ts"]):
+        error = agent(two, *command, env=at())["error"]
+        assert error["code"] == "IO_READ_FAILED" and "reservations/history.jsonl" in error["message"]
+    assert {f.name: f.read_bytes() for f in home.iterdir()} == before
+    (home / "active.json").unlink()
+    assert data(two, "status", env=at())["reservations"] == made[:left or 0]
+
+
 def test_status(two):
     reserve(two, "amber-otter", "src", env=at())
     reserve(two, "cobalt-harbor", "doc", env=at(), bead="bb-2")
