@@ -181,10 +181,27 @@ static enum err record(struct call *c, struct agent_files *f, const struct lette
 			 "With the same --request-id it is safe to repeat.");
 }
 
+/* All of them, or none: a mailbox that cannot be written to is found before the first. */
+static enum err send_to_all(struct call *c, struct agent_files *f, const struct letter *l,
+			    struct mail ***tail)
+{
+	struct registered *all, *a;
+	struct mailbox box;
+	enum err e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &all);
+
+	for (a = all; !e && a; a = a->next)
+		if (!str_eq(a->id, l->from))
+			e = mailbox_open(c, f, a->id, &box);
+	for (a = all; !e && a; a = a->next)
+		if (!str_eq(a->id, l->from))
+			e = send_to(c, f, l, a->id, tail);
+	return e;
+}
+
 enum err mail_send(struct call *c, struct agent_files *f, const struct letter *letter,
 		   struct mail **out)
 {
-	struct registered *sender, *all;
+	struct registered *sender, *other;
 	struct mail **tail = out;
 	bool everybody = str_is(letter->to, "broadcast");
 	enum err e;
@@ -192,14 +209,10 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 	*out = NULL;
 	if ((e = check_letter(c, letter)) ||
 	    (e = known(c, f, letter->from, ERR_UNKNOWN_SENDER, &sender)) ||
-	    (!everybody && (e = known(c, f, letter->to, ERR_UNKNOWN_RECIPIENT, &all))))
+	    (!everybody && (e = known(c, f, letter->to, ERR_UNKNOWN_RECIPIENT, &other))))
 		return e;
-	if (!everybody)
-		e = send_to(c, f, letter, letter->to, &tail);
-	else if (!(e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &all)))
-		for (; !e && all; all = all->next)
-			if (!str_eq(all->id, letter->from))
-				e = send_to(c, f, letter, all->id, &tail);
+	e = everybody ? send_to_all(c, f, letter, &tail) :
+			send_to(c, f, letter, letter->to, &tail);
 	if (e || (*out && (e = record(c, f, letter, *out))))
 		return e;
 	return registry_acted(c, f, sender);

@@ -125,6 +125,15 @@ def test_broadcast_reaches_all_but_the_sender(two):
     assert len(events(two)) == 1
 
 
+def test_a_broadcast_that_one_cannot_get_nobody_gets(two):
+    for name in ("blue-fox", "quiet-lake"):
+        register(two, name)
+    (two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl").write_text("{}\n")
+    before = files(two)
+    assert refused(two, *letter(two, to="broadcast")) == "IO_READ_FAILED"
+    assert files(two) == before and inbox(two, who="blue-fox") == inbox(two, who="quiet-lake") == []
+
+
 def test_inbox_is_the_newest_first_and_filtered(two):
     sent = [send(two, bead=f"bb-{i % 2}", subject=str(i), env=at(m=i)) for i in range(4)]
     data(two, "read", "--agent", "cobalt-harbor", "--message", sent[1]["message_id"])
