@@ -45,20 +45,25 @@ static void see_files(struct call *c, const struct agent_files *f, struct scene 
 	c->code = ERR_OK;
 }
 
-/* Nor has one without beads any in progress. */
-static void see_beads(struct call *c, struct scene *s)
+/* Nor has one without beads any in progress. Beads that cannot be read are another thing.
+ */
+static enum err see_beads(struct call *c, struct scene *s)
 {
 	struct bead_filter filter = { .statuses = 1u << BEAD_IN_PROGRESS,
 				      .sort = SORT_ID,
 				      .lean = true };
 	struct beads b;
+	enum err e = beads_open(c, BEADS_READ, &b);
 
-	if (!beads_open(c, BEADS_READ, &b)) {
-		if (query_each(c, &b.cache, &filter, &s->progress))
-			s->progress = NULL;
-		beads_close(&b);
+	if (e == ERR_NOT_A_REPOSITORY || e == ERR_NOT_INITIALIZED) {
+		c->code = ERR_OK;
+		return ERR_OK;
 	}
-	c->code = ERR_OK;
+	if (e)
+		return e;
+	e = query_each(c, &b.cache, &filter, &s->progress);
+	beads_close(&b);
+	return e;
 }
 
 /* By its id, or what follows the prefix. */
@@ -68,15 +73,15 @@ static bool is_bead(struct str id, struct str asked)
 	       (id.n > asked.n && str_ends(id, asked) && id.p[id.n - asked.n - 1] == '-');
 }
 
-static bool find_files(struct call *c, struct agent_files *f, const struct scene *s,
-		       struct evidence *e)
+static enum err find_files(struct call *c, struct agent_files *f, const struct scene *s,
+			   struct evidence *e, bool *found)
 {
 	struct reservation *r;
+	enum err failed = reservation_each(c, f, e->agent->id, (struct str){ 0 }, &r);
 
-	if (reservation_each(c, f, e->agent->id, (struct str){ 0 }, &r)) {
-		c->code = ERR_OK;
-		return false;
-	}
+	*found = false;
+	if (failed)
+		return failed;
 	for (; r; r = r->next) {
 		const struct git_path *first = NULL;
 		size_t count = 0;
@@ -99,9 +104,10 @@ static bool find_files(struct call *c, struct agent_files *f, const struct scene
 				    "', such as '" STR_FMT "'",
 				    count, count == 1 ? "" : "s", STR_ARG(r->scope),
 				    STR_ARG(first->path));
-		return true;
+		*found = true;
+		break;
 	}
-	return false;
+	return ERR_OK;
 }
 
 static bool find_beads_of(struct call *c, const struct scene *s, struct evidence *e)
@@ -141,15 +147,19 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 	if (!f->home.p)
 		return ERR_OK;
 	see_files(c, f, &s);
-	see_beads(c, &s);
+	if ((e = see_beads(c, &s)))
+		return e;
 	e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
 	for (; !e && a; a = a->next) {
 		struct evidence *one = arena_new(&c->mem, struct evidence);
+		bool found;
 
 		one->agent = a;
 		one->vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
-		if ((!filter->agent.p || str_eq(filter->agent, a->id)) &&
-		    (find_files(c, f, &s, one) || find_beads_of(c, &s, one)))
+		if (filter->agent.p && !str_eq(filter->agent, a->id))
+			continue;
+		e = find_files(c, f, &s, one, &found);
+		if (!e && (found || find_beads_of(c, &s, one)))
 			insert(out, one);
 	}
 	return e;

@@ -181,10 +181,8 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		e = session_adopt(c, s->agents, &in->adopt, &resumed);
 	else
 		e = register_new(c, s->agents, in, &advice, &agent);
-	if (e == ERR_ADOPTION_REJECTED)
-		return with_advice(c, &advice);
 	if (e)
-		return e;
+		return c->details.p ? e : with_advice(c, &advice);
 	agent = resumed ? resumed->agent : agent;
 	c->actor = agent->id;
 	c->anonymous = false;

@@ -117,6 +117,35 @@ def test_without_evidence_nobody_is_adopted(repo):
     assert refusal(repo, "--adopt", "amber-otter", "--scope", "doc")["code"] == "ADOPTION_REJECTED"
 
 
+@pytest.mark.parametrize("args", [["--register", "amber-otter"], ["--adopt", "nobody-here"], ["--adopt", "amber-otter"]])
+def test_every_refusal_recommends_something(repo, args):
+    register(repo, "amber-otter", env=at())
+    advice = refusal(repo, *args)["details"]["recommendation"]
+    assert advice["action"] == "register" and advice["reason"] == "nobody has left work here"
+
+
+def damage_reservations(repo):
+    (repo.path / ".beadboard/agent/reservations/history.jsonl").write_text("{}\n")
+    (repo.path / ".beadboard/agent/reservations/active.json").unlink()
+
+
+def damage_beads(repo):
+    home = repo.path / ".git/abacus"
+    for file in home.glob("cache.db*"):
+        file.unlink()
+    for file in home.glob("journal*"):
+        file.write_bytes(file.read_bytes().replace(b"{", b"x") + b"\n" + file.read_bytes())
+
+
+@pytest.mark.parametrize("damage", [damage_reservations, damage_beads])
+@pytest.mark.parametrize("args", [[], ["--adopt", "amber-otter"], ["--register", "blue-fox"]])
+def test_evidence_that_cannot_be_read_is_not_taken_for_none(repo, damage, args):
+    left_files(repo)
+    left_bead(repo)
+    damage(repo)
+    assert refusal(repo, *args, env=GONE)["code"] == "IO_READ_FAILED"
+
+
 def test_work_that_is_committed_or_done_is_no_evidence(repo):
     left_files(repo)
     repo.git("add", "-A")
