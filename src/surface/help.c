@@ -191,7 +191,7 @@ void help_face(struct view *v, const struct face *face, struct str group)
 	if (face->environment)
 		title(v, "Environment");
 	for (const char *const *e = face->environment; e && *e; e += 2)
-		view_line(v, "  %-16s%s", e[0], e[1]);
+		view_line(v, "  %-24s%s", e[0], e[1]);
 	buf_char(&v->out, '\n');
 	view_line(v, "'%s COMMAND --help' tells more about a command.", face->name);
 }

@@ -198,6 +198,12 @@ def test_asking_for_help_does_nothing_else(project, args):
     assert project.database.exists()
 
 
+@pytest.mark.parametrize("program", ["bb", "bd"])
+def test_help_sets_every_variable_apart_from_what_it_means(empty, program):
+    told = empty.run("--help", program=program).ok().out.split("Environment\n")[1].split("\n\n")[0]
+    assert all(re.fullmatch("  [A-Z_]+ {2,}[^ ].*", line) for line in told.splitlines()), told
+
+
 def test_help_is_at_most_100_columns_wide(empty):
     for command in [[], *[c.split() for c in COMMANDS]]:
         for line in empty.bb(*command, "--help").ok().out.splitlines():
