@@ -52,9 +52,12 @@ static enum err check_letter(struct call *c, const struct letter *l)
 {
 	enum err e;
 
-	if (!str_trim(l->bead).n || utf8_has_control(l->bead))
+	if (!str_trim(l->bead).n)
 		return call_fail(c, ERR_MISSING_BEAD_ID,
 				 "a message has to say which bead it is about");
+	if (utf8_has_control(l->bead))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the id of a bead has no control characters");
 	if (names_exact(&categories, l->category) < 0)
 		return call_fail(c, ERR_INVALID_CATEGORY,
 				 "'" STR_FMT "' is not a category of messages",

@@ -500,9 +500,12 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	bool found, others;
 	enum err e;
 
-	if (!str_trim(ask->bead).n || utf8_has_control(ask->bead))
+	if (!str_trim(ask->bead).n)
 		return call_fail(c, ERR_MISSING_BEAD_ID,
 				 "a reservation has to say for which bead it is");
+	if (utf8_has_control(ask->bead))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the id of a bead has no control characters");
 	if ((e = scope_normalise(c, f->root.p ? f->root : STR("/"), ask->scope, &key)) ||
 	    (e = registry_find(c, f, ask->agent, &a)) || (e = open_book(c, f, &b)))
 		return e;

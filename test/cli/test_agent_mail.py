@@ -82,7 +82,8 @@ def test_a_call_for_help_is_an_event(two):
     ({"to": "nobody-here"}, "UNKNOWN_RECIPIENT"), ({"to": "../x"}, "UNKNOWN_RECIPIENT"),
     ({"bead": ""}, "MISSING_BEAD_ID"), ({"bead": " "}, "MISSING_BEAD_ID"), ({"category": "NEWS"}, "INVALID_CATEGORY"),
     ({"category": "info"}, "INVALID_CATEGORY"), ({"subject": " "}, "INVALID_ARGS"), ({"body": " \n"}, "INVALID_ARGS"),
-    ({"subject": "a\nb"}, "INVALID_ARGS"), ({"subject": "x" * 501}, "INVALID_ARGS")])
+    ({"subject": "a\nb"}, "INVALID_ARGS"), ({"subject": "x" * 501}, "INVALID_ARGS"),
+    ({"bead": "a\nb"}, "INVALID_ARGS")])
 def test_what_is_not_sent(two, wrong, code):
     before = files(two)
     assert refused(two, *letter(two, **wrong)) == code

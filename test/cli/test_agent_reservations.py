@@ -118,7 +118,7 @@ def test_strict_refuses_a_part(two):
 @pytest.mark.parametrize("wrong, code", [
     ({"who": "nobody-here"}, "AGENT_NOT_FOUND"), ({"bead": ""}, "MISSING_BEAD_ID"), ({"bead": " "}, "MISSING_BEAD_ID"),
     ({"scope": ".."}, "INVALID_ARGS"), ({"scope": "/etc"}, "INVALID_ARGS"), ({"scope": "src/*.c"}, "INVALID_ARGS"),
-    ({"scope": "a\nb"}, "INVALID_ARGS")])
+    ({"scope": "a\nb"}, "INVALID_ARGS"), ({"bead": "a\nb"}, "INVALID_ARGS")])
 def test_what_is_not_reserved(two, wrong, code):
     assert refused(two, *args(**{"who": "amber-otter", **wrong})) == code
     assert history(two) == []
