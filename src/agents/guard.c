@@ -90,7 +90,7 @@ enum err guard_paths(struct call *c, struct agent_files *f, const struct guard_a
 		if (!r)
 			continue;
 		*tail = arena_new(&c->mem, struct guard_finding);
-		**tail = (struct guard_finding){ .path = key,
+		**tail = (struct guard_finding){ .path = key.n ? key : STR("/"),
 						 .held = *r,
 						 .owner = reservation_owner(c, f, r) };
 		tail = &(*tail)->next;

@@ -89,6 +89,7 @@ def test_a_folder_that_holds_what_is_anothers(repo):
     reserve(repo, ME, "a/b/c")
     reserve(repo, ME, "a-b")
     assert guard(repo, "a") == ("deny", ["a"])
+    assert guard(repo, ".") == ("deny", ["/"])
     assert guard(repo, "a/b/c/d", "a/b/d", "a/bc", "a-b/x") == ("deny", ["a/b/c/d", "a-b/x"])
 
 
