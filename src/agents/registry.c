@@ -206,6 +206,10 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 {
 	enum err e;
 
+	if (str_is(id, "broadcast")) {
+		call_fail(c, ERR_INVALID_INPUT, "'broadcast' is what all agents go by");
+		return call_step(c, "Choose another id.");
+	}
 	if ((e = check_id(c, id)) || (e = check_words(c, display, role)) ||
 	    (e = agent_files_begin(c, f)) || (e = look_up(c, f, id, out)))
 		return e;
@@ -213,8 +217,8 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 		call_fail(c, ERR_DUPLICATE_AGENT_ID,
 			  "there is an agent '" STR_FMT "' already", STR_ARG(id));
 		return call_step(c,
-				 "Choose another id. If it is you who was here before, "
-				 "'bb agent heartbeat --agent " STR_FMT "' goes on.",
+				 "Choose another id. 'bb agent init --adopt " STR_FMT
+				 "' goes on as that one, if it has left work here.",
 				 STR_ARG(id));
 	}
 	if (!*out) {

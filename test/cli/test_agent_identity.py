@@ -52,8 +52,9 @@ def test_register(empty):
 def test_a_second_register_is_refused_and_changes_nothing(empty):
     register(empty, "amber-otter", env=at())
     before = stored(empty, "amber-otter")
-    assert refused(empty, "register", "--name", "amber-otter", "--role", "other", env=at(m=5)) == "DUPLICATE_AGENT_ID"
-    assert stored(empty, "amber-otter") == before
+    error = agent(empty, "register", "--name", "amber-otter", "--role", "other", env=at(m=5))["error"]
+    assert error["code"] == "DUPLICATE_AGENT_ID" and stored(empty, "amber-otter") == before
+    assert "--adopt amber-otter" in error["hint"]  # nobody goes on as another without evidence
 
 
 def test_force_update_changes_role_and_display_only(empty):
@@ -64,7 +65,7 @@ def test_force_update_changes_role_and_display_only(empty):
 
 
 @pytest.mark.parametrize("name", ["ab", "a" * 49, "Amber", "amber_otter", "-amber", "amber-", "amber--otter", "ämber",
-                                  "a b", "../x", "a\nb", " amber", ""])
+                                  "a b", "../x", "a\nb", " amber", "", "broadcast"])
 def test_an_id_that_does_not_match(empty, name):
     assert refused(empty, "register", "--name", name, "--role", "ui") == "INVALID_ARGS"
     assert not (empty.path / ".beadboard").exists()
