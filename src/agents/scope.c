@@ -64,7 +64,7 @@ enum err scope_normalise(struct call *c, struct str root, struct str text,
 {
 	static const char *const why[] = {
 		[SCOPE_NO_TEXT] = "cannot be a scope",
-		[SCOPE_STAR] = "has a star that is not at its end",
+		[SCOPE_STAR] = "has a star that is not all of its last name",
 		[SCOPE_OUTSIDE] = "is outside of the project",
 	};
 	enum scope_fault fault = scope_parse(&c->mem, root, text, out);
