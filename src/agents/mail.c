@@ -305,6 +305,12 @@ enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
 	return collect(c, f, agent, filter, out);
 }
 
+/* Nothing happens to a message before what happened to it last. */
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Whoever it was sent to has done something with it: it goes on by one state, or two. */
 static enum err advance(struct call *c, struct agent_files *f, struct str agent,
 			struct str id, int to, struct mail **out)
@@ -326,11 +332,12 @@ static enum err advance(struct call *c, struct agent_files *f, struct str agent,
 	*out = now;
 	two = to - now->state == 2;
 	now->state = MAIL_READ;
-	now->read_ms = now->read_ms ? now->read_ms : c->now_ms;
+	if (!now->read_ms)
+		now->read_ms = later(c->now_ms, now->created_ms);
 	first = *now;
 	if (to == MAIL_ACKED) {
 		now->state = MAIL_ACKED;
-		now->acked_ms = c->now_ms;
+		now->acked_ms = later(c->now_ms, now->read_ms);
 	}
 	e = mailbox_put(c, f, &box, two ? &first : now, two ? now : NULL);
 	return e ? e : registry_acted(c, f, a);

@@ -270,6 +270,17 @@ def test_what_is_sent_later_is_never_older(two):
     assert second["created_at"] == first["created_at"] and inbox(two) == [second, first]
 
 
+def test_what_happens_to_a_message_is_never_older_than_what_happened_before(two):
+    """Clocks go back; what is told of a message does not."""
+    sent = send(two, env=at(m=9))
+    args = ["--agent", "cobalt-harbor", "--message", sent["message_id"]]
+    assert data(two, "read", *args, env=at(m=5))["read_at"] == sent["created_at"]
+    assert data(two, "ack", *args, env=at(m=4))["acked_at"] == sent["created_at"]
+    other = send(two, env=at(m=9))
+    acked = data(two, "ack", "--agent", "cobalt-harbor", "--message", other["message_id"], env=at(m=5))
+    assert acked["created_at"] == acked["read_at"] == acked["acked_at"]
+
+
 def test_inbox_after_a_message(two):
     first, second, third = (send(two) for _ in "123")
     assert inbox(two, "--after", first["message_id"]) == [third, second]
