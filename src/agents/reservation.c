@@ -551,7 +551,8 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 			STR_ARG(scope), (long long)(*out)->epoch, (long long)epoch);
 	(*out)->text = (struct str){ 0 };
 	(*out)->state = STR("released");
-	(*out)->released_ms = c->now_ms;
+	(*out)->released_ms = /* not before it was made, whatever the clock says */
+		c->now_ms > there.created_ms ? c->now_ms : there.created_ms;
 	if ((e = note(c, f, &b, NULL, *out)))
 		return e;
 	return registry_acted(c, f, a);

@@ -135,6 +135,12 @@ def test_release(two):
     assert reserve(two, "cobalt-harbor", env=at(m=2))["reservation"]["epoch"] == 2
 
 
+def test_a_release_is_never_older_than_the_reservation(two):
+    made = reserve(two, "amber-otter", env=at(m=9))["reservation"]
+    gone = data(two, "release", "--agent", "amber-otter", "--scope", "src/lib", env=at(m=5))
+    assert gone["released_at"] == made["created_at"]
+
+
 def test_only_the_owner_releases(two):
     reserve(two, "amber-otter", env=at())
     assert refused(two, "release", "--agent", "cobalt-harbor", "--scope", "src/lib") == "RELEASE_FORBIDDEN"
