@@ -2,6 +2,7 @@
 
 #include "base/path.h"
 #include "base/utf8.h"
+#include "store/place.h"
 
 static const char *const words[] = {
 	[OVERLAP_DISJOINT] = "disjoint",
@@ -59,6 +60,59 @@ enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text
 	return SCOPE_FINE;
 }
 
+/* After the symbolic links of what is there of it; the rest is text. */
+static struct str real_path(struct arena *mem, struct str path)
+{
+	struct str dir = path, real = path_real(mem, path);
+
+	while (!real.p && dir.n > 1) {
+		dir = path_parent(dir);
+		real = path_real(mem, dir);
+	}
+	if (!real.p)
+		return path;
+	return path_resolve(mem, real,
+			    str_skip(path, dir.n < path.n ? dir.n + (dir.n > 1) : dir.n));
+}
+
+static struct str from_root(struct str root, struct str path)
+{
+	path = str_skip(path, root.n);
+	return path.n && path.p[0] == '/' ? str_skip(path, 1) : path;
+}
+
+bool scope_of_path(struct arena *mem, struct str root, struct str tree, struct str path,
+		   struct str *out)
+{
+	struct str full = path_resolve(mem, root, path), real;
+
+	for (int i = 0; i < 2; i++) {
+		struct str top = i ? root : tree;
+
+		if (path_within(top, full)) {
+			*out = from_root(top, full);
+			return true;
+		}
+	}
+	real = real_path(mem, full);
+	if (str_eq(real, full))
+		return false;
+	return scope_of_path(mem, root, tree, real, out);
+}
+
+/* A whole path may pass through a link, or lie in another worktree, which may itself lie
+ * in the main one. */
+static bool is_whole_path(struct call *c, struct str root, struct str text,
+			  struct str *out)
+{
+	struct str tree, path = without_stars(text);
+	bool found = path.n > 1 && path.p[0] == '/' && !place_tree(c, root, &tree) &&
+		     scope_of_path(&c->mem, root, tree, path, out);
+
+	c->code = ERR_OK;
+	return found;
+}
+
 enum err scope_normalise(struct call *c, struct str root, struct str text,
 			 struct str *out)
 {
@@ -69,6 +123,9 @@ enum err scope_normalise(struct call *c, struct str root, struct str text,
 	};
 	enum scope_fault fault = scope_parse(&c->mem, root, text, out);
 
+	if ((fault == SCOPE_FINE || fault == SCOPE_OUTSIDE) &&
+	    is_whole_path(c, root, text, out))
+		return ERR_OK;
 	if (fault == SCOPE_FINE)
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(text), why[fault]);

@@ -27,6 +27,11 @@ enum scope_fault { SCOPE_FINE, SCOPE_NO_TEXT, SCOPE_STAR, SCOPE_OUTSIDE };
 enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text,
 			     struct str *out);
 
+/* A file as scopes are compared, the same in every worktree: `tree` is the one at hand.
+ * False: it lies outside of the project, where nobody can reserve anything. */
+bool scope_of_path(struct arena *mem, struct str root, struct str tree, struct str path,
+		   struct str *out);
+
 /* Of two that are normalised. */
 enum overlap scope_overlap(struct str a, struct str b);
 

@@ -206,6 +206,19 @@ def test_commits_are_stopped(repo):
     repo.git("commit", "-qm", "z", "doc/a", who=OTHER)
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_whole_path_in_a_linked_worktree_is_the_same_scope(repo, tmp_path, inside):
+    repo.write("src/a")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "x")
+    tree = (repo.path if inside else tmp_path) / "trees/tree"
+    repo.git("worktree", "add", "-q", str(tree), "-b", "other")
+    made = data(repo, "reserve", "--agent", ME, "--scope", str(tree / "lib"), "--bead", "bb-1", cwd=tree)
+    assert made["reservation"]["scope"] == "lib"
+    for path, cwd in (("lib/a", repo.path), (str(tree / "lib/a"), tree), (str(repo.path / "lib/a"), repo.path)):
+        assert guard(repo, path, cwd=cwd) == ("deny", ["lib/a"])
+
+
 def test_linked_worktrees_get_the_same_answer(repo, tmp_path):
     repo.write("src/a")
     repo.git("add", "-A")

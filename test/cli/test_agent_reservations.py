@@ -141,6 +141,14 @@ def test_a_release_is_never_older_than_the_reservation(two):
     assert gone["released_at"] == made["created_at"]
 
 
+def test_a_whole_path_may_pass_through_a_link(two, tmp_path):
+    (tmp_path / "link").symlink_to(two.path)
+    for whole, scope in ((tmp_path / "link/src/*", "src"), (two.path / "doc", "doc"), (tmp_path / "link", "/")):
+        assert reserve(two, "amber-otter", str(whole), env=at())["reservation"]["scope"] == scope
+    assert refused(two, *args("cobalt-harbor", str(tmp_path / "link/src")), env=at()) == "RESERVATION_CONFLICT"
+    assert refused(two, *args("cobalt-harbor", str(tmp_path / "other")), env=at()) == "INVALID_ARGS"
+
+
 def test_only_the_owner_releases(two):
     reserve(two, "amber-otter", env=at())
     assert refused(two, "release", "--agent", "cobalt-harbor", "--scope", "src/lib") == "RELEASE_FORBIDDEN"
