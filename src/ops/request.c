@@ -204,15 +204,21 @@ static enum err add_unread(struct call *c, struct board *b)
 	return ERR_OK;
 }
 
-/* … and in the mail. */
+/* … and in the mail. An error stays what it is. */
 static void add_mail(struct call *c)
 {
 	struct json j = { .out.mem = &c->mem };
+	struct str message = c->message, step = c->step, details = c->details;
+	enum err code = c->code;
 	struct mail_waiting mail;
 
 	if (!call_named(c))
 		return;
 	mail = mail_waiting(c, c->actor);
+	c->code = code;
+	c->message = message;
+	c->step = step;
+	c->details = details;
 	if (!mail.unread && !mail.owed)
 		return;
 	json_object(&j);
@@ -520,9 +526,9 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 {
 	enum err e;
 
-	if ((e = name_actor(c, r)) || (e = check_call(c, r->op)) ||
-	    (e = run(c, r, reply)))
+	if ((e = name_actor(c, r)) || (e = check_call(c, r->op)))
 		return e;
+	e = run(c, r, reply);
 	add_mail(c);
-	return ERR_OK;
+	return e;
 }

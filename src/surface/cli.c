@@ -153,29 +153,6 @@ static void put_error(struct json *j, const struct call *c, enum dialect dialect
 	json_end(j);
 }
 
-static int print_error(struct call *c, const struct args *a, struct str preview)
-{
-	enum dialect dialect = enveloped(a) ? DIALECT_AGENTS : a->face->dialect;
-	int status = err_exit(c->code, dialect);
-	struct json j = { .out.mem = &c->mem };
-
-	if (dialect == DIALECT_VYBE)
-		return out_print(vybe_envelope(c, (struct str){ 0 }), status);
-	if (a->globals.json) {
-		if (enveloped(a))
-			put_envelope(&j, a, (struct str){ 0 }, c);
-		else
-			put_error(&j, c, dialect, preview);
-		buf_char(&j.out, '\n');
-		return out_print(buf_str(&j.out), status);
-	}
-	if (c->code == ERR_NOT_INITIALIZED && dialect == DIALECT_BOARD)
-		fprintf(stderr, "%s %s\n", c->message.p, call_next_step(c).p);
-	else
-		fprintf(stderr, "error: %s\n%s\n", c->message.p, call_next_step(c).p);
-	return status;
-}
-
 /* The same for programs that read logs: a line of JSON each. */
 static void print_log(struct call *c)
 {
@@ -207,8 +184,6 @@ static void print_beside(struct call *c, const struct args *a)
 		print_log(c);
 		return;
 	}
-	if (c->warning.p)
-		fprintf(stderr, "warning: %s\n", c->warning.p);
 	value_int(unread, "count", &count);
 	value_int(mail, "unread", &letters);
 	value_int(mail, "to_accept", &owed);
@@ -230,6 +205,32 @@ static void print_beside(struct call *c, const struct args *a)
 			"%lld unread in your mail, %lld to accept: bb agent inbox "
 			"--agent " STR_FMT "\n",
 			(long long)letters, (long long)owed, STR_ARG(c->actor));
+}
+
+static int print_error(struct call *c, const struct args *a, struct str preview)
+{
+	enum dialect dialect = enveloped(a) ? DIALECT_AGENTS : a->face->dialect;
+	int status = err_exit(c->code, dialect);
+	struct json j = { .out.mem = &c->mem };
+
+	if (dialect == DIALECT_VYBE)
+		return out_print(vybe_envelope(c, (struct str){ 0 }), status);
+	if (a->globals.json) {
+		if (enveloped(a))
+			put_envelope(&j, a, (struct str){ 0 }, c);
+		else
+			put_error(&j, c, dialect, preview);
+		buf_char(&j.out, '\n');
+		status = out_print(buf_str(&j.out), status);
+		print_beside(c, a);
+		return status;
+	}
+	if (c->code == ERR_NOT_INITIALIZED && dialect == DIALECT_BOARD)
+		fprintf(stderr, "%s %s\n", c->message.p, call_next_step(c).p);
+	else
+		fprintf(stderr, "error: %s\n%s\n", c->message.p, call_next_step(c).p);
+	print_beside(c, a);
+	return status;
 }
 
 /* A pretty text of the reply where a command has no view of its own, or data only. */
@@ -297,6 +298,8 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 		render(&v, a->command, reply);
 	}
 	status = out_print(buf_str(&v.out), verdict(c, a->command, reply));
+	if (c->warning.p)
+		fprintf(stderr, "warning: %s\n", c->warning.p);
 	print_beside(c, a);
 	return status;
 }

@@ -319,6 +319,23 @@ def test_every_reply_counts_the_mail(two):
     assert beside(two, *["agent", "ack", *read[2:]]) == [{"unread": 1, "to_accept": 0}]
 
 
+@pytest.mark.parametrize("program, args, code", [
+    ("bb", ["agent", "show", "--agent", "nobody-here"], "AGENT_NOT_FOUND"),
+    ("bb", ["agent", "release", "--scope", "src"], "RESERVATION_NOT_FOUND"), ("bd", ["show", "bd-none"], "not_found")])
+def test_an_error_counts_the_mail_too_and_stays_what_it_is(two, program, args, code):
+    subprocess.run(["git", "init", "-q", str(two.path)], check=True)
+    two.bb("init", program="bd").ok()
+    me = {"BB_AGENT_ID": "cobalt-harbor"}
+    before = two.bb(*args, "--json", program=program, env=me)
+    assert before.error["code"] == code and before.err == ""
+    send(two, category="HANDOFF")
+    done = two.bb(*args, "--json", program=program, env=me)
+    assert (done.code, done.out) == (before.code, before.out)
+    assert json.loads(done.err) == {"mail": {"unread": 1, "to_accept": 1}}
+    told = two.bb(*args, program=program, env=me).err
+    assert told.startswith("error: ") and told.endswith("1 to accept: bb agent inbox --agent cobalt-harbor\n")
+
+
 def test_mail_that_cannot_be_read_is_in_nobodys_way(two):
     (two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl").write_text("{\n")
     done = two.bb("agent", "list", "--json", env={"BB_AGENT_ID": "cobalt-harbor"}).ok()
