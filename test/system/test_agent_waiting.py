@@ -166,6 +166,7 @@ def test_time_is_over(project):
     (["wait", "--agent", "nobody-here"], "AGENT_NOT_FOUND"), (["wait"], "INVALID_ARGS"),
     (["wait", "--agent", "cobalt-harbor", "--bead", "x"], "INVALID_ARGS"),
     (["wait", "--agent", "cobalt-harbor", "--bead", "x:done"], "INVALID_ARGS"),
+    (["wait", "--agent", "cobalt-harbor", "--bead", "bd-none:closed"], "INVALID_ARGS"),  # a bead is no agent
     (["wait", "--agent", "cobalt-harbor", "--freed", "../x"], "INVALID_ARGS"),
     (["wait", "--agent", "cobalt-harbor", "--after", "msg_x"], "MESSAGE_NOT_FOUND"),
     (["inbox", "--agent", "nobody-here", "--wait", "1s"], "AGENT_NOT_FOUND"),
