@@ -17,7 +17,8 @@ class Server:
 
     def __init__(self, repo, *args):
         self.process = subprocess.Popen([str(BIN / "abacus"), "mcp", *args], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, cwd=repo.path, env=environment())
+                                        stdout=subprocess.PIPE, cwd=repo.path, env=environment(),
+                                        bufsize=0)  # what select() is asked about is all there is
 
     def send(self, id, method, **params):
         message = {"jsonrpc": "2.0", "method": method, "params": {**params, "_meta": META}}
