@@ -113,10 +113,12 @@ enum err protocol_record(struct call *c, struct agent_files *f,
 
 static bool fits(const struct value *v, const struct protocol_filter *filter)
 {
+	struct str to = value_str(v, "to_agent");
+
 	return (!filter->bead.p || str_eq(filter->bead, value_str(v, "bead_id"))) &&
 	       (!filter->type.p || str_eq(filter->type, value_str(v, "event_type"))) &&
 	       (!filter->agent.p || str_eq(filter->agent, value_str(v, "from_agent")) ||
-		str_eq(filter->agent, value_str(v, "to_agent")));
+		str_eq(filter->agent, to) || str_is(to, "broadcast"));
 }
 
 enum err protocol_each(struct call *c, struct agent_files *f,

@@ -219,11 +219,13 @@ def test_events(two):
     assert [e["event_type"] for e in data(two, "events", "--bead", "bb-1")] == ["HANDOFF"]
     assert len(data(two, "events", "--agent", "amber-otter")) == 2 and len(data(two, "events", "--limit", "1")) == 1
     assert refused(two, "events", "--limit", "501") == "INVALID_ARGS"
+    send(two, category="BLOCKED", to="broadcast", env=at(m=3))
+    assert [e["event_type"] for e in data(two, "events", "--agent", "cobalt-harbor")] == ["BLOCKED", "INCURSION", "HANDOFF"]
     assert "INCURSION" in two.bb("agent", "events").ok().out
     log = two.path / ".beadboard/agent/events.jsonl"
     log.write_text(log.read_text() + "{\n")
     reply = agent(two, "events")
-    assert reply["error"]["code"] == "IO_READ_FAILED" and "line 3" in reply["error"]["message"]
+    assert reply["error"]["code"] == "IO_READ_FAILED" and "line 4" in reply["error"]["message"]
 
 
 def test_for_people(two):
