@@ -497,7 +497,7 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	struct reservation there;
 	struct book b;
 	struct str key;
-	bool found, others;
+	bool found, others, held;
 	enum err e;
 
 	if (!str_trim(ask->bead).n)
@@ -511,6 +511,7 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 		return e;
 	found = find_scope(c, &b, key, &there);
 	others = found && !str_eq(there.agent, ask->agent);
+	held = found && !others && there.expires_ms > c->now_ms;
 	if ((others && (e = may_take(c, f, &there, ask->takeover))) ||
 	    (e = find_incursions(c, f, &b, ask, key, incursions)))
 		return e;
@@ -518,7 +519,8 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	there.text = (struct str){ 0 };
 	there.state = STR("expired");
 	if ((e = note(c, f, &b, others ? &there : NULL, *out)) ||
-	    (e = record_incursions(c, f, *out, *incursions)))
+	    /* what overlaps what is held all along was recorded when it came */
+	    (!held && (e = record_incursions(c, f, *out, *incursions))))
 		return e;
 	return registry_acted(c, f, a);
 }

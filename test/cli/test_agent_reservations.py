@@ -108,6 +108,16 @@ def test_a_part_of_anothers_scope_is_told_and_noted(two):
     assert event["payload"]["resolution_hint"] and event["payload"]["owner_liveness"] == "active"
 
 
+def test_an_incursion_is_noted_once_however_often_it_is_renewed(two):
+    reserve(two, "amber-otter", "src", "--ttl", "60", env=at())
+    mine = ["cobalt-harbor", "src/lib", "--ttl", "20"]
+    for minute in (1, 2, 20):
+        assert len(reserve(two, *mine, env=at(m=minute))["incursions"]) == 1
+    assert [e["event_type"] for e in events(two)] == ["INCURSION"]
+    reserve(two, *mine, env=at(m=40))  # its time was over: it comes again
+    assert [e["event_type"] for e in events(two)] == ["INCURSION"] * 2
+
+
 def test_strict_refuses_a_part(two):
     reserve(two, "amber-otter", "src", env=at())
     assert refused(two, *args("cobalt-harbor", "src/lib", "--strict"), env=at(m=1)) == "RESERVATION_CONFLICT"
