@@ -73,16 +73,10 @@ static bool is_bead(struct str id, struct str asked)
 	       (id.n > asked.n && str_ends(id, asked) && id.p[id.n - asked.n - 1] == '-');
 }
 
-static enum err find_files(struct call *c, struct agent_files *f, const struct scene *s,
-			   struct evidence *e, bool *found)
+static bool find_files(struct call *c, const struct scene *s,
+		       const struct reservation *its, struct evidence *e)
 {
-	struct reservation *r;
-	enum err failed = reservation_each(c, f, e->agent->id, (struct str){ 0 }, &r);
-
-	*found = false;
-	if (failed)
-		return failed;
-	for (; r; r = r->next) {
+	for (const struct reservation *r = its; r; r = r->next) {
 		const struct git_path *first = NULL;
 		size_t count = 0;
 
@@ -104,17 +98,26 @@ static enum err find_files(struct call *c, struct agent_files *f, const struct s
 				    "', such as '" STR_FMT "'",
 				    count, count == 1 ? "" : "s", STR_ARG(r->scope),
 				    STR_ARG(first->path));
-		*found = true;
-		break;
+		return true;
 	}
-	return ERR_OK;
+	return false;
 }
 
-static bool find_beads_of(struct call *c, const struct scene *s, struct evidence *e)
+/* Has it reserved anything there for the bead? */
+static bool is_about(const struct reservation *r, struct str bead, struct str scope)
+{
+	while (r && (!is_bead(bead, r->bead) || !scope_overlap(scope, r->key)))
+		r = r->next;
+	return r;
+}
+
+static bool find_beads_of(struct call *c, const struct scene *s,
+			  const struct reservation *its, struct evidence *e)
 {
 	for (const struct bead_row *row = s->progress; row; row = row->next) {
 		if (!str_eq(row->assignee, e->agent->id) ||
-		    !is_bead(row->id, s->filter->bead))
+		    !is_bead(row->id, s->filter->bead) ||
+		    (s->scope.p && !is_about(its, row->id, s->scope)))
 			continue;
 		e->reason = RESUME_IN_PROGRESS;
 		e->bead = row->id;
@@ -152,14 +155,14 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 	e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
 	for (; !e && a; a = a->next) {
 		struct evidence *one = arena_new(&c->mem, struct evidence);
-		bool found;
+		struct reservation *its;
 
 		one->agent = a;
 		one->vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
 		if (filter->agent.p && !str_eq(filter->agent, a->id))
 			continue;
-		e = find_files(c, f, &s, one, &found);
-		if (!e && (found || find_beads_of(c, &s, one)))
+		e = reservation_each(c, f, a->id, (struct str){ 0 }, &its);
+		if (!e && (find_files(c, &s, its, one) || find_beads_of(c, &s, its, one)))
 			insert(out, one);
 	}
 	return e;

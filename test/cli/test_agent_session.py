@@ -165,6 +165,17 @@ def test_scope_and_bead_narrow_what_counts(repo):
     assert begin(repo, "--adopt", "amber-otter", "--scope", "../x")["error"]["code"] == "INVALID_ARGS"
 
 
+def test_a_bead_in_progress_counts_in_the_scopes_that_were_reserved_for_it(repo):
+    bead = left_bead(repo)
+    adopt = ["--adopt", "cobalt-harbor", "--scope"]
+    assert refusal(repo, *adopt, "src", env=GONE)["code"] == "ADOPTION_REJECTED"
+    reserve(repo, "cobalt-harbor", "src/lib", env=at(), bead=bead)
+    reserve(repo, "cobalt-harbor", "doc", env=at(), bead="bd-7")
+    assert refusal(repo, *adopt, "doc", env=GONE)["code"] == "ADOPTION_REJECTED"
+    for scope in ("src", "src/lib/a.c", "/"):
+        assert begin(repo, *adopt, scope, env=GONE)["data"]["resumed"]["reason"] == "in_progress_ownership"
+
+
 def test_who_has_released_its_scope_has_left_nothing_there(repo):
     left_files(repo)
     data(repo, "release", "--agent", "amber-otter", "--scope", "src", env=at(m=1))
