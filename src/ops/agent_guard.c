@@ -129,6 +129,11 @@ static enum err collect(struct call *c, const struct body *in, struct guard_path
 	add_lines(&list, in->input);
 	if ((in->staged || in->pushed.p) && (e = place_repository(c, where(c), &repo)))
 		return e;
+	if ((in->staged || in->pushed.p) && !repo.tree.p) {
+		call_fail(c, ERR_IO_READ_FAILED,
+			  "'" STR_FMT "' is not in a worktree of Git", STR_ARG(where(c)));
+		return call_step(c, "Change to one, or name the files.");
+	}
 	if (in->staged) {
 		if ((e = git_staged(c, where(c), &found)))
 			return e;

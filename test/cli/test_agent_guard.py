@@ -177,8 +177,10 @@ def test_a_project_that_is_a_part_of_the_repository(repo):
 
 def test_outside_of_a_repository(empty):
     register(empty, OTHER)
-    reply = agent(empty, "guard", "--agent", OTHER, "--staged", env={"GIT_CEILING_DIRECTORIES": str(empty.path.parent)})
-    assert reply["error"]["details"]["outcome"] == "error" and "git" in reply["error"]["message"]
+    done = empty.bb("agent", "guard", "--agent", OTHER, "--staged", "--json",
+                    env={"GIT_CEILING_DIRECTORIES": str(empty.path.parent)})
+    assert done.code == 3 and done.error["details"]["outcome"] == "error"
+    assert done.error["message"] == f"'{empty.path}' is not in a worktree of Git"
 
 
 # --- hooks ---
