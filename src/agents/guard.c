@@ -1,10 +1,24 @@
 #include "agents/guard.h"
 
+/* Where two agents' reservations overlap, the one that was there first decides: the epoch
+ * of what the agent itself has of all this, or more than any. */
+static int64_t own_epoch(const struct reservation *r, const struct guard_ask *ask,
+			 struct str key, int64_t now_ms)
+{
+	int64_t first = INT64_MAX;
+
+	for (; r; r = r->next)
+		if (ask->agent.p && str_eq(r->agent, ask->agent) &&
+		    r->expires_ms > now_ms && r->key.n <= key.n && r->epoch < first)
+			first = r->epoch;
+	return first;
+}
+
 static bool counts(const struct reservation *r, const struct guard_ask *ask,
-		   const struct guard_path *p, int64_t now_ms)
+		   const struct guard_path *p, int64_t own, int64_t now_ms)
 {
 	return r->expires_ms > now_ms &&
-	       !(ask->agent.p && str_eq(r->agent, ask->agent)) &&
+	       !(ask->agent.p && str_eq(r->agent, ask->agent)) && r->epoch < own &&
 	       (!p->at_ms || r->created_ms <= p->at_ms);
 }
 
@@ -35,12 +49,14 @@ enum err guard_paths(struct call *c, struct agent_files *f, const struct guard_a
 		return e;
 	for (const struct guard_path *p = ask->paths; p; p = p->next) {
 		const struct reservation *r = NULL;
+		int64_t own;
 
 		out->checked++;
 		if (f->root.p &&
 		    scope_of_path(&c->mem, f->root, ask->tree, p->path, &key))
 			r = reservation_overlapping(c, book, key);
-		while (r && !counts(r, ask, p, c->now_ms))
+		own = own_epoch(r, ask, key, c->now_ms);
+		while (r && !counts(r, ask, p, own, c->now_ms))
 			r = r->next;
 		if (!r)
 			continue;

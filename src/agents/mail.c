@@ -48,6 +48,22 @@ static enum err check_text(struct call *c, const char *what, struct str text, si
 				  call_fail(c, ERR_INVALID_INPUT, "%s is blank", what);
 }
 
+static bool has_control(struct str text)
+{
+	struct str line;
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct str part;
+
+		if (str_ends(line, STR("\r")))
+			line.n--;
+		while (line.p && str_next(&line, '\t', &part))
+			if (utf8_has_control(part))
+				return true;
+	}
+	return false;
+}
+
 static enum err check_letter(struct call *c, const struct letter *l)
 {
 	enum err e;
@@ -67,12 +83,24 @@ static enum err check_letter(struct call *c, const struct letter *l)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "the urgency is low, medium or high, not '" STR_FMT "'",
 				 STR_ARG(l->urgency));
+	if ((l->urgency.p && !str_is(l->category, "BLOCKED")) ||
+	    (l->action.p && !str_is(l->category, "BLOCKED") &&
+	     !str_is(l->category, "HANDOFF")))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "a message of the category " STR_FMT " has no %s",
+				 STR_ARG(l->category),
+				 l->urgency.p ? "urgency" : "next action");
 	if (l->action.p && (e = check_text(c, "the next action", l->action, TITLE_MOST)))
 		return e;
 	if (l->thread.p && (e = check_text(c, "the thread", l->thread, TITLE_MOST)))
 		return e;
 	if ((e = check_text(c, "the subject", l->subject, TITLE_MOST)))
 		return e;
+	if (has_control(l->body))
+		return call_fail(
+			c, ERR_INVALID_INPUT,
+			"the body has a control character that is no line's end and "
+			"no tab");
 	return check_text(c, "the body", l->body, TEXT_MOST);
 }
 

@@ -185,6 +185,12 @@ enum err session_adopt(struct call *c, struct agent_files *f,
 			  STR_ARG(filter->agent));
 		return c->code;
 	}
+	if ((*out)->vitality == VITALITY_ACTIVE)
+		c->warning = arena_fmt(
+			&c->mem,
+			"'" STR_FMT "' was seen less than %lld minutes ago: make sure "
+			"that nobody else goes on as it",
+			STR_ARG(filter->agent), (long long)c->stale_minutes);
 	event.bead = (*out)->bead;
 	event.from = event.to = a->id;
 	event.scope = (*out)->scope;

@@ -106,9 +106,12 @@ static void add_lines(struct paths *list, struct str text)
 	char sep = text.n && memchr(text.p, '\0', text.n) ? '\0' : '\n';
 	struct str line;
 
-	while (text.n && str_next(&text, sep, &line))
+	while (text.n && str_next(&text, sep, &line)) {
+		if (sep && str_ends(line, STR("\r")))
+			line.n--;
 		if (line.n)
 			add_path(list, sep ? git_unquote(&list->c->mem, line) : line, 0);
+	}
 }
 
 static struct str where(struct call *c)

@@ -1,6 +1,7 @@
 #include <assert.h>
 
 #include "agents/mail.h"
+#include "agents/receipts.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/utf8.h"
@@ -396,13 +397,19 @@ static enum err run_on_beads(struct call *c, const struct request *r, struct jso
 /* Each write is a file that is replaced or a line that is added: there is no commit. */
 static enum err run_on_agents(struct call *c, const struct request *r, struct json *reply)
 {
+	bool write = r->op->flags & OP_WRITE, once = write && c->request_id.p;
 	struct agent_files files;
 	struct stores s = { .agents = &files };
-	enum err e = agent_files_open(
-		c, r->op->flags & OP_WRITE ? AGENTS_WRITE : AGENTS_READ, &files);
+	struct str old = { 0 };
+	enum err e = agent_files_open(c, write ? AGENTS_WRITE : AGENTS_READ, &files);
 
-	if (!e)
-		e = r->op->run(c, &s, r->body, reply);
+	c->request_args = once ? sha256_hex(&c->mem, arguments(c, r)) : (struct str){ 0 };
+	if (!e && once)
+		e = receipts_find(c, &files, str_of(r->op->name), &old);
+	if (!e && old.p)
+		json_raw(reply, old);
+	else if (!e && !(e = r->op->run(c, &s, r->body, reply)) && once)
+		e = receipts_put(c, &files, str_of(r->op->name), json_text(reply));
 	agent_files_close(&files);
 	return e;
 }

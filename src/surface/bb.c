@@ -58,7 +58,7 @@ static const struct command commands[] = {
 	AGENT("agent release", agent_release, bb_view_reservation, 0),
 	AGENT("agent status", agent_status, bb_view_agent_status, 0),
 	AGENT("agent wait", agent_wait, bb_view_waited, COMMAND_CHECKS),
-	AGENT("agent guard", agent_guard, bb_view_guard, 0),
+	AGENT("agent guard", agent_guard, bb_view_guard, COMMAND_VERDICT),
 	AGENT("agent guard install", agent_guard_install, bb_view_hooks, 0),
 	AGENT("agent guard uninstall", agent_guard_uninstall, bb_view_hooks, 0),
 	AGENT("agent events", agent_events, bb_view_events, 0),

@@ -213,6 +213,10 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 	int status = err_exit(c->code, dialect);
 	struct json j = { .out.mem = &c->mem };
 
+	if (a->command && (a->command->flags & COMMAND_VERDICT) && status == 1 &&
+	    c->code != ERR_RESERVATION_CONFLICT && c->code != ERR_STALE_EPOCH)
+		status = 3;
+
 	if (dialect == DIALECT_VYBE)
 		return out_print(vybe_envelope(c, (struct str){ 0 }), status);
 	if (a->globals.json) {
@@ -298,7 +302,7 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 		render(&v, a->command, reply);
 	}
 	status = out_print(buf_str(&v.out), verdict(c, a->command, reply));
-	if (c->warning.p)
+	if (c->warning.p && a->face->dialect != DIALECT_VYBE)
 		fprintf(stderr, "warning: %s\n", c->warning.p);
 	print_beside(c, a);
 	return status;

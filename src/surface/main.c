@@ -42,6 +42,9 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (argc > 0 && str_is(path_name(str_of(argv[0])), "bb-init"))
 		return init_main(argc, argv);
+	if (argc > 1 && str_is(path_name(str_of(argv[0])), "abacus") &&
+	    !strcmp(argv[1], "bb-init"))
+		return init_main(argc - 1, argv + 1);
 	if (!face)
 		face = &face_abacus;
 	if (face == &face_abacus && argc > 1 && face_find(str_of(argv[1]))) {

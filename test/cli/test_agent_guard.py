@@ -324,3 +324,21 @@ def test_for_people(repo):
     assert "pre-commit: made" in repo.bb("agent", "guard", "install").ok().out
     done = repo.bb("agent", "guard", "src", "--agent", OTHER)
     assert done.out == "" and done.err.startswith("error: 'src' is reserved by 'amber-otter' until ")
+
+
+def test_where_reservations_overlap_the_first_one_decides(repo):
+    reserve(repo, OTHER, "src/lib")
+    assert guard(repo, "src/lib/x") == ("deny", ["src/lib/x"]) and guard(repo, "src/lib/x", who=ME) == ("allow", [])
+    reserve(repo, OTHER, "doc/part")
+    reserve(repo, ME, "doc")
+    assert guard(repo, "doc/part/x") == ("allow", []) and guard(repo, "doc/part/x", who=ME) == ("deny", ["doc/part/x"])
+    assert guard(repo, "doc/y", who=ME) == ("allow", []) and guard(repo, "doc/y") == ("deny", ["doc/y"])
+
+
+def test_lines_with_carriage_returns(repo):
+    assert guard(repo, "--stdin", stdin=b"src/b\r\ndoc/a\r\n") == ("deny", ["src/b"])
+
+
+def test_what_cannot_be_told_is_no_denial(repo):
+    assert repo.bb("agent", "guard", "doc", "--epoch", "0").code == 3
+    assert repo.bb("agent", "guard", "doc", env={"BB_AGENT_STALE_MINUTES": "x"}).code == 3

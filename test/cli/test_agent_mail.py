@@ -360,15 +360,16 @@ def test_a_repeated_request_sends_once(two):
         assert first == second and len(events(two)) == before + (category != "INFO")
     assert [len(inbox(two, who=who)) for who in ("cobalt-harbor", "blue-fox")] == [2, 2]
     assert refused(two, *letter(two, body="other"), "--request-id", "r-cobalt-harbor") == "INVALID_ARGS"
-    acked = data(two, "ack", "--agent", "blue-fox", "--message", inbox(two, who="blue-fox")[0]["message_id"])
-    again = data(two, *letter(two, to="broadcast", category="BLOCKED"), "--request-id", "r-broadcast")
-    assert acked in again["messages"] and len(inbox(two, who="blue-fox")) == 2
+    data(two, "ack", "--agent", "blue-fox", "--message", inbox(two, who="blue-fox")[0]["message_id"])
+    assert data(two, *letter(two, to="broadcast", category="BLOCKED"), "--request-id", "r-broadcast") == first
+    assert len(inbox(two, who="blue-fox")) == 2
 
 
 def test_an_event_that_a_dead_sender_did_not_record_is_recorded_by_the_repeat(two):
     args = [*letter(two, category="HANDOFF"), "--request-id", "r1"]
     first = data(two, *args)
-    (two.path / ".beadboard/agent/events.jsonl").unlink()
+    for name in ("events", "receipts"):
+        (two.path / f".beadboard/agent/{name}.jsonl").unlink()
     assert data(two, *args) == first and len(events(two)) == 1 and len(inbox(two)) == 1
 
 
@@ -390,3 +391,26 @@ def test_for_people(two):
     args = ["--agent", "cobalt-harbor", "--message", sent["message_id"]]
     assert "Seen" in two.bb("agent", "read", *args).ok().out
     assert "Accepted" in two.bb("agent", "ack", *args).ok().out
+
+
+@pytest.mark.parametrize("more", [["--urgency", "high"], ["--next-action", "look"]])
+def test_what_a_category_does_not_have(two, more):
+    assert refused(two, *letter(two, *more)) == "INVALID_ARGS"
+
+
+@pytest.mark.parametrize("body, fine", [("a\tb\nc\r\nd", True), ("a\x07b", False), ("a\x7f", False), ("a\rb", False)])
+def test_control_characters_in_a_body(two, body, fine):
+    assert agent(two, *letter(two, body="-"), stdin=body.encode())["ok"] is fine
+
+
+def test_a_repeated_request_gets_the_same_answer(two):
+    """Whatever it was; and with other arguments it is an error."""
+    commands = [["register", "--name", "new-one", "--role", "x"],
+                ["reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "b"],
+                ["release", "--agent", "amber-otter", "--scope", "src"],
+                [*letter(two, category="HANDOFF"), "--next-action", "n"]]
+    for i, command in enumerate(commands):
+        first, second = (data(two, *command, "--request-id", f"r{i}", env=at(m=m)) for m in (1, 2))
+        assert first == second
+        other = [*command[:-1], command[-1] + "-y"]
+        assert agent(two, *other, "--request-id", f"r{i}")["error"]["reason"] == "REQUEST_MISMATCH"

@@ -259,4 +259,4 @@ def test_for_people(repo):
     assert "You are now blue-fox" in repo.bb("agent", "init", "--register", "blue-fox").ok().out
     left_files(repo)
     assert "You are again amber-otter" in repo.bb("agent", "init", "--adopt", "amber-otter").ok().out
-    assert agent(repo, "init", "--adopt", "amber-otter")["ok"]
+    assert agent(repo, "init", "--adopt", "amber-otter", warned="make sure that nobody else goes on as it")["ok"]
