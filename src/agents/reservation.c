@@ -316,12 +316,17 @@ static void add(struct pieces *p, struct str text)
 	p->piece[p->count++] = text;
 }
 
+/* Lines of the old snapshot follow each other as they were; others may do so by chance,
+ * with anything between them. */
 static void add_row(struct pieces *p, const struct row *row, const struct row *next)
 {
-	struct str line = row->line, end = { line.p + line.n, 2 };
+	struct str line = row->line, end = { line.p + line.n, 2 }, between = STR(",\n");
 
 	add(p, line);
-	add(p, !next ? STR("\n") : next->line.p == end.p + 2 ? end : STR(",\n"));
+	if (!next)
+		add(p, STR("\n"));
+	else
+		add(p, next->line.p == end.p + 2 && str_eq(end, between) ? end : between);
 }
 
 static enum err write_active(struct call *c, struct agent_files *f, const struct book *b)

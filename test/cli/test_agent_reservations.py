@@ -205,6 +205,17 @@ def test_a_record_that_is_shorter_than_its_snapshot_is_named(two, left):
     assert data(two, "status", env=at())["reservations"] == made[:left or 0]
 
 
+def test_a_snapshot_that_is_made_anew_has_all_of_the_record(two):
+    reserve(two, "amber-otter", "a", env=at())
+    line = (two.path / ".beadboard/agent/reservations/history.jsonl").read_text()
+    scopes = ["a"] + [f"{n}".ljust(256 - len(line), "x") for n in range(1, 8)]  # lines that leave 2 of 256 bytes
+    for scope in scopes[1:]:
+        reserve(two, "amber-otter", scope, env=at())
+    (two.path / ".beadboard/agent/reservations/active.json").unlink()
+    reserve(two, "amber-otter", "z", env=at())
+    assert [r["scope"] for r in data(two, "status", env=at())["reservations"]] == sorted([*scopes, "z"])
+
+
 def test_status(two):
     reserve(two, "amber-otter", "src", env=at())
     reserve(two, "cobalt-harbor", "doc", env=at(), bead="bb-2")
