@@ -87,7 +87,7 @@ static bool scan(struct str line, struct reservation *out)
 	       take(&rest, STR(",\"state\":\""), &out->state) &&
 	       take(&rest, STR(",\"created_at\":\""), &created) &&
 	       take(&rest, STR(",\"expires_at\":\""), &expires) &&
-	       str_starts(rest, tail) &&
+	       str_starts(rest, tail) && str_ends(rest, STR("}")) &&
 	       number_int((struct str){ rest.p + tail.n, rest.n - tail.n - 1 },
 			  &out->epoch) &&
 	       moment_parse(created, &out->created_ms) &&
@@ -99,8 +99,10 @@ static bool parse(struct call *c, struct str line, struct str key,
 		  struct reservation *out)
 {
 	struct value_error error;
-	bool well = scan(line, out) || decode(value_parse(&c->mem, line, &error), out);
+	bool well;
 
+	line = str_trim(line); /* a hand may have left something around it */
+	well = scan(line, out) || decode(value_parse(&c->mem, line, &error), out);
 	out->text = line;
 	out->key = key;
 	return well && (key.p || scope_parse(&c->mem, STR("/"), out->scope, &out->key) ==

@@ -216,6 +216,25 @@ def test_a_snapshot_that_is_made_anew_has_all_of_the_record(two):
     assert [r["scope"] for r in data(two, "status", env=at())["reservations"]] == sorted([*scopes, "z"])
 
 
+@pytest.mark.parametrize("before, after", [("", "\r"), (" ", ""), ("\t", " \r")])
+def test_space_around_a_line_of_the_record_is_no_part_of_it(two, before, after):
+    made = reserve(two, "amber-otter", env=at())["reservation"]
+    record = two.path / ".beadboard/agent/reservations/history.jsonl"
+    record.write_bytes((before + record.read_text()[:-1] + after + "\n").encode())
+    assert data(two, "status", env=at())["reservations"] == [made]
+    reserve(two, "amber-otter", "doc", env=at())
+    assert data(two, "status", env=at())["reservations"][1:] == [made]
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_line_of_the_record_that_lacks_its_end_is_damaged(two, lost):
+    for scope in "abcdefghijkl":
+        reserve(two, "amber-otter", scope, env=at())
+    record = two.path / ".beadboard/agent/reservations/history.jsonl"
+    record.write_text(record.read_text()[:-1 - lost] + "\n")
+    assert refused(two, "status") == "IO_READ_FAILED"
+
+
 def test_status(two):
     reserve(two, "amber-otter", "src", env=at())
     reserve(two, "cobalt-harbor", "doc", env=at(), bead="bb-2")
