@@ -81,7 +81,7 @@ static bool read_box(struct call *c, struct str text, struct mailbox *box)
 	const struct value *v = text.p ? value_parse(&c->mem, text, &error) : NULL,
 			   *owed = value_find(v, "owed");
 	bool well = owed && owed->type == VALUE_ARRAY &&
-		    value_int(v, "known", &box->known) &&
+		    value_int(v, "known", &box->known) && box->known >= 0 &&
 		    value_int(v, "latest", &box->latest_ms);
 
 	for (int i = 0; i < 3; i++)
@@ -129,13 +129,21 @@ static void apply(struct mailbox *box, struct mail *m)
 		*map_put(&box->owed, m->id) = m->state == MAIL_ACKED ? NULL : m;
 }
 
+/* What is known ends with a line; if not, the record was changed by hand since. */
 static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	struct str name = stream_of(c, box->agent), text, rest, line;
-	int64_t from = box->known;
+	int64_t from = box->known ? box->known - 1 : 0;
 	enum err e = agent_file_read_from(c, f, name, from, &text);
 
-	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
+	if (e)
+		return e;
+	if (box->known && !str_starts(text, STR("\n"))) {
+		*box = empty_box(c, box->agent);
+		return apply_rest(c, f, box);
+	}
+	rest = box->known ? str_skip(text, 1) : text;
+	while (rest.n && str_next(&rest, '\n', &line)) {
 		struct mail *m = decode(&c->mem, line);
 
 		if (!m)
@@ -143,7 +151,7 @@ static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox
 		apply(box, m);
 		box->known = from + (line.p - text.p) + (int64_t)line.n + 1;
 	}
-	return e;
+	return ERR_OK;
 }
 
 /* What the snapshot says, and how long the record is now, which only grows. */

@@ -235,6 +235,10 @@ def test_a_lost_snapshot_is_no_lost_message(two):
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", '{"known":999999,"latest":0,"unread":9,"read":0,"acked":0}'])
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", '{"known":999999,"latest":0,"unread":9,"read":0,"acked":0,"owed":[]}',
+                                  '{"known":-1,"latest":0,"unread":9,"read":0,"acked":0,"owed":[]}'])
 def test_a_box_that_is_lost_is_counted_again(two, text):
     first, second = send(two, category="HANDOFF", env=at(m=1)), send(two, category="BLOCKED", env=at(m=2))
     data(two, "ack", "--agent", "cobalt-harbor", "--message", first["message_id"])
@@ -246,6 +250,17 @@ def test_a_box_that_is_lost_is_counted_again(two, text):
     data(two, "read", "--agent", "cobalt-harbor", "--message", second["message_id"])
     assert json.loads(box.read_bytes()) == {**json.loads(whole), "known": json.loads(box.read_bytes())["known"],
                                             "unread": 0, "read": 1}
+
+
+def test_a_record_that_was_changed_by_hand_is_counted_again(two):
+    first, second = send(two, body="teh body"), send(two)
+    stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
+    stream.write_text(stream.read_text().replace("teh body", "the whole body"))
+    first["body"] = "the whole body"
+    assert inbox(two, "--state", "unread") == [second, first]
+    third = send(two)
+    assert inbox(two, "--state", "unread") == [third, second, first]
+    assert data(two, "status")["counts"] == {"unread": 3, "read": 0, "acked": 0}
 
 
 def test_what_a_dead_writer_has_left_to_do_is_done(two):
