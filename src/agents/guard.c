@@ -1,5 +1,7 @@
 #include "agents/guard.h"
 
+#include "base/path.h"
+
 /* Where two agents' reservations overlap, the one that was there first decides: the epoch
  * of what the agent itself has of all this, or more than any. */
 static int64_t own_epoch(const struct reservation *r, const struct guard_ask *ask,
@@ -20,6 +22,30 @@ static bool counts(const struct reservation *r, const struct guard_ask *ask,
 	return r->expires_ms > now_ms &&
 	       !(ask->agent.p && str_eq(r->agent, ask->agent)) && r->epoch < own &&
 	       (!p->at_ms || r->created_ms <= p->at_ms);
+}
+
+/* The first that is another's, by the name that was asked about or by where it leads. */
+static const struct reservation *find_other(struct call *c, const struct agent_files *f,
+					    const struct book *book,
+					    const struct guard_ask *ask,
+					    const struct guard_path *p, struct str *key)
+{
+	struct str full = path_resolve(&c->mem, f->root, p->path);
+
+	for (int i = 0; i < 1 + p->follow; i++) {
+		const struct reservation *r = NULL;
+		int64_t own;
+
+		if (scope_of_path(&c->mem, f->root, ask->tree,
+				  i ? path_real_part(&c->mem, full) : full, key))
+			r = reservation_overlapping(c, book, *key);
+		own = own_epoch(r, ask, *key, c->now_ms);
+		while (r && !counts(r, ask, p, own, c->now_ms))
+			r = r->next;
+		if (r)
+			return r;
+	}
+	return NULL;
 }
 
 static enum err check_epoch(struct call *c, struct agent_files *f,
@@ -49,15 +75,10 @@ enum err guard_paths(struct call *c, struct agent_files *f, const struct guard_a
 		return e;
 	for (const struct guard_path *p = ask->paths; p; p = p->next) {
 		const struct reservation *r = NULL;
-		int64_t own;
 
 		out->checked++;
-		if (f->root.p &&
-		    scope_of_path(&c->mem, f->root, ask->tree, p->path, &key))
-			r = reservation_overlapping(c, book, key);
-		own = own_epoch(r, ask, key, c->now_ms);
-		while (r && !counts(r, ask, p, own, c->now_ms))
-			r = r->next;
+		if (f->root.p)
+			r = find_other(c, f, book, ask, p, &key);
 		if (!r)
 			continue;
 		*tail = arena_new(&c->mem, struct guard_finding);

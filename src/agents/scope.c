@@ -60,21 +60,6 @@ enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text
 	return SCOPE_FINE;
 }
 
-/* After the symbolic links of what is there of it; the rest is text. */
-static struct str real_path(struct arena *mem, struct str path)
-{
-	struct str dir = path, real = path_real(mem, path);
-
-	while (!real.p && dir.n > 1) {
-		dir = path_parent(dir);
-		real = path_real(mem, dir);
-	}
-	if (!real.p)
-		return path;
-	return path_resolve(mem, real,
-			    str_skip(path, dir.n < path.n ? dir.n + (dir.n > 1) : dir.n));
-}
-
 static struct str from_root(struct str root, struct str path)
 {
 	path = str_skip(path, root.n);
@@ -94,7 +79,7 @@ bool scope_of_path(struct arena *mem, struct str root, struct str tree, struct s
 			return true;
 		}
 	}
-	real = real_path(mem, full);
+	real = path_real_part(mem, full);
 	if (str_eq(real, full))
 		return false;
 	return scope_of_path(mem, root, tree, real, out);

@@ -92,3 +92,17 @@ bool path_is_link(struct arena *mem, struct str path)
 
 	return lstat(arena_cstr(mem, path), &st) == 0 && S_ISLNK(st.st_mode);
 }
+
+struct str path_real_part(struct arena *mem, struct str path)
+{
+	struct str dir = path, real = path_real(mem, path);
+
+	while (!real.p && dir.n > 1) {
+		dir = path_parent(dir);
+		real = path_real(mem, dir);
+	}
+	if (!real.p)
+		return path;
+	return path_resolve(mem, real,
+			    str_skip(path, dir.n < path.n ? dir.n + (dir.n > 1) : dir.n));
+}

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 
-/* Paths are text here; only path_real() and path_is_link() ask the file system. */
+/* Paths are text here; only path_real…() and path_is_link() ask the file system. */
 
 struct str path_join(struct arena *mem, struct str dir, struct str name);
 
@@ -18,6 +18,9 @@ bool path_is_link(struct arena *mem, struct str path);
 
 /* After all symbolic links; absent if it does not exist or cannot be reached. */
 struct str path_real(struct arena *mem, struct str path);
+
+/* The same of as much of it as is there; the rest is text. */
+struct str path_real_part(struct arena *mem, struct str path);
 
 /* The user's home; "/" where the environment does not say. */
 struct str path_home(void);

@@ -86,19 +86,26 @@ struct paths {
 	struct guard_path **tail;
 };
 
-static void add_path(struct paths *list, struct str path, int64_t at_ms)
+static void add_path(struct paths *list, struct guard_path path)
 {
 	*list->tail = arena_new(&list->c->mem, struct guard_path);
-	**list->tail = (struct guard_path){ .path = path, .at_ms = at_ms };
+	**list->tail = path;
 	list->tail = &(*list->tail)->next;
 }
 
-/* What Git names counts from the root of the worktree, which need not be the project's.
- */
+static void add_asked(struct paths *list, struct str path)
+{
+	add_path(list, (struct guard_path){ .path = path, .follow = true });
+}
+
+/* What Git names counts from the root of the worktree, which need not be the project's; a
+ * link that it names is a file of its own. */
 static void add_found(struct paths *list, struct str tree, const struct git_path *found)
 {
 	for (; found; found = found->next)
-		add_path(list, path_join(&list->c->mem, tree, found->path), found->at_ms);
+		add_path(list, (struct guard_path){ .path = path_join(&list->c->mem, tree,
+								      found->path),
+						    .at_ms = found->at_ms });
 }
 
 static void add_lines(struct paths *list, struct str text)
@@ -110,7 +117,7 @@ static void add_lines(struct paths *list, struct str text)
 		if (sep && str_ends(line, STR("\r")))
 			line.n--;
 		if (line.n)
-			add_path(list, sep ? git_unquote(&list->c->mem, line) : line, 0);
+			add_asked(list, sep ? git_unquote(&list->c->mem, line) : line);
 	}
 }
 
@@ -128,7 +135,7 @@ static enum err collect(struct call *c, const struct body *in, struct guard_path
 	enum err e;
 
 	for (size_t i = 0; i < in->paths.n; i++)
-		add_path(&list, given[i], 0);
+		add_asked(&list, given[i]);
 	add_lines(&list, in->input);
 	if ((in->staged || in->pushed.p) && (e = place_repository(c, where(c), &repo)))
 		return e;

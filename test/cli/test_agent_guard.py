@@ -117,6 +117,19 @@ def test_absolute_paths_and_links(repo, tmp_path):
     assert guard(repo, "src/b", cwd=link)[0] == "deny"
 
 
+def test_a_link_in_the_project_is_what_it_leads_to(repo):
+    for name in ("src/a", "doc/a"):
+        repo.write(name)
+    for name, to in (("folder", "src"), ("file", "src/a"), ("free", "doc/a")):
+        (repo.path / name).symlink_to(to)
+    asked = ["folder/a", "file", "free", "folder/none/yet"]
+    assert guard(repo, *asked) == ("deny", ["src/a", "src/a", "src/none/yet"])
+    assert guard(repo, "--stdin", stdin="\n".join(asked).encode()) == ("deny", ["src/a", "src/a", "src/none/yet"])
+    assert guard(repo, *asked, who=ME) == ("allow", [])
+    repo.git("add", "folder", "file", "free")  # for Git they are files that hold a name
+    assert guard(repo, "--staged") == ("allow", [])
+
+
 def test_policies(repo):
     done = repo.bb("agent", "guard", "--agent", OTHER, "src/b", "--on-deny", "warn")
     assert done.code == 0 and done.err.startswith("warning: ") and "src/b" in done.out
