@@ -22,6 +22,7 @@ struct scene {
 	struct str scope;          /* the filter's, as it is compared; absent: none */
 	struct git_path *changed;  /* keys */
 	struct bead_row *progress; /* all beads in progress */
+	struct reservation *held;  /* all that is reserved */
 };
 
 /* A folder without Git, or without a `git`, has nothing that is uncommitted. */
@@ -73,14 +74,13 @@ static bool is_bead(struct str id, struct str asked)
 	       (id.n > asked.n && str_ends(id, asked) && id.p[id.n - asked.n - 1] == '-');
 }
 
-static bool find_files(struct call *c, const struct scene *s,
-		       const struct reservation *its, struct evidence *e)
+static bool find_files(struct call *c, const struct scene *s, struct evidence *e)
 {
-	for (const struct reservation *r = its; r; r = r->next) {
+	for (const struct reservation *r = s->held; r; r = r->next) {
 		const struct git_path *first = NULL;
 		size_t count = 0;
 
-		if (!is_bead(r->bead, s->filter->bead))
+		if (!str_eq(r->agent, e->agent->id) || !is_bead(r->bead, s->filter->bead))
 			continue;
 		for (const struct git_path *p = s->changed; p; p = p->next)
 			if (scope_overlap(r->key, p->path) &&
@@ -103,21 +103,23 @@ static bool find_files(struct call *c, const struct scene *s,
 	return false;
 }
 
-/* Has it reserved anything there for the bead? */
-static bool is_about(const struct reservation *r, struct str bead, struct str scope)
+/* Has the agent reserved anything there for the bead? */
+static bool is_about(const struct scene *s, struct str agent, struct str bead)
 {
-	while (r && (!is_bead(bead, r->bead) || !scope_overlap(scope, r->key)))
+	const struct reservation *r = s->held;
+
+	while (r && (!str_eq(r->agent, agent) || !is_bead(bead, r->bead) ||
+		     !scope_overlap(s->scope, r->key)))
 		r = r->next;
 	return r;
 }
 
-static bool find_beads_of(struct call *c, const struct scene *s,
-			  const struct reservation *its, struct evidence *e)
+static bool find_beads_of(struct call *c, const struct scene *s, struct evidence *e)
 {
 	for (const struct bead_row *row = s->progress; row; row = row->next) {
 		if (!str_eq(row->assignee, e->agent->id) ||
 		    !is_bead(row->id, s->filter->bead) ||
-		    (s->scope.p && !is_about(its, row->id, s->scope)))
+		    (s->scope.p && !is_about(s, e->agent->id, row->id)))
 			continue;
 		e->reason = RESUME_IN_PROGRESS;
 		e->bead = row->id;
@@ -150,19 +152,17 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 	if (!f->home.p)
 		return ERR_OK;
 	see_files(c, f, &s);
-	if ((e = see_beads(c, &s)))
+	if ((e = see_beads(c, &s)) ||
+	    (e = reservation_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &s.held)))
 		return e;
 	e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
 	for (; !e && a; a = a->next) {
 		struct evidence *one = arena_new(&c->mem, struct evidence);
-		struct reservation *its;
 
 		one->agent = a;
 		one->vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
-		if (filter->agent.p && !str_eq(filter->agent, a->id))
-			continue;
-		e = reservation_each(c, f, a->id, (struct str){ 0 }, &its);
-		if (!e && (find_files(c, &s, its, one) || find_beads_of(c, &s, its, one)))
+		if ((!filter->agent.p || str_eq(filter->agent, a->id)) &&
+		    (find_files(c, &s, one) || find_beads_of(c, &s, one)))
 			insert(out, one);
 	}
 	return e;

@@ -1,7 +1,9 @@
 """bb agent init and bb-init: who a session is (seed 001 sections 3 and 7)."""
 import json
+import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -253,6 +255,24 @@ def test_twenty_sessions_at_once(repo):
     replies = [json.loads(p.communicate(timeout=30)[0]) for p in started]
     names = {r["data"]["agent"]["agent_id"] for r in replies}
     assert len(names) == 20 == len(data(repo, "list"))
+
+
+def test_a_thousand_agents_and_reservations_are_looked_at_once(repo):
+    register(repo, "amber-otter")
+    reserve(repo, "amber-otter")
+    home = repo.path / ".beadboard/agent"
+    one, held = home / "agents/amber-otter.json", home / "reservations/history.jsonl"
+    line = held.read_text()
+    for n in range(1000):
+        name = f"agent-{n:04}"
+        (home / "agents" / f"{name}.json").write_text(one.read_text().replace("amber-otter", name))
+    held.write_text(line + "".join(line.replace("amber-otter", f"agent-{n:04}").replace("src/lib", f"src/lib{n}")
+                                   for n in range(1000)))
+    session = repo.spawn("--register", "late-comer", program="bb-init", stdout=subprocess.PIPE)
+    reply = json.loads(session.stdout.read())
+    _, code, used = os.wait4(session.pid, 0)
+    assert code == 0 and reply["data"]["decision"] == "registered"
+    assert used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) < 200e6
 
 
 def test_for_people(repo):
