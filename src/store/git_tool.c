@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "base/spawn.h"
 
-enum { MOST_WORDS = 16, WAIT_MS = 60000, OID = 40 };
+enum { FIRST = 5, MOST_WORDS = 16, WAIT_MS = 60000, OID = 40 };
 
 static void note(void *arg, struct str line)
 {
@@ -17,12 +17,13 @@ static void note(void *arg, struct str line)
 		*said = line;
 }
 
-/* `words` ends with NULL. */
+/* `words` ends with NULL. Who only looks does not lock the index against who works. */
 static enum err git(struct call *c, struct str dir, const char *const *words,
 		    struct str *out)
 {
-	const char *argv[MOST_WORDS + 4] = { "/usr/bin/env", "git", "-C",
-					     arena_cstr(&c->mem, dir) };
+	const char *argv[MOST_WORDS + FIRST] = { "/usr/bin/env", "git",
+						 "--no-optional-locks", "-C",
+						 arena_cstr(&c->mem, dir) };
 	struct str said = { 0 };
 	struct spawn s = {
 		.argv = argv, .timeout_ms = WAIT_MS, .heard = note, .arg = &said
@@ -30,7 +31,7 @@ static enum err git(struct call *c, struct str dir, const char *const *words,
 	enum err e;
 
 	for (size_t i = 0; i < MOST_WORDS - 1 && words[i]; i++)
-		argv[i + 4] = words[i];
+		argv[i + FIRST] = words[i];
 	if ((e = spawn_run(c, &s)))
 		return e;
 	*out = s.out;

@@ -275,6 +275,15 @@ def test_a_thousand_agents_and_reservations_are_looked_at_once(repo):
     assert used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) < 200e6
 
 
+def test_the_index_is_left_to_whoever_works(repo):
+    repo.write("a")
+    repo.git("add", "a")
+    index = (repo.path / ".git/index").read_bytes()
+    os.utime(repo.path / "a", (0, 0))  # so that 'git status' would like to write it anew
+    assert begin(repo)["ok"]
+    assert (repo.path / ".git/index").read_bytes() == index
+
+
 def test_for_people(repo):
     assert "You are now blue-fox" in repo.bb("agent", "init", "--register", "blue-fox").ok().out
     left_files(repo)
