@@ -121,7 +121,8 @@ static bool nothing(struct str oid)
 	return str_count(oid, '0') == oid.n;
 }
 
-/* What the other side has may be unknown here; what is known of all remotes is, then. */
+/* What the other side has may be unknown here; what is known of all remotes is, then.
+ * However the user likes to read the log, here it is the same. */
 static enum err log_commits(struct call *c, struct str dir, struct str local,
 			    struct str remote, struct str *out)
 {
@@ -130,6 +131,9 @@ static enum err log_commits(struct call *c, struct str dir, struct str local,
 				"--name-only",
 				"-z",
 				"--no-renames",
+				"--no-relative",
+				"--no-show-signature",
+				"--root",
 				arena_cstr(&c->mem, local),
 				"--not",
 				nothing(remote) ? "--remotes" :
@@ -140,7 +144,7 @@ static enum err log_commits(struct call *c, struct str dir, struct str local,
 	if (!e || nothing(remote))
 		return e;
 	c->code = ERR_OK;
-	words[7] = "--remotes";
+	words[10] = "--remotes";
 	return git(c, dir, words, out);
 }
 

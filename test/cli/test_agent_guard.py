@@ -270,6 +270,26 @@ def test_pushes_are_stopped(repo, tmp_path):
     repo.git("push", "-q", "origin", ":main", who=OTHER)  # nothing is in what is deleted
 
 
+def test_pushes_are_read_the_same_whatever_the_log_looks_like(repo, tmp_path):
+    gpg = tmp_path / "gpg"
+    gpg.write_text('#!/bin/sh\ncat >/dev/null\necho "gpg: said" >&2\n')
+    gpg.chmod(0o755)
+    repo.write("src/a")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "x")
+    first = repo.git("cat-file", "commit", "HEAD").stdout.partition("\n\n")[0]
+    (tmp_path / "commit").write_text(f"{first}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----"
+                                     "\n\nx\n")
+    signed = repo.git("hash-object", "-t", "commit", "-w", str(tmp_path / "commit")).stdout.strip()
+    for name, value in (("log.showSignature", "true"), ("gpg.program", str(gpg)), ("log.showRoot", "false"),
+                        ("diff.relative", "true")):
+        repo.git("config", name, value)
+    reply = agent(repo, "guard", "--agent", OTHER, "--pushed", cwd=repo.path / "src",
+                  stdin=f"refs/heads/main {signed} refs/heads/main {'0' * 40}\n".encode())
+    assert reply["error"]["details"]["checked"] == 1
+    assert [d["path"] for d in reply["error"]["details"]["denied"]] == ["src/a"]
+
+
 MINE = """#!/bin/bash
 # mine
 echo "ran with: $(cat)" >"$(git rev-parse --git-dir)/ran"
