@@ -110,17 +110,26 @@ static enum err damaged(struct call *c, struct str id)
 			    "agent can register again.");
 }
 
-/* From the record, if the file is lost. NULL: there is no such agent. */
-static enum err restore(struct call *c, struct agent_files *f, struct str id, bool there,
-			struct registered **out)
+static enum err read_file(struct call *c, struct agent_files *f, struct str id,
+			  bool *there, struct registered **out)
 {
-	struct map history;
-	void **at;
-	enum err e = read_history(c, f, &history);
+	struct str text;
+	enum err e = agent_file_read(c, f, name_of(c, id), &text);
 
-	if (e)
-		return e;
-	if (!(at = map_find(&history, id)))
+	*there = text.p;
+	*out = text.p ? decode(&c->mem, text) : NULL;
+	if (*out && !str_eq((*out)->id, id))
+		*out = NULL;
+	return e;
+}
+
+/* From the record, if the file is lost. NULL: there is no such agent. */
+static enum err restore(struct call *c, const struct map *history, struct str id,
+			bool there, struct registered **out)
+{
+	void **at = map_find(history, id);
+
+	if (!at || !*at)
 		return there ? damaged(c, id) : ERR_OK;
 	*out = *at;
 	c->warning = arena_fmt(&c->mem,
@@ -133,13 +142,14 @@ static enum err restore(struct call *c, struct agent_files *f, struct str id, bo
 static enum err look_up(struct call *c, struct agent_files *f, struct str id,
 			struct registered **out)
 {
-	struct str text;
-	enum err e = agent_file_read(c, f, name_of(c, id), &text);
+	struct map history;
+	bool there;
+	enum err e;
 
-	*out = text.p ? decode(&c->mem, text) : NULL;
-	if (*out && !str_eq((*out)->id, id))
-		*out = NULL;
-	return e || *out ? e : restore(c, f, id, text.p, out);
+	if ((e = read_file(c, f, id, &there, out)) || *out ||
+	    (e = read_history(c, f, &history)))
+		return e;
+	return restore(c, &history, id, there, out);
 }
 
 /* --- agents --- */
@@ -179,8 +189,13 @@ enum err registry_each(struct call *c, struct agent_files *f, struct str role,
 			map_put(&known, ids[i]);
 	order = map_sorted(&known, &c->mem);
 	for (size_t i = 0; !e && i < known.count; i++) {
-		if ((e = look_up(c, f, order[i]->key, &a)) || !a ||
-		    !fits(role, a->role) || !fits(status, a->status))
+		struct str id = order[i]->key;
+		bool there;
+
+		e = read_file(c, f, id, &there, &a);
+		if (!e && !a)
+			e = restore(c, &known, id, there, &a);
+		if (e || !a || !fits(role, a->role) || !fits(status, a->status))
 			continue;
 		*tail = a;
 		tail = &a->next;
