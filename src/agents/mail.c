@@ -352,7 +352,8 @@ static enum err advance(struct call *c, struct agent_files *f, struct str agent,
 
 	if ((e = registry_find(c, f, agent, &a)) ||
 	    (e = mailbox_open(c, f, agent, &box)) ||
-	    (e = find(c, f, &box, id, forbidden, out)))
+	    (e = find(c, f, &box, id, forbidden, out)) ||
+	    (e = mailbox_confirm(c, f, &box, out)))
 		return e;
 	if ((*out)->state >= to)
 		return registry_acted(c, f, a);

@@ -269,6 +269,28 @@ enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbo
 	return ERR_OK;
 }
 
+/* The last line about it tells; most others need not be parsed for that. */
+enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mailbox *box,
+			 struct mail **m)
+{
+	struct lines_back back = { .f = f, .name = stream_of(c, box->agent) };
+	struct str id = (*m)->id, line;
+	enum err e;
+
+	while (!(e = lines_back(c, &back, &line)) && line.p) {
+		struct mail *said = str_has(line, id) ? decode(&c->mem, line) : NULL;
+
+		if (!said || !str_eq(said->id, id))
+			continue;
+		if (said->state != (*m)->state)
+			agent_file_later(c, agent_file_swap(c, f, index_of(c, id),
+							    text_of(c, said)));
+		*m = said;
+		break;
+	}
+	return e;
+}
+
 enum err mailbox_find_end(struct call *c, struct agent_files *f,
 			  const struct mailbox *box, struct str end, struct mail **out)
 {

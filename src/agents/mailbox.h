@@ -32,6 +32,11 @@ enum err mailbox_check(struct call *c, struct agent_files *f, struct str agent);
 enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbox *box,
 		      struct str id, struct mail **out);
 
+/* For a writer: how it is by the record, for its snapshot may be an old one; that is
+ * mended then. */
+enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mailbox *box,
+			 struct mail **m);
+
 /* For a writer: what has happened to a message, by one step or two; then the snapshots.
  */
 enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,

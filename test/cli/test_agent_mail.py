@@ -252,6 +252,21 @@ def test_a_box_that_is_lost_is_counted_again(two, text):
                                             "unread": 0, "read": 1}
 
 
+def test_a_snapshot_of_a_message_that_is_older_than_the_box_undoes_nothing(two):
+    """Neither is synced: the power may take the newer one of the two."""
+    sent = send(two, category="HANDOFF")
+    index = two.path / ".beadboard/agent/messages/index" / f"{sent['message_id']}.json"
+    old = index.read_bytes()
+    acked = data(two, "ack", "--agent", "cobalt-harbor", "--message", sent["message_id"])
+    new = index.read_bytes()
+    for act in ("read", "ack"):
+        index.write_bytes(old)
+        assert data(two, act, "--agent", "cobalt-harbor", "--message", sent["message_id"]) == acked
+        assert index.read_bytes() == new
+    assert data(two, "status")["counts"] == {"unread": 0, "read": 0, "acked": 1}
+    assert [send(two)] == inbox(two, "--state", "unread")
+
+
 def test_a_record_that_was_changed_by_hand_is_counted_again(two):
     first, second = send(two, body="teh body"), send(two)
     stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
