@@ -20,10 +20,6 @@ class Server:
                                         stdout=subprocess.PIPE, cwd=repo.path, env=environment(),
                                         bufsize=0)  # what select() is asked about is all there is
 
-
-                                        stdout=subprocess.PIPE, bufsize=0,  # what is read ahead, select cannot see
-                                        cwd=repo.path, env=environment())
-
     def send(self, id, method, **params):
         message = {"jsonrpc": "2.0", "method": method, "params": {**params, "_meta": META}}
         self.process.stdin.write(json.dumps({**message, "id": id} if id is not None else message).encode() + b"\n")
