@@ -161,36 +161,36 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 
 		one->agent = a;
 		one->vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
-		if ((!filter->agent.p || str_eq(filter->agent, a->id)) &&
-		    (find_files(c, &s, one) || find_beads_of(c, &s, one)))
+		if (find_files(c, &s, one) || find_beads_of(c, &s, one))
 			insert(out, one);
 	}
 	return e;
 }
 
-enum err session_adopt(struct call *c, struct agent_files *f,
-		       const struct session_filter *filter, struct evidence **out)
+enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
+		       struct evidence *found, struct evidence **out)
 {
 	struct protocol_event event = { .type = EVENT_RESUME };
 	struct registered *a;
-	enum err e;
+	enum err e = registry_find(c, f, agent, &a);
 
-	if ((e = registry_find(c, f, filter->agent, &a)) ||
-	    (e = session_evidence(c, f, filter, out)))
+	if (e)
 		return e;
-	if (!*out) {
-		call_fail(c, ERR_ADOPTION_REJECTED,
-			  "'" STR_FMT
-			  "' has left nothing here that could be gone on with",
-			  STR_ARG(filter->agent));
-		return c->code;
-	}
+	while (found && !str_eq(found->agent->id, agent))
+		found = found->next;
+	if (!found)
+		return call_fail(c, ERR_ADOPTION_REJECTED,
+				 "'" STR_FMT
+				 "' has left nothing here that could be gone on with",
+				 STR_ARG(agent));
+	*out = found;
+	found->agent = a; /* as it is now */
 	if ((*out)->vitality == VITALITY_ACTIVE)
-		c->warning = arena_fmt(
-			&c->mem,
-			"'" STR_FMT "' was seen less than %lld minutes ago: make sure "
-			"that nobody else goes on as it",
-			STR_ARG(filter->agent), (long long)c->stale_minutes);
+		c->warning = arena_fmt(&c->mem,
+				       "'" STR_FMT
+				       "' was seen less than %lld minutes ago: make sure "
+				       "that nobody else goes on as it",
+				       STR_ARG(agent), (long long)c->stale_minutes);
 	event.bead = (*out)->bead;
 	event.from = event.to = a->id;
 	event.scope = (*out)->scope;

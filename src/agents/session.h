@@ -22,17 +22,17 @@ struct evidence {
 
 /* What counts of it; absent: all. */
 struct session_filter {
-	struct str agent, scope, bead;
+	struct str scope, bead;
 };
 
 /* One for each agent that has left any, whoever was seen last first. */
 enum err session_evidence(struct call *c, struct agent_files *f,
 			  const struct session_filter *filter, struct evidence **out);
 
-/* ADOPTION_REJECTED if there is none; else the event is recorded, and the agent is seen.
- */
-enum err session_adopt(struct call *c, struct agent_files *f,
-		       const struct session_filter *filter, struct evidence **out);
+/* With the agent's own among what was found: the event is recorded, and the agent is
+ * seen. ADOPTION_REJECTED if there is none. */
+enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
+		       struct evidence *found, struct evidence **out);
 
 /* A name that nobody has, the same as long as nobody takes it: an adjective and a noun.
  */

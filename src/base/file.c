@@ -92,12 +92,17 @@ enum err file_read_part(struct call *c, struct str path, int64_t from, size_t mo
 {
 	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
 	struct buf b = { .mem = &c->mem };
+	struct stat st;
 	ssize_t got = 1;
 
 	*out = (struct str){ 0 };
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? ERR_OK :
 							     file_fail(c, "open", path);
+	if (fstat(fd, &st))
+		return file_fail(c, "look at", path);
+	if (!most)
+		most = st.st_size > from ? (size_t)(st.st_size - from) : 0;
 	while (got && b.n < most) {
 		got = pread(fd, buf_room(&b, most - b.n), most - b.n,
 			    (off_t)from + (off_t)b.n);

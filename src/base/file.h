@@ -18,7 +18,7 @@ enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
 /* The content, or an absent string if there is no such file. */
 enum err file_read(struct call *c, struct str path, struct str *out);
 
-/* At most `most` bytes from a place in it; absent if there is no such file. */
+/* At most `most` bytes (0: all) from a place in it; absent if there is no such file. */
 enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
 			struct str *out);
 

@@ -126,8 +126,22 @@ static struct str where(struct call *c)
 	return c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 }
 
-static enum err collect(struct call *c, const struct body *in, struct guard_path **out)
+/* When the first of what is reserved was; 0: nothing is, and nobody need be asked. */
+static enum err oldest(struct call *c, struct agent_files *f, int64_t *out)
 {
+	struct reservation *r;
+	enum err e = reservation_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &r);
+
+	for (*out = 0; !e && r; r = r->next)
+		if (!*out || r->created_ms < *out)
+			*out = r->created_ms;
+	return e;
+}
+
+static enum err collect(struct call *c, struct agent_files *f, const struct body *in,
+			struct guard_path **out)
+{
+	int64_t since;
 	struct repository repo;
 	struct paths list = { c, out };
 	const struct str *given = in->paths.item;
@@ -144,13 +158,15 @@ static enum err collect(struct call *c, const struct body *in, struct guard_path
 			  "'" STR_FMT "' is not in a worktree of Git", STR_ARG(where(c)));
 		return call_step(c, "Change to one, or name the files.");
 	}
+	if ((in->staged || in->pushed.p) && ((e = oldest(c, f, &since)) || !since))
+		return e;
 	if (in->staged) {
 		if ((e = git_staged(c, where(c), &found)))
 			return e;
 		add_found(&list, repo.tree, found);
 	}
 	if (in->pushed.p) {
-		if ((e = git_pushed(c, where(c), in->pushed, &found)))
+		if ((e = git_pushed(c, where(c), in->pushed, since, &found)))
 			return e;
 		add_found(&list, repo.tree, found);
 	}
@@ -222,7 +238,7 @@ static enum err check(struct call *c, struct stores *s, const struct body *in,
 	enum err e;
 
 	if ((e = place_tree(c, s->agents->root, &ask.tree)) ||
-	    (e = collect(c, in, &ask.paths)) ||
+	    (e = collect(c, s->agents, in, &ask.paths)) ||
 	    (e = guard_paths(c, s->agents, &ask, answer)))
 		return e;
 	if (!answer->denied && !answer->lost)
@@ -274,32 +290,39 @@ static struct str quoted(struct arena *mem, struct str text)
 	return buf_str(&b);
 }
 
-static struct str script(struct call *c, const struct body *in, const char *files,
-			 const char *before, const char *after)
+/* A project that is not the whole repository has to be named. */
+static struct str script(struct call *c, const struct body *in, struct str project,
+			 const char *files, const char *before, const char *after)
 {
-	struct str self = quoted(&c->mem, spawn_self(&c->mem));
+	struct str self = quoted(&c->mem, spawn_self(&c->mem)),
+		   dir = project.p ? arena_fmt(&c->mem, " --dir " STR_FMT,
+					       STR_ARG(quoted(&c->mem, project))) :
+				     STR("");
 
-	return arena_fmt(&c->mem,
-			 "%sif [ -x " STR_FMT " ]; then\n"
-			 "\t%s" STR_FMT " bb agent guard %s --on-deny %s --on-error %s "
-			 ">/dev/null || exit 1\n"
-			 "else\n"
-			 "\techo " STR_FMT " is not there: reservations are not checked "
-			 ">&2\n"
-			 "fi\n%s",
-			 before, STR_ARG(self),
-			 *before ? "printf '%s\\n' \"$abacus_input\" | " : "",
-			 STR_ARG(self), files, names_word(&policies, in->on_deny),
-			 names_word(&policies, in->on_error), STR_ARG(self), after);
+	return arena_fmt(
+		&c->mem,
+		"%sif [ -x " STR_FMT " ]; then\n"
+		"\t%s" STR_FMT " bb" STR_FMT " agent guard %s --on-deny %s --on-error %s "
+		">/dev/null || exit 1\n"
+		"else\n"
+		"\techo " STR_FMT " is not there: reservations are not checked "
+		">&2\n"
+		"fi\n%s",
+		before, STR_ARG(self),
+		*before ? "printf '%s\\n' \"$abacus_input\" | " : "", STR_ARG(self),
+		STR_ARG(dir), files, names_word(&policies, in->on_deny),
+		names_word(&policies, in->on_error), STR_ARG(self), after);
 }
 
 /* A pre-push hook reads its input once: what comes after ours gets it again. */
-static void make_hooks(struct call *c, const struct body *in, struct git_hook out[2])
+static void make_hooks(struct call *c, const struct body *in, struct str project,
+		       struct git_hook out[2])
 {
-	out[0] = (struct git_hook){ "pre-commit", script(c, in, "--staged", "", "") };
+	out[0] = (struct git_hook){ "pre-commit",
+				    script(c, in, project, "--staged", "", "") };
 	out[1] = (struct git_hook){
 		"pre-push",
-		script(c, in, "--pushed", "abacus_input=$(cat)\n",
+		script(c, in, project, "--pushed", "abacus_input=$(cat)\n",
 		       "if [ -n \"$abacus_input\" ]; then\n"
 		       "\texec <<abacus_end\n"
 		       "$abacus_input\n"
@@ -311,11 +334,13 @@ static void make_hooks(struct call *c, const struct body *in, struct git_hook ou
 }
 
 /* In the repository: a folder of the user's own serves all repositories. */
-static enum err hooks_dir(struct call *c, struct str *out)
+static enum err hooks_dir(struct call *c, struct str *out, struct str *main)
 {
 	struct str dir = where(c);
 	struct repository repo;
 	enum err e = place_repository(c, dir, &repo);
+
+	*main = repo.main;
 
 	if (e)
 		return e;
@@ -350,11 +375,11 @@ static enum err run_install(struct call *c, struct stores *s, const void *body,
 {
 	struct git_hook hooks[2];
 	enum hook_change change;
-	struct str dir;
-	enum err e = hooks_dir(c, &dir);
+	struct str dir, main, root = s->agents->root;
+	enum err e = hooks_dir(c, &dir, &main);
 
-	(void)s;
-	make_hooks(c, body, hooks);
+	make_hooks(c, body,
+		   !e && root.p && !str_eq(root, main) ? root : (struct str){ 0 }, hooks);
 	for (int i = 0; !e && i < 2; i++)
 		e = git_hook_check(c, dir, &hooks[i]);
 	json_array(reply);
@@ -371,8 +396,8 @@ static enum err run_uninstall(struct call *c, struct stores *s, const void *body
 	static const struct git_hook hooks[] = { { "pre-commit", { 0 } },
 						 { "pre-push", { 0 } } };
 	enum hook_change change;
-	struct str dir;
-	enum err e = hooks_dir(c, &dir);
+	struct str dir, main;
+	enum err e = hooks_dir(c, &dir, &main);
 
 	(void)s, (void)body;
 	json_array(reply);

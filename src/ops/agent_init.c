@@ -6,8 +6,8 @@
 /* bb-init, bb agent init: who this session is. It never asks anything. */
 
 struct body {
-	struct str name, display, role;
-	struct session_filter adopt;
+	struct str name, display, role, adopt;
+	struct session_filter filter;
 	bool quietly;
 };
 
@@ -16,11 +16,11 @@ struct body {
 static const struct field fields[] = {
 	{ "register", &kind_str, AT(name), .arg = "ID", .min = 1, .max = 200,
 	  .help = "be somebody new, under this id" },
-	{ "adopt", &kind_str, AT(adopt.agent), .arg = "ID", .min = 1, .max = 200,
+	{ "adopt", &kind_str, AT(adopt), .arg = "ID", .min = 1, .max = 200,
 	  .help = "go on as this agent, if it has left work here" },
-	{ "scope", &kind_str, AT(adopt.scope), .arg = "PATH", .min = 1, .max = 4096,
+	{ "scope", &kind_str, AT(filter.scope), .arg = "PATH", .min = 1, .max = 4096,
 	  .help = "only what it has left in this scope counts" },
-	{ "bead", &kind_str, AT(adopt.bead), .arg = "BEAD", .min = 1, .max = 200,
+	{ "bead", &kind_str, AT(filter.bead), .arg = "BEAD", .min = 1, .max = 200,
 	  .help = "only what it has left of this bead counts" },
 	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200,
 	  .preset = "agent", .help = "what you are here for" },
@@ -69,9 +69,8 @@ struct advice {
 static enum err advise(struct call *c, struct agent_files *f, const struct body *in,
 		       struct advice *out)
 {
-	struct session_filter any = { .scope = in->adopt.scope, .bead = in->adopt.bead };
 	const struct evidence *gone;
-	enum err e = session_evidence(c, f, &any, &out->candidates);
+	enum err e = session_evidence(c, f, &in->filter, &out->candidates);
 
 	if (e)
 		return e;
@@ -130,9 +129,10 @@ static enum err with_advice(struct call *c, const struct advice *a)
 /* --- the decision --- */
 
 static enum err register_new(struct call *c, struct agent_files *f, const struct body *in,
-			     const struct advice *a, struct registered **out)
+			     struct advice *a, struct registered **out)
 {
-	struct str name = in->name.p ? in->name : a->agent;
+	struct str name = in->name;
+	enum err e;
 
 	if (!in->name.p && a->adopt) {
 		call_fail(c, ERR_AMBIGUOUS_SESSION,
@@ -144,6 +144,11 @@ static enum err register_new(struct call *c, struct agent_files *f, const struct
 			  STR_ARG(a->agent));
 		return with_advice(c, a);
 	}
+	/* a name that is free has to stay so until it is taken */
+	if (!name.p &&
+	    ((e = agent_files_begin(c, f)) || (e = session_name(c, f, &a->agent))))
+		return e;
+	name = name.p ? name : a->agent;
 	return registry_add(c, f, name, in->display, in->role, false, out);
 }
 
@@ -169,16 +174,15 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	struct advice advice = { 0 };
 	enum err e;
 
-	if (in->name.p && in->adopt.agent.p)
+	if (in->name.p && in->adopt.p)
 		return call_fail(c, ERR_USAGE,
 				 "--register and --adopt exclude each other");
-	/* a name that is free has to stay so until it is taken */
-	if (!in->name.p && !in->adopt.agent.p && (e = agent_files_begin(c, s->agents)))
+	/* Git may take its time: nobody waits for it */
+	if ((e = advise(c, s->agents, in, &advice)) ||
+	    (e = agent_files_open(c, AGENTS_WRITE, s->agents)))
 		return e;
-	if ((e = advise(c, s->agents, in, &advice)))
-		return e;
-	if (in->adopt.agent.p)
-		e = session_adopt(c, s->agents, &in->adopt, &resumed);
+	if (in->adopt.p)
+		e = session_adopt(c, s->agents, in->adopt, advice.candidates, &resumed);
 	else
 		e = register_new(c, s->agents, in, &advice, &agent);
 	if (e)
@@ -219,7 +223,7 @@ const struct op op_agent_init = {
 		"the "
 		"same, and always answers with JSON.",
 	.examples = examples,
-	.flags = AGENT_WRITE,
+	.flags = AGENT_WRITE | OP_LATE,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "session", PROP_OBJECT, 0, props },

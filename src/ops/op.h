@@ -20,8 +20,9 @@ enum op_flags {
 	OP_RECEIPT = 1 << 6,    /* takes a request id; a repeat gets the first reply */
 	OP_BEADS = 1 << 7,      /* works on the beads, which are opened for it */
 	OP_AGENTS = 1 << 8,     /* works on the files of the agents, likewise */
-	OP_VYBE = 1 << 9,       /* works on what agents go on from, likewise */
-	OP_TASKS = 1 << 10,     /* and on tasks: there are beads, if need be new ones */
+	OP_LATE = 1 << 11,  /* looks around first, and takes the agents' lock itself */
+	OP_VYBE = 1 << 9,   /* works on what agents go on from, likewise */
+	OP_TASKS = 1 << 10, /* and on tasks: there are beads, if need be new ones */
 };
 
 /* What an operation may use; opened for it as its flags ask. */

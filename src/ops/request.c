@@ -401,7 +401,8 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	struct agent_files files;
 	struct stores s = { .agents = &files };
 	struct str old = { 0 };
-	enum err e = agent_files_open(c, write ? AGENTS_WRITE : AGENTS_READ, &files);
+	bool lock = write && !(r->op->flags & OP_LATE);
+	enum err e = agent_files_open(c, lock ? AGENTS_WRITE : AGENTS_READ, &files);
 
 	c->request_args = once ? sha256_hex(&c->mem, arguments(c, r)) : (struct str){ 0 };
 	if (!e && once)

@@ -113,14 +113,12 @@ enum err agent_file_read(struct call *c, const struct agent_files *f, struct str
 enum err agent_file_read_from(struct call *c, const struct agent_files *f,
 			      struct str name, int64_t from, struct str *out)
 {
-	int64_t size = agent_file_size(c, f, name);
 	enum err e;
 
 	*out = (struct str){ 0 };
 	if (!f->home.p)
 		return ERR_OK;
-	if ((e = file_read_part(c, path_of(c, f, name), from,
-				size > from ? (size_t)(size - from) : 0, out)))
+	if ((e = file_read_part(c, path_of(c, f, name), from, 0, out)))
 		return as_io(c, e, ERR_IO_READ_FAILED);
 	if (out->p && str_ends(name, STR(".jsonl")))
 		*out = whole_lines(*out);

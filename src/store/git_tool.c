@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/number.h"
 #include "base/path.h"
 #include "base/spawn.h"
@@ -50,17 +51,43 @@ static struct git_path *path_new(struct call *c, struct str path, int64_t at_ms)
 	return p;
 }
 
+static enum err diff_index(struct call *c, struct str dir, const char *with,
+			   struct str *out)
+{
+	const char *const words[] = {
+		"diff",          "--cached",      "--name-only", "-z", "--no-renames",
+		"--no-ext-diff", "--no-relative", with,          NULL
+	};
+
+	return git(c, dir, words, out);
+}
+
+static bool merges(struct call *c, struct str dir)
+{
+	static const char *const words[] = { "rev-parse", "-q", "--verify", "MERGE_HEAD",
+					     NULL };
+	struct str oid;
+	bool yes = !git(c, dir, words, &oid);
+
+	c->code = ERR_OK;
+	return yes;
+}
+
 enum err git_staged(struct call *c, struct str dir, struct git_path **out)
 {
-	static const char *const words[] = { "diff",          "--cached",
-					     "--name-only",   "-z",
-					     "--no-renames",  "--no-ext-diff",
-					     "--no-relative", NULL };
+	struct map other = { .mem = &c->mem };
+	bool merge = merges(c, dir);
 	struct str text, path;
-	enum err e = git(c, dir, words, &text);
+	enum err e = merge ? diff_index(c, dir, "MERGE_HEAD", &text) : ERR_OK;
 
+	while (!e && merge && text.n && str_next(&text, '\0', &path))
+		map_put(&other, path);
 	*out = NULL;
+	if (!e)
+		e = diff_index(c, dir, NULL, &text);
 	while (!e && text.n && str_next(&text, '\0', &path)) {
+		if (merge && !map_find(&other, path))
+			continue;
 		*out = path_new(c, path, 0);
 		out = &(*out)->next;
 	}
@@ -124,31 +151,35 @@ static bool nothing(struct str oid)
 /* What the other side has may be unknown here; what is known of all remotes is, then.
  * However the user likes to read the log, here it is the same. */
 static enum err log_commits(struct call *c, struct str dir, struct str local,
-			    struct str remote, struct str *out)
+			    struct str remote, int64_t since_ms, struct str *out)
 {
-	const char *words[] = { "log",
-				"--format=%x01commit %ct",
-				"--name-only",
-				"-z",
-				"--no-renames",
-				"--no-relative",
-				"--no-show-signature",
-				"--root",
-				arena_cstr(&c->mem, local),
-				"--not",
-				nothing(remote) ? "--remotes" :
-						  arena_cstr(&c->mem, remote),
-				NULL };
+	const char *words[] = {
+		"log",
+		"--format=%x01commit %ct",
+		"--name-only",
+		"-z",
+		"--no-renames",
+		"--no-relative",
+		"--no-show-signature",
+		"--root",
+		"--first-parent",
+		"--no-merges",
+		arena_fmt(&c->mem, "--since=@%lld", (long long)since_ms / 1000).p,
+		arena_cstr(&c->mem, local),
+		"--not",
+		nothing(remote) ? "--remotes" : arena_cstr(&c->mem, remote),
+		NULL
+	};
 	enum err e = git(c, dir, words, out);
 
 	if (!e || nothing(remote))
 		return e;
 	c->code = ERR_OK;
-	words[10] = "--remotes";
+	words[13] = "--remotes";
 	return git(c, dir, words, out);
 }
 
-enum err git_pushed(struct call *c, struct str dir, struct str lines,
+enum err git_pushed(struct call *c, struct str dir, struct str lines, int64_t since_ms,
 		    struct git_path **out)
 {
 	struct str line, text;
@@ -163,7 +194,7 @@ enum err git_pushed(struct call *c, struct str dir, struct str lines,
 				break;
 		if (word[3].n < OID || word[1].n < OID || nothing(word[1]))
 			continue; /* not a line of it, or a ref that is deleted */
-		if ((e = log_commits(c, dir, word[1], word[3], &text)))
+		if ((e = log_commits(c, dir, word[1], word[3], since_ms, &text)))
 			return e;
 		read_log(c, text, &out);
 	}

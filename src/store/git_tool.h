@@ -16,11 +16,13 @@ struct git_path {
 	struct git_path *next;
 };
 
+/* Of a merge, only what neither side has: what comes from elsewhere was made there. */
 enum err git_staged(struct call *c, struct str dir, struct git_path **out);
 enum err git_changed(struct call *c, struct str dir, struct git_path **out);
 
-/* In the commits that `lines` is about: what Git tells a pre-push hook. */
-enum err git_pushed(struct call *c, struct str dir, struct str lines,
+/* In the commits that `lines` is about: what Git tells a pre-push hook. Only those of the
+ * line itself, not what was merged into it, and only from a moment on. */
+enum err git_pushed(struct call *c, struct str dir, struct str lines, int64_t since_ms,
 		    struct git_path **out);
 
 /* Where the hooks of the repository are. */

@@ -375,3 +375,46 @@ def test_lines_with_carriage_returns(repo):
 def test_what_cannot_be_told_is_no_denial(repo):
     assert repo.bb("agent", "guard", "doc", "--epoch", "0").code == 3
     assert repo.bb("agent", "guard", "doc", env={"BB_AGENT_STALE_MINUTES": "x"}).code == 3
+
+
+def test_hooks_know_a_project_that_is_a_part_of_the_repository(repo):
+    part = Project(repo.path / "part")
+    (part.path / ".beadboard").mkdir(parents=True)
+    for name in (ME, OTHER):
+        register(part, name)
+    reserve(part, ME, "lib")
+    changes(part, "install")
+    repo.write("part/lib/a")
+    repo.git("add", "-A")
+    assert repo.git("commit", "-qm", "x", who=OTHER, ok=False).returncode == 1
+    repo.git("commit", "-qm", "x", who=ME)
+
+
+def test_what_a_merge_brings_was_made_elsewhere(repo, tmp_path):
+    repo.write("doc/a", "one\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "base", who=ME)
+    repo.git("checkout", "-qb", "theirs")
+    repo.write("src/z")
+    repo.write("doc/a", "theirs\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "theirs", who=ME)
+    repo.git("checkout", "-q", "main")
+    changes(repo, "install")
+    repo.write("doc/a", "mine\n")
+    repo.git("commit", "-qam", "mine", who=OTHER)
+    assert repo.git("merge", "-q", "theirs", who=OTHER, ok=False).returncode == 1  # a conflict in doc/a
+    repo.write("doc/a", "both\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "merged", who=OTHER)
+    bare = tmp_path / "bare"
+    repo.git("init", "-q", "--bare", str(bare))
+    repo.git("push", "-q", str(bare), "main", who=OTHER)
+    repo.write("src/z", "evil\n")
+    repo.git("add", "-A")
+    assert repo.git("commit", "-qm", "no", who=OTHER, ok=False).returncode == 1
+
+
+def test_where_nothing_is_reserved_git_is_not_asked(repo):
+    data(repo, "release", "--agent", ME, "--scope", "src")
+    assert guard(repo, "--staged", env={"PATH": "/nowhere"}) == ("allow", [])

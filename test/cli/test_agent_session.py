@@ -285,3 +285,20 @@ def test_for_people(repo):
     left_files(repo)
     assert "You are again amber-otter" in repo.bb("agent", "init", "--adopt", "amber-otter").ok().out
     assert agent(repo, "init", "--adopt", "amber-otter", warned="make sure that nobody else goes on as it")["ok"]
+
+
+def test_nobody_waits_for_git(repo, tmp_path):
+    """A `git` that takes its time keeps no other command from writing."""
+    left_files(repo)
+    slow = tmp_path / "bin"
+    slow.mkdir()
+    (slow / "git").write_text(f"#!/bin/sh\ntouch {slow}/asked\nwhile [ ! -e {slow}/go ]; do sleep 0.01; done\nexit 1\n")
+    (slow / "git").chmod(0o755)
+    waiting = repo.spawn("--register", "blue-fox", program="bb-init", stdout=subprocess.PIPE,
+                         env={"PATH": f"{slow}:/usr/bin:/bin"})
+    while not (slow / "asked").exists():
+        assert waiting.poll() is None
+    data(repo, "heartbeat", "--agent", "amber-otter")
+    assert waiting.poll() is None
+    (slow / "go").touch()
+    assert json.loads(waiting.communicate(timeout=20)[0])["ok"]
