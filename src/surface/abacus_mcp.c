@@ -25,6 +25,15 @@ static const struct mcp_tool tools[] = {
 	{ "bd_dep", &op_bead_dep_add },
 	{ "bd_comment", &op_bead_comment },
 	{ "bd_status", &op_bead_status },
+	{ "vybe_resume", &op_vybe_resume },
+	{ "vybe_push", &op_vybe_push },
+	{ "vybe_memory_set", &op_vybe_memory_set },
+	{ "vybe_memory_get", &op_vybe_memory_get },
+	{ "vybe_memory_list", &op_vybe_memory_list },
+	{ "vybe_task_create", &op_vybe_task_create },
+	{ "vybe_task_begin", &op_vybe_task_begin },
+	{ "vybe_task_list", &op_vybe_task_list },
+	{ "vybe_task_complete", &op_vybe_task_complete },
 	{ "agent_register", &op_agent_register },
 	{ "agent_send", &op_agent_send },
 	{ "agent_inbox", &op_agent_inbox },
@@ -42,7 +51,8 @@ static const struct mcp_server server = {
 	.name = "abacus",
 	.title = "Abacus",
 	.instructions =
-		"Work items (bd_*), a board (bb_*) and agents (agent_*: mail, files that "
+		"Where you were (vybe_resume), work items (bd_*), a board (bb_*) and "
+		"agents (agent_*: mail, files that "
 		"are "
 		"reserved), shared by all agents of this project. Take work with "
 		"bd_ready(claim: true), close it with bd_close, "

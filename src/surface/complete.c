@@ -12,8 +12,10 @@ static const char *const shell_words[] = {
 };
 static const struct names shells = { shell_words, SHELL_FISH + 1, NULL };
 
-static const char *const program_words[] = { "abacus", "bb", "bd" };
-static const struct names programs = { program_words, 3, NULL };
+static const char *const program_words[] = { "abacus", "bb", "bd", "vybe" };
+static const struct names programs = { program_words,
+				       sizeof program_words / sizeof *program_words,
+				       NULL };
 
 struct body {
 	int shell, program;

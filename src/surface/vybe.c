@@ -254,6 +254,8 @@ static const struct command commands[] = {
 	{ "hook install", &op_vybe_hook_install, NULL, NULL, 0, NULL },
 	{ "hook uninstall", &op_vybe_hook_uninstall, NULL, NULL, 0, NULL },
 	{ "hook handle", &op_vybe_hook_handle, NULL, handle_start, COMMAND_ALIAS, NULL },
+	{ "loop", &op_vybe_loop, NULL, NULL, 0, NULL },
+	{ "loop stats", &op_vybe_loop_stats, NULL, NULL, 0, NULL },
 	MEMORY("set", set),
 	MEMORY("get", get),
 	MEMORY("list", list),

@@ -142,7 +142,7 @@ def test_who_and_which_request_have_to_be_said(vybe):
 
 def test_index_and_schema(vybe):
     index = vybe.ok(agent=None, request=False)
-    assert index["commands"] == ["artifacts", "events", "help", "hook", "memory", "push", "resume", "schema", "status", "task",
+    assert index["commands"] == ["artifacts", "events", "help", "hook", "loop", "memory", "push", "resume", "schema", "status", "task",
                                  "upgrade"]
     assert index["schema_hint"] == "vybe schema commands"
     assert [s["name"] for s in vybe.ok("task", agent=None, request=False)["subcommands"]] == [

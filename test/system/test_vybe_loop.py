@@ -1,0 +1,120 @@
+"""vybe loop: an agent's command, task by task."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BIN, Repo, environment
+
+DONE = 'cat >"$OUT/$VYBE_TASK_ID"; vybe task complete --request-id "d-$VYBE_TASK_ID" --id "$VYBE_TASK_ID" --outcome done ' \
+       '--summary s'
+
+
+@pytest.fixture
+def project(plain_repo, tmp_path):
+    (tmp_path / "out").mkdir()
+    plain_repo.env |= {"PATH": f"{BIN}:{os.environ['PATH']}", "OUT": str(tmp_path / "out"), "VYBE_AGENT": "looper"}
+    plain_repo.out = tmp_path / "out"
+    return plain_repo
+
+
+def tasks(project, *titles):
+    made = []
+    for i, title in enumerate(titles):
+        done = project.run("task", "create", "--title", title, "--request-id", f"t{i}", program="vybe",
+                           env={"ABACUS_NOW": f"2026-01-01T00:00:{i:02}Z"}).ok()
+        made.append(done.json["data"]["task"]["id"])
+    return made
+
+
+def loop(project, *args):
+    return project.run("loop", "--cooldown", "0s", *args, program="vybe").ok().json["data"]
+
+
+def status(project, id):
+    return project.run("task", "get", "--id", id, program="vybe").ok().json["data"]
+
+
+def test_every_task_is_worked_on_with_its_prompt(project):
+    one, two = tasks(project, "one", "two")
+    done = loop(project, "--command", DONE)
+    assert (done["completed"], done["failed"], done["total"], done["stopped_by"]) == (2, 0, 2, "no_tasks")
+    assert [(r["task_id"], r["status"]) for r in done["results"]] == [(one, "completed"), (two, "completed")]
+    assert f"Your task: {one} - one" in (project.out / one).read_text()
+
+
+def test_a_dry_run_begins_nothing(project):
+    one, two = tasks(project, "one", "two")
+    assert [r["task_id"] for r in loop(project, "--dry-run")["results"]] == [one, two]
+    assert status(project, one)["status"] == "pending"
+
+
+@pytest.mark.parametrize("command, why", [("exit 1", "the command failed"), ("true", "was not completed"),
+                                          ("kill -9 $$", "the command failed")])
+def test_what_is_not_completed_is_blocked(project, command, why):
+    one, = tasks(project, "one")
+    assert loop(project, "--command", command)["results"][0]["status"] == "failed"
+    task = status(project, one)
+    assert task["status"] == "blocked" and why in task["blocked_reason"]
+
+
+def test_failures_in_a_row_end_it(project):
+    tasks(project, *"abcde")
+    done = loop(project, "--command", "exit 1", "--max-fails", "2")
+    assert (done["failed"], done["total"], done["stopped_by"]) == (2, 2, "max_fails")
+    assert loop(project, "--command", DONE, "--max-tasks", "1")["stopped_by"] == "max_tasks"
+
+
+def test_what_takes_too_long_is_ended(project):
+    """Asked first; who does not listen is made to."""
+    one, = tasks(project, "one")
+    began = time.monotonic()
+    done = loop(project, "--command", f"trap 'touch {project.out}/asked; exit' TERM; while :; do sleep 0.05; done",
+                "--task-timeout", "1s")
+    assert done["results"][0]["status"] == "timeout" and (project.out / "asked").exists()
+    assert time.monotonic() - began < 5 and "too long" in status(project, one)["blocked_reason"]
+
+
+def test_the_hook_after_each_task(project):
+    one, = tasks(project, "one")
+    loop(project, "--command", DONE, "--post-hook", f'echo "$VYBE_TASK_ID $VYBE_TASK_STATUS" >{project.out}/hook')
+    assert (project.out / "hook").read_text() == f"{one} completed\n"
+
+
+def test_interrupted_it_ends_in_order(project):
+    one, two = tasks(project, "one", "two")
+    running = subprocess.Popen([str(BIN / "vybe"), "loop", "--cooldown", "0s", "--command",
+                                f"touch {project.out}/begun; exec sleep 60"], cwd=project.path, stdout=subprocess.PIPE,
+                               env=environment(**project.env), restore_signals=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    while not (project.out / "begun").exists():
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    reply = json.loads(running.communicate(timeout=20)[0])["data"]
+    assert reply["stopped_by"] == "signal" and reply["total"] == 1
+    assert status(project, one)["status"] == "blocked" and status(project, two)["status"] == "pending"
+
+
+def test_stats(project):
+    tasks(project, "one", "two")
+    loop(project, "--command", DONE, "--max-tasks", "1")
+    loop(project, "--command", "false")
+    stats = project.run("loop", "stats", program="vybe").ok().json["data"]
+    assert (stats["runs"], stats["avg_completed"], stats["avg_failed"]) == (2, 0.5, 0.5) and len(stats["history"]) == 2
+
+
+def test_two_loops_share_the_work(project):
+    ids = tasks(project, *map(str, range(8)))
+    running = [project.spawn("loop", "--cooldown", "0s", "--agent", f"l{i}", "--command",
+                             DONE.replace("d-", f"d{i}-"), program="vybe", stdout=subprocess.PIPE,
+                             env={"VYBE_AGENT": f"l{i}"}, stderr=subprocess.DEVNULL) for i in range(2)]
+    results = [json.loads(p.communicate(timeout=60)[0])["data"]["results"] for p in running]
+    assert sorted(r["task_id"] for one in results for r in one) == sorted(ids)
+    assert all(r["status"] == "completed" for one in results for r in one)
+
+
+def test_without_a_command(project):
+    assert project.run("loop", program="vybe").json["error_code"] == "USAGE"
