@@ -223,8 +223,8 @@ enum err task_each(struct call *c, const struct task_filter *filter, bool oldest
 struct writing {
 	struct beads b;
 	struct state *change;
-	struct str id; /* of the task */
-	bool done;     /* an earlier try of this request has done it already */
+	struct str id, title; /* of the task */
+	bool done;            /* an earlier try of this request has done it already */
 };
 
 /* A receipt of ours among the beads': whose request, and which task came of it. */
@@ -232,6 +232,7 @@ static enum err find_receipt(struct call *c, struct writing *w, const char *what
 {
 	struct receipt old = { .actor = c->actor };
 	struct value_error error;
+	const struct value *was;
 	enum err e;
 
 	old.id = arena_fmt(&c->mem, "vybe:" STR_FMT, STR_ARG(c->request_id));
@@ -247,7 +248,9 @@ static enum err find_receipt(struct call *c, struct writing *w, const char *what
 				 "request id '" STR_FMT "' was used for another command",
 				 STR_ARG(c->request_id));
 	w->done = true;
-	w->id = value_str(value_parse(&c->mem, old.reply, &error), "id");
+	was = value_parse(&c->mem, old.reply, &error);
+	w->id = value_str(was, "id");
+	w->title = value_str(was, "title");
 	return ERR_OK;
 }
 
@@ -270,10 +273,15 @@ static enum err finish(struct call *c, struct writing *w, struct task *out)
 	struct bead_row *row;
 	enum err e = w->done ? ERR_OK : beads_put(c, &w->b, w->change);
 
-	if (!e && out && !(e = cache_find_bead(c, &w->b.cache, w->id, &row)) && row)
-		e = task_of_row(c, &w->b, row, out);
+	if (!e && !(e = cache_find_bead(c, &w->b.cache, w->id, &row))) {
+		if (row)
+			e = task_of_row(c, &w->b, row, out);
+		else /* it was deleted */
+			*out = (struct task){ .id = w->id, .title = w->title };
+	}
 	json_object(&reply);
 	json_put_str(&reply, "id", w->id);
+	json_put_str(&reply, "title", w->title);
 	json_end(&reply);
 	w->b.receipt.reply = json_text(&reply);
 	if (!e)
@@ -307,6 +315,7 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 			return e;
 		}
 		w.id = d.id;
+		w.title = d.title;
 	}
 	return finish(c, &w, out);
 }
@@ -333,6 +342,7 @@ static enum err edit_one(struct call *c, const char *what, struct str id, task_s
 		}
 		edit_end(&edit, w.change);
 		w.id = row->id;
+		w.title = row->title;
 	}
 	return finish(c, &w, out);
 }

@@ -3,6 +3,7 @@
 #include "agents/mail.h"
 #include "agents/receipts.h"
 #include "base/hash.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "base/value.h"
@@ -503,6 +504,8 @@ static enum err run_on_vybe(struct call *c, const struct request *r, struct json
 
 	if (e)
 		return e;
+	if (write && !c->request_id.p && c->wire) /* a host repeats nothing by itself */
+		c->request_id = id_random(&c->mem, 32);
 	if (write && !c->request_id.p) {
 		call_fail(c, ERR_USAGE, "--request-id is missing");
 		return call_step(

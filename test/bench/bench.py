@@ -17,6 +17,7 @@ import time
 
 import agents
 import beads
+import continuity
 
 TRUE = shutil.which("true")
 READS = {
@@ -154,6 +155,9 @@ def main():
         folders["agents"] = pathlib.Path(top) / "agents"
         folders["agents"].mkdir()
         agents.tables(build, args.rounds, folders["agents"], costs)
+        folders["continuity"] = pathlib.Path(top) / "continuity"
+        folders["continuity"].mkdir()
+        continuity.tables(measure, build, args.rounds, folders["continuity"], TRUE)
         beads.tables(measure, build, args.rounds, pathlib.Path(top), TRUE)
         json_table(build, pathlib.Path(top))
 

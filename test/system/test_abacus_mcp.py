@@ -12,6 +12,8 @@ BEADS = ["bd_ready", "bd_list", "bd_search", "bd_show", "bd_create", "bd_update"
          "bd_reopen", "bd_dep", "bd_comment", "bd_status"]
 AGENTS = ["agent_register", "agent_send", "agent_inbox", "agent_read", "agent_ack", "agent_reserve", "agent_release",
           "agent_guard", "agent_status", "agent_wait"]
+VYBE = ["vybe_resume", "vybe_push", "vybe_memory_set", "vybe_memory_get", "vybe_memory_list", "vybe_task_create",
+        "vybe_task_begin", "vybe_task_list", "vybe_task_complete"]
 BRIEF = {"id", "title", "status", "priority", "type", "labels", "assignee"}
 
 
@@ -39,7 +41,9 @@ def test_all_tools_are_there_and_their_schemas_are_small(repo):
     names = [tool["name"] for tool in result["tools"]]
     assert [n for n in names if n.startswith("bd_")] == BEADS
     assert [n for n in names if n.startswith("agent_")] == AGENTS
-    assert len(names) == 9 + len(BEADS) + len(AGENTS)
+    assert [n for n in names if n.startswith("vybe_")] == VYBE
+    assert len(names) == 9 + len(BEADS) + len(AGENTS) + len(VYBE)
+    assert len(json.dumps(result["tools"], separators=(",", ":"))) < 45_000
     agents = [t for t in result["tools"] if t["name"].startswith("agent_")]
     assert len(json.dumps(agents, separators=(",", ":"))) < 10_000
     assert [t["name"] for t in agents if t["annotations"]["readOnlyHint"]] == [
@@ -114,3 +118,22 @@ def test_the_board_is_served_too(repo):
 def test_without_a_store_the_error_says_what_to_do(plain_repo):
     error = call(plain_repo, "bd_list", {})["error"]
     assert error["code"] == "not_initialized" and "bd init" in error["details"]["next_step"]
+
+
+def test_continuity(repo):
+    """A session that ends and one that goes on, over tools alone."""
+    made = call(repo, "vybe_task_create", {"title": "from a model", "agent": "m1", "request_id": "r1"})["data"]["task"]
+    assert call(repo, "vybe_task_create", {"title": "from a model", "agent": "m1", "request_id": "r1"})["data"]["task"] == made
+    other = call(repo, "vybe_task_create", {"title": "other", "agent": "m1", "request_id": "r1"})
+    assert other["error"]["code"] == "IDEMPOTENCY_MISMATCH"
+    assert call(repo, "vybe_task_begin", {"id": made["id"], "agent": "m1"})["data"]["task"]["status"] == "in_progress"
+    assert call(repo, "vybe_task_begin", {"id": made["id"], "agent": "m2"})["error"]["code"] == "ALREADY_CLAIMED"
+    call(repo, "vybe_push", {"agent": "m1", "json": json.dumps({"task_id": made["id"], "event": {
+        "kind": "reasoning", "message": "it is the lexer"}})})
+    call(repo, "vybe_memory_set", {"agent": "m1", "key": "k", "value": "remember me"})
+    assert call(repo, "vybe_memory_get", {"key": "k"})["data"]["value"] == "remember me"
+    resumed = call(repo, "vybe_resume", {"agent": "m1"})["data"]
+    assert resumed["focus_task_id"] == made["id"]
+    assert "it is the lexer" in resumed["prompt"] and "remember me" in resumed["prompt"]
+    done = call(repo, "vybe_task_complete", {"agent": "m1", "id": made["id"], "outcome": "done", "summary": "s"})["data"]
+    assert done["task"]["status"] == "completed" and repo.show(made["id"])["status"] == "closed"
