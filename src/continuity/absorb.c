@@ -187,19 +187,16 @@ static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
 enum err continuity_absorb(struct call *c, struct continuity *k)
 {
 	struct journal_place known;
-	struct beads b;
-	enum err e = vybe_place_find(c, &k->db, &known);
+	struct beads *b;
+	enum err e;
 
-	if (e)
+	if ((e = vybe_place_find(c, &k->db, &known)) ||
+	    (e = continuity_tasks(c, k, &b)) || !b)
 		return e;
-	if ((e = beads_open(c, BEADS_READ, &b))) {
-		if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY)
-			c->code = e = ERR_OK;
+	e = known.crc ? see_news(c, k, b, known) : learn_all(c, k, b);
+	if (e ||
+	    (known.crc == b->about.place.crc && known.offset == b->about.place.offset &&
+	     known.segment == b->about.place.segment))
 		return e;
-	}
-	e = known.crc ? see_news(c, k, &b, known) : learn_all(c, k, &b);
-	if (!e)
-		e = vybe_place_put(c, &k->db, &b.about.place);
-	beads_close(&b);
-	return e;
+	return vybe_place_put(c, &k->db, &b->about.place);
 }

@@ -11,6 +11,7 @@ enum {
 	EVENTS = 20,
 	NOTES = 10,
 	NEXT = 5,
+	LINE = 100,       /* bytes: with less left, nothing more is said */
 	BYTES = 1500 * 4, /* a token is about four bytes; that is also an upper bound for
 			     most */
 };
@@ -81,32 +82,27 @@ static void pick_notes(struct call *c, struct brief *b)
 	}
 }
 
-static enum err read_unlocks(struct call *c, struct brief *b)
+static enum err read_unlocks(struct call *c, struct beads *beads, struct brief *b)
 {
 	struct task **tail = &b->unlocks;
 	struct link *link = NULL;
 	struct bead_row *row;
-	struct beads beads;
-	enum err e = beads_open(c, BEADS_READ, &beads);
+	enum err e = query_links(c, &beads->cache, b->task->id, SIDE_IN, &link);
 
-	if (e)
-		return e;
-	e = query_links(c, &beads.cache, b->task->id, SIDE_IN, &link);
 	for (; !e && link; link = link->next) {
 		if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
 		    link->bead->status != BEAD_OPEN || link->bead->blockers != 1 ||
-		    (e = cache_find_bead(c, &beads.cache, link->bead->id, &row)) || !row)
+		    (e = cache_find_bead(c, &beads->cache, link->bead->id, &row)) || !row)
 			continue;
 		*tail = arena_new(&c->mem, struct task);
-		e = task_of_row(c, &beads, row, *tail);
+		e = task_of_row(c, beads, row, *tail);
 		tail = &(*tail)->next;
 	}
 	*tail = NULL;
-	beads_close(&beads);
 	return e;
 }
 
-static enum err read_tasks(struct call *c, struct brief *b)
+static enum err read_tasks(struct call *c, struct continuity *k, struct brief *b)
 {
 	struct task_filter ready = { .status = TASK_PENDING,
 				     .project = b->project.n ? b->project :
@@ -115,18 +111,20 @@ static enum err read_tasks(struct call *c, struct brief *b)
 				     .ready = true,
 				     .limit = NEXT + 1 };
 	struct task **at = &b->pipeline;
+	struct beads *beads;
 	int count = 0;
-	enum err e = task_each(c, &ready, true, &b->pipeline);
+	enum err e;
 
-	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY)
-		c->code = e = ERR_OK;
+	if ((e = continuity_tasks(c, k, &beads)))
+		return e;
+	e = task_each(c, beads, &ready, true, &b->pipeline);
 	while (!e && *at) {
 		if ((b->task && str_eq((*at)->id, b->task->id)) || count == NEXT)
 			*at = (*at)->next;
 		else
 			at = &(*at)->next, count++;
 	}
-	return e || !b->task ? e : read_unlocks(c, b);
+	return e || !b->task || !beads ? e : read_unlocks(c, beads, b);
 }
 
 /* Mail and reservations belong to an agent that is registered; others have none. */
@@ -154,7 +152,7 @@ enum err brief_read(struct call *c, struct continuity *k, struct brief *b)
 	struct event_filter of_task = { .limit = EVENTS };
 	enum err e;
 
-	if ((e = read_memory(c, k, b)) || (e = read_tasks(c, b)))
+	if ((e = read_memory(c, k, b)) || (e = read_tasks(c, k, b)))
 		return e;
 	if (b->task) {
 		of_task.task = b->task->id;
@@ -185,7 +183,8 @@ static void put_tasks(struct json *j, const char *key, const struct task *t)
 	json_end(j);
 }
 
-void brief_encode(struct call *c, const struct brief *b, struct json *j)
+void brief_encode(struct call *c, const struct brief *b, struct str prompt,
+		  struct json *j)
 {
 	json_object(j);
 	json_key(j, STR("task"));
@@ -209,7 +208,7 @@ void brief_encode(struct call *c, const struct brief *b, struct json *j)
 	for (const struct event_row *e = b->notes; e; e = e->next)
 		event_row_encode(j, e);
 	json_end(j);
-	json_put_int(j, "approx_tokens", (int64_t)(brief_prompt(c, b).n + 3) / 4);
+	json_put_int(j, "approx_tokens", (int64_t)(prompt.n + 3) / 4);
 	put_tasks(j, "pipeline", b->pipeline);
 	put_tasks(j, "unlocks", b->unlocks);
 	json_put_array(j, "mail");
@@ -231,7 +230,7 @@ struct prompt {
 	size_t left;
 };
 
-/* Whole lines, and of the first the beginning at least. */
+/* Whole lines. */
 static void add(struct prompt *p, struct str text)
 {
 	struct str line;
@@ -318,7 +317,7 @@ static void say_memory(struct call *c, struct prompt *p, const struct brief *b)
 {
 	if (b->memory)
 		SAY(p, "Remembered:\n");
-	for (const struct memory_row *m = b->memory; m; m = m->next)
+	for (const struct memory_row *m = b->memory; m && p->left > LINE; m = m->next)
 		SAY(p, "  " STR_FMT "%s" STR_FMT ": " STR_FMT "\n",
 		    STR_ARG(m->kind.p ? m->kind : m->scope), " ",
 		    STR_ARG(flat(c, m->key, 60)), STR_ARG(flat(c, m->value, 240)));
@@ -329,7 +328,7 @@ static void say_events(struct call *c, struct prompt *p, const char *title,
 {
 	if (e)
 		SAY(p, "%s\n", title);
-	for (; e && most--; e = e->next)
+	for (; e && most-- && p->left > LINE; e = e->next)
 		SAY(p, "  " STR_FMT " " STR_FMT ": " STR_FMT "\n", STR_ARG(e->agent),
 		    STR_ARG(e->kind), STR_ARG(flat(c, e->message, 160)));
 }

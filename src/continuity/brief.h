@@ -24,7 +24,8 @@ struct brief {
 };
 
 enum err brief_read(struct call *c, struct continuity *k, struct brief *b);
-void brief_encode(struct call *c, const struct brief *b, struct json *j);
+void brief_encode(struct call *c, const struct brief *b, struct str prompt,
+		  struct json *j);
 
 /* For a model: the most important first, within 1,500 tokens, never cut in a character.
  */

@@ -83,8 +83,33 @@ enum err continuity_commit(struct call *c, struct continuity *k)
 	return vybe_db_commit(c, &k->db);
 }
 
+enum err continuity_tasks(struct call *c, struct continuity *k, struct beads **out)
+{
+	enum err e;
+
+	*out = NULL;
+	if (k->state == TASKS_CLOSED) {
+		e = beads_open(c, BEADS_READ, &k->tasks);
+		if (e && e != ERR_NOT_INITIALIZED && e != ERR_NOT_A_REPOSITORY)
+			return e;
+		k->state = e ? TASKS_NONE : TASKS_OPEN;
+		c->code = ERR_OK;
+	}
+	if (k->state == TASKS_OPEN)
+		*out = &k->tasks;
+	return ERR_OK;
+}
+
+void continuity_let_go(struct continuity *k)
+{
+	if (k->state == TASKS_OPEN)
+		beads_close(&k->tasks);
+	k->state = TASKS_CLOSED;
+}
+
 void continuity_close(struct continuity *k)
 {
+	continuity_let_go(k);
 	vybe_db_close(&k->db);
 }
 

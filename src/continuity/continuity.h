@@ -11,6 +11,8 @@
  */
 struct continuity {
 	struct vybe_db db;
+	struct beads tasks; /* opened when somebody asks for them */
+	enum { TASKS_CLOSED, TASKS_OPEN, TASKS_NONE } state;
 	struct str path;   /* of the file */
 	struct str source; /* why it is this one: "repository", "user", "named" */
 };
@@ -20,6 +22,11 @@ enum err continuity_locate(struct call *c, struct continuity *out);
 enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity *out);
 enum err continuity_commit(struct call *c, struct continuity *k);
 void continuity_close(struct continuity *k);
+
+/* The beads, to be read, once for all of the call; NULL: nobody keeps any. Whoever
+ * changes some lets go of them first. */
+enum err continuity_tasks(struct call *c, struct continuity *k, struct beads **out);
+void continuity_let_go(struct continuity *k);
 
 /* Notes what the agent has done. `task` and `metadata` may be absent. */
 struct event_note {

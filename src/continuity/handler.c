@@ -158,11 +158,19 @@ static struct str begin_session(struct call *c, struct continuity *k)
 	return brief_read(c, k, &b) ? (struct str){ 0 } : brief_prompt(c, &b);
 }
 
-static struct str remind(struct call *c, struct str focus)
+static bool find_task(struct call *c, struct continuity *k, struct str id,
+		      struct task *out)
+{
+	struct beads *b;
+
+	return id.n && !continuity_tasks(c, k, &b) && !task_find(c, b, id, out);
+}
+
+static struct str remind(struct call *c, struct continuity *k, struct str focus)
 {
 	struct task t;
 
-	if (!focus.n || task_find(c, focus, &t)) {
+	if (!find_task(c, k, focus, &t)) {
 		c->code = ERR_OK;
 		return STR("");
 	}
@@ -188,9 +196,10 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 				  .reason = STR("the host said that it is completed") };
 	struct task t;
 
-	if (!focus.n || task_find(c, focus, &t) || !str_eq(t.assignee, c->actor) ||
+	if (!find_task(c, k, focus, &t) || !str_eq(t.assignee, c->actor) ||
 	    t.status != TASK_IN_PROGRESS)
 		return;
+	continuity_let_go(k);
 	c->request_id = id_random(&c->mem, 32);
 	c->request_args = STR("hook");
 	if (!task_move(c, focus, &done, &t))
@@ -210,7 +219,7 @@ static struct str act(struct call *c, struct continuity *k, struct str event,
 		text = value_str(in, "prompt");
 		note(c, k, "user_prompt", text.p ? text : STR(""), focus);
 		text = deliver(c, k);
-		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(remind(c, focus)),
+		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(remind(c, k, focus)),
 				 STR_ARG(text));
 	case TOOL:
 		note(c, k, "tool_success", tool_text(c, in), focus);

@@ -22,7 +22,7 @@ const struct names focus_rules = { words, sizeof words / sizeof *words, NULL };
 /* --- focus: a function of what there is, and nothing else --- */
 
 /* NULL: there is no such task any more. */
-static enum err look_up(struct call *c, struct str id, struct task **out)
+static enum err look_up(struct call *c, struct beads *b, struct str id, struct task **out)
 {
 	struct task *t = arena_new(&c->mem, struct task);
 	enum err e;
@@ -30,9 +30,8 @@ static enum err look_up(struct call *c, struct str id, struct task **out)
 	*out = NULL;
 	if (!id.n)
 		return ERR_OK;
-	e = task_find(c, id, t);
-	if (e == ERR_NOT_FOUND || e == ERR_DELETED || e == ERR_NOT_INITIALIZED ||
-	    e == ERR_NOT_A_REPOSITORY)
+	e = task_find(c, b, id, t);
+	if (e == ERR_NOT_FOUND || e == ERR_DELETED)
 		return c->code = ERR_OK;
 	*out = e ? NULL : t;
 	return e;
@@ -49,22 +48,19 @@ static bool mine(struct call *c, const struct task *t)
 }
 
 /* The highest priority first, then the oldest. */
-static enum err next_ready(struct call *c, struct str project, struct task **out)
+static enum err next_ready(struct call *c, struct beads *b, struct str project,
+			   struct task **out)
 {
 	struct task_filter ready = { .status = TASK_PENDING,
 				     .project = project.n ? project : (struct str){ 0 },
 				     .priority = INT64_MIN,
 				     .ready = true,
 				     .limit = 1 };
-	enum err e = task_each(c, &ready, true, out);
-
-	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY)
-		return c->code = ERR_OK;
-	return e;
+	return task_each(c, b, &ready, true, out);
 }
 
 /* Somebody has given it to me since I was last here, and it can be begun. */
-static enum err assigned(struct call *c, const struct event_row *deltas,
+static enum err assigned(struct call *c, struct beads *b, const struct event_row *deltas,
 			 struct str project, struct task **out)
 {
 	enum err e;
@@ -72,7 +68,7 @@ static enum err assigned(struct call *c, const struct event_row *deltas,
 	for (*out = NULL; deltas; deltas = deltas->next) {
 		if (!str_starts(deltas->kind, STR("task_")))
 			continue;
-		if ((e = look_up(c, deltas->task, out)))
+		if ((e = look_up(c, b, deltas->task, out)))
 			return e;
 		if (*out && mine(c, *out) && of_project(*out, project) &&
 		    ((*out)->ready || (*out)->status == TASK_IN_PROGRESS))
@@ -82,17 +78,21 @@ static enum err assigned(struct call *c, const struct event_row *deltas,
 	return ERR_OK;
 }
 
-static enum err choose(struct call *c, const struct resume_ask *ask, struct resume *r)
+static enum err choose(struct call *c, struct continuity *k, const struct resume_ask *ask,
+		       struct resume *r)
 {
 	struct task *old;
-	enum err e;
+	struct beads *b;
+	enum err e = continuity_tasks(c, k, &b);
 
+	if (e)
+		return e;
 	if (ask->focus.p) {
 		r->rule = FOCUS_ASKED;
 		r->focus = arena_new(&c->mem, struct task);
-		return task_find(c, ask->focus, r->focus);
+		return task_find(c, b, ask->focus, r->focus);
 	}
-	if ((e = look_up(c, r->agent.focus, &old)))
+	if ((e = look_up(c, b, r->agent.focus, &old)))
 		return e;
 	if (old && !of_project(old, ask->project))
 		old = NULL;
@@ -104,14 +104,14 @@ static enum err choose(struct call *c, const struct resume_ask *ask, struct resu
 	if (old && old->status == TASK_BLOCKED && old->bead_status == BEAD_OPEN)
 		return ERR_OK;
 	r->rule = FOCUS_ASSIGNED;
-	if ((e = assigned(c, r->deltas, ask->project, &r->focus)) || r->focus)
+	if ((e = assigned(c, b, r->deltas, ask->project, &r->focus)) || r->focus)
 		return e;
 	r->rule = FOCUS_OLD;
 	r->focus = old;
 	if (old && old->status == TASK_PENDING && (mine(c, old) || !old->assignee.n))
 		return ERR_OK;
 	r->rule = FOCUS_NEXT;
-	if ((e = next_ready(c, ask->project, &r->focus)) || r->focus)
+	if ((e = next_ready(c, b, ask->project, &r->focus)) || r->focus)
 		return e;
 	r->rule = FOCUS_NONE;
 	return ERR_OK;
@@ -144,7 +144,7 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 		return e;
 	for (const struct event_row *d = out->deltas; d; d = d->next)
 		out->agent.cursor = d->id;
-	if ((e = choose(c, ask, out)))
+	if ((e = choose(c, k, ask, out)))
 		return e;
 	out->agent.focus = out->focus ? out->focus->id : (struct str){ 0 };
 	return vybe_agent_put(c, &k->db, &out->agent);
@@ -155,7 +155,7 @@ enum err resume_peek(struct call *c, struct continuity *k, const struct resume_a
 {
 	enum err e = read_agent(c, k, ask, out);
 
-	return e ? e : choose(c, ask, out);
+	return e ? e : choose(c, k, ask, out);
 }
 
 static struct brief brief_of(const struct resume *r)
@@ -174,7 +174,7 @@ enum err resume_encode_brief(struct call *c, struct continuity *k, const struct 
 	json_object(j);
 	json_put_str(j, "agent_name", r->agent.agent);
 	json_key(j, STR("brief"));
-	brief_encode(c, &b, j);
+	brief_encode(c, &b, brief_prompt(c, &b), j);
 	json_end(j);
 	return ERR_OK;
 }
@@ -183,10 +183,12 @@ enum err resume_encode(struct call *c, struct continuity *k, const struct resume
 		       struct json *j)
 {
 	struct brief b = brief_of(r);
+	struct str prompt;
 	enum err e = brief_read(c, k, &b);
 
 	if (e)
 		return e;
+	prompt = brief_prompt(c, &b);
 	json_object(j);
 	json_put_str(j, "agent_name", r->agent.agent);
 	json_put_int(j, "old_cursor", r->old_cursor);
@@ -200,8 +202,8 @@ enum err resume_encode(struct call *c, struct continuity *k, const struct resume
 		json_put_str(j, "focus_project_id", r->agent.project);
 	json_put_str(j, "focus_rule", str_of(names_word(&focus_rules, (int)r->rule)));
 	json_key(j, STR("brief"));
-	brief_encode(c, &b, j);
-	json_put_str(j, "prompt", brief_prompt(c, &b));
+	brief_encode(c, &b, prompt, j);
+	json_put_str(j, "prompt", prompt);
 	json_end(j);
 	return ERR_OK;
 }

@@ -116,18 +116,16 @@ void task_encode(struct json *j, const struct task *t)
 
 /* --- looking --- */
 
-enum err task_find(struct call *c, struct str id, struct task *out)
+enum err task_find(struct call *c, struct beads *b, struct str id, struct task *out)
 {
 	struct bead_row *row;
-	struct beads b;
 	enum err e;
 
-	if ((e = beads_open(c, BEADS_READ, &b)))
-		return e;
-	if (!(e = find_bead(c, &b, id, &row)))
-		e = task_of_row(c, &b, row, out);
-	beads_close(&b);
-	return e;
+	if (!b)
+		return call_fail(c, ERR_NOT_FOUND, "there is no task '" STR_FMT "'",
+				 STR_ARG(id));
+	e = find_bead(c, b, id, &row);
+	return e ? e : task_of_row(c, b, row, out);
 }
 
 static bool fits(const struct task_filter *f, const struct task *t)
@@ -204,18 +202,11 @@ static enum err collect(struct call *c, struct beads *b, const struct task_filte
 	return ERR_OK;
 }
 
-enum err task_each(struct call *c, const struct task_filter *filter, bool oldest,
-		   struct task **out)
+enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter,
+		   bool oldest, struct task **out)
 {
-	struct beads b;
-	enum err e = beads_open(c, BEADS_READ, &b);
-
 	*out = NULL;
-	if (e)
-		return e;
-	e = collect(c, &b, filter, oldest, out);
-	beads_close(&b);
-	return e;
+	return b ? collect(c, b, filter, oldest, out) : ERR_OK;
 }
 
 /* --- changing --- */

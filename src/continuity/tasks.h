@@ -29,8 +29,8 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 		     struct task *out);
 void task_encode(struct json *j, const struct task *t);
 
-/* Looking. NOT_FOUND, AMBIGUOUS_ID, DELETED. */
-enum err task_find(struct call *c, struct str id, struct task *out);
+/* Looking; `b` is NULL where nobody keeps beads. NOT_FOUND, AMBIGUOUS_ID, DELETED. */
+enum err task_find(struct call *c, struct beads *b, struct str id, struct task *out);
 
 struct task_filter {
 	int status;         /* -1: any */
@@ -41,8 +41,8 @@ struct task_filter {
 };
 
 /* Highest priority first; of the same, the newest first, or the oldest. */
-enum err task_each(struct call *c, const struct task_filter *filter, bool oldest,
-		   struct task **out);
+enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter,
+		   bool oldest, struct task **out);
 
 /*
  * Changing: one record of the beads each, with a receipt made from the request id, so

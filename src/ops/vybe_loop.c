@@ -98,6 +98,8 @@ static enum err call_op(struct call *c, const struct op *op, const char *const *
 	return e;
 }
 
+/* The first that is ready and nobody else's; of what follows it only the dry run speaks.
+ */
 static enum err next_task(struct call *c, const struct run *run, struct task **out)
 {
 	struct task_filter ready = { .status = TASK_PENDING,
@@ -105,12 +107,31 @@ static enum err next_task(struct call *c, const struct run *run, struct task **o
 								 (struct str){ 0 },
 				     .priority = INT64_MIN,
 				     .ready = true };
-	enum err e = task_each(c, &ready, true, out);
+	struct continuity k;
+	struct beads *b;
+	enum err e = continuity_open(c, VYBE_READ, &k);
 
-	if (e == ERR_NOT_INITIALIZED)
-		return c->code = ERR_OK;
+	if (e)
+		return e;
+	if (!(e = continuity_tasks(c, &k, &b)))
+		e = task_each(c, b, &ready, true, out);
+	continuity_close(&k);
 	while (!e && *out && (*out)->assignee.n && !str_eq((*out)->assignee, c->actor))
 		*out = (*out)->next;
+	return e;
+}
+
+static enum err look_again(struct call *c, struct task *t)
+{
+	struct continuity k;
+	struct beads *b;
+	enum err e = continuity_open(c, VYBE_READ, &k);
+
+	if (e)
+		return e;
+	if (!(e = continuity_tasks(c, &k, &b)))
+		e = task_find(c, b, t->id, t);
+	continuity_close(&k);
 	return e;
 }
 
@@ -150,7 +171,7 @@ static enum err judge(struct call *c, const struct child *child, struct task *t,
 		"id", id, "outcome", "blocked", "summary", reason, NULL
 	};
 	struct json reply = { .out.mem = &c->mem };
-	enum err e = task_find(c, t->id, t);
+	enum err e = look_again(c, t);
 
 	*status = child->timed_out ? "timeout" : "failed";
 	if (e == ERR_DELETED || e == ERR_NOT_FOUND) {

@@ -291,15 +291,17 @@ static enum err parse(struct call *c, struct str json, struct push *out)
 }
 
 /* By its whole id; an event may also be of a task that is gone. */
-static enum err resolve(struct call *c, struct push *p)
+static enum err resolve(struct call *c, struct continuity *k, struct push *p)
 {
+	struct beads *b;
 	struct task t;
 	enum err e;
 
 	if (!p->task.n)
 		return ERR_OK;
-	if (!(e = task_find(c, p->task, &t)))
+	if (!(e = continuity_tasks(c, k, &b)) && !(e = task_find(c, b, p->task, &t)))
 		p->task = t.id;
+	continuity_let_go(k);
 	return e;
 }
 
@@ -310,7 +312,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	struct push p = { 0 };
 	enum err e;
 
-	if ((e = parse(c, in->json, &p)) || (e = resolve(c, &p)))
+	if ((e = parse(c, in->json, &p)) || (e = resolve(c, s->vybe, &p)))
 		return e;
 	json_object(reply);
 	if ((e = put_event(c, s, p.event, p.task, reply)))

@@ -36,14 +36,18 @@ static void diagnose(struct call *c, struct json *list, const char *what)
 	c->code = ERR_OK;
 }
 
-static void count_tasks(struct call *c, struct json *reply, struct json *problems)
+static void count_tasks(struct call *c, struct continuity *k, struct json *reply,
+			struct json *problems)
 {
 	struct task_filter any = { .status = -1, .priority = INT64_MIN };
 	int64_t count[4] = { 0 }, total = 0;
+	struct beads *b;
 	struct task *t;
-	enum err e = task_each(c, &any, true, &t);
+	enum err e = continuity_tasks(c, k, &b);
 
-	if (e && e != ERR_NOT_INITIALIZED && e != ERR_NOT_A_REPOSITORY)
+	if (!e)
+		e = task_each(c, b, &any, true, &t);
+	if (e)
 		diagnose(c, problems, "the tasks cannot be read");
 	c->code = ERR_OK;
 	for (; !e && t; t = t->next, total++)
@@ -97,7 +101,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	json_put_int(reply, "size_bytes", size > 0 ? size : 0);
 	json_end(reply);
 	json_put_object(reply, "counts");
-	count_tasks(c, reply, &problems);
+	count_tasks(c, &k, reply, &problems);
 	json_put_int(reply, "events", counts.events);
 	json_put_int(reply, "memory", counts.memory);
 	json_put_int(reply, "artifacts", counts.artifacts);

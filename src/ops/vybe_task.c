@@ -210,11 +210,11 @@ static enum err run_get(struct call *c, struct stores *s, const void *body,
 			struct json *reply)
 {
 	const struct body *in = body;
+	struct beads *b;
 	struct task t;
-	enum err e = task_find(c, in->id, &t);
+	enum err e = continuity_tasks(c, s->vybe, &b);
 
-	(void)s;
-	if (!e)
+	if (!e && !(e = task_find(c, b, in->id, &t)))
 		task_encode(reply, &t);
 	return e;
 }
@@ -231,12 +231,12 @@ static enum err run_list(struct call *c, struct stores *s, const void *body,
 							  in->priority };
 	struct json list = { .out.mem = &c->mem };
 	int64_t count = 0;
+	struct beads *b;
 	struct task *t;
-	enum err e = task_each(c, &filter, false, &t);
+	enum err e = continuity_tasks(c, s->vybe, &b);
 
-	(void)s;
-	if (e == ERR_NOT_INITIALIZED)
-		c->code = e = ERR_OK;
+	if (!e)
+		e = task_each(c, b, &filter, false, &t);
 	json_array(&list);
 	for (; !e && t; t = t->next, count++)
 		task_encode(&list, t);
