@@ -10,6 +10,7 @@
 enum {
 	EVENTS = 20,
 	NOTES = 10,
+	MEMORIES = 100, /* of each scope */
 	NEXT = 5,
 	LINE = 100,       /* bytes: with less left, nothing more is said */
 	BYTES = 1500 * 4, /* a token is about four bytes; that is also an upper bound for
@@ -28,7 +29,7 @@ static enum err add_memory(struct call *c, struct continuity *k, int scope, stru
 		out = &(*out)->next;
 	if ((e = memory_where(c, &where)))
 		return e;
-	return memory_each(c, k, &where, out);
+	return memory_each(c, k, &where, MEMORIES, out);
 }
 
 /* The pinned ones first; among them and among the others the order stays. */

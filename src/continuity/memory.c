@@ -117,7 +117,7 @@ enum err memory_find(struct call *c, struct continuity *k,
 	enum err e = check_key(c, key);
 
 	if (e ||
-	    (e = vybe_memory_each(c, &k->db, scope_word(where), where->id, key, out)) ||
+	    (e = vybe_memory_find(c, &k->db, scope_word(where), where->id, key, out)) ||
 	    *out)
 		return e;
 	return call_fail(c, ERR_NOT_FOUND,
@@ -152,8 +152,8 @@ enum err memory_delete(struct call *c, struct continuity *k,
 }
 
 enum err memory_each(struct call *c, struct continuity *k,
-		     const struct memory_where *where, struct memory_row **out)
+		     const struct memory_where *where, int64_t limit,
+		     struct memory_row **out)
 {
-	return vybe_memory_each(c, &k->db, scope_word(where), where->id,
-				(struct str){ 0 }, out);
+	return vybe_memory_each(c, &k->db, scope_word(where), where->id, limit, out);
 }

@@ -37,6 +37,7 @@ enum err memory_pin(struct call *c, struct continuity *k,
 enum err memory_delete(struct call *c, struct continuity *k,
 		       const struct memory_where *where, struct str key, int64_t *event);
 enum err memory_each(struct call *c, struct continuity *k,
-		     const struct memory_where *where, struct memory_row **out);
+		     const struct memory_where *where, int64_t limit,
+		     struct memory_row **out);
 
 #endif

@@ -162,7 +162,7 @@ static enum err run_list(struct call *c, struct stores *s, const void *body,
 	enum err e;
 
 	if ((e = memory_where(c, &in.ask.where)) ||
-	    (e = memory_each(c, s->vybe, &in.ask.where, &m)))
+	    (e = memory_each(c, s->vybe, &in.ask.where, INT64_MAX, &m)))
 		return e;
 	json_array(&list);
 	for (; m; m = m->next, count++)

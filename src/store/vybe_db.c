@@ -25,6 +25,8 @@ static const char schema[] =
 	"    type TEXT NOT NULL, kind TEXT, pinned INTEGER NOT NULL DEFAULT 0,"
 	"    expires INTEGER, created INTEGER NOT NULL, updated INTEGER NOT NULL,"
 	"    UNIQUE (scope, scope_id, key));"
+	"CREATE INDEX memory_order ON memory (scope, scope_id, pinned DESC, updated DESC,"
+	"    id DESC);"
 	"CREATE INDEX memory_expires ON memory (expires) WHERE expires IS NOT NULL;"
 	"CREATE TABLE artifacts ("
 	"    id INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT NOT NULL,"

@@ -119,17 +119,56 @@ enum err vybe_event_archive(struct call *c, struct vybe_db *v, int64_t keep,
 #define MEMORY_COLUMNS \
 	"id, scope, scope_id, key, value, type, kind, pinned, expires, created, updated"
 
+static struct memory_row *read_memory(struct call *c, struct stmt *st)
+{
+	struct memory_row *m = arena_new(&c->mem, struct memory_row);
+
+	m->id = stmt_int(st);
+	m->scope = stmt_str(st, &c->mem);
+	m->scope_id = stmt_str(st, &c->mem);
+	m->key = stmt_str(st, &c->mem);
+	m->value = stmt_str(st, &c->mem);
+	m->type = stmt_str(st, &c->mem);
+	m->kind = stmt_str(st, &c->mem);
+	m->pinned = stmt_int(st);
+	m->expires = stmt_int_or(st, 0);
+	m->created = stmt_int(st);
+	m->updated = stmt_int(st);
+	return m;
+}
+
 enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope,
+			  struct str scope_id, int64_t limit, struct memory_row **out)
+{
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
+					       " WHERE scope = ? AND scope_id = ? AND"
+					       " (expires IS NULL OR expires > ?)"
+					       " ORDER BY pinned DESC, updated DESC,"
+					       " id DESC LIMIT ?") :
+				NULL;
+
+	*out = NULL;
+	if (!st)
+		return ERR_OK;
+	stmt_bind_str(st, scope);
+	stmt_bind_str(st, scope_id);
+	stmt_bind_int(st, c->now_ms);
+	stmt_bind_int(st, limit);
+	while (stmt_row(st)) {
+		*out = read_memory(c, st);
+		out = &(*out)->next;
+	}
+	return stmt_end(c, st);
+}
+
+enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope,
 			  struct str scope_id, struct str key, struct memory_row **out)
 {
-	AUTO_STMT *st =
-		v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
-				       " WHERE scope = ?1 AND scope_id = ?2 AND"
-				       " (?3 IS NULL OR key = ?3) AND"
-				       " (expires IS NULL OR expires > ?4)"
-				       " ORDER BY pinned DESC, updated DESC, id DESC") :
-			NULL;
-	struct memory_row **tail = out;
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
+					       " WHERE scope = ? AND scope_id = ? AND"
+					       " key = ? AND"
+					       " (expires IS NULL OR expires > ?)") :
+				NULL;
 
 	*out = NULL;
 	if (!st)
@@ -138,23 +177,8 @@ enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope,
 	stmt_bind_str(st, scope_id);
 	stmt_bind_str(st, key);
 	stmt_bind_int(st, c->now_ms);
-	while (stmt_row(st)) {
-		struct memory_row *m = arena_new(&c->mem, struct memory_row);
-
-		m->id = stmt_int(st);
-		m->scope = stmt_str(st, &c->mem);
-		m->scope_id = stmt_str(st, &c->mem);
-		m->key = stmt_str(st, &c->mem);
-		m->value = stmt_str(st, &c->mem);
-		m->type = stmt_str(st, &c->mem);
-		m->kind = stmt_str(st, &c->mem);
-		m->pinned = stmt_int(st);
-		m->expires = stmt_int_or(st, 0);
-		m->created = stmt_int(st);
-		m->updated = stmt_int(st);
-		*tail = m;
-		tail = &m->next;
-	}
+	if (stmt_row(st))
+		*out = read_memory(c, st);
 	return stmt_end(c, st);
 }
 

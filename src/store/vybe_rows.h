@@ -40,8 +40,10 @@ struct memory_row {
 	struct memory_row *next;
 };
 
-/* Which; only what has not expired. An absent key: all of the scope. */
+/* Only what has not expired. Of a scope: the pinned ones first, then the newest. */
 enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope,
+			  struct str scope_id, int64_t limit, struct memory_row **out);
+enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope,
 			  struct str scope_id, struct str key, struct memory_row **out);
 enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_row *m);
 enum err vybe_memory_pin(struct call *c, struct vybe_db *v, int64_t id, bool pinned);

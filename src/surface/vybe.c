@@ -93,10 +93,9 @@ struct str vybe_envelope(struct call *c, struct str data)
 			json_put_bool(&j, "replayed", true);
 	}
 	json_end(&j);
+	buf_char(&j.out, '\n');
 	text = json_text(&j);
-	if (wanted && !strcmp(wanted, "1"))
-		text = pretty(&c->mem, text);
-	return arena_fmt(&c->mem, STR_FMT "\n", STR_ARG(text));
+	return wanted && !strcmp(wanted, "1") ? pretty(&c->mem, text) : text;
 }
 
 /* --- what there is --- */
