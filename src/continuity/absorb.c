@@ -83,24 +83,52 @@ static struct str writer_of(struct call *c, const struct bead_row *row)
 	return by.n ? by : STR("somebody");
 }
 
-/* A tombstone may say that the bead had to leave its id to another one. */
-static enum err follow(struct call *c, struct continuity *k, struct beads *b,
-		       struct str id)
+/* Where the bead that was known by this id had to go, if it had to leave it to another;
+ * absent: nowhere. */
+static enum err moved_to(struct call *c, struct beads *b, const struct vybe_task *old,
+			 struct str *to)
 {
 	struct value_error error;
-	const struct value *remap;
+	const struct value *list, *at;
 	struct str line;
-	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
+	int64_t ms;
+	enum err e = cache_find_tombstone(c, &b->cache, old->id, &line);
 
-	remap = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") :
-			       NULL;
-	if (remap && remap->type == VALUE_ARRAY && remap->count) {
-		struct str to = value_str(&remap->item[remap->count - 1], "to");
-
-		if (to.p)
-			e = vybe_rename_task(c, &k->db, id, to);
+	*to = (struct str){ 0 };
+	list = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") :
+			      NULL;
+	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++) {
+		at = value_find(&list->item[i], "created_at");
+		if (at && at->type == VALUE_ARRAY && at->count &&
+		    value_number(&at->item[0], &ms) && ms == old->created)
+			*to = value_str(&list->item[i], "to");
 	}
 	return e;
+}
+
+static struct vybe_task known_as(const struct bead_row *row)
+{
+	return (struct vybe_task){ .id = row->id,
+				   .assignee = row->assignee,
+				   .status = row->status,
+				   .created = row->created,
+				   .updated = row->updated };
+}
+
+/* All that speaks of it goes along; of the bead that has the id now nothing is known. */
+static enum err follow(struct call *c, struct continuity *k, struct beads *b,
+		       struct vybe_task *old)
+{
+	struct vybe_task there = *old;
+	enum err e = moved_to(c, b, old, &there.id);
+
+	if (e || !there.id.p)
+		return e;
+	if ((e = vybe_rename_task(c, &k->db, old->id, there.id)) ||
+	    (e = vybe_task_put(c, &k->db, &there)))
+		return e;
+	old->status = -1;
+	return vybe_task_put(c, &k->db, old);
 }
 
 static enum err compare(struct call *c, struct continuity *k, struct beads *b,
@@ -116,14 +144,15 @@ static enum err compare(struct call *c, struct continuity *k, struct beads *b,
 	    (e = cache_find_bead(c, &b->cache, id, &row)))
 		return e;
 	if (row)
-		now = (struct vybe_task){ id, row->assignee, row->status, row->updated };
-	if (old.status == now.status && old.updated == now.updated)
+		now = known_as(row);
+	if (old.status >= 0 && old.created != now.created && (e = follow(c, k, b, &old)))
+		return e;
+	if (old.status == now.status && (!row || old.updated == now.updated))
 		return ERR_OK;
 	event.message = described(c, &old, row, &kind);
 	event.kind = str_of(kind);
 	event.agent = writer_of(c, row);
-	if ((old.status < 0 && !row) || (e = vybe_event_put(c, &k->db, &event)) ||
-	    (!row && (e = follow(c, k, b, id))))
+	if ((e = vybe_event_put(c, &k->db, &event)))
 		return e;
 	return vybe_task_put(c, &k->db, &now);
 }
@@ -155,10 +184,11 @@ static enum err learn_all(struct call *c, struct continuity *k, struct beads *b)
 	struct bead_row *row;
 	enum err e = query_each(c, &b->cache, &any, &row);
 
-	for (; !e && row; row = row->next)
-		e = vybe_task_put(c, &k->db,
-				  &(struct vybe_task){ row->id, row->assignee,
-						       row->status, row->updated });
+	for (; !e && row; row = row->next) {
+		struct vybe_task known = known_as(row);
+
+		e = vybe_task_put(c, &k->db, &known);
+	}
 	return e;
 }
 

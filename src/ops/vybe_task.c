@@ -143,7 +143,7 @@ enum err vybe_note_task(struct call *c, struct continuity *k, const char *kind,
 	return e ? e :
 		   vybe_task_put(c, &k->db,
 				 &(struct vybe_task){ t->id, t->assignee, t->bead_status,
-						      t->updated });
+						      t->created, t->updated });
 }
 
 static enum err changed(struct call *c, struct stores *s, const char *kind,

@@ -42,7 +42,7 @@ static const char schema[] =
 	"    PRIMARY KEY (agent, request)) WITHOUT ROWID;"
 	"CREATE INDEX ledger_created ON ledger (created);"
 	"CREATE TABLE tasks (id TEXT PRIMARY KEY, status INTEGER NOT NULL, assignee TEXT,"
-	"    updated INTEGER NOT NULL) WITHOUT ROWID;"
+	"    created INTEGER NOT NULL, updated INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL,"
 	"    project TEXT, started INTEGER NOT NULL, duration INTEGER NOT NULL,"
 	"    completed INTEGER NOT NULL, failed INTEGER NOT NULL, blocked INTEGER NOT "
@@ -211,13 +211,15 @@ enum err vybe_task_find(struct call *c, struct vybe_db *v, struct str id,
 			struct vybe_task *out)
 {
 	AUTO_STMT *st = db_stmt(
-		v->db, "SELECT status, assignee, updated FROM tasks WHERE id = ?");
+		v->db,
+		"SELECT status, assignee, created, updated FROM tasks WHERE id = ?");
 
 	*out = (struct vybe_task){ .id = id, .status = -1 };
 	stmt_bind_str(st, id);
 	if (stmt_row(st)) {
 		out->status = (int)stmt_int(st);
 		out->assignee = stmt_str(st, &c->mem);
+		out->created = stmt_int(st);
 		out->updated = stmt_int(st);
 	}
 	return stmt_end(c, st);
@@ -227,12 +229,13 @@ enum err vybe_task_put(struct call *c, struct vybe_db *v, const struct vybe_task
 {
 	AUTO_STMT *st = db_stmt(v->db, t->status < 0 ? "DELETE FROM tasks WHERE id = ?" :
 						       "INSERT OR REPLACE INTO tasks"
-						       " VALUES (?, ?, ?, ?)");
+						       " VALUES (?, ?, ?, ?, ?)");
 
 	stmt_bind_str(st, t->id);
 	if (t->status >= 0) {
 		stmt_bind_int(st, t->status);
 		stmt_bind_str(st, t->assignee);
+		stmt_bind_int(st, t->created);
 		stmt_bind_int(st, t->updated);
 	}
 	return stmt_run(c, st);
@@ -241,8 +244,9 @@ enum err vybe_task_put(struct call *c, struct vybe_db *v, const struct vybe_task
 enum err vybe_task_each(struct call *c, struct vybe_db *v, struct vybe_task **out,
 			size_t *count)
 {
-	AUTO_STMT *st = db_stmt(
-		v->db, "SELECT id, status, assignee, updated FROM tasks ORDER BY id");
+	AUTO_STMT *st =
+		db_stmt(v->db, "SELECT id, status, assignee, created, updated FROM tasks"
+			       " ORDER BY id");
 
 	*out = NULL;
 	for (*count = 0; stmt_row(st); ++*count) {
@@ -253,6 +257,7 @@ enum err vybe_task_each(struct call *c, struct vybe_db *v, struct vybe_task **ou
 		t->id = stmt_str(st, &c->mem);
 		t->status = (int)stmt_int(st);
 		t->assignee = stmt_str(st, &c->mem);
+		t->created = stmt_int(st);
 		t->updated = stmt_int(st);
 	}
 	return stmt_end(c, st);

@@ -39,7 +39,8 @@ enum err vybe_ledger_collect(struct call *c, struct vybe_db *v); /* older than 3
 struct vybe_task {
 	struct str id, assignee;
 	int status; /* enum bead_status; -1: it was not there */
-	int64_t updated;
+	int64_t created,
+		updated; /* two beads of one id were not made in the same moment */
 };
 enum err vybe_place_find(struct call *c, struct vybe_db *v, struct journal_place *out);
 enum err vybe_place_put(struct call *c, struct vybe_db *v,
