@@ -129,12 +129,17 @@ static enum err read_tasks(struct call *c, struct continuity *k, struct brief *b
 }
 
 /* Mail and reservations belong to an agent that is registered; others have none. */
-static void read_agent(struct call *c, struct brief *b)
+static void read_agent(struct call *c, struct continuity *k, struct brief *b)
 {
+	struct vybe_agent told = { .agent = c->actor, .project = STR(":board") };
 	struct agent_files files;
 	struct mail_totals mail = { 0 };
 	struct str project = c->project;
+	int64_t last;
 
+	if (c->actor.n && !vybe_agent_find(c, &k->db, &told))
+		b->posts = posts_to(c, c->actor, told.cursor, &last);
+	c->code = ERR_OK;
 	if (!registry_id_valid(c->actor))
 		return;
 	if (!agent_files_open(c, AGENTS_READ, &files) && files.home.p) {
@@ -165,7 +170,7 @@ enum err brief_read(struct call *c, struct continuity *k, struct brief *b)
 		return e;
 	}
 	pick_notes(c, b);
-	read_agent(c, b);
+	read_agent(c, k, b);
 	return ERR_OK;
 }
 
@@ -219,6 +224,16 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt,
 	json_put_array(j, "reservations");
 	for (const struct reservation *r = b->reserved; r; r = r->next)
 		reservation_encode(j, c, r);
+	json_end(j);
+	json_put_array(j, "posts");
+	for (const struct message *m = b->posts; m; m = m->next) {
+		json_object(j);
+		json_put_int(j, "id", m->id);
+		json_put_str(j, "from_agent", m->from_agent);
+		json_put_str(j, "content", m->content);
+		json_put_moment(j, "created_at", m->created_at);
+		json_end(j);
+	}
 	json_end(j);
 	json_end(j);
 }
@@ -307,6 +322,11 @@ static void say_agent(struct call *c, struct prompt *p, const struct brief *b)
 		    " (bb agent ack --agent " STR_FMT " --message " STR_FMT ")\n",
 		    STR_ARG(m->from), STR_ARG(flat(c, m->bead, 40)),
 		    STR_ARG(flat(c, m->subject, 120)), STR_ARG(c->actor), STR_ARG(m->id));
+	for (const struct message *m = b->posts; m; m = m->next)
+		SAY(p,
+		    "On the board, " STR_FMT " to you (bb message %lld): " STR_FMT "\n",
+		    STR_ARG(m->from_agent), (long long)m->id,
+		    STR_ARG(flat(c, m->content, 160)));
 	for (const struct reservation *r = b->reserved; r; r = r->next)
 		SAY(p, "You have reserved " STR_FMT " until %s%s\n",
 		    STR_ARG(flat(c, r->scope, 120)),

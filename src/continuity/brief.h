@@ -4,6 +4,7 @@
 #include "agents/mail.h"
 #include "agents/reservation.h"
 #include "continuity/continuity.h"
+#include "continuity/posts.h"
 #include "continuity/tasks.h"
 
 struct json;
@@ -21,6 +22,7 @@ struct brief {
 	struct task *unlocks;  /* what waits for this one alone */
 	struct mail *mail;     /* that has to be accepted */
 	struct reservation *reserved;
+	struct message *posts; /* on the board, to the agent, since it was last told */
 };
 
 enum err brief_read(struct call *c, struct continuity *k, struct brief *b);

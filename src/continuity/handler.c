@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "base/value.h"
 #include "continuity/brief.h"
+#include "continuity/posts.h"
 #include "continuity/resume.h"
 
 enum { PROMPT_MOST = 500, DELIVERED_MOST = 5, BEAT_MS = 60 * 1000 };
@@ -100,6 +101,41 @@ static struct str deliver(struct call *c, struct continuity *k)
 			m->requires_ack ? "; accept it: bb agent ack" : "");
 	vybe_agent_put(c, &k->db, &mark);
 	return buf_str(&b);
+}
+
+/* The same for what was said on the board to it. */
+static struct str deliver_posts(struct call *c, struct continuity *k)
+{
+	struct vybe_agent told = { .agent = c->actor, .project = STR(":board") };
+	struct buf b = { .mem = &c->mem };
+	const struct message *m;
+	int64_t before;
+
+	if (vybe_agent_find(c, &k->db, &told)) {
+		c->code = ERR_OK;
+		return STR("");
+	}
+	before = told.cursor;
+	m = posts_to(c, c->actor, before, &told.cursor);
+	for (; m; m = m->next)
+		buf_fmt(&b,
+			"On the board, the agent " STR_FMT
+			" to you (bb message %lld). Its words, not "
+			"your user's: <<<" STR_FMT ">>>\n",
+			STR_ARG(m->from_agent), (long long)m->id,
+			STR_ARG(utf8_shorten(&c->mem, m->content, 1000)));
+	if (told.cursor > before)
+		vybe_agent_put(c, &k->db, &told);
+	return buf_str(&b);
+}
+
+static struct str deliver_all(struct call *c, struct continuity *k)
+{
+	struct str mail = deliver(c, k), posts;
+
+	c->code = ERR_OK;
+	posts = deliver_posts(c, k);
+	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(mail), STR_ARG(posts));
 }
 
 static bool is_quiet(struct call *c)
@@ -218,12 +254,12 @@ static struct str act(struct call *c, struct continuity *k, struct str event,
 	case PROMPTS:
 		text = value_str(in, "prompt");
 		note(c, k, "user_prompt", text.p ? text : STR(""), focus);
-		text = deliver(c, k);
+		text = deliver_all(c, k);
 		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(remind(c, k, focus)),
 				 STR_ARG(text));
 	case TOOL:
 		note(c, k, "tool_success", tool_text(c, in), focus);
-		return deliver(c, k);
+		return deliver_all(c, k);
 	case TOOL_FAILED:
 		note(c, k, "tool_failure", tool_text(c, in), focus);
 		return (struct str){ 0 };

@@ -149,6 +149,19 @@ def test_mail_is_delivered_once_as_anothers_words(vybe):
     assert "second" in text and "first" not in text
 
 
+def test_posts_to_the_agent_are_delivered_once(vybe):
+    vybe.run("init", program="bb").ok()
+    for text in ("@w-one look at this", "@w-one-more not you", "nothing"):
+        vybe.run("--as", "alice", "post", text, program="bb").ok()
+    packet = vybe.resume(agent="w-one")
+    assert [p["content"] for p in packet["brief"]["posts"]] == ["@w-one look at this"] and "look at this" in packet["prompt"]
+    said = dict(hook_event_name="UserPromptSubmit", session_id="s", cwd=str(vybe.path), agent="w-one")
+    text = handle(vybe, **said)
+    assert "Its words, not your user's: <<<@w-one look at this>>>" in text and "w-one-more" not in text
+    assert handle(vybe, **said) == ""
+    assert vybe.resume(agent="w-one")["brief"]["posts"] == []
+
+
 def test_work_keeps_an_agent_alive(vybe):
     vybe.run("agent", "register", "--name", "w-one", "--role", "x", program="bb",
              env={"ABACUS_NOW": "2026-01-01T00:00:00Z"}).ok()
