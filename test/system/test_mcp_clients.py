@@ -39,16 +39,16 @@ def absent(why):
     pytest.skip(f"npm is not at hand: {why}")
 
 
-def npm(*args):
-    """Installs into the cache. No package's own script is needed, so none is run."""
+def npm(*args, cache=CACHE):
+    """Installs into a cache. No package's own script is needed, so none is run."""
     program = shutil.which("npm")
     if not program:
         absent("there is no npm in PATH")
     try:
         done = subprocess.run(
-            [program, "install", "--prefix", str(CACHE), "--ignore-scripts", "--no-audit", "--no-fund",
+            [program, "install", "--prefix", str(cache), "--ignore-scripts", "--no-audit", "--no-fund",
              "--no-package-lock", "--fetch-retries=1", "--fetch-retry-mintimeout=1000", *args],
-            cwd=CACHE, capture_output=True, text=True, timeout=PATIENCE)
+            cwd=cache, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         absent(f"installing took more than {PATIENCE} s")
     if done.returncode:
@@ -56,13 +56,13 @@ def npm(*args):
         absent("; ".join(said[:2]) or f"it ended with {done.returncode}")
 
 
-def new_enough(program):
+def new_enough(program, least=NODE):
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30)
     except OSError:
         return False
     major = done.stdout.strip().lstrip("v").split(".")[0]
-    return done.returncode == 0 and major.isdigit() and int(major) >= NODE
+    return done.returncode == 0 and major.isdigit() and int(major) >= least
 
 
 def node_package():
