@@ -185,3 +185,15 @@ struct str spawn_self(struct arena *mem)
 		return (struct str){ 0 };
 	return path_real(mem, arena_copy(mem, str_of(path)));
 }
+
+struct str spawn_quoted(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+
+	buf_char(&b, '\'');
+	for (size_t i = 0; i < text.n; i++)
+		buf_put(&b,
+			text.p[i] == '\'' ? STR("'\\''") : (struct str){ text.p + i, 1 });
+	buf_char(&b, '\'');
+	return buf_str(&b);
+}

@@ -27,6 +27,9 @@ enum err spawn_run(struct call *c, struct spawn *s);
  */
 bool spawn_away(const char *const *argv);
 
+/* A word for a shell, in quotes. */
+struct str spawn_quoted(struct arena *mem, struct str text);
+
 /* This program's own file, after symbolic links; absent if the system cannot tell. */
 struct str spawn_self(struct arena *mem);
 

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/jsonc.h"
 #include "base/path.h"
+#include "base/spawn.h"
 #include "base/toml.h"
 #include "base/value.h"
 
@@ -134,19 +135,6 @@ static struct str vscode_entry(struct call *c, const struct host_server *server)
 	return json_text(&j);
 }
 
-/* In quotes for a shell. */
-static struct str quoted(struct arena *mem, struct str text)
-{
-	struct buf b = { .mem = mem };
-
-	buf_char(&b, '\'');
-	for (size_t i = 0; i < text.n; i++)
-		buf_put(&b,
-			text.p[i] == '\'' ? STR("'\\''") : (struct str){ text.p + i, 1 });
-	buf_char(&b, '\'');
-	return buf_str(&b);
-}
-
 struct str host_command(struct call *c, enum host_id host, enum host_scope scope,
 			const struct host_server *server)
 {
@@ -155,12 +143,12 @@ struct str host_command(struct call *c, enum host_id host, enum host_scope scope
 
 	if (host == HOST_VSCODE)
 		return arena_fmt(&c->mem, "code --add-mcp " STR_FMT,
-				 STR_ARG(quoted(&c->mem, vscode_entry(c, server))));
+				 STR_ARG(spawn_quoted(&c->mem, vscode_entry(c, server))));
 	if (!h->add)
 		return (struct str){ 0 };
 	if (server->agent.p)
 		agent = arena_fmt(&c->mem, " --agent " STR_FMT,
-				  STR_ARG(quoted(&c->mem, server->agent)));
+				  STR_ARG(spawn_quoted(&c->mem, server->agent)));
 	return arena_fmt(&c->mem, "%s %s%s" STR_FMT " mcp" STR_FMT, h->add,
 			 h->scope ? h->scope[scope] : "", h->server,
 			 STR_ARG(server->command), STR_ARG(agent));

@@ -274,29 +274,13 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 
 /* --- hooks --- */
 
-/* For sh, in quotes. */
-static struct str quoted(struct arena *mem, struct str text)
-{
-	struct buf b = { .mem = mem };
-	struct str part;
-
-	buf_char(&b, '\'');
-	while (str_next(&text, '\'', &part)) {
-		buf_put(&b, part);
-		if (text.p)
-			buf_put(&b, STR("'\\''"));
-	}
-	buf_char(&b, '\'');
-	return buf_str(&b);
-}
-
 /* A project that is not the whole repository has to be named. */
 static struct str script(struct call *c, const struct body *in, struct str project,
 			 const char *files, const char *before, const char *after)
 {
-	struct str self = quoted(&c->mem, spawn_self(&c->mem)),
+	struct str self = spawn_quoted(&c->mem, spawn_self(&c->mem)),
 		   dir = project.p ? arena_fmt(&c->mem, " --dir " STR_FMT,
-					       STR_ARG(quoted(&c->mem, project))) :
+					       STR_ARG(spawn_quoted(&c->mem, project))) :
 				     STR("");
 
 	return arena_fmt(

@@ -56,24 +56,9 @@ static const struct prop answer_props[] = {
 	{ 0 },
 };
 
-static struct str program(struct call *c)
+static void put_host(struct json *reply, enum host_id host, struct str path,
+		     const struct guest_outcome *done, bool install)
 {
-	struct buf b = { .mem = &c->mem };
-	struct str self = spawn_self(&c->mem);
-
-	buf_char(&b, '\'');
-	for (size_t i = 0; i < self.n; i++)
-		buf_put(&b,
-			self.p[i] == '\'' ? STR("'\\''") : (struct str){ self.p + i, 1 });
-	buf_char(&b, '\'');
-	return buf_str(&b);
-}
-
-/* Which of the host's events we are in now. */
-static void put_host(struct call *c, struct json *reply, enum host_id host,
-		     struct str path, const struct guest_outcome *done, bool install)
-{
-	(void)c;
 	json_put_object(reply, names_word(&hosts, (int)host));
 	json_put_str(reply, "path", path);
 	json_put_str(reply, "status",
@@ -102,7 +87,8 @@ static enum err each(struct call *c, const struct body *in, bool install,
 	for (int i = 0; i < HOST_COUNT; i++)
 		any = any || in->host[i];
 	for (int i = 0; !e && i < HOST_COUNT; i++) {
-		struct hooks_entry entry = { (enum host_id)i, program(c) };
+		struct hooks_entry entry = { (enum host_id)i,
+					     spawn_quoted(&c->mem, spawn_self(&c->mem)) };
 		struct guest guest = hooks_guest(&entry);
 		struct guest_outcome done;
 
@@ -115,7 +101,7 @@ static enum err each(struct call *c, const struct body *in, bool install,
 		e = install ? guest_add(c, path, &guest, &done) :
 			      guest_drop(c, path, &guest, &done);
 		if (!e)
-			put_host(c, reply, (enum host_id)i, path, &done, install);
+			put_host(reply, (enum host_id)i, path, &done, install);
 	}
 	return e;
 }

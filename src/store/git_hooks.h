@@ -6,7 +6,7 @@
 /*
  * A section of ours in the repository's hooks, between two marks. It comes first, so that
  * whatever the hook does afterwards it does as before, with the same input; and all
- * other bytes stay as they are.
+ * other bytes stay as they are. A hook that does nothing else goes with it.
  */
 struct git_hook {
 	const char *name;  /* "pre-commit" */
