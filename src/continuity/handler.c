@@ -1,6 +1,7 @@
 #include "continuity/handler.h"
 
 #include "agents/mail.h"
+#include "agents/reservation.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"
@@ -10,7 +11,13 @@
 #include "continuity/posts.h"
 #include "continuity/resume.h"
 
-enum { PROMPT_MOST = 500, DELIVERED_MOST = 5, BEAT_MS = 60 * 1000 };
+enum {
+	PROMPT_MOST = 500,
+	DELIVERED_MOST = 5,
+	BEAT_MS = 60 * 1000,
+	SOON_MS = 20 * 60 * 1000,
+	RENEW_MINUTES = 120,
+};
 
 enum moment_kind { BEGINS, PROMPTS, TOOL, TOOL_FAILED, ENDS, TASK_DONE, OTHER };
 
@@ -138,6 +145,9 @@ static struct str deliver_all(struct call *c, struct continuity *k)
 	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(mail), STR_ARG(posts));
 }
 
+/* --- an agent that works is there, and keeps what it has --- */
+
+/* Not with every tool: what was noted a minute ago is as good. */
 static bool is_quiet(struct call *c)
 {
 	struct agent_files files;
@@ -148,7 +158,25 @@ static bool is_quiet(struct call *c)
 	       c->now_ms - a->seen_ms >= BEAT_MS;
 }
 
-/* An agent that works is there: once a minute that is noted. */
+/* What it has reserved and would end soon. */
+static void renew_reservations(struct call *c, struct agent_files *f)
+{
+	struct reservation *r, *made;
+	struct incursion *with;
+
+	if (reservation_each(c, f, c->actor, (struct str){ 0 }, &r))
+		return;
+	for (; r; r = r->next) {
+		struct reserve_ask ask = { .agent = c->actor,
+					   .scope = r->scope,
+					   .bead = r->bead,
+					   .minutes = RENEW_MINUTES };
+
+		if (r->expires_ms > c->now_ms && r->expires_ms - c->now_ms < SOON_MS)
+			reservation_make(c, f, &ask, &made, &with);
+	}
+}
+
 static void beat(struct call *c)
 {
 	struct agent_files files;
@@ -156,8 +184,9 @@ static void beat(struct call *c)
 
 	if (is_quiet(c)) {
 		if (!agent_files_open(c, AGENTS_WRITE, &files) &&
-		    !registry_find(c, &files, c->actor, &a))
-			registry_touch(c, &files, a);
+		    !registry_find(c, &files, c->actor, &a) &&
+		    !registry_touch(c, &files, a))
+			renew_reservations(c, &files);
 		agent_files_close(&files);
 	}
 	c->code = ERR_OK;
@@ -224,6 +253,23 @@ static struct str tool_text(struct call *c, const struct value *in)
 	return arena_fmt(&c->mem, STR_FMT " " STR_FMT,
 			 STR_ARG(tool.p ? tool : STR("a tool")),
 			 STR_ARG(file.p ? file : command));
+}
+
+/* The claim of the task that it is at, if that would end soon. */
+static void renew_claim(struct call *c, struct continuity *k, struct str focus)
+{
+	struct task t;
+
+	if (!find_task(c, k, focus, &t) || !str_eq(t.assignee, c->actor) ||
+	    t.status != TASK_IN_PROGRESS || !t.lease || t.lease - c->now_ms >= SOON_MS)
+		return;
+	continuity_let_go(k);
+	c->request_id = id_random(&c->mem, 32);
+	c->request_args = STR("hook");
+	if (!task_renew(c, focus, &t))
+		vybe_task_put(c, &k->db,
+			      &(struct vybe_task){ t.id, t.assignee, t.bead_status,
+						   t.created, t.updated });
 }
 
 static void finish_task(struct call *c, struct continuity *k, struct str focus)
@@ -293,6 +339,8 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 	name_agent(c, ask->host, in);
 	if (!continuity_open(c, VYBE_WRITE, &k)) {
 		out->text = act(c, &k, out->event, in);
+		c->code = ERR_OK;
+		renew_claim(c, &k, focus_of(c, &k));
 		c->code = ERR_OK;
 		if (continuity_commit(c, &k))
 			out->text = (struct str){ 0 };

@@ -1,5 +1,6 @@
 #include "continuity/host_hooks.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/jsonc.h"
 #include "base/path.h"
@@ -317,6 +318,16 @@ static enum err drop(struct call *c, struct str text, const void *arg, struct st
 struct guest hooks_guest(const struct hooks_entry *entry)
 {
 	return (struct guest){ add, drop, entry };
+}
+
+bool hooks_there(struct call *c, struct str path)
+{
+	struct str text;
+	bool there = path.p && !file_read(c, path, &text) && text.p &&
+		     str_has(text, STR(OURS));
+
+	c->code = ERR_OK;
+	return there;
 }
 
 /* --- answers --- */

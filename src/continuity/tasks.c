@@ -76,6 +76,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 			      .project = value_str(line, "project"),
 			      .created = row->created,
 			      .updated = row->updated,
+			      .lease = row->lease,
 			      .ready = row->status == BEAD_OPEN && !row->blockers };
 	if (value_int(line, "rank", &rank) && bead_priority(rank) == row->priority)
 		out->priority = rank;
@@ -351,6 +352,17 @@ static enum err begin_step(struct edit *e, struct state *change, const void *arg
 enum err task_begin(struct call *c, struct str id, struct task *out)
 {
 	return edit_one(c, "begin", id, begin_step, NULL, out);
+}
+
+static enum err renew_step(struct edit *e, struct state *change, const void *arg)
+{
+	(void)change, (void)arg;
+	return claim_renew(e, e->b->lease_ms);
+}
+
+enum err task_renew(struct call *c, struct str id, struct task *out)
+{
+	return edit_one(c, "renew", id, renew_step, NULL, out);
 }
 
 static struct str quoted(struct call *c, struct str text)

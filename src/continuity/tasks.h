@@ -21,7 +21,8 @@ struct task {
 	struct str *depends_on;
 	size_t depends_count;
 	int64_t created, updated, version;
-	bool ready; /* anybody may begin it now */
+	int64_t lease; /* when its claim ends; 0: it does not, or nobody has it */
+	bool ready;    /* anybody may begin it now */
 	struct task *next;
 };
 
@@ -55,6 +56,7 @@ struct task_new {
 };
 enum err task_create(struct call *c, const struct task_new *ask, struct task *out);
 enum err task_begin(struct call *c, struct str id, struct task *out);
+enum err task_renew(struct call *c, struct str id, struct task *out); /* NOT_CLAIMED */
 
 struct task_move {
 	enum task_status to;

@@ -1,8 +1,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/moment.h"
+#include "continuity/host_hooks.h"
 #include "ops/ops.h"
 #include "ops/vybe_ops.h"
+#include "store/place.h"
 
 /* vybe status: how it is. It succeeds even where nothing can be opened, and says why. */
 
@@ -18,6 +20,7 @@ static const struct field fields[] = {
 
 static const struct prop props[] = {
 	{ "db", PROP_OBJECT, 0, NULL },
+	{ "hooks", PROP_OBJECT, 0, NULL },
 	{ "counts", PROP_OBJECT, 0, NULL },
 	{ "agent_state", PROP_OBJECT, PROP_OPTIONAL, NULL },
 	{ "diagnostics", PROP_OBJECT, PROP_LIST, NULL },
@@ -56,6 +59,24 @@ static void count_tasks(struct call *c, struct continuity *k, struct json *reply
 	json_put_int(reply, "total", total);
 	for (int i = 0; i < 4; i++)
 		json_put_int(reply, names_word(&task_statuses, i), count[i]);
+	json_end(reply);
+}
+
+/* Which hosts call us, from the user's file or the project's. */
+static void put_hooks(struct call *c, struct json *reply)
+{
+	struct str root = { 0 };
+
+	if (place_new(c, STR(".bb"), &root))
+		root = c->dir;
+	c->code = ERR_OK;
+	json_put_object(reply, "hooks");
+	for (int i = 0; i < HOST_COUNT; i++)
+		json_put_bool(
+			reply, names_word(&hosts, i),
+			hooks_there(c, hooks_file(c, (enum host_id)i, HOST_USER, root)) ||
+				hooks_there(c, hooks_file(c, (enum host_id)i,
+							  HOST_PROJECT, root)));
 	json_end(reply);
 }
 
@@ -100,6 +121,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	json_put_bool(reply, "ok", well);
 	json_put_int(reply, "size_bytes", size > 0 ? size : 0);
 	json_end(reply);
+	put_hooks(c, reply);
 	json_put_object(reply, "counts");
 	count_tasks(c, &k, reply, &problems);
 	json_put_int(reply, "events", counts.events);

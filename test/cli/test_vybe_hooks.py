@@ -170,6 +170,30 @@ def test_work_keeps_an_agent_alive(vybe):
     assert shown["liveness"] == "active"
 
 
+def test_work_keeps_what_an_agent_has(vybe):
+    """A claim and a reservation that would end soon go on; others are left alone."""
+    early, late = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}, {"ABACUS_NOW": "2026-01-01T00:50:00Z"}
+    vybe.run("agent", "register", "--name", "w-one", "--role", "x", program="bb", env=early).ok()
+    for scope, ttl in (("src", "60"), ("doc", "600")):
+        vybe.run("agent", "reserve", "--agent", "w-one", "--scope", scope, "--bead", "b", "--ttl", ttl, program="bb",
+                 env=early).ok()
+    task = vybe.task(env=early)["id"]
+    vybe.ok("task", "begin", "--id", task, agent="w-one", env=early)
+    before = vybe.show(task)["assignee_expires"]
+    vybe.run("hook", "handle", "--host", "claude", program="vybe", env={**late, "VYBE_AGENT": "w-one"},
+             stdin=json.dumps({"hook_event_name": "PostToolUse", "cwd": str(vybe.path)}).encode()).ok()
+    assert vybe.show(task)["assignee_expires"] > before
+    held = vybe.run("agent", "status", "--json", program="bb", env=late).json["data"]["reservations"]
+    assert {r["scope"]: r["expires_at"] for r in held} == {"src": "2026-01-01T02:50:00.000Z", "doc": "2026-01-01T10:00:00.000Z"}
+    assert [d["kind"] for d in vybe.resume(agent="w-two", env=late)["deltas"]].count("task_updated") == 0
+
+
+def test_status_tells_who_calls(vybe):
+    assert not any(vybe.ok("status", agent=None, request=False)["hooks"].values())
+    install(vybe, "claude")
+    assert vybe.ok("status", agent=None, request=False)["hooks"]["claude"]
+
+
 def test_the_end_of_a_session_is_a_checkpoint(vybe):
     for i in range(201):
         handle(vybe, hook_event_name="Stop", session_id="s", cwd=str(vybe.path))
