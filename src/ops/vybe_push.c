@@ -338,7 +338,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 const struct op op_vybe_push = {
 	.name = "vybe push",
 	.help = "Record an event, memories, artifacts and a status at once, all or none",
-	.flags = VYBE_CHANGES | OP_TASKS,
+	.flags = VYBE_CHANGES,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "pushed", PROP_OBJECT, 0, props },

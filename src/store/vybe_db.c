@@ -36,10 +36,11 @@ static const char schema[] =
 	"CREATE TABLE agents ("
 	"    agent TEXT, project TEXT, cursor INTEGER NOT NULL, focus TEXT,"
 	"    seen INTEGER NOT NULL, PRIMARY KEY (agent, project)) WITHOUT ROWID;"
+	/* replies are long: the keys are apart from them */
 	"CREATE TABLE ledger ("
 	"    agent TEXT, request TEXT, op TEXT NOT NULL, args TEXT NOT NULL,"
-	"    reply TEXT NOT NULL, created INTEGER NOT NULL,"
-	"    PRIMARY KEY (agent, request)) WITHOUT ROWID;"
+	"    reply TEXT NOT NULL, created INTEGER NOT NULL);"
+	"CREATE UNIQUE INDEX ledger_key ON ledger (agent, request);"
 	"CREATE INDEX ledger_created ON ledger (created);"
 	"CREATE TABLE tasks (id TEXT PRIMARY KEY, status INTEGER NOT NULL, assignee TEXT,"
 	"    created INTEGER NOT NULL, updated INTEGER NOT NULL) WITHOUT ROWID;"
