@@ -289,6 +289,35 @@ static void json_keeps_integers_of_any_length(void **state)
 	arena_release(&mem);
 }
 
+/* Plain text is passed over eight bytes at once: wherever the one that is not stands, it
+ * is escaped, and nothing else. */
+static void json_escapes_at_every_place_of_a_word(void **state)
+{
+	struct arena mem = { 0 };
+	char text[20];
+
+	(void)state;
+	for (int ch = 0; ch < 256; ch++)
+		for (size_t at = 0; at < sizeof text; at++) {
+			bool odd = ch < 0x20 || ch == '"' || ch == '\\';
+			struct json j = { .out.mem = &mem };
+			struct str out;
+
+			memset(text, 'x', sizeof text);
+			text[at] = (char)ch;
+			json_str(&j, (struct str){ text, sizeof text });
+			out = json_text(&j);
+			assert_int_equal(out.p[at + 1] == '\\' && odd, odd);
+			if (!odd)
+				assert_memory_equal(out.p + 1, text, sizeof text);
+			assert_memory_equal(out.p + 1, text, at);
+			assert_memory_equal(out.p + out.n - 1 - (sizeof text - at - 1),
+					    text + at + 1, sizeof text - at - 1);
+			arena_reset(&mem);
+		}
+	arena_release(&mem);
+}
+
 int json_group(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +332,7 @@ int json_group(void)
 		cmocka_unit_test(json_canonical_does_not_depend_on_the_order_it_read),
 		cmocka_unit_test(json_writes_as_deep_as_value_reads),
 		cmocka_unit_test(json_keeps_integers_of_any_length),
+		cmocka_unit_test(json_escapes_at_every_place_of_a_word),
 	};
 
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
