@@ -29,7 +29,7 @@ static const struct host {
 	const char *const user[3];    /* below the home directory */
 	const char *add;              /* the host's own command … */
 	const char *const *scope;     /* … with its word for each scope … */
-	const char *server;           /* … and what comes before the server */
+	bool dashes;                  /* … and dashes between the name and the server */
 } table[] = {
 	[HOST_CLAUDE] = {
 		.shape = SHAPE_LOADED,
@@ -37,7 +37,7 @@ static const struct host {
 		.project = { ".mcp.json" },
 		.add = "claude mcp add --transport stdio",
 		.scope = dashed_scope,
-		.server = "blackboard -- ",
+		.dashes = true,
 	},
 	[HOST_CODEX] = {
 		.shape = SHAPE_TOML,
@@ -45,7 +45,7 @@ static const struct host {
 		.project = { ".codex/config.toml" },
 		.user = { ".codex/config.toml" },
 		.add = "codex mcp add",
-		.server = "blackboard -- ",
+		.dashes = true,
 	},
 	[HOST_CURSOR] = {
 		.shape = SHAPE_PLAIN,
@@ -60,7 +60,6 @@ static const struct host {
 		.user = { ".gemini/settings.json" },
 		.add = "gemini mcp add",
 		.scope = dashed_scope,
-		.server = "blackboard ",
 	},
 	[HOST_KILO] = {
 		.shape = SHAPE_LOCAL,
@@ -74,7 +73,7 @@ static const struct host {
 		.project = { ".mcp.json" },
 		.user = { ".kimi-code/mcp.json", ".kimi/mcp.json" },
 		.add = "kimi mcp add --transport stdio",
-		.server = "blackboard -- ",
+		.dashes = true,
 	},
 	[HOST_OPENCODE] = {
 		.shape = SHAPE_LOCAL,
@@ -149,9 +148,10 @@ struct str host_command(struct call *c, enum host_id host, enum host_scope scope
 	if (server->agent.p)
 		agent = arena_fmt(&c->mem, " --agent " STR_FMT,
 				  STR_ARG(spawn_quoted(&c->mem, server->agent)));
-	return arena_fmt(&c->mem, "%s %s%s" STR_FMT " mcp" STR_FMT, h->add,
-			 h->scope ? h->scope[scope] : "", h->server,
-			 STR_ARG(server->command), STR_ARG(agent));
+	return arena_fmt(&c->mem, "%s %s" STR_FMT " %s" STR_FMT " mcp" STR_FMT, h->add,
+			 h->scope ? h->scope[scope] : "", STR_ARG(server->name),
+			 h->dashes ? "-- " : "", STR_ARG(server->command),
+			 STR_ARG(agent));
 }
 
 static struct str entry(struct call *c, enum shape shape,

@@ -99,10 +99,16 @@ static enum err act(struct call *c, const struct body *in, enum host_id host,
 	return e;
 }
 
-static enum err one(struct call *c, const struct body *in, enum host_id host,
-		    struct str root, struct json *reply)
+/* What is installed: the board alone, or all there is. */
+struct offer {
+	const char *name, *command;
+};
+
+static enum err one(struct call *c, const struct body *in, const struct offer *offer,
+		    enum host_id host, struct str root, struct json *reply)
 {
-	struct host_server server = { STR("blackboard"), STR("bb"), in->agent };
+	struct host_server server = { str_of(offer->name), str_of(offer->command),
+				      in->agent };
 	enum host_scope scope = in->user ? HOST_USER : HOST_PROJECT;
 	struct outcome o = { .result = "add to" };
 	enum err e;
@@ -123,14 +129,12 @@ static enum err one(struct call *c, const struct body *in, enum host_id host,
 	return ERR_OK;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err install(struct call *c, const struct body *in, const struct offer *offer,
+			struct json *reply)
 {
-	const struct body *in = body;
 	struct str root;
 	enum err e;
 
-	(void)s;
 	if (in->write + in->remove + in->print > 1)
 		return call_fail(c, ERR_USAGE,
 				 "--write, --remove and --print exclude each other");
@@ -144,11 +148,50 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	json_array(reply);
 	for (int host = 0; host < HOST_COUNT; host++)
 		if ((in->host < 0 || in->host == host) &&
-		    (e = one(c, in, host, root, reply)))
+		    (e = one(c, in, offer, host, root, reply)))
 			return e;
 	json_end(reply);
 	return ERR_OK;
 }
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	static const struct offer board = { "blackboard", "bb" };
+
+	(void)s;
+	return install(c, body, &board, reply);
+}
+
+static enum err run_all(struct call *c, struct stores *s, const void *body,
+			struct json *reply)
+{
+	static const struct offer all = { "abacus", "abacus" };
+
+	(void)s;
+	return install(c, body, &all, reply);
+}
+
+static const char *const all_examples[] = {
+	"abacus install claude --write",
+	"abacus install codex --user --write --agent codex-01",
+	"abacus install claude --remove",
+	NULL,
+};
+
+const struct op op_project_install = {
+	.name = "install",
+	.help = "Show how to give an agent's host all the tools, or do it",
+	.more = "As 'bb install', with the beads, the agents and continuity beside the "
+		"board; "
+		"where the board alone is there already, its entry becomes this one.",
+	.examples = all_examples,
+	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },
+	.run = run_all,
+};
 
 const struct op op_board_install = {
 	.name = "board install",

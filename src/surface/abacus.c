@@ -1,4 +1,5 @@
 #include "ops/ops.h"
+#include "surface/bb_view.h"
 #include "surface/docs.h"
 #include "surface/face.h"
 #include "surface/mcp.h"
@@ -34,7 +35,8 @@ static void view_project(struct view *v, const struct value *data)
 	view_line(v, "None of your files was touched.\n\n"
 		     "For the agents that work here, add to AGENTS.md:\n");
 	view_line(v, STR_FMT, STR_ARG(value_str(data, "agents_md")));
-	view_line(v, "'abacus mcp' serves all of it to an agent's host; 'bb agent guard "
+	view_line(v, "'abacus install HOST --write' gives an agent's host its tools; 'bb "
+		     "agent guard "
 		     "install' lets Git keep others out of reserved files.");
 }
 
@@ -54,6 +56,7 @@ static void view_stores(struct view *v, const struct value *data)
 static const struct command commands[] = {
 	{ "init", &op_project_init, view_project, NULL, 0, NULL },
 	{ "where", &op_project_where, view_stores, NULL, 0, NULL },
+	{ "install", &op_project_install, bb_view_install, NULL, 0, NULL },
 	{ "mcp", &op_abacus_mcp, NULL, abacus_mcp_start, 0, NULL },
 	{ "schema", &op_schema, NULL, NULL, 0, NULL },
 	{ "completion", &op_completion, NULL, completion_start, 0, NULL },

@@ -1,4 +1,5 @@
 """abacus init and abacus where: one start, and an answer to "which stores are these?"."""
+import json
 import subprocess
 
 import pytest
@@ -80,3 +81,22 @@ def test_for_people(project):
     out = project.run("init", program="abacus").ok().out
     assert "AGENTS.md" in out and str(project.path / ".bb") in out and "None of your files was touched" in out
     assert "beads: " in project.run("where", program="abacus").ok().out
+
+
+def test_a_host_gets_all_the_tools(project):
+    file = project.path / ".mcp.json"
+    project.run("install", "claude", "--write", program="bb").ok()
+    assert list(json.loads(file.read_text())["mcpServers"]) == ["blackboard"]
+    done = abacus(project, "install", "claude", "--write").ok().json
+    assert done[0]["result"] == "added to" and "abacus -- abacus mcp" in done[0]["command"]
+    [(name, entry)] = json.loads(file.read_text())["mcpServers"].items()
+    assert (name, entry["command"], entry["args"]) == ("blackboard", "abacus", ["mcp"])  # one server, not two
+
+
+def test_what_a_host_was_given_can_be_taken_back(project):
+    file = project.path / ".mcp.json"
+    abacus(project, "install", "claude", "--write").ok()
+    assert json.loads(file.read_text())["mcpServers"]["abacus"]["command"] == "abacus"
+    assert abacus(project, "install", "claude", "--write").ok().json[0]["result"] == "unchanged"
+    abacus(project, "install", "claude", "--remove").ok()
+    assert not file.exists()
