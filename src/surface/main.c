@@ -4,10 +4,11 @@
  *	base     strings, arenas, JSON, UTF-8, time, files, locks, errors, the call
  *	store    the only code that touches SQLite, libgit2 and the files on disk
  *	beads    work items: model, merge, journal, cache, claims, validation, sync
- *	agents   who works here, and on what
+ *	agents   who works here, their mail, their files, sessions, the guard
  *	board    the blackboard's rules: presence, messages, artifacts, what is unread
- *	ops      one page per operation, and the table of them
- *	surface  what people and agents see: commands, help, views, MCP
+ *	continuity  what survives a session: tasks as beads, resume, memory, hooks of
+ *hosts ops      one page per operation, and the table of them surface  what people and
+ *agents see: commands, help, views, MCP
  *
  * What needs libgit2 is another program, abacus-sync: see sync_main.c.
  *
