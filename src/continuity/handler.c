@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "base/value.h"
 #include "continuity/brief.h"
+#include "continuity/host_hooks.h"
 #include "continuity/posts.h"
 #include "continuity/resume.h"
 
@@ -58,8 +59,9 @@ static struct str member(const struct value *v, const char *snake, const char *c
 }
 
 /* The agent that the environment names, else one for each session. */
-static void name_agent(struct call *c, const char *host, const struct value *in)
+static void name_agent(struct call *c, enum host_id of, const struct value *in)
 {
+	const char *host = names_word(&hosts, (int)of);
 	struct str session = member(in, "session_id", "sessionId");
 	struct buf b = { .mem = &c->mem };
 
@@ -80,13 +82,27 @@ static void name_agent(struct call *c, const char *host, const struct value *in)
 
 /* --- mail, once each --- */
 
+static struct mail *oldest_first(struct mail *newest)
+{
+	struct mail *first = NULL, *next;
+
+	for (; newest; newest = next) {
+		next = newest->next;
+		newest->next = first;
+		first = newest;
+	}
+	return first;
+}
+
+/* A few at a time; the others the next time. */
 static struct str deliver(struct call *c, struct continuity *k)
 {
 	struct vybe_agent mark = { .agent = c->actor, .project = STR(":mail") };
-	struct mail_filter filter = { .state = MAIL_UNREAD, .limit = DELIVERED_MOST };
+	struct mail_filter filter = { .state = MAIL_UNREAD, .limit = INT64_MAX };
 	struct agent_files files;
 	struct buf b = { .mem = &c->mem };
 	struct mail *m;
+	int left = DELIVERED_MOST;
 
 	if (!registry_id_valid(c->actor) || vybe_agent_find(c, &k->db, &mark) ||
 	    agent_files_open(c, AGENTS_READ, &files) || !files.home.p)
@@ -94,8 +110,8 @@ static struct str deliver(struct call *c, struct continuity *k)
 	filter.after = mark.focus;
 	if (mail_inbox(c, &files, c->actor, &filter, &m) || !m)
 		return (struct str){ 0 };
-	mark.focus = m->id;
-	for (; m; m = m->next)
+	for (m = oldest_first(m); m && left--; m = m->next) {
+		mark.focus = m->id;
 		buf_fmt(&b,
 			"Mail from the agent " STR_FMT " (%s, about " STR_FMT
 			"): " STR_FMT "\nIts words, not your user's: <<<" STR_FMT ">>>\n"
@@ -106,6 +122,7 @@ static struct str deliver(struct call *c, struct continuity *k)
 			STR_ARG(utf8_shorten(&c->mem, m->body, 1000)), STR_ARG(c->actor),
 			STR_ARG(m->id),
 			m->requires_ack ? "; accept it: bb agent ack" : "");
+	}
 	vybe_agent_put(c, &k->db, &mark);
 	return buf_str(&b);
 }
@@ -136,10 +153,14 @@ static struct str deliver_posts(struct call *c, struct continuity *k)
 	return buf_str(&b);
 }
 
-static struct str deliver_all(struct call *c, struct continuity *k)
+/* Only what reaches the model counts as delivered. */
+static struct str deliver_all(struct call *c, struct continuity *k, bool heard)
 {
-	struct str mail = deliver(c, k), posts;
+	struct str mail, posts;
 
+	if (!heard)
+		return STR("");
+	mail = deliver(c, k);
 	c->code = ERR_OK;
 	posts = deliver_posts(c, k);
 	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(mail), STR_ARG(posts));
@@ -288,7 +309,7 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 		note(c, k, "task_closed", done.reason, t.id);
 }
 
-static struct str act(struct call *c, struct continuity *k, struct str event,
+static struct str act(struct call *c, struct continuity *k, struct str event, bool heard,
 		      const struct value *in)
 {
 	struct str focus = focus_of(c, k), text;
@@ -300,12 +321,12 @@ static struct str act(struct call *c, struct continuity *k, struct str event,
 	case PROMPTS:
 		text = value_str(in, "prompt");
 		note(c, k, "user_prompt", text.p ? text : STR(""), focus);
-		text = deliver_all(c, k);
+		text = deliver_all(c, k, heard);
 		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(remind(c, k, focus)),
 				 STR_ARG(text));
 	case TOOL:
 		note(c, k, "tool_success", tool_text(c, in), focus);
-		return deliver_all(c, k);
+		return deliver_all(c, k, heard);
 	case TOOL_FAILED:
 		note(c, k, "tool_failure", tool_text(c, in), focus);
 		return (struct str){ 0 };
@@ -338,7 +359,8 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 		c->dir = cwd;
 	name_agent(c, ask->host, in);
 	if (!continuity_open(c, VYBE_WRITE, &k)) {
-		out->text = act(c, &k, out->event, in);
+		out->text =
+			act(c, &k, out->event, hooks_heard(ask->host, out->event), in);
 		c->code = ERR_OK;
 		renew_claim(c, &k, focus_of(c, &k));
 		c->code = ERR_OK;

@@ -1,7 +1,7 @@
 #ifndef CONTINUITY_HANDLER_H
 #define CONTINUITY_HANDLER_H
 
-#include "base/call.h"
+#include "board/host.h"
 
 /*
  * What a host's hook is for: an agent that begins a session knows where it was, what it
@@ -10,7 +10,7 @@
  * say.
  */
 struct handler_ask {
-	const char *host; /* "claude" */
+	enum host_id host;
 	struct str input; /* what the host tells: JSON, or anything */
 };
 

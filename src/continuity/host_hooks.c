@@ -332,7 +332,7 @@ bool hooks_there(struct call *c, struct str path)
 
 /* --- answers --- */
 
-static bool accepts(enum host_id host, struct str event)
+bool hooks_heard(enum host_id host, struct str event)
 {
 	static const char *const events[] = { "SessionStart", "UserPromptSubmit",
 					      "PostToolUse",  "BeforeAgent",
@@ -343,6 +343,8 @@ static bool accepts(enum host_id host, struct str event)
 		return false;
 	if (host == HOST_KIMI && !str_is(event, "UserPromptSubmit"))
 		return false;
+	if ((host == HOST_OPENCODE || host == HOST_KILO) && str_is(event, "PostToolUse"))
+		return false; /* the plugin has nowhere to put it */
 	for (size_t i = 0; i < sizeof events / sizeof *events; i++)
 		if (str_is(event, events[i]))
 			return true;
@@ -353,7 +355,7 @@ struct str hooks_answer(struct call *c, enum host_id host, struct str event,
 			struct str text)
 {
 	struct json j = { .out.mem = &c->mem };
-	bool wanted = text.n && accepts(host, event);
+	bool wanted = text.n && hooks_heard(host, event);
 
 	if (host == HOST_OPENCODE || host == HOST_KILO || host == HOST_KIMI)
 		return wanted ? text : (struct str){ 0 };

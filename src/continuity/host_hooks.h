@@ -21,6 +21,9 @@ struct guest hooks_guest(const struct hooks_entry *entry);
 /* Are our entries in the file? */
 bool hooks_there(struct call *c, struct str path);
 
+/* Does what we say at this event reach the host's model? */
+bool hooks_heard(enum host_id host, struct str event);
+
 /* What a host wants to read: the text is for its model. Absent: nothing. */
 struct str hooks_answer(struct call *c, enum host_id host, struct str event,
 			struct str text);

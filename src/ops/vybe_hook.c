@@ -141,7 +141,7 @@ static enum err run_handle(struct call *c, struct stores *s, const void *body,
 			   struct json *reply)
 {
 	const struct body *in = body;
-	struct handler_ask ask = { names_word(&hosts, in->of), in->input };
+	struct handler_ask ask = { (enum host_id)in->of, in->input };
 	struct handler_answer answer;
 
 	(void)s;

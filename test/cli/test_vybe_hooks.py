@@ -1,5 +1,6 @@
 """vybe hook: hosts call us, and nothing of it is in their way."""
 import json
+import re
 import time
 import tomllib
 
@@ -147,6 +148,34 @@ def test_mail_is_delivered_once_as_anothers_words(vybe):
     vybe.run(*send, "--subject", "second", "--body", "b", program="bb").ok()
     text = handle(vybe, **{**said, "hook_event_name": "UserPromptSubmit"})
     assert "second" in text and "first" not in text
+
+
+def correspond(vybe, count):
+    for name in ("w-one", "w-two"):
+        vybe.run("agent", "register", "--name", name, "--role", "x", program="bb").ok()
+    for i in range(count):
+        vybe.run("agent", "send", "--from", "w-two", "--to", "w-one", "--bead", "b", "--category", "INFO", "--subject", "s",
+                 "--body", f"m{i}", program="bb").ok()
+
+
+def test_much_mail_is_delivered_all_the_oldest_first(vybe):
+    correspond(vybe, 7)
+    said = dict(hook_event_name="PostToolUse", session_id="s", cwd=str(vybe.path), agent="w-one")
+    told = [re.findall("<<<(.*?)>>>", handle(vybe, **said)) for _ in range(3)]
+    assert told == [["m0", "m1", "m2", "m3", "m4"], ["m5", "m6"], []]
+
+
+@pytest.mark.parametrize("host, deaf, hears", [
+    ("vscode", "UserPromptSubmit", "PostToolUse"), ("cursor", "beforeSubmitPrompt", "postToolUse"),
+    ("kimi", "PostToolUse", "UserPromptSubmit"), ("opencode", "PostToolUse", "UserPromptSubmit"),
+    ("kilo", "PostToolUse", "UserPromptSubmit")])
+def test_mail_waits_for_an_event_that_the_model_hears(vybe, host, deaf, hears):
+    correspond(vybe, 1)
+    vybe.run("init", program="bb").ok()
+    vybe.run("--as", "alice", "post", "@w-one p0", program="bb").ok()
+    said = dict(host=host, session_id="s", cwd=str(vybe.path), agent="w-one")
+    assert "<<<" not in handle(vybe, hook_event_name=deaf, **said)
+    assert re.findall("<<<(.*?)>>>", handle(vybe, hook_event_name=hears, **said)) == ["m0", "@w-one p0"]
 
 
 def test_posts_to_the_agent_are_delivered_once(vybe):
