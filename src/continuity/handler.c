@@ -3,6 +3,7 @@
 #include "agents/mail.h"
 #include "agents/reservation.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/utf8.h"
@@ -14,6 +15,7 @@
 
 enum {
 	PROMPT_MOST = 500,
+	HEAD = 8, /* of a session's id, in the agent's name */
 	DELIVERED_MOST = 5,
 	BEAT_MS = 60 * 1000,
 	SOON_MS = 20 * 60 * 1000,
@@ -68,7 +70,7 @@ static void name_agent(struct call *c, enum host_id of, const struct value *in)
 	if (call_named(c))
 		return;
 	buf_fmt(&b, "%s-", host);
-	for (size_t i = 0; i < session.n && i < 8; i++) {
+	for (size_t i = 0; i < session.n && i < HEAD; i++) {
 		char ch = session.p[i];
 
 		if ((ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9'))
@@ -76,6 +78,8 @@ static void name_agent(struct call *c, enum host_id of, const struct value *in)
 	}
 	if (b.n == strlen(host) + 1)
 		buf_put(&b, STR("session"));
+	if (session.n > HEAD) /* often a time, which others have too */
+		buf_fmt(&b, "-%.8s", sha256_hex(&c->mem, session).p);
 	c->actor = buf_str(&b);
 	c->anonymous = false;
 }

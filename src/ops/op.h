@@ -23,6 +23,7 @@ enum op_flags {
 	OP_LATE = 1 << 11,  /* looks around first, and takes the agents' lock itself */
 	OP_VYBE = 1 << 9,   /* works on what agents go on from, likewise */
 	OP_TASKS = 1 << 10, /* and on tasks: there are beads, if need be new ones */
+	OP_NAMES = 1 << 12, /* knows agents by their names in small letters, as OP_VYBE */
 };
 
 /* What an operation may use; opened for it as its flags ask. */

@@ -500,10 +500,8 @@ static enum err run_on_vybe(struct call *c, const struct request *r, struct json
 	bool write = (r->op->flags & OP_WRITE) && !is_peek(r);
 	struct continuity k;
 	struct stores s = { .vybe = &k };
-	enum err e = lower_actor(c);
+	enum err e;
 
-	if (e)
-		return e;
 	if (write && !c->request_id.p && c->wire) /* a host repeats nothing by itself */
 		c->request_id = id_random(&c->mem, 32);
 	if (write && !c->request_id.p) {
@@ -542,6 +540,8 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 	enum err e;
 
 	if ((e = name_actor(c, r)) || (e = check_call(c, r->op)))
+		return e;
+	if ((r->op->flags & (OP_VYBE | OP_NAMES)) && (e = lower_actor(c)))
 		return e;
 	e = run(c, r, reply);
 	add_mail(c);

@@ -408,7 +408,7 @@ const struct op op_vybe_loop = {
 		"has not "
 		"completed is blocked, with the reason. SIGINT ends it after asking the "
 		"command to.",
-	.flags = OP_WRITE | OP_ACTOR,
+	.flags = OP_WRITE | OP_ACTOR | OP_NAMES,
 	.body_size = sizeof(struct body),
 	.fields = loop_fields,
 	.reply = &(const struct prop){ "loop", PROP_OBJECT, 0, loop_props },

@@ -146,7 +146,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 const struct op op_vybe_status = {
 	.name = "vybe status",
 	.help = "Tell how the store is, and what is in it",
-	.flags = OP_READER,
+	.flags = OP_READER | OP_NAMES,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, props },

@@ -309,7 +309,8 @@ enum err vybe_count(struct call *c, struct vybe_db *v, struct vybe_counts *out)
 				       " (SELECT count(*) FROM memory),"
 				       " (SELECT count(*) FROM artifacts),"
 				       " (SELECT count(DISTINCT agent) FROM agents),"
-				       " (SELECT count(DISTINCT project) FROM agents)") :
+				       " (SELECT count(DISTINCT project) FROM agents"
+				       "  WHERE project NOT LIKE ':%')") :
 			NULL;
 
 	*out = (struct vybe_counts){ 0 };

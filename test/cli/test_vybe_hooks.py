@@ -150,6 +150,33 @@ def test_mail_is_delivered_once_as_anothers_words(vybe):
     assert "second" in text and "first" not in text
 
 
+def test_an_agent_of_the_environment_is_the_same_however_it_is_written(vybe):
+    vybe.resume(agent="w-9")
+    handle(vybe, hook_event_name="Stop", cwd=str(vybe.path), agent=" W-9 ")
+    [event] = vybe.ok("events", "list", agent="w-9", request=False)["events"]
+    assert event["kind"] == "host_event"
+    assert vybe.ok("status", agent="W-9", request=False)["agent_state"]["agent_name"] == "w-9"
+
+
+def test_every_session_has_a_name_of_its_own(vybe):
+    """Ids of sessions that began in the same minute begin alike."""
+    ids = ["0193f2a4-1111-7abc-8def-000000000001", "0193f2a4-1111-7abc-8def-000000000002", "ses_4f3aABCDEF", "ses_4f3aABCDEG", "AB", ""]
+    for id in ids:
+        handle(vybe, hook_event_name="Stop", session_id=id, cwd=str(vybe.path))
+    names = [e["agent_name"] for e in vybe.ok("events", "list", "--asc", agent=None, request=False)["events"]]
+    assert len(set(names[:4])) == 4 and all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", n) and len(n) <= 48 for n in names)
+    assert names[0].startswith("claude-0193f2a4-") and names[4:] == ["claude-session"] * 2
+
+
+def test_only_projects_are_counted_as_projects(vybe):
+    vybe.resume(agent="w-one")
+    vybe.run("init", program="bb").ok()
+    vybe.run("--as", "alice", "post", "@w-one look", program="bb").ok()
+    handle(vybe, hook_event_name="UserPromptSubmit", cwd=str(vybe.path), agent="w-one")
+    counts = vybe.ok("status", agent=None, request=False)["counts"]
+    assert (counts["agents"], counts["projects"]) == (1, 1)
+
+
 def correspond(vybe, count):
     for name in ("w-one", "w-two"):
         vybe.run("agent", "register", "--name", name, "--role", "x", program="bb").ok()
