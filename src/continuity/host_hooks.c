@@ -103,14 +103,53 @@ static struct str command_of(struct call *c, const struct hooks_entry *entry)
 
 static bool ours(const struct value *v)
 {
-	const struct value *list = value_find(v, "hooks");
+	return str_has(value_str(v, "command"), STR(OURS));
+}
 
-	if (str_has(value_str(v, "command"), STR(OURS)))
-		return true;
+/* How many entries in a group are ours, and how many are not. */
+static size_t ours_among(const struct value *list, size_t *others)
+{
+	size_t count = 0;
+
+	*others = 0;
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++)
-		if (str_has(value_str(&list->item[i], "command"), STR(OURS)))
-			return true;
-	return false;
+		++*(ours(&list->item[i]) ? &count : others);
+	return count;
+}
+
+/* The group without what is ours in it. */
+static void put_others(struct json *j, const struct value *group)
+{
+	json_object(j);
+	for (size_t i = 0; i < group->count; i++) {
+		const struct value *m = &group->item[i];
+
+		json_key(j, m->key);
+		if (!str_is(m->key, "hooks")) {
+			json_value(j, m);
+			continue;
+		}
+		json_array(j);
+		for (size_t k = 0; k < m->count; k++)
+			if (!ours(&m->item[k]))
+				json_value(j, &m->item[k]);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* What others have in an entry of an event; false: nothing, it is all ours. */
+static bool keep_others(struct json *j, const struct value *entry)
+{
+	size_t others, mine = ours_among(value_find(entry, "hooks"), &others);
+
+	if (ours(entry) || (mine && !others))
+		return false;
+	if (mine)
+		put_others(j, entry);
+	else
+		json_value(j, entry);
+	return true;
 }
 
 static void put_entry(struct call *c, struct json *j, const struct hooks_entry *entry,
@@ -153,10 +192,7 @@ static enum err event_list(struct call *c, struct str text, const struct hook *h
 				 hook->event);
 	json_array(&j);
 	for (size_t i = 0; list && i < list->count; i++)
-		if (!ours(&list->item[i])) {
-			json_value(&j, &list->item[i]);
-			count++;
-		}
+		count += keep_others(&j, &list->item[i]);
 	if (with) {
 		put_entry(c, &j, entry, hook);
 		count++;

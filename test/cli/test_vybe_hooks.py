@@ -81,6 +81,20 @@ def test_what_others_add_later_stays_too(vybe):
         {"hooks": [{"type": "command", "command": "echo later"}]}]}}
 
 
+def test_what_others_add_to_our_own_entry_stays_too(vybe):
+    file = vybe.path / ".claude/settings.json"
+    install(vybe, "claude")
+    settings = json.loads(file.read_text())
+    theirs = {"type": "command", "command": "echo later"}
+    settings["hooks"]["SessionStart"][0]["hooks"].append(theirs)
+    file.write_text(json.dumps(settings))
+    install(vybe, "claude")
+    assert file.read_text().count("echo later") == 1 and file.read_text().count("vybe hook handle") == 10
+    install(vybe, "claude", "uninstall")
+    assert json.loads(file.read_text()) == {"hooks": {"SessionStart": [
+        {"matcher": "startup|resume|clear|compact", "hooks": [theirs]}]}}
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"hooks":[]}', '{"hooks":{"SessionStart":{}}}', "x"])
 def test_a_file_that_cannot_be_understood_is_left_alone(vybe, text):
     file = vybe.path / ".claude/settings.json"
@@ -262,8 +276,10 @@ def test_the_end_of_a_session_is_a_checkpoint(vybe):
 def test_a_completed_task_is_completed(vybe):
     task = vybe.task()["id"]
     vybe.ok("task", "begin", "--id", task, agent="w-one")
+    vybe.resume()
     handle(vybe, hook_event_name="TaskCompleted", cwd=str(vybe.path), agent="w-one")
     assert vybe.get(task)["status"] == "completed"
+    assert [d["kind"] for d in vybe.resume()["deltas"]].count("task_closed") == 1
 
 
 @pytest.mark.parametrize("host, event, shape", [
