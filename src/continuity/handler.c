@@ -370,7 +370,7 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 	if (cwd.n && cwd.p[0] == '/' && file_is_dir(&c->mem, cwd))
 		c->dir = cwd;
 	name_agent(c, ask->host, in);
-	if (!continuity_open(c, VYBE_WRITE, &k)) {
+	if (!continuity_open(c, VYBE_NOTE, &k)) {
 		out->text =
 			act(c, &k, out->event, hooks_heard(ask->host, out->event), in);
 		c->code = ERR_OK;

@@ -5,7 +5,7 @@
 #include "base/path.h"
 #include "store/db.h"
 
-enum { VERSION = 1, WAIT_MS = 10000 };
+enum { VERSION = 1, WAIT_MS = 10000, NOTE_WAIT_MS = 500 };
 
 static const int64_t LEDGER_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
 
@@ -83,7 +83,8 @@ static enum err make(struct call *c, struct vybe_db *v, struct str path)
 	return db_commit(c, v->db);
 }
 
-static enum err open_writer(struct call *c, struct str path, struct vybe_db *v)
+static enum err open_writer(struct call *c, struct str path, int wait_ms,
+			    struct vybe_db *v)
 {
 	struct str lock = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
 	bool there = file_size(&c->mem, path) > 0;
@@ -91,7 +92,7 @@ static enum err open_writer(struct call *c, struct str path, struct vybe_db *v)
 
 	if (!there && (e = file_make_dir(c, path_parent(path), 0700)))
 		return e;
-	if ((e = lock_take(c, lock, WAIT_MS, &v->lock)))
+	if ((e = lock_take(c, lock, wait_ms, &v->lock)))
 		return e;
 	if (!c->still)
 		c->now_ms = moment_now();
@@ -110,8 +111,8 @@ enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode,
 	*out = (struct vybe_db){ .lock = LOCK_NONE };
 	if (mode == VYBE_READ && file_size(&c->mem, path) <= 0)
 		return ERR_OK;
-	if (mode == VYBE_WRITE)
-		e = open_writer(c, path, out);
+	if (mode != VYBE_READ)
+		e = open_writer(c, path, mode == VYBE_NOTE ? NOTE_WAIT_MS : WAIT_MS, out);
 	else if (!(e = db_open(c, path, DB_READ, WAIT_MS, &out->db)) &&
 		 !(e = check_version(c, out, path)))
 		e = db_snapshot(c, out->db);

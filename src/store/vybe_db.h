@@ -17,7 +17,11 @@ struct vybe_db {
 	bool writing;
 };
 
-enum vybe_mode { VYBE_READ, VYBE_WRITE };
+enum vybe_mode {
+	VYBE_READ,
+	VYBE_WRITE,
+	VYBE_NOTE, /* to write, unless others are at it for long */
+};
 
 /* For writing it is made if it is not there, and a transaction is begun. */
 enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode,

@@ -1,4 +1,5 @@
 """vybe hook: hosts call us, and nothing of it is in their way."""
+import fcntl
 import json
 import re
 import time
@@ -313,6 +314,15 @@ def test_a_store_that_cannot_be_used_is_in_nobodys_way(vybe):
         part.unlink()
     db.write_bytes(b"noise" * 1000)
     assert handle(vybe, hook_event_name="SessionStart", cwd=str(vybe.path)) == ""
+
+
+def test_a_store_that_others_are_at_is_in_nobodys_way(vybe):
+    vybe.task()
+    with open(vybe.path / ".git/abacus/vybe.db.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        began = time.monotonic()
+        assert handle(vybe, hook_event_name="SessionStart", cwd=str(vybe.path)) == ""
+        assert time.monotonic() - began < 2
 
 
 def test_it_is_quick(vybe):
