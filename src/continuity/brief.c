@@ -23,12 +23,9 @@ static enum err add_memory(struct call *c, struct continuity *k, int scope, stru
 			   struct memory_row **out)
 {
 	struct memory_where where = { scope, id };
-	enum err e;
 
 	while (*out)
 		out = &(*out)->next;
-	if ((e = memory_where(c, &where)))
-		return e;
 	return memory_each(c, k, &where, MEMORIES, out);
 }
 
@@ -50,7 +47,6 @@ static void pinned_first(struct memory_row **list)
 
 static enum err read_memory(struct call *c, struct continuity *k, struct brief *b)
 {
-	struct str none = { 0 };
 	enum err e = ERR_OK;
 
 	if (b->task)
@@ -60,7 +56,7 @@ static enum err read_memory(struct call *c, struct continuity *k, struct brief *
 	if (!e)
 		e = add_memory(c, k, SCOPE_PROJECT, b->project, &b->memory);
 	if (!e)
-		e = add_memory(c, k, SCOPE_GLOBAL, none, &b->memory);
+		e = add_memory(c, k, SCOPE_GLOBAL, STR(""), &b->memory);
 	pinned_first(&b->memory);
 	return e;
 }

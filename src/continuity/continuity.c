@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/path.h"
+#include "beads/find.h"
 
 enum { KEEP_EVENTS = 50, MANY_EVENTS = 200, COLLECT_MOST = 500 };
 
@@ -113,10 +114,52 @@ void continuity_close(struct continuity *k)
 	vybe_db_close(&k->db);
 }
 
+enum err continuity_task_id(struct call *c, struct continuity *k, struct str *id)
+{
+	struct bead_row *row;
+	struct beads *b;
+	enum err e = continuity_tasks(c, k, &b);
+
+	if (!e && b && id->n) {
+		if (!find_bead(c, b, *id, &row))
+			*id = row->id;
+		c->code = ERR_OK;
+	}
+	continuity_let_go(k);
+	return e;
+}
+
+struct str continuity_agent(struct call *c, struct str name)
+{
+	char *copy;
+
+	name = arena_copy(&c->mem, str_trim(name));
+	copy = (char *)name.p;
+	for (size_t i = 0; i < name.n; i++)
+		if (copy[i] >= 'A' && copy[i] <= 'Z')
+			copy[i] = (char)(copy[i] + ('a' - 'A'));
+	return name;
+}
+
+/* Is it the root of the repository that the call is about? Others' roots are folders. */
+static enum err is_own_root(struct call *c, struct str path, bool *yes)
+{
+	struct repository repo, own;
+	enum err e;
+
+	if ((e = place_repository(c, path, &repo)) ||
+	    (e = place_repository(c, c->dir, &own)))
+		return e;
+	*yes = repo.tree.p && own.tree.p && str_eq(repo.common, own.common) &&
+	       (str_eq(path, path_real(&c->mem, repo.tree)) ||
+		str_eq(path, path_real(&c->mem, repo.main)));
+	return ERR_OK;
+}
+
 enum err continuity_project(struct call *c, struct str dir, struct str *out)
 {
-	struct repository repo;
 	struct str path;
+	bool own;
 	enum err e;
 
 	*out = STR("");
@@ -127,12 +170,9 @@ enum err continuity_project(struct call *c, struct str dir, struct str *out)
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
 				 STR_ARG(path));
 	path = path_real(&c->mem, path);
-	if ((e = place_repository(c, path, &repo)))
-		return e;
-	if (!repo.tree.p || (!str_eq(path, path_real(&c->mem, repo.tree)) &&
-			     !str_eq(path, path_real(&c->mem, repo.main))))
+	if (!(e = is_own_root(c, path, &own)) && !own)
 		*out = path;
-	return ERR_OK;
+	return e;
 }
 
 /* --- events --- */

@@ -28,6 +28,13 @@ void continuity_close(struct continuity *k);
 enum err continuity_tasks(struct call *c, struct continuity *k, struct beads **out);
 void continuity_let_go(struct continuity *k);
 
+/* The whole id of a task, where only a part of it was given; of none: as it is. Lets go
+ * of the beads. */
+enum err continuity_task_id(struct call *c, struct continuity *k, struct str *id);
+
+/* One agent, however its name is written. */
+struct str continuity_agent(struct call *c, struct str name);
+
 /* Notes what the agent has done. `task` and `metadata` may be absent. */
 struct event_note {
 	const char *kind;

@@ -1,5 +1,6 @@
 #include "continuity/memory.h"
 
+#include "base/file.h"
 #include "base/names.h"
 #include "base/utf8.h"
 #include "base/value.h"
@@ -13,7 +14,26 @@ const struct names memory_kinds = { kinds, 3, NULL };
 
 enum { KEY_MOST = 500, VALUE_MOST = 1024 * 1024 };
 
-enum err memory_where(struct call *c, struct memory_where *where)
+/* As resume calls it: a project may be told by its folder, a task by a part of its id. */
+static enum err known_as(struct call *c, struct continuity *k, struct memory_where *where)
+{
+	switch (where->scope) {
+	case SCOPE_PROJECT:
+		return str_starts(where->id, STR("/")) &&
+				       file_is_dir(&c->mem, where->id) ?
+			       continuity_project(c, where->id, &where->id) :
+			       ERR_OK;
+	case SCOPE_TASK:
+		return continuity_task_id(c, k, &where->id);
+	case SCOPE_AGENT:
+		where->id = continuity_agent(c, where->id);
+		return ERR_OK;
+	default:
+		return ERR_OK;
+	}
+}
+
+enum err memory_where(struct call *c, struct continuity *k, struct memory_where *where)
 {
 	if (where->scope == SCOPE_GLOBAL && where->id.n)
 		return call_fail(c, ERR_INVALID_INPUT,
@@ -32,7 +52,7 @@ enum err memory_where(struct call *c, struct memory_where *where)
 	}
 	if (!where->id.p)
 		where->id = STR("");
-	return ERR_OK;
+	return known_as(c, k, where);
 }
 
 static enum err check_value(struct call *c, int type, struct str value)

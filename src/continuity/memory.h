@@ -10,12 +10,13 @@ enum memory_type { TYPE_STRING, TYPE_NUMBER, TYPE_BOOLEAN, TYPE_JSON, TYPE_ARRAY
 enum memory_kind { KIND_FACT, KIND_DIRECTIVE, KIND_LESSON };
 extern const struct names memory_scopes, memory_types, memory_kinds;
 
-/* Whose: a scope needs an id, or has one of its own (the agent's: who asks). */
+/* Whose: a scope needs an id, or has one of its own (the agent's: who asks). The id
+ * becomes the one that resume looks for. */
 struct memory_where {
 	int scope; /* enum memory_scope */
 	struct str id;
 };
-enum err memory_where(struct call *c, struct memory_where *where);
+enum err memory_where(struct call *c, struct continuity *k, struct memory_where *where);
 
 struct memory_ask {
 	struct memory_where where;

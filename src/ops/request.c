@@ -474,24 +474,15 @@ static enum err run_once(struct call *c, const struct request *r, struct stores 
 
 enum { NAME_MOST_BYTES = 128 };
 
-/* One agent, however its name is written. */
 static enum err lower_actor(struct call *c)
 {
-	char *name;
-
 	if (!c->actor.p)
 		return ERR_OK;
-	c->actor = str_trim(c->actor);
-	if (c->actor.n > NAME_MOST_BYTES)
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "the agent's name is longer than %d bytes",
-				 NAME_MOST_BYTES);
-	name = (char *)arena_copy(&c->mem, c->actor).p;
-	for (size_t i = 0; i < c->actor.n; i++)
-		if (name[i] >= 'A' && name[i] <= 'Z')
-			name[i] = (char)(name[i] + ('a' - 'A'));
-	c->actor.p = name;
-	return ERR_OK;
+	c->actor = continuity_agent(c, c->actor);
+	if (c->actor.n <= NAME_MOST_BYTES)
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT, "the agent's name is longer than %d bytes",
+			 NAME_MOST_BYTES);
 }
 
 /* What only looks needs no request id; what is done leaves its answer. */

@@ -89,6 +89,8 @@ static enum err run_events(struct call *c, struct stores *s, const void *body,
 
 	if (call_named(c) && !in->all)
 		filter.agent = c->actor;
+	if (filter.task.p && (e = continuity_task_id(c, s->vybe, &filter.task)))
+		return e;
 	if ((e = vybe_event_each(c, &s->vybe->db, &filter, &row)))
 		return e;
 	json_array(&list);
@@ -98,8 +100,8 @@ static enum err run_events(struct call *c, struct stores *s, const void *body,
 	json_object(reply);
 	if (filter.agent.p)
 		json_put_str(reply, "agent", filter.agent);
-	if (in->task.p)
-		json_put_str(reply, "task_id", in->task);
+	if (filter.task.p)
+		json_put_str(reply, "task_id", filter.task);
 	if (in->kind.p)
 		json_put_str(reply, "kind", in->kind);
 	json_put_int(reply, "count", count);
@@ -114,16 +116,20 @@ static enum err run_artifacts(struct call *c, struct stores *s, const void *body
 	const struct body *in = body;
 	struct json list = { .out.mem = &c->mem };
 	struct artifact_row *a;
+	struct str task = in->task;
 	int64_t count = 0;
-	enum err e = vybe_artifact_each(c, &s->vybe->db, in->task, in->limit, &a);
+	enum err e = task.p ? continuity_task_id(c, s->vybe, &task) : ERR_OK;
+
+	if (!e)
+		e = vybe_artifact_each(c, &s->vybe->db, task, in->limit, &a);
 
 	json_array(&list);
 	for (; !e && a; a = a->next, count++)
 		artifact_row_encode(&list, a);
 	json_end(&list);
 	json_object(reply);
-	if (in->task.p)
-		json_put_str(reply, "task_id", in->task);
+	if (task.p)
+		json_put_str(reply, "task_id", task);
 	json_put_int(reply, "count", count);
 	json_put_raw(reply, "artifacts", json_text(&list));
 	json_end(reply);

@@ -131,7 +131,7 @@ static enum err run_set(struct call *c, struct stores *s, const void *body,
 
 	if (in.expires_in != ABSENT)
 		in.ask.expires_ms = c->now_ms + in.expires_in;
-	if ((e = memory_where(c, &in.ask.where)) ||
+	if ((e = memory_where(c, s->vybe, &in.ask.where)) ||
 	    (e = memory_set(c, s->vybe, &in.ask, &event)))
 		return e;
 	put_done(reply, event, &in.ask);
@@ -145,7 +145,7 @@ static enum err run_get(struct call *c, struct stores *s, const void *body,
 	struct memory_row *m;
 	enum err e;
 
-	if ((e = memory_where(c, &in.ask.where)) ||
+	if ((e = memory_where(c, s->vybe, &in.ask.where)) ||
 	    (e = memory_find(c, s->vybe, &in.ask.where, in.ask.key, &m)))
 		return e;
 	memory_row_encode(reply, m);
@@ -161,7 +161,7 @@ static enum err run_list(struct call *c, struct stores *s, const void *body,
 	int64_t count = 0;
 	enum err e;
 
-	if ((e = memory_where(c, &in.ask.where)) ||
+	if ((e = memory_where(c, s->vybe, &in.ask.where)) ||
 	    (e = memory_each(c, s->vybe, &in.ask.where, INT64_MAX, &m)))
 		return e;
 	json_array(&list);
@@ -183,7 +183,7 @@ static enum err run_delete(struct call *c, struct stores *s, const void *body,
 	int64_t event;
 	enum err e;
 
-	if ((e = memory_where(c, &in.ask.where)) ||
+	if ((e = memory_where(c, s->vybe, &in.ask.where)) ||
 	    (e = memory_delete(c, s->vybe, &in.ask.where, in.ask.key, &event)))
 		return e;
 	put_done(reply, event, &in.ask);
@@ -197,7 +197,7 @@ static enum err run_pin(struct call *c, struct stores *s, const void *body,
 	int64_t event;
 	enum err e;
 
-	if ((e = memory_where(c, &in.ask.where)) ||
+	if ((e = memory_where(c, s->vybe, &in.ask.where)) ||
 	    (e = memory_pin(c, s->vybe, &in.ask.where, in.ask.key, !in.unpin, &event)))
 		return e;
 	put_done(reply, event, &in.ask);

@@ -170,7 +170,7 @@ static enum err put_memory(struct call *c, struct stores *s, const struct value 
 		return wrong(c, "'expires_at' is not a time");
 	ask.pinned = pinned && pinned->type == VALUE_BOOL && pinned->yes;
 	ask.value = value_as_text(c, value, &ask.type);
-	if ((e = memory_where(c, &ask.where)) ||
+	if ((e = memory_where(c, s->vybe, &ask.where)) ||
 	    (e = memory_set(c, s->vybe, &ask, &event)))
 		return e;
 	json_object(reply);

@@ -1,5 +1,6 @@
 """vybe resume, push, memory, events, artifacts: what survives a session (seed 003)."""
 import json
+import subprocess
 
 import pytest
 
@@ -175,6 +176,34 @@ def test_deltas_have_what_others_did_to_the_beads(vybe):
     assert [d["kind"] for d in vybe.resume()["deltas"]] == ["task_deleted"]
     vybe.ok("task", "begin", "--id", task)  # of what is done here there is one event, not two
     assert [d["kind"] for d in vybe.resume()["deltas"]] == ["task_status", "agent_focus"]
+
+
+def test_memory_is_found_however_its_scope_was_written(vybe):
+    """A folder for a project, a part of the id for a task, capitals for an agent: what resume looks for."""
+    task = vybe.task()["id"]
+    for scope, id in (("project", str(vybe.path)), ("task", task.split("-")[-1]), ("agent", " W-1 ")):
+        vybe.ok("memory", "set", "-k", scope, "-v", "v", "-s", scope, "--scope-id", id)
+        vybe.push(memories=[{"key": scope + "2", "value": "v", "scope": scope, "scope_id": id}])
+    brief = vybe.resume("--project-dir", str(vybe.path))["brief"]
+    assert {m["key"]: m["scope_id"] for m in brief["relevant_memory"]} == {
+        "project": "", "project2": "", "task": task, "task2": task, "agent": "w-1", "agent2": "w-1"}
+
+
+def test_events_and_artifacts_are_found_by_a_part_of_the_id(vybe):
+    task = vybe.task()["id"]
+    short = task.split("-")[-1]
+    vybe.push(task_id=short, artifacts=[{"file_path": "a"}])
+    for what, count in (("events", 2), ("artifacts", 1)):
+        listed = vybe.ok(what, "list", "--task-id", short, agent=None, request=False)
+        assert (listed["task_id"], listed["count"]) == (task, count)
+
+
+def test_the_root_of_another_repository_is_a_project(vybe, tmp_path):
+    """From one store: only the root of the store's own repository is no project."""
+    other = tmp_path / "other"
+    subprocess.run(["git", "init", "-q", str(other)], check=True)
+    assert vybe.resume("--project-dir", str(other))["focus_project_id"] == str(other)
+    assert "focus_project_id" not in vybe.resume("--project-dir", str(vybe.path))
 
 
 def test_every_project_has_its_own_cursor(vybe):
