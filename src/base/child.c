@@ -64,10 +64,12 @@ static int input_file(struct call *c, struct str text)
 	return fd;
 }
 
-/* Waits for it; who does not end when asked is made to. */
+/* Waits for it; who does not end when asked is made to. What began after we were told to
+ * stop is to be done all the same. */
 static int await(struct child *child, pid_t pid)
 {
 	int64_t end = moment_ticks() + child->timeout_ms, last = 0;
+	bool late = stopped;
 	int status = 0;
 
 	for (;;) {
@@ -76,7 +78,7 @@ static int await(struct child *child, pid_t pid)
 
 		if (done == pid)
 			return status;
-		if (!last && (now >= end || stopped)) {
+		if (!last && (now >= end || (stopped && !late))) {
 			child->timed_out = now >= end;
 			kill(-pid, SIGTERM);
 			last = now + GRACE_MS;
@@ -105,6 +107,7 @@ enum err child_run(struct call *c, struct child *child)
 		return file_fail(c, "start", str_of(child->command));
 	if (!pid)
 		become(child, in);
+	setpgid(pid, pid); /* whoever comes first: from now on it can be asked to end */
 	status = await(child, pid);
 	kill(-pid, SIGKILL); /* what it has left behind */
 	if (WIFEXITED(status))

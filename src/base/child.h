@@ -16,7 +16,7 @@ struct child {
 
 /*
  * Runs it to its end, in a group of its own. What it writes goes to standard error. When
- * we are told to stop it is asked to end, too.
+ * we are told to stop meanwhile it is asked to end, too.
  */
 enum err child_run(struct call *c, struct child *child);
 

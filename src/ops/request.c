@@ -100,9 +100,12 @@ enum err request_check(struct call *c, struct request *r)
 
 static enum err check_actor(struct call *c, const struct op *op)
 {
-	if (!c->actor.p)
-		return call_fail(c, ERR_IDENTITY_REQUIRED,
-				 "this needs to know who you are");
+	if (!c->actor.p) {
+		call_fail(c, ERR_IDENTITY_REQUIRED, "this needs to know who you are");
+		return !c->wire && (op->flags & (OP_VYBE | OP_NAMES)) ?
+			       call_step(c, "Say it with --agent, or in VYBE_AGENT.") :
+			       c->code;
+	}
 	return identity_check(c, &c->actor,
 			      op->flags & OP_BOARD ? AGENT_MOST : ACTOR_MOST);
 }

@@ -2,6 +2,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/moment.h"
+#include "base/path.h"
 #include "continuity/brief.h"
 #include "ops/ops.h"
 #include "ops/vybe_ops.h"
@@ -192,7 +193,7 @@ static enum err judge(struct call *c, const struct child *child, struct task *t,
 static enum err work_on(struct call *c, struct run *run, struct task *t,
 			const char **status)
 {
-	const char *env[6] = { NULL }, *id = arena_cstr(&c->mem, t->id);
+	const char *env[7] = { NULL }, *id = arena_cstr(&c->mem, t->id);
 	const char *begin[] = { "id", id, NULL };
 	struct json reply = { .out.mem = &c->mem };
 	struct child child = { .command = arena_cstr(&c->mem, run->in->command),
@@ -206,6 +207,8 @@ static enum err work_on(struct call *c, struct run *run, struct task *t,
 	add_env(c, env, "VYBE_TASK_ID", t->id);
 	add_env(c, env, "VYBE_TASK_TITLE", t->title);
 	add_env(c, env, "VYBE_AGENT", c->actor);
+	if (c->store.p)
+		add_env(c, env, "VYBE_DB_PATH", path_resolve(&c->mem, c->dir, c->store));
 	if (c->progress)
 		c->progress(c, arena_fmt(&c->mem, STR_FMT ": " STR_FMT, STR_ARG(t->id),
 					 STR_ARG(t->title)));

@@ -134,6 +134,9 @@ def test_errors_have_a_code_and_a_next_step(vybe, args, code):
 
 def test_who_and_which_request_have_to_be_said(vybe):
     assert vybe.refused("task", "create", "--title", "x", agent=None) == "IDENTITY_REQUIRED"
+    for words in (["task", "create", "--title", "x"], ["loop"]):
+        assert "--agent" in vybe.vybe(*words, agent=None)["suggested_action"]
+        assert "bb_identify" not in vybe.vybe(*words, agent=None)["suggested_action"]
     assert vybe.refused("task", "create", "--title", "x", request=False) == "USAGE"
     env = {"VYBE_AGENT": " W-9 ", "VYBE_REQUEST_ID": "q1"}
     vybe.ok("task", "create", "--title", "x", agent=None, request=False, env=env)

@@ -118,3 +118,22 @@ def test_two_loops_share_the_work(project):
 
 def test_without_a_command(project):
     assert project.run("loop", program="vybe").json["error_code"] == "USAGE"
+
+
+def test_the_command_works_on_the_same_store(project, tmp_path):
+    db = ["--db-path", "own.db"]
+    project.run("task", "create", "--title", "one", "--request-id", "t", *db, program="vybe").ok()
+    assert loop(project, "--command", f"cd / && {DONE}", *db)["completed"] == 1
+
+
+def test_the_post_hook_runs_to_its_end_when_the_loop_is_stopped(project):
+    tasks(project, "one")
+    began, ended = project.out / "began", project.out / "ended"
+    running = subprocess.Popen([BIN / "vybe", "loop", "--cooldown", "0s", "--command", f"touch {began}; sleep 60", "--post-hook",
+                                f"sleep 0.3; echo $VYBE_TASK_STATUS >{ended}"], cwd=project.path,
+                               env=environment() | project.env, stdout=subprocess.PIPE)
+    while not began.exists():
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    assert json.loads(running.communicate(timeout=20)[0])["data"]["stopped_by"] == "signal"
+    assert ended.read_text() == "failed\n"
