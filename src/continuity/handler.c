@@ -248,6 +248,30 @@ static struct str begin_session(struct call *c, struct continuity *k)
 	return brief_read(c, k, &b) ? (struct str){ 0 } : brief_prompt(c, &b);
 }
 
+/* A host that hears nothing when a session begins is told at the first prompt, and at the
+ * first one after its context was cut. */
+static struct str begin_late(struct call *c, struct continuity *k, enum host_id host)
+{
+	struct vybe_agent told = { .agent = c->actor, .project = STR(":told") };
+
+	if (hooks_heard(host, STR("SessionStart")) || vybe_agent_find(c, &k->db, &told) ||
+	    told.focus.n)
+		return STR("");
+	told.focus = STR("yes");
+	vybe_agent_put(c, &k->db, &told);
+	return begin_session(c, k);
+}
+
+static void cut_context(struct call *c, struct continuity *k)
+{
+	struct vybe_agent told = { .agent = c->actor, .project = STR(":told") };
+
+	if (!vybe_agent_find(c, &k->db, &told) && told.focus.n) {
+		told.focus = (struct str){ 0 };
+		vybe_agent_put(c, &k->db, &told);
+	}
+}
+
 static bool find_task(struct call *c, struct continuity *k, struct str id,
 		      struct task *out)
 {
@@ -321,10 +345,11 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 	}
 }
 
-static struct str act(struct call *c, struct continuity *k, struct str event, bool heard,
-		      const struct value *in)
+static struct str act(struct call *c, struct continuity *k, struct str event,
+		      enum host_id host, const struct value *in)
 {
-	struct str focus = focus_of(c, k), text;
+	struct str focus = focus_of(c, k), text, first;
+	bool heard = hooks_heard(host, event);
 
 	switch (kind_of(event)) {
 	case BEGINS:
@@ -333,9 +358,11 @@ static struct str act(struct call *c, struct continuity *k, struct str event, bo
 	case PROMPTS:
 		text = value_str(in, "prompt");
 		note(c, k, "user_prompt", text.p ? text : STR(""), focus);
+		first = begin_late(c, k, host);
+		if (!first.n)
+			first = remind(c, k, focus);
 		text = deliver_all(c, k, heard);
-		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(remind(c, k, focus)),
-				 STR_ARG(text));
+		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(text));
 	case TOOL:
 		note(c, k, "tool_success", tool_text(c, in), focus);
 		return deliver_all(c, k, heard);
@@ -345,6 +372,7 @@ static struct str act(struct call *c, struct continuity *k, struct str event, bo
 	case ENDS:
 		note(c, k, "checkpoint", event, focus);
 		continuity_checkpoint(c, k);
+		cut_context(c, k);
 		return (struct str){ 0 };
 	case TASK_DONE:
 		finish_task(c, k, focus);
@@ -371,8 +399,7 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 		c->dir = cwd;
 	name_agent(c, ask->host, in);
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
-		out->text =
-			act(c, &k, out->event, hooks_heard(ask->host, out->event), in);
+		out->text = act(c, &k, out->event, ask->host, in);
 		c->code = ERR_OK;
 		renew_claim(c, &k, focus_of(c, &k));
 		c->code = ERR_OK;

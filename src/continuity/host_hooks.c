@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/jsonc.h"
 #include "base/path.h"
+#include "base/toml.h"
 #include "base/value.h"
 
 enum shape {
@@ -250,6 +251,14 @@ static struct str without_section(struct call *c, struct str text)
 	return buf_str(&b);
 }
 
+/* Nothing is added to what cannot be understood. */
+static enum err check_toml(struct call *c, struct str text)
+{
+	struct str found;
+
+	return text.p ? toml_find(c, text, STR("abacus"), &found) : ERR_OK;
+}
+
 static struct str toml_section(struct call *c, struct str text,
 			       const struct hooks_entry *entry)
 {
@@ -322,9 +331,12 @@ static struct str plugin_text(struct call *c, const struct hooks_entry *entry)
 static enum err add(struct call *c, struct str text, const void *arg, struct str *out)
 {
 	const struct hooks_entry *entry = arg;
+	enum err e;
 
 	switch (table[entry->host].shape) {
 	case SHAPE_TOML:
+		if ((e = check_toml(c, text)))
+			return e;
 		*out = toml_section(c, without_section(c, text), entry);
 		return ERR_OK;
 	case SHAPE_PLUGIN:

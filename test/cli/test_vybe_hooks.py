@@ -127,6 +127,15 @@ def test_toml_of_the_user(vybe, tmp_path):
     assert vybe.refused("hook", "install", "--kimi", "--project", agent=None, request=False) == "INVALID_INPUT"
 
 
+@pytest.mark.parametrize("text", ["a = [", "junk", 'a = "', "[x"])
+def test_toml_that_cannot_be_understood_is_left_alone(vybe, tmp_path, text):
+    file = tmp_path / "home/.kimi-code/config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    assert vybe.refused("hook", "install", "--kimi", agent=None, request=False, env={"HOME": str(tmp_path / "home")}) == "INVALID_INPUT"
+    assert file.read_text() == text and list(file.parent.iterdir()) == [file]
+
+
 # --- what they call ---
 
 def test_a_session_begins_with_what_was_going_on(vybe):
@@ -297,6 +306,15 @@ def test_hosts_that_read_text_get_text(vybe):
     vybe.task("Fix the parser")
     assert handle(vybe, "opencode", hook_event_name="SessionStart", cwd=str(vybe.path)).startswith("Your task: ")
     assert handle(vybe, "kimi", hook_event_name="SessionStart", cwd=str(vybe.path)) == ""
+
+
+def test_a_host_that_hears_no_start_is_told_at_its_first_prompt(vybe):
+    vybe.task("Fix the parser")
+    said = dict(host="kimi", session_id="s", cwd=str(vybe.path))
+    for event in ("PreCompact", "SessionEnd"):
+        texts = [handle(vybe, hook_event_name="UserPromptSubmit", **said) for _ in "12"]
+        assert texts[0].startswith("Your task: ") and texts[1].startswith("Your task is ")
+        assert handle(vybe, hook_event_name=event, **said) == ""
 
 
 @pytest.mark.parametrize("stdin", [b"", b"junk", b"{", b"[]", b"\xff\xfe", b"null", b'{"hook_event_name":5}',
