@@ -131,16 +131,25 @@ static enum err read_agent(struct call *c, struct continuity *k,
 	return ERR_OK;
 }
 
+/* What happened since. Who was here before misses nothing that was put away meanwhile. */
+static enum err read_deltas(struct call *c, struct continuity *k,
+			    const struct resume_ask *ask, struct resume *out)
+{
+	struct event_filter since = { .since = out->old_cursor,
+				      .limit = ask->limit,
+				      .ascending = true,
+				      .archived = out->old_cursor > 0 };
+
+	return vybe_event_each(c, &k->db, &since, &out->deltas);
+}
+
 enum err resume_run(struct call *c, struct continuity *k, const struct resume_ask *ask,
 		    struct resume *out)
 {
-	struct event_filter since = { .limit = ask->limit, .ascending = true };
 	enum err e;
 
-	if ((e = continuity_absorb(c, k)) || (e = read_agent(c, k, ask, out)))
-		return e;
-	since.since = out->old_cursor;
-	if ((e = vybe_event_each(c, &k->db, &since, &out->deltas)))
+	if ((e = continuity_absorb(c, k)) || (e = read_agent(c, k, ask, out)) ||
+	    (e = read_deltas(c, k, ask, out)))
 		return e;
 	for (const struct event_row *d = out->deltas; d; d = d->next)
 		out->agent.cursor = d->id;
@@ -153,9 +162,11 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 enum err resume_peek(struct call *c, struct continuity *k, const struct resume_ask *ask,
 		     struct resume *out)
 {
-	enum err e = read_agent(c, k, ask, out);
+	enum err e;
 
-	return e ? e : choose(c, k, ask, out);
+	if ((e = read_agent(c, k, ask, out)) || (e = read_deltas(c, k, ask, out)))
+		return e;
+	return choose(c, k, ask, out);
 }
 
 static struct brief brief_of(const struct resume *r)

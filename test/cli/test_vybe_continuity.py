@@ -206,6 +206,31 @@ def test_the_root_of_another_repository_is_a_project(vybe, tmp_path):
     assert "focus_project_id" not in vybe.resume("--project-dir", str(vybe.path))
 
 
+def test_what_is_archived_is_still_news_to_who_was_away(vybe):
+    vybe.push(event={"kind": "progress", "message": "0"})
+    vybe.resume()
+    for i in range(5):
+        vybe.push(event={"kind": "progress", "message": "x"}, agent="w-2")
+    end = json.dumps({"hook_event_name": "SessionEnd", "cwd": str(vybe.path)}).encode()
+    for _ in range(200):
+        vybe.run("hook", "handle", "--host", "claude", program="vybe", stdin=end.replace(b"SessionEnd", b"Stop")).ok()
+    vybe.run("hook", "handle", "--host", "claude", program="vybe", stdin=end).ok()
+    packet = vybe.resume()
+    assert [d["id"] for d in packet["deltas"]] == list(range(2, packet["new_cursor"] + 1))
+    assert [d["kind"] for d in packet["deltas"]].count("progress") == 5
+    assert vybe.resume(agent="new")["deltas"][0]["id"] > 100  # a newcomer begins with what is not
+
+
+def test_peek_sees_the_task_that_resume_will_choose(vybe):
+    vybe.resume(agent="w-2")
+    vybe.task("soon", "--priority", "9")
+    given = vybe.task("given")["id"]
+    vybe.bd("update", given, "--assignee", "w-2").ok()
+    peeked = vybe.ok("resume", "--peek", agent="w-2", request=False)["brief"]["task"]["id"]
+    packet = vybe.resume(agent="w-2")
+    assert (packet["focus_task_id"], packet["focus_rule"]) == (given, "assigned_to_me") and peeked == given
+
+
 def test_every_project_has_its_own_cursor(vybe):
     (vybe.path / "sub").mkdir()
     vybe.push(event={"kind": "k", "message": "one"})
