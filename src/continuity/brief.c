@@ -101,7 +101,7 @@ static enum err read_unlocks(struct call *c, struct beads *beads, struct brief *
 
 static enum err read_tasks(struct call *c, struct continuity *k, struct brief *b)
 {
-	struct task_filter ready = { .status = TASK_PENDING,
+	struct task_filter ready = { .status = -1,
 				     .project = b->project.n ? b->project :
 							       (struct str){ 0 },
 				     .priority = INT64_MIN,

@@ -51,7 +51,7 @@ static bool mine(struct call *c, const struct task *t)
 static enum err next_ready(struct call *c, struct beads *b, struct str project,
 			   struct task **out)
 {
-	struct task_filter ready = { .status = TASK_PENDING,
+	struct task_filter ready = { .status = -1,
 				     .project = project.n ? project : (struct str){ 0 },
 				     .priority = INT64_MIN,
 				     .ready = true,

@@ -57,6 +57,12 @@ static enum err read_needs(struct call *c, struct beads *b, const struct bead_ro
 	return e;
 }
 
+/* Whoever began it has not been heard of for too long. */
+static bool given_up(struct call *c, const struct bead_row *row)
+{
+	return row->status == BEAD_IN_PROGRESS && row->lease && row->lease <= c->now_ms;
+}
+
 enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row,
 		     struct task *out)
 {
@@ -77,7 +83,8 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 			      .created = row->created,
 			      .updated = row->updated,
 			      .lease = row->lease,
-			      .ready = row->status == BEAD_OPEN && !row->blockers };
+			      .ready = !row->blockers &&
+				       (row->status == BEAD_OPEN || given_up(c, row)) };
 	if (value_int(line, "rank", &rank) && bead_priority(rank) == row->priority)
 		out->priority = rank;
 	if (out->status == TASK_BLOCKED)
@@ -413,6 +420,7 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 			return claim_take(e, e->b->lease_ms);
 		edit_reopen(e, BEAD_IN_PROGRESS);
 		claim_assign(e, e->c->actor);
+		edit_int(e, MEMBER_ASSIGNEE_EXPIRES, e->c->now_ms + e->b->lease_ms);
 		return ERR_OK;
 	}
 }

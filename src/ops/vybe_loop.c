@@ -99,11 +99,18 @@ static enum err call_op(struct call *c, const struct op *op, const char *const *
 	return e;
 }
 
+/* Unless it was begun, and given up. */
+static bool is_anothers(struct call *c, const struct task *t)
+{
+	return t->assignee.n && !str_eq(t->assignee, c->actor) &&
+	       t->status != TASK_IN_PROGRESS;
+}
+
 /* The first that is ready and nobody else's; of what follows it only the dry run speaks.
  */
 static enum err next_task(struct call *c, const struct run *run, struct task **out)
 {
-	struct task_filter ready = { .status = TASK_PENDING,
+	struct task_filter ready = { .status = -1,
 				     .project = run->project.n ? run->project :
 								 (struct str){ 0 },
 				     .priority = INT64_MIN,
@@ -117,8 +124,12 @@ static enum err next_task(struct call *c, const struct run *run, struct task **o
 	if (!(e = continuity_tasks(c, &k, &b)))
 		e = task_each(c, b, &ready, true, out);
 	continuity_close(&k);
-	while (!e && *out && (*out)->assignee.n && !str_eq((*out)->assignee, c->actor))
-		*out = (*out)->next;
+	while (!e && *out) {
+		if (is_anothers(c, *out))
+			*out = (*out)->next;
+		else
+			out = &(*out)->next;
+	}
 	return e;
 }
 

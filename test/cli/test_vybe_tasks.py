@@ -105,6 +105,25 @@ def test_any_status_may_follow_any_other(vybe, first, then):
         assert task["status"] == status and ("blocked_reason" in task) == (status == "blocked")
 
 
+def test_what_was_given_up_is_the_next_for_another(vybe):
+    """Its agent died: as for 'bd ready', the end of the lease makes it ready."""
+    late = {"ABACUS_NOW": "2036-01-01T00:00:00Z"}
+    id = vybe.task()["id"]
+    vybe.ok("task", "begin", "--id", id)
+    assert vybe.resume(agent="w-2")["focus_rule"] == "none"
+    packet = vybe.resume(agent="w-2", env=late)
+    assert (packet["focus_task_id"], packet["focus_rule"]) == (id, "next_ready")
+    assert [r["task_id"] for r in vybe.ok("loop", "--dry-run", agent="w-2", request=False, env=late)["results"]] == [id]
+    assert vybe.ok("task", "begin", "--id", id, agent="w-2", env=late)["task"]["assignee"] == "w-2"
+
+
+def test_what_is_in_progress_has_a_lease_also_after_it_was_completed(vybe):
+    id = vybe.task()["id"]
+    for status in ("completed", "in_progress"):
+        vybe.ok("task", "set-status", "--id", id, "--status", status)
+    assert vybe.show(id)["assignee"] == "w-1" and vybe.show(id)["assignee_expires"]
+
+
 def test_circles_are_refused_however_long(vybe):
     ids = [vybe.task(str(i))["id"] for i in range(60)]
     for a, b in zip(ids, ids[1:]):

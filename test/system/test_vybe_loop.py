@@ -47,7 +47,8 @@ def test_every_task_is_worked_on_with_its_prompt(project):
 
 
 def test_a_dry_run_begins_nothing(project):
-    one, two = tasks(project, "one", "two")
+    one, others, two = tasks(project, "one", "others", "two")
+    project.bd("update", others, "--assignee", "somebody").ok()
     assert [r["task_id"] for r in loop(project, "--dry-run")["results"]] == [one, two]
     assert status(project, one)["status"] == "pending"
 
