@@ -233,6 +233,44 @@ static enum err edit_json(struct call *c, struct str text,
 	return e;
 }
 
+enum change { INSTALLED, UPDATED, SKIPPED };
+
+static enum change change_of(struct call *c, const struct value *before,
+			     const struct value *after)
+{
+	struct json was = { .out.mem = &c->mem }, is = { .out.mem = &c->mem };
+
+	if (!before || !after)
+		return before ? UPDATED : after ? INSTALLED : SKIPPED;
+	json_value(&was, before);
+	json_value(&is, after);
+	if (str_eq(json_text(&was), json_text(&is)))
+		return SKIPPED;
+	return str_has(json_text(&was), STR(OURS)) ? UPDATED : INSTALLED;
+}
+
+void hooks_changes(struct call *c, enum host_id host, struct str before, struct str after,
+		   struct json *j)
+{
+	static const char *const lists[] = { "installed", "updated", "skipped" };
+	const struct value *was, *is;
+
+	if (jsonc_parse(c, before, &was))
+		was = NULL;
+	if (jsonc_parse(c, after, &is))
+		is = NULL;
+	c->code = ERR_OK;
+	for (int i = INSTALLED; i <= SKIPPED; i++) {
+		json_put_array(j, lists[i]);
+		for (const struct hook *h = table[host].hooks; h->event; h++)
+			if ((int)change_of(
+				    c, value_find(value_find(was, "hooks"), h->event),
+				    value_find(value_find(is, "hooks"), h->event)) == i)
+				json_str(j, str_of(h->event));
+		json_end(j);
+	}
+}
+
 /* --- a section of TOML, at the end of the file --- */
 
 #define BEGIN "# >>> abacus hooks >>>\n"

@@ -4,6 +4,8 @@
 #include "base/guest.h"
 #include "board/host.h"
 
+struct json;
+
 /*
  * How each host is told to call us: which of its files, in which shape, for which of its
  * events. Hosts without hooks have no file.
@@ -17,6 +19,11 @@ struct hooks_entry {
 	struct str command;
 };
 struct guest hooks_guest(const struct hooks_entry *entry);
+
+/* What became of a file of JSON, as lists of events: ours is there now, it is another one
+ * than before, it is as it was. */
+void hooks_changes(struct call *c, enum host_id host, struct str before, struct str after,
+		   struct json *j);
 
 /* Are our entries in the file? */
 bool hooks_there(struct call *c, struct str path);

@@ -392,7 +392,7 @@ static void add_label(struct edit *e, struct str label)
 	edit_labels(e, more, count + 1);
 }
 
-/* Any status may follow any other; only what somebody else holds stays theirs. */
+/* Any status may follow any other; only what somebody else holds is not begun. */
 static enum err move_step(struct edit *e, struct state *change, const void *arg)
 {
 	const struct task_move *move = arg;

@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/guest.h"
 #include "base/json.h"
 #include "base/path.h"
@@ -56,11 +57,16 @@ static const struct prop answer_props[] = {
 	{ 0 },
 };
 
-static void put_host(struct json *reply, enum host_id host, struct str path,
-		     const struct guest_outcome *done, bool install)
+static void put_host(struct call *c, struct json *reply, enum host_id host,
+		     struct str path, struct str before, const struct guest_outcome *done,
+		     bool install)
 {
+	struct str now;
+
 	json_put_object(reply, names_word(&hosts, (int)host));
 	json_put_str(reply, "path", path);
+	if (host == HOST_CLAUDE && !file_read(c, path, &now))
+		hooks_changes(c, host, before, now, reply);
 	json_put_str(reply, "status",
 		     !done->changed ? STR("unchanged") :
 		     install        ? STR("installed") :
@@ -80,7 +86,7 @@ static enum err each(struct call *c, const struct body *in, bool install,
 		     struct json *reply)
 {
 	bool project = in->project;
-	struct str root, path;
+	struct str root, path, before;
 	bool any = false;
 	enum err e = place_new(c, STR(".bb"), &root);
 
@@ -98,10 +104,11 @@ static enum err each(struct call *c, const struct body *in, bool install,
 				  root);
 		if (!path.p)
 			return no_file(c, (enum host_id)i, project);
-		e = install ? guest_add(c, path, &guest, &done) :
-			      guest_drop(c, path, &guest, &done);
+		if (!(e = file_read(c, path, &before)))
+			e = install ? guest_add(c, path, &guest, &done) :
+				      guest_drop(c, path, &guest, &done);
 		if (!e)
-			put_host(reply, (enum host_id)i, path, &done, install);
+			put_host(c, reply, (enum host_id)i, path, before, &done, install);
 	}
 	return e;
 }

@@ -106,8 +106,7 @@ static bool is_anothers(struct call *c, const struct task *t)
 	       t->status != TASK_IN_PROGRESS;
 }
 
-/* The first that is ready and nobody else's; of what follows it only the dry run speaks.
- */
+/* What is ready and nobody else's; of what follows the first only the dry run speaks. */
 static enum err next_task(struct call *c, const struct run *run, struct task **out)
 {
 	struct task_filter ready = { .status = -1,

@@ -290,7 +290,7 @@ static enum err parse(struct call *c, struct str json, struct push *out)
 	return ERR_OK;
 }
 
-/* By its whole id; an event may also be of a task that is gone. */
+/* By its whole id. */
 static enum err resolve(struct call *c, struct continuity *k, struct push *p)
 {
 	struct beads *b;

@@ -39,12 +39,26 @@ def context(vybe, event, **said):
 @pytest.mark.parametrize("host", ALL)
 def test_install_and_uninstall_leave_nothing_behind(vybe, host):
     file = vybe.path / ALL[host]
-    assert install(vybe, host) == {"path": str(file), "status": "installed", "backup": None}
+    done = install(vybe, host)
+    assert (done["path"], done["status"], done["backup"]) == (str(file), "installed", None)
     before = file.read_bytes()
     assert b"vybe hook handle --host " + host.encode() in before
     assert install(vybe, host)["status"] == "unchanged" and file.read_bytes() == before
     assert install(vybe, host, "uninstall")["status"] == "removed" and not file.exists()
     assert install(vybe, host, "uninstall")["status"] == "unchanged"
+
+
+def test_what_became_of_every_event_of_claude_is_told(vybe):
+    file = vybe.path / ".claude/settings.json"
+    done = install(vybe, "claude")
+    assert list(done)[:4] == ["path", "installed", "updated", "skipped"]
+    events = list(json.loads(file.read_text())["hooks"])
+    assert (done["installed"], done["updated"], done["skipped"]) == (events, [], [])
+    file.write_text(file.read_text().replace('"timeout": 5', '"timeout": 6', 1))
+    done = install(vybe, "claude")
+    assert (done["installed"], done["updated"], done["skipped"]) == ([], events[:1], events[1:])
+    done = install(vybe, "claude", "uninstall")
+    assert (done["installed"], done["updated"], done["skipped"]) == ([], events, [])
 
 
 THEIRS = """{
