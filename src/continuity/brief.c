@@ -240,6 +240,8 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt,
 struct prompt {
 	struct buf out;
 	size_t left;
+	const char
+		*title; /* of the lines that follow, if there is room for one; or NULL */
 };
 
 /* Whole lines. */
@@ -248,11 +250,16 @@ static void add(struct prompt *p, struct str text)
 	struct str line;
 
 	while (text.n && str_next(&text, '\n', &line)) {
-		if (line.n + 1 > p->left)
+		size_t head = p->title ? strlen(p->title) + 1 : 0;
+
+		if (head + line.n + 1 > p->left)
 			break;
+		if (p->title)
+			buf_fmt(&p->out, "%s\n", p->title);
 		buf_put(&p->out, line);
 		buf_char(&p->out, '\n');
-		p->left -= line.n + 1;
+		p->left -= head + line.n + 1;
+		p->title = NULL;
 	}
 }
 
@@ -330,21 +337,23 @@ static void say_agent(struct call *c, struct prompt *p, const struct brief *b)
 		    r->expires_ms <= c->now_ms ? ", which is over" : "");
 }
 
-static void say_memory(struct call *c, struct prompt *p, const struct brief *b)
+/* What is pinned is said before most; the rest as far as there is room. */
+static void say_memory(struct call *c, struct prompt *p, const struct brief *b,
+		       bool pinned)
 {
-	if (b->memory)
-		SAY(p, "Remembered:\n");
+	p->title = pinned ? "To be remembered first:" : "Remembered:";
 	for (const struct memory_row *m = b->memory; m && p->left > LINE; m = m->next)
-		SAY(p, "  " STR_FMT "%s" STR_FMT ": " STR_FMT "\n",
-		    STR_ARG(m->kind.p ? m->kind : m->scope), " ",
-		    STR_ARG(flat(c, m->key, 60)), STR_ARG(flat(c, m->value, 240)));
+		if (m->pinned == pinned)
+			SAY(p, "  " STR_FMT "%s" STR_FMT ": " STR_FMT "\n",
+			    STR_ARG(m->kind.p ? m->kind : m->scope), " ",
+			    STR_ARG(flat(c, m->key, 60)),
+			    STR_ARG(flat(c, m->value, 240)));
 }
 
 static void say_events(struct call *c, struct prompt *p, const char *title,
 		       const struct event_row *e, int most)
 {
-	if (e)
-		SAY(p, "%s\n", title);
+	p->title = title;
 	for (; e && most-- && p->left > LINE; e = e->next)
 		SAY(p, "  " STR_FMT " " STR_FMT ": " STR_FMT "\n", STR_ARG(e->agent),
 		    STR_ARG(e->kind), STR_ARG(flat(c, e->message, 160)));
@@ -353,8 +362,7 @@ static void say_events(struct call *c, struct prompt *p, const char *title,
 static void say_tasks(struct call *c, struct prompt *p, const char *title,
 		      const struct task *t)
 {
-	if (t)
-		SAY(p, "%s\n", title);
+	p->title = title;
 	for (; t; t = t->next)
 		SAY(p, "  " STR_FMT " " STR_FMT "\n", STR_ARG(t->id),
 		    STR_ARG(flat(c, t->title, 100)));
@@ -367,8 +375,9 @@ struct str brief_prompt(struct call *c, const struct brief *b)
 	say_task(c, &p, b->task);
 	say_commands(c, &p, b->task);
 	say_agent(c, &p, b);
+	say_memory(c, &p, b, true);
 	say_events(c, &p, "Notes of earlier sessions:", b->notes, NOTES);
-	say_memory(c, &p, b);
+	say_memory(c, &p, b, false);
 	say_tasks(c, &p, "Completing it unlocks:", b->unlocks);
 	say_events(c, &p, "Recent activity:", b->events, EVENTS / 2);
 	say_tasks(c, &p, "What comes next:", b->pipeline);

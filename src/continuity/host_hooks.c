@@ -203,6 +203,17 @@ static enum err event_list(struct call *c, struct str text, const struct hook *h
 	return ERR_OK;
 }
 
+static bool has_ours(const struct value *list)
+{
+	size_t others;
+
+	for (size_t i = 0; list && i < list->count; i++)
+		if (ours(&list->item[i]) ||
+		    ours_among(value_find(&list->item[i], "hooks"), &others))
+			return true;
+	return false;
+}
+
 static enum err edit_json(struct call *c, struct str text,
 			  const struct hooks_entry *entry, bool with, struct str *out)
 {
@@ -223,10 +234,10 @@ static enum err edit_json(struct call *c, struct str text,
 
 		if ((e = event_list(c, *out, h, entry, with, &list)))
 			return e;
+		if (!with && !has_ours(value_find(value_find(before, "hooks"), h->event)))
+			continue;
 		if (list.p)
-			e = with || value_find(value_find(before, "hooks"), h->event) ?
-				    jsonc_put(c, *out, path, list, out) :
-				    ERR_OK;
+			e = jsonc_put(c, *out, path, list, out);
 		else
 			e = jsonc_remove(c, *out, path, out);
 	}

@@ -221,6 +221,18 @@ def test_what_is_archived_is_still_news_to_who_was_away(vybe):
     assert vybe.resume(agent="new")["deltas"][0]["id"] > 100  # a newcomer begins with what is not
 
 
+def test_a_full_prompt_has_what_is_pinned_and_no_empty_part(vybe):
+    task = vybe.task("x", "--desc", "é" * 2000)["id"]
+    vybe.ok("memory", "set", "-k", "rule", "-v", "never force", "--pin")
+    vybe.ok("memory", "set", "-k", "fact", "-v", "y" * 900)
+    for i in range(12):
+        vybe.push(task_id=task, event={"kind": "progress", "message": "😀" * 400})
+    prompt = vybe.resume()["prompt"]
+    assert "rule: never force" in prompt and len(prompt.encode()) <= 6000
+    lines = prompt.splitlines() + [""]
+    assert all(after.startswith("  ") for line, after in zip(lines, lines[1:]) if line.endswith(":"))
+
+
 def test_peek_sees_the_task_that_resume_will_choose(vybe):
     vybe.resume(agent="w-2")
     vybe.task("soon", "--priority", "9")

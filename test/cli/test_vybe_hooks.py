@@ -83,6 +83,18 @@ def test_what_others_have_stays(vybe):
     assert file.read_text() == THEIRS and list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.parametrize("text", ["{}", '{"hooks":{}}', '{"hooks":{"Stop":[]}}', "", '{\r\n "a": 1\r\n}\r\n',
+                                  '{"hooks":{"Stop":[ /* none */ ]}}'])
+def test_uninstall_restores_the_bytes(vybe, text):
+    file = vybe.path / ".claude/settings.json"
+    file.parent.mkdir()
+    file.write_bytes(text.encode())
+    install(vybe, "claude")
+    assert b"vybe hook handle" in file.read_bytes()
+    install(vybe, "claude", "uninstall")
+    assert file.read_bytes() == text.encode() and list(file.parent.iterdir()) == [file]
+
+
 def test_what_others_add_later_stays_too(vybe):
     file = vybe.path / ".claude/settings.json"
     file.parent.mkdir()
