@@ -199,11 +199,12 @@ enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_
 		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)"
 		" ON CONFLICT (scope, scope_id, key) DO UPDATE SET"
 		" value = excluded.value, type = excluded.type,"
-		" kind = coalesce(excluded.kind, kind),"
-		" pinned = max(pinned, excluded.pinned),"
+		" kind = iif(expires <= ?9, excluded.kind,"
+		"            coalesce(excluded.kind, kind)),"
+		" pinned = iif(expires <= ?9, excluded.pinned,"
+		"              max(pinned, excluded.pinned)),"
 		" expires = excluded.expires, updated = excluded.updated,"
-		" created = iif(expires IS NOT NULL AND expires <= ?9,"
-		"               excluded.created, created)");
+		" created = iif(expires <= ?9, excluded.created, created)");
 
 	stmt_bind_str(st, m->scope);
 	stmt_bind_str(st, m->scope_id);

@@ -233,6 +233,14 @@ def test_a_full_prompt_has_what_is_pinned_and_no_empty_part(vybe):
     assert all(after.startswith("  ") for line, after in zip(lines, lines[1:]) if line.endswith(":"))
 
 
+def test_of_what_has_expired_nothing_is_left_in_what_is_set_anew(vybe):
+    late = {"ABACUS_NOW": "2036-01-01T00:00:00Z"}
+    vybe.ok("memory", "set", "-k", "k", "-v", "x", "--pin", "--kind", "lesson", "--expires-in", "1h")
+    vybe.ok("memory", "set", "-k", "k", "-v", "y", env=late)
+    memory = vybe.ok("memory", "get", "-k", "k", agent=None, request=False, env=late)
+    assert "pinned" not in memory and "kind" not in memory and memory["created_at"] == "2036-01-01T00:00:00.000Z"
+
+
 def test_peek_sees_the_task_that_resume_will_choose(vybe):
     vybe.resume(agent="w-2")
     vybe.task("soon", "--priority", "9")
