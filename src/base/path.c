@@ -79,6 +79,13 @@ struct str path_real(struct arena *mem, struct str path)
 	return copy;
 }
 
+bool path_home_known(void)
+{
+	const char *home = getenv("HOME");
+
+	return home && *home;
+}
+
 struct str path_home(void)
 {
 	const char *home = getenv("HOME");

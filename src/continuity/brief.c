@@ -105,6 +105,7 @@ static enum err read_tasks(struct call *c, struct continuity *k, struct brief *b
 				     .project = b->project.n ? b->project :
 							       (struct str){ 0 },
 				     .priority = INT64_MIN,
+				     .or_none = true,
 				     .ready = true,
 				     .limit = NEXT + 1 };
 	struct task **at = &b->pipeline;

@@ -43,6 +43,34 @@ static struct str user_store(struct call *c)
 	return path_join(&c->mem, data, STR("abacus/user.git"));
 }
 
+static enum err need_home(struct call *c)
+{
+	if (path_home_known())
+		return ERR_OK;
+	call_fail(
+		c, ERR_INVALID_INPUT,
+		"this folder is in no repository, and HOME does not say where yours is");
+	return call_step(c, "Set HOME, or name a store with --db-path.");
+}
+
+/* A repository that is only for this; readers make none. */
+static enum err own_repository(struct call *c, struct continuity *k, struct str dir)
+{
+	struct beads b;
+	enum err e;
+
+	c->project = dir;
+	k->fresh = !file_exists(&c->mem, path_join(&c->mem, dir, STR("HEAD")));
+	if (k->fresh)
+		k->state = TASKS_NONE;
+	if (k->path.p)
+		return ERR_OK;
+	k->path = path_join(&c->mem, dir, STR("abacus/vybe.db"));
+	if (!k->fresh && !(e = beads_home(c, &b)))
+		k->path = path_join(&c->mem, b.home, STR("vybe.db"));
+	return k->fresh ? ERR_OK : e;
+}
+
 enum err continuity_locate(struct call *c, struct continuity *out)
 {
 	struct str dir =
@@ -55,16 +83,16 @@ enum err continuity_locate(struct call *c, struct continuity *out)
 	if (c->store.p) {
 		out->source = STR("named");
 		out->path = path_resolve(&c->mem, c->dir, c->store);
-		c->project = arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path));
-		return make_repository(c, c->project);
+		return own_repository(
+			c, out, arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path)));
 	}
 	if ((e = place_repository(c, dir, &repo)))
 		return e;
 	if (!repo.tree.p) {
 		out->source = STR("user");
-		c->project = user_store(c);
-		if ((e = make_repository(c, c->project)))
+		if ((e = need_home(c)))
 			return e;
+		return own_repository(c, out, user_store(c));
 	}
 	if ((e = beads_home(c, &b)))
 		return e;
@@ -76,6 +104,10 @@ enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity 
 {
 	enum err e = continuity_locate(c, out);
 
+	if (!e && out->fresh && mode == VYBE_WRITE) {
+		e = make_repository(c, c->project);
+		out->state = TASKS_CLOSED;
+	}
 	return e ? e : vybe_db_open(c, out->path, mode, &out->db);
 }
 

@@ -14,6 +14,7 @@ struct continuity {
 	struct beads tasks; /* opened when somebody asks for them */
 	enum { TASKS_CLOSED, TASKS_OPEN, TASKS_NONE } state;
 	struct str path;   /* of the file */
+	bool fresh;        /* nothing of it is there yet: a writer makes it */
 	struct str source; /* why it is this one: "repository", "user", "named" */
 };
 

@@ -39,7 +39,7 @@ static enum err look_up(struct call *c, struct beads *b, struct str id, struct t
 
 static bool of_project(const struct task *t, struct str project)
 {
-	return !project.n || str_eq(t->project, project);
+	return !project.n || !t->project.n || str_eq(t->project, project);
 }
 
 static bool mine(struct call *c, const struct task *t)
@@ -54,6 +54,7 @@ static enum err next_ready(struct call *c, struct beads *b, struct str project,
 	struct task_filter ready = { .status = -1,
 				     .project = project.n ? project : (struct str){ 0 },
 				     .priority = INT64_MIN,
+				     .or_none = true,
 				     .ready = true,
 				     .limit = 1 };
 	return task_each(c, b, &ready, true, out);

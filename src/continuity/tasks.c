@@ -139,7 +139,8 @@ enum err task_find(struct call *c, struct beads *b, struct str id, struct task *
 static bool fits(const struct task_filter *f, const struct task *t)
 {
 	return (f->status < 0 || (int)t->status == f->status) &&
-	       (!f->project.p || str_eq(f->project, t->project)) &&
+	       (!f->project.p || str_eq(f->project, t->project) ||
+		(f->or_none && !t->project.n)) &&
 	       (f->priority == INT64_MIN || f->priority == t->priority) &&
 	       (!f->ready || t->ready);
 }

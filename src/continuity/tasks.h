@@ -36,6 +36,7 @@ enum err task_find(struct call *c, struct beads *b, struct str id, struct task *
 struct task_filter {
 	int status;         /* -1: any */
 	struct str project; /* absent: any */
+	bool or_none;       /* and what belongs to no project, which is everybody's */
 	int64_t priority;   /* INT64_MIN: any */
 	bool ready;         /* only what can be begun */
 	int64_t limit;      /* 0: none */

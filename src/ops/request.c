@@ -421,20 +421,21 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 
 /* --- on what agents go on from --- */
 
-/* Tasks are beads: where nobody keeps any yet, that begins now. */
-static enum err begin_beads(struct call *c)
+/* Tasks are beads: where nobody keeps any yet, that begins now. Where they are kept, what
+ * others did to them comes before what is done now. */
+static enum err begin_beads(struct call *c, struct continuity *k)
 {
 	struct request r = request_new(c, &op_bead_init);
 	struct json reply = { .out.mem = &c->mem };
 	struct call quiet = *c;
-	struct beads b;
-	enum err e = beads_open(c, BEADS_READ, &b);
+	struct beads *b;
+	enum err e = continuity_tasks(c, k, &b);
 
-	if (!e)
-		beads_close(&b);
-	if (e != ERR_NOT_INITIALIZED)
+	if (!e && b)
+		e = continuity_absorb(c, k);
+	continuity_let_go(k);
+	if (e || b)
 		return e;
-	c->code = ERR_OK;
 	if ((e = request_check(c, &r)) || (e = run_plain(c, &r, &reply)))
 		return e;
 	c->warning = quiet.warning;
@@ -465,7 +466,7 @@ static enum err run_once(struct call *c, const struct request *r, struct stores 
 		return e;
 	if (old.reply.p)
 		return replay(c, r, &old, c->request_args, reply);
-	if ((r->op->flags & OP_TASKS) && (e = begin_beads(c)))
+	if ((r->op->flags & OP_TASKS) && (e = begin_beads(c, s->vybe)))
 		return e;
 	if ((e = r->op->run(c, s, r->body, reply)))
 		return e;

@@ -102,6 +102,11 @@ static enum err each(struct call *c, const struct body *in, bool install,
 			continue;
 		path = hooks_file(c, (enum host_id)i, project ? HOST_PROJECT : HOST_USER,
 				  root);
+		if (!project && !path_home_known()) {
+			call_fail(c, ERR_INVALID_INPUT,
+				  "HOME does not say where your own files are");
+			return call_step(c, "Set it, or use --project.");
+		}
 		if (!path.p)
 			return no_file(c, (enum host_id)i, project);
 		if (!(e = file_read(c, path, &before)))

@@ -113,6 +113,7 @@ static enum err next_task(struct call *c, const struct run *run, struct task **o
 				     .project = run->project.n ? run->project :
 								 (struct str){ 0 },
 				     .priority = INT64_MIN,
+				     .or_none = true,
 				     .ready = true };
 	struct continuity k;
 	struct beads *b;
@@ -283,7 +284,8 @@ static enum err go(struct call *c, struct run *run)
 			break;
 		}
 		e = work_on(c, run, t, &status);
-		if (e == ERR_ALREADY_CLAIMED || e == ERR_BLOCKED || e == ERR_CLOSED) {
+		if (e == ERR_ALREADY_CLAIMED || e == ERR_BLOCKED || e == ERR_CLOSED ||
+		    e == ERR_DELETED || e == ERR_NOT_FOUND) {
 			c->code = ERR_OK; /* somebody was faster: there is another one */
 			continue;
 		}

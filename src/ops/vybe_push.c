@@ -34,7 +34,7 @@ static const struct prop props[] = {
 static enum err wrong(struct call *c, const char *what)
 {
 	call_fail(c, ERR_INVALID_INPUT, "%s", what);
-	return call_step(c, "'vybe schema commands' shows what 'vybe push' takes.");
+	return call_step(c, "'vybe push --help' tells what it takes.");
 }
 
 /* Only these members, `known` with spaces between; of the others the first is named. */
@@ -285,7 +285,7 @@ static enum err parse(struct call *c, struct str json, struct push *out)
 	if ((out->memories && out->memories->count > MOST_ITEMS) ||
 	    (out->artifacts && out->artifacts->count > MOST_ITEMS))
 		return wrong(c, "at most 50 memories and 50 artifacts at once");
-	if ((out->artifacts || out->status) && !out->task.n)
+	if (((out->artifacts && out->artifacts->count) || out->status) && !out->task.n)
 		return wrong(c, "artifacts and task_status need a task_id");
 	return ERR_OK;
 }
@@ -338,6 +338,12 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 const struct op op_vybe_push = {
 	.name = "vybe push",
 	.help = "Record an event, memories, artifacts and a status at once, all or none",
+	.more = "The JSON is an object with any of these: task_id; event {kind, message, "
+		"metadata}; memories [{key, value, value_type, scope, scope_id, "
+		"expires_at, kind, "
+		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, "
+		"summary, "
+		"label, blocked_reason}. Artifacts and task_status need a task_id.",
 	.flags = VYBE_CHANGES,
 	.body_size = sizeof(struct body),
 	.fields = fields,

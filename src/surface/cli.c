@@ -213,6 +213,8 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 	int status = err_exit(c->code, dialect);
 	struct json j = { .out.mem = &c->mem };
 
+	if (a->command && (a->command->flags & COMMAND_SILENT))
+		return 0;
 	if (a->command && (a->command->flags & COMMAND_VERDICT) && status == 1 &&
 	    c->code != ERR_RESERVATION_CONFLICT && c->code != ERR_STALE_EPOCH)
 		status = 3;

@@ -22,6 +22,7 @@ enum command_flags {
 		1 << 5, /* exits with 1 if the reply is not "ok", or "timed_out" */
 	COMMAND_ENVELOPE =
 		1 << 6,           /* its JSON says beside the data whether it went well */
+	COMMAND_SILENT = 1 << 8,  /* nobody hears of what is wrong; it exits with 0 */
 	COMMAND_VERDICT = 1 << 7, /* 1 is an answer of it: what cannot be told is 3 */
 	COMMAND_PREVIEWS = 1 << 4, /* on a terminal it is shown first, unless forced */
 };

@@ -377,3 +377,10 @@ def test_it_is_quick(vybe):
         context(vybe, "SessionStart")
         times.append(time.monotonic() - began)
     assert min(times) < 0.05, times
+
+
+@pytest.mark.parametrize("args, env", [(["--host", "nobody"], {}), ([], {}), (["--host", "claude"], {"ABACUS_NOW": "junk"}),
+                                       (["--nonsense"], {})])
+def test_a_call_that_is_wrong_is_in_nobodys_way(vybe, args, env):
+    done = vybe.run("hook", "handle", *args, program="vybe", env=env, stdin=b"{}")
+    assert (done.code, done.out, done.err) == (0, "", "")

@@ -207,3 +207,31 @@ def test_a_store_of_ones_own(vybe, tmp_path):
     assert vybe.ok("task", "list", "--db-path", db, agent=None, request=False)["count"] == 1
     assert vybe.ok("task", "list", agent=None, request=False, env={"VYBE_DB_PATH": db})["tasks"] == [task]
     assert vybe.ok("task", "list", agent=None, request=False)["count"] == 0
+
+
+def test_reading_makes_nothing(tmp_path):
+    path, home = tmp_path / "nowhere", tmp_path / "home"
+    path.mkdir()
+    home.mkdir()
+    outside = Vybe(path)
+    env = {"HOME": str(home), "XDG_DATA_HOME": ""}
+    assert outside.ok("task", "list", agent=None, request=False, env=env)["count"] == 0
+    assert outside.ok("memory", "list", agent=None, request=False, env=env)["count"] == 0
+    assert list(home.iterdir()) == [] == list(path.iterdir())
+    assert outside.refused("task", "list", agent=None, request=False, env={"HOME": ""}) == "INVALID_INPUT"
+
+
+def test_a_task_of_no_project_is_everybodys(vybe):
+    (vybe.path / "sub").mkdir()
+    task = vybe.task()["id"]
+    other = vybe.task("other", "--project-id", "p1", "--priority", "9")["id"]
+    assert vybe.resume("--project-dir", "sub")["focus_task_id"] == task
+    assert vybe.resume(agent="w-2")["focus_task_id"] == other
+
+
+def test_what_others_did_just_before_is_told_too(vybe):
+    task = vybe.task()["id"]
+    vybe.resume()
+    vybe.bd("--actor", "alice", "close", task).ok()
+    vybe.ok("task", "set-priority", "--id", task, "--priority", "1")
+    assert [(d["kind"], d["agent_name"]) for d in vybe.resume()["deltas"]] == [("task_closed", "alice"), ("task_priority", "w-1")]
