@@ -14,33 +14,45 @@
 
 struct looking {
 	struct call *c;
-	struct map ids; /* those that may have changed */
+	struct map ids; /* those that may have changed; the value says: by this request */
 	bool all;       /* or any */
 };
 
-static void look_at(struct looking *l, struct str id)
+static void look_at(struct looking *l, struct str id, bool mine)
 {
-	if (id.p)
-		map_put(&l->ids, arena_copy(&l->c->mem, id));
+	void **at = id.p ? map_put(&l->ids, arena_copy(&l->c->mem, id)) : NULL;
+
+	if (at && mine)
+		*at = l;
 }
 
-static void look_at_list(struct looking *l, const struct value *list, const char *key)
+static void look_at_list(struct looking *l, const struct value *list, bool mine)
 {
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++)
-		look_at(l, value_str(&list->item[i], key));
+		look_at(l, value_str(&list->item[i], "id"), mine);
 }
 
-/* What was done through this store has left its own event, but has to be known. */
+/* An earlier try of this very request, which died before it could note what it did: that
+ * is noted now. */
+static bool is_this(struct call *c, const struct value *receipt)
+{
+	return c->request_id.p && str_eq(value_str(receipt, "actor"), c->actor) &&
+	       str_eq(value_str(receipt, "id"),
+		      arena_fmt(&c->mem, "vybe:" STR_FMT, STR_ARG(c->request_id)));
+}
+
 static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct looking *l = arg;
 	struct value_error error;
 	const struct value *v = value_parse(&c->mem, r->json, &error);
 
+	bool mine = is_this(c, value_find(v, "receipt"));
+
 	if (value_find(value_find(v, "base"), "whole"))
 		l->all = true;
-	look_at_list(l, value_find(v, "beads"), "id");
-	look_at_list(l, value_find(v, "tombstones"), "id");
+	look_at_list(l, value_find(v, "beads"), mine);
+	look_at_list(l, value_find(v, "tombstones"), mine);
 	return ERR_OK;
 }
 
@@ -171,9 +183,9 @@ static enum err name_all(struct call *c, struct continuity *k, struct beads *b,
 	    (e = vybe_task_each(c, &k->db, &known, &count)))
 		return e;
 	for (; row; row = row->next)
-		look_at(l, row->id);
+		look_at(l, row->id, false);
 	for (size_t i = 0; i < count; i++)
-		look_at(l, known[i].id);
+		look_at(l, known[i].id, false);
 	return ERR_OK;
 }
 
@@ -209,7 +221,7 @@ static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
 	if (l.all && (e = name_all(c, k, b, &l)))
 		return e;
 	for (size_t i = 0; !(e = ERR_OK) && i < l.ids.count; i++)
-		if ((e = compare(c, k, b, l.ids.entry[i].key)))
+		if (!l.ids.entry[i].value && (e = compare(c, k, b, l.ids.entry[i].key)))
 			return e;
 	return ERR_OK;
 }
