@@ -52,10 +52,12 @@ static void become(const struct child *child, int in)
 /* In a file that has no name: it may be longer than a pipe holds. */
 static int input_file(struct call *c, struct str text)
 {
-	char path[] = "/tmp/abacus.XXXXXX";
+	const char *dir = getenv("TMPDIR");
+	char *path =
+		(char *)arena_fmt(&c->mem, "%s/abacus.XXXXXX", dir && *dir ? dir : "/tmp")
+			.p;
 	int fd = mkstemp(path);
 
-	(void)c;
 	if (fd < 0)
 		return -1;
 	unlink(path);
@@ -99,7 +101,7 @@ enum err child_run(struct call *c, struct child *child)
 	child->status = -1;
 	child->timed_out = false;
 	if (in < 0)
-		return file_fail(c, "write", STR("/tmp"));
+		return file_fail(c, "write", STR("a temporary file"));
 	for (const char *const *e = child->env; e && *e; e++)
 		putenv((char *)*e);
 	pid = fork();
