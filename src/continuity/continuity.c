@@ -57,7 +57,7 @@ static enum err need_home(struct call *c)
 static enum err own_repository(struct call *c, struct continuity *k, struct str dir)
 {
 	struct beads b;
-	enum err e;
+	enum err e = ERR_OK;
 
 	c->project = dir;
 	k->fresh = !file_exists(&c->mem, path_join(&c->mem, dir, STR("HEAD")));
@@ -68,7 +68,7 @@ static enum err own_repository(struct call *c, struct continuity *k, struct str 
 	k->path = path_join(&c->mem, dir, STR("abacus/vybe.db"));
 	if (!k->fresh && !(e = beads_home(c, &b)))
 		k->path = path_join(&c->mem, b.home, STR("vybe.db"));
-	return k->fresh ? ERR_OK : e;
+	return e;
 }
 
 enum err continuity_locate(struct call *c, struct continuity *out)
