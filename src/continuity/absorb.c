@@ -4,6 +4,7 @@
 #include "beads/find.h"
 #include "beads/record.h"
 #include "continuity/continuity.h"
+#include "continuity/tasks.h"
 #include "store/bead_query.h"
 
 /*
@@ -46,7 +47,6 @@ static enum err see_record(struct call *c, const struct journal_record *r, void 
 	struct looking *l = arg;
 	struct value_error error;
 	const struct value *v = value_parse(&c->mem, r->json, &error);
-
 	bool mine = is_this(c, value_find(v, "receipt"));
 
 	if (value_find(value_find(v, "base"), "whole"))
@@ -218,12 +218,22 @@ static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
 	if (e || news == JOURNAL_AHEAD)
 		l.all = true; /* it has begun anew, or is not whole */
 	c->code = ERR_OK;
-	if (l.all && (e = name_all(c, k, b, &l)))
-		return e;
-	for (size_t i = 0; !(e = ERR_OK) && i < l.ids.count; i++)
-		if (!l.ids.entry[i].value && (e = compare(c, k, b, l.ids.entry[i].key)))
-			return e;
-	return ERR_OK;
+	e = l.all ? name_all(c, k, b, &l) : ERR_OK;
+	for (size_t i = 0; !e && i < l.ids.count; i++)
+		if (!l.ids.entry[i].value)
+			e = compare(c, k, b, l.ids.entry[i].key);
+	return e;
+}
+
+enum err continuity_know(struct call *c, struct continuity *k, const struct task *t)
+{
+	struct vybe_task known = { .id = t->id,
+				   .assignee = t->assignee,
+				   .status = t->bead_status,
+				   .created = t->created,
+				   .updated = t->updated };
+
+	return vybe_task_put(c, &k->db, &known);
 }
 
 enum err continuity_absorb(struct call *c, struct continuity *k)

@@ -50,6 +50,10 @@ enum err continuity_note(struct call *c, struct continuity *k,
  */
 enum err continuity_absorb(struct call *c, struct continuity *k);
 
+/* What was just done to a task, and is no news: it has its own event. */
+struct task;
+enum err continuity_know(struct call *c, struct continuity *k, const struct task *t);
+
 /* A project by its folder: the repository itself is "", another folder its path. */
 enum err continuity_project(struct call *c, struct str dir, struct str *out);
 

@@ -304,14 +304,6 @@ static struct str tool_text(struct call *c, const struct value *in)
 			 STR_ARG(file.p ? file : command));
 }
 
-/* What we did to it is no news. */
-static void know_task(struct call *c, struct continuity *k, const struct task *t)
-{
-	vybe_task_put(c, &k->db,
-		      &(struct vybe_task){ t->id, t->assignee, t->bead_status, t->created,
-					   t->updated });
-}
-
 /* The claim of the task that it is at, if that would end soon. */
 static void renew_claim(struct call *c, struct continuity *k, struct str focus)
 {
@@ -324,7 +316,7 @@ static void renew_claim(struct call *c, struct continuity *k, struct str focus)
 	c->request_id = id_random(&c->mem, 32);
 	c->request_args = STR("hook");
 	if (!task_renew(c, focus, &t))
-		know_task(c, k, &t);
+		continuity_know(c, k, &t);
 }
 
 static void finish_task(struct call *c, struct continuity *k, struct str focus)
@@ -341,7 +333,7 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 	c->request_args = STR("hook");
 	if (!task_move(c, focus, &done, &t)) {
 		note(c, k, "task_closed", done.reason, t.id);
-		know_task(c, k, &t);
+		continuity_know(c, k, &t);
 	}
 }
 

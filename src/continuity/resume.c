@@ -1,12 +1,7 @@
 #include "continuity/resume.h"
 
-#include "agents/mail.h"
-#include "agents/reservation.h"
 #include "base/json.h"
-#include "base/moment.h"
-#include "beads/find.h"
 #include "continuity/brief.h"
-#include "store/bead_query.h"
 
 static const char *const words[] = {
 	[FOCUS_ASKED] = "asked_for",
@@ -57,6 +52,7 @@ static enum err next_ready(struct call *c, struct beads *b, struct str project,
 				     .or_none = true,
 				     .ready = true,
 				     .limit = 1 };
+
 	return task_each(c, b, &ready, true, out);
 }
 

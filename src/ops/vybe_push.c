@@ -314,6 +314,13 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 
 	if ((e = parse(c, in->json, &p)) || (e = resolve(c, s->vybe, &p)))
 		return e;
+	/* what others did to the task comes before what is done now */
+	if (p.status) {
+		e = continuity_absorb(c, s->vybe);
+		continuity_let_go(s->vybe);
+		if (e)
+			return e;
+	}
 	json_object(reply);
 	if ((e = put_event(c, s, p.event, p.task, reply)))
 		return e;

@@ -140,10 +140,7 @@ enum err vybe_note_task(struct call *c, struct continuity *k, const char *kind,
 	};
 	enum err e = continuity_note(c, k, &note, event);
 
-	return e ? e :
-		   vybe_task_put(c, &k->db,
-				 &(struct vybe_task){ t->id, t->assignee, t->bead_status,
-						      t->created, t->updated });
+	return e ? e : continuity_know(c, k, t);
 }
 
 static enum err changed(struct call *c, struct stores *s, const char *kind,

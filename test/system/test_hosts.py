@@ -44,7 +44,7 @@ class Model(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         self.server.requests.append(body)
-        if "generateContent" in self.path.lower() or "GenerateContent" in self.path:
+        if "generatecontent" in self.path.lower():
             self.gemini(body)
         elif self.path.split("?")[0].endswith("/messages"):
             self.claude(body)
