@@ -13,6 +13,18 @@ enum { TITLE_MOST = 500, TEXT_MOST = 1024 * 1024 }; /* bytes */
 static const char *const category_words[] = { "HANDOFF", "BLOCKED", "DECISION", "INFO" };
 const struct names categories = { category_words, 4, NULL };
 
+const char *category_label(int category)
+{
+	static const char *const labels[] = {
+		[CATEGORY_HANDOFF] = "Passed to",
+		[CATEGORY_BLOCKED] = "Needs input",
+		[CATEGORY_DECISION] = "Decided",
+		[CATEGORY_INFO] = "Told",
+	};
+
+	return labels[category];
+}
+
 static const char *const state_words[] = { "unread", "read", "acked" };
 const struct names mail_states = { state_words, 3, NULL };
 

@@ -8,6 +8,7 @@ struct json;
 /* What agents write to each other. Where it is kept: see mailbox.h. */
 enum category { CATEGORY_HANDOFF, CATEGORY_BLOCKED, CATEGORY_DECISION, CATEGORY_INFO };
 extern const struct names categories;
+const char *category_label(int category); /* what people read */
 
 enum mail_state { MAIL_UNREAD, MAIL_READ, MAIL_ACKED };
 extern const struct names mail_states;

@@ -349,3 +349,47 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 	*out = NULL;
 	return e;
 }
+
+enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents,
+		      size_t *count)
+{
+	return agent_files_list(c, f, STR("messages"), STR(".jsonl"), agents, count);
+}
+
+static enum err visit_lines(struct call *c, struct agent_files *f, struct str name,
+			    struct str text, int64_t at, struct str about,
+			    mail_visit *visit, void *arg)
+{
+	struct str rest = text, line;
+
+	while (rest.n && str_next(&rest, '\n', &line)) {
+		struct mail *m = str_has(line, about) ? decode(&c->mem, line) : NULL;
+
+		if (m)
+			visit(c, m, arg);
+		else if (!about.p)
+			return agent_file_damaged(c, f, name, at + (line.p - text.p));
+	}
+	return ERR_OK;
+}
+
+enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent,
+		      int64_t *from, struct str about, mail_visit *visit, void *arg)
+{
+	struct str name = stream_of(c, agent), text;
+	enum err e;
+
+	do {
+		struct call part = *c;
+		int64_t at = *from;
+
+		part.mem = (struct arena){ 0 };
+		e = agent_file_read_part(&part, f, name, from, &text);
+		if (!e)
+			e = visit_lines(&part, f, name, text, at, about, visit, arg);
+		if (e)
+			call_fail(c, e, STR_FMT, STR_ARG(part.message));
+		call_release(&part);
+	} while (!e && text.n);
+	return e;
+}

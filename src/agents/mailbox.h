@@ -42,6 +42,17 @@ enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mai
 enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
 		     const struct mail *m, const struct mail *then);
 
+/* Every line of the record after a byte of it, which moves along, in order: a message as
+ * it was after each step. Only those with this text, if it is not absent. What a visit
+ * is given, and allocates, goes with it. */
+typedef void mail_visit(struct call *c, const struct mail *m, void *arg);
+enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent,
+		      int64_t *from, struct str about, mail_visit *visit, void *arg);
+
+/* Who has one. */
+enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents,
+		      size_t *count);
+
 /* From the newest to the oldest. */
 struct mailbox_walk {
 	struct lines_back back;

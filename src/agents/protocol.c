@@ -14,6 +14,18 @@ static const char *const types[] = {
 };
 const struct names event_types = { types, sizeof types / sizeof *types, NULL };
 
+const char *event_label(enum event_type type)
+{
+	static const char *const labels[] = {
+		[EVENT_HANDOFF] = "Passed to",
+		[EVENT_BLOCKED] = "Needs input",
+		[EVENT_INCURSION] = "Incursion",
+		[EVENT_RESUME] = "Resumed",
+	};
+
+	return labels[type];
+}
+
 static const struct str file = { "events.jsonl", 12 };
 
 static const char *const urgencies[] = { "low", "medium", "high" };

@@ -12,6 +12,7 @@ struct json;
  */
 enum event_type { EVENT_HANDOFF, EVENT_BLOCKED, EVENT_INCURSION, EVENT_RESUME };
 extern const struct names event_types;
+const char *event_label(enum event_type type); /* what people read */
 
 struct protocol_event {
 	enum event_type type;

@@ -35,6 +35,56 @@ int err_exit(enum err e, enum dialect dialect)
 	return status[table[e].class][dialect];
 }
 
+int err_http(enum err e)
+{
+	static const int by_class[] = {
+		[CLASS_NONE] = 200,    [CLASS_USER] = 400, [CLASS_USAGE] = 400,
+		[CLASS_STORAGE] = 500, [CLASS_SYNC] = 502,
+	};
+
+	switch (e) {
+	case ERR_NOT_FOUND:
+	case ERR_AGENT_NOT_FOUND:
+	case ERR_MESSAGE_NOT_FOUND:
+	case ERR_RESERVATION_NOT_FOUND:
+	case ERR_UNKNOWN_RECIPIENT:
+	case ERR_UNKNOWN_SENDER:
+		return 404;
+	case ERR_DELETED:
+		return 410;
+	case ERR_READ_FORBIDDEN:
+	case ERR_ACK_FORBIDDEN:
+	case ERR_RELEASE_FORBIDDEN:
+		return 403;
+	case ERR_ALREADY_CLAIMED:
+	case ERR_ALREADY_EXISTS:
+	case ERR_AMBIGUOUS_ID:
+	case ERR_AMBIGUOUS_SESSION:
+	case ERR_ADOPTION_REJECTED:
+	case ERR_BLOCKED:
+	case ERR_CLOSED:
+	case ERR_CYCLE:
+	case ERR_DUPLICATE_AGENT_ID:
+	case ERR_NOT_CLAIMED:
+	case ERR_NOT_INITIALIZED:
+	case ERR_NOT_A_REPOSITORY:
+	case ERR_REQUEST_MISMATCH:
+	case ERR_RESERVATION_CONFLICT:
+	case ERR_RESERVATION_STALE_FOUND:
+	case ERR_STALE_CLAIM:
+	case ERR_STALE_EPOCH:
+		return 409;
+	case ERR_CAS_MISMATCH:
+		return 412;
+	case ERR_DATABASE_BUSY:
+		return 503;
+	case ERR_SYNC_TIMEOUT:
+		return 504;
+	default:
+		return by_class[table[e].class];
+	}
+}
+
 const char *err_step(enum err e)
 {
 	return table[e].step;

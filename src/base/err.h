@@ -20,6 +20,7 @@ enum dialect { DIALECT_BOARD, DIALECT_BEADS, DIALECT_AGENTS, DIALECT_VYBE };
 
 const char *err_code(enum err e, enum dialect dialect);
 int err_exit(enum err e, enum dialect dialect);
+int err_http(enum err e); /* a status of HTTP */
 const char *err_step(enum err e);
 /* For another program of ours: the name in the table, and back. */
 const char *err_name(enum err e);

@@ -15,6 +15,13 @@ struct str field_flag(struct arena *mem, const struct field *f)
 	return str_of(flag);
 }
 
+bool field_on_wire(const struct field *f)
+{
+	return !(f->flags & FIELD_CLI) ||
+	       (!(f->flags & (FIELD_FILE | FIELD_PLACE)) && f->kind != &kind_input &&
+		f->kind != &kind_path && f->kind != &kind_ref);
+}
+
 const char *field_label(struct call *c, const struct field *f)
 {
 	if (c->wire)

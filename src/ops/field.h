@@ -55,7 +55,7 @@ enum field_flags {
 	FIELD_REQUIRED = 1 << 0,
 	FIELD_LIST = 1 << 1,  /* may be repeated; an array in JSON */
 	FIELD_PLACE = 1 << 2, /* on a command line it goes by its place, without a flag */
-	FIELD_CLI = 1 << 3,   /* only on command lines */
+	FIELD_CLI = 1 << 3,   /* not for models; see field_on_wire() */
 	FIELD_WIRE = 1 << 4,  /* only in JSON */
 	FIELD_CLAMP = 1 << 5, /* a number past the maximum becomes the maximum */
 	FIELD_STDIN = 1 << 6, /* "-" on a command line means standard input */
@@ -99,6 +99,10 @@ static inline bool field_required(const struct field *f)
 {
 	return (f->flags & FIELD_REQUIRED) && !(f->flags & FIELD_ACTOR);
 }
+
+/* Can a program give it as JSON? Not what names a file of whoever types, or stands for
+ * others by its place. */
+bool field_on_wire(const struct field *f);
 
 /* The field's flag without dashes; `mem` is used where it has to be made. */
 struct str field_flag(struct arena *mem, const struct field *f);

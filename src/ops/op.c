@@ -10,9 +10,9 @@ static void put_string_schema(struct json *j, const char *name, const char *help
 	json_end(j);
 }
 
-static bool on_the_wire(const struct field *f)
+static bool is_for(const struct field *f, enum audience whom)
 {
-	return !(f->flags & FIELD_CLI);
+	return whom == FOR_MODELS ? !(f->flags & FIELD_CLI) : field_on_wire(f);
 }
 
 enum dialect op_dialect(const struct op *op)
@@ -31,7 +31,7 @@ bool op_may_write(const struct op *op)
 	return op->flags & OP_WRITE;
 }
 
-void op_input_schema(struct json *j, const struct op *op)
+void op_input_schema(struct json *j, const struct op *op, enum audience whom)
 {
 	const struct field none = { 0 }, *fields = op->fields ? op->fields : &none;
 	bool required = false;
@@ -40,7 +40,7 @@ void op_input_schema(struct json *j, const struct op *op)
 	json_put_str(j, "type", STR("object"));
 	json_put_object(j, "properties");
 	for (const struct field *f = fields; f->name; f++) {
-		if (!on_the_wire(f))
+		if (!is_for(f, whom))
 			continue;
 		json_key(j, str_of(f->name));
 		field_schema(j, f);
@@ -54,7 +54,7 @@ void op_input_schema(struct json *j, const struct op *op)
 	if (required) {
 		json_put_array(j, "required");
 		for (const struct field *f = fields; f->name; f++)
-			if (on_the_wire(f) && field_required(f))
+			if (is_for(f, whom) && field_required(f))
 				json_str(j, str_of(f->name));
 		json_end(j);
 	}

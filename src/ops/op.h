@@ -63,8 +63,10 @@ struct prop {
 	const struct prop *of;
 };
 
-/* JSON Schema of the parameters as JSON takes them, and of the reply. */
-void op_input_schema(struct json *j, const struct op *op);
+/* JSON Schema of the parameters as JSON takes them, and of the reply. A model is told
+ * of fewer: every session pays for each. */
+enum audience { FOR_MODELS, FOR_PROGRAMS };
+void op_input_schema(struct json *j, const struct op *op, enum audience whom);
 void op_reply_schema(struct json *j, const struct op *op);
 
 /* The same for command lines: flags as they are written, and what the call needs. */

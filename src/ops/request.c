@@ -56,7 +56,7 @@ static enum err decode_member(struct call *c, struct request *r,
 	if (of_the_call(c, r->op, member))
 		return ERR_OK;
 	for (size_t i = 0; fields && fields[i].name; i++) {
-		if ((fields[i].flags & FIELD_CLI) || !str_is(member->key, fields[i].name))
+		if (!field_on_wire(&fields[i]) || !str_is(member->key, fields[i].name))
 			continue;
 		if (member->type != VALUE_NULL)
 			r->given |= UINT64_C(1) << i;

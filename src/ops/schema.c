@@ -29,7 +29,7 @@ static void encode(struct json *j, const struct op *op)
 	json_put_bool(j, "idempotent",
 		      !(op->flags & OP_WRITE) || (op->flags & OP_IDEMPOTENT));
 	json_key(j, STR("input"));
-	op_input_schema(j, op);
+	op_input_schema(j, op, FOR_PROGRAMS);
 	json_key(j, STR("output"));
 	op_reply_schema(j, op);
 	json_end(j);

@@ -125,6 +125,29 @@ enum err agent_file_read_from(struct call *c, const struct agent_files *f,
 	return ERR_OK;
 }
 
+enum err agent_file_read_part(struct call *c, const struct agent_files *f,
+			      struct str name, int64_t *from, struct str *out)
+{
+	enum { PIECE = 256 * 1024 };
+	enum err e = ERR_OK;
+
+	*out = (struct str){ 0 };
+	if (!f->home.p)
+		return ERR_OK;
+	for (size_t most = PIECE;; most *= 2) {
+		size_t got;
+
+		if ((e = file_read_part(c, path_of(c, f, name), *from, most, out)))
+			return as_io(c, e, ERR_IO_READ_FAILED);
+		got = out->n;
+		*out = whole_lines(*out);
+		if (out->n || got < most) /* a line may be longer than a piece */
+			break;
+	}
+	*from += (int64_t)out->n;
+	return ERR_OK;
+}
+
 /* Reads what is held again, with as much before it, and at least a good piece. */
 static enum err hold_more(struct call *c, struct lines_back *b)
 {

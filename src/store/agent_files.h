@@ -31,6 +31,11 @@ enum err agent_file_read(struct call *c, const struct agent_files *f, struct str
 enum err agent_file_read_from(struct call *c, const struct agent_files *f,
 			      struct str name, int64_t from, struct str *out);
 
+/* The same of a file of lines, a part at a time: whole lines, and where the next part
+ * begins; empty at its end. */
+enum err agent_file_read_part(struct call *c, const struct agent_files *f,
+			      struct str name, int64_t *from, struct str *out);
+
 /*
  * A snapshot: old content or new content for whoever reads it. What the power takes of
  * it is made again from the record. IO_WRITE_FAILED.

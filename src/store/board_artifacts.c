@@ -36,6 +36,8 @@ static struct str select_sql(struct arena *mem, const struct artifact_filter *f)
 				  " WHERE json_extract(refs, r.fullkey || '.where') = ?3"
 				  " AND json_extract(refs, r.fullkey || '.what') = ?4"
 				  " AND (refs -> (r.fullkey || '.ref')) = ?5)"));
+	if (f->mentions.p)
+		buf_put(&sql, STR(" AND (instr(description, ?7) OR instr(refs, ?7))"));
 	buf_put(&sql,
 		STR(" ORDER BY replace(created_at, ' ', 'T') DESC, id DESC LIMIT ?6"));
 	return buf_str(&sql);
@@ -58,6 +60,7 @@ enum err artifact_each(struct call *c, struct board *b, const struct artifact_fi
 	stmt_bind_opt(st, ref->what);
 	stmt_bind_opt(st, ref->json);
 	stmt_bind_int(st, f->limit ? f->limit : -1);
+	stmt_bind_opt(st, f->mentions);
 	for (; stmt_row(st); out = &(*out)->next)
 		*out = decode(&c->mem, st);
 	return stmt_end(c, st);

@@ -18,8 +18,9 @@ struct artifact {
 struct artifact_filter {
 	struct str produced_by;
 	const struct ref *ref;
-	int64_t since; /* moment; 0: all */
-	int64_t limit; /* 0: none */
+	struct str mentions; /* in its description or what it refers to; absent: any */
+	int64_t since;       /* moment; 0: all */
+	int64_t limit;       /* 0: none */
 };
 
 /* A chain, the newest first. */

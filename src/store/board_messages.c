@@ -87,6 +87,8 @@ static struct str select_sql(struct arena *mem, const struct message_filter *f,
 		buf_put(&sql, str_of(at_least[f->min_priority]));
 	if (f->ref)
 		buf_fmt(&sql, " AND id IN (%s)", tracked ? REFS_INDEXED : REFS_UNINDEXED);
+	if (f->mentions.p)
+		buf_put(&sql, STR(" AND (instr(content, ?11) OR instr(refs, ?11))"));
 	buf_put(&sql, f->oldest_first ? STR(" ORDER BY id") : STR(" ORDER BY id DESC"));
 	buf_put(&sql, STR(" LIMIT ?10"));
 	return buf_str(&sql);
@@ -116,6 +118,7 @@ enum err message_each(struct call *c, struct board *b, const struct message_filt
 	stmt_bind_opt(st, ref->what);
 	stmt_bind_opt(st, ref->json);
 	stmt_bind_int(st, f->limit ? f->limit : -1);
+	stmt_bind_opt(st, f->mentions);
 	for (; stmt_row(st); out = &(*out)->next)
 		*out = decode(&c->mem, st);
 	return stmt_end(c, st);

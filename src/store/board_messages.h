@@ -29,6 +29,7 @@ struct message_filter {
 	struct str tags;       /* JSON array, any of which will do; absent: all */
 	int min_priority;      /* enum priority; -1: any */
 	const struct ref *ref; /* NULL: any */
+	struct str mentions;   /* in its text or what it refers to; absent: any */
 	int64_t after, before; /* ids in between; 0: no bound */
 	int64_t limit;         /* 0: none */
 	bool oldest_first;     /* also which ones the limit keeps */

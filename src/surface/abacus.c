@@ -3,6 +3,7 @@
 #include "surface/docs.h"
 #include "surface/face.h"
 #include "surface/mcp.h"
+#include "surface/pipe.h"
 #include "surface/view.h"
 
 #define AT(member) offsetof(struct globals, member)
@@ -57,7 +58,10 @@ static const struct command commands[] = {
 	{ "init", &op_project_init, view_project, NULL, 0, NULL },
 	{ "where", &op_project_where, view_stores, NULL, 0, NULL },
 	{ "install", &op_project_install, bb_view_install, NULL, 0, NULL },
+	{ "sessions", &op_sessions, NULL, NULL, 0, NULL },
+	{ "conversation", &op_conversation, NULL, NULL, 0, NULL },
 	{ "mcp", &op_abacus_mcp, NULL, abacus_mcp_start, 0, NULL },
+	{ "pipe", &op_pipe, NULL, pipe_start, 0, NULL },
 	{ "schema", &op_schema, NULL, NULL, 0, NULL },
 	{ "completion", &op_completion, NULL, completion_start, 0, NULL },
 	{ "man", &op_man, NULL, man_start, 0, NULL },

@@ -48,7 +48,7 @@ enum err tools_list(struct exchange *x)
 		json_put_str(j, "name", str_of(t->name));
 		json_put_str(j, "description", str_of(t->op->help));
 		json_key(j, STR("inputSchema"));
-		op_input_schema(j, t->op);
+		op_input_schema(j, t->op, FOR_MODELS);
 		put_output_schema(j, t->op);
 		put_annotations(j, t->op);
 		json_end(j);

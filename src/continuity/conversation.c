@@ -1,0 +1,495 @@
+#include "continuity/conversation.h"
+
+#include <stdlib.h>
+
+#include "agents/mailbox.h"
+#include "agents/protocol.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/moment.h"
+#include "base/value.h"
+#include "beads/beads.h"
+#include "beads/find.h"
+#include "beads/line.h"
+#include "beads/public.h"
+#include "beads/record.h"
+#include "beads/state.h"
+#include "board/files.h"
+#include "board/talk.h"
+#include "continuity/continuity.h"
+#include "store/board_db.h"
+
+enum { MOST = 1000 }; /* of each kind, the newest */
+
+struct item {
+	int64_t at, order; /* ms; what came first among those */
+	struct str json;
+};
+
+struct thread {
+	struct call *c;
+	struct str id, brief; /* of the bead; without its prefix */
+	struct item *item;
+	size_t count;
+	struct map changes; /* by mark: struct change */
+	struct map letters; /* by who wrote what when: struct letter_item */
+};
+
+static void add(struct thread *t, int64_t at, struct json *j)
+{
+	t->item = arena_room(&t->c->mem, t->item, t->count, sizeof *t->item);
+	t->item[t->count] = (struct item){ at, (int64_t)t->count, json_text(j) };
+	t->count++;
+}
+
+static void begin(struct json *j, const char *kind, int64_t at, struct str by)
+{
+	json_object(j);
+	json_put_str(j, "kind", str_of(kind));
+	json_put_moment(j, "at", at);
+	json_put_str(j, "by", by);
+}
+
+/* Is it about this bead? Whoever wrote may have left out the prefix. */
+static bool about(const struct thread *t, struct str bead)
+{
+	return str_eq(bead, t->id) || (t->brief.n && str_eq(bead, t->brief));
+}
+
+/* --- changes --- */
+
+/* One write: what it set, from the bead as it is and from the journal. */
+struct change {
+	struct mark mark;
+	struct str member[MEMBERS]; /* canonical JSON */
+	unsigned regs;              /* bit r: it set this register */
+	bool created;
+};
+
+static struct change *change_at(struct thread *t, struct mark m)
+{
+	struct arena *mem = &t->c->mem;
+	struct str key = arena_fmt(mem, "%lld.%lld." STR_FMT, (long long)m.at.ms,
+				   (long long)m.at.n, STR_ARG(m.by));
+	void **at = map_put(&t->changes, key);
+	struct change *change;
+
+	if (!*at) {
+		*at = change = arena_new(mem, struct change);
+		change->mark = (struct mark){ m.at, arena_copy(mem, m.by) };
+	}
+	return *at;
+}
+
+static void note_changes(struct thread *t, const struct bead *b)
+{
+	if (b->created.by.p)
+		change_at(t, b->created)->created = true;
+	for (int r = 0; r < REGS; r++)
+		if (b->mark[r].by.p)
+			change_at(t, b->mark[r])->regs |= 1u << r;
+	for (int m = 0; m < MEMBERS; m++) {
+		struct mark mark = b->mark[member_reg((enum member)m)];
+
+		if (mark.by.p && b->member[m].p)
+			change_at(t, mark)->member[m] =
+				arena_copy(&t->c->mem, b->member[m]);
+	}
+}
+
+static struct str what_changed(const struct change *c)
+{
+	struct str status = c->member[MEMBER_STATUS];
+
+	if (c->created)
+		return STR("created");
+	if ((c->regs & 1u << REG_STATUS) && str_is(status, "\"closed\""))
+		return STR("closed");
+	if (c->regs & 1u << REG_ASSIGNEE)
+		return c->member[MEMBER_ASSIGNEE].p ? STR("claimed") : STR("released");
+	if (c->regs & 1u << REG_STATUS)
+		return STR("status");
+	return STR("changed");
+}
+
+/* Long texts are looked at in the bead itself. */
+static bool is_short(enum member m)
+{
+	return m == MEMBER_STATUS || m == MEMBER_ASSIGNEE || m == MEMBER_PRIORITY ||
+	       m == MEMBER_TITLE || m == MEMBER_TYPE || m == MEMBER_LABELS ||
+	       m == MEMBER_CLOSED_REASON;
+}
+
+static void put_change(struct thread *t, const struct change *c)
+{
+	struct json j = { .out.mem = &t->c->mem };
+
+	if (!c->regs)
+		return;
+	begin(&j, "change", c->mark.at.ms, c->mark.by);
+	json_put_str(&j, "what", what_changed(c));
+	json_put_array(&j, "fields");
+	for (int r = 0; r < REGS; r++)
+		if (c->regs & 1u << r)
+			json_str(&j, str_of(reg_word((enum reg)r)));
+	json_end(&j);
+	json_put_object(&j, "values");
+	for (int m = 0; m < MEMBERS; m++)
+		if (c->member[m].p && is_short((enum member)m))
+			json_put_raw(&j, names_word(&bead_members, m), c->member[m]);
+	json_end(&j);
+	json_end(&j);
+	add(t, c->mark.at.ms, &j);
+}
+
+static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct thread *t = arg;
+	struct record record = { .change = state_new(&c->mem) };
+	const struct slot *slot;
+	struct str why;
+
+	if (!str_has(r->json, t->id) || !record_decode(r->json, &record, &why))
+		return ERR_OK;
+	slot = state_find(record.change, t->id);
+	if (slot && slot->bead)
+		note_changes(t, slot->bead);
+	return ERR_OK;
+}
+
+static void put_notes(struct thread *t, const struct bead *b)
+{
+	for (size_t i = 0; i < b->notes; i++) {
+		const struct note *n = &b->note[i];
+		struct json j = { .out.mem = &t->c->mem };
+
+		begin(&j, "note", n->at.ms, n->author);
+		json_put_str(&j, "id", n->id);
+		json_put_str(&j, "text", n->content);
+		json_end(&j);
+		add(t, n->at.ms, &j);
+	}
+}
+
+/* The journal knows every step since it was last cut; the bead knows the last one of
+ * each field. */
+static enum err put_bead(struct thread *t, struct beads *b, const struct bead_row *row,
+			 struct json *j)
+{
+	static const struct shape all;
+	struct journal_place start = { .last = -1 };
+	struct value_error error;
+	struct bead bead = { 0 };
+	struct str why;
+	enum err e;
+
+	json_key(j, STR("bead"));
+	public_encode(j, row, &all);
+	if (line_decode(&t->c->mem, value_parse(&t->c->mem, row->line, &error), &bead,
+			&why)) {
+		note_changes(t, &bead);
+		put_notes(t, &bead);
+	}
+	e = journal_each(t->c, b->home, &start, see_record, t);
+	if (e)
+		t->c->code =
+			ERR_OK; /* it has been cut meanwhile, or is for others to mend */
+	for (size_t i = 0; i < t->changes.count; i++)
+		put_change(t, t->changes.entry[i].value);
+	return ERR_OK;
+}
+
+static enum err add_bead(struct thread *t, struct str text, struct json *j)
+{
+	struct beads b;
+	struct bead_row *row;
+	const char *dash;
+	enum err e = beads_open(t->c, BEADS_READ, &b);
+
+	t->id = text;
+	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
+		t->c->code = ERR_OK;
+		json_key(j, STR("bead"));
+		json_null(j);
+		return ERR_OK;
+	}
+	if (e)
+		return e;
+	if (!(e = find_bead(t->c, &b, text, &row))) {
+		t->id = row->id;
+		dash = memchr(row->id.p, '-', row->id.n);
+		if (dash)
+			t->brief = str_skip(row->id, (size_t)(dash + 1 - row->id.p));
+		e = put_bead(t, &b, row, j);
+	}
+	beads_close(&b);
+	return e;
+}
+
+/* --- mail, and what happened between agents --- */
+
+/* What one agent wrote at once, to one or to many. */
+struct letter_item {
+	struct mail first;         /* as it was sent */
+	struct mail *to;           /* how it is for each of them */
+	const struct value *event; /* that tells the same; or NULL */
+};
+
+static struct str letter_key(struct thread *t, struct str from, int64_t at,
+			     struct str subject)
+{
+	return arena_fmt(&t->c->mem, STR_FMT "\n%lld\n" STR_FMT, STR_ARG(from),
+			 (long long)at, STR_ARG(subject));
+}
+
+static struct mail own(struct arena *mem, const struct mail *m)
+{
+	struct mail copy = *m;
+	struct str *text[] = { &copy.id, &copy.thread,  &copy.bead, &copy.from,
+			       &copy.to, &copy.subject, &copy.body };
+
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+		*text[i] = arena_copy(mem, *text[i]);
+	return copy;
+}
+
+static void see_mail(struct call *c, const struct mail *m, void *arg)
+{
+	struct thread *t = arg;
+	struct arena *mem = &t->c->mem;
+	struct letter_item *letter;
+	struct mail *one;
+	void **at;
+
+	(void)c;
+	if (!about(t, m->bead))
+		return;
+	at = map_put(&t->letters, letter_key(t, m->from, m->created_ms, m->subject));
+	if (!*at) {
+		*at = letter = arena_new(mem, struct letter_item);
+		letter->first = own(mem, m);
+	}
+	letter = *at;
+	for (one = letter->to; one && !str_eq(one->id, m->id);)
+		one = one->next;
+	if (!one) {
+		one = arena_new(mem, struct mail);
+		*one = own(mem, m);
+		one->next = letter->to;
+		letter->to = one;
+	}
+	one->state = m->state;
+	one->read_ms = m->read_ms;
+	one->acked_ms = m->acked_ms;
+}
+
+static void put_recipients(struct json *j, const struct mail *to)
+{
+	json_put_array(j, "recipients");
+	for (; to; to = to->next) {
+		json_object(j);
+		json_put_str(j, "agent", to->to);
+		json_put_str(j, "message_id", to->id);
+		json_put_str(j, "state", str_of(names_word(&mail_states, to->state)));
+		json_put_moment(j, "read_at", to->read_ms);
+		json_put_moment(j, "acked_at", to->acked_ms);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void put_letter(struct thread *t, const struct letter_item *letter)
+{
+	const struct mail *m = &letter->first;
+	struct json j = { .out.mem = &t->c->mem };
+
+	begin(&j, "mail", m->created_ms, m->from);
+	json_put_str(&j, "category", str_of(names_word(&categories, m->category)));
+	json_put_str(&j, "label", str_of(category_label(m->category)));
+	json_put_str(&j, "thread_id", m->thread);
+	json_put_str(&j, "subject", m->subject);
+	json_put_str(&j, "text", m->body);
+	json_put_bool(&j, "requires_ack", m->requires_ack);
+	put_recipients(&j, letter->to);
+	json_key(&j, STR("event"));
+	if (letter->event)
+		json_value(&j, letter->event);
+	else
+		json_null(&j);
+	json_end(&j);
+	add(t, m->created_ms, &j);
+}
+
+/* A handoff and a call for help are mail too, and stand in the thread once. */
+static bool told_by_mail(struct thread *t, const struct value *event, int64_t at)
+{
+	struct str subject = value_str(value_find(event, "payload"), "subject");
+	void **found = subject.p ? map_find(&t->letters,
+					    letter_key(t, value_str(event, "from_agent"),
+						       at, subject)) :
+				   NULL;
+
+	if (found)
+		((struct letter_item *)*found)->event = event;
+	return found;
+}
+
+static void put_event(struct thread *t, const struct value *event)
+{
+	struct json j = { .out.mem = &t->c->mem };
+	struct str type = value_str(event, "event_type");
+	int kind = names_exact(&event_types, type);
+	int64_t at = 0;
+
+	moment_parse(value_str(event, "created_at"), &at);
+	if (kind < 0 || told_by_mail(t, event, at))
+		return;
+	begin(&j, "protocol", at, value_str(event, "from_agent"));
+	json_put_str(&j, "label", str_of(event_label((enum event_type)kind)));
+	json_key(&j, STR("event"));
+	json_value(&j, event);
+	json_end(&j);
+	add(t, at, &j);
+}
+
+static enum err add_agents(struct thread *t)
+{
+	struct call *c = t->c;
+	struct agent_files f;
+	struct str *agents, names[2] = { t->id, t->brief };
+	size_t count;
+	enum err e = agent_files_open(c, AGENTS_READ, &f);
+
+	if (e || (e = mailbox_list(c, &f, &agents, &count)))
+		return e;
+	for (size_t i = 0; !e && i < count; i++)
+		e = mailbox_each(c, &f, agents[i], &(int64_t){ 0 },
+				 t->brief.n ? t->brief : t->id, see_mail, t);
+	for (int i = 0; !e && i < 2 && names[i].n; i++) {
+		struct json list = { .out.mem = &c->mem };
+		struct value_error error;
+		const struct value *v;
+
+		if ((e = protocol_each(
+			     c, &f,
+			     &(struct protocol_filter){ .bead = names[i], .limit = MOST },
+			     &list)))
+			return e;
+		v = value_parse(&c->mem, json_text(&list), &error);
+		for (size_t k = 0; v && k < v->count; k++)
+			put_event(t, &v->item[k]);
+	}
+	for (size_t i = 0; !e && i < t->letters.count; i++)
+		put_letter(t, t->letters.entry[i].value);
+	return e;
+}
+
+/* --- the board, and what agents noted --- */
+
+static void put_whole(struct thread *t, const char *kind, int64_t at, struct str by,
+		      struct str member, struct json *value)
+{
+	struct json j = { .out.mem = &t->c->mem };
+
+	begin(&j, kind, at, by);
+	json_put_raw(&j, member.p, json_text(value));
+	json_end(&j);
+	add(t, at, &j);
+}
+
+static enum err add_board(struct thread *t)
+{
+	struct call *c = t->c;
+	struct message_filter said = { .min_priority = -1,
+				       .limit = MOST,
+				       .mentions = t->id };
+	struct artifact_filter made = { .mentions = t->id, .limit = MOST };
+	struct message *m = NULL;
+	struct artifact *a = NULL;
+	struct board board;
+	enum err e = board_open(c, BOARD_READ, &board);
+
+	if (e == ERR_NOT_INITIALIZED) {
+		c->code = ERR_OK;
+		return ERR_OK;
+	}
+	if (e)
+		return e;
+	if (!(e = message_each(c, &board, &said, &m)))
+		e = artifact_each(c, &board, &made, &a);
+	board_close(&board);
+	for (; !e && m; m = m->next) {
+		struct json j = { .out.mem = &c->mem };
+
+		message_encode(&j, m);
+		put_whole(t, "post", m->created_at, m->from_agent, STR("post"), &j);
+	}
+	for (; !e && a; a = a->next) {
+		struct json j = { .out.mem = &c->mem };
+
+		artifact_encode(&j, a);
+		put_whole(t, "artifact", a->created_at, a->produced_by, STR("artifact"),
+			  &j);
+	}
+	return e;
+}
+
+static enum err add_events(struct thread *t)
+{
+	struct call *c = t->c;
+	struct event_filter filter = { .task = t->id, .limit = MOST, .archived = true };
+	struct event_row *row = NULL;
+	struct artifact_row *a = NULL;
+	struct continuity k;
+	enum err e = continuity_open(c, VYBE_READ, &k);
+
+	if (e)
+		return e;
+	if (k.db.db && !(e = vybe_event_each(c, &k.db, &filter, &row)))
+		e = vybe_artifact_each(c, &k.db, t->id, MOST, &a);
+	continuity_close(&k);
+	for (; !e && row; row = row->next) {
+		struct json j = { .out.mem = &c->mem };
+
+		if (str_starts(row->kind, STR("task_"))) /* a change, and told as one */
+			continue;
+		event_row_encode(&j, row);
+		put_whole(t, "event", row->created, row->agent, STR("event"), &j);
+	}
+	for (; !e && a; a = a->next) {
+		struct json j = { .out.mem = &c->mem };
+
+		artifact_row_encode(&j, a);
+		put_whole(t, "artifact", a->created, (struct str){ 0 }, STR("artifact"),
+			  &j);
+	}
+	return e;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+enum err conversation_encode(struct call *c, struct str bead, struct json *j)
+{
+	struct thread t = { .c = c, .changes.mem = &c->mem, .letters.mem = &c->mem };
+	enum err e;
+
+	json_object(j);
+	if ((e = add_bead(&t, bead, j)) || (e = add_agents(&t)) || (e = add_board(&t)) ||
+	    (e = add_events(&t)))
+		return e;
+	if (t.count)
+		qsort(t.item, t.count, sizeof *t.item, by_time);
+	json_put_array(j, "items");
+	for (size_t i = 0; i < t.count; i++)
+		json_raw(j, t.item[i].json);
+	json_end(j);
+	json_end(j);
+	return ERR_OK;
+}
