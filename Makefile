@@ -54,17 +54,21 @@ endif
 
 ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(VERSION)"' \
 	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -include src/base/banned.h \
-	     $(shell $(PKG) --cflags sqlite3 libsodium libgit2) -MMD -MP
+	     $(shell $(PKG) --cflags sqlite3 libsodium libgit2 libmicrohttpd) -MMD -MP
 
 LAYERS  = base store beads agents board continuity ops surface
 # What needs libgit2 is a program of its own, because loading that costs every command.
 GIT     = $(wildcard src/store/repo*.c) $(addprefix src/beads/,commits.c history.c sync.c \
 	  sync_commit.c sync_journal.c sync_pack.c sync_repair.c sync_take.c) \
 	  src/surface/sync_main.c
-SRC     = $(filter-out %_linux.c %_macos.c %_on.c %_off.c src/surface/main.c $(GIT),$(wildcard src/*/*.c)) \
+# So is the service, for the same reason.
+SERVE   = $(addprefix src/surface/,serve_desk.c serve_http.c serve_main.c serve_stream.c)
+PAGE    = $(wildcard web/*)
+SRC     = $(filter-out %_linux.c %_macos.c %_on.c %_off.c src/surface/main.c $(GIT) $(SERVE),$(wildcard src/*/*.c)) \
 	  $(wildcard src/*/*_$(PLATFORM).c) src/base/fault_$(if $(FAULTS),on,off).c
 OBJ     = $(SRC:%.c=$(OUT)/%.o)
 GIT_OBJ = $(GIT:%.c=$(OUT)/%.o)
+SERVE_OBJ = $(SERVE:%.c=$(OUT)/%.o) $(OUT)/page.o
 MAIN    = $(OUT)/src/surface/main.o
 UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
@@ -74,7 +78,7 @@ FACES   = abacus bb bd vybe
 LINKS   = bb bb-init bd vybe
 FORMATTED = $(wildcard src/*/*.[ch] test/*/*.[ch])
 
-all: $(OUT)/bin/abacus $(OUT)/libexec/abacus-sync
+all: $(OUT)/bin/abacus $(OUT)/libexec/abacus-sync $(OUT)/libexec/abacus-serve
 
 $(OUT)/bin/abacus: $(OBJ) $(MAIN)
 	@mkdir -p $(@D)
@@ -85,6 +89,22 @@ $(OUT)/libexec/abacus-sync: $(OBJ) $(GIT_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
 		$(shell $(PKG) --libs libgit2 sqlite3 libsodium) -lm
+
+$(OUT)/libexec/abacus-serve: $(OBJ) $(SERVE_OBJ)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
+		$(shell $(PKG) --libs libmicrohttpd sqlite3 libsodium) -lm -lpthread
+
+# The files of the page become a table of the program.
+$(OUT)/embed: tools/embed.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c17 -D_DEFAULT_SOURCE -O1 -o $@ $<
+
+$(OUT)/page.c: $(OUT)/embed $(PAGE)
+	$(Q)$(OUT)/embed $(PAGE) >$@.new && mv $@.new $@
+
+$(OUT)/page.o: $(OUT)/page.c
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 $(OUT)/%.o: %.c VERSION Makefile
 	@mkdir -p $(@D)
@@ -136,7 +156,7 @@ doc: all
 
 # Does it compile for macOS? Only compiles; see `check` for where the headers come from.
 portable:
-	@for f in $(filter-out %_linux.c,$(SRC)) $(GIT) $(wildcard src/*/*_macos.c) src/surface/main.c; do \
+	@for f in $(filter-out %_linux.c,$(SRC)) $(GIT) $(SERVE) $(wildcard src/*/*_macos.c) src/surface/main.c; do \
 		zig cc -target aarch64-macos -std=c17 -D_DARWIN_C_SOURCE \
 			-DABACUS_VERSION='"$(VERSION)"' $(WARN) -Werror \
 			-Isrc -I$(OUT)/macos \
@@ -151,8 +171,10 @@ install: all
 		"$(TO)/share/zsh/site-functions" "$(TO)/share/fish/vendor_completions.d"
 	install -m 755 $(OUT)/bin/abacus "$(TO)/bin/.abacus.new"
 	mv -f "$(TO)/bin/.abacus.new" "$(TO)/bin/abacus"
-	install -m 755 $(OUT)/libexec/abacus-sync "$(TO)/libexec/.abacus-sync.new"
-	mv -f "$(TO)/libexec/.abacus-sync.new" "$(TO)/libexec/abacus-sync"
+	for p in abacus-sync abacus-serve; do \
+		install -m 755 $(OUT)/libexec/$$p "$(TO)/libexec/.$$p.new" && \
+		mv -f "$(TO)/libexec/.$$p.new" "$(TO)/libexec/$$p" || exit 1; \
+	done
 	for l in $(LINKS); do ln -sf abacus "$(TO)/bin/$$l"; done
 	for p in $(FACES); do \
 		$(OUT)/bin/abacus man $$p >"$(TO)/share/man/man1/$$p.1" && \
@@ -165,7 +187,7 @@ install: all
 	done
 
 uninstall:
-	rm -f "$(TO)/libexec/abacus-sync"
+	rm -f "$(TO)/libexec/abacus-sync" "$(TO)/libexec/abacus-serve"
 	for p in abacus $(LINKS); do \
 		rm -f "$(TO)/bin/$$p" "$(TO)/share/man/man1/$$p.1" \
 			"$(TO)/share/bash-completion/completions/$$p" \
@@ -176,6 +198,6 @@ uninstall:
 clean:
 	rm -rf $(OUT)
 
--include $(OBJ:.o=.d) $(GIT_OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
+-include $(OBJ:.o=.d) $(GIT_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
 .PHONY: all units fuzzers model-tools bench-tools check lint lint-format layers fmt bench doc \
 	portable install uninstall clean

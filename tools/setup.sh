@@ -42,9 +42,10 @@ install_brew() {
 
 need_build_tools() {
 	if have apt-get; then
-		install_debian gcc libc6-dev make pkg-config libsqlite3-dev libsodium-dev libgit2-dev
+		install_debian gcc libc6-dev make pkg-config libsqlite3-dev libsodium-dev libgit2-dev \
+			libmicrohttpd-dev
 	elif have brew; then
-		install_brew make pkg-config sqlite libsodium libgit2
+		install_brew make pkg-config sqlite libsodium libgit2 libmicrohttpd
 		PKG_CONFIG_PATH="$(brew --prefix sqlite)/lib/pkgconfig:${PKG_CONFIG_PATH:-}"
 		export PKG_CONFIG_PATH
 	else
@@ -53,6 +54,7 @@ need_build_tools() {
 		done
 		pkg-config --exists sqlite3 || die "needs SQLite's headers (pkg-config sqlite3)"
 		pkg-config --exists libsodium || die "needs libsodium's headers (pkg-config libsodium)"
+		pkg-config --exists libmicrohttpd || die "needs libmicrohttpd's headers (pkg-config libmicrohttpd)"
 		pkg-config --exists libgit2 || die "needs libgit2's headers (pkg-config libgit2)"
 	fi
 }

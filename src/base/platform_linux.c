@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ static void name_by_time(char name[PLATFORM_BOOT])
 		 (long long)(wall.tv_sec - up.tv_sec) / 60);
 }
 
-void platform_boot(char name[PLATFORM_BOOT])
+static void ask_kernel(char name[PLATFORM_BOOT])
 {
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, name, PLATFORM_BOOT - 1);
@@ -40,6 +41,15 @@ void platform_boot(char name[PLATFORM_BOOT])
 		close(fd);
 	if (n <= 0)
 		name_by_time(name);
+}
+
+void platform_boot(char name[PLATFORM_BOOT])
+{
+	static char known[PLATFORM_BOOT];
+
+	if (!known[0])
+		ask_kernel(known);
+	memcpy(name, known, PLATFORM_BOOT);
 }
 
 bool platform_self(char *path, size_t size)

@@ -99,6 +99,9 @@ enum err request_decode(struct call *c, struct request *r, const struct value *o
 /* Presets for what was not given, or could not be here; an error for what had to be. */
 enum err request_check(struct call *c, struct request *r);
 
+/* Does it write, as it was asked? */
+bool request_writes(const struct request *r);
+
 /*
  * Runs a checked request: opens the stores it needs, finds or leaves its receipt,
  * commits. On success `reply` holds the data, whole; on failure nothing was changed.

@@ -282,7 +282,7 @@ static enum err run_on_board(struct call *c, const struct request *r, struct jso
 
 /* --- on the beads --- */
 
-static bool writes(const struct request *r)
+bool request_writes(const struct request *r)
 {
 	const struct field *fields = r->op->fields;
 
@@ -351,7 +351,7 @@ static enum err run_on_past(struct call *c, const struct request *r,
 	struct beads b;
 	enum err e;
 
-	if (writes(r))
+	if (request_writes(r))
 		return call_fail(c, ERR_INVALID_INPUT, "what is past cannot be changed");
 	if ((e = beads_open_at(c, when, &b)))
 		return e;
@@ -363,7 +363,7 @@ static enum err run_on_past(struct call *c, const struct request *r,
 /* What the cache could not answer is asked again of a new one. */
 static enum err run_on_beads(struct call *c, const struct request *r, struct json *reply)
 {
-	bool write = writes(r), disturbed, doubtful;
+	bool write = request_writes(r), disturbed, doubtful;
 	enum beads_mode mode = write ? BEADS_WRITE : BEADS_STILL;
 	const struct when *when = asked_at(r);
 	struct beads b;

@@ -32,10 +32,20 @@ struct db {
 	struct str path;
 	struct stmt cache[CACHED];
 	int cached;
+	char *name; /* the path, for as long as it is kept */
+	enum db_mode mode;
+	uint64_t file; /* which one it is */
+	bool spoilt;   /* something went wrong with it */
 };
+
+/* What a process that stays has opened and may need again; the last used comes first. */
+enum { KEPT = 8 };
+static struct db *kept[KEPT];
+static bool keeping;
 
 static enum err fail(struct call *c, struct db *db, int rc)
 {
+	db->spoilt = true;
 	switch (rc & 0xff) {
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
@@ -213,12 +223,73 @@ static int open_still(struct call *c, struct db *db)
 			uri(&c->mem, db->path, "?immutable=1"));
 }
 
+static void end(struct db *db)
+{
+	for (int i = 0; i < db->cached; i++)
+		sqlite3_finalize(db->cache[i].raw);
+	sqlite3_close(db->raw);
+	free(db->name);
+	free(db);
+}
+
+void db_keep(void)
+{
+	keeping = true;
+}
+
+bool db_keeps(void)
+{
+	return keeping;
+}
+
+/* One that is still of the file that the path names; or NULL. */
+static struct db *find_kept(struct call *c, struct str path, enum db_mode mode)
+{
+	uint64_t file = file_number(&c->mem, path);
+
+	for (int i = 0; i < KEPT; i++) {
+		struct db *db = kept[i];
+
+		if (!db || !str_is(path, db->name) || db->mode != mode)
+			continue;
+		kept[i] = NULL;
+		if (db->file == file)
+			return db;
+		end(db);
+	}
+	return NULL;
+}
+
+/* A name that ends with its call would not do. */
+static bool keep(struct db *db)
+{
+	bool well = keeping && db->file && !db->spoilt;
+
+	for (int i = 0; well && i < db->cached; i++)
+		well = db->cache[i].raw;
+	if (!well)
+		return false;
+	if (!sqlite3_get_autocommit(db->raw))
+		db_rollback(db);
+	if (kept[KEPT - 1])
+		end(kept[KEPT - 1]);
+	memmove(kept + 1, kept, sizeof kept - sizeof *kept);
+	kept[0] = db;
+	return true;
+}
+
 enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
 		 struct db **out)
 {
-	struct db *db = calloc(1, sizeof *db);
+	struct db *db;
 	int rc;
 
+	if (keeping && (db = find_kept(c, path, mode))) {
+		db->path = arena_copy(&c->mem, path);
+		*out = db;
+		return ERR_OK;
+	}
+	db = calloc(1, sizeof *db);
 	if (!db)
 		abort();
 	db->path = arena_copy(&c->mem, path);
@@ -229,8 +300,13 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	if (rc) {
 		enum err e = fail(c, db, rc);
 
-		db_close(db);
+		end(db);
 		return e;
+	}
+	if (keeping && mode != DB_CREATE && mode != DB_STILL &&
+	    (db->name = strdup(db->path.p))) {
+		db->mode = mode;
+		db->file = file_number(&c->mem, path);
 	}
 	*out = db;
 	return ERR_OK;
@@ -238,12 +314,8 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 
 void db_close(struct db *db)
 {
-	if (!db)
-		return;
-	for (int i = 0; i < db->cached; i++)
-		sqlite3_finalize(db->cache[i].raw);
-	sqlite3_close(db->raw);
-	free(db);
+	if (db && !keep(db))
+		end(db);
 }
 
 enum err db_exec(struct call *c, struct db *db, const char *sql)

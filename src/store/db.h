@@ -27,6 +27,12 @@ enum db_mode {
 enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
 		 struct db **out);
 void db_close(struct db *db);
+
+/* For a process that stays: what is closed from here on is kept open for the next call
+ * that wants the same, as long as it is the same file. */
+void db_keep(void);
+bool db_keeps(void);
+
 enum err db_exec(struct call *c, struct db *db, const char *sql);
 
 /* From here on all reads see one state, until something is written. */

@@ -4,6 +4,7 @@
 #include "surface/face.h"
 #include "surface/mcp.h"
 #include "surface/pipe.h"
+#include "surface/service.h"
 #include "surface/view.h"
 
 #define AT(member) offsetof(struct globals, member)
@@ -61,6 +62,8 @@ static const struct command commands[] = {
 	{ "sessions", &op_sessions, NULL, NULL, 0, NULL },
 	{ "conversation", &op_conversation, NULL, NULL, 0, NULL },
 	{ "mcp", &op_abacus_mcp, NULL, abacus_mcp_start, 0, NULL },
+	{ "serve", &op_serve, NULL, serve_start, 0, NULL },
+	{ "open", &op_open, NULL, open_start, 0, NULL },
 	{ "pipe", &op_pipe, NULL, pipe_start, 0, NULL },
 	{ "schema", &op_schema, NULL, NULL, 0, NULL },
 	{ "completion", &op_completion, NULL, completion_start, 0, NULL },

@@ -178,7 +178,7 @@ enum err openapi_put(struct json *j)
 			continue;
 		json_key(j, address(j->out.mem, (*op)->name));
 		json_object(j);
-		if (!op_may_write(*op))
+		if (!((*op)->flags & OP_WRITE))
 			put_get(j, *op, NULL);
 		put_post(j, *op);
 		json_end(j);

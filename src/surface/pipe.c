@@ -4,6 +4,7 @@
 #include "base/moment.h"
 #include "base/value.h"
 #include "ops/ops.h"
+#include "store/db.h"
 #include "surface/face.h"
 #include "surface/openapi.h"
 #include "surface/rpc.h"
@@ -122,7 +123,7 @@ static enum err run(struct call *c, const struct op *op, const struct value *v,
 	r = request_new(c, op);
 	identify(c, op, args ? args : params);
 	e = args ? set_texts(c, &r, args) : request_decode(c, &r, params);
-	if (!e && args && op_may_write(op))
+	if (!e && args && request_writes(&r))
 		e = call_fail(c, ERR_INVALID_INPUT, "'%s' may write: it is posted",
 			      op->name);
 	if (!e)
@@ -186,6 +187,7 @@ int pipe_start(struct call *c, const struct request *r)
 
 	(void)r;
 	c->actor = bd_actor(c);
+	db_keep();
 	rpc_open(&in);
 	while (heard && (m = rpc_next(&in))) {
 		begin(c, &in, &m->call);

@@ -1,0 +1,262 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/lock.h"
+#include "base/moment.h"
+#include "base/number.h"
+#include "base/path.h"
+#include "base/spawn.h"
+#include "base/watch.h"
+#include "continuity/feed.h"
+#include "store/db.h"
+#include "surface/serve.h"
+#include "surface/service.h"
+#include "surface/settings.h"
+
+/*
+ * abacus-serve DIR PROJECT PORT IDLE: started by 'abacus serve' and 'abacus open'. Its
+ * memory of the call at the start lives as long as it does; every round has its own.
+ */
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+/* They come in only while the first thread sleeps. */
+static void hold_signals(void)
+{
+	struct sigaction act = { .sa_handler = stop };
+	sigset_t held;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&held);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGHUP);
+	sigprocmask(SIG_BLOCK, &held, NULL);
+	sigemptyset(&act.sa_mask);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGHUP, &act, NULL);
+}
+
+struct service {
+	struct service_place place;
+	struct lock lock;
+	struct feed *feed;
+	struct desks *desks;
+	struct streams *streams;
+	struct http *http;
+	int64_t idle_ms; /* ends after so long without a request; 0: never */
+};
+
+/* Connections are files, too. */
+static void raise_limits(void)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most))
+		return;
+	most.rlim_cur = most.rlim_max < 8192 ? most.rlim_max : 8192;
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
+/* Whoever has the lock may remove what one that was killed has left. */
+static int open_socket(struct call *c, struct str path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	mode_t before = umask(077);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	memcpy(at.sun_path, path.p, path.n);
+	unlink(arena_cstr(&c->mem, path));
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) ||
+	    chmod(at.sun_path, 0600) || listen(fd, 512))
+		file_close(&fd);
+	umask(before);
+	return fd;
+}
+
+static enum err tell_address(struct call *c, const struct service *s, int port)
+{
+	struct json j = { .out.mem = &c->mem };
+	char token[65];
+
+	http_token(s->http, token);
+	json_object(&j);
+	json_put_int(&j, "pid", getpid());
+	json_put_str(&j, "socket", s->place.socket);
+	json_put_str(&j, "url",
+		     port ? arena_fmt(&c->mem, "http://127.0.0.1:%d/", port) :
+			    (struct str){ 0 });
+	json_put_str(&j, "token", str_of(token));
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return file_replace(c, s->place.address, buf_str(&j.out), 0600);
+}
+
+static const char *const *desk_words(struct call *c)
+{
+	struct str bin = path_parent(spawn_self(&c->mem));
+	const char **words = arena_array(&c->mem, 5, sizeof *words);
+	int n = 0;
+
+	words[n++] = arena_cstr(&c->mem,
+				path_join(&c->mem, path_parent(bin), STR("bin/abacus")));
+	if (c->project.p) {
+		words[n++] = "--dir";
+		words[n++] = arena_cstr(&c->mem, c->project);
+	}
+	words[n++] = "pipe";
+	return words;
+}
+
+static enum err start(struct call *c, struct service *s, int port)
+{
+	struct http_ask ask;
+	char address[160];
+	enum err e;
+
+	if ((e = service_place(c, &s->place)))
+		return e;
+	if (lock_take(c, s->place.lock, 0, &s->lock)) {
+		c->code = ERR_OK;
+		call_fail(c, ERR_ALREADY_EXISTS,
+			  "a service runs for this project already");
+		return call_step(c, "'abacus open' opens its page; 'abacus serve --stop' "
+				    "ends it.");
+	}
+	if ((e = feed_open(c, s->place.dir, &s->feed)))
+		return e;
+	s->streams = streams_open(s->feed);
+	s->desks = desks_open(desk_words(c));
+	ask = (struct http_ask){ s->desks, s->streams, open_socket(c, s->place.socket) };
+	if (ask.socket < 0)
+		return file_fail(c, "listen on", s->place.socket);
+	s->http = http_open(&ask);
+	if (!s->http)
+		return call_fail(c, ERR_INTERNAL_ERROR, "the service cannot be started");
+	if (port >= 0 && (port = http_listen(s->http, port)) < 0) {
+		call_fail(c, ERR_INVALID_INPUT, "cannot listen on that port: %s",
+			  strerror(errno));
+		return call_step(c, "Choose another --port; 0 takes one that is free.");
+	}
+	if ((e = tell_address(c, s, port > 0 ? port : 0)))
+		return e;
+	printf("Serving '" STR_FMT "' on " STR_FMT "\n",
+	       STR_ARG(c->project.p ? c->project : c->dir), STR_ARG(s->place.socket));
+	if (port > 0)
+		printf("Page:   " STR_FMT "\n",
+		       STR_ARG(http_invitation(s->http, address, sizeof address)));
+	fflush(stdout);
+	return ERR_OK;
+}
+
+/* --- the first thread's work --- */
+
+enum { LOOK_MS = 500, PAUSE_MS = 5 };
+
+/* One round: arms the watch, takes in what is new, and sleeps until there may be more. */
+static void follow(const struct call *start, struct service *s)
+{
+	struct call c = *start;
+	struct watch_at at[FEED_WATCHED];
+	size_t count = 0;
+	AUTO_WATCH w;
+
+	c.mem = (struct arena){ 0 };
+	if (!c.still)
+		c.now_ms = moment_now();
+	feed_watched(&c, at);
+	watch_open(&w, &c.mem, at, FEED_WATCHED);
+	if (!feed_collect(&c, s->feed, &count) && count)
+		streams_wake(s->streams);
+	/* what comes right after is taken together */
+	watch_wait(&w, LOOK_MS, -1);
+	if (!stopped)
+		moment_sleep(PAUSE_MS);
+	call_release(&c);
+}
+
+static void keep_house(struct service *s, int64_t *beat)
+{
+	int64_t now = moment_ticks();
+
+	http_sweep(s->http);
+	if (now - *beat > 5000) { /* so that those who have gone are noticed */
+		*beat = now;
+		streams_wake(s->streams);
+	}
+	if (s->idle_ms && !streams_count(s->streams) &&
+	    now - http_quiet_since(s->http) > s->idle_ms)
+		stopped = 1;
+}
+
+static void end(struct call *c, struct service *s)
+{
+	enum { FINISH_MS = 600 };
+
+	if (s->http)
+		http_close_doors(s->http);
+	if (s->streams)
+		streams_close(s->streams);
+	if (s->desks)
+		desks_close(s->desks, FINISH_MS);
+	if (s->http) {
+		http_close(s->http);
+		unlink(arena_cstr(&c->mem, s->place.socket));
+		unlink(arena_cstr(&c->mem, s->place.address));
+	}
+	if (s->feed)
+		feed_close(s->feed);
+	lock_drop(&s->lock);
+}
+
+static int say_failure(struct call *c)
+{
+	fprintf(stderr, "error: %s\n%s\n", c->message.p, call_next_step(c).p);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct call c = { 0 };
+	struct service s = { .lock = LOCK_NONE };
+	int64_t port, beat = moment_ticks();
+	int status = 0;
+
+	if (argc < 5 || !number_int(str_of(argv[3]), &port) ||
+	    !number_int(str_of(argv[4]), &s.idle_ms)) {
+		fprintf(stderr,
+			"abacus-serve is started by abacus; see 'abacus serve --help'\n");
+		return 2;
+	}
+	hold_signals();
+	raise_limits();
+	db_keep();
+	c.dir = str_of(argv[1]);
+	if (argv[2][0])
+		c.project = str_of(argv[2]);
+	if (settings_now(&c) || settings_read(&c) || start(&c, &s, (int)port))
+		status = say_failure(&c);
+	while (!status && !stopped) {
+		follow(&c, &s);
+		keep_house(&s, &beat);
+	}
+	end(&c, &s);
+	call_release(&c);
+	return status;
+}

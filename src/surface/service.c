@@ -1,0 +1,185 @@
+#include "surface/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/moment.h"
+#include "base/path.h"
+#include "base/spawn.h"
+#include "base/value.h"
+#include "surface/out.h"
+
+/* --- starting it --- */
+
+struct serve_body {
+	int64_t port, idle;
+	bool stop;
+};
+
+static const struct field serve_fields[] = {
+	{ "port", &kind_int, offsetof(struct serve_body, port), .min = 0, .max = 65535,
+	  .help = "on the loopback, too, with a token; 0: any free port" },
+	{ "idle", &kind_duration, offsetof(struct serve_body, idle),
+	  .help = "end after so long without a request" },
+	{ "stop", &kind_bool, offsetof(struct serve_body, stop),
+	  .help = "end the one that runs" },
+	{ 0 },
+};
+
+static const char *const serve_examples[] = {
+	"abacus serve",
+	"abacus serve --port 0",
+	"curl --unix-socket .git/abacus/serve/socket http://localhost/api/bead/ready",
+	NULL,
+};
+
+static const char **words_of(struct call *c, int64_t port, int64_t idle)
+{
+	const char **words = arena_array(&c->mem, 6, sizeof *words);
+	struct str bin = path_parent(spawn_self(&c->mem));
+
+	words[0] = arena_cstr(&c->mem, path_join(&c->mem, path_parent(bin),
+						 STR("libexec/abacus-serve")));
+	words[1] = arena_cstr(&c->mem, c->dir);
+	words[2] = c->project.p ? arena_cstr(&c->mem, c->project) : "";
+	words[3] = arena_fmt(&c->mem, "%lld", (long long)port).p;
+	words[4] = arena_fmt(&c->mem, "%lld", (long long)idle).p;
+	return words;
+}
+
+static int fail(const struct call *c)
+{
+	fprintf(stderr, "error: %s\n%s\n", c->message.p, call_next_step(c).p);
+	return 1;
+}
+
+static int no_program(struct call *c, const char *path)
+{
+	call_fail(c, ERR_INTERNAL_ERROR, "cannot start '%s'", path);
+	call_step(c, "Is Abacus installed whole? './quickstart' does that.");
+	return fail(c);
+}
+
+static int stop_service(struct call *c, const struct service_place *at)
+{
+	enum { PATIENCE_MS = 3000, STEP_MS = 20 };
+	struct str reply;
+
+	if (service_ask(c, at, "/service/stop", &reply))
+		return fail(c);
+	if (!reply.p)
+		return out_print(STR("No service runs for this project.\n"), 0);
+	for (int i = 0; i < PATIENCE_MS / STEP_MS && lock_held(c, at->lock); i++)
+		moment_sleep(STEP_MS);
+	return out_print(STR("The service has ended.\n"), 0);
+}
+
+int serve_start(struct call *c, const struct request *r)
+{
+	const struct serve_body *in = r->body;
+	struct service_place at;
+	const char **words;
+
+	if (service_place(c, &at))
+		return fail(c);
+	if (in->stop)
+		return stop_service(c, &at);
+	words = words_of(c, in->port == ABSENT ? -1 : in->port,
+			 in->idle == ABSENT ? 0 : in->idle);
+	execv(words[0], (char *const *)words);
+	return no_program(c, words[0]);
+}
+
+const struct op op_serve = {
+	.name = "serve",
+	.help = "Serve the page and an HTTP API of all operations to this user",
+	.more = "Listens on a socket that only this user can reach, and with --port on "
+		"the loopback. Nothing needs it: all commands work the same while it "
+		"runs, "
+		"and without it. It ends on SIGTERM, or when --idle is over.",
+	.examples = serve_examples,
+	.body_size = sizeof(struct serve_body),
+	.fields = serve_fields,
+};
+
+/* --- the page --- */
+
+struct open_body {
+	bool print;
+};
+
+static const struct field open_fields[] = {
+	{ "print", &kind_bool, offsetof(struct open_body, print),
+	  .help = "only print the address" },
+	{ 0 },
+};
+
+/* Started here, it ends when nobody has looked for a while. */
+static enum err invitation(struct call *c, const struct service_place *at,
+			   struct str *url)
+{
+	enum { PATIENCE_MS = 5000, STEP_MS = 20, IDLE_MS = 15 * 60 * 1000 };
+	struct value_error error;
+	struct str reply;
+	enum err e = service_ask(c, at, "/service/open", &reply);
+
+	if (!e && !reply.p && !spawn_away(words_of(c, -1, IDLE_MS)))
+		return call_fail(c, ERR_INTERNAL_ERROR, "cannot start abacus-serve");
+	for (int i = 0; !e && !reply.p && i < PATIENCE_MS / STEP_MS; i++) {
+		moment_sleep(STEP_MS);
+		e = service_ask(c, at, "/service/open", &reply);
+	}
+	*url = reply.p ? value_str(value_parse(&c->mem, reply, &error), "url") :
+			 (struct str){ 0 };
+	if (!e && !url->p)
+		e = call_fail(c, ERR_INTERNAL_ERROR, "the service does not answer");
+	return e;
+}
+
+static bool browse(struct call *c, struct str url)
+{
+	static const char *const programs[] = { "/usr/bin/xdg-open", "/usr/bin/open",
+						"/usr/bin/sensible-browser" };
+	const char *browser = getenv("BROWSER");
+	const char *words[3] = { NULL, arena_cstr(&c->mem, url), NULL };
+
+	if (browser && *browser == '/')
+		words[0] = browser;
+	for (size_t i = 0; !words[0] && i < sizeof programs / sizeof *programs; i++)
+		if (file_exists(&c->mem, str_of(programs[i])))
+			words[0] = programs[i];
+	return words[0] && spawn_away(words);
+}
+
+int open_start(struct call *c, const struct request *r)
+{
+	const struct open_body *in = r->body;
+	struct service_place at;
+	struct str url;
+	bool shown;
+
+	if (service_place(c, &at) || invitation(c, &at, &url))
+		return fail(c);
+	shown = !in->print && browse(c, url);
+	return out_print(arena_fmt(&c->mem, "%s" STR_FMT "\n", shown ? "Opening " : "",
+				   STR_ARG(url)),
+			 0);
+}
+
+static const char *const open_examples[] = { "abacus open", "abacus open --print", NULL };
+
+const struct op op_open = {
+	.name = "open",
+	.help = "Open the live page of this project in your browser",
+	.more = "Starts the service if none runs; that one ends by itself after a "
+		"quarter "
+		"of an hour without a page. The address lets in one browser, once, "
+		"within "
+		"a minute.",
+	.examples = open_examples,
+	.body_size = sizeof(struct open_body),
+	.fields = open_fields,
+};
