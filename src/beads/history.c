@@ -483,3 +483,27 @@ enum err history_diff(struct call *c, struct repo *r, struct str from, struct st
 	json_end(reply);
 	return e;
 }
+
+/* --- the states there are --- */
+
+enum err history_commits(struct call *c, struct repo *r, struct str ref, int64_t limit,
+			 struct json *out)
+{
+	struct str at;
+	enum err e = tip(c, r, ref, &at);
+
+	json_array(out);
+	for (int64_t i = 0; !e && at.p && (!limit || i < limit); i++) {
+		struct commit one;
+
+		if ((e = repo_commit(c, r, at, &one)))
+			break;
+		json_object(out);
+		json_put_str(out, "commit", at);
+		json_put_moment(out, "committed_at", one.time_ms);
+		json_end(out);
+		at = one.parent;
+	}
+	json_end(out);
+	return e;
+}

@@ -32,4 +32,8 @@ enum err history_blame(struct call *c, struct repo *r, struct str ref, struct st
 enum err history_diff(struct call *c, struct repo *r, struct str from, struct str to,
 		      struct json *reply);
 
+/* The states that were published, the newest first, as a list; a limit of 0: all. */
+enum err history_commits(struct call *c, struct repo *r, struct str ref, int64_t limit,
+			 struct json *out);
+
 #endif

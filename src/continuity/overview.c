@@ -138,9 +138,12 @@ static void put_in_session(struct crowd *w, struct bead_row *row)
 	s->closed += row->status == BEAD_CLOSED;
 }
 
-static enum err read_beads(struct call *c, struct crowd *w)
+static enum err read_beads(struct call *c, struct crowd *w,
+			   const struct overview_ask *ask)
 {
-	struct bead_filter all = { .sort = SORT_PRIORITY };
+	struct bead_filter all = { .sort = SORT_PRIORITY,
+				   .ids = ask->ids,
+				   .id_count = ask->id_count };
 	struct bead_row *row, *first;
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
@@ -200,21 +203,25 @@ static struct str word_of_mail(int category)
 					       STR("wrote");
 }
 
-static void put_last_act(struct crowd *w, struct json *j, const struct bead_row *row,
-			 const struct mail_tally *mail)
+static void put_last_act(struct json *j, const struct bead_row *row,
+			 const struct value *line, const struct mail_tally *mail)
 {
-	struct call scratch = { 0 };
-	struct value_error error;
-	const struct value *line = value_parse(&scratch.mem, row->line, &error);
 	bool mailed = mail->at > row->updated;
 
-	(void)w;
 	json_put_object(j, "last_act");
 	json_put_moment(j, "at", mailed ? mail->at : row->updated);
 	json_put_str(j, "by", mailed ? mail->by : value_str(line, "_by"));
 	json_put_str(j, "what", mailed ? word_of_mail(mail->category) : deed(line));
 	json_end(j);
-	call_release(&scratch);
+}
+
+static void put_labels(struct json *j, const struct value *labels)
+{
+	json_name(j, STR("labels"));
+	if (labels)
+		json_value(j, labels);
+	else
+		json_raw(j, STR("[]"));
 }
 
 static enum vitality vitality(const struct crowd *w, const struct registered *a)
@@ -235,6 +242,9 @@ static void put_liveness(struct crowd *w, struct json *j, const char *key, struc
 static void put_task(struct crowd *w, struct json *j, const struct bead_row *row)
 {
 	const struct mail_tally *mail = find_tally(&w->mail, row->id);
+	struct arena scratch = { 0 };
+	struct value_error error;
+	const struct value *line = value_parse(&scratch, row->line, &error);
 
 	json_put_str(j, "id", row->id);
 	json_put_str(j, "title", row->title);
@@ -251,7 +261,9 @@ static void put_task(struct crowd *w, struct json *j, const struct bead_row *row
 	json_put_moment(j, "updated_at", row->updated);
 	json_put_int(j, "unread", mail->unread);
 	json_put_int(j, "to_accept", mail->owed);
-	put_last_act(w, j, row, mail);
+	put_labels(j, value_find(line, "labels"));
+	put_last_act(j, row, line, mail);
+	arena_release(&scratch);
 }
 
 static bool shown(const struct session *s, const struct overview_ask *ask)
@@ -360,6 +372,25 @@ static enum err put_incursions(struct crowd *w, struct json *j)
 	return protocol_each(w->c, &w->files, &filter, j);
 }
 
+/* Only the tasks that are named. */
+static enum err encode_some(struct crowd *w, const struct overview_ask *ask,
+			    struct json *j)
+{
+	enum err e = read_beads(w->c, w, ask);
+
+	json_object(j);
+	json_put_moment(j, "at", w->c->now_ms);
+	json_put_array(j, "tasks");
+	for (size_t i = 0; !e && i < w->rows.count; i++) {
+		json_object(j);
+		put_task(w, j, w->rows.entry[i].value);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	return e;
+}
+
 enum err overview_encode(struct call *c, const struct overview_ask *ask, struct json *j)
 {
 	struct crowd w = {
@@ -373,8 +404,10 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 		return e;
 	for (struct registered *a = w.agents; a; a = a->next)
 		*map_put(&w.by_id, a->id) = a;
+	if (ask->ids)
+		return encode_some(&w, ask, j);
 	if (!ask->brief &&
-	    ((e = count_mail(c, &w.files, &w.mail)) || (e = read_beads(c, &w))))
+	    ((e = count_mail(c, &w.files, &w.mail)) || (e = read_beads(c, &w, ask))))
 		return e;
 	json_object(j);
 	json_put_moment(j, "at", c->now_ms);

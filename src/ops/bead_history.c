@@ -21,6 +21,12 @@ static const struct field history_fields[] = {
 	{ 0 },
 };
 
+static const struct field commits_fields[] = {
+	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 0, .preset = "20",
+	  .help = "at most so many; 0: all" },
+	{ 0 },
+};
+
 static const struct field blame_fields[] = {
 	ID_FIELD(struct body, id),
 	{ 0 },
@@ -48,6 +54,12 @@ static const struct prop history_props[] = {
 	{ "at", PROP_STR, PROP_OPTIONAL, NULL },
 	{ "by", PROP_STR, PROP_NULL, NULL },
 	{ "fields", PROP_OBJECT, PROP_LIST, field_props },
+	{ 0 },
+};
+
+static const struct prop commits_props[] = {
+	{ "commit", PROP_STR, 0, NULL },
+	{ "committed_at", PROP_STR, 0, NULL },
 	{ 0 },
 };
 
@@ -139,6 +151,24 @@ static enum err run_blame(struct call *c, struct stores *s, const void *body,
 	return ask_of_bead(c, s->beads, body, "blame", reply);
 }
 
+static enum err run_commits(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	const struct body *in = body;
+	struct str ref;
+	enum err e = config_get(c, s->beads->home, CONFIG_SYNC_REF, &ref);
+
+	if (e)
+		return e;
+	return ask(
+		c,
+		&(struct helper){ .words = { "commits",
+					     arena_cstr(&c->mem, s->beads->repo.common),
+					     "--ref", arena_cstr(&c->mem, ref), "--limit",
+					     number(c, in->limit) } },
+		reply);
+}
+
 static enum err run_diff(struct call *c, struct stores *s, const void *body,
 			 struct json *reply)
 {
@@ -168,6 +198,16 @@ const struct op op_bead_history = {
 	.fields = history_fields,
 	.reply = &(const struct prop){ "history", PROP_OBJECT, PROP_LIST, history_props },
 	.run = run_history,
+};
+
+const struct op op_bead_commits = {
+	.name = "bead commits",
+	.help = "List the states that were published, the newest first",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = commits_fields,
+	.reply = &(const struct prop){ "commits", PROP_OBJECT, PROP_LIST, commits_props },
+	.run = run_commits,
 };
 
 const struct op op_bead_blame = {

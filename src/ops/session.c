@@ -8,6 +8,7 @@
 
 struct sessions_body {
 	struct overview_ask ask;
+	struct list ids;
 };
 
 static const struct field sessions_fields[] = {
@@ -15,6 +16,9 @@ static const struct field sessions_fields[] = {
 	  .help = "closed ones too" },
 	{ "brief", &kind_bool, offsetof(struct sessions_body, ask.brief),
 	  .help = "only the agents, what they hold, and incursions" },
+	{ "ids", &kind_str, offsetof(struct sessions_body, ids),
+	  FIELD_LIST | FIELD_COMMAS, .arg = "ID", .most = 500,
+	  .help = "only these tasks, without the mail about them" },
 	{ 0 },
 };
 
@@ -39,6 +43,7 @@ static const struct prop act_props[] = {
 		{ "updated_at", PROP_STR, PROP_OPTIONAL, NULL },                 \
 		{ "unread", PROP_INT, PROP_OPTIONAL, NULL },                     \
 		{ "to_accept", PROP_INT, PROP_OPTIONAL, NULL },                  \
+		{ "labels", PROP_STR, PROP_OPTIONAL | PROP_LIST, NULL },         \
 	{                                                                        \
 		"last_act", PROP_OBJECT, PROP_OPTIONAL, act_props                \
 	}
@@ -90,9 +95,10 @@ static const struct prop reservation_props[] = {
 static const struct prop sessions_props[] = {
 	{ "at", PROP_STR, 0, NULL },
 	{ "sessions", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, session_props },
-	{ "agents", PROP_OBJECT, PROP_LIST, agent_props },
-	{ "reservations", PROP_OBJECT, PROP_LIST, reservation_props },
-	{ "incursions", PROP_OBJECT, PROP_LIST, NULL },
+	{ "tasks", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, task_props },
+	{ "agents", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, agent_props },
+	{ "reservations", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, reservation_props },
+	{ "incursions", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 
@@ -101,8 +107,12 @@ static enum err run_sessions(struct call *c, struct stores *s, const void *body,
 {
 	const struct sessions_body *in = body;
 
+	struct overview_ask ask = in->ask;
+
 	(void)s;
-	return overview_encode(c, &in->ask, reply);
+	ask.ids = in->ids.item;
+	ask.id_count = in->ids.n;
+	return overview_encode(c, &ask, reply);
 }
 
 const struct op op_sessions = {

@@ -93,6 +93,7 @@ static const struct command commands[] = {
 	{ "dolt pull", &op_bead_sync, bd_view_sync, NULL, COMMAND_ALIAS, NULL },
 	{ "dolt commit", &op_bead_sync, bd_view_sync, NULL, COMMAND_ALIAS, NULL },
 	{ "history", &op_bead_history, bd_view_history, NULL, 0, NULL },
+	{ "commits", &op_bead_commits, bd_view_commits, NULL, 0, NULL },
 	{ "blame", &op_bead_blame, bd_view_blame, NULL, 0, NULL },
 	{ "diff", &op_bead_diff, bd_view_diff, NULL, 0, NULL },
 	{ "count", &op_bead_count, bd_view_count, NULL, 0, NULL },

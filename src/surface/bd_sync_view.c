@@ -185,6 +185,16 @@ static void fields_of(struct view *v, const struct value *change)
 	}
 }
 
+void bd_view_commits(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+
+		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
+		view_line(v, "  " STR_FMT, STR_ARG(value_str(one, "committed_at")));
+	}
+}
+
 void bd_view_history(struct view *v, const struct value *data)
 {
 	for (size_t i = 0; i < data->count; i++) {

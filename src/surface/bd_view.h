@@ -31,6 +31,7 @@ void bd_view_all_labels(struct view *v, const struct value *data);
 void bd_sync_state(struct view *v, const struct value *data);
 void bd_view_sync(struct view *v, const struct value *data);
 void bd_view_repair(struct view *v, const struct value *data);
+void bd_view_commits(struct view *v, const struct value *data);
 void bd_view_history(struct view *v, const struct value *data);
 void bd_view_blame(struct view *v, const struct value *data);
 void bd_view_diff(struct view *v, const struct value *data);

@@ -229,14 +229,15 @@ static struct verdict judge_loopback(const struct http *h,
 
 /* --- the way in --- */
 
-static const char entered[] =
-	"<!doctype html><meta charset=utf-8><meta http-equiv=refresh content='0;url=/'>"
-	"<title>Abacus</title><p><a href='/'>Go on</a></p>";
+static const char entered[] = "<!doctype html><meta charset=utf-8><link rel=icon "
+			      "href=data:,><meta http-equiv=refresh content='0;url=/'>"
+			      "<title>Abacus</title><p><a href='/'>Go on</a></p>";
 static const char shut[] = "<!doctype html><meta "
 			   "charset=utf-8><title>Abacus</title><p>This link was used, or "
 			   "is too old. Run <code>abacus open</code> again.</p>";
 static const char who_are_you[] =
-	"<!doctype html><meta charset=utf-8><title>Abacus</title><p>Run <code>abacus "
+	"<!doctype html><meta charset=utf-8><link rel=icon "
+	"href=data:,><title>Abacus</title><p>Run <code>abacus "
 	"open</code> in the project: it lets this browser in.</p>";
 
 static bool redeem(struct http *h, struct str code)

@@ -4,6 +4,7 @@
  *
  *	read GITDIR …        the files of a commit
  *	history GITDIR …     what became of a bead
+ *	commits GITDIR …     the states there were
  *	blame GITDIR …       who wrote what of it
  *	diff GITDIR …        what is different between two commits
  *	sync DIR [OPTION]…   fetch, join, commit, push
@@ -116,6 +117,15 @@ static enum err tell_history(struct request *r)
 			      number_after(r, "--limit", 0), &r->reply);
 }
 
+static enum err tell_commits(struct request *r)
+{
+	enum err e = open_repo(r);
+
+	return e ? e :
+		   history_commits(r->c, r->repo, after(r, "--ref"),
+				   number_after(r, "--limit", 0), &r->reply);
+}
+
 static enum err tell_blame(struct request *r)
 {
 	enum err e = open_repo(r);
@@ -184,10 +194,11 @@ static const struct {
 	int words;
 	enum err (*run)(struct request *r);
 } acts[] = {
-	{ "read", 1, read_commit },    { "history", 1, tell_history },
-	{ "blame", 1, tell_blame },    { "diff", 1, tell_diff },
-	{ "sync", 1, sync_once },      { "pack", 1, run_pack },
-	{ "courier", 1, run_courier }, { "repair", 1, repair },
+	{ "read", 1, read_commit },     { "history", 1, tell_history },
+	{ "commits", 1, tell_commits }, { "blame", 1, tell_blame },
+	{ "diff", 1, tell_diff },       { "sync", 1, sync_once },
+	{ "pack", 1, run_pack },        { "courier", 1, run_courier },
+	{ "repair", 1, repair },
 };
 
 /* --- the answer --- */

@@ -1,0 +1,125 @@
+"""A real browser: Chromium, spoken to over the WebDriver protocol."""
+import base64
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         "--disable-dev-shm-usage", "--hide-scrollbars"]
+
+
+def available():
+    return bool(shutil.which("chromedriver") and shutil.which("chromium"))
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Browser:
+    """One window. Everything that is asked of it is asked again until a deadline."""
+
+    def __init__(self, width=1440, height=900, dark=False):
+        self.port = free_port()
+        self.profile = tempfile.mkdtemp(prefix="abacus-browser-")
+        self.driver = subprocess.Popen(["chromedriver", f"--port={self.port}"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.session = None
+        flags = FLAGS + [f"--user-data-dir={self.profile}", f"--window-size={width},{height}"]
+        if dark:
+            flags.append("--force-dark-mode")
+        options = {"binary": shutil.which("chromium"), "args": flags}
+        self.until(lambda: self._ask("GET", "/status")["ready"], 20)
+        made = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": {
+            "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})
+        self.session = made["sessionId"]
+        self.size(width, height)
+
+    def _ask(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                return json.load(reply)["value"]
+        except urllib.error.HTTPError as e:
+            raise RuntimeError(json.load(e)["value"]["message"]) from None
+
+    def ask(self, method, path, body=None):
+        return self._ask(method, f"/session/{self.session}{path}", body)
+
+    @staticmethod
+    def until(question, seconds=10):
+        """The first answer that is not empty."""
+        end = time.monotonic() + seconds
+        last = None
+        while time.monotonic() < end:
+            try:
+                answer = question()
+                if answer:
+                    return answer
+            except (RuntimeError, OSError, KeyError) as e:
+                last = e
+            time.sleep(0.03)
+        raise AssertionError(f"not within {seconds} s" + (f": {last}" if last else ""))
+
+    def open(self, url):
+        self.ask("POST", "/url", {"url": url})
+
+    def size(self, width, height):
+        self.ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}})
+
+    def scheme(self, name):
+        self.ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
+            "features": [{"name": "prefers-color-scheme", "value": name}]}})
+
+    def run(self, script, *args):
+        return self.ask("POST", "/execute/sync", {"script": script, "args": list(args)})
+
+    def find(self, selector, seconds=10):
+        return self.until(lambda: self.ask("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT], seconds)
+
+    def text(self, selector="body", seconds=10):
+        self.find(selector, seconds)
+        return self.run("return document.querySelector(arguments[0]).innerText", selector)
+
+    def wait_text(self, selector, part, seconds=10):
+        return self.until(lambda: part in (self.run(
+            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText).join('\\n')", selector) or ""), seconds)
+
+    def click(self, selector):
+        self.ask("POST", f"/element/{self.find(selector)}/click", {})
+
+    def type(self, selector, words):
+        self.ask("POST", f"/element/{self.find(selector)}/value", {"text": words})
+
+    def press(self, key):
+        self.ask("POST", "/actions", {"actions": [{"type": "key", "id": "k", "actions": [
+            {"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]}]})
+
+    def shot(self, path):
+        with open(path, "wb") as f:
+            f.write(base64.b64decode(self.ask("GET", "/screenshot")))
+
+    def log(self):
+        """What the page complained of."""
+        return [e for e in self.ask("POST", "/se/log", {"type": "browser"}) if e["level"] in ("SEVERE", "WARNING")]
+
+    def close(self):
+        try:
+            if self.session:
+                self.ask("DELETE", "")
+        finally:
+            self.driver.terminate()
+            self.driver.wait(10)
+            shutil.rmtree(self.profile, ignore_errors=True)

@@ -1,0 +1,71 @@
+// The local service: operations, and what happens.
+
+export class Failure extends Error {
+  constructor(error) {
+    super(error.message);
+    this.hint = error.hint;
+    this.code = error.code;
+    this.status = error.status;
+  }
+}
+
+async function answer(response) {
+  let body;
+  try {
+    body = await response.json();
+  } catch {
+    throw new Failure({ message: `The service answered ${response.status}.`, status: response.status });
+  }
+  if (body.error) throw new Failure(body.error);
+  return body.data;
+}
+
+export async function get(path, args = {}) {
+  const query = new URLSearchParams(args).toString();
+  return answer(await fetch(`/api/${path}${query ? `?${query}` : ""}`));
+}
+
+// A write has an id of its own: sent again after a broken connection, it is done once.
+export async function post(path, body) {
+  const send = () => fetch(`/api/${path}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  let response;
+  try {
+    response = await send();
+  } catch {
+    response = await send();
+  }
+  return answer(response);
+}
+
+export const requestId = () => crypto.randomUUID();
+
+const kinds = ["bead", "mail", "reservation", "protocol", "agent", "seen", "post", "artifact", "status", "note"];
+
+// Follows the events; comes back by itself, behind the last one it has seen.
+export function follow({ event, reset, state }) {
+  let last = null, wait = 250, source;
+  const open = () => {
+    source = new EventSource(last ? `/api/events?after=${encodeURIComponent(last)}` : "/api/events");
+    const seen = (e) => {
+      if (e.lastEventId) last = e.lastEventId;
+      wait = 250;
+    };
+    source.onopen = () => state("live");
+    source.addEventListener("hello", seen);
+    source.addEventListener("reset", (e) => { seen(e); reset(); });
+    source.addEventListener("dropped", () => { source.close(); again(); });
+    for (const kind of kinds)
+      source.addEventListener(kind, (e) => { seen(e); event(kind, JSON.parse(e.data)); });
+    source.onerror = () => { source.close(); again(); };
+  };
+  const again = () => {
+    state("waiting");
+    setTimeout(open, wait);
+    wait = Math.min(wait * 2, 5000);
+  };
+  open();
+}

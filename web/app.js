@@ -1,0 +1,146 @@
+// The frame: addresses, views, the drawer, keys.
+import { $, tick } from "./dom.js";
+import { store, subscribe, load, start, look } from "./store.js";
+import { get } from "./api.js";
+import * as sessions from "./sessions.js";
+import * as work from "./work.js";
+import * as files from "./files.js";
+import { Thread } from "./thread.js";
+
+const views = { sessions, work, files };
+
+// --- addresses: #/view?filter=…&task=… ---
+
+export function route() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, part] = path.split("/");
+  return { view: views[name] ? name : "sessions", part: part ?? "", args: new URLSearchParams(query ?? "") };
+}
+
+export function address(view, part, args) {
+  const query = args.toString();
+  return `#/${view}${part ? `/${part}` : ""}${query ? `?${query}` : ""}`;
+}
+
+// The same address with some filters changed; an empty value takes one away.
+export function go(changes, replace = false) {
+  const at = route();
+  for (const [key, value] of Object.entries(changes))
+    if (value) at.args.set(key, value);
+    else at.args.delete(key);
+  const to = address(at.view, at.part, at.args);
+  if (replace) history.replaceState(null, "", to);
+  else location.hash = to;
+  if (replace) show();
+}
+
+export const taskAddress = (id) => {
+  const at = route();
+  at.args.set("task", id);
+  return address(at.view, at.part, at.args);
+};
+
+// --- views ---
+
+const main = $("#main"), drawer = $("#drawer");
+let current = null, name = "", thread = null, opener = null;
+
+function show() {
+  const at = route();
+  if (name !== at.view) {
+    current?.close();
+    main.replaceChildren();
+    name = at.view;
+    current = views[at.view].open(main);
+    for (const link of document.querySelectorAll("nav a"))
+      if (link.dataset.view === name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    document.title = `${name[0].toUpperCase()}${name.slice(1)} · Abacus`;
+  }
+  current.update(new Set(["route"]));
+  showTask(at.args.get("task"));
+}
+
+function showTask(id) {
+  if (thread?.id === id) return;
+  thread?.close();
+  thread = null;
+  drawer.hidden = !id;
+  document.body.classList.toggle("with-drawer", Boolean(id));
+  if (!id) {
+    opener?.isConnected && opener.focus();
+    return;
+  }
+  opener = document.activeElement;
+  thread = new Thread(drawer, id, () => go({ task: "" }));
+}
+
+// --- keys ---
+
+const typing = (el) => el.matches("input, textarea, select, [contenteditable]");
+
+function move(step) {
+  const cards = [...main.querySelectorAll("[data-card]")].filter((c) => c.offsetParent);
+  const at = cards.indexOf(document.activeElement);
+  cards[Math.max(0, Math.min(cards.length - 1, at + step))]?.focus();
+}
+
+addEventListener("keydown", (e) => {
+  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  if (e.key === "Escape" && thread) return go({ task: "" });
+  if (typing(e.target)) return;
+  const act = {
+    1: () => (location.hash = "#/sessions"),
+    2: () => (location.hash = "#/work"),
+    3: () => (location.hash = "#/files"),
+    j: () => move(1),
+    k: () => move(-1),
+    "/": () => $("input[type=search]")?.focus(),
+  }[e.key];
+  if (!act) return;
+  e.preventDefault();
+  act();
+});
+
+// --- the rest ---
+
+let hiding = 0;
+export function complain(failure) {
+  const toast = $("#toast");
+  toast.textContent = `${failure.message} ${failure.hint ?? ""}`;
+  toast.hidden = false;
+  clearTimeout(hiding);
+  hiding = setTimeout(() => (toast.hidden = true), 8000);
+}
+
+const state = $("#state");
+const words = { live: "Live", waiting: "Connection lost. Trying again …", connecting: "Connecting …" };
+function setState(to) {
+  state.dataset.state = to;
+  state.textContent = words[to];
+}
+
+async function begin() {
+  addEventListener("hashchange", show);
+  subscribe((what) => {
+    current?.update(what);
+    thread?.update(what);
+  });
+  setInterval(tick, 5000);
+  setInterval(look, 60000);
+  show();
+  start(setState);
+  try {
+    await load();
+  } catch (e) {
+    complain(e);
+  }
+  get("where").then((stores) => {
+    const path = stores.find((s) => s.store === "agents")?.path ?? "";
+    $("#project").textContent = path.split("/").at(-2) ?? "";
+  }).catch(() => {});
+  performance.mark("loaded");
+}
+
+begin();
+window.abacus = { store }; // for whoever looks at it in the console

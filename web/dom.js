@@ -1,0 +1,80 @@
+// Elements from calls. Text only ever becomes text: nothing here parses HTML.
+
+export function h(tag, attributes, ...children) {
+  const el = document.createElement(tag);
+  apply(el, attributes);
+  el.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  return el;
+}
+
+export function svg(tag, attributes, ...children) {
+  const el = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  apply(el, attributes);
+  el.append(...children.flat().filter(Boolean));
+  return el;
+}
+
+function apply(el, attributes) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) el.addEventListener(name.slice(2), value);
+    else if (name === "value") el.value = value;
+    else el.setAttribute(name, value === true ? "" : value);
+  }
+}
+
+export const $ = (selector, root = document) => root.querySelector(selector);
+
+// --- times ---
+
+const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+
+function span(seconds) {
+  const [unit, size] = units.find(([, size]) => seconds >= size) ?? units[3];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}
+
+export function ago(at, now = Date.now()) {
+  const seconds = Math.round((now - Date.parse(at)) / 1000);
+  if (seconds < 0) return `in ${span(-seconds)}`;
+  return seconds < 3 ? "just now" : `${span(seconds)} ago`;
+}
+
+// A time that keeps itself true; see tick().
+export function time(at) {
+  return at ? h("time", { datetime: at, title: new Date(at).toLocaleString() }, ago(at)) : null;
+}
+
+export function tick() {
+  const now = Date.now();
+  for (const el of document.querySelectorAll("time")) {
+    const text = ago(el.dateTime, now);
+    if (el.textContent !== text) el.textContent = text;
+  }
+}
+
+// Puts children in place by their keys; one that has not changed stays the same element, so
+// that focus, selection and what somebody types in it are not disturbed.
+export function reconcile(parent, items, key, version, make) {
+  const old = new Map();
+  for (const el of parent.children) old.set(el.dataset.key, el);
+  let at = parent.firstElementChild;
+  for (const item of items) {
+    const k = String(key(item)), v = String(version(item));
+    let el = old.get(k);
+    if (!el || el.dataset.version !== v) {
+      const fresh = make(item);
+      fresh.dataset.key = k;
+      fresh.dataset.version = v;
+      if (el) {
+        if (el === at) at = fresh;
+        el.replaceWith(fresh);
+      }
+      el = fresh;
+    }
+    old.delete(k);
+    if (el === at) at = at.nextElementSibling;
+    else parent.insertBefore(el, at);
+  }
+  for (const el of old.values()) el.remove();
+}

@@ -1,0 +1,68 @@
+// A long list of which only what can be seen is in the document. Lines have heights that are
+// known beforehand; an element is made when its line comes near, and kept while it is the same.
+import { h, reconcile } from "./dom.js";
+
+const MARGIN = 400; // pixels above and below
+
+export class LongList {
+  constructor(scroller, attributes) {
+    this.scroller = scroller;
+    this.room = h("div", { class: "room", ...attributes });
+    this.lines = [];
+    this.tops = [];
+    this.height = 0;
+    this.draw = this.draw.bind(this);
+    this.watching = new ResizeObserver(() => this.draw());
+    this.watching.observe(scroller);
+    scroller.addEventListener("scroll", this.draw, { passive: true });
+  }
+
+  // lines: [{ key, version, height, make }]
+  set(lines) {
+    this.lines = lines;
+    this.tops = new Array(lines.length);
+    let top = 0;
+    for (let i = 0; i < lines.length; i++) {
+      this.tops[i] = top;
+      top += lines[i].height;
+    }
+    this.height = top;
+    this.room.style.height = `${top}px`;
+    this.draw();
+  }
+
+  find(y) {
+    let low = 0, high = this.lines.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.tops[middle] + this.lines[middle].height <= y) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  draw() {
+    const above = this.room.getBoundingClientRect().top - this.scroller.getBoundingClientRect().top;
+    const from = this.find(-above - MARGIN);
+    const to = this.find(-above + this.scroller.clientHeight + MARGIN);
+    const shown = [];
+    for (let i = from; i <= to && i < this.lines.length; i++) shown.push(i);
+    reconcile(this.room, shown, (i) => this.lines[i].key, (i) => this.lines[i].version, (i) => {
+      const el = this.lines[i].make();
+      el.classList.add("line");
+      return el;
+    });
+    for (const i of shown) {
+      const el = this.room.children[i - from];
+      el.style.top = `${this.tops[i]}px`;
+      el.style.height = `${this.lines[i].height}px`;
+      el.setAttribute("aria-setsize", this.lines.length);
+      el.setAttribute("aria-posinset", i + 1);
+    }
+  }
+
+  close() {
+    this.watching.disconnect();
+    this.scroller.removeEventListener("scroll", this.draw);
+  }
+}

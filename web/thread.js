@@ -1,0 +1,258 @@
+// One task: what it is, all that was done and said about it, and a place to answer.
+import { h, reconcile, time } from "./dom.js";
+import { get, post, requestId } from "./api.js";
+import { store, taskOf, touched } from "./store.js";
+import { counts, owner, status } from "./task.js";
+import { complain } from "./app.js";
+
+const PAGE = 100; // items at first; earlier ones when asked for
+
+// --- items ---
+
+const changed = {
+  created: () => "created it",
+  closed: (v) => `closed it${v.closed_reason ? `: ${v.closed_reason}` : ""}`,
+  claimed: () => "took it",
+  released: () => "gave it back",
+  status: (v) => `set it to ${String(v.status ?? "open").replace("_", " ")}`,
+  changed: (v, fields) => `changed ${fields.map((f) => f.replaceAll("_", " ")).join(", ")}`,
+};
+
+function row(item, kind, label, ...body) {
+  return h("li", { class: `item ${kind}` },
+    h("p", { class: "head" }, h("span", { class: "label" }, label), " ", time(item.at)), ...body);
+}
+
+const text = (words) => (words ? h("p", { class: "text" }, words) : null);
+
+// "Seen" and "Accepted" are what the one it was sent to does; a person may do it for them.
+function recipient(thread, item, to) {
+  const act = (op) => async (e) => {
+    e.currentTarget.disabled = true;
+    try {
+      await post(`agent/${op}`, { agent: to.agent, message: to.message_id });
+      thread.read();
+    } catch (failure) {
+      e.target.disabled = false;
+      complain(failure);
+    }
+  };
+  const button = (op, label) => h("button", { type: "button", class: `do ${op}`, onclick: act(op),
+    "aria-label": `${label}, for ${to.agent}`, title: `For ${to.agent}` }, label);
+  const state = to.state === "acked" ? ["Accepted by ", to.agent, " ", time(to.acked_at)] :
+    to.state === "read" ? ["Seen by ", to.agent, " ", time(to.read_at)] : ["Not seen by ", to.agent, " yet"];
+  return h("li", { class: `to ${to.state}` }, h("span", {}, ...state), " ",
+    to.state === "unread" && button("read", "Seen"),
+    item.requires_ack && to.state !== "acked" && button("ack", "Accepted"));
+}
+
+function mail(thread, item) {
+  const names = item.recipients.map((r) => r.agent).join(", ");
+  const event = item.event?.payload ?? {};
+  return row(item, `mail ${item.category.toLowerCase()}`,
+    [h("strong", {}, item.label), ` ${names}`, h("span", { class: "by" }, ` by ${item.by}`)],
+    h("p", { class: "subject" }, item.subject), text(item.text),
+    event.next_action && h("p", { class: "next" }, "Next: ", event.next_action),
+    event.requested_action && h("p", { class: "next" }, `Asked for (${event.urgency}): `, event.requested_action),
+    h("ul", { class: "recipients" }, item.recipients.map((to) => recipient(thread, item, to))),
+    h("button", { type: "button", class: "do reply", onclick: () => thread.replyTo(item) }, "Reply"));
+}
+
+const protocols = {
+  INCURSION: (e) => [
+    text(`${e.payload.incoming_agent} reserved ${e.scope ?? "files"}, which overlaps (${e.payload.incursion_kind}) what ${e.payload.owner_agent} holds, who is ${e.payload.owner_liveness}.`),
+    h("p", { class: "next" }, e.payload.resolution_hint),
+  ],
+  RESUME: (e) => [
+    text(`${e.payload.adopted_agent} goes on as ${e.payload.prior_session_agent}: ${e.payload.resume_reason.replaceAll("_", " ")}.`),
+    h("p", { class: "next" }, e.payload.evidence),
+  ],
+  HANDOFF: (e) => [h("p", { class: "subject" }, e.payload.subject), text(e.payload.summary),
+    h("p", { class: "next" }, "Next: ", e.payload.next_action)],
+  BLOCKED: (e) => [h("p", { class: "subject" }, e.payload.subject), text(e.payload.blocker),
+    h("p", { class: "next" }, `Asked for (${e.payload.urgency}): `, e.payload.requested_action)],
+};
+
+const kinds = {
+  change: (t, i) => row(i, "change", [h("span", { class: "by" }, i.by), " ",
+    (changed[i.what] ?? changed.changed)(i.values, i.fields)]),
+  note: (t, i) => row(i, "note", [h("span", { class: "by" }, i.by), " commented"], text(i.text)),
+  mail,
+  protocol: (t, i) => row(i, `protocol ${i.event.event_type.toLowerCase()}`,
+    [h("strong", {}, i.label), i.event.event_type === "HANDOFF" || i.event.event_type === "BLOCKED" ? ` ${i.event.to_agent}` : "",
+      h("span", { class: "by" }, ` by ${i.by}`)],
+    ...(protocols[i.event.event_type]?.(i.event) ?? [])),
+  post: (t, i) => row(i, "post", [h("span", { class: "by" }, i.by), " posted on the board"], text(i.post.content)),
+  artifact: (t, i) => row(i, "artifact", [h("span", { class: "by" }, i.by ?? "somebody"), " made ",
+    h("code", {}, i.artifact.path ?? i.artifact.file_path ?? "a file")], text(i.artifact.description)),
+  event: (t, i) => row(i, "event", [h("span", { class: "by" }, i.by), ` noted (${i.event.kind})`], text(i.event.message)),
+};
+
+const keyOf = (item) => `${item.kind}-${item.id ?? item.event?.id ?? item.post?.id ?? ""}-${item.at}-${item.by}-${item.subject ?? ""}-${item.artifact?.path ?? ""}`;
+
+// --- the drawer ---
+
+export class Thread {
+  constructor(root, id, close) {
+    this.root = root;
+    this.id = id;
+    this.most = PAGE;
+    this.head = h("div", { class: "about" }, h("p", { class: "quiet" }, "Reading …"));
+    this.items = h("ol", { class: "thread", "aria-label": "What was done and said" });
+    this.earlier = h("button", { type: "button", class: "do earlier", hidden: true,
+      onclick: () => { this.most += 500; this.draw(); } }, "Show what was before");
+    this.scroller = h("div", { class: "scroll", tabindex: 0, "aria-label": "Conversation" }, this.head, this.earlier, this.items);
+    const shut = h("button", { type: "button", class: "shut", "aria-label": "Close the task", onclick: close }, "×");
+    root.replaceChildren(shut, this.scroller, this.composer());
+    shut.focus();
+    this.read();
+  }
+
+  async read() {
+    if (this.reading) { this.again = true; return; }
+    this.reading = true;
+    try {
+      this.data = await get(`sessions/${encodeURIComponent(this.id)}/conversation`);
+      if (!this.closed) this.draw();
+    } catch (failure) {
+      if (!this.data) this.head.replaceChildren(h("h2", {}, this.id), h("p", {}, failure.message));
+    }
+    this.reading = false;
+    if (this.again) { this.again = false; this.read(); }
+  }
+
+  draw() {
+    const { bead, items } = this.data, last = items.slice(-this.most);
+    const el = this.scroller, atEnd = el.scrollHeight - el.scrollTop - el.clientHeight < 40;
+    this.drawHead(bead);
+    this.earlier.hidden = items.length <= this.most;
+    reconcile(this.items, last, keyOf, (i) => JSON.stringify(i.recipients ?? i.event?.id ?? ""),
+      (i) => (kinds[i.kind] ?? (() => h("li", {}, i.kind)))(this, i));
+    if (this.drawn && atEnd) el.scrollTop = el.scrollHeight;
+    this.drawn = true;
+    this.fill();
+  }
+
+  drawHead(bead) {
+    const task = taskOf(bead?.id ?? this.id);
+    const facts = bead ?? task;
+    if (!facts) return this.head.replaceChildren(h("h2", {}, this.id));
+    this.head.replaceChildren(
+      h("h2", {}, facts.title),
+      h("p", { class: "facts" }, status(facts), h("span", { class: `priority p${facts.priority}` }, `P${facts.priority}`),
+        h("span", {}, facts.type ?? ""), h("code", {}, facts.id), ...(task ? counts(task) : [])),
+      h("p", { class: "facts small" }, "Owner: ", owner(task ?? facts),
+        facts.assignee_expires && h("span", {}, "lease ends ", time(facts.assignee_expires))),
+      ...(bead?.description ? [text(bead.description)] : []),
+      ...(bead?.acceptance_criteria ? [h("p", { class: "next" }, "Done when: ", bead.acceptance_criteria)] : []));
+  }
+
+  // --- answering ---
+
+  composer() {
+    this.words = h("textarea", { rows: 3, "aria-label": "Your words", placeholder: "Comment, or reply …" });
+    this.from = h("select", { "aria-label": "As whom" });
+    this.to = h("select", { "aria-label": "To whom" });
+    this.category = h("select", { "aria-label": "As what" },
+      [["INFO", "Tell"], ["HANDOFF", "Pass to"], ["BLOCKED", "Ask for input"], ["DECISION", "Decide"]]
+        .map(([value, label]) => h("option", { value }, label)));
+    this.subject = h("input", { type: "text", "aria-label": "Subject", placeholder: "Subject", maxlength: 200 });
+    const letter = this.letter = h("div", { class: "letter", hidden: true },
+      h("label", {}, "As ", this.from), h("label", {}, "to ", this.to), this.category, this.subject);
+    this.mode = "comment";
+    const radio = (mode, label) => h("label", {}, h("input", { type: "radio", name: "mode", value: mode, checked: mode === "comment",
+      onchange: () => this.setMode(mode) }), ` ${label}`);
+    this.from.addEventListener("change", () => this.from.value === "+" && this.register());
+    return this.form = h("form", { class: "composer", onsubmit: (e) => { e.preventDefault(); this.send(); } },
+      h("div", { class: "modes", role: "radiogroup", "aria-label": "What to write" }, radio("comment", "Comment"), radio("mail", "Reply to an agent")),
+      letter, this.words, h("button", { type: "submit" }, "Send"));
+  }
+
+  setMode(mode) {
+    this.mode = mode;
+    this.letter.hidden = mode !== "mail";
+    const radio = this.form.querySelector(`input[value=${mode}]`);
+    if (radio) radio.checked = true;
+  }
+
+  // Who can write and be written to; what was chosen stays.
+  fill() {
+    const ids = [...store.agents.keys()], key = ids.join();
+    if (this.filled === key) return;
+    this.filled = key;
+    const me = localStorage.getItem("abacus-me");
+    const from = this.from.value || me, to = this.to.value || this.data?.bead?.assignee;
+    this.from.replaceChildren(...ids.map((id) => h("option", { value: id }, id)), h("option", { value: "+" }, "somebody new …"));
+    this.to.replaceChildren(...ids.map((id) => h("option", { value: id }, id)), h("option", { value: "broadcast" }, "all agents"));
+    if (ids.includes(from)) this.from.value = from;
+    if (ids.includes(to)) this.to.value = to;
+  }
+
+  async register() {
+    const name = prompt("Which name shall agents know you by? Letters, digits and dashes, such as ada-lovelace.");
+    this.from.value = "";
+    if (!name) return;
+    try {
+      await post("agent/register", { name, role: "person" });
+      localStorage.setItem("abacus-me", name);
+      this.from.prepend(h("option", { value: name }, name));
+      this.from.value = name;
+    } catch (failure) {
+      complain(failure);
+    }
+  }
+
+  replyTo(item) {
+    this.setMode("mail");
+    this.fill();
+    this.to.value = item.by;
+    const mine = item.recipients.find((r) => store.agents.has(r.agent));
+    if (mine) this.from.value = localStorage.getItem("abacus-me") ?? mine.agent;
+    this.subject.value = item.subject.startsWith("Re: ") ? item.subject : `Re: ${item.subject}`;
+    this.thread = item.thread_id;
+    this.words.focus();
+  }
+
+  async send() {
+    const words = this.words.value.trim(), bead = this.data?.bead?.id ?? this.id;
+    if (!words) return this.words.focus();
+    const button = this.form.querySelector("button[type=submit]");
+    button.disabled = true;
+    try {
+      if (this.mode === "mail") {
+        if (!this.from.value || this.from.value === "+") throw new Error("Say as whom you write.");
+        await post("agent/send", { from: this.from.value, to: this.to.value, bead, category: this.category.value,
+          subject: this.subject.value.trim() || words.split("\n")[0].slice(0, 120), body: words,
+          ...(this.thread ? { thread: this.thread } : {}), request_id: requestId() });
+        localStorage.setItem("abacus-me", this.from.value);
+      } else {
+        await post("bead/comment", { id: bead, text: words, request_id: requestId() });
+      }
+      this.words.value = "";
+      this.thread = null;
+      this.read();
+    } catch (failure) {
+      complain(failure);
+    }
+    button.disabled = false;
+  }
+
+  // --- keeping true ---
+
+  update(what) {
+    const id = this.data?.bead?.id ?? this.id;
+    if (what.has("threads") && (touched.has(id) || touched.has("*"))) {
+      touched.clear();
+      this.read();
+    }
+    if (this.data && (what.has("tasks") || what.has("crowd"))) {
+      this.drawHead(this.data.bead);
+      this.fill();
+    }
+  }
+
+  close() {
+    this.closed = true;
+    this.root.replaceChildren();
+  }
+}

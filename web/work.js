@@ -1,0 +1,171 @@
+// Work: the board by status, the ready queue, the graph, the past. Filters are in the address.
+import { h } from "./dom.js";
+import { get } from "./api.js";
+import { store, byPriority, isReady } from "./store.js";
+import { LongList } from "./list.js";
+import { card, statusWords, version } from "./task.js";
+import { go, route, address } from "./app.js";
+import { Graph } from "./graph.js";
+import { Past } from "./past.js";
+
+const CARD = 100;
+
+// --- filters ---
+
+const found = { q: "", ids: null }; // what the store's own search has found for the words
+
+// Words are looked for here at once, and in all texts by the service a moment later.
+function lookFor(q, then) {
+  if (found.q === q) return;
+  found.q = q;
+  found.ids = null;
+  if (q.length > 1) setTimeout(async () => {
+    if (found.q !== q) return;
+    try {
+      const rows = await get("bead/search", { query: q, limit: 500 });
+      if (found.q === q) { found.ids = new Set(rows.map((r) => r.id)); then(); }
+    } catch { /* the titles will do */ }
+  }, 200);
+}
+
+function filter(args) {
+  const q = (args.get("q") ?? "").toLowerCase();
+  const is = (key, value) => !args.get(key) || args.get(key) === String(value ?? "");
+  return (t) => is("type", t.type) && is("priority", t.priority) &&
+    (args.get("assignee") === "-" ? !t.assignee : is("assignee", t.assignee)) &&
+    (!args.get("label") || t.labels.includes(args.get("label"))) &&
+    (!q || `${t.title} ${t.id} ${t.assignee ?? ""}`.toLowerCase().includes(q) || found.ids?.has(t.id));
+}
+
+class Filters {
+  constructor(changed) {
+    this.changed = changed;
+    this.search = h("input", { type: "search", placeholder: "Search", "aria-label": "Search beads",
+      oninput: () => go({ q: this.search.value }, true) });
+    this.selects = ["type", "priority", "assignee", "label"].map((key) => h("select", { "data-key": key,
+      "aria-label": `Only this ${key}`, onchange: (e) => go({ [key]: e.target.value }, true) }));
+    this.el = h("div", { class: "bar" }, this.search, this.selects);
+  }
+
+  update(args) {
+    if (document.activeElement !== this.search) this.search.value = args.get("q") ?? "";
+    lookFor((args.get("q") ?? "").toLowerCase(), this.changed);
+    const values = { type: new Set(), priority: new Set(), assignee: new Set(), label: new Set() };
+    for (const t of store.tasks.values()) {
+      values.type.add(t.type);
+      values.priority.add(t.priority);
+      if (t.assignee) values.assignee.add(t.assignee);
+      for (const label of t.labels) values.label.add(label);
+    }
+    for (const select of this.selects) {
+      const key = select.dataset.key, list = [...values[key]].sort().slice(0, 500);
+      if (key === "assignee") list.unshift("-");
+      const now = args.get(key) ?? "";
+      if (now && !list.map(String).includes(now)) list.push(now);
+      const text = list.join();
+      if (select.dataset.text !== text) {
+        select.dataset.text = text;
+        select.replaceChildren(h("option", { value: "" }, `any ${key}`),
+          ...list.map((v) => h("option", { value: v }, key === "priority" ? `P${v}` : v === "-" ? "nobody" : v)));
+      }
+      select.value = now;
+      select.hidden = list.length === 0;
+    }
+  }
+}
+
+// --- the board, and the ready queue ---
+
+const lineOf = (task) => ({ key: task.id, version: version(task), height: CARD, make: () => h("div", { class: "cards" }, card(task)) });
+
+class Column {
+  constructor(title, hint) {
+    this.head = h("h2", {}, title);
+    this.title = title;
+    this.scroller = h("div", { class: "scroll", tabindex: 0, "aria-label": title });
+    this.list = new LongList(this.scroller, { role: "feed" });
+    this.empty = h("p", { class: "quiet" }, hint);
+    this.scroller.append(this.empty, this.list.room);
+    this.el = h("section", { class: "column", "aria-label": title }, this.head, this.scroller);
+  }
+
+  set(tasks) {
+    this.head.textContent = `${this.title} (${tasks.length})`;
+    this.empty.hidden = tasks.length > 0;
+    this.list.set(tasks.map(lineOf));
+  }
+
+  close() { this.list.close(); }
+}
+
+class Board {
+  constructor() {
+    this.columns = Object.entries(statusWords).map(([status, title]) => [status, new Column(title, "None.")]);
+    this.el = h("div", { class: "columns" }, this.columns.map(([, c]) => c.el));
+  }
+
+  update(args) {
+    const fits = filter(args), by = { open: [], in_progress: [], closed: [] };
+    for (const task of store.tasks.values()) if (fits(task)) by[task.status]?.push(task);
+    by.closed.sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1));
+    by.open.sort(byPriority);
+    by.in_progress.sort(byPriority);
+    for (const [status, column] of this.columns) column.set(by[status]);
+  }
+
+  close() { for (const [, c] of this.columns) c.close(); }
+}
+
+class Ready {
+  constructor() {
+    this.column = new Column("Ready to be taken", "Nothing is ready: all is taken, or waits for something.");
+    this.el = h("div", { class: "columns one" }, this.column.el);
+  }
+
+  update(args) {
+    const fits = filter(args), now = Date.now();
+    this.column.set([...store.tasks.values()].filter((t) => isReady(t, now) && fits(t)).sort(byPriority));
+  }
+
+  close() { this.column.close(); }
+}
+
+// --- the view ---
+
+const parts = {
+  board: ["Board", () => new Board()],
+  ready: ["Ready", () => new Ready()],
+  graph: ["Graph", () => new Graph(filter)],
+  history: ["History", () => new Past()],
+};
+
+class Work {
+  constructor(root) {
+    this.tabs = h("nav", { class: "tabs", "aria-label": "Ways to look at the work" });
+    this.filters = new Filters(() => this.update(new Set(["tasks"])));
+    this.body = h("div", { class: "body" });
+    root.append(h("div", { class: "work" }, h("div", { class: "strip" }, this.tabs, this.filters.el), this.body));
+  }
+
+  update(what) {
+    const at = route(), part = parts[at.part] ? at.part : "board";
+    if (this.part !== part) {
+      this.shown?.close();
+      this.part = part;
+      this.shown = parts[part][1]();
+      this.body.replaceChildren(this.shown.el);
+      what = new Set(["route", "tasks"]);
+    }
+    this.tabs.replaceChildren(...Object.entries(parts).map(([key, [title]]) =>
+      h("a", { href: address("work", key, at.args), "aria-current": key === part && "page" }, title)));
+    this.filters.el.hidden = part === "history";
+    if (what.has("tasks") || what.has("route") || what.has("crowd")) {
+      this.filters.update(at.args);
+      this.shown.update(at.args, what);
+    }
+  }
+
+  close() { this.shown?.close(); }
+}
+
+export const open = (root) => new Work(root);
