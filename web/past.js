@@ -33,6 +33,7 @@ export class Past {
     this.loading = true;
     try {
       const commits = (await get("bead/commits", { limit: 2000 })).reverse();
+      if (!commits.length) this.note.textContent = "Nothing was published yet. 'bd sync' makes a first commit.";
       const same = commits.length === this.commits.length && commits.at(-1)?.commit === this.commits.at(-1)?.commit;
       const atEnd = Number(this.slider.value) >= this.commits.length - 1;
       this.commits = commits;

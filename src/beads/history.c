@@ -490,7 +490,7 @@ enum err history_commits(struct call *c, struct repo *r, struct str ref, int64_t
 			 struct json *out)
 {
 	struct str at;
-	enum err e = tip(c, r, ref, &at);
+	enum err e = repo_ref(c, r, ref, &at);
 
 	json_array(out);
 	for (int64_t i = 0; !e && at.p && (!limit || i < limit); i++) {

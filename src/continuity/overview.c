@@ -138,6 +138,20 @@ static void put_in_session(struct crowd *w, struct bead_row *row)
 	s->closed += row->status == BEAD_CLOSED;
 }
 
+/* What waits for a bead has changed with it. */
+static enum err add_waiting(struct crowd *w, struct beads *b, struct str id)
+{
+	struct link *link;
+	enum err e = query_links(w->c, &b->cache, id, SIDE_IN, &link);
+
+	for (; !e && link; link = link->next) {
+		void **at = map_put(&w->rows, link->bead->id);
+
+		*at = *at ? *at : link->bead;
+	}
+	return e;
+}
+
 static enum err read_beads(struct call *c, struct crowd *w,
 			   const struct overview_ask *ask)
 {
@@ -155,14 +169,14 @@ static enum err read_beads(struct call *c, struct crowd *w,
 	if (e)
 		return e;
 	e = query_each(c, &b.cache, &all, &first);
-	beads_close(&b);
-	if (e)
-		return e;
-	for (row = first; row; row = row->next)
+	for (row = e ? NULL : first; row; row = row->next)
 		*map_put(&w->rows, row->id) = row;
-	for (row = first; row; row = row->next)
+	for (size_t i = 0; !e && i < ask->id_count; i++)
+		e = add_waiting(w, &b, ask->ids[i]);
+	beads_close(&b);
+	for (row = e ? NULL : first; row; row = row->next)
 		put_in_session(w, row);
-	return ERR_OK;
+	return e;
 }
 
 /* --- what it looks like --- */
@@ -372,7 +386,7 @@ static enum err put_incursions(struct crowd *w, struct json *j)
 	return protocol_each(w->c, &w->files, &filter, j);
 }
 
-/* Only the tasks that are named. */
+/* Only the tasks that are named, and those that wait for them. */
 static enum err encode_some(struct crowd *w, const struct overview_ask *ask,
 			    struct json *j)
 {

@@ -66,15 +66,17 @@ struct http;
 struct http_ask {
 	struct desks *desks;
 	struct streams *streams;
-	int socket; /* of this user's own, listening */
+	int socket;     /* of this user's own, listening */
+	char token[65]; /* that lets in over the loopback */
+	int port;       /* to listen on where any will do, if it is free; or 0 */
 };
 
 struct http *http_open(const struct http_ask *ask);
 /* Listens on the loopback too, on that port (0: any); the port, or -1. */
 int http_listen(struct http *h, int port);
+int http_port(struct http *h); /* 0: it does not */
 /* An address that lets in whoever opens it first, for a minute. */
 struct str http_invitation(struct http *h, char *buf, size_t size);
-void http_token(struct http *h, char token[65]);
 void http_sweep(struct http *h);          /* now and then: ends what takes too long */
 int64_t http_quiet_since(struct http *h); /* when the last request came, in ticks */
 void http_close_doors(struct http *h);    /* nobody new is let in */

@@ -51,8 +51,8 @@ struct invitation {
 struct http {
 	struct http_ask with;
 	struct MHD_Daemon *local, *loopback;
-	int port; /* 0: not on the loopback */
-	char token[TOKEN + 1], cookie[32];
+	atomic_int port; /* 0: not on the loopback */
+	char cookie[32];
 	pthread_mutex_t mutex; /* of what follows */
 	struct guest *guests;
 	struct invitation invitation[INVITATIONS];
@@ -175,8 +175,8 @@ static bool has_token(const struct http *h, struct MHD_Connection *connection)
 	struct str bearer = header(connection, "Authorization");
 
 	if (str_starts(bearer, STR("Bearer ")))
-		return same(str_skip(bearer, 7), h->token);
-	return cookie.p && same(cookie, h->token);
+		return same(str_skip(bearer, 7), h->with.token);
+	return cookie.p && same(cookie, h->with.token);
 }
 
 struct verdict {
@@ -272,7 +272,7 @@ static enum MHD_Result enter(struct http *h, struct MHD_Connection *connection)
 	response = MHD_create_response_from_buffer(sizeof entered - 1, (void *)entered,
 						   MHD_RESPMEM_PERSISTENT);
 	snprintf(cookie, sizeof cookie, "%s=%s; HttpOnly; SameSite=Strict; Path=/",
-		 h->cookie, h->token);
+		 h->cookie, h->with.token);
 	if (response) {
 		MHD_add_response_header(response, "Set-Cookie", cookie);
 		MHD_add_response_header(response, "Cache-Control", "no-store");
@@ -714,14 +714,11 @@ static struct MHD_Daemon *listen_on(struct http *h, int fd)
 struct http *http_open(const struct http_ask *ask)
 {
 	struct http *h = calloc(1, sizeof *h);
-	struct arena mem = { 0 };
 
 	if (!h)
 		abort();
 	h->with = *ask;
 	h->last = moment_ticks();
-	memcpy(h->token, id_random(&mem, TOKEN).p, TOKEN);
-	arena_release(&mem);
 	pthread_mutex_init(&h->mutex, NULL);
 	h->local = listen_on(h, ask->socket);
 	if (h->local)
@@ -730,33 +727,48 @@ struct http *http_open(const struct http_ask *ask)
 	return NULL;
 }
 
-int http_listen(struct http *h, int port)
+static int bind_loopback(int port)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				  .sin_port = htons((uint16_t)port) };
-	socklen_t size = sizeof at;
 	int fd = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
 
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) || listen(fd, 128) ||
-	    getsockname(fd, (struct sockaddr *)&at, &size)) {
-		close(fd);
+	if (fd < 0)
 		return -1;
-	}
-	h->port = ntohs(at.sin_port);
-	snprintf(h->cookie, sizeof h->cookie, "abacus-%d", h->port);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+	if (!bind(fd, (struct sockaddr *)&at, sizeof at) && !listen(fd, 128))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Where it was the last time, if it can: a page that is still open comes back then. */
+int http_listen(struct http *h, int port)
+{
+	struct sockaddr_in at = { 0 };
+	socklen_t size = sizeof at;
+	int fd = -1;
+
+	if (!port && h->with.port)
+		fd = bind_loopback(h->with.port);
+	if (fd < 0)
+		fd = bind_loopback(port);
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &size))
+		return -1;
+	snprintf(h->cookie, sizeof h->cookie, "abacus-%d", ntohs(at.sin_port));
+	atomic_store(&h->port, ntohs(at.sin_port));
 	h->loopback = listen_on(h, fd);
 	if (h->loopback)
 		return h->port;
 	close(fd);
-	h->port = 0;
+	atomic_store(&h->port, 0);
 	return -1;
 }
 
-void http_token(struct http *h, char token[TOKEN + 1])
+int http_port(struct http *h)
 {
-	memcpy(token, h->token, TOKEN + 1);
+	return atomic_load(&h->port);
 }
 
 int64_t http_quiet_since(struct http *h)

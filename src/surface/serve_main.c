@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/moment.h"
@@ -60,6 +61,8 @@ struct service {
 	struct desks *desks;
 	struct streams *streams;
 	struct http *http;
+	char token[65];
+	int port;        /* that the address tells of */
 	int64_t idle_ms; /* ends after so long without a request; 0: never */
 };
 
@@ -90,22 +93,45 @@ static int open_socket(struct call *c, struct str path)
 	return fd;
 }
 
-static enum err tell_address(struct call *c, const struct service *s, int port)
+static enum err tell_address(struct call *c, struct service *s)
 {
 	struct json j = { .out.mem = &c->mem };
-	char token[65];
+	int port = s->port = http_port(s->http);
 
-	http_token(s->http, token);
 	json_object(&j);
 	json_put_int(&j, "pid", getpid());
 	json_put_str(&j, "socket", s->place.socket);
 	json_put_str(&j, "url",
 		     port ? arena_fmt(&c->mem, "http://127.0.0.1:%d/", port) :
 			    (struct str){ 0 });
-	json_put_str(&j, "token", str_of(token));
+	json_put_str(&j, "token", str_of(s->token));
 	json_end(&j);
 	buf_char(&j.out, '\n');
+	if (port)
+		file_replace(c, s->place.door,
+			     arena_fmt(&c->mem, "%s %d\n", s->token, port), 0600);
 	return file_replace(c, s->place.address, buf_str(&j.out), 0600);
+}
+
+/* The token and the port of the last time, so that a browser that was let in stays so. */
+static enum err read_door(struct call *c, struct service *s, int *port)
+{
+	struct str text, token, rest;
+	int64_t last = 0;
+	enum err e = file_read(c, s->place.door, &text);
+
+	*port = 0;
+	if (e)
+		return e;
+	rest = str_trim(text);
+	if (text.p && str_next(&rest, ' ', &token) && token.n == sizeof s->token - 1) {
+		memcpy(s->token, token.p, token.n);
+		if (number_int(rest, &last) && last > 0 && last < 65536)
+			*port = (int)last;
+		return ERR_OK;
+	}
+	memcpy(s->token, id_random(&c->mem, sizeof s->token - 1).p, sizeof s->token - 1);
+	return ERR_OK;
 }
 
 static const char *const *desk_words(struct call *c)
@@ -143,7 +169,12 @@ static enum err start(struct call *c, struct service *s, int port)
 		return e;
 	s->streams = streams_open(s->feed);
 	s->desks = desks_open(desk_words(c));
-	ask = (struct http_ask){ s->desks, s->streams, open_socket(c, s->place.socket) };
+	ask = (struct http_ask){ .desks = s->desks,
+				 .streams = s->streams,
+				 .socket = open_socket(c, s->place.socket) };
+	if ((e = read_door(c, s, &ask.port)))
+		return e;
+	memcpy(ask.token, s->token, sizeof ask.token);
 	if (ask.socket < 0)
 		return file_fail(c, "listen on", s->place.socket);
 	s->http = http_open(&ask);
@@ -154,7 +185,7 @@ static enum err start(struct call *c, struct service *s, int port)
 			  strerror(errno));
 		return call_step(c, "Choose another --port; 0 takes one that is free.");
 	}
-	if ((e = tell_address(c, s, port > 0 ? port : 0)))
+	if ((e = tell_address(c, s)))
 		return e;
 	printf("Serving '" STR_FMT "' on " STR_FMT "\n",
 	       STR_ARG(c->project.p ? c->project : c->dir), STR_ARG(s->place.socket));
@@ -184,6 +215,8 @@ static void follow(const struct call *start, struct service *s)
 	watch_open(&w, &c.mem, at, FEED_WATCHED);
 	if (!feed_collect(&c, s->feed, &count) && count)
 		streams_wake(s->streams);
+	if (s->port != http_port(s->http))
+		tell_address(&c, s);
 	/* what comes right after is taken together */
 	watch_wait(&w, LOOK_MS, -1);
 	if (!stopped)

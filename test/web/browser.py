@@ -95,7 +95,7 @@ class Browser:
 
     def wait_text(self, selector, part, seconds=10):
         return self.until(lambda: part in (self.run(
-            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText).join('\\n')", selector) or ""), seconds)
+            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText ?? e.textContent).join('\\n')", selector) or ""), seconds)
 
     def click(self, selector):
         self.ask("POST", f"/element/{self.find(selector)}/click", {})

@@ -1,0 +1,361 @@
+"""The page, in a real browser, on a real project. Seed 001 §6.3 and §9 are among the tests."""
+import json
+import os
+import pathlib
+import time
+
+import pytest
+
+from browser import Browser, available
+from conftest import BUILD, Repo, git
+
+pytestmark = pytest.mark.skipif(not available(), reason="chromium and chromedriver are not at hand")
+SHOTS = pathlib.Path(os.environ.get("ABACUS_SHOTS", BUILD / "shots"))
+SOON = 1.0  # a change made anywhere is on the page within a second
+ENTER, ESCAPE = "\ue007", "\ue00c"
+
+
+@pytest.fixture(scope="module")
+def window():
+    browser = Browser()
+    yield browser
+    browser.close()
+
+
+class Page:
+    def __init__(self, repo, browser):
+        self.repo, self.browser = repo, browser
+
+    def run(self, *args, **kw):
+        return self.repo.run(*args, **kw).ok()
+
+    def bb(self, *args, **kw):
+        return self.run(*args, program="bb", **kw)
+
+    def agent(self, *args, **kw):
+        return self.bb("agent", *args, "--json", **kw).json["data"]
+
+    def enter(self):
+        self.browser.open(self.run("open", "--print", program="abacus").out.strip())
+        self.browser.wait_text("#state", "Live")
+        self.origin = self.browser.run("return location.origin")
+        self.browser.until(lambda: self.browser.run("return window.abacus?.store.loaded"))
+        self.browser.run("window.untouched = true")
+
+    def go(self, address):
+        self.browser.run("location.hash = arguments[0]", address)
+
+    def sees(self, selector, text, seconds=5):
+        self.browser.wait_text(selector, text, seconds)
+
+    def soon(self, selector, text):
+        """Within a second, and without a reload."""
+        self.browser.wait_text(selector, text, SOON)
+        assert self.browser.run("return window.untouched"), "the page was loaded again"
+
+    def stop(self):
+        complaints = [e["message"] for e in self.browser.log()]
+        self.browser.open("about:blank")
+        self.repo.run("serve", "--stop", program="abacus")
+        assert not [m for m in complaints if "ERR_" not in m], complaints
+
+
+@pytest.fixture
+def page(repo, window):
+    git(repo.path, "commit", "-q", "--allow-empty", "-m", "first")
+    page = Page(repo, window)
+    for name, role in (("amber-otter", "backend"), ("cobalt-harbor", "ui")):
+        page.agent("register", "--name", name, "--role", role)
+    yield page
+    page.stop()
+
+
+def ago(minutes):
+    return str(int((time.time() - 60 * minutes) * 1000))
+
+
+@pytest.fixture
+def story(page):
+    """An epic with two tasks, and all four kinds of events about one of them."""
+    epic = page.repo.create("Release 1.2", "-t", "epic", "-p", "1")
+    bug = page.repo.create("Parser fails on empty input", "-t", "bug", "-p", "0", "--parent", epic, "-d", "The lexer stumbles")
+    notes = page.repo.create("Write the release notes", "--parent", epic, "--deps", f"blocks:{bug}")
+    page.run("claim", bug, env={"BD_ACTOR": "amber-otter"})
+    page.agent("reserve", "--agent", "amber-otter", "--scope", "src/parser/*", "--bead", bug)
+    page.agent("reserve", "--agent", "cobalt-harbor", "--scope", "src/parser/lexer.c", "--bead", bug)
+    page.agent("send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", bug, "--category", "HANDOFF",
+               "--subject", "The lexer is done", "--body", "One end token for empty input.", "--next-action", "Do the parser")
+    page.agent("send", "--from", "cobalt-harbor", "--to", "amber-otter", "--bead", bug, "--category", "BLOCKED",
+               "--subject", "Which error code?", "--body", "Is an empty file an error?", "--next-action", "Decide", "--urgency", "high")
+    (page.repo.path / "src/parser").mkdir(parents=True)
+    (page.repo.path / "src/parser/p.c").write_text("x")
+    page.repo.run("--adopt", "amber-otter", "--bead", bug, "--non-interactive", "--json", program="bb-init").ok()
+    page.agent("register", "--name", "silver-heron", "--role", "docs", env={"ABACUS_NOW": ago(40)})
+    page.agent("reserve", "--agent", "silver-heron", "--scope", "docs/*", "--bead", notes, env={"ABACUS_NOW": ago(40)})
+    page.epic, page.bug, page.notes = epic, bug, notes
+    return page
+
+
+# --- seed 001 §6.3, §9 ---
+
+def test_the_four_kinds_of_events_are_rows_with_the_words_of_the_protocol(story):
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.sees(".item.handoff .label", "Passed to cobalt-harbor")
+    story.sees(".item.blocked .label", "Needs input")
+    story.sees(".item.protocol.incursion .label", "Incursion")
+    story.sees(".item.protocol.incursion", "src/parser/lexer.c")
+    story.sees(".item.protocol.resume .label", "Resumed")
+    story.sees(".item.protocol.resume", "uncommitted scope")
+    labels = story.browser.run("return [...document.querySelectorAll('.item button.do')].map(b => b.textContent)")
+    assert "Seen" in labels and "Accepted" in labels
+
+
+def test_incursions_and_stale_reservations_are_plain_to_see(story):
+    story.enter()
+    story.sees(".attention .incursion", "cobalt-harbor into src/parser/lexer.c of amber-otter")
+    story.sees(".attention .stale", "docs/* of silver-heron")
+    story.sees(".agent", "gone")
+    story.sees(".agent", "active")
+
+
+def test_cards_tell_owner_state_last_act_and_what_waits(story):
+    story.enter()
+    story.sees(".epic h2", "Release 1.2")
+    card = f".card:has(a[href*='{story.bug}'])"
+    for words in ("Parser fails on empty input", "In progress", "P0", "amber-otter", "active", "2 unread", "2 to accept"):
+        story.sees(card, words)
+    story.sees(f".card:has(a[href*='{story.notes}'])", "waits for 1")
+
+
+def test_seen_and_accepted_are_done_for_the_one_it_was_sent_to(story):
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.browser.click(".item.handoff button.read")
+    story.sees(".item.handoff .recipients", "Seen by cobalt-harbor")
+    [mail] = story.agent("inbox", "--agent", "cobalt-harbor")
+    assert mail["state"] == "read"
+    story.browser.click(".item.handoff button.ack")
+    story.sees(".item.handoff .recipients", "Accepted by cobalt-harbor")
+    [mail] = story.agent("inbox", "--agent", "cobalt-harbor")
+    assert mail["state"] == "acked"
+    story.soon(f".card:has(a[href*='{story.bug}'])", "1 to accept")
+
+
+# --- it keeps itself true ---
+
+def test_what_others_do_is_there_within_a_second(page):
+    page.repo.create("There from the start")
+    page.enter()
+    page.sees(".card", "There from the start")
+    new = page.repo.create("Made on a command line")
+    page.soon(".card", "Made on a command line")
+    page.run("claim", new, env={"BD_ACTOR": "amber-otter"})
+    page.soon(f".card:has(a[href*='{new}'])", "In progress")
+    page.run("update", new, "--title", "Renamed")
+    page.soon(f".card:has(a[href*='{new}'])", "Renamed")
+    page.agent("register", "--name", "teal-finch", "--role", "tests")
+    page.soon(".agent", "teal-finch")
+    page.agent("send", "--from", "amber-otter", "--to", "teal-finch", "--bead", new, "--category", "INFO", "--subject", "hello", "--body", "there")
+    page.soon(f".card:has(a[href*='{new}'])", "1 unread")
+    page.run("delete", new, "--force")
+    page.browser.until(lambda: "Renamed" not in page.browser.text(".feed"), SOON)
+
+
+def test_the_same_from_another_worktree_and_from_a_sync(page, tmp_path):
+    page.enter()
+    git(page.repo.path, "worktree", "add", "-q", str(tmp_path / "tree"))
+    page.run("create", "From a worktree", cwd=tmp_path / "tree")
+    page.soon(".card", "From a worktree")
+    git(tmp_path, "init", "-q", "--bare", "hub.git")
+    git(page.repo.path, "remote", "add", "origin", str(tmp_path / "hub.git"))
+    page.run("sync")
+    git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "other")
+    other = Repo(tmp_path / "other")
+    other.run("init").ok()
+    other.create("From another machine")
+    other.run("sync").ok()
+    page.run("sync")
+    page.soon(".card", "From another machine")
+
+
+def test_an_open_thread_goes_on_and_typing_is_not_disturbed(story):
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.sees(".about h2", "Parser fails")
+    story.browser.type(".composer textarea", "half a thou")
+    for i in range(5):
+        story.run("comment", story.bug, f"note {i}")
+        story.soon(".thread", f"note {i}")
+    assert story.browser.run("return document.activeElement.tagName") == "TEXTAREA"
+    assert story.browser.run("return document.querySelector('.composer textarea').value") == "half a thou"
+    story.browser.type(".composer textarea", "ght")
+    story.browser.click(".composer button[type=submit]")
+    story.soon(".item.note", "half a thought")
+    assert story.repo.show(story.bug)["comments"][-1]["text"] == "half a thought"
+
+
+def test_a_reply_is_mail(story):
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.browser.click(".item.blocked button.reply")
+    assert story.browser.run("return document.querySelector('.letter select[aria-label=\"To whom\"]').value") == "cobalt-harbor"
+    story.browser.type(".composer textarea", "No error at all")
+    story.browser.click(".composer button[type=submit]")
+    story.soon(".item.mail", "No error at all")
+    assert any(m["body"] == "No error at all" and m["from_agent"] == "amber-otter"
+               for m in story.agent("inbox", "--agent", "cobalt-harbor"))
+
+
+def test_it_comes_back_by_itself_after_the_service_was_killed(page):
+    page.enter()
+    address = json.loads((page.repo.home / "serve/address.json").read_text())
+    os.kill(address["pid"], 9)
+    page.sees("#state", "Connection lost")
+    page.repo.create("While nobody served")
+    page.run("open", "--print", program="abacus")  # as whoever starts it again: same token, same port
+    page.sees("#state", "Live", 8)
+    page.soon(".card", "While nobody served")
+
+
+# --- work ---
+
+def test_the_board_the_queue_and_filters_in_the_address(story):
+    story.enter()
+    story.go("#/work")
+    story.sees(".column:nth-child(1)", "Write the release notes")
+    story.sees(".column:nth-child(2)", "Parser fails on empty input")
+    story.go("#/work?q=release")
+    story.browser.until(lambda: "Parser" not in story.browser.text(".columns"))
+    story.go("#/work?q=stumbles")  # only in its description: the store finds it
+    story.sees(".columns", "Parser fails on empty input")
+    story.go("#/work?type=bug")
+    story.browser.until(lambda: "release notes" not in story.browser.text(".columns"))
+    assert story.browser.run("return document.querySelector('select[data-key=type]').value") == "bug"
+    story.go("#/work/ready")
+    story.browser.until(lambda: "Write the release notes" not in story.browser.text(".columns"))
+    story.run("close", story.bug)
+    story.soon(".columns", "Write the release notes")
+
+
+def test_dependencies_are_drawn(story):
+    story.enter()
+    story.go("#/work/graph")
+    story.sees("svg .node", "Parser fails")
+    assert story.browser.run("return document.querySelectorAll('svg .node').length") == 2
+    assert story.browser.run("return document.querySelectorAll('svg .edges path').length") == 1
+    left = story.browser.run("return [...document.querySelectorAll('svg .node')].map(n => [n.getAttribute('aria-label'), n.getBoundingClientRect().left])")
+    at = {name.split(",")[0]: x for name, x in left}
+    assert at["Parser fails on empty input"] < at["Write the release notes"]
+    other = story.repo.create("One more")
+    story.run("dep", "add", other, story.notes)
+    story.browser.until(lambda: story.browser.run("return document.querySelectorAll('svg .node').length") == 3, SOON)
+
+
+def test_the_past_has_a_slider(story):
+    story.run("sync", "--no-push")
+    story.run("close", story.bug)
+    story.run("sync", "--no-push")
+    story.enter()
+    story.go("#/work/history")
+    story.sees(".past .when", "2 of 2")
+    story.sees(".past .column:nth-child(4)", "Parser fails")
+    story.sees(".changes", "closed")
+    story.browser.run("const s = document.querySelector('.past input'); s.value = 0; s.dispatchEvent(new Event('input'))")
+    story.sees(".past .when", "1 of 2")
+    story.browser.until(lambda: "Parser fails" in story.browser.text(".past .column:nth-child(3)"))
+    assert "at=" in story.browser.run("return location.hash")
+
+
+def test_files_tell_who_holds_what_until_when(story):
+    story.enter()
+    story.go("#/files")
+    story.sees(".tree", "src/parser")
+    story.sees(".tree", "lexer.c")
+    story.sees(".tree .hold.stale", "silver-heron")
+    story.sees(".tree time", "in 1 h")
+    story.agent("release", "--agent", "cobalt-harbor", "--scope", "src/parser/lexer.c")
+    story.browser.until(lambda: "lexer.c" not in story.browser.text(".tree"), SOON)
+
+
+# --- for everybody ---
+
+def test_text_is_only_ever_text(page):
+    evil = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
+    bead = page.repo.create(evil, "-d", evil)
+    page.run("comment", bead, evil)
+    page.agent("send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", bead, "--category", "BLOCKED",
+               "--subject", evil, "--body", evil)
+    page.agent("reserve", "--agent", "amber-otter", "--scope", "src/<b>x", "--bead", bead)
+    page.enter()
+    page.sees(".card", "<script>")
+    page.go(f"#/sessions?task={bead}")
+    page.sees(".item.note", "<img src=x")
+    page.go("#/files")
+    page.sees(".tree", "<b>x")
+    assert page.browser.run("return window.pwned ?? null") is None
+    assert page.browser.run("return document.querySelectorAll('main img, aside img, main script').length") == 0
+
+
+def test_the_keyboard_is_enough(story):
+    story.enter()
+    browser = story.browser
+    browser.run("document.activeElement.blur()")
+    browser.press("2")
+    story.sees(".tabs", "Board")
+    browser.press("/")
+    assert browser.run("return document.activeElement.type") == "search"
+    browser.run("document.activeElement.blur()")
+    browser.press("1")
+    story.sees(".card", "Parser")
+    browser.press("j")
+    browser.press("j")
+    browser.press(ENTER)
+    story.sees(".about h2", "")
+    browser.until(lambda: browser.run("return !document.querySelector('#drawer').hidden"))
+    browser.press(ESCAPE)
+    browser.until(lambda: browser.run("return document.querySelector('#drawer').hidden"))
+
+
+def test_everything_has_a_name_for_a_screen_reader(story):
+    story.enter()
+    nameless = """
+        const name = e => (e.getAttribute('aria-label') || e.labels?.[0]?.textContent || e.textContent || '').trim();
+        return [...document.querySelectorAll('a, button, input, select, textarea, [role=feed], [role=tree], progress, section, nav')]
+            .filter(e => e.offsetParent && !(name(e) || e.closest('[aria-label]') !== e && e.getAttribute('role') === 'feed'))
+            .map(e => e.outerHTML.slice(0, 120))"""
+    for where in ("#/sessions", f"#/sessions?task={story.bug}", "#/work", "#/work/graph", "#/work/history", "#/files"):
+        story.go(where)
+        time.sleep(0.3)  # not for luck: whatever is drawn by then has to have names
+        assert story.browser.run(nameless) == [], where
+    assert story.browser.run("return [document.documentElement.lang, document.querySelectorAll('main').length, document.querySelectorAll('h1').length]") == ["en", 1, 1]
+
+
+@pytest.mark.parametrize("width,height", [(390, 844), (768, 1024), (1440, 900)])
+def test_it_fits(story, width, height):
+    """Nothing sticks out, at any of these; and a picture of each, to be looked at."""
+    story.enter()
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    try:
+        story.browser.size(width, height)
+        for name, where, sign in (("sessions", "#/sessions", ".card"), ("thread", f"#/sessions?task={story.bug}", ".item.resume"),
+                                  ("work", "#/work", ".card"), ("files", "#/files", ".tree li")):
+            story.go(where)
+            story.browser.find(sign)
+            wide = story.browser.run("return [document.documentElement.scrollWidth, innerWidth]")
+            assert wide[0] <= wide[1], (name, wide)
+            story.browser.until(lambda: story.browser.run("return document.querySelector(arguments[0])?.offsetParent != null", sign))
+            story.browser.shot(SHOTS / f"page-{name}-{width}.png")
+    finally:
+        story.browser.size(1440, 900)
+
+
+def test_dark_and_light(story):
+    story.enter()
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    story.browser.scheme("light")
+    light = story.browser.run(ground)
+    story.browser.scheme("dark")
+    assert story.browser.run(ground) != light
+    story.browser.shot(SHOTS / "page-sessions-dark.png")
+    story.browser.scheme("light")
