@@ -45,27 +45,44 @@ export const requestId = () => crypto.randomUUID();
 
 const kinds = ["bead", "mail", "reservation", "protocol", "agent", "seen", "post", "artifact", "status", "note"];
 
-// Follows the events; comes back by itself, behind the last one it has seen.
+// Follows the events; comes back by itself, behind the last one it has seen. A page that nobody
+// looks at lets go of its connection, for a browser has few of them for all of its pages together.
 export function follow({ event, reset, state }) {
-  let last = null, wait = 250, source;
-  const open = () => {
-    source = new EventSource(last ? `/api/events?after=${encodeURIComponent(last)}` : "/api/events");
-    const seen = (e) => {
-      if (e.lastEventId) last = e.lastEventId;
-      wait = 250;
-    };
-    source.onopen = () => state("live");
-    source.addEventListener("hello", seen);
-    source.addEventListener("reset", (e) => { seen(e); reset(); });
-    source.addEventListener("dropped", () => { source.close(); again(); });
-    for (const kind of kinds)
-      source.addEventListener(kind, (e) => { seen(e); event(kind, JSON.parse(e.data)); });
-    source.onerror = () => { source.close(); again(); };
+  let last = null, wait = 250, source = null, timer = 0;
+
+  const seen = (e) => {
+    if (e.lastEventId) last = e.lastEventId;
+    wait = 250;
+  };
+  const close = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
   };
   const again = () => {
+    close();
     state("waiting");
-    setTimeout(open, wait);
+    timer = setTimeout(open, wait);
     wait = Math.min(wait * 2, 5000);
   };
+  const open = () => {
+    close();
+    source = new EventSource(last ? `/api/events?after=${encodeURIComponent(last)}` : "/api/events");
+    source.onopen = () => state("live");
+    source.onerror = again;
+    source.addEventListener("hello", seen);
+    source.addEventListener("reset", (e) => { seen(e); reset(); });
+    source.addEventListener("dropped", again);
+    for (const kind of kinds)
+      source.addEventListener(kind, (e) => { seen(e); event(kind, JSON.parse(e.data)); });
+  };
+
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", (e) => e.persisted && open());
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(close, 5000);
+    else if (!source) open();
+  });
   open();
 }

@@ -411,7 +411,7 @@ static void collect_seen(struct telling *t, struct agent_files *f, bool first)
 	for (; a; a = a->next) {
 		struct str now = moment_format(&t->c->mem, a->seen_ms);
 
-		if (count == IDS_MOST ||
+		if ((count == IDS_MOST && !first) ||
 		    !news_of(t->c, &t->s->seen, &t->s->mem, a->id, now))
 			continue;
 		json_key(&j, a->id);
