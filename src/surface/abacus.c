@@ -5,6 +5,8 @@
 #include "surface/mcp.h"
 #include "surface/pipe.h"
 #include "surface/service.h"
+#include "surface/session_view.h"
+#include "surface/top.h"
 #include "surface/view.h"
 
 #define AT(member) offsetof(struct globals, member)
@@ -59,8 +61,9 @@ static const struct command commands[] = {
 	{ "init", &op_project_init, view_project, NULL, 0, NULL },
 	{ "where", &op_project_where, view_stores, NULL, 0, NULL },
 	{ "install", &op_project_install, bb_view_install, NULL, 0, NULL },
-	{ "sessions", &op_sessions, NULL, NULL, 0, NULL },
-	{ "conversation", &op_conversation, NULL, NULL, 0, NULL },
+	{ "sessions", &op_sessions, view_sessions, NULL, 0, NULL },
+	{ "conversation", &op_conversation, view_conversation, NULL, 0, NULL },
+	{ "top", &op_top, NULL, top_start, 0, NULL },
 	{ "mcp", &op_abacus_mcp, NULL, abacus_mcp_start, 0, NULL },
 	{ "serve", &op_serve, NULL, serve_start, 0, NULL },
 	{ "open", &op_open, NULL, open_start, 0, NULL },
