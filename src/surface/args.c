@@ -241,7 +241,7 @@ static enum err unknown_flag(struct parser *p, const char *arg)
 
 	for (size_t i = 0; i < 2; i++)
 		for (const struct field *f = sets[i]; f && f->name; f++)
-			if (field_on_cli(f))
+			if (field_on_cli(f) && !(f->flags & FIELD_PLACE))
 				consider(&near, field_flag(&c->mem, f));
 	call_fail(c, ERR_USAGE, "%s%s" STR_FMT " has no option '%s'", out->face->name,
 		  out->words.n ? " " : "", STR_ARG(out->words), arg);

@@ -1,0 +1,147 @@
+"""abacus sessions and conversation; bd commits."""
+import pytest
+
+NOW = 1_800_000_000_000
+MINUTE = 60_000
+
+
+@pytest.fixture
+def crowd(repo):
+    """Two agents, one of them gone; an epic with a task that they speak of."""
+    def agent(*args, at=NOW):
+        return repo.run("agent", *args, "--json", program="bb", env={"ABACUS_NOW": at}).ok().json["data"]
+
+    repo.agent = agent
+    repo.env["ABACUS_NOW"] = NOW
+    agent("register", "--name", "amber-otter", "--role", "backend")
+    agent("register", "--name", "cobalt-harbor", "--role", "ui")
+    agent("register", "--name", "silver-heron", "--role", "docs", at=NOW - 40 * MINUTE)
+    repo.epic = repo.create("Release", "-t", "epic", "-p", "1")
+    repo.task = repo.create("Parser", "-t", "bug", "-p", "0", "--parent", repo.epic)
+    repo.inner = repo.create("A part of it", "--parent", repo.task)
+    repo.loose = repo.create("Alone")
+    return repo
+
+
+def sessions(repo, *args):
+    return repo.json("sessions", *args, program="abacus")
+
+
+def by_id(found):
+    return {s["id"]: s for s in found["sessions"]}
+
+
+def test_epics_have_their_tasks_however_deep(crowd):
+    found = by_id(sessions(crowd))
+    assert [t["id"] for t in found[crowd.epic]["tasks"]] == [crowd.task, crowd.inner]
+    assert [t["id"] for t in found[None]["tasks"]] == [crowd.loose]
+    assert (found[crowd.epic]["total"], found[crowd.epic]["closed"]) == (2, 0)
+
+
+def test_closed_ones_count_and_are_shown_in_open_epics_or_when_asked_for(crowd):
+    crowd.run("close", crowd.inner, crowd.loose).ok()
+    found = by_id(sessions(crowd))
+    assert found[crowd.epic]["closed"] == 1 and len(found[crowd.epic]["tasks"]) == 2
+    assert None not in found
+    crowd.run("close", crowd.task, crowd.epic, "--force").ok()
+    assert by_id(sessions(crowd)) == {}
+    assert len(by_id(sessions(crowd, "--all"))) == 2
+
+
+def test_a_task_tells_owner_last_act_and_mail(crowd):
+    crowd.run("claim", crowd.task, env={"BD_ACTOR": "amber-otter", "ABACUS_NOW": NOW + 1}).ok()
+    [task] = [t for t in by_id(sessions(crowd))[crowd.epic]["tasks"] if t["id"] == crowd.task]
+    assert (task["assignee"], task["owner_liveness"], task["status"]) == ("amber-otter", "active", "in_progress")
+    assert (task["last_act"]["by"], task["last_act"]["what"]) == ("amber-otter", "claimed")
+    crowd.agent("send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", crowd.task, "--category", "HANDOFF",
+                "--subject", "s", "--body", "b", at=NOW + 2)
+    short = crowd.task.split("-", 1)[1]  # whoever writes may leave the prefix out
+    crowd.agent("send", "--from", "amber-otter", "--to", "silver-heron", "--bead", short, "--category", "INFO", "--subject", "s", "--body", "b", at=NOW + 3)
+    [task] = [t for t in by_id(sessions(crowd))[crowd.epic]["tasks"] if t["id"] == crowd.task]
+    assert (task["unread"], task["to_accept"]) in ((1, 1), (2, 1))
+    assert task["last_act"]["what"] in ("passed on", "wrote")
+    message = crowd.agent("inbox", "--agent", "cobalt-harbor")[0]["message_id"]
+    crowd.agent("ack", "--agent", "cobalt-harbor", "--message", message)
+    agents = {a["agent_id"]: a for a in sessions(crowd, "--brief")["agents"]}
+    assert (agents["cobalt-harbor"]["unread"], agents["cobalt-harbor"]["to_accept"]) == (0, 0)
+    assert agents["silver-heron"]["unread"] == 1
+
+
+def test_agents_reservations_and_incursions(crowd):
+    crowd.agent("reserve", "--agent", "silver-heron", "--scope", "docs/*", "--bead", "b", at=NOW - 40 * MINUTE)
+    crowd.agent("reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", "b")
+    crowd.agent("reserve", "--agent", "cobalt-harbor", "--scope", "src/a.c", "--bead", "b")
+    found = sessions(crowd, "--brief")
+    assert "sessions" not in found
+    assert {a["agent_id"]: a["liveness"] for a in found["agents"]} == {
+        "amber-otter": "active", "cobalt-harbor": "active", "silver-heron": "evicted"}
+    assert {r["scope"]: r["stale"] for r in found["reservations"]} == {"docs/*": True, "src/*": False, "src/a.c": False}
+    [incursion] = found["incursions"]
+    assert incursion["payload"]["incursion_kind"] == "partial" and incursion["scope"] == "src/a.c"
+
+
+def test_some_tasks_and_what_waits_for_them(crowd):
+    crowd.run("dep", "add", crowd.loose, crowd.inner).ok()
+    found = sessions(crowd, "--ids", crowd.inner)
+    assert sorted(t["id"] for t in found["tasks"]) == sorted([crowd.inner, crowd.loose])
+    assert sessions(crowd, "--ids", "nope")["tasks"] == []
+
+
+def test_where_nothing_is_kept_it_is_empty(plain_repo):
+    assert sessions(plain_repo)["sessions"] == [] and sessions(plain_repo)["agents"] == []
+    assert "No tasks" in plain_repo.run("sessions", program="abacus").ok().out
+
+
+def test_a_conversation_has_everything_in_one_thread(crowd):
+    crowd.run("claim", crowd.task, env={"BD_ACTOR": "amber-otter", "ABACUS_NOW": NOW + 1}).ok()
+    crowd.agent("reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", crowd.task, at=NOW + 2)
+    crowd.agent("reserve", "--agent", "cobalt-harbor", "--scope", "src/a.c", "--bead", crowd.task, at=NOW + 3)
+    crowd.agent("send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", crowd.task, "--category", "HANDOFF",
+                "--subject", "done", "--body", "words", "--next-action", "go on", at=NOW + 4)
+    crowd.run("comment", crowd.task, "a note", env={"ABACUS_NOW": NOW + 5}).ok()
+    crowd.run("init", program="bb").ok()
+    crowd.run("--as", "kimi-01", "post", f"about {crowd.task}", program="bb", env={"ABACUS_NOW": NOW + 6}).ok()
+    (crowd.path / "notes.md").write_text("x")
+    crowd.run("--as", "kimi-01", "artifact", "add", "notes.md", f"for {crowd.task}", program="bb", env={"ABACUS_NOW": NOW + 7}).ok()
+    crowd.run("push", "--agent", "amber-otter", "--request-id", "r1", "--json",
+              f'{{"task_id":"{crowd.task}","event":{{"kind":"progress","message":"half"}}}}', program="vybe", env={"ABACUS_NOW": NOW + 8}).ok()
+    crowd.run("close", crowd.task, "--force", "--reason", "done", env={"BD_ACTOR": "amber-otter", "ABACUS_NOW": NOW + 9}).ok()
+    found = crowd.json("conversation", crowd.task, program="abacus")
+    assert found["bead"]["id"] == crowd.task
+    kinds = [(i["kind"], i.get("what") or i.get("label")) for i in found["items"]]
+    assert kinds == [("change", "created"), ("change", "claimed"), ("protocol", "Incursion"), ("mail", "Passed to"), ("note", None),
+                     ("post", None), ("artifact", None), ("event", None), ("change", "closed")]
+    [mail] = [i for i in found["items"] if i["kind"] == "mail"]  # and its event is not told twice
+    assert mail["event"]["payload"]["next_action"] == "go on"
+    assert [r["agent"] for r in mail["recipients"]] == ["cobalt-harbor"]
+    text = crowd.run("conversation", crowd.task, program="abacus").ok().out
+    for words in ("Passed to cobalt-harbor: done", "a note", f"about {crowd.task}", "half", "notes.md", "Incursion"):
+        assert words in text
+
+
+def test_every_step_is_told_though_the_bead_knows_only_the_last(crowd):
+    for i, status in enumerate(("in_progress", "open", "in_progress")):
+        crowd.run("update", crowd.loose, "--status", status, env={"ABACUS_NOW": NOW + i + 1}).ok()
+    items = crowd.json("conversation", crowd.loose, program="abacus")["items"]
+    assert [i["values"]["status"] for i in items] == ["open", "in_progress", "open", "in_progress"]
+
+
+def test_a_broadcast_is_one_item_with_many_recipients(crowd):
+    crowd.agent("send", "--from", "amber-otter", "--to", "broadcast", "--bead", crowd.loose, "--category", "INFO", "--subject", "s", "--body", "b")
+    items = [i for i in crowd.json("conversation", crowd.loose, program="abacus")["items"] if i["kind"] == "mail"]
+    assert len(items) == 1 and sorted(r["agent"] for r in items[0]["recipients"]) == ["cobalt-harbor", "silver-heron"]
+
+
+def test_a_conversation_of_nobody(crowd):
+    assert crowd.fails("conversation", "nope", program="abacus")["code"] in ("not_found", "NOT_FOUND")
+
+
+def test_commits_are_the_states_there_were(crowd):
+    assert crowd.json("commits") == []
+    crowd.run("sync", "--no-push").ok()
+    crowd.create("more")
+    crowd.run("sync", "--no-push").ok()
+    found = crowd.json("commits")
+    assert len(found) == 2 and all(len(c["commit"]) == 40 and c["committed_at"] for c in found)
+    assert len(crowd.json("list", "--at", found[1]["commit"], "-n", "0")) + 1 == len(crowd.json("list", "--at", found[0]["commit"], "-n", "0"))
+    assert len(crowd.json("commits", "-n", "1")) == 1
