@@ -154,6 +154,10 @@ bench: all bench-tools
 doc: all
 	$(OUT)/bin/abacus docs >doc/commands.md
 
+# Pictures of the page, as its tests see it; to be looked at before they are kept.
+shots: all
+	ABACUS_SHOTS=doc/page $(PYTHON) -m pytest -q -p no:cacheprovider test/web/test_page.py -k 'fits or dark'
+
 # Does it compile for macOS? Only compiles; see `check` for where the headers come from.
 portable:
 	@for f in $(filter-out %_linux.c,$(SRC)) $(GIT) $(SERVE) $(wildcard src/*/*_macos.c) src/surface/main.c; do \
@@ -200,4 +204,4 @@ clean:
 
 -include $(OBJ:.o=.d) $(GIT_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
 .PHONY: all units fuzzers model-tools bench-tools check lint lint-format layers fmt bench doc \
-	portable install uninstall clean
+	shots portable install uninstall clean

@@ -63,7 +63,7 @@ need_build_tools() {
 need_test_tools() {
 	if have apt-get; then
 		install_debian clang clang-format libcmocka-dev python3 python3-pytest \
-			python3-hypothesis strace git man-db
+			python3-hypothesis strace git man-db chromium chromium-driver
 	elif have brew; then
 		install_brew cmocka clang-format python
 	fi
