@@ -3,7 +3,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sodium.h>
+#include <sodium/utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
