@@ -66,7 +66,7 @@ static const struct command commands[] = {
 	{ "top", &op_top, NULL, top_start, 0, NULL },
 	{ "mcp", &op_abacus_mcp, NULL, abacus_mcp_start, 0, NULL },
 	{ "serve", &op_serve, NULL, serve_start, 0, NULL },
-	{ "open", &op_open, NULL, open_start, 0, NULL },
+	{ "open", &op_open, view_open, NULL, 0, NULL },
 	{ "pipe", &op_pipe, NULL, pipe_start, 0, NULL },
 	{ "schema", &op_schema, NULL, NULL, 0, NULL },
 	{ "completion", &op_completion, NULL, completion_start, 0, NULL },

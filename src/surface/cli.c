@@ -446,8 +446,11 @@ static int run(struct call *c, struct args *a)
 		a->request = request_new(c, a->command->op);
 	if (identify(c, a))
 		return print_error(c, a, (struct str){ 0 });
-	if (a->command->start)
-		return a->command->start(c, &a->request);
+	if (a->command->start) {
+		int status = a->command->start(c, &a->request);
+
+		return status < 0 ? print_error(c, a, (struct str){ 0 }) : status;
+	}
 	if (a->command->fields && !a->globals.json)
 		ask_less(c, a);
 	if ((a->command->flags & COMMAND_PREVIEWS) && !agrees(c, a))

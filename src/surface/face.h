@@ -31,7 +31,8 @@ struct command {
 	const char *words; /* "status set" */
 	const struct op *op;
 	void (*view)(struct view *v, const struct value *data); /* NULL: JSON for all */
-	int (*start)(struct call *c, const struct request *r);  /* takes over; or NULL */
+	/* takes over, and tells the status; -1: the call has failed; or NULL */
+	int (*start)(struct call *c, const struct request *r);
 	unsigned flags;
 	const char *fields; /* what its view reads of each bead; NULL: all */
 };

@@ -1,16 +1,17 @@
 #include "surface/service.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/lock.h"
 #include "base/moment.h"
 #include "base/path.h"
 #include "base/spawn.h"
 #include "base/value.h"
 #include "surface/out.h"
+#include "surface/view.h"
 
 /* --- starting it --- */
 
@@ -50,17 +51,11 @@ static const char **words_of(struct call *c, int64_t port, int64_t idle)
 	return words;
 }
 
-static int fail(const struct call *c)
-{
-	fprintf(stderr, "error: %s\n%s\n", c->message.p, call_next_step(c).p);
-	return 1;
-}
-
 static int no_program(struct call *c, const char *path)
 {
 	call_fail(c, ERR_INTERNAL_ERROR, "cannot start '%s'", path);
 	call_step(c, "Is Abacus installed whole? './quickstart' does that.");
-	return fail(c);
+	return -1;
 }
 
 static int stop_service(struct call *c, const struct service_place *at)
@@ -69,7 +64,7 @@ static int stop_service(struct call *c, const struct service_place *at)
 	struct str reply;
 
 	if (service_ask(c, at, "/service/stop", &reply))
-		return fail(c);
+		return -1;
 	if (!reply.p)
 		return out_print(STR("No service runs for this project.\n"), 0);
 	for (int i = 0; i < PATIENCE_MS / STEP_MS && lock_held(c, at->lock); i++)
@@ -84,9 +79,16 @@ int serve_start(struct call *c, const struct request *r)
 	const char **words;
 
 	if (service_place(c, &at))
-		return fail(c);
+		return -1;
 	if (in->stop)
 		return stop_service(c, &at);
+	if (lock_held(c, at.lock)) {
+		call_fail(c, ERR_ALREADY_EXISTS,
+			  "a service runs for this project already");
+		call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends "
+			     "it.");
+		return -1;
+	}
 	words = words_of(c, in->port == ABSENT ? -1 : in->port,
 			 in->idle == ABSENT ? 0 : in->idle);
 	execv(words[0], (char *const *)words);
@@ -154,20 +156,35 @@ static bool browse(struct call *c, struct str url)
 	return words[0] && spawn_away(words);
 }
 
-int open_start(struct call *c, const struct request *r)
+static enum err run_open(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
 {
-	const struct open_body *in = r->body;
+	const struct open_body *in = body;
 	struct service_place at;
 	struct str url;
-	bool shown;
+	enum err e;
 
-	if (service_place(c, &at) || invitation(c, &at, &url))
-		return fail(c);
-	shown = !in->print && browse(c, url);
-	return out_print(arena_fmt(&c->mem, "%s" STR_FMT "\n", shown ? "Opening " : "",
-				   STR_ARG(url)),
-			 0);
+	(void)s;
+	if ((e = service_place(c, &at)) || (e = invitation(c, &at, &url)))
+		return e;
+	json_object(reply);
+	json_put_str(reply, "url", url);
+	json_put_bool(reply, "opened", !in->print && browse(c, url));
+	json_end(reply);
+	return ERR_OK;
 }
+
+void view_open(struct view *v, const struct value *data)
+{
+	view_line(v, "%s" STR_FMT, view_yes(data, "opened") ? "Opening " : "",
+		  STR_ARG(value_str(data, "url")));
+}
+
+static const struct prop open_props[] = {
+	{ "url", PROP_STR, 0, NULL },
+	{ "opened", PROP_BOOL, 0, NULL },
+	{ 0 },
+};
 
 static const char *const open_examples[] = { "abacus open", "abacus open --print", NULL };
 
@@ -182,4 +199,6 @@ const struct op op_open = {
 	.examples = open_examples,
 	.body_size = sizeof(struct open_body),
 	.fields = open_fields,
+	.reply = &(const struct prop){ "page", PROP_OBJECT, 0, open_props },
+	.run = run_open,
 };

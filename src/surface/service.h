@@ -3,6 +3,9 @@
 
 #include "ops/op.h"
 
+struct value;
+struct view;
+
 /*
  * The local service, `abacus-serve`, from outside: where one for this project is, and how
  * to speak to it. No command needs it.
@@ -23,6 +26,6 @@ enum err service_ask(struct call *c, const struct service_place *at, const char 
 /* abacus serve, abacus open */
 extern const struct op op_serve, op_open;
 int serve_start(struct call *c, const struct request *r);
-int open_start(struct call *c, const struct request *r);
+void view_open(struct view *v, const struct value *data);
 
 #endif
