@@ -440,9 +440,11 @@ static enum err add_events(struct thread *t)
 	struct event_filter filter = { .task = t->id, .limit = MOST, .archived = true };
 	struct event_row *row = NULL;
 	struct artifact_row *a = NULL;
+	struct str project = c->project; /* which it may set to where it is kept */
 	struct continuity k;
 	enum err e = continuity_open(c, VYBE_READ, &k);
 
+	c->project = project;
 	if (e)
 		return e;
 	if (k.db.db && !(e = vybe_event_each(c, &k.db, &filter, &row)))

@@ -560,10 +560,13 @@ static void collect_notes(struct telling *t)
 				       .archived = true,
 				       .limit = ROUND };
 	struct event_row *row = NULL;
+	struct str project = t->c->project; /* which it may set to where it is kept */
 	struct continuity k;
 	int64_t last = 0;
+	enum err e = continuity_open(t->c, VYBE_READ, &k);
 
-	if (continuity_open(t->c, VYBE_READ, &k))
+	t->c->project = project;
+	if (e)
 		return;
 	choose(t, STR("vybe/events"));
 	filter.since = t->at->at[0];
