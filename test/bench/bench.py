@@ -18,6 +18,7 @@ import time
 import agents
 import beads
 import continuity
+import service
 
 TRUE = shutil.which("true")
 READS = {
@@ -159,6 +160,9 @@ def main():
         folders["continuity"].mkdir()
         continuity.tables(measure, build, args.rounds, folders["continuity"], TRUE)
         beads.tables(measure, build, args.rounds, pathlib.Path(top), TRUE)
+        folders["service"] = pathlib.Path(top) / "service"
+        folders["service"].mkdir()
+        service.tables(measure, build, folders["service"])
         json_table(build, pathlib.Path(top))
 
 
