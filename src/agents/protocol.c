@@ -125,9 +125,10 @@ enum err protocol_record(struct call *c, struct agent_files *f,
 
 static bool fits(const struct value *v, const struct protocol_filter *filter)
 {
-	struct str to = value_str(v, "to_agent");
+	struct str to = value_str(v, "to_agent"), bead = value_str(v, "bead_id");
 
-	return (!filter->bead.p || str_eq(filter->bead, value_str(v, "bead_id"))) &&
+	return (!filter->bead.p || str_eq(filter->bead, bead) ||
+		(filter->or_bead.n && str_eq(filter->or_bead, bead))) &&
 	       (!filter->type.p || str_eq(filter->type, value_str(v, "event_type"))) &&
 	       (!filter->agent.p || str_eq(filter->agent, value_str(v, "from_agent")) ||
 		str_eq(filter->agent, to) || str_is(to, "broadcast"));
@@ -136,7 +137,8 @@ static bool fits(const struct value *v, const struct protocol_filter *filter)
 enum err protocol_each(struct call *c, struct agent_files *f,
 		       const struct protocol_filter *filter, struct json *out)
 {
-	struct lines_back back = { .f = f, .name = file };
+	struct arena text = { 0 }, parsed = { 0 };
+	struct lines_back back = { .f = f, .name = file, .mem = &text };
 	int64_t left = filter->limit;
 	struct str line;
 	enum err e = ERR_OK;
@@ -144,7 +146,7 @@ enum err protocol_each(struct call *c, struct agent_files *f,
 	json_array(out);
 	while (left && !(e = lines_back(c, &back, &line)) && line.p) {
 		struct value_error error;
-		const struct value *v = value_parse(&c->mem, line, &error);
+		const struct value *v = value_parse(&parsed, line, &error);
 
 		if (!v || !value_str(v, "event_type").p) {
 			e = agent_file_damaged(c, f, file, lines_back_at(&back));
@@ -154,7 +156,10 @@ enum err protocol_each(struct call *c, struct agent_files *f,
 			json_value(out, v);
 			left--;
 		}
+		arena_reset(&parsed);
 	}
 	json_end(out);
+	arena_release(&text);
+	arena_release(&parsed);
 	return e;
 }

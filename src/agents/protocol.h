@@ -32,6 +32,7 @@ enum err protocol_record(struct call *c, struct agent_files *f,
 /* Which of them; absent: any. */
 struct protocol_filter {
 	struct str bead, agent, type; /* an agent that wrote it, or that it is about */
+	struct str or_bead;           /* another name of the bead, that will do too */
 	int64_t limit;
 };
 

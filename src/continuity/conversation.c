@@ -352,11 +352,27 @@ static void put_event(struct thread *t, const struct value *event)
 	add(t, at, &j);
 }
 
+static enum err add_protocol(struct thread *t, struct agent_files *f)
+{
+	struct protocol_filter filter = { .bead = t->id,
+					  .or_bead = t->brief,
+					  .limit = MOST };
+	struct json list = { .out.mem = &t->c->mem };
+	struct value_error error;
+	const struct value *v;
+	enum err e = protocol_each(t->c, f, &filter, &list);
+
+	v = e ? NULL : value_parse(&t->c->mem, json_text(&list), &error);
+	for (size_t i = 0; v && i < v->count; i++)
+		put_event(t, &v->item[i]);
+	return e;
+}
+
 static enum err add_agents(struct thread *t)
 {
 	struct call *c = t->c;
 	struct agent_files f;
-	struct str *agents, names[2] = { t->id, t->brief };
+	struct str *agents;
 	size_t count;
 	enum err e = agent_files_open(c, AGENTS_READ, &f);
 
@@ -365,20 +381,8 @@ static enum err add_agents(struct thread *t)
 	for (size_t i = 0; !e && i < count; i++)
 		e = mailbox_each(c, &f, agents[i], &(int64_t){ 0 },
 				 t->brief.n ? t->brief : t->id, see_mail, t);
-	for (int i = 0; !e && i < 2 && names[i].n; i++) {
-		struct json list = { .out.mem = &c->mem };
-		struct value_error error;
-		const struct value *v;
-
-		if ((e = protocol_each(
-			     c, &f,
-			     &(struct protocol_filter){ .bead = names[i], .limit = MOST },
-			     &list)))
-			return e;
-		v = value_parse(&c->mem, json_text(&list), &error);
-		for (size_t k = 0; v && k < v->count; k++)
-			put_event(t, &v->item[k]);
-	}
+	if (!e)
+		e = add_protocol(t, &f);
 	for (size_t i = 0; !e && i < t->letters.count; i++)
 		put_letter(t, t->letters.entry[i].value);
 	return e;

@@ -149,7 +149,7 @@ enum err agent_file_read_part(struct call *c, const struct agent_files *f,
 }
 
 /* Reads what is held again, with as much before it, and at least a good piece. */
-static enum err hold_more(struct call *c, struct lines_back *b)
+static enum err read_before(struct call *c, struct lines_back *b)
 {
 	enum { PIECE = 64 * 1024 };
 	int64_t end = b->at + (int64_t)b->held.n,
@@ -163,6 +163,22 @@ static enum err hold_more(struct call *c, struct lines_back *b)
 		b->held = whole_lines(b->held);
 	b->whole = b->whole || b->held.n;
 	return e ? as_io(c, e, ERR_IO_READ_FAILED) : ERR_OK;
+}
+
+static enum err hold_more(struct call *c, struct lines_back *b)
+{
+	struct call part = *c;
+	enum err e;
+
+	if (!b->mem)
+		return read_before(c, b);
+	part.mem = (struct arena){ 0 };
+	e = read_before(&part, b);
+	if (e)
+		call_fail(c, e, STR_FMT, STR_ARG(part.message));
+	arena_release(b->mem);
+	*b->mem = part.mem;
+	return e;
 }
 
 enum err lines_back(struct call *c, struct lines_back *b, struct str *line)

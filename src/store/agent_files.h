@@ -67,6 +67,7 @@ enum err agent_file_shortened(struct call *c, struct str name, struct str snapsh
 struct lines_back {
 	const struct agent_files *f;
 	struct str name;
+	struct arena *mem; /* for the lines, each until the next; NULL: they stay */
 	struct str held;   /* what was read and not yet given */
 	int64_t at;        /* where it begins */
 	bool begun, whole; /* an unfinished line at the end has been left out */
