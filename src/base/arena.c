@@ -12,17 +12,23 @@ struct arena_page {
 	alignas(max_align_t) char bytes[];
 };
 
-static struct arena_page *page_new(struct arena_page *next, size_t cap)
+/* A page of another size, or a new one. */
+static struct arena_page *page_sized(struct arena_page *page, size_t cap)
 {
 	if (cap > SIZE_MAX - sizeof(struct arena_page))
 		abort();
-
-	struct arena_page *page = malloc(sizeof *page + cap);
-
+	page = realloc(page, sizeof *page + cap);
 	if (!page) {
 		fputs("out of memory\n", stderr);
 		abort();
 	}
+	return page;
+}
+
+static struct arena_page *page_new(struct arena_page *next, size_t cap)
+{
+	struct arena_page *page = page_sized(NULL, cap);
+
 	page->next = next;
 	return page;
 }
@@ -32,9 +38,12 @@ static char *take(struct arena *a, size_t size)
 	size_t align = alignof(max_align_t);
 	size_t at = (a->used + align - 1) & ~(align - 1);
 
-	if (!a->page || at > a->cap || size > a->cap - at) {
-		a->cap = size > PAGE ? size : PAGE;
-		a->page = page_new(a->page, a->cap);
+	if (size > PAGE) { /* has one of its own, beside the one that is being filled */
+		a->large = page_new(a->large, size);
+		return a->large->bytes;
+	}
+	if (!a->page || size > PAGE - at) {
+		a->page = page_new(a->page, PAGE);
 		at = 0;
 	}
 	a->used = at + size;
@@ -57,19 +66,29 @@ void *arena_array(struct arena *a, size_t count, size_t size)
 
 void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size)
 {
-	char *old = p;
+	char *old = p, *bigger;
 
-	if (old && old + old_size == a->page->bytes + a->used &&
-	    new_size - old_size <= a->cap - a->used) {
+	if (old && a->page && old + old_size == a->page->bytes + a->used &&
+	    new_size - old_size <= PAGE - a->used) {
 		a->used += new_size - old_size;
 		return old;
 	}
-
-	char *bigger = take(a, new_size);
-
+	bigger = take(a, new_size);
 	if (old_size)
 		memcpy(bigger, old, old_size);
 	return bigger;
+}
+
+void *arena_stretch(struct arena *a, void *p, size_t old_size, size_t new_size)
+{
+	struct arena_page **at = &a->large;
+
+	while (old_size > PAGE && *at && (*at)->bytes != p)
+		at = &(*at)->next;
+	if (old_size <= PAGE || !*at)
+		return arena_grow(a, p, old_size, new_size);
+	*at = page_sized(*at, new_size);
+	return (*at)->bytes;
 }
 
 void *arena_room(struct arena *a, void *list, size_t count, size_t size)
@@ -89,12 +108,15 @@ static void free_pages(struct arena_page *page)
 
 void arena_release(struct arena *a)
 {
+	free_pages(a->large);
 	free_pages(a->page);
 	*a = (struct arena){ 0 };
 }
 
 void arena_reset(struct arena *a)
 {
+	free_pages(a->large);
+	a->large = NULL;
 	if (!a->page)
 		return;
 	free_pages(a->page->next);
@@ -124,7 +146,7 @@ const char *arena_cstr(struct arena *a, struct str s)
 struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
 {
 	char *p = take(a, 1);
-	size_t room = a->cap - a->used + 1;
+	size_t room = PAGE - a->used + 1;
 	va_list again;
 	int n;
 

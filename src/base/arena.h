@@ -12,8 +12,8 @@
  * A zeroed struct is an empty arena.
  */
 struct arena {
-	struct arena_page *page;
-	size_t used, cap;
+	struct arena_page *page, *large;
+	size_t used; /* of the first page */
 };
 
 void *arena_alloc(struct arena *a, size_t size);               /* zeroed */
@@ -28,6 +28,9 @@ void arena_reset(struct arena *a);
  * added is not zeroed, and `p` may be NULL, so it also gives memory as it comes.
  */
 void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
+
+/* The same for whoever alone knows `p`: what is large is not kept twice. */
+void *arena_stretch(struct arena *a, void *p, size_t old_size, size_t new_size);
 
 /*
  * Room for one item more in a list of `count` that was made by this alone: it doubles

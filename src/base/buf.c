@@ -11,7 +11,7 @@ void buf_grow(struct buf *b, size_t n)
 		abort();
 	while (cap - b->n < n)
 		cap *= 2;
-	b->p = arena_grow(b->mem, b->p, b->cap, cap);
+	b->p = arena_stretch(b->mem, b->p, b->cap, cap);
 	b->cap = cap;
 }
 
