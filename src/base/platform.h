@@ -19,6 +19,10 @@ void platform_boot(char name[PLATFORM_BOOT]);
 /* The file that this program was started from; false if it cannot be told. */
 bool platform_self(char *path, size_t size);
 
+/* For what runs long: memory that was freed goes back to the system; of what is freed
+ * from now on, all but a little does so by itself. */
+void platform_give_back(void);
+
 /* Closes every open file from this number on; safe after fork(). */
 void platform_close_from(int fd);
 

@@ -1,6 +1,9 @@
 #include "base/platform.h"
 
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +63,18 @@ bool platform_self(char *path, size_t size)
 		return false;
 	path[n] = '\0';
 	return true;
+}
+
+/* Left alone, glibc keeps twice as much as the largest piece that was ever freed. */
+void platform_give_back(void)
+{
+#ifdef __GLIBC__
+	enum { KEPT = 512 * 1024 };
+
+	mallopt(M_MMAP_THRESHOLD, KEPT);
+	mallopt(M_TRIM_THRESHOLD, KEPT);
+	malloc_trim(0);
+#endif
 }
 
 /* close_range() is younger than some kernels; /proc may not be there. */

@@ -36,6 +36,10 @@ bool platform_self(char *path, size_t size)
 	return !_NSGetExecutablePath(path, &n);
 }
 
+void platform_give_back(void)
+{
+}
+
 void platform_close_from(int fd)
 {
 	int most = getdtablesize();

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/moment.h"
+#include "base/platform.h"
 #include "base/value.h"
 #include "ops/ops.h"
 #include "store/db.h"
@@ -181,6 +182,7 @@ static void begin(const struct call *start, const struct rpc_input *in, struct c
 
 int pipe_start(struct call *c, const struct request *r)
 {
+	enum { LARGE = 256 * 1024 }; /* took much memory to make */
 	struct rpc_input in;
 	struct rpc_message *m;
 	bool heard = true;
@@ -190,9 +192,14 @@ int pipe_start(struct call *c, const struct request *r)
 	db_keep();
 	rpc_open(&in);
 	while (heard && (m = rpc_next(&in))) {
+		struct str reply;
+
 		begin(c, &in, &m->call);
-		heard = rpc_send(answer(&m->call, m));
+		reply = answer(&m->call, m);
+		heard = rpc_send(reply);
 		rpc_release(m);
+		if (reply.n > LARGE)
+			platform_give_back();
 	}
 	rpc_close(&in);
 	return 0;

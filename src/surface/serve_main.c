@@ -15,6 +15,7 @@
 #include "base/moment.h"
 #include "base/number.h"
 #include "base/path.h"
+#include "base/platform.h"
 #include "base/spawn.h"
 #include "base/watch.h"
 #include "continuity/feed.h"
@@ -280,6 +281,7 @@ int main(int argc, char **argv)
 	hold_signals();
 	raise_limits();
 	db_keep();
+	platform_give_back();
 	c.dir = str_of(argv[1]);
 	if (argv[2][0])
 		c.project = str_of(argv[2]);
