@@ -260,9 +260,18 @@ enum err file_each(struct call *c, struct str dir,
 
 uint64_t file_number(struct arena *mem, struct str path)
 {
-	struct stat st;
+	off_t size;
 
-	return stat(arena_cstr(mem, path), &st) == 0 ? (uint64_t)st.st_ino : 0;
+	return file_number_size(mem, path, &size);
+}
+
+uint64_t file_number_size(struct arena *mem, struct str path, off_t *size)
+{
+	struct stat st;
+	bool there = stat(arena_cstr(mem, path), &st) == 0;
+
+	*size = there ? st.st_size : -1;
+	return there ? (uint64_t)st.st_ino : 0;
 }
 
 off_t file_size(struct arena *mem, struct str path)
@@ -284,6 +293,20 @@ bool file_is_dir(struct arena *mem, struct str path)
 	struct stat st;
 
 	return stat(arena_cstr(mem, path), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+enum file_kind file_kind(struct arena *mem, struct str path, bool *link)
+{
+	const char *z = arena_cstr(mem, path);
+	struct stat st;
+
+	*link = false;
+	if (lstat(z, &st))
+		return FILE_NONE;
+	*link = S_ISLNK(st.st_mode);
+	if (*link && stat(z, &st))
+		return FILE_NONE;
+	return S_ISDIR(st.st_mode) ? FILE_FOLDER : FILE_OTHER;
 }
 
 /* EEXIST is no failure where it is a directory; a new one is on the medium after this. */

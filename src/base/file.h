@@ -72,9 +72,14 @@ enum err file_sync_dir(struct call *c, struct str path);
 bool file_ends_line(struct arena *mem, struct str path);
 
 uint64_t file_number(struct arena *mem, struct str path); /* which one; 0: none */
-off_t file_size(struct arena *mem, struct str path);      /* -1: there is no such file */
+uint64_t file_number_size(struct arena *mem, struct str path, off_t *size);
+off_t file_size(struct arena *mem, struct str path); /* -1: there is no such file */
 bool file_exists(struct arena *mem, struct str path);
 bool file_is_dir(struct arena *mem, struct str path);
+
+/* What a path leads to, and whether it is a link itself. */
+enum file_kind { FILE_NONE, FILE_FOLDER, FILE_OTHER };
+enum file_kind file_kind(struct arena *mem, struct str path, bool *link);
 
 enum err file_remove(struct call *c, struct str path); /* one file; gone is fine */
 

@@ -43,7 +43,7 @@ enum err beads_home(struct call *c, struct beads *out)
 	enum err e;
 
 	*out = (struct beads){ .lock = LOCK_NONE };
-	if ((e = start(c, &dir)) || (e = place_repository(c, dir, &out->repo)))
+	if ((e = start(c, &dir)) || (e = place_repository_real(c, dir, &out->repo)))
 		return e;
 	if (!out->repo.common.p)
 		return call_fail(c, ERR_NOT_A_REPOSITORY,

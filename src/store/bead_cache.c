@@ -130,14 +130,16 @@ static enum err open_as(struct call *c, enum cache_mode mode, struct cache *out,
 enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
 		    struct cache *out, struct cache_about *about)
 {
+	off_t size;
 	enum err e;
 
 	if (mode == CACHE_STILL && db_keeps()) /* then it is open already */
 		mode = CACHE_READ;
-	*out = (struct cache){ .path = path, .file = file_number(&c->mem, path) };
+	*out = (struct cache){ .path = path };
+	out->file = file_number_size(&c->mem, path, &size);
 	if (!out->file)
 		return doubt(c, path, "is not there");
-	if (file_size(&c->mem, path) % PAGE) /* SQLite would fill it up with zeros */
+	if (size % PAGE) /* SQLite would fill it up with zeros */
 		return doubt(c, path, "was cut");
 	if (mode != CACHE_STILL)
 		return open_as(c, mode, out, about);

@@ -48,58 +48,91 @@ static enum err read_link(struct call *c, struct str dot_git, struct repository 
 	return ERR_OK;
 }
 
-static enum err find_main(struct call *c, struct repository *repo)
+static enum err find_main(struct call *c, struct repository *repo, enum file_kind dot_git)
 {
-	struct str dot_git = path_join(&c->mem, repo->tree, STR(".git"));
-
 	repo->main = repo->tree;
-	repo->gitdir = repo->common = dot_git;
-	return file_is_dir(&c->mem, dot_git) ? ERR_OK : read_link(c, dot_git, repo);
+	repo->gitdir = repo->common = path_join(&c->mem, repo->tree, STR(".git"));
+	return dot_git == FILE_FOLDER ? ERR_OK : read_link(c, repo->gitdir, repo);
+}
+
+/* What a folder has as ".git"; whether that is a link. */
+static enum file_kind look(struct call *c, struct str dir, bool *link)
+{
+	return file_kind(&c->mem, path_join(&c->mem, dir, STR(".git")), link);
 }
 
 static enum err find_repository(struct call *c, struct repository *repo)
 {
 	struct str dir = c->dir;
+	enum file_kind kind;
+	bool link;
 
 	*repo = (struct repository){ 0 };
-	while (!file_exists(&c->mem, path_join(&c->mem, dir, STR(".git")))) {
+	while (!(kind = look(c, dir, &link))) {
 		if (dir.n <= 1)
 			return ERR_OK;
 		dir = path_parent(dir);
 	}
 	repo->tree = dir;
-	return find_main(c, repo);
+	return find_main(c, repo, kind);
 }
 
-enum err place_repository(struct call *c, struct str dir, struct repository *out)
+/* `plain`: the common folder is `dir`, one above it, or right in one of these: no link
+ * leads there. */
+static enum err search_repository(struct call *c, struct str dir, struct repository *out,
+				  bool *plain)
 {
+	enum file_kind kind;
+	bool link;
 	enum err e;
 
 	for (;; dir = path_parent(dir)) {
 		*out = (struct repository){ .tree = dir };
-		if (file_exists(&c->mem, path_join(&c->mem, dir, STR(".git")))) {
-			if ((e = find_main(c, out)))
+		if ((kind = look(c, dir, &link))) {
+			if ((e = find_main(c, out, kind)))
 				return e;
+			*plain = kind == FILE_FOLDER && !link;
 			if (is_gitdir(c, out->gitdir))
-				break;
+				return ERR_OK;
 		}
 		*out = (struct repository){ dir, dir, dir, dir };
+		*plain = true;
 		if (is_bare(c, dir)) {
 			if (str_is(path_name(dir),
 				   ".git")) /* inside one that is not bare */
 				out->tree = out->main = path_parent(dir);
-			break;
+			return ERR_OK;
 		}
 		*out = (struct repository){ 0 };
 		if (dir.n <= 1)
 			return ERR_OK;
 	}
+}
+
+static enum err find_common(struct call *c, struct repository *out)
+{
 	out->common = path_real(&c->mem, out->common);
 	if (out->common.p)
 		return ERR_OK;
 	return call_fail(c, ERR_NOT_A_REPOSITORY,
 			 "'" STR_FMT "' points to a Git directory that is not there",
 			 STR_ARG(out->tree));
+}
+
+enum err place_repository(struct call *c, struct str dir, struct repository *out)
+{
+	bool plain;
+	enum err e = search_repository(c, dir, out, &plain);
+
+	return e || !out->common.p ? e : find_common(c, out);
+}
+
+enum err place_repository_real(struct call *c, struct str dir, struct repository *out)
+{
+	bool plain;
+	enum err e = search_repository(c, dir, out, &plain);
+
+	return e || !out->common.p || plain ? e : find_common(c, out);
 }
 
 enum err place_branch(struct call *c, const struct repository *repo, struct str *out)

@@ -35,6 +35,9 @@ struct repository {
 };
 enum err place_repository(struct call *c, struct str dir, struct repository *out);
 
+/* The same for a folder whose path has no links: that need not be found out again. */
+enum err place_repository_real(struct call *c, struct str dir, struct repository *out);
+
 /* Where a ref points, by Git's own files; absent: nowhere. For where it matters little.
  */
 struct str place_ref(struct call *c, const struct repository *repo, struct str name);
