@@ -11,6 +11,7 @@
 
 enum {
 	CACHED = 64,
+	MADE_KEPT = 8,
 	LOG_PAGES = 40,
 };
 
@@ -21,7 +22,7 @@ struct stmt {
 	int bound, column;
 	int failed; /* the first error since it was lent; SQLITE_OK: none */
 	bool lent;
-	bool once; /* not in the cache; ends when it is given back */
+	char *made; /* its text, if that was put together; then it is not in the cache */
 };
 
 struct db {
@@ -32,7 +33,8 @@ struct db {
 	struct str path;
 	struct stmt cache[CACHED];
 	int cached;
-	char *name; /* the path, for as long as it is kept */
+	struct stmt *made[MADE_KEPT]; /* given back; the last used comes first */
+	char *name;                   /* the path, for as long as it is kept */
 	enum db_mode mode;
 	uint64_t file; /* which one it is */
 	bool spoilt;   /* something went wrong with it */
@@ -223,10 +225,21 @@ static int open_still(struct call *c, struct db *db)
 			uri(&c->mem, db->path, "?immutable=1"));
 }
 
+static void end_made(struct stmt *st)
+{
+	if (!st)
+		return;
+	sqlite3_finalize(st->raw);
+	free(st->made);
+	free(st);
+}
+
 static void end(struct db *db)
 {
 	for (int i = 0; i < db->cached; i++)
 		sqlite3_finalize(db->cache[i].raw);
+	for (int i = 0; i < MADE_KEPT; i++)
+		end_made(db->made[i]);
 	sqlite3_close(db->raw);
 	free(db->name);
 	free(db);
@@ -446,15 +459,46 @@ struct stmt *db_stmt(struct db *db, const char *sql)
 	return st;
 }
 
+/* One with that text which was given back; or NULL. */
+static struct stmt *find_made(struct db *db, struct str sql)
+{
+	for (int i = 0; i < MADE_KEPT && db->made[i]; i++) {
+		struct stmt *st = db->made[i];
+
+		if (!str_is(sql, st->made))
+			continue;
+		memmove(db->made + i, db->made + i + 1,
+			(size_t)(MADE_KEPT - 1 - i) * sizeof *db->made);
+		db->made[MADE_KEPT - 1] = NULL;
+		return st;
+	}
+	return NULL;
+}
+
 struct stmt *db_stmt_once(struct db *db, struct str sql)
 {
-	struct stmt *st = calloc(1, sizeof *st);
+	struct stmt *st = find_made(db, sql);
 
-	if (!st)
-		abort();
-	*st = (struct stmt){ .db = db, .lent = true, .once = true };
-	st->failed = sqlite3_prepare_v2(db->raw, sql.p, (int)sql.n, &st->raw, NULL);
+	if (!st) {
+		st = calloc(1, sizeof *st);
+		if (!st || !(st->made = strndup(sql.p, sql.n)))
+			abort();
+		st->db = db;
+		st->failed =
+			sqlite3_prepare_v2(db->raw, sql.p, (int)sql.n, &st->raw, NULL);
+	}
+	st->lent = true;
 	return st;
+}
+
+/* A process that stays will ask the same again. */
+static void keep_made(struct stmt *st)
+{
+	struct stmt **made = st->db->made;
+
+	end_made(made[MADE_KEPT - 1]);
+	memmove(made + 1, made, (MADE_KEPT - 1) * sizeof *made);
+	made[0] = st;
 }
 
 void stmt_done(struct stmt **st)
@@ -463,9 +507,8 @@ void stmt_done(struct stmt **st)
 
 	if (!s)
 		return;
-	if (s->once) {
-		sqlite3_finalize(s->raw);
-		free(s);
+	if (s->made && (!keeping || !s->raw)) {
+		end_made(s);
 		return;
 	}
 	if (s->raw) {
@@ -475,6 +518,8 @@ void stmt_done(struct stmt **st)
 	s->bound = s->column = 0;
 	s->failed = s->raw ? SQLITE_OK : SQLITE_ERROR;
 	s->lent = false;
+	if (s->made)
+		keep_made(s);
 }
 
 static void note(struct stmt *st, int rc)
