@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "base/arena.h"
 
 struct MHD_Connection;
 struct MHD_Response;
@@ -23,6 +23,8 @@ struct job {
 	struct str line;                   /* what is asked, with its end */
 	char *reply;                       /* a line, without its end; NULL: it died */
 	size_t n;
+	struct arena *mem; /* for a tag of the reply; NULL: it needs none */
+	struct str tag;
 	struct job *next;
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/moment.h"
 #include "surface/serve.h"
 
@@ -135,6 +136,8 @@ static void serve(struct desk *d, struct job *job)
 		job->reply = NULL;
 		let_go(d); /* the next job finds a new one */
 	}
+	if (job->mem && job->reply)
+		job->tag = sha256_hex(job->mem, (struct str){ job->reply, job->n });
 	MHD_resume_connection(job->connection);
 }
 

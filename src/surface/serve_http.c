@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/moment.h"
@@ -431,6 +430,7 @@ static enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connect
 		return refuse(v, connection, MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
 			      "the body is not JSON", "Send one JSON object.");
 	v->job.connection = connection;
+	v->job.mem = post ? NULL : &v->mem;
 	v->begun = true;
 	MHD_suspend_connection(connection);
 	if (!desks_put(v->h->with.desks, &v->job)) {
@@ -475,7 +475,7 @@ static enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connec
 				   MHD_create_response_from_buffer(reply.n,
 								   (void *)reply.p,
 								   MHD_RESPMEM_MUST_FREE),
-				   str_head(sha256_hex(&v->mem, reply), 32), json_type);
+				   str_head(v->job.tag, 32), json_type);
 	return send_off(connection, status,
 			MHD_create_response_from_buffer(reply.n, (void *)reply.p,
 							MHD_RESPMEM_MUST_FREE),
