@@ -18,13 +18,14 @@ static struct timespec until_then(int64_t left)
 bool watch_sleep(const struct watch *w, int64_t until, int input, enum watch_end *end)
 {
 	int64_t left = until - moment_ticks();
-	int most = w->fd > input ? w->fd : input, ready;
-	bool blind = w->fd < 0;
+	int most, ready;
+	bool blind = w->fd < 0 || w->fd >= FD_SETSIZE; /* of a set, no more fit */
 	struct timespec time;
 	sigset_t open;
 	fd_set set;
 
 	*end = WATCH_TIMEOUT;
+	most = !blind && w->fd > input ? w->fd : input;
 	if (left <= 0)
 		return false;
 	time = until_then(blind && left > NOW_AND_THEN_MS ? NOW_AND_THEN_MS : left);
