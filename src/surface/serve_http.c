@@ -527,25 +527,41 @@ static enum MHD_Result answer(struct visit *v, struct MHD_Connection *connection
 	return send_file(v, connection, path);
 }
 
-static enum MHD_Result judge(struct visit *v, struct MHD_Connection *connection,
+static bool is_entrance(const struct visit *v, const char *path)
+{
+	return !v->local && !strcmp(path, "/enter");
+}
+
+static struct verdict judge(const struct visit *v, struct MHD_Connection *connection,
+			    const char *path)
+{
+	return v->local ? judge_local(connection) :
+			  judge_loopback(v->h, connection, is_entrance(v, path));
+}
+
+static enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection,
+				 const char *path, const struct verdict *why)
+{
+	if (why->status == MHD_HTTP_UNAUTHORIZED && !strcmp(path, "/"))
+		return send_text(connection, why->status, str_of(who_are_you), html_type);
+	return refuse(v, connection, why->status, why->code, why->message, why->hint);
+}
+
+static enum MHD_Result too_large(struct visit *v, struct MHD_Connection *connection)
+{
+	return refuse(v, connection, MHD_HTTP_CONTENT_TOO_LARGE, "INVALID_INPUT",
+		      "the body is larger than 4 MiB", "Send less at once.");
+}
+
+static enum MHD_Result admit(struct visit *v, struct MHD_Connection *connection,
 			     const char *path, bool post)
 {
-	bool entering = !v->local && !strcmp(path, "/enter");
-	struct verdict verdict = v->local ? judge_local(connection) :
-					    judge_loopback(v->h, connection, entering);
 	struct str type = header(connection, "Content-Type");
 
-	if (verdict.status == MHD_HTTP_UNAUTHORIZED && !strcmp(path, "/"))
-		return send_text(connection, verdict.status, str_of(who_are_you),
-				 html_type);
-	if (verdict.status)
-		return refuse(v, connection, verdict.status, verdict.code,
-			      verdict.message, verdict.hint);
-	if (entering)
+	if (is_entrance(v, path))
 		return enter(v->h, connection);
 	if (v->too_large)
-		return refuse(v, connection, MHD_HTTP_CONTENT_TOO_LARGE, "INVALID_INPUT",
-			      "the body is larger than 4 MiB", "Send less at once.");
+		return too_large(v, connection);
 	if (post && !str_starts(type, STR("application/json")))
 		return refuse(v, connection, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
 			      "INVALID_INPUT", "the Content-Type is not application/json",
@@ -605,6 +621,19 @@ static struct visit *arrive(struct http *h, struct MHD_Connection *connection)
 	return v;
 }
 
+/* Before its body comes: of what is refused not one byte is taken. */
+static enum MHD_Result look_at(struct visit *v, struct MHD_Connection *connection,
+			       const char *path)
+{
+	struct verdict verdict = judge(v, connection, path);
+
+	if (verdict.status)
+		return turn_away(v, connection, path, &verdict);
+	if (announces_too_much(connection))
+		return too_large(v, connection);
+	return MHD_YES;
+}
+
 static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
 			      const char *path, const char *method, const char *version,
 			      const char *data, size_t *size, void **context)
@@ -617,12 +646,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
 	(void)version;
 	if (!v) {
 		*context = v = arrive(h, connection);
-		if (!v)
-			return MHD_NO;
-		v->too_large = announces_too_much(connection);
-		if (v->too_large) /* not one byte of it is taken */
-			return judge(v, connection, path, post);
-		return MHD_YES;
+		return v ? look_at(v, connection, path) : MHD_NO;
 	}
 	if (*size) {
 		take_body(v, data, *size);
@@ -635,7 +659,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
 	if (!get && !post)
 		return refuse(v, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
 			      "only GET and POST are known here", "Use one of them.");
-	return judge(v, connection, path, post);
+	return admit(v, connection, path, post);
 }
 
 static void leave(void *arg, struct MHD_Connection *connection, void **context,
