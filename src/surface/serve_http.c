@@ -24,6 +24,7 @@
 enum {
 	CONNECTIONS = 1000,        /* on each of the two */
 	BODY_MOST = 4 << 20,       /* bytes */
+	READ_MOST = 16 << 20,      /* of a body that is too large anyway */
 	HEAD_S = 10,               /* for a request to come */
 	IDLE_S = 30,               /* for a connection without one */
 	CONNECTION_MEMORY = 24576, /* headers have to fit in there */
@@ -583,22 +584,20 @@ static void expect(struct MHD_Connection *connection, bool expected)
 	pthread_mutex_unlock(&guest->h->mutex);
 }
 
-static void take_body(struct visit *v, const char *p, size_t n)
+/* False: there is no end to it. */
+static bool take_body(struct visit *v, const char *p, size_t n)
 {
+	size_t at = v->n;
 	char *more;
 
-	if (v->too_large || v->n + n > BODY_MOST) {
+	v->n += n;
+	if (v->too_large || v->n > BODY_MOST || !(more = realloc(v->body, v->n))) {
 		v->too_large = true;
-		return;
-	}
-	more = realloc(v->body, v->n + n);
-	if (!more) {
-		v->too_large = true;
-		return;
+		return v->n <= READ_MOST;
 	}
 	v->body = more;
-	memcpy(v->body + v->n, p, n);
-	v->n += n;
+	memcpy(v->body + at, p, n);
+	return true;
 }
 
 static bool announces_too_much(struct MHD_Connection *connection)
@@ -649,7 +648,8 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
 		return v ? look_at(v, connection, path) : MHD_NO;
 	}
 	if (*size) {
-		take_body(v, data, *size);
+		if (!take_body(v, data, *size))
+			return MHD_NO;
 		*size = 0;
 		return MHD_YES;
 	}
