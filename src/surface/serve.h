@@ -22,6 +22,7 @@ struct job {
 	struct MHD_Connection *connection; /* suspended until it is done */
 	struct str line;                   /* what is asked, with its end */
 	char *reply;                       /* a line, without its end; NULL: it died */
+	bool refused;                      /* it was not begun */
 	size_t n;
 	struct arena *mem; /* for a tag of the reply; NULL: it needs none */
 	struct str tag;

@@ -128,7 +128,8 @@ static void serve(struct desk *d, struct job *job)
 
 	if (!there) {
 		pthread_mutex_lock(&d->all->mutex);
-		there = start(d);
+		job->refused = d->all->closing;
+		there = !job->refused && start(d);
 		pthread_mutex_unlock(&d->all->mutex);
 	}
 	if (!there || !file_write(d->fd, job->line) || !read_line(d->fd, job)) {
@@ -264,6 +265,21 @@ static bool any_busy(const struct desks *all)
 	return all->first;
 }
 
+/* Whatever nobody has begun. */
+static void refuse_all(struct desks *all)
+{
+	struct job *job = all->first, *next;
+
+	all->first = NULL;
+	all->last = &all->first;
+	all->waiting = 0;
+	for (; job; job = next) {
+		next = job->next;
+		job->refused = true;
+		MHD_resume_connection(job->connection);
+	}
+}
+
 /* Killing is safe at any point; it is only that whoever asked is not told. */
 void desks_close(struct desks *all, int64_t ms)
 {
@@ -278,6 +294,7 @@ void desks_close(struct desks *all, int64_t ms)
 	while (any_busy(all) && !late)
 		late = pthread_cond_timedwait(&all->less, &all->mutex, &until);
 	all->closing = true;
+	refuse_all(all);
 	for (int i = 0; i < DESKS; i++)
 		if (all->desk[i] && all->desk[i]->busy && all->desk[i]->pid)
 			kill(all->desk[i]->pid, SIGKILL);

@@ -68,8 +68,7 @@ struct visit {
 	size_t n;
 	bool too_large;
 	struct job job;
-	bool begun;   /* it is at a desk */
-	bool refused; /* no desk was free */
+	bool begun; /* it is at a desk */
 };
 
 /* --- answers --- */
@@ -435,7 +434,7 @@ static enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connect
 	v->begun = true;
 	MHD_suspend_connection(connection);
 	if (!desks_put(v->h->with.desks, &v->job)) {
-		v->refused = true;
+		v->job.refused = true;
 		MHD_resume_connection(connection);
 	}
 	return MHD_YES;
@@ -459,9 +458,9 @@ static enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connec
 	struct str reply = { v->job.reply, v->job.n };
 	unsigned status;
 
-	if (v->refused)
+	if (v->job.refused)
 		return refuse(v, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
-			      "too many requests wait already",
+			      "too many requests wait already, or the service ends",
 			      "Nothing was changed; send it again in a moment.");
 	if (!reply.p)
 		return refuse(v, connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
