@@ -31,8 +31,10 @@ struct job {
 
 struct desks;
 
-/* `argv` starts a process that answers lines on its standard input and output. */
-struct desks *desks_open(const char *const *argv);
+/* `argv` starts a process that answers lines on its standard input and output; there are
+ * at most so many at once. */
+enum { DESKS_MOST = 64 };
+struct desks *desks_open(const char *const *argv, size_t most);
 
 /* False: too many wait already. */
 bool desks_put(struct desks *d, struct job *job);
@@ -67,7 +69,8 @@ extern const struct page_file page_files[]; /* ends with a path of NULL */
 struct http;
 
 struct http_ask {
-	struct desks *desks;
+	struct desks *desks,
+		*lounge; /* for what is done at once; for what may wait long */
 	struct streams *streams;
 	int socket;     /* of this user's own, listening */
 	char token[65]; /* that lets in over the loopback */

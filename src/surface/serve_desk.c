@@ -19,7 +19,6 @@
 extern char **environ;
 
 enum {
-	DESKS = 16,       /* at once; most of a write is waiting for the disk */
 	WAITING = 1024,   /* jobs that may wait */
 	IDLE_S = 20,      /* after which a desk is given up */
 	ANSWER = 64 << 20 /* the longest answer */
@@ -37,9 +36,9 @@ struct desks {
 	pthread_mutex_t mutex;
 	pthread_cond_t work, less; /* there is a job; a desk is free, or gone */
 	struct job *first, **last;
-	size_t waiting, idle, count;
+	size_t waiting, idle, count, most;
 	bool closing;
-	struct desk *desk[DESKS];
+	struct desk *desk[DESKS_MOST];
 };
 
 /* --- the process --- */
@@ -185,7 +184,7 @@ static void *sit(void *arg)
 	pthread_mutex_unlock(&all->mutex);
 	let_go(d);
 	pthread_mutex_lock(&all->mutex);
-	for (int i = 0; i < DESKS; i++)
+	for (int i = 0; i < DESKS_MOST; i++)
 		if (all->desk[i] == d)
 			all->desk[i] = NULL;
 	all->count--;
@@ -229,7 +228,7 @@ bool desks_put(struct desks *all, struct job *job)
 	bool taken;
 
 	pthread_mutex_lock(&all->mutex);
-	if (all->waiting >= all->idle && all->count < DESKS)
+	if (all->waiting >= all->idle && all->count < all->most)
 		hire(all);
 	taken = all->waiting < WAITING && all->count && !all->closing;
 	if (taken) {
@@ -243,13 +242,14 @@ bool desks_put(struct desks *all, struct job *job)
 	return taken;
 }
 
-struct desks *desks_open(const char *const *argv)
+struct desks *desks_open(const char *const *argv, size_t most)
 {
 	struct desks *all = calloc(1, sizeof *all);
 
 	if (!all)
 		abort();
 	all->argv = argv;
+	all->most = most;
 	all->last = &all->first;
 	pthread_mutex_init(&all->mutex, NULL);
 	pthread_cond_init(&all->work, NULL);
@@ -259,7 +259,7 @@ struct desks *desks_open(const char *const *argv)
 
 static bool any_busy(const struct desks *all)
 {
-	for (int i = 0; i < DESKS; i++)
+	for (int i = 0; i < DESKS_MOST; i++)
 		if (all->desk[i] && all->desk[i]->busy)
 			return true;
 	return all->first;
@@ -295,7 +295,7 @@ void desks_close(struct desks *all, int64_t ms)
 		late = pthread_cond_timedwait(&all->less, &all->mutex, &until);
 	all->closing = true;
 	refuse_all(all);
-	for (int i = 0; i < DESKS; i++)
+	for (int i = 0; i < DESKS_MOST; i++)
 		if (all->desk[i] && all->desk[i]->busy && all->desk[i]->pid)
 			kill(all->desk[i]->pid, SIGKILL);
 	pthread_cond_broadcast(&all->work);

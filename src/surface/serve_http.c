@@ -14,6 +14,8 @@
 #include "base/moment.h"
 #include "base/peer.h"
 #include "base/value.h"
+#include "ops/ops.h"
+#include "surface/pipe.h"
 #include "surface/serve.h"
 
 /*
@@ -422,9 +424,19 @@ static struct str line_of(struct visit *v, struct MHD_Connection *connection,
 	return buf_str(&j.out);
 }
 
+/* They must not keep a desk from the others. */
+static bool may_wait(const char *path)
+{
+	const struct op *op = pipe_find(str_of(path + sizeof "/api/" - 1));
+
+	return op == &op_agent_wait || op == &op_agent_inbox || op == &op_bead_sync;
+}
+
 static enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
 				 const char *path, bool post)
 {
+	struct desks *desks = may_wait(path) ? v->h->with.lounge : v->h->with.desks;
+
 	v->job.line = line_of(v, connection, path, post);
 	if (!v->job.line.p)
 		return refuse(v, connection, MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
@@ -433,7 +445,7 @@ static enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connect
 	v->job.mem = post ? NULL : &v->mem;
 	v->begun = true;
 	MHD_suspend_connection(connection);
-	if (!desks_put(v->h->with.desks, &v->job)) {
+	if (!desks_put(desks, &v->job)) {
 		v->job.refused = true;
 		MHD_resume_connection(connection);
 	}

@@ -59,7 +59,7 @@ struct service {
 	struct service_place place;
 	struct lock lock;
 	struct feed *feed;
-	struct desks *desks;
+	struct desks *desks, *lounge;
 	struct streams *streams;
 	struct http *http;
 	char token[65];
@@ -153,6 +153,7 @@ static const char *const *desk_words(struct call *c)
 
 static enum err start(struct call *c, struct service *s, int port)
 {
+	enum { DESKS = 16 }; /* most of a write is waiting for the disk */
 	struct http_ask ask;
 	char address[160];
 	enum err e;
@@ -169,8 +170,10 @@ static enum err start(struct call *c, struct service *s, int port)
 	if ((e = feed_open(c, s->place.dir, &s->feed)))
 		return e;
 	s->streams = streams_open(s->feed);
-	s->desks = desks_open(desk_words(c));
+	s->desks = desks_open(desk_words(c), DESKS);
+	s->lounge = desks_open(desk_words(c), DESKS_MOST);
 	ask = (struct http_ask){ .desks = s->desks,
+				 .lounge = s->lounge,
 				 .streams = s->streams,
 				 .socket = open_socket(c, s->place.socket) };
 	if ((e = read_door(c, s, &ask.port)))
@@ -249,6 +252,8 @@ static void end(struct call *c, struct service *s)
 		streams_close(s->streams);
 	if (s->desks)
 		desks_close(s->desks, FINISH_MS);
+	if (s->lounge)
+		desks_close(s->lounge, 0);
 	if (s->http) {
 		http_close(s->http);
 		unlink(arena_cstr(&c->mem, s->place.socket));
