@@ -121,17 +121,29 @@ static bool read_line(int fd, struct job *job)
 	}
 }
 
+static bool begin(struct desk *d, struct job *job)
+{
+	bool there;
+
+	pthread_mutex_lock(&d->all->mutex);
+	job->refused = d->all->closing;
+	there = !job->refused && start(d);
+	pthread_mutex_unlock(&d->all->mutex);
+	return there;
+}
+
+/* One that ended while it had nothing to do has not seen the job. */
+static bool give(struct desk *d, struct job *job)
+{
+	if (d->pid && file_write(d->fd, job->line))
+		return true;
+	let_go(d);
+	return begin(d, job) && file_write(d->fd, job->line);
+}
+
 static void serve(struct desk *d, struct job *job)
 {
-	bool there = d->pid;
-
-	if (!there) {
-		pthread_mutex_lock(&d->all->mutex);
-		job->refused = d->all->closing;
-		there = !job->refused && start(d);
-		pthread_mutex_unlock(&d->all->mutex);
-	}
-	if (!there || !file_write(d->fd, job->line) || !read_line(d->fd, job)) {
+	if (!give(d, job) || !read_line(d->fd, job)) {
 		free(job->reply);
 		job->reply = NULL;
 		let_go(d); /* the next job finds a new one */
