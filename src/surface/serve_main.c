@@ -245,6 +245,7 @@ static void keep_house(struct service *s, int64_t *beat)
 static void end(struct call *c, struct service *s)
 {
 	enum { FINISH_MS = 600 };
+	int64_t until = moment_ticks() + FINISH_MS, left;
 
 	if (s->http)
 		http_close_doors(s->http);
@@ -252,8 +253,9 @@ static void end(struct call *c, struct service *s)
 		streams_close(s->streams);
 	if (s->desks)
 		desks_close(s->desks, FINISH_MS);
+	left = until - moment_ticks();
 	if (s->lounge)
-		desks_close(s->lounge, 0);
+		desks_close(s->lounge, left > 0 ? left : 0);
 	if (s->http) {
 		http_close(s->http);
 		unlink(arena_cstr(&c->mem, s->place.socket));
