@@ -87,24 +87,26 @@ static void tell_lines(struct spawn *s, struct buf *said, size_t *told)
 
 enum { TICK_MS = 500 };
 
-/* Until both ends are closed, or the time is over. */
+/* Until both ends are closed, the time is over, or who asked a server for it has gone. */
 static void listen(struct call *c, struct spawn *s, struct pipes *p)
 {
 	struct buf out = { .mem = &c->mem }, said = { .mem = &c->mem };
-	struct pollfd fds[] = { { p->out[0], POLLIN, 0 }, { p->err[0], POLLIN, 0 } };
+	struct pollfd fds[] = { { p->out[0], POLLIN, 0 },
+				{ p->err[0], POLLIN, 0 },
+				{ c->listener ? STDOUT_FILENO : -1, 0, 0 } };
 	int64_t end = moment_ticks() + s->timeout_ms;
 	size_t told = 0;
 
 	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
 		int64_t left = s->timeout_ms ? end - moment_ticks() : -1;
 
-		if (s->timeout_ms && left <= 0) {
+		if ((s->timeout_ms && left <= 0) || fds[2].revents) {
 			s->timed_out = true;
 			break;
 		}
 		if (s->heard && (left < 0 || left > TICK_MS))
 			left = TICK_MS;
-		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
+		if (poll(fds, 3, (int)left) < 0 && errno != EINTR)
 			break;
 		if (fds[0].revents && !take(fds[0].fd, &out))
 			fds[0].fd = -1;
