@@ -233,7 +233,7 @@ static void keep_house(struct service *s, int64_t *beat)
 	int64_t now = moment_ticks();
 
 	http_sweep(s->http);
-	if (now - *beat > 5000) { /* so that those who have gone are noticed */
+	if (now - *beat > 2000) { /* so that those who have gone are noticed */
 		*beat = now;
 		streams_wake(s->streams);
 	}

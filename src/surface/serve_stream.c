@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "base/moment.h"
 #include "continuity/feed.h"
@@ -84,6 +85,16 @@ static ssize_t next_piece(struct stream *s, char *buf, size_t max)
 	return got;
 }
 
+/* Who is suspended is not listened to. */
+static bool has_gone(const struct stream *s)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(s->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	char byte;
+
+	return info && !recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+}
+
 static ssize_t read_stream(void *arg, uint64_t pos, char *buf, size_t max)
 {
 	struct stream *s = arg;
@@ -92,6 +103,8 @@ static ssize_t read_stream(void *arg, uint64_t pos, char *buf, size_t max)
 	(void)pos;
 	pthread_mutex_lock(&s->all->mutex);
 	got = next_piece(s, buf, max);
+	if (!got && has_gone(s))
+		got = MHD_CONTENT_READER_END_OF_STREAM;
 	s->behind = got > 0;
 	if (got > 0)
 		s->sent = moment_ticks();
@@ -137,6 +150,7 @@ struct MHD_Response *streams_new(struct streams *all, struct MHD_Connection *con
 	pthread_mutex_lock(&all->mutex);
 	if (all->count == STREAMS || all->closing) {
 		pthread_mutex_unlock(&all->mutex);
+		streams_wake(all); /* who has gone makes room for the next */
 		free(s);
 		return NULL;
 	}
