@@ -11,6 +11,7 @@
 
 #include "base/id.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/moment.h"
 #include "base/peer.h"
 #include "base/value.h"
@@ -365,15 +366,48 @@ static enum MHD_Result send_events(struct visit *v, struct MHD_Connection *conne
 
 /* --- operations --- */
 
+/* The values of one name, in the order in which they were said. */
+struct argument {
+	struct str value;
+	struct argument *next, *last; /* of the first one: the end of them */
+};
+
 static enum MHD_Result add_argument(void *arg, enum MHD_ValueKind kind, const char *key,
 				    const char *value)
 {
-	struct json *j = arg;
+	struct map *arguments = arg;
+	struct argument *one = arena_new(arguments->mem, struct argument), *first;
+	void **at = map_put(arguments, str_of(key));
 
 	(void)kind;
-	json_key(j, str_of(key));
-	json_str(j, str_of(value ? value : "true"));
+	one->value = str_of(value ? value : "true");
+	first = *at ? *at : (*at = one);
+	if (first != one)
+		first->last->next = one;
+	first->last = one;
 	return MHD_YES;
+}
+
+/* What is said more than once is a list. */
+static void put_arguments(struct json *j, struct arena *mem,
+			  struct MHD_Connection *connection)
+{
+	struct map arguments = { .mem = mem };
+
+	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument,
+				  &arguments);
+	for (size_t i = 0; i < arguments.count; i++) {
+		const struct argument *one = arguments.entry[i].value;
+		bool list = one->next;
+
+		json_key(j, arguments.entry[i].key);
+		if (list)
+			json_array(j);
+		for (; one; one = one->next)
+			json_str(j, one->value);
+		if (list)
+			json_end(j);
+	}
 }
 
 /* /api/sessions/<bead>/conversation is an operation with a parameter in its address. */
@@ -415,8 +449,7 @@ static struct str line_of(struct visit *v, struct MHD_Connection *connection,
 	} else {
 		json_put_str(&j, "op", op);
 		json_put_object(&j, "args");
-		MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument,
-					  &j);
+		put_arguments(&j, &v->mem, connection);
 		json_end(&j);
 	}
 	json_end(&j);
