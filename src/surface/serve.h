@@ -72,6 +72,8 @@ struct http_ask {
 	struct desks *desks,
 		*lounge; /* for what is done at once; for what may wait long */
 	struct streams *streams;
+	bool (*tell)(void *arg, int port); /* where it listens on the loopback now */
+	void *arg;
 	int socket;     /* of this user's own, listening */
 	char token[65]; /* that lets in over the loopback */
 	int port;       /* to listen on where any will do, if it is free; or 0 */
@@ -80,7 +82,6 @@ struct http_ask {
 struct http *http_open(const struct http_ask *ask);
 /* Listens on the loopback too, on that port (0: any); the port, or -1. */
 int http_listen(struct http *h, int port);
-int http_port(struct http *h); /* 0: it does not */
 /* An address that lets in whoever opens it first, for a minute. */
 struct str http_invitation(struct http *h, char *buf, size_t size);
 void http_sweep(struct http *h);          /* now and then: ends what takes too long */

@@ -537,7 +537,8 @@ static enum MHD_Result answer_command(struct visit *v, struct MHD_Connection *co
 
 	json_object(&j);
 	if (!strcmp(path, "/service/open")) {
-		if (!v->h->port && http_listen(v->h, 0) < 0)
+		if (!v->h->port && (http_listen(v->h, 0) < 0 ||
+				    !v->h->with.tell(v->h->with.arg, v->h->port)))
 			return refuse(v, connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
 				      "INTERNAL_ERROR", "cannot listen on the loopback",
 				      "Look at what else uses its ports.");
@@ -832,11 +833,6 @@ int http_listen(struct http *h, int port)
 	close(fd);
 	atomic_store(&h->port, 0);
 	return -1;
-}
-
-int http_port(struct http *h)
-{
-	return atomic_load(&h->port);
 }
 
 int64_t http_quiet_since(struct http *h)

@@ -63,7 +63,6 @@ struct service {
 	struct streams *streams;
 	struct http *http;
 	char token[65];
-	int port;        /* that the address tells of */
 	int64_t idle_ms; /* ends after so long without a request; 0: never */
 };
 
@@ -94,10 +93,9 @@ static int open_socket(struct call *c, struct str path)
 	return fd;
 }
 
-static enum err tell_address(struct call *c, struct service *s)
+static enum err tell_address(struct call *c, const struct service *s, int port)
 {
 	struct json j = { .out.mem = &c->mem };
-	int port = s->port = http_port(s->http);
 
 	json_object(&j);
 	json_put_int(&j, "pid", getpid());
@@ -133,6 +131,16 @@ static enum err read_door(struct call *c, struct service *s, int *port)
 	}
 	memcpy(s->token, id_random(&c->mem, sizeof s->token - 1).p, sizeof s->token - 1);
 	return ERR_OK;
+}
+
+/* Of the thread that speaks over our socket, when a page is opened. */
+static bool tell_port(void *arg, int port)
+{
+	struct call c = { 0 };
+	bool told = !tell_address(&c, arg, port);
+
+	call_release(&c);
+	return told;
 }
 
 static const char *const *desk_words(struct call *c)
@@ -175,6 +183,8 @@ static enum err start(struct call *c, struct service *s, int port)
 	ask = (struct http_ask){ .desks = s->desks,
 				 .lounge = s->lounge,
 				 .streams = s->streams,
+				 .tell = tell_port,
+				 .arg = s,
 				 .socket = open_socket(c, s->place.socket) };
 	if ((e = read_door(c, s, &ask.port)))
 		return e;
@@ -189,7 +199,7 @@ static enum err start(struct call *c, struct service *s, int port)
 			  strerror(errno));
 		return call_step(c, "Choose another --port; 0 takes one that is free.");
 	}
-	if ((e = tell_address(c, s)))
+	if ((e = tell_address(c, s, port > 0 ? port : 0)))
 		return e;
 	printf("Serving '" STR_FMT "' on " STR_FMT "\n",
 	       STR_ARG(c->project.p ? c->project : c->dir), STR_ARG(s->place.socket));
@@ -219,8 +229,6 @@ static void follow(const struct call *start, struct service *s)
 	watch_open(&w, &c.mem, at, FEED_WATCHED);
 	if (!feed_collect(&c, s->feed, &count) && count)
 		streams_wake(s->streams);
-	if (s->port != http_port(s->http))
-		tell_address(&c, s);
 	/* what comes right after is taken together */
 	watch_wait(&w, LOOK_MS, -1);
 	if (!stopped)
