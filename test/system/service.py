@@ -1,0 +1,338 @@
+"""The local service, from outside: started in a project, spoken to over both of its sockets, and ended."""
+import contextlib
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import time
+import uuid
+
+import pytest
+
+from conftest import BIN, Repo, environment, git
+from harness import wait_until
+
+AGENTS = ("amber-otter", "cobalt-harbor")
+
+
+class Answer:
+    """What came back: status, headers (names in lower case), body."""
+
+    def __init__(self, raw):
+        head, _, body = raw.partition(b"\r\n\r\n")
+        lines = head.decode("latin-1").split("\r\n")
+        self.status = int(lines[0].split()[1])
+        self.headers = {k.lower(): v.strip() for k, v in (line.split(":", 1) for line in lines[1:])}
+        self.body = body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def data(self):
+        assert self.status == 200, (self.status, self.body)
+        return self.json["data"]
+
+    @property
+    def error(self):
+        """An error is whole: a code, a sentence, what to do, and the status it came with."""
+        error = self.json["error"]
+        assert error["code"] and error["message"] and error["hint"], error
+        assert error["status"] == self.status, error
+        return error
+
+
+def receive(sock):
+    """All until the other side ends it."""
+    parts = []
+    with contextlib.suppress(ConnectionResetError):
+        while part := sock.recv(1 << 16):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def head_of(method, path, host="localhost", headers=None, body=None):
+    lines = [f"{method} {path} HTTP/1.1"]
+    given = {"Host": host, "Connection": "close", **(headers or {})}
+    if body is not None:
+        given.setdefault("Content-Length", str(len(body)))
+        given.setdefault("Content-Type", "application/json")
+    lines += [f"{k}: {v}" for k, v in given.items() if v is not None]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+class Service:
+    """`abacus serve` in a repository. Whatever it starts carries a mark in its environment, and is ended with it."""
+
+    def __init__(self, repo, **env):
+        self.repo = repo
+        self.mark = f"ABACUS_TEST_MARK={uuid.uuid4().hex}"
+        self.env = {**repo.env, **env}
+        self.process = None
+        self.args = ()
+
+    # --- its life ---
+
+    def start(self, *args):
+        name, value = self.mark.split("=")
+        self.args = args
+        self.process = subprocess.Popen(
+            [str(BIN / "abacus"), "serve", *args], cwd=self.repo.path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=environment(**{**self.env, name: value}))
+        wait_until(self.has_begun, "it tells where it is", 20)
+        assert not self.ended(), self.process.communicate()
+        return self
+
+    def has_begun(self):
+        """A file that an earlier one left names an earlier one."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return self.ended() or self.address["pid"] == self.process.pid
+        return self.ended()
+
+    def ended(self):
+        return self.process.poll() is not None
+
+    def signal(self, number, seconds):
+        """Sends it, and tells how long it took to end."""
+        begun = time.monotonic()
+        self.process.send_signal(number)
+        self.process.wait(timeout=seconds)
+        return time.monotonic() - begun
+
+    def terminate(self, seconds=10):
+        return self.signal(signal.SIGTERM, seconds)
+
+    def kill(self):
+        return self.signal(signal.SIGKILL, 10)
+
+    def again(self):
+        return self.start(*self.args)
+
+    def processes(self):
+        """All that live and carry the mark, by id: their command lines."""
+        found = {}
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if self.mark.encode() in (folder / "environ").read_bytes():
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().decode().split("\0")[:-1]
+        return found
+
+    def workers(self):
+        return [pid for pid, words in self.processes().items() if words[-1:] == ["pipe"]]
+
+    def close(self):
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if self.process:
+            self.process.communicate()
+
+    # --- where it is ---
+
+    @property
+    def folder(self):
+        return self.repo.path / ".git" / "abacus" / "serve"
+
+    @property
+    def address(self):
+        return json.loads((self.folder / "address.json").read_text())
+
+    @property
+    def token(self):
+        return self.address["token"]
+
+    @property
+    def port(self):
+        return int(self.address["url"].rstrip("/").rsplit(":", 1)[1])
+
+    # --- speaking to it ---
+
+    def connect(self, loopback=False, timeout=10, small=0):
+        sock = socket.socket(socket.AF_INET if loopback else socket.AF_UNIX)
+        if small:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, small)
+        sock.settimeout(timeout)
+        sock.connect(("127.0.0.1", self.port) if loopback else self.address["socket"])
+        return sock
+
+    def raw(self, data, loopback=False, timeout=10):
+        """Bytes sent, bytes received until it closes."""
+        with self.connect(loopback, timeout) as sock:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                sock.sendall(data)
+            return receive(sock)
+
+    def ask(self, method, path, body=None, headers=None, loopback=False, timeout=10):
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        host = f"127.0.0.1:{self.port}" if loopback else "localhost"
+        return Answer(self.raw(head_of(method, path, host, headers, body) + (body or b""), loopback, timeout))
+
+    def get(self, path, **kw):
+        return self.ask("GET", path, **kw)
+
+    def post(self, path, body=None, **kw):
+        return self.ask("POST", path, {} if body is None else body, **kw)
+
+    def page(self, method, path, headers=None, body=None, **kw):
+        """Over the loopback, with the token unless headers say otherwise."""
+        given = {"Authorization": f"Bearer {self.token}", **(headers or {})}
+        return self.ask(method, path, body, given, loopback=True, **kw)
+
+    def begin(self, path, body):
+        """A request whose answer is not waited for: its socket."""
+        sock = self.connect()
+        text = json.dumps(body).encode()
+        sock.sendall(head_of("POST", path, body=text) + text)
+        return sock
+
+    def answers_soon(self, seconds=1.0):
+        """A normal request is answered, and fast."""
+        begun = time.monotonic()
+        assert self.get("/api/bead/list").status == 200
+        took = time.monotonic() - begun
+        assert took < seconds, f"it took {took:.2f} s"
+
+
+class Stream:
+    """Somebody who follows the events."""
+
+    def __init__(self, service, after=None, loopback=False, small=0, headers=None):
+        given = {"Last-Event-ID": after, **(headers or {})}
+        if loopback:
+            given["Authorization"] = f"Bearer {service.token}"
+        host = f"127.0.0.1:{service.port}" if loopback else "localhost"
+        self.sock = service.connect(loopback, small=small)
+        self.sock.sendall(head_of("GET", "/api/events", host, given))
+        self.raw = b""
+        self.text = b""
+        self.status = None
+        self.open = True
+        self.events = []  # (id, event, data)
+
+    def fileno(self):
+        return self.sock.fileno()
+
+    def close(self):
+        self.sock.close()
+
+    def take(self):
+        """What is there now."""
+        try:
+            part = self.sock.recv(1 << 16)
+        except (ConnectionResetError, BrokenPipeError):
+            part = b""
+        self.open = self.open and bool(part)
+        self.raw += part
+        if self.status is None and b"\r\n\r\n" in self.raw:
+            head, self.raw = self.raw.split(b"\r\n\r\n", 1)
+            self.status = int(head.split()[1])
+        if self.status is not None:
+            self.unchunk()
+
+    def unchunk(self):
+        while b"\r\n" in self.raw:
+            size, rest = self.raw.split(b"\r\n", 1)
+            n = int(size, 16)
+            if len(rest) < n + 2:
+                break
+            self.text += rest[:n]
+            self.raw = rest[n + 2:]
+            if not n:
+                self.open = False
+        while b"\n\n" in self.text:
+            event, self.text = self.text.split(b"\n\n", 1)
+            self.add(event.decode())
+
+    def add(self, text):
+        fields = dict(line.split(": ", 1) for line in text.split("\n") if not line.startswith(":"))
+        if fields:
+            self.events.append((fields["id"], fields["event"], json.loads(fields["data"])))
+
+    def until(self, true, seconds=10, what="what the stream should bring"):
+        """Reads until something is so."""
+        end = time.monotonic() + seconds
+        while not true(self):
+            left = end - time.monotonic()
+            assert left > 0, f"never came: {what}; last {self.events[-3:]}"
+            assert self.open, f"ended before: {what}; last {self.events[-3:]}"
+            if select.select([self], [], [], left)[0]:
+                self.take()
+        return self
+
+    def begun(self):
+        """It is followed from here on."""
+        return self.until(lambda s: s.events, what="a first event")
+
+    def of(self, event):
+        return [data for _, name, data in self.events if name == event]
+
+    def beads(self):
+        """The ids of the beads, in the order in which they were told of."""
+        return [bead for data in self.of("bead") for bead in data["ids"]]
+
+    @property
+    def last(self):
+        return self.events[-1][0]
+
+
+def read_all(streams, true, seconds=30, what="what all streams should bring"):
+    """Reads many at once until something is so of each."""
+    end = time.monotonic() + seconds
+    left = {s.fileno(): s for s in streams if not true(s)}
+    poll = select.poll()
+    for fd in left:
+        poll.register(fd, select.POLLIN)
+    while left:
+        now = time.monotonic()
+        assert now < end, f"{len(left)} of {len(streams)} never got {what}"
+        for fd, _ in poll.poll((end - now) * 1000):
+            left[fd].take()
+            assert left[fd].open, "a stream ended"
+            if true(left[fd]):
+                poll.unregister(fd)
+                del left[fd]
+
+
+@pytest.fixture
+def served(repo):
+    """A service over both of its sockets, in a repository with beads."""
+    service = Service(repo)
+    try:
+        yield service.start("--port", "0")
+    finally:
+        service.close()
+
+
+@pytest.fixture
+def services():
+    """Makes services; all of them are ended."""
+    made = []
+
+    def make(repo, **env):
+        made.append(Service(repo, **env))
+        return made[-1]
+
+    yield make
+    for service in made:
+        service.close()
+
+
+def set_up(repo):
+    """A board, and two agents."""
+    repo.run("init", program="bb").ok()
+    for name in AGENTS:
+        repo.run("agent", "register", "--name", name, "--role", "ui", program="bb").ok()
+    return repo
+
+
+def project_at(path):
+    path.mkdir(parents=True)
+    git(path, "init", "-q", "-b", "main")
+    repo = Repo(path)
+    repo.bd("init", "--prefix", "bd").ok()
+    return repo

@@ -1,0 +1,422 @@
+"""The stream of events: every follower gets each of them once, in one order, whatever is cut or killed."""
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import BIN, environment, git
+from harness import wait_until
+from remotes import bare, clone, sync
+from service import AGENTS, Stream, project_at, read_all, served, services, set_up
+
+
+def count(n):
+    return lambda stream: len(stream.beads()) >= n
+
+
+def ids_of(stream):
+    return [event[0] for event in stream.events]
+
+
+def assert_once(stream, beads):
+    """Each of them is told of once, and by ids that are all different."""
+    assert sorted(stream.beads()) == sorted(beads)
+    assert len(set(ids_of(stream))) == len(stream.events)
+
+
+# --- many ---
+
+def test_two_hundred_follow_fifty_who_write(served):
+    streams = [Stream(served, loopback=i % 4 == 0) for i in range(200)]
+    read_all(streams, lambda s: s.events, what="a hello")
+    script = 'for i in 1 2 3 4; do "$0" create "$1-$i" --json; done'
+    writers = [subprocess.Popen(["sh", "-c", script, str(BIN / "bd"), str(n)], cwd=served.repo.path, stdout=subprocess.PIPE,
+                                env=environment(BD_ACTOR=f"writer-{n}")) for n in range(50)]
+    beads = []
+    for writer in writers:
+        out, _ = writer.communicate(timeout=60)
+        assert writer.returncode == 0
+        beads += [json.loads(line)["id"] for line in out.splitlines()]
+    begun = time.monotonic()
+    read_all(streams, count(200), what="every bead")
+    assert time.monotonic() - begun < 5
+    first = streams[0].events
+    assert_once(streams[0], beads)
+    for stream in streams:
+        assert stream.events == first
+        stream.close()
+    assert {data["by"] for data in streams[0].of("bead")} == {f"writer-{n}" for n in range(50)}
+    served.answers_soon()
+
+
+def test_operations_over_http_are_told_of_too(served):
+    stream = Stream(served).begun()
+    beads = [served.post("/api/bead/create", {"title": f"t{n}", "agent": "kimi"}).data["id"] for n in range(5)]
+    served.post("/api/bead/close", {"ids": [beads[0]], "reason": "done", "agent": "kimi"}).data
+    stream.until(count(6), 1)
+    assert stream.beads() == [*beads, beads[0]]
+    assert {data["by"] for data in stream.of("bead")} == {"kimi"}
+
+
+# --- coming back ---
+
+@pytest.mark.parametrize("after", [lambda s, i: Stream(s, after=i), lambda s, i: Asked(s, i)], ids=["header", "address"])
+def test_who_comes_back_gets_the_rest(served, after):
+    stream = Stream(served).begun()
+    seen = list(stream.events)
+    beads = []
+    for n in range(12):
+        beads.append(served.repo.create(f"while it is away {n}"))
+        stream.close()
+        stream = after(served, seen[-1][0])
+        if n % 3 == 2:  # three at once
+            stream.until(count(3), 5)
+            seen += stream.events
+    told = [bead for _, name, data in seen if name == "bead" for bead in data["ids"]]
+    assert told == beads and len({event[0] for event in seen}) == len(seen)
+    assert [name for _, name, _ in seen if name != "bead"] == ["hello"]
+
+
+class Asked(Stream):
+    """With the id in the address, as a page that is loaded again does."""
+
+    def __init__(self, service, after):
+        self.service = service
+        super().__init__(_Address(service, after))
+
+
+class _Address:
+    def __init__(self, service, after):
+        self.service, self.after = service, after
+
+    def connect(self, *args, **kw):
+        return _Rewriting(self.service.connect(*args, **kw), self.after)
+
+
+class _Rewriting:
+    def __init__(self, sock, after):
+        self.sock, self.after = sock, after
+
+    def sendall(self, data):
+        self.sock.sendall(data.replace(b"/api/events", f"/api/events?after={self.after}".encode()))
+
+    def __getattr__(self, name):
+        return getattr(self.sock, name)
+
+
+def test_every_id_is_a_place_to_go_on_from(served):
+    stream = Stream(served).begun()
+    beads = [served.repo.create(f"{n}") for n in range(15)]
+    stream.until(count(15))
+    for i, (place, _, _) in enumerate(stream.events):
+        again = Stream(served, after=place).until(count(15 - i))
+        assert again.events == stream.events[i + 1:]
+        again.close()
+    assert_once(stream, beads)
+
+
+def test_an_unknown_id_is_answered_with_a_reset(served):
+    stream = Stream(served).begun()
+    served.repo.create("x")
+    stream.until(count(1))
+    name, segment, offset = stream.last.split("-")
+    for wrong in ("nonsense", "0" * 16 + f"-{segment}-{offset}", f"{name}-{segment}-{int(offset) - 1}", f"{name}-99-{offset}",
+                  f"{name}-0-0", f"{name}-{segment}-0", f"{name}-{segment}-{int(offset) + 100}", f"{name}-{segment}--5",
+                  f"{name}-{segment}-{offset}-1", f"{name}-{segment}-99999999999999999999", "x" * 5000, "%00", f"{name}-{segment}-{offset} "[:-1] + "x"):
+        stray = Stream(served, after=wrong).begun()
+        assert stray.events[0][1] == "reset" and stray.events[0][2]["reason"], wrong
+        bead = served.repo.create(f"after {wrong[:20]}")  # and from there it goes on
+        stray.until(count(1))
+        assert stray.beads() == [bead]
+        stray.close()
+
+
+# --- killed ---
+
+def test_nothing_is_lost_or_twice_across_a_kill(served):
+    """What happened before, while none ran, and after."""
+    repo, stream = served.repo, Stream(served).begun()
+    seen, beads = list(stream.events), []
+    for round in range(4):
+        beads += [repo.create(f"{round} before {n}") for n in range(3)]
+        if round % 2:
+            stream.until(lambda s: s.beads()[-1:] == beads[-1:])
+        stream.sock.settimeout(10)
+        (served.kill if round < 3 else served.terminate)()
+        while stream.open:
+            stream.take()
+        seen += stream.events[len(seen):] if not round else stream.events
+        beads += [repo.create(f"{round} while none ran {n}") for n in range(3)]
+        served.again()
+        stream = Stream(served, after=seen[-1][0])
+    beads.append(repo.create("the last"))
+    stream.until(lambda s: beads[-1] in s.beads())
+    seen += stream.events
+    told = [bead for _, name, data in seen if name == "bead" for bead in data["ids"]]
+    assert told == beads
+    assert len({event[0] for event in seen}) == len(seen)
+
+
+def test_killed_again_and_again_while_many_write(served):
+    """At moments of chance: every bead is told of, once, in the order of the journal."""
+    repo, stop, made = served.repo, threading.Event(), []
+
+    def write(name):
+        while not stop.is_set():
+            made.append(repo.create(name))
+    crowd = [threading.Thread(target=write, args=(f"w{n}",)) for n in range(3)]
+    seen = [*Stream(served).begun().events]
+    for one in crowd:
+        one.start()
+    try:
+        for round in range(8):
+            stream = Stream(served, after=seen[-1][0])
+            stream.until(count(1 + round))
+            served.kill()
+            with contextlib.suppress(OSError):
+                while stream.open:
+                    stream.take()
+            seen += stream.events
+            served.again()
+    finally:
+        stop.set()
+        for one in crowd:
+            one.join()
+    made.append(repo.create("the last"))
+    stream = Stream(served, after=seen[-1][0]).until(lambda s: made[-1] in s.beads())
+    seen += stream.events
+    told = [bead for _, name, data in seen if name == "bead" for bead in data["ids"]]
+    assert sorted(told) == sorted(made) and {name for _, name, _ in seen} == {"hello", "bead"}
+    assert len({event[0] for event in seen}) == len(seen)
+
+
+def feed_file(service):
+    return max(service.folder.glob("feed.*"), key=lambda f: int(f.suffix[1:]))
+
+
+def test_an_event_that_was_written_in_part_is_written_again(served):
+    """By one that was killed at it; what stands behind it later is whole."""
+    stream = Stream(served).begun()
+    first = served.repo.create("first")
+    stream.until(count(1))
+    served.kill()
+    with open(feed_file(served), "ab") as file:
+        file.write(b"id: 0-1-2\nevent: bead\ndata: {" + b'"torn":' * 500)
+    second = served.repo.create("second")
+    served.again()
+    rest = Stream(served, after=stream.last).until(count(1))
+    assert rest.beads() == [second]
+    served.kill()
+    third = served.repo.create("third")
+    served.again()
+    rest = Stream(served, after=stream.events[0][0]).until(count(3))
+    assert rest.beads() == [first, second, third]
+    assert b"torn" not in feed_file(served).read_bytes()
+
+
+def fill(service, most):
+    """Events of no source, as many as make the file that long."""
+    path = feed_file(service)
+    name, number = json.loads(path.read_bytes().split(b"\n")[0][2:])["feed"], path.suffix[1:]
+    with open(path, "r+b") as file:
+        at = file.seek(0, os.SEEK_END)
+        while at < most:
+            data = b'data: {"ids":[],"all":false}\n\n'
+            head = f"id: {name}-{number}-%d\nevent: bead\n"
+            end = at
+            while end != at + len(head % end) + len(data):
+                end = at + len(head % end) + len(data)
+            file.write((head % end).encode() + data)
+            at = end
+    return f"{name}-{number}-{at}"
+
+
+def test_a_feed_goes_on_in_the_next_file(served):
+    """Also where the last words of the one before were written in part."""
+    first = served.repo.create("first")
+    Stream(served).begun().close()
+    stream = Stream(served).begun()
+    for _ in range(6):
+        served.terminate()
+        filled = fill(served, (4 << 20) + 1)
+        with open(feed_file(served), "ab") as file:
+            file.write(b"id: 0-1-2\nevent: bea")
+        bead = served.repo.create("while none ran")
+        served.again()
+        rest = Stream(served, after=filled).until(count(1))
+        assert rest.beads() == [bead] and rest.of("reset") == []
+    assert len(list(served.folder.glob("feed.*"))) <= 4
+    old = Stream(served, after=stream.last).begun()
+    assert old.events[0][1] == "reset"
+    assert first in served.repo.ids("list")
+
+
+# --- slow ---
+
+def make_noise(service, bytes_of_events):
+    """Much happens: mail of one agent to another, as its record would have it."""
+    line = json.dumps({"message_id": "m" * 400, "from_agent": AGENTS[0], "to_agent": AGENTS[1], "bead_id": "b" * 400,
+                       "category": "INFO", "state": "unread", "subject": "s", "body": "b"}) + "\n"
+    path = service.repo.path / ".beadboard" / "agent" / "messages" / f"{AGENTS[1]}.jsonl"
+    with open(path, "a") as file:
+        file.write(line * (bytes_of_events // 1100))
+
+
+@pytest.mark.parametrize("loopback", [False, True], ids=["socket", "loopback"])
+def test_who_does_not_read_delays_nobody(repo, services, loopback):
+    """It is dropped, with a reason, and comes back to where it was."""
+    service = services(set_up(repo)).start("--port", "0")
+    service.post("/api/agent/send", {"from": AGENTS[0], "to": AGENTS[1], "bead": "bd-1", "category": "INFO", "subject": "s",
+                                     "body": "b"}).data
+    slow = Stream(service, loopback=loopback, small=4096)
+    fast = Stream(service).begun()
+    begun = time.monotonic()
+    make_noise(service, 12 << 20)
+    fast.until(lambda s: len(s.of("mail")) >= (12 << 20) // 1100, 20)
+    beads = []
+    while time.monotonic() - begun < 12:
+        beads.append(repo.create("meanwhile"))
+        fast.until(lambda s: beads[-1] in s.beads(), 1)
+        service.answers_soon()
+    slow.sock.settimeout(10)
+    while slow.open:
+        slow.take()
+    assert slow.events[-1][1] == "dropped" and slow.events[-1][2]["reason"], slow.events[-1]
+    back = Stream(service, after=slow.last).until(lambda s: s.beads() == beads, 20)
+    mail = [event for event in [*slow.events, *back.events] if event[1] == "mail"]
+    assert mail == [event for event in fast.events if event[1] == "mail"][-len(mail):]
+    assert len(mail) >= (12 << 20) // 1100
+
+
+# --- whatever happens ---
+
+def within_a_second(stream, true, what):
+    stream.until(true, 1.5, what)
+
+
+def test_all_that_happens_arrives_within_a_second(repo, services, tmp_path):
+    remote = bare(tmp_path / "remote.git")
+    git(repo.path, "remote", "add", "origin", str(remote))
+    set_up(repo)
+    service = services(repo).start()
+    stream = Stream(service).begun()
+    bead = repo.create("the one")
+    within_a_second(stream, count(1), "a bead")
+
+    repo.run("agent", "send", "--from", AGENTS[0], "--to", AGENTS[1], "--bead", bead, "--category", "INFO", "--subject", "s",
+             "--body", "b", program="bb").ok()
+    within_a_second(stream, lambda s: s.of("mail"), "mail")
+    mail = stream.of("mail")[0]
+    assert (mail["from_agent"], mail["to_agent"], mail["bead_id"]) == (*AGENTS, bead) and "body" not in mail
+
+    repo.run("agent", "reserve", "--agent", AGENTS[0], "--scope", "src/*", "--bead", bead, program="bb").ok()
+    within_a_second(stream, lambda s: s.of("reservation"), "a reservation")
+    assert stream.of("reservation")[0]["scope"] == "src/*"
+    repo.run("agent", "release", "--agent", AGENTS[0], "--scope", "src/*", program="bb").ok()
+    within_a_second(stream, lambda s: len(s.of("reservation")) == 2, "a release")
+
+    repo.run("agent", "register", "--name", "late-comer", "--role", "ui", program="bb").ok()
+    within_a_second(stream, lambda s: any(a["agent_id"] == "late-comer" for a in s.of("agent")), "an agent")
+
+    repo.run("--as", "kimi", "post", "hello", "--priority", "high", program="bb").ok()
+    within_a_second(stream, lambda s: s.of("post"), "a post")
+    assert (stream.of("post")[0]["by"], stream.of("post")[0]["priority"]) == ("kimi", "high")
+    (repo.path / "made.txt").write_text("x")
+    repo.run("--as", "kimi", "artifact", "add", "made.txt", program="bb").ok()
+    within_a_second(stream, lambda s: s.of("artifact"), "an artifact")
+    repo.run("--as", "kimi", "status", "set", "busy with it", program="bb").ok()
+    stream.until(lambda s: any(a["agent_id"] == "kimi" for a in s.of("status")), 3, "a status")
+
+    repo.run("push", "--agent", "w-1", "--request-id", "r1", "--json",
+             json.dumps({"event": {"kind": "progress", "message": "half of it"}}), program="vybe").ok()
+    within_a_second(stream, lambda s: any(n["by"] == "w-1" for n in s.of("note")), "a note")
+
+    git(repo.path, "commit", "-q", "--allow-empty", "-m", "x")
+    git(repo.path, "worktree", "add", "-q", str(tmp_path / "linked"))
+    told = repo.json("create", "from a worktree", cwd=tmp_path / "linked")["id"]
+    within_a_second(stream, lambda s: told in s.beads(), "a bead of a linked worktree")
+    repo.run("--as", "kimi", "post", "from there", program="bb", cwd=tmp_path / "linked").ok()
+    within_a_second(stream, lambda s: len(s.of("post")) == 2, "a post of a linked worktree")
+
+    sync(repo)
+    other = clone(tmp_path / "other", remote)
+    sync(other)
+    far = other.create("from another clone")
+    sync(other)
+    assert far not in stream.beads()
+    sync(repo)
+    within_a_second(stream, lambda s: far in s.beads(), "what a sync has brought")
+    assert [data["sync"] for data in stream.of("bead") if far in data["ids"]] == [True]
+    assert stream.of("reset") == [] and len(set(ids_of(stream))) == len(stream.events)
+
+
+def test_it_begins_before_there_is_anything(plain_repo, services):
+    """No beads, no board, no agents: they come while it runs."""
+    service = services(plain_repo).start()
+    stream = Stream(service).begun()
+    plain_repo.bd("init", "--prefix", "bd").ok()
+    bead = plain_repo.create("the first")
+    stream.until(lambda s: bead in s.beads(), 3)
+    set_up(plain_repo)
+    stream.until(lambda s: len(s.of("agent")) >= 2, 3)
+    plain_repo.run("--as", "kimi", "post", "hello", program="bb").ok()
+    stream.until(lambda s: s.of("post"), 3)
+    plain_repo.run("agent", "send", "--from", AGENTS[0], "--to", AGENTS[1], "--bead", bead, "--category", "INFO", "--subject",
+                   "s", "--body", "b", program="bb").ok()
+    stream.until(lambda s: s.of("mail"), 3)
+    assert stream.beads() == [bead] and stream.of("reset") == []
+
+
+def test_a_board_that_is_made_anew_is_followed(repo, services):
+    service = services(set_up(repo)).start()
+    stream = Stream(service).begun()
+    for n in range(3):
+        repo.run("--as", "kimi", "post", f"hello {n}", program="bb").ok()
+    stream.until(lambda s: len(s.of("post")) == 3, 2)
+    repo.run("destroy", "--force", program="bb").ok()
+    repo.run("init", program="bb").ok()
+    repo.run("--as", "codex", "post", "a new one", program="bb").ok()
+    stream.until(lambda s: s.of("reset") or any(p["by"] == "codex" for p in s.of("post")), 3)
+    repo.run("--as", "codex", "post", "another", program="bb").ok()
+    stream.until(lambda s: s.of("post")[-1]["by"] == "codex", 2)
+
+
+def test_a_sync_that_shortens_the_journal_repeats_nothing(repo, services, tmp_path):
+    """The journal goes on in a new file with what it still needs, which everybody was told of."""
+    git(repo.path, "remote", "add", "origin", str(bare(tmp_path / "remote.git")))
+    sync(repo)
+    service = services(repo).start()
+    stream = Stream(service).begun()
+    beads, text = [], "d" * 60000
+    for n in range(12):
+        beads.append(repo.create(f"long {n}", "-d", text, "--request-id", f"r{n}"))
+    sync(repo)
+    beads.append(repo.create("after it"))
+    sync(repo)
+    beads.append(repo.create("and again"))
+    stream.until(lambda s: beads[-1] in s.beads(), 5)
+    own = [bead for data in stream.of("bead") if not data["sync"] for bead in data["ids"]]
+    assert own == beads and stream.of("reset") == []
+
+
+def test_a_damaged_journal_is_told_of_once(repo, services):
+    """Not again and again for as long as it lies there."""
+    service = services(repo).start()
+    stream = Stream(service).begun()
+    repo.create("one")
+    stream.until(count(1))
+    whole = repo.journal.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    repo.journal.write_bytes(b"".join(lines[:-1]) + lines[-1].replace(b"one", b"two") + lines[-1])
+    with pytest.raises(AssertionError):
+        stream.until(lambda s: len(s.events) > 6, 3)
+    repo.journal.write_bytes(whole)
+    bead = repo.create("after it was mended")
+    stream.until(lambda s: bead in s.beads() or s.of("reset"), 3)
+    service.answers_soon()
