@@ -295,7 +295,8 @@ static bool resume(struct call *c, struct feed *f, int64_t last)
 		f->fd[i] = open(arena_cstr(&c->mem, segment_path(&c->mem, f, last - i)),
 				(i ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 	f->end = (struct feed_place){ last, (int64_t)text.n };
-	return f->fd[0] >= 0;
+	/* what was written in part would stay behind what is written over it */
+	return f->fd[0] >= 0 && !ftruncate(f->fd[0], (off_t)text.n);
 }
 
 static void remove_segment(void *arg, struct str name)
