@@ -229,8 +229,8 @@ static void follow(const struct call *start, struct service *s)
 	watch_open(&w, &c.mem, at, FEED_WATCHED);
 	if (!feed_collect(&c, s->feed, &count) && count)
 		streams_wake(s->streams);
-	/* what comes right after is taken together */
-	watch_wait(&w, LOOK_MS, -1);
+	/* what comes right after is taken together; of much there is more */
+	watch_wait(&w, count ? 1 : LOOK_MS, -1);
 	if (!stopped)
 		moment_sleep(PAUSE_MS);
 	call_release(&c);
