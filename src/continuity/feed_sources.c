@@ -270,13 +270,15 @@ static enum err skip_record(struct call *c, const struct journal_record *r, void
 	return ERR_OK;
 }
 
-/* Behind all that is there now. */
-static void learn_journal(struct telling *t, struct str home)
+/* Behind all that is there now; false: it cannot be read, and is looked at again. */
+static bool learn_journal(struct telling *t, struct str home)
 {
 	struct journal_place end = { .last = -1 };
 
-	if (!journal_each(t->c, home, &end, skip_record, NULL))
-		set_journal_place(t->at, &end);
+	if (journal_each(t->c, home, &end, skip_record, NULL))
+		return false;
+	set_journal_place(t->at, &end);
+	return true;
 }
 
 static void collect_beads(struct telling *t)
@@ -301,17 +303,16 @@ static void collect_beads(struct telling *t)
 		if (news == JOURNAL_SAME)
 			return;
 		if (news == JOURNAL_AHEAD) {
-			learn_journal(t, b.home);
-			tell_reset(t);
+			if (learn_journal(t, b.home))
+				tell_reset(t);
 			return;
 		}
 	}
 	e = journal_each(t->c, b.home, &place, see_record, &p);
 	tell_pending(&p);
-	if (e && e != ERR_DATABASE_BUSY && !p.count) { /* what follows is gone */
-		learn_journal(t, b.home);
+	/* what follows is gone */
+	if (e && e != ERR_DATABASE_BUSY && !p.count && learn_journal(t, b.home))
 		tell_reset(t);
-	}
 }
 
 /* --- the files of the agents --- */
