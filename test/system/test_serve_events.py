@@ -328,7 +328,7 @@ def test_all_that_happens_arrives_within_a_second(repo, services, tmp_path):
     within_a_second(stream, lambda s: s.of("post"), "a post")
     assert (stream.of("post")[0]["by"], stream.of("post")[0]["priority"]) == ("kimi", "high")
     (repo.path / "made.txt").write_text("x")
-    repo.run("--as", "kimi", "artifact", "add", "made.txt", program="bb").ok()
+    repo.run("--as", "kimi", "artifact", "add", "made.txt", "what was made", program="bb").ok()
     within_a_second(stream, lambda s: s.of("artifact"), "an artifact")
     repo.run("--as", "kimi", "status", "set", "busy with it", program="bb").ok()
     stream.until(lambda s: any(a["agent_id"] == "kimi" for a in s.of("status")), 3, "a status")
@@ -379,7 +379,7 @@ def test_a_board_that_is_made_anew_is_followed(repo, services):
     for n in range(3):
         repo.run("--as", "kimi", "post", f"hello {n}", program="bb").ok()
     stream.until(lambda s: len(s.of("post")) == 3, 2)
-    repo.run("destroy", "--force", program="bb").ok()
+    repo.run("destroy", "--confirm", program="bb").ok()
     repo.run("init", program="bb").ok()
     repo.run("--as", "codex", "post", "a new one", program="bb").ok()
     stream.until(lambda s: s.of("reset") or any(p["by"] == "codex" for p in s.of("post")), 3)
