@@ -16,6 +16,7 @@
 #include "base/peer.h"
 #include "base/value.h"
 #include "ops/ops.h"
+#include "surface/openapi.h"
 #include "surface/pipe.h"
 #include "surface/serve.h"
 
@@ -72,6 +73,7 @@ struct visit {
 	bool too_large;
 	struct job job;
 	bool begun; /* it is at a desk */
+	bool plain; /* its data is the answer, as it is */
 };
 
 /* --- answers --- */
@@ -477,6 +479,7 @@ static enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connect
 	v->job.connection = connection;
 	v->job.mem = post ? NULL : &v->mem;
 	v->begun = true;
+	v->plain = !strcmp(path, "/api/" OPENAPI);
 	MHD_suspend_connection(connection);
 	if (!desks_put(desks, &v->job)) {
 		v->job.refused = true;
@@ -497,6 +500,14 @@ static unsigned status_of(struct visit *v, struct str reply)
 	return (unsigned)status;
 }
 
+static struct str data_alone(char *reply, size_t n)
+{
+	size_t head = sizeof "{\"data\":" - 1;
+
+	memmove(reply, reply + head, n - head - 1);
+	return (struct str){ reply, n - head - 1 };
+}
+
 static enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection,
 				  bool get)
 {
@@ -514,6 +525,8 @@ static enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connec
 			      "Look whether it was done; with a request_id it is safe to "
 			      "send it again.");
 	status = status_of(v, reply);
+	if (v->plain && status == MHD_HTTP_OK)
+		reply = data_alone(v->job.reply, v->job.n);
 	v->job.reply = NULL; /* the response has it now */
 	if (get && status == MHD_HTTP_OK)
 		return send_tagged(connection,
