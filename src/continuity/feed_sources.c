@@ -302,11 +302,9 @@ static void collect_beads(struct telling *t)
 			news = JOURNAL_AHEAD;
 		if (news == JOURNAL_SAME)
 			return;
-		if (news == JOURNAL_AHEAD) {
-			if (learn_journal(t, b.home))
-				tell_reset(t);
-			return;
-		}
+		if (news == JOURNAL_AHEAD) /* of what was cut off, all was seen */
+			place = (struct journal_place){ place.segment + 1, 0, -1,
+							place.crc, place.first };
 	}
 	e = journal_each(t->c, b.home, &place, see_record, &p);
 	tell_pending(&p);
