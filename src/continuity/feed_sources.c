@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "base/watch.h"
 #include "beads/beads.h"
+#include "beads/record.h"
 #include "continuity/continuity.h"
 #include "continuity/feed.h"
 #include "store/board_agents.h"
@@ -216,6 +217,9 @@ struct held_record {
 	const struct journal_place *place;
 	struct str data; /* of the record before, without its place; or absent */
 	int count;
+	struct str home;
+	int64_t segment,
+		carried; /* where we are; up to where it repeats the one before */
 };
 
 static void tell_pending(struct held_record *p)
@@ -250,6 +254,38 @@ static struct str describe(struct arena *mem, struct arena *scratch, struct str 
 	return json_text(&j);
 }
 
+/* A journal that was cut begins with what no commit has yet; then comes its base. */
+static enum err find_base(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct held_record *p = arg;
+	struct arena scratch = { 0 };
+	struct value_error error;
+	const struct value *base;
+	int64_t segment = 0, offset = 0;
+
+	(void)c;
+	if (r->segment != p->segment)
+		return ERR_DATABASE_BUSY;
+	if (!record_is_base(r->json))
+		return ERR_OK;
+	base = value_find(value_parse(&scratch, r->json, &error), "base");
+	value_int(base, "segment", &segment);
+	value_int(base, "offset", &offset);
+	arena_release(&scratch);
+	if (segment == p->segment && !offset)
+		p->carried = r->offset;
+	return ERR_DATABASE_BUSY;
+}
+
+static void enter_segment(struct call *c, struct held_record *p, int64_t segment)
+{
+	struct journal_place start = { .segment = segment, .last = -1 };
+
+	p->segment = segment;
+	p->carried = 0;
+	journal_each(c, p->home, &start, find_base, p);
+}
+
 static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct held_record *p = arg;
@@ -257,8 +293,11 @@ static enum err see_record(struct call *c, const struct journal_record *r, void 
 
 	if (p->count++ == ROUND)
 		return ERR_DATABASE_BUSY; /* that was enough for now */
-	(void)c;
 	tell_pending(p);
+	if (r->segment != p->segment)
+		enter_segment(c, p, r->segment);
+	if (r->offset < p->carried) /* this was told */
+		return ERR_OK;
 	p->data = describe(&p->t->c->mem, &scratch, r->json);
 	arena_release(&scratch);
 	return ERR_OK;
@@ -306,6 +345,8 @@ static void collect_beads(struct telling *t)
 			place = (struct journal_place){ place.segment + 1, 0, -1,
 							place.crc, place.first };
 	}
+	p.home = b.home;
+	p.segment = place.offset ? place.segment : 0;
 	e = journal_each(t->c, b.home, &place, see_record, &p);
 	tell_pending(&p);
 	/* what follows is gone */

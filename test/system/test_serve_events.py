@@ -12,7 +12,7 @@ import pytest
 
 from conftest import BIN, environment, git
 from harness import wait_until
-from remotes import bare, clone, sync
+from remotes import bare, clone, hook, http_remote, sync
 from service import AGENTS, Stream, project_at, read_all, served, services, set_up
 
 
@@ -420,3 +420,28 @@ def test_a_damaged_journal_is_told_of_once(repo, services):
     bead = repo.create("after it was mended")
     stream.until(lambda s: bead in s.beads() or s.of("reset"), 3)
     service.answers_soon()
+
+
+def test_what_is_carried_into_a_new_journal_is_not_told_again(repo, services, tmp_path):
+    """Beads that are made while a sync is on its way are written to the new file once more."""
+    remote = bare(tmp_path / "remote.git")
+    begun, go = tmp_path / "begun", tmp_path / "go"
+    with http_remote(tmp_path) as server:
+        git(repo.path, "remote", "add", "origin", f"{server.url}/remote.git")
+        sync(repo)
+        service = services(repo).start()
+        stream = Stream(service).begun()
+        beads = [repo.create(f"long {n}", "-d", "d" * 60000) for n in range(8)]
+        hook(remote, "pre-receive", f"touch {begun}; while [ ! -e {go} ]; do sleep 0.02; done\n")
+        syncing = repo.spawn("sync", stdout=subprocess.DEVNULL)
+        try:
+            wait_until(begun.exists, "it pushes")
+            beads += [repo.create(f"meanwhile {n}") for n in range(5)]
+        finally:
+            go.touch()
+        assert syncing.wait(timeout=20) == 0
+    assert not repo.journal.exists()  # it was cut
+    beads.append(repo.create("afterwards"))
+    stream.until(lambda s: beads[-1] in s.beads(), 5)
+    own = [bead for data in stream.of("bead") if not data["sync"] for bead in data["ids"]]
+    assert own == beads and stream.of("reset") == []
