@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -819,7 +820,8 @@ static int bind_loopback(int port)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-	if (!bind(fd, (struct sockaddr *)&at, sizeof at) && !listen(fd, 128))
+	if (!fcntl(fd, F_SETFD, FD_CLOEXEC) &&
+	    !bind(fd, (struct sockaddr *)&at, sizeof at) && !listen(fd, 128))
 		return fd;
 	close(fd);
 	return -1;

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +87,9 @@ static int open_socket(struct call *c, struct str path)
 
 	memcpy(at.sun_path, path.p, path.n);
 	unlink(arena_cstr(&c->mem, path));
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) ||
-	    chmod(at.sun_path, 0600) || listen(fd, 512))
+	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) ||
+	    bind(fd, (struct sockaddr *)&at, sizeof at) || chmod(at.sun_path, 0600) ||
+	    listen(fd, 512))
 		file_close(&fd);
 	umask(before);
 	return fd;
