@@ -271,6 +271,9 @@ static void end(struct call *c, struct service *s)
 		unlink(arena_cstr(&c->mem, s->place.socket));
 		unlink(arena_cstr(&c->mem, s->place.address));
 	}
+	free(s->streams); /* they are closed, and nobody is left to use them */
+	free(s->desks);
+	free(s->lounge);
 	if (s->feed)
 		feed_close(s->feed);
 	lock_drop(&s->lock);

@@ -15,9 +15,9 @@ import time
 
 import pytest
 
-from conftest import BIN, BUILD, environment, git
+from conftest import git
 from harness import needs_root, wait_until
-from service import AGENTS, Answer, Service, Stream, head_of, project_at, receive, served, services, set_up
+from service import AGENTS, SANITIZED, SOON, Answer, Service, Stream, head_of, project_at, receive, served, services, set_up
 
 NOBODY = 65534
 LIST = "/api/bead/list"
@@ -305,7 +305,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
 @pytest.fixture
 def later(tmp_path):
     """For a service that finds itself that much later once a file is there."""
-    if b"__asan_init" in (BUILD / "libexec" / "abacus-serve").read_bytes():
+    if SANITIZED:
         pytest.skip("a sanitizer wants to be loaded first")
     if not shutil.which("cc"):
         pytest.skip("no compiler")
@@ -373,7 +373,7 @@ def test_a_body_in_chunks_that_is_too_large(served):
         answer = receive(sock)
     assert not answer or Answer(answer).status == 413
     assert sent < 1 << 28, f"{sent >> 20} MB of it were read"
-    assert memory(served) - before < 64
+    assert SANITIZED or memory(served) - before < 64
     served.answers_soon()
 
 
@@ -500,7 +500,7 @@ def test_ten_thousand_who_say_nothing(served, many_files):
     begun = time.monotonic()
     assert served.page("GET", LIST).status == 200
     assert time.monotonic() - begun < 1
-    assert not served.ended() and memory(served) < 200
+    assert not served.ended() and (SANITIZED or memory(served) < 200)
 
 
 def test_both_doors_full_of_those_who_say_nothing(served, many_files):
@@ -583,7 +583,7 @@ def test_a_term_ends_it_with_all_that_is_open(repo, services):
     half = service.connect()
     half.sendall(head_of("POST", "/api/bead/create", headers={"Content-Length": "10", "Content-Type": "application/json"}))
     wait_for_workers(service, 4)
-    assert service.terminate() < 1
+    assert service.terminate() < SOON
     for stream in streams:
         receive(stream.sock)
     for sock in [*held, *idle, half]:
@@ -596,7 +596,7 @@ def test_a_term_ends_it_with_more_waiting_than_can_begin(repo, services):
     service = services(set_up(repo)).start()
     held = waits(service, 60)
     wait_for_workers(service, 8)
-    assert service.terminate(5) < 1
+    assert service.terminate(5) < SOON
     assert not service.processes()
     for sock in held:
         sock.close()
@@ -628,7 +628,7 @@ def test_what_was_answered_is_there(served, end, after):
     took = end(served)
     for one in crowd:
         one.join()
-    assert took < 1
+    assert took < SOON
     del served.connect
     titles = [bead["title"] for bead in served.repo.json("list", "-n", "0")]
     assert len(titles) == len(set(titles)) and set(answered) <= set(titles)
@@ -702,7 +702,7 @@ def test_no_sync_outlives_it(served, end):
         git(served.repo.path, "remote", "add", "origin", remote.url)
         sock = served.begin("/api/bead/sync", {})
         wait_until(lambda: any("abacus-sync" in words[0] for words in served.processes().values()), "a sync has begun")
-        assert end(served) < 1
+        assert end(served) < SOON
         wait_until(lambda: not served.processes(), "all of it has gone", 2)
         sock.close()
 
