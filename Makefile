@@ -62,7 +62,7 @@ GIT     = $(wildcard src/store/repo*.c) $(addprefix src/beads/,commits.c history
 	  sync_commit.c sync_journal.c sync_pack.c sync_repair.c sync_take.c) \
 	  src/surface/sync_main.c
 # So is the service, for the same reason.
-SERVE   = $(addprefix src/surface/,serve_desk.c serve_http.c serve_main.c serve_stream.c)
+SERVE   = $(wildcard src/surface/serve_*.c)
 PAGE    = $(wildcard web/*)
 SRC     = $(filter-out %_linux.c %_macos.c %_on.c %_off.c src/surface/main.c $(GIT) $(SERVE),$(wildcard src/*/*.c)) \
 	  $(wildcard src/*/*_$(PLATFORM).c) src/base/fault_$(if $(FAULTS),on,off).c

@@ -28,6 +28,7 @@ struct call {
 	struct str actor;   /* who acts; absent: nobody said */
 	bool anonymous;     /* the actor is a default, not somebody's word */
 	bool wire;          /* it came as JSON, not from a command line */
+	bool terse;         /* for a model, which pays for every word it reads */
 	bool autosync;      /* changes are published by themselves */
 	int64_t stale_minutes; /* after which an agent that does nothing counts as stale
 				*/

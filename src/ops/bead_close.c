@@ -136,7 +136,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
 {
 	const struct body *in = body;
-	struct shape shape = { .brief = c->wire };
+	struct shape shape = { .brief = c->terse };
 	struct bead_row *rows, *now;
 	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, step, body, &rows);
 

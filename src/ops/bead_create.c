@@ -100,7 +100,7 @@ static bool only_file(const struct body *in)
 static enum err reply_with(struct call *c, struct beads *b, struct str id,
 			   struct json *reply)
 {
-	struct shape shape = { .brief = c->wire };
+	struct shape shape = { .brief = c->terse };
 	struct bead_row *row;
 	enum err e = cache_find_bead(c, &b->cache, id, &row);
 

@@ -20,7 +20,7 @@ static const struct field list_fields[] = {
 static enum err put_side(struct call *c, struct beads *b, const struct list_body *in,
 			 struct str id, enum side side, struct json *reply)
 {
-	struct shape shape = { .brief = c->wire };
+	struct shape shape = { .brief = c->terse };
 	struct link *link;
 	enum err e = query_links(c, &b->cache, id, side, &link);
 

@@ -120,7 +120,7 @@ enum err edit_and_reply(struct call *c, struct beads *b, const struct list *ids,
 			const struct guard *guard, edit_step *step, const void *body,
 			struct json *reply)
 {
-	struct shape shape = { .brief = c->wire };
+	struct shape shape = { .brief = c->terse };
 	struct bead_row *rows, *now;
 	enum err e = edit_each(c, b, ids, guard, step, body, &rows);
 
@@ -162,7 +162,7 @@ void encode_claimed(struct json *j, const struct bead_row *row, const struct sha
 
 struct shape shape_of(const struct call *c, const struct shape_body *in)
 {
-	return (struct shape){ .brief = c->wire ? !in->full : in->brief,
+	return (struct shape){ .brief = c->terse ? !in->full : in->brief,
 			       .fields = in->fields.item,
 			       .field_count = in->fields.n };
 }

@@ -22,7 +22,7 @@ static enum err run_reclaim(struct call *c, struct stores *s, const void *body,
 	const struct reclaim_body *in = body;
 	struct bead_filter filter = { .expired = true, .now = c->now_ms };
 	struct state *change = state_new(&c->mem);
-	struct shape shape = { .brief = c->wire };
+	struct shape shape = { .brief = c->terse };
 	struct bead_row *rows, *now;
 	enum err e;
 

@@ -80,7 +80,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	struct bead_row *row;
 	enum err e = find_beads(c, s->beads, in->ids.item, in->ids.n, &row);
 
-	if (c->wire && !in->shape.fields.n)
+	if (c->terse && !in->shape.fields.n)
 		shape.brief = false; /* one bead: all of it */
 	json_array(reply);
 	for (; !e && row; row = row->next)

@@ -55,7 +55,7 @@ static enum err undelete_run(struct call *c, struct stores *s, const void *body,
 	const struct str *text = in->ids.item;
 	struct str *ids = arena_array(&c->mem, in->ids.n + 1, sizeof *ids);
 	struct state *change = state_new(&c->mem);
-	struct shape shape = { .brief = c->wire };
+	struct shape shape = { .brief = c->terse };
 	struct bead_row *row;
 	enum err e = ERR_OK;
 

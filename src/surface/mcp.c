@@ -189,6 +189,7 @@ static void begin_call(struct session *s, struct call *c)
 	c->mem = mem;
 	c->request_id = (struct str){ 0 };
 	c->listener = s->listener;
+	c->terse = true;
 	if (!c->still)
 		c->now_ms = moment_now();
 }

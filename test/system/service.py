@@ -73,7 +73,8 @@ class Service:
     def __init__(self, repo, **env):
         self.repo = repo
         self.mark = f"ABACUS_TEST_MARK={uuid.uuid4().hex}"
-        self.env = {**repo.env, **env}
+        # some operations write into the user's own files: here they are the test's
+        self.env = {**repo.env, "HOME": str(repo.path.parent), **env}
         self.process = None
         self.args = ()
 

@@ -35,13 +35,13 @@ def busy(repo, services):
 # --- the same answers ---
 
 READS = [  # path with its question; program; words
-    ("bead/list?full=true", "bd", ["list"]),
-    ("bead/list", "bd", ["list", "--brief"]),
-    ("bead/list?full=true&status=open&labels=parser&labels=urgent", "bd", ["list", "--status", "open", "-l", "parser", "-l", "urgent"]),
+    ("bead/list", "bd", ["list"]),
+    ("bead/list?brief=true", "bd", ["list", "--brief"]),
+    ("bead/list?status=open&labels=parser&labels=urgent", "bd", ["list", "--status", "open", "-l", "parser", "-l", "urgent"]),
     ("bead/list?fields=title&fields=status", "bd", ["list", "--fields", "title,status"]),
-    ("bead/ready?full=true", "bd", ["ready"]),
-    ("bead/blocked?full=true", "bd", ["blocked"]),
-    ("bead/search?query=Parser&full=true", "bd", ["search", "Parser"]),
+    ("bead/ready", "bd", ["ready"]),
+    ("bead/blocked", "bd", ["blocked"]),
+    ("bead/search?query=Parser", "bd", ["search", "Parser"]),
     ("bead/why?id={second}", "bd", ["why", "{second}"]),
     ("bead/comments?id={first}", "bd", ["comments", "{first}"]),
     ("bead/dep/tree?id={second}", "bd", ["dep", "tree", "{second}"]),

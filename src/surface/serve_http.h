@@ -1,0 +1,103 @@
+#ifndef SURFACE_SERVE_HTTP_H
+#define SURFACE_SERVE_HTTP_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+
+#include "surface/serve.h"
+
+/* What the parts that speak HTTP know of each other. */
+
+enum {
+	TOKEN = 64, /* hexadecimal digits */
+	INVITATIONS = 8,
+};
+
+/* A connection, while it is there. */
+struct guest {
+	struct http *h;
+	int fd;
+	bool stranger; /* another user's */
+	bool expected; /* a request is to come, or the rest of it */
+	int64_t since; /* ticks */
+	struct guest *next, **link;
+};
+
+struct invitation {
+	char code[TOKEN + 1];
+	int64_t until;
+};
+
+struct http {
+	struct http_ask with;
+	struct MHD_Daemon *local, *loopback;
+	atomic_int port; /* 0: not on the loopback */
+	char cookie[32];
+	pthread_mutex_t mutex; /* of what follows */
+	struct guest *guests;
+	struct invitation invitation[INVITATIONS];
+	int64_t last;
+};
+
+/* A request, until its answer is on its way. */
+struct visit {
+	struct http *h;
+	struct arena mem;
+	bool local;
+	char *body;
+	size_t n;
+	bool too_large;
+	struct job job;
+	bool begun; /* it is at a desk */
+	bool plain; /* its data is the answer, as it is */
+};
+
+/* --- answers: serve_answer.c --- */
+
+extern const char json_type[], html_type[];
+
+struct str header(struct MHD_Connection *connection, const char *name);
+struct str argument(struct MHD_Connection *connection, const char *name);
+
+/* Each gives the response away. */
+enum MHD_Result send_off(struct MHD_Connection *connection, unsigned status,
+			 struct MHD_Response *response, const char *type);
+enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
+			  struct str text, const char *type);
+/* Not again to whoever has it already. */
+enum MHD_Result send_tagged(struct MHD_Connection *connection,
+			    struct MHD_Response *response, struct str tag,
+			    const char *type);
+
+/* Why not, and what to do. */
+struct verdict {
+	unsigned status; /* 0: may come in */
+	const char *code, *message, *hint;
+};
+enum MHD_Result refuse(struct visit *v, struct MHD_Connection *connection,
+		       const struct verdict *why);
+
+/* --- who may come in: serve_door.c --- */
+
+bool is_entrance(const struct visit *v, const char *path);
+struct verdict judge(const struct visit *v, struct MHD_Connection *connection,
+		     const char *path);
+enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection,
+			  const char *path, const struct verdict *why);
+enum MHD_Result enter(struct http *h, struct MHD_Connection *connection);
+
+/* --- operations: serve_api.c --- */
+
+bool is_api(const char *path);
+enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
+			  const char *path, bool post);
+enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, bool get);
+
+/* --- connections: serve_guest.c --- */
+
+void greet(void *arg, struct MHD_Connection *connection, void **context,
+	   enum MHD_ConnectionNotificationCode what);
+/* Whether a request is to come, or is being answered. */
+void expect(struct MHD_Connection *connection, bool expected);
+
+#endif
