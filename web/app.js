@@ -6,6 +6,7 @@ import * as sessions from "./sessions.js";
 import * as work from "./work.js";
 import * as files from "./files.js";
 import { Thread } from "./thread.js";
+import { create } from "./create.js";
 
 const views = { sessions, work, files };
 
@@ -86,7 +87,7 @@ function move(step) {
 }
 
 addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  if (e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]")) return;
   if (e.key === "Escape" && thread) return go({ task: "" });
   if (typing(e.target)) return;
   const act = {
@@ -95,6 +96,7 @@ addEventListener("keydown", (e) => {
     3: () => (location.hash = "#/files"),
     j: () => move(1),
     k: () => move(-1),
+    n: create,
     "/": () => $("input[type=search]")?.focus(),
   }[e.key];
   if (!act) return;
@@ -122,6 +124,7 @@ function setState(to) {
 
 async function begin() {
   addEventListener("hashchange", show);
+  $("#create").addEventListener("click", create);
   subscribe((what) => {
     current?.update(what);
     thread?.update(what);

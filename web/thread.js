@@ -136,6 +136,9 @@ export class Thread {
   drawHead(bead) {
     const task = taskOf(bead?.id ?? this.id);
     const facts = bead ?? task;
+    const text = JSON.stringify([bead, task, store.agents.get(task?.assignee)?.liveness]);
+    if (text === this.headText) return; // whoever has a button of it in focus keeps it
+    this.headText = text;
     if (!facts) return this.head.replaceChildren(h("h2", {}, this.id));
     this.head.replaceChildren(
       h("h2", {}, facts.title),
@@ -143,8 +146,31 @@ export class Thread {
         h("span", {}, facts.type ?? ""), h("code", {}, facts.id), ...(task ? counts(task) : [])),
       h("p", { class: "facts small" }, "Owner: ", owner(task ?? facts),
         facts.assignee_expires && h("span", {}, "lease ends ", time(facts.assignee_expires))),
+      this.actions(facts),
       ...(bead?.description ? [text(bead.description)] : []),
       ...(bead?.acceptance_criteria ? [h("p", { class: "next" }, "Done when: ", bead.acceptance_criteria)] : []));
+  }
+
+  // What a person may decide: that it is done, or is not.
+  actions(facts) {
+    const act = (op, more) => async (e) => {
+      e.currentTarget.disabled = true;
+      try {
+        await post(`bead/${op}`, { ids: [facts.id], ...more(), request_id: requestId() });
+        if (op === "close") this.words.value = "";
+        this.read();
+      } catch (failure) {
+        e.target.disabled = false;
+        complain(failure);
+      }
+    };
+    const reason = () => {
+      const words = this.words.value.trim();
+      return words ? { reason: words } : {};
+    };
+    return h("p", { class: "facts" }, facts.status === "closed" ?
+      h("button", { type: "button", class: "do reopen", onclick: act("reopen", () => ({})) }, "Reopen") :
+      h("button", { type: "button", class: "do close", title: "What you have written below becomes the reason", onclick: act("close", reason) }, "Close"));
   }
 
   // --- answering ---

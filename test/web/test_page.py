@@ -207,6 +207,26 @@ def test_a_reply_is_mail(story):
                for m in story.agent("inbox", "--agent", "cobalt-harbor"))
 
 
+def test_a_person_makes_closes_and_reopens(story):
+    story.enter()
+    story.browser.click("#create")
+    story.browser.type("dialog input", "Made on the page")
+    story.browser.type("dialog textarea", "with words")
+    story.browser.run("document.querySelector('dialog select:last-of-type')")
+    story.browser.run("const s = [...document.querySelectorAll('dialog select')].at(-1); s.value = arguments[0]", story.epic)
+    story.browser.click("dialog button[type=submit]")
+    story.soon(".about h2", "Made on the page")
+    [made] = [b for b in story.repo.json("list") if b["title"] == "Made on the page"]
+    assert (made["description"], made["parent"], made["priority"]) == ("with words", story.epic, 2)
+    story.browser.type(".composer textarea", "not needed")
+    story.browser.click("button.close")
+    story.soon(".about", "Closed")
+    assert story.repo.show(made["id"])["close_reason"] == "not needed"
+    story.browser.click("button.reopen")
+    story.soon(".about", "Open")
+    assert story.repo.show(made["id"])["status"] == "open"
+
+
 def test_it_comes_back_by_itself_after_the_service_was_killed(page):
     page.enter()
     address = json.loads((page.repo.home / "serve/address.json").read_text())

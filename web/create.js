@@ -1,0 +1,39 @@
+// A new bead, by a person.
+import { h } from "./dom.js";
+import { post, requestId } from "./api.js";
+import { store, byPriority } from "./store.js";
+import { complain, go } from "./app.js";
+
+const field = (label, input) => h("label", { class: "field" }, h("span", {}, label), input);
+
+export function create() {
+  const title = h("input", { type: "text", required: true, maxlength: 500 });
+  const description = h("textarea", { rows: 5 });
+  const type = h("select", {}, ["task", "bug", "feature", "epic", "chore"].map((t) => h("option", { value: t }, t)));
+  const priority = h("select", {}, [0, 1, 2, 3, 4].map((p) => h("option", { value: p }, `P${p}`)));
+  const epics = [...store.tasks.values()].filter((t) => t.type === "epic" && t.status !== "closed").sort(byPriority);
+  const parent = h("select", {}, h("option", { value: "" }, "none"), epics.map((e) => h("option", { value: e.id }, e.title)));
+  priority.value = 2;
+  const id = requestId(); // sent again, it is made once
+  const dialog = h("dialog", { "aria-labelledby": "create-title", onclose: () => dialog.remove() },
+    h("form", { onsubmit: (e) => { e.preventDefault(); send(); } },
+      h("h2", { id: "create-title" }, "New bead"), field("Title", title), field("Description", description),
+      h("div", { class: "modes" }, field("Type", type), field("Priority", priority), field("Part of", parent)),
+      h("div", { class: "modes end" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
+        h("button", { type: "submit" }, "Create"))));
+
+  async function send() {
+    try {
+      const made = await post("bead/create", { title: title.value, type: type.value, priority: Number(priority.value), request_id: id,
+        ...(description.value.trim() && { description: description.value }), ...(parent.value && { parent: parent.value }) });
+      dialog.close();
+      go({ task: made.id });
+    } catch (failure) {
+      complain(failure);
+    }
+  }
+
+  document.body.append(dialog);
+  dialog.showModal();
+  title.focus();
+}
