@@ -136,9 +136,9 @@ export class Thread {
   drawHead(bead) {
     const task = taskOf(bead?.id ?? this.id);
     const facts = bead ?? task;
-    const text = JSON.stringify([bead, task, store.agents.get(task?.assignee)?.liveness]);
-    if (text === this.headText) return; // whoever has a button of it in focus keeps it
-    this.headText = text;
+    const shown = JSON.stringify([bead, task, store.agents.get(task?.assignee)?.liveness]);
+    if (shown === this.shown) return; // whoever has a button of it in focus keeps it
+    this.shown = shown;
     if (!facts) return this.head.replaceChildren(h("h2", {}, this.id));
     this.head.replaceChildren(
       h("h2", {}, facts.title),
