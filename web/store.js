@@ -184,8 +184,9 @@ export function epicOf(task) {
   return null;
 }
 
+// As 'bd ready' has it.
 export function isReady(task, now = Date.now()) {
-  if (task.blockers > 0 || task.status === "closed" || task.type === "epic") return false;
+  if (task.blockers > 0 || task.status === "closed") return false;
   const leased = task.lease_ends_at && Date.parse(task.lease_ends_at) > now;
   return task.status === "open" ? !(task.assignee && leased) : Boolean(task.lease_ends_at) && !leased;
 }
