@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -59,7 +60,9 @@ static void hold_signals(void)
 	sigprocmask(SIG_BLOCK, &held, NULL);
 }
 
-/* Another screen, which leaves what was there as it was; no cursor; keys as they come. */
+/* Another screen, which leaves what was there as it was; no cursor; lines that end at the
+ * edge, also where the terminal takes a letter for wider than we do; keys as they come.
+ */
 static void take_terminal(void)
 {
 	struct termios raw;
@@ -68,12 +71,12 @@ static void take_terminal(void)
 	raw = before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	file_write(STDOUT_FILENO, STR("\033[?1049h\033[?25l"));
+	file_write(STDOUT_FILENO, STR("\033[?1049h\033[?25l\033[?7l"));
 }
 
 static void give_terminal_back(void)
 {
-	file_write(STDOUT_FILENO, STR("\033[?25h\033[?1049l"));
+	file_write(STDOUT_FILENO, STR("\033[?7h\033[?25h\033[?1049l"));
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
@@ -119,6 +122,26 @@ static struct str foot(struct call *c, const struct screen *s, size_t lines)
 			 time.p + 11, s->first + 1, last < lines ? last : lines, lines);
 }
 
+/* As much of a line as there is room for; its colours take none. What is behind it is
+ * wiped, but not from the last column: that would be its own last letter. */
+static void put_cut(struct buf *out, struct str line, size_t columns)
+{
+	while (line.n) {
+		const char *mark = memchr(line.p, '\033', line.n);
+		struct str part = mark ? str_head(line, (size_t)(mark - line.p)) : line;
+		struct str seen = utf8_head(part, columns);
+
+		buf_put(out, seen);
+		columns = seen.n < part.n ? 0 : columns - utf8_width(seen);
+		line = str_skip(line, part.n);
+		mark = line.n ? memchr(line.p, 'm', line.n) : NULL;
+		part = mark ? str_head(line, (size_t)(mark - line.p) + 1) : line;
+		buf_put(out, part);
+		line = str_skip(line, part.n);
+	}
+	buf_put(out, columns ? STR("\033[0m\033[K") : STR("\033[0m"));
+}
+
 /* Each line is written over the old one, and the rest of it wiped: nothing flickers. */
 static void show(struct call *c, struct screen *s, struct str text)
 {
@@ -132,14 +155,13 @@ static void show(struct call *c, struct screen *s, struct str text)
 	for (size_t i = 0; text.n && str_next(&text, '\n', &line); i++) {
 		if (i < s->first || row + 1 >= s->rows)
 			continue;
-		buf_put(&out, line);
-		buf_put(&out, STR("\033[0m\033[K\n"));
+		put_cut(&out, line, s->columns);
+		buf_char(&out, '\n');
 		row++;
 	}
 	buf_put(&out, STR("\033[J"));
 	buf_fmt(&out, "\033[%zu;1H\033[2m", s->rows);
-	buf_put(&out, utf8_shorten(&c->mem, foot(c, s, lines), s->columns));
-	buf_put(&out, STR("\033[0m\033[K"));
+	put_cut(&out, utf8_shorten(&c->mem, foot(c, s, lines), s->columns), s->columns);
 	file_write(STDOUT_FILENO, buf_str(&out));
 }
 

@@ -2,6 +2,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -132,6 +133,24 @@ def test_it_fits_the_terminal_and_scrolls(repo, top):
     assert all(len(line) <= 60 for line in top.text.replace("\x1b[K", "").split("\n") if "\x1b" not in line)
     top.press("g")
     top.sees("lines 1 to 11")
+
+
+def test_what_is_too_wide_ends_at_the_edge(repo, top):
+    """A line that went on in the next would push the first ones off the screen."""
+    repo.run("agent", "register", "--name", "cobalt-harbor", "--role", "ui", program="bb").ok()
+    for agent, scope in (("amber-otter", "src/a folder/with/a/name/that/goes/on/*"), ("cobalt-harbor", "src/a folder/with/a/name/that/goes/on/ünï.c")):
+        repo.run("agent", "reserve", "--agent", agent, "--scope", scope, "--bead", "x", program="bb").ok()
+    top.sees("Incursion")
+    for rows, columns in ((24, 60), (8, 30)):
+        top.forget()
+        top.resize(rows, columns)
+        os.kill(top.pid, signal.SIGWINCH)
+        top.sees(" lines")
+        lines = re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", top.text).split("\r\n")
+        assert any(line.startswith("Incursion") for line in lines)
+        assert max(map(len, lines[:-1])) <= columns, lines
+        wide = [line for line in top.text.split("\r\n") if re.match("\x1b.*Incursion|Incursion", line)]
+        assert wide and not any(line.endswith("\x1b[K") for line in wide), "its last letter is wiped"
 
 
 def test_without_a_terminal_it_is_printed_once(repo):
