@@ -106,6 +106,11 @@ addEventListener("keydown", (e) => {
 
 // --- the rest ---
 
+$(".skip").addEventListener("click", (e) => {
+  e.preventDefault(); // '#main' would be another view
+  main.focus();
+});
+
 let hiding = 0;
 export function complain(failure) {
   const toast = $("#toast");

@@ -349,6 +349,14 @@ def test_the_keyboard_is_enough(story):
     browser.until(lambda: browser.run("return document.querySelector('#drawer').hidden"))
 
 
+def test_skipping_to_the_content_stays_where_one_is(story):
+    story.enter()
+    story.go("#/work/graph?type=bug")
+    story.sees(".tabs", "Board")
+    story.browser.run("document.querySelector('.skip').click()")
+    assert story.browser.run("return [location.hash, document.activeElement.id]") == ["#/work/graph?type=bug", "main"]
+
+
 def test_everything_has_a_name_for_a_screen_reader(story):
     story.enter()
     nameless = """
