@@ -45,7 +45,7 @@ export function card(task) {
       task.title),
     h("p", { class: "facts" },
       status(task), h("span", { class: `priority p${task.priority}` }, `P${task.priority}`),
-      task.blockers > 0 && h("span", { class: "count blocked" }, `waits for ${task.blockers}`),
-      ...counts(task), h("code", {}, task.id)),
+      ...counts(task), task.blockers > 0 && h("span", { class: "count blocked" }, `waits for ${task.blockers}`),
+      h("code", {}, task.id)),
     h("p", { class: "facts small" }, owner(task), lastAct(task.last_act)));
 }

@@ -390,6 +390,28 @@ def test_it_fits(story, width, height):
         story.browser.size(1440, 900)
 
 
+@pytest.mark.parametrize("width,height", [(390, 844), (768, 1024), (1440, 900)])
+def test_what_counts_is_never_cut(story, width, height):
+    """Filters, and what waits on cards and for agents, are inside of what holds them, also with a long label."""
+    story.run("label", "add", story.notes, "a-label-" + "that-goes-on-" * 8)
+    story.run("update", story.notes, "--priority", "0")
+    for to in ("cobalt-harbor", "amber-otter"):
+        story.agent("send", "--from", "silver-heron", "--to", to, "--bead", story.notes, "--category", "HANDOFF", "--subject", "a", "--body", "b")
+    cut = """
+        const out = (e, from) => ['right', 'bottom'].some(edge => e.getBoundingClientRect()[edge] > from.getBoundingClientRect()[edge] + 1);
+        return [...document.querySelectorAll('.bar > *, .count.unread, .count.owed')].filter(e => e.offsetParent)
+            .filter(e => out(e, e.closest('p') ?? e.closest('main'))).map(e => e.outerHTML.slice(0, 90))"""
+    story.enter()
+    try:
+        story.browser.size(width, height)
+        for where in ("#/sessions", "#/work", "#/work/ready", "#/work/graph"):
+            story.go(where)
+            story.browser.until(lambda: story.browser.run("return document.querySelector('.bar')?.offsetParent != null"))
+            story.browser.until(lambda: story.browser.run(cut) == [], 2)
+    finally:
+        story.browser.size(1440, 900)
+
+
 def test_dark_and_light(story):
     story.enter()
     ground = "return getComputedStyle(document.body).backgroundColor"
