@@ -78,11 +78,11 @@ export class Past {
         const mine = rows.filter((r) => r.status === column.status);
         column.head.textContent = `${column.title} (${mine.length})`;
         column.list.set(mine.map((r) => ({ key: r.id, version: `${r.title}${r.priority}`, height: ROW,
-          make: () => h("div", { class: "then", role: "listitem" }, h("span", {}, r.title), h("code", {}, r.id)) })));
+          make: () => h("div", { class: "then", role: "listitem" }, h("span", { dir: "auto" }, r.title), h("code", {}, r.id)) })));
       }
       const most = 300;
       this.changes.replaceChildren(...diff.beads.slice(0, most).map((b) => h("li", {},
-        h("strong", {}, b.change), " ", h("a", { href: taskAddress(b.id) }, b.title ?? b.id),
+        h("strong", {}, b.change), " ", h("a", { href: taskAddress(b.id), dir: "auto" }, b.title ?? b.id),
         b.fields.length ? h("span", { class: "small" }, ` ${b.fields.map((f) => f.field).filter((f) => !/_(at|by|expires|on_branch)$/.test(f)).join(", ")}`) : "")),
         ...(diff.beads.length > most ? [h("li", {}, `and ${diff.beads.length - most} more`)] : []),
         ...(diff.beads.length ? [] : [h("li", { class: "quiet" }, i ? "Only dependencies." : "The first one.")]));

@@ -96,7 +96,7 @@ class Sessions {
     const done = g.total ? Math.round((100 * g.done) / g.total) : 0;
     const bar = h("progress", { max: 100, value: done, "aria-label": `${g.done} of ${g.total} closed` });
     return h("div", { class: "epic" },
-      h("h2", {}, g.epic ? h("a", { href: taskAddress(g.epic.id), "data-card": true }, g.epic.title) : "Without an epic"),
+      h("h2", { dir: "auto" }, g.epic ? h("a", { href: taskAddress(g.epic.id), "data-card": true }, g.epic.title) : "Without an epic"),
       h("p", { class: "facts small" }, g.epic && status(g.epic), bar, `${g.done} of ${g.total} closed`,
         g.epic && h("code", {}, g.epic.id), ...(g.epic ? counts(g.epic) : [])));
   }
@@ -117,7 +117,7 @@ class Sessions {
         h("span", {}, `${r.scope} of ${r.agent_id} `), r.expired ? "expired " : "whose holder is not there; ends ",
         time(r.expires_at))),
       ...blocked.map((t) => h("li", { class: "owed" }, h("strong", {}, "Waits to be accepted "),
-        h("a", { href: taskAddress(t.id) }, t.title))),
+        h("a", { href: taskAddress(t.id), dir: "auto" }, t.title))),
     ];
     const text = JSON.stringify([incursions, stale, blocked.map((t) => [t.id, t.title])]);
     if (this.attentionText === text) return;

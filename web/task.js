@@ -40,7 +40,7 @@ export function version(task) {
 
 export function card(task) {
   return h("article", { class: `card ${task.status}` },
-    h("a", { class: "title", href: taskAddress(task.id), "data-card": true,
+    h("a", { class: "title", dir: "auto", href: taskAddress(task.id), "data-card": true,
       onclick: (e) => { e.currentTarget.href = taskAddress(task.id); } },
       task.title),
     h("p", { class: "facts" },

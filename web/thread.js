@@ -23,7 +23,7 @@ function row(item, kind, label, ...body) {
     h("p", { class: "head" }, h("span", { class: "label" }, label), " ", time(item.at)), ...body);
 }
 
-const text = (words) => (words ? h("p", { class: "text" }, words) : null);
+const text = (words) => (words ? h("p", { class: "text", dir: "auto" }, words) : null);
 
 // "Seen" and "Accepted" are what the one it was sent to does; a person may do it for them.
 function recipient(thread, item, to) {
@@ -51,7 +51,7 @@ function mail(thread, item) {
   const event = item.event?.payload ?? {};
   return row(item, `mail ${item.category.toLowerCase()}`,
     [h("strong", {}, item.label), ` ${names}`, h("span", { class: "by" }, ` by ${item.by}`)],
-    h("p", { class: "subject" }, item.subject), text(item.text),
+    h("p", { class: "subject", dir: "auto" }, item.subject), text(item.text),
     event.next_action && h("p", { class: "next" }, "Next: ", event.next_action),
     event.requested_action && h("p", { class: "next" }, `Asked for (${event.urgency}): `, event.requested_action),
     h("ul", { class: "recipients" }, item.recipients.map((to) => recipient(thread, item, to))),
@@ -67,9 +67,9 @@ const protocols = {
     text(`${e.payload.adopted_agent} goes on as ${e.payload.prior_session_agent}: ${e.payload.resume_reason.replaceAll("_", " ")}.`),
     h("p", { class: "next" }, e.payload.evidence),
   ],
-  HANDOFF: (e) => [h("p", { class: "subject" }, e.payload.subject), text(e.payload.summary),
+  HANDOFF: (e) => [h("p", { class: "subject", dir: "auto" }, e.payload.subject), text(e.payload.summary),
     h("p", { class: "next" }, "Next: ", e.payload.next_action)],
-  BLOCKED: (e) => [h("p", { class: "subject" }, e.payload.subject), text(e.payload.blocker),
+  BLOCKED: (e) => [h("p", { class: "subject", dir: "auto" }, e.payload.subject), text(e.payload.blocker),
     h("p", { class: "next" }, `Asked for (${e.payload.urgency}): `, e.payload.requested_action)],
 };
 
@@ -141,7 +141,7 @@ export class Thread {
     this.shown = shown;
     if (!facts) return this.head.replaceChildren(h("h2", {}, this.id));
     this.head.replaceChildren(
-      h("h2", {}, facts.title),
+      h("h2", { dir: "auto" }, facts.title),
       h("p", { class: "facts" }, status(facts), h("span", { class: `priority p${facts.priority}` }, `P${facts.priority}`),
         h("span", {}, facts.type ?? ""), h("code", {}, facts.id), ...(task ? counts(task) : [])),
       h("p", { class: "facts small" }, "Owner: ", owner(task ?? facts),
@@ -176,13 +176,13 @@ export class Thread {
   // --- answering ---
 
   composer() {
-    this.words = h("textarea", { rows: 3, "aria-label": "Your words", placeholder: "Comment, or reply …" });
+    this.words = h("textarea", { rows: 3, dir: "auto", "aria-label": "Your words", placeholder: "Comment, or reply …" });
     this.from = h("select", { "aria-label": "As whom" });
     this.to = h("select", { "aria-label": "To whom" });
     this.category = h("select", { "aria-label": "As what" },
       [["INFO", "Tell"], ["HANDOFF", "Pass to"], ["BLOCKED", "Ask for input"], ["DECISION", "Decide"]]
         .map(([value, label]) => h("option", { value }, label)));
-    this.subject = h("input", { type: "text", "aria-label": "Subject", placeholder: "Subject", maxlength: 200 });
+    this.subject = h("input", { type: "text", dir: "auto", "aria-label": "Subject", placeholder: "Subject", maxlength: 200 });
     const letter = this.letter = h("div", { class: "letter", hidden: true },
       h("label", {}, "As ", this.from), h("label", {}, "to ", this.to), this.category, this.subject);
     this.mode = "comment";

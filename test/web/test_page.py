@@ -412,6 +412,18 @@ def test_what_counts_is_never_cut(story, width, height):
         story.browser.size(1440, 900)
 
 
+def test_what_is_written_from_right_to_left_is_read_so(story):
+    epic = story.repo.create("שלום", "-t", "epic")
+    task = story.repo.create("תקן את parser.c (דחוף!)", "--parent", epic)
+    story.run("comment", task, "מימין לשמאל")
+    story.enter()
+    story.go(f"#/sessions?task={task}")
+    story.sees(".item.note .text", "מימין")
+    ways = "return arguments[0].map(s => getComputedStyle(document.querySelector(s)).direction)"
+    assert story.browser.run(ways, [f".card a[href*='{task}']", f".epic h2:has(a[href*='{epic}'])", ".about h2", ".item.note .text"]) == ["rtl"] * 4
+    assert story.browser.run(ways, [f".card a[href*='{story.bug}']"]) == ["ltr"]
+
+
 def test_dark_and_light(story):
     story.enter()
     ground = "return getComputedStyle(document.body).backgroundColor"
