@@ -1,6 +1,6 @@
 // The frame: addresses, views, the drawer, keys.
 import { $, tick } from "./dom.js";
-import { store, subscribe, load, start, look } from "./store.js";
+import { store, subscribe, load, look, missed, start } from "./store.js";
 import { get } from "./api.js";
 import * as sessions from "./sessions.js";
 import * as work from "./work.js";
@@ -141,6 +141,7 @@ async function begin() {
   try {
     await load();
   } catch (e) {
+    missed(e);
     complain(e);
   }
   get("where").then((stores) => {

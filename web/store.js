@@ -1,5 +1,5 @@
 // What the page knows: read once, then kept true by events.
-import { get, follow } from "./api.js";
+import { Failure, get, follow } from "./api.js";
 
 export const store = {
   tasks: new Map(), // by id
@@ -97,9 +97,16 @@ async function catchUp() {
     }
   } catch (e) {
     console.warn(e.message);
+    missed(e);
   }
   busy = false;
   if (due) { due = false; soon(); }
+}
+
+// What could not be read is read again: after a moment, or, where nobody answered, once somebody does.
+export function missed(failure) {
+  everything = true;
+  if (failure instanceof Failure) setTimeout(soon, 2000);
 }
 
 let timer = 0;
@@ -161,7 +168,10 @@ function take(kind, data) {
 
 export function start(state) {
   follow({
-    state,
+    state: (to) => {
+      state(to);
+      if (to === "live" && (everything || crowd || some.size)) soon();
+    },
     reset: () => { everything = true; soon(); },
     event: take,
   });

@@ -238,6 +238,20 @@ def test_it_comes_back_by_itself_after_the_service_was_killed(page):
     page.soon(".card", "While nobody served")
 
 
+def test_what_could_not_be_read_is_read_when_it_is_back(page):
+    """The service ends between telling of a change and being asked for it."""
+    page.enter()
+    page.browser.run("window.asking = fetch; window.fetch = () => Promise.reject(new TypeError('ERR_nobody'))")
+    page.repo.create("Told of, and not read")
+    page.browser.until(lambda: any("ERR_nobody" in e["message"] for e in page.browser.log()))
+    os.kill(json.loads((page.repo.home / "serve/address.json").read_text())["pid"], 9)
+    page.sees("#state", "Connection lost")
+    page.browser.run("window.fetch = window.asking")
+    page.run("open", "--print", program="abacus")
+    page.sees("#state", "Live", 8)
+    page.soon(".card", "Told of, and not read")
+
+
 # --- work ---
 
 def test_the_board_the_queue_and_filters_in_the_address(story):
