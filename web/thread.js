@@ -5,6 +5,7 @@ import { store, taskOf, touched } from "./store.js";
 import { counts, owner, status } from "./task.js";
 import { complain } from "./app.js";
 
+const drafts = new Map(); // what was typed and not sent, by task
 const PAGE = 100; // items at first; earlier ones when asked for
 
 // --- items ---
@@ -176,7 +177,8 @@ export class Thread {
   // --- answering ---
 
   composer() {
-    this.words = h("textarea", { rows: 3, dir: "auto", "aria-label": "Your words", placeholder: "Comment, or reply …" });
+    this.words = h("textarea", { rows: 3, dir: "auto", "aria-label": "Your words", placeholder: "Comment, or reply …",
+      value: drafts.get(this.id) });
     this.from = h("select", { "aria-label": "As whom" });
     this.to = h("select", { "aria-label": "To whom" });
     this.category = h("select", { "aria-label": "As what" },
@@ -278,6 +280,8 @@ export class Thread {
   }
 
   close() {
+    if (this.words.value) drafts.set(this.id, this.words.value);
+    else drafts.delete(this.id);
     this.closed = true;
     this.root.replaceChildren();
   }

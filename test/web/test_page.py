@@ -195,6 +195,19 @@ def test_an_open_thread_goes_on_and_typing_is_not_disturbed(story):
     assert story.repo.show(story.bug)["comments"][-1]["text"] == "half a thought"
 
 
+def test_what_was_typed_is_there_when_one_comes_back(story):
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.browser.type(".composer textarea", "half a thought")
+    story.browser.press(ESCAPE)
+    story.go(f"#/sessions?task={story.notes}")
+    story.sees(".about h2", "release notes")
+    assert story.browser.run("return document.querySelector('.composer textarea').value") == ""
+    story.go(f"#/sessions?task={story.bug}")
+    story.sees(".about h2", "Parser fails")
+    assert story.browser.run("return document.querySelector('.composer textarea').value") == "half a thought"
+
+
 def test_a_reply_is_mail(story):
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
