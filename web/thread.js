@@ -116,7 +116,7 @@ export class Thread {
       this.data = await get(`sessions/${encodeURIComponent(this.id)}/conversation`);
       if (!this.closed) this.draw();
     } catch (failure) {
-      if (!this.data) this.head.replaceChildren(h("h2", {}, this.id), h("p", {}, failure.message));
+      if (!this.data || failure.status === 404 || failure.status === 410) this.drawGone(failure);
     }
     this.reading = false;
     if (this.again) { this.again = false; this.read(); }
@@ -126,12 +126,20 @@ export class Thread {
     const { bead, items } = this.data, last = items.slice(-this.most);
     const el = this.scroller, atEnd = el.scrollHeight - el.scrollTop - el.clientHeight < 40;
     this.drawHead(bead);
+    this.form.hidden = false;
     this.earlier.hidden = items.length <= this.most;
     reconcile(this.items, last, keyOf, (i) => JSON.stringify(i.recipients ?? i.event?.id ?? ""),
       (i) => (kinds[i.kind] ?? (() => h("li", {}, i.kind)))(this, i));
     if (this.drawn && atEnd) el.scrollTop = el.scrollHeight;
     this.drawn = true;
     this.fill();
+  }
+
+  drawGone(failure) {
+    this.data = null;
+    this.items.replaceChildren();
+    this.earlier.hidden = this.form.hidden = true;
+    this.head.replaceChildren(h("h2", {}, this.id), h("p", {}, failure.message), h("p", { class: "quiet" }, failure.hint ?? ""));
   }
 
   drawHead(bead) {

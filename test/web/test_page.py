@@ -208,6 +208,25 @@ def test_what_was_typed_is_there_when_one_comes_back(story):
     assert story.browser.run("return document.querySelector('.composer textarea').value") == "half a thought"
 
 
+def test_a_task_that_is_not_there_says_so(story):
+    """Unknown, or deleted while one looks at it; and nothing can be written to it."""
+    hidden = "return document.querySelector('.composer').hidden"
+    story.enter()
+    story.go("#/sessions?task=no-such")
+    story.sees(".about", "there is no bead 'no-such'")
+    assert story.browser.run(hidden)
+    story.go(f"#/sessions?task={story.notes}")
+    story.sees(".about h2", "release notes")
+    assert not story.browser.run(hidden)
+    story.run("delete", story.notes, "--force")
+    story.soon(".about", "was deleted by")
+    assert story.browser.run(hidden)
+    story.run("undelete", story.notes)
+    story.soon(".about h2", "release notes")
+    assert not story.browser.run(hidden)
+    story.browser.log()  # the browser itself complains of every 404
+
+
 def test_a_reply_is_mail(story):
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
