@@ -242,8 +242,9 @@ export class Thread {
     this.setMode("mail");
     this.fill();
     this.to.value = item.by;
-    const mine = item.recipients.find((r) => store.agents.has(r.agent));
-    if (mine) this.from.value = localStorage.getItem("abacus-me") ?? mine.agent;
+    const names = [localStorage.getItem("abacus-me"), ...item.recipients.map((r) => r.agent)];
+    const mine = names.find((name) => store.agents.has(name) && name !== item.by);
+    if (mine) this.from.value = mine;
     this.subject.value = item.subject.startsWith("Re: ") ? item.subject : `Re: ${item.subject}`;
     this.thread = item.thread_id;
     this.words.focus();

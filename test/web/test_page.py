@@ -142,6 +142,19 @@ def test_seen_and_accepted_are_done_for_the_one_it_was_sent_to(story):
     story.soon(f".card:has(a[href*='{story.bug}'])", "1 to accept")
 
 
+def test_nobody_answers_themselves(story):
+    """Whoever wrote last is who one writes as; unless it is they who get the answer, or they are not of this project."""
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.browser.find(".item.handoff button.reply")
+    for me in ("amber-otter", "ada-lovelace"):
+        story.browser.run("localStorage.setItem('abacus-me', arguments[0])", me)
+        story.browser.click(".item.handoff button.reply")
+        chosen = story.browser.run("return [...document.querySelectorAll('.letter select')].slice(0, 2).map(s => s.value)")
+        assert chosen == ["cobalt-harbor", "amber-otter"]
+    story.browser.run("localStorage.clear()")
+
+
 # --- it keeps itself true ---
 
 def test_what_others_do_is_there_within_a_second(page):
