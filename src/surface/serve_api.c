@@ -163,6 +163,7 @@ static struct str data_alone(char *reply, size_t n)
 enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, bool get)
 {
 	struct str reply = { v->job.reply, v->job.n };
+	struct MHD_Response *response;
 	unsigned status;
 
 	if (v->job.refused)
@@ -185,14 +186,12 @@ enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, b
 	if (v->plain && status == MHD_HTTP_OK)
 		reply = data_alone(v->job.reply, v->job.n);
 	v->job.reply = NULL; /* the response has it now */
+	response = MHD_create_response_from_buffer(reply.n, (void *)reply.p,
+						   MHD_RESPMEM_MUST_FREE);
 	if (get && status == MHD_HTTP_OK)
-		return send_tagged(connection,
-				   MHD_create_response_from_buffer(reply.n,
-								   (void *)reply.p,
-								   MHD_RESPMEM_MUST_FREE),
-				   str_head(v->job.tag, 32), json_type);
-	return send_off(connection, status,
-			MHD_create_response_from_buffer(reply.n, (void *)reply.p,
-							MHD_RESPMEM_MUST_FREE),
-			json_type);
+		return send_tagged(connection, response, str_head(v->job.tag, 32),
+				   json_type);
+	if (response) /* a browser would keep that something is gone */
+		MHD_add_response_header(response, "Cache-Control", "no-store");
+	return send_off(connection, status, response, json_type);
 }

@@ -170,6 +170,14 @@ def test_a_claim_that_is_lost_is_told_with_its_status(busy):
     assert busy.get(f"/api/bead/comments?id={busy.second}").status == 410
 
 
+def test_that_something_is_gone_is_not_kept(busy):
+    """A browser may keep a 404 and a 410 for as long as it likes, unless it is told not to."""
+    busy.post("/api/bead/delete", {"ids": [busy.second], "force": True})
+    for path, status in ((f"sessions/{busy.second}/conversation", 410), ("sessions/no-such/conversation", 404), ("bead/list?nonsense=1", 400)):
+        answer = busy.get(f"/api/{path}")
+        assert (answer.status, answer.headers.get("cache-control")) == (status, "no-store"), path
+
+
 # --- once ---
 
 def test_a_request_that_is_repeated_has_one_effect(busy):
