@@ -9,6 +9,14 @@ export class Failure extends Error {
   }
 }
 
+async function ask(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch {
+    throw Object.assign(new Error("The service does not answer."), { hint: "'abacus open' starts it again." });
+  }
+}
+
 async function answer(response) {
   let body;
   try {
@@ -22,12 +30,12 @@ async function answer(response) {
 
 export async function get(path, args = {}) {
   const query = new URLSearchParams(args).toString();
-  return answer(await fetch(`/api/${path}${query ? `?${query}` : ""}`));
+  return answer(await ask(`/api/${path}${query ? `?${query}` : ""}`));
 }
 
 // A write has an id of its own: sent again after a broken connection, it is done once.
 export async function post(path, body) {
-  const send = () => fetch(`/api/${path}`, {
+  const send = () => ask(`/api/${path}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body),

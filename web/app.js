@@ -121,7 +121,7 @@ export function complain(failure) {
 }
 
 const state = $("#state");
-const words = { live: "Live", waiting: "Connection lost. Trying again …", connecting: "Connecting …" };
+const words = { live: "Live", waiting: "Connection lost. Trying again … 'abacus open' starts the service.", connecting: "Connecting …" };
 function setState(to) {
   state.dataset.state = to;
   state.textContent = words[to];

@@ -96,7 +96,6 @@ async function catchUp() {
       change("crowd");
     }
   } catch (e) {
-    console.warn(e.message);
     missed(e);
   }
   busy = false;
@@ -106,6 +105,7 @@ async function catchUp() {
 // What could not be read is read again: after a moment, or, where nobody answered, once somebody does.
 export function missed(failure) {
   everything = true;
+  touched.add("*");
   if (failure instanceof Failure) setTimeout(soon, 2000);
 }
 
@@ -157,6 +157,7 @@ function take(kind, data) {
   if (bead) touched.add(taskOf(bead)?.id ?? bead);
   if (kind === "bead") {
     everything ||= data.all;
+    if (data.all) touched.add("*");
     for (const id of data.ids) { some.add(id); touched.add(id); }
   } else if (kind === "mail") countMail(data);
   else if (kind === "seen") see(data);
@@ -172,7 +173,7 @@ export function start(state) {
       state(to);
       if (to === "live" && (everything || crowd || some.size)) soon();
     },
-    reset: () => { everything = true; soon(); },
+    reset: () => { everything = true; touched.add("*"); soon(); },
     event: take,
   });
 }

@@ -1,7 +1,7 @@
 // One task: what it is, all that was done and said about it, and a place to answer.
 import { h, reconcile, time } from "./dom.js";
 import { get, post, requestId } from "./api.js";
-import { store, taskOf, touched } from "./store.js";
+import { missed, store, taskOf, touched } from "./store.js";
 import { counts, owner, status } from "./task.js";
 import { complain } from "./app.js";
 
@@ -117,6 +117,7 @@ export class Thread {
       if (!this.closed) this.draw();
     } catch (failure) {
       if (!this.data || failure.status === 404 || failure.status === 410) this.drawGone(failure);
+      if (!failure.status) missed(failure);
     }
     this.reading = false;
     if (this.again) { this.again = false; this.read(); }

@@ -286,15 +286,36 @@ def test_it_comes_back_by_itself_after_the_service_was_killed(page):
 def test_what_could_not_be_read_is_read_when_it_is_back(page):
     """The service ends between telling of a change and being asked for it."""
     page.enter()
-    page.browser.run("window.asking = fetch; window.fetch = () => Promise.reject(new TypeError('ERR_nobody'))")
+    page.browser.run("window.asking = fetch; window.fetch = () => { window.asked = true; return Promise.reject(new TypeError()); }")
     page.repo.create("Told of, and not read")
-    page.browser.until(lambda: any("ERR_nobody" in e["message"] for e in page.browser.log()))
+    page.browser.until(lambda: page.browser.run("return window.asked"))
     os.kill(json.loads((page.repo.home / "serve/address.json").read_text())["pid"], 9)
     page.sees("#state", "Connection lost")
     page.browser.run("window.fetch = window.asking")
     page.run("open", "--print", program="abacus")
     page.sees("#state", "Live", 8)
     page.soon(".card", "Told of, and not read")
+
+
+def test_an_open_thread_goes_on_after_the_service_was_away(story):
+    """What was typed meanwhile is still there, and it is said why it was not sent."""
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.sees(".about h2", "Parser fails")
+    os.kill(json.loads((story.repo.home / "serve/address.json").read_text())["pid"], 9)
+    story.sees("#state", "'abacus open' starts the service")
+    story.browser.type(".composer textarea", "not lost")
+    story.browser.click(".composer button[type=submit]")
+    story.sees("#toast", "The service does not answer. 'abacus open' starts it again.")
+    story.go(f"#/sessions?task={story.notes}")
+    story.sees(".about", "The service does not answer.")
+    story.run("comment", story.notes, "while nobody served")
+    story.run("open", "--print", program="abacus")
+    story.sees("#state", "Live", 8)
+    story.soon(".thread", "while nobody served")
+    story.go(f"#/sessions?task={story.bug}")
+    story.browser.click(".composer button[type=submit]")
+    story.soon(".item.note", "not lost")
 
 
 # --- work ---
