@@ -170,7 +170,10 @@ static enum err start(struct call *c, struct service *s, int port)
 
 	if ((e = service_place(c, &s->place)))
 		return e;
-	if (lock_take(c, s->place.lock, 0, &s->lock)) {
+	e = lock_take(c, s->place.lock, 0, &s->lock);
+	if (e && e != ERR_DATABASE_BUSY)
+		return e;
+	if (e) {
 		c->code = ERR_OK;
 		call_fail(c, ERR_ALREADY_EXISTS,
 			  "a service runs for this project already");

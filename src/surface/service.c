@@ -136,8 +136,11 @@ static enum err invitation(struct call *c, const struct service_place *at,
 	}
 	*url = reply.p ? value_str(value_parse(&c->mem, reply, &error), "url") :
 			 (struct str){ 0 };
-	if (!e && !url->p)
-		e = call_fail(c, ERR_INTERNAL_ERROR, "the service does not answer");
+	if (!e && !url->p) {
+		call_fail(c, ERR_INTERNAL_ERROR, "the service does not answer");
+		e = call_step(c, "'abacus serve' starts it here, and tells what is in "
+				 "its way.");
+	}
 	return e;
 }
 

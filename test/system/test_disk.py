@@ -724,3 +724,13 @@ def test_an_sqlite_file_of_somebody_else(empty):
         assert empty.database.read_bytes() == before
     empty.bb("--json", "init").ok()
     assert before in held(empty).values()
+
+
+@needs_root
+def test_a_service_says_that_it_cannot_write(repo):
+    """Not that another one runs."""
+    (repo.home / "serve").mkdir(mode=0o700)
+    with read_only(repo):
+        done = repo.run("serve", program="abacus")
+        assert done.code == 1 and "Read-only file system" in done.err and "runs for this project" not in done.err
+        assert "'abacus serve'" in repo.run("open", "--print", program="abacus").err
