@@ -139,6 +139,27 @@ static void tell_reset(struct telling *t)
 	end(t, "reset", &j);
 }
 
+/* A store was taken away, and with it all sources whose names begin so. */
+static void tell_gone(struct telling *t, const char *const *heads)
+{
+	static const struct source nowhere;
+	bool lost = false;
+
+	for (; *heads; heads++)
+		for (size_t i = 0; i < t->s->known.count; i++) {
+			const struct map_entry *one = &t->s->known.entry[i];
+
+			if (!str_starts(one->key, str_of(*heads)) ||
+			    !memcmp(one->value, &nowhere, sizeof nowhere))
+				continue;
+			choose(t, one->key);
+			*t->at = nowhere;
+			lost = true;
+		}
+	if (lost)
+		tell_reset(t);
+}
+
 /* --- beads --- */
 
 static struct journal_place journal_place_of(const struct source *s)
@@ -329,8 +350,12 @@ static void collect_beads(struct telling *t)
 	enum err e = beads_home(t->c, &b);
 
 	choose(t, STR("journal"));
-	if (e || !journal_exists(t->c, b.home))
+	if (e)
 		return;
+	if (!journal_exists(t->c, b.home)) {
+		tell_gone(t, (const char *const[]){ "journal", NULL });
+		return;
+	}
 	place = journal_place_of(t->at);
 	if (!t->tell) {
 		learn_journal(t, b.home);
@@ -464,14 +489,21 @@ static void collect_seen(struct telling *t, struct agent_files *f, bool first)
 		t->tell(t->arg, "seen", json_text(&j));
 }
 
+static const char *const agent_sources[] = { "agents/", "reservations/", "events.jsonl",
+					     "messages/", NULL };
+
 static void collect_agents(struct telling *t, bool look, bool first)
 {
 	struct agent_files f;
 	struct str *agents;
 	size_t count;
 
-	if (agent_files_open(t->c, AGENTS_READ, &f) || !f.home.p)
+	if (agent_files_open(t->c, AGENTS_READ, &f))
 		return;
+	if (!f.home.p) {
+		tell_gone(t, agent_sources);
+		return;
+	}
 	collect_lines(t, &f, STR("agents/history.jsonl"), "agent", agent_members);
 	collect_lines(t, &f, STR("reservations/history.jsonl"), "reservation",
 		      reservation_members);
@@ -584,9 +616,14 @@ static void collect_status(struct telling *t, struct board *b, bool first)
 static void collect_board(struct telling *t, bool look, bool first)
 {
 	struct board b;
+	struct str where;
 
-	if (board_open(t->c, BOARD_READ, &b))
+	if (board_open(t->c, BOARD_READ, &b)) {
+		t->c->code = ERR_OK;
+		if (!place_find(t->c, STR(".bb"), &where) && !where.p)
+			tell_gone(t, (const char *const[]){ "board/", NULL });
 		return;
+	}
 	collect_messages(t, &b);
 	collect_artifacts(t, &b);
 	if (look)

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -117,6 +118,24 @@ def test_every_id_is_a_place_to_go_on_from(served):
         assert again.events == stream.events[i + 1:]
         again.close()
     assert_once(stream, beads)
+
+
+@pytest.mark.parametrize("store", [".beadboard", ".bb", ".git/abacus/journal.1"])
+def test_a_store_that_is_taken_away_is_a_reset(served, store):
+    stream = Stream(served).begun()
+    set_up(served.repo)
+    served.repo.create("There from the start")
+    served.repo.run("--as", "kimi", "post", "hello", program="bb").ok()
+    stream.until(lambda s: s.of("agent") and s.of("bead") and s.of("post"), 2)
+    path = served.repo.path / store
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    stream.until(lambda s: s.of("reset"), 2)
+    time.sleep(1.2)  # once is enough
+    stream.sock.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        stream.take()
+    assert len(stream.of("reset")) == 1
+    stream.close()
 
 
 def test_an_unknown_id_is_answered_with_a_reset(served):
