@@ -34,21 +34,22 @@ function span(seconds) {
   return `${Math.floor(seconds / size)} ${unit}`;
 }
 
-export function ago(at, now = Date.now()) {
+// What has happened is never ahead, whatever clock it was written by; what ends may be.
+function words(at, ends, now = Date.now()) {
   const seconds = Math.round((now - Date.parse(at)) / 1000);
-  if (seconds < 0) return `in ${span(-seconds)}`;
+  if (seconds < 0 && ends) return `in ${span(-seconds)}`;
   return seconds < 3 ? "just now" : `${span(seconds)} ago`;
 }
 
 // A time that keeps itself true; see tick().
-export function time(at) {
-  return at ? h("time", { datetime: at, title: new Date(at).toLocaleString() }, ago(at)) : null;
+export function time(at, ends = false) {
+  return at ? h("time", { datetime: at, "data-ends": ends, title: new Date(at).toLocaleString() }, words(at, ends)) : null;
 }
 
 export function tick() {
   const now = Date.now();
   for (const el of document.querySelectorAll("time")) {
-    const text = ago(el.dateTime, now);
+    const text = words(el.dateTime, "ends" in el.dataset, now);
     if (el.textContent !== text) el.textContent = text;
   }
 }

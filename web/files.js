@@ -32,7 +32,7 @@ function flatten(node, depth, out) {
 function holder(r) {
   return h("span", { class: `hold ${r.stale ? "stale" : "held"}` },
     h("strong", {}, r.agent_id), " ", liveness(store.agents.get(r.agent_id)?.liveness ?? r.owner_liveness ?? "evicted"),
-    r.expired ? " expired " : " ends ", time(r.expires_at),
+    r.expired ? " expired " : " ends ", time(r.expires_at, true),
     " for ", h("a", { href: taskAddress(r.bead_id) }, r.bead_id),
     r.stale && h("span", { class: "count owed" }, "stale"),
     h("code", {}, r.scope));

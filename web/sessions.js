@@ -115,7 +115,7 @@ class Sessions {
         time(i.created_at), " ", i.bead_id && h("a", { href: taskAddress(i.bead_id) }, i.bead_id))),
       ...stale.map((r) => h("li", { class: "stale" }, h("strong", {}, "Stale reservation "),
         h("span", {}, `${r.scope} of ${r.agent_id} `), r.expired ? "expired " : "whose holder is not there; ends ",
-        time(r.expires_at))),
+        time(r.expires_at, true))),
       ...blocked.map((t) => h("li", { class: "owed" }, h("strong", {}, "Waits to be accepted "),
         h("a", { href: taskAddress(t.id), dir: "auto" }, t.title))),
     ];

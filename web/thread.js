@@ -155,7 +155,7 @@ export class Thread {
       h("p", { class: "facts" }, status(facts), h("span", { class: `priority p${facts.priority}` }, `P${facts.priority}`),
         h("span", {}, facts.type ?? ""), h("code", {}, facts.id), ...(task ? counts(task) : [])),
       h("p", { class: "facts small" }, "Owner: ", owner(task ?? facts),
-        facts.assignee_expires && h("span", {}, "lease ends ", time(facts.assignee_expires))),
+        facts.assignee_expires && h("span", {}, "lease ends ", time(facts.assignee_expires, true))),
       this.actions(facts),
       ...(bead?.description ? [text(bead.description)] : []),
       ...(bead?.acceptance_criteria ? [h("p", { class: "next" }, "Done when: ", bead.acceptance_criteria)] : []));

@@ -128,6 +128,16 @@ def test_cards_tell_owner_state_last_act_and_what_waits(story):
     story.sees(f".card:has(a[href*='{story.notes}'])", "waits for 1")
 
 
+def test_what_was_done_is_not_ahead(story):
+    """By a clock that is two days off; what ends may well be."""
+    story.agent("register", "--name", "teal-finch", "--role", "tests", env={"ABACUS_NOW": ago(-2880)})
+    story.enter()
+    story.sees(".agent", "teal-finch")
+    assert "in 1 d" not in story.browser.text(".side") and "in 2 d" not in story.browser.text(".side")
+    story.go("#/files")
+    story.sees(".tree", "in 1 h")
+
+
 def test_seen_and_accepted_are_done_for_the_one_it_was_sent_to(story):
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
