@@ -221,8 +221,9 @@ export class Thread {
     const from = this.from.value || me, to = this.to.value || this.data?.bead?.assignee;
     this.from.replaceChildren(...ids.map((id) => h("option", { value: id }, id)), h("option", { value: "+" }, "somebody new …"));
     this.to.replaceChildren(...ids.map((id) => h("option", { value: id }, id)), h("option", { value: "broadcast" }, "all agents"));
-    if (ids.includes(from)) this.from.value = from;
-    if (ids.includes(to)) this.to.value = to;
+    if (to === "broadcast" || ids.includes(to)) this.to.value = to;
+    const other = ids.includes(from) ? from : ids.find((id) => id !== this.to.value);
+    if (other) this.from.value = other;
   }
 
   async register() {

@@ -152,6 +152,18 @@ def test_seen_and_accepted_are_done_for_the_one_it_was_sent_to(story):
     story.soon(f".card:has(a[href*='{story.bug}'])", "1 to accept")
 
 
+def test_to_whom_one_writes_stays_chosen(story):
+    chosen = "return [...document.querySelectorAll('.letter select')].slice(0, 2).map(s => s.value)"
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.browser.click(".composer input[value=mail]")
+    assert story.browser.run(chosen) == ["cobalt-harbor", "amber-otter"]  # its owner, and somebody else
+    story.browser.run("document.querySelector('.letter select[aria-label=\"To whom\"]').value = 'broadcast'")
+    story.agent("register", "--name", "teal-finch", "--role", "tests")
+    story.soon(".letter select option", "teal-finch")
+    assert story.browser.run(chosen) == ["cobalt-harbor", "broadcast"]
+
+
 def test_nobody_answers_themselves(story):
     """Whoever wrote last is who one writes as; unless it is they who get the answer, or they are not of this project."""
     story.enter()
