@@ -98,6 +98,7 @@ export class Thread {
     this.root = root;
     this.id = id;
     this.most = PAGE;
+    this.sentAfter = Infinity; // as many items there were when something was sent from here
     this.head = h("div", { class: "about" }, h("p", { class: "quiet" }, "Reading …"));
     this.items = h("ol", { class: "thread", "aria-label": "What was done and said" });
     this.earlier = h("button", { type: "button", class: "do earlier", hidden: true,
@@ -131,7 +132,10 @@ export class Thread {
     this.earlier.hidden = items.length <= this.most;
     reconcile(this.items, last, keyOf, (i) => JSON.stringify(i.recipients ?? i.event?.id ?? ""),
       (i) => (kinds[i.kind] ?? (() => h("li", {}, i.kind)))(this, i));
-    if (this.drawn && atEnd) el.scrollTop = el.scrollHeight;
+    if (this.drawn && (atEnd || items.length > this.sentAfter)) {
+      this.items.lastElementChild?.scrollIntoView({ block: "end" });
+      this.sentAfter = Infinity;
+    }
     this.drawn = true;
     this.fill();
   }
@@ -257,6 +261,7 @@ export class Thread {
     if (!words) return this.words.focus();
     const button = this.form.querySelector("button[type=submit]");
     button.disabled = true;
+    this.sentAfter = this.data?.items.length ?? 0;
     try {
       if (this.mode === "mail") {
         if (!this.from.value || this.from.value === "+") throw new Error("Say as whom you write.");
@@ -271,6 +276,7 @@ export class Thread {
       this.thread = null;
       this.read();
     } catch (failure) {
+      this.sentAfter = Infinity;
       complain(failure);
     }
     button.disabled = false;

@@ -262,6 +262,23 @@ def test_a_task_that_is_not_there_says_so(story):
     story.browser.log()  # the browser itself complains of every 404
 
 
+def test_what_one_has_sent_comes_into_view(story):
+    for i in range(30):
+        story.run("comment", story.bug, f"note {i}")
+    visible = """
+        const last = [...document.querySelectorAll('.item')].at(-1), room = document.querySelector('#drawer > .scroll').getBoundingClientRect();
+        return last.textContent.includes(arguments[0]) && last.getBoundingClientRect().bottom <= room.bottom + 1"""
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.sees(".about h2", "Parser fails")
+    story.run("comment", story.bug, "from elsewhere")
+    story.browser.until(lambda: "from elsewhere" in story.browser.run("return document.querySelector('.thread').textContent"))
+    assert not story.browser.run(visible, "from elsewhere")  # who reads is not moved
+    story.browser.type(".composer textarea", "from here")
+    story.browser.click(".composer button[type=submit]")
+    story.browser.until(lambda: story.browser.run(visible, "from here"), 2)
+
+
 def test_a_reply_is_mail(story):
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
