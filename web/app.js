@@ -114,7 +114,7 @@ $(".skip").addEventListener("click", (e) => {
 let hiding = 0;
 export function complain(failure) {
   const toast = $("#toast");
-  toast.textContent = `${failure.message} ${failure.hint ?? ""}`;
+  toast.textContent = `${failure.message.replace(/\.?$/, ".")} ${failure.hint ?? ""}`;
   toast.hidden = false;
   clearTimeout(hiding);
   hiding = setTimeout(() => (toast.hidden = true), 8000);

@@ -89,7 +89,8 @@ class Sessions {
     }
     this.list.set(lines);
     this.summary.textContent = !store.loaded ? "Reading …" :
-      shown ? `${shown} ${shown === 1 ? "task" : "tasks"}` : "No tasks here. 'bd create' makes one.";
+      shown ? `${shown} ${shown === 1 ? "task" : "tasks"}` :
+      args.get("q") ? "Nothing was found." : "No tasks here. 'bd create' makes one.";
   }
 
   head(g) {

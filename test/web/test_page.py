@@ -119,6 +119,17 @@ def test_incursions_and_stale_reservations_are_plain_to_see(story):
     story.sees(".agent", "active")
 
 
+def test_words_for_nothing_and_for_what_went_wrong(story):
+    story.enter()
+    story.go("#/sessions?q=no-such-words")
+    story.sees(".summary", "Nothing was found.")
+    story.go(f"#/sessions?task={story.bug}")
+    story.browser.click(".composer input[value=mail]")
+    story.browser.run("window.prompt = () => 'Ada Lovelace'; const s = document.querySelector('.letter select'); s.value = '+'; s.dispatchEvent(new Event('change'))")
+    story.sees("#toast", "cannot be the id of an agent. Use 3 to 48")
+    story.browser.log()  # the browser itself complains of every 400
+
+
 def test_cards_tell_owner_state_last_act_and_what_waits(story):
     story.enter()
     story.sees(".epic h2", "Release 1.2")
