@@ -55,6 +55,14 @@ static struct str prefixed(struct call *c, const struct beads *b, struct str tex
 			 STR_ARG(text));
 }
 
+struct str find_brief(struct str prefix, struct str id)
+{
+	if (!prefix.n || id.n <= prefix.n + 1 || !str_starts(id, prefix) ||
+	    id.p[prefix.n] != '-')
+		return (struct str){ 0 };
+	return str_skip(id, prefix.n + 1);
+}
+
 /* The ids that begin with the text, or with the prefix and the text. */
 static enum err candidates(struct call *c, struct beads *b, struct str text, bool gone,
 			   struct str **ids, size_t *count)

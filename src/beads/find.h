@@ -11,6 +11,9 @@
 enum err find_bead(struct call *c, struct beads *b, struct str text,
 		   struct bead_row **out);
 
+/* What of an id follows the prefix; absent: it has another one. */
+struct str find_brief(struct str prefix, struct str id);
+
 /* Several at once, as a chain in their order, each once; all or none. */
 enum err find_beads(struct call *c, struct beads *b, const struct str *texts,
 		    size_t count, struct bead_row **out);

@@ -203,7 +203,6 @@ static enum err add_bead(struct thread *t, struct str text, struct json *j)
 {
 	struct beads b;
 	struct bead_row *row;
-	const char *dash;
 	enum err e = beads_open(t->c, BEADS_READ, &b);
 
 	t->id = text;
@@ -217,9 +216,7 @@ static enum err add_bead(struct thread *t, struct str text, struct json *j)
 		return e;
 	if (!(e = find_bead(t->c, &b, text, &row))) {
 		t->id = row->id;
-		dash = memchr(row->id.p, '-', row->id.n);
-		if (dash)
-			t->brief = str_skip(row->id, (size_t)(dash + 1 - row->id.p));
+		t->brief = find_brief(b.about.prefix, row->id);
 		e = put_bead(t, &b, row, j);
 	}
 	beads_close(&b);

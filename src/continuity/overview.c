@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/moment.h"
 #include "base/value.h"
-#include "beads/beads.h"
+#include "beads/find.h"
 #include "store/bead_query.h"
 
 /* --- the mail about each bead --- */
@@ -66,16 +66,20 @@ static enum err count_mail(struct call *c, struct agent_files *f, struct mail_ma
 	return e;
 }
 
-/* Whoever wrote may have left out the prefix of the id. */
-static const struct mail_tally *find_tally(struct mail_map *map, struct str id)
+static void add_tally(const struct mail_map *map, struct str bead, struct mail_tally *sum)
 {
-	static const struct mail_tally none;
-	void **whole = map_find(&map->beads, id), **part = NULL;
-	const char *dash = memchr(id.p, '-', id.n);
+	void **at = bead.p ? map_find(&map->beads, bead) : NULL;
+	const struct mail_tally *t = at ? *at : NULL;
 
-	if (dash)
-		part = map_find(&map->beads, str_skip(id, (size_t)(dash + 1 - id.p)));
-	return whole ? *whole : part ? *part : &none;
+	if (!t)
+		return;
+	sum->unread += t->unread;
+	sum->owed += t->owed;
+	if (t->at < sum->at)
+		return;
+	sum->at = t->at;
+	sum->by = t->by;
+	sum->category = t->category;
 }
 
 /* --- beads --- */
@@ -86,6 +90,7 @@ struct crowd {
 	struct registered *agents;
 	struct map by_id; /* struct registered */
 	struct mail_map mail;
+	struct str prefix; /* of ids */
 	struct map rows;  /* by id: struct bead_row */
 	struct map epics; /* by id, "" for none: struct session */
 };
@@ -168,6 +173,7 @@ static enum err read_beads(struct call *c, struct crowd *w,
 	}
 	if (e)
 		return e;
+	w->prefix = b.about.prefix;
 	e = query_each(c, &b.cache, &all, &first);
 	for (row = e ? NULL : first; row; row = row->next)
 		*map_put(&w->rows, row->id) = row;
@@ -253,9 +259,19 @@ static void put_liveness(struct crowd *w, struct json *j, const char *key, struc
 			  (struct str){ 0 });
 }
 
+/* Whoever wrote may have left out the prefix of the id. */
+static struct mail_tally mail_about(const struct crowd *w, struct str id)
+{
+	struct mail_tally sum = { 0 };
+
+	add_tally(&w->mail, id, &sum);
+	add_tally(&w->mail, find_brief(w->prefix, id), &sum);
+	return sum;
+}
+
 static void put_task(struct crowd *w, struct json *j, const struct bead_row *row)
 {
-	const struct mail_tally *mail = find_tally(&w->mail, row->id);
+	struct mail_tally mail = mail_about(w, row->id);
 	struct arena scratch = { 0 };
 	struct value_error error;
 	const struct value *line = value_parse(&scratch, row->line, &error);
@@ -273,10 +289,10 @@ static void put_task(struct crowd *w, struct json *j, const struct bead_row *row
 	json_put_str(j, "waits_for", row->waits);
 	json_put_moment(j, "created_at", row->created);
 	json_put_moment(j, "updated_at", row->updated);
-	json_put_int(j, "unread", mail->unread);
-	json_put_int(j, "to_accept", mail->owed);
+	json_put_int(j, "unread", mail.unread);
+	json_put_int(j, "to_accept", mail.owed);
 	put_labels(j, value_find(line, "labels"));
-	put_last_act(j, row, line, mail);
+	put_last_act(j, row, line, &mail);
 	arena_release(&scratch);
 }
 
