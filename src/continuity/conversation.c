@@ -22,7 +22,8 @@
 enum { MOST = 1000 }; /* of each kind, the newest */
 
 struct item {
-	int64_t at, order; /* ms; what came first among those */
+	struct stamp at; /* of what is not a bead's, the ms and what came first in it */
+	size_t order;
 	struct str json;
 };
 
@@ -35,10 +36,10 @@ struct thread {
 	struct map letters; /* by who wrote what when: struct letter_item */
 };
 
-static void add(struct thread *t, int64_t at, struct json *j)
+static void add(struct thread *t, struct stamp at, struct json *j)
 {
 	t->item = arena_room(&t->c->mem, t->item, t->count, sizeof *t->item);
-	t->item[t->count] = (struct item){ at, (int64_t)t->count, json_text(j) };
+	t->item[t->count] = (struct item){ at, t->count, json_text(j) };
 	t->count++;
 }
 
@@ -139,7 +140,7 @@ static void put_change(struct thread *t, const struct change *c)
 			json_put_raw(&j, names_word(&bead_members, m), c->member[m]);
 	json_end(&j);
 	json_end(&j);
-	add(t, c->mark.at.ms, &j);
+	add(t, c->mark.at, &j);
 }
 
 static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
@@ -167,7 +168,7 @@ static void put_notes(struct thread *t, const struct bead *b)
 		json_put_str(&j, "id", n->id);
 		json_put_str(&j, "text", n->content);
 		json_end(&j);
-		add(t, n->at.ms, &j);
+		add(t, n->at, &j);
 	}
 }
 
@@ -314,7 +315,7 @@ static void put_letter(struct thread *t, const struct letter_item *letter)
 	else
 		json_null(&j);
 	json_end(&j);
-	add(t, m->created_ms, &j);
+	add(t, (struct stamp){ .ms = m->created_ms }, &j);
 }
 
 /* A handoff and a call for help are mail too, and stand in the thread once. */
@@ -346,7 +347,7 @@ static void put_event(struct thread *t, const struct value *event)
 	json_key(&j, STR("event"));
 	json_value(&j, event);
 	json_end(&j);
-	add(t, at, &j);
+	add(t, (struct stamp){ .ms = at }, &j);
 }
 
 static enum err add_protocol(struct thread *t, struct agent_files *f)
@@ -360,8 +361,8 @@ static enum err add_protocol(struct thread *t, struct agent_files *f)
 	enum err e = protocol_each(t->c, f, &filter, &list);
 
 	v = e ? NULL : value_parse(&t->c->mem, json_text(&list), &error);
-	for (size_t i = 0; v && i < v->count; i++)
-		put_event(t, &v->item[i]);
+	for (size_t i = v ? v->count : 0; i; i--) /* the newest is the first */
+		put_event(t, &v->item[i - 1]);
 	return e;
 }
 
@@ -387,12 +388,12 @@ static enum err add_agents(struct thread *t)
 
 /* --- the board, and what agents noted --- */
 
-static void put_whole(struct thread *t, const char *kind, int64_t at, struct str by,
+static void put_whole(struct thread *t, const char *kind, struct stamp at, struct str by,
 		      struct str member, struct json *value)
 {
 	struct json j = { .out.mem = &t->c->mem };
 
-	begin(&j, kind, at, by);
+	begin(&j, kind, at.ms, by);
 	json_put_raw(&j, member.p, json_text(value));
 	json_end(&j);
 	add(t, at, &j);
@@ -423,14 +424,15 @@ static enum err add_board(struct thread *t)
 		struct json j = { .out.mem = &c->mem };
 
 		message_encode(&j, m);
-		put_whole(t, "post", m->created_at, m->from_agent, STR("post"), &j);
+		put_whole(t, "post", (struct stamp){ m->created_at, m->id },
+			  m->from_agent, STR("post"), &j);
 	}
 	for (; !e && a; a = a->next) {
 		struct json j = { .out.mem = &c->mem };
 
 		artifact_encode(&j, a);
-		put_whole(t, "artifact", a->created_at, a->produced_by, STR("artifact"),
-			  &j);
+		put_whole(t, "artifact", (struct stamp){ a->created_at, a->id },
+			  a->produced_by, STR("artifact"), &j);
 	}
 	return e;
 }
@@ -457,14 +459,15 @@ static enum err add_events(struct thread *t)
 		if (str_starts(row->kind, STR("task_"))) /* a change, and told as one */
 			continue;
 		event_row_encode(&j, row);
-		put_whole(t, "event", row->created, row->agent, STR("event"), &j);
+		put_whole(t, "event", (struct stamp){ row->created, row->id }, row->agent,
+			  STR("event"), &j);
 	}
 	for (; !e && a; a = a->next) {
 		struct json j = { .out.mem = &c->mem };
 
 		artifact_row_encode(&j, a);
-		put_whole(t, "artifact", a->created, (struct str){ 0 }, STR("artifact"),
-			  &j);
+		put_whole(t, "artifact", (struct stamp){ a->created, a->id },
+			  (struct str){ 0 }, STR("artifact"), &j);
 	}
 	return e;
 }
@@ -472,9 +475,10 @@ static enum err add_events(struct thread *t)
 static int by_time(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
+	int order = stamp_cmp(x->at, y->at);
 
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
+	if (order)
+		return order;
 	return x->order < y->order ? -1 : 1;
 }
 

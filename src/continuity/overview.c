@@ -91,8 +91,8 @@ struct crowd {
 	struct map by_id; /* struct registered */
 	struct mail_map mail;
 	struct str prefix; /* of ids */
-	struct map rows;  /* by id: struct bead_row */
-	struct map epics; /* by id, "" for none: struct session */
+	struct map rows;   /* by id: struct bead_row */
+	struct map epics;  /* by id, "" for none: struct session */
 };
 
 struct session {

@@ -139,6 +139,25 @@ def test_every_step_is_told_though_the_bead_knows_only_the_last(crowd):
     assert [i["values"]["status"] for i in items] == ["open", "in_progress", "open", "in_progress"]
 
 
+def test_what_happened_in_one_moment_keeps_its_order(crowd):
+    """As after a clock was set back: the stamps go on in the moment where they were."""
+    crowd.run("claim", crowd.loose).ok()
+    crowd.run("comment", crowd.loose, "first").ok()
+    crowd.run("update", crowd.loose, "-p", "0").ok()
+    crowd.run("comment", crowd.loose, "second").ok()
+    crowd.run("close", crowd.loose).ok()
+    items = crowd.json("conversation", crowd.loose, program="abacus")["items"]
+    assert [i.get("what") or i.get("text") for i in items] == ["created", "claimed", "first", "changed", "second", "closed"]
+
+
+def test_posts_of_one_moment_keep_their_order(crowd):
+    crowd.run("init", program="bb").ok()
+    for text in ("first", "second", "third"):
+        crowd.run("--as", "amber-otter", "post", f"{text} of {crowd.loose}", program="bb").ok()
+    items = crowd.json("conversation", crowd.loose, program="abacus")["items"]
+    assert [i["post"]["content"].split()[0] for i in items if i["kind"] == "post"] == ["first", "second", "third"]
+
+
 def test_a_broadcast_is_one_item_with_many_recipients(crowd):
     crowd.agent("send", "--from", "amber-otter", "--to", "broadcast", "--bead", crowd.loose, "--category", "INFO", "--subject", "s", "--body", "b")
     items = [i for i in crowd.json("conversation", crowd.loose, program="abacus")["items"] if i["kind"] == "mail"]
