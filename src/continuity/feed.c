@@ -66,7 +66,7 @@ static size_t whole_events(const char *p, size_t n)
 static ssize_t read_locked(struct feed *f, struct feed_place *at, char *p, size_t most)
 {
 	int64_t back;
-	ssize_t got;
+	ssize_t got, whole;
 
 	for (;;) {
 		back = f->end.segment - at->segment;
@@ -83,7 +83,8 @@ static ssize_t read_locked(struct feed *f, struct feed_place *at, char *p, size_
 			break;
 		*at = (struct feed_place){ at->segment + 1, 0 };
 	}
-	got = (ssize_t)whole_events(p, (size_t)got);
+	whole = (ssize_t)whole_events(p, (size_t)got);
+	got = whole ? whole : got; /* there may be less room than one needs */
 	at->offset += got;
 	return got;
 }

@@ -29,7 +29,7 @@ enum err feed_collect(struct call *c, struct feed *f, size_t *count);
 enum { FEED_WATCHED = 6 };
 enum err feed_watched(struct call *c, struct watch_at at[FEED_WATCHED]);
 
-/* A place between two events. */
+/* A place in it; most are between two events. */
 struct feed_place {
 	int64_t segment, offset;
 };
@@ -42,8 +42,8 @@ bool feed_find(struct feed *f, struct str id, struct feed_place *out);
 enum { FEED_ID = 64 };
 void feed_id(struct feed *f, struct feed_place at, char id[FEED_ID]);
 
-/* Whole events from a place, which moves along; 0: there are no more yet, -1: what was
- * there is gone. */
+/* Whole events from a place, which moves along, or a part of one where there is no room
+ * for it; 0: there are no more yet, -1: what was there is gone. */
 enum { FEED_EVENT = 16 * 1024 }; /* none is larger */
 ssize_t feed_read(struct feed *f, struct feed_place *at, char *p, size_t most);
 

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/moment.h"
@@ -28,6 +29,7 @@ struct stream {
 	struct feed_place at;
 	enum first first; /* what it is sent before all else */
 	bool suspended, behind, over;
+	bool inside;  /* an event, of which the rest has to come first */
 	int64_t sent; /* ticks: when it last took something */
 	struct stream *next, **link;
 };
@@ -69,17 +71,23 @@ static ssize_t next_piece(struct stream *s, char *buf, size_t max)
 				   "{}");
 	}
 	if (s->behind && waited > STALL_MS) {
+		if (s->inside) /* who comes back gets all of it again */
+			return MHD_CONTENT_READER_END_OF_STREAM;
 		s->over = true;
 		return say(buf, max, "dropped", s->all->feed, s->at,
 			   "{\"reason\":\"you read too slowly: connect again with the "
 			   "last id, and it goes on from there\"}");
 	}
 	got = feed_read(s->all->feed, &s->at, buf, max < PIECE ? max : PIECE);
+	if (got < 0 && s->inside)
+		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (got < 0) {
 		s->at = feed_end(s->all->feed);
 		s->first = FIRST_RESET;
 		return next_piece(s, buf, max);
 	}
+	if (got > 0)
+		s->inside = got < 2 || memcmp(buf + got - 2, "\n\n", 2) != 0;
 	if (!got && waited > BEAT_MS)
 		return snprintf(buf, max, ": still here\n\n");
 	return got;

@@ -274,6 +274,37 @@ def test_a_feed_goes_on_in_the_next_file(served):
     assert first in served.repo.ids("list")
 
 
+def test_a_feed_goes_on_though_very_many_have_mail(repo, services):
+    """What each file begins with names every source, and is longer than what is sent at once."""
+    set_up(repo)
+    boxes = repo.path / ".beadboard" / "agent" / "messages"
+    boxes.mkdir(exist_ok=True)
+    for n in range(900):
+        (boxes / f"an-agent-with-quite-a-long-name-{n}.jsonl").write_text("{}\n")
+    service = services(repo).start()
+    stream = Stream(service).begun()
+    service.terminate()
+    filled = fill(service, (4 << 20) + 1)
+    service.again()
+    bead = repo.create("in the next file")
+    rest = Stream(service, after=filled).until(count(1))
+    assert rest.beads() == [bead]
+    stream.close()
+
+
+def test_an_event_may_be_larger_than_what_is_sent_at_once(repo, services):
+    set_up(repo)
+    service = services(repo).start()
+    stream = Stream(service, headers={"Cookie": "c=" + "c" * 8000}).begun()  # which leaves less room
+    box = repo.path / ".beadboard" / "agent" / "messages" / f"{AGENTS[1]}.jsonl"
+    long = {name: "\u0001" * 350 for name in ("message_id", "bead_id", "from_agent", "to_agent", "category", "state", "created_at")}
+    box.parent.mkdir(exist_ok=True)
+    with open(box, "a") as file:
+        file.write(json.dumps(long) + "\n")
+    stream.until(lambda s: s.of("mail"))
+    assert [data["message_id"] for data in stream.of("mail")] == [long["message_id"]]
+
+
 # --- slow ---
 
 def make_noise(service, bytes_of_events):
