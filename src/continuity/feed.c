@@ -283,6 +283,8 @@ static bool resume(struct call *c, struct feed *f, int64_t last)
 	if (!last || file_read(c, segment_path(&c->mem, f, last), &text) || !text.p)
 		return false;
 	text.n = whole_events(text.p, text.n);
+	if (!text.n) /* whoever began it was killed at that */
+		return resume(c, f, last - 1);
 	rest = text;
 	head = comment(c, &rest);
 	platform_boot(boot);

@@ -274,6 +274,19 @@ def test_a_feed_goes_on_in_the_next_file(served):
     assert first in served.repo.ids("list")
 
 
+@pytest.mark.parametrize("begun", [b"", b': {"feed":"0123'], ids=["empty", "in part"])
+def test_a_file_that_was_only_begun_is_begun_again(served, begun):
+    """By one that was killed just when the feed went on in it."""
+    stream = Stream(served).begun()
+    served.kill()
+    fill(served, (4 << 20) + 1)
+    (served.folder / "feed.2").write_bytes(begun)
+    bead = served.repo.create("while none ran")
+    served.again()
+    rest = Stream(served, after=stream.last).until(lambda s: bead in s.beads())
+    assert rest.of("reset") == [] and rest.beads() == [bead]
+
+
 def test_a_feed_goes_on_though_very_many_have_mail(repo, services):
     """What each file begins with names every source, and is longer than what is sent at once."""
     set_up(repo)
