@@ -240,7 +240,7 @@ bool desks_put(struct desks *all, struct job *job)
 	bool taken;
 
 	pthread_mutex_lock(&all->mutex);
-	if (all->waiting >= all->idle && all->count < all->most)
+	if (!all->closing && all->waiting >= all->idle && all->count < all->most)
 		hire(all);
 	taken = all->waiting < WAITING && all->count && !all->closing;
 	if (taken) {
