@@ -57,11 +57,14 @@ export function tick() {
 // Puts children in place by their keys; one that has not changed stays the same element, so
 // that focus, selection and what somebody types in it are not disturbed.
 export function reconcile(parent, items, key, version, make) {
-  const old = new Map();
+  const old = new Map(), used = new Set();
   for (const el of parent.children) old.set(el.dataset.key, el);
   let at = parent.firstElementChild;
   for (const item of items) {
-    const k = String(key(item)), v = String(version(item));
+    const v = String(version(item));
+    let k = String(key(item));
+    while (used.has(k)) k += "+"; // what happened twice in one moment
+    used.add(k);
     let el = old.get(k);
     if (!el || el.dataset.version !== v) {
       const fresh = make(item);

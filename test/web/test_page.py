@@ -370,6 +370,18 @@ def test_an_open_thread_goes_on_after_the_service_was_away(story):
 
 # --- work ---
 
+def test_what_happened_at_once_stands_in_the_thread_once(story):
+    made = {"task_id": story.bug, "event": {"kind": "progress", "message": "m"}, "artifacts": [{"file_path": f} for f in ("a.c", "b.c")]}
+    story.run("push", "--agent", "amber-otter", "--request-id", "r1", "--json", json.dumps(made), program="vybe")
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.sees(".item.artifact", "b.c")
+    for note in ("one", "two"):
+        story.run("comment", story.bug, note)
+        story.soon(".item.note", note)
+    assert story.browser.run("return [...document.querySelectorAll('.item.artifact code')].map(c => c.textContent)") == ["a.c", "b.c"]
+
+
 def test_the_board_the_queue_and_filters_in_the_address(story):
     story.enter()
     story.go("#/work")
