@@ -58,6 +58,7 @@ export function tick() {
 // that focus, selection and what somebody types in it are not disturbed.
 export function reconcile(parent, items, key, version, make) {
   const old = new Map(), used = new Set();
+  const held = parent.contains(document.activeElement) ? document.activeElement.dataset.card : null;
   for (const el of parent.children) old.set(el.dataset.key, el);
   let at = parent.firstElementChild;
   for (const item of items) {
@@ -81,4 +82,6 @@ export function reconcile(parent, items, key, version, make) {
     else parent.insertBefore(el, at);
   }
   for (const el of old.values()) el.remove();
+  if (held && !parent.contains(document.activeElement))
+    parent.querySelector(`[data-card="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
 }

@@ -97,7 +97,7 @@ class Sessions {
     const done = g.total ? Math.round((100 * g.done) / g.total) : 0;
     const bar = h("progress", { max: 100, value: done, "aria-label": `${g.done} of ${g.total} closed` });
     return h("div", { class: "epic" },
-      h("h2", { dir: "auto" }, g.epic ? h("a", { href: taskAddress(g.epic.id), "data-card": true }, g.epic.title) : "Without an epic"),
+      h("h2", { dir: "auto" }, g.epic ? h("a", { href: taskAddress(g.epic.id), "data-card": g.epic.id }, g.epic.title) : "Without an epic"),
       h("p", { class: "facts small" }, g.epic && status(g.epic), bar, `${g.done} of ${g.total} closed`,
         g.epic && h("code", {}, g.epic.id), ...(g.epic ? counts(g.epic) : [])));
   }

@@ -141,10 +141,11 @@ const parts = {
 
 class Work {
   constructor(root) {
-    this.tabs = h("nav", { class: "tabs", "aria-label": "Ways to look at the work" });
+    this.tab = Object.fromEntries(Object.entries(parts).map(([key, [title]]) => [key, h("a", {}, title)]));
     this.filters = new Filters(() => this.update(new Set(["tasks"])));
     this.body = h("div", { class: "body" });
-    root.append(h("div", { class: "work" }, h("div", { class: "strip" }, this.tabs, this.filters.el), this.body));
+    root.append(h("div", { class: "work" }, h("div", { class: "strip" },
+      h("nav", { class: "tabs", "aria-label": "Ways to look at the work" }, Object.values(this.tab)), this.filters.el), this.body));
   }
 
   update(what) {
@@ -156,8 +157,11 @@ class Work {
       this.body.replaceChildren(this.shown.el);
       what = new Set(["route", "tasks"]);
     }
-    this.tabs.replaceChildren(...Object.entries(parts).map(([key, [title]]) =>
-      h("a", { href: address("work", key, at.args), "aria-current": key === part && "page" }, title)));
+    for (const [key, tab] of Object.entries(this.tab)) {
+      tab.href = address("work", key, at.args);
+      if (key === part) tab.setAttribute("aria-current", "page");
+      else tab.removeAttribute("aria-current");
+    }
     this.filters.el.hidden = part === "history";
     if (what.has("tasks") || what.has("route") || what.has("crowd")) {
       this.filters.update(at.args);

@@ -382,6 +382,21 @@ def test_what_happened_at_once_stands_in_the_thread_once(story):
     assert story.browser.run("return [...document.querySelectorAll('.item.artifact code')].map(c => c.textContent)") == ["a.c", "b.c"]
 
 
+def test_the_focus_stays_where_it_is(story):
+    story.enter()
+    story.sees(".card", "Parser fails")
+    story.browser.run("document.querySelector('.card [data-card]').focus()")
+    story.run("update", story.bug, "--title", "Parser fails still")
+    story.soon(".card", "Parser fails still")
+    assert story.browser.run("return document.activeElement.textContent") == "Parser fails still"
+    story.go("#/work/board")
+    story.sees(".tabs", "Graph")
+    story.browser.run("document.querySelectorAll('.tabs a')[2].focus()")
+    story.run("update", story.bug, "--title", "Parser fails no more")
+    story.soon(".card", "Parser fails no more")
+    assert story.browser.run("return document.activeElement.textContent") == "Graph"
+
+
 def test_the_board_the_queue_and_filters_in_the_address(story):
     story.enter()
     story.go("#/work")
