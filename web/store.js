@@ -38,11 +38,17 @@ function change(...what) {
 
 // --- reading ---
 
+const early = new Map(); // by bead, as it was written: mail about one that is not known yet
+
+// What is asked for by its id comes without the mail about it, which is counted here.
 function takeTask(task) {
-  const old = store.tasks.get(task.id);
-  if (old) { // mail is counted here, from its events
-    task.unread = old.unread;
-    task.to_accept = old.to_accept;
+  const brief = [...early.keys()].find((id) => task.id === id || task.id.endsWith(`-${id}`));
+  const old = store.tasks.get(task.id) ?? early.get(brief);
+  early.delete(brief);
+  if (old) {
+    task.unread = old.unread ?? 0;
+    task.to_accept = old.to_accept ?? 0;
+    if (old.last_act && !(old.last_act.at <= task.last_act.at)) task.last_act = old.last_act;
   }
   store.tasks.set(task.id, task);
 }
@@ -56,6 +62,7 @@ function takeCrowd(data) {
 export async function load() {
   const data = await get("sessions", { all: "true" });
   store.tasks.clear();
+  early.clear();
   for (const session of data.sessions) {
     const { tasks, total, closed, ...epic } = session;
     if (epic.id) store.tasks.set(epic.id, epic);
@@ -122,9 +129,16 @@ export function taskOf(id) {
   return undefined;
 }
 
+// The bead may be told of only after the mail about it; or be none.
+function unknown(id) {
+  if (!id) return undefined;
+  if (!early.has(id) && early.size < 1000) early.set(id, {});
+  return early.get(id);
+}
+
 // Every step of a message is an event: sent, read, accepted.
 function countMail(data) {
-  const task = taskOf(data.bead_id), to = store.agents.get(data.to_agent);
+  const task = taskOf(data.bead_id) ?? unknown(data.bead_id), to = store.agents.get(data.to_agent);
   const read = { unread: 1, read: -1 }[data.state] ?? 0;
   const owed = data.requires_ack ? { unread: 1, acked: -1 }[data.state] ?? 0 : 0;
   for (const one of [task, to]) {

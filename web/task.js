@@ -40,11 +40,7 @@ export function version(task) {
 
 export function card(task) {
   return h("article", { class: `card ${task.status}` },
-<<<<<<< HEAD
-    h("a", { class: "title", dir: "auto", href: taskAddress(task.id), "data-card": true,
-=======
-    h("a", { class: "title", href: taskAddress(task.id), "data-card": task.id,
->>>>>>> 2297bd9 (Keep the focus where it is while the page changes)
+    h("a", { class: "title", dir: "auto", href: taskAddress(task.id), "data-card": task.id,
       onclick: (e) => { e.currentTarget.href = taskAddress(task.id); } },
       task.title),
     h("p", { class: "facts" },

@@ -397,6 +397,18 @@ def test_the_focus_stays_where_it_is(story):
     assert story.browser.run("return document.activeElement.textContent") == "Graph"
 
 
+def test_mail_is_counted_though_it_came_with_its_bead(page):
+    page.enter()
+    blocker = page.repo.create("first")
+    bead = page.repo.create("second", "--deps", f"blocks:{blocker}")
+    page.agent("send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", bead, "--category", "DECISION", "--subject", "s", "--body", "b")
+    page.sees(".card", "1 unread")
+    page.run("close", blocker)  # and the last act stays what it was
+    page.browser.until(lambda: page.browser.run("return abacus.store.tasks.get(arguments[0]).blockers === 0", bead))
+    page.sees(".card", "amber-otter decided")
+    page.sees(".card", "1 unread")
+
+
 def test_the_board_the_queue_and_filters_in_the_address(story):
     story.enter()
     story.go("#/work")
