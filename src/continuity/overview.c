@@ -165,8 +165,11 @@ static enum err read_beads(struct call *c, struct crowd *w,
 				   .id_count = ask->id_count };
 	struct bead_row *row, *first;
 	struct beads b;
-	enum err e = beads_open(c, BEADS_READ, &b);
+	enum err e;
 
+	if (ask->ids && !ask->id_count) /* none of them */
+		return ERR_OK;
+	e = beads_open(c, BEADS_READ, &b);
 	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
 		c->code = ERR_OK;
 		return ERR_OK;

@@ -98,6 +98,7 @@ def test_some_tasks_and_what_waits_for_them(crowd):
     found = sessions(crowd, "--ids", crowd.inner)
     assert sorted(t["id"] for t in found["tasks"]) == sorted([crowd.inner, crowd.loose])
     assert sessions(crowd, "--ids", "nope")["tasks"] == []
+    assert sessions(crowd, "--ids", "")["tasks"] == []
 
 
 def test_where_nothing_is_kept_it_is_empty(plain_repo):
