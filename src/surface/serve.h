@@ -49,7 +49,6 @@ struct streams;
 struct streams *streams_open(struct feed *feed);
 void streams_close(struct streams *s); /* all of them end */
 void streams_wake(struct streams *s);  /* there is news */
-size_t streams_count(struct streams *s);
 
 /* A stream that goes on after an event (absent: from now on); NULL: too many. */
 struct MHD_Response *streams_new(struct streams *s, struct MHD_Connection *connection,
@@ -85,7 +84,7 @@ int http_listen(struct http *h, int port);
 /* An address that lets in whoever opens it first, for a minute. */
 struct str http_invitation(struct http *h, char *buf, size_t size);
 void http_sweep(struct http *h);          /* now and then: ends what takes too long */
-int64_t http_quiet_since(struct http *h); /* when the last request came, in ticks */
+int64_t http_quiet_since(struct http *h); /* in ticks: nobody has asked, nor waits */
 void http_close_doors(struct http *h);    /* nobody new is let in */
 void http_close(struct http *h);
 

@@ -306,6 +306,9 @@ int64_t http_quiet_since(struct http *h)
 
 	pthread_mutex_lock(&h->mutex);
 	last = h->last;
+	for (struct guest *g = h->guests; g; g = g->next)
+		if (!g->expected) /* it is being answered, or follows */
+			last = moment_ticks();
 	pthread_mutex_unlock(&h->mutex);
 	return last;
 }

@@ -250,8 +250,7 @@ static void keep_house(struct service *s, int64_t *beat)
 		*beat = now;
 		streams_wake(s->streams);
 	}
-	if (s->idle_ms && !streams_count(s->streams) &&
-	    now - http_quiet_since(s->http) > s->idle_ms)
+	if (s->idle_ms && now - http_quiet_since(s->http) > s->idle_ms)
 		stopped = 1;
 }
 

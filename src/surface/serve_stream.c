@@ -187,16 +187,6 @@ void streams_wake(struct streams *all)
 	pthread_mutex_unlock(&all->mutex);
 }
 
-size_t streams_count(struct streams *all)
-{
-	size_t count;
-
-	pthread_mutex_lock(&all->mutex);
-	count = all->count;
-	pthread_mutex_unlock(&all->mutex);
-	return count;
-}
-
 struct streams *streams_open(struct feed *feed)
 {
 	struct streams *all = calloc(1, sizeof *all);

@@ -756,6 +756,13 @@ def test_it_ends_when_nobody_asks(repo, services):
     assert service.process.wait(timeout=8) == 0
 
 
+def test_it_does_not_end_while_somebody_waits_for_an_answer(repo, services):
+    service = services(set_up(repo)).start("--idle", "1s")
+    answer = service.post("/api/agent/wait", {"agent": AGENTS[0], "timeout": "3s"})
+    assert answer.status in (200, 400) and answer.json.get("error", {}).get("code") != "INTERNAL_ERROR", answer.json
+    assert service.process.wait(timeout=8) == 0
+
+
 def cpu(service):
     fields = open(f"/proc/{service.process.pid}/stat").read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
