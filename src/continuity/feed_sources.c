@@ -558,7 +558,19 @@ static void collect_messages(struct telling *t, struct board *b)
 	}
 }
 
-/* An artifact that is registered again is news; so its time is its place. */
+/* The place behind an artifact: the latest time, how many have it, the highest id. */
+static void pass_artifact(struct source *at, const struct artifact *a)
+{
+	if (a->created_at > at->at[0])
+		*at = (struct source){ { a->created_at, 0, at->at[2] } };
+	if (a->created_at == at->at[0])
+		at->at[1]++;
+	if (a->id > at->at[2])
+		at->at[2] = a->id;
+}
+
+/* One that is registered again is news, and so is a new one, also after the clock was set
+ * back. */
 static void collect_artifacts(struct telling *t, struct board *b)
 {
 	struct artifact_filter filter = { 0 };
@@ -567,6 +579,7 @@ static void collect_artifacts(struct telling *t, struct board *b)
 
 	choose(t, STR("board/artifacts"));
 	filter.since = t->at->at[0];
+	filter.or_after = t->at->at[2];
 	if (artifact_each(t->c, b, &filter, &list))
 		return;
 	for (struct artifact *a = list; a; a = a->next)
@@ -577,13 +590,11 @@ static void collect_artifacts(struct telling *t, struct board *b)
 	known = t->at->at[1];
 	for (int64_t i = 0; i < count; i++) {
 		struct artifact *a = order[i];
-		bool same = a->created_at == t->at->at[0];
 		struct json j = begin(t->c);
 
-		if (same && i < known)
+		if (a->created_at == filter.since && known-- > 0)
 			continue;
-		*t->at =
-			(struct source){ { a->created_at, same ? t->at->at[1] + 1 : 1 } };
+		pass_artifact(t->at, a);
 		json_put_str(&j, "path", a->path.n > 1024 ? (struct str){ 0 } : a->path);
 		json_put_str(&j, "by", a->produced_by);
 		end(t, "artifact", &j);

@@ -29,7 +29,8 @@ static struct str select_sql(struct arena *mem, const struct artifact_filter *f)
 	if (f->produced_by.p)
 		buf_put(&sql, STR(" AND produced_by = ?1"));
 	if (f->since)
-		buf_put(&sql, STR(" AND replace(created_at, ' ', 'T') >= ?2"));
+		buf_put(&sql, STR(" AND (replace(created_at, ' ', 'T') >= ?2"
+				  " OR id > ?8)"));
 	if (f->ref)
 		buf_put(&sql, STR(" AND refs <> '[]' AND EXISTS (SELECT 1 FROM "
 				  "json_each(refs) r"
@@ -61,6 +62,8 @@ enum err artifact_each(struct call *c, struct board *b, const struct artifact_fi
 	stmt_bind_opt(st, ref->json);
 	stmt_bind_int(st, f->limit ? f->limit : -1);
 	stmt_bind_opt(st, f->mentions);
+	if (f->since)
+		stmt_bind_int(st, f->or_after ? f->or_after : INT64_MAX);
 	for (; stmt_row(st); out = &(*out)->next)
 		*out = decode(&c->mem, st);
 	return stmt_end(c, st);

@@ -20,6 +20,7 @@ struct artifact_filter {
 	const struct ref *ref;
 	struct str mentions; /* in its description or what it refers to; absent: any */
 	int64_t since;       /* moment; 0: all */
+	int64_t or_after;    /* or with a higher id than this; 0: not even then */
 	int64_t limit;       /* 0: none */
 };
 

@@ -416,6 +416,22 @@ def test_all_that_happens_arrives_within_a_second(repo, services, tmp_path):
     assert stream.of("reset") == [] and len(set(ids_of(stream))) == len(stream.events)
 
 
+def test_an_artifact_is_told_of_though_the_clock_was_set_back(repo, services):
+    service = services(set_up(repo)).start()
+    stream = Stream(service).begun()
+    for name, now in (("one", 1_800_000_000_000), ("two", 1_700_000_000_000), ("three", 1_800_000_000_000)):
+        (repo.path / name).write_text("x")
+        repo.run("--as", "kimi", "artifact", "add", name, "made", program="bb", env={"ABACUS_NOW": now}).ok()
+        stream.until(lambda s: any(a["path"] == name for a in s.of("artifact")), 3, name)
+    service.terminate()
+    (repo.path / "four").write_text("x")
+    repo.run("--as", "kimi", "artifact", "add", "four", "made", program="bb", env={"ABACUS_NOW": 1_700_000_000_001}).ok()
+    service.again()
+    rest = Stream(service, after=stream.last).until(lambda s: s.of("artifact"))
+    told = [a["path"] for s in (stream, rest) for a in s.of("artifact")]
+    assert told == ["one", "two", "three", "four"]
+
+
 def test_it_begins_before_there_is_anything(plain_repo, services):
     """No beads, no board, no agents: they come while it runs."""
     service = services(plain_repo).start()
