@@ -642,28 +642,42 @@ static void collect_board(struct telling *t, bool look, bool first)
 	board_close(&b);
 }
 
+static enum err read_notes(struct telling *t, struct continuity *k, int64_t *last,
+			   struct event_row **out)
+{
+	struct event_filter filter = {
+		.ascending = true, .archived = true, .since = t->at->at[0], .limit = ROUND
+	};
+	enum err e = vybe_event_last(t->c, &k->db, last);
+
+	*out = NULL;
+	if (e || !t->tell || *last <= filter.since)
+		return e;
+	return vybe_event_each(t->c, &k->db, &filter, out);
+}
+
 static void collect_notes(struct telling *t)
 {
-	struct event_filter filter = { .ascending = true,
-				       .archived = true,
-				       .limit = ROUND };
-	struct event_row *row = NULL;
+	struct event_row *row;
 	struct str project = t->c->project; /* which it may set to where it is kept */
 	struct continuity k;
-	int64_t last = 0;
+	int64_t last;
 	enum err e = continuity_open(t->c, VYBE_READ, &k);
 
 	t->c->project = project;
 	if (e)
 		return;
 	choose(t, STR("vybe/events"));
-	filter.since = t->at->at[0];
-	if (k.db.db && !vybe_event_last(t->c, &k.db, &last) && last > filter.since &&
-	    t->tell && vybe_event_each(t->c, &k.db, &filter, &row))
-		row = NULL;
+	e = read_notes(t, &k, &last, &row);
 	continuity_close(&k);
-	if (!t->tell)
+	if (e)
+		return;
+	if (!t->tell) {
 		t->at->at[0] = last;
+	} else if (last < t->at->at[0]) { /* they were made anew */
+		t->at->at[0] = last;
+		tell_reset(t);
+	}
 	for (; row; row = row->next) {
 		struct json j = begin(t->c);
 

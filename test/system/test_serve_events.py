@@ -463,6 +463,25 @@ def test_a_board_that_is_made_anew_is_followed(repo, services):
     stream.until(lambda s: s.of("post")[-1]["by"] == "codex", 2)
 
 
+def test_notes_that_are_made_anew_are_followed(repo, services):
+    def note(n):
+        text = json.dumps({"event": {"kind": "progress", "message": "half of it"}})
+        repo.run("push", "--agent", "w-1", "--request-id", f"r{n}", "--json", text, program="vybe").ok()
+
+    service = services(repo).start()
+    stream = Stream(service).begun()
+    for n in range(5):
+        note(n)
+    stream.until(lambda s: len(s.of("note")) == 5)
+    [database] = repo.path.rglob("vybe.db")
+    for file in database.parent.glob("vybe.db*"):
+        file.unlink()
+    stream.until(lambda s: s.of("reset"))
+    note(9)
+    stream.until(lambda s: len(s.of("note")) == 6)
+    assert len(stream.of("reset")) == 1
+
+
 def test_a_sync_that_shortens_the_journal_repeats_nothing(repo, services, tmp_path):
     """The journal goes on in a new file with what it still needs, which everybody was told of."""
     git(repo.path, "remote", "add", "origin", str(bare(tmp_path / "remote.git")))
