@@ -609,7 +609,7 @@ static void collect_status(struct telling *t, struct board *b, bool first)
 		return;
 	for (; a; a = a->next) {
 		struct str now =
-			arena_fmt(&t->c->mem, "%d %lld %lld", a->status,
+			arena_fmt(&t->c->mem, "%d %3lld %lld", a->status,
 				  (long long)a->progress, (long long)a->updated_at);
 		struct json j = begin(t->c);
 
