@@ -64,6 +64,7 @@ enum MHD_Result refuse(struct visit *v, struct MHD_Connection *connection,
 	json_object(&j);
 	json_put_object(&j, "error");
 	json_put_str(&j, "code", str_of(why->code));
+	json_put_str(&j, "reason", str_of(why->code));
 	json_put_str(&j, "message", str_of(why->message));
 	json_put_str(&j, "hint", str_of(why->hint));
 	json_put_bool(&j, "retryable", why->status == MHD_HTTP_SERVICE_UNAVAILABLE);

@@ -357,3 +357,9 @@ def test_a_hundred_ask_at_once(served):
     assert got == [200] * 200
     assert len(served.repo.json("list", "-n", "0")) == 100
     assert len(served.workers()) <= 16
+
+
+@pytest.mark.parametrize("path, body", [("/nowhere", None), ("/api/nowhere", None), ("/api/bead/create", "not an object")])
+def test_every_refusal_has_the_same_members(served, path, body):
+    answer = served.post(path, body) if body else served.get(path)
+    assert set(answer.json["error"]) == {"code", "reason", "message", "hint", "retryable", "status", "details"}
