@@ -441,15 +441,13 @@ static const char *const mail_members[] = { "message_id", "bead_id",      "from_
 					    "to_agent",   "category",     "state",
 					    "created_at", "requires_ack", NULL };
 
-static bool news_of(struct call *c, struct map *map, struct arena *mem, struct str key,
-		    struct str now)
+static bool news_of(struct map *map, struct arena *mem, struct str key, struct str now)
 {
 	void **at = map_find(map, key);
 	struct str *was;
 
 	if (at && str_eq(*(struct str *)*at, now))
 		return false;
-	(void)c;
 	if (!at) {
 		map->mem = mem;
 		at = map_put(map, arena_copy(mem, key));
@@ -477,7 +475,7 @@ static void collect_seen(struct telling *t, struct agent_files *f, bool first)
 		struct str now = moment_format(&t->c->mem, a->seen_ms);
 
 		if ((count == IDS_MOST && !first) ||
-		    !news_of(t->c, &t->s->seen, &t->s->mem, a->id, now))
+		    !news_of(&t->s->seen, &t->s->mem, a->id, now))
 			continue;
 		json_key(&j, a->id);
 		json_str(&j, now);
@@ -613,8 +611,7 @@ static void collect_status(struct telling *t, struct board *b, bool first)
 				  (long long)a->progress, (long long)a->updated_at);
 		struct json j = begin(t->c);
 
-		if (!news_of(t->c, &t->s->status, &t->s->mem, a->id, now) || first ||
-		    !t->tell)
+		if (!news_of(&t->s->status, &t->s->mem, a->id, now) || first || !t->tell)
 			continue;
 		json_put_str(&j, "agent_id", a->id);
 		json_put_str(&j, "status",
