@@ -150,7 +150,7 @@ export class Thread {
   drawHead(bead) {
     const task = taskOf(bead?.id ?? this.id);
     const facts = bead ?? task;
-    const shown = JSON.stringify([bead, task, store.agents.get(task?.assignee)?.liveness]);
+    const shown = JSON.stringify([facts, task?.unread ?? 0, task?.to_accept ?? 0, store.agents.get(facts?.assignee)?.liveness]);
     if (shown === this.shown) return; // whoever has a button of it in focus keeps it
     this.shown = shown;
     if (!facts) return this.head.replaceChildren(h("h2", {}, this.id));
@@ -158,7 +158,7 @@ export class Thread {
       h("h2", { dir: "auto" }, facts.title),
       h("p", { class: "facts" }, status(facts), h("span", { class: `priority p${facts.priority}` }, `P${facts.priority}`),
         h("span", {}, facts.type ?? ""), h("code", {}, facts.id), ...(task ? counts(task) : [])),
-      h("p", { class: "facts small" }, "Owner: ", owner(task ?? facts),
+      h("p", { class: "facts small" }, "Owner: ", owner(facts),
         facts.assignee_expires && h("span", {}, "lease ends ", time(facts.assignee_expires, true))),
       this.actions(facts),
       ...(bead?.description ? [text(bead.description)] : []),
