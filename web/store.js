@@ -38,6 +38,8 @@ function change(...what) {
 
 // --- reading ---
 
+const LATER = 2000, LATEST = 60000; // ms
+
 const early = new Map(); // by bead, as it was written: mail about one that is not known yet
 
 // What is asked for by its id comes without the mail about it, which is counted here.
@@ -59,7 +61,10 @@ function takeCrowd(data) {
   store.incursions = data.incursions;
 }
 
+let mailed = 0, calm = LATER; // steps of mail so far; how long to wait for a moment without any
+
 export async function load() {
+  const before = mailed;
   const data = await get("sessions", { all: "true" });
   store.tasks.clear();
   early.clear();
@@ -71,6 +76,8 @@ export async function load() {
   takeCrowd(data);
   store.loaded = true;
   change("tasks", "crowd", "threads");
+  if (mailed !== before) setTimeout(again, calm); // what came meanwhile is in it, or is not
+  calm = mailed === before ? LATER : Math.min(calm * 2, LATEST);
 }
 
 // --- following ---
@@ -138,6 +145,7 @@ function unknown(id) {
 
 // Every step of a message is an event: sent, read, accepted.
 function countMail(data) {
+  mailed++;
   const task = taskOf(data.bead_id) ?? unknown(data.bead_id), to = store.agents.get(data.to_agent);
   const read = { unread: 1, read: -1 }[data.state] ?? 0;
   const owed = data.requires_ack ? { unread: 1, acked: -1 }[data.state] ?? 0 : 0;
@@ -181,13 +189,20 @@ function take(kind, data) {
   if (some.size || everything || crowd) soon();
 }
 
+// Looks at everything again.
+export function again() {
+  everything = true;
+  touched.add("*");
+  soon();
+}
+
 export function start(state) {
   follow({
     state: (to) => {
       state(to);
       if (to === "live" && (everything || crowd || some.size)) soon();
     },
-    reset: () => { everything = true; touched.add("*"); soon(); },
+    reset: again,
     event: take,
   });
 }

@@ -370,6 +370,18 @@ def test_an_open_thread_goes_on_after_the_service_was_away(story):
 
 # --- work ---
 
+def test_mail_that_comes_while_all_is_read_is_counted(page):
+    bead = page.repo.create("the one")
+    page.enter()
+    page.browser.run("const real = fetch, slowly = r => new Promise(done => setTimeout(done, 1000, r));"
+                     "window.fetch = (...args) => real(...args).then(args[0].includes('all=true') ? slowly : r => r);"
+                     "import('/store.js').then(m => m.again())")
+    time.sleep(0.6)  # it is on its way
+    page.agent("send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", bead, "--category", "INFO", "--subject", "s", "--body", "b")
+    time.sleep(1)
+    page.sees(".card", "1 unread")
+
+
 def test_what_happened_at_once_stands_in_the_thread_once(story):
     made = {"task_id": story.bug, "event": {"kind": "progress", "message": "m"}, "artifacts": [{"file_path": f} for f in ("a.c", "b.c")]}
     story.run("push", "--agent", "amber-otter", "--request-id", "r1", "--json", json.dumps(made), program="vybe")
