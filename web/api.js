@@ -9,9 +9,12 @@ export class Failure extends Error {
   }
 }
 
-async function ask(path, options) {
+// A cookie goes to every port of this machine; the key only where this page sends it.
+const key = localStorage.getItem("abacus-key") ?? "";
+
+async function ask(path, options = {}) {
   try {
-    return await fetch(path, options);
+    return await fetch(path, { ...options, headers: { ...options.headers, "X-Abacus-Key": key } });
   } catch {
     throw Object.assign(new Error("The service does not answer."), { hint: "'abacus open' starts it again." });
   }
@@ -70,12 +73,13 @@ export function follow({ event, reset, state }) {
   const again = () => {
     close();
     state("waiting");
+    if (document.hidden) return; // whoever looks at it again opens it
     timer = setTimeout(open, wait);
     wait = Math.min(wait * 2, 5000);
   };
   const open = () => {
     close();
-    source = new EventSource(last ? `/api/events?after=${encodeURIComponent(last)}` : "/api/events");
+    source = new EventSource(`/api/events?${new URLSearchParams({ key, ...(last && { after: last }) })}`);
     source.onopen = () => state("live");
     source.onerror = again;
     source.addEventListener("hello", seen);

@@ -163,7 +163,7 @@ class Work {
       else tab.removeAttribute("aria-current");
     }
     this.filters.el.hidden = part === "history";
-    if (what.has("tasks") || what.has("route") || what.has("crowd")) {
+    if (what.has("tasks") || what.has("route") || (what.has("crowd") && part !== "history")) {
       this.filters.update(at.args);
       this.shown.update(at.args, what);
     }

@@ -399,6 +399,23 @@ static void put_whole(struct thread *t, const char *kind, struct stamp at, struc
 	add(t, at, &j);
 }
 
+/* Its id as a whole, not as the beginning of a longer one. */
+static bool names(struct str text, struct str id)
+{
+	const char *found;
+
+	while (id.n && (found = str_find(text, id))) {
+		char before = found > text.p ? found[-1] : ' ', after;
+
+		text = str_skip(text, (size_t)(found - text.p) + id.n);
+		after = text.n ? text.p[0] : ' ';
+		if (!bead_id_valid((struct str){ &before, 1 }) &&
+		    !bead_id_valid((struct str){ &after, 1 }))
+			return true;
+	}
+	return false;
+}
+
 static enum err add_board(struct thread *t)
 {
 	struct call *c = t->c;
@@ -423,6 +440,8 @@ static enum err add_board(struct thread *t)
 	for (; !e && m; m = m->next) {
 		struct json j = { .out.mem = &c->mem };
 
+		if (!names(m->content, t->id) && !names(m->refs, t->id))
+			continue;
 		message_encode(&j, m);
 		put_whole(t, "post", (struct stamp){ m->created_at, m->id },
 			  m->from_agent, STR("post"), &j);
@@ -430,6 +449,8 @@ static enum err add_board(struct thread *t)
 	for (; !e && a; a = a->next) {
 		struct json j = { .out.mem = &c->mem };
 
+		if (!names(a->description, t->id) && !names(a->refs, t->id))
+			continue;
 		artifact_encode(&j, a);
 		put_whole(t, "artifact", (struct stamp){ a->created_at, a->id },
 			  a->produced_by, STR("artifact"), &j);

@@ -7,7 +7,10 @@
 
 /*
  * Who may speak to us: over our socket, this user's processes; over the loopback, whoever
- * has the token, in a cookie that no other site can have sent.
+ * has the token. A browser has it in two parts: a cookie that no other site can have
+ * sent, and the token itself, which the page keeps and sends with what it asks. For a
+ * cookie goes to every port of this machine, also to a server of another user: it is a
+ * hash of the token, and alone only good for the files of the page.
  */
 enum { INVITATION_MS = 60 * 1000 };
 
@@ -36,7 +39,16 @@ static bool same(struct str given, const char *secret)
 	return given.n == TOKEN && !sodium_memcmp(given.p, secret, TOKEN);
 }
 
-static bool has_token(const struct http *h, struct MHD_Connection *connection)
+static bool has_key(const struct http *h, struct MHD_Connection *connection)
+{
+	struct str sent = header(connection, "X-Abacus-Key"),
+		   said = argument(connection, "key"); /* a stream has no headers */
+
+	return same(sent.p ? sent : said, h->with.token);
+}
+
+static bool has_token(const struct http *h, struct MHD_Connection *connection,
+		      const char *path)
 {
 	struct str cookie = str_of(
 		MHD_lookup_connection_value(connection, MHD_COOKIE_KIND, h->cookie));
@@ -44,7 +56,8 @@ static bool has_token(const struct http *h, struct MHD_Connection *connection)
 
 	if (str_starts(bearer, STR("Bearer ")))
 		return same(str_skip(bearer, 7), h->with.token);
-	return cookie.p && same(cookie, h->with.token);
+	return cookie.p && same(cookie, h->pass) &&
+	       (!is_api(path) || has_key(h, connection));
 }
 
 static struct verdict judge_local(struct MHD_Connection *connection)
@@ -65,7 +78,8 @@ static struct verdict judge_local(struct MHD_Connection *connection)
 }
 
 static struct verdict judge_loopback(const struct http *h,
-				     struct MHD_Connection *connection, bool entering)
+				     struct MHD_Connection *connection, const char *path,
+				     bool entering)
 {
 	struct str origin = header(connection, "Origin"),
 		   site = header(connection, "Sec-Fetch-Site");
@@ -80,7 +94,7 @@ static struct verdict judge_loopback(const struct http *h,
 		return (struct verdict){ MHD_HTTP_FORBIDDEN, "FORBIDDEN",
 					 "another site sent this request",
 					 "Open the page itself: 'abacus open'." };
-	if (!entering && !has_token(h, connection))
+	if (!entering && !has_token(h, connection, path))
 		return (struct verdict){
 			MHD_HTTP_UNAUTHORIZED, "UNAUTHORIZED",
 			"the token is missing, or is not of this service",
@@ -99,14 +113,15 @@ struct verdict judge(const struct visit *v, struct MHD_Connection *connection,
 		     const char *path)
 {
 	return v->local ? judge_local(connection) :
-			  judge_loopback(v->h, connection, is_entrance(v, path));
+			  judge_loopback(v->h, connection, path, is_entrance(v, path));
 }
 
 /* --- the way in --- */
 
-static const char entered[] = "<!doctype html><meta charset=utf-8><link rel=icon "
-			      "href=data:,><meta http-equiv=refresh content='0;url=/'>"
-			      "<title>Abacus</title><p><a href='/'>Go on</a></p>";
+static const char entered[] =
+	"<!doctype html><html data-key=%s><meta charset=utf-8><link rel=icon href=data:,>"
+	"<title>Abacus</title><script src='/enter.js'></script>"
+	"<noscript>This page needs JavaScript.</noscript>";
 static const char shut[] = "<!doctype html><meta "
 			   "charset=utf-8><title>Abacus</title><p>This link was used, or "
 			   "is too old. Run <code>abacus open</code> again.</p>";
@@ -138,15 +153,16 @@ enum MHD_Result enter(struct http *h, struct MHD_Connection *connection)
 {
 	struct str code = argument(connection, "code");
 	struct MHD_Response *response;
-	char cookie[192];
+	char cookie[192], page[sizeof entered + TOKEN];
 
 	if (!redeem(h, code))
 		return send_text(connection, MHD_HTTP_UNAUTHORIZED, str_of(shut),
 				 html_type);
-	response = MHD_create_response_from_buffer(sizeof entered - 1, (void *)entered,
-						   MHD_RESPMEM_PERSISTENT);
+	snprintf(page, sizeof page, entered, h->with.token);
+	response = MHD_create_response_from_buffer(strlen(page), page,
+						   MHD_RESPMEM_MUST_COPY);
 	snprintf(cookie, sizeof cookie, "%s=%s; HttpOnly; SameSite=Strict; Path=/",
-		 h->cookie, h->with.token);
+		 h->cookie, h->pass);
 	if (response) {
 		MHD_add_response_header(response, "Set-Cookie", cookie);
 		MHD_add_response_header(response, "Cache-Control", "no-store");

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/moment.h"
 
@@ -247,10 +248,13 @@ static struct MHD_Daemon *listen_on(struct http *h, int fd)
 struct http *http_open(const struct http_ask *ask)
 {
 	struct http *h = calloc(1, sizeof *h);
+	struct arena mem = { 0 };
 
 	if (!h)
 		abort();
 	h->with = *ask;
+	memcpy(h->pass, sha256_hex(&mem, str_of(ask->token)).p, TOKEN);
+	arena_release(&mem);
 	h->last = moment_ticks();
 	pthread_mutex_init(&h->mutex, NULL);
 	h->local = listen_on(h, ask->socket);

@@ -31,8 +31,9 @@ struct invitation {
 struct http {
 	struct http_ask with;
 	struct MHD_Daemon *local, *loopback;
-	atomic_int port; /* 0: not on the loopback */
-	char cookie[32];
+	atomic_int port;       /* 0: not on the loopback */
+	char cookie[32];       /* its name */
+	char pass[TOKEN + 1];  /* and what is in it */
 	pthread_mutex_t mutex; /* of what follows */
 	struct guest *guests;
 	struct invitation invitation[INVITATIONS];

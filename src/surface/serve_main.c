@@ -254,6 +254,15 @@ static void keep_house(struct service *s, int64_t *beat)
 		stopped = 1;
 }
 
+/* Where its folder was taken away, another may have begun in a new one. */
+static bool still_ours(struct call *c, const struct service *s)
+{
+	struct stat held;
+
+	return !fstat(s->lock.fd, &held) &&
+	       file_number(&c->mem, s->place.lock) == (uint64_t)held.st_ino;
+}
+
 static void end(struct call *c, struct service *s)
 {
 	enum { FINISH_MS = 600 };
@@ -270,8 +279,10 @@ static void end(struct call *c, struct service *s)
 		desks_close(s->lounge, left > 0 ? left : 0);
 	if (s->http) {
 		http_close(s->http);
-		unlink(arena_cstr(&c->mem, s->place.socket));
-		unlink(arena_cstr(&c->mem, s->place.address));
+		if (still_ours(c, s)) {
+			unlink(arena_cstr(&c->mem, s->place.socket));
+			unlink(arena_cstr(&c->mem, s->place.address));
+		}
 	}
 	free(s->streams); /* they are closed, and nobody is left to use them */
 	free(s->desks);

@@ -133,6 +133,14 @@ def test_a_conversation_has_everything_in_one_thread(crowd):
         assert words in text
 
 
+def test_a_post_about_a_longer_id_is_not_about_this_one(crowd):
+    crowd.run("init", program="bb").ok()
+    for words in (f"{crowd.loose}x is another", f"a{crowd.loose} too", f"{crowd.loose}.", f"({crowd.loose})", f"{crowd.loose}"):
+        crowd.run("--as", "kimi-01", "post", words, program="bb").ok()
+    said = [i["post"]["content"] for i in crowd.json("conversation", crowd.loose, program="abacus")["items"] if i["kind"] == "post"]
+    assert sorted(said) == sorted([f"{crowd.loose}.", f"({crowd.loose})", f"{crowd.loose}"])
+
+
 def test_every_step_is_told_though_the_bead_knows_only_the_last(crowd):
     for i, status in enumerate(("in_progress", "open", "in_progress")):
         crowd.run("update", crowd.loose, "--status", status, env={"ABACUS_NOW": NOW + i + 1}).ok()

@@ -1,6 +1,7 @@
 """Who may speak to the service, what they may say, and that it lives and dies as it should."""
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import pathlib
@@ -153,7 +154,14 @@ def test_the_token_is_asked_for(served):
     for path in (f"{LIST}?token={served.token}", f"{LIST}?code={served.token}"):
         refused(served.page("GET", path, {"Authorization": None}), 401)
     assert served.page("GET", LIST).status == 200
-    assert served.page("GET", LIST, {"Authorization": None, "Cookie": f"abacus-{served.port}={served.token}"}).status == 200
+    # what a browser has: the cookie, and the key that only the page can read
+    cookie = f"abacus-{served.port}={hashlib.sha256(served.token.encode()).hexdigest()}"
+    page = {"Authorization": None, "Cookie": cookie}
+    assert served.page("GET", LIST, {**page, "X-Abacus-Key": served.token}).status == 200
+    assert served.page("GET", "/", page).status == 200
+    for headers in (page, {**page, "X-Abacus-Key": "0" * 64}, {**page, "Cookie": None, "X-Abacus-Key": served.token},
+                    {**page, "Cookie": f"abacus-{served.port}={served.token}", "X-Abacus-Key": served.token}):
+        assert served.page("GET", LIST, headers).status == 401, headers  # another user's server has got the cookie
 
 
 @pytest.mark.parametrize("headers, status", [
@@ -253,7 +261,8 @@ def test_an_invitation_lets_in_one_browser_once(served):
     assert answer.status == 200
     cookie, *rest = [part.strip() for part in answer.headers["set-cookie"].split(";")]
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(rest) and "no-store" in answer.headers["cache-control"]
-    assert served.page("GET", LIST, {"Authorization": None, "Cookie": cookie}).status == 200
+    assert served.page("GET", LIST, {"Authorization": None, "Cookie": cookie, "X-Abacus-Key": served.token}).status == 200
+    assert served.token not in cookie and served.token.encode() in answer.body
     again = enter(served, code)
     assert again.status == 401 and "set-cookie" not in again.headers and served.token.encode() not in again.body
     for wrong in ("", "0" * 64, code[:-1], served.token, code + "0"):
