@@ -115,7 +115,7 @@ def row(name, found, goal):
 def rates_table(service, bead):
     print(f"\n{BEADS:,} beads, {AGENTS} agents, {MAILS:,} messages; requests over the service's socket\n")
     print(f"{'request':32} {'rate':>8} {'ratio':>7}  {'goal':28} {'median':>9} {'99 %':>9}")
-    for path in (f"bead/show?ids={bead}", "bead/ready?limit=10"):
+    for path in (f"bead/show?ids={bead}", "bead/ready?limit=10&brief=true"):
         row("8 × " + path.partition("?")[0], service.load(8, SECONDS, "GET", "/api/" + path), 5000)
     one, many = (syncs(service.build, service.folder, n) for n in (1, 16))
     writes = service.load(50, SECONDS, "POST", "/api/bead/create", CREATE)
@@ -131,7 +131,7 @@ def answers_table(service, measure, bead):
                           (f"sessions/{bead}/conversation", ["conversation", bead])):
         found = [service.load(1, 0, "GET", "/api/" + path) for _ in range(5)]
         times = sorted(f["median_us"] for f in found)
-        process, = measure(service.build, 3, service.folder, [[service.build / "bin" / "abacus", *command]])
+        process, = measure(service.build, 3, service.folder, [[service.build / "bin" / "abacus", "--json", *command]])
         print(f"{path.replace(bead, '<bead>'):32} {times[2] / 1000:>6.1f} ms {found[0]['bytes'] / 1000:>6.0f} kB"
               f" {process['rss_kb'] / 1024:>21.1f} MB")
 
