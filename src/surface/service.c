@@ -60,16 +60,20 @@ static int no_program(struct call *c, const char *path)
 
 static int stop_service(struct call *c, const struct service_place *at)
 {
-	enum { PATIENCE_MS = 3000, STEP_MS = 20 };
+	enum { PATIENCE_MS = 5000, STEP_MS = 20 };
 	struct str reply;
 
 	if (service_ask(c, at, "/service/stop", &reply))
 		return -1;
-	if (!reply.p)
+	if (!reply.p && !lock_held(c, at->lock))
 		return out_print(STR("No service runs for this project.\n"), 0);
 	for (int i = 0; i < PATIENCE_MS / STEP_MS && lock_held(c, at->lock); i++)
 		moment_sleep(STEP_MS);
-	return out_print(STR("The service has ended.\n"), 0);
+	if (!lock_held(c, at->lock))
+		return out_print(STR("The service has ended.\n"), 0);
+	call_fail(c, ERR_DATABASE_BUSY, "the service is still there");
+	call_step(c, "It ends when what it has begun is done; run this again.");
+	return -1;
 }
 
 int serve_start(struct call *c, const struct request *r)
@@ -119,29 +123,50 @@ static const struct field open_fields[] = {
 	{ 0 },
 };
 
-/* Started here, it ends when nobody has looked for a while. */
+/* What the service says; absent: it says nothing yet. */
+static enum err read_invitation(struct call *c, struct str reply, struct str *url)
+{
+	struct value_error error;
+	const struct value *v = reply.p ? value_parse(&c->mem, reply, &error) : NULL,
+			   *refused = value_find(v, "error");
+
+	*url = value_str(v, "url");
+	if (!refused)
+		return ERR_OK;
+	call_fail(c, ERR_INTERNAL_ERROR, STR_FMT, STR_ARG(value_str(refused, "message")));
+	return call_step(c, STR_FMT, STR_ARG(value_str(refused, "hint")));
+}
+
+/*
+ * Started here, it ends when nobody has looked for a while. One that is about to end
+ * keeps a new one from beginning: then that is tried again.
+ */
 static enum err invitation(struct call *c, const struct service_place *at,
 			   struct str *url)
 {
-	enum { PATIENCE_MS = 5000, STEP_MS = 20, IDLE_MS = 15 * 60 * 1000 };
-	struct value_error error;
+	enum { PATIENCE_MS = 10 * 1000, STEP_MS = 20, AGAIN_MS = 1000 };
+	enum { IDLE_MS = 15 * 60 * 1000 };
+	int64_t end = moment_ticks() + PATIENCE_MS, next = 0;
 	struct str reply;
-	enum err e = service_ask(c, at, "/service/open", &reply);
+	enum err e;
 
-	if (!e && !reply.p && !spawn_away(words_of(c, -1, IDLE_MS)))
-		return call_fail(c, ERR_INTERNAL_ERROR, "cannot start abacus-serve");
-	for (int i = 0; !e && !reply.p && i < PATIENCE_MS / STEP_MS; i++) {
+	for (;;) {
+		if ((e = service_ask(c, at, "/service/open", &reply)) ||
+		    (e = read_invitation(c, reply, url)) || url->p)
+			return e;
+		if (moment_ticks() > end)
+			break;
+		if (moment_ticks() >= next && !lock_held(c, at->lock)) {
+			if (!spawn_away(words_of(c, -1, IDLE_MS)))
+				return call_fail(c, ERR_INTERNAL_ERROR,
+						 "cannot start abacus-serve");
+			next = moment_ticks() + AGAIN_MS;
+		}
 		moment_sleep(STEP_MS);
-		e = service_ask(c, at, "/service/open", &reply);
 	}
-	*url = reply.p ? value_str(value_parse(&c->mem, reply, &error), "url") :
-			 (struct str){ 0 };
-	if (!e && !url->p) {
-		call_fail(c, ERR_INTERNAL_ERROR, "the service does not answer");
-		e = call_step(c, "'abacus serve' starts it here, and tells what is in "
-				 "its way.");
-	}
-	return e;
+	call_fail(c, ERR_INTERNAL_ERROR, "the service does not answer");
+	return call_step(c, "'abacus serve' starts it here, and tells what is in its "
+			    "way.");
 }
 
 static bool browse(struct call *c, struct str url)

@@ -48,6 +48,12 @@ class Terminal:
                 return True
         raise AssertionError(f"no {words!r} in {self.text[-2000:]!r}")
 
+    def picture(self):
+        """The last one that is whole, as lines with what paints them."""
+        self.read()
+        whole = [part for part in self.text.split("\x1b[H") if " lines" in part]
+        return whole[-1].split("\r\n") if whole else []
+
     def forget(self):
         self.read()
         self.text = ""
@@ -145,11 +151,15 @@ def test_what_is_too_wide_ends_at_the_edge(repo, top):
         top.forget()
         top.resize(rows, columns)
         os.kill(top.pid, signal.SIGWINCH)
-        top.sees(" lines")
-        lines = re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", top.text).split("\r\n")
-        assert any(line.startswith("Incursion") for line in lines)
-        assert max(map(len, lines[:-1])) <= columns, lines
-        wide = [line for line in top.text.split("\r\n") if re.match("\x1b.*Incursion|Incursion", line)]
+        end = time.monotonic() + 5
+        while True:  # the one before may still be on its way
+            lines = top.picture()
+            plain = [re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", line) for line in lines]
+            if plain and max(map(len, plain[:-1])) <= columns:
+                break
+            assert time.monotonic() < end, plain
+        assert any(line.startswith("Incursion") for line in plain)
+        wide = [line for line in lines if re.match("\x1b.*Incursion|Incursion", line)]
         assert wide and not any(line.endswith("\x1b[K") for line in wide), "its last letter is wiped"
 
 
