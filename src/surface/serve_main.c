@@ -163,14 +163,15 @@ static const char *const *desk_words(struct call *c)
 
 static enum err start(struct call *c, struct service *s, int port)
 {
-	enum { DESKS = 16 }; /* most of a write is waiting for the disk */
+	enum { DESKS = 16 };    /* most of a write is waiting for the disk */
+	enum { LOCK_MS = 500 }; /* whoever asks if it is held has it for a moment */
 	struct http_ask ask;
 	char address[160];
 	enum err e;
 
 	if ((e = service_place(c, &s->place)))
 		return e;
-	e = lock_take(c, s->place.lock, 0, &s->lock);
+	e = lock_take(c, s->place.lock, LOCK_MS, &s->lock);
 	if (e && e != ERR_DATABASE_BUSY)
 		return e;
 	if (e) {

@@ -1,6 +1,7 @@
 """Who may speak to the service, what they may say, and that it lives and dies as it should."""
 import contextlib
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -714,6 +715,18 @@ def test_no_sync_outlives_it(served, end):
         assert end(served) < SOON
         wait_until(lambda: not served.processes(), "all of it has gone", 2)
         sock.close()
+
+
+def test_who_only_asks_keeps_none_from_beginning(repo, services):
+    """Whoever looks whether one runs has its lock for a moment."""
+    service = services(repo)
+    folder = repo.home / "serve"
+    folder.mkdir(mode=0o700)
+    fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    threading.Timer(0.2, os.close, [fd]).start()
+    service.start()
+    service.answers_soon()
 
 
 def test_a_second_one_is_refused(served):
