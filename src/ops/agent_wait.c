@@ -152,7 +152,7 @@ const struct op op_agent_wait = {
 		"tell. The cursor is the last message there is: with --after it, nothing "
 		"is missed and nothing is told twice. Exits with 1 if the time is over.",
 	.examples = examples,
-	.flags = AGENT_READ,
+	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "waited", PROP_OBJECT, 0, props },

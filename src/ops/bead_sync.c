@@ -98,7 +98,7 @@ const struct op op_bead_sync = {
 		"themselves, a moment after they were made; 'bd config set sync.auto "
 		"false' or "
 		"ABACUS_AUTOSYNC=0 turns that off. A failure loses nothing.",
-	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "sync", PROP_OBJECT, 0, props },

@@ -423,7 +423,7 @@ const struct op op_vybe_loop = {
 		"has not "
 		"completed is blocked, with the reason. SIGINT ends it after asking the "
 		"command to.",
-	.flags = OP_WRITE | OP_ACTOR | OP_NAMES,
+	.flags = OP_WRITE | OP_ACTOR | OP_NAMES | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = loop_fields,
 	.reply = &(const struct prop){ "loop", PROP_OBJECT, 0, loop_props },

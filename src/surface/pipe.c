@@ -26,7 +26,7 @@ static bool same_words(struct str a, struct str b)
 
 bool pipe_serves(const struct op *op)
 {
-	return op != &op_vybe_loop && op != &op_vybe_hook_handle;
+	return !(op->flags & OP_HOST);
 }
 
 const struct op *pipe_find(struct str name)

@@ -1,7 +1,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/value.h"
-#include "ops/ops.h"
+#include "ops/op.h"
 #include "surface/openapi.h"
 #include "surface/pipe.h"
 #include "surface/serve_http.h"
@@ -104,17 +104,13 @@ static struct str line_of(struct visit *v, struct MHD_Connection *connection,
 	return buf_str(&j.out);
 }
 
-/* They must not keep a desk from the others. */
-static bool may_wait(const struct op *op)
-{
-	return op == &op_agent_wait || op == &op_agent_inbox || op == &op_bead_sync;
-}
-
 enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
 			  const char *path, bool post)
 {
 	const struct op *op = pipe_find(str_of(path + sizeof "/api/" - 1));
-	struct desks *desks = may_wait(op) ? v->h->with.lounge : v->h->with.desks;
+	/* who waits must not keep a desk from the others */
+	bool waits = op && (op->flags & OP_WAITS);
+	struct desks *desks = waits ? v->h->with.lounge : v->h->with.desks;
 
 	if (op && (op->flags & OP_WRITE) && !post)
 		return refuse(v, connection,
