@@ -151,21 +151,29 @@ static enum err run_blame(struct call *c, struct stores *s, const void *body,
 	return ask_of_bead(c, s->beads, body, "blame", reply);
 }
 
+static enum err ref_of(struct call *c, struct beads *b, const char **ref)
+{
+	struct str text;
+	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, &text);
+
+	*ref = e ? NULL : arena_cstr(&c->mem, text);
+	return e;
+}
+
 static enum err run_commits(struct call *c, struct stores *s, const void *body,
 			    struct json *reply)
 {
 	const struct body *in = body;
-	struct str ref;
-	enum err e = config_get(c, s->beads->home, CONFIG_SYNC_REF, &ref);
+	const char *ref;
+	enum err e = ref_of(c, s->beads, &ref);
 
 	if (e)
 		return e;
 	return ask(
 		c,
-		&(struct helper){ .words = { "commits",
-					     arena_cstr(&c->mem, s->beads->repo.common),
-					     "--ref", arena_cstr(&c->mem, ref), "--limit",
-					     number(c, in->limit) } },
+		&(struct helper){
+			.words = { "commits", arena_cstr(&c->mem, s->beads->repo.common),
+				   "--ref", ref, "--limit", number(c, in->limit) } },
 		reply);
 }
 
@@ -173,18 +181,17 @@ static enum err run_diff(struct call *c, struct stores *s, const void *body,
 			 struct json *reply)
 {
 	const struct body *in = body;
-	struct str ref;
-	enum err e = config_get(c, s->beads->home, CONFIG_SYNC_REF, &ref);
+	const char *ref;
+	enum err e = ref_of(c, s->beads, &ref);
 
 	if (e)
 		return e;
 	return ask(c,
 		   &(struct helper){
 			   .words = { "diff", arena_cstr(&c->mem, s->beads->repo.common),
-				      "--ref", arena_cstr(&c->mem, ref), "--from-ms",
-				      number(c, in->from.ms), "--from",
-				      arena_cstr(&c->mem, in->from.spec), "--to-ms",
-				      number(c, in->to.ms), "--to",
+				      "--ref", ref, "--from-ms", number(c, in->from.ms),
+				      "--from", arena_cstr(&c->mem, in->from.spec),
+				      "--to-ms", number(c, in->to.ms), "--to",
 				      in->to.spec.p ? arena_cstr(&c->mem, in->to.spec) :
 						      "@" } },
 		   reply);
