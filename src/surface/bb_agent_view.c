@@ -2,13 +2,6 @@
 #include "surface/bb_view.h"
 #include "surface/view.h"
 
-static enum paint liveness_paint(struct str liveness)
-{
-	return str_is(liveness, "active") ? PAINT_GREEN :
-	       str_is(liveness, "stale")  ? PAINT_YELLOW :
-					    PAINT_DIM;
-}
-
 void bb_view_registered(struct view *v, const struct value *data)
 {
 	struct str liveness = value_str(data, "liveness");
@@ -18,7 +11,7 @@ void bb_view_registered(struct view *v, const struct value *data)
 		  STR_ARG(view_flat(v, value_str(data, "display_name"))),
 		  STR_ARG(view_flat(v, value_str(data, "role"))));
 	buf_fmt(&v->out, "  " STR_FMT ", ", STR_ARG(value_str(data, "status")));
-	view_paint(v, liveness_paint(liveness), liveness);
+	view_paint(v, view_liveness(liveness), liveness);
 	view_line(v, ", last seen " STR_FMT,
 		  STR_ARG(view_age(v, value_str(data, "last_seen_at"))));
 }
@@ -37,7 +30,7 @@ void bb_view_registry(struct view *v, const struct value *data)
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "agent_id"));
 		table_cell(&t, 1, PAINT_NONE, view_flat(v, value_str(one, "role")));
 		table_cell(&t, 2, PAINT_NONE, view_flat(v, value_str(one, "status")));
-		table_cell(&t, 3, liveness_paint(liveness), liveness);
+		table_cell(&t, 3, view_liveness(liveness), liveness);
 		table_cell(&t, 4, PAINT_NONE,
 			   view_age(v, value_str(one, "last_seen_at")));
 	}

@@ -3,13 +3,6 @@
 #include "base/moment.h"
 #include "surface/view.h"
 
-static enum paint liveness_paint(struct str liveness)
-{
-	return str_is(liveness, "active") ? PAINT_GREEN :
-	       str_is(liveness, "stale")  ? PAINT_YELLOW :
-					    PAINT_RED;
-}
-
 static struct str count(struct view *v, const struct value *one, const char *key)
 {
 	int64_t n = view_number(one, key);
@@ -71,7 +64,7 @@ static void put_agents(struct view *v, const struct value *agents)
 
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "agent_id"));
-		table_cell(&t, 1, liveness_paint(liveness), liveness);
+		table_cell(&t, 1, view_liveness(liveness), liveness);
 		table_cell(&t, 2, PAINT_NONE,
 			   view_age(v, value_str(one, "last_seen_at")));
 		table_cell(&t, 3, PAINT_NONE, count(v, one, "unread"));

@@ -78,6 +78,13 @@ int64_t view_limit(const struct view *v)
 	return at ? *at : 0;
 }
 
+enum paint view_liveness(struct str liveness)
+{
+	return str_is(liveness, "active") ? PAINT_GREEN :
+	       str_is(liveness, "stale")  ? PAINT_YELLOW :
+					    PAINT_DIM;
+}
+
 struct str view_age(struct view *v, struct str moment)
 {
 	static const struct {

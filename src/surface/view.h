@@ -33,6 +33,9 @@ void view_line(struct view *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void view_paint(struct view *v, enum paint paint, struct str text);
 
+/* The colour of whether somebody is there. */
+enum paint view_liveness(struct str liveness);
+
 /* "just now", "5m ago", "2h ago", "3d ago"; of RFC 3339 text */
 struct str view_age(struct view *v, struct str moment);
 
