@@ -161,45 +161,52 @@ static const char *const *desk_words(struct call *c)
 	return words;
 }
 
-static enum err start(struct call *c, struct service *s, int port)
+/* One at a time for a project. */
+static enum err take_place(struct call *c, struct service *s)
 {
-	enum { DESKS = 16 };    /* most of a write is waiting for the disk */
 	enum { LOCK_MS = 500 }; /* whoever asks if it is held has it for a moment */
-	struct http_ask ask;
-	char address[160];
 	enum err e;
 
 	if ((e = service_place(c, &s->place)))
 		return e;
 	e = lock_take(c, s->place.lock, LOCK_MS, &s->lock);
-	if (e && e != ERR_DATABASE_BUSY)
+	if (e != ERR_DATABASE_BUSY)
 		return e;
-	if (e) {
-		c->code = ERR_OK;
-		call_fail(c, ERR_ALREADY_EXISTS,
-			  "a service runs for this project already");
-		return call_step(c, "'abacus open' opens its page; 'abacus serve --stop' "
-				    "ends it.");
-	}
-	if ((e = feed_open(c, s->place.dir, &s->feed)))
+	c->code = ERR_OK;
+	call_fail(c, ERR_ALREADY_EXISTS, "a service runs for this project already");
+	return call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends "
+			    "it.");
+}
+
+static enum err open_parts(struct call *c, struct service *s)
+{
+	enum { DESKS = 16 }; /* most of a write is waiting for the disk */
+	struct http_ask ask = { .tell = tell_port, .arg = s };
+	enum err e;
+
+	if ((e = feed_open(c, s->place.dir, &s->feed)) ||
+	    (e = read_door(c, s, &ask.port)))
 		return e;
-	s->streams = streams_open(s->feed);
-	s->desks = desks_open(desk_words(c), DESKS);
-	s->lounge = desks_open(desk_words(c), DESKS_MOST);
-	ask = (struct http_ask){ .desks = s->desks,
-				 .lounge = s->lounge,
-				 .streams = s->streams,
-				 .tell = tell_port,
-				 .arg = s,
-				 .socket = open_socket(c, s->place.socket) };
-	if ((e = read_door(c, s, &ask.port)))
-		return e;
+	ask.streams = s->streams = streams_open(s->feed);
+	ask.desks = s->desks = desks_open(desk_words(c), DESKS);
+	ask.lounge = s->lounge = desks_open(desk_words(c), DESKS_MOST);
+	ask.socket = open_socket(c, s->place.socket);
 	memcpy(ask.token, s->token, sizeof ask.token);
 	if (ask.socket < 0)
 		return file_fail(c, "listen on", s->place.socket);
 	s->http = http_open(&ask);
-	if (!s->http)
-		return call_fail(c, ERR_INTERNAL_ERROR, "the service cannot be started");
+	return s->http ?
+		       ERR_OK :
+		       call_fail(c, ERR_INTERNAL_ERROR, "the service cannot be started");
+}
+
+static enum err start(struct call *c, struct service *s, int port)
+{
+	char address[160];
+	enum err e;
+
+	if ((e = take_place(c, s)) || (e = open_parts(c, s)))
+		return e;
 	if (port >= 0 && (port = http_listen(s->http, port)) < 0) {
 		call_fail(c, ERR_INVALID_INPUT, "cannot listen on that port: %s",
 			  strerror(errno));
