@@ -113,3 +113,11 @@ struct str path_real_part(struct arena *mem, struct str path)
 	return path_resolve(mem, real,
 			    str_skip(path, dir.n < path.n ? dir.n + (dir.n > 1) : dir.n));
 }
+
+struct str path_data(struct arena *mem)
+{
+	const char *xdg = getenv("XDG_DATA_HOME");
+
+	return xdg && *xdg == '/' ? str_of(xdg) :
+				    path_join(mem, path_home(), STR(".local/share"));
+}

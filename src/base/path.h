@@ -22,6 +22,9 @@ struct str path_real(struct arena *mem, struct str path);
 /* The same of as much of it as is there; the rest is text. */
 struct str path_real_part(struct arena *mem, struct str path);
 
+/* Where the programs of this user keep their data. */
+struct str path_data(struct arena *mem);
+
 bool path_home_known(void);
 /* The user's home; "/" where the environment does not say. */
 struct str path_home(void);

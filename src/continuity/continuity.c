@@ -35,12 +35,7 @@ static enum err make_repository(struct call *c, struct str dir)
 
 static struct str user_store(struct call *c)
 {
-	const char *xdg = getenv("XDG_DATA_HOME");
-	struct str data = xdg && *xdg == '/' ?
-				  str_of(xdg) :
-				  path_join(&c->mem, path_home(), STR(".local/share"));
-
-	return path_join(&c->mem, data, STR("abacus/user.git"));
+	return path_join(&c->mem, path_data(&c->mem), STR("abacus/user.git"));
 }
 
 static enum err need_home(struct call *c)

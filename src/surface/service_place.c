@@ -15,14 +15,6 @@
 
 enum { SOCKET_MOST = 100 }; /* macOS takes 103 bytes */
 
-static struct str data_home(struct call *c)
-{
-	const char *xdg = getenv("XDG_DATA_HOME");
-
-	return xdg && *xdg == '/' ? str_of(xdg) :
-				    path_join(&c->mem, path_home(), STR(".local/share"));
-}
-
 /* A folder that another user made, or may write to, would be a trap. */
 static enum err check_private(struct call *c, struct str dir)
 {
@@ -67,7 +59,7 @@ enum err service_place(struct call *c, struct service_place *out)
 	    (e = place_repository(c, root, &repo)))
 		return e;
 	home = repo.common.p ? path_join(&c->mem, repo.common, STR("abacus")) :
-			       path_join(&c->mem, data_home(c), STR("abacus"));
+			       path_join(&c->mem, path_data(&c->mem), STR("abacus"));
 	out->dir = path_join(&c->mem, home, STR("serve"));
 	if (!repo.common.p || !str_eq(root, repo.main)) /* one project of several there */
 		out->dir = arena_fmt(&c->mem, STR_FMT "-%.12s", STR_ARG(out->dir),
