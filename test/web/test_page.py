@@ -373,12 +373,16 @@ def test_an_open_thread_goes_on_after_the_service_was_away(story):
 def test_mail_that_comes_while_all_is_read_is_counted(page):
     bead = page.repo.create("the one")
     page.enter()
-    page.browser.run("const real = fetch, slowly = r => new Promise(done => setTimeout(done, 1000, r));"
-                     "window.fetch = (...args) => real(...args).then(args[0].includes('all=true') ? slowly : r => r);"
+    # the first answer is held back until the mail was told of
+    page.browser.run("const real = fetch;"
+                     "window.fetch = (...args) => real(...args).then(r => args[0].includes('all=true') && !window.letGo ?"
+                     " new Promise(done => { window.letGo = () => done(r); }) : r);"
                      "import('/store.js').then(m => m.again())")
-    time.sleep(0.6)  # it is on its way
+    page.browser.until(lambda: page.browser.run("return Boolean(window.letGo)"))
+    before = page.browser.run("return window.abacus.store.version")
     page.agent("send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", bead, "--category", "INFO", "--subject", "s", "--body", "b")
-    time.sleep(1)
+    page.browser.until(lambda: page.browser.run("return window.abacus.store.version") > before)
+    page.browser.run("window.letGo()")
     page.sees(".card", "1 unread")
 
 
@@ -545,9 +549,10 @@ def test_everything_has_a_name_for_a_screen_reader(story):
         return [...document.querySelectorAll('a, button, input, select, textarea, [role=feed], [role=tree], progress, section, nav')]
             .filter(e => e.offsetParent && !(name(e) || e.closest('[aria-label]') !== e && e.getAttribute('role') === 'feed'))
             .map(e => e.outerHTML.slice(0, 120))"""
-    for where in ("#/sessions", f"#/sessions?task={story.bug}", "#/work", "#/work/graph", "#/work/history", "#/files"):
+    for where, sign in (("#/sessions", ".card"), (f"#/sessions?task={story.bug}", ".item"), ("#/work", ".column .card"),
+                        ("#/work/graph", ".node"), ("#/work/history", ".past"), ("#/files", ".tree li")):
         story.go(where)
-        time.sleep(0.3)  # not for luck: whatever is drawn by then has to have names
+        story.browser.find(sign)
         assert story.browser.run(nameless) == [], where
     assert story.browser.run("return [document.documentElement.lang, document.querySelectorAll('main').length, document.querySelectorAll('h1').length]") == ["en", 1, 1]
 
