@@ -729,6 +729,15 @@ def test_who_only_asks_keeps_none_from_beginning(repo, services):
     service.answers_soon()
 
 
+def test_one_whose_folder_was_taken_away_leaves_the_next_alone(repo, services):
+    first = services(repo).start()
+    shutil.rmtree(repo.home / "serve")
+    second = services(repo).start()
+    first.terminate()
+    second.answers_soon()
+    assert second.address["pid"] == second.process.pid
+
+
 def test_a_second_one_is_refused(served):
     done = served.repo.run("serve", program="abacus")
     assert done.code == 1 and done.out == ""
