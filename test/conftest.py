@@ -4,12 +4,14 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("ABACUS_BUILD", ROOT / "build")).resolve()
 BIN = BUILD / "bin"
+sys.path += [str(ROOT / "test" / folder) for folder in ("cli", "system")]  # test/hostile uses the helpers of both
 
 
 class Result:

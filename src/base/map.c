@@ -1,13 +1,31 @@
 #include "base/map.h"
 
+#include <pthread.h>
+#include <sodium.h>
 #include <stdlib.h>
+
+#include "base/platform.h"
+
+/*
+ * SipHash with a key of this process. Keys come from other people's commits: with a
+ * hash that can be predicted, they could be chosen to collide.
+ */
+static unsigned char secret[crypto_shorthash_KEYBYTES];
+
+static void choose_secret(void)
+{
+	platform_random(secret, sizeof secret);
+}
 
 static uint32_t hash_of(struct str key)
 {
-	uint32_t h = 2166136261u; /* FNV-1a */
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	unsigned char digest[crypto_shorthash_BYTES];
+	uint32_t h;
 
-	for (size_t i = 0; i < key.n; i++)
-		h = (h ^ (unsigned char)key.p[i]) * 16777619u;
+	pthread_once(&once, choose_secret);
+	crypto_shorthash(digest, (const unsigned char *)key.p, key.n, secret);
+	memcpy(&h, digest, sizeof h);
 	return h;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What the systems do differently; one source for each of them. */
 
@@ -22,6 +23,9 @@ bool platform_self(char *path, size_t size);
 /* For what runs long: memory that was freed goes back to the system; of what is freed
  * from now on, all but a little does so by itself. */
 void platform_give_back(void);
+
+/* From now on this process gets no more memory than that; where the system can do so. */
+void platform_limit_memory(int64_t bytes);
 
 /* Closes every open file from this number on; safe after fork(). */
 void platform_close_from(int fd);

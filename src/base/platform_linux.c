@@ -1,6 +1,7 @@
 #include "base/platform.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -88,4 +89,19 @@ void platform_close_from(int fd)
 #endif
 	for (; fd < (most > 0 ? most : 1024); fd++)
 		close(fd);
+}
+
+/* ASan's own tables count as memory of the process. */
+void platform_limit_memory(int64_t bytes)
+{
+#ifndef __SANITIZE_ADDRESS__
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur > (rlim_t)bytes) {
+		limit.rlim_cur = (rlim_t)bytes;
+		setrlimit(RLIMIT_DATA, &limit);
+	}
+#else
+	(void)bytes;
+#endif
 }

@@ -47,3 +47,9 @@ void platform_close_from(int fd)
 	for (; fd < most; fd++)
 		close(fd);
 }
+
+/* macOS has no limit that it keeps to. */
+void platform_limit_memory(int64_t bytes)
+{
+	(void)bytes;
+}

@@ -23,6 +23,7 @@ struct parser {
 	const char *end;
 	struct value *stack, *few;
 	size_t used, cap;
+	size_t left; /* how many more values it may have */
 	unsigned depth;
 	const char *why, *where;
 };
@@ -357,8 +358,11 @@ static const char *parse_items(struct parser *ps, const char *p, bool object)
 	if (p < ps->end && *p == close)
 		return p + 1;
 	for (;; p++) {
-		struct value *v = push(ps);
+		struct value *v;
 
+		if (!ps->left--)
+			return refuse(ps, p, "too many values");
+		v = push(ps);
 		if (!(p = object ? parse_member(ps, p, v) : parse_value(ps, p, v)))
 			return NULL;
 		p = skip_space(ps, p);
@@ -439,6 +443,26 @@ static const char *parse_value(struct parser *ps, const char *p, struct value *v
 const struct value *value_parse(struct arena *mem, struct str text,
 				struct value_error *error)
 {
+	return value_parse_bounded(mem, text, SIZE_MAX, error);
+}
+
+unsigned value_depth(const struct value *v)
+{
+	unsigned deepest = 0;
+
+	if (v->type != VALUE_ARRAY && v->type != VALUE_OBJECT)
+		return 0;
+	for (size_t i = 0; i < v->count; i++) {
+		unsigned depth = value_depth(&v->item[i]);
+
+		deepest = depth > deepest ? depth : deepest;
+	}
+	return deepest + 1;
+}
+
+const struct value *value_parse_bounded(struct arena *mem, struct str text, size_t most,
+					struct value_error *error)
+{
 	if (!text.p)
 		text = STR("");
 
@@ -449,6 +473,7 @@ const struct value *value_parse(struct arena *mem, struct str text,
 		.stack = few,
 		.few = few,
 		.cap = FEW_VALUES,
+		.left = most,
 	};
 	const char *p = parse_value(&ps, text.p, push(&ps));
 

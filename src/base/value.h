@@ -43,6 +43,14 @@ struct value_error {
 const struct value *value_parse(struct arena *mem, struct str text,
 				struct value_error *error);
 
+/* The same for text from elsewhere: also refused if it has more than `most` values. A
+ * value takes many times the memory of its text. */
+const struct value *value_parse_bounded(struct arena *mem, struct str text, size_t most,
+					struct value_error *error);
+
+/* How many arrays and objects are inside each other: 0 for a string or a number. */
+unsigned value_depth(const struct value *v);
+
 /* A member, or NULL; also NULL if `v` is NULL or not an object. */
 const struct value *value_member(const struct value *v, struct str key);
 
