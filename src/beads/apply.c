@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/value.h"
+#include "beads/graph.h"
 #include "beads/line.h"
 #include "beads/public.h"
 #include "beads/state.h"
@@ -119,10 +121,22 @@ static struct bead_row *counted(struct map *counts, struct str id)
 	return *at;
 }
 
+/* The edges of one bead come one after the other, so one buffer serves them all. */
+static void add_wait(struct buf *waits, struct bead_row *source, struct str id)
+{
+	if (source->waits.p)
+		buf_char(waits, ',');
+	else
+		*waits = (struct buf){ .mem = waits->mem };
+	buf_put(waits, id);
+	source->waits = buf_str(waits);
+}
+
 /* What the edges say of each bead; by id: struct bead_row with only that. */
 static struct map count_edges(struct arena *mem, const struct state *s)
 {
 	struct map counts = { .mem = mem };
+	struct buf waits = { .mem = mem };
 	const struct map_entry **order = map_sorted(&s->edges, mem);
 
 	for (size_t i = 0; i < s->edges.count; i++) {
@@ -140,9 +154,7 @@ static struct map count_edges(struct arena *mem, const struct state *s)
 		if (str_is(e->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
 		    bead_status(to->bead) != BEAD_CLOSED) {
 			source->blockers++;
-			source->waits = arena_fmt(
-				mem, STR_FMT "%s" STR_FMT, STR_ARG(source->waits),
-				source->waits.n ? "," : "", STR_ARG(e->to));
+			add_wait(&waits, source, e->to);
 		}
 		if (str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)) &&
 		    (!source->parent.p || str_cmp(e->to, source->parent) < 0))
@@ -153,87 +165,31 @@ static struct map count_edges(struct arena *mem, const struct state *s)
 
 /* --- beads that are a part of themselves --- */
 
-struct parents {
-	struct str *to;
-	size_t count;
-	bool out; /* leads to an end, and so into no circle */
-};
-
-static struct map parents_of(struct arena *mem, const struct state *s)
+static struct edge_row *parent_edges(struct arena *mem, const struct state *s)
 {
-	struct map out = { .mem = mem };
+	struct edge_row *out = NULL;
 
 	for (size_t i = 0; i < s->edges.count; i++) {
 		const struct edge *e = s->edges.entry[i].value;
-		struct parents *p;
-		void **at;
+		struct edge_row *row;
 
 		if (e->deleted || !str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)))
 			continue;
-		at = map_put(&out, e->from);
-		if (!*at)
-			*at = arena_new(mem, struct parents);
-		p = *at;
-		p->to = arena_grow(mem, p->to, p->count * sizeof *p->to,
-				   (p->count + 1) * sizeof *p->to);
-		p->to[p->count++] = e->to;
+		row = arena_new(mem, struct edge_row);
+		*row = (struct edge_row){ .from = e->from, .to = e->to, .next = out };
+		out = row;
 	}
 	return out;
 }
 
-/* Takes away, again and again, whoever has only parents that are gone. */
-static bool thin_out(const struct map *parents)
-{
-	bool left = true, some = true;
-
-	while (some) {
-		some = left = false;
-		for (size_t i = 0; i < parents->count; i++) {
-			struct parents *p = parents->entry[i].value;
-			bool stays = false;
-
-			for (size_t k = 0; !p->out && k < p->count; k++) {
-				void **at = map_find(parents, p->to[k]);
-
-				stays = stays || (at && !((struct parents *)*at)->out);
-			}
-			some = some || (!p->out && !stays);
-			p->out = p->out || !stays;
-			left = left || !p->out;
-		}
-	}
-	return left;
-}
-
-static bool within_itself(const struct map *parents, struct arena *mem, struct str id)
-{
-	struct map seen = { .mem = mem };
-	void **at = map_find(parents, id);
-	const struct parents *p = at ? *at : NULL;
-
-	for (size_t i = 0;; i++) {
-		for (size_t k = 0; p && k < p->count; k++) {
-			if (str_eq(p->to[k], id))
-				return true;
-			map_put(&seen, p->to[k]);
-		}
-		if (i == seen.count)
-			return false;
-		at = map_find(parents, seen.entry[i].key);
-		p = at ? *at : NULL;
-	}
-}
-
 static void count_circles(struct map *counts, const struct state *s)
 {
-	struct map parents = parents_of(counts->mem, s);
+	size_t count;
+	struct str *ids =
+		graph_circles(counts->mem, parent_edges(counts->mem, s), &count);
 
-	if (!thin_out(&parents))
-		return;
-	for (size_t i = 0; i < parents.count; i++)
-		if (!((struct parents *)parents.entry[i].value)->out &&
-		    within_itself(&parents, counts->mem, parents.entry[i].key))
-			counted(counts, parents.entry[i].key)->blockers++;
+	for (size_t i = 0; i < count; i++)
+		counted(counts, ids[i])->blockers++;
 }
 
 static void add_counts(struct bead_row *row, const struct map *counts)

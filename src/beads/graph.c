@@ -83,6 +83,8 @@ enum err graph_check(struct call *c, struct beads *b, struct str from, struct st
 
 /* --- cycles that are there --- */
 
+enum { CYCLE_IDS_MOST = 100000 };
+
 enum colour { NEW, ON_THE_WAY, DONE };
 
 struct node {
@@ -90,22 +92,31 @@ struct node {
 	enum colour colour;
 	struct node **to;
 	size_t count;
-	struct node *from; /* on the way here */
+	struct node *from;    /* on the way here */
+	size_t next;          /* of `to`, for graph_circles() */
+	size_t order, lowest; /* when it was entered; the earliest it leads back to */
+	bool own;             /* it leads to itself */
 };
 
 struct finder {
 	struct arena *mem;
 	struct str kind;
 	struct cycle **tail;
+	size_t room; /* for so many more ids: a dense graph has more cycles than anybody
+			reads */
 };
 
 static void found(struct finder *f, struct node *last, const struct node *first)
 {
-	struct cycle *cycle = arena_new(f->mem, struct cycle);
+	struct cycle *cycle;
 	size_t n = 1;
 
-	for (const struct node *at = last; at != first; at = at->from)
+	for (const struct node *at = last; at != first && n <= f->room; at = at->from)
 		n++;
+	if (n > f->room)
+		return;
+	f->room -= n;
+	cycle = arena_new(f->mem, struct cycle);
 	*cycle = (struct cycle){ .kind = f->kind, .count = n };
 	cycle->ids = arena_array(f->mem, n, sizeof *cycle->ids);
 	for (const struct node *at = last; n-- > 0; at = at->from)
@@ -150,6 +161,12 @@ static struct node *node_of(struct map *nodes, struct str id)
 	return *at;
 }
 
+static void add_target(struct arena *mem, struct node *from, struct node *to)
+{
+	from->to = arena_room(mem, from->to, from->count, sizeof *from->to);
+	from->to[from->count++] = to;
+}
+
 static void cycles_of(struct finder *f, const struct edge_row *edges)
 {
 	struct map nodes = { .mem = f->mem };
@@ -159,10 +176,7 @@ static void cycles_of(struct finder *f, const struct edge_row *edges)
 			struct node *from = node_of(&nodes, e->from),
 				    *to = node_of(&nodes, e->to);
 
-			from->to = arena_grow(f->mem, from->to,
-					      from->count * sizeof *from->to,
-					      (from->count + 1) * sizeof *from->to);
-			from->to[from->count++] = to;
+			add_target(f->mem, from, to);
 		}
 	for (size_t i = 0; i < nodes.count; i++) {
 		struct node *n = nodes.entry[i].value;
@@ -175,13 +189,95 @@ static void cycles_of(struct finder *f, const struct edge_row *edges)
 struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges)
 {
 	struct cycle *out = NULL;
-	struct finder f = { .mem = mem, .tail = &out };
+	struct finder f = { .mem = mem, .tail = &out, .room = CYCLE_IDS_MOST };
 
 	f.kind = str_of(names_word(&edge_kinds, EDGE_BLOCKS));
 	cycles_of(&f, edges);
 	f.kind = str_of(names_word(&edge_kinds, EDGE_PARENT));
 	cycles_of(&f, edges);
 	return out;
+}
+
+/* --- which beads are part of themselves --- */
+
+/* Tarjan's components, without the stack of the machine: chains can be long. */
+struct walk {
+	struct arena *mem;
+	struct node **stack; /* nodes whose component is not known yet */
+	size_t count;
+	size_t visited;
+	struct str *ids; /* what was found */
+	size_t found;
+};
+
+static void walk_enter(struct walk *w, struct node *n, struct node *from)
+{
+	n->order = n->lowest = ++w->visited;
+	n->from = from;
+	n->colour = ON_THE_WAY;
+	w->stack = arena_room(w->mem, w->stack, w->count, sizeof *w->stack);
+	w->stack[w->count++] = n;
+}
+
+/* All that was entered after `n`, and is still on the stack, is in one component. */
+static void walk_take_component(struct walk *w, const struct node *n)
+{
+	size_t first = w->count;
+	bool circle;
+
+	do
+		w->stack[--first]->colour = DONE;
+	while (w->stack[first] != n);
+	circle = w->count - first > 1 || n->own;
+	for (size_t i = first; circle && i < w->count; i++) {
+		w->ids = arena_room(w->mem, w->ids, w->found, sizeof *w->ids);
+		w->ids[w->found++] = w->stack[i]->id;
+	}
+	w->count = first;
+}
+
+static void walk_from(struct walk *w, struct node *start)
+{
+	struct node *at = start;
+
+	walk_enter(w, at, NULL);
+	while (at) {
+		struct node *next = at->next < at->count ? at->to[at->next++] : NULL;
+
+		if (next && next->colour == NEW) {
+			walk_enter(w, next, at);
+			at = next;
+		} else if (next) {
+			at->own = at->own || next == at;
+			if (next->colour == ON_THE_WAY && next->order < at->lowest)
+				at->lowest = next->order;
+		} else {
+			struct node *from = at->from;
+
+			if (at->lowest == at->order)
+				walk_take_component(w, at);
+			else if (from && at->lowest < from->lowest)
+				from->lowest = at->lowest;
+			at = from;
+		}
+	}
+}
+
+struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_t *count)
+{
+	struct map nodes = { .mem = mem };
+	struct walk w = { .mem = mem };
+
+	for (const struct edge_row *e = edges; e; e = e->next)
+		add_target(mem, node_of(&nodes, e->from), node_of(&nodes, e->to));
+	for (size_t i = 0; i < nodes.count; i++) {
+		struct node *n = nodes.entry[i].value;
+
+		if (n->colour == NEW)
+			walk_from(&w, n);
+	}
+	*count = w.found;
+	return w.ids;
 }
 
 /* --- trees --- */

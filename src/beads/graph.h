@@ -8,13 +8,19 @@
 enum err graph_check(struct call *c, struct beads *b, struct str from, struct str to,
 		     struct str kind);
 
-/* Beads that wait for each other, as lists of ids; each list once. */
+/*
+ * Beads that wait for each other, as lists of ids; each list once. Of very many cycles
+ * only the first are listed.
+ */
 struct cycle {
 	struct str kind;
 	struct str *ids;
 	size_t count;
 	struct cycle *next;
 };
+/* The ids of all that are in a circle of these edges, whatever their kinds; each once. */
+struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_t *count);
+
 struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges);
 
 /* What hangs together with a bead, depth first. */
