@@ -294,8 +294,6 @@ bool priority_parse(struct str text, int64_t *out)
 
 bool bead_id_valid(struct str id)
 {
-	enum { LONGEST = 200 };
-
 	for (size_t i = 0; i < id.n; i++) {
 		char ch = id.p[i], lower = (char)(ch | 0x20);
 
@@ -303,7 +301,12 @@ bool bead_id_valid(struct str id)
 		    (i == 0 || (ch != '-' && ch != '_' && ch != '.')))
 			return false;
 	}
-	return id.n && id.n <= LONGEST && !strchr("-_.", id.p[id.n - 1]);
+	return id.n && id.n <= BEAD_ID_MOST && !strchr("-_.", id.p[id.n - 1]);
+}
+
+bool bead_prefix_valid(struct str prefix)
+{
+	return prefix.n <= BEAD_PREFIX_MOST && bead_id_valid(prefix);
 }
 
 /* All 256 bits as 50 digits of base 36, the highest first. */
@@ -323,12 +326,12 @@ static void base36(unsigned char digest[SHA256_BYTES], char out[50])
 
 struct str bead_other_id(struct arena *mem, struct str id, struct mark created)
 {
-	enum { LONGER = 4 };
+	enum { LONGER = 4, DIGITS = 50 };
 	unsigned char digest[SHA256_BYTES];
 	struct json j = { .out.mem = mem };
 	struct buf out = { .mem = mem };
 	size_t prefix = id.n;
-	char digits[50];
+	char digits[DIGITS];
 
 	json_array(&j);
 	json_str(&j, id);
@@ -339,6 +342,12 @@ struct str bead_other_id(struct arena *mem, struct str id, struct mark created)
 	base36(digest, digits);
 	while (prefix && id.p[prefix - 1] != '-')
 		prefix--;
+	if (id.n + LONGER + 1 > BEAD_ID_MOST) { /* there is no room to grow: all digits */
+		buf_put(&out, str_head(id, BEAD_ID_MOST - DIGITS - 1));
+		buf_char(&out, '-');
+		buf_put(&out, (struct str){ digits, DIGITS });
+		return buf_str(&out);
+	}
 	if (!prefix) { /* no dash: all of it becomes the prefix */
 		buf_put(&out, id);
 		buf_char(&out, '-');

@@ -123,8 +123,11 @@ bool priority_parse(struct str text, int64_t *out);
 /* May it be the id of a bead? Letters, digits, '-', '_' and '.'. */
 bool bead_id_valid(struct str id);
 
+/* May ids begin with it, followed by a dash? */
+bool bead_prefix_valid(struct str prefix);
+
 /* The longest that may be chosen: one that has to move on gets four more, each time. */
-enum { ID_CHOSEN_MOST = 120 };
+enum { ID_CHOSEN_MOST = 120, BEAD_ID_MOST = 200, BEAD_PREFIX_MOST = 64 };
 
 /*
  * Another place for one of two beads that were given the same id: a function of

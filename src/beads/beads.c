@@ -627,6 +627,20 @@ void beads_forget(struct beads *b)
 	b->forgotten = true;
 }
 
+/* The text of a record, as the journal's reader will understand it. */
+static enum err encode_record(struct call *c, const struct record *r, struct str *json)
+{
+	struct record again = { .change = state_new(&c->mem) };
+	struct str why;
+
+	*json = record_encode(c, r);
+	return record_decode(*json, &again, &why) ?
+		       ERR_OK :
+		       call_fail(c, ERR_INVALID_INPUT,
+				 "this change could not be read back: " STR_FMT,
+				 STR_ARG(why));
+}
+
 /*
  * The record is in the journal before the cache says so: a crash between the two
  * leaves a record to catch up with. What fails before the end is taken back.
@@ -635,15 +649,12 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 {
 	struct record record = { .change = b->change,
 				 .receipts = &b->receipt,
-				 .receipt_count = b->receipt.id.p ? 1 : 0 },
-		      again = { .change = state_new(&c->mem) };
-	struct str json = record_encode(c, &record), why;
-	enum err e;
+				 .receipt_count = b->receipt.id.p ? 1 : 0 };
+	struct str json;
+	enum err e = encode_record(c, &record, &json);
 
-	if (!record_decode(json, &again, &why))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "this change could not be read back: " STR_FMT,
-				 STR_ARG(why));
+	if (e)
+		return e;
 	advance(c, b, b->change);
 	if ((e = put_receipts(c, &b->cache, &record)) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
@@ -756,19 +767,23 @@ static enum err cut(struct call *c, struct beads *b, struct record *r, int *fd)
 	r->receipts = k.receipts;
 	r->receipt_count = k.receipt_count;
 	k.json = arena_room(&c->mem, k.json, k.count, sizeof *k.json);
-	k.json[k.count++] = record_encode(c, r);
+	if ((e = encode_record(c, r, &k.json[k.count++])))
+		return e;
 	return journal_restart(c, b->home, &b->about.place, k.json, k.count, fd);
 }
 
 static enum err note_base(struct call *c, struct beads *b, struct record *r, bool cuts,
 			  int *fd)
 {
+	struct str json;
 	enum err e = r->whole ? ERR_OK : apply(c, b, r);
 
 	if (e)
 		return e;
-	e = cuts ? cut(c, b, r, fd) :
-		   journal_append(c, b->home, &b->about.place, record_encode(c, r), fd);
+	if (cuts)
+		e = cut(c, b, r, fd);
+	else if (!(e = encode_record(c, r, &json)))
+		e = journal_append(c, b->home, &b->about.place, json, fd);
 	if (e)
 		return e;
 	if (r->whole || cache_about_put(c, &b->cache, &b->about) ||

@@ -1,8 +1,28 @@
 #include "beads/commits.h"
 
+#include "base/path.h"
+#include "base/platform.h"
+#include "beads/config.h"
 #include "beads/foreign.h"
 #include "beads/state.h"
 #include "store/repo.h"
+
+/* What a sync may take beside the files that it reads. */
+static const int64_t BESIDE_FILES = INT64_C(512) << 20;
+
+enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
+{
+	struct str home = path_join(&c->mem, gitdir, STR("abacus"));
+	int64_t most;
+	enum err e = config_size(c, home, CONFIG_SYNC_MAX_FILE, &most);
+
+	if (e || (e = repo_open(c, gitdir, out)))
+		return e;
+	repo_limit_files(*out, most);
+	/* what the library inflates on the way is not ours to measure */
+	platform_limit_memory(4 * most + BESIDE_FILES);
+	return ERR_OK;
+}
 
 enum err commit_read_raw(struct call *c, struct repo *r, struct str commit,
 			 struct snapshot *out)

@@ -5,6 +5,9 @@
 
 struct repo;
 
+/* A repository whose files are read only up to the size that its settings allow. */
+enum err commits_open(struct call *c, struct str gitdir, struct repo **out);
+
 /*
  * The canonical files of a commit, which live until repo_forget(). What another program
  * wrote is rendered in our own way.

@@ -3,11 +3,13 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/moment.h"
+#include "base/number.h"
 #include "base/path.h"
 
 static const char *const words[] = {
 	[CONFIG_CLAIM_LEASE] = "claim.lease",
 	[CONFIG_SYNC_AUTO] = "sync.auto",
+	[CONFIG_SYNC_MAX_FILE] = "sync.max_file",
 	[CONFIG_SYNC_PUSH_INTERVAL] = "sync.push_interval",
 	[CONFIG_SYNC_REF] = "sync.ref",
 	[CONFIG_SYNC_REMOTE] = "sync.remote",
@@ -24,6 +26,26 @@ static bool is_duration(struct str value)
 	int64_t ms;
 
 	return duration_parse(value, &ms) && ms > 0 && ms < MOMENT_LAST / 2;
+}
+
+/* Digits and k, m or g: 256m. */
+static bool size_parse(struct str value, int64_t *bytes)
+{
+	static const char units[] = "kmg";
+	const char *unit = value.n ? strchr(units, value.p[value.n - 1] | 0x20) : NULL;
+
+	if (!unit || !*unit || !number_int(str_head(value, value.n - 1), bytes) ||
+	    *bytes < 1 || *bytes > 1 << 20)
+		return false;
+	*bytes <<= 10 * (unit - units + 1);
+	return true;
+}
+
+static bool is_size(struct str value)
+{
+	int64_t bytes;
+
+	return size_parse(value, &bytes);
 }
 
 /* What Git takes as a ref, near enough, and none that is the user's own. */
@@ -66,6 +88,8 @@ static const struct rule {
 				 "a duration such as 30m or 2h", is_duration },
 	[CONFIG_SYNC_AUTO] = { "publish by itself after changes", "true", "true or false",
 			       is_yes_or_no },
+	[CONFIG_SYNC_MAX_FILE] = { "the largest file of a commit that is read", "256m",
+				   "a size such as 256m or 1g", is_size },
 	[CONFIG_SYNC_PUSH_INTERVAL] = { "how long to wait between two pushes", "5s",
 					"a duration such as 5s or 1m", is_duration },
 	[CONFIG_SYNC_REF] = { "the Git ref to publish to", "refs/beads/store",
@@ -134,6 +158,15 @@ enum err config_duration(struct call *c, struct str home, enum config_key key,
 	enum err e = config_get(c, home, key, &text);
 
 	duration_parse(text, ms);
+	return e;
+}
+
+enum err config_size(struct call *c, struct str home, enum config_key key, int64_t *bytes)
+{
+	struct str text;
+	enum err e = config_get(c, home, key, &text);
+
+	size_parse(text, bytes);
 	return e;
 }
 

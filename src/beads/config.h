@@ -8,6 +8,7 @@
 enum config_key {
 	CONFIG_CLAIM_LEASE,
 	CONFIG_SYNC_AUTO,
+	CONFIG_SYNC_MAX_FILE,
 	CONFIG_SYNC_PUSH_INTERVAL,
 	CONFIG_SYNC_REF,
 	CONFIG_SYNC_REMOTE,
@@ -28,6 +29,9 @@ enum err config_get(struct call *c, struct str home, enum config_key key,
 		    struct str *out);
 enum err config_duration(struct call *c, struct str home, enum config_key key,
 			 int64_t *ms);
+
+enum err config_size(struct call *c, struct str home, enum config_key key,
+		     int64_t *bytes);
 
 enum err config_check(struct call *c, enum config_key key, struct str value);
 

@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/value.h"
 #include "beads/bead.h"
+#include "beads/limits.h"
 #include "beads/line.h"
 
 /* No byte of an id is below '-', so this sorts as (from, to, kind). */
@@ -70,7 +71,8 @@ static bool decode_mark(const struct value *v, const char *at, const char *by,
 			struct mark *out)
 {
 	out->by = value_str(v, by);
-	return out->by.n && stamp_decode(value_find(v, at), &out->at);
+	return out->by.n && out->by.n <= LIMIT_NAME &&
+	       stamp_decode(value_find(v, at), &out->at);
 }
 
 static bool kind_valid(struct str kind)
@@ -78,7 +80,7 @@ static bool kind_valid(struct str kind)
 	for (size_t i = 0; i < kind.n; i++)
 		if ((unsigned char)kind.p[i] <= ' ' || kind.p[i] == 0x7f)
 			return false;
-	return kind.n > 0;
+	return kind.n > 0 && kind.n <= LIMIT_NAME;
 }
 
 bool edge_decode(struct arena *mem, const struct value *v, struct edge *out,
@@ -95,6 +97,10 @@ bool edge_decode(struct arena *mem, const struct value *v, struct edge *out,
 		out->kind = str_of(names_word(&edge_kinds, known));
 	*why = v->type != VALUE_OBJECT ?
 		       STR("it is not an object") :
+	       value_depth(v) > LIMIT_DEPTH ?
+		       STR("it is nested too deep") :
+	       v->count > LIMIT_MEMBERS ?
+		       STR("it has too many members") :
 	       !bead_id_valid(out->from) ?
 		       STR("\"from\" is not an id") :
 	       !bead_id_valid(out->to) ?

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/moment.h"
 #include "base/number.h"
 #include "base/value.h"
+#include "beads/limits.h"
 
 struct str canonical(struct arena *mem, const struct value *v)
 {
@@ -19,12 +21,17 @@ struct str canonical(struct arena *mem, const struct value *v)
 
 static bool is_text(const struct value *v)
 {
-	return v->type == VALUE_STRING;
+	return v->type == VALUE_STRING && v->text.n <= LIMIT_TEXT;
 }
 
-static bool is_some_text(const struct value *v)
+static bool is_title(const struct value *v)
 {
-	return v->type == VALUE_STRING && v->text.n;
+	return v->type == VALUE_STRING && v->text.n && v->text.n <= LIMIT_TITLE;
+}
+
+static bool is_name(const struct value *v)
+{
+	return v->type == VALUE_STRING && v->text.n && v->text.n <= LIMIT_NAME;
 }
 
 static bool is_status(const struct value *v)
@@ -61,10 +68,10 @@ static bool is_moment(const struct value *v)
 
 static bool is_labels(const struct value *v)
 {
-	if (v->type != VALUE_ARRAY)
+	if (v->type != VALUE_ARRAY || v->count > LIMIT_LABELS)
 		return false;
 	for (size_t i = 0; i < v->count; i++)
-		if (!is_some_text(&v->item[i]))
+		if (!is_name(&v->item[i]))
 			return false;
 	return true;
 }
@@ -74,22 +81,22 @@ static const struct rule {
 	const char *want;
 	const char *otherwise; /* what its absence means, as canonical JSON */
 } rules[MEMBERS] = {
-	[MEMBER_ACCEPTANCE_CRITERIA] = { is_text, "a string", NULL },
-	[MEMBER_ASSIGNEE] = { is_some_text, "a name", NULL },
+	[MEMBER_ACCEPTANCE_CRITERIA] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_ASSIGNEE] = { is_name, "a name of at most 4 KiB", NULL },
 	[MEMBER_ASSIGNEE_AT] = { is_stamp, "a stamp [ms,n]", NULL },
 	[MEMBER_ASSIGNEE_EXPIRES] = { is_moment, "milliseconds since 1970", NULL },
 	[MEMBER_CLOSED_AT] = { is_stamp, "a stamp [ms,n]", NULL },
-	[MEMBER_CLOSED_BY] = { is_some_text, "a name", NULL },
-	[MEMBER_CLOSED_ON_BRANCH] = { is_text, "a string", NULL },
-	[MEMBER_CLOSED_REASON] = { is_text, "a string", NULL },
-	[MEMBER_DESCRIPTION] = { is_text, "a string", NULL },
-	[MEMBER_DESIGN] = { is_text, "a string", NULL },
-	[MEMBER_EXTERNAL_REF] = { is_text, "a string", NULL },
-	[MEMBER_LABELS] = { is_labels, "a list of words", NULL },
+	[MEMBER_CLOSED_BY] = { is_name, "a name of at most 4 KiB", NULL },
+	[MEMBER_CLOSED_ON_BRANCH] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_CLOSED_REASON] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_DESCRIPTION] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_DESIGN] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_EXTERNAL_REF] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_LABELS] = { is_labels, "a list of at most 1000 words", NULL },
 	[MEMBER_PRIORITY] = { is_priority, "a whole number from 0 to 4", "2" },
-	[MEMBER_SOURCE_REPO] = { is_text, "a string", NULL },
+	[MEMBER_SOURCE_REPO] = { is_text, "a string of at most 8 MiB", NULL },
 	[MEMBER_STATUS] = { is_status, "open, in_progress or closed", "\"open\"" },
-	[MEMBER_TITLE] = { is_some_text, "a text that is not empty", NULL },
+	[MEMBER_TITLE] = { is_title, "a text of 1 byte to 64 KiB", NULL },
 	[MEMBER_TYPE] = { is_type, "bug, feature, task, epic or chore", "\"task\"" },
 };
 
@@ -116,8 +123,8 @@ static bool decode_mark(struct decoder *d, const char *at, const char *by,
 
 	if (!stamp_decode(value_find(d->line, at), &out->at))
 		return refuse(d, at, "a stamp [ms,n]");
-	if (!who.n)
-		return refuse(d, by, "a name");
+	if (!who.n || who.n > LIMIT_NAME)
+		return refuse(d, by, "a name of at most 4 KiB");
 	out->by = who;
 	return true;
 }
@@ -188,43 +195,82 @@ static int by_extra_key(const void *a, const void *b)
 			    ((const struct extra *)b)->key);
 }
 
+static bool unknown(struct str key)
+{
+	return !reserved(key) && names_exact(&bead_members, key) < 0;
+}
+
+/* Whether this program can keep the member, and write it inside of any other line. */
+static bool extra_fits(struct decoder *d, const struct value *v)
+{
+	if (d->out->extras == LIMIT_MEMBERS)
+		*d->why = arena_fmt(d->mem, "it has more than %d unknown members",
+				    LIMIT_MEMBERS);
+	else if (v->key.n > LIMIT_NAME)
+		*d->why =
+			arena_fmt(d->mem, "the name of a member is longer than %d bytes",
+				  LIMIT_NAME);
+	else if (value_depth(v) > LIMIT_DEPTH)
+		*d->why = arena_fmt(d->mem, "\"" STR_FMT "\" is nested more than %d deep",
+				    STR_ARG(v->key), LIMIT_DEPTH);
+	else
+		return true;
+	return false;
+}
+
 static void add_extra(struct decoder *d, struct str key, struct str value,
 		      struct mark mark)
 {
 	struct bead *b = d->out;
 
-	b->extra = arena_grow(d->mem, b->extra, b->extras * sizeof *b->extra,
-			      (b->extras + 1) * sizeof *b->extra);
+	b->extra = arena_room(d->mem, b->extra, b->extras, sizeof *b->extra);
 	b->extra[b->extras++] = (struct extra){ key, value, mark };
 }
 
-/* Members that are not known here, and those of which only the mark is left. */
-static void decode_extras(struct decoder *d)
+/* The marks in `_v` of members that are not known here, by their names. */
+static struct map unknown_marks(struct decoder *d)
 {
+	struct map out = { .mem = d->mem };
+
+	for (size_t i = 0; d->v && i < d->v->count; i++)
+		if (unknown(d->v->item[i].key))
+			*map_put(&out, d->v->item[i].key) = &d->v->item[i];
+	return out;
+}
+
+/* Members that are not known here, and those of which only the mark is left. */
+static bool decode_extras(struct decoder *d)
+{
+	struct map marks = unknown_marks(d);
+
 	for (size_t i = 0; i < d->line->count; i++) {
 		const struct value *v = &d->line->item[i];
 		struct mark mark = d->last;
+		void **own;
 
-		if (reserved(v->key) || names_exact(&bead_members, v->key) >= 0)
+		if (!unknown(v->key))
 			continue;
-		for (size_t k = 0; d->v && k < d->v->count; k++)
-			if (str_eq(d->v->item[k].key, v->key))
-				mark_decode(&d->v->item[k], &mark);
+		if (!extra_fits(d, v))
+			return false;
+		if ((own = map_find(&marks, v->key)) && *own) {
+			mark_decode(*own, &mark);
+			*own = NULL;
+		}
 		if (mark.by.p)
 			add_extra(d, v->key, canonical(d->mem, v), mark);
 	}
-	for (size_t k = 0; d->v && k < d->v->count; k++) {
-		struct str key = d->v->item[k].key;
-		bool there = reserved(key) || names_exact(&bead_members, key) >= 0;
+	for (size_t i = 0; i < marks.count; i++) {
+		const struct value *v = marks.entry[i].value;
 		struct mark mark;
 
-		for (size_t i = 0; !there && i < d->line->count; i++)
-			there = str_eq(d->line->item[i].key, key);
-		if (!there && mark_decode(&d->v->item[k], &mark))
-			add_extra(d, key, STR("null"), mark);
+		if (v && !extra_fits(d, v))
+			return false;
+		if (v && mark_decode(v, &mark))
+			add_extra(d, v->key, STR("null"), mark);
 	}
 	if (d->out->extras)
 		qsort(d->out->extra, d->out->extras, sizeof *d->out->extra, by_extra_key);
+	return true;
 }
 
 static int by_note_id(const void *a, const void *b)
@@ -239,8 +285,8 @@ static bool decode_notes(struct decoder *d)
 
 	if (!list || list->type == VALUE_NULL)
 		return true;
-	if (list->type != VALUE_ARRAY)
-		return refuse(d, "notes", "a list");
+	if (list->type != VALUE_ARRAY || list->count > LIMIT_NOTES)
+		return refuse(d, "notes", "a list of at most 20000 notes");
 	b->note = arena_array(d->mem, list->count + 1, sizeof *b->note);
 	for (size_t i = 0; i < list->count; i++) {
 		const struct value *v = &list->item[i];
@@ -249,7 +295,9 @@ static bool decode_notes(struct decoder *d)
 		n->id = value_str(v, "id");
 		n->author = value_str(v, "author");
 		n->content = value_str(v, "content");
-		if (!n->id.n || !n->author.n || !n->content.p ||
+		if (!n->id.n || n->id.n > LIMIT_NAME || !n->author.n ||
+		    n->author.n > LIMIT_NAME || !n->content.p ||
+		    n->content.n > LIMIT_TEXT ||
 		    !stamp_decode(value_find(v, "at"), &n->at))
 			return refuse(d, "notes",
 				      "a list of notes with id, content, "
@@ -291,7 +339,7 @@ bool line_decode(struct arena *mem, const struct value *v, struct bead *out,
 	struct decoder d = { .mem = mem, .out = out, .line = v, .why = why };
 
 	*out = (struct bead){ .id = value_str(v, "id") };
-	if (v->type != VALUE_OBJECT) {
+	if (!v || v->type != VALUE_OBJECT) {
 		*why = STR("it is not an object");
 		return false;
 	}
@@ -304,7 +352,7 @@ bool line_decode(struct arena *mem, const struct value *v, struct bead *out,
 		return false;
 	return decode_mark(&d, "created_at", "created_by", &out->created) &&
 	       decode_marks(&d) && decode_members(&d) && decode_notes(&d) &&
-	       (decode_extras(&d), true);
+	       decode_extras(&d);
 }
 
 /* --- encoding --- */

@@ -58,31 +58,54 @@ static enum err load_edge(struct merge *m, struct str key)
 	return e;
 }
 
-static bool has_end(struct str key, struct str id)
-{
-	struct str from, to;
+/* An edge that begins or ends at an id. */
+struct end_edge {
+	struct str key;
+	struct end_edge *next;
+};
 
-	return str_next(&key, ' ', &from) && str_next(&key, ' ', &to) &&
-	       (str_eq(from, id) || str_eq(to, id));
+static void index_end(struct merge *m, struct str id, struct str key)
+{
+	void **at = map_put(&m->ends, id);
+	struct end_edge *edge = arena_new(&m->c->mem, struct end_edge);
+
+	*edge = (struct end_edge){ key, *at };
+	*at = edge;
 }
 
-/* All edges at an id: whoever leaves it takes them along. */
+static void index_side(struct merge *m, struct str text)
+{
+	struct str line;
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct str key = lines_key(&m->c->mem, FILE_DEPS, line), rest = key, from,
+			   to;
+
+		if (!key.p || !str_next(&rest, ' ', &from) || !str_next(&rest, ' ', &to))
+			continue;
+		index_end(m, from, key);
+		if (!str_eq(from, to))
+			index_end(m, to, key);
+	}
+}
+
+/*
+ * All edges at an id: whoever leaves it takes them along. Ids rarely have to be left, so
+ * the files are looked through only when one is, and then once for all of them.
+ */
 static enum err load_edges_of(struct merge *m, struct str id)
 {
-	struct str quoted = arena_fmt(&m->c->mem, "\"" STR_FMT "\"", STR_ARG(id));
 	enum err e = ERR_OK;
+	void **at;
 
-	for (size_t i = 0; i < m->sides; i++) {
-		struct str text = m->side[i].file[FILE_DEPS], line, key;
-
-		while (!e && text.n && str_next(&text, '\n', &line)) {
-			if (!str_has(line, quoted))
-				continue;
-			key = lines_key(&m->scratch, FILE_DEPS, line);
-			if (key.p && has_end(key, id))
-				e = load_edge(m, key);
-		}
+	if (!m->ends.mem) {
+		m->ends.mem = &m->c->mem;
+		for (size_t i = 0; i < m->sides; i++)
+			index_side(m, m->side[i].file[FILE_DEPS]);
 	}
+	at = map_find(&m->ends, id);
+	for (const struct end_edge *edge = at ? *at : NULL; !e && edge; edge = edge->next)
+		e = load_edge(m, edge->key);
 	return e;
 }
 
@@ -186,11 +209,28 @@ struct differing {
 	enum snapshot_file file;
 };
 
+/* Is the line on the first side all that anybody knows of its key? Then it stays as it
+ * is. */
+static bool stands_alone(struct merge *m, enum snapshot_file file, struct str key)
+{
+	for (size_t i = 0; file != FILE_DEPS && i < m->sides; i++)
+		for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
+			if ((i || f != (int)file) &&
+			    lines_find(&m->scratch, (enum snapshot_file)f,
+				       m->side[i].file[f], key)
+				    .n)
+				return false;
+	return true;
+}
+
 static enum err differs(void *arg, const struct line_pair *pair)
 {
 	struct differing *d = arg;
-	struct str key = arena_copy(&d->m->c->mem, pair->key);
+	struct str key;
 
+	if (!pair->b.p && stands_alone(d->m, d->file, pair->key))
+		return ERR_OK;
+	key = arena_copy(&d->m->c->mem, pair->key);
 	return d->file == FILE_DEPS ? load_edge(d->m, key) : meet(d->m, key, NULL);
 }
 
@@ -415,7 +455,8 @@ static enum err join_prefixes(struct merge *m)
 	for (size_t i = 0; !e && i < m->sides; i++)
 		e = snapshot_read_meta(m->c, &m->side[i], m->joined);
 	m->meta_changed = !str_eq(first->prefix, m->joined->prefix) ||
-			  mark_cmp(first->prefix_mark, m->joined->prefix_mark) != 0;
+			  mark_cmp(first->prefix_mark, m->joined->prefix_mark) != 0 ||
+			  !str_eq(first->meta, m->joined->meta);
 	return e;
 }
 

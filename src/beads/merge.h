@@ -38,6 +38,8 @@ struct merge {
 	/* while it runs */
 	struct state *part[MERGE_SIDES];
 	struct map ids, edges, met;
+	struct map
+		ends; /* by id: struct end_edge, a list; made when it is first needed */
 	struct arena scratch;
 };
 

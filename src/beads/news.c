@@ -9,15 +9,14 @@ struct comparing {
 	bool forgets;
 	struct news *out;
 	struct arena scratch;
+	struct arena line; /* for one that is checked and not kept */
 };
 
 static void add_gone(struct arena *mem, struct news *out, struct str id)
 {
-	for (size_t i = 0; i < out->gone_count; i++)
-		if (str_eq(out->gone[i], id))
-			return;
-	out->gone = arena_room(mem, out->gone, out->gone_count, sizeof id);
-	out->gone[out->gone_count++] = arena_copy(mem, id);
+	out->gone.mem = mem;
+	if (!map_find(&out->gone, id))
+		map_put(&out->gone, arena_copy(mem, id));
 }
 
 static void note_gone(struct comparing *k, struct str id)
@@ -41,6 +40,22 @@ static void note_gone_remaps(struct comparing *k)
 	}
 }
 
+/* Reads a line, strictly; whether it is kept depends on how many there are. */
+static bool take_line(struct comparing *k, struct str line, struct str *why)
+{
+	bool told = k->out->count <= NEWS_MOST ||
+		    (k->file == FILE_TOMBSTONES && str_has(line, STR("\"remap\":")));
+	bool taken;
+
+	if (told) /* the line is kept by what is decoded from it */
+		return snapshot_take_text(k->out->change, k->file,
+					  arena_copy(&k->c->mem, line), true, why);
+	arena_reset(&k->line);
+	taken = snapshot_take_text(state_new(&k->line), k->file, line, true, why);
+	*why = taken ? *why : arena_copy(&k->c->mem, *why);
+	return taken;
+}
+
 static enum err take_news(void *arg, const struct line_pair *pair)
 {
 	struct comparing *k = arg;
@@ -53,9 +68,7 @@ static enum err take_news(void *arg, const struct line_pair *pair)
 		if (k->file != FILE_DEPS)
 			note_gone(k, pair->key);
 	}
-	/* the line is kept by what is decoded from it */
-	if (!pair->b.p || snapshot_take_text(k->out->change, k->file,
-					     arena_copy(&k->c->mem, pair->b), true, &why))
+	if (!pair->b.p || take_line(k, pair->b, &why))
 		return ERR_OK;
 	return snapshot_fail(k->c, k->now, k->file, pair->number, why);
 }
@@ -82,8 +95,9 @@ enum err news_between(struct call *c, const struct snapshot *before,
 	}
 	if (!e && forgets)
 		note_gone_remaps(&k);
-	out->forgets = out->forgets || out->gone_count;
+	out->forgets = out->forgets || out->gone.count;
 	arena_release(&k.scratch);
+	arena_release(&k.line);
 	return e;
 }
 

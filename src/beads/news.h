@@ -3,13 +3,16 @@
 
 #include "beads/merge.h"
 
+enum {
+	NEWS_MOST = 2000
+}; /* lines; more are not told one by one, but read in the commit */
+
 /* What a commit has that another has not. */
 struct news {
-	struct state *change;
-	size_t count;     /* of lines */
-	struct str *gone; /* ids of which it knows nothing any more */
-	size_t gone_count;
-	bool forgets; /* something is missing: joining cannot tell that */
+	struct state *change; /* of more than NEWS_MOST lines, only ids that were left */
+	size_t count;         /* of lines */
+	struct map gone;      /* ids of which it knows nothing any more */
+	bool forgets;         /* something is missing: joining cannot tell that */
 };
 
 /* With `forgets`, what is missing in `now` was forgotten; otherwise it is only older. */

@@ -141,8 +141,9 @@ static bool read_prefix(struct state *s, const struct value *v, struct str *why)
 
 	if (!v)
 		return true;
-	if (!mark_decode(value_find(v, "mark"), &mark) || !value_str(v, "value").n) {
-		*why = STR("\"prefix\" is not a word and its mark");
+	if (!mark_decode(value_find(v, "mark"), &mark) ||
+	    !bead_prefix_valid(value_str(v, "value"))) {
+		*why = STR("\"prefix\" is not a prefix of ids and its mark");
 		return false;
 	}
 	state_put_prefix(s, value_str(v, "value"), mark);

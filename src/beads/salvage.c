@@ -58,15 +58,15 @@ static struct str reason(struct salvaging *s, const struct value *v)
 
 static void take_line(struct salvaging *s, struct str line, struct str before)
 {
-	struct value_error error;
-	const struct value *v = value_parse(s->mem, line, &error);
+	struct str broken;
+	const struct value *v = snapshot_parse_line(s->mem, s->file, line, &broken);
 	struct str spelled = v ? snapshot_spelled(s->mem, s->file, v) : (struct str){ 0 },
 		   key = lines_key(s->mem, s->file, line),
 		   last = before.p ? lines_key(s->mem, s->file, before) : before, why;
 	int order = last.p && key.p ? str_cmp(last, key) : -1;
 
 	if (!spelled.p) {
-		tell(s, "set_aside", v ? reason(s, v) : str_of(error.why), line);
+		tell(s, "set_aside", v ? reason(s, v) : broken, line);
 		return;
 	}
 	snapshot_take(s->out, s->file, v, &why);

@@ -2,7 +2,9 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/names.h"
 #include "base/value.h"
+#include "beads/limits.h"
 #include "beads/line.h"
 #include "beads/state.h"
 
@@ -24,9 +26,13 @@ static void end_line(struct json *j)
 	j->comma = false;
 }
 
-/* Nothing that differs between replicas that hold the same. */
-struct str snapshot_meta(struct arena *mem, const struct state *s,
-			 const struct str checksum[FILE_META])
+/* Members of meta.json that this program writes itself. */
+static const char *const own_words[] = { "checksums", "format_version", "prefix" };
+static const struct names own_members = { own_words, sizeof own_words / sizeof *own_words,
+					  NULL };
+
+static struct str own_meta(struct arena *mem, const struct state *s,
+			   const struct str checksum[FILE_META])
 {
 	static const enum snapshot_file order[] = { FILE_DEPS, FILE_STATE,
 						    FILE_TOMBSTONES };
@@ -45,7 +51,21 @@ struct str snapshot_meta(struct arena *mem, const struct state *s,
 		json_put_str(&j, "value", s->prefix);
 		json_end(&j);
 	}
+	if (s->meta.p)
+		json_put_members(&j, s->meta);
 	json_end(&j);
+	return json_text(&j);
+}
+
+/* Nothing that differs between replicas that hold the same. */
+struct str snapshot_meta(struct arena *mem, const struct state *s,
+			 const struct str checksum[FILE_META])
+{
+	struct value_error error;
+	struct str text = own_meta(mem, s, checksum);
+	struct json j = { .out.mem = mem };
+
+	json_canonical(&j, value_parse(mem, text, &error));
 	end_line(&j);
 	return buf_str(&j.out);
 }
@@ -146,17 +166,29 @@ struct str snapshot_spelled(struct arena *mem, enum snapshot_file file,
 	return spelled_tombstone(mem, line);
 }
 
+const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file,
+					struct str line, struct str *why)
+{
+	size_t most = file == FILE_TOMBSTONES ? LIMIT_LINE + LIMIT_LINE / 2 : LIMIT_LINE;
+	struct value_error error;
+	const struct value *v;
+
+	if (line.n > most) {
+		*why = arena_fmt(mem, "it has %zu bytes, and a line may have %zu", line.n,
+				 most);
+		return NULL;
+	}
+	if (!(v = value_parse_bounded(mem, line, LIMIT_VALUES, &error)))
+		*why = arena_fmt(mem, "%s at byte %zu", error.why, error.offset);
+	return v;
+}
+
 bool snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
 			bool strict, struct str *why)
 {
-	struct value_error error;
-	const struct value *v = value_parse(s->mem, line, &error);
+	const struct value *v = snapshot_parse_line(s->mem, file, line, why);
 
-	if (!v) {
-		*why = arena_fmt(s->mem, "%s at byte %zu", error.why, error.offset);
-		return false;
-	}
-	if (!snapshot_take(s, file, v, why))
+	if (!v || !snapshot_take(s, file, v, why))
 		return false;
 	if (!strict || str_eq(line, snapshot_spelled(s->mem, file, v)))
 		return true;
@@ -210,16 +242,14 @@ static enum err read_file(struct call *c, const struct snapshot *files,
 	enum err e = ERR_OK;
 
 	for (size_t n = 1; !e && text.n && str_next(&text, '\n', &line); n++) {
-		struct value_error error;
 		const struct value *v;
 		struct str why = { 0 };
 
 		arena_reset(&scratch);
 		if (!str_trim(line).n)
 			continue;
-		if (!(v = value_parse(&scratch, line, &error)))
-			why = str_of(error.why);
-		else if (read(s, &scratch, v, &why))
+		v = snapshot_parse_line(&scratch, file, line, &why);
+		if (v && read(s, &scratch, v, &why))
 			continue;
 		e = snapshot_fail(c, files, file, n, why);
 	}
@@ -227,17 +257,55 @@ static enum err read_file(struct call *c, const struct snapshot *files,
 	return e;
 }
 
+static struct str unknown_meta(struct arena *mem, const struct value *v)
+{
+	struct json j = { .out.mem = mem };
+	size_t count = 0;
+
+	json_object(&j);
+	for (size_t i = 0; i < v->count; i++) {
+		if (names_exact(&own_members, v->item[i].key) >= 0)
+			continue;
+		json_key(&j, v->item[i].key);
+		json_canonical(&j, &v->item[i]);
+		count++;
+	}
+	json_end(&j);
+	return count ? json_text(&j) : (struct str){ 0 };
+}
+
+static enum err read_prefix(struct call *c, const struct snapshot *files,
+			    const struct value *prefix, struct state *out)
+{
+	struct str value = value_str(prefix, "value");
+	struct mark mark;
+
+	if (!prefix || prefix->type != VALUE_OBJECT) /* one without a mark says nothing */
+		return ERR_OK;
+	if (!bead_prefix_valid(value) || !mark_decode(value_find(prefix, "mark"), &mark))
+		return snapshot_fail(
+			c, files, FILE_META, 1,
+			STR("\"prefix\" is not a prefix of ids and its mark"));
+	mark.by = arena_copy(out->mem, mark.by);
+	state_put_prefix(out, arena_copy(out->mem, value), mark);
+	return ERR_OK;
+}
+
 enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
 			    struct state *out)
 {
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, files->file[FILE_META], &error),
-			   *prefix = value_find(v, "prefix");
+	struct str text = files->file[FILE_META], why = { 0 };
+	const struct value *v =
+		text.n > LIMIT_META ? NULL :
+				      snapshot_parse_line(&c->mem, FILE_META, text, &why);
 	int64_t version;
-	struct mark mark;
 
 	if (!v)
-		return snapshot_fail(c, files, FILE_META, 1, str_of(error.why));
+		return snapshot_fail(c, files, FILE_META, 1,
+				     why.p ? why : STR("it is longer than 1 MiB"));
+	if (value_depth(v) > LIMIT_DEPTH)
+		return snapshot_fail(c, files, FILE_META, 1,
+				     STR("it is nested too deep"));
 	if (!value_int(v, "format_version", &version))
 		return snapshot_fail(c, files, FILE_META, 1,
 				     STR("\"format_version\" is not a number"));
@@ -247,13 +315,8 @@ enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
 					       "the format is version %lld, and this "
 					       "program knows version %d",
 					       (long long)version, FORMAT_VERSION));
-	if (prefix && mark_decode(value_find(prefix, "mark"), &mark) &&
-	    value_str(prefix, "value").n) {
-		mark.by = arena_copy(out->mem, mark.by);
-		state_put_prefix(out, arena_copy(out->mem, value_str(prefix, "value")),
-				 mark);
-	}
-	return ERR_OK;
+	state_put_meta(out, unknown_meta(&c->mem, v));
+	return read_prefix(c, files, value_find(v, "prefix"), out);
 }
 
 enum err snapshot_read(struct call *c, const struct snapshot *files, struct state *out)

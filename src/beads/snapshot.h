@@ -38,6 +38,10 @@ bool snapshot_take(struct state *s, enum snapshot_file file, const struct value 
 struct str snapshot_spelled(struct arena *mem, enum snapshot_file file,
 			    const struct value *line);
 
+/* A line as JSON, within the limits of beads/limits.h; or NULL, and why. */
+const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file,
+					struct str line, struct str *why);
+
 /* The same from text; strictly: refused if it is not written as it should be. */
 bool snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
 			bool strict, struct str *why);

@@ -4,6 +4,7 @@
 #include "base/moment.h"
 #include "base/number.h"
 #include "base/value.h"
+#include "beads/limits.h"
 
 static const int64_t MOST = INT64_C(1) << 53; /* what every JSON reader can hold */
 
@@ -71,7 +72,7 @@ bool mark_decode(const struct value *v, struct mark *out)
 {
 	if (!v || v->type != VALUE_ARRAY || v->count != 2 ||
 	    !stamp_decode(&v->item[0], &out->at) || v->item[1].type != VALUE_STRING ||
-	    !v->item[1].text.n)
+	    !v->item[1].text.n || v->item[1].text.n > LIMIT_NAME)
 		return false;
 	out->by = v->item[1].text;
 	return true;

@@ -1,6 +1,9 @@
 #include "beads/state.h"
 
+#include "base/json.h"
+#include "base/value.h"
 #include "beads/join.h"
+#include "beads/line.h"
 
 struct state *state_new(struct arena *mem)
 {
@@ -54,8 +57,7 @@ static void put_remap(struct state *s, struct slot *slot, struct remap r)
 
 	if (remap_find(slot, r.created))
 		return;
-	slot->remap = arena_grow(s->mem, slot->remap, slot->remaps * sizeof r,
-				 (slot->remaps + 1) * sizeof r);
+	slot->remap = arena_room(s->mem, slot->remap, slot->remaps, sizeof r);
 	while (at < slot->remaps && mark_cmp(slot->remap[at].created, r.created) < 0)
 		at++;
 	memmove(&slot->remap[at + 1], &slot->remap[at], (slot->remaps - at) * sizeof r);
@@ -71,22 +73,19 @@ static void see(struct state *s, struct mark m)
 
 /* --- beads --- */
 
-/* Beads that were here before, and whose id another one has taken in this round. */
-struct moved {
-	struct str id;
-	struct mark created;
-	struct moved *next;
-};
-
-static void note_moved(struct state *s, const struct slot *slot, struct moved **moved)
+/*
+ * Beads that were here before, and whose id another one has taken in this round; by id:
+ * the mark of the bead's creation. `moved` is NULL where there are no edges to go along.
+ */
+static void note_moved(struct state *s, const struct slot *slot, struct map *moved)
 {
-	struct moved *m;
+	struct mark *created;
 
 	if (slot->round == s->round || !moved)
 		return;
-	m = arena_new(s->mem, struct moved);
-	*m = (struct moved){ slot->id, slot->bead->created, *moved };
-	*moved = m;
+	created = arena_new(s->mem, struct mark);
+	*created = slot->bead->created;
+	*map_put(moved, slot->id) = created;
 }
 
 static struct bead *joined(struct state *s, const struct bead *a, const struct bead *b)
@@ -115,7 +114,7 @@ static struct bead *cloned(struct state *s, const struct bead *b)
 }
 
 /* The earlier lineage keeps the id; the other is put where it belongs instead. */
-static void put(struct state *s, struct bead *b, struct moved **moved)
+static void put(struct state *s, struct bead *b, struct map *moved)
 {
 	for (;;) {
 		struct slot *slot;
@@ -222,21 +221,19 @@ void state_put_edge(struct state *s, const struct edge *e)
 	*at = out;
 }
 
-static struct str moved_to(const struct state *s, const struct moved *moved,
-			   struct str id)
+static struct str moved_to(const struct state *s, const struct map *moved, struct str id)
 {
-	for (; moved; moved = moved->next)
-		if (str_eq(moved->id, id))
-			return follow(s, id, moved->created);
-	return id;
+	void **created = map_find(moved, id);
+
+	return created ? follow(s, id, *(const struct mark *)*created) : id;
 }
 
 /* The edges that were here go with the beads that had to leave. */
-static void move_edges(struct state *s, const struct moved *moved)
+static void move_edges(struct state *s, const struct map *moved)
 {
 	struct map old = s->edges;
 
-	if (!moved)
+	if (!moved->count)
 		return;
 	s->edges = (struct map){ .mem = s->mem };
 	for (size_t i = 0; i < old.count; i++) {
@@ -281,6 +278,42 @@ void state_put_prefix(struct state *s, struct str prefix, struct mark mark)
 	}
 }
 
+static void add_members(struct map *out, struct str object)
+{
+	struct value_error error;
+	const struct value *v = object.p ? value_parse(out->mem, object, &error) : NULL;
+
+	for (size_t i = 0; v && i < v->count; i++) {
+		struct str *text = arena_new(out->mem, struct str), *old;
+		void **at = map_put(out, v->item[i].key);
+
+		*text = canonical(out->mem, &v->item[i]);
+		old = *at;
+		if (!old || str_cmp(*text, *old) > 0)
+			*at = text;
+	}
+}
+
+void state_put_meta(struct state *s, struct str members)
+{
+	struct map all = { .mem = s->mem };
+	struct json j = { .out.mem = s->mem };
+	const struct map_entry **order;
+
+	if (!members.p || str_eq(members, s->meta))
+		return;
+	add_members(&all, s->meta);
+	add_members(&all, arena_copy(s->mem, members));
+	order = map_sorted(&all, s->mem);
+	json_object(&j);
+	for (size_t i = 0; i < all.count; i++) {
+		json_key(&j, order[i]->key);
+		json_raw(&j, *(const struct str *)order[i]->value);
+	}
+	json_end(&j);
+	s->meta = json_text(&j);
+}
+
 static struct remap owned_remap(struct state *s, struct remap r)
 {
 	r.created.by = arena_copy(s->mem, r.created.by);
@@ -289,7 +322,7 @@ static struct remap owned_remap(struct state *s, struct remap r)
 }
 
 /* What the other state knows of ids; whoever it says has left, leaves. */
-static void add_slots(struct state *s, const struct state *more, struct moved **moved)
+static void add_slots(struct state *s, const struct state *more, struct map *moved)
 {
 	for (size_t i = 0; i < more->slots.count; i++) {
 		const struct slot *other = more->slots.entry[i].value;
@@ -330,7 +363,7 @@ static bool tells_nothing(const struct state *s, const struct bead *b)
 
 void state_add(struct state *s, const struct state *more)
 {
-	struct moved *moved = NULL;
+	struct map moved = { .mem = s->mem };
 
 	s->round++;
 	add_slots(s, more, &moved);
@@ -340,7 +373,7 @@ void state_add(struct state *s, const struct state *more)
 		if (other->bead && !tells_nothing(s, other->bead))
 			put(s, cloned(s, other->bead), &moved);
 	}
-	move_edges(s, moved);
+	move_edges(s, &moved);
 	add_edges(s, more);
 	slay_all(s);
 	if (more->prefix_mark.by.p)
@@ -348,6 +381,7 @@ void state_add(struct state *s, const struct state *more)
 			s, arena_copy(s->mem, more->prefix),
 			(struct mark){ more->prefix_mark.at,
 				       arena_copy(s->mem, more->prefix_mark.by) });
+	state_put_meta(s, more->meta);
 	if (stamp_cmp(more->clock, s->clock) > 0)
 		s->clock = more->clock;
 }

@@ -41,6 +41,7 @@ struct state {
 	struct map edges;  /* by edge_key(): struct edge */
 	struct str prefix; /* of new ids; absent: nobody has chosen one */
 	struct mark prefix_mark;
+	struct str meta; /* unknown members of meta.json, a canonical object; or absent */
 	struct stamp clock; /* the latest stamp in all of this */
 	unsigned round;
 	bool slays; /* some id has an `every` */
@@ -55,6 +56,9 @@ void state_add(struct state *s, const struct state *more);
 void state_put_bead(struct state *s, const struct bead *b);
 void state_put_edge(struct state *s, const struct edge *e);
 void state_put_prefix(struct state *s, struct str prefix, struct mark mark);
+
+/* Members of meta.json that are not known here: of two values, the greater text stays. */
+void state_put_meta(struct state *s, struct str members);
 
 /* NULL: nothing is known of that id. */
 struct slot *state_find(const struct state *s, struct str id);

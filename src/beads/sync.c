@@ -4,6 +4,7 @@
 #include "base/moment.h"
 #include "base/path.h"
 #include "base/platform.h"
+#include "beads/commits.h"
 #include "beads/config.h"
 #include "beads/courier.h"
 #include "beads/record.h"
@@ -277,7 +278,7 @@ enum err sync_open(struct sync *s)
 	if ((e = config_get(c, s->b.home, CONFIG_SYNC_REF, &s->ref)) ||
 	    (e = config_get(c, s->b.home, CONFIG_SYNC_REMOTE, &name)) ||
 	    (e = config_find(c, s->b.home, CONFIG_SYNC_REMOTE, &chosen)) ||
-	    (e = repo_open(c, s->b.repo.common, &s->repo)) ||
+	    (e = commits_open(c, s->b.repo.common, &s->repo)) ||
 	    (e = remote_open(c, s->repo, name, &s->remote)))
 		return e;
 	if (chosen.p && !s->remote.url.p) {

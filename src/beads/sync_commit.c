@@ -10,7 +10,7 @@ enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent,
 	struct call *c = s->c;
 	struct repo_file files[SNAPSHOT_FILES];
 	struct pieces pieces[SNAPSHOT_FILES];
-	struct str sum[FILE_META], tree, meta;
+	struct str sum[FILE_META], tree, meta, keep[REPO_KEEP] = { 0 };
 	struct commit before = { 0 };
 	enum err e;
 
@@ -27,7 +27,10 @@ enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent,
 	meta = snapshot_meta(&c->mem, m->joined, sum);
 	files[FILE_META] =
 		(struct repo_file){ snapshot_name(FILE_META), &meta, 1, { 0 } };
-	if ((e = repo_tree(c, s->repo, files, SNAPSHOT_FILES, &tree)) ||
+	for (size_t i = 0; i < m->sides; i++)
+		if (!m->side[i].foreign) /* a rendering has all that was beside it */
+			keep[i] = m->side[i].commit;
+	if ((e = repo_tree(c, s->repo, keep, files, SNAPSHOT_FILES, &tree)) ||
 	    (parent.p && (e = repo_commit(c, s->repo, parent, &before))))
 		return e;
 	*same = str_eq(tree, before.tree);

@@ -4,8 +4,6 @@
 #include "beads/record.h"
 #include "beads/sync_parts.h"
 
-enum { BIG_NEWS = 2000 }; /* lines; more are not told one by one */
-
 static enum err open_writer(struct sync *s)
 {
 	return s->wants->begin ? beads_open_new(s->c, &s->b) :
@@ -57,17 +55,18 @@ static enum err keep_written(struct sync *s, const struct record *r,
 	struct pending now;
 	enum err e;
 
-	if (!news->gone_count)
+	if (!news->gone.count)
 		return ERR_OK;
 	if ((e = beads_pending(c, &s->b, &now)) ||
 	    (e = beads_since(c, &s->b, r, &since)) ||
 	    (e = commit_read(c, s->repo, now.base, &old)))
 		return e;
-	for (size_t i = 0; i < news->gone_count; i++) {
-		const struct slot *slot = state_find(since, news->gone[i]);
+	for (size_t i = 0; i < news->gone.count; i++) {
+		struct str id = news->gone.entry[i].key;
+		const struct slot *slot = state_find(since, id);
 
 		if (slot && slot->bead)
-			read_again(c, &old, news->gone[i], again);
+			read_again(c, &old, id, again);
 	}
 	return ERR_OK;
 }
@@ -76,7 +75,7 @@ enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upt
 		     const struct news *news)
 {
 	struct call *c = s->c;
-	bool whole = news->count > BIG_NEWS || news->forgets;
+	bool whole = news->count > NEWS_MOST || news->forgets;
 	struct record r = { .change = whole ? state_new(&c->mem) : news->change,
 			    .base = commit,
 			    .segment = upto.segment,

@@ -73,6 +73,14 @@ enum err sync_backup(struct sync *s, struct str commit);
 /* Nothing of it is known here: all of it has to be sound, line by line. */
 enum err sync_check(struct sync *s, const struct snapshot *files);
 
+/* --- sync_lost.c --- */
+
+/*
+ * Joins a commit, the first side of the merge, with what was known before it, the second.
+ * What is left of the merge's changes is what the commit has lost.
+ */
+enum err sync_lost(struct sync *s, struct merge *m, bool *lost);
+
 /* --- sync_commit.c --- */
 
 /* The base with what was written since: a new commit, or the base itself. */

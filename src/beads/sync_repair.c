@@ -42,7 +42,7 @@ static enum err publish_repaired(struct repair *r, struct str commit,
 	struct call *c = s->c;
 	struct snapshot mended = snapshot_encode(&c->mem, all);
 	struct repo_file files[SNAPSHOT_FILES];
-	struct str tree, message;
+	struct str tree, message, keep[REPO_KEEP] = { commit };
 	enum err e = sync_backup(s, commit);
 
 	for (int f = 0; f < SNAPSHOT_FILES; f++)
@@ -53,7 +53,7 @@ static enum err publish_repaired(struct repair *r, struct str commit,
 			    "beads: repaired\n\nThe commit before could not be used; it "
 			    "is kept as refs/beads/backup/" STR_FMT ".\n",
 			    STR_ARG(commit));
-	if (e || (e = repo_tree(c, s->repo, files, SNAPSHOT_FILES, &tree)))
+	if (e || (e = repo_tree(c, s->repo, keep, files, SNAPSHOT_FILES, &tree)))
 		return e;
 	return repo_commit_tree(c, s->repo, tree, commit, message, &r->made);
 }

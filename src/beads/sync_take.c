@@ -1,5 +1,4 @@
 #include "beads/commits.h"
-#include "beads/lines.h"
 #include "beads/sync_parts.h"
 #include "beads/validate.h"
 
@@ -68,55 +67,53 @@ static size_t count_lines(const struct snapshot *files)
 	return n;
 }
 
-/* A commit that goes on from our base is the base itself from now on. */
-static enum err take_next(struct sync *s, struct str commit, const struct snapshot *old,
-			  const struct snapshot *new, bool descends)
+/* The commit, which has all that our base has and this news, is the base from now on. */
+static enum err take_next(struct sync *s, struct str commit, const struct news *news)
 {
 	struct journal_place upto = { .segment = s->pending.segment,
 				      .offset = s->pending.offset };
-	struct news news = { .change = state_new(&s->c->mem) };
-	enum err e = ERR_OK;
+	enum err e;
 
-	if (old)
-		e = news_between(s->c, old, new, descends, &news);
-	else
-		news = (struct news){ .change = news.change,
-				      .count = count_lines(new),
-				      .forgets = true }; /* nothing was known */
-	if (e)
-		return e;
-	s->pulled += (int64_t)news.count;
-	sync_report_remaps(s, news.change, NULL);
+	s->pulled += (int64_t)news->count;
+	sync_report_remaps(s, news->change, NULL);
 	if (s->wants->dry) {
 		s->base = commit; /* as if; so that nothing is counted twice */
 		return ERR_OK;
 	}
-	if ((e = sync_rebase(s, commit, upto, &news)))
+	if ((e = sync_rebase(s, commit, upto, news)))
 		return e;
 	/* the journal may have begun anew, and what came back is to be published */
 	return sync_seal(s);
 }
 
-/* They went different ways: what is only in our base is joined to the other. */
-static enum err take_other(struct sync *s, struct str commit, const struct snapshot *old,
-			   const struct snapshot *new)
+/*
+ * What is only in our base is joined to the commit: they went different ways, or the
+ * commit has lost something.
+ */
+static enum err take_other(struct sync *s, struct merge *m)
 {
-	struct merge m = { .c = s->c, .side = { *new, *old }, .sides = 2 };
-	struct str joined, tip = sync_parent(s), parent = commit;
+	struct str joined, tip = sync_parent(s), parent = m->side[0].commit;
+	struct snapshot both;
+	struct news news;
 	bool same, moved;
-	enum err e = merge_run(&m);
+	enum err e;
 
 	if (s->remote.url.p && tip.p && repo_reaches(s->repo, s->base, tip))
 		parent = s->base; /* it has what was published; the other may not */
 
-	if (e || s->wants->dry)
-		return e ? e : take_next(s, commit, old, new, false);
-	if ((e = sync_write_commit(s, &m, parent, &joined, &same)) ||
+	if (s->wants->dry) {
+		e = news_between(s->c, &m->side[1], &m->side[0], false, &news);
+		return e ? e : take_next(s, m->side[0].commit, &news);
+	}
+	if ((e = sync_write_commit(s, m, parent, &joined, &same)) ||
 	    (e = sync_move_here(s, joined, &moved)))
 		return e;
 	if (!moved) /* it has to be kept by some ref */
 		e = sync_backup(s, joined);
-	return e ? e : take_next(s, joined, old, new, false);
+	if (e || (e = commit_read(s->c, s->repo, joined, &both)) ||
+	    (e = news_between(s->c, &m->side[1], &both, true, &news)))
+		return e;
+	return take_next(s, joined, &news);
 }
 
 /* Is what a commit has already in the base? */
@@ -126,87 +123,71 @@ static bool known(struct sync *s, struct str commit)
 			     repo_reaches(s->repo, s->base, commit));
 }
 
-struct vanishing {
-	struct sync *s;
-	const struct snapshot *new;
-	int64_t count; /* beads that nobody has deleted, and that are gone */
-};
-
-/* Has a commit since our base a tombstone of that id? It may be forgotten by now. */
-static bool was_deleted(struct sync *s, struct str commit, struct str id)
+static void say_lost(struct sync *s, const struct merge *m)
 {
-	struct call *c = s->c;
-	struct snapshot files;
-	struct commit about;
+	sync_warn(s, arena_fmt(&s->c->mem,
+			       "commit %.10s of '" STR_FMT "' had lost %zu changes that "
+			       "were published before it; they are kept",
+			       m->side[0].commit.p,
+			       STR_ARG(s->remote.url.p ? s->remote.name : s->ref),
+			       m->count + m->meta_changed));
+}
 
-	while (commit.p && !str_eq(commit, s->base) &&
-	       !commit_read(c, s->repo, commit, &files) &&
-	       !repo_commit(c, s->repo, commit, &about)) {
-		if (files.file[FILE_TOMBSTONES].p &&
-		    lines_find(&c->mem, FILE_TOMBSTONES, files.file[FILE_TOMBSTONES], id)
-			    .n)
-			return true;
-		commit = about.parent;
+/* A commit that is not the first one, joined with our base unless it has all of that. */
+static enum err take_more(struct sync *s, struct str commit, const struct snapshot *new)
+{
+	struct merge m = { .c = s->c, .side = { *new }, .sides = 2 };
+	bool apart = !repo_reaches(s->repo, commit, s->base), lost;
+	enum err e = commit_read(s->c, s->repo, s->base, &m.side[1]);
+
+	/* lines that are joined to are copied, not read; whatever is wrong is said first
+	 */
+	if (e || (apart && (e = sync_check(s, new))))
+		return e;
+	if (!apart) {
+		struct news news;
+
+		if ((e = news_between(s->c, &m.side[1], new, true, &news)) ||
+		    (e = sync_lost(s, &m, &lost)))
+			return e;
+		if (!lost)
+			return take_next(s, commit, &news);
+		if ((e = sync_check(s, new)))
+			return e;
+		say_lost(s, &m);
+	} else if ((e = merge_run(&m))) {
+		return e;
 	}
-	c->code = ERR_OK;
-	return false;
+	return take_other(s, &m);
 }
 
-static enum err vanishes(void *arg, const struct line_pair *pair)
+static enum err take_first(struct sync *s, struct str commit, const struct snapshot *new)
 {
-	struct vanishing *v = arg;
+	struct news all = { .change = state_new(&s->c->mem),
+			    .count = count_lines(new),
+			    .forgets = true }; /* all of it is read from the commit */
 
-	if (!pair->b.p && !was_deleted(v->s, v->new->commit, pair->key))
-		v->count++;
-	return ERR_OK;
-}
-
-/* Lines that are only missing are not deletions: what was known stays, and is said. */
-static bool vanished(struct sync *s, const struct snapshot *old,
-		     const struct snapshot *new)
-{
-	struct vanishing v = { .s = s, .new = new };
-	struct str why;
-	size_t number;
-
-	if (lines_diff(&s->c->mem, FILE_STATE, old->file[FILE_STATE],
-		       new->file[FILE_STATE], vanishes, &v, &number, &why) ||
-	    !v.count)
-		return false; /* what cannot be read is told by whoever reads it */
-	sync_warn(s,
-		  arena_fmt(&s->c->mem,
-			    "%lld beads that nobody deleted were missing at '" STR_FMT
-			    "' in commit %.10s; they are kept",
-			    (long long)v.count, STR_ARG(s->remote.name), new->commit.p));
-	return true;
+	return take_next(s, commit, &all);
 }
 
 enum err sync_take_in(struct sync *s, struct str commit)
 {
 	struct call *c = s->c;
-	struct snapshot old = { 0 }, new;
-	bool first = !s->base.p, apart;
+	struct snapshot new;
 	enum err e;
 
 	if (known(s, commit))
 		return ERR_OK;
-	apart = !first && !repo_reaches(s->repo, commit, s->base);
 	if ((e = commit_read(c, s->repo, commit, &new)))
 		return e;
 	if ((e = snapshot_check(c, &new))) {
 		c->code = ERR_OK; /* a line that is wrong says more than a checksum */
 		return sync_check(s, &new) ? c->code : snapshot_check(c, &new);
 	}
-	if (!first && (e = commit_read(c, s->repo, s->base, &old)))
-		return e;
-	apart = apart || (!first && vanished(s, &old, &new));
-	/* what is joined to is copied, not read */
-	if ((first || apart) && (e = sync_check(s, &new)))
-		return e;
-	if (apart)
-		e = take_other(s, commit, &old, &new);
-	else
-		e = take_next(s, commit, first ? NULL : &old, &new, true);
+	if (s->base.p)
+		e = take_more(s, commit, &new);
+	else if (!(e = sync_check(s, &new)))
+		e = take_first(s, commit, &new);
 	repo_forget(s->repo);
 	return e;
 }

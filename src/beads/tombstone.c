@@ -10,6 +10,7 @@
  */
 #include "base/json.h"
 #include "base/value.h"
+#include "beads/limits.h"
 #include "beads/line.h"
 #include "beads/state.h"
 
@@ -75,10 +76,13 @@ static bool decode_mark(const struct value *v, struct mark *mark, struct str *re
 
 	if (why && why->type != VALUE_STRING && why->type != VALUE_NULL)
 		return false;
+	if (why && why->text.n > LIMIT_TEXT)
+		return false;
 	mark->by = value_str(v, "deleted_by");
 	*reason = why && why->type == VALUE_STRING && why->text.n ? canonical(mem, why) :
 								    (struct str){ 0 };
-	return mark->by.n && stamp_decode(value_find(v, "deleted_at"), &mark->at);
+	return mark->by.n && mark->by.n <= LIMIT_NAME &&
+	       stamp_decode(value_find(v, "deleted_at"), &mark->at);
 }
 
 static bool refuse(struct str *why, struct str text)
@@ -91,7 +95,7 @@ static bool read_remaps(const struct value *list, struct state *made, struct str
 {
 	struct slot *slot = state_find(made, id);
 
-	if (list->type != VALUE_ARRAY || !list->count)
+	if (list->type != VALUE_ARRAY || !list->count || list->count > LIMIT_REMAPS)
 		return false;
 	slot->remap = arena_array(made->mem, list->count, sizeof *slot->remap);
 	for (size_t i = 0; i < list->count; i++) {
@@ -100,7 +104,7 @@ static bool read_remaps(const struct value *list, struct state *made, struct str
 
 		r->created.by = value_str(v, "created_by");
 		r->to = value_str(v, "to");
-		if (!r->created.by.n ||
+		if (!r->created.by.n || r->created.by.n > LIMIT_NAME ||
 		    !stamp_decode(value_find(v, "created_at"), &r->created.at) ||
 		    !str_eq(r->to, bead_other_id(made->mem, id, r->created)))
 			return false;

@@ -13,6 +13,7 @@ static const int64_t DAY_MS = INT64_C(24) * 3600 * 1000;
 
 struct checker {
 	struct arena *mem;
+	struct arena scratch; /* for one line */
 	int64_t now_ms;
 	struct map live, gone; /* ids */
 	struct edge_row *edges, **last_edge;
@@ -26,8 +27,13 @@ static void found(struct checker *k, enum severity severity, const char *code,
 {
 	struct finding *f = arena_new(k->mem, struct finding);
 
-	*f = (struct finding){ code,    severity, snapshot_name(k->file), k->line, id,
-			       message, NULL };
+	*f = (struct finding){ code,
+			       severity,
+			       snapshot_name(k->file),
+			       k->line,
+			       arena_copy(k->mem, id),
+			       arena_copy(k->mem, message),
+			       NULL };
 	*k->last = f;
 	k->last = &f->next;
 }
@@ -49,7 +55,7 @@ static void compare(struct checker *k, struct str id, struct str line, struct st
 		      STR("the line is not written in the canonical way"));
 }
 
-/* A record: its key for sorting, or absent if it was refused. */
+/* A record: its key for sorting, which lasts; or absent if it was refused. */
 typedef struct str check_line(struct checker *k, const struct value *v, struct str line);
 
 static struct str refused(struct checker *k, struct str id, struct str why)
@@ -63,12 +69,13 @@ static struct str check_bead(struct checker *k, const struct value *v, struct st
 	struct str why, id = value_str(v, "id");
 	struct bead b;
 
-	if (!line_decode(k->mem, v, &b, &why))
+	if (!line_decode(&k->scratch, v, &b, &why))
 		return refused(k, id, why);
 	if (!bead_whole(&b))
 		refused(k, id, STR("\"_at\" and \"_by\" are missing"));
 	skewed(k, id, bead_top(&b).at);
-	compare(k, id, line, line_text(k->mem, &b));
+	compare(k, id, line, line_text(&k->scratch, &b));
+	id = arena_copy(k->mem, id);
 	map_put(&k->live, id);
 	return id;
 }
@@ -76,15 +83,16 @@ static struct str check_bead(struct checker *k, const struct value *v, struct st
 static struct str check_tombstone(struct checker *k, const struct value *v,
 				  struct str line)
 {
-	struct state *s = state_new(k->mem);
+	struct state *s = state_new(&k->scratch);
 	struct str why, id = value_str(v, "id");
-	struct json j = { .out.mem = k->mem };
+	struct json j = { .out.mem = &k->scratch };
 
 	if (!state_read_tombstone(s, v, &why))
 		return refused(k, id, why);
 	tombstone_encode(&j, state_find(s, id));
 	compare(k, id, line, json_text(&j));
 	skewed(k, id, s->clock);
+	id = arena_copy(k->mem, id);
 	map_put(&k->gone, id);
 	return id;
 }
@@ -95,14 +103,15 @@ static struct str check_edge(struct checker *k, const struct value *v, struct st
 	struct str why;
 	struct edge e;
 
-	if (!edge_decode(k->mem, v, &e, &why))
+	if (!edge_decode(&k->scratch, v, &e, &why))
 		return refused(k, value_str(v, "from"), why);
-	compare(k, e.from, line, edge_text(k->mem, &e));
+	compare(k, e.from, line, edge_text(&k->scratch, &e));
 	skewed(k, e.from, e.life.at);
 	row = arena_new(k->mem, struct edge_row);
-	*row = (struct edge_row){
-		.from = e.from, .to = e.to, .kind = e.kind, .active = !e.deleted
-	};
+	*row = (struct edge_row){ .from = arena_copy(k->mem, e.from),
+				  .to = arena_copy(k->mem, e.to),
+				  .kind = arena_copy(k->mem, e.kind),
+				  .active = !e.deleted };
 	*k->last_edge = row;
 	k->last_edge = &row->next;
 	return edge_key(k->mem, &e);
@@ -132,15 +141,13 @@ static void check_lines(struct checker *k, enum snapshot_file file, struct str t
 	bool ended = !text.n || text.p[text.n - 1] == '\n';
 
 	while (text.n && str_next(&text, '\n', &line)) {
-		struct value_error error;
-		const struct value *v = value_parse(k->mem, line, &error);
-		struct str key;
+		struct str key, why;
+		const struct value *v;
 
 		k->line++;
-		if (!v) {
-			found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 },
-			      arena_fmt(k->mem, "%s at byte %zu", error.why,
-					error.offset));
+		arena_reset(&k->scratch);
+		if (!(v = snapshot_parse_line(&k->scratch, file, line, &why))) {
+			found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
 			continue;
 		}
 		key = check(k, v, line);
@@ -162,7 +169,9 @@ static void check_meta(struct checker *k, const struct snapshot *files)
 {
 	struct value_error error;
 	const struct value *v = value_parse(k->mem, files->file[FILE_META], &error);
-	const struct value *sums = value_find(v, "checksums");
+	const struct value *sums = value_find(v, "checksums"),
+			   *prefix = value_find(v, "prefix");
+	struct mark mark;
 	int64_t version;
 
 	k->file = FILE_META;
@@ -180,6 +189,11 @@ static void check_meta(struct checker *k, const struct snapshot *files)
 				  "the format is version %lld; this program knows "
 				  "version %d",
 				  (long long)version, FORMAT_VERSION));
+	if (prefix && prefix->type == VALUE_OBJECT &&
+	    (!bead_prefix_valid(value_str(prefix, "value")) ||
+	     !mark_decode(value_find(prefix, "mark"), &mark)))
+		refused(k, (struct str){ 0 },
+			STR("\"prefix\" is not a prefix of ids and its mark"));
 	for (int i = FILE_STATE; i < FILE_META; i++) {
 		struct str sum = value_str(sums, snapshot_name((enum snapshot_file)i));
 
@@ -255,6 +269,7 @@ struct finding *validate_snapshot(struct arena *mem, const struct snapshot *file
 		else
 			check_lines(&k, (enum snapshot_file)i, files->file[i], checks[i]);
 	}
+	arena_release(&k.scratch);
 	check_edges(&k);
 	return k.first;
 }

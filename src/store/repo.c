@@ -10,6 +10,7 @@
 struct repo {
 	git_repository *git;
 	git_odb *odb;
+	int64_t file_most;
 	git_odb_object **held; /* whose content somebody reads */
 	size_t held_count;
 };
@@ -42,6 +43,7 @@ enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
 	/* what we have written ourselves a moment ago need not be hashed again */
 	git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 0);
 	*out = r;
+	r->file_most = INT64_MAX;
 	if (git_repository_open_ext(&r->git, arena_cstr(&c->mem, gitdir),
 				    GIT_REPOSITORY_OPEN_NO_SEARCH |
 					    GIT_REPOSITORY_OPEN_NO_DOTGIT,
@@ -51,13 +53,22 @@ enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
 	return ERR_OK;
 }
 
+size_t repo_held(const struct repo *r)
+{
+	return r->held_count;
+}
+
+void repo_forget_after(struct repo *r, size_t held)
+{
+	while (r->held_count > held)
+		git_odb_object_free(r->held[--r->held_count]);
+}
+
 void repo_forget(struct repo *r)
 {
-	for (size_t i = 0; i < r->held_count; i++)
-		git_odb_object_free(r->held[i]);
+	repo_forget_after(r, 0);
 	free(r->held);
 	r->held = NULL;
-	r->held_count = 0;
 }
 
 void repo_close(struct repo *r)
@@ -308,12 +319,43 @@ static void hold(struct repo *r, git_odb_object *object)
 	r->held[r->held_count++] = object;
 }
 
+void repo_limit_files(struct repo *r, int64_t most)
+{
+	r->file_most = most;
+}
+
+/* The size is asked first: a few bytes of a pack can become gigabytes. */
+static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid,
+			  const char *name, struct str commit, struct str *text)
+{
+	git_odb_object *object = NULL;
+	git_object_t type;
+	size_t size;
+
+	if (git_odb_read_header(&size, &type, r->odb, oid))
+		return fail(c, "read", str_of(name));
+	if ((int64_t)size > r->file_most) {
+		call_fail(c, ERR_REMOTE_DAMAGED,
+			  "%s of commit %.10s has %zu bytes; at most %lld are read", name,
+			  commit.p, size, (long long)r->file_most);
+		return call_step(c,
+				 "Nothing was changed. If that much is expected, allow "
+				 "it: 'bd config set sync.max_file 1g'.");
+	}
+	if (git_odb_read(&object, r->odb, oid))
+		return fail(c, "read", str_of(name));
+	hold(r, object);
+	*text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
+	if (!text->p)
+		text->p = "";
+	return ERR_OK;
+}
+
 enum err repo_file(struct call *c, struct repo *r, struct str commit, const char *name,
 		   struct str *text, struct str *blob)
 {
 	git_commit *found = NULL;
 	git_tree *tree = NULL;
-	git_odb_object *object = NULL;
 	const git_tree_entry *entry;
 	enum err e = lookup(c, r, commit, &found);
 
@@ -325,15 +367,7 @@ enum err repo_file(struct call *c, struct repo *r, struct str commit, const char
 	entry = e ? NULL : git_tree_entry_byname(tree, name);
 	if (entry && git_tree_entry_type(entry) == GIT_OBJECT_BLOB) {
 		*blob = hex(c, git_tree_entry_id(entry));
-		if (git_odb_read(&object, r->odb, git_tree_entry_id(entry))) {
-			e = fail(c, "read", str_of(name));
-		} else {
-			hold(r, object);
-			*text = (struct str){ git_odb_object_data(object),
-					      git_odb_object_size(object) };
-			if (!text->p)
-				text->p = "";
-		}
+		e = read_blob(c, r, git_tree_entry_id(entry), name, commit, text);
 	}
 	git_tree_free(tree);
 	git_commit_free(found);
@@ -374,8 +408,38 @@ static enum err put_file(struct call *c, struct repo *r, git_treebuilder *tree,
 	return ERR_OK;
 }
 
-enum err repo_tree(struct call *c, struct repo *r, struct repo_file *files, size_t count,
-		   struct str *tree)
+static int keep_entry(git_treebuilder *made, const git_tree_entry *entry)
+{
+	const char *name = git_tree_entry_name(entry);
+	const git_tree_entry *known = git_treebuilder_get(made, name);
+
+	if (known && git_oid_cmp(git_tree_entry_id(known), git_tree_entry_id(entry)) >= 0)
+		return 0;
+	return git_treebuilder_insert(NULL, made, name, git_tree_entry_id(entry),
+				      git_tree_entry_filemode(entry));
+}
+
+/* What other programs have put beside our files is theirs. */
+static enum err keep_entries(struct call *c, struct repo *r, git_treebuilder *made,
+			     struct str commit)
+{
+	git_commit *found = NULL;
+	git_tree *tree = NULL;
+	enum err e = lookup(c, r, commit, &found);
+	int code;
+
+	if (e)
+		return e;
+	code = git_commit_tree(&tree, found);
+	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++)
+		code = keep_entry(made, git_tree_entry_byindex(tree, i));
+	git_tree_free(tree);
+	git_commit_free(found);
+	return code ? fail(c, "keep the other files of", commit) : ERR_OK;
+}
+
+enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KEEP],
+		   struct repo_file *files, size_t count, struct str *tree)
 {
 	git_treebuilder *made = NULL;
 	enum err e = ERR_OK;
@@ -383,6 +447,8 @@ enum err repo_tree(struct call *c, struct repo *r, struct repo_file *files, size
 
 	if (git_treebuilder_new(&made, r->git, NULL))
 		return fail(c, "make a tree for", STR("a commit"));
+	for (size_t i = 0; !e && i < REPO_KEEP; i++)
+		e = keep[i].p ? keep_entries(c, r, made, keep[i]) : ERR_OK;
 	for (size_t i = 0; !e && i < count; i++)
 		e = put_file(c, r, made, &files[i]);
 	fault_point();

@@ -51,11 +51,16 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 /* Is `a` the same as `b`, or one of those before it? */
 bool repo_reaches(struct repo *r, struct str b, struct str a);
 
+/* Files of more bytes are not even inflated: REMOTE_DAMAGED. */
+void repo_limit_files(struct repo *r, int64_t most);
+
 /* A file of a commit, and the hash that names it; absent if it has no such file. It
  * lives until repo_forget(). */
 enum err repo_file(struct call *c, struct repo *r, struct str commit, const char *name,
 		   struct str *text, struct str *blob);
 void repo_forget(struct repo *r);
+size_t repo_held(const struct repo *r); /* how many files live now */
+void repo_forget_after(struct repo *r, size_t held);
 
 /* A file to be: runs of bytes one after the other, or a blob that is there. */
 struct repo_file {
@@ -65,9 +70,13 @@ struct repo_file {
 	struct str blob; /* absent: made of the pieces */
 };
 
-/* The tree of these files, on the medium. */
-enum err repo_tree(struct call *c, struct repo *r, struct repo_file *files, size_t count,
-		   struct str *tree);
+/*
+ * The tree of these files, on the medium. Whatever else is in the trees of the commits in
+ * `keep` (absent ones are none) stays; where two differ, the greater hash does.
+ */
+enum { REPO_KEEP = 2 };
+enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KEEP],
+		   struct repo_file *files, size_t count, struct str *tree);
 enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree,
 			  struct str parent, struct str message, struct str *commit);
 

@@ -370,21 +370,36 @@ static int copy_object(struct copy *k, const git_oid *oid)
 	return code;
 }
 
-static int copy_commit(struct copy *k, git_repository *git, const git_oid *oid)
+/* Others may have put folders beside our files; a submodule is in another repository. */
+static int copy_tree(struct copy *k, git_repository *git, const git_oid *oid, int depth)
 {
-	git_commit *commit = NULL;
+	enum { DEPTH_MOST = 100 };
 	git_tree *tree = NULL;
-	int code = git_commit_lookup(&commit, git, oid);
+	int code = depth > DEPTH_MOST ? -1 : git_tree_lookup(&tree, git, oid);
 
-	if (!code)
-		code = git_commit_tree(&tree, commit);
-	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++)
-		code = copy_object(k, git_tree_entry_id(git_tree_entry_byindex(tree, i)));
-	if (!code)
-		code = copy_object(k, git_tree_id(tree));
+	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++) {
+		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
+
+		if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
+			code = copy_tree(k, git, git_tree_entry_id(entry), depth + 1);
+		else if (git_tree_entry_type(entry) == GIT_OBJECT_BLOB)
+			code = copy_object(k, git_tree_entry_id(entry));
+	}
 	if (!code)
 		code = copy_object(k, oid);
 	git_tree_free(tree);
+	return code;
+}
+
+static int copy_commit(struct copy *k, git_repository *git, const git_oid *oid)
+{
+	git_commit *commit = NULL;
+	int code = git_commit_lookup(&commit, git, oid);
+
+	if (!code)
+		code = copy_tree(k, git, git_commit_tree_id(commit), 0);
+	if (!code)
+		code = copy_object(k, oid);
 	git_commit_free(commit);
 	return code;
 }

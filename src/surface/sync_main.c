@@ -70,7 +70,7 @@ static int64_t number_after(struct request *r, const char *word, int64_t otherwi
 
 static enum err open_repo(struct request *r)
 {
-	return repo_open(r->c, str_of(r->words[0]), &r->repo);
+	return commits_open(r->c, str_of(r->words[0]), &r->repo);
 }
 
 /* The commit that the words after these two options name. */

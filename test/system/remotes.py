@@ -2,7 +2,9 @@
 import base64
 import contextlib
 import getpass
+import hashlib
 import http.server
+import json
 import os
 import pathlib
 import shutil
@@ -104,6 +106,27 @@ def same_everywhere(remote, *repos):
 
 def titles(repo):
     return sorted(bead["title"] for bead in repo.json("list", "--all", "-n", "0"))
+
+
+# --- commits by hand ---
+
+def commit(remote, files, parent=None):
+    """A commit with these files, made with plumbing."""
+    def plumbing(*args, data):
+        return subprocess.run(["git", *args], input=data, cwd=remote, check=True, capture_output=True,
+                              env=environment()).stdout.decode().strip()
+
+    tree = "".join(f"100644 blob {plumbing('hash-object', '-w', '--stdin', data=files[name])}\t{name}\n"
+                   for name in sorted(files))
+    return git(remote, "commit-tree", *(["-p", parent] if parent else []), "-m", "by hand",
+               plumbing("mktree", data=tree.encode())).strip()
+
+
+def summed(files):
+    """With the checksums that these files have."""
+    meta = json.loads(files["meta.json"])
+    meta["checksums"] = {name: hashlib.sha256(files[name]).hexdigest() for name in FILES[:3]}
+    return {**files, "meta.json": json.dumps(meta, sort_keys=True, separators=(",", ":")).encode() + b"\n"}
 
 
 # --- HTTP ---

@@ -1,6 +1,4 @@
 """What bd sync does when a remote or a clone was rewound, replaced, deleted or damaged."""
-import hashlib
-import json
 import shutil
 import subprocess
 
@@ -8,8 +6,8 @@ import pytest
 
 from bead_harness import drop_cache
 from conftest import Repo, environment, git
-from remotes import (FILES, NO_GIT, REF, at, backups, bare, clone, history, is_sync_error, point, published,
-                     same_everywhere, sync, titles)
+from remotes import (FILES, NO_GIT, REF, at, backups, bare, clone, commit, history, is_sync_error, point, published,
+                     same_everywhere, summed, sync, titles)
 
 TRACKING = "refs/beads/remote/origin"
 
@@ -65,25 +63,6 @@ def world(tmp_path, made):
 
 
 # --- commits by hand ---
-
-def commit(remote, files, parent=None):
-    """A commit with these files, made with plumbing."""
-    def plumbing(*args, data):
-        return subprocess.run(["git", *args], input=data, cwd=remote, check=True, capture_output=True,
-                              env=environment()).stdout.decode().strip()
-
-    tree = "".join(f"100644 blob {plumbing('hash-object', '-w', '--stdin', data=files[name])}\t{name}\n"
-                   for name in sorted(files))
-    return git(remote, "commit-tree", *(["-p", parent] if parent else []), "-m", "by hand",
-               plumbing("mktree", data=tree.encode())).strip()
-
-
-def summed(files):
-    """With the checksums that these files have."""
-    meta = json.loads(files["meta.json"])
-    meta["checksums"] = {name: hashlib.sha256(files[name]).hexdigest() for name in FILES[:3]}
-    return {**files, "meta.json": json.dumps(meta, sort_keys=True, separators=(",", ":")).encode() + b"\n"}
-
 
 def lines(change, name="state.jsonl"):
     """The files with some lines of one of them changed."""
@@ -241,7 +220,7 @@ def test_lines_are_only_missing(world, left):
         files["deps.jsonl"] = files["tombstones.jsonl"] = b""
     world.move(commit(world.remote, summed(files), world.tip))
     world.anna.create("next")
-    assert "nobody deleted" in sync(world.anna)["warning"]
+    assert "had lost" in sync(world.anna)["warning"]
     assert sync(world.ben)["warning"] is None
     world.healed("next")
 
@@ -255,7 +234,7 @@ def test_deleted_and_forgotten_is_no_loss(world):
     world.anna.create("later", env=late)
     sync(world.anna, env=late)
     assert gone.encode() not in b"".join(published(world.remote).values())
-    assert sync(world.ben)["warning"] is None
+    assert sync(world.ben, env=late)["warning"] is None
     same_everywhere(world.remote, world.anna, world.ben)
     assert titles(world.ben) == ["a1", "a2", "b1", "later"]
 

@@ -1,0 +1,361 @@
+"""What anybody who can push to the remote can put into a commit: it never bricks a clone, loses nothing that was
+acknowledged, and costs no more than its size."""
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bead_harness import assert_sound, drop_cache
+from beads import canonical
+from conftest import BIN, Repo, Result, environment, git
+from remotes import REF, at, bare, clone, commit, is_sync_error, published, same_everywhere, summed, sync, titles
+
+MB = 1 << 20
+
+
+class World:
+    """A remote and two clones; Mallory writes commits by hand."""
+
+    def __init__(self, path):
+        self.remote = bare(path / "beads.git")
+        self.anna, self.ben = (clone(path / name, self.remote) for name in ("anna", "ben"))
+        self.first = self.anna.create("first")
+        self.second = self.anna.create("second")
+        self.anna.bd("dep", "add", self.second, self.first).ok()
+        self.anna.bd("comment", self.first, "a note").ok()
+        self.anna.bd("delete", self.anna.create("gone")).ok()
+        sync(self.anna)
+        sync(self.ben)
+
+    def push(self, change, extra=None, parent=None):
+        """A commit on top of the remote's whose files `change` has changed; its checksums are right."""
+        files = {name: text.decode() for name, text in published(self.remote).items()}
+        files = change(files) or files
+        made = commit(self.remote, summed({**{name: text.encode() for name, text in files.items()}, **(extra or {})}),
+                      parent or at(self.remote))
+        git(self.remote, "update-ref", REF, made)
+        return made
+
+    def push_bead(self, change, title="first"):
+        """The same with one bead changed."""
+        return self.push(each(lambda line: line["title"] == title and change(line)))
+
+    def usable(self, *repos):
+        """Reads and writes go on, also without the cache."""
+        for repo in repos or (self.anna, self.ben):
+            for _ in range(2):
+                repo.create("more")
+                assert "first" in titles(repo)
+                repo.json("update", self.first, "--priority", "1")
+                drop_cache(repo)
+
+    def converges(self):
+        for _ in range(2):
+            sync(self.anna)
+            sync(self.ben)
+        same_everywhere(self.remote, self.anna, self.ben)
+        assert_sound(self.anna)
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+def nested(depth):
+    """An array of arrays of arrays."""
+    value = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+REGISTERS = ("acceptance_criteria", "assignee", "description", "design", "external_ref", "labels", "priority",
+             "source_repo", "status", "title", "type")
+OWN = {"_at", "_by", "_v", "id", "created_at", "created_by", "notes", "closed_at", "closed_by", "closed_reason",
+       "closed_on_branch", "assignee_at", "assignee_expires", *REGISTERS}
+
+
+def spelled(line):
+    """The line with its marks as they are written: `_at` is the last of them, `_v` has those that differ."""
+    last, others = [line["_at"], line["_by"]], line.get("_v", {})
+    marks = {key: others.get(key, last) for key in (*REGISTERS, *(set(line) - OWN), *others)}
+    top = max([*marks.values(), *([note["at"], note["author"]] for note in line.get("notes", []))])
+    differ = {key: mark for key, mark in marks.items() if mark != top}
+    line = {key: value for key, value in line.items() if key != "_v"}
+    return canonical({**line, "_at": top[0], "_by": top[1], **({"_v": differ} if differ else {})}) + "\n"
+
+
+def later(line):
+    """All of it was written again, a millisecond later."""
+    line["_at"] = [line["_at"][0] + 1, 0]
+    line.pop("_v", None)
+
+
+def each(change):
+    """Every bead of the store changed."""
+    def edit(files):
+        lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+        for line in lines:
+            change(line)
+        return {**files, "state.jsonl": "".join(spelled(line) for line in sorted(lines, key=lambda n: n["id"]))}
+    return edit
+
+
+def usage(repo, *args):
+    """A command, the seconds it took and the most memory that it or its children had."""
+    script = ("import resource, subprocess, sys\n"
+              "done = subprocess.run(sys.argv[1:])\n"
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n"
+              "sys.exit(done.returncode)\n")
+    start = time.monotonic()
+    done = Result(subprocess.run([sys.executable, "-c", script, str(BIN / "bd"), *args], cwd=repo.path,
+                                 capture_output=True, timeout=120, env=environment(**repo.env)))
+    return done, time.monotonic() - start, int(done.err.split()[-1]) * 1024
+
+
+# --- nesting ---
+
+@pytest.mark.parametrize("depth", [65, 96, 97, 98, 99, 100, 101, 800])
+def test_a_member_that_is_nested_too_deep_is_refused_with_file_and_line(world, depth):
+    world.push_bead(lambda line: line.update(weird=nested(depth)))
+    for repo in (world.anna, world.ben):
+        error = is_sync_error(repo.run("sync", "--json"), "corrupt")
+        assert error["details"]["file"] == "state.jsonl" and error["details"]["line"] in (1, 2), error
+    world.usable()
+
+
+def test_a_member_at_the_limit_of_depth_goes_everywhere(world):
+    """Published, journalled, deleted, restored, listed: every envelope has room for it."""
+    world.push_bead(lambda line: line.update(weird=nested(64)) or later(line))
+    sync(world.anna)
+    drop_cache(world.anna)
+    world.anna.json("update", world.first, "--title", "first")
+    world.anna.bd("delete", world.first).ok()
+    drop_cache(world.anna)
+    assert world.anna.json("deleted")
+    sync(world.anna)
+    sync(world.ben)
+    world.ben.bd("undelete", world.first).ok()
+    drop_cache(world.ben)
+    assert "first" in titles(world.ben)
+    world.converges()
+    kept = [json.loads(line) for line in published(world.remote)["state.jsonl"].splitlines()]
+    assert next(line["weird"] for line in kept if line["id"] == world.first) == nested(64)
+
+
+def test_nesting_in_an_edge_or_in_meta_is_refused(world):
+    tip = at(world.remote)
+    world.push(lambda files: {**files, "deps.jsonl": canonical(
+        {**json.loads(files["deps.jsonl"]), "weird": nested(90)}) + "\n"})
+    assert is_sync_error(world.anna.run("sync", "--json"), "corrupt")["details"]["file"] == "deps.jsonl"
+    world.push(lambda files: {**files, "meta.json": canonical(
+        {**json.loads(files["meta.json"]), "weird": nested(90)}) + "\n"}, parent=tip)
+    world.usable()
+
+
+# --- meta.json and the tree ---
+
+@pytest.mark.parametrize("prefix", ["../../x", "", "a b", "x\n", "-", "é", "p" * 65, 7, None, {"value": "x"}])
+def test_a_prefix_that_cannot_begin_an_id_never_reaches_the_maker_of_ids(world, prefix):
+    def edit(files):
+        meta = json.loads(files["meta.json"])
+        meta["prefix"] = {"mark": [[9000000000000, 0], "mallory"], "value": prefix}
+        return {**files, "meta.json": canonical(meta) + "\n"}
+    world.push(edit)
+    error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    assert error["details"]["file"] == "meta.json", error
+    assert world.anna.create("made").startswith("bd-")
+    fresh = Repo(world.remote.parent / "fresh")
+    git(world.remote.parent, "clone", "-q", str(world.remote), "fresh")
+    assert "meta.json" in fresh.bd("init").ok().err
+    assert fresh.create("made").startswith("fresh-")
+
+
+def test_members_of_meta_and_files_that_are_not_ours_are_kept(world):
+    """Another program, or a later version of this one, has put something beside our files."""
+    tip = at(world.remote)
+
+    def edit(files):
+        return {**files, "meta.json": canonical({**json.loads(files["meta.json"]), "theirs": {"a": [1, 2.5]}}) + "\n"}
+    world.push(edit, extra={"README.md": b"# beads\n", "zzz.bin": b"\x00\xff"}, parent=tip)
+    world.anna.create("next")
+    world.ben.create("other")
+    world.converges()
+    assert json.loads(published(world.remote)["meta.json"])["theirs"] == {"a": [1, 2.5]}
+    assert git(world.remote, "cat-file", "blob", f"{REF}:README.md") == "# beads\n"
+    assert sorted(git(world.remote, "ls-tree", "--name-only", REF).split()) == [
+        "README.md", "deps.jsonl", "meta.json", "state.jsonl", "tombstones.jsonl", "zzz.bin"]
+
+
+# --- a commit on top of ours that has lost something ---
+
+def older_title(line):
+    if line["title"] == "first":
+        line["title"] = "a value of before"
+        line["_v"] = {**line.get("_v", {}), "title": [[1, 0], "mallory"]}
+
+
+def other_lineage(line):
+    if line["title"] == "first":
+        line.update(created_at=[line["created_at"][0] + 5, 0], created_by="mallory", title="usurper")
+        line.pop("notes", None)
+
+
+LOSSES = {
+    "a note": each(lambda line: line.pop("notes", None)),
+    "a later value": each(older_title),
+    "a lineage": each(other_lineage),
+    "an edge": lambda files: {**files, "deps.jsonl": ""},
+    "a tombstone": lambda files: {**files, "tombstones.jsonl": ""},
+    "a bead": lambda files: {**files, "state.jsonl": files["state.jsonl"].split("\n", 1)[1]},
+    "everything": lambda files: {**files, "state.jsonl": "", "deps.jsonl": "", "tombstones.jsonl": ""},
+}
+
+
+def acknowledged(repo):
+    """What people were told is safe: the beads with their notes, the edges, the deletions."""
+    beads = {bead["id"]: (bead["title"], len(bead["notes"])) for bead in repo.json("list", "--all", "-n", "0")
+             if bead["created_by"] != "mallory"}
+    return beads, repo.json("dep", "list", next(iter(beads))), [
+        gone for gone in repo.json("deleted") if gone["deleted_by"] != "mallory"]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_a_commit_on_top_of_ours_has_lost_is_joined_again_and_said(world, loss):
+    before = acknowledged(world.anna)
+    world.push(LOSSES[loss])
+    replies = [sync(world.anna), sync(world.ben)]
+    assert "had lost" in replies[0]["warning"], replies
+    assert acknowledged(world.anna) == before
+    world.converges()
+    drop_cache(world.anna)
+    assert acknowledged(world.anna) == before
+    assert acknowledged(world.ben) == before
+
+
+def test_a_commit_that_only_adds_is_taken_as_it_is(world):
+    """No commit of ours on top of it, no warning."""
+    made = world.push_bead(later)
+    reply = sync(world.anna)
+    assert (reply["warning"], reply["commit"], at(world.remote)) == (None, made, made)
+
+
+# --- small data, big cost ---
+
+def many_members(line):
+    line.update({f"x{i:05}": i for i in range(9900)})
+
+
+def many_marks(line):
+    line.update({f"x{i:05}": i for i in range(5000)})
+    line["_v"] = {f"x{i:05}": [[1, i], "mallory"] for i in range(5000)}
+
+
+def many_notes(line):
+    line["notes"] = [{"at": [1, i], "author": "m", "content": "x", "id": f"n{i:05}"} for i in range(20000)]
+
+
+ALLOWED = {"9,900 members": many_members, "5,000 marks": many_marks, "20,000 notes": many_notes,
+           "1,000 labels": lambda line: line.update(labels=sorted(f"l{i}" for i in range(1000))),
+           "8 MB": lambda line: line.update(description="x" * (8 * MB))}
+
+
+@pytest.mark.parametrize("what", ALLOWED)
+def test_a_large_bead_costs_as_much_as_it_is_large(world, what):
+    world.push_bead(lambda line: later(line) or ALLOWED[what](line), title="second")
+    done, seconds, memory = usage(world.anna, "sync", "--json")
+    assert done.code == 0, done.out
+    assert memory < 300 * MB and seconds < 20, (seconds, memory)
+    drop_cache(world.anna)
+    done, seconds, memory = usage(world.anna, "update", world.second, "--priority", "0")
+    assert done.code == 0 and memory < 300 * MB and seconds < 20, (done.out, seconds, memory)
+
+
+REFUSED = {"20,000 labels": (lambda line: line.update(labels=sorted(f"l{i:05}" for i in range(20000))), "labels"),
+           "10,001 members": (lambda line: line.update({f"x{i:05}": i for i in range(10001)}), "members"),
+           "20,001 notes": (lambda line: line.update(notes=[
+               {"at": [1, i], "author": "m", "content": "x", "id": f"n{i:05}"} for i in range(20001)]), "notes"),
+           "a long title": (lambda line: line.update(title="x" * (64 * 1024 + 1)), "title"),
+           "a long text": (lambda line: line.update(design="x" * (8 * MB + 1)), "design"),
+           "a long line": (lambda line: line.update(x=["y" * MB] * 33), "bytes"),
+           "a million values": (lambda line: line.update(x=[0] * 1000000), "too many values"),
+           "a long actor": (lambda line: line.update(_by="x" * 5000), "_by")}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_over_a_limit_is_refused_with_file_and_line(world, what):
+    change, word = REFUSED[what]
+    world.push_bead(change, title="second")
+    done, seconds, memory = usage(world.anna, "sync", "--json")
+    error = is_sync_error(done, "corrupt")
+    assert error["details"]["file"] == "state.jsonl" and error["details"]["line"] > 0, error
+    assert word in error["message"], error
+    assert memory < 300 * MB and seconds < 20, (seconds, memory)
+    world.usable(world.anna)
+
+
+def test_a_file_that_is_too_large_is_not_even_inflated(world):
+    """300 MB of one letter are a few hundred kilobytes in Git."""
+    def edit(files):
+        line = json.loads(files["state.jsonl"].split("\n", 1)[0])
+        line["title"] = "x" * (300 * MB)
+        return {**files, "state.jsonl": canonical(line) + "\n"}
+    world.push(edit)
+    done, seconds, memory = usage(world.anna, "sync", "--json")
+    error = is_sync_error(done, "corrupt")
+    assert "state.jsonl" in error["message"] and "sync.max_file" in error["hint"], error
+    assert memory < 400 * MB, memory  # a folder's objects are copied by the library
+    world.usable(world.anna)
+
+
+def test_many_edges_at_one_bead_and_long_chains_are_linear(world):
+    """20,000 blockers of one bead, a chain of 20,000 parents, and a circle of as many."""
+    stamp = [1, 0]
+
+    def edge(a, b, kind):
+        return {"_at": stamp, "_by": "m", "created_at": stamp, "created_by": "m", "from": a, "kind": kind, "to": b}
+
+    def edit(files):
+        ids = [f"bd-n{i:05}" for i in range(20000)]
+        beads = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+        beads += [{"_at": stamp, "_by": "m", "created_at": stamp, "created_by": "m", "id": id, "priority": 2,
+                   "status": "open", "title": "t", "type": "task"} for id in ids]
+        edges = [json.loads(line) for line in files["deps.jsonl"].splitlines()]
+        edges += [edge("bd-n00000", id, "blocks") for id in ids[1:]]
+        edges += [edge(a, b, "parent") for a, b in zip(ids, ids[1:] + ids[10000:10001])]
+        return {**files,
+                "state.jsonl": "".join(canonical(b) + "\n" for b in sorted(beads, key=lambda b: b["id"])),
+                "deps.jsonl": "".join(canonical(e) + "\n" for e in sorted(
+                    edges, key=lambda e: (e["from"], e["to"], e["kind"])))}
+    world.push(edit)
+    done, seconds, memory = usage(world.anna, "sync", "--json")
+    assert done.code == 0, done.out
+    assert memory < 300 * MB and seconds < 20, (seconds, memory)
+    done, seconds, memory = usage(world.anna, "validate", "--json")
+    assert memory < 300 * MB and seconds < 20, (seconds, memory)
+    ready = world.anna.ids("ready", "-n", "0")
+    assert "bd-n00001" in ready and "bd-n00000" not in ready and "bd-n15000" not in ready
+
+
+def test_an_id_that_cannot_grow_still_has_somewhere_to_go(world):
+    """Two lineages of an id of 200 bytes: the one that has to leave gets an id that can be read."""
+    long = "bd-" + "x" * 197
+
+    def bead(created, by):
+        return {"_at": [created, 0], "_by": by, "created_at": [created, 0], "created_by": by, "id": long,
+                "priority": 2, "status": "open", "title": f"by {by}", "type": "task"}
+
+    def with_bead(b):
+        return lambda files: {**files, "state.jsonl": "".join(sorted(
+            [line + "\n" for line in files["state.jsonl"].splitlines() if json.loads(line)["id"] != long]
+            + [canonical(b) + "\n"], key=lambda line: json.loads(line)["id"]))}
+    world.push(with_bead(bead(1000, "a")))
+    sync(world.anna)
+    world.push(with_bead(bead(2000, "b")))
+    sync(world.anna)
+    drop_cache(world.anna)
+    assert {"by a", "by b"} <= set(titles(world.anna))
+    world.converges()
