@@ -10,6 +10,8 @@
 #include "beads/apply.h"
 #include "beads/config.h"
 #include "beads/helper.h"
+#include "beads/limits.h"
+#include "beads/line.h"
 #include "beads/record.h"
 #include "beads/snapshot.h"
 #include "beads/state.h"
@@ -609,6 +611,48 @@ struct mark beads_mark(struct call *c, const struct beads *b)
 	return (struct mark){ stamp_next(last, c->now_ms), c->actor };
 }
 
+static enum err too_large(struct call *c, struct str id, size_t count, const char *what,
+			  int most)
+{
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' would have %zu %s; it may have %d",
+		  STR_ARG(id), count, what, most);
+	return call_step(c,
+			 "Put the rest into another bead: 'bd create \"Title\" --deps "
+			 "related:" STR_FMT "'.",
+			 STR_ARG(id));
+}
+
+/* Is a bead that grows still small enough to be joined with what others write to it? */
+static enum err check_size(struct call *c, struct beads *b, const struct slot *slot)
+{
+	enum { SMALL = 64 << 10 }; /* bytes: a change of fewer needs no look */
+	const struct bead *change = slot->bead;
+	size_t labels = 0, bytes = 0;
+	struct value_error error;
+	struct bead_row *row;
+	struct bead now;
+	struct str why;
+	enum err e;
+
+	if (!change)
+		return ERR_OK;
+	for (int m = 0; m < MEMBERS; m++)
+		bytes += change->member[m].n;
+	bead_labels(&c->mem, change, &labels);
+	if (labels > LIMIT_LABELS)
+		return too_large(c, slot->id, labels, "labels", LIMIT_LABELS);
+	if (!change->notes && bytes < SMALL)
+		return ERR_OK;
+	if ((e = cache_find_bead(c, &b->cache, slot->id, &row)) || !row)
+		return e;
+	if (row->line.n > LIMIT_OWN_LINE)
+		return too_large(c, slot->id, row->line.n, "bytes", LIMIT_OWN_LINE);
+	if (line_decode(&c->mem, value_parse(&c->mem, row->line, &error), &now, &why) &&
+	    now.notes > LIMIT_OWN_NOTES)
+		return too_large(c, slot->id, now.notes, "comments", LIMIT_OWN_NOTES);
+	return ERR_OK;
+}
+
 enum err beads_put(struct call *c, struct beads *b, struct state *change)
 {
 	enum err e;
@@ -617,6 +661,9 @@ enum err beads_put(struct call *c, struct beads *b, struct state *change)
 		return ERR_OK;
 	if ((e = apply_change(c, &b->cache, change, &b->about.beads)))
 		return e;
+	for (size_t i = 0; i < change->slots.count; i++)
+		if ((e = check_size(c, b, change->slots.entry[i].value)))
+			return e;
 	choose_prefix(c, b, change);
 	state_add(b->change, change);
 	return ERR_OK;

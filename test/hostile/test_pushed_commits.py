@@ -359,3 +359,21 @@ def test_an_id_that_cannot_grow_still_has_somewhere_to_go(world):
     drop_cache(world.anna)
     assert {"by a", "by b"} <= set(titles(world.anna))
     world.converges()
+
+
+# --- what commands write ---
+
+def test_a_command_refuses_to_make_a_bead_larger_than_others_would_read(world):
+    world.push_bead(lambda line: later(line) or line.update(notes=[
+        {"at": [1, i], "author": "m", "content": "x", "id": f"n{i:05}"} for i in range(10000)]), title="second")
+    sync(world.anna)
+    error = world.anna.fails("comment", world.second, "one more")
+    assert error["code"] == "invalid_argument" and "10001 comments" in error["message"], error
+    labels = [f"l{i}" for i in range(1001)]
+    error = world.anna.fails("create", "labels", "-l", ",".join(labels))
+    assert "1001 labels" in error["message"] or "1000" in error["message"], error
+    for i in range(7):
+        world.anna.bd("comment", world.first, "-f", "-", stdin=b"x" * MB).ok()
+    error = world.anna.fails("comment", world.first, "-f", "-", stdin=b"x" * MB)
+    assert "bytes" in error["message"] and world.first in error["hint"], error
+    world.converges()
