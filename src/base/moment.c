@@ -55,6 +55,8 @@ static void put_digits(char *out, int n, int64_t value)
 /* Years 0 to 9999, as RFC 3339 has them. */
 struct str moment_format(struct arena *mem, int64_t ms)
 {
+	ms = ms < MOMENT_LAST ? ms : MOMENT_LAST; /* four digits have to do for a year */
+
 	int64_t days = ms / DAY - (ms % DAY < 0), rest = (ms % DAY + DAY) % DAY;
 	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
 	int64_t doe = z - era * 146097;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "base/value.h"
 #include "beads/apply.h"
@@ -110,15 +111,31 @@ static void choose_prefix(struct call *c, struct beads *b, const struct state *c
 	set_prefix(c, b, both->prefix, both->prefix_mark);
 }
 
+static int64_t horizon(const struct call *c)
+{
+	return c->now_ms + STAMP_FOLLOWED_MS;
+}
+
+/* The last stamp of this replica; one that the clock does not reach any more is none. */
+static struct stamp last_stamp(const struct call *c, const struct beads *b)
+{
+	struct stamp last = { b->about.clock_ms, b->about.clock_n };
+
+	return last.ms <= horizon(c) ? last : (struct stamp){ 0 };
+}
+
+static void set_clock(struct beads *b, struct stamp clock)
+{
+	b->about.clock_ms = clock.ms;
+	b->about.clock_n = clock.n;
+}
+
 static void advance(struct call *c, struct beads *b, const struct state *change)
 {
-	struct stamp clock = { b->about.clock_ms, b->about.clock_n };
+	struct stamp last = last_stamp(c, b), clock = state_clock(change, horizon(c));
 
 	choose_prefix(c, b, change);
-	if (stamp_cmp(change->clock, clock) > 0) {
-		b->about.clock_ms = change->clock.ms;
-		b->about.clock_n = change->clock.n;
-	}
+	set_clock(b, stamp_cmp(clock, last) > 0 ? clock : last);
 }
 
 static enum err put_receipts(struct call *c, struct cache *cache, const struct record *r)
@@ -230,7 +247,7 @@ static enum err replay_record(struct call *c, const struct journal_record *r, vo
 	if (!known) {
 		replay->count++;
 		if (!replay->oldest_ms) /* a first prefix has no time */
-			replay->oldest_ms = record.change->clock.ms;
+			replay->oldest_ms = state_clock(record.change, horizon(c)).ms;
 		state_add(replay->since, record.change);
 	}
 	return replay->cache ? put_receipts(c, replay->cache, &record) : ERR_OK;
@@ -316,8 +333,7 @@ static void know_all(struct call *c, struct beads *b, const struct state *all)
 {
 	if (all->prefix_mark.by.p)
 		set_prefix(c, b, all->prefix, all->prefix_mark);
-	b->about.clock_ms = all->clock.ms;
-	b->about.clock_n = all->clock.n;
+	set_clock(b, state_clock(all, horizon(c)));
 	b->about.beads = (int64_t)all->slots.count;
 }
 
@@ -606,9 +622,16 @@ void beads_close(struct beads *b)
 
 struct mark beads_mark(struct call *c, const struct beads *b)
 {
-	struct stamp last = { b->about.clock_ms, b->about.clock_n };
+	return (struct mark){ stamp_next(last_stamp(c, b), c->now_ms), c->actor };
+}
 
-	return (struct mark){ stamp_next(last, c->now_ms), c->actor };
+struct mark beads_mark_after(struct call *c, const struct beads *b, struct mark known)
+{
+	struct mark mark = beads_mark(c, b);
+
+	if (known.by.p && stamp_cmp(known.at, mark.at) >= 0)
+		mark.at = stamp_next(known.at, c->now_ms);
+	return mark;
 }
 
 static enum err too_large(struct call *c, struct str id, size_t count, const char *what,
@@ -620,6 +643,18 @@ static enum err too_large(struct call *c, struct str id, size_t count, const cha
 			 "Put the rest into another bead: 'bd create \"Title\" --deps "
 			 "related:" STR_FMT "'.",
 			 STR_ARG(id));
+}
+
+/* Somebody's clock, or somebody's will, has used up all stamps. */
+static enum err at_the_end(struct call *c, struct str id)
+{
+	call_fail(c, ERR_INVALID_INPUT,
+		  "'" STR_FMT
+		  "' was last written at the end of time (%s): nothing can be "
+		  "written after that",
+		  STR_ARG(id), moment_format(&c->mem, MOMENT_LAST).p);
+	return call_step(c, "'bd repair --stamps --apply' copies it to a new bead, and "
+			    "deletes this one.");
 }
 
 /* Is a bead that grows still small enough to be joined with what others write to it? */
@@ -636,6 +671,8 @@ static enum err check_size(struct call *c, struct beads *b, const struct slot *s
 
 	if (!change)
 		return ERR_OK;
+	if (!stamp_valid(bead_top(change).at))
+		return at_the_end(c, slot->id);
 	for (int m = 0; m < MEMBERS; m++)
 		bytes += change->member[m].n;
 	bead_labels(&c->mem, change, &labels);

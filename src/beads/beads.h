@@ -62,6 +62,12 @@ enum err beads_open_new(struct call *c, struct beads *out);
 /* The mark of what this command writes: later than all that is there. */
 struct mark beads_mark(struct call *c, const struct beads *b);
 
+/*
+ * The same, but also later than a mark that the clock does not follow: what is written to
+ * a bead has to win over what is known of that bead. `stamp_end`: there is no later one.
+ */
+struct mark beads_mark_after(struct call *c, const struct beads *b, struct mark known);
+
 /* Joins a change to the cache, so that the command sees it; not durable yet. */
 enum err beads_put(struct call *c, struct beads *b, struct state *change);
 

@@ -23,7 +23,14 @@ enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
 				 STR_ARG(row->id), STR_ARG(why));
 	out->change.id = out->now.id;
 	out->change.created = out->now.created;
+	edit_after(out, bead_top(&out->now));
 	return ERR_OK;
+}
+
+void edit_after(struct edit *e, struct mark known)
+{
+	if (mark_cmp(e->mark, known) <= 0)
+		e->mark = beads_mark_after(e->c, e->b, known);
 }
 
 static enum err changed_since(struct edit *e, struct str expected, struct str actual)
@@ -195,6 +202,18 @@ static enum err put_ends(struct edit *e, struct state *change, const struct bead
 	return ERR_OK;
 }
 
+enum err edit_edge_at_the_end(struct call *c, const struct edge *edge)
+{
+	call_fail(c, ERR_INVALID_INPUT,
+		  "the dependency of '" STR_FMT "' on '" STR_FMT "' (" STR_FMT
+		  ") was last written at the end of time: nothing can be written after "
+		  "that",
+		  STR_ARG(edge->from), STR_ARG(edge->to), STR_ARG(edge->kind));
+	return call_step(
+		c, "Create the bead again, and delete this one: 'bd delete " STR_FMT "'.",
+		STR_ARG(edge->from));
+}
+
 enum err edit_depend(struct edit *e, struct state *change, const struct bead_row *to,
 		     struct str kind, bool there)
 {
@@ -221,7 +240,10 @@ enum err edit_depend(struct edit *e, struct state *change, const struct bead_row
 			if (old.deleted == !there)
 				return ERR_OK;
 			edge.created = old.created;
+			edge.life = beads_mark_after(e->c, e->b, old.life);
 			edge.more = old.more;
+			if (!stamp_valid(edge.life.at))
+				return edit_edge_at_the_end(e->c, &edge);
 		}
 	} else if (!there) {
 		return ERR_OK;

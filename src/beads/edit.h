@@ -4,6 +4,7 @@
 #include "beads/bead.h"
 #include "beads/beads.h"
 
+struct edge;
 struct state;
 
 /*
@@ -21,6 +22,9 @@ struct edit {
 
 enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
 		    struct edit *out);
+
+/* What is set is also later than this mark. */
+void edit_after(struct edit *e, struct mark known);
 
 /* Only if nobody has changed it since; only if the claim of that epoch still holds. */
 struct guard {
@@ -48,6 +52,9 @@ void edit_reopen(struct edit *e, int status); /* enum bead_status */
 /* An edge of this bead. CYCLE, SELF_DEPENDENCY where it cannot be. */
 enum err edit_depend(struct edit *e, struct state *change, const struct bead_row *to,
 		     struct str kind, bool there);
+
+/* An edge that nothing can be written to after its last stamp. */
+enum err edit_edge_at_the_end(struct call *c, const struct edge *edge);
 
 /* Adds to `change` what was set; the holder's lease goes on. */
 void edit_end(struct edit *e, struct state *change);

@@ -8,6 +8,13 @@
 
 static const int64_t MOST = INT64_C(1) << 53; /* what every JSON reader can hold */
 
+const struct stamp stamp_end = { MOMENT_LAST + 1, 0 };
+
+bool stamp_valid(struct stamp s)
+{
+	return s.ms >= 0 && s.ms <= MOMENT_LAST && s.n >= 0 && s.n < MOST;
+}
+
 int stamp_cmp(struct stamp a, struct stamp b)
 {
 	if (a.ms != b.ms)
@@ -36,7 +43,7 @@ struct stamp stamp_next(struct stamp last, int64_t now_ms)
 		return (struct stamp){ now_ms, 0 };
 	if (last.n + 1 < MOST)
 		return (struct stamp){ last.ms, last.n + 1 };
-	return (struct stamp){ last.ms + 1, 0 };
+	return last.ms < MOMENT_LAST ? (struct stamp){ last.ms + 1, 0 } : stamp_end;
 }
 
 void stamp_encode(struct json *j, struct stamp s)
@@ -58,6 +65,15 @@ bool stamp_decode(const struct value *v, struct stamp *out)
 	return v && v->type == VALUE_ARRAY && v->count == 2 &&
 	       count_decode(&v->item[0], MOMENT_LAST, &out->ms) &&
 	       count_decode(&v->item[1], MOST - 1, &out->n);
+}
+
+bool stamp_decode_deletion(const struct value *v, struct stamp *out)
+{
+	return stamp_decode(v, out) ||
+	       (v && v->type == VALUE_ARRAY && v->count == 2 &&
+		count_decode(&v->item[0], stamp_end.ms, &out->ms) &&
+		count_decode(&v->item[1], stamp_end.n, &out->n) &&
+		!stamp_cmp(*out, stamp_end));
 }
 
 void mark_encode(struct json *j, struct mark m)

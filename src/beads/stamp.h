@@ -26,8 +26,19 @@ struct mark mark_max(struct mark a, struct mark b);
 /* The next one of a replica whose last was `last`: the wall clock, if that is later. */
 struct stamp stamp_next(struct stamp last, int64_t now_ms);
 
+/*
+ * How far ahead of the wall clock a replica follows the stamps of others. Later ones are
+ * kept, and win what they were written to, but no other stamp is made from them.
+ */
+#define STAMP_FOLLOWED_MS (INT64_C(24) * 3600 * 1000)
+
+/* Later than every stamp that can be written: of what is deleted for good. */
+extern const struct stamp stamp_end;
+bool stamp_valid(struct stamp s);
+
 void stamp_encode(struct json *j, struct stamp s); /* [ms,n] */
 bool stamp_decode(const struct value *v, struct stamp *out);
+bool stamp_decode_deletion(const struct value *v, struct stamp *out); /* or the end */
 
 void mark_encode(struct json *j, struct mark m); /* [[ms,n],"by"] */
 bool mark_decode(const struct value *v, struct mark *out);

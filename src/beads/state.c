@@ -65,12 +65,6 @@ static void put_remap(struct state *s, struct slot *slot, struct remap r)
 	slot->remaps++;
 }
 
-static void see(struct state *s, struct mark m)
-{
-	if (m.by.p && stamp_cmp(m.at, s->clock) > 0)
-		s->clock = m.at;
-}
-
 /* --- beads --- */
 
 /*
@@ -147,9 +141,6 @@ static void put(struct state *s, struct bead *b, struct map *moved)
 
 void state_put_bead(struct state *s, const struct bead *b)
 {
-	see(s, bead_top(b));
-	see(s, b->created);
-	see(s, b->deleted);
 	put(s, copied(s, b), NULL);
 }
 
@@ -215,8 +206,6 @@ void state_put_edge(struct state *s, const struct edge *e)
 	void **at = map_put(&s->edges, edge_key(s->mem, e));
 	struct edge *out = arena_new(s->mem, struct edge);
 
-	see(s, e->life);
-	see(s, e->created);
 	*out = *at ? edge_join(*(struct edge *)*at, *e) : *e;
 	*at = out;
 }
@@ -271,7 +260,6 @@ void state_put_prefix(struct state *s, struct str prefix, struct mark mark)
 {
 	int order = mark_cmp(mark, s->prefix_mark);
 
-	see(s, mark);
 	if (order > 0 || (!order && str_cmp(prefix, s->prefix) > 0)) {
 		s->prefix = prefix;
 		s->prefix_mark = mark;
@@ -338,7 +326,6 @@ static void add_slots(struct state *s, const struct state *more, struct map *mov
 						 arena_copy(s->mem, other->every.by) },
 				  arena_copy(s->mem, other->reason));
 		s->slays = s->slays || slot->every.by.p;
-		see(s, other->every);
 	}
 	for (size_t i = 0; i < more->slots.count; i++) {
 		struct slot *slot = state_slot(s, more->slots.entry[i].key);
@@ -382,6 +369,46 @@ void state_add(struct state *s, const struct state *more)
 			(struct mark){ more->prefix_mark.at,
 				       arena_copy(s->mem, more->prefix_mark.by) });
 	state_put_meta(s, more->meta);
-	if (stamp_cmp(more->clock, s->clock) > 0)
-		s->clock = more->clock;
+}
+
+/* --- the clock --- */
+
+static void follow_stamp(struct stamp *clock, int64_t horizon_ms, struct mark m)
+{
+	if (m.by.p && m.at.ms <= horizon_ms && stamp_cmp(m.at, *clock) > 0)
+		*clock = m.at;
+}
+
+static void follow_bead(struct stamp *clock, int64_t horizon_ms, const struct bead *b)
+{
+	follow_stamp(clock, horizon_ms, b->created);
+	follow_stamp(clock, horizon_ms, b->deleted);
+	for (int i = 0; i < REGS; i++)
+		follow_stamp(clock, horizon_ms, b->mark[i]);
+	for (size_t i = 0; i < b->extras; i++)
+		follow_stamp(clock, horizon_ms, b->extra[i].mark);
+	for (size_t i = 0; i < b->notes; i++)
+		follow_stamp(clock, horizon_ms,
+			     (struct mark){ b->note[i].at, b->note[i].author });
+}
+
+struct stamp state_clock(const struct state *s, int64_t horizon_ms)
+{
+	struct stamp clock = { 0 };
+
+	follow_stamp(&clock, horizon_ms, s->prefix_mark);
+	for (size_t i = 0; i < s->slots.count; i++) {
+		const struct slot *slot = s->slots.entry[i].value;
+
+		if (slot->bead)
+			follow_bead(&clock, horizon_ms, slot->bead);
+		follow_stamp(&clock, horizon_ms, slot->every);
+	}
+	for (size_t i = 0; i < s->edges.count; i++) {
+		const struct edge *e = s->edges.entry[i].value;
+
+		follow_stamp(&clock, horizon_ms, e->created);
+		follow_stamp(&clock, horizon_ms, e->life);
+	}
+	return clock;
 }

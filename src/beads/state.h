@@ -42,7 +42,6 @@ struct state {
 	struct str prefix; /* of new ids; absent: nobody has chosen one */
 	struct mark prefix_mark;
 	struct str meta; /* unknown members of meta.json, a canonical object; or absent */
-	struct stamp clock; /* the latest stamp in all of this */
 	unsigned round;
 	bool slays; /* some id has an `every` */
 };
@@ -59,6 +58,9 @@ void state_put_prefix(struct state *s, struct str prefix, struct mark mark);
 
 /* Members of meta.json that are not known here: of two values, the greater text stays. */
 void state_put_meta(struct state *s, struct str members);
+
+/* The latest stamp in all of this that is not after the horizon. */
+struct stamp state_clock(const struct state *s, int64_t horizon_ms);
 
 /* NULL: nothing is known of that id. */
 struct slot *state_find(const struct state *s, struct str id);

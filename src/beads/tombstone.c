@@ -82,7 +82,7 @@ static bool decode_mark(const struct value *v, struct mark *mark, struct str *re
 	*reason = why && why->type == VALUE_STRING && why->text.n ? canonical(mem, why) :
 								    (struct str){ 0 };
 	return mark->by.n && mark->by.n <= LIMIT_NAME &&
-	       stamp_decode(value_find(v, "deleted_at"), &mark->at);
+	       stamp_decode_deletion(value_find(v, "deleted_at"), &mark->at);
 }
 
 static bool refuse(struct str *why, struct str text)

@@ -9,8 +9,6 @@
 #include "beads/line.h"
 #include "beads/state.h"
 
-static const int64_t DAY_MS = INT64_C(24) * 3600 * 1000;
-
 struct checker {
 	struct arena *mem;
 	struct arena scratch; /* for one line */
@@ -40,7 +38,7 @@ static void found(struct checker *k, enum severity severity, const char *code,
 
 static void skewed(struct checker *k, struct str id, struct stamp at)
 {
-	if (at.ms > k->now_ms + DAY_MS)
+	if (at.ms > k->now_ms + STAMP_FOLLOWED_MS)
 		found(k, SEVERITY_WARNING, "clock_skew", id,
 		      arena_fmt(k->mem,
 				"it was written at %s, which is more than a day ahead",
@@ -91,7 +89,7 @@ static struct str check_tombstone(struct checker *k, const struct value *v,
 		return refused(k, id, why);
 	tombstone_encode(&j, state_find(s, id));
 	compare(k, id, line, json_text(&j));
-	skewed(k, id, s->clock);
+	skewed(k, id, state_clock(s, INT64_MAX));
 	id = arena_copy(k->mem, id);
 	map_put(&k->gone, id);
 	return id;

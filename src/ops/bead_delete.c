@@ -29,7 +29,6 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body,
 			   struct json *reply)
 {
 	const struct body *in = body;
-	struct mark mark = beads_mark(c, s->beads);
 	struct bead_row *row;
 	struct state *change = state_new(&c->mem);
 	enum err e = find_beads(c, s->beads, in->ids.item, in->ids.n, &row);
@@ -47,8 +46,8 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body,
 		json_object(reply);
 		json_put_str(reply, "id", row->id);
 		json_put_str(reply, "title", row->title);
-		json_put_str(reply, "deleted_at", moment_of(c, mark.at));
-		json_put_str(reply, "deleted_by", mark.by);
+		json_put_str(reply, "deleted_at", moment_of(c, edit.mark.at));
+		json_put_str(reply, "deleted_by", edit.mark.by);
 		json_put_str(reply, "reason",
 			     in->reason.n ? in->reason : (struct str){ 0 });
 		json_put_int(reply, "dependent_count", row->dependents);

@@ -152,25 +152,27 @@ static bool is_meant(const struct edge_row *row, struct str from, struct str to,
 }
 
 /* Marks the edges between the two as deleted, and lists them. */
-static size_t cut(struct call *c, struct mark mark, const struct edge_row *row,
-		  struct state *change, struct json *reply)
+static enum err cut(struct call *c, struct beads *b, const struct edge_row *row,
+		    struct state *change, struct json *reply, size_t *count)
 {
-	size_t count = 0;
+	*count = 0;
 
 	for (; row; row = row->next) {
 		struct edge edge;
 
 		if (!read_edge(c, row->line, &edge))
 			continue;
-		edge.life = mark;
+		edge.life = beads_mark_after(c, b, edge.life);
 		edge.deleted = true;
+		if (!stamp_valid(edge.life.at))
+			return edit_edge_at_the_end(c, &edge);
 		state_put_edge(change, &edge);
 		put_edge(reply, &edge);
 		json_put_str(reply, "status", STR("removed"));
 		json_end(reply);
-		count++;
+		++*count;
 	}
-	return count;
+	return ERR_OK;
 }
 
 /* One that was deleted had a lineage too; the id may be another's somewhere else. */
@@ -247,13 +249,13 @@ static enum err run_remove(struct call *c, struct stores *s, const void *body,
 	    (e = put_end(c, b, to, NULL, change)))
 		return e;
 	json_array(reply);
-	removed = cut(c, beads_mark(c, b), rows, change, reply);
+	e = cut(c, b, rows, change, reply, &removed);
 	json_end(reply);
-	if (!removed)
+	if (!e && !removed)
 		return call_fail(c, ERR_NOT_FOUND,
 				 "'" STR_FMT "' does not depend on '" STR_FMT "'",
 				 STR_ARG(from), STR_ARG(to));
-	return beads_put(c, b, change);
+	return e ? e : beads_put(c, b, change);
 }
 
 const struct op op_bead_dep_remove = {

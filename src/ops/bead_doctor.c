@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "beads/apply.h"
+#include "beads/restamp.h"
 #include "beads/validate.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
@@ -121,6 +122,22 @@ static void check_clock(struct doctor *d, const struct beads *b)
 		     "check the clocks of the machines that share this store");
 }
 
+static void check_stamps(struct doctor *d, struct beads *b)
+{
+	struct restamped *ahead;
+
+	if (!restamp_all(d->c, b, false, &ahead) && ahead)
+		tell(d, "stamps", "warning",
+		     arena_fmt(&d->c->mem,
+			       "'" STR_FMT
+			       "' and perhaps others carry stamps more than a "
+			       "day ahead of this machine's clock (%s)",
+			       STR_ARG(ahead->id),
+			       moment_format(&d->c->mem, ahead->at_ms).p),
+		     "bd repair --stamps");
+	d->c->code = ERR_OK;
+}
+
 static void check_claims(struct doctor *d, struct beads *b)
 {
 	struct bead_filter filter = { .expired = true, .now = d->c->now_ms };
@@ -155,6 +172,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		    b.about.place.segment == known.segment) /* nobody wrote meanwhile */
 			check_cache(&d, &b, all);
 		check_clock(&d, &b);
+		check_stamps(&d, &b);
 		check_claims(&d, &b);
 		check_mode(&d, &b);
 	}

@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "base/path.h"
+#include "base/value.h"
 #include "beads/beads.h"
 #include "beads/config.h"
 #include "beads/courier.h"
@@ -113,13 +114,23 @@ static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
 			      bool first)
 {
 	struct state *change = state_new(&c->mem);
+	struct mark mark, known = { 0 };
+	struct value_error error;
 	struct str prefix = asked.p           ? asked :
 			    b->about.prefix.p ? b->about.prefix :
 						prefix_of(c, folder_name(c, b));
 
 	if (b->about.prefix.p && str_eq(prefix, b->about.prefix))
 		return ERR_OK;
-	state_put_prefix(change, prefix, first ? first_mark(c) : beads_mark(c, b));
+	mark_decode(value_parse(&c->mem, b->about.prefix_mark, &error), &known);
+	mark = first ? first_mark(c) : beads_mark_after(c, b, known);
+	if (!stamp_valid(mark.at))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the prefix '" STR_FMT
+				 "' was chosen at the end of time: "
+				 "no choice can be later",
+				 STR_ARG(b->about.prefix));
+	state_put_prefix(change, prefix, mark);
 	return beads_put(c, b, change);
 }
 

@@ -20,7 +20,8 @@ static enum err restore(struct call *c, struct beads *b, struct str text,
 			const struct guard *guard, struct state *change, struct str *id)
 {
 	struct value_error error;
-	const struct value *bead;
+	const struct value *bead, *tombstone;
+	struct mark deleted;
 	struct bead_row row = { 0 };
 	struct edit edit;
 	struct str line;
@@ -28,8 +29,10 @@ static enum err restore(struct call *c, struct beads *b, struct str text,
 
 	if (e)
 		return e;
-	bead = value_find(value_parse(&c->mem, line, &error), "bead");
-	if (!bead) {
+	tombstone = value_parse(&c->mem, line, &error);
+	bead = value_find(tombstone, "bead");
+	if (!bead ||
+	    !stamp_decode_deletion(value_find(tombstone, "deleted_at"), &deleted.at)) {
 		call_fail(c, ERR_NOT_FOUND,
 			  "of '" STR_FMT "' nothing is left but that it was deleted",
 			  STR_ARG(*id));
@@ -40,6 +43,8 @@ static enum err restore(struct call *c, struct beads *b, struct str text,
 	row.line = canonical(&c->mem, bead);
 	if ((e = edit_begin(c, b, &row, &edit)) || (e = edit_guard(&edit, guard)))
 		return e;
+	deleted.by = value_str(tombstone, "deleted_by");
+	edit_after(&edit, deleted);
 	for (int m = 0; m < MEMBERS; m++)
 		if (member_reg((enum member)m) == REG_STATUS)
 			edit.change.member[m] = edit.now.member[m];

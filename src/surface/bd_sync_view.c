@@ -108,10 +108,34 @@ static void repaired_lines(struct view *v, const struct value *commit)
 	}
 }
 
+static void restamped_beads(struct view *v, const struct value *data)
+{
+	const struct value *list = value_find(data, "stamps");
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct value *one = &list->item[i];
+		struct str copy = value_str(one, "copy");
+
+		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "id")),
+			  STR_ARG(view_flat(v, value_str(one, "title"))));
+		view_line(v, "  last written at " STR_FMT "%s" STR_FMT,
+			  STR_ARG(value_str(one, "at")), copy.p ? "; copied to " : "",
+			  STR_ARG(copy));
+	}
+	if (!view_yes(data, "applied"))
+		view_line(v,
+			  "Nothing was changed. 'bd repair --stamps --apply' copies each "
+			  "to a new bead, and deletes the old one.");
+}
+
 void bd_view_repair(struct view *v, const struct value *data)
 {
 	const struct value *commits = value_find(data, "commits");
 
+	if (value_find(data, "stamps")->count) {
+		restamped_beads(v, data);
+		return;
+	}
 	if (!commits->count) {
 		view_line(v, "Nothing is damaged.");
 		return;

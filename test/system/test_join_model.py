@@ -355,7 +355,7 @@ class Maker:
         return self.rng.random() < share
 
     def stamp(self):
-        return [self.one(0, 3, 4, 5, 6, 253402300799999), self.one(0, 0, 1)]
+        return [self.one(0, 3, 4, 5, 6, 253402300799999), self.one(0, 0, 1, 9007199254740991)]
 
     def actor(self):
         return self.one("x", "y", "\u00e9")
@@ -410,8 +410,8 @@ class Maker:
         for _ in range(self.rng.randrange(4)):
             line = self.line(self.one(*self.ids))
             if self.maybe(0.25):
-                grave = {"id": line["id"], "bead": line, "deleted_at": self.stamp(),
-                         "deleted_by": self.actor()}
+                grave = {"id": line["id"], "bead": line, "deleted_by": self.actor(),
+                         "deleted_at": self.one(self.stamp(), self.stamp(), [253402300800000, 0])}
                 if self.maybe(0.5):
                     grave["reason"] = self.one(None, "", "p", "q")
                 state["tombstones"].append(grave)

@@ -201,6 +201,8 @@ class History:
             self.awake = self.rng.sample(range(CLONES), self.one(1, 2, 3, 4))
         if self.chance(0.04):
             self.one(*self.clones).skew = self.rng.randrange(-DAY, DAY)
+        if self.chance(0.01):  # a clock that is centuries ahead, until it is set again
+            self.one(*self.clones).skew = 300000 * DAY
         if self.rewinds and self.chance(0.08):
             self.rewind()
         clone = self.clones[self.one(*range(CLONES))]

@@ -32,7 +32,9 @@ static struct mark any_mark(struct chance *c)
 {
 	static const int64_t ms[] = { 0, 3, 4, 5, 6, INT64_C(253402300799999) };
 
-	return (struct mark){ { ms[draw(c, COUNT(ms))], (int64_t)draw(c, 2) },
+	static const int64_t n[] = { 0, 1, 1, INT64_C(9007199254740991) };
+
+	return (struct mark){ { ms[draw(c, COUNT(ms))], n[draw(c, COUNT(n))] },
 			      PICK(c, "x", "y") };
 }
 
@@ -114,7 +116,8 @@ static void any_bead(struct state *s, struct chance *c)
 		any_extras(s->mem, c, &b);
 	}
 	if (!draw(c, 4)) {
-		b.deleted = any_mark(c);
+		b.deleted = draw(c, 4) ? any_mark(c) :
+					 (struct mark){ stamp_end, PICK(c, "x", "y") };
 		if (draw(c, 2))
 			b.reason = PICK(c, "\"p\"", "\"q\"");
 	}

@@ -1,0 +1,180 @@
+"""Stamps that are ahead of time, by mistake or on purpose: they win what they were written to, and nothing else."""
+import json
+
+import pytest
+
+from bead_harness import drop_cache
+from beads import canonical
+from conftest import git
+from remotes import REF, at, bare, clone, commit, published, same_everywhere, summed, sync, titles
+
+END = [253402300799999, 9007199254740991]
+FUTURE = {"ABACUS_NOW": "9999-06-01T00:00:00Z"}
+NOW = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}
+
+
+class World:
+    def __init__(self, path):
+        self.remote = bare(path / "beads.git")
+        self.anna, self.ben = (clone(path / name, self.remote) for name in ("anna", "ben"))
+        for repo in (self.anna, self.ben):
+            repo.env = {**repo.env, **NOW}
+        self.plain = self.anna.create("plain")
+        self.victim = self.anna.create("victim")
+        self.anna.bd("dep", "add", self.victim, self.plain).ok()
+        sync(self.anna)
+        sync(self.ben)
+
+    def push(self, name, change):
+        """A commit on top in which every line of a file was changed."""
+        files = published(self.remote)
+        lines = [json.loads(line) for line in files[name].splitlines()]
+        lines = change(lines) or lines
+        files[name] = "".join(canonical(line) + "\n" for line in lines).encode()
+        git(self.remote, "update-ref", REF, commit(self.remote, summed(files), at(self.remote)))
+
+    def poison(self, stamp=END):
+        """The bead `victim` is written at that stamp."""
+        def change(lines):
+            for line in lines:
+                if line["id"] == self.victim:
+                    line.update(_at=stamp, _by="mallory")
+                    line.pop("_v", None)
+        self.push("state.jsonl", change)
+
+    def converges(self):
+        for _ in range(2):
+            sync(self.anna)
+            sync(self.ben)
+        same_everywhere(self.remote, self.anna, self.ben)
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+def of_today(repo, id):
+    bead = repo.show(id)
+    return bead["created_at"].startswith("2026-01-01") and bead["updated_at"].startswith("2026-01-01")
+
+
+def test_a_stamp_at_the_end_of_time_refuses_no_write_and_moves_no_clock(world):
+    world.poison()
+    for repo in (world.anna, world.ben):
+        sync(repo)
+        for _ in range(2):
+            assert of_today(repo, repo.create("new"))
+            repo.bd("update", world.plain, "--priority", "0").ok()
+            repo.bd("comment", world.plain, "still here").ok()
+            repo.bd("ready", "--claim", "--json").ok()
+            drop_cache(repo)
+        assert of_today(repo, world.plain)
+    world.converges()
+
+
+def test_a_bead_at_the_end_of_time_says_so_and_can_be_deleted(world):
+    world.poison()
+    sync(world.anna)
+    error = world.anna.fails("update", world.victim, "--title", "mine")
+    assert world.victim in error["message"] and "end of time" in error["message"], error
+    assert "bd repair --stamps --apply" in error["hint"], error
+    world.anna.bd("delete", world.victim).ok()
+    assert titles(world.anna) == ["plain"]
+    drop_cache(world.anna)
+    assert titles(world.anna) == ["plain"]
+    world.converges()
+    assert titles(world.ben) == ["plain"]
+
+
+def test_repair_is_the_way_back(world):
+    """The copy has all that the bead had, with stamps of today; the old one is deleted everywhere."""
+    world.poison()
+    sync(world.anna)
+    world.anna.bd("update", world.plain, "--description", "kept").ok()
+    told = world.anna.json("repair", "--stamps")
+    assert [(one["id"], one["copy"]) for one in told["stamps"]] == [(world.victim, None)] and not told["applied"]
+    assert world.victim in world.anna.bd("repair", "--stamps").ok().out
+    doctor = {check["code"]: check for check in world.anna.json("doctor")["checks"]}
+    assert doctor["stamps"]["fix"] == "bd repair --stamps" and world.victim in doctor["stamps"]["message"]
+    told = world.anna.json("repair", "--stamps", "--apply")
+    copy = told["stamps"][0]["copy"]
+    assert told["applied"] and of_today(world.anna, copy)
+    bead = world.anna.show(copy)
+    assert bead["title"] == "victim" and [edge["id"] for edge in bead["dependencies"]] == [world.plain]
+    world.anna.bd("update", copy, "--title", "mine").ok()
+    assert world.anna.json("repair", "--stamps")["stamps"] == []
+    world.converges()
+    assert titles(world.ben) == ["mine", "plain"]
+    found = world.ben.json("validate")
+    assert found["ok"] and {f["code"] for f in found["findings"]} <= {"clock_skew", "orphaned_dependency"}, found
+
+
+def test_a_clock_that_was_wrong_once_is_not_followed(world):
+    """Anna's machine was in 9999 for a while. Afterwards everybody writes with stamps of today, and every edit counts."""
+    future = world.anna.create("from the future", env=FUTURE)
+    world.anna.bd("update", world.victim, "--priority", "1", env=FUTURE).ok()
+    assert of_today(world.anna, world.anna.create("after"))
+    sync(world.anna)
+    sync(world.ben)
+    assert of_today(world.ben, world.ben.create("elsewhere"))
+    world.ben.bd("update", world.victim, "--priority", "3").ok()
+    assert world.ben.show(world.victim)["priority"] == 3
+    world.ben.bd("close", future).ok()
+    drop_cache(world.ben)
+    assert world.ben.show(future)["status"] == "closed"
+    world.ben.bd("reopen", future).ok()
+    world.ben.bd("delete", future).ok()
+    world.ben.bd("undelete", future).ok()
+    world.ben.bd("dep", "remove", world.victim, world.plain).ok()
+    world.converges()
+    bead = world.anna.show(world.victim)
+    assert (bead["priority"], bead["dependencies"], world.anna.show(future)["status"]) == (3, [], "open")
+    assert of_today(world.anna, world.anna.create("last"))
+
+
+def test_stamps_within_a_day_are_followed(world):
+    """So that what is written after them, on a clock that is behind, comes after them."""
+    world.anna.create("ahead", env={"ABACUS_NOW": "2026-01-01T20:00:00Z"})
+    sync(world.anna)
+    sync(world.ben)
+    assert world.ben.show(world.ben.create("after"))["created_at"] == "2026-01-01T20:00:00.000Z"
+
+
+def test_a_deletion_at_the_end_of_time_is_undone_by_repair(world):
+    def bury(lines):
+        return [*lines, {"bead": victim, "deleted_at": END, "deleted_by": "mallory", "id": world.victim}]
+    victim = next(json.loads(line) for line in published(world.remote)["state.jsonl"].splitlines()
+                  if json.loads(line)["id"] == world.victim)
+    files = published(world.remote)
+    files["state.jsonl"] = b"".join(line + b"\n" for line in files["state.jsonl"].splitlines()
+                                    if json.loads(line)["id"] != world.victim)
+    files["tombstones.jsonl"] = (canonical(bury([])[0]) + "\n").encode()
+    git(world.remote, "update-ref", REF, commit(world.remote, summed(files), at(world.remote)))
+    sync(world.anna)
+    assert titles(world.anna) == ["plain"]
+    assert world.anna.fails("undelete", world.victim)["hint"].startswith("'bd repair --stamps --apply'")
+    assert world.anna.json("repair", "--stamps", "--apply")["applied"]
+    assert titles(world.anna) == ["plain", "victim"]
+    world.converges()
+    assert titles(world.ben) == ["plain", "victim"]
+    assert world.anna.json("repair", "--stamps", "--apply")["stamps"] == []
+
+
+def test_an_edge_at_the_end_of_time_refuses_with_a_sentence(world):
+    world.push("deps.jsonl", lambda lines: [{**line, "_at": END, "_by": "mallory"} for line in lines])
+    sync(world.anna)
+    assert "end of time" in world.anna.fails("dep", "remove", world.victim, world.plain)["message"]
+    assert of_today(world.anna, world.anna.create("new"))
+    world.converges()
+
+
+def test_a_prefix_at_the_end_of_time_stays_and_moves_no_clock(world):
+    files = published(world.remote)
+    meta = json.loads(files["meta.json"])
+    meta["prefix"] = {"mark": [END, "mallory"], "value": "evil"}
+    files["meta.json"] = (canonical(meta) + "\n").encode()
+    git(world.remote, "update-ref", REF, commit(world.remote, summed(files), at(world.remote)))
+    sync(world.anna)
+    assert of_today(world.anna, world.anna.create("new"))
+    assert "end of time" in world.anna.fails("init", "--prefix", "bd")["message"]
