@@ -134,7 +134,10 @@ static void advance(struct call *c, struct beads *b, const struct state *change)
 {
 	struct stamp last = last_stamp(c, b), clock = state_clock(change, horizon(c));
 
+	int64_t latest = state_clock(change, INT64_MAX).ms;
+
 	choose_prefix(c, b, change);
+	b->about.latest_ms = latest > b->about.latest_ms ? latest : b->about.latest_ms;
 	set_clock(b, stamp_cmp(clock, last) > 0 ? clock : last);
 }
 
@@ -334,6 +337,7 @@ static void know_all(struct call *c, struct beads *b, const struct state *all)
 	if (all->prefix_mark.by.p)
 		set_prefix(c, b, all->prefix, all->prefix_mark);
 	set_clock(b, state_clock(all, horizon(c)));
+	b->about.latest_ms = state_clock(all, INT64_MAX).ms;
 	b->about.beads = (int64_t)all->slots.count;
 }
 

@@ -139,8 +139,6 @@ enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 	json_put_int(reply, "set_aside", r.aside);
 	json_put_bool(reply, "applied", apply && r.made.p);
 	json_put_str(reply, "commit", r.made);
-	json_put_array(reply, "stamps");
-	json_end(reply);
 	json_end(reply);
 	repo_close(s.repo);
 	return e;

@@ -111,14 +111,14 @@ static void check_cache(struct doctor *d, struct beads *b, const struct state *a
 
 static void check_clock(struct doctor *d, const struct beads *b)
 {
-	int64_t ahead = b->about.clock_ms - d->c->now_ms;
+	int64_t ahead = b->about.latest_ms - d->c->now_ms;
 
 	if (ahead > 60 * 1000)
 		tell(d, "clock", "warning",
 		     arena_fmt(
 			     &d->c->mem,
 			     "the last change is of %s, later than this machine's clock",
-			     moment_format(&d->c->mem, b->about.clock_ms).p),
+			     moment_format(&d->c->mem, b->about.latest_ms).p),
 		     "check the clocks of the machines that share this store");
 }
 

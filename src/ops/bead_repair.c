@@ -50,7 +50,7 @@ static const struct prop props[] = {
 	{ "set_aside", PROP_INT, 0, NULL },
 	{ "applied", PROP_BOOL, 0, NULL },
 	{ "commit", PROP_STR, PROP_NULL, NULL },
-	{ "stamps", PROP_OBJECT, PROP_LIST, stamp_props },
+	{ "stamps", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, stamp_props },
 	{ 0 },
 };
 

@@ -53,7 +53,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	if ((e = journal_size(c, s->beads->home, &count, &files)))
 		return e;
 	json_put_int(reply, "journal_bytes", count);
-	count = s->beads->about.clock_ms - c->now_ms;
+	count = s->beads->about.latest_ms - c->now_ms;
 	json_put_int(reply, "clock_ahead_ms", count > 0 ? count : 0);
 	json_put_object(reply, "sync");
 	e = put_sync_status(c, s->beads, reply);

@@ -11,7 +11,7 @@
 #include "store/db.h"
 
 enum {
-	VERSION = 2,
+	VERSION = 3,
 	WAIT_MS = 10000,
 	PAGE = 4096, /* bytes, of the file */
 	SWEEP = 64,  /* one receipt in so many also takes out old ones */
@@ -23,7 +23,7 @@ static const char schema[] =
 	"CREATE TABLE about ("
 	"    version INTEGER, boot TEXT, segment INTEGER, offset INTEGER,"
 	"    last INTEGER, crc INTEGER, first INTEGER, clock_ms INTEGER, clock_n "
-	"INTEGER, prefix TEXT, prefix_mark TEXT,"
+	"INTEGER, latest_ms INTEGER, prefix TEXT, prefix_mark TEXT,"
 	"    beads INTEGER);"
 	"CREATE TABLE beads ("
 	"    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status INTEGER NOT NULL,"
@@ -79,7 +79,8 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 {
 	AUTO_STMT *st =
 		db_stmt(cache->db, "SELECT version, boot, segment, offset, last, crc,"
-				   " first, clock_ms, clock_n, prefix, prefix_mark, beads"
+				   " first, clock_ms, clock_n, latest_ms, prefix, prefix_mark,"
+				   " beads"
 				   " FROM about");
 	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
 	struct str booted;
@@ -97,6 +98,7 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 	out->place.first = stmt_int(st);
 	out->clock_ms = stmt_int(st);
 	out->clock_n = stmt_int(st);
+	out->latest_ms = stmt_int(st);
 	out->prefix = stmt_str(st, &c->mem);
 	out->prefix_mark = stmt_str(st, &c->mem);
 	out->beads = stmt_int(st);
@@ -247,8 +249,8 @@ enum err cache_about_put(struct call *c, struct cache *cache,
 	AUTO_STMT *st = db_stmt(cache->db,
 				"INSERT OR REPLACE INTO about (rowid, version, boot,"
 				" segment, offset, last, crc, first, clock_ms, clock_n,"
-				" prefix, prefix_mark, beads)"
-				" VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+				" latest_ms, prefix, prefix_mark, beads)"
+				" VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	stmt_bind_int(st, VERSION);
 	stmt_bind_str(st, boot(c));
@@ -259,6 +261,7 @@ enum err cache_about_put(struct call *c, struct cache *cache,
 	stmt_bind_int(st, about->place.first);
 	stmt_bind_int(st, about->clock_ms);
 	stmt_bind_int(st, about->clock_n);
+	stmt_bind_int(st, about->latest_ms);
 	stmt_bind_str(st, about->prefix);
 	stmt_bind_str(st, about->prefix_mark);
 	stmt_bind_int(st, about->beads);

@@ -23,6 +23,7 @@ struct cache {
 struct cache_about {
 	struct journal_place place; /* of the journal: all before is in the cache */
 	int64_t clock_ms, clock_n;
+	int64_t latest_ms; /* of any stamp, also of those that the clock does not follow */
 	struct str prefix, prefix_mark; /* and when it was chosen, by whom: JSON */
 	int64_t beads;                  /* that there ever were, for the length of ids */
 };

@@ -132,7 +132,7 @@ void bd_view_repair(struct view *v, const struct value *data)
 {
 	const struct value *commits = value_find(data, "commits");
 
-	if (value_find(data, "stamps")->count) {
+	if (value_find(data, "stamps") && value_find(data, "stamps")->count) {
 		restamped_beads(v, data);
 		return;
 	}
