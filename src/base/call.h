@@ -24,6 +24,7 @@ struct call {
 	bool still;         /* the clock stands: whoever calls has set it */
 	struct str dir;     /* where the user stands; absolute */
 	struct str project; /* the project's folder, where the user named one */
+	struct str gitdir;  /* the Git directory to use, where no search is needed */
 	struct str store;   /* a file to keep continuity in, where the user named one */
 	struct str actor;   /* who acts; absent: nobody said */
 	bool anonymous;     /* the actor is a default, not somebody's word */

@@ -552,7 +552,7 @@ static bool can_adopt(struct call *c, struct beads *b)
 
 static enum err adopt(struct call *c, struct beads *b)
 {
-	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.tree),
+	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.common),
 				       "--begin", "--no-pull", "--no-push" } };
 
 	c->code = ERR_OK;

@@ -67,7 +67,7 @@ enum err courier_sync(struct call *c, struct beads *b, const struct sync_ask *as
 		      struct str *reply)
 {
 	struct helper h = {
-		.words = { "sync", arena_cstr(&c->mem, b->repo.tree), "--timeout-ms",
+		.words = { "sync", arena_cstr(&c->mem, b->repo.common), "--timeout-ms",
 			   arena_fmt(&c->mem, "%lld", (long long)ask->timeout_ms).p,
 			   "--collect-before-ms",
 			   arena_fmt(&c->mem, "%lld", (long long)collect_before(c)).p },
@@ -122,7 +122,8 @@ bool courier_there(struct call *c, const struct beads *b)
 
 void courier_call(struct call *c, const struct beads *b)
 {
-	const char *argv[] = { NULL, "courier", arena_cstr(&c->mem, b->repo.tree), NULL };
+	const char *argv[] = { NULL, "courier", arena_cstr(&c->mem, b->repo.common),
+			       NULL };
 	enum err before = c->code;
 	struct sync_state known;
 	int64_t now;

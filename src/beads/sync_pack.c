@@ -72,7 +72,7 @@ void sync_pack_later(struct sync *s, struct str commit)
 	struct call *c = s->c;
 	struct str packed = sync_state_read(c, s->b.home).packed;
 	const char *argv[] = { arena_cstr(&c->mem, spawn_self(&c->mem)), "pack",
-			       arena_cstr(&c->mem, s->b.repo.tree), NULL };
+			       arena_cstr(&c->mem, s->b.repo.common), NULL };
 	int64_t new = commit.p ? repo_distance(s->repo, packed, commit, PACK_AFTER) : 0;
 
 	if (new < 0 || new >= PACK_AFTER)

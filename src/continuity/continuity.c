@@ -54,7 +54,7 @@ static enum err own_repository(struct call *c, struct continuity *k, struct str 
 	struct beads b;
 	enum err e = ERR_OK;
 
-	c->project = dir;
+	c->project = c->gitdir = dir;
 	k->fresh = !file_exists(&c->mem, path_join(&c->mem, dir, STR("HEAD")));
 	if (k->fresh)
 		k->state = TASKS_NONE;

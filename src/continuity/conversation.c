@@ -464,11 +464,12 @@ static enum err add_events(struct thread *t)
 	struct event_filter filter = { .task = t->id, .limit = MOST, .archived = true };
 	struct event_row *row = NULL;
 	struct artifact_row *a = NULL;
-	struct str project = c->project; /* which it may set to where it is kept */
+	struct str project = c->project, gitdir = c->gitdir; /* which it may change */
 	struct continuity k;
 	enum err e = continuity_open(c, VYBE_READ, &k);
 
 	c->project = project;
+	c->gitdir = gitdir;
 	if (e)
 		return e;
 	if (k.db.db && !(e = vybe_event_each(c, &k.db, &filter, &row)))

@@ -656,12 +656,14 @@ static enum err read_notes(struct telling *t, struct continuity *k, int64_t *las
 static void collect_notes(struct telling *t)
 {
 	struct event_row *row;
-	struct str project = t->c->project; /* which it may set to where it is kept */
+	struct str project = t->c->project,
+		   gitdir = t->c->gitdir; /* it may change them */
 	struct continuity k;
 	int64_t last;
 	enum err e = continuity_open(t->c, VYBE_READ, &k);
 
 	t->c->project = project;
+	t->c->gitdir = gitdir;
 	if (e)
 		return;
 	choose(t, STR("vybe/events"));

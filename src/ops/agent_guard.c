@@ -161,12 +161,12 @@ static enum err collect(struct call *c, struct agent_files *f, const struct body
 	if ((in->staged || in->pushed.p) && ((e = oldest(c, f, &since)) || !since))
 		return e;
 	if (in->staged) {
-		if ((e = git_staged(c, where(c), &found)))
+		if ((e = git_staged(c, repo.tree, &found)))
 			return e;
 		add_found(&list, repo.tree, found);
 	}
 	if (in->pushed.p) {
-		if ((e = git_pushed(c, where(c), in->pushed, since, &found)))
+		if ((e = git_pushed(c, repo.tree, in->pushed, since, &found)))
 			return e;
 		add_found(&list, repo.tree, found);
 	}

@@ -109,7 +109,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		return e;
 	beads_close(&b);
 	h.words[0] = "repair";
-	h.words[1] = arena_cstr(&c->mem, b.repo.tree);
+	h.words[1] = arena_cstr(&c->mem, b.repo.common);
 	h.words[2] = in->apply ? "--apply" : NULL;
 	if (!(e = helper_run(c, &h)))
 		json_raw(reply, h.reply);

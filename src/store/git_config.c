@@ -184,8 +184,9 @@ void git_config_parse(struct arena *mem, struct str text, git_setting *see, void
 
 	if (str_starts(text, mark))
 		text = str_skip(text, mark.n);
-	t.p = text.p;
-	t.end = text.p + text.n;
+	t.p = t.end = text.p;
+	if (text.n)
+		t.end += text.n;
 	while (well && t.p < t.end) {
 		char ch = *t.p;
 

@@ -33,7 +33,17 @@ static enum err fail(struct call *c, const char *what, struct str of)
 	return repo_fail(c, ERR_INTERNAL_ERROR, what, of);
 }
 
-enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
+/* Versions before 1.5 cannot be told. */
+static void validate_owner(bool yes)
+{
+#if LIBGIT2_VER_MAJOR > 1 || LIBGIT2_VER_MINOR >= 5
+	git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, (int)yes);
+#else
+	(void)yes;
+#endif
+}
+
+enum err repo_open_other(struct call *c, struct str gitdir, struct repo **out)
 {
 	struct repo *r = arena_new(&c->mem, struct repo);
 
@@ -51,6 +61,18 @@ enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
 	    git_repository_odb(&r->odb, r->git))
 		return fail(c, "open the repository", gitdir);
 	return ERR_OK;
+}
+
+enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
+{
+	enum err e;
+
+	git_libgit2_init();
+	validate_owner(false);
+	e = repo_open_other(c, gitdir, out);
+	validate_owner(true);
+	git_libgit2_shutdown();
+	return e;
 }
 
 size_t repo_held(const struct repo *r)

@@ -11,7 +11,15 @@
  */
 struct repo;
 
+/*
+ * Exactly this Git directory, which store/place.h has found; whether its owner may be
+ * trusted was decided there.
+ */
 enum err repo_open(struct call *c, struct str gitdir, struct repo **out);
+
+/* One that the remote's address names: libgit2 refuses it if another user owns it and
+ * safe.directory does not list it. */
+enum err repo_open_other(struct call *c, struct str gitdir, struct repo **out);
 void repo_close(struct repo *r);
 
 /* --- refs --- */

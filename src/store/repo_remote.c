@@ -123,7 +123,7 @@ static bool ask_git(struct call *c, const struct remote *m, struct str url,
 {
 	static const char script[] =
 		"printf 'url=%s\\n\\n' \"$1\" | GIT_TERMINAL_PROMPT=0 GIT_ASKPASS= "
-		"SSH_ASKPASS= git -C \"$2\" credential fill";
+		"SSH_ASKPASS= git --git-dir=\"$2\" credential fill";
 	const char *argv[] = { "/bin/sh",
 			       "-c",
 			       script,
@@ -440,11 +440,12 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 {
 	struct repo *there;
 	git_oid tip;
-	enum err e = repo_open(c, m->path, &there);
+	enum err e = repo_open_other(c, m->path, &there);
 
 	if (e) {
 		c->code = ERR_OK;
-		if ((e = repo_open(c, path_join(&c->mem, m->path, STR(".git")), &there)))
+		if ((e = repo_open_other(c, path_join(&c->mem, m->path, STR(".git")),
+					 &there)))
 			return unreachable(c, m, 0, "push to");
 	}
 	git_oid_fromstrn(&tip, commit.p, commit.n);

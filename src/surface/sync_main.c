@@ -1,17 +1,18 @@
 /*
  * abacus-sync: the part of Abacus that knows Git. It is not for people: `bd` starts it,
- * with the act, a folder and options, and reads what it answers (beads/helper.h).
+ * with the act, a Git directory and options, and reads what it answers (beads/helper.h).
+ * It uses exactly that Git directory: which one is right, and whether it may be trusted,
+ * was decided by whoever started it.
  *
- *	read GITDIR …        the files of a commit
- *	history GITDIR …     what became of a bead
- *	commits GITDIR …     the states there were
- *	blame GITDIR …       who wrote what of it
- *	diff GITDIR …        what is different between two commits
- *	sync DIR [OPTION]…   fetch, join, commit, push
- *	repair DIR …         mend commits that cannot be used
- *	pack DIR             makes the repository smaller, every so often
- *	courier DIR          that, whenever there is something to publish, until there is
- *not
+ *	read GITDIR …           the files of a commit
+ *	history GITDIR …        what became of a bead
+ *	commits GITDIR …        the states there were
+ *	blame GITDIR …          who wrote what of it
+ *	diff GITDIR …           what is different between two commits
+ *	sync GITDIR [OPTION]…   fetch, join, commit, push
+ *	repair GITDIR …         mend commits that cannot be used
+ *	pack GITDIR             makes the repository smaller, every so often
+ *	courier GITDIR          sync whenever there is something to publish
  */
 #include <poll.h>
 #include <pthread.h>
@@ -241,7 +242,7 @@ static enum err run(struct request *r, const char *act)
 				if (!r->words[k])
 					return call_fail(r->c, ERR_USAGE,
 							 "'%s' wants more", act);
-			r->c->dir = str_of(r->words[0]);
+			r->c->dir = r->c->gitdir = str_of(r->words[0]);
 			return acts[i].run(r);
 		}
 	return call_fail(r->c, ERR_USAGE, "there is no act '%s'", act);

@@ -22,13 +22,13 @@ REF = "refs/beads/store"
 
 def couriers(repo):
     """The processes that publish for this repository, and those that they have started."""
-    found = subprocess.run(["pgrep", "-f", f"abacus-sync [a-z]+ {repo.path}( |$)"], capture_output=True, check=False)
+    found = subprocess.run(["pgrep", "-f", f"abacus-sync [a-z]+ {repo.path}/.git( |$)"], capture_output=True, check=False)
     return [int(pid) for pid in found.stdout.split()]
 
 
 def courier(repo):
     """The one courier that has to be there."""
-    found = subprocess.run(["pgrep", "-f", f"abacus-sync courier {repo.path}$"], capture_output=True, check=False)
+    found = subprocess.run(["pgrep", "-f", f"abacus-sync courier {repo.path}/.git$"], capture_output=True, check=False)
     return [int(pid) for pid in found.stdout.split()]
 
 

@@ -98,7 +98,7 @@ class World:
 
 
 def run_sync(repo, *args, program=SYNC, act="sync", **env):
-    return Result(subprocess.run([program, act, str(repo.path), *args], stdin=subprocess.DEVNULL, capture_output=True,
+    return Result(subprocess.run([program, act, str(repo.path / ".git"), *args], stdin=subprocess.DEVNULL, capture_output=True,
                                  timeout=60, env=environment(**repo.env, **env)))
 
 
@@ -439,7 +439,7 @@ def test_what_was_written_while_a_segment_is_cut(folder, faulty):
     # a remote that takes long: a hook of the test's own is not run for a folder, so the lock of the ref holds it up
     lock = w.remote / f"{REF}.lock"
     lock.write_text("")
-    syncing = subprocess.Popen([program, "sync", str(w.a.path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    syncing = subprocess.Popen([program, "sync", str(w.a.path / ".git")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env=environment(**w.a.env))
     for line in syncing.stderr:
         if b"pushing" in line:
@@ -504,7 +504,7 @@ def test_killed_at_any_time(folder):
         known.add(repo.create(f"number {n}"))
         syncing = repo.spawn("sync", "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                              start_new_session=True) if n % 4 < 2 else subprocess.Popen(
-            [SYNC, "sync", str(repo.path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            [SYNC, "sync", str(repo.path / ".git")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             env=environment(**repo.env), start_new_session=True)
         time.sleep(chance.random() * 0.02)
         try:
@@ -552,7 +552,7 @@ def test_killed_at_every_call(folder, call):
     for n in range(1, 100, 1 if THOROUGH else 3):
         done = Result(subprocess.run(
             [STRACE, "-f", "-qq", "-o", os.devnull, "-e", f"inject={call}:signal=SIGKILL:when={n}", SYNC, "sync",
-             str(w.a.path)], capture_output=True, timeout=60, env=environment(**w.a.env)))
+             str(w.a.path / ".git")], capture_output=True, timeout=60, env=environment(**w.a.env)))
         if not killed(done):
             assert done.code == 0, done.out
             break
@@ -658,7 +658,7 @@ def test_a_lock_that_goes_away_is_waited_for(folder):
     known, before = w.known, w.before
     lock = w.remote / f"{REF}.lock"
     lock.write_text("")
-    syncing = subprocess.Popen([SYNC, "sync", str(w.a.path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    syncing = subprocess.Popen([SYNC, "sync", str(w.a.path / ".git")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env=environment(**w.a.env))
     while b"pushing" not in syncing.stderr.readline():
         assert syncing.poll() is None

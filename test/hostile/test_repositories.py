@@ -1,0 +1,265 @@
+"""Which repository is used: what a checkout carries never chooses it, nor adds settings that run programs."""
+import contextlib
+import http.server
+import os
+import pathlib
+import threading
+
+import pytest
+
+from conftest import Project, Repo, git
+
+
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """Wants a password for everything, and remembers that it was asked."""
+
+    def do_GET(self):
+        self.server.seen.append(self.path)
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+@contextlib.contextmanager
+def listener():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    server.daemon_threads, server.seen = True, []
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def plant(folder, marker, url="http://127.0.0.1:1/x.git"):
+    """A bare repository made of plain files, as a commit can carry them, with settings that run programs."""
+    for name in ("objects/info", "refs/heads", "hooks"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "keep").write_text("")
+    run = f"touch {marker}"
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "config").write_text(f"""[core]
+\trepositoryformatversion = 0
+\tbare = true
+\tsshCommand = {run}; false
+\tfsmonitor = {run}; false
+\thooksPath = hooks
+[remote "origin"]
+\turl = {url}
+\tfetch = +refs/heads/*:refs/remotes/origin/*
+[credential]
+\thelper = "!{run}; false"
+""")
+    hook = folder / "hooks" / "post-index-change"
+    hook.write_text(f"#!/bin/sh\n{run}\n")
+    hook.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def marker(tmp_path):
+    return tmp_path / "ran"
+
+
+@pytest.fixture
+def real(repo):
+    """`git` can be found, so that everything it would run can run."""
+    repo.env["PATH"] = os.environ["PATH"]
+    return repo
+
+
+COMMANDS = [["init"], ["list"], ["create", "x"], ["where"], ["sync"], ["history", "bd-none"], ["repair"], ["validate"],
+            ["info"], ["doctor"]]
+
+
+def test_the_worktree_around_a_planted_repository_is_used(real, marker):
+    docs = plant(real.path / "docs", marker)
+    bead = real.create("x", cwd=docs)
+    assert real.ids("list") == real.ids("list", cwd=docs / "refs" / "heads") == [bead]
+    where = real.json("where", cwd=docs)
+    assert (where["store"], where["repository"]) == (str(real.home), str(real.path))
+    assert not (docs / "abacus").exists()
+
+
+def test_no_setting_of_a_planted_repository_is_used(real, marker):
+    with listener() as server:
+        docs = plant(real.path / "docs", marker, f"http://127.0.0.1:{server.server_port}/x.git")
+        for words in COMMANDS:
+            real.bd(*words, cwd=docs)
+            real.bd(*words, "-C", str(docs), cwd="/")
+            real.bd(*words, cwd="/", env={"BEADS_DIR": docs})
+        assert server.seen == []
+    assert not marker.exists()
+    assert not (docs / "abacus").exists()
+
+
+def test_agents_and_continuity_use_the_worktree_around_it_too(real, marker):
+    docs = plant(real.path / "docs", marker)
+    project = Project(docs)
+    project.env = dict(real.env, HOME=real.path.parent)
+    project.run("init", program="abacus").ok()
+    assert (real.path / ".bb").is_dir() and (real.path / ".beadboard").is_dir()
+    project.bb("agent", "register", "--name", "ann", "--role", "x")
+    for words in (["agent", "guard", "--staged"], ["agent", "guard", "install"], ["agent", "guard", "uninstall"],
+                  ["agent", "init"], ["summary"]):
+        project.bb(*words, stdin=b"")
+    project.run("task", "create", "--title", "x", "--agent", "a", "--request-id", "1", program="vybe").ok()
+    assert not marker.exists()
+    assert {p.name for p in docs.iterdir()} == {"HEAD", "config", "hooks", "objects", "refs"}
+
+
+def test_the_password_helper_is_the_one_of_the_repository_that_was_chosen(real, marker, tmp_path):
+    """Also where the user stands in a planted one."""
+    asked = tmp_path / "asked"
+    with listener() as server:
+        git(real.path, "remote", "add", "origin", f"http://127.0.0.1:{server.server_port}/mine.git")
+        git(real.path, "config", "credential.helper", f"!touch {asked}; false")
+        docs = plant(real.path / "docs", marker, f"http://127.0.0.1:{server.server_port}/theirs.git")
+        real.create("x")
+        real.bd("sync", cwd=docs)
+        assert server.seen and all(path.startswith("/mine.git/") for path in server.seen)
+    assert asked.exists() and not marker.exists()
+
+
+def test_a_linked_worktree_around_it_is_used(real, marker, tmp_path):
+    git(real.path, "commit", "-q", "--allow-empty", "-m", "first")
+    git(real.path, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "topic")
+    docs = plant(tmp_path / "tree" / "docs", marker)
+    bead = real.create("x", cwd=docs)
+    assert real.ids("list") == [bead]
+    assert real.json("where", cwd=docs)["worktree"] == str(tmp_path / "tree")
+
+
+# --- bare repositories of the user's ---
+
+
+@pytest.fixture
+def bare(tmp_path):
+    path = tmp_path / "hub.git"
+    path.mkdir()
+    git(path, "init", "-q", "--bare", "-b", "main")
+    return Repo(path)
+
+
+def settings(path, text):
+    path.write_text(text)
+    return {"GIT_CONFIG_GLOBAL": path}
+
+
+def test_a_bare_repository_outside_of_a_worktree_is_used(bare):
+    bare.bd("init", "--prefix", "bd").ok()
+    bead = bare.create("x")
+    assert bare.ids("list", cwd=bare.path / "refs") == [bead]
+    assert bare.json("where")["store"] == str(bare.path / "abacus")
+
+
+@pytest.mark.parametrize("value,allowed", [("all", True), ("explicit", False), ("other", True)])
+def test_safe_bare_repository_is_obeyed(bare, tmp_path, value, allowed):
+    env = settings(tmp_path / "gitconfig", f"[safe]\n\tbareRepository = {value}\n")
+    done = bare.bd("init", "--prefix", "bd", "--json", env=env)
+    assert (done.code == 0) == allowed
+    if not allowed:
+        assert done.error["code"] == "not_a_repository"
+        assert "safe.bareRepository" in done.error["message"] and str(bare.path) in done.error["message"]
+        assert not (bare.path / "abacus").exists()
+        bare.bd("init", "--prefix", "bd", env={**env, "GIT_DIR": bare.path}).ok()
+
+
+def test_no_repository_sets_safe_bare_repository(bare, tmp_path):
+    """Git reads it from the system's and the user's files, and from the environment."""
+    git(bare.path, "config", "safe.bareRepository", "all")
+    env = {"GIT_CONFIG_COUNT": 1, "GIT_CONFIG_KEY_0": "Safe.BareRepository", "GIT_CONFIG_VALUE_0": "explicit"}
+    assert bare.bd("list", "--json", env=env).error["code"] == "not_a_repository"
+    (tmp_path / "part").write_text("[safe] bareRepository = explicit\n")
+    env = settings(tmp_path / "gitconfig", "[include]\n\tpath = part\n")
+    assert bare.bd("list", "--json", env=env).error["code"] == "not_a_repository"
+
+
+def test_inside_of_a_git_directory_nothing_changes(real, tmp_path):
+    env = settings(tmp_path / "gitconfig", "[safe]\n\tbareRepository = explicit\n")
+    bead = real.create("x")
+    for folder in (".git", ".git/refs", ".git/objects"):
+        assert real.ids("list", cwd=real.path / folder, env=env) == [bead]
+
+
+def test_stores_of_continuity_are_used_though_a_worktree_is_around_them(real, tmp_path):
+    """The user's store outside of repositories, and one named by --db-path, are no part of that repository."""
+    env = {"XDG_DATA_HOME": real.path / "data", "GIT_CONFIG_GLOBAL": tmp_path / "gitconfig"}
+    settings(tmp_path / "gitconfig", "[safe]\n\tbareRepository = explicit\n")
+    out = tmp_path / "out"
+    out.mkdir()
+    vybe = Project(out)
+    vybe.env = dict(real.env)
+    for n, db in enumerate([[], ["--db-path", str(real.path / "own.db")]]):
+        make = ["task", "create", "--title", f"t{n}", "--agent", "a", "--request-id", f"r{n}"]
+        vybe.run(*make, *db, program="vybe", env=env).ok()
+        assert vybe.run("task", "list", *db, program="vybe", env=env).ok().json["data"]["count"] == 1
+    assert (real.path / "data" / "abacus" / "user.git" / "abacus" / "journal.1").exists()
+    assert (real.path / "own.db.git" / "abacus" / "journal.1").exists()
+    assert real.ids("list") == []
+
+
+# --- GIT_DIR ---
+
+
+def test_git_dir_names_the_repository(real, bare, marker):
+    docs = plant(real.path / "docs", marker)
+    bare.bd("init", "--prefix", "hub").ok()
+    bead = bare.create("x")
+    assert real.ids("list", cwd=docs, env={"GIT_DIR": bare.path}) == [bead]
+    assert real.ids("list", cwd=docs, env={"GIT_DIR": "../../hub.git"}) == [bead]
+    assert real.ids("list", "-C", str(real.path), cwd="/", env={"GIT_DIR": bare.path}) == []
+    error = real.bd("list", "--json", env={"GIT_DIR": real.path / "none"}).error
+    assert error["code"] == "not_a_repository" and str(real.path / "none") in error["message"]
+
+
+def test_git_dir_of_a_linked_worktree_and_of_a_submodule(real, tmp_path):
+    """As hooks of Git have it in their environment."""
+    git(real.path, "commit", "-q", "--allow-empty", "-m", "first")
+    tree = tmp_path / "tree"
+    git(real.path, "worktree", "add", "-q", str(tree), "-b", "topic")
+    where = real.json("where", cwd=tree, env={"GIT_DIR": real.path / ".git" / "worktrees" / "tree"})
+    assert (where["store"], where["worktree"], where["repository"]) == (str(real.home), str(tree), str(real.path))
+    git(tmp_path, "init", "-q", "--separate-git-dir", str(tmp_path / "apart"), str(tmp_path / "sub"))
+    where = real.json("where", cwd=tmp_path / "sub", env={"GIT_DIR": tmp_path / "apart"})
+    assert (where["store"], where["worktree"]) == (str(tmp_path / "apart" / "abacus"), str(tmp_path / "sub"))
+
+
+# --- files named .git, which no commit carries but an archive can ---
+
+
+@pytest.mark.parametrize("text", ["", "gitdir: ", "gitdir: /nonexistent\n", "garbage\n", "gitdir: .\n", "gitdir: ../..\n"])
+def test_a_broken_git_file_is_passed_over(real, text):
+    folder = real.path / "docs"
+    folder.mkdir()
+    (folder / ".git").write_text(text)
+    bead = real.create("x", cwd=folder)
+    assert real.ids("list") == [bead]
+
+
+def test_a_git_file_that_is_a_pipe_does_not_block(real):
+    folder = real.path / "docs"
+    folder.mkdir()
+    os.mkfifo(folder / ".git")
+    assert real.ids("list", cwd=folder, timeout=20) == []
+    assert Project(folder).run("init", timeout=20).code in (0, 1)
+
+
+def test_the_git_process_opens_exactly_the_repository_that_was_chosen(real, bare, tmp_path):
+    """Its store, its remote, its refs: whatever the variables and the folder say."""
+    git(real.path, "remote", "add", "origin", str(bare.path))
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    real.create("x")
+    env = {"GIT_DIR": other / ".git", "GIT_WORK_TREE": other}
+    assert real.json("sync", "-C", str(real.path), cwd=other, env=env)["durability"] == "remote"
+    assert "refs/beads/store" in git(bare.path, "for-each-ref")
+    assert not pathlib.Path(other / ".git" / "abacus").exists()
