@@ -52,6 +52,7 @@ int err_http(enum err e)
 		return 404;
 	case ERR_DELETED:
 		return 410;
+	case ERR_DUBIOUS_OWNERSHIP:
 	case ERR_READ_FORBIDDEN:
 	case ERR_ACK_FORBIDDEN:
 	case ERR_RELEASE_FORBIDDEN:

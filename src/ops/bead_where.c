@@ -6,8 +6,8 @@
 
 static const struct prop where_props[] = {
 	{ "repository", PROP_STR, 0, NULL }, { "worktree", PROP_STR, 0, NULL },
-	{ "git_dir", PROP_STR, 0, NULL },    { "store", PROP_STR, 0, NULL },
-	{ "exists", PROP_BOOL, 0, NULL },    { "ref", PROP_STR, 0, NULL },
+	{ "git_dir", PROP_STR, 0, NULL },    { "store", PROP_STR, PROP_NULL, NULL },
+	{ "exists", PROP_BOOL, 0, NULL },    { "ref", PROP_STR, PROP_NULL, NULL },
 	{ "why", PROP_STR, 0, NULL },        { 0 },
 };
 
@@ -35,6 +35,20 @@ static bool exists(struct call *c)
 	return e != ERR_NOT_INITIALIZED;
 }
 
+static void put_where(struct json *reply, const struct beads *b, struct str ref,
+		      bool there, struct str why)
+{
+	json_object(reply);
+	json_put_str(reply, "repository", b->repo.main);
+	json_put_str(reply, "worktree", b->repo.tree);
+	json_put_str(reply, "git_dir", b->repo.common);
+	json_put_str(reply, "store", b->home);
+	json_put_bool(reply, "exists", there);
+	json_put_str(reply, "ref", ref);
+	json_put_str(reply, "why", why);
+	json_end(reply);
+}
+
 static enum err run_where(struct call *c, struct stores *s, const void *body,
 			  struct json *reply)
 {
@@ -43,17 +57,17 @@ static enum err run_where(struct call *c, struct stores *s, const void *body,
 	enum err e = beads_home(c, &b);
 
 	(void)s, (void)body;
+	if (e == ERR_DUBIOUS_OWNERSHIP) {
+		put_where(reply, &b, (struct str){ 0 }, false,
+			  arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
+				    STR_ARG(call_next_step(c))));
+		c->code = ERR_OK;
+		return ERR_OK;
+	}
 	if (e || (e = config_find(c, b.home, CONFIG_SYNC_REF, &ref)))
 		return e;
-	json_object(reply);
-	json_put_str(reply, "repository", b.repo.main);
-	json_put_str(reply, "worktree", b.repo.tree);
-	json_put_str(reply, "git_dir", b.repo.common);
-	json_put_str(reply, "store", b.home);
-	json_put_bool(reply, "exists", exists(c));
-	json_put_str(reply, "ref", ref.p ? ref : str_of(config_default(CONFIG_SYNC_REF)));
-	json_put_str(reply, "why", explanation(c, &b));
-	json_end(reply);
+	put_where(reply, &b, ref.p ? ref : str_of(config_default(CONFIG_SYNC_REF)),
+		  exists(c), explanation(c, &b));
 	return ERR_OK;
 }
 

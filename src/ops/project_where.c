@@ -37,12 +37,26 @@ static struct str bead_reason(struct call *c, const struct beads *b, bool there)
 			STR("it is in the Git directory of the repository around you");
 }
 
+/* A store that is refused: what is wrong, and what to do. */
+static void put_refused(struct call *c, struct json *reply, const char *store,
+			struct str path)
+{
+	put(reply, store, path, path.p != NULL,
+	    arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
+		      STR_ARG(call_next_step(c))));
+	c->code = ERR_OK;
+}
+
 static enum err put_beads(struct call *c, struct json *reply)
 {
 	struct beads b;
 	bool there;
 	enum err e = beads_home(c, &b);
 
+	if (e == ERR_DUBIOUS_OWNERSHIP) {
+		put_refused(c, reply, "beads", (struct str){ 0 });
+		return ERR_OK;
+	}
 	if (e == ERR_NOT_A_REPOSITORY) {
 		put(reply, "beads", (struct str){ 0 }, false,
 		    STR("beads need a Git repository, and this folder is in none"));
@@ -78,8 +92,18 @@ static enum err put_folder(struct call *c, const char *store, struct str name,
 	struct str root;
 	enum err e;
 
-	if ((e = place_find(c, name, &root)) || (e = place_repository(c, c->dir, &repo)))
+	e = place_find(c, name, &root);
+	if (e == ERR_DUBIOUS_OWNERSHIP) {
+		put_refused(c, reply, store,
+			    root.p ? path_join(&c->mem, root, name) : root);
+		return ERR_OK;
+	}
+	if (e)
 		return e;
+	if (place_repository(c, c->dir, &repo)) { /* only for the reason */
+		repo = (struct repository){ 0 };
+		c->code = ERR_OK;
+	}
 	if (root.p) {
 		put(reply, store, path_join(&c->mem, root, name), true,
 		    folder_reason(c, &repo, root));

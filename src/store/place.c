@@ -1,5 +1,6 @@
 #include "store/place.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -8,6 +9,7 @@
 #include "base/spawn.h"
 #include "base/utf8.h"
 #include "store/git_config.h"
+#include "store/owner.h"
 
 static enum err named(struct call *c, struct str *root)
 {
@@ -20,16 +22,59 @@ static enum err named(struct call *c, struct str *root)
 	return call_step(c, "Give --dir (or BB_DIR) an existing project directory.");
 }
 
-static bool is_gitdir(struct call *c, struct str dir)
+/* What is at a path. */
+struct entry {
+	bool there;        /* a link that leads to nothing is not */
+	bool folder, file; /* what it leads to; a pipe or a device is neither */
+	bool link;
+	uid_t owner; /* of the link itself, where it is one */
+};
+
+static enum err look_failed(struct call *c, struct str path)
 {
-	return file_exists(&c->mem, path_join(&c->mem, dir, STR("HEAD")));
+	return errno == ENOENT || errno == ENOTDIR ? ERR_OK :
+						     file_fail(c, "look at", path);
 }
 
-static bool is_bare(struct call *c, struct str dir)
+/* A look that fails is an error, never "nothing is there". */
+static enum err look(struct call *c, struct str dir, struct str name, struct entry *out)
 {
-	return is_gitdir(c, dir) &&
-	       file_is_dir(&c->mem, path_join(&c->mem, dir, STR("objects"))) &&
-	       file_is_dir(&c->mem, path_join(&c->mem, dir, STR("refs")));
+	struct str path = path_join(&c->mem, dir, name);
+	struct stat st;
+
+	*out = (struct entry){ 0 };
+	if (lstat(arena_cstr(&c->mem, path), &st))
+		return look_failed(c, path);
+	out->owner = st.st_uid;
+	out->link = S_ISLNK(st.st_mode);
+	if (out->link && stat(arena_cstr(&c->mem, path), &st))
+		return look_failed(c, path);
+	out->there = true;
+	out->folder = S_ISDIR(st.st_mode);
+	out->file = S_ISREG(st.st_mode);
+	return ERR_OK;
+}
+
+/* --- the repository around a folder --- */
+
+static enum err is_gitdir(struct call *c, struct str dir, bool *yes)
+{
+	struct entry head;
+	enum err e = look(c, dir, STR("HEAD"), &head);
+
+	*yes = head.there;
+	return e;
+}
+
+static enum err is_bare(struct call *c, struct str dir, bool *yes)
+{
+	struct entry objects = { 0 }, refs = { 0 };
+	enum err e = is_gitdir(c, dir, yes);
+
+	if (!e && *yes && !(e = look(c, dir, STR("objects"), &objects)))
+		e = look(c, dir, STR("refs"), &refs);
+	*yes = objects.folder && refs.folder;
+	return e;
 }
 
 static struct str tree_of_gitdir(struct str gitdir)
@@ -64,28 +109,6 @@ static enum err read_link(struct call *c, struct str dot_git, struct repository 
 	return find_shared(c, repo);
 }
 
-/* What is at a path. */
-struct entry {
-	bool folder, file; /* what it leads to; a pipe or a device is neither */
-	bool link;
-};
-
-static struct entry look(struct call *c, struct str dir, struct str name)
-{
-	const char *path = arena_cstr(&c->mem, path_join(&c->mem, dir, name));
-	struct entry found = { 0 };
-	struct stat st;
-
-	if (lstat(path, &st))
-		return found;
-	found.link = S_ISLNK(st.st_mode);
-	if (found.link && stat(path, &st))
-		return found;
-	found.folder = S_ISDIR(st.st_mode);
-	found.file = S_ISREG(st.st_mode);
-	return found;
-}
-
 /* What ".git" of `repo->tree` leads to. */
 static enum err find_main(struct call *c, struct repository *repo, struct entry dot_git)
 {
@@ -94,42 +117,106 @@ static enum err find_main(struct call *c, struct repository *repo, struct entry 
 	return dot_git.folder ? ERR_OK : read_link(c, repo->gitdir, repo);
 }
 
-/* The nearest worktree around the user, whether or not Git could use it. */
-static enum err find_repository(struct call *c, struct repository *repo)
-{
-	struct str dir = c->dir;
-	struct entry dot_git;
+/* Part of a repository that belongs to somebody else; absent: all of it is the user's. */
+struct foreign {
+	struct str path;
+	uid_t owner;
+};
 
-	*repo = (struct repository){ 0 };
-	for (;; dir = path_parent(dir)) {
-		dot_git = look(c, dir, STR(".git"));
-		if (dot_git.folder || dot_git.file)
-			break;
-		if (dir.n <= 1)
-			return ERR_OK;
-	}
-	repo->tree = dir;
-	return find_main(c, repo, dot_git);
+static bool is_foreign(struct call *c, struct str path, struct foreign *out)
+{
+	struct stat st;
+
+	if (lstat(arena_cstr(&c->mem, path), &st) || owner_is_user(st.st_uid))
+		return false;
+	*out = (struct foreign){ path, st.st_uid };
+	return true;
 }
 
-/* The repository whose worktree has `dir` as its root; absent: that is none. `plain`: no
- * link leads to its Git directory. */
+/* As Git checks it: ".git", the folder it is in, and what it leads to if it is a file.
+ * What safe.directory lists is as good as the user's. */
+static struct foreign find_foreign(struct call *c, const struct repository *repo,
+				   struct entry dot_git)
+{
+	struct foreign found = { 0 };
+
+	if (!owner_is_user(dot_git.owner))
+		found = (struct foreign){ path_join(&c->mem, repo->tree, STR(".git")),
+					  dot_git.owner };
+	else if (!is_foreign(c, repo->tree, &found) && dot_git.file)
+		is_foreign(c, repo->gitdir, &found);
+	if (found.path.p && owner_listed_safe(c, repo->tree))
+		found = (struct foreign){ 0 };
+	return found;
+}
+
+/* What a folder has as ".git". */
+struct candidate {
+	struct repository repo; /* absent: nothing */
+	struct foreign foreign;
+	bool usable; /* Git takes it for a repository */
+	bool plain;  /* no link leads to its Git directory */
+};
+
+/* What another user does not let us look at may well be a repository. */
+static enum err inspect(struct call *c, struct str dir, struct candidate *out)
+{
+	struct entry dot_git;
+	enum err e = look(c, dir, STR(".git"), &dot_git);
+
+	*out = (struct candidate){ 0 };
+	if (e || (!dot_git.folder && !dot_git.file))
+		return e;
+	out->plain = dot_git.folder && !dot_git.link;
+	out->repo.tree = dir;
+	if (!(e = find_main(c, &out->repo, dot_git)))
+		e = is_gitdir(c, out->repo.gitdir, &out->usable);
+	out->foreign = find_foreign(c, &out->repo, dot_git);
+	if (e && out->foreign.path.p) {
+		out->usable = true;
+		e = c->code = ERR_OK;
+	}
+	return e;
+}
+
+/*
+ * The nearest worktree around the user, whether or not Git could use it. Another user's
+ * ".git" that Git could not use is passed over: it must not choose the project's root.
+ */
+static enum err find_repository(struct call *c, struct candidate *out)
+{
+	struct str dir = c->dir;
+	enum err e;
+
+	while (!(e = inspect(c, dir, out)) &&
+	       (!out->repo.tree.p || (out->foreign.path.p && !out->usable))) {
+		*out = (struct candidate){ 0 };
+		if (dir.n <= 1)
+			break;
+		dir = path_parent(dir);
+	}
+	return e;
+}
+
+static enum err refuse(struct call *c, const struct candidate *found)
+{
+	return owner_refuse(c, found->foreign.path, found->foreign.owner,
+			    found->repo.tree);
+}
+
+/* The repository whose worktree has `dir` as its root; absent: that is none. */
 static enum err find_at(struct call *c, struct str dir, struct repository *out,
 			bool *plain)
 {
-	struct entry dot_git = look(c, dir, STR(".git"));
-	enum err e;
+	struct candidate found;
+	enum err e = inspect(c, dir, &found);
 
 	*out = (struct repository){ 0 };
-	*plain = dot_git.folder && !dot_git.link;
-	if (!dot_git.folder && !dot_git.file)
-		return ERR_OK;
-	out->tree = dir;
-	if ((e = find_main(c, out, dot_git)))
+	if (e || !found.usable)
 		return e;
-	if (!is_gitdir(c, out->gitdir))
-		*out = (struct repository){ 0 };
-	return ERR_OK;
+	*out = found.repo;
+	*plain = found.plain;
+	return found.foreign.path.p ? refuse(c, &found) : ERR_OK;
 }
 
 /* In a ".git": Git never checks out a file with that name, so no commit made it. */
@@ -147,9 +234,12 @@ static void see_bare(void *arg, struct str name, struct str value)
 /* A bare repository that was found, not named. */
 static enum err use_bare(struct call *c, struct str dir, struct repository *out)
 {
+	struct foreign foreign;
 	bool refused = false;
 
 	*out = (struct repository){ tree_of_gitdir(dir), tree_of_gitdir(dir), dir, dir };
+	if (is_foreign(c, dir, &foreign) && !owner_listed_safe(c, dir))
+		return owner_refuse(c, dir, foreign.owner, dir);
 	if (!in_dot_git(dir))
 		git_config_protected(c, see_bare, &refused);
 	if (!refused)
@@ -171,12 +261,15 @@ static enum err search_repository(struct call *c, struct str dir, struct reposit
 				  bool *plain)
 {
 	struct str bare = { 0 };
+	bool found;
 	enum err e;
 
 	for (;; dir = path_parent(dir)) {
 		if ((e = find_at(c, dir, out, plain)) || out->common.p)
 			return e;
-		if (!bare.p && is_bare(c, dir))
+		if (!bare.p && (e = is_bare(c, dir, &found)))
+			return e;
+		if (!bare.p && found)
 			bare = dir;
 		if (dir.n <= 1 || (bare.p && in_dot_git(bare)))
 			break;
@@ -190,10 +283,12 @@ static enum err search_repository(struct call *c, struct str dir, struct reposit
 static enum err use_gitdir(struct call *c, struct str gitdir, struct repository *out)
 {
 	struct str tree = tree_of_gitdir(gitdir);
+	bool usable;
+	enum err e = is_gitdir(c, gitdir, &usable);
 
 	*out = (struct repository){ tree, tree, gitdir, gitdir };
-	if (is_gitdir(c, gitdir))
-		return find_shared(c, out);
+	if (e || usable)
+		return e ? e : find_shared(c, out);
 	return call_fail(c, ERR_NOT_A_REPOSITORY, "'" STR_FMT "' is not a Git directory",
 			 STR_ARG(gitdir));
 }
@@ -306,74 +401,119 @@ enum err place_branch(struct call *c, const struct repository *repo, struct str 
 	return e;
 }
 
-static bool has(struct call *c, struct str dir, struct str name)
+/* --- the project's folders --- */
+
+/* A folder that was looked for. */
+struct found {
+	struct str root; /* absent: it was not found */
+	struct entry entry;
+};
+
+static enum err find_in(struct call *c, struct str dir, struct str name,
+			struct found *out)
 {
-	return file_is_dir(&c->mem, path_join(&c->mem, dir, name));
+	enum err e = look(c, dir, name, &out->entry);
+
+	out->root = out->entry.folder ? dir : (struct str){ 0 };
+	return e;
 }
 
-/* The first folder from `dir` upwards that has it, not above `top`; or absent. */
-static struct str search(struct call *c, struct str dir, struct str top, struct str name)
+/* In the first folder from `dir` upwards that has it, not above `top`. */
+static enum err search(struct call *c, struct str dir, struct str top, struct str name,
+		       struct found *out)
 {
-	while (!has(c, dir, name)) {
+	enum err e;
+
+	while (!(e = find_in(c, dir, name, out)) && !out->root.p) {
 		if (str_eq(dir, top) || dir.n <= 1)
-			return (struct str){ 0 };
+			break;
 		dir = path_parent(dir);
 	}
-	return dir;
+	return e;
+}
+
+static enum err search_around(struct call *c, struct str name, struct found *out)
+{
+	struct candidate around;
+	enum err e = find_repository(c, &around);
+
+	if (e)
+		return e;
+	if (around.repo.tree.p) {
+		if ((e = search(c, c->dir, around.repo.tree, name, out)) || out->root.p)
+			return e;
+		if (around.foreign.path.p)
+			return refuse(c, &around);
+		if ((e = find_in(c, around.repo.main, name, out)) || out->root.p)
+			return e;
+	}
+	return search(c, c->dir, STR("/"), name, out);
+}
+
+/* The folder has to be the user's, and so has what it leads to where it is a link. */
+static enum err check_folder(struct call *c, struct str name, const struct found *found)
+{
+	struct str path = path_join(&c->mem, found->root, name);
+	uid_t owner = found->entry.owner;
+	struct stat st;
+
+	if (owner_is_user(owner) && found->entry.link &&
+	    !stat(arena_cstr(&c->mem, path), &st))
+		owner = st.st_uid;
+	if (owner_is_user(owner) || owner_listed_safe(c, found->root))
+		return ERR_OK;
+	owner_refuse(c, path, owner, found->root);
+	return call_step(c, "Use --dir to name another project. " STR_FMT,
+			 STR_ARG(c->step));
 }
 
 enum err place_find(struct call *c, struct str name, struct str *root)
 {
-	struct repository repo;
+	struct found found = { 0 };
+	struct str dir;
 	enum err e;
 
-	if (c->project.p) {
-		if ((e = named(c, root)))
-			return e;
-		if (!has(c, *root, name))
-			*root = (struct str){ 0 };
-		return ERR_OK;
-	}
-	if ((e = find_repository(c, &repo)))
+	*root = (struct str){ 0 };
+	if (!c->project.p)
+		e = search_around(c, name, &found);
+	else if (!(e = named(c, &dir)))
+		e = find_in(c, dir, name, &found);
+	if (e || !found.root.p)
 		return e;
-	if (repo.tree.p) {
-		*root = search(c, c->dir, repo.tree, name);
-		if (root->p)
-			return ERR_OK;
-		*root = repo.main;
-		if (has(c, *root, name))
-			return ERR_OK;
-	}
-	*root = search(c, c->dir, STR("/"), name);
-	return ERR_OK;
+	*root = found.root;
+	return check_folder(c, name, &found);
 }
 
 enum err place_new(struct call *c, struct str name, struct str *root)
 {
-	struct repository repo;
-	struct str found;
+	struct candidate around;
+	struct str found, main;
 	enum err e;
 
+	if ((e = place_find(c, name, &found)))
+		return e;
 	if (c->project.p)
 		return named(c, root);
-	if ((e = find_repository(c, &repo)) || (e = place_find(c, name, &found)))
+	if ((e = find_repository(c, &around)))
 		return e;
+	main = around.repo.main;
 	if (found.p &&
-	    (!repo.tree.p || path_within(repo.tree, found) || str_eq(found, repo.main)))
+	    (!main.p || path_within(around.repo.tree, found) || str_eq(found, main)))
 		*root = found;
 	else
-		*root = repo.tree.p ? repo.main : c->dir;
+		*root = main.p ? main : c->dir;
 	return ERR_OK;
 }
 
 enum err place_tree(struct call *c, struct str root, struct str *tree)
 {
-	struct repository repo;
-	enum err e = find_repository(c, &repo);
+	struct candidate around;
+	enum err e = find_repository(c, &around);
 
 	*tree = root;
-	if (!e && repo.tree.p && str_eq(repo.main, root))
-		*tree = repo.tree;
+	if (!e && around.repo.tree.p && !around.foreign.path.p &&
+	    str_eq(around.repo.main, root))
+		*tree = around.repo.tree;
 	return e;
 }
 

@@ -12,7 +12,8 @@
  * The project's root, whose folder is called `name` (".bb"): the one the user
  * named, else the nearest folder above inside the worktree that has it, else the
  * main worktree (a bare repository: its own folder), else a folder further up.
- * Absent: there is none.
+ * Absent: there is none. DUBIOUS_OWNERSHIP: another user owns it, or the repository that
+ * the search would go on with; `root` is where it is, if it is there.
  */
 enum err place_find(struct call *c, struct str name, struct str *root);
 
@@ -33,6 +34,11 @@ struct repository {
 	struct str gitdir; /* where this worktree's HEAD is */
 	struct str common; /* what all worktrees share; after symbolic links */
 };
+/*
+ * The one that the call or GIT_DIR names, else the nearest worktree, else the nearest
+ * bare repository. DUBIOUS_OWNERSHIP: another user owns it, and safe.directory does not
+ * list it; `out` says which one that is.
+ */
 enum err place_repository(struct call *c, struct str dir, struct repository *out);
 
 /* The same for a folder whose path has no links: that need not be found out again. */

@@ -722,8 +722,14 @@ void bd_view_doctor(struct view *v, const struct value *data)
 
 void bd_view_where(struct view *v, const struct value *data)
 {
-	view_line(v, STR_FMT, STR_ARG(value_str(data, "store")));
+	struct str store = value_str(data, "store");
+
+	view_line(v, STR_FMT, STR_ARG(store.p ? store : STR("none")));
 	view_line(v, "  repository: " STR_FMT, STR_ARG(value_str(data, "repository")));
+	if (!store.p) {
+		view_line(v, "  " STR_FMT, STR_ARG(value_str(data, "why")));
+		return;
+	}
 	view_line(v, "  published to: " STR_FMT, STR_ARG(value_str(data, "ref")));
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(data, "why")));
 	if (!view_yes(data, "exists"))

@@ -234,10 +234,12 @@ def guest():
         project.path.mkdir()
         project.bb("init").ok()
 
+        trust = {"GIT_CONFIG_COUNT": 1, "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": project.path}
+
         def run(*args, env=None):
             return Result(subprocess.run([str(base / "bb"), *args], stdin=subprocess.DEVNULL,
                                          capture_output=True, timeout=60, cwd=project.path,
-                                         env=environment(**(env or {})), user=65534, group=65534,
+                                         env=environment(**{**trust, **(env or {})}), user=65534, group=65534,
                                          extra_groups=[]))
 
         project.as_guest = run

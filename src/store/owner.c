@@ -1,0 +1,109 @@
+#include "store/owner.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "base/path.h"
+#include "base/spawn.h"
+#include "store/git_config.h"
+
+/* The user who ran sudo; false: nobody did. */
+static bool sudo_user(uid_t *out)
+{
+	const char *text = getenv("SUDO_UID");
+	int64_t uid;
+
+	if (!text || !number_int(str_of(text), &uid) || uid < 0 || uid != (uid_t)uid)
+		return false;
+	*out = (uid_t)uid;
+	return true;
+}
+
+bool owner_is_user(uid_t uid)
+{
+	uid_t me = geteuid(), meant;
+
+	return uid == me || (me == 0 && sudo_user(&meant) && uid == meant);
+}
+
+struct safe_search {
+	struct call *c;
+	struct str dir; /* after symbolic links */
+	bool found;
+};
+
+/* A pattern that ends in a slash and a star means every folder below it. */
+static bool is_below(struct call *c, struct str dir, struct str pattern)
+{
+	struct str parent = path_real(&c->mem, path_parent(pattern));
+
+	return parent.p && dir.n > parent.n && path_within(parent, dir);
+}
+
+static bool is_listed(struct call *c, struct str dir, struct str value)
+{
+	struct str path = git_config_path(&c->mem, value);
+
+	if (str_is(path, "*"))
+		return true;
+	if (str_is(path, "."))
+		return str_eq(dir, path_real(&c->mem, c->dir));
+	if (!path.n || path.p[0] != '/')
+		return false;
+	if (str_ends(path, STR("/*")))
+		return is_below(c, dir, path);
+	return str_eq(dir, path_real(&c->mem, path));
+}
+
+/* An empty value takes back all that came before it. */
+static void see_safe(void *arg, struct str name, struct str value)
+{
+	struct safe_search *s = arg;
+
+	if (!str_is(name, "safe.directory"))
+		return;
+	if (!value.n)
+		s->found = false;
+	else if (is_listed(s->c, s->dir, value))
+		s->found = true;
+}
+
+bool owner_listed_safe(struct call *c, struct str dir)
+{
+	struct safe_search s = { .c = c, .dir = path_real(&c->mem, dir) };
+
+	if (s.dir.p)
+		git_config_protected(c, see_safe, &s);
+	return s.found;
+}
+
+/* A user's name; absent: unknown. Read by hand, because the C library would load others
+ * for that, which a statically linked program should not do. */
+static struct str name_of(struct call *c, uid_t uid)
+{
+	struct str text, line, name, secret, number;
+	int64_t n;
+
+	if (file_read(c, STR("/etc/passwd"), &text) || !text.p)
+		return (struct str){ 0 };
+	while (text.n && str_next(&text, '\n', &line))
+		if (str_next(&line, ':', &name) && str_next(&line, ':', &secret) &&
+		    str_next(&line, ':', &number) && number_int(number, &n) && n == uid)
+			return name;
+	return (struct str){ 0 };
+}
+
+enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir)
+{
+	struct str real = path_real(&c->mem, dir), name = name_of(c, uid);
+
+	call_fail(c, ERR_DUBIOUS_OWNERSHIP,
+		  "'" STR_FMT "' belongs to another user%s" STR_FMT " (uid %lu)",
+		  STR_ARG(path), name.n ? ", " : "", STR_ARG(name), (unsigned long)uid);
+	return call_step(c,
+			 "If you trust that user, run: git config --global --add "
+			 "safe.directory " STR_FMT,
+			 STR_ARG(spawn_quoted(&c->mem, real.p ? real : dir)));
+}
