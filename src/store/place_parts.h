@@ -1,0 +1,44 @@
+#ifndef STORE_PLACE_PARTS_H
+#define STORE_PLACE_PARTS_H
+
+#include <sys/types.h>
+
+#include "store/place.h"
+
+/* What place.c and place_repository.c share. */
+
+/* What is at a path. */
+struct entry {
+	bool there;        /* a link that leads to nothing is not */
+	bool folder, file; /* what it leads to; a pipe or a device is neither */
+	bool link;
+	uid_t owner; /* of the link itself, where it is one */
+};
+
+/* A look that fails is an error, never "nothing is there". */
+enum err entry_look(struct call *c, struct str dir, struct str name, struct entry *out);
+
+/* Part of a repository that belongs to somebody else; absent: all of it is the user's. */
+struct foreign {
+	struct str path;
+	uid_t owner;
+};
+
+/* What a folder has as ".git". */
+struct candidate {
+	struct repository repo; /* absent: nothing */
+	struct foreign foreign;
+	bool usable; /* Git takes it for a repository */
+	bool plain;  /* no link leads to its Git directory */
+};
+
+/*
+ * The nearest worktree around the user, whether or not Git could use it. Another user's
+ * ".git" that Git could not use is passed over: it must not choose the project's root.
+ */
+enum err candidate_find(struct call *c, struct candidate *out);
+
+/* DUBIOUS_OWNERSHIP, about what is foreign. */
+enum err candidate_refuse(struct call *c, const struct candidate *found);
+
+#endif
