@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "base/value.h"
 #include "continuity/brief.h"
@@ -388,7 +389,7 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 	if (!out->event.n)
 		return;
 	if (cwd.n && cwd.p[0] == '/' && file_is_dir(&c->mem, cwd))
-		c->dir = cwd;
+		c->dir = path_real(&c->mem, cwd);
 	name_agent(c, ask->host, in);
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
 		out->text = act(c, &k, out->event, ask->host, in);

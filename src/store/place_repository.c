@@ -166,21 +166,6 @@ enum err candidate_refuse(struct call *c, const struct candidate *found)
 			    found->repo.tree);
 }
 
-/* The repository whose worktree has `dir` as its root; absent: that is none. */
-static enum err find_at(struct call *c, struct str dir, struct repository *out,
-			bool *plain)
-{
-	struct candidate found;
-	enum err e = inspect(c, dir, &found);
-
-	*out = (struct repository){ 0 };
-	if (e || !found.usable)
-		return e;
-	*out = found.repo;
-	*plain = found.plain;
-	return found.foreign.path.p ? candidate_refuse(c, &found) : ERR_OK;
-}
-
 /* In a ".git": Git never checks out a file with that name, so no commit made it. */
 static bool in_dot_git(struct str dir)
 {
@@ -214,6 +199,18 @@ static enum err use_bare(struct call *c, struct str dir, struct repository *out)
 			 STR_ARG(spawn_quoted(&c->mem, dir)));
 }
 
+/* A bare repository below a ".git" that Git cannot use: nobody can tell whether it was
+ * checked out. */
+static enum err doubt_bare(struct call *c, struct str bare, struct str tree)
+{
+	call_fail(c, ERR_NOT_A_REPOSITORY,
+		  "'" STR_FMT "/.git' is damaged, and '" STR_FMT
+		  "', which looks like a bare repository, may be one of its files",
+		  STR_ARG(tree), STR_ARG(bare));
+	return call_step(c, "If it is your own, run: export GIT_DIR=" STR_FMT,
+			 STR_ARG(spawn_quoted(&c->mem, bare)));
+}
+
 /*
  * The nearest worktree, else the nearest bare repository. A folder of a worktree that
  * looks like a bare repository may come from a commit, with settings that run programs,
@@ -223,19 +220,28 @@ static enum err search_repository(struct call *c, struct str dir, struct reposit
 				  bool *plain)
 {
 	struct str bare = { 0 };
-	bool found;
+	struct candidate found;
+	bool here;
 	enum err e;
 
 	for (;; dir = path_parent(dir)) {
-		if ((e = find_at(c, dir, out, plain)) || out->common.p)
+		if ((e = inspect(c, dir, &found)))
 			return e;
-		if (!bare.p && (e = is_bare(c, dir, &found)))
+		*out = found.repo;
+		*plain = found.plain;
+		if (found.usable)
+			return found.foreign.path.p ? candidate_refuse(c, &found) :
+						      ERR_OK;
+		if (!bare.p && (e = is_bare(c, dir, &here)))
 			return e;
-		if (!bare.p && found)
+		if (!bare.p && here)
 			bare = dir;
+		if (bare.p && found.repo.tree.p && !found.foreign.path.p)
+			return doubt_bare(c, bare, dir);
 		if (dir.n <= 1 || (bare.p && in_dot_git(bare)))
 			break;
 	}
+	*out = (struct repository){ 0 };
 	*plain = true;
 	return bare.p ? use_bare(c, bare, out) : ERR_OK;
 }
@@ -334,10 +340,12 @@ static enum err find_common(struct call *c, struct repository *out)
 			 STR_ARG(out->tree));
 }
 
+/* Through a link, the folders above are others. */
 enum err place_repository(struct call *c, struct str dir, struct repository *out)
 {
+	struct str real = path_real(&c->mem, dir);
 	bool plain;
-	enum err e = find(c, dir, out, &plain);
+	enum err e = find(c, real.p ? real : dir, out, &plain);
 
 	return e || !out->common.p ? e : find_common(c, out);
 }

@@ -137,6 +137,36 @@ def test_a_linked_worktree_around_it_is_used(real, marker, tmp_path):
     assert real.json("where", cwd=docs)["worktree"] == str(tmp_path / "tree")
 
 
+def test_a_link_to_a_planted_repository_leads_to_the_worktree_around_it(real, marker, tmp_path):
+    docs = plant(real.path / "docs", marker)
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link"
+    link.symlink_to(docs)
+    with listener() as server:
+        (docs / "config").write_text((docs / "config").read_text().replace("127.0.0.1:1", f"127.0.0.1:{server.server_port}"))
+        for words in COMMANDS:
+            real.bd(*words, "-C", str(link), cwd="/")
+        assert real.json("where", "-C", str(link), cwd="/")["store"] == str(real.home)
+        Project(link).run("agent", "guard", "--staged", "--dir", str(link), env=real.env)
+        assert server.seen == []
+    assert not marker.exists() and not (docs / "abacus").exists()
+
+
+@pytest.mark.parametrize("broken", ["gitdir: /nonexistent\n", "", None])
+def test_a_damaged_repository_does_not_give_way_to_a_planted_one(real, marker, broken):
+    docs = plant(real.path / "docs", marker)
+    if broken is None:
+        (real.path / ".git" / "HEAD").unlink()
+    else:
+        (real.path / ".git").rename(real.path.parent / "moved")
+        (real.path / ".git").write_text(broken)
+    error = real.bd("list", "--json", cwd=docs).error
+    assert error["code"] == "not_a_repository" and str(docs) in error["message"]
+    for words in COMMANDS:
+        real.bd(*words, cwd=docs)
+    assert not marker.exists() and not (docs / "abacus").exists()
+
+
 # --- bare repositories of the user's ---
 
 
