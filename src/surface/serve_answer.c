@@ -27,8 +27,8 @@ static const char *const headers[][2] = {
 	{ "X-Frame-Options", "DENY" },
 };
 
-enum MHD_Result send_off(struct MHD_Connection *connection, unsigned status,
-			 struct MHD_Response *response, const char *type)
+enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection,
+			 unsigned status, struct MHD_Response *response, const char *type)
 {
 	enum MHD_Result sent;
 
@@ -37,6 +37,8 @@ enum MHD_Result send_off(struct MHD_Connection *connection, unsigned status,
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
 		MHD_add_response_header(response, headers[i][0], headers[i][1]);
 	MHD_add_response_header(response, "Content-Type", type);
+	if (v->closes)
+		MHD_add_response_header(response, "Connection", "close");
 	sent = MHD_queue_response(connection, status, response);
 	MHD_destroy_response(response);
 	return sent;
@@ -45,15 +47,15 @@ enum MHD_Result send_off(struct MHD_Connection *connection, unsigned status,
 const char json_type[] = "application/json; charset=utf-8";
 const char html_type[] = "text/html; charset=utf-8";
 
-enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
-			  struct str text, const char *type)
+enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection,
+			  unsigned status, struct str text, const char *type)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(
 		text.n, (void *)text.p, MHD_RESPMEM_MUST_COPY);
 
 	if (response)
 		MHD_add_response_header(response, "Cache-Control", "no-store");
-	return send_off(connection, status, response, type);
+	return send_off(v, connection, status, response, type);
 }
 
 enum MHD_Result refuse(struct visit *v, struct MHD_Connection *connection,
@@ -73,7 +75,7 @@ enum MHD_Result refuse(struct visit *v, struct MHD_Connection *connection,
 	json_end(&j);
 	json_end(&j);
 	json_end(&j);
-	return send_text(connection, why->status, json_text(&j), json_type);
+	return send_text(v, connection, why->status, json_text(&j), json_type);
 }
 
 static bool same_tag(struct MHD_Connection *connection, struct str tag)
@@ -81,7 +83,7 @@ static bool same_tag(struct MHD_Connection *connection, struct str tag)
 	return str_has(header(connection, "If-None-Match"), tag);
 }
 
-enum MHD_Result send_tagged(struct MHD_Connection *connection,
+enum MHD_Result send_tagged(struct visit *v, struct MHD_Connection *connection,
 			    struct MHD_Response *response, struct str tag,
 			    const char *type)
 {
@@ -98,6 +100,6 @@ enum MHD_Result send_tagged(struct MHD_Connection *connection,
 		MHD_add_response_header(response, "ETag", quoted);
 		MHD_add_response_header(response, "Cache-Control", "no-cache");
 	}
-	return send_off(connection, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response,
-			type);
+	return send_off(v, connection, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK,
+			response, type);
 }

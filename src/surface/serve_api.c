@@ -185,9 +185,9 @@ enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, b
 	response = MHD_create_response_from_buffer(reply.n, (void *)reply.p,
 						   MHD_RESPMEM_MUST_FREE);
 	if (get && status == MHD_HTTP_OK)
-		return send_tagged(connection, response, str_head(v->job.tag, 32),
+		return send_tagged(v, connection, response, str_head(v->job.tag, 32),
 				   json_type);
 	if (response) /* a browser would keep that something is gone */
 		MHD_add_response_header(response, "Cache-Control", "no-store");
-	return send_off(connection, status, response, json_type);
+	return send_off(v, connection, status, response, json_type);
 }

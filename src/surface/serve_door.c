@@ -149,14 +149,15 @@ static bool redeem(struct http *h, struct str code)
 }
 
 /* A page, not a redirect: the cookie is then sent by a request of our own site. */
-enum MHD_Result enter(struct http *h, struct MHD_Connection *connection)
+enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection)
 {
+	struct http *h = v->h;
 	struct str code = argument(connection, "code");
 	struct MHD_Response *response;
 	char cookie[192], page[sizeof entered + TOKEN];
 
 	if (!redeem(h, code))
-		return send_text(connection, MHD_HTTP_UNAUTHORIZED, str_of(shut),
+		return send_text(v, connection, MHD_HTTP_UNAUTHORIZED, str_of(shut),
 				 html_type);
 	snprintf(page, sizeof page, entered, h->with.token);
 	response = MHD_create_response_from_buffer(strlen(page), page,
@@ -167,7 +168,7 @@ enum MHD_Result enter(struct http *h, struct MHD_Connection *connection)
 		MHD_add_response_header(response, "Set-Cookie", cookie);
 		MHD_add_response_header(response, "Cache-Control", "no-store");
 	}
-	return send_off(connection, MHD_HTTP_OK, response, html_type);
+	return send_off(v, connection, MHD_HTTP_OK, response, html_type);
 }
 
 struct str http_invitation(struct http *h, char *buf, size_t size)
@@ -192,6 +193,7 @@ enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection,
 			  const char *path, const struct verdict *why)
 {
 	if (why->status == MHD_HTTP_UNAUTHORIZED && !strcmp(path, "/"))
-		return send_text(connection, why->status, str_of(who_are_you), html_type);
+		return send_text(v, connection, why->status, str_of(who_are_you),
+				 html_type);
 	return refuse(v, connection, why);
 }

@@ -40,7 +40,7 @@ static enum MHD_Result send_file(struct visit *v, struct MHD_Connection *connect
 				MHD_HTTP_NOT_FOUND, "NOT_FOUND",
 				"there is nothing at this address",
 				"The page is at '/', the operations below '/api/'." });
-	return send_tagged(connection,
+	return send_tagged(v, connection,
 			   MHD_create_response_from_buffer(f->n, (void *)f->p,
 							   MHD_RESPMEM_PERSISTENT),
 			   str_of(f->tag), f->type);
@@ -61,7 +61,7 @@ static enum MHD_Result send_events(struct visit *v, struct MHD_Connection *conne
 				"too many follow the events already",
 				"Close a page or a program that you do not need." });
 	MHD_add_response_header(response, "Cache-Control", "no-store");
-	return send_off(connection, MHD_HTTP_OK, response, "text/event-stream");
+	return send_off(v, connection, MHD_HTTP_OK, response, "text/event-stream");
 }
 
 /* --- for the commands that start and stop it --- */
@@ -93,7 +93,7 @@ static enum MHD_Result answer_command(struct visit *v, struct MHD_Connection *co
 						       "See 'abacus serve --help'." });
 	}
 	json_end(&j);
-	return send_text(connection, MHD_HTTP_OK, json_text(&j), json_type);
+	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
 }
 
 /* --- requests --- */
@@ -124,7 +124,7 @@ static enum MHD_Result admit(struct visit *v, struct MHD_Connection *connection,
 	struct str type = header(connection, "Content-Type");
 
 	if (is_entrance(v, path))
-		return enter(v->h, connection);
+		return enter(v, connection);
 	if (v->too_large)
 		return too_large(v, connection);
 	if (post && !str_starts(type, STR("application/json")))
@@ -159,25 +159,33 @@ static bool announces_too_much(struct MHD_Connection *connection)
 	return length.n > 9 || (length.n && strtoll(length.p, NULL, 10) > BODY_MOST);
 }
 
-static struct visit *arrive(struct http *h, struct MHD_Connection *connection)
+/* The library calls this with the request line; only here is the target not decoded. */
+static void *arrive(void *arg, const char *target, struct MHD_Connection *connection)
 {
+	struct http *h = arg;
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_DAEMON);
 	struct visit *v = calloc(1, sizeof *v);
 
-	if (v) {
-		v->h = h;
-		v->local = info && info->daemon == h->local;
-	}
+	if (!v)
+		return NULL;
+	v->h = h;
+	v->local = info && info->daemon == h->local;
+	v->target = str_of(arena_cstr(&v->mem, str_of(target)));
 	return v;
 }
 
 /* Before its body comes: of what is refused not one byte is taken. */
 static enum MHD_Result look_at(struct visit *v, struct MHD_Connection *connection,
-			       const char *path)
+			       const char *path, const char *method, const char *version)
 {
-	struct verdict verdict = judge(v, connection, path);
+	struct verdict verdict = check_request(v, connection, method, version);
 
+	v->looked_at = true;
+	v->closes = verdict.status; /* what follows on it may be no request */
+	if (verdict.status)
+		return refuse(v, connection, &verdict);
+	verdict = judge(v, connection, path);
 	if (verdict.status)
 		return turn_away(v, connection, path, &verdict);
 	if (announces_too_much(connection))
@@ -189,16 +197,15 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
 			      const char *path, const char *method, const char *version,
 			      const char *data, size_t *size, void **context)
 {
-	struct http *h = arg;
 	struct visit *v = *context;
 	bool post = !strcmp(method, "POST"),
 	     get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
 
-	(void)version;
-	if (!v) {
-		*context = v = arrive(h, connection);
-		return v ? look_at(v, connection, path) : MHD_NO;
-	}
+	(void)arg;
+	if (!v)
+		return MHD_NO; /* there was no memory for it */
+	if (!v->looked_at)
+		return look_at(v, connection, path, method, version);
 	if (*size) {
 		if (!take_body(v, data, *size))
 			return MHD_NO;
@@ -241,6 +248,7 @@ static struct MHD_Daemon *listen_on(struct http *h, int fd)
 		handle, h, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, arrive, h,
 		MHD_OPTION_NOTIFY_COMPLETED, leave, NULL, MHD_OPTION_NOTIFY_CONNECTION,
 		greet, h, MHD_OPTION_END);
 }

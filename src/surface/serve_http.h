@@ -44,7 +44,10 @@ struct http {
 struct visit {
 	struct http *h;
 	struct arena mem;
+	struct str target; /* as it was sent, not decoded */
 	bool local;
+	bool looked_at; /* its headers were */
+	bool closes;    /* the connection, with its answer */
 	char *body;
 	size_t n;
 	bool too_large;
@@ -61,12 +64,13 @@ struct str header(struct MHD_Connection *connection, const char *name);
 struct str argument(struct MHD_Connection *connection, const char *name);
 
 /* Each gives the response away. */
-enum MHD_Result send_off(struct MHD_Connection *connection, unsigned status,
-			 struct MHD_Response *response, const char *type);
-enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
-			  struct str text, const char *type);
+enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection,
+			 unsigned status, struct MHD_Response *response,
+			 const char *type);
+enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection,
+			  unsigned status, struct str text, const char *type);
 /* Not again to whoever has it already. */
-enum MHD_Result send_tagged(struct MHD_Connection *connection,
+enum MHD_Result send_tagged(struct visit *v, struct MHD_Connection *connection,
 			    struct MHD_Response *response, struct str tag,
 			    const char *type);
 
@@ -85,7 +89,12 @@ struct verdict judge(const struct visit *v, struct MHD_Connection *connection,
 		     const char *path);
 enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection,
 			  const char *path, const struct verdict *why);
-enum MHD_Result enter(struct http *h, struct MHD_Connection *connection);
+enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection);
+
+/* --- what is well-formed: serve_check.c --- */
+
+struct verdict check_request(const struct visit *v, struct MHD_Connection *connection,
+			     const char *method, const char *version);
 
 /* --- operations: serve_api.c --- */
 
