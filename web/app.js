@@ -1,7 +1,7 @@
 // The frame: addresses, views, the drawer, keys.
 import { $, tick } from "./dom.js";
 import { store, subscribe, load, look, missed, start } from "./store.js";
-import { get } from "./api.js";
+import { get, invited } from "./api.js";
 import * as sessions from "./sessions.js";
 import * as work from "./work.js";
 import * as files from "./files.js";
@@ -121,13 +121,20 @@ export function complain(failure) {
 }
 
 const state = $("#state");
-const words = { live: "Live", waiting: "Connection lost. Trying again … 'abacus open' starts the service.", connecting: "Connecting …" };
+const words = {
+  live: "Live",
+  waiting: "Connection lost. Trying again … If the service has ended, run 'abacus open' to open the page again.",
+  ended: "The service has ended or was restarted. Run 'abacus open' to open the page again. What you typed stays here until you close this page.",
+  stranger: "Run 'abacus open' in the project to open this page.",
+  connecting: "Connecting …",
+};
 function setState(to) {
   state.dataset.state = to;
   state.textContent = words[to];
 }
 
 async function begin() {
+  if (!invited) return setState("stranger");
   addEventListener("hashchange", show);
   $("#create").addEventListener("click", create);
   subscribe((what) => {

@@ -1,3 +1,3 @@
-// The way in: keeps the key where only this page can read it, not a page on another port.
+// The way in: keeps the key where only this origin can read it.
 localStorage.setItem("abacus-key", document.documentElement.dataset.key);
 location.replace("/");

@@ -1,5 +1,6 @@
 #include "base/hash.h"
 
+#include <sodium/crypto_auth_hmacsha256.h>
 #include <sodium/crypto_hash_sha256.h>
 
 void sha256(struct str bytes, unsigned char out[SHA256_BYTES])
@@ -33,6 +34,17 @@ struct str sha256_pieces(struct arena *mem, const struct str *piece, size_t coun
 			crypto_hash_sha256_update(
 				&state, (const unsigned char *)piece[i].p, piece[i].n);
 	crypto_hash_sha256_final(&state, digest);
+	return hex(mem, digest);
+}
+
+struct str hmac_sha256_hex(struct arena *mem, struct str key, struct str text)
+{
+	unsigned char digest[SHA256_BYTES];
+	crypto_auth_hmacsha256_state state;
+
+	crypto_auth_hmacsha256_init(&state, (const unsigned char *)key.p, key.n);
+	crypto_auth_hmacsha256_update(&state, (const unsigned char *)text.p, text.n);
+	crypto_auth_hmacsha256_final(&state, digest);
 	return hex(mem, digest);
 }
 

@@ -11,6 +11,9 @@ void sha256(struct str bytes, unsigned char out[SHA256_BYTES]);
 struct str sha256_hex(struct arena *mem, struct str bytes); /* lowercase */
 struct str sha256_pieces(struct arena *mem, const struct str *piece, size_t count);
 
+/* HMAC-SHA-256 of a text, as lowercase hexadecimal digits. */
+struct str hmac_sha256_hex(struct arena *mem, struct str key, struct str text);
+
 /* CRC-32C (Castagnoli); `seed` is the value of what came before, or 0. */
 uint32_t crc32c(uint32_t seed, struct str bytes);
 

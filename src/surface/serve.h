@@ -74,8 +74,7 @@ struct http_ask {
 	bool (*tell)(void *arg, int port); /* where it listens on the loopback now */
 	void *arg;
 	int socket;     /* of this user's own, listening */
-	char token[65]; /* that lets in over the loopback */
-	int port;       /* to listen on where any will do, if it is free; or 0 */
+	char token[65]; /* that lets programs in over the loopback */
 };
 
 struct http *http_open(const struct http_ask *ask);

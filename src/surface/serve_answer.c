@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "surface/serve_http.h"
 
@@ -55,6 +56,7 @@ enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection,
 
 	if (response)
 		MHD_add_response_header(response, "Cache-Control", "no-store");
+	sign_answer(v, response, status, sha256_hex(&v->mem, text));
 	return send_off(v, connection, status, response, type);
 }
 

@@ -1,3 +1,4 @@
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/value.h"
@@ -125,7 +126,7 @@ enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
 				      MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
 				      "the body is not JSON", "Send one JSON object." });
 	v->job.connection = connection;
-	v->job.mem = post ? NULL : &v->mem;
+	v->job.mem = post && !v->nonce[0] ? NULL : &v->mem;
 	v->begun = true;
 	v->plain = !strcmp(path, "/api/" OPENAPI);
 	MHD_suspend_connection(connection);
@@ -179,11 +180,14 @@ enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, b
 				"to "
 				"send it again." });
 	status = status_of(v, reply);
-	if (v->plain && status == MHD_HTTP_OK)
+	if (v->plain && status == MHD_HTTP_OK) {
 		reply = data_alone(v->job.reply, v->job.n);
+		v->job.tag = sha256_hex(&v->mem, reply);
+	}
 	v->job.reply = NULL; /* the response has it now */
 	response = MHD_create_response_from_buffer(reply.n, (void *)reply.p,
 						   MHD_RESPMEM_MUST_FREE);
+	sign_answer(v, response, status, v->job.tag);
 	if (get && status == MHD_HTTP_OK)
 		return send_tagged(v, connection, response, str_head(v->job.tag, 32),
 				   json_type);

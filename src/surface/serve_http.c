@@ -1,14 +1,12 @@
 #include "surface/serve_http.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/file.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/moment.h"
 
@@ -61,7 +59,20 @@ static enum MHD_Result send_events(struct visit *v, struct MHD_Connection *conne
 				"too many follow the events already",
 				"Close a page or a program that you do not need." });
 	MHD_add_response_header(response, "Cache-Control", "no-store");
+	sign_answer(v, response, MHD_HTTP_OK, STR("stream"));
 	return send_off(v, connection, MHD_HTTP_OK, response, "text/event-stream");
+}
+
+/* All that the page wants to know is that it is signed. */
+static enum MHD_Result send_proof(struct visit *v, struct MHD_Connection *connection)
+{
+	struct json j = { .out.mem = &v->mem };
+
+	json_object(&j);
+	json_put_object(&j, "data");
+	json_end(&j);
+	json_end(&j);
+	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
 }
 
 /* --- for the commands that start and stop it --- */
@@ -105,6 +116,8 @@ static enum MHD_Result answer(struct visit *v, struct MHD_Connection *connection
 		return answer_command(v, connection, path);
 	if (!post && !strcmp(path, "/api/events"))
 		return send_events(v, connection);
+	if (!post && !strcmp(path, "/api/proof"))
+		return send_proof(v, connection);
 	if (is_api(path))
 		return begin_job(v, connection, path, post);
 	return send_file(v, connection, path);
@@ -127,6 +140,12 @@ static enum MHD_Result admit(struct visit *v, struct MHD_Connection *connection,
 		return enter(v, connection);
 	if (v->too_large)
 		return too_large(v, connection);
+	if (!body_is_signed(v))
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+				      "the body is not the one that was signed",
+				      "Load the page again." });
 	if (post && !str_starts(type, STR("application/json")))
 		return refuse(v, connection,
 			      &(const struct verdict){
@@ -162,15 +181,14 @@ static bool announces_too_much(struct MHD_Connection *connection)
 /* The library calls this with the request line; only here is the target not decoded. */
 static void *arrive(void *arg, const char *target, struct MHD_Connection *connection)
 {
-	struct http *h = arg;
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_DAEMON);
+	const struct transport *on = arg;
 	struct visit *v = calloc(1, sizeof *v);
 
+	(void)connection;
 	if (!v)
 		return NULL;
-	v->h = h;
-	v->local = info && info->daemon == h->local;
+	v->h = on->h;
+	v->local = on->local;
 	v->target = str_of(arena_cstr(&v->mem, str_of(target)));
 	return v;
 }
@@ -185,7 +203,7 @@ static enum MHD_Result look_at(struct visit *v, struct MHD_Connection *connectio
 	v->closes = verdict.status; /* what follows on it may be no request */
 	if (verdict.status)
 		return refuse(v, connection, &verdict);
-	verdict = judge(v, connection, path);
+	verdict = judge(v, connection, path, method);
 	if (verdict.status)
 		return turn_away(v, connection, path, &verdict);
 	if (announces_too_much(connection))
@@ -215,12 +233,12 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
 	expect(connection, false);
 	if (v->begun)
 		return send_reply(v, connection, get);
-	if (!get && !post)
+	if (is_entrance(v, path) ? strcmp(method, "GET") != 0 : !get && !post)
 		return refuse(v, connection,
-			      &(const struct verdict){ MHD_HTTP_METHOD_NOT_ALLOWED,
-						       "INVALID_INPUT",
-						       "only GET and POST are known here",
-						       "Use one of them." });
+			      &(const struct verdict){
+				      MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
+				      "this method is not allowed here",
+				      "Use GET, or POST for an operation." });
 	return admit(v, connection, path, post);
 }
 
@@ -241,75 +259,75 @@ static void leave(void *arg, struct MHD_Connection *connection, void **context,
 
 /* --- opening and closing --- */
 
-static struct MHD_Daemon *listen_on(struct http *h, int fd)
+static struct MHD_Daemon *listen_on(struct transport *on, int fd)
 {
 	return MHD_start_daemon(
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-		handle, h, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+		handle, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, arrive, h,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, arrive, on,
 		MHD_OPTION_NOTIFY_COMPLETED, leave, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-		greet, h, MHD_OPTION_END);
+		greet, on->h, MHD_OPTION_END);
+}
+
+static void make_secrets(struct http *h)
+{
+	struct arena mem = { 0 };
+
+	memcpy(h->key, id_random(&mem, TOKEN).p, TOKEN);
+	snprintf(h->name, sizeof h->name, "abacus-%s.localhost", id_random(&mem, 16).p);
+	arena_release(&mem);
 }
 
 struct http *http_open(const struct http_ask *ask)
 {
 	struct http *h = calloc(1, sizeof *h);
-	struct arena mem = { 0 };
 
 	if (!h)
 		abort();
 	h->with = *ask;
-	memcpy(h->pass, sha256_hex(&mem, str_of(ask->token)).p, TOKEN);
-	arena_release(&mem);
+	h->on_socket = (struct transport){ h, true };
+	h->on_loopback = (struct transport){ h, false };
+	make_secrets(h);
 	h->last = moment_ticks();
+	pthread_mutex_init(&h->listening, NULL);
 	pthread_mutex_init(&h->mutex, NULL);
-	h->local = listen_on(h, ask->socket);
+	h->local = listen_on(&h->on_socket, ask->socket);
 	if (h->local)
 		return h;
 	free(h);
 	return NULL;
 }
 
-static int bind_loopback(int port)
+static int listen_loopback(struct http *h, int port)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				  .sin_port = htons((uint16_t)port) };
-	int fd = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+	int fd, fd6;
 
-	if (fd < 0)
+	if (!loopback_bind(&port, &fd, &fd6))
 		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-	if (!fcntl(fd, F_SETFD, FD_CLOEXEC) &&
-	    !bind(fd, (struct sockaddr *)&at, sizeof at) && !listen(fd, 128))
-		return fd;
-	close(fd);
+	atomic_store(&h->port, port);
+	h->loopback = listen_on(&h->on_loopback, fd);
+	h->loopback6 = h->loopback && fd6 >= 0 ? listen_on(&h->on_loopback, fd6) : NULL;
+	if (h->loopback && (h->loopback6 || fd6 < 0))
+		return port;
+	if (h->loopback)
+		MHD_stop_daemon(h->loopback);
+	else
+		close(fd);
+	file_close(&fd6);
+	h->loopback = NULL;
+	atomic_store(&h->port, 0);
 	return -1;
 }
 
-/* Where it was the last time, if it can: a page that is still open comes back then. */
+/* Once, whoever asks first. Port 0 is another one at each start. */
 int http_listen(struct http *h, int port)
 {
-	struct sockaddr_in at = { 0 };
-	socklen_t size = sizeof at;
-	int fd = -1;
-
-	if (!port && h->with.port)
-		fd = bind_loopback(h->with.port);
-	if (fd < 0)
-		fd = bind_loopback(port);
-	if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &size))
-		return -1;
-	snprintf(h->cookie, sizeof h->cookie, "abacus-%d", ntohs(at.sin_port));
-	atomic_store(&h->port, ntohs(at.sin_port));
-	h->loopback = listen_on(h, fd);
-	if (h->loopback)
-		return h->port;
-	close(fd);
-	atomic_store(&h->port, 0);
-	return -1;
+	pthread_mutex_lock(&h->listening);
+	port = h->port ? h->port : listen_loopback(h, port);
+	pthread_mutex_unlock(&h->listening);
+	return port;
 }
 
 int64_t http_quiet_since(struct http *h)
@@ -333,6 +351,8 @@ void http_close_doors(struct http *h)
 		close(fd);
 	if (h->loopback && (fd = MHD_quiesce_daemon(h->loopback)) >= 0)
 		close(fd);
+	if (h->loopback6 && (fd = MHD_quiesce_daemon(h->loopback6)) >= 0)
+		close(fd);
 }
 
 void http_close(struct http *h)
@@ -340,6 +360,9 @@ void http_close(struct http *h)
 	MHD_stop_daemon(h->local);
 	if (h->loopback)
 		MHD_stop_daemon(h->loopback);
+	if (h->loopback6)
+		MHD_stop_daemon(h->loopback6);
+	pthread_mutex_destroy(&h->listening);
 	pthread_mutex_destroy(&h->mutex);
 	free(h);
 }

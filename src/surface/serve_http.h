@@ -9,7 +9,8 @@
 /* What the parts that speak HTTP know of each other. */
 
 enum {
-	TOKEN = 64, /* hexadecimal digits */
+	TOKEN = 64, /* hexadecimal digits, also of a SHA-256 */
+	NONCE = 32,
 	INVITATIONS = 8,
 };
 
@@ -28,13 +29,21 @@ struct invitation {
 	int64_t until;
 };
 
+/* What a request came over; its thread knows it before http_open() has returned. */
+struct transport {
+	struct http *h;
+	bool local; /* our socket, not the loopback */
+};
+
 struct http {
 	struct http_ask with;
-	struct MHD_Daemon *local, *loopback;
-	atomic_int port;       /* 0: not on the loopback */
-	char cookie[32];       /* its name */
-	char pass[TOKEN + 1];  /* and what is in it */
-	pthread_mutex_t mutex; /* of what follows */
+	struct transport on_socket, on_loopback;
+	struct MHD_Daemon *local, *loopback, *loopback6;
+	atomic_int port;           /* 0: not on the loopback */
+	char name[48];             /* the page's host, of this start alone */
+	char key[TOKEN + 1];       /* shared with the page */
+	pthread_mutex_t listening; /* two threads may open the loopback */
+	pthread_mutex_t mutex;     /* of what follows */
 	struct guest *guests;
 	struct invitation invitation[INVITATIONS];
 	int64_t last;
@@ -46,8 +55,10 @@ struct visit {
 	struct arena mem;
 	struct str target; /* as it was sent, not decoded */
 	bool local;
-	bool looked_at; /* its headers were */
-	bool closes;    /* the connection, with its answer */
+	bool looked_at;            /* its headers were */
+	bool closes;               /* the connection, with its answer */
+	char nonce[NONCE + 1];     /* of a page that has signed it; else empty */
+	char body_hash[TOKEN + 1]; /* that it has signed */
 	char *body;
 	size_t n;
 	bool too_large;
@@ -82,14 +93,24 @@ struct verdict {
 enum MHD_Result refuse(struct visit *v, struct MHD_Connection *connection,
 		       const struct verdict *why);
 
-/* --- who may come in: serve_door.c --- */
+/* --- who may come in: serve_auth.c --- */
+
+struct verdict judge(struct visit *v, struct MHD_Connection *connection, const char *path,
+		     const char *method);
+bool same_secret(struct str given, const char *secret); /* of TOKEN digits */
+
+/* Whether the body is the one whose hash the page has signed. */
+bool body_is_signed(struct visit *v);
+/* Proves to the page that the answer is ours; `hash` is that of its body. */
+void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status,
+		 struct str hash);
+
+/* --- how a browser gets the page's key: serve_invite.c --- */
 
 bool is_entrance(const struct visit *v, const char *path);
-struct verdict judge(const struct visit *v, struct MHD_Connection *connection,
-		     const char *path);
+enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection);
 enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection,
 			  const char *path, const struct verdict *why);
-enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection);
 
 /* --- what is well-formed: serve_check.c --- */
 
@@ -102,6 +123,12 @@ bool is_api(const char *path);
 enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
 			  const char *path, bool post);
 enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, bool get);
+
+/* --- listening: serve_listen.c --- */
+
+/* Both loopback addresses, on that port (0: any, which it then is); no IPv6: fd6 is -1.
+ */
+bool loopback_bind(int *port, int *fd, int *fd6);
 
 /* --- connections: serve_guest.c --- */
 

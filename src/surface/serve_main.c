@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,9 @@ struct service {
 	struct streams *streams;
 	struct http *http;
 	char token[65];
-	int64_t idle_ms; /* ends after so long without a request; 0: never */
+	pthread_mutex_t mutex; /* of what follows, and of the file that tells it */
+	int port;              /* on the loopback; 0: none */
+	int64_t idle_ms;       /* ends after so long without a request; 0: never */
 };
 
 /* Connections are files, too. */
@@ -95,7 +98,7 @@ static int open_socket(struct call *c, struct str path)
 	return fd;
 }
 
-static enum err tell_address(struct call *c, const struct service *s, int port)
+static enum err write_address(struct call *c, const struct service *s)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -103,36 +106,25 @@ static enum err tell_address(struct call *c, const struct service *s, int port)
 	json_put_int(&j, "pid", getpid());
 	json_put_str(&j, "socket", s->place.socket);
 	json_put_str(&j, "url",
-		     port ? arena_fmt(&c->mem, "http://127.0.0.1:%d/", port) :
-			    (struct str){ 0 });
+		     s->port ? arena_fmt(&c->mem, "http://127.0.0.1:%d/", s->port) :
+			       (struct str){ 0 });
 	json_put_str(&j, "token", str_of(s->token));
 	json_end(&j);
 	buf_char(&j.out, '\n');
-	if (port)
-		file_replace(c, s->place.door,
-			     arena_fmt(&c->mem, "%s %d\n", s->token, port), 0600);
 	return file_replace(c, s->place.address, buf_str(&j.out), 0600);
 }
 
-/* The token and the port of the last time, so that a browser that was let in stays so. */
-static enum err read_door(struct call *c, struct service *s, int *port)
+/* A page may be opened while the first thread still starts: both tell of what is then. */
+static enum err tell_address(struct call *c, struct service *s, int port)
 {
-	struct str text, token, rest;
-	int64_t last = 0;
-	enum err e = file_read(c, s->place.door, &text);
+	enum err e;
 
-	*port = 0;
-	if (e)
-		return e;
-	rest = str_trim(text);
-	if (text.p && str_next(&rest, ' ', &token) && token.n == sizeof s->token - 1) {
-		memcpy(s->token, token.p, token.n);
-		if (number_int(rest, &last) && last > 0 && last < 65536)
-			*port = (int)last;
-		return ERR_OK;
-	}
-	memcpy(s->token, id_random(&c->mem, sizeof s->token - 1).p, sizeof s->token - 1);
-	return ERR_OK;
+	pthread_mutex_lock(&s->mutex);
+	if (port)
+		s->port = port;
+	e = write_address(c, s);
+	pthread_mutex_unlock(&s->mutex);
+	return e;
 }
 
 /* Of the thread that speaks over our socket, when a page is opened. */
@@ -185,8 +177,9 @@ static enum err open_parts(struct call *c, struct service *s)
 	enum err e;
 
 	if ((e = feed_open(c, s->place.dir, &s->feed)) ||
-	    (e = read_door(c, s, &ask.port)))
-		return e;
+	    (e = file_remove(c, path_join(&c->mem, s->place.dir, STR("door")))))
+		return e; /* the file in which earlier versions kept a token */
+	memcpy(s->token, id_random(&c->mem, sizeof s->token - 1).p, sizeof s->token - 1);
 	ask.streams = s->streams = streams_open(s->feed);
 	ask.desks = s->desks = desks_open(desk_words(c), DESKS);
 	ask.lounge = s->lounge = desks_open(desk_words(c), DESKS_MOST);
@@ -309,7 +302,7 @@ static int say_failure(struct call *c)
 int main(int argc, char **argv)
 {
 	struct call c = { 0 };
-	struct service s = { .lock = LOCK_NONE };
+	struct service s = { .lock = LOCK_NONE, .mutex = PTHREAD_MUTEX_INITIALIZER };
 	int64_t port, beat = moment_ticks();
 	int status = 0;
 

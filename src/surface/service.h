@@ -14,7 +14,6 @@ struct service_place {
 	struct str dir;     /* what it keeps, for its user alone */
 	struct str lock;    /* which it holds while it runs */
 	struct str address; /* a file that tells where it listens */
-	struct str door;    /* one that keeps its token and port */
 	struct str socket;  /* short enough for every system */
 };
 enum err service_place(struct call *c, struct service_place *out);

@@ -65,7 +65,6 @@ enum err service_place(struct call *c, struct service_place *out)
 		out->dir = arena_fmt(&c->mem, STR_FMT "-%.12s", STR_ARG(out->dir),
 				     sha256_hex(&c->mem, root).p);
 	out->lock = path_join(&c->mem, out->dir, STR("lock"));
-	out->door = path_join(&c->mem, out->dir, STR("door"));
 	out->address = path_join(&c->mem, out->dir, STR("address.json"));
 	if ((e = file_make_dir(c, home, 0700)) ||
 	    (e = file_make_dir(c, out->dir, 0700)) || (e = check_private(c, out->dir)))

@@ -1,8 +1,12 @@
 """The local service, from outside: started in a project, spoken to over both of its sockets, and ended."""
 import contextlib
+import hashlib
+import hmac
 import json
 import os
 import pathlib
+import re
+import secrets
 import select
 import signal
 import socket
@@ -65,6 +69,30 @@ def head_of(method, path, host="localhost", headers=None, body=None):
         given.setdefault("Content-Type", "application/json")
     lines += [f"{k}: {v}" for k, v in given.items() if v is not None]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+class Key:
+    """What a page shares with the service: it signs requests, and checks the signature of an answer."""
+
+    def __init__(self, digits):
+        self.digits = digits
+
+    @classmethod
+    def of(cls, page):
+        """That of the page which an invitation leads to."""
+        return cls(re.search(rb"data-key=([0-9a-f]{64})", page.body)[1].decode())
+
+    def mac(self, *lines):
+        return hmac.new(self.digits.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
+
+    def sign(self, method, path, body=b"", nonce=None):
+        nonce, digest = nonce or secrets.token_hex(16), hashlib.sha256(body).hexdigest()
+        return f"Abacus {nonce}:{digest}:{self.mac('abacus ask', method, path, nonce, digest)}"
+
+    def proves(self, authorization, answer, digest=None):
+        nonce = authorization.split()[1].split(":")[0]
+        digest = digest or hashlib.sha256(answer.body).hexdigest()
+        return answer.headers.get("x-abacus-proof") == self.mac("abacus answer", nonce, str(answer.status), digest)
 
 
 class Service:

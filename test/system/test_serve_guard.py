@@ -2,7 +2,6 @@
 import contextlib
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import pathlib
@@ -19,7 +18,7 @@ import pytest
 
 from conftest import git
 from harness import needs_root, wait_until
-from service import AGENTS, SANITIZED, SOON, Answer, Service, Stream, head_of, project_at, receive, served, services, set_up
+from service import AGENTS, SANITIZED, Key, SOON, Answer, Service, Stream, head_of, project_at, receive, served, services, set_up
 
 NOBODY = 65534
 LIST = "/api/bead/list"
@@ -147,22 +146,21 @@ def test_the_token_is_asked_for(served):
     for headers in ({"Authorization": None}, {"Authorization": ""}, {"Authorization": "Bearer "},
                     {"Authorization": f"Bearer {wrong}"}, {"Authorization": f"Bearer {served.token[:-1]}"},
                     {"Authorization": f"Bearer {served.token}0"}, {"Authorization": f"Basic {served.token}"},
-                    {"Authorization": None, "Cookie": f"abacus-{served.port}={wrong}"},
-                    {"Authorization": None, "Cookie": f"abacus={served.token}"},
-                    {"Authorization": None, "Cookie": f"abacus-{served.port}="}):
-        for path in (LIST, "/api/events", "/api/openapi.json", "/app.js", "/service/stop"):
+                    {"Authorization": None, "Cookie": f"abacus-{served.port}={served.token}"},
+                    {"Authorization": None, "X-Abacus-Key": served.token}):
+        for path in (LIST, "/api/events", "/api/openapi.json", "/api/proof"):
             assert refused(served.page("GET", path, headers), 401)["code"] == "UNAUTHORIZED", (headers, path)
-    for path in (f"{LIST}?token={served.token}", f"{LIST}?code={served.token}"):
+    for path in (f"{LIST}?token={served.token}", f"{LIST}?code={served.token}", f"{LIST}?key={served.token}"):
         refused(served.page("GET", path, {"Authorization": None}), 401)
     assert served.page("GET", LIST).status == 200
-    # what a browser has: the cookie, and the key that only the page can read
-    cookie = f"abacus-{served.port}={hashlib.sha256(served.token.encode()).hexdigest()}"
-    page = {"Authorization": None, "Cookie": cookie}
-    assert served.page("GET", LIST, {**page, "X-Abacus-Key": served.token}).status == 200
-    assert served.page("GET", "/", page).status == 200
-    for headers in (page, {**page, "X-Abacus-Key": "0" * 64}, {**page, "Cookie": None, "X-Abacus-Key": served.token},
-                    {**page, "Cookie": f"abacus-{served.port}={served.token}", "X-Abacus-Key": served.token}):
-        assert served.page("GET", LIST, headers).status == 401, headers  # another user's server has got the cookie
+
+
+def test_the_files_of_the_page_need_no_token(served):
+    """They are part of the program, the same for everybody, and tell nothing of the project."""
+    for path in ("/", "/app.js", "/icon.svg"):
+        answer = served.page("GET", path, {"Authorization": None})
+        assert answer.status == 200 and "set-cookie" not in answer.headers
+        assert served.token.encode() not in answer.body and b"data-key" not in answer.body
 
 
 @pytest.mark.parametrize("headers, status", [
@@ -259,17 +257,21 @@ def enter(service, code, **headers):
 def test_an_invitation_lets_in_one_browser_once(served):
     code = invite(served)
     answer = enter(served, code, **{"Sec-Fetch-Site": "cross-site"})  # from a terminal that is a page
-    assert answer.status == 200
-    cookie, *rest = [part.strip() for part in answer.headers["set-cookie"].split(";")]
-    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(rest) and "no-store" in answer.headers["cache-control"]
-    assert served.page("GET", LIST, {"Authorization": None, "Cookie": cookie, "X-Abacus-Key": served.token}).status == 200
-    assert served.token not in cookie and served.token.encode() in answer.body
-    again = enter(served, code)
-    assert again.status == 401 and "set-cookie" not in again.headers and served.token.encode() not in again.body
-    for wrong in ("", "0" * 64, code[:-1], served.token, code + "0"):
+    assert answer.status == 200 and "no-store" in answer.headers["cache-control"] and "set-cookie" not in answer.headers
+    authorization = Key.of(answer).sign("GET", LIST)
+    assert served.page("GET", LIST, {"Authorization": authorization}).status == 200
+    assert served.token.encode() not in answer.body
+    for wrong in (code, "", "0" * 64, code[:-1], served.token, code + "0"):
         answer = enter(served, wrong)
-        assert answer.status == 401 and "set-cookie" not in answer.headers, wrong
+        assert answer.status == 401 and b"data-key" not in answer.body, wrong
     assert served.page("GET", "/enter", {"Authorization": None}).status == 401
+
+
+def test_only_a_get_redeems_an_invitation(served):
+    code = invite(served)
+    for method in ("HEAD", "POST", "PUT", "DELETE"):
+        assert served.page(method, f"/enter?code={code}", {"Authorization": None}).status == 405
+    assert enter(served, code).status == 200
 
 
 def test_an_invitation_is_not_for_another_site(served):

@@ -30,11 +30,32 @@ static void crc32c_is_the_same_in_one_piece_and_in_many(void **state)
 		}
 }
 
+/* Cases 2 and 6 of RFC 4231: a short key, and one longer than a block. */
+static void hmac_sha256_has_the_values_of_the_standard(void **state)
+{
+	struct arena mem = { 0 };
+	char key[131];
+
+	(void)state;
+	memset(key, 0xaa, sizeof key);
+	assert_string_equal(
+		hmac_sha256_hex(&mem, STR("Jefe"), STR("what do ya want for nothing?")).p,
+		"5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+	assert_string_equal(
+		hmac_sha256_hex(&mem, (struct str){ key, sizeof key },
+				STR("Test Using Larger Than Block-Size Key - Hash Key "
+				    "First"))
+			.p,
+		"60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+	arena_release(&mem);
+}
+
 int hash_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(crc32c_has_the_value_of_the_standard),
 		cmocka_unit_test(crc32c_is_the_same_in_one_piece_and_in_many),
+		cmocka_unit_test(hmac_sha256_has_the_values_of_the_standard),
 	};
 
 	return cmocka_run_group_tests_name("hash", tests, NULL, NULL);
