@@ -73,15 +73,17 @@ struct http_ask {
 	struct streams *streams;
 	bool (*tell)(void *arg, int port); /* where it listens on the loopback now */
 	void *arg;
-	int socket;     /* of this user's own, listening */
-	char token[65]; /* that lets programs in over the loopback */
+	int socket;            /* of this user's own, listening */
+	char token[65];        /* that lets programs in over the loopback */
+	const char *page_file; /* how the names of files begin that lead a browser here */
 };
 
 struct http *http_open(const struct http_ask *ask);
 /* Listens on the loopback too, on that port (0: any); the port, or -1. */
 int http_listen(struct http *h, int port);
-/* An address that lets in whoever opens it first, for a minute. */
-struct str http_invitation(struct http *h, char *buf, size_t size);
+/* An address that lets in whoever opens it first, for a minute; and, unless it is NULL, a
+ * file of this user that leads there, or an absent one if it cannot be made. */
+struct str http_invitation(struct http *h, struct arena *mem, struct str *file);
 void http_sweep(struct http *h);          /* now and then: ends what takes too long */
 int64_t http_quiet_since(struct http *h); /* in ticks: nobody has asked, nor waits */
 void http_close_doors(struct http *h);    /* nobody new is let in */

@@ -45,6 +45,7 @@ void http_sweep(struct http *h)
 {
 	int64_t now = moment_ticks();
 
+	invitations_sweep(h);
 	pthread_mutex_lock(&h->mutex);
 	for (struct guest *g = h->guests; g; g = g->next)
 		if (g->expected && now - g->since > HEAD_S * 1000)

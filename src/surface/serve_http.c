@@ -77,34 +77,51 @@ static enum MHD_Result send_proof(struct visit *v, struct MHD_Connection *connec
 
 /* --- for the commands that start and stop it --- */
 
+/* With a file for a browser, or without. */
+static enum MHD_Result send_invitation(struct visit *v, struct MHD_Connection *connection,
+				       bool browse)
+{
+	struct json j = { .out.mem = &v->mem };
+	struct http *h = v->h;
+	struct str file = { 0 };
+
+	if (!h->port && (http_listen(h, 0) < 0 || !h->with.tell(h->with.arg, h->port)))
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
+				      "cannot listen on the loopback",
+				      "Look at what else uses its ports." });
+	json_object(&j);
+	json_put_str(&j, "url", http_invitation(h, &v->mem, browse ? &file : NULL));
+	json_put_str(&j, "file", file);
+	json_end(&j);
+	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
+}
+
+static enum MHD_Result send_farewell(struct visit *v, struct MHD_Connection *connection)
+{
+	struct json j = { .out.mem = &v->mem };
+
+	json_object(&j);
+	json_put_bool(&j, "stopping", true);
+	json_end(&j);
+	kill(getpid(), SIGTERM);
+	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
+}
+
 static enum MHD_Result answer_command(struct visit *v, struct MHD_Connection *connection,
 				      const char *path)
 {
-	struct json j = { .out.mem = &v->mem };
-	char address[160];
-
-	json_object(&j);
-	if (!strcmp(path, "/service/open")) {
-		if (!v->h->port && (http_listen(v->h, 0) < 0 ||
-				    !v->h->with.tell(v->h->with.arg, v->h->port)))
-			return refuse(v, connection,
-				      &(const struct verdict){
-					      MHD_HTTP_INTERNAL_SERVER_ERROR,
-					      "INTERNAL_ERROR",
-					      "cannot listen on the loopback",
-					      "Look at what else uses its ports." });
-		json_put_str(&j, "url", http_invitation(v->h, address, sizeof address));
-	} else if (!strcmp(path, "/service/stop")) {
-		json_put_bool(&j, "stopping", true);
-		kill(getpid(), SIGTERM);
-	} else {
-		return refuse(v, connection,
-			      &(const struct verdict){ MHD_HTTP_NOT_FOUND, "NOT_FOUND",
-						       "there is no such command",
-						       "See 'abacus serve --help'." });
-	}
-	json_end(&j);
-	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
+	if (!strcmp(path, "/service/open"))
+		return send_invitation(v, connection, false);
+	if (!strcmp(path, "/service/browse"))
+		return send_invitation(v, connection, true);
+	if (!strcmp(path, "/service/stop"))
+		return send_farewell(v, connection);
+	return refuse(v, connection,
+		      &(const struct verdict){ MHD_HTTP_NOT_FOUND, "NOT_FOUND",
+					       "there is no such command",
+					       "See 'abacus serve --help'." });
 }
 
 /* --- requests --- */
@@ -290,6 +307,7 @@ struct http *http_open(const struct http_ask *ask)
 	h->on_socket = (struct transport){ h, true };
 	h->on_loopback = (struct transport){ h, false };
 	make_secrets(h);
+	invitations_open(h);
 	h->last = moment_ticks();
 	pthread_mutex_init(&h->listening, NULL);
 	pthread_mutex_init(&h->mutex, NULL);
@@ -362,6 +380,7 @@ void http_close(struct http *h)
 		MHD_stop_daemon(h->loopback);
 	if (h->loopback6)
 		MHD_stop_daemon(h->loopback6);
+	invitations_close(h);
 	pthread_mutex_destroy(&h->listening);
 	pthread_mutex_destroy(&h->mutex);
 	free(h);

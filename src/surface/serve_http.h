@@ -27,6 +27,7 @@ struct guest {
 struct invitation {
 	char code[TOKEN + 1];
 	int64_t until;
+	bool file; /* that leads to it, was made */
 };
 
 /* What a request came over; its thread knows it before http_open() has returned. */
@@ -107,6 +108,9 @@ void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status
 
 /* --- how a browser gets the page's key: serve_invite.c --- */
 
+void invitations_open(struct http *h);  /* removes what one that was killed has left */
+void invitations_sweep(struct http *h); /* forgets those that are too old */
+void invitations_close(struct http *h); /* forgets all of them */
 bool is_entrance(const struct visit *v, const char *path);
 enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection);
 enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection,

@@ -183,6 +183,7 @@ static enum err open_parts(struct call *c, struct service *s)
 	ask.streams = s->streams = streams_open(s->feed);
 	ask.desks = s->desks = desks_open(desk_words(c), DESKS);
 	ask.lounge = s->lounge = desks_open(desk_words(c), DESKS_MOST);
+	ask.page_file = arena_cstr(&c->mem, s->place.page);
 	ask.socket = open_socket(c, s->place.socket);
 	memcpy(ask.token, s->token, sizeof ask.token);
 	if (ask.socket < 0)
@@ -195,7 +196,6 @@ static enum err open_parts(struct call *c, struct service *s)
 
 static enum err start(struct call *c, struct service *s, int port)
 {
-	char address[160];
 	enum err e;
 
 	if ((e = take_place(c, s)) || (e = open_parts(c, s)))
@@ -211,7 +211,7 @@ static enum err start(struct call *c, struct service *s, int port)
 	       STR_ARG(c->project.p ? c->project : c->dir), STR_ARG(s->place.socket));
 	if (port > 0)
 		printf("Page:   " STR_FMT "\n",
-		       STR_ARG(http_invitation(s->http, address, sizeof address)));
+		       STR_ARG(http_invitation(s->http, &c->mem, NULL)));
 	fflush(stdout);
 	return ERR_OK;
 }

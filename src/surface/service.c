@@ -123,14 +123,20 @@ static const struct field open_fields[] = {
 	{ 0 },
 };
 
+/* An address, and a file of this user's that leads there. */
+struct invited {
+	struct str url, file;
+};
+
 /* What the service says; absent: it says nothing yet. */
-static enum err read_invitation(struct call *c, struct str reply, struct str *url)
+static enum err read_invitation(struct call *c, struct str reply, struct invited *out)
 {
 	struct value_error error;
 	const struct value *v = reply.p ? value_parse(&c->mem, reply, &error) : NULL,
 			   *refused = value_find(v, "error");
 
-	*url = value_str(v, "url");
+	out->url = value_str(v, "url");
+	out->file = value_str(v, "file");
 	if (!refused)
 		return ERR_OK;
 	call_fail(c, ERR_INTERNAL_ERROR, STR_FMT, STR_ARG(value_str(refused, "message")));
@@ -142,7 +148,7 @@ static enum err read_invitation(struct call *c, struct str reply, struct str *ur
  * keeps a new one from beginning: then that is tried again.
  */
 static enum err invitation(struct call *c, const struct service_place *at,
-			   struct str *url)
+			   const char *path, struct invited *out)
 {
 	enum { PATIENCE_MS = 10 * 1000, STEP_MS = 20, AGAIN_MS = 1000 };
 	enum { IDLE_MS = 15 * 60 * 1000 };
@@ -151,8 +157,8 @@ static enum err invitation(struct call *c, const struct service_place *at,
 	enum err e;
 
 	for (;;) {
-		if ((e = service_ask(c, at, "/service/open", &reply)) ||
-		    (e = read_invitation(c, reply, url)) || url->p)
+		if ((e = service_ask(c, at, path, &reply)) ||
+		    (e = read_invitation(c, reply, out)) || out->url.p)
 			return e;
 		if (moment_ticks() > end)
 			break;
@@ -169,43 +175,48 @@ static enum err invitation(struct call *c, const struct service_place *at,
 			    "way.");
 }
 
-static bool browse(struct call *c, struct str url)
+/* Everybody can read a browser's arguments: they name the file, not the address. */
+static bool browse(struct call *c, struct str file)
 {
 	static const char *const programs[] = { "/usr/bin/xdg-open", "/usr/bin/open",
 						"/usr/bin/sensible-browser" };
 	const char *browser = getenv("BROWSER");
-	const char *words[3] = { NULL, arena_cstr(&c->mem, url), NULL };
+	const char *words[3] = { NULL, arena_cstr(&c->mem, file), NULL };
 
 	if (browser && *browser == '/')
 		words[0] = browser;
 	for (size_t i = 0; !words[0] && i < sizeof programs / sizeof *programs; i++)
 		if (file_exists(&c->mem, str_of(programs[i])))
 			words[0] = programs[i];
-	return words[0] && spawn_away(words);
+	return file.p && words[0] && spawn_away(words);
 }
 
 static enum err run_open(struct call *c, struct stores *s, const void *body,
 			 struct json *reply)
 {
 	const struct open_body *in = body;
+	const char *path = in->print ? "/service/open" : "/service/browse";
 	struct service_place at;
-	struct str url;
+	struct invited to;
 	enum err e;
 
 	(void)s;
-	if ((e = service_place(c, &at)) || (e = invitation(c, &at, &url)))
+	if ((e = service_place(c, &at)) || (e = invitation(c, &at, path, &to)))
 		return e;
 	json_object(reply);
-	json_put_str(reply, "url", url);
-	json_put_bool(reply, "opened", !in->print && browse(c, url));
+	json_put_str(reply, "url", to.url);
+	json_put_bool(reply, "opened", browse(c, to.file));
 	json_end(reply);
 	return ERR_OK;
 }
 
 void view_open(struct view *v, const struct value *data)
 {
-	view_line(v, "%s" STR_FMT, view_yes(data, "opened") ? "Opening " : "",
-		  STR_ARG(value_str(data, "url")));
+	if (view_yes(data, "opened"))
+		view_line(v,
+			  "Opening the page in your browser. If it does not appear, use "
+			  "this address within a minute:");
+	view_line(v, STR_FMT, STR_ARG(value_str(data, "url")));
 }
 
 static const struct prop open_props[] = {
@@ -219,11 +230,13 @@ static const char *const open_examples[] = { "abacus open", "abacus open --print
 const struct op op_open = {
 	.name = "open",
 	.help = "Open the live page of this project in your browser",
-	.more = "Starts the service if none runs; that one ends by itself after a "
-		"quarter "
-		"of an hour without a page. The address lets in one browser, once, "
-		"within "
-		"a minute.",
+	.more = "Starts the service if none runs; that one ends by itself after 15 "
+		"minutes "
+		"without a page. The address lets in one browser, once, within a minute. "
+		"The browser gets it through a file that only you can read, because "
+		"other "
+		"users can read a program's arguments; --print is for a browser that "
+		"cannot read the file, or runs on another machine.",
 	.examples = open_examples,
 	.body_size = sizeof(struct open_body),
 	.fields = open_fields,

@@ -15,6 +15,7 @@ struct service_place {
 	struct str lock;    /* which it holds while it runs */
 	struct str address; /* a file that tells where it listens */
 	struct str socket;  /* short enough for every system */
+	struct str page;    /* how the names of files begin that lead a browser to it */
 };
 enum err service_place(struct call *c, struct service_place *out);
 

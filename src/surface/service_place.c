@@ -49,6 +49,24 @@ static enum err place_socket(struct call *c, struct service_place *p)
 	return ERR_OK;
 }
 
+/*
+ * A browser that is a snap can read nothing below a folder whose name begins with a dot,
+ * as '.git' does, nor in /tmp. Where there are snaps, the file is in the home folder.
+ */
+static void place_page(struct call *c, struct service_place *p)
+{
+	const char *home = getenv("HOME");
+	struct str name = str_head(sha256_hex(&c->mem, p->dir), 12);
+	struct stat st;
+
+	p->page = path_join(&c->mem, p->dir, STR("open"));
+	if (home && *home == '/' && !stat(home, &st) && st.st_uid == geteuid() &&
+	    !(st.st_mode & 022) &&
+	    file_is_dir(&c->mem, path_join(&c->mem, str_of(home), STR("snap"))))
+		p->page = arena_fmt(&c->mem, "%s/abacus-open-" STR_FMT, home,
+				    STR_ARG(name));
+}
+
 enum err service_place(struct call *c, struct service_place *out)
 {
 	struct repository repo;
@@ -69,6 +87,7 @@ enum err service_place(struct call *c, struct service_place *out)
 	if ((e = file_make_dir(c, home, 0700)) ||
 	    (e = file_make_dir(c, out->dir, 0700)) || (e = check_private(c, out->dir)))
 		return e;
+	place_page(c, out);
 	return place_socket(c, out);
 }
 

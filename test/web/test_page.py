@@ -322,6 +322,39 @@ def test_a_person_makes_closes_and_reopens(story):
     assert story.repo.show(made["id"])["status"] == "open"
 
 
+def given_to_a_browser(page, tmp_path):
+    """The file that 'abacus open' gives to a browser."""
+    script = tmp_path / "browser"
+    script.write_text(f'#!/bin/sh\nprintf %s "$1" >{tmp_path}/new && mv {tmp_path}/new {tmp_path}/given\n')
+    script.chmod(0o755)
+    page.run("open", program="abacus", env={"BROWSER": script})
+    return pathlib.Path(page.browser.until(lambda: (tmp_path / "given").read_text()))
+
+
+def test_the_command_opens_the_page_through_a_file(page, tmp_path):
+    """The address, with its code, is in no argument and in no history."""
+    given = given_to_a_browser(page, tmp_path)
+    page.browser.open(given.as_uri())
+    page.browser.wait_text("#state", "Live")
+    assert not given.exists()
+    assert page.browser.run("return [location.pathname, location.search, document.referrer]") == ["/", "", ""]
+    page.browser.ask("POST", "/back", {})
+    assert "code=" not in page.browser.run("return location.href")
+
+
+def test_a_browser_that_cannot_resolve_the_name_gets_a_number(page, tmp_path):
+    """Safari: it does not know that names below .localhost are on this machine."""
+    cdp = lambda command, **params: page.browser.ask("POST", "/goog/cdp/execute", {"cmd": command, "params": params})
+    script = cdp("Page.addScriptToEvaluateOnNewDocument",
+                 source="Object.defineProperty(Navigator.prototype, 'vendor', { get: () => 'Apple Computer, Inc.' })")
+    try:
+        page.browser.open(given_to_a_browser(page, tmp_path).as_uri())
+        page.browser.wait_text("#state", "Live")
+        assert page.browser.run("return location.hostname") == "127.0.0.1"
+    finally:
+        cdp("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
+
+
 def kill(page):
     """The service, as a crash would end it."""
     os.kill(json.loads((page.repo.home / "serve/address.json").read_text())["pid"], 9)

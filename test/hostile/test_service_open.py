@@ -1,0 +1,152 @@
+"""'abacus open' shows its invitation to nobody but the user: a browser's arguments can be read by everybody."""
+import os
+import pathlib
+import re
+import stat
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
+
+from harness import needs_root, wait_until  # noqa: E402
+from service import served, services  # noqa: E402, F401
+from test_serve_guard import later  # noqa: E402, F401
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def browser(tmp_path):
+    """A program that keeps its arguments, as a stranger sees them, in a file."""
+    script, kept = tmp_path / "browser", tmp_path / "arguments"
+    script.write_text(f"#!/bin/sh\ntr '\\0' '\\n' </proc/$$/cmdline >{kept}.new && mv {kept}.new {kept}\n")
+    script.chmod(0o755)
+
+    class Browser:
+        env = {"BROWSER": script}
+
+        @staticmethod
+        def arguments():
+            wait_until(kept.exists, "the browser was started")
+            return kept.read_text().splitlines()
+
+    return Browser
+
+
+def page_files(service, home=None):
+    return sorted((home or service.folder).glob("*open*.html"))
+
+
+def open_page(service, **env):
+    """What the command prints: the address."""
+    out = service.repo.run("open", program="abacus", env={**service.env, **env}).ok().out
+    return re.search(r"^http://\S+/enter\?code=([0-9a-f]{64})$", out, re.M)
+
+
+def enter(service, code):
+    return service.page("GET", f"/enter?code={code}", {"Authorization": None}).status
+
+
+def test_a_browser_is_given_a_file_and_not_the_address(served, browser):
+    printed = open_page(served, **browser.env)
+    [file] = page_files(served)
+    said = browser.arguments()
+    assert said[-1] == str(file)
+    for secret in (printed[1], served.token, "enter", "localhost", str(served.port)):
+        assert secret not in "\n".join(said)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert printed[1] in file.read_text(), "the file leads to another address"
+    assert 'name=referrer content=no-referrer' in file.read_text()
+
+
+def test_the_file_is_removed_when_the_invitation_was_used(served, browser):
+    first, second = open_page(served, **browser.env), open_page(served, **browser.env)
+    assert len(page_files(served)) == 2
+    assert enter(served, first[1]) == 200
+    [left] = page_files(served)
+    assert second[1] in left.read_text()
+    assert enter(served, second[1]) == 200 and page_files(served) == []
+
+
+def test_the_file_is_removed_after_a_minute(repo, services, browser, later, tmp_path):
+    service = services(repo, **later, LATER_S=61).start("--port", "0")
+    open_page(service, **browser.env)
+    assert page_files(service)
+    (tmp_path / "later").touch()
+    wait_until(lambda: not page_files(service), "the file is removed")
+
+
+def test_the_files_are_removed_with_the_service(served, browser):
+    for end in (served.terminate, served.kill):
+        open_page(served, **browser.env)
+        assert page_files(served)
+        end()
+        served.again()
+        assert page_files(served) == []
+
+
+def test_there_are_only_a_few_files(served, browser):
+    for _ in range(12):
+        open_page(served, **browser.env)
+    assert len(page_files(served)) == 8
+
+
+def test_without_a_browser_there_is_an_address_and_no_file(served):
+    out = served.repo.run("open", "--print", program="abacus").ok().out
+    assert re.fullmatch(r"http://\S+/enter\?code=[0-9a-f]{64}\n", out)
+    assert page_files(served) == []
+    assert served.repo.json("open", "--print", program="abacus")["opened"] is False
+
+
+def test_where_browsers_are_snaps_the_file_is_where_they_can_read(repo, services, browser):
+    """They see nothing below '.git', and nothing in /tmp."""
+    home = repo.path.parent / "home"
+    (home / "snap").mkdir(parents=True)
+    home.chmod(0o755)
+    service = services(repo, HOME=home).start("--port", "0")
+    printed = open_page(service, **browser.env)
+    [file] = page_files(service, home)
+    assert browser.arguments()[-1] == str(file) and page_files(service) == []
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and printed[1] in file.read_text()
+    assert enter(service, printed[1]) == 200 and page_files(service, home) == []
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_home_folder_that_others_may_write_to_is_not_used(repo, services, browser, mode):
+    home = repo.path.parent / "home"
+    (home / "snap").mkdir(parents=True)
+    home.chmod(mode)
+    service = services(repo, HOME=home).start("--port", "0")
+    open_page(service, **browser.env)
+    assert page_files(service) and page_files(service, home) == []
+
+
+@needs_root
+def test_another_user_cannot_read_the_file(served, browser):
+    open_page(served, **browser.env)
+    [file] = page_files(served)
+    for folder in file.parents:
+        if str(folder) not in ("/", "/tmp"):
+            folder.chmod(0o777)
+    child = os.fork()
+    if not child:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        try:
+            file.read_text()
+        except PermissionError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_a_link_in_the_place_of_the_file_is_not_followed(served, browser, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    for i in range(8):
+        (served.folder / f"open-{i}.html").symlink_to(victim)
+    printed = open_page(served, **browser.env)
+    assert victim.read_text() == "mine"
+    assert [f for f in page_files(served) if not f.is_symlink() and printed[1] in f.read_text()]
