@@ -200,13 +200,17 @@ static void *arrive(void *arg, const char *target, struct MHD_Connection *connec
 {
 	const struct transport *on = arg;
 	struct visit *v = calloc(1, sizeof *v);
+	char *copy = strdup(target); /* no arena yet: whoever says no more costs little */
 
 	(void)connection;
-	if (!v)
+	if (!v || !copy) {
+		free(copy);
+		free(v);
 		return NULL;
+	}
 	v->h = on->h;
 	v->local = on->local;
-	v->target = str_of(arena_cstr(&v->mem, str_of(target)));
+	v->target = str_of(copy);
 	return v;
 }
 
@@ -271,6 +275,7 @@ static void leave(void *arg, struct MHD_Connection *connection, void **context,
 	arena_release(&v->mem);
 	free(v->job.reply);
 	free(v->body);
+	free((char *)v->target.p);
 	free(v);
 }
 
