@@ -3,71 +3,123 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/value.h"
+#include "store/receipt_db.h"
 
-static const struct str file = { "receipts.jsonl", 14 };
+static const struct str database = { "receipts.db", 11 };
 
-/* How a line of this request begins, but for its last brace. */
-static struct str head_of(struct call *c)
+/* What earlier versions kept instead: lines that only grew. */
+static const struct str lines_of_before = { "receipts.jsonl", 14 };
+
+static struct receipt receipt_of_line(struct call *c, const struct value *v)
 {
+	const struct value *reply = value_find(v, "reply");
 	struct json j = { .out.mem = &c->mem };
-	struct str text;
+	struct receipt r = { .actor = value_str(v, "agent_id"),
+			     .id = value_str(v, "request_id"),
+			     .op = value_str(v, "op"),
+			     .args = value_str(v, "args") };
 
-	json_object(&j);
-	json_put_str(&j, "agent_id", c->actor.p ? c->actor : STR(""));
-	json_put_str(&j, "request_id", c->request_id);
-	json_end(&j);
-	text = json_text(&j);
-	return str_head(text, text.n - 1);
+	moment_parse(value_str(v, "created_at"), &r.at);
+	if (!reply)
+		return (struct receipt){ 0 };
+	json_value(&j, reply);
+	r.reply = json_text(&j);
+	return r;
+}
+
+static enum err take_over_lines(struct call *c, struct agent_files *f,
+				struct receipt_db *db)
+{
+	struct str text, line;
+	enum err e = agent_file_read(c, f, lines_of_before, &text);
+
+	while (!e && text.n && str_next(&text, '\n', &line)) {
+		struct value_error error;
+		struct receipt r = receipt_of_line(c, value_parse(&c->mem, line, &error));
+
+		if (!r.id.p || !r.op.p)
+			e = call_fail(c, ERR_IO_READ_FAILED,
+				      "'receipts.jsonl' has a damaged line");
+		else
+			e = receipt_db_put(c, db, &r);
+	}
+	return e;
+}
+
+/* In one transaction: killed on the way, the lines are still there. */
+static enum err open_for_writing(struct call *c, struct agent_files *f,
+				 struct receipt_db *db)
+{
+	enum err e = receipt_db_open(c, agent_file_path(c, f, database), true, db);
+
+	if (e || !agent_file_size(c, f, lines_of_before))
+		return e;
+	if (!(e = take_over_lines(c, f, db)) && !(e = receipt_db_commit(c, db)) &&
+	    !(e = agent_file_remove(c, f, lines_of_before))) {
+		receipt_db_close(db);
+		return receipt_db_open(c, agent_file_path(c, f, database), true, db);
+	}
+	receipt_db_close(db);
+	return e;
+}
+
+static enum err find_row(struct call *c, struct agent_files *f, struct receipt *r)
+{
+	bool move = agent_file_size(c, f, lines_of_before) > 0;
+	struct receipt_db db;
+	enum err e =
+		move ? open_for_writing(c, f, &db) :
+		       receipt_db_open(c, agent_file_path(c, f, database), false, &db);
+
+	if (e)
+		return e;
+	e = receipt_db_find(c, &db, r);
+	receipt_db_close(&db);
+	return e;
 }
 
 enum err receipts_find(struct call *c, struct agent_files *f, struct str op,
 		       struct str *reply)
 {
-	struct str text, line;
-	struct value_error error;
-	struct json j = { .out.mem = &c->mem };
-	const struct value *v, *old;
-	const char *at;
-	enum err e = agent_file_read(c, f, file, &text);
+	struct receipt r = { .actor = c->actor, .id = c->request_id };
+	enum err e = f->home.p ? find_row(c, f, &r) : ERR_OK;
 
 	*reply = (struct str){ 0 };
-	at = e || !text.n ?
-		     NULL :
-		     str_find(text, arena_fmt(&c->mem, STR_FMT ",", STR_ARG(head_of(c))));
-	if (!at)
+	if (e || !r.op.p)
 		return e;
-	text = str_skip(text, (size_t)(at - text.p));
-	str_next(&text, '\n', &line);
-	v = value_parse(&c->mem, line, &error);
-	old = value_find(v, "reply");
-	if (!old)
-		return call_fail(
-			c, ERR_IO_READ_FAILED,
-			"'receipts.jsonl' has a damaged line for this request id");
-	if (!str_eq(value_str(v, "op"), op) ||
-	    !str_eq(value_str(v, "args"), c->request_args))
+	if (!str_eq(r.op, op) || !str_eq(r.args, c->request_args))
 		return call_fail(c, ERR_REQUEST_MISMATCH,
 				 "request id '" STR_FMT "' was used for another '" STR_FMT
 				 "'",
-				 STR_ARG(c->request_id), STR_ARG(value_str(v, "op")));
-	json_value(&j, old);
-	*reply = json_text(&j);
-	return ERR_OK;
+				 STR_ARG(c->request_id), STR_ARG(r.op));
+	*reply = r.reply;
+	if (reply->p)
+		return ERR_OK;
+	call_fail(c, ERR_REQUEST_MISMATCH,
+		  "request id '" STR_FMT
+		  "' was carried out at %s; its answer is no longer "
+		  "kept",
+		  STR_ARG(c->request_id), moment_format(&c->mem, r.at).p);
+	return call_step(c,
+			 "Look at what it did; give new work a request id of its own.");
 }
 
 enum err receipts_put(struct call *c, struct agent_files *f, struct str op,
 		      struct str reply)
 {
-	struct json more = { .out.mem = &c->mem };
+	struct receipt r = { .actor = c->actor,
+			     .id = c->request_id,
+			     .op = op,
+			     .args = c->request_args,
+			     .reply = reply,
+			     .at = c->now_ms };
+	struct receipt_db db;
+	enum err e;
 
-	json_object(&more);
-	json_put_str(&more, "op", op);
-	json_put_str(&more, "args", c->request_args);
-	json_put_moment(&more, "created_at", c->now_ms);
-	json_put_raw(&more, "reply", reply);
-	json_end(&more);
-	return agent_file_append(c, f, file,
-				 arena_fmt(&c->mem, STR_FMT "," STR_FMT "\n",
-					   STR_ARG(head_of(c)),
-					   STR_ARG(str_skip(json_text(&more), 1))));
+	if (!(e = open_for_writing(c, f, &db)) && !(e = receipt_db_put(c, &db, &r)))
+		e = receipt_db_commit(c, &db);
+	receipt_db_close(&db);
+	if (e)
+		c->code = ERR_IO_WRITE_FAILED;
+	return c->code;
 }

@@ -4,7 +4,7 @@
 #include "store/agent_files.h"
 
 /*
- * What was answered to a request id of an agent: lines of receipts.jsonl. One is written
+ * What was answered to a request id of an agent: rows of receipts.db. One is written
  * after what was asked for is done, so that a repeat gets the same answer; a repeat after
  * a crash between the two does what doing it twice does. (Mail knows its repeats by
  * itself.)

@@ -52,11 +52,14 @@ static struct bead_row row_of(struct arena *mem, const struct bead *b)
 		.text = search_text(mem, b),
 	};
 
+	struct str args;
+
 	if (!row.title.p)
 		row.title = STR("");
 	if (b->member[MEMBER_CLOSED_AT].p)
 		row.closed = bead_stamp(b, MEMBER_CLOSED_AT).ms;
 	row.labels = bead_labels(mem, b, &row.label_count);
+	row.request = bead_request(mem, b, &args);
 	return row;
 }
 

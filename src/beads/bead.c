@@ -281,6 +281,37 @@ struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count)
 	return out;
 }
 
+static const struct str request_key = { "request", 7 };
+
+struct str bead_request(struct arena *mem, const struct bead *b, struct str *args)
+{
+	for (size_t i = 0; i < b->extras; i++) {
+		const struct value *v;
+
+		if (!str_eq(b->extra[i].key, request_key))
+			continue;
+		v = parsed(mem, b->extra[i].value);
+		if (v->type != VALUE_ARRAY || v->count != 2)
+			break;
+		*args = value_text(&v->item[1]);
+		return value_text(&v->item[0]);
+	}
+	return (struct str){ 0 };
+}
+
+void bead_put_request(struct arena *mem, struct bead *b, struct str key, struct str args,
+		      struct mark mark)
+{
+	enum { DIGITS = 32 }; /* of the arguments' hash: enough to tell two apart */
+	struct json j = { .out.mem = mem };
+
+	json_array(&j);
+	json_str(&j, key);
+	json_str(&j, str_head(args, args.n < DIGITS ? args.n : DIGITS));
+	json_end(&j);
+	bead_put_extra(mem, b, request_key, json_text(&j), mark);
+}
+
 bool priority_parse(struct str text, int64_t *out)
 {
 	bool letter = text.n == 2 && (text.p[0] == 'P' || text.p[0] == 'p');

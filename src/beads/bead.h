@@ -113,6 +113,14 @@ struct stamp bead_stamp(const struct bead *b, enum member m);
 int bead_status(const struct bead *b); /* enum bead_status */
 int bead_type(const struct bead *b);   /* enum bead_type */
 
+/*
+ * The request that created it, so that a repeat in another clone is recognised: its
+ * receipt_key(), and a digest of its arguments. Absent: it had no id.
+ */
+struct str bead_request(struct arena *mem, const struct bead *b, struct str *args);
+void bead_put_request(struct arena *mem, struct bead *b, struct str key, struct str args,
+		      struct mark mark);
+
 /* Its labels, sorted, each once. */
 struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count);
 struct str labels_encode(struct arena *mem, struct str *labels, size_t count);

@@ -190,8 +190,9 @@ struct replay {
 	struct state *since;  /* what was written after that */
 	struct cache *cache;  /* for the receipts; or NULL */
 	struct arena scratch; /* for one record at a time */
-	int64_t count, oldest_ms, bytes, carried;
-	int64_t oldest; /* segment of the journal */
+	int64_t count, oldest_ms;
+	int64_t oldest;           /* segment of the journal */
+	struct journal_place cut; /* up to where it was cut last; zeros: it never was */
 };
 
 static enum err decode(struct call *c, struct replay *replay,
@@ -213,13 +214,14 @@ static enum err find_base(struct call *c, const struct journal_record *r, void *
 
 	if (!replay->oldest)
 		replay->oldest = r->segment;
-	if (!replay->carried && record_is_base(r->json))
-		replay->carried = (int64_t)r->json.n;
-	replay->bytes += (int64_t)r->json.n;
 	if (!record_is_base(r->json))
 		return ERR_OK;
 	if ((e = decode(c, replay, r, &record)))
 		return e;
+	if (!replay->cut.segment && record.segment == r->segment && !record.offset)
+		replay->cut = (struct journal_place){
+			.segment = r->segment, .offset = r->offset + (int64_t)r->json.n
+		};
 	record.base = arena_copy(&c->mem, record.base);
 	record.change = NULL;
 	record.receipt_count = 0;
@@ -231,9 +233,18 @@ static bool in_base(const struct replay *replay, const struct journal_record *r)
 {
 	const struct record *base = &replay->base;
 
-	return base->base.p &&
+	return (base->base.p || base->anew) &&
 	       (record_is_base(r->json) || r->segment < base->segment ||
 		(r->segment == base->segment && r->offset < base->offset));
+}
+
+static void replay_add(struct call *c, struct replay *replay, const struct record *r)
+{
+	replay->count += r->joined ? r->joined : 1;
+	if (!replay->oldest_ms) /* a first prefix has no time */
+		replay->oldest_ms =
+			r->joined ? r->since_ms : state_clock(r->change, horizon(c)).ms;
+	state_add(replay->since, r->change);
 }
 
 static enum err replay_record(struct call *c, const struct journal_record *r, void *arg)
@@ -247,12 +258,8 @@ static enum err replay_record(struct call *c, const struct journal_record *r, vo
 		return ERR_OK;
 	if ((e = decode(c, replay, r, &record)))
 		return e;
-	if (!known) {
-		replay->count++;
-		if (!replay->oldest_ms) /* a first prefix has no time */
-			replay->oldest_ms = state_clock(record.change, horizon(c)).ms;
-		state_add(replay->since, record.change);
-	}
+	if (!known)
+		replay_add(c, replay, &record);
 	return replay->cache ? put_receipts(c, replay->cache, &record) : ERR_OK;
 }
 
@@ -272,6 +279,8 @@ static enum err replay_all(struct call *c, struct replay *replay)
 		e = journal_each(c, b->home, &again, replay_record, replay);
 	arena_release(&replay->scratch);
 	b->about.place = again;
+	b->about.cut_segment = replay->cut.segment ? replay->cut.segment : replay->oldest;
+	b->about.cut_offset = replay->cut.offset;
 	return e;
 }
 
@@ -303,7 +312,7 @@ enum err beads_replay(struct call *c, struct beads *b, struct state **out)
 
 enum err beads_pending(struct call *c, struct beads *b, struct pending *out)
 {
-	struct journal_place end = b->about.place;
+	struct cache_about known = b->about;
 	struct replay replay = { .b = b };
 	enum err e = replay_all(c, &replay);
 
@@ -312,11 +321,9 @@ enum err beads_pending(struct call *c, struct beads *b, struct pending *out)
 				 .offset = replay.base.offset,
 				 .change = replay.since,
 				 .records = replay.count,
-				 .oldest_ms = replay.oldest_ms,
-				 .bytes = replay.bytes,
-				 .carried = replay.carried };
+				 .oldest_ms = replay.oldest_ms };
 	if (b->cache.db)
-		b->about.place = end;
+		b->about = known;
 	return e;
 }
 
@@ -729,6 +736,166 @@ static enum err encode_record(struct call *c, const struct record *r, struct str
 				 STR_ARG(why));
 }
 
+/* --- receipts --- */
+
+static enum err open_receipts(struct call *c, struct beads *b, bool write,
+			      struct receipt_db *out)
+{
+	struct str path = in_home(c, b, "receipts.db");
+	enum err e = receipt_db_open(c, path, write, out);
+
+	if (e != ERR_DAMAGED)
+		return e;
+	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is damaged", STR_ARG(path));
+	return call_step(c,
+			 "Move it away, 'mv " STR_FMT " " STR_FMT ".damaged': then "
+			 "requests of before are not recognised when they are repeated.",
+			 STR_ARG(path), STR_ARG(path));
+}
+
+enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)
+{
+	struct receipt_db db;
+	enum err e = cache_find_receipt(c, &b->cache, r);
+
+	if (e || r->op.p || (e = open_receipts(c, b, false, &db)))
+		return e;
+	e = receipt_db_find(c, &db, r);
+	receipt_db_close(&db);
+	return e;
+}
+
+/* --- cutting the journal --- */
+
+enum {
+	CUT_AT =
+		1024 * 1024, /* bytes; a journal is not cut before it has grown so much */
+};
+
+/* What a journal that begins anew has to take along, and what goes elsewhere. */
+struct cutting {
+	struct replay replay; /* its base is the new one */
+	struct receipt_db receipts;
+};
+
+static enum err put_away_receipts(struct call *c, struct cutting *k,
+				  const struct record *r)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < r->receipt_count; i++)
+		e = receipt_db_put(c, &k->receipts, &r->receipts[i]);
+	return e;
+}
+
+static enum err cut_record(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct cutting *k = arg;
+	struct record record;
+	enum err e;
+
+	bool known = in_base(&k->replay, r);
+
+	if (known && !str_has(r->json, STR("\"receipt")))
+		return ERR_OK;
+	if ((e = decode(c, &k->replay, r, &record)) ||
+	    (e = put_away_receipts(c, k, &record)))
+		return e;
+	if (!known)
+		replay_add(c, &k->replay, &record);
+	return ERR_OK;
+}
+
+/* The receipts are in their database before the journal forgets them. */
+static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
+{
+	struct journal_place place = { 0 };
+	enum err e = open_receipts(c, b, true, &k->receipts);
+
+	if (e)
+		return e;
+	k->replay.since = state_new(&c->mem);
+	if (!(e = journal_each(c, b->home, &place, cut_record, k)))
+		e = receipt_db_commit(c, &k->receipts);
+	receipt_db_close(&k->receipts);
+	arena_release(&k->replay.scratch);
+	return e;
+}
+
+/*
+ * What no commit has yet, joined to one record, and the base, in a segment of their own.
+ * The base comes last: a segment that was written in part replaces nothing.
+ */
+static enum err cut(struct call *c, struct beads *b, struct record *r, int *fd)
+{
+	struct cutting k = { .replay = { .b = b, .base = *r } };
+	struct record rest = { 0 };
+	struct str json[2];
+	size_t count = 0;
+	enum err e;
+
+	if ((e = cut_records(c, b, &k)))
+		return e;
+	rest.change = k.replay.since;
+	rest.joined = k.replay.count;
+	rest.since_ms = k.replay.oldest_ms;
+	r->segment = b->about.place.segment + 1; /* all that is not after it */
+	r->offset = 0;
+	r->anew = !r->base.p;
+	if (!record_empty(rest.change) && (e = encode_record(c, &rest, &json[count++])))
+		return e;
+	if ((e = encode_record(c, r, &json[count++])) ||
+	    (e = journal_restart(c, b->home, &b->about.place, json, count, fd)))
+		return e;
+	b->about.cut_segment = b->about.place.segment;
+	b->about.cut_offset = b->about.place.offset;
+	return cache_drop_receipts(c, &b->cache);
+}
+
+static bool cut_is_due(const struct beads *b)
+{
+	enum { SEGMENT = 8 * 1024 * 1024 };
+	const struct cache_about *at = &b->about;
+	int64_t first = at->cut_segment ? at->cut_segment : 1; /* it never was cut */
+	int64_t grown =
+		(at->place.segment - first) * SEGMENT + at->place.offset - at->cut_offset;
+
+	return grown > CUT_AT && grown > 2 * at->cut_offset;
+}
+
+/* The base that the journal has now, as a record that it can begin anew with. */
+static enum err current_base(struct call *c, struct beads *b, struct record *out)
+{
+	struct replay replay = { .b = b };
+	struct journal_place place = { 0 };
+	enum err e = journal_each(c, b->home, &place, find_base, &replay);
+
+	arena_release(&replay.scratch);
+	*out = (struct record){ .change = state_new(&c->mem),
+				.base = replay.base.base,
+				.segment = replay.base.segment,
+				.offset = replay.base.offset,
+				.anew = replay.base.anew };
+	return e;
+}
+
+/*
+ * A journal that no sync cuts would grow for ever. Whatever goes wrong, the command is
+ * done: the next one tries again. True: the segments before are not needed any more.
+ */
+static bool cut_alone(struct call *c, struct beads *b)
+{
+	struct call aside = *c;
+	struct record r;
+	AUTO_FD fd = -1;
+	enum err e;
+
+	if (!(e = current_base(&aside, b, &r)) && !(e = cut(&aside, b, &r, &fd)))
+		e = journal_sync(&aside, b->home, fd);
+	c->mem = aside.mem;
+	return !e;
+}
+
 /*
  * The record is in the journal before the cache says so: a crash between the two
  * leaves a record to catch up with. What fails before the end is taken back.
@@ -739,19 +906,24 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 				 .receipts = &b->receipt,
 				 .receipt_count = b->receipt.id.p ? 1 : 0 };
 	struct str json;
-	enum err e = encode_record(c, &record, &json);
+	bool cuts;
+	enum err e;
 
-	if (e)
+	b->receipt.at = beads_mark(c, b).at.ms; /* by the clock that only goes on */
+	if ((e = encode_record(c, &record, &json)))
 		return e;
 	advance(c, b, b->change);
 	if ((e = put_receipts(c, &b->cache, &record)) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
 		return e;
+	cuts = cut_is_due(b) && cut_alone(c, b);
 	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
 		c->code =
 			ERR_OK; /* the record counts; whoever comes next makes a cache */
 		file_remove(c, b->cache.path);
 	}
+	if (cuts) /* with the lock: nobody is reading what goes */
+		journal_drop(c, b->home, b->about.place.segment);
 	c->code = ERR_OK;
 	return ERR_OK;
 }
@@ -783,83 +955,6 @@ enum err beads_commit(struct call *c, struct beads *b)
 
 /* --- after a sync --- */
 
-enum {
-	CUT_AT = 256 * 1024, /* bytes; a journal is not cut before it is that long */
-};
-
-static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
-
-/* What a journal that begins anew has to take along. */
-struct carrying {
-	struct beads *b;
-	const struct record *base; /* the new one */
-	struct receipt *receipts;
-	size_t receipt_count;
-	struct str *json; /* records that are not in the base */
-	size_t count;
-};
-
-static struct str kept(struct call *c, struct str s)
-{
-	return arena_copy(&c->mem, s);
-}
-
-static void carry_receipts(struct call *c, struct carrying *k, const struct record *r)
-{
-	for (size_t i = 0; i < r->receipt_count; i++) {
-		const struct receipt *old = &r->receipts[i];
-
-		if (old->at < c->now_ms - RECEIPTS_KEPT_MS)
-			continue;
-		k->receipts =
-			arena_room(&c->mem, k->receipts, k->receipt_count, sizeof *old);
-		k->receipts[k->receipt_count++] =
-			(struct receipt){ kept(c, old->actor), kept(c, old->id),
-					  kept(c, old->op),    kept(c, old->args),
-					  kept(c, old->reply), old->at };
-	}
-}
-
-static enum err carry(struct call *c, const struct journal_record *r, void *arg)
-{
-	struct carrying *k = arg;
-	struct replay replay = { .b = k->b, .base = *k->base };
-	struct record record;
-	enum err e;
-
-	if (!in_base(&replay, r)) {
-		k->json = arena_room(&c->mem, k->json, k->count, sizeof *k->json);
-		k->json[k->count++] = kept(c, r->json);
-		return ERR_OK;
-	}
-	if (!(e = decode(c, &replay, r, &record)))
-		carry_receipts(c, k, &record);
-	arena_release(&replay.scratch);
-	return e;
-}
-
-/*
- * What is not in the base, the base and the receipts, in a segment of their own. The base
- * comes last: a segment that was written in part replaces nothing.
- */
-static enum err cut(struct call *c, struct beads *b, struct record *r, int *fd)
-{
-	struct carrying k = { .b = b, .base = r };
-	struct journal_place place = { 0 };
-	enum err e;
-
-	if ((e = journal_each(c, b->home, &place, carry, &k)))
-		return e;
-	r->segment = b->about.place.segment + 1; /* all that is not after it */
-	r->offset = 0;
-	r->receipts = k.receipts;
-	r->receipt_count = k.receipt_count;
-	k.json = arena_room(&c->mem, k.json, k.count, sizeof *k.json);
-	if ((e = encode_record(c, r, &k.json[k.count++])))
-		return e;
-	return journal_restart(c, b->home, &b->about.place, k.json, k.count, fd);
-}
-
 static enum err note_base(struct call *c, struct beads *b, struct record *r, bool cuts,
 			  int *fd)
 {
@@ -885,20 +980,14 @@ static enum err note_base(struct call *c, struct beads *b, struct record *r, boo
 
 enum err beads_rebase(struct call *c, struct beads *b, struct record *r)
 {
-	struct pending now;
 	AUTO_FD fd = -1;
-	bool cuts;
-	int64_t segment;
-	enum err e = beads_pending(c, b, &now);
+	bool cuts = cut_is_due(b);
+	enum err e;
 
-	if (e)
-		return e;
-	cuts = now.bytes - 2 * now.carried > CUT_AT;
 	if (!(e = note_base(c, b, r, cuts, &fd)))
 		e = journal_sync(c, b->home, fd);
-	segment = b->about.place.segment;
 	if (!e && cuts) /* with the lock: nobody is reading what goes */
-		e = journal_drop(c, b->home, segment);
+		e = journal_drop(c, b->home, b->about.place.segment);
 	lock_drop(&b->lock);
 	b->writing = false;
 	return e;

@@ -71,6 +71,9 @@ struct mark beads_mark_after(struct call *c, const struct beads *b, struct mark 
 /* Joins a change to the cache, so that the command sees it; not durable yet. */
 enum err beads_put(struct call *c, struct beads *b, struct state *change);
 
+/* The receipt of that actor's request id; `op` is absent if there is none. */
+enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r);
+
 /* Takes all of it back: the command was only to show what it would do. */
 void beads_forget(struct beads *b);
 
@@ -90,8 +93,6 @@ struct pending {
 	struct state *change;
 	int64_t records;
 	int64_t oldest_ms; /* when the first of them was written */
-	int64_t bytes; /* of the journal; of what it began with when it was last cut */
-	int64_t carried;
 };
 enum err beads_pending(struct call *c, struct beads *b, struct pending *out);
 

@@ -109,6 +109,10 @@ static enum err make_bead(struct call *c, struct beads *b, const struct draft *d
 		out->extra = branch_extra(c, branch, mark);
 		out->extras = 1;
 	}
+	if (b->receipt.id.p)
+		bead_put_request(mem, out,
+				 receipt_key(c, b->receipt.actor, b->receipt.id),
+				 b->receipt.args, mark);
 	if (d->rank.p)
 		bead_put_extra(mem, out, STR("rank"), d->rank, mark);
 	if (d->project.p)

@@ -239,7 +239,7 @@ static void put_extras(struct json *j, const struct value *line,
 	for (size_t i = 0; line && i < line->count; i++) {
 		const struct value *v = &line->item[i];
 
-		if (known(v->key) || v->type == VALUE_NULL ||
+		if (known(v->key) || v->type == VALUE_NULL || str_is(v->key, "request") ||
 		    !wanted(shape, arena_cstr(j->out.mem, v->key), false))
 			continue;
 		json_key(j, v->key);

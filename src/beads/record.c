@@ -59,7 +59,8 @@ static void put_receipt(struct json *j, const struct receipt *r)
 static void put_base(struct json *j, const struct record *r)
 {
 	json_put_object(j, "base");
-	json_put_str(j, "commit", r->base);
+	if (r->base.p)
+		json_put_str(j, "commit", r->base);
 	json_put_int(j, "offset", r->offset);
 	json_put_int(j, "segment", r->segment);
 	if (r->whole)
@@ -69,7 +70,7 @@ static void put_base(struct json *j, const struct record *r)
 
 static void put_prefix(struct call *c, struct json *j, const struct record *r)
 {
-	if (!r->base.p)
+	if (!r->base.p && !r->anew)
 		json_put_str(j, "nonce", id_random(&c->mem, 16)); /* no two begin alike */
 	json_put_object(j, "prefix");
 	json_key(j, STR("mark"));
@@ -91,6 +92,16 @@ static void put_receipts(struct json *j, const struct record *r)
 	}
 }
 
+static void put_joined(struct json *j, const struct record *r)
+{
+	if (!r->joined)
+		return;
+	json_put_object(j, "joined");
+	json_put_int(j, "records", r->joined);
+	json_put_int(j, "since", r->since_ms);
+	json_end(j);
+}
+
 static bool buries(const struct state *s)
 {
 	for (size_t i = 0; i < s->slots.count; i++)
@@ -104,7 +115,7 @@ struct str record_encode(struct call *c, const struct record *r)
 	struct json j = { .out.mem = &c->mem };
 
 	json_object(&j);
-	if (r->base.p)
+	if (r->base.p || r->anew)
 		put_base(&j, r);
 	if (r->change->slots.count)
 		put_beads(&j, r->change);
@@ -113,6 +124,7 @@ struct str record_encode(struct call *c, const struct record *r)
 	if (r->change->prefix_mark.by.p)
 		put_prefix(c, &j, r);
 	put_receipts(&j, r);
+	put_joined(&j, r);
 	if (buries(r->change))
 		put_tombstones(&j, r->change);
 	json_end(&j);
@@ -182,9 +194,11 @@ static bool read_base(const struct value *v, struct record *r, struct str *why)
 			   *whole = value_find(base, "whole");
 
 	r->base = value_str(base, "commit");
+	r->anew = base && !r->base.p;
 	r->whole = whole && whole->type == VALUE_BOOL && whole->yes;
-	if (!base || (r->base.n >= 40 && value_int(base, "segment", &r->segment) &&
-		      value_int(base, "offset", &r->offset)))
+	if (!base ||
+	    ((!r->base.p || r->base.n >= 40) && value_int(base, "segment", &r->segment) &&
+	     value_int(base, "offset", &r->offset)))
 		return true;
 	*why = STR("\"base\" is not a commit and a place");
 	return false;
@@ -202,6 +216,8 @@ bool record_decode(struct str json, struct record *r, struct str *why)
 		return false;
 	}
 	read_receipts(v, r);
+	value_int(value_find(v, "joined"), "records", &r->joined);
+	value_int(value_find(v, "joined"), "since", &r->since_ms);
 	return read_base(v, r, why) &&
 	       read_lines(change, value_find(v, "tombstones"), state_read_tombstone,
 			  why) &&

@@ -239,17 +239,16 @@ static enum err find_receipt(struct call *c, struct writing *w, const char *what
 	w->b.receipt = (struct receipt){ .actor = c->actor,
 					 .id = old.id,
 					 .op = str_of(what),
-					 .args = c->request_args,
-					 .at = c->now_ms };
-	if ((e = cache_find_receipt(c, &w->b.cache, &old)) || !old.reply.p)
+					 .args = c->request_args };
+	if ((e = beads_find_receipt(c, &w->b, &old)) || !old.op.p)
 		return e;
 	if (!str_is(old.op, what) || !str_eq(old.args, c->request_args))
 		return call_fail(c, ERR_REQUEST_MISMATCH,
 				 "request id '" STR_FMT "' was used for another command",
 				 STR_ARG(c->request_id));
 	w->done = true;
-	was = value_parse(&c->mem, old.reply, &error);
-	w->id = value_str(was, "id");
+	was = value_parse(&c->mem, old.reply.p ? old.reply : old.about, &error);
+	w->id = old.reply.p ? value_str(was, "id") : value_text(was);
 	w->title = value_str(was, "title");
 	return ERR_OK;
 }

@@ -149,7 +149,7 @@ const struct op op_bead_create = {
 		"is "
 		"printed.",
 	.examples = examples,
-	.flags = BEAD_WRITE,
+	.flags = BEAD_WRITE | OP_CREATES,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &bead_reply,

@@ -20,11 +20,12 @@ enum op_flags {
 	OP_RECEIPT = 1 << 6,    /* takes a request id; a repeat gets the first reply */
 	OP_BEADS = 1 << 7,      /* works on the beads, which are opened for it */
 	OP_AGENTS = 1 << 8,     /* works on the files of the agents, likewise */
-	OP_LATE = 1 << 11,  /* looks around first, and takes the agents' lock itself */
-	OP_VYBE = 1 << 9,   /* works on what agents go on from, likewise */
-	OP_TASKS = 1 << 10, /* and on tasks: there are beads, if need be new ones */
-	OP_HOST = 1 << 13,  /* is a terminal's or a host's: no program is served it */
-	OP_WAITS = 1 << 14, /* may take long, by waiting */
+	OP_LATE = 1 << 11,    /* looks around first, and takes the agents' lock itself */
+	OP_VYBE = 1 << 9,     /* works on what agents go on from, likewise */
+	OP_TASKS = 1 << 10,   /* and on tasks: there are beads, if need be new ones */
+	OP_HOST = 1 << 13,    /* is a terminal's or a host's: no program is served it */
+	OP_WAITS = 1 << 14,   /* may take long, by waiting */
+	OP_CREATES = 1 << 15, /* makes beads: a repeat in another clone is recognised */
 	OP_NAMES = 1 << 12, /* knows agents by their names in small letters, as OP_VYBE */
 };
 

@@ -5,10 +5,13 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/utf8.h"
 #include "base/value.h"
 #include "beads/beads.h"
 #include "beads/courier.h"
+#include "beads/edit.h"
+#include "beads/public.h"
 #include "board/unread.h"
 #include "continuity/continuity.h"
 #include "ops/identity.h"
@@ -293,22 +296,119 @@ bool request_writes(const struct request *r)
 	return r->op->flags & OP_WRITE;
 }
 
+/* A bead that an answer was about, as it is now. */
+static enum err put_bead_now(struct call *c, struct beads *b, struct str id,
+			     struct json *j)
+{
+	struct shape shape = { .brief = c->terse };
+	struct bead_row *row;
+	enum err e = cache_find_bead(c, &b->cache, id, &row);
+
+	if (e)
+		return e;
+	if (row) {
+		public_encode(j, row, &shape);
+		return ERR_OK;
+	}
+	json_object(j);
+	json_put_str(j, "id", id);
+	json_put_bool(j, "deleted", true);
+	json_end(j);
+	return ERR_OK;
+}
+
+/* The answer of then; where that is no longer kept, the beads that it was about. */
+static enum err answer_again(struct call *c, struct beads *b, const struct receipt *old,
+			     struct str *reply)
+{
+	struct json j = { .out.mem = &c->mem };
+	struct value_error error;
+	const struct value *about =
+		old->about.p ? value_parse(&c->mem, old->about, &error) : NULL;
+	enum err e = ERR_OK;
+
+	*reply = old->reply;
+	if (reply->p)
+		return ERR_OK;
+	if (!about) {
+		call_fail(c, ERR_REQUEST_MISMATCH,
+			  "request id '" STR_FMT
+			  "' was carried out at %s; its answer is no "
+			  "longer kept",
+			  STR_ARG(old->id), moment_format(&c->mem, old->at).p);
+		return call_step(c, "Look at what it did; give new work a request id of "
+				    "its own.");
+	}
+	if (about->type == VALUE_ARRAY)
+		json_array(&j);
+	for (size_t i = 0; !e && about->type == VALUE_ARRAY && i < about->count; i++)
+		e = put_bead_now(c, b, about->item[i].text, &j);
+	if (about->type == VALUE_ARRAY)
+		json_end(&j);
+	else
+		e = put_bead_now(c, b, about->text, &j);
+	c->warning = STR("this request was carried out before; its first answer is no "
+			 "longer kept, so the beads are shown as they are now");
+	*reply = json_text(&j);
+	return e;
+}
+
+/*
+ * A request that was carried out in another clone left no receipt here, but what it
+ * created says so.
+ */
+static enum err find_created(struct call *c, struct beads *b, struct str *reply)
+{
+	struct receipt old = b->receipt;
+	struct json about = { .out.mem = &c->mem };
+	struct bead_row *row;
+	struct edit edit;
+	struct str *ids, args;
+	size_t count;
+	enum err e = cache_find_created(c, &b->cache, receipt_key(c, old.actor, old.id),
+					&ids, &count);
+
+	if (e || !count || (e = cache_find_bead(c, &b->cache, ids[0], &row)) || !row ||
+	    (e = edit_begin(c, b, row, &edit)))
+		return e;
+	bead_request(&c->mem, &edit.now, &args);
+	if (!str_starts(old.args, args)) {
+		call_fail(c, ERR_REQUEST_MISMATCH,
+			  "request id '" STR_FMT "' has created '" STR_FMT
+			  "' in another clone, with other arguments",
+			  STR_ARG(old.id), STR_ARG(ids[0]));
+		return call_step(c, "Give each request an id that no other clone uses.");
+	}
+	if (count > 1)
+		json_array(&about);
+	for (size_t i = 0; i < count; i++)
+		json_str(&about, ids[i]);
+	if (count > 1)
+		json_end(&about);
+	old.reply = (struct str){ 0 };
+	old.about = json_text(&about);
+	return answer_again(c, b, &old, reply);
+}
+
 /* The reply that this request was given before, or absent. */
 static enum err find_receipt(struct call *c, struct beads *b, const struct request *r,
 			     struct str *reply)
 {
 	struct receipt old = { .actor = c->actor, .id = c->request_id };
 	struct str args = sha256_hex(&c->mem, arguments(c, r));
-	enum err e = cache_find_receipt(c, &b->cache, &old);
+	enum err e = beads_find_receipt(c, b, &old);
 
-	*reply = old.reply;
+	*reply = (struct str){ 0 };
 	b->receipt = (struct receipt){ .actor = c->actor,
 				       .id = c->request_id,
 				       .op = str_of(r->op->name),
-				       .args = args,
-				       .at = c->now_ms };
-	if (e || !old.reply.p || (str_is(old.op, r->op->name) && str_eq(old.args, args)))
+				       .args = args };
+	if (!e && !old.op.p && (r->op->flags & OP_CREATES))
+		return find_created(c, b, reply);
+	if (e || !old.op.p)
 		return e;
+	if (str_is(old.op, r->op->name) && str_eq(old.args, args))
+		return answer_again(c, b, &old, reply);
 	return call_fail(c, ERR_REQUEST_MISMATCH,
 			 "request id '" STR_FMT "' was used for another '" STR_FMT "'",
 			 STR_ARG(c->request_id), STR_ARG(old.op));

@@ -104,6 +104,18 @@ static struct str path_of(struct call *c, const struct agent_files *f, struct st
 	return path_join(&c->mem, f->home, name);
 }
 
+struct str agent_file_path(struct call *c, const struct agent_files *f, struct str name)
+{
+	return path_of(c, f, name);
+}
+
+enum err agent_file_remove(struct call *c, const struct agent_files *f, struct str name)
+{
+	enum err e = file_remove(c, path_of(c, f, name));
+
+	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
+}
+
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
 			 struct str *out)
 {

@@ -82,6 +82,12 @@ static inline int64_t lines_back_at(const struct lines_back *b)
 	return b->at + (int64_t)b->held.n;
 }
 
+/* Where a file of that name is, for a store that opens it itself. */
+struct str agent_file_path(struct call *c, const struct agent_files *f, struct str name);
+
+/* Takes a file away for good. IO_WRITE_FAILED. */
+enum err agent_file_remove(struct call *c, const struct agent_files *f, struct str name);
+
 /* How long a file is; 0 if there is none. */
 int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name);
 

@@ -14,17 +14,14 @@ enum {
 	VERSION = 3,
 	WAIT_MS = 10000,
 	PAGE = 4096, /* bytes, of the file */
-	SWEEP = 64,  /* one receipt in so many also takes out old ones */
 };
-
-static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
 
 static const char schema[] =
 	"CREATE TABLE about ("
 	"    version INTEGER, boot TEXT, segment INTEGER, offset INTEGER,"
 	"    last INTEGER, crc INTEGER, first INTEGER, clock_ms INTEGER, clock_n "
 	"INTEGER, latest_ms INTEGER, prefix TEXT, prefix_mark TEXT,"
-	"    beads INTEGER);"
+	"    beads INTEGER, cut_segment INTEGER, cut_offset INTEGER);"
 	"CREATE TABLE beads ("
 	"    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status INTEGER NOT NULL,"
 	"    priority INTEGER NOT NULL, type INTEGER NOT NULL, assignee TEXT,"
@@ -42,6 +39,8 @@ static const char schema[] =
 	"    PRIMARY KEY (src, dst, kind)) WITHOUT ROWID;"
 	"CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER, line TEXT NOT NULL)"
 	"    WITHOUT ROWID;"
+	"CREATE TABLE created (request TEXT, id TEXT, PRIMARY KEY (request, id)) WITHOUT "
+	"ROWID;"
 	"CREATE TABLE receipts ("
 	"    actor TEXT, id TEXT, op TEXT, args TEXT, reply TEXT, at INTEGER,"
 	"    PRIMARY KEY (actor, id)) WITHOUT ROWID;"
@@ -77,11 +76,10 @@ static struct str boot(struct call *c)
 
 static enum err read_about(struct call *c, struct cache *cache, struct cache_about *out)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "SELECT version, boot, segment, offset, last, crc,"
-				   " first, clock_ms, clock_n, latest_ms, prefix, prefix_mark,"
-				   " beads"
-				   " FROM about");
+	AUTO_STMT *st = db_stmt(
+		cache->db, "SELECT version, boot, segment, offset, last, crc,"
+			   " first, clock_ms, clock_n, latest_ms, prefix, prefix_mark,"
+			   " beads, cut_segment, cut_offset FROM about");
 	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
 	struct str booted;
 	enum err e = stmt_end(c, st);
@@ -102,6 +100,8 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 	out->prefix = stmt_str(st, &c->mem);
 	out->prefix_mark = stmt_str(st, &c->mem);
 	out->beads = stmt_int(st);
+	out->cut_segment = stmt_int(st);
+	out->cut_offset = stmt_int(st);
 	if (!booted.n || !str_eq(booted, boot(c)))
 		return doubt(c, cache->path, "was made before the system was started");
 	return ERR_OK;
@@ -249,8 +249,10 @@ enum err cache_about_put(struct call *c, struct cache *cache,
 	AUTO_STMT *st = db_stmt(cache->db,
 				"INSERT OR REPLACE INTO about (rowid, version, boot,"
 				" segment, offset, last, crc, first, clock_ms, clock_n,"
-				" latest_ms, prefix, prefix_mark, beads)"
-				" VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+				" latest_ms, prefix, prefix_mark, beads, cut_segment,"
+				" cut_offset)"
+				" VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+				" ?)");
 
 	stmt_bind_int(st, VERSION);
 	stmt_bind_str(st, boot(c));
@@ -265,6 +267,8 @@ enum err cache_about_put(struct call *c, struct cache *cache,
 	stmt_bind_str(st, about->prefix);
 	stmt_bind_str(st, about->prefix_mark);
 	stmt_bind_int(st, about->beads);
+	stmt_bind_int(st, about->cut_segment);
+	stmt_bind_int(st, about->cut_offset);
 	return stmt_run(c, st);
 }
 
@@ -439,6 +443,37 @@ static enum err unindex_text(struct call *c, struct cache *cache,
 	return stmt_run(c, st);
 }
 
+/* The first column of all rows. */
+static enum err stmt_all(struct call *c, struct stmt *st, struct str **out, size_t *count)
+{
+	*out = NULL;
+	*count = 0;
+	while (stmt_row(st)) {
+		*out = arena_room(&c->mem, *out, *count, sizeof **out);
+		(*out)[(*count)++] = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
+
+static enum err put_created(struct call *c, struct cache *cache,
+			    const struct bead_row *row)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR IGNORE INTO created VALUES (?, ?)");
+
+	stmt_bind_str(st, row->request);
+	stmt_bind_str(st, row->id);
+	return stmt_run(c, st);
+}
+
+enum err cache_find_created(struct call *c, struct cache *cache, struct str request,
+			    struct str **ids, size_t *count)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT id FROM created WHERE request = ?");
+
+	stmt_bind_str(st, request);
+	return stmt_all(c, st, ids, count);
+}
+
 enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_row *row,
 			const struct bead_row *old)
 {
@@ -446,6 +481,8 @@ enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_r
 	enum err e = old ? update_row(c, cache, row, old->n) : insert_row(c, cache, row);
 	int64_t n = old ? old->n : db_last_id(cache->db);
 
+	if (!e && !old && row->request.p)
+		e = put_created(c, cache, row);
 	if (!e && old && !same)
 		e = unindex_text(c, cache, old);
 	if (!e && !same)
@@ -507,15 +544,8 @@ enum err cache_ancestors(struct call *c, struct cache *cache, struct str id,
 {
 	AUTO_STMT *st = db_stmt(cache->db, ANCESTORS " SELECT id FROM up");
 
-	*ids = NULL;
-	*count = 0;
 	stmt_bind_str(st, id);
-	while (stmt_row(st)) {
-		*ids = arena_grow(&c->mem, *ids, *count * sizeof **ids,
-				  (*count + 1) * sizeof **ids);
-		(*ids)[(*count)++] = stmt_str(st, &c->mem);
-	}
-	return stmt_end(c, st);
+	return stmt_all(c, st, ids, count);
 }
 
 enum err cache_recount(struct call *c, struct cache *cache, struct str id)
@@ -582,7 +612,7 @@ enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt 
 	AUTO_STMT *st = db_stmt(cache->db, "SELECT op, args, reply FROM receipts"
 					   " WHERE actor = ? AND id = ?");
 
-	r->reply = (struct str){ 0 };
+	r->op = r->reply = (struct str){ 0 };
 	stmt_bind_str(st, r->actor);
 	stmt_bind_str(st, r->id);
 	if (stmt_row(st)) {
@@ -595,23 +625,22 @@ enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt 
 
 enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r)
 {
-	AUTO_STMT *old = NULL;
 	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO receipts"
 					   " VALUES (?, ?, ?, ?, ?, ?)");
-	enum err e;
 
-	if (r->at % SWEEP == 0) { /* now and then, what is too old goes */
-		old = db_stmt(cache->db, "DELETE FROM receipts WHERE at < ?");
-		stmt_bind_int(old, r->at - RECEIPTS_KEPT_MS);
-		if ((e = stmt_run(c, old)))
-			return e;
-	}
 	stmt_bind_str(st, r->actor);
 	stmt_bind_str(st, r->id);
 	stmt_bind_str(st, r->op);
 	stmt_bind_str(st, r->args);
 	stmt_bind_str(st, r->reply);
 	stmt_bind_int(st, r->at);
+	return stmt_run(c, st);
+}
+
+enum err cache_drop_receipts(struct call *c, struct cache *cache)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM receipts");
+
 	return stmt_run(c, st);
 }
 

@@ -4,6 +4,7 @@
 #include "base/call.h"
 #include "store/bead_words.h"
 #include "store/journal.h"
+#include "store/receipt_db.h"
 
 struct db;
 
@@ -23,9 +24,11 @@ struct cache {
 struct cache_about {
 	struct journal_place place; /* of the journal: all before is in the cache */
 	int64_t clock_ms, clock_n;
-	int64_t latest_ms; /* of any stamp, also of those that the clock does not follow */
-	struct str prefix, prefix_mark; /* and when it was chosen, by whom: JSON */
-	int64_t beads;                  /* that there ever were, for the length of ids */
+	int64_t latest_ms; /* of any stamp, also of those that the clock does not follow
+			    */
+	struct str prefix, prefix_mark;  /* and when it was chosen, by whom: JSON */
+	int64_t beads;                   /* that there ever were, for the length of ids */
+	int64_t cut_segment, cut_offset; /* of the journal: up to where it was cut last */
 };
 
 enum cache_mode {
@@ -78,8 +81,9 @@ struct bead_row {
 	/* from the edges; kept as they are when a row is put that was there */
 	int64_t blockers; /* that are not closed */
 	int64_t dependencies, dependents;
-	struct str parent; /* or absent */
-	struct str waits;  /* the ids of the blockers, with commas between; or absent */
+	struct str parent;  /* or absent */
+	struct str waits;   /* the ids of the blockers, with commas between; or absent */
+	struct str request; /* receipt_key() of the request that created it; or absent */
 	struct bead_row *next;
 };
 
@@ -123,12 +127,14 @@ enum err cache_recount(struct call *c, struct cache *cache, struct str id);
 /* Do both hold the same beads, edges and tombstones? Their numbers may differ. */
 enum err cache_same(struct call *c, struct cache *a, struct cache *b, bool *same);
 
-struct receipt {
-	struct str actor, id, op, args, reply;
-	int64_t at;
-};
-/* The receipt of that actor's request id; `reply` is absent if there is none. */
+/* The beads that a request has created, here or in another clone: their ids, sorted. */
+enum err cache_find_created(struct call *c, struct cache *cache, struct str request,
+			    struct str **ids, size_t *count);
+
+/* Receipts that are in the journal: of that actor's request id; `op` is absent if there
+ * is none. Those of before are in receipts.db. */
 enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt *r);
 enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r);
+enum err cache_drop_receipts(struct call *c, struct cache *cache);
 
 #endif

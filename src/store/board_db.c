@@ -9,13 +9,12 @@
 #include "base/path.h"
 #include "store/db.h"
 #include "store/place.h"
+#include "store/receipt_db.h"
 
 enum {
 	SCHEMA_VERSION = 1,
 	WAIT_MS = 5000,
 };
-
-static const int64_t RECEIPTS_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
 
 static const char schema[] =
 	"CREATE TABLE schema_version (version INTEGER NOT NULL);"
@@ -377,17 +376,28 @@ enum err board_receipt_find(struct call *c, struct board *b, struct str op,
 			 STR_ARG(c->request_id), STR_ARG(old_op));
 }
 
+/* As in receipts.db: so many stay, however old they are. */
+static enum err sweep_receipts(struct call *c, struct board *b)
+{
+	AUTO_STMT *st =
+		db_stmt(b->db, "DELETE FROM receipts WHERE created_ms < min(?,"
+			       " coalesce((SELECT created_ms FROM receipts"
+			       " ORDER BY created_ms DESC LIMIT 1 OFFSET ?), 0))");
+
+	stmt_bind_int(st, c->now_ms - RECEIPT_KEPT_MS);
+	stmt_bind_int(st, RECEIPT_FLOOR);
+	return stmt_run(c, st);
+}
+
 enum err board_receipt_put(struct call *c, struct board *b, struct str op,
 			   struct str args, struct str reply)
 {
-	AUTO_STMT *old = db_stmt(b->db, "DELETE FROM receipts WHERE created_ms < ?");
 	AUTO_STMT *st =
 		db_stmt(b->db, "INSERT INTO receipts (agent, request_id, op, args,"
 			       " reply, created_ms) VALUES (?, ?, ?, ?, ?, ?)");
 	enum err e;
 
-	stmt_bind_int(old, c->now_ms - RECEIPTS_KEPT_MS);
-	if ((e = stmt_run(c, old)))
+	if (c->now_ms % RECEIPT_SWEEP == 0 && (e = sweep_receipts(c, b)))
 		return e;
 	stmt_bind_str(st, c->actor);
 	stmt_bind_str(st, c->request_id);

@@ -4,10 +4,9 @@
 #include "base/moment.h"
 #include "base/path.h"
 #include "store/db.h"
+#include "store/receipt_db.h"
 
 enum { VERSION = 1, WAIT_MS = 10000, NOTE_WAIT_MS = 500 };
-
-static const int64_t LEDGER_KEPT_MS = INT64_C(30) * 24 * 3600 * 1000;
 
 static const char schema[] =
 	"CREATE TABLE about (version INTEGER, segment INTEGER, offset INTEGER,"
@@ -171,9 +170,12 @@ enum err vybe_ledger_put(struct call *c, struct vybe_db *v, const struct ledger_
 
 enum err vybe_ledger_collect(struct call *c, struct vybe_db *v)
 {
-	AUTO_STMT *st = db_stmt(v->db, "DELETE FROM ledger WHERE created < ?");
+	/* as in receipts.db: so many stay, however old they are */
+	AUTO_STMT *st = db_stmt(v->db, "DELETE FROM ledger WHERE created < ? AND rowid <="
+				       " (SELECT max(rowid) FROM ledger) - ?");
 
-	stmt_bind_int(st, c->now_ms - LEDGER_KEPT_MS);
+	stmt_bind_int(st, c->now_ms - RECEIPT_KEPT_MS);
+	stmt_bind_int(st, RECEIPT_FLOOR);
 	return stmt_run(c, st);
 }
 

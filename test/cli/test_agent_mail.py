@@ -395,8 +395,10 @@ def test_a_repeated_request_sends_once(two):
 def test_an_event_that_a_dead_sender_did_not_record_is_recorded_by_the_repeat(two):
     args = [*letter(two, category="HANDOFF"), "--request-id", "r1"]
     first = data(two, *args)
-    for name in ("events", "receipts"):
-        (two.path / f".beadboard/agent/{name}.jsonl").unlink()
+    for name in ("events.jsonl", "receipts.db"):
+        (two.path / f".beadboard/agent/{name}").unlink()
+    for name in ("receipts.db-wal", "receipts.db-shm"):
+        (two.path / f".beadboard/agent/{name}").unlink(missing_ok=True)
     assert data(two, *args) == first and len(events(two)) == 1 and len(inbox(two)) == 1
 
 

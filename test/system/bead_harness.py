@@ -68,7 +68,7 @@ def files(repo):
 
 
 BELONGS = {"lock", "config", "cache.db", "cache.db-wal", "cache.db-shm", "journal.1", "journal.2", "journal.3",
-           "sync.json", "sync.lock", "courier.lock", "pack.lock"}
+           "sync.json", "sync.lock", "courier.lock", "pack.lock", "receipts.db", "receipts.db-wal", "receipts.db-shm"}
 
 
 def drop_cache(repo):

@@ -84,7 +84,7 @@ def look(project):
 def assert_whole(project):
     for file in project.home.rglob("*.json"):
         json.loads(file.read_text())
-    assert {f.name for f in (project.home / "agent").iterdir() if f.is_file()} <= {"lock", "events.jsonl", "receipts.jsonl", "tmp"}
+    assert {f.name for f in (project.home / "agent").iterdir() if f.is_file()} <= {"lock", "events.jsonl", "tmp", "receipts.db", "receipts.db-wal", "receipts.db-shm"}
 
 
 def run(project, program, *args, **env):

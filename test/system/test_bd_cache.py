@@ -235,10 +235,11 @@ def test_another_journal_of_the_same_length(tmp_path):
 
 
 def nobody(repo, *args):
-    """`bd`, run by somebody who may read the store and not write it."""
+    """`bd`, run by somebody who may read the store and not write it, and trusts its owner."""
+    trust = {"GIT_CONFIG_COUNT": 1, "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": repo.path}
     return Result(subprocess.run(
         ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", BD, *args], cwd=repo.path,
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env=environment(**repo.env)))
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env=environment(**repo.env, **trust)))
 
 
 @pytest.fixture

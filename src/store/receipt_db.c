@@ -1,0 +1,186 @@
+#include "store/receipt_db.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/value.h"
+#include "store/db.h"
+
+enum { VERSION = 1, WAIT_MS = 10000, ABOUT_MOST = 100 /* ids */ };
+
+/* `replies` is the first row that may have a reply, `bytes` what the replies come to. */
+static const char schema[] =
+	"CREATE TABLE about (version INTEGER, replies INTEGER, bytes INTEGER);"
+	"INSERT INTO about VALUES (1, 1, 0);"
+	"CREATE TABLE receipts ("
+	"    n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
+	"    op TEXT NOT NULL, args TEXT, at INTEGER NOT NULL, about TEXT, reply TEXT);";
+
+static enum err receipt_db_make(struct call *c, struct db *db)
+{
+	bool empty;
+	enum err e = db_is_empty(c, db, &empty);
+
+	return e || !empty ? e : db_exec(c, db, schema);
+}
+
+enum err receipt_db_open(struct call *c, struct str path, bool write,
+			 struct receipt_db *out)
+{
+	enum err e;
+
+	*out = (struct receipt_db){ 0 };
+	if (!write && !file_exists(&c->mem, path))
+		return ERR_OK;
+	if ((e = db_open(c, path, write ? DB_CREATE : DB_READ, WAIT_MS, &out->db)))
+		return e;
+	if (write && ((e = db_begin(c, out->db)) || (e = receipt_db_make(c, out->db))))
+		receipt_db_close(out);
+	if (!write && !db_has_table(out->db, "receipts")) /* whoever made it died */
+		receipt_db_close(out);
+	return e;
+}
+
+void receipt_db_close(struct receipt_db *r)
+{
+	if (r->db)
+		db_close(r->db);
+	r->db = NULL;
+}
+
+enum err receipt_db_commit(struct call *c, struct receipt_db *r)
+{
+	return db_commit(c, r->db);
+}
+
+struct str receipt_key(struct call *c, struct str actor, struct str id)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_array(&j);
+	json_str(&j, actor.p ? actor : STR(""));
+	json_str(&j, id);
+	json_end(&j);
+	return str_head(sha256_hex(&c->mem, json_text(&j)), 32);
+}
+
+enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *r)
+{
+	if (!db->db)
+		return ERR_OK;
+
+	AUTO_STMT *st = db_stmt(db->db, "SELECT op, args, at, about, reply FROM receipts"
+					" WHERE key = ?");
+
+	stmt_bind_str(st, receipt_key(c, r->actor, r->id));
+	if (stmt_row(st)) {
+		r->op = stmt_str(st, &c->mem);
+		r->args = stmt_str(st, &c->mem);
+		r->at = stmt_int(st);
+		r->about = stmt_str(st, &c->mem);
+		r->reply = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
+
+struct str receipt_about(struct call *c, struct str reply)
+{
+	struct json j = { .out.mem = &c->mem };
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, reply, &error);
+
+	if (v && v->type == VALUE_OBJECT && value_str(v, "id").p) {
+		json_str(&j, value_str(v, "id"));
+		return json_text(&j);
+	}
+	if (!v || v->type != VALUE_ARRAY || v->count > ABOUT_MOST)
+		return (struct str){ 0 };
+	json_array(&j);
+	for (size_t i = 0; i < v->count; i++) {
+		if (!value_str(&v->item[i], "id").p)
+			return (struct str){ 0 };
+		json_str(&j, value_str(&v->item[i], "id"));
+	}
+	json_end(&j);
+	return json_text(&j);
+}
+
+/* --- what is forgotten --- */
+
+static enum err set_replies(struct call *c, struct db *db, int64_t first, int64_t bytes)
+{
+	AUTO_STMT *st = db_stmt(db, "UPDATE about SET replies = ?, bytes = ?");
+
+	stmt_bind_int(st, first);
+	stmt_bind_int(st, bytes);
+	return stmt_run(c, st);
+}
+
+static enum err drop_reply(struct call *c, struct db *db, int64_t n, int64_t *bytes)
+{
+	AUTO_STMT *st = db_stmt(db, "SELECT length(CAST(reply AS BLOB)) FROM receipts"
+				    " WHERE n = ?");
+	AUTO_STMT *drop = db_stmt(db, "UPDATE receipts SET reply = NULL WHERE n = ?");
+	enum err e;
+
+	stmt_bind_int(st, n);
+	if (stmt_row(st))
+		*bytes -= stmt_int_or(st, 0);
+	if ((e = stmt_end(c, st)))
+		return e;
+	stmt_bind_int(drop, n);
+	return stmt_run(c, drop);
+}
+
+/* The oldest replies go until the rest fits. */
+static enum err bound_replies(struct call *c, struct db *db, int64_t last, size_t more)
+{
+	AUTO_STMT *st = db_stmt(db, "SELECT replies, bytes FROM about");
+	int64_t first = 1, bytes = 0;
+	enum err e;
+
+	if (stmt_row(st)) {
+		first = stmt_int(st);
+		bytes = stmt_int(st);
+	}
+	if ((e = stmt_end(c, st)))
+		return e;
+	bytes += (int64_t)more;
+	for (; !e && bytes > RECEIPT_REPLIES && first < last; first++)
+		e = drop_reply(c, db, first, &bytes);
+	return e ? e : set_replies(c, db, first, bytes);
+}
+
+/* Each new receipt takes two old ones along, if they are old enough. */
+static enum err drop_old(struct call *c, struct db *db, int64_t last, int64_t now_ms)
+{
+	AUTO_STMT *st = db_stmt(db, "DELETE FROM receipts WHERE n IN"
+				    " (SELECT n FROM receipts ORDER BY n LIMIT 2)"
+				    " AND n <= ? AND at < ?");
+
+	stmt_bind_int(st, last - RECEIPT_FLOOR);
+	stmt_bind_int(st, now_ms - RECEIPT_KEPT_MS);
+	return stmt_run(c, st);
+}
+
+enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct receipt *r)
+{
+	AUTO_STMT *st = db_stmt(db->db, "INSERT OR IGNORE INTO receipts"
+					" (key, op, args, at, about, reply)"
+					" VALUES (?, ?, ?, ?, ?, ?)");
+	int64_t last;
+	enum err e;
+
+	stmt_bind_str(st, receipt_key(c, r->actor, r->id));
+	stmt_bind_str(st, r->op);
+	stmt_bind_str(st, r->args);
+	stmt_bind_int(st, r->at);
+	stmt_bind_str(st, r->about.p ? r->about : receipt_about(c, r->reply));
+	stmt_bind_str(st, r->reply);
+	if ((e = stmt_run(c, st)) || !db_changes(db->db))
+		return e;
+	last = db_last_id(db->db);
+	if ((e = bound_replies(c, db->db, last, r->reply.n)))
+		return e;
+	return drop_old(c, db->db, last, r->at);
+}

@@ -1,0 +1,210 @@
+"""Receipts of request ids: they do not grow without bound, and are not forgotten while somebody may still repeat."""
+import json
+import sqlite3
+import subprocess
+
+import pytest
+
+from bead_harness import assert_sound, drop_cache, faulty, state  # noqa: F401  (a fixture)
+from conftest import BIN, environment
+from remotes import bare, clone, sync, titles
+from vybe import Vybe
+
+MB = 1 << 20
+THEN, LATER = ({"ABACUS_NOW": day} for day in ("2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z"))
+
+
+def journal_bytes(repo):
+    return sum(file.stat().st_size for file in repo.home.glob("journal.*"))
+
+
+def pipe(repo, operations):
+    """All of them in one process; their answers."""
+    lines = "".join(json.dumps({"op": op, "params": params}) + "\n" for op, params in operations)
+    done = subprocess.run([str(BIN / "abacus"), "pipe"], input=lines.encode(), cwd=repo.path, capture_output=True,
+                          check=True, timeout=120, env=environment(**repo.env))
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def updates(ids, count, size=100):
+    return [("bead update", {"ids": [ids[i % len(ids)]], "description": f"{i} " + "x" * size, "request_id": f"r{i}"})
+            for i in range(count)]
+
+
+@pytest.fixture
+def repo(plain_repo):
+    plain_repo.env = {**plain_repo.env, "BD_ACTOR": "anna"}
+    plain_repo.bd("init", "--prefix", "bd").ok()
+    return plain_repo
+
+
+# --- growth ---
+
+def test_the_journal_is_cut_without_a_sync(repo):
+    """4,000 requests leave no more than 2,000; every one is recognised, nothing is done twice."""
+    ids = [repo.create(f"bead {i}") for i in range(5)]
+    sizes, asked = [], updates(ids, 4000)
+    first = pipe(repo, asked[:2000])
+    sizes.append(journal_bytes(repo))
+    first += pipe(repo, asked[2000:])
+    sizes.append(journal_bytes(repo))
+    assert all("data" in answer for answer in first)
+    assert max(sizes) < 1.5 * MB, sizes
+    before = state(repo)
+    for kept in (True, False):
+        if not kept:
+            drop_cache(repo)
+        some = [0, 1, 700, 1999, 2000, 3999]
+        assert pipe(repo, [asked[i] for i in some]) == [first[i] for i in some]
+        assert state(repo) == before
+    refused = pipe(repo, [("bead update", {**asked[3][1], "description": "other"})])[0]
+    assert refused["error"]["code"] == "request_mismatch", refused
+    assert_sound(repo)
+
+
+def test_pending_changes_are_counted_and_published_after_a_cut(tmp_path):
+    remote = bare(tmp_path / "beads.git")
+    repo = clone(tmp_path / "anna", remote)
+    ids = [repo.create(f"bead {i}") for i in range(3)]
+    pipe(repo, updates(ids, 1500))
+    assert journal_bytes(repo) < 1.5 * MB
+    assert repo.json("sync", "--status")["pending"] == 1500 + 4, "what waits is counted as before"
+    sync(repo)
+    pipe(repo, [(op, {**params, "request_id": f"again{n}"}) for n, (op, params) in enumerate(updates(ids, 1500))])
+    drop_cache(repo)
+    sync(repo)
+    other = clone(tmp_path / "ben", remote)
+    assert titles(other) == titles(repo)
+    assert other.show(ids[0])["description"] == repo.show(ids[0])["description"]
+    assert_sound(repo)
+
+
+def test_old_answers_are_shortened_and_still_nothing_is_done_twice(repo):
+    """More than 16 MB of answers: the oldest is answered with the bead as it is now, with a warning."""
+    bead = repo.create("large")
+    asked = updates([bead], 60, size=500_000)
+    pipe(repo, asked)
+    now = repo.show(bead)
+    assert now["description"].startswith("59 ")
+    with sqlite3.connect(repo.home / "receipts.db") as db:
+        whole, = db.execute("SELECT sum(length(reply)) FROM receipts").fetchone()
+    assert whole <= 16 * MB and (repo.home / "receipts.db").stat().st_size < 40 * MB
+    again = pipe(repo, [asked[0]])[0]["data"][0]
+    assert (again["id"], again["description"]) == (bead, now["description"]), "it was done again"
+    assert repo.show(bead)["description"] == now["description"]
+    assert pipe(repo, [asked[59]])[0]["data"][0]["description"] == asked[59][1]["description"]
+
+
+def test_a_database_of_receipts_that_is_damaged_is_named(repo):
+    bead = repo.create("a bead")
+    pipe(repo, updates([bead], 1500))
+    (repo.home / "receipts.db").write_bytes(b"noise" * 1000)
+    for part in ("-wal", "-shm"):
+        (repo.home / f"receipts.db{part}").unlink(missing_ok=True)
+    error = repo.fails("update", bead, "--title", "x", "--request-id", "new")
+    assert error["code"] == "corrupt" and "receipts.db" in error["message"] + error["hint"], error
+    repo.bd("update", bead, "--title", "without an id").ok()
+    assert repo.show(bead)["title"] == "without an id"
+
+
+def test_the_receipts_of_agents_are_indexed_and_those_of_before_are_taken_over(plain_repo):
+    repo = plain_repo
+    agent = lambda *args: repo.run("agent", *args, "--json", program="bb").ok().json["data"]  # noqa: E731
+    agent("register", "--name", "amber-otter", "--role", "x")
+    first = agent("reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", "b-1", "--request-id", "r1")
+    home = repo.path / ".beadboard" / "agent"
+    with sqlite3.connect(home / "receipts.db") as db:
+        op, args, reply = db.execute("SELECT op, args, reply FROM receipts").fetchone()
+    for file in home.glob("receipts.db*"):
+        file.unlink()
+    line = {"agent_id": "amber-otter", "request_id": "r1", "op": op, "args": args,
+            "created_at": "2026-01-01T00:00:00.000Z", "reply": json.loads(reply)}
+    (home / "receipts.jsonl").write_text(json.dumps(line, separators=(",", ":")) + "\n")
+    assert agent("reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", "b-1",
+                 "--request-id", "r1") == first
+    assert not (home / "receipts.jsonl").exists()
+    for i in range(40):
+        agent("heartbeat", "--agent", "amber-otter", "--request-id", f"h{i}")
+    with sqlite3.connect(home / "receipts.db") as db:
+        assert db.execute("SELECT count(*) FROM receipts").fetchone() == (41,)
+        plan = db.execute("EXPLAIN QUERY PLAN SELECT op FROM receipts WHERE key = 'x'").fetchall()
+    assert "SEARCH" in str(plan), plan
+
+
+# --- clocks that are months apart on one machine ---
+
+def test_a_clock_that_is_two_months_ahead_forgets_no_receipt_of_beads(repo):
+    first = repo.json("create", "once", "--request-id", "r1", env=THEN)
+    for i in range(3):
+        repo.json("create", f"later {i}", "--request-id", f"later{i}", env=LATER)
+    drop_cache(repo)
+    assert repo.json("create", "once", "--request-id", "r1", env=THEN) == first
+    assert repo.json("create", "once", "--request-id", "r1", env=LATER) == first
+    assert titles(repo).count("once") == 1
+
+
+def test_nor_one_of_the_board(project):
+    board = project
+    board.json("--as", "kimi-01", "post", "once", "--request-id", "r1", env=THEN)
+    for i in range(130):  # now and then, old ones are swept
+        board.json("--as", "kimi-01", "post", f"{i}", "--request-id", f"x{i}",
+                   env={"ABACUS_NOW": str(1772323200000 + i)})
+    board.json("--as", "kimi-01", "post", "once", "--request-id", "r1", env=THEN)
+    with sqlite3.connect(board.database) as db:
+        assert db.execute("SELECT count(*) FROM messages WHERE content = 'once'").fetchone() == (1,)
+
+
+def test_nor_one_of_vybe(plain_repo):
+    plain_repo.__class__ = Vybe
+    vybe = plain_repo
+    first = vybe.task("once", request="mine", env=THEN)
+    vybe.ok("memory", "gc", env=LATER)
+    vybe.task("later", env=LATER)
+    assert vybe.task("once", request="mine", env=THEN) == first
+    assert [task["title"] for task in vybe.ok("task", "list", agent=None, request=False)["tasks"]].count("once") == 1
+
+
+# --- one id in two clones ---
+
+def test_a_request_that_created_a_bead_in_another_clone_is_recognised_after_the_merge(tmp_path):
+    remote = bare(tmp_path / "beads.git")
+    anna, ben = (clone(tmp_path / name, remote, BD_ACTOR="one-agent") for name in ("anna", "ben"))
+    made = anna.json("create", "the same", "--request-id", "r1")
+    sync(anna)
+    sync(ben)
+    again = ben.json("create", "the same", "--request-id", "r1")
+    assert again["id"] == made["id"] and titles(ben) == ["the same"]
+    error = ben.fails("create", "something else", "--request-id", "r1")
+    assert error["code"] == "request_mismatch" and made["id"] in error["message"], error
+    assert "request" not in again, "it is nobody's business"
+
+
+# --- killed while the journal is cut ---
+
+def test_killed_at_every_step_of_a_cut(repo, faulty, tmp_path):  # noqa: F811
+    """The request that cuts the journal, and those before it, are done once, whenever it died."""
+    ids = [repo.create(f"bead {i}") for i in range(3)]
+    asked, answers = updates(ids, 2000), []
+    while journal_bytes(repo) < MB - 4000:
+        answers += pipe(repo, asked[len(answers):len(answers) + 5])
+    filler = iter(range(10000, 20000))
+    while journal_bytes(repo) < MB - 100:
+        pipe(repo, [("bead update", {"ids": [ids[0]], "priority": next(filler) % 5})])
+    kept = tmp_path / "kept"
+    subprocess.run(["cp", "-a", repo.home, kept], check=True)
+    last = ["update", ids[1], "--title", "cut " + "x" * 300, "--request-id", "the-last", "--json"]
+    def die(**how):
+        subprocess.run(["rm", "-rf", repo.home], check=True)
+        subprocess.run(["cp", "-a", kept, repo.home], check=True)
+        return subprocess.run([faulty, *last], cwd=repo.path, capture_output=True,
+                              env=environment(**repo.env, **how)).returncode
+
+    assert die(ABACUS_FAULT_COUNT=tmp_path / "steps") == 0 and journal_bytes(repo) < MB / 2, "it was not cut"
+    count = int((tmp_path / "steps").read_text())
+    assert count > 100
+    for step in sorted({*range(1, 8), *range(8, count - 14, count // 12), *range(count - 14, count + 1)}):
+        assert die(ABACUS_FAULT_AT=step) == -9
+        reply = repo.json(*last[:-1])
+        assert reply[0]["title"].startswith("cut ") and repo.json(*last[:-1]) == reply
+        assert pipe(repo, asked[:2]) == answers[:2]
+        assert_sound(repo)
