@@ -291,6 +291,7 @@ enum err sync_open(struct sync *s)
 	if (s->wants->begin && (e = find_ref(s)))
 		return e;
 	s->tracking = arena_fmt(&c->mem, SYNC_TRACKING STR_FMT, STR_ARG(name));
+	repo_sweep_locks(c, s->repo, s->ref);
 	s->made = sync_state_read(c, s->b.home).made;
 	return ERR_OK;
 }

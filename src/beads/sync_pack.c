@@ -52,6 +52,7 @@ enum err sync_pack(struct call *c)
 			   &alone)) ||
 	    (e = sync_open(&s)) || (e = repo_ref(c, s.repo, s.ref, &s.here)) || !s.here.p)
 		return e;
+	repo_sweep_objects(c, s.repo);
 	known = sync_state_read(c, s.b.home);
 	new = repo_distance(s.repo, known.packed, s.here, PACK_LOOK);
 	if (new < 0) /* history was replaced */

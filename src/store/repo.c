@@ -5,7 +5,6 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/moment.h"
 
 struct repo {
 	git_repository *git;
@@ -112,122 +111,6 @@ static struct str hex(struct call *c, const git_oid *oid)
 static bool oid_of(struct str name, git_oid *out)
 {
 	return name.n == GIT_OID_HEXSZ && !git_oid_fromstrn(out, name.p, name.n);
-}
-
-/* --- refs --- */
-
-enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *commit)
-{
-	git_oid oid;
-	int code = git_reference_name_to_id(&oid, r->git, arena_cstr(&c->mem, name));
-
-	*commit = (struct str){ 0 };
-	if (code == GIT_ENOTFOUND)
-		return ERR_OK;
-	if (code)
-		return fail(c, "read the ref", name);
-	*commit = hex(c, &oid);
-	return ERR_OK;
-}
-
-/* Whoever has locked a ref is done with it in no time, unless it died there. */
-static bool locked_a_moment(int code, int *tries)
-{
-	enum { TRIES = 50, PAUSE_MS = 20 };
-
-	if (code != GIT_ELOCKED || ++*tries > TRIES)
-		return false;
-	moment_sleep(PAUSE_MS);
-	return true;
-}
-
-static enum err left_locked(struct call *c, struct repo *r, struct str name)
-{
-	call_fail(c, ERR_SYNC_FAILED,
-		  "'%s" STR_FMT ".lock' is there: a Git program is at work on that ref, "
-		  "or died doing so",
-		  git_repository_commondir(r->git), STR_ARG(name));
-	return call_step(c,
-			 "Nothing was lost. If no Git program runs in that repository, "
-			 "the file is left over and may go; then run 'bd sync' "
-			 "again.");
-}
-
-enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct str old,
-		       struct str new, bool *moved)
-{
-	const char *ref = arena_cstr(&c->mem, name);
-	git_reference *made = NULL;
-	git_oid from = { 0 }, to;
-	int code, tries = 0;
-
-	*moved = false;
-	if (!oid_of(new, &to) || (old.p && !oid_of(old, &from)))
-		return fail(c, "move the ref", name);
-	fault_point();
-	do
-		code = old.p ? git_reference_create_matching(&made, r->git, ref, &to, 1,
-							     &from, "abacus") :
-			       git_reference_create(&made, r->git, ref, &to, 0, "abacus");
-	while (locked_a_moment(code, &tries));
-	git_reference_free(made);
-	if (code == GIT_ELOCKED)
-		return left_locked(c, r, name);
-	if (code == GIT_EMODIFIED || code == GIT_EEXISTS || code == GIT_ENOTFOUND)
-		return ERR_OK;
-	if (code)
-		return fail(c, "move the ref", name);
-	*moved = true;
-	return ERR_OK;
-}
-
-enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct str commit)
-{
-	const char *ref = arena_cstr(&c->mem, name);
-	git_reference *made = NULL;
-	int code, tries = 0;
-	git_oid to;
-
-	if (!oid_of(commit, &to))
-		return fail(c, "write the ref", name);
-	fault_point();
-	do
-		code = git_reference_create(&made, r->git, ref, &to, 1, "abacus");
-	while (locked_a_moment(code, &tries));
-	git_reference_free(made);
-	if (code == GIT_ELOCKED)
-		return left_locked(c, r, name);
-	if (code)
-		return fail(c, "write the ref", name);
-	return ERR_OK;
-}
-
-enum err repo_ref_drop(struct call *c, struct repo *r, struct str name)
-{
-	int code = git_reference_remove(r->git, arena_cstr(&c->mem, name));
-
-	return code && code != GIT_ENOTFOUND ? fail(c, "remove the ref", name) : ERR_OK;
-}
-
-enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
-			 struct str **names, size_t *count)
-{
-	struct str glob = arena_fmt(&c->mem, STR_FMT "*", STR_ARG(prefix)), *list = NULL;
-	git_reference_iterator *all = NULL;
-	const char *name;
-	size_t n = 0;
-
-	if (git_reference_iterator_glob_new(&all, r->git, arena_cstr(&c->mem, glob)))
-		return fail(c, "list the refs", prefix);
-	while (!git_reference_next_name(&name, all)) {
-		list = arena_room(&c->mem, list, n, sizeof *list);
-		list[n++] = arena_copy(&c->mem, str_of(name));
-	}
-	git_reference_iterator_free(all);
-	str_sort(list, n);
-	*names = list;
-	*count = n;
-	return ERR_OK;
 }
 
 /* --- commits --- */

@@ -36,6 +36,12 @@ enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct s
 enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct str commit);
 enum err repo_ref_drop(struct call *c, struct repo *r, struct str name);
 
+/*
+ * Lock files that dead processes of ours left at our refs. A ref that is moved is cleared
+ * of them anyway; this is for those that the user's own Git would trip over.
+ */
+void repo_sweep_locks(struct call *c, struct repo *r, struct str ref);
+
 /* The names of refs below a prefix, sorted. */
 enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
 			 struct str **names, size_t *count);
@@ -98,6 +104,8 @@ int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t mo
 enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str before,
 		   struct str *pack);
 enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before);
+/* Temporary files of libgit2 that are older than a day: whoever wrote them is dead. */
+void repo_sweep_objects(struct call *c, struct repo *r);
 enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack);
 
 /* For the files of this layer alone. */

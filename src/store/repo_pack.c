@@ -1,7 +1,10 @@
 #include <git2.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "store/repo.h"
 
@@ -109,4 +112,36 @@ enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack)
 					     STR_ARG(dir), STR_ARG(pack), parts[i]));
 	}
 	return e;
+}
+
+/* --- what the dead left --- */
+
+struct leftovers {
+	struct call *c;
+	struct str dir, start; /* what the names of temporary files begin with */
+};
+
+static void remove_leftover(void *arg, struct str name)
+{
+	enum { DAY_S = 24 * 60 * 60 };
+	struct leftovers *l = arg;
+	const char *path = arena_cstr(&l->c->mem, path_join(&l->c->mem, l->dir, name));
+	struct stat st;
+
+	if (str_starts(name, l->start) && !lstat(path, &st) && S_ISREG(st.st_mode) &&
+	    moment_now() / 1000 - (int64_t)st.st_mtime > DAY_S)
+		unlink(path);
+}
+
+void repo_sweep_objects(struct call *c, struct repo *r)
+{
+	struct str dir = objects(c, r);
+	struct leftovers loose = { c, dir, STR("tmp_object_git2_") },
+			 packs = { c, path_join(&c->mem, dir, STR("pack")),
+				   STR("pack_git2_") };
+	enum err before = c->code;
+
+	file_each(c, loose.dir, remove_leftover, &loose);
+	file_each(c, packs.dir, remove_leftover, &packs);
+	c->code = before; /* they only take up room */
 }

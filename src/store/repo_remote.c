@@ -455,6 +455,8 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 		e = repo_ref_move(c, there, ref, old, commit, moved);
 	if (e == ERR_INTERNAL_ERROR)
 		e = c->code = ERR_REMOTE_REJECTED;
+	if (e == ERR_DAMAGED)
+		e = c->code = ERR_REMOTE_DAMAGED;
 	repo_close(there);
 	return e;
 }

@@ -513,7 +513,6 @@ def test_killed_at_any_time(folder):
             pass
         syncing.communicate()
         died += syncing.returncode == -signal.SIGKILL
-        unlocked(w)
         if n % 20 == 0:
             w.assert_whole(repo.path)
             w.assert_whole(w.remote)
@@ -522,13 +521,6 @@ def test_killed_at_any_time(folder):
     assert died > 100, died
     assert ids(a) | ids(b) == known
     recovers(w, ids(a), w.published(), known)
-
-
-def unlocked(w):
-    """What somebody killed inside of Git leaves, a person has to move away; see below."""
-    for lock in (*w.path.rglob("*.lock"),):
-        if "refs" in lock.parts or lock.name == "HEAD.lock":
-            lock.unlink()
 
 
 def wrapped(folder):
@@ -556,7 +548,6 @@ def test_killed_at_every_call(folder, call):
         if not killed(done):
             assert done.code == 0, done.out
             break
-        unlocked(w)
         recovers(w, known, before, full=n % 2 == 1)
         w.put_back()
     else:
@@ -590,7 +581,6 @@ def test_a_disk_that_fails_at_every_call(folder, fault, scene):
             assert done.code in (3, 4) and error["message"] and error["hint"], f"{n}: {done.out}"
             assert error["code"] not in ("internal", "corrupt"), f"{hit[0]}\n{error}"
         if n % 5 == 1:
-            unlocked(w)
             recovers(w, known, before, full=False)
             w.put_back()
         else:
@@ -634,23 +624,6 @@ def test_syncs_while_many_write(folder):
 
 
 # --- locks ---
-
-
-@pytest.mark.parametrize("where", ["clone", "tracking", "remote"])
-def test_a_lock_that_a_dead_git_left(folder, where):
-    """The error names the file and a safe step; local work goes on, and after that step all is well."""
-    w = arrange(folder, both)
-    known, before = w.known, w.before
-    lock = {"clone": w.a.path / ".git" / f"{REF}.lock", "tracking": w.a.path / ".git/refs/beads/remote/origin.lock",
-            "remote": w.remote / f"{REF}.lock"}[where]
-    lock.write_text("")
-    error = w.a.fails("sync", "--timeout", "10s")
-    assert str(lock) in error["message"] and "Nothing was lost" in error["hint"], error
-    known.add(w.a.create("goes on"))
-    assert lock.exists() and ids(w.a) >= known
-    assert_doctor(w.a)
-    lock.unlink()
-    recovers(w, known, before)
 
 
 def test_a_lock_that_goes_away_is_waited_for(folder):

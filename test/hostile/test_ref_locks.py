@@ -1,0 +1,246 @@
+"""Lock files of Git: those that the dead left are removed, those of the living are not."""
+import fcntl
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
+
+from bead_harness import faulty  # noqa: E402, F401
+from conftest import environment, git  # noqa: E402
+from harness import STRACE, killed, needs_strace  # noqa: E402
+from test_sync_crash import SYNC, THOROUGH, World, both, folder, helper_of, ids, run_sync, sync  # noqa: E402, F401
+
+REF, TRACKING = "refs/beads/store", "refs/beads/remote/origin"
+KILLS = 1000 if THOROUGH else 40  # with a lock of Git left behind
+
+
+def gitdir(path):
+    return path / ".git" if (path / ".git").exists() else path
+
+
+def locks(path):
+    """The lock files of Git in a repository; those of the store are not Git's."""
+    top = gitdir(path)
+    return {str(f.relative_to(top)) for f in top.rglob("*.lock") if f.parent != top / "abacus"}
+
+
+def own(path):
+    """The file beside a lock that tells whose it is."""
+    found = [f for f in path.parent.iterdir() if f.name.startswith(f"{path.name}.abacus-")]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def left(world):
+    """Locks that keep others from moving a ref."""
+    return {(path.name, name) for path in (world.a.path, world.b.path, world.remote) for name in locks(path)
+            if ".abacus-" not in name}
+
+
+@pytest.fixture
+def world(folder):  # noqa: F811
+    w = World(folder)
+    w.begin()
+    return w
+
+
+def left_by_a_kill(world, program, lock):
+    """Kills a sync of `a` at one step after the other, until it leaves this lock behind."""
+    for n in range(1, 400):
+        world.put_back()
+        done = run_sync(world.a, program=program, ABACUS_FAULT_AT=n)
+        assert killed(done), f"{n} steps, and none leaves {lock}"
+        if lock.exists():
+            return
+    raise AssertionError("it never ends")
+
+
+# --- the dead ---
+
+
+class Kills:
+    """Syncs that are killed, and the next one that has to succeed without help."""
+
+    def __init__(self, world, program):
+        self.world, self.program, self.known, self.seen = world, program, ids(world.a), {}
+
+    def at(self, repo, step):
+        """Which locks it left; nothing: it was not killed."""
+        self.known.add(repo.create("new"))
+        done = run_sync(repo, program=self.program, ABACUS_FAULT_AT=step)
+        if not killed(done):
+            done.ok()
+            return None
+        found = left(self.world)
+        for where in found:
+            self.seen[where] = self.seen.get(where, 0) + 1
+        sync(repo)
+        assert not left(self.world), "a lock is still there after a sync"
+        return found
+
+
+def test_a_sync_that_was_killed_at_any_step_does_not_stop_the_next_one(world, faulty):  # noqa: F811
+    """Every step once, and then those that leave a lock, in two clones in turn."""
+    kills, window, step = Kills(world, helper_of(faulty)), [], 1
+    while (found := kills.at(world.a, step)) is not None:
+        window += [step] if found else []
+        step += 1
+    for n in range(4 * KILLS):
+        repo = (world.b, world.a)[n // len(window) % 2]
+        if n % len(window) == 0:
+            sync(repo)  # so that its steps are those of before
+        kills.at(repo, window[n % len(window)])
+        if sum(kills.seen.values()) >= KILLS:
+            break
+    seen, known = kills.seen, kills.known
+    assert sum(seen.values()) >= KILLS, seen
+    assert {name for _, name in seen} == {f"{REF}.lock", f"{TRACKING}.lock"} and ("r.git", f"{REF}.lock") in seen, seen
+    for repo in (world.a, world.b, world.a):
+        sync(repo)
+    assert ids(world.a) == ids(world.b) == known
+    assert world.ref(world.a.path) == world.ref(world.b.path) == world.published()
+    assert not {*locks(world.a.path), *locks(world.b.path)}
+    for path in (world.a.path, world.b.path, world.remote):
+        git(path, "fsck", "--full")
+
+
+@pytest.mark.parametrize("where", ["clone", "remote"])
+def test_a_lock_from_before_a_power_loss_is_removed(folder, faulty, where):  # noqa: F811
+    """It is of another run of the machine, so nobody can tell whether its maker lives; it does not change."""
+    w = World(folder)
+    both(w)
+    known = ids(w.a)
+    w.keep()
+    ref = (gitdir(w.a.path) if where == "clone" else w.remote) / REF
+    lock = pathlib.Path(f"{ref}.lock")
+    left_by_a_kill(w, helper_of(faulty), lock)
+    name = own(ref)
+    mark = name.name.split(".abacus-")[1]
+    name.rename(name.with_name(name.name.replace(mark, "00000000" + mark[8:])))
+    sync(w.a)
+    sync(w.b)
+    assert ids(w.b) >= known - {"bd-shut"}
+    assert not lock.exists() and not [f for f in ref.parent.iterdir() if ".abacus-" in f.name]
+
+
+def test_a_lock_of_all_packed_refs_is_removed_only_if_it_is_ours(folder, faulty):  # noqa: F811
+    """Old backups are dropped from packed-refs, where the refs of the user are, too."""
+    w = World(folder)
+    a, b = w.begin()
+    tree = git(a.path, "rev-parse", f"{REF}^{{tree}}").strip()
+    for n in range(18):
+        commit = git(a.path, "commit-tree", "-m", f"{n}", tree).strip()
+        git(a.path, "update-ref", f"refs/beads/backup/{commit}", commit)
+        git(a.path, "update-ref", f"refs/heads/b{n}", commit)
+    git(a.path, "tag", "-am", "x", "annotated", commit)
+    git(a.path, "pack-refs", "--all")
+    a.create("here", "--id", "bd-here")
+    (w.remote / REF).unlink()
+    mine = git(a.path, "for-each-ref", "refs/heads", "refs/tags")
+    w.keep()
+    lock = gitdir(a.path) / "packed-refs.lock"
+    left_by_a_kill(w, helper_of(faulty), lock)
+    sync(a)
+    assert not lock.exists() and not [f for f in locks(a.path)]
+    assert git(a.path, "for-each-ref", "refs/heads", "refs/tags") == mine
+    assert len(git(a.path, "for-each-ref", "refs/beads/backup").splitlines()) == 16
+    w.put_back()
+    lock.write_text("")
+    sync(a)
+    assert lock.exists(), "a lock that another program made"
+    assert git(a.path, "for-each-ref", "refs/heads", "refs/tags") == mine
+
+
+def test_temporary_objects_that_are_a_day_old_are_removed(world):
+    objects = gitdir(world.a.path) / "objects"
+    old = [objects / "tmp_object_git2_x", objects / "pack/pack_git2_x", objects / "pack/pack_git2_xidx.lock"]
+    new = [objects / "tmp_object_git2_y", objects / "pack/pack_git2_y", objects / "tmp_obj_of_git"]
+    (objects / "pack").mkdir(exist_ok=True)
+    for file in old + new:
+        file.write_text("x")
+    for file in old + new[2:]:
+        os.utime(file, (1, 1))
+    run_sync(world.a, act="pack").ok()
+    assert not [f for f in old if f.exists()] and all(f.exists() for f in new)
+
+
+# --- the living ---
+
+
+class Touching(threading.Thread):
+    """A program that is slow with a ref: its lock changes all the time."""
+
+    def __init__(self, lock):
+        super().__init__(daemon=True)
+        self.lock, self.stop, self.lost = lock, threading.Event(), False
+        lock.write_text("")
+        self.made = lock.stat().st_ino
+        self.start()
+
+    def run(self):
+        size = 0
+        while not self.stop.wait(0.2):
+            try:
+                size += 1
+                with open(self.lock, "r+") as f:
+                    f.write("x" * size)
+                self.lost = self.lost or self.lock.stat().st_ino != self.made
+            except FileNotFoundError:
+                self.lost = True
+
+    def end(self):
+        self.stop.set()
+        self.join()
+        assert not self.lost, "the lock was taken from a living program"
+        self.lock.unlink()
+
+
+def hold_like_a_sync(world, ref, program):
+    """A lock of ours whose maker lives: it has flock()."""
+    lock = pathlib.Path(f"{ref}.lock")
+    left_by_a_kill(world, program, lock)
+    held = open(lock, "r+")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return lock, held
+
+
+def test_a_lock_of_a_living_program_is_not_removed(folder, faulty):  # noqa: F811
+    """In the clone, at the remote, and one that a stopped sync of ours has: all at once, since each takes long."""
+    worlds = []
+    for name in ("foreign-clone", "foreign-remote", "ours"):
+        (folder / name).mkdir()
+        w = World(folder / name)
+        both(w)
+        w.keep()
+        worlds.append(w)
+    here = pathlib.Path(f"{gitdir(worlds[0].a.path) / REF}.lock")
+    there = pathlib.Path(f"{worlds[1].remote / REF}.lock")
+    lock, held = hold_like_a_sync(worlds[2], worlds[2].remote / REF, helper_of(faulty))
+    slow = [Touching(here), Touching(there)]
+    syncing = [w.a.spawn("sync", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE) for w in worlds]
+    answers = [p.communicate(timeout=60)[0].decode() for p in syncing]
+    for p, answer, path in zip(syncing, answers, (here, there, lock)):
+        assert p.returncode == 4 and '"sync_failed"' in answer and str(path) in answer, answer
+    assert lock.exists() and os.fstat(held.fileno()).st_ino == lock.stat().st_ino
+    for thread in slow:
+        thread.end()
+    held.close()
+    for w in worlds:
+        sync(w.a)
+        assert not left(w)
+
+
+@needs_strace
+def test_where_there_are_no_hard_links_a_sync_works(world):
+    """The lock is an ordinary one of Git then."""
+    world.a.create("new", "--id", "bd-new")
+    done = subprocess.run([STRACE, "-f", "-qq", "-o", os.devnull, "-e", "inject=link,linkat:error=EPERM", SYNC, "sync",
+                           str(gitdir(world.a.path))], capture_output=True, timeout=60, env=environment(**world.a.env))
+    assert done.returncode == 0, done.stdout
+    sync(world.b)
+    assert "bd-new" in ids(world.b) and not left(world) and not locks(world.a.path) | locks(world.remote)
