@@ -14,6 +14,7 @@
 enum {
 	JITTER_MS = 40, /* of the first wait after a lost race; it doubles */
 	JITTER_MOST = 1000,
+	STUCK_MOST = 8, /* refusals in a row while the ref stays where it is */
 };
 
 void sync_doing(struct sync *s, const char *what)
@@ -155,11 +156,37 @@ static enum err settle(struct sync *s, struct str commit)
 
 /* --- the whole of it --- */
 
+/*
+ * A remote that speaks of a race while nobody moves its ref has another reason: the ref
+ * is broken, or a lock was left there.
+ */
+static enum err check_stuck(struct sync *s)
+{
+	const struct remote *m = &s->remote;
+	bool same = m->refused.p && str_eq(s->lost_at, s->there);
+
+	s->stuck = same ? s->stuck + 1 : 0;
+	s->lost_at = s->there;
+	if (s->stuck < STUCK_MOST)
+		return ERR_OK;
+	call_fail(s->c, ERR_REMOTE_REJECTED,
+		  "'" STR_FMT "' (" STR_FMT ") does not move the ref '" STR_FMT
+		  "', and nobody else does: " STR_FMT,
+		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(s->ref),
+		  STR_ARG(m->refused));
+	return call_step(s->c,
+			 "Nothing was lost. Ask whoever runs the remote to look at that "
+			 "ref and at a lock file beside it, then run 'bd sync' again.");
+}
+
 static enum err lost_again(struct sync *s)
 {
 	int64_t most = JITTER_MS << (s->attempts < 6 ? s->attempts : 6);
 	unsigned short some;
+	enum err e = check_stuck(s);
 
+	if (e)
+		return e;
 	if (moment_ticks() - s->started_ms > s->wants->timeout_ms)
 		return call_fail(s->c, ERR_SYNC_TIMEOUT,
 				 "others were faster, %lld times; '" STR_FMT
@@ -189,7 +216,9 @@ enum err sync_fetch(struct sync *s)
 	struct call *c = s->c;
 	enum err e;
 
-	if ((e = repo_ref(c, s->repo, s->tracking, &s->seen)))
+	/* of a ref that cannot be used libgit2 would say that the remote is to blame */
+	if ((e = repo_ref(c, s->repo, s->ref, &s->here)) ||
+	    (e = repo_ref(c, s->repo, s->tracking, &s->seen)))
 		return e;
 	s->there = s->seen;
 	if (!s->remote.url.p || !s->wants->pull)
@@ -197,10 +226,6 @@ enum err sync_fetch(struct sync *s)
 	sync_doing(s, "fetching from");
 	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)))
 		return e;
-	if (s->there.p && !repo_is_commit(s->repo, s->there))
-		return call_fail(c, ERR_REMOTE_DAMAGED,
-				 "'" STR_FMT "' at '" STR_FMT "' is not a commit",
-				 STR_ARG(s->ref), STR_ARG(s->remote.name));
 	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)))
 		return replaced(s);
 	return ERR_OK;
@@ -229,6 +254,7 @@ static enum err attempt(struct sync *s, struct str *commit, bool *lost)
 
 	*lost = false;
 	s->attempts++;
+	s->remote.refused = (struct str){ 0 };
 	if ((e = sync_fetch(s)) || (e = sync_seal(s)) ||
 	    (e = repo_ref(c, s->repo, s->ref, &s->here)) ||
 	    (e = sync_take_in(s, sync_parent(s))) || (e = sync_take_in(s, s->there)) ||

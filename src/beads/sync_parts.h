@@ -29,6 +29,8 @@ struct sync {
 	struct json remapped;
 	struct map reported;
 	int64_t pulled, pushed, attempts, started_ms;
+	struct str lost_at; /* where the remote's ref was at the last lost race */
+	int64_t stuck;      /* how many races in a row were lost to nobody */
 	struct str warning;
 	bool published;
 };

@@ -122,14 +122,22 @@ bool repo_has(struct repo *r, struct str commit)
 	return oid_of(commit, &oid) && git_odb_exists(r->odb, &oid);
 }
 
-bool repo_is_commit(struct repo *r, struct str name)
+const char *repo_kind(struct repo *r, struct str name)
 {
 	git_oid oid;
 	git_object_t type;
 	size_t size;
 
-	return oid_of(name, &oid) && !git_odb_read_header(&size, &type, r->odb, &oid) &&
-	       type == GIT_OBJECT_COMMIT;
+	return oid_of(name, &oid) && !git_odb_read_header(&size, &type, r->odb, &oid) ?
+		       git_object_type2string(type) :
+		       NULL;
+}
+
+bool repo_is_commit(struct repo *r, struct str name)
+{
+	const char *kind = repo_kind(r, name);
+
+	return kind && str_is(str_of(kind), "commit");
 }
 
 static enum err lookup(struct call *c, struct repo *r, struct str name, git_commit **out)

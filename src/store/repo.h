@@ -24,8 +24,13 @@ void repo_close(struct repo *r);
 
 /* --- refs --- */
 
-/* Where a ref points; absent if there is no such ref. */
+/* Where a ref points; absent if there is no such ref. DAMAGED if it is not a commit that
+ * the repository has. */
 enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *commit);
+
+/* The same; `fault` is what is wrong with it ("is at the tree …"), or absent. */
+enum err repo_ref_fault(struct call *c, struct repo *r, struct str name,
+			struct str *commit, struct str *fault);
 
 /*
  * Moves a ref from `old` (absent: it must not be there) to `new`; `moved` is false if it
@@ -56,6 +61,9 @@ struct commit {
 };
 
 bool repo_has(struct repo *r, struct str commit);
+
+/* What kind of object this is; NULL: there is none of that name. */
+const char *repo_kind(struct repo *r, struct str name);
 bool repo_is_commit(struct repo *r, struct str name);
 enum err repo_commit(struct call *c, struct repo *r, struct str name, struct commit *out);
 

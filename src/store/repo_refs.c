@@ -33,52 +33,105 @@ static struct str hex(struct call *c, const git_oid *oid)
 /* --- reading --- */
 
 /* The ref cannot be used, and no retry will change that. */
-static enum err broken(struct call *c, struct repo *r, struct str name, const char *what,
-		       struct str value)
+static enum err broken(struct call *c, struct repo *r, struct str name, struct str fault)
 {
-	call_fail(c, ERR_DAMAGED, "the ref '" STR_FMT "' of '" STR_FMT "' %s" STR_FMT,
-		  STR_ARG(name), STR_ARG(folder(r)), what, STR_ARG(value));
-	return call_step(c,
-			 "No bead was changed. Look at the ref with 'git -C %s "
-			 "for-each-ref refs/beads'; set it to the right commit with "
-			 "'git update-ref', or move its file aside, and run 'bd sync'.",
-			 spawn_quoted(&c->mem, folder(r)).p);
+	struct str file = path_of(c, r, name);
+
+	call_fail(c, ERR_DAMAGED, "the ref '" STR_FMT "' of '" STR_FMT "' " STR_FMT,
+		  STR_ARG(name), STR_ARG(folder(r)), STR_ARG(fault));
+	if (file_exists(&c->mem, file))
+		return call_step(c,
+				 "Nothing was changed. Move the file '" STR_FMT
+				 "' aside, then run 'bd sync': it makes the ref again, "
+				 "from the journal and the remote.",
+				 STR_ARG(file));
+	return call_step(
+		c,
+		"Nothing was changed. Set the ref to its commit again: 'git -C " STR_FMT
+		" update-ref " STR_FMT " COMMIT'.",
+		STR_ARG(spawn_quoted(&c->mem, folder(r))), STR_ARG(name));
 }
 
-static enum err unreadable(struct call *c, struct repo *r, struct str name)
+/* A disk that fails says nothing about what is on it. */
+static bool disk_failed(void)
 {
 	const git_error *error = git_error_last();
 
-	return broken(c, r, name, "cannot be read: ",
-		      str_of(error && error->message ? error->message : "unknown"));
+	return error &&
+	       (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
+}
+
+static enum err unreadable(struct call *c, struct str name, struct str *fault)
+{
+	const git_error *error = git_error_last();
+
+	if (disk_failed())
+		return repo_fail(c, ERR_INTERNAL_ERROR, "read the ref", name);
+	*fault = arena_fmt(&c->mem, "cannot be read: %s",
+			   error && error->message ? error->message : "unknown");
+	return ERR_OK;
+}
+
+/* Where it leads to, if it is a symbolic ref. */
+static struct str target_of(struct call *c, git_reference *ref)
+{
+	return git_reference_type(ref) == GIT_REFERENCE_SYMBOLIC ?
+		       arena_copy(&c->mem, str_of(git_reference_symbolic_target(ref))) :
+		       (struct str){ 0 };
+}
+
+static enum err check_commit(struct call *c, struct repo *r, struct str name,
+			     struct str *fault)
+{
+	const char *kind = repo_kind(r, name);
+
+	/* libgit2 calls an object that it fails to open missing: look twice */
+	git_error_clear();
+	if (!kind)
+		kind = repo_kind(r, name);
+	if (!kind && disk_failed())
+		return repo_fail(c, ERR_INTERNAL_ERROR, "read the commit", name);
+	if (!kind)
+		*fault = arena_fmt(&c->mem, "is at " STR_FMT ", which is not there",
+				   STR_ARG(name));
+	else if (!str_is(str_of(kind), "commit"))
+		*fault = arena_fmt(&c->mem,
+				   "is at the %s " STR_FMT ", and not at a commit", kind,
+				   STR_ARG(name));
+	return ERR_OK;
+}
+
+enum err repo_ref_fault(struct call *c, struct repo *r, struct str name,
+			struct str *commit, struct str *fault)
+{
+	const char *ref = arena_cstr(&c->mem, name);
+	git_reference *found = NULL;
+	struct str target;
+	git_oid oid;
+	int code = git_reference_lookup(&found, repo_git(r), ref);
+
+	*commit = *fault = (struct str){ 0 };
+	if (code)
+		return code == GIT_ENOTFOUND ? ERR_OK : unreadable(c, name, fault);
+	target = target_of(c, found);
+	git_reference_free(found);
+	code = git_reference_name_to_id(&oid, repo_git(r), ref);
+	if (code == GIT_ENOTFOUND && target.p)
+		*fault = arena_fmt(
+			&c->mem, "is a symbolic ref to '" STR_FMT "', which is not there",
+			STR_ARG(target));
+	if (code) /* without a target, it was removed in between */
+		return code == GIT_ENOTFOUND ? ERR_OK : unreadable(c, name, fault);
+	*commit = hex(c, &oid);
+	return check_commit(c, r, *commit, fault);
 }
 
 enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *commit)
 {
-	const char *ref = arena_cstr(&c->mem, name);
-	git_reference *found = NULL;
-	git_oid oid;
-	int code = git_reference_lookup(&found, repo_git(r), ref);
-	struct str target = { 0 };
+	struct str fault;
+	enum err e = repo_ref_fault(c, r, name, commit, &fault);
 
-	*commit = (struct str){ 0 };
-	if (code == GIT_ENOTFOUND)
-		return ERR_OK;
-	if (code)
-		return unreadable(c, r, name);
-	if (git_reference_type(found) == GIT_REFERENCE_SYMBOLIC)
-		target =
-			arena_copy(&c->mem, str_of(git_reference_symbolic_target(found)));
-	git_reference_free(found);
-	code = git_reference_name_to_id(&oid, repo_git(r), ref);
-	if (code == GIT_ENOTFOUND && target.p)
-		return broken(c, r, name, "is a symbolic ref to nothing: ", target);
-	if (code == GIT_ENOTFOUND) /* removed in between */
-		return ERR_OK;
-	if (code)
-		return unreadable(c, r, name);
-	*commit = hex(c, &oid);
-	return ERR_OK;
+	return !e && fault.p ? broken(c, r, name, fault) : e;
 }
 
 enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
@@ -104,6 +157,13 @@ enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
 
 /* --- writing --- */
 
+static enum err no_room(struct call *c, struct repo *r, struct str name, struct str other)
+{
+	return broken(c, r, name,
+		      arena_fmt(&c->mem, "cannot be made beside the ref '" STR_FMT "'",
+				STR_ARG(other)));
+}
+
 /* A ref cannot be where another one has a folder, or the other way round. */
 static enum err check_room(struct call *c, struct repo *r, struct str name)
 {
@@ -116,14 +176,14 @@ static enum err check_room(struct call *c, struct repo *r, struct str name)
 	if (e)
 		return e;
 	if (count)
-		return broken(c, r, name, "cannot be made beside ", below[0]);
+		return no_room(c, r, name, below[0]);
 	while (at = path_parent(at), at.n > STR("refs").n) {
 		int code = git_reference_lookup(&found, repo_git(r),
 						arena_cstr(&c->mem, at));
 
 		git_reference_free(found);
 		if (!code)
-			return broken(c, r, name, "cannot be made beside ", at);
+			return no_room(c, r, name, at);
 	}
 	return ERR_OK;
 }
@@ -148,8 +208,7 @@ static enum err check_name(struct call *c, struct repo *r, struct str name)
 		str_is(str_of(kind.ptr), "files");
 	git_buf_dispose(&kind);
 	git_config_free(config);
-	return files ? ERR_OK :
-		       broken(c, r, name, "is not kept in a file: ", STR("reftable"));
+	return files ? ERR_OK : broken(c, r, name, STR("is not kept in a file"));
 }
 
 /* With the lock: where the ref itself points, not where it leads to. */
@@ -159,18 +218,20 @@ static enum err read_locked(struct call *c, struct repo *r, struct str name,
 	git_reference *found = NULL;
 	int code = git_reference_lookup(&found, repo_git(r), arena_cstr(&c->mem, name));
 	enum err e = ERR_OK;
+	struct str target, fault = { 0 };
 
 	*commit = (struct str){ 0 };
+	if (code == GIT_ENOTFOUND)
+		return ERR_OK;
 	if (code)
-		return code == GIT_ENOTFOUND ? ERR_OK : unreadable(c, r, name);
-	if (git_reference_type(found) == GIT_REFERENCE_SYMBOLIC)
-		e = broken(c, r, name, "is a symbolic ref to ",
-			   arena_copy(&c->mem,
-				      str_of(git_reference_symbolic_target(found))));
+		e = unreadable(c, name, &fault);
+	else if ((target = target_of(c, found)).p)
+		fault = arena_fmt(&c->mem, "is a symbolic ref to '" STR_FMT "'",
+				  STR_ARG(target));
 	else
 		*commit = hex(c, git_reference_target(found));
 	git_reference_free(found);
-	return e;
+	return fault.p ? broken(c, r, name, fault) : e;
 }
 
 /* Git keeps a log of some refs; where it does, it is told. Nothing depends on it. */

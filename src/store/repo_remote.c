@@ -73,7 +73,6 @@ static struct str folder(struct call *c, struct repo *r, struct str url)
 enum err remote_open(struct call *c, struct repo *r, struct str name, struct remote *out)
 {
 	git_remote *remote = NULL;
-	struct str path;
 	const char *url;
 	int code = git_remote_lookup(&remote, repo_git(r), arena_cstr(&c->mem, name));
 
@@ -88,10 +87,10 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	out->push_address = url ? arena_copy(&c->mem, str_of(url)) : out->address;
 	git_remote_free(remote);
 	out->url = without_password(c, out->address);
-	out->path = folder(c, r, out->push_address);
-	path = folder(c, r, out->address);
-	if (path.p) /* wherever this process stands */
-		out->address = path;
+	out->to = folder(c, r, out->push_address);
+	out->from = folder(c, r, out->address);
+	if (out->from.p) /* wherever this process stands */
+		out->address = out->from;
 	return ERR_OK;
 }
 
@@ -273,6 +272,56 @@ static enum err connect(struct call *c, struct remote *m, git_direction directio
 	return unreachable(c, m, code, "reach");
 }
 
+/* Trying again will not help: the ref of the remote has to be mended there. */
+static enum err broken(struct call *c, const struct remote *m, struct str ref,
+		       struct str fault)
+{
+	call_fail(c, ERR_REMOTE_DAMAGED,
+		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") " STR_FMT,
+		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(fault));
+	return call_step(
+		c, "Your own work is safe and goes on. Somebody who may write there "
+		   "has to set the ref to a commit again, or remove it; then run "
+		   "'bd sync'.");
+}
+
+/* A folder is a repository, or has one in `.git`. */
+static enum err open_folder(struct call *c, struct str path, struct repo **out)
+{
+	enum err e = repo_open_other(c, path, out);
+
+	if (!e)
+		return ERR_OK;
+	c->code = ERR_OK;
+	return repo_open_other(c, path_join(&c->mem, path, STR(".git")), out);
+}
+
+/* libgit2 leaves a ref that it cannot read out of the list. */
+static enum err check_folder(struct call *c, const struct remote *m, struct str ref)
+{
+	struct str fault, commit;
+	struct repo *there;
+	enum err e;
+
+	if (!m->from.p)
+		return ERR_OK;
+	if (open_folder(c, m->from, &there))
+		return c->code = ERR_OK; /* connecting to it tells what is wrong */
+	if ((e = repo_ref_fault(c, there, ref, &commit, &fault)))
+		e = c->code = ERR_SYNC_FAILED;
+	repo_close(there);
+	return !e && fault.p ? broken(c, m, ref, fault) : e;
+}
+
+/* A server may list a ref that it cannot read, as a commit of zeros. */
+static enum err check_listed(struct call *c, const struct remote *m, struct str ref,
+			     struct str commit)
+{
+	return commit.p && str_count(commit, '0') == commit.n ?
+		       broken(c, m, ref, STR("cannot be read by the server")) :
+		       ERR_OK;
+}
+
 static enum err find(struct call *c, const struct remote *m, git_remote *remote,
 		     struct str ref, struct str *commit)
 {
@@ -290,11 +339,11 @@ static enum err find(struct call *c, const struct remote *m, git_remote *remote,
 			git_oid_tostr(text, sizeof text, &heads[i]->oid);
 			*commit = arena_copy(&c->mem, str_of(text));
 		}
-	return ERR_OK;
+	return check_listed(c, m, ref, *commit);
 }
 
 static enum err fetch(struct call *c, struct remote *m, git_remote *remote,
-		      git_remote_callbacks *calls, struct str ref)
+		      git_remote_callbacks *calls, struct str ref, struct str commit)
 {
 	/* into no ref: the caller keeps what it wants */
 	char *spec = (char *)arena_cstr(&c->mem, ref);
@@ -308,7 +357,25 @@ static enum err fetch(struct call *c, struct remote *m, git_remote *remote,
 	options.download_tags = GIT_REMOTE_DOWNLOAD_TAGS_NONE;
 	fault_point();
 	code = git_remote_download(remote, &specs, &options);
-	return code ? unreachable(c, m, code, "fetch from") : ERR_OK;
+	return code ? unreachable(c, m, code,
+				  arena_fmt(&c->mem, "fetch '" STR_FMT "' (%.10s…) from",
+					    STR_ARG(ref), commit.p)
+					  .p) :
+		      ERR_OK;
+}
+
+static enum err check_commit(struct call *c, const struct remote *m, struct str ref,
+			     struct str name)
+{
+	const char *kind = repo_kind(m->repo, name);
+
+	if (!kind)
+		return repo_fail(c, ERR_SYNC_FAILED, "read the commit", name);
+	if (str_is(str_of(kind), "commit"))
+		return ERR_OK;
+	return broken(c, m, ref,
+		      arena_fmt(&c->mem, "is at the %s " STR_FMT ", and not at a commit",
+				kind, STR_ARG(name)));
 }
 
 enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
@@ -317,14 +384,16 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
 	git_remote_callbacks calls = callbacks(&t);
 	git_remote *remote = NULL;
-	enum err e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
+	enum err e = check_folder(c, m, ref);
 
-	if (e)
+	if (e || (e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
 		return e;
 	e = find(c, m, remote, ref, commit);
 	if (!e && commit->p && !(str_eq(*commit, known) && repo_has(m->repo, known)) &&
 	    !repo_has(m->repo, *commit))
-		e = fetch(c, m, remote, &calls, ref);
+		e = fetch(c, m, remote, &calls, ref, *commit);
+	if (!e && commit->p)
+		e = check_commit(c, m, ref, *commit);
 	git_remote_disconnect(remote);
 	git_remote_free(remote);
 	return e;
@@ -335,9 +404,9 @@ enum err remote_look(struct call *c, struct remote *m, struct str ref, struct st
 	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
 	git_remote_callbacks calls = callbacks(&t);
 	git_remote *remote = NULL;
-	enum err e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
+	enum err e = check_folder(c, m, ref);
 
-	if (e)
+	if (e || (e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
 		return e;
 	e = find(c, m, remote, ref, commit);
 	git_remote_disconnect(remote);
@@ -440,14 +509,10 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 {
 	struct repo *there;
 	git_oid tip;
-	enum err e = repo_open_other(c, m->path, &there);
+	enum err e = open_folder(c, m->to, &there);
 
-	if (e) {
-		c->code = ERR_OK;
-		if ((e = repo_open_other(c, path_join(&c->mem, m->path, STR(".git")),
-					 &there)))
-			return unreachable(c, m, 0, "push to");
-	}
+	if (e)
+		return unreachable(c, m, 0, "push to");
 	git_oid_fromstrn(&tip, commit.p, commit.n);
 	if (copy_line(m, repo_git(there), &tip))
 		e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);
@@ -481,15 +546,23 @@ static bool lost_race(const char *why)
 	return about(why, words);
 }
 
+/* Why it did not take the change: its verdict on our ref, and what it wrote beside it. */
+static struct str words_of(struct talk *t, const git_error *error)
+{
+	struct str said = str_trim(buf_str(&t->said)), why = t->refused;
+
+	if (!why.p)
+		why = str_of(error && error->message ? error->message :
+						       "no reason given");
+	return arena_fmt(&t->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(why),
+			 said.n ? "; it said: " : "", STR_ARG(said));
+}
+
 static enum err rejected(struct call *c, const struct remote *m, struct talk *t)
 {
-	struct str said = str_trim(buf_str(&t->said));
-
 	return call_fail(c, ERR_REMOTE_REJECTED,
-			 "'" STR_FMT "' (" STR_FMT ") did not take the change: " STR_FMT
-			 "%s" STR_FMT,
-			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(t->refused),
-			 said.n ? "; it said: " : "", STR_ARG(said));
+			 "'" STR_FMT "' (" STR_FMT ") did not take the change: " STR_FMT,
+			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(words_of(t, NULL)));
 }
 
 static enum err push(struct call *c, struct remote *m, struct talk *t, git_remote *remote,
@@ -514,10 +587,12 @@ static enum err push(struct call *c, struct remote *m, struct talk *t, git_remot
 	else if (code == GIT_ENONFASTFORWARD ||
 		 (t->refused.p && lost_race(t->refused.p)) ||
 		 (code && error && error->message && lost_race(error->message)))
-		return ERR_OK;
+		m->refused = words_of(t, code ? error : NULL);
 	else if (t->refused.p)
 		return rejected(c, m, t);
-	return code ? unreachable(c, m, code, "push to") : ERR_OK;
+	else if (code)
+		return unreachable(c, m, code, "push to");
+	return ERR_OK;
 }
 
 enum err remote_push(struct call *c, struct remote *m, struct str ref, struct str commit,
@@ -530,7 +605,8 @@ enum err remote_push(struct call *c, struct remote *m, struct str ref, struct st
 	enum err e;
 
 	*moved = false;
-	if (m->path.p)
+	m->refused = (struct str){ 0 };
+	if (m->to.p)
 		return push_to_folder(c, m, ref, commit, old, moved);
 	if ((e = connect(c, m, GIT_DIRECTION_PUSH, &calls, &remote)))
 		return e;

@@ -9,13 +9,15 @@
  * terminal.
  *
  * SYNC_FAILED if it cannot be reached, AUTH_FAILED if it does not want to know us,
- * REMOTE_REJECTED if it does not take what we give it.
+ * REMOTE_REJECTED if it does not take what we give it, REMOTE_DAMAGED if its ref is not
+ * at a commit that it has.
  */
 struct remote {
 	struct repo *repo;
 	struct str name, url;             /* without the password, for messages */
 	struct str address, push_address; /* with it */
-	struct str path;                  /* to push to, if that is a folder; or absent */
+	struct str from, to; /* folders to fetch from, to push to; or absent */
+	struct str refused;  /* why the last push lost a race, in the remote's words */
 };
 
 /* `url` is absent where there is no such remote. */

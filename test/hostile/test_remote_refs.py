@@ -1,0 +1,149 @@
+"""A ref that is not at a commit is named at once, at the remote and here, and nothing is lost by it."""
+import pathlib
+import re
+import shutil
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
+
+from conftest import Repo, git  # noqa: E402
+from remotes import REF, at, bare, clone, http_remote, is_sync_error, point, sync, titles  # noqa: E402
+
+TRACKING = "refs/beads/remote/origin"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("refs")
+    remote = bare(path / "beads.git")
+    anna = clone(path / "anna", remote)
+    anna.create("published")
+    sync(anna)
+    tip = at(remote)
+    git(remote, "tag", "-am", "x", "x", tip)
+    return path
+
+
+class World:
+    def __init__(self, path):
+        self.path, self.remote, self.anna = path, path / "beads.git", Repo(path / "anna")
+        self.anna.env = {"BD_ACTOR": "anna"}
+        point(self.anna, self.remote)
+        self.anna.create("waiting")
+
+    def content(self, what):
+        tip = at(self.remote)
+        return {"text": "<html>\n", "nothing": "", "half": tip[:20] + "\n", "zeros": "\0" * 41, "endless": "a" * 100000,
+                "missing": "1" * 40 + "\n", "nowhere": "ref: refs/heads/none\n", "outside": "ref: ../../HEAD\n",
+                "itself": f"ref: {REF}\n", "tree": git(self.remote, "rev-parse", f"{tip}^{{tree}}"),
+                "blob": git(self.remote, "rev-parse", f"{tip}:meta.json"),
+                "tag": git(self.remote, "rev-parse", "refs/tags/x")}[what]
+
+
+@pytest.fixture
+def world(tmp_path, made):
+    shutil.copytree(made, tmp_path / "w")
+    return World(tmp_path / "w")
+
+
+WORDS = {"text": "cannot be read", "nothing": "cannot be read", "half": "cannot be read", "zeros": "cannot be read",
+         "endless": "cannot be read", "missing": "is at 1111111111111111111111111111111111111111, which is not there",
+         "nowhere": "is a symbolic ref to 'refs/heads/none', which is not there",
+         "outside": "is a symbolic ref to '../../HEAD', which is not there", "itself": "cannot be read",
+         "tree": "is at the tree", "blob": "is at the blob", "tag": "is at the tag"}
+
+
+@pytest.mark.parametrize("what", WORDS)
+def test_of_a_folder(world, what):
+    tip = at(world.remote)
+    (world.remote / REF).write_text(world.content(what))
+    error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
+    assert f"the ref '{REF}' at 'origin' ({world.remote}) {WORDS[what]}" in error["message"], error
+    assert not error["retryable"], error
+    assert titles(world.anna) == ["published", "waiting"] and at(world.anna.path) == tip
+    (world.remote / REF).write_text(f"{tip}\n")
+    assert sync(world.anna)["durability"] == "remote"
+
+
+@pytest.mark.parametrize("what", ["text", "missing", "tree", "blob", "tag"])
+def test_of_a_server(world, what):
+    tip = at(world.remote)
+    (world.remote / REF).write_text(world.content(what))
+    with http_remote(world.path) as server:
+        point(world.anna, f"{server.url}/beads.git")
+        code = "sync_failed" if what == "missing" else "corrupt"  # the server ends without a word
+        error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), code)
+        assert f"'{REF}'" in error["message"] and "'origin'" in error["message"] and server.url in error["message"], error
+        assert re.search(WORDS[what] if what != "missing" else r"\(1111111111…\)", error["message"]), error
+        (world.remote / REF).write_text(f"{tip}\n")
+        assert sync(world.anna)["durability"] == "remote"
+
+
+def test_a_server_that_calls_everything_a_race_is_not_asked_until_the_deadline(world):
+    """A lock that a dead program left at the server: nobody moves the ref, and yet the push is refused."""
+    (world.remote / f"{REF}.lock").touch()
+    with http_remote(world.path) as server:
+        point(world.anna, f"{server.url}/beads.git")
+        error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "10m", timeout=120), "remote_rejected")
+        assert f"does not move the ref '{REF}'" in error["message"] and "lock" in error["message"], error
+        (world.remote / f"{REF}.lock").unlink()
+        assert sync(world.anna)["durability"] == "remote"
+
+
+def test_a_symbolic_ref_is_not_written_to(world):
+    git(world.remote, "update-ref", "refs/heads/main", REF)
+    git(world.remote, "symbolic-ref", REF, "refs/heads/main")
+    tip = at(world.remote)
+    error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
+    assert "is a symbolic ref to 'refs/heads/main'" in error["message"], error
+    assert at(world.remote, "refs/heads/main") == tip
+
+
+# --- here ---
+
+
+def named_file(hint):
+    """The file that the hint says to move aside."""
+    return pathlib.Path(re.search(r"Move the file '([^']+)' aside", hint)[1])
+
+
+@pytest.mark.parametrize("ref", [REF, TRACKING])
+@pytest.mark.parametrize("what", WORDS)
+def test_here(world, what, ref):
+    """The next step that is shown brings everything back."""
+    file = world.anna.path / ".git" / ref
+    file.write_text(world.content(what))
+    done = world.anna.run("sync", "--json", "--timeout", "60s")
+    assert done.code == 3 and done.error["code"] == "corrupt", done.out
+    assert f"the ref '{ref}' of '{world.anna.path}/.git/' " in done.error["message"], done.out
+    assert file.read_text() == world.content(what), "the damage is still there to be looked at"
+    assert "waiting" in titles(world.anna)
+    named_file(done.error["hint"]).rename(world.path / "aside")
+    assert sync(world.anna)["durability"] == "remote"
+    assert titles(world.anna) == ["published", "waiting"]
+    assert at(world.anna.path) == at(world.anna.path, TRACKING) == at(world.remote)
+
+
+def test_here_without_a_remote(world):
+    git(world.anna.path, "remote", "remove", "origin")
+    sync(world.anna)
+    world.anna.create("later")
+    (world.anna.path / ".git" / REF).write_text("garbage\n")
+    done = world.anna.run("sync", "--json")
+    assert done.code == 3 and done.error["code"] == "corrupt", done.out
+    named_file(done.error["hint"]).rename(world.path / "aside")
+    sync(world.anna)
+    assert titles(world.anna) == ["later", "published", "waiting"]
+    assert world.anna.json("validate")["ok"]
+
+
+def test_refs_that_leave_no_room_for_ours(world):
+    """Git allows no ref below another one; that is no race either."""
+    tip = at(world.remote)
+    git(world.remote, "update-ref", "-d", REF)
+    git(world.remote, "update-ref", f"{REF}/below", tip)
+    git(world.remote, "pack-refs", "--all")
+    error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
+    assert f"cannot be made beside the ref '{REF}/below'" in error["message"], error
