@@ -18,7 +18,7 @@
 extern char **environ;
 
 struct pipes {
-	int out[2], err[2]; /* to read from, to write to */
+	int in[2], out[2], err[2]; /* to read from, to write to */
 };
 
 static bool open_pipe(int fd[2])
@@ -30,9 +30,24 @@ static bool open_pipe(int fd[2])
 static void close_pipes(struct pipes *p)
 {
 	for (int i = 0; i < 2; i++) {
+		file_close(&p->in[i]);
 		file_close(&p->out[i]);
 		file_close(&p->err[i]);
 	}
+}
+
+/* All of it is in the pipe before anybody reads: nobody has to wait for a reader. */
+static bool fill_input(const struct spawn *s, int in[2])
+{
+	bool filled;
+
+	if (!s->input.p)
+		return true;
+	errno = EMSGSIZE;
+	filled =
+		s->input.n <= SPAWN_INPUT && open_pipe(in) && file_write(in[1], s->input);
+	file_close(&in[1]);
+	return filled;
 }
 
 /* In a group of its own, so that all of it can be killed; deaf to our signals. */
@@ -46,7 +61,10 @@ static int start(const char *const *argv, const struct pipes *p, pid_t *pid)
 	sigfillset(&all);
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	if (p->in[0] < 0)
+		posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	else
+		posix_spawn_file_actions_adddup2(&files, p->in[0], 0);
 	posix_spawn_file_actions_adddup2(&files, p->out[1], 1);
 	posix_spawn_file_actions_adddup2(&files, p->err[1], 2);
 	posix_spawnattr_init(&how);
@@ -121,12 +139,12 @@ static void listen(struct call *c, struct spawn *s, struct pipes *p)
 
 enum err spawn_run(struct call *c, struct spawn *s)
 {
-	struct pipes p = { { -1, -1 }, { -1, -1 } };
+	struct pipes p = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	int failed, status = 0;
 	pid_t pid;
 
 	s->status = -1;
-	if (!open_pipe(p.out) || !open_pipe(p.err)) {
+	if (!open_pipe(p.out) || !open_pipe(p.err) || !fill_input(s, p.in)) {
 		close_pipes(&p);
 		return file_fail(c, "start", str_of(s->argv[0]));
 	}
@@ -135,6 +153,7 @@ enum err spawn_run(struct call *c, struct spawn *s)
 		errno = failed;
 		return file_fail(c, "start", str_of(s->argv[0]));
 	}
+	file_close(&p.in[0]);
 	file_close(&p.out[1]);
 	file_close(&p.err[1]);
 	listen(c, s, &p);

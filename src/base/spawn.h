@@ -5,6 +5,8 @@
 
 /* Other programs, started by their path. */
 
+enum { SPAWN_INPUT = 4096 }; /* what every pipe has room for */
+
 /* What to run, and what became of it. */
 struct spawn {
 	const char *const *argv; /* the path first, NULL last */
@@ -13,12 +15,13 @@ struct spawn {
 	 * absent one; NULL: nobody listens */
 	void (*heard)(void *arg, struct str line);
 	void *arg;
-	struct str out; /* what it wrote to standard output */
-	int status;     /* its exit status; -1: it was killed */
+	struct str input; /* what it reads, at most SPAWN_INPUT bytes; absent: nothing */
+	struct str out;   /* what it wrote to standard output */
+	int status;       /* its exit status; -1: it was killed */
 	bool timed_out;
 };
 
-/* Runs it to its end. It reads nothing, and has no terminal to ask questions on. */
+/* Runs it to its end. It has no terminal to ask questions on. */
 enum err spawn_run(struct call *c, struct spawn *s);
 
 /*

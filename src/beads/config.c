@@ -5,6 +5,7 @@
 #include "base/moment.h"
 #include "base/number.h"
 #include "base/path.h"
+#include "base/url.h"
 
 static const char *const words[] = {
 	[CONFIG_CLAIM_LEASE] = "claim.lease",
@@ -72,10 +73,11 @@ static bool is_ref(struct str value)
 	       !str_ends(value, STR(".lock"));
 }
 
+/* Not an address: that may have a password, and Git has a place for those. */
 static bool is_remote(struct str value)
 {
 	for (size_t i = 0; i < value.n; i++)
-		if ((unsigned char)value.p[i] <= ' ')
+		if ((unsigned char)value.p[i] <= ' ' || value.p[i] == ':')
 			return false;
 	return value.n && value.p[0] != '-';
 }
@@ -175,7 +177,8 @@ enum err config_check(struct call *c, enum config_key key, struct str value)
 	if (rules[key].fits(value))
 		return ERR_OK;
 	return call_fail(c, ERR_INVALID_INPUT, "%s is %s, not '" STR_FMT "'",
-			 names_word(&config_keys, key), rules[key].want, STR_ARG(value));
+			 names_word(&config_keys, key), rules[key].want,
+			 STR_ARG(url_hide(&c->mem, value)));
 }
 
 /* Every other line stays as it is, but for empty ones. */

@@ -4,6 +4,7 @@
 #include "base/moment.h"
 #include "base/path.h"
 #include "base/platform.h"
+#include "base/url.h"
 #include "beads/commits.h"
 #include "beads/config.h"
 #include "beads/courier.h"
@@ -310,7 +311,7 @@ enum err sync_open(struct sync *s)
 	if (chosen.p && !s->remote.url.p) {
 		call_fail(c, ERR_SYNC_FAILED,
 			  "this repository has no Git remote '" STR_FMT "'",
-			  STR_ARG(name));
+			  STR_ARG(url_hide(&c->mem, name)));
 		return call_step(c, "'git remote' lists those there are; 'bd config set "
 				    "sync.remote NAME' chooses one.");
 	}

@@ -12,45 +12,9 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/spawn.h"
+#include "base/url.h"
 
 /* --- which remote --- */
-
-/* A password may have an '@' in it, though it should not: the last one ends it. */
-static struct str without_password(struct call *c, struct str url)
-{
-	const char *scheme = strstr(arena_cstr(&c->mem, url), "://");
-	struct str head, rest;
-	size_t at;
-
-	if (!scheme)
-		return url;
-	rest = str_of(scheme + 3);
-	head = str_head(url, url.n - rest.n);
-	for (at = strcspn(rest.p, "/?#"); at && rest.p[at] != '@'; at--)
-		;
-	if (!at)
-		return url;
-	return arena_fmt(&c->mem, STR_FMT "***%s", STR_ARG(head), rest.p + at);
-}
-
-/* What a URL has as "%20" is a space. */
-static struct str unescaped(struct call *c, struct str text)
-{
-	struct buf b = { .mem = &c->mem };
-
-	for (size_t i = 0; i < text.n; i++) {
-		char digits[3] = { 0 }, *end = digits;
-		long ch = 0;
-
-		if (text.p[i] == '%' && i + 2 < text.n) {
-			memcpy(digits, text.p + i + 1, 2);
-			ch = strtol(digits, &end, 16);
-		}
-		buf_char(&b, end == digits + 2 ? (char)ch : text.p[i]);
-		i += end == digits + 2 ? 2 : 0;
-	}
-	return buf_str(&b);
-}
 
 /* A folder on this machine; absent if the address is of another kind. */
 static struct str folder(struct call *c, struct repo *r, struct str url)
@@ -61,7 +25,7 @@ static struct str folder(struct call *c, struct repo *r, struct str url)
 	if (str_starts(url, STR("file://localhost/")))
 		url = arena_fmt(&c->mem, "file://" STR_FMT, STR_ARG(str_skip(url, 16)));
 	if (str_starts(url, STR("file://")))
-		return path_real(&c->mem, unescaped(c, str_skip(url, 7)));
+		return path_real(&c->mem, url_decode(&c->mem, str_skip(url, 7)));
 	if (ssh_address(url) || strstr(arena_cstr(&c->mem, url), "://"))
 		return (struct str){ 0 };
 	dir = git_repository_is_bare(repo_git(r)) ?
@@ -86,7 +50,7 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	url = git_remote_pushurl(remote);
 	out->push_address = url ? arena_copy(&c->mem, str_of(url)) : out->address;
 	git_remote_free(remote);
-	out->url = without_password(c, out->address);
+	out->url = url_hide(&c->mem, out->address);
 	out->to = folder(c, r, out->push_address);
 	out->from = folder(c, r, out->address);
 	if (out->from.p) /* wherever this process stands */
@@ -116,24 +80,35 @@ static struct str member(struct str text, const char *key)
 	return (struct str){ 0 };
 }
 
-/* The user's helpers for passwords, where there is a `git` that knows them. */
+/*
+ * The user's helpers for passwords, where there is a `git` that knows them. The address
+ * goes through a pipe, because everybody can read the words of a command.
+ */
 static bool ask_git(struct call *c, const struct remote *m, struct str url,
 		    struct str *user, struct str *password)
 {
-	static const char script[] =
-		"printf 'url=%s\\n\\n' \"$1\" | GIT_TERMINAL_PROMPT=0 GIT_ASKPASS= "
-		"SSH_ASKPASS= git --git-dir=\"$2\" credential fill";
-	const char *argv[] = { "/bin/sh",
-			       "-c",
-			       script,
-			       "sh",
-			       arena_cstr(&c->mem, url),
-			       git_repository_commondir(repo_git(m->repo)),
+	struct str dir = arena_fmt(&c->mem, "--git-dir=%s",
+				   git_repository_commondir(repo_git(m->repo)));
+	const char *argv[] = { "/usr/bin/env",
+			       "GIT_TERMINAL_PROMPT=0",
+			       "GIT_ASKPASS=",
+			       "SSH_ASKPASS=",
+			       "git",
+			       dir.p,
+			       "credential",
+			       "fill",
 			       NULL };
 	struct spawn git = { .argv = argv };
 
-	if (memchr(url.p, '\n', url.n) || spawn_run(c, &git) || git.status)
+	if (memchr(url.p, '\n', url.n))
 		return false;
+	/* the password was tried already */
+	url = url_drop_password(&c->mem, url);
+	git.input = arena_fmt(&c->mem, "url=" STR_FMT "\n\n", STR_ARG(url));
+	if (spawn_run(c, &git) || git.status) {
+		c->code = ERR_OK;
+		return false;
+	}
 	*user = member(git.out, "username");
 	*password = member(git.out, "password");
 	return user->p && password->p;
@@ -209,19 +184,37 @@ static bool about(const char *text, const char *const *words)
 	return false;
 }
 
-/* The library quotes the address, with all that is in it. */
-static struct str without_address(struct call *c, struct str text, struct str address,
-				  struct str shown)
+/* A text without any occurrence of a word. */
+static struct str without(struct call *c, struct str text, struct str word)
 {
-	const char *z = arena_cstr(&c->mem, text), *at;
 	struct buf b = { .mem = &c->mem };
+	const char *at;
 
-	while (address.n && (at = strstr(z, arena_cstr(&c->mem, address)))) {
-		buf_fmt(&b, STR_FMT STR_FMT, (int)(at - z), z, STR_ARG(shown));
-		z = at + address.n;
+	while (word.n && (at = str_find(text, word))) {
+		buf_put(&b, str_head(text, (size_t)(at - text.p)));
+		buf_put(&b, STR("***"));
+		text = str_skip(text, (size_t)(at - text.p) + word.n);
 	}
-	buf_fmt(&b, "%s", z);
+	buf_put(&b, text);
 	return buf_str(&b);
+}
+
+/*
+ * The words of libgit2, of ssh and of the other side, as they may be shown: all of them
+ * may quote the address, or the password alone.
+ */
+static struct str shown(struct call *c, const struct remote *m, struct str text)
+{
+	const struct str addresses[] = { m->address, m->push_address };
+
+	text = url_hide(&c->mem, text);
+	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+		struct str secret = url_secret(addresses[i]);
+
+		text = without(c, text, secret);
+		text = without(c, text, url_decode(&c->mem, secret));
+	}
+	return text;
 }
 
 static enum err unreachable(struct call *c, const struct remote *m, int code,
@@ -239,18 +232,18 @@ static enum err unreachable(struct call *c, const struct remote *m, int code,
 
 	if (str_is(text, "unsupported URL protocol") && !str_has(m->url, STR("://")))
 		text = STR("there is no Git repository");
-	text = without_address(c, text, m->address, m->url);
-	text = without_address(c, text, m->push_address,
-			       without_password(c, m->push_address));
+	text = shown(c, m, text);
 	return call_fail(c, shut ? ERR_AUTH_FAILED : ERR_SYNC_FAILED,
 			 "cannot %s '" STR_FMT "' (" STR_FMT "): " STR_FMT, doing,
 			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(text));
 }
 
-/* A remote that has no settings: only the one ref is spoken about. */
+/* A remote that has no settings: only the one ref is spoken about. `url.*.insteadOf` was
+ * applied when the address was read. */
 static enum err connect(struct call *c, struct remote *m, git_direction direction,
 			git_remote_callbacks *calls, git_remote **out)
 {
+	git_remote_create_options options;
 	git_proxy_options proxy;
 	struct str to = direction == GIT_DIRECTION_PUSH ? m->push_address : m->address;
 	int code;
@@ -258,8 +251,11 @@ static enum err connect(struct call *c, struct remote *m, git_direction directio
 	git_error_clear(); /* of before: not everything that fails says why */
 	git_proxy_options_init(&proxy, GIT_PROXY_OPTIONS_VERSION);
 	proxy.type = GIT_PROXY_AUTO;
-	if ((code = git_remote_create_anonymous(out, repo_git(m->repo),
-						arena_cstr(&c->mem, to))))
+	git_remote_create_options_init(&options, GIT_REMOTE_CREATE_OPTIONS_VERSION);
+	options.repository = repo_git(m->repo);
+	options.flags = GIT_REMOTE_CREATE_SKIP_INSTEADOF |
+			GIT_REMOTE_CREATE_SKIP_DEFAULT_FETCHSPEC;
+	if ((code = git_remote_create_with_opts(out, arena_cstr(&c->mem, to), &options)))
 		return unreachable(c, m, code, "use");
 	code = git_remote_connect(*out, direction, calls, &proxy, NULL);
 	if (code && to.n && !ssh_address(to) && !str_has(to, STR("://")) &&
@@ -554,8 +550,9 @@ static struct str words_of(struct talk *t, const git_error *error)
 	if (!why.p)
 		why = str_of(error && error->message ? error->message :
 						       "no reason given");
-	return arena_fmt(&t->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(why),
-			 said.n ? "; it said: " : "", STR_ARG(said));
+	return shown(t->c, t->remote,
+		     arena_fmt(&t->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(why),
+			       said.n ? "; it said: " : "", STR_ARG(said)));
 }
 
 static enum err rejected(struct call *c, const struct remote *m, struct talk *t)

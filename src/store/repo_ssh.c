@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/url.h"
 #include "store/repo_remote.h"
 
 extern char **environ;
@@ -252,7 +253,8 @@ static int act(git_smart_subtransport_stream **out, git_smart_subtransport *tran
 	if (service == GIT_SERVICE_UPLOADPACK || service == GIT_SERVICE_RECEIVEPACK)
 		return 0; /* goes on where the list of refs ended */
 	stop(transport);
-	a = parse(&mem, str_of(url));
+	/* ssh takes no password, and everybody can read the words of a command */
+	a = parse(&mem, url_drop_password(&mem, str_of(url)));
 	if (!a.host.n || a.host.p[0] == '-' || !a.path.n) {
 		arena_release(&mem);
 		return say("this is no address for ssh");
