@@ -483,7 +483,8 @@ static int copy_line(struct remote *m, git_repository *there, const git_oid *tip
 	    !(code = git_repository_odb(&k.to, there)) &&
 	    !(code = git_revwalk_new(&walk, here)))
 		code = git_revwalk_push(walk, tip);
-	while (!code && !git_revwalk_next(&at, walk) && !git_odb_exists(k.to, &at)) {
+	while (!code && !(code = git_revwalk_next(&at, walk)) &&
+	       !git_odb_exists(k.to, &at)) {
 		git_oid *more = realloc(missing, (count + 1) * sizeof *more);
 
 		if (!more)
@@ -491,6 +492,8 @@ static int copy_line(struct remote *m, git_repository *there, const git_oid *tip
 		missing = more;
 		missing[count++] = at;
 	}
+	if (code == GIT_ITEROVER)
+		code = 0;
 	while (!code && count)
 		code = copy_commit(&k, here, &missing[--count]);
 	free(missing);

@@ -1,17 +1,21 @@
 """A ref that is not at a commit is named at once, at the remote and here, and nothing is lost by it."""
+import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
 
-from conftest import Repo, git  # noqa: E402
+from conftest import BUILD, Repo, environment, git  # noqa: E402
+from harness import STRACE, needs_strace  # noqa: E402
 from remotes import REF, at, bare, clone, http_remote, is_sync_error, point, sync, titles  # noqa: E402
 
 TRACKING = "refs/beads/remote/origin"
+SYNC = str(BUILD / "libexec" / "abacus-sync")
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +151,24 @@ def test_refs_that_leave_no_room_for_ours(world):
     git(world.remote, "pack-refs", "--all")
     error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
     assert f"cannot be made beside the ref '{REF}/below'" in error["message"], error
+
+
+@needs_strace
+def test_a_commit_that_cannot_be_read_here_is_not_published(world):
+    """A push to a folder that fails to open its own commit must not move the ref to it."""
+    kept = world.path.parent / "kept"
+    shutil.copytree(world.path, kept)
+    world.anna.env["ABACUS_NOW"] = "2100-01-01T00:00:00Z"  # the commit is the same each time
+    new = sync(world.anna)["commit"]
+    file = world.anna.path / ".git/objects" / new[:2] / new[2:]
+    outcomes = set()
+    for n in range(1, 9):
+        shutil.rmtree(world.path)
+        shutil.copytree(kept, world.path)
+        done = subprocess.run([STRACE, "-f", "-qq", "-o", os.devnull, "-P", str(file), "-e",
+                               f"inject=open,openat:error=EMFILE:when={n}", SYNC, "sync", str(world.anna.path / ".git")],
+                              capture_output=True, timeout=60, env=environment(**world.anna.env))
+        outcomes.add((done.returncode, at(world.remote) == new))
+        assert git(world.remote, "cat-file", "-t", (world.remote / REF).read_text().strip()) == "commit\n"
+    assert (1, False) in outcomes, "no failure was ever met"
+    assert sync(world.anna)["durability"] == "remote" and at(world.remote) == new
