@@ -10,7 +10,7 @@ enum err backup_put(struct call *c, struct str path, struct str content, struct 
 {
 	*copy = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
 			  id_mint(&c->mem, "bak", c->now_ms).p);
-	return file_replace(c, *copy, content, 0600);
+	return file_own_replace(c, *copy, content, 0600);
 }
 
 /* Exactly as we name them: what else is there belongs to somebody. */
@@ -51,5 +51,5 @@ enum err backup_find(struct call *c, struct str path, struct str *copy,
 	if (!latest.p)
 		return ERR_OK;
 	*copy = path_join(&c->mem, dir, latest);
-	return file_read(c, *copy, content);
+	return file_own_read(c, *copy, content);
 }

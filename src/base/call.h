@@ -41,6 +41,8 @@ struct call {
 	bool replayed;           /* the reply is the one that this request got before */
 	struct str request_args; /* a hash of what it asks for; or absent */
 
+	struct str untracked; /* a folder that Git was seen not to track; or absent */
+
 	enum err code;
 	struct str message, step; /* what is wrong with which value; what to do */
 	struct str details;       /* the same for programs: a JSON object, or absent */

@@ -13,12 +13,29 @@
 #include "base/path.h"
 #include "base/platform.h"
 
+static enum err fail_link(struct call *c, const char *verb, struct str path)
+{
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "cannot %s '" STR_FMT "': it is a symbolic link, and links are not "
+		  "followed here",
+		  verb, STR_ARG(path));
+	return call_step(c,
+			 "See where it leads with 'ls -l " STR_FMT
+			 "'; if you did not make it, move it away and run the command "
+			 "again.",
+			 STR_ARG(path));
+}
+
 enum err file_fail(struct call *c, const char *verb, struct str path)
 {
 	int reason = errno;
-	enum err e = call_fail(c, ERR_INTERNAL_ERROR, "cannot %s '" STR_FMT "': %s", verb,
-			       STR_ARG(path), strerror(reason));
+	enum err e;
 
+	if (reason == ELOOP && path_is_link(&c->mem, path))
+		return fail_link(c, verb, path);
+	e = call_fail(c, ERR_INTERNAL_ERROR, "cannot %s '" STR_FMT "': %s", verb,
+		      STR_ARG(path),
+		      reason == ENXIO ? "it is not a regular file" : strerror(reason));
 	if (reason == ENOSPC || reason == EDQUOT)
 		call_step(c, "Nothing was changed. Free some space on that disk and run "
 			     "the command again.");
@@ -62,9 +79,32 @@ bool file_write(int fd, struct str bytes)
 	return true;
 }
 
-enum err file_read(struct call *c, struct str path, struct str *out)
+/* O_NONBLOCK: a FIFO would wait for its other end. */
+int file_own_open(struct arena *mem, struct str path, int flags, mode_t mode)
 {
-	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	int fd = open(arena_cstr(mem, path), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		      mode);
+	struct stat st = { 0 };
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return fd;
+	close(fd);
+	errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
+	return -1;
+}
+
+enum err file_own_check(struct call *c, struct str path)
+{
+	struct stat st;
+
+	if (lstat(arena_cstr(&c->mem, path), &st) || S_ISREG(st.st_mode))
+		return ERR_OK;
+	errno = S_ISLNK(st.st_mode) ? ELOOP : S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
+	return file_fail(c, "open", path);
+}
+
+static enum err read_all(struct call *c, struct str path, int fd, struct str *out)
+{
 	struct buf b = { .mem = &c->mem };
 	ssize_t got;
 
@@ -87,10 +127,24 @@ enum err file_read(struct call *c, struct str path, struct str *out)
 	return ERR_OK;
 }
 
+enum err file_read(struct call *c, struct str path, struct str *out)
+{
+	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+
+	return read_all(c, path, fd, out);
+}
+
+enum err file_own_read(struct call *c, struct str path, struct str *out)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
+
+	return read_all(c, path, fd, out);
+}
+
 enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
 			struct str *out)
 {
-	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	struct buf b = { .mem = &c->mem };
 	struct stat st;
 	ssize_t got = 1;
@@ -165,13 +219,21 @@ static struct str follow(struct arena *mem, struct str path)
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode)
 {
 	struct str target = follow(&c->mem, path);
-	struct str temp = arena_fmt(&c->mem, STR_FMT ".%s.tmp", STR_ARG(target),
-				    id_random(&c->mem, 8).p);
 	struct stat st;
-	enum err e;
 
 	if (stat(arena_cstr(&c->mem, target), &st) == 0)
 		mode = st.st_mode & 07777;
+	return file_own_replace(c, target, content, mode);
+}
+
+/* The rename replaces a link, and does not follow it. */
+enum err file_own_replace(struct call *c, struct str target, struct str content,
+			  mode_t mode)
+{
+	struct str temp = arena_fmt(&c->mem, STR_FMT ".%s.tmp", STR_ARG(target),
+				    id_random(&c->mem, 8).p);
+	enum err e;
+
 	if ((e = write_new(c, temp, content, mode)))
 		return e;
 	fault_point();
@@ -183,11 +245,21 @@ enum err file_replace(struct call *c, struct str path, struct str content, mode_
 	return file_sync_dir(c, target);
 }
 
+/* A new file, in the place of what a process that died has left there. */
+static int open_temp(struct arena *mem, struct str path)
+{
+	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL };
+	int fd = file_own_open(mem, path, FLAGS, 0600);
+
+	if (fd < 0 && errno == EEXIST && unlink(arena_cstr(mem, path)) == 0)
+		fd = file_own_open(mem, path, FLAGS, 0600);
+	return fd;
+}
+
 enum err file_swap(struct call *c, struct str path, struct str temp,
 		   const struct str *piece, size_t count)
 {
-	AUTO_FD fd = open(arena_cstr(&c->mem, temp),
-			  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	AUTO_FD fd = open_temp(&c->mem, temp);
 
 	if (fd < 0)
 		return file_fail(c, "create", temp);
@@ -202,8 +274,7 @@ enum err file_swap(struct call *c, struct str path, struct str temp,
 
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode)
 {
-	AUTO_FD fd = open(arena_cstr(&c->mem, path),
-			  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, mode);
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY | O_APPEND | O_CREAT, mode);
 	struct stat before;
 	enum err e;
 
@@ -219,16 +290,16 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 
 enum err file_cut(struct call *c, struct str path, int64_t size)
 {
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY, 0);
+
 	fault_point();
-	return truncate(arena_cstr(&c->mem, path), (off_t)size) ?
-		       file_fail(c, "shorten", path) :
-		       ERR_OK;
+	return fd < 0 || ftruncate(fd, (off_t)size) ? file_fail(c, "shorten", path) :
+						      ERR_OK;
 }
 
 enum err file_create(struct call *c, struct str path, mode_t mode)
 {
-	AUTO_FD fd = open(arena_cstr(&c->mem, path),
-			  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY | O_CREAT | O_EXCL, mode);
 
 	return fd < 0 ? file_fail(c, "create", path) : ERR_OK;
 }
@@ -237,7 +308,7 @@ enum err file_stamp(struct call *c, struct str path, struct str *out)
 {
 	struct stat st;
 
-	if (stat(arena_cstr(&c->mem, path), &st))
+	if (lstat(arena_cstr(&c->mem, path), &st))
 		return file_fail(c, "look at", path);
 	*out = arena_fmt(&c->mem, "%lld_%llu", (long long)st.st_mtime,
 			 (unsigned long long)st.st_ino);
@@ -268,7 +339,7 @@ uint64_t file_number(struct arena *mem, struct str path)
 uint64_t file_number_size(struct arena *mem, struct str path, off_t *size)
 {
 	struct stat st;
-	bool there = stat(arena_cstr(mem, path), &st) == 0;
+	bool there = lstat(arena_cstr(mem, path), &st) == 0;
 
 	*size = there ? st.st_size : -1;
 	return there ? (uint64_t)st.st_ino : 0;
@@ -278,7 +349,7 @@ off_t file_size(struct arena *mem, struct str path)
 {
 	struct stat st;
 
-	return stat(arena_cstr(mem, path), &st) == 0 ? st.st_size : -1;
+	return lstat(arena_cstr(mem, path), &st) == 0 ? st.st_size : -1;
 }
 
 bool file_exists(struct arena *mem, struct str path)
@@ -382,7 +453,7 @@ enum err file_remove_tree(struct call *c, struct str path)
 
 bool file_ends_line(struct arena *mem, struct str path)
 {
-	AUTO_FD fd = open(arena_cstr(mem, path), O_RDONLY | O_CLOEXEC);
+	AUTO_FD fd = file_own_open(mem, path, O_RDONLY, 0);
 	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
 	char last;
 

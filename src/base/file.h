@@ -15,8 +15,24 @@ void file_close(int *fd);
 
 enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
 
-/* The content, or an absent string if there is no such file. */
+/* The content, or an absent string if there is no such file. Follows symbolic links: for
+ * the files of the user and of Git. */
 enum err file_read(struct call *c, struct str path, struct str *out);
+
+/*
+ * This program's own files are regular files, and never symbolic links: a repository can
+ * carry a link to any file of the user's. A link fails with UNSAFE_PATH; a FIFO or a
+ * device fails too, and nobody waits for it. All functions below work on own files, where
+ * the comment does not say otherwise. The folders above are checked by store/folder.h.
+ */
+int file_own_open(struct arena *mem, struct str path, int flags, mode_t mode);
+enum err file_own_check(struct call *c,
+			struct str path); /* for whoever opens it by name */
+enum err file_own_read(struct call *c, struct str path, struct str *out);
+
+/* Old content or new content, never a mixture; on the medium before it returns. */
+enum err file_own_replace(struct call *c, struct str path, struct str content,
+			  mode_t mode);
 
 /* At most `most` bytes (0: all) from a place in it; absent if there is no such file. */
 enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
@@ -27,8 +43,9 @@ ssize_t file_some(int fd, char *p, size_t n);
 bool file_write(int fd, struct str bytes);
 
 /*
- * Old content or new content, never a mixture, whatever happens on the way: a
- * temporary file beside it, synced, renamed over it. A symbolic link stays one.
+ * For the files of the user: old content or new content, never a mixture, whatever
+ * happens on the way: a temporary file beside it, synced, renamed over it. A symbolic
+ * link stays one.
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
 
@@ -86,7 +103,8 @@ enum err file_remove(struct call *c, struct str path); /* one file; gone is fine
 /* A folder with all that is in it; symbolic links are removed, not followed. */
 enum err file_remove_tree(struct call *c, struct str path);
 
-/* INTERNAL_ERROR: "cannot <verb> '<path>': <errno's text>". */
+/* INTERNAL_ERROR: "cannot <verb> '<path>': <errno's text>"; a link that is not followed:
+ * UNSAFE_PATH. */
 enum err file_fail(struct call *c, const char *verb, struct str path);
 
 #endif

@@ -99,15 +99,14 @@ static bool stands(struct call *c, struct str path, int fd)
 {
 	struct stat ours, there;
 
-	return fstat(fd, &ours) == 0 && stat(arena_cstr(&c->mem, path), &there) == 0 &&
+	return fstat(fd, &ours) == 0 && lstat(arena_cstr(&c->mem, path), &there) == 0 &&
 	       ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
 enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out)
 {
 	for (;;) {
-		out->fd = open(arena_cstr(&c->mem, path), O_RDWR | O_CREAT | O_CLOEXEC,
-			       0600);
+		out->fd = file_own_open(&c->mem, path, O_RDWR | O_CREAT, 0600);
 		if (out->fd < 0)
 			return file_fail(c, "open", path);
 		if (!(queue_empty(out->fd) && flock(out->fd, LOCK_EX | LOCK_NB) == 0) &&
@@ -125,7 +124,7 @@ enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *ou
 
 bool lock_held(struct call *c, struct str path)
 {
-	int fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	int fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
 	file_close(&fd);

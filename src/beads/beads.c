@@ -16,6 +16,7 @@
 #include "beads/record.h"
 #include "beads/snapshot.h"
 #include "beads/state.h"
+#include "store/folder.h"
 
 enum { WAIT_MS = 30000 };
 
@@ -53,7 +54,7 @@ enum err beads_home(struct call *c, struct beads *out)
 				 "'" STR_FMT "' is not inside a Git repository",
 				 STR_ARG(dir));
 	out->home = path_join(&c->mem, out->repo.common, STR("abacus"));
-	return ERR_OK;
+	return folder_check(c, out->home, FOLDER_READ);
 }
 
 static bool exists(struct call *c, const struct beads *b)
@@ -523,6 +524,8 @@ static enum err open_writer(struct call *c, struct beads *b)
 
 	if (!file_is_dir(&c->mem, b->home))
 		return not_initialized(c, b);
+	if ((e = folder_check(c, b->home, FOLDER_WRITE)))
+		return e;
 	if ((e = take_lock(c, b)))
 		return e;
 	if (!file_exists(&c->mem, in_home(c, b, "cache.db")) && !exists(c, b))

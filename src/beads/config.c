@@ -132,7 +132,7 @@ enum err config_find(struct call *c, struct str home, enum config_key key,
 		     struct str *out)
 {
 	struct str text, line, value, name;
-	enum err e = file_read(c, path_of(c, home), &text);
+	enum err e = file_own_read(c, path_of(c, home), &text);
 
 	*out = (struct str){ 0 };
 	while (!e && str_next(&text, '\n', &line)) {
@@ -192,7 +192,7 @@ enum err config_put(struct call *c, struct str home, enum config_key key,
 	if (value.p && (e = config_check(c, key, value)))
 		return e;
 	if ((e = file_remove_leftovers(c, path_of(c, home))) ||
-	    (e = file_read(c, path_of(c, home), &text)))
+	    (e = file_own_read(c, path_of(c, home), &text)))
 		return e;
 	while (str_next(&text, '\n', &line)) {
 		name = key_of(line, &old);
@@ -203,5 +203,5 @@ enum err config_put(struct call *c, struct str home, enum config_key key,
 	if (value.p)
 		buf_fmt(&out, "%s = " STR_FMT "\n", names_word(&config_keys, key),
 			STR_ARG(value));
-	return file_replace(c, path_of(c, home), buf_str(&out), 0600);
+	return file_own_replace(c, path_of(c, home), buf_str(&out), 0600);
 }

@@ -17,7 +17,7 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 	const struct value *v;
 	struct str text;
 
-	if (file_read(c, path_of(c, home), &text) || !text.p) {
+	if (file_own_read(c, path_of(c, home), &text) || !text.p) {
 		c->code = ERR_OK;
 		return s;
 	}
@@ -59,5 +59,5 @@ enum err sync_state_write(struct call *c, struct str home, const struct sync_sta
 	buf_char(&j.out, '\n');
 	if ((e = file_remove_leftovers(c, path_of(c, home))))
 		return e;
-	return file_replace(c, path_of(c, home), buf_str(&j.out), 0600);
+	return file_own_replace(c, path_of(c, home), buf_str(&j.out), 0600);
 }

@@ -23,13 +23,13 @@ static enum err make_repository(struct call *c, struct str dir)
 	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
 		e = file_make_dir(c, path_join(&c->mem, dir, str_of(folders[i])), 0700);
 	if (!e)
-		e = file_replace(
+		e = file_own_replace(
 			c, path_join(&c->mem, dir, STR("config")),
 			STR("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"),
 			0600);
 	if (!e)
-		e = file_replace(c, path_join(&c->mem, dir, STR("HEAD")),
-				 STR("ref: refs/heads/main\n"), 0600);
+		e = file_own_replace(c, path_join(&c->mem, dir, STR("HEAD")),
+				     STR("ref: refs/heads/main\n"), 0600);
 	return e;
 }
 

@@ -161,8 +161,7 @@ static enum err begin_segment(struct call *c, struct feed *f)
 {
 	int64_t n = f->end.segment + 1, oldest = n - SEGMENTS;
 	struct str path = segment_path(&c->mem, f, n), head = head_text(c, f);
-	int fd = open(arena_cstr(&c->mem, path), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
-		      0600);
+	int fd = file_own_open(&c->mem, path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 
 	if (fd < 0)
 		return file_fail(c, "create", path);
@@ -280,7 +279,7 @@ static bool resume(struct call *c, struct feed *f, int64_t last)
 	struct str text, rest;
 	const struct value *head;
 
-	if (!last || file_read(c, segment_path(&c->mem, f, last), &text) || !text.p)
+	if (!last || file_own_read(c, segment_path(&c->mem, f, last), &text) || !text.p)
 		return false;
 	text.n = whole_events(text.p, text.n);
 	if (!text.n) /* whoever began it was killed at that */
@@ -295,8 +294,8 @@ static bool resume(struct call *c, struct feed *f, int64_t last)
 	sources_decode(&f->known, value_find(head, "known"));
 	learn(c, f, rest);
 	for (int i = 0; i < SEGMENTS && last - i > 0; i++)
-		f->fd[i] = open(arena_cstr(&c->mem, segment_path(&c->mem, f, last - i)),
-				(i ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+		f->fd[i] = file_own_open(&c->mem, segment_path(&c->mem, f, last - i),
+					 i ? O_RDONLY : O_RDWR, 0);
 	f->end = (struct feed_place){ last, (int64_t)text.n };
 	/* what was written in part would stay behind what is written over it */
 	return f->fd[0] >= 0 && !ftruncate(f->fd[0], (off_t)text.n);

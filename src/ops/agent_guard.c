@@ -317,6 +317,37 @@ static void make_hooks(struct call *c, const struct body *in, struct str project
 	};
 }
 
+/* With all links followed: a hook may be a link, but not one that leads to any file of
+ * the user's. */
+static bool is_inside(struct call *c, const struct repository *repo, struct str path)
+{
+	struct str real = path_real_part(&c->mem, path);
+
+	return path_within(path_real(&c->mem, repo->common), real) ||
+	       path_within(path_real(&c->mem, repo->tree), real) ||
+	       path_within(path_real(&c->mem, repo->main), real);
+}
+
+static enum err check_links(struct call *c, const struct repository *repo, struct str dir)
+{
+	static const char *const names[] = { "pre-commit", "pre-push" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct str hook = path_join(&c->mem, dir, str_of(names[i]));
+
+		if (!path_is_link(&c->mem, hook) ||
+		    (path_real(&c->mem, hook).p && is_inside(c, repo, hook)))
+			continue;
+		call_fail(c, ERR_UNSAFE_PATH,
+			  "'" STR_FMT
+			  "' is a link that leads out of this repository, or to nothing",
+			  STR_ARG(hook));
+		return call_step(c, "See where it leads with 'ls -l " STR_FMT "'.",
+				 STR_ARG(hook));
+	}
+	return ERR_OK;
+}
+
 /* In the repository: a folder of the user's own serves all repositories. */
 static enum err hooks_dir(struct call *c, struct str *out, struct str *main)
 {
@@ -334,9 +365,8 @@ static enum err hooks_dir(struct call *c, struct str *out, struct str *main)
 				 STR_ARG(dir));
 	if ((e = git_hooks_dir(c, repo.tree, out)))
 		return e;
-	if (path_within(repo.common, *out) || path_within(repo.tree, *out) ||
-	    path_within(repo.main, *out))
-		return ERR_OK;
+	if (is_inside(c, &repo, *out))
+		return check_links(c, &repo, *out);
 	call_fail(c, ERR_INVALID_INPUT,
 		  "the hooks are in '" STR_FMT "', outside of this repository",
 		  STR_ARG(*out));

@@ -1,5 +1,4 @@
 #include "base/json.h"
-#include "base/path.h"
 #include "ops/op.h"
 #include "ops/ops.h"
 #include "store/board_db.h"
@@ -20,20 +19,13 @@ static const struct prop props[] = {
 	{ "artifacts", PROP_INT, 0, NULL },  { 0 },
 };
 
-/* A damaged board can be removed too; its counts are not known. A link is not followed.
- */
+/* A damaged board can be removed too; its counts are not known. */
 static enum err count(struct call *c, struct board_counts *counts, struct str *root)
 {
 	struct board b;
 	enum err e = board_open(c, BOARD_READ, &b);
 
 	*root = b.root;
-	if (!e && path_is_link(&c->mem, path_join(&c->mem, b.root, STR(".bb")))) {
-		call_fail(c, ERR_INVALID_INPUT,
-			  "'" STR_FMT "/.bb' is a link to another place",
-			  STR_ARG(b.root));
-		e = call_step(c, "Run the command there.");
-	}
 	if (e)
 		return e;
 	e = board_count(c, &b, counts);

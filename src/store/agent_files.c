@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/moment.h"
 #include "base/path.h"
+#include "store/folder.h"
 #include "store/place.h"
 
 enum { WAIT_MS = 10000 };
@@ -28,7 +29,7 @@ static enum err make(struct call *c, struct str top)
 	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
 		e = file_make_dir(c, below(c, top, folders[i]), 0700);
 	if (!e && !file_exists(&c->mem, ignore))
-		e = file_replace(c, ignore, STR("*\n"), 0600);
+		e = file_own_replace(c, ignore, STR("*\n"), 0600);
 	return e;
 }
 
@@ -58,14 +59,28 @@ static struct str home_of(struct call *c, struct str root)
 	return below(c, root, ".beadboard/agent");
 }
 
+static enum err check(struct call *c, struct str root, enum folder_use use)
+{
+	struct str top = below(c, root, ".beadboard");
+	enum err e;
+
+	if ((e = folder_check(c, top, use)) || (e = folder_check_tracked(c, top)))
+		return e;
+	return folder_check_all(c, top, folders, sizeof folders / sizeof *folders, use);
+}
+
 enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_files *out)
 {
 	struct str root;
 	enum err e = place_find(c, STR(".beadboard"), &root);
 
 	*out = (struct agent_files){ .root = root, .lock = LOCK_NONE };
-	if (e || !root.p || !file_is_dir(&c->mem, home_of(c, root)))
+	if (e || !root.p)
 		return e;
+	if ((e = check(c, root, mode == AGENTS_WRITE ? FOLDER_WRITE : FOLDER_READ)))
+		return e;
+	if (!file_is_dir(&c->mem, home_of(c, root)))
+		return ERR_OK;
 	out->home = home_of(c, root);
 	return mode == AGENTS_WRITE ? lock(c, out) : ERR_OK;
 }
@@ -77,6 +92,8 @@ enum err agent_files_begin(struct call *c, struct agent_files *f)
 	if (f->home.p)
 		return ERR_OK;
 	if (!f->root.p && (e = place_new(c, STR(".beadboard"), &f->root)))
+		return e;
+	if ((e = check(c, f->root, FOLDER_WRITE)))
 		return e;
 	if ((e = make(c, below(c, f->root, ".beadboard"))))
 		return as_io(c, e, ERR_IO_WRITE_FAILED);

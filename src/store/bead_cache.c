@@ -122,6 +122,8 @@ static enum err open_as(struct call *c, enum cache_mode mode, struct cache *out,
 				       ERR_OK) ||
 	    (e = read_about(c, out, about)))
 		cache_close(out);
+	if (e == ERR_UNSAFE_PATH) /* a new cache takes the place of the link */
+		return doubt(c, out->path, "is a symbolic link");
 	return e;
 }
 

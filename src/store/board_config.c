@@ -68,8 +68,8 @@ enum err board_config_read(struct call *c, struct board *b, struct board_config 
 {
 	struct str text, line;
 	bool summary = false;
-	enum err e =
-		file_read(c, path_join(&c->mem, b->root, STR(".bb/config.toml")), &text);
+	enum err e = file_own_read(c, path_join(&c->mem, b->root, STR(".bb/config.toml")),
+				   &text);
 
 	*out = (struct board_config){ -1, -1 };
 	while (!e && str_next(&text, '\n', &line))

@@ -8,6 +8,7 @@
 #include "base/moment.h"
 #include "base/path.h"
 #include "store/db.h"
+#include "store/folder.h"
 #include "store/place.h"
 #include "store/receipt_db.h"
 
@@ -89,6 +90,13 @@ static struct str folder(struct call *c, struct str root)
 static struct str database(struct call *c, struct str root)
 {
 	return path_join(&c->mem, root, STR(".bb/blackboard.db"));
+}
+
+static enum err check(struct call *c, struct str root, enum folder_use use)
+{
+	enum err e = folder_check(c, folder(c, root), use);
+
+	return e ? e : folder_check_tracked(c, folder(c, root));
 }
 
 static enum err not_initialized(struct call *c)
@@ -191,6 +199,8 @@ enum err board_open(struct call *c, enum board_mode mode, struct board *out)
 		return e;
 	if (!out->root.p)
 		return not_initialized(c);
+	if ((e = check(c, out->root, mode == BOARD_WRITE ? FOLDER_WRITE : FOLDER_READ)))
+		return e;
 	out->file = file_number(&c->mem, database(c, out->root));
 	if ((e = open_database(c, mode, out))) {
 		e = board_explain(c, out, e);
@@ -317,7 +327,7 @@ static enum err make(struct call *c, struct board *b, enum board_made *made,
 	if (!e && !left_alone(c, database(c, b->root), state))
 		e = set_aside(c, database(c, b->root), aside);
 	if (!e && !before)
-		e = file_replace(c, ignore, STR("*\n"), 0600);
+		e = file_own_replace(c, ignore, STR("*\n"), 0600);
 	return e || state == USABLE ? e : create(c, b);
 }
 
@@ -325,8 +335,10 @@ enum err board_make(struct call *c, struct str root, enum board_made *made,
 		    struct str *aside)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };
-	enum err e;
+	enum err e = check(c, root, FOLDER_WRITE);
 
+	if (e)
+		return e;
 	do { /* again, if it is destroyed in between */
 		if ((e = file_make_dir(c, folder(c, root), 0700)))
 			return e;

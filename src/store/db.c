@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 
 enum {
 	CACHED = 64,
@@ -31,6 +32,7 @@ struct db {
 	int log_most;  /* that may stay there */
 	int wait_ms;   /* for others to let go of it */
 	struct str path;
+	struct str real; /* the path with no links above the file */
 	struct stmt cache[CACHED];
 	int cached;
 	struct stmt *made[MADE_KEPT]; /* given back; the last used comes first */
@@ -120,7 +122,7 @@ static int open_raw(struct db *db, int flags, struct str name)
 	configure();
 	sqlite3_close(db->raw);
 	db->raw = NULL;
-	rc = sqlite3_open_v2(name.p, &db->raw, flags, NULL);
+	rc = sqlite3_open_v2(name.p, &db->raw, flags | SQLITE_OPEN_NOFOLLOW, NULL);
 	if (!db->raw)
 		abort();
 	if (rc)
@@ -162,7 +164,7 @@ static bool forbidden(int rc)
 static int open_as(struct call *c, struct db *db, const char *query)
 {
 	int rc = open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-			  uri(&c->mem, db->path, query));
+			  uri(&c->mem, db->real, query));
 
 	if (!rc)
 		rc = sqlite3_exec(db->raw, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL,
@@ -178,13 +180,13 @@ static int open_as(struct call *c, struct db *db, const char *query)
 static int open_read(struct call *c, struct db *db)
 {
 	struct str wal = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(db->path));
-	int rc = open_raw(db, SQLITE_OPEN_READWRITE, db->path);
+	int rc = open_raw(db, SQLITE_OPEN_READWRITE, db->real);
 
 	if (!rc)
 		rc = probe(db);
 	if (!forbidden(rc))
 		return rc;
-	rc = open_raw(db, SQLITE_OPEN_READONLY, db->path);
+	rc = open_raw(db, SQLITE_OPEN_READONLY, db->real);
 	if (!rc)
 		rc = probe(db);
 	if (!forbidden(rc))
@@ -205,7 +207,7 @@ static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)
 static int open_write(struct db *db, enum db_mode mode)
 {
 	int create = mode == DB_CREATE ? SQLITE_OPEN_CREATE : 0;
-	int rc = open_raw(db, SQLITE_OPEN_READWRITE | create, db->path);
+	int rc = open_raw(db, SQLITE_OPEN_READWRITE | create, db->real);
 
 	if (rc)
 		return rc;
@@ -222,7 +224,7 @@ static int open_write(struct db *db, enum db_mode mode)
 static int open_still(struct call *c, struct db *db)
 {
 	return open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-			uri(&c->mem, db->path, "?immutable=1"));
+			uri(&c->mem, db->real, "?immutable=1"));
 }
 
 static void end_made(struct stmt *st)
@@ -291,11 +293,41 @@ static bool keep(struct db *db)
 	return true;
 }
 
+/*
+ * SQLite opens the database and the files that it keeps beside it by name. None of them
+ * may be a link to somewhere else, or a FIFO that it would wait for.
+ */
+static enum err check_files(struct call *c, struct str path)
+{
+	static const char *const part[] = { "", "-wal", "-shm", "-journal" };
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++)
+		e = file_own_check(
+			c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]));
+	return e;
+}
+
+/* SQLITE_OPEN_NOFOLLOW refuses links anywhere in the path: those above the folder are the
+ * user's. */
+static struct str real_path(struct call *c, struct str path)
+{
+	struct str dir = path_real(&c->mem, path_parent(path));
+
+	return dir.p ? path_join(&c->mem, dir, path_name(path)) :
+		       arena_copy(&c->mem, path);
+}
+
 enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
 		 struct db **out)
 {
+	bool in_memory = str_is(path, ":memory:");
 	struct db *db;
+	enum err e;
 	int rc;
+
+	if (!in_memory && (e = check_files(c, path)))
+		return e;
 
 	if (keeping && (db = find_kept(c, path, mode))) {
 		db->path = arena_copy(&c->mem, path);
@@ -306,13 +338,13 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	if (!db)
 		abort();
 	db->path = arena_copy(&c->mem, path);
+	db->real = in_memory ? db->path : real_path(c, path);
 	db->wait_ms = wait_ms;
 	rc = mode == DB_READ  ? open_read(c, db) :
 	     mode == DB_STILL ? open_still(c, db) :
 				open_write(db, mode);
 	if (rc) {
-		enum err e = fail(c, db, rc);
-
+		e = fail(c, db, rc);
 		end(db);
 		return e;
 	}

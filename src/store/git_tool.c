@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "base/spawn.h"
+#include "store/place.h"
 
 enum { FIRST = 5, MOST_WORDS = 16, WAIT_MS = 60000, OID = 40 };
 
@@ -202,6 +203,26 @@ enum err git_pushed(struct call *c, struct str dir, struct str lines, int64_t si
 }
 
 /* --- the rest --- */
+
+/* GIT_DIR may name another repository. */
+enum err git_tracks(struct call *c, const struct repository *repo, struct str path,
+		    bool *yes)
+{
+	const char *words[] = {
+		arena_fmt(&c->mem, "--git-dir=" STR_FMT, STR_ARG(repo->gitdir)).p,
+		arena_fmt(&c->mem, "--work-tree=" STR_FMT, STR_ARG(repo->tree)).p,
+		"ls-files",
+		"-z",
+		"--",
+		arena_fmt(&c->mem, ":(top,icase,literal)" STR_FMT, STR_ARG(path)).p,
+		NULL
+	};
+	struct str out;
+	enum err e = git(c, repo->tree, words, &out);
+
+	*yes = !e && out.n;
+	return e;
+}
 
 enum err git_hooks_dir(struct call *c, struct str dir, struct str *out)
 {

@@ -25,6 +25,11 @@ enum err git_changed(struct call *c, struct str dir, struct git_path **out);
 enum err git_pushed(struct call *c, struct str dir, struct str lines, int64_t since_ms,
 		    struct git_path **out);
 
+/* Is `path`, from the root of the worktree, in the index, or anything below it? */
+struct repository;
+enum err git_tracks(struct call *c, const struct repository *repo, struct str path,
+		    bool *yes);
+
 /* Where the hooks of the repository are. */
 enum err git_hooks_dir(struct call *c, struct str dir, struct str *out);
 

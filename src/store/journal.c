@@ -105,7 +105,7 @@ static bool hex(struct str text, uint32_t *out)
 /* Is the last record before the place the one whose checksum it has? */
 static bool agrees(struct call *c, struct str path, struct journal_place place)
 {
-	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	char head[HEAD], end;
 	uint32_t crc;
 
@@ -137,7 +137,7 @@ static bool head_parse(struct str json, int64_t *after, int64_t *first)
 static bool identify(struct call *c, struct str dir, int64_t segment, int64_t *first)
 {
 	struct str path = segment_path(c, dir, segment);
-	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	char head[128], *end;
 	ssize_t got = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
 	int64_t after;
@@ -302,7 +302,7 @@ static enum err read_all(struct reader *r, int fd)
 
 static enum err read_segment(struct reader *r)
 {
-	AUTO_FD fd = open(arena_cstr(&r->c->mem, r->path), O_RDONLY | O_CLOEXEC);
+	AUTO_FD fd = file_own_open(&r->c->mem, r->path, O_RDONLY, 0);
 	enum err e;
 
 	if (fd < 0)
@@ -343,7 +343,7 @@ enum err journal_missing(struct call *c, struct str dir, int64_t segment)
 bool journal_one_follows(struct call *c, struct str dir, struct journal_place place)
 {
 	struct str path = segment_path(c, dir, place.segment);
-	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	char some[16 * 1024], *end;
 	ssize_t got;
 
@@ -383,7 +383,7 @@ static enum err open_end(struct call *c, struct str path, struct journal_place p
 {
 	struct stat st;
 
-	*fd = open(arena_cstr(&c->mem, path), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	*fd = file_own_open(&c->mem, path, O_WRONLY | O_CREAT, 0600);
 	if (*fd < 0 || fstat(*fd, &st))
 		return file_fail(c, "open", path);
 	if (st.st_size > place.offset) {
@@ -494,7 +494,7 @@ enum err journal_drop(struct call *c, struct str dir, int64_t segment)
 enum err journal_sync_end(struct call *c, struct str dir, struct journal_place place)
 {
 	struct str path = segment_path(c, dir, place.segment);
-	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_WRONLY | O_CLOEXEC);
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY, 0);
 
 	if (!place.segment) /* nothing was ever written */
 		return ERR_OK;

@@ -33,10 +33,11 @@ struct candidate {
 };
 
 /*
- * The nearest worktree around the user, whether or not Git could use it. Another user's
+ * The nearest worktree around a folder, whether or not Git could use it. Another user's
  * ".git" that Git could not use is passed over: it must not choose the project's root.
  */
-enum err candidate_find(struct call *c, struct candidate *out);
+enum err candidate_around(struct call *c, struct str dir, struct candidate *out);
+enum err candidate_find(struct call *c, struct candidate *out); /* around the user */
 
 /* DUBIOUS_OWNERSHIP, about what is foreign. */
 enum err candidate_refuse(struct call *c, const struct candidate *found);

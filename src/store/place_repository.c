@@ -145,9 +145,8 @@ static enum err inspect(struct call *c, struct str dir, struct candidate *out)
 	return e;
 }
 
-enum err candidate_find(struct call *c, struct candidate *out)
+enum err candidate_around(struct call *c, struct str dir, struct candidate *out)
 {
-	struct str dir = c->dir;
 	enum err e;
 
 	while (!(e = inspect(c, dir, out)) &&
@@ -158,6 +157,11 @@ enum err candidate_find(struct call *c, struct candidate *out)
 		dir = path_parent(dir);
 	}
 	return e;
+}
+
+enum err candidate_find(struct call *c, struct candidate *out)
+{
+	return candidate_around(c, c->dir, out);
 }
 
 enum err candidate_refuse(struct call *c, const struct candidate *found)

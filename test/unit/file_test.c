@@ -353,6 +353,59 @@ static void file_write_and_some_pass_bytes_through_a_pipe(void **state)
 	assert_int_equal(file_some(to, got, sizeof got), -1);
 }
 
+/* What the functions for own files make of a link, and of a FIFO, at that path. */
+static void try_own(struct place *at, struct str path, enum err want)
+{
+	struct str text = STR("kept"), got;
+
+	assert_int_equal(file_own_check(&at->c, path), want);
+	assert_int_equal(file_own_read(&at->c, path, &got), want);
+	assert_int_equal(file_read_part(&at->c, path, 0, 0, &got), want);
+	assert_int_equal(file_append(&at->c, path, text, 0600), want);
+	assert_int_equal(file_cut(&at->c, path, 0), want);
+	assert_int_equal(file_own_open(&at->c.mem, path, O_RDWR | O_CREAT, 0600), -1);
+}
+
+static void own_files_are_not_opened_through_a_link(void **state)
+{
+	struct place *at = *state;
+	struct str real = in(at, "real"), link = in(at, "link"), got;
+
+	assert_int_equal(file_own_replace(&at->c, real, STR("old"), 0600), ERR_OK);
+	assert_int_equal(symlink(real.p, link.p), 0);
+	try_own(at, link, ERR_UNSAFE_PATH);
+	assert_int_equal(file_own_read(&at->c, real, &got), ERR_OK);
+	assert_str(got, "old");
+}
+
+static void own_files_are_regular_files(void **state)
+{
+	struct place *at = *state;
+	struct str fifo = in(at, "fifo");
+
+	assert_int_equal(mkfifo(fifo.p, 0600), 0);
+	try_own(at, fifo, ERR_INTERNAL_ERROR);
+}
+
+static void a_new_own_file_takes_the_place_of_a_link(void **state)
+{
+	struct place *at = *state;
+	struct str real = in(at, "real"), link = in(at, "link"), temp = in(at, "temp"),
+		   text = STR("new"), got;
+
+	assert_int_equal(file_own_replace(&at->c, real, STR("old"), 0600), ERR_OK);
+	assert_int_equal(symlink(real.p, link.p), 0);
+	assert_int_equal(symlink(real.p, temp.p), 0);
+	assert_int_equal(file_swap(&at->c, link, temp, &text, 1), ERR_OK);
+	assert_false(path_is_link(&at->c.mem, link));
+	assert_int_equal(unlink(link.p), 0);
+	assert_int_equal(symlink(real.p, link.p), 0);
+	assert_int_equal(file_own_replace(&at->c, link, text, 0600), ERR_OK);
+	assert_false(path_is_link(&at->c.mem, link));
+	assert_int_equal(file_own_read(&at->c, real, &got), ERR_OK);
+	assert_str(got, "old");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
 
 int file_group(void)
@@ -366,6 +419,9 @@ int file_group(void)
 		TEST(file_replace_follows_a_link_with_an_absolute_target),
 		TEST(file_replace_leaves_nothing_when_it_fails),
 		TEST(file_replace_needs_the_folder),
+		TEST(own_files_are_not_opened_through_a_link),
+		TEST(own_files_are_regular_files),
+		TEST(a_new_own_file_takes_the_place_of_a_link),
 		TEST(file_append_adds_at_the_end),
 		TEST(file_append_adds_all_or_nothing),
 		TEST(file_make_dir_makes_the_parents),

@@ -1,0 +1,28 @@
+#ifndef STORE_FOLDER_H
+#define STORE_FOLDER_H
+
+#include "base/call.h"
+
+/*
+ * The folders that belong to this program: `.bb` and `.beadboard` in a project, `abacus`
+ * in a Git directory. A repository can carry the first two, with links to the user's
+ * files in them, so they are checked before anything in them is opened. What fails a
+ * check is UNSAFE_PATH; a folder that is not there passes.
+ */
+
+enum folder_use {
+	FOLDER_READ,
+	FOLDER_WRITE, /* takes other users' permissions away, if they could only read */
+};
+
+/* Refuses a symbolic link, and a folder that other users may write to. */
+enum err folder_check(struct call *c, struct str path, enum folder_use use);
+
+/* The same for folders below `dir`, by their names. */
+enum err folder_check_all(struct call *c, struct str dir, const char *const *names,
+			  size_t count, enum folder_use use);
+
+/* Refuses a folder in a worktree if Git tracks it or anything in it. */
+enum err folder_check_tracked(struct call *c, struct str path);
+
+#endif

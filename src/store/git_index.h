@@ -1,0 +1,23 @@
+#ifndef STORE_GIT_INDEX_H
+#define STORE_GIT_INDEX_H
+
+#include "base/arena.h"
+
+/*
+ * Git's index, versions 2 to 4, read only as far as it takes to answer one question. The
+ * entries are sorted, and the names we ask about begin with a dot: mostly the first block
+ * of the file is enough. A reader of our own, because libgit2 is too slow to load.
+ */
+enum tracked {
+	TRACKED_NO,
+	TRACKED_YES,
+	TRACKED_UNKNOWN, /* the index is damaged, or of a later version */
+};
+
+/*
+ * Does it list `name`, or anything below it? Upper and lower case are the same, as they
+ * are to some file systems. No index: TRACKED_NO.
+ */
+enum tracked git_index_look(struct arena *mem, struct str index, struct str name);
+
+#endif

@@ -1,0 +1,468 @@
+"""A cloned repository cannot lead this program to other files: links, odd files and tracked folders are refused."""
+import os
+import shutil
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT, Project, environment, git
+
+sys.path[:0] = [str(ROOT / "test" / "cli")]
+from test_agent_identity import agent, register  # noqa: E402
+
+MAIL = ["send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", "b-1", "--category", "INFO",
+        "--subject", "s", "--body", "b"]
+
+
+@pytest.fixture
+def secret(tmp_path):
+    file = tmp_path / "bashrc"
+    file.write_text('{"secret":"do not tell"}\n')
+    return file
+
+
+@pytest.fixture
+def agents(tmp_path):
+    """A project, outside of any repository, in which agents work."""
+    path = tmp_path / "project"
+    path.mkdir()
+    project = Project(path)
+    for name in ("amber-otter", "cobalt-harbor"):
+        register(project, name)
+    assert agent(project, *MAIL)["ok"]
+    return project
+
+
+def home(project):
+    return project.path / ".beadboard" / "agent"
+
+
+def clone_of(tmp_path, fill):
+    """A clone of a repository that somebody else has filled."""
+    source = tmp_path / "source"
+    source.mkdir()
+    git(source, "init", "-q", "-b", "main")
+    fill(source)
+    git(source, "add", "-f", "-A")
+    git(source, "commit", "-q", "-m", "x")
+    git(tmp_path, "clone", "-q", str(source), str(tmp_path / "clone"))
+    return Project(tmp_path / "clone")
+
+
+def error_of(reply):
+    assert not reply["ok"], reply
+    return reply["error"]
+
+
+# --- links to files ---
+
+
+def test_a_link_in_the_place_of_the_temporary_file_is_replaced_not_followed(agents, secret):
+    before = secret.read_bytes()
+    (home(agents) / "tmp").symlink_to(secret)
+    assert agent(agents, *MAIL)["ok"]
+    assert secret.read_bytes() == before
+    assert not (home(agents) / "tmp").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["agents/history.jsonl", "messages/cobalt-harbor.jsonl", "events.jsonl", "lock"])
+def test_a_link_in_the_place_of_a_record_is_refused(agents, secret, name):
+    before = secret.read_bytes()
+    file = home(agents) / name
+    file.unlink(missing_ok=True)
+    file.symlink_to(secret)
+    agent(agents, *MAIL)
+    agent(agents, "reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", "b-1")
+    done = agents.bb("agent", "inbox", "--agent", "cobalt-harbor")
+    assert secret.read_bytes() == before
+    assert "do not tell" not in done.out + done.err
+
+
+def test_a_link_in_the_place_of_a_message_does_not_tell_what_it_leads_to(agents, secret):
+    for file in (home(agents) / "messages" / "index").iterdir():
+        file.unlink()
+        file.symlink_to(secret)
+    for command in (["inbox", "--agent", "cobalt-harbor"], ["status"]):
+        done = agents.bb("agent", *command)
+        assert "do not tell" not in done.out + done.err
+
+
+def test_the_lock_of_the_agents_is_not_taken_through_a_link(agents, secret):
+    (home(agents) / "lock").unlink()
+    (home(agents) / "lock").symlink_to(secret)
+    error = error_of(agent(agents, *MAIL))
+    assert "symbolic link" in error["message"]
+
+
+@pytest.mark.parametrize("name", ["blackboard.db", "blackboard.db-wal", "lock"])
+def test_a_board_is_not_opened_through_a_link(project, tmp_path, name):
+    project.bb("post", "x").ok()
+    file = project.path / ".bb" / name
+    other = tmp_path / "other"
+    if file.exists():
+        file.rename(other)
+    else:
+        other.write_bytes(b"")
+    before = other.read_bytes()
+    file.symlink_to(other)
+    error = project.fails("post", "y")
+    assert error["code"] == "UNSAFE_PATH"
+    assert error["details"]["next_step"]
+    if name != "lock":
+        assert project.fails("log")["code"] == "UNSAFE_PATH"
+    assert other.read_bytes() == before
+
+
+def test_a_new_board_is_not_made_through_a_dangling_link(empty, tmp_path):
+    (empty.path / ".bb").mkdir(mode=0o700)
+    (empty.path / ".bb" / "blackboard.db").symlink_to(tmp_path / "made")
+    (empty.path / ".bb" / ".gitignore").symlink_to(tmp_path / "ignored")
+    assert empty.fails("init")["code"] == "UNSAFE_PATH"
+    assert not (tmp_path / "made").exists() and not (tmp_path / "ignored").exists()
+
+
+def test_the_settings_of_a_board_are_not_read_through_a_link(project, secret):
+    (project.path / ".bb" / "config.toml").symlink_to(secret)
+    done = project.bb("summary")
+    assert done.code != 0 and "do not tell" not in done.out + done.err
+
+
+@pytest.mark.parametrize("name", ["journal.1", "lock", "config"])
+def test_beads_are_not_kept_through_a_link(repo, tmp_path, name):
+    repo.create("one")
+    file = repo.home / name
+    other = tmp_path / "other"
+    if file.exists():
+        file.rename(other)
+    else:
+        other.write_bytes(b"")
+    before = other.read_bytes()
+    file.symlink_to(other)
+    assert repo.bd("create", "two").code != 0
+    assert other.read_bytes() == before
+
+
+def test_a_cache_that_is_a_link_is_made_anew_in_its_place(repo, tmp_path):
+    bead = repo.create("one")
+    repo.cache.rename(tmp_path / "other")
+    before = (tmp_path / "other").read_bytes()
+    repo.cache.symlink_to(tmp_path / "other")
+    assert repo.show(bead)["title"] == "one"
+    repo.create("two")
+    assert not repo.cache.is_symlink()
+    assert (tmp_path / "other").read_bytes() == before
+
+
+def test_a_named_store_is_not_opened_through_a_link(repo, tmp_path, secret):
+    (tmp_path / "store.db").symlink_to(secret)
+    before = secret.read_bytes()
+    done = repo.run("task", "create", "--title", "x", "--agent", "w", "--request-id", "r",
+                    "--db-path", str(tmp_path / "store.db"), program="vybe")
+    assert done.code != 0 and "symbolic link" in done.out
+    assert secret.read_bytes() == before
+
+
+def test_links_above_the_project_are_the_users_own(project, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(project.path)
+    project.bb("post", "x", cwd=link).ok()
+    project.bb("--dir", str(link), "post", "y").ok()
+    assert len(project.json("log")) == 2
+
+
+# --- links to folders ---
+
+
+@pytest.mark.parametrize("name", [".", "agents", "messages", "messages/index", "messages/boxes", "reservations"])
+def test_a_link_in_the_place_of_a_folder_of_the_agents_is_refused(agents, tmp_path, name):
+    folder = home(agents) / name
+    other = tmp_path / "other"
+    folder = folder.resolve()
+    folder.rename(other)
+    folder.symlink_to(other)
+    before = sorted(other.rglob("*"))
+    for command in (MAIL, ["inbox", "--agent", "cobalt-harbor"]):
+        error = error_of(agent(agents, *command))
+        assert "symbolic link" in error["message"]
+    assert sorted(other.rglob("*")) == before
+
+
+@pytest.mark.parametrize("dangling", [False, True])
+def test_a_link_in_the_place_of_the_board_is_refused(project, tmp_path, dangling):
+    other = tmp_path / "other"
+    (project.path / ".bb").rename(other)
+    (project.path / ".bb").symlink_to(other)
+    if dangling:
+        shutil.rmtree(other)
+    for command in (["init"],) if dangling else (["log"], ["post", "x"], ["init"], ["destroy", "--confirm"]):
+        assert project.fails(*command)["code"] == "UNSAFE_PATH", command
+    assert other.exists() == (not dangling)
+
+
+def test_a_link_in_the_place_of_the_store_of_beads_is_refused(repo, tmp_path):
+    repo.create("one")
+    repo.home.rename(tmp_path / "other")
+    repo.home.symlink_to(tmp_path / "other")
+    for command in (["list"], ["create", "two"]):
+        assert repo.run("--json", *command).error["code"] == "unsafe_path"
+
+
+# --- files that are none ---
+
+
+@pytest.mark.parametrize("name", ["lock", "agents/history.jsonl", "messages/cobalt-harbor.jsonl", "tmp"])
+def test_a_fifo_of_the_agents_does_not_hang_a_command(agents, name):
+    file = home(agents) / name
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+    agents.bb("agent", *MAIL, timeout=20)
+    agents.bb("agent", "inbox", "--agent", "cobalt-harbor", timeout=20)
+
+
+@pytest.mark.parametrize("name", ["lock", "blackboard.db", "blackboard.db-wal"])
+def test_a_fifo_on_the_board_does_not_hang_a_command(project, name):
+    file = project.path / ".bb" / name
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+    assert project.fails("post", "x", timeout=20)["message"]
+
+
+@pytest.mark.parametrize("name", ["lock", "journal.1", "config"])
+def test_a_fifo_beside_the_beads_does_not_hang_a_command(repo, name):
+    (repo.home / name).unlink(missing_ok=True)
+    os.mkfifo(repo.home / name)
+    repo.bd("create", "x", timeout=20)
+
+
+# --- permissions ---
+
+
+def test_a_folder_that_others_may_read_is_used_and_closed_by_the_first_write(project):
+    folder = project.path / ".bb"
+    folder.chmod(0o755)
+    project.bb("log").ok()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+    project.bb("post", "x").ok()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+def test_a_folder_that_others_may_write_to_is_refused(project, repo, mode):
+    folder = project.path / ".bb"
+    folder.chmod(mode)
+    for command in (["log"], ["post", "x"]):
+        error = project.fails(*command)
+        assert error["code"] == "UNSAFE_PATH"
+        assert f"chmod 700 {folder}" in error["details"]["next_step"]
+    subprocess.run(["chmod", "700", folder], check=True)
+    project.bb("log").ok()
+
+
+def test_folders_of_beads_and_agents_that_others_may_write_to_are_refused(repo, agents):
+    repo.create("one")
+    repo.home.chmod(0o770)
+    assert repo.run("--json", "list").error["code"] == "unsafe_path"
+    (agents.path / ".beadboard").chmod(0o777)
+    assert "chmod 700" in error_of(agent(agents, "inbox", "--agent", "cobalt-harbor"))["hint"]
+
+
+# --- folders that Git tracks ---
+
+
+def fill_board(path):
+    Project(path).bb("init").ok()
+    Project(path).bb("post", "from the repository").ok()
+
+
+def fill_agents(path):
+    for name in ("amber-otter", "cobalt-harbor"):
+        register(Project(path), name)
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_a_board_that_git_tracks_is_refused(tmp_path, mask, version):
+    before = os.umask(mask)
+    try:
+        clone = clone_of(tmp_path, fill_board)
+    finally:
+        os.umask(before)
+    git(clone.path, "update-index", "--index-version", str(version))
+    if version == 3:  # only an entry with a flag of version 3 makes Git write that version
+        (clone.path / "later").write_text("x")
+        git(clone.path, "add", "-N", "later")
+    assert (clone.path / ".git" / "index").read_bytes()[7] == version
+    for command in (["log"], ["post", "x"], ["init"], ["destroy", "--confirm"]):
+        error = clone.fails(*command)
+        assert error["code"] == "UNSAFE_PATH"
+        assert "Git tracks" in error["message"]
+
+
+def test_the_folder_of_the_agents_that_git_tracks_is_refused(tmp_path, secret):
+    def fill(path):
+        fill_agents(path)
+        (path / ".beadboard" / "agent" / "tmp").symlink_to(secret)
+
+    before = secret.read_bytes()
+    clone = clone_of(tmp_path, fill)
+    for command in (MAIL, ["list"]):
+        assert "Git tracks" in error_of(agent(clone, *command))["message"]
+    assert secret.read_bytes() == before
+
+
+def test_a_folder_that_git_began_to_track_later_is_refused(tmp_path):
+    """Git overwrites what is ignored without asking, so a pull can replace the board."""
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    clone.bb("init").ok()
+    clone.bb("post", "mine").ok()
+    fill_board(tmp_path / "source")
+    git(tmp_path / "source", "add", "-f", "-A")
+    git(tmp_path / "source", "commit", "-q", "-m", "y")
+    git(clone.path, "pull", "-q")
+    assert clone.fails("log")["code"] == "UNSAFE_PATH"
+
+
+@pytest.mark.parametrize("config", ["core.splitIndex", "index.sparse", "feature.manyFiles"])
+def test_every_kind_of_index_is_understood(tmp_path, config):
+    clone = clone_of(tmp_path, fill_board)
+    git(clone.path, "config", config, "true")
+    for n in range(50):
+        (clone.path / f"{n}").write_text("x")
+    git(clone.path, "add", "-A")
+    git(clone.path, "update-index", "--force-write-index")
+    assert clone.fails("log")["code"] == "UNSAFE_PATH"
+
+
+@pytest.mark.parametrize("split", ["false", "true"])
+def test_a_variable_that_names_another_repository_does_not_hide_it(tmp_path, split):
+    clone = clone_of(tmp_path, fill_board)
+    git(clone.path, "config", "core.splitIndex", split)
+    git(clone.path, "update-index", "--force-write-index")
+    git(tmp_path, "init", "-q", "other")
+    error = clone.fails("log", env={"GIT_DIR": str(tmp_path / "other" / ".git")})
+    assert error["code"] == "UNSAFE_PATH"
+
+
+def test_an_index_with_longer_object_ids_is_understood(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    git(source, "init", "-q", "--object-format=sha256")
+    (source / "a").write_text("x")
+    git(source, "add", "a")
+    fill_board(source)
+    Project(source).bb("log").ok()
+    git(source, "add", "-f", "-A")
+    assert Project(source).fails("log")["code"] == "UNSAFE_PATH"
+
+
+def test_another_spelling_and_a_project_in_a_folder_are_understood(tmp_path):
+    def fill(path):
+        for name in ("Deep/er", "last"):
+            (path / name / "x").mkdir(parents=True)
+            (path / name / "x" / "file").write_text("x")
+        (path / "Deep" / "er" / ".BB").mkdir()
+        (path / "Deep" / "er" / ".BB" / "x").write_text("x")
+
+    clone = clone_of(tmp_path, fill)
+    for name, ok in (("Deep/er", False), ("last", True)):
+        (clone.path / name / ".bb").mkdir(mode=0o700)
+        done = clone.bb("--json", "--dir", name, "init")
+        assert (done.code == 0) == ok, done.out
+
+
+def test_a_folder_beside_tracked_files_is_used(tmp_path):
+    names = ["!", ".a", ".bb.txt", ".bb-x", ".bbq/x", ".b", ".beadboard.md", ".beadboards/x", "x" * 200,
+             "y" * 100 + "/" + "z" * 150, ".c" * 60]
+
+    def fill(path):
+        for name in names:
+            (path / name).parent.mkdir(exist_ok=True)
+            (path / name).write_text("x")
+
+    clone = clone_of(tmp_path, fill)
+    for version in (2, 4):
+        git(clone.path, "update-index", "--index-version", str(version))
+        clone.bb("init").ok()
+        clone.bb("post", "x").ok()
+        register(clone, f"amber-otter-{version}")
+
+
+def test_a_large_index_is_read_in_full_for_a_project_in_a_folder(tmp_path):
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    blob = git(clone.path, "hash-object", "-w", "file").strip()
+    lines = "".join(f"100644 {blob}\tfolder/{n:05}/with a longer name\n" for n in range(5000))
+    lines += f"100644 {blob}\t{'long/' * 1000}x\n"  # longer than the field for the length can say
+    (clone.path / "zz").mkdir()
+    for more, code in (("", 0), (f"100644 {blob}\tzz/.bb/x\n", 1)):
+        subprocess.run(["git", "update-index", "--index-info"], input=(lines + more).encode(), cwd=clone.path,
+                       check=True, env=environment())
+        for version in ("2", "4"):
+            git(clone.path, "update-index", "--index-version", version)
+            done = clone.bb("--dir", "zz", "init")
+            assert done.code == code, done.out + done.err
+
+
+@pytest.mark.parametrize("damage", [b"", b"DIRC", b"DIRC\0\0\0\x09\0\0\0\x01", b"DIRC\0\0\0\x02\xff\xff\xff\xff" + b"\xff" * 99,
+                                    b"DIRC\0\0\0\x04\0\0\0\x02" + b"\0" * 62 + b"\xff" * 50])
+def test_a_damaged_index_is_no_reason_to_refuse(tmp_path, damage):
+    """It is the user's own file: nobody else can damage it."""
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    clone.bb("init").ok()
+    (clone.path / ".git" / "index").write_bytes(damage)
+    clone.bb("post", "x").ok()
+
+
+def test_a_linked_worktree_uses_the_board_of_the_main_one(tmp_path):
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    clone.bb("init").ok()
+    git(clone.path, "worktree", "add", "-q", str(tmp_path / "tree"))
+    clone.bb("post", "x", cwd=tmp_path / "tree").ok()
+    assert len(clone.json("log")) == 1
+
+
+# --- the user's own files ---
+
+
+def test_a_hook_that_is_a_link_out_of_the_repository_is_left_alone(tmp_path, secret):
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    secret.write_text("alias x=y\n")
+    (clone.path / ".git" / "hooks").mkdir(exist_ok=True)
+    hook = clone.path / ".git" / "hooks" / "pre-commit"
+    for target in (secret, tmp_path / "nothing"):
+        hook.unlink(missing_ok=True)
+        hook.symlink_to(target)
+        for command in ("install", "uninstall"):
+            assert "link" in error_of(agent(clone, "guard", command))["message"]
+    assert secret.read_text() == "alias x=y\n" and not (tmp_path / "nothing").exists()
+
+
+def test_a_hooks_folder_that_is_a_link_out_of_the_repository_is_left_alone(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    clone = clone_of(tmp_path, lambda path: (path / ".husky").symlink_to(outside))
+    git(clone.path, "config", "core.hooksPath", ".husky")
+    assert "outside of this repository" in error_of(agent(clone, "guard", "install"))["message"]
+    assert not list(outside.iterdir())
+
+
+def test_a_hook_that_is_a_link_inside_of_the_repository_stays_one(tmp_path):
+    clone = clone_of(tmp_path, lambda path: (path / "hook").write_text("#!/bin/sh\n"))
+    (clone.path / "hook").chmod(0o755)
+    (clone.path / ".git" / "hooks").mkdir(exist_ok=True)
+    (clone.path / ".git" / "hooks" / "pre-commit").symlink_to(clone.path / "hook")
+    assert agent(clone, "guard", "install")["ok"]
+    assert (clone.path / ".git" / "hooks" / "pre-commit").is_symlink()
+    assert "abacus guard" in (clone.path / "hook").read_text()
+
+
+def test_a_backup_that_is_a_link_is_not_put_back(tmp_path, secret):
+    project = Project(tmp_path)
+    settings = tmp_path / ".mcp.json"
+    settings.write_text("{}\n")
+    env = {"HOME": str(tmp_path)}
+    project.bb("install", "claude", "--write", env=env)
+    (tmp_path / ".mcp.json.bak_99990101_000000_0123456789abcdef").symlink_to(secret)
+    project.bb("install", "claude", "--remove", env=env)
+    assert "do not tell" not in settings.read_text() if settings.exists() else True
