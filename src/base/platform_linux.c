@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,12 +57,24 @@ void platform_boot(char name[PLATFORM_BOOT])
 	memcpy(name, known, PLATFORM_BOOT);
 }
 
+/* Without /proc: the path that the kernel was given to execute, which it tells every
+ * program. A shell has found that in PATH; argv[0] could be anything. */
+static bool ask_loader(char *path, size_t size)
+{
+	const char *name = (const char *)getauxval(AT_EXECFN);
+
+	if (!name || !strchr(name, '/') || strlen(name) >= size)
+		return false;
+	memcpy(path, name, strlen(name) + 1);
+	return true;
+}
+
 bool platform_self(char *path, size_t size)
 {
 	ssize_t n = readlink("/proc/self/exe", path, size - 1);
 
 	if (n <= 0)
-		return false;
+		return ask_loader(path, size);
 	path[n] = '\0';
 	return true;
 }

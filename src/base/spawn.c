@@ -137,6 +137,20 @@ static void listen(struct call *c, struct spawn *s, struct pipes *p)
 	s->out = buf_str(&out);
 }
 
+static enum err fail_unknown(struct call *c)
+{
+	call_fail(c, ERR_INTERNAL_ERROR,
+		  "the system does not tell where this program is installed");
+	return call_step(c, "Start it by its absolute path, or mount /proc.");
+}
+
+/* A relative path would be one of the folder that the user happens to stand in, which
+ * may be somebody else's repository. */
+static bool is_absolute(const char *path)
+{
+	return path[0] == '/';
+}
+
 enum err spawn_run(struct call *c, struct spawn *s)
 {
 	struct pipes p = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
@@ -144,6 +158,8 @@ enum err spawn_run(struct call *c, struct spawn *s)
 	pid_t pid;
 
 	s->status = -1;
+	if (!is_absolute(s->argv[0]))
+		return fail_unknown(c);
 	if (!open_pipe(p.out) || !open_pipe(p.err) || !fill_input(s, p.in)) {
 		close_pipes(&p);
 		return file_fail(c, "start", str_of(s->argv[0]));
@@ -184,9 +200,12 @@ static void leave(const char *const *argv)
 
 bool spawn_away(const char *const *argv)
 {
-	pid_t pid = fork();
+	pid_t pid;
 	int status;
 
+	if (!is_absolute(argv[0]))
+		return false;
+	pid = fork();
 	if (!pid) {
 		setsid();
 		if (!fork())
@@ -205,6 +224,21 @@ struct str spawn_self(struct arena *mem)
 	if (!platform_self(path, sizeof path))
 		return (struct str){ 0 };
 	return path_real(mem, arena_copy(mem, str_of(path)));
+}
+
+enum err spawn_need_self(struct call *c, struct str *out)
+{
+	*out = spawn_self(&c->mem);
+	return out->p ? ERR_OK : fail_unknown(c);
+}
+
+struct str spawn_beside(struct arena *mem, struct str name)
+{
+	struct str self = spawn_self(mem);
+
+	if (!self.p)
+		return self;
+	return path_join(mem, path_parent(path_parent(self)), name);
 }
 
 struct str spawn_quoted(struct arena *mem, struct str text)

@@ -33,7 +33,14 @@ bool spawn_away(const char *const *argv);
 /* A word for a shell, in quotes. */
 struct str spawn_quoted(struct arena *mem, struct str text);
 
-/* This program's own file, after symbolic links; absent if the system cannot tell. */
+/* This program's own file, after symbolic links; an absolute path, or absent if the
+ * system cannot tell. */
 struct str spawn_self(struct arena *mem);
+
+/* The same for whoever cannot go on without it: INTERNAL_ERROR. */
+enum err spawn_need_self(struct call *c, struct str *out);
+
+/* A file of the same installation, such as "libexec/abacus-sync"; likewise. */
+struct str spawn_beside(struct arena *mem, struct str name);
 
 #endif

@@ -1,14 +1,11 @@
 #include "beads/helper.h"
 
 #include "base/json.h"
-#include "base/path.h"
 #include "base/value.h"
 
 struct str helper_path(struct arena *mem)
 {
-	struct str bin = path_parent(spawn_self(mem));
-
-	return path_join(mem, path_parent(bin), STR("libexec/abacus-sync"));
+	return spawn_beside(mem, STR("libexec/abacus-sync"));
 }
 
 /* Its failure becomes that of the call. */

@@ -389,9 +389,11 @@ static enum err run_install(struct call *c, struct stores *s, const void *body,
 {
 	struct git_hook hooks[2];
 	enum hook_change change;
-	struct str dir, main, root = s->agents->root;
-	enum err e = hooks_dir(c, &dir, &main);
+	struct str dir, main, self, root = s->agents->root;
+	enum err e = spawn_need_self(c, &self);
 
+	if (!e)
+		e = hooks_dir(c, &dir, &main);
 	make_hooks(c, body,
 		   !e && root.p && !str_eq(root, main) ? root : (struct str){ 0 }, hooks);
 	for (int i = 0; !e && i < 2; i++)

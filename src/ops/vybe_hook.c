@@ -86,15 +86,17 @@ static enum err each(struct call *c, const struct body *in, bool install,
 		     struct json *reply)
 {
 	bool project = in->project;
-	struct str root, path, before;
+	struct str root, path, before, self;
 	bool any = false;
-	enum err e = place_new(c, STR(".bb"), &root);
+	enum err e = spawn_need_self(c, &self);
 
+	if (!e)
+		e = place_new(c, STR(".bb"), &root);
 	for (int i = 0; i < HOST_COUNT; i++)
 		any = any || in->host[i];
 	for (int i = 0; !e && i < HOST_COUNT; i++) {
 		struct hooks_entry entry = { (enum host_id)i,
-					     spawn_quoted(&c->mem, spawn_self(&c->mem)) };
+					     spawn_quoted(&c->mem, self) };
 		struct guest guest = hooks_guest(&entry);
 		struct guest_outcome done;
 

@@ -139,12 +139,10 @@ static bool tell_port(void *arg, int port)
 
 static const char *const *desk_words(struct call *c)
 {
-	struct str bin = path_parent(spawn_self(&c->mem));
 	const char **words = arena_array(&c->mem, 5, sizeof *words);
 	int n = 0;
 
-	words[n++] = arena_cstr(&c->mem,
-				path_join(&c->mem, path_parent(bin), STR("bin/abacus")));
+	words[n++] = arena_cstr(&c->mem, spawn_beside(&c->mem, STR("bin/abacus")));
 	if (c->project.p) {
 		words[n++] = "--dir";
 		words[n++] = arena_cstr(&c->mem, c->project);

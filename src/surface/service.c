@@ -40,10 +40,9 @@ static const char *const serve_examples[] = {
 static const char **words_of(struct call *c, int64_t port, int64_t idle)
 {
 	const char **words = arena_array(&c->mem, 6, sizeof *words);
-	struct str bin = path_parent(spawn_self(&c->mem));
 
-	words[0] = arena_cstr(&c->mem, path_join(&c->mem, path_parent(bin),
-						 STR("libexec/abacus-serve")));
+	words[0] =
+		arena_cstr(&c->mem, spawn_beside(&c->mem, STR("libexec/abacus-serve")));
 	words[1] = arena_cstr(&c->mem, c->dir);
 	words[2] = c->project.p ? arena_cstr(&c->mem, c->project) : "";
 	words[3] = arena_fmt(&c->mem, "%lld", (long long)port).p;
