@@ -82,6 +82,27 @@ static const char extras[] =
 	"    PRIMARY KEY (ref, message)) WITHOUT ROWID;"
 	"INSERT OR IGNORE INTO refs VALUES ('', 0);";
 
+/* The board is shared with other programs, which may have tables of their own. */
+static const struct db_table tables[] = {
+	{ "schema_version", false, { "version" } },
+	{ "agents",
+	  false,
+	  { "id", "current_task", "progress", "status", "blockers", "last_seen",
+	    "updated_at" } },
+	{ "messages",
+	  false,
+	  { "id", "from_agent", "content", "tags", "priority", "in_reply_to", "refs",
+	    "created_at" } },
+	{ "artifacts",
+	  false,
+	  { "id", "path", "produced_by", "description", "version", "refs",
+	    "created_at" } },
+	{ "reads", true, { "agent", "first", "last" } },
+	{ "receipts", true, { "agent", "request_id" } },
+	{ "refs", true, { "ref", "message" } },
+	{ 0 },
+};
+
 static struct str folder(struct call *c, struct str root)
 {
 	return path_join(&c->mem, root, STR(".bb"));
@@ -123,15 +144,19 @@ static enum err take_lock(struct call *c, struct board *b)
 /* Is it ours to read, and does it have our tables beside the specification's? */
 static enum err check_version(struct call *c, struct board *b)
 {
-	AUTO_STMT *st = db_stmt(b->db, "SELECT version FROM schema_version");
-	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
-	enum err e = stmt_end(c, st);
+	AUTO_STMT *st = NULL;
+	int64_t version;
+	enum err e = db_expect(c, b->db, tables);
 
-	if (e && !db_has_table(b->db, "schema_version"))
+	if (e == ERR_DAMAGED && !db_has_table(b->db, "schema_version"))
 		return call_fail(c, ERR_DAMAGED,
 				 "'" STR_FMT "/.bb/blackboard.db' holds no board",
 				 STR_ARG(b->root));
 	if (e)
+		return e;
+	st = db_stmt(b->db, "SELECT version FROM schema_version");
+	version = stmt_row(st) ? stmt_int(st) : 0;
+	if ((e = stmt_end(c, st)))
 		return e;
 	b->tracked = db_has_table(b->db, "refs");
 	if (version == SCHEMA_VERSION)

@@ -8,12 +8,15 @@
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/moment.h"
 #include "base/path.h"
 
 enum {
 	CACHED = 64,
 	MADE_KEPT = 8,
 	LOG_PAGES = 40,
+	QUERY_MS = 30000,   /* that a query may take */
+	CHECK_AFTER = 4096, /* steps of a query, between two looks at the clock */
 };
 
 struct stmt {
@@ -21,7 +24,8 @@ struct stmt {
 	const char *sql;
 	sqlite3_stmt *raw;
 	int bound, column;
-	int failed; /* the first error since it was lent; SQLITE_OK: none */
+	int64_t deadline; /* 0: it has not begun */
+	int failed;       /* the first error since it was lent; SQLITE_OK: none */
 	bool lent;
 	char *made; /* its text, if that was put together; then it is not in the cache */
 };
@@ -38,8 +42,11 @@ struct db {
 	struct stmt *made[MADE_KEPT]; /* given back; the last used comes first */
 	char *name;                   /* the path, for as long as it is kept */
 	enum db_mode mode;
-	uint64_t file; /* which one it is */
-	bool spoilt;   /* something went wrong with it */
+	uint64_t file;    /* which one it is */
+	bool spoilt;      /* something went wrong with it */
+	bool distrusted;  /* as others may write to it; see db_expect() */
+	int query_ms;     /* that a query may take; 0: any time */
+	int64_t deadline; /* of the query that runs */
 };
 
 /* What a process that stays has opened and may need again; the last used comes first. */
@@ -60,6 +67,15 @@ static enum err fail(struct call *c, struct db *db, int rc)
 	case SQLITE_NOTADB:
 		return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: %s",
 				 STR_ARG(db->path), sqlite3_errmsg(db->raw));
+	case SQLITE_INTERRUPT:
+		return call_fail(c, ERR_QUERY_TIMEOUT,
+				 "a query of '" STR_FMT "' took longer than %d s",
+				 STR_ARG(db->path), db->query_ms / 1000);
+	case SQLITE_TOOBIG:
+		return call_fail(c, ERR_DAMAGED,
+				 "'" STR_FMT "' holds a value that is larger than %d MiB",
+				 STR_ARG(db->path),
+				 sqlite3_limit(db->raw, SQLITE_LIMIT_LENGTH, -1) >> 20);
 	case SQLITE_FULL:
 		call_fail(c, ERR_INTERNAL_ERROR, "no space left to write '" STR_FMT "'",
 			  STR_ARG(db->path));
@@ -115,6 +131,55 @@ static void configure(void)
 	done = true;
 }
 
+static int is_late(void *arg)
+{
+	struct db *db = arg;
+
+	return db->query_ms && moment_ticks() > db->deadline;
+}
+
+static void begin_query(struct db *db)
+{
+	if (db->query_ms)
+		db->deadline = moment_ticks() + db->query_ms;
+}
+
+void db_limit_time(struct db *db, int ms)
+{
+	db->query_ms = ms;
+}
+
+/*
+ * What the schema of a database says is SQL of whoever made it, and would be run by any
+ * query of ours. We have no views and no triggers, so none is run. None of our tables is
+ * wide, and no value is longer than a file that we would read. A file that is being made
+ * may go without a journal, which SQLite counts as dangerous.
+ */
+static void harden(struct db *db)
+{
+	const struct {
+		int option, on;
+	} options[] = {
+		{ SQLITE_DBCONFIG_DEFENSIVE, db->mode != DB_CREATE },
+		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_VIEW, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		sqlite3_db_config(db->raw, options[i].option, options[i].on, NULL);
+	/*
+	 * Up to 3.40, SQLite takes its own functions for JSON for unsafe ones, and the
+	 * specification of the board has json_valid() in its schema. There, nothing is
+	 * lost: we add no functions that a schema could call.
+	 */
+	if (sqlite3_libversion_number() >= 3041000)
+		sqlite3_db_config(db->raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_limit(db->raw, SQLITE_LIMIT_LENGTH, FILE_MOST);
+	sqlite3_limit(db->raw, SQLITE_LIMIT_COLUMN, 100);
+	sqlite3_limit(db->raw, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_progress_handler(db->raw, CHECK_AFTER, is_late, db);
+}
+
 static int open_raw(struct db *db, int flags, struct str name)
 {
 	int rc;
@@ -131,6 +196,8 @@ static int open_raw(struct db *db, int flags, struct str name)
 	sqlite3_busy_timeout(db->raw, db->wait_ms);
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+	harden(db);
+	begin_query(db);
 	return SQLITE_OK;
 }
 
@@ -340,6 +407,8 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	db->path = arena_copy(&c->mem, path);
 	db->real = in_memory ? db->path : real_path(c, path);
 	db->wait_ms = wait_ms;
+	db->mode = mode;
+	db->query_ms = mode == DB_CREATE ? 0 : QUERY_MS; /* nobody else made that one */
 	rc = mode == DB_READ  ? open_read(c, db) :
 	     mode == DB_STILL ? open_still(c, db) :
 				open_write(db, mode);
@@ -349,10 +418,9 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 		return e;
 	}
 	if (keeping && mode != DB_CREATE && mode != DB_STILL &&
-	    (db->name = strdup(db->path.p))) {
-		db->mode = mode;
+	    (db->name = strdup(db->path.p)))
 		db->file = file_number(&c->mem, path);
-	}
+	db->real = (struct str){ 0 }; /* it ends with the call */
 	*out = db;
 	return ERR_OK;
 }
@@ -368,6 +436,7 @@ enum err db_exec(struct call *c, struct db *db, const char *sql)
 	int rc;
 
 	fault_point();
+	begin_query(db);
 	rc = sqlite3_exec(db->raw, sql, NULL, NULL, NULL);
 	return rc ? fail(c, db, rc) : ERR_OK;
 }
@@ -419,6 +488,7 @@ bool db_begin_lazy(struct db *db)
 {
 	int rc;
 
+	begin_query(db);
 	if (!sqlite3_get_autocommit(db->raw))
 		sqlite3_exec(db->raw, "COMMIT", NULL, NULL, NULL);
 	sqlite3_busy_timeout(db->raw, 0);
@@ -453,6 +523,78 @@ enum err db_is_empty(struct call *c, struct db *db, bool *empty)
 	return stmt_end(c, st);
 }
 
+static enum err unexpected(struct call *c, const struct db *db, const char *name,
+			   const char *what)
+{
+	call_fail(c, ERR_DAMAGED, "in '" STR_FMT "', '%s' %s", STR_ARG(db->path), name,
+		  what);
+	return call_step(c, "Somebody else has made or changed that file. Move it away, "
+			    "and run the command again.");
+}
+
+/* Names of tables are the same in upper and lower case. */
+static const struct db_table *find_table(const struct db_table *tables, const char *name)
+{
+	for (; tables->name; tables++)
+		if (!sqlite3_stricmp(tables->name, name))
+			return tables;
+	return NULL;
+}
+
+/* Of a view, and of a virtual table that nobody has used yet, SQLite knows no columns. */
+static enum err check_table(struct call *c, struct db *db, const struct db_table *t)
+{
+	if (t->optional && !db_has_table(db, t->name))
+		return ERR_OK;
+	for (const char *const *column = t->columns; *column; column++)
+		if (sqlite3_table_column_metadata(db->raw, "main", t->name, *column, NULL,
+						  NULL, NULL, NULL, NULL))
+			return unexpected(c, db, t->name,
+					  arena_fmt(&c->mem,
+						    "is not a table with a column '%s'",
+						    *column)
+						  .p);
+	return ERR_OK;
+}
+
+/* No virtual tables but the one that takes JSON apart, no long patterns, and every page
+ * is checked when it is read. */
+static enum err distrust(struct call *c, struct db *db)
+{
+	const char *keep[] = { "json_each", NULL };
+
+	if (db->distrusted)
+		return ERR_OK;
+	db->distrusted = true;
+	sqlite3_drop_modules(db->raw, keep);
+	sqlite3_limit(db->raw, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50);
+	return db_exec(c, db, "PRAGMA cell_size_check = ON");
+}
+
+enum err db_expect(struct call *c, struct db *db, const struct db_table *tables)
+{
+	const struct db_table *t = NULL;
+	AUTO_STMT *st = NULL;
+	enum err e = distrust(c, db);
+
+	if (e)
+		return e;
+	st = db_stmt(db, "SELECT tbl_name, type FROM sqlite_schema"
+			 " WHERE type NOT IN ('table', 'index') OR rootpage < 1");
+	while (!t && stmt_row(st))
+		t = find_table(tables, arena_cstr(&c->mem, stmt_str(st, &c->mem)));
+	if (t)
+		return unexpected(c, db, t->name,
+				  str_is(stmt_str(st, &c->mem), "trigger") ?
+					  "has a trigger" :
+					  "is not a table");
+	if ((e = stmt_end(c, st)))
+		return e;
+	for (t = tables; !e && t->name; t++)
+		e = check_table(c, db, t);
+	return e;
+}
+
 enum err db_check(struct call *c, struct db *db)
 {
 	AUTO_STMT *st = db_stmt(db, "PRAGMA quick_check(1)");
@@ -472,6 +614,7 @@ static struct stmt *prepare(struct db *db, const char *sql)
 	struct stmt *st = &db->cache[db->cached++];
 
 	assert(db->cached <= CACHED);
+	begin_query(db);
 	*st = (struct stmt){ .db = db, .sql = sql };
 	st->failed = sqlite3_prepare_v2(db->raw, sql, -1, &st->raw, NULL);
 	return st;
@@ -516,6 +659,7 @@ struct stmt *db_stmt_once(struct db *db, struct str sql)
 		if (!st || !(st->made = strndup(sql.p, sql.n)))
 			abort();
 		st->db = db;
+		begin_query(db);
 		st->failed =
 			sqlite3_prepare_v2(db->raw, sql.p, (int)sql.n, &st->raw, NULL);
 	}
@@ -548,6 +692,7 @@ void stmt_done(struct stmt **st)
 		sqlite3_clear_bindings(s->raw);
 	}
 	s->bound = s->column = 0;
+	s->deadline = 0;
 	s->failed = s->raw ? SQLITE_OK : SQLITE_ERROR;
 	s->lent = false;
 	if (s->made)
@@ -592,6 +737,11 @@ bool stmt_row(struct stmt *st)
 		return false;
 	st->column = 0;
 	fault_point();
+	if (!st->deadline) {
+		begin_query(st->db);
+		st->deadline = st->db->deadline;
+	}
+	st->db->deadline = st->deadline;
 	rc = sqlite3_step(st->raw);
 	note(st, rc);
 	return rc == SQLITE_ROW;

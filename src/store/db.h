@@ -3,7 +3,12 @@
 
 #include "base/call.h"
 
-/* One SQLite connection. Only this module knows that it is SQLite. */
+/*
+ * One SQLite connection. Only this module knows that it is SQLite. A database may come
+ * from somebody else: views, triggers and functions in its schema are not run, values
+ * are at most FILE_MOST bytes long (DAMAGED), and a query takes at most 30 s
+ * (QUERY_TIMEOUT).
+ */
 struct db;
 
 /*
@@ -53,6 +58,23 @@ int64_t db_last_id(struct db *db);
 int64_t db_changes(struct db *db);
 bool db_has_table(struct db *db, const char *name);
 enum err db_is_empty(struct call *c, struct db *db, bool *empty); /* has no tables */
+
+/* A table that a store uses, and its columns, up to a NULL. Others may be beside them. */
+struct db_table {
+	const char *name;
+	bool optional; /* it need not be there */
+	const char *columns[13];
+};
+
+/*
+ * For a database that others write to as well, before it is used: DAMAGED if one of these
+ * is a view or a virtual table, lacks a column or has a trigger. The list ends with a
+ * table without a name.
+ */
+enum err db_expect(struct call *c, struct db *db, const struct db_table *tables);
+
+/* Another limit for the queries from here on; for tests. */
+void db_limit_time(struct db *db, int ms);
 
 /* A quick look at its structure: DAMAGED if it is not sound. */
 enum err db_check(struct call *c, struct db *db);

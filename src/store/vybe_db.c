@@ -49,12 +49,35 @@ static const char schema[] =
 	"NULL,"
 	"    total INTEGER NOT NULL);";
 
+static const struct db_table tables[] = {
+	{ "about", false, { "version", "segment", "offset", "last", "crc", "first" } },
+	{ "events",
+	  false,
+	  { "id", "kind", "agent", "project", "task", "message", "metadata", "created",
+	    "archived" } },
+	{ "memory",
+	  false,
+	  { "id", "scope", "scope_id", "key", "value", "type", "kind", "pinned",
+	    "expires", "created", "updated" } },
+	{ "artifacts", false, { "id", "task", "event", "path", "type", "created" } },
+	{ "agents", false, { "agent", "project", "cursor", "focus", "seen" } },
+	{ "ledger", false, { "agent", "request" } },
+	{ "tasks", false, { "id", "status", "assignee", "created", "updated" } },
+	{ "runs", false, { "id", "agent", "project", "started", "duration" } },
+	{ 0 },
+};
+
 static enum err check_version(struct call *c, struct vybe_db *v, struct str path)
 {
-	AUTO_STMT *st = db_stmt(v->db, "SELECT version FROM about");
-	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
-	enum err e = stmt_end(c, st);
+	AUTO_STMT *st = NULL;
+	int64_t version;
+	enum err e = db_expect(c, v->db, tables);
 
+	if (e)
+		return e;
+	st = db_stmt(v->db, "SELECT version FROM about");
+	version = stmt_row(st) ? stmt_int(st) : 0;
+	e = stmt_end(c, st);
 	if (e || version == VERSION)
 		return e;
 	call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is not a store of this version",

@@ -143,6 +143,8 @@ static void run_method(struct exchange *x, struct str name)
 	case ERR_NOT_INITIALIZED:
 	case ERR_DATABASE_BUSY:
 	case ERR_INTERNAL_ERROR:
+	case ERR_UNSAFE_PATH:
+	case ERR_QUERY_TIMEOUT:
 	case ERR_DAMAGED:
 		reply_failure(x, RPC_INTERNAL);
 		return;
