@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/moment.h"
+#include "base/signals.h"
 
 enum { LOOK_MS = 20, GRACE_MS = 5000 };
 
@@ -42,7 +43,7 @@ static void become(const struct child *child, int in)
 	sigemptyset(&plain.sa_mask);
 	sigaction(SIGINT, &plain, NULL);
 	sigaction(SIGTERM, &plain, NULL);
-	sigaction(SIGPIPE, &plain, NULL);
+	signals_restore();
 	dup2(in, STDIN_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	execl("/bin/sh", "sh", "-c", child->command, (char *)NULL);

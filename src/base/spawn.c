@@ -14,6 +14,7 @@
 #include "base/moment.h"
 #include "base/path.h"
 #include "base/platform.h"
+#include "base/signals.h"
 
 extern char **environ;
 
@@ -191,6 +192,7 @@ static void leave(const char *const *argv)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_restore();
 	for (int i = 0; i < 3; i++)
 		dup2(null, i);
 	platform_close_from(3);

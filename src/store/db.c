@@ -56,6 +56,8 @@ static bool keeping;
 
 static enum err fail(struct call *c, struct db *db, int rc)
 {
+	int reason = (rc & 0xff) == SQLITE_IOERR ? sqlite3_system_errno(db->raw) : 0;
+
 	db->spoilt = true;
 	switch (rc & 0xff) {
 	case SQLITE_BUSY:
@@ -91,8 +93,9 @@ static enum err fail(struct call *c, struct db *db, int rc)
 				 "Nothing was changed. Check who may write there, then "
 				 "run the command again.");
 	default:
-		return call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s",
-				 STR_ARG(db->path), sqlite3_errmsg(db->raw));
+		return call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s%s%s",
+				 STR_ARG(db->path), sqlite3_errmsg(db->raw),
+				 reason ? ": " : "", reason ? strerror(reason) : "");
 	}
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "base/url.h"
 #include "store/repo_remote.h"
 
@@ -166,6 +167,8 @@ static void command(struct arena *mem, const struct address *a, const char *serv
 static int start(struct ssh *s, const char *const *argv)
 {
 	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t ours;
 	int to[2] = { -1, -1 }, from[2] = { -1, -1 }, failed;
 
 	if (pipe(to) || pipe(from))
@@ -182,9 +185,14 @@ static int start(struct ssh *s, const char *const *argv)
 	posix_spawn_file_actions_adddup2(&files, from[1], 1);
 	if (complaints)
 		posix_spawn_file_actions_adddup2(&files, fileno(complaints), 2);
-	failed = posix_spawnp(&s->pid, argv[0], &files, NULL, (char *const *)argv,
+	signals_ignored(&ours);
+	posix_spawnattr_init(&how);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigdefault(&how, &ours);
+	failed = posix_spawnp(&s->pid, argv[0], &files, &how, (char *const *)argv,
 			      environ);
 	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
 	file_close(&to[0]);
 	file_close(&from[1]);
 	s->stream.in = to[1];

@@ -15,10 +15,10 @@
  * The name under which the program is started chooses the face; `abacus bd …` is
  * the same as `bd …`, and `bb-init …` is `bb agent init --json …`.
  */
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/path.h"
+#include "base/signals.h"
 #include "surface/cli.h"
 #include "surface/face.h"
 
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 {
 	const struct face *face = argc > 0 ? face_find(path_name(str_of(argv[0]))) : NULL;
 
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore();
 	if (argc > 0 && str_is(path_name(str_of(argv[0])), "bb-init"))
 		return init_main(argc, argv);
 	if (argc > 1 && str_is(path_name(str_of(argv[0])), "abacus") &&

@@ -18,6 +18,7 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "base/platform.h"
+#include "base/signals.h"
 #include "base/spawn.h"
 #include "base/watch.h"
 #include "continuity/feed.h"
@@ -45,7 +46,7 @@ static void hold_signals(void)
 	struct sigaction act = { .sa_handler = stop };
 	sigset_t held;
 
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore();
 	sigemptyset(&held);
 	sigaddset(&held, SIGINT);
 	sigaddset(&held, SIGTERM);

@@ -25,6 +25,7 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/number.h"
+#include "base/signals.h"
 #include "beads/commits.h"
 #include "beads/courier.h"
 #include "beads/history.h"
@@ -280,7 +281,7 @@ int main(int argc, char **argv)
 	enum err e;
 	bool told;
 
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore();
 	if (argc < 2) {
 		fprintf(stderr, "abacus-sync is started by bd; see 'bd sync --help'\n");
 		return 2;

@@ -1,0 +1,80 @@
+"""RLIMIT_FSIZE: a write that it forbids is an error that names the file, not the death of the process."""
+import os
+import resource
+import subprocess
+
+import pytest
+
+from conftest import BIN, Result, environment, git
+
+WRITES = {
+    "bead": ["bd", "create", "x", "-d", "d" * 4000, "--json"],
+    "post": ["bb", "--as", "a", "--json", "post", "p" * 4000],
+    "register": ["bb", "agent", "register", "--name", "blue-fox", "--role", "r" * 200, "--json"],
+    "memory": ["vybe", "memory", "set", "--agent", "a", "--request-id", "r", "--key", "k", "--value", "v" * 4000],
+    "config": ["bd", "config", "set", "sync.remote", "r" * 900, "--json"],
+}
+LOOKS = [["bd", "list", "--json"], ["bb", "--as", "b", "--json", "log"], ["bb", "agent", "list", "--json"],
+         ["vybe", "memory", "list", "--agent", "a"]]
+
+
+def limited(repo, command, size, **env):
+    """A command that may make no file longer than `size` bytes."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return Result(subprocess.run([str(BIN / command[0]), *command[1:]], cwd=repo.path, capture_output=True, timeout=60,
+                                 stdin=subprocess.DEVNULL, preexec_fn=limit, env=environment(**{**repo.env, **env})))
+
+
+@pytest.fixture
+def used(repo):
+    """A repository in which every store has something in it."""
+    repo.create("first")
+    repo.run("init", program="bb").ok()
+    repo.run("--as", "a", "post", "first", program="bb").ok()
+    repo.run("agent", "register", "--name", "amber-otter", "--role", "ui", program="bb").ok()
+    repo.run("memory", "set", "--agent", "a", "--request-id", "q", "--key", "j", "--value", "w", program="vybe").ok()
+    return repo
+
+
+def look(repo):
+    return [repo.run(*command[1:], program=command[0]).ok().json for command in LOOKS]
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("size", [0, 1, 100, 400])
+def test_a_write_beyond_the_limit_is_an_error(used, name, size):
+    done = limited(used, WRITES[name], size)
+    assert done.code > 0, (done.code, done.err)
+    assert "too large" in done.out, done.out
+    shown = str(look(used))
+    assert shown.count("first") and "blue-fox" not in shown and "v" * 4000 not in shown and "p" * 4000 not in shown
+    Result(subprocess.run([str(BIN / WRITES[name][0]), *WRITES[name][1:]], cwd=used.path, capture_output=True,
+                          stdin=subprocess.DEVNULL, env=environment(**used.env))).ok()
+
+
+def test_a_sync_beyond_the_limit_is_an_error(used, tmp_path):
+    git(tmp_path, "init", "-q", "--bare", "remote.git")
+    git(used.path, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    used.create("second", "-d", os.urandom(4000).hex())
+    done = limited(used, ["bd", "sync", "--json"], 2000)
+    assert done.code > 0 and done.error["message"], (done.code, done.out, done.err)
+    assert used.bd("sync", "--json").ok().json["durability"] == "remote"
+    assert len(used.json("list")) == 2
+
+
+def test_the_service_refuses_to_start_instead_of_dying(used):
+    done = limited(used, ["abacus", "serve", "--port", "0"], 0)
+    assert done.code > 0 and "too large" in done.err, (done.code, done.out, done.err)
+
+
+def test_what_the_loop_starts_has_the_default_dispositions(used, tmp_path):
+    """SIGPIPE and SIGXFSZ are ignored by us alone, not by the agent's own programs."""
+    used.create("work")
+    status = tmp_path / "status"
+    used.run("loop", "--agent", "a", "--command", f"cat /proc/self/status >{status}", "--max-tasks", "1", program="vybe")
+    if not status.exists():
+        pytest.skip("no /proc here")
+    [ignored] = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("SigIgn")]
+    assert int(ignored, 16) & (1 << 12 | 1 << 24) == 0
