@@ -16,12 +16,11 @@ static int64_t own_epoch(const struct reservation *r, const struct guard_ask *as
 	return first;
 }
 
-static bool counts(const struct reservation *r, const struct guard_ask *ask,
-		   const struct guard_path *p, int64_t own, int64_t now_ms)
+static bool counts(const struct reservation *r, const struct guard_ask *ask, int64_t own,
+		   int64_t now_ms)
 {
 	return r->expires_ms > now_ms &&
-	       !(ask->agent.p && str_eq(r->agent, ask->agent)) && r->epoch < own &&
-	       (!p->at_ms || r->created_ms <= p->at_ms);
+	       !(ask->agent.p && str_eq(r->agent, ask->agent)) && r->epoch < own;
 }
 
 /* The first that is another's, by the name that was asked about or by where it leads. */
@@ -40,7 +39,7 @@ static const struct reservation *find_other(struct call *c, const struct agent_f
 				  i ? path_real_part(&c->mem, full) : full, key))
 			r = reservation_overlapping(c, book, *key);
 		own = own_epoch(r, ask, *key, c->now_ms);
-		while (r && !counts(r, ask, p, own, c->now_ms))
+		while (r && !counts(r, ask, own, c->now_ms))
 			r = r->next;
 		if (r)
 			return r;

@@ -9,8 +9,7 @@
  */
 struct guard_path {
 	struct str path; /* from the project's root, or from that of the disk */
-	int64_t at_ms; /* when it was changed: later reservations do not count; 0: now */
-	bool follow;   /* who writes to it writes to what its links lead to */
+	bool follow;     /* who writes to it writes to what its links lead to */
 	struct guard_path *next;
 };
 

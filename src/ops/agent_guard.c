@@ -104,8 +104,7 @@ static void add_found(struct paths *list, struct str tree, const struct git_path
 {
 	for (; found; found = found->next)
 		add_path(list, (struct guard_path){ .path = path_join(&list->c->mem, tree,
-								      found->path),
-						    .at_ms = found->at_ms });
+								      found->path) });
 }
 
 static void add_lines(struct paths *list, struct str text)
@@ -126,22 +125,20 @@ static struct str where(struct call *c)
 	return c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 }
 
-/* When the first of what is reserved was; 0: nothing is, and nobody need be asked. */
-static enum err oldest(struct call *c, struct agent_files *f, int64_t *out)
+/* Is anything reserved? If not, Git need not be asked. */
+static enum err any_reserved(struct call *c, struct agent_files *f, bool *out)
 {
 	struct reservation *r;
 	enum err e = reservation_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &r);
 
-	for (*out = 0; !e && r; r = r->next)
-		if (!*out || r->created_ms < *out)
-			*out = r->created_ms;
+	*out = !e && r;
 	return e;
 }
 
 static enum err collect(struct call *c, struct agent_files *f, const struct body *in,
 			struct guard_path **out)
 {
-	int64_t since;
+	bool any;
 	struct repository repo;
 	struct paths list = { c, out };
 	const struct str *given = in->paths.item;
@@ -158,7 +155,7 @@ static enum err collect(struct call *c, struct agent_files *f, const struct body
 			  "'" STR_FMT "' is not in a worktree of Git", STR_ARG(where(c)));
 		return call_step(c, "Change to one, or name the files.");
 	}
-	if ((in->staged || in->pushed.p) && ((e = oldest(c, f, &since)) || !since))
+	if ((in->staged || in->pushed.p) && ((e = any_reserved(c, f, &any)) || !any))
 		return e;
 	if (in->staged) {
 		if ((e = git_staged(c, repo.tree, &found)))
@@ -166,7 +163,7 @@ static enum err collect(struct call *c, struct agent_files *f, const struct body
 		add_found(&list, repo.tree, found);
 	}
 	if (in->pushed.p) {
-		if ((e = git_pushed(c, repo.tree, in->pushed, since, &found)))
+		if ((e = git_pushed(c, repo.tree, in->pushed, &found)))
 			return e;
 		add_found(&list, repo.tree, found);
 	}
@@ -436,7 +433,8 @@ const struct op op_agent_guard = {
 		"them",
 	.more = "Exits with 0 if all may be, 1 if one may not be, 3 if that cannot be "
 		"told. 'bb agent guard install' lets Git ask before every commit and "
-		"push; a pushed commit that is older than the reservation may pass.",
+		"push. Of a push, every commit counts that no remote is known to have, "
+		"also where it was made before the reservation: its date proves nothing.",
 	.examples = guard_examples,
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),

@@ -4,12 +4,11 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "base/number.h"
 #include "base/path.h"
 #include "base/spawn.h"
 #include "store/place.h"
 
-enum { FIRST = 5, MOST_WORDS = 16, WAIT_MS = 60000, OID = 40 };
+enum { FIRST = 6, MOST_WORDS = 16, WAIT_MS = 60000, OID = 40 };
 
 static void note(void *arg, struct str line)
 {
@@ -19,13 +18,15 @@ static void note(void *arg, struct str line)
 		*said = line;
 }
 
-/* `words` ends with NULL. Who only looks does not lock the index against who works. */
+/* `words` ends with NULL. Who only looks does not lock the index against who works. What
+ * 'git replace' put in place of a commit is not what is pushed. */
 static enum err git(struct call *c, struct str dir, const char *const *words,
 		    struct str *out)
 {
-	const char *argv[MOST_WORDS + FIRST] = { "/usr/bin/env", "git",
-						 "--no-optional-locks", "-C",
-						 arena_cstr(&c->mem, dir) };
+	const char *argv[MOST_WORDS + FIRST] = {
+		"/usr/bin/env",         "git", "--no-optional-locks",
+		"--no-replace-objects", "-C",  arena_cstr(&c->mem, dir)
+	};
 	struct str said = { 0 };
 	struct spawn s = {
 		.argv = argv, .timeout_ms = WAIT_MS, .heard = note, .arg = &said
@@ -44,21 +45,27 @@ static enum err git(struct call *c, struct str dir, const char *const *words,
 	return call_step(c, "Try it by hand: it has to work for this, too.");
 }
 
-static struct git_path *path_new(struct call *c, struct str path, int64_t at_ms)
+static struct git_path *path_new(struct call *c, struct str path)
 {
 	struct git_path *p = arena_new(&c->mem, struct git_path);
 
-	*p = (struct git_path){ .path = path, .at_ms = at_ms };
+	*p = (struct git_path){ .path = path };
 	return p;
 }
 
 static enum err diff_index(struct call *c, struct str dir, const char *with,
 			   struct str *out)
 {
-	const char *const words[] = {
-		"diff",          "--cached",      "--name-only", "-z", "--no-renames",
-		"--no-ext-diff", "--no-relative", with,          NULL
-	};
+	const char *const words[] = { "diff",
+				      "--cached",
+				      "--name-only",
+				      "-z",
+				      "--no-renames",
+				      "--no-ext-diff",
+				      "--no-relative",
+				      "--ignore-submodules=none",
+				      with,
+				      NULL };
 
 	return git(c, dir, words, out);
 }
@@ -89,7 +96,7 @@ enum err git_staged(struct call *c, struct str dir, struct git_path **out)
 	while (!e && text.n && str_next(&text, '\0', &path)) {
 		if (merge && !map_find(&other, path))
 			continue;
-		*out = path_new(c, path, 0);
+		*out = path_new(c, path);
 		out = &(*out)->next;
 	}
 	return e;
@@ -109,7 +116,7 @@ enum err git_changed(struct call *c, struct str dir, struct git_path **out)
 	while (!e && text.n && str_next(&text, '\0', &entry)) {
 		if (entry.n < 4)
 			continue;
-		*out = path_new(c, str_skip(entry, 3), 0);
+		*out = path_new(c, str_skip(entry, 3));
 		out = &(*out)->next;
 	}
 	return e;
@@ -117,88 +124,152 @@ enum err git_changed(struct call *c, struct str dir, struct git_path **out)
 
 /* --- what is pushed --- */
 
-#define COMMIT "\001commit "
+/* A line of what Git tells a pre-push hook. */
+struct ref_update {
+	struct str local_oid, remote_ref, remote_oid;
+};
 
-/* For each commit the mark with its time, then a line's end and the paths. */
-static void read_log(struct call *c, struct str text, struct git_path ***tail)
-{
-	const struct str mark = STR(COMMIT);
-	struct str part;
-	int64_t at_ms = 0;
-
-	while (text.n && str_next(&text, '\0', &part)) {
-		int64_t seconds;
-
-		if (str_starts(part, mark)) {
-			/* a reservation of the same second counts as earlier */
-			if (number_int(str_skip(part, mark.n), &seconds))
-				at_ms = seconds * 1000 + 999;
-			continue;
-		}
-		if (part.n && part.p[0] == '\n')
-			part = str_skip(part, 1);
-		if (!part.n)
-			continue;
-		**tail = path_new(c, part, at_ms);
-		*tail = &(**tail)->next;
-	}
-}
-
-static bool nothing(struct str oid)
+static bool is_zero(struct str oid)
 {
 	return str_count(oid, '0') == oid.n;
 }
 
-/* What the other side has may be unknown here; what is known of all remotes is, then.
- * However the user likes to read the log, here it is the same. */
-static enum err log_commits(struct call *c, struct str dir, struct str local,
-			    struct str remote, int64_t since_ms, struct str *out)
+/* False: the line says nothing, or the ref is deleted, which changes no file. */
+static bool parse_update(struct str line, struct ref_update *out)
 {
-	const char *words[] = {
-		"log",
-		"--format=%x01commit %ct",
-		"--name-only",
-		"-z",
-		"--no-renames",
-		"--no-relative",
-		"--no-show-signature",
-		"--root",
-		"--first-parent",
-		"--no-merges",
-		arena_fmt(&c->mem, "--since=@%lld", (long long)since_ms / 1000).p,
-		arena_cstr(&c->mem, local),
-		"--not",
-		nothing(remote) ? "--remotes" : arena_cstr(&c->mem, remote),
+	struct str word[4] = { { 0 } };
+
+	for (int i = 0; i < 4; i++)
+		if (!line.p || !str_next(&line, ' ', &word[i]))
+			return false;
+	*out = (struct ref_update){ word[1], word[2], word[3] };
+	return word[1].n >= OID && word[3].n >= OID && !is_zero(word[1]);
+}
+
+static bool has_commit(struct call *c, struct str dir, struct str oid)
+{
+	const char *const words[] = {
+		"cat-file", "-e", arena_fmt(&c->mem, STR_FMT "^{commit}", STR_ARG(oid)).p,
 		NULL
 	};
-	enum err e = git(c, dir, words, out);
+	struct str nothing;
+	bool yes = !git(c, dir, words, &nothing);
 
-	if (!e || nothing(remote))
-		return e;
 	c->code = ERR_OK;
-	words[13] = "--remotes";
+	return yes;
+}
+
+/* The commits of `from` except those of `without` (may be absent) and, with
+ * `unpublished`, those that a ref of any remote has. */
+struct range {
+	struct str from, without;
+	bool unpublished;
+};
+
+/* `words` is the beginning of a command, with `n` words; the range is added to it. */
+static enum err git_range(struct call *c, struct str dir, const struct range *range,
+			  const char *words[MOST_WORDS], size_t n, struct str *out)
+{
+	words[n++] = arena_cstr(&c->mem, range->from);
+	words[n++] = "--not";
+	if (range->without.p)
+		words[n++] = arena_cstr(&c->mem, range->without);
+	if (range->unpublished)
+		words[n++] = "--remotes";
+	words[n] = NULL;
 	return git(c, dir, words, out);
 }
 
-enum err git_pushed(struct call *c, struct str dir, struct str lines, int64_t since_ms,
+/* However the user likes to read the log, here it is the same. `merges` says how a merge
+ * is compared. */
+static enum err log_files(struct call *c, struct str dir, const struct range *range,
+			  const char *merges, struct str *out)
+{
+	const char *words[MOST_WORDS] = { "log",
+					  "--format=",
+					  "--name-only",
+					  "-z",
+					  "--no-renames",
+					  "--no-relative",
+					  "--no-show-signature",
+					  "--ignore-submodules=none",
+					  "--root",
+					  merges };
+
+	return git_range(c, dir, range, words, 10, out);
+}
+
+static enum err has_octopus(struct call *c, struct str dir, const struct range *range,
+			    bool *yes)
+{
+	const char *words[MOST_WORDS] = { "rev-list", "--min-parents=3",
+					  "--max-count=1" };
+	struct str found;
+	enum err e = git_range(c, dir, range, words, 3, &found);
+
+	*yes = !e && found.n;
+	return e;
+}
+
+/* Git before 2.35 cannot make the automatic merge again, and no version can where there
+ * are more than two parents: then all that differs from any parent counts. */
+static enum err add_commits(struct call *c, struct str dir, const struct range *range,
+			    struct git_path ***tail)
+{
+	struct str text, path;
+	bool octopus;
+	enum err e = has_octopus(c, dir, range, &octopus);
+
+	if (e)
+		return e;
+	if (octopus || log_files(c, dir, range, "--remerge-diff", &text)) {
+		c->code = ERR_OK;
+		if ((e = log_files(c, dir, range, "-m", &text)))
+			return e;
+	}
+	while (text.n && str_next(&text, '\0', &path)) {
+		if (!path.n)
+			continue;
+		**tail = path_new(c, path);
+		*tail = &(**tail)->next;
+	}
+	return ERR_OK;
+}
+
+/* A branch of the remote that is not an ancestor of what is pushed loses commits. */
+static enum err add_update(struct call *c, struct str dir, const struct ref_update *u,
+			   struct git_path ***tail)
+{
+	bool known = !is_zero(u->remote_oid) && has_commit(c, dir, u->remote_oid),
+	     branch = str_starts(u->remote_ref, STR("refs/heads/"));
+	struct range added = { u->local_oid, known ? u->remote_oid : (struct str){ 0 },
+			       true },
+		     removed = { u->remote_oid, u->local_oid, false };
+	enum err e;
+
+	if (branch && !known && !is_zero(u->remote_oid)) {
+		call_fail(c, ERR_INTERNAL_ERROR,
+			  "the remote's '" STR_FMT "' is at commit " STR_FMT
+			  ", which is not in this repository",
+			  STR_ARG(u->remote_ref), STR_ARG(str_head(u->remote_oid, 12)));
+		return call_step(c, "Run 'git fetch' first.");
+	}
+	if ((e = add_commits(c, dir, &added, tail)))
+		return e;
+	return branch && known ? add_commits(c, dir, &removed, tail) : ERR_OK;
+}
+
+enum err git_pushed(struct call *c, struct str dir, struct str lines,
 		    struct git_path **out)
 {
-	struct str line, text;
+	struct ref_update u;
+	struct str line;
 	enum err e;
 
 	*out = NULL;
-	while (lines.n && str_next(&lines, '\n', &line)) {
-		struct str word[4] = { { 0 } };
-
-		for (int i = 0; i < 4; i++)
-			if (!line.p || !str_next(&line, ' ', &word[i]))
-				break;
-		if (word[3].n < OID || word[1].n < OID || nothing(word[1]))
-			continue; /* not a line of it, or a ref that is deleted */
-		if ((e = log_commits(c, dir, word[1], word[3], since_ms, &text)))
+	while (lines.n && str_next(&lines, '\n', &line))
+		if (parse_update(line, &u) && (e = add_update(c, dir, &u, &out)))
 			return e;
-		read_log(c, text, &out);
-	}
 	return ERR_OK;
 }
 

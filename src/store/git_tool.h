@@ -9,10 +9,9 @@
  * INTERNAL_ERROR, with what it said.
  */
 
-/* A file, from the root of the worktree; and, of a commit, when that was made. */
+/* A file, from the root of the worktree. */
 struct git_path {
 	struct str path;
-	int64_t at_ms; /* 0: now */
 	struct git_path *next;
 };
 
@@ -20,9 +19,14 @@ struct git_path {
 enum err git_staged(struct call *c, struct str dir, struct git_path **out);
 enum err git_changed(struct call *c, struct str dir, struct git_path **out);
 
-/* In the commits that `lines` is about: what Git tells a pre-push hook. Only those of the
- * line itself, not what was merged into it, and only from a moment on. */
-enum err git_pushed(struct call *c, struct str dir, struct str lines, int64_t since_ms,
+/*
+ * The files that a push changes at the remote. `lines` is what Git tells a pre-push hook.
+ * Counted are the commits that are pushed and that no remote is known to have, on all
+ * lines of their history, whatever their dates say; of a merge, what differs from the
+ * automatic merge of its parents; and the commits that a forced push takes away from a
+ * branch. A file may be named more than once.
+ */
+enum err git_pushed(struct call *c, struct str dir, struct str lines,
 		    struct git_path **out);
 
 /* Is `path`, from the root of the worktree, in the index, or anything below it? */
