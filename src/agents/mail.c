@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/utf8.h"
+#include "store/agent_pending.h"
 
 enum { TITLE_MOST = 500, TEXT_MOST = 1024 * 1024 }; /* bytes */
 
@@ -172,38 +173,56 @@ static struct mail *mail_new(struct call *c, const struct letter *l, struct str 
 	return m;
 }
 
-/* Once, however often the request is repeated. */
-static enum err send_to(struct call *c, struct agent_files *f, const struct letter *l,
-			struct str to, struct mail ***tail)
-{
-	struct str mark = mark_of(c, l, to);
-	struct mail *m = NULL;
+/* A message on its way. */
+struct delivery {
 	struct mailbox box;
+	struct mail *mail;
+	bool fresh; /* false: an earlier try of the same request has sent it */
+	struct delivery *next;
+};
+
+/* Once, however often the request is repeated. */
+static enum err prepare(struct call *c, struct agent_files *f, const struct letter *l,
+			struct str to, struct delivery ***tail)
+{
+	struct delivery *d = arena_new(&c->mem, struct delivery);
+	struct str mark = mark_of(c, l, to);
 	enum err e;
 
-	if ((e = mailbox_open(c, f, to, &box)) ||
-	    (mark.p && (e = mailbox_find_end(c, f, &box, mark, &m))))
+	*d = (struct delivery){ 0 };
+	if ((e = mailbox_open(c, f, to, &d->box)) ||
+	    (mark.p && (e = mailbox_find_end(c, f, &d->box, mark, &d->mail))))
 		return e;
-	if (m && !same_letter(l, m))
+	if (d->mail && !same_letter(l, d->mail))
 		return call_fail(c, ERR_REQUEST_MISMATCH,
 				 "request id '" STR_FMT "' was used for another message",
 				 STR_ARG(c->request_id));
-	if (!m) {
-		m = mail_new(c, l, to, mark);
-		if (box.latest_ms > m->created_ms) /* later is never older */
-			m->created_ms = box.latest_ms;
-		if ((e = mailbox_put(c, f, &box, m, NULL)))
-			return e;
+	if (!d->mail) {
+		d->fresh = true;
+		d->mail = mail_new(c, l, to, mark);
+		if (d->box.latest_ms > d->mail->created_ms) /* later is never older */
+			d->mail->created_ms = d->box.latest_ms;
 	}
-	**tail = m;
-	*tail = &m->next;
-	m->next = NULL;
+	**tail = d;
+	*tail = &d->next;
 	return ERR_OK;
 }
 
+static enum err prepare_all(struct call *c, struct agent_files *f, const struct letter *l,
+			    struct delivery ***tail)
+{
+	struct registered *a;
+	enum err e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
+
+	for (; !e && a; a = a->next)
+		if (!str_eq(a->id, l->from))
+			e = prepare(c, f, l, a->id, tail);
+	return e;
+}
+
 /* A handoff, and a call for help, belong to the story of the session. */
-static enum err record(struct call *c, struct agent_files *f, const struct letter *l,
-		       const struct mail *m)
+static enum err event_line(struct call *c, struct agent_files *f, const struct letter *l,
+			   const struct mail *m, struct agent_append *out)
 {
 	struct protocol_event event = {
 		.type = m->category == CATEGORY_HANDOFF ? EVENT_HANDOFF : EVENT_BLOCKED,
@@ -217,27 +236,33 @@ static enum err record(struct call *c, struct agent_files *f, const struct lette
 		.urgency = l->urgency.p ? l->urgency : STR("medium"),
 	};
 
-	if (!m->requires_ack || !protocol_record(c, f, &event))
-		return ERR_OK;
-	return call_step(c,
-			 "It was sent all the same, but its event could not be recorded. "
-			 "With the same --request-id it is safe to repeat.");
+	*out = (struct agent_append){ 0 };
+	return m->requires_ack ? protocol_line(c, f, &event, out) : ERR_OK;
 }
 
-/* All of them, or none: a mailbox that cannot be written to is found before the first. */
-static enum err send_to_all(struct call *c, struct agent_files *f, const struct letter *l,
-			    struct mail ***tail)
+/* All recipients get it, with its event, or none does. */
+static enum err deliver(struct call *c, struct agent_files *f, const struct letter *l,
+			struct delivery *list)
 {
-	struct registered *all, *a;
-	struct mailbox box;
-	enum err e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &all);
+	struct agent_append *all = NULL, event;
+	size_t count = 0;
+	enum err e = event_line(c, f, l, list->mail, &event);
 
-	for (a = all; !e && a; a = a->next)
-		if (!str_eq(a->id, l->from))
-			e = mailbox_open(c, f, a->id, &box);
-	for (a = all; !e && a; a = a->next)
-		if (!str_eq(a->id, l->from))
-			e = send_to(c, f, l, a->id, tail);
+	for (struct delivery *d = list; !e && d; d = d->next) {
+		if (!d->fresh)
+			continue;
+		all = arena_room(&c->mem, all, count, sizeof *all);
+		all[count++] = mailbox_line(c, &d->box, d->mail);
+	}
+	if (!e && event.lines.p) {
+		all = arena_room(&c->mem, all, count, sizeof *all);
+		all[count++] = event;
+	}
+	if (!e && count)
+		e = agent_files_append_all(c, f, all, count);
+	for (struct delivery *d = list; !e && d; d = d->next)
+		if (d->fresh)
+			e = mailbox_settle(c, f, &d->box);
 	return e;
 }
 
@@ -245,7 +270,7 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 		   struct mail **out)
 {
 	struct registered *sender, *other;
-	struct mail **tail = out;
+	struct delivery *list = NULL, **tail = &list;
 	bool everybody = str_is(letter->to, "broadcast");
 	enum err e;
 
@@ -254,10 +279,15 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 	    (e = known(c, f, letter->from, ERR_UNKNOWN_SENDER, &sender)) ||
 	    (!everybody && (e = known(c, f, letter->to, ERR_UNKNOWN_RECIPIENT, &other))))
 		return e;
-	e = everybody ? send_to_all(c, f, letter, &tail) :
-			send_to(c, f, letter, letter->to, &tail);
-	if (e || (*out && (e = record(c, f, letter, *out))))
+	e = everybody ? prepare_all(c, f, letter, &tail) :
+			prepare(c, f, letter, letter->to, &tail);
+	if (e || (list && (e = deliver(c, f, letter, list))))
 		return e;
+	for (struct delivery *d = list; d; d = d->next) {
+		*out = d->mail;
+		out = &d->mail->next;
+		*out = NULL;
+	}
 	return registry_acted(c, f, sender);
 }
 

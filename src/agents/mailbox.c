@@ -202,6 +202,25 @@ static enum err catch_up(struct call *c, struct agent_files *f, struct mailbox *
 	return e ? e : write_box(c, f, box);
 }
 
+struct agent_append mailbox_line(struct call *c, const struct mailbox *box,
+				 const struct mail *m)
+{
+	return (struct agent_append){ .name = stream_of(c, box->agent),
+				      .lines = text_of(c, m) };
+}
+
+/* While something is pending, the record itself lacks it: no snapshot may know more. */
+enum err mailbox_settle(struct call *c, struct agent_files *f, struct mailbox *box)
+{
+	enum err e;
+
+	if (f->pending_count)
+		return ERR_OK;
+	if ((e = apply_rest(c, f, box)))
+		return e;
+	return agent_file_later(c, catch_up(c, f, box));
+}
+
 enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
 		     const struct mail *m, const struct mail *then)
 {
@@ -211,10 +230,8 @@ enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
 	buf_put(&lines, text_of(c, m));
 	if (then)
 		buf_put(&lines, text_of(c, then));
-	if ((e = agent_file_append(c, f, stream_of(c, box->agent), buf_str(&lines))) ||
-	    (e = apply_rest(c, f, box)))
-		return e;
-	return agent_file_later(c, catch_up(c, f, box));
+	e = agent_file_append(c, f, stream_of(c, box->agent), buf_str(&lines));
+	return e ? e : mailbox_settle(c, f, box);
 }
 
 /* --- looking --- */

@@ -37,6 +37,12 @@ enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbo
 enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mailbox *box,
 			 struct mail **m);
 
+/* For a writer, in two steps: the line for a message that is sent, which may be stored
+ * together with others; then, once it is, the snapshots. */
+struct agent_append mailbox_line(struct call *c, const struct mailbox *box,
+				 const struct mail *m);
+enum err mailbox_settle(struct call *c, struct agent_files *f, struct mailbox *box);
+
 /* For a writer: what has happened to a message, by one step or two; then the snapshots.
  */
 enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,

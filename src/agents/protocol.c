@@ -92,13 +92,14 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 	json_end(j);
 }
 
-enum err protocol_record(struct call *c, struct agent_files *f,
-			 const struct protocol_event *event)
+enum err protocol_line(struct call *c, struct agent_files *f,
+		       const struct protocol_event *event, struct agent_append *out)
 {
 	struct json j = { .out.mem = &c->mem };
 	struct str mark = event->mark.p ? event->mark : id_random(&c->mem, 16), text;
 	enum err e = check(c, event);
 
+	*out = (struct agent_append){ .name = file };
 	if (e || (event->mark.p && (e = agent_file_read(c, f, file, &text))))
 		return e;
 	if (event->mark.p &&
@@ -118,7 +119,17 @@ enum err protocol_record(struct call *c, struct agent_files *f,
 	put_payload(&j, event);
 	json_end(&j);
 	buf_char(&j.out, '\n');
-	return agent_file_append(c, f, file, buf_str(&j.out));
+	out->lines = buf_str(&j.out);
+	return ERR_OK;
+}
+
+enum err protocol_record(struct call *c, struct agent_files *f,
+			 const struct protocol_event *event)
+{
+	struct agent_append line;
+	enum err e = protocol_line(c, f, event, &line);
+
+	return e || !line.lines.p ? e : agent_file_append(c, f, line.name, line.lines);
 }
 
 /* --- reading --- */

@@ -26,6 +26,11 @@ struct protocol_event {
 	struct str liveness; /* of an incursion: whether its owner, `to`, is there */
 };
 
+/* Its line, for whoever stores it together with something else; its lines are absent if
+ * an event with this mark is on record already. */
+enum err protocol_line(struct call *c, struct agent_files *f,
+		       const struct protocol_event *event, struct agent_append *out);
+
 enum err protocol_record(struct call *c, struct agent_files *f,
 			 const struct protocol_event *event);
 

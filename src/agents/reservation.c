@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "base/value.h"
+#include "store/agent_pending.h"
 
 static const struct str active_file = { "reservations/active.json", 24 };
 static const struct str history_file = { "reservations/history.jsonl", 26 };
@@ -353,11 +354,13 @@ static enum err write_active(struct call *c, struct agent_files *f, const struct
 	return agent_file_swap_pieces(c, f, active_file, p.piece, p.count);
 }
 
-/* The record first, in one piece; then the snapshot. */
+/* The record first, together with its events (may be absent); then the snapshot. */
 static enum err note(struct call *c, struct agent_files *f, struct book *b,
-		     const struct reservation *before, const struct reservation *now)
+		     const struct reservation *before, const struct reservation *now,
+		     const struct agent_append *events)
 {
 	struct buf lines = { .mem = &c->mem };
+	struct agent_append all[2];
 	enum err e;
 
 	if (before) {
@@ -368,8 +371,12 @@ static enum err note(struct call *c, struct agent_files *f, struct book *b,
 	enter(c, b, now);
 	buf_put(&lines, line_of(c, now));
 	buf_char(&lines, '\n');
-	e = agent_file_append(c, f, history_file, buf_str(&lines));
-	return e ? e : agent_file_later(c, write_active(c, f, b));
+	all[0] = (struct agent_append){ .name = history_file, .lines = buf_str(&lines) };
+	if (events)
+		all[1] = *events;
+	e = agent_files_append_all(c, f, all, events ? 2 : 1);
+	/* while something is pending, the snapshot may not know more than the record */
+	return e || f->pending_count ? e : agent_file_later(c, write_active(c, f, b));
 }
 
 /* --- reserving --- */
@@ -442,12 +449,15 @@ static enum err find_incursions(struct call *c, struct agent_files *f,
 	return ERR_OK;
 }
 
-static enum err record_incursions(struct call *c, struct agent_files *f,
-				  const struct reservation *mine,
-				  const struct incursion *i)
+/* The lines of their events; absent if there are none. */
+static enum err incursion_lines(struct call *c, struct agent_files *f,
+				const struct reservation *mine, const struct incursion *i,
+				struct agent_append *out)
 {
+	struct buf lines = { .mem = &c->mem };
 	enum err e = ERR_OK;
 
+	*out = (struct agent_append){ 0 };
 	for (; !e && i; i = i->next) {
 		struct protocol_event event = {
 			.type = EVENT_INCURSION,
@@ -465,8 +475,11 @@ static enum err record_incursions(struct call *c, struct agent_files *f,
 					    "you change the same file."),
 		};
 
-		e = protocol_record(c, f, &event);
+		if (!(e = protocol_line(c, f, &event, out)))
+			buf_put(&lines, out->lines);
 	}
+	if (lines.n)
+		out->lines = buf_str(&lines);
 	return e;
 }
 
@@ -502,6 +515,7 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 {
 	struct registered *a;
 	struct reservation there;
+	struct agent_append events;
 	struct book b;
 	struct str key;
 	bool found, others, held;
@@ -525,9 +539,10 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	*out = renewed(c, ask, key, b.epoch + 1, found && !others ? &there : NULL);
 	there.text = (struct str){ 0 };
 	there.state = STR("expired");
-	if ((e = note(c, f, &b, others ? &there : NULL, *out)) ||
-	    /* what overlaps what is held all along was recorded when it came */
-	    (!held && (e = record_incursions(c, f, *out, *incursions))))
+	/* what overlaps what is held all along was recorded when it came */
+	if ((e = incursion_lines(c, f, *out, held ? NULL : *incursions, &events)) ||
+	    (e = note(c, f, &b, others ? &there : NULL, *out,
+		      events.lines.p ? &events : NULL)))
 		return e;
 	return registry_acted(c, f, a);
 }
@@ -562,7 +577,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 	(*out)->state = STR("released");
 	(*out)->released_ms = /* not before it was made, whatever the clock says */
 		c->now_ms > there.created_ms ? c->now_ms : there.created_ms;
-	if ((e = note(c, f, &b, NULL, *out)))
+	if ((e = note(c, f, &b, NULL, *out, NULL)))
 		return e;
 	return registry_acted(c, f, a);
 }

@@ -280,9 +280,11 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 
 	if (fd < 0 || fstat(fd, &before))
 		return file_fail(c, "open", path);
+	/* it may be new: its name has to be there before anything in it counts */
+	if (!before.st_size && (e = file_sync_dir(c, path)))
+		return e;
 	if (file_write(fd, bytes) && (fault_point(), platform_sync(fd) == 0))
-		return before.st_size ? ERR_OK :
-					file_sync_dir(c, path); /* it may be new */
+		return ERR_OK;
 	e = file_fail(c, "append to", path);
 	(void)!ftruncate(fd, before.st_size);
 	return e;

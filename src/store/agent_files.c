@@ -1,8 +1,10 @@
 #include "store/agent_files.h"
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/moment.h"
 #include "base/path.h"
+#include "store/agent_pending.h"
 #include "store/folder.h"
 #include "store/place.h"
 
@@ -51,7 +53,10 @@ static enum err lock(struct call *c, struct agent_files *f)
 		return as_io(c, e, ERR_IO_WRITE_FAILED);
 	if (!c->still)
 		c->now_ms = moment_now();
-	return ERR_OK;
+	if (!(e = agent_pending_complete(c, f)))
+		return ERR_OK;
+	lock_drop(&f->lock);
+	return as_io(c, e, ERR_IO_WRITE_FAILED);
 }
 
 static struct str home_of(struct call *c, struct str root)
@@ -82,7 +87,7 @@ enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_fi
 	if (!file_is_dir(&c->mem, home_of(c, root)))
 		return ERR_OK;
 	out->home = home_of(c, root);
-	return mode == AGENTS_WRITE ? lock(c, out) : ERR_OK;
+	return mode == AGENTS_WRITE ? lock(c, out) : agent_pending_load(c, out);
 }
 
 enum err agent_files_begin(struct call *c, struct agent_files *f)
@@ -133,6 +138,51 @@ enum err agent_file_remove(struct call *c, const struct agent_files *f, struct s
 	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
 
+static int64_t size_on_disk(struct call *c, const struct agent_files *f, struct str name)
+{
+	off_t size = f->home.p ? file_size(&c->mem, path_of(c, f, name)) : 0;
+
+	return size > 0 ? (int64_t)size : 0;
+}
+
+/* What is pending is read as if it were in the file: that is as it will be. */
+static enum err read_with_pending(struct call *c, const struct agent_files *f,
+				  const struct agent_append *a, int64_t from, size_t most,
+				  struct str *out)
+{
+	struct buf b = { .mem = &c->mem };
+	struct str there = { 0 }, rest = a->lines;
+	enum err e = ERR_OK;
+
+	if (from < a->at) {
+		size_t before = (size_t)(a->at - from);
+
+		e = file_read_part(c, path_of(c, f, a->name), from,
+				   most && most < before ? most : before, &there);
+	} else {
+		rest = str_skip(rest, from - a->at < (int64_t)rest.n ?
+					      (size_t)(from - a->at) :
+					      rest.n);
+	}
+	buf_put(&b, there);
+	buf_put(&b,
+		most && most - there.n < rest.n ? str_head(rest, most - there.n) : rest);
+	*out = buf_str(&b);
+	return e;
+}
+
+/* At most `most` bytes (0: all) from a place in it. */
+static enum err read_some(struct call *c, const struct agent_files *f, struct str name,
+			  int64_t from, size_t most, struct str *out)
+{
+	const struct agent_append *a =
+		f->pending_count ? agent_pending_find(f, name, size_on_disk(c, f, name)) :
+				   NULL;
+
+	return a ? read_with_pending(c, f, a, from, most, out) :
+		   file_read_part(c, path_of(c, f, name), from, most, out);
+}
+
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
 			 struct str *out)
 {
@@ -147,7 +197,7 @@ enum err agent_file_read_from(struct call *c, const struct agent_files *f,
 	*out = (struct str){ 0 };
 	if (!f->home.p)
 		return ERR_OK;
-	if ((e = file_read_part(c, path_of(c, f, name), from, 0, out)))
+	if ((e = read_some(c, f, name, from, 0, out)))
 		return as_io(c, e, ERR_IO_READ_FAILED);
 	if (out->p && str_ends(name, STR(".jsonl")))
 		*out = whole_lines(*out);
@@ -166,7 +216,7 @@ enum err agent_file_read_part(struct call *c, const struct agent_files *f,
 	for (size_t most = PIECE;; most *= 2) {
 		size_t got;
 
-		if ((e = file_read_part(c, path_of(c, f, name), *from, most, out)))
+		if ((e = read_some(c, f, name, *from, most, out)))
 			return as_io(c, e, ERR_IO_READ_FAILED);
 		got = out->n;
 		*out = whole_lines(*out);
@@ -186,8 +236,7 @@ static enum err read_before(struct call *c, struct lines_back *b)
 	enum err e;
 
 	b->at = b->at > more ? b->at - more : 0;
-	e = file_read_part(c, path_of(c, b->f, b->name), b->at, (size_t)(end - b->at),
-			   &b->held);
+	e = read_some(c, b->f, b->name, b->at, (size_t)(end - b->at), &b->held);
 	if (!b->whole)
 		b->held = whole_lines(b->held);
 	b->whole = b->whole || b->held.n;
@@ -248,15 +297,26 @@ static bool lacks_folder(struct call *c, struct str path)
 	return !file_make_dir(c, dir, 0700);
 }
 
-enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
-			   struct str lines)
+enum err agent_file_finish(struct call *c, const struct agent_files *f, struct str name)
 {
 	struct str path = path_of(c, f, name), text;
 	enum err e;
 
-	if (!file_ends_line(&c->mem, path) && ((e = agent_file_read(c, f, name, &text)) ||
-					       (e = file_cut(c, path, (int64_t)text.n))))
-		return as_io(c, e, ERR_IO_WRITE_FAILED);
+	if (file_ends_line(&c->mem, path))
+		return ERR_OK;
+	if (!(e = file_read_part(c, path, 0, 0, &text)))
+		e = file_cut(c, path, (int64_t)whole_lines(text).n);
+	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
+}
+
+enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
+			   struct str lines)
+{
+	struct str path = path_of(c, f, name);
+	enum err e = agent_file_finish(c, f, name);
+
+	if (e)
+		return e;
 	e = file_append(c, path, lines, 0600);
 	if (e && lacks_folder(c, path))
 		e = file_append(c, path, lines, 0600);
@@ -317,10 +377,10 @@ enum err agent_file_shortened(struct call *c, struct str name, struct str snapsh
 
 int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name)
 {
-	off_t size =
-		f->home.p ? file_size(&c->mem, path_join(&c->mem, f->home, name)) : 0;
+	int64_t size = size_on_disk(c, f, name);
+	const struct agent_append *a = agent_pending_find(f, name, size);
 
-	return size > 0 ? (int64_t)size : 0;
+	return a ? a->at + (int64_t)a->lines.n : size;
 }
 
 struct listing {

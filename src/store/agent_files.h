@@ -12,6 +12,14 @@ struct agent_files {
 	struct str root; /* the project */
 	struct str home; /* absent: there is none yet */
 	struct lock lock;
+	struct agent_append *pending; /* counts, but is not in the records yet */
+	size_t pending_count;
+};
+
+/* Lines for the end of a record. Several are stored together by agent_pending.h. */
+struct agent_append {
+	struct str name, lines;
+	int64_t at; /* how long the record was without them */
 };
 
 enum agents_mode { AGENTS_READ, AGENTS_WRITE };
@@ -54,6 +62,9 @@ enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f,
  */
 enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
 			   struct str lines);
+
+/* Takes away what somebody has left unfinished at the end of a record. */
+enum err agent_file_finish(struct call *c, const struct agent_files *f, struct str name);
 
 /* IO_READ_FAILED: for whoever finds that the line that begins there says nothing. */
 enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,

@@ -1,0 +1,195 @@
+#include "store/agent_pending.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/value.h"
+
+static const struct str file = { "pending.jsonl", 13 };
+
+/* --- text --- */
+
+static struct str encode(struct call *c, const struct agent_append *all, size_t count)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_array(&j, "appends");
+	for (size_t i = 0; i < count; i++) {
+		json_object(&j);
+		json_put_str(&j, "file", all[i].name);
+		json_put_int(&j, "at", all[i].at);
+		json_put_str(&j, "lines", all[i].lines);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return buf_str(&j.out);
+}
+
+/* The folder may have come from elsewhere: only a record in it may be written to. */
+static bool is_record(struct str name)
+{
+	bool start = true;
+
+	for (size_t i = 0; i < name.n; i++) {
+		char ch = name.p[i];
+		bool word = (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9');
+
+		if (!word && (start || (ch != '-' && ch != '.' && ch != '/')))
+			return false;
+		start = ch == '/';
+	}
+	return str_ends(name, STR(".jsonl")) && !str_eq(name, file);
+}
+
+static bool decode_one(const struct value *v, struct agent_append *out)
+{
+	out->name = value_str(v, "file");
+	out->lines = value_str(v, "lines");
+	return is_record(out->name) && value_int(v, "at", &out->at) && out->at >= 0 &&
+	       str_ends(out->lines, STR("\n"));
+}
+
+static bool decode(struct call *c, struct str line, struct agent_append **all,
+		   size_t *count)
+{
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, line, &error),
+			   *list = value_find(v, "appends");
+
+	*count = 0;
+	if (!list || list->type != VALUE_ARRAY)
+		return false;
+	*all = arena_alloc(&c->mem, (list->count + 1) * sizeof **all);
+	for (; *count < list->count; ++*count)
+		if (!decode_one(&list->item[*count], &(*all)[*count]))
+			return false;
+	return true;
+}
+
+/* --- reading --- */
+
+static enum err damaged(struct call *c, const struct agent_files *f)
+{
+	call_fail(c, ERR_IO_READ_FAILED, "'" STR_FMT "/" STR_FMT "' is damaged",
+		  STR_ARG(f->home), STR_ARG(file));
+	return call_step(c,
+			 "Nothing was changed. Keep a copy of the file and move it away; "
+			 "it has messages that were being sent to several agents.");
+}
+
+/* Nothing is pending, nearly always: the file is empty, or not there. */
+static enum err read_pending(struct call *c, struct agent_files *f)
+{
+	struct str text;
+	enum err e;
+
+	f->pending_count = 0;
+	if (!agent_file_size(c, f, file))
+		return ERR_OK;
+	if ((e = agent_file_read(c, f, file, &text)))
+		return e;
+	/* one line; without an end it was never finished, and does not count */
+	if (text.n &&
+	    !decode(c, str_head(text, text.n - 1), &f->pending, &f->pending_count)) {
+		f->pending_count = 0;
+		return damaged(c, f);
+	}
+	return ERR_OK;
+}
+
+enum err agent_pending_load(struct call *c, struct agent_files *f)
+{
+	if (read_pending(c, f))
+		c->warning = c->message;
+	c->code = ERR_OK;
+	return ERR_OK;
+}
+
+const struct agent_append *agent_pending_find(const struct agent_files *f,
+					      struct str name, int64_t size)
+{
+	for (size_t i = 0; i < f->pending_count; i++) {
+		const struct agent_append *a = &f->pending[i];
+
+		if (str_eq(a->name, name))
+			return size >= a->at && size < a->at + (int64_t)a->lines.n ? a :
+										     NULL;
+	}
+	return NULL;
+}
+
+/* --- writing --- */
+
+/* The record as it is on the disk, from where the lines belong; `whole`: from its
+ * beginning, because it has become shorter. */
+static enum err read_from(struct call *c, struct str path, const struct agent_append *a,
+			  bool *whole, struct str *out)
+{
+	*whole = file_size(&c->mem, path) < (off_t)a->at;
+	return file_read_part(c, path, *whole ? 0 : a->at, 0, out);
+}
+
+/* It may be there already, or a part of it. */
+static enum err complete_one(struct call *c, struct agent_files *f,
+			     const struct agent_append *a)
+{
+	struct str path = path_join(&c->mem, f->home, a->name), there;
+	bool whole;
+	enum err e = read_from(c, path, a, &whole, &there);
+
+	if (e || str_has(there, a->lines))
+		return e;
+	if (!whole && there.n && str_starts(a->lines, there) &&
+	    (e = file_cut(c, path, a->at)))
+		return e;
+	return agent_file_append(c, f, a->name, a->lines);
+}
+
+static enum err complete(struct call *c, struct agent_files *f)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < f->pending_count; i++)
+		e = complete_one(c, f, &f->pending[i]);
+	if (!e)
+		e = file_cut(c, path_join(&c->mem, f->home, file), 0);
+	if (!e)
+		f->pending_count = 0;
+	return e;
+}
+
+enum err agent_pending_complete(struct call *c, struct agent_files *f)
+{
+	enum err e = read_pending(c, f);
+
+	return e || !f->pending_count ? e : complete(c, f);
+}
+
+enum err agent_files_append_all(struct call *c, struct agent_files *f,
+				struct agent_append *all, size_t count)
+{
+	struct agent_append *again;
+	struct str line;
+	size_t n;
+	enum err e;
+
+	if (count == 1)
+		return agent_file_append(c, f, all->name, all->lines);
+	for (size_t i = 0; i < count; i++) {
+		if ((e = agent_file_finish(c, f, all[i].name)))
+			return e;
+		all[i].at = agent_file_size(c, f, all[i].name);
+	}
+	line = encode(c, all, count);
+	if (!decode(c, str_head(line, line.n - 1), &again, &n))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "this cannot be stored: it could not be read back");
+	if ((e = agent_file_append(c, f, file, line)))
+		return e;
+	f->pending = again;
+	f->pending_count = n;
+	return agent_file_later(c, complete(c, f)); /* whoever comes next tries again */
+}

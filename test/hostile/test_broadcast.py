@@ -1,0 +1,193 @@
+"""What one command writes to several records of the agents is there whole or not at all, whenever it is killed."""
+import json
+import pathlib
+import shutil
+
+import pytest
+
+from bead_harness import faulty  # noqa: F401 (a fixture)
+from conftest import Project
+from harness import BB, killed, needs_strace, traced
+from test_agent_crash import COMMANDS, LETTER, agents, look, run  # noqa: F401 (a fixture)
+
+LETTER = LETTER[:-2]  # without a request id
+CASES = {
+    "broadcast": ["send", "--from", "blue-fox", "--to", "broadcast", "--category", "BLOCKED", *LETTER],
+    "information": ["send", "--from", "blue-fox", "--to", "broadcast", "--category", "INFO", *LETTER],
+    "handoff": ["send", "--from", "blue-fox", "--to", "cobalt-harbor", "--category", "HANDOFF", *LETTER],
+    "takeover": COMMANDS["takeover"],
+    "incursion": ["reserve", "--agent", "blue-fox", "--scope", "src/lib", "--bead", "bd-1"],
+}
+
+
+def seen(project):
+    """What a reader finds: the mail of each agent, the events, what is reserved."""
+    found = look(project)
+    return {"mail": found["mail"], "events": found["events"], "reserved": found["status"]["reservations"],
+            "unread": found["status"]["counts"]["unread"]}
+
+
+def records(project):
+    """The same by the files alone, as other programs read them."""
+    home = project.home / "agent"
+    return {str(f.relative_to(home)): len(f.read_text().splitlines()) for f in home.rglob("*.jsonl")
+            if f.name != "pending.jsonl" and f.read_text()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_killed_at_every_step(agents, faulty, tmp_path, name):  # noqa: F811
+    """A reader sees all or nothing at once; the next writer, whoever it is, leaves all or nothing in the files."""
+    bb = str(pathlib.Path(faulty).parent / "bb")
+    command, kept, counted = ["agent", *CASES[name], "--json"], tmp_path / "kept", tmp_path / "counted"
+    before, before_files = seen(agents), records(agents)
+    agents.keep(kept)
+    run(agents, bb, *command, ABACUS_FAULT_COUNT=counted).ok()
+    after, after_files = seen(agents), records(agents)
+    outcomes = []
+    for n in range(1, int(counted.read_text()) + 1):
+        agents.put_back(kept)
+        assert killed(run(agents, bb, *command, ABACUS_FAULT_AT=n))
+        found = seen(agents)
+        assert found in (before, after), f"step {n}: {found}"
+        agents.agent("heartbeat", "--agent", "amber-otter")
+        assert seen(agents) == found, f"step {n}"
+        assert records(agents) == (after_files if found == after else before_files), f"step {n}"
+        assert not (agents.home / "agent/pending.jsonl").exists() or \
+            (agents.home / "agent/pending.jsonl").stat().st_size == 0
+        outcomes.append(found == after)
+    assert outcomes == sorted(outcomes) and len(set(outcomes)) == 2
+
+
+def test_the_next_writer_may_be_killed_as_well(agents, faulty, tmp_path):  # noqa: F811
+    bb = str(pathlib.Path(faulty).parent / "bb")
+    command, heartbeat = ["agent", *CASES["broadcast"], "--json"], ["agent", "heartbeat", "--agent", "amber-otter", "--json"]
+    kept, torn, counted = tmp_path / "kept", tmp_path / "torn", tmp_path / "counted"
+    agents.keep(kept)
+    run(agents, bb, *command).ok()
+    after, after_files = seen(agents), records(agents)
+    for n in range(1, 100):  # the first step after which it counts
+        agents.put_back(kept)
+        assert killed(run(agents, bb, *command, ABACUS_FAULT_AT=n))
+        if seen(agents) == after:
+            break
+    agents.keep(torn)
+    run(agents, bb, *heartbeat, ABACUS_FAULT_COUNT=counted).ok()
+    for n in range(1, int(counted.read_text()) + 1):
+        agents.put_back(torn)
+        assert killed(run(agents, bb, *heartbeat, ABACUS_FAULT_AT=n))
+        assert seen(agents) == after, f"step {n}"
+        agents.agent("heartbeat", "--agent", "amber-otter")
+        assert records(agents) == after_files and seen(agents) == after
+
+
+@needs_strace
+@pytest.mark.parametrize("fault", ["write:error=ENOSPC", "fdatasync:error=EIO", "fsync:error=EIO", "ftruncate:error=EIO",
+                                   "truncate:error=EIO"])
+@pytest.mark.parametrize("name", ["broadcast", "takeover"])
+def test_disks_that_fail(agents, tmp_path, name, fault):  # noqa: F811
+    """An error means that nobody has it; a success, perhaps with a warning, that everybody does."""
+    command, kept = ["agent", *CASES[name], "--json"], tmp_path / "kept"
+    before = seen(agents)
+    agents.keep(kept)
+    run(agents, BB, *command).ok()
+    after = seen(agents)
+    for n in range(1, 30):
+        agents.put_back(kept)
+        done = traced(agents, f"{fault}:when={n}", *command, env=agents.env)
+        found = seen(agents)
+        if not done.out:  # standard output was what failed
+            break
+        assert found == (before if done.code else after), f"{n}: {done.out}{done.err}"
+        agents.agent("heartbeat", "--agent", "amber-otter")
+        assert seen(agents) == found, f"{n}"
+        if done.code == 0 and "warning" not in done.err and "warning" not in done.out:
+            break
+
+
+def test_a_repeat_with_the_same_id_reaches_everybody_once(agents, faulty, tmp_path):  # noqa: F811
+    bb = str(pathlib.Path(faulty).parent / "bb")
+    command = ["agent", *CASES["broadcast"], "--request-id", "once", "--json"]
+    kept, counted = tmp_path / "kept", tmp_path / "counted"
+    agents.keep(kept)
+    run(agents, bb, *command, ABACUS_FAULT_COUNT=counted).ok()
+    after = seen(agents)
+    for n in range(1, int(counted.read_text()) + 1):
+        agents.put_back(kept)
+        assert killed(run(agents, bb, *command, ABACUS_FAULT_AT=n))
+        run(agents, bb, *command).ok()
+        assert seen(agents) == after
+
+
+@pytest.mark.parametrize("name", ["../../../evil.jsonl", "/tmp/evil.jsonl", "messages/../../../evil.jsonl", "evil",
+                                  "pending.jsonl", "messages//evil.jsonl", ".evil.jsonl", "", "a/../evil.jsonl"])
+def test_what_is_pending_names_records_alone(agents, name):  # noqa: F811
+    """The folder may come from somebody else: completing it writes nowhere outside."""
+    pending = agents.home / "agent/pending.jsonl"
+    pending.write_text("")
+    before = {str(p): p.read_bytes() for p in agents.path.parent.rglob("*") if p.is_file()}
+    pending.write_text(json.dumps({"appends": [{"file": name, "at": 0, "lines": "evil\n"}]}) + "\n")
+    done = agents.bb("agent", "list", "--json").ok()
+    assert "pending.jsonl" in done.err + done.out
+    done = agents.bb("agent", "heartbeat", "--agent", "amber-otter", "--json")
+    assert done.code == 3 and "pending.jsonl" in done.error["message"]
+    pending.write_text("")
+    assert {str(p): p.read_bytes() for p in agents.path.parent.rglob("*") if p.is_file()} == before
+    assert not pathlib.Path("/tmp/evil.jsonl").exists()
+
+
+@pytest.mark.parametrize("text", ["{}\n", "nonsense\n", "[]\n", "\n", '{"appends":[1]}\n', '{"appends":[{}]}\n',
+                                  '{"appends":[{"file":"events.jsonl","at":-1,"lines":"x\\n"}]}\n',
+                                  '{"appends":[{"file":"events.jsonl","at":0,"lines":"x"}]}\n'])
+def test_a_damaged_file_is_said(agents, text):  # noqa: F811
+    (agents.home / "agent/pending.jsonl").write_text(text)
+    before = records(agents)
+    agents.bb("agent", "list", "--json").ok()
+    done = agents.bb("agent", "heartbeat", "--agent", "amber-otter", "--json")
+    assert done.code == 3 and "pending.jsonl" in done.error["message"]
+    assert records(agents) == before
+
+
+def test_an_unfinished_line_does_not_count(agents):  # noqa: F811
+    before = seen(agents)
+    (agents.home / "agent/pending.jsonl").write_text('{"appends":[{"file":"events.jsonl","at":0,"li')
+    assert seen(agents) == before
+    agents.agent(*CASES["broadcast"])
+    assert len(seen(agents)["mail"]["amber-otter"]) == len(before["mail"]["amber-otter"]) + 1
+    assert (agents.home / "agent/pending.jsonl").stat().st_size == 0
+
+
+def test_an_old_line_that_comes_back_changes_nothing(agents, faulty, tmp_path):  # noqa: F811
+    """The power may take back that the file was emptied."""
+    bb = str(pathlib.Path(faulty).parent / "bb")
+    pending = agents.home / "agent/pending.jsonl"
+    command, kept = ["agent", *CASES["broadcast"], "--json"], tmp_path / "kept"
+    agents.keep(kept)
+    for n in range(1, 100):
+        agents.put_back(kept)
+        if not killed(run(agents, bb, *command, ABACUS_FAULT_AT=n)):
+            break
+        if pending.exists() and pending.read_text().endswith("\n"):
+            line = pending.read_text()
+            agents.agent("heartbeat", "--agent", "amber-otter")
+            agents.agent(*CASES["information"])
+            found, files = seen(agents), records(agents)
+            pending.write_text(line)
+            assert seen(agents) == found
+            agents.agent("heartbeat", "--agent", "amber-otter")
+            assert seen(agents) == found and records(agents) == files
+            return
+    pytest.fail("nothing was ever pending")
+
+
+def test_many_agents(tmp_path):
+    project = Project(tmp_path / "project")
+    project.path.mkdir()
+    for i in range(40):
+        project.bb("agent", "register", "--name", f"agent-{i}", "--role", "ui").ok()
+    sent = project.bb("agent", "send", "--from", "agent-0", "--to", "broadcast", "--category", "HANDOFF", "--bead", "b",
+                      "--subject", "s", "--body", "x" * 100000, "--json").ok().json["data"]
+    assert len(sent["recipients"]) == 39
+    shutil.rmtree(project.path / ".beadboard/agent/messages/boxes")
+    for i in (1, 20, 39):
+        [m] = project.bb("agent", "inbox", "--agent", f"agent-{i}", "--json").ok().json["data"]
+        assert len(m["body"]) == 100000
