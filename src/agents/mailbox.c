@@ -161,9 +161,8 @@ static enum err load_box(struct call *c, struct agent_files *f, struct str agent
 	struct str text;
 	enum err e = agent_file_read(c, f, box_of(c, agent), &text);
 
-	*size = agent_file_size(c, f, stream_of(c, agent));
 	*out = empty_box(c, agent);
-	if (e)
+	if (e || (e = agent_file_size(c, f, stream_of(c, agent), size)))
 		return e;
 	if (!read_box(c, text, out))
 		*out = empty_box(c, agent);

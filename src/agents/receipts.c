@@ -50,9 +50,11 @@ static enum err take_over_lines(struct call *c, struct agent_files *f,
 static enum err open_for_writing(struct call *c, struct agent_files *f,
 				 struct receipt_db *db)
 {
-	enum err e = receipt_db_open(c, agent_file_path(c, f, database), true, db);
+	int64_t before;
+	enum err e = agent_file_size(c, f, lines_of_before, &before);
 
-	if (e || !agent_file_size(c, f, lines_of_before))
+	if (e || (e = receipt_db_open(c, agent_file_path(c, f, database), true, db)) ||
+	    !before)
 		return e;
 	if (!(e = take_over_lines(c, f, db)) && !(e = receipt_db_commit(c, db)) &&
 	    !(e = agent_file_remove(c, f, lines_of_before))) {
@@ -65,12 +67,14 @@ static enum err open_for_writing(struct call *c, struct agent_files *f,
 
 static enum err find_row(struct call *c, struct agent_files *f, struct receipt *r)
 {
-	bool move = agent_file_size(c, f, lines_of_before) > 0;
 	struct receipt_db db;
-	enum err e =
-		move ? open_for_writing(c, f, &db) :
-		       receipt_db_open(c, agent_file_path(c, f, database), false, &db);
+	int64_t before;
+	enum err e = agent_file_size(c, f, lines_of_before, &before);
 
+	if (!e)
+		e = before ? open_for_writing(c, f, &db) :
+			     receipt_db_open(c, agent_file_path(c, f, database), false,
+					     &db);
 	if (e)
 		return e;
 	e = receipt_db_find(c, &db, r);
@@ -113,7 +117,7 @@ enum err receipts_put(struct call *c, struct agent_files *f, struct str op,
 			     .args = c->request_args,
 			     .reply = reply,
 			     .at = c->now_ms };
-	struct receipt_db db;
+	struct receipt_db db = { 0 };
 	enum err e;
 
 	if (!(e = open_for_writing(c, f, &db)) && !(e = receipt_db_put(c, &db, &r)))

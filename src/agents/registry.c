@@ -106,8 +106,8 @@ static enum err damaged(struct call *c, struct str id)
 {
 	call_fail(c, ERR_IO_READ_FAILED, "'agents/" STR_FMT ".json' is damaged",
 		  STR_ARG(id));
-	return call_step(c, "Nothing was changed. Look at the file; moved away, the "
-			    "agent can register again.");
+	return call_remedy(c, "Look at the file, or move it away and let the agent "
+			      "register again");
 }
 
 static enum err read_file(struct call *c, struct agent_files *f, struct str id,

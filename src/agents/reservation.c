@@ -291,7 +291,8 @@ static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
 				       "taken from '" STR_FMT "'",
 				       STR_ARG(active_file), STR_ARG(history_file));
 	}
-	size = agent_file_size(c, f, history_file); /* it only grows */
+	if ((e = agent_file_size(c, f, history_file, &size))) /* it only grows */
+		return e;
 	if (known > size)
 		return agent_file_shortened(c, history_file, active_file);
 	if (known == size)
@@ -337,7 +338,11 @@ static enum err write_active(struct call *c, struct agent_files *f, const struct
 	struct json head = { .out.mem = &c->mem };
 	struct pieces p = { .mem = &c->mem };
 	uint32_t crc = 0;
+	int64_t size;
+	enum err e = agent_file_size(c, f, history_file, &size);
 
+	if (e)
+		return e;
 	add(&p, STR(""));
 	for (size_t i = 0; i < b->count; i++)
 		add_row(&p, &b->row[i], i + 1 < b->count ? &b->row[i + 1] : NULL);
@@ -345,7 +350,7 @@ static enum err write_active(struct call *c, struct agent_files *f, const struct
 	for (size_t i = 1; i < p.count; i++)
 		crc = crc32c(crc, p.piece[i]);
 	json_object(&head);
-	json_put_int(&head, "history", agent_file_size(c, f, history_file)); /* bytes */
+	json_put_int(&head, "history", size); /* bytes */
 	json_put_int(&head, "epoch", b->epoch);
 	json_put_int(&head, "crc", crc);
 	json_put_array(&head, "reservations");

@@ -57,7 +57,7 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	va_start(ap, fmt);
 	c->message = clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
-	c->step = c->details = (struct str){ 0 };
+	c->step = c->remedy = c->details = (struct str){ 0 };
 	return c->code = code;
 }
 
@@ -71,15 +71,59 @@ enum err call_step(struct call *c, const char *fmt, ...)
 	return c->code;
 }
 
+enum err call_remedy(struct call *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	c->remedy = clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
+	va_end(ap);
+	return c->code;
+}
+
+void call_stored(struct call *c, enum stored stored)
+{
+	if (stored > c->stored)
+		c->stored = stored;
+}
+
 enum err call_detail(struct call *c, struct str json)
 {
 	c->details = json;
 	return c->code;
 }
 
-struct str call_next_step(const struct call *c)
+/* How to go on where something may be stored already. */
+static const char *how_to_repeat(const struct call *c)
 {
-	return c->step.p ? c->step : str_of(err_step(c->code));
+	if (!c->request_id.p)
+		return "Look whether it is there before you run the command again.";
+	return c->wire ? "Send it again with the same request_id: it is stored once." :
+			 "Run the command again with the same --request-id: it is stored "
+			 "once.";
+}
+
+/* A step of the registry that has no full stop is a remedy. */
+struct str call_next_step(struct call *c)
+{
+	static const char *const left[] = {
+		[STORED_NOTHING] = "Nothing was changed.",
+		[STORED_MAYBE] = "It is not known whether this was stored.",
+		[STORED_PART] = "A part of this was stored.",
+		[STORED_SAFE] = "Nothing was lost.",
+	};
+	struct str step = c->step.p   ? c->step :
+			  c->remedy.p ? c->remedy :
+					str_of(err_step(c->code));
+	bool remedy = !c->step.p && !str_ends(step, STR("."));
+
+	if (c->stored == STORED_NOTHING || c->stored == STORED_SAFE)
+		return remedy ? arena_fmt(&c->mem,
+					  "%s " STR_FMT ", then run the command again.",
+					  left[c->stored], STR_ARG(step)) :
+				step;
+	return arena_fmt(&c->mem, "%s " STR_FMT "%s %s", left[c->stored], STR_ARG(step),
+			 remedy ? "." : "", how_to_repeat(c));
 }
 
 void call_release(struct call *c)

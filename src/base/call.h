@@ -14,6 +14,18 @@ struct listener {
 };
 
 /*
+ * What a call has stored of what it was asked to store: where it fails, its next step
+ * says so. Snapshots, caches and empty folders do not count.
+ */
+enum stored {
+	STORED_NOTHING,
+	STORED_MAYBE, /* it may be there: the write could neither be finished nor undone
+		       */
+	STORED_PART,  /* some of it is there, and stays */
+	STORED_SAFE,  /* nothing can be lost: what matters was stored before this call */
+};
+
+/*
  * One request, from the moment it is decoded until its reply is written.
  * All memory it needs comes from `mem` and dies with it; the clock is read
  * once, so the whole call sees a single instant.
@@ -45,9 +57,12 @@ struct call {
 
 	enum err code;
 	struct str message, step; /* what is wrong with which value; what to do */
-	struct str details;       /* the same for programs: a JSON object, or absent */
-	struct str meta;          /* JSON object that rides beside the reply, or absent */
-	struct str warning;       /* for people, beside a success; or absent */
+	struct str
+		remedy; /* what to do before a failed write is tried again; or absent */
+	enum stored stored;
+	struct str details; /* the same for programs: a JSON object, or absent */
+	struct str meta;    /* JSON object that rides beside the reply, or absent */
+	struct str warning; /* for people, beside a success; or absent */
 };
 
 /* Somebody gave a name, so that what is theirs can be told and kept. */
@@ -64,11 +79,19 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 enum err call_step(struct call *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The same for a write that failed: what to do before it is tried again ("Free some space
+ * on that disk"), without a full stop. What was stored is said with it. */
+enum err call_remedy(struct call *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Something of what this call was asked to store is stored now, or may be. */
+void call_stored(struct call *c, enum stored stored);
+
 /* What a program may want to know of the recorded failure, as a JSON object. */
 enum err call_detail(struct call *c, struct str json);
 
 /* The next step to show for the recorded failure. */
-struct str call_next_step(const struct call *c);
+struct str call_next_step(struct call *c);
 
 void call_release(struct call *c);
 

@@ -37,11 +37,15 @@ enum err file_fail(struct call *c, const char *verb, struct str path)
 		      STR_ARG(path),
 		      reason == ENXIO ? "it is not a regular file" : strerror(reason));
 	if (reason == ENOSPC || reason == EDQUOT)
-		call_step(c, "Nothing was changed. Free some space on that disk and run "
-			     "the command again.");
+		call_remedy(c, "Free some space on that disk");
+	else if (reason == EFBIG)
+		call_remedy(c, "Allow larger files ('ulimit -f' shows the limit)");
+	else if (reason == EMFILE || reason == ENFILE)
+		call_remedy(c, "Allow more open files ('ulimit -n' shows the limit)");
+	else if (reason == ENAMETOOLONG)
+		call_remedy(c, "Use a folder with a shorter path");
 	else if (reason == EACCES || reason == EPERM || reason == EROFS)
-		call_step(c, "Nothing was changed. Check who may write there, then run "
-			     "the command again.");
+		call_remedy(c, "Check who may read and write there");
 	return e;
 }
 
@@ -110,8 +114,7 @@ static enum err read_all(struct call *c, struct str path, int fd, struct str *ou
 
 	*out = (struct str){ 0 };
 	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR ? ERR_OK :
-							     file_fail(c, "open", path);
+		return file_missing() ? ERR_OK : file_fail(c, "open", path);
 	do {
 		enum { CHUNK = 64 * 1024 };
 
@@ -151,8 +154,7 @@ enum err file_read_part(struct call *c, struct str path, int64_t from, size_t mo
 
 	*out = (struct str){ 0 };
 	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR ? ERR_OK :
-							     file_fail(c, "open", path);
+		return file_missing() ? ERR_OK : file_fail(c, "open", path);
 	if (fstat(fd, &st))
 		return file_fail(c, "look at", path);
 	if (!most)
@@ -242,7 +244,23 @@ enum err file_own_replace(struct call *c, struct str target, struct str content,
 		unlink(temp.p);
 		return e;
 	}
-	return file_sync_dir(c, target);
+	/* from here on readers see it, but the power may take it back */
+	if ((e = file_sync_dir(c, target)))
+		call_stored(c, STORED_MAYBE);
+	return e;
+}
+
+enum err file_provide(struct call *c, struct str path, struct str content, mode_t mode)
+{
+	enum stored before = c->stored;
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
+
+	if (e || found.kind != FILE_NONE)
+		return e;
+	e = file_own_replace(c, path, content, mode);
+	c->stored = before;
+	return e;
 }
 
 /* A new file, in the place of what a process that died has left there. */
@@ -283,10 +301,13 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 	/* it may be new: its name has to be there before anything in it counts */
 	if (!before.st_size && (e = file_sync_dir(c, path)))
 		return e;
-	if (file_write(fd, bytes) && (fault_point(), platform_sync(fd) == 0))
+	if (file_write(fd, bytes) && (fault_point(), platform_sync(fd) == 0)) {
+		call_stored(c, bytes.n ? STORED_PART : STORED_NOTHING);
 		return ERR_OK;
+	}
 	e = file_fail(c, "append to", path);
-	(void)!ftruncate(fd, before.st_size);
+	if (ftruncate(fd, before.st_size) || platform_sync(fd))
+		call_stored(c, STORED_MAYBE);
 	return e;
 }
 
@@ -380,6 +401,23 @@ enum file_kind file_kind(struct arena *mem, struct str path, bool *link)
 	if (*link && stat(z, &st))
 		return FILE_NONE;
 	return S_ISDIR(st.st_mode) ? FILE_FOLDER : FILE_OTHER;
+}
+
+bool file_missing(void)
+{
+	return errno == ENOENT || errno == ENOTDIR;
+}
+
+enum err file_look(struct call *c, struct str path, struct file_found *out)
+{
+	struct stat st;
+
+	*out = (struct file_found){ .size = -1 };
+	if (stat(arena_cstr(&c->mem, path), &st))
+		return file_missing() ? ERR_OK : file_fail(c, "look at", path);
+	out->kind = S_ISDIR(st.st_mode) ? FILE_FOLDER : FILE_OTHER;
+	out->size = (int64_t)st.st_size;
+	return ERR_OK;
 }
 
 /* EEXIST is no failure where it is a directory; a new one is on the medium after this. */

@@ -49,6 +49,10 @@ bool file_write(int fd, struct str bytes);
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
 
+/* A small file that has to be there, with this content, if there is none. It is not what
+ * the call was asked to store. */
+enum err file_provide(struct call *c, struct str path, struct str content, mode_t mode);
+
 /*
  * The same for readers, but not on the medium when it returns: for what can be made
  * again. `temp` is the temporary file; only one process may use it at a time. The
@@ -62,7 +66,8 @@ enum err file_remove_leftovers(struct call *c, struct str path);
 
 /*
  * Adds one run of bytes at the end, on the medium before it returns; all of them
- * or none. Only one process may append at a time: the caller has a lock.
+ * or none, unless that could not be undone: then the call's `stored` says so. Only one
+ * process may append at a time: the caller has a lock.
  */
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode);
 
@@ -88,15 +93,29 @@ enum err file_sync_dir(struct call *c, struct str path);
 /* Is its last byte the end of a line? Of nothing, it is. */
 bool file_ends_line(struct arena *mem, struct str path);
 
+/*
+ * What a path leads to. A look that fails (for want of permission, a loop of links, a
+ * path that is too long, a disk that cannot be read) is an error, never "nothing is
+ * there".
+ */
+enum file_kind { FILE_NONE, FILE_FOLDER, FILE_OTHER };
+struct file_found {
+	enum file_kind kind; /* FILE_NONE also where a link leads to nothing */
+	int64_t size;        /* -1: nothing is there */
+};
+enum err file_look(struct call *c, struct str path, struct file_found *out);
+
+enum file_kind file_kind(struct arena *mem, struct str path, bool *link);
+
+/* After a call that failed: does errno say that nothing is there? */
+bool file_missing(void);
+
+/* For where a wrong "no" does no harm: caches, hints, whoever is told again later. */
 uint64_t file_number(struct arena *mem, struct str path); /* which one; 0: none */
 uint64_t file_number_size(struct arena *mem, struct str path, off_t *size);
 off_t file_size(struct arena *mem, struct str path); /* -1: there is no such file */
 bool file_exists(struct arena *mem, struct str path);
 bool file_is_dir(struct arena *mem, struct str path);
-
-/* What a path leads to, and whether it is a link itself. */
-enum file_kind { FILE_NONE, FILE_FOLDER, FILE_OTHER };
-enum file_kind file_kind(struct arena *mem, struct str path, bool *link);
 
 enum err file_remove(struct call *c, struct str path); /* one file; gone is fine */
 

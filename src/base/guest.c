@@ -27,7 +27,9 @@ static enum err replace(struct call *c, struct str path, struct str old, struct 
 	if ((old.p && (e = backup_put(c, path, old, &o->backup))) ||
 	    (e = file_make_dir(c, path_parent(path), 0755)))
 		return e;
-	return file_replace(c, path, text, 0644);
+	if (!(e = file_replace(c, path, text, 0644)))
+		call_stored(c, STORED_PART);
+	return e;
 }
 
 enum err guest_add(struct call *c, struct str path, const struct guest *g,
@@ -75,12 +77,16 @@ enum err guest_drop(struct call *c, struct str path, const struct guest *g,
 		return ERR_OK;
 	out->changed = true;
 	if (before.p && was(c, g, before, now)) {
-		e = file_replace(c, path, before, 0644);
-		return e ? e : file_remove(c, copy);
+		if ((e = file_replace(c, path, before, 0644)))
+			return e;
+		call_stored(c, STORED_PART);
+		return file_remove(c, copy);
 	}
-	if (!text.p || (!before.p && was(c, g, before, now)))
-		return path_is_link(&c->mem, path) ?
-			       replace(c, path, now, text.p ? text : STR(""), out) :
-			       file_remove(c, path);
-	return replace(c, path, now, text, out);
+	if (text.p && (before.p || !was(c, g, before, now)))
+		return replace(c, path, now, text, out);
+	if (path_is_link(&c->mem, path))
+		return replace(c, path, now, text.p ? text : STR(""), out);
+	if (!(e = file_remove(c, path)))
+		call_stored(c, STORED_PART);
+	return e;
 }

@@ -1,5 +1,6 @@
 #include "base/path.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -73,6 +74,8 @@ struct str path_real(struct arena *mem, struct str path)
 	char *real = strlen(z) == path.n ? realpath(z, NULL) : NULL;
 	struct str copy = { 0 };
 
+	if (strlen(z) != path.n)
+		errno = ENOENT; /* no file has a name with a NUL in it */
 	if (real)
 		copy = arena_copy(mem, str_of(real));
 	free(real);

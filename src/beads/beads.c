@@ -34,6 +34,8 @@ static enum err start(struct call *c, struct str *dir)
 	if (str_is(path_name(named), ".beads")) /* other tools keep theirs in there */
 		named = path_parent(named);
 	*dir = path_real(&c->mem, named);
+	if (!dir->p && !file_missing())
+		return file_fail(c, "look at", named);
 	if (dir->p && file_is_dir(&c->mem, *dir))
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
@@ -80,9 +82,8 @@ static enum err not_a_record(struct call *c, const struct beads *b,
 		  "cannot read: " STR_FMT,
 		  STR_ARG(b->home), (long long)r->segment, (long long)r->offset,
 		  STR_ARG(why));
-	return call_step(c,
-			 "Nothing was changed. Was it written by a later version? Keep "
-			 "a copy of that folder.");
+	return call_remedy(c, "Look whether a later version wrote it, and keep a copy of "
+			      "that folder");
 }
 
 /* What ids begin with, and the mark of that choice. */
@@ -520,9 +521,12 @@ static enum err begin_writing(struct call *c, struct beads *b)
 
 static enum err open_writer(struct call *c, struct beads *b)
 {
-	enum err e;
+	struct file_found home;
+	enum err e = file_look(c, b->home, &home);
 
-	if (!file_is_dir(&c->mem, b->home))
+	if (e)
+		return e;
+	if (home.kind != FILE_FOLDER)
 		return not_initialized(c, b);
 	if ((e = folder_check(c, b->home, FOLDER_WRITE)))
 		return e;
@@ -950,10 +954,13 @@ enum err beads_commit(struct call *c, struct beads *b)
 	b->committing = true;
 	if (record_empty(b->change) && !b->receipt.id.p)
 		return beads_settle(c, b);
-	e = write_record(c, b, &fd);
+	if (!(e = write_record(c, b, &fd)))
+		call_stored(c, STORED_MAYBE); /* others may see it from here on */
 	lock_drop(&b->lock);
 	b->writing = false;
-	return e ? e : journal_sync(c, b->home, fd);
+	if (!e && !(e = journal_sync(c, b->home, fd)))
+		call_stored(c, STORED_PART);
+	return e;
 }
 
 /* --- after a sync --- */

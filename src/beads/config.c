@@ -203,5 +203,7 @@ enum err config_put(struct call *c, struct str home, enum config_key key,
 	if (value.p)
 		buf_fmt(&out, "%s = " STR_FMT "\n", names_word(&config_keys, key),
 			STR_ARG(value));
-	return file_own_replace(c, path_of(c, home), buf_str(&out), 0600);
+	if (!(e = file_own_replace(c, path_of(c, home), buf_str(&out), 0600)))
+		call_stored(c, STORED_PART);
+	return e;
 }

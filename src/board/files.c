@@ -63,6 +63,8 @@ static enum err check_file(struct call *c, struct str tree, struct str path)
 {
 	struct str real = path_real(&c->mem, path_join(&c->mem, tree, path));
 
+	if (!real.p && !file_missing())
+		return file_fail(c, "look at", path);
 	if (!real.p)
 		return missing(c, tree, path);
 	if (!path_within(path_real(&c->mem, tree), real))

@@ -227,8 +227,7 @@ static enum err not_ours(struct call *c, struct str name)
 {
 	call_fail(c, ERR_INVALID_INPUT, "it has a server '" STR_FMT "' that is not ours",
 		  STR_ARG(name));
-	return call_step(
-		c, "Nothing was changed. Rename that entry, then run the command again.");
+	return call_step(c, "Rename that entry, then run the command again.");
 }
 
 /* The name under which we are there already; absent: we are not. */

@@ -16,20 +16,21 @@ enum { KEEP_EVENTS = 50, MANY_EVENTS = 200, COLLECT_MOST = 500 };
 static enum err make_repository(struct call *c, struct str dir)
 {
 	static const char *const folders[] = { "objects", "refs/heads" };
-	enum err e = ERR_OK;
+	struct file_found head;
+	enum err e = file_look(c, path_join(&c->mem, dir, STR("HEAD")), &head);
 
-	if (file_exists(&c->mem, path_join(&c->mem, dir, STR("HEAD"))))
-		return ERR_OK;
+	if (e || head.kind != FILE_NONE)
+		return e;
 	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
 		e = file_make_dir(c, path_join(&c->mem, dir, str_of(folders[i])), 0700);
 	if (!e)
-		e = file_own_replace(
+		e = file_provide(
 			c, path_join(&c->mem, dir, STR("config")),
 			STR("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"),
 			0600);
 	if (!e)
-		e = file_own_replace(c, path_join(&c->mem, dir, STR("HEAD")),
-				     STR("ref: refs/heads/main\n"), 0600);
+		e = file_provide(c, path_join(&c->mem, dir, STR("HEAD")),
+				 STR("ref: refs/heads/main\n"), 0600);
 	return e;
 }
 
@@ -52,10 +53,13 @@ static enum err need_home(struct call *c)
 static enum err own_repository(struct call *c, struct continuity *k, struct str dir)
 {
 	struct beads b;
-	enum err e = ERR_OK;
+	struct file_found head;
+	enum err e = file_look(c, path_join(&c->mem, dir, STR("HEAD")), &head);
 
+	if (e)
+		return e;
 	c->project = c->gitdir = dir;
-	k->fresh = !file_exists(&c->mem, path_join(&c->mem, dir, STR("HEAD")));
+	k->fresh = head.kind == FILE_NONE;
 	if (k->fresh)
 		k->state = TASKS_NONE;
 	if (k->path.p)
@@ -191,6 +195,7 @@ static enum err is_own_root(struct call *c, struct str path, bool *yes)
 enum err continuity_project(struct call *c, struct str dir, struct str *out)
 {
 	struct str path;
+	struct file_found found;
 	bool own;
 	enum err e;
 
@@ -198,7 +203,9 @@ enum err continuity_project(struct call *c, struct str dir, struct str *out)
 	if (!dir.p)
 		return ERR_OK;
 	path = path_resolve(&c->mem, c->dir, dir);
-	if (!file_is_dir(&c->mem, path))
+	if ((e = file_look(c, path, &found)))
+		return e;
+	if (found.kind != FILE_FOLDER)
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
 				 STR_ARG(path));
 	path = path_real(&c->mem, path);

@@ -403,7 +403,10 @@ static void collect_lines(struct telling *t, struct agent_files *f, struct str f
 	int64_t size, from;
 
 	choose(t, file);
-	size = agent_file_size(t->c, f, file);
+	if (agent_file_size(t->c, f, file, &size)) {
+		t->c->code = ERR_OK; /* the next look may do better */
+		return;
+	}
 	if (size == t->at->at[0])
 		return;
 	if (size < t->at->at[0] || !t->tell) {

@@ -17,10 +17,15 @@ enum { KEY_MOST = 500, VALUE_MOST = 1024 * 1024 };
 /* As resume calls it: a project may be told by its folder, a task by a part of its id. */
 static enum err known_as(struct call *c, struct continuity *k, struct memory_where *where)
 {
+	struct file_found found;
+	enum err e;
+
 	switch (where->scope) {
 	case SCOPE_PROJECT:
-		return str_starts(where->id, STR("/")) &&
-				       file_is_dir(&c->mem, where->id) ?
+		if (!str_starts(where->id, STR("/")) ||
+		    (e = file_look(c, where->id, &found)))
+			return c->code;
+		return found.kind == FILE_FOLDER ?
 			       continuity_project(c, where->id, &where->id) :
 			       ERR_OK;
 	case SCOPE_TASK:

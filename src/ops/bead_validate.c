@@ -68,9 +68,12 @@ static void encode(struct json *j, const struct finding *list)
 static enum err read_files(struct call *c, struct str folder, struct snapshot *out)
 {
 	struct str dir = path_resolve(&c->mem, c->dir, folder);
-	enum err e = ERR_OK;
+	struct file_found found;
+	enum err e = file_look(c, dir, &found);
 
-	if (!file_is_dir(&c->mem, dir))
+	if (e)
+		return e;
+	if (found.kind != FILE_FOLDER)
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
 				 STR_ARG(dir));
 	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)

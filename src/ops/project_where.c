@@ -50,6 +50,7 @@ static void put_refused(struct call *c, struct json *reply, const char *store,
 static enum err put_beads(struct call *c, struct json *reply)
 {
 	struct beads b;
+	struct file_found found;
 	bool there;
 	enum err e = beads_home(c, &b);
 
@@ -63,9 +64,9 @@ static enum err put_beads(struct call *c, struct json *reply)
 		c->code = ERR_OK;
 		return ERR_OK;
 	}
-	if (e)
+	if (e || (e = file_look(c, b.home, &found)))
 		return e;
-	there = file_is_dir(&c->mem, b.home);
+	there = found.kind == FILE_FOLDER;
 	put(reply, "beads", b.home, there, bead_reason(c, &b, there));
 	return ERR_OK;
 }

@@ -216,7 +216,8 @@ static enum err add_unread(struct call *c, struct board *b)
 static void add_mail(struct call *c)
 {
 	struct json j = { .out.mem = &c->mem };
-	struct str message = c->message, step = c->step, details = c->details;
+	struct str message = c->message, step = c->step, remedy = c->remedy,
+		   details = c->details;
 	enum err code = c->code;
 	struct mail_waiting mail;
 
@@ -226,6 +227,7 @@ static void add_mail(struct call *c)
 	c->code = code;
 	c->message = message;
 	c->step = step;
+	c->remedy = remedy;
 	c->details = details;
 	if (!mail.unread && !mail.owed)
 		return;

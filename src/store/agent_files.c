@@ -30,8 +30,8 @@ static enum err make(struct call *c, struct str top)
 
 	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
 		e = file_make_dir(c, below(c, top, folders[i]), 0700);
-	if (!e && !file_exists(&c->mem, ignore))
-		e = file_own_replace(c, ignore, STR("*\n"), 0600);
+	if (!e)
+		e = file_provide(c, ignore, STR("*\n"), 0600);
 	return e;
 }
 
@@ -47,13 +47,16 @@ static enum err as_io(struct call *c, enum err e, enum err io)
  */
 static enum err lock(struct call *c, struct agent_files *f)
 {
+	enum stored before = c->stored;
 	enum err e = lock_take(c, below(c, f->home, "lock"), WAIT_MS, &f->lock);
 
 	if (e)
 		return as_io(c, e, ERR_IO_WRITE_FAILED);
 	if (!c->still)
 		c->now_ms = moment_now();
-	if (!(e = agent_pending_complete(c, f)))
+	e = agent_pending_complete(c, f);
+	c->stored = before; /* that was another's */
+	if (!e)
 		return ERR_OK;
 	lock_drop(&f->lock);
 	return as_io(c, e, ERR_IO_WRITE_FAILED);
@@ -77,6 +80,7 @@ static enum err check(struct call *c, struct str root, enum folder_use use)
 enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_files *out)
 {
 	struct str root;
+	struct file_found found;
 	enum err e = place_find(c, STR(".beadboard"), &root);
 
 	*out = (struct agent_files){ .root = root, .lock = LOCK_NONE };
@@ -84,7 +88,9 @@ enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_fi
 		return e;
 	if ((e = check(c, root, mode == AGENTS_WRITE ? FOLDER_WRITE : FOLDER_READ)))
 		return e;
-	if (!file_is_dir(&c->mem, home_of(c, root)))
+	if ((e = file_look(c, home_of(c, root), &found)))
+		return as_io(c, e, ERR_IO_READ_FAILED);
+	if (found.kind != FILE_FOLDER)
 		return ERR_OK;
 	out->home = home_of(c, root);
 	return mode == AGENTS_WRITE ? lock(c, out) : agent_pending_load(c, out);
@@ -138,11 +144,14 @@ enum err agent_file_remove(struct call *c, const struct agent_files *f, struct s
 	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
 
-static int64_t size_on_disk(struct call *c, const struct agent_files *f, struct str name)
+static enum err size_on_disk(struct call *c, const struct agent_files *f, struct str name,
+			     int64_t *out)
 {
-	off_t size = f->home.p ? file_size(&c->mem, path_of(c, f, name)) : 0;
+	struct file_found found = { 0 };
+	enum err e = f->home.p ? file_look(c, path_of(c, f, name), &found) : ERR_OK;
 
-	return size > 0 ? (int64_t)size : 0;
+	*out = found.size > 0 ? found.size : 0;
+	return e ? as_io(c, e, ERR_IO_READ_FAILED) : ERR_OK;
 }
 
 /* What is pending is read as if it were in the file: that is as it will be. */
@@ -175,10 +184,15 @@ static enum err read_with_pending(struct call *c, const struct agent_files *f,
 static enum err read_some(struct call *c, const struct agent_files *f, struct str name,
 			  int64_t from, size_t most, struct str *out)
 {
-	const struct agent_append *a =
-		f->pending_count ? agent_pending_find(f, name, size_on_disk(c, f, name)) :
-				   NULL;
+	const struct agent_append *a = NULL;
+	int64_t size;
+	enum err e;
 
+	if (f->pending_count) {
+		if ((e = size_on_disk(c, f, name, &size)))
+			return e;
+		a = agent_pending_find(f, name, size);
+	}
 	return a ? read_with_pending(c, f, a, from, most, out) :
 		   file_read_part(c, path_of(c, f, name), from, most, out);
 }
@@ -265,8 +279,8 @@ enum err lines_back(struct call *c, struct lines_back *b, struct str *line)
 	enum err e;
 
 	*line = (struct str){ 0 };
-	if (!b->begun)
-		b->at = agent_file_size(c, b->f, b->name);
+	if (!b->begun && (e = agent_file_size(c, b->f, b->name, &b->at)))
+		return e;
 	b->begun = true;
 	for (;;) {
 		start = b->held.n ? b->held.n - 1 : 0;
@@ -291,7 +305,7 @@ static bool lacks_folder(struct call *c, struct str path)
 {
 	struct str dir = path_parent(path);
 
-	if (file_is_dir(&c->mem, dir))
+	if (file_is_dir(&c->mem, dir) || !file_missing())
 		return false;
 	c->code = ERR_OK;
 	return !file_make_dir(c, dir, 0700);
@@ -360,8 +374,7 @@ enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct 
 	before = str_head(before, (size_t)at);
 	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged",
 		  str_count(before, '\n') + 1, STR_ARG(name));
-	return call_step(c, "Nothing was changed. Keep a copy of the file, and take that "
-			    "line out of it.");
+	return call_remedy(c, "Keep a copy of the file, and take that line out of it");
 }
 
 enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot)
@@ -369,18 +382,21 @@ enum err agent_file_shortened(struct call *c, struct str name, struct str snapsh
 	call_fail(c, ERR_IO_READ_FAILED,
 		  "'" STR_FMT "' is missing lines that '" STR_FMT "' was made from",
 		  STR_ARG(name), STR_ARG(snapshot));
-	return call_step(c,
-			 "Nothing was changed. Put the lines back from a copy; or move "
-			 "'" STR_FMT "' away, to go on without them.",
-			 STR_ARG(snapshot));
+	return call_remedy(c,
+			   "Put the lines back from a copy, or move '" STR_FMT
+			   "' away to go on without them",
+			   STR_ARG(snapshot));
 }
 
-int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name)
+enum err agent_file_size(struct call *c, const struct agent_files *f, struct str name,
+			 int64_t *out)
 {
-	int64_t size = size_on_disk(c, f, name);
-	const struct agent_append *a = agent_pending_find(f, name, size);
+	enum err e = size_on_disk(c, f, name, out);
+	const struct agent_append *a = agent_pending_find(f, name, *out);
 
-	return a ? a->at + (int64_t)a->lines.n : size;
+	if (a)
+		*out = a->at + (int64_t)a->lines.n;
+	return e;
 }
 
 struct listing {

@@ -99,8 +99,9 @@ struct str agent_file_path(struct call *c, const struct agent_files *f, struct s
 /* Takes a file away for good. IO_WRITE_FAILED. */
 enum err agent_file_remove(struct call *c, const struct agent_files *f, struct str name);
 
-/* How long a file is; 0 if there is none. */
-int64_t agent_file_size(struct call *c, const struct agent_files *f, struct str name);
+/* How long a file is; 0 if there is none. IO_READ_FAILED. */
+enum err agent_file_size(struct call *c, const struct agent_files *f, struct str name,
+			 int64_t *out);
 
 /* The names of the files in a folder below it that end so, without the end; sorted. */
 enum err agent_files_list(struct call *c, const struct agent_files *f, struct str folder,

@@ -75,21 +75,20 @@ static enum err damaged(struct call *c, const struct agent_files *f)
 {
 	call_fail(c, ERR_IO_READ_FAILED, "'" STR_FMT "/" STR_FMT "' is damaged",
 		  STR_ARG(f->home), STR_ARG(file));
-	return call_step(c,
-			 "Nothing was changed. Keep a copy of the file and move it away; "
-			 "it has messages that were being sent to several agents.");
+	return call_remedy(c, "Keep a copy of the file and move it away (it has messages "
+			      "that were being sent to several agents)");
 }
 
 /* Nothing is pending, nearly always: the file is empty, or not there. */
 static enum err read_pending(struct call *c, struct agent_files *f)
 {
 	struct str text;
+	int64_t size;
 	enum err e;
 
 	f->pending_count = 0;
-	if (!agent_file_size(c, f, file))
-		return ERR_OK;
-	if ((e = agent_file_read(c, f, file, &text)))
+	if ((e = agent_file_size(c, f, file, &size)) || !size ||
+	    (e = agent_file_read(c, f, file, &text)))
 		return e;
 	/* one line; without an end it was never finished, and does not count */
 	if (text.n &&
@@ -128,8 +127,11 @@ const struct agent_append *agent_pending_find(const struct agent_files *f,
 static enum err read_from(struct call *c, struct str path, const struct agent_append *a,
 			  bool *whole, struct str *out)
 {
-	*whole = file_size(&c->mem, path) < (off_t)a->at;
-	return file_read_part(c, path, *whole ? 0 : a->at, 0, out);
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
+
+	*whole = found.size < a->at;
+	return e ? e : file_read_part(c, path, *whole ? 0 : a->at, 0, out);
 }
 
 /* It may be there already, or a part of it. */
@@ -179,9 +181,9 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f,
 	if (count == 1)
 		return agent_file_append(c, f, all->name, all->lines);
 	for (size_t i = 0; i < count; i++) {
-		if ((e = agent_file_finish(c, f, all[i].name)))
+		if ((e = agent_file_finish(c, f, all[i].name)) ||
+		    (e = agent_file_size(c, f, all[i].name, &all[i].at)))
 			return e;
-		all[i].at = agent_file_size(c, f, all[i].name);
 	}
 	line = encode(c, all, count);
 	if (!decode(c, str_head(line, line.n - 1), &again, &n))

@@ -129,10 +129,13 @@ static enum err not_initialized(struct call *c)
 static enum err take_lock(struct call *c, struct board *b)
 {
 	struct str path = path_join(&c->mem, b->root, STR(".bb/lock"));
-	enum err e;
+	struct file_found found;
+	enum err e = ERR_OK;
 
 	for (int tries = 0; tries < 100; tries++) {
-		if (!file_is_dir(&c->mem, folder(c, b->root)))
+		if ((e = file_look(c, folder(c, b->root), &found)))
+			return e;
+		if (found.kind != FILE_FOLDER)
 			return not_initialized(c);
 		if (!(e = lock_take(c, path, WAIT_MS, &b->lock)) ||
 		    e == ERR_DATABASE_BUSY || file_exists(&c->mem, path))
@@ -165,7 +168,7 @@ static enum err check_version(struct call *c, struct board *b)
 		  "the board in '" STR_FMT
 		  "' has version %d; this program reads version %d",
 		  STR_ARG(b->root), (int)version, SCHEMA_VERSION);
-	return call_step(c, "Nothing was changed. Use a program of that version.");
+	return call_remedy(c, "Use a program of that version");
 }
 
 static struct str log_of(struct call *c, struct str path)
@@ -174,9 +177,16 @@ static struct str log_of(struct call *c, struct str path)
 }
 
 /* SQLite would delete the log of an empty database, and with it all that is left. */
-static bool cut_off(struct call *c, struct str path)
+static enum err look_at(struct call *c, struct str path, bool *there, bool *cut_off)
 {
-	return file_size(&c->mem, path) == 0 && file_size(&c->mem, log_of(c, path)) > 0;
+	struct file_found db, log = { 0 };
+	enum err e = file_look(c, path, &db);
+
+	*there = db.kind != FILE_NONE;
+	if (!e && !db.size)
+		e = file_look(c, log_of(c, path), &log);
+	*cut_off = !db.size && log.size > 0;
+	return e;
 }
 
 static enum err begin(struct call *c, struct board *b)
@@ -195,17 +205,20 @@ static enum err begin(struct call *c, struct board *b)
 static enum err open_database(struct call *c, enum board_mode mode, struct board *b)
 {
 	struct str path = database(c, b->root);
-	bool write = mode == BOARD_WRITE;
+	bool write = mode == BOARD_WRITE, there, cut_off;
 	int64_t start = moment_ticks(), waited;
-	enum err e;
+	enum err e = look_at(c, path, &there, &cut_off);
 
-	if (!file_exists(&c->mem, path))
-		return errno == EACCES ? file_fail(c, "open", path) : not_initialized(c);
-	if (cut_off(c, path))
+	if (e)
+		return e;
+	if (!there)
+		return not_initialized(c);
+	if (cut_off)
 		return call_fail(c, ERR_DAMAGED,
 				 "'" STR_FMT "' is empty, but there is a log beside it",
 				 STR_ARG(path));
-	if (write && ((e = take_lock(c, b)) || !file_exists(&c->mem, path)))
+	if (write &&
+	    ((e = take_lock(c, b)) || (e = look_at(c, path, &there, &cut_off)) || !there))
 		return e ? e : not_initialized(c);
 	waited = moment_ticks() - start;
 	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ,
@@ -289,12 +302,13 @@ static enum err look(struct call *c, struct board *b, enum state *state)
 /* What is there. Only damage is damage; any other trouble is an error. */
 static enum err inspect(struct call *c, struct board *b, enum state *state)
 {
-	enum err e = ERR_OK;
+	bool there, cut_off;
+	enum err e = look_at(c, database(c, b->root), &there, &cut_off);
 
 	*state = MISSING;
-	if (cut_off(c, database(c, b->root)))
+	if (!e && cut_off)
 		e = ERR_DAMAGED;
-	else if (file_exists(&c->mem, database(c, b->root)))
+	else if (!e && there)
 		e = look(c, b, state);
 	if (e == ERR_DAMAGED) {
 		*state = DAMAGED;
@@ -326,16 +340,25 @@ static enum err set_aside(struct call *c, struct str path, struct str *aside)
 		struct str to =
 			arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*aside), part[i]);
 
-		if (file_exists(&c->mem, from) && rename(from.p, to.p))
+		if (rename(from.p, to.p) == 0)
+			call_stored(c, STORED_PART);
+		else if (!file_missing())
 			return file_fail(c, "keep aside", from);
 	}
 	return ERR_OK;
 }
 
-static bool left_alone(struct call *c, struct str path, enum state state)
+/* A log without a database is put aside with it: SQLite would delete it. */
+static enum err clear_place(struct call *c, struct str path, enum state state,
+			    struct str *aside)
 {
-	return state == USABLE ||
-	       (state != DAMAGED && !file_exists(&c->mem, log_of(c, path)));
+	struct file_found log;
+	enum err e;
+
+	if (state == USABLE || (e = file_look(c, log_of(c, path), &log)))
+		return c->code;
+	return state == DAMAGED || log.kind != FILE_NONE ? set_aside(c, path, aside) :
+							   ERR_OK;
 }
 
 static enum err make(struct call *c, struct board *b, enum board_made *made,
@@ -349,10 +372,10 @@ static enum err make(struct call *c, struct board *b, enum board_made *made,
 	*made = state == USABLE            ? BOARD_THERE :
 		before || state != MISSING ? BOARD_REPLACED :
 					     BOARD_MADE;
-	if (!e && !left_alone(c, database(c, b->root), state))
-		e = set_aside(c, database(c, b->root), aside);
-	if (!e && !before)
-		e = file_own_replace(c, ignore, STR("*\n"), 0600);
+	if (!e)
+		e = clear_place(c, database(c, b->root), state, aside);
+	if (!e)
+		e = file_provide(c, ignore, STR("*\n"), 0600);
 	return e || state == USABLE ? e : create(c, b);
 }
 
@@ -385,8 +408,10 @@ enum err board_destroy(struct call *c, struct str root)
 
 	if (!e && rename(arena_cstr(&c->mem, folder(c, root)), gone.p))
 		e = file_fail(c, "remove", folder(c, root));
-	if (!e)
+	if (!e) {
+		call_stored(c, STORED_PART);
 		e = file_remove_tree(c, gone);
+	}
 	board_close(&b);
 	return e;
 }

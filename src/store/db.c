@@ -1,6 +1,7 @@
 #include "store/db.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@ struct db {
 	sqlite3 *raw;
 	int log_pages; /* in the log, after the last commit */
 	int log_most;  /* that may stay there */
+	bool scratch;  /* a cache: what is in it can be made again */
 	int wait_ms;   /* for others to let go of it */
 	struct str path;
 	struct str real; /* the path with no links above the file */
@@ -81,21 +83,21 @@ static enum err fail(struct call *c, struct db *db, int rc)
 	case SQLITE_FULL:
 		call_fail(c, ERR_INTERNAL_ERROR, "no space left to write '" STR_FMT "'",
 			  STR_ARG(db->path));
-		return call_step(c,
-				 "Nothing was changed. Free some space on that disk and "
-				 "run the command again.");
+		return call_remedy(c, "Free some space on that disk");
 	case SQLITE_READONLY:
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
 		call_fail(c, ERR_INTERNAL_ERROR, "cannot write '" STR_FMT "': %s",
 			  STR_ARG(db->path), sqlite3_errmsg(db->raw));
-		return call_step(c,
-				 "Nothing was changed. Check who may write there, then "
-				 "run the command again.");
+		return call_remedy(c, "Check who may read and write there");
 	default:
-		return call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s%s%s",
-				 STR_ARG(db->path), sqlite3_errmsg(db->raw),
-				 reason ? ": " : "", reason ? strerror(reason) : "");
+		call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s%s%s",
+			  STR_ARG(db->path), sqlite3_errmsg(db->raw), reason ? ": " : "",
+			  reason ? strerror(reason) : "");
+		if (reason == EFBIG)
+			call_remedy(c,
+				    "Allow larger files ('ulimit -f' shows the limit)");
+		return c->code;
 	}
 }
 
@@ -282,7 +284,8 @@ static int open_write(struct db *db, enum db_mode mode)
 	if (rc)
 		return rc;
 	sqlite3_wal_hook(db->raw, count_log, db);
-	db->log_most = mode == DB_SCRATCH ? 0 : LOG_PAGES;
+	db->scratch = mode == DB_SCRATCH;
+	db->log_most = db->scratch ? 0 : LOG_PAGES;
 	return sqlite3_exec(db->raw,
 			    mode == DB_SCRATCH ? "PRAGMA synchronous = OFF" :
 						 "PRAGMA synchronous = FULL;"
@@ -467,19 +470,35 @@ static void shorten_log(struct db *db)
 	sqlite3_busy_timeout(db->raw, db->wait_ms);
 }
 
+/*
+ * Where there is no space, the last frame of the log was not written whole, and nobody
+ * takes it for a commit. After any other failure of the disk (a sync, above all) the
+ * frame may be there, and whoever opens the database next finds it.
+ */
+static enum stored after_commit(int rc)
+{
+	if (!rc)
+		return STORED_PART;
+	return (rc & 0xff) == SQLITE_IOERR ? STORED_MAYBE : STORED_NOTHING;
+}
+
 enum err db_commit(struct call *c, struct db *db)
 {
-	enum err e = db_exec(c, db, "COMMIT");
+	int rc;
 
-	if (e == ERR_INTERNAL_ERROR)
-		call_step(c, "It is not known whether this was stored. Look, or run the "
-			     "command "
-			     "again with the same --request-id.");
-	if (e)
+	fault_point();
+	rc = sqlite3_exec(db->raw, "COMMIT", NULL, NULL, NULL);
+	if (!db->scratch)
+		call_stored(c, after_commit(rc));
+	if (rc) {
+		enum err e = fail(c, db, rc);
+
 		db_rollback(db);
-	else if (db->log_pages > db->log_most)
+		return e;
+	}
+	if (db->log_pages > db->log_most)
 		shorten_log(db);
-	return e;
+	return ERR_OK;
 }
 
 void db_rollback(struct db *db)

@@ -66,9 +66,9 @@ static bool is_shell(struct str text)
 static enum err refuse(struct call *c, struct str path, const char *why)
 {
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(path), why);
-	return call_step(c, "Nothing was changed. Let it call 'bb agent guard --staged' "
-			    "(pre-commit) or 'bb agent guard --pushed' (pre-push), and "
-			    "stop where that fails.");
+	return call_step(c, "Let it call 'bb agent guard --staged' (pre-commit) or 'bb "
+			    "agent guard --pushed' (pre-push), and stop where that "
+			    "fails.");
 }
 
 enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *hook)
@@ -119,7 +119,9 @@ enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hoo
 	}
 	if ((e = file_make_dir(c, dir, 0777)))
 		return e;
-	return file_replace(c, path, buf_str(&b), 0755);
+	if (!(e = file_replace(c, path, buf_str(&b), 0755)))
+		call_stored(c, STORED_PART);
+	return e;
 }
 
 enum err git_hook_remove(struct call *c, struct str dir, const struct git_hook *hook,
@@ -135,8 +137,13 @@ enum err git_hook_remove(struct call *c, struct str dir, const struct git_hook *
 	*out = HOOK_TAKEN_OUT;
 	buf_put(&b, before);
 	buf_put(&b, after);
-	if (!str_is(buf_str(&b), SHEBANG))
-		return file_replace(c, path, buf_str(&b), 0755);
-	*out = HOOK_REMOVED;
-	return file_remove(c, path);
+	if (str_is(buf_str(&b), SHEBANG)) {
+		*out = HOOK_REMOVED;
+		e = file_remove(c, path);
+	} else {
+		e = file_replace(c, path, buf_str(&b), 0755);
+	}
+	if (!e)
+		call_stored(c, STORED_PART);
+	return e;
 }

@@ -36,10 +36,10 @@ static uint32_t checksum(struct str json, int64_t before)
 
 static enum err restore(struct call *c)
 {
-	return call_step(
-		c, "Nothing was changed. Keep a copy of that folder, and restore "
-		   "the file from a backup or from another clone. If the journal is "
-		   "right as it is, move cache.db away: it is made anew.");
+	return call_remedy(
+		c, "Keep a copy of that folder, and restore the file from a backup or "
+		   "from another clone; if the journal is right as it is, move cache.db "
+		   "away, for it is made anew");
 }
 
 struct segments {
@@ -179,18 +179,21 @@ static enum err lost(struct call *c, struct str path, int64_t offset)
 		  "' is missing, or has lost records that were there: it ended "
 		  "after byte %lld",
 		  STR_ARG(path), (long long)offset);
-	return call_step(
-		c, "Nothing was changed. Restore the file from a backup or from "
-		   "another clone; if it is right as it is, move cache.db away: that "
-		   "is made anew.");
+	return call_remedy(
+		c, "Restore the file from a backup or from another clone; if it is right "
+		   "as it is, move cache.db away, for it is made anew");
 }
 
 enum err journal_compare(struct call *c, struct str dir, struct journal_place place,
 			 enum journal_news *news)
 {
 	struct str path = segment_path(c, dir, place.segment);
-	off_t size = file_size(&c->mem, path);
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
+	int64_t size = found.size;
 
+	if (e)
+		return e;
 	if (!place.segment) { /* nothing was ever written */
 		*news = file_exists(&c->mem, segment_path(c, dir, 1)) ? JOURNAL_MORE :
 			journal_exists(c, dir)                        ? JOURNAL_AHEAD :
@@ -357,23 +360,27 @@ bool journal_one_follows(struct call *c, struct str dir, struct journal_place pl
 enum err journal_last(struct call *c, struct str dir, struct journal_place *end)
 {
 	struct segments s;
+	struct file_found found = { 0 };
 	enum err e = find_segments(c, dir, &s);
 
 	*end = (struct journal_place){ .segment = s.last };
 	if (!e && s.count)
-		end->offset = file_size(&c->mem, segment_path(c, dir, s.last));
+		e = file_look(c, segment_path(c, dir, s.last), &found);
+	end->offset = found.size;
 	return e;
 }
 
 enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files)
 {
 	struct segments s;
+	struct file_found found;
 	enum err e = find_segments(c, dir, &s);
 
 	*bytes = 0;
 	*files = s.count;
 	for (int64_t i = s.first; !e && i <= s.last; i++)
-		*bytes += file_size(&c->mem, segment_path(c, dir, i));
+		if (!(e = file_look(c, segment_path(c, dir, i), &found)))
+			*bytes += found.size > 0 ? found.size : 0;
 	return e;
 }
 
@@ -408,12 +415,6 @@ static enum err finish(struct call *c, struct str dir, struct journal_place plac
 	return e ? e : journal_sync(c, dir, fd);
 }
 
-/* Takes back what was appended last. */
-static void retract(int fd, struct journal_place before)
-{
-	(void)!ftruncate(fd, (off_t)before.offset);
-}
-
 static void put_line(struct buf *out, struct journal_place *at, struct str json)
 {
 	uint32_t crc = checksum(json, at->crc);
@@ -428,7 +429,8 @@ static void put_line(struct buf *out, struct journal_place *at, struct str json)
 }
 
 /* The lines as one write, at `at`; where they begin a segment, its head is before them.
- */
+ * What is written in part has no end, and does not count, whether or not it can be cut
+ * off now. A new segment's name is on the medium before anything in it. */
 static enum err put_lines(struct call *c, struct str dir, struct journal_place at,
 			  const struct str *json, size_t count,
 			  struct journal_place *place, int *fd)
@@ -443,12 +445,14 @@ static enum err put_lines(struct call *c, struct str dir, struct journal_place a
 		put_line(&lines, &at, head_text(c, before));
 	for (size_t i = 0; i < count; i++)
 		put_line(&lines, &at, json[i]);
-	if ((e = open_end(c, path, before, fd)))
+	if ((e = open_end(c, path, before, fd)) ||
+	    (begins && (e = file_sync_dir(c, path)))) {
+		file_close(fd);
 		return e;
-	if (!file_write(*fd, buf_str(&lines)))
+	}
+	if (!file_write(*fd, buf_str(&lines))) {
 		e = file_fail(c, "append to", path);
-	if (e || (begins && (e = file_sync_dir(c, path)))) {
-		retract(*fd, before);
+		(void)!ftruncate(*fd, (off_t)before.offset);
 		file_close(fd);
 		return e;
 	}
@@ -503,13 +507,6 @@ enum err journal_sync_end(struct call *c, struct str dir, struct journal_place p
 
 enum err journal_sync(struct call *c, struct str dir, int fd)
 {
-	enum err e;
-
 	fault_point();
-	if (platform_sync(fd) == 0)
-		return ERR_OK;
-	e = file_fail(c, "sync the journal in", dir);
-	call_step(c, "It is not known whether this was stored. Look, or run the command "
-		     "again with the same --request-id.");
-	return e;
+	return platform_sync(fd) ? file_fail(c, "sync the journal in", dir) : ERR_OK;
 }

@@ -82,20 +82,21 @@ static enum err check_version(struct call *c, struct vybe_db *v, struct str path
 		return e;
 	call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is not a store of this version",
 		  STR_ARG(path));
-	return call_step(
-		c, "Nothing was changed. Move the file away to begin a new one; the "
-		   "tasks are not in it.");
+	return call_remedy(c, "Move the file away to begin a new one (the tasks are not "
+			      "in it)");
 }
 
 /* The file is made before SQLite would, so that nobody else may ever read it. */
 static enum err make(struct call *c, struct vybe_db *v, struct str path)
 {
+	struct file_found found;
 	bool empty;
-	enum err e;
+	enum err e = file_look(c, path, &found);
 
-	if (!file_exists(&c->mem, path) &&
-	    ((e = file_make_dir(c, path_parent(path), 0700)) ||
-	     (e = file_append(c, path, STR(""), 0600))))
+	if (!e && found.kind == FILE_NONE &&
+	    !(e = file_make_dir(c, path_parent(path), 0700)))
+		e = file_append(c, path, STR(""), 0600);
+	if (e)
 		return e;
 	if ((e = db_open(c, path, DB_CREATE, WAIT_MS, &v->db)) ||
 	    (e = db_is_empty(c, v->db, &empty)) || !empty)
@@ -109,9 +110,12 @@ static enum err open_writer(struct call *c, struct str path, int wait_ms,
 			    struct vybe_db *v)
 {
 	struct str lock = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
-	bool there = file_size(&c->mem, path) > 0;
-	enum err e;
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
+	bool there = found.size > 0;
 
+	if (e)
+		return e;
 	if (!there && (e = file_make_dir(c, path_parent(path), 0700)))
 		return e;
 	if ((e = lock_take(c, lock, wait_ms, &v->lock)))
@@ -128,11 +132,12 @@ static enum err open_writer(struct call *c, struct str path, int wait_ms,
 enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode,
 		      struct vybe_db *out)
 {
+	struct file_found found;
 	enum err e;
 
 	*out = (struct vybe_db){ .lock = LOCK_NONE };
-	if (mode == VYBE_READ && file_size(&c->mem, path) <= 0)
-		return ERR_OK;
+	if (mode == VYBE_READ && ((e = file_look(c, path, &found)) || found.size <= 0))
+		return e;
 	if (mode != VYBE_READ)
 		e = open_writer(c, path, mode == VYBE_NOTE ? NOTE_WAIT_MS : WAIT_MS, out);
 	else if (!(e = db_open(c, path, DB_READ, WAIT_MS, &out->db)) &&

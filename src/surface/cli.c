@@ -109,7 +109,7 @@ static bool enveloped(const struct args *a)
 }
 
 static void put_envelope(struct json *j, const struct args *a, struct str data,
-			 const struct call *failed)
+			 struct call *failed)
 {
 	json_object(j);
 	json_put_bool(j, "ok", !failed);
@@ -131,7 +131,7 @@ static void put_envelope(struct json *j, const struct args *a, struct str data,
 	json_end(j);
 }
 
-static void put_error(struct json *j, const struct call *c, enum dialect dialect,
+static void put_error(struct json *j, struct call *c, enum dialect dialect,
 		      struct str preview)
 {
 	json_object(j);

@@ -276,7 +276,7 @@ static void end_with_reader(void)
 
 int main(int argc, char **argv)
 {
-	struct call c = { .actor = STR("abacus-sync") };
+	struct call c = { .actor = STR("abacus-sync"), .stored = STORED_SAFE };
 	struct request r = { .c = &c, .words = argv + 2, .reply.out.mem = &c.mem };
 	enum err e;
 	bool told;
