@@ -389,20 +389,6 @@ bool file_is_dir(struct arena *mem, struct str path)
 	return stat(arena_cstr(mem, path), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-enum file_kind file_kind(struct arena *mem, struct str path, bool *link)
-{
-	const char *z = arena_cstr(mem, path);
-	struct stat st;
-
-	*link = false;
-	if (lstat(z, &st))
-		return FILE_NONE;
-	*link = S_ISLNK(st.st_mode);
-	if (*link && stat(z, &st))
-		return FILE_NONE;
-	return S_ISDIR(st.st_mode) ? FILE_FOLDER : FILE_OTHER;
-}
-
 bool file_missing(void)
 {
 	return errno == ENOENT || errno == ENOTDIR;

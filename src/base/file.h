@@ -105,8 +105,6 @@ struct file_found {
 };
 enum err file_look(struct call *c, struct str path, struct file_found *out);
 
-enum file_kind file_kind(struct arena *mem, struct str path, bool *link);
-
 /* After a call that failed: does errno say that nothing is there? */
 bool file_missing(void);
 

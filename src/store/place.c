@@ -12,6 +12,8 @@ static enum err named(struct call *c, struct str *root)
 	struct str dir = path_resolve(&c->mem, c->dir, c->project);
 
 	*root = path_real(&c->mem, dir);
+	if (!root->p && !file_missing())
+		return file_fail(c, "look at", dir);
 	if (root->p && file_is_dir(&c->mem, *root))
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory", STR_ARG(dir));
