@@ -20,6 +20,12 @@ void platform_boot(char name[PLATFORM_BOOT]);
 /* The file that this program was started from; false if it cannot be told. */
 bool platform_self(char *path, size_t size);
 
+/* Another path to an open folder, short however long its own is; it holds while the
+ * folder is open. False: there is none. */
+enum { PLATFORM_ALIAS = 64 };
+bool platform_alias(int fd, char path[PLATFORM_ALIAS]);
+bool platform_is_alias(const char *path); /* or of something below it */
+
 /* For what runs long: memory that was freed goes back to the system; of what is freed
  * from now on, all but a little does so by itself. */
 void platform_give_back(void);

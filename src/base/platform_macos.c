@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <mach-o/dyld.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/sysctl.h>
 #include <unistd.h>
 
@@ -34,6 +37,25 @@ bool platform_self(char *path, size_t size)
 	uint32_t n = (uint32_t)size;
 
 	return !_NSGetExecutablePath(path, &n);
+}
+
+/* Any file by the numbers of its volume and itself. */
+#define ALIASES "/.vol/"
+
+bool platform_is_alias(const char *path)
+{
+	return !strncmp(path, ALIASES, sizeof ALIASES - 1);
+}
+
+bool platform_alias(int fd, char path[PLATFORM_ALIAS])
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	snprintf(path, PLATFORM_ALIAS, ALIASES "%d/%llu", (int)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	return !access(path, X_OK);
 }
 
 void platform_give_back(void)

@@ -84,8 +84,10 @@ enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_fi
 	enum err e = place_find(c, STR(".beadboard"), &root);
 
 	*out = (struct agent_files){ .root = root, .lock = LOCK_NONE };
-	if (e || !root.p)
-		return e;
+	if (e)
+		return as_io(c, e, ERR_IO_READ_FAILED);
+	if (!root.p)
+		return ERR_OK;
 	if ((e = check(c, root, mode == AGENTS_WRITE ? FOLDER_WRITE : FOLDER_READ)))
 		return e;
 	if ((e = file_look(c, home_of(c, root), &found)))

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "base/moment.h"
 #include "base/path.h"
+#include "base/platform.h"
 
 enum {
 	CACHED = 64,
@@ -43,6 +45,9 @@ struct db {
 	int cached;
 	struct stmt *made[MADE_KEPT]; /* given back; the last used comes first */
 	char *name;                   /* the path, for as long as it is kept */
+	bool too_long;                /* the path, and it has no alias */
+	int folder;                   /* of a path too long for SQLite; or -1 */
+	char alias[PLATFORM_ALIAS];   /* of that folder */
 	enum db_mode mode;
 	uint64_t file;    /* which one it is */
 	bool spoilt;      /* something went wrong with it */
@@ -87,6 +92,10 @@ static enum err fail(struct call *c, struct db *db, int rc)
 	case SQLITE_READONLY:
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
+		if (db->too_long) {
+			errno = ENAMETOOLONG;
+			return file_fail(c, "open", db->path);
+		}
 		call_fail(c, ERR_INTERNAL_ERROR, "cannot write '" STR_FMT "': %s",
 			  STR_ARG(db->path), sqlite3_errmsg(db->raw));
 		return call_remedy(c, "Check who may read and write there");
@@ -102,6 +111,10 @@ static enum err fail(struct call *c, struct db *db, int rc)
 }
 
 static sqlite3_vfs *system_vfs, our_vfs;
+
+/* The same without locks, for a log that nobody has open. */
+static sqlite3_vfs *lockless_vfs, our_lockless_vfs;
+static const char lockless[] = "abacus-none";
 
 /*
  * SQLite syncs the folder of every log that it may have created. Ours is there
@@ -119,6 +132,20 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 	return system_vfs->xOpen(system_vfs, name, file, flags, out);
 }
 
+/* An alias stays as it is: SQLite would replace it by the long path that it stands for.
+ */
+static int full_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
+{
+	sqlite3_vfs *system = vfs == &our_vfs ? system_vfs : lockless_vfs;
+
+	if (!platform_is_alias(name))
+		return system->xFullPathname(system, name, size, out);
+	if (strlen(name) >= (size_t)size)
+		return SQLITE_CANTOPEN;
+	memcpy(out, name, strlen(name) + 1);
+	return SQLITE_OK;
+}
+
 /* One thread, and nobody asks how much memory it uses; both would cost every call. */
 static void configure(void)
 {
@@ -131,7 +158,14 @@ static void configure(void)
 		our_vfs = *system_vfs;
 		our_vfs.zName = "abacus";
 		our_vfs.xOpen = open_file;
+		our_vfs.xFullPathname = full_path;
 		sqlite3_vfs_register(&our_vfs, 1);
+		if ((lockless_vfs = sqlite3_vfs_find("unix-none"))) {
+			our_lockless_vfs = *lockless_vfs;
+			our_lockless_vfs.zName = lockless;
+			our_lockless_vfs.xFullPathname = full_path;
+			sqlite3_vfs_register(&our_lockless_vfs, 0);
+		}
 	}
 	done = true;
 }
@@ -206,6 +240,26 @@ static int open_raw(struct db *db, int flags, struct str name)
 	return SQLITE_OK;
 }
 
+/*
+ * SQLite takes paths of 512 bytes. Where one is longer, its folder is opened and SQLite
+ * is given another path to that. The databases' own names are short.
+ */
+static struct str short_path(struct call *c, struct db *db)
+{
+	enum { ROOM = 32 }; /* for "-journal" and the like */
+
+	configure();
+	if (db->real.n + ROOM <= (size_t)system_vfs->mxPathname)
+		return db->real;
+	if (db->folder < 0)
+		db->folder = open(arena_cstr(&c->mem, path_parent(db->real)),
+				  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	db->too_long = db->folder < 0 || !platform_alias(db->folder, db->alias);
+	if (db->too_long)
+		return db->real;
+	return path_join(&c->mem, str_of(db->alias), path_name(db->real));
+}
+
 /* The path as SQLite wants it where something is asked of it too. */
 static struct str uri(struct arena *mem, struct str path, const char *query)
 {
@@ -236,7 +290,7 @@ static bool forbidden(int rc)
 static int open_as(struct call *c, struct db *db, const char *query)
 {
 	int rc = open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-			  uri(&c->mem, db->real, query));
+			  uri(&c->mem, short_path(c, db), query));
 
 	if (!rc)
 		rc = sqlite3_exec(db->raw, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL,
@@ -252,19 +306,19 @@ static int open_as(struct call *c, struct db *db, const char *query)
 static int open_read(struct call *c, struct db *db)
 {
 	struct str wal = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(db->path));
-	int rc = open_raw(db, SQLITE_OPEN_READWRITE, db->real);
+	int rc = open_raw(db, SQLITE_OPEN_READWRITE, short_path(c, db));
 
 	if (!rc)
 		rc = probe(db);
 	if (!forbidden(rc))
 		return rc;
-	rc = open_raw(db, SQLITE_OPEN_READONLY, db->real);
+	rc = open_raw(db, SQLITE_OPEN_READONLY, short_path(c, db));
 	if (!rc)
 		rc = probe(db);
 	if (!forbidden(rc))
 		return rc;
 	return open_as(c, db,
-		       file_exists(&c->mem, wal) ? "?vfs=unix-none" : "?immutable=1");
+		       file_exists(&c->mem, wal) ? "?vfs=abacus-none" : "?immutable=1");
 }
 
 static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)
@@ -276,10 +330,10 @@ static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)
 	return SQLITE_OK;
 }
 
-static int open_write(struct db *db, enum db_mode mode)
+static int open_write(struct call *c, struct db *db, enum db_mode mode)
 {
 	int create = mode == DB_CREATE ? SQLITE_OPEN_CREATE : 0;
-	int rc = open_raw(db, SQLITE_OPEN_READWRITE | create, db->real);
+	int rc = open_raw(db, SQLITE_OPEN_READWRITE | create, short_path(c, db));
 
 	if (rc)
 		return rc;
@@ -297,7 +351,7 @@ static int open_write(struct db *db, enum db_mode mode)
 static int open_still(struct call *c, struct db *db)
 {
 	return open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-			uri(&c->mem, db->real, "?immutable=1"));
+			uri(&c->mem, short_path(c, db), "?immutable=1"));
 }
 
 static void end_made(struct stmt *st)
@@ -316,6 +370,7 @@ static void end(struct db *db)
 	for (int i = 0; i < MADE_KEPT; i++)
 		end_made(db->made[i]);
 	sqlite3_close(db->raw);
+	file_close(&db->folder);
 	free(db->name);
 	free(db);
 }
@@ -410,6 +465,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	db = calloc(1, sizeof *db);
 	if (!db)
 		abort();
+	db->folder = -1;
 	db->path = arena_copy(&c->mem, path);
 	db->real = in_memory ? db->path : real_path(c, path);
 	db->wait_ms = wait_ms;
@@ -417,7 +473,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	db->query_ms = mode == DB_CREATE ? 0 : QUERY_MS; /* nobody else made that one */
 	rc = mode == DB_READ  ? open_read(c, db) :
 	     mode == DB_STILL ? open_still(c, db) :
-				open_write(db, mode);
+				open_write(c, db, mode);
 	if (rc) {
 		e = fail(c, db, rc);
 		end(db);

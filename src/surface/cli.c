@@ -1,5 +1,6 @@
 #include "surface/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -29,6 +30,8 @@ static enum err locate(struct call *c)
 {
 	char *cwd = getcwd(NULL, 0);
 
+	if (!cwd && errno != ENOENT)
+		return file_fail(c, "find the path of", STR("."));
 	if (!cwd) {
 		call_fail(c, ERR_INVALID_INPUT,
 			  "the current directory is not there any more");
