@@ -406,6 +406,25 @@ static void a_new_own_file_takes_the_place_of_a_link(void **state)
 	assert_str(got, "old");
 }
 
+static void file_look_tells_nothing_from_a_failed_look(void **state)
+{
+	struct place *at = *state;
+	struct call *c = &at->c;
+	struct file_found found;
+
+	assert_int_equal(file_look(c, in(at, "none"), &found), ERR_OK);
+	assert_true(found.kind == FILE_NONE && found.size == -1);
+	assert_int_equal(file_look(c, in(at, "none/below"), &found), ERR_OK);
+	assert_int_equal(symlink(".", in(at, "link").p), 0);
+	assert_int_equal(file_look(c, in(at, "link"), &found), ERR_OK);
+	assert_true(found.kind == FILE_FOLDER);
+	assert_int_equal(symlink("loop", in(at, "loop").p), 0);
+	assert_int_equal(file_look(c, in(at, "loop"), &found), ERR_INTERNAL_ERROR);
+	assert_int_equal(symlink("none", in(at, "dangling").p), 0);
+	assert_int_equal(file_look(c, in(at, "dangling"), &found), ERR_OK);
+	assert_true(found.kind == FILE_NONE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
 
 int file_group(void)
@@ -427,6 +446,7 @@ int file_group(void)
 		TEST(file_make_dir_makes_the_parents),
 		TEST(file_make_dir_does_not_take_another_thing_for_a_folder),
 		TEST(file_exists_asks_for_any_kind),
+		TEST(file_look_tells_nothing_from_a_failed_look),
 		TEST(file_remove_tree_does_not_follow_links),
 		cmocka_unit_test(file_write_and_some_pass_bytes_through_a_pipe),
 	};
