@@ -343,13 +343,16 @@ enum err file_each(struct call *c, struct str dir,
 {
 	DIR *d = opendir(arena_cstr(&c->mem, dir));
 	struct dirent *entry;
+	enum err e = ERR_OK;
 
 	if (!d)
 		return errno == ENOENT ? ERR_OK : file_fail(c, "open", dir);
-	while ((entry = readdir(d)))
+	while ((errno = 0, entry = readdir(d)))
 		see(arg, arena_copy(&c->mem, str_of(entry->d_name)));
+	if (errno) /* a part of what is there is not all of it */
+		e = file_fail(c, "read", dir);
 	closedir(d);
-	return ERR_OK;
+	return e;
 }
 
 uint64_t file_number(struct arena *mem, struct str path)
@@ -443,7 +446,7 @@ static enum err remove_entries(struct call *c, struct str path, DIR *dir)
 	struct dirent *entry;
 	enum err e;
 
-	while ((entry = readdir(dir))) {
+	while ((errno = 0, entry = readdir(dir))) {
 		struct str name = str_of(entry->d_name), child;
 
 		if (str_is(name, ".") || str_is(name, ".."))
@@ -452,7 +455,7 @@ static enum err remove_entries(struct call *c, struct str path, DIR *dir)
 		if ((e = file_remove_tree(c, child)))
 			return e;
 	}
-	return ERR_OK;
+	return errno ? file_fail(c, "read", path) : ERR_OK;
 }
 
 enum err file_remove_tree(struct call *c, struct str path)
@@ -477,13 +480,20 @@ enum err file_remove_tree(struct call *c, struct str path)
 	return e;
 }
 
-bool file_ends_line(struct arena *mem, struct str path)
+enum err file_ends_line(struct call *c, struct str path, bool *yes)
 {
-	AUTO_FD fd = file_own_open(mem, path, O_RDONLY, 0);
-	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-	char last;
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
+	off_t size;
+	char last = '\n';
 
-	return size <= 0 || (pread(fd, &last, 1, size - 1) == 1 && last == '\n');
+	*yes = true;
+	if (fd < 0)
+		return file_missing() ? ERR_OK : file_fail(c, "open", path);
+	size = lseek(fd, 0, SEEK_END);
+	if (size < 0 || (size && pread(fd, &last, 1, size - 1) < 0))
+		return file_fail(c, "read", path);
+	*yes = last == '\n';
+	return ERR_OK;
 }
 
 struct leftovers {

@@ -91,7 +91,7 @@ enum err file_each(struct call *c, struct str dir,
 enum err file_sync_dir(struct call *c, struct str path);
 
 /* Is its last byte the end of a line? Of nothing, it is. */
-bool file_ends_line(struct arena *mem, struct str path);
+enum err file_ends_line(struct call *c, struct str path, bool *yes);
 
 /*
  * What a path leads to. A look that fails (for want of permission, a loop of links, a

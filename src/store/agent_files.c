@@ -316,11 +316,12 @@ static bool lacks_folder(struct call *c, struct str path)
 enum err agent_file_finish(struct call *c, const struct agent_files *f, struct str name)
 {
 	struct str path = path_of(c, f, name), text;
-	enum err e;
+	bool whole;
+	enum err e = file_ends_line(c, path, &whole);
 
-	if (file_ends_line(&c->mem, path))
+	if (!e && whole)
 		return ERR_OK;
-	if (!(e = file_read_part(c, path, 0, 0, &text)))
+	if (!e && !(e = file_read_part(c, path, 0, 0, &text)))
 		e = file_cut(c, path, (int64_t)whole_lines(text).n);
 	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }

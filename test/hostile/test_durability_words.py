@@ -27,7 +27,7 @@ WRITES = {
 }
 FAULTS = ["openat:error=EMFILE", "openat:error=EACCES", "fsync:error=EIO", "fdatasync:error=EIO", "rename:error=EIO",
           "ftruncate:error=EIO", "write:error=ENOSPC", "pwrite64:error=ENOSPC",
-          "newfstatat:error=EIO",
+          "newfstatat:error=EIO", "getdents64:error=EIO",
           # what was written can neither be finished nor undone
           "fdatasync,ftruncate:error=EIO", "fdatasync,fsync,rename:error=EIO"]
 MANY = ("openat", "newfstatat", "pwrite64")  # of these, a part is tried, unless there is time
@@ -160,6 +160,25 @@ def test_with_a_request_id_the_same_one_is_named(stores, tmp_path):
         put_back(path, stores, "bead")
         done = run(path, [*WRITES["bead"], *extra], STRACE, "-qq", "-o", os.devnull, "-e", "inject=fdatasync:error=EIO")
         assert hint_of(done).startswith("It is not known whether this was stored.") and hint_of(done).endswith(expected)
+
+
+@needs_strace
+@pytest.mark.parametrize("error", ["EMFILE", "EIO"])
+def test_no_line_is_glued_to_an_unfinished_one(stores, tmp_path, error):
+    """Whether the last line has an end cannot be told: then nothing is appended to it."""
+    path, log = tmp_path / "proj", tmp_path / "log"
+    for n in range(1, 40):
+        put_back(path, stores, "register")
+        with (path / ".beadboard/agent/agents/history.jsonl").open("a") as file:
+            file.write('{"agent_id":"torn')
+        done = run(path, WRITES["register"], STRACE, "-qq", "-o", str(log), "-e", "trace=openat,lseek,pread64", "-e",
+                   f"inject=openat,lseek,pread64:error={error}:when={n}", **LATER)
+        if "INJECTED" not in log.read_text():
+            break
+        names = {a["agent_id"] for a in run(path, ["bb", "agent", "list", "--json"], **LATER).ok().json["data"]}
+        assert ("new-one" in names) == (done.code == 0) or not done.out, done.out
+    else:
+        pytest.fail("it never came to an end")
 
 
 # --- a look that fails is not a "no"
