@@ -423,13 +423,13 @@ static struct str inner_indent(struct call *c, const struct doc *d, const struct
 }
 
 /*
- * Into an object that has only white space. That of the root stays before the
- * member, so that jsonc_remove() finds it; other objects will not outlive it.
+ * Into an object that holds nothing. Blanks between its braces are replaced by the new
+ * lines: kept, they would stand as trailing blanks or empty lines before the member.
  */
 static struct str fill(struct call *c, const struct doc *d, const struct place *p,
 		       const struct value *v)
 {
-	struct layout l = begin(c, d, p->open == d->open ? p->close : p->open + 1);
+	struct layout l = begin(c, d, p->open + 1);
 
 	l.flat = p->flat;
 	l.indent = inner_indent(c, d, p);

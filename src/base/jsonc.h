@@ -17,8 +17,8 @@ struct value;
 
 /*
  * Sets the member to `value`, which is JSON. A new member becomes the last of
- * its object, with the objects on its way; it is laid out as the file is. A
- * member that means the same already leaves the text as it is. An absent or
+ * its object, with the objects on its way; it is laid out as the file is, and
+ * replaces the blanks of an object that held nothing else. A member that means the same already leaves the text as it is. An absent or
  * blank text is a document to be begun.
  */
 enum err jsonc_put(struct call *c, struct str text, const char *const *path,
@@ -27,8 +27,9 @@ enum err jsonc_put(struct call *c, struct str text, const char *const *path,
 /*
  * Takes the member out, and the objects on its way that it leaves empty, but
  * for the root and for those that have a comment in them. What jsonc_put()
- * added to a text is gone to the byte, with two exceptions: an object that was
- * there and empty goes too, and a document that it began remains as an empty one.
+ * added to a text is gone to the byte, unless the object it was put into was
+ * empty: that object goes too, or is "{}" if it is the root, whatever blanks
+ * it had. guest_drop() restores those bytes from its backup of the file.
  */
 enum err jsonc_remove(struct call *c, struct str text, const char *const *path,
 		      struct str *out);

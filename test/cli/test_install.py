@@ -181,6 +181,20 @@ def test_remove_restores_small_files_too(place, host, before):
     assert after == before or (before == "" and (after == "" or parse(after) == {}))
 
 
+@pytest.mark.parametrize("host", [host for host in HOSTS if host != "codex"])
+@pytest.mark.parametrize("before", ["{ }", "{\n}\n", "{\n\n}\n", " {\t\n \n } ", '{"KEY": { }}\n',
+                                    '{\n  "KEY": {\n\n  }\n}\n'])
+def test_an_entry_replaces_the_blanks_of_an_empty_object_and_remove_restores_them(place, host, before):
+    file, before = file_of(place, host), before.replace("KEY", HOSTS[host][2])
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(before)
+    place.bb("install", host, "--write").ok()
+    lines = file.read_text().rstrip().splitlines()
+    assert all(line and line == line.rstrip() for line in lines)
+    place.bb("install", host, "--remove").ok()
+    assert file.read_text() == before
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_file_that_was_not_there_is_gone_after_remove(place, host):
     place.bb("install", host, "--write").ok()
