@@ -5,7 +5,7 @@
 
 enum { PART = 300 }; /* of an overlong message, at each end */
 
-/* Control characters and broken UTF-8 become U+FFFD. */
+/* A message is one line, so newlines and tabs are replaced like other controls. */
 static void put_clean(struct buf *b, struct str text)
 {
 	uint32_t cp;
@@ -15,7 +15,7 @@ static void put_clean(struct buf *b, struct str text)
 		bool valid = (n = utf8_decode(text, &cp)) > 0;
 
 		n = valid ? n : 1;
-		if (!valid || cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
+		if (!valid || utf8_is_unsafe(cp))
 			buf_put(b, STR("\xef\xbf\xbd"));
 		else
 			buf_put(b, str_head(text, n));

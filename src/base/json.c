@@ -79,10 +79,12 @@ static size_t plain(struct str s, size_t from)
 	}
 }
 
+/* Not every text is UTF-8: paths and names of branches are bytes. */
 static void quoted(struct json *j, struct str s)
 {
 	struct buf *b = &j->out;
 
+	s = utf8_clean(b->mem, s);
 	buf_char(b, '"');
 	for (size_t from = 0, i;; from = i + 1) {
 		i = plain(s, from);

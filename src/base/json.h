@@ -9,7 +9,8 @@ struct value;
 
 /*
  * Writes one JSON text: no white space, the escapes and numbers of RFC 8785.
- * Commas, quotes and escapes are its business alone. Members come in the order
+ * Commas, quotes and escapes are its business alone, and so is UTF-8: bytes of a
+ * string that are not UTF-8 are written as U+FFFD. Members come in the order
  * they are given; json_canonical() writes a parsed value with its keys sorted.
  * `{ .out.mem = arena }` is ready for use.
  */

@@ -9,6 +9,7 @@
 #include <assert.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "base/value.h"
 
 /* What comments are painted with; outside of strings no token has these. */
@@ -522,6 +523,10 @@ enum err jsonc_put(struct call *c, struct str text, const char *const *path,
 
 	if (!v)
 		return call_fail(c, ERR_INVALID_INPUT, "the new value: %s", wrong.why);
+	for (size_t i = 0; path[i]; i++)
+		if (!utf8_valid(str_of(path[i])))
+			return call_fail(c, ERR_INVALID_INPUT,
+					 "the new key '%s' is not valid UTF-8", path[i]);
 	if ((e = open_doc(c, is_empty(text) ? new_document(c, text) : text, &d)) ||
 	    (e = follow(c, &d, path, path_length(path), &p)))
 		return e;
@@ -532,7 +537,7 @@ enum err jsonc_put(struct call *c, struct str text, const char *const *path,
 	else
 		*out = replace(c, &d, &p, v);
 
-	/* It may have become too deep, or a key may not be UTF-8. */
+	/* It may have become too deep. */
 	return open_doc(c, *out, &done);
 }
 

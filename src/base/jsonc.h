@@ -18,8 +18,8 @@ struct value;
 /*
  * Sets the member to `value`, which is JSON. A new member becomes the last of
  * its object, with the objects on its way; it is laid out as the file is, and
- * replaces the blanks of an object that held nothing else. A member that means the same already leaves the text as it is. An absent or
- * blank text is a document to be begun.
+ * replaces the blanks of an object that held nothing else. A member that means the same
+ * already leaves the text as it is. An absent or blank text is a document to be begun.
  */
 enum err jsonc_put(struct call *c, struct str text, const char *const *path,
 		   struct str value, struct str *out);

@@ -32,12 +32,27 @@ size_t utf8_decode(struct str s, uint32_t *cp)
 	return n;
 }
 
+/* Most text is ASCII: skips eight bytes at a time, up to the first that is not. */
+static struct str skip_ascii(struct str s)
+{
+	uint64_t w;
+
+	for (; s.n >= sizeof w; s = str_skip(s, sizeof w)) {
+		memcpy(&w, s.p, sizeof w);
+		if (w & UINT64_C(0x8080808080808080))
+			break;
+	}
+	while (s.n && (unsigned char)s.p[0] < 0x80)
+		s = str_skip(s, 1);
+	return s;
+}
+
 bool utf8_valid(struct str s)
 {
 	uint32_t cp;
 	size_t n;
 
-	for (; s.n; s = str_skip(s, n))
+	for (s = skip_ascii(s); s.n; s = skip_ascii(str_skip(s, n)))
 		if (!(n = utf8_decode(s, &cp)))
 			return false;
 	return true;
@@ -79,6 +94,57 @@ bool utf8_has_control(struct str s)
 			return true;
 	}
 	return false;
+}
+
+bool utf8_is_unsafe(uint32_t cp)
+{
+	static const struct {
+		uint32_t first, last;
+	} range[] = {
+		{ 0x0, 0x1f },        { 0x7f, 0x9f },       { 0x61c, 0x61c },
+		{ 0x180e, 0x180e },   { 0x200b, 0x200b },   { 0x200e, 0x200f },
+		{ 0x2028, 0x202e },   { 0x2060, 0x206f },   { 0xfeff, 0xfeff },
+		{ 0xfff9, 0xfffb },   { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+		{ 0xe0000, 0xe007f },
+	};
+
+	for (size_t i = 0; i < sizeof range / sizeof *range && cp >= range[i].first; i++)
+		if (cp <= range[i].last)
+			return true;
+	return false;
+}
+
+/* Bytes of the character at the start of `s` if it may be shown, else 0. */
+static size_t shown(struct str s)
+{
+	uint32_t cp;
+	size_t n;
+
+	if (printable(s.p[0]) || s.p[0] == '\n' || s.p[0] == '\t')
+		return 1;
+	n = utf8_decode(s, &cp);
+	return n && !utf8_is_unsafe(cp) ? n : 0;
+}
+
+struct str utf8_safe(struct arena *mem, struct str s)
+{
+	struct buf b = { .mem = mem };
+	size_t at = 0, from = 0, n;
+	uint32_t cp;
+
+	for (; at < s.n; at += n) {
+		if ((n = shown(str_skip(s, at))))
+			continue;
+		buf_put(&b, (struct str){ s.p + from, at - from });
+		buf_put(&b, STR("\xef\xbf\xbd"));
+		n = utf8_decode(str_skip(s, at), &cp);
+		n = n ? n : 1;
+		from = at + n;
+	}
+	if (!b.n)
+		return s;
+	buf_put(&b, str_skip(s, from));
+	return buf_str(&b);
 }
 
 static size_t columns_of(uint32_t cp)

@@ -135,6 +135,21 @@ static void json_keeps_all_but_ascii_as_it_is(void **state)
 }
 
 /* What is compact and has only the escapes of RFC 8785 comes back byte for byte. */
+static void json_writes_valid_utf8_whatever_it_is_given(void **state)
+{
+	struct arena mem = { 0 };
+	struct json j = { .out.mem = &mem };
+
+	(void)state;
+	json_object(&j);
+	json_key(&j, STR("k\xff"));
+	json_str(&j, STR("/tmp/caf\xe9/\"x\"/\xc3"));
+	json_end(&j);
+	assert_str(json_text(&j), "{\"k\xef\xbf\xbd\":\"/tmp/caf\xef\xbf\xbd/"
+				  "\\\"x\\\"/\xef\xbf\xbd\"}");
+	arena_release(&mem);
+}
+
 static void json_value_writes_what_it_read(void **state)
 {
 	static const char *const text[] = {
@@ -290,7 +305,7 @@ static void json_keeps_integers_of_any_length(void **state)
 }
 
 /* Plain text is passed over eight bytes at once: wherever the one that is not stands, it
- * is escaped, and nothing else. */
+ * is escaped, or replaced if it is not UTF-8, and nothing else. */
 static void json_escapes_at_every_place_of_a_word(void **state)
 {
 	struct arena mem = { 0 };
@@ -308,7 +323,9 @@ static void json_escapes_at_every_place_of_a_word(void **state)
 			json_str(&j, (struct str){ text, sizeof text });
 			out = json_text(&j);
 			assert_int_equal(out.p[at + 1] == '\\' && odd, odd);
-			if (!odd)
+			if (ch >= 0x80)
+				assert_memory_equal(out.p + 1 + at, "\xef\xbf\xbd", 3);
+			else if (!odd)
 				assert_memory_equal(out.p + 1, text, sizeof text);
 			assert_memory_equal(out.p + 1, text, at);
 			assert_memory_equal(out.p + out.n - 1 - (sizeof text - at - 1),
@@ -325,6 +342,7 @@ int json_group(void)
 		cmocka_unit_test(json_writes_every_integer),
 		cmocka_unit_test(json_escapes_what_rfc_8785_says_and_no_more),
 		cmocka_unit_test(json_keeps_all_but_ascii_as_it_is),
+		cmocka_unit_test(json_writes_valid_utf8_whatever_it_is_given),
 		cmocka_unit_test(json_value_writes_what_it_read),
 		cmocka_unit_test(json_canonical_writes_the_example_of_rfc_8785),
 		cmocka_unit_test(json_canonical_sorts_the_example_of_rfc_8785),

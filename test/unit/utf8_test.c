@@ -237,12 +237,56 @@ static void utf8_never_cuts_inside_a_character(void **state)
 	arena_release(&mem);
 }
 
+#define BAD "\xef\xbf\xbd"
+
+static void utf8_safe_replaces_what_a_terminal_obeys(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "", "" },
+		{ "plain\ttext\n", "plain\ttext\n" },
+		{ SHALOM " " NIHON " " WOMAN JOINER LAPTOP,
+		  SHALOM " " NIHON " " WOMAN JOINER LAPTOP },
+		{ "a\xe2\x80\x8c"
+		  "b",
+		  "a\xe2\x80\x8c"
+		  "b" }, /* non-joiner */
+		{ "\x1b[31mred", BAD "[31mred" },
+		{ "a\rb\bc\x7f", "a" BAD "b" BAD "c" BAD },
+		{ "\xc2\x9b"
+		  "31m",
+		  BAD "31m" }, /* CSI as one character */
+		{ "\xe2\x80\xae"
+		  "abc\xe2\x80\xac",
+		  BAD "abc" BAD }, /* right-to-left override */
+		{ "\xe2\x81\xa6\xe2\x81\xa9\xd8\x9c\xe2\x80\x8f", BAD BAD BAD BAD },
+		{ "\xe2\x80\xa8\xe2\x80\xa9", BAD BAD },
+		{ "\xe2\x80\x8b\xef\xbb\xbf\xf3\xa0\x81\x81", BAD BAD BAD },
+		{ "\xff"
+		  "a\xc3",
+		  BAD "a" BAD },
+	};
+	struct arena mem = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct str once = utf8_safe(&mem, str_of(rows[i].text));
+
+		assert_str(once, rows[i].want);
+		assert_ptr_equal(utf8_safe(&mem, once).p, once.p);
+	}
+	assert_str(utf8_safe(&mem, (struct str){ "a\0b", 3 }), "a" BAD "b");
+	arena_release(&mem);
+}
+
 int utf8_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(utf8_decodes_every_code_point),
 		cmocka_unit_test(utf8_refuses_what_no_character_is_spelled_with),
 		cmocka_unit_test(utf8_sees_control_characters),
+		cmocka_unit_test(utf8_safe_replaces_what_a_terminal_obeys),
 		cmocka_unit_test(utf8_width_counts_columns),
 		cmocka_unit_test(utf8_head_fills_at_most_its_columns),
 		cmocka_unit_test(utf8_shorten_says_that_something_is_missing),
