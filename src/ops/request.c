@@ -176,6 +176,21 @@ static struct str arguments(struct call *c, const struct request *r)
 	return json_text(&j);
 }
 
+/* The answer to a request that is repeated, as it was stored: other programs may have
+ * written there since. */
+static enum err put_stored(struct call *c, struct str stored, struct json *reply)
+{
+	struct value_error error;
+
+	if (!value_parse(&c->mem, stored, &error))
+		return call_fail(c, ERR_DAMAGED,
+				 "the stored answer to request id '" STR_FMT
+				 "' is damaged: %s",
+				 STR_ARG(c->request_id), error.why);
+	json_raw(reply, stored);
+	return ERR_OK;
+}
+
 static enum err run_with_receipt(struct call *c, struct stores *s,
 				 const struct request *r, struct json *reply)
 {
@@ -184,10 +199,8 @@ static enum err run_with_receipt(struct call *c, struct stores *s,
 
 	if (e)
 		return e;
-	if (old.p) {
-		json_raw(reply, old);
-		return ERR_OK;
-	}
+	if (old.p)
+		return put_stored(c, old, reply);
 	if ((e = r->op->run(c, s, r->body, reply)))
 		return e;
 	return board_receipt_put(c, s->board, name, args, json_text(reply));
@@ -426,8 +439,8 @@ static enum err run_opened(struct call *c, struct beads *b, const struct request
 	if (b->writing && c->request_id.p && (e = find_receipt(c, b, r, &old)))
 		return e;
 	if (old.p) {
-		json_raw(reply, old);
-		return beads_settle(c, b);
+		e = put_stored(c, old, reply);
+		return e ? e : beads_settle(c, b);
 	}
 	if ((e = r->op->run(c, &s, r->body, reply)) || !b->writing)
 		return e;
@@ -514,7 +527,7 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	if (!e && once)
 		e = receipts_find(c, &files, str_of(r->op->name), &old);
 	if (!e && old.p)
-		json_raw(reply, old);
+		e = put_stored(c, old, reply);
 	else if (!e && !(e = r->op->run(c, &s, r->body, reply)) && once)
 		e = receipts_put(c, &files, str_of(r->op->name), json_text(reply));
 	agent_files_close(&files);
@@ -552,9 +565,8 @@ static enum err replay(struct call *c, const struct request *r,
 				 "request id '" STR_FMT "' was used for another '" STR_FMT
 				 "'",
 				 STR_ARG(c->request_id), STR_ARG(old->op));
-	json_raw(reply, old->reply);
 	c->replayed = true;
-	return ERR_OK;
+	return put_stored(c, old->reply, reply);
 }
 
 static enum err run_once(struct call *c, const struct request *r, struct stores *s,

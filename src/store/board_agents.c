@@ -22,7 +22,7 @@ static struct agent *decode(struct arena *mem, struct stmt *st)
 	a->id = stmt_str(st, mem);
 	a->current_task = stmt_str(st, mem);
 	a->progress = stmt_int(st);
-	a->status = names_value(&agent_statuses, stmt_str(st, mem));
+	a->status = stmt_word(st, mem, &agent_statuses, AGENT_IDLE);
 	a->blockers = stmt_str(st, mem);
 	moment_parse(stmt_str(st, mem), &a->last_seen);
 	moment_parse(stmt_str(st, mem), &a->updated_at);

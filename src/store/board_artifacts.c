@@ -16,7 +16,7 @@ static struct artifact *decode(struct arena *mem, struct stmt *st)
 	a->produced_by = stmt_str(st, mem);
 	a->description = stmt_str(st, mem);
 	a->version = stmt_str(st, mem);
-	a->refs = stmt_str(st, mem);
+	a->refs = stmt_json(st, mem, STR("[]"));
 	moment_parse(stmt_str(st, mem), &a->created_at);
 	return a;
 }

@@ -23,10 +23,10 @@ static struct message *decode(struct arena *mem, struct stmt *st)
 	m->id = stmt_int(st);
 	m->from_agent = stmt_str(st, mem);
 	m->content = stmt_str(st, mem);
-	m->tags = stmt_str(st, mem);
-	m->priority = names_value(&priorities, stmt_str(st, mem));
+	m->tags = stmt_json(st, mem, STR("[]"));
+	m->priority = stmt_word(st, mem, &priorities, PRIORITY_NORMAL);
 	m->in_reply_to = stmt_int(st);
-	m->refs = stmt_str(st, mem);
+	m->refs = stmt_json(st, mem, STR("[]"));
 	moment_parse(stmt_str(st, mem), &m->created_at);
 	return m;
 }

@@ -11,8 +11,10 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/moment.h"
+#include "base/names.h"
 #include "base/path.h"
 #include "base/platform.h"
+#include "base/value.h"
 
 enum {
 	CACHED = 64,
@@ -831,6 +833,24 @@ struct str stmt_str(struct stmt *st, struct arena *mem)
 	int n = sqlite3_column_bytes(st->raw, st->column++);
 
 	return p ? arena_copy(mem, (struct str){ p, (size_t)n }) : (struct str){ 0 };
+}
+
+struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise)
+{
+	struct str text = stmt_str(st, mem);
+	struct value_error error;
+
+	if (str_is(text, "[]") || (text.p && value_parse(mem, text, &error)))
+		return text;
+	return otherwise;
+}
+
+int stmt_word(struct stmt *st, struct arena *mem, const struct names *words,
+	      int otherwise)
+{
+	int value = names_value(words, stmt_str(st, mem));
+
+	return value < 0 ? otherwise : value;
 }
 
 int64_t stmt_int(struct stmt *st)

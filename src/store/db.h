@@ -3,6 +3,8 @@
 
 #include "base/call.h"
 
+struct names;
+
 /*
  * One SQLite connection. Only this module knows that it is SQLite. A database may come
  * from somebody else: views, triggers and functions in its schema are not run, values
@@ -94,6 +96,15 @@ void stmt_bind_opt(struct stmt *st, struct str s);
 bool stmt_row(struct stmt *st);                          /* true while there is a row */
 struct str stmt_str(struct stmt *st, struct arena *mem); /* NULL: absent */
 int64_t stmt_int(struct stmt *st);
+
+/*
+ * Columns whose text is JSON, or one of a few words. Other programs can write what our
+ * tables would not allow: `otherwise` is read instead.
+ */
+struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise);
+int stmt_word(struct stmt *st, struct arena *mem, const struct names *words,
+	      int otherwise);
+
 int64_t stmt_int_or(struct stmt *st, int64_t absent);
 enum err stmt_end(struct call *c, struct stmt *st); /* did it all go well? */
 enum err stmt_run(struct call *c, struct stmt *st); /* for what gives no rows */

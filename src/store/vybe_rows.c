@@ -36,7 +36,7 @@ static struct event_row *read_event(struct call *c, struct stmt *st)
 	r->project = stmt_str(st, &c->mem);
 	r->task = stmt_str(st, &c->mem);
 	r->message = stmt_str(st, &c->mem);
-	r->metadata = stmt_str(st, &c->mem);
+	r->metadata = stmt_json(st, &c->mem, (struct str){ 0 });
 	r->created = stmt_int(st);
 	return r;
 }
