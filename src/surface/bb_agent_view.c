@@ -8,8 +8,8 @@ void bb_view_registered(struct view *v, const struct value *data)
 
 	view_paint(v, PAINT_BOLD, value_str(data, "agent_id"));
 	view_line(v, ": " STR_FMT " (" STR_FMT ")",
-		  STR_ARG(view_flat(v, value_str(data, "display_name"))),
-		  STR_ARG(view_flat(v, value_str(data, "role"))));
+		  STR_ARG(value_str(data, "display_name")),
+		  STR_ARG(value_str(data, "role")));
 	buf_fmt(&v->out, "  " STR_FMT ", ", STR_ARG(value_str(data, "status")));
 	view_paint(v, view_liveness(liveness), liveness);
 	view_line(v, ", last seen " STR_FMT,
@@ -28,8 +28,8 @@ void bb_view_registry(struct view *v, const struct value *data)
 
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "agent_id"));
-		table_cell(&t, 1, PAINT_NONE, view_flat(v, value_str(one, "role")));
-		table_cell(&t, 2, PAINT_NONE, view_flat(v, value_str(one, "status")));
+		table_cell(&t, 1, PAINT_NONE, value_str(one, "role"));
+		table_cell(&t, 2, PAINT_NONE, value_str(one, "status"));
 		table_cell(&t, 3, view_liveness(liveness), liveness);
 		table_cell(&t, 4, PAINT_NONE,
 			   view_age(v, value_str(one, "last_seen_at")));
@@ -82,10 +82,9 @@ static void mail_head(struct view *v, const struct value *m)
 
 	view_paint(v, PAINT_BOLD, category_word(m));
 	view_line(v, " " STR_FMT ": " STR_FMT, STR_ARG(value_str(m, "to_agent")),
-		  STR_ARG(view_flat(v, value_str(m, "subject"))));
+		  STR_ARG(value_str(m, "subject")));
 	view_line(v, "  from " STR_FMT " about " STR_FMT ", " STR_FMT ". " STR_FMT "%s",
-		  STR_ARG(value_str(m, "from_agent")),
-		  STR_ARG(view_flat(v, value_str(m, "bead_id"))),
+		  STR_ARG(value_str(m, "from_agent")), STR_ARG(value_str(m, "bead_id")),
 		  STR_ARG(view_age(v, value_str(m, "created_at"))),
 		  STR_ARG(state_word(m)), waits ? ", to be accepted" : "");
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(m, "message_id")));
@@ -114,11 +113,11 @@ void bb_view_reservation(struct view *v, const struct value *data)
 	bool released = str_is(value_str(data, "state"), "released");
 	struct buf *out = &v->out;
 
-	view_paint(v, PAINT_BOLD, view_flat(v, value_str(data, "scope")));
+	view_paint(v, PAINT_BOLD, value_str(data, "scope"));
 	buf_put(out, released ? STR(" was given back by ") : STR(" is reserved by "));
 	buf_put(out, value_str(data, "agent_id"));
 	buf_put(out, STR(" for "));
-	buf_put(out, view_flat(v, value_str(data, "bead_id")));
+	buf_put(out, value_str(data, "bead_id"));
 	if (!released) {
 		buf_put(out, STR(" until "));
 		buf_put(out, value_str(data, "expires_at"));
@@ -139,7 +138,7 @@ void bb_view_reserved(struct view *v, const struct value *data)
 		const struct value *other = value_find(&list->item[i], "reservation");
 
 		view_line(v, "  overlaps " STR_FMT " of " STR_FMT ", who is " STR_FMT,
-			  STR_ARG(view_flat(v, value_str(other, "scope"))),
+			  STR_ARG(value_str(other, "scope")),
 			  STR_ARG(value_str(other, "agent_id")),
 			  STR_ARG(value_str(&list->item[i], "owner_liveness")));
 	}
@@ -154,8 +153,8 @@ void bb_view_session(struct view *v, const struct value *data)
 	view_line(v, "You are %s " STR_FMT ":", resumed->count ? "again" : "now",
 		  STR_ARG(value_str(value_find(data, "agent"), "agent_id")));
 	view_line(v, "  " STR_FMT,
-		  STR_ARG(view_flat(v, resumed->count ? value_str(resumed, "evidence") :
-							value_str(advice, "reason"))));
+		  STR_ARG(resumed->count ? value_str(resumed, "evidence") :
+					   value_str(advice, "reason")));
 	for (size_t i = 0; i < held->count; i++)
 		bb_view_reservation(v, &held->item[i]);
 }
@@ -187,7 +186,7 @@ void bb_view_waited(struct view *v, const struct value *data)
 			mail_head(v, value_find(one, "message"));
 		else if (str_is(kind, "freed"))
 			view_line(v, STR_FMT " is free.",
-				  STR_ARG(view_flat(v, value_str(one, "scope"))));
+				  STR_ARG(value_str(one, "scope")));
 		else
 			view_line(v, STR_FMT " is " STR_FMT ".",
 				  STR_ARG(value_str(one, "id")),
@@ -206,7 +205,7 @@ void bb_view_guard(struct view *v, const struct value *data)
 				   *held = value_find(one, "reservation");
 
 		view_line(v, STR_FMT " is reserved by " STR_FMT ", who is " STR_FMT,
-			  STR_ARG(view_flat(v, value_str(one, "path"))),
+			  STR_ARG(value_str(one, "path")),
 			  STR_ARG(value_str(held, "agent_id")),
 			  STR_ARG(value_str(one, "owner_liveness")));
 	}
@@ -242,10 +241,10 @@ void bb_view_events(struct view *v, const struct value *data)
 			  ", " STR_FMT,
 			  STR_ARG(value_str(one, "from_agent")),
 			  STR_ARG(value_str(one, "to_agent")),
-			  STR_ARG(view_flat(v, value_str(one, "bead_id"))),
-			  scope.p ? " in " : "", STR_ARG(view_flat(v, scope)),
+			  STR_ARG(value_str(one, "bead_id")), scope.p ? " in " : "",
+			  STR_ARG(scope),
 			  STR_ARG(view_age(v, value_str(one, "created_at"))));
-		view_line(v, "  " STR_FMT, STR_ARG(view_flat(v, text)));
+		view_line(v, "  " STR_FMT, STR_ARG(text));
 	}
 	if (!data->count)
 		view_line(v, "Nothing has happened yet.");

@@ -33,8 +33,10 @@ void bb_view_install(struct view *v, const struct value *data)
 				  STR_ARG(value_str(host, "backup")));
 		if (note.p && shown)
 			view_line(v, "  or run: " STR_FMT, STR_ARG(note));
-		if (value_str(host, "snippet").p)
-			view_line(v, "\n" STR_FMT, STR_ARG(value_str(host, "snippet")));
+		if (value_str(host, "snippet").p) {
+			buf_char(&v->out, '\n');
+			view_lines(v, value_str(host, "snippet"));
+		}
 	}
 }
 
@@ -111,10 +113,10 @@ static void agent_details(struct view *v, const struct value *agent)
 	struct str blockers = value_str(agent, "blockers");
 
 	if (task.n)
-		view_line(v, "  Task: " STR_FMT, STR_ARG(view_flat(v, task)));
+		view_line(v, "  Task: " STR_FMT, STR_ARG(task));
 	view_line(v, "  Progress: %" PRId64 "%%", view_number(agent, "progress"));
 	if (blockers.p)
-		view_line(v, "  Blockers: " STR_FMT, STR_ARG(view_flat(v, blockers)));
+		view_line(v, "  Blockers: " STR_FMT, STR_ARG(blockers));
 }
 
 void bb_view_agent(struct view *v, const struct value *data)
@@ -168,9 +170,8 @@ static void list_refs(struct view *v, const struct value *refs, size_t indent)
 		struct str last = ref ? ref->text : STR("");
 
 		buf_fmt(&v->out, " " STR_FMT ":" STR_FMT ":" STR_FMT,
-			STR_ARG(view_flat(v, value_str(&refs->item[i], "where"))),
-			STR_ARG(view_flat(v, value_str(&refs->item[i], "what"))),
-			STR_ARG(view_flat(v, last)));
+			STR_ARG(value_str(&refs->item[i], "where")),
+			STR_ARG(value_str(&refs->item[i], "what")), STR_ARG(last));
 	}
 	buf_char(&v->out, '\n');
 }
@@ -187,8 +188,7 @@ static void message(struct view *v, const struct value *m, size_t indent)
 	view_paint(v, priority_paint(priority), str_of(priority_mark(priority)));
 	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(m, "from_agent")));
 	for (size_t i = 0; tags && i < tags->count; i++)
-		buf_fmt(&v->out, " [" STR_FMT "]",
-			STR_ARG(view_flat(v, tags->item[i].text)));
+		buf_fmt(&v->out, " [" STR_FMT "]", STR_ARG(tags->item[i].text));
 	if (parent)
 		buf_fmt(&v->out, " re #%" PRId64, parent);
 	buf_char(&v->out, ' ');
@@ -283,11 +283,10 @@ void bb_view_artifact(struct view *v, const struct value *data)
 
 	view_paint(v, PAINT_BOLD, value_str(data, "path"));
 	view_line(v, " (ID: %" PRId64 ")", view_number(data, "id"));
-	view_line(v, "  Description: " STR_FMT,
-		  STR_ARG(view_flat(v, value_str(data, "description"))));
+	view_line(v, "  Description: " STR_FMT, STR_ARG(value_str(data, "description")));
 	view_line(v, "  Produced by: " STR_FMT, STR_ARG(value_str(data, "produced_by")));
 	if (version.p)
-		view_line(v, "  Version: " STR_FMT, STR_ARG(view_flat(v, version)));
+		view_line(v, "  Version: " STR_FMT, STR_ARG(version));
 	view_line(v, "  Registered: " STR_FMT " (" STR_FMT ")", STR_ARG(view_age(v, at)),
 		  STR_ARG(at));
 	list_refs(v, value_find(data, "refs"), 2);
@@ -336,8 +335,7 @@ void bb_view_summary(struct view *v, const struct value *data)
 		for (size_t i = 0; i < blocked->count; i++)
 			view_line(v, "  " STR_FMT ": " STR_FMT,
 				  STR_ARG(value_str(&blocked->item[i], "id")),
-				  STR_ARG(view_flat(
-					  v, value_str(&blocked->item[i], "blockers"))));
+				  STR_ARG(value_str(&blocked->item[i], "blockers")));
 	}
 	section(v, "\nHigh priority", high->count);
 	bb_view_log(v, high);

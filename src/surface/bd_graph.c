@@ -8,7 +8,7 @@
 /* A label in double quotes, which neither language lets stand inside it. */
 static void quoted(struct view *v, const struct value *bead, const char *quote)
 {
-	struct str title = view_flat(v, value_str(bead, "title"));
+	struct str title = value_str(bead, "title");
 
 	buf_fmt(&v->out, "\"" STR_FMT ": ", STR_ARG(value_str(bead, "id")));
 	for (size_t i = 0; i < title.n; i++)
@@ -117,7 +117,7 @@ static void bead_text(struct view *v, const struct value *n)
 	view_paint(v, PAINT_BOLD, value_str(n, "id"));
 	buf_fmt(&v->out, " P%" PRId64 " ", view_number(n, "priority"));
 	view_paint(v, closed ? PAINT_DIM : PAINT_NONE, status);
-	buf_fmt(&v->out, " " STR_FMT, STR_ARG(view_flat(v, value_str(n, "title"))));
+	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(n, "title")));
 }
 
 /* Does another branch follow on this level, before the tree goes back above it? */

@@ -98,13 +98,12 @@ static void repaired_lines(struct view *v, const struct value *commit)
 			  STR_ARG(value_str(line, "file")), view_number(line, "line"),
 			  str_is(value_str(line, "action"), "set_aside") ? "set aside" :
 									   "rewritten",
-			  STR_ARG(view_flat(v, value_str(line, "why"))));
+			  STR_ARG(value_str(line, "why")));
 		if (str_is(value_str(line, "action"), "set_aside"))
 			view_line(
 				v, "    " STR_FMT,
-				STR_ARG(utf8_shorten(
-					v->out.mem, view_flat(v, value_str(line, "text")),
-					v->width > 8 ? v->width - 4 : 8)));
+				STR_ARG(utf8_shorten(v->out.mem, value_str(line, "text"),
+						     v->width > 8 ? v->width - 4 : 8)));
 	}
 }
 
@@ -117,7 +116,7 @@ static void restamped_beads(struct view *v, const struct value *data)
 		struct str copy = value_str(one, "copy");
 
 		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "id")),
-			  STR_ARG(view_flat(v, value_str(one, "title"))));
+			  STR_ARG(value_str(one, "title")));
 		view_line(v, "  last written at " STR_FMT "%s" STR_FMT,
 			  STR_ARG(value_str(one, "at")), copy.p ? "; copied to " : "",
 			  STR_ARG(copy));
@@ -170,9 +169,8 @@ static struct str spoken_notes(struct view *v, const struct value *notes)
 {
 	struct str last = value_str(&notes->item[notes->count - 1], "content");
 
-	return arena_fmt(
-		v->out.mem, "%zu, the last: " STR_FMT, notes->count,
-		STR_ARG(utf8_shorten(v->out.mem, view_flat(v, last), VALUE_COLUMNS)));
+	return arena_fmt(v->out.mem, "%zu, the last: " STR_FMT, notes->count,
+			 STR_ARG(utf8_shorten(v->out.mem, last, VALUE_COLUMNS)));
 }
 
 /* A value as one would say it: texts without quotes, all of it on a line. */
@@ -189,7 +187,7 @@ static struct str spoken(struct view *v, const struct value *value)
 	    value->item[0].type == VALUE_OBJECT)
 		return spoken_notes(v, value);
 	if (value->type == VALUE_STRING)
-		return utf8_shorten(v->out.mem, view_flat(v, value->text), VALUE_COLUMNS);
+		return utf8_shorten(v->out.mem, value->text, VALUE_COLUMNS);
 	json_value(&j, value);
 	return utf8_shorten(v->out.mem, json_text(&j), VALUE_COLUMNS);
 }
@@ -228,7 +226,7 @@ void bd_view_history(struct view *v, const struct value *data)
 		view_line(v, "  " STR_FMT "  " STR_FMT " by " STR_FMT,
 			  STR_ARG(value_str(one, "at")),
 			  STR_ARG(value_str(one, "change")),
-			  STR_ARG(view_flat(v, value_str(one, "by"))));
+			  STR_ARG(value_str(one, "by")));
 		fields_of(v, one);
 	}
 }
@@ -245,7 +243,7 @@ void bd_view_blame(struct view *v, const struct value *data)
 
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "field"));
-		table_cell(&t, 1, PAINT_NONE, view_flat(v, value_str(one, "by")));
+		table_cell(&t, 1, PAINT_NONE, value_str(one, "by"));
 		table_cell(&t, 2, PAINT_NONE, str_head(value_str(one, "at"), 19));
 		table_cell(&t, 3, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
 		table_cell(&t, 4, PAINT_NONE, spoken(v, value_find(one, "value")));
@@ -263,8 +261,7 @@ void bd_view_diff(struct view *v, const struct value *data)
 
 		buf_fmt(&v->out, STR_FMT " ", STR_ARG(value_str(one, "change")));
 		view_paint(v, PAINT_BOLD, value_str(one, "id"));
-		view_line(v, ": " STR_FMT,
-			  STR_ARG(view_flat(v, value_str(one, "title"))));
+		view_line(v, ": " STR_FMT, STR_ARG(value_str(one, "title")));
 		fields_of(v, one);
 	}
 	for (size_t i = 0; i < edges->count; i++)

@@ -5,11 +5,6 @@
 #include "base/moment.h"
 #include "surface/view.h"
 
-static struct str flat(struct view *v, const struct value *data, const char *key)
-{
-	return view_flat(v, value_str(data, key));
-}
-
 /* --- one bead in a line --- */
 
 static enum paint status_paint(struct str status)
@@ -28,7 +23,7 @@ static void bead_line(struct view *v, const char *what, const struct value *bead
 {
 	buf_fmt(&v->out, "%s ", what);
 	view_paint(v, PAINT_BOLD, value_str(bead, "id"));
-	view_line(v, ": " STR_FMT, STR_ARG(flat(v, bead, "title")));
+	view_line(v, ": " STR_FMT, STR_ARG(value_str(bead, "title")));
 }
 
 static void claim_line(struct view *v, const struct value *bead)
@@ -38,7 +33,7 @@ static void claim_line(struct view *v, const struct value *bead)
 
 	if (!value_str(bead, "assignee").p)
 		return;
-	buf_fmt(&v->out, "  held by " STR_FMT, STR_ARG(flat(v, bead, "assignee")));
+	buf_fmt(&v->out, "  held by " STR_FMT, STR_ARG(value_str(bead, "assignee")));
 	if (end.p)
 		buf_fmt(&v->out, " until " STR_FMT, STR_ARG(end));
 	if (epoch && epoch->count == 2)
@@ -68,7 +63,7 @@ void bd_view_init(struct view *v, const struct value *data)
 	view_line(v, "Ids begin with '" STR_FMT "-'. None of your files was touched.\n",
 		  STR_ARG(value_str(data, "prefix")));
 	view_line(v, "For the agents that work here, add to AGENTS.md:\n");
-	view_line(v, STR_FMT, STR_ARG(value_str(data, "agents_md")));
+	view_lines(v, value_str(data, "agents_md"));
 	view_line(v, str_is(value_str(data, "result"), "joined") ?
 			     "Try: bd ready" :
 			     "Try: bd create \"my first bead\"");
@@ -299,7 +294,7 @@ static void plain(struct view *v, const struct value *data, int format)
 				  view_number(bead, "priority"),
 				  STR_ARG(value_str(bead, "type")),
 				  STR_ARG(value_str(bead, "status")),
-				  STR_ARG(flat(v, bead, "title")));
+				  STR_ARG(value_str(bead, "title")));
 	}
 }
 
@@ -419,7 +414,7 @@ static void section(struct view *v, const char *title, struct str text)
 static void fact(struct view *v, const char *name, struct str text)
 {
 	if (text.n)
-		view_line(v, "  %-11s " STR_FMT, name, STR_ARG(view_flat(v, text)));
+		view_line(v, "  %-11s " STR_FMT, name, STR_ARG(text));
 }
 
 static struct str dated(struct view *v, const struct value *bead, const char *at,
@@ -458,7 +453,7 @@ static void link_lines(struct view *v, const char *title, const struct value *li
 		buf_fmt(&v->out, " " STR_FMT " ",
 			STR_ARG(value_str(bead, "dependency_type")));
 		view_paint(v, status_paint(status), status);
-		view_line(v, ": " STR_FMT, STR_ARG(flat(v, bead, "title")));
+		view_line(v, ": " STR_FMT, STR_ARG(value_str(bead, "title")));
 	}
 }
 
@@ -467,7 +462,7 @@ static void note_lines(struct view *v, const struct value *comments)
 	for (size_t i = 0; comments && i < comments->count; i++) {
 		const struct value *note = &comments->item[i];
 
-		view_paint(v, PAINT_BOLD, flat(v, note, "author"));
+		view_paint(v, PAINT_BOLD, value_str(note, "author"));
 		buf_char(&v->out, ' ');
 		view_paint(v, PAINT_DIM, view_age(v, value_str(note, "created_at")));
 		buf_char(&v->out, '\n');
@@ -500,7 +495,7 @@ static void page(struct view *v, const struct value *bead)
 	if (v->out.n)
 		buf_char(&v->out, '\n');
 	view_paint(v, PAINT_BOLD, value_str(bead, "id"));
-	view_line(v, "  " STR_FMT, STR_ARG(flat(v, bead, "title")));
+	view_line(v, "  " STR_FMT, STR_ARG(value_str(bead, "title")));
 	buf_put(&v->out, STR("  "));
 	view_paint(v, status_paint(status), status);
 	view_line(v, " · P%" PRId64 " · " STR_FMT, view_number(bead, "priority"),
@@ -545,10 +540,10 @@ void bd_view_why(struct view *v, const struct value *data)
 	buf_put(&v->out, STR(" is "));
 	view_paint(v, ready ? PAINT_GREEN : PAINT_YELLOW,
 		   ready ? STR("ready") : STR("not ready"));
-	view_line(v, ": " STR_FMT, STR_ARG(flat(v, data, "title")));
+	view_line(v, ": " STR_FMT, STR_ARG(value_str(data, "title")));
 	for (size_t i = 0; reasons && i < reasons->count; i++)
 		view_line(v, "  " STR_FMT,
-			  STR_ARG(flat(v, &reasons->item[i], "message")));
+			  STR_ARG(value_str(&reasons->item[i], "message")));
 }
 
 /* --- edges --- */
@@ -606,7 +601,7 @@ void bd_view_labels(struct view *v, const struct value *data)
 	if (!data->count)
 		view_line(v, "No labels.");
 	for (size_t i = 0; i < data->count; i++)
-		view_line(v, STR_FMT, STR_ARG(view_flat(v, data->item[i].text)));
+		view_line(v, STR_FMT, STR_ARG(data->item[i].text));
 }
 
 void bd_view_all_labels(struct view *v, const struct value *data)
@@ -616,7 +611,7 @@ void bd_view_all_labels(struct view *v, const struct value *data)
 	for (size_t i = 0; i < data->count; i++)
 		view_line(v, "%6" PRId64 "  " STR_FMT,
 			  view_number(&data->item[i], "count"),
-			  STR_ARG(flat(v, &data->item[i], "label")));
+			  STR_ARG(value_str(&data->item[i], "label")));
 }
 
 void bd_view_status(struct view *v, const struct value *data)
@@ -648,7 +643,7 @@ void bd_view_count(struct view *v, const struct value *data)
 	const struct value *list = value_find(data, "groups");
 
 	for (size_t i = 0; list && i < list->count; i++) {
-		struct str name = flat(v, &list->item[i], "group");
+		struct str name = value_str(&list->item[i], "group");
 
 		view_line(v, "%6" PRId64 "  " STR_FMT,
 			  view_number(&list->item[i], "count"),
@@ -698,7 +693,7 @@ void bd_view_validate(struct view *v, const struct value *data)
 			STR_ARG(value_str(f, "file")));
 		if (view_number(f, "line"))
 			buf_fmt(&v->out, ":%" PRId64, view_number(f, "line"));
-		view_line(v, ": " STR_FMT, STR_ARG(flat(v, f, "message")));
+		view_line(v, ": " STR_FMT, STR_ARG(value_str(f, "message")));
 	}
 	view_line(v, "%" PRId64 " errors, %" PRId64 " warnings",
 		  view_number(data, "errors"), view_number(data, "warnings"));
@@ -714,9 +709,9 @@ void bd_view_doctor(struct view *v, const struct value *data)
 
 		view_paint(v, str_is(status, "ok") ? PAINT_GREEN : PAINT_YELLOW, status);
 		view_line(v, " " STR_FMT ": " STR_FMT, STR_ARG(value_str(k, "code")),
-			  STR_ARG(flat(v, k, "message")));
+			  STR_ARG(value_str(k, "message")));
 		if (value_str(k, "fix").p)
-			view_line(v, "   → " STR_FMT, STR_ARG(flat(v, k, "fix")));
+			view_line(v, "   → " STR_FMT, STR_ARG(value_str(k, "fix")));
 	}
 }
 
@@ -741,7 +736,7 @@ void bd_view_info(struct view *v, const struct value *data)
 	view_line(v, "bd version " STR_FMT, STR_ARG(value_str(data, "version")));
 	view_line(v, "  store:   " STR_FMT, STR_ARG(value_str(data, "store")));
 	view_line(v, "  prefix:  " STR_FMT, STR_ARG(value_str(data, "prefix")));
-	view_line(v, "  you are: " STR_FMT, STR_ARG(flat(v, data, "actor")));
+	view_line(v, "  you are: " STR_FMT, STR_ARG(value_str(data, "actor")));
 	view_line(v, "  beads:   %" PRId64 ", deleted ones included",
 		  view_number(data, "beads"));
 	view_line(v, "  journal: %" PRId64 " bytes", view_number(data, "journal_bytes"));
@@ -755,7 +750,7 @@ void bd_view_version(struct view *v, const struct value *data)
 void bd_view_setting(struct view *v, const struct value *data)
 {
 	view_line(v, STR_FMT " = " STR_FMT "%s", STR_ARG(value_str(data, "key")),
-		  STR_ARG(flat(v, data, "value")),
+		  STR_ARG(value_str(data, "value")),
 		  view_yes(data, "set") ? "" : "  (default)");
 }
 

@@ -54,7 +54,7 @@ static void show_progress(struct call *c, struct str doing)
 	if (now - began < 1000 || str_is(str_head(doing, sizeof shown - 1), shown))
 		return;
 	snprintf(shown, sizeof shown, "%.*s", (int)doing.n, doing.p);
-	fprintf(stderr, "%s …\n", shown);
+	out_say("%s …", shown);
 }
 
 /* Who acts and where, from the options, else the environment, else the face's default. */
@@ -166,10 +166,10 @@ static void print_log(struct call *c)
 		json_put_str(&j, "level", STR("warn"));
 		json_put_str(&j, "msg", c->warning);
 		json_end(&j);
-		fprintf(stderr, "%s\n", json_text(&j).p);
+		out_say_json(&c->mem, json_text(&j));
 	}
 	if (c->meta.p)
-		fprintf(stderr, "%s\n", c->meta.p);
+		out_say_json(&c->mem, c->meta);
 }
 
 /* What rides beside the reply goes to stderr, where no parser trips over it. */
@@ -193,20 +193,18 @@ static void print_beside(struct call *c, const struct args *a)
 	if (g->quiet || (!count && !mail))
 		return;
 	if (g->json) {
-		fprintf(stderr, "%s\n", c->meta.p);
+		out_say_json(&c->mem, c->meta);
 		return;
 	}
 	if (count)
-		fprintf(stderr,
-			"%lld unread message%s, highest priority " STR_FMT
-			": bb%s" STR_FMT " log --unread\n",
+		out_say("%lld unread message%s, highest priority " STR_FMT
+			": bb%s" STR_FMT " log --unread",
 			(long long)count, count == 1 ? "" : "s",
 			STR_ARG(value_str(unread, "highest_priority")),
 			g->actor.p ? " --as " : "", STR_ARG(g->actor));
 	if (mail && a->command->op != &op_agent_inbox) /* which has just shown it */
-		fprintf(stderr,
-			"%lld unread in your mail, %lld to accept: bb agent inbox "
-			"--agent " STR_FMT "\n",
+		out_say("%lld unread in your mail, %lld to accept: bb agent inbox "
+			"--agent " STR_FMT,
 			(long long)letters, (long long)owed, STR_ARG(c->actor));
 }
 
@@ -223,51 +221,61 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 		status = 3;
 
 	if (dialect == DIALECT_VYBE)
-		return out_print(vybe_envelope(c, (struct str){ 0 }), status);
+		return out_json(&c->mem, vybe_envelope(c, (struct str){ 0 }), status);
 	if (a->globals.json) {
 		if (enveloped(a))
 			put_envelope(&j, a, (struct str){ 0 }, c);
 		else
 			put_error(&j, c, dialect, preview);
 		buf_char(&j.out, '\n');
-		status = out_print(buf_str(&j.out), status);
+		status = out_json(&c->mem, buf_str(&j.out), status);
 		print_beside(c, a);
 		return status;
 	}
-	if (c->code == ERR_NOT_INITIALIZED && dialect == DIALECT_BOARD)
-		fprintf(stderr, "%s %s\n", c->message.p, call_next_step(c).p);
-	else
-		fprintf(stderr, "error: %s\n%s\n", c->message.p, call_next_step(c).p);
+	if (c->code == ERR_NOT_INITIALIZED && dialect == DIALECT_BOARD) {
+		out_say("%s %s", c->message.p, call_next_step(c).p);
+	} else {
+		out_say("error: %s", c->message.p);
+		out_say("%s", call_next_step(c).p);
+	}
 	print_beside(c, a);
 	return status;
 }
 
-/* A pretty text of the reply where a command has no view of its own, or data only. */
-static void render(struct view *v, const struct command *cmd, struct str reply)
+/* What is stored can be damaged, and so can a reply that quotes it. */
+static enum err unreadable(struct call *c)
 {
-	struct value_error error;
+	call_fail(c, ERR_DAMAGED, "what is stored is damaged: the reply is not JSON");
+	return call_step(c, "'bd doctor' looks for the damaged file; add --json to see "
+			    "the reply as it is.");
+}
 
-	if (cmd->view) {
-		cmd->view(v, value_parse(v->out.mem, reply, &error));
-		return;
-	}
-	buf_put(&v->out, reply);
-	buf_char(&v->out, '\n');
+static enum err render(struct call *c, struct view *v, const struct command *cmd,
+		       struct str reply)
+{
+	const struct value *data = view_parse(v, reply);
+
+	if (!data)
+		return unreadable(c);
+	cmd->view(v, data);
+	return ERR_OK;
 }
 
 /* The id of each bead in the reply, and nothing else. */
-static void render_ids(struct view *v, struct str reply)
+static enum err render_ids(struct call *c, struct view *v, struct str reply)
 {
-	struct value_error error;
-	const struct value *data = value_parse(v->out.mem, reply, &error);
+	const struct value *data = view_parse(v, reply);
 	bool list = data && data->type == VALUE_ARRAY;
 
-	for (size_t i = 0; data && i < (list ? data->count : 1); i++) {
+	if (!data)
+		return unreadable(c);
+	for (size_t i = 0; i < (list ? data->count : 1); i++) {
 		struct str id = value_str(list ? &data->item[i] : data, "id");
 
 		if (id.p)
 			view_line(v, STR_FMT, STR_ARG(id));
 	}
+	return ERR_OK;
 }
 
 /* Commands that check something say with their status what they found. */
@@ -284,31 +292,44 @@ static int verdict(struct call *c, const struct command *cmd, struct str reply)
 	return (ok && ok->type == VALUE_BOOL && !ok->yes) || (late && late->yes);
 }
 
+/* A command without a view has data for programs alone. */
+static bool wants_json(const struct args *a)
+{
+	return a->face->dialect == DIALECT_VYBE || a->globals.json ||
+	       (!a->command->view && !(a->command->flags & COMMAND_IDS) &&
+		!a->globals.silent);
+}
+
+static int print_json(struct call *c, const struct args *a, struct str reply, int status)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	if (a->face->dialect == DIALECT_VYBE)
+		return out_json(&c->mem, vybe_envelope(c, reply), status);
+	if (a->globals.json && enveloped(a))
+		put_envelope(&j, a, reply, NULL);
+	else
+		buf_put(&j.out, reply);
+	buf_char(&j.out, '\n');
+	return out_json(&c->mem, buf_str(&j.out), status);
+}
+
 static int print_reply(struct call *c, const struct args *a, struct str reply)
 {
 	struct view v = view_new(c);
-	int status;
+	int status = verdict(c, a->command, reply);
+	bool ids = a->globals.silent || (a->command->flags & COMMAND_IDS);
 
-	if (a->face->dialect == DIALECT_VYBE) {
-		buf_put(&v.out, vybe_envelope(c, reply));
-	} else if (a->globals.json && enveloped(a)) {
-		struct json j = { .out.mem = &c->mem };
-
-		put_envelope(&j, a, reply, NULL);
-		v.out = j.out;
-		buf_char(&v.out, '\n');
-	} else if (a->globals.json) {
-		buf_put(&v.out, reply);
-		buf_char(&v.out, '\n');
-	} else if (a->globals.silent || (a->command->flags & COMMAND_IDS)) {
-		render_ids(&v, reply);
-	} else if (!a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
+	if (wants_json(a)) {
+		status = print_json(c, a, reply, status);
+	} else if (ids || !a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
 		v.asked = &a->request;
-		render(&v, a->command, reply);
+		if (ids ? render_ids(c, &v, reply) : render(c, &v, a->command, reply))
+			return print_error(c, a, (struct str){ 0 });
+		status = out_view(&v, status);
 	}
-	status = out_print(buf_str(&v.out), verdict(c, a->command, reply));
 	if (c->warning.p && a->face->dialect != DIALECT_VYBE)
-		fprintf(stderr, "warning: %s\n", c->warning.p);
+		out_say("warning: %s", c->warning.p);
 	print_beside(c, a);
 	return status;
 }
@@ -319,8 +340,7 @@ static bool answers_yes(void)
 	static const struct names yes = { words, sizeof words / sizeof *words, NULL };
 	char line[16];
 
-	fputs("Go on? [y/N] ", stderr);
-	fflush(stderr);
+	out_ask("Go on? [y/N] ");
 	return fgets(line, sizeof line, stdin) &&
 	       names_value(&yes, str_trim(str_of(line))) >= 0;
 }
@@ -334,7 +354,7 @@ static bool only_looked(struct call *c, const struct command *cmd, struct str re
 		return false;
 	data = value_parse(&c->mem, reply, &error);
 	confirmed = value_find(data, "confirmed");
-	for (size_t i = 0; i < data->count; i++)
+	for (size_t i = 0; data && i < data->count; i++)
 		if (data->item[i].type == VALUE_NUMBER &&
 		    !str_is(data->item[i].text, "0"))
 			return confirmed && !confirmed->yes;
@@ -350,8 +370,9 @@ static int confirm(struct call *c, struct args *a, struct str reply)
 	struct json done = { .out.mem = &c->mem };
 
 	if (!a->globals.json) {
-		render(&v, a->command, reply);
-		out_print(buf_str(&v.out), 0);
+		if (render(c, &v, a->command, reply))
+			return print_error(c, a, (struct str){ 0 });
+		out_view(&v, 0);
 	}
 	if (ask && answers_yes()) {
 		for (size_t i = 0; a->command->op->fields[i].name; i++)
@@ -399,8 +420,11 @@ static bool agrees(struct call *c, const struct args *a)
 		return true; /* the real run says what is wrong */
 	}
 	v.asked = &look;
-	render(&v, a->command, json_text(&reply));
-	out_print(buf_str(&v.out), 0);
+	if (render(c, &v, a->command, json_text(&reply))) {
+		c->code = ERR_OK;
+		return true;
+	}
+	out_view(&v, 0);
 	return answers_yes();
 }
 
@@ -424,12 +448,13 @@ static int print_help(struct call *c, const struct args *a)
 		help_command(&v, a->face, a->command);
 	else
 		help_face(&v, a->face, a->words);
-	return out_print(buf_str(&v.out), 0);
+	return out_view(&v, 0);
 }
 
 static int print_version(struct call *c, const struct args *a)
 {
-	return out_print(
+	return out_text(
+		&c->mem,
 		arena_fmt(&c->mem, "%s version %s\n", a->face->name, ABACUS_VERSION), 0);
 }
 

@@ -284,7 +284,7 @@ int completion_start(struct call *c, const struct request *r)
 	struct buf b = { .mem = &c->mem };
 
 	write[in->shell](&b, face_find(str_of(names_word(&programs, in->program))));
-	return out_print(buf_str(&b), 0);
+	return out_text(&c->mem, buf_str(&b), 0);
 }
 
 const struct op op_completion = {

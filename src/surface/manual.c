@@ -97,12 +97,12 @@ int man_start(struct call *c, const struct request *r)
 	struct buf b = { .mem = &c->mem };
 
 	if (!face) {
-		fprintf(stderr, "error: there is no program '" STR_FMT "' here\n",
+		out_say("error: there is no program '" STR_FMT "' here",
 			STR_ARG(in->program));
 		return err_exit(ERR_NOT_FOUND, DIALECT_BOARD);
 	}
 	page(&b, face);
-	return out_print(buf_str(&b), 0);
+	return out_text(&c->mem, buf_str(&b), 0);
 }
 
 const struct op op_man = {

@@ -88,7 +88,7 @@ int docs_start(struct call *c, const struct request *r)
 			if (!(cmd->flags & COMMAND_ALIAS))
 				command(&b, *face, cmd);
 	}
-	return out_print(buf_str(&b), 0);
+	return out_text(&c->mem, buf_str(&b), 0);
 }
 
 const struct op op_docs = {

@@ -23,6 +23,7 @@
 #include "base/watch.h"
 #include "continuity/feed.h"
 #include "store/db.h"
+#include "surface/out.h"
 #include "surface/serve.h"
 #include "surface/service.h"
 #include "surface/settings.h"
@@ -195,6 +196,8 @@ static enum err open_parts(struct call *c, struct service *s)
 
 static enum err start(struct call *c, struct service *s, int port)
 {
+	struct buf text = { .mem = &c->mem };
+	struct str page;
 	enum err e;
 
 	if ((e = take_place(c, s)) || (e = open_parts(c, s)))
@@ -206,12 +209,13 @@ static enum err start(struct call *c, struct service *s, int port)
 	}
 	if ((e = tell_address(c, s, port > 0 ? port : 0)))
 		return e;
-	printf("Serving '" STR_FMT "' on " STR_FMT "\n",
-	       STR_ARG(c->project.p ? c->project : c->dir), STR_ARG(s->place.socket));
-	if (port > 0)
-		printf("Page:   " STR_FMT "\n",
-		       STR_ARG(http_invitation(s->http, &c->mem, NULL)));
-	fflush(stdout);
+	buf_fmt(&text, "Serving '" STR_FMT "' on " STR_FMT "\n",
+		STR_ARG(c->project.p ? c->project : c->dir), STR_ARG(s->place.socket));
+	if (port > 0) {
+		page = http_invitation(s->http, &c->mem, NULL);
+		buf_fmt(&text, "Page:   " STR_FMT "\n", STR_ARG(page));
+	}
+	out_text(&c->mem, buf_str(&text), 0);
 	return ERR_OK;
 }
 
@@ -294,7 +298,8 @@ static void end(struct call *c, struct service *s)
 
 static int say_failure(struct call *c)
 {
-	fprintf(stderr, "error: %s\n%s\n", c->message.p, call_next_step(c).p);
+	out_say("error: %s", c->message.p);
+	out_say("%s", call_next_step(c).p);
 	return 1;
 }
 
@@ -307,8 +312,7 @@ int main(int argc, char **argv)
 
 	if (argc < 5 || !number_int(str_of(argv[3]), &port) ||
 	    !number_int(str_of(argv[4]), &s.idle_ms)) {
-		fprintf(stderr,
-			"abacus-serve is started by abacus; see 'abacus serve --help'\n");
+		out_say("abacus-serve is started by abacus; see 'abacus serve --help'");
 		return 2;
 	}
 	hold_signals();

@@ -65,11 +65,11 @@ static int stop_service(struct call *c, const struct service_place *at)
 	if (service_ask(c, at, "/service/stop", &reply))
 		return -1;
 	if (!reply.p && !lock_held(c, at->lock))
-		return out_print(STR("No service runs for this project.\n"), 0);
+		return out_text(&c->mem, STR("No service runs for this project.\n"), 0);
 	for (int i = 0; i < PATIENCE_MS / STEP_MS && lock_held(c, at->lock); i++)
 		moment_sleep(STEP_MS);
 	if (!lock_held(c, at->lock))
-		return out_print(STR("The service has ended.\n"), 0);
+		return out_text(&c->mem, STR("The service has ended.\n"), 0);
 	call_fail(c, ERR_DATABASE_BUSY, "the service is still there");
 	call_step(c, "It ends when what it has begun is done; run this again.");
 	return -1;

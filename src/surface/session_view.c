@@ -29,7 +29,7 @@ static void put_incursions(struct view *v, const struct value *list)
 			  "  " STR_FMT " into " STR_FMT " of " STR_FMT " (" STR_FMT
 			  "), " STR_FMT,
 			  STR_ARG(value_str(payload, "incoming_agent")),
-			  STR_ARG(view_flat(v, value_str(one, "scope"))),
+			  STR_ARG(value_str(one, "scope")),
 			  STR_ARG(value_str(payload, "owner_agent")),
 			  STR_ARG(value_str(payload, "incursion_kind")),
 			  STR_ARG(view_age(v, value_str(one, "created_at"))));
@@ -45,7 +45,7 @@ static void put_stale(struct view *v, const struct value *list)
 			continue;
 		view_paint(v, PAINT_YELLOW, STR("Stale"));
 		view_line(v, "      " STR_FMT " of " STR_FMT ", %s",
-			  STR_ARG(view_flat(v, value_str(one, "scope"))),
+			  STR_ARG(value_str(one, "scope")),
 			  STR_ARG(value_str(one, "agent_id")),
 			  view_yes(one, "expired") ? "expired" :
 						     "whose holder is not there");
@@ -210,7 +210,7 @@ static void put_item(struct view *v, const struct value *item)
 			   *to = value_find(item, "recipients");
 
 	view_paint(v, PAINT_DIM, view_age(v, value_str(item, "at")));
-	buf_fmt(&v->out, "  " STR_FMT "  ", STR_ARG(view_flat(v, value_str(item, "by"))));
+	buf_fmt(&v->out, "  " STR_FMT "  ", STR_ARG(value_str(item, "by")));
 	if (str_is(kind, "change")) {
 		put_change(v, item);
 		return;
@@ -220,9 +220,8 @@ static void put_item(struct view *v, const struct value *item)
 		buf_fmt(&v->out, "%s" STR_FMT, i ? ", " : " ",
 			STR_ARG(value_str(&to->item[i], "agent")));
 	buf_fmt(&v->out, "%s" STR_FMT "\n", to ? ": " : " ",
-		STR_ARG(view_flat(v, str_is(kind, "artifact") ?
-					     first_of(inner, names) :
-					     value_str(item, "subject"))));
+		STR_ARG(str_is(kind, "artifact") ? first_of(inner, names) :
+						   value_str(item, "subject")));
 	if (str_is(kind, "protocol"))
 		view_wrap(v, payload_text(value_find(item, "event")), 4);
 	else if (value_str(item, "text").p)
@@ -240,7 +239,7 @@ void view_conversation(struct view *v, const struct value *data)
 	if (bead && bead->type == VALUE_OBJECT) {
 		view_paint(v, PAINT_BOLD, value_str(bead, "id"));
 		view_line(v, ": " STR_FMT " (" STR_FMT ")",
-			  STR_ARG(view_flat(v, value_str(bead, "title"))),
+			  STR_ARG(value_str(bead, "title")),
 			  STR_ARG(value_str(bead, "status")));
 	}
 	for (size_t i = 0; i < items->count; i++)

@@ -31,6 +31,7 @@
 #include "beads/history.h"
 #include "beads/sync.h"
 #include "store/repo.h"
+#include "surface/out.h"
 #include "surface/settings.h"
 
 struct request {
@@ -150,7 +151,10 @@ static enum err tell_diff(struct request *r)
 
 static void say(const char *what, struct str with)
 {
-	fprintf(stderr, with.p ? "%s '" STR_FMT "'\n" : "%s\n", what, STR_ARG(with));
+	if (with.p)
+		out_say("%s '" STR_FMT "'", what, STR_ARG(with));
+	else
+		out_say("%s", what);
 }
 
 static enum err sync_once(struct request *r)
@@ -283,7 +287,7 @@ int main(int argc, char **argv)
 
 	signals_ignore();
 	if (argc < 2) {
-		fprintf(stderr, "abacus-sync is started by bd; see 'bd sync --help'\n");
+		out_say("abacus-sync is started by bd; see 'bd sync --help'");
 		return 2;
 	}
 	end_with_reader();

@@ -71,12 +71,12 @@ static void take_terminal(void)
 	raw = before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	file_write(STDOUT_FILENO, STR("\033[?1049h\033[?25l\033[?7l"));
+	out_screen(STR("\033[?1049h\033[?25l\033[?7l"));
 }
 
 static void give_terminal_back(void)
 {
-	file_write(STDOUT_FILENO, STR("\033[?7h\033[?25h\033[?1049l"));
+	out_screen(STR("\033[?7h\033[?25h\033[?1049l"));
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
@@ -100,7 +100,7 @@ static struct screen measure(struct screen s)
 static enum err render(struct call *c, const struct request *r, struct view *v)
 {
 	struct json reply = { .out.mem = &c->mem };
-	struct value_error error;
+	const struct value *data;
 	enum err e = request_run(c, r, &reply);
 
 	if (e) {
@@ -108,7 +108,11 @@ static enum err render(struct call *c, const struct request *r, struct view *v)
 		view_line(v, "%s", call_next_step(c).p);
 		return e;
 	}
-	view_sessions(v, value_parse(&c->mem, json_text(&reply), &error));
+	if (!(data = view_parse(v, json_text(&reply)))) {
+		view_line(v, "error: what is stored is damaged: the reply is not JSON");
+		return ERR_DAMAGED;
+	}
+	view_sessions(v, data);
 	return ERR_OK;
 }
 
@@ -162,7 +166,7 @@ static void show(struct call *c, struct screen *s, struct str text)
 	buf_put(&out, STR("\033[J"));
 	buf_fmt(&out, "\033[%zu;1H\033[2m", s->rows);
 	put_cut(&out, utf8_shorten(&c->mem, foot(c, s, lines), s->columns), s->columns);
-	file_write(STDOUT_FILENO, buf_str(&out));
+	out_screen(buf_str(&out));
 }
 
 /* --- keys --- */
@@ -237,7 +241,7 @@ static void look(const struct call *start, const struct request *r, struct scree
 	watch_open(&w, &c.mem, at, FEED_WATCHED);
 	v = view_of(&c, s->columns, true);
 	render(&c, r, &v);
-	show(&c, s, buf_str(&v.out));
+	show(&c, s, view_text(&v));
 	end = watch_wait(&w, LOOK_MS, STDIN_FILENO);
 	if (end == WATCH_CHANGED)
 		end = watch_wait(&w, PAUSE_MS, STDIN_FILENO);
@@ -252,7 +256,7 @@ static int print_once(struct call *c, const struct request *r)
 
 	enum err e = render(c, r, &v);
 
-	return out_print(buf_str(&v.out), e ? 1 : 0);
+	return out_view(&v, e ? 1 : 0);
 }
 
 int top_start(struct call *c, const struct request *asked)

@@ -6,8 +6,12 @@
 #include "base/utf8.h"
 #include "ops/op.h"
 
+/* Where the text of a reply breaks its lines. It is shown as a blank, but by view_wrap()
+ * and view_lines(): so no text of others can begin a line that looks like one of ours. */
+enum { BREAK = 0x7f };
+
 static const char *const codes[] = {
-	[PAINT_NONE] = "",        [PAINT_BOLD] = "\033[1m",   [PAINT_DIM] = "\033[2m",
+	[PAINT_NONE] = "\033[0m", [PAINT_BOLD] = "\033[1m",   [PAINT_DIM] = "\033[2m",
 	[PAINT_RED] = "\033[31m", [PAINT_GREEN] = "\033[32m", [PAINT_YELLOW] = "\033[33m",
 };
 
@@ -36,15 +40,110 @@ void view_line(struct view *v, const char *fmt, ...)
 	buf_char(&v->out, '\n');
 }
 
+/* From here on the text has this colour. */
+struct mark {
+	size_t at;
+	enum paint paint;
+};
+
+static void put_mark(struct view *v, enum paint paint)
+{
+	if (v->marked == v->room) {
+		size_t room = v->room ? v->room * 2 : 64;
+		struct mark *marks = arena_array(v->out.mem, room, sizeof *marks);
+
+		if (v->marked)
+			memcpy(marks, v->marks, v->marked * sizeof *marks);
+		v->marks = marks;
+		v->room = room;
+	}
+	v->marks[v->marked++] = (struct mark){ v->out.n, paint };
+}
+
 void view_paint(struct view *v, enum paint paint, struct str text)
 {
 	bool colour = v->colour && paint;
 
 	if (colour)
-		buf_put(&v->out, str_of(codes[paint]));
+		put_mark(v, paint);
 	buf_put(&v->out, text);
 	if (colour)
-		buf_put(&v->out, STR("\033[0m"));
+		put_mark(v, PAINT_NONE);
+}
+
+static void put_blanks(char *text, size_t n)
+{
+	for (char *end = text + n; (text = memchr(text, BREAK, (size_t)(end - text)));)
+		*text++ = ' ';
+}
+
+struct str view_text(struct view *v)
+{
+	struct buf b = { .mem = v->out.mem };
+	struct str all = buf_str(&v->out);
+	size_t from = 0;
+
+	put_blanks(v->out.p, v->out.n);
+	if (!v->marked)
+		return utf8_safe(v->out.mem, all);
+	for (size_t i = 0; i < v->marked; i++) {
+		struct str part = { all.p + from, v->marks[i].at - from };
+
+		buf_put(&b, utf8_safe(v->out.mem, part));
+		buf_put(&b, str_of(codes[v->marks[i].paint]));
+		from = v->marks[i].at;
+	}
+	buf_put(&b, utf8_safe(v->out.mem, str_skip(all, from)));
+	return buf_str(&b);
+}
+
+/* --- the reply --- */
+
+/* Somebody's text, safe to show, in one line: its own line breaks become BREAK. */
+static struct str tame(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+	bool plain = true;
+
+	for (size_t i = 0; plain && i < text.n; i++)
+		plain = text.p[i] >= 0x20 && text.p[i] < 0x7f;
+	if (plain)
+		return text;
+	for (size_t i = 0; i < text.n; i++) {
+		char ch = text.p[i];
+
+		if (ch == '\r' && i + 1 < text.n && text.p[i + 1] == '\n')
+			continue;
+		buf_char(&b, ch == BREAK ? '\0' : ch);
+	}
+	text = utf8_safe(mem, buf_str(&b));
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] == '\n' || text.p[i] == '\t')
+			((char *)text.p)[i] = text.p[i] == '\n' ? BREAK : ' ';
+	return text;
+}
+
+static void tame_all(struct arena *mem, struct value *v)
+{
+	v->key = tame(mem, v->key);
+	if (v->type == VALUE_STRING)
+		v->text = tame(mem, v->text);
+	for (size_t i = 0; i < v->count; i++)
+		tame_all(mem, &v->item[i]);
+}
+
+const struct value *view_parse(struct view *v, struct str reply)
+{
+	struct value_error error;
+	const struct value *data = value_parse(v->out.mem, reply, &error);
+	struct value *tamed;
+
+	if (!data)
+		return NULL;
+	tamed = arena_new(v->out.mem, struct value);
+	*tamed = *data;
+	tame_all(v->out.mem, tamed);
+	return tamed;
 }
 
 static const void *parameter(const struct view *v, const char *name)
@@ -103,22 +202,6 @@ struct str view_age(struct view *v, struct str moment)
 	return STR("just now");
 }
 
-struct str view_flat(struct view *v, struct str text)
-{
-	struct buf flat = { .mem = v->out.mem };
-	uint32_t cp;
-	size_t n;
-
-	if (!utf8_has_control(text))
-		return text;
-	for (; text.n && (n = utf8_decode(text, &cp)); text = str_skip(text, n))
-		if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
-			buf_char(&flat, ' ');
-		else
-			buf_put(&flat, str_head(text, n));
-	return buf_str(&flat);
-}
-
 /* How much of the line fits: up to the last space that does, or all that does. */
 static size_t fitting(struct str line, size_t width)
 {
@@ -152,10 +235,19 @@ static void wrap_line(struct view *v, struct str line, size_t indent)
 
 void view_wrap(struct view *v, struct str text, size_t indent)
 {
+	struct str part, line;
+
+	while (str_next(&text, '\n', &part))
+		while (str_next(&part, BREAK, &line))
+			wrap_line(v, line, indent);
+}
+
+void view_lines(struct view *v, struct str text)
+{
 	struct str line;
 
-	while (str_next(&text, '\n', &line))
-		wrap_line(v, view_flat(v, line), indent);
+	while (str_next(&text, BREAK, &line))
+		view_line(v, STR_FMT, STR_ARG(line));
 }
 
 struct cell {
@@ -197,12 +289,14 @@ void table_cell(struct table *t, size_t column, enum paint paint, struct str tex
 {
 	struct cell *cell = &t->cells[(t->rows - 1) * t->columns + column];
 
-	*cell = (struct cell){ view_flat(t->view, text), paint };
+	*cell = (struct cell){ text, paint };
 }
 
 void table_below(struct table *t, struct str text)
 {
-	t->below[t->rows - 1] = view_flat(t->view, text);
+	text = arena_copy(t->view->out.mem, text);
+	put_blanks((char *)text.p, text.n);
+	t->below[t->rows - 1] = text;
 }
 
 static size_t widest(const struct table *t, size_t column)

@@ -9,14 +9,27 @@ struct request;
 /*
  * What a person reads. A view turns the data of a reply, which is JSON whatever
  * the surface, into text.
+ *
+ * Most of that text was written by others, and may try to give orders to the terminal.
+ * It cannot: view_parse() hands the view only text that is safe to show, in one line
+ * each, and view_text() makes all of the output safe once more. Colours are not in the
+ * text: they are marks beside it, so no text can contain one.
  */
 struct view {
 	struct buf out;
+	struct mark *marks;
+	size_t marked, room;
 	bool colour;
 	size_t width; /* of the terminal, in columns */
 	int64_t now_ms;
 	const struct request *asked; /* what the reply answers; or NULL */
 };
+
+/* The reply as a view may read it; NULL: it is not valid JSON. */
+const struct value *view_parse(struct view *v, struct str reply);
+
+/* All that was put into it, with its colours, safe to be printed. */
+struct str view_text(struct view *v);
 
 /* How a parameter that is only about looks was set: a bool, or the number of a word. */
 bool view_wants(const struct view *v, const char *field);
@@ -42,8 +55,8 @@ struct str view_age(struct view *v, struct str moment);
 /* Text in lines of at most `width` columns, each behind `indent` spaces. */
 void view_wrap(struct view *v, struct str text, size_t indent);
 
-/* One line's worth: control characters become spaces. */
-struct str view_flat(struct view *v, struct str text);
+/* Text of several lines as it is, to be copied. */
+void view_lines(struct view *v, struct str text);
 
 /*
  * Columns that line up whatever the letters, and together fit the terminal. Cells

@@ -149,7 +149,7 @@ static int print_index(struct call *c, struct str words)
 		json_end(&j);
 	}
 	json_end(&j);
-	return out_print(vybe_envelope(c, json_text(&j)), 0);
+	return out_json(&c->mem, vybe_envelope(c, json_text(&j)), 0);
 }
 
 static void put_command(struct json *j, const struct command *cmd)
@@ -180,7 +180,7 @@ static int schema_start(struct call *c, const struct request *r)
 			put_command(&j, cmd);
 	json_end(&j);
 	json_end(&j);
-	return out_print(vybe_envelope(c, json_text(&j)), 0);
+	return out_json(&c->mem, vybe_envelope(c, json_text(&j)), 0);
 }
 
 static int help_start(struct call *c, const struct request *r)
@@ -189,7 +189,7 @@ static int help_start(struct call *c, const struct request *r)
 
 	(void)r;
 	help_face(&v, &face_vybe, STR(""));
-	return out_print(buf_str(&v.out), 0);
+	return out_view(&v, 0);
 }
 
 enum { INPUT_MOST = 16 << 20 };
@@ -225,7 +225,7 @@ static int handle_start(struct call *c, const struct request *r)
 		return 0;
 	answer = value_str(value_parse(&c->mem, json_text(&reply), &error), "answer");
 	if (answer.p)
-		out_print(arena_fmt(&c->mem, STR_FMT "\n", STR_ARG(answer)), 0);
+		out_text(&c->mem, arena_fmt(&c->mem, STR_FMT "\n", STR_ARG(answer)), 0);
 	return 0;
 }
 

@@ -115,7 +115,7 @@ def test_a_title_is_kept_as_it_is(repo, title):
     bead = repo.json("create", "--", title)
     assert bead["title"] == title
     assert repo.show(bead["id"])["title"] == title
-    assert title in repo.bd("show", bead["id"]).ok().out
+    assert title.replace("\u202e", "\ufffd") in repo.bd("show", bead["id"]).ok().out  # where people see it, it turns nothing around
 
 
 @pytest.mark.parametrize("bad", [b"a\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80"])

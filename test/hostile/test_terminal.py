@@ -1,0 +1,290 @@
+"""Text of others never gives orders to a terminal, whichever store it is in and whichever command shows it."""
+import copy
+import json
+import re
+import shutil
+
+import pytest
+from stores import EVIL, NAME, World, each_string, fill, push, rewrite, texts, update
+
+from beads import append
+from board import on_terminal
+from conftest import environment, git  # noqa: F401
+
+BIDI = "\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+
+# Every command that shows something to people, with arguments under which it has much to show.
+COMMANDS = {
+    "bd": ["show bd-a bd-b bd-c bd-epic", "list", "list --long", "list --tree", "list --format lines --all", "list --format ids",
+           "search first", "ready", "why bd-b", "why bd-a", "blocked", "children bd-epic", "comments bd-a", "deleted",
+           "dep list bd-b", "dep tree bd-b", "dep tree bd-b --format mermaid", "dep tree bd-b --format dot", "dep cycles",
+           "graph", "graph --format mermaid", "graph --format dot", "label list bd-a", "label list-all", "status", "sync",
+           "sync --status", "history bd-a", "history bd-gone", "commits", "blame bd-a", "diff ~1", "diff ~2",
+           "count --by-assignee", "count --by-status", "count --by-label", "stale --days 1", "epic status", "validate", "repair",
+           "doctor", "where", "info", "version", "config list", "config get sync.auto", "config set sync.auto false",
+           "config unset sync.auto", "claim bd-b", "renew bd-b", "unclaim bd-b", "reclaim", "update bd-b --priority 1",
+           "comment bd-b text", "label add bd-b x", "label remove bd-b x", "dep add bd-c bd-a", "dep remove bd-c bd-a",
+           "close bd-b --reason x --force", "reopen bd-b", "delete bd-b --dry-run", "undelete bd-gone", "epic close-eligible --dry-run",
+           "create new", "init"],
+    "bb": ["status", "status get kim", "log", "message 1", "artifacts", "artifact show file.txt", "refs tt:issue:42", "summary",
+           "clear --artifacts", "destroy", "install claude", "install codex", "init", "--as kim status set x",
+           "--as kim post x", "--as kim artifact add file.txt x", "--as kim log --unread", "--as kim status clear",
+           "agent list", "agent show --agent amber-otter", "agent status", "agent status --agent blue-heron", "agent events",
+           "agent inbox --agent amber-otter", "agent wait --agent amber-otter --mail --freed other.c --timeout 5s",
+           "agent read --agent amber-otter --message MESSAGE",
+           "agent ack --agent amber-otter --message MESSAGE", "agent heartbeat --agent amber-otter",
+           "agent reserve --agent amber-otter --scope src/* --bead bd-b", "agent reserve --agent amber-otter --scope src/y.c --bead bd-b",
+           "agent release --agent amber-otter --scope src/x.c", "agent guard src/z.c --agent amber-otter", "agent guard install", "agent guard uninstall",
+           "agent send --from amber-otter --to blue-heron --bead bd-a --category INFO --subject s --body b",
+           "agent register --name red-fox --role ui", "agent init --bead bd-a", "export"],
+    "vybe": ["artifacts list --task-id bd-b", "events list", "help", "hook install --project", "hook uninstall --project",
+             "loop stats", "memory get --key key --scope global", "memory list --scope global",
+             "memory list --scope task --scope-id bd-b", "memory gc --request-id g1",
+             "memory pin --key key --scope global --request-id g2", "memory set --key k --value v --scope global --request-id g3",
+             "memory delete --key k --scope global --request-id g4", "push --request-id g5 --json {}", "resume --request-id g6",
+             "resume --peek", "schema commands", "status", "task create --title x --request-id g7",
+             "task begin --id bd-c --request-id g8", "task get --id bd-b", "task list",
+             "task set-status --id bd-b --status blocked --request-id g9",
+             "task set-priority --id bd-b --priority 1 --request-id g10",
+             "task complete --id bd-b --outcome blocked --summary x --request-id g11",
+             "task add-dep --id bd-c --depends-on bd-a --request-id g12", "task remove-dep --id bd-c --depends-on bd-a --request-id g13",
+             "task delete --id bd-c --request-id g14", "upgrade"],
+    "abacus": ["where", "sessions", "conversation bd-a", "conversation bd-b", "top", "install", "completion bash", "man bd", "docs",
+               "schema", "init"],
+}
+# These never end, answer programs alone, or start other programs.
+OTHERS = {"abacus": {"mcp", "serve", "open", "pipe"}, "bb": {"mcp"}, "bd": set(), "vybe": {"loop"}}
+
+
+def unsafe(text):
+    """What a terminal would obey, or what makes text look like other text."""
+    return sorted({c for c in text if (ord(c) < 0x20 and c not in "\n\t") or 0x7f <= ord(c) < 0xa0 or c in BIDI
+                   or 0xe0000 <= ord(c) <= 0xe007f})
+
+
+def check(world, *args, program, **kw):
+    """Runs a command; whatever comes of it, its output is safe and it did not crash."""
+    done = world.run(*args, program=program, **kw)
+    assert done.code >= 0, (program, args, done.code)
+    is_json = program == "vybe" or "schema" in args or "export" in args or "--json" in args
+    shown = done.err if is_json and done.out.startswith("{") else done.out + done.err
+    if program == "vybe":
+        for line in done.err.splitlines():  # a log for programs: JSON
+            json.loads(line)
+        shown = "" if done.out.startswith("{") else done.out
+    assert unsafe(shown) == [], (program, args, shown)
+    if is_json and done.out.startswith("{"):
+        assert not [c for c in done.out if ord(c) < 0x20 and c != "\n"]
+        json.loads(done.out)
+    return done
+
+
+def check_all(world, programs=COMMANDS):
+    """What all commands show, as one text."""
+    shown = []
+    for program in programs:
+        for line in COMMANDS[program]:
+            args = [world.message if word == "MESSAGE" else word for word in line.split()]
+            done = check(world, *args, program=program)
+            shown.append(done.out + done.err)
+    return "".join(shown)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("world") / "w"
+    path.mkdir()
+    fill(path)
+    return path
+
+
+@pytest.fixture
+def world(tmp_path, made):
+    shutil.copytree(made, tmp_path / "w")
+    world = World(tmp_path / "w" / "proj", tmp_path / "w" / "beads.git")
+    world.message = next((world.agents / "messages" / "index").iterdir()).stem
+    return world
+
+
+def words_of(world, program):
+    """All commands that the program's help lists."""
+    help = world.run("--help", program=program).ok().out
+    listed = re.search(r"\nCommands\n(.*?)\n\n", help, re.S)[1]
+    return {re.match(r"  (.*?)(  |$)", line)[1] for line in listed.splitlines()}
+
+
+@pytest.mark.parametrize("program", COMMANDS)
+def test_every_command_is_tried(world, program):
+    known = words_of(world, program) - OTHERS[program]
+    plain = [" ".join(word for word in re.sub("--as kim ", "", line).split()) for line in COMMANDS[program]]
+    assert {command for command in known if not any((line + " ").startswith(command + " ") for line in plain)} == set()
+
+
+# --- beads ---
+
+BEAD = ["acceptance_criteria", "assignee", "closed_by", "closed_on_branch", "closed_reason", "created_on_branch", "description",
+        "design", "title", "external_ref", "source_repo", "labels", "notes", "unknown", "_by"]
+
+
+def planted(line, field):
+    """A bead's line whose field has the evil text, and a later stamp."""
+    line = copy.deepcopy(line)
+    bead = line.get("bead", line)
+    if "title" not in bead:  # an edge
+        return line
+    if field == "notes":
+        bead["notes"] = [{"at": [1767225600001, 0], "author": "x" + EVIL, "content": "x" + EVIL, "id": "f58c831703a4"}]
+    elif field == "labels":
+        bead["labels"] = ["x" + EVIL]
+    elif field == "unknown":
+        bead["x" + EVIL] = {"y" + EVIL: ["z" + EVIL]}
+    elif field == "assignee" and "assignee" not in bead:
+        return line
+    elif field.startswith("closed") and bead.get("status") != "closed":
+        return line
+    else:
+        bead[field] = "x" + EVIL
+    if "reason" in line:
+        line["reason"] = "x" + EVIL
+    bead["_at"] = [1767225600001, 0]
+    bead.pop("_v", None)
+    return line
+
+
+def test_a_pushed_commit(world):
+    """Each field by itself, so that one that is refused hides no other."""
+    taken = []
+    for field in BEAD:
+        done = push(world, lambda line: planted(line, field))
+        assert unsafe(done.out + done.err) == []
+        if done.code:  # not accepted: what says so is shown too, and the remote goes back
+            check(world, "repair", program="bd")
+            git(world.remote, "update-ref", "refs/beads/store", "refs/beads/store~1")
+        else:
+            taken.append(field)
+    assert {"title", "description", "notes", "labels", "closed_reason"} & set(taken)
+    assert "\ufffd" in check_all(world)
+
+
+def test_a_record_of_the_journal(world):
+    """Another process of this user wrote it."""
+    lines = [line[9:] for line in world.journal.read_bytes().splitlines()]
+    record = next(json.loads(line) for line in lines if b'"title":"second"' in line)
+    for field in BEAD:
+        def change(value):
+            if isinstance(value, dict) and "title" in value and "id" in value:
+                return planted(value, field)
+            if isinstance(value, dict):
+                return {k: change(v) for k, v in value.items() if k != "receipt"}
+            return [change(v) for v in value] if isinstance(value, list) else value
+        saved = world.journal.read_bytes()
+        append(world, change(record))
+        if check(world, "create", "after", program="bd").code:
+            check_all(world, ["bd"])
+            world.journal.write_bytes(saved)
+    check_all(world)
+
+
+# --- the files of agents ---
+
+AGENT_FIELDS = ["display_name", "role", "status", "subject", "body", "bead_id", "thread_id", "from_agent", "category", "scope",
+                "reservation_id", "state", "created_at", "expires_at", "last_seen_at", "event_type", "to_agent", "summary",
+                "resolution_hint", "incursion_kind", "owner_agent", "incoming_agent", "agent_id", "message_id", "project_root"]
+
+
+@pytest.mark.parametrize("field", AGENT_FIELDS)
+def test_a_field_of_the_agents_files(world, field):
+    rewrite(world.agents, lambda key, text: text + EVIL if key == field else text)
+    check_all(world, ["bb"])
+    for args in (["sessions"], ["conversation", "bd-a"], ["top"]):
+        check(world, *args, program="abacus")
+
+
+def test_all_texts_of_the_agents_files(world):
+    plain = {"agent_id", "message_id", "to_agent", "state", "created_at", "category", "expires_at", "event_type", "version"}
+    rewrite(world.agents, lambda key, text: text if key in plain else text + EVIL)
+    assert "\ufffd" in check_all(world, ["bb", "abacus"])
+
+
+# --- databases ---
+
+KEYS = {"id", "agent", "path", "scope", "scope_id", "key", "task", "project", "archived", "request", "op", "args", "type"}
+
+
+@pytest.mark.parametrize("value", ["{0} || ?1", "json_array(?1, json_object(?1, ?1))", "?1"], ids=["text", "json", "alone"])
+@pytest.mark.parametrize("keys", [True, False], ids=["with keys", "without keys"])
+@pytest.mark.parametrize("store", ["board", "continuity"])
+def test_the_columns_of_a_database(world, store, keys, value):
+    """With the keys, rows are found by no name; without them, all of a row is shown."""
+    database = world.database if store == "board" else world.continuity
+    for table, column in list(texts(database)):
+        if keys or column not in KEYS:
+            update(database, table, column, value.format(column), EVIL)
+    assert "\ufffd" in check_all(world, ["bb"] if store == "board" else ["vybe", "bb"]) or store != "board"
+
+
+def test_no_text_begins_a_line_that_looks_like_ours(world):
+    """Text of several lines is indented; all other text stays on its line."""
+    line = "x\nFAKE line\n"
+    rewrite(world.agents, lambda key, text: text if key in ("agent_id", "message_id", "to_agent", "state") else line)
+    for table, column in list(texts(world.database)):
+        update(world.database, table, column, "?1", line)
+    world.run("update", "bd-a", "-d", line, program="bd").ok()
+    shown = check_all(world, ["bd", "bb", "abacus"])
+    assert "FAKE" in shown and "\nFAKE" not in shown
+
+
+# --- arguments, paths and the environment ---
+
+@pytest.mark.parametrize("program", COMMANDS)
+def test_an_argument_that_is_quoted(world, program):
+    for args in ([NAME], ["--" + NAME], ["--" + NAME + "=x"], ["--help", NAME], ["-" + NAME], ["--dir", NAME]):
+        check(world, *args, program=program)
+    for line in sorted(words_of(world, program) - OTHERS[program]):
+        for args in ([NAME], ["--" + NAME], [NAME, NAME], ["--id", NAME], ["--agent", NAME, "--message", NAME]):
+            check(world, *line.split(), *args, program=program)
+
+
+@pytest.mark.parametrize("name", ["BD_ACTOR", "BB_AGENT_ID", "BB_DIR", "VYBE_AGENT", "VYBE_DB_PATH", "ABACUS_NOW", "HOME",
+                                  "VYBE_REQUEST_ID", "BD_DIR", "USER", "XDG_DATA_HOME"])
+def test_a_variable_of_the_environment(world, name):
+    world.env[name] = ("/" if name == "HOME" else "") + NAME
+    check_all(world)
+
+
+def test_a_folder_a_branch_and_a_person(world, tmp_path):
+    place = tmp_path / NAME
+    (tmp_path / "w").rename(place)
+    world = World(place / "proj", place / "beads.git")
+    world.message = "msg"
+    git(world.path, "config", "user.name", NAME)
+    git(world.path, "checkout", "-q", "-b", "branch\u202e\u2066\u009b")
+    assert "\ufffd" in check_all(world)
+
+
+# --- a terminal ---
+
+COLOURS = re.compile(r"\x1b\[(0|1|2|31|32|33)m")
+
+
+def test_a_terminal_gets_our_colours_alone(world):
+    world.run("update", "bd-a", "-d", "x" + EVIL.replace("\0", ""), program="bd").ok()
+    rewrite(world.agents, lambda key, text: text + EVIL if key in ("subject", "body", "role") else text)
+    for program, args in (("bd", ["show", "bd-a"]), ("bd", ["list", "--long"]), ("bb", ["agent", "inbox", "--agent", "amber-otter"]),
+                          ("bb", ["agent", "list"])):
+        shown, _ = on_terminal(world, *args, program=program)
+        assert "\x1b[1m" in shown
+        assert unsafe(COLOURS.sub("", shown.replace("\r\n", "\n"))) == [], args
+
+
+def test_json_on_a_terminal_has_escapes_that_mean_the_same(world):
+    """Programs get the exact text; people, who look at JSON on a terminal, get it spelled out."""
+    text = "x" + EVIL.replace("\0", "")
+    world.run("update", "bd-a", "-d", text, program="bd").ok()
+    shown, _ = on_terminal(world, "show", "bd-a", "--json", program="bd")
+    assert unsafe(shown.replace("\r\n", "\n")) == []
+    assert json.loads(shown)[0]["description"] == text
+    assert "\u202e" in world.run("show", "bd-a", "--json", program="bd").out
+    del world.env["VYBE_AGENT"]  # whose mail would be counted
+    shown, _ = on_terminal(world, "task", "get", "--id", "bd-a", program="vybe")
+    assert unsafe(shown.replace("\r\n", "\n")) == [] and json.loads(shown)["data"]["description"] == text
