@@ -56,7 +56,16 @@ static bool decode(const struct value *v, struct reservation *out)
 	       value_int(v, "epoch", &out->epoch);
 }
 
-/* The next member, where it is this one, and nothing in its value is escaped. */
+/* Text that means itself in a JSON string. Other text has to be parsed, and checked. */
+static bool is_plain(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] < 0x20 || s.p[i] >= 0x7f || s.p[i] == '\\')
+			return false;
+	return true;
+}
+
+/* The next member, where it is this one, and its value is plain. */
 static bool take(struct str *rest, struct str key, struct str *out)
 {
 	const char *end;
@@ -65,9 +74,11 @@ static bool take(struct str *rest, struct str key, struct str *out)
 		return false;
 	*rest = str_skip(*rest, key.n);
 	end = memchr(rest->p, '"', rest->n);
-	if (!end || memchr(rest->p, '\\', (size_t)(end - rest->p)))
+	if (!end)
 		return false;
 	*out = (struct str){ rest->p, (size_t)(end - rest->p) };
+	if (!is_plain(*out))
+		return false;
 	*rest = str_skip(*rest, out->n + 1);
 	return true;
 }
@@ -89,6 +100,7 @@ static bool scan(struct str line, struct reservation *out)
 	       take(&rest, STR(",\"created_at\":\""), &created) &&
 	       take(&rest, STR(",\"expires_at\":\""), &expires) &&
 	       str_starts(rest, tail) && str_ends(rest, STR("}")) &&
+	       rest.p[tail.n] != '0' && /* which would have to stand alone */
 	       number_int((struct str){ rest.p + tail.n, rest.n - tail.n - 1 },
 			  &out->epoch) &&
 	       moment_parse(created, &out->created_ms) &&

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/spawn.h"
+#include "base/utf8.h"
 #include "continuity/handler.h"
 #include "continuity/host_hooks.h"
 #include "ops/ops.h"
@@ -120,10 +121,28 @@ static enum err each(struct call *c, const struct body *in, bool install,
 	return e;
 }
 
+/* The files of hosts are UTF-8: another path would be written as one that is not there.
+ */
+static enum err check_program(struct call *c)
+{
+	struct str self = spawn_self(&c->mem);
+
+	if (utf8_valid(self))
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT,
+		  "the path of this program, '" STR_FMT "', is not valid UTF-8",
+		  STR_ARG(self));
+	return call_step(c, "Nothing was changed. Install abacus in a folder whose name "
+			    "is valid UTF-8, and run the command from there.");
+}
+
 static enum err change(struct call *c, const struct body *in, bool install,
 		       struct json *reply)
 {
-	enum err e;
+	enum err e = install ? check_program(c) : ERR_OK;
+
+	if (e)
+		return e;
 
 	if (in->project && in->user)
 		return call_fail(c, ERR_USAGE, "--project and --user exclude each other");

@@ -129,12 +129,12 @@ def rewrite(folder, change):
 
 # --- databases ---
 
-def texts(database):
-    """Every column of every table that has text."""
+def texts(database, types=("TEXT", "TIMESTAMP")):
+    """Every column of every table that has text, or one of these types."""
     with contextlib.closing(sqlite3.connect(database)) as db:
         for table, in db.execute("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%'").fetchall():
             for column in db.execute(f"PRAGMA table_info({table})").fetchall():
-                if column[2].upper() in ("TEXT", "TIMESTAMP"):
+                if column[2].upper() in types:
                     yield table, column[1]
 
 
