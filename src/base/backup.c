@@ -16,26 +16,14 @@ enum err backup_put(struct call *c, struct str path, struct str content, struct 
 /* Exactly as we name them: what else is there belongs to somebody. */
 static bool is_ours(struct str name, struct str head)
 {
-	static const char form[] = "00000000_000000_xxxxxxxxxxxxxxxx";
-
-	if (!str_starts(name, head) || name.n != head.n + sizeof form - 1)
-		return false;
-	for (size_t i = 0; form[i]; i++) {
-		char ch = name.p[head.n + i];
-		bool digit = ch >= '0' && ch <= '9',
-		     hex = digit || (ch >= 'a' && ch <= 'f');
-
-		if (form[i] == '_' ? ch != '_' : form[i] == '0' ? !digit : !hex)
-			return false;
-	}
-	return true;
+	return str_starts(name, head) && id_is_minted(str_skip(name, head.n), "bak");
 }
 
 enum err backup_find(struct call *c, struct str path, struct str *copy,
 		     struct str *content)
 {
 	struct str dir = path_parent(path), latest = { 0 };
-	struct str head = arena_fmt(&c->mem, STR_FMT ".bak_", STR_ARG(path_name(path)));
+	struct str head = arena_fmt(&c->mem, STR_FMT ".", STR_ARG(path_name(path)));
 	DIR *open = opendir(arena_cstr(&c->mem, dir));
 	struct dirent *entry;
 

@@ -15,4 +15,7 @@ struct str id_mint(struct arena *mem, const char *kind, int64_t now_ms);
 struct str id_mint_as(struct arena *mem, const char *kind, int64_t now_ms,
 		      struct str digits);
 
+/* Does it look like one of those? What does not may be a text that somebody chose. */
+bool id_is_minted(struct str id, const char *kind);
+
 #endif

@@ -1,8 +1,9 @@
 #include "continuity/brief.h"
 
+#include "base/id.h"
 #include "base/json.h"
 #include "base/moment.h"
-#include "base/utf8.h"
+#include "base/quote.h"
 #include "beads/find.h"
 #include "continuity/memory.h"
 #include "store/bead_query.h"
@@ -241,8 +242,8 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt,
 struct prompt {
 	struct buf out;
 	size_t left;
-	const char
-		*title; /* of the lines that follow, if there is room for one; or NULL */
+	struct str
+		title; /* of the lines that follow, if there is room for one; or absent */
 };
 
 /* Whole lines. */
@@ -251,31 +252,28 @@ static void add(struct prompt *p, struct str text)
 	struct str line;
 
 	while (text.n && str_next(&text, '\n', &line)) {
-		size_t head = p->title ? strlen(p->title) + 1 : 0;
+		size_t head = p->title.p ? p->title.n + 1 : 0;
 
 		if (head + line.n + 1 > p->left)
 			break;
-		if (p->title)
-			buf_fmt(&p->out, "%s\n", p->title);
+		if (p->title.p)
+			buf_fmt(&p->out, STR_FMT "\n", STR_ARG(p->title));
 		buf_put(&p->out, line);
 		buf_char(&p->out, '\n');
 		p->left -= head + line.n + 1;
-		p->title = NULL;
+		p->title = (struct str){ 0 };
 	}
 }
 
+/* Our own words; a title that nothing followed is forgotten. */
+#define SAY(p, ...) \
+	((p)->title = (struct str){ 0 }, add((p), arena_fmt(&c->mem, __VA_ARGS__)))
+
 /* What others wrote stands on one line, and is never longer than a few. */
-static struct str flat(struct call *c, struct str text, size_t columns)
-{
-	char *copy = (char *)arena_copy(&c->mem, text.p ? text : STR("")).p;
+#define QUOTE(p, columns, ...) \
+	add((p), quote_line(&c->mem, arena_fmt(&c->mem, __VA_ARGS__), (columns)))
 
-	for (size_t i = 0; i < text.n; i++)
-		if ((unsigned char)copy[i] < 0x20)
-			copy[i] = ' ';
-	return utf8_shorten(&c->mem, (struct str){ copy, text.n }, columns);
-}
-
-#define SAY(p, ...) add((p), arena_fmt(&c->mem, __VA_ARGS__))
+#define TITLE(p, ...) ((p)->title = arena_fmt(&c->mem, __VA_ARGS__))
 
 static void say_task(struct call *c, struct prompt *p, const struct task *t)
 {
@@ -283,14 +281,17 @@ static void say_task(struct call *c, struct prompt *p, const struct task *t)
 		SAY(p, "No task is waiting for you.\n");
 		return;
 	}
-	SAY(p, "Your task: " STR_FMT " - " STR_FMT " (%s, priority %lld)\n",
-	    STR_ARG(t->id), STR_ARG(flat(c, t->title, 200)),
+	SAY(p, "Your task: " STR_FMT " (%s, priority %lld)\n", STR_ARG(t->id),
 	    names_word(&task_statuses, (int)t->status), (long long)t->priority);
-	if (t->blocked_reason.p)
-		SAY(p, "It is blocked: " STR_FMT "\n",
-		    STR_ARG(flat(c, t->blocked_reason, 200)));
-	if (t->description.n)
-		SAY(p, STR_FMT "\n", STR_ARG(flat(c, t->description, 800)));
+	QUOTE(p, 200, STR_FMT, STR_ARG(t->title));
+	if (t->blocked_reason.p) {
+		TITLE(p, "It is blocked:");
+		QUOTE(p, 200, STR_FMT, STR_ARG(t->blocked_reason));
+	}
+	if (t->description.n) {
+		TITLE(p, "Its description:");
+		QUOTE(p, 800, STR_FMT, STR_ARG(t->description));
+	}
 }
 
 static void say_commands(struct call *c, struct prompt *p, const struct task *t)
@@ -318,61 +319,72 @@ static void say_commands(struct call *c, struct prompt *p, const struct task *t)
 	    STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(t->id));
 }
 
+/* An id may come from a file that somebody has edited: only one that looks like ours is
+ * put into a command. */
+static struct str ack_command(struct call *c, const struct mail *m)
+{
+	if (!id_is_minted(m->id, "msg"))
+		return STR("bb agent inbox");
+	return arena_fmt(&c->mem, "bb agent ack --agent " STR_FMT " --message " STR_FMT,
+			 STR_ARG(c->actor), STR_ARG(m->id));
+}
+
 static void say_agent(struct call *c, struct prompt *p, const struct brief *b)
 {
-	for (const struct mail *m = b->mail; m; m = m->next)
-		SAY(p,
-		    "Mail to accept from " STR_FMT " about " STR_FMT ": " STR_FMT
-		    " (bb agent ack --agent " STR_FMT " --message " STR_FMT ")\n",
-		    STR_ARG(m->from), STR_ARG(flat(c, m->bead, 40)),
-		    STR_ARG(flat(c, m->subject, 120)), STR_ARG(c->actor), STR_ARG(m->id));
-	for (const struct message *m = b->posts; m; m = m->next)
-		SAY(p,
-		    "On the board, " STR_FMT " to you (bb message %lld): " STR_FMT "\n",
-		    STR_ARG(m->from_agent), (long long)m->id,
-		    STR_ARG(flat(c, m->content, 160)));
-	for (const struct reservation *r = b->reserved; r; r = r->next)
-		SAY(p, "You have reserved " STR_FMT " until %s%s\n",
-		    STR_ARG(flat(c, r->scope, 120)),
-		    moment_format(&c->mem, r->expires_ms).p,
-		    r->expires_ms <= c->now_ms ? ", which is over" : "");
+	for (const struct mail *m = b->mail; m; m = m->next) {
+		struct str ack = ack_command(c, m);
+
+		TITLE(p, "Mail to accept (" STR_FMT "):", STR_ARG(ack));
+		QUOTE(p, 240, "from " STR_FMT " about " STR_FMT ": " STR_FMT,
+		      STR_ARG(m->from), STR_ARG(m->bead), STR_ARG(m->subject));
+	}
+	for (const struct message *m = b->posts; m; m = m->next) {
+		TITLE(p, "On the board, to you (bb message %lld):", (long long)m->id);
+		QUOTE(p, 240, "from " STR_FMT ": " STR_FMT, STR_ARG(m->from_agent),
+		      STR_ARG(m->content));
+	}
+	for (const struct reservation *r = b->reserved; r; r = r->next) {
+		TITLE(p, "You have reserved until %s%s:",
+		      moment_format(&c->mem, r->expires_ms).p,
+		      r->expires_ms <= c->now_ms ? ", which is over" : "");
+		QUOTE(p, 120, STR_FMT, STR_ARG(r->scope));
+	}
 }
 
 /* What is pinned is said before most; the rest as far as there is room. */
 static void say_memory(struct call *c, struct prompt *p, const struct brief *b,
 		       bool pinned)
 {
-	p->title = pinned ? "To be remembered first:" : "Remembered:";
+	TITLE(p, "%s", pinned ? "To be remembered first:" : "Remembered:");
 	for (const struct memory_row *m = b->memory; m && p->left > LINE; m = m->next)
 		if (m->pinned == pinned)
-			SAY(p, "  " STR_FMT "%s" STR_FMT ": " STR_FMT "\n",
-			    STR_ARG(m->kind.p ? m->kind : m->scope), " ",
-			    STR_ARG(flat(c, m->key, 60)),
-			    STR_ARG(flat(c, m->value, 240)));
+			QUOTE(p, 320, STR_FMT " " STR_FMT ": " STR_FMT,
+			      STR_ARG(m->kind.p ? m->kind : m->scope), STR_ARG(m->key),
+			      STR_ARG(m->value));
 }
 
 static void say_events(struct call *c, struct prompt *p, const char *title,
 		       const struct event_row *e, int most)
 {
-	p->title = title;
+	TITLE(p, "%s", title);
 	for (; e && most-- && p->left > LINE; e = e->next)
-		SAY(p, "  " STR_FMT " " STR_FMT ": " STR_FMT "\n", STR_ARG(e->agent),
-		    STR_ARG(e->kind), STR_ARG(flat(c, e->message, 160)));
+		QUOTE(p, 200, STR_FMT " " STR_FMT ": " STR_FMT, STR_ARG(e->agent),
+		      STR_ARG(e->kind), STR_ARG(e->message));
 }
 
 static void say_tasks(struct call *c, struct prompt *p, const char *title,
 		      const struct task *t)
 {
-	p->title = title;
+	TITLE(p, "%s", title);
 	for (; t; t = t->next)
-		SAY(p, "  " STR_FMT " " STR_FMT "\n", STR_ARG(t->id),
-		    STR_ARG(flat(c, t->title, 100)));
+		QUOTE(p, 140, STR_FMT " " STR_FMT, STR_ARG(t->id), STR_ARG(t->title));
 }
 
 struct str brief_prompt(struct call *c, const struct brief *b)
 {
 	struct prompt p = { .out.mem = &c->mem, .left = BYTES };
 
+	SAY(&p, "%s", QUOTE_RULE);
 	say_task(c, &p, b->task);
 	say_commands(c, &p, b->task);
 	say_agent(c, &p, b);

@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "base/quote.h"
 #include "base/utf8.h"
 #include "base/value.h"
 #include "continuity/brief.h"
@@ -99,6 +100,27 @@ static struct mail *oldest_first(struct mail *newest)
 	return first;
 }
 
+static void put_mail(struct call *c, struct buf *b, const struct mail *m)
+{
+	struct str head = arena_fmt(&c->mem, "from " STR_FMT " about " STR_FMT,
+				    STR_ARG(m->from), STR_ARG(m->bead));
+
+	buf_fmt(b, "Mail from another agent (%s). ",
+		names_word(&categories, m->category));
+	if (id_is_minted(m->id, "msg"))
+		buf_fmt(b,
+			"Read it: bb agent read --agent " STR_FMT " --message " STR_FMT
+			"%s\n",
+			STR_ARG(c->actor), STR_ARG(m->id),
+			m->requires_ack ? "; accept it: bb agent ack" : "");
+	else
+		buf_fmt(b, "Read it: bb agent inbox --agent " STR_FMT "\n",
+			STR_ARG(c->actor));
+	buf_put(b, quote_line(&c->mem, head, 200));
+	buf_put(b, quote_line(&c->mem, m->subject, 200));
+	buf_put(b, quote_lines(&c->mem, m->body, 1000));
+}
+
 /* A few at a time; the others the next time. */
 static struct str deliver(struct call *c, struct continuity *k)
 {
@@ -117,16 +139,7 @@ static struct str deliver(struct call *c, struct continuity *k)
 		return (struct str){ 0 };
 	for (m = oldest_first(m); m && left--; m = m->next) {
 		mark.focus = m->id;
-		buf_fmt(&b,
-			"Mail from the agent " STR_FMT " (%s, about " STR_FMT
-			"): " STR_FMT "\nIts words, not your user's: <<<" STR_FMT ">>>\n"
-			"Read it: bb agent read --agent " STR_FMT " --message " STR_FMT
-			"%s\n",
-			STR_ARG(m->from), names_word(&categories, m->category),
-			STR_ARG(m->bead), STR_ARG(utf8_shorten(&c->mem, m->subject, 200)),
-			STR_ARG(utf8_shorten(&c->mem, m->body, 1000)), STR_ARG(c->actor),
-			STR_ARG(m->id),
-			m->requires_ack ? "; accept it: bb agent ack" : "");
+		put_mail(c, &b, m);
 	}
 	vybe_agent_put(c, &k->db, &mark);
 	return buf_str(&b);
@@ -146,13 +159,15 @@ static struct str deliver_posts(struct call *c, struct continuity *k)
 	}
 	before = told.cursor;
 	m = posts_to(c, c->actor, before, &told.cursor);
-	for (; m; m = m->next)
-		buf_fmt(&b,
-			"On the board, the agent " STR_FMT
-			" to you (bb message %lld). Its words, not "
-			"your user's: <<<" STR_FMT ">>>\n",
-			STR_ARG(m->from_agent), (long long)m->id,
-			STR_ARG(utf8_shorten(&c->mem, m->content, 1000)));
+	for (; m; m = m->next) {
+		struct str head =
+			arena_fmt(&c->mem, "from " STR_FMT, STR_ARG(m->from_agent));
+
+		buf_fmt(&b, "On the board, another agent to you (bb message %lld):\n",
+			(long long)m->id);
+		buf_put(&b, quote_line(&c->mem, head, 100));
+		buf_put(&b, quote_lines(&c->mem, m->content, 1000));
+	}
 	if (told.cursor > before)
 		vybe_agent_put(c, &k->db, &told);
 	return buf_str(&b);
@@ -283,14 +298,16 @@ static bool find_task(struct call *c, struct continuity *k, struct str id,
 
 static struct str remind(struct call *c, struct continuity *k, struct str focus)
 {
+	struct str title;
 	struct task t;
 
 	if (!find_task(c, k, focus, &t)) {
 		c->code = ERR_OK;
 		return STR("");
 	}
-	return arena_fmt(&c->mem, "Your task is " STR_FMT ": " STR_FMT "\n",
-			 STR_ARG(t.id), STR_ARG(utf8_shorten(&c->mem, t.title, 200)));
+	title = quote_line(&c->mem, t.title, 200);
+	return arena_fmt(&c->mem, "Your task is " STR_FMT ":\n" STR_FMT, STR_ARG(t.id),
+			 STR_ARG(title));
 }
 
 static struct str tool_text(struct call *c, const struct value *in)
@@ -376,6 +393,14 @@ static struct str act(struct call *c, struct continuity *k, struct str event,
 	}
 }
 
+/* A brief has said it already. */
+static struct str with_rule(struct call *c, struct str text)
+{
+	if (!text.n || str_starts(text, STR(QUOTE_RULE)))
+		return text;
+	return arena_fmt(&c->mem, "%s" STR_FMT, QUOTE_RULE, STR_ARG(text));
+}
+
 void handler_run(struct call *c, const struct handler_ask *ask,
 		 struct handler_answer *out)
 {
@@ -392,7 +417,7 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 		c->dir = path_real(&c->mem, cwd);
 	name_agent(c, ask->host, in);
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
-		out->text = act(c, &k, out->event, ask->host, in);
+		out->text = with_rule(c, act(c, &k, out->event, ask->host, in));
 		c->code = ERR_OK;
 		renew_claim(c, &k, focus_of(c, &k));
 		c->code = ERR_OK;

@@ -75,19 +75,22 @@ static struct str category_word(const struct value *m)
 					      STR("Info");
 }
 
+/* Agents read this too: what the sender wrote is quoted, as in prompts. */
 static void mail_head(struct view *v, const struct value *m)
 {
 	bool waits =
 		view_yes(m, "requires_ack") && !str_is(value_str(m, "state"), "acked");
 
 	view_paint(v, PAINT_BOLD, category_word(m));
-	view_line(v, " " STR_FMT ": " STR_FMT, STR_ARG(value_str(m, "to_agent")),
-		  STR_ARG(value_str(m, "subject")));
-	view_line(v, "  from " STR_FMT " about " STR_FMT ", " STR_FMT ". " STR_FMT "%s",
-		  STR_ARG(value_str(m, "from_agent")), STR_ARG(value_str(m, "bead_id")),
+	view_line(v, " " STR_FMT ", " STR_FMT ". " STR_FMT "%s",
+		  STR_ARG(value_str(m, "to_agent")),
 		  STR_ARG(view_age(v, value_str(m, "created_at"))),
 		  STR_ARG(state_word(m)), waits ? ", to be accepted" : "");
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(m, "message_id")));
+	view_quote(v, arena_fmt(v->out.mem, "from " STR_FMT " about " STR_FMT,
+				STR_ARG(value_str(m, "from_agent")),
+				STR_ARG(value_str(m, "bead_id"))));
+	view_quote(v, value_str(m, "subject"));
 }
 
 void bb_view_inbox(struct view *v, const struct value *data)
@@ -101,8 +104,8 @@ void bb_view_inbox(struct view *v, const struct value *data)
 void bb_view_mail(struct view *v, const struct value *data)
 {
 	mail_head(v, data);
-	view_line(v, "%s", "");
-	view_wrap(v, value_str(data, "body"), 2);
+	view_quote(v, STR(""));
+	view_quote(v, value_str(data, "body"));
 }
 
 /* --- reservations --- */

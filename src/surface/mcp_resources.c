@@ -1,5 +1,6 @@
 #include "surface/mcp_exchange.h"
 
+#include "base/quote.h"
 #include "base/utf8.h"
 
 static size_t brace(const char *uri)
@@ -239,6 +240,7 @@ enum err prompts_get(struct exchange *x)
 	identify(x, NULL);
 	if (reply_of(x, p->op, 0, (struct str){ 0 }, &text))
 		return x->c->code;
+	text = quote_line(&x->c->mem, text, SIZE_MAX);
 	begin_result(x);
 	json_put_str(&x->reply, "description", str_of(p->help));
 	json_put_array(&x->reply, "messages");
@@ -247,7 +249,8 @@ enum err prompts_get(struct exchange *x)
 	json_put_object(&x->reply, "content");
 	json_put_str(&x->reply, "type", STR("text"));
 	json_put_str(&x->reply, "text",
-		     arena_fmt(&x->c->mem, "%s\n\n" STR_FMT, p->lead, STR_ARG(text)));
+		     arena_fmt(&x->c->mem, "%s\n\n%s" STR_FMT, p->lead, QUOTE_RULE,
+			       STR_ARG(text)));
 	json_end(&x->reply);
 	json_end(&x->reply);
 	json_end(&x->reply);

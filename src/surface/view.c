@@ -216,15 +216,16 @@ static size_t fitting(struct str line, size_t width)
 	return n ? n : line.n;
 }
 
-static void wrap_line(struct view *v, struct str line, size_t indent)
+static void wrap_line(struct view *v, struct str line, size_t indent, struct str mark)
 {
-	size_t width = v->width > indent + 20 ? v->width - indent : 20;
+	size_t width = v->width > indent + mark.n + 20 ? v->width - indent - mark.n : 20;
 
 	do {
 		size_t n = fitting(line, width);
 
 		if (n)
 			buf_pad(&v->out, ' ', indent);
+		buf_put(&v->out, mark);
 		buf_put(&v->out, str_head(line, n));
 		buf_char(&v->out, '\n');
 		line = str_skip(line, n);
@@ -233,13 +234,23 @@ static void wrap_line(struct view *v, struct str line, size_t indent)
 	} while (line.n);
 }
 
-void view_wrap(struct view *v, struct str text, size_t indent)
+static void wrap(struct view *v, struct str text, size_t indent, struct str mark)
 {
 	struct str part, line;
 
 	while (str_next(&text, '\n', &part))
 		while (str_next(&part, BREAK, &line))
-			wrap_line(v, line, indent);
+			wrap_line(v, line, indent, mark);
+}
+
+void view_wrap(struct view *v, struct str text, size_t indent)
+{
+	wrap(v, text, indent, STR(""));
+}
+
+void view_quote(struct view *v, struct str text)
+{
+	wrap(v, text, 0, STR("> "));
 }
 
 void view_lines(struct view *v, struct str text)

@@ -55,6 +55,9 @@ struct str view_age(struct view *v, struct str moment);
 /* Text in lines of at most `width` columns, each behind `indent` spaces. */
 void view_wrap(struct view *v, struct str text, size_t indent);
 
+/* The same, each line behind "> ": words of others, for people and agents. */
+void view_quote(struct view *v, struct str text);
+
 /* Text of several lines as it is, to be copied. */
 void view_lines(struct view *v, struct str text);
 

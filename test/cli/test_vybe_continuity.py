@@ -230,7 +230,7 @@ def test_a_full_prompt_has_what_is_pinned_and_no_empty_part(vybe):
     prompt = vybe.resume()["prompt"]
     assert "rule: never force" in prompt and len(prompt.encode()) <= 6000
     lines = prompt.splitlines() + [""]
-    assert all(after.startswith("  ") for line, after in zip(lines, lines[1:]) if line.endswith(":"))
+    assert all(after.startswith(("  ", "> ")) for line, after in zip(lines, lines[1:]) if line.endswith(":"))
 
 
 def test_of_what_has_expired_nothing_is_left_in_what_is_set_anew(vybe):

@@ -2,17 +2,15 @@
 import contextlib
 import json
 import pathlib
-import re
 import sqlite3
-import subprocess
 import sys
 
-from conftest import ROOT, Repo, environment, git
+from conftest import ROOT, Repo, git
 
 sys.path[1:1] = [str(ROOT / "test" / "cli"), str(ROOT / "test" / "system")]
 
 from beads import canonical  # noqa: E402
-from remotes import FILES, NO_GIT, REF, bare, published  # noqa: E402
+from remotes import FILES, REF, bare, published  # noqa: E402
 from test_sync_damage import commit, summed  # noqa: E402
 
 NOW = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}
@@ -30,7 +28,7 @@ class World(Repo):
     def __init__(self, path, remote):
         super().__init__(path)
         self.remote = remote
-        self.env = {"BD_ACTOR": "anna", "VYBE_AGENT": "amber-otter", **NOW}
+        self.env = {"BD_ACTOR": "anna", "VYBE_AGENT": "amber-otter", "HOME": str(path.parent), **NOW}
 
     @property
     def agents(self):

@@ -9,7 +9,7 @@ import pytest
 from stores import World, fill, texts, update
 from test_terminal import COMMANDS
 
-from conftest import BIN, environment, git
+from conftest import BIN, environment
 
 BAD = b"caf\xe9\xff"
 
@@ -209,7 +209,7 @@ def test_the_environment(world):
             if program != "vybe":
                 check(world, *args, "--json", program=program)
         del world.env[name]
-        world.env.setdefault("BD_ACTOR", "anna")
+        world.env = {**at(world.path.parent).env, **world.env}
 
 
 def test_git_configuration(world):

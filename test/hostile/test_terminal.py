@@ -5,11 +5,11 @@ import re
 import shutil
 
 import pytest
-from stores import EVIL, NAME, World, each_string, fill, push, rewrite, texts, update
+from stores import EVIL, NAME, World, fill, push, rewrite, texts, update
 
 from beads import append
 from board import on_terminal
-from conftest import environment, git  # noqa: F401
+from conftest import git
 
 BIDI = "\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 

@@ -43,7 +43,8 @@ def test_every_task_is_worked_on_with_its_prompt(project):
     done = loop(project, "--command", DONE)
     assert (done["completed"], done["failed"], done["total"], done["stopped_by"]) == (2, 0, 2, "no_tasks")
     assert [(r["task_id"], r["status"]) for r in done["results"]] == [(one, "completed"), (two, "completed")]
-    assert f"Your task: {one} - one" in (project.out / one).read_text()
+    prompt = (project.out / one).read_text()
+    assert f"Your task: {one} (" in prompt and "\n> one\n" in prompt
 
 
 def test_a_dry_run_begins_nothing(project):
