@@ -34,7 +34,7 @@ static struct str title_of(struct telling *t, const struct value *bead)
 	for (size_t i = 0; i < title.n;) {
 		uint32_t point;
 		size_t n = utf8_decode(str_skip(title, i), &point);
-		bool plain = n && point >= ' ' && !(point >= 0x7f && point < 0xa0);
+		bool plain = n && !utf8_is_unsafe(point);
 
 		if (plain)
 			buf_put(&b, (struct str){ title.p + i, n });
