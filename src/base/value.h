@@ -28,7 +28,11 @@ struct value {
 	struct str text; /* VALUE_STRING, VALUE_NUMBER */
 };
 
-enum { VALUE_DEPTH = 100 }; /* arrays and objects inside each other */
+enum {
+	VALUE_DEPTH = 100, /* arrays and objects inside each other */
+	VALUE_DATA_DEPTH =
+		64, /* of data that is kept: the rest is for what is around it */
+};
 
 /* Why a text was refused: NULL, and where it stopped, or what is wrong. */
 struct value_error {

@@ -35,7 +35,6 @@ extern const struct kind kind_bool;  /* bool; false: not given */
 extern const struct kind kind_word;  /* int, of field.words; -1: not given */
 extern const struct kind kind_duration; /* int64_t in ms; ABSENT: not given */
 extern const struct kind kind_path;     /* struct str, completed as a file name */
-extern const struct kind kind_json;     /* struct str: any JSON, as text */
 extern const struct kind kind_ref;      /* struct ref; where is absent: not given */
 extern const struct kind kind_bead;     /* struct str: a bead's id, or the start of it */
 extern const struct kind kind_priority; /* int64_t; ABSENT: not given; "P1" is 1 */

@@ -580,47 +580,6 @@ const struct kind kind_stamp = {
 	.schema = stamp_schema,
 };
 
-/* --- any JSON --- */
-
-static enum err json_from_text(struct call *c, const struct field *f, struct str text,
-			       void *at)
-{
-	struct value_error error;
-
-	if (value_parse(&c->mem, text, &error)) {
-		*(struct str *)at = text;
-		return ERR_OK;
-	}
-	return call_fail(c, INVALID(f), "%s is not JSON: %s at byte %zu",
-			 field_label(c, f), error.why, error.offset);
-}
-
-static enum err json_from_json(struct call *c, const struct field *f,
-			       const struct value *v, void *at)
-{
-	struct json j = { .out.mem = &c->mem };
-
-	(void)f;
-	json_value(&j, v);
-	*(struct str *)at = json_text(&j);
-	return ERR_OK;
-}
-
-static void json_to_json(struct json *j, const struct field *f, const void *at)
-{
-	(void)f;
-	json_raw(j, *(const struct str *)at);
-}
-
-const struct kind kind_json = {
-	.arg = "JSON",
-	.size = sizeof(struct str),
-	.clear = str_clear,
-	.from_text = json_from_text,
-	.from_json = json_from_json,
-	.to_json = json_to_json,
-};
-
 /* --- references --- */
 
 static void ref_clear(void *at)

@@ -116,6 +116,10 @@ static enum err put_event(struct call *c, struct stores *s, const struct value *
 	if (!note.message.p)
 		return wrong(c, "an event needs a message");
 	note.kind = arena_cstr(&c->mem, kind);
+	if (metadata && value_depth(metadata) > VALUE_DATA_DEPTH)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "\"metadata\" is nested %u deep; it may be %d",
+				 value_depth(metadata), VALUE_DATA_DEPTH);
 	if (metadata) {
 		json_value(&meta, metadata);
 		note.metadata = json_text(&meta);

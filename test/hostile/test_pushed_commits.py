@@ -11,6 +11,7 @@ from bead_harness import assert_sound, drop_cache
 from beads import canonical
 from conftest import BIN, Repo, Result, environment, git
 from remotes import REF, at, bare, clone, commit, is_sync_error, published, same_everywhere, summed, sync, titles
+from vybe import Vybe
 
 MB = 1 << 20
 
@@ -377,3 +378,17 @@ def test_a_command_refuses_to_make_a_bead_larger_than_others_would_read(world):
     error = world.anna.fails("comment", world.first, "-f", "-", stdin=b"x" * MB)
     assert "bytes" in error["message"] and world.first in error["hint"], error
     world.converges()
+
+
+# --- the same in the other stores ---
+
+@pytest.mark.parametrize("depth, fits", [(63, True), (64, False), (97, False)])
+def test_what_a_caller_stores_in_vybe_is_nested_no_deeper_than_every_reader_takes(plain_repo, depth, fits):
+    plain_repo.__class__ = Vybe
+    done = plain_repo.vybe("push", "--json", json.dumps(
+        {"event": {"kind": "progress", "message": "m", "metadata": {"x": nested(depth)}}}))
+    assert done["success"] == fits, done
+    if not fits:
+        assert "nested" in done["error"], done
+    plain_repo.ok("events", "list", agent=None, request=False)
+    plain_repo.resume()
