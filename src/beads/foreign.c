@@ -1,18 +1,33 @@
 #include "beads/foreign.h"
 
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "base/names.h"
 #include "base/value.h"
+#include "beads/limits.h"
 #include "beads/line.h"
 #include "beads/state.h"
 #include "store/bead_words.h"
 
 bool foreign_files(struct arena *mem, const struct snapshot *files)
 {
-	struct value_error error;
-	const struct value *v = value_parse(mem, files->file[FILE_META], &error);
+	struct str why;
+	const struct value *v = snapshot_parse_meta(mem, files, &why);
 
 	return v && v->type == VALUE_OBJECT && !value_find(v, "checksums");
+}
+
+/* All edges of such a store may be in one line: it may have more values than ours. */
+static const struct value *parse_line(struct arena *mem, struct str line, struct str *why)
+{
+	struct value_error error;
+	const struct value *v =
+		value_parse_bounded(mem, line, 8 * (size_t)LIMIT_VALUES, &error);
+
+	if (!v)
+		*why = str_of(error.why);
+	return v;
 }
 
 /* --- beads --- */
@@ -173,7 +188,8 @@ static bool read_set(struct state *s, const struct value *v, struct str *why)
 				  .created = stamp,
 				  .life = stamp };
 
-		if (!bead_id_valid(e.from) || !bead_id_valid(e.to) || !e.kind.n) {
+		if (!bead_id_valid(e.from) || !bead_id_valid(e.to) ||
+		    !edge_kind_valid(e.kind)) {
 			*why = STR("an entry is not an edge");
 			return false;
 		}
@@ -189,28 +205,96 @@ static bool read_edge(struct state *s, const struct value *v, struct str *why)
 
 /* --- notes --- */
 
-static bool read_note(struct state *s, const struct value *v, struct str *why)
+static bool note_fits(const struct note *n)
 {
-	const struct value *note = value_find(v, "note");
-	struct note *n = arena_new(s->mem, struct note);
-	struct bead b = { .id = value_str(v, "bead_id"), .note = n, .notes = 1 };
-	const struct slot *slot = state_find(s, b.id);
+	return n->id.n && n->id.n <= LIMIT_NAME && n->author.n &&
+	       n->author.n <= LIMIT_NAME && n->content.p && n->content.n <= LIMIT_TEXT;
+}
 
-	n->id = value_str(note, "id");
-	n->author = value_str(note, "author");
-	n->content = value_str(note, "content");
-	if (!bead_id_valid(b.id) || !n->id.n || !n->author.n || !n->content.p ||
-	    !stamp_decode(value_find(note, "at"), &n->at)) {
+/* Notes are gathered, by bead, before they are joined to it: one at a time, each join
+ * would copy all that were there. */
+static bool read_note(struct state *s, const struct value *v, struct map *gathered,
+		      struct str *why)
+{
+	const struct value *value = value_find(v, "note");
+	struct note n = { .id = value_str(value, "id"),
+			  .author = value_str(value, "author"),
+			  .content = value_str(value, "content") };
+	struct str id = value_str(v, "bead_id");
+	const struct slot *slot = state_find(s, id);
+	struct mark created;
+	struct bead *b;
+	void **at;
+
+	if (!bead_id_valid(id) || !note_fits(&n) ||
+	    !stamp_decode(value_find(value, "at"), &n.at)) {
 		*why = STR("it is not a note");
 		return false;
 	}
 	/* of a bead that is not there any more it is kept by the commit it is in */
 	if (!slot || !slot->bead ||
-	    (read_lineage(v, &b.created) && mark_cmp(b.created, slot->bead->created)))
+	    (read_lineage(v, &created) && mark_cmp(created, slot->bead->created)))
 		return true;
-	b.created = slot->bead->created;
-	state_put_bead(s, &b);
+	at = map_put(gathered, id);
+	if (!*at)
+		*at = arena_new(s->mem, struct bead);
+	b = *at;
+	if (b->notes == LIMIT_NOTES) {
+		*why = STR("the bead has too many notes");
+		return false;
+	}
+	b->note = arena_room(s->mem, b->note, b->notes, sizeof n);
+	b->note[b->notes++] = n;
 	return true;
+}
+
+static int by_note(const void *a, const void *b)
+{
+	const struct note *x = a, *y = b;
+	int order = str_cmp(x->id, y->id);
+
+	order = order ? order :
+			mark_cmp((struct mark){ x->at, x->author },
+				 (struct mark){ y->at, y->author });
+	return order ? order : str_cmp(x->content, y->content);
+}
+
+/* Of two notes with one id, the later stays. */
+static void put_notes(struct state *s, const struct map *gathered)
+{
+	for (size_t i = 0; i < gathered->count; i++) {
+		struct bead b = *(const struct bead *)gathered->entry[i].value;
+		size_t kept = 0;
+
+		qsort(b.note, b.notes, sizeof *b.note, by_note);
+		for (size_t k = 0; k < b.notes; k++) {
+			kept -= kept && str_eq(b.note[kept - 1].id, b.note[k].id);
+			b.note[kept++] = b.note[k];
+		}
+		b.notes = kept;
+		b.id = gathered->entry[i].key;
+		b.created = state_find(s, b.id)->bead->created;
+		state_put_bead(s, &b);
+	}
+}
+
+/* 0: all of it was read; otherwise the number of the line that was not. */
+static size_t read_notes(struct state *s, struct str text, struct str *why)
+{
+	struct map gathered = { .mem = s->mem };
+	struct str line;
+
+	for (size_t n = 1; text.n && str_next(&text, '\n', &line); n++) {
+		const struct value *v;
+
+		if (!str_trim(line).n)
+			continue;
+		v = parse_line(s->mem, line, why);
+		if (!v || !read_note(s, v, &gathered, why))
+			return n;
+	}
+	put_notes(s, &gathered);
+	return 0;
 }
 
 /* --- files --- */
@@ -224,13 +308,11 @@ static size_t read_lines(struct state *s, struct str text, read_line *read,
 	struct str line;
 
 	for (size_t n = 1; text.n && str_next(&text, '\n', &line); n++) {
-		struct value_error error;
 		const struct value *v;
 
 		if (!str_trim(line).n)
 			continue;
-		if (!(v = value_parse(s->mem, line, &error)))
-			*why = str_of(error.why);
+		v = parse_line(s->mem, line, why);
 		if (!v || !read(s, v, why))
 			return n;
 	}
@@ -252,13 +334,12 @@ static struct str common_prefix(const struct state *s)
 /* A choice that gives way to any that was made. */
 static void read_prefix(struct call *c, const struct snapshot *files, struct state *s)
 {
-	struct value_error error;
-	struct str slug = value_str(value_parse(&c->mem, files->file[FILE_META], &error),
-				    "root_slug");
+	struct str why,
+		slug = value_str(snapshot_parse_meta(&c->mem, files, &why), "root_slug");
 	struct mark mark = { .by = STR("unknown") };
 
-	slug = slug.n ? slug : common_prefix(s);
-	if (slug.n)
+	slug = bead_prefix_valid(slug) ? slug : common_prefix(s);
+	if (bead_prefix_valid(slug))
 		state_put_prefix(s, arena_copy(s->mem, slug), mark);
 }
 
@@ -282,7 +363,7 @@ enum err foreign_read(struct call *c, const struct snapshot *files, struct str n
 				    &why)))
 			return snapshot_fail(c, files, order[i].file, n, why);
 	}
-	if ((n = read_lines(out, notes, read_note, &why)))
+	if ((n = read_notes(out, notes, &why)))
 		return call_fail(c, ERR_REMOTE_DAMAGED,
 				 "line %zu of notes.jsonl cannot be used: " STR_FMT, n,
 				 STR_ARG(why));

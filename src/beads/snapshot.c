@@ -183,6 +183,24 @@ const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file fi
 	return v;
 }
 
+const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot *files,
+					struct str *why)
+{
+	struct str text = files->file[FILE_META];
+	const struct value *v;
+
+	if (text.n > LIMIT_META) {
+		*why = arena_fmt(mem, "it has %zu bytes, and may have %d", text.n,
+				 LIMIT_META);
+		return NULL;
+	}
+	v = snapshot_parse_line(mem, FILE_META, text, why);
+	if (!v || value_depth(v) <= LIMIT_DEPTH)
+		return v;
+	*why = arena_fmt(mem, "it is nested more than %d deep", LIMIT_DEPTH);
+	return NULL;
+}
+
 bool snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
 			bool strict, struct str *why)
 {
@@ -294,18 +312,12 @@ static enum err read_prefix(struct call *c, const struct snapshot *files,
 enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
 			    struct state *out)
 {
-	struct str text = files->file[FILE_META], why = { 0 };
-	const struct value *v =
-		text.n > LIMIT_META ? NULL :
-				      snapshot_parse_line(&c->mem, FILE_META, text, &why);
+	struct str why;
+	const struct value *v = snapshot_parse_meta(&c->mem, files, &why);
 	int64_t version;
 
 	if (!v)
-		return snapshot_fail(c, files, FILE_META, 1,
-				     why.p ? why : STR("it is longer than 1 MiB"));
-	if (value_depth(v) > LIMIT_DEPTH)
-		return snapshot_fail(c, files, FILE_META, 1,
-				     STR("it is nested too deep"));
+		return snapshot_fail(c, files, FILE_META, 1, why);
 	if (!value_int(v, "format_version", &version))
 		return snapshot_fail(c, files, FILE_META, 1,
 				     STR("\"format_version\" is not a number"));
@@ -334,16 +346,15 @@ enum err snapshot_read(struct call *c, const struct snapshot *files, struct stat
 
 enum err snapshot_check(struct call *c, const struct snapshot *files)
 {
-	struct value_error error;
 	const struct value *v, *sums;
+	struct str why;
 
 	for (int f = 0; f < SNAPSHOT_FILES; f++)
 		if (!files->file[f].p)
 			return snapshot_fail(c, files, (enum snapshot_file)f, 0,
 					     STR("it is missing"));
-	v = value_parse(&c->mem, files->file[FILE_META], &error);
-	if (!v)
-		return snapshot_fail(c, files, FILE_META, 1, str_of(error.why));
+	if (!(v = snapshot_parse_meta(&c->mem, files, &why)))
+		return snapshot_fail(c, files, FILE_META, 1, why);
 	sums = value_find(v, "checksums");
 	for (int f = 0; f < FILE_META; f++) {
 		struct str sum = value_str(sums, snapshot_name((enum snapshot_file)f));

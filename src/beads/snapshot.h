@@ -42,6 +42,10 @@ struct str snapshot_spelled(struct arena *mem, enum snapshot_file file,
 const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file,
 					struct str line, struct str *why);
 
+/* meta.json as JSON, if it is not too large or nested too deep; or NULL, and why. */
+const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot *files,
+					struct str *why);
+
 /* The same from text; strictly: refused if it is not written as it should be. */
 bool snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
 			bool strict, struct str *why);

@@ -165,8 +165,8 @@ static void check_lines(struct checker *k, enum snapshot_file file, struct str t
 
 static void check_meta(struct checker *k, const struct snapshot *files)
 {
-	struct value_error error;
-	const struct value *v = value_parse(k->mem, files->file[FILE_META], &error);
+	struct str why;
+	const struct value *v = snapshot_parse_meta(k->mem, files, &why);
 	const struct value *sums = value_find(v, "checksums"),
 			   *prefix = value_find(v, "prefix");
 	struct mark mark;
@@ -175,8 +175,7 @@ static void check_meta(struct checker *k, const struct snapshot *files)
 	k->file = FILE_META;
 	k->line = 1;
 	if (!v) {
-		found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 },
-		      str_of(error.why));
+		found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
 		return;
 	}
 	if (!value_int(v, "format_version", &version))

@@ -191,6 +191,34 @@ def test_members_of_meta_and_files_that_are_not_ours_are_kept(world):
         "README.md", "deps.jsonl", "meta.json", "state.jsonl", "tombstones.jsonl", "zzz.bin"]
 
 
+def foreign(world, notes="", **meta):
+    """A commit as another program writes it: meta.json without checksums, notes in a file of their own."""
+    files = {**published(world.remote), "notes.jsonl": notes.encode(),
+             "meta.json": (canonical({"format_version": 1, **meta}) + "\n").encode()}
+    git(world.remote, "update-ref", REF, commit(world.remote, files, at(world.remote)))
+
+
+@pytest.mark.parametrize("slug", ["../../x", "", "a b", 7])
+def test_a_slug_of_another_program_never_reaches_the_maker_of_ids(world, slug):
+    foreign(world, root_slug=slug)
+    fresh = Repo(world.remote.parent / "fresh")
+    git(world.remote.parent, "clone", "-q", str(world.remote), "fresh")
+    fresh.bd("init").ok()
+    assert fresh.create("made").startswith("bd-")
+    sync(world.anna)
+    assert world.anna.create("made").startswith("bd-")
+
+
+def test_many_notes_of_another_program_are_linear(world):
+    notes = "".join(canonical({"bead_id": world.first, "note": {
+        "at": [2, i], "author": "m", "content": "x", "id": f"n{i:05}"}}) + "\n" for i in range(19000))
+    foreign(world, notes)
+    done, seconds, memory = usage(world.anna, "sync", "--json")
+    assert done.code == 0, done.out
+    assert memory < 300 * MB and seconds < 20, (seconds, memory)
+    assert len(world.anna.show(world.first)["notes"]) == 19001
+
+
 # --- a commit on top of ours that has lost something ---
 
 def older_title(line):
