@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/value.h"
 #include "beads/apply.h"
+#include "beads/beads_parts.h"
 #include "beads/config.h"
 #include "beads/helper.h"
 #include "beads/limits.h"
@@ -20,7 +21,7 @@
 
 enum { WAIT_MS = 30000 };
 
-static struct str in_home(struct call *c, const struct beads *b, const char *name)
+struct str beads_path(struct call *c, const struct beads *b, const char *name)
 {
 	return path_join(&c->mem, b->home, str_of(name));
 }
@@ -73,19 +74,6 @@ static enum err not_initialized(struct call *c, const struct beads *b)
 
 /* --- the journal into the cache --- */
 
-static enum err not_a_record(struct call *c, const struct beads *b,
-			     const struct journal_record *r, struct str why)
-{
-	call_fail(c, ERR_JOURNAL_LOST,
-		  "'" STR_FMT
-		  "/journal.%lld' has a record at byte %lld that this program "
-		  "cannot read: " STR_FMT,
-		  STR_ARG(b->home), (long long)r->segment, (long long)r->offset,
-		  STR_ARG(why));
-	return call_remedy(c, "Look whether a later version wrote it, and keep a copy of "
-			      "that folder");
-}
-
 /* What ids begin with, and the mark of that choice. */
 static void set_prefix(struct call *c, struct beads *b, struct str prefix,
 		       struct mark mark)
@@ -113,7 +101,7 @@ static void choose_prefix(struct call *c, struct beads *b, const struct state *c
 	set_prefix(c, b, both->prefix, both->prefix_mark);
 }
 
-static int64_t horizon(const struct call *c)
+int64_t beads_horizon(const struct call *c)
 {
 	return c->now_ms + STAMP_FOLLOWED_MS;
 }
@@ -123,7 +111,7 @@ static struct stamp last_stamp(const struct call *c, const struct beads *b)
 {
 	struct stamp last = { b->about.clock_ms, b->about.clock_n };
 
-	return last.ms <= horizon(c) ? last : (struct stamp){ 0 };
+	return last.ms <= beads_horizon(c) ? last : (struct stamp){ 0 };
 }
 
 static void set_clock(struct beads *b, struct stamp clock)
@@ -134,7 +122,8 @@ static void set_clock(struct beads *b, struct stamp clock)
 
 static void advance(struct call *c, struct beads *b, const struct state *change)
 {
-	struct stamp last = last_stamp(c, b), clock = state_clock(change, horizon(c));
+	struct stamp last = last_stamp(c, b),
+		     clock = state_clock(change, beads_horizon(c));
 
 	int64_t latest = state_clock(change, INT64_MAX).ms;
 
@@ -143,7 +132,7 @@ static void advance(struct call *c, struct beads *b, const struct state *change)
 	set_clock(b, stamp_cmp(clock, last) > 0 ? clock : last);
 }
 
-static enum err put_receipts(struct call *c, struct cache *cache, const struct record *r)
+enum err beads_put_receipts(struct call *c, struct cache *cache, const struct record *r)
 {
 	enum err e = ERR_OK;
 
@@ -160,7 +149,7 @@ static enum err apply(struct call *c, struct beads *b, const struct record *r)
 	if (e)
 		return e;
 	advance(c, b, r->change);
-	return put_receipts(c, &b->cache, r);
+	return beads_put_receipts(c, &b->cache, r);
 }
 
 static enum err apply_record(struct call *c, const struct journal_record *r, void *arg)
@@ -170,7 +159,7 @@ static enum err apply_record(struct call *c, const struct journal_record *r, voi
 	struct str why;
 
 	if (!record_decode(arena_copy(&c->mem, r->json), &record, &why))
-		return not_a_record(c, b, r, why);
+		return beads_not_a_record(c, b, r, why);
 	if (record.whole)
 		return call_fail(c, ERR_DAMAGED, "the cache is too old to catch up");
 	return apply(c, b, &record);
@@ -184,168 +173,11 @@ static enum err catch_up(struct call *c, struct beads *b)
 	return e ? e : cache_about_put(c, &b->cache, &b->about);
 }
 
-/* --- the truth: a commit, and what was written since --- */
-
-struct replay {
-	struct beads *b;
-	struct record base;   /* the last one; what it says of changes is in its commit */
-	struct state *since;  /* what was written after that */
-	struct cache *cache;  /* for the receipts; or NULL */
-	struct arena scratch; /* for one record at a time */
-	int64_t count, oldest_ms;
-	int64_t oldest;           /* segment of the journal */
-	struct journal_place cut; /* up to where it was cut last; zeros: it never was */
-};
-
-static enum err decode(struct call *c, struct replay *replay,
-		       const struct journal_record *r, struct record *out)
-{
-	struct str why;
-
-	arena_reset(&replay->scratch);
-	*out = (struct record){ .change = state_new(&replay->scratch) };
-	return record_decode(r->json, out, &why) ? ERR_OK :
-						   not_a_record(c, replay->b, r, why);
-}
-
-static enum err find_base(struct call *c, const struct journal_record *r, void *arg)
-{
-	struct replay *replay = arg;
-	struct record record;
-	enum err e;
-
-	if (!replay->oldest)
-		replay->oldest = r->segment;
-	if (!record_is_base(r->json))
-		return ERR_OK;
-	if ((e = decode(c, replay, r, &record)))
-		return e;
-	if (!replay->cut.segment && record.segment == r->segment && !record.offset)
-		replay->cut = (struct journal_place){
-			.segment = r->segment, .offset = r->offset + (int64_t)r->json.n
-		};
-	record.base = arena_copy(&c->mem, record.base);
-	record.change = NULL;
-	record.receipt_count = 0;
-	replay->base = record;
-	return ERR_OK;
-}
-
-static bool in_base(const struct replay *replay, const struct journal_record *r)
-{
-	const struct record *base = &replay->base;
-
-	return (base->base.p || base->anew) &&
-	       (record_is_base(r->json) || r->segment < base->segment ||
-		(r->segment == base->segment && r->offset < base->offset));
-}
-
-static void replay_add(struct call *c, struct replay *replay, const struct record *r)
-{
-	replay->count += r->joined ? r->joined : 1;
-	if (!replay->oldest_ms) /* a first prefix has no time */
-		replay->oldest_ms =
-			r->joined ? r->since_ms : state_clock(r->change, horizon(c)).ms;
-	state_add(replay->since, r->change);
-}
-
-static enum err replay_record(struct call *c, const struct journal_record *r, void *arg)
-{
-	struct replay *replay = arg;
-	struct record record;
-	bool known = in_base(replay, r);
-	enum err e;
-
-	if (known && !replay->cache)
-		return ERR_OK;
-	if ((e = decode(c, replay, r, &record)))
-		return e;
-	if (!known)
-		replay_add(c, replay, &record);
-	return replay->cache ? put_receipts(c, replay->cache, &record) : ERR_OK;
-}
-
-/* A record may be joined twice, but not those whose deletions were collected since. */
-static enum err replay_all(struct call *c, struct replay *replay)
-{
-	struct journal_place place = { 0 }, again = { 0 };
-	struct beads *b = replay->b;
-	enum err e;
-
-	replay->since = state_new(&c->mem);
-	e = journal_each(c, b->home, &place, find_base, replay);
-	/* what a commit does not have may only be in files that are there */
-	if (!e && replay->oldest > 1 && replay->base.segment < replay->oldest)
-		e = journal_missing(c, b->home, replay->oldest - 1);
-	if (!e)
-		e = journal_each(c, b->home, &again, replay_record, replay);
-	arena_release(&replay->scratch);
-	b->about.place = again;
-	b->about.cut_segment = replay->cut.segment ? replay->cut.segment : replay->oldest;
-	b->about.cut_offset = replay->cut.offset;
-	return e;
-}
-
-/* The commit with what was written since. */
-static enum err join_base(struct call *c, struct replay *replay, struct state **out)
-{
-	struct snapshot files;
-	enum err e;
-
-	*out = replay->since;
-	if (!replay->base.base.p)
-		return ERR_OK;
-	if ((e = helper_read(c, replay->b->repo.common, replay->base.base, &files)))
-		return e;
-	*out = state_new(&c->mem);
-	if ((e = snapshot_read(c, &files, *out)))
-		return e;
-	state_add(*out, replay->since);
-	return ERR_OK;
-}
-
-enum err beads_replay(struct call *c, struct beads *b, struct state **out)
-{
-	struct replay replay = { .b = b };
-	enum err e = replay_all(c, &replay);
-
-	return e ? e : join_base(c, &replay, out);
-}
-
-enum err beads_pending(struct call *c, struct beads *b, struct pending *out)
-{
-	struct cache_about known = b->about;
-	struct replay replay = { .b = b };
-	enum err e = replay_all(c, &replay);
-
-	*out = (struct pending){ .base = replay.base.base,
-				 .segment = replay.base.segment,
-				 .offset = replay.base.offset,
-				 .change = replay.since,
-				 .records = replay.count,
-				 .oldest_ms = replay.oldest_ms };
-	if (b->cache.db)
-		b->about = known;
-	return e;
-}
-
-enum err beads_since(struct call *c, struct beads *b, const struct record *base,
-		     struct state **out)
-{
-	struct replay replay = { .b = b, .base = *base, .since = state_new(&c->mem) };
-	struct journal_place place = { 0 };
-	enum err e = journal_each(c, b->home, &place, replay_record, &replay);
-
-	arena_release(&replay.scratch);
-	*out = replay.since;
-	return e;
-}
-
 static void know_all(struct call *c, struct beads *b, const struct state *all)
 {
 	if (all->prefix_mark.by.p)
 		set_prefix(c, b, all->prefix, all->prefix_mark);
-	set_clock(b, state_clock(all, horizon(c)));
+	set_clock(b, state_clock(all, beads_horizon(c)));
 	b->about.latest_ms = state_clock(all, INT64_MAX).ms;
 	b->about.beads = (int64_t)all->slots.count;
 }
@@ -356,7 +188,7 @@ static enum err fill(struct call *c, struct beads *b)
 	struct state *all;
 	enum err e;
 
-	if ((e = replay_all(c, &replay)) || (e = join_base(c, &replay, &all)) ||
+	if ((e = replay_all(c, &replay)) || (e = replay_join(c, &replay, &all)) ||
 	    (e = apply_all(c, &b->cache, all)))
 		return e;
 	know_all(c, b, all);
@@ -366,7 +198,7 @@ static enum err fill(struct call *c, struct beads *b)
 /* Makes the cache anew; where nothing can be written, in memory, for this call. */
 static enum err rebuild(struct call *c, struct beads *b, bool writable)
 {
-	struct str path = in_home(c, b, "cache.db");
+	struct str path = beads_path(c, b, "cache.db");
 	enum err e;
 
 	c->code = ERR_OK;
@@ -384,7 +216,7 @@ static enum err rebuild(struct call *c, struct beads *b, bool writable)
 
 static enum err open_cache(struct call *c, struct beads *b, enum cache_mode mode)
 {
-	return cache_open(c, in_home(c, b, "cache.db"), mode, &b->cache, &b->about);
+	return cache_open(c, beads_path(c, b, "cache.db"), mode, &b->cache, &b->about);
 }
 
 static enum err news(struct call *c, struct beads *b, enum journal_news *out)
@@ -431,7 +263,7 @@ static enum err open_caught_up(struct call *c, struct beads *b)
 
 static enum err take_lock(struct call *c, struct beads *b)
 {
-	return lock_take(c, in_home(c, b, "lock"), WAIT_MS, &b->lock);
+	return lock_take(c, beads_path(c, b, "lock"), WAIT_MS, &b->lock);
 }
 
 /* --- readers --- */
@@ -468,7 +300,7 @@ static bool being_written(struct call *c, struct beads *b)
 
 	if (!journal_one_follows(c, b->home, b->about.place))
 		return false;
-	e = lock_take(c, in_home(c, b, "lock"), 0, &b->lock);
+	e = lock_take(c, beads_path(c, b, "lock"), 0, &b->lock);
 	lock_drop(&b->lock);
 	c->code = ERR_OK;
 	return e == ERR_DATABASE_BUSY;
@@ -532,7 +364,7 @@ static enum err open_writer(struct call *c, struct beads *b)
 		return e;
 	if ((e = take_lock(c, b)))
 		return e;
-	if (!file_exists(&c->mem, in_home(c, b, "cache.db")) && !exists(c, b))
+	if (!file_exists(&c->mem, beads_path(c, b, "cache.db")) && !exists(c, b))
 		return not_initialized(c, b);
 	if ((e = open_caught_up(c, b)))
 		return e;
@@ -729,180 +561,6 @@ void beads_forget(struct beads *b)
 	b->forgotten = true;
 }
 
-/* The text of a record, as the journal's reader will understand it. */
-static enum err encode_record(struct call *c, const struct record *r, struct str *json)
-{
-	struct record again = { .change = state_new(&c->mem) };
-	struct str why;
-
-	*json = record_encode(c, r);
-	return record_decode(*json, &again, &why) ?
-		       ERR_OK :
-		       call_fail(c, ERR_INVALID_INPUT,
-				 "this change could not be read back: " STR_FMT,
-				 STR_ARG(why));
-}
-
-/* --- receipts --- */
-
-static enum err open_receipts(struct call *c, struct beads *b, bool write,
-			      struct receipt_db *out)
-{
-	struct str path = in_home(c, b, "receipts.db");
-	enum err e = receipt_db_open(c, path, write, out);
-
-	if (e != ERR_DAMAGED)
-		return e;
-	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is damaged", STR_ARG(path));
-	return call_step(c,
-			 "Move it away, 'mv " STR_FMT " " STR_FMT ".damaged': then "
-			 "requests of before are not recognised when they are repeated.",
-			 STR_ARG(path), STR_ARG(path));
-}
-
-enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)
-{
-	struct receipt_db db;
-	enum err e = cache_find_receipt(c, &b->cache, r);
-
-	if (e || r->op.p || (e = open_receipts(c, b, false, &db)))
-		return e;
-	e = receipt_db_find(c, &db, r);
-	receipt_db_close(&db);
-	return e;
-}
-
-/* --- cutting the journal --- */
-
-enum {
-	CUT_AT =
-		1024 * 1024, /* bytes; a journal is not cut before it has grown so much */
-};
-
-/* What a journal that begins anew has to take along, and what goes elsewhere. */
-struct cutting {
-	struct replay replay; /* its base is the new one */
-	struct receipt_db receipts;
-};
-
-static enum err put_away_receipts(struct call *c, struct cutting *k,
-				  const struct record *r)
-{
-	enum err e = ERR_OK;
-
-	for (size_t i = 0; !e && i < r->receipt_count; i++)
-		e = receipt_db_put(c, &k->receipts, &r->receipts[i]);
-	return e;
-}
-
-static enum err cut_record(struct call *c, const struct journal_record *r, void *arg)
-{
-	struct cutting *k = arg;
-	struct record record;
-	enum err e;
-
-	bool known = in_base(&k->replay, r);
-
-	if (known && !str_has(r->json, STR("\"receipt")))
-		return ERR_OK;
-	if ((e = decode(c, &k->replay, r, &record)) ||
-	    (e = put_away_receipts(c, k, &record)))
-		return e;
-	if (!known)
-		replay_add(c, &k->replay, &record);
-	return ERR_OK;
-}
-
-/* The receipts are in their database before the journal forgets them. */
-static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
-{
-	struct journal_place place = { 0 };
-	enum err e = open_receipts(c, b, true, &k->receipts);
-
-	if (e)
-		return e;
-	k->replay.since = state_new(&c->mem);
-	if (!(e = journal_each(c, b->home, &place, cut_record, k)))
-		e = receipt_db_commit(c, &k->receipts);
-	receipt_db_close(&k->receipts);
-	arena_release(&k->replay.scratch);
-	return e;
-}
-
-/*
- * What no commit has yet, joined to one record, and the base, in a segment of their own.
- * The base comes last: a segment that was written in part replaces nothing.
- */
-static enum err cut(struct call *c, struct beads *b, struct record *r, int *fd)
-{
-	struct cutting k = { .replay = { .b = b, .base = *r } };
-	struct record rest = { 0 };
-	struct str json[2];
-	size_t count = 0;
-	enum err e;
-
-	if ((e = cut_records(c, b, &k)))
-		return e;
-	rest.change = k.replay.since;
-	rest.joined = k.replay.count;
-	rest.since_ms = k.replay.oldest_ms;
-	r->segment = b->about.place.segment + 1; /* all that is not after it */
-	r->offset = 0;
-	r->anew = !r->base.p;
-	if (!record_empty(rest.change) && (e = encode_record(c, &rest, &json[count++])))
-		return e;
-	if ((e = encode_record(c, r, &json[count++])) ||
-	    (e = journal_restart(c, b->home, &b->about.place, json, count, fd)))
-		return e;
-	b->about.cut_segment = b->about.place.segment;
-	b->about.cut_offset = b->about.place.offset;
-	return cache_drop_receipts(c, &b->cache);
-}
-
-static bool cut_is_due(const struct beads *b)
-{
-	enum { SEGMENT = 8 * 1024 * 1024 };
-	const struct cache_about *at = &b->about;
-	int64_t first = at->cut_segment ? at->cut_segment : 1; /* it never was cut */
-	int64_t grown =
-		(at->place.segment - first) * SEGMENT + at->place.offset - at->cut_offset;
-
-	return grown > CUT_AT && grown > 2 * at->cut_offset;
-}
-
-/* The base that the journal has now, as a record that it can begin anew with. */
-static enum err current_base(struct call *c, struct beads *b, struct record *out)
-{
-	struct replay replay = { .b = b };
-	struct journal_place place = { 0 };
-	enum err e = journal_each(c, b->home, &place, find_base, &replay);
-
-	arena_release(&replay.scratch);
-	*out = (struct record){ .change = state_new(&c->mem),
-				.base = replay.base.base,
-				.segment = replay.base.segment,
-				.offset = replay.base.offset,
-				.anew = replay.base.anew };
-	return e;
-}
-
-/*
- * A journal that no sync cuts would grow for ever. Whatever goes wrong, the command is
- * done: the next one tries again. True: the segments before are not needed any more.
- */
-static bool cut_alone(struct call *c, struct beads *b)
-{
-	struct call aside = *c;
-	struct record r;
-	AUTO_FD fd = -1;
-	enum err e;
-
-	if (!(e = current_base(&aside, b, &r)) && !(e = cut(&aside, b, &r, &fd)))
-		e = journal_sync(&aside, b->home, fd);
-	c->mem = aside.mem;
-	return !e;
-}
-
 /*
  * The record is in the journal before the cache says so: a crash between the two
  * leaves a record to catch up with. What fails before the end is taken back.
@@ -917,13 +575,13 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 	enum err e;
 
 	b->receipt.at = beads_mark(c, b).at.ms; /* by the clock that only goes on */
-	if ((e = encode_record(c, &record, &json)))
+	if ((e = beads_encode_record(c, &record, &json)))
 		return e;
 	advance(c, b, b->change);
-	if ((e = put_receipts(c, &b->cache, &record)) ||
+	if ((e = beads_put_receipts(c, &b->cache, &record)) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
 		return e;
-	cuts = cut_is_due(b) && cut_alone(c, b);
+	cuts = beads_cut_due(b) && beads_cut_alone(c, b);
 	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
 		c->code =
 			ERR_OK; /* the record counts; whoever comes next makes a cache */
@@ -974,8 +632,8 @@ static enum err note_base(struct call *c, struct beads *b, struct record *r, boo
 	if (e)
 		return e;
 	if (cuts)
-		e = cut(c, b, r, fd);
-	else if (!(e = encode_record(c, r, &json)))
+		e = beads_cut(c, b, r, fd);
+	else if (!(e = beads_encode_record(c, r, &json)))
 		e = journal_append(c, b->home, &b->about.place, json, fd);
 	if (e)
 		return e;
@@ -983,7 +641,7 @@ static enum err note_base(struct call *c, struct beads *b, struct record *r, boo
 	    cache_commit(c, &b->cache)) {
 		c->code = ERR_OK; /* as after a crash: the next one makes a cache */
 		cache_close(&b->cache);
-		e = file_remove(c, in_home(c, b, "cache.db"));
+		e = file_remove(c, beads_path(c, b, "cache.db"));
 	}
 	return e;
 }
@@ -991,7 +649,7 @@ static enum err note_base(struct call *c, struct beads *b, struct record *r, boo
 enum err beads_rebase(struct call *c, struct beads *b, struct record *r)
 {
 	AUTO_FD fd = -1;
-	bool cuts = cut_is_due(b);
+	bool cuts = beads_cut_due(b);
 	enum err e;
 
 	if (!(e = note_base(c, b, r, cuts, &fd)))
@@ -1005,7 +663,7 @@ enum err beads_rebase(struct call *c, struct beads *b, struct record *r)
 
 enum err beads_distrust(struct call *c, struct beads *b)
 {
-	struct str path = in_home(c, b, "cache.db");
+	struct str path = beads_path(c, b, "cache.db");
 	enum err e = take_lock(c, b);
 
 	if (!e && cache_current(c, &b->cache))

@@ -1,0 +1,183 @@
+/*
+ * The journal, cut. It begins anew with what no commit has yet, joined to one record, and
+ * the base; receipts go to a database of their own. Whoever writes does that once the
+ * journal has grown enough, and so does a sync.
+ */
+#include "base/file.h"
+#include "beads/beads_parts.h"
+#include "beads/state.h"
+#include "store/receipt_db.h"
+
+enum err beads_encode_record(struct call *c, const struct record *r, struct str *json)
+{
+	struct record again = { .change = state_new(&c->mem) };
+	struct str why;
+
+	*json = record_encode(c, r);
+	return record_decode(*json, &again, &why) ?
+		       ERR_OK :
+		       call_fail(c, ERR_INVALID_INPUT,
+				 "this change could not be read back: " STR_FMT,
+				 STR_ARG(why));
+}
+
+/* --- receipts --- */
+
+static enum err open_receipts(struct call *c, struct beads *b, bool write,
+			      struct receipt_db *out)
+{
+	struct str path = beads_path(c, b, "receipts.db");
+	enum err e = receipt_db_open(c, path, write, out);
+
+	if (e != ERR_DAMAGED)
+		return e;
+	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is damaged", STR_ARG(path));
+	return call_step(c,
+			 "Move it away, 'mv " STR_FMT " " STR_FMT ".damaged': then "
+			 "requests of before are not recognised when they are repeated.",
+			 STR_ARG(path), STR_ARG(path));
+}
+
+enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)
+{
+	struct receipt_db db;
+	enum err e = cache_find_receipt(c, &b->cache, r);
+
+	if (e || r->op.p || (e = open_receipts(c, b, false, &db)))
+		return e;
+	e = receipt_db_find(c, &db, r);
+	receipt_db_close(&db);
+	return e;
+}
+
+/* --- cutting the journal --- */
+
+enum {
+	CUT_AT =
+		1024 * 1024, /* bytes; a journal is not cut before it has grown so much */
+};
+
+/* What a journal that begins anew has to take along, and what goes elsewhere. */
+struct cutting {
+	struct replay replay; /* its base is the new one */
+	struct receipt_db receipts;
+};
+
+static enum err put_away_receipts(struct call *c, struct cutting *k,
+				  const struct record *r)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < r->receipt_count; i++)
+		e = receipt_db_put(c, &k->receipts, &r->receipts[i]);
+	return e;
+}
+
+static enum err cut_record(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct cutting *k = arg;
+	struct record record;
+	enum err e;
+
+	bool known = replay_has(&k->replay, r);
+
+	if (known && !str_has(r->json, STR("\"receipt")))
+		return ERR_OK;
+	if ((e = replay_decode(c, &k->replay, r, &record)) ||
+	    (e = put_away_receipts(c, k, &record)))
+		return e;
+	if (!known)
+		replay_add(c, &k->replay, &record);
+	return ERR_OK;
+}
+
+/* The receipts are in their database before the journal forgets them. */
+static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
+{
+	struct journal_place place = { 0 };
+	enum err e = open_receipts(c, b, true, &k->receipts);
+
+	if (e)
+		return e;
+	k->replay.since = state_new(&c->mem);
+	if (!(e = journal_each(c, b->home, &place, cut_record, k)))
+		e = receipt_db_commit(c, &k->receipts);
+	receipt_db_close(&k->receipts);
+	arena_release(&k->replay.scratch);
+	return e;
+}
+
+/*
+ * What no commit has yet, joined to one record, and the base, in a segment of their own.
+ * The base comes last: a segment that was written in part replaces nothing.
+ */
+enum err beads_cut(struct call *c, struct beads *b, struct record *r, int *fd)
+{
+	struct cutting k = { .replay = { .b = b, .base = *r } };
+	struct record rest = { 0 };
+	struct str json[2];
+	size_t count = 0;
+	enum err e;
+
+	if ((e = cut_records(c, b, &k)))
+		return e;
+	rest.change = k.replay.since;
+	rest.joined = k.replay.count;
+	rest.since_ms = k.replay.oldest_ms;
+	r->segment = b->about.place.segment + 1; /* all that is not after it */
+	r->offset = 0;
+	r->anew = !r->base.p;
+	if (!record_empty(rest.change) &&
+	    (e = beads_encode_record(c, &rest, &json[count++])))
+		return e;
+	if ((e = beads_encode_record(c, r, &json[count++])) ||
+	    (e = journal_restart(c, b->home, &b->about.place, json, count, fd)))
+		return e;
+	b->about.cut_segment = b->about.place.segment;
+	b->about.cut_offset = b->about.place.offset;
+	return cache_drop_receipts(c, &b->cache);
+}
+
+bool beads_cut_due(const struct beads *b)
+{
+	enum { SEGMENT = 8 * 1024 * 1024 };
+	const struct cache_about *at = &b->about;
+	int64_t first = at->cut_segment ? at->cut_segment : 1; /* it never was cut */
+	int64_t grown =
+		(at->place.segment - first) * SEGMENT + at->place.offset - at->cut_offset;
+
+	return grown > CUT_AT && grown > 2 * at->cut_offset;
+}
+
+/* The base that the journal has now, as a record that it can begin anew with. */
+static enum err current_base(struct call *c, struct beads *b, struct record *out)
+{
+	struct replay replay = { .b = b };
+	struct journal_place place = { 0 };
+	enum err e = journal_each(c, b->home, &place, replay_find_base, &replay);
+
+	arena_release(&replay.scratch);
+	*out = (struct record){ .change = state_new(&c->mem),
+				.base = replay.base.base,
+				.segment = replay.base.segment,
+				.offset = replay.base.offset,
+				.anew = replay.base.anew };
+	return e;
+}
+
+/*
+ * A journal that no sync cuts would grow for ever. Whatever goes wrong, the command is
+ * done: the next one tries again. True: the segments before are not needed any more.
+ */
+bool beads_cut_alone(struct call *c, struct beads *b)
+{
+	struct call aside = *c;
+	struct record r;
+	AUTO_FD fd = -1;
+	enum err e;
+
+	if (!(e = current_base(&aside, b, &r)) && !(e = beads_cut(&aside, b, &r, &fd)))
+		e = journal_sync(&aside, b->home, fd);
+	c->mem = aside.mem;
+	return !e;
+}

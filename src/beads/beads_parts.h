@@ -1,0 +1,61 @@
+#ifndef BEADS_BEADS_PARTS_H
+#define BEADS_BEADS_PARTS_H
+
+#include "beads/beads.h"
+#include "beads/record.h"
+
+/* What the files of a store of beads share; nobody else needs it. */
+
+struct str beads_path(struct call *c, const struct beads *b, const char *name);
+
+/* Stamps after it do not move the clock of this replica. */
+int64_t beads_horizon(const struct call *c);
+
+/* JOURNAL_LOST: this record cannot be read, and why. */
+enum err beads_not_a_record(struct call *c, const struct beads *b,
+			    const struct journal_record *r, struct str why);
+enum err beads_put_receipts(struct call *c, struct cache *cache, const struct record *r);
+
+/* --- beads_replay.c: the truth, a commit and what was written since --- */
+
+struct replay {
+	struct beads *b;
+	struct record base;   /* the last one; what it says of changes is in its commit */
+	struct state *since;  /* what was written after that */
+	struct cache *cache;  /* for the receipts; or NULL */
+	struct arena scratch; /* for one record at a time */
+	int64_t count, oldest_ms;
+	int64_t oldest;           /* segment of the journal */
+	struct journal_place cut; /* up to where it was cut last; zeros: it never was */
+};
+
+/* Reads the journal: which commit is the base, and what was written after it. */
+enum err replay_all(struct call *c, struct replay *replay);
+
+/* The commit with what was written since. */
+enum err replay_join(struct call *c, struct replay *replay, struct state **out);
+
+/* For a visit of the journal: a record, until the next; is it in the base? */
+enum err replay_decode(struct call *c, struct replay *replay,
+		       const struct journal_record *r, struct record *out);
+bool replay_has(const struct replay *replay, const struct journal_record *r);
+void replay_add(struct call *c, struct replay *replay, const struct record *r);
+enum err replay_find_base(struct call *c, const struct journal_record *r, void *arg);
+
+/* --- beads_cut.c --- */
+
+/* The text of a record, as the journal's reader will understand it. */
+enum err beads_encode_record(struct call *c, const struct record *r, struct str *json);
+
+/* Has the journal grown enough since it was cut last? */
+bool beads_cut_due(const struct beads *b);
+
+/* Begins the journal anew with this base; its receipts go to their database. The segments
+ * before are needed until the new one is on the medium. */
+enum err beads_cut(struct call *c, struct beads *b, struct record *r, int *fd);
+
+/* The same with the base that the journal has, on the medium; false: it stays as it is.
+ */
+bool beads_cut_alone(struct call *c, struct beads *b);
+
+#endif
