@@ -1,7 +1,7 @@
 #include "base/map.h"
 
 #include <pthread.h>
-#include <sodium.h>
+#include <sodium/crypto_shorthash.h>
 #include <stdlib.h>
 
 #include "base/platform.h"
