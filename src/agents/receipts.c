@@ -108,10 +108,10 @@ enum err receipts_find(struct call *c, struct agent_files *f, struct str op,
 			 "Look at what it did; give new work a request id of its own.");
 }
 
-enum err receipts_put(struct call *c, struct agent_files *f, struct str op,
-		      struct str reply)
+enum err receipts_put(struct call *c, struct agent_files *f, struct str actor,
+		      struct str op, struct str reply)
 {
-	struct receipt r = { .actor = c->actor,
+	struct receipt r = { .actor = actor,
 			     .id = c->request_id,
 			     .op = op,
 			     .args = c->request_args,

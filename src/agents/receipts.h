@@ -11,7 +11,7 @@
  */
 enum err receipts_find(struct call *c, struct agent_files *f, struct str op,
 		       struct str *reply); /* REQUEST_MISMATCH; absent: none */
-enum err receipts_put(struct call *c, struct agent_files *f, struct str op,
-		      struct str reply);
+enum err receipts_put(struct call *c, struct agent_files *f, struct str actor,
+		      struct str op, struct str reply);
 
 #endif

@@ -32,6 +32,22 @@ static enum err replace(struct call *c, struct str path, struct str old, struct 
 	return e;
 }
 
+enum err guest_check(struct call *c, struct str path, struct str project)
+{
+	struct str real = path_real_part(&c->mem, path),
+		   root = path_real(&c->mem, project);
+	struct str folder = arena_fmt(&c->mem, STR_FMT "/", STR_ARG(root));
+
+	if (real.p && root.p && (root.n == 1 || str_starts(real, folder)))
+		return ERR_OK;
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "'" STR_FMT "' leads out of the project, to '" STR_FMT "'",
+		  STR_ARG(path), STR_ARG(real.p ? real : STR("nowhere")));
+	return call_step(
+		c, "It is a link, perhaps one that came with the repository. Replace "
+		   "it by a file, or use the user's own file instead (--user).");
+}
+
 enum err guest_add(struct call *c, struct str path, const struct guest *g,
 		   struct guest_outcome *out)
 {

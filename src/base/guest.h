@@ -22,6 +22,12 @@ struct guest_outcome {
 	struct str backup; /* of what was there; or absent */
 };
 
+/*
+ * UNSAFE_PATH if the file of a project is somewhere else: a link that came with the
+ * repository must not lead to files that are none of its business.
+ */
+enum err guest_check(struct call *c, struct str path, struct str project);
+
 /* INVALID_INPUT, naming the file, where it cannot be understood: it is left alone. */
 enum err guest_add(struct call *c, struct str path, const struct guest *g,
 		   struct guest_outcome *out);

@@ -97,6 +97,9 @@ static void restamp_copy_members(struct restamp *r, struct bead *copy, struct ma
 	for (int m = 0; m < MEMBERS; m++)
 		if (member_reg((enum member)m) == REG_ASSIGNEE)
 			copy->member[m] = (struct str){ 0 };
+	if (bead_status(copy) == BEAD_IN_PROGRESS)
+		bead_put_text(&r->c->mem, copy, MEMBER_STATUS,
+			      str_of(names_word(&bead_statuses, BEAD_OPEN)));
 	if (copy->member[MEMBER_CLOSED_AT].p)
 		bead_put_stamp(&r->c->mem, copy, MEMBER_CLOSED_AT, mark.at);
 	for (size_t i = 0; i < copy->extras; i++) {

@@ -6,14 +6,18 @@
 #include "beads/lines.h"
 #include "beads/state.h"
 
-enum { SHOWN = 2000 }; /* columns of a line */
+enum {
+	SHOWN = 2000,     /* columns of a line */
+	TOLD_MOST = 1000, /* lines; of more, only their number */
+};
 
 struct salvaging {
 	struct arena *mem;
 	struct state *out;
 	struct json *report;
 	enum snapshot_file file;
-	size_t number, aside;
+	size_t number, aside, told;
+	struct arena line; /* for one */
 };
 
 /* What can be shown of anything: bytes that are no text become question marks. */
@@ -36,6 +40,9 @@ static struct str shown(struct salvaging *s, struct str line)
 
 static void tell(struct salvaging *s, const char *action, struct str why, struct str line)
 {
+	s->aside += !strcmp(action, "set_aside");
+	if (++s->told > TOLD_MOST)
+		return;
 	json_object(s->report);
 	json_put_str(s->report, "file", str_of(snapshot_name(s->file)));
 	json_put_int(s->report, "line", (int64_t)s->number);
@@ -43,7 +50,6 @@ static void tell(struct salvaging *s, const char *action, struct str why, struct
 	json_put_str(s->report, "why", why);
 	json_put_str(s->report, "text", shown(s, line));
 	json_end(s->report);
-	s->aside += !strcmp(action, "set_aside");
 }
 
 /* Why a line says nothing that can be kept. */
@@ -51,25 +57,26 @@ static struct str reason(struct salvaging *s, const struct value *v)
 {
 	struct str why;
 
-	return snapshot_take(state_new(s->mem), s->file, v, &why) ?
+	return snapshot_take(state_new(&s->line), s->file, v, &why) ?
 		       STR("it is only a change to a bead") :
 		       why;
 }
 
 static void take_line(struct salvaging *s, struct str line, struct str before)
 {
+	struct arena *mem = &s->line;
 	struct str broken;
-	const struct value *v = snapshot_parse_line(s->mem, s->file, line, &broken);
-	struct str spelled = v ? snapshot_spelled(s->mem, s->file, v) : (struct str){ 0 },
-		   key = lines_key(s->mem, s->file, line),
-		   last = before.p ? lines_key(s->mem, s->file, before) : before, why;
+	const struct value *v = snapshot_parse_line(mem, s->file, line, &broken);
+	struct str spelled = v ? snapshot_spelled(mem, s->file, v) : (struct str){ 0 },
+		   key = lines_key(mem, s->file, line),
+		   last = before.p ? lines_key(mem, s->file, before) : before, why;
 	int order = last.p && key.p ? str_cmp(last, key) : -1;
 
 	if (!spelled.p) {
 		tell(s, "set_aside", v ? reason(s, v) : broken, line);
 		return;
 	}
-	snapshot_take(s->out, s->file, v, &why);
+	snapshot_take_text(s->out, s->file, line, false, &why);
 	if (!order)
 		tell(s, "rewritten", STR("it is there twice; both were joined"), line);
 	else if (order > 0)
@@ -97,10 +104,12 @@ size_t salvage(struct arena *mem, const struct snapshot *files, struct state *ou
 			tell(&s, "rewritten", STR("the last line had no end"), STR(""));
 		while (text.n && str_next(&text, '\n', &line)) {
 			s.number++;
+			arena_reset(&s.line);
 			take_line(&s, line, before);
 			before = line;
 		}
 	}
+	arena_release(&s.line);
 	state_add(out, state_new(mem)); /* what was deleted whole, whoever had it */
 	return s.aside;
 }

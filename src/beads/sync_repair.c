@@ -35,6 +35,7 @@ static enum err join_known(struct sync *s, struct str except, struct state *all)
 	return ERR_OK;
 }
 
+/* On top of the remote's commit, unless that is the damaged one: history only goes on. */
 static enum err publish_repaired(struct repair *r, struct str commit,
 				 const struct state *all)
 {
@@ -55,7 +56,8 @@ static enum err publish_repaired(struct repair *r, struct str commit,
 			    STR_ARG(commit));
 	if (e || (e = repo_tree(c, s->repo, keep, files, SNAPSHOT_FILES, &tree)))
 		return e;
-	return repo_commit_tree(c, s->repo, tree, commit, message, &r->made);
+	return repo_commit_tree(c, s->repo, tree, s->there.p ? s->there : commit, message,
+				&r->made);
 }
 
 static enum err repair_commit(struct repair *r, struct str commit, const char *where)

@@ -16,6 +16,7 @@ struct checker {
 	struct map live, gone; /* ids */
 	struct edge_row *edges, **last_edge;
 	struct finding *first, **last;
+	int findings;
 	enum snapshot_file file; /* and where in it */
 	int64_t line;
 };
@@ -23,8 +24,11 @@ struct checker {
 static void found(struct checker *k, enum severity severity, const char *code,
 		  struct str id, struct str message)
 {
-	struct finding *f = arena_new(k->mem, struct finding);
+	struct finding *f;
 
+	if (++k->findings > FINDINGS_MOST)
+		return;
+	f = arena_new(k->mem, struct finding);
 	*f = (struct finding){ code,
 			       severity,
 			       snapshot_name(k->file),
@@ -138,7 +142,7 @@ static void check_lines(struct checker *k, enum snapshot_file file, struct str t
 	k->line = 0;
 	bool ended = !text.n || text.p[text.n - 1] == '\n';
 
-	while (text.n && str_next(&text, '\n', &line)) {
+	while (text.n && k->findings <= FINDINGS_MOST && str_next(&text, '\n', &line)) {
 		struct str key, why;
 		const struct value *v;
 

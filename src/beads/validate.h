@@ -18,6 +18,8 @@ struct finding {
 	struct finding *next;
 };
 
+enum { FINDINGS_MOST = 1000 }; /* then nothing more is looked for */
+
 /* In the order of the files. An absent file is an error, an empty one is not. */
 struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files,
 				  int64_t now_ms);

@@ -128,7 +128,7 @@ const struct op op_bead_repair = {
 		"that is not kept as it was is listed.\n"
 		"A stamp that is more than a day ahead wins over everything that is "
 		"written later, and cannot be taken back. --stamps is the way out.",
-	.flags = OP_WRITE,
+	.flags = OP_WRITE | OP_ACTOR,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "repair", PROP_OBJECT, 0, props },

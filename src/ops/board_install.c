@@ -116,6 +116,8 @@ static enum err one(struct call *c, const struct body *in, const struct offer *o
 	o.path = host_file(c, host, scope, root);
 	if (!o.path.p)
 		o.result = "use its own command";
+	if (o.path.p && scope == HOST_PROJECT && (e = guest_check(c, o.path, root)))
+		return e;
 	if ((e = act(c, in, host, &server, &o)))
 		return e;
 	json_object(reply);

@@ -519,7 +519,7 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	bool write = r->op->flags & OP_WRITE, once = write && c->request_id.p;
 	struct agent_files files;
 	struct stores s = { .agents = &files };
-	struct str old = { 0 };
+	struct str old = { 0 }, asker = c->actor; /* a session may become somebody */
 	bool lock = write && !(r->op->flags & OP_LATE);
 	enum err e = agent_files_open(c, lock ? AGENTS_WRITE : AGENTS_READ, &files);
 
@@ -529,7 +529,7 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	if (!e && old.p)
 		e = put_stored(c, old, reply);
 	else if (!e && !(e = r->op->run(c, &s, r->body, reply)) && once)
-		e = receipts_put(c, &files, str_of(r->op->name), json_text(reply));
+		e = receipts_put(c, &files, asker, str_of(r->op->name), json_text(reply));
 	agent_files_close(&files);
 	return e;
 }

@@ -112,6 +112,8 @@ static enum err each(struct call *c, const struct body *in, bool install,
 		}
 		if (!path.p)
 			return no_file(c, (enum host_id)i, project);
+		if (project && (e = guest_check(c, path, root)))
+			return e;
 		if (!(e = file_read(c, path, &before)))
 			e = install ? guest_add(c, path, &guest, &done) :
 				      guest_drop(c, path, &guest, &done);

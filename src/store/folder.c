@@ -64,6 +64,36 @@ static void note_shared(void *arg, struct str name)
 	*shared = *shared || str_starts(name, STR("sharedindex."));
 }
 
+/* A checkout that failed, or was killed, has left files and no index that names them. */
+static enum err refuse_unknown(struct call *c, const struct repository *repo,
+			       struct str name)
+{
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "it cannot be told whether '" STR_FMT "/" STR_FMT
+		  "' comes from the repository: Git's index is missing or damaged",
+		  STR_ARG(repo->tree), STR_ARG(name));
+	return call_step(c,
+			 "Run 'git -C " STR_FMT " status' to see what is wrong with the "
+			 "checkout, and mend that first.",
+			 STR_ARG(repo->tree));
+}
+
+/* Is HEAD at a commit? Where it is not, there never was a checkout. */
+static bool has_commits(struct call *c, const struct repository *repo)
+{
+	struct str head, ref;
+
+	if (file_own_read(c, path_join(&c->mem, repo->gitdir, STR("HEAD")), &head)) {
+		c->code = ERR_OK;
+		return false;
+	}
+	head = str_trim(head);
+	if (!str_starts(head, STR("ref: ")))
+		return head.n > 0;
+	ref = str_skip(head, 5);
+	return place_ref(c, repo, ref).p;
+}
+
 /*
  * A split index keeps most of its entries in a second file. It is rare, and so is an
  * index that cannot be parsed here: then the user's own Git is asked, if there is one.
@@ -71,8 +101,8 @@ static void note_shared(void *arg, struct str name)
 static enum err is_tracked(struct call *c, const struct repository *repo, struct str name,
 			   bool *yes)
 {
-	enum tracked tracked = git_index_look(
-		&c->mem, path_join(&c->mem, repo->gitdir, STR("index")), name);
+	struct str index = path_join(&c->mem, repo->gitdir, STR("index"));
+	enum tracked tracked = git_index_look(&c->mem, index, name);
 	bool shared = false;
 	enum err e;
 
@@ -81,10 +111,10 @@ static enum err is_tracked(struct call *c, const struct repository *repo, struct
 		return ERR_OK;
 	if ((e = file_each(c, repo->gitdir, note_shared, &shared)))
 		return e;
-	if ((tracked == TRACKED_UNKNOWN || shared) && git_tracks(c, repo, name, yes)) {
-		c->code = ERR_OK; /* the index is the user's own, and so is its damage */
-		*yes = false;
-	}
+	if ((tracked == TRACKED_UNKNOWN || shared) && git_tracks(c, repo, name, yes))
+		return refuse_unknown(c, repo, name);
+	if (!file_exists(&c->mem, index) && has_commits(c, repo))
+		return refuse_unknown(c, repo, name);
 	return ERR_OK;
 }
 

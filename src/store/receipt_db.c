@@ -24,6 +24,15 @@ static enum err receipt_db_make(struct call *c, struct db *db)
 	return e || !empty ? e : db_exec(c, db, schema);
 }
 
+/* Before SQLite would, so that nobody else may ever read it. */
+static enum err make_file(struct call *c, struct str path)
+{
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
+
+	return e || found.kind != FILE_NONE ? e : file_create(c, path, 0600);
+}
+
 enum err receipt_db_open(struct call *c, struct str path, bool write,
 			 struct receipt_db *out)
 {
@@ -32,6 +41,8 @@ enum err receipt_db_open(struct call *c, struct str path, bool write,
 	*out = (struct receipt_db){ 0 };
 	if (!write && !file_exists(&c->mem, path))
 		return ERR_OK;
+	if (write && (e = make_file(c, path)))
+		return e;
 	if ((e = db_open(c, path, write ? DB_CREATE : DB_READ, WAIT_MS, &out->db)))
 		return e;
 	if (write && ((e = db_begin(c, out->db)) || (e = receipt_db_make(c, out->db))))

@@ -86,11 +86,23 @@ static enum err check_version(struct call *c, struct vybe_db *v, struct str path
 			      "in it)");
 }
 
+/* Whoever began to make it may have died before its tables were there. */
+static enum err make_tables(struct call *c, struct vybe_db *v)
+{
+	bool empty;
+	enum err e = db_is_empty(c, v->db, &empty);
+
+	if (e || !empty)
+		return e;
+	if ((e = db_begin(c, v->db)) || (e = db_exec(c, v->db, schema)))
+		return e;
+	return db_commit(c, v->db);
+}
+
 /* The file is made before SQLite would, so that nobody else may ever read it. */
 static enum err make(struct call *c, struct vybe_db *v, struct str path)
 {
 	struct file_found found;
-	bool empty;
 	enum err e = file_look(c, path, &found);
 
 	if (!e && found.kind == FILE_NONE &&
@@ -98,12 +110,7 @@ static enum err make(struct call *c, struct vybe_db *v, struct str path)
 		e = file_append(c, path, STR(""), 0600);
 	if (e)
 		return e;
-	if ((e = db_open(c, path, DB_CREATE, WAIT_MS, &v->db)) ||
-	    (e = db_is_empty(c, v->db, &empty)) || !empty)
-		return e;
-	if ((e = db_begin(c, v->db)) || (e = db_exec(c, v->db, schema)))
-		return e;
-	return db_commit(c, v->db);
+	return db_open(c, path, DB_CREATE, WAIT_MS, &v->db);
 }
 
 static enum err open_writer(struct call *c, struct str path, int wait_ms,
@@ -123,10 +130,29 @@ static enum err open_writer(struct call *c, struct str path, int wait_ms,
 	if (!c->still)
 		c->now_ms = moment_now();
 	e = there ? db_open(c, path, DB_WRITE, WAIT_MS, &v->db) : make(c, v, path);
-	if (e || (e = check_version(c, v, path)) || (e = db_begin(c, v->db)))
+	if (e || (e = make_tables(c, v)) || (e = check_version(c, v, path)) ||
+	    (e = db_begin(c, v->db)))
 		return e;
 	v->writing = true;
 	return ERR_OK;
+}
+
+/* One without tables was only begun: nothing is in it. */
+static enum err open_reader(struct call *c, struct str path, struct vybe_db *v)
+{
+	bool empty;
+	enum err e = db_open(c, path, DB_READ, WAIT_MS, &v->db);
+
+	if (e || (e = db_is_empty(c, v->db, &empty)))
+		return e;
+	if (empty) {
+		db_close(v->db);
+		v->db = NULL;
+		return ERR_OK;
+	}
+	if ((e = check_version(c, v, path)))
+		return e;
+	return db_snapshot(c, v->db);
 }
 
 enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode,
@@ -140,9 +166,8 @@ enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode,
 		return e;
 	if (mode != VYBE_READ)
 		e = open_writer(c, path, mode == VYBE_NOTE ? NOTE_WAIT_MS : WAIT_MS, out);
-	else if (!(e = db_open(c, path, DB_READ, WAIT_MS, &out->db)) &&
-		 !(e = check_version(c, out, path)))
-		e = db_snapshot(c, out->db);
+	else
+		e = open_reader(c, path, out);
 	if (e)
 		vybe_db_close(out);
 	return e;

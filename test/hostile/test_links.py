@@ -1,5 +1,6 @@
 """A cloned repository cannot lead this program to other files: links, odd files and tracked folders are refused."""
 import os
+import pathlib
 import shutil
 import stat
 import subprocess
@@ -404,14 +405,62 @@ def test_a_large_index_is_read_in_full_for_a_project_in_a_folder(tmp_path):
             assert done.code == code, done.out + done.err
 
 
-@pytest.mark.parametrize("damage", [b"", b"DIRC", b"DIRC\0\0\0\x09\0\0\0\x01", b"DIRC\0\0\0\x02\xff\xff\xff\xff" + b"\xff" * 99,
-                                    b"DIRC\0\0\0\x04\0\0\0\x02" + b"\0" * 62 + b"\xff" * 50])
-def test_a_damaged_index_is_no_reason_to_refuse(tmp_path, damage):
-    """It is the user's own file: nobody else can damage it."""
+@pytest.mark.parametrize("damage", [None, b"", b"DIRC", b"DIRC\0\0\0\x09\0\0\0\x01",
+                                    b"DIRC\0\0\0\x02\xff\xff\xff\xff" + b"\xff" * 99])
+def test_where_git_cannot_say_what_it_tracks_the_folder_is_not_trusted(tmp_path, damage):
+    """A checkout that failed leaves files, and no index that names them."""
     clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
     clone.bb("init").ok()
-    (clone.path / ".git" / "index").write_bytes(damage)
+    index = clone.path / ".git" / "index"
+    kept = index.read_bytes()
+    index.unlink() if damage is None else index.write_bytes(damage)
+    done = clone.bb("post", "x")
+    assert done.code == 1 and "git -C" in done.err and "index" in done.err, done.err
+    index.write_bytes(kept)
     clone.bb("post", "x").ok()
+
+
+def test_a_clone_that_failed_on_the_way_brings_no_board(tmp_path):
+    """One name that cannot be checked out: Git writes the other files, and no index."""
+    source = Project(tmp_path / "source")
+    source.path.mkdir()
+    git(source.path, "init", "-q")
+    fill_board(source.path)
+    (source.path / ".bb" / ".gitignore").unlink()
+    git(source.path, "add", "-f", ".bb")
+    blob = git(source.path, "rev-parse", ":.bb/blackboard.db").strip()
+    git(source.path, "update-index", "--add", "--cacheinfo", f"100644,{blob},zz/{'z' * 300}")
+    git(source.path, "-c", "user.name=m", "-c", "user.email=m@m", "commit", "-q", "-m", "evil")
+    subprocess.run(["git", "clone", "-q", str(source.path), str(tmp_path / "victim")], capture_output=True,
+                   env=environment(), check=False)
+    victim = Project(tmp_path / "victim")
+    assert (victim.path / ".bb" / "blackboard.db").exists(), "the attack itself works"
+    for command in (["log"], ["post", "x"], ["status"]):
+        assert victim.bb("--as", "kimi-01", *command).code == 1
+
+
+@pytest.mark.parametrize("command, file", [
+    (["abacus", "install", "claude", "--write"], ".mcp.json"),
+    (["bb", "install", "claude", "--write"], ".mcp.json"),
+    (["vybe", "hook", "install", "--project", "--claude"], ".claude/settings.json"),
+    (["vybe", "hook", "uninstall", "--project", "--claude"], ".claude/settings.json"),
+    (["vybe", "hook", "install", "--project", "--opencode"], ".opencode/plugins/abacus.js")])
+@pytest.mark.parametrize("whole", [True, False], ids=["the file", "its folder"])
+def test_a_hosts_file_in_the_project_that_leads_out_of_it_is_refused(repo, tmp_path, command, file, whole):
+    outside = tmp_path / "home"
+    (outside / pathlib.Path(file).parent).mkdir(parents=True)
+    (outside / file).write_text('{"secret": "kept"}')
+    link = repo.path / file
+    if whole or "/" not in file:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(outside / file)
+    else:
+        link.parent.parent.mkdir(parents=True, exist_ok=True)
+        link.parent.symlink_to((outside / file).parent)
+    done = repo.run(*command[1:], program=command[0], env={"HOME": str(outside)})
+    assert done.code != 0 and "leads out of the project" in done.out + done.err, done.out + done.err
+    assert (outside / file).read_text() == '{"secret": "kept"}'
+    assert not list(repo.path.rglob("*.bak_*")) and not list(outside.rglob("*.bak_*"))
 
 
 def test_a_linked_worktree_uses_the_board_of_the_main_one(tmp_path):

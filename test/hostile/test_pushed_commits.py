@@ -420,3 +420,49 @@ def test_what_a_caller_stores_in_vybe_is_nested_no_deeper_than_every_reader_take
         assert "nested" in done["error"], done
     plain_repo.ok("events", "list", agent=None, request=False)
     plain_repo.resume()
+
+
+# --- repair ---
+
+def test_repair_of_a_million_damaged_lines_costs_little_and_lists_some(world):
+    world.push(lambda files: {**files, "deps.jsonl": "[]\n" * 1_000_000})
+    done, seconds, memory = usage(world.anna, "sync", "--json")
+    assert is_sync_error(done, "corrupt")["details"]["file"] == "deps.jsonl" and memory < 300 * MB, memory
+    done, seconds, memory = usage(world.anna, "repair", "--apply", "--json")
+    assert done.code == 0 and memory < 300 * MB and seconds < 20, (done.out[:200], seconds, memory)
+    told = done.json
+    assert told["set_aside"] == 1_000_000 and sum(len(c["lines"]) for c in told["commits"]) == 1000
+    world.converges()
+
+
+def test_two_commits_that_cannot_be_joined_stop_the_sync_and_leave_the_clone_as_it_was(world):
+    """Each can be read; together they are a line that nobody would read."""
+    def notes(name):
+        return lambda line: later(line) or line.update(notes=[
+            {"at": [1, i], "author": "m", "content": "x" * (3 * MB), "id": f"{name}{i}"} for i in range(9)])
+    tip = at(world.remote)
+    world.push_bead(notes("a"), title="second")
+    sync(world.anna)
+    good = at(world.remote)
+    git(world.remote, "update-ref", REF, tip)
+    evil = world.push_bead(notes("b"), title="second")
+    git(world.remote, "update-ref", REF, evil)
+    here = at(world.anna.path)
+    error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    assert world.second in error["message"], error
+    assert at(world.anna.path) == here, "nothing was written that cannot be read"
+    world.usable(world.anna)
+    git(world.remote, "update-ref", REF, good)
+    world.converges()
+
+
+def test_repair_of_a_clone_never_replaces_the_history_of_a_sound_remote(world):
+    broken = commit(world.anna.path, summed({**published(world.anna.path), "deps.jsonl": b"[]\n"}), at(world.anna.path))
+    world.ben.create("of ben")
+    sync(world.ben)
+    tip = at(world.remote)
+    git(world.anna.path, "update-ref", REF, broken)
+    world.anna.bd("repair", "--apply").ok()
+    git(world.remote, "merge-base", "--is-ancestor", tip, REF)
+    world.converges()
+    assert "of ben" in titles(world.anna)

@@ -8,6 +8,7 @@ import pytest
 from bead_harness import assert_sound, drop_cache, faulty, state  # noqa: F401  (a fixture)
 from conftest import BIN, environment
 from remotes import bare, clone, sync, titles
+from harness import STRACE, needs_strace
 from vybe import Vybe
 
 MB = 1 << 20
@@ -208,3 +209,38 @@ def test_killed_at_every_step_of_a_cut(repo, faulty, tmp_path):  # noqa: F811
         assert reply[0]["title"].startswith("cut ") and repo.json(*last[:-1]) == reply
         assert pipe(repo, asked[:2]) == answers[:2]
         assert_sound(repo)
+
+
+# --- what was only begun ---
+
+@needs_strace
+def test_a_store_of_vybe_that_was_only_begun_is_made_by_the_next(plain_repo):
+    """Killed, or out of space, before the tables were there."""
+    plain_repo.__class__ = Vybe
+    vybe = plain_repo
+    vybe.bd("init").ok()
+    for call in ("ftruncate", "pwrite64"):
+        for when in (1, 2, 3):
+            for part in vybe.home.glob("vybe.db*"):
+                part.unlink()
+            subprocess.run([STRACE, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                            f"inject={call}:signal=KILL:when={when}", str(BIN / "vybe"), "memory", "set", "--key", "a",
+                            "--value", "b", "--agent", "w-1", "--request-id", "r"], cwd=vybe.path,
+                           capture_output=True, env=environment())
+            vybe.ok("events", "list", agent=None, request=False)
+            vybe.ok("memory", "set", "--key", "a", "--value", "b", request="r")
+            assert vybe.ok("memory", "get", "--key", "a", request=False)["value"] == "b"
+
+
+def test_a_session_that_begins_twice_with_one_request_id_is_one_agent(empty):
+    begin = lambda: empty.run("agent", "init", "--role", "x", "--request-id", "same", "--json").ok().json  # noqa: E731
+    first = begin()
+    assert begin() == first and len(empty.run("agent", "list", "--json").json["data"]) == 1
+
+
+def test_the_database_of_receipts_is_nobody_elses_business(repo, empty):
+    empty.run("agent", "init", "--role", "x", "--request-id", "same", "--json").ok()
+    pipe(repo, updates([repo.create("a")], 1500))
+    for folder in (empty.path / ".beadboard" / "agent", repo.home):
+        for file in folder.glob("receipts.db*"):
+            assert file.stat().st_mode & 0o077 == 0, file

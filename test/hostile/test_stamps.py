@@ -178,3 +178,15 @@ def test_a_prefix_at_the_end_of_time_stays_and_moves_no_clock(world):
     sync(world.anna)
     assert of_today(world.anna, world.anna.create("new"))
     assert "end of time" in world.anna.fails("init", "--prefix", "bd")["message"]
+
+
+def test_repair_needs_no_name_and_the_copy_of_a_claimed_bead_is_open(world):
+    """The Git user is who acts, as for every other command."""
+    world.poison([1767225600000 + 3 * 86400000, 0])
+    sync(world.anna)
+    world.anna.bd("claim", world.victim).ok()
+    world.anna.env.pop("BD_ACTOR")
+    git(world.anna.path, "config", "user.name", "Anna")
+    copy = world.anna.json("repair", "--stamps", "--apply")["stamps"][0]["copy"]
+    bead = world.anna.show(copy)
+    assert (bead["status"], bead["assignee"], bead["created_by"]) == ("open", None, "Anna")
