@@ -8,13 +8,17 @@
 
 enum { VERSION = 1, WAIT_MS = 10000, ABOUT_MOST = 100 /* ids */ };
 
-/* `replies` is the first row that may have a reply, `bytes` what the replies come to. */
+/*
+ * `bytes` is what the replies come to. They have a table of their own: what is deleted
+ * there frees whole pages, which the next ones use.
+ */
 static const char schema[] =
-	"CREATE TABLE about (version INTEGER, replies INTEGER, bytes INTEGER);"
-	"INSERT INTO about VALUES (1, 1, 0);"
+	"CREATE TABLE about (version INTEGER, bytes INTEGER);"
+	"INSERT INTO about VALUES (1, 0);"
+	"CREATE TABLE replies (n INTEGER PRIMARY KEY, reply TEXT NOT NULL);"
 	"CREATE TABLE receipts ("
 	"    n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
-	"    op TEXT NOT NULL, args TEXT, at INTEGER NOT NULL, about TEXT, reply TEXT);";
+	"    op TEXT NOT NULL, args TEXT, at INTEGER NOT NULL, about TEXT);";
 
 static enum err receipt_db_make(struct call *c, struct db *db)
 {
@@ -81,7 +85,7 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 		return ERR_OK;
 
 	AUTO_STMT *st = db_stmt(db->db, "SELECT op, args, at, about, reply FROM receipts"
-					" WHERE key = ?");
+					" LEFT JOIN replies USING (n) WHERE key = ?");
 
 	stmt_bind_str(st, receipt_key(c, r->actor, r->id));
 	if (stmt_row(st)) {
@@ -118,48 +122,59 @@ struct str receipt_about(struct call *c, struct str reply)
 
 /* --- what is forgotten --- */
 
-static enum err set_replies(struct call *c, struct db *db, int64_t first, int64_t bytes)
+static enum err add_bytes(struct call *c, struct db *db, int64_t more)
 {
-	AUTO_STMT *st = db_stmt(db, "UPDATE about SET replies = ?, bytes = ?");
+	AUTO_STMT *st = db_stmt(db, "UPDATE about SET bytes = bytes + ?");
 
-	stmt_bind_int(st, first);
-	stmt_bind_int(st, bytes);
+	stmt_bind_int(st, more);
 	return stmt_run(c, st);
 }
 
-static enum err drop_reply(struct call *c, struct db *db, int64_t n, int64_t *bytes)
+static enum err put_reply(struct call *c, struct db *db, int64_t n, struct str reply)
 {
-	AUTO_STMT *st = db_stmt(db, "SELECT length(CAST(reply AS BLOB)) FROM receipts"
-				    " WHERE n = ?");
-	AUTO_STMT *drop = db_stmt(db, "UPDATE receipts SET reply = NULL WHERE n = ?");
+	AUTO_STMT *st = db_stmt(db, "INSERT INTO replies VALUES (?, ?)");
 	enum err e;
 
+	if (!reply.p)
+		return ERR_OK;
 	stmt_bind_int(st, n);
-	if (stmt_row(st))
-		*bytes -= stmt_int_or(st, 0);
-	if ((e = stmt_end(c, st)))
-		return e;
-	stmt_bind_int(drop, n);
-	return stmt_run(c, drop);
+	stmt_bind_str(st, reply);
+	return (e = stmt_run(c, st)) ? e : add_bytes(c, db, (int64_t)reply.n);
 }
 
-/* The oldest replies go until the rest fits. */
-static enum err bound_replies(struct call *c, struct db *db, int64_t last, size_t more)
+/* The oldest reply, if all of them are too much; `n` is 0 if they are not. */
+static enum err find_excess(struct call *c, struct db *db, int64_t *n, int64_t *bytes)
 {
-	AUTO_STMT *st = db_stmt(db, "SELECT replies, bytes FROM about");
-	int64_t first = 1, bytes = 0;
+	AUTO_STMT *st = db_stmt(db, "SELECT n, length(CAST(reply AS BLOB)) FROM replies"
+				    " WHERE (SELECT bytes FROM about) > ?"
+				    " ORDER BY n LIMIT 1");
+
+	*n = *bytes = 0;
+	stmt_bind_int(st, RECEIPT_REPLIES);
+	if (stmt_row(st)) {
+		*n = stmt_int(st);
+		*bytes = stmt_int(st);
+	}
+	return stmt_end(c, st);
+}
+
+static enum err drop_reply(struct call *c, struct db *db, int64_t n)
+{
+	AUTO_STMT *st = db_stmt(db, "DELETE FROM replies WHERE n = ?");
+
+	stmt_bind_int(st, n);
+	return stmt_run(c, st);
+}
+
+static enum err bound_replies(struct call *c, struct db *db)
+{
+	int64_t n, bytes;
 	enum err e;
 
-	if (stmt_row(st)) {
-		first = stmt_int(st);
-		bytes = stmt_int(st);
-	}
-	if ((e = stmt_end(c, st)))
-		return e;
-	bytes += (int64_t)more;
-	for (; !e && bytes > RECEIPT_REPLIES && first < last; first++)
-		e = drop_reply(c, db, first, &bytes);
-	return e ? e : set_replies(c, db, first, bytes);
+	while (!(e = find_excess(c, db, &n, &bytes)) && n)
+		if ((e = drop_reply(c, db, n)) || (e = add_bytes(c, db, -bytes)))
+			break;
+	return e;
 }
 
 /* Each new receipt takes two old ones along, if they are old enough. */
@@ -177,8 +192,8 @@ static enum err drop_old(struct call *c, struct db *db, int64_t last, int64_t no
 enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct receipt *r)
 {
 	AUTO_STMT *st = db_stmt(db->db, "INSERT OR IGNORE INTO receipts"
-					" (key, op, args, at, about, reply)"
-					" VALUES (?, ?, ?, ?, ?, ?)");
+					" (key, op, args, at, about)"
+					" VALUES (?, ?, ?, ?, ?)");
 	int64_t last;
 	enum err e;
 
@@ -187,11 +202,10 @@ enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct rece
 	stmt_bind_str(st, r->args);
 	stmt_bind_int(st, r->at);
 	stmt_bind_str(st, r->about.p ? r->about : receipt_about(c, r->reply));
-	stmt_bind_str(st, r->reply);
 	if ((e = stmt_run(c, st)) || !db_changes(db->db))
 		return e;
 	last = db_last_id(db->db);
-	if ((e = bound_replies(c, db->db, last, r->reply.n)))
+	if ((e = put_reply(c, db->db, last, r->reply)) || (e = bound_replies(c, db->db)))
 		return e;
 	return drop_old(c, db->db, last, r->at);
 }

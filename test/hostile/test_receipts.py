@@ -88,7 +88,7 @@ def test_old_answers_are_shortened_and_still_nothing_is_done_twice(repo):
     now = repo.show(bead)
     assert now["description"].startswith("59 ")
     with sqlite3.connect(repo.home / "receipts.db") as db:
-        whole, = db.execute("SELECT sum(length(reply)) FROM receipts").fetchone()
+        whole, = db.execute("SELECT sum(length(reply)) FROM replies").fetchone()
     assert whole <= 16 * MB and (repo.home / "receipts.db").stat().st_size < 40 * MB
     again = pipe(repo, [asked[0]])[0]["data"][0]
     assert (again["id"], again["description"]) == (bead, now["description"]), "it was done again"
@@ -115,7 +115,7 @@ def test_the_receipts_of_agents_are_indexed_and_those_of_before_are_taken_over(p
     first = agent("reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", "b-1", "--request-id", "r1")
     home = repo.path / ".beadboard" / "agent"
     with sqlite3.connect(home / "receipts.db") as db:
-        op, args, reply = db.execute("SELECT op, args, reply FROM receipts").fetchone()
+        op, args, reply = db.execute("SELECT op, args, reply FROM receipts JOIN replies USING (n)").fetchone()
     for file in home.glob("receipts.db*"):
         file.unlink()
     line = {"agent_id": "amber-otter", "request_id": "r1", "op": op, "args": args,
