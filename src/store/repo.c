@@ -321,15 +321,21 @@ static enum err put_file(struct call *c, struct repo *r, git_treebuilder *tree,
 	return ERR_OK;
 }
 
+/*
+ * An entry that Git itself would not write, such as one that is called "..", is left out:
+ * otherwise one such entry in a pushed commit would keep everybody from publishing.
+ */
 static int keep_entry(git_treebuilder *made, const git_tree_entry *entry)
 {
 	const char *name = git_tree_entry_name(entry);
 	const git_tree_entry *known = git_treebuilder_get(made, name);
+	int code;
 
 	if (known && git_oid_cmp(git_tree_entry_id(known), git_tree_entry_id(entry)) >= 0)
 		return 0;
-	return git_treebuilder_insert(NULL, made, name, git_tree_entry_id(entry),
+	code = git_treebuilder_insert(NULL, made, name, git_tree_entry_id(entry),
 				      git_tree_entry_filemode(entry));
+	return code && git_error_last()->klass == GIT_ERROR_TREE ? 0 : code;
 }
 
 /* What other programs have put beside our files is theirs. */

@@ -10,7 +10,7 @@ import pytest
 from bead_harness import assert_sound, drop_cache
 from beads import canonical
 from conftest import BIN, Repo, Result, environment, git
-from remotes import REF, at, bare, clone, commit, is_sync_error, published, same_everywhere, summed, sync, titles
+from remotes import FILES, REF, at, bare, clone, commit, is_sync_error, published, same_everywhere, summed, sync, titles
 from vybe import Vybe
 
 MB = 1 << 20
@@ -217,6 +217,20 @@ def test_many_notes_of_another_program_are_linear(world):
     assert done.code == 0, done.out
     assert memory < 300 * MB and seconds < 20, (seconds, memory)
     assert len(world.anna.show(world.first)["notes"]) == 19001
+
+
+def test_an_entry_that_git_would_not_write_is_left_out(world):
+    """Entries such as ".." cannot be written again, so they would keep everybody from publishing."""
+    tip, blob = at(world.remote), git(world.remote, "rev-parse", f"{REF}:meta.json").strip()
+    old = subprocess.run(["git", "cat-file", "tree", REF], cwd=world.remote, check=True, capture_output=True,
+                         env=environment()).stdout
+    entries = b"".join(b"100644 %s\0%s" % (name, bytes.fromhex(blob)) for name in (b"..", b".git")) + old
+    tree = subprocess.run(["git", "hash-object", "-t", "tree", "-w", "--literally", "--stdin"], cwd=world.remote, check=True,
+                          input=entries, capture_output=True, env=environment()).stdout.decode().strip()
+    git(world.remote, "update-ref", REF, git(world.remote, "commit-tree", "-p", tip, "-m", "x", tree).strip())
+    world.anna.create("next")
+    world.converges()
+    assert git(world.remote, "ls-tree", "--name-only", REF).split() == sorted(FILES)
 
 
 # --- a commit on top of ours that has lost something ---
