@@ -279,6 +279,21 @@ def test_what_a_commit_on_top_of_ours_has_lost_is_joined_again_and_said(world, l
     assert acknowledged(world.ben) == before
 
 
+def test_an_edge_whose_end_became_another_bead_is_in_the_cache_too(world):
+    """The line of the edge is the same in both commits, but the bead that had the id took its own edge along."""
+    def edit(files):
+        lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+        for line in lines:
+            if line["id"] == world.first:
+                line["created_at"] = [1, 0]
+        return {**files, "state.jsonl": "".join(canonical(line) + "\n" for line in lines)}
+    world.push(edit)
+    world.converges()
+    assert len(world.anna.json("dep", "list", world.second)) == 2
+    drop_cache(world.anna)
+    assert len(world.anna.json("dep", "list", world.second)) == 2
+
+
 def test_a_commit_that_only_adds_is_taken_as_it_is(world):
     """No commit of ours on top of it, no warning."""
     made = world.push_bead(later)
