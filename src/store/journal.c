@@ -235,6 +235,8 @@ struct reader {
 	void *arg;
 	struct arena mem;
 	struct buf held; /* from `place` on */
+	size_t searched; /* of that, without finding the end of a line */
+	bool skipping;   /* what is at `place` is no record, and is not held */
 };
 
 /* The record at the front, which ends with a line's end. */
@@ -265,6 +267,21 @@ static enum err take_record(struct reader *r, struct str line)
 	return ERR_OK;
 }
 
+/*
+ * What a crash has left at the end of the file can be as large as the disk, and is
+ * dropped: only what begins as a record does is held until its end is found.
+ */
+static void hold(struct reader *r, struct str rest)
+{
+	uint32_t crc;
+
+	r->skipping =
+		r->skipping || (rest.n >= HEAD && (!hex(rest, &crc) || rest.p[8] != ' '));
+	r->held.n = r->skipping ? 0 : rest.n;
+	memmove(r->held.p, rest.p, r->held.n);
+	r->searched = r->held.n;
+}
+
 /* All records that are whole in memory; what is left of it is moved to the front. */
 static enum err take_records(struct reader *r)
 {
@@ -272,15 +289,18 @@ static enum err take_records(struct reader *r)
 	const char *end;
 	enum err e;
 
-	while (rest.n && (end = memchr(rest.p, '\n', rest.n))) {
+	while (rest.n > r->searched &&
+	       (end = memchr(rest.p + r->searched, '\n', rest.n - r->searched))) {
 		struct str line = { rest.p, (size_t)(end - rest.p) };
 
+		if (r->skipping)
+			return damaged(r->c, r->path, r->place->offset);
 		if ((e = take_record(r, line)))
 			return e;
 		rest = str_skip(rest, line.n + 1);
+		r->searched = 0;
 	}
-	memmove(r->held.p, rest.p, rest.n);
-	r->held.n = rest.n;
+	hold(r, rest);
 	return ERR_OK;
 }
 
@@ -300,7 +320,9 @@ static enum err read_all(struct reader *r, int fd)
 			return e;
 	} while (got);
 	/* what has no end was interrupted, and never acknowledged */
-	return r->held.n && !r->last ? damaged(r->c, r->path, r->place->offset) : ERR_OK;
+	return (r->held.n || r->skipping) && !r->last ?
+		       damaged(r->c, r->path, r->place->offset) :
+		       ERR_OK;
 }
 
 static enum err read_segment(struct reader *r)
@@ -311,6 +333,8 @@ static enum err read_segment(struct reader *r)
 	if (fd < 0)
 		return file_fail(r->c, "open", r->path);
 	r->held = (struct buf){ .mem = &r->mem };
+	r->searched = 0;
+	r->skipping = false;
 	e = read_all(r, fd);
 	arena_release(&r->mem);
 	return e;

@@ -1,0 +1,42 @@
+"""A file of a store that is far larger than it can be costs little memory, and is damage as any other."""
+import shutil
+
+import pytest
+from stores import World, fill
+from test_generated_stores import SANITIZED, run
+
+HOLE = 256 << 20
+MB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("world") / "w"
+    path.mkdir()
+    fill(path)
+    return path
+
+
+@pytest.fixture
+def world(tmp_path, made):
+    shutil.copytree(made, tmp_path / "w")
+    world = World(tmp_path / "w" / "proj", tmp_path / "w" / "beads.git")
+    world.message = next((world.agents / "messages" / "index").iterdir()).stem
+    return world
+
+
+def hole(file, size=HOLE):
+    """The file is as large as that, and takes no room on the disk."""
+    with file.open("r+b") as out:
+        out.truncate(file.stat().st_size + size)
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer needs more memory")
+@pytest.mark.parametrize("line", ["bd list", "bd create new", "bd doctor"])
+def test_zeros_after_the_last_record_of_the_journal_are_not_held_in_memory(world, line):
+    """A crash of the system can leave them; they were never acknowledged."""
+    hole(world.journal)
+    done = run(world, world, line)
+    assert done.code == 0, done.err
+    assert done.memory < HOLE, done.memory // MB
+    assert "first of all" in world.run("list").ok().out
