@@ -157,8 +157,12 @@ enum err file_read_part(struct call *c, struct str path, int64_t from, size_t mo
 		return file_missing() ? ERR_OK : file_fail(c, "open", path);
 	if (fstat(fd, &st))
 		return file_fail(c, "look at", path);
-	if (!most)
+	if (!most || (st.st_size > from && most > (size_t)(st.st_size - from)))
 		most = st.st_size > from ? (size_t)(st.st_size - from) : 0;
+	if (most > FILE_PART_MOST) {
+		errno = EFBIG;
+		return file_fail(c, "read", path);
+	}
 	while (got && b.n < most) {
 		got = pread(fd, buf_room(&b, most - b.n), most - b.n,
 			    (off_t)from + (off_t)b.n);

@@ -34,6 +34,8 @@ enum err file_own_read(struct call *c, struct str path, struct str *out);
 enum err file_own_replace(struct call *c, struct str path, struct str content,
 			  mode_t mode);
 
+enum { FILE_PART_MOST = 1 << 30 }; /* a larger part is refused, not read */
+
 /* At most `most` bytes (0: all) from a place in it; absent if there is no such file. */
 enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
 			struct str *out);

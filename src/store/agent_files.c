@@ -208,14 +208,16 @@ enum err agent_file_read(struct call *c, const struct agent_files *f, struct str
 enum err agent_file_read_from(struct call *c, const struct agent_files *f,
 			      struct str name, int64_t from, struct str *out)
 {
+	bool record = str_ends(name, STR(".jsonl"));
 	enum err e;
 
 	*out = (struct str){ 0 };
 	if (!f->home.p)
 		return ERR_OK;
-	if ((e = read_some(c, f, name, from, 0, out)))
+	/* the beginning of a snapshot that is too large is damage as any other */
+	if ((e = read_some(c, f, name, from, record ? 0 : FILE_MOST, out)))
 		return as_io(c, e, ERR_IO_READ_FAILED);
-	if (out->p && str_ends(name, STR(".jsonl")))
+	if (out->p && record)
 		*out = whole_lines(*out);
 	return ERR_OK;
 }

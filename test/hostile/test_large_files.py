@@ -40,3 +40,13 @@ def test_zeros_after_the_last_record_of_the_journal_are_not_held_in_memory(world
     assert done.code == 0, done.err
     assert done.memory < HOLE, done.memory // MB
     assert "first of all" in world.run("list").ok().out
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer needs more memory")
+@pytest.mark.parametrize("line", ["bb agent status", "bb agent inbox --agent amber-otter", "bb agent list", "abacus sessions"])
+def test_a_snapshot_of_the_agents_that_is_too_large_is_made_anew(world, line):
+    for name in ("agents/amber-otter.json", f"messages/index/{world.message}.json", "messages/boxes/amber-otter.json", "reservations/active.json"):
+        hole(world.agents / name, 1 << 33)
+    done = run(world, world, line)
+    assert done.code == 0, done.err
+    assert done.memory < 1024 * MB, done.memory // MB
