@@ -85,7 +85,9 @@ static bool read_box(struct call *c, struct str text, struct mailbox *box)
 		    value_int(v, "latest", &box->latest_ms);
 
 	for (int i = 0; i < 3; i++)
-		well = well && value_int(v, names_word(&mail_states, i), &box->count[i]);
+		well = well &&
+		       value_int(v, names_word(&mail_states, i), &box->count[i]) &&
+		       box->count[i] >= 0;
 	for (size_t i = 0; well && i < owed->count; i++) {
 		well = owed->item[i].type == VALUE_STRING;
 		if (well)
@@ -120,7 +122,7 @@ static void apply(struct mailbox *box, struct mail *m)
 	int before = *at ? ((struct mail *)*at)->state : m->state - 1;
 
 	*at = m;
-	if (before >= 0)
+	if (before >= 0 && box->count[before]) /* 0: the lines before it are gone */
 		box->count[before]--;
 	box->count[m->state]++;
 	if (m->created_ms > box->latest_ms)

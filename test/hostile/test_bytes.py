@@ -232,3 +232,20 @@ def test_programs_that_answer_lines_of_json(world, tmp_path):
         done = subprocess.run([str(BIN / words[0]), words[1]], cwd=os.path.join(place, b"proj"), env=environment(**world.env),
                               input="".join(json.dumps(line) + "\n" for line in lines).encode(), capture_output=True, timeout=60)
         assert done.returncode == 0 and len([json.loads(line) for line in done.stdout.splitlines()]) == len(lines), done
+
+
+# --- mail ---
+
+def test_counts_of_mail_are_never_below_zero(world):
+    """Neither if the snapshot says so, nor if the line with which a message was sent is gone."""
+    record, box = world.agents / "messages" / "amber-otter.jsonl", world.agents / "messages" / "boxes" / "amber-otter.json"
+
+    def unread():
+        agents = world.json("sessions", program="abacus")["agents"]
+        return next(agent["unread"] for agent in agents if agent["agent_id"] == "amber-otter")
+    box.write_text(json.dumps({**json.loads(box.read_text()), "unread": -5}))
+    assert unread() == 1
+    world.bb("agent", "read", "--agent", "amber-otter", "--message", world.message).ok()
+    record.write_bytes(b"".join(line + b"\n" for line in record.read_bytes().splitlines()[1:]))
+    box.unlink()
+    assert unread() == 0
