@@ -39,6 +39,13 @@ STATIC  = 0
 else
 HARDEN += -D_FORTIFY_SOURCE=2
 endif
+# For `make fuzzers` alone: whether clang's libFuzzer drives the fuzz targets, or test/fuzz/driver.c.
+ifeq ($(FUZZ_ENGINE),libfuzzer)
+HARDEN += -fsanitize=fuzzer-no-link
+FUZZ_LINK = -fsanitize=fuzzer
+else
+FUZZ_LINK = test/fuzz/driver.c
+endif
 
 # A statically linked program starts in two thirds of the time, which is most of
 # what a command costs; not every system has the archives for it.
@@ -72,7 +79,7 @@ SERVE_OBJ = $(SERVE:%.c=$(OUT)/%.o) $(OUT)/page.o
 MAIN    = $(OUT)/src/surface/main.o
 UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
-FUZZ    = $(patsubst test/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/*.c))
+FUZZ    = $(patsubst test/fuzz/fuzz_%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
 MODEL   = $(patsubst test/model/%.c,$(OUT)/model/%,$(wildcard test/model/*.c))
 FACES   = abacus bb bd vybe
 LINKS   = bb bb-init bd vybe
@@ -115,9 +122,9 @@ $(OUT)/units: $(UNIT) $(OBJ)
 	$(Q)$(CC) $(CFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
 		$(shell $(PKG) --libs cmocka sqlite3 libsodium) -lm
 
-$(OUT)/fuzz/%: test/fuzz/%.c $(OBJ)
+$(OUT)/fuzz/%: test/fuzz/fuzz_%.c test/fuzz/driver.c $(wildcard test/fuzz/*.h) $(OBJ)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) $(FUZZ_LINK) -o $@ $< $(OBJ) $(LIBS)
 
 $(OUT)/model/%: test/model/%.c $(OBJ)
 	@mkdir -p $(@D)
@@ -128,9 +135,29 @@ $(OUT)/bench/%: test/bench/%.c $(OBJ)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
 
 units: $(OUT)/units
-fuzzers: $(FUZZ)
 model-tools: $(MODEL)
 bench-tools: $(MEASURE)
+
+# Fuzz targets have a build of their own in $(OUT)/fuzzers: sanitized, and instrumented for libFuzzer
+# where FUZZ_CC has that (Debian: libclang-rt-14-dev; Apple's clang has none).
+FUZZ_CC ?= clang
+FUZZ_SECONDS ?= 60
+
+fuzzers:
+	@mkdir -p $(OUT)/fuzzers
+	@echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' >$(OUT)/fuzzers/probe.c
+	@if $(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $(OUT)/fuzzers/probe \
+		$(OUT)/fuzzers/probe.c 2>/dev/null; then \
+		set -- CC="$(FUZZ_CC)" FUZZ_ENGINE=libfuzzer; \
+	else \
+		set -- CC="$(CC)" FUZZ_ENGINE=driver; \
+	fi; \
+	$(MAKE) "$$@" OUT=$(OUT)/fuzzers SANITIZE=1 CFLAGS='-O1 -g' fuzz-programs
+fuzz-programs: $(FUZZ)
+
+# Each fuzz target, or the one named by TARGET, for FUZZ_SECONDS.
+fuzz: fuzzers
+	@test/fuzz/run $(OUT)/fuzzers '$(TARGET)' -max_total_time=$(FUZZ_SECONDS)
 
 check:
 	./check --no-install
@@ -203,5 +230,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(GIT_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
-.PHONY: all units fuzzers model-tools bench-tools check lint lint-format layers fmt bench doc \
+.PHONY: all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format layers fmt bench doc \
 	shots portable install uninstall clean

@@ -1,17 +1,7 @@
-/* The decoder agrees with the table of the standard; nothing is cut in two. */
+/* The decoder agrees with the table of the standard, nothing is cut in two, and text that
+ * was made safe is safe. */
 #include "base/utf8.h"
 #include "fuzz.h"
-
-static const char *const corpus[] = {
-	"",
-	"plain text",
-	"\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80"
-	"\xf4\x8f\xbf\xbf",
-	"e\xcc\x81 \xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d",
-	"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb \xef\xb8\x8f "
-	"\xe1\x84\x92\xe1\x85\xa1",
-	"tab\tand \x1b[31mred\xc2\x9b",
-};
 
 /* Unicode, table 3-7: the well-formed byte sequences. */
 static const unsigned char well_formed[][8] = {
@@ -51,26 +41,47 @@ static size_t by_the_table(struct str s)
 	return 0;
 }
 
-static const char *check_columns(struct arena *mem, struct str text, bool valid,
-				 size_t columns)
+static void check_columns(struct arena *mem, struct str text, bool valid, size_t columns)
 {
 	struct str head = utf8_head(text, columns),
 		   brief = utf8_shorten(mem, text, columns);
 
-	if (!str_starts(text, head) || utf8_width(head) > columns)
-		return "the head is too wide, or no head";
-	if (utf8_width(brief) > columns)
-		return "the shortened text is too wide";
-	if (valid && (!utf8_valid(head) || !utf8_valid(brief)))
-		return "a character was cut in two";
-	if (utf8_width(text) <= columns && (head.n != text.n || !str_eq(brief, text)))
-		return "a text that fits was shortened";
-	return NULL;
+	rule(str_starts(text, head) && utf8_width(head) <= columns,
+	     "the head is a head, and no wider than it may be");
+	rule(utf8_width(brief) <= columns, "a shortened text is no wider than it may be");
+	rule(!valid || (utf8_valid(head) && utf8_valid(brief)),
+	     "no character is cut in two");
+	if (utf8_width(text) <= columns)
+		rule(head.n == text.n && str_eq(brief, text),
+		     "a text that fits is not shortened");
 }
 
-static const char *check(struct arena *mem, struct str text, bool *taken)
+static void check_safe(struct arena *mem, struct str text, bool valid)
 {
-	const char *rule;
+	struct str safe = utf8_safe(mem, text), clean = utf8_clean(mem, text);
+	bool plain = valid;
+	uint32_t cp;
+	size_t n;
+
+	rule(utf8_valid(safe) && utf8_valid(clean), "text that was made safe is UTF-8");
+	rule(!valid || str_eq(clean, text), "text that is UTF-8 is clean");
+	rule(str_eq(utf8_safe(mem, safe), safe), "safe text stays as it is");
+	for (struct str rest = safe; rest.n; rest = str_skip(rest, n)) {
+		n = utf8_decode(rest, &cp);
+		rule(cp == '\n' || cp == '\t' || !utf8_is_unsafe(cp),
+		     "safe text is safe");
+	}
+	for (struct str rest = text; plain && rest.n; rest = str_skip(rest, n)) {
+		n = utf8_decode(rest, &cp);
+		plain = cp == '\n' || cp == '\t' || !utf8_is_unsafe(cp);
+	}
+	rule(!plain || str_eq(safe, text), "text that is safe is not changed");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct arena mem = { 0 };
+	struct str text = fuzz_text(data, size < 256 ? size : 256);
 	size_t width = 0, n;
 	bool valid = true;
 
@@ -78,23 +89,15 @@ static const char *check(struct arena *mem, struct str text, bool *taken)
 		uint32_t cp;
 
 		n = utf8_decode(rest, &cp);
-		if (n != by_the_table(rest))
-			return "the decoder and the table differ";
+		rule(n == by_the_table(rest), "the decoder agrees with the table");
 		width += utf8_width(str_head(rest, n ? n : 1));
 		valid = valid && n;
 	}
-	if (utf8_valid(text) != valid)
-		return "valid as a whole, but not in its parts";
-	if (utf8_width(text) != width)
-		return "the whole is not as wide as its parts";
-	*taken = valid;
+	rule(utf8_valid(text) == valid, "a text is valid if its parts are");
+	rule(utf8_width(text) == width, "a text is as wide as its parts");
 	for (size_t columns = 0; columns <= width + 2; columns++)
-		if ((rule = check_columns(mem, text, valid, columns)))
-			return rule;
-	return NULL;
-}
-
-int main(int argc, char **argv)
-{
-	return fuzz_run(argc, argv, corpus, COUNT(corpus), check);
+		check_columns(&mem, text, valid, columns);
+	check_safe(&mem, text, valid);
+	arena_release(&mem);
+	return 0;
 }

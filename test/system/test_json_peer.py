@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = ROOT / os.environ.get("ABACUS_BUILD", "build") / "fuzz" / "json_cat"
+TOOL = ROOT / os.environ.get("ABACUS_BUILD", "build") / "model" / "json_cat"
 DEPTH = 100
 
 quick = settings(

@@ -1,0 +1,57 @@
+/*
+ * Receipts as they are exported and brought back: lines of the file that earlier versions
+ * kept, and what is remembered of a reply.
+ */
+#include "agents/receipts.h"
+#include "base/json.h"
+#include "base/value.h"
+#include "folder.h"
+#include "store/receipt_db.h"
+
+static void check_about(struct call *c, struct str reply)
+{
+	struct str about = receipt_about(c, reply);
+	struct value_error error;
+	const struct value *v;
+
+	if (!about.p)
+		return;
+	v = value_parse(&c->mem, about, &error);
+	rule(v && (v->type == VALUE_STRING || v->type == VALUE_ARRAY),
+	     "what is remembered of a reply is an id or a list of ids");
+	rule(about.n <= reply.n + 2, "what is remembered is shorter than the reply");
+}
+
+static void check_taken_over(struct call *c, struct str lines)
+{
+	struct agent_files f = { .root = folder(), .home = folder(), .lock = LOCK_NONE };
+	struct str reply;
+
+	folder_put(c, "receipts.db", (struct str){ 0 });
+	folder_put(c, "receipts.jsonl", lines);
+	c->request_id = STR("r1");
+	c->request_args = STR("args");
+	if (receipts_find(c, &f, STR("agent send"), &reply)) {
+		rule(c->message.n, "receipts are refused with a message");
+		c->code = ERR_OK;
+		return;
+	}
+	if (reply.p)
+		return;
+	rule(!receipts_put(c, &f, STR("agent send"), STR("{\"id\":\"m1\"}")),
+	     "a receipt can be left");
+	rule(!receipts_find(c, &f, STR("agent send"), &reply) &&
+		     str_is(reply, "{\"id\":\"m1\"}"),
+	     "a receipt that was left is found");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str text = fuzz_text(data, size);
+	struct call c = fuzz_call();
+
+	check_about(&c, text);
+	check_taken_over(&c, text);
+	call_release(&c);
+	return 0;
+}
