@@ -43,10 +43,13 @@ bool str_next(struct str *rest, char sep, struct str *part)
 
 const char *str_find(struct str s, struct str part)
 {
-	const char *at = s.p, *end = s.p + s.n;
+	const char *at = s.p, *end;
 
 	if (!part.n)
 		return at;
+	if (s.n < part.n)
+		return NULL;
+	end = s.p + s.n;
 	while ((size_t)(end - at) >= part.n &&
 	       (at = memchr(at, part.p[0], (size_t)(end - at) - part.n + 1))) {
 		if (!memcmp(at, part.p, part.n))
