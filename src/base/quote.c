@@ -3,10 +3,13 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 
-/* Safe text has no other line break than '\n'. */
+/*
+ * Safe text has no other line break than '\n'. It is made safe before it is shortened:
+ * most unsafe characters fill no column, but what replaces them does.
+ */
 static struct str shortened(struct arena *mem, struct str text, size_t columns)
 {
-	return utf8_safe(mem, utf8_shorten(mem, text, columns));
+	return utf8_shorten(mem, utf8_safe(mem, text), columns);
 }
 
 struct str quote_lines(struct arena *mem, struct str text, size_t columns)
