@@ -87,7 +87,7 @@ static bool read_box(struct call *c, struct str text, struct mailbox *box)
 	for (int i = 0; i < 3; i++)
 		well = well &&
 		       value_int(v, names_word(&mail_states, i), &box->count[i]) &&
-		       box->count[i] >= 0;
+		       box->count[i] >= 0 && box->count[i] <= box->known;
 	for (size_t i = 0; well && i < owed->count; i++) {
 		well = owed->item[i].type == VALUE_STRING;
 		if (well)

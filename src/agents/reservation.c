@@ -100,11 +100,17 @@ static bool scan(struct str line, struct reservation *out)
 	       take(&rest, STR(",\"created_at\":\""), &created) &&
 	       take(&rest, STR(",\"expires_at\":\""), &expires) &&
 	       str_starts(rest, tail) && str_ends(rest, STR("}")) &&
-	       rest.p[tail.n] != '0' && /* which would have to stand alone */
+	       rest.p[tail.n] > '0' && /* JSON has no "+1" and no "01" */
 	       number_int((struct str){ rest.p + tail.n, rest.n - tail.n - 1 },
 			  &out->epoch) &&
 	       moment_parse(created, &out->created_ms) &&
 	       moment_parse(expires, &out->expires_ms);
+}
+
+/* Epochs count up from 1. One that cannot be counted on from was not given by us. */
+static bool epoch_valid(int64_t epoch)
+{
+	return epoch >= 0 && epoch < INT64_MAX / 2;
 }
 
 /* `key` is absent where it is not known. */
@@ -118,8 +124,9 @@ static bool parse(struct call *c, struct str line, struct str key,
 	well = scan(line, out) || decode(value_parse(&c->mem, line, &error), out);
 	out->text = line;
 	out->key = key;
-	return well && (key.p || scope_parse(&c->mem, STR("/"), out->scope, &out->key) ==
-					 SCOPE_FINE);
+	return well && epoch_valid(out->epoch) &&
+	       (key.p ||
+		scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE);
 }
 
 static struct str line_of(struct call *c, const struct reservation *r)
@@ -273,7 +280,8 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
 		return false;
 	v = value_parse(&c->mem, arena_fmt(&c->mem, STR_FMT "]}", STR_ARG(head)), &error);
 	if (!value_int(v, "history", known) || !value_int(v, "epoch", &b->epoch) ||
-	    !value_int(v, "crc", &crc) || crc != crc32c(0, text))
+	    !epoch_valid(b->epoch) || !value_int(v, "crc", &crc) ||
+	    crc != crc32c(0, text))
 		return false;
 	text.n -= last_line.n;
 	while (text.n && str_next(&text, '\n', &line)) {

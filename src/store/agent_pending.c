@@ -48,8 +48,9 @@ static bool decode_one(const struct value *v, struct agent_append *out)
 {
 	out->name = value_str(v, "file");
 	out->lines = value_str(v, "lines");
-	return is_record(out->name) && value_int(v, "at", &out->at) && out->at >= 0 &&
-	       str_ends(out->lines, STR("\n"));
+	return is_record(out->name) && str_ends(out->lines, STR("\n")) &&
+	       value_int(v, "at", &out->at) && out->at >= 0 &&
+	       out->at <= INT64_MAX - (int64_t)out->lines.n;
 }
 
 static bool decode(struct call *c, struct str line, struct agent_append **all,
