@@ -73,8 +73,8 @@ def without(name):
     return lambda files: {key: files[key] for key in FILES if key != name}
 
 
-def meta(old, new):
-    return lambda files: {**files, "meta.json": files["meta.json"].replace(old, new)}
+def meta(old, new, count=-1):
+    return lambda files: {**files, "meta.json": files["meta.json"].replace(old, new, count)}
 
 
 def second(change):
@@ -104,6 +104,7 @@ DAMAGE = {
     "no tombstones.jsonl": (without("tombstones.jsonl"), "tombstones.jsonl", 0),
     "no meta.json": (without("meta.json"), "meta.json", 0),
     "meta.json": (lambda files: {**files, "meta.json": b"{\n"}, "meta.json", 1),
+    "meta.json nested too deep": (meta(b"{", b'{"aaa":' + b"[" * 70 + b"]" * 70 + b",", 1), "meta.json", 1),
     "version": (meta(b'"format_version":1', b'"format_version":99'), "meta.json", 1),
 }
 
