@@ -75,7 +75,7 @@ static bool decode_mark(const struct value *v, const char *at, const char *by,
 	       stamp_decode(value_find(v, at), &out->at);
 }
 
-bool edge_kind_valid(struct str kind)
+static bool kind_valid(struct str kind)
 {
 	for (size_t i = 0; i < kind.n; i++)
 		if ((unsigned char)kind.p[i] <= ' ' || kind.p[i] == 0x7f)
@@ -105,7 +105,7 @@ bool edge_decode(struct arena *mem, const struct value *v, struct edge *out,
 		       STR("\"from\" is not an id") :
 	       !bead_id_valid(out->to) ?
 		       STR("\"to\" is not an id") :
-	       !edge_kind_valid(out->kind) ?
+	       !kind_valid(out->kind) ?
 		       STR("\"kind\" is not a word") :
 	       !decode_mark(v, "created_at", "created_by", &out->created) ?
 		       STR("\"created_at\" and \"created_by\" are not a mark") :

@@ -29,9 +29,6 @@ void edge_own(struct arena *mem, struct edge *e);
 
 struct edge edge_join(struct edge a, struct edge b);
 
-/* May it be the kind of an edge? A word, without white space. */
-bool edge_kind_valid(struct str kind);
-
 bool edge_decode(struct arena *mem, const struct value *v, struct edge *out,
 		 struct str *why);
 void edge_encode(struct json *j, const struct edge *e);

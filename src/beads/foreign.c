@@ -130,10 +130,30 @@ static bool read_bead(struct state *s, const struct value *v, struct str *why)
 	struct value_error error;
 	const struct value *line = value_parse(s->mem, respelled(s->mem, v), &error);
 
-	if (line)
-		return state_read_bead(s, line, why);
-	*why = str_of(error.why);
-	return false;
+	struct bead b;
+
+	if (!line) {
+		*why = str_of(error.why);
+		return false;
+	}
+	if (!line_decode(s->mem, line, &b, why))
+		return false;
+	if (!bead_whole(&b)) {
+		*why = STR("\"_at\" and \"_by\" are missing");
+		return false;
+	}
+	state_put_bead(s, &b);
+	return true;
+}
+
+/* Tombstones and edges are written as the lines of ours that say the same, and read as
+ * those: so the same rules hold for them. */
+static const struct value *end_line(struct json *j)
+{
+	struct value_error error;
+
+	json_end(j);
+	return value_parse(j->out.mem, json_text(j), &error);
 }
 
 /* --- what is gone --- */
@@ -144,23 +164,33 @@ static bool read_lineage(const struct value *v, struct mark *out)
 	return out->by.n && stamp_decode(value_find(v, "lineage_created_at"), &out->at);
 }
 
+static void put_member(struct json *j, const struct value *v, const char *key)
+{
+	const struct value *member = value_find(v, key);
+
+	if (member)
+		json_put_raw(j, key, canonical(j->out.mem, member));
+}
+
 static bool read_tombstone(struct state *s, const struct value *v, struct str *why)
 {
-	const struct value *reason = value_find(v, "reason");
-	struct bead dead = { .id = value_str(v, "id") };
+	static const char *const members[] = { "deleted_at", "deleted_by", "id",
+					       "reason" };
+	struct json j = { .out.mem = s->mem };
+	struct mark created;
 
-	if (!read_lineage(v, &dead.created))
+	if (!read_lineage(v, &created))
 		return state_read_tombstone(s, v, why);
-	dead.deleted.by = value_str(v, "deleted_by");
-	if (!bead_id_valid(dead.id) || !dead.deleted.by.n ||
-	    !stamp_decode(value_find(v, "deleted_at"), &dead.deleted.at)) {
-		*why = STR("it is not a deletion");
-		return false;
-	}
-	if (reason && reason->type == VALUE_STRING && reason->text.n)
-		dead.reason = canonical(s->mem, reason);
-	state_put_bead(s, &dead);
-	return true;
+	json_object(&j);
+	json_put_object(&j, "bead");
+	json_name(&j, STR("created_at"));
+	stamp_encode(&j, created.at);
+	json_put_str(&j, "created_by", created.by);
+	put_member(&j, v, "id");
+	json_end(&j);
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		put_member(&j, v, members[i]);
+	return state_read_tombstone(s, end_line(&j), why);
 }
 
 /* --- edges --- */
@@ -173,6 +203,21 @@ static struct str end_of(const struct value *v, const char *key)
 	return id.p ? id : value_str(value_find(v, key), "id");
 }
 
+static bool read_entry(struct state *s, const struct value *key, struct mark stamp,
+		       struct str *why)
+{
+	struct json j = { .out.mem = s->mem };
+
+	json_object(&j);
+	json_name(&j, STR("created_at"));
+	stamp_encode(&j, stamp.at);
+	json_put_str(&j, "created_by", stamp.by);
+	json_put_str(&j, "from", end_of(key, "from"));
+	json_put_str(&j, "kind", value_str(key, "kind"));
+	json_put_str(&j, "to", end_of(key, "to"));
+	return state_read_edge(s, end_line(&j), why);
+}
+
 /* A set of dots: what is in it is there; nobody knows since when. */
 static bool read_set(struct state *s, const struct value *v, struct str *why)
 {
@@ -180,21 +225,9 @@ static bool read_set(struct state *s, const struct value *v, struct str *why)
 	struct mark stamp = { .by = STR("unknown") };
 
 	mark_decode(value_find(v, "stamp"), &stamp);
-	for (size_t i = 0; entries && i < entries->count; i++) {
-		const struct value *key = value_find(&entries->item[i], "key");
-		struct edge e = { .from = end_of(key, "from"),
-				  .to = end_of(key, "to"),
-				  .kind = value_str(key, "kind"),
-				  .created = stamp,
-				  .life = stamp };
-
-		if (!bead_id_valid(e.from) || !bead_id_valid(e.to) ||
-		    !edge_kind_valid(e.kind)) {
-			*why = STR("an entry is not an edge");
+	for (size_t i = 0; entries && i < entries->count; i++)
+		if (!read_entry(s, value_find(&entries->item[i], "key"), stamp, why))
 			return false;
-		}
-		state_put_edge(s, &e);
-	}
 	return true;
 }
 
