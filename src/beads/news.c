@@ -40,6 +40,18 @@ static void note_gone_remaps(struct comparing *k)
 	}
 }
 
+/*
+ * Whoever has to leave an id takes the edges along. If the one who stays has the same
+ * edges, they are no news, and yet joining the news would take them away.
+ */
+static bool has_remaps(const struct state *change)
+{
+	for (size_t i = 0; i < change->slots.count; i++)
+		if (((const struct slot *)change->slots.entry[i].value)->remaps)
+			return true;
+	return false;
+}
+
 /* Reads a line, strictly; whether it is kept depends on how many there are. */
 static bool take_line(struct comparing *k, struct str line, struct str *why)
 {
@@ -138,7 +150,7 @@ enum err news_between(struct call *c, const struct snapshot *before,
 		e = take_edges_of_left_ids(&k);
 	if (!e && forgets)
 		note_gone_remaps(&k);
-	out->forgets = out->forgets || out->gone.count;
+	out->forgets = out->forgets || out->gone.count || has_remaps(out->change);
 	arena_release(&k.scratch);
 	arena_release(&k.line);
 	return e;

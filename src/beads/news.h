@@ -12,7 +12,7 @@ struct news {
 	struct state *change; /* of more than NEWS_MOST lines, only ids that were left */
 	size_t count;         /* of lines */
 	struct map gone;      /* ids of which it knows nothing any more */
-	bool forgets;         /* something is missing: joining cannot tell that */
+	bool forgets; /* something is missing, or moved: joining cannot tell that */
 };
 
 /* With `forgets`, what is missing in `now` was forgotten; otherwise it is only older. */
