@@ -85,47 +85,6 @@ static enum err take_news(void *arg, const struct line_pair *pair)
 	return snapshot_fail(k->c, k->now, k->file, pair->number, why);
 }
 
-/* Whether an end of the edge is an id that a bead has left since the commit before. */
-static bool was_left(const struct state *change, struct str edge_key)
-{
-	struct str from, to;
-	const struct slot *slot[2];
-
-	str_next(&edge_key, ' ', &from);
-	str_next(&edge_key, ' ', &to);
-	slot[0] = state_find(change, from);
-	slot[1] = state_find(change, to);
-	return (slot[0] && slot[0]->remaps) || (slot[1] && slot[1]->remaps);
-}
-
-/*
- * Where an id has gone to another bead, an edge whose line is the same in both commits is
- * still news: it means that other bead now. The join would move what it knows of the edge
- * along with the bead that left.
- */
-static enum err take_edges_of_left_ids(struct comparing *k)
-{
-	struct str text = k->now->file[FILE_DEPS], line, why;
-	const struct map *slots = &k->out->change->slots;
-	size_t count = 0, left = 0;
-
-	for (size_t i = 0; i < slots->count; i++)
-		left += ((const struct slot *)slots->entry[i].value)->remaps;
-	k->file = FILE_DEPS;
-	for (size_t n = 1; left && text.n && str_next(&text, '\n', &line); n++) {
-		arena_reset(&k->scratch);
-		if (!was_left(k->out->change, lines_key(&k->scratch, FILE_DEPS, line)))
-			continue;
-		if (++count > NEWS_MOST) {
-			k->out->forgets = true; /* all of it is read from the commit */
-			return ERR_OK;
-		}
-		if (!take_line(k, line, &why))
-			return snapshot_fail(k->c, k->now, FILE_DEPS, n, why);
-	}
-	return ERR_OK;
-}
-
 enum err news_between(struct call *c, const struct snapshot *before,
 		      const struct snapshot *now, bool forgets, struct news *out)
 {
@@ -146,8 +105,6 @@ enum err news_between(struct call *c, const struct snapshot *before,
 		if (e && why.p)
 			e = snapshot_fail(c, now, k.file, number, why);
 	}
-	if (!e)
-		e = take_edges_of_left_ids(&k);
 	if (!e && forgets)
 		note_gone_remaps(&k);
 	out->forgets = out->forgets || out->gone.count || has_remaps(out->change);
