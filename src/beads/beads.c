@@ -581,14 +581,15 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 	if ((e = beads_put_receipts(c, &b->cache, &record)) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
 		return e;
-	cuts = beads_cut_due(b) && beads_cut_alone(c, b);
+	cuts = beads_cut_due(b, CUT_BY_WRITER) && beads_cut_alone(c, b);
 	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
 		c->code =
 			ERR_OK; /* the record counts; whoever comes next makes a cache */
 		file_remove(c, b->cache.path);
 	}
-	if (cuts) /* with the lock: nobody is reading what goes */
-		journal_drop(c, b->home, b->about.place.segment);
+	if (cuts) /* the one before stays until then: whoever follows may not be at its
+		     end */
+		journal_drop(c, b->home, b->about.place.segment - 1);
 	c->code = ERR_OK;
 	return ERR_OK;
 }
@@ -649,7 +650,7 @@ static enum err note_base(struct call *c, struct beads *b, struct record *r, boo
 enum err beads_rebase(struct call *c, struct beads *b, struct record *r)
 {
 	AUTO_FD fd = -1;
-	bool cuts = beads_cut_due(b);
+	bool cuts = beads_cut_due(b, CUT_BY_SYNC);
 	enum err e;
 
 	if (!(e = note_base(c, b, r, cuts, &fd)))

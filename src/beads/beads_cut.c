@@ -52,11 +52,6 @@ enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)
 
 /* --- cutting the journal --- */
 
-enum {
-	CUT_AT =
-		1024 * 1024, /* bytes; a journal is not cut before it has grown so much */
-};
-
 /* What a journal that begins anew has to take along, and what goes elsewhere. */
 struct cutting {
 	struct replay replay; /* its base is the new one */
@@ -138,7 +133,7 @@ enum err beads_cut(struct call *c, struct beads *b, struct record *r, int *fd)
 	return cache_drop_receipts(c, &b->cache);
 }
 
-bool beads_cut_due(const struct beads *b)
+bool beads_cut_due(const struct beads *b, int64_t bytes)
 {
 	enum { SEGMENT = 8 * 1024 * 1024 };
 	const struct cache_about *at = &b->about;
@@ -146,7 +141,7 @@ bool beads_cut_due(const struct beads *b)
 	int64_t grown =
 		(at->place.segment - first) * SEGMENT + at->place.offset - at->cut_offset;
 
-	return grown > CUT_AT && grown > 2 * at->cut_offset;
+	return grown > bytes && grown > 2 * at->cut_offset;
 }
 
 /* The base that the journal has now, as a record that it can begin anew with. */

@@ -47,8 +47,10 @@ enum err replay_find_base(struct call *c, const struct journal_record *r, void *
 /* The text of a record, as the journal's reader will understand it. */
 enum err beads_encode_record(struct call *c, const struct record *r, struct str *json);
 
-/* Has the journal grown enough since it was cut last? */
-bool beads_cut_due(const struct beads *b);
+/* Has the journal grown by so many bytes since it was cut last, and by twice what it
+ * began with? A sync cuts sooner than a writer, whom others wait for. */
+enum { CUT_BY_SYNC = 256 << 10, CUT_BY_WRITER = 1 << 20 };
+bool beads_cut_due(const struct beads *b, int64_t bytes);
 
 /* Begins the journal anew with this base; its receipts go to their database. The segments
  * before are needed until the new one is on the medium. */

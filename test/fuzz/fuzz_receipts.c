@@ -38,7 +38,7 @@ static void check_taken_over(struct call *c, struct str lines)
 	}
 	if (reply.p)
 		return;
-	rule(!receipts_put(c, &f, STR("agent send"), STR("{\"id\":\"m1\"}")),
+	rule(!receipts_put(c, &f, c->actor, STR("agent send"), STR("{\"id\":\"m1\"}")),
 	     "a receipt can be left");
 	rule(!receipts_find(c, &f, STR("agent send"), &reply) &&
 		     str_is(reply, "{\"id\":\"m1\"}"),

@@ -50,7 +50,7 @@ def test_the_journal_is_cut_without_a_sync(repo):
     first += pipe(repo, asked[2000:])
     sizes.append(journal_bytes(repo))
     assert all("data" in answer for answer in first)
-    assert max(sizes) < 1.5 * MB, sizes
+    assert max(sizes) < 2.5 * MB, sizes
     before = state(repo)
     for kept in (True, False):
         if not kept:
@@ -68,7 +68,7 @@ def test_pending_changes_are_counted_and_published_after_a_cut(tmp_path):
     repo = clone(tmp_path / "anna", remote)
     ids = [repo.create(f"bead {i}") for i in range(3)]
     pipe(repo, updates(ids, 1500))
-    assert journal_bytes(repo) < 1.5 * MB
+    assert journal_bytes(repo) < 2.5 * MB
     assert repo.json("sync", "--status")["pending"] == 1500 + 4, "what waits is counted as before"
     sync(repo)
     pipe(repo, [(op, {**params, "request_id": f"again{n}"}) for n, (op, params) in enumerate(updates(ids, 1500))])
@@ -186,21 +186,21 @@ def test_killed_at_every_step_of_a_cut(repo, faulty, tmp_path):  # noqa: F811
     """The request that cuts the journal, and those before it, are done once, whenever it died."""
     ids = [repo.create(f"bead {i}") for i in range(3)]
     asked, answers = updates(ids, 2000), []
-    while journal_bytes(repo) < MB - 4000:
+    while journal_bytes(repo) < MB - 20000:
         answers += pipe(repo, asked[len(answers):len(answers) + 5])
     filler = iter(range(10000, 20000))
-    while journal_bytes(repo) < MB - 100:
+    while journal_bytes(repo) < MB - 1200:
         pipe(repo, [("bead update", {"ids": [ids[0]], "priority": next(filler) % 5})])
     kept = tmp_path / "kept"
     subprocess.run(["cp", "-a", repo.home, kept], check=True)
-    last = ["update", ids[1], "--title", "cut " + "x" * 300, "--request-id", "the-last", "--json"]
+    last = ["update", ids[1], "--title", "cut " + "x" * 900, "--request-id", "the-last", "--json"]
     def die(**how):
         subprocess.run(["rm", "-rf", repo.home], check=True)
         subprocess.run(["cp", "-a", kept, repo.home], check=True)
         return subprocess.run([faulty, *last], cwd=repo.path, capture_output=True,
                               env=environment(**repo.env, **how)).returncode
 
-    assert die(ABACUS_FAULT_COUNT=tmp_path / "steps") == 0 and journal_bytes(repo) < MB / 2, "it was not cut"
+    assert die(ABACUS_FAULT_COUNT=tmp_path / "steps") == 0 and (repo.home / "journal.2").exists(), "it was not cut"
     count = int((tmp_path / "steps").read_text())
     assert count > 100
     for step in sorted({*range(1, 8), *range(8, count - 14, count // 12), *range(count - 14, count + 1)}):
