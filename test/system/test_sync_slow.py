@@ -57,7 +57,7 @@ def ours(repo):
             words = entry.read_bytes().split(b"\0")
         except OSError:
             continue
-        if os.fsencode(repo.path) in words:
+        if os.fsencode(repo.path / ".git") in words:
             found.append((int(entry.parent.name), words))
     return found
 
