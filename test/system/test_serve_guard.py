@@ -662,8 +662,11 @@ def connect_to(path):
 
 
 def sockets(pid):
-    links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-    return {link for link in links if link.startswith("socket:")}
+    found = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+            found.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return {link for link in found if link.startswith("socket:")}
 
 
 def test_a_killed_one_leaves_its_port(served):
