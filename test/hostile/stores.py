@@ -2,8 +2,11 @@
 import contextlib
 import json
 import pathlib
+import shutil
 import sqlite3
 import sys
+
+import pytest
 
 from conftest import ROOT, Repo, git
 
@@ -90,6 +93,28 @@ def fill(path):
 
 
 # --- beads, in a commit that somebody pushed ---
+
+def at(path):
+    """The world that fill() has made there."""
+    world = World(path / "proj", path / "beads.git")
+    world.message = next((world.agents / "messages" / "index").iterdir()).stem
+    return world
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Made once, then copied."""
+    path = tmp_path_factory.mktemp("world") / "w"
+    path.mkdir()
+    fill(path)
+    return path
+
+
+@pytest.fixture
+def world(tmp_path, made):
+    shutil.copytree(made, tmp_path / "w")
+    return at(tmp_path / "w")
+
 
 def push(world, change):
     """A commit whose lines are what `change` makes of each value; published, and taken in."""

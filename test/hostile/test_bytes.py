@@ -6,32 +6,12 @@ import shutil
 import subprocess
 
 import pytest
-from stores import World, fill, texts, update
+from stores import at, made, texts, update, world  # noqa: F401  (fixtures)
 from test_terminal import COMMANDS
 
 from conftest import BIN, environment
 
 BAD = b"caf\xe9\xff"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    path = tmp_path_factory.mktemp("world") / "w"
-    path.mkdir()
-    fill(path)
-    return path
-
-
-@pytest.fixture
-def world(tmp_path, made):
-    shutil.copytree(made, tmp_path / "w")
-    return at(tmp_path / "w")
-
-
-def at(path):
-    world = World(path / "proj", path / "beads.git")
-    world.message = next((world.agents / "messages" / "index").iterdir()).stem
-    return world
 
 
 def crashed(code):

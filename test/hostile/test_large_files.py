@@ -1,28 +1,11 @@
 """A file of a store that is far larger than it can be costs little memory, and is damage as any other."""
-import shutil
 
 import pytest
-from stores import World, fill
+from stores import made, world  # noqa: F401  (fixtures)
 from test_generated_stores import SANITIZED, run
 
 HOLE = 256 << 20
 MB = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    path = tmp_path_factory.mktemp("world") / "w"
-    path.mkdir()
-    fill(path)
-    return path
-
-
-@pytest.fixture
-def world(tmp_path, made):
-    shutil.copytree(made, tmp_path / "w")
-    world = World(tmp_path / "w" / "proj", tmp_path / "w" / "beads.git")
-    world.message = next((world.agents / "messages" / "index").iterdir()).stem
-    return world
 
 
 def hole(file, size=HOLE):

@@ -2,10 +2,9 @@
 import copy
 import json
 import re
-import shutil
 
 import pytest
-from stores import EVIL, NAME, World, fill, push, rewrite, texts, update
+from stores import EVIL, NAME, World, made, push, rewrite, texts, update, world  # noqa: F401  (fixtures)
 
 from beads import append
 from board import on_terminal
@@ -88,22 +87,6 @@ def check_all(world, programs=COMMANDS):
             done = check(world, *args, program=program)
             shown.append(done.out + done.err)
     return "".join(shown)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    path = tmp_path_factory.mktemp("world") / "w"
-    path.mkdir()
-    fill(path)
-    return path
-
-
-@pytest.fixture
-def world(tmp_path, made):
-    shutil.copytree(made, tmp_path / "w")
-    world = World(tmp_path / "w" / "proj", tmp_path / "w" / "beads.git")
-    world.message = next((world.agents / "messages" / "index").iterdir()).stem
-    return world
 
 
 def words_of(world, program):
