@@ -1,5 +1,6 @@
 #include "agents/receipts.h"
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/value.h"
@@ -126,4 +127,14 @@ enum err receipts_put(struct call *c, struct agent_files *f, struct str actor,
 	if (e)
 		c->code = ERR_IO_WRITE_FAILED;
 	return c->code;
+}
+
+struct str receipts_mark(struct call *c, struct str agent)
+{
+	struct str zero = { "", 1 },
+		   pieces[] = { c->request_id, zero, agent, zero, c->request_args };
+
+	if (!c->request_id.p)
+		return (struct str){ 0 };
+	return str_head(sha256_pieces(&c->mem, pieces, 5), 32);
 }

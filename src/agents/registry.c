@@ -1,5 +1,6 @@
 #include "agents/registry.h"
 
+#include "agents/receipts.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/moment.h"
@@ -60,6 +61,8 @@ static struct str text_of(struct call *c, const struct registered *a)
 
 	json_object(&j);
 	put_record(&j, a);
+	if (a->request.p)
+		json_put_str(&j, "request", a->request);
 	json_end(&j);
 	buf_char(&j.out, '\n');
 	return buf_str(&j.out);
@@ -75,7 +78,8 @@ static struct registered *decode(struct arena *mem, struct str text)
 	*a = (struct registered){ .id = value_str(v, "agent_id"),
 				  .display = value_str(v, "display_name"),
 				  .role = value_str(v, "role"),
-				  .status = value_str(v, "status") };
+				  .status = value_str(v, "status"),
+				  .request = value_str(v, "request") };
 	return registry_id_valid(a->id) && a->role.n && a->status.n &&
 			       moment_parse(value_str(v, "created_at"), &a->created_ms) &&
 			       moment_parse(value_str(v, "last_seen_at"), &a->seen_ms) &&
@@ -219,6 +223,7 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 		      struct str display, struct str role, bool update,
 		      struct registered **out)
 {
+	struct str mark = receipts_mark(c, id);
 	enum err e;
 
 	if (str_is(id, "broadcast")) {
@@ -228,6 +233,8 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 	if ((e = check_id(c, id)) || (e = check_words(c, display, role)) ||
 	    (e = agent_files_begin(c, f)) || (e = look_up(c, f, id, out)))
 		return e;
+	if (*out && mark.p && str_eq((*out)->request, mark))
+		return registry_acted(c, f, *out);
 	if (*out && !update) {
 		call_fail(c, ERR_DUPLICATE_AGENT_ID,
 			  "there is an agent '" STR_FMT "' already", STR_ARG(id));
@@ -246,6 +253,7 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 	}
 	(*out)->display = display.p ? display : (*out)->display;
 	(*out)->role = role;
+	(*out)->request = mark;
 	if (c->now_ms > (*out)->seen_ms)
 		(*out)->seen_ms = c->now_ms;
 	if ((e = agent_file_append(c, f, history_file, text_of(c, *out))))

@@ -13,6 +13,7 @@ struct json;
  */
 struct registered {
 	struct str id, display, role, status;
+	struct str request; /* receipts_mark() of who registered it; or absent */
 	int64_t created_ms, seen_ms, version;
 	struct registered *next;
 };

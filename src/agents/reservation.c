@@ -1,6 +1,7 @@
 #include "agents/reservation.h"
 
 #include "agents/protocol.h"
+#include "agents/receipts.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
@@ -48,7 +49,8 @@ static bool decode(const struct value *v, struct reservation *out)
 				     .scope = value_str(v, "scope"),
 				     .agent = value_str(v, "agent_id"),
 				     .bead = value_str(v, "bead_id"),
-				     .state = value_str(v, "state") };
+				     .state = value_str(v, "state"),
+				     .request = value_str(v, "request") };
 	return v && out->id.n && out->agent.n && out->bead.n && out->state.n &&
 	       moment_parse(value_str(v, "created_at"), &out->created_ms) &&
 	       moment_parse(value_str(v, "expires_at"), &out->expires_ms) &&
@@ -135,6 +137,8 @@ static struct str line_of(struct call *c, const struct reservation *r)
 
 	json_object(&j);
 	put_members(&j, r);
+	if (r->request.p && !r->text.p)
+		json_put_str(&j, "request", r->request);
 	json_end(&j);
 	return json_text(&j);
 }
@@ -574,17 +578,43 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 
 /* --- releasing --- */
 
+/* What this request has released before; NULL: nothing. */
+static enum err find_released(struct call *c, struct agent_files *f, struct str mark,
+			      struct reservation **out)
+{
+	struct reservation *r = arena_new(&c->mem, struct reservation);
+	struct str text, line;
+	enum err e = agent_file_read(c, f, history_file, &text);
+
+	*out = NULL;
+	if (e || !str_has(text, mark))
+		return e;
+	while (text.n && str_next(&text, '\n', &line)) {
+		if (!str_has(line, mark) || !parse(c, line, (struct str){ 0 }, r) ||
+		    !str_eq(r->request, mark))
+			continue;
+		r->text = (struct str){ 0 };
+		*out = r;
+	}
+	return ERR_OK;
+}
+
 enum err reservation_release(struct call *c, struct agent_files *f, struct str agent,
 			     struct str scope, int64_t epoch, struct reservation **out)
 {
+	struct str key, mark = receipts_mark(c, agent);
 	struct registered *a;
 	struct reservation there;
 	struct book b;
-	struct str key;
 	enum err e;
 
 	if ((e = scope_normalise(c, f->root.p ? f->root : STR("/"), scope, &key)) ||
-	    (e = registry_find(c, f, agent, &a)) || (e = open_book(c, f, &b)))
+	    (e = registry_find(c, f, agent, &a)) ||
+	    (mark.p && (e = find_released(c, f, mark, out))))
+		return e;
+	if (mark.p && *out)
+		return registry_acted(c, f, a);
+	if ((e = open_book(c, f, &b)))
 		return e;
 	if (!find_scope(c, &b, key, &there))
 		return call_fail(c, ERR_RESERVATION_NOT_FOUND,
@@ -600,6 +630,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 			STR_ARG(scope), (long long)(*out)->epoch, (long long)epoch);
 	(*out)->text = (struct str){ 0 };
 	(*out)->state = STR("released");
+	(*out)->request = mark;
 	(*out)->released_ms = /* not before it was made, whatever the clock says */
 		c->now_ms > there.created_ms ? c->now_ms : there.created_ms;
 	if ((e = note(c, f, &b, NULL, *out, NULL)))

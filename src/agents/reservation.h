@@ -19,7 +19,8 @@ struct reservation {
 	struct str key;   /* the scope as it is compared */
 	struct str state; /* active, released, expired */
 	int64_t created_ms, expires_ms, released_ms, epoch;
-	struct str text; /* as it is in the file; absent: it is new, or has changed */
+	struct str request; /* receipts_mark() of the release; or absent */
+	struct str text;    /* as it is in the file; absent: it is new, or has changed */
 	struct reservation *next;
 };
 

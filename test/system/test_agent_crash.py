@@ -28,6 +28,8 @@ COMMANDS = {
     "renew": ["reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-2"],
     "takeover": ["reserve", "--agent", "blue-fox", "--scope", "src", "--bead", "bd-1", "--takeover-stale"],
     "release": ["release", "--agent", "amber-otter", "--scope", "src"],
+    "register once": ["register", "--name", "new-one", "--role", "ui", "--request-id", "once"],
+    "release once": ["release", "--agent", "amber-otter", "--scope", "src", "--request-id", "once"],
 }
 
 
@@ -135,6 +137,16 @@ def test_killed_at_every_step(agents, faulty, tmp_path, name):  # noqa: F811
             found["agents"] = after["agents"]  # a repeat that is refused is no act
         assert found == after, f"step {n} of {steps}"
         assert_whole(agents)
+
+
+def test_a_release_that_is_repeated_lets_go_of_nothing_newer(agents):
+    """Its receipt was lost in a crash; the agent has reserved the scope again since."""
+    first = agents.bb(*agents.command("release once")).ok().json["data"]
+    for file in (agents.home / "agent").glob("receipts.db*"):
+        file.unlink()
+    agents.agent("reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-2")
+    assert agents.bb(*agents.command("release once")).ok().json["data"] == first
+    assert [r["bead_id"] for r in agents.agent("status")["reservations"]] == ["bd-2"]
 
 
 def test_a_first_register_killed_at_every_step(tmp_path, faulty):  # noqa: F811
