@@ -81,6 +81,8 @@ static const char *parse_number(struct parser *ps, const char *p, struct value *
 		if (!(p = need_digits(ps, p)))
 			return NULL;
 	}
+	if (p - from > VALUE_NUMBER_MOST)
+		return refuse(ps, from, "a number is too long");
 	v->type = VALUE_NUMBER;
 	v->text = (struct str){ from, (size_t)(p - from) };
 	return p;

@@ -32,6 +32,7 @@ enum {
 	VALUE_DEPTH = 100, /* arrays and objects inside each other */
 	VALUE_DATA_DEPTH =
 		64, /* of data that is kept: the rest is for what is around it */
+	VALUE_NUMBER_MOST = 1000, /* characters; other readers stop at some 4,000 */
 };
 
 /* Why a text was refused: NULL, and where it stopped, or what is wrong. */

@@ -33,6 +33,7 @@ struct branch {
 	int64_t depth;
 	struct branch *next;
 };
+enum { TREE_DEPTH = 100 }; /* at most */
 enum err graph_tree(struct call *c, struct beads *b, struct bead_row *root, bool down,
 		    bool up, int64_t deepest, struct branch **out);
 

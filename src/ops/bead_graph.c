@@ -49,19 +49,45 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-/* All that can be reached from one bead, along edges in either direction. */
-static void spread(struct map *in, const struct edge_row *edges)
-{
-	size_t before;
+/* Beads that hang together have one root. A root is its own parent. */
+struct cluster {
+	struct cluster *parent;
+};
 
-	do {
-		before = in->count;
-		for (const struct edge_row *e = edges; e; e = e->next)
-			if (map_find(in, e->from) || map_find(in, e->to)) {
-				map_put(in, e->from);
-				map_put(in, e->to);
-			}
-	} while (in->count > before);
+static struct cluster *cluster_root(struct cluster *g)
+{
+	while (g->parent != g) {
+		g->parent = g->parent->parent;
+		g = g->parent;
+	}
+	return g;
+}
+
+static struct cluster *cluster_of(struct map *clusters, struct str id)
+{
+	void **at = map_put(clusters, id);
+	struct cluster *g = *at;
+
+	if (!g) {
+		*at = g = arena_new(clusters->mem, struct cluster);
+		*g = (struct cluster){ .parent = g };
+	}
+	return cluster_root(g);
+}
+
+/* All that can be reached from one bead, along edges in either direction. */
+static void choose_connected(struct map *chosen, struct str id,
+			     const struct edge_row *edges)
+{
+	struct map clusters = { .mem = chosen->mem };
+	struct cluster *root;
+
+	for (const struct edge_row *e = edges; e; e = e->next)
+		cluster_of(&clusters, e->from)->parent = cluster_of(&clusters, e->to);
+	root = cluster_of(&clusters, id);
+	for (size_t i = 0; i < clusters.count; i++)
+		if (cluster_root(clusters.entry[i].value) == root)
+			map_put(chosen, clusters.entry[i].key);
 }
 
 static void put_nodes(struct json *j, const struct bead_row *rows, const struct map *in,
@@ -112,8 +138,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	if (in->id.p) {
 		if ((e = find_bead(c, s->beads, in->id, &row)))
 			return e;
-		map_put(&chosen, row->id);
-		spread(&chosen, edges);
+		choose_connected(&chosen, row->id, edges);
 	} else {
 		for (const struct edge_row *edge = edges; edge; edge = edge->next) {
 			map_put(&chosen, edge->from);

@@ -1,5 +1,7 @@
 #include <inttypes.h>
 
+#include "base/map.h"
+#include "beads/graph.h"
 #include "surface/bd_view.h"
 #include "surface/view.h"
 
@@ -81,22 +83,18 @@ static const struct language *language_of(const struct value *data)
 	return str_is(format, "mermaid") ? &mermaid : str_is(format, "dot") ? &dot : NULL;
 }
 
-static bool seen_before(const struct value *nodes, size_t i)
-{
-	struct str id = value_str(&nodes->item[i], "id");
-
-	for (size_t k = 0; k < i; k++)
-		if (str_eq(value_str(&nodes->item[k], "id"), id))
-			return true;
-	return false;
-}
-
 static void tell_tree(struct view *v, const struct value *nodes, const struct language *l)
 {
+	struct map told = { .mem = v->out.mem };
+
 	view_line(v, "%s", l->begin);
-	for (size_t i = 0; i < nodes->count; i++)
-		if (!seen_before(nodes, i))
+	for (size_t i = 0; i < nodes->count; i++) {
+		size_t before = told.count;
+
+		map_put(&told, value_str(&nodes->item[i], "id"));
+		if (told.count > before)
 			l->node(v, &nodes->item[i]);
+	}
 	for (size_t i = 0; i < nodes->count; i++) {
 		const struct value *n = &nodes->item[i];
 		struct str id = value_str(n, "id"), under = value_str(n, "under");
@@ -120,28 +118,36 @@ static void bead_text(struct view *v, const struct value *n)
 	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(n, "title")));
 }
 
-/* Does another branch follow on this level, before the tree goes back above it? */
-static bool goes_on(const struct value *nodes, size_t i, int64_t depth)
+/*
+ * Of each node: does another branch follow on its level, before the tree goes back above
+ * it? Found from the end; a level that the tree leaves has none any more.
+ */
+static bool *followed_nodes(struct view *v, const struct value *nodes)
 {
-	while (++i < nodes->count) {
-		int64_t d = view_number(&nodes->item[i], "depth");
+	bool *followed = arena_alloc(v->out.mem, nodes->count),
+	     level[TREE_DEPTH + 1] = { 0 };
 
-		if (d <= depth)
-			return d == depth;
+	for (size_t i = nodes->count; i-- > 0;) {
+		int64_t depth = view_number(&nodes->item[i], "depth");
+
+		followed[i] = level[depth];
+		level[depth] = true;
+		for (int64_t d = depth + 1; d <= TREE_DEPTH; d++)
+			level[d] = false;
 	}
-	return false;
+	return followed;
 }
 
-static void draw_branch(struct view *v, const struct value *nodes, size_t i)
+/* `level`: for each depth above, whether its branch goes on below this node. */
+static void draw_branch(struct view *v, const struct value *n, const bool *level)
 {
-	const struct value *n = &nodes->item[i];
 	int64_t depth = view_number(n, "depth");
 	const struct value *again = value_find(n, "again");
 
 	for (int64_t d = 1; d < depth; d++)
-		buf_put(&v->out, goes_on(nodes, i, d) ? STR("│  ") : STR("   "));
+		buf_put(&v->out, level[d] ? STR("│  ") : STR("   "));
 	if (depth)
-		buf_put(&v->out, goes_on(nodes, i, depth) ? STR("├─ ") : STR("└─ "));
+		buf_put(&v->out, level[depth] ? STR("├─ ") : STR("└─ "));
 	if (depth)
 		buf_fmt(&v->out, "%s" STR_FMT " ",
 			str_is(value_str(n, "direction"), "up") ? "←" : "→",
@@ -156,29 +162,42 @@ void bd_view_tree(struct view *v, const struct value *data)
 {
 	const struct value *nodes = value_find(data, "nodes");
 	const struct language *language = language_of(data);
+	bool *followed, level[TREE_DEPTH + 1];
 
 	if (language) {
 		tell_tree(v, nodes, language);
 		return;
 	}
-	for (size_t i = 0; i < nodes->count; i++)
-		draw_branch(v, nodes, i);
+	followed = followed_nodes(v, nodes);
+	for (size_t i = 0; i < nodes->count; i++) {
+		const struct value *n = &nodes->item[i];
+
+		level[view_number(n, "depth")] = followed[i];
+		draw_branch(v, n, level);
+	}
 }
 
-/* Every bead, and below it what it depends on. */
+/* Every bead, and below it what it depends on. The edges come by their first bead. */
 static void draw_graph(struct view *v, const struct value *nodes,
 		       const struct value *edges)
 {
+	struct map first = { .mem = v->out.mem };
+
+	for (size_t i = edges->count; i-- > 0;)
+		*map_put(&first, value_str(&edges->item[i], "from")) = &edges->item[i];
 	for (size_t i = 0; i < nodes->count; i++) {
 		struct str id = value_str(&nodes->item[i], "id");
+		void **at = map_find(&first, id);
+		const struct value *edge = at ? *at : edges->item + edges->count;
 
 		bead_text(v, &nodes->item[i]);
 		buf_char(&v->out, '\n');
-		for (size_t k = 0; k < edges->count; k++)
-			if (str_eq(value_str(&edges->item[k], "from"), id))
-				view_line(v, "  → " STR_FMT " " STR_FMT,
-					  STR_ARG(value_str(&edges->item[k], "kind")),
-					  STR_ARG(value_str(&edges->item[k], "to")));
+		for (; edge < edges->item + edges->count &&
+		       str_eq(value_str(edge, "from"), id);
+		     edge++)
+			view_line(v, "  → " STR_FMT " " STR_FMT,
+				  STR_ARG(value_str(edge, "kind")),
+				  STR_ARG(value_str(edge, "to")));
 	}
 }
 
