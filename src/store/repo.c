@@ -135,9 +135,12 @@ const char *repo_kind(struct repo *r, struct str name)
 
 bool repo_is_commit(struct repo *r, struct str name)
 {
-	const char *kind = repo_kind(r, name);
+	git_commit *commit = NULL;
+	git_oid oid;
+	bool yes = oid_of(name, &oid) && !git_commit_lookup(&commit, r->git, &oid);
 
-	return kind && str_is(str_of(kind), "commit");
+	git_commit_free(commit);
+	return yes;
 }
 
 static enum err lookup(struct call *c, struct repo *r, struct str name, git_commit **out)

@@ -275,10 +275,12 @@ static enum err broken(struct call *c, const struct remote *m, struct str ref,
 	call_fail(c, ERR_REMOTE_DAMAGED,
 		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") " STR_FMT,
 		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(fault));
-	return call_step(
-		c, "Your own work is safe and goes on. Somebody who may write there "
-		   "has to set the ref to a commit again, or remove it; then run "
-		   "'bd sync'.");
+	return call_step(c,
+			 "Your own work is safe and goes on. 'git push --force " STR_FMT
+			 " " STR_FMT "' sets the ref to the last commit of this clone. "
+			 "If that is refused, the repository there is damaged: run 'git "
+			 "fsck' in it.",
+			 STR_ARG(m->name), STR_ARG(ref));
 }
 
 /* A folder is a repository, or has one in `.git`. */
@@ -338,6 +340,24 @@ static enum err find(struct call *c, const struct remote *m, git_remote *remote,
 	return check_listed(c, m, ref, *commit);
 }
 
+/* Has libgit2 failed because an object is missing, or is not what it should be? */
+static bool unreadable(void)
+{
+	const git_error *error = git_error_last();
+
+	return error &&
+	       (error->klass == GIT_ERROR_INVALID || error->klass == GIT_ERROR_OBJECT ||
+		error->klass == GIT_ERROR_ODB);
+}
+
+static struct str unreadable_commit(struct call *c, const struct remote *m,
+				    struct str commit)
+{
+	return arena_fmt(&c->mem, "is at " STR_FMT ", which cannot be read: " STR_FMT,
+			 STR_ARG(commit),
+			 STR_ARG(shown(c, m, str_of(git_error_last()->message))));
+}
+
 static enum err fetch(struct call *c, struct remote *m, git_remote *remote,
 		      git_remote_callbacks *calls, struct str ref, struct str commit)
 {
@@ -353,6 +373,8 @@ static enum err fetch(struct call *c, struct remote *m, git_remote *remote,
 	options.download_tags = GIT_REMOTE_DOWNLOAD_TAGS_NONE;
 	fault_point();
 	code = git_remote_download(remote, &specs, &options);
+	if (code && unreadable())
+		return broken(c, m, ref, unreadable_commit(c, m, commit));
 	return code ? unreachable(c, m, code,
 				  arena_fmt(&c->mem, "fetch '" STR_FMT "' (%.10s…) from",
 					    STR_ARG(ref), commit.p)
@@ -367,8 +389,10 @@ static enum err check_commit(struct call *c, const struct remote *m, struct str 
 
 	if (!kind)
 		return repo_fail(c, ERR_SYNC_FAILED, "read the commit", name);
-	if (str_is(str_of(kind), "commit"))
+	if (repo_is_commit(m->repo, name))
 		return ERR_OK;
+	if (str_is(str_of(kind), "commit"))
+		return broken(c, m, ref, unreadable_commit(c, m, name));
 	return broken(c, m, ref,
 		      arena_fmt(&c->mem, "is at the %s " STR_FMT ", and not at a commit",
 				kind, STR_ARG(name)));

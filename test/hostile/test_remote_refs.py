@@ -43,7 +43,14 @@ class World:
                 "missing": "1" * 40 + "\n", "nowhere": "ref: refs/heads/none\n", "outside": "ref: ../../HEAD\n",
                 "itself": f"ref: {REF}\n", "tree": git(self.remote, "rev-parse", f"{tip}^{{tree}}"),
                 "blob": git(self.remote, "rev-parse", f"{tip}:meta.json"),
-                "tag": git(self.remote, "rev-parse", "refs/tags/x")}[what]
+                "tag": git(self.remote, "rev-parse", "refs/tags/x"),
+                "unsigned": self.commit("author bad\ncommitter bad\n"), "headless": self.commit("")}[what]
+
+    def commit(self, signatures):
+        """One that Git takes and passes on, and that has no author as Git writes them."""
+        text = f"tree {git(self.remote, 'rev-parse', REF + '^{tree}').strip()}\nparent {at(self.remote)}\n{signatures}\nx\n"
+        (self.path / "commit").write_text(text)
+        return git(self.remote, "hash-object", "-t", "commit", "-w", "--literally", self.path / "commit")
 
 
 @pytest.fixture
@@ -57,6 +64,8 @@ WORDS = {"text": "cannot be read", "nothing": "cannot be read", "half": "cannot 
          "nowhere": "is a symbolic ref to 'refs/heads/none', which is not there",
          "outside": "is a symbolic ref to '../../HEAD', which is not there", "itself": "cannot be read",
          "tree": "is at the tree", "blob": "is at the blob", "tag": "is at the tag"}
+UNREADABLE = {"unsigned": "is at [0-9a-f]{40}, which cannot be read", "headless": "is at [0-9a-f]{40}, which cannot be read"}
+PUSHED = {what: WORDS[what] for what in ("tree", "blob", "tag")} | UNREADABLE
 
 
 @pytest.mark.parametrize("what", WORDS)
@@ -82,6 +91,24 @@ def test_of_a_server(world, what):
         assert f"'{REF}'" in error["message"] and "'origin'" in error["message"] and server.url in error["message"], error
         assert re.search(WORDS[what] if what != "missing" else r"\(1111111111…\)", error["message"]), error
         (world.remote / REF).write_text(f"{tip}\n")
+        assert sync(world.anna)["durability"] == "remote"
+
+
+@pytest.mark.parametrize("over", ["folder", "http"])
+@pytest.mark.parametrize("what", PUSHED)
+def test_the_step_that_is_named_mends_what_somebody_pushed(world, what, over):
+    tip, wrong = at(world.remote), world.content(what)
+    with http_remote(world.path) as server:
+        if over == "http":
+            point(world.anna, f"{server.url}/beads.git")
+        (world.remote / REF).write_text(wrong)
+        for command in ("sync --timeout 60s", "repair", "repair --apply"):
+            error = is_sync_error(world.anna.run(*command.split(), "--json"), "corrupt")
+            assert re.search(PUSHED[what], error["message"]) and not error["retryable"], error
+        assert titles(world.anna) == ["published", "waiting"] and at(world.anna.path) == tip
+        step = re.search(r"'git (push --force [^']+)'", error["hint"])[1]
+        git(world.anna.path, *step.split())
+        assert at(world.remote) == tip
         assert sync(world.anna)["durability"] == "remote"
 
 
