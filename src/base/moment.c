@@ -179,29 +179,44 @@ static const struct {
 	{ 'w', INT64_C(7) * DAY }, { 'd', DAY },    { 'h', HOUR },
 	{ 'm', MINUTE },           { 's', SECOND },
 };
+enum { UNITS = sizeof units / sizeof *units };
 
-bool duration_parse(struct str text, int64_t *ms)
+/* A number of at most nine digits, and its unit. */
+static bool take_part(struct str *rest, int64_t *count, size_t *unit)
 {
-	int64_t count = 0;
+	size_t n = 0;
 
-	if (text.n < 2 || text.n > 10)
+	*count = 0;
+	for (; n < rest->n && n < 9 && rest->p[n] >= '0' && rest->p[n] <= '9'; n++)
+		*count = *count * 10 + (rest->p[n] - '0');
+	if (!n || n == rest->n)
 		return false;
-	for (size_t i = 0; i < text.n - 1; i++) {
-		if (text.p[i] < '0' || text.p[i] > '9')
-			return false;
-		count = count * 10 + (text.p[i] - '0');
-	}
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-		if (text.p[text.n - 1] == units[i].unit) {
-			*ms = count * units[i].ms;
+	for (*unit = 0; *unit < UNITS; ++*unit)
+		if (rest->p[n] == units[*unit].unit) {
+			*rest = str_skip(*rest, n + 1);
 			return true;
 		}
 	return false;
 }
 
+bool duration_parse(struct str text, int64_t *ms)
+{
+	size_t unit, next = 0; /* units only get smaller */
+	int64_t count;
+
+	*ms = 0;
+	do {
+		if (!take_part(&text, &count, &unit) || unit < next)
+			return false;
+		*ms += count * units[unit].ms;
+		next = unit + 1;
+	} while (text.n);
+	return true;
+}
+
 struct str duration_format(struct arena *mem, int64_t ms)
 {
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+	for (size_t i = 0; i < UNITS; i++)
 		if (ms % units[i].ms == 0 && ms)
 			return arena_fmt(mem, "%" PRId64 "%c", ms / units[i].ms,
 					 units[i].unit);

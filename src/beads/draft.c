@@ -166,16 +166,34 @@ static enum err put_needs(struct call *c, struct beads *b, const struct draft *d
 	return ERR_OK;
 }
 
-static enum err wrong(struct call *c, const struct draft *d, const char *what,
-		      struct str value)
+static enum err not_valid(struct call *c, const struct draft *d, const char *what,
+			  struct str value, const char *step)
 {
-	return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' has the %s '" STR_FMT "'",
-			 STR_ARG(d->title), what, STR_ARG(value));
+	call_fail(c, ERR_INVALID_INPUT, "the %s of '" STR_FMT "' cannot be '" STR_FMT "'",
+		  what, STR_ARG(utf8_shorten(&c->mem, d->title, 60)), STR_ARG(value));
+	return call_step(c, "%s", step);
 }
 
-static bool is_line(struct str text, size_t most)
+static enum err too_long(struct call *c, const struct draft *d, const char *what,
+			 size_t most)
 {
-	return text.n <= most && !utf8_has_control(text);
+	call_fail(c, ERR_INVALID_INPUT,
+		  "the %s of '" STR_FMT "' is longer than %zu bytes", what,
+		  STR_ARG(utf8_shorten(&c->mem, d->title, 60)), most);
+	return call_step(c, "Shorten the %s; longer text belongs in a comment.", what);
+}
+
+static enum err check_line(struct call *c, const struct draft *d, const char *what,
+			   struct str text, size_t most)
+{
+	if (text.n > most)
+		return too_long(c, d, what, most);
+	if (!utf8_has_control(text))
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT,
+		  "the %s '" STR_FMT "' has control characters in it", what,
+		  STR_ARG(utf8_shorten(&c->mem, text, 60)));
+	return call_step(c, "Write the %s on one line, without tabs or escapes.", what);
 }
 
 /* What came from a file has passed no field. */
@@ -183,16 +201,17 @@ static enum err check(struct call *c, const struct draft *d)
 {
 	const struct str texts[] = { d->description, d->design, d->acceptance };
 
-	if (!is_line(d->title, TITLE_MOST))
-		return wrong(c, d, "title", d->title);
-	if (!is_line(d->assignee, NAME_MOST))
-		return wrong(c, d, "assignee", d->assignee);
+	enum err e;
+
+	if ((e = check_line(c, d, "title", d->title, TITLE_MOST)) ||
+	    (e = check_line(c, d, "assignee", d->assignee, NAME_MOST)))
+		return e;
 	for (size_t i = 0; i < d->label_count; i++)
-		if (!is_line(d->labels[i], WORD_MOST))
-			return wrong(c, d, "label", d->labels[i]);
+		if ((e = check_line(c, d, "label", d->labels[i], WORD_MOST)))
+			return e;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		if (texts[i].n > TEXT_MOST)
-			return wrong(c, d, "text", str_head(texts[i], 40));
+			return too_long(c, d, "text", TEXT_MOST);
 	return ERR_OK;
 }
 
@@ -288,11 +307,17 @@ static enum err set_part(struct call *c, struct draft *d, int part, struct str t
 		d->assignee = text;
 		break;
 	case PART_PRIORITY:
-		return priority_parse(text, &d->priority) ? ERR_OK :
-							    wrong(c, d, "priority", text);
+		return priority_parse(text, &d->priority) ?
+			       ERR_OK :
+			       not_valid(c, d, "priority", text,
+					 "Write 0 to 4, or P0 to P4; 0 is the most "
+					 "urgent.");
 	case PART_TYPE:
 		d->type = names_value(&bead_types, text);
-		return d->type < 0 ? wrong(c, d, "type", text) : ERR_OK;
+		return d->type < 0 ?
+			       not_valid(c, d, "type", text,
+					 "Write bug, feature, task, epic or chore.") :
+			       ERR_OK;
 	case PART_LABELS:
 		while (next_item(&text, &item)) {
 			d->labels = arena_grow(&c->mem, d->labels,
@@ -342,7 +367,9 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 				e = call_fail(c, ERR_INVALID_INPUT,
 					      "a line begins with '##' and has no title");
 		} else if (d && (part = part_of(str_trim(str_skip(line, 4)))) < 0) {
-			e = wrong(c, d, "section", str_trim(str_skip(line, 4)));
+			e = not_valid(c, d, "section", str_trim(str_skip(line, 4)),
+				      "Sections are Description, Priority, Type, Design, "
+				      "Acceptance, Assignee, Labels and Dependencies.");
 		}
 	}
 	if (!e && d && from)

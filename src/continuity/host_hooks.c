@@ -102,9 +102,37 @@ static struct str command_of(struct call *c, const struct hooks_entry *entry)
 			 names_word(&hosts, (int)entry->host));
 }
 
+/* A command of the original vybe: `vybe hook session-start`, with any path before it. */
+static bool is_original(struct str command)
+{
+	static const char *const words[] = {
+		"session-start",  "session-end",   "prompt",         "tool-success",
+		"tool-failure",   "checkpoint",    "task-completed", "retrospective",
+		"subagent-start", "subagent-stop", "stop",           "retrospective-bg",
+	};
+	const char *at = str_find(command, STR(" hook "));
+	struct str program, word;
+
+	if (!at)
+		return false;
+	program = str_head(command, (size_t)(at - command.p));
+	word = str_trim(str_skip(command, program.n + 6));
+	if (str_ends(program, STR("\"")) || str_ends(program, STR("'")))
+		program.n--;
+	if (!str_ends(program, STR("vybe")) ||
+	    (program.n > 4 && !strchr("/\"'", program.p[program.n - 5])))
+		return false;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (str_is(word, words[i]))
+			return true;
+	return false;
+}
+
 static bool ours(const struct value *v)
 {
-	return str_has(value_str(v, "command"), STR(OURS));
+	struct str command = value_str(v, "command");
+
+	return str_has(command, STR(OURS)) || is_original(command);
 }
 
 /* How many entries in a group are ours, and how many are not. */
@@ -257,7 +285,7 @@ static enum change change_of(struct call *c, const struct value *before,
 	json_value(&is, after);
 	if (str_eq(json_text(&was), json_text(&is)))
 		return SKIPPED;
-	return str_has(json_text(&was), STR(OURS)) ? UPDATED : INSTALLED;
+	return has_ours(before) ? UPDATED : INSTALLED;
 }
 
 void hooks_changes(struct call *c, enum host_id host, struct str before, struct str after,

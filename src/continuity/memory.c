@@ -60,6 +60,20 @@ enum err memory_where(struct call *c, struct continuity *k, struct memory_where 
 	return known_as(c, k, where);
 }
 
+/* Of a value whose type nobody has named: what it is as JSON. Other text is a string. */
+static int infer_type(struct call *c, struct str value)
+{
+	static const int inferred[] = {
+		[VALUE_NULL] = TYPE_JSON,     [VALUE_BOOL] = TYPE_BOOLEAN,
+		[VALUE_NUMBER] = TYPE_NUMBER, [VALUE_STRING] = TYPE_STRING,
+		[VALUE_ARRAY] = TYPE_ARRAY,   [VALUE_OBJECT] = TYPE_JSON,
+	};
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, value, &error);
+
+	return v ? inferred[v->type] : TYPE_STRING;
+}
+
 static enum err check_value(struct call *c, int type, struct str value)
 {
 	struct value_error error;
@@ -112,7 +126,7 @@ static enum err note(struct call *c, struct continuity *k, const char *kind,
 enum err memory_set(struct call *c, struct continuity *k, const struct memory_ask *ask,
 		    int64_t *event)
 {
-	int type = ask->type < 0 ? TYPE_STRING : ask->type;
+	int type = ask->type < 0 ? infer_type(c, ask->value) : ask->type;
 	struct memory_row row = {
 		.scope = scope_word(&ask->where),
 		.scope_id = ask->where.id,
@@ -173,7 +187,7 @@ enum err memory_delete(struct call *c, struct continuity *k,
 	if ((e = memory_find(c, k, where, key, &m)) ||
 	    (e = vybe_memory_drop(c, &k->db, m->id)))
 		return e;
-	return note(c, k, "memory_deleted", where, key, event);
+	return note(c, k, "memory_delete", where, key, event);
 }
 
 enum err memory_each(struct call *c, struct continuity *k,

@@ -135,9 +135,8 @@ static void type_schema(struct json *j, const struct field *f)
 		f->kind->schema(j, f);
 }
 
-void field_schema(struct json *j, const struct field *f)
+void field_schema_members(struct json *j, const struct field *f)
 {
-	json_object(j);
 	if (f->flags & FIELD_LIST) {
 		json_put_str(j, "type", STR("array"));
 		json_put_object(j, "items");
@@ -148,5 +147,11 @@ void field_schema(struct json *j, const struct field *f)
 	}
 	if (f->help)
 		json_put_str(j, "description", str_of(f->help));
+}
+
+void field_schema(struct json *j, const struct field *f)
+{
+	json_object(j);
+	field_schema_members(j, f);
 	json_end(j);
 }

@@ -25,14 +25,15 @@ struct kind {
 	void (*schema)(struct json *j, const struct field *f); /* more members; or NULL */
 };
 
-extern const struct kind kind_str;   /* struct str; absent: not given */
-extern const struct kind kind_line;  /* the same: one line, without control characters */
-extern const struct kind kind_agent; /* struct str: an agent's name */
-extern const struct kind kind_input; /* struct str: standard input, if it is asked for */
-extern const struct kind kind_int;   /* int64_t; ABSENT: not given */
-extern const struct kind kind_id;    /* the same, of a thing: "#42" will do too */
-extern const struct kind kind_bool;  /* bool; false: not given */
-extern const struct kind kind_word;  /* int, of field.words; -1: not given */
+extern const struct kind kind_str;    /* struct str; absent: not given */
+extern const struct kind kind_line;   /* the same: one line, without control characters */
+extern const struct kind kind_agent;  /* struct str: an agent's name */
+extern const struct kind kind_input;  /* struct str: standard input, if it is asked for */
+extern const struct kind kind_int;    /* int64_t; ABSENT: not given */
+extern const struct kind kind_id;     /* the same, of a thing: "#42" will do too */
+extern const struct kind kind_bool;   /* bool; false: not given */
+extern const struct kind kind_switch; /* int: 1, 0; -1: not given */
+extern const struct kind kind_word;   /* int, of field.words; -1: not given */
 extern const struct kind kind_duration; /* int64_t in ms; ABSENT: not given */
 extern const struct kind kind_path;     /* struct str, completed as a file name */
 extern const struct kind kind_ref;      /* struct ref; where is absent: not given */
@@ -117,6 +118,7 @@ enum err field_from_json(struct call *c, const struct field *f, const struct val
 
 void field_clear(const struct field *f, void *body);
 void field_to_json(struct json *j, const struct field *f, const void *body);
+void field_schema_members(struct json *j, const struct field *f);
 void field_schema(struct json *j, const struct field *f);
 
 #endif

@@ -285,6 +285,55 @@ const struct kind kind_bool = {
 	.to_json = bool_to_json,
 };
 
+/* --- the same, where "no" is not the same as nothing said --- */
+
+static void switch_clear(void *at)
+{
+	*(int *)at = -1;
+}
+
+static enum err switch_from_text(struct call *c, const struct field *f, struct str text,
+				 void *at)
+{
+	bool yes = false;
+	enum err e = bool_from_text(c, f, text, &yes);
+
+	if (!e)
+		*(int *)at = yes;
+	return e;
+}
+
+static enum err switch_from_json(struct call *c, const struct field *f,
+				 const struct value *v, void *at)
+{
+	bool yes = false;
+	enum err e = bool_from_json(c, f, v, &yes);
+
+	if (!e)
+		*(int *)at = yes;
+	return e;
+}
+
+static void switch_to_json(struct json *j, const struct field *f, const void *at)
+{
+	int v = *(const int *)at;
+
+	(void)f;
+	if (v < 0)
+		json_null(j);
+	else
+		json_bool(j, v);
+}
+
+const struct kind kind_switch = {
+	.type = "boolean",
+	.size = sizeof(int),
+	.clear = switch_clear,
+	.from_text = switch_from_text,
+	.from_json = switch_from_json,
+	.to_json = switch_to_json,
+};
+
 /* --- one word of a set --- */
 
 static void word_clear(void *at)
@@ -369,6 +418,7 @@ const struct kind kind_duration = {
 	.from_text = duration_from_text,
 	.from_json = string_from_json,
 	.to_json = duration_to_json,
+	.schema = str_schema,
 };
 
 /* --- moments --- */

@@ -71,7 +71,11 @@ void op_args_schema(struct json *j, const struct op *op)
 	json_put_object(j, "properties");
 	for (const struct field *f = fields; f->name; f++) {
 		json_key(j, field_flag(j->out.mem, f));
-		field_schema(j, f);
+		json_object(j);
+		field_schema_members(j, f);
+		if (f->kind == &kind_bool || f->kind == &kind_switch)
+			json_put_bool(j, "default", false);
+		json_end(j);
 	}
 	if (op->flags & (OP_ACTOR | OP_READER))
 		put_string_schema(j, "agent", "who you are");

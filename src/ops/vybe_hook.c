@@ -13,7 +13,7 @@
 /* vybe hook install, uninstall: let agents' hosts call us; and what they call. */
 
 struct body {
-	bool host[HOST_COUNT];
+	int host[HOST_COUNT]; /* 1, 0; -1: nothing was said of it */
 	bool project, user;
 	int of;
 	struct str input;
@@ -21,9 +21,9 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define HOST_FIELD(word, id)                                                          \
-	{                                                                             \
-		word, &kind_bool, AT(host) + (id) * sizeof(bool), .help = "for " word \
+#define HOST_FIELD(word, id)                                                           \
+	{                                                                              \
+		word, &kind_switch, AT(host) + (id) * sizeof(int), .help = "for " word \
 	}
 
 static const struct field install_fields[] = {
@@ -42,7 +42,7 @@ static const struct field install_fields[] = {
 };
 
 static const struct field handle_fields[] = {
-	{ "host", &kind_word, AT(of), FIELD_REQUIRED, .words = &hosts,
+	{ "host", &kind_word, AT(of), .words = &hosts, .preset = "claude",
 	  .help = "which host calls" },
 	{ "input", &kind_str, AT(input), .help = "what it says" },
 	{ 0 },
@@ -83,25 +83,43 @@ static enum err no_file(struct call *c, enum host_id host, bool project)
 	return call_step(c, "Try it with%s --project.", project ? "out" : "");
 }
 
+/* Those that are named; if none is, Claude. */
+static enum err choose_hosts(struct call *c, const struct body *in,
+			     bool wanted[HOST_COUNT])
+{
+	bool any = false;
+
+	for (int i = 0; i < HOST_COUNT; i++) {
+		wanted[i] = in->host[i] > 0;
+		any = any || wanted[i];
+	}
+	if (any)
+		return ERR_OK;
+	wanted[HOST_CLAUDE] = in->host[HOST_CLAUDE] != 0;
+	if (wanted[HOST_CLAUDE])
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "no host is chosen");
+	return call_step(c, "Name one, for example with --codex.");
+}
+
 static enum err each(struct call *c, const struct body *in, bool install,
 		     struct json *reply)
 {
 	bool project = in->project;
 	struct str root, path, before, self;
-	bool any = false;
-	enum err e = spawn_need_self(c, &self);
+	bool wanted[HOST_COUNT];
+	enum err e;
 
-	if (!e)
-		e = place_new(c, STR(".bb"), &root);
-	for (int i = 0; i < HOST_COUNT; i++)
-		any = any || in->host[i];
+	if ((e = choose_hosts(c, in, wanted)) || (e = spawn_need_self(c, &self)) ||
+	    (e = place_new(c, STR(".bb"), &root)))
+		return e;
 	for (int i = 0; !e && i < HOST_COUNT; i++) {
 		struct hooks_entry entry = { (enum host_id)i,
 					     spawn_quoted(&c->mem, self) };
 		struct guest guest = hooks_guest(&entry);
 		struct guest_outcome done;
 
-		if (any ? !in->host[i] : i != HOST_CLAUDE)
+		if (!wanted[i])
 			continue;
 		path = hooks_file(c, (enum host_id)i, project ? HOST_PROJECT : HOST_USER,
 				  root);

@@ -40,7 +40,7 @@ static const struct field set_fields[] = {
 	{ "value", &kind_str, AT(ask.value), FIELD_REQUIRED | FIELD_STDIN, .letter = 'v',
 	  .arg = "TEXT", .max = 1 << 20, .help = "what is to be remembered" },
 	{ "type", &kind_word, AT(ask.type), .letter = 't', .words = &memory_types,
-	  .help = "what the value is; a string otherwise" },
+	  .help = "type of the value; inferred from the value by default" },
 	WHERE_FIELDS,
 	{ "expires_in", &kind_duration, AT(expires_in), .min = 1,
 	  .help = "for how long; for ever otherwise" },

@@ -219,7 +219,7 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 {
 	struct task_move move = { 0 };
 	struct str summary, reason;
-	int64_t status_event, close_event = 0;
+	int64_t status_event, close_event;
 	struct task t;
 	int to;
 	enum err e;
@@ -238,14 +238,8 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 	move.to = (enum task_status)to;
 	move.reason = to == TASK_BLOCKED && reason.n ? reason : summary;
 	if ((e = task_move(c, id, &move, &t)) ||
-	    (e = vybe_note_task(c, s->vybe, "task_status", &t,
-				str_of(names_word(&task_statuses, (int)t.status)),
-				&status_event)))
-		return e;
-	if (summary.n &&
-	    (e = vybe_note_task(c, s->vybe,
-				to == TASK_COMPLETED ? "task_closed" : "task_note", &t,
-				summary, &close_event)))
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, summary, &status_event,
+				 &close_event)))
 		return e;
 	json_put_object(reply, "task_status");
 	json_put_str(reply, "task_id", t.id);

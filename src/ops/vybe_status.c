@@ -90,9 +90,10 @@ static void put_agent(struct call *c, struct continuity *k, struct json *reply)
 	}
 	json_put_object(reply, "agent_state");
 	json_put_str(reply, "agent_name", c->actor);
-	json_put_int(reply, "cursor", a.cursor);
+	json_put_int(reply, "last_seen_event_id", a.cursor);
 	json_put_str(reply, "focus_task_id", a.focus.p ? a.focus : STR(""));
-	json_put_moment(reply, "last_seen_at", a.seen_ms);
+	json_put_int(reply, "version", a.seen_ms); /* grows with every change */
+	json_put_moment(reply, "last_active_at", a.seen_ms);
 	json_end(reply);
 }
 

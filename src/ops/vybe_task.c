@@ -21,10 +21,11 @@ static const struct names outcomes = { outcome_words, 2, NULL };
 		"id", &kind_str, AT(id), FIELD_REQUIRED,                             \
 			.arg = "TASK", .min = 1, .max = MAX_ID, .help = "which task" \
 	}
-#define PRIORITY_FIELD(flags, text)                                                      \
-	{                                                                                \
-		"priority", &kind_int, AT(priority), flags, .min = -1000000,             \
-							    .max = 1000000, .help = text \
+#define PRIORITY_FIELD(how, otherwise, text)                                  \
+	{                                                                     \
+		"priority", &kind_int, AT(priority), how,                     \
+			.min = -1000000, .max = 1000000, .preset = otherwise, \
+			.help = text                                          \
 	}
 
 static const struct field create_fields[] = {
@@ -34,7 +35,7 @@ static const struct field create_fields[] = {
 	  .help = "more about it" },
 	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
 	  .help = "the project it belongs to" },
-	PRIORITY_FIELD(0, "higher is sooner; 0 otherwise"),
+	PRIORITY_FIELD(0, "0", "higher is sooner"),
 	{ 0 },
 };
 
@@ -45,7 +46,7 @@ static const struct field list_fields[] = {
 	  .help = "only these" },
 	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
 	  .help = "only of this project" },
-	PRIORITY_FIELD(0, "only of this priority; -1: of any"),
+	PRIORITY_FIELD(0, "-1", "only of this priority; -1: of any"),
 	{ 0 },
 };
 
@@ -58,7 +59,7 @@ static const struct field status_fields[] = {
 
 static const struct field priority_fields[] = {
 	ID_FIELD,
-	PRIORITY_FIELD(FIELD_REQUIRED, "higher is sooner"),
+	PRIORITY_FIELD(FIELD_REQUIRED, NULL, "higher is sooner"),
 	{ 0 },
 };
 
@@ -143,23 +144,42 @@ enum err vybe_note_task(struct call *c, struct continuity *k, const char *kind,
 	return e ? e : continuity_know(c, k, t);
 }
 
+static void put_changed(struct json *reply, const struct task *t, int64_t event)
+{
+	json_object(reply);
+	json_key(reply, STR("task"));
+	task_encode(reply, t);
+	json_put_int(reply, "event_id", event);
+	json_end(reply);
+}
+
 static enum err changed(struct call *c, struct stores *s, const char *kind,
 			const struct task *t, struct str message, struct json *reply)
 {
 	int64_t event;
 	enum err e = vybe_note_task(c, s->vybe, kind, t, message, &event);
 
-	json_object(reply);
-	json_key(reply, STR("task"));
-	task_encode(reply, t);
-	json_put_int(reply, "event_id", event);
-	json_end(reply);
+	put_changed(reply, t, event);
 	return e;
 }
 
 static struct str word_of(const struct task *t)
 {
 	return str_of(names_word(&task_statuses, (int)t->status));
+}
+
+enum err vybe_note_moved(struct call *c, struct continuity *k, const struct task *t,
+			 enum task_status to, struct str summary, int64_t *status,
+			 int64_t *closing)
+{
+	bool terminal = to == TASK_COMPLETED || to == TASK_BLOCKED;
+	enum err e = vybe_note_task(c, k, "task_status", t, word_of(t), status);
+
+	*closing = 0;
+	if (e || !terminal)
+		return e;
+	return vybe_note_task(c, k, "task_closed", t, summary.n ? summary : word_of(t),
+			      closing);
 }
 
 static enum err run_create(struct call *c, struct stores *s, const void *body,
@@ -170,7 +190,7 @@ static enum err run_create(struct call *c, struct stores *s, const void *body,
 				.description = in->description,
 				.project =
 					in->project.n ? in->project : (struct str){ 0 },
-				.priority = in->priority == ABSENT ? 0 : in->priority };
+				.priority = in->priority };
 	struct task t;
 	enum err e = task_create(c, &ask, &t);
 
@@ -222,10 +242,8 @@ static enum err run_list(struct call *c, struct stores *s, const void *body,
 	const struct body *in = body;
 	struct task_filter filter = { .status = in->status,
 				      .project = in->project,
-				      .priority = in->priority == ABSENT ||
-								  in->priority == -1 ?
-							  INT64_MIN :
-							  in->priority };
+				      .priority = in->priority == -1 ? INT64_MIN :
+								       in->priority };
 	struct json list = { .out.mem = &c->mem };
 	int64_t count = 0;
 	struct beads *b;
@@ -250,10 +268,16 @@ static enum err run_set_status(struct call *c, struct stores *s, const void *bod
 {
 	const struct body *in = body;
 	struct task_move move = { .to = (enum task_status)in->status };
+	int64_t status, closing;
 	struct task t;
-	enum err e = task_move(c, in->id, &move, &t);
+	enum err e;
 
-	return e ? e : changed(c, s, "task_status", &t, word_of(&t), reply);
+	if ((e = task_move(c, in->id, &move, &t)) ||
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, (struct str){ 0 }, &status,
+				 &closing)))
+		return e;
+	put_changed(reply, &t, status);
+	return ERR_OK;
 }
 
 static enum err run_set_priority(struct call *c, struct stores *s, const void *body,
@@ -264,7 +288,7 @@ static enum err run_set_priority(struct call *c, struct stores *s, const void *b
 	enum err e = task_prioritise(c, in->id, in->priority, &t);
 
 	return e ? e :
-		   changed(c, s, "task_priority", &t,
+		   changed(c, s, "task_priority_changed", &t,
 			   arena_fmt(&c->mem, "%lld", (long long)t.priority), reply);
 }
 
@@ -282,9 +306,8 @@ static enum err run_complete(struct call *c, struct stores *s, const void *body,
 	enum err e;
 
 	if ((e = task_move(c, in->id, &move, &t)) ||
-	    (e = vybe_note_task(c, s->vybe, "task_status", &t, word_of(&t), &status)) ||
-	    (e = vybe_note_task(c, s->vybe, done ? "task_closed" : "task_blocked", &t,
-				in->summary, &closing)))
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, in->summary, &status,
+				 &closing)))
 		return e;
 	json_object(reply);
 	json_key(reply, STR("task"));
@@ -301,8 +324,10 @@ static enum err depend(struct call *c, struct stores *s, const struct body *in,
 	struct task t;
 	enum err e = task_depend(c, in->id, in->on, there, &t);
 
-	if (e || (e = vybe_note_task(c, s->vybe, there ? "dep_added" : "dep_removed", &t,
-				     in->on, NULL)))
+	if (e || (e = vybe_note_task(c, s->vybe,
+				     there ? "task_dependency_added" :
+					     "task_dependency_removed",
+				     &t, in->on, NULL)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "message",

@@ -453,6 +453,8 @@ static int print_help(struct call *c, const struct args *a)
 
 static int print_version(struct call *c, const struct args *a)
 {
+	if (a->face->version && !isatty(STDOUT_FILENO))
+		return a->face->version(c);
 	return out_text(
 		&c->mem,
 		arena_fmt(&c->mem, "%s version %s\n", a->face->name, ABACUS_VERSION), 0);

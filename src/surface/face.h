@@ -63,6 +63,7 @@ struct face {
 	/* Prints what there is, where only the beginning of a command is given; or NULL:
 	 * then that is an error, and nothing at all asks for help. */
 	int (*index)(struct call *c, struct str words);
+	int (*version)(struct call *c); /* for programs; NULL: as for people */
 };
 
 /* Whoever changes beads: variables, and else the user that Git knows. */

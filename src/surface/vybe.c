@@ -152,6 +152,16 @@ static int print_index(struct call *c, struct str words)
 	return out_json(&c->mem, vybe_envelope(c, json_text(&j)), 0);
 }
 
+static int print_version(struct call *c)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_str(&j, "version", STR(ABACUS_VERSION));
+	json_end(&j);
+	return out_json(&c->mem, vybe_envelope(c, json_text(&j)), 0);
+}
+
 static void put_command(struct json *j, const struct command *cmd)
 {
 	const struct op *op = cmd->op;
@@ -244,6 +254,13 @@ static const struct op op_help = { .name = "vybe help", .help = "Explain" };
 		"memory " words, &op_vybe_memory_##id, NULL, NULL, 0, NULL \
 	}
 
+/* What the original vybe wrote into Claude's settings. The event is in the input. */
+#define ORIGINAL(word)                                                  \
+	{                                                               \
+		"hook " word, &op_vybe_hook_handle, NULL, handle_start, \
+			COMMAND_ALIAS | COMMAND_SILENT, NULL            \
+	}
+
 static const struct command commands[] = {
 	{ "artifacts list", &op_vybe_artifacts, NULL, NULL, 0, NULL },
 	{ "artifacts", &op_vybe_artifacts, NULL, NULL, COMMAND_ALIAS, NULL },
@@ -254,6 +271,18 @@ static const struct command commands[] = {
 	{ "hook uninstall", &op_vybe_hook_uninstall, NULL, NULL, 0, NULL },
 	{ "hook handle", &op_vybe_hook_handle, NULL, handle_start,
 	  COMMAND_ALIAS | COMMAND_SILENT, NULL },
+	ORIGINAL("session-start"),
+	ORIGINAL("session-end"),
+	ORIGINAL("prompt"),
+	ORIGINAL("tool-success"),
+	ORIGINAL("tool-failure"),
+	ORIGINAL("checkpoint"),
+	ORIGINAL("task-completed"),
+	ORIGINAL("subagent-start"),
+	ORIGINAL("subagent-stop"),
+	ORIGINAL("stop"),
+	ORIGINAL("retrospective"),
+	ORIGINAL("retrospective-bg"),
 	{ "loop", &op_vybe_loop, NULL, NULL, 0, NULL },
 	{ "loop stats", &op_vybe_loop_stats, NULL, NULL, 0, NULL },
 	MEMORY("set", set),
@@ -314,4 +343,5 @@ const struct face face_vybe = {
 	.request_variable = "VYBE_REQUEST_ID",
 	.store_variable = "VYBE_DB_PATH",
 	.index = print_index,
+	.version = print_version,
 };

@@ -95,6 +95,47 @@ def test_what_others_have_stays(vybe):
     assert file.read_text() == THEIRS and list(file.parent.iterdir()) == [file]
 
 
+ORIGINAL = {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "PostToolUse": "tool-success",
+            "PostToolUseFailure": "tool-failure", "PreCompact": "checkpoint", "SessionEnd": "session-end",
+            "TaskCompleted": "task-completed", "Stop": "stop", "SubagentStart": "subagent-start", "SubagentStop": "subagent-stop"}
+
+
+@pytest.mark.parametrize("program", ["vybe", "/usr/local/bin/vybe", '"/opt/my tools/vybe"'])
+def test_entries_of_the_original_are_replaced(vybe, program):
+    foreign = {"matcher": "", "hooks": [{"type": "command", "command": "myvybe hook stop"}]}
+    hooks = {event: [{"matcher": "", "hooks": [{"type": "command", "command": f"{program} hook {word}", "timeout": 3000}]}]
+             for event, word in ORIGINAL.items()}
+    hooks["Stop"].append(foreign)
+    file = vybe.path / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"hooks": hooks}))
+    assert sorted(install(vybe, "claude")["updated"]) == sorted(ORIGINAL)
+    after = json.loads(file.read_text())["hooks"]
+    assert all("vybe hook handle --host claude" in after[event][-1]["hooks"][0]["command"] for event in ORIGINAL)
+    assert [len(after[event]) for event in ORIGINAL] == [2 if event == "Stop" else 1 for event in ORIGINAL]
+    assert foreign in after["Stop"]
+
+
+@pytest.mark.parametrize("event", ORIGINAL)
+def test_commands_of_the_original_are_understood(vybe, event):
+    """A settings file that nobody has installed anew goes on working."""
+    task = vybe.task("go on")["id"]
+    said = {"hook_event_name": event, "session_id": "s1", "cwd": str(vybe.path), "prompt": "p", "tool_name": "Bash"}
+    done = vybe.run("hook", ORIGINAL[event], program="vybe", stdin=json.dumps(said).encode())
+    assert done.code == 0 and done.err == ""
+    if event == "SessionStart":
+        assert task in json.loads(done.out)["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_host_that_is_declined_gets_nothing(vybe, tmp_path):
+    file = vybe.path / ".claude" / "settings.json"
+    reply = vybe.vybe("hook", "install", "--claude=false", "--project", agent=None, request=False)
+    assert not reply["success"] and "no host" in reply["error"] and not file.exists()
+    done = vybe.ok("hook", "install", "--claude=false", "--codex", "--project", agent=None, request=False)
+    assert "codex" in done and "claude" not in done and not file.exists()
+    assert "claude" in vybe.ok("hook", "install", "--codex=false", "--project", agent=None, request=False)
+
+
 @pytest.mark.parametrize("text", ["{}", '{"hooks":{}}', '{"hooks":{"Stop":[]}}', "", '{\r\n "a": 1\r\n}\r\n',
                                   '{"hooks":{"Stop":[ /* none */ ]}}'])
 def test_uninstall_restores_the_bytes(vybe, text):

@@ -234,7 +234,8 @@ def test_what_others_did_just_before_is_told_too(vybe):
     vybe.resume()
     vybe.bd("--actor", "alice", "close", task).ok()
     vybe.ok("task", "set-priority", "--id", task, "--priority", "1")
-    assert [(d["kind"], d["agent_name"]) for d in vybe.resume()["deltas"]] == [("task_closed", "alice"), ("task_priority", "w-1")]
+    assert [(d["kind"], d["agent_name"]) for d in vybe.resume()["deltas"]] == [("task_closed", "alice"), ("task_priority_changed", "w-1")]
     vybe.bd("--actor", "alice", "reopen", task).ok()
     vybe.push(task_id=task, task_status={"status": "completed"})
-    assert [(d["kind"], d["agent_name"]) for d in vybe.resume()["deltas"]] == [("task_status", "alice"), ("task_status", "w-1")]
+    assert [(d["kind"], d["agent_name"]) for d in vybe.resume()["deltas"]] == [
+        ("task_status", "alice"), ("task_status", "w-1"), ("task_closed", "w-1")]

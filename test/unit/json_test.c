@@ -290,15 +290,15 @@ static void json_writes_as_deep_as_value_reads(void **state)
 	arena_release(&mem);
 }
 
-static void json_keeps_integers_of_any_length(void **state)
+static void json_keeps_every_digit_of_the_longest_integer(void **state)
 {
 	struct arena mem = { 0 };
 	struct buf b = { .mem = &mem };
 
 	(void)state;
 	buf_put(&b, STR("-1"));
-	for (int i = 0; i < 10000; i++)
-		buf_char(&b, (char)('0' + i % 10));
+	while (b.n < VALUE_NUMBER_MOST)
+		buf_char(&b, (char)('0' + b.n % 10));
 	assert_true(str_eq(canonical(&mem, buf_str(&b)), buf_str(&b)));
 	assert_true(str_eq(as_read(&mem, buf_str(&b)), buf_str(&b)));
 	arena_release(&mem);
@@ -349,7 +349,7 @@ int json_group(void)
 		cmocka_unit_test(json_canonical_sorts_by_utf16_units),
 		cmocka_unit_test(json_canonical_does_not_depend_on_the_order_it_read),
 		cmocka_unit_test(json_writes_as_deep_as_value_reads),
-		cmocka_unit_test(json_keeps_integers_of_any_length),
+		cmocka_unit_test(json_keeps_every_digit_of_the_longest_integer),
 		cmocka_unit_test(json_escapes_at_every_place_of_a_word),
 	};
 

@@ -217,6 +217,9 @@ static void duration_reads_a_count_and_a_unit(void **state)
 		{ "1w", 604800000 },
 		{ "007d", 604800000 },
 		{ "999999999w", 604799999395200000 },
+		{ "1d1h", 90000000 },
+		{ "1h30m", 5400000 },
+		{ "1w2d3h4m5s", 788645000 },
 	};
 
 	(void)state;
@@ -247,7 +250,9 @@ static void duration_refuses_everything_else(void **state)
 		STR("1ms"),
 		STR("1min"),
 		STR("1h30"),
-		STR("1d1h"),
+		STR("1h1d"),
+		STR("1h2h"),
+		STR("1h30m "),
 		STR("s1"),
 		STR("0x1s"),
 		STR("1e3s"),
