@@ -46,3 +46,13 @@ bool watch_sleep(const struct watch *w, int64_t until, int input, enum watch_end
 	}
 	return true;
 }
+
+/* pselect() lets no signal in while a watched file is ready, which may be always. */
+void watch_pause(int64_t ms)
+{
+	struct timespec time = until_then(ms);
+	sigset_t open;
+
+	sigemptyset(&open);
+	(void)!pselect(0, NULL, NULL, NULL, &time, &open);
+}

@@ -29,6 +29,9 @@ void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at,
 /* Ends with WATCH_INPUT also when `input` can be read (-1: none), or a signal came. */
 enum watch_end watch_wait(struct watch *w, int64_t ms, int input);
 void watch_close(struct watch *w);
+
+/* Sleeps so long, unless a signal comes. */
+void watch_pause(int64_t ms);
 #define AUTO_WATCH __attribute__((cleanup(watch_close))) struct watch
 
 /* For the files of each system: false when the time is over or there is input. */

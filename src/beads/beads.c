@@ -57,6 +57,8 @@ enum err beads_home(struct call *c, struct beads *out)
 				 "'" STR_FMT "' is not inside a Git repository",
 				 STR_ARG(dir));
 	out->home = path_join(&c->mem, out->repo.common, STR("abacus"));
+	if ((e = folder_check_git(c, out->repo.common)))
+		return e;
 	return folder_check(c, out->home, FOLDER_READ);
 }
 

@@ -65,7 +65,9 @@ static bool keeping;
 
 static enum err fail(struct call *c, struct db *db, int rc)
 {
-	int reason = (rc & 0xff) == SQLITE_IOERR ? sqlite3_system_errno(db->raw) : 0;
+	int reason = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN ?
+			     sqlite3_system_errno(db->raw) :
+			     0;
 
 	db->spoilt = true;
 	switch (rc & 0xff) {
@@ -96,6 +98,10 @@ static enum err fail(struct call *c, struct db *db, int rc)
 	case SQLITE_PERM:
 		if (db->too_long) {
 			errno = ENAMETOOLONG;
+			return file_fail(c, "open", db->path);
+		}
+		if (reason == EMFILE || reason == ENFILE) {
+			errno = reason;
 			return file_fail(c, "open", db->path);
 		}
 		call_fail(c, ERR_INTERNAL_ERROR, "cannot write '" STR_FMT "': %s",

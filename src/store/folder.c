@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/path.h"
+#include "base/spawn.h"
 #include "store/git_index.h"
 #include "store/git_tool.h"
 #include "store/place_parts.h"
@@ -44,6 +45,25 @@ enum err folder_check(struct call *c, struct str path, enum folder_use use)
 		return refuse_writable(c, path);
 	if (use == FOLDER_WRITE && (st.st_mode & 077))
 		(void)!chmod(z, 0700); /* it fails where nothing can be written */
+	return ERR_OK;
+}
+
+enum err folder_check_git(struct call *c, struct str gitdir)
+{
+	static const char *const names[] = { "", "refs", "objects" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct str path =
+			i ? path_join(&c->mem, gitdir, str_of(names[i])) : gitdir;
+		struct stat st;
+
+		if (stat(arena_cstr(&c->mem, path), &st) || !(st.st_mode & S_IWOTH))
+			continue;
+		call_fail(c, ERR_UNSAFE_PATH, "every user may write to '" STR_FMT "'",
+			  STR_ARG(path));
+		return call_step(c, "Take that permission away: chmod -R o-w " STR_FMT,
+				 STR_ARG(spawn_quoted(&c->mem, gitdir)));
+	}
 	return ERR_OK;
 }
 

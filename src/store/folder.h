@@ -22,6 +22,10 @@ enum err folder_check(struct call *c, struct str path, enum folder_use use);
 enum err folder_check_all(struct call *c, struct str dir, const char *const *names,
 			  size_t count, enum folder_use use);
 
+/* Refuses a Git directory that every user may write to. Groups may: Git can share with
+ * them (core.sharedRepository), and many systems give each user a group of their own. */
+enum err folder_check_git(struct call *c, struct str gitdir);
+
 /* Refuses a folder in a worktree if Git tracks it or anything in it. */
 enum err folder_check_tracked(struct call *c, struct str path);
 

@@ -89,8 +89,9 @@ static enum MHD_Result send_invitation(struct visit *v, struct MHD_Connection *c
 		return refuse(v, connection,
 			      &(const struct verdict){
 				      MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
-				      "cannot listen on the loopback",
-				      "Look at what else uses its ports." });
+				      "the service cannot listen on the loopback",
+				      "Run 'abacus serve --stop', then 'abacus open' "
+				      "again." });
 	json_object(&j);
 	json_put_str(&j, "url", http_invitation(h, &v->mem, browse ? &file : NULL));
 	json_put_str(&j, "file", file);

@@ -240,8 +240,7 @@ static void follow(const struct call *start, struct service *s)
 		streams_wake(s->streams);
 	/* what comes right after is taken together; of much there is more */
 	watch_wait(&w, count ? 1 : LOOK_MS, -1);
-	if (!stopped)
-		moment_sleep(PAUSE_MS);
+	watch_pause(PAUSE_MS);
 	call_release(&c);
 }
 

@@ -1,11 +1,16 @@
 """RLIMIT_FSIZE: a write that it forbids is an error that names the file, not the death of the process."""
 import os
+import pathlib
 import resource
 import subprocess
+import sys
 
 import pytest
 
-from conftest import BIN, Result, environment, git
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
+
+from conftest import BIN, Result, environment, git  # noqa: E402
+from harness import wait_until  # noqa: E402
 
 WRITES = {
     "bead": ["bd", "create", "x", "-d", "d" * 4000, "--json"],
@@ -52,6 +57,33 @@ def test_a_write_beyond_the_limit_is_an_error(used, name, size):
     assert shown.count("first") and "blue-fox" not in shown and "v" * 4000 not in shown and "p" * 4000 not in shown
     Result(subprocess.run([str(BIN / WRITES[name][0]), *WRITES[name][1:]], cwd=used.path, capture_output=True,
                           stdin=subprocess.DEVNULL, env=environment(**used.env))).ok()
+
+
+def test_a_service_that_cannot_read_a_store_ends_when_it_is_told_to(used):
+    """Its watch is always ready then: the database that it fails to open touches the folder that it watches."""
+    with subprocess.Popen([str(BIN / "abacus"), "serve"], cwd=used.path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, env=environment(**used.env),
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))) as service:
+        wait_until(lambda: (used.path / ".git/abacus/serve/address.json").exists(), "the service has started")
+        used.run(*WRITES["memory"][1:], program="vybe").ok()
+        service.terminate()
+        assert service.wait(20) == 0
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_too_few_open_files_are_an_error_that_says_so(used, name):
+    """Whatever the number: the write is done, or the reply names the limit."""
+    def limit(count):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
+
+    codes = set()
+    for count in range(3, 12):
+        done = Result(subprocess.run([str(BIN / WRITES[name][0]), *WRITES[name][1:]], cwd=used.path, capture_output=True, timeout=60,
+                                     stdin=subprocess.DEVNULL, preexec_fn=limit(count), env=environment(**used.env)))
+        codes.add(done.code)
+        if done.code and not ("DUPLICATE" in done.out):
+            assert "ulimit -n" in done.out, (count, done.out, done.err)
+    assert len(codes) > 1
 
 
 def test_a_sync_beyond_the_limit_is_an_error(used, tmp_path):

@@ -191,6 +191,23 @@ def test_it_is_read_where_git_reads_protected_configuration(repo, tmp_path):
         assert accepts(repo, **env) == git_accepts(repo, **env) == safe, env
 
 
+@pytest.mark.parametrize("part", [".", "refs", "objects"])
+def test_a_git_directory_that_every_user_may_write_to_is_refused(repo, part):
+    folder = repo.path / ".git" / part
+    folder.chmod(0o777)
+    for words in (["list"], ["create", "x"], ["sync"], ["doctor"]):
+        done = repo.run(*words, "--json")
+        assert done.code and done.error["code"] == "unsafe_path" and "every user may write" in done.error["message"], done.out
+    subprocess.run(["sh", "-c", done.error["hint"].split(": ", 1)[1]], check=True)
+    repo.run("list").ok()
+
+
+def test_a_git_directory_that_a_group_shares_is_used(repo):
+    for part in (".", "refs", "objects"):
+        (repo.path / ".git" / part).chmod(0o775)
+    repo.run("list").ok()
+
+
 def test_no_repository_lists_itself(repo):
     git(repo.path, "config", "safe.directory", "*")
     give_all(repo.path)
