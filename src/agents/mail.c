@@ -61,22 +61,6 @@ static enum err check_text(struct call *c, const char *what, struct str text, si
 				  call_fail(c, ERR_INVALID_INPUT, "%s is blank", what);
 }
 
-static bool has_control(struct str text)
-{
-	struct str line;
-
-	while (text.n && str_next(&text, '\n', &line)) {
-		struct str part;
-
-		if (str_ends(line, STR("\r")))
-			line.n--;
-		while (line.p && str_next(&line, '\t', &part))
-			if (utf8_has_control(part))
-				return true;
-	}
-	return false;
-}
-
 static enum err check_letter(struct call *c, const struct letter *l)
 {
 	enum err e;
@@ -109,11 +93,6 @@ static enum err check_letter(struct call *c, const struct letter *l)
 		return e;
 	if ((e = check_text(c, "the subject", l->subject, TITLE_MOST)))
 		return e;
-	if (has_control(l->body))
-		return call_fail(
-			c, ERR_INVALID_INPUT,
-			"the body has a control character that is no line's end and "
-			"no tab");
 	return check_text(c, "the body", l->body, TEXT_MOST);
 }
 
@@ -208,11 +187,12 @@ static enum err prepare(struct call *c, struct agent_files *f, const struct lett
 	return ERR_OK;
 }
 
+/* All agents but the sender; with a role, those that have it. */
 static enum err prepare_all(struct call *c, struct agent_files *f, const struct letter *l,
-			    struct delivery ***tail)
+			    struct str role, struct delivery ***tail)
 {
 	struct registered *a;
-	enum err e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
+	enum err e = registry_each(c, f, role, (struct str){ 0 }, &a);
 
 	for (; !e && a; a = a->next)
 		if (!str_eq(a->id, l->from))
@@ -266,22 +246,42 @@ static enum err deliver(struct call *c, struct agent_files *f, const struct lett
 	return e;
 }
 
+/* Who gets it: an agent, everybody ("broadcast"), or all of a role ("role:ui"). */
+static enum err address(struct call *c, struct agent_files *f, const struct letter *l,
+			struct delivery **list)
+{
+	struct delivery **tail = list;
+	struct str role = { 0 };
+	struct registered *other;
+	enum err e;
+
+	if (str_is(l->to, "broadcast"))
+		return prepare_all(c, f, l, role, &tail);
+	if (!str_starts(l->to, STR("role:"))) {
+		e = known(c, f, l->to, ERR_UNKNOWN_RECIPIENT, &other);
+		return e ? e : prepare(c, f, l, l->to, &tail);
+	}
+	role = str_trim(str_skip(l->to, 5));
+	if ((e = prepare_all(c, f, l, role, &tail)) || *list)
+		return e;
+	call_fail(c, ERR_UNKNOWN_RECIPIENT, "no other agent has the role '" STR_FMT "'",
+		  STR_ARG(role));
+	return call_step(c, "'bb agent list' shows the agents and their roles.");
+}
+
 enum err mail_send(struct call *c, struct agent_files *f, const struct letter *letter,
 		   struct mail **out)
 {
-	struct registered *sender, *other;
-	struct delivery *list = NULL, **tail = &list;
-	bool everybody = str_is(letter->to, "broadcast");
+	struct registered *sender;
+	struct delivery *list = NULL;
+	struct letter l = *letter;
 	enum err e;
 
 	*out = NULL;
-	if ((e = check_letter(c, letter)) ||
-	    (e = known(c, f, letter->from, ERR_UNKNOWN_SENDER, &sender)) ||
-	    (!everybody && (e = known(c, f, letter->to, ERR_UNKNOWN_RECIPIENT, &other))))
-		return e;
-	e = everybody ? prepare_all(c, f, letter, &tail) :
-			prepare(c, f, letter, letter->to, &tail);
-	if (e || (list && (e = deliver(c, f, letter, list))))
+	l.bead = str_trim(l.bead);
+	if ((e = check_letter(c, &l)) ||
+	    (e = known(c, f, l.from, ERR_UNKNOWN_SENDER, &sender)) ||
+	    (e = address(c, f, &l, &list)) || (list && (e = deliver(c, f, &l, list))))
 		return e;
 	for (struct delivery *d = list; d; d = d->next) {
 		*out = d->mail;

@@ -142,7 +142,8 @@ static bool fits(const struct value *v, const struct protocol_filter *filter)
 		(filter->or_bead.n && str_eq(filter->or_bead, bead))) &&
 	       (!filter->type.p || str_eq(filter->type, value_str(v, "event_type"))) &&
 	       (!filter->agent.p || str_eq(filter->agent, value_str(v, "from_agent")) ||
-		str_eq(filter->agent, to) || str_is(to, "broadcast"));
+		str_eq(filter->agent, to) || str_is(to, "broadcast") ||
+		str_starts(to, STR("role:")));
 }
 
 enum err protocol_each(struct call *c, struct agent_files *f,

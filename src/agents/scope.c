@@ -37,10 +37,23 @@ static bool plain(struct str path)
 	return true;
 }
 
+/* Some systems write it the other way round; a scope is the same on all of them. */
+static struct str with_slashes(struct arena *mem, struct str text)
+{
+	char *copy;
+
+	if (!memchr(text.p, '\\', text.n))
+		return text;
+	copy = arena_alloc(mem, text.n);
+	for (size_t i = 0; i < text.n; i++)
+		copy[i] = text.p[i] == '\\' ? '/' : text.p[i];
+	return (struct str){ copy, text.n };
+}
+
 enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text,
 			     struct str *out)
 {
-	struct str bare = without_stars(text), path;
+	struct str bare = without_stars(with_slashes(mem, text)), path;
 
 	if (!text.n || !utf8_valid(text) || utf8_has_control(text))
 		return SCOPE_NO_TEXT;
@@ -90,7 +103,7 @@ bool scope_of_path(struct arena *mem, struct str root, struct str tree, struct s
 static bool is_whole_path(struct call *c, struct str root, struct str text,
 			  struct str *out)
 {
-	struct str tree, path = without_stars(text);
+	struct str tree, path = without_stars(with_slashes(&c->mem, text));
 	bool found = path.n > 1 && path.p[0] == '/' && !place_tree(c, root, &tree) &&
 		     scope_of_path(&c->mem, root, tree, path, out);
 

@@ -243,6 +243,27 @@ struct str spawn_beside(struct arena *mem, struct str name)
 	return path_join(mem, path_parent(path_parent(self)), name);
 }
 
+static bool is_program(struct arena *mem, struct str path)
+{
+	return !file_is_dir(mem, path) && !access(arena_cstr(mem, path), X_OK);
+}
+
+struct str spawn_command(struct arena *mem, struct str name)
+{
+	const char *value = getenv("PATH");
+	struct str list = value ? str_of(value) : (struct str){ 0 }, dir,
+		   self = spawn_self(mem), beside;
+
+	while (list.n && str_next(&list, ':', &dir))
+		if (str_starts(dir, STR("/")) &&
+		    is_program(mem, path_join(mem, dir, name)))
+			return name;
+	if (!self.p)
+		return self;
+	beside = path_join(mem, path_parent(self), name);
+	return is_program(mem, beside) ? beside : (struct str){ 0 };
+}
+
 struct str spawn_quoted(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };

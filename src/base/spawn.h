@@ -40,6 +40,10 @@ struct str spawn_self(struct arena *mem);
 /* The same for whoever cannot go on without it: INTERNAL_ERROR. */
 enum err spawn_need_self(struct call *c, struct str *out);
 
+/* How a shell of this user finds a program of this installation: by its name alone if
+ * that is on PATH, else by its path. Absent: neither. */
+struct str spawn_command(struct arena *mem, struct str name);
+
 /* A file of the same installation, such as "libexec/abacus-sync"; likewise. */
 struct str spawn_beside(struct arena *mem, struct str name);
 

@@ -20,7 +20,7 @@ static const struct field send_fields[] = {
 	{ "from", &kind_str, AT(letter.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID",
 	  .min = 1, .max = MAX_ID_TEXT, .help = "who you are" },
 	{ "to", &kind_str, AT(letter.to), FIELD_REQUIRED, .arg = "ID", .min = 1,
-	  .max = MAX_ID_TEXT, .help = "an agent, or broadcast: all but you" },
+	  .max = MAX_ID_TEXT, .help = "an agent, role:NAME, or broadcast: all but you" },
 	{ "bead", &kind_str, AT(letter.bead), FIELD_REQUIRED, .arg = "BEAD",
 	  .max = MAX_ID_TEXT, .missing = ERR_MISSING_BEAD_ID,
 	  .help = "the bead it is about" },
@@ -119,7 +119,8 @@ static enum err run_inbox(struct call *c, struct stores *s, const void *body,
 			  struct json *reply)
 {
 	const struct body *in = body;
-	struct mail_filter filter = { in->state, in->bead, in->after, in->limit };
+	struct mail_filter filter = { in->state, str_trim(in->bead), in->after,
+				      in->limit };
 	struct wait_ask ask = { .agent = in->agent,
 				.mail = true,
 				.timeout_ms = in->wait };

@@ -1,5 +1,6 @@
 #include "base/guest.h"
 #include "base/json.h"
+#include "base/spawn.h"
 #include "board/host.h"
 #include "ops/op.h"
 #include "ops/ops.h"
@@ -104,15 +105,29 @@ struct offer {
 	const char *name, *command;
 };
 
+static enum err not_on_path(struct call *c, const char *program)
+{
+	call_fail(
+		c, ERR_NOT_FOUND,
+		"'%s' is neither on PATH nor beside this program, so no host would find "
+		"it",
+		program);
+	return call_step(c, "Install abacus again, or add the folder of '%s' to PATH.",
+			 program);
+}
+
 static enum err one(struct call *c, const struct body *in, const struct offer *offer,
 		    enum host_id host, struct str root, struct json *reply)
 {
-	struct host_server server = { str_of(offer->name), str_of(offer->command),
+	struct host_server server = { str_of(offer->name),
+				      spawn_command(&c->mem, str_of(offer->command)),
 				      in->agent };
 	enum host_scope scope = in->user ? HOST_USER : HOST_PROJECT;
 	struct outcome o = { .result = "add to" };
 	enum err e;
 
+	if (!server.command.p)
+		return not_on_path(c, offer->command);
 	o.path = host_file(c, host, scope, root);
 	if (!o.path.p)
 		o.result = "use its own command";

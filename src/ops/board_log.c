@@ -27,7 +27,7 @@ static const struct field fields[] = {
 	{ "ref", &kind_ref, AT(ref), FIELD_CLI, .help = "that refer to this" },
 	{ "ref_where", &kind_str, AT(ref_part[0]), FIELD_WIRE, .help = "first part" },
 	{ "ref_what", &kind_str, AT(ref_part[1]), FIELD_WIRE, .help = "second" },
-	{ "ref_ref", &kind_str, AT(ref_part[2]), FIELD_WIRE, .help = "third" },
+	{ "ref_ref", &kind_ref_part, AT(ref_part[2]), FIELD_WIRE, .help = "third" },
 	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .letter = 'n', .min = 1,
 	  .max = MAX_PAGE, .preset = "20", .help = "at most so many" },
 	{ "unread", &kind_bool, AT(unread), .letter = 'u',

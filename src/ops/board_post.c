@@ -16,7 +16,7 @@ struct body {
 static const struct field fields[] = {
 	{ "content", &kind_str, AT(content), FIELD_REQUIRED | FIELD_PLACE | FIELD_STDIN,
 	  .min = 1, .max = MAX_CONTENT, .help = "the message" },
-	{ "tags", &kind_str, AT(tags), FIELD_LIST, .flag = "tag", .letter = 't',
+	{ "tags", &kind_tag, AT(tags), FIELD_LIST, .flag = "tag", .letter = 't',
 	  .arg = "TAG", .min = 1, .max = MAX_TAG, .most = MAX_TAGS,
 	  .help = "decision, handoff, blocker, question, plan, review, info, …" },
 	{ "priority", &kind_word, AT(priority), .letter = 'p', .words = &priorities,

@@ -19,7 +19,7 @@ static const struct field fields[] = {
 	  .help = "first part, e.g. tt" },
 	{ "what", &kind_str, AT(part[1]), FIELD_WIRE | FIELD_REQUIRED,
 	  .help = "second, e.g. issue" },
-	{ "ref", &kind_str, AT(part[2]), FIELD_WIRE | FIELD_REQUIRED,
+	{ "ref", &kind_ref_part, AT(part[2]), FIELD_WIRE | FIELD_REQUIRED,
 	  .help = "third, e.g. 42" },
 	{ 0 },
 };

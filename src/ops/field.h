@@ -27,6 +27,7 @@ struct kind {
 
 extern const struct kind kind_str;    /* struct str; absent: not given */
 extern const struct kind kind_line;   /* the same: one line, without control characters */
+extern const struct kind kind_tag;    /* the same: one word */
 extern const struct kind kind_agent;  /* struct str: an agent's name */
 extern const struct kind kind_input;  /* struct str: standard input, if it is asked for */
 extern const struct kind kind_int;    /* int64_t; ABSENT: not given */
@@ -37,6 +38,7 @@ extern const struct kind kind_word;   /* int, of field.words; -1: not given */
 extern const struct kind kind_duration; /* int64_t in ms; ABSENT: not given */
 extern const struct kind kind_path;     /* struct str, completed as a file name */
 extern const struct kind kind_ref;      /* struct ref; where is absent: not given */
+extern const struct kind kind_ref_part; /* struct str; a number will do too */
 extern const struct kind kind_bead;     /* struct str: a bead's id, or the start of it */
 extern const struct kind kind_priority; /* int64_t; ABSENT: not given; "P1" is 1 */
 extern const struct kind kind_moment;   /* int64_t in ms; ABSENT: not given */

@@ -123,6 +123,30 @@ const struct kind kind_line = {
 	.schema = str_schema,
 };
 
+static enum err tag_from_text(struct call *c, const struct field *f, struct str text,
+			      void *at)
+{
+	enum err e = str_from_text(c, f, text, at);
+
+	if (e || (!utf8_has_control(text) && !memchr(text.p, ' ', text.n)))
+		return e;
+	call_fail(c, INVALID(f),
+		  "%s '" STR_FMT "' has a blank or a control character in it",
+		  field_label(c, f), STR_ARG(text));
+	return call_step(c, "Write it as one word, such as needs-review.");
+}
+
+const struct kind kind_tag = {
+	.type = "string",
+	.arg = "TAG",
+	.size = sizeof(struct str),
+	.clear = str_clear,
+	.from_text = tag_from_text,
+	.from_json = string_from_json,
+	.to_json = str_to_json,
+	.schema = str_schema,
+};
+
 const struct kind kind_path = {
 	.type = "string",
 	.arg = "PATH",
@@ -390,7 +414,7 @@ static enum err duration_from_text(struct call *c, const struct field *f, struct
 {
 	int64_t *ms = at;
 
-	if (!duration_parse(text, ms)) {
+	if (!duration_parse(str_trim(text), ms)) {
 		call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'",
 			  field_label(c, f), STR_ARG(text));
 		return call_step(c, "Write a number and a unit: 30s, 10m, 1h, 2d or 1w.");
@@ -678,6 +702,25 @@ static void ref_to_json(struct json *j, const struct field *f, const void *at)
 	json_put_raw(j, "ref", ref->json);
 	json_end(j);
 }
+
+/* The last part alone: a number as the board prints it, or text. */
+static enum err ref_part_from_json(struct call *c, const struct field *f,
+				   const struct value *v, void *at)
+{
+	if (v->type != VALUE_NUMBER)
+		return string_from_json(c, f, v, at);
+	return str_from_text(c, f, v->text, at);
+}
+
+const struct kind kind_ref_part = {
+	.type = "string", /* schemas for hosts have one type for each field */
+	.arg = "REF",
+	.size = sizeof(struct str),
+	.clear = str_clear,
+	.from_text = str_from_text,
+	.from_json = ref_part_from_json,
+	.to_json = str_to_json,
+};
 
 static void ref_schema(struct json *j, const struct field *f)
 {

@@ -427,9 +427,31 @@ def test_what_a_category_does_not_have(two, more):
     assert refused(two, *letter(two, *more)) == "INVALID_ARGS"
 
 
-@pytest.mark.parametrize("body, fine", [("a\tb\nc\r\nd", True), ("a\x07b", False), ("a\x7f", False), ("a\rb", False)])
-def test_control_characters_in_a_body(two, body, fine):
-    assert agent(two, *letter(two, body="-"), stdin=body.encode())["ok"] is fine
+@pytest.mark.parametrize("body", ["a\tb\nc\r\nd", "a\x07b", "a\x7f", "a\rb", "\x1b[31mred"])
+def test_a_body_takes_control_characters_and_shows_them_safely(two, body):
+    assert agent(two, *letter(two, body="-"), stdin=body.encode())["ok"]
+    assert agent(two, "inbox", "--agent", "cobalt-harbor")["data"][0]["body"] == body
+    shown = two.bb("agent", "inbox", "--agent", "cobalt-harbor").ok().out
+    assert not set(shown) & set("\x07\x7f\r\x1b")
+
+
+@pytest.mark.parametrize("bead", [" bd-1", "bd-1 ", "\tbd-1\n"])
+def test_the_id_of_a_bead_is_trimmed(two, bead):
+    sent = agent(two, *letter(two, bead=bead))["data"]["messages"][0]
+    assert (sent["bead_id"], sent["thread_id"]) == ("bd-1", "bead:bd-1")
+    assert len(agent(two, "inbox", "--agent", "cobalt-harbor", "--bead", bead)["data"]) == 1
+
+
+def test_a_role_as_recipient_is_everybody_who_has_it_but_the_sender(two):
+    for name, role in (("red-owl", "api"), ("teal-elk", "docs"), ("gray-cat", "api")):
+        register(two, name, role=role)
+    register(two, "amber-otter", "api", "--force-update")
+    sent = agent(two, *letter(two, to="role:api", category="HANDOFF"))["data"]
+    assert sorted(sent["recipients"]) == ["gray-cat", "red-owl"]
+    assert {m["to_agent"] for m in sent["messages"]} == {"gray-cat", "red-owl"}
+    assert len(agent(two, "inbox", "--agent", "red-owl")["data"]) == 1
+    for nobody in ("role:nobody", "role:", "role:API"):
+        assert refused(two, *letter(two, to=nobody)) == "UNKNOWN_RECIPIENT"
 
 
 def test_a_repeated_request_gets_the_same_answer(two):

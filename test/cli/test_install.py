@@ -1,9 +1,12 @@
 """bb install: what it shows, and what it does to a host's file"""
 import json
+import os
 import re
 import tomllib
 
 import pytest
+
+from conftest import BIN
 
 # host: project's file, user's file (None: it has none), key of the servers
 HOSTS = {
@@ -25,7 +28,17 @@ WITH_USER = [h for h in HOSTS if HOSTS[h][1]]
 def place(empty):
     empty.home = empty.path.parent / "home"
     empty.home.mkdir()
+    empty.env["PATH"] = f"{BIN}:{os.environ['PATH']}"
     return empty
+
+
+@pytest.mark.parametrize("program, name", [("bb", "blackboard"), ("abacus", "abacus")])
+def test_a_program_that_is_not_on_the_path_is_named_by_its_path(place, program, name):
+    place.run("install", "claude", "--write", program=program, env={"PATH": "/usr/bin:/bin:."}).ok()
+    command = json.loads(file_of(place, "claude").read_text())["mcpServers"][name]["command"]
+    assert command == str(BIN.resolve() / program)
+    place.run("install", "claude", "--remove", program=program).ok()
+    assert name not in file_of(place, "claude").read_text()
 
 
 def file_of(place, host):

@@ -116,10 +116,17 @@ def test_since_reaches_back_exactly_so_far(project, text, seconds):
     assert project.json("log", "--since", text, env=at(s=seconds, ms=1)) == []
 
 
-@pytest.mark.parametrize("text", ["", "5", "m", "5x", "-5m", "+5m", "1.5h", "5 m", " 5m", "5m ", "5M", "1h30m",
+@pytest.mark.parametrize("text", ["", "5", "m", "5x", "-5m", "+5m", "1.5h", "5 m", "5M", "30m1h", "1h30",
                                   "５m", "9999999999999999999999h", "9223372036854775807w", "5min", "0x5m"])
 def test_a_duration_is_strict(project, text):
     assert project.fails("log", f"--since={text}")["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.parametrize("text", [" 5m ", "5m ", "\t5m", "300s", "4m60s"])
+def test_blanks_around_a_duration_do_not_matter(project, text):
+    project.bb("post", "old", env=at(m=0)).ok()
+    project.bb("post", "new", env=at(m=6)).ok()
+    assert [m["content"] for m in project.json("log", f"--since={text}", env=at(m=10))] == ["new"]
 
 
 def test_since_nothing_shows_only_what_comes_this_moment(project):

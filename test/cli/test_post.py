@@ -131,7 +131,12 @@ def test_a_message_cannot_answer_itself(project):
 # tags, priority, refs
 
 def test_a_tag_is_not_split(project):
-    assert project.json("post", "x", "--tag", "a,b c")["tags"] == ["a,b c"]
+    assert project.json("post", "x", "--tag", "a,b")["tags"] == ["a,b"]
+
+
+@pytest.mark.parametrize("tag", ["a b", " a", "a ", "a\tb", "a\nb", "a\x1b", "a\x7f", " "])
+def test_a_tag_is_one_word(project, tag):
+    assert project.fails("post", "x", f"--tag={tag}")["code"] == "INVALID_INPUT"
 
 
 def test_an_empty_tag_is_refused(project):

@@ -79,7 +79,7 @@ def test_a_duration_may_have_several_units(vybe, text, seconds):
     assert (datetime.fromisoformat(expires) - datetime.fromisoformat(env["ABACUS_NOW"])).total_seconds() == seconds
 
 
-@pytest.mark.parametrize("text", ["1m1h", "1h1h", "1h30", "h", "1h ", "", "1.5h", "-1h"])
+@pytest.mark.parametrize("text", ["1m1h", "1h1h", "1h30", "h", "1 h", "", "1.5h", "-1h"])
 def test_what_is_no_duration_is_refused(vybe, text):
     assert vybe.refused("memory", "set", "-k", "k", "-v", "v", f"--expires-in={text}") == "INVALID_INPUT"
 
