@@ -31,9 +31,8 @@ const struct names mail_states = { state_words, 3, NULL };
 
 /* --- text --- */
 
-void mail_encode(struct json *j, const struct mail *m)
+void mail_put(struct json *j, const struct mail *m)
 {
-	json_object(j);
 	json_put_str(j, "message_id", m->id);
 	json_put_str(j, "thread_id", m->thread);
 	json_put_str(j, "bead_id", m->bead);
@@ -47,6 +46,12 @@ void mail_encode(struct json *j, const struct mail *m)
 	json_put_moment(j, "created_at", m->created_ms);
 	json_put_moment(j, "read_at", m->read_ms);
 	json_put_moment(j, "acked_at", m->acked_ms);
+}
+
+void mail_encode(struct json *j, const struct mail *m)
+{
+	json_object(j);
+	mail_put(j, m);
 	json_end(j);
 }
 

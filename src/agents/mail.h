@@ -64,6 +64,7 @@ struct mail_waiting {
 };
 struct mail_waiting mail_waiting(struct call *c, struct str agent);
 
+void mail_put(struct json *j, const struct mail *m); /* into an open object */
 void mail_encode(struct json *j, const struct mail *m);
 
 #endif

@@ -63,25 +63,27 @@ static const struct field message_fields[] = {
 	{ 0 },
 };
 
-static const struct prop mail_props[] = {
-	{ "message_id", PROP_STR, 0, NULL },
-	{ "thread_id", PROP_STR, 0, NULL },
-	{ "bead_id", PROP_STR, 0, NULL },
-	{ "from_agent", PROP_STR, 0, NULL },
-	{ "to_agent", PROP_STR, 0, NULL },
-	{ "category", PROP_STR, 0, NULL },
-	{ "subject", PROP_STR, 0, NULL },
-	{ "body", PROP_STR, 0, NULL },
-	{ "state", PROP_STR, 0, NULL },
-	{ "requires_ack", PROP_BOOL, 0, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
-	{ "read_at", PROP_STR, PROP_NULL, NULL },
-	{ "acked_at", PROP_STR, PROP_NULL, NULL },
-	{ 0 },
-};
+#define MAIL_PROPS(flags)                                                                \
+	{ "message_id", PROP_STR, flags, NULL }, { "thread_id", PROP_STR, flags, NULL }, \
+		{ "bead_id", PROP_STR, flags, NULL },                                    \
+		{ "from_agent", PROP_STR, flags, NULL },                                 \
+		{ "to_agent", PROP_STR, flags, NULL },                                   \
+		{ "category", PROP_STR, flags, NULL },                                   \
+		{ "subject", PROP_STR, flags, NULL }, { "body", PROP_STR, flags, NULL }, \
+		{ "state", PROP_STR, flags, NULL },                                      \
+		{ "requires_ack", PROP_BOOL, flags, NULL },                              \
+		{ "created_at", PROP_STR, flags, NULL },                                 \
+		{ "read_at", PROP_STR, PROP_NULL | (flags), NULL },                      \
+	{                                                                                \
+		"acked_at", PROP_STR, PROP_NULL | (flags), NULL                          \
+	}
+
+static const struct prop mail_props[] = { MAIL_PROPS(0), { 0 } };
 static const struct prop mail_reply = { "message", PROP_OBJECT, 0, mail_props };
 
+/* The message itself; of several, the first. A broadcast that nobody gets has none. */
 static const struct prop sent_props[] = {
+	MAIL_PROPS(PROP_OPTIONAL),
 	{ "messages", PROP_OBJECT, PROP_LIST, mail_props },
 	{ "recipients", PROP_STR, PROP_LIST, NULL },
 	{ 0 },
@@ -105,6 +107,8 @@ static enum err run_send(struct call *c, struct stores *s, const void *body,
 	if (e)
 		return e;
 	json_object(reply);
+	if (sent)
+		mail_put(reply, sent);
 	json_key(reply, STR("messages"));
 	encode_all(reply, sent);
 	json_put_array(reply, "recipients");

@@ -442,6 +442,15 @@ def test_the_id_of_a_bead_is_trimmed(two, bead):
     assert len(agent(two, "inbox", "--agent", "cobalt-harbor", "--bead", bead)["data"]) == 1
 
 
+def test_the_message_stands_in_the_reply_itself(two):
+    """As scripts of the original read it: data.message_id."""
+    sent = agent(two, *letter(two))["data"]
+    assert {k: v for k, v in sent.items() if k not in ("messages", "recipients")} == sent["messages"][0]
+    register(two, "blue-fox")
+    sent = agent(two, *letter(two, to="broadcast"))["data"]
+    assert sent["message_id"] == sent["messages"][0]["message_id"] and len(sent["messages"]) == 2
+
+
 def test_a_role_as_recipient_is_everybody_who_has_it_but_the_sender(two):
     for name, role in (("red-owl", "api"), ("teal-elk", "docs"), ("gray-cat", "api")):
         register(two, name, role=role)

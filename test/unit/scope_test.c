@@ -18,6 +18,10 @@ static const struct {
 	{ "src/", "src" },
 	{ "src/*", "src" },
 	{ "src/**", "src" },
+	{ "src\\lib\\x.c", "src/lib/x.c" }, /* as other systems write it */
+	{ "src\\*", "src" },
+	{ ".\\src\\", "src" },
+	{ "src\\..\\..\\x", NULL },
 	{ "./src//lib/./x.c", "src/lib/x.c" },
 	{ "src/lib/../x.c", "src/x.c" },
 	{ "/", "" },
@@ -69,6 +73,8 @@ static const struct {
 	/* and the ways it could break */
 	{ "src", "src/*", OVERLAP_EXACT },
 	{ "src/", "src/**", OVERLAP_EXACT },
+	{ "src\\lib", "src/lib", OVERLAP_EXACT },
+	{ "src\\*", "src/lib/parser.ts", OVERLAP_PARTIAL },
 	{ "src", "srcs", OVERLAP_DISJOINT },
 	{ "src/lib", "src/library/x", OVERLAP_DISJOINT },
 	{ "/", "README.md", OVERLAP_PARTIAL },
