@@ -214,6 +214,28 @@ enum err continuity_project(struct call *c, struct str dir, struct str *out)
 	return e;
 }
 
+/* --- focus --- */
+
+enum err continuity_focus(struct call *c, struct continuity *k, struct str *task)
+{
+	struct vybe_agent a = { .agent = c->actor, .project = STR("") };
+	enum err e = vybe_agent_find(c, &k->db, &a);
+
+	*task = a.focus;
+	return e;
+}
+
+enum err continuity_set_focus(struct call *c, struct continuity *k, struct str task)
+{
+	struct vybe_agent a = { .agent = c->actor, .project = STR("") };
+	enum err e = vybe_agent_find(c, &k->db, &a);
+
+	if (e)
+		return e;
+	a.focus = task;
+	return vybe_agent_put(c, &k->db, &a);
+}
+
 /* --- events --- */
 
 enum err continuity_note(struct call *c, struct continuity *k,

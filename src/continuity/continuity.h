@@ -36,6 +36,13 @@ enum err continuity_task_id(struct call *c, struct continuity *k, struct str *id
 /* One agent, however its name is written. */
 struct str continuity_agent(struct call *c, struct str name);
 
+/*
+ * The task that the agent is at; absent: none. An agent has one focus, whatever project
+ * it asks about: only the cursor is one for each project.
+ */
+enum err continuity_focus(struct call *c, struct continuity *k, struct str *task);
+enum err continuity_set_focus(struct call *c, struct continuity *k, struct str task);
+
 /* Notes what the agent has done. `task` and `metadata` may be absent. */
 struct event_note {
 	const char *kind;

@@ -247,9 +247,9 @@ static void note(struct call *c, struct continuity *k, const char *kind, struct 
 
 static struct str focus_of(struct call *c, struct continuity *k)
 {
-	struct vybe_agent a = { .agent = c->actor, .project = STR("") };
+	struct str task;
 
-	return vybe_agent_find(c, &k->db, &a) ? (struct str){ 0 } : a.focus;
+	return continuity_focus(c, k, &task) ? (struct str){ 0 } : task;
 }
 
 static struct str begin_session(struct call *c, struct continuity *k)

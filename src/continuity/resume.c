@@ -56,9 +56,29 @@ static enum err next_ready(struct call *c, struct beads *b, struct str project,
 	return task_each(c, b, &ready, true, out);
 }
 
+/* What I have begun, by whichever command; of several the one that I claimed last. */
+static enum err begun(struct call *c, struct beads *b, struct str project,
+		      struct task **out)
+{
+	struct task_filter my_work = { .status = TASK_IN_PROGRESS,
+				       .project = project.n ? project : (struct str){ 0 },
+				       .priority = INT64_MIN,
+				       .or_none = true,
+				       .assignee = c->actor };
+	struct task *t, *last = NULL;
+	enum err e = task_each(c, b, &my_work, true, &t);
+
+	for (; !e && t; t = t->next)
+		if (!last || stamp_cmp(t->claimed, last->claimed) > 0)
+			last = t;
+	*out = last;
+	return e;
+}
+
 /* Somebody has given it to me since I was last here, and it can be begun. */
-static enum err assigned(struct call *c, struct beads *b, const struct event_row *deltas,
-			 struct str project, struct task **out)
+static enum err assigned_since(struct call *c, struct beads *b,
+			       const struct event_row *deltas, struct str project,
+			       struct task **out)
 {
 	enum err e;
 
@@ -67,12 +87,65 @@ static enum err assigned(struct call *c, struct beads *b, const struct event_row
 			continue;
 		if ((e = look_up(c, b, deltas->task, out)))
 			return e;
-		if (*out && mine(c, *out) && of_project(*out, project) &&
-		    ((*out)->ready || (*out)->status == TASK_IN_PROGRESS))
+		if (*out && mine(c, *out) && of_project(*out, project) && (*out)->ready)
 			return ERR_OK;
 	}
 	*out = NULL;
 	return ERR_OK;
+}
+
+/* Somebody gave it to me, whenever that was. */
+static enum err assigned(struct call *c, struct beads *b, struct str project,
+			 struct task **out)
+{
+	struct task_filter for_me = { .status = -1,
+				      .project = project.n ? project : (struct str){ 0 },
+				      .priority = INT64_MIN,
+				      .or_none = true,
+				      .ready = true,
+				      .assignee = c->actor,
+				      .limit = 1 };
+
+	return task_each(c, b, &for_me, true, out);
+}
+
+static bool waits(const struct task *t)
+{
+	return t->status == TASK_BLOCKED && t->bead_status == BEAD_OPEN;
+}
+
+static enum err focus_on(struct resume *r, enum focus_rule rule, struct task *t)
+{
+	r->rule = rule;
+	r->focus = t;
+	return ERR_OK;
+}
+
+/* The old focus if it is still mine, else what I have begun, else the next one. */
+static enum err choose_task(struct call *c, struct beads *b, struct str project,
+			    struct task *old, struct resume *r)
+{
+	bool own = old && mine(c, old), unassigned = old && !old->assignee.n;
+	struct task *t;
+	enum err e;
+
+	if (own && old->status == TASK_IN_PROGRESS)
+		return focus_on(r, FOCUS_IN_PROGRESS, old);
+	if (own && waits(old))
+		return focus_on(r, FOCUS_WAITING, old);
+	if ((e = begun(c, b, project, &t)) || t)
+		return e ? e : focus_on(r, FOCUS_IN_PROGRESS, t);
+	if (unassigned && waits(old))
+		return focus_on(r, FOCUS_WAITING, old);
+	if ((e = assigned_since(c, b, r->deltas, project, &t)) || t)
+		return e ? e : focus_on(r, FOCUS_ASSIGNED, t);
+	if ((own || unassigned) && old->status == TASK_PENDING && old->ready)
+		return focus_on(r, FOCUS_OLD, old);
+	if ((e = assigned(c, b, project, &t)) || t)
+		return e ? e : focus_on(r, FOCUS_ASSIGNED, t);
+	if ((e = next_ready(c, b, project, &t)) || t)
+		return e ? e : focus_on(r, FOCUS_NEXT, t);
+	return focus_on(r, FOCUS_NONE, NULL);
 }
 
 static enum err choose(struct call *c, struct continuity *k, const struct resume_ask *ask,
@@ -85,33 +158,14 @@ static enum err choose(struct call *c, struct continuity *k, const struct resume
 	if (e)
 		return e;
 	if (ask->focus.p) {
-		r->rule = FOCUS_ASKED;
-		r->focus = arena_new(&c->mem, struct task);
+		focus_on(r, FOCUS_ASKED, arena_new(&c->mem, struct task));
 		return task_find(c, b, ask->focus, r->focus);
 	}
 	if ((e = look_up(c, b, r->agent.focus, &old)))
 		return e;
 	if (old && !of_project(old, ask->project))
 		old = NULL;
-	r->focus = old;
-	r->rule = FOCUS_IN_PROGRESS;
-	if (old && old->status == TASK_IN_PROGRESS && mine(c, old))
-		return ERR_OK;
-	r->rule = FOCUS_WAITING;
-	if (old && old->status == TASK_BLOCKED && old->bead_status == BEAD_OPEN)
-		return ERR_OK;
-	r->rule = FOCUS_ASSIGNED;
-	if ((e = assigned(c, b, r->deltas, ask->project, &r->focus)) || r->focus)
-		return e;
-	r->rule = FOCUS_OLD;
-	r->focus = old;
-	if (old && old->status == TASK_PENDING && (mine(c, old) || !old->assignee.n))
-		return ERR_OK;
-	r->rule = FOCUS_NEXT;
-	if ((e = next_ready(c, b, ask->project, &r->focus)) || r->focus)
-		return e;
-	r->rule = FOCUS_NONE;
-	return ERR_OK;
+	return choose_task(c, b, ask->project, old, r);
 }
 
 /* --- the call --- */
@@ -122,7 +176,8 @@ static enum err read_agent(struct call *c, struct continuity *k,
 	enum err e;
 
 	*out = (struct resume){ .agent = { .agent = c->actor, .project = ask->project } };
-	if ((e = vybe_agent_find(c, &k->db, &out->agent)))
+	if ((e = vybe_agent_find(c, &k->db, &out->agent)) ||
+	    (e = continuity_focus(c, k, &out->agent.focus)))
 		return e;
 	out->old_cursor = out->agent.cursor;
 	return ERR_OK;
@@ -153,7 +208,13 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 	if ((e = choose(c, k, ask, out)))
 		return e;
 	out->agent.focus = out->focus ? out->focus->id : (struct str){ 0 };
-	return vybe_agent_put(c, &k->db, &out->agent);
+	if ((e = vybe_agent_put(c, &k->db, &out->agent)))
+		return e;
+	/* a project without a task for the agent is no reason to forget its task
+	 * elsewhere */
+	if (!out->focus && ask->project.n)
+		return ERR_OK;
+	return continuity_set_focus(c, k, out->agent.focus);
 }
 
 enum err resume_peek(struct call *c, struct continuity *k, const struct resume_ask *ask,

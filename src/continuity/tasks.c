@@ -90,6 +90,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 	if (out->status == TASK_BLOCKED)
 		out->blocked_reason =
 			row->status == BEAD_OPEN ? STR("dependency") : reason;
+	stamp_decode(value_find(line, "assignee_at"), &out->claimed);
 	if (at && at->type == VALUE_ARRAY && at->count == 2)
 		value_number(&at->item[1], &n);
 	/* grows with every write: the moment, and the count within it */
@@ -167,7 +168,9 @@ static int newest_first(const void *a, const void *b)
 /* What the beads can tell, they are asked; the rest is told from each. */
 static struct bead_filter bead_filter_of(const struct task_filter *f)
 {
-	struct bead_filter filter = { .sort = SORT_ID, .ready = f->ready };
+	struct bead_filter filter = { .sort = SORT_ID,
+				      .ready = f->ready,
+				      .assignee = f->assignee };
 
 	if (f->status == TASK_COMPLETED)
 		filter.statuses = 1u << BEAD_CLOSED;

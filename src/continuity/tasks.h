@@ -21,8 +21,9 @@ struct task {
 	struct str *depends_on;
 	size_t depends_count;
 	int64_t created, updated, version;
-	int64_t lease; /* when its claim ends; 0: it does not, or nobody has it */
-	bool ready;    /* anybody may begin it now */
+	int64_t lease;        /* when its claim ends; 0: it does not, or nobody has it */
+	struct stamp claimed; /* when its assignee got it */
+	bool ready;           /* anybody may begin it now */
 	struct task *next;
 };
 
@@ -34,12 +35,13 @@ void task_encode(struct json *j, const struct task *t);
 enum err task_find(struct call *c, struct beads *b, struct str id, struct task *out);
 
 struct task_filter {
-	int status;         /* -1: any */
-	struct str project; /* absent: any */
-	bool or_none;       /* and what belongs to no project, which is everybody's */
-	int64_t priority;   /* INT64_MIN: any */
-	bool ready;         /* only what can be begun */
-	int64_t limit;      /* 0: none */
+	int status;          /* -1: any */
+	struct str project;  /* absent: any */
+	struct str assignee; /* absent: any */
+	bool or_none;        /* and what belongs to no project, which is everybody's */
+	int64_t priority;    /* INT64_MIN: any */
+	bool ready;          /* only what can be begun */
+	int64_t limit;       /* 0: none */
 };
 
 /* Highest priority first; of the same, the newest first, or the oldest. */

@@ -201,7 +201,6 @@ static enum err run_begin(struct call *c, struct stores *s, const void *body,
 			  struct json *reply)
 {
 	const struct body *in = body;
-	struct vybe_agent agent = { .agent = c->actor, .project = STR("") };
 	int64_t status, focus;
 	struct task t;
 	enum err e;
@@ -209,10 +208,7 @@ static enum err run_begin(struct call *c, struct stores *s, const void *body,
 	if ((e = task_begin(c, in->id, &t)) ||
 	    (e = vybe_note_task(c, s->vybe, "task_status", &t, word_of(&t), &status)) ||
 	    (e = vybe_note_task(c, s->vybe, "agent_focus", &t, t.title, &focus)) ||
-	    (e = vybe_agent_find(c, &s->vybe->db, &agent)))
-		return e;
-	agent.focus = t.id;
-	if ((e = vybe_agent_put(c, &s->vybe->db, &agent)))
+	    (e = continuity_set_focus(c, s->vybe, t.id)))
 		return e;
 	json_object(reply);
 	json_key(reply, STR("task"));

@@ -293,6 +293,72 @@ def test_what_is_given_to_me_comes_before_what_is_free(vybe):
     assert focus(vybe, agent="w-2") == (free, "next_ready")
 
 
+def test_the_first_resume_focuses_the_bead_that_the_agent_claimed_with_bd(vybe):
+    vybe.bd("init").ok()
+    for title in ("claimed", "left over"):
+        vybe.create(title)
+    claimed = vybe.bd("--actor", "w-1", "ready", "--claim", "--json").ok().json[0]["id"]
+    assert vybe.ok("resume", "--peek", request=False)["brief"]["task"]["id"] == claimed
+    assert [focus(vybe) for _ in range(3)] == [(claimed, "mine_in_progress")] * 3
+    assert focus(vybe, agent="w-2")[0] != claimed
+
+
+def test_of_several_claims_the_last_one_is_the_focus_then_the_one_before(vybe):
+    a, b = (vybe.task(title)["id"] for title in "ab")
+    for id in (a, b):
+        vybe.bd("--actor", "w-1", "claim", id).ok()
+    assert focus(vybe) == (b, "mine_in_progress")
+    vybe.bd("--actor", "w-1", "close", b, "--reason", "done").ok()
+    assert focus(vybe) == (a, "mine_in_progress")
+    vybe.bd("--actor", "w-1", "unclaim", a).ok()
+    assert focus(vybe) == (a, "mine_pending")
+
+
+def test_the_focus_is_the_same_with_and_without_a_project_dir(vybe):
+    (vybe.path / "sub").mkdir()
+    a, b = (vybe.task(title)["id"] for title in "ab")
+    dirs = [[], ["--project-dir", "sub"], ["--project-dir", str(vybe.path)]]
+    for id in (a, b, a):
+        vybe.ok("task", "begin", "--id", id)
+        for dir in dirs:
+            assert focus(vybe, *dir) == (id, "mine_in_progress")
+    vybe.resume("--focus", b, "--project-dir", "sub")
+    assert [focus(vybe, *dir)[0] for dir in dirs] == [b] * 3
+
+
+def test_a_project_keeps_to_its_own_tasks_and_forgets_no_other(vybe):
+    for name in ("one", "two", "empty"):
+        (vybe.path / name).mkdir()
+    ids = {name: vybe.task(name, "--project-id", str(vybe.path / name))["id"] for name in ("one", "two")}
+    for name in ("one", "two"):
+        vybe.ok("task", "begin", "--id", ids[name])
+    for name in ("one", "two", "one"):
+        assert focus(vybe, "--project-dir", name) == (ids[name], "mine_in_progress")
+    assert focus(vybe, "--project-dir", "empty") == ("", "none")
+    assert focus(vybe) == (ids["one"], "mine_in_progress")
+
+
+def test_what_another_took_meanwhile_is_no_focus_any_more(vybe):
+    old, free = (vybe.task(title, "--priority", p)["id"] for title, p in (("old", "2"), ("free", "1")))
+    assert focus(vybe) == (old, "next_ready")
+    vybe.ok("task", "begin", "--id", old, agent="w-2")
+    assert focus(vybe) == (free, "next_ready")
+    vybe.ok("task", "set-status", "--id", old, "--status", "pending", agent="w-2")
+    vybe.resume("--focus", old)
+    vybe.ok("task", "add-dep", "--id", old, "--depends-on", free)
+    assert focus(vybe) == (old, "mine_waiting")
+    vybe.bd("update", old, "--assignee", "w-2").ok()
+    assert focus(vybe) == (free, "next_ready")
+
+
+def test_what_was_given_to_me_before_my_first_resume_comes_first(vybe):
+    vybe.bd("init").ok()
+    vybe.create("free", "-p", "0")
+    given = vybe.create("given", "-p", "4")
+    vybe.bd("update", given, "--assignee", "w-1").ok()
+    assert focus(vybe) == (given, "assigned_to_me") and focus(vybe) == (given, "mine_pending")
+
+
 def test_peek_moves_nothing(vybe):
     vybe.push(event={"kind": "k", "message": "one"})
     peeked = vybe.ok("resume", "--peek", request=False)
