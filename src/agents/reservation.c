@@ -576,6 +576,31 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	return registry_acted(c, f, a);
 }
 
+enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from,
+			   struct str to, int64_t minutes, struct reservation **out)
+{
+	struct reservation *r;
+	struct book b;
+	enum err e = open_book(c, f, &b);
+
+	if (!e)
+		e = reservation_each(c, f, from, (struct str){ 0 }, out);
+	for (r = e ? NULL : *out; !e && r; r = r->next) {
+		struct reservation old = *r;
+		int64_t end = c->now_ms + minutes * 60000;
+
+		old.text = r->text = (struct str){ 0 };
+		old.state = STR("expired");
+		r->id = id_mint(&c->mem, "res", c->now_ms);
+		r->agent = to;
+		r->created_ms = c->now_ms;
+		r->expires_ms = old.expires_ms > end ? old.expires_ms : end;
+		r->epoch = b.epoch + 1;
+		e = note(c, f, &b, &old, r, NULL);
+	}
+	return e;
+}
+
 /* --- releasing --- */
 
 /* What this request has released before; NULL: nothing. */

@@ -50,6 +50,11 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 enum err reservation_release(struct call *c, struct agent_files *f, struct str agent,
 			     struct str scope, int64_t epoch, struct reservation **out);
 
+/* All that `from` has becomes `to`'s, with new epochs, for at least so many minutes. The
+ * caller knows that `from` is over. */
+enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from,
+			   struct str to, int64_t minutes, struct reservation **out);
+
 /* Those that are active, expired or not, by scope; absent: of all agents, beads. */
 enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
 			  struct str bead, struct reservation **out);

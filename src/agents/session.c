@@ -201,6 +201,43 @@ enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 	return registry_acted(c, f, (*out)->agent);
 }
 
+static enum err take_place(struct call *c, struct agent_files *f,
+			   const struct registered *old, struct reservation **out)
+{
+	enum { MINUTES = 120 };
+	struct registered *own;
+	enum err e = registry_find(c, f, c->actor, &own);
+
+	if (e == ERR_AGENT_NOT_FOUND) {
+		c->code = ERR_OK;
+		e = registry_add(c, f, c->actor, (struct str){ 0 }, old->role, false,
+				 &own);
+	}
+	return e ? e : reservation_adopt(c, f, old->id, c->actor, MINUTES, out);
+}
+
+enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
+			 const struct evidence *found, struct reservation **out)
+{
+	struct protocol_event event = { .type = EVENT_RESUME,
+					.bead = found->bead,
+					.from = c->actor,
+					.to = from,
+					.scope = found->scope,
+					.kind = str_of(names_word(&resume_reasons,
+								  (int)found->reason)),
+					.text = found->text };
+	struct registered *old;
+	enum err e;
+
+	*out = NULL;
+	if (registry_id_valid(from) && !registry_find(c, f, from, &old))
+		e = take_place(c, f, old, out);
+	else
+		e = c->code = ERR_OK;
+	return e ? e : protocol_record(c, f, &event);
+}
+
 /* --- names --- */
 
 static const char *const adjectives[] = {

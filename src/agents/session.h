@@ -34,6 +34,14 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 		       struct evidence *found, struct evidence **out);
 
+/*
+ * A host's new session continues what `from` has left, under its own name, the actor's.
+ * If `from` is registered, the actor is registered in the same role and gets its
+ * reservations, which are `out`. The event is recorded.
+ */
+enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
+			 const struct evidence *found, struct reservation **out);
+
 /* A name that nobody has, the same as long as nobody takes it: an adjective and a noun.
  */
 enum err session_name(struct call *c, struct agent_files *f, struct str *out);

@@ -20,6 +20,9 @@ void platform_boot(char name[PLATFORM_BOOT]);
 /* The file that this program was started from; false if it cannot be told. */
 bool platform_self(char *path, size_t size);
 
+/* The process that started another one; 0 if that cannot be told. */
+int64_t platform_parent(int64_t process);
+
 /* Another path to an open folder, short however long its own is; it holds while the
  * folder is open. False: there is none. */
 enum { PLATFORM_ALIAS = 64 };

@@ -79,6 +79,25 @@ bool platform_self(char *path, size_t size)
 	return true;
 }
 
+/* "id (name) state parent …": a name may have anything in it. */
+int64_t platform_parent(int64_t process)
+{
+	char path[64], text[512];
+	const char *end;
+	long long parent;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	end = strrchr(text, ')');
+	return end && sscanf(end, ") %*c %lld", &parent) == 1 ? parent : 0;
+}
+
 /* Left alone, glibc keeps twice as much as the largest piece that was ever freed. */
 #define ALIASES "/proc/self/fd/"
 

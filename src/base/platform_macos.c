@@ -39,6 +39,17 @@ bool platform_self(char *path, size_t size)
 	return !_NSGetExecutablePath(path, &n);
 }
 
+int64_t platform_parent(int64_t process)
+{
+	int name[] = { CTL_KERN, KERN_PROC, KERN_PROC_PID, (int)process };
+	struct kinfo_proc info;
+	size_t n = sizeof info;
+
+	return !sysctl(name, 4, &info, &n, NULL, 0) && n == sizeof info ?
+		       info.kp_eproc.e_ppid :
+		       0;
+}
+
 /* Any file by the numbers of its volume and itself. */
 #define ALIASES "/.vol/"
 

@@ -114,6 +114,15 @@ enum err claim_release(struct edit *e)
 	return ERR_OK;
 }
 
+enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms)
+{
+	if (!str_eq(holder(e), from) || bead_status(&e->now) != BEAD_IN_PROGRESS)
+		return not_yours(e);
+	claim_assign(e, e->c->actor);
+	set_end(e, lease_ms);
+	return ERR_OK;
+}
+
 void claim_drop(struct edit *e)
 {
 	edit_set(e, MEMBER_ASSIGNEE, (struct str){ 0 });

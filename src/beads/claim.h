@@ -16,6 +16,10 @@ enum err claim_take(struct edit *e, int64_t lease_ms);
 enum err claim_renew(struct edit *e, int64_t lease_ms);
 enum err claim_release(struct edit *e);
 
+/* For whoever continues the work of `from`, which is over: the claim is the actor's from
+ * now on, with a new epoch. NOT_CLAIMED unless `from` still holds it. */
+enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms);
+
 /* Without asking: it is open to everybody. */
 void claim_drop(struct edit *e);
 

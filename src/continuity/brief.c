@@ -126,24 +126,52 @@ static enum err read_tasks(struct call *c, struct continuity *k, struct brief *b
 	return e || !b->task || !beads ? e : read_unlocks(c, beads, b);
 }
 
-/* Mail and reservations belong to an agent that is registered; others have none. */
-static void read_agent(struct call *c, struct continuity *k, struct brief *b)
+static void read_posts(struct call *c, struct continuity *k, struct str name,
+		       struct brief *b)
 {
-	struct vybe_agent told = { .agent = c->actor, .project = STR(":board") };
-	struct agent_files files;
-	struct mail_totals mail = { 0 };
-	struct str project = c->project;
+	struct vybe_agent told = { .agent = name, .project = STR(":board") };
+	struct message **tail = &b->posts;
 	int64_t last;
 
-	if (c->actor.n && !vybe_agent_find(c, &k->db, &told))
-		b->posts = posts_to(c, c->actor, told.cursor, &last);
+	while (*tail)
+		tail = &(*tail)->next;
+	if (!vybe_agent_find(c, &k->db, &told))
+		*tail = posts_to(c, name, told.cursor, &last);
 	c->code = ERR_OK;
-	if (!registry_id_valid(c->actor))
+}
+
+static void read_mail(struct call *c, struct agent_files *f, struct str name,
+		      struct brief *b)
+{
+	struct mail_totals all = { 0 };
+	struct mail **tail = &b->mail;
+
+	while (*tail)
+		tail = &(*tail)->next;
+	if (registry_id_valid(name) && !mail_totals(c, f, name, (struct str){ 0 }, &all))
+		*tail = all.owed;
+	c->code = ERR_OK;
+}
+
+/* Mail and reservations belong to an agent that is registered; others have none. What was
+ * written to the sessions that it continues is for the agent, too. */
+static void read_agent(struct call *c, struct continuity *k, struct brief *b)
+{
+	struct agent_files files;
+	struct str project = c->project, *name;
+	size_t count;
+
+	if (!c->actor.n || sessions_names(c, k, &name, &count)) {
+		c->code = ERR_OK;
 		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		read_posts(c, k, name[i], b);
 	if (!agent_files_open(c, AGENTS_READ, &files) && files.home.p) {
-		if (!mail_totals(c, &files, c->actor, (struct str){ 0 }, &mail))
-			b->mail = mail.owed;
-		if (reservation_each(c, &files, c->actor, (struct str){ 0 },
+		for (size_t i = 0; i < count; i++)
+			read_mail(c, &files, name[i], b);
+		if (registry_id_valid(c->actor) &&
+		    reservation_each(c, &files, c->actor, (struct str){ 0 },
 				     &b->reserved))
 			b->reserved = NULL;
 	}
@@ -326,7 +354,8 @@ static struct str ack_command(struct call *c, const struct mail *m)
 	if (!id_is_minted(m->id, "msg"))
 		return STR("bb agent inbox");
 	return arena_fmt(&c->mem, "bb agent ack --agent " STR_FMT " --message " STR_FMT,
-			 STR_ARG(c->actor), STR_ARG(m->id));
+			 STR_ARG(registry_id_valid(m->to) ? m->to : c->actor),
+			 STR_ARG(m->id));
 }
 
 static void say_agent(struct call *c, struct prompt *p, const struct brief *b)
@@ -380,13 +409,44 @@ static void say_tasks(struct call *c, struct prompt *p, const char *title,
 		QUOTE(p, 140, STR_FMT " " STR_FMT, STR_ARG(t->id), STR_ARG(t->title));
 }
 
+/* Names of sessions are made by us, of letters, digits and dashes. */
+static void say_adopted(struct call *c, struct prompt *p, const struct adoption *a)
+{
+	if (!a)
+		return;
+	SAY(p, "You continue the session " STR_FMT ", " STR_FMT ".\n", STR_ARG(a->from),
+	    STR_ARG(a->why));
+	TITLE(p, "Adopted from it, yours from now on:");
+	for (const struct task *t = a->tasks; t; t = t->next)
+		QUOTE(p, 140, "task " STR_FMT " " STR_FMT, STR_ARG(t->id),
+		      STR_ARG(t->title));
+	for (const struct reservation *r = a->reserved; r; r = r->next)
+		QUOTE(p, 140, "reservation of " STR_FMT, STR_ARG(r->scope));
+}
+
+static void say_others(struct call *c, struct prompt *p, const struct other_session *o,
+		       bool over)
+{
+	TITLE(p, "%s",
+	      over ? "Left by other sessions that are over; a new session adopts it:" :
+		     "Other sessions are at work here; leave their tasks to them:");
+	for (; o; o = o->next)
+		for (const struct task *t = o->over == over ? o->task : NULL; t;
+		     t = t->next)
+			QUOTE(p, 140, STR_FMT ": " STR_FMT " " STR_FMT, STR_ARG(o->agent),
+			      STR_ARG(t->id), STR_ARG(t->title));
+}
+
 struct str brief_prompt(struct call *c, const struct brief *b)
 {
 	struct prompt p = { .out.mem = &c->mem, .left = BYTES };
 
 	SAY(&p, "%s", QUOTE_RULE);
+	say_adopted(c, &p, b->adopted);
 	say_task(c, &p, b->task);
 	say_commands(c, &p, b->task);
+	say_others(c, &p, b->others, false);
+	say_others(c, &p, b->others, true);
 	say_agent(c, &p, b);
 	say_memory(c, &p, b, true);
 	say_events(c, &p, "Notes of earlier sessions:", b->notes, NOTES);

@@ -5,6 +5,7 @@
 #include "agents/reservation.h"
 #include "continuity/continuity.h"
 #include "continuity/posts.h"
+#include "continuity/sessions.h"
 #include "continuity/tasks.h"
 
 struct json;
@@ -23,6 +24,8 @@ struct brief {
 	struct mail *mail;     /* that has to be accepted */
 	struct reservation *reserved;
 	struct message *posts; /* on the board, to the agent, since it was last told */
+	const struct adoption *adopted; /* when the session began; or NULL */
+	const struct other_session *others;
 };
 
 enum err brief_read(struct call *c, struct continuity *k, struct brief *b);

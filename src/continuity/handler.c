@@ -14,6 +14,7 @@
 #include "continuity/host_hooks.h"
 #include "continuity/posts.h"
 #include "continuity/resume.h"
+#include "continuity/sessions.h"
 
 enum {
 	PROMPT_MOST = 500,
@@ -24,7 +25,15 @@ enum {
 	RENEW_MINUTES = 120,
 };
 
-enum moment_kind { BEGINS, PROMPTS, TOOL, TOOL_FAILED, ENDS, TASK_DONE, OTHER };
+enum moment_kind { BEGINS, PROMPTS, TOOL, TOOL_FAILED, COMPACTS, ENDS, TASK_DONE, OTHER };
+
+/* One call of a host. */
+struct hook_call {
+	enum host_id host;
+	struct str event;
+	const struct value *in;
+	bool own_name; /* the agent is named after the session, not by the environment */
+};
 
 /* What the hosts' words mean. */
 static const struct {
@@ -40,8 +49,8 @@ static const struct {
 	{ "AfterTool", TOOL },
 	{ "postToolUse", TOOL },
 	{ "PostToolUseFailure", TOOL_FAILED },
-	{ "PreCompact", ENDS },
-	{ "PreCompress", ENDS },
+	{ "PreCompact", COMPACTS },
+	{ "PreCompress", COMPACTS },
 	{ "SessionEnd", ENDS },
 	{ "TaskCompleted", TASK_DONE },
 };
@@ -54,6 +63,21 @@ static enum moment_kind kind_of(struct str event)
 	return OTHER;
 }
 
+static enum session_sign sign_of(enum moment_kind kind)
+{
+	switch (kind) {
+	case BEGINS:
+	case PROMPTS:
+	case TOOL:
+	case TOOL_FAILED:
+		return SESSION_WORKS;
+	case ENDS:
+		return SESSION_ENDS;
+	default:
+		return SESSION_OTHER;
+	}
+}
+
 /* Snake or camel: the hosts differ. */
 static struct str member(const struct value *v, const char *snake, const char *camel)
 {
@@ -62,15 +86,15 @@ static struct str member(const struct value *v, const char *snake, const char *c
 	return s.p ? s : value_str(v, camel);
 }
 
-/* The agent that the environment names, else one for each session. */
-static void name_agent(struct call *c, enum host_id of, const struct value *in)
+/* The agent that the environment names, else one for each session; true: the latter. */
+static bool name_agent(struct call *c, enum host_id of, const struct value *in)
 {
 	const char *host = names_word(&hosts, (int)of);
 	struct str session = member(in, "session_id", "sessionId");
 	struct buf b = { .mem = &c->mem };
 
 	if (call_named(c))
-		return;
+		return false;
 	buf_fmt(&b, "%s-", host);
 	for (size_t i = 0; i < session.n && i < HEAD; i++) {
 		char ch = session.p[i];
@@ -84,6 +108,7 @@ static void name_agent(struct call *c, enum host_id of, const struct value *in)
 		buf_fmt(&b, "-%.8s", sha256_hex(&c->mem, session).p);
 	c->actor = buf_str(&b);
 	c->anonymous = false;
+	return true;
 }
 
 /* --- mail, once each --- */
@@ -100,7 +125,7 @@ static struct mail *oldest_first(struct mail *newest)
 	return first;
 }
 
-static void put_mail(struct call *c, struct buf *b, const struct mail *m)
+static void put_mail(struct call *c, struct buf *b, struct str name, const struct mail *m)
 {
 	struct str head = arena_fmt(&c->mem, "from " STR_FMT " about " STR_FMT,
 				    STR_ARG(m->from), STR_ARG(m->bead));
@@ -111,44 +136,44 @@ static void put_mail(struct call *c, struct buf *b, const struct mail *m)
 		buf_fmt(b,
 			"Read it: bb agent read --agent " STR_FMT " --message " STR_FMT
 			"%s\n",
-			STR_ARG(c->actor), STR_ARG(m->id),
+			STR_ARG(name), STR_ARG(m->id),
 			m->requires_ack ? "; accept it: bb agent ack" : "");
 	else
 		buf_fmt(b, "Read it: bb agent inbox --agent " STR_FMT "\n",
-			STR_ARG(c->actor));
+			STR_ARG(name));
 	buf_put(b, quote_line(&c->mem, head, 200));
 	buf_put(b, quote_line(&c->mem, m->subject, 200));
 	buf_put(b, quote_lines(&c->mem, m->body, 1000));
 }
 
 /* A few at a time; the others the next time. */
-static struct str deliver(struct call *c, struct continuity *k)
+static struct str deliver(struct call *c, struct continuity *k, struct str name)
 {
-	struct vybe_agent mark = { .agent = c->actor, .project = STR(":mail") };
+	struct vybe_agent mark = { .agent = name, .project = STR(":mail") };
 	struct mail_filter filter = { .state = MAIL_UNREAD, .limit = INT64_MAX };
 	struct agent_files files;
 	struct buf b = { .mem = &c->mem };
 	struct mail *m;
 	int left = DELIVERED_MOST;
 
-	if (!registry_id_valid(c->actor) || vybe_agent_find(c, &k->db, &mark) ||
+	if (!registry_id_valid(name) || vybe_agent_find(c, &k->db, &mark) ||
 	    agent_files_open(c, AGENTS_READ, &files) || !files.home.p)
 		return (struct str){ 0 };
 	filter.after = mark.focus;
-	if (mail_inbox(c, &files, c->actor, &filter, &m) || !m)
+	if (mail_inbox(c, &files, name, &filter, &m) || !m)
 		return (struct str){ 0 };
 	for (m = oldest_first(m); m && left--; m = m->next) {
 		mark.focus = m->id;
-		put_mail(c, &b, m);
+		put_mail(c, &b, name, m);
 	}
 	vybe_agent_put(c, &k->db, &mark);
 	return buf_str(&b);
 }
 
 /* The same for what was said on the board to it. */
-static struct str deliver_posts(struct call *c, struct continuity *k)
+static struct str deliver_posts(struct call *c, struct continuity *k, struct str name)
 {
-	struct vybe_agent told = { .agent = c->actor, .project = STR(":board") };
+	struct vybe_agent told = { .agent = name, .project = STR(":board") };
 	struct buf b = { .mem = &c->mem };
 	const struct message *m;
 	int64_t before;
@@ -158,7 +183,7 @@ static struct str deliver_posts(struct call *c, struct continuity *k)
 		return STR("");
 	}
 	before = told.cursor;
-	m = posts_to(c, c->actor, before, &told.cursor);
+	m = posts_to(c, name, before, &told.cursor);
 	for (; m; m = m->next) {
 		struct str head =
 			arena_fmt(&c->mem, "from " STR_FMT, STR_ARG(m->from_agent));
@@ -173,17 +198,22 @@ static struct str deliver_posts(struct call *c, struct continuity *k)
 	return buf_str(&b);
 }
 
-/* Only what reaches the model counts as delivered. */
+/* Only what reaches the model counts as delivered. What is sent to a session that this
+ * one continues is for this one, too. */
 static struct str deliver_all(struct call *c, struct continuity *k, bool heard)
 {
-	struct str mail, posts;
+	struct buf b = { .mem = &c->mem };
+	struct str *name;
+	size_t count;
 
-	if (!heard)
+	if (!heard || sessions_names(c, k, &name, &count))
 		return STR("");
-	mail = deliver(c, k);
-	c->code = ERR_OK;
-	posts = deliver_posts(c, k);
-	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(mail), STR_ARG(posts));
+	for (size_t i = 0; i < count; i++) {
+		buf_put(&b, deliver(c, k, name[i]));
+		c->code = ERR_OK;
+		buf_put(&b, deliver_posts(c, k, name[i]));
+	}
+	return buf_str(&b);
 }
 
 /* --- an agent that works is there, and keeps what it has --- */
@@ -252,30 +282,50 @@ static struct str focus_of(struct call *c, struct continuity *k)
 	return continuity_focus(c, k, &task) ? (struct str){ 0 } : task;
 }
 
-static struct str begin_session(struct call *c, struct continuity *k)
+/* A session that only goes on after its context was cut adopts nothing. */
+static const struct adoption *adopt_work(struct call *c, struct continuity *k,
+					 const struct hook_call *h)
+{
+	struct adoption *adopted = NULL;
+
+	if (h->own_name && !str_is(value_str(h->in, "source"), "compact") &&
+	    sessions_adopt(c, k, &adopted))
+		adopted = NULL;
+	c->code = ERR_OK;
+	return adopted;
+}
+
+static struct str begin_session(struct call *c, struct continuity *k,
+				const struct hook_call *h)
 {
 	struct resume_ask ask = { .project = STR(""), .limit = 1000 };
+	struct other_session *others = NULL;
+	struct brief b = { .adopted = adopt_work(c, k, h), .project = STR("") };
 	struct resume r;
-	struct brief b;
 
+	if (h->own_name && sessions_others(c, k, &others))
+		others = NULL;
+	c->code = ERR_OK;
 	if (resume_run(c, k, &ask, &r))
 		return (struct str){ 0 };
-	b = (struct brief){ .task = r.focus, .project = STR("") };
+	b.task = r.focus;
+	b.others = others;
 	return brief_read(c, k, &b) ? (struct str){ 0 } : brief_prompt(c, &b);
 }
 
 /* A host that hears nothing when a session begins is told at the first prompt, and at the
  * first one after its context was cut. */
-static struct str begin_late(struct call *c, struct continuity *k, enum host_id host)
+static struct str begin_late(struct call *c, struct continuity *k,
+			     const struct hook_call *h)
 {
 	struct vybe_agent told = { .agent = c->actor, .project = STR(":told") };
 
-	if (hooks_heard(host, STR("SessionStart")) || vybe_agent_find(c, &k->db, &told) ||
-	    told.focus.n)
+	if (hooks_heard(h->host, STR("SessionStart")) ||
+	    vybe_agent_find(c, &k->db, &told) || told.focus.n)
 		return STR("");
 	told.focus = STR("yes");
 	vybe_agent_put(c, &k->db, &told);
-	return begin_session(c, k);
+	return begin_session(c, k, h);
 }
 
 static void cut_context(struct call *c, struct continuity *k)
@@ -296,7 +346,26 @@ static bool find_task(struct call *c, struct continuity *k, struct str id,
 	return id.n && !continuity_tasks(c, k, &b) && !task_find(c, b, id, out);
 }
 
-static struct str remind(struct call *c, struct continuity *k, struct str focus)
+/* Another agent has it now: a session that was away is told once. */
+static struct str tell_loss(struct call *c, struct continuity *k, const struct task *t)
+{
+	struct str by = quote_line(
+		&c->mem, arena_fmt(&c->mem, "held by " STR_FMT, STR_ARG(t->assignee)),
+		200);
+
+	if (continuity_set_focus(c, k, (struct str){ 0 }))
+		return STR("");
+	return arena_fmt(&c->mem,
+			 "You no longer hold your task " STR_FMT
+			 ". Stop work on it, and ask for another one: vybe resume "
+			 "--agent " STR_FMT " --request-id REQ\n" STR_FMT,
+			 STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(by));
+}
+
+/* What there is to say about the focus; of one that is still the agent's only if asked.
+ */
+static struct str remind(struct call *c, struct continuity *k, struct str focus,
+			 bool asked)
 {
 	struct str title;
 	struct task t;
@@ -305,6 +374,10 @@ static struct str remind(struct call *c, struct continuity *k, struct str focus)
 		c->code = ERR_OK;
 		return STR("");
 	}
+	if (t.assignee.n && !str_eq(t.assignee, c->actor))
+		return tell_loss(c, k, &t);
+	if (!asked || t.status == TASK_COMPLETED)
+		return STR("");
 	title = quote_line(&c->mem, t.title, 200);
 	return arena_fmt(&c->mem, "Your task is " STR_FMT ":\n" STR_FMT, STR_ARG(t.id),
 			 STR_ARG(title));
@@ -355,32 +428,45 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 	}
 }
 
-static struct str act(struct call *c, struct continuity *k, struct str event,
-		      enum host_id host, const struct value *in)
+/* What the model hears now: about its focus, and what others wrote to it. */
+static struct str inform(struct call *c, struct continuity *k, struct str focus,
+			 bool asked, bool heard)
+{
+	struct str first = heard ? remind(c, k, focus, asked) : STR(""), mail;
+
+	mail = deliver_all(c, k, heard);
+	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(mail));
+}
+
+static struct str act(struct call *c, struct continuity *k, const struct hook_call *h)
 {
 	struct str focus = focus_of(c, k), text, first;
-	bool heard = hooks_heard(host, event);
+	enum moment_kind kind = kind_of(h->event);
+	bool heard = hooks_heard(h->host, h->event);
 
-	switch (kind_of(event)) {
+	if (h->own_name && sessions_note(c, k, sign_of(kind)))
+		c->code = ERR_OK;
+	switch (kind) {
 	case BEGINS:
-		note(c, k, "session_start", value_str(in, "source"), focus);
-		return begin_session(c, k);
+		text = begin_session(c, k, h);
+		c->code = ERR_OK;
+		note(c, k, "session_start", value_str(h->in, "source"), focus_of(c, k));
+		return text;
 	case PROMPTS:
-		text = value_str(in, "prompt");
+		text = value_str(h->in, "prompt");
 		note(c, k, "user_prompt", text.p ? text : STR(""), focus);
-		first = begin_late(c, k, host);
-		if (!first.n)
-			first = remind(c, k, focus);
-		text = deliver_all(c, k, heard);
+		first = begin_late(c, k, h);
+		text = inform(c, k, focus_of(c, k), !first.n, heard);
 		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(text));
 	case TOOL:
-		note(c, k, "tool_success", tool_text(c, in), focus);
-		return deliver_all(c, k, heard);
+		note(c, k, "tool_success", tool_text(c, h->in), focus);
+		return inform(c, k, focus, false, heard);
 	case TOOL_FAILED:
-		note(c, k, "tool_failure", tool_text(c, in), focus);
+		note(c, k, "tool_failure", tool_text(c, h->in), focus);
 		return (struct str){ 0 };
+	case COMPACTS:
 	case ENDS:
-		note(c, k, "checkpoint", event, focus);
+		note(c, k, "checkpoint", h->event, focus);
 		continuity_checkpoint(c, k);
 		cut_context(c, k);
 		return (struct str){ 0 };
@@ -388,7 +474,7 @@ static struct str act(struct call *c, struct continuity *k, struct str event,
 		finish_task(c, k, focus);
 		return (struct str){ 0 };
 	default:
-		note(c, k, "host_event", event, focus);
+		note(c, k, "host_event", h->event, focus);
 		return (struct str){ 0 };
 	}
 }
@@ -407,6 +493,7 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 	struct value_error error;
 	const struct value *in = value_parse(&c->mem, ask->input, &error);
 	struct str cwd = value_str(in, "cwd");
+	struct hook_call h = { .host = ask->host, .in = in };
 	struct continuity k;
 
 	*out = (struct handler_answer){ .event = member(in, "hook_event_name",
@@ -415,9 +502,10 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 		return;
 	if (cwd.n && cwd.p[0] == '/' && file_is_dir(&c->mem, cwd))
 		c->dir = path_real(&c->mem, cwd);
-	name_agent(c, ask->host, in);
+	h.event = out->event;
+	h.own_name = name_agent(c, ask->host, in);
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
-		out->text = with_rule(c, act(c, &k, out->event, ask->host, in));
+		out->text = with_rule(c, act(c, &k, &h));
 		c->code = ERR_OK;
 		renew_claim(c, &k, focus_of(c, &k));
 		c->code = ERR_OK;

@@ -375,6 +375,19 @@ enum err task_renew(struct call *c, struct str id, struct task *out)
 	return edit_one(c, "renew", id, renew_step, NULL, out);
 }
 
+static enum err adopt_step(struct edit *e, struct state *change, const void *arg)
+{
+	const struct str *from = arg;
+
+	(void)change;
+	return claim_adopt(e, *from, e->b->lease_ms);
+}
+
+enum err task_adopt(struct call *c, struct str id, struct str from, struct task *out)
+{
+	return edit_one(c, "adopt", id, adopt_step, &from, out);
+}
+
 static struct str quoted(struct call *c, struct str text)
 {
 	struct json j = { .out.mem = &c->mem };

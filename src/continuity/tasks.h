@@ -60,6 +60,8 @@ struct task_new {
 enum err task_create(struct call *c, const struct task_new *ask, struct task *out);
 enum err task_begin(struct call *c, struct str id, struct task *out);
 enum err task_renew(struct call *c, struct str id, struct task *out); /* NOT_CLAIMED */
+/* The claim of `from`, which is over, becomes the actor's; NOT_CLAIMED. */
+enum err task_adopt(struct call *c, struct str id, struct str from, struct task *out);
 
 struct task_move {
 	enum task_status to;

@@ -64,6 +64,9 @@ static const struct db_table tables[] = {
 	{ "ledger", false, { "agent", "request" } },
 	{ "tasks", false, { "id", "status", "assignee", "created", "updated" } },
 	{ "runs", false, { "id", "agent", "project", "started", "duration" } },
+	{ "sessions",
+	  true,
+	  { "agent", "workspace", "line", "host", "ended", "heir", "seen" } },
 	{ 0 },
 };
 

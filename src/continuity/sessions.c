@@ -1,0 +1,335 @@
+#include "continuity/sessions.h"
+
+#include "agents/session.h"
+#include "base/id.h"
+#include "base/path.h"
+#include "base/process.h"
+#include "store/place.h"
+#include "store/vybe_sessions.h"
+
+enum { SESSIONS = 20, NAMES = 8, OTHERS = 3 };
+
+static const int64_t kept_ms = INT64_C(30) * 24 * 3600 * 1000;
+
+/* Worktrees of one repository are different workspaces: each has its own files. */
+static struct str workspace_of(struct call *c)
+{
+	struct repository repo;
+
+	if (place_repository(c, c->dir, &repo) || !repo.tree.p) {
+		c->code = ERR_OK;
+		return path_real(&c->mem, c->dir);
+	}
+	return path_real(&c->mem, repo.tree);
+}
+
+enum err sessions_note(struct call *c, struct continuity *k, enum session_sign sign)
+{
+	struct ancestors now = process_ancestors(&c->mem), before;
+	struct host_session s;
+	enum err e = vybe_session_find(c, &k->db, c->actor, &s);
+
+	if (e || (s.ended && sign != SESSION_WORKS))
+		return e;
+	before = ancestors_decode(&c->mem, s.line);
+	s.host = ancestors_common(&now, &before);
+	s.line = ancestors_encode(&c->mem, &now);
+	s.workspace = workspace_of(c);
+	s.ended = sign == SESSION_ENDS;
+	s.heir = (struct str){ 0 };
+	if (c->now_ms > s.seen_ms)
+		s.seen_ms = c->now_ms;
+	e = vybe_session_put(c, &k->db, &s);
+	return e || !s.ended ? e : vybe_session_collect(c, &k->db, c->now_ms - kept_ms);
+}
+
+/* --- what a session holds --- */
+
+struct holdings {
+	struct host_session *session;
+	struct task *tasks;           /* in progress, the first claimed first */
+	struct reservation *reserved; /* expired or not */
+	int64_t seen_ms;              /* by any face */
+	int64_t until_ms;             /* the last of them to expire; 0: there are none */
+};
+
+/* Insertion: a session has few of them. */
+static struct task *first_claimed_first(struct task *list)
+{
+	struct task *sorted = NULL, *next;
+
+	for (; list; list = next) {
+		struct task **at = &sorted;
+
+		next = list->next;
+		while (*at && stamp_cmp((*at)->claimed, list->claimed) <= 0)
+			at = &(*at)->next;
+		list->next = *at;
+		*at = list;
+	}
+	return sorted;
+}
+
+static enum err read_tasks(struct call *c, struct continuity *k, struct holdings *h)
+{
+	struct task_filter claimed = { .status = TASK_IN_PROGRESS,
+				       .priority = INT64_MIN,
+				       .assignee = h->session->agent };
+	struct beads *b;
+	enum err e = continuity_tasks(c, k, &b);
+
+	if (e || (e = task_each(c, b, &claimed, true, &h->tasks)))
+		return e;
+	h->tasks = first_claimed_first(h->tasks);
+	for (const struct task *t = h->tasks; t; t = t->next)
+		if (t->lease > h->until_ms)
+			h->until_ms = t->lease;
+	return ERR_OK;
+}
+
+static void read_registered(struct call *c, struct holdings *h)
+{
+	struct str project = c->project, agent = h->session->agent;
+	struct agent_files files;
+	struct registered *a;
+
+	if (registry_id_valid(agent) && !agent_files_open(c, AGENTS_READ, &files) &&
+	    files.home.p && !registry_find(c, &files, agent, &a)) {
+		if (a->seen_ms > h->seen_ms)
+			h->seen_ms = a->seen_ms;
+		if (reservation_each(c, &files, agent, (struct str){ 0 }, &h->reserved))
+			h->reserved = NULL;
+	}
+	for (const struct reservation *r = h->reserved; r; r = r->next)
+		if (r->expires_ms > h->until_ms)
+			h->until_ms = r->expires_ms;
+	c->project = project;
+	c->code = ERR_OK;
+}
+
+static enum err read_holdings(struct call *c, struct continuity *k,
+			      struct host_session *s, struct holdings *out)
+{
+	*out = (struct holdings){ .session = s, .seen_ms = s->seen_ms };
+	read_registered(c, out);
+	return read_tasks(c, k, out);
+}
+
+/* --- is it over? --- */
+
+/*
+ * The process that the session lives and dies with; 0: unknown. One that this session has
+ * started from, too, says nothing about the other: a terminal, or a host of several
+ * sessions.
+ */
+static int64_t host_of(struct call *c, const struct host_session *s,
+		       const struct ancestors *own)
+{
+	struct ancestors line = ancestors_decode(&c->mem, s->line);
+
+	return str_eq(line.space, own->space) && !ancestors_have(own, s->host) ? s->host :
+										 0;
+}
+
+/* The reason as it is said; absent: it may still be at work. */
+static struct str why_over(struct call *c, const struct holdings *h,
+			   const struct ancestors *own)
+{
+	const struct host_session *s = h->session;
+	int64_t host;
+
+	if (s->ended)
+		return STR("which has ended");
+	host = host_of(c, s, own);
+	if (host && process_ended(host))
+		return STR("whose host process has ended");
+	if (vitality_of(h->seen_ms, c->now_ms, c->stale_minutes) == VITALITY_ACTIVE)
+		return (struct str){ 0 };
+	if (host && h->until_ms > c->now_ms)
+		return (struct str){ 0 };
+	return arena_fmt(&c->mem, "which was last seen %lld minutes ago",
+			 (long long)(c->now_ms - h->seen_ms) / 60000);
+}
+
+/* --- evidence, as for bb-init --- */
+
+/* Git is only asked where files are reserved: it may take its time. */
+static bool find_changed_files(struct call *c, struct continuity *k,
+			       const struct holdings *h, struct evidence *out)
+{
+	struct session_filter all = { 0 };
+	struct str project = c->project;
+	struct evidence *found = NULL;
+	struct agent_files files;
+
+	if (!h->reserved)
+		return false;
+	continuity_let_go(k);
+	if (agent_files_open(c, AGENTS_READ, &files) ||
+	    session_evidence(c, &files, &all, &found))
+		found = NULL;
+	while (found && (!str_eq(found->agent->id, h->session->agent) ||
+			 found->reason != RESUME_UNCOMMITTED))
+		found = found->next;
+	if (found)
+		*out = *found;
+	c->project = project;
+	c->code = ERR_OK;
+	return found;
+}
+
+static bool find_evidence(struct call *c, struct continuity *k, const struct holdings *h,
+			  struct evidence *out)
+{
+	const struct task *t = h->tasks;
+
+	*out = (struct evidence){ .reason = RESUME_IN_PROGRESS };
+	if (!t)
+		return find_changed_files(c, k, h, out);
+	out->bead = t->id;
+	out->text = arena_fmt(&c->mem, "it has '" STR_FMT "' in progress: " STR_FMT,
+			      STR_ARG(t->id), STR_ARG(t->title));
+	return true;
+}
+
+/* --- adopting --- */
+
+static enum err adopt_tasks(struct call *c, struct continuity *k,
+			    const struct holdings *h, struct adoption *a)
+{
+	struct task **tail = &a->tasks;
+	enum err e = ERR_OK;
+
+	continuity_let_go(k);
+	c->request_args = STR("hook");
+	for (const struct task *t = h->tasks; !e && t; t = t->next) {
+		struct event_note note = { .kind = "task_assigned",
+					   .task = t->id,
+					   .project = t->project };
+
+		*tail = arena_new(&c->mem, struct task);
+		c->request_id = id_random(&c->mem, 32);
+		if (task_adopt(c, t->id, a->from, *tail)) { /* somebody was faster */
+			*tail = NULL;
+			c->code = ERR_OK;
+			continue;
+		}
+		note.message = arena_fmt(&c->mem, "adopted from " STR_FMT ": " STR_FMT,
+					 STR_ARG(a->from), STR_ARG(t->title));
+		if (!(e = continuity_note(c, k, &note, NULL)))
+			e = continuity_know(c, k, *tail);
+		tail = &(*tail)->next;
+	}
+	c->request_id = (struct str){ 0 };
+	*tail = NULL;
+	return e;
+}
+
+/* Only where agents are in use: a hook makes no folder in the project. */
+static void adopt_reservations(struct call *c, const struct evidence *found,
+			       struct adoption *a)
+{
+	struct str project = c->project;
+	struct agent_files files;
+
+	if (!agent_files_open(c, AGENTS_WRITE, &files) && files.home.p &&
+	    session_succeed(c, &files, a->from, found, &a->reserved))
+		a->reserved = NULL;
+	agent_files_close(&files);
+	c->project = project;
+	c->code = ERR_OK;
+}
+
+static enum err adopt_focus(struct call *c, struct continuity *k, struct str from)
+{
+	struct vybe_agent old = { .agent = from, .project = STR("") };
+	enum err e = vybe_agent_find(c, &k->db, &old);
+
+	return e || !old.focus.n ? e : continuity_set_focus(c, k, old.focus);
+}
+
+static enum err pass_on(struct call *c, struct continuity *k, struct host_session *s)
+{
+	s->heir = c->actor;
+	return vybe_session_put(c, &k->db, s);
+}
+
+static enum err adopt(struct call *c, struct continuity *k, const struct holdings *h,
+		      struct str why, struct adoption **out)
+{
+	struct adoption *a = arena_new(&c->mem, struct adoption);
+	struct evidence found;
+	struct str focus;
+	enum err e = continuity_focus(c, k, &focus);
+
+	if (e)
+		return e;
+	a->from = h->session->agent;
+	a->why = why;
+	if (find_evidence(c, k, h, &found)) {
+		if (*out) /* one is enough: the rest is for another session */
+			return ERR_OK;
+		if ((e = adopt_tasks(c, k, h, a)))
+			return e;
+		adopt_reservations(c, &found, a);
+		if (a->tasks || a->reserved)
+			*out = a;
+	}
+	if ((*out == a || !focus.n) && (e = adopt_focus(c, k, a->from)))
+		return e;
+	if ((e = vybe_session_inherit(c, &k->db, a->from, c->actor)))
+		return e;
+	return pass_on(c, k, h->session);
+}
+
+enum err sessions_adopt(struct call *c, struct continuity *k, struct adoption **out)
+{
+	struct ancestors own = process_ancestors(&c->mem);
+	struct host_session *s, self = { .agent = c->actor };
+	struct holdings h;
+	enum err e = read_holdings(c, k, &self, &h);
+
+	*out = NULL;
+	if (e || h.tasks)
+		return e;
+	e = vybe_session_each(c, &k->db, workspace_of(c), SESSIONS, &s);
+	for (; !e && s; s = s->next) {
+		struct str why;
+
+		if (str_eq(s->agent, c->actor) || (e = read_holdings(c, k, s, &h)))
+			continue;
+		why = why_over(c, &h, &own);
+		if (why.p)
+			e = adopt(c, k, &h, why, out);
+	}
+	return e;
+}
+
+enum err sessions_others(struct call *c, struct continuity *k, struct other_session **out)
+{
+	struct ancestors own = process_ancestors(&c->mem);
+	struct host_session *s;
+	struct holdings h;
+	int left = OTHERS;
+	enum err e = vybe_session_each(c, &k->db, workspace_of(c), SESSIONS, &s);
+
+	*out = NULL;
+	for (; !e && s && left; s = s->next) {
+		if (str_eq(s->agent, c->actor) || (e = read_holdings(c, k, s, &h)) ||
+		    !h.tasks)
+			continue;
+		*out = arena_new(&c->mem, struct other_session);
+		**out = (struct other_session){ .agent = s->agent,
+						.over = why_over(c, &h, &own).p,
+						.task = h.tasks };
+		out = &(*out)->next;
+		left--;
+	}
+	return e;
+}
+
+enum err sessions_names(struct call *c, struct continuity *k, struct str **names,
+			size_t *count)
+{
+	return vybe_session_names(c, &k->db, c->actor, NAMES, names, count);
+}
