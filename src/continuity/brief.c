@@ -11,9 +11,13 @@
 enum {
 	EVENTS = 20,
 	NOTES = 10,
-	MEMORIES = 100, /* of each scope */
+	LOOK_BACK = 2000, /* events, where they are of no task: so far back */
+	MEMORIES = 100,   /* of each scope */
+	UNREAD = 50,      /* messages of each name */
+	SHOWN = 5,        /* of each sort of message, in the prompt */
 	NEXT = 5,
 	LINE = 100,       /* bytes: with less left, nothing more is said */
+	ROOM = 900,       /* bytes that notes, and memory, have for themselves */
 	BYTES = 1500 * 4, /* a token is about four bytes; that is also an upper bound for
 			     most */
 };
@@ -62,22 +66,129 @@ static enum err read_memory(struct call *c, struct continuity *k, struct brief *
 	return e;
 }
 
-/* What was said in earlier sessions: thoughts, progress, how others ended. */
-static void pick_notes(struct call *c, struct brief *b)
-{
-	struct event_row **tail = &b->notes;
-	int left = NOTES;
+/* What hooks and commands log by themselves, now and in stores of before. Everything else
+ * somebody wrote down, to be read later: progress, of whatever kind, and reasoning, which
+ * is asked for apart. */
+static const char *const not_progress[] = {
+	"agent_focus",
+	"artifact_added",
+	"checkpoint",
+	"dep_added",
+	"dep_removed",
+	"events_summary",
+	"host_event",
+	"memory_delete",
+	"memory_deleted",
+	"memory_gc",
+	"memory_pinned",
+	"memory_unpinned",
+	"memory_upserted",
+	"reasoning",
+	"session_start",
+	"task_assigned",
+	"task_created",
+	"task_deleted",
+	"task_dependency_added",
+	"task_dependency_removed",
+	"task_priority",
+	"task_priority_changed",
+	"task_status",
+	"task_updated",
+	"tool_failure",
+	"tool_success",
+	"user_prompt",
+	NULL,
+};
 
-	for (const struct event_row *e = b->events; e && left; e = e->next) {
-		if (!str_is(e->kind, "reasoning") && !str_is(e->kind, "progress") &&
-		    !str_is(e->kind, "task_closed") && !str_is(e->kind, "note"))
-			continue;
+static size_t count_events(const struct event_row *e)
+{
+	size_t n = 0;
+
+	for (; e; e = e->next)
+		n++;
+	return n;
+}
+
+/* The first `an` and `bn` of two lists that have nothing in common, newest first. */
+static struct event_row *merge_events(struct call *c, const struct event_row *a,
+				      size_t an, const struct event_row *b, size_t bn)
+{
+	struct event_row *first = NULL, **tail = &first;
+
+	while ((a && an) || (b && bn)) {
+		bool from_a = a && an && (!b || !bn || a->id > b->id);
+		const struct event_row *e = from_a ? a : b;
+
 		*tail = arena_new(&c->mem, struct event_row);
 		**tail = *e;
 		(*tail)->next = NULL;
 		tail = &(*tail)->next;
-		left--;
+		if (from_a)
+			a = a->next, an--;
+		else
+			b = b->next, bn--;
 	}
+	return first;
+}
+
+static bool has_event(const struct event_row *list, int64_t id)
+{
+	while (list && list->id != id)
+		list = list->next;
+	return list;
+}
+
+/*
+ * Notes are asked for by themselves, also those that are archived: however much was
+ * logged since, they are not lost behind it. Neither sort of notes displaces the other.
+ */
+static enum err read_notes(struct call *c, struct continuity *k, struct event_filter of,
+			   struct brief *b)
+{
+	struct event_row *others;
+	size_t thoughts, rest;
+	enum err e;
+
+	of.archived = true;
+	of.limit = NOTES;
+	of.kind = STR("reasoning");
+	if ((e = vybe_event_each(c, &k->db, &of, &b->reasoning)))
+		return e;
+	of.kind = (struct str){ 0 };
+	of.without = not_progress;
+	if ((e = vybe_event_each(c, &k->db, &of, &others)))
+		return e;
+	thoughts = count_events(b->reasoning);
+	rest = count_events(others);
+	if (rest > NOTES / 2)
+		rest = thoughts > NOTES / 2 ? NOTES / 2 : NOTES - thoughts;
+	b->notes = merge_events(c, b->reasoning, NOTES - rest, others, rest);
+	return ERR_OK;
+}
+
+static enum err read_events(struct call *c, struct continuity *k, struct brief *b)
+{
+	struct event_filter of = { .limit = EVENTS };
+	struct event_row *latest, **at = &latest;
+	size_t room;
+	enum err e;
+
+	if (b->task)
+		of.task = b->task->id;
+	else if ((e = vybe_event_last(c, &k->db, &of.since)))
+		return e;
+	of.since = of.since > LOOK_BACK ? of.since - LOOK_BACK : 0;
+	if ((e = read_notes(c, k, of, b)) ||
+	    (e = vybe_event_each(c, &k->db, &of, &latest)))
+		return e;
+	while (*at)
+		if (has_event(b->notes, (*at)->id))
+			*at = (*at)->next;
+		else
+			at = &(*at)->next;
+	room = EVENTS - count_events(b->notes);
+	b->events = merge_events(c, b->notes, NOTES, latest, room);
+	return ERR_OK;
 }
 
 static enum err read_unlocks(struct call *c, struct beads *beads, struct brief *b)
@@ -143,13 +254,24 @@ static void read_posts(struct call *c, struct continuity *k, struct str name,
 static void read_mail(struct call *c, struct agent_files *f, struct str name,
 		      struct brief *b)
 {
+	struct mail_filter fresh = { .state = MAIL_UNREAD, .limit = UNREAD };
 	struct mail_totals all = { 0 };
-	struct mail **tail = &b->mail;
+	struct mail **tail = &b->mail, **unread = &b->unread, *m;
 
 	while (*tail)
 		tail = &(*tail)->next;
+	while (*unread)
+		unread = &(*unread)->next;
 	if (registry_id_valid(name) && !mail_totals(c, f, name, (struct str){ 0 }, &all))
 		*tail = all.owed;
+	if (!registry_id_valid(name) || mail_inbox(c, f, name, &fresh, &m))
+		m = NULL;
+	for (; m; m = m->next)
+		if (!m->requires_ack) {
+			*unread = m;
+			unread = &m->next;
+		}
+	*unread = NULL;
 	c->code = ERR_OK;
 }
 
@@ -181,21 +303,14 @@ static void read_agent(struct call *c, struct continuity *k, struct brief *b)
 
 enum err brief_read(struct call *c, struct continuity *k, struct brief *b)
 {
-	struct event_filter of_task = { .limit = EVENTS };
 	enum err e;
 
-	if ((e = read_memory(c, k, b)) || (e = read_tasks(c, k, b)))
+	if ((e = read_memory(c, k, b)) || (e = read_tasks(c, k, b)) ||
+	    (e = read_events(c, k, b)))
 		return e;
-	if (b->task) {
-		of_task.task = b->task->id;
-		if ((e = vybe_event_each(c, &k->db, &of_task, &b->events)) ||
-		    (e = vybe_artifact_each(c, &k->db, b->task->id, EVENTS,
-					    &b->artifacts)))
-			return e;
-	} else if ((e = vybe_event_each(c, &k->db, &of_task, &b->events))) {
+	if (b->task &&
+	    (e = vybe_artifact_each(c, &k->db, b->task->id, EVENTS, &b->artifacts)))
 		return e;
-	}
-	pick_notes(c, b);
 	read_agent(c, k, b);
 	return ERR_OK;
 }
@@ -237,7 +352,7 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt,
 		artifact_row_encode(j, a);
 	json_end(j);
 	json_put_array(j, "prior_reasoning");
-	for (const struct event_row *e = b->notes; e; e = e->next)
+	for (const struct event_row *e = b->reasoning; e; e = e->next)
 		event_row_encode(j, e);
 	json_end(j);
 	json_put_int(j, "approx_tokens", (int64_t)(prompt.n + 3) / 4);
@@ -245,6 +360,10 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt,
 	put_tasks(j, "unlocks", b->unlocks);
 	json_put_array(j, "mail");
 	for (const struct mail *m = b->mail; m; m = m->next)
+		mail_encode(j, m);
+	json_end(j);
+	json_put_array(j, "unread_mail");
+	for (const struct mail *m = b->unread; m; m = m->next)
 		mail_encode(j, m);
 	json_end(j);
 	json_put_array(j, "reservations");
@@ -270,6 +389,7 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt,
 struct prompt {
 	struct buf out;
 	size_t left;
+	size_t kept; /* of that, for parts that come later */
 	struct str
 		title; /* of the lines that follow, if there is room for one; or absent */
 };
@@ -282,7 +402,7 @@ static void add(struct prompt *p, struct str text)
 	while (text.n && str_next(&text, '\n', &line)) {
 		size_t head = p->title.p ? p->title.n + 1 : 0;
 
-		if (head + line.n + 1 > p->left)
+		if (head + line.n + 1 + p->kept > p->left)
 			break;
 		if (p->title.p)
 			buf_fmt(&p->out, STR_FMT "\n", STR_ARG(p->title));
@@ -300,6 +420,11 @@ static void add(struct prompt *p, struct str text)
 /* What others wrote stands on one line, and is never longer than a few. */
 #define QUOTE(p, columns, ...) \
 	add((p), quote_line(&c->mem, arena_fmt(&c->mem, __VA_ARGS__), (columns)))
+
+static bool has_room(const struct prompt *p)
+{
+	return p->left > LINE + p->kept;
+}
 
 #define TITLE(p, ...) ((p)->title = arena_fmt(&c->mem, __VA_ARGS__))
 
@@ -349,30 +474,49 @@ static void say_commands(struct call *c, struct prompt *p, const struct task *t)
 
 /* An id may come from a file that somebody has edited: only one that looks like ours is
  * put into a command. */
-static struct str ack_command(struct call *c, const struct mail *m)
+static struct str mail_command(struct call *c, const struct mail *m)
 {
-	if (!id_is_minted(m->id, "msg"))
+	if (!id_is_minted(m->id, "msg") || !registry_id_valid(m->to))
 		return STR("bb agent inbox");
-	return arena_fmt(&c->mem, "bb agent ack --agent " STR_FMT " --message " STR_FMT,
-			 STR_ARG(registry_id_valid(m->to) ? m->to : c->actor),
+	return arena_fmt(&c->mem, "bb agent %s --agent " STR_FMT " --message " STR_FMT,
+			 m->requires_ack ? "ack" : "read", STR_ARG(m->to),
 			 STR_ARG(m->id));
+}
+
+static void say_mail(struct call *c, struct prompt *p, const char *title,
+		     const struct mail *m)
+{
+	int64_t more = 0;
+
+	for (int i = 0; m; m = m->next, i++) {
+		struct str command = mail_command(c, m);
+
+		if (i >= SHOWN) {
+			more++;
+			continue;
+		}
+		TITLE(p, "%s (" STR_FMT "):", title, STR_ARG(command));
+		QUOTE(p, 240, "from " STR_FMT " about " STR_FMT ": " STR_FMT,
+		      STR_ARG(m->from), STR_ARG(m->bead), STR_ARG(m->subject));
+		QUOTE(p, 200, STR_FMT, STR_ARG(m->body));
+	}
+	if (more)
+		SAY(p, "%s, %lld more: bb agent inbox --agent " STR_FMT "\n", title,
+		    (long long)more, STR_ARG(c->actor));
 }
 
 static void say_agent(struct call *c, struct prompt *p, const struct brief *b)
 {
-	for (const struct mail *m = b->mail; m; m = m->next) {
-		struct str ack = ack_command(c, m);
+	int left = SHOWN;
 
-		TITLE(p, "Mail to accept (" STR_FMT "):", STR_ARG(ack));
-		QUOTE(p, 240, "from " STR_FMT " about " STR_FMT ": " STR_FMT,
-		      STR_ARG(m->from), STR_ARG(m->bead), STR_ARG(m->subject));
-	}
-	for (const struct message *m = b->posts; m; m = m->next) {
+	say_mail(c, p, "Mail to accept", b->mail);
+	say_mail(c, p, "Unread mail", b->unread);
+	for (const struct message *m = b->posts; m && left--; m = m->next) {
 		TITLE(p, "On the board, to you (bb message %lld):", (long long)m->id);
 		QUOTE(p, 240, "from " STR_FMT ": " STR_FMT, STR_ARG(m->from_agent),
 		      STR_ARG(m->content));
 	}
-	for (const struct reservation *r = b->reserved; r; r = r->next) {
+	for (const struct reservation *r = b->reserved; r && has_room(p); r = r->next) {
 		TITLE(p, "You have reserved until %s%s:",
 		      moment_format(&c->mem, r->expires_ms).p,
 		      r->expires_ms <= c->now_ms ? ", which is over" : "");
@@ -385,20 +529,27 @@ static void say_memory(struct call *c, struct prompt *p, const struct brief *b,
 		       bool pinned)
 {
 	TITLE(p, "%s", pinned ? "To be remembered first:" : "Remembered:");
-	for (const struct memory_row *m = b->memory; m && p->left > LINE; m = m->next)
+	for (const struct memory_row *m = b->memory; m && has_room(p); m = m->next)
 		if (m->pinned == pinned)
 			QUOTE(p, 320, STR_FMT " " STR_FMT ": " STR_FMT,
 			      STR_ARG(m->kind.p ? m->kind : m->scope), STR_ARG(m->key),
 			      STR_ARG(m->value));
 }
 
+/* Without those that were said before. */
 static void say_events(struct call *c, struct prompt *p, const char *title,
-		       const struct event_row *e, int most)
+		       const struct event_row *e, const struct event_row *said)
 {
+	int left = NOTES;
+
 	TITLE(p, "%s", title);
-	for (; e && most-- && p->left > LINE; e = e->next)
+	for (; e && left && has_room(p); e = e->next) {
+		if (has_event(said, e->id))
+			continue;
+		left--;
 		QUOTE(p, 200, STR_FMT " " STR_FMT ": " STR_FMT, STR_ARG(e->agent),
 		      STR_ARG(e->kind), STR_ARG(e->message));
+	}
 }
 
 static void say_tasks(struct call *c, struct prompt *p, const char *title,
@@ -440,19 +591,23 @@ static void say_others(struct call *c, struct prompt *p, const struct other_sess
 struct str brief_prompt(struct call *c, const struct brief *b)
 {
 	struct prompt p = { .out.mem = &c->mem, .left = BYTES };
+	size_t notes = b->notes ? ROOM : 0, memory = b->memory ? ROOM : 0;
 
 	SAY(&p, "%s", QUOTE_RULE);
 	say_adopted(c, &p, b->adopted);
 	say_task(c, &p, b->task);
 	say_commands(c, &p, b->task);
+	p.kept = notes + memory;
 	say_others(c, &p, b->others, false);
 	say_others(c, &p, b->others, true);
 	say_agent(c, &p, b);
 	say_memory(c, &p, b, true);
-	say_events(c, &p, "Notes of earlier sessions:", b->notes, NOTES);
+	p.kept = memory;
+	say_events(c, &p, "Notes of earlier sessions:", b->notes, NULL);
+	p.kept = 0;
 	say_memory(c, &p, b, false);
 	say_tasks(c, &p, "Completing it unlocks:", b->unlocks);
-	say_events(c, &p, "Recent activity:", b->events, EVENTS / 2);
+	say_events(c, &p, "Recent activity:", b->events, b->notes);
 	say_tasks(c, &p, "What comes next:", b->pipeline);
 	return buf_str(&p.out);
 }

@@ -16,12 +16,14 @@ struct brief {
 	struct str project;
 
 	struct memory_row *memory; /* of all scopes that matter, the pinned ones first */
-	struct event_row *events;  /* of the task, the newest first */
-	struct event_row *notes;   /* what was thought and done before */
+	struct event_row *events;  /* of the task, the newest first, all notes included */
+	struct event_row *notes;   /* what was written down, by whom ever: not logged */
+	struct event_row *reasoning; /* those of that kind */
 	struct artifact_row *artifacts;
 	struct task *pipeline; /* what comes next */
 	struct task *unlocks;  /* what waits for this one alone */
 	struct mail *mail;     /* that has to be accepted */
+	struct mail *unread;   /* other mail */
 	struct reservation *reserved;
 	struct message *posts; /* on the board, to the agent, since it was last told */
 	const struct adoption *adopted; /* when the session began; or NULL */

@@ -1,5 +1,6 @@
 #include "store/vybe_rows.h"
 
+#include "base/buf.h"
 #include "store/db.h"
 
 /* --- events --- */
@@ -41,19 +42,33 @@ static struct event_row *read_event(struct call *c, struct stmt *st)
 	return r;
 }
 
+/* The kinds are words of ours, without a quote in them. */
+static struct str left_out(struct call *c, const char *const *kind)
+{
+	struct buf b = { .mem = &c->mem };
+
+	for (; kind && *kind; kind++)
+		buf_fmt(&b, "%s'%s'", b.n ? ", " : " AND kind NOT IN (", *kind);
+	if (b.n)
+		buf_char(&b, ')');
+	return buf_str(&b);
+}
+
 /* One statement for all: what is not asked for is bound to NULL. */
 enum err vybe_event_each(struct call *c, struct vybe_db *v, const struct event_filter *f,
 			 struct event_row **out)
 {
 	struct event_row **tail = out;
+	struct str without = left_out(c, f->without);
 	struct str sql = arena_fmt(
 		&c->mem,
-		"SELECT " EVENT_COLUMNS " FROM events WHERE id > ?1%s%s%s%s%s"
+		"SELECT " EVENT_COLUMNS " FROM events WHERE id > ?1%s%s%s%s%s" STR_FMT
 		" ORDER BY id %s LIMIT ?6",
 		f->archived ? "" : " AND archived = 0",
 		f->agent.p ? " AND agent = ?2" : "", f->task.p ? " AND task = ?3" : "",
 		f->kind.p ? " AND kind = ?4" : "",
-		f->project.p ? " AND project = ?5" : "", f->ascending ? "ASC" : "DESC");
+		f->project.p ? " AND project = ?5" : "", STR_ARG(without),
+		f->ascending ? "ASC" : "DESC");
 	AUTO_STMT *st = v->db ? db_stmt_once(v->db, sql) : NULL;
 
 	*out = NULL;

@@ -15,6 +15,7 @@ struct event_row {
 
 struct event_filter {
 	struct str agent, task, kind, project; /* absent: any */
+	const char *const *without;            /* kinds, up to a NULL; NULL: none */
 	int64_t since;                         /* only later ones; 0: all */
 	int64_t limit;
 	bool ascending, archived; /* the oldest first; also those that are put away */

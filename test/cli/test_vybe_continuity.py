@@ -1,5 +1,6 @@
 """vybe resume, push, memory, events, artifacts: what survives a session (seed 003)."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -386,6 +387,139 @@ def test_mail_and_reservations_are_in_the_brief(vybe):
     packet = vybe.resume(agent="w-one")
     assert "please take this" in packet["prompt"] and "src/x" in packet["prompt"]
     assert len(packet["brief"]["mail"]) == len(packet["brief"]["reservations"]) == 1
+
+
+def tools(vybe, task, count, agent="w-1"):
+    """What a host's hooks log about the task that is the agent's focus."""
+    said = json.dumps({"hook_event_name": "PostToolUse", "cwd": str(vybe.path), "tool_name": "Bash"}).encode()
+    for _ in range(count):
+        vybe.run("hook", "handle", "--host", "claude", program="vybe", stdin=said, env={"VYBE_AGENT": agent}).ok()
+    assert vybe.ok("events", "list", "--task-id", task, "--kind", "tool_success", "--limit", "1", agent=None, request=False)["count"]
+
+
+def noted(vybe):
+    task = vybe.task()["id"]
+    vybe.ok("task", "begin", "--id", task)
+    for kind, message in (("progress", "the lexer is done"), ("reasoning", "the grammar is LL(1)"), ("decision", "no recursion")):
+        vybe.push(task_id=task, event={"kind": kind, "message": message})
+    return task
+
+
+def test_notes_stay_however_many_tool_events_follow(vybe):
+    task = noted(vybe)
+    tools(vybe, task, 25)
+    for packet in (vybe.resume(), vybe.ok("resume", "--peek", request=False), vybe.resume("--focus", task, agent="w-2")):
+        brief = packet["brief"]
+        assert [e["message"] for e in brief["prior_reasoning"]] == ["the grammar is LL(1)"]
+        ids = [e["id"] for e in brief["recent_events"]]
+        assert len(ids) == 20 and ids == sorted(set(ids), reverse=True)
+        assert [e["message"] for e in brief["recent_events"]][-3:] == ["no recursion", "the grammar is LL(1)", "the lexer is done"]
+        for word in ("the lexer is done", "the grammar is LL(1)", "no recursion") if "prompt" in packet else ():
+            assert packet["prompt"].count(word) == 1
+
+
+def test_what_commands_and_hooks_log_is_no_note(vybe):
+    other, task = vybe.task("other")["id"], noted(vybe)
+    id = ["--id", task]
+    vybe.ok("task", "set-priority", *id, "--priority", "3")
+    vybe.ok("task", "add-dep", *id, "--depends-on", other)
+    vybe.ok("task", "remove-dep", *id, "--depends-on", other)
+    vybe.ok("task", "set-status", *id, "--status", "pending")
+    of = ["-s", "task", "--scope-id", task, "-k", "k"]
+    vybe.ok("memory", "set", *of, "-v", "x")
+    vybe.ok("memory", "pin", *of)
+    vybe.ok("memory", "pin", "--unpin", *of)
+    vybe.ok("memory", "delete", *of)
+    vybe.ok("memory", "gc")
+    vybe.push(task_id=task, artifacts=[{"file_path": "a"}])
+    vybe.bd("update", task, "--title", "changed", "--assignee", "w-1").ok()
+    vybe.ok("task", "begin", *id)
+    for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PreCompact", "Stop", "SessionEnd"):
+        vybe.run("hook", "handle", "--host", "claude", program="vybe", env={"VYBE_AGENT": "w-1"},
+                 stdin=json.dumps({"hook_event_name": event, "cwd": str(vybe.path)}).encode()).ok()
+    kinds = {e["kind"] for e in vybe.ok("events", "list", "--limit", "100", agent=None, request=False)["events"]}
+    assert len(kinds) > 20
+    prompt = vybe.resume()["prompt"].split("Notes of earlier sessions:\n")[1]
+    notes = [line.split(": ")[0] for line in prompt.split("Recent activity:")[0].splitlines() if line.startswith("> ")]
+    assert notes == ["> w-1 decision", "> w-1 reasoning", "> w-1 progress"]
+
+
+def test_notes_stay_when_events_are_archived(vybe):
+    task = noted(vybe)
+    tools(vybe, task, 201)
+    vybe.run("hook", "handle", "--host", "claude", program="vybe", env={"VYBE_AGENT": "w-1"},
+             stdin=json.dumps({"hook_event_name": "SessionEnd", "cwd": str(vybe.path)}).encode()).ok()
+    assert vybe.ok("events", "list", "--kind", "reasoning", agent=None, request=False)["count"] == 0
+    packet = vybe.resume()
+    assert [e["message"] for e in packet["brief"]["prior_reasoning"]] == ["the grammar is LL(1)"]
+    assert "the lexer is done" in packet["prompt"] and "the grammar is LL(1)" in packet["prompt"]
+
+
+def test_prior_reasoning_is_the_last_ten_of_that_kind(vybe):
+    task = noted(vybe)
+    for i in range(15):
+        vybe.push(task_id=task, event={"kind": "reasoning", "message": f"thought {i}"})
+        vybe.push(task_id=task, event={"kind": "progress", "message": f"step {i}"})
+    packet = vybe.resume()
+    reasoning = packet["brief"]["prior_reasoning"]
+    assert {e["kind"] for e in reasoning} == {"reasoning"}
+    assert [e["message"] for e in reasoning] == [f"thought {i}" for i in range(14, 4, -1)]
+    notes = packet["prompt"].split("Notes of earlier sessions:\n")[1].split("Recent activity:")[0]
+    assert notes.count("thought ") == notes.count("step ") == 5
+
+
+@pytest.mark.parametrize("many, few", [("progress", "reasoning"), ("reasoning", "progress")])
+def test_neither_progress_nor_reasoning_displaces_the_other(vybe, many, few):
+    task = vybe.task()["id"]
+    vybe.push(task_id=task, event={"kind": few, "message": "the first one"})
+    for i in range(30):
+        vybe.push(task_id=task, event={"kind": many, "message": f"number {i}."})
+    prompt = vybe.resume()["prompt"]
+    assert prompt.count("the first one") == 1 and "number 29." in prompt
+
+
+def test_the_prompt_says_nothing_twice(vybe):
+    task = noted(vybe)
+    tools(vybe, task, 3)
+    vybe.push(task_id=task, event={"kind": "progress", "message": "and after the tools"})
+    lines = vybe.resume()["prompt"].splitlines()
+    assert "Recent activity:" in lines
+    quoted = [line for line in lines if line.startswith("> ") and "tool_success" not in line]
+    assert len(quoted) == len(set(quoted))
+
+
+def test_notes_and_memory_have_room_beside_much_mail_and_pinned_memory(vybe):
+    for name in ("w-1", "w-two"):
+        vybe.run("agent", "register", "--name", name, "--role", "x", program="bb").ok()
+    task = noted(vybe)
+    for i in range(12):
+        vybe.run("agent", "send", "--from", "w-two", "--to", "w-1", "--bead", task, "--category", "HANDOFF", "--subject",
+                 "s" * 400, "--body", "b", program="bb").ok()
+        vybe.ok("memory", "set", "-k", f"p{i}", "-v", "m" * 900, "--pin")
+    vybe.ok("memory", "set", "-k", "plain", "-v", "not pinned", "-s", "task", "--scope-id", task)
+    packet = vybe.resume()
+    assert len(packet["prompt"].encode()) <= 6000 and "Mail to accept, 7 more: bb agent inbox --agent w-1\n" in packet["prompt"]
+    for word in ("the lexer is done", "the grammar is LL(1)", "plain: not pinned"):
+        assert word in packet["prompt"]
+
+
+def test_unread_mail_of_every_category_is_in_the_prompt(vybe):
+    for name in ("w-one", "w-two"):
+        vybe.run("agent", "register", "--name", name, "--role", "x", program="bb").ok()
+    for category in ("INFO", "DECISION", "HANDOFF", "BLOCKED"):
+        vybe.run("agent", "send", "--from", "w-two", "--to", "w-one", "--bead", "b", "--category", category, "--subject",
+                 f"about {category}", "--body", f"said of {category}", program="bb").ok()
+    packet = vybe.resume(agent="w-one")
+    assert {m["category"] for m in packet["brief"]["mail"]} | {m["category"] for m in packet["brief"]["unread_mail"]} == {
+        "INFO", "DECISION", "HANDOFF", "BLOCKED"}
+    for category in ("INFO", "DECISION", "HANDOFF", "BLOCKED"):
+        assert packet["prompt"].count(f"about {category}") == packet["prompt"].count(f"said of {category}") == 1
+    commands = re.findall(r"^(?:Mail to accept|Unread mail) \((bb agent [^)]*)\):", packet["prompt"], re.M)
+    assert len(commands) == 4
+    for command in commands:
+        vybe.run(*command.split()[1:], program="bb").ok()
+    prompt = vybe.resume(agent="w-one")["prompt"]
+    assert "about INFO" not in prompt and "about HANDOFF" not in prompt
 
 
 # --- status ---
