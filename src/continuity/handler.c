@@ -395,19 +395,27 @@ static struct str tool_text(struct call *c, const struct value *in)
 			 STR_ARG(file.p ? file : command));
 }
 
-/* The claim of the task that it is at, if that would end soon. */
-static void renew_claim(struct call *c, struct continuity *k, struct str focus)
+/* The agent's claims that would end soon: also of tasks that it is not at right now. */
+static void renew_claims(struct call *c, struct continuity *k)
 {
-	struct task t;
+	struct task_filter claimed = { .status = TASK_IN_PROGRESS,
+				       .priority = INT64_MIN,
+				       .assignee = c->actor };
+	struct task *t, now;
+	struct beads *b;
 
-	if (!find_task(c, k, focus, &t) || !str_eq(t.assignee, c->actor) ||
-	    t.status != TASK_IN_PROGRESS || !t.lease || t.lease - c->now_ms >= SOON_MS)
+	if (continuity_tasks(c, k, &b) || task_each(c, b, &claimed, true, &t))
 		return;
-	continuity_let_go(k);
-	c->request_id = id_random(&c->mem, 32);
-	c->request_args = STR("hook");
-	if (!task_renew(c, focus, &t))
-		continuity_know(c, k, &t);
+	for (; t; t = t->next) {
+		if (!t->lease || t->lease - c->now_ms >= SOON_MS)
+			continue;
+		continuity_let_go(k);
+		c->request_id = id_random(&c->mem, 32);
+		c->request_args = STR("hook");
+		if (!task_renew(c, t->id, &now))
+			continuity_know(c, k, &now);
+		c->code = ERR_OK;
+	}
 }
 
 static void finish_task(struct call *c, struct continuity *k, struct str focus)
@@ -507,7 +515,8 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
 		out->text = with_rule(c, act(c, &k, &h));
 		c->code = ERR_OK;
-		renew_claim(c, &k, focus_of(c, &k));
+		if (kind_of(h.event) != ENDS)
+			renew_claims(c, &k);
 		c->code = ERR_OK;
 		if (continuity_commit(c, &k))
 			out->text = (struct str){ 0 };

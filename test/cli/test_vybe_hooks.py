@@ -347,6 +347,19 @@ def test_work_keeps_what_an_agent_has(vybe):
     assert [d["kind"] for d in vybe.resume(agent="w-two", env=late)["deltas"]].count("task_updated") == 0
 
 
+def test_work_keeps_every_claim_and_the_end_of_a_session_keeps_none(vybe):
+    early, late = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}, {"ABACUS_NOW": "2026-01-01T00:50:00Z"}
+    tasks = [vybe.task(title, env=early)["id"] for title in ("one", "two")]
+    for task in tasks:
+        vybe.ok("task", "begin", "--id", task, agent="w-one", env=early)
+    before = [vybe.show(task)["assignee_expires"] for task in tasks]
+    for event, kept in (("SessionEnd", False), ("PostToolUse", True)):
+        vybe.run("hook", "handle", "--host", "claude", program="vybe", env={**late, "VYBE_AGENT": "w-one"},
+                 stdin=json.dumps({"hook_event_name": event, "cwd": str(vybe.path)}).encode()).ok()
+        after = [vybe.show(task)["assignee_expires"] for task in tasks]
+        assert [a > b for a, b in zip(after, before)] == [kept, kept]
+
+
 def test_status_tells_who_calls(vybe):
     assert not any(vybe.ok("status", agent=None, request=False)["hooks"].values())
     install(vybe, "claude")
