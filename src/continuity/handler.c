@@ -93,8 +93,6 @@ static bool name_agent(struct call *c, enum host_id of, const struct value *in)
 	struct str session = member(in, "session_id", "sessionId");
 	struct buf b = { .mem = &c->mem };
 
-	if (call_named(c))
-		return false;
 	buf_fmt(&b, "%s-", host);
 	for (size_t i = 0; i < session.n && i < HEAD; i++) {
 		char ch = session.p[i];
@@ -106,9 +104,24 @@ static bool name_agent(struct call *c, enum host_id of, const struct value *in)
 		buf_put(&b, STR("session"));
 	if (session.n > HEAD) /* often a time, which others have too */
 		buf_fmt(&b, "-%.8s", sha256_hex(&c->mem, session).p);
+	if (call_named(c)) /* by us, when the session began? */
+		return str_eq(c->actor, buf_str(&b));
 	c->actor = buf_str(&b);
 	c->anonymous = false;
 	return true;
+}
+
+/* The session's own commands act as its agent, too: `bd claim` as well as `vybe`. */
+static void name_in_shell(struct call *c, struct str env_file)
+{
+	struct str line = arena_fmt(&c->mem, "export BB_AGENT_ID='" STR_FMT "'\n",
+				    STR_ARG(c->actor));
+	struct str text;
+
+	if (env_file.n && env_file.p[0] == '/' && !file_read(c, env_file, &text) &&
+	    !(text.p && str_has(text, line)))
+		file_append(c, env_file, line, 0600);
+	c->code = ERR_OK;
 }
 
 /* --- mail, once each --- */
@@ -522,6 +535,8 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 			out->text = (struct str){ 0 };
 		continuity_close(&k);
 		beat(c);
+		if (h.own_name && kind_of(h.event) == BEGINS)
+			name_in_shell(c, ask->env_file);
 	}
 	c->code = ERR_OK;
 }

@@ -11,7 +11,9 @@
  */
 struct handler_ask {
 	enum host_id host;
-	struct str input; /* what the host tells: JSON, or anything */
+	struct str input;    /* what the host tells: JSON, or anything */
+	struct str env_file; /* a script that the host runs before each command of the
+			      * session; or absent */
 };
 
 struct handler_answer {

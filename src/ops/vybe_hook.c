@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "base/file.h"
 #include "base/guest.h"
 #include "base/json.h"
@@ -194,7 +196,8 @@ static enum err run_handle(struct call *c, struct stores *s, const void *body,
 			   struct json *reply)
 {
 	const struct body *in = body;
-	struct handler_ask ask = { (enum host_id)in->of, in->input };
+	struct handler_ask ask = { (enum host_id)in->of, in->input,
+				   str_of(getenv("CLAUDE_ENV_FILE")) };
 	struct handler_answer answer;
 
 	(void)s;

@@ -340,6 +340,31 @@ def test_an_agent_that_the_environment_names_neither_adopts_nor_is_adopted(vybe,
     assert_adopted(vybe, second.start(), first, second, task)
 
 
+def test_commands_of_a_session_act_as_its_agent_and_what_bd_claimed_is_adopted(vybe, host, tmp_path):
+    vybe.bd("init").ok()
+    for title in ("claimed", "left over"):
+        vybe.create(title)
+    script = tmp_path / "env.sh"
+    first = host("s1", CLAUDE_ENV_FILE=script)
+    for source in ("startup", "compact"):
+        first.start(source)
+    assert script.read_text() == "export BB_AGENT_ID='claude-s1'\n"
+    done = subprocess.run(["/bin/sh", "-c", f". {script}; '{BIN}/bd' ready --claim --json"], cwd=vybe.path, check=True,
+                          capture_output=True, env=environment())
+    [bead] = json.loads(done.stdout)
+    assert bead["assignee"] == "claude-s1"
+    first.hook("SessionEnd")
+    second = host("s2", BB_AGENT_ID="claude-s2")  # as if the host gave it to the hooks, too
+    assert f"> task {bead['id']} {bead['title']}" in second.start() and vybe.show(bead["id"])["assignee"] == "claude-s2"
+
+
+def test_the_name_that_the_user_gave_is_not_replaced_in_commands(vybe, host, tmp_path):
+    host("s1", CLAUDE_ENV_FILE=tmp_path / "env.sh", VYBE_AGENT="w-1").start()
+    host("s2", CLAUDE_ENV_FILE="env.sh").start()
+    host("s3", CLAUDE_ENV_FILE=tmp_path / "no/where").start()
+    assert not (tmp_path / "env.sh").exists() and not (vybe.path / "env.sh").exists()
+
+
 @pytest.mark.parametrize("source, adopts", [("startup", True), ("resume", True), ("clear", True), ("compact", False)])
 def test_only_compaction_begins_nothing(vybe, host, source, adopts):
     first, task = begun(vybe, host)
