@@ -225,7 +225,7 @@ static enum err read_tasks(struct call *c, struct continuity *k, struct brief *b
 	int count = 0;
 	enum err e;
 
-	if ((e = continuity_tasks(c, k, &beads)))
+	if ((e = continuity_tasks(c, k, &beads)) || (e = task_count(c, beads, b->counts)))
 		return e;
 	e = task_each(c, beads, &ready, true, &b->pipeline);
 	while (!e && *at) {
@@ -356,6 +356,10 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt,
 		event_row_encode(j, e);
 	json_end(j);
 	json_put_int(j, "approx_tokens", (int64_t)(prompt.n + 3) / 4);
+	json_put_object(j, "counts");
+	for (int i = 0; i < TASK_STATUSES; i++)
+		json_put_int(j, names_word(&task_statuses, i), b->counts[i]);
+	json_end(j);
 	put_tasks(j, "pipeline", b->pipeline);
 	put_tasks(j, "unlocks", b->unlocks);
 	json_put_array(j, "mail");

@@ -20,6 +20,7 @@ struct brief {
 	struct event_row *notes;   /* what was written down, by whom ever: not logged */
 	struct event_row *reasoning; /* those of that kind */
 	struct artifact_row *artifacts;
+	int64_t counts[TASK_STATUSES];
 	struct task *pipeline; /* what comes next */
 	struct task *unlocks;  /* what waits for this one alone */
 	struct mail *mail;     /* that has to be accepted */

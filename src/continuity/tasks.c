@@ -221,6 +221,50 @@ enum err task_each(struct call *c, struct beads *b, const struct task_filter *fi
 	return b ? collect(c, b, filter, oldest, out) : ERR_OK;
 }
 
+/* Those that are blocked for another reason than a dependency are in progress without an
+ * assignee. */
+static enum err count_stuck(struct call *c, struct beads *b, int64_t *out)
+{
+	struct bead_filter nobodys = { .statuses = 1u << BEAD_IN_PROGRESS,
+				       .unassigned = true };
+	struct bead_row *row;
+	enum err e = query_each(c, &b->cache, &nobodys, &row);
+
+	*out = 0;
+	for (; !e && row; row = row->next) {
+		struct value_error error;
+		const struct value *line = value_parse(&c->mem, row->line, &error);
+
+		*out += status_of(row, value_str(line, "blocked_reason")) == TASK_BLOCKED;
+	}
+	return e;
+}
+
+enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES])
+{
+	static const int statuses[] = { [TASK_PENDING] = BEAD_OPEN,
+					[TASK_IN_PROGRESS] = BEAD_IN_PROGRESS,
+					[TASK_COMPLETED] = BEAD_CLOSED };
+	struct bead_filter waiting = { .statuses = 1u << BEAD_OPEN, .blocked = true };
+	int64_t stuck;
+	enum err e = ERR_OK;
+
+	for (int i = 0; i < TASK_STATUSES; i++)
+		count[i] = 0;
+	for (int i = 0; b && !e && i < TASK_BLOCKED; i++) {
+		struct bead_filter of = { .statuses = 1u << statuses[i] };
+
+		e = query_count(c, &b->cache, &of, &count[i]);
+	}
+	if (!b || e || (e = query_count(c, &b->cache, &waiting, &count[TASK_BLOCKED])) ||
+	    (e = count_stuck(c, b, &stuck)))
+		return e;
+	count[TASK_PENDING] -= count[TASK_BLOCKED];
+	count[TASK_IN_PROGRESS] -= stuck;
+	count[TASK_BLOCKED] += stuck;
+	return ERR_OK;
+}
+
 /* --- changing --- */
 
 struct writing {

@@ -45,6 +45,10 @@ struct task_filter {
 };
 
 /* Highest priority first; of the same, the newest first, or the oldest. */
+/* How many tasks have each status; `b` may be NULL. */
+enum { TASK_STATUSES = TASK_BLOCKED + 1 };
+enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES]);
+
 enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter,
 		   bool oldest, struct task **out);
 

@@ -42,22 +42,20 @@ static void diagnose(struct call *c, struct json *list, const char *what)
 static void count_tasks(struct call *c, struct continuity *k, struct json *reply,
 			struct json *problems)
 {
-	struct task_filter any = { .status = -1, .priority = INT64_MIN };
-	int64_t count[4] = { 0 }, total = 0;
+	int64_t count[TASK_STATUSES] = { 0 }, total = 0;
 	struct beads *b;
-	struct task *t;
 	enum err e = continuity_tasks(c, k, &b);
 
 	if (!e)
-		e = task_each(c, b, &any, true, &t);
+		e = task_count(c, b, count);
 	if (e)
 		diagnose(c, problems, "the tasks cannot be read");
 	c->code = ERR_OK;
-	for (; !e && t; t = t->next, total++)
-		count[t->status]++;
+	for (int i = 0; i < TASK_STATUSES; i++)
+		total += count[i];
 	json_put_object(reply, "tasks");
 	json_put_int(reply, "total", total);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < TASK_STATUSES; i++)
 		json_put_int(reply, names_word(&task_statuses, i), count[i]);
 	json_end(reply);
 }

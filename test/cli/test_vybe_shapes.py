@@ -102,3 +102,14 @@ def test_control_characters_in_a_title_are_named(vybe):
     reply = vybe.vybe("task", "create", "--title", "a\tb")
     assert reply["error_code"] == "INVALID_INPUT" and "control characters" in reply["error"], reply
     assert "title" in reply["suggested_action"]
+
+
+def test_the_brief_counts_the_tasks_by_status(vybe):
+    a, b, c, d, e = (vybe.task(t)["id"] for t in "abcde")
+    vybe.ok("task", "add-dep", "--id", a, "--depends-on", b)
+    vybe.ok("task", "set-status", "--id", c, "--status", "blocked")
+    vybe.ok("task", "set-status", "--id", d, "--status", "completed")
+    vybe.ok("task", "begin", "--id", e)
+    counts = {"pending": 1, "in_progress": 1, "completed": 1, "blocked": 2}
+    assert vybe.resume()["brief"]["counts"] == counts
+    assert vybe.ok("status", request=False)["counts"]["tasks"] == {"total": 5, **counts}
