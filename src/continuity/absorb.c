@@ -13,10 +13,18 @@
  * with how they were.
  */
 
+/* An edge that was added or removed. */
+struct seen_edge {
+	struct str from, to, by;
+	bool blocks, gone;
+};
+
 struct looking {
 	struct call *c;
 	struct map ids; /* those that may have changed; the value says: by this request */
 	bool all;       /* or any */
+	struct seen_edge *edges;
+	size_t edge_count;
 };
 
 static void look_at(struct looking *l, struct str id, bool mine)
@@ -42,6 +50,34 @@ static bool is_this(struct call *c, const struct value *receipt)
 		      arena_fmt(&c->mem, "vybe:" STR_FMT, STR_ARG(c->request_id)));
 }
 
+/* A command of vybe has noted its dependency itself. */
+static bool is_vybes(const struct value *receipt)
+{
+	return str_starts(value_str(receipt, "id"), STR("vybe:"));
+}
+
+/* The record is gone when the next one is read. */
+static void keep_edges(struct looking *l, const struct value *list)
+{
+	struct arena *mem = &l->c->mem;
+
+	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++) {
+		const struct value *edge = &list->item[i];
+		struct str by = value_str(edge, "_by");
+
+		if (!value_str(edge, "from").p || !value_str(edge, "to").p)
+			continue;
+		l->edges = arena_room(mem, l->edges, l->edge_count, sizeof *l->edges);
+		l->edges[l->edge_count++] = (struct seen_edge){
+			.from = arena_copy(mem, value_str(edge, "from")),
+			.to = arena_copy(mem, value_str(edge, "to")),
+			.by = by.n ? arena_copy(mem, by) : STR("somebody"),
+			.blocks = str_is(value_str(edge, "kind"), "blocks"),
+			.gone = value_find(edge, "deleted_at"),
+		};
+	}
+}
+
 static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct looking *l = arg;
@@ -53,6 +89,8 @@ static enum err see_record(struct call *c, const struct journal_record *r, void 
 		l->all = true;
 	look_at_list(l, value_find(v, "beads"), mine);
 	look_at_list(l, value_find(v, "tombstones"), mine);
+	if (!is_vybes(value_find(v, "receipt")))
+		keep_edges(l, value_find(v, "deps"));
 	return ERR_OK;
 }
 
@@ -84,15 +122,41 @@ static struct str described(struct call *c, const struct vybe_task *old,
 	return arena_fmt(&c->mem, "was changed: " STR_FMT, STR_ARG(row->title));
 }
 
-/* Who wrote to it last, as its line says. */
-static struct str writer_of(struct call *c, const struct bead_row *row)
+/* Who wrote to it last, as its line says, or that of its tombstone. */
+static enum err find_writer(struct call *c, struct beads *b, const struct bead_row *row,
+			    struct str id, struct str *by)
 {
 	struct value_error error;
-	struct str by = { 0 };
+	struct str line = row ? row->line : (struct str){ 0 };
+	enum err e = row ? ERR_OK : cache_find_tombstone(c, &b->cache, id, &line);
 
-	if (row)
-		by = value_str(value_parse(&c->mem, row->line, &error), "_by");
-	return by.n ? by : STR("somebody");
+	*by = (struct str){ 0 };
+	if (!e && line.p)
+		*by = value_str(value_parse(&c->mem, line, &error),
+				row ? "_by" : "deleted_by");
+	if (!by->n)
+		*by = STR("somebody");
+	return e;
+}
+
+/* Of a bead whose other end cannot be found, only the id is told. */
+static enum err note_edge(struct call *c, struct continuity *k, struct beads *b,
+			  const struct seen_edge *edge)
+{
+	struct event_row event = { .task = edge->from, .agent = edge->by };
+	struct bead_row *row;
+	enum err e = cache_find_bead(c, &b->cache, edge->to, &row);
+
+	if (e)
+		return e;
+	event.kind = !edge->blocks ? STR("task_updated") :
+		     edge->gone    ? STR("task_dependency_removed") :
+				     STR("task_dependency_added");
+	event.message = arena_fmt(
+		&c->mem, "%s %s " STR_FMT "%s" STR_FMT, edge->gone ? "no longer" : "now",
+		edge->blocks ? "depends on" : "belongs to", STR_ARG(edge->to),
+		row ? ": " : "", STR_ARG(row ? row->title : STR("")));
+	return vybe_event_put(c, &k->db, &event);
 }
 
 /* Where the bead that was known by this id had to go, if it had to leave it to another;
@@ -163,8 +227,8 @@ static enum err compare(struct call *c, struct continuity *k, struct beads *b,
 		return ERR_OK;
 	event.message = described(c, &old, row, &kind);
 	event.kind = str_of(kind);
-	event.agent = writer_of(c, row);
-	if ((e = vybe_event_put(c, &k->db, &event)))
+	if ((e = find_writer(c, b, row, id, &event.agent)) ||
+	    (e = vybe_event_put(c, &k->db, &event)))
 		return e;
 	return vybe_task_put(c, &k->db, &now);
 }
@@ -222,6 +286,8 @@ static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
 	for (size_t i = 0; !e && i < l.ids.count; i++)
 		if (!l.ids.entry[i].value)
 			e = compare(c, k, b, l.ids.entry[i].key);
+	for (size_t i = 0; !e && i < l.edge_count; i++)
+		e = note_edge(c, k, b, &l.edges[i]);
 	return e;
 }
 

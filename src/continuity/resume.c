@@ -183,6 +183,39 @@ static enum err read_agent(struct call *c, struct continuity *k,
 	return ERR_OK;
 }
 
+/* Is the event of this project? Of none is everybody's; one that names only its task is
+ * of the task's. */
+static enum err is_of_project(struct call *c, struct beads *b, const struct event_row *d,
+			      struct str project, bool *yes)
+{
+	struct task *t = NULL;
+	enum err e;
+
+	*yes = !d->project.n || str_eq(d->project, project);
+	if (d->project.n || !d->task.n)
+		return ERR_OK;
+	if (!(e = look_up(c, b, d->task, &t)) && t)
+		*yes = of_project(t, project);
+	return e;
+}
+
+static enum err keep_project(struct call *c, struct beads *b, struct str project,
+			     struct event_row **list)
+{
+	bool yes;
+	enum err e;
+
+	while (*list) {
+		if ((e = is_of_project(c, b, *list, project, &yes)))
+			return e;
+		if (yes)
+			list = &(*list)->next;
+		else
+			*list = (*list)->next;
+	}
+	return ERR_OK;
+}
+
 /* What happened since. Who was here before misses nothing that was put away meanwhile. */
 static enum err read_deltas(struct call *c, struct continuity *k,
 			    const struct resume_ask *ask, struct resume *out)
@@ -192,7 +225,16 @@ static enum err read_deltas(struct call *c, struct continuity *k,
 				      .ascending = true,
 				      .archived = out->old_cursor > 0 };
 
-	return vybe_event_each(c, &k->db, &since, &out->deltas);
+	struct beads *b;
+	enum err e;
+
+	if ((e = vybe_event_each(c, &k->db, &since, &out->deltas)))
+		return e;
+	for (const struct event_row *d = out->deltas; d; d = d->next)
+		out->seen = d->id;
+	if (!ask->project.n || (e = continuity_tasks(c, k, &b)))
+		return e;
+	return keep_project(c, b, ask->project, &out->deltas);
 }
 
 enum err resume_run(struct call *c, struct continuity *k, const struct resume_ask *ask,
@@ -203,8 +245,8 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 	if ((e = continuity_absorb(c, k)) || (e = read_agent(c, k, ask, out)) ||
 	    (e = read_deltas(c, k, ask, out)))
 		return e;
-	for (const struct event_row *d = out->deltas; d; d = d->next)
-		out->agent.cursor = d->id;
+	if (out->seen)
+		out->agent.cursor = out->seen;
 	if ((e = choose(c, k, ask, out)))
 		return e;
 	out->agent.focus = out->focus ? out->focus->id : (struct str){ 0 };

@@ -29,7 +29,7 @@ struct resume_ask {
 
 struct resume {
 	struct vybe_agent agent;
-	int64_t old_cursor;
+	int64_t old_cursor, seen; /* the last event that was looked at; 0: none */
 	struct event_row *deltas;
 	struct task *focus; /* or NULL */
 	enum focus_rule rule;

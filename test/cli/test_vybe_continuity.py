@@ -179,6 +179,43 @@ def test_deltas_have_what_others_did_to_the_beads(vybe):
     assert [d["kind"] for d in vybe.resume()["deltas"]] == ["task_status", "agent_focus"]
 
 
+def test_deltas_have_dependencies_that_others_added_and_removed(vybe):
+    a, b = vybe.task("a")["id"], vybe.task("b")["id"]
+    vybe.resume()
+    vybe.bd("--actor", "alice", "dep", "add", a, b).ok()
+    vybe.bd("--actor", "bob", "dep", "remove", a, b).ok()
+    vybe.bd("--actor", "alice", "dep", "add", a, b, "--type", "parent").ok()
+    vybe.ok("task", "add-dep", "--id", b, "--depends-on", vybe.task("c")["id"])  # noted by itself, once
+    found = [(d["kind"], d["agent_name"], d["task_id"]) for d in vybe.resume()["deltas"]]
+    assert found == [("task_dependency_added", "alice", a), ("task_dependency_removed", "bob", a), ("task_updated", "alice", a),
+                     ("task_created", "w-1", found[3][2]), ("task_dependency_added", "w-1", b)]
+
+
+def test_deltas_name_who_deleted_a_task(vybe):
+    task = vybe.task()["id"]
+    vybe.resume()
+    vybe.bd("--actor", "zed", "delete", task).ok()
+    assert [(d["kind"], d["agent_name"]) for d in vybe.resume()["deltas"]] == [("task_deleted", "zed")]
+
+
+def test_deltas_are_of_the_workspace_that_was_asked_for(vybe, tmp_path):
+    ours, other = tmp_path / "ours", tmp_path / "other"
+    for folder in (ours, other):
+        folder.mkdir()
+    mine = vybe.task("mine", "--project-id", str(ours))["id"]
+    theirs = vybe.task("theirs", "--project-id", str(other))["id"]
+    free = vybe.task("free")["id"]
+    vybe.push(task_id=theirs, event={"kind": "progress", "message": "not yours"})
+    vybe.push(task_id=mine, event={"kind": "progress", "message": "yours"})
+    vybe.push(event={"kind": "note", "message": "everybody's"})
+    found = vybe.resume("--project-dir", str(ours))
+    assert [(d["kind"], d["task_id"]) for d in found["deltas"]] == [
+        ("task_created", mine), ("task_created", free), ("progress", mine), ("note", "")]
+    assert vybe.resume("--project-dir", str(ours))["deltas"] == []
+    assert theirs in {d["task_id"] for d in vybe.resume("--project-dir", str(other))["deltas"]}
+    assert len(vybe.resume()["deltas"]) == 6
+
+
 def test_memory_is_found_however_its_scope_was_written(vybe):
     """A folder for a project, a part of the id for a task, capitals for an agent: what resume looks for."""
     task = vybe.task()["id"]
