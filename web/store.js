@@ -224,11 +224,7 @@ export function epicOf(task) {
   return null;
 }
 
-// As 'bd ready' has it.
-export function isReady(task, now = Date.now()) {
-  if (task.blockers > 0 || task.status === "closed") return false;
-  const leased = task.lease_ends_at && Date.parse(task.lease_ends_at) > now;
-  return task.status === "open" ? !(task.assignee && leased) : Boolean(task.lease_ends_at) && !leased;
-}
+// May it be handed out as work? The service says from when on, by the rule of 'bd ready --claim'.
+export const isReady = (task, now = Date.now()) => Boolean(task.free_from) && Date.parse(task.free_from) <= now;
 
 export const byPriority = (a, b) => a.priority - b.priority || (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : 0);

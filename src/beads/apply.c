@@ -159,6 +159,8 @@ static struct map count_edges(struct arena *mem, const struct state *s)
 			source->blockers++;
 			add_wait(&waits, source, e->to);
 		}
+		if (str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)))
+			target->children += bead_status(from->bead) != BEAD_CLOSED;
 		if (str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)) &&
 		    (!source->parent.p || str_cmp(e->to, source->parent) < 0))
 			source->parent = e->to;
@@ -205,6 +207,7 @@ static void add_counts(struct bead_row *row, const struct map *counts)
 	row->blockers = n->blockers;
 	row->dependencies = n->dependencies;
 	row->dependents = n->dependents;
+	row->children = n->children;
 	row->parent = n->parent;
 	row->waits = n->waits;
 }

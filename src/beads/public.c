@@ -207,6 +207,7 @@ static bool known(struct str key)
 		"blocked_by_count",
 		"comments",
 		"comment_count",
+		"container",
 		"content_hash",
 		"dependencies",
 		"dependency_count",
@@ -217,6 +218,7 @@ static bool known(struct str key)
 		"direction",
 		"epoch",
 		"kind",
+		"open_children",
 		"parent",
 		"unblocked",
 		"under",
@@ -300,8 +302,9 @@ static void find_members(const struct value *line, const struct value *out[COUNT
 }
 
 static const char *const lean_words[] = {
-	"id",   "title",    "status",           "priority",
-	"type", "assignee", "assignee_expires", "parent"
+	"id",        "title",         "status",           "priority",
+	"type",      "assignee",      "assignee_expires", "parent",
+	"container", "open_children",
 };
 static const struct names lean = { lean_words, sizeof lean_words / sizeof *lean_words,
 				   NULL };
@@ -367,6 +370,17 @@ void public_put(struct json *j, const struct bead_row *row, const struct shape *
 		put_comments(j, notes, row->id);
 	put_counts(j, row, notes, shape);
 	put_extras(j, line, shape);
+}
+
+void public_put_container(struct json *j, const struct bead_row *row,
+			  const struct shape *shape)
+{
+	if (!row->children)
+		return;
+	if (wanted(shape, "container", true))
+		json_put_bool(j, "container", true);
+	if (wanted(shape, "open_children", true))
+		json_put_int(j, "open_children", row->children);
 }
 
 void public_encode(struct json *j, const struct bead_row *row, const struct shape *shape)

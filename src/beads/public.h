@@ -25,6 +25,13 @@ bool shape_lean(const struct shape *shape);
 void public_put(struct json *j, const struct bead_row *row, const struct shape *shape);
 void public_encode(struct json *j, const struct bead_row *row, const struct shape *shape);
 
+/*
+ * Marks a bead with open children: the work is in those, so it is listed as ready but
+ * never handed out. Nothing for any other bead.
+ */
+void public_put_container(struct json *j, const struct bead_row *row,
+			  const struct shape *shape);
+
 /* A chain of rows, or the beads at the ends of links, as a list. */
 void public_encode_all(struct json *j, const struct bead_row *rows,
 		       const struct shape *shape);

@@ -213,13 +213,6 @@ static enum err read_unlocks(struct call *c, struct beads *beads, struct brief *
 
 static enum err read_tasks(struct call *c, struct continuity *k, struct brief *b)
 {
-	struct task_filter ready = { .status = -1,
-				     .project = b->project.n ? b->project :
-							       (struct str){ 0 },
-				     .priority = INT64_MIN,
-				     .or_none = true,
-				     .ready = true,
-				     .limit = NEXT + 1 };
 	struct task **at = &b->pipeline;
 	struct beads *beads;
 	int count = 0;
@@ -227,7 +220,7 @@ static enum err read_tasks(struct call *c, struct continuity *k, struct brief *b
 
 	if ((e = continuity_tasks(c, k, &beads)) || (e = task_count(c, beads, b->counts)))
 		return e;
-	e = task_each(c, beads, &ready, true, &b->pipeline);
+	e = task_next(c, beads, b->project, NEXT + 1, &b->pipeline);
 	while (!e && *at) {
 		if ((b->task && str_eq((*at)->id, b->task->id)) || count == NEXT)
 			*at = (*at)->next;

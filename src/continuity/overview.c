@@ -143,16 +143,28 @@ static void put_in_session(struct crowd *w, struct bead_row *row)
 	s->closed += row->status == BEAD_CLOSED;
 }
 
-/* What waits for a bead has changed with it. */
-static enum err add_waiting(struct crowd *w, struct beads *b, struct str id)
+static bool is_parent(const struct link *link)
 {
-	struct link *link;
-	enum err e = query_links(w->c, &b->cache, id, SIDE_IN, &link);
+	return str_is(link->kind, names_word(&edge_kinds, EDGE_PARENT));
+}
 
-	for (; !e && link; link = link->next) {
-		void **at = map_put(&w->rows, link->bead->id);
+/* The counts of what depends on a bead, and of its parents, have changed with it. */
+static enum err add_around(struct crowd *w, struct beads *b, struct str id)
+{
+	enum err e = ERR_OK;
 
-		*at = *at ? *at : link->bead;
+	for (int side = SIDE_OUT; !e && side <= SIDE_IN; side++) {
+		struct link *link;
+
+		e = query_links(w->c, &b->cache, id, (enum side)side, &link);
+		for (; !e && link; link = link->next) {
+			void **at;
+
+			if (side == SIDE_OUT && !is_parent(link))
+				continue;
+			at = map_put(&w->rows, link->bead->id);
+			*at = *at ? *at : link->bead;
+		}
 	}
 	return e;
 }
@@ -181,7 +193,7 @@ static enum err read_beads(struct call *c, struct crowd *w,
 	for (row = e ? NULL : first; row; row = row->next)
 		*map_put(&w->rows, row->id) = row;
 	for (size_t i = 0; !e && i < ask->id_count; i++)
-		e = add_waiting(w, &b, ask->ids[i]);
+		e = add_around(w, &b, ask->ids[i]);
 	beads_close(&b);
 	for (row = e ? NULL : first; row; row = row->next)
 		put_in_session(w, row);
@@ -272,6 +284,19 @@ static struct mail_tally mail_about(const struct crowd *w, struct str id)
 	return sum;
 }
 
+/*
+ * The moment from which it may be handed out to anybody (1970 where it is free
+ * already), so that the page needs no rule of its own; null: not as it is now.
+ */
+static void put_free_from(struct json *j, const struct bead_row *row)
+{
+	int64_t from = bead_row_free_from(row, (struct str){ 0 });
+
+	json_put_str(j, "free_from",
+		     from == FREE_NEVER ? (struct str){ 0 } :
+					  moment_format(j->out.mem, from));
+}
+
 static void put_task(struct crowd *w, struct json *j, const struct bead_row *row)
 {
 	struct mail_tally mail = mail_about(w, row->id);
@@ -290,6 +315,8 @@ static void put_task(struct crowd *w, struct json *j, const struct bead_row *row
 	json_put_str(j, "parent", row->parent);
 	json_put_int(j, "blockers", row->blockers);
 	json_put_str(j, "waits_for", row->waits);
+	json_put_int(j, "open_children", row->children);
+	put_free_from(j, row);
 	json_put_moment(j, "created_at", row->created);
 	json_put_moment(j, "updated_at", row->updated);
 	json_put_int(j, "unread", mail.unread);

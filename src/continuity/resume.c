@@ -42,20 +42,6 @@ static bool mine(struct call *c, const struct task *t)
 	return str_eq(t->assignee, c->actor);
 }
 
-/* The highest priority first, then the oldest. */
-static enum err next_ready(struct call *c, struct beads *b, struct str project,
-			   struct task **out)
-{
-	struct task_filter ready = { .status = -1,
-				     .project = project.n ? project : (struct str){ 0 },
-				     .priority = INT64_MIN,
-				     .or_none = true,
-				     .ready = true,
-				     .limit = 1 };
-
-	return task_each(c, b, &ready, true, out);
-}
-
 /* What I have begun, by whichever command; of several the one that I claimed last. */
 static enum err begun(struct call *c, struct beads *b, struct str project,
 		      struct task **out)
@@ -143,7 +129,7 @@ static enum err choose_task(struct call *c, struct beads *b, struct str project,
 		return focus_on(r, FOCUS_OLD, old);
 	if ((e = assigned(c, b, project, &t)) || t)
 		return e ? e : focus_on(r, FOCUS_ASSIGNED, t);
-	if ((e = next_ready(c, b, project, &t)) || t)
+	if ((e = task_next(c, b, project, 1, &t)) || t)
 		return e ? e : focus_on(r, FOCUS_NEXT, t);
 	return focus_on(r, FOCUS_NONE, NULL);
 }

@@ -10,6 +10,7 @@
 #include "beads/courier.h"
 #include "beads/draft.h"
 #include "beads/find.h"
+#include "beads/handout.h"
 #include "beads/state.h"
 #include "store/bead_query.h"
 
@@ -57,12 +58,6 @@ static enum err read_needs(struct call *c, struct beads *b, const struct bead_ro
 	return e;
 }
 
-/* Whoever began it has not been heard of for too long. */
-static bool given_up(struct call *c, const struct bead_row *row)
-{
-	return row->status == BEAD_IN_PROGRESS && row->lease && row->lease <= c->now_ms;
-}
-
 enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row,
 		     struct task *out)
 {
@@ -70,7 +65,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 	const struct value *line = value_parse(&c->mem, row->line, &error),
 			   *at = value_find(line, "_at");
 	struct str reason = value_str(line, "blocked_reason");
-	int64_t rank, n = 0;
+	int64_t rank, n = 0, from = bead_row_free_from(row, c->actor);
 
 	*out = (struct task){ .id = row->id,
 			      .title = row->title,
@@ -83,8 +78,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 			      .created = row->created,
 			      .updated = row->updated,
 			      .lease = row->lease,
-			      .ready = !row->blockers &&
-				       (row->status == BEAD_OPEN || given_up(c, row)) };
+			      .ready = from != FREE_NEVER && from <= c->now_ms };
 	if (value_int(line, "rank", &rank) && bead_priority(rank) == row->priority)
 		out->priority = rank;
 	if (out->status == TASK_BLOCKED)
@@ -168,9 +162,7 @@ static int newest_first(const void *a, const void *b)
 /* What the beads can tell, they are asked; the rest is told from each. */
 static struct bead_filter bead_filter_of(const struct task_filter *f)
 {
-	struct bead_filter filter = { .sort = SORT_ID,
-				      .ready = f->ready,
-				      .assignee = f->assignee };
+	struct bead_filter filter = { .sort = SORT_ID, .assignee = f->assignee };
 
 	if (f->status == TASK_COMPLETED)
 		filter.statuses = 1u << BEAD_CLOSED;
@@ -192,9 +184,8 @@ static enum err collect(struct call *c, struct beads *b, const struct task_filte
 	size_t count = 0;
 	enum err e;
 
-	filter.actor = c->actor;
-	filter.now = c->now_ms;
-	e = query_each(c, &b->cache, &filter, &row);
+	e = f->ready ? handout_each(c, b, &filter, &row) :
+		       query_each(c, &b->cache, &filter, &row);
 	for (; !e && row; row = row->next) {
 		t = arena_new(&c->mem, struct task);
 		if ((e = task_of_row(c, b, row, t)) || !fits(f, t))
@@ -263,6 +254,19 @@ enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES
 	count[TASK_IN_PROGRESS] -= stuck;
 	count[TASK_BLOCKED] += stuck;
 	return ERR_OK;
+}
+
+enum err task_next(struct call *c, struct beads *b, struct str project, int64_t most,
+		   struct task **out)
+{
+	struct task_filter next = { .status = -1,
+				    .project = project.n ? project : (struct str){ 0 },
+				    .priority = INT64_MIN,
+				    .or_none = true,
+				    .ready = true,
+				    .limit = most };
+
+	return task_each(c, b, &next, true, out);
 }
 
 /* --- changing --- */

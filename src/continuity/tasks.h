@@ -23,7 +23,7 @@ struct task {
 	int64_t created, updated, version;
 	int64_t lease;        /* when its claim ends; 0: it does not, or nobody has it */
 	struct stamp claimed; /* when its assignee got it */
-	bool ready;           /* anybody may begin it now */
+	bool ready;           /* it may be handed out now: bead_row_free_from() */
 	struct task *next;
 };
 
@@ -40,7 +40,7 @@ struct task_filter {
 	struct str assignee; /* absent: any */
 	bool or_none;        /* and what belongs to no project, which is everybody's */
 	int64_t priority;    /* INT64_MIN: any */
-	bool ready;          /* only what can be begun */
+	bool ready;          /* only what may be handed out */
 	int64_t limit;       /* 0: none */
 };
 
@@ -51,6 +51,13 @@ enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES
 
 enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter,
 		   bool oldest, struct task **out);
+
+/*
+ * The tasks to hand out next, the first one first, at most `most` (0: all): of the
+ * project (absent: of any) and of no project. No task with open children is among them.
+ */
+enum err task_next(struct call *c, struct beads *b, struct str project, int64_t most,
+		   struct task **out);
 
 /*
  * Changing: one record of the beads each, with a receipt made from the request id, so

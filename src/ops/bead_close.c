@@ -1,6 +1,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "beads/claim.h"
+#include "beads/handout.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
 
@@ -89,7 +90,14 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 	return edit_close(e, in->reason);
 }
 
-/* What waited for these, and waits no longer. */
+static bool is_free(const struct call *c, const struct bead_row *row)
+{
+	int64_t from = bead_row_free_from(row, c->actor);
+
+	return from != FREE_NEVER && from <= c->now_ms;
+}
+
+/* What waited for these, and can be worked on now. */
 static enum err put_freed(struct call *c, struct beads *b, const struct bead_row *closed,
 			  const struct shape *shape, struct json *reply)
 {
@@ -102,7 +110,7 @@ static enum err put_freed(struct call *c, struct beads *b, const struct bead_row
 			return e;
 		for (; !e && link; link = link->next) {
 			if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
-			    link->bead->blockers || link->bead->status != BEAD_OPEN)
+			    link->bead->status != BEAD_OPEN || !is_free(c, link->bead))
 				continue;
 			if (!(e = cache_find_bead(c, &b->cache, link->bead->id, &row)) &&
 			    row) {
@@ -119,13 +127,13 @@ static enum err put_freed(struct call *c, struct beads *b, const struct bead_row
 static enum err put_claimed(struct call *c, struct beads *b, const struct shape *shape,
 			    struct json *reply)
 {
-	struct bead_filter filter = { .actor = c->actor, .now = c->now_ms };
+	struct bead_filter any = { 0 };
 	struct bead_row *row;
 	int64_t lease;
 	enum err e;
 
 	if ((e = lease_of(c, b, ABSENT, &lease)) ||
-	    (e = claim_next(c, b, &filter, lease, &row)))
+	    (e = handout_claim(c, b, &any, lease, &row)))
 		return e;
 	if (row)
 		encode_claimed(reply, row, shape);

@@ -65,6 +65,8 @@ const struct prop bead_props[] = {
 	{ "blocked_by", PROP_STR, OPT | PROP_LIST, NULL },
 	{ "blocked_by_count", PROP_INT, OPT, NULL },
 	{ "unblocked", PROP_BOOL, OPT, NULL },
+	{ "container", PROP_BOOL, OPT, NULL },
+	{ "open_children", PROP_INT, OPT, NULL },
 	{ "why", PROP_STR, OPT, NULL },
 	{ "remap", PROP_OBJECT, OPT | PROP_LIST, NULL },
 	{ 0 },
@@ -257,25 +259,6 @@ enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "the lease would end after the year 9999");
 	return ERR_OK;
-}
-
-enum err claim_next(struct call *c, struct beads *b, struct bead_filter *filter,
-		    int64_t lease, struct bead_row **out)
-{
-	struct state *change = state_new(&c->mem);
-	struct edit edit;
-	enum err e;
-
-	filter->ready = true;
-	filter->limit = 1;
-	if ((e = query_each(c, &b->cache, filter, out)) || !*out)
-		return e;
-	if ((e = edit_begin(c, b, *out, &edit)) || (e = claim_take(&edit, lease)))
-		return e;
-	edit_end(&edit, change);
-	if ((e = beads_put(c, b, change)))
-		return e;
-	return cache_find_bead(c, &b->cache, (*out)->id, out);
 }
 
 const struct prop sync_status_props[] = {

@@ -237,10 +237,6 @@ enum err close_check(struct edit *e, const struct list *with);
 extern const struct prop sync_status_props[];
 enum err put_sync_status(struct call *c, struct beads *b, struct json *j);
 
-/* A bead that is ready, taken in one step; no row if there is none. */
-enum err claim_next(struct call *c, struct beads *b, struct bead_filter *filter,
-		    int64_t lease, struct bead_row **out);
-
 /* The epoch of the claim, if there is one, as a member of the open object. */
 void put_epoch(struct json *j, const struct value *line, const struct shape *shape);
 

@@ -1,6 +1,8 @@
+#include <inttypes.h>
+
 #include "base/json.h"
 #include "base/moment.h"
-#include "beads/claim.h"
+#include "beads/handout.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
 
@@ -59,15 +61,22 @@ static struct str reason(struct call *c, const struct bead_row *row)
 {
 	int64_t ms = c->now_ms > row->created ? c->now_ms - row->created : 0;
 	struct str age = duration_format(&c->mem, ms / 60000 * 60000);
+	struct str children =
+		!row->children ?
+			STR("") :
+			arena_fmt(&c->mem, "; %" PRId64 " open child%s before it",
+				  row->children, row->children == 1 ? "" : "ren");
 
 	if (row->status == BEAD_IN_PROGRESS)
-		return arena_fmt(
-			&c->mem,
-			"the lease of " STR_FMT " ended at %s; nothing blocks it",
-			STR_ARG(row->assignee), moment_format(&c->mem, row->lease).p);
+		return arena_fmt(&c->mem,
+				 "the lease of " STR_FMT
+				 " ended at %s; nothing blocks it%s",
+				 STR_ARG(row->assignee),
+				 moment_format(&c->mem, row->lease).p, children.p);
 	return arena_fmt(&c->mem,
-			 "open, priority %d, created %s ago; nothing blocks it%s",
-			 (int)row->priority, age.p, row->dependencies ? " any more" : "");
+			 "open, priority %d, created %s ago; nothing blocks it%s%s",
+			 (int)row->priority, age.p, row->dependencies ? " any more" : "",
+			 children.p);
 }
 
 static void encode(struct call *c, const struct body *in, const struct bead_row *rows,
@@ -83,6 +92,7 @@ static void encode(struct call *c, const struct body *in, const struct bead_row 
 		}
 		json_object(reply);
 		public_put(reply, rows, &shape);
+		public_put_container(reply, rows, &shape);
 		if (in->explain)
 			json_put_str(reply, "why", reason(c, rows));
 		json_end(reply);
@@ -126,7 +136,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	filter.ready = true;
 	filter.limit = in->limit;
 	if (!e && in->claim && !(e = lease_of(c, s->beads, in->lease, &lease)))
-		e = claim_next(c, s->beads, &filter, lease, &rows);
+		e = handout_claim(c, s->beads, &filter, lease, &rows);
 	else if (!e)
 		e = query_each(c, &s->beads->cache, &filter, &rows);
 	if (!e)
@@ -137,10 +147,12 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 const struct op op_bead_ready = {
 	.name = "bead ready",
 	.help = "List what can be worked on now",
-	.more = "Open beads that wait for nothing and that nobody else holds, and those "
-		"whose "
-		"holder's lease has ended. The most urgent first, then the oldest. With "
-		"--claim the first one is yours; an empty list says that there was none.",
+	.more = "Lists open beads that have no open blocker and are not claimed by "
+		"another agent, and beads whose claim has expired: the highest priority "
+		"first, then the oldest. Beads with open children are containers: they "
+		"come last, are marked with `container` and `open_children`, and are "
+		"never handed out. With --claim the first bead that is not a container "
+		"is yours; an empty list says that there is none.",
 	.examples = examples,
 	.flags = BEAD_READ | OP_READER | OP_RECEIPT,
 	.body_size = sizeof(struct body),

@@ -1,3 +1,5 @@
+#include <inttypes.h>
+
 #include "base/json.h"
 #include "base/moment.h"
 #include "ops/bead_ops.h"
@@ -95,6 +97,11 @@ static enum err put_blockers(struct call *c, struct beads *b, const struct bead_
 		put(j, "circle", row->id, STR("over others, it is a part of itself"));
 	if (!e && !row->blockers)
 		put(j, "unblocked", (struct str){ 0 }, STR("nothing blocks it"));
+	if (!e && row->children)
+		put(j, "container", (struct str){ 0 },
+		    arena_fmt(&c->mem,
+			      "it has %" PRId64 " open child%s, so it is not handed out",
+			      row->children, row->children == 1 ? "" : "ren"));
 	return e;
 }
 

@@ -38,6 +38,8 @@ static const struct prop act_props[] = {
 		{ "lease_ends_at", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },  \
 		{ "parent", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },         \
 		{ "blockers", PROP_INT, PROP_OPTIONAL, NULL },                   \
+		{ "open_children", PROP_INT, PROP_OPTIONAL, NULL },              \
+		{ "free_from", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },      \
 		{ "waits_for", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },      \
 		{ "created_at", PROP_STR, PROP_OPTIONAL, NULL },                 \
 		{ "updated_at", PROP_STR, PROP_OPTIONAL, NULL },                 \

@@ -109,12 +109,6 @@ static bool is_anothers(struct call *c, const struct task *t)
 /* What is ready and nobody else's; of what follows the first only the dry run speaks. */
 static enum err next_task(struct call *c, const struct run *run, struct task **out)
 {
-	struct task_filter ready = { .status = -1,
-				     .project = run->project.n ? run->project :
-								 (struct str){ 0 },
-				     .priority = INT64_MIN,
-				     .or_none = true,
-				     .ready = true };
 	struct continuity k;
 	struct beads *b;
 	enum err e = continuity_open(c, VYBE_READ, &k);
@@ -122,7 +116,7 @@ static enum err next_task(struct call *c, const struct run *run, struct task **o
 	if (e)
 		return e;
 	if (!(e = continuity_tasks(c, &k, &b)))
-		e = task_each(c, b, &ready, true, out);
+		e = task_next(c, b, run->project, 0, out);
 	continuity_close(&k);
 	while (!e && *out) {
 		if (is_anothers(c, *out))

@@ -11,7 +11,7 @@
 #include "store/db.h"
 
 enum {
-	VERSION = 3,
+	VERSION = 4,
 	WAIT_MS = 10000,
 	PAGE = 4096, /* bytes, of the file */
 };
@@ -29,7 +29,8 @@ static const char schema[] =
 	"    updated INTEGER NOT NULL, closed INTEGER,"
 	"    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER NOT NULL DEFAULT "
 	"0,"
-	"    dependents INTEGER NOT NULL DEFAULT 0, parent TEXT,"
+	"    dependents INTEGER NOT NULL DEFAULT 0,"
+	"    children INTEGER NOT NULL DEFAULT 0, parent TEXT,"
 	"    waits TEXT,"
 	"    title TEXT NOT NULL, hash TEXT, line TEXT NOT NULL);"
 	"CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT "
@@ -50,7 +51,7 @@ static const char schema[] =
 /* The lists that people and agents ask for, in the order in which they get them. */
 static const char indexes[] =
 	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;"
-	"CREATE INDEX ready ON beads (priority, created, created_n, id)"
+	"CREATE INDEX ready ON beads (priority, created, created_n, id, children)"
 	"    WHERE status = 0 AND blockers = 0;"
 	"CREATE INDEX blocked ON beads (priority, created, created_n, id)"
 	"    WHERE status < 2 AND blockers > 0;"
@@ -345,14 +346,16 @@ static enum err insert_row(struct call *c, struct cache *cache,
 		db_stmt(cache->db,
 			"INSERT INTO beads (status, priority, type, assignee, lease,"
 			" created, created_n, updated, closed, title, hash, line, id,"
-			" blockers, dependencies, dependents, parent, waits)"
-			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+			" blockers, dependencies, dependents, children, parent, waits)"
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+			" ?)");
 
 	bind_row(st, row);
 	stmt_bind_str(st, row->id);
 	stmt_bind_int(st, row->blockers);
 	stmt_bind_int(st, row->dependencies);
 	stmt_bind_int(st, row->dependents);
+	stmt_bind_int(st, row->children);
 	stmt_bind_str(st, row->parent);
 	stmt_bind_str(st, row->waits);
 	return stmt_run(c, st);
@@ -565,6 +568,9 @@ enum err cache_recount(struct call *c, struct cache *cache, struct str id)
 		"  ON t.id = e.dst WHERE e.src = ?1 AND e.active),"
 		" dependents = (SELECT count(*) FROM edges e JOIN beads t"
 		"  ON t.id = e.src WHERE e.dst = ?1 AND e.active),"
+		" children = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.src"
+		"  WHERE e.dst = ?1 AND e.kind = 'parent' AND e.active"
+		"  AND t.status < 2),"
 		" parent = (SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"
 		"  WHERE e.src = ?1 AND e.kind = 'parent' AND e.active"
 		"  ORDER BY e.dst LIMIT 1)"
@@ -648,14 +654,14 @@ enum err cache_drop_receipts(struct call *c, struct cache *cache)
 
 static const char *const everything[] = {
 	"SELECT id, status, priority, type, assignee, lease, created, created_n, updated,"
-	" closed, blockers, dependencies, dependents, parent, waits, title, line FROM "
-	"beads"
+	" closed, blockers, dependencies, dependents, children, parent, waits, title,"
+	" line FROM beads"
 	" ORDER BY id",
 	"SELECT b.id, l.label FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
 };
-static const int widths[] = { 17, 2, 5, 3 };
+static const int widths[] = { 18, 2, 5, 3 };
 
 static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width,
 			  bool *same)

@@ -81,6 +81,7 @@ struct bead_row {
 	/* from the edges; kept as they are when a row is put that was there */
 	int64_t blockers; /* that are not closed */
 	int64_t dependencies, dependents;
+	int64_t children;   /* that are not closed */
 	struct str parent;  /* or absent */
 	struct str waits;   /* the ids of the blockers, with commas between; or absent */
 	struct str request; /* receipt_key() of the request that created it; or absent */

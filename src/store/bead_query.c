@@ -130,8 +130,28 @@ static struct str anywhere(struct arena *mem, struct str text)
 	return buf_str(&b);
 }
 
+int64_t bead_row_free_from(const struct bead_row *row, struct str actor)
+{
+	bool mine = row->assignee.p && actor.p && str_eq(row->assignee, actor);
+
+	if (row->status == BEAD_CLOSED || row->blockers || row->children)
+		return FREE_NEVER;
+	if (row->status == BEAD_OPEN)
+		return mine ? 0 : row->lease;
+	return row->lease ? row->lease : FREE_NEVER;
+}
+
 /* One half of what is ready: what nobody holds, and what was held too long. */
 enum half { HALF_OPEN, HALF_EXPIRED, HALF_NONE };
+
+/* Of what is ready: all, what has no open child, what has one. */
+enum kin { KIN_ANY, KIN_LEAF, KIN_CONTAINER };
+
+static void with_kin(struct query *q, enum kin kin)
+{
+	if (kin != KIN_ANY)
+		sql(q, kin == KIN_LEAF ? " AND b.children = 0" : " AND b.children > 0");
+}
 
 static void with_half(struct query *q, const struct bead_filter *f, enum half half)
 {
@@ -234,6 +254,7 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 	r->blockers = stmt_int(st);
 	r->dependencies = stmt_int(st);
 	r->dependents = stmt_int(st);
+	r->children = stmt_int(st);
 	r->parent = stmt_str(st, &c->mem);
 	r->waits = stmt_str(st, &c->mem);
 	return r;
@@ -312,6 +333,37 @@ static enum err search(struct call *c, struct cache *cache, const struct bead_fi
 	return e;
 }
 
+/* Both halves, in one order. */
+static enum err each_ready(struct call *c, struct cache *cache,
+			   const struct bead_filter *f, enum kin kin,
+			   struct bead_row ***tail, int64_t *found)
+{
+	struct query q = { .sql.mem = &c->mem };
+
+	for (int half = HALF_OPEN; half <= HALF_EXPIRED; half++) {
+		columns(&q, f, half == HALF_OPEN ? "SELECT" : " UNION ALL SELECT");
+		sql(&q, " FROM beads b");
+		conditions(&q, f, (enum half)half);
+		with_kin(&q, kin);
+	}
+	order(&q, f);
+	return read_rows(c, cache, &q, tail, found);
+}
+
+/* What can be worked on comes before what is worked on through its children. */
+static enum err leaves_first(struct call *c, struct cache *cache,
+			     const struct bead_filter *f, struct bead_row **out)
+{
+	struct bead_filter rest = *f;
+	int64_t found = 0;
+	enum err e = each_ready(c, cache, f, KIN_LEAF, &out, &found);
+
+	if (e || f->handout || (f->limit && found >= f->limit))
+		return e;
+	rest.limit = f->limit ? f->limit - found : 0;
+	return each_ready(c, cache, &rest, KIN_CONTAINER, &out, &found);
+}
+
 enum err query_each(struct call *c, struct cache *cache, const struct bead_filter *f,
 		    struct bead_row **out)
 {
@@ -321,14 +373,11 @@ enum err query_each(struct call *c, struct cache *cache, const struct bead_filte
 	*out = NULL;
 	if (f->words.p && f->sort == SORT_PRIORITY && !f->reverse)
 		return search(c, cache, f, out);
+	if (f->ready || f->handout)
+		return leaves_first(c, cache, f, out);
 	columns(&q, f, "SELECT");
 	sql(&q, " FROM beads b");
-	conditions(&q, f, f->ready ? HALF_OPEN : HALF_NONE);
-	if (f->ready) {
-		columns(&q, f, " UNION ALL SELECT");
-		sql(&q, " FROM beads b");
-		conditions(&q, f, HALF_EXPIRED);
-	}
+	conditions(&q, f, HALF_NONE);
 	if (f->words.p)
 		with_text(&q,
 			  " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
@@ -343,11 +392,12 @@ enum err query_count(struct call *c, struct cache *cache, const struct bead_filt
 	enum err e = ERR_OK;
 
 	*out = 0;
-	for (int half = f->ready ? HALF_OPEN : HALF_NONE; !e; half++) {
+	for (int half = f->ready || f->handout ? HALF_OPEN : HALF_NONE; !e; half++) {
 		struct query q = { .sql.mem = &c->mem };
 
 		sql(&q, "SELECT count(*) FROM beads b");
 		conditions(&q, f, (enum half)half);
+		with_kin(&q, f->handout ? KIN_LEAF : KIN_ANY);
 
 		AUTO_STMT *st = prepared(cache, &q);
 

@@ -298,6 +298,18 @@ static void plain(struct view *v, const struct value *data, int format)
 	}
 }
 
+/* A bead with open children is listed as ready, but its work is in the children. */
+static struct str title_of(struct view *v, const struct value *bead)
+{
+	int64_t children = view_number(bead, "open_children");
+	struct str title = value_str(bead, "title");
+
+	if (!view_yes(bead, "container"))
+		return title;
+	return arena_fmt(v->out.mem, STR_FMT " (container: %" PRId64 " open child%s)",
+			 STR_ARG(title), children, children == 1 ? "" : "ren");
+}
+
 static void table_of(struct view *v, const struct value *data)
 {
 	struct table t = table_new(v, bead_heads);
@@ -310,7 +322,7 @@ static void table_of(struct view *v, const struct value *data)
 		if (view_wants(v, "long"))
 			long_row(&t, bead);
 		else
-			bead_cells(&t, bead, value_str(bead, "title"));
+			bead_cells(&t, bead, title_of(v, bead));
 		if (value_str(bead, "why").p)
 			table_below(&t, value_str(bead, "why"));
 	}

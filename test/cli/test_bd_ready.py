@@ -174,6 +174,101 @@ def test_a_cycle_of_parents_is_not_ready_either(repo):
     assert repo.ids("ready") == [c]
 
 
+# beads with open children: listed last and marked, never handed out
+
+def claim(repo, *words):
+    return [b["id"] for b in repo.json("ready", "--claim", *words)]
+
+
+def tree(repo):
+    """An urgent epic; in it a bead that has a child of its own; and a bead that is nobody's child."""
+    epic = repo.create("epic", "-t", "epic", "-p", "0")
+    inner = repo.create("inner", "-p", "1", "--parent", epic)
+    leaf = repo.create("leaf", "-p", "3", "--parent", inner)
+    alone = repo.create("alone", "-p", "2")
+    return epic, inner, leaf, alone
+
+
+def test_leaves_come_first_and_containers_are_marked(repo):
+    epic, inner, leaf, alone = tree(repo)
+    ready = repo.json("ready")
+    assert [b["id"] for b in ready] == [alone, leaf, epic, inner]
+    assert [b.get("container") for b in ready] == [None, None, True, True]
+    assert [b.get("open_children") for b in ready] == [None, None, 1, 1]
+    assert repo.ids("ready", "-n", "3") == [alone, leaf, epic] and repo.ids("ready", "-n", "2") == [alone, leaf]
+    assert repo.ids("ready", "--sort", "newest") == [alone, leaf, inner, epic]
+    assert repo.json("ready", "--brief")[2]["container"] is True
+    assert [sorted(b) for b in repo.json("ready", "--fields", "id,open_children")] == [["id"], ["id"]] + [["id", "open_children"]] * 2
+    out = repo.bd("ready").ok().out
+    assert "epic (container: 1 open child)" in out and out.count("container") == 2
+    assert "open child" in repo.json("ready", "--explain")[2]["why"]
+    assert "container" in [r["code"] for r in repo.json("why", epic)["reasons"]]
+    assert repo.json("why", epic)["ready"] is True
+
+
+def test_a_container_is_never_handed_out(repo):
+    epic, inner, leaf, alone = tree(repo)
+    assert [claim(repo) for _ in range(3)] == [[alone], [leaf], []]
+    assert claim(repo, "-t", "epic") == [] and claim(repo, "--parent", epic) == []
+    repo.bd("close", leaf).ok()
+    assert claim(repo) == [inner]
+    repo.bd("close", inner).ok()
+    assert claim(repo) == [epic]
+
+
+def test_a_container_whose_lease_has_ended_is_not_handed_out(repo):
+    clock(repo)
+    epic, inner, leaf, alone = tree(repo)
+    repo.bd("claim", epic, inner, leaf, alone, "--lease", "1m", "--actor", "bob").ok()
+    clock(repo, h=1)
+    assert repo.ids("ready") == [alone, leaf, epic, inner]
+    assert [claim(repo) for _ in range(3)] == [[alone], [leaf], []]
+
+
+def test_claim_next_after_a_close_takes_no_container(repo):
+    epic, inner, leaf, alone = tree(repo)
+    closed, taken = repo.json("close", alone, "--claim-next")
+    assert (closed["id"], taken["id"]) == (alone, leaf)
+    blocked = repo.create("blocked container", "--deps", leaf)
+    child = repo.create("its child", "--parent", blocked)
+    free = repo.create("blocked leaf", "--deps", leaf)
+    rows = repo.json("close", leaf, "--suggest-next")
+    assert [b["id"] for b in rows if b.get("unblocked")] == [free]
+    assert child in repo.ids("ready")
+
+
+@pytest.mark.parametrize("words", [["close", "{0}"], ["delete", "{0}"], ["dep", "remove", "{0}", "{1}", "--kind", "parent"],
+                                   ["update", "{0}", "--parent", ""]], ids=lambda w: " ".join(w))
+def test_without_its_last_open_child_a_bead_is_work_again(repo, words):
+    parent = repo.create("parent", "-p", "0")
+    child = repo.create("child", "--parent", parent)
+    assert repo.ids("ready") == [child, parent]
+    repo.bd(*(w.format(child, parent) for w in words)).ok()
+    assert repo.ids("ready")[0] == parent
+    before = repo.bd("ready", "--json").ok().bytes
+    for file in repo.home.glob("cache.db*"):
+        file.unlink()
+    assert repo.bd("ready", "--json").ok().bytes == before  # a new cache counts the same
+    assert claim(repo) == [parent]
+
+
+def test_a_child_that_comes_back_makes_a_container_again(repo):
+    parent = repo.create("parent", "-p", "0")
+    child = repo.create("child", "--parent", parent)
+    for there, back in (("close", "reopen"), ("delete", "undelete")):
+        repo.bd(there, child).ok()
+        assert repo.ids("ready")[0] == parent
+        repo.bd(back, child).ok()
+        assert repo.ids("ready") == [child, parent] and repo.json("ready")[1]["open_children"] == 1
+
+
+def test_another_kind_of_edge_makes_no_container(repo):
+    a = repo.create("a", "-p", "0")
+    for kind in ("related", "discovered_from"):
+        repo.create(kind, "--deps", f"{kind}:{a}")
+    assert repo.ids("ready")[0] == a and claim(repo) == [a]
+
+
 # order, filters
 
 def test_priority_first_then_the_oldest(repo):

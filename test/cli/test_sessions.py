@@ -93,12 +93,30 @@ def test_agents_reservations_and_incursions(crowd):
     assert incursion["payload"]["incursion_kind"] == "partial" and incursion["scope"] == "src/a.c"
 
 
-def test_some_tasks_and_what_waits_for_them(crowd):
+def test_some_tasks_their_parents_and_what_waits_for_them(crowd):
     crowd.run("dep", "add", crowd.loose, crowd.inner).ok()
     found = sessions(crowd, "--ids", crowd.inner)
-    assert sorted(t["id"] for t in found["tasks"]) == sorted([crowd.inner, crowd.loose])
+    assert sorted(t["id"] for t in found["tasks"]) == sorted([crowd.inner, crowd.task, crowd.loose])
     assert sessions(crowd, "--ids", "nope")["tasks"] == []
     assert sessions(crowd, "--ids", "")["tasks"] == []
+
+
+def test_a_changed_child_brings_its_parents_along(crowd):
+    """The page asks only for the beads that an event names; a parent's count of open children changes with them."""
+    crowd.run("close", crowd.inner).ok()
+    found = {t["id"]: t for t in sessions(crowd, "--ids", crowd.inner)["tasks"]}
+    assert sorted(found) == sorted([crowd.inner, crowd.task])
+    assert (found[crowd.task]["open_children"], found[crowd.task]["free_from"][:4]) == (0, "1970")
+
+
+def test_what_may_be_handed_out_is_told_by_a_moment(crowd):
+    """The page's ready queue: the rule of 'bd ready --claim', said as the moment from which on a bead is free."""
+    crowd.run("claim", crowd.loose, "--lease", "10m", env={"BD_ACTOR": "amber-otter"}).ok()
+    crowd.run("dep", "add", crowd.inner, crowd.loose).ok()
+    free = lambda: {t["id"]: t["free_from"] for s in sessions(crowd)["sessions"] for t in [*s["tasks"], s] if t["id"]}
+    assert free() == {crowd.epic: None, crowd.task: None, crowd.inner: None, crowd.loose: "2027-01-15T08:10:00.000Z"}
+    crowd.run("dep", "remove", crowd.inner, crowd.loose).ok()
+    assert free()[crowd.inner] == "1970-01-01T00:00:00.000Z"
 
 
 def test_where_nothing_is_kept_it_is_empty(plain_repo):

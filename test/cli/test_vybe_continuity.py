@@ -397,6 +397,18 @@ def test_what_was_given_to_me_before_my_first_resume_comes_first(vybe):
     assert focus(vybe) == (given, "assigned_to_me") and focus(vybe) == (given, "mine_pending")
 
 
+def test_a_task_with_open_children_is_never_the_focus(vybe):
+    epic = vybe.task("epic", "--priority", "9")["id"]
+    assert focus(vybe) == (epic, "next_ready")
+    child = vybe.create("child", "-p", "4", "--parent", epic)
+    assert focus(vybe)[0] == child and focus(vybe, agent="w-2") == (child, "next_ready")
+    vybe.bd("update", epic, "-a", "w-3").ok()
+    packet = vybe.resume(agent="w-3")
+    assert packet["focus_task_id"] == child and packet["brief"]["pipeline"] == []
+    vybe.bd("close", child).ok()
+    assert focus(vybe)[0] == epic
+
+
 def test_peek_moves_nothing(vybe):
     vybe.push(event={"kind": "k", "message": "one"})
     peeked = vybe.ok("resume", "--peek", request=False)
