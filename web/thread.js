@@ -169,8 +169,13 @@ export class Thread {
   actions(facts) {
     const act = (op, more) => async (e) => {
       e.currentTarget.disabled = true;
+      const run = (force) => post(`bead/${op}`, { ids: [facts.id], ...more(), ...force, request_id: requestId() });
       try {
-        await post(`bead/${op}`, { ids: [facts.id], ...more(), request_id: requestId() });
+        // Another's claim, open blockers and open children are for a person to overrule.
+        await run({}).catch((failure) => {
+          if (!["already_claimed", "blocked"].includes(failure.code) || !confirm(`${failure.message}. ${op === "close" ? "Close" : "Reopen"} it anyway?`)) throw failure;
+          return run({ force: true });
+        });
         if (op === "close") this.words.value = "";
         this.read();
       } catch (failure) {

@@ -61,6 +61,22 @@ static enum err held_by_another(struct edit *e)
 	return call_detail(e->c, about(e, NULL));
 }
 
+bool claim_is_anothers(const struct edit *e)
+{
+	return holder(e).p && !mine(e) &&
+	       bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0) > e->c->now_ms;
+}
+
+enum err claim_permit(struct edit *e)
+{
+	if (e->force || !claim_is_anothers(e))
+		return ERR_OK;
+	held_by_another(e);
+	return call_step(e->c,
+			 "Take another bead: 'bd ready --claim'. A person can overrule "
+			 "the claim with --force.");
+}
+
 static void set_end(struct edit *e, int64_t lease_ms)
 {
 	edit_int(e, MEMBER_ASSIGNEE_EXPIRES, e->c->now_ms + lease_ms);

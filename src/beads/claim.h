@@ -26,6 +26,14 @@ void claim_drop(struct edit *e);
 /* Whatever the holder does to the bead, its lease lasts as long as a new one would. */
 void claim_go_on(struct edit *e);
 
+/*
+ * The one rule of who may close, reopen or delete a bead, or change its status: whoever
+ * holds its lease; everybody if there is no live lease; everybody else only with force.
+ * ALREADY_CLAIMED, naming the holder and the end.
+ */
+enum err claim_permit(struct edit *e);
+bool claim_is_anothers(const struct edit *e); /* is there a live lease of another? */
+
 /* STALE_CLAIM unless that claim still holds. */
 enum err claim_check(struct edit *e, struct stamp epoch);
 

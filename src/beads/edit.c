@@ -8,6 +8,7 @@
 #include "beads/line.h"
 #include "beads/public.h"
 #include "beads/state.h"
+#include "store/bead_query.h"
 
 enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
 		    struct edit *out)
@@ -55,6 +56,7 @@ enum err edit_guard(struct edit *e, const struct guard *guard)
 	struct str hash =
 		guard->if_hash.p ? row_hash(&e->c->mem, e->row) : (struct str){ 0 };
 
+	e->force = guard->force;
 	if (guard->if_hash.p && !str_eq(guard->if_hash, hash))
 		return changed_since(e, guard->if_hash, hash);
 	if (guard->epoch.ms != INT64_MIN)
@@ -148,14 +150,114 @@ void edit_extra(struct edit *e, const char *key, struct str value)
 		       e->mark);
 }
 
-void edit_bury(struct edit *e, struct state *change, struct str reason)
+enum err edit_bury(struct edit *e, struct state *change, struct str reason)
 {
 	struct bead made = { 0 };
+	enum err err = claim_permit(e);
 
+	if (err)
+		return err;
 	bead_put_text(&e->c->mem, &made, MEMBER_TITLE, reason);
 	e->change.deleted = e->mark;
 	e->change.reason = made.member[MEMBER_TITLE];
 	state_put_bead(change, &e->change);
+	return ERR_OK;
+}
+
+/* --- closing --- */
+
+/* Open beads that keep this one from being closed. */
+struct open_beads {
+	struct str first; /* a few of them, for a message */
+	struct json list; /* of all of them */
+	size_t count;
+};
+
+static void open_add(struct edit *e, struct open_beads *open, struct str id)
+{
+	enum { FEW = 10 };
+
+	if (!open->count)
+		json_array(&open->list);
+	if (open->count < FEW)
+		open->first =
+			arena_fmt(&e->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(open->first),
+				  open->count ? ", " : "", STR_ARG(id));
+	else if (open->count == FEW)
+		open->first = arena_fmt(&e->c->mem, STR_FMT ", …", STR_ARG(open->first));
+	json_str(&open->list, id);
+	open->count++;
+}
+
+static enum err close_refused(struct edit *e, struct open_beads *open, const char *what,
+			      const char *key)
+{
+	struct json j = { .out.mem = &e->c->mem };
+
+	json_end(&open->list);
+	json_object(&j);
+	json_put_str(&j, "id", e->row->id);
+	json_put_raw(&j, key, json_text(&open->list));
+	json_end(&j);
+	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' %s: " STR_FMT, STR_ARG(e->row->id),
+		  what, STR_ARG(open->first));
+	call_step(e->c, "Close those first; or, if it is done all the same, close it "
+			"with --force.");
+	return call_detail(e->c, json_text(&j));
+}
+
+/* Is it one of the beads that the same command changes? */
+static bool in_batch(const struct edit *e, struct str id)
+{
+	for (const struct bead_row *row = e->batch; row; row = row->next)
+		if (str_eq(row->id, id))
+			return true;
+	return false;
+}
+
+static enum err check_children(struct edit *e)
+{
+	struct bead_filter filter = { .parent = e->row->id,
+				      .statuses =
+					      1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS,
+				      .lean = true };
+	struct open_beads open = { .first = STR(""), .list.out.mem = &e->c->mem };
+	struct bead_row *row;
+	enum err err;
+
+	if (e->force || !e->row->children)
+		return ERR_OK;
+	if ((err = query_each(e->c, &e->b->cache, &filter, &row)))
+		return err;
+	for (; row; row = row->next)
+		if (!in_batch(e, row->id))
+			open_add(e, &open, row->id);
+	return open.count ? close_refused(e, &open, "has open children", "children") :
+			    ERR_OK;
+}
+
+static enum err check_blockers(struct edit *e)
+{
+	struct open_beads open = { .first = STR(""), .list.out.mem = &e->c->mem };
+	struct str rest = e->row->waits, id;
+
+	if (e->force || !e->row->blockers)
+		return ERR_OK;
+	while (str_next(&rest, ',', &id))
+		if (!in_batch(e, id))
+			open_add(e, &open, id);
+	return open.count ? close_refused(e, &open, "waits for", "blockers") : ERR_OK;
+}
+
+enum err edit_may_close(struct edit *e)
+{
+	enum err err;
+
+	if (bead_status(&e->now) == BEAD_CLOSED)
+		return ERR_OK;
+	if ((err = claim_permit(e)) || (err = check_children(e)))
+		return err;
+	return check_blockers(e);
 }
 
 enum err edit_close(struct edit *e, struct str reason)
@@ -165,7 +267,8 @@ enum err edit_close(struct edit *e, struct str reason)
 
 	if (bead_status(&e->now) == BEAD_CLOSED)
 		return ERR_OK;
-	if ((err = place_branch(e->c, &e->b->repo, &branch)))
+	if ((err = claim_permit(e)) || (err = check_children(e)) ||
+	    (err = place_branch(e->c, &e->b->repo, &branch)))
 		return err;
 	edit_word(e, MEMBER_STATUS, &bead_statuses, BEAD_CLOSED);
 	edit_stamp(e, MEMBER_CLOSED_AT, e->mark.at);
@@ -176,15 +279,20 @@ enum err edit_close(struct edit *e, struct str reason)
 	return ERR_OK;
 }
 
-void edit_reopen(struct edit *e, int status)
+enum err edit_reopen(struct edit *e, int status)
 {
 	static const enum member closing[] = { MEMBER_CLOSED_AT, MEMBER_CLOSED_BY,
 					       MEMBER_CLOSED_REASON,
 					       MEMBER_CLOSED_ON_BRANCH };
 
+	enum err err = claim_permit(e);
+
+	if (err)
+		return err;
 	edit_word(e, MEMBER_STATUS, &bead_statuses, status);
 	for (size_t i = 0; i < sizeof closing / sizeof *closing; i++)
 		edit_set(e, closing[i], (struct str){ 0 });
+	return ERR_OK;
 }
 
 /* Both ends by their lineage, so that the record means the same wherever it is read. */

@@ -18,6 +18,8 @@ struct edit {
 	struct bead now;    /* as it is */
 	struct bead change; /* what is set */
 	struct mark mark;
+	bool force;                   /* the actor insists, see claim_permit() */
+	const struct bead_row *batch; /* all beads of the command; NULL: only this */
 };
 
 enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
@@ -30,6 +32,7 @@ void edit_after(struct edit *e, struct mark known);
 struct guard {
 	struct str if_hash;
 	struct stamp epoch; /* ms is INT64_MIN: none */
+	bool force;         /* even if another agent has claimed it, and so on */
 };
 enum err edit_guard(struct edit *e, const struct guard *guard);
 
@@ -43,11 +46,20 @@ void edit_note(struct edit *e, struct str content);
 void edit_extra(struct edit *e, const char *key, struct str canonical); /* absent: null */
 struct str edit_extra_now(const struct edit *e, const char *key);
 
-/* Deletes it; a tombstone stays. */
-void edit_bury(struct edit *e, struct state *change, struct str reason);
+/*
+ * Changes of a bead's status, and its end. Unless the edit is forced, each of them
+ * fails with ALREADY_CLAIMED where claim_permit() does.
+ */
 
+/* Deletes it; a tombstone stays. */
+enum err edit_bury(struct edit *e, struct state *change, struct str reason);
+
+/* BLOCKED if it has open children that the same command does not close. */
 enum err edit_close(struct edit *e, struct str reason);
-void edit_reopen(struct edit *e, int status); /* enum bead_status */
+enum err edit_reopen(struct edit *e, int status); /* enum bead_status */
+
+/* May it be closed? As edit_close(), and BLOCKED if it has open blockers, likewise. */
+enum err edit_may_close(struct edit *e);
 
 /* An edge of this bead. CYCLE, SELF_DEPENDENCY where it cannot be. */
 enum err edit_depend(struct edit *e, struct state *change, const struct bead_row *to,

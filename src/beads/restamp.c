@@ -132,10 +132,11 @@ static enum err restamp_copy(struct restamp *r, struct restamped *one)
 	state_put_bead(r->change, &copy);
 	if (!live) /* so that it is not found again */
 		edit.mark.at = stamp_end;
-	edit_bury(&edit, r->change,
-		  arena_fmt(&c->mem, "its stamp was ahead of time; it is " STR_FMT " now",
-			    STR_ARG(one->copy)));
-	return ERR_OK;
+	edit.force = true; /* the copy has the same claim */
+	return edit_bury(&edit, r->change,
+			 arena_fmt(&c->mem,
+				   "its stamp was ahead of time; it is " STR_FMT " now",
+				   STR_ARG(one->copy)));
 }
 
 static struct str restamp_id(const struct restamp *r, struct str id)

@@ -456,14 +456,16 @@ static void add_label(struct edit *e, struct str label)
 	edit_labels(e, more, count + 1);
 }
 
-/* Any status may follow any other; only what somebody else holds is not begun. */
+/* Any status may follow any other, unless another agent holds the task. */
 static enum err move_step(struct edit *e, struct state *change, const void *arg)
 {
 	const struct task_move *move = arg;
 	bool closed = bead_status(&e->now) == BEAD_CLOSED;
 	struct str reason = move->reason.n ? move->reason : STR("blocked");
+	enum err err;
 
 	(void)change;
+	e->force = move->force;
 	if (move->label.n)
 		add_label(e, move->label);
 	edit_extra(e, "blocked_reason",
@@ -472,17 +474,20 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 	case TASK_COMPLETED:
 		return edit_close(e, move->reason);
 	case TASK_PENDING:
-		edit_reopen(e, BEAD_OPEN);
+		if ((err = edit_reopen(e, BEAD_OPEN)))
+			return err;
 		claim_drop(e);
 		return ERR_OK;
 	case TASK_BLOCKED:
-		edit_reopen(e, BEAD_IN_PROGRESS);
+		if ((err = edit_reopen(e, BEAD_IN_PROGRESS)))
+			return err;
 		claim_drop(e);
 		return ERR_OK;
 	default:
-		if (!closed)
+		if (!closed && !(e->force && claim_is_anothers(e)))
 			return claim_take(e, e->b->lease_ms);
-		edit_reopen(e, BEAD_IN_PROGRESS);
+		if ((err = edit_reopen(e, BEAD_IN_PROGRESS)))
+			return err;
 		claim_assign(e, e->c->actor);
 		edit_int(e, MEMBER_ASSIGNEE_EXPIRES, e->c->now_ms + e->b->lease_ms);
 		return ERR_OK;
@@ -541,12 +546,11 @@ enum err task_depend(struct call *c, struct str id, struct str on, bool there,
 
 static enum err delete_step(struct edit *e, struct state *change, const void *arg)
 {
-	(void)arg;
-	edit_bury(e, change, (struct str){ 0 });
-	return ERR_OK;
+	e->force = *(const bool *)arg;
+	return edit_bury(e, change, (struct str){ 0 });
 }
 
-enum err task_delete(struct call *c, struct str id, struct task *out)
+enum err task_delete(struct call *c, struct str id, bool force, struct task *out)
 {
-	return edit_one(c, "delete", id, delete_step, NULL, out);
+	return edit_one(c, "delete", id, delete_step, &force, out);
 }

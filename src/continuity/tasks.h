@@ -78,6 +78,7 @@ struct task_move {
 	enum task_status to;
 	struct str reason; /* why it is done, or blocked; or absent */
 	struct str label;  /* to be added; or absent */
+	bool force;        /* even if another agent has claimed it; see claim_permit() */
 };
 enum err task_move(struct call *c, struct str id, const struct task_move *move,
 		   struct task *out);
@@ -85,6 +86,6 @@ enum err task_prioritise(struct call *c, struct str id, int64_t priority,
 			 struct task *out);
 enum err task_depend(struct call *c, struct str id, struct str on, bool there,
 		     struct task *out);
-enum err task_delete(struct call *c, struct str id, struct task *out);
+enum err task_delete(struct call *c, struct str id, bool force, struct task *out);
 
 #endif

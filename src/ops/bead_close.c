@@ -1,6 +1,4 @@
 #include "base/json.h"
-#include "base/map.h"
-#include "beads/claim.h"
 #include "beads/handout.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
@@ -9,7 +7,7 @@ struct body {
 	struct list ids;
 	struct guard guard;
 	struct str reason, note;
-	bool force, suggest_next, claim_next;
+	bool suggest_next, claim_next;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -21,8 +19,9 @@ static const struct field fields[] = {
 	  .help = "what was done, or why it will not be" },
 	{ "note", &kind_str, AT(note), .min = 1, .max = MAX_TEXT,
 	  .help = "a note to add" },
-	{ "force", &kind_bool, AT(force), .letter = 'f',
-	  .help = "even if it waits for others" },
+	FORCE_FIELD(struct body, guard,
+		    "even if it has open blockers or open children, or another agent has "
+		    "claimed it"),
 	{ "suggest_next", &kind_bool, AT(suggest_next), FIELD_CLI,
 	  .help = "also show what this has made ready" },
 	{ "claim_next", &kind_bool, AT(claim_next), FIELD_CLI,
@@ -37,50 +36,10 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err waits_for(struct edit *e, struct str ids)
-{
-	struct json j = { .out.mem = &e->c->mem };
-	struct str rest = ids, id;
-
-	json_object(&j);
-	json_put_str(&j, "id", e->row->id);
-	json_put_array(&j, "blockers");
-	while (str_next(&rest, ',', &id))
-		json_str(&j, id);
-	json_end(&j);
-	json_end(&j);
-	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for " STR_FMT,
-		  STR_ARG(e->row->id), STR_ARG(ids));
-	call_step(e->c, "Close those first; or, if it is done all the same, close it "
-			"with --force.");
-	return call_detail(e->c, json_text(&j));
-}
-
-/* Those that are closed by the same command do not hold it up. */
-enum err close_check(struct edit *e, const struct list *with)
-{
-	struct map together = { .mem = &e->c->mem };
-	struct buf open = { .mem = &e->c->mem };
-	struct str rest = e->row->waits, id;
-	struct bead_row *rows;
-	enum err err;
-
-	if (!e->row->blockers || bead_status(&e->now) == BEAD_CLOSED)
-		return ERR_OK;
-	if ((err = find_beads(e->c, e->b, with->item, with->n, &rows)))
-		return err;
-	for (; rows; rows = rows->next)
-		map_put(&together, rows->id);
-	while (str_next(&rest, ',', &id))
-		if (!map_find(&together, id))
-			buf_fmt(&open, "%s" STR_FMT, open.n ? "," : "", STR_ARG(id));
-	return open.n ? waits_for(e, buf_str(&open)) : ERR_OK;
-}
-
 static enum err step(struct edit *e, struct state *change, const void *body)
 {
 	const struct body *in = body;
-	enum err err = in->force ? ERR_OK : close_check(e, &in->ids);
+	enum err err = edit_may_close(e);
 
 	(void)change;
 	if (err)

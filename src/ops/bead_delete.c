@@ -8,7 +8,7 @@ struct body {
 	struct list ids;
 	struct guard guard;
 	struct str reason;
-	bool force, dry_run;
+	bool dry_run;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -17,8 +17,8 @@ static const struct field delete_fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "reason", &kind_str, AT(reason), .letter = 'r', .max = MAX_TEXT,
 	  .help = "why" },
-	{ "force", &kind_bool, AT(force), FIELD_CLI, .letter = 'f', .also = "yes",
-	  .help = "do not ask, even on a terminal" },
+	{ "force", &kind_bool, AT(guard.force), .letter = 'f', .also = "yes",
+	  .help = "even if another agent has claimed it; do not ask on a terminal" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI,
 	  .help = "show what would go, and delete nothing" },
 	GUARD_FIELDS(struct body, guard),
@@ -40,9 +40,9 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body,
 		struct edit edit;
 
 		if ((e = edit_begin(c, s->beads, row, &edit)) ||
-		    (e = edit_guard(&edit, &in->guard)))
+		    (e = edit_guard(&edit, &in->guard)) ||
+		    (e = edit_bury(&edit, change, in->reason)))
 			return e;
-		edit_bury(&edit, change, in->reason);
 		json_object(reply);
 		json_put_str(reply, "id", row->id);
 		json_put_str(reply, "title", row->title);
@@ -64,7 +64,8 @@ const struct op op_bead_delete = {
 	.name = "bead delete",
 	.help = "Delete beads; 'bd undelete' brings them back",
 	.more = "A tombstone stays, so that the deletion reaches every clone. On a "
-		"terminal it shows what would go and asks, unless --force is given.",
+		"terminal it shows what would go and asks, unless --force is given. A "
+		"bead that another agent has claimed is deleted only with --force.",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = delete_fields,

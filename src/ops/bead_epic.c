@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "beads/claim.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
 
@@ -118,10 +119,11 @@ static enum err run_close(struct call *c, struct stores *s, const void *body,
 	for (; !e && row; row = row->next) {
 		struct edit edit;
 
-		if ((e = look(c, s->beads, row->id, &p)) || !eligible(p) || row->blockers)
+		if ((e = look(c, s->beads, row->id, &p)) || !eligible(p) ||
+		    row->blockers || (e = edit_begin(c, s->beads, row, &edit)) ||
+		    claim_is_anothers(&edit))
 			continue;
-		if (!in->dry_run && !(e = edit_begin(c, s->beads, row, &edit)) &&
-		    !(e = edit_close(&edit, STR("all parts are closed"))))
+		if (!in->dry_run && !(e = edit_close(&edit, STR("all parts are closed"))))
 			edit_end(&edit, change);
 		row->status = in->dry_run ? row->status : BEAD_CLOSED;
 		put(reply, row, p);
@@ -133,6 +135,7 @@ static enum err run_close(struct call *c, struct stores *s, const void *body,
 const struct op op_bead_epic_close_eligible = {
 	.name = "bead epic close-eligible",
 	.help = "Close every epic whose parts are all closed",
+	.more = "An epic that another agent has claimed is left alone.",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct close_body),
 	.fields = close_fields,

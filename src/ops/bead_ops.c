@@ -110,8 +110,10 @@ enum err edit_each(struct call *c, struct beads *b, const struct list *ids,
 	for (struct bead_row *row = *rows; !e && row; row = row->next) {
 		struct edit edit;
 
-		if ((e = edit_begin(c, b, row, &edit)) ||
-		    (e = edit_guard(&edit, guard)) || (e = step(&edit, change, body)))
+		if ((e = edit_begin(c, b, row, &edit)))
+			return e;
+		edit.batch = *rows;
+		if ((e = edit_guard(&edit, guard)) || (e = step(&edit, change, body)))
 			return e;
 		edit_end(&edit, change);
 	}

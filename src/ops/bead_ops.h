@@ -65,6 +65,13 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 			.help = "only if this claim of yours still holds"               \
 	}
 
+/* For what claim_permit() refuses; `text` says what is forced. */
+#define FORCE_FIELD(body, member, text)                                           \
+	{                                                                         \
+		"force", &kind_bool, offsetof(body, member.force), .letter = 'f', \
+								   .help = text   \
+	}
+
 /* A guard is for one bead. */
 enum err guard_check(struct call *c, const struct list *ids, const struct guard *guard);
 
@@ -229,9 +236,6 @@ enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in
 enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out);
 
 struct str moment_of(struct call *c, struct stamp s); /* RFC 3339 */
-
-/* BLOCKED if it waits for something that is not closed `with` it. */
-enum err close_check(struct edit *e, const struct list *with);
 
 /* How the syncs go, and what waits for the next, as members of the open object. */
 extern const struct prop sync_status_props[];

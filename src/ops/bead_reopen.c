@@ -18,6 +18,7 @@ static const struct field fields[] = {
 	  .max = MAX_TEXT, .help = "why; kept as a note" },
 	{ "status", &kind_word, offsetof(struct body, status), .letter = 's',
 	  .words = &to, .preset = "open", .help = "the state it goes back to" },
+	FORCE_FIELD(struct body, guard, "even if another agent has claimed it"),
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -25,11 +26,13 @@ static const struct field fields[] = {
 static enum err step(struct edit *e, struct state *change, const void *body)
 {
 	const struct body *in = body;
+	enum err err;
 
 	(void)change;
 	if (bead_status(&e->now) != BEAD_CLOSED)
 		return ERR_OK;
-	edit_reopen(e, in->status);
+	if ((err = edit_reopen(e, in->status)))
+		return err;
 	if (in->reason.p)
 		edit_note(e, in->reason);
 	return ERR_OK;

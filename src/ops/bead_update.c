@@ -49,6 +49,9 @@ static const struct field fields[] = {
 	  .help = "what it is elsewhere" },
 	{ "claim", &kind_bool, AT(claim), .help = "take it, as 'bd claim' does" },
 	{ "lease", &kind_duration, AT(lease), .help = "with --claim: for how long" },
+	FORCE_FIELD(struct body, guard,
+		    "change the status even if another agent has claimed it, or close it "
+		    "with open blockers or children"),
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -116,18 +119,19 @@ static enum err set_parent(struct edit *e, struct state *change, struct str pare
 	return to ? edit_depend(e, change, to, kind, true) : ERR_OK;
 }
 
-static enum err set_status(struct edit *e, const struct list *ids, int status)
+static enum err set_status(struct edit *e, int status)
 {
 	int now = bead_status(&e->now);
+	enum err err;
 
 	if (status < 0 || status == now)
 		return ERR_OK;
 	if (status == BEAD_CLOSED) {
-		enum err err = close_check(e, ids);
-
+		err = edit_may_close(e);
 		return err ? err : edit_close(e, (struct str){ 0 });
 	}
-	edit_reopen(e, status);
+	if ((err = edit_reopen(e, status)))
+		return err;
 	if (status == BEAD_OPEN && e->now.member[MEMBER_ASSIGNEE_EXPIRES].p)
 		claim_drop(e);
 	return ERR_OK;
@@ -177,7 +181,7 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 		return call_fail(e->c, ERR_INVALID_INPUT,
 				 "a claim is for whoever makes it, not for '" STR_FMT "'",
 				 STR_ARG(in->assignee));
-	if ((err = set_status(e, &in->ids, in->status)))
+	if ((err = set_status(e, in->status)))
 		return err;
 	if (in->assignee.p && !in->claim)
 		claim_assign(e, in->assignee);

@@ -67,6 +67,17 @@ static enum err text(struct call *c, const struct value *v, const char *key,
 	return call_fail(c, ERR_INVALID_INPUT, "'%s' is not a string", key);
 }
 
+/* True or false; false where it is not there. */
+static enum err yes(struct call *c, const struct value *v, const char *key, bool *out)
+{
+	const struct value *m = value_find(v, key);
+
+	*out = m && m->type == VALUE_BOOL && m->yes;
+	if (!m || m->type == VALUE_BOOL || m->type == VALUE_NULL)
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT, "'%s' is not true or false", key);
+}
+
 static enum err word(struct call *c, const struct value *v, const char *key,
 		     const struct names *names, int *out)
 {
@@ -227,7 +238,8 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 	if (!v)
 		return ERR_OK;
 	if ((e = check_members(c, v, "task_status",
-			       "status summary label blocked_reason")) ||
+			       "status summary label blocked_reason force")) ||
+	    (e = yes(c, v, "force", &move.force)) ||
 	    (e = word(c, v, "status", &task_statuses, &to)) ||
 	    (e = text(c, v, "summary", &summary)) ||
 	    (e = text(c, v, "label", &move.label)) ||
@@ -348,7 +360,8 @@ const struct op op_vybe_push = {
 		"expires_at, kind, "
 		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, "
 		"summary, "
-		"label, blocked_reason}. Artifacts and task_status need a task_id.",
+		"label, blocked_reason, force}. Artifacts and task_status need a "
+		"task_id.",
 	.flags = VYBE_CHANGES,
 	.body_size = sizeof(struct body),
 	.fields = fields,

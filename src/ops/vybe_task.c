@@ -8,6 +8,7 @@ struct body {
 	struct str id, title, description, project, summary, label, reason, on;
 	int status, outcome;
 	int64_t priority;
+	bool force;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -28,6 +29,12 @@ static const struct names outcomes = { outcome_words, 2, NULL };
 			.help = text                                          \
 	}
 
+#define FORCE_FIELD                                                  \
+	{                                                            \
+		"force", &kind_bool, AT(force),                      \
+			.help = "even if another agent has begun it" \
+	}
+
 static const struct field create_fields[] = {
 	{ "title", &kind_str, AT(title), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
 	  .max = 1000, .help = "what is to be done" },
@@ -40,6 +47,7 @@ static const struct field create_fields[] = {
 };
 
 static const struct field id_fields[] = { ID_FIELD, { 0 } };
+static const struct field delete_fields[] = { ID_FIELD, FORCE_FIELD, { 0 } };
 
 static const struct field list_fields[] = {
 	{ "status", &kind_word, AT(status), .words = &task_statuses,
@@ -54,6 +62,7 @@ static const struct field status_fields[] = {
 	ID_FIELD,
 	{ "status", &kind_word, AT(status), FIELD_REQUIRED, .words = &task_statuses,
 	  .help = "what it is from now on" },
+	FORCE_FIELD,
 	{ 0 },
 };
 
@@ -73,6 +82,8 @@ static const struct field complete_fields[] = {
 	  .help = "a label to put on it" },
 	{ "blocked_reason", &kind_str, AT(reason), .arg = "TEXT", .max = 1 << 20,
 	  .help = "what blocks it; the summary otherwise" },
+	{ "force", &kind_bool, AT(force),
+	  .help = "even if another agent has begun it, or it has open children" },
 	{ 0 },
 };
 
@@ -263,7 +274,8 @@ static enum err run_set_status(struct call *c, struct stores *s, const void *bod
 			       struct json *reply)
 {
 	const struct body *in = body;
-	struct task_move move = { .to = (enum task_status)in->status };
+	struct task_move move = { .to = (enum task_status)in->status,
+				  .force = in->force };
 	int64_t status, closing;
 	struct task t;
 	enum err e;
@@ -296,7 +308,8 @@ static enum err run_complete(struct call *c, struct stores *s, const void *body,
 	struct task_move move = { .to = done ? TASK_COMPLETED : TASK_BLOCKED,
 				  .reason = !done && in->reason.n ? in->reason :
 								    in->summary,
-				  .label = in->label };
+				  .label = in->label,
+				  .force = in->force };
 	int64_t status, closing;
 	struct task t;
 	enum err e;
@@ -354,7 +367,7 @@ static enum err run_delete(struct call *c, struct stores *s, const void *body,
 	int64_t event;
 	enum err e;
 
-	if ((e = task_delete(c, in->id, &t)))
+	if ((e = task_delete(c, in->id, in->force, &t)))
 		return e;
 	t.bead_status = -1; /* it is known to be gone */
 	if ((e = vybe_note_task(c, s->vybe, "task_deleted", &t, t.title, &event)) ||
@@ -402,5 +415,5 @@ TASK_OP(remove_dep, "remove-dep", "Let a task not wait for another one any more"
 	(&(const struct prop){ "removed", PROP_OBJECT, 0, message_props }),
 	run_remove_dep);
 TASK_OP(delete, "delete", "Delete a task; 'bd undelete' brings it back", VYBE_CHANGES,
-	id_fields, (&(const struct prop){ "deleted", PROP_OBJECT, 0, deleted_props }),
+	delete_fields, (&(const struct prop){ "deleted", PROP_OBJECT, 0, deleted_props }),
 	run_delete);

@@ -1,9 +1,10 @@
 """bd claim, renew, unclaim, reclaim, ready --claim: leases and epochs"""
+import itertools
 import json
 
 import pytest
 
-from beads import clock, content_hash, is_error, ms, prepared, stamp
+from beads import append, clock, content_hash, is_error, ms, prepared, stamp
 
 
 def epoch(bead):
@@ -134,7 +135,7 @@ def test_what_is_not_claimed_or_not_mine_is_not_given_back_or_renewed(repo, word
     error = is_error(repo.bd("--json", word, bead), "not_claimed", 1)
     assert error["details"]["holder"] == "bob"
     assert repo.show(bead)["assignee"] == "bob"
-    repo.bd("close", bead).ok()
+    repo.bd("close", bead, "--force").ok()
     assert repo.bd("--json", word, bead).error["code"] in ("not_claimed", "closed")
 
 
@@ -346,3 +347,139 @@ def test_reclaim_for_people(repo):
     assert repo.bd("reclaim").ok().out == "No lease has ended.\n"
     clock(repo, h=2)
     assert bead in repo.bd("reclaim").ok().out
+
+
+# whose bead it is to close, reopen, delete or move
+
+STATUS_ACTS = [["close", "{}"], ["done", "{}"], ["delete", "{}"], ["update", "{}", "-s", "open"], ["update", "{}", "-s", "closed"],
+               ["update", "{}", "-s", "closed", "--title", "t"]]
+VYBE_ACTS = [["task", "complete", "--id", "{}", "--outcome", "done", "--summary", "s"],
+             ["task", "complete", "--id", "{}", "--outcome", "blocked", "--summary", "s"],
+             ["task", "set-status", "--id", "{}", "--status", "completed"], ["task", "set-status", "--id", "{}", "--status", "pending"],
+             ["task", "set-status", "--id", "{}", "--status", "blocked"], ["task", "delete", "--id", "{}"]]
+
+
+serial = itertools.count()
+
+
+def held(repo, holder="bob"):
+    clock(repo)
+    bead = repo.create("x")
+    repo.bd("claim", bead, "--actor", holder).ok()
+    clock(repo, m=30)
+    return bead
+
+
+def act(words, bead):
+    return [word.format(bead) for word in words]
+
+
+def vybe(repo, words, bead, *more, agent="alice"):
+    """The error code of a command of vybe; None if it succeeds."""
+    done = repo.run(*act(words, bead), *more, "--agent", agent, "--request-id", f"r{next(serial)}", program="vybe")
+    return json.loads(done.out).get("error_code")
+
+
+@pytest.mark.parametrize("words", STATUS_ACTS, ids=" ".join)
+def test_the_status_under_a_live_lease_is_the_holders_or_needs_force(repo, words):
+    bead = held(repo)
+    before = repo.show(bead)
+    error = is_error(repo.bd("--json", *act(words, bead)), "already_claimed", 1)
+    assert (error["details"]["holder"], error["details"]["expires"]) == ("bob", stamp(h=1))
+    assert "--force" in error["hint"] and "bob" in error["message"]
+    assert repo.show(bead) == before
+    repo.bd(*act(words, bead), "--force").ok()
+    assert not [b for b in repo.json("list", "--all") if b["id"] == bead and b["status"] == "in_progress"]
+
+
+@pytest.mark.parametrize("words", STATUS_ACTS, ids=" ".join)
+def test_the_holder_needs_no_force_and_after_the_lease_nobody_does(repo, words):
+    mine, left = held(repo, "alice"), held(repo)
+    repo.bd(*act(words, mine)).ok()
+    clock(repo, h=1)  # the lease ends at this moment
+    repo.bd(*act(words, left)).ok()
+
+
+@pytest.mark.parametrize("words", VYBE_ACTS, ids=" ".join)
+def test_vybe_needs_force_for_what_another_agent_has_begun(repo, words):
+    bead = held(repo)
+    before = repo.show(bead)
+    assert vybe(repo, words, bead) == "ALREADY_CLAIMED"
+    assert repo.show(bead) == before
+    assert vybe(repo, words, bead, "--force") is None
+    mine, left = held(repo, "alice"), held(repo)
+    assert vybe(repo, words, mine) is None
+    clock(repo, h=1)
+    assert vybe(repo, words, left) is None
+
+
+def test_vybe_takes_over_by_force(repo):
+    bead = held(repo)
+    begin = ["task", "set-status", "--id", "{}", "--status", "in_progress"]
+    assert vybe(repo, begin, bead) == "ALREADY_CLAIMED"
+    assert vybe(repo, begin, bead, "--force") is None
+    got = repo.show(bead)
+    assert (got["assignee"], got["status"], got["assignee_expires"]) == ("alice", "in_progress", stamp(m=30, h=1))
+
+
+def test_a_pushed_status_needs_force_too(repo):
+    bead = held(repo)
+    push = lambda id, **status: json.loads(repo.run(
+        "push", "--agent", "alice", "--request-id", id, "--json",
+        json.dumps({"task_id": bead, "event": {"kind": "k", "message": "m"}, "task_status": status}), program="vybe").out)
+    assert push("r1", status="completed", summary="s")["error_code"] == "ALREADY_CLAIMED"
+    assert push("r2", status="completed", summary="s", force="yes")["error_code"] == "INVALID_INPUT"
+    assert repo.show(bead)["status"] == "in_progress"
+    assert push("r3", status="completed", summary="s", force=True)["success"]
+    assert repo.show(bead)["status"] == "closed"
+
+
+def test_a_closed_bead_under_a_live_lease_is_not_reopened(repo):
+    """Two clones, one closes and one claims: after the merge the bead may be closed and claimed."""
+    clock(repo)
+    bead = "bd-merged"
+    append(repo, {"beads": [{"_at": [ms(), 90], "_by": "bob", "id": bead, "created_at": [ms(), 1], "created_by": "zoe", "title": "x",
+                             "status": "closed", "closed_at": [ms(), 90], "closed_by": "bob", "priority": 2, "type": "task",
+                             "assignee": "bob", "assignee_at": [ms(), 90], "assignee_expires": ms(h=1)}]})
+    got = repo.show(bead)
+    assert (got["status"], got["assignee"]) == ("closed", "bob")
+    is_error(repo.bd("--json", "reopen", bead), "already_claimed", 1)
+    is_error(repo.bd("--json", "update", bead, "-s", "open"), "already_claimed", 1)
+    assert vybe(repo, ["task", "set-status", "--id", "{}", "--status", "in_progress"], bead) == "ALREADY_CLAIMED"
+    repo.bd("close", bead).ok()  # it is closed: nothing to do
+    repo.bd("reopen", bead, "--force").ok()
+    assert repo.show(bead)["status"] == "open"
+
+
+def test_one_bead_of_another_keeps_all_of_the_command_from_happening(repo):
+    bead = held(repo)
+    mine = repo.create("mine")
+    for words in (["close", mine, bead], ["delete", mine, bead], ["update", mine, bead, "-s", "closed"]):
+        is_error(repo.bd("--json", *words), "already_claimed", 1)
+    assert repo.show(mine)["status"] == "open"
+    is_error(repo.bd("--json", "delete", bead, "--dry-run"), "already_claimed", 1)
+
+
+def test_everything_but_the_status_is_free_to_all(repo):
+    bead = held(repo)
+    for words in (["update", bead, "--title", "t", "-p", "0"], ["comment", bead, "hi"], ["label", "add", bead, "l"],
+                  ["update", bead, "-s", "in_progress"], ["close", bead, "--force"], ["close", bead]):
+        repo.bd(*words).ok()
+
+
+def test_whoever_is_told_of_the_blockers_knows_of_the_claim(repo):
+    """The claim is named first: forcing a blocked bead closed must not override a claim that nobody spoke of."""
+    clock(repo)
+    blocker = repo.create("blocker")
+    bead = repo.create("x", "--deps", blocker)
+    repo.bd("claim", bead, "--actor", "bob").ok()
+    is_error(repo.bd("--json", "close", bead), "already_claimed", 1)
+
+
+def test_close_eligible_leaves_the_epics_of_others_alone(repo):
+    clock(repo)
+    epic = repo.create("epic", "-t", "epic")
+    repo.bd("close", repo.create("child", "--parent", epic)).ok()
+    repo.bd("claim", epic, "--actor", "bob").ok()
+    assert repo.json("epic", "close-eligible", "--dry-run") == [] and repo.json("epic", "close-eligible") == []
+    assert [e["id"] for e in repo.json("epic", "close-eligible", "--actor", "bob")] == [epic]

@@ -1,4 +1,6 @@
 """bd close, reopen, delete, undelete, deleted"""
+import json
+
 import pytest
 
 from beads import clock, content_hash, is_error, stamp, wipe_cache
@@ -73,6 +75,30 @@ def test_one_blocked_bead_of_several_closes_none(repo):
     c = repo.create("c", "--deps", b)
     is_error(repo.bd("--json", "close", a, c), "blocked", 1)
     assert repo.show(a)["status"] == "open"
+
+
+def test_a_bead_with_open_children_closes_only_by_force(repo):
+    parent = repo.create("parent")
+    children = sorted(repo.create(f"c{i}", "--parent", parent) for i in range(2))
+    for words in (["close", parent], ["update", parent, "-s", "closed"]):
+        error = is_error(repo.bd("--json", *words), "blocked", 1)
+        assert sorted(error["details"]["children"]) == children and error["details"]["id"] == parent
+        assert "--force" in error["hint"]
+    repo.bd("close", children[0]).ok()
+    error = is_error(repo.bd("--json", "close", parent), "blocked", 1)
+    assert error["details"]["children"] == [children[1]]
+    done = repo.run("task", "complete", "--id", parent, "--outcome", "done", "--summary", "s", "--agent", "w", "--request-id", "r",
+                    program="vybe")
+    assert json.loads(done.out)["error_code"] == "BLOCKED"
+    repo.bd("close", parent, "--force").ok()
+    assert repo.show(children[1])["status"] == "open"
+
+
+def test_a_parent_and_its_last_open_child_close_together(repo):
+    parent = repo.create("parent")
+    child = repo.create("child", "--parent", parent)
+    repo.bd("close", parent, child).ok()
+    assert repo.show(parent)["status"] == repo.show(child)["status"] == "closed"
 
 
 def test_suggest_next_shows_what_has_become_ready(repo):

@@ -147,7 +147,7 @@ def test_the_tree_leaves_out_no_bead(repo):
 
 
 def test_a_child_whose_parent_is_not_in_the_list_is_in_the_tree(store):
-    store.bd("close", "bd-e").ok()
+    store.bd("close", "bd-e", "--force").ok()
     assert "bd-b" in store.bd("list", "--tree").ok().out
 
 

@@ -137,3 +137,17 @@ def test_continuity(repo):
     assert "it is the lexer" in resumed["prompt"] and "remember me" in resumed["prompt"]
     done = call(repo, "vybe_task_complete", {"agent": "m1", "id": made["id"], "outcome": "done", "summary": "s"})["data"]
     assert done["task"]["status"] == "completed" and repo.show(made["id"])["status"] == "closed"
+
+
+@pytest.mark.parametrize("tool, arguments, code", [
+    ("bd_close", {"ids": ["{}"]}, "already_claimed"), ("bd_update", {"ids": ["{}"], "status": "open"}, "already_claimed"),
+    ("vybe_task_complete", {"id": "{}", "outcome": "done", "summary": "s", "request_id": "r1"}, "ALREADY_CLAIMED")])
+def test_a_claim_of_another_agent_is_ended_only_by_force(repo, tool, arguments, code):
+    bead = repo.create("x")
+    repo.bd("claim", bead, "--actor", "bob").ok()
+    arguments = json.loads(json.dumps(arguments).replace("{}", bead))
+    refused = call(repo, tool, {**arguments, "agent": "m1"})
+    assert refused["error"]["code"] == code, refused
+    assert repo.show(bead)["assignee"] == "bob"
+    call(repo, tool, {**arguments, "agent": "m1", "force": True})
+    assert repo.show(bead)["status"] != "in_progress"

@@ -124,6 +124,17 @@ def test_writes_are_there_at_once_for_everybody(served):
 
 # --- errors ---
 
+def test_a_claim_of_another_is_ended_only_by_force(served):
+    for path, body in (("close", {}), ("update", {"status": "open"}), ("delete", {})):
+        bead = served.repo.create(path)
+        served.repo.bd("claim", bead, "--actor", "bob").ok()
+        body = {"ids": [bead], "agent": "kimi", **body}
+        refused = served.post(f"/api/bead/{path}", body)
+        assert (refused.status, refused.error["code"]) == (409, "already_claimed"), refused.body
+        assert served.repo.show(bead)["assignee"] == "bob"
+        assert served.post(f"/api/bead/{path}", {**body, "force": True}).status == 200
+
+
 def test_errors_tell_what_to_do(busy):
     cases = [
         ("POST", "bead/create", {}, 400),

@@ -322,6 +322,23 @@ def test_a_person_makes_closes_and_reopens(story):
     assert story.repo.show(made["id"])["status"] == "open"
 
 
+def test_a_person_is_asked_before_the_claim_of_an_agent_is_ended(story):
+    story.enter()
+    story.go(f"#/sessions?task={story.bug}")
+    story.sees(".about h2", "Parser fails")
+    story.browser.run("window.asked = []; window.confirm = (words) => { window.asked.push(words); return window.asked.length > 1; }")
+    story.browser.click("button.close")
+    story.browser.until(lambda: story.browser.run("return window.asked.length") == 1)
+    assert story.repo.show(story.bug)["assignee"] == "amber-otter"
+    story.browser.until(lambda: not story.browser.run("return document.querySelector('button.close').disabled"))
+    story.browser.click("button.close")
+    story.soon(".about", "Closed")
+    assert "amber-otter" in story.browser.run("return window.asked[1]")
+    assert story.repo.show(story.bug)["status"] == "closed"
+    refused = story.browser.log()  # the browser notes both refusals
+    assert len(refused) == 2 and all("409" in e["message"] for e in refused), refused
+
+
 def given_to_a_browser(page, tmp_path):
     """The file that 'abacus open' gives to a browser."""
     script = tmp_path / "browser"
@@ -474,7 +491,7 @@ def test_the_board_the_queue_and_filters_in_the_address(story):
     assert story.browser.run("return document.querySelector('select[data-key=type]').value") == "bug"
     story.go("#/work/ready")
     story.browser.until(lambda: "Write the release notes" not in story.browser.text(".columns"))
-    story.run("close", story.bug)
+    story.run("close", story.bug, "--force")
     story.soon(".columns", "Write the release notes")
 
 
@@ -508,7 +525,7 @@ def test_dependencies_are_drawn(story):
 
 def test_the_past_has_a_slider(story):
     story.run("sync", "--no-push")
-    story.run("close", story.bug)
+    story.run("close", story.bug, "--force")
     story.run("sync", "--no-push")
     story.enter()
     story.go("#/work/history")
