@@ -277,7 +277,7 @@ static enum err address(struct call *c, struct agent_files *f, const struct lett
 enum err mail_send(struct call *c, struct agent_files *f, const struct letter *letter,
 		   struct mail **out)
 {
-	struct registered *sender;
+	struct registered *sender = NULL;
 	struct delivery *list = NULL;
 	struct letter l = *letter;
 	enum err e;
@@ -285,7 +285,7 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 	*out = NULL;
 	l.bead = str_trim(l.bead);
 	if ((e = check_letter(c, &l)) ||
-	    (e = known(c, f, l.from, ERR_UNKNOWN_SENDER, &sender)) ||
+	    (!l.system && (e = known(c, f, l.from, ERR_UNKNOWN_SENDER, &sender))) ||
 	    (e = address(c, f, &l, &list)) || (list && (e = deliver(c, f, &l, list))))
 		return e;
 	for (struct delivery *d = list; d; d = d->next) {
@@ -293,7 +293,7 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 		out = &d->mail->next;
 		*out = NULL;
 	}
-	return registry_acted(c, f, sender);
+	return sender ? registry_acted(c, f, sender) : ERR_OK;
 }
 
 /* --- receiving --- */

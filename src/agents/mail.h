@@ -28,6 +28,7 @@ struct letter {
 	struct str thread;  /* absent: that of the bead */
 	struct str action;  /* what the other is to do; absent: the subject */
 	struct str urgency; /* of what blocks; absent: medium */
+	bool system;        /* from this program, which is no registered agent */
 };
 enum err mail_send(struct call *c, struct agent_files *f, const struct letter *letter,
 		   struct mail **out);

@@ -37,6 +37,7 @@ struct call {
 	struct str dir;     /* where the user stands; absolute */
 	struct str project; /* the project's folder, where the user named one */
 	struct str gitdir;  /* the Git directory to use, where no search is needed */
+	struct str home;    /* the folder that the beads are kept in, once it was found */
 	struct str store;   /* a file to keep continuity in, where the user named one */
 	struct str actor;   /* who acts; absent: nobody said */
 	bool anonymous;     /* the actor is a default, not somebody's word */

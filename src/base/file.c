@@ -294,6 +294,28 @@ enum err file_swap(struct call *c, struct str path, struct str temp,
 		       ERR_OK;
 }
 
+void file_append_hint(struct call *c, struct str path, struct str bytes, mode_t mode)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY | O_APPEND | O_CREAT, mode);
+
+	if (fd >= 0)
+		file_write(fd, bytes);
+}
+
+/* Whoever adds to it after the rename adds to a new file. */
+enum err file_own_take(struct call *c, struct str path, struct str *out)
+{
+	struct str mine =
+		arena_fmt(&c->mem, STR_FMT ".%ld", STR_ARG(path), (long)getpid());
+	enum err e;
+
+	*out = (struct str){ 0 };
+	if (rename(arena_cstr(&c->mem, path), arena_cstr(&c->mem, mine)))
+		return file_missing() ? ERR_OK : file_fail(c, "rename", path);
+	e = file_own_read(c, mine, out);
+	return e ? e : file_remove(c, mine);
+}
+
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode)
 {
 	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY | O_APPEND | O_CREAT, mode);

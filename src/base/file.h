@@ -73,6 +73,13 @@ enum err file_remove_leftovers(struct call *c, struct str path);
  */
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode);
 
+/* The same for hints: not on the medium, and where it fails nobody is told. */
+void file_append_hint(struct call *c, struct str path, struct str bytes, mode_t mode);
+
+/* The content of a file, which is gone then; absent if there is no such file. Of several
+ * processes one gets it. */
+enum err file_own_take(struct call *c, struct str path, struct str *out);
+
 /* Cuts off what is beyond so many bytes. */
 enum err file_cut(struct call *c, struct str path, int64_t size);
 

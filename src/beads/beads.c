@@ -14,6 +14,7 @@
 #include "beads/helper.h"
 #include "beads/limits.h"
 #include "beads/line.h"
+#include "beads/lost.h"
 #include "beads/record.h"
 #include "beads/snapshot.h"
 #include "beads/state.h"
@@ -57,9 +58,11 @@ enum err beads_home(struct call *c, struct beads *out)
 				 "'" STR_FMT "' is not inside a Git repository",
 				 STR_ARG(dir));
 	out->home = path_join(&c->mem, out->repo.common, STR("abacus"));
-	if ((e = folder_check_git(c, out->repo.common)))
+	if ((e = folder_check_git(c, out->repo.common)) ||
+	    (e = folder_check(c, out->home, FOLDER_READ)))
 		return e;
-	return folder_check(c, out->home, FOLDER_READ);
+	c->home = out->home;
+	return ERR_OK;
 }
 
 static bool exists(struct call *c, const struct beads *b)
@@ -580,6 +583,7 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 	if ((e = beads_encode_record(c, &record, &json)))
 		return e;
 	advance(c, b, b->change);
+	lost_note(c, b);
 	if ((e = beads_put_receipts(c, &b->cache, &record)) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
 		return e;

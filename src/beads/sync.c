@@ -338,6 +338,12 @@ static void put_reply(struct sync *s, struct str commit, struct json *reply)
 	json_put_str(reply, "ref", s->ref);
 	json_put_bool(reply, "dry_run", s->wants->dry);
 	json_put_str(reply, "warning", s->warning);
+	if (s->lost)
+		json_put_array(reply, "lost_claims");
+	for (const struct lost_claim *l = s->lost; l; l = l->next)
+		lost_encode(reply, l);
+	if (s->lost)
+		json_end(reply);
 	json_end(reply);
 }
 
@@ -355,6 +361,16 @@ static void remember(struct sync *s)
 	s->c->mem = aside.mem;
 }
 
+/* Also after a sync that failed: what came in before that counts. */
+static void find_lost(struct sync *s)
+{
+	struct call aside = *s->c;
+
+	if (!s->wants->dry)
+		lost_check(&aside, s->b.home, s->wants->lost, &s->lost);
+	s->c->mem = aside.mem;
+}
+
 static enum err run(struct sync *s, struct json *reply)
 {
 	struct str commit = { 0 };
@@ -367,6 +383,7 @@ static enum err run(struct sync *s, struct json *reply)
 	remember(s);
 	if (!e && !s->wants->dry)
 		e = settle(s, commit);
+	find_lost(s);
 	if (e)
 		return e;
 	if (!s->wants->dry)

@@ -1,7 +1,7 @@
 #ifndef BEADS_SYNC_H
 #define BEADS_SYNC_H
 
-#include "base/call.h"
+#include "beads/lost.h"
 
 struct json;
 
@@ -16,6 +16,7 @@ struct sync_wants {
 	int64_t timeout_ms;        /* after that no race is run again */
 	int64_t collect_before_ms; /* deletions before that are forgotten; 0: none are */
 	void (*doing)(const char *what, struct str with); /* says what comes next */
+	lost_tell *lost; /* tells who has lost a claim; or NULL */
 };
 
 /* The reply is what `bd sync` prints. `c->dir` is in the repository. */

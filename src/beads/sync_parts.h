@@ -33,6 +33,7 @@ struct sync {
 	int64_t stuck;      /* how many races in a row were lost to nobody */
 	struct str warning;
 	bool published;
+	struct lost_claim *lost; /* by the writes of others that came with it */
 };
 
 /* Says what comes next; tells the user beside a success. */

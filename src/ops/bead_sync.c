@@ -31,6 +31,14 @@ static const struct prop remap_props[] = {
 	{ 0 },
 };
 
+static const struct prop lost_props[] = {
+	{ "id", PROP_STR, 0, NULL },         { "title", PROP_STR, PROP_NULL, NULL },
+	{ "holder", PROP_STR, 0, NULL },     { "epoch", PROP_INT, PROP_LIST, NULL },
+	{ "status", PROP_STR, 0, NULL },     { "by", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, PROP_NULL, NULL }, { "until", PROP_STR, PROP_NULL, NULL },
+	{ "message", PROP_STR, 0, NULL },    { 0 },
+};
+
 static const struct prop props[] = {
 	{ "pulled", PROP_INT, PROP_OPTIONAL, NULL },
 	{ "pushed", PROP_INT, PROP_OPTIONAL, NULL },
@@ -51,6 +59,7 @@ static const struct prop props[] = {
 	{ "last_error", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
 	{ "running", PROP_BOOL, PROP_OPTIONAL, NULL },
 	{ "auto", PROP_BOOL, PROP_OPTIONAL, NULL },
+	{ "lost_claims", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, lost_props },
 	{ 0 },
 };
 

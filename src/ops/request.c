@@ -11,6 +11,7 @@
 #include "beads/beads.h"
 #include "beads/courier.h"
 #include "beads/edit.h"
+#include "beads/lost.h"
 #include "beads/public.h"
 #include "board/unread.h"
 #include "continuity/continuity.h"
@@ -253,6 +254,49 @@ static void add_mail(struct call *c)
 	json_end(&j);
 	json_end(&j);
 	c->meta = json_text(&j);
+}
+
+/* For people: the sentences of all of them. */
+static struct str lost_words(struct call *c, const struct value *list)
+{
+	struct buf b = { .mem = &c->mem };
+
+	for (size_t i = 0; i < list->count; i++)
+		buf_fmt(&b, "%s" STR_FMT, i ? "; " : "",
+			STR_ARG(value_str(&list->item[i], "message")));
+	return buf_str(&b);
+}
+
+/*
+ * Claims that the actor has lost since its last reply. Not with the answer of a sync,
+ * which lists those of all actors, nor with that of a hook, which only the host reads.
+ */
+static void add_lost(struct call *c, const struct op *op)
+{
+	struct call aside = *c;
+	struct json j = { .out.mem = &aside.mem };
+	struct value_error error;
+	struct str lost = { 0 }, words;
+	struct beads b;
+
+	if (!c->actor.p || op == &op_bead_sync || (op->flags & OP_HOST))
+		return;
+	if (aside.home.p || !beads_home(&aside, &b))
+		lost = lost_take(&aside, aside.home, aside.actor);
+	if (lost.p) {
+		words = lost_words(&aside, value_parse(&aside.mem, lost, &error));
+		json_object(&j);
+		if (c->meta.p)
+			json_put_members(&j, c->meta);
+		json_put_raw(&j, "lost_claims", lost);
+		json_end(&j);
+		c->meta = json_text(&j);
+		c->warning = c->warning.p ?
+				     arena_fmt(&aside.mem, STR_FMT "; " STR_FMT,
+					       STR_ARG(c->warning), STR_ARG(words)) :
+				     words;
+	}
+	c->mem = aside.mem;
 }
 
 /* Only looks at what it would do: nothing that a repeat could double. */
@@ -654,5 +698,7 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 		return e;
 	e = run(c, r, reply);
 	add_mail(c);
+	if (!e)
+		add_lost(c, r->op);
 	return e;
 }

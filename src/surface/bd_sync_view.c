@@ -66,7 +66,8 @@ static void sync_counts(struct view *v, const struct value *data, bool dry)
 
 void bd_view_sync(struct view *v, const struct value *data)
 {
-	const struct value *moved = value_find(data, "remapped");
+	const struct value *moved = value_find(data, "remapped"),
+			   *lost = value_find(data, "lost_claims");
 	struct str warning = value_str(data, "warning");
 
 	if (value_find(data, "failures")) {
@@ -80,6 +81,9 @@ void bd_view_sync(struct view *v, const struct value *data)
 			  ": the later one is " STR_FMT " now.",
 			  STR_ARG(value_str(&moved->item[i], "from")),
 			  STR_ARG(value_str(&moved->item[i], "to")));
+	for (size_t i = 0; lost && i < lost->count; i++)
+		view_line(v, "Claim lost: " STR_FMT ".",
+			  STR_ARG(value_str(&lost->item[i], "message")));
 	if (warning.p)
 		view_line(v, "Note: " STR_FMT, STR_ARG(warning));
 }

@@ -190,7 +190,8 @@ static void print_beside(struct call *c, const struct args *a)
 	value_int(unread, "count", &count);
 	value_int(mail, "unread", &letters);
 	value_int(mail, "to_accept", &owed);
-	if (g->quiet || (!count && !mail))
+	if (g->quiet ||
+	    (!count && !mail && !(g->json && value_find(meta, "lost_claims"))))
 		return;
 	if (g->json) {
 		out_say_json(&c->mem, c->meta);

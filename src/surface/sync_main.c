@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agents/mail.h"
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/number.h"
@@ -157,6 +158,44 @@ static void say(const char *what, struct str with)
 		out_say("%s", what);
 }
 
+/*
+ * A message to whoever has lost a claim, if it is an agent that is registered here. The
+ * request id makes it one message however often it is told.
+ */
+static void tell_loser(struct call *c, const struct lost_claim *lost)
+{
+	struct call aside = *c;
+	struct letter letter = {
+		.from = STR("abacus"),
+		.to = lost->holder,
+		.bead = lost->id,
+		.category = STR("INFO"),
+		.subject =
+			arena_fmt(&aside.mem, "Claim lost: " STR_FMT, STR_ARG(lost->id)),
+		.system = true,
+	};
+	struct agent_files files;
+	struct mail *sent;
+
+	letter.body = arena_fmt(
+		&aside.mem,
+		STR_FMT ". Stop working on it, or agree with " STR_FMT
+			" who goes on. 'bd show " STR_FMT
+			"' shows the bead, 'bd ready --claim' takes another one.",
+		STR_ARG(lost_text(&aside.mem, lost)),
+		STR_ARG(lost->to.p ? lost->to : lost->by), STR_ARG(lost->id));
+	aside.request_id =
+		arena_fmt(&aside.mem, "lost:" STR_FMT ":%lld.%lld", STR_ARG(lost->id),
+			  (long long)lost->epoch.ms, (long long)lost->epoch.n);
+	if (registry_id_valid(lost->holder) &&
+	    !agent_files_open(&aside, AGENTS_WRITE, &files)) {
+		if (files.home.p)
+			mail_send(&aside, &files, &letter, &sent);
+		agent_files_close(&files);
+	}
+	c->mem = aside.mem;
+}
+
 static enum err sync_once(struct request *r)
 {
 	struct sync_wants wants = { .pull = !has(r, "--no-pull"),
@@ -166,7 +205,8 @@ static enum err sync_once(struct request *r)
 				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
 				    .collect_before_ms =
 					    number_after(r, "--collect-before-ms", 0),
-				    .doing = say };
+				    .doing = say,
+				    .lost = tell_loser };
 
 	return sync_run(r->c, &wants, &r->reply);
 }

@@ -12,6 +12,8 @@ import pytest
 
 from bead_harness import drop_cache, state
 from conftest import Repo, environment, git
+from harness import wait_until
+from test_abacus_mcp import ask
 from test_join_model import mark, other_id
 
 T0 = 1767225600000
@@ -739,3 +741,181 @@ def test_a_repository_does_not_grow_for_ever(clones, tmp_path):
     ours, fresh = size_of(ann.path / ".git" / "objects"), size_of(tmp_path / "fresh" / "objects")
     assert ours <= 3 * fresh
     assert size_of(ann.home) < 2_000_000
+
+
+# --- claims that are lost in a merge ---
+
+def register(clone, name):
+    clone.run("agent", "register", "--name", name, "--role", "r", program="bb").ok()
+
+
+def inbox(clone, name):
+    return clone.run("agent", "inbox", "--agent", name, "--json", program="bb").ok().json["data"]
+
+
+def beside(done):
+    """What rides beside a reply in JSON: lines of JSON on standard error, warnings aside."""
+    return [json.loads(line) for line in done.ok().err.splitlines() if line.startswith("{")]
+
+
+def told(clone, *words, actor, **kw):
+    """The beads that the actor is told to have lost, with this reply."""
+    lost = [x["lost_claims"] for x in beside(clone.run(*words, "--json", env={"BD_ACTOR": actor, **kw.pop("env", {})}, **kw))
+            if "lost_claims" in x]
+    return [claim["id"] for some in lost for claim in some]
+
+
+def test_whoever_loses_a_claim_is_told(clones):
+    """By the sync, by a message, and with its next reply; nobody else is told anything."""
+    ann, bob, cy = clones
+    for clone, name in zip(clones, ("ann", "bob", "cyd")):
+        register(clone, name)
+    mine = ann.at(10, "claim", "bd-one")[0]["epoch"]
+    bob.at(20, "claim", "bd-one")
+    assert "lost_claims" not in ann.sync()
+    assert "lost_claims" not in cy.sync()
+    assert "lost_claims" not in bob.sync()
+    assert "lost_claims" not in cy.sync()
+    [lost] = ann.sync()["lost_claims"]
+    assert (lost["id"], lost["holder"], lost["epoch"], lost["to"], lost["by"], lost["status"]) == (
+        "bd-one", "ann", mine, "bob", "bob", "in_progress")
+    assert lost["until"] == "2026-01-01T01:00:20.000Z" and "bob" in lost["message"]
+    assert "lost_claims" not in ann.sync()
+    assert told(ann, "list", actor="cy") == []
+    assert told(ann, "list", actor="ann") == ["bd-one"]
+    assert told(ann, "list", actor="ann") == []
+    [message] = inbox(ann, "ann")
+    assert message["bead_id"] == "bd-one" and "bob" in message["body"] and message["state"] == "unread"
+    assert inbox(bob, "bob") == inbox(cy, "cyd") == []
+
+
+def test_people_read_it_with_the_sync_and_with_the_next_command(clones):
+    ann, bob, _ = clones
+    ann.at(10, "claim", "bd-one")
+    bob.at(20, "claim", "bd-one")
+    bob.sync()
+    assert "Claim lost: the claim of ann on 'bd-one' is lost: bob has claimed it" in ann.bd("sync").ok().out
+    done = ann.bd("show", "bd-one").ok()
+    assert "the claim of ann on 'bd-one' is lost" in done.err and "lost" not in done.out
+
+
+def test_the_one_whose_clock_is_behind_loses_by_its_own_sync(clones):
+    ann, bob, _ = clones
+    bob.at(10, "claim", "bd-one")
+    ann.at(20, "claim", "bd-one")
+    ann.sync()
+    assert [x["holder"] for x in bob.sync("--no-push")["lost_claims"]] == ["bob"]
+    assert told(bob, "ready", actor="bob") == ["bd-one"]
+    assert "lost_claims" not in ann.sync()
+
+
+@pytest.mark.parametrize("program, words", [("bb", ["log"]), ("vybe", ["task", "list"]), ("abacus", ["sessions"])])
+def test_every_program_tells_it(clones, program, words):
+    ann, bob, _ = clones
+    ann.at(10, "claim", "bd-one")
+    bob.at(20, "claim", "bd-one")
+    bob.sync()
+    ann.sync()
+    ann.run("init", program="bb").ok()
+    env = {"BB_AGENT_ID": "ann", "VYBE_AGENT": "ann"}
+    done = ann.run(*words, *(["--json"] if program != "vybe" else []), program=program, env=env)
+    assert [c["id"] for x in beside(done) for c in x.get("lost_claims", [])] == ["bd-one"]
+
+
+def test_a_task_that_was_begun_is_a_claim_too(clones):
+    ann, bob, _ = clones
+    for clone, name, second in ((ann, "ann", 10), (bob, "bob", 20)):
+        clone.run("task", "begin", "--id", "bd-one", "--agent", name, "--request-id", "r", program="vybe",
+                  env={"ABACUS_NOW": T0 + 1000 * second}).ok()
+    bob.sync()
+    assert [x["holder"] for x in ann.sync()["lost_claims"]] == ["ann"]
+
+
+@pytest.mark.parametrize("act, status", [(["close", "bd-one"], "closed"), (["delete", "bd-one", "--force"], "deleted"),
+                                         (["update", "bd-one", "-s", "closed", "--force"], "closed")], ids=lambda a: a[0])
+def test_a_bead_that_another_has_ended_is_lost_too(clones, act, status):
+    ann, bob, _ = clones
+    ann.at(10, "claim", "bd-one")
+    bob.at(20, *act)
+    bob.sync()
+    [lost] = ann.sync()["lost_claims"]
+    assert (lost["holder"], lost["by"], lost["to"], lost["status"]) == ("ann", "bob", None, status)
+
+
+def test_what_was_given_up_or_ran_out_is_not_lost(clones):
+    ann, bob, cy = clones
+    ann.at(10, "claim", "bd-one")
+    ann.at(10, "claim", "bd-in", "--lease", "1m")
+    ann.at(10, "claim", "bd-out")
+    ann.sync(), cy.sync()
+    ann.at(20, "unclaim", "bd-one")
+    ann.at(20, "close", "bd-out")
+    ann.sync(), bob.sync()
+    bob.at(30, "claim", "bd-one")
+    bob.at(300, "claim", "bd-in")
+    bob.at(300, "reopen", "bd-out")
+    bob.sync()
+    for clone in (ann, cy, bob):
+        assert "lost_claims" not in clone.sync()
+    assert not list((ann.path / ".git/abacus").glob("lost/*"))
+
+
+def test_a_renewed_claim_is_lost_up_to_its_new_end(clones):
+    ann, bob, _ = clones
+    ann.at(10, "claim", "bd-one", "--lease", "1m")
+    ann.at(60, "renew", "bd-one", "--lease", "10m")
+    bob.at(300, "claim", "bd-one")  # in bob's clone nobody has it
+    bob.sync()
+    assert [x["holder"] for x in ann.sync()["lost_claims"]] == ["ann"]
+
+
+def test_the_same_agent_in_two_clones_loses_nothing(clones):
+    ann, bob, _ = clones
+    ann.at(10, "claim", "bd-one", "--actor", "both")
+    bob.at(20, "claim", "bd-one", "--actor", "both")
+    bob.sync()
+    assert "lost_claims" not in ann.sync()
+
+
+def test_a_claim_that_was_released_before_any_sync_is_not_lost(clones):
+    ann, bob, _ = clones
+    ann.at(10, "claim", "bd-one")
+    ann.at(12, "unclaim", "bd-one")
+    ann.at(10, "claim", "bd-in")
+    ann.at(12, "update", "bd-in", "-a", "cy")
+    bob.at(20, "claim", "bd-one")
+    bob.at(20, "claim", "bd-in")
+    bob.sync()
+    assert [(x["id"], x["holder"]) for x in ann.sync()["lost_claims"]] == [("bd-in", "cy")]
+
+
+def test_what_happens_to_a_claim_in_its_own_clone_is_no_loss(clones):
+    """Whoever overrules or takes over a claim there knows of it; a merge does it behind everybody's back."""
+    ann, _, _ = clones
+    for bead in ("bd-one", "bd-in", "bd-out"):
+        ann.at(10, "claim", bead)
+    ann.at(20, "close", "bd-one", "--force", "--actor", "zoe")
+    ann.at(20, "update", "bd-in", "-a", "dan", "--actor", "zoe")
+    ann.at(20, "close", "bd-out")
+    assert "lost_claims" not in ann.sync()
+
+
+def test_a_model_is_told_beside_the_result(clones):
+    ann, bob, _ = clones
+    ann.at(10, "claim", "bd-one", "--actor", "m1")
+    bob.at(20, "claim", "bd-one")
+    bob.sync(), ann.sync()
+    ready = ("tools/call", {"name": "bd_ready", "arguments": {"agent": "m1"}})
+    first, second = ask(ann, ready, ready)
+    assert [x["id"] for x in first["_meta"]["lost_claims"]] == ["bd-one"]
+    assert "lost_claims" not in second.get("_meta", {})
+
+
+def test_the_sync_that_runs_by_itself_tells_too(clones):
+    ann, bob, _ = clones
+    register(ann, "ann")
+    ann.at(10, "claim", "bd-one")
+    bob.at(20, "claim", "bd-one")
+    bob.sync()
+    ann.bd("create", "something to publish", env={"ABACUS_AUTOSYNC": "1"}).ok()
+    wait_until(lambda: inbox(ann, "ann"), "a message about the lost claim", 30)

@@ -1,0 +1,306 @@
+#include "beads/lost.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/moment.h"
+#include "base/path.h"
+#include "base/value.h"
+#include "beads/line.h"
+#include "beads/state.h"
+
+enum { NOTED_MOST = 1 << 20 }; /* bytes; more is not noted until the next sync */
+
+static struct str claims_path(struct call *c, struct str home)
+{
+	return path_join(&c->mem, home, STR("claims.jsonl"));
+}
+
+static struct str lost_path(struct call *c, struct str home, struct str actor)
+{
+	struct str name = str_head(sha256_hex(&c->mem, actor), 32);
+
+	return path_join(&c->mem, path_join(&c->mem, home, STR("lost")),
+			 arena_fmt(&c->mem, STR_FMT ".jsonl", STR_ARG(name)));
+}
+
+/* --- claims that were made here --- */
+
+/* A claim as this clone knows it. */
+struct claim_note {
+	struct str id, holder;
+	struct stamp epoch;
+	int64_t until_ms; /* 0: nobody has a lease on it any longer */
+};
+
+static void note_encode(struct buf *out, const struct claim_note *n)
+{
+	struct json j = { .out.mem = out->mem };
+
+	json_object(&j);
+	json_put_str(&j, "id", n->id);
+	json_put_str(&j, "holder", n->holder);
+	json_key(&j, STR("epoch"));
+	stamp_encode(&j, n->epoch);
+	json_put_int(&j, "until_ms", n->until_ms);
+	json_end(&j);
+	buf_put(out, json_text(&j));
+	buf_char(out, '\n');
+}
+
+static bool note_decode(struct arena *mem, struct str line, struct claim_note *out)
+{
+	struct value_error error;
+	const struct value *v = value_parse(mem, line, &error);
+
+	*out = (struct claim_note){ .id = value_str(v, "id"),
+				    .holder = value_str(v, "holder") };
+	return out->id.p && out->holder.p &&
+	       stamp_decode(value_find(v, "epoch"), &out->epoch) &&
+	       value_int(v, "until_ms", &out->until_ms);
+}
+
+/* What the actor has done to the claim of a bead: claimed, renewed, given away, ended. */
+static void add_note(struct call *c, const struct bead *b, struct buf *out)
+{
+	struct claim_note note = { .id = b->id,
+				   .holder = bead_text(&c->mem, b, MEMBER_ASSIGNEE),
+				   .epoch = bead_stamp(b, MEMBER_ASSIGNEE_AT),
+				   .until_ms = bead_int(b, MEMBER_ASSIGNEE_EXPIRES, 0) };
+
+	if (!str_eq(b->mark[REG_ASSIGNEE].by, c->actor))
+		return;
+	if (!note.holder.p)
+		note = (struct claim_note){ .id = b->id, .holder = c->actor };
+	note_encode(out, &note);
+}
+
+void lost_note(struct call *c, struct beads *b)
+{
+	struct buf lines = { .mem = &c->mem };
+
+	for (size_t i = 0; i < b->change->slots.count; i++) {
+		const struct slot *slot = b->change->slots.entry[i].value;
+
+		if (slot->bead && slot->bead->mark[REG_ASSIGNEE].by.p)
+			add_note(c, slot->bead, &lines);
+	}
+	if (lines.n && file_size(&c->mem, claims_path(c, b->home)) < NOTED_MOST)
+		file_append_hint(c, claims_path(c, b->home), buf_str(&lines), 0600);
+}
+
+/* --- what became of them --- */
+
+/* Whose write ended a claim, and when. */
+static struct mark ended_by(const struct bead *b, const struct claim_note *n)
+{
+	struct stamp epoch = bead_stamp(b, MEMBER_ASSIGNEE_AT);
+
+	if (!b->member[MEMBER_ASSIGNEE_AT].p || stamp_cmp(epoch, n->epoch))
+		return b->mark[REG_ASSIGNEE];
+	return b->mark[REG_STATUS]; /* it was closed, by somebody who knew no claim */
+}
+
+static bool still_held(struct call *c, const struct bead *b, const struct claim_note *n)
+{
+	return str_eq(bead_text(&c->mem, b, MEMBER_ASSIGNEE), n->holder) &&
+	       bead_status(b) != BEAD_CLOSED;
+}
+
+/* A write of the holder is no loss, nor is one after the lease; nor is a claim lost that
+ * was noted and never made. */
+static bool is_loss(const struct claim_note *n, struct mark by)
+{
+	return by.by.p && !str_eq(by.by, n->holder) && by.at.ms < n->until_ms &&
+	       stamp_cmp(by.at, n->epoch) > 0;
+}
+
+static enum err look_deleted(struct call *c, struct beads *b, const struct claim_note *n,
+			     struct lost_claim *lost, bool *is)
+{
+	struct value_error error;
+	const struct value *v;
+	struct mark by = { 0 };
+	struct str line;
+	enum err e = cache_find_tombstone(c, &b->cache, n->id, &line);
+
+	if (e || !line.p)
+		return e;
+	v = value_parse(&c->mem, line, &error);
+	by.by = value_str(v, "deleted_by");
+	*is = stamp_decode_deletion(value_find(v, "deleted_at"), &by.at) &&
+	      is_loss(n, by);
+	lost->by = by.by;
+	lost->status = "deleted";
+	lost->title = value_str(value_find(v, "bead"), "title");
+	return ERR_OK;
+}
+
+/* Is the claim lost, does it still hold, or is it over in good order (neither)? */
+static enum err look_at(struct call *c, struct beads *b, const struct claim_note *n,
+			struct lost_claim *lost, bool *is, bool *holds)
+{
+	struct value_error error;
+	struct bead_row *row;
+	struct bead now;
+	struct mark by;
+	struct str why;
+	enum err e = cache_find_bead(c, &b->cache, n->id, &row);
+
+	*is = *holds = false;
+	*lost = (struct lost_claim){ .id = n->id,
+				     .holder = n->holder,
+				     .epoch = n->epoch };
+	if (e || !row)
+		return e ? e : look_deleted(c, b, n, lost, is);
+	if (!line_decode(&c->mem, value_parse(&c->mem, row->line, &error), &now, &why))
+		return ERR_OK;
+	if ((*holds = still_held(c, &now, n)))
+		return ERR_OK;
+	by = ended_by(&now, n);
+	*is = is_loss(n, by);
+	lost->title = row->title;
+	lost->by = by.by;
+	lost->to = row->status == BEAD_CLOSED ? (struct str){ 0 } : row->assignee;
+	lost->until_ms = lost->to.p ? row->lease : 0;
+	lost->status = names_word(&bead_statuses, row->status);
+	return ERR_OK;
+}
+
+static void keep(struct call *c, struct str home, const struct lost_claim *lost)
+{
+	struct json j = { .out.mem = &c->mem };
+	struct str path = lost_path(c, home, lost->holder);
+
+	lost_encode(&j, lost);
+	buf_char(&j.out, '\n');
+	if (!file_make_dir(c, path_parent(path), 0700))
+		file_append_hint(c, path, buf_str(&j.out), 0600);
+	c->code = ERR_OK;
+}
+
+/* The last line of each bead, in the order of the beads' first lines. */
+static struct map read_notes(struct call *c, struct str text)
+{
+	struct map notes = { .mem = &c->mem };
+	struct str line;
+
+	while (str_next(&text, '\n', &line)) {
+		struct claim_note *n = arena_new(&c->mem, struct claim_note);
+
+		if (note_decode(&c->mem, line, n))
+			*map_put(&notes, n->id) = n;
+	}
+	return notes;
+}
+
+static enum err check_all(struct call *c, struct beads *b, struct str text,
+			  lost_tell *tell, struct lost_claim **out)
+{
+	struct map notes = read_notes(c, text);
+	struct buf left = { .mem = &c->mem };
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < notes.count; i++) {
+		const struct claim_note *n = notes.entry[i].value;
+		struct lost_claim *lost = arena_new(&c->mem, struct lost_claim);
+		bool is, holds;
+
+		if (!n->until_ms)
+			continue;
+		if ((e = look_at(c, b, n, lost, &is, &holds)))
+			return e;
+		if (holds)
+			note_encode(&left, n);
+		if (!is)
+			continue;
+		keep(c, b->home, lost);
+		if (tell)
+			tell(c, lost);
+		*out = lost;
+		out = &lost->next;
+	}
+	if (left.n == text.n)
+		return ERR_OK;
+	return left.n ? file_swap(c, claims_path(c, b->home),
+				  path_join(&c->mem, b->home, STR("claims.new")),
+				  &(struct str){ left.p, left.n }, 1) :
+			file_remove(c, claims_path(c, b->home));
+}
+
+enum err lost_check(struct call *c, struct str home, lost_tell *tell,
+		    struct lost_claim **out)
+{
+	struct beads b;
+	struct str text;
+	enum err e;
+
+	*out = NULL;
+	if (file_size(&c->mem, claims_path(c, home)) <= 0)
+		return ERR_OK;
+	if ((e = beads_open(c, BEADS_WRITE, &b))) /* nobody adds to the file meanwhile */
+		return e;
+	if (!(e = file_own_read(c, claims_path(c, home), &text)) && text.p)
+		e = check_all(c, &b, text, tell, out);
+	if (!e)
+		e = beads_settle(c, &b);
+	beads_close(&b);
+	return e;
+}
+
+/* --- telling --- */
+
+struct str lost_take(struct call *c, struct str home, struct str actor)
+{
+	struct str path = lost_path(c, home, actor), text, line;
+	struct json list = { .out.mem = &c->mem };
+	struct value_error error;
+
+	if (file_own_take(c, path, &text) || !text.p)
+		return (struct str){ 0 };
+	json_array(&list);
+	while (str_next(&text, '\n', &line)) {
+		const struct value *v = value_parse(&c->mem, line, &error);
+
+		if (v && v->type == VALUE_OBJECT)
+			json_value(&list, v);
+	}
+	json_end(&list);
+	return json_text(&list);
+}
+
+void lost_encode(struct json *j, const struct lost_claim *lost)
+{
+	json_object(j);
+	json_put_str(j, "id", lost->id);
+	json_put_str(j, "title", lost->title);
+	json_put_str(j, "holder", lost->holder);
+	json_key(j, STR("epoch"));
+	stamp_encode(j, lost->epoch);
+	json_put_str(j, "status", str_of(lost->status));
+	json_put_str(j, "by", lost->by);
+	json_put_str(j, "to", lost->to);
+	json_put_moment(j, "until", lost->until_ms);
+	json_put_str(j, "message", lost_text(j->out.mem, lost));
+	json_end(j);
+}
+
+struct str lost_text(struct arena *mem, const struct lost_claim *lost)
+{
+	struct str head =
+		arena_fmt(mem, "the claim of " STR_FMT " on '" STR_FMT "' is lost: ",
+			  STR_ARG(lost->holder), STR_ARG(lost->id));
+
+	if (lost->to.p && lost->until_ms)
+		return arena_fmt(mem, STR_FMT STR_FMT " has claimed it until %s",
+				 STR_ARG(head), STR_ARG(lost->to),
+				 moment_format(mem, lost->until_ms).p);
+	if (lost->to.p)
+		return arena_fmt(mem, STR_FMT STR_FMT " gave it to " STR_FMT,
+				 STR_ARG(head), STR_ARG(lost->by), STR_ARG(lost->to));
+	return arena_fmt(mem, STR_FMT STR_FMT " %s it", STR_ARG(head), STR_ARG(lost->by),
+			 !strcmp(lost->status, "open")        ? "opened" :
+			 !strcmp(lost->status, "in_progress") ? "released" :
+								lost->status);
+}

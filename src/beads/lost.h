@@ -1,0 +1,50 @@
+#ifndef BEADS_LOST_H
+#define BEADS_LOST_H
+
+#include "beads/beads.h"
+
+struct json;
+
+/*
+ * Claims that are lost in a merge: two clones claim one bead, both are told that it is
+ * theirs, and the later claim wins once they meet. The loser has to be told.
+ *
+ * `claims.jsonl` in the store's folder has the claims that were made in this clone: a
+ * line for each new claim, for each new end of one, and for each that was given up or
+ * ended here; the last line of a bead counts.
+ * After every sync those that do not hold any longer are taken out, and whoever lost one
+ * finds it in `lost/`, with the next reply. Both files are hints: without them nobody is
+ * told, and nothing else is different.
+ */
+struct lost_claim {
+	struct str id, title;
+	struct str holder;  /* who has lost it */
+	struct stamp epoch; /* of the claim that is lost */
+	struct str by;      /* whose write ended it */
+	struct str to;      /* who has it now; absent: nobody */
+	int64_t until_ms;   /* the end of that one's lease; 0: none */
+	const char *status; /* of the bead now, or "deleted" */
+	struct lost_claim *next;
+};
+
+/* For a writer: notes the claims in what it is about to commit. Never fails. */
+void lost_note(struct call *c, struct beads *b);
+
+/*
+ * After a sync: the claims of this clone that do not hold any longer, because of somebody
+ * else's write. `tell` is called with each of them before it is forgotten.
+ */
+typedef void lost_tell(struct call *c, const struct lost_claim *lost);
+enum err lost_check(struct call *c, struct str home, lost_tell *tell,
+		    struct lost_claim **out);
+
+/* What an actor has lost and was not told yet, as a list in JSON; absent: nothing. It is
+ * told now. */
+struct str lost_take(struct call *c, struct str home, struct str actor);
+
+void lost_encode(struct json *j, const struct lost_claim *lost);
+
+/* The same for people: "'bd-1' is held by bob until …". */
+struct str lost_text(struct arena *mem, const struct lost_claim *lost);
+
+#endif
