@@ -264,13 +264,21 @@ static enum err read_stdin(struct call *c, const struct field *f, struct str *ou
 			return file_fail(c, "read", STR("standard input"));
 		b.n += (size_t)got;
 	} while (got && (!f->max || b.n <= (size_t)f->max + CHUNK));
-	if (b.n && b.p[b.n - 1] == '\n')
-		b.n--;
 	*out = buf_str(&b);
 	return ERR_OK;
 }
 
-/* The file's content; "-" is standard input. */
+/* A value that was piped in, as by 'echo': without the end of its last line. */
+static enum err read_value(struct call *c, const struct field *f, struct str *out)
+{
+	enum err e = read_stdin(c, f, out);
+
+	if (!e && str_ends(*out, STR("\n")))
+		out->n--;
+	return e;
+}
+
+/* The content of a file, every byte of it; "-" is standard input. */
 static enum err read_named(struct call *c, const struct field *f, struct str *text)
 {
 	struct str path = *text;
@@ -294,7 +302,7 @@ static enum err set(struct parser *p, const struct field *f, struct str text)
 	enum err e;
 
 	if ((f->kind == &kind_input || ((f->flags & FIELD_STDIN) && str_is(text, "-"))) &&
-	    (e = read_stdin(p->c, f, &text)))
+	    (e = read_value(p->c, f, &text)))
 		return e;
 	if ((f->flags & FIELD_FILE) && (e = read_named(p->c, f, &text)))
 		return e;

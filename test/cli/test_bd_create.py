@@ -389,3 +389,20 @@ def test_times_are_the_commands(repo):
 def test_a_time_that_is_none_or_has_no_rfc3339_form_is_refused(repo, now):
     is_error(repo.bd("--json", "create", "x", env={"ABACUS_NOW": now}), "invalid_argument", 1)
     assert repo.json("list") == []
+
+
+@pytest.mark.parametrize("body", ["one line\n", "two\nlines\n", "ends with a blank line\n\n", "no end", "\n", "a\r\n"])
+def test_a_body_from_standard_input_is_that_of_a_file(repo, body):
+    """Every byte of it, the end of the last line too; the same for every option that names a file."""
+    (repo.path / "body.md").write_bytes(body.encode())
+    bead = repo.create("x")
+    for words in (["create", "x", "--body-file"], ["update", bead, "--body-file"]):
+        got = [repo.json(*words, name, **kw) for name, kw in (("body.md", {}), ("-", {"stdin": body.encode()}))]
+        assert [(b[0] if isinstance(b, list) else b)["description"] for b in got] == [body, body]
+    notes = [repo.json("comment", bead, "-f", name, **kw)["text"] for name, kw in (("body.md", {}), ("-", {"stdin": body.encode()}))
+             if body.strip()]
+    assert notes == [body] * len(notes)
+
+
+def test_a_value_from_standard_input_has_no_end_of_line(repo):
+    assert repo.json("create", "x", "-d", "-", stdin=b"echoed\n")["description"] == "echoed"
