@@ -167,6 +167,28 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 	return e;
 }
 
+/* The protocol knows two reasons; the text says that neither was found. */
+enum err session_confirmed(struct call *c, struct agent_files *f, struct str agent,
+			   const struct session_filter *filter, struct evidence **out)
+{
+	struct registered *a;
+	enum err e = registry_find(c, f, agent, &a);
+
+	if (e)
+		return e;
+	*out = arena_new(&c->mem, struct evidence);
+	**out = (struct evidence){
+		.agent = a,
+		.vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes),
+		.reason = filter->bead.p ? RESUME_IN_PROGRESS : RESUME_UNCOMMITTED,
+		.bead = filter->bead.p ? filter->bead : STR(""),
+		.scope = filter->scope,
+		.text = STR("no evidence was found; a person confirmed the adoption at "
+			    "the terminal"),
+	};
+	return ERR_OK;
+}
+
 enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 		       struct evidence *found, struct evidence **out)
 {

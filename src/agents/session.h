@@ -42,6 +42,10 @@ enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
 			 const struct evidence *found, struct reservation **out);
 
+/* Evidence for an agent that has left none, because a person says so. */
+enum err session_confirmed(struct call *c, struct agent_files *f, struct str agent,
+			   const struct session_filter *filter, struct evidence **out);
+
 /* A name that nobody has, the same as long as nobody takes it: an adjective and a noun.
  */
 enum err session_name(struct call *c, struct agent_files *f, struct str *out);

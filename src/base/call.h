@@ -49,6 +49,8 @@ struct call {
 	int64_t tombstone_ttl_ms; /* how long deletions are remembered; 0: for ever */
 	/* told what is going on, where that takes long; or NULL */
 	void (*progress)(struct call *c, struct str doing);
+	/* asks the person at the terminal, yes or no; NULL: there is none to ask */
+	bool (*ask)(struct call *c, struct str question);
 	const struct listener *listener; /* or NULL */
 	struct str request_id;   /* absent: the call may be repeated, not recognised */
 	bool replayed;           /* the reply is the one that this request got before */

@@ -3,7 +3,10 @@
 #include "ops/agent_ops.h"
 #include "ops/ops.h"
 
-/* bb-init, bb agent init: who this session is. It never asks anything. */
+/*
+ * bb-init, bb agent init: who this session is. It asks one thing, and only a person at a
+ * terminal: whether to adopt an agent that has left nothing.
+ */
 
 struct body {
 	struct str name, display, role, adopt;
@@ -27,7 +30,7 @@ static const struct field fields[] = {
 	{ "display", &kind_str, AT(display), .arg = "TEXT", .min = 1, .max = 200,
 	  .help = "the name to show; the id otherwise" },
 	{ "non_interactive", &kind_bool, AT(quietly),
-	  .help = "never ask anything; it never does" },
+	  .help = "never ask, not even on a terminal" },
 	{ 0 },
 };
 
@@ -152,6 +155,37 @@ static enum err register_new(struct call *c, struct agent_files *f, const struct
 	return registry_add(c, f, name, in->display, in->role, false, out);
 }
 
+static bool has_left(const struct advice *a, struct str agent)
+{
+	for (const struct evidence *e = a->candidates; e; e = e->next)
+		if (str_eq(e->agent->id, agent))
+			return true;
+	return false;
+}
+
+/* Before the lock is taken: nobody has to wait for a person's answer. */
+static enum err ask_for_adoption(struct call *c, struct agent_files *f,
+				 const struct body *in, struct advice *a)
+{
+	struct evidence *confirmed;
+	enum err e;
+
+	if (!in->adopt.p || in->quietly || !c->ask || has_left(a, in->adopt))
+		return ERR_OK;
+	if ((e = session_confirmed(c, f, in->adopt, &in->filter, &confirmed)))
+		return e;
+	if (!c->ask(c, arena_fmt(&c->mem,
+				 "'" STR_FMT "' is %s and has left nothing here that "
+				 "could be gone on with. You would go on as it all the "
+				 "same.",
+				 STR_ARG(in->adopt),
+				 names_word(&vitalities, (int)confirmed->vitality))))
+		return ERR_OK;
+	confirmed->next = a->candidates;
+	a->candidates = confirmed;
+	return ERR_OK;
+}
+
 static enum err put_reservations(struct call *c, struct agent_files *f, struct str agent,
 				 struct json *reply)
 {
@@ -178,8 +212,11 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		return call_fail(c, ERR_USAGE,
 				 "--register and --adopt exclude each other");
 	/* Git may take its time: nobody waits for it */
-	if ((e = advise(c, s->agents, in, &advice)) ||
-	    (e = agent_files_open(c, AGENTS_WRITE, s->agents)))
+	if ((e = advise(c, s->agents, in, &advice)))
+		return e;
+	if (ask_for_adoption(c, s->agents, in, &advice))
+		return with_advice(c, &advice);
+	if ((e = agent_files_open(c, AGENTS_WRITE, s->agents)))
 		return e;
 	if (in->adopt.p)
 		e = session_adopt(c, s->agents, in->adopt, advice.candidates, &resumed);
@@ -219,9 +256,10 @@ const struct op op_agent_init = {
 	.more = "Without --register and --adopt, a free name is registered; unless an "
 		"agent "
 		"that is gone has left changed files in what it reserved, or a bead in "
-		"progress: then it is an error that recommends what to do. 'bb-init' is "
-		"the "
-		"same, and always answers with JSON.",
+		"progress: then it is an error that recommends what to do. An agent that "
+		"has left nothing is not adopted; on a terminal, without "
+		"--non-interactive, a person is asked. 'bb-init' is the same, and always "
+		"answers with JSON.",
 	.examples = examples,
 	.flags = AGENT_WRITE | OP_LATE,
 	.body_size = sizeof(struct body),

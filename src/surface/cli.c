@@ -346,6 +346,14 @@ static bool answers_yes(void)
 	       names_value(&yes, str_trim(str_of(line))) >= 0;
 }
 
+/* For an operation that needs a person's word. */
+static bool ask_person(struct call *c, struct str question)
+{
+	(void)c;
+	out_say(STR_FMT, STR_ARG(question));
+	return answers_yes();
+}
+
 static bool only_looked(struct call *c, const struct command *cmd, struct str reply)
 {
 	struct value_error error;
@@ -502,6 +510,8 @@ int cli_main(const struct face *face, char **argv)
 
 	if (isatty(STDERR_FILENO))
 		c.progress = show_progress;
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
+		c.ask = ask_person;
 	lost = locate(&c); /* first: "2h ago" is on command lines too */
 	if (args_parse(&c, face, argv, &args) || lost || settings_read(&c))
 		status = print_error(&c, &args, (struct str){ 0 });

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from board import at
-from conftest import environment
+from board import at, on_terminal
+from conftest import BIN, environment
 from test_agent_guard import Repo
 from test_agent_identity import agent, data, in_little_memory, register
 from test_agent_mail import events
@@ -154,7 +154,7 @@ def test_work_that_is_committed_or_done_is_no_evidence(repo):
     repo.git("commit", "-qm", "x")
     assert refusal(repo, "--adopt", "amber-otter")["code"] == "ADOPTION_REJECTED"
     bead = left_bead(repo)
-    repo.run("close", bead, program="bd").ok()
+    repo.run("close", bead, "--force", program="bd").ok()
     assert refusal(repo, "--adopt", "cobalt-harbor")["code"] == "ADOPTION_REJECTED"
 
 
@@ -230,23 +230,55 @@ def test_from_a_linked_worktree(repo, tmp_path):
     assert begin(repo, "--adopt", "amber-otter", env=GONE, cwd=tree)["ok"]
 
 
-def test_it_never_asks(repo):
-    """Also not at a terminal."""
-    import os
-    import pty
-    from conftest import BIN
-    left_files(repo)
-    pid, fd = pty.fork()
-    if not pid:
-        os.chdir(repo.path)
-        os.execve(str(BIN / "bb"), ["bb", "agent", "init"], environment(**GONE))
-    text = b""
-    try:
-        while chunk := os.read(fd, 4096):
-            text += chunk
-    except OSError:
-        pass
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1 and b"--adopt amber-otter" in text
+def ask(repo, *args, answer=b"", program="bb-init"):
+    """On a terminal: what was shown, the exit status, the reply, and whether there was a question."""
+    shown, code = on_terminal(repo, *args, answer=answer, program=program, env=GONE)
+    replies = [json.loads(line[line.index('{"ok"'):]) for line in shown.splitlines() if '{"ok"' in line]
+    return shown, code, replies[-1], "[y/N]" in shown
+
+
+def left_nothing(repo):
+    register(repo, "amber-otter", env=at())
+    reserve(repo, "amber-otter", "src", env=at())
+
+
+def test_a_person_may_confirm_an_adoption_without_evidence(repo):
+    """Seed 001, section 3.2: rejected where nobody can be asked, to be confirmed on a terminal."""
+    left_nothing(repo)
+    shown, code, reply, asked = ask(repo, "--adopt", "amber-otter", answer=b"y\n")
+    assert asked and code == 0 and "left nothing" in shown
+    assert reply["data"]["decision"] == "adopted" and reply["data"]["agent"]["agent_id"] == "amber-otter"
+    assert "confirmed" in reply["data"]["resumed"]["evidence"]
+    [event] = [e for e in events(repo) if e["event_type"] == "RESUME"]
+    assert event["payload"]["adopted_agent"] == "amber-otter" and "confirmed" in event["payload"]["evidence"]
+    assert event["payload"]["resume_reason"] in ("uncommitted_scope", "in_progress_ownership")
+
+
+@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"what?\n", b"\x04"])
+def test_without_a_yes_nobody_is_adopted(repo, answer):
+    left_nothing(repo)
+    _, code, reply, asked = ask(repo, "--adopt", "amber-otter", answer=answer)
+    assert asked and code == 1 and reply["error"]["code"] == "ADOPTION_REJECTED"
+    assert not [e for e in events(repo) if e["event_type"] == "RESUME"]
+
+
+@pytest.mark.parametrize("args, code", [
+    (["--adopt", "amber-otter", "--non-interactive"], "ADOPTION_REJECTED"), (["--adopt", "nobody-here"], "AGENT_NOT_FOUND"),
+    (["--adopt", "cobalt-harbor"], None), (["--register", "new-name"], None), ([], "AMBIGUOUS_SESSION")])
+def test_nothing_else_is_asked_on_a_terminal(repo, args, code):
+    left_nothing(repo)
+    left_bead(repo)
+    _, status, reply, asked = ask(repo, *args)
+    assert not asked and status == (1 if code else 0)
+    assert (reply["error"]["code"] if code else reply["error"]) == code
+
+
+def test_where_standard_input_or_output_is_no_terminal_nothing_is_asked(repo):
+    """A script that was started from a terminal must not hang."""
+    left_nothing(repo)
+    init = f"{BIN}/bb-init --adopt amber-otter"
+    shown, _ = on_terminal(repo, "-c", f"{init} | cat; {init} </dev/null; {init} 2>/dev/null", program="/bin/sh", env=GONE)
+    assert "[y/N]" not in shown and shown.count('"code":"ADOPTION_REJECTED"') == 3
 
 
 def test_twenty_sessions_at_once(repo):
