@@ -5,17 +5,32 @@
 #include "base/watch.h"
 #include "beads/beads.h"
 #include "beads/find.h"
+#include "store/agent_pending.h"
+
+/*
+ * Every round arms the watch first, then looks, then sleeps: a change after the look
+ * wakes it. That is enough only if whatever was written before the watch was armed can be
+ * seen. The one exception is a bead: a writer appends to the journal, which the watch
+ * tells of, before it updates the cache, which the look reads. Such a look is behind, and
+ * is repeated soon.
+ */
+enum { PLACES = 4, BEHIND_MS = 10 };
+
+/* What a look in vain has found out about when to look again. */
+struct glance {
+	int64_t until; /* when the first reservation in the way ends; 0: there is none */
+	bool behind;   /* a change of a bead was on its way into the cache */
+};
 
 static bool over(const struct wait_answer *a)
 {
 	return a->mail || a->freed_count || a->bead_count;
 }
 
-/* Free for the agent: nobody else has any part of it. `until`: when the first one ends.
- */
+/* A scope is free for the agent if nobody else has any part of it. */
 static enum err look_scopes(struct call *c, struct agent_files *f,
 			    const struct wait_ask *ask, struct wait_answer *out,
-			    int64_t *until)
+			    struct glance *g)
 {
 	struct book *book;
 	struct str key;
@@ -33,8 +48,8 @@ static enum err look_scopes(struct call *c, struct agent_files *f,
 			if (r->expires_ms <= c->now_ms || str_eq(r->agent, ask->agent))
 				continue;
 			held = true;
-			if (!*until || r->expires_ms < *until)
-				*until = r->expires_ms;
+			if (!g->until || r->expires_ms < g->until)
+				g->until = r->expires_ms;
 		}
 		if (!held)
 			out->freed[out->freed_count++] = ask->scopes[i];
@@ -43,7 +58,7 @@ static enum err look_scopes(struct call *c, struct agent_files *f,
 }
 
 static enum err look_beads(struct call *c, const struct wait_ask *ask,
-			   struct wait_answer *out)
+			   struct wait_answer *out, struct glance *g)
 {
 	struct beads b;
 	struct bead_row *row;
@@ -53,6 +68,7 @@ static enum err look_beads(struct call *c, const struct wait_ask *ask,
 		return ERR_OK;
 	if ((e = beads_open(c, BEADS_READ, &b)))
 		return e;
+	g->behind = b.behind;
 	out->beads = arena_array(&c->mem, ask->bead_count, sizeof *out->beads);
 	for (size_t i = 0; !e && i < ask->bead_count; i++) {
 		if ((e = find_bead(c, &b, ask->beads[i].id, &row)))
@@ -66,42 +82,46 @@ static enum err look_beads(struct call *c, const struct wait_ask *ask,
 	return e;
 }
 
-static enum err look(struct call *c, struct agent_files *f, const struct wait_ask *ask,
-		     struct wait_answer *out, int64_t *until)
+/* Messages that are stored for several agents at once count before each inbox has its
+ * own: what is pending is looked at anew each time. */
+static enum err look(struct call *c, const struct agent_files *f,
+		     const struct wait_ask *ask, struct wait_answer *out,
+		     struct glance *g)
 {
-	enum err e = ERR_OK;
+	struct agent_files now = *f;
+	enum err e = agent_pending_load(c, &now);
 
 	*out = (struct wait_answer){ 0 };
-	*until = 0;
-	if (ask->mail)
-		e = mail_inbox(c, f, ask->agent, &ask->filter, &out->mail);
-	if (e || (e = look_scopes(c, f, ask, out, until)))
+	*g = (struct glance){ 0 };
+	if (!e && ask->mail)
+		e = mail_inbox(c, &now, ask->agent, &ask->filter, &out->mail);
+	if (e || (e = look_scopes(c, &now, ask, out, g)))
 		return e;
-	return look_beads(c, ask, out);
+	return look_beads(c, ask, out, g);
 }
 
-/* What is looked at in vain leaves no memory behind, however often that is. */
-static enum err probe(struct call *c, struct agent_files *f, const struct wait_ask *ask,
-		      bool *found, int64_t *until)
+/* Looks without leaving memory behind, however often that is. */
+static bool probe(struct call *c, const struct agent_files *f, const struct wait_ask *ask,
+		  struct glance *g)
 {
 	struct call once = *c;
 	struct wait_answer answer;
-	enum err e;
+	bool found;
 
 	once.mem = (struct arena){ 0 };
-	e = look(&once, f, ask, &answer, until);
-	*found = e || over(&answer);
+	/* an error is reported by the look that follows */
+	found = look(&once, f, ask, &answer, g) || over(&answer);
 	call_release(&once);
-	return ERR_OK; /* what is wrong is said when it is looked at in earnest */
+	return found;
 }
 
 static enum err places(struct call *c, const struct agent_files *f,
-		       const struct wait_ask *ask, struct watch_at at[3])
+		       const struct wait_ask *ask, struct watch_at at[PLACES])
 {
 	struct beads b;
 	enum err e;
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < PLACES; i++)
 		at[i] = (struct watch_at){ 0 };
 	if (ask->mail)
 		at[0] = (struct watch_at){ path_join(&c->mem, f->home, STR("messages")),
@@ -111,11 +131,13 @@ static enum err places(struct call *c, const struct agent_files *f,
 		at[1] = (struct watch_at){ path_join(&c->mem, f->home,
 						     STR("reservations")),
 					   STR("history.") };
+	if (ask->mail || ask->scope_count)
+		at[2] = (struct watch_at){ f->home, STR("pending.") };
 	if (!ask->bead_count)
 		return ERR_OK;
 	if ((e = beads_home(c, &b)))
 		return e;
-	at[2] = (struct watch_at){ b.home, STR("journal.") };
+	at[3] = (struct watch_at){ b.home, STR("journal.") };
 	return ERR_OK;
 }
 
@@ -137,27 +159,31 @@ static void sleep_on(struct call *c, struct watch *w, int64_t ms, struct wait_an
 	}
 }
 
+/* For how long it makes sense to sleep if nothing changes. */
+static int64_t rest(const struct call *c, const struct glance *g, int64_t left)
+{
+	int64_t most = g->behind ? BEHIND_MS : left;
+
+	if (g->until && g->until - c->now_ms < most)
+		most = g->until - c->now_ms;
+	return left < most ? left : most;
+}
+
 /* Looks, and if that was in vain sleeps until it is worth looking again. */
-static enum err round_of(struct call *c, struct agent_files *f,
-			 const struct wait_ask *ask, const struct watch_at at[3],
+static enum err round_of(struct call *c, const struct agent_files *f,
+			 const struct wait_ask *ask, const struct watch_at at[PLACES],
 			 int64_t left, struct arena *mem, struct wait_answer *out)
 {
-	int64_t until;
-	bool found;
+	struct glance g;
 	enum err e;
 	AUTO_WATCH w;
 
-	watch_open(&w, mem, at, 3);
-	if ((e = probe(c, f, ask, &found, &until)))
-		return e;
-	if (found && ((e = look(c, f, ask, out, &until)) || over(out)))
+	watch_open(&w, mem, at, PLACES);
+	if (probe(c, f, ask, &g) && ((e = look(c, f, ask, out, &g)) || over(out)))
 		return e;
 	out->timed_out = left <= 0;
-	if (out->timed_out)
-		return ERR_OK;
-	if (until && until - c->now_ms < left)
-		left = until - c->now_ms;
-	sleep_on(c, &w, left, out);
+	if (!out->timed_out)
+		sleep_on(c, &w, rest(c, &g, left), out);
 	return ERR_OK;
 }
 
@@ -165,7 +191,7 @@ enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *
 		  struct wait_answer *out)
 {
 	int64_t began = moment_ticks(), then = c->now_ms;
-	struct watch_at at[3];
+	struct watch_at at[PLACES];
 	struct registered *a;
 	enum err e;
 
@@ -176,7 +202,7 @@ enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *
 		int64_t gone = moment_ticks() - began;
 		struct arena mem = { 0 };
 
-		c->now_ms = then + gone;
+		c->now_ms = c->still ? then + gone : moment_now();
 		e = round_of(c, f, ask, at, ask->timeout_ms - gone, &mem, out);
 		arena_release(&mem);
 	}

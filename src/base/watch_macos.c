@@ -10,39 +10,49 @@
 /* What is registered is a file or a folder that is held open; it ends with the queue. */
 enum { MOST = 64 };
 
-static void add(struct watch *w, struct arena *mem, struct str path)
+/* False: it cannot be watched. */
+static bool add(struct watch *w, struct arena *mem, struct str path)
 {
 	struct kevent change;
-	int fd = open(arena_cstr(mem, path), O_EVTONLY | O_CLOEXEC);
-	int *held = w->number;
+	int *held = w->number, fd;
 
-	if (fd < 0 || held[0] == MOST)
-		return;
+	if (held[0] == MOST ||
+	    (fd = open(arena_cstr(mem, path), O_EVTONLY | O_CLOEXEC)) < 0)
+		return false;
+	held[++held[0]] = fd;
 	EV_SET(&change, (uintptr_t)fd, EVFILT_VNODE, EV_ADD | EV_CLEAR,
 	       NOTE_WRITE | NOTE_EXTEND | NOTE_DELETE | NOTE_RENAME, 0, NULL);
-	kevent(w->fd, &change, 1, NULL, 0, NULL);
-	held[++held[0]] = fd;
+	return kevent(w->fd, &change, 1, NULL, 0, NULL) == 0;
 }
 
-/* A folder tells of new files, each file of what is written to it. */
+/* The folder, which tells of new files, and each file, which tells of what is written to
+ * it. A file that goes in between changes the folder. */
+static bool add_all(struct watch *w, struct arena *mem, const struct watch_at *at)
+{
+	DIR *dir = opendir(arena_cstr(mem, at->dir));
+	struct dirent *entry;
+	bool well = dir && add(w, mem, at->dir);
+
+	while (well && (entry = readdir(dir)))
+		if (str_starts(str_of(entry->d_name), at->head)) {
+			struct str path = path_join(mem, at->dir, str_of(entry->d_name));
+
+			well = add(w, mem, path) ||
+			       access(arena_cstr(mem, path), F_OK) != 0;
+		}
+	if (dir)
+		closedir(dir);
+	return well;
+}
+
 void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at,
 		size_t count)
 {
 	*w = (struct watch){ .fd = kqueue(), .at = at, .count = count };
 	w->number = arena_array(mem, MOST + 1, sizeof *w->number);
-	for (size_t i = 0; w->fd >= 0 && i < count; i++) {
-		DIR *dir = at[i].dir.p ? opendir(arena_cstr(mem, at[i].dir)) : NULL;
-		struct dirent *entry;
-
-		if (!dir)
-			continue;
-		add(w, mem, at[i].dir);
-		while ((entry = readdir(dir)))
-			if (str_starts(str_of(entry->d_name), at[i].head))
-				add(w, mem,
-				    path_join(mem, at[i].dir, str_of(entry->d_name)));
-		closedir(dir);
-	}
+	for (size_t i = 0; w->fd >= 0 && i < count; i++)
+		if (at[i].dir.p && !add_all(w, mem, &at[i]))
+			watch_close(w); /* not there, or too many: look now and then */
 }
 
 enum watch_end watch_wait(struct watch *w, int64_t ms, int input)

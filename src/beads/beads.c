@@ -325,8 +325,8 @@ static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mod
 	}
 	if (unusable(e) && !exists(c, b))
 		return not_initialized(c, b);
-	if (unusable(e) || (!e && what != JOURNAL_SAME &&
-			    !(what == JOURNAL_MORE && being_written(c, b))))
+	b->behind = !e && what == JOURNAL_MORE && being_written(c, b);
+	if (unusable(e) || (!e && what != JOURNAL_SAME && !b->behind))
 		e = mend(c, b);
 	return !e && !b->about.prefix.p ? not_initialized(c, b) : e;
 }

@@ -26,6 +26,7 @@ struct beads {
 	int64_t lease_ms;       /* how long a claim lasts, for a writer */
 	bool writing, forgotten;
 	bool committing; /* what fails from here on is not tried again */
+	bool behind; /* for a reader: the journal has a record that it does not see yet */
 };
 
 enum beads_mode {

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from conftest import BIN, environment
-from harness import finish
+from harness import STRACE, finish, needs_strace
 
 AGENTS = ("amber-otter", "cobalt-harbor")
 
@@ -193,3 +193,93 @@ def test_many_wait_and_each_gets_its_own(project):
     for name in names:
         send(project, to=name)
     assert [[m["to_agent"] for m in result(w)] for w in waiters] == [[name] for name in names]
+
+
+# --- no wake-up is lost ---
+
+ROUNDS = 1000 if os.environ.get("ABACUS_THOROUGH") == "1" else 30
+TRIO = ("amber-otter", "blue-heron", "cobalt-harbor")
+
+
+@pytest.fixture
+def crew(project):
+    """Three who wait, and one who acts."""
+    for name in ("blue-heron", "busy-bee"):
+        act(project, "agent", "register", "--name", name, "--role", "ui")
+    return project
+
+
+def all_wait(crew, conditions, sleep=True):
+    """A waiter for each agent and condition; with `sleep`, each has come to the point where it sleeps."""
+    begin = start if sleep else lambda crew, *args: crew.spawn("agent", *args, "--json", program="bb",
+                                                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return [begin(crew, "wait", "--agent", who, "--timeout", "10m", *words)
+            for words in conditions for who in TRIO]
+
+
+def kinds(waiters):
+    """What each was woken by, long before its time is over: the last look of all sees even what was missed before."""
+    end = time.monotonic() + 60
+    try:
+        return [[e["kind"] for e in json.loads(finish(w, end - time.monotonic()).out)["data"]["events"]] for w in waiters]
+    except subprocess.TimeoutExpired:
+        return f"{sum(w.poll() is None for w in waiters)} of {len(waiters)} were not woken"
+    finally:
+        for waiter in waiters:
+            waiter.kill()
+
+
+def test_no_wake_up_is_lost(crew):
+    """Nine wait, three for each thing, while another makes all of it so: asleep in one round, on the way there in the next."""
+    for n in range(ROUNDS):
+        bead = crew.create("x")
+        act(crew, "agent", "reserve", "--agent", "busy-bee", "--scope", "src/lib", "--bead", bead)
+        waiters = all_wait(crew, [["--bead", f"{bead}:closed"], ["--freed", "src"], ["--mail"]], sleep=n % 2 == 0)
+        acts = [crew.spawn(*words, program=program, stdout=subprocess.DEVNULL) for program, *words in [
+            ("bd", "close", bead), ("bb", "agent", "release", "--agent", "busy-bee", "--scope", "src/lib"),
+            ("bb", "agent", "send", "--from", "busy-bee", "--to", "broadcast", "--bead", bead, "--category", "INFO",
+             "--subject", "s", "--body", "b")]]
+        assert [p.wait(60) for p in acts] == [0, 0, 0]
+        assert kinds(waiters) == [["bead"]] * 3 + [["freed"]] * 3 + [["mail"]] * 3, f"round {n}"
+        for who in TRIO:
+            mine = crew.run("agent", "inbox", "--agent", who, "--state", "unread", "--json", program="bb").json["data"]
+            assert len(mine) == 1
+            act(crew, "agent", "read", "--agent", who, "--message", mine[0]["message_id"])
+
+
+def with_fault(crew, fault, *words):
+    """A command of `bd` that strace disturbs when it begins to write to the cache."""
+    return subprocess.run([STRACE, "-f", "-qq", "-o", os.devnull, "-P", f"{crew.cache}-wal", "-e", "trace=pwrite64",
+                           "-e", f"inject=pwrite64:{fault}:when=1", str(BIN / "bd"), *words], cwd=crew.path,
+                          env=environment(BD_ACTOR="busy-bee"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+@needs_strace
+@pytest.mark.parametrize("status, words", [("closed", ["close"]), ("in_progress", ["claim"])])
+def test_a_change_on_its_way_into_the_cache_is_not_missed(crew, status, words):
+    """The journal has it, which wakes the waiters, and the cache has it half a second later, of which nothing tells them."""
+    bead = crew.create("x")
+    waiters = all_wait(crew, [["--bead", f"{bead}:{status}"]])
+    assert with_fault(crew, "delay_enter=500000", *words, bead).returncode == 0
+    assert kinds(waiters) == [["bead"]] * 3
+
+
+@needs_strace
+def test_a_change_of_a_writer_that_died_is_not_missed(crew):
+    """Killed when the journal had it and the cache did not: whoever looks next puts it there."""
+    bead = crew.create("x")
+    waiters = all_wait(crew, [["--bead", f"{bead}:closed"]])
+    assert with_fault(crew, "signal=SIGKILL", "close", bead).returncode != 0
+    assert kinds(waiters) == [["bead"]] * 3
+
+
+@needs_strace
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_mail_of_a_sender_that_died_is_not_missed(crew, step):
+    """Messages to several agents count as soon as they are stored together, before each inbox has its own."""
+    waiters = all_wait(crew, [["--mail"]])
+    subprocess.run([STRACE, "-f", "-qq", "-o", os.devnull, "-e", "trace=fdatasync", "-e",
+                    f"inject=fdatasync:signal=SIGKILL:when={step}", str(BIN / "bb"), "agent", "send", "--from", "busy-bee",
+                    "--to", "broadcast", "--bead", "b", "--category", "HANDOFF", "--subject", "s", "--body", "b"],
+                   cwd=crew.path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert kinds(waiters) == [["mail"]] * 3
