@@ -492,14 +492,12 @@ enum err mail_totals(struct call *c, struct agent_files *f, struct str agent,
 }
 
 /* Whatever is wrong with the mail is not wrong with what was asked for. */
-struct mail_waiting mail_waiting(struct call *c, struct str agent)
+struct mail_waiting mail_waiting(struct call *c, struct agent_files *f, struct str agent)
 {
 	struct mail_waiting waiting = { 0 };
-	struct agent_files files;
 	struct mailbox box;
 
-	if (registry_id_valid(agent) && !agent_files_open(c, AGENTS_READ, &files) &&
-	    !mailbox_open(c, &files, agent, &box)) {
+	if (registry_id_valid(agent) && !mailbox_open(c, f, agent, &box)) {
 		waiting.unread = box.count[MAIL_UNREAD];
 		for (size_t i = 0; i < box.owed.count; i++)
 			waiting.owed += box.owed.entry[i].value != NULL;

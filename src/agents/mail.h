@@ -63,7 +63,7 @@ struct mail_waiting {
 	int64_t unread;
 	int64_t owed; /* of all that have to be accepted, those that are not */
 };
-struct mail_waiting mail_waiting(struct call *c, struct str agent);
+struct mail_waiting mail_waiting(struct call *c, struct agent_files *f, struct str agent);
 
 void mail_put(struct json *j, const struct mail *m); /* into an open object */
 void mail_encode(struct json *j, const struct mail *m);

@@ -274,6 +274,36 @@ enum err registry_touch(struct call *c, struct agent_files *f, struct registered
 	return agent_file_swap(c, f, name_of(c, a->id), text_of(c, a));
 }
 
+static bool seen_lately(struct call *c, struct agent_files *f, struct str id,
+			int64_t least_ms, struct registered **out)
+{
+	bool there;
+
+	if (read_file(c, f, id, &there, out) || !there ||
+	    (!*out && look_up(c, f, id, out)))
+		return true;
+	return !*out || c->now_ms - (*out)->seen_ms < least_ms;
+}
+
+void registry_saw(struct call *c, const struct agent_files *f, struct str id,
+		  int64_t least_ms)
+{
+	struct call own = *c; /* whatever goes wrong here is not the command's */
+	struct agent_files files = *f;
+	struct registered *a;
+
+	if (!f->home.p || !registry_id_valid(id))
+		return;
+	own.mem = (struct arena){ 0 };
+	if (!seen_lately(&own, &files, id, least_ms, &a) &&
+	    !agent_files_lock(&own, &files)) {
+		if (!seen_lately(&own, &files, id, 1, &a))
+			registry_touch(&own, &files, a);
+		agent_files_close(&files);
+	}
+	call_release(&own);
+}
+
 void registered_encode(struct json *j, const struct call *c, const struct registered *a)
 {
 	enum vitality vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);

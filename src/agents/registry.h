@@ -37,6 +37,16 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 /* It did something: its time moves on, and never back. */
 enum err registry_touch(struct call *c, struct agent_files *f, struct registered *a);
 
+/*
+ * An agent has run a command, on whatever face: its time moves on, unless it did so less
+ * than `least_ms` ago. Reads without the lock where nothing has to be written. Does
+ * nothing for somebody who is not registered, and never fails: the next command of the
+ * agent makes up for it.
+ */
+enum { SEEN_LEAST_MS = 1000 }; /* for commands that only read */
+void registry_saw(struct call *c, const struct agent_files *f, struct str id,
+		  int64_t least_ms);
+
 /* The same beside what it did, which stands even if this fails. */
 enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a);
 

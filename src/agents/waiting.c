@@ -159,10 +159,18 @@ static void sleep_on(struct call *c, struct watch *w, int64_t ms, struct wait_an
 	}
 }
 
+/* How often an agent that waits is noted as seen, so that it stays active. */
+static int64_t beat_ms(const struct call *c)
+{
+	int64_t ms = c->stale_minutes * 60 * 1000 / 15;
+
+	return ms < 60 * 1000 ? ms : 60 * 1000;
+}
+
 /* For how long it makes sense to sleep if nothing changes. */
 static int64_t rest(const struct call *c, const struct glance *g, int64_t left)
 {
-	int64_t most = g->behind ? BEHIND_MS : left;
+	int64_t most = g->behind ? BEHIND_MS : beat_ms(c);
 
 	if (g->until && g->until - c->now_ms < most)
 		most = g->until - c->now_ms;
@@ -190,7 +198,7 @@ static enum err round_of(struct call *c, const struct agent_files *f,
 enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *ask,
 		  struct wait_answer *out)
 {
-	int64_t began = moment_ticks(), then = c->now_ms;
+	int64_t began = moment_ticks(), then = c->now_ms, beat = began;
 	struct watch_at at[PLACES];
 	struct registered *a;
 	enum err e;
@@ -199,10 +207,14 @@ enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *
 	if ((e = registry_find(c, f, ask->agent, &a)) || (e = places(c, f, ask, at)))
 		return e;
 	while (!e && !over(out) && !out->timed_out && !out->interrupted) {
-		int64_t gone = moment_ticks() - began;
+		int64_t ticks = moment_ticks(), gone = ticks - began;
 		struct arena mem = { 0 };
 
 		c->now_ms = c->still ? then + gone : moment_now();
+		if (ticks >= beat) {
+			registry_saw(c, f, call_present(c), SEEN_LEAST_MS);
+			beat = ticks + beat_ms(c);
+		}
 		e = round_of(c, f, ask, at, ask->timeout_ms - gone, &mem, out);
 		arena_release(&mem);
 	}

@@ -41,6 +41,8 @@ struct call {
 	struct str store;   /* a file to keep continuity in, where the user named one */
 	struct str actor;   /* who acts; absent: nobody said */
 	bool anonymous;     /* the actor is a default, not somebody's word */
+	struct str looker;  /* who looks at the actor's mail; empty: somebody without a
+			     * name; absent: the actor itself */
 	bool wire;          /* it came as JSON, not from a command line */
 	bool terse;         /* for a model, which pays for every word it reads */
 	bool autosync;      /* changes are published by themselves */
@@ -72,6 +74,12 @@ struct call {
 static inline bool call_named(const struct call *c)
 {
 	return c->actor.p && !c->anonymous;
+}
+
+/* The agent that this call shows to be there; absent: nobody said who that is. */
+static inline struct str call_present(const struct call *c)
+{
+	return c->looker.p ? c->looker : call_named(c) ? c->actor : (struct str){ 0 };
 }
 
 /* Records the failure and returns its code: `return call_fail(...)`. */

@@ -20,7 +20,6 @@ enum {
 	PROMPT_MOST = 500,
 	HEAD = 8, /* of a session's id, in the agent's name */
 	DELIVERED_MOST = 5,
-	BEAT_MS = 60 * 1000,
 	SOON_MS = 20 * 60 * 1000,
 	RENEW_MINUTES = 120,
 };
@@ -229,50 +228,50 @@ static struct str deliver_all(struct call *c, struct continuity *k, bool heard)
 	return buf_str(&b);
 }
 
-/* --- an agent that works is there, and keeps what it has --- */
+/* --- an agent that works keeps what it has --- */
 
-/* Not with every tool: what was noted a minute ago is as good. */
-static bool is_quiet(struct call *c)
+static bool ends_soon(const struct call *c, const struct reservation *r)
 {
-	struct agent_files files;
-	struct registered *a;
-
-	return registry_id_valid(c->actor) && !agent_files_open(c, AGENTS_READ, &files) &&
-	       files.home.p && !registry_find(c, &files, c->actor, &a) &&
-	       c->now_ms - a->seen_ms >= BEAT_MS;
+	return r->expires_ms > c->now_ms && r->expires_ms - c->now_ms < SOON_MS;
 }
 
-/* What it has reserved and would end soon. */
-static void renew_reservations(struct call *c, struct agent_files *f)
+static void renew_one(struct call *c, struct agent_files *f, const struct reservation *r)
 {
-	struct reservation *r, *made;
+	struct reserve_ask ask = { .agent = c->actor,
+				   .scope = r->scope,
+				   .bead = r->bead,
+				   .minutes = RENEW_MINUTES };
+	struct reservation *made;
 	struct incursion *with;
 
-	if (reservation_each(c, f, c->actor, (struct str){ 0 }, &r))
-		return;
-	for (; r; r = r->next) {
-		struct reserve_ask ask = { .agent = c->actor,
-					   .scope = r->scope,
-					   .bead = r->bead,
-					   .minutes = RENEW_MINUTES };
-
-		if (r->expires_ms > c->now_ms && r->expires_ms - c->now_ms < SOON_MS)
-			reservation_make(c, f, &ask, &made, &with);
-	}
+	if (ends_soon(c, r))
+		reservation_make(c, f, &ask, &made, &with);
 }
 
-static void beat(struct call *c)
+/* The first of the agent's reservations that ends soon; NULL: none does. */
+static const struct reservation *find_ending(struct call *c, enum agents_mode mode,
+					     struct agent_files *files)
 {
-	struct agent_files files;
-	struct registered *a;
+	struct reservation *r = NULL;
 
-	if (is_quiet(c)) {
-		if (!agent_files_open(c, AGENTS_WRITE, &files) &&
-		    !registry_find(c, &files, c->actor, &a) &&
-		    !registry_touch(c, &files, a))
-			renew_reservations(c, &files);
-		agent_files_close(&files);
-	}
+	if (!agent_files_open(c, mode, files) && files->home.p &&
+	    !reservation_each(c, files, c->actor, (struct str){ 0 }, &r))
+		while (r && !ends_soon(c, r))
+			r = r->next;
+	return c->code ? NULL : r;
+}
+
+/* Takes the lock only if a reservation ends soon, and then looks again. */
+static void renew_reservations(struct call *c)
+{
+	struct agent_files files = { .lock = LOCK_NONE };
+	const struct reservation *r = NULL;
+
+	if (registry_id_valid(c->actor) && find_ending(c, AGENTS_READ, &files))
+		r = find_ending(c, AGENTS_WRITE, &files);
+	for (; r; r = r->next)
+		renew_one(c, &files, r);
+	agent_files_close(&files);
 	c->code = ERR_OK;
 }
 
@@ -534,7 +533,7 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 		if (continuity_commit(c, &k))
 			out->text = (struct str){ 0 };
 		continuity_close(&k);
-		beat(c);
+		renew_reservations(c);
 		if (h.own_name && kind_of(h.event) == BEGINS)
 			name_in_shell(c, ask->env_file);
 	}

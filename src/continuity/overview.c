@@ -372,7 +372,7 @@ static void put_agents(struct crowd *w, struct json *j)
 {
 	json_put_array(j, "agents");
 	for (struct registered *a = w->agents; a; a = a->next) {
-		struct mail_waiting mail = mail_waiting(w->c, a->id);
+		struct mail_waiting mail = mail_waiting(w->c, &w->files, a->id);
 
 		json_object(j);
 		json_put_str(j, "agent_id", a->id);

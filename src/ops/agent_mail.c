@@ -41,7 +41,7 @@ static const struct field send_fields[] = {
 };
 
 static const struct field inbox_fields[] = {
-	AGENT_FIELD(struct body, agent, "whose"),
+	WHOSE_FIELD(struct body, agent, "whose"),
 	{ "state", &kind_word, AT(state), .words = &mail_states,
 	  .help = "only what is in this state" },
 	{ "bead", &kind_str, AT(bead), .arg = "BEAD", .min = 1, .max = MAX_ID_TEXT,

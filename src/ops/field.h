@@ -65,6 +65,8 @@ enum field_flags {
 	FIELD_COMMAS = 1 << 8, /* on a command line, one argument may be many items */
 	FIELD_HIDDEN = 1 << 9, /* is understood, but no help speaks of it */
 	FIELD_ACTOR = 1 << 13, /* who acts: where it is not given, whoever calls */
+	FIELD_WHOSE =
+		1 << 15, /* with FIELD_ACTOR: others may ask, without acting as it */
 	FIELD_PIPED =
 		1 << 14, /* where a command line does not give it, it is standard input */
 	FIELD_LOOK =

@@ -135,6 +135,9 @@ static enum err name_actor(struct call *c, const struct request *r)
 		}
 		if (!who->p)
 			*who = c->actor;
+		else if ((fields[i].flags & FIELD_WHOSE) &&
+			 !(call_named(c) && str_eq(*who, c->actor)))
+			c->looker = call_named(c) ? c->actor : STR("");
 		if (c->wire && call_named(c) && !str_eq(*who, c->actor))
 			return call_fail(c, ERR_INVALID_INPUT,
 					 "you are '" STR_FMT "' here, not '" STR_FMT "'",
@@ -226,23 +229,10 @@ static enum err add_unread(struct call *c, struct board *b)
 	return ERR_OK;
 }
 
-/* … and in the mail. An error stays what it is. */
-static void add_mail(struct call *c)
+static void put_mail(struct call *c, struct mail_waiting mail)
 {
 	struct json j = { .out.mem = &c->mem };
-	struct str message = c->message, step = c->step, remedy = c->remedy,
-		   details = c->details;
-	enum err code = c->code;
-	struct mail_waiting mail;
 
-	if (!call_named(c))
-		return;
-	mail = mail_waiting(c, c->actor);
-	c->code = code;
-	c->message = message;
-	c->step = step;
-	c->remedy = remedy;
-	c->details = details;
 	if (!mail.unread && !mail.owed)
 		return;
 	json_object(&j);
@@ -297,6 +287,33 @@ static void add_lost(struct call *c, const struct op *op)
 				     words;
 	}
 	c->mem = aside.mem;
+}
+
+/*
+ * … and in the mail. Whoever runs a command is there, whatever comes of it: what is
+ * written moves the agent's time to the millisecond, the rest only if it is old enough to
+ * matter. An error stays what it is.
+ */
+static void attend(struct call *c, bool wrote)
+{
+	struct str message = c->message, step = c->step, remedy = c->remedy,
+		   details = c->details;
+	struct mail_waiting mail = { 0 };
+	struct agent_files files;
+	enum err code = c->code;
+
+	if (!call_named(c))
+		return;
+	if (!agent_files_open(c, AGENTS_READ, &files)) {
+		registry_saw(c, &files, call_present(c), wrote ? 1 : SEEN_LEAST_MS);
+		mail = mail_waiting(c, &files, c->actor);
+	}
+	c->code = code;
+	c->message = message;
+	c->step = step;
+	c->remedy = remedy;
+	c->details = details;
+	put_mail(c, mail);
 }
 
 /* Only looks at what it would do: nothing that a repeat could double. */
@@ -692,12 +709,13 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 {
 	enum err e;
 
+	c->looker = (struct str){ 0 };
 	if ((e = name_actor(c, r)) || (e = check_call(c, r->op)))
 		return e;
 	if ((r->op->flags & (OP_VYBE | OP_NAMES)) && (e = lower_actor(c)))
 		return e;
 	e = run(c, r, reply);
-	add_mail(c);
+	attend(c, !e && request_writes(r));
 	if (!e)
 		add_lost(c, r->op);
 	return e;

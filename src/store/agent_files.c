@@ -8,7 +8,7 @@
 #include "store/folder.h"
 #include "store/place.h"
 
-enum { WAIT_MS = 10000 };
+enum { WAIT_MS = 10000, WAIT_BRIEF_MS = 250 };
 
 static const char *const folders[] = { "agent",
 				       "agent/agents",
@@ -45,10 +45,10 @@ static enum err as_io(struct call *c, enum err e, enum err io)
 
 /* Who waited has to look at the clock again: what is written has the order of the lock.
  */
-static enum err lock(struct call *c, struct agent_files *f)
+static enum err lock(struct call *c, struct agent_files *f, int wait_ms)
 {
 	enum stored before = c->stored;
-	enum err e = lock_take(c, below(c, f->home, "lock"), WAIT_MS, &f->lock);
+	enum err e = lock_take(c, below(c, f->home, "lock"), wait_ms, &f->lock);
 
 	if (e)
 		return as_io(c, e, ERR_IO_WRITE_FAILED);
@@ -95,7 +95,14 @@ enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_fi
 	if (found.kind != FILE_FOLDER)
 		return ERR_OK;
 	out->home = home_of(c, root);
-	return mode == AGENTS_WRITE ? lock(c, out) : agent_pending_load(c, out);
+	return mode == AGENTS_WRITE ? lock(c, out, WAIT_MS) : agent_pending_load(c, out);
+}
+
+enum err agent_files_lock(struct call *c, struct agent_files *f)
+{
+	enum err e = check(c, f->root, FOLDER_WRITE);
+
+	return e ? e : lock(c, f, WAIT_BRIEF_MS);
 }
 
 enum err agent_files_begin(struct call *c, struct agent_files *f)
@@ -111,7 +118,7 @@ enum err agent_files_begin(struct call *c, struct agent_files *f)
 	if ((e = make(c, below(c, f->root, ".beadboard"))))
 		return as_io(c, e, ERR_IO_WRITE_FAILED);
 	f->home = home_of(c, f->root);
-	return lock(c, f);
+	return lock(c, f, WAIT_MS);
 }
 
 void agent_files_close(struct agent_files *f)

@@ -27,6 +27,10 @@ enum agents_mode { AGENTS_READ, AGENTS_WRITE };
 enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_files *out);
 void agent_files_close(struct agent_files *f);
 
+/* Takes the lock for a small write beside what was asked for: checks what a writer
+ * checks, and gives up soon if others hold it. */
+enum err agent_files_lock(struct call *c, struct agent_files *f);
+
 /* For a writer: makes the folder, if it is not there. */
 enum err agent_files_begin(struct call *c, struct agent_files *f);
 

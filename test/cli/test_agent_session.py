@@ -44,8 +44,9 @@ def left_files(repo):
 
 def left_bead(repo, who="cobalt-harbor", env=None):
     """An agent that has a bead in progress."""
-    register(repo, who, env=env or at())
-    bead = repo.run("create", "a thing to do", "--json", program="bd").ok().json["id"]
+    env = env or at()
+    register(repo, who, env=env)
+    bead = repo.run("create", "a thing to do", "--json", program="bd", env=env).ok().json["id"]
     repo.run("--actor", who, "claim", bead, program="bd", env=env).ok()
     return bead
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from conftest import BIN, environment
-from harness import STRACE, finish, needs_strace
+from harness import STRACE, finish, needs_strace, wait_until
 
 AGENTS = ("amber-otter", "cobalt-harbor")
 
@@ -283,3 +283,16 @@ def test_mail_of_a_sender_that_died_is_not_missed(crew, step):
                     "--to", "broadcast", "--bead", "b", "--category", "HANDOFF", "--subject", "s", "--body", "b"],
                    cwd=crew.path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert kinds(waiters) == [["mail"]] * 3
+
+
+def test_who_waits_stays_active(crew):
+    """For as long as it waits: with a minute until it counts as stale, it is noted every four seconds."""
+    def seen():
+        return json.loads((crew.path / ".beadboard/agent/agents/cobalt-harbor.json").read_text())["last_seen_at"]
+
+    waiter = start(crew, *wait(), "--timeout", "60s", env={"BB_AGENT_STALE_MINUTES": "1"})
+    first = seen()
+    wait_until(lambda: seen() > first, "a waiting agent is noted as seen", 40)
+    assert waiter.poll() is None
+    send(crew)
+    assert len(result(waiter)["events"]) == 1

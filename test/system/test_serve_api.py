@@ -374,3 +374,17 @@ def test_a_hundred_ask_at_once(served):
 def test_every_refusal_has_the_same_members(served, path, body):
     answer = served.post(path, body) if body else served.get(path)
     assert set(answer.json["error"]) == {"code", "reason", "message", "hint", "retryable", "status", "details"}
+
+
+@pytest.mark.parametrize("method, path, body", [
+    ("POST", "bead/create", {"title": "x", "agent": AGENTS[0]}), ("POST", "board/post", {"content": "x", "agent": AGENTS[0]}),
+    ("POST", "vybe/resume", {"agent": AGENTS[0]}), ("GET", f"agent/inbox?agent={AGENTS[0]}", None),
+    ("GET", f"agent/wait?agent={AGENTS[0]}&timeout=0s", None)])
+def test_a_request_moves_the_time_of_its_agent(repo, services, method, path, body):
+    repo.env["ABACUS_NOW"] = "2026-01-01T00:00:00Z"
+    set_up(repo)
+    del repo.env["ABACUS_NOW"]  # the service is of today
+    service = services(repo).start("--port", "0")
+    service.ask(method, f"/api/{path}", body).data
+    seen = [json.loads((repo.path / f".beadboard/agent/agents/{who}.json").read_text())["last_seen_at"] for who in AGENTS]
+    assert seen[0] > "2026-01-02" and seen[1] == "2026-01-01T00:00:00.000Z"
