@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/moment.h"
 #include "base/number.h"
 #include "base/utf8.h"
@@ -216,6 +217,22 @@ static bool find_scope(struct call *c, const struct book *b, struct str key,
 	       parse(c, b->row[at].line, key, out);
 }
 
+/* Is its time over? A line as put_members() writes it need not be parsed for that. */
+static bool row_is_over(struct call *c, const struct row *row)
+{
+	struct str key = STR(",\"expires_at\":\""), rest = row->line, text;
+	const char *at = str_find(rest, key);
+	struct reservation r;
+	int64_t end;
+
+	if (at) {
+		rest = str_skip(rest, (size_t)(at - rest.p) + key.n);
+		if (str_next(&rest, '"', &text) && moment_parse(text, &end))
+			return end <= c->now_ms;
+	}
+	return parse(c, row->line, row->key, &r) && r.expires_ms <= c->now_ms;
+}
+
 /* What has happened to a reservation. */
 static void enter(struct call *c, struct book *b, const struct reservation *r)
 {
@@ -383,6 +400,38 @@ static enum err write_active(struct call *c, struct agent_files *f, const struct
 	return agent_file_swap_pieces(c, f, active_file, p.piece, p.count);
 }
 
+static void add_line(struct call *c, struct buf *lines, const struct reservation *r)
+{
+	buf_put(lines, line_of(c, r));
+	buf_char(lines, '\n');
+}
+
+static void expire(struct reservation *r)
+{
+	r->text = (struct str){ 0 };
+	r->state = STR("expired");
+}
+
+/* Archives those whose time is over, but for the scope that is being written. */
+static void sweep(struct call *c, struct book *b, struct str but, struct buf *lines)
+{
+	struct reservation r;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < b->count; i++) {
+		const struct row *row = &b->row[i];
+
+		if (str_eq(row->key, but) || !row_is_over(c, row) ||
+		    !parse(c, row->line, row->key, &r)) {
+			b->row[kept++] = *row;
+			continue;
+		}
+		expire(&r);
+		add_line(c, lines, &r);
+	}
+	b->count = kept;
+}
+
 /* The record first, together with its events (may be absent); then the snapshot. */
 static enum err note(struct call *c, struct agent_files *f, struct book *b,
 		     const struct reservation *before, const struct reservation *now,
@@ -392,14 +441,13 @@ static enum err note(struct call *c, struct agent_files *f, struct book *b,
 	struct agent_append all[2];
 	enum err e;
 
+	sweep(c, b, now->key, &lines);
 	if (before) {
 		enter(c, b, before);
-		buf_put(&lines, line_of(c, before));
-		buf_char(&lines, '\n');
+		add_line(c, &lines, before);
 	}
 	enter(c, b, now);
-	buf_put(&lines, line_of(c, now));
-	buf_char(&lines, '\n');
+	add_line(c, &lines, now);
 	all[0] = (struct agent_append){ .name = history_file, .lines = buf_str(&lines) };
 	if (events)
 		all[1] = *events;
@@ -566,8 +614,7 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	    (e = find_incursions(c, f, &b, ask, key, incursions)))
 		return e;
 	*out = renewed(c, ask, key, b.epoch + 1, found && !others ? &there : NULL);
-	there.text = (struct str){ 0 };
-	there.state = STR("expired");
+	expire(&there);
 	/* what overlaps what is held all along was recorded when it came */
 	if ((e = incursion_lines(c, f, *out, held ? NULL : *incursions, &events)) ||
 	    (e = note(c, f, &b, others ? &there : NULL, *out,
@@ -584,7 +631,7 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 	enum err e = open_book(c, f, &b);
 
 	if (!e)
-		e = reservation_each(c, f, from, (struct str){ 0 }, out);
+		e = reservation_each_held(c, f, from, (struct str){ 0 }, out);
 	for (r = e ? NULL : *out; !e && r; r = r->next) {
 		struct reservation old = *r;
 		int64_t end = c->now_ms + minutes * 60000;
@@ -671,8 +718,8 @@ enum err reservation_open(struct call *c, struct agent_files *f, struct book **o
 	return open_book(c, f, *out);
 }
 
-enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
-			  struct str bead, struct reservation **out)
+static enum err each(struct call *c, struct agent_files *f, struct str agent,
+		     struct str bead, bool over, struct reservation **out)
 {
 	struct reservation **tail = out;
 	struct book b;
@@ -680,14 +727,56 @@ enum err reservation_each(struct call *c, struct agent_files *f, struct str agen
 
 	*out = NULL;
 	for (size_t i = 0; !e && i < b.count; i++) {
-		struct reservation *r = arena_new(&c->mem, struct reservation);
+		struct reservation *r;
 
+		if (!over && row_is_over(c, &b.row[i]))
+			continue;
+		r = arena_new(&c->mem, struct reservation);
 		if (!parse(c, b.row[i].line, b.row[i].key, r) ||
 		    (agent.p && !str_eq(r->agent, agent)) ||
 		    (bead.p && !str_eq(r->bead, bead)))
 			continue;
 		*tail = r;
 		tail = &r->next;
+	}
+	return e;
+}
+
+enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
+			  struct str bead, struct reservation **out)
+{
+	return each(c, f, agent, bead, false, out);
+}
+
+enum err reservation_each_held(struct call *c, struct agent_files *f, struct str agent,
+			       struct str bead, struct reservation **out)
+{
+	return each(c, f, agent, bead, true, out);
+}
+
+/* The last line about a scope tells. */
+enum err reservation_each_lapsed(struct call *c, struct agent_files *f,
+				 struct reservation **out)
+{
+	struct map last = { .mem = &c->mem };
+	struct str text, line;
+	enum err e = agent_file_read(c, f, history_file, &text);
+
+	*out = NULL;
+	while (!e && text.n && str_next(&text, '\n', &line)) {
+		struct reservation *r = arena_new(&c->mem, struct reservation);
+
+		if (parse(c, line, (struct str){ 0 }, r))
+			*map_put(&last, r->key) = r;
+	}
+	for (size_t i = 0; i < last.count; i++) {
+		struct reservation *r = last.entry[i].value;
+
+		if (!str_is(r->state, "expired"))
+			continue;
+		*out = r;
+		out = &r->next;
+		*out = NULL;
 	}
 	return e;
 }

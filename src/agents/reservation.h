@@ -10,6 +10,7 @@ struct json;
  * Which part of the project is whose, until when. reservations/history.jsonl is the
  * record: a line is a reservation as it was after something happened to it.
  * reservations/active.json is what it comes to, and is made from it where it is missing.
+ * Every write archives all reservations whose time is over: it records them as expired.
  *
  * Every reservation that is not a renewal has a higher epoch than all before it: who
  * comes with an older one has lost its scope in between.
@@ -55,9 +56,18 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from,
 			   struct str to, int64_t minutes, struct reservation **out);
 
-/* Those that are active, expired or not, by scope; absent: of all agents, beads. */
+/* Those whose time is not over, by scope; absent: of all agents, beads. */
 enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
 			  struct str bead, struct reservation **out);
+
+/* The same, and those whose time is over but which no write has archived yet. */
+enum err reservation_each_held(struct call *c, struct agent_files *f, struct str agent,
+			       struct str bead, struct reservation **out);
+
+/* Those that were archived because their time was over, and that nobody has reserved
+ * since: where agents were at work. */
+enum err reservation_each_lapsed(struct call *c, struct agent_files *f,
+				 struct reservation **out);
 
 /* What overlaps a scope that is normalised, by scope; for whoever asks more than once. */
 struct book;

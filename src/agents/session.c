@@ -22,7 +22,7 @@ struct scene {
 	struct str scope;          /* the filter's, as it is compared; absent: none */
 	struct git_path *changed;  /* keys */
 	struct bead_row *progress; /* all beads in progress */
-	struct reservation *held;  /* all that is reserved */
+	struct reservation *held;  /* all that is or was reserved, and is nobody else's */
 };
 
 /* A folder without Git, or without a `git`, has nothing that is uncommitted. */
@@ -65,6 +65,18 @@ static enum err see_beads(struct call *c, struct scene *s)
 	e = query_each(c, &b.cache, &filter, &s->progress);
 	beads_close(&b);
 	return e;
+}
+
+/* What agents have reserved, and where they were at work when their time was over. */
+static enum err see_scopes(struct call *c, struct agent_files *f, struct scene *s)
+{
+	struct reservation **tail = &s->held;
+	enum err e =
+		reservation_each_held(c, f, (struct str){ 0 }, (struct str){ 0 }, tail);
+
+	while (!e && *tail)
+		tail = &(*tail)->next;
+	return e ? e : reservation_each_lapsed(c, f, tail);
 }
 
 /* By its id, or what follows the prefix. */
@@ -152,8 +164,7 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 	if (!f->home.p)
 		return ERR_OK;
 	see_files(c, f, &s);
-	if ((e = see_beads(c, &s)) ||
-	    (e = reservation_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &s.held)))
+	if ((e = see_beads(c, &s)) || (e = see_scopes(c, f, &s)))
 		return e;
 	e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
 	for (; !e && a; a = a->next) {

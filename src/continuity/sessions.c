@@ -97,7 +97,8 @@ static void read_registered(struct call *c, struct holdings *h)
 	    files.home.p && !registry_find(c, &files, agent, &a)) {
 		if (a->seen_ms > h->seen_ms)
 			h->seen_ms = a->seen_ms;
-		if (reservation_each(c, &files, agent, (struct str){ 0 }, &h->reserved))
+		if (reservation_each_held(c, &files, agent, (struct str){ 0 },
+					  &h->reserved))
 			h->reserved = NULL;
 	}
 	for (const struct reservation *r = h->reserved; r; r = r->next)

@@ -190,7 +190,7 @@ static enum err put_reservations(struct call *c, struct agent_files *f, struct s
 				 struct json *reply)
 {
 	struct reservation *r;
-	enum err e = reservation_each(c, f, agent, (struct str){ 0 }, &r);
+	enum err e = reservation_each_held(c, f, agent, (struct str){ 0 }, &r);
 
 	json_put_array(reply, "reservations");
 	for (; !e && r; r = r->next)

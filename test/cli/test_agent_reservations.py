@@ -83,6 +83,57 @@ def test_takeover(two, minute, owner_acts, flag, outcome):
     assert (event["payload"]["owner_agent"], event["payload"]["incoming_agent"]) == ("amber-otter", "cobalt-harbor")
 
 
+def active(project):
+    """What the snapshot holds."""
+    file = project.path / ".beadboard/agent/reservations/active.json"
+    return [(r["scope"], r["state"]) for r in json.loads(file.read_text())["reservations"]]
+
+
+def scopes(project, *more, env):
+    return [r["scope"] for r in data(project, "status", *more, env=env)["reservations"]]
+
+
+@pytest.mark.parametrize("write", [
+    ["reserve", "--agent", "cobalt-harbor", "--scope", "web", "--bead", "bb-1"],
+    ["reserve", "--agent", "cobalt-harbor", "--scope", "doc", "--bead", "bb-1"],
+    ["release", "--agent", "cobalt-harbor", "--scope", "doc"]], ids=["reserve", "renew", "release"])
+def test_the_next_write_archives_what_is_over(two, write):
+    """Status does not show it even before that."""
+    over = [reserve(two, "amber-otter", scope, "--ttl", "5", env=at()) and scope for scope in ("a", "b/c", "ü")]
+    reserve(two, "cobalt-harbor", "doc", env=at())
+    reserve(two, "amber-otter", "src", "--ttl", "6", env=at())
+    assert scopes(two, env=at(m=4, s=59)) == ["a", "b/c", "doc", "src", "ü"]
+    assert scopes(two, env=at(m=5)) == ["doc", "src"] and len(active(two)) == 5
+    made = {h["scope"]: h for h in history(two)}
+    data(two, *write, env=at(m=5))
+    assert [h for h in history(two)[5:] if h["state"] == "expired"] == [{**made[s], "state": "expired"} for s in over]
+    assert len(history(two)) == 5 + 3 + 1
+    kept = {"reserve": ["doc", "src", "web"], "renew": ["doc", "src"], "release": ["src"]}[
+        "renew" if write[0] == "reserve" and "doc" in write else write[0]]
+    assert active(two) == [(s, "active") for s in kept] and scopes(two, env=at(m=5)) == kept
+    assert scopes(two, "--agent", "amber-otter", env=at(m=5)) == ["src"]
+    (two.path / ".beadboard/agent/reservations/active.json").unlink()
+    assert scopes(two, env=at(m=5)) == kept  # the record says the same
+
+
+def test_what_is_refused_archives_nothing(two):
+    reserve(two, "amber-otter", "src", "--ttl", "5", env=at())
+    reserve(two, "amber-otter", "doc", env=at())
+    for scope, code in (("src", "RESERVATION_STALE_FOUND"), ("doc", "RESERVATION_CONFLICT")):
+        assert refused(two, *args("cobalt-harbor", scope), env=at(m=6)) == code
+    assert len(history(two)) == 2 and len(active(two)) == 2
+
+
+def test_what_was_archived_is_free(two):
+    first = reserve(two, "amber-otter", "src", "--ttl", "5", env=at())
+    reserve(two, "cobalt-harbor", "doc", env=at(m=6))
+    reply = reserve(two, "cobalt-harbor", "src", env=at(m=7))
+    assert reply["incursions"] == [] and events(two) == [] and first["incursions"] == []
+    assert [(h["agent_id"], h["scope"], h["state"], h["epoch"]) for h in history(two)] == [
+        ("amber-otter", "src", "active", 1), ("amber-otter", "src", "expired", 1), ("cobalt-harbor", "doc", "active", 2),
+        ("cobalt-harbor", "src", "active", 3)]
+
+
 @pytest.mark.parametrize("minute", [1, 20, 200])
 def test_ones_own_is_renewed(two, minute):
     first = reserve(two, "amber-otter", env=at())["reservation"]
@@ -243,9 +294,9 @@ def test_status(two):
     status = data(two, "status", env=at())
     assert [r["scope"] for r in status["reservations"]] == ["doc", "src"]
     assert status["unacked"] == [sent] and status["counts"] == {"unread": 2, "read": 0, "acked": 0}
-    assert [r["scope"] for r in data(two, "status", "--agent", "amber-otter")["reservations"]] == ["src"]
+    assert [r["scope"] for r in data(two, "status", "--agent", "amber-otter", env=at())["reservations"]] == ["src"]
     assert data(two, "status", "--agent", "amber-otter")["unacked"] == []
-    assert [r["scope"] for r in data(two, "status", "--bead", "bb-2")["reservations"]] == ["doc"]
+    assert [r["scope"] for r in data(two, "status", "--bead", "bb-2", env=at())["reservations"]] == ["doc"]
     assert refused(two, "status", "--agent", "nobody-here") == "AGENT_NOT_FOUND"
 
 

@@ -93,6 +93,18 @@ def test_adoption_because_of_changed_files(repo):
     assert "src" in event["payload"]["evidence"] and data(repo, "events")[0] == event
 
 
+def test_work_stays_an_agents_when_its_reservation_was_archived(repo):
+    """Its time was over, and another has written since; not once another has reserved the scope, or it was released."""
+    left_files(repo)
+    register(repo, "cobalt-harbor", env=at(h=3))
+    reserve(repo, "cobalt-harbor", "doc", env=at(h=3))
+    candidates = begin(repo, "--adopt", "blue-fox", env=at(h=3))["error"]["details"]["candidates"]
+    assert [(c["agent_id"], c["scope"], c["bead_id"]) for c in candidates] == [("amber-otter", "src/*", "bd-7")]
+    reserve(repo, "cobalt-harbor", "src", env=at(h=3))
+    data(repo, "release", "--agent", "cobalt-harbor", "--scope", "src", env=at(h=3))
+    assert begin(repo, "--adopt", "blue-fox", env=at(h=3))["error"]["details"]["candidates"] == []
+
+
 def test_adoption_because_of_a_bead_in_progress(repo):
     bead = left_bead(repo)
     reply = begin(repo, "--adopt", "cobalt-harbor", env=GONE)["data"]

@@ -34,7 +34,7 @@ COMMANDS = {
 
 
 class Agents(Project):
-    """A project with three agents, mail and a reservation; what is kept can be put back."""
+    """A project with three agents, mail and two reservations, one of them over; what is kept can be put back."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -42,6 +42,7 @@ class Agents(Project):
         for name in AGENTS:
             self.agent("register", "--name", name, "--role", "ui")
         self.agent("reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-1")
+        self.agent("reserve", "--agent", "cobalt-harbor", "--scope", "old", "--bead", "bd-1", "--ttl", "5")
         sent = self.agent("send", "--from", "amber-otter", "--to", "cobalt-harbor", "--category", "HANDOFF", *LETTER[:-2])
         self.message = sent["messages"][0]["message_id"]
         self.env["ABACUS_NOW"] = NOW
@@ -88,6 +89,13 @@ def assert_whole(project):
         json.loads(file.read_text())
     assert {f.name for f in (project.home / "agent").iterdir() if f.is_file()} <= {
         "lock", "events.jsonl", "pending.jsonl", "receipts.db", "receipts.db-wal", "receipts.db-shm", "tmp"}
+    assert archived(project) in ([], ["old"], ["src"], ["old", "src"])  # each once
+
+
+def archived(project):
+    """The scopes of the reservations that were recorded as expired."""
+    record = (project.home / "agent/reservations/history.jsonl").read_text().splitlines(keepends=True)
+    return sorted(r["scope"] for r in (json.loads(line) for line in record if line.endswith("\n")) if r["state"] == "expired")
 
 
 def run(project, program, *args, **env):
@@ -137,6 +145,7 @@ def test_killed_at_every_step(agents, faulty, tmp_path, name):  # noqa: F811
             found["agents"] = after["agents"]  # a repeat that is refused is no act
         assert found == after, f"step {n} of {steps}"
         assert_whole(agents)
+        assert ("old" in archived(agents)) == (name.split()[0] in ("reserve", "renew", "takeover", "release"))
 
 
 def test_a_release_that_is_repeated_lets_go_of_nothing_newer(agents):
