@@ -38,7 +38,8 @@ void reservation_encode(struct json *j, const struct call *c, const struct reser
 {
 	json_object(j);
 	put_members(j, r);
-	json_put_bool(j, "expired", r->expires_ms <= c->now_ms);
+	json_put_bool(j, "expired",
+		      r->expires_ms <= c->now_ms || str_is(r->state, "expired"));
 	json_end(j);
 }
 
@@ -505,7 +506,7 @@ static enum err find_incursions(struct call *c, struct agent_files *f,
 				const struct book *b, const struct reserve_ask *ask,
 				struct str key, struct incursion **out)
 {
-	const struct reservation *r = reservation_overlapping(c, b, key);
+	struct reservation *r = reservation_overlapping(c, b, key);
 
 	*out = NULL;
 	for (; r; r = r->next) {
@@ -517,6 +518,8 @@ static enum err find_incursions(struct call *c, struct agent_files *f,
 		if (ask->strict && !exact)
 			return taken(c, ERR_RESERVATION_CONFLICT, r, "until");
 		*out = arena_new(&c->mem, struct incursion);
+		if (exact) /* it is taken over */
+			expire(r);
 		**out = (struct incursion){ .with = *r,
 					    .kind = exact ? OVERLAP_EXACT :
 							    OVERLAP_PARTIAL,

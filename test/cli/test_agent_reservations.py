@@ -83,6 +83,16 @@ def test_takeover(two, minute, owner_acts, flag, outcome):
     assert (event["payload"]["owner_agent"], event["payload"]["incoming_agent"]) == ("amber-otter", "cobalt-harbor")
 
 
+@pytest.mark.parametrize("minute", [15, 60])
+def test_the_reply_of_a_takeover_shows_the_old_reservation_as_expired(two, minute):
+    """As it is recorded: also where its time was not over, but its owner was not there."""
+    reserve(two, "amber-otter", "src", "--ttl", "60", env=at())
+    [incursion] = reserve(two, "cobalt-harbor", "src", "--takeover-stale", env=at(m=minute))["incursions"]
+    old = incursion["reservation"]
+    assert list(old) == SHAPE and (incursion["kind"], old["state"], old["expired"]) == ("exact", "expired", True)
+    assert {k: v for k, v in old.items() if k != "expired"} == history(two)[1]
+
+
 def active(project):
     """What the snapshot holds."""
     file = project.path / ".beadboard/agent/reservations/active.json"
