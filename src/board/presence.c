@@ -16,11 +16,11 @@ const struct names livenesses = { liveness_words, LIVENESS_OFFLINE + 1, NULL };
 
 enum liveness liveness_of(int64_t last_seen, int64_t now)
 {
-	int64_t silent = now - last_seen;
+	int64_t minutes = (now - last_seen) / MINUTE; /* those that are over */
 
-	return silent <= ACTIVE * MINUTE ? LIVENESS_ACTIVE :
-	       silent <= STALE * MINUTE  ? LIVENESS_STALE :
-					   LIVENESS_OFFLINE;
+	return minutes <= ACTIVE ? LIVENESS_ACTIVE :
+	       minutes <= STALE  ? LIVENESS_STALE :
+				   LIVENESS_OFFLINE;
 }
 
 int64_t presence_offline_before(int64_t now)
@@ -116,7 +116,7 @@ static void derive_offline(struct call *c, struct board *b, struct agent *list)
 	bool news = false;
 
 	for (struct agent *a = list; a; a = a->next) {
-		bool gone = liveness_of(a->last_seen, c->now_ms) == LIVENESS_OFFLINE;
+		bool gone = a->last_seen < presence_offline_before(c->now_ms);
 
 		if (!gone && a->status == AGENT_OFFLINE)
 			a->status = woken(a); /* a clock was wrong once */

@@ -12,7 +12,7 @@ struct unread;
 enum liveness { LIVENESS_ACTIVE, LIVENESS_STALE, LIVENESS_OFFLINE };
 extern const struct names livenesses;
 
-/* Up to 5 minutes active, up to 30 stale, then offline. */
+/* Active up to 5 whole minutes, stale up to 30, then offline. */
 enum liveness liveness_of(int64_t last_seen, int64_t now);
 
 /* What an agent says of itself; absent members stay as they are. */
@@ -31,7 +31,11 @@ enum err presence_clear(struct call *c, struct board *b, struct agent **out);
 enum err presence_get(struct call *c, struct board *b, struct str id, struct agent **out);
 enum err presence_each(struct call *c, struct board *b, struct agent **out);
 
-/* An agent is offline if it was last seen before this. */
+/*
+ * The status of an agent becomes `offline` if it was last seen before this: 30 minutes,
+ * to the millisecond. Its liveness, which counts whole minutes, follows within the
+ * minute.
+ */
 int64_t presence_offline_before(int64_t now);
 
 void agent_encode(struct json *j, const struct call *c, const struct agent *a,

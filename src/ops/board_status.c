@@ -63,9 +63,8 @@ static const char *const get_examples[] = { "bb status get claude-01", NULL };
 const struct op op_board_status = {
 	.name = "board status",
 	.help = "Show the agents, what they do and whether they are alive",
-	.more = "An agent is active up to 5 minutes after its last write, then stale, "
-		"and after "
-		"30 minutes offline.",
+	.more = "An agent is active up to 5 whole minutes after its last write, then "
+		"stale, and after 30 minutes offline.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),

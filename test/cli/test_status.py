@@ -3,7 +3,7 @@ import sqlite3
 
 import pytest
 
-from board import agent, at, column_of, counts, rows, stamp
+from board import agent, at, column_of, counts, ms, rows, stamp
 
 ACTIVE = ["idle", "planning", "coding", "testing", "reviewing", "blocked"]
 
@@ -165,13 +165,14 @@ def test_status_has_no_limit(project):
 
 @pytest.mark.parametrize("later, liveness, minutes", [
     (dict(), "active", 0), (dict(s=59), "active", 0), (dict(m=1), "active", 1),
-    (dict(m=5), "active", 5), (dict(m=5, ms=1), "stale", 5), (dict(m=5, s=59), "stale", 5),
-    (dict(m=30), "stale", 30), (dict(m=30, ms=1), "offline", 30), (dict(d=400), "offline", 576000)])
-def test_liveness_is_active_to_5_minutes_and_stale_to_30(project, later, liveness, minutes):
+    (dict(m=5), "active", 5), (dict(m=5, ms=1), "active", 5), (dict(m=5, s=59, ms=999), "active", 5),
+    (dict(m=6), "stale", 6), (dict(m=30), "stale", 30), (dict(m=30, s=59, ms=999), "stale", 30),
+    (dict(m=31), "offline", 31), (dict(d=400), "offline", 576000)])
+def test_liveness_counts_whole_minutes_active_to_5_and_stale_to_30(project, later, liveness, minutes):
     project.bb("--as", "k", "status", "set", "T", "--status", "coding", env=at()).ok()
     got = agent(project, "k", env=at(**later))
     assert (got["liveness"], got["minutes_since_last_seen"]) == (liveness, minutes)
-    assert got["status"] == ("offline" if liveness == "offline" else "coding")
+    assert got["status"] == ("offline" if ms(**later) > ms(m=30) else "coding")  # to the millisecond, as it is stored
 
 
 @pytest.mark.parametrize("args", [["status"], ["status", "get", "k"], ["summary"]])

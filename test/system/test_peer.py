@@ -88,8 +88,8 @@ class Board(RuleBasedStateMachine):
 
     def shown(self, agent):
         silent = self.now - agent["last_seen"]
-        liveness = "active" if silent <= 5 * MINUTE else "stale" if silent <= 30 * MINUTE else "offline"
-        return {**agent, "status": "offline" if liveness == "offline" else agent["status"],
+        liveness = "active" if silent // MINUTE <= 5 else "stale" if silent // MINUTE <= 30 else "offline"
+        return {**agent, "status": "offline" if silent > 30 * MINUTE else agent["status"],
                 "last_seen": stamp(agent["last_seen"]), "updated_at": stamp(agent["updated_at"]),
                 "liveness": liveness, "minutes_since_last_seen": silent // MINUTE}
 
