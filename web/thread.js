@@ -89,7 +89,7 @@ const kinds = {
   event: (t, i) => row(i, "event", [h("span", { class: "by" }, i.by), ` noted (${i.event.kind})`], text(i.event.message)),
 };
 
-const keyOf = (item) => `${item.kind}-${item.id ?? item.event?.id ?? item.post?.id ?? ""}-${item.at}-${item.by}-${item.subject ?? ""}-${item.artifact?.path ?? ""}`;
+const keyOf = (item) => `${item.kind}-${item.id ?? item.recipients?.[0]?.message_id ?? item.event?.id ?? item.post?.id ?? ""}-${item.at}-${item.by}-${item.subject ?? ""}-${item.artifact?.path ?? ""}`;
 
 // --- the drawer ---
 

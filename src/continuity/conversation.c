@@ -4,6 +4,7 @@
 
 #include "agents/mailbox.h"
 #include "agents/protocol.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/moment.h"
@@ -32,8 +33,10 @@ struct thread {
 	struct str id, brief; /* of the bead; without its prefix */
 	struct item *item;
 	size_t count;
-	struct map changes; /* by mark: struct change */
-	struct map letters; /* by who wrote what when: struct letter_item */
+	struct map changes;  /* by mark: struct change */
+	struct map messages; /* by id: struct mail */
+	struct map letters;  /* by content: struct letter_item */
+	struct letter_item *first_letter, **letters_end;
 };
 
 static void add(struct thread *t, struct stamp at, struct json *j)
@@ -226,18 +229,23 @@ static enum err add_bead(struct thread *t, struct str text, struct json *j)
 
 /* --- mail, and what happened between agents --- */
 
-/* What one agent wrote at once, to one or to many. */
+/* A message. The messages of a broadcast stand in the thread once: they have the same
+ * content, were sent in one moment, and each has another recipient. */
 struct letter_item {
 	struct mail first;         /* as it was sent */
-	struct mail *to;           /* how it is for each of them */
+	struct mail *to;           /* how it is for each recipient */
 	const struct value *event; /* that tells the same; or NULL */
+	struct letter_item *next;  /* of all */
+	struct letter_item *same;  /* of those with the same content */
 };
 
-static struct str letter_key(struct thread *t, struct str from, int64_t at,
-			     struct str subject)
+static struct str content_key(struct thread *t, struct str from, struct str category,
+			      struct str subject, struct str body)
 {
-	return arena_fmt(&t->c->mem, STR_FMT "\n%lld\n" STR_FMT, STR_ARG(from),
-			 (long long)at, STR_ARG(subject));
+	struct str zero = { "", 1 },
+		   pieces[] = { from, zero, category, zero, subject, zero, body };
+
+	return sha256_pieces(&t->c->mem, pieces, sizeof pieces / sizeof *pieces);
 }
 
 static struct mail own(struct arena *mem, const struct mail *m)
@@ -251,10 +259,49 @@ static struct mail own(struct arena *mem, const struct mail *m)
 	return copy;
 }
 
+static const struct mail *recipient(const struct letter_item *letter, struct str agent)
+{
+	const struct mail *to = letter->to;
+
+	while (to && !str_eq(to->to, agent))
+		to = to->next;
+	return to;
+}
+
+static bool same_letter(const struct letter_item *letter, const struct mail *m)
+{
+	return letter->first.created_ms == m->created_ms &&
+	       str_eq(letter->first.thread, m->thread) && !recipient(letter, m->to);
+}
+
+/* What this message belongs to, which may be a broadcast that was seen in part. */
+static struct letter_item *letter_of(struct thread *t, const struct mail *m)
+{
+	struct str category = str_of(names_word(&categories, m->category));
+	void **head = map_put(&t->letters,
+			      content_key(t, m->from, category, m->subject, m->body));
+	struct letter_item *letter = *head, *last = NULL;
+
+	for (; letter && !same_letter(letter, m); letter = letter->same)
+		last = letter;
+	if (letter)
+		return letter;
+	letter = arena_new(&t->c->mem, struct letter_item);
+	*letter = (struct letter_item){ .first = own(&t->c->mem, m) };
+	if (last)
+		last->same = letter;
+	else
+		*head = letter;
+	*t->letters_end = letter;
+	t->letters_end = &letter->next;
+	return letter;
+}
+
+/* A message is known by its id alone: others may have the same sender, subject and time.
+ */
 static void see_mail(struct call *c, const struct mail *m, void *arg)
 {
 	struct thread *t = arg;
-	struct arena *mem = &t->c->mem;
 	struct letter_item *letter;
 	struct mail *one;
 	void **at;
@@ -262,20 +309,17 @@ static void see_mail(struct call *c, const struct mail *m, void *arg)
 	(void)c;
 	if (!about(t, m->bead))
 		return;
-	at = map_put(&t->letters, letter_key(t, m->from, m->created_ms, m->subject));
-	if (!*at) {
-		*at = letter = arena_new(mem, struct letter_item);
-		letter->first = own(mem, m);
-	}
-	letter = *at;
-	for (one = letter->to; one && !str_eq(one->id, m->id);)
-		one = one->next;
-	if (!one) {
-		one = arena_new(mem, struct mail);
-		*one = own(mem, m);
+	at = map_find(&t->messages, m->id);
+	if (!at) {
+		one = arena_new(&t->c->mem, struct mail);
+		*one = own(&t->c->mem, m);
+		letter = letter_of(t, m);
 		one->next = letter->to;
 		letter->to = one;
+		at = map_put(&t->messages, one->id);
+		*at = one;
 	}
+	one = *at;
 	one->state = m->state;
 	one->read_ms = m->read_ms;
 	one->acked_ms = m->acked_ms;
@@ -318,18 +362,44 @@ static void put_letter(struct thread *t, const struct letter_item *letter)
 	add(t, (struct stamp){ .ms = m->created_ms }, &j);
 }
 
+/* May the event of this letter be one that was sent to `to` then? The message is stored
+ * together with it and is never older: where the clock was set back, it is as old as the
+ * recipient's last message. */
+static bool may_tell(const struct letter_item *letter, struct str to, int64_t at)
+{
+	bool many = letter->to->next,
+	     one = registry_id_valid(to) && !str_is(to, "broadcast");
+
+	return letter->first.created_ms >= at && (many || !letter->event) &&
+	       (!one || recipient(letter, to));
+}
+
+static bool tells_better(const struct letter_item *a, const struct letter_item *b)
+{
+	if (!b || !a->event != !b->event)
+		return !b || !a->event;
+	return a->first.created_ms < b->first.created_ms;
+}
+
 /* A handoff and a call for help are mail too, and stand in the thread once. */
 static bool told_by_mail(struct thread *t, const struct value *event, int64_t at)
 {
-	struct str subject = value_str(value_find(event, "payload"), "subject");
-	void **found = subject.p ? map_find(&t->letters,
-					    letter_key(t, value_str(event, "from_agent"),
-						       at, subject)) :
-				   NULL;
+	const struct value *payload = value_find(event, "payload");
+	struct str text = value_str(payload, "summary");
+	struct letter_item *letter, *best = NULL;
+	void **found;
 
-	if (found)
-		((struct letter_item *)*found)->event = event;
-	return found;
+	text = text.p ? text : value_str(payload, "blocker");
+	found = map_find(&t->letters, content_key(t, value_str(event, "from_agent"),
+						  value_str(event, "event_type"),
+						  value_str(payload, "subject"), text));
+	for (letter = found ? *found : NULL; letter; letter = letter->same)
+		if (may_tell(letter, value_str(event, "to_agent"), at) &&
+		    tells_better(letter, best))
+			best = letter;
+	if (best)
+		best->event = event;
+	return best;
 }
 
 static void put_event(struct thread *t, const struct value *event)
@@ -381,8 +451,8 @@ static enum err add_agents(struct thread *t)
 				 t->brief.n ? t->brief : t->id, see_mail, t);
 	if (!e)
 		e = add_protocol(t, &f);
-	for (size_t i = 0; !e && i < t->letters.count; i++)
-		put_letter(t, t->letters.entry[i].value);
+	for (const struct letter_item *l = t->first_letter; !e && l; l = l->next)
+		put_letter(t, l);
 	return e;
 }
 
@@ -506,9 +576,13 @@ static int by_time(const void *a, const void *b)
 
 enum err conversation_encode(struct call *c, struct str bead, struct json *j)
 {
-	struct thread t = { .c = c, .changes.mem = &c->mem, .letters.mem = &c->mem };
+	struct thread t = { .c = c,
+			    .changes.mem = &c->mem,
+			    .messages.mem = &c->mem,
+			    .letters.mem = &c->mem };
 	enum err e;
 
+	t.letters_end = &t.first_letter;
 	json_object(j);
 	if ((e = add_bead(&t, bead, j)) || (e = add_agents(&t)) || (e = add_board(&t)) ||
 	    (e = add_events(&t)))

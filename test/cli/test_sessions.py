@@ -191,6 +191,74 @@ def test_a_broadcast_is_one_item_with_many_recipients(crowd):
     assert len(items) == 1 and sorted(r["agent"] for r in items[0]["recipients"]) == ["cobalt-harbor", "silver-heron"]
 
 
+def write(crowd, body, to="cobalt-harbor", category="HANDOFF", subject="s", at=NOW, **kw):
+    crowd.agent("send", "--from", "amber-otter", "--to", to, "--bead", crowd.loose, "--category", category, "--subject", subject,
+                "--body", body, at=at, **kw)
+
+
+def mail_of(crowd):
+    """The messages of the thread, each with whom it was sent to; none of their events stands beside them."""
+    items = crowd.json("conversation", crowd.loose, program="abacus")["items"]
+    assert "protocol" not in [i["kind"] for i in items]
+    mail = [i for i in items if i["kind"] == "mail"]
+    for item in mail:
+        assert (item["event"] is None) == (item["category"] in ("INFO", "DECISION"))
+        if item["event"]:
+            payload = item["event"]["payload"]
+            assert (payload["subject"], payload.get("summary", payload.get("blocker"))) == (item["subject"], item["text"])
+    ids = [r["message_id"] for i in mail for r in i["recipients"]]
+    assert len(set(ids)) == len(ids)
+    return [(i["text"], sorted(r["agent"] for r in i["recipients"])) for i in mail]
+
+
+@pytest.mark.parametrize("category", ["INFO", "DECISION", "HANDOFF", "BLOCKED"])
+def test_messages_of_one_moment_and_subject_are_told_each(crowd, category):
+    for body in ("one", "two", "three"):
+        write(crowd, body, category=category)
+    write(crowd, "four", to="silver-heron", category=category)
+    assert mail_of(crowd) == [("one", ["cobalt-harbor"]), ("two", ["cobalt-harbor"]), ("three", ["cobalt-harbor"]),
+                              ("four", ["silver-heron"])]
+
+
+@pytest.mark.parametrize("category", ["INFO", "HANDOFF"])
+def test_the_same_message_twice_is_told_twice(crowd, category):
+    for _ in "12":
+        write(crowd, "again", category=category)
+    assert mail_of(crowd) == [("again", ["cobalt-harbor"])] * 2
+
+
+def test_a_category_is_part_of_a_message(crowd):
+    write(crowd, "b", category="INFO")
+    write(crowd, "b", category="BLOCKED")
+    assert mail_of(crowd) == [("b", ["cobalt-harbor"])] * 2
+
+
+@pytest.mark.parametrize("category", ["INFO", "HANDOFF"])
+def test_two_broadcasts_of_one_moment_are_two_items(crowd, category):
+    all_but_me = ["cobalt-harbor", "silver-heron"]
+    for body in ("one", "two", "two"):
+        write(crowd, body, to="broadcast", category=category)
+    assert mail_of(crowd) == [("one", all_but_me), ("two", all_but_me), ("two", all_but_me)]
+
+
+def test_what_was_sent_after_the_clock_was_set_back_is_told(crowd):
+    """It is as old as the last message before it: the same moment for all of them."""
+    write(crowd, "first", at=NOW + 60_000)
+    for i, body in enumerate(("second", "third", "second")):
+        write(crowd, body, at=NOW + i)
+    assert mail_of(crowd) == [(body, ["cobalt-harbor"]) for body in ("first", "second", "third", "second")]
+
+
+def test_a_message_keeps_its_item_when_it_is_read_and_accepted(crowd):
+    write(crowd, "one")
+    write(crowd, "two")
+    found = crowd.json("conversation", crowd.loose, program="abacus")["items"]
+    [message] = [i["recipients"][0]["message_id"] for i in found if i.get("text") == "two"]
+    crowd.agent("ack", "--agent", "cobalt-harbor", "--message", message)
+    items = [i for i in crowd.json("conversation", crowd.loose, program="abacus")["items"] if i["kind"] == "mail"]
+    assert [(i["text"], i["recipients"][0]["state"]) for i in items] == [("one", "unread"), ("two", "acked")]
+
+
 def test_a_conversation_of_nobody(crowd):
     assert crowd.fails("conversation", "nope", program="abacus")["code"] in ("not_found", "NOT_FOUND")
 
