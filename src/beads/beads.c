@@ -311,6 +311,18 @@ static bool being_written(struct call *c, struct beads *b)
 	return e == ERR_DATABASE_BUSY;
 }
 
+bool beads_being_written(struct call *c, struct beads *b, struct journal_place *known)
+{
+	enum journal_news what = JOURNAL_SAME;
+	bool busy = !open_cache(c, b, CACHE_READ) && !news(c, b, &what) &&
+		    what == JOURNAL_MORE && being_written(c, b);
+
+	*known = b->about.place;
+	cache_close(&b->cache);
+	c->code = ERR_OK;
+	return busy;
+}
+
 static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mode)
 {
 	enum journal_news what = JOURNAL_SAME;

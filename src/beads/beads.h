@@ -54,6 +54,13 @@ enum err beads_open_at(struct call *c, const struct when *when, struct beads *ou
  */
 bool beads_undisturbed(struct call *c, const struct beads *b);
 
+/*
+ * Is a record of the journal on its way into the cache? Then `known` is up to where
+ * readers see the journal: whoever tells others of records tells of those before. `b` is
+ * that of beads_home().
+ */
+bool beads_being_written(struct call *c, struct beads *b, struct journal_place *known);
+
 /* Where the store is, or would be; the repository is that of the call. */
 enum err beads_home(struct call *c, struct beads *out);
 

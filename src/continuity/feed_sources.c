@@ -238,6 +238,8 @@ struct held_record {
 	const struct journal_place *place;
 	struct str data; /* of the record before, without its place; or absent */
 	int count;
+	bool limited;               /* to what readers see already, … */
+	struct journal_place limit; /* … which ends here */
 	struct str home;
 	int64_t segment,
 		carried; /* where we are; up to where it repeats the one before */
@@ -312,7 +314,10 @@ static enum err see_record(struct call *c, const struct journal_record *r, void 
 	struct held_record *p = arg;
 	struct arena scratch = { 0 };
 
-	if (p->count++ == ROUND)
+	bool beyond = r->segment > p->limit.segment ||
+		      (r->segment == p->limit.segment && r->offset >= p->limit.offset);
+
+	if ((p->limited && beyond) || p->count++ == ROUND)
 		return ERR_DATABASE_BUSY; /* that was enough for now */
 	tell_pending(p);
 	if (r->segment != p->segment)
@@ -371,6 +376,8 @@ static void collect_beads(struct telling *t)
 							place.crc, place.first };
 	}
 	p.home = b.home;
+	/* whoever is told of a change looks at it at once, and has to see it */
+	p.limited = beads_being_written(t->c, &b, &p.limit);
 	p.segment = place.offset ? place.segment : 0;
 	e = journal_each(t->c, b.home, &place, see_record, &p);
 	tell_pending(&p);

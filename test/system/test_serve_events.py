@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import BIN, environment, git
-from harness import wait_until
+from harness import STRACE, needs_strace, wait_until
 from remotes import bare, clone, hook, http_remote, sync
 from service import AGENTS, Stream, read_all, served, services, set_up
 
@@ -61,6 +61,20 @@ def test_operations_over_http_are_told_of_too(served):
     stream.until(count(6), 1)
     assert stream.beads() == [*beads, beads[0]]
     assert {data["by"] for data in stream.of("bead")} == {"kimi"}
+
+
+@needs_strace
+def test_who_is_told_of_a_change_can_see_it(served):
+    """The writer has its record in the journal, and is slow to put it into the cache, from which all questions are answered."""
+    stream = Stream(served).begun()
+    bead = served.repo.create("x")
+    stream.until(count(1), 30)
+    writer = subprocess.Popen([STRACE, "-f", "-qq", "-o", os.devnull, "-P", f"{served.repo.cache}-wal", "-e", "trace=pwrite64",
+                               "-e", "inject=pwrite64:delay_enter=500000:when=1", str(BIN / "bd"), "close", bead],
+                              cwd=served.repo.path, env=environment(BD_ACTOR="amber-otter"), stdout=subprocess.DEVNULL)
+    stream.until(count(2), 30)
+    [shown] = served.get(f"/api/bead/show?ids={bead}").data
+    assert shown["status"] == "closed" and writer.wait(30) == 0
 
 
 # --- coming back ---
