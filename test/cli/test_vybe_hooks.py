@@ -329,8 +329,9 @@ def test_work_keeps_an_agent_alive(vybe):
     assert shown["liveness"] == "active"
 
 
-def test_work_keeps_what_an_agent_has(vybe):
-    """A claim and a reservation that would end soon go on; others are left alone."""
+@pytest.mark.parametrize("seen", [False, True])
+def test_work_keeps_what_an_agent_has(vybe, seen):
+    """A claim and a reservation that would end soon go on, also if the agent was seen a moment ago; others are left alone."""
     early, late = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}, {"ABACUS_NOW": "2026-01-01T00:50:00Z"}
     vybe.run("agent", "register", "--name", "w-one", "--role", "x", program="bb", env=early).ok()
     for scope, ttl in (("src", "60"), ("doc", "600")):
@@ -339,6 +340,8 @@ def test_work_keeps_what_an_agent_has(vybe):
     task = vybe.task(env=early)["id"]
     vybe.ok("task", "begin", "--id", task, agent="w-one", env=early)
     before = vybe.show(task)["assignee_expires"]
+    if seen:
+        vybe.run("agent", "heartbeat", "--agent", "w-one", program="bb", env=late).ok()
     vybe.run("hook", "handle", "--host", "claude", program="vybe", env={**late, "VYBE_AGENT": "w-one"},
              stdin=json.dumps({"hook_event_name": "PostToolUse", "cwd": str(vybe.path)}).encode()).ok()
     assert vybe.show(task)["assignee_expires"] > before
