@@ -346,6 +346,8 @@ bool line_decode(struct arena *mem, const struct value *v, struct bead *out,
 	if (!bead_id_valid(out->id))
 		return refuse(&d, "id", "an id");
 	d.v = value_find(v, "_v");
+	if (d.v && d.v->type == VALUE_NULL)
+		d.v = NULL;
 	if (d.v && d.v->type != VALUE_OBJECT)
 		return refuse(&d, "_v", "an object of marks [[ms,n],\"by\"]");
 	if (value_find(v, "_at") && !decode_mark(&d, "_at", "_by", &d.last))

@@ -57,15 +57,19 @@ static bool take_line(struct comparing *k, struct str line, struct str *why)
 {
 	bool told = k->out->count <= NEWS_MOST ||
 		    (k->file == FILE_TOMBSTONES && str_has(line, STR("\"remap\":")));
-	bool taken;
+	struct arena *mem = told ? &k->c->mem : &k->line;
+	enum taken taken;
 
-	if (told) /* the line is kept by what is decoded from it */
-		return snapshot_take_text(k->out->change, k->file,
-					  arena_copy(&k->c->mem, line), true, why);
 	arena_reset(&k->line);
-	taken = snapshot_take_text(state_new(&k->line), k->file, line, true, why);
-	*why = taken ? *why : arena_copy(&k->c->mem, *why);
-	return taken;
+	/* the line is kept by what is decoded from it */
+	taken = snapshot_take_text(told ? k->out->change : state_new(mem), k->file,
+				   told ? arena_copy(mem, line) : line, true, why);
+	if (taken == TAKEN_NOT)
+		*why = arena_copy(&k->c->mem, *why);
+	else if (taken == TAKEN_REWRITTEN)
+		snapshot_take_text(k->out->rewritten, k->file,
+				   arena_copy(&k->c->mem, line), false, why);
+	return taken != TAKEN_NOT;
 }
 
 static enum err take_news(void *arg, const struct line_pair *pair)
@@ -93,7 +97,8 @@ enum err news_between(struct call *c, const struct snapshot *before,
 	struct comparing k = { .c = c, .now = now, .forgets = forgets, .out = out };
 	enum err e;
 
-	*out = (struct news){ .change = state_new(&c->mem) };
+	*out = (struct news){ .change = state_new(&c->mem),
+			      .rewritten = state_new(&c->mem) };
 	e = snapshot_read_meta(c, now, out->change);
 	for (size_t i = 0; !e && i < sizeof order / sizeof *order; i++) {
 		size_t number;

@@ -12,6 +12,7 @@ struct news {
 	struct state *change; /* of more than NEWS_MOST lines, only ids that were left */
 	size_t count;         /* of lines */
 	struct map gone;      /* ids of which it knows nothing any more */
+	struct state *rewritten; /* lines that are to be published in their normal form */
 	bool forgets; /* something is missing, or moved: joining cannot tell that */
 };
 

@@ -7,6 +7,7 @@
 #include "beads/limits.h"
 #include "beads/line.h"
 #include "beads/state.h"
+#include "store/bead_words.h"
 
 const char *snapshot_name(enum snapshot_file file)
 {
@@ -143,9 +144,14 @@ static struct str spelled_tombstone(struct arena *mem, const struct value *line)
 	struct json j = { .out.mem = mem };
 	struct str why;
 
+	const struct slot *slot;
+
 	if (!state_read_tombstone(alone, line, &why))
 		return (struct str){ 0 };
-	tombstone_encode(&j, state_find(alone, value_str(line, "id")));
+	slot = state_find(alone, value_str(line, "id"));
+	if (!slot_has_tombstone(slot))
+		return (struct str){ 0 };
+	tombstone_encode(&j, slot);
 	return json_text(&j);
 }
 
@@ -164,6 +170,13 @@ struct str snapshot_spelled(struct arena *mem, enum snapshot_file file,
 		return edge_decode(mem, line, &e, &why) ? edge_text(mem, &e) :
 							  (struct str){ 0 };
 	return spelled_tombstone(mem, line);
+}
+
+struct str snapshot_misfit(enum snapshot_file file)
+{
+	return file == FILE_TOMBSTONES ?
+		       STR("the bead in it was written to after its deletion") :
+		       STR("\"_at\" and \"_by\" are missing");
 }
 
 const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file,
@@ -201,17 +214,38 @@ const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot
 	return NULL;
 }
 
-bool snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
-			bool strict, struct str *why)
+/* The kind is a part of an edge's key: written in another way, it would be elsewhere. */
+static bool is_synonym(struct str kind)
+{
+	return names_exact(&edge_kinds, kind) < 0 && names_value(&edge_kinds, kind) >= 0;
+}
+
+enum taken snapshot_compare(struct arena *mem, enum snapshot_file file,
+			    const struct value *v, struct str line, struct str *why)
+{
+	struct str normal = snapshot_spelled(mem, file, v);
+
+	if (!normal.p)
+		*why = snapshot_misfit(file);
+	else if (file == FILE_DEPS && is_synonym(value_str(v, "kind")))
+		*why = STR("\"kind\" is not blocks, parent, related or discovered_from");
+	else if (str_eq(line, normal))
+		return TAKEN_AS_IS;
+	else if (str_eq(line, canonical(mem, v)))
+		return TAKEN_REWRITTEN;
+	else
+		*why = STR("it is not written in the canonical way");
+	return TAKEN_NOT;
+}
+
+enum taken snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
+			      bool strict, struct str *why)
 {
 	const struct value *v = snapshot_parse_line(s->mem, file, line, why);
 
 	if (!v || !snapshot_take(s, file, v, why))
-		return false;
-	if (!strict || str_eq(line, snapshot_spelled(s->mem, file, v)))
-		return true;
-	*why = STR("it is not written in the canonical way");
-	return false;
+		return TAKEN_NOT;
+	return strict ? snapshot_compare(s->mem, file, v, line, why) : TAKEN_AS_IS;
 }
 
 static bool read_bead(struct state *s, struct arena *scratch, const struct value *v,

@@ -38,6 +38,9 @@ bool snapshot_take(struct state *s, enum snapshot_file file, const struct value 
 struct str snapshot_spelled(struct arena *mem, enum snapshot_file file,
 			    const struct value *line);
 
+/* Why a record that can be read has no place in its file. */
+struct str snapshot_misfit(enum snapshot_file file);
+
 /* A line as JSON, within the limits of beads/limits.h; or NULL, and why. */
 const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file,
 					struct str line, struct str *why);
@@ -46,9 +49,23 @@ const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file fi
 const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot *files,
 					struct str *why);
 
-/* The same from text; strictly: refused if it is not written as it should be. */
-bool snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
-			bool strict, struct str *why);
+/*
+ * Reads the text of a line into a state. A line that says what this program would write
+ * in another way is accepted and has to be rewritten when it is published: marks in `_v`
+ * that are newer than `_at`, marks under the names of members, nulls, labels in another
+ * order. With `strict`, the text has to be canonical JSON and a record of its file.
+ */
+enum taken {
+	TAKEN_NOT,      /* it was refused, and why */
+	TAKEN_AS_IS,    /* it is what this program would write */
+	TAKEN_REWRITTEN /* this program would write the same in another way */
+};
+enum taken snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
+			      bool strict, struct str *why);
+
+/* Whether the text is what this program writes, or means the same; or refused. */
+enum taken snapshot_compare(struct arena *mem, enum snapshot_file file,
+			    const struct value *v, struct str line, struct str *why);
 
 /* Only what meta.json says. */
 enum err snapshot_read_meta(struct call *c, const struct snapshot *files,

@@ -116,6 +116,8 @@ enum err sync_join(struct sync *s, struct str *commit)
 	enum err e;
 
 	*commit = s->base;
+	if (s->rewritten)
+		state_add(s->pending.change, s->rewritten);
 	if ((e = s->base.p ? commit_read(c, s->repo, s->base, &m.side[0]) :
 			     nothing_yet(c, &m.side[0])) ||
 	    (e = merge_run(&m)) || (e = count_unpublished(s, &m.side[0], &unpublished)))

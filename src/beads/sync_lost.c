@@ -143,6 +143,18 @@ static bool is_collected(struct losing *l, const struct line_change *change)
 	return true;
 }
 
+/* Does the line only say the same in another way than this program would? */
+static bool is_respelled(struct losing *l, const struct line_change *change)
+{
+	struct arena *mem = &l->s->c->mem;
+	struct value_error error;
+	const struct value *v = change->old.p && change->new.p ?
+					value_parse(mem, change->old, &error) :
+					NULL;
+
+	return v && str_eq(snapshot_spelled(mem, change->file, v), change->new);
+}
+
 /* Changes are sorted by file, and edges come last: then it is known which ids are gone.
  */
 static void drop_collected(struct losing *l)
@@ -150,7 +162,8 @@ static void drop_collected(struct losing *l)
 	size_t count = 0;
 
 	for (size_t i = 0; i < l->m->count; i++)
-		if (!is_collected(l, &l->m->changes[i]))
+		if (!is_collected(l, &l->m->changes[i]) &&
+		    !is_respelled(l, &l->m->changes[i]))
 			l->m->changes[count++] = l->m->changes[i];
 	l->m->count = count;
 }

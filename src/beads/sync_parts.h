@@ -25,7 +25,8 @@ struct sync {
 	struct str made; /* a commit of ours that may not have been published */
 	struct pending pending;
 	struct journal_place sealed;
-	struct news forgot; /* on the way to the commit */
+	struct news forgot;      /* on the way to the commit */
+	struct state *rewritten; /* lines of others, to be published in normal form */
 	struct json remapped;
 	struct map reported;
 	int64_t pulled, pushed, attempts, started_ms;
@@ -73,7 +74,10 @@ enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upt
 enum err sync_take_in(struct sync *s, struct str commit);
 enum err sync_backup(struct sync *s, struct str commit);
 
-/* Nothing of it is known here: all of it has to be sound, line by line. */
+/*
+ * Nothing of it is known here: every line of it has to be readable. Lines that are not in
+ * their normal form are kept, and sync_join() normalizes them.
+ */
 enum err sync_check(struct sync *s, const struct snapshot *files);
 
 /* --- sync_lost.c --- */

@@ -47,14 +47,26 @@ enum err sync_backup(struct sync *s, struct str commit)
 	return e;
 }
 
+/* Kept for sync_join(): the commit that it makes has these lines in their normal form. */
+static void keep_to_rewrite(struct sync *s, const struct state *lines)
+{
+	if (!s->rewritten)
+		s->rewritten = state_new(&s->c->mem);
+	state_add(s->rewritten, lines);
+}
+
 enum err sync_check(struct sync *s, const struct snapshot *files)
 {
-	for (const struct finding *f = validate_snapshot(&s->c->mem, files, s->c->now_ms);
+	struct state *rewritten = state_new(&s->c->mem);
+
+	for (const struct finding *f =
+		     validate_readable(&s->c->mem, files, s->c->now_ms, rewritten);
 	     f; f = f->next)
-		for (int i = 0; f->severity == SEVERITY_ERROR && i < SNAPSHOT_FILES; i++)
+		for (int i = 0; i < SNAPSHOT_FILES; i++)
 			if (!strcmp(f->file, snapshot_name((enum snapshot_file)i)))
 				return snapshot_fail(s->c, files, (enum snapshot_file)i,
 						     (size_t)f->line, f->message);
+	keep_to_rewrite(s, rewritten);
 	return ERR_OK;
 }
 
@@ -150,6 +162,7 @@ static enum err take_more(struct sync *s, struct str commit, const struct snapsh
 		if ((e = news_between(s->c, &m.side[1], new, true, &news)) ||
 		    (e = sync_lost(s, &m, &lost)))
 			return e;
+		keep_to_rewrite(s, news.rewritten);
 		if (!lost)
 			return take_next(s, commit, &news);
 		if ((e = sync_check(s, new)))

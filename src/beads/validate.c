@@ -8,16 +8,24 @@
 #include "beads/graph.h"
 #include "beads/line.h"
 #include "beads/state.h"
+#include "store/bead_words.h"
 
 struct checker {
 	struct arena *mem;
 	struct arena scratch; /* for one line */
 	int64_t now_ms;
-	struct map live, gone; /* ids */
-	struct edge_row *edges, **last_edge;
+	struct map live;                     /* by id: the line, a struct str */
+	struct map gone;                     /* ids */
+	struct edge_row *edges, **last_edge; /* each is a struct numbered_edge */
 	struct finding *first, **last;
 	int findings;
+	struct state *rewritten; /* for a sync: takes lines it can normalise; or NULL */
 	enum snapshot_file file; /* and where in it */
+	int64_t line;
+};
+
+struct numbered_edge {
+	struct edge_row row;
 	int64_t line;
 };
 
@@ -26,6 +34,8 @@ static void found(struct checker *k, enum severity severity, const char *code,
 {
 	struct finding *f;
 
+	if (k->rewritten && severity == SEVERITY_WARNING)
+		return;
 	if (++k->findings > FINDINGS_MOST)
 		return;
 	f = arena_new(k->mem, struct finding);
@@ -49,12 +59,70 @@ static void skewed(struct checker *k, struct str id, struct stamp at)
 				moment_format(k->mem, at.ms).p));
 }
 
-/* Is the line what this program would write? */
-static void compare(struct checker *k, struct str id, struct str line, struct str text)
+static bool is_mark(struct str key)
 {
-	if (!str_eq(line, text))
+	return str_is(key, "_at") || str_is(key, "_by") || str_is(key, "_v");
+}
+
+/* A record without its marks, and without those of the bead in a tombstone. */
+static struct value without_marks(struct arena *mem, const struct value *v)
+{
+	struct value out = *v;
+
+	out.item = arena_array(mem, v->count + 1, sizeof *out.item);
+	out.count = 0;
+	for (size_t i = 0; i < v->count; i++) {
+		if (is_mark(v->item[i].key))
+			continue;
+		out.item[out.count++] = str_is(v->item[i].key, "bead") ?
+						without_marks(mem, &v->item[i]) :
+						v->item[i];
+	}
+	return out;
+}
+
+/* Do two records differ in nothing but the way in which their marks are written? */
+static bool same_but_for_marks(struct arena *mem, const struct value *v,
+			       struct str normal)
+{
+	struct value_error error;
+	struct value a = without_marks(mem, v),
+		     b = without_marks(mem, value_parse(mem, normal, &error));
+
+	return str_eq(canonical(mem, &a), canonical(mem, &b));
+}
+
+static void rewritten(struct checker *k, struct str id, const struct value *v,
+		      struct str line)
+{
+	struct str why;
+
+	if (k->rewritten)
+		snapshot_take_text(k->rewritten, k->file,
+				   arena_copy(k->rewritten->mem, line), false, &why);
+	else if (same_but_for_marks(&k->scratch, v,
+				    snapshot_spelled(&k->scratch, k->file, v)))
+		found(k, SEVERITY_WARNING, "not_normalized", id,
+		      STR("\"_at\", \"_by\" and \"_v\" are not in their normal form; the "
+			  "next change to this record rewrites them"));
+	else
 		found(k, SEVERITY_ERROR, "not_canonical", id,
 		      STR("the line is not written in the canonical way"));
+}
+
+/* Is the line what this program would write? */
+static void compare(struct checker *k, struct str id, const struct value *v,
+		    struct str line)
+{
+	struct str why;
+	enum taken taken = snapshot_compare(&k->scratch, k->file, v, line, &why);
+	bool fits = snapshot_spelled(&k->scratch, k->file, v).p;
+
+	if (taken == TAKEN_REWRITTEN)
+		rewritten(k, id, v, line);
+	else if (taken == TAKEN_NOT)
+		found(k, SEVERITY_ERROR, fits ? "not_canonical" : "invalid_field", id,
+		      why);
 }
 
 /* A record: its key for sorting, which lasts; or absent if it was refused. */
@@ -68,18 +136,41 @@ static struct str refused(struct checker *k, struct str id, struct str why)
 
 static struct str check_bead(struct checker *k, const struct value *v, struct str line)
 {
-	struct str why, id = value_str(v, "id");
+	struct str why, id = value_str(v, "id"), *kept;
 	struct bead b;
 
 	if (!line_decode(&k->scratch, v, &b, &why))
 		return refused(k, id, why);
-	if (!bead_whole(&b))
-		refused(k, id, STR("\"_at\" and \"_by\" are missing"));
 	skewed(k, id, bead_top(&b).at);
-	compare(k, id, line, line_text(&k->scratch, &b));
+	compare(k, id, v, line);
 	id = arena_copy(k->mem, id);
-	map_put(&k->live, id);
+	kept = arena_new(k->mem, struct str);
+	*kept = line;
+	*map_put(&k->live, id) = kept;
 	return id;
+}
+
+/*
+ * An id may be in both files if the bead was created or restored after the deletion, or
+ * took an id that another one had to leave. Otherwise one of the two lines is wrong.
+ */
+static void check_both(struct checker *k, struct str id, const struct value *tombstone)
+{
+	struct state *s = state_new(&k->scratch);
+	void **line = map_find(&k->live, id);
+	const struct slot *slot;
+	struct str why;
+
+	if (!line || k->rewritten ||
+	    !snapshot_take_text(s, FILE_STATE, *(const struct str *)*line, false, &why) ||
+	    !state_read_tombstone(s, tombstone, &why))
+		return;
+	state_add(s, state_new(&k->scratch)); /* applies deletions without a lineage */
+	slot = state_find(s, id);
+	if (!slot_live(slot) || !slot_has_tombstone(slot))
+		found(k, SEVERITY_ERROR, "duplicate_id", id,
+		      arena_fmt(k->mem, "'" STR_FMT "' has a tombstone, and is in %s too",
+				STR_ARG(id), snapshot_name(FILE_STATE)));
 }
 
 static struct str check_tombstone(struct checker *k, const struct value *v,
@@ -87,12 +178,11 @@ static struct str check_tombstone(struct checker *k, const struct value *v,
 {
 	struct state *s = state_new(&k->scratch);
 	struct str why, id = value_str(v, "id");
-	struct json j = { .out.mem = &k->scratch };
 
 	if (!state_read_tombstone(s, v, &why))
 		return refused(k, id, why);
-	tombstone_encode(&j, state_find(s, id));
-	compare(k, id, line, json_text(&j));
+	compare(k, id, v, line);
+	check_both(k, id, v);
 	skewed(k, id, state_clock(s, INT64_MAX));
 	id = arena_copy(k->mem, id);
 	map_put(&k->gone, id);
@@ -101,21 +191,26 @@ static struct str check_tombstone(struct checker *k, const struct value *v,
 
 static struct str check_edge(struct checker *k, const struct value *v, struct str line)
 {
-	struct edge_row *row;
+	struct numbered_edge *kept;
 	struct str why;
 	struct edge e;
 
 	if (!edge_decode(&k->scratch, v, &e, &why))
 		return refused(k, value_str(v, "from"), why);
-	compare(k, e.from, line, edge_text(&k->scratch, &e));
+	compare(k, e.from, v, line);
 	skewed(k, e.from, e.life.at);
-	row = arena_new(k->mem, struct edge_row);
-	*row = (struct edge_row){ .from = arena_copy(k->mem, e.from),
-				  .to = arena_copy(k->mem, e.to),
-				  .kind = arena_copy(k->mem, e.kind),
-				  .active = !e.deleted };
-	*k->last_edge = row;
-	k->last_edge = &row->next;
+	if (!k->rewritten && names_exact(&edge_kinds, e.kind) < 0)
+		refused(k, e.from,
+			STR("\"kind\" is not blocks, parent, related or "
+			    "discovered_from"));
+	kept = arena_new(k->mem, struct numbered_edge);
+	kept->row = (struct edge_row){ .from = arena_copy(k->mem, e.from),
+				       .to = arena_copy(k->mem, e.to),
+				       .kind = arena_copy(k->mem, e.kind),
+				       .active = !e.deleted };
+	kept->line = k->line;
+	*k->last_edge = &kept->row;
+	k->last_edge = &kept->row.next;
 	return edge_key(k->mem, &e);
 }
 
@@ -167,21 +262,27 @@ static void check_lines(struct checker *k, enum snapshot_file file, struct str t
 		      STR("the last line has no end"));
 }
 
-static void check_meta(struct checker *k, const struct snapshot *files)
+static void check_sums(struct checker *k, const struct snapshot *files,
+		       const struct value *sums)
 {
-	struct str why;
-	const struct value *v = snapshot_parse_meta(k->mem, files, &why);
-	const struct value *sums = value_find(v, "checksums"),
-			   *prefix = value_find(v, "prefix");
-	struct mark mark;
+	for (int i = FILE_STATE; sums && i < FILE_META; i++) {
+		const char *name = snapshot_name((enum snapshot_file)i);
+		struct str sum = value_str(sums, name);
+
+		if (sum.p && !str_eq(sum, sha256_hex(k->mem, files->file[i])))
+			found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
+			      arena_fmt(k->mem, "%s is not the file it was made for",
+					name));
+		else if (!sum.p && !k->rewritten)
+			found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
+			      arena_fmt(k->mem, "it has no checksum of %s", name));
+	}
+}
+
+static void check_version(struct checker *k, const struct value *v)
+{
 	int64_t version;
 
-	k->file = FILE_META;
-	k->line = 1;
-	if (!v) {
-		found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
-		return;
-	}
 	if (!value_int(v, "format_version", &version))
 		refused(k, (struct str){ 0 }, STR("\"format_version\" is not a number"));
 	else if (version != FORMAT_VERSION)
@@ -190,19 +291,32 @@ static void check_meta(struct checker *k, const struct snapshot *files)
 				  "the format is version %lld; this program knows "
 				  "version %d",
 				  (long long)version, FORMAT_VERSION));
+}
+
+static void check_meta(struct checker *k, const struct snapshot *files)
+{
+	struct str why, text = files->file[FILE_META];
+	const struct value *v = snapshot_parse_meta(k->mem, files, &why),
+			   *prefix = value_find(v, "prefix");
+	struct mark mark;
+
+	k->file = FILE_META;
+	k->line = 1;
+	if (!v) {
+		found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
+		return;
+	}
+	check_version(k, v);
 	if (prefix && prefix->type == VALUE_OBJECT &&
 	    (!bead_prefix_valid(value_str(prefix, "value")) ||
 	     !mark_decode(value_find(prefix, "mark"), &mark)))
 		refused(k, (struct str){ 0 },
 			STR("\"prefix\" is not a prefix of ids and its mark"));
-	for (int i = FILE_STATE; i < FILE_META; i++) {
-		struct str sum = value_str(sums, snapshot_name((enum snapshot_file)i));
-
-		if (sum.p && !str_eq(sum, sha256_hex(k->mem, files->file[i])))
-			found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
-			      arena_fmt(k->mem, "%s is not the file it was made for",
-					snapshot_name((enum snapshot_file)i)));
-	}
+	check_sums(k, files, value_find(v, "checksums"));
+	if (!k->rewritten &&
+	    !str_eq(text, arena_fmt(k->mem, STR_FMT "\n", STR_ARG(canonical(k->mem, v)))))
+		found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
+		      STR("the file is not written in the canonical way"));
 }
 
 static void check_end(struct checker *k, struct str from, struct str id)
@@ -222,10 +336,9 @@ static void check_edges(struct checker *k)
 	struct edge_row *active = NULL, **tail = &active, *next;
 
 	k->file = FILE_DEPS;
-	k->line = 0;
 	for (struct edge_row *e = k->edges; e; e = next) {
 		next = e->next;
-		k->line++;
+		k->line = ((const struct numbered_edge *)e)->line;
 		if (!e->active)
 			continue;
 		check_end(k, e->from, e->from);
@@ -247,30 +360,43 @@ static void check_edges(struct checker *k)
 	}
 }
 
-struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files,
-				  int64_t now_ms)
+static struct finding *check_all(struct checker *k, const struct snapshot *files)
 {
 	static check_line *const checks[] = { [FILE_STATE] = check_bead,
 					      [FILE_TOMBSTONES] = check_tombstone,
 					      [FILE_DEPS] = check_edge };
-	struct checker k = {
-		.mem = mem, .now_ms = now_ms, .live.mem = mem, .gone.mem = mem
-	};
 
-	k.last = &k.first;
-	k.last_edge = &k.edges;
+	k->live.mem = k->gone.mem = k->mem;
+	k->last = &k->first;
+	k->last_edge = &k->edges;
 	for (int i = FILE_STATE; i < SNAPSHOT_FILES; i++) {
-		k.file = (enum snapshot_file)i;
-		k.line = 0;
+		k->file = (enum snapshot_file)i;
+		k->line = 0;
 		if (!files->file[i].p)
-			found(&k, SEVERITY_ERROR, "missing_file", (struct str){ 0 },
+			found(k, SEVERITY_ERROR, "missing_file", (struct str){ 0 },
 			      STR("the file is missing"));
 		else if (i == FILE_META)
-			check_meta(&k, files);
+			check_meta(k, files);
 		else
-			check_lines(&k, (enum snapshot_file)i, files->file[i], checks[i]);
+			check_lines(k, (enum snapshot_file)i, files->file[i], checks[i]);
 	}
-	arena_release(&k.scratch);
-	check_edges(&k);
-	return k.first;
+	arena_release(&k->scratch);
+	check_edges(k);
+	return k->first;
+}
+
+struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files,
+				  int64_t now_ms)
+{
+	struct checker k = { .mem = mem, .now_ms = now_ms };
+
+	return check_all(&k, files);
+}
+
+struct finding *validate_readable(struct arena *mem, const struct snapshot *files,
+				  int64_t now_ms, struct state *rewritten)
+{
+	struct checker k = { .mem = mem, .now_ms = now_ms, .rewritten = rewritten };
+
+	return check_all(&k, files);
 }

@@ -5,6 +5,8 @@
 
 #include "beads/snapshot.h"
 
+struct state;
+
 /* What is wrong with canonical files. */
 
 enum severity { SEVERITY_WARNING, SEVERITY_ERROR };
@@ -23,5 +25,12 @@ enum { FINDINGS_MOST = 1000 }; /* then nothing more is looked for */
 /* In the order of the files. An absent file is an error, an empty one is not. */
 struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files,
 				  int64_t now_ms);
+
+/*
+ * The same for a sync, which reports only what it cannot read. Lines that say something
+ * sound in another way than this program would are put into `rewritten`.
+ */
+struct finding *validate_readable(struct arena *mem, const struct snapshot *files,
+				  int64_t now_ms, struct state *rewritten);
 
 #endif

@@ -27,11 +27,7 @@ static inline struct snapshot files_next(struct arena *mem, struct str *input)
 /* What a sync refuses before it looks at anything else. */
 static inline bool files_sound(struct call *c, const struct snapshot *files)
 {
-	for (const struct finding *f = validate_snapshot(&c->mem, files, c->now_ms); f;
-	     f = f->next)
-		if (f->severity == SEVERITY_ERROR)
-			return false;
-	return true;
+	return !validate_readable(&c->mem, files, c->now_ms, state_new(&c->mem));
 }
 
 /* Nothing to remark at all: also no edge without its ends. */

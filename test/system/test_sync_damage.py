@@ -1,10 +1,13 @@
 """What bd sync does when a remote or a clone was rewound, replaced, deleted or damaged."""
+import json
 import shutil
 import subprocess
+import time
 
 import pytest
 
 from bead_harness import drop_cache
+from beads import canonical
 from conftest import Repo, environment, git
 from remotes import (FILES, NO_GIT, REF, at, backups, bare, clone, commit, history, is_sync_error, point, published,
                      same_everywhere, summed, sync, titles)
@@ -238,6 +241,116 @@ def test_deleted_and_forgotten_is_no_loss(world):
     assert sync(world.ben, env=late)["warning"] is None
     same_everywhere(world.remote, world.anna, world.ben)
     assert titles(world.ben) == ["a1", "a2", "b1", "later"]
+
+
+# --- lines that the specification allows, written in another way than bd writes them ---
+
+T = int(time.time() * 1000) + 3600000  # later than all that the world has, and less than a day ahead
+
+
+def newer(title, change):
+    """A bead whose line `change` has changed; it is written again as canonical JSON."""
+    def edit(n):
+        values = [json.loads(line) for line in n]
+        for value in values:
+            if value["title"] == title:
+                change(value)
+        return [canonical(value).encode() + b"\n" for value in values]
+    return lines(edit)
+
+
+def closed_by_members(line):
+    line.update(status="closed", closed_at=[T, 1], closed_by="zoe", closed_reason="done",
+                _v={"closed_at": [[T, 1], "zoe"], "closed_reason": [[T, 0], "zoe"]})
+
+
+def seed_edge(n):
+    """An edge as the specification shows it: it has no `_at` of its own."""
+    edge = json.loads(n[0])
+    return [canonical({key: edge[key] for key in ("created_at", "created_by", "from", "kind", "to")}).encode() + b"\n"]
+
+
+ALLOWED = {
+    "_v newer than _at": newer("a1", lambda n: n.update(title="new", _v={"title": [[T, 0], "zoe"]})),
+    "_v newer than _at, of two": newer("a1", lambda n: n.update(
+        title="new", priority=0, _v={"priority": [[T, 1], "yan"], "title": [[T, 0], "zoe"]})),
+    "_v under the names of members": newer("a1", closed_by_members),
+    "_v that says what _at says": newer("a1", lambda n: n.update(
+        title="new", _at=[T, 0], _by="zoe", _v={"title": [[T, 0], "zoe"], "status": [[T, 0], "zoe"]})),
+    "_v without entries": newer("a1", lambda n: n.update(title="new", _at=[T, 0], _by="zoe", _v={})),
+    "_v of a member that is not there": newer("a1", lambda n: n.update(
+        title="new", _v={"title": [[T, 0], "zoe"], "design": [[T, 3], "zoe"], "assignee_at": [[T, 4], "zoe"]})),
+    "a note newer than _at": newer("a1", lambda n: n.update(
+        title="new", _v={"title": [[T, 0], "zoe"]}, notes=[{"at": [T, 9], "author": "zoe", "content": "x", "id": "n"}])),
+    "nulls": newer("a1", lambda n: n.update(title="new", design=None, closed_at=None, _at=[T, 0], _by="zoe")),
+    "labels in another order": newer("a1", lambda n: n.update(title="new", labels=["y", "x"], _at=[T, 0], _by="zoe")),
+    "defaults left out": newer("a1", lambda n: [n.pop(key) for key in ("priority", "status", "type")] and n.update(
+        title="new", _at=[T, 0], _by="zoe")),
+    "updated_at and content_hash": newer("a1", lambda n: n.update(
+        title="new", updated_at=[T, 0], updated_by="zoe", content_hash="0" * 64, _at=[T, 0], _by="zoe")),
+    "an edge without _at": lines(seed_edge, "deps.jsonl"),
+}
+
+
+@pytest.mark.parametrize("how", ALLOWED)
+def test_a_line_that_the_specification_allows_is_accepted_and_normalized(world, how):
+    """Readers accept the line, whoever sees it and with whatever work of their own; writers normalize it."""
+    anna, ben, good = world.anna, world.ben, published(world.remote)
+    made = ALLOWED[how](good)
+    late = clone(world.path / "late", "../beads.git")
+    world.move(commit(world.remote, made, world.tip))
+    assert made != good
+    ben.create("by ben")
+    for repo in (anna, ben, late, anna, ben, late):
+        reply = sync(repo)
+        assert reply["warning"] is None and reply["durability"] == "remote", reply
+    same_everywhere(world.remote, anna, ben, late)
+    wanted = {"_v under the names of members": "a1", "an edge without _at": "a1"}.get(how, "new")
+    assert titles(anna) == sorted([wanted, "a2", "a3", "b1", "by ben"])
+    if how == "_v under the names of members":
+        bead = next(bead for bead in anna.json("list", "--all") if bead["title"] == "a1")
+        assert (bead["status"], bead["closed_by"], bead["closed_reason"]) == ("closed", "zoe", "done")
+    drop_cache(anna)
+    assert titles(anna) == titles(ben)
+    assert anna.json("validate")["findings"] == []
+    for line in published(world.remote)["state.jsonl"].splitlines():
+        value = json.loads(line)
+        assert max([value["_at"], *(at for at, _ in value.get("_v", {}).values())]) == value["_at"]
+        assert [value["_at"], value["_by"]] not in value.get("_v", {}).values()
+        assert not {"closed_at", "closed_reason", "assignee_at", "updated_at", "content_hash"} & set(value.get("_v", {}))
+
+
+@pytest.mark.parametrize("how", ALLOWED)
+def test_a_history_of_its_own_with_such_lines_is_joined(world, how):
+    """The remote was replaced by a commit that is not on top of ours."""
+    world.move(commit(world.remote, ALLOWED[how](published(world.remote))))
+    world.anna.create("by anna")
+    assert "replaced" in sync(world.anna)["warning"]
+    for repo in (world.ben, world.anna, world.ben):
+        sync(repo)
+    same_everywhere(world.remote, world.anna, world.ben)
+    assert "by anna" in titles(world.ben) and len(titles(world.ben)) == 5
+
+
+def test_more_such_lines_than_findings_are_counted(world):
+    """Each is accepted, and a line after them that cannot be read is still found."""
+    def many(last):
+        def edit(n):
+            template = json.loads(n[0])
+            new = [{**template, "id": f"bd-zz{i:04}", "title": "many", "_v": {"title": [[T, i], "zoe"]}} for i in range(1500)]
+            return [*n, *(canonical(value).encode() + b"\n" for value in new), *last]
+        return lines(edit)
+    good = published(world.remote)
+    world.move(commit(world.remote, many([b'{"id":"bd-zzz"}\n'])(good), world.tip))
+    late = clone(world.path / "late", None)
+    point(late, "../beads.git")
+    for repo in (world.anna, late):
+        assert is_sync_error(repo.run("sync", "--json"), "corrupt")["details"]["line"] == 1505
+    world.move(commit(world.remote, many([])(good), world.tip))
+    for repo in (world.anna, late, world.ben, world.anna):
+        sync(repo)
+    same_everywhere(world.remote, world.anna, world.ben, late)
+    assert titles(late).count("many") == 1500
 
 
 # --- history at the remote ---
