@@ -18,6 +18,7 @@
 #include "beads/record.h"
 #include "beads/snapshot.h"
 #include "beads/state.h"
+#include "beads/sync_state.h"
 #include "store/folder.h"
 
 enum { WAIT_MS = 30000 };
@@ -404,22 +405,37 @@ static enum err open_as(struct call *c, enum beads_mode mode, struct beads *out)
  * A ref that somebody has fetched, or that was left when the folder was removed. Who died
  * adopting it may have left a journal with nothing in it.
  */
-static bool can_adopt(struct call *c, struct beads *b)
+bool beads_ref_here(struct call *c, const struct beads *b)
 {
 	struct str ref;
 
 	return !config_get(c, b->home, CONFIG_SYNC_REF, &ref) &&
-	       (place_ref(c, &b->repo, ref).p ||
-		place_ref(c, &b->repo, STR("refs/heads/beads/store")).p);
+	       (place_has_ref(c, &b->repo, ref) ||
+		place_has_ref(c, &b->repo, STR("refs/heads/beads/store")));
+}
+
+/* A store that has synced before had a journal. */
+static void warn_of_loss(struct call *c, const struct beads *b)
+{
+	if (sync_state_read(c, b->home).succeeded_ms)
+		c->warning =
+			arena_fmt(&c->mem,
+				  "the journal in '" STR_FMT
+				  "' is gone. The beads were read from the published "
+				  "commit; changes that were not published are lost.",
+				  STR_ARG(b->home));
 }
 
 static enum err adopt(struct call *c, struct beads *b)
 {
 	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.common),
 				       "--begin", "--no-pull", "--no-push" } };
+	enum err e;
 
 	c->code = ERR_OK;
-	return helper_run(c, &h);
+	if (!(e = helper_run(c, &h)))
+		warn_of_loss(c, b);
+	return e;
 }
 
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
@@ -428,7 +444,7 @@ enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 
 	if (e || (e = open_as(c, mode, out)) != ERR_NOT_INITIALIZED)
 		return e;
-	if (!can_adopt(c, out))
+	if (!beads_ref_here(c, out))
 		return not_initialized(c, out);
 	return (e = adopt(c, out)) ? e : open_as(c, mode, out);
 }

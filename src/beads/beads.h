@@ -64,6 +64,9 @@ bool beads_being_written(struct call *c, struct beads *b, struct journal_place *
 /* Where the store is, or would be; the repository is that of the call. */
 enum err beads_home(struct call *c, struct beads *out);
 
+/* Is there a ref that a new store would begin with, readable or not? */
+bool beads_ref_here(struct call *c, const struct beads *b);
+
 /* Opens a store for writing that need not be there yet. */
 enum err beads_open_new(struct call *c, struct beads *out);
 

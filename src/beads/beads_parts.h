@@ -4,6 +4,8 @@
 #include "beads/beads.h"
 #include "beads/record.h"
 
+struct snapshot;
+
 /* What the files of a store of beads share; nobody else needs it. */
 
 struct str beads_path(struct call *c, const struct beads *b, const char *name);
@@ -31,6 +33,15 @@ struct replay {
 
 /* Reads the journal: which commit is the base, and what was written after it. */
 enum err replay_all(struct call *c, struct replay *replay);
+
+/* --- beads_base.c --- */
+
+/*
+ * The files of the commit that the replay's base names, or of the one that the ref is at
+ * where the journal does not reach that any more: a warning tells which changes may be
+ * lost then. Without files (`commit` is absent), nothing was published.
+ */
+enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out);
 
 /* The commit with what was written since. */
 enum err replay_join(struct call *c, struct replay *replay, struct state **out);

@@ -1,5 +1,4 @@
 #include "beads/beads_parts.h"
-#include "beads/helper.h"
 #include "beads/snapshot.h"
 #include "beads/state.h"
 
@@ -114,9 +113,7 @@ enum err replay_join(struct call *c, struct replay *replay, struct state **out)
 	enum err e;
 
 	*out = replay->since;
-	if (!replay->base.base.p)
-		return ERR_OK;
-	if ((e = helper_read(c, replay->b->repo.common, replay->base.base, &files)))
+	if ((e = base_read(c, replay, &files)) || !files.commit.p)
 		return e;
 	*out = state_new(&c->mem);
 	if ((e = snapshot_read(c, &files, *out)))

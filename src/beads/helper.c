@@ -108,6 +108,19 @@ enum err helper_read(struct call *c, struct str gitdir, struct str commit,
 	return e ? e : take_files(c, &h, out);
 }
 
+enum err helper_read_latest(struct call *c, struct str gitdir, struct str commit,
+			    struct str ref, struct snapshot *out)
+{
+	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--latest",
+				       arena_cstr(&c->mem, ref),
+				       commit.p ? "--commit" : NULL,
+				       arena_cstr(&c->mem, commit) } };
+	enum err e = helper_run(c, &h);
+
+	*out = (struct snapshot){ 0 };
+	return e ? e : take_files(c, &h, out);
+}
+
 enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
 			struct str spec, bool raw, struct snapshot *out)
 {

@@ -28,6 +28,13 @@ enum err helper_run(struct call *c, struct helper *h);
 enum err helper_read(struct call *c, struct str gitdir, struct str commit,
 		     struct snapshot *out);
 
+/*
+ * The files of a commit, or of the one that a ref is at if that goes on from it; `out`
+ * says which it was. An absent commit: those of the ref, which has to be readable then.
+ */
+enum err helper_read_latest(struct call *c, struct str gitdir, struct str commit,
+			    struct str ref, struct snapshot *out);
+
 /* Of the commit that a ref was at, at a time (0: none), or that a person
  * names; `raw`: as they are, whoever wrote them. */
 enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,

@@ -248,6 +248,21 @@ static enum err note_seen(struct sync *s)
 	return e;
 }
 
+/*
+ * Is our ref at a commit that was made from the journal as it is? Such a commit tells
+ * nothing new. A journal that was cut short since does not have all that the commit has.
+ */
+static bool made_from_journal(struct sync *s)
+{
+	enum journal_news news;
+	bool made = str_eq(s->here, s->made) && s->made_upto.segment &&
+		    !journal_compare(s->c, s->b.home, s->made_upto, &news) &&
+		    news != JOURNAL_AHEAD;
+
+	s->c->code = ERR_OK;
+	return made;
+}
+
 static enum err attempt(struct sync *s, struct str *commit, bool *lost)
 {
 	struct call *c = s->c;
@@ -261,14 +276,16 @@ static enum err attempt(struct sync *s, struct str *commit, bool *lost)
 	    (e = sync_take_in(s, sync_parent(s))) || (e = sync_take_in(s, s->there)) ||
 	    (e = sync_take_in(s, s->seen)) || (e = note_seen(s)))
 		return e;
-	if (!str_eq(s->here, s->made) && (e = sync_take_in(s, s->here)))
+	if (!made_from_journal(s) && (e = sync_take_in(s, s->here)))
 		return e;
 	if (!s->base.p && record_empty(s->pending.change)) /* a store that is not there */
 		return ERR_OK;
 	if ((e = sync_join(s, commit)) || s->wants->dry)
 		return e;
-	if (!str_eq(*commit, s->base))
+	if (!str_eq(*commit, s->base)) {
 		s->made = *commit;
+		s->made_upto = s->sealed;
+	}
 	return publish(s, *commit, lost);
 }
 
@@ -298,6 +315,7 @@ static enum err find_ref(struct sync *s)
 
 enum err sync_open(struct sync *s)
 {
+	struct sync_state known;
 	struct call *c = s->c;
 	struct str name, chosen;
 	enum err e;
@@ -319,7 +337,9 @@ enum err sync_open(struct sync *s)
 		return e;
 	s->tracking = arena_fmt(&c->mem, SYNC_TRACKING STR_FMT, STR_ARG(name));
 	repo_sweep_locks(c, s->repo, s->ref);
-	s->made = sync_state_read(c, s->b.home).made;
+	known = sync_state_read(c, s->b.home);
+	s->made = known.made;
+	s->made_upto = known.made_upto;
 	return ERR_OK;
 }
 
@@ -357,6 +377,7 @@ static void remember(struct sync *s)
 		return;
 	known = sync_state_read(&aside, s->b.home);
 	known.made = s->made;
+	known.made_upto = s->made_upto;
 	sync_state_write(&aside, s->b.home, &known);
 	s->c->mem = aside.mem;
 }
@@ -404,6 +425,17 @@ enum err sync_alone(struct sync *s, struct lock *lock)
 	return lock_take(c, path, (int)s->wants->timeout_ms, lock);
 }
 
+/* Where there is no store yet, 'bd init' is the command that goes on. */
+static void advise_init(struct call *c)
+{
+	const struct str sync = STR("'bd sync'");
+	const char *at = str_find(c->step, sync);
+
+	if (at)
+		call_step(c, "%.*s'bd init'%s", (int)(at - c->step.p), c->step.p,
+			  at + sync.n);
+}
+
 enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply)
 {
 	struct sync s = { .c = c,
@@ -415,10 +447,14 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 	enum err e = beads_home(c, &s.b);
 
 	if (e || (wants->begin && (e = file_make_dir(c, s.b.home, 0700))) ||
-	    (e = sync_alone(&s, &alone)) || (e = sync_open(&s)))
+	    (e = sync_alone(&s, &alone)))
 		return e;
 	json_array(&s.remapped);
-	e = run(&s, reply);
-	repo_close(s.repo);
+	if (!(e = sync_open(&s)))
+		e = run(&s, reply);
+	if (e == ERR_DAMAGED && wants->begin)
+		advise_init(c);
+	if (s.repo)
+		repo_close(s.repo);
 	return e;
 }

@@ -23,6 +23,7 @@ struct sync {
 	struct str ref, tracking;
 	struct str base, there, seen, here;
 	struct str made; /* a commit of ours that may not have been published */
+	struct journal_place made_upto; /* it has what the journal has up to here */
 	struct pending pending;
 	struct journal_place sealed;
 	struct news forgot;      /* on the way to the commit */

@@ -10,6 +10,29 @@ static struct str path_of(struct call *c, struct str home)
 	return path_join(&c->mem, home, STR("sync.json"));
 }
 
+static struct journal_place read_place(const struct value *v)
+{
+	struct journal_place p = { 0 };
+
+	value_int(v, "segment", &p.segment);
+	value_int(v, "offset", &p.offset);
+	value_int(v, "last", &p.last);
+	value_int(v, "crc", &p.crc);
+	value_int(v, "first", &p.first);
+	return p;
+}
+
+static void put_place(struct json *j, const char *key, struct journal_place p)
+{
+	json_put_object(j, key);
+	json_put_int(j, "segment", p.segment);
+	json_put_int(j, "offset", p.offset);
+	json_put_int(j, "last", p.last);
+	json_put_int(j, "crc", p.crc);
+	json_put_int(j, "first", p.first);
+	json_end(j);
+}
+
 struct sync_state sync_state_read(struct call *c, struct str home)
 {
 	struct sync_state s = { 0 };
@@ -31,6 +54,7 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 	s.message = value_str(v, "message");
 	s.warning = value_str(v, "warning");
 	s.made = value_str(v, "made");
+	s.made_upto = read_place(value_find(v, "made_upto"));
 	s.packed = value_str(v, "packed");
 	s.packs = value_str(v, "packs");
 	value_int(v, "packed_commits", &s.packed_commits);
@@ -52,6 +76,7 @@ enum err sync_state_write(struct call *c, struct str home, const struct sync_sta
 	json_put_str(&j, "message", s->message);
 	json_put_str(&j, "warning", s->warning);
 	json_put_str(&j, "made", s->made);
+	put_place(&j, "made_upto", s->made_upto);
 	json_put_str(&j, "packed", s->packed);
 	json_put_str(&j, "packs", s->packs);
 	json_put_int(&j, "packed_commits", s->packed_commits);

@@ -1,7 +1,7 @@
 #ifndef BEADS_SYNC_STATE_H
 #define BEADS_SYNC_STATE_H
 
-#include "base/call.h"
+#include "store/journal.h"
 
 /*
  * What is known of the last syncs, in the file `sync.json` of the store. Nothing
@@ -14,6 +14,7 @@ struct sync_state {
 	struct str code, message;                  /* of the last failure; or absent */
 	struct str warning; /* what people should know of the last success; or absent */
 	struct str made;    /* the last commit of ours, which may not be published */
+	struct journal_place made_upto; /* it has all that the journal has up to here */
 	/* what was packed: up to which commit, into which packs (with spaces between),
 	 * and how many commits the first of them has */
 	struct str packed, packs;

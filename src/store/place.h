@@ -48,6 +48,12 @@ enum err place_repository_real(struct call *c, struct str dir, struct repository
  */
 struct str place_ref(struct call *c, const struct repository *repo, struct str name);
 
+/*
+ * Whether there is a ref of that name, readable or not. A look that fails counts as yes:
+ * a ref that cannot be read is never taken for one that is not there.
+ */
+bool place_has_ref(struct call *c, const struct repository *repo, struct str name);
+
 /* The branch that is checked out; absent if none is. */
 enum err place_branch(struct call *c, const struct repository *repo, struct str *out);
 

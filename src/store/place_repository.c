@@ -375,16 +375,38 @@ enum err place_branch(struct call *c, const struct repository *repo, struct str 
 	return e;
 }
 
+/* Where `packed-refs` says a ref is; absent: it does not name it. */
+static struct str packed_ref(struct str text, struct str name)
+{
+	struct str line;
+
+	while (text.n && str_next(&text, '\n', &line))
+		if (line.n > 41 && str_eq(str_skip(line, 41), name))
+			return str_head(line, 40);
+	return (struct str){ 0 };
+}
+
 struct str place_ref(struct call *c, const struct repository *repo, struct str name)
 {
-	struct str text, line;
+	struct str text, found = { 0 };
 
 	if (!file_read(c, path_join(&c->mem, repo->common, name), &text) && text.p)
 		return str_trim(text);
 	if (!file_read(c, path_join(&c->mem, repo->common, STR("packed-refs")), &text))
-		while (text.n && str_next(&text, '\n', &line))
-			if (line.n > 41 && str_eq(str_skip(line, 41), name))
-				return str_head(line, 40);
+		found = packed_ref(text, name);
 	c->code = ERR_OK;
-	return (struct str){ 0 };
+	return found;
+}
+
+bool place_has_ref(struct call *c, const struct repository *repo, struct str name)
+{
+	struct file_found loose;
+	struct str text = { 0 };
+	enum err e = file_look(c, path_join(&c->mem, repo->common, name), &loose);
+
+	if (!e && loose.kind != FILE_OTHER)
+		e = file_read(c, path_join(&c->mem, repo->common, STR("packed-refs")),
+			      &text);
+	c->code = ERR_OK;
+	return e || loose.kind == FILE_OTHER || packed_ref(text, name).p;
 }

@@ -85,6 +85,19 @@ static enum err find_commit(struct request *r, const char *at, const char *spec,
 			    after(r, spec), commit);
 }
 
+/* The commit of a ref, if it goes on from the one that is known, or none is. */
+static enum err find_latest(struct request *r, struct str *commit)
+{
+	struct str tip;
+	enum err e = repo_ref(r->c, r->repo, after(r, "--latest"), &tip);
+
+	if (e && commit->p) /* the ref is broken, and not needed */
+		return r->c->code = ERR_OK;
+	if (!e && tip.p && (!commit->p || repo_reaches(r->repo, tip, *commit)))
+		*commit = tip;
+	return e;
+}
+
 static enum err read_commit(struct request *r)
 {
 	struct call *c = r->c;
@@ -92,6 +105,8 @@ static enum err read_commit(struct request *r)
 	struct snapshot files;
 	enum err e = open_repo(r);
 
+	if (!e && has(r, "--latest"))
+		e = find_latest(r, &commit);
 	if (e || (!commit.p && (e = find_commit(r, "--at-ms", "--spec", &commit))))
 		return e;
 	if ((e = has(r, "--raw")        ? commit_read_raw(c, r->repo, commit, &files) :

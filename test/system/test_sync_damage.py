@@ -545,3 +545,92 @@ def test_packed_refs(world):
         git(path, "gc", "-q", "--prune=now")
     world.anna.create("new")
     world.healed("new")
+
+
+# --- the journal is cut short or gone, and the cache lost: the ref still has what was published ---
+
+def cut(repo, records):
+    """The journal with only its first records, and no cache."""
+    repo.journal.write_bytes(b"".join(repo.journal.read_bytes().splitlines(keepends=True)[:records]))
+    drop_cache(repo)
+
+
+def half(repo):
+    """The journal as a program that copied only a part of it leaves it."""
+    repo.journal.write_bytes(repo.journal.read_bytes()[:20])
+    drop_cache(repo)
+
+
+def gone(repo):
+    repo.journal.unlink()
+    drop_cache(repo)
+
+
+LOST = {"gone": gone, "half a record": half, **{f"{n} records": lambda repo, n=n: cut(repo, n) for n in range(7)}}
+
+
+@pytest.mark.parametrize("first", ["list", "create", "sync"])
+@pytest.mark.parametrize("how", LOST)
+def test_the_ref_is_read_where_the_journal_does_not_reach_it(tmp_path, how, first):
+    """What was published is there, at once and after; and the loss is said."""
+    anna = clone(tmp_path / "anna", None)
+    for title in ("one", "two", "three"):
+        anna.create(title)
+        sync(anna)
+    records = anna.journal.read_bytes().splitlines()
+    assert len(records) == 7  # the prefix, then a bead and a commit for each
+    LOST[how](anna)
+    more = ["four"] if first == "create" else []
+    done = anna.run(*{"list": ["list", "--all"], "create": ["create", "four"], "sync": ["sync"]}[first]).ok()
+    lost = how != "7 records" and first != "sync" and how not in ("6 records", "5 records")
+    assert ("may be lost" in done.err or "are lost" in done.err) or not lost, done.err
+    assert titles(anna) == sorted(["one", "two", "three", *more])
+    drop_cache(anna)
+    assert titles(anna) == sorted(["one", "two", "three", *more])
+    sync(anna)
+    assert anna.run("list").ok().err == ""
+    assert anna.json("doctor")["ok"] and anna.json("validate")["findings"] == []
+    assert len(published(anna.path)["state.jsonl"].splitlines()) == 3 + len(more)
+
+
+def test_what_was_written_since_is_joined_to_the_ref(tmp_path):
+    """The journal lost its end, and goes on: nothing of either is missing."""
+    anna = clone(tmp_path / "anna", None)
+    first = anna.create("one")
+    sync(anna)
+    anna.create("two")
+    sync(anna)
+    cut(anna, 3)
+    anna.json("update", first, "--title", "new")
+    anna.create("three")
+    drop_cache(anna)
+    assert titles(anna) == ["new", "three", "two"]
+    sync(anna)
+    assert titles(anna) == ["new", "three", "two"] and len(published(anna.path)["state.jsonl"].splitlines()) == 3
+
+
+def test_a_commit_that_was_not_pushed_is_no_loss(world):
+    """The ref is ahead of the journal's base after a push that failed: there is nothing to warn of."""
+    world.anna.create("new")
+    point(world.anna, "http://127.0.0.1:1/x.git")
+    is_sync_error(world.anna.run("sync", "--json"), "sync_failed")
+    sync(world.anna, "--no-pull", "--no-push")
+    drop_cache(world.anna)
+    done = world.anna.run("list", "--all").ok()
+    assert done.err == "" and "new" in titles(world.anna)
+
+
+def test_a_broken_ref_and_a_journal_without_a_base_is_an_error(tmp_path):
+    """Never an empty list where there was work."""
+    anna = clone(tmp_path / "anna", None)
+    anna.create("one")
+    sync(anna)
+    file = anna.path / ".git" / REF
+    good = file.read_text()
+    cut(anna, 1)
+    file.write_text("garbage\n")
+    for command in (["list"], ["ready"], ["create", "x"], ["sync"], ["list"]):
+        done = anna.run(*command, "--json")
+        assert done.code == 3 and done.error["code"] == "corrupt" and REF in done.error["message"], done.out
+    file.write_text(good)
+    assert titles(anna) == ["one"]

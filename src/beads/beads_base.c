@@ -1,0 +1,65 @@
+/*
+ * The published commit from which the state of a store is made. The journal's last base
+ * record names it. A journal that was cut short, by an accident or by somebody, has an
+ * older base record or none, and yet the ref still has what was published. So the commit
+ * of the ref is read where it goes on from the base.
+ */
+#include "beads/beads_parts.h"
+#include "beads/config.h"
+#include "beads/helper.h"
+#include "beads/snapshot.h"
+#include "beads/state.h"
+
+/* Whether joining the commit to what the journal knows changes anything. */
+static enum err has_news(struct call *c, const struct replay *replay,
+			 const struct snapshot *commit, bool *news)
+{
+	struct state *known = state_new(&c->mem);
+	struct snapshot files, before, after;
+	enum err e = ERR_OK;
+
+	if (replay->base.base.p &&
+	    ((e = helper_read(c, replay->b->repo.common, replay->base.base, &files)) ||
+	     (e = snapshot_read(c, &files, known))))
+		return e;
+	state_add(known, replay->since);
+	before = snapshot_encode(&c->mem, known);
+	if ((e = snapshot_read(c, commit, known)))
+		return e;
+	after = snapshot_encode(&c->mem, known);
+	*news = false;
+	for (int f = FILE_STATE; f < FILE_META; f++)
+		*news = *news || !str_eq(before.file[f], after.file[f]);
+	return ERR_OK;
+}
+
+static void warn(struct call *c, struct str ref, struct str commit)
+{
+	c->warning = arena_fmt(&c->mem,
+			       "the journal does not reach commit %.10s of '" STR_FMT
+			       "': its last records are missing, or the ref was moved. "
+			       "What is published is shown; changes that were not "
+			       "published may be lost. Run 'bd sync' to go on from that "
+			       "commit.",
+			       commit.p, STR_ARG(ref));
+}
+
+enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out)
+{
+	const struct beads *b = replay->b;
+	struct str ref, base = replay->base.base;
+	bool news;
+	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, &ref);
+
+	*out = (struct snapshot){ 0 };
+	/* a journal without records is that of a store that begins now */
+	if (e || (!base.p && (!replay->oldest || !place_has_ref(c, &b->repo, ref))))
+		return e;
+	if ((e = helper_read_latest(c, b->repo.common, base, ref, out)))
+		return e;
+	if (str_eq(out->commit, base))
+		return ERR_OK;
+	if (!(e = has_news(c, replay, out, &news)) && news)
+		warn(c, ref, out->commit);
+	return e;
+}
