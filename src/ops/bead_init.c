@@ -145,20 +145,27 @@ static enum err configure(struct call *c, struct beads *b, const struct body *in
 	return e;
 }
 
-/* What others have published already, if anybody can be asked. */
-static void join_others(struct call *c, struct beads *b, struct began *began)
+/*
+ * What others have published already, if anybody can be asked. What is on the ref here
+ * is taken in any case, or the reason why it cannot be read ends the command: an empty
+ * store in its place would look like a loss.
+ */
+static enum err join_others(struct call *c, struct beads *b, struct began *began)
 {
 	struct sync_ask ask = { .begin = true, .no_push = true, .timeout_ms = ASK_MS };
 	struct str reply;
-
 	enum err e = courier_sync(c, b, &ask, &reply);
 
-	if (!e)
-		return;
+	if (!e || e == ERR_DAMAGED) /* a ref of this repository cannot be read */
+		return e;
 	began->problem = c->message;
 	if (e == ERR_REMOTE_DAMAGED)
 		began->step = call_next_step(c);
 	c->code = ERR_OK;
+	if (!beads_ref_here(c, b))
+		return ERR_OK;
+	ask.no_pull = true;
+	return courier_sync(c, b, &ask, &reply);
 }
 
 /* What there is stays as it is, but for a prefix that was asked for. */
@@ -175,9 +182,7 @@ static enum err begin(struct call *c, struct beads *b, const struct body *in,
 	beads_close(b);
 	if (e)
 		return e;
-	if (!mine)
-		join_others(c, b, began);
-	if ((e = beads_open_new(c, b)))
+	if ((!mine && (e = join_others(c, b, began))) || (e = beads_open_new(c, b)))
 		return e;
 	there = b->about.prefix.p;
 	began->result = !there                                               ? "created" :

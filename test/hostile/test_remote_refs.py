@@ -170,6 +170,46 @@ def test_here_without_a_remote(world):
     assert world.anna.json("validate")["ok"]
 
 
+@pytest.mark.parametrize("remote", ["origin", "none"])
+@pytest.mark.parametrize("what", WORDS)
+def test_no_store_begins_beside_a_ref_that_cannot_be_read(world, what, remote):
+    """The beads are on that ref: an empty store would look as if they were lost."""
+    anna, file = world.anna, world.anna.path / ".git" / REF
+    content = world.content(what)
+    shutil.rmtree(anna.home)
+    if remote == "none":
+        git(anna.path, "remote", "remove", "origin")
+    file.write_text(content)
+    for command in (["init"], ["list"], ["init", "--prefix", "x"], ["ready"], ["create", "x"], ["list"]):
+        done = anna.run(*command, "--json")
+        assert done.code == 3 and done.error["code"] == "corrupt", (command, done.out)
+        assert f"the ref '{REF}' of '{anna.path}/.git/' " in done.error["message"], done.out
+    assert anna.run("doctor", "--json").code != 0
+    assert file.read_text() == content
+    assert "'bd init'" in done.error["hint"], done.error
+    named_file(done.error["hint"]).rename(world.path / "aside")
+    anna.bd("init").ok()
+    assert titles(anna) == ["published"]  # from the remote, or from where it was last seen
+
+
+def test_no_store_begins_where_the_commit_of_the_ref_has_lost_its_files(world):
+    anna = world.anna
+    git(anna.path, "remote", "remove", "origin")
+    tree = git(anna.path, "rev-parse", f"{REF}^{{tree}}").strip()
+    (anna.path / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    shutil.rmtree(anna.home)
+    for command in (["init"], ["list"], ["create", "x"]):
+        done = anna.run(*command, "--json")
+        assert done.code == 3 and tree in done.error["message"], (command, done.out)
+
+
+def test_init_takes_what_is_on_the_ref_though_the_remote_cannot_be_reached(world):
+    shutil.rmtree(world.anna.home)
+    point(world.anna, "http://127.0.0.1:1/x.git")
+    done = world.anna.bd("init").ok()
+    assert "127.0.0.1" in done.err and titles(world.anna) == ["published"]
+
+
 def test_refs_that_leave_no_room_for_ours(world):
     """Git allows no ref below another one; that is no race either."""
     tip = at(world.remote)
