@@ -58,16 +58,11 @@ static void keep_to_rewrite(struct sync *s, const struct state *lines)
 enum err sync_check(struct sync *s, const struct snapshot *files)
 {
 	struct state *rewritten = state_new(&s->c->mem);
+	enum err e = validate_usable(s->c, files, rewritten);
 
-	for (const struct finding *f =
-		     validate_readable(&s->c->mem, files, s->c->now_ms, rewritten);
-	     f; f = f->next)
-		for (int i = 0; i < SNAPSHOT_FILES; i++)
-			if (!strcmp(f->file, snapshot_name((enum snapshot_file)i)))
-				return snapshot_fail(s->c, files, (enum snapshot_file)i,
-						     (size_t)f->line, f->message);
-	keep_to_rewrite(s, rewritten);
-	return ERR_OK;
+	if (!e)
+		keep_to_rewrite(s, rewritten);
+	return e;
 }
 
 static size_t count_lines(const struct snapshot *files)
@@ -194,8 +189,8 @@ enum err sync_take_in(struct sync *s, struct str commit)
 	if ((e = commit_read(c, s->repo, commit, &new)))
 		return e;
 	if ((e = snapshot_check(c, &new))) {
-		c->code = ERR_OK; /* a line that is wrong says more than a checksum */
-		return sync_check(s, &new) ? c->code : snapshot_check(c, &new);
+		c->code = ERR_OK;
+		return sync_check(s, &new);
 	}
 	if (s->base.p)
 		e = take_more(s, commit, &new);

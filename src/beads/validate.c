@@ -20,6 +20,7 @@ struct checker {
 	struct finding *first, **last;
 	int findings;
 	struct state *rewritten; /* for a sync: takes lines it can normalise; or NULL */
+	bool relations;          /* lines are done; now how records relate */
 	enum snapshot_file file; /* and where in it */
 	int64_t line;
 };
@@ -45,6 +46,7 @@ static void found(struct checker *k, enum severity severity, const char *code,
 			       k->line,
 			       arena_copy(k->mem, id),
 			       arena_copy(k->mem, message),
+			       k->relations,
 			       NULL };
 	*k->last = f;
 	k->last = &f->next;
@@ -381,6 +383,7 @@ static struct finding *check_all(struct checker *k, const struct snapshot *files
 			check_lines(k, (enum snapshot_file)i, files->file[i], checks[i]);
 	}
 	arena_release(&k->scratch);
+	k->relations = true;
 	check_edges(k);
 	return k->first;
 }
@@ -399,4 +402,23 @@ struct finding *validate_readable(struct arena *mem, const struct snapshot *file
 	struct checker k = { .mem = mem, .now_ms = now_ms, .rewritten = rewritten };
 
 	return check_all(&k, files);
+}
+
+static enum err fail(struct call *c, const struct snapshot *files,
+		     const struct finding *f)
+{
+	int file = FILE_STATE;
+
+	while (strcmp(f->file, snapshot_name((enum snapshot_file)file)) != 0)
+		file++;
+	return snapshot_fail(c, files, (enum snapshot_file)file, (size_t)f->line,
+			     f->message);
+}
+
+enum err validate_usable(struct call *c, const struct snapshot *files,
+			 struct state *rewritten)
+{
+	const struct finding *f = validate_readable(&c->mem, files, c->now_ms, rewritten);
+
+	return f ? fail(c, files, f) : snapshot_check(c, files);
 }

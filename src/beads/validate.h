@@ -17,6 +17,7 @@ struct finding {
 	const char *file;
 	int64_t line; /* from 1; 0: the file as a whole */
 	struct str id, message;
+	bool relation; /* it is about how records relate, not about one line */
 	struct finding *next;
 };
 
@@ -32,5 +33,12 @@ struct finding *validate_snapshot(struct arena *mem, const struct snapshot *file
  */
 struct finding *validate_readable(struct arena *mem, const struct snapshot *files,
 				  int64_t now_ms, struct state *rewritten);
+
+/*
+ * Are the checksums right, and can every line be read? REMOTE_DAMAGED, with the file and
+ * the line: a line that is wrong says more than a checksum.
+ */
+enum err validate_usable(struct call *c, const struct snapshot *files,
+			 struct state *rewritten);
 
 #endif

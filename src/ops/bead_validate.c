@@ -1,9 +1,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
-#include "beads/config.h"
-#include "beads/helper.h"
-#include "beads/validate.h"
+#include "beads/inspect.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
 
@@ -84,52 +82,87 @@ static enum err read_files(struct call *c, struct str folder, struct snapshot *o
 	return e;
 }
 
-/* What would be published: the truth, replayed. */
-static enum err replay(struct call *c, struct snapshot *out)
+static enum err check_folder(struct call *c, struct str folder, struct finding **out)
+{
+	struct snapshot files = { 0 };
+	enum err e = read_files(c, folder, &files);
+
+	if (!e)
+		*out = validate_snapshot(&c->mem, &files, c->now_ms);
+	return e;
+}
+
+static enum err check_commit(struct call *c, const struct when *when,
+			     struct finding **out)
+{
+	struct beads b;
+	enum err e = beads_home(c, &b);
+
+	return e ? e : inspect_commit(c, &b, when, out);
+}
+
+static bool any_error(const struct finding *f)
+{
+	while (f && f->severity != SEVERITY_ERROR)
+		f = f->next;
+	return f;
+}
+
+/*
+ * The store could not be read. If that is because of what is published, the findings
+ * tell; otherwise the reason stands.
+ */
+static enum err check_published(struct call *c, const struct beads *b,
+				struct finding **out)
+{
+	struct call aside = *c;
+	bool told;
+
+	aside.code = ERR_OK;
+	told = b->home.p && !inspect_store(&aside, b, NULL, out) && any_error(*out);
+	c->mem = aside.mem;
+	if (told)
+		c->code = ERR_OK;
+	return c->code;
+}
+
+static enum err check_store(struct call *c, struct finding **out)
 {
 	struct beads b;
 	struct state *all;
 	enum err e = beads_open(c, BEADS_READ, &b);
 
-	if (e)
-		return e;
-	cache_close(&b.cache);
-	if (!(e = beads_replay(c, &b, &all)))
-		*out = snapshot_encode(&c->mem, all);
+	if (!e) {
+		cache_close(&b.cache);
+		e = beads_replay(c, &b, &all);
+	}
+	if (!e)
+		e = inspect_store(c, &b, all, out);
+	else if (e == ERR_DAMAGED || e == ERR_REMOTE_DAMAGED || e == ERR_INTERNAL_ERROR)
+		e = check_published(c, &b, out);
 	beads_close(&b);
 	return e;
-}
-
-/* What was published, byte for byte. */
-static enum err read_then(struct call *c, const struct when *when, struct snapshot *out)
-{
-	struct beads b;
-	struct str ref;
-	enum err e;
-
-	if ((e = beads_home(c, &b)) || (e = config_get(c, b.home, CONFIG_SYNC_REF, &ref)))
-		return e;
-	return helper_read_at(c, b.repo.common, ref, when->ms, when->spec, true, out);
 }
 
 static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
 {
 	const struct body *in = body;
-	struct snapshot files = { 0 };
-	enum err e = in->files.p     ? read_files(c, in->files, &files) :
-		     in->when.spec.p ? read_then(c, &in->when, &files) :
-				       replay(c, &files);
+	struct finding *found = NULL;
+	enum err e = in->files.p     ? check_folder(c, in->files, &found) :
+		     in->when.spec.p ? check_commit(c, &in->when, &found) :
+				       check_store(c, &found);
 
 	(void)s;
 	if (!e)
-		encode(reply, validate_snapshot(&c->mem, &files, c->now_ms));
+		encode(reply, found);
 	return e;
 }
 
 const struct op op_bead_validate = {
 	.name = "bead validate",
-	.help = "Check every record of the store; exits with 1 if there are errors",
+	.help = "Check the published files and the journal; exits with 1 if there are "
+		"errors",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "validation", PROP_OBJECT, 0, props },

@@ -1,10 +1,13 @@
 """bd validate, bd doctor: canonical files, and the store itself"""
 import hashlib
+import json
 import sqlite3
 
 import pytest
 
 from beads import append, canonical, clock, is_error, ms, wipe_cache
+from conftest import git
+from remotes import REF, at, commit, published, summed
 
 T = 1767225600000
 
@@ -273,3 +276,164 @@ def test_a_cache_that_lies_is_found_out(repo):
     assert [c["code"] for c in done.json["checks"] if c["status"] != "ok"] == ["cache"]
     wipe_cache(repo)
     assert repo.json("doctor")["ok"] is True
+
+
+# what is published, byte for byte
+
+def rows(name, change):
+    """The files with the lines of one of them changed, and the checksums that fit."""
+    return lambda files: summed({**files, name: b"".join(change(files[name].splitlines(keepends=True)))})
+
+
+def row(name, number, change):
+    def edit(n):
+        value = json.loads(n[number])
+        change(value)
+        return [*n[:number], canonical(value).encode() + b"\n", *n[number + 1:]]
+    return rows(name, edit)
+
+
+def text(name, number, old, new):
+    return rows(name, lambda n: [*n[:number], n[number].replace(old, new, 1), *n[number + 1:]])
+
+
+def more(name, value):
+    return rows(name, lambda n: sorted([*n, canonical(value).encode() + b"\n"]))
+
+
+def about(change):
+    """Another meta.json."""
+    def edit(files):
+        meta = json.loads(files["meta.json"])
+        return {**files, "meta.json": change(meta) or canonical(meta).encode() + b"\n"}
+    return edit
+
+
+def left_out(name):
+    return lambda files: {key: data for key, data in files.items() if key != name}
+
+
+STATE, STONES, DEPS, META = "state.jsonl", "tombstones.jsonl", "deps.jsonl", "meta.json"
+PLANTED = {  # how the files were changed, and the finding: its code, severity, file and line
+    "lines in another order": (rows(STATE, lambda n: [n[1], n[0], n[2]]), "unsorted", "error", STATE, 2),
+    "one id twice": (rows(STATE, lambda n: [n[0], n[0], *n[1:]]), "duplicate_id", "error", STATE, 2),
+    "one tombstone twice": (rows(STONES, lambda n: [n[0], n[0]]), "duplicate_id", "error", STONES, 2),
+    "one edge twice": (rows(DEPS, lambda n: [n[0], n[0], *n[1:]]), "duplicate_id", "error", DEPS, 2),
+    "edges in another order": (rows(DEPS, lambda n: [n[1], n[0]]), "unsorted", "error", DEPS, 2),
+    "a space": (text(STATE, 1, b'":', b'": '), "not_canonical", "error", STATE, 2),
+    "an escape that is not needed": (text(STATE, 0, b'"title":"', b'"title":"\\u0061'), "not_canonical", "error", STATE, 1),
+    "CRLF": (text(STATE, 2, b"\n", b"\r\n"), "not_canonical", "error", STATE, 3),
+    "a space in a tombstone": (text(STONES, 0, b'":', b'": '), "not_canonical", "error", STONES, 1),
+    "a space in an edge": (text(DEPS, 0, b'":', b'": '), "not_canonical", "error", DEPS, 1),
+    "a space in meta.json": (about(lambda meta: json.dumps(meta, sort_keys=True).encode() + b"\n"),
+                             "not_canonical", "error", META, 1),
+    "no final newline": (rows(STATE, lambda n: [*n[:2], n[2][:-1]]), "not_canonical", "error", STATE, 3),
+    "an empty line": (rows(STATE, lambda n: [n[0], b"\n", *n[1:]]), "invalid_json", "error", STATE, 2),
+    "no UTF-8": (text(STATE, 1, b'"title":"', b'"title":"\xff'), "invalid_json", "error", STATE, 2),
+    "a line that is cut off": (rows(STATE, lambda n: [n[0], n[1][:-9] + b"\n", n[2]]), "invalid_json", "error", STATE, 2),
+    "a file that is cut off": (rows(STATE, lambda n: [*n[:2], n[2][:40]]), "invalid_json", "error", STATE, 3),
+    "an edge that is cut off": (rows(DEPS, lambda n: [n[0][:30] + b"\n", n[1]]), "invalid_json", "error", DEPS, 1),
+    "a member twice": (text(STATE, 0, b'{"', b'{"priority":1,"'), "invalid_json", "error", STATE, 1),
+    "no status of ours": (row(STATE, 0, lambda n: n.update(status="wip")), "invalid_field", "error", STATE, 1),
+    "a priority out of range": (row(STATE, 1, lambda n: n.update(priority=9)), "invalid_field", "error", STATE, 2),
+    "no type of ours": (row(STATE, 1, lambda n: n.update(type="story")), "invalid_field", "error", STATE, 2),
+    "a title that is no text": (row(STATE, 1, lambda n: n.update(title=[])), "invalid_field", "error", STATE, 2),
+    "no title": (row(STATE, 1, lambda n: n.pop("title")), "invalid_field", "error", STATE, 2),
+    "no created_at": (row(STATE, 1, lambda n: n.pop("created_at")), "invalid_field", "error", STATE, 2),
+    "no _at": (row(STATE, 1, lambda n: n.pop("_at")), "invalid_field", "error", STATE, 2),
+    "a kind of edge that is not known": (row(DEPS, 0, lambda n: n.update(kind="likes")), "invalid_field", "error", DEPS, 1),
+    "a deletion by nobody": (row(STONES, 0, lambda n: n.update(deleted_by="")), "invalid_field", "error", STONES, 1),
+    "a live bead in a tombstone": (row(STONES, 0, lambda n: n.update(deleted_at=[1, 0])), "invalid_field", "error", STONES, 1),
+    "a tombstone of a live bead": (
+        rows(STONES, lambda n: [canonical(stone("bd-a", deleted_at=[T * 2, 0])).encode() + b"\n", *n]),
+        "duplicate_id", "error", STONES, 1),
+    "a bead that is deleted too": (
+        lambda files: rows(STATE, lambda n: sorted([*n, canonical(json.loads(files[STONES])["bead"]).encode() + b"\n"]))(files),
+        "duplicate_id", "error", STONES, 1),
+    "a checksum that is wrong": (about(lambda meta: meta["checksums"].update({DEPS: "0" * 64})), "checksum", "error", META, 1),
+    "another file than the checksum is of": (lambda files: {**files, STATE: files[STATE].replace(b"open", b"closed", 1)},
+                                             "checksum", "error", META, 1),
+    "a checksum that is missing": (about(lambda meta: meta["checksums"].pop(STATE) and None), "checksum", "error", META, 1),
+    "another format": (about(lambda meta: meta.update(format_version=2)), "invalid_field", "error", META, 1),
+    "no format": (about(lambda meta: meta.pop("format_version") and None), "invalid_field", "error", META, 1),
+    "a prefix that is none": (about(lambda meta: meta["prefix"].update(value="..")), "invalid_field", "error", META, 1),
+    "meta.json that is no JSON": (about(lambda meta: b"{\n"), "invalid_json", "error", META, 1),
+    "meta.json that is empty": (about(lambda meta: b"{}\n"), "invalid_field", "error", META, 1),
+    **{f"no {name}": (left_out(name), "missing_file", "error", name, 0) for name in (STATE, STONES, DEPS, META)},
+    "an edge to nothing": (more(DEPS, dep("bd-a", "bd-none")), "dangling_dependency", "warning", DEPS, 1),
+    "an edge to a deleted bead": (more(DEPS, dep("bd-a", "bd-x")), "orphaned_dependency", "warning", DEPS, 1),
+    "a circle": (more(DEPS, dep("bd-a", "bd-b")), "dependency_cycle", "warning", DEPS, 0),
+    "a bead that waits for itself": (more(DEPS, dep("bd-a", "bd-a")), "dependency_cycle", "warning", DEPS, 0),
+    "marks that are not in their normal form": (row(STATE, 0, lambda n: n.update(_v={"title": [[T * 2, 0], "zoe"]})),
+                                                "not_normalized", "warning", STATE, 1),
+    "labels in another order": (row(STATE, 0, lambda n: n.update(labels=["b", "a"])), "not_canonical", "error", STATE, 1),
+    "a time in the future": (row(STATE, 0, lambda n: n.update(_at=[T * 2, 0])), "clock_skew", "warning", STATE, 1),
+}
+
+
+@pytest.fixture
+def synced(repo):
+    """Three beads, a tombstone and two edges, published to a ref of this repository."""
+    for name in "abcx":
+        repo.create(name, "--id", f"bd-{name}")
+    repo.bd("dep", "add", "bd-b", "bd-a").ok()
+    repo.bd("dep", "add", "bd-c", "bd-a", "--type", "related").ok()
+    repo.bd("delete", "bd-x").ok()
+    repo.json("sync")
+    return repo
+
+
+def found(repo, *args):
+    done = repo.bd("validate", "--json", *args)
+    reply = done.json
+    assert done.code == (0 if reply["ok"] else 1) and reply["ok"] == (reply["errors"] == 0), reply
+    return [(f["code"], f["severity"], f["file"], f["line"]) for f in reply["findings"]]
+
+
+@pytest.mark.parametrize("journal", ["all of it is published", "a bead is not published"])
+@pytest.mark.parametrize("how", PLANTED)
+def test_what_is_wrong_on_the_ref_is_found(synced, how, journal):
+    """The plain form and --at read the same bytes; neither encodes the store anew."""
+    change, *want = PLANTED[how]
+    files = change(published(synced.path))
+    assert files != published(synced.path) and found(synced) == []
+    if journal == "a bead is not published":
+        synced.create("later")
+    git(synced.path, "update-ref", REF, commit(synced.path, files, at(synced.path)))
+    assert tuple(want) in found(synced), synced.json("validate")
+    assert tuple(want) in found(synced, "--at", "@")
+    assert want[1] == "warning" or not synced.bd("doctor", "--json").json["ok"]
+    assert synced.ids("list", "--all")[:3] == ["bd-a", "bd-b", "bd-c"]
+
+
+def test_a_sound_ref_of_another_history_is_sound(synced):
+    git(synced.path, "update-ref", REF, commit(synced.path, published(synced.path)))
+    assert found(synced) == []
+
+
+def test_what_the_journal_mends_is_not_reported_any_more(synced):
+    files = PLANTED["a circle"][0](published(synced.path))
+    git(synced.path, "update-ref", REF, commit(synced.path, files, at(synced.path)))
+    synced.json("sync")
+    assert [f[0] for f in found(synced)] == ["dependency_cycle"]
+    synced.bd("dep", "remove", "bd-b", "bd-a").ok()
+    assert found(synced) == [] and [f[0] for f in found(synced, "--at", "@")] == ["dependency_cycle"]
+
+
+@pytest.mark.parametrize("content", ["garbage\n", "1" * 40 + "\n", ""])
+def test_a_ref_that_cannot_be_read_is_a_finding(synced, content):
+    (synced.path / ".git" / REF).write_text(content)
+    assert found(synced) == [("unreadable", "error", REF, 0)]
+
+
+@pytest.mark.parametrize("cache", ["kept", "lost"])
+@pytest.mark.parametrize("name", ["", "deps.jsonl", "state.jsonl"])
+def test_a_commit_that_has_lost_an_object_is_a_finding(synced, name, cache):
+    """The ref is at a commit whose tree, or whose file, the repository does not have any more."""
+    lost = git(synced.path, "rev-parse", f"{REF}:{name}").strip()
+    (synced.path / ".git/objects" / lost[:2] / lost[2:]).unlink()
+    if cache == "lost":
+        wipe_cache(synced)
+    assert found(synced) == [("unreadable", "error", REF, 0)]
+    checks = synced.bd("doctor", "--json").json
+    assert not checks["ok"] and lost in str(checks), checks
