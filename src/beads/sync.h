@@ -30,6 +30,12 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 		     struct json *reply);
 
+/*
+ * What would stop a sync, as far as that can be seen without asking a server: a list of
+ * {"code","message","fix"}, where `fix` is what to do. Nothing is changed.
+ */
+enum err sync_diagnose(struct call *c, struct json *reply);
+
 /* Packs what we have written into Git, once there is enough of it. */
 enum err sync_pack(struct call *c);
 

@@ -2,9 +2,12 @@
 
 #include "base/json.h"
 #include "base/moment.h"
+#include "base/value.h"
 #include "beads/apply.h"
+#include "beads/helper.h"
+#include "beads/inspect.h"
 #include "beads/restamp.h"
-#include "beads/validate.h"
+#include "beads/sync_state.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
 
@@ -62,6 +65,11 @@ static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
 		d->c->code = ERR_OK;
 		return false;
 	}
+	if (d->c->warning.p) { /* it does not reach the published commit */
+		tell(d, "journal", "warning", d->c->warning, "bd sync");
+		d->c->warning = (struct str){ 0 };
+		return true;
+	}
 	tell(d, "journal", "ok",
 	     arena_fmt(&d->c->mem, "every record is as it was written (%lld bytes)",
 		       (long long)bytes),
@@ -69,14 +77,18 @@ static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
 	return true;
 }
 
-static void check_contents(struct doctor *d, const struct state *all)
+static void check_contents(struct doctor *d, const struct beads *b,
+			   const struct state *all)
 {
-	struct snapshot files = snapshot_encode(&d->c->mem, all);
+	struct finding *found;
 	size_t errors = 0, warnings = 0;
 
-	for (const struct finding *f =
-		     validate_snapshot(&d->c->mem, &files, d->c->now_ms);
-	     f; f = f->next)
+	if (inspect_store(d->c, b, all, &found)) {
+		tell(d, "contents", "error", d->c->message, call_next_step(d->c).p);
+		d->c->code = ERR_OK;
+		return;
+	}
+	for (const struct finding *f = found; f; f = f->next)
 		*(f->severity == SEVERITY_ERROR ? &errors : &warnings) += 1;
 	if (errors || warnings)
 		tell(d, "contents", errors ? "error" : "warning",
@@ -107,6 +119,34 @@ static void check_cache(struct doctor *d, struct beads *b, const struct state *a
 	else
 		tell(d, "cache", "ok", STR("it says what the journal says"), NULL);
 	d->c->code = ERR_OK;
+}
+
+/* What would stop a sync, and whether the last one failed. */
+static void check_sync(struct doctor *d, struct beads *b)
+{
+	struct helper h = { .words = { "diagnose",
+				       arena_cstr(&d->c->mem, b->repo.common) } };
+	struct sync_state last = sync_state_read(d->c, b->home);
+	const struct value *list;
+	struct value_error error;
+
+	if (helper_run(d->c, &h)) {
+		tell(d, "sync", "error", d->c->message, call_next_step(d->c).p);
+		d->c->code = ERR_OK;
+		return;
+	}
+	list = value_parse(&d->c->mem, h.reply, &error);
+	for (size_t i = 0; list && i < list->count; i++)
+		tell(d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
+		     "error", value_str(&list->item[i], "message"),
+		     arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
+	if (last.failures)
+		tell(d, "sync", "warning",
+		     arena_fmt(&d->c->mem, "the last sync failed: " STR_FMT,
+			       STR_ARG(last.message)),
+		     "bd sync");
+	else if (!list || !list->count)
+		tell(d, "sync", "ok", STR("nothing here stops a sync"), NULL);
 }
 
 static void check_clock(struct doctor *d, const struct beads *b)
@@ -160,14 +200,16 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	struct journal_place known = b.about.place;
 
 	(void)s, (void)body;
-	if (e && e != ERR_DAMAGED && e != ERR_JOURNAL_LOST)
+	if (e && e != ERR_DAMAGED && e != ERR_JOURNAL_LOST && e != ERR_REMOTE_DAMAGED &&
+	    e != ERR_INTERNAL_ERROR)
 		return e;
 	json_array(&checks);
 	if (e) {
-		tell(&d, "journal", "error", c->message, call_next_step(c).p);
+		tell(&d, e == ERR_JOURNAL_LOST ? "journal" : "store", "error", c->message,
+		     call_next_step(c).p);
 		c->code = ERR_OK;
 	} else if (check_journal(&d, &b, &all)) {
-		check_contents(&d, all);
+		check_contents(&d, &b, all);
 		if (b.about.place.offset == known.offset &&
 		    b.about.place.segment == known.segment) /* nobody wrote meanwhile */
 			check_cache(&d, &b, all);
@@ -176,6 +218,8 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		check_claims(&d, &b);
 		check_mode(&d, &b);
 	}
+	if (b.home.p)
+		check_sync(&d, &b);
 	json_end(&checks);
 	beads_close(&b);
 	json_object(reply);

@@ -14,13 +14,15 @@
 #include "base/moment.h"
 #include "base/path.h"
 #include "base/platform.h"
+#include "base/spawn.h"
 
 enum {
 	STALE_MS = 5000, /* a lock that did not change for so long was left behind */
 	WAIT_MS = 10000,
 	SHORT_MS = 1000, /* to wait for a lock that will not be removed */
 	PAUSE_MS = 20,
-	RUN = 8, /* hexadecimal digits */
+	LOOK_MS = 200, /* Git itself holds a lock for a few milliseconds */
+	RUN = 8,       /* hexadecimal digits */
 };
 
 /* --- names --- */
@@ -224,6 +226,15 @@ static enum err take_linked(struct call *c, struct git_lock *l, struct str conte
 	return take_plain(c, l, content);
 }
 
+struct str git_lock_remedy(struct arena *mem, struct str lock)
+{
+	struct stat st;
+	bool folder = !lstat(arena_cstr(mem, lock), &st) && S_ISDIR(st.st_mode);
+
+	return arena_fmt(mem, "%s " STR_FMT, folder ? "rmdir" : "rm",
+			 STR_ARG(spawn_quoted(mem, lock)));
+}
+
 static enum err refused(struct call *c, const struct git_lock *l, const struct watch *w,
 			int64_t waited_ms)
 {
@@ -231,8 +242,29 @@ static enum err refused(struct call *c, const struct git_lock *l, const struct w
 		  w->alive ? "another sync has held '" STR_FMT "' for more than %lld s" :
 			     "a Git program has held '" STR_FMT "' for more than %lld s",
 		  STR_ARG(l->lock), (long long)waited_ms / 1000);
-	return call_step(c, "Nothing was lost. Wait until the program that works on that "
-			    "ref has ended, then run 'bd sync' again.");
+	if (w->alive)
+		return call_step(c, "Nothing was lost. Wait until that sync has ended, "
+				    "then run 'bd sync' again.");
+	return call_step(c,
+			 "Nothing was lost. If no Git program works on that ref any "
+			 "more, run " STR_FMT ", then 'bd sync'.",
+			 STR_ARG(git_lock_remedy(&c->mem, l->lock)));
+}
+
+bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable)
+{
+	struct stat before, after;
+	struct watch w = { 0 };
+	const char *name;
+
+	*lock = lock_name(&c->mem, path);
+	name = arena_cstr(&c->mem, *lock);
+	if (lstat(name, &before))
+		return false;
+	moment_sleep(LOOK_MS);
+	is_stale(&c->mem, &w, *lock);
+	*removable = S_ISREG(before.st_mode);
+	return !w.alive && !lstat(name, &after) && unchanged(&before, &after);
 }
 
 enum err git_lock_take(struct call *c, struct str path, struct str content,

@@ -40,11 +40,6 @@ enum git_lock_others { GIT_LOCK_RESPECT, GIT_LOCK_REMOVE_STALE };
  * of which nobody knows whether it lives has it for 1 s.
  */
 enum err git_lock_take(struct call *c, struct str path, struct str content,
-#define GIT_LOCK_NONE    \
-	{                \
-		.fd = -1 \
-	}
-
 		       enum git_lock_others others, struct git_lock *out);
 
 /* More content, for what can only be known under the lock. */
@@ -56,6 +51,15 @@ enum err git_lock_commit(struct call *c, struct git_lock *l);
 /* Gives the lock back, and leaves the file as it is. */
 void git_lock_drop(struct git_lock *l);
 #define AUTO_GIT_LOCK __attribute__((cleanup(git_lock_drop))) struct git_lock
+
+/*
+ * Is there a lock of that file which no living process of ours holds, and which does not
+ * change while it is looked at? `removable`: git_lock_take() removes it after a while.
+ */
+bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable);
+
+/* The command with which a person removes a lock that git_lock_take() leaves alone. */
+struct str git_lock_remedy(struct arena *mem, struct str lock);
 
 /* Removes the locks in a folder that dead processes of this run of the machine left. */
 void git_lock_sweep(struct call *c, struct str dir);

@@ -39,6 +39,9 @@ enum err repo_ref_fault(struct call *c, struct repo *r, struct str name,
 enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct str old,
 		       struct str new, bool *moved);
 enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct str commit);
+
+/* DAMAGED if a ref could not be moved: a symbolic ref is never written to. */
+enum err repo_ref_movable(struct call *c, struct repo *r, struct str name);
 enum err repo_ref_drop(struct call *c, struct repo *r, struct str name);
 
 /*
@@ -46,6 +49,13 @@ enum err repo_ref_drop(struct call *c, struct repo *r, struct str name);
  * of them anyway; this is for those that the user's own Git would trip over.
  */
 void repo_sweep_locks(struct call *c, struct repo *r, struct str ref);
+
+/*
+ * Has a program left a lock at this ref, so that it cannot be moved? `fix` is a command
+ * that removes it.
+ */
+bool repo_ref_locked(struct call *c, struct repo *r, struct str name, struct str *lock,
+		     struct str *fix);
 
 /* The names of refs below a prefix, sorted. */
 enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,

@@ -211,7 +211,7 @@ static enum err check_name(struct call *c, struct repo *r, struct str name)
 	return files ? ERR_OK : broken(c, r, name, STR("is not kept in a file"));
 }
 
-/* With the lock: where the ref itself points, not where it leads to. */
+/* Where the ref itself points, not where it leads to; for a writer with the lock. */
 static enum err read_locked(struct call *c, struct repo *r, struct str name,
 			    struct str *commit)
 {
@@ -232,6 +232,13 @@ static enum err read_locked(struct call *c, struct repo *r, struct str name,
 		*commit = hex(c, git_reference_target(found));
 	git_reference_free(found);
 	return fault.p ? broken(c, r, name, fault) : e;
+}
+
+enum err repo_ref_movable(struct call *c, struct repo *r, struct str name)
+{
+	struct str commit;
+
+	return read_locked(c, r, name, &commit);
 }
 
 /* Git keeps a log of some refs; where it does, it is told. Nothing depends on it. */
@@ -346,6 +353,17 @@ enum err repo_ref_drop(struct call *c, struct repo *r, struct str name)
 	    (e = drop_packed(c, r, name)))
 		return e;
 	return file_remove(c, path);
+}
+
+bool repo_ref_locked(struct call *c, struct repo *r, struct str name, struct str *lock,
+		     struct str *fix)
+{
+	bool removable;
+
+	if (!git_lock_left(c, path_of(c, r, name), lock, &removable))
+		return false;
+	*fix = removable ? STR("bd sync --timeout 30s") : git_lock_remedy(&c->mem, *lock);
+	return true;
 }
 
 void repo_sweep_locks(struct call *c, struct repo *r, struct str ref)

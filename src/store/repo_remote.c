@@ -58,6 +58,14 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	return ERR_OK;
 }
 
+bool remote_is_folder(struct call *c, const struct remote *m)
+{
+	const char *address = arena_cstr(&c->mem, m->address);
+
+	return m->url.p && (str_starts(m->address, STR("file://")) ||
+			    (!ssh_address(m->address) && !strstr(address, "://")));
+}
+
 /* --- credentials --- */
 
 struct talk {
@@ -309,6 +317,23 @@ static enum err check_folder(struct call *c, const struct remote *m, struct str 
 		e = c->code = ERR_SYNC_FAILED;
 	repo_close(there);
 	return !e && fault.p ? broken(c, m, ref, fault) : e;
+}
+
+bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct str *lock,
+		       struct str *fix)
+{
+	struct repo *there;
+	bool locked;
+
+	if (!m->to.p)
+		return false;
+	if (open_folder(c, m->to, &there)) {
+		c->code = ERR_OK;
+		return false;
+	}
+	locked = repo_ref_locked(c, there, ref, lock, fix);
+	repo_close(there);
+	return locked;
 }
 
 /* A server may list a ref that it cannot read, as a commit of zeros. */

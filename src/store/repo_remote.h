@@ -23,6 +23,9 @@ struct remote {
 /* `url` is absent where there is no such remote. */
 enum err remote_open(struct call *c, struct repo *r, struct str name, struct remote *out);
 
+/* Is its address a path on this machine, whether there is something or not? */
+bool remote_is_folder(struct call *c, const struct remote *m);
+
 /* Where the ref is; absent: it is not there. */
 enum err remote_look(struct call *c, struct remote *m, struct str ref,
 		     struct str *commit);
@@ -37,6 +40,10 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
  */
 enum err remote_push(struct call *c, struct remote *m, struct str ref, struct str commit,
 		     struct str old, bool *moved);
+
+/* The same as repo_ref_locked(), where the remote is a folder; of others nobody knows. */
+bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct str *lock,
+		       struct str *fix);
 
 /* For the transport over ssh. */
 struct git_transport;

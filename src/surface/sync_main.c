@@ -11,6 +11,7 @@
  *	diff GITDIR …           what is different between two commits
  *	sync GITDIR [OPTION]…   fetch, join, commit, push
  *	repair GITDIR …         mend commits that cannot be used
+ *	diagnose GITDIR         what would stop a sync
  *	pack GITDIR             makes the repository smaller, every so often
  *	courier GITDIR          sync whenever there is something to publish
  */
@@ -235,6 +236,11 @@ static enum err repair(struct request *r)
 	return sync_repair(r->c, &wants, has(r, "--apply"), &r->reply);
 }
 
+static enum err diagnose(struct request *r)
+{
+	return sync_diagnose(r->c, &r->reply);
+}
+
 static enum err run_pack(struct request *r)
 {
 	json_null(&r->reply);
@@ -259,7 +265,7 @@ static const struct {
 	{ "commits", 1, tell_commits }, { "blame", 1, tell_blame },
 	{ "diff", 1, tell_diff },       { "sync", 1, sync_once },
 	{ "pack", 1, run_pack },        { "courier", 1, run_courier },
-	{ "repair", 1, repair },
+	{ "repair", 1, repair },        { "diagnose", 1, diagnose },
 };
 
 /* --- the answer --- */

@@ -239,3 +239,86 @@ def test_a_commit_that_cannot_be_read_here_is_not_published(world):
         assert git(world.remote, "cat-file", "-t", (world.remote / REF).read_text().strip()) == "commit\n"
     assert (1, False) in outcomes, "no failure was ever met"
     assert sync(world.anna)["durability"] == "remote" and at(world.remote) == new
+
+
+# --- doctor ---
+
+
+def problems(repo):
+    """What bd doctor says is wrong: its code, its message and the command that mends it."""
+    done = repo.bd("doctor", "--json")
+    assert done.code == (0 if done.json["ok"] else 1), done.out
+    return [(check["code"], check["message"], check["fix"]) for check in done.json["checks"] if check["status"] == "error"]
+
+
+def obey(repo, command):
+    """The command as a shell runs it, with `bd` on its path."""
+    subprocess.run(["sh", "-c", command], cwd=repo.path, check=True, capture_output=True, timeout=60,
+                   env=environment(**{**repo.env, "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}"}))
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+@pytest.mark.parametrize("place,ref", [("anna/.git", REF), ("anna/.git", TRACKING), ("beads.git", REF)])
+def test_doctor_names_a_lock_that_was_left_and_the_command_that_removes_it(world, place, ref, kind):
+    lock = world.path / place / f"{ref}.lock"
+    {"file": lock.touch, "folder": lock.mkdir, "link": lambda: lock.symlink_to("nowhere")}[kind]()
+    (code, message, fix), = problems(world.anna)
+    assert code == "lock" and f"'{lock}'" in message and ref in message, message
+    if kind == "file" and ref == TRACKING:
+        return  # the sync below would take as long as the one of the other refs
+    obey(world.anna, fix)
+    assert sync(world.anna)["durability"] == "remote" and problems(world.anna) == []
+
+
+def test_a_sync_that_waits_for_such_a_lock_names_the_command_too(world):
+    lock = world.anna.path / ".git" / f"{REF}.lock"
+    lock.mkdir()
+    error = is_sync_error(world.anna.run("sync", "--json"), "sync_failed")
+    assert str(lock) in error["message"]
+    obey(world.anna, re.search(r"run (rmdir '[^']+')", error["hint"])[1])
+    assert sync(world.anna)["durability"] == "remote"
+
+
+@pytest.mark.parametrize("ref", [REF, TRACKING])
+@pytest.mark.parametrize("what", WORDS)
+def test_doctor_names_a_ref_that_cannot_be_read_here(world, what, ref):
+    file = world.anna.path / ".git" / ref
+    file.write_text(world.content(what))
+    told = [(message, fix) for code, message, fix in problems(world.anna) if code == "ref"]
+    assert len(told) == 1 and f"the ref '{ref}' of '{world.anna.path}/.git/' " in told[0][0], told
+    named_file(told[0][1]).rename(world.path / "aside")
+    sync(world.anna)
+    assert problems(world.anna) == [] and titles(world.anna) == ["published", "waiting"]
+
+
+@pytest.mark.parametrize("what", WORDS)
+def test_doctor_names_a_ref_that_cannot_be_read_in_a_folder(world, what):
+    (world.remote / REF).write_text(world.content(what))
+    (code, message, fix), = problems(world.anna)
+    assert code == "remote" and f"the ref '{REF}' at 'origin'" in message and WORDS[what] in message and fix, message
+
+
+def test_doctor_names_a_remote_that_is_not_there(world):
+    shutil.rmtree(world.remote)
+    (code, message, fix), = problems(world.anna)
+    assert code == "remote" and str(world.remote) in message and fix, message
+
+
+def test_doctor_names_objects_that_are_gone_and_the_command_that_fetches_them(world):
+    sync(world.anna)
+    blob = git(world.anna.path, "rev-parse", f"{REF}:state.jsonl").strip()
+    (world.anna.path / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    told = {code: (message, fix) for code, message, fix in problems(world.anna)}
+    assert blob in told["ref"][0], told
+    obey(world.anna, told["ref"][1])
+    assert problems(world.anna) == [] and sync(world.anna)["durability"] == "remote"
+
+
+def test_doctor_says_how_the_last_sync_ended(world):
+    point(world.anna, "http://127.0.0.1:1/x.git")
+    is_sync_error(world.anna.run("sync", "--json"), "sync_failed")
+    check = next(check for check in world.anna.json("doctor")["checks"] if check["code"] == "sync")
+    assert check["status"] == "warning" and "127.0.0.1" in check["message"] and check["fix"] == "bd sync"
+    point(world.anna, world.remote)
+    sync(world.anna)
+    assert all(check["status"] == "ok" for check in world.anna.json("doctor")["checks"])
