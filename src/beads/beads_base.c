@@ -45,35 +45,38 @@ static void warn(struct call *c, struct str ref, struct str commit)
 			       commit.p, STR_ARG(ref));
 }
 
-/* The commit of the ref, if it can be used and goes on from the base. */
+/* The commit of the ref, if it can be used, goes on from the base, and has news. */
 static enum err read_tip(struct call *c, const struct replay *replay, struct str ref,
-			 struct snapshot *out)
+			 struct snapshot *out, bool *news)
 {
 	struct str base = replay->base.base;
-	bool news;
 	enum err e = helper_read_latest(c, replay->b->repo.common, base, ref, out);
 
-	if (e || str_eq(out->commit, base) ||
-	    (e = validate_usable(c, out, state_new(&c->mem))) ||
-	    (e = has_news(c, replay, out, &news)))
+	*news = false;
+	if (e || str_eq(out->commit, base))
 		return e;
-	if (news)
-		warn(c, ref, out->commit);
-	return ERR_OK;
+	if ((e = validate_usable(c, out, state_new(&c->mem))))
+		return e;
+	return has_news(c, replay, out, news);
 }
 
 enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out)
 {
 	const struct beads *b = replay->b;
 	struct str ref, base = replay->base.base;
+	bool news;
 	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, &ref);
 
 	*out = (struct snapshot){ 0 };
 	/* a journal without records is that of a store that begins now */
 	if (e || (!base.p && (!replay->oldest || !place_has_ref(c, &b->repo, ref))))
 		return e;
-	if (!(e = read_tip(c, replay, ref, out)) || !base.p)
+	e = read_tip(c, replay, ref, out, &news);
+	if (!e && news)
+		warn(c, ref, out->commit);
+	if (!base.p || (!e && (news || str_eq(out->commit, base))))
 		return e;
-	c->code = ERR_OK; /* 'bd doctor' tells what is wrong with the ref */
+	/* it has nothing new, or 'bd doctor' tells what is wrong with it */
+	c->code = ERR_OK;
 	return helper_read(c, b->repo.common, base, out);
 }

@@ -29,6 +29,7 @@ struct doctor {
 	struct call *c;
 	struct json *j;
 	bool ok;
+	bool behind; /* the journal does not reach the published commit */
 };
 
 static void tell(struct doctor *d, const char *code, const char *status,
@@ -65,7 +66,8 @@ static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
 		d->c->code = ERR_OK;
 		return false;
 	}
-	if (d->c->warning.p) { /* it does not reach the published commit */
+	if (d->c->warning.p) {
+		d->behind = true;
 		tell(d, "journal", "warning", d->c->warning, "bd sync");
 		d->c->warning = (struct str){ 0 };
 		return true;
@@ -121,6 +123,13 @@ static void check_cache(struct doctor *d, struct beads *b, const struct state *a
 	d->c->code = ERR_OK;
 }
 
+/* A sync that only had to wait too long says nothing about the store. */
+static bool has_failed(const struct sync_state *last)
+{
+	return last->failures && !str_is(last->code, "busy") &&
+	       !str_is(last->code, "sync_timeout");
+}
+
 /* What would stop a sync, and whether the last one failed. */
 static void check_sync(struct doctor *d, struct beads *b)
 {
@@ -140,7 +149,7 @@ static void check_sync(struct doctor *d, struct beads *b)
 		tell(d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
 		     "error", value_str(&list->item[i], "message"),
 		     arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
-	if (last.failures)
+	if (has_failed(&last))
 		tell(d, "sync", "warning",
 		     arena_fmt(&d->c->mem, "the last sync failed: " STR_FMT,
 			       STR_ARG(last.message)),
@@ -193,7 +202,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
 {
 	struct json checks = { .out.mem = &c->mem };
-	struct doctor d = { c, &checks, true };
+	struct doctor d = { .c = c, .j = &checks, .ok = true };
 	struct state *all;
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
@@ -210,7 +219,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		c->code = ERR_OK;
 	} else if (check_journal(&d, &b, &all)) {
 		check_contents(&d, &b, all);
-		if (b.about.place.offset == known.offset &&
+		if (!d.behind && b.about.place.offset == known.offset &&
 		    b.about.place.segment == known.segment) /* nobody wrote meanwhile */
 			check_cache(&d, &b, all);
 		check_clock(&d, &b);

@@ -261,6 +261,9 @@ bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *remo
 	name = arena_cstr(&c->mem, *lock);
 	if (lstat(name, &before))
 		return false;
+	if (S_ISREG(before.st_mode) && before.st_nlink > 1)
+		return false; /* one of ours: git_lock_take() sees whether its maker lives
+			       */
 	moment_sleep(LOOK_MS);
 	is_stale(&c->mem, &w, *lock);
 	*removable = S_ISREG(before.st_mode);

@@ -53,8 +53,9 @@ void git_lock_drop(struct git_lock *l);
 #define AUTO_GIT_LOCK __attribute__((cleanup(git_lock_drop))) struct git_lock
 
 /*
- * Is there a lock of that file which no living process of ours holds, and which does not
- * change while it is looked at? `removable`: git_lock_take() removes it after a while.
+ * Is there a lock of that file which was not made here, which no living process of ours
+ * holds, and which does not change while it is looked at? `removable`: git_lock_take()
+ * removes it after a while.
  */
 bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable);
 

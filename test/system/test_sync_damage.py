@@ -209,7 +209,7 @@ def test_remote_lost_an_object(world):
     data = file.read_bytes()
     file.unlink()
     for _ in range(2):
-        is_sync_error(world.ben.run("sync", "--json"), "sync_failed")
+        assert blob in is_sync_error(world.ben.run("sync", "--json"), "corrupt")["message"]
     assert "next" not in titles(world.ben)
     file.write_bytes(data)
     world.healed("next")
@@ -634,3 +634,24 @@ def test_a_broken_ref_and_a_journal_without_a_base_is_an_error(tmp_path):
         assert done.code == 3 and done.error["code"] == "corrupt" and REF in done.error["message"], done.out
     file.write_text(good)
     assert titles(anna) == ["one"]
+
+
+def test_a_ref_that_was_moved_on_by_hand_is_no_damage(world):
+    """Git fetched the remote's commit to our ref: doctor says that the journal is behind, and the cache is not blamed."""
+    world.ben.create("theirs")
+    sync(world.ben)
+    git(world.anna.path, "fetch", "-q", "origin", f"{REF}:{REF}")
+    checks = {check["code"]: check["status"] for check in world.anna.json("doctor")["checks"]}
+    assert checks["journal"] == "warning" and set(checks.values()) == {"ok", "warning"}, checks
+    drop_cache(world.anna)
+    assert "theirs" in titles(world.anna)
+    world.healed("theirs")
+    assert {check["status"] for check in world.anna.json("doctor")["checks"]} == {"ok"}
+
+
+def test_a_commit_of_ours_that_cannot_be_used_is_not_read_in_the_place_of_the_base(world):
+    """The ref was moved on to something damaged: the cache is made from the commit that the journal names."""
+    git(world.anna.path, "update-ref", REF, commit(world.anna.path, DAMAGE["checksum"][0](published(world.remote)), world.tip))
+    drop_cache(world.anna)
+    assert titles(world.anna) == ["a1", "a2", "a3", "b1"]
+    assert not world.anna.bd("doctor", "--json").json["ok"]
