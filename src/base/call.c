@@ -81,6 +81,21 @@ enum err call_remedy(struct call *c, const char *fmt, ...)
 	return c->code;
 }
 
+void call_warn(struct call *c, const char *fmt, ...)
+{
+	struct str text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = arena_vfmt(&c->mem, fmt, ap);
+	va_end(ap);
+	if (c->warning.p && str_has(c->warning, text))
+		return;
+	c->warning = c->warning.p ? arena_fmt(&c->mem, STR_FMT ". " STR_FMT,
+					      STR_ARG(c->warning), STR_ARG(text)) :
+				    text;
+}
+
 void call_stored(struct call *c, enum stored stored)
 {
 	if (stored > c->stored)

@@ -95,6 +95,10 @@ enum err call_step(struct call *c, const char *fmt, ...)
 enum err call_remedy(struct call *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Adds a sentence, without its full stop, to what people are told beside a success. */
+void call_warn(struct call *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Something of what this call was asked to store is stored now, or may be. */
 void call_stored(struct call *c, enum stored stored);
 

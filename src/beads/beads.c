@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/path.h"
@@ -252,6 +253,27 @@ static enum err open_rebuilt(struct call *c, struct beads *b, enum cache_mode mo
 	return unusable(e) ? rebuild(c, b, false) : e;
 }
 
+/*
+ * With the lock. The cache knows whole records that the journal does not have any more.
+ * It is only a guess, and is made anew; but what it knew is kept for whoever misses it.
+ */
+static void keep_longer_cache(struct call *c, struct beads *b)
+{
+	struct str kept = { 0 }, path = beads_path(c, b, "cache.db");
+	struct journal_place known = b->about.place;
+
+	cache_close(&b->cache);
+	if (cache_set_aside(c, path, id_mint(&c->mem, "ahead", c->now_ms), &kept))
+		c->code = ERR_OK; /* the new one takes its place anyway */
+	call_warn(c,
+		  "'" STR_FMT
+		  "/journal.%lld' ends before byte %lld, up to which the cache knew it: "
+		  "records are missing at its end. The cache was made anew; the old one "
+		  "is kept as '" STR_FMT "'",
+		  STR_ARG(b->home), (long long)known.segment, (long long)known.offset,
+		  STR_ARG(kept));
+}
+
 /* With the lock: a cache that is open for writing, and knows all of the journal. */
 static enum err open_caught_up(struct call *c, struct beads *b)
 {
@@ -262,8 +284,10 @@ static enum err open_caught_up(struct call *c, struct beads *b)
 		e = news(c, b, &what);
 	if (!e && what == JOURNAL_MORE)
 		e = catch_up(c, b);
-	if (!unusable(e) && what != JOURNAL_AHEAD)
+	if (!unusable(e) && what < JOURNAL_AHEAD)
 		return e;
+	if (what == JOURNAL_SHORTER)
+		keep_longer_cache(c, b);
 	return open_rebuilt(c, b, CACHE_WRITE);
 }
 
@@ -324,6 +348,57 @@ bool beads_being_written(struct call *c, struct beads *b, struct journal_place *
 	return busy;
 }
 
+/* Into a cache in memory, for this call. */
+static enum err fill_private(struct call *c, struct beads *b, struct state *all)
+{
+	enum err e;
+
+	if ((e = cache_create_private(c, &b->cache)) ||
+	    (e = apply_all(c, &b->cache, all)) ||
+	    (e = cache_install(c, &b->cache, b->cache.path)))
+		return e;
+	know_all(c, b, all);
+	return ERR_OK;
+}
+
+/* What is published, and what precedes the damage in the journal. */
+static enum err read_before_damage(struct call *c, struct beads *b, struct state **all)
+{
+	struct replay replay = { .b = b, .lenient = true };
+	enum err e;
+
+	b->about = (struct cache_about){ 0 };
+	if ((e = replay_all(c, &replay)) || (e = replay_join(c, &replay, all)))
+		return e;
+	repair_complete(c, *all, NULL, NULL);
+	return (*all)->prefix_mark.by.p ? ERR_OK : ERR_JOURNAL_LOST;
+}
+
+/* For a reader that has found the journal damaged. */
+static enum err open_damaged(struct call *c, struct beads *b)
+{
+	struct call aside = *c;
+	struct state *all;
+	enum err e;
+
+	cache_close(&b->cache);
+	lock_drop(&b->lock);
+	aside.code = ERR_OK;
+	if (!(e = read_before_damage(&aside, b, &all)))
+		e = fill_private(&aside, b, all);
+	c->mem = aside.mem;
+	if (e) /* nothing precedes it: that is what is wrong */
+		return c->code;
+	b->damaged = true;
+	c->code = ERR_OK;
+	call_warn(c,
+		  STR_FMT ". This answer has what is published and what precedes the "
+			  "damage; writes are refused until 'bd repair --apply' has set "
+			  "the damaged file aside",
+		  STR_ARG(c->message));
+	return ERR_OK;
+}
+
 static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mode)
 {
 	enum journal_news what = JOURNAL_SAME;
@@ -341,6 +416,8 @@ static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mod
 	b->behind = !e && what == JOURNAL_MORE && being_written(c, b);
 	if (unusable(e) || (!e && what != JOURNAL_SAME && !b->behind))
 		e = mend(c, b);
+	if (e == ERR_JOURNAL_LOST)
+		e = open_damaged(c, b);
 	return !e && !b->about.prefix.p ? not_initialized(c, b) : e;
 }
 
@@ -453,15 +530,9 @@ enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 static enum err fill_then(struct call *c, struct beads *b, const struct snapshot *files)
 {
 	struct state *all = state_new(&c->mem);
-	enum err e;
+	enum err e = snapshot_read(c, files, all);
 
-	if ((e = snapshot_read(c, files, all)) ||
-	    (e = cache_create_private(c, &b->cache)) ||
-	    (e = apply_all(c, &b->cache, all)) ||
-	    (e = cache_install(c, &b->cache, b->cache.path)))
-		return e;
-	know_all(c, b, all);
-	return ERR_OK;
+	return e ? e : fill_private(c, b, all);
 }
 
 enum err beads_open_at(struct call *c, const struct when *when, struct beads *out)

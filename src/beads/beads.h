@@ -27,6 +27,7 @@ struct beads {
 	bool writing, forgotten;
 	bool committing; /* what fails from here on is not tried again */
 	bool behind; /* for a reader: the journal has a record that it does not see yet */
+	bool damaged;    /* the journal is: only what precedes the damage is read */
 };
 
 enum beads_mode {
@@ -35,7 +36,11 @@ enum beads_mode {
 	BEADS_STILL, /* reads in the hope that nobody writes; see beads_undisturbed() */
 };
 
-/* NOT_A_REPOSITORY; NOT_INITIALIZED, with what to do. */
+/*
+ * NOT_A_REPOSITORY; NOT_INITIALIZED, with what to do. A writer of a damaged journal is
+ * refused (JOURNAL_LOST). A reader goes on, with a warning, from the published commit and
+ * what precedes the damage; if that is nothing, it is refused too.
+ */
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out);
 void beads_close(struct beads *b); /* without a commit: nothing was written */
 

@@ -68,11 +68,12 @@ enum err base_read(struct call *c, const struct replay *replay, struct snapshot 
 	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, &ref);
 
 	*out = (struct snapshot){ 0 };
-	/* a journal without records is that of a store that begins now */
-	if (e || (!base.p && (!replay->oldest || !place_has_ref(c, &b->repo, ref))))
+	/* a journal without records is that of a store that begins now, or is damaged */
+	if (e || (!base.p && ((!replay->oldest && !replay->lenient) ||
+			      !place_has_ref(c, &b->repo, ref))))
 		return e;
 	e = read_tip(c, replay, ref, out, &news);
-	if (!e && news)
+	if (!e && news && !replay->lenient)
 		warn(c, ref, out->commit);
 	if (!base.p || (!e && (news || str_eq(out->commit, base))))
 		return e;

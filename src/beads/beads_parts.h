@@ -29,9 +29,13 @@ struct replay {
 	int64_t count, oldest_ms;
 	int64_t oldest;           /* segment of the journal */
 	struct journal_place cut; /* up to where it was cut last; zeros: it never was */
+	bool lenient;
 };
 
-/* Reads the journal: which commit is the base, and what was written after it. */
+/*
+ * Reads the journal: which commit is the base, and what was written after it. With
+ * `lenient`, damage ends it: what precedes it is what there is.
+ */
 enum err replay_all(struct call *c, struct replay *replay);
 
 /* --- beads_base.c --- */
@@ -52,6 +56,16 @@ enum err replay_decode(struct call *c, struct replay *replay,
 bool replay_has(const struct replay *replay, const struct journal_record *r);
 void replay_add(struct call *c, struct replay *replay, const struct record *r);
 enum err replay_find_base(struct call *c, const struct journal_record *r, void *arg);
+
+/* --- repair.c --- */
+
+/*
+ * Gives beads whose first record is lost what every bead has, so that they can be shown;
+ * what was added is returned. `told` (or NULL) is called with the id of each.
+ */
+typedef void repair_tell(void *arg, struct str id);
+struct state *repair_complete(struct call *c, struct state *all, repair_tell *told,
+			      void *arg);
 
 /* --- beads_cut.c --- */
 

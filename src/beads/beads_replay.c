@@ -85,6 +85,18 @@ static enum err replay_record(struct call *c, const struct journal_record *r, vo
 	return replay->cache ? beads_put_receipts(c, replay->cache, &record) : ERR_OK;
 }
 
+/* From the beginning to the end, or to the damage. */
+static enum err replay_each(struct call *c, struct replay *replay,
+			    struct journal_place *place, journal_visit *visit)
+{
+	enum err e = journal_each(c, replay->b->home, place, visit, replay);
+
+	if (e != ERR_JOURNAL_LOST || !replay->lenient)
+		return e;
+	c->code = ERR_OK;
+	return ERR_OK;
+}
+
 /* A record may be joined twice, but not those whose deletions were collected since. */
 enum err replay_all(struct call *c, struct replay *replay)
 {
@@ -93,12 +105,13 @@ enum err replay_all(struct call *c, struct replay *replay)
 	enum err e;
 
 	replay->since = state_new(&c->mem);
-	e = journal_each(c, b->home, &place, replay_find_base, replay);
+	e = replay_each(c, replay, &place, replay_find_base);
 	/* what a commit does not have may only be in files that are there */
-	if (!e && replay->oldest > 1 && replay->base.segment < replay->oldest)
+	if (!e && !replay->lenient && replay->oldest > 1 &&
+	    replay->base.segment < replay->oldest)
 		e = journal_missing(c, b->home, replay->oldest - 1);
 	if (!e)
-		e = journal_each(c, b->home, &again, replay_record, replay);
+		e = replay_each(c, replay, &again, replay_record);
 	arena_release(&replay->scratch);
 	b->about.place = again;
 	b->about.cut_segment = replay->cut.segment ? replay->cut.segment : replay->oldest;
@@ -133,7 +146,7 @@ enum err beads_replay(struct call *c, struct beads *b, struct state **out)
 enum err beads_pending(struct call *c, struct beads *b, struct pending *out)
 {
 	struct cache_about known = b->about;
-	struct replay replay = { .b = b };
+	struct replay replay = { .b = b, .lenient = b->damaged };
 	enum err e = replay_all(c, &replay);
 
 	*out = (struct pending){ .base = replay.base.base,

@@ -62,6 +62,8 @@ static void put_base(struct json *j, const struct record *r)
 	if (r->base.p)
 		json_put_str(j, "commit", r->base);
 	json_put_int(j, "offset", r->offset);
+	if (r->repaired)
+		json_put_bool(j, "repaired", true);
 	json_put_int(j, "segment", r->segment);
 	if (r->whole)
 		json_put_bool(j, "whole", true);
@@ -188,14 +190,19 @@ static void read_receipts(const struct value *v, struct record *r)
 	r->receipt_count = count;
 }
 
+static bool is_yes(const struct value *v)
+{
+	return v && v->type == VALUE_BOOL && v->yes;
+}
+
 static bool read_base(const struct value *v, struct record *r, struct str *why)
 {
-	const struct value *base = value_find(v, "base"),
-			   *whole = value_find(base, "whole");
+	const struct value *base = value_find(v, "base");
 
 	r->base = value_str(base, "commit");
 	r->anew = base && !r->base.p;
-	r->whole = whole && whole->type == VALUE_BOOL && whole->yes;
+	r->whole = is_yes(value_find(base, "whole"));
+	r->repaired = is_yes(value_find(base, "repaired"));
 	if (!base ||
 	    ((!r->base.p || r->base.n >= 40) && value_int(base, "segment", &r->segment) &&
 	     value_int(base, "offset", &r->offset)))

@@ -21,6 +21,7 @@ struct record {
 	int64_t segment, offset; /* the place */
 	bool whole; /* what is new in the commit is not told here, but has to be read */
 	bool anew;  /* the journal begins at the place; `base` may be absent */
+	bool repaired;  /* a repair wrote it: what is before the place may be lost */
 	int64_t joined; /* records that were joined to this one; 0: it is a single one */
 	int64_t since_ms; /* when the first of those was written */
 };

@@ -20,10 +20,9 @@ struct salvaging {
 	struct arena line; /* for one */
 };
 
-/* What can be shown of anything: bytes that are no text become question marks. */
-static struct str shown(struct salvaging *s, struct str line)
+struct str salvage_shown(struct arena *mem, struct str line)
 {
-	struct buf b = { .mem = s->mem };
+	struct buf b = { .mem = mem };
 
 	for (size_t i = 0; i < line.n;) {
 		uint32_t point;
@@ -35,7 +34,7 @@ static struct str shown(struct salvaging *s, struct str line)
 			buf_char(&b, '?');
 		i += n ? n : 1;
 	}
-	return utf8_shorten(s->mem, buf_str(&b), SHOWN);
+	return utf8_shorten(mem, buf_str(&b), SHOWN);
 }
 
 static void tell(struct salvaging *s, const char *action, struct str why, struct str line)
@@ -48,7 +47,7 @@ static void tell(struct salvaging *s, const char *action, struct str why, struct
 	json_put_int(s->report, "line", (int64_t)s->number);
 	json_put_str(s->report, "action", str_of(action));
 	json_put_str(s->report, "why", why);
-	json_put_str(s->report, "text", shown(s, line));
+	json_put_str(s->report, "text", salvage_shown(s->mem, line));
 	json_end(s->report);
 }
 

@@ -16,4 +16,8 @@ struct state;
 size_t salvage(struct arena *mem, const struct snapshot *files, struct state *out,
 	       struct json *report);
 
+/* What can be shown of anything, shortened: bytes that are no text become question marks.
+ */
+struct str salvage_shown(struct arena *mem, struct str line);
+
 #endif

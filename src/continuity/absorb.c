@@ -279,7 +279,7 @@ static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
 		return ERR_OK;
 	if (!e && news == JOURNAL_MORE)
 		e = journal_each(c, b->home, &known, see_record, &l);
-	if (e || news == JOURNAL_AHEAD)
+	if (e || news >= JOURNAL_AHEAD)
 		l.all = true; /* it has begun anew, or is not whole */
 	c->code = ERR_OK;
 	e = l.all ? name_all(c, k, b, &l) : ERR_OK;

@@ -371,7 +371,7 @@ static void collect_beads(struct telling *t)
 			news = JOURNAL_AHEAD;
 		if (news == JOURNAL_SAME)
 			return;
-		if (news == JOURNAL_AHEAD) /* of what was cut off, all was seen */
+		if (news >= JOURNAL_AHEAD) /* of what was cut off, all was seen */
 			place = (struct journal_place){ place.segment + 1, 0, -1,
 							place.crc, place.first };
 	}

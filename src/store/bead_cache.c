@@ -246,6 +246,25 @@ enum err cache_install(struct call *c, struct cache *made, struct str path)
 	return ERR_OK;
 }
 
+enum err cache_set_aside(struct call *c, struct str path, struct str suffix,
+			 struct str *kept)
+{
+	static const char *const part[] = { "-wal", "" };
+	enum err e = file_remove(c, arena_fmt(&c->mem, STR_FMT "-shm", STR_ARG(path)));
+
+	*kept = arena_fmt(&c->mem, STR_FMT "/cache_" STR_FMT ".db",
+			  STR_ARG(path_parent(path)), STR_ARG(suffix));
+	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++) {
+		struct str from = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path),
+					    part[i]),
+			   to = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*kept), part[i]);
+
+		if (rename(from.p, to.p) && !file_missing())
+			e = file_fail(c, "rename", from);
+	}
+	return e;
+}
+
 enum err cache_about_put(struct call *c, struct cache *cache,
 			 const struct cache_about *about)
 {

@@ -56,6 +56,10 @@ void cache_close(struct cache *cache); /* without a commit: nothing was written 
 enum err cache_create(struct call *c, struct str path, struct cache *out);
 enum err cache_install(struct call *c, struct cache *made, struct str path);
 
+/* Takes it away, with its log, as `cache_<suffix>.db` beside it; none is fine. */
+enum err cache_set_aside(struct call *c, struct str path, struct str suffix,
+			 struct str *kept);
+
 /* One in memory, for where nothing can be written. */
 enum err cache_create_private(struct call *c, struct cache *out);
 

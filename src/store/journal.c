@@ -1,4 +1,4 @@
-#include "store/journal.h"
+#include "store/journal_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,11 @@
 #include "base/platform.h"
 
 enum {
-	HEAD = 9,                       /* the checksum and a space */
+	HEAD = JOURNAL_HEAD,
 	SEGMENT_MOST = 8 * 1024 * 1024, /* then another file is begun */
 };
 
-static struct str segment_path(struct call *c, struct str dir, int64_t segment)
+struct str journal_path(struct call *c, struct str dir, int64_t segment)
 {
 	return arena_fmt(&c->mem, STR_FMT "/journal.%lld", STR_ARG(dir),
 			 (long long)segment);
@@ -36,19 +36,13 @@ static uint32_t checksum(struct str json, int64_t before)
 
 static enum err restore(struct call *c)
 {
-	return call_remedy(
-		c, "Keep a copy of that folder, and restore the file from a backup or "
-		   "from another clone; if the journal is right as it is, move cache.db "
-		   "away, for it is made anew");
+	return call_remedy(c, "Run 'bd repair --apply': it keeps the damaged file aside, "
+			      "saves every record that is sound and lists the others");
 }
-
-struct segments {
-	int64_t first, last, count; /* 0: there are none */
-};
 
 static void see_segment(void *arg, struct str name)
 {
-	struct segments *s = arg;
+	struct journal_segments *s = arg;
 	int64_t n;
 
 	if (!str_starts(name, STR("journal.")) || !number_int(str_skip(name, 8), &n) ||
@@ -59,34 +53,34 @@ static void see_segment(void *arg, struct str name)
 	s->count++;
 }
 
-static enum err find_segments(struct call *c, struct str dir, struct segments *out)
+enum err journal_segments(struct call *c, struct str dir, struct journal_segments *out)
 {
-	enum err e;
+	*out = (struct journal_segments){ 0 };
+	return file_each(c, dir, see_segment, out);
+}
 
-	*out = (struct segments){ 0 };
-	if ((e = file_each(c, dir, see_segment, out)))
-		return e;
-	if (out->count && out->last - out->first + 1 != out->count) {
-		call_fail(c, ERR_JOURNAL_LOST,
-			  "of the files journal.%lld to journal.%lld in '" STR_FMT
-			  "' only %lld are there",
-			  (long long)out->first, (long long)out->last, STR_ARG(dir),
-			  (long long)out->count);
-		return restore(c);
-	}
-	return ERR_OK;
+/* Some of the files between the first and the last are not there. */
+static enum err incomplete(struct call *c, struct str dir,
+			   const struct journal_segments *s)
+{
+	call_fail(c, ERR_JOURNAL_LOST,
+		  "of the files journal.%lld to journal.%lld in '" STR_FMT
+		  "' only %lld are there",
+		  (long long)s->first, (long long)s->last, STR_ARG(dir),
+		  (long long)s->count);
+	return restore(c);
 }
 
 bool journal_exists(struct call *c, struct str dir)
 {
-	struct segments s;
-	enum err e = find_segments(c, dir, &s);
+	struct journal_segments s;
+	enum err e = journal_segments(c, dir, &s);
 
 	c->code = ERR_OK;
 	return e || s.count;
 }
 
-static bool hex(struct str text, uint32_t *out)
+bool journal_hex(struct str text, uint32_t *out)
 {
 	*out = 0;
 	for (size_t i = 0; i < 8; i++) {
@@ -112,7 +106,8 @@ static bool agrees(struct call *c, struct str path, struct journal_place place)
 	return place.last < 0 ||
 	       (fd >= 0 && pread(fd, head, HEAD, (off_t)place.last) == HEAD &&
 		pread(fd, &end, 1, (off_t)place.offset - 1) == 1 && end == '\n' &&
-		hex((struct str){ head, HEAD }, &crc) && crc == (uint32_t)place.crc);
+		journal_hex((struct str){ head, HEAD }, &crc) &&
+		crc == (uint32_t)place.crc);
 }
 
 /* What a segment after the first begins with: how the one before it ended. */
@@ -122,7 +117,7 @@ static struct str head_text(struct call *c, struct journal_place before)
 			 (long long)before.crc, (long long)before.first);
 }
 
-static bool head_parse(struct str json, int64_t *after, int64_t *first)
+bool journal_head_parse(struct str json, int64_t *after, int64_t *first)
 {
 	struct str rest = json, part;
 
@@ -136,42 +131,43 @@ static bool head_parse(struct str json, int64_t *after, int64_t *first)
 /* Which journal the oldest segment is of: the checksum of its very first record. */
 static bool identify(struct call *c, struct str dir, int64_t segment, int64_t *first)
 {
-	struct str path = segment_path(c, dir, segment);
+	struct str path = journal_path(c, dir, segment);
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	char head[128], *end;
 	ssize_t got = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
 	int64_t after;
 	uint32_t crc;
 
-	if (got < HEAD || !hex((struct str){ head, HEAD }, &crc))
+	if (got < HEAD || !journal_hex((struct str){ head, HEAD }, &crc))
 		return false;
 	*first = crc;
 	if (segment == 1)
 		return true;
 	end = memchr(head, '\n', (size_t)got);
-	return end && head_parse((struct str){ head + HEAD, (size_t)(end - head) - HEAD },
-				 &after, first);
+	return end && journal_head_parse(
+			      (struct str){ head + HEAD, (size_t)(end - head) - HEAD },
+			      &after, first);
 }
 
 /* Missing altogether, it is taken for the same: that is no reason to forget it. */
 static bool same_journal(struct call *c, struct str dir, struct journal_place place)
 {
-	struct segments s;
+	struct journal_segments s;
 	int64_t first;
 
-	return find_segments(c, dir, &s) || !s.count ||
+	return journal_segments(c, dir, &s) || !s.count ||
 	       !identify(c, dir, s.first, &first) || first == place.first;
 }
 
 /* Was the segment dropped because a commit has all that was in it? */
 static bool dropped(struct call *c, struct str dir, int64_t segment)
 {
-	struct segments s;
+	struct journal_segments s;
 
-	return !find_segments(c, dir, &s) && s.count && s.first > segment;
+	return !journal_segments(c, dir, &s) && s.count && s.first > segment;
 }
 
-/* More than the last record is gone: that is no interrupted write. */
+/* The file is gone, or the only one is empty: nothing says that this was meant. */
 static enum err lost(struct call *c, struct str path, int64_t offset)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
@@ -179,15 +175,22 @@ static enum err lost(struct call *c, struct str path, int64_t offset)
 		  "' is missing, or has lost records that were there: it ended "
 		  "after byte %lld",
 		  STR_ARG(path), (long long)offset);
-	return call_remedy(
-		c, "Restore the file from a backup or from another clone; if it is right "
-		   "as it is, move cache.db away, for it is made anew");
+	return call_remedy(c, "Restore the file from a backup, or run 'bd repair "
+			      "--apply' to go on with what is published");
+}
+
+/* Is there no record left in any file? */
+static bool nothing_left(struct call *c, struct str dir, int64_t segment, int64_t size)
+{
+	struct journal_segments s;
+
+	return size < 0 || (!size && !journal_segments(c, dir, &s) && s.first == segment);
 }
 
 enum err journal_compare(struct call *c, struct str dir, struct journal_place place,
 			 enum journal_news *news)
 {
-	struct str path = segment_path(c, dir, place.segment);
+	struct str path = journal_path(c, dir, place.segment);
 	struct file_found found;
 	enum err e = file_look(c, path, &found);
 	int64_t size = found.size;
@@ -195,7 +198,7 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 	if (e)
 		return e;
 	if (!place.segment) { /* nothing was ever written */
-		*news = file_exists(&c->mem, segment_path(c, dir, 1)) ? JOURNAL_MORE :
+		*news = file_exists(&c->mem, journal_path(c, dir, 1)) ? JOURNAL_MORE :
 			journal_exists(c, dir)                        ? JOURNAL_AHEAD :
 									JOURNAL_SAME;
 		return ERR_OK;
@@ -204,12 +207,16 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 		*news = JOURNAL_AHEAD;
 		return ERR_OK;
 	}
-	if (place.last >= 0 && size <= place.last && same_journal(c, dir, place))
-		return lost(c, path, place.last);
+	if (place.last >= 0 && size <= place.last && same_journal(c, dir, place)) {
+		if (nothing_left(c, dir, place.segment, size))
+			return lost(c, path, place.last);
+		*news = JOURNAL_SHORTER;
+		return ERR_OK;
+	}
 	if (size < place.offset || !agrees(c, path, place))
 		*news = JOURNAL_AHEAD;
 	else if (size > place.offset ||
-		 file_exists(&c->mem, segment_path(c, dir, place.segment + 1)))
+		 file_exists(&c->mem, journal_path(c, dir, place.segment + 1)))
 		*news = JOURNAL_MORE;
 	else
 		*news = JOURNAL_SAME;
@@ -250,9 +257,9 @@ static enum err take_record(struct reader *r, struct str line)
 	uint32_t crc = 0;
 	enum err e;
 
-	if (line.n <= HEAD || !hex(line, &crc) || line.p[8] != ' ')
+	if (line.n <= HEAD || !journal_hex(line, &crc) || line.p[8] != ' ')
 		return damaged(r->c, r->path, place->offset);
-	if (head && !head_parse(record.json, &before, &first))
+	if (head && !journal_head_parse(record.json, &before, &first))
 		return damaged(r->c, r->path, place->offset);
 	if (crc != checksum(record.json, before) ||
 	    (place->first && (before != place->crc || first != place->first)))
@@ -275,8 +282,8 @@ static void hold(struct reader *r, struct str rest)
 {
 	uint32_t crc;
 
-	r->skipping =
-		r->skipping || (rest.n >= HEAD && (!hex(rest, &crc) || rest.p[8] != ' '));
+	r->skipping = r->skipping ||
+		      (rest.n >= HEAD && (!journal_hex(rest, &crc) || rest.p[8] != ' '));
 	r->held.n = r->skipping ? 0 : rest.n;
 	memmove(r->held.p, rest.p, r->held.n);
 	r->searched = r->held.n;
@@ -304,6 +311,19 @@ static enum err take_records(struct reader *r)
 	return ERR_OK;
 }
 
+/* A whole record with another byte where its line should end: not an interrupted write,
+ * which leaves only the beginning of a line. */
+static bool end_overwritten(const struct reader *r)
+{
+	struct str line = { r->held.p, r->held.n };
+	uint32_t crc;
+
+	if (r->skipping || line.n < HEAD + 2 || !journal_hex(line, &crc))
+		return false;
+	line.n--;
+	return crc == checksum(str_skip(line, HEAD), r->place->crc);
+}
+
 static enum err read_all(struct reader *r, int fd)
 {
 	enum { CHUNK = 256 * 1024 };
@@ -320,7 +340,7 @@ static enum err read_all(struct reader *r, int fd)
 			return e;
 	} while (got);
 	/* what has no end was interrupted, and never acknowledged */
-	return (r->held.n || r->skipping) && !r->last ?
+	return ((r->held.n || r->skipping) && !r->last) || end_overwritten(r) ?
 		       damaged(r->c, r->path, r->place->offset) :
 		       ERR_OK;
 }
@@ -344,18 +364,20 @@ enum err journal_each(struct call *c, struct str dir, struct journal_place *plac
 		      journal_visit *visit, void *arg)
 {
 	struct reader r = { .c = c, .place = place, .visit = visit, .arg = arg };
-	struct segments s;
-	enum err e = find_segments(c, dir, &s);
+	struct journal_segments s;
+	enum err e = journal_segments(c, dir, &s);
 
 	if (e || !s.count)
 		return e;
 	if (!place->segment)
 		*place = start_of(s.first, (struct journal_place){ 0 });
 	for (;;) {
-		r.path = segment_path(c, dir, place->segment);
+		r.path = journal_path(c, dir, place->segment);
 		r.last = place->segment == s.last;
 		if ((e = read_segment(&r)) || r.last)
 			return e;
+		if (!file_exists(&c->mem, journal_path(c, dir, place->segment + 1)))
+			return incomplete(c, dir, &s);
 		*place = start_of(place->segment + 1, *place);
 	}
 }
@@ -363,18 +385,18 @@ enum err journal_each(struct call *c, struct str dir, struct journal_place *plac
 enum err journal_missing(struct call *c, struct str dir, int64_t segment)
 {
 	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is missing",
-		  STR_ARG(segment_path(c, dir, segment)));
+		  STR_ARG(journal_path(c, dir, segment)));
 	return restore(c);
 }
 
 bool journal_one_follows(struct call *c, struct str dir, struct journal_place place)
 {
-	struct str path = segment_path(c, dir, place.segment);
+	struct str path = journal_path(c, dir, place.segment);
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	char some[16 * 1024], *end;
 	ssize_t got;
 
-	if (fd < 0 || file_exists(&c->mem, segment_path(c, dir, place.segment + 1)))
+	if (fd < 0 || file_exists(&c->mem, journal_path(c, dir, place.segment + 1)))
 		return false;
 	got = pread(fd, some, sizeof some, (off_t)place.offset);
 	end = got > 0 ? memchr(some, '\n', (size_t)got) : NULL;
@@ -383,27 +405,27 @@ bool journal_one_follows(struct call *c, struct str dir, struct journal_place pl
 
 enum err journal_last(struct call *c, struct str dir, struct journal_place *end)
 {
-	struct segments s;
+	struct journal_segments s;
 	struct file_found found = { 0 };
-	enum err e = find_segments(c, dir, &s);
+	enum err e = journal_segments(c, dir, &s);
 
 	*end = (struct journal_place){ .segment = s.last };
 	if (!e && s.count)
-		e = file_look(c, segment_path(c, dir, s.last), &found);
+		e = file_look(c, journal_path(c, dir, s.last), &found);
 	end->offset = found.size;
 	return e;
 }
 
 enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files)
 {
-	struct segments s;
+	struct journal_segments s;
 	struct file_found found;
-	enum err e = find_segments(c, dir, &s);
+	enum err e = journal_segments(c, dir, &s);
 
 	*bytes = 0;
 	*files = s.count;
 	for (int64_t i = s.first; !e && i <= s.last; i++)
-		if (!(e = file_look(c, segment_path(c, dir, i), &found)))
+		if (!(e = file_look(c, journal_path(c, dir, i), &found)))
 			*bytes += found.size > 0 ? found.size : 0;
 	return e;
 }
@@ -435,7 +457,7 @@ static enum err finish(struct call *c, struct str dir, struct journal_place plac
 
 	if (!place.segment) /* nothing was ever written */
 		return ERR_OK;
-	e = open_end(c, segment_path(c, dir, place.segment), place, &fd);
+	e = open_end(c, journal_path(c, dir, place.segment), place, &fd);
 	return e ? e : journal_sync(c, dir, fd);
 }
 
@@ -461,7 +483,7 @@ static enum err put_lines(struct call *c, struct str dir, struct journal_place a
 {
 	struct buf lines = { .mem = &c->mem };
 	struct journal_place before = at;
-	struct str path = segment_path(c, dir, at.segment);
+	struct str path = journal_path(c, dir, at.segment);
 	bool begins = !at.offset;
 	enum err e;
 
@@ -509,19 +531,19 @@ enum err journal_restart(struct call *c, struct str dir, struct journal_place *p
 
 enum err journal_drop(struct call *c, struct str dir, int64_t segment)
 {
-	struct segments s;
-	enum err e = find_segments(c, dir, &s);
+	struct journal_segments s;
+	enum err e = journal_segments(c, dir, &s);
 
 	for (int64_t i = s.first; !e && s.count && i < segment; i++) {
 		fault_point();
-		e = file_remove(c, segment_path(c, dir, i));
+		e = file_remove(c, journal_path(c, dir, i));
 	}
 	return e;
 }
 
 enum err journal_sync_end(struct call *c, struct str dir, struct journal_place place)
 {
-	struct str path = segment_path(c, dir, place.segment);
+	struct str path = journal_path(c, dir, place.segment);
 	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY, 0);
 
 	if (!place.segment) /* nothing was ever written */

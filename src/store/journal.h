@@ -33,10 +33,10 @@ bool journal_exists(struct call *c, struct str dir);
 
 /*
  * Whether what follows a place has to be read. `ahead`: the last record before this
- * place is not whole, or it is a place in another journal. JOURNAL_LOST if more than
- * the last record is gone.
+ * place is not whole, or it is a place in another journal. `shorter`: whole records
+ * before this place are gone from the end. JOURNAL_LOST if no record is left.
  */
-enum journal_news { JOURNAL_SAME, JOURNAL_MORE, JOURNAL_AHEAD };
+enum journal_news { JOURNAL_SAME, JOURNAL_MORE, JOURNAL_AHEAD, JOURNAL_SHORTER };
 enum err journal_compare(struct call *c, struct str dir, struct journal_place place,
 			 enum journal_news *news);
 
@@ -47,6 +47,35 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 typedef enum err journal_visit(struct call *c, const struct journal_record *r, void *arg);
 enum err journal_each(struct call *c, struct str dir, struct journal_place *place,
 		      journal_visit *visit, void *arg);
+
+/*
+ * For repairs: visits every line of every file, also after damage. What the checksums say
+ * of a record whose line is not as it was written:
+ */
+enum journal_verdict {
+	JOURNAL_SOUND,  /* nothing is wrong with it */
+	JOURNAL_MENDED, /* its checksum or its line's end is damaged, its text is not */
+	JOURNAL_UNVERIFIED, /* the checksum before it is lost, which its own one needs */
+	JOURNAL_BROKEN,     /* its checksum does not hold, or it is no record */
+	JOURNAL_GAP,        /* nothing: what was here is gone */
+};
+struct journal_piece {
+	enum journal_verdict verdict;
+	struct journal_record record; /* `json` may be anything, if it is broken */
+	struct str text;              /* the line as it is */
+	const char *why;              /* NULL: sound */
+};
+typedef enum err journal_piece_visit(struct call *c, const struct journal_piece *p,
+				     void *arg);
+enum err journal_salvage(struct call *c, struct str dir, journal_piece_visit *visit,
+			 void *arg);
+
+/* Where a repaired journal goes on: after the last file, whose end stays as it is. */
+enum err journal_after_damage(struct call *c, struct str dir, struct journal_place *end);
+
+/* Renames the files before a segment to NAME.<suffix>, oldest first. */
+enum err journal_set_aside(struct call *c, struct str dir, int64_t segment,
+			   struct str suffix);
 
 /* JOURNAL_LOST: for whoever finds that a file is missing which should be there. */
 enum err journal_missing(struct call *c, struct str dir, int64_t segment);

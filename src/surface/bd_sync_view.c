@@ -111,6 +111,41 @@ static void repaired_lines(struct view *v, const struct value *commit)
 	}
 }
 
+static void repaired_journal(struct view *v, const struct value *journal)
+{
+	const struct value *records = value_find(journal, "records");
+	struct str kept = value_str(journal, "kept_as");
+
+	view_line(v, "The journal is damaged:");
+	for (size_t i = 0; records && i < records->count; i++) {
+		const struct value *one = &records->item[i];
+		struct str file = value_str(one, "file"),
+			   action = value_str(one, "action");
+
+		if (file.p)
+			view_line(v, "  " STR_FMT ", byte %" PRId64 ": %s: " STR_FMT,
+				  STR_ARG(file), view_number(one, "offset"),
+				  str_is(action, "set_aside") ? "set aside" : action.p,
+				  STR_ARG(value_str(one, "why")));
+		else
+			view_line(v, "  " STR_FMT ": " STR_FMT,
+				  STR_ARG(value_str(one, "text")),
+				  STR_ARG(value_str(one, "why")));
+		if (str_is(action, "set_aside") || str_is(action, "unverified"))
+			view_line(v, "    " STR_FMT,
+				  STR_ARG(utf8_shorten(v->out.mem, value_str(one, "text"),
+						       v->width > 8 ? v->width - 4 : 8)));
+	}
+	view_line(v, "%" PRId64 " records saved, %" PRId64 " lost.",
+		  view_number(journal, "salvaged"), view_number(journal, "lost"));
+	if (kept.p)
+		view_line(v, "The damaged files are kept as " STR_FMT ".", STR_ARG(kept));
+	else
+		view_line(v,
+			  "Nothing was changed. 'bd repair --apply' writes the journal "
+			  "anew, and keeps the damaged files.");
+}
+
 static void restamped_beads(struct view *v, const struct value *data)
 {
 	const struct value *list = value_find(data, "stamps");
@@ -139,10 +174,12 @@ void bd_view_repair(struct view *v, const struct value *data)
 		restamped_beads(v, data);
 		return;
 	}
-	if (!commits->count) {
+	if (value_find(data, "journal"))
+		repaired_journal(v, value_find(data, "journal"));
+	else if (!commits->count)
 		view_line(v, "Nothing is damaged.");
+	if (!commits->count)
 		return;
-	}
 	for (size_t i = 0; i < commits->count; i++)
 		repaired_lines(v, &commits->item[i]);
 	if (view_yes(data, "applied"))

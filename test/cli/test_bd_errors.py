@@ -72,18 +72,24 @@ def break_at(repo, where):
     repo.journal.write_bytes(data)
 
 
-def test_damage_in_the_middle_is_an_error_that_names_the_offset_and_keeps_the_file(repo):
+def test_damage_in_the_middle_refuses_writes_with_the_offset_and_keeps_the_file(repo):
+    """Reads go on from what precedes the damage, and say so."""
     repo.create("one")
     repo.create("two")
     lines = repo.journal.read_bytes().splitlines(keepends=True)
-    offset = len(lines[0])
+    offset = len(lines[0]) + len(lines[1])
     break_at(repo, offset + 30)
     wipe_cache(repo)
     damaged = repo.journal.read_bytes()
-    for words in (["list"], ["create", "x"], ["ready"], ["validate"], ["status"]):
+    for words in (["create", "x"], ["close", "x"], ["validate"], ["repair", "--stamps", "--apply"]):
         error = is_error(repo.bd("--json", *words), "corrupt", 3)
-        assert str(offset) in error["message"] and str(repo.journal) in error["message"]
+        assert f"byte {offset} " in error["message"] and str(repo.journal) in error["message"]
         assert "init" not in error["hint"] and "--force" not in error["hint"]
+        assert "bd repair --apply" in error["hint"]
+    for words in (["list"], ["ready"], ["status"], ["info"], ["show", repo.ids("list")[0]], ["search", "one"]):
+        done = repo.bd("--json", *words).ok()
+        assert f"byte {offset} " in done.err and "bd repair --apply" in done.err, words
+    assert [b["title"] for b in repo.json("list")] == ["one"]
     assert repo.journal.read_bytes() == damaged
     done = repo.bd("doctor", "--json")
     assert done.code != 0

@@ -1,4 +1,5 @@
-"""The journal cut and damaged anywhere: a torn end is dropped, anything else is refused; nothing is missing in silence."""
+"""The journal cut and damaged anywhere: a torn end is dropped; after other damage reads go on from what precedes
+it, with a warning, and writes are refused; nothing is missing in silence."""
 import shutil
 
 import pytest
@@ -37,6 +38,14 @@ def refused(repo, offset, path=None, command=("list", "--all")):
     return error
 
 
+def read_on(repo, offset, expected):
+    """A read has what precedes the damage, and names the file, the record and the command that repairs it."""
+    done = repo.bd("--json", "list", "--all").ok()
+    assert [b["title"] for b in done.json] == expected, (offset, done.json)
+    assert "journal." in done.err and "bd repair --apply" in done.err, done.err
+    assert offset is None or f"byte {offset} " in done.err, (offset, done.err)
+
+
 def titles(repo):
     return [b["title"] for b in repo.json("list", "--all")]
 
@@ -67,7 +76,7 @@ def test_cut_at_every_byte_of_the_last_record(small, cache):
 
 @pytest.mark.parametrize("cache", ["kept", "dropped"])
 def test_cut_between_records(small, cache):
-    """Without the cache nobody can know; with it, the loss is seen, and the cache is not thrown after it."""
+    """Without the cache nobody can know; with it, the loss is said once, and what the cache knew is kept aside."""
     repo, store = small, Store(small)
     whole = repo.journal.read_bytes()
     starts, kept = records(whole), store.keep()
@@ -82,11 +91,32 @@ def test_cut_between_records(small, cache):
                 assert repo.fails("list")["code"] == "not_initialized"
                 assert repo.fails("create", "x")["code"] == "not_initialized"
             continue
-        for command in (("list", "--all"), ("create", "x"), ("validate",), ("init",)):
-            refused(repo, None, command=command)
-        repo.journal.write_bytes(whole)
-        assert titles(repo) == ["0", "1", "2"], "the cache was thrown away, or did not come back"
+        if n == 0:
+            for command in (("list", "--all"), ("create", "x"), ("validate",), ("init",)):
+                refused(repo, None, command=command)
+            repo.journal.write_bytes(whole)
+            assert titles(repo) == ["0", "1", "2"], "the cache was thrown away, or did not come back"
+            assert_sound(repo)
+            continue
+        done = repo.bd("--json", "list", "--all").ok()
+        assert [b["title"] for b in done.json] == ["0", "1", "2"][:n - 1], n
+        assert "records are missing" in done.err and f"byte {starts[-1]}" in done.err, done.err
+        aside = list(repo.home.glob("cache_ahead_*.db"))
+        assert len(aside) == 1 and str(aside[0]) in done.err, done.err
+        assert not repo.bd("--json", "list", "--all").ok().err, "the cache was not made anew"
+        repo.create("new", "--id", "b-new")
+        assert titles(repo) == ["0", "1", "2"][:n - 1] + ["new"]
         assert_sound(repo)
+
+
+def test_a_writer_makes_anew_a_cache_that_is_ahead(small):
+    """The cache knows one whole record more than the journal: it is only a guess."""
+    repo, whole = small, small.journal.read_bytes()
+    repo.journal.write_bytes(whole[:records(whole)[-2]])
+    done = repo.bd("--json", "create", "new", "--id", "b-new").ok()
+    assert "records are missing" in done.err, done.err
+    assert titles(repo) == ["0", "1", "new"]
+    assert_sound(repo)
 
 
 def test_the_journal_removed(small):
@@ -108,7 +138,7 @@ def damage(byte):
 
 
 def test_one_byte_flipped_anywhere_without_a_cache(small):
-    """Every byte is covered; only the end of the last record makes it one that was not finished."""
+    """Every byte is covered, the end of the last record too: only a line that was cut was not finished."""
     repo = small
     whole = repo.journal.read_bytes()
     starts = records(whole)
@@ -117,13 +147,13 @@ def test_one_byte_flipped_anywhere_without_a_cache(small):
         start = max(s for s in starts[:-1] if s <= at)
         for value in damage(byte)[at % 3:] if at >= starts[-2] else damage(byte)[at % 4:][:1]:
             repo.journal.write_bytes(whole[:at] + bytes([value]) + whole[at + 1:])
-            if at == len(whole) - 1:
-                drop_cache(repo)
-                assert titles(repo) == ["0", "1"]
-                drop_cache(repo)
+            if start:
+                read_on(repo, start, ["0", "1", "2"][:starts.index(start) - 1])
             else:
-                refused(repo, start)
-                assert not repo.cache.exists()
+                refused(repo, 0)
+            if at % 3 == 0:
+                refused(repo, start, command=("create", "x"))
+            assert not repo.cache.exists()
     drop_cache(repo)
     repo.journal.write_bytes(whole)
     assert titles(repo) == ["0", "1", "2"]
@@ -139,8 +169,8 @@ def test_one_byte_flipped_anywhere_beside_a_cache(small):
         store.put_back(kept)
         repo.journal.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:])
         done = repo.bd("--json", "list", "--all")
-        if done.code:
-            refused(repo, start)
+        if done.code or done.err:
+            read_on(repo, start, good[:starts.index(start) - 1]) if start else refused(repo, 0)
         else:
             assert [b["title"] for b in done.json] == good
         refused(repo, start, command=("validate",))
@@ -150,7 +180,7 @@ def test_one_byte_flipped_anywhere_beside_a_cache(small):
         if done.code:
             refused(repo, start, command=("create", "more"))
         drop_cache(repo)
-        refused(repo, start)
+        read_on(repo, start, good[:starts.index(start) - 1]) if start else refused(repo, 0)
         refused(repo, start, command=("create", "more"))
 
 
@@ -168,11 +198,12 @@ def test_records_removed_doubled_exchanged(small, cache):
             repo.journal.write_bytes(b"".join(wrong))
             if cache == "dropped":
                 drop_cache(repo)
-                refused(repo, offset)
+                refused(repo, offset, command=("create", "x"))
+                read_on(repo, offset, ["0", "1", "2"][:starts.index(offset) - 1]) if offset else refused(repo, 0)
                 continue
             done = repo.bd("--json", "list", "--all")
             if done.code == 0:
-                assert [b["title"] for b in done.json] == ["0", "1", "2"]
+                assert [b["title"] for b in done.json] == ["0", "1", "2"] or "bd repair" in done.err
             else:
                 refused(repo, None)
             refused(repo, None, command=("validate",))
@@ -181,7 +212,7 @@ def test_records_removed_doubled_exchanged(small, cache):
         repo.journal.write_bytes(b"".join(lines) + extra)
         if cache == "dropped":
             drop_cache(repo)
-        refused(repo, starts[-1])
+        read_on(repo, starts[-1], ["0", "1", "2"])
         refused(repo, starts[-1], command=("create", "x"))
     for extra in (b"x", b"00000000 {}", b"\0" * 5000):
         store.put_back(kept)
@@ -204,7 +235,8 @@ def test_a_record_of_another_repository(small, tmp_path):
     starts = records(whole)
     repo.journal.write_bytes(whole[:starts[1]] + other[starts[1]:])
     drop_cache(repo)
-    refused(repo, starts[1])
+    read_on(repo, starts[1], [])
+    refused(repo, starts[1], command=("create", "x"))
 
 
 # --- segments ---
@@ -298,15 +330,20 @@ def test_a_segment_in_the_middle_is_gone_or_cut(segmented, n, cache):
             part(repo, n).write_bytes(wrong)
         if cache == "dropped":
             drop_cache(repo)
-            error = storage_error(repo.bd("--json", "list"))
+            error = storage_error(repo.bd("--json", "create", "x"))
             assert error["code"] == "corrupt" and "journal." in error["message"], error
+            done = repo.bd("--json", "list", "--all", "-n", "0", "--fields", "id")
+            if done.code:
+                assert n == 1 and done.error["code"] == "corrupt"
+            else:
+                assert {b["id"] for b in done.json} <= set(good) and "bd repair" in done.err
             assert not repo.cache.exists()
         else:
             done = repo.bd("--json", "list", "--all", "-n", "0", "--fields", "id")
             if done.code:
                 assert done.error["code"] == "corrupt"
             else:
-                assert [b["id"] for b in done.json] == good
+                assert [b["id"] for b in done.json] == good or "bd repair" in done.err
             assert storage_error(repo.bd("--json", "validate"))["code"] == "corrupt"
     part(repo, n).write_bytes(whole)
     assert [b["id"] for b in repo.json("list", "--all", "-n", "0", "--fields", "id")] == good
@@ -315,8 +352,10 @@ def test_a_segment_in_the_middle_is_gone_or_cut(segmented, n, cache):
 def test_the_last_segment_gone_beside_a_cache(segmented):
     repo, whole = segmented, part(segmented, 3).read_bytes()
     part(repo, 3).unlink()
-    for command in (("list",), ("create", "x"), ("validate",)):
+    for command in (("create", "x"), ("init",)):
         refused(repo, None, part(repo, 3), command)
+    done = repo.bd("--json", "list", "--all").ok()
+    assert "last" not in [b["title"] for b in done.json] and "bd repair" in done.err
     part(repo, 3).write_bytes(whole)
     assert titles(repo)[-1:] == ["last"]
 
@@ -325,7 +364,9 @@ def test_a_segment_too_many(segmented):
     repo = segmented
     part(repo, 5).write_bytes(b"")
     drop_cache(repo)
-    assert storage_error(repo.bd("--json", "list"))["code"] == "corrupt"
+    assert storage_error(repo.bd("--json", "create", "x"))["code"] == "corrupt"
+    done = repo.bd("--json", "list", "--all").ok()
+    assert [b["title"] for b in done.json][-1:] == ["last"] and "bd repair" in done.err
     part(repo, 5).unlink()
     part(repo, 4).write_bytes(b"")  # begun and not written: whoever did so died
     assert titles(repo)[-1:] == ["last"]

@@ -1,0 +1,392 @@
+/*
+ * Reads a damaged journal as far as its checksums go.
+ *
+ * A record's checksum covers its text and the checksum of the record before it. So after
+ * a damaged record, the next one may be checked against the checksum that is written
+ * before the damaged text, or against the one that the text comes to: which of the two is
+ * damaged is not known yet. If the second one is right, the damaged record's own text is
+ * right too, and only its checksum is not.
+ */
+#include <stdio.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "store/journal_parts.h"
+
+enum {
+	CANDIDATES = 4,
+	DIGITS = 8,
+	DIGITS_ALIKE = 6, /* of a checksum that was damaged itself */
+};
+
+/* A line of a segment, or one of two that have lost the line end between them. */
+struct line {
+	struct str text; /* without its end */
+	bool head;       /* it begins a segment, and is no record */
+	enum journal_verdict verdict;
+	const char *why;
+	struct line *next;
+};
+
+/* What the checksum before a record may have been. */
+struct candidate {
+	uint32_t crc;
+	struct line *confirms; /* the text of this line is right if it was; or NULL */
+};
+
+struct salvage {
+	struct call *c;
+	bool last; /* no other segment follows */
+	struct line *first, **tail;
+	struct candidate before[CANDIDATES];
+	size_t candidates;
+	bool chained; /* the line before is sound: there is one candidate */
+};
+
+static bool has_head(struct str text)
+{
+	uint32_t crc;
+
+	return text.n > JOURNAL_HEAD && journal_hex(text, &crc) && text.p[8] == ' ';
+}
+
+static struct str json_of(struct str text)
+{
+	return str_skip(text, text.n < JOURNAL_HEAD ? text.n : JOURNAL_HEAD);
+}
+
+static void put_candidate(struct salvage *s, uint32_t crc, struct line *confirms)
+{
+	if (s->candidates < CANDIDATES)
+		s->before[s->candidates++] = (struct candidate){ crc, confirms };
+}
+
+static void go_on_from(struct salvage *s, uint32_t crc, bool chained)
+{
+	s->candidates = 0;
+	s->chained = chained;
+	put_candidate(s, crc, NULL);
+}
+
+/* A checksum of which a byte or two were damaged. */
+static bool alike(struct str text, uint32_t crc)
+{
+	char digits[DIGITS + 1];
+	int same = 0;
+
+	if (text.n < DIGITS)
+		return false;
+	snprintf(digits, sizeof digits, "%08x", crc);
+	for (int i = 0; i < DIGITS; i++)
+		same += digits[i] == text.p[i];
+	return same >= DIGITS_ALIKE;
+}
+
+/* Does the text go with its checksum, after one of the candidates? */
+static bool holds(struct salvage *s, struct str text, struct str json)
+{
+	uint32_t crc;
+
+	if (text.n < DIGITS || !journal_hex(text, &crc))
+		return false;
+	for (size_t i = 0; i < s->candidates; i++)
+		if (crc32c(s->before[i].crc, json) == crc) {
+			struct line *before = s->before[i].confirms;
+
+			if (before) {
+				before->verdict = JOURNAL_MENDED;
+				before->why = "its checksum is damaged; the record after "
+					      "it proves its text";
+			}
+			return true;
+		}
+	return false;
+}
+
+/*
+ * The end of a record, if the end of its line was overwritten and another record, or
+ * nothing, follows in the same line. 0: it is not so.
+ */
+static size_t glued_at(struct salvage *s, struct str text)
+{
+	struct str json = json_of(text);
+	size_t done = 0;
+	uint32_t want, crc;
+
+	if (!has_head(text) || !s->candidates)
+		return 0;
+	journal_hex(text, &want);
+	crc = s->before[0].crc;
+	for (size_t at = 1; at < json.n; at++) {
+		if (at + 1 < json.n && !has_head(str_skip(json, at + 1)))
+			continue;
+		crc = crc32c(crc, (struct str){ json.p + done, at - done });
+		done = at;
+		if (crc == want)
+			return JOURNAL_HEAD + at;
+	}
+	return 0;
+}
+
+static void break_line(struct salvage *s, struct line *line)
+{
+	struct candidate old[CANDIDATES];
+	size_t count = s->candidates;
+	uint32_t written;
+
+	memcpy(old, s->before, sizeof old);
+	line->verdict = JOURNAL_BROKEN;
+	line->why = has_head(line->text) ? "its checksum does not hold" :
+					   "it is not a record";
+	s->candidates = 0;
+	s->chained = false;
+	if (has_head(line->text)) {
+		journal_hex(line->text, &written);
+		put_candidate(s, written, NULL);
+	}
+	if (count)
+		put_candidate(s, crc32c(old[0].crc, json_of(line->text)), line);
+	for (size_t i = 0; i < count; i++) /* a line's end may have got into a record */
+		put_candidate(s, old[i].crc, old[i].confirms);
+}
+
+static void judge(struct salvage *s, struct line *line)
+{
+	struct str json = json_of(line->text);
+	uint32_t crc = 0, due;
+
+	if (line->text.n > JOURNAL_HEAD && holds(s, line->text, json)) {
+		bool space = line->text.p[8] == ' ';
+
+		journal_hex(line->text, &crc);
+		line->verdict = space ? JOURNAL_SOUND : JOURNAL_MENDED;
+		line->why = space ? NULL : "the blank after its checksum is damaged";
+		go_on_from(s, crc, true);
+		return;
+	}
+	due = s->candidates ? crc32c(s->before[0].crc, json) : 0;
+	if (json.n && s->chained && alike(line->text, due)) {
+		line->verdict = JOURNAL_MENDED;
+		line->why = "its checksum is damaged; its text goes with the rest of it";
+		go_on_from(s, due, true);
+		return;
+	}
+	if (has_head(line->text) && !s->chained) {
+		journal_hex(line->text, &crc);
+		line->verdict = JOURNAL_UNVERIFIED;
+		line->why = "what was before it is damaged, so its checksum proves "
+			    "nothing";
+		go_on_from(s, crc, true);
+		return;
+	}
+	break_line(s, line);
+}
+
+/* The line that begins a segment after the first; it is no record. */
+static void judge_head(struct salvage *s, struct line *line)
+{
+	struct str json = json_of(line->text);
+	int64_t after, first;
+	bool well = has_head(line->text) && journal_head_parse(json, &after, &first);
+	uint32_t crc = 0, due = well ? crc32c((uint32_t)after, json) : 0;
+
+	if (line->text.n >= DIGITS)
+		journal_hex(line->text, &crc);
+	well = well && crc == due;
+	if (!well) {
+		break_line(s, line);
+		line->verdict = JOURNAL_MENDED; /* it says nothing of any bead */
+		line->why = "the line that begins the file is damaged";
+		return;
+	}
+	if (s->chained && s->before[0].crc != (uint32_t)after) {
+		line->verdict = JOURNAL_GAP;
+		line->why = "records at the end of the file before it are missing";
+	}
+	go_on_from(s, crc, true);
+}
+
+static struct line *add_line(struct salvage *s, struct str text)
+{
+	struct line *line = arena_new(&s->c->mem, struct line);
+
+	*line = (struct line){ .text = text };
+	*s->tail = line;
+	s->tail = &line->next;
+	return line;
+}
+
+/* A line may hold several records. One without an end, at the very end, was never
+ * finished: unless it is whole. */
+static void take_line(struct salvage *s, struct str text, bool ended)
+{
+	size_t at;
+
+	while (text.n > JOURNAL_HEAD && !holds(s, text, json_of(text)) &&
+	       (at = glued_at(s, text))) {
+		struct line *line = add_line(s, str_head(text, at));
+
+		judge(s, line);
+		line->verdict = JOURNAL_MENDED;
+		line->why = "the end of its line is damaged";
+		text = str_skip(text, at + 1);
+		if (!text.n)
+			return;
+	}
+	if (ended || !s->last || (text.n > JOURNAL_HEAD && holds(s, text, json_of(text))))
+		judge(s, add_line(s, text));
+}
+
+static void take_segment(struct salvage *s, int64_t segment, struct str text)
+{
+	bool head = segment > 1;
+
+	while (text.n) {
+		const char *end = memchr(text.p, '\n', text.n);
+		struct str line = str_head(text, end ? (size_t)(end - text.p) : text.n);
+
+		if (head) {
+			struct line *first = add_line(s, line);
+
+			first->head = true;
+			judge_head(s, first);
+		} else {
+			take_line(s, line, end);
+		}
+		head = false;
+		text = str_skip(text, line.n + (end ? 1 : 0));
+	}
+}
+
+static enum err visit_lines(struct salvage *s, int64_t segment, struct str text,
+			    journal_piece_visit *visit, void *arg)
+{
+	enum err e = ERR_OK;
+
+	for (struct line *l = s->first; !e && l; l = l->next) {
+		struct journal_piece p = {
+			.verdict = l->verdict,
+			.text = l->text,
+			.why = l->why,
+			.record = { l->head ? (struct str){ 0 } : json_of(l->text),
+				    segment, l->text.p - text.p },
+		};
+
+		if (!l->head || l->verdict != JOURNAL_SOUND)
+			e = visit(s->c, &p, arg);
+	}
+	return e;
+}
+
+static enum err salvage_segment(struct salvage *s, struct str dir, int64_t segment,
+				journal_piece_visit *visit, void *arg)
+{
+	struct str path = journal_path(s->c, dir, segment), text;
+	enum err e = file_read_part(s->c, path, 0, 0, &text);
+	struct journal_piece gone = { .verdict = JOURNAL_GAP,
+				      .record.segment = segment,
+				      .why = "the file is missing" };
+
+	if (e)
+		return e;
+	if (!text.p) {
+		s->candidates = 0;
+		s->chained = false;
+		return visit(s->c, &gone, arg);
+	}
+	s->first = NULL;
+	s->tail = &s->first;
+	take_segment(s, segment, text);
+	return visit_lines(s, segment, text, visit, arg);
+}
+
+enum err journal_salvage(struct call *c, struct str dir, journal_piece_visit *visit,
+			 void *arg)
+{
+	struct salvage s = { .c = c };
+	struct journal_segments found;
+	enum err e = journal_segments(c, dir, &found);
+
+	if (!found.count)
+		found.first = found.last = 1;
+	if (found.first == 1)
+		go_on_from(&s, 0, true);
+	for (int64_t i = found.first; !e && i <= found.last; i++) {
+		s.last = i == found.last;
+		e = salvage_segment(&s, dir, i, visit, arg);
+	}
+	return e;
+}
+
+/* --- putting the damaged files away --- */
+
+/* Which journal it is: as any of its files says. */
+static enum err find_first(struct call *c, struct str dir,
+			   const struct journal_segments *s, int64_t *first)
+{
+	enum { HEAD_MOST = 128 };
+	struct str text, line;
+	int64_t after;
+	uint32_t crc;
+	enum err e = ERR_OK;
+
+	for (int64_t i = s->last; !e && i >= s->first; i--) {
+		if ((e = file_read_part(c, journal_path(c, dir, i), 0, HEAD_MOST, &text)))
+			return e;
+		if (i == 1 && text.n >= DIGITS && journal_hex(text, &crc))
+			*first = crc;
+		else if (i > 1 && str_next(&text, '\n', &line) &&
+			 journal_head_parse(json_of(line), &after, first))
+			break;
+	}
+	return e;
+}
+
+/* What the next checksum goes on from: any number will do where the last one is lost. */
+static enum err note_last(struct call *c, const struct journal_piece *p, void *arg)
+{
+	struct journal_place *end = arg;
+	uint32_t crc = 1;
+
+	(void)c;
+	if (p->verdict == JOURNAL_SOUND)
+		journal_hex(p->text, &crc);
+	end->crc = crc;
+	return ERR_OK;
+}
+
+enum err journal_after_damage(struct call *c, struct str dir, struct journal_place *end)
+{
+	struct journal_segments s;
+	struct file_found found = { 0 };
+	enum err e = journal_segments(c, dir, &s);
+
+	*end = (struct journal_place){ .segment = s.last, .last = -1 };
+	if (e || !s.count || (e = journal_salvage(c, dir, note_last, end)))
+		return e;
+	if ((e = file_look(c, journal_path(c, dir, s.last), &found)) ||
+	    (e = find_first(c, dir, &s, &end->first)))
+		return e;
+	end->offset = found.size;
+	end->first = end->first ? end->first : 1;
+	return ERR_OK;
+}
+
+enum err journal_set_aside(struct call *c, struct str dir, int64_t segment,
+			   struct str suffix)
+{
+	struct journal_segments s;
+	enum err e = journal_segments(c, dir, &s);
+
+	for (int64_t i = s.first; !e && s.count && i < segment; i++) {
+		struct str from = journal_path(c, dir, i),
+			   to = arena_fmt(&c->mem, STR_FMT "." STR_FMT, STR_ARG(from),
+					  STR_ARG(suffix));
+
+		fault_point();
+		if (rename(arena_cstr(&c->mem, from), to.p) && !file_missing())
+			e = file_fail(c, "rename", from);
+	}
+	return e ? e : file_sync_dir(c, journal_path(c, dir, segment));
+}
