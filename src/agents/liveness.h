@@ -1,8 +1,7 @@
 #ifndef AGENTS_LIVENESS_H
 #define AGENTS_LIVENESS_H
 
-#include <stdint.h>
-
+#include "base/call.h"
 #include "base/names.h"
 
 /*
@@ -15,5 +14,8 @@ extern const struct names vitalities;
 /* Stale after so many minutes, evicted after twice as many. */
 enum { STALE_MINUTES = 15, STALE_MOST = 100000 }; /* by default; at most */
 enum vitality vitality_of(int64_t last_seen_ms, int64_t now_ms, int64_t stale_minutes);
+
+/* INVALID_INPUT: the environment's number of minutes is none. */
+enum err liveness_check(struct call *c);
 
 #endif

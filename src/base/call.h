@@ -49,6 +49,9 @@ struct call {
 	int64_t stale_minutes; /* after which an agent that does nothing counts as stale
 				*/
 	int64_t tombstone_ttl_ms; /* how long deletions are remembered; 0: for ever */
+	/* what the environment has in their places, if that is no such number; a default
+	 * is used then, and whoever depends on it refuses */
+	struct str wrong_stale, wrong_ttl;
 	/* told what is going on, where that takes long; or NULL */
 	void (*progress)(struct call *c, struct str doing);
 	/* asks the person at the terminal, yes or no; NULL: there is none to ask */

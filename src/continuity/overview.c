@@ -457,7 +457,7 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 	};
 	enum err e;
 
-	if ((e = agent_files_open(c, AGENTS_READ, &w.files)) ||
+	if ((e = liveness_check(c)) || (e = agent_files_open(c, AGENTS_READ, &w.files)) ||
 	    (e = registry_each(c, &w.files, (struct str){ 0 }, (struct str){ 0 },
 			       &w.agents)))
 		return e;

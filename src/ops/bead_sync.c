@@ -3,6 +3,7 @@
 #include "base/value.h"
 #include "beads/config.h"
 #include "beads/courier.h"
+#include "beads/sync.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
 
@@ -63,6 +64,20 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
+static enum err check_ttl(struct call *c)
+{
+	if (!c->wrong_ttl.p)
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT,
+		  "BD_TOMBSTONE_TTL_MS is '" STR_FMT
+		  "', which is not a number of milliseconds of at least 7 days",
+		  STR_ARG(c->wrong_ttl));
+	return call_step(c,
+			 "Set it to %lld or more, or unset it: then deletions are "
+			 "remembered for ever.",
+			 (long long)SYNC_TTL_LEAST_MS);
+}
+
 static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
 {
@@ -73,9 +88,12 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 				.timeout_ms = in->timeout };
 	struct beads b;
 	struct str text;
-	enum err e = beads_open(c, BEADS_READ, &b);
+	enum err e = in->status ? ERR_OK : check_ttl(c);
 
 	(void)s;
+	if (e)
+		return e;
+	e = beads_open(c, BEADS_READ, &b);
 	if (e == ERR_INTERNAL_ERROR &&
 	    !in->status) { /* the remote may have what is lost */
 		c->code = ERR_OK;

@@ -1,5 +1,6 @@
 #include <assert.h>
 
+#include "agents/liveness.h"
 #include "agents/mail.h"
 #include "agents/receipts.h"
 #include "base/hash.h"
@@ -582,8 +583,11 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	struct stores s = { .agents = &files };
 	struct str old = { 0 }, asker = c->actor; /* a session may become somebody */
 	bool lock = write && !(r->op->flags & OP_LATE);
-	enum err e = agent_files_open(c, lock ? AGENTS_WRITE : AGENTS_READ, &files);
+	enum err e = liveness_check(c);
 
+	if (e)
+		return e;
+	e = agent_files_open(c, lock ? AGENTS_WRITE : AGENTS_READ, &files);
 	c->request_args = once ? sha256_hex(&c->mem, arguments(c, r)) : (struct str){ 0 };
 	if (!e && once)
 		e = receipts_find(c, &files, str_of(r->op->name), &old);

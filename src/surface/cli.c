@@ -513,7 +513,8 @@ int cli_main(const struct face *face, char **argv)
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
 		c.ask = ask_person;
 	lost = locate(&c); /* first: "2h ago" is on command lines too */
-	if (args_parse(&c, face, argv, &args) || lost || settings_read(&c))
+	settings_read(&c);
+	if (args_parse(&c, face, argv, &args) || lost)
 		status = print_error(&c, &args, (struct str){ 0 });
 	else
 		status = run(&c, &args);

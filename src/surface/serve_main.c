@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agents/liveness.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"
@@ -321,7 +322,8 @@ int main(int argc, char **argv)
 	c.dir = str_of(argv[1]);
 	if (argv[2][0])
 		c.project = str_of(argv[2]);
-	if (settings_now(&c) || settings_read(&c) || start(&c, &s, (int)port))
+	settings_read(&c);
+	if (settings_now(&c) || liveness_check(&c) || start(&c, &s, (int)port))
 		status = say_failure(&c);
 	while (!status && !stopped) {
 		follow(&c, &s);

@@ -5,6 +5,7 @@
 #include "agents/liveness.h"
 #include "base/moment.h"
 #include "base/number.h"
+#include "beads/sync.h"
 
 enum err settings_now(struct call *c)
 {
@@ -22,31 +23,28 @@ enum err settings_now(struct call *c)
 			 now);
 }
 
-enum err settings_read(struct call *c)
+/* A number from the environment; where it is another text, that is noted. */
+static int64_t number_of(const char *name, int64_t least, int64_t most, int64_t otherwise,
+			 struct str *wrong)
 {
-	const char *off = getenv("ABACUS_AUTOSYNC"), *ttl = getenv("BD_TOMBSTONE_TTL_MS");
-	const char *stale = getenv("BB_AGENT_STALE_MINUTES");
-	const int64_t week = INT64_C(7) * 24 * 3600 * 1000;
+	const char *text = getenv(name);
+	int64_t n;
 
-	c->stale_minutes = STALE_MINUTES;
-	if (stale && *stale &&
-	    (!number_int(str_of(stale), &c->stale_minutes) || c->stale_minutes < 1 ||
-	     c->stale_minutes > STALE_MOST))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "BB_AGENT_STALE_MINUTES is '%s', which is not a number "
-				 "of minutes from 1 to %d",
-				 stale, STALE_MOST);
+	if (!text || !*text)
+		return otherwise;
+	if (number_int(str_of(text), &n) && n >= least && n <= most)
+		return n;
+	*wrong = str_of(text);
+	return otherwise;
+}
+
+void settings_read(struct call *c)
+{
+	const char *off = getenv("ABACUS_AUTOSYNC");
+
 	c->autosync = !off || strcmp(off, "0") != 0;
-	if (!ttl || !*ttl ||
-	    (number_int(str_of(ttl), &c->tombstone_ttl_ms) &&
-	     c->tombstone_ttl_ms >= week))
-		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT,
-		  "BD_TOMBSTONE_TTL_MS is '%s', which is not a number of milliseconds of "
-		  "at least 7 days",
-		  ttl);
-	return call_step(c,
-			 "Set it to %lld or more, or unset it: then deletions are "
-			 "remembered for ever.",
-			 (long long)week);
+	c->stale_minutes = number_of("BB_AGENT_STALE_MINUTES", 1, STALE_MOST,
+				     STALE_MINUTES, &c->wrong_stale);
+	c->tombstone_ttl_ms = number_of("BD_TOMBSTONE_TTL_MS", SYNC_TTL_LEAST_MS,
+					INT64_MAX, 0, &c->wrong_ttl);
 }

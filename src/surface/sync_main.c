@@ -352,9 +352,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	end_with_reader();
+	settings_read(&c);
 	e = settings_now(&c);
-	if (!e)
-		e = settings_read(&c);
 	if (!e)
 		e = run(&r, argv[1]);
 	told = answer(&r, e);

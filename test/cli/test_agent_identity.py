@@ -130,6 +130,18 @@ def test_liveness_with_other_minutes(empty):
         assert refused(empty, "list", env={"BB_AGENT_STALE_MINUTES": wrong}) == "INVALID_ARGS"
 
 
+@pytest.mark.parametrize("wrong", ["abc", "0", "1e3", " ", "99999999999999999999"])
+def test_wrong_minutes_stop_only_commands_that_ask_who_is_there(repo, wrong):
+    env = {"BB_AGENT_STALE_MINUTES": wrong}
+    repo.bd("create", "x", env=env).ok()
+    for command in (("bd", "list"), ("bd", "ready"), ("bb", "init"), ("bb", "status"), ("bb", "post", "x"),
+                    ("abacus", "where"), ("vybe", "task", "list", "--agent", "me"), ("bd", "sync", "--status")):
+        repo.run(*command[1:], program=command[0], env=env).ok()
+    for command in (("bb", "agent", "list"), ("abacus", "sessions")):
+        done = repo.run(*command[1:], program=command[0], env=env)
+        assert done.code and "BB_AGENT_STALE_MINUTES" in done.out + done.err, command
+
+
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"agent_id":"other"}', "\0\0"])
 def test_a_file_that_is_lost_is_made_from_the_record(empty, text):
     register(empty, "amber-otter", "ui", env=at())

@@ -674,6 +674,14 @@ def deleted(pair, remote):
     return a, b
 
 
+def test_a_wrong_ttl_stops_only_the_sync(repo):
+    env = {"BD_TOMBSTONE_TTL_MS": "abc"}
+    repo.bd("create", "x", env=env).ok()
+    repo.bd("list", env=env).ok()
+    repo.bd("sync", "--status", env=env).ok()
+    assert "BD_TOMBSTONE_TTL_MS" in is_error(repo.bd("--json", "sync", env=env), "invalid_argument", 1)["message"]
+
+
 def test_nothing_is_forgotten_unless_asked(deleted, remote):
     a, _ = deleted
     a.env |= at(d=1000)
