@@ -1,22 +1,29 @@
 /*
- * The file is TOML of the plainest sort:
+ * The file is TOML:
  *
  *	[summary]
  *	messages = "30m"
  *	artifacts = "1h"
+ *
+ * Other tables belong to other programs, but the whole file has to be TOML: a file that
+ * cannot be parsed may have meant anything.
  */
 #include "store/board_config.h"
 
 #include "base/file.h"
 #include "base/moment.h"
 #include "base/path.h"
+#include "base/toml.h"
+#include "base/utf8.h"
 #include "store/board_db.h"
 
-static enum err unclear(struct call *c, struct str line)
+/* Names the file in what a parser said of one of its lines. */
+static enum err unclear(struct call *c, struct str path)
 {
-	return call_fail(c, ERR_INVALID_INPUT,
-			 "'.bb/config.toml' cannot be understood at '" STR_FMT "'",
-			 STR_ARG(line));
+	call_fail(c, ERR_INVALID_INPUT, "'.bb/config.toml', " STR_FMT,
+		  STR_ARG(c->message));
+	return call_step(c, "Correct the line, or move '" STR_FMT "' away.",
+			 STR_ARG(path));
 }
 
 static enum err set(struct call *c, struct board_config *config, struct str key,
@@ -43,37 +50,47 @@ static enum err set(struct call *c, struct board_config *config, struct str key,
 			 STR_ARG(key));
 }
 
+/* A line of the section; tables below it are not ours. */
 static enum err read_line(struct call *c, struct board_config *config, struct str line,
-			  bool *summary)
+			  bool *below)
 {
-	struct str key, value;
+	struct str key, value = line;
 
-	value = line;
 	str_next(&value, '#', &line); /* no value that counts has one inside */
 	line = str_trim(line);
-	if (!line.n)
-		return ERR_OK;
-	if (line.p[0] == '[') {
-		*summary = str_is(line, "[summary]");
-		return str_ends(line, STR("]")) ? ERR_OK : unclear(c, line);
-	}
-	if (!*summary)
+	*below = *below || (line.n && line.p[0] == '[');
+	if (!line.n || *below)
 		return ERR_OK;
 	value = line;
 	str_next(&value, '=', &key);
 	return set(c, config, str_trim(key), str_trim(value));
 }
 
+/* A file of bytes that are no text cannot be TOML. */
+static enum err find_section(struct call *c, struct str path, struct str *out)
+{
+	struct str text;
+	enum err e = file_own_read(c, path, &text);
+
+	*out = (struct str){ 0 };
+	if (e || !text.p)
+		return e;
+	if (!utf8_valid(text))
+		e = call_fail(c, ERR_INVALID_INPUT, "it is not UTF-8 text");
+	else
+		e = toml_find(c, text, STR("summary"), out);
+	return e ? unclear(c, path) : ERR_OK;
+}
+
 enum err board_config_read(struct call *c, struct board *b, struct board_config *out)
 {
-	struct str text, line;
-	bool summary = false;
-	enum err e = file_own_read(c, path_join(&c->mem, b->root, STR(".bb/config.toml")),
-				   &text);
+	struct str path = path_join(&c->mem, b->root, STR(".bb/config.toml")), text, line;
+	bool below = false;
+	enum err e = find_section(c, path, &text);
 
 	*out = (struct board_config){ -1, -1 };
 	while (!e && str_next(&text, '\n', &line))
-		e = read_line(c, out, line, &summary);
+		e = read_line(c, out, line, &below);
 	if (out->summary_messages < 0)
 		out->summary_messages = 30 * 60 * 1000;
 	if (out->summary_artifacts < 0)

@@ -68,12 +68,27 @@ def test_windows_are_set_in_the_boards_config(project):
 
 @pytest.mark.parametrize("text", ['[summary]\nmessages = "bad"\n', "[summary]\nmessages = 30\n",
                                   '[summary]\nmesages = "1h"\n', "[summ", "[summary]\nmessages = \n",
-                                  '[summary]\nmessages = "1h"\nmessages = "2h"\n'])
+                                  '[summary]\nmessages = "1h"\nmessages = "2h"\n', "this is no TOML\n", "{}", "= 3\n",
+                                  '[summary]\nmessages = "1h"\n[other]\nkey = "not closed\n', "[[[", "\0", "key = [1,\n",
+                                  "[other]\nwords without a value\n"])
 def test_a_wrong_config_is_an_error_that_names_the_file(project, text):
     (project.path / ".bb/config.toml").write_text(text)
     error = project.fails("summary")
     assert error["code"] == "INVALID_INPUT"
     assert "config.toml" in error["message"]
+
+
+def test_a_config_that_is_no_text_is_an_error_that_names_the_file(project):
+    (project.path / ".bb/config.toml").write_bytes(b"\xff\xfe[\0s\0")
+    error = project.fails("summary")
+    assert error["code"] == "INVALID_INPUT" and "config.toml" in error["message"], error
+
+
+def test_tables_of_others_in_the_config_are_left_alone(project):
+    (project.path / ".bb/config.toml").write_text(
+        'title = "x"\n[summary]\nmessages = "2h" # two\n[summary.more]\nkey = 1\n[other]\nlist = [\n  1,\n]\n')
+    project.bb("post", "x", env=at()).ok()
+    assert ids(project.json("summary", env=at(h=2))["recent_messages"]) == [1]
 
 
 def test_a_wrong_config_does_not_stop_the_other_commands(project):
