@@ -148,9 +148,10 @@ static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox
 	while (rest.n && str_next(&rest, '\n', &line)) {
 		struct mail *m = decode(&c->mem, line);
 
-		if (!m)
-			return agent_file_damaged(c, f, name, from + (line.p - text.p));
-		apply(box, m);
+		if (m)
+			apply(box, m);
+		else if ((e = agent_file_skipped(c, f, name, from + (line.p - text.p))))
+			return e;
 		box->known = from + (line.p - text.p) + (int64_t)line.n + 1;
 	}
 	return ERR_OK;
@@ -168,8 +169,10 @@ static enum err load_box(struct call *c, struct agent_files *f, struct str agent
 		return e;
 	if (!read_box(c, text, out))
 		*out = empty_box(c, agent);
-	if (out->known > *size)
-		return agent_file_shortened(c, stream_of(c, agent), box_of(c, agent));
+	if (out->known > *size) { /* the messages themselves have snapshots too */
+		agent_file_warn_shortened(c, stream_of(c, agent));
+		*out = empty_box(c, agent);
+	}
 	return ERR_OK;
 }
 
@@ -355,9 +358,12 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 		struct mail *m = decode(&c->mem, line);
 		void **at;
 
-		if (!m)
-			return agent_file_damaged(c, w->back.f, w->back.name,
-						  lines_back_at(&w->back));
+		if (!m) {
+			if ((e = agent_file_skipped(c, w->back.f, w->back.name,
+						    lines_back_at(&w->back))))
+				return e;
+			continue;
+		}
 		at = map_put(&w->seen, m->id);
 		*at = *at ? *at : m;
 		*out = *at;
@@ -379,14 +385,16 @@ static enum err visit_lines(struct call *c, struct agent_files *f, struct str na
 			    mail_visit *visit, void *arg)
 {
 	struct str rest = text, line;
+	enum err e;
 
 	while (rest.n && str_next(&rest, '\n', &line)) {
 		struct mail *m = str_has(line, about) ? decode(&c->mem, line) : NULL;
 
 		if (m)
 			visit(c, m, arg);
-		else if (!about.p)
-			return agent_file_damaged(c, f, name, at + (line.p - text.p));
+		else if (!about.p &&
+			 (e = agent_file_skipped(c, f, name, at + (line.p - text.p))))
+			return e;
 	}
 	return ERR_OK;
 }
@@ -407,6 +415,8 @@ enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent,
 			e = visit_lines(&part, f, name, text, at, about, visit, arg);
 		if (e)
 			call_fail(c, e, STR_FMT, STR_ARG(part.message));
+		if (part.warning.p)
+			c->warning = arena_copy(&c->mem, part.warning);
 		call_release(&part);
 	} while (!e && text.n);
 	return e;

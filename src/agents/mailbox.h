@@ -25,7 +25,7 @@ struct mailbox {
 enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent,
 		      struct mailbox *out);
 
-/* IO_READ_FAILED: the record has lost what the snapshot knows. */
+/* Warns if the record has lost what the snapshot knows. */
 enum err mailbox_check(struct call *c, struct agent_files *f, struct str agent);
 
 /* How a message is now; NULL: it was not sent to this agent. */

@@ -161,10 +161,9 @@ enum err protocol_each(struct call *c, struct agent_files *f,
 		const struct value *v = value_parse(&parsed, line, &error);
 
 		if (!v || !value_str(v, "event_type").p) {
-			e = agent_file_damaged(c, f, file, lines_back_at(&back));
-			break;
-		}
-		if (fits(v, filter)) {
+			if ((e = agent_file_skipped(c, f, file, lines_back_at(&back))))
+				break;
+		} else if (fits(v, filter)) {
 			json_value(out, v);
 			left--;
 		}

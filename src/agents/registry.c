@@ -101,7 +101,7 @@ static enum err read_history(struct call *c, struct agent_files *f, struct map *
 		if (a)
 			*map_put(out, a->id) = a;
 		else
-			e = agent_file_damaged(c, f, history_file, line.p - text.p);
+			e = agent_file_skipped(c, f, history_file, line.p - text.p);
 	}
 	return e;
 }
@@ -110,8 +110,8 @@ static enum err damaged(struct call *c, struct str id)
 {
 	call_fail(c, ERR_IO_READ_FAILED, "'agents/" STR_FMT ".json' is damaged",
 		  STR_ARG(id));
-	return call_remedy(c, "Look at the file, or move it away and let the agent "
-			      "register again");
+	return call_remedy(c, "Run 'abacus doctor --fix', which keeps the file aside, "
+			      "and let the agent register again");
 }
 
 static enum err read_file(struct call *c, struct agent_files *f, struct str id,
@@ -136,10 +136,10 @@ static enum err restore(struct call *c, const struct map *history, struct str id
 	if (!at || !*at)
 		return there ? damaged(c, id) : ERR_OK;
 	*out = *at;
-	c->warning = arena_fmt(&c->mem,
-			       "'agents/" STR_FMT ".json' is %s; what it registered as "
-			       "was taken from 'agents/history.jsonl'",
-			       STR_ARG(id), there ? "damaged" : "missing");
+	call_warn(c,
+		  "'agents/" STR_FMT ".json' is %s; what it registered as was taken from "
+		  "'agents/history.jsonl'",
+		  STR_ARG(id), there ? "damaged" : "missing");
 	return ERR_OK;
 }
 
@@ -174,6 +174,16 @@ static bool fits(struct str want, struct str have)
 	return !want.p || str_eq(want, have);
 }
 
+/* One agent's damaged file must not hide the others. */
+static void leave_out(struct call *c, struct str id)
+{
+	call_warn(c,
+		  STR_FMT "; '" STR_FMT "' was left out, and 'abacus doctor --fix' keeps "
+			  "the file aside",
+		  STR_ARG(c->message), STR_ARG(id));
+	c->code = ERR_OK;
+}
+
 enum err registry_each(struct call *c, struct agent_files *f, struct str role,
 		       struct str status, struct registered **out)
 {
@@ -197,8 +207,8 @@ enum err registry_each(struct call *c, struct agent_files *f, struct str role,
 		bool there;
 
 		e = read_file(c, f, id, &there, &a);
-		if (!e && !a)
-			e = restore(c, &known, id, there, &a);
+		if (!e && !a && restore(c, &known, id, there, &a))
+			leave_out(c, id);
 		if (e || !a || !fits(role, a->role) || !fits(status, a->status))
 			continue;
 		*tail = a;

@@ -62,7 +62,15 @@ static enum err see_beads(struct call *c, struct scene *s)
 	}
 	if (e)
 		return e;
-	e = query_each(c, &b.cache, &filter, &s->progress);
+	if (b.damaged) { /* a claim may be behind the damage */
+		call_fail(c, ERR_JOURNAL_LOST,
+			  "the journal of the beads is damaged, so it is not known who "
+			  "works on which bead");
+		call_step(c, "Run 'bd repair --apply', then run the command again.");
+		e = c->code;
+	} else {
+		e = query_each(c, &b.cache, &filter, &s->progress);
+	}
 	beads_close(&b);
 	return e;
 }

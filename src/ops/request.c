@@ -298,7 +298,7 @@ static void add_lost(struct call *c, const struct op *op)
 static void attend(struct call *c, bool wrote)
 {
 	struct str message = c->message, step = c->step, remedy = c->remedy,
-		   details = c->details;
+		   details = c->details, warning = c->warning;
 	struct mail_waiting mail = { 0 };
 	struct agent_files files;
 	enum err code = c->code;
@@ -314,6 +314,7 @@ static void attend(struct call *c, bool wrote)
 	c->step = step;
 	c->remedy = remedy;
 	c->details = details;
+	c->warning = warning;
 	put_mail(c, mail);
 }
 

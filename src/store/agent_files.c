@@ -375,18 +375,44 @@ enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f,
 	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
 
-enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,
-			    int64_t at)
+#define DOCTOR "'abacus doctor --fix' keeps a copy of the file and repairs it"
+
+static enum err line_number(struct call *c, const struct agent_files *f, struct str name,
+			    int64_t at, size_t *out)
 {
 	struct str before;
 	enum err e = agent_file_read(c, f, name, &before);
 
+	*out = str_count(str_head(before, (size_t)at), '\n') + 1;
+	return e;
+}
+
+enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,
+			    int64_t at)
+{
+	size_t line;
+	enum err e = line_number(c, f, name, at, &line);
+
 	if (e)
 		return e;
-	before = str_head(before, (size_t)at);
-	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged",
-		  str_count(before, '\n') + 1, STR_ARG(name));
-	return call_remedy(c, "Keep a copy of the file, and take that line out of it");
+	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged", line,
+		  STR_ARG(name));
+	return call_remedy(c, "Run 'abacus doctor --fix', which keeps a copy of the file "
+			      "and repairs it");
+}
+
+enum err agent_file_skipped(struct call *c, const struct agent_files *f, struct str name,
+			    int64_t at)
+{
+	size_t line;
+	enum err e = line_number(c, f, name, at, &line);
+
+	if (!e)
+		call_warn(c,
+			  "line %zu of '" STR_FMT
+			  "' is damaged and was left out; " DOCTOR,
+			  line, STR_ARG(name));
+	return e;
 }
 
 enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot)
@@ -394,10 +420,14 @@ enum err agent_file_shortened(struct call *c, struct str name, struct str snapsh
 	call_fail(c, ERR_IO_READ_FAILED,
 		  "'" STR_FMT "' is missing lines that '" STR_FMT "' was made from",
 		  STR_ARG(name), STR_ARG(snapshot));
-	return call_remedy(c,
-			   "Put the lines back from a copy, or move '" STR_FMT
-			   "' away to go on without them",
-			   STR_ARG(snapshot));
+	return call_remedy(c, "Run 'abacus doctor --fix', which keeps a copy of the file "
+			      "and puts the lines back");
+}
+
+void agent_file_warn_shortened(struct call *c, struct str name)
+{
+	call_warn(c, "'" STR_FMT "' is missing lines that were there; " DOCTOR,
+		  STR_ARG(name));
 }
 
 enum err agent_file_size(struct call *c, const struct agent_files *f, struct str name,

@@ -74,9 +74,14 @@ enum err agent_file_finish(struct call *c, const struct agent_files *f, struct s
 enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,
 			    int64_t at);
 
+/* The same for whoever can go on without that line: a warning. */
+enum err agent_file_skipped(struct call *c, const struct agent_files *f, struct str name,
+			    int64_t at);
+
 /* IO_READ_FAILED: for whoever finds that a snapshot knows more than the record it was
- * made from, which is on the medium first. */
+ * made from, which is on the medium first. Or a warning, for whoever can go on. */
 enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot);
+void agent_file_warn_shortened(struct call *c, struct str name);
 
 /* A file of lines from its end: only as much is read as is asked for. */
 struct lines_back {

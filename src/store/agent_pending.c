@@ -76,8 +76,8 @@ static enum err damaged(struct call *c, const struct agent_files *f)
 {
 	call_fail(c, ERR_IO_READ_FAILED, "'" STR_FMT "/" STR_FMT "' is damaged",
 		  STR_ARG(f->home), STR_ARG(file));
-	return call_remedy(c, "Keep a copy of the file and move it away (it has messages "
-			      "that were being sent to several agents)");
+	return call_remedy(c, "Run 'abacus doctor --fix', which keeps the file aside (it "
+			      "has messages that were being sent to several agents)");
 }
 
 /* Nothing is pending, nearly always: the file is empty, or not there. */
@@ -103,7 +103,7 @@ static enum err read_pending(struct call *c, struct agent_files *f)
 enum err agent_pending_load(struct call *c, struct agent_files *f)
 {
 	if (read_pending(c, f))
-		c->warning = c->message;
+		call_warn(c, STR_FMT, STR_ARG(c->message));
 	c->code = ERR_OK;
 	return ERR_OK;
 }
