@@ -421,3 +421,78 @@ enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent,
 	} while (!e && text.n);
 	return e;
 }
+
+/* --- repairs --- */
+
+bool mailbox_line_valid(struct call *c, struct str line)
+{
+	return decode(&c->mem, line);
+}
+
+/* What is known of a message's lines in a record. */
+struct lines_of {
+	bool sent; /* the line with which it was sent is there */
+};
+
+static void put_lines(struct call *c, struct buf *out, struct mail *m)
+{
+	struct mail sent = *m;
+
+	sent.state = MAIL_UNREAD;
+	sent.read_ms = sent.acked_ms = 0;
+	buf_put(out, text_of(c, &sent));
+	if (m->state != MAIL_UNREAD)
+		buf_put(out, text_of(c, m));
+}
+
+/* By id: the messages of a record, and whether it says that they were sent. */
+static struct map known_messages(struct call *c, struct str record)
+{
+	struct map known = { .mem = &c->mem };
+	struct str line;
+
+	while (record.n && str_next(&record, '\n', &line)) {
+		struct mail *m = decode(&c->mem, line);
+		void **at = m ? map_put(&known, m->id) : NULL;
+
+		if (!m)
+			continue;
+		if (!*at)
+			*at = arena_new(&c->mem, struct lines_of);
+		if (m->state == MAIL_UNREAD)
+			((struct lines_of *)*at)->sent = true;
+	}
+	return known;
+}
+
+enum err mailbox_missing(struct call *c, struct agent_files *f, struct str agent,
+			 struct str record, struct str *lines, size_t *count)
+{
+	struct map known = known_messages(c, record);
+	struct buf out = { .mem = &c->mem };
+	struct str *ids;
+	size_t all;
+	enum err e =
+		agent_files_list(c, f, STR("messages/index"), STR(".json"), &ids, &all);
+
+	*count = 0;
+	for (size_t i = 0; !e && i < all; i++) {
+		struct mail *m;
+		void **at;
+
+		if ((e = read_index(c, f, ids[i], &m)) || !m || !str_eq(m->to, agent))
+			continue;
+		at = map_find(&known, m->id);
+		if (at && ((struct lines_of *)*at)->sent)
+			continue;
+		put_lines(c, &out, m);
+		++*count;
+	}
+	*lines = buf_str(&out);
+	return e;
+}
+
+enum err mailbox_forget_box(struct call *c, struct agent_files *f, struct str agent)
+{
+	return agent_file_remove(c, f, box_of(c, agent));
+}

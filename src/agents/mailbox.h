@@ -76,4 +76,11 @@ enum err mailbox_find_end(struct call *c, struct agent_files *f,
 enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id,
 		       struct str *out);
 
+/* For repairs: is it a line of a record? Which lines does a record lack of messages that
+ * have snapshots? A box is counted again once it is forgotten. */
+bool mailbox_line_valid(struct call *c, struct str line);
+enum err mailbox_missing(struct call *c, struct agent_files *f, struct str agent,
+			 struct str record, struct str *lines, size_t *count);
+enum err mailbox_forget_box(struct call *c, struct agent_files *f, struct str agent);
+
 #endif

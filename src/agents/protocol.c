@@ -134,6 +134,13 @@ enum err protocol_record(struct call *c, struct agent_files *f,
 
 /* --- reading --- */
 
+bool protocol_line_valid(struct call *c, struct str line)
+{
+	struct value_error error;
+
+	return value_str(value_parse(&c->mem, line, &error), "event_type").p;
+}
+
 static bool fits(const struct value *v, const struct protocol_filter *filter)
 {
 	struct str to = value_str(v, "to_agent"), bead = value_str(v, "bead_id");

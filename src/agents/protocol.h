@@ -45,4 +45,7 @@ struct protocol_filter {
 enum err protocol_each(struct call *c, struct agent_files *f,
 		       const struct protocol_filter *filter, struct json *out);
 
+/* For repairs: is it a line of the record? */
+bool protocol_line_valid(struct call *c, struct str line);
+
 #endif

@@ -88,6 +88,11 @@ static struct registered *decode(struct arena *mem, struct str text)
 		       NULL;
 }
 
+bool registry_line(struct call *c, struct str line)
+{
+	return decode(&c->mem, line);
+}
+
 /* By id: what each registered as last. */
 static enum err read_history(struct call *c, struct agent_files *f, struct map *out)
 {
@@ -270,6 +275,26 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 		return e;
 	return agent_file_later(c,
 				agent_file_swap(c, f, name_of(c, id), text_of(c, *out)));
+}
+
+enum err registry_mend(struct call *c, struct agent_files *f, struct str id, bool fix,
+		       bool *damaged, bool *restored)
+{
+	struct registered *a;
+	struct map history;
+	void **at;
+	enum err e;
+
+	*restored = false;
+	if ((e = read_file(c, f, id, damaged, &a)))
+		return e;
+	*damaged = *damaged && !a;
+	if (!*damaged || (e = read_history(c, f, &history)))
+		return e;
+	at = map_find(&history, id);
+	*restored = at && *at;
+	return *restored && fix ? agent_file_swap(c, f, name_of(c, id), text_of(c, *at)) :
+				  ERR_OK;
 }
 
 enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a)

@@ -52,4 +52,12 @@ enum err registry_acted(struct call *c, struct agent_files *f, struct registered
 
 void registered_encode(struct json *j, const struct call *c, const struct registered *a);
 
+/* For repairs: is it a line of the record? */
+bool registry_line(struct call *c, struct str line);
+
+/* For repairs: is an agent's file damaged, and does the record have what it said? With
+ * `fix`, it is made from that again. */
+enum err registry_mend(struct call *c, struct agent_files *f, struct str id, bool fix,
+		       bool *damaged, bool *restored);
+
 #endif

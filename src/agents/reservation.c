@@ -783,3 +783,48 @@ enum err reservation_each_lapsed(struct call *c, struct agent_files *f,
 	}
 	return e;
 }
+
+/* --- repairs --- */
+
+bool reservation_line_valid(struct call *c, struct str line)
+{
+	struct reservation r;
+
+	return parse(c, line, (struct str){ 0 }, &r);
+}
+
+/* Of a snapshot that can be read: what is active in it, but not by the record. */
+enum err reservation_missing(struct call *c, struct agent_files *f, struct str record,
+			     struct str *lines, size_t *count)
+{
+	struct book snapshot = { 0 }, book = { 0 };
+	struct buf out = { .mem = &c->mem };
+	struct reservation r, there;
+	struct str text, line;
+	int64_t known;
+	enum err e = agent_file_read(c, f, active_file, &text);
+
+	*count = 0;
+	while (record.n && str_next(&record, '\n', &line))
+		if (parse(c, line, (struct str){ 0 }, &r))
+			enter(c, &book, &r);
+	if (!e && text.p && read_active(c, text, &known, &snapshot))
+		for (size_t i = 0; i < snapshot.count; i++) {
+			const struct row *row = &snapshot.row[i];
+
+			if (!parse(c, row->line, row->key, &r) ||
+			    (find_scope(c, &book, row->key, &there) &&
+			     str_eq(there.id, r.id)))
+				continue;
+			buf_put(&out, row->line);
+			buf_char(&out, '\n');
+			++*count;
+		}
+	*lines = buf_str(&out);
+	return e;
+}
+
+enum err reservation_forget_snapshot(struct call *c, struct agent_files *f)
+{
+	return agent_file_remove(c, f, active_file);
+}

@@ -82,4 +82,12 @@ enum vitality reservation_owner(struct call *c, struct agent_files *f,
 void reservation_encode(struct json *j, const struct call *c,
 			const struct reservation *r);
 
+/* For repairs: is it a line of the record? Which active reservations does the record lack
+ * that the snapshot has? Is the record shorter than the snapshot knows it? The snapshot
+ * is made from the record once it is forgotten. */
+bool reservation_line_valid(struct call *c, struct str line);
+enum err reservation_missing(struct call *c, struct agent_files *f, struct str record,
+			     struct str *lines, size_t *count);
+enum err reservation_forget_snapshot(struct call *c, struct agent_files *f);
+
 #endif

@@ -100,6 +100,11 @@ static enum err read_pending(struct call *c, struct agent_files *f)
 	return ERR_OK;
 }
 
+enum err agent_pending_check(struct call *c, struct agent_files *f)
+{
+	return read_pending(c, f);
+}
+
 enum err agent_pending_load(struct call *c, struct agent_files *f)
 {
 	if (read_pending(c, f))

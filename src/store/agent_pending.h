@@ -19,6 +19,9 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f,
 /* For a reader: what is pending. A damaged file is a warning. */
 enum err agent_pending_load(struct call *c, struct agent_files *f);
 
+/* For repairs: IO_READ_FAILED if the file is damaged. */
+enum err agent_pending_check(struct call *c, struct agent_files *f);
+
 /* For a writer, who has the lock: completes what is pending. */
 enum err agent_pending_complete(struct call *c, struct agent_files *f);
 

@@ -7,7 +7,7 @@
 #include "base/id.h"
 #include "base/moment.h"
 #include "base/path.h"
-#include "store/db.h"
+#include "store/db_salvage.h"
 #include "store/folder.h"
 #include "store/place.h"
 #include "store/receipt_db.h"
@@ -395,6 +395,39 @@ enum err board_make(struct call *c, struct str root, enum board_made *made,
 	if (!e)
 		e = make(c, &b, made, aside);
 	board_close(&b);
+	return e;
+}
+
+static enum err check_board(struct call *c, struct db *db, struct str path)
+{
+	struct board b = { .root = path_parent(path_parent(path)), .db = db };
+
+	return check_version(c, &b);
+}
+
+enum err board_mend(struct call *c, struct mend *m)
+{
+	static const struct db_plan plan = {
+		.schema = { schema, extras },
+		.tables = tables,
+		.after = "DELETE FROM schema_version;"
+			 "INSERT INTO schema_version VALUES (1);"
+			 "INSERT OR IGNORE INTO refs VALUES ('', 0);"
+			 "UPDATE messages SET in_reply_to = NULL"
+			 " WHERE in_reply_to NOT IN (SELECT id FROM messages)",
+	};
+	struct board b = { .lock = LOCK_NONE };
+	bool there, cut_off;
+	enum err e = place_find(c, STR(".bb"), &b.root);
+
+	if (e || !b.root.p)
+		return e;
+	if ((e = check(c, b.root, m->fix ? FOLDER_WRITE : FOLDER_READ)) ||
+	    (m->fix && (e = take_lock(c, &b))))
+		return e;
+	if (!(e = look_at(c, database(c, b.root), &there, &cut_off)) && there)
+		e = db_mend(c, m, database(c, b.root), &plan, check_board);
+	lock_drop(&b.lock);
 	return e;
 }
 

@@ -10,6 +10,8 @@ struct db;
  * Blackboard specification and, beside them, what readers have seen and the
  * receipts of request ids. Opened, used and closed by every operation.
  */
+struct mend;
+
 struct board {
 	struct str root; /* the project's */
 	struct db *db;
@@ -53,5 +55,8 @@ enum err board_receipt_find(struct call *c, struct board *b, struct str op,
 			    struct str args, struct str *reply);
 enum err board_receipt_put(struct call *c, struct board *b, struct str op,
 			   struct str args, struct str reply);
+
+/* Looks at the board's database; a damaged one is repaired, if that is asked for. */
+enum err board_mend(struct call *c, struct mend *m);
 
 #endif

@@ -681,18 +681,31 @@ enum err db_expect(struct call *c, struct db *db, const struct db_table *tables)
 	return e;
 }
 
+enum err db_attach_old(struct call *c, struct db *db, struct str path)
+{
+	AUTO_STMT *st = db_stmt(db, "ATTACH ? AS old");
+	enum err e;
+
+	sqlite3_limit(db->raw, SQLITE_LIMIT_ATTACHED, 1);
+	stmt_bind_str(st, path);
+	e = stmt_run(c, st);
+	return e ? e : db_exec(c, db, "SELECT count(*) FROM old.sqlite_schema");
+}
+
 enum err db_check(struct call *c, struct db *db)
 {
 	AUTO_STMT *st = db_stmt(db, "PRAGMA quick_check(1)");
-	struct str said = STR("");
+	struct str said = STR(""), last = STR("");
 	enum err e;
 
 	if (stmt_row(st))
 		said = stmt_str(st, &c->mem);
 	if ((e = stmt_end(c, st)) || str_is(said, "ok"))
 		return e;
+	while (str_next(&said, '\n', &last)) /* a headline comes first */
+		;
 	return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: " STR_FMT,
-			 STR_ARG(db->path), STR_ARG(said));
+			 STR_ARG(db->path), STR_ARG(last));
 }
 
 static struct stmt *prepare(struct db *db, const char *sql)

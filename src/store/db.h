@@ -78,6 +78,9 @@ enum err db_expect(struct call *c, struct db *db, const struct db_table *tables)
 /* Another limit for the queries from here on; for tests. */
 void db_limit_time(struct db *db, int ms);
 
+/* Another database beside it, as `old`, for whoever saves what can be read of that. */
+enum err db_attach_old(struct call *c, struct db *db, struct str path);
+
 /* A quick look at its structure: DAMAGED if it is not sound. */
 enum err db_check(struct call *c, struct db *db);
 

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/moment.h"
 #include "base/path.h"
-#include "store/db.h"
+#include "store/db_salvage.h"
 #include "store/receipt_db.h"
 
 enum { VERSION = 1, WAIT_MS = 10000, NOTE_WAIT_MS = 500 };
@@ -191,6 +191,38 @@ void vybe_db_close(struct vybe_db *v)
 	lock_drop(&v->lock);
 	v->db = NULL;
 	v->writing = false;
+}
+
+/* A store of another version is not damaged: it is for another program. */
+static enum err check_store(struct call *c, struct db *db, struct str path)
+{
+	struct vybe_db v = { .db = db };
+	enum err e = db_expect(c, db, tables);
+
+	return e                          ? e :
+	       check_version(c, &v, path) ? (c->code = ERR_INTERNAL_ERROR) :
+					    ERR_OK;
+}
+
+enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
+{
+	static const struct db_plan plan = {
+		.schema = { schema },
+		.tables = tables,
+		.after = "DELETE FROM about WHERE version IS NOT 1;"
+			 "INSERT INTO about SELECT 1, 0, 0, 0, 0, 0"
+			 " WHERE NOT EXISTS (SELECT 1 FROM about)",
+	};
+	struct str name = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
+	AUTO_LOCK lock = LOCK_NONE;
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
+
+	if (e || found.size <= 0) /* one that is empty was only begun */
+		return e;
+	if (m->fix && (e = lock_take(c, name, WAIT_MS, &lock)))
+		return e;
+	return db_mend(c, m, path, &plan, check_store);
 }
 
 /* --- the ledger --- */

@@ -11,6 +11,8 @@ struct db;
  * what they were answered. The work itself is the beads'. Opened, used and closed by
  * every command; `db` is NULL for a reader where there is none yet.
  */
+struct mend;
+
 struct vybe_db {
 	struct db *db;
 	struct lock lock; /* writers queue here */
@@ -71,5 +73,8 @@ struct vybe_counts {
 	int64_t events, memory, artifacts, agents, projects;
 };
 enum err vybe_count(struct call *c, struct vybe_db *v, struct vybe_counts *out);
+
+/* Looks at the file; a damaged one is repaired, if that is asked for. */
+enum err vybe_db_mend(struct call *c, struct str path, struct mend *m);
 
 #endif

@@ -57,9 +57,36 @@ static void view_stores(struct view *v, const struct value *data)
 	}
 }
 
+static void view_doctor(struct view *v, const struct value *data)
+{
+	const struct value *checks = value_find(data, "checks");
+
+	for (size_t i = 0; checks && i < checks->count; i++) {
+		const struct value *one = &checks->item[i],
+				   *lost = value_find(one, "lost");
+		struct str file = value_str(one, "file"), fix = value_str(one, "fix"),
+			   kept = value_str(one, "kept");
+
+		view_line(v, STR_FMT " " STR_FMT ": " STR_FMT,
+			  STR_ARG(value_str(one, "status")),
+			  STR_ARG(file.p ? file : value_str(one, "store")),
+			  STR_ARG(value_str(one, "message")));
+		for (size_t k = 0; lost && k < lost->count; k++)
+			view_line(v, "   lost: " STR_FMT, STR_ARG(lost->item[k].text));
+		if (kept.p)
+			view_line(v, "   the damaged file is kept as " STR_FMT,
+				  STR_ARG(kept));
+		if (fix.p)
+			view_line(v, "   → " STR_FMT, STR_ARG(fix));
+	}
+	if (!checks || !checks->count)
+		view_line(v, "There are no stores here. 'abacus init' makes them.");
+}
+
 static const struct command commands[] = {
 	{ "init", &op_project_init, view_project, NULL, 0, NULL },
 	{ "where", &op_project_where, view_stores, NULL, 0, NULL },
+	{ "doctor", &op_project_doctor, view_doctor, NULL, COMMAND_CHECKS, NULL },
 	{ "install", &op_project_install, bb_view_install, NULL, 0, NULL },
 	{ "sessions", &op_sessions, view_sessions, NULL, 0, NULL },
 	{ "conversation", &op_conversation, view_conversation, NULL, 0, NULL },

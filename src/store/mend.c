@@ -1,0 +1,41 @@
+#include "store/mend.h"
+
+#include "base/file.h"
+#include "base/id.h"
+#include "base/json.h"
+
+void mend_tell(struct mend *m, const struct mend_finding *f)
+{
+	json_object(m->checks);
+	json_put_str(m->checks, "store", str_of(m->store));
+	json_put_str(m->checks, "file", f->file);
+	json_put_str(m->checks, "status", str_of(f->status));
+	json_put_str(m->checks, "message", f->message);
+	json_put_str(m->checks, "fix", f->fix);
+	json_put_str(m->checks, "kept", f->kept);
+	json_put_raw(m->checks, "lost", f->lost.p ? f->lost : STR("[]"));
+	json_end(m->checks);
+	m->sound = m->sound && strcmp(f->status, "error") != 0;
+}
+
+void mend_fail(struct call *c, struct mend *m, struct str file)
+{
+	mend_tell(m, &(struct mend_finding){ .file = file,
+					     .status = "error",
+					     .message = c->message,
+					     .fix = call_next_step(c) });
+	c->code = ERR_OK;
+}
+
+enum err mend_keep(struct call *c, struct str path, struct str *kept)
+{
+	struct str content;
+	enum err e = file_read_part(c, path, 0, 0, &content);
+
+	*kept = (struct str){ 0 };
+	if (e || !content.p)
+		return e;
+	*kept = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
+			  id_mint(&c->mem, "damaged", c->now_ms).p);
+	return file_own_replace(c, *kept, content, 0600);
+}

@@ -1,0 +1,300 @@
+"""`abacus doctor`: damage to any store is named, stops nothing else, and --fix repairs it: what can be read is saved,
+the damaged file is kept, and what is lost is listed."""
+import json
+import shutil
+import sqlite3
+
+import pytest
+
+from beads import wipe_cache
+from conftest import Repo, git
+
+PAGE = 4096
+
+
+def doctor(repo, *args, code=0, **kw):
+    done = repo.run("doctor", "--json", *args, program="abacus", **kw)
+    assert done.code == code, done.out + done.err
+    assert done.json["ok"] is (code == 0), done.out
+    return done.json["checks"]
+
+
+def about(checks, name):
+    """The findings about one file."""
+    return [c for c in checks if c["file"] and c["file"].endswith(name)]
+
+
+def bb(repo, *args):
+    return repo.run(*args, program="bb")
+
+
+def agent(repo, *args):
+    return json.loads(bb(repo, "agent", *args, "--json").ok().out)["data"]
+
+
+@pytest.fixture(scope="module")
+def furnished_store(tmp_path_factory):
+    """Every store has something in it."""
+    repo = Repo(tmp_path_factory.mktemp("doctor") / "proj")
+    repo.path.mkdir()
+    git(repo.path, "init", "-q")
+    repo.env.update(BD_ACTOR="alice", VYBE_AGENT="me")
+    repo.run("init", program="abacus").ok()
+    for n in range(3):
+        repo.create(f"bead {n}", "--id", f"proj-{n}")
+    with_text = "with enough text to fill a few pages of the database " * 4
+    for n in range(60):
+        bb(repo, "--as", "k", "post", f"{n} {with_text}").ok()
+    for n in range(60):
+        repo.run("memory", "set", "--key", f"k{n}", "--value", f"{n} {with_text}", "--request-id", f"r{n}",
+                 program="vybe").ok()
+    for name in ("amber-otter", "blue-fox", "quiet-lake"):
+        agent(repo, "register", "--name", name, "--role", "ui")
+    for n in range(3):
+        agent(repo, "send", "--from", "amber-otter", "--to", "blue-fox", "--bead", "proj-1", "--category", "HANDOFF",
+              "--subject", f"s{n}", "--body", f"b{n}")
+    agent(repo, "reserve", "--agent", "amber-otter", "--scope", "src/a", "--bead", "proj-1")
+    agent(repo, "reserve", "--agent", "blue-fox", "--scope", "src/b", "--bead", "proj-2")
+    return repo
+
+
+@pytest.fixture
+def repo(tmp_path, furnished_store):
+    path = tmp_path / "proj"
+    shutil.copytree(furnished_store.path, path)
+    copy = Repo(path)
+    copy.env.update(furnished_store.env)
+    return copy
+
+
+def home(repo):
+    return repo.path / ".beadboard/agent"
+
+
+def subjects(repo):
+    return [m["subject"] for m in agent(repo, "inbox", "--agent", "blue-fox")][::-1]
+
+
+def test_sound_stores(repo):
+    """Looking changes nothing, and neither does a repair of what is sound."""
+    def files():
+        return {p: p.read_bytes() for p in repo.path.rglob("*") if p.is_file() and not p.name.endswith(("-shm", "-wal"))}
+    before = files()
+    for args in ((), ("--fix",)):
+        checks = doctor(repo, *args)
+        assert {c["store"] for c in checks} == {"beads", "agents", "board", "vybe"}
+        assert all(c["status"] == "ok" and c["lost"] == [] and c["kept"] is None for c in checks), checks
+        assert files().keys() == before.keys()
+    assert "every record is as it was written" in repo.run("doctor", program="abacus").ok().out
+
+
+def test_without_stores(tmp_path):
+    empty = Repo(tmp_path)
+    assert doctor(empty) == []
+    assert "no stores" in empty.run("doctor", program="abacus").ok().out
+
+
+# --- agents ---
+
+def test_a_damaged_line_of_an_inbox_is_put_back_from_its_snapshot(repo):
+    stream = home(repo) / "messages/blue-fox.jsonl"
+    lines = stream.read_bytes().splitlines(keepends=True)
+    damaged = lines[0] + lines[1].replace(b"{", b"[", 1) + lines[2]
+    stream.write_bytes(damaged)
+    [found] = about(doctor(repo, code=1), "blue-fox.jsonl")
+    assert found["status"] == "error" and found["fix"] == "abacus doctor --fix" and "line 2" in found["lost"][0]
+    assert stream.read_bytes() == damaged
+    [found] = about(doctor(repo, "--fix"), "blue-fox.jsonl")
+    assert found["status"] == "fixed" and "line 2" in found["lost"][0] and "s1" in found["lost"][0]
+    with open(found["kept"], "rb") as kept:
+        assert kept.read() == damaged
+    assert sorted(subjects(repo)) == ["s0", "s1", "s2"]
+    doctor(repo)
+
+
+def test_lines_that_lost_the_end_between_them(repo):
+    stream = home(repo) / "messages/blue-fox.jsonl"
+    whole = stream.read_bytes()
+    stream.write_bytes(whole.replace(b"}\n{", b"} {", 1))
+    doctor(repo, "--fix")
+    assert stream.read_bytes() == whole and subjects(repo) == ["s0", "s1", "s2"]
+
+
+@pytest.mark.parametrize("left", [0, 1, None])
+def test_messages_that_are_missing_at_the_end_are_put_back(repo, left):
+    read = agent(repo, "inbox", "--agent", "blue-fox")[0]["message_id"]
+    agent(repo, "ack", "--agent", "blue-fox", "--message", read)
+    stream = home(repo) / "messages/blue-fox.jsonl"
+    lines = stream.read_bytes().splitlines(keepends=True)
+    stream.unlink() if left is None else stream.write_bytes(b"".join(lines[:left]))
+    doctor(repo, code=1)
+    doctor(repo, "--fix")
+    assert sorted(subjects(repo)) == ["s0", "s1", "s2"]
+    assert {m["message_id"]: m["state"] for m in agent(repo, "inbox", "--agent", "blue-fox")}[read] == "acked"
+    doctor(repo)
+
+
+def test_a_torn_file_of_an_agent(repo):
+    file = home(repo) / "agents/blue-fox.json"
+    file.write_text('{"agent_id":"blue')
+    assert len(agent(repo, "list")) == 3
+    [found] = about(doctor(repo, "--fix"), "blue-fox.json")
+    assert found["status"] == "fixed" and found["lost"] == [] and found["kept"]
+    assert json.loads(file.read_text())["agent_id"] == "blue-fox"
+    doctor(repo)
+
+
+def test_a_torn_file_of_an_agent_that_nothing_else_knows(repo):
+    record, file = home(repo) / "agents/history.jsonl", home(repo) / "agents/blue-fox.json"
+    record.write_text("".join(line for line in record.read_text().splitlines(keepends=True) if "blue-fox" not in line))
+    file.write_text("{")
+    assert [a["agent_id"] for a in agent(repo, "list")] == ["amber-otter", "quiet-lake"]
+    agent(repo, "heartbeat", "--agent", "quiet-lake")
+    [found] = about(doctor(repo, "--fix"), "blue-fox.json")
+    assert found["lost"] == ["agent blue-fox"] and not file.exists()
+    agent(repo, "register", "--name", "blue-fox", "--role", "ui")
+    doctor(repo)
+
+
+def test_damaged_records_of_agents_events_and_reservations(repo):
+    for name in ("agents/history.jsonl", "events.jsonl", "reservations/history.jsonl"):
+        file = home(repo) / name
+        file.write_bytes(b"{\x00}\n" + file.read_bytes())
+    (home(repo) / "reservations/active.json").unlink()
+    assert bb(repo, "agent", "reserve", "--agent", "quiet-lake", "--scope", "x", "--bead", "proj-1").code != 0
+    checks = doctor(repo, "--fix")
+    for name in ("agents/history.jsonl", "events.jsonl", "reservations/history.jsonl"):
+        [found] = about(checks, name)
+        assert found["status"] == "fixed" and len(found["lost"]) == 1, found
+    assert [r["scope"] for r in agent(repo, "status")["reservations"]] == ["src/a", "src/b"]
+    agent(repo, "reserve", "--agent", "quiet-lake", "--scope", "x", "--bead", "proj-1")
+    doctor(repo)
+
+
+def test_reservations_that_only_the_snapshot_knows_are_put_back(repo):
+    record = home(repo) / "reservations/history.jsonl"
+    record.write_text(record.read_text().splitlines(keepends=True)[0])
+    assert bb(repo, "agent", "status").code != 0
+    doctor(repo, "--fix")
+    assert [r["scope"] for r in agent(repo, "status")["reservations"]] == ["src/a", "src/b"]
+    doctor(repo)
+
+
+def test_a_damaged_list_of_pending_lines_and_damaged_receipts(repo):
+    (home(repo) / "pending.jsonl").write_text("nonsense\n")
+    (home(repo) / "receipts.db").write_bytes(b"x" * 5000)
+    (repo.home / "receipts.db").write_bytes(b"x" * 5000)
+    assert bb(repo, "agent", "heartbeat", "--agent", "blue-fox").code != 0
+    checks = doctor(repo, "--fix")
+    assert len(about(checks, "pending.jsonl")) == 1 and len(about(checks, "receipts.db")) == 2, checks
+    agent(repo, "heartbeat", "--agent", "blue-fox")
+    agent(repo, "reserve", "--agent", "quiet-lake", "--scope", "x", "--bead", "proj-1", "--request-id", "r")
+    repo.create("more", "--request-id", "r")
+    doctor(repo)
+
+
+# --- databases ---
+
+def database(repo, store):
+    path = repo.path / ".bb/blackboard.db" if store == "board" else repo.home / "vybe.db"
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    return path
+
+
+def rows(repo, store):
+    if store == "board":
+        return [m["content"].split()[0] for m in json.loads(bb(repo, "export", "--json").ok().out)["messages"]]
+    listed = repo.run("memory", "list", "--scope", "global", program="vybe").ok().json
+    return [m["value"].split()[0] for m in listed["data"]["memories"]]
+
+
+def use(repo, store):
+    if store == "board":
+        return bb(repo, "--as", "k", "post", "new")
+    return repo.run("memory", "set", "--key", "new", "--value", "new", "--request-id", "new", program="vybe")
+
+
+def pages_of(path):
+    """Pages that hold whole rows, by a look at the texts on them."""
+    data = path.read_bytes()
+    mark = b"with enough text to fill"
+    return [n for n in range(1, len(data) // PAGE) if data[n * PAGE:(n + 1) * PAGE].count(mark) > 8 and data[n * PAGE] == 13]
+
+
+@pytest.mark.parametrize("store", ["board", "vybe"])
+def test_a_damaged_page_costs_the_rows_that_are_on_it(repo, store):
+    path = database(repo, store)
+    everything = rows(repo, store)
+    data = bytearray(path.read_bytes())
+    for n in pages_of(path)[1:2]:
+        data[n * PAGE:n * PAGE + 64] = b"\xee" * 64
+    path.write_bytes(data)
+    repo.json("list")
+    agent(repo, "list")
+    [found] = about(doctor(repo, code=1), path.name)
+    assert found["status"] == "error" and path.read_bytes() == bytes(data)
+    [found] = about(doctor(repo, "--fix"), path.name)
+    assert found["status"] == "fixed" and found["lost"], found
+    with open(found["kept"], "rb") as kept:
+        assert kept.read() == bytes(data)
+    left = rows(repo, store)
+    assert set(left) <= set(everything) and len(left) >= len(everything) - 25, (len(left), found)
+    use(repo, store).ok()
+    doctor(repo)
+
+
+@pytest.mark.parametrize("store", ["board", "vybe"])
+@pytest.mark.parametrize("at", [0, 16, 18, 21])
+def test_a_damaged_header_costs_nothing(repo, store, at):
+    path = database(repo, store)
+    everything = rows(repo, store)
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x55
+    path.write_bytes(data)
+    assert use(repo, store).code
+    doctor(repo, "--fix")
+    assert rows(repo, store) == everything
+    use(repo, store).ok()
+    doctor(repo)
+
+
+@pytest.mark.parametrize("store", ["board", "vybe"])
+@pytest.mark.parametrize("how", ["garbage", "cut"])
+def test_what_cannot_be_read_at_all_is_kept_and_said(repo, store, how):
+    path = database(repo, store)
+    path.write_bytes(b"garbage" * 2000 if how == "garbage" else path.read_bytes()[:PAGE + 100])
+    damaged = path.read_bytes()
+    error = use(repo, store)
+    assert error.code and "abacus doctor --fix" in error.out + error.err, error.out + error.err
+    repo.json("list")
+    agent(repo, "list")
+    [found] = about(doctor(repo, "--fix"), path.name)
+    assert found["lost"], found
+    with open(found["kept"], "rb") as kept:
+        assert kept.read() == damaged
+    use(repo, store).ok()
+    doctor(repo)
+
+
+# --- beads and settings ---
+
+def test_a_damaged_journal(repo):
+    damaged = repo.journal.read_bytes().replace(b"bead 1", b"bead X")
+    repo.journal.write_bytes(damaged)
+    wipe_cache(repo)
+    [found] = about(doctor(repo, code=1), "journal.*")
+    assert found["fix"] == "abacus doctor --fix" and repo.journal.read_bytes() == damaged
+    [found] = about(doctor(repo, "--fix"), "journal.*")
+    assert found["status"] == "fixed" and len(found["lost"]) == 1 and "bead X" in found["lost"][0], found
+    assert [p.read_bytes() for p in repo.home.glob("journal.1.damaged_*")] == [damaged]
+    assert [b["title"] for b in repo.json("list")] == ["bead 0", "bead 2"]
+    doctor(repo)
+
+
+def test_settings_that_are_wrong_are_named(repo):
+    (repo.path / ".bb/config.toml").write_text("no toml\n")
+    checks = doctor(repo, "--fix", code=1, env={"BB_AGENT_STALE_MINUTES": "abc"})
+    assert len(about(checks, "config.toml")) == 1
+    assert [c["message"] for c in checks if c["store"] == "settings"][0].startswith("BB_AGENT_STALE_MINUTES is 'abc'")
