@@ -256,7 +256,9 @@ static void enter(struct call *c, struct book *b, const struct reservation *r)
 	b->row[at] = (struct row){ r->key, line_of(c, r) };
 }
 
-static enum err read_history(struct call *c, struct agent_files *f, struct book *b)
+/* `lenient`: for whoever only shows them; damaged lines are left out, with a warning. */
+static enum err read_history(struct call *c, struct agent_files *f, bool lenient,
+			     struct book *b)
 {
 	struct str text, rest, line;
 	enum err e = agent_file_read(c, f, history_file, &text);
@@ -264,9 +266,11 @@ static enum err read_history(struct call *c, struct agent_files *f, struct book 
 	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
 		struct reservation r;
 
-		if (!parse(c, line, (struct str){ 0 }, &r))
-			return agent_file_damaged(c, f, history_file, line.p - text.p);
-		enter(c, b, &r);
+		if (parse(c, line, (struct str){ 0 }, &r))
+			enter(c, b, &r);
+		else
+			e = (lenient ? agent_file_skipped : agent_file_damaged)(
+				c, f, history_file, line.p - text.p);
 	}
 	return e;
 }
@@ -317,7 +321,8 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
 }
 
 /* The snapshot, if it knows all of the record; else that has to be read. */
-static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
+static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient,
+			     struct book *b)
 {
 	int64_t known = -1, size;
 	struct str text;
@@ -335,12 +340,19 @@ static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
 	}
 	if ((e = agent_file_size(c, f, history_file, &size))) /* it only grows */
 		return e;
-	if (known > size)
+	if (known > size && !lenient)
 		return agent_file_shortened(c, history_file, active_file);
-	if (known == size)
+	if (known > size) /* the snapshot is what is left */
+		agent_file_warn_shortened(c, history_file);
+	if (known >= size)
 		return ERR_OK;
 	*b = (struct book){ 0 };
-	return read_history(c, f, b);
+	return read_history(c, f, lenient, b);
+}
+
+static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
+{
+	return open_book_as(c, f, false, b);
 }
 
 struct pieces {
@@ -721,12 +733,13 @@ enum err reservation_open(struct call *c, struct agent_files *f, struct book **o
 	return open_book(c, f, *out);
 }
 
+/* `over`: also those whose time is over. `lenient`: as for open_book_as(). */
 static enum err each(struct call *c, struct agent_files *f, struct str agent,
-		     struct str bead, bool over, struct reservation **out)
+		     struct str bead, bool over, bool lenient, struct reservation **out)
 {
 	struct reservation **tail = out;
 	struct book b;
-	enum err e = open_book(c, f, &b);
+	enum err e = open_book_as(c, f, lenient, &b);
 
 	*out = NULL;
 	for (size_t i = 0; !e && i < b.count; i++) {
@@ -748,13 +761,19 @@ static enum err each(struct call *c, struct agent_files *f, struct str agent,
 enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
 			  struct str bead, struct reservation **out)
 {
-	return each(c, f, agent, bead, false, out);
+	return each(c, f, agent, bead, false, false, out);
 }
 
 enum err reservation_each_held(struct call *c, struct agent_files *f, struct str agent,
 			       struct str bead, struct reservation **out)
 {
-	return each(c, f, agent, bead, true, out);
+	return each(c, f, agent, bead, true, false, out);
+}
+
+enum err reservation_shown(struct call *c, struct agent_files *f, struct str agent,
+			   struct str bead, bool over, struct reservation **out)
+{
+	return each(c, f, agent, bead, over, true, out);
 }
 
 /* The last line about a scope tells. */

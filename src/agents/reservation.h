@@ -69,6 +69,11 @@ enum err reservation_each_held(struct call *c, struct agent_files *f, struct str
 enum err reservation_each_lapsed(struct call *c, struct agent_files *f,
 				 struct reservation **out);
 
+/* For people to look at: of a damaged record, what can be read, with a warning; `over`:
+ * also those whose time is over. */
+enum err reservation_shown(struct call *c, struct agent_files *f, struct str agent,
+			   struct str bead, bool over, struct reservation **out);
+
 /* What overlaps a scope that is normalised, by scope; for whoever asks more than once. */
 struct book;
 enum err reservation_open(struct call *c, struct agent_files *f, struct book **out);
@@ -83,7 +88,7 @@ void reservation_encode(struct json *j, const struct call *c,
 			const struct reservation *r);
 
 /* For repairs: is it a line of the record? Which active reservations does the record lack
- * that the snapshot has? Is the record shorter than the snapshot knows it? The snapshot
+ * that the snapshot has? The snapshot
  * is made from the record once it is forgotten. */
 bool reservation_line_valid(struct call *c, struct str line);
 enum err reservation_missing(struct call *c, struct agent_files *f, struct str record,

@@ -393,8 +393,8 @@ static void put_agents(struct crowd *w, struct json *j)
 static enum err put_reservations(struct crowd *w, struct json *j)
 {
 	struct reservation *r;
-	enum err e = reservation_each_held(w->c, &w->files, (struct str){ 0 },
-					   (struct str){ 0 }, &r);
+	enum err e = reservation_shown(w->c, &w->files, (struct str){ 0 },
+				       (struct str){ 0 }, true, &r);
 
 	json_put_array(j, "reservations");
 	for (; !e && r; r = r->next) {

@@ -135,7 +135,7 @@ static enum err run_status(struct call *c, struct stores *s, const void *body,
 	enum err e;
 
 	if ((agent.p && (e = registry_find(c, s->agents, agent, &a))) ||
-	    (e = reservation_each(c, s->agents, agent, bead, &r)) ||
+	    (e = reservation_shown(c, s->agents, agent, bead, false, &r)) ||
 	    (e = mail_totals(c, s->agents, agent, bead, &mail)))
 		return e;
 	json_object(reply);

@@ -257,7 +257,8 @@ def test_a_record_that_is_shorter_than_its_snapshot_is_named(two, left):
     lines = record.read_text().splitlines(keepends=True)
     record.unlink() if left is None else record.write_text("".join(lines[:left]) + "{")
     before = {f.name: f.read_bytes() for f in home.iterdir()}
-    for command in (["status"], args("cobalt-harbor"), ["release", "--agent", "amber-otter", "--scope", "doc"],
+    assert data(two, "status", env=at(), warned="'reservations/history.jsonl' is missing lines")["reservations"] == made
+    for command in (args("cobalt-harbor"), ["release", "--agent", "amber-otter", "--scope", "doc"],
                     ["guard", "--agent", "cobalt-harbor", "src/lib/parser.ts"]):
         error = agent(two, *command, env=at())["error"]
         assert error["code"] == "IO_READ_FAILED" and "reservations/history.jsonl" in error["message"]
@@ -293,7 +294,12 @@ def test_a_line_of_the_record_that_lacks_its_end_is_damaged(two, lost):
         reserve(two, "amber-otter", scope, env=at())
     record = two.path / ".beadboard/agent/reservations/history.jsonl"
     record.write_text(record.read_text()[:-1 - lost] + "\n")
-    assert refused(two, "status") == "IO_READ_FAILED"
+    assert refused(two, "release", "--agent", "amber-otter", "--scope", "a") == "IO_READ_FAILED"
+    shown = data(two, "status", env=at(), warned="'reservations/history.jsonl' is missing lines")["reservations"]
+    assert "".join(r["scope"] for r in shown) == "abcdefghijkl"
+    (two.path / ".beadboard/agent/reservations/active.json").unlink()
+    shown = data(two, "status", env=at(), warned="line 12 of 'reservations/history.jsonl'")["reservations"]
+    assert "".join(r["scope"] for r in shown) == "abcdefghijk"
 
 
 def test_status(two):

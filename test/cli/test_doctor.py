@@ -174,7 +174,7 @@ def test_damaged_records_of_agents_events_and_reservations(repo):
 def test_reservations_that_only_the_snapshot_knows_are_put_back(repo):
     record = home(repo) / "reservations/history.jsonl"
     record.write_text(record.read_text().splitlines(keepends=True)[0])
-    assert bb(repo, "agent", "status").code != 0
+    assert bb(repo, "agent", "release", "--agent", "amber-otter", "--scope", "src/a").code != 0
     doctor(repo, "--fix")
     assert [r["scope"] for r in agent(repo, "status")["reservations"]] == ["src/a", "src/b"]
     doctor(repo)
