@@ -311,6 +311,8 @@ enum err continuity_absorb(struct call *c, struct continuity *k)
 	if ((e = vybe_place_find(c, &k->db, &known)) ||
 	    (e = continuity_tasks(c, k, &b)) || !b)
 		return e;
+	if (b->damaged) /* what is behind the damage was not deleted */
+		return ERR_OK;
 	e = known.crc ? see_news(c, k, b, known) : learn_all(c, k, b);
 	if (e ||
 	    (known.crc == b->about.place.crc && known.offset == b->about.place.offset &&

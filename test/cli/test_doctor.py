@@ -281,11 +281,15 @@ def test_what_cannot_be_read_at_all_is_kept_and_said(repo, store, how):
 # --- beads and settings ---
 
 def test_a_damaged_journal(repo):
+    repo.run("resume", "--request-id", "first", program="vybe").ok()
     damaged = repo.journal.read_bytes().replace(b"bead 1", b"bead X")
     repo.journal.write_bytes(damaged)
     wipe_cache(repo)
     [found] = about(doctor(repo, code=1), "journal.*")
     assert found["fix"] == "abacus doctor --fix" and repo.journal.read_bytes() == damaged
+    for n in range(2):  # what is behind the damage is not taken for deleted
+        resumed = repo.run("resume", "--request-id", f"resume-{n}", program="vybe").ok().json["data"]
+        assert not [d for d in resumed["deltas"] if "delete" in d["kind"]], resumed["deltas"]
     [found] = about(doctor(repo, "--fix"), "journal.*")
     assert found["status"] == "fixed" and len(found["lost"]) == 1 and "bead X" in found["lost"][0], found
     assert [p.read_bytes() for p in repo.home.glob("journal.1.damaged_*")] == [damaged]
