@@ -27,7 +27,7 @@ struct beads {
 	bool writing, forgotten;
 	bool committing; /* what fails from here on is not tried again */
 	bool behind; /* for a reader: the journal has a record that it does not see yet */
-	bool damaged;    /* the journal is: only what precedes the damage is read */
+	bool damaged; /* the journal is: only what precedes the damage is read */
 };
 
 enum beads_mode {
