@@ -34,12 +34,17 @@ static void put_members(struct json *j, const struct reservation *r)
 	json_put_int(j, "epoch", r->epoch);
 }
 
-void reservation_encode(struct json *j, const struct call *c, const struct reservation *r)
+void reservation_put(struct json *j, const struct call *c, const struct reservation *r)
 {
-	json_object(j);
 	put_members(j, r);
 	json_put_bool(j, "expired",
 		      r->expires_ms <= c->now_ms || str_is(r->state, "expired"));
+}
+
+void reservation_encode(struct json *j, const struct call *c, const struct reservation *r)
+{
+	json_object(j);
+	reservation_put(j, c, r);
 	json_end(j);
 }
 
@@ -774,6 +779,44 @@ enum err reservation_shown(struct call *c, struct agent_files *f, struct str age
 			   struct str bead, bool over, struct reservation **out)
 {
 	return each(c, f, agent, bead, over, true, out);
+}
+
+static struct str member_of(struct call *c, const char *key, struct str value)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_str(&j, key, value);
+	json_end(&j);
+	return str_skip(str_head(json_text(&j), json_text(&j).n - 1), 1);
+}
+
+/* Lines are compared as text: the record may be long, and each of them is as
+ * put_members() wrote it. */
+enum err reservation_count(struct call *c, struct agent_files *f, struct str agent,
+			   struct str bead, struct reservation_counts *out)
+{
+	const struct str released = STR("\"state\":\"released\""),
+			 expired = STR("\"state\":\"expired\"");
+	struct str of_agent = agent.p ? member_of(c, "agent_id", agent) : STR(""),
+		   of_bead = bead.p ? member_of(c, "bead_id", bead) : STR(""), text, line;
+	struct reservation *r;
+	enum err e;
+
+	*out = (struct reservation_counts){ 0 };
+	if ((e = each(c, f, agent, bead, true, true, &r)) ||
+	    (e = agent_file_read(c, f, history_file, &text)))
+		return e;
+	for (; r; r = r->next)
+		++*(r->expires_ms > c->now_ms ? &out->active : &out->expired);
+	while (text.n && str_next(&text, '\n', &line)) {
+		bool ended = str_has(line, expired);
+
+		if ((ended || str_has(line, released)) && str_has(line, of_agent) &&
+		    str_has(line, of_bead))
+			++*(ended ? &out->expired : &out->released);
+	}
+	return ERR_OK;
 }
 
 /* The last line about a scope tells. */

@@ -64,6 +64,13 @@ enum err reservation_each(struct call *c, struct agent_files *f, struct str agen
 enum err reservation_each_held(struct call *c, struct agent_files *f, struct str agent,
 			       struct str bead, struct reservation **out);
 
+/* How many there are and were; absent: of all agents, beads. */
+struct reservation_counts {
+	int64_t active, released, expired;
+};
+enum err reservation_count(struct call *c, struct agent_files *f, struct str agent,
+			   struct str bead, struct reservation_counts *out);
+
 /* Those that were archived because their time was over, and that nobody has reserved
  * since: where agents were at work. */
 enum err reservation_each_lapsed(struct call *c, struct agent_files *f,
@@ -84,6 +91,8 @@ struct reservation *reservation_overlapping(struct call *c, const struct book *b
 enum vitality reservation_owner(struct call *c, struct agent_files *f,
 				const struct reservation *r);
 
+/* Into an open object, or as one. */
+void reservation_put(struct json *j, const struct call *c, const struct reservation *r);
 void reservation_encode(struct json *j, const struct call *c,
 			const struct reservation *r);
 

@@ -49,19 +49,18 @@ static const struct field status_fields[] = {
 	{ 0 },
 };
 
-const struct prop reservation_props[] = {
-	{ "reservation_id", PROP_STR, 0, NULL },
-	{ "scope", PROP_STR, 0, NULL },
-	{ "agent_id", PROP_STR, 0, NULL },
-	{ "bead_id", PROP_STR, 0, NULL },
-	{ "state", PROP_STR, 0, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
-	{ "expires_at", PROP_STR, 0, NULL },
-	{ "released_at", PROP_STR, PROP_NULL, NULL },
-	{ "epoch", PROP_INT, 0, NULL },
-	{ "expired", PROP_BOOL, 0, NULL },
-	{ 0 },
-};
+#define RESERVATION_PROPS                                                            \
+	{ "reservation_id", PROP_STR, 0, NULL }, { "scope", PROP_STR, 0, NULL },     \
+		{ "agent_id", PROP_STR, 0, NULL }, { "bead_id", PROP_STR, 0, NULL }, \
+		{ "state", PROP_STR, 0, NULL }, { "created_at", PROP_STR, 0, NULL }, \
+		{ "expires_at", PROP_STR, 0, NULL },                                 \
+		{ "released_at", PROP_STR, PROP_NULL, NULL },                        \
+		{ "epoch", PROP_INT, 0, NULL },                                      \
+	{                                                                            \
+		"expired", PROP_BOOL, 0, NULL                                        \
+	}
+
+const struct prop reservation_props[] = { RESERVATION_PROPS, { 0 } };
 
 static const struct prop incursion_props[] = {
 	{ "kind", PROP_STR, 0, NULL },
@@ -71,7 +70,7 @@ static const struct prop incursion_props[] = {
 };
 
 static const struct prop reserved_props[] = {
-	{ "reservation", PROP_OBJECT, 0, reservation_props },
+	RESERVATION_PROPS,
 	{ "incursions", PROP_OBJECT, PROP_LIST, incursion_props },
 	{ 0 },
 };
@@ -79,7 +78,9 @@ static const struct prop reserved_props[] = {
 static const struct prop status_props[] = {
 	{ "reservations", PROP_OBJECT, PROP_LIST, reservation_props },
 	{ "unacked", PROP_OBJECT, PROP_LIST, NULL },
+	{ "unacked_required_messages", PROP_OBJECT, PROP_LIST, NULL },
 	{ "counts", PROP_OBJECT, 0, NULL },
+	{ "summary", PROP_OBJECT, 0, NULL },
 	{ 0 },
 };
 
@@ -94,8 +95,7 @@ static enum err run_reserve(struct call *c, struct stores *s, const void *body,
 	if (e)
 		return e;
 	json_object(reply);
-	json_key(reply, STR("reservation"));
-	reservation_encode(reply, c, r);
+	reservation_put(reply, c, r);
 	json_put_array(reply, "incursions");
 	for (; i; i = i->next) {
 		json_object(reply);
@@ -124,11 +124,40 @@ static enum err run_release(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
+/* What waits to be accepted, under our name and under that of the original. */
+static void put_unacked(struct json *reply, const struct mail *owed)
+{
+	static const char *const keys[] = { "unacked", "unacked_required_messages" };
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		json_put_array(reply, keys[i]);
+		for (const struct mail *m = owed; m; m = m->next)
+			mail_encode(reply, m);
+		json_end(reply);
+	}
+}
+
+static void put_summary(struct json *reply, const struct reservation_counts *reserved,
+			const struct mail *owed)
+{
+	int64_t unacked = 0;
+
+	for (; owed; owed = owed->next)
+		unacked++;
+	json_put_object(reply, "summary");
+	json_put_int(reply, "active", reserved->active);
+	json_put_int(reply, "released", reserved->released);
+	json_put_int(reply, "expired", reserved->expired);
+	json_put_int(reply, "unacked_required_messages", unacked);
+	json_end(reply);
+}
+
 static enum err run_status(struct call *c, struct stores *s, const void *body,
 			   struct json *reply)
 {
 	const struct body *in = body;
 	struct str agent = in->ask.agent, bead = in->ask.bead;
+	struct reservation_counts reserved;
 	struct mail_totals mail;
 	struct reservation *r;
 	struct registered *a;
@@ -136,6 +165,7 @@ static enum err run_status(struct call *c, struct stores *s, const void *body,
 
 	if ((agent.p && (e = registry_find(c, s->agents, agent, &a))) ||
 	    (e = reservation_shown(c, s->agents, agent, bead, false, &r)) ||
+	    (e = reservation_count(c, s->agents, agent, bead, &reserved)) ||
 	    (e = mail_totals(c, s->agents, agent, bead, &mail)))
 		return e;
 	json_object(reply);
@@ -143,14 +173,12 @@ static enum err run_status(struct call *c, struct stores *s, const void *body,
 	for (; r; r = r->next)
 		reservation_encode(reply, c, r);
 	json_end(reply);
-	json_put_array(reply, "unacked");
-	for (; mail.owed; mail.owed = mail.owed->next)
-		mail_encode(reply, mail.owed);
-	json_end(reply);
+	put_unacked(reply, mail.owed);
 	json_put_object(reply, "counts");
 	for (int i = 0; i < 3; i++)
 		json_put_int(reply, names_word(&mail_states, i), mail.count[i]);
 	json_end(reply);
+	put_summary(reply, &reserved, mail.owed);
 	json_end(reply);
 	return ERR_OK;
 }

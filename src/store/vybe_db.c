@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "store/db_salvage.h"
 #include "store/receipt_db.h"
+#include "store/vybe_sessions.h"
 
 enum { VERSION = 1, WAIT_MS = 10000, NOTE_WAIT_MS = 500 };
 
@@ -47,7 +48,7 @@ static const char schema[] =
 	"    project TEXT, started INTEGER NOT NULL, duration INTEGER NOT NULL,"
 	"    completed INTEGER NOT NULL, failed INTEGER NOT NULL, blocked INTEGER NOT "
 	"NULL,"
-	"    total INTEGER NOT NULL);";
+	"    total INTEGER NOT NULL);" VYBE_SESSIONS_TABLE;
 
 static const struct db_table tables[] = {
 	{ "about", false, { "version", "segment", "offset", "last", "crc", "first" } },

@@ -7,11 +7,7 @@ static enum err need_table(struct call *c, struct vybe_db *v)
 {
 	if (db_has_table(v->db, "sessions"))
 		return ERR_OK;
-	return db_exec(
-		c, v->db,
-		"CREATE TABLE sessions (agent TEXT PRIMARY KEY, workspace TEXT NOT NULL,"
-		"    line TEXT NOT NULL, host INTEGER NOT NULL, ended INTEGER NOT NULL,"
-		"    heir TEXT, seen INTEGER NOT NULL) WITHOUT ROWID");
+	return db_exec(c, v->db, VYBE_SESSIONS_TABLE);
 }
 
 #define COLUMNS "agent, workspace, line, host, ended, heir, seen"

@@ -3,6 +3,11 @@
 
 #include "store/vybe_db.h"
 
+#define VYBE_SESSIONS_TABLE                                                       \
+	"CREATE TABLE sessions (agent TEXT PRIMARY KEY, workspace TEXT NOT NULL," \
+	"    line TEXT NOT NULL, host INTEGER NOT NULL, ended INTEGER NOT NULL,"  \
+	"    heir TEXT, seen INTEGER NOT NULL) WITHOUT ROWID"
+
 /* The sessions of hosts: each is an agent of its own, named after the session. */
 struct host_session {
 	struct str agent;

@@ -136,7 +136,7 @@ void bb_view_reserved(struct view *v, const struct value *data)
 {
 	const struct value *list = value_find(data, "incursions");
 
-	bb_view_reservation(v, value_find(data, "reservation"));
+	bb_view_reservation(v, data);
 	for (size_t i = 0; list && i < list->count; i++) {
 		const struct value *other = value_find(&list->item[i], "reservation");
 

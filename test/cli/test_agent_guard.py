@@ -148,14 +148,14 @@ def test_exit_codes(repo):
 
 
 def test_an_old_epoch_is_refused(repo):
-    first = reserve(repo, OTHER, "lib", "--ttl", "60", env=at())["reservation"]["epoch"]
+    first = reserve(repo, OTHER, "lib", "--ttl", "60", env=at())["epoch"]
     assert guard(repo, "lib/x", "--epoch", str(first), env=at(m=1)) == ("allow", [])
     assert guard(repo, "doc/x", "--epoch", str(first), env=at(m=1)) == ("allow", [])
     reserve(repo, ME, "lib", "--takeover-stale", "--ttl", "60", env=at(m=60))
     data(repo, "release", "--agent", ME, "--scope", "lib", env=at(m=61))
     reply = agent(repo, "guard", "--agent", OTHER, "lib/x", "--epoch", str(first), env=at(m=62))
     assert (reply["error"]["code"], reply["error"]["reason"]) == ("RESERVATION_CONFLICT", "STALE_EPOCH")
-    again = reserve(repo, OTHER, "lib", env=at(m=62))["reservation"]["epoch"]
+    again = reserve(repo, OTHER, "lib", env=at(m=62))["epoch"]
     assert again > first
     assert guard(repo, "lib/x", "--epoch", str(first), env=at(m=63))[0] == "deny"
     assert guard(repo, "lib/x", "--epoch", str(again), env=at(m=63))[0] == "allow"
@@ -229,7 +229,7 @@ def test_a_whole_path_in_a_linked_worktree_is_the_same_scope(repo, tmp_path, ins
     tree = (repo.path if inside else tmp_path) / "trees/tree"
     repo.git("worktree", "add", "-q", str(tree), "-b", "other")
     made = data(repo, "reserve", "--agent", ME, "--scope", str(tree / "lib"), "--bead", "bb-1", cwd=tree)
-    assert made["reservation"]["scope"] == "lib"
+    assert made["scope"] == "lib"
     for path, cwd in (("lib/a", repo.path), (str(tree / "lib/a"), tree), (str(repo.path / "lib/a"), repo.path)):
         assert guard(repo, path, cwd=cwd) == ("deny", ["lib/a"])
 

@@ -35,11 +35,32 @@ def history(project):
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
+def reserved(reply):
+    """The reservation itself, which stands in the reply."""
+    return {key: value for key, value in reply.items() if key != "incursions"}
+
+
+def test_status_has_the_names_that_scripts_of_the_original_read(two):
+    reserve(two, "amber-otter", "a", env=at())
+    reserve(two, "amber-otter", "b", "--ttl", "5", env=at(), bead="bb-2")
+    reserve(two, "cobalt-harbor", "c", env=at())
+    data(two, "release", "--agent", "amber-otter", "--scope", "a", env=at(m=1))
+    data(two, "send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", "bb-1", "--category", "HANDOFF",
+         "--subject", "s", "--body", "b", env=at(m=1))
+    status = data(two, "status", env=at(m=10))
+    assert status["summary"] == {"active": 1, "released": 1, "expired": 1, "unacked_required_messages": 1}
+    assert status["unacked_required_messages"] == status["unacked"] and len(status["unacked"]) == 1
+    reserve(two, "cobalt-harbor", "d", env=at(m=10))  # archives what has expired
+    assert data(two, "status", env=at(m=10))["summary"]["expired"] == 1
+    assert data(two, "status", "--agent", "amber-otter", env=at(m=10))["summary"]["active"] == 0
+    assert data(two, "status", "--bead", "bb-2", env=at(m=10))["summary"] == {
+        "active": 0, "released": 0, "expired": 1, "unacked_required_messages": 0}
+
+
 def test_reserve(two):
     reply = reserve(two, "amber-otter", "src/components/graph/*", env=at(m=1))
-    assert list(reply) == ["reservation", "incursions"] and reply["incursions"] == []
-    made = reply["reservation"]
-    assert list(made) == SHAPE
+    assert list(reply) == [*SHAPE, "incursions"] and reply["incursions"] == []
+    made = reserved(reply)
     assert (made["scope"], made["state"], made["epoch"], made["expired"]) == (
         "src/components/graph/*", "active", 1, False)
     assert (made["created_at"], made["expires_at"]) == ("2026-01-01T00:01:00.000Z", "2026-01-01T02:01:00.000Z")
@@ -64,7 +85,7 @@ def test_the_time_it_lasts(two, ttl, fine):
     (60, False, False, "RESERVATION_STALE_FOUND"), (60, False, True, "taken"),
     (60, True, False, "RESERVATION_STALE_FOUND"), (60, True, True, "taken")])
 def test_takeover(two, minute, owner_acts, flag, outcome):
-    first = reserve(two, "amber-otter", "src", "--ttl", "60", env=at())["reservation"]
+    first = reserved(reserve(two, "amber-otter", "src", "--ttl", "60", env=at()))
     if owner_acts:
         data(two, "heartbeat", "--agent", "amber-otter", env=at(m=minute))
     reply = agent(two, *args("cobalt-harbor", "src", *(["--takeover-stale"] if flag else [])), env=at(m=minute))
@@ -74,7 +95,7 @@ def test_takeover(two, minute, owner_acts, flag, outcome):
         assert reply["error"]["details"]["expires_at"] == first["expires_at"]
         assert len(history(two)) == 1 and events(two) == []
         return
-    made = reply["data"]["reservation"]
+    made = reserved(reply["data"])
     assert (made["agent_id"], made["epoch"]) == ("cobalt-harbor", 2)
     assert [(h["agent_id"], h["state"]) for h in history(two)] == [
         ("amber-otter", "active"), ("amber-otter", "expired"), ("cobalt-harbor", "active")]
@@ -146,8 +167,8 @@ def test_what_was_archived_is_free(two):
 
 @pytest.mark.parametrize("minute", [1, 20, 200])
 def test_ones_own_is_renewed(two, minute):
-    first = reserve(two, "amber-otter", env=at())["reservation"]
-    again = reserve(two, "amber-otter", "src/lib/", "--ttl", "30", env=at(m=minute), bead="bb-2")["reservation"]
+    first = reserved(reserve(two, "amber-otter", env=at()))
+    again = reserved(reserve(two, "amber-otter", "src/lib/", "--ttl", "30", env=at(m=minute), bead="bb-2"))
     assert (again["reservation_id"], again["epoch"], again["bead_id"]) == (first["reservation_id"], 1, "bb-2")
     assert again["expires_at"] > first["created_at"] and events(two) == []
 
@@ -196,18 +217,18 @@ def test_what_is_not_reserved(two, wrong, code):
 
 
 def test_release(two):
-    made = reserve(two, "amber-otter", env=at())["reservation"]
+    made = reserved(reserve(two, "amber-otter", env=at()))
     release = ["release", "--agent", "amber-otter", "--scope", "src/lib/*"]
     given = data(two, *release, env=at(m=1))
     assert given == {**made, "state": "released", "released_at": "2026-01-01T00:01:00.000Z"}
     assert data(two, "status")["reservations"] == []
     assert [h["state"] for h in history(two)] == ["active", "released"]
     assert refused(two, *release) == "RESERVATION_NOT_FOUND"
-    assert reserve(two, "cobalt-harbor", env=at(m=2))["reservation"]["epoch"] == 2
+    assert reserved(reserve(two, "cobalt-harbor", env=at(m=2)))["epoch"] == 2
 
 
 def test_a_release_is_never_older_than_the_reservation(two):
-    made = reserve(two, "amber-otter", env=at(m=9))["reservation"]
+    made = reserved(reserve(two, "amber-otter", env=at(m=9)))
     gone = data(two, "release", "--agent", "amber-otter", "--scope", "src/lib", env=at(m=5))
     assert gone["released_at"] == made["created_at"]
 
@@ -215,7 +236,7 @@ def test_a_release_is_never_older_than_the_reservation(two):
 def test_a_whole_path_may_pass_through_a_link(two, tmp_path):
     (tmp_path / "link").symlink_to(two.path)
     for whole, scope in ((tmp_path / "link/src/*", "src"), (two.path / "doc", "doc"), (tmp_path / "link", "/")):
-        assert reserve(two, "amber-otter", str(whole), env=at())["reservation"]["scope"] == scope
+        assert reserved(reserve(two, "amber-otter", str(whole), env=at()))["scope"] == scope
     assert refused(two, *args("cobalt-harbor", str(tmp_path / "link/src")), env=at()) == "RESERVATION_CONFLICT"
     assert refused(two, *args("cobalt-harbor", str(tmp_path / "other")), env=at()) == "INVALID_ARGS"
 
@@ -239,7 +260,7 @@ def test_an_old_epoch_is_refused(two):
     (None, ""), ("", "active.json"), ("{", "active.json"), (EMPTY.replace("]", " ]"), "active.json"),
     ('{"reservations":[]}', "active.json"), (EMPTY, "")])
 def test_a_snapshot_that_is_lost_or_damaged_or_old_is_made_from_the_record(two, text, warned):
-    made = reserve(two, "amber-otter", env=at())["reservation"]
+    made = reserved(reserve(two, "amber-otter", env=at()))
     active = two.path / ".beadboard/agent/reservations/active.json"
     active.unlink() if text is None else active.write_text(text)
     assert data(two, "status", env=at(), warned=warned)["reservations"] == [made]
@@ -251,7 +272,7 @@ def test_a_snapshot_that_is_lost_or_damaged_or_old_is_made_from_the_record(two, 
 @pytest.mark.parametrize("left", [None, 0, 1])
 def test_a_record_that_is_shorter_than_its_snapshot_is_named(two, left):
     """Nothing that was reserved becomes free in silence."""
-    made = [reserve(two, "amber-otter", scope, env=at())["reservation"] for scope in ("doc", "src/lib")]
+    made = [reserved(reserve(two, "amber-otter", scope, env=at())) for scope in ("doc", "src/lib")]
     home = two.path / ".beadboard/agent/reservations"
     record = home / "history.jsonl"
     lines = record.read_text().splitlines(keepends=True)
@@ -280,7 +301,7 @@ def test_a_snapshot_that_is_made_anew_has_all_of_the_record(two):
 
 @pytest.mark.parametrize("before, after", [("", "\r"), (" ", ""), ("\t", " \r")])
 def test_space_around_a_line_of_the_record_is_no_part_of_it(two, before, after):
-    made = reserve(two, "amber-otter", env=at())["reservation"]
+    made = reserved(reserve(two, "amber-otter", env=at()))
     record = two.path / ".beadboard/agent/reservations/history.jsonl"
     record.write_bytes((before + record.read_text()[:-1] + after + "\n").encode())
     assert data(two, "status", env=at())["reservations"] == [made]

@@ -1,10 +1,11 @@
 """abacus init and abacus where: one start, and an answer to "which stores are these?"."""
 import json
+import os
 import subprocess
 
 import pytest
 
-from conftest import Project
+from conftest import BIN, Project
 
 
 @pytest.fixture
@@ -83,7 +84,14 @@ def test_for_people(project):
     assert "beads: " in project.run("where", program="abacus").ok().out
 
 
-def test_a_host_gets_all_the_tools(project):
+@pytest.fixture
+def on_path(project):
+    project.env["PATH"] = f"{BIN}:{os.environ['PATH']}"
+    return project
+
+
+def test_a_host_gets_all_the_tools(on_path):
+    project = on_path
     file = project.path / ".mcp.json"
     project.run("install", "claude", "--write", program="bb").ok()
     assert list(json.loads(file.read_text())["mcpServers"]) == ["blackboard"]
@@ -93,7 +101,8 @@ def test_a_host_gets_all_the_tools(project):
     assert (name, entry["command"], entry["args"]) == ("blackboard", "abacus", ["mcp"])  # one server, not two
 
 
-def test_what_a_host_was_given_can_be_taken_back(project):
+def test_what_a_host_was_given_can_be_taken_back(on_path):
+    project = on_path
     file = project.path / ".mcp.json"
     abacus(project, "install", "claude", "--write").ok()
     assert json.loads(file.read_text())["mcpServers"]["abacus"]["command"] == "abacus"

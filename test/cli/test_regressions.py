@@ -135,7 +135,7 @@ def test_single_quotes_and_comments_in_toml_are_understood(empty):
     (empty.path / ".codex").mkdir()
     file = empty.path / ".codex" / "config.toml"
     file.write_text("[mcp_servers.blackboard]\ncommand = 'bb' # ours\nargs = ['mcp']\n")
-    empty.bb("install", "codex", "--write").ok()
+    empty.bb("install", "codex", "--write", env={"PATH": f"{BIN}:/usr/bin:/bin"}).ok()
     assert 'command = "bb"' in file.read_text()
 
 

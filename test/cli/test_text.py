@@ -34,7 +34,7 @@ ESCAPES = ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x1b[2J\x1b[H", "\x07\x08\
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_text_is_stored_exactly_in_every_field(project, text):
     (project.path / text).write_text("x")
-    name, tag = text[:15].strip(), text[:7].strip()
+    name, tag = text[:15].strip(), "".join(text[:7].split())
     agent = project.json("--as", name, "status", "set", text, "--blockers", text)
     assert (agent["id"], agent["current_task"], agent["blockers"]) == (name, text, text)
     message = project.json("--as", name, "post", text, "--tag", tag, "--ref", f"{text}:{text}:{text}")
@@ -55,7 +55,7 @@ def test_text_is_stored_exactly_in_every_field(project, text):
 def test_people_can_be_shown_any_text(project, text):
     (project.path / text).write_text("x")
     project.bb("--as", text[:15], "status", "set", text, "--blockers", text).ok()
-    project.bb("--as", text[:15], "post", text, "--tag", text[:8], "--ref", f"{text}:a:b").ok()
+    project.bb("--as", text[:15], "post", text, "--tag", "".join(text[:8].split()), "--ref", f"{text}:a:b").ok()
     project.bb("--as", text[:15], "artifact", "add", text, text).ok()
     for args in (["status"], ["status", "get", text[:15]], ["log"], ["message", "1"], ["artifacts"],
                  ["artifact", "show", text], ["summary"], ["refs", f"{text}:a:b"]):
@@ -164,7 +164,7 @@ def controls(shown):
 def test_control_sequences_reach_no_terminal(project, evil):
     (project.path / "f").write_text("x")
     project.bb("--as", "k", "status", "set", evil, "--blockers", evil).ok()
-    project.bb("--as", "k", "post", f"a{evil}b", "--tag", f"t{evil}"[:16], "--ref", f"w{evil}:w{evil}:r{evil}").ok()
+    project.bb("--as", "k", "post", f"a{evil}b", "--ref", f"w{evil}:w{evil}:r{evil}").ok()
     project.bb("--as", "k", "artifact", "add", "f", evil, "--version", evil).ok()
     for args in (["status"], ["status", "get", "k"], ["log"], ["message", "1"], ["artifacts"],
                  ["artifact", "show", "f"], ["summary"]):

@@ -35,7 +35,7 @@ def together(project, commands):
 def test_one_scope_has_one_winner(crowd):
     replies = together(crowd, [["reserve", "--agent", f"agent-{i}", "--scope", "src", "--bead", "bb-1"]
                                for i in range(50)])
-    [won] = [r["data"]["reservation"] for r in replies if r["ok"]]
+    [won] = [r["data"] for r in replies if r["ok"]]
     lost = [r["error"] for r in replies if not r["ok"]]
     assert len(lost) == 49 and {e["code"] for e in lost} == {"RESERVATION_CONFLICT"}
     assert {(e["details"]["agent_id"], e["details"]["expires_at"]) for e in lost} == {
