@@ -137,6 +137,28 @@ enum err file_read(struct call *c, struct str path, struct str *out)
 	return read_all(c, path, fd, out);
 }
 
+/* It is looked at before it is opened, because opening a device may do something, and
+ * afterwards, because it may have been replaced in between. */
+enum err file_read_regular(struct call *c, struct str path, struct str *out)
+{
+	const char *z = arena_cstr(&c->mem, path);
+	struct stat st;
+
+	*out = (struct str){ 0 };
+	if (stat(z, &st))
+		return file_missing() ? ERR_OK : file_fail(c, "look at", path);
+	AUTO_FD fd = S_ISREG(st.st_mode) ?
+			     open(z, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) :
+			     -1;
+
+	if (!S_ISREG(st.st_mode) ||
+	    (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode)))) {
+		errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
+		return file_fail(c, "read", path);
+	}
+	return read_all(c, path, fd, out);
+}
+
 enum err file_own_read(struct call *c, struct str path, struct str *out)
 {
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);

@@ -19,6 +19,10 @@ enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
  * the files of the user and of Git. */
 enum err file_read(struct call *c, struct str path, struct str *out);
 
+/* The same where somebody else may have chosen what is there: only a regular file is
+ * read, and nobody waits for a FIFO or a terminal. */
+enum err file_read_regular(struct call *c, struct str path, struct str *out);
+
 /*
  * This program's own files are regular files, and never symbolic links: a repository can
  * carry a link to any file of the user's. A link fails with UNSAFE_PATH; a FIFO or a

@@ -36,13 +36,15 @@ enum err guest_check(struct call *c, struct str path, struct str project)
 {
 	struct str real = path_real_part(&c->mem, path),
 		   root = path_real(&c->mem, project);
-	struct str folder = arena_fmt(&c->mem, STR_FMT "/", STR_ARG(root));
+	bool inside = root.p && real.n > root.n && path_within(root, real);
 
-	if (real.p && root.p && (root.n == 1 || str_starts(real, folder)))
+	if (inside && !path_is_reserved(str_skip(real, root.n)))
 		return ERR_OK;
-	call_fail(c, ERR_UNSAFE_PATH,
-		  "'" STR_FMT "' leads out of the project, to '" STR_FMT "'",
-		  STR_ARG(path), STR_ARG(real.p ? real : STR("nowhere")));
+	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads %s, to '" STR_FMT "'",
+		  STR_ARG(path),
+		  inside ? "into a folder of Git's or of this program's" :
+			   "out of the project",
+		  STR_ARG(real));
 	return call_step(
 		c, "It is a link, perhaps one that came with the repository. Replace "
 		   "it by a file, or use the user's own file instead (--user).");
@@ -52,7 +54,7 @@ enum err guest_add(struct call *c, struct str path, const struct guest *g,
 		   struct guest_outcome *out)
 {
 	struct str old, text;
-	enum err e = file_read(c, path, &old);
+	enum err e = file_read_regular(c, path, &old);
 
 	*out = (struct guest_outcome){ 0 };
 	if (e)
@@ -84,7 +86,7 @@ enum err guest_drop(struct call *c, struct str path, const struct guest *g,
 	enum err e;
 
 	*out = (struct guest_outcome){ 0 };
-	if ((e = file_read(c, path, &now)) || !now.p ||
+	if ((e = file_read_regular(c, path, &now)) || !now.p ||
 	    (e = backup_find(c, path, &copy, &before)))
 		return e;
 	if ((e = g->drop(c, now, g->arg, &text)))

@@ -23,7 +23,8 @@ struct guest_outcome {
 };
 
 /*
- * UNSAFE_PATH if the file of a project is somewhere else: a link that came with the
+ * UNSAFE_PATH if the file of a project is somewhere else, whether or not it is there
+ * already, or in a folder of Git's or of this program's: a link that came with the
  * repository must not lead to files that are none of its business.
  */
 enum err guest_check(struct call *c, struct str path, struct str project);

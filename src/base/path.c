@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct str path_join(struct arena *mem, struct str dir, struct str name)
 {
@@ -68,6 +70,19 @@ bool path_within(struct str dir, struct str path)
 	       (path.n == dir.n || path.p[dir.n] == '/' || str_ends(dir, STR("/")));
 }
 
+bool path_is_reserved(struct str path)
+{
+	static const char *const names[] = { ".git", ".bb", ".beadboard", ".abacus" };
+	struct str name;
+
+	while (path.n && str_next(&path, '/', &name))
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+			if (name.n == strlen(names[i]) &&
+			    !strncasecmp(name.p, names[i], name.n))
+				return true;
+	return false;
+}
+
 struct str path_real(struct arena *mem, struct str path)
 {
 	const char *z = arena_cstr(mem, path);
@@ -103,18 +118,44 @@ bool path_is_link(struct arena *mem, struct str path)
 	return lstat(arena_cstr(mem, path), &st) == 0 && S_ISLNK(st.st_mode);
 }
 
+/* The target of a link; absent: it is none, or nothing is there. */
+static struct str read_target(struct arena *mem, struct str path)
+{
+	enum { MOST_BYTES = 4096 };
+	char *target = arena_alloc(mem, MOST_BYTES);
+	ssize_t n = readlink(arena_cstr(mem, path), target, MOST_BYTES);
+
+	return n < 0 ? (struct str){ 0 } : (struct str){ target, (size_t)n };
+}
+
+/*
+ * Name by name, as the kernel does it, but it goes on where a name is missing. So a link
+ * whose target is not there yet counts as its target, not as a file of its own.
+ */
 struct str path_real_part(struct arena *mem, struct str path)
 {
-	struct str dir = path, real = path_real(mem, path);
+	enum { MOST_LINKS = 40 };
+	struct str real = path_real(mem, path), rest = path, name;
+	int links = 0;
 
-	while (!real.p && dir.n > 1) {
-		dir = path_parent(dir);
-		real = path_real(mem, dir);
+	if (real.p)
+		return real;
+	real = STR("/");
+	while (rest.n && str_next(&rest, '/', &name)) {
+		struct str next = path_resolve(mem, real, name),
+			   target = name.n ? read_target(mem, next) : (struct str){ 0 };
+
+		if (!target.p) {
+			real = next;
+			continue;
+		}
+		if (++links > MOST_LINKS)
+			return path;
+		if (target.n && target.p[0] == '/')
+			real = STR("/");
+		rest = path_join(mem, target, rest);
 	}
-	if (!real.p)
-		return path;
-	return path_resolve(mem, real,
-			    str_skip(path, dir.n < path.n ? dir.n + (dir.n > 1) : dir.n));
+	return real;
 }
 
 struct str path_data(struct arena *mem)

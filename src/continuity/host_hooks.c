@@ -445,10 +445,12 @@ struct guest hooks_guest(const struct hooks_entry *entry)
 	return (struct guest){ add, drop, entry };
 }
 
-bool hooks_there(struct call *c, struct str path)
+bool hooks_there(struct call *c, enum host_id host, enum host_scope scope,
+		 struct str root)
 {
-	struct str text;
-	bool there = path.p && !file_read(c, path, &text) && text.p &&
+	struct str path = hooks_file(c, host, scope, root), text;
+	bool there = path.p && (scope == HOST_USER || !guest_check(c, path, root)) &&
+		     !file_read_regular(c, path, &text) && text.p &&
 		     str_has(text, STR(OURS));
 
 	c->code = ERR_OK;

@@ -25,8 +25,9 @@ struct guest hooks_guest(const struct hooks_entry *entry);
 void hooks_changes(struct call *c, enum host_id host, struct str before, struct str after,
 		   struct json *j);
 
-/* Are our entries in the file? */
-bool hooks_there(struct call *c, struct str path);
+/* Are our entries in the host's file? A file of a project that is refused has none. */
+bool hooks_there(struct call *c, enum host_id host, enum host_scope scope,
+		 struct str root);
 
 /* Does what we say at this event reach the host's model? */
 bool hooks_heard(enum host_id host, struct str event);

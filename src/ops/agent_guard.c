@@ -314,15 +314,29 @@ static void make_hooks(struct call *c, const struct body *in, struct str project
 	};
 }
 
-/* With all links followed: a hook may be a link, but not one that leads to any file of
- * the user's. */
+static bool is_within(struct call *c, struct str dir, struct str real)
+{
+	struct str root = path_real(&c->mem, dir);
+
+	return root.p && path_within(root, real) &&
+	       !path_is_reserved(str_skip(real, root.n));
+}
+
+/*
+ * With all links followed: a hook may be a link, but not one that leads to any file of
+ * the user's. Of the Git directory, only its folder for hooks counts, or one that the
+ * user's configuration names there: a link that a commit brought must not lead to the
+ * other files in it.
+ */
 static bool is_inside(struct call *c, const struct repository *repo, struct str path)
 {
-	struct str real = path_real_part(&c->mem, path);
+	struct str real = path_real_part(&c->mem, path),
+		   common = path_real(&c->mem, repo->common);
+	struct str hooks = path_join(&c->mem, common, STR("hooks"));
 
-	return path_within(path_real(&c->mem, repo->common), real) ||
-	       path_within(path_real(&c->mem, repo->tree), real) ||
-	       path_within(path_real(&c->mem, repo->main), real);
+	if (path_within(common, real))
+		return path_within(hooks, real) || str_eq(real, path);
+	return is_within(c, repo->tree, real) || is_within(c, repo->main, real);
 }
 
 static enum err check_links(struct call *c, const struct repository *repo, struct str dir)

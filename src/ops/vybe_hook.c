@@ -68,7 +68,7 @@ static void put_host(struct call *c, struct json *reply, enum host_id host,
 
 	json_put_object(reply, names_word(&hosts, (int)host));
 	json_put_str(reply, "path", path);
-	if (host == HOST_CLAUDE && !file_read(c, path, &now))
+	if (host == HOST_CLAUDE && !file_read_regular(c, path, &now))
 		hooks_changes(c, host, before, now, reply);
 	json_put_str(reply, "status",
 		     !done->changed ? STR("unchanged") :
@@ -134,7 +134,7 @@ static enum err each(struct call *c, const struct body *in, bool install,
 			return no_file(c, (enum host_id)i, project);
 		if (project && (e = guest_check(c, path, root)))
 			return e;
-		if (!(e = file_read(c, path, &before)))
+		if (!(e = file_read_regular(c, path, &before)))
 			e = install ? guest_add(c, path, &guest, &done) :
 				      guest_drop(c, path, &guest, &done);
 		if (!e)

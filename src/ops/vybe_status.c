@@ -72,9 +72,8 @@ static void put_hooks(struct call *c, struct json *reply)
 	for (int i = 0; i < HOST_COUNT; i++)
 		json_put_bool(
 			reply, names_word(&hosts, i),
-			hooks_there(c, hooks_file(c, (enum host_id)i, HOST_USER, root)) ||
-				hooks_there(c, hooks_file(c, (enum host_id)i,
-							  HOST_PROJECT, root)));
+			hooks_there(c, (enum host_id)i, HOST_USER, root) ||
+				hooks_there(c, (enum host_id)i, HOST_PROJECT, root));
 	json_end(reply);
 }
 

@@ -75,7 +75,7 @@ enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *h
 {
 	struct str path = path_of(c, dir, hook), text;
 	struct stat st;
-	enum err e = file_read(c, path, &text);
+	enum err e = file_read_regular(c, path, &text);
 
 	if (e || !text.p)
 		return e;
@@ -90,7 +90,7 @@ enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hoo
 	struct str path = path_of(c, dir, hook), text, before, after, first;
 	struct buf b = { .mem = &c->mem };
 	bool ours;
-	enum err e = file_read(c, path, &text);
+	enum err e = file_read_regular(c, path, &text);
 
 	if (e)
 		return e;
@@ -129,7 +129,7 @@ enum err git_hook_remove(struct call *c, struct str dir, const struct git_hook *
 {
 	struct str path = path_of(c, dir, hook), text, before, after;
 	struct buf b = { .mem = &c->mem };
-	enum err e = file_read(c, path, &text);
+	enum err e = file_read_regular(c, path, &text);
 
 	*out = HOOK_SAME;
 	if (e || !text.p || !cut(text, &before, &after))

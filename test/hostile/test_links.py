@@ -463,6 +463,92 @@ def test_a_hosts_file_in_the_project_that_leads_out_of_it_is_refused(repo, tmp_p
     assert not list(repo.path.rglob("*.bak_*")) and not list(outside.rglob("*.bak_*"))
 
 
+INSTALLERS = [
+    (["abacus", "install", "claude", "--write"], ".mcp.json"),
+    (["abacus", "install", "codex", "--write"], ".codex/config.toml"),
+    (["bb", "install", "opencode", "--write"], "opencode.json"),
+    (["bb", "install", "cursor", "--remove"], ".cursor/mcp.json"),
+    (["vybe", "hook", "install", "--project", "--claude"], ".claude/settings.json"),
+    (["vybe", "hook", "uninstall", "--project", "--claude"], ".claude/settings.json"),
+    (["vybe", "hook", "install", "--project", "--opencode"], ".opencode/plugins/abacus.js")]
+
+
+def linked(repo, file, target):
+    """A file of a host in the project that is a link, as a commit can carry it."""
+    link = repo.path / file
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(os.path.relpath(target, link.parent.resolve()))
+    return link
+
+
+@pytest.mark.parametrize("way, command, file", [
+    (way, command, file) for way in ("straight", "through another link", "through its folder")
+    for command, file in INSTALLERS if way != "through its folder" or "/" in file])
+def test_a_hosts_file_that_leads_to_a_file_outside_that_is_not_there_yet_is_refused(repo, tmp_path, way, command, file):
+    outside = tmp_path / "home"
+    outside.mkdir()
+    if way == "straight":
+        linked(repo, file, outside / "profile")
+    elif way == "through another link":
+        (repo.path / "up").symlink_to("..")
+        link = repo.path / file
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(f"{'../' * file.count('/')}up/home/profile")
+    else:
+        linked(repo, file.rpartition("/")[0], outside / "folder")
+    done = repo.run(*command[1:], program=command[0], env={"HOME": str(outside)})
+    assert done.code != 0 and "leads out of the project" in done.out + done.err, done.out + done.err
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("command, file", INSTALLERS)
+@pytest.mark.parametrize("target", [".git/shallow", ".git/config", ".bb/config.toml", ".beadboard/x", ".abacus/x",
+                                    "module/.git/config"])
+def test_a_hosts_file_that_leads_into_a_store_or_a_git_directory_is_refused(repo, command, file, target):
+    linked(repo, file, repo.path / target)
+    config = (repo.path / ".git" / "config").read_bytes()
+    done = repo.run(*command[1:], program=command[0], env={"HOME": str(repo.path.parent)})
+    assert done.code != 0 and "leads into a folder of Git's or of this program's" in done.out + done.err, done.out + done.err
+    assert (repo.path / ".git" / "config").read_bytes() == config
+    assert target == ".git/config" or not (repo.path / target).exists()
+
+
+@pytest.mark.parametrize("command, file", INSTALLERS)
+def test_a_hosts_file_may_be_a_link_to_a_file_of_the_project_that_is_not_there_yet(repo, command, file):
+    (repo.path / "shared").mkdir()
+    link = linked(repo, file, repo.path / "shared" / "file")
+    repo.run(*command[1:], program=command[0], env={"HOME": str(repo.path.parent)}).ok()
+    assert link.is_symlink()
+    assert (repo.path / "shared" / "file").exists() == ("--remove" not in command and "uninstall" not in command)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link to a fifo", "device"])
+def test_a_hosts_file_that_is_no_regular_file_does_not_hang_a_command(repo, kind):
+    env = {"HOME": str(repo.path.parent)}
+    for file in (".claude/settings.json", ".mcp.json", ".cursor/hooks.json"):
+        path = repo.path / file
+        path.parent.mkdir(exist_ok=True)
+        if kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "device":
+            path.symlink_to("/dev/zero")
+        else:
+            os.mkfifo(path.parent / "pipe")
+            path.symlink_to("pipe")
+    status = repo.run("status", program="vybe", env=env, timeout=20).ok()
+    assert '"claude":false' in status.out.replace(" ", "")
+    for command in (["vybe", "hook", "install", "--project", "--claude"], ["vybe", "hook", "uninstall", "--project", "--claude"],
+                    ["abacus", "install", "claude", "--write"], ["abacus", "install", "claude", "--remove"]):
+        assert repo.run(*command[1:], program=command[0], env=env, timeout=20).code != 0
+
+
+def test_the_status_of_continuity_reads_no_hosts_file_outside_of_the_project(repo, tmp_path):
+    (tmp_path / "secret.json").write_text("x vybe hook handle --host claude")
+    linked(repo, ".claude/settings.json", tmp_path / "secret.json")
+    status = repo.run("status", program="vybe", env={"HOME": str(tmp_path / "home")}).ok()
+    assert '"claude":false' in status.out.replace(" ", "")
+
+
 def test_a_linked_worktree_uses_the_board_of_the_main_one(tmp_path):
     clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
     clone.bb("init").ok()
@@ -494,6 +580,35 @@ def test_a_hooks_folder_that_is_a_link_out_of_the_repository_is_left_alone(tmp_p
     git(clone.path, "config", "core.hooksPath", ".husky")
     assert "outside of this repository" in error_of(agent(clone, "guard", "install"))["message"]
     assert not list(outside.iterdir())
+
+
+@pytest.mark.parametrize("target", ["../.git/config", "../.bb/x", "../.git/new"])
+def test_a_tracked_hook_that_leads_into_the_git_directory_or_a_store_is_left_alone(tmp_path, target):
+    def fill(path):
+        (path / ".husky").mkdir()
+        (path / ".husky" / "pre-commit").symlink_to(target)
+
+    clone = clone_of(tmp_path, fill)
+    git(clone.path, "config", "core.hooksPath", ".husky")
+    config = (clone.path / ".git" / "config").read_bytes()
+    for command in ("install", "uninstall"):
+        assert "link" in error_of(agent(clone, "guard", command))["message"]
+    assert (clone.path / ".git" / "config").read_bytes() == config
+    assert not (clone.path / ".git" / "new").exists() and not (clone.path / ".bb").exists()
+
+
+def test_a_hooks_folder_that_leads_into_the_git_directory_is_left_alone(tmp_path):
+    clone = clone_of(tmp_path, lambda path: (path / ".husky").symlink_to(".git/refs"))
+    git(clone.path, "config", "core.hooksPath", ".husky")
+    assert not agent(clone, "guard", "install")["ok"]
+    assert not (clone.path / ".git" / "refs" / "pre-commit").exists()
+
+
+def test_a_hooks_folder_that_the_configuration_names_in_the_git_directory_is_used(tmp_path):
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    git(clone.path, "config", "core.hooksPath", ".git/mine")
+    assert agent(clone, "guard", "install")["ok"]
+    assert (clone.path / ".git" / "mine" / "pre-commit").exists()
 
 
 def test_a_hook_that_is_a_link_inside_of_the_repository_stays_one(tmp_path):

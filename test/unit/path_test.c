@@ -1,6 +1,7 @@
 #include "base/path.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -133,6 +134,59 @@ static void path_real_follows_links_and_knows_what_is_not_there(void **state)
 	arena_release(&mem);
 }
 
+static void path_real_part_follows_links_to_what_is_not_there(void **state)
+{
+	const struct {
+		const char *target, *rest, *want; /* both paths from the folder */
+	} row[] = {
+		{ "nowhere", "", "nowhere" },
+		{ "nowhere", "/x/../y", "nowhere/y" },
+		{ "../outside", "", "../outside" },
+		{ "down/../x", "", "sub/x" }, /* `down` is a link to sub/below */
+		{ "/none/at/all", "/x", "/none/at/all/x" },
+		{ "link", "", "link" }, /* a loop */
+	};
+	char dir[] = "/tmp/path_test.XXXXXX";
+	struct arena mem = { 0 };
+	struct str real, link, down;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	real = path_real(&mem, str_of(dir));
+	link = path_join(&mem, real, STR("link"));
+	down = path_join(&mem, real, STR("down"));
+	assert_int_equal(mkdir(path_join(&mem, real, STR("sub")).p, 0700), 0);
+	assert_int_equal(mkdir(path_join(&mem, real, STR("sub/below")).p, 0700), 0);
+	assert_int_equal(symlink("sub/below", down.p), 0);
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct str asked = arena_fmt(&mem, "%s%s", link.p, row[i].rest),
+			   want = path_resolve(&mem, real, str_of(row[i].want));
+
+		assert_int_equal(symlink(row[i].target, link.p), 0);
+		assert_str(path_real_part(&mem, asked), want.p);
+		unlink(link.p);
+	}
+	unlink(down.p);
+	rmdir(path_join(&mem, real, STR("sub/below")).p);
+	rmdir(path_join(&mem, real, STR("sub")).p);
+	rmdir(dir);
+	arena_release(&mem);
+}
+
+static void path_is_reserved_knows_folders_by_their_whole_names(void **state)
+{
+	static const char *const reserved[] = { ".git", "/.git/x", "a/.BB",
+						"a/.beadboard/b", ".Abacus/x" };
+	static const char *const others[] = { "",           "/",    "x.git/y",
+					      ".gitignore", ".bbq", "a/b" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(reserved); i++)
+		assert_true(path_is_reserved(str_of(reserved[i])));
+	for (size_t i = 0; i < COUNT(others); i++)
+		assert_false(path_is_reserved(str_of(others[i])));
+}
+
 int path_group(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +195,8 @@ int path_group(void)
 		cmocka_unit_test(path_splits_into_parent_and_name),
 		cmocka_unit_test(path_within_compares_whole_names),
 		cmocka_unit_test(path_real_follows_links_and_knows_what_is_not_there),
+		cmocka_unit_test(path_real_part_follows_links_to_what_is_not_there),
+		cmocka_unit_test(path_is_reserved_knows_folders_by_their_whole_names),
 	};
 
 	return cmocka_run_group_tests_name("path", tests, NULL, NULL);
