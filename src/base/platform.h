@@ -36,6 +36,12 @@ void platform_give_back(void);
 /* From now on this process gets no more memory than that; where the system can do so. */
 void platform_limit_memory(int64_t bytes);
 
+/* When a file's content was last written, and when anything about it last changed, in
+ * nanoseconds since 1970. */
+struct stat;
+int64_t platform_written_ns(const struct stat *st);
+int64_t platform_changed_ns(const struct stat *st);
+
 /* Closes every open file from this number on; safe after fork(). */
 void platform_close_from(int fd);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -149,4 +150,19 @@ void platform_limit_memory(int64_t bytes)
 #else
 	(void)bytes;
 #endif
+}
+
+static int64_t nanoseconds(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t platform_written_ns(const struct stat *st)
+{
+	return nanoseconds(st->st_mtim);
+}
+
+int64_t platform_changed_ns(const struct stat *st)
+{
+	return nanoseconds(st->st_ctim);
 }

@@ -275,3 +275,14 @@ struct str spawn_quoted(struct arena *mem, struct str text)
 	buf_char(&b, '\'');
 	return buf_str(&b);
 }
+
+struct str spawn_word(struct arena *mem, struct str text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789_-./:@%+,";
+
+	for (size_t i = 0; i < text.n; i++)
+		if (!memchr(plain, text.p[i], sizeof plain - 1))
+			return spawn_quoted(mem, text);
+	return text.n ? text : STR("''");
+}

@@ -33,6 +33,10 @@ bool spawn_away(const char *const *argv);
 /* A word for a shell, in quotes. */
 struct str spawn_quoted(struct arena *mem, struct str text);
 
+/* The same for a command that a person or an agent is told to run: in quotes only where
+ * it needs them. Every path, name or id in such a command goes through this. */
+struct str spawn_word(struct arena *mem, struct str text);
+
 /* This program's own file, after symbolic links; an absolute path, or absent if the
  * system cannot tell. */
 struct str spawn_self(struct arena *mem);

@@ -3,11 +3,15 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/moment.h"
 #include "base/path.h"
+#include "base/platform.h"
 #include "base/spawn.h"
 #include "store/git_index.h"
 #include "store/git_tool.h"
 #include "store/place_parts.h"
+
+enum { WAIT_MS = 2000, LOOK_MS = 10 }; /* for a checkout to end */
 
 static enum err refuse_link(struct call *c, struct str path)
 {
@@ -19,7 +23,29 @@ static enum err refuse_link(struct call *c, struct str path)
 			 "See where it leads with 'ls -ld " STR_FMT
 			 "'; if you did not make it, move it away and run the command "
 			 "again.",
-			 STR_ARG(path));
+			 STR_ARG(spawn_word(&c->mem, path)));
+}
+
+/* The command that puts a folder of somebody else's out of the way. */
+static struct str move_away(struct call *c, struct str path)
+{
+	struct str to = arena_fmt(&c->mem, STR_FMT ".theirs", STR_ARG(path));
+
+	return arena_fmt(&c->mem, "mv " STR_FMT " " STR_FMT,
+			 STR_ARG(spawn_word(&c->mem, path)),
+			 STR_ARG(spawn_word(&c->mem, to)));
+}
+
+/* Neither Git nor this program puts a ".git" there, except where the folder is or was a
+ * submodule: then Git has filled it. */
+static enum err refuse_submodule(struct call *c, struct str path)
+{
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "'" STR_FMT "' is a Git repository itself, or was a submodule of one: "
+		  "other people decide what it says",
+		  STR_ARG(path));
+	return call_step(c, "Move it away: '" STR_FMT "'. Then run the command again.",
+			 STR_ARG(move_away(c, path)));
 }
 
 static enum err refuse_writable(struct call *c, struct str path)
@@ -27,13 +53,13 @@ static enum err refuse_writable(struct call *c, struct str path)
 	call_fail(c, ERR_UNSAFE_PATH, "other users may write to '" STR_FMT "'",
 		  STR_ARG(path));
 	return call_step(c, "Run 'chmod 700 " STR_FMT "', then the command again.",
-			 STR_ARG(path));
+			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
 enum err folder_check(struct call *c, struct str path, enum folder_use use)
 {
 	const char *z = arena_cstr(&c->mem, path);
-	struct stat st;
+	struct stat st, git;
 
 	if (lstat(z, &st))
 		return ERR_OK; /* whoever opens it says why that fails */
@@ -43,6 +69,8 @@ enum err folder_check(struct call *c, struct str path, enum folder_use use)
 		return ERR_OK;
 	if (st.st_mode & 022)
 		return refuse_writable(c, path);
+	if (!lstat(path_join(&c->mem, path, STR(".git")).p, &git))
+		return refuse_submodule(c, path);
 	if (use == FOLDER_WRITE && (st.st_mode & 077))
 		(void)!chmod(z, 0700); /* it fails where nothing can be written */
 	return ERR_OK;
@@ -95,7 +123,45 @@ static enum err refuse_unknown(struct call *c, const struct repository *repo,
 	return call_step(c,
 			 "Run 'git -C " STR_FMT " status' to see what is wrong with the "
 			 "checkout, and mend that first.",
-			 STR_ARG(repo->tree));
+			 STR_ARG(spawn_word(&c->mem, repo->tree)));
+}
+
+/* Its files are there, and Git cannot say which of them are tracked. */
+static enum err refuse_broken(struct call *c, struct str path, struct str tree)
+{
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "it cannot be told whether '" STR_FMT
+		  "' comes from a repository: '" STR_FMT "/.git' is not one that Git "
+		  "can use",
+		  STR_ARG(path), STR_ARG(tree));
+	return call_step(c,
+			 "Run 'git -C " STR_FMT " status' to see what is wrong with it, "
+			 "and mend that first.",
+			 STR_ARG(spawn_word(&c->mem, tree)));
+}
+
+static enum err refuse_tracked(struct call *c, struct str path)
+{
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "'" STR_FMT "' comes from the repository: Git tracks what is in it, so "
+		  "other people decide what it says",
+		  STR_ARG(path));
+	return call_step(c,
+			 "Move it away first: '" STR_FMT
+			 "'. Then have it taken out of the repository; until that is "
+			 "committed, choose another project with --dir.",
+			 STR_ARG(move_away(c, path)));
+}
+
+static enum err refuse_unfinished(struct call *c, struct str path, struct str lock)
+{
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "'" STR_FMT
+		  "' may come from a Git command that is still running: '" STR_FMT
+		  "' is there, and the folder is not older",
+		  STR_ARG(path), STR_ARG(lock));
+	return call_step(c, "Run the command again when Git has finished. If no Git "
+			    "command is running, one has died, and has left that file.");
 }
 
 /* Is HEAD at a commit? Where it is not, there never was a checkout. */
@@ -123,7 +189,7 @@ static enum err is_tracked(struct call *c, const struct repository *repo, struct
 {
 	struct str index = path_join(&c->mem, repo->gitdir, STR("index"));
 	enum tracked tracked = git_index_look(&c->mem, index, name);
-	bool shared = false;
+	bool shared = false, bare;
 	enum err e;
 
 	*yes = tracked == TRACKED_YES;
@@ -133,24 +199,79 @@ static enum err is_tracked(struct call *c, const struct repository *repo, struct
 		return e;
 	if ((tracked == TRACKED_UNKNOWN || shared) && git_tracks(c, repo, name, yes))
 		return refuse_unknown(c, repo, name);
-	if (!file_exists(&c->mem, index) && has_commits(c, repo))
-		return refuse_unknown(c, repo, name);
-	return ERR_OK;
+	if (file_exists(&c->mem, index) || !has_commits(c, repo))
+		return ERR_OK;
+	if ((e = place_is_bare(c, repo, &bare)) || bare) /* it never had an index */
+		return e;
+	return refuse_unknown(c, repo, name);
+}
+
+/* --- a checkout that is under way --- */
+
+static bool is_younger(struct call *c, struct str path, const struct stat *lock)
+{
+	struct stat st;
+
+	return !lstat(arena_cstr(&c->mem, path), &st) &&
+	       platform_changed_ns(&st) >= platform_written_ns(lock);
 }
 
 /*
- * The worktree that the folder is in, whatever GIT_DIR says; false: there is none, or it
+ * Git makes files first and writes the index, into its lock, at the end. While the lock
+ * is empty, a folder that is older than it cannot be of that checkout. Once something is
+ * in it, it says itself what will be tracked.
+ */
+static bool is_in_doubt(struct call *c, struct str path, struct str lock, struct str name)
+{
+	struct stat st;
+
+	if (lstat(arena_cstr(&c->mem, lock), &st))
+		return false;
+	return st.st_size ? git_index_look(&c->mem, lock, name) != TRACKED_NO :
+			    is_younger(c, path, &st);
+}
+
+/* Waits for a checkout that may have brought the folder. The index is to be read after
+ * this: then it knows what a checkout has brought that is over. */
+static enum err await_checkout(struct call *c, const struct repository *repo,
+			       struct str path, struct str name)
+{
+	struct str lock = path_join(&c->mem, repo->gitdir, STR("index.lock"));
+	int64_t end = 0;
+
+	while (is_in_doubt(c, path, lock, name)) {
+		end = end ? end : moment_ticks() + WAIT_MS;
+		if (moment_ticks() >= end)
+			return refuse_unfinished(c, path, lock);
+		moment_sleep(LOOK_MS);
+	}
+	return ERR_OK;
+}
+
+/* --- whether it is tracked --- */
+
+/*
+ * The worktree that the folder is in, whatever GIT_DIR says; absent: there is none, or it
  * is another user's, whose Git cannot have made a folder of this user's. A look that
  * fails means the same: the user's own Git could not get there either.
  */
-static bool find_worktree(struct call *c, struct str dir, struct repository *out)
+static enum err find_worktree(struct call *c, struct str path, struct repository *out)
 {
 	struct candidate around;
-	enum err e = candidate_around(c, dir, &around);
+	enum err e = candidate_around(c, path_parent(path), &around);
+	struct str broken = around.dangling;
 
-	*out = around.repo;
+	*out = (struct repository){ 0 };
 	c->code = ERR_OK;
-	return !e && out->tree.p && around.usable && !around.foreign.path.p;
+	if (e)
+		return ERR_OK;
+	if (!broken.p && around.repo.tree.p && !around.usable)
+		broken = around.repo.tree;
+	if (broken.p)
+		return refuse_broken(c, path, broken);
+	if (!around.foreign.path.p)
+		*out = around.repo;
+	return ERR_OK;
 }
 
 enum err folder_check_tracked(struct call *c, struct str path)
@@ -162,22 +283,14 @@ enum err folder_check_tracked(struct call *c, struct str path)
 
 	if (str_eq(c->untracked, path)) /* a call opens some stores more than once */
 		return ERR_OK;
-	if (!find_worktree(c, path_parent(path), &repo))
-		return ERR_OK;
-	name = str_skip(path, repo.tree.n + (repo.tree.n > 1));
-	if ((e = is_tracked(c, &repo, name, &tracked)))
+	if ((e = find_worktree(c, path, &repo)) || !repo.tree.p)
 		return e;
-	if (!tracked) {
-		c->untracked = arena_copy(&c->mem, path);
-		return ERR_OK;
-	}
-	call_fail(c, ERR_UNSAFE_PATH,
-		  "'" STR_FMT "' comes from the repository: Git tracks what is in it, so "
-		  "other people decide what it says",
-		  STR_ARG(path));
-	return call_step(c,
-			 "Run 'git -C " STR_FMT " ls-files " STR_FMT
-			 "' to see what is in it, and have it taken out of the "
-			 "repository; until then, choose another project with --dir.",
-			 STR_ARG(repo.tree), STR_ARG(name));
+	name = str_skip(path, repo.tree.n + (repo.tree.n > 1));
+	if ((e = await_checkout(c, &repo, path, name)) ||
+	    (e = is_tracked(c, &repo, name, &tracked)))
+		return e;
+	if (tracked)
+		return refuse_tracked(c, path);
+	c->untracked = arena_copy(&c->mem, path);
+	return ERR_OK;
 }

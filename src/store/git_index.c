@@ -11,6 +11,7 @@ enum {
 	BLOCK = 8 * 1024,
 	NAME_MOST = 4 * 1024, /* no path that Git checks out is longer */
 	STAT = 40,            /* bytes of an entry before its object id */
+	MODE = 24,            /* where its mode is in them */
 	EXTENDED = 0x4000,
 	LENGTH = 0x0fff,
 };
@@ -24,6 +25,7 @@ struct reader {
 	/* the name of the entry before: version 4 says only what differs from it */
 	size_t before;
 	unsigned char name[NAME_MOST];
+	bool folder; /* the entry stands for all that is below it */
 };
 
 /* The next n bytes, which stay in the block; NULL: the file ends before. */
@@ -112,6 +114,11 @@ static bool take_name(struct reader *r, size_t head, size_t length)
 	return true;
 }
 
+static bool is_folder(uint32_t mode)
+{
+	return (mode & 0170000) == 0160000 || (mode & 0170000) == 0040000;
+}
+
 /* The name of the next entry; false: it is not one. */
 static bool take_entry(struct reader *r, uint32_t version, size_t id)
 {
@@ -121,6 +128,7 @@ static bool take_entry(struct reader *r, uint32_t version, size_t id)
 
 	if (!p || ((flags & EXTENDED) && version < 3))
 		return false;
+	r->folder = is_folder(number(p + MODE));
 	if (flags & EXTENDED) {
 		head += 2;
 		if (!take(r, 2))
@@ -131,10 +139,20 @@ static bool take_entry(struct reader *r, uint32_t version, size_t id)
 	return take_cut(r, &cut) && take_text(r, r->before - cut);
 }
 
-static bool covers(struct str name, const unsigned char *entry, size_t n)
+/* As path_within(), whatever the case. */
+static bool is_within(struct str dir, struct str path)
 {
-	return n >= name.n && !strncasecmp(name.p, (const char *)entry, name.n) &&
-	       (n == name.n || entry[name.n] == '/');
+	return path.n >= dir.n && !strncasecmp(dir.p, path.p, dir.n) &&
+	       (path.n == dir.n || path.p[dir.n] == '/');
+}
+
+bool git_entry_covers(struct git_entry entry, struct str name)
+{
+	struct str path = entry.path;
+
+	if (entry.folder && path.n && path.p[path.n - 1] == '/')
+		path.n--;
+	return is_within(name, path) || (entry.folder && is_within(path, name));
 }
 
 /* All names that could match come before this one: of all spellings, the one in lower
@@ -169,7 +187,10 @@ static enum tracked look_with(struct reader *r, struct str name, size_t id)
 	for (count = number(p + 8); count; count--) {
 		if (!take_entry(r, version, id))
 			return TRACKED_UNKNOWN;
-		if (covers(name, r->name, r->before))
+		if (git_entry_covers(
+			    (struct git_entry){ { (const char *)r->name, r->before },
+						r->folder },
+			    name))
 			return TRACKED_YES;
 		if (is_past(name, r->name, r->before))
 			return TRACKED_NO;

@@ -14,9 +14,19 @@ enum tracked {
 	TRACKED_UNKNOWN, /* the index is damaged, or of a later version */
 };
 
+/* An entry, from the root of the worktree. */
+struct git_entry {
+	struct str path;
+	bool folder; /* it stands for all that is below it: a submodule, or a folder of a
+			sparse checkout */
+};
+
+/* Is it `name`, or below it, or a folder above it? Upper and lower case are the same. */
+bool git_entry_covers(struct git_entry entry, struct str name);
+
 /*
- * Does it list `name`, or anything below it? Upper and lower case are the same, as they
- * are to some file systems. No index: TRACKED_NO.
+ * Does it list `name`, anything below it, or a folder above it? Upper and lower case are
+ * the same, as they are to some file systems. No index: TRACKED_NO.
  */
 enum tracked git_index_look(struct arena *mem, struct str index, struct str name);
 

@@ -6,9 +6,10 @@
 #include "base/map.h"
 #include "base/path.h"
 #include "base/spawn.h"
+#include "store/git_index.h"
 #include "store/place.h"
 
-enum { FIRST = 6, MOST_WORDS = 16, WAIT_MS = 60000, OID = 40 };
+enum { MOST_WORDS = 64, WAIT_MS = 60000, OID = 40 };
 
 static void note(void *arg, struct str line)
 {
@@ -18,23 +19,37 @@ static void note(void *arg, struct str line)
 		*said = line;
 }
 
-/* `words` ends with NULL. Who only looks does not lock the index against who works. What
- * 'git replace' put in place of a commit is not what is pushed. */
-static enum err git(struct call *c, struct str dir, const char *const *words,
-		    struct str *out)
+/* Adds words to a command, up to a NULL. */
+static size_t add_words(const char *argv[MOST_WORDS], size_t n, const char *const *words)
 {
-	const char *argv[MOST_WORDS + FIRST] = {
-		"/usr/bin/env",         "git", "--no-optional-locks",
-		"--no-replace-objects", "-C",  arena_cstr(&c->mem, dir)
+	for (; *words && n < MOST_WORDS - 1; words++)
+		argv[n++] = *words;
+	argv[n] = NULL;
+	return n;
+}
+
+/* `words` ends with NULL, and so does `unset`: variables that Git does not get. Who only
+ * looks does not lock the index against who works. What 'git replace' put in place of a
+ * commit is not what is pushed. */
+static enum err git_without(struct call *c, struct str dir, const char *const *unset,
+			    const char *const *words, struct str *out)
+{
+	const char *const first[] = {
+		"git", "--no-optional-locks",    "--no-replace-objects",
+		"-C",  arena_cstr(&c->mem, dir), NULL
 	};
+	const char *argv[MOST_WORDS] = { "/usr/bin/env" };
 	struct str said = { 0 };
 	struct spawn s = {
 		.argv = argv, .timeout_ms = WAIT_MS, .heard = note, .arg = &said
 	};
+	size_t n = 1;
 	enum err e;
 
-	for (size_t i = 0; i < MOST_WORDS - 1 && words[i]; i++)
-		argv[i + FIRST] = words[i];
+	for (; *unset; unset++)
+		n = add_words(argv, n, (const char *const[]){ "-u", *unset, NULL });
+	n = add_words(argv, n, first);
+	add_words(argv, n, words);
 	if ((e = spawn_run(c, &s)))
 		return e;
 	*out = s.out;
@@ -43,6 +58,14 @@ static enum err git(struct call *c, struct str dir, const char *const *words,
 	call_fail(c, ERR_INTERNAL_ERROR, "'git %s' failed%s" STR_FMT, words[0],
 		  said.p ? ": " : "", STR_ARG(said));
 	return call_step(c, "Try it by hand: it has to work for this, too.");
+}
+
+static enum err git(struct call *c, struct str dir, const char *const *words,
+		    struct str *out)
+{
+	static const char *const none[] = { NULL };
+
+	return git_without(c, dir, none, words, out);
 }
 
 static struct git_path *path_new(struct call *c, struct str path)
@@ -275,23 +298,60 @@ enum err git_pushed(struct call *c, struct str dir, struct str lines,
 
 /* --- the rest --- */
 
-/* GIT_DIR may name another repository. */
+/* These say which repository, index or files are meant, or how paths are matched. The
+ * caller may have them for another repository, or for a commit that is being made. */
+static const char *const other_repository[] = {
+	"GIT_DIR",
+	"GIT_WORK_TREE",
+	"GIT_IMPLICIT_WORK_TREE",
+	"GIT_COMMON_DIR",
+	"GIT_INDEX_FILE",
+	"GIT_NAMESPACE",
+	"GIT_PREFIX",
+	"GIT_INTERNAL_SUPER_PREFIX",
+	"GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES",
+	"GIT_LITERAL_PATHSPECS",
+	"GIT_GLOB_PATHSPECS",
+	"GIT_NOGLOB_PATHSPECS",
+	"GIT_ICASE_PATHSPECS",
+	NULL,
+};
+
+/* A line of 'ls-files --stage': "100644 <object> 0<TAB>path". */
+static bool parse_staged(struct str line, struct git_entry *out)
+{
+	struct str mode;
+
+	if (!str_next(&line, ' ', &mode) || !str_next(&line, '\t', &(struct str){ 0 }))
+		return false;
+	*out = (struct git_entry){ line,
+				   str_is(mode, "160000") || str_is(mode, "040000") };
+	return line.n > 0;
+}
+
+/* A submodule stands for all that is below it, so entries above `path` count too. */
 enum err git_tracks(struct call *c, const struct repository *repo, struct str path,
 		    bool *yes)
 {
+	struct str rest = path, top, out, line;
+	struct git_entry entry;
+	bool any = str_next(&rest, '/', &top);
 	const char *words[] = {
 		arena_fmt(&c->mem, "--git-dir=" STR_FMT, STR_ARG(repo->gitdir)).p,
 		arena_fmt(&c->mem, "--work-tree=" STR_FMT, STR_ARG(repo->tree)).p,
 		"ls-files",
+		"--stage",
 		"-z",
 		"--",
-		arena_fmt(&c->mem, ":(top,icase,literal)" STR_FMT, STR_ARG(path)).p,
+		arena_fmt(&c->mem, ":(top,icase,literal)" STR_FMT, STR_ARG(top)).p,
 		NULL
 	};
-	struct str out;
-	enum err e = git(c, repo->tree, words, &out);
+	enum err e = git_without(c, repo->tree, other_repository, words, &out);
 
-	*yes = !e && out.n;
+	*yes = false;
+	while (!e && any && !*yes && out.n && str_next(&out, '\0', &line))
+		*yes = parse_staged(line, &entry) && git_entry_covers(entry, path);
 	return e;
 }
 

@@ -30,6 +30,9 @@ struct candidate {
 	struct foreign foreign;
 	bool usable; /* Git takes it for a repository */
 	bool plain;  /* no link leads to its Git directory */
+	/* a folder on the way to it whose ".git" is the user's and a link that leads to
+	 * nothing, which Git passes over; or absent */
+	struct str dangling;
 };
 
 /*
@@ -38,6 +41,9 @@ struct candidate {
  */
 enum err candidate_around(struct call *c, struct str dir, struct candidate *out);
 enum err candidate_find(struct call *c, struct candidate *out); /* around the user */
+
+/* Does its own configuration say that it has no worktree of its own? Linked ones have. */
+enum err place_is_bare(struct call *c, const struct repository *repo, bool *yes);
 
 /* DUBIOUS_OWNERSHIP, about what is foreign. */
 enum err candidate_refuse(struct call *c, const struct candidate *found);

@@ -62,6 +62,15 @@ static struct str tree_of_gitdir(struct str gitdir)
 	return str_is(path_name(gitdir), ".git") ? path_parent(gitdir) : gitdir;
 }
 
+/* Without what ends its line. All else is part of the path, as it is to Git: a folder's
+ * name may end in a blank. */
+static struct str path_line(struct str text)
+{
+	while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
+		text.n--;
+	return text;
+}
+
 /* The Git directory of a linked worktree says in "commondir" where the shared one is. */
 static enum err find_shared(struct call *c, struct repository *repo)
 {
@@ -72,7 +81,7 @@ static enum err find_shared(struct call *c, struct repository *repo)
 	repo->common = repo->gitdir;
 	if (e || !text.p)
 		return e;
-	repo->common = path_resolve(&c->mem, repo->gitdir, str_trim(text));
+	repo->common = path_resolve(&c->mem, repo->gitdir, path_line(text));
 	repo->main = tree_of_gitdir(repo->common);
 	return ERR_OK;
 }
@@ -85,7 +94,7 @@ static enum err read_link(struct call *c, struct str dot_git, struct repository 
 
 	if (e || !str_starts(text, STR("gitdir: ")))
 		return e;
-	repo->gitdir = path_resolve(&c->mem, repo->tree, str_trim(str_skip(text, 8)));
+	repo->gitdir = path_resolve(&c->mem, repo->tree, path_line(str_skip(text, 8)));
 	return find_shared(c, repo);
 }
 
@@ -131,6 +140,8 @@ static enum err inspect(struct call *c, struct str dir, struct candidate *out)
 	enum err e = entry_look(c, dir, STR(".git"), &dot_git);
 
 	*out = (struct candidate){ 0 };
+	if (dot_git.link && !dot_git.there && owner_is_user(dot_git.owner))
+		out->dangling = dir;
 	if (e || (!dot_git.folder && !dot_git.file))
 		return e;
 	out->plain = dot_git.folder && !dot_git.link;
@@ -147,15 +158,18 @@ static enum err inspect(struct call *c, struct str dir, struct candidate *out)
 
 enum err candidate_around(struct call *c, struct str dir, struct candidate *out)
 {
+	struct str dangling = { 0 };
 	enum err e;
 
 	while (!(e = inspect(c, dir, out)) &&
 	       (!out->repo.tree.p || (out->foreign.path.p && !out->usable))) {
+		dangling = dangling.p ? dangling : out->dangling;
 		*out = (struct candidate){ 0 };
 		if (dir.n <= 1)
 			break;
 		dir = path_parent(dir);
 	}
+	out->dangling = dangling;
 	return e;
 }
 
@@ -280,18 +294,37 @@ static void see_worktree(void *arg, struct str name, struct str value)
 		s->worktree = value;
 }
 
+static enum err read_settings(struct call *c, const struct repository *repo,
+			      struct worktree_settings *out)
+{
+	struct str text;
+	enum err e = file_read(c, path_join(&c->mem, repo->common, STR("config")), &text);
+
+	*out = (struct worktree_settings){ 0 };
+	if (!e)
+		git_config_parse(&c->mem, text, see_worktree, out);
+	return e;
+}
+
+enum err place_is_bare(struct call *c, const struct repository *repo, bool *yes)
+{
+	struct worktree_settings s;
+	enum err e = read_settings(c, repo, &s);
+
+	*yes = !e && s.bare && str_eq(repo->gitdir, repo->common);
+	return e;
+}
+
 /* As Git decides where GIT_DIR is set: GIT_WORK_TREE, core.worktree, or right here. */
 static enum err find_worktree(struct call *c, struct repository *repo)
 {
 	const char *named = getenv("GIT_WORK_TREE");
-	struct worktree_settings s = { 0 };
+	struct worktree_settings s;
 	bool linked = !str_eq(repo->gitdir, repo->common);
-	struct str text;
-	enum err e = file_read(c, path_join(&c->mem, repo->common, STR("config")), &text);
+	enum err e = read_settings(c, repo, &s);
 
 	if (e)
 		return e;
-	git_config_parse(&c->mem, text, see_worktree, &s);
 	if (named && *named)
 		repo->tree = path_resolve(&c->mem, c->dir, str_of(named));
 	else if (!linked && s.worktree.n)

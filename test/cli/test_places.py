@@ -141,8 +141,12 @@ def test_init_in_a_submodule_makes_the_submodules_own(repo):
     assert where(repo, repo.path / "sub") == str(repo.path / "sub")
 
 
-def test_a_broken_git_file_does_not_stop_a_board(empty):
+def test_a_broken_git_file_is_named_where_a_board_is_wanted(empty):
+    """Without it, nobody can tell whether a folder comes from that repository."""
     (empty.path / ".git").write_text("gitdir: /nonexistent/place\n")
+    error = empty.fails("init")
+    assert error["code"] == "UNSAFE_PATH" and f"'{empty.path}/.git' is not one that Git can use" in error["message"]
+    (empty.path / ".git").unlink()
     empty.bb("init").ok()
     assert where(empty, empty.path) == str(empty.path)
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT, Project, environment, git
+from conftest import BIN, ROOT, Project, environment, git
 
 sys.path[:0] = [str(ROOT / "test" / "cli")]
 from test_agent_identity import agent, register  # noqa: E402
@@ -461,6 +461,203 @@ def test_a_hosts_file_in_the_project_that_leads_out_of_it_is_refused(repo, tmp_p
     assert done.code != 0 and "leads out of the project" in done.out + done.err, done.out + done.err
     assert (outside / file).read_text() == '{"secret": "kept"}'
     assert not list(repo.path.rglob("*.bak_*")) and not list(outside.rglob("*.bak_*"))
+
+
+# --- submodules ---
+
+
+@pytest.fixture
+def evil(tmp_path):
+    """A repository of somebody else that tracks a board and agents."""
+    path = tmp_path / "evil"
+    path.mkdir()
+    git(path, "init", "-q", "-b", "main")
+    fill_board(path)
+    fill_agents(path)
+    for name in (".bb/.gitignore", ".beadboard/.gitignore"):
+        (path / name).unlink()
+    git(path, "add", "-f", "-A")
+    git(path, "commit", "-q", "-m", "x")
+    return path
+
+
+def submodules(tmp_path, *modules):
+    """A clone, with its submodules: (folder, repository) or (folder, repository, name)."""
+    source = tmp_path / "source"
+    source.mkdir()
+    git(source, "init", "-q", "-b", "main")
+    for folder, repository, *name in modules:
+        git(source, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add",
+            *(["--name", *name] if name else []), str(repository), folder)
+    git(source, "commit", "-q", "-m", "x")
+    git(tmp_path, "-c", "protocol.file.allow=always", "clone", "-q", "--recurse-submodules", str(source),
+        str(tmp_path / "clone"))
+    return Project(tmp_path / "clone")
+
+
+def refused(project, *folder):
+    """What is said where the board and the agents of a folder are not used."""
+    here = Project(project.path.joinpath(*folder))
+    for command in (["log"], ["post", "x"], ["init"]):
+        error = here.fails(*command)
+        assert error["code"] == "UNSAFE_PATH", error
+    assert error_of(agent(here, "list"))["code"]
+    return error["message"]
+
+
+def test_a_submodule_whose_name_ends_in_a_blank_is_found_as_git_finds_it(tmp_path, evil):
+    clone = submodules(tmp_path, ("m", evil, "x "))
+    assert (clone.path / "m" / ".git").read_text().endswith("modules/x \n")
+    assert "Git tracks" in refused(clone, "m")
+
+
+def test_of_two_submodules_whose_names_differ_in_a_blank_the_right_one_is_used(tmp_path, evil):
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-q", "--allow-empty", "-m", "x")
+    clone = submodules(tmp_path, ("n", other, "x"), ("m", evil, "x "))
+    assert "Git tracks" in refused(clone, "m")
+    Project(clone.path / "n").bb("init").ok()
+
+
+def test_a_submodule_whose_git_directory_is_gone_is_not_trusted(tmp_path, evil):
+    clone = submodules(tmp_path, ("m", evil))
+    shutil.rmtree(clone.path / ".git" / "modules" / "m")
+    assert "not one that Git can use" in refused(clone, "m")
+    (clone.path / "m" / ".git").unlink()
+    (clone.path / "m" / ".git").symlink_to("nowhere")
+    assert "not one that Git can use" in refused(clone, "m")
+
+
+@pytest.mark.parametrize("folder", ["m", "deep/er"])
+@pytest.mark.parametrize("split", ["false", "true"])
+def test_a_submodule_without_a_git_file_still_comes_from_the_repository(tmp_path, evil, folder, split):
+    clone = submodules(tmp_path, (folder, evil))
+    git(clone.path, "config", "core.splitIndex", split)
+    git(clone.path, "update-index", "--force-write-index")
+    (clone.path / folder / ".git").unlink()
+    assert "Git tracks" in refused(clone, folder)
+    beside = clone.path / "beside"
+    beside.mkdir()
+    Project(beside).bb("--dir", ".", "init").ok()
+
+
+def test_a_folder_of_a_sparse_index_comes_from_the_repository(tmp_path):
+    def fill(path):
+        (path / "m").mkdir()
+        (path / "m" / "file").write_text("x")
+        (path / "file").write_text("x")
+
+    clone = clone_of(tmp_path, fill)
+    git(clone.path, "sparse-checkout", "set", "--cone", "--sparse-index", "nothing")
+    assert git(clone.path, "ls-files", "--sparse").split() == ["file", "m/"]
+    (clone.path / "m").mkdir()
+    error = clone.fails("--dir", "m", "init")
+    assert error["code"] == "UNSAFE_PATH" and "Git tracks" in error["message"]
+
+
+def test_a_board_that_was_a_submodule_is_refused_after_the_submodule_is_dropped(tmp_path, evil):
+    parts = {}
+    for name, content in ((".bb", ".bb"), (".beadboard", ".beadboard")):
+        parts[name] = tmp_path / f"part{name}"
+        shutil.copytree(evil / content, parts[name])
+        git(parts[name], "init", "-q")
+        git(parts[name], "add", "-f", "-A")
+        git(parts[name], "commit", "-q", "-m", "x")
+    clone = submodules(tmp_path, *parts.items())
+    refused(clone)
+    git(tmp_path / "source", "rm", "-rfq", "--cached", ".bb", ".beadboard", ".gitmodules")
+    git(tmp_path / "source", "commit", "-q", "-m", "y")
+    git(clone.path, "pull", "-q")
+    assert not git(clone.path, "ls-files", ".bb", ".beadboard")
+    assert "was a submodule" in refused(clone)
+    (clone.path / ".beadboard" / ".git").rename(clone.path / ".beadboard" / "agent" / ".git")
+    assert "was a submodule" in error_of(agent(clone, "list"))["message"]
+
+
+# --- a checkout that is under way ---
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A clone with a board of its own, and what Git leaves while it works."""
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    clone.bb("init").ok()
+    clone.lock = clone.path / ".git" / "index.lock"
+    return clone
+
+
+def test_a_board_that_a_running_checkout_may_have_made_is_not_used(checkout):
+    checkout.lock.touch()
+    (checkout.path / ".bb" / "new").write_text("x")
+    for command in (["log"], ["post", "x"]):
+        error = checkout.fails(*command)
+        assert error["code"] == "UNSAFE_PATH" and "index.lock" in error["message"], error
+    checkout.lock.unlink()
+    checkout.bb("log").ok()
+
+
+def test_a_board_that_is_older_than_the_checkout_is_used_at_once(checkout):
+    checkout.bb("post", "x").ok()
+    checkout.lock.touch()
+    while checkout.lock.stat().st_mtime_ns <= (checkout.path / ".bb").stat().st_ctime_ns:
+        checkout.lock.touch()  # the clock of the file system has steps of some milliseconds
+    for command in (["log"], ["post", "y"], ["log"]):
+        checkout.bb(*command).ok()
+
+
+def test_the_end_of_a_checkout_is_awaited(checkout):
+    """What is asked while Git works is answered after it, with what the index says then."""
+    checkout.lock.touch()
+    (checkout.path / ".bb" / "new").write_text("x")
+    with subprocess.Popen([BIN / "bb", "--json", "log"], cwd=checkout.path, env=environment(), stdout=subprocess.PIPE) as asked:
+        checkout.lock.unlink()
+        assert asked.wait(20) == 0
+
+
+def test_an_index_that_is_about_to_be_used_counts_already(checkout):
+    index = checkout.path / ".git" / "index"
+    before = index.read_bytes()
+    git(checkout.path, "add", "-f", ".bb/blackboard.db")
+    checkout.lock.write_bytes(index.read_bytes())
+    index.write_bytes(before)
+    assert checkout.fails("log")["code"] == "UNSAFE_PATH"
+    checkout.lock.write_bytes(before)  # as while somebody writes the message of a commit
+    checkout.bb("log").ok()
+
+
+# --- the variables of Git ---
+
+
+@pytest.mark.parametrize("variable", ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS",
+                                      "GIT_ICASE_PATHSPECS", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR",
+                                      "GIT_NAMESPACE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY"])
+def test_the_callers_variables_do_not_hide_what_git_tracks(tmp_path, variable):
+    clone = clone_of(tmp_path, fill_board)
+    git(clone.path, "update-index", "--split-index")
+    git(tmp_path, "init", "-q", "other")
+    other = {"GIT_INDEX_FILE": "other/.git/index", "GIT_WORK_TREE": "other", "GIT_COMMON_DIR": "other/.git",
+             "GIT_OBJECT_DIRECTORY": "other/.git/objects"}
+    value = str(tmp_path / other[variable]) if variable in other else "1"
+    error = clone.fails("log", env={variable: value})
+    assert error["code"] == "UNSAFE_PATH" and "Git tracks" in error["message"], error
+
+
+def test_a_bare_repository_with_worktrees_tracks_nothing_itself(tmp_path):
+    clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    place = tmp_path / "place"
+    place.mkdir()
+    git(tmp_path, "clone", "-q", "--bare", str(tmp_path / "source"), str(place / ".git"))
+    git(place, "worktree", "add", "-q", "main")
+    Project(place / "main").run("init", program="abacus").ok()
+    Project(place / "main").bb("post", "x").ok()
+    assert (place / ".bb").is_dir()
+    git(place, "config", "core.bare", "false")
+    assert Project(place).fails("log")["code"] == "UNSAFE_PATH"
+
+
+# --- files of hosts ---
 
 
 INSTALLERS = [
