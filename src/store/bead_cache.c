@@ -116,12 +116,14 @@ static enum err open_as(struct call *c, enum cache_mode mode, struct cache *out,
 					      [CACHE_STILL] = DB_STILL };
 	enum err e;
 
+	static const char *const ours[] = { schema, indexes, NULL };
+
 	out->still = mode == CACHE_STILL;
 	if ((e = db_open(c, out->path, modes[mode], WAIT_MS, &out->db)) ||
 	    (e = mode == CACHE_WRITE ? db_exec(c, out->db, "BEGIN IMMEDIATE") :
 		 mode == CACHE_READ  ? db_snapshot(c, out->db) :
 				       ERR_OK) ||
-	    (e = read_about(c, out, about)))
+	    (e = db_expect_schema(c, out->db, ours)) || (e = read_about(c, out, about)))
 		cache_close(out);
 	if (e == ERR_UNSAFE_PATH) /* a new cache takes the place of the link */
 		return doubt(c, out->path, "is a symbolic link");

@@ -149,7 +149,8 @@ static enum err check_version(struct call *c, struct board *b)
 {
 	AUTO_STMT *st = NULL;
 	int64_t version;
-	enum err e = db_expect(c, b->db, tables);
+	const char *const ours[] = { schema, extras, NULL };
+	enum err e = db_expect(c, b->db, tables, ours);
 
 	if (e == ERR_DAMAGED && !db_has_table(b->db, "schema_version"))
 		return call_fail(c, ERR_DAMAGED,
@@ -293,10 +294,11 @@ static enum err look(struct call *c, struct board *b, enum state *state)
 	enum err e;
 
 	if ((e = db_open(c, database(c, b->root), DB_WRITE, WAIT_MS, &b->db)) ||
-	    (e = db_check(c, b->db)) || (e = db_is_empty(c, b->db, &empty)))
+	    (e = db_is_empty(c, b->db, &empty)) || /* a check runs what the schema says */
+	    (!empty && (e = check_version(c, b))) || (e = db_check(c, b->db)))
 		return e;
 	*state = empty ? EMPTY : USABLE;
-	return empty ? ERR_OK : check_version(c, b);
+	return ERR_OK;
 }
 
 /* What is there. Only damage is damage; any other trouble is an error. */

@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "base/platform.h"
 #include "base/value.h"
+#include "store/db_schema.h"
 
 enum {
 	CACHED = 64,
@@ -657,16 +658,14 @@ static enum err distrust(struct call *c, struct db *db)
 	return db_exec(c, db, "PRAGMA cell_size_check = ON");
 }
 
-enum err db_expect(struct call *c, struct db *db, const struct db_table *tables)
+/* None of our tables has a view in its place, or a trigger. */
+static enum err check_kinds(struct call *c, struct db *db, const struct db_table *tables)
 {
 	const struct db_table *t = NULL;
-	AUTO_STMT *st = NULL;
-	enum err e = distrust(c, db);
+	AUTO_STMT *st =
+		db_stmt(db, "SELECT tbl_name, type FROM sqlite_schema"
+			    " WHERE type NOT IN ('table', 'index') OR rootpage < 1");
 
-	if (e)
-		return e;
-	st = db_stmt(db, "SELECT tbl_name, type FROM sqlite_schema"
-			 " WHERE type NOT IN ('table', 'index') OR rootpage < 1");
 	while (!t && stmt_row(st))
 		t = find_table(tables, arena_cstr(&c->mem, stmt_str(st, &c->mem)));
 	if (t)
@@ -674,11 +673,44 @@ enum err db_expect(struct call *c, struct db *db, const struct db_table *tables)
 				  str_is(stmt_str(st, &c->mem), "trigger") ?
 					  "has a trigger" :
 					  "is not a table");
-	if ((e = stmt_end(c, st)))
-		return e;
-	for (t = tables; !e && t->name; t++)
+	return stmt_end(c, st);
+}
+
+enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema)
+{
+	AUTO_STMT *st = db_stmt(db, "SELECT sql, name, tbl_name FROM sqlite_schema");
+	struct buf all = { .mem = &c->mem };
+	struct str ours = { 0 }, table;
+
+	for (; *schema; schema++)
+		buf_put(&all, str_of(*schema));
+	while (stmt_row(st)) {
+		struct schema_row row;
+		const char *fault;
+
+		row.sql = stmt_str(st, &c->mem);
+		if (schema_is_verbatim(buf_str(&all), row.sql))
+			continue;
+		row.name = stmt_str(st, &c->mem);
+		row.table = stmt_str(st, &c->mem);
+		if (!ours.p)
+			ours = schema_normalise(&c->mem, buf_str(&all));
+		if ((fault = schema_fault(&c->mem, ours, &row, &table)))
+			return unexpected(c, db, arena_cstr(&c->mem, table), fault);
+	}
+	return stmt_end(c, st);
+}
+
+enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
+		   const char *const *schema)
+{
+	enum err e = distrust(c, db);
+
+	if (!e)
+		e = check_kinds(c, db, tables);
+	for (const struct db_table *t = tables; !e && t->name; t++)
 		e = check_table(c, db, t);
-	return e;
+	return e ? e : db_expect_schema(c, db, schema);
 }
 
 enum err db_attach_old(struct call *c, struct db *db, struct str path)

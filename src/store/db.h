@@ -69,11 +69,16 @@ struct db_table {
 };
 
 /*
- * For a database that others write to as well, before it is used: DAMAGED if one of these
- * is a view or a virtual table, lacks a column or has a trigger. The list ends with a
- * table without a name.
+ * For a database that others may have made, before it is used: DAMAGED if one of these is
+ * a view or a virtual table, lacks a column or has a trigger, or if SQLite would evaluate
+ * something for it that is not in our own `schema`; see db_schema.h. The list of tables
+ * ends with one without a name, the statements of the schema with NULL.
  */
-enum err db_expect(struct call *c, struct db *db, const struct db_table *tables);
+enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
+		   const char *const *schema);
+
+/* The last part of it alone. */
+enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema);
 
 /* Another limit for the queries from here on; for tests. */
 void db_limit_time(struct db *db, int ms);

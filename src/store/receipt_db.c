@@ -20,6 +20,13 @@ static const char schema[] =
 	"    n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
 	"    op TEXT NOT NULL, args TEXT, at INTEGER NOT NULL, about TEXT);";
 
+static const struct db_table tables[] = {
+	{ "about", false, { "version", "bytes" } },
+	{ "replies", false, { "n", "reply" } },
+	{ "receipts", false, { "n", "key", "op", "args", "at", "about" } },
+	{ 0 },
+};
+
 static enum err receipt_db_make(struct call *c, struct db *db)
 {
 	bool empty;
@@ -40,18 +47,26 @@ static enum err make_file(struct call *c, struct str path)
 enum err receipt_db_open(struct call *c, struct str path, bool write,
 			 struct receipt_db *out)
 {
+	static const char *const ours[] = { schema, NULL };
+	off_t size = file_size(&c->mem, path);
 	enum err e;
 
 	*out = (struct receipt_db){ 0 };
-	if (!write && !file_exists(&c->mem, path))
+	if (!write && size < 0)
 		return ERR_OK;
 	if (write && (e = make_file(c, path)))
 		return e;
-	if ((e = db_open(c, path, write ? DB_CREATE : DB_READ, WAIT_MS, &out->db)))
+	if ((e = db_open(c, path,
+			 !write   ? DB_READ :
+			 size > 0 ? DB_WRITE :
+				    DB_CREATE,
+			 WAIT_MS, &out->db)))
 		return e;
 	if (write && ((e = db_begin(c, out->db)) || (e = receipt_db_make(c, out->db))))
 		receipt_db_close(out);
-	if (!write && !db_has_table(out->db, "receipts")) /* whoever made it died */
+	else if (!write && !db_has_table(out->db, "receipts")) /* whoever made it died */
+		receipt_db_close(out);
+	if (out->db && (e = db_expect(c, out->db, tables, ours)))
 		receipt_db_close(out);
 	return e;
 }

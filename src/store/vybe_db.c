@@ -75,7 +75,8 @@ static enum err check_version(struct call *c, struct vybe_db *v, struct str path
 {
 	AUTO_STMT *st = NULL;
 	int64_t version;
-	enum err e = db_expect(c, v->db, tables);
+	const char *const ours[] = { schema, NULL };
+	enum err e = db_expect(c, v->db, tables, ours);
 
 	if (e)
 		return e;

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import BIN, ROOT, Result, environment
+from conftest import BIN, ROOT, Project, Result, environment
 
 sys.path[:0] = [str(ROOT / "test" / "cli")]
 from vybe import Vybe  # noqa: E402
@@ -97,9 +97,10 @@ def test_a_board_that_lacks_a_column_is_refused(board, table, column):
 def test_what_other_programs_have_beside_our_tables_is_fine(board):
     change(board.database,
            "CREATE TABLE theirs (id INTEGER PRIMARY KEY, note TEXT)",
-           "CREATE INDEX theirs_too ON messages (json_extract(refs, '$[0]'))",
-           "CREATE INDEX theirs_part ON messages (content) WHERE priority = 'low'",
-           "ALTER TABLE messages ADD COLUMN colour TEXT",
+           "CREATE INDEX theirs_too ON messages (content COLLATE NOCASE DESC, priority)",
+           "CREATE INDEX their_own ON theirs (json_extract(note, '$[0]')) WHERE id > 7",
+           "CREATE TABLE likes (message INTEGER REFERENCES messages(id), who TEXT)",
+           "ALTER TABLE messages ADD COLUMN colour TEXT DEFAULT 'red'",
            f"CREATE VIEW their_view AS {ENDLESS} SELECT * FROM x",
            "CREATE VIRTUAL TABLE their_search USING fts5(note)",
            "CREATE TRIGGER their_trigger AFTER INSERT ON theirs BEGIN DELETE FROM messages; END")
@@ -113,10 +114,130 @@ def test_a_value_that_is_too_long_is_an_error_and_not_read(board):
     assert "larger than 64 MiB" in limited(board, "log").error["message"]
 
 
-def test_a_computed_column_cannot_make_a_value_that_is_too_long(board):
-    change(board.database, "ALTER TABLE messages RENAME COLUMN content TO was",
-           "ALTER TABLE messages ADD COLUMN content TEXT AS (hex(zeroblob(500000000)))")
-    assert "larger than 64 MiB" in limited(board, "log").error["message"]
+SLOW = "instr(hex(zeroblob(4000000)),hex(zeroblob(2000000))||'1')"  # one step of SQLite, for minutes
+
+# A table's definition, by what is put where.
+DEFINITIONS = {
+    "computed column": ("content TEXT NOT NULL", f"content TEXT GENERATED ALWAYS AS ('x'||{SLOW}) VIRTUAL"),
+    "short computed column": ("content TEXT NOT NULL", "content TEXT AS ('x'||upper(from_agent))"),
+    "another computed column": ("content TEXT NOT NULL", f"content TEXT NOT NULL, more AS ({SLOW}) STORED"),
+    "check": ("content TEXT NOT NULL", f"content TEXT NOT NULL CHECK ({SLOW} > 7)"),
+    "default": ("content TEXT NOT NULL", f"content TEXT NOT NULL, more DEFAULT ({SLOW})"),
+    "conflict": ("from_agent TEXT NOT NULL", "from_agent TEXT NOT NULL UNIQUE ON CONFLICT REPLACE"),
+    "null": ("from_agent TEXT NOT NULL", "from_agent TEXT NOT NULL ON CONFLICT IGNORE"),
+    "unique": ("from_agent TEXT NOT NULL", "from_agent TEXT NOT NULL UNIQUE"),
+    "cascade": ("REFERENCES messages(id)", "REFERENCES messages(id) ON DELETE CASCADE"),
+}
+
+
+def redefine(path, table, old, new):
+    """Changes a definition behind SQLite's back, so that nothing is computed yet."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        sql = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[0]
+        assert old in sql
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (sql.replace(old, new, 1), table))
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+@pytest.mark.parametrize("what", DEFINITIONS)
+def test_a_board_whose_table_is_defined_with_other_sql_is_refused_at_once(board, what):
+    redefine(board.database, "messages", *DEFINITIONS[what])
+    for command in COMMANDS:
+        error = board.fails(*command, timeout=20)
+        assert error["code"] == "INTERNAL_ERROR" and "'messages' has a" in error["message"], error
+
+
+def test_a_new_board_is_made_beside_one_that_would_compute_something(board):
+    redefine(board.database, "messages", *DEFINITIONS["check"])
+    board.bb("init", timeout=20).ok()
+    assert board.json("log") == []
+
+
+@pytest.mark.parametrize("statement", [
+    "CREATE INDEX evil ON messages (upper(content))",
+    "CREATE INDEX evil ON messages (content || 'x')",
+    "CREATE INDEX evil ON messages (content) WHERE priority = 'low'",
+    "CREATE INDEX evil ON receipts (reply) WHERE upper(reply) > 'A'",
+    "CREATE UNIQUE INDEX evil ON messages (from_agent)",
+    "CREATE TABLE evil (m INTEGER REFERENCES messages(id) ON DELETE CASCADE)",
+    f"CREATE TABLE evil (x, m AS ({SLOW}) REFERENCES messages(id))",
+    f"CREATE TABLE evil (x CHECK ({SLOW}), m INTEGER REFERENCES 'MESSAGES'(id))",
+])
+def test_an_index_or_a_reference_that_makes_sqlite_compute_something_is_refused(board, statement):
+    change(board.database, statement)
+    for command in COMMANDS:
+        assert "of its own" in board.fails(*command)["message"] or "computed" in board.fails(*command)["message"]
+
+
+def test_the_board_of_the_original_program_is_opened(tmp_path):
+    """Its tables, as the specification writes them; ours are added by the first write."""
+    path = tmp_path / "theirs"
+    (path / ".bb").mkdir(parents=True, mode=0o700)
+    with contextlib.closing(sqlite3.connect(path / ".bb" / "blackboard.db", isolation_level=None)) as db:
+        db.executescript(ORIGINAL)
+        db.execute("INSERT INTO messages (from_agent, content) VALUES ('kim', 'hello')")
+    project = Project(path)
+    assert [m["content"] for m in project.json("log")] == ["hello"]
+    project.bb("--as", "a", "post", "mine").ok()
+    project.bb("init").ok()
+    assert len(project.json("log")) == 2
+
+
+ORIGINAL = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE schema_version (
+    version INTEGER NOT NULL
+);
+INSERT INTO schema_version (version) VALUES (1);
+CREATE TABLE IF NOT EXISTS agents (
+    id TEXT PRIMARY KEY,
+    current_task TEXT NOT NULL DEFAULT '',
+    progress INTEGER NOT NULL DEFAULT 0
+        CHECK (progress >= 0 AND progress <= 100),
+    status TEXT NOT NULL DEFAULT 'idle'
+        CHECK (status IN (
+            'idle', 'planning', 'coding', 'testing',
+            'reviewing', 'blocked', 'offline'
+        )),
+    blockers TEXT,
+    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+);
+CREATE TABLE messages (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    from_agent TEXT NOT NULL,
+    content TEXT NOT NULL,
+    tags TEXT NOT NULL DEFAULT '[]'
+        CHECK (json_valid(tags)),
+    priority TEXT NOT NULL DEFAULT 'normal'
+        CHECK (priority IN ('low', 'normal', 'high', 'critical')),
+    in_reply_to INTEGER REFERENCES messages(id),
+    refs TEXT NOT NULL DEFAULT '[]'
+        CHECK (json_valid(refs)),
+    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+);
+CREATE TABLE artifacts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    path TEXT NOT NULL UNIQUE,
+    produced_by TEXT NOT NULL,
+    description TEXT NOT NULL DEFAULT '',
+    version TEXT,
+    refs TEXT NOT NULL DEFAULT '[]'
+        CHECK (json_valid(refs)),
+    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+);
+CREATE INDEX idx_agents_status ON agents(status);
+CREATE INDEX idx_agents_last_seen ON agents(last_seen);
+CREATE INDEX idx_messages_created_at ON messages(created_at DESC);
+CREATE INDEX idx_messages_from_agent ON messages(from_agent);
+CREATE INDEX idx_messages_priority ON messages(priority) WHERE priority IN ('high', 'critical');
+CREATE INDEX idx_messages_in_reply_to ON messages(in_reply_to)
+    WHERE in_reply_to IS NOT NULL;
+CREATE INDEX idx_artifacts_path ON artifacts(path);
+CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);
+"""
 
 
 def limited(project, *args):
@@ -170,7 +291,54 @@ def test_a_trigger_in_continuity_is_refused_and_not_run(continuity):
         assert db.execute("SELECT value FROM memory").fetchall() == [("mine",)]
 
 
+@pytest.mark.parametrize("table, old, new", [
+    ("memory", "value TEXT NOT NULL", f"value TEXT NOT NULL CHECK ({SLOW})"),
+    ("memory", "value TEXT NOT NULL", f"value TEXT AS ({SLOW})"),
+    ("tasks", "assignee TEXT", "assignee TEXT UNIQUE ON CONFLICT REPLACE"),
+    ("events_task", "WHERE task IS NOT NULL", f"WHERE {SLOW}"),
+])
+def test_continuity_that_is_defined_with_other_sql_is_refused_at_once(continuity, table, old, new):
+    redefine(continuity.home / "vybe.db", table, old, new)
+    for command in (["memory", "get", "--key", "k", "--scope", "global"],
+                    ["memory", "set", "--key", "k", "--value", "x", "--scope", "global"], ["resume"]):
+        reply = continuity.vybe(*command, timeout=20)
+        assert not reply["success"] and "vybe.db" in reply["error"], reply
+
+
+# --- receipts ---
+
+
+@pytest.mark.parametrize("old, new", [("op TEXT NOT NULL", f"op TEXT NOT NULL CHECK ({SLOW})"),
+                                      ("about TEXT", f"about TEXT AS ({SLOW})"),
+                                      ("NOT NULL UNIQUE", "NOT NULL UNIQUE ON CONFLICT REPLACE")])
+def test_receipts_that_are_defined_with_other_sql_are_refused_at_once(project, old, new):
+    register = ["agent", "register", "--name", "amber-otter", "--role", "x", "--request-id", "r1"]
+    project.bb(*register).ok()
+    redefine(project.path / ".beadboard" / "agent" / "receipts.db", "receipts", old, new)
+    for request in ("r1", "r2"):
+        done = project.bb(*register[:-1], request, timeout=20)
+        assert done.code != 0 and "receipts.db" in done.out + done.err, done.out + done.err
+
+
 # --- the cache of the beads ---
+
+
+@pytest.mark.parametrize("table, old, new", [
+    ("beads", "title TEXT NOT NULL", f"title TEXT NOT NULL CHECK ({SLOW})"),
+    ("beads", "title TEXT NOT NULL", f"title TEXT AS ({SLOW})"),
+    ("todo", "WHERE status < 2", f"WHERE {SLOW}"),
+    ("edges", "line TEXT NOT NULL", f"line TEXT NOT NULL DEFAULT ({SLOW})"),
+    ("search", "content = ''", "content = 'beads'"),
+])
+def test_a_cache_that_is_defined_with_other_sql_is_made_anew(repo, table, old, new):
+    one = repo.create("one")
+    redefine(repo.cache, table, old, new)
+    assert repo.ids("list", timeout=20) == [one]
+    two = repo.create("two", timeout=20)
+    redefine(repo.cache, table, old, new)
+    three = repo.create("three", timeout=20)
+    assert set(repo.ids("list")) == {one, two, three} and repo.ids("search", "two") == [two]
+
 
 
 @pytest.mark.parametrize("statements", [

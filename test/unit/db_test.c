@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/path.h"
+#include "store/db_schema.h"
 #include "test.h"
 
 struct place {
@@ -81,6 +82,7 @@ static void tables_are_expected_with_their_columns(void **state)
 		{ { { "v", true, { "a" } } }, ERR_DAMAGED },
 		{ { { "w", false, { "a" } } }, ERR_DAMAGED },
 	};
+	static const char *const schema[] = { "CREATE TABLE t (a, b)", NULL };
 	struct place *at = *state;
 
 	assert_int_equal(
@@ -89,7 +91,82 @@ static void tables_are_expected_with_their_columns(void **state)
 			"CREATE TRIGGER x AFTER INSERT ON w BEGIN SELECT 1; END"),
 		ERR_OK);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		assert_int_equal(db_expect(&at->c, at->db, rows[i].table), rows[i].want);
+		assert_int_equal(db_expect(&at->c, at->db, rows[i].table, schema),
+				 rows[i].want);
+}
+
+#define OURS                                                                      \
+	"CREATE TABLE m (id INTEGER PRIMARY KEY, t TEXT NOT NULL DEFAULT 'it''s'" \
+	" CHECK (json_valid(t)), p TEXT UNIQUE, r INTEGER REFERENCES m(id));"     \
+	"CREATE INDEX i ON m(t DESC) WHERE p IN ('a', 'b');"                      \
+	"CREATE TABLE IF NOT EXISTS n (x);"
+
+static void a_definition_is_plain_or_ours(void **state)
+{
+	static const struct {
+		const char *table, *sql;
+		bool fine;
+	} rows[] = {
+		/* as ours, however it is written */
+		{ "m",
+		  "CREATE TABLE m(id integer primary key, t text not null DEFAULT "
+		  "'it''s' check/* x */(JSON_VALID (t)), p text unique,\n"
+		  "r INTEGER REFERENCES m ( id ) ) -- end",
+		  true },
+		{ "M", "CREATE TABLE \"M\" (id INTEGER PRIMARY KEY, more TEXT)", true },
+		{ "n", "CREATE TABLE n (x, y DEFAULT -1.5, z VARCHAR(10) DEFAULT NULL)",
+		  true },
+		{ "m", "CREATE INDEX i ON m (t DESC) WHERE p IN ('a','b')", true },
+		{ "m", "CREATE INDEX j ON m (p COLLATE nocase ASC, \"t\")", true },
+		{ "other", "CREATE TABLE other (a AS (b), b CHECK (slow(b)))", true },
+		{ "other", "CREATE TABLE other (a REFERENCES m(id))", true },
+		{ "other", "CREATE UNIQUE INDEX o ON other (f(a)) WHERE a", true },
+		{ "n", "CREATE TABLE n (\"as\" TEXT, [check] TEXT, `on` TEXT)", true },
+		{ "n", "CREATE TABLE n (x DEFAULT 'a as (b)' /* CHECK (x) */)", true },
+		/* computed */
+		{ "m", "CREATE TABLE m (id, t AS (upper(id)))", false },
+		{ "m", "CREATE TABLE m (id, t TEXT GENERATED ALWAYS AS(id) STORED)",
+		  false },
+		{ "m", "CREATE TABLE m (id, t TEXT CHECK (t > f(1)))", false },
+		{ "m", "CREATE TABLE m (id, t CHECK (json_valid(t) OR f(1)))", false },
+		{ "m", "CREATE TABLE m (id, CHECK (f(1)))", false },
+		{ "m", "CREATE TABLE m (id, t DEFAULT (f(1)))", false },
+		{ "m", "CREATE TABLE [m] (id, t DEFAULT (f(1)))", false },
+		{ "m", "CREATE TABLE 'm' (id, t DEFAULT (f(1)))", false },
+		{ "n", "CREATE TABLE n (x UNIQUE ON CONFLICT REPLACE)", false },
+		{ "n", "CREATE TABLE n (x UNIQUE)", false },
+		{ "n", "CREATE TABLE n (x REFERENCES m(id) ON DELETE CASCADE)", false },
+		{ "n", "CREATE TABLE n (x, y 'quote'AS(x))", false },
+		{ "n",
+		  "CREATE TABLE n (x, y \xef\xbb\xbf"
+		  "AS (x))",
+		  false },
+		{ "n", "CREATE TABLE n AS SELECT 1", false },
+		{ "n", "CREATE VIRTUAL TABLE n USING fts5(x)", false },
+		{ "n", "CREATE VIEW n AS SELECT 1 AS x", false },
+		{ "m", "CREATE INDEX j ON m (f(t))", false },
+		{ "m", "CREATE INDEX j ON m (t || p)", false },
+		{ "m", "CREATE INDEX j ON m (t LIKE p)", false },
+		{ "m", "CREATE INDEX j ON m (t, (p))", false },
+		{ "m", "CREATE INDEX j ON 'm' (t, (p))", false },
+		{ "m", "CREATE INDEX j ON m (t) WHERE p", false },
+		{ "m", "CREATE UNIQUE INDEX j ON m (t)", false },
+		{ "other", "CREATE TABLE other (a REFERENCES m ON DELETE CASCADE)",
+		  false },
+		{ "other", "CREATE TABLE other (a AS (f(b)) REFERENCES 'm'(id), b)",
+		  false },
+	};
+	struct place *at = *state;
+	struct str ours = schema_normalise(&at->c.mem, STR(OURS)), table;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct schema_row row = { str_of(rows[i].table), str_of(rows[i].table),
+					  str_of(rows[i].sql) };
+		const char *fault = schema_fault(&at->c.mem, ours, &row, &table);
+
+		if (!fault != rows[i].fine)
+			fail_msg("%s: %s", rows[i].sql, fault ? fault : "fine");
+	}
 }
 
 static void views_and_triggers_are_not_run(void **state)
@@ -117,6 +194,8 @@ int db_group(void)
 						enter, leave),
 		cmocka_unit_test_setup_teardown(tables_are_expected_with_their_columns,
 						enter, leave),
+		cmocka_unit_test_setup_teardown(a_definition_is_plain_or_ours, enter,
+						leave),
 		cmocka_unit_test_setup_teardown(views_and_triggers_are_not_run, enter,
 						leave),
 	};
