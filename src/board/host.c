@@ -230,9 +230,13 @@ static enum err not_ours(struct call *c, struct str name)
 	return call_step(c, "Rename that entry, then run the command again.");
 }
 
-/* The name under which we are there already; absent: we are not. */
+/*
+ * The name under which we are there already; absent: we are not. An entry that has our
+ * own name comes first: a file that came with the repository must not keep another
+ * program under that name by having an entry of ours under another one.
+ */
 static enum err find_ours(struct call *c, const struct host *h, struct str text,
-			  const struct host_server *server, struct str *name)
+			  const struct host_server *server, bool add, struct str *name)
 {
 	const struct value *root, *servers;
 	enum err e = jsonc_parse(c, text, &root);
@@ -244,11 +248,12 @@ static enum err find_ours(struct call *c, const struct host *h, struct str text,
 	for (size_t i = 0; servers && servers->type == VALUE_OBJECT && i < servers->count;
 	     i++) {
 		const struct value *v = &servers->item[i];
+		bool named = str_eq(v->key, server->name);
 
-		if (ours(v) && !name->p)
-			*name = v->key;
-		else if (!ours(v) && str_eq(v->key, server->name))
+		if (named && !ours(v) && !(add && server->sole))
 			return not_ours(c, server->name);
+		if (named || (ours(v) && !name->p))
+			*name = v->key;
 	}
 	return ERR_OK;
 }
@@ -284,7 +289,7 @@ static enum err edit_toml(struct call *c, enum host_id host, struct str text,
 
 	if (e)
 		return e;
-	if (body.p && !ours_in_toml(body))
+	if (body.p && !ours_in_toml(body) && !(add && server->sole))
 		return not_ours(c, server->name);
 	return add ? toml_put(c, text, header, toml_body(c, server), out) :
 		     toml_remove(c, text, header, out);
@@ -300,7 +305,7 @@ static enum err edit(struct call *c, enum host_id host, struct str text,
 
 	if (h->shape == SHAPE_TOML)
 		return edit_toml(c, host, text, server, add, out);
-	if ((e = find_ours(c, h, text, server, &name)))
+	if ((e = find_ours(c, h, text, server, add, &name)))
 		return e;
 	path[1] = arena_cstr(&c->mem, name.p ? name : server->name);
 	return add ? jsonc_put(c, text, path, entry(c, h->shape, server), out) :

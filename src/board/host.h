@@ -26,6 +26,7 @@ struct host_server {
 	struct str name;    /* "blackboard" */
 	struct str command; /* "bb" */
 	struct str agent;   /* whom it serves; absent: each call says so */
+	bool sole; /* no other program has that name: whatever is there is replaced */
 };
 
 enum host_scope { HOST_PROJECT, HOST_USER };

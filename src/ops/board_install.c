@@ -103,6 +103,7 @@ static enum err act(struct call *c, const struct body *in, enum host_id host,
 /* What is installed: the board alone, or all there is. */
 struct offer {
 	const char *name, *command;
+	bool sole; /* no other program has that name */
 };
 
 static enum err not_on_path(struct call *c, const char *program)
@@ -121,7 +122,7 @@ static enum err one(struct call *c, const struct body *in, const struct offer *o
 {
 	struct host_server server = { str_of(offer->name),
 				      spawn_command(&c->mem, str_of(offer->command)),
-				      in->agent };
+				      in->agent, offer->sole };
 	enum host_scope scope = in->user ? HOST_USER : HOST_PROJECT;
 	struct outcome o = { .result = "add to" };
 	enum err e;
@@ -174,7 +175,7 @@ static enum err install(struct call *c, const struct body *in, const struct offe
 static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
 {
-	static const struct offer board = { "blackboard", "bb" };
+	static const struct offer board = { "blackboard", "bb", false };
 
 	(void)s;
 	return install(c, body, &board, reply);
@@ -183,7 +184,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 static enum err run_all(struct call *c, struct stores *s, const void *body,
 			struct json *reply)
 {
-	static const struct offer all = { "abacus", "abacus" };
+	static const struct offer all = { "abacus", "abacus", true };
 
 	(void)s;
 	return install(c, body, &all, reply);

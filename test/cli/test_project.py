@@ -109,3 +109,27 @@ def test_what_a_host_was_given_can_be_taken_back(on_path):
     assert abacus(project, "install", "claude", "--write").ok().json[0]["result"] == "unchanged"
     abacus(project, "install", "claude", "--remove").ok()
     assert not file.exists()
+
+
+@pytest.mark.parametrize("entry", ['{"command":"./tools/abacus","args":["mcp"]}', '{"command":"theirs"}'])
+@pytest.mark.parametrize("other", ['{"command":"bb","args":["mcp"]}', '{"command":"else"}'])
+def test_a_server_of_our_name_becomes_ours_whatever_others_say(project, entry, other):
+    file = project.path / ".mcp.json"
+    text = '{"mcpServers":{"first":%s,"abacus":%s,"last":%s}}' % (other, entry, other)
+    file.write_text(text)
+    if "theirs" in entry:  # what is not ours is not taken out either
+        assert abacus(project, "install", "claude", "--remove").code != 0
+    abacus(project, "install", "claude", "--write").ok()
+    servers = json.loads(file.read_text())["mcpServers"]
+    command = servers["abacus"]["command"]
+    assert command.rpartition("/")[2] == "abacus" and "tools" not in command and servers["abacus"]["args"] == ["mcp"]
+    assert servers["first"] == servers["last"] == json.loads(other)
+    assert [kept.read_text() for kept in project.path.glob(".mcp.json.bak_*")] == [text]
+
+
+def test_a_server_of_our_name_in_toml_becomes_ours(project):
+    file = project.path / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('[mcp_servers.abacus]\ncommand = "theirs"\n')
+    abacus(project, "install", "codex", "--write").ok()
+    assert 'abacus"\n' in file.read_text() and "theirs" not in file.read_text()
