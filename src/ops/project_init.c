@@ -3,6 +3,8 @@
 #include "ops/op.h"
 #include "ops/ops.h"
 #include "store/agent_files.h"
+#include "store/board_db.h"
+#include "store/place.h"
 
 /* abacus init: all that is ours, in one repository. */
 
@@ -72,6 +74,18 @@ static enum err make_agents(struct call *c, struct json *reply)
 	return e;
 }
 
+/* Of three stores, one that would be refused must not leave the others half-made. */
+static enum err check_folders(struct call *c)
+{
+	struct str root;
+	enum err e;
+
+	if ((e = place_new(c, STR(".bb"), &root)) || (e = board_check(c, root)) ||
+	    (e = place_new(c, STR(".beadboard"), &root)))
+		return e;
+	return agent_files_check(c, root);
+}
+
 /* The beads first: they need a repository, and without one nothing is made. */
 static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
@@ -80,7 +94,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 
 	(void)s, (void)body;
 	json_object(reply);
-	if ((e = run_op(c, &op_bead_init, "beads", reply)) ||
+	if ((e = check_folders(c)) || (e = run_op(c, &op_bead_init, "beads", reply)) ||
 	    (e = run_op(c, &op_board_init, "board", reply)) ||
 	    (e = make_agents(c, reply)))
 		return e;

@@ -4,6 +4,8 @@
 #include "beads/beads.h"
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "store/agent_files.h"
+#include "store/board_db.h"
 #include "store/place.h"
 
 /* abacus where: which stores are used from here, and why. */
@@ -37,6 +39,11 @@ static struct str bead_reason(struct call *c, const struct beads *b, bool there)
 			STR("it is in the Git directory of the repository around you");
 }
 
+static bool is_refusal(enum err e)
+{
+	return e == ERR_DUBIOUS_OWNERSHIP || e == ERR_UNSAFE_PATH;
+}
+
 /* A store that is refused: what is wrong, and what to do. */
 static void put_refused(struct call *c, struct json *reply, const char *store,
 			struct str path)
@@ -49,13 +56,14 @@ static void put_refused(struct call *c, struct json *reply, const char *store,
 
 static enum err put_beads(struct call *c, struct json *reply)
 {
-	struct beads b;
+	struct beads b = { 0 };
 	struct file_found found;
 	bool there;
 	enum err e = beads_home(c, &b);
 
-	if (e == ERR_DUBIOUS_OWNERSHIP) {
-		put_refused(c, reply, "beads", (struct str){ 0 });
+	if (is_refusal(e)) {
+		put_refused(c, reply, "beads",
+			    e == ERR_UNSAFE_PATH ? b.home : (struct str){ 0 });
 		return ERR_OK;
 	}
 	if (e == ERR_NOT_A_REPOSITORY) {
@@ -85,16 +93,24 @@ static struct str folder_reason(struct call *c, const struct repository *repo,
 	return STR("it is the nearest one above");
 }
 
-/* A folder at the root of the project. */
-static enum err put_folder(struct call *c, const char *store, struct str name,
+/* A folder at the root of the project, and what would refuse it there. */
+struct folder {
+	const char *store;
+	struct str name;
+	enum err (*check)(struct call *c, struct str root);
+};
+
+static enum err put_folder(struct call *c, const struct folder *folder,
 			   struct json *reply)
 {
+	const char *store = folder->store;
+	struct str name = folder->name, root;
 	struct repository repo;
-	struct str root;
-	enum err e;
+	enum err e = place_find(c, name, &root);
 
-	e = place_find(c, name, &root);
-	if (e == ERR_DUBIOUS_OWNERSHIP) {
+	if (!e && root.p)
+		e = folder->check(c, root);
+	if (is_refusal(e)) {
 		put_refused(c, reply, store,
 			    root.p ? path_join(&c->mem, root, name) : root);
 		return ERR_OK;
@@ -120,13 +136,16 @@ static enum err put_folder(struct call *c, const char *store, struct str name,
 static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
 {
+	static const struct folder board = { "board", { ".bb", 3 }, board_check },
+				   agents = { "agents",
+					      { ".beadboard", 10 },
+					      agent_files_check };
 	enum err e;
 
 	(void)s, (void)body;
 	json_array(reply);
-	if ((e = put_beads(c, reply)) ||
-	    (e = put_folder(c, "board", STR(".bb"), reply)) ||
-	    (e = put_folder(c, "agents", STR(".beadboard"), reply)))
+	if ((e = put_beads(c, reply)) || (e = put_folder(c, &board, reply)) ||
+	    (e = put_folder(c, &agents, reply)))
 		return e;
 	json_end(reply);
 	return ERR_OK;

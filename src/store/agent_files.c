@@ -77,6 +77,11 @@ static enum err check(struct call *c, struct str root, enum folder_use use)
 	return folder_check_all(c, top, folders, sizeof folders / sizeof *folders, use);
 }
 
+enum err agent_files_check(struct call *c, struct str root)
+{
+	return check(c, root, FOLDER_READ);
+}
+
 enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_files *out)
 {
 	struct str root;

@@ -24,6 +24,10 @@ struct agent_append {
 
 enum agents_mode { AGENTS_READ, AGENTS_WRITE };
 
+/* UNSAFE_PATH if the folders of the agents that are in `root`, or will be, are refused.
+ */
+enum err agent_files_check(struct call *c, struct str root);
+
 enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_files *out);
 void agent_files_close(struct agent_files *f);
 

@@ -120,6 +120,11 @@ static enum err check(struct call *c, struct str root, enum folder_use use)
 	return e ? e : folder_check_tracked(c, folder(c, root));
 }
 
+enum err board_check(struct call *c, struct str root)
+{
+	return check(c, root, FOLDER_READ);
+}
+
 static enum err not_initialized(struct call *c)
 {
 	return call_fail(c, ERR_NOT_INITIALIZED, "No blackboard found.");

@@ -39,6 +39,9 @@ void board_close(struct board *b); /* without a commit: nothing was written */
 
 enum board_made { BOARD_MADE, BOARD_THERE, BOARD_REPLACED };
 
+/* UNSAFE_PATH if the folder of a board that is in `root`, or will be, is refused. */
+enum err board_check(struct call *c, struct str root);
+
 /* Makes a board, or finds one; a damaged database is kept aside under `aside`. */
 enum err board_make(struct call *c, struct str root, enum board_made *made,
 		    struct str *aside);
