@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/moment.h"
+#include "base/spawn.h"
 #include "base/utf8.h"
 #include "base/value.h"
 
@@ -256,7 +257,7 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 		return call_step(c,
 				 "Choose another id. 'bb agent init --adopt " STR_FMT
 				 "' goes on as that one, if it has left work here.",
-				 STR_ARG(id));
+				 STR_ARG(spawn_word(&c->mem, id)));
 	}
 	if (!*out) {
 		*out = arena_new(&c->mem, struct registered);

@@ -12,6 +12,7 @@
 #include "base/id.h"
 #include "base/path.h"
 #include "base/platform.h"
+#include "base/spawn.h"
 
 static enum err fail_link(struct call *c, const char *verb, struct str path)
 {
@@ -23,7 +24,7 @@ static enum err fail_link(struct call *c, const char *verb, struct str path)
 			 "See where it leads with 'ls -l " STR_FMT
 			 "'; if you did not make it, move it away and run the command "
 			 "again.",
-			 STR_ARG(path));
+			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
 enum err file_fail(struct call *c, const char *verb, struct str path)

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/path.h"
+#include "base/spawn.h"
 #include "base/value.h"
 #include "beads/apply.h"
 #include "beads/beads_parts.h"
@@ -596,7 +597,7 @@ static enum err too_large(struct call *c, struct str id, size_t count, const cha
 	return call_step(c,
 			 "Put the rest into another bead: 'bd create \"Title\" --deps "
 			 "related:" STR_FMT "'.",
-			 STR_ARG(id));
+			 STR_ARG(spawn_word(&c->mem, id)));
 }
 
 /* Somebody's clock, or somebody's will, has used up all stamps. */

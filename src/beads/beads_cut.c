@@ -4,6 +4,7 @@
  * journal has grown enough, and so does a sync.
  */
 #include "base/file.h"
+#include "base/spawn.h"
 #include "beads/beads_parts.h"
 #include "beads/state.h"
 #include "store/receipt_db.h"
@@ -26,16 +27,18 @@ enum err beads_encode_record(struct call *c, const struct record *r, struct str 
 static enum err open_receipts(struct call *c, struct beads *b, bool write,
 			      struct receipt_db *out)
 {
-	struct str path = beads_path(c, b, "receipts.db");
+	struct str path = beads_path(c, b, "receipts.db"), aside;
 	enum err e = receipt_db_open(c, path, write, out);
 
 	if (e != ERR_DAMAGED)
 		return e;
+	aside = arena_fmt(&c->mem, STR_FMT ".damaged", STR_ARG(path));
 	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is damaged", STR_ARG(path));
 	return call_step(c,
-			 "Move it away, 'mv " STR_FMT " " STR_FMT ".damaged': then "
-			 "requests of before are not recognised when they are repeated.",
-			 STR_ARG(path), STR_ARG(path));
+			 "Move it away, 'mv " STR_FMT " " STR_FMT "': then requests of "
+			 "before are not recognised when they are repeated.",
+			 STR_ARG(spawn_word(&c->mem, path)),
+			 STR_ARG(spawn_word(&c->mem, aside)));
 }
 
 enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)

@@ -2,6 +2,7 @@
 
 #include "base/id.h"
 #include "base/json.h"
+#include "base/spawn.h"
 #include "base/value.h"
 #include "beads/claim.h"
 #include "beads/graph.h"
@@ -319,7 +320,7 @@ enum err edit_edge_at_the_end(struct call *c, const struct edge *edge)
 		  STR_ARG(edge->from), STR_ARG(edge->to), STR_ARG(edge->kind));
 	return call_step(
 		c, "Create the bead again, and delete this one: 'bd delete " STR_FMT "'.",
-		STR_ARG(edge->from));
+		STR_ARG(spawn_word(&c->mem, edge->from)));
 }
 
 enum err edit_depend(struct edit *e, struct state *change, const struct bead_row *to,

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/platform.h"
+#include "base/spawn.h"
 #include "base/value.h"
 #include "beads/state.h"
 #include "store/bead_query.h"
@@ -45,7 +46,8 @@ static enum err is_deleted(struct call *c, struct str id, struct str line)
 	call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted by " STR_FMT " at " STR_FMT,
 		  STR_ARG(id), STR_ARG(value_str(v, "deleted_by")),
 		  STR_ARG(moment_format(&c->mem, at.ms)));
-	call_step(c, "'bd undelete " STR_FMT "' brings it back.", STR_ARG(id));
+	call_step(c, "'bd undelete " STR_FMT "' brings it back.",
+		  STR_ARG(spawn_word(&c->mem, id)));
 	return call_detail(c, json_text(&j));
 }
 

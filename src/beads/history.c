@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/moment.h"
+#include "base/spawn.h"
 #include "base/value.h"
 #include "beads/commits.h"
 #include "beads/line.h"
@@ -387,7 +388,8 @@ enum err history_blame(struct call *c, struct repo *r, struct str ref, struct st
 	line = parse(c, p.at[p.commits.count - 1].line);
 	if (!line) {
 		call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted", STR_ARG(id));
-		return call_step(c, "'bd history " STR_FMT "' tells when.", STR_ARG(id));
+		return call_step(c, "'bd history " STR_FMT "' tells when.",
+				 STR_ARG(spawn_word(&c->mem, id)));
 	}
 	json_array(reply);
 	for (size_t i = 0; i < line->count; i++)

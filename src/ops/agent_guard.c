@@ -220,11 +220,13 @@ static enum err deny(struct call *c, const struct body *in,
 			c,
 			"Leave it out, or ask for it: 'bb agent send --to " STR_FMT
 			"'; 'bb agent wait --freed " STR_FMT "' waits.",
-			STR_ARG(f->held.agent), STR_ARG(f->held.scope));
+			STR_ARG(spawn_word(&c->mem, f->held.agent)),
+			STR_ARG(spawn_word(&c->mem, f->held.scope)));
 	return call_step(c,
 			 "Its owner is %s. Look whether it is still at work; 'bb agent "
 			 "reserve --scope " STR_FMT " --takeover-stale' takes it.",
-			 names_word(&vitalities, (int)f->owner), STR_ARG(f->held.scope));
+			 names_word(&vitalities, (int)f->owner),
+			 STR_ARG(spawn_word(&c->mem, f->held.scope)));
 }
 
 static enum err check(struct call *c, struct stores *s, const struct body *in,
@@ -354,7 +356,7 @@ static enum err check_links(struct call *c, const struct repository *repo, struc
 			  "' is a link that leads out of this repository, or to nothing",
 			  STR_ARG(hook));
 		return call_step(c, "See where it leads with 'ls -l " STR_FMT "'.",
-				 STR_ARG(hook));
+				 STR_ARG(spawn_word(&c->mem, hook)));
 	}
 	return ERR_OK;
 }

@@ -1,5 +1,6 @@
 #include "agents/session.h"
 #include "base/json.h"
+#include "base/spawn.h"
 #include "ops/agent_ops.h"
 #include "ops/ops.h"
 
@@ -144,7 +145,7 @@ static enum err register_new(struct call *c, struct agent_files *f, const struct
 		call_step(c,
 			  "Choose: 'bb agent init --adopt " STR_FMT
 			  "', or 'bb agent init --register' with a new name.",
-			  STR_ARG(a->agent));
+			  STR_ARG(spawn_word(&c->mem, a->agent)));
 		return with_advice(c, a);
 	}
 	/* a name that is free has to stay so until it is taken */

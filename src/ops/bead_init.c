@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "base/path.h"
+#include "base/spawn.h"
 #include "base/value.h"
 #include "beads/beads.h"
 #include "beads/config.h"
@@ -214,7 +215,8 @@ static void warn(struct call *c, const struct began *began, const struct beads *
 				  "the beads that are shared here begin with '" STR_FMT
 				  "-', and still do; 'bd init --prefix " STR_FMT
 				  "' once more changes that for everybody",
-				  STR_ARG(b->about.prefix), STR_ARG(began->asked));
+				  STR_ARG(b->about.prefix),
+				  STR_ARG(spawn_word(&c->mem, began->asked)));
 }
 
 static enum err run(struct call *c, struct stores *s, const void *body,

@@ -49,7 +49,8 @@ static enum err broken(struct call *c, struct repo *r, struct str name, struct s
 		c,
 		"Nothing was changed. Set the ref to its commit again: 'git -C " STR_FMT
 		" update-ref " STR_FMT " COMMIT'.",
-		STR_ARG(spawn_quoted(&c->mem, folder(r))), STR_ARG(name));
+		STR_ARG(spawn_word(&c->mem, folder(r))),
+		STR_ARG(spawn_word(&c->mem, name)));
 }
 
 /* A disk that fails says nothing about what is on it. */

@@ -288,7 +288,8 @@ static enum err broken(struct call *c, const struct remote *m, struct str ref,
 			 " " STR_FMT "' sets the ref to the last commit of this clone. "
 			 "If that is refused, the repository there is damaged: run 'git "
 			 "fsck' in it.",
-			 STR_ARG(m->name), STR_ARG(ref));
+			 STR_ARG(spawn_word(&c->mem, m->name)),
+			 STR_ARG(spawn_word(&c->mem, ref)));
 }
 
 /* A folder is a repository, or has one in `.git`. */

@@ -1,4 +1,5 @@
 """A cloned repository cannot lead this program to other files: links, odd files and tracked folders are refused."""
+import json
 import os
 import pathlib
 import shutil
@@ -461,6 +462,97 @@ def test_a_hosts_file_in_the_project_that_leads_out_of_it_is_refused(repo, tmp_p
     assert done.code != 0 and "leads out of the project" in done.out + done.err, done.out + done.err
     assert (outside / file).read_text() == '{"secret": "kept"}'
     assert not list(repo.path.rglob("*.bak_*")) and not list(outside.rglob("*.bak_*"))
+
+
+# --- what is said about a folder that is refused ---
+
+
+def pasted(project, text, command):
+    """Runs the command of a hint as a shell would: what is between the outermost quotes."""
+    line = text[text.index(f"'{command}") + 1:]
+    for end in [i for i, ch in enumerate(line) if ch == "'"]:
+        words = subprocess.run(["sh", "-n", "-c", line[:end]], capture_output=True, check=False)
+        if words.returncode == 0 and line[end + 1:end + 2] in (",", ";", ".", " "):
+            subprocess.run(["sh", "-c", line[:end]], cwd=project.path, check=False, capture_output=True, env=environment())
+            return line[:end]
+    raise AssertionError(text)
+
+
+@pytest.fixture(params=["a;touch PWN;b", "it's $(touch PWN) `touch PWN`", "two  words & touch PWN"])
+def odd(request, tmp_path):
+    """A clone in a folder whose name would do something in a shell."""
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    clone.path = clone.path.rename(tmp_path / request.param)
+    clone.bb("init").ok()
+    yield clone
+    assert not list(tmp_path.rglob("PWN"))
+
+
+def hint(project, *command):
+    return project.fails(*command)["details"]["next_step"]
+
+
+def test_the_path_in_a_command_of_a_hint_is_one_word(odd):
+    board = odd.path / ".bb"
+    board.chmod(0o770)
+    pasted(odd, hint(odd, "log"), "chmod")
+    assert stat.S_IMODE(board.stat().st_mode) == 0o700
+    odd.bb("log").ok()
+
+    git(odd.path, "add", "-f", ".bb")
+    text = hint(odd, "log")
+    assert "git rm" not in text and "ls-files" not in text
+    pasted(odd, text, "mv")
+    assert not board.exists() and (odd.path / ".bb.theirs" / "blackboard.db").exists()
+    git(odd.path, "rm", "-rq", "--cached", ".bb")
+
+    board.symlink_to(".bb.theirs")
+    assert str(board) in subprocess.run(["sh", "-c", f"printf '%s\n' {pasted(odd, hint(odd, 'log'), 'ls')}"],
+                                        capture_output=True, check=True).stdout.decode()
+    board.unlink()
+
+    board.mkdir(mode=0o700)
+    (board / "lock").symlink_to("nowhere")
+    (odd.path / ".bb.theirs" / "blackboard.db").rename(board / "blackboard.db")
+    pasted(odd, hint(odd, "post", "x"), "ls")
+    (board / "lock").unlink()
+    index = odd.path / ".git" / "index"
+    index.rename(odd.path / ".git" / "kept")
+    pasted(odd, hint(odd, "log"), "git -C")
+
+
+def test_the_scope_in_a_command_of_a_hint_is_one_word(agents):
+    scope = "a;touch PWN;b"
+    assert agent(agents, "reserve", "--agent", "amber-otter", "--scope", scope, "--bead", "b-1")["ok"]
+    done = agents.bb("agent", "guard", "--agent", "cobalt-harbor", scope)
+    assert f"'{scope}'" in done.out + done.err, done.out + done.err
+    assert f" {scope}" not in done.out + done.err
+
+
+def test_where_says_of_a_store_that_is_refused_why(tmp_path, evil):
+    git(tmp_path, "clone", "-q", str(evil), str(tmp_path / "clone"))
+    clone = Project(tmp_path / "clone")
+    stores = {s["store"]: s for s in json.loads(clone.run("--json", "where", program="abacus").ok().out)}
+    for name, folder in (("board", ".bb"), ("agents", ".beadboard")):
+        assert "Git tracks" in stores[name]["why"] and stores[name]["path"] == str(clone.path / folder)
+    for folder in (".bb", ".beadboard"):
+        shutil.rmtree(clone.path / folder)
+    git(clone.path, "rm", "-rq", "--cached", ".bb", ".beadboard")
+    clone.run("init", program="abacus").ok()
+    (clone.path / ".git" / "abacus").chmod(0o777)
+    stores = {s["store"]: s for s in json.loads(clone.run("--json", "where", program="abacus").ok().out)}
+    assert "other users may write" in stores["beads"]["why"]
+
+
+def test_where_one_store_would_be_refused_init_makes_none(tmp_path, evil):
+    git(tmp_path, "clone", "-q", str(evil), str(tmp_path / "clone"))
+    clone = Project(tmp_path / "clone")
+    for folder in (".bb", ".beadboard"):
+        assert clone.run("init", program="abacus").code != 0
+        assert not (clone.path / ".git" / "abacus").exists()
+        shutil.rmtree(clone.path / folder)
+        git(clone.path, "rm", "-rq", "--cached", folder)
+    clone.run("init", program="abacus").ok()
 
 
 # --- submodules ---

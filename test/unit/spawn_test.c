@@ -32,11 +32,35 @@ static void the_place_of_the_program_is_absolute(void **state)
 	arena_release(&mem);
 }
 
+static void a_word_of_a_hint_is_quoted_where_a_shell_would_read_it(void **state)
+{
+	static const struct {
+		const char *text, *word;
+	} rows[] = {
+		{ "/home/me/x-1_2.d/.bb", "/home/me/x-1_2.d/.bb" },
+		{ "", "''" },
+		{ "a b", "'a b'" },
+		{ "a;b", "'a;b'" },
+		{ "$(x)", "'$(x)'" },
+		{ "it's", "'it'\\''s'" },
+		{ "~/x", "'~/x'" },
+		{ "*", "'*'" },
+		{ "\xc3\xa4", "'\xc3\xa4'" },
+	};
+	struct arena mem = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_str(spawn_word(&mem, str_of(rows[i].text)), rows[i].word);
+	arena_release(&mem);
+}
+
 int spawn_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_relative_path_is_never_started),
 		cmocka_unit_test(the_place_of_the_program_is_absolute),
+		cmocka_unit_test(a_word_of_a_hint_is_quoted_where_a_shell_would_read_it),
 	};
 
 	return cmocka_run_group_tests_name("spawn", tests, NULL, NULL);
