@@ -184,23 +184,34 @@ static bool has_commits(struct call *c, const struct repository *repo)
  * A split index keeps most of its entries in a second file. It is rare, and so is an
  * index that cannot be parsed here: then the user's own Git is asked, if there is one.
  */
+static enum err ask_index(struct call *c, const struct repository *repo, struct str name,
+			  enum tracked *tracked)
+{
+	struct str index = path_join(&c->mem, repo->gitdir, STR("index"));
+	bool shared = false;
+	enum err e;
+
+	*tracked = git_index_look(&c->mem, index, name);
+	if (*tracked == TRACKED_YES || *tracked == TRACKED_ABOVE)
+		return ERR_OK;
+	if ((e = file_each(c, repo->gitdir, note_shared, &shared)))
+		return e;
+	if ((*tracked == TRACKED_UNKNOWN || shared) && git_tracks(c, repo, name, tracked))
+		return refuse_unknown(c, repo, name);
+	return ERR_OK;
+}
+
 static enum err is_tracked(struct call *c, const struct repository *repo, struct str name,
 			   bool *yes)
 {
 	struct str index = path_join(&c->mem, repo->gitdir, STR("index"));
-	enum tracked tracked = git_index_look(&c->mem, index, name);
-	bool shared = false, bare;
-	enum err e;
+	enum tracked tracked;
+	bool bare;
+	enum err e = ask_index(c, repo, name, &tracked);
 
-	*yes = tracked == TRACKED_YES;
-	if (*yes)
-		return ERR_OK;
-	if ((e = file_each(c, repo->gitdir, note_shared, &shared)))
+	*yes = !e && tracked != TRACKED_NO;
+	if (e || *yes || file_exists(&c->mem, index) || !has_commits(c, repo))
 		return e;
-	if ((tracked == TRACKED_UNKNOWN || shared) && git_tracks(c, repo, name, yes))
-		return refuse_unknown(c, repo, name);
-	if (file_exists(&c->mem, index) || !has_commits(c, repo))
-		return ERR_OK;
 	if ((e = place_is_bare(c, repo, &bare)) || bare) /* it never had an index */
 		return e;
 	return refuse_unknown(c, repo, name);
@@ -274,10 +285,40 @@ static enum err find_worktree(struct call *c, struct str path, struct repository
 	return ERR_OK;
 }
 
+/* From the root of its worktree. */
+static struct str name_in(const struct repository *repo, struct str path)
+{
+	return str_skip(path, repo->tree.n + (repo->tree.n > 1));
+}
+
+/*
+ * Somebody may have made a repository in a folder of another one: what the outer one
+ * tracks came with it. A submodule is in the outer index too, but as a whole: what is
+ * untracked in it is the user's.
+ */
+static enum err is_tracked_outside(struct call *c, struct str path, struct str tree,
+				   bool *yes)
+{
+	struct candidate around;
+	enum tracked tracked = TRACKED_NO;
+
+	while (tracked != TRACKED_YES && tree.n > 1) {
+		if (candidate_around(c, path_parent(tree), &around) ||
+		    !around.repo.tree.p)
+			break;
+		tree = around.repo.tree;
+		if (around.usable && !around.foreign.path.p &&
+		    ask_index(c, &around.repo, name_in(&around.repo, path), &tracked))
+			return c->code;
+	}
+	c->code = ERR_OK;
+	*yes = tracked == TRACKED_YES;
+	return ERR_OK;
+}
+
 enum err folder_check_tracked(struct call *c, struct str path)
 {
 	struct repository repo;
-	struct str name;
 	bool tracked;
 	enum err e;
 
@@ -285,9 +326,9 @@ enum err folder_check_tracked(struct call *c, struct str path)
 		return ERR_OK;
 	if ((e = find_worktree(c, path, &repo)) || !repo.tree.p)
 		return e;
-	name = str_skip(path, repo.tree.n + (repo.tree.n > 1));
-	if ((e = await_checkout(c, &repo, path, name)) ||
-	    (e = is_tracked(c, &repo, name, &tracked)))
+	if ((e = await_checkout(c, &repo, path, name_in(&repo, path))) ||
+	    (e = is_tracked(c, &repo, name_in(&repo, path), &tracked)) ||
+	    (!tracked && (e = is_tracked_outside(c, path, repo.tree, &tracked))))
 		return e;
 	if (tracked)
 		return refuse_tracked(c, path);

@@ -146,13 +146,15 @@ static bool is_within(struct str dir, struct str path)
 	       (path.n == dir.n || path.p[dir.n] == '/');
 }
 
-bool git_entry_covers(struct git_entry entry, struct str name)
+enum tracked git_entry_covers(struct git_entry entry, struct str name)
 {
 	struct str path = entry.path;
 
 	if (entry.folder && path.n && path.p[path.n - 1] == '/')
 		path.n--;
-	return is_within(name, path) || (entry.folder && is_within(path, name));
+	return is_within(name, path)                 ? TRACKED_YES :
+	       entry.folder && is_within(path, name) ? TRACKED_ABOVE :
+						       TRACKED_NO;
 }
 
 /* All names that could match come before this one: of all spellings, the one in lower
@@ -175,6 +177,8 @@ static enum tracked look_with(struct reader *r, struct str name, size_t id)
 {
 	const unsigned char *p;
 	uint32_t version, count;
+	struct git_entry entry;
+	enum tracked tracked;
 
 	r->at = r->before = 0;
 	r->held = r->begun;
@@ -187,15 +191,19 @@ static enum tracked look_with(struct reader *r, struct str name, size_t id)
 	for (count = number(p + 8); count; count--) {
 		if (!take_entry(r, version, id))
 			return TRACKED_UNKNOWN;
-		if (git_entry_covers(
-			    (struct git_entry){ { (const char *)r->name, r->before },
-						r->folder },
-			    name))
-			return TRACKED_YES;
+		entry = (struct git_entry){ { (const char *)r->name, r->before },
+					    r->folder };
+		if ((tracked = git_entry_covers(entry, name)) != TRACKED_NO)
+			return tracked;
 		if (is_past(name, r->name, r->before))
 			return TRACKED_NO;
 	}
 	return TRACKED_NO;
+}
+
+static bool is_found(enum tracked tracked)
+{
+	return tracked == TRACKED_YES || tracked == TRACKED_ABOVE;
 }
 
 /*
@@ -215,8 +223,6 @@ enum tracked git_index_look(struct arena *mem, struct str index, struct str name
 	r->fd = fd;
 	r->begun = 0;
 	first = look_with(r, name, SHA1);
-	second = first == TRACKED_YES ? first : look_with(r, name, SHA256);
-	return first == TRACKED_YES || second == TRACKED_YES ? TRACKED_YES :
-	       first == TRACKED_UNKNOWN                      ? second :
-							       first;
+	second = is_found(first) ? first : look_with(r, name, SHA256);
+	return is_found(second) || first == TRACKED_UNKNOWN ? second : first;
 }

@@ -10,24 +10,22 @@
  */
 enum tracked {
 	TRACKED_NO,
-	TRACKED_YES,
+	TRACKED_YES,   /* it, or something below it */
+	TRACKED_ABOVE, /* a submodule, or a folder of a sparse checkout, that it is in */
 	TRACKED_UNKNOWN, /* the index is damaged, or of a later version */
 };
 
 /* An entry, from the root of the worktree. */
 struct git_entry {
 	struct str path;
-	bool folder; /* it stands for all that is below it: a submodule, or a folder of a
-			sparse checkout */
+	bool folder; /* it stands for all that is below it */
 };
 
-/* Is it `name`, or below it, or a folder above it? Upper and lower case are the same. */
-bool git_entry_covers(struct git_entry entry, struct str name);
+/* What it says of `name`. Upper and lower case are the same, as they are to some file
+ * systems. */
+enum tracked git_entry_covers(struct git_entry entry, struct str name);
 
-/*
- * Does it list `name`, anything below it, or a folder above it? Upper and lower case are
- * the same, as they are to some file systems. No index: TRACKED_NO.
- */
+/* What the whole index says of it. No index: TRACKED_NO. */
 enum tracked git_index_look(struct arena *mem, struct str index, struct str name);
 
 #endif

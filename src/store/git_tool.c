@@ -332,7 +332,7 @@ static bool parse_staged(struct str line, struct git_entry *out)
 
 /* A submodule stands for all that is below it, so entries above `path` count too. */
 enum err git_tracks(struct call *c, const struct repository *repo, struct str path,
-		    bool *yes)
+		    enum tracked *tracked)
 {
 	struct str rest = path, top, out, line;
 	struct git_entry entry;
@@ -349,9 +349,11 @@ enum err git_tracks(struct call *c, const struct repository *repo, struct str pa
 	};
 	enum err e = git_without(c, repo->tree, other_repository, words, &out);
 
-	*yes = false;
-	while (!e && any && !*yes && out.n && str_next(&out, '\0', &line))
-		*yes = parse_staged(line, &entry) && git_entry_covers(entry, path);
+	*tracked = TRACKED_NO;
+	while (!e && any && *tracked == TRACKED_NO && out.n &&
+	       str_next(&out, '\0', &line))
+		if (parse_staged(line, &entry))
+			*tracked = git_entry_covers(entry, path);
 	return e;
 }
 

@@ -2,6 +2,7 @@
 #define STORE_GIT_TOOL_H
 
 #include "base/call.h"
+#include "store/git_index.h"
 
 /*
  * What the user's own `git` says of a worktree, as seen from `dir`: it alone knows which
@@ -29,10 +30,10 @@ enum err git_changed(struct call *c, struct str dir, struct git_path **out);
 enum err git_pushed(struct call *c, struct str dir, struct str lines,
 		    struct git_path **out);
 
-/* Is `path`, from the root of the worktree, in the index, or anything below it? */
+/* What the index says of `path`, from the root of the worktree; never TRACKED_UNKNOWN. */
 struct repository;
 enum err git_tracks(struct call *c, const struct repository *repo, struct str path,
-		    bool *yes);
+		    enum tracked *tracked);
 
 /* Where the hooks of the repository are. */
 enum err git_hooks_dir(struct call *c, struct str dir, struct str *out);

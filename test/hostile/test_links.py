@@ -635,6 +635,22 @@ def test_a_submodule_without_a_git_file_still_comes_from_the_repository(tmp_path
     Project(beside).bb("--dir", ".", "init").ok()
 
 
+def test_a_repository_made_inside_of_a_clone_does_not_hide_what_the_clone_tracks(tmp_path):
+    def fill(path):
+        (path / "app").mkdir()
+        Project(path / "app").bb("--dir", ".", "init").ok()
+
+    clone = clone_of(tmp_path, fill)
+    app = Project(clone.path / "app")
+    assert (app.path / ".bb").exists()
+    git(app.path, "init", "-q")
+    assert "Git tracks" in app.fails("log")["message"]
+    beside = Project(clone.path / "beside")
+    beside.path.mkdir()
+    git(beside.path, "init", "-q")
+    beside.bb("init").ok()
+
+
 def test_a_folder_of_a_sparse_index_comes_from_the_repository(tmp_path):
     def fill(path):
         (path / "m").mkdir()
