@@ -50,6 +50,8 @@ static const char schema[] =
 	"NULL,"
 	"    total INTEGER NOT NULL);" VYBE_SESSIONS_TABLE;
 
+static const char *const ours[] = { schema, NULL };
+
 static const struct db_table tables[] = {
 	{ "about", false, { "version", "segment", "offset", "last", "crc", "first" } },
 	{ "events",
@@ -75,7 +77,6 @@ static enum err check_version(struct call *c, struct vybe_db *v, struct str path
 {
 	AUTO_STMT *st = NULL;
 	int64_t version;
-	const char *const ours[] = { schema, NULL };
 	enum err e = db_expect(c, v->db, tables, ours);
 
 	if (e)
@@ -199,7 +200,7 @@ void vybe_db_close(struct vybe_db *v)
 static enum err check_store(struct call *c, struct db *db, struct str path)
 {
 	struct vybe_db v = { .db = db };
-	enum err e = db_expect(c, db, tables);
+	enum err e = db_expect(c, db, tables, ours);
 
 	return e                          ? e :
 	       check_version(c, &v, path) ? (c->code = ERR_INTERNAL_ERROR) :
