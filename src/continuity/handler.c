@@ -442,7 +442,7 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 	continuity_let_go(k);
 	c->request_id = id_random(&c->mem, 32);
 	c->request_args = STR("hook");
-	if (!task_move(c, focus, &done, &t)) {
+	if (!task_move(c, focus, NULL, &done, &t)) {
 		note(c, k, "task_closed", done.reason, t.id);
 		continuity_know(c, k, &t);
 	}

@@ -114,6 +114,10 @@ void task_encode(struct json *j, const struct task *t)
 	json_put_str(j, "created_at", moment_format(mem, t->created));
 	json_put_str(j, "updated_at", moment_format(mem, t->updated));
 	json_put_str(j, "assignee", t->assignee.n ? t->assignee : (struct str){ 0 });
+	if (t->assignee.n && t->bead_status == BEAD_IN_PROGRESS) {
+		json_key(j, STR("epoch"));
+		stamp_encode(j, t->claimed);
+	}
 	json_end(j);
 }
 
@@ -372,8 +376,10 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 
 typedef enum err task_step(struct edit *e, struct state *change, const void *arg);
 
-static enum err edit_one(struct call *c, const char *what, struct str id, task_step *step,
-			 const void *arg, struct task *out)
+/* `guard` may be NULL. */
+static enum err edit_one(struct call *c, const char *what, struct str id,
+			 const struct guard *guard, task_step *step, const void *arg,
+			 struct task *out)
 {
 	struct bead_row *row;
 	struct edit edit;
@@ -385,6 +391,7 @@ static enum err edit_one(struct call *c, const char *what, struct str id, task_s
 	if (!w.done) {
 		if ((e = find_bead(c, &w.b, id, &row)) ||
 		    (e = edit_begin(c, &w.b, row, &edit)) ||
+		    (guard && (e = edit_guard(&edit, guard))) ||
 		    (e = task_of_row(c, &w.b, row, out)) ||
 		    (e = step(&edit, w.change, arg))) {
 			beads_close(&w.b);
@@ -409,7 +416,7 @@ static enum err begin_step(struct edit *e, struct state *change, const void *arg
 
 enum err task_begin(struct call *c, struct str id, struct task *out)
 {
-	return edit_one(c, "begin", id, begin_step, NULL, out);
+	return edit_one(c, "begin", id, NULL, begin_step, NULL, out);
 }
 
 static enum err renew_step(struct edit *e, struct state *change, const void *arg)
@@ -420,7 +427,7 @@ static enum err renew_step(struct edit *e, struct state *change, const void *arg
 
 enum err task_renew(struct call *c, struct str id, struct task *out)
 {
-	return edit_one(c, "renew", id, renew_step, NULL, out);
+	return edit_one(c, "renew", id, NULL, renew_step, NULL, out);
 }
 
 static enum err adopt_step(struct edit *e, struct state *change, const void *arg)
@@ -433,7 +440,7 @@ static enum err adopt_step(struct edit *e, struct state *change, const void *arg
 
 enum err task_adopt(struct call *c, struct str id, struct str from, struct task *out)
 {
-	return edit_one(c, "adopt", id, adopt_step, &from, out);
+	return edit_one(c, "adopt", id, NULL, adopt_step, &from, out);
 }
 
 static struct str quoted(struct call *c, struct str text)
@@ -465,7 +472,6 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 	enum err err;
 
 	(void)change;
-	e->force = move->force;
 	if (move->label.n)
 		add_label(e, move->label);
 	edit_extra(e, "blocked_reason",
@@ -494,10 +500,10 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 	}
 }
 
-enum err task_move(struct call *c, struct str id, const struct task_move *move,
-		   struct task *out)
+enum err task_move(struct call *c, struct str id, const struct guard *guard,
+		   const struct task_move *move, struct task *out)
 {
-	return edit_one(c, "move", id, move_step, move, out);
+	return edit_one(c, "move", id, guard, move_step, move, out);
 }
 
 static enum err priority_step(struct edit *e, struct state *change, const void *arg)
@@ -513,10 +519,10 @@ static enum err priority_step(struct edit *e, struct state *change, const void *
 	return ERR_OK;
 }
 
-enum err task_prioritise(struct call *c, struct str id, int64_t priority,
-			 struct task *out)
+enum err task_prioritise(struct call *c, struct str id, const struct guard *guard,
+			 int64_t priority, struct task *out)
 {
-	return edit_one(c, "prioritise", id, priority_step, &priority, out);
+	return edit_one(c, "prioritise", id, guard, priority_step, &priority, out);
 }
 
 struct need_ask {
@@ -536,21 +542,23 @@ static enum err need_step(struct edit *e, struct state *change, const void *arg)
 			   ask->there);
 }
 
-enum err task_depend(struct call *c, struct str id, struct str on, bool there,
-		     struct task *out)
+enum err task_depend(struct call *c, struct str id, const struct guard *guard,
+		     struct str on, bool there, struct task *out)
 {
 	struct need_ask ask = { on, there };
 
-	return edit_one(c, there ? "add-dep" : "remove-dep", id, need_step, &ask, out);
+	return edit_one(c, there ? "add-dep" : "remove-dep", id, guard, need_step, &ask,
+			out);
 }
 
 static enum err delete_step(struct edit *e, struct state *change, const void *arg)
 {
-	e->force = *(const bool *)arg;
+	(void)arg;
 	return edit_bury(e, change, (struct str){ 0 });
 }
 
-enum err task_delete(struct call *c, struct str id, bool force, struct task *out)
+enum err task_delete(struct call *c, struct str id, const struct guard *guard,
+		     struct task *out)
 {
-	return edit_one(c, "delete", id, delete_step, &force, out);
+	return edit_one(c, "delete", id, guard, delete_step, NULL, out);
 }

@@ -2,6 +2,7 @@
 #define CONTINUITY_TASKS_H
 
 #include "beads/beads.h"
+#include "beads/edit.h"
 
 struct json;
 
@@ -78,14 +79,15 @@ struct task_move {
 	enum task_status to;
 	struct str reason; /* why it is done, or blocked; or absent */
 	struct str label;  /* to be added; or absent */
-	bool force;        /* even if another agent has claimed it; see claim_permit() */
 };
-enum err task_move(struct call *c, struct str id, const struct task_move *move,
-		   struct task *out);
-enum err task_prioritise(struct call *c, struct str id, int64_t priority,
-			 struct task *out);
-enum err task_depend(struct call *c, struct str id, struct str on, bool there,
+/* A guard may be NULL: there are no conditions. */
+enum err task_move(struct call *c, struct str id, const struct guard *guard,
+		   const struct task_move *move, struct task *out);
+enum err task_prioritise(struct call *c, struct str id, const struct guard *guard,
+			 int64_t priority, struct task *out);
+enum err task_depend(struct call *c, struct str id, const struct guard *guard,
+		     struct str on, bool there, struct task *out);
+enum err task_delete(struct call *c, struct str id, const struct guard *guard,
 		     struct task *out);
-enum err task_delete(struct call *c, struct str id, bool force, struct task *out);
 
 #endif

@@ -224,10 +224,20 @@ static enum err put_artifact(struct call *c, struct stores *s, const struct valu
 	return ERR_OK;
 }
 
+static enum err epoch(struct call *c, const struct value *v, struct stamp *out)
+{
+	const struct value *m = value_find(v, "epoch");
+
+	if (!m || m->type == VALUE_NULL || stamp_decode(m, out))
+		return ERR_OK;
+	return wrong(c, "'epoch' is not the epoch of a claim, such as [1794896617915,0]");
+}
+
 /* The work item last: what comes before it can still be taken back. */
 static enum err put_status(struct call *c, struct stores *s, const struct value *v,
 			   struct str id, struct json *reply)
 {
+	struct guard guard = { .epoch.ms = ABSENT };
 	struct task_move move = { 0 };
 	struct str summary, reason;
 	int64_t status_event, close_event;
@@ -238,8 +248,8 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 	if (!v)
 		return ERR_OK;
 	if ((e = check_members(c, v, "task_status",
-			       "status summary label blocked_reason force")) ||
-	    (e = yes(c, v, "force", &move.force)) ||
+			       "status summary label blocked_reason force epoch")) ||
+	    (e = yes(c, v, "force", &guard.force)) || (e = epoch(c, v, &guard.epoch)) ||
 	    (e = word(c, v, "status", &task_statuses, &to)) ||
 	    (e = text(c, v, "summary", &summary)) ||
 	    (e = text(c, v, "label", &move.label)) ||
@@ -249,7 +259,7 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 		return wrong(c, "task_status needs a status");
 	move.to = (enum task_status)to;
 	move.reason = to == TASK_BLOCKED && reason.n ? reason : summary;
-	if ((e = task_move(c, id, &move, &t)) ||
+	if ((e = task_move(c, id, &guard, &move, &t)) ||
 	    (e = vybe_note_moved(c, s->vybe, &t, move.to, summary, &status_event,
 				 &close_event)))
 		return e;
@@ -360,7 +370,7 @@ const struct op op_vybe_push = {
 		"expires_at, kind, "
 		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, "
 		"summary, "
-		"label, blocked_reason, force}. Artifacts and task_status need a "
+		"label, blocked_reason, force, epoch}. Artifacts and task_status need a "
 		"task_id.",
 	.flags = VYBE_CHANGES,
 	.body_size = sizeof(struct body),

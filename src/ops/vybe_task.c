@@ -8,7 +8,7 @@ struct body {
 	struct str id, title, description, project, summary, label, reason, on;
 	int status, outcome;
 	int64_t priority;
-	bool force;
+	struct guard guard;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -31,8 +31,14 @@ static const struct names outcomes = { outcome_words, 2, NULL };
 
 #define FORCE_FIELD                                                  \
 	{                                                            \
-		"force", &kind_bool, AT(force),                      \
+		"force", &kind_bool, AT(guard.force),                \
 			.help = "even if another agent has begun it" \
+	}
+
+#define EPOCH_FIELD                                                       \
+	{                                                                 \
+		"epoch", &kind_stamp, AT(guard.epoch),                    \
+			.help = "only if this claim of yours still holds" \
 	}
 
 static const struct field create_fields[] = {
@@ -47,7 +53,7 @@ static const struct field create_fields[] = {
 };
 
 static const struct field id_fields[] = { ID_FIELD, { 0 } };
-static const struct field delete_fields[] = { ID_FIELD, FORCE_FIELD, { 0 } };
+static const struct field delete_fields[] = { ID_FIELD, FORCE_FIELD, EPOCH_FIELD, { 0 } };
 
 static const struct field list_fields[] = {
 	{ "status", &kind_word, AT(status), .words = &task_statuses,
@@ -63,12 +69,14 @@ static const struct field status_fields[] = {
 	{ "status", &kind_word, AT(status), FIELD_REQUIRED, .words = &task_statuses,
 	  .help = "what it is from now on" },
 	FORCE_FIELD,
+	EPOCH_FIELD,
 	{ 0 },
 };
 
 static const struct field priority_fields[] = {
 	ID_FIELD,
 	PRIORITY_FIELD(FIELD_REQUIRED, NULL, "higher is sooner"),
+	EPOCH_FIELD,
 	{ 0 },
 };
 
@@ -82,8 +90,9 @@ static const struct field complete_fields[] = {
 	  .help = "a label to put on it" },
 	{ "blocked_reason", &kind_str, AT(reason), .arg = "TEXT", .max = 1 << 20,
 	  .help = "what blocks it; the summary otherwise" },
-	{ "force", &kind_bool, AT(force),
+	{ "force", &kind_bool, AT(guard.force),
 	  .help = "even if another agent has begun it, or it has open children" },
+	EPOCH_FIELD,
 	{ 0 },
 };
 
@@ -91,6 +100,7 @@ static const struct field dep_fields[] = {
 	ID_FIELD,
 	{ "depends_on", &kind_str, AT(on), FIELD_REQUIRED, .arg = "TASK", .min = 1,
 	  .max = MAX_ID, .help = "what has to be done first" },
+	EPOCH_FIELD,
 	{ 0 },
 };
 
@@ -107,6 +117,7 @@ const struct prop vybe_task_props[] = {
 	{ "created_at", PROP_STR, 0, NULL },
 	{ "updated_at", PROP_STR, 0, NULL },
 	{ "assignee", PROP_STR, PROP_NULL, NULL },
+	{ "epoch", PROP_ANY, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 
@@ -274,13 +285,12 @@ static enum err run_set_status(struct call *c, struct stores *s, const void *bod
 			       struct json *reply)
 {
 	const struct body *in = body;
-	struct task_move move = { .to = (enum task_status)in->status,
-				  .force = in->force };
+	struct task_move move = { .to = (enum task_status)in->status };
 	int64_t status, closing;
 	struct task t;
 	enum err e;
 
-	if ((e = task_move(c, in->id, &move, &t)) ||
+	if ((e = task_move(c, in->id, &in->guard, &move, &t)) ||
 	    (e = vybe_note_moved(c, s->vybe, &t, move.to, (struct str){ 0 }, &status,
 				 &closing)))
 		return e;
@@ -293,7 +303,7 @@ static enum err run_set_priority(struct call *c, struct stores *s, const void *b
 {
 	const struct body *in = body;
 	struct task t;
-	enum err e = task_prioritise(c, in->id, in->priority, &t);
+	enum err e = task_prioritise(c, in->id, &in->guard, in->priority, &t);
 
 	return e ? e :
 		   changed(c, s, "task_priority_changed", &t,
@@ -308,13 +318,12 @@ static enum err run_complete(struct call *c, struct stores *s, const void *body,
 	struct task_move move = { .to = done ? TASK_COMPLETED : TASK_BLOCKED,
 				  .reason = !done && in->reason.n ? in->reason :
 								    in->summary,
-				  .label = in->label,
-				  .force = in->force };
+				  .label = in->label };
 	int64_t status, closing;
 	struct task t;
 	enum err e;
 
-	if ((e = task_move(c, in->id, &move, &t)) ||
+	if ((e = task_move(c, in->id, &in->guard, &move, &t)) ||
 	    (e = vybe_note_moved(c, s->vybe, &t, move.to, in->summary, &status,
 				 &closing)))
 		return e;
@@ -331,7 +340,7 @@ static enum err depend(struct call *c, struct stores *s, const struct body *in,
 		       bool there, struct json *reply)
 {
 	struct task t;
-	enum err e = task_depend(c, in->id, in->on, there, &t);
+	enum err e = task_depend(c, in->id, &in->guard, in->on, there, &t);
 
 	if (e || (e = vybe_note_task(c, s->vybe,
 				     there ? "task_dependency_added" :
@@ -367,7 +376,7 @@ static enum err run_delete(struct call *c, struct stores *s, const void *body,
 	int64_t event;
 	enum err e;
 
-	if ((e = task_delete(c, in->id, in->force, &t)))
+	if ((e = task_delete(c, in->id, &in->guard, &t)))
 		return e;
 	t.bead_status = -1; /* it is known to be gone */
 	if ((e = vybe_note_task(c, s->vybe, "task_deleted", &t, t.title, &event)) ||

@@ -1,4 +1,6 @@
 """vybe task: beads in the words of tasks (seed 003, the dialect's table)."""
+import json
+
 import pytest
 
 from vybe import Vybe, vybe  # noqa: F401 (a fixture)
@@ -239,3 +241,19 @@ def test_what_others_did_just_before_is_told_too(vybe):
     vybe.push(task_id=task, task_status={"status": "completed"})
     assert [(d["kind"], d["agent_name"]) for d in vybe.resume()["deltas"]] == [
         ("task_status", "alice"), ("task_status", "w-1"), ("task_closed", "w-1")]
+
+
+def test_the_epoch_of_a_lost_claim_is_refused_by_every_write(vybe):
+    task, other = vybe.task()["id"], vybe.task()["id"]
+    epoch = vybe.ok("task", "begin", "--id", task)["task"]["epoch"]
+    assert vybe.get(task)["epoch"] == epoch and "epoch" not in vybe.get(other)
+    said = json.dumps(epoch, separators=(",", ":"))
+    vybe.ok("task", "set-priority", "--id", task, "--priority", "1", "--epoch", said)
+    vybe.bd("--actor", "w-2", "update", task, "--status", "open", "--force").ok()
+    vybe.ok("task", "begin", "--id", task, agent="w-2")
+    for words in (["set-status", "--status", "completed"], ["set-priority", "--priority", "2"], ["add-dep", "--depends-on", other],
+                  ["remove-dep", "--depends-on", other], ["complete", "--outcome", "done", "--summary", "s"], ["delete"]):
+        assert vybe.refused("task", words[0], "--id", task, *words[1:], "--epoch", said) == "STALE_CLAIM", words
+    pushed = json.dumps({"task_id": task, "task_status": {"status": "completed", "epoch": epoch}})
+    assert vybe.refused("push", "--json", pushed) == "STALE_CLAIM"
+    assert vybe.get(task)["status"] == "in_progress"

@@ -45,7 +45,7 @@ def test_all_tools_are_there_and_their_schemas_are_small(repo):
     assert len(names) == 9 + len(BEADS) + len(AGENTS) + len(VYBE)
     assert len(json.dumps(result["tools"], separators=(",", ":"))) < 45_000
     agents = [t for t in result["tools"] if t["name"].startswith("agent_")]
-    assert len(json.dumps(agents, separators=(",", ":"))) < 10_000
+    assert len(json.dumps(agents, separators=(",", ":"))) < 10_500
     assert [t["name"] for t in agents if t["annotations"]["readOnlyHint"]] == [
         "agent_inbox", "agent_guard", "agent_status", "agent_wait"]
     beads = [t for t in result["tools"] if t["name"].startswith("bd_")]
