@@ -216,17 +216,20 @@ static enum err deny(struct call *c, const struct body *in,
 		  moment_format(&c->mem, f->held.expires_ms).p,
 		  more ? arena_fmt(&c->mem, ", and %zu more like it", more).p : "");
 	if (f->owner == VITALITY_ACTIVE)
-		return call_step(
-			c,
-			"Leave it out, or ask for it: 'bb agent send --to " STR_FMT
-			"'; 'bb agent wait --freed " STR_FMT "' waits.",
-			STR_ARG(spawn_word(&c->mem, f->held.agent)),
-			STR_ARG(spawn_word(&c->mem, f->held.scope)));
-	return call_step(c,
-			 "Its owner is %s. Look whether it is still at work; 'bb agent "
-			 "reserve --scope " STR_FMT " --takeover-stale' takes it.",
-			 names_word(&vitalities, (int)f->owner),
-			 STR_ARG(spawn_word(&c->mem, f->held.scope)));
+		return call_step(c,
+				 "Leave it out, or ask " STR_FMT
+				 " for it. This waits until it is free: bb agent wait "
+				 "--freed " STR_FMT,
+				 STR_ARG(f->held.agent),
+				 STR_ARG(spawn_word(&c->mem, f->held.scope)));
+	return call_step(
+		c,
+		"Its owner is %s. Look whether it is still at work. This takes it "
+		"over: bb agent reserve --takeover-stale --bead " STR_FMT
+		" --scope " STR_FMT,
+		names_word(&vitalities, (int)f->owner),
+		STR_ARG(spawn_word(&c->mem, f->held.bead)),
+		STR_ARG(spawn_word(&c->mem, f->held.scope)));
 }
 
 static enum err check(struct call *c, struct stores *s, const struct body *in,
