@@ -83,6 +83,9 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 /* Is `a` the same as `b`, or one of those before it? */
 bool repo_reaches(struct repo *r, struct str b, struct str a);
 
+/* How deep folders in a commit may be nested. */
+enum { REPO_DEPTH = 100 };
+
 /* Files of more bytes are not even inflated: REMOTE_DAMAGED. */
 void repo_limit_files(struct repo *r, int64_t most);
 

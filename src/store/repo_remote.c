@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/spawn.h"
 #include "base/url.h"
+#include "store/repo_parts.h"
 
 /* --- which remote --- */
 
@@ -71,6 +72,8 @@ bool remote_is_folder(struct call *c, const struct remote *m)
 struct talk {
 	struct call *c;
 	struct remote *remote;
+	git_remote *wire;
+	struct str old; /* where a push finds our ref */
 	int tries;
 	struct str refused; /* what the other side said of our ref */
 	struct buf said;    /* its words, from hooks; all in one line */
@@ -159,6 +162,30 @@ static int judged(const char *ref, const char *why, void *arg)
 	return 0;
 }
 
+/*
+ * Before libgit2 looks for what the other side lacks, it walks back from everything that
+ * both sides have: from branches too, which have nothing to do with beads, and in which
+ * somebody may have put a commit that cannot be parsed. It skips refs at zeros.
+ */
+static int forget_heads(const git_push_update **updates, size_t count, void *arg)
+{
+	struct talk *t = arg;
+	const git_remote_head **heads;
+	git_oid old;
+	size_t n;
+	bool known = !t->remote->replaces && t->old.p &&
+		     !git_oid_fromstrn(&old, t->old.p, t->old.n);
+
+	(void)updates;
+	(void)count;
+	if (git_remote_ls(&heads, &n, t->wire))
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (!known || !git_oid_equal(&heads[i]->oid, &old))
+			memset(((git_remote_head *)heads[i])->oid.id, 0, GIT_OID_RAWSZ);
+	return 0;
+}
+
 static int transport(git_transport **out, git_remote *owner, void *arg)
 {
 	const char *url = git_remote_url(owner);
@@ -177,6 +204,7 @@ static git_remote_callbacks callbacks(struct talk *t)
 	all.credentials = credentials;
 	all.sideband_progress = hear;
 	all.push_update_reference = judged;
+	all.push_negotiation = forget_heads;
 	all.transport = transport;
 	all.payload = t;
 	return all;
@@ -303,21 +331,33 @@ static enum err open_folder(struct call *c, struct str path, struct repo **out)
 	return repo_open_other(c, path_join(&c->mem, path, STR(".git")), out);
 }
 
-/* libgit2 leaves a ref that it cannot read out of the list. */
-static enum err check_folder(struct call *c, const struct remote *m, struct str ref)
+/*
+ * Where the ref of a folder is; libgit2 would leave a ref that it cannot read out of the
+ * list, and would look at all the others. `there` is to be closed, unless it is NULL:
+ * then connecting to it tells what is wrong.
+ */
+static enum err look_at_folder(struct call *c, const struct remote *m, struct str ref,
+			       struct str *commit, struct repo **there)
 {
-	struct str fault, commit;
-	struct repo *there;
+	struct str fault;
 	enum err e;
 
+	*there = NULL;
 	if (!m->from.p)
 		return ERR_OK;
-	if (open_folder(c, m->from, &there))
-		return c->code = ERR_OK; /* connecting to it tells what is wrong */
-	if ((e = repo_ref_fault(c, there, ref, &commit, &fault)))
+	if (open_folder(c, m->from, there)) {
+		*there = NULL;
+		return c->code = ERR_OK;
+	}
+	if ((e = repo_ref_fault(c, *there, ref, commit, &fault)))
 		e = c->code = ERR_SYNC_FAILED;
-	repo_close(there);
-	return !e && fault.p ? broken(c, m, ref, fault) : e;
+	else if (fault.p)
+		e = broken(c, m, ref, fault);
+	if (!e)
+		return ERR_OK;
+	repo_close(*there);
+	*there = NULL;
+	return e;
 }
 
 bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct str *lock,
@@ -384,12 +424,26 @@ static struct str unreadable_commit(struct call *c, const struct remote *m,
 			 STR_ARG(shown(c, m, str_of(git_error_last()->message))));
 }
 
-static enum err fetch(struct call *c, struct remote *m, git_remote *remote,
-		      git_remote_callbacks *calls, struct str ref, struct str commit)
+static enum err fetch_failed(struct call *c, const struct remote *m, int code,
+			     struct str ref, struct str commit)
 {
-	/* into no ref: the caller keeps what it wants */
+	if (unreadable())
+		return broken(c, m, ref, unreadable_commit(c, m, commit));
+	return unreachable(c, m, code,
+			   arena_fmt(&c->mem, "fetch '" STR_FMT "' (%.10s…) from",
+				     STR_ARG(ref), commit.p)
+				   .p);
+}
+
+/* Into no ref: the caller keeps what it wants. */
+static int download(struct call *c, struct remote *m, git_remote *remote,
+		    git_remote_callbacks *calls, struct str ref, const struct str *haves,
+		    size_t count)
+{
 	char *spec = (char *)arena_cstr(&c->mem, ref);
 	git_strarray specs = { &spec, 1 };
+	git_repository *git = repo_git(m->repo);
+	git_refdb *refs = NULL;
 	git_fetch_options options;
 	int code;
 
@@ -398,14 +452,29 @@ static enum err fetch(struct call *c, struct remote *m, git_remote *remote,
 	options.update_fetchhead = 0;
 	options.download_tags = GIT_REMOTE_DOWNLOAD_TAGS_NONE;
 	fault_point();
-	code = git_remote_download(remote, &specs, &options);
-	if (code && unreadable())
-		return broken(c, m, ref, unreadable_commit(c, m, commit));
-	return code ? unreachable(c, m, code,
-				  arena_fmt(&c->mem, "fetch '" STR_FMT "' (%.10s…) from",
-					    STR_ARG(ref), commit.p)
-					  .p) :
-		      ERR_OK;
+	if (!(code = repo_show_only(git, haves, count, &refs)))
+		code = git_remote_download(remote, &specs, &options);
+	repo_show_all(git, refs);
+	return code;
+}
+
+/* The second time without saying what is here: that may be what cannot be read. */
+static enum err fetch(struct call *c, struct remote *m, git_remote **remote,
+		      git_remote_callbacks *calls, struct str ref,
+		      const struct str haves[REPO_HAVES], struct str *commit)
+{
+	int code = download(c, m, *remote, calls, ref, haves, REPO_HAVES);
+	enum err e;
+
+	if (code && unreadable()) {
+		git_remote_disconnect(*remote);
+		git_remote_free(*remote);
+		if ((e = connect(c, m, GIT_DIRECTION_FETCH, calls, remote)) ||
+		    (e = find(c, m, *remote, ref, commit)) || !commit->p)
+			return e;
+		code = download(c, m, *remote, calls, ref, NULL, 0);
+	}
+	return code ? fetch_failed(c, m, code, ref, *commit) : ERR_OK;
 }
 
 static enum err check_commit(struct call *c, const struct remote *m, struct str ref,
@@ -424,25 +493,59 @@ static enum err check_commit(struct call *c, const struct remote *m, struct str 
 				kind, STR_ARG(name)));
 }
 
-enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
-		      struct str *commit)
+static bool has(const struct remote *m, struct str commit)
+{
+	return !commit.p || repo_has(m->repo, commit);
+}
+
+static enum err fetch_from_folder(struct call *c, struct remote *m, struct repo *there,
+				  struct str ref, const struct str haves[REPO_HAVES],
+				  struct str commit)
+{
+	int code;
+
+	fault_point();
+	git_error_clear();
+	code = repo_copy_from(there, m->repo, commit, haves, REPO_HAVES);
+	return code ? fetch_failed(c, m, code, ref, commit) : ERR_OK;
+}
+
+static enum err fetch_by_wire(struct call *c, struct remote *m, struct str ref,
+			      const struct str haves[REPO_HAVES], struct str *commit)
 {
 	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
 	git_remote_callbacks calls = callbacks(&t);
 	git_remote *remote = NULL;
-	enum err e = check_folder(c, m, ref);
+	enum err e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
 
-	if (e || (e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
+	if (e)
 		return e;
-	e = find(c, m, remote, ref, commit);
-	if (!e && commit->p && !(str_eq(*commit, known) && repo_has(m->repo, known)) &&
-	    !repo_has(m->repo, *commit))
-		e = fetch(c, m, remote, &calls, ref, *commit);
-	if (!e && commit->p)
-		e = check_commit(c, m, ref, *commit);
-	git_remote_disconnect(remote);
+	if (!(e = find(c, m, remote, ref, commit)) && !has(m, *commit))
+		e = fetch(c, m, &remote, &calls, ref, haves, commit);
+	if (remote)
+		git_remote_disconnect(remote);
 	git_remote_free(remote);
 	return e;
+}
+
+enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
+		      struct str *commit)
+{
+	struct str haves[REPO_HAVES] = { known }, fault;
+	struct repo *there;
+	enum err e = look_at_folder(c, m, ref, commit, &there);
+
+	if (e || (e = repo_ref_fault(c, m->repo, ref, &haves[1], &fault)))
+		return e;
+	if (fault.p || !has(m, haves[1]))
+		haves[1] = (struct str){ 0 };
+	if (!there)
+		e = fetch_by_wire(c, m, ref, haves, commit);
+	else if (!has(m, *commit))
+		e = fetch_from_folder(c, m, there, ref, haves, *commit);
+	if (there)
+		repo_close(there);
+	return !e && commit->p ? check_commit(c, m, ref, *commit) : e;
 }
 
 enum err remote_look(struct call *c, struct remote *m, struct str ref, struct str *commit)
@@ -450,9 +553,12 @@ enum err remote_look(struct call *c, struct remote *m, struct str ref, struct st
 	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
 	git_remote_callbacks calls = callbacks(&t);
 	git_remote *remote = NULL;
-	enum err e = check_folder(c, m, ref);
+	struct repo *there;
+	enum err e = look_at_folder(c, m, ref, commit, &there);
 
-	if (e || (e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
+	if (there)
+		repo_close(there);
+	if (e || there || (e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
 		return e;
 	e = find(c, m, remote, ref, commit);
 	git_remote_disconnect(remote);
@@ -488,10 +594,12 @@ static int copy_object(struct copy *k, const git_oid *oid)
 /* Others may have put folders beside our files; a submodule is in another repository. */
 static int copy_tree(struct copy *k, git_repository *git, const git_oid *oid, int depth)
 {
-	enum { DEPTH_MOST = 100 };
 	git_tree *tree = NULL;
-	int code = depth > DEPTH_MOST ? -1 : git_tree_lookup(&tree, git, oid);
+	int code;
 
+	if (git_odb_exists(k->to, oid)) /* it was written after all that is in it */
+		return 0;
+	code = depth > REPO_DEPTH ? -1 : git_tree_lookup(&tree, git, oid);
 	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++) {
 		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
 
@@ -615,11 +723,23 @@ static enum err rejected(struct call *c, const struct remote *m, struct talk *t)
 			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(words_of(t, NULL)));
 }
 
+/* The history that was to be pushed cannot be read; the other side is not to blame. */
+static enum err broken_here(struct call *c, const struct remote *m, struct str ref)
+{
+	call_fail(c, ERR_DAMAGED,
+		  "cannot push to '" STR_FMT "' (" STR_FMT "): the history of '" STR_FMT
+		  "' in this clone cannot be read: " STR_FMT,
+		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(ref),
+		  STR_ARG(shown(c, m, str_of(git_error_last()->message))));
+	return call_step(c, "Nothing was lost. 'bd repair --apply' publishes all beads "
+			    "again, without that part of the history.");
+}
+
 static enum err push(struct call *c, struct remote *m, struct talk *t, git_remote *remote,
 		     git_remote_callbacks *calls, struct str ref, bool *moved)
 {
-	char *spec = (char *)arena_fmt(&c->mem, STR_FMT ":" STR_FMT, STR_ARG(ref),
-				       STR_ARG(ref))
+	char *spec = (char *)arena_fmt(&c->mem, "%s" STR_FMT ":" STR_FMT,
+				       m->replaces ? "+" : "", STR_ARG(ref), STR_ARG(ref))
 			     .p;
 	git_strarray specs = { &spec, 1 };
 	git_push_options options;
@@ -640,6 +760,8 @@ static enum err push(struct call *c, struct remote *m, struct talk *t, git_remot
 		m->refused = words_of(t, code ? error : NULL);
 	else if (t->refused.p)
 		return rejected(c, m, t);
+	else if (code && unreadable())
+		return broken_here(c, m, ref);
 	else if (code)
 		return unreachable(c, m, code, "push to");
 	return ERR_OK;
@@ -661,6 +783,8 @@ enum err remote_push(struct call *c, struct remote *m, struct str ref, struct st
 	if ((e = connect(c, m, GIT_DIRECTION_PUSH, &calls, &remote)))
 		return e;
 	/* what the other side shows now is what it will compare with */
+	t.wire = remote;
+	t.old = old;
 	if (!(e = find(c, m, remote, ref, &at)) && str_eq(at, old))
 		e = push(c, m, &t, remote, &calls, ref, moved);
 	git_remote_disconnect(remote);

@@ -18,6 +18,7 @@ struct remote {
 	struct str address, push_address; /* with it */
 	struct str from, to; /* folders to fetch from, to push to; or absent */
 	struct str refused;  /* why the last push lost a race, in the remote's words */
+	bool replaces; /* a push need not go on from what is there, which is damaged */
 };
 
 /* `url` is absent where there is no such remote. */

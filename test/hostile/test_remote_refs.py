@@ -1,4 +1,5 @@
 """A ref that is not at a commit is named at once, at the remote and here, and nothing is lost by it."""
+import contextlib
 import os
 import pathlib
 import re
@@ -12,7 +13,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"
 
 from conftest import BUILD, Repo, environment, git  # noqa: E402
 from harness import STRACE, needs_strace  # noqa: E402
-from remotes import REF, at, bare, clone, http_remote, is_sync_error, point, sync, titles  # noqa: E402
+from remotes import (REF, at, backups, bare, clone, http_remote, is_sync_error, point, same_everywhere, sync,  # noqa: E402
+                     tcp_server, titles)
 
 TRACKING = "refs/beads/remote/origin"
 SYNC = str(BUILD / "libexec" / "abacus-sync")
@@ -44,13 +46,33 @@ class World:
                 "itself": f"ref: {REF}\n", "tree": git(self.remote, "rev-parse", f"{tip}^{{tree}}"),
                 "blob": git(self.remote, "rev-parse", f"{tip}:meta.json"),
                 "tag": git(self.remote, "rev-parse", "refs/tags/x"),
-                "unsigned": self.commit("author bad\ncommitter bad\n"), "headless": self.commit("")}[what]
+                "unsigned": self.commit("author bad\ncommitter bad\n"), "headless": self.commit(""),
+                "dated": self.commit(signed(-5)), "long": self.commit(signed(1), self.tree_with(b"100644", b"n" * 70000)),
+                }[what]
 
-    def commit(self, signatures):
-        """One that Git takes and passes on, and that has no author as Git writes them."""
-        text = f"tree {git(self.remote, 'rev-parse', REF + '^{tree}').strip()}\nparent {at(self.remote)}\n{signatures}\nx\n"
-        (self.path / "commit").write_text(text)
-        return git(self.remote, "hash-object", "-t", "commit", "-w", "--literally", self.path / "commit")
+    def object(self, kind, content):
+        """Any bytes as an object of the remote."""
+        (self.path / "object").write_bytes(content)
+        return git(self.remote, "hash-object", "-t", kind, "-w", "--literally", self.path / "object").strip()
+
+    def commit(self, signatures, tree=None, parents=None, message="x"):
+        """One that Git takes and passes on; its author need not be as Git writes them."""
+        parents = [at(self.remote)] if parents is None else parents
+        tree = tree or git(self.remote, "rev-parse", REF + "^{tree}").strip()
+        return self.object("commit", (f"tree {tree}\n" + "".join(f"parent {parent}\n" for parent in parents) +
+                                      f"{signatures}\n{message}\n").encode())
+
+    def tree_with(self, mode, name, entry=None):
+        """The tree of the remote's commit with one entry more, which is its meta.json otherwise."""
+        entry = entry or git(self.remote, "rev-parse", f"{REF}:meta.json").strip()
+        old = subprocess.run(["git", "cat-file", "tree", REF], cwd=self.remote, check=True, capture_output=True,
+                             env=environment()).stdout
+        return self.object("tree", old + mode + b" " + name + b"\0" + bytes.fromhex(entry))
+
+
+def signed(seconds):
+    """The signatures of a commit that was made then."""
+    return "".join(f"{who} m <m@example.com> {seconds} +0000\n" for who in ("author", "committer"))
 
 
 @pytest.fixture
@@ -64,7 +86,8 @@ WORDS = {"text": "cannot be read", "nothing": "cannot be read", "half": "cannot 
          "nowhere": "is a symbolic ref to 'refs/heads/none', which is not there",
          "outside": "is a symbolic ref to '../../HEAD', which is not there", "itself": "cannot be read",
          "tree": "is at the tree", "blob": "is at the blob", "tag": "is at the tag"}
-UNREADABLE = {"unsigned": "is at [0-9a-f]{40}, which cannot be read", "headless": "is at [0-9a-f]{40}, which cannot be read"}
+UNREADABLE = {"unsigned": "is at [0-9a-f]{40}, which cannot be read", "headless": "is at [0-9a-f]{40}, which cannot be read",
+              }
 PUSHED = {what: WORDS[what] for what in ("tree", "blob", "tag")} | UNREADABLE
 
 
@@ -130,6 +153,71 @@ def test_a_symbolic_ref_is_not_written_to(world):
     error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
     assert "is a symbolic ref to 'refs/heads/main'" in error["message"], error
     assert at(world.remote, "refs/heads/main") == tip
+
+
+# --- the history behind the ref ---
+
+ANCESTORS = {"no author": lambda w: w.commit(""), "no name": lambda w: w.commit("author bad\ncommitter bad\n"),
+             "date before all": lambda w: w.commit(signed("-" + "9" * 20)), "date of 1969": lambda w: w.commit(signed(-5)),
+             "date after all": lambda w: w.commit(signed("9" * 20)), "date of the year 10000": lambda w: w.commit(signed(253402300800)),
+             "two dates": lambda w: w.commit("author m <m@example.com> 1 +0000\ncommitter m <m> -5 > 1 +0000\n"),
+             "long name": lambda w: w.commit(signed(1), w.tree_with(b"100644", b"n" * 70000)),
+             "odd mode": lambda w: w.commit(signed(1), w.tree_with(b"100777777777777", b"n")),
+             "deep folders": lambda w: w.commit(signed(1), w.tree_with(b"40000", b"n", nested_folders(w, 200)))}
+
+
+def nested_folders(world, depth):
+    tree = world.object("tree", b"")
+    for _ in range(depth):
+        tree = world.object("tree", b"40000 d\0" + bytes.fromhex(tree))
+    return tree
+
+
+def poison(world, what):
+    """A good commit on top of one that cannot be read, pushed to the remote; the one that cannot be read."""
+    wrong = ANCESTORS[what](world)
+    git(world.remote, "update-ref", REF, world.commit(signed(1800000000), parents=[wrong]))
+    return wrong
+
+
+@contextlib.contextmanager
+def reached(world, over):
+    """The remote as a folder, or through a server."""
+    if over == "folder":
+        yield
+        return
+    with http_remote(world.path) as server:
+        point(world.anna, f"{server.url}/beads.git")
+        yield
+
+
+@pytest.mark.parametrize("over", ["folder", "http"])
+def test_a_branch_with_a_commit_that_cannot_be_read_does_not_stop_the_sync(world, over):
+    """Branches have nothing to do with beads, neither those of the remote nor those that were fetched."""
+    ben = clone(world.path / "ben", world.remote)
+    tip, wrong = at(world.remote), ANCESTORS["no author"](world)
+    for name, commit in (("evil", world.commit(signed(1), parents=[wrong])), ("worse", wrong)):
+        (world.remote / "refs/heads" / name).write_text(f"{commit}\n")
+    git(world.anna.path, "fetch", "-q", world.remote, "+refs/heads/*:refs/remotes/origin/*")
+    with reached(world, over):
+        assert sync(world.anna)["durability"] == "remote" and at(world.remote) != tip
+        ben.create("of ben")
+        sync(ben)
+        sync(world.anna)
+    same_everywhere(world.remote, world.anna, ben)
+
+
+def test_folders_that_are_many_only_by_name_cost_little(world):
+    """Ten folders that are the same one, nine times: a thousand million paths, and ten objects."""
+    tree = world.object("tree", b"")
+    for _ in range(9):
+        tree = world.object("tree", b"".join(b"40000 %d\0" % i + bytes.fromhex(tree) for i in range(10)))
+    git(world.remote, "update-ref", REF, world.commit(signed(1800000000), world.tree_with(b"40000", b"zz", tree)))
+    other = bare(world.path / "other.git")
+    sync(world.anna, timeout=20)
+    point(world.anna, other)
+    sync(world.anna, timeout=20)
+    assert git(other, "rev-parse", f"{REF}:zz").strip() == tree
 
 
 # --- here ---
