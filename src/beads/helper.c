@@ -73,6 +73,8 @@ enum err helper_run(struct call *c, struct helper *h)
 		return broken(c, h, &s);
 	json_value(&j, reply);
 	h->reply = json_text(&j);
+	if (value_str(v, "warning").p)
+		call_warn(c, STR_FMT, STR_ARG(value_str(v, "warning")));
 	return ERR_OK;
 }
 

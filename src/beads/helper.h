@@ -9,9 +9,9 @@
  * read or written, and only there: loading what it is linked with costs more than all
  * of a command.
  *
- * It is given words, and answers on standard output with one line of JSON, {"reply":…}
- * or {"error":…}; what follows the line are files. On standard error it says
- * what it is about to do.
+ * It is given words, and answers on standard output with one line of JSON, {"reply":…},
+ * with or without a "warning" for the call, or {"error":…}; what follows the line are
+ * files. On standard error it says what it is about to do.
  */
 enum { HELPER_WORDS = 16 };
 

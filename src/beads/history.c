@@ -29,6 +29,32 @@ static enum err tip(struct call *c, struct repo *r, struct str ref, struct str *
 	return call_step(c, "'bd sync' makes a first commit.");
 }
 
+/*
+ * A commit of others may be in our history that cannot be read. What came after it is
+ * told all the same.
+ */
+static enum err stop_at(struct call *c, enum err e, struct str commit)
+{
+	if (e != ERR_DAMAGED)
+		return e;
+	c->warning = arena_fmt(&c->mem,
+			       "the history can be read back to the commit after " STR_FMT
+			       " only: " STR_FMT "; 'bd repair' tells more",
+			       STR_ARG(commit), STR_ARG(c->message));
+	return c->code = ERR_OK;
+}
+
+/* Reads a commit, and goes on to the one before it; absent: there is none. */
+static enum err step_back(struct call *c, struct repo *r, struct str *at,
+			  struct commit *one)
+{
+	struct str name = *at;
+	enum err e = repo_commit(c, r, name, one);
+
+	*at = e ? (struct str){ 0 } : one->parent;
+	return e;
+}
+
 static enum err list_commits(struct call *c, struct repo *r, struct str ref,
 			     struct commits *out)
 {
@@ -37,13 +63,15 @@ static enum err list_commits(struct call *c, struct repo *r, struct str ref,
 
 	*out = (struct commits){ 0 };
 	while (!e && at.p) {
+		struct str name = at;
 		struct commit one;
 
-		if ((e = repo_commit(c, r, at, &one)))
+		if ((e = step_back(c, r, &at, &one))) {
+			e = out->count ? stop_at(c, e, name) : e;
 			break;
+		}
 		out->name = arena_room(&c->mem, out->name, out->count, sizeof at);
-		out->name[out->count++] = at;
-		at = one.parent;
+		out->name[out->count++] = name;
 	}
 	for (size_t i = 0; i < out->count / 2; i++) {
 		struct str swap = out->name[i];
@@ -58,22 +86,36 @@ static enum err list_commits(struct call *c, struct repo *r, struct str ref,
 static enum err find_at(struct call *c, struct repo *r, struct str ref, int64_t ms,
 			struct str *commit)
 {
-	struct str at;
+	struct str at, last = { 0 };
 	struct commit one = { 0 };
+	int64_t first_ms = 0;
+	bool stopped = false;
 	enum err e = tip(c, r, ref, &at);
 
 	*commit = (struct str){ 0 };
 	while (!e && at.p && !commit->p) {
-		if (!(e = repo_commit(c, r, at, &one)) && one.time_ms <= ms)
-			*commit = at;
-		at = one.parent;
+		struct str name = at;
+
+		if ((e = step_back(c, r, &at, &one))) {
+			e = last.p ? stop_at(c, e, name) : e;
+			stopped = !e;
+			break;
+		}
+		last = name;
+		first_ms = one.time_ms;
+		if (one.time_ms <= ms)
+			*commit = name;
 	}
 	if (e || commit->p)
 		return e;
+	if (stopped) { /* what was before it cannot be known */
+		*commit = last;
+		return ERR_OK;
+	}
 	call_fail(c, ERR_NOT_FOUND, "nothing was published before %s",
 		  moment_format(&c->mem, ms).p);
 	return call_step(c, "The first commit is of %s.",
-			 moment_format(&c->mem, one.time_ms).p);
+			 moment_format(&c->mem, first_ms).p);
 }
 
 enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at_ms,
@@ -126,6 +168,7 @@ struct past {
 	struct version *at;
 	size_t *changed; /* commits in which it is not what it was before */
 	size_t changes, limit;
+	size_t broken; /* the one whose files cannot be read, plus one; or 0 */
 };
 
 static enum err line_of(struct past *p, struct str commit, enum snapshot_file file,
@@ -154,6 +197,8 @@ static enum err look(struct past *p, size_t i)
 	v->known = true;
 	if (!(e = line_of(p, p->commits.name[i], FILE_STATE, &v->line)) && !v->line.p)
 		e = line_of(p, p->commits.name[i], FILE_TOMBSTONES, &v->tombstone);
+	if (e)
+		p->broken = i + 1;
 	return e;
 }
 
@@ -184,6 +229,26 @@ static enum err search(struct past *p, size_t low, size_t high)
 	return search(p, low, middle);
 }
 
+static enum err search_all(struct past *p)
+{
+	enum err e;
+
+	p->changes = p->broken = 0;
+	if (!(e = look(p, p->commits.count - 1)) &&
+	    !(e = search(p, 0, p->commits.count - 1)))
+		e = look(p, 0);
+	return e;
+}
+
+/* Of the commits, only those that came after the broken one. */
+static void forget_before(struct past *p)
+{
+	stop_at(p->c, ERR_DAMAGED, p->commits.name[p->broken - 1]);
+	p->commits.name += p->broken;
+	p->commits.count -= p->broken;
+	p->at += p->broken;
+}
+
 static enum err look_back(struct call *c, struct repo *r, struct str ref, struct str id,
 			  int64_t limit, struct past *p)
 {
@@ -195,7 +260,10 @@ static enum err look_back(struct call *c, struct repo *r, struct str ref, struct
 	p->limit = limit > 0 ? (size_t)limit : SIZE_MAX;
 	p->at = arena_array(&c->mem, p->commits.count, sizeof *p->at);
 	p->changed = arena_array(&c->mem, p->commits.count + 1, sizeof *p->changed);
-	if ((e = search(p, 0, p->commits.count - 1)) || (e = look(p, 0)))
+	while ((e = search_all(p)) == ERR_DAMAGED && p->broken &&
+	       p->broken < p->commits.count)
+		forget_before(p);
+	if (e)
 		return e;
 	if (p->changes < p->limit && (p->at[0].line.p || p->at[0].tombstone.p))
 		p->changed[p->changes++] = 0;
@@ -496,15 +564,17 @@ enum err history_commits(struct call *c, struct repo *r, struct str ref, int64_t
 
 	json_array(out);
 	for (int64_t i = 0; !e && at.p && (!limit || i < limit); i++) {
+		struct str name = at;
 		struct commit one;
 
-		if ((e = repo_commit(c, r, at, &one)))
+		if ((e = step_back(c, r, &at, &one))) {
+			e = i ? stop_at(c, e, name) : e;
 			break;
+		}
 		json_object(out);
-		json_put_str(out, "commit", at);
+		json_put_str(out, "commit", name);
 		json_put_moment(out, "committed_at", one.time_ms);
 		json_end(out);
-		at = one.parent;
 	}
 	json_end(out);
 	return e;

@@ -198,18 +198,71 @@ static enum err lost_again(struct sync *s)
 	return ERR_OK;
 }
 
+/* A ref that keeps a commit; not if Git could not read its history. */
+static enum err keep(struct sync *s, struct str commit, bool *kept)
+{
+	struct repo_fault fault;
+	struct str sound = s->repairs ? (struct str){ 0 } : s->there;
+	enum err e = repo_check(s->c, s->repo, commit, sound, &fault);
+
+	*kept = !e && !fault.why.p;
+	return *kept && !s->wants->dry ? sync_backup(s, commit) : e;
+}
+
 /* Somebody has replaced what was published: nothing of it is lost here. */
 static enum err replaced(struct sync *s)
 {
-	enum err e = s->wants->dry ? ERR_OK : sync_backup(s, s->seen);
+	bool kept;
+	enum err e = keep(s, s->seen, &kept);
 
-	sync_warn(s, arena_fmt(&s->c->mem,
-			       "the history at '" STR_FMT
-			       "' was %s; all of it is kept, the commit it was at as "
-			       "refs/beads/backup/%.10s…",
-			       STR_ARG(s->remote.name),
-			       s->there.p ? "replaced" : "deleted", s->seen.p));
+	sync_warn(s,
+		  arena_fmt(&s->c->mem,
+			    "the history at '" STR_FMT "' was %s; all of it is kept%s",
+			    STR_ARG(s->remote.name), s->there.p ? "replaced" : "deleted",
+			    !kept ? "" :
+				    arena_fmt(&s->c->mem,
+					      ", the commit it was at as "
+					      "refs/beads/backup/%.10s…",
+					      s->seen.p)
+					    .p));
 	return e;
+}
+
+/*
+ * Nothing of a history that cannot be read is taken in, and no ref of ours is set to it:
+ * neither this program nor the user's own Git could go on with it.
+ */
+static enum err check_there(struct sync *s)
+{
+	struct repo_fault fault;
+	enum err e;
+
+	if (!s->there.p || str_eq(s->there, s->seen))
+		return ERR_OK;
+	e = repo_check(s->c, s->repo, s->there, s->seen, &fault);
+	return !e && fault.why.p ?
+		       remote_refuse(s->c, &s->remote, s->ref, s->there, &fault) :
+		       e;
+}
+
+/* Our own ref can be moved by others too: 'git fetch' does, if it is told to. */
+static enum err check_here(struct sync *s)
+{
+	struct repo_fault fault;
+	enum err e;
+
+	if (!s->here.p || str_eq(s->here, s->base) || str_eq(s->here, s->seen) ||
+	    str_eq(s->here, s->there))
+		return ERR_OK;
+	e = repo_check(s->c, s->repo, s->here, s->base.p ? s->base : s->seen, &fault);
+	if (e || !fault.why.p)
+		return e;
+	call_fail(s->c, ERR_DAMAGED,
+		  "the ref '" STR_FMT "' of this clone is at " STR_FMT
+		  ", whose history cannot be used: " STR_FMT,
+		  STR_ARG(s->ref), STR_ARG(s->here), STR_ARG(fault.why));
+	return call_step(s->c, "Nothing was changed. 'bd repair --apply' sets the ref to "
+			       "a commit whose history can be used.");
 }
 
 enum err sync_fetch(struct sync *s)
@@ -225,7 +278,8 @@ enum err sync_fetch(struct sync *s)
 	if (!s->remote.url.p || !s->wants->pull)
 		return ERR_OK;
 	sync_doing(s, "fetching from");
-	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)))
+	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)) ||
+	    (!s->repairs && (e = check_there(s))))
 		return e;
 	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)))
 		return replaced(s);
@@ -276,7 +330,8 @@ static enum err attempt(struct sync *s, struct str *commit, bool *lost)
 	    (e = sync_take_in(s, sync_parent(s))) || (e = sync_take_in(s, s->there)) ||
 	    (e = sync_take_in(s, s->seen)) || (e = note_seen(s)))
 		return e;
-	if (!made_from_journal(s) && (e = sync_take_in(s, s->here)))
+	if (!made_from_journal(s) &&
+	    ((e = check_here(s)) || (e = sync_take_in(s, s->here))))
 		return e;
 	if (!s->base.p && record_empty(s->pending.change)) /* a store that is not there */
 		return ERR_OK;

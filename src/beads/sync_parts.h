@@ -36,6 +36,7 @@ struct sync {
 	struct str warning;
 	bool published;
 	struct lost_claim *lost; /* by the writes of others that came with it */
+	bool repairs;            /* a history that cannot be read is what it is about */
 };
 
 /* Says what comes next; tells the user beside a success. */

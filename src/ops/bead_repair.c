@@ -34,6 +34,7 @@ static const struct prop line_props[] = {
 static const struct prop commit_props[] = {
 	{ "commit", PROP_STR, 0, NULL },
 	{ "where", PROP_STR, 0, NULL },
+	{ "why", PROP_STR, PROP_OPTIONAL, NULL },
 	{ "lines", PROP_OBJECT, PROP_LIST, line_props },
 	{ 0 },
 };
@@ -211,7 +212,9 @@ const struct op op_bead_repair = {
 		"damaged files are kept under another name. On top of a damaged commit, "
 		"which is kept as a backup ref, goes a commit of all that can be read, "
 		"joined with what is known here. Nothing is deleted. Every record and "
-		"every line that is not kept as it was is listed.\n"
+		"every line that is not kept as it was is listed. A history that Git "
+		"cannot read is left: the new commit goes on from the last one before "
+		"the damage, and the remote's ref is set to it.\n"
 		"A stamp that is more than a day ahead wins over everything that is "
 		"written later, and cannot be taken back. --stamps is the way out.",
 	.flags = OP_WRITE | OP_ACTOR,

@@ -94,7 +94,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	if (e)
 		return e;
 	e = beads_open(c, BEADS_READ, &b);
-	if (e == ERR_INTERNAL_ERROR &&
+	if ((e == ERR_INTERNAL_ERROR || e == ERR_DAMAGED) &&
 	    !in->status) { /* the remote may have what is lost */
 		c->code = ERR_OK;
 		e = beads_home(c, &b);

@@ -32,6 +32,20 @@ static enum err fail(struct call *c, const char *what, struct str of)
 	return repo_fail(c, ERR_INTERNAL_ERROR, what, of);
 }
 
+/* The same for an object; a disk that fails says nothing about what is on it. */
+static enum err fail_to_read(struct call *c, const char *what, struct str of)
+{
+	const git_error *error = git_error_last();
+	bool disk = error &&
+		    (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
+
+	if (disk)
+		return fail(c, what, of);
+	repo_fail(c, ERR_DAMAGED, what, of);
+	return call_step(c, "Run 'bd sync': the remote may have what is lost. 'bd "
+			    "repair' tells what else is damaged.");
+}
+
 /* Versions before 1.5 cannot be told. */
 static void validate_owner(bool yes)
 {
@@ -150,8 +164,9 @@ static enum err lookup(struct call *c, struct repo *r, struct str name, git_comm
 	if (!oid_of(name, &oid))
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a commit",
 				 STR_ARG(name));
-	return git_commit_lookup(out, r->git, &oid) ? fail(c, "read the commit", name) :
-						      ERR_OK;
+	return git_commit_lookup(out, r->git, &oid) ?
+		       fail_to_read(c, "read the commit", name) :
+		       ERR_OK;
 }
 
 enum err repo_commit(struct call *c, struct repo *r, struct str name, struct commit *out)
@@ -249,7 +264,7 @@ static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid,
 	size_t size;
 
 	if (git_odb_read_header(&size, &type, r->odb, oid))
-		return fail(c, "read", str_of(name));
+		return fail_to_read(c, "read", str_of(name));
 	if ((int64_t)size > r->file_most) {
 		call_fail(c, ERR_REMOTE_DAMAGED,
 			  "%s of commit %.10s has %zu bytes; at most %lld are read", name,
@@ -259,7 +274,7 @@ static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid,
 				 "it: 'bd config set sync.max_file 1g'.");
 	}
 	if (git_odb_read(&object, r->odb, oid))
-		return fail(c, "read", str_of(name));
+		return fail_to_read(c, "read", str_of(name));
 	hold(r, object);
 	*text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
 	if (!text->p)
@@ -279,7 +294,7 @@ enum err repo_file(struct call *c, struct repo *r, struct str commit, const char
 	if (e)
 		return e;
 	if (git_commit_tree(&tree, found))
-		e = fail(c, "read the tree of", commit);
+		e = fail_to_read(c, "read the tree of", commit);
 	entry = e ? NULL : git_tree_entry_byname(tree, name);
 	if (entry && git_tree_entry_type(entry) == GIT_OBJECT_BLOB) {
 		*blob = hex(c, git_tree_entry_id(entry));

@@ -86,6 +86,25 @@ bool repo_reaches(struct repo *r, struct str b, struct str a);
 /* How deep folders in a commit may be nested. */
 enum { REPO_DEPTH = 100 };
 
+/* What is wrong with a history: the commit, and a sentence that names it. */
+struct repo_fault {
+	struct str commit, why; /* absent: nothing */
+};
+
+/*
+ * Can Git read all of a history, from `tip` back to what `known` (or absent) reaches?
+ * Every commit can be parsed and has dates that Git can represent, and its trees and
+ * files are there and are what they should be. What is in the files is not read. The
+ * time it takes grows with the number of commits that are new.
+ */
+enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str known,
+		    struct repo_fault *fault);
+
+/* The last commit on the way to `tip`, along first parents, whose whole history passes
+ * that check; absent: none. */
+enum err repo_last_sound(struct call *c, struct repo *r, struct str tip,
+			 struct str *commit);
+
 /* Files of more bytes are not even inflated: REMOTE_DAMAGED. */
 void repo_limit_files(struct repo *r, int64_t most);
 

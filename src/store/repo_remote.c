@@ -320,6 +320,27 @@ static enum err broken(struct call *c, const struct remote *m, struct str ref,
 			 STR_ARG(spawn_word(&c->mem, ref)));
 }
 
+enum err remote_refuse(struct call *c, const struct remote *m, struct str ref,
+		       struct str commit, const struct repo_fault *fault)
+{
+	struct str why = shown(c, m, fault->why);
+
+	if (str_eq(fault->commit, commit))
+		return broken(c, m, ref,
+			      arena_fmt(&c->mem,
+					"is at " STR_FMT
+					", which cannot be used: " STR_FMT,
+					STR_ARG(commit), STR_ARG(why)));
+	call_fail(c, ERR_REMOTE_DAMAGED,
+		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") is at " STR_FMT
+		  ", whose history cannot be used: " STR_FMT,
+		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(commit),
+		  STR_ARG(why));
+	return call_step(c, "Your own work is safe and goes on. 'bd repair --apply' "
+			    "publishes all beads again, without that part of the "
+			    "history.");
+}
+
 /* A folder is a repository, or has one in `.git`. */
 static enum err open_folder(struct call *c, struct str path, struct repo **out)
 {

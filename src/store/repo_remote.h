@@ -35,6 +35,10 @@ enum err remote_look(struct call *c, struct remote *m, struct str ref,
 enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
 		      struct str *commit);
 
+/* REMOTE_DAMAGED: the history of the commit that the ref is at cannot be used. */
+enum err remote_refuse(struct call *c, const struct remote *m, struct str ref,
+		       struct str commit, const struct repo_fault *fault);
+
 /*
  * Moves the remote's ref from `old` (absent: it must not be there) to the commit to which
  * our own `ref` points. `moved` is false if another was faster.

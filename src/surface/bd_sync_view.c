@@ -91,10 +91,11 @@ void bd_view_sync(struct view *v, const struct value *data)
 static void repaired_lines(struct view *v, const struct value *commit)
 {
 	const struct value *lines = value_find(commit, "lines");
+	struct str why = value_str(commit, "why");
 
-	view_line(v, "Commit " STR_FMT " (" STR_FMT ") cannot be used:",
+	view_line(v, "Commit " STR_FMT " (" STR_FMT ") cannot be used:%s" STR_FMT,
 		  STR_ARG(str_head(value_str(commit, "commit"), 10)),
-		  STR_ARG(value_str(commit, "where")));
+		  STR_ARG(value_str(commit, "where")), why.p ? " " : "", STR_ARG(why));
 	for (size_t i = 0; lines && i < lines->count; i++) {
 		const struct value *line = &lines->item[i];
 
@@ -182,17 +183,18 @@ void bd_view_repair(struct view *v, const struct value *data)
 		return;
 	for (size_t i = 0; i < commits->count; i++)
 		repaired_lines(v, &commits->item[i]);
-	if (view_yes(data, "applied"))
-		view_line(
-			v,
-			"Mended by commit " STR_FMT
-			"; what was there is kept below refs/beads/backup/. Now run 'bd "
-			"sync'.",
-			STR_ARG(str_head(value_str(data, "commit"), 10)));
+	if (view_yes(data, "applied") && value_str(data, "commit").p)
+		view_line(v,
+			  "Mended by commit " STR_FMT
+			  "; what Git can read of what was there is kept below "
+			  "refs/beads/backup/. Now run 'bd sync'.",
+			  STR_ARG(str_head(value_str(data, "commit"), 10)));
+	else if (view_yes(data, "applied"))
+		view_line(v, "Refs to it were removed.");
 	else
 		view_line(v,
 			  "Nothing was changed. 'bd repair --apply' mends it, and keeps "
-			  "what is there as a backup ref.");
+			  "what Git can read of it as a backup ref.");
 }
 
 /* --- the past --- */

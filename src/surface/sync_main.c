@@ -230,6 +230,7 @@ static enum err sync_once(struct request *r)
 static enum err repair(struct request *r)
 {
 	struct sync_wants wants = { .pull = true,
+				    .dry = !has(r, "--apply"),
 				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
 				    .doing = say };
 
@@ -291,6 +292,8 @@ static bool answer(struct request *r, enum err e)
 		put_error(r->c, e, &j);
 	else
 		json_put_raw(&j, "reply", json_text(&r->reply));
+	if (!e && r->c->warning.p)
+		json_put_str(&j, "warning", r->c->warning);
 	json_end(&j);
 	text = json_text(&j);
 	written = fwrite(text.p, 1, text.n, stdout) == text.n && putchar('\n') == '\n';

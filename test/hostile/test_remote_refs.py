@@ -87,7 +87,7 @@ WORDS = {"text": "cannot be read", "nothing": "cannot be read", "half": "cannot 
          "outside": "is a symbolic ref to '../../HEAD', which is not there", "itself": "cannot be read",
          "tree": "is at the tree", "blob": "is at the blob", "tag": "is at the tag"}
 UNREADABLE = {"unsigned": "is at [0-9a-f]{40}, which cannot be read", "headless": "is at [0-9a-f]{40}, which cannot be read",
-              }
+              "dated": "has a date that Git cannot represent", "long": "the tree [0-9a-f]{40} of commit [0-9a-f]{40} cannot be read"}
 PUSHED = {what: WORDS[what] for what in ("tree", "blob", "tag")} | UNREADABLE
 
 
@@ -159,11 +159,13 @@ def test_a_symbolic_ref_is_not_written_to(world):
 
 ANCESTORS = {"no author": lambda w: w.commit(""), "no name": lambda w: w.commit("author bad\ncommitter bad\n"),
              "date before all": lambda w: w.commit(signed("-" + "9" * 20)), "date of 1969": lambda w: w.commit(signed(-5)),
-             "date after all": lambda w: w.commit(signed("9" * 20)), "date of the year 10000": lambda w: w.commit(signed(253402300800)),
+             "date after all": lambda w: w.commit(signed("9" * 20)), "date of 16 digits": lambda w: w.commit(signed(10 ** 15)),
+             "date with a sign": lambda w: w.commit(signed("+" + "9" * 20)),
              "two dates": lambda w: w.commit("author m <m@example.com> 1 +0000\ncommitter m <m> -5 > 1 +0000\n"),
              "long name": lambda w: w.commit(signed(1), w.tree_with(b"100644", b"n" * 70000)),
              "odd mode": lambda w: w.commit(signed(1), w.tree_with(b"100777777777777", b"n")),
              "deep folders": lambda w: w.commit(signed(1), w.tree_with(b"40000", b"n", nested_folders(w, 200)))}
+SOME = ("no author", "date of 1969", "long name")
 
 
 def nested_folders(world, depth):
@@ -180,6 +182,19 @@ def poison(world, what):
     return wrong
 
 
+def git_works(repo):
+    for command in ("log --all --oneline", "gc -q --prune=now", "commit-graph write --reachable"):
+        subprocess.run(["git", *command.split()], cwd=repo.path, check=True, capture_output=True, env=environment(), timeout=60)
+
+
+def past_works(repo):
+    """What the commands that read the history say beside their answers."""
+    bead = repo.ids("list", "--all")[0]
+    said = [repo.run(*command.split()) for command in ("commits", f"history {bead}", f"blame {bead}", "diff 2000-01-01")]
+    assert [done.code for done in said[:3]] == [0, 0, 0], [done.err for done in said]
+    return "".join(done.err for done in said)
+
+
 @contextlib.contextmanager
 def reached(world, over):
     """The remote as a folder, or through a server."""
@@ -189,6 +204,83 @@ def reached(world, over):
     with http_remote(world.path) as server:
         point(world.anna, f"{server.url}/beads.git")
         yield
+
+
+def mends(world, *others):
+    """Repair makes all well again, for everybody."""
+    told = world.anna.json("repair", "--apply")
+    assert told["applied"] and told["damaged"], told
+    assert world.anna.json("repair")["damaged"] == 0
+    for repo in (world.anna, *others, world.anna):
+        assert sync(repo)["durability"] == "remote"
+    same_everywhere(world.remote, world.anna, *others)
+    git(world.remote, "fsck", "--connectivity-only", REF)
+    for repo in (world.anna, *others):
+        assert past_works(repo).count("warning") == 0
+        git_works(repo)
+
+
+@pytest.mark.parametrize("what, over", [*((what, "folder") for what in ANCESTORS), *((what, "http") for what in SOME)])
+def test_a_history_that_cannot_be_read_is_not_taken_in(world, what, over):
+    before = git(world.anna.path, "for-each-ref")
+    wrong = poison(world, what)
+    with reached(world, over):
+        error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
+        assert wrong in error["message"] and "bd repair --apply" in error["hint"] and not error["retryable"], error
+        assert git(world.anna.path, "for-each-ref") == before
+        assert titles(world.anna) == ["published", "waiting"] and past_works(world.anna).count("warning") == 0
+        git_works(world.anna)
+        mends(world)
+        assert titles(world.anna) == ["published", "waiting"]
+
+
+@pytest.mark.parametrize("over", ["folder", "http"])
+@pytest.mark.parametrize("what", SOME)
+def test_a_clone_that_has_such_a_history_already_has_a_way_out(world, what, over):
+    """Programs of before took it in; here the user's own Git does."""
+    ben = clone(world.path / "ben", world.remote)
+    ben.create("of ben")
+    sync(ben)
+    wrong = poison(world, what)
+    for ref in (REF, TRACKING):
+        git(world.anna.path, "fetch", "-q", world.remote, f"+{REF}:{ref}")
+    with reached(world, over):
+        world.anna.run("sync", "--json")
+        assert sorted({"of ben", "published", "waiting"} - set(titles(world.anna))) == []
+        said = past_works(world.anna)
+        assert what == "date of 1969" or wrong in said, said
+        told = world.anna.json("repair")
+        assert wrong in [commit["commit"] for commit in told["commits"]] and not told["applied"], told
+        mends(world, ben)
+        assert titles(ben) == ["of ben", "published", "waiting"]
+        assert not any(wrong in git(repo.path, "rev-list", "--all") for repo in (world.anna, ben))
+
+
+def test_a_date_that_is_only_far_ahead_is_taken_in(world):
+    git(world.remote, "update-ref", REF, world.commit(signed(1800000000), parents=[world.commit(signed(10 ** 15 - 1))]))
+    assert sync(world.anna)["durability"] == "remote"
+    assert not past_works(world.anna).count("warning")
+    git_works(world.anna)
+
+
+def test_a_ref_of_ours_that_git_has_moved_to_such_a_history_is_not_followed(world):
+    wrong = poison(world, "no author")
+    git(world.anna.path, "fetch", "-q", world.remote, f"+{REF}:{REF}")
+    git(world.remote, "update-ref", REF, at(world.anna.path, TRACKING))
+    done = world.anna.run("sync", "--json")
+    assert done.code == 3 and done.error["code"] == "corrupt" and wrong in done.error["message"], done.out
+    assert "bd repair --apply" in done.error["hint"], done.out
+    mends(world)
+
+
+def test_a_backup_that_cannot_be_read_is_removed(world):
+    wrong = poison(world, "date of 1969")
+    git(world.anna.path, "fetch", "-q", world.remote, f"+{REF}:refs/beads/backup/{at(world.remote)}")
+    git(world.remote, "update-ref", REF, at(world.anna.path, TRACKING))
+    told = world.anna.json("repair", "--apply")
+    assert [commit["commit"] for commit in told["commits"]] == [wrong] and told["applied"], told
+    assert not backups(world.anna.path)
+    git_works(world.anna)
 
 
 @pytest.mark.parametrize("over", ["folder", "http"])
@@ -218,6 +310,76 @@ def test_folders_that_are_many_only_by_name_cost_little(world):
     point(world.anna, other)
     sync(world.anna, timeout=20)
     assert git(other, "rev-parse", f"{REF}:zz").strip() == tree
+
+
+# --- a server that leaves something out ---
+
+MISSING = "f" * 39 + "e"
+
+
+class Incomplete:
+    """Speaks Git's protocol, and sends the objects that it was told to, whatever else they need."""
+
+    def __init__(self, world, what):
+        self.world, self.repo, head = world, world.remote, at(world.remote)
+        state, known = git(self.repo, "rev-parse", f"{REF}:state.jsonl").strip(), set(self.all(head))
+        middle = None
+        if what in ("blob", "folder"):
+            tree = world.tree_with(*{"blob": (b"100644", b"zz"), "folder": (b"40000", b"zz")}[what], MISSING)
+            self.tip = world.commit(signed(1800000000), tree)
+        elif what in ("parent", "parent is a blob"):
+            self.tip = world.commit(signed(1800000000), parents=[MISSING if what == "parent" else state])
+        else:
+            middle = world.commit(signed(1800000000), parents=[head, MISSING if what == "ancestor" else state])
+            self.tip = world.commit(signed(1800000001), parents=[middle])
+        sent = [self.tip, git(self.repo, "rev-parse", f"{self.tip}^{{tree}}").strip(), *([middle] if middle else []), *known]
+        self.pack = subprocess.run(["git", "pack-objects", "--stdout", "-q"], input="\n".join(sent).encode(), cwd=self.repo,
+                                   check=True, capture_output=True, env=environment()).stdout
+
+    def all(self, commit):
+        return [line.split()[0] for line in git(self.repo, "rev-list", "--objects", commit).splitlines()]
+
+    def talk(self, connection, stop):
+        def line(text):
+            return f"{len(text) + 4:04x}".encode() + text
+
+        stream = connection.makefile("rwb")
+        stream.read(int(stream.read(4), 16) - 4)
+        stream.write(line(f"{self.tip} HEAD\0ofs-delta\n".encode()) + line(f"{self.tip} {REF}\n".encode()) + b"0000")
+        stream.flush()
+        had = False
+        while size := stream.read(4):
+            text = stream.read(int(size, 16) - 4) if int(size, 16) else b""
+            had = had or text.startswith(b"have")
+            if text.startswith(b"done") or (not text and had):
+                stream.write(line(b"NAK\n"))
+                had = False
+            if text.startswith(b"done"):
+                stream.write(self.pack)
+            stream.flush()
+            if text.startswith(b"done"):
+                return
+
+
+@pytest.mark.parametrize("what", ["blob", "folder", "parent", "parent is a blob", "ancestor", "ancestor is a blob"])
+def test_no_ref_of_ours_is_at_objects_that_the_server_left_out(world, what):
+    honest, before = world.remote, git(world.anna.path, "for-each-ref")
+    head, server = at(honest), Incomplete(world, what)
+    with tcp_server(server.talk) as port:
+        point(world.anna, f"git://127.0.0.1:{port}/beads.git")
+        for command in ("sync --no-push", "sync --no-push", "repair"):
+            done = world.anna.run(*command.split(), "--json")
+            if command == "repair" and done.code == 0:
+                assert done.json["damaged"] == 1, done.out
+                continue
+            error = is_sync_error(done, "corrupt")
+            assert MISSING in error["message"] or "is a blob" in error["message"], error
+        assert git(world.anna.path, "for-each-ref") == before
+        assert titles(world.anna) == ["published", "waiting"] and not past_works(world.anna).count("warning")
+        git_works(world.anna)
+    point(world.anna, honest)
+    assert at(honest) == head and sync(world.anna)["durability"] == "remote"
+    same_everywhere(honest, world.anna)
 
 
 # --- here ---
