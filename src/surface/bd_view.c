@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/map.h"
 #include "base/moment.h"
 #include "surface/view.h"
 
@@ -219,17 +220,30 @@ enum { DEEPEST = 100 }; /* what is deeper begins again at the left */
 struct tree {
 	struct table *table;
 	const struct value *list;
-	bool *shown;
+	bool *shown, *below;  /* `below`: its parent is in the list */
+	size_t *child, *next; /* the first child, the next of the same parent; plus one */
 };
 
-static bool has_parent(const struct value *list, const struct value *bead)
+/* From the end, so that children are in the order of the list. */
+static void tree_link(struct tree *t)
 {
-	struct str parent = value_str(bead, "parent");
+	struct map ids = { .mem = t->table->view->out.mem };
+	const struct value *item = t->list->item;
 
-	for (size_t i = 0; parent.p && i < list->count; i++)
-		if (str_eq(value_str(&list->item[i], "id"), parent))
-			return true;
-	return false;
+	for (size_t i = 0; i < t->list->count; i++)
+		*map_put(&ids, value_str(&item[i], "id")) = (void *)&item[i];
+	for (size_t i = t->list->count; i > 0; i--) {
+		struct str parent = value_str(&item[i - 1], "parent");
+		void **at = parent.p ? map_find(&ids, parent) : NULL;
+		size_t p;
+
+		if (!at)
+			continue;
+		p = (size_t)((const struct value *)*at - item);
+		t->below[i - 1] = true;
+		t->next[i - 1] = t->child[p];
+		t->child[p] = i;
+	}
 }
 
 static void tree_row(struct tree *t, size_t at, size_t depth)
@@ -242,22 +256,27 @@ static void tree_row(struct tree *t, size_t at, size_t depth)
 	buf_put(&title, depth ? STR("└ ") : STR(""));
 	buf_put(&title, value_str(bead, "title"));
 	bead_cells(t->table, bead, buf_str(&title));
-	for (size_t i = 0; i < t->list->count; i++)
-		if (depth < DEEPEST && !t->shown[i] &&
-		    str_eq(value_str(&t->list->item[i], "parent"), value_str(bead, "id")))
-			tree_row(t, i, depth + 1);
+	for (size_t i = t->child[at]; i && depth < DEEPEST; i = t->next[i - 1])
+		if (!t->shown[i - 1])
+			tree_row(t, i - 1, depth + 1);
 }
 
 /* From the roots; then what is left, which goes round in circles. */
 static void tree_rows(struct table *table, const struct value *list)
 {
-	struct tree t = { table, list,
-			  arena_array(table->view->out.mem, list->count + 1,
-				      sizeof(bool)) };
+	struct arena *mem = table->view->out.mem;
+	size_t n = list->count + 1;
+	struct tree t = { .table = table,
+			  .list = list,
+			  .shown = arena_array(mem, n, sizeof(bool)),
+			  .below = arena_array(mem, n, sizeof(bool)),
+			  .child = arena_array(mem, n, sizeof(size_t)),
+			  .next = arena_array(mem, n, sizeof(size_t)) };
 
+	tree_link(&t);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < list->count; i++)
-			if (!t.shown[i] && (pass || !has_parent(list, &list->item[i])))
+			if (!t.shown[i] && (pass || !t.below[i]))
 				tree_row(&t, i, 0);
 }
 
