@@ -1,3 +1,4 @@
+#include "base/value.h"
 #include "beads/commits.h"
 #include "beads/foreign.h"
 #include "beads/salvage.h"
@@ -93,17 +94,52 @@ static bool sound(struct sync *s, const struct snapshot *files)
 	return well;
 }
 
+/* A later version of this program wrote it: to write it anew would lose what is new. */
+static enum err check_version(struct repair *r, const struct snapshot *files)
+{
+	struct call *c = r->s->c;
+	struct str why;
+	const struct value *v = snapshot_parse_meta(&c->mem, files, &why);
+	int64_t version;
+
+	if (!value_int(v, "format_version", &version) || version <= FORMAT_VERSION)
+		return ERR_OK;
+	snapshot_read_meta(c, files, state_new(&c->mem));
+	return call_step(c,
+			 "Your own work is safe and goes on. Install a version of this "
+			 "program that knows that format.");
+}
+
+/* Where all lines are well, it is meta.json that is written anew. */
+static void report_meta(struct repair *r, const struct snapshot *files)
+{
+	struct call *c = r->s->c;
+
+	if (!snapshot_check(c, files))
+		snapshot_read_meta(c, files, state_new(&c->mem));
+	json_object(r->reply);
+	json_put_str(r->reply, "file", str_of(snapshot_name(FILE_META)));
+	json_put_int(r->reply, "line", 1);
+	json_put_str(r->reply, "action", STR("rewritten"));
+	json_put_str(r->reply, "why", c->code ? c->message : STR("it was damaged"));
+	json_put_str(r->reply, "text", STR(""));
+	json_end(r->reply);
+	c->code = ERR_OK;
+}
+
 /* The lines of a commit. What can be read of it is kept, if there is any damage. */
 static enum err check_lines(struct repair *r, struct str commit, const char *where)
 {
 	struct sync *s = r->s;
 	struct call *c = s->c;
 	struct snapshot raw;
+	size_t told;
 	enum err e;
 
 	if (!commit.p)
 		return ERR_OK;
-	if ((e = commit_read_raw(c, s->repo, commit, &raw)))
+	if ((e = commit_read_raw(c, s->repo, commit, &raw)) ||
+	    (e = check_version(r, &raw)))
 		return e;
 	if (foreign_files(&c->mem, &raw)) {
 		if (!(e = commit_read(c, s->repo, commit, &raw)) ||
@@ -117,7 +153,10 @@ static enum err check_lines(struct repair *r, struct str commit, const char *whe
 		return ERR_OK;
 	report(r, commit, where);
 	json_put_array(r->reply, "lines");
+	told = r->reply->out.n;
 	r->aside += (int64_t)salvage(&c->mem, &raw, r->all, r->reply);
+	if (r->reply->out.n == told)
+		report_meta(r, &raw);
 	json_end(r->reply);
 	json_end(r->reply);
 	snapshot_read_meta(c, &raw, r->all);

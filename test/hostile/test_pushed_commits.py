@@ -468,6 +468,29 @@ def test_repair_of_a_million_damaged_lines_costs_little_and_lists_some(world):
     world.converges()
 
 
+def test_repair_lists_a_meta_that_was_written_anew(world):
+    files = published(world.remote)
+    meta = {**json.loads(files["meta.json"]), "checksums": {"state.jsonl": "0" * 64}}
+    git(world.remote, "update-ref", REF, commit(world.remote, {**files, "meta.json": canonical(meta).encode() + b"\n"},
+                                                at(world.remote)))
+    is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    told = world.anna.json("repair", "--apply")
+    assert [(line["file"], line["action"]) for line in told["commits"][0]["lines"]] == [("meta.json", "rewritten")], told
+    world.converges()
+
+
+def test_repair_leaves_a_format_alone_that_only_a_later_version_knows(world):
+    files = published(world.remote)
+    meta = {**json.loads(files["meta.json"]), "format_version": 2}
+    later_version = commit(world.remote, {**files, "meta.json": canonical(meta).encode() + b"\n"}, at(world.remote))
+    git(world.remote, "update-ref", REF, later_version)
+    for command in ("sync", "repair", "repair --apply"):
+        error = is_sync_error(world.anna.run(*command.split(), "--json"), "corrupt")
+        assert "version 2" in error["message"], error
+    assert "Install a version" in error["hint"] and at(world.remote) == later_version, error
+    world.usable(world.anna)
+
+
 def test_two_commits_that_cannot_be_joined_stop_the_sync_and_leave_the_clone_as_it_was(world):
     """Each can be read; together they are a line that nobody would read."""
     def notes(name):
