@@ -26,6 +26,14 @@ static enum err broken(struct call *c, const struct helper *h, const struct spaw
 				 "it took longer than %lld s; it was " STR_FMT,
 				 (long long)(h->timeout_ms + 999) / 1000,
 				 STR_ARG(h->doing.n ? h->doing : STR("starting")));
+	if (s->status < 0) {
+		call_fail(c, ERR_SYNC_FAILED, "the git process died; it was " STR_FMT,
+			  STR_ARG(h->doing.n ? h->doing : STR("starting")));
+		return call_step(c,
+				 "Nothing was lost. If it happens again, what it reads "
+				 "is damaged: run 'git fsck' here, and in the remote "
+				 "if that is a folder.");
+	}
 	call_fail(c, ERR_SYNC_FAILED, "'%s' ended without an answer (status %d)",
 		  s->argv[0], s->status);
 	return call_step(c, "Is it installed whole? Build and install it again.");

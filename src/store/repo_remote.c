@@ -6,6 +6,7 @@
 #endif
 #include <git2/sys/transport.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/fault.h"
@@ -352,6 +353,39 @@ static enum err open_folder(struct call *c, struct str path, struct repo **out)
 	return repo_open_other(c, path_join(&c->mem, path, STR(".git")), out);
 }
 
+/* libgit2 would wait for ever for somebody to write to a FIFO. */
+static enum err check_file(struct call *c, const struct remote *m, struct str path)
+{
+	struct stat st;
+
+	if (stat(arena_cstr(&c->mem, path), &st) || S_ISREG(st.st_mode) ||
+	    S_ISDIR(st.st_mode))
+		return ERR_OK; /* whatever else is wrong, libgit2 tells */
+	call_fail(c, ERR_REMOTE_DAMAGED, "'" STR_FMT "' of '" STR_FMT "' is not a file",
+		  STR_ARG(path), STR_ARG(m->name));
+	return call_step(c, "Your own work is safe and goes on. Look at it with 'ls -l', "
+			    "and remove it if it is not needed there.");
+}
+
+static enum err check_files(struct call *c, const struct remote *m, struct str folder,
+			    struct str ref)
+{
+	const struct str names[] = { STR("HEAD"),
+				     STR("config"),
+				     STR("packed-refs"),
+				     STR("shallow"),
+				     STR("commondir"),
+				     STR("objects/info/alternates"),
+				     ref };
+	struct str inner = path_join(&c->mem, folder, STR(".git"));
+	enum err e = check_file(c, m, inner);
+
+	for (size_t i = 0; !e && i < sizeof names / sizeof *names; i++)
+		if (!(e = check_file(c, m, path_join(&c->mem, folder, names[i]))))
+			e = check_file(c, m, path_join(&c->mem, inner, names[i]));
+	return e;
+}
+
 /*
  * Where the ref of a folder is; libgit2 would leave a ref that it cannot read out of the
  * list, and would look at all the others. `there` is to be closed, unless it is NULL:
@@ -366,6 +400,8 @@ static enum err look_at_folder(struct call *c, const struct remote *m, struct st
 	*there = NULL;
 	if (!m->from.p)
 		return ERR_OK;
+	if ((e = check_files(c, m, m->from, ref)))
+		return e;
 	if (open_folder(c, m->from, there)) {
 		*there = NULL;
 		return c->code = ERR_OK;
@@ -682,24 +718,50 @@ static int copy_line(struct remote *m, git_repository *there, const git_oid *tip
 	return code;
 }
 
+/* The history that was to be pushed cannot be read; the other side is not to blame. */
+static enum err broken_here(struct call *c, const struct remote *m, struct str ref)
+{
+	call_fail(c, ERR_DAMAGED,
+		  "cannot push to '" STR_FMT "' (" STR_FMT "): the history of '" STR_FMT
+		  "' in this clone cannot be read: " STR_FMT,
+		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(ref),
+		  STR_ARG(shown(c, m, str_of(git_error_last()->message))));
+	return call_step(c, "Nothing was lost. 'bd repair --apply' publishes all beads "
+			    "again, without that part of the history.");
+}
+
+/* What is wrong with the ref there is the remote's fault. */
+static enum err move_there(struct call *c, struct repo *there, struct str ref,
+			   struct str old, struct str commit, bool *moved)
+{
+	enum err e = repo_ref_move(c, there, ref, old, commit, moved);
+
+	if (e == ERR_INTERNAL_ERROR)
+		e = c->code = ERR_REMOTE_REJECTED;
+	if (e == ERR_DAMAGED)
+		e = c->code = ERR_REMOTE_DAMAGED;
+	return e;
+}
+
 static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 			       struct str commit, struct str old, bool *moved)
 {
 	struct repo *there;
 	git_oid tip;
-	enum err e = open_folder(c, m->to, &there);
+	enum err e = check_files(c, m, m->to, ref);
 
 	if (e)
+		return e;
+	if (open_folder(c, m->to, &there))
 		return unreachable(c, m, 0, "push to");
 	git_oid_fromstrn(&tip, commit.p, commit.n);
-	if (copy_line(m, repo_git(there), &tip))
-		e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);
+	git_error_clear();
+	if (!copy_line(m, repo_git(there), &tip))
+		e = move_there(c, there, ref, old, commit, moved);
+	else if (unreadable() && git_error_last()->klass != GIT_ERROR_ODB)
+		e = broken_here(c, m, ref);
 	else
-		e = repo_ref_move(c, there, ref, old, commit, moved);
-	if (e == ERR_INTERNAL_ERROR)
-		e = c->code = ERR_REMOTE_REJECTED;
-	if (e == ERR_DAMAGED)
-		e = c->code = ERR_REMOTE_DAMAGED;
+		e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);
 	repo_close(there);
 	return e;
 }
@@ -742,18 +804,6 @@ static enum err rejected(struct call *c, const struct remote *m, struct talk *t)
 	return call_fail(c, ERR_REMOTE_REJECTED,
 			 "'" STR_FMT "' (" STR_FMT ") did not take the change: " STR_FMT,
 			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(words_of(t, NULL)));
-}
-
-/* The history that was to be pushed cannot be read; the other side is not to blame. */
-static enum err broken_here(struct call *c, const struct remote *m, struct str ref)
-{
-	call_fail(c, ERR_DAMAGED,
-		  "cannot push to '" STR_FMT "' (" STR_FMT "): the history of '" STR_FMT
-		  "' in this clone cannot be read: " STR_FMT,
-		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(ref),
-		  STR_ARG(shown(c, m, str_of(git_error_last()->message))));
-	return call_step(c, "Nothing was lost. 'bd repair --apply' publishes all beads "
-			    "again, without that part of the history.");
 }
 
 static enum err push(struct call *c, struct remote *m, struct talk *t, git_remote *remote,

@@ -146,6 +146,35 @@ def test_a_server_that_calls_everything_a_race_is_not_asked_until_the_deadline(w
         assert sync(world.anna)["durability"] == "remote"
 
 
+@pytest.mark.parametrize("name", [REF, "packed-refs", "objects/info/alternates", "HEAD", "config"])
+def test_a_fifo_in_a_folder_is_not_waited_for(world, name):
+    aside, file = world.path / "aside", world.remote / name
+    if file.exists():
+        file.rename(aside)
+    os.mkfifo(file)
+    error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s", timeout=30), "corrupt")
+    assert f"'{file}' of 'origin' is not a file" in error["message"] and not error["retryable"], error
+    file.unlink()
+    if aside.exists():
+        aside.rename(file)
+    assert sync(world.anna)["durability"] == "remote"
+
+
+def test_a_git_process_that_dies_is_not_called_badly_installed(world):
+    """libgit2 reads beyond the end of a pack's index that is garbage; versions that do not die of it pass as well."""
+    pack = world.remote / "objects/pack" / ("pack-" + "a" * 40)
+    pack.with_suffix(".idx").write_bytes(b"\xfftOc\0\0\0\2" + b"\xff" * 2000)
+    pack.with_suffix(".pack").write_bytes(b"PACK\0\0\0\2" + b"\xff" * 2000)
+    git(world.remote, "update-ref", REF, git(world.remote, "commit-tree", "-p", REF, "-m", "x", f"{REF}^{{tree}}").strip())
+    done = world.anna.run("sync", "--json")
+    if done.code:
+        assert "install" not in done.error["hint"], done.out
+        assert "git process died; it was fetching from 'origin'" in done.error["message"] or "pack" in done.error["message"]
+    for suffix in (".idx", ".pack"):
+        pack.with_suffix(suffix).unlink()
+    assert sync(world.anna)["durability"] == "remote"
+
+
 def test_a_symbolic_ref_is_not_written_to(world):
     git(world.remote, "update-ref", "refs/heads/main", REF)
     git(world.remote, "symbolic-ref", REF, "refs/heads/main")
