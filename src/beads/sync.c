@@ -311,7 +311,7 @@ static bool made_from_journal(struct sync *s)
 	enum journal_news news;
 	bool made = str_eq(s->here, s->made) && s->made_upto.segment &&
 		    !journal_compare(s->c, s->b.home, s->made_upto, &news) &&
-		    news != JOURNAL_AHEAD;
+		    (news == JOURNAL_SAME || news == JOURNAL_MORE);
 
 	s->c->code = ERR_OK;
 	return made;
