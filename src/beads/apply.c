@@ -5,8 +5,10 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/spawn.h"
 #include "base/value.h"
 #include "beads/graph.h"
+#include "beads/limits.h"
 #include "beads/line.h"
 #include "beads/public.h"
 #include "beads/state.h"
@@ -261,6 +263,8 @@ struct meeting {
 	struct map before;  /* by id: struct before */
 	struct map edges;   /* by key: struct edge_row */
 	struct map recount; /* ids */
+	bool writes;        /* it is not in the journal yet, and may be refused */
+	enum apply_writer writer;
 };
 
 static enum err unreadable(struct call *c, struct str why)
@@ -426,6 +430,41 @@ static enum err put_tombstone(struct meeting *m, const struct slot *slot,
 				   line);
 }
 
+static enum err too_large(struct call *c, struct str id, const struct growth *growth,
+			  const struct excess *excess)
+{
+	call_fail(c, ERR_INVALID_INPUT,
+		  "'" STR_FMT "' would have %zu %s; it may have %zu", STR_ARG(id),
+		  excess->count, excess->what, excess->most);
+	if (growth->restored)
+		return call_step(c, "It stays deleted, with all it has. Use another "
+				    "bead: 'bd create \"Title\"'.");
+	return call_step(c,
+			 "Use another bead for it: 'bd create \"Title\" --deps "
+			 "related:" STR_FMT "'. 'bd delete " STR_FMT
+			 "' works at any size.",
+			 STR_ARG(spawn_word(&c->mem, id)),
+			 STR_ARG(spawn_word(&c->mem, id)));
+}
+
+/* Is the bead that a write makes small enough to be published, and to be joined with what
+ * others write to it? */
+static enum err check_growth(struct meeting *m, const struct slot *slot,
+			     const struct before *before, struct str line)
+{
+	struct growth growth = { .before = before->row ? before->row->line :
+							 before->tombstone,
+				 .bead = slot->bead,
+				 .after = line,
+				 .restored = !before->row && before->tombstone.p,
+				 .copied = m->writer == APPLY_REPAIR };
+	struct excess excess;
+
+	return !m->writes || limits_allow(&m->c->mem, &growth, &excess) ?
+		       ERR_OK :
+		       too_large(m->c, slot->id, &growth, &excess);
+}
+
 static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *added)
 {
 	static const struct before nothing;
@@ -439,7 +478,8 @@ static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *ad
 	if (visible(slot)) {
 		row = row_of(&m->c->mem, slot->bead);
 		row.hash = public_hash(&m->c->mem, row.line);
-		if (!old || !str_eq(row.line, old->line))
+		if ((!old || !str_eq(row.line, old->line)) &&
+		    !(e = check_growth(m, slot, before, row.line)))
 			e = cache_put_bead(m->c, m->cache, &row, old);
 	} else if (old) {
 		e = cache_drop_bead(m->c, m->cache, old);
@@ -496,26 +536,38 @@ static enum err put_edges(struct meeting *m)
 	return e;
 }
 
+static enum err apply(struct meeting *m, const struct state *change, int64_t *added)
+{
+	struct arena *mem = &m->c->mem;
+	enum err e;
+
+	m->state = state_new(mem);
+	m->before.mem = m->edges.mem = m->recount.mem = mem;
+	if ((e = load_all(m, change)))
+		return e;
+	state_add(m->state, change);
+	e = load_joined_edges(m);
+	for (size_t i = 0; !e && i < m->state->slots.count; i++)
+		e = put_slot(m, m->state->slots.entry[i].value, added);
+	if (!e)
+		e = put_edges(m);
+	for (size_t i = 0; !e && i < m->recount.count; i++)
+		e = cache_recount(m->c, m->cache, m->recount.entry[i].key);
+	return e;
+}
+
 enum err apply_change(struct call *c, struct cache *cache, const struct state *change,
 		      int64_t *added)
 {
-	struct meeting m = { .c = c,
-			     .cache = cache,
-			     .state = state_new(&c->mem),
-			     .before.mem = &c->mem,
-			     .edges.mem = &c->mem,
-			     .recount.mem = &c->mem };
-	enum err e = load_all(&m, change);
+	struct meeting m = { .c = c, .cache = cache };
 
-	if (e)
-		return e;
-	state_add(m.state, change);
-	e = load_joined_edges(&m);
-	for (size_t i = 0; !e && i < m.state->slots.count; i++)
-		e = put_slot(&m, m.state->slots.entry[i].value, added);
-	if (!e)
-		e = put_edges(&m);
-	for (size_t i = 0; !e && i < m.recount.count; i++)
-		e = cache_recount(c, cache, m.recount.entry[i].key);
-	return e;
+	return apply(&m, change, added);
+}
+
+enum err apply_write(struct call *c, struct cache *cache, const struct state *change,
+		     enum apply_writer writer, int64_t *added)
+{
+	struct meeting m = { .c = c, .cache = cache, .writes = true, .writer = writer };
+
+	return apply(&m, change, added);
 }

@@ -15,7 +15,6 @@
 #include "beads/config.h"
 #include "beads/helper.h"
 #include "beads/limits.h"
-#include "beads/line.h"
 #include "beads/lost.h"
 #include "beads/record.h"
 #include "beads/snapshot.h"
@@ -589,17 +588,6 @@ struct mark beads_mark_after(struct call *c, const struct beads *b, struct mark 
 	return mark;
 }
 
-static enum err too_large(struct call *c, struct str id, size_t count, const char *what,
-			  int most)
-{
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' would have %zu %s; it may have %d",
-		  STR_ARG(id), count, what, most);
-	return call_step(c,
-			 "Put the rest into another bead: 'bd create \"Title\" --deps "
-			 "related:" STR_FMT "'.",
-			 STR_ARG(spawn_word(&c->mem, id)));
-}
-
 /* Somebody's clock, or somebody's will, has used up all stamps. */
 static enum err at_the_end(struct call *c, struct str id)
 {
@@ -612,37 +600,23 @@ static enum err at_the_end(struct call *c, struct str id)
 			    "deletes this one.");
 }
 
-/* Is a bead that grows still small enough to be joined with what others write to it? */
-static enum err check_size(struct call *c, struct beads *b, const struct slot *slot)
+/* What can be said of a change alone; apply_write() looks at what becomes of its beads.
+ */
+static enum err check_slot(struct call *c, const struct slot *slot)
 {
-	enum { SMALL = 64 << 10 }; /* bytes: a change of fewer needs no look */
-	const struct bead *change = slot->bead;
-	size_t labels = 0, bytes = 0;
-	struct value_error error;
-	struct bead_row *row;
-	struct bead now;
-	struct str why;
-	enum err e;
+	size_t labels = 0;
 
-	if (!change)
+	if (!slot->bead)
 		return ERR_OK;
-	if (!stamp_valid(bead_top(change).at))
+	if (!stamp_valid(bead_top(slot->bead).at))
 		return at_the_end(c, slot->id);
-	for (int m = 0; m < MEMBERS; m++)
-		bytes += change->member[m].n;
-	bead_labels(&c->mem, change, &labels);
-	if (labels > LIMIT_LABELS)
-		return too_large(c, slot->id, labels, "labels", LIMIT_LABELS);
-	if (!change->notes && bytes < SMALL)
+	bead_labels(&c->mem, slot->bead, &labels);
+	if (labels <= LIMIT_LABELS)
 		return ERR_OK;
-	if ((e = cache_find_bead(c, &b->cache, slot->id, &row)) || !row)
-		return e;
-	if (row->line.n > LIMIT_OWN_LINE)
-		return too_large(c, slot->id, row->line.n, "bytes", LIMIT_OWN_LINE);
-	if (line_decode(&c->mem, value_parse(&c->mem, row->line, &error), &now, &why) &&
-	    now.notes > LIMIT_OWN_NOTES)
-		return too_large(c, slot->id, now.notes, "comments", LIMIT_OWN_NOTES);
-	return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT,
+		  "'" STR_FMT "' would have %zu labels; it may have %d",
+		  STR_ARG(slot->id), labels, LIMIT_LABELS);
+	return call_step(c, "Leave out labels that nobody searches for.");
 }
 
 enum err beads_put(struct call *c, struct beads *b, struct state *change)
@@ -651,11 +625,12 @@ enum err beads_put(struct call *c, struct beads *b, struct state *change)
 
 	if (record_empty(change))
 		return ERR_OK;
-	if ((e = apply_change(c, &b->cache, change, &b->about.beads)))
-		return e;
 	for (size_t i = 0; i < change->slots.count; i++)
-		if ((e = check_size(c, b, change->slots.entry[i].value)))
+		if ((e = check_slot(c, change->slots.entry[i].value)))
 			return e;
+	if ((e = apply_write(c, &b->cache, change,
+			     b->repairs ? APPLY_REPAIR : APPLY_COMMAND, &b->about.beads)))
+		return e;
 	choose_prefix(c, b, change);
 	state_add(b->change, change);
 	return ERR_OK;

@@ -195,6 +195,7 @@ enum err restamp_all(struct call *c, struct beads *b, bool apply, struct restamp
 
 	r.tail = &r.first;
 	*out = NULL;
+	b->repairs = true;
 	if ((e = restamp_find_live(&r)) || (e = restamp_find_deleted(&r)))
 		return e;
 	for (struct restamped *one = r.first; !e && apply && one; one = one->next)

@@ -182,7 +182,9 @@ struct str snapshot_misfit(enum snapshot_file file)
 const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file,
 					struct str line, struct str *why)
 {
-	size_t most = file == FILE_TOMBSTONES ? LIMIT_LINE + LIMIT_LINE / 2 : LIMIT_LINE;
+	bool buried = file == FILE_TOMBSTONES;
+	size_t most = buried ? LIMIT_TOMBSTONE : LIMIT_LINE,
+	       values = buried ? LIMIT_TOMBSTONE_VALUES : LIMIT_VALUES;
 	struct value_error error;
 	const struct value *v;
 
@@ -191,7 +193,7 @@ const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file fi
 				 most);
 		return NULL;
 	}
-	if (!(v = value_parse_bounded(mem, line, LIMIT_VALUES, &error)))
+	if (!(v = value_parse_bounded(mem, line, values, &error)))
 		*why = arena_fmt(mem, "%s at byte %zu", error.why, error.offset);
 	return v;
 }
