@@ -42,7 +42,7 @@ static struct str with_slashes(struct arena *mem, struct str text)
 {
 	char *copy;
 
-	if (!memchr(text.p, '\\', text.n))
+	if (!text.n || !memchr(text.p, '\\', text.n))
 		return text;
 	copy = arena_alloc(mem, text.n);
 	for (size_t i = 0; i < text.n; i++)

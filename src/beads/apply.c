@@ -439,12 +439,11 @@ static enum err too_large(struct call *c, struct str id, const struct growth *gr
 	if (growth->restored)
 		return call_step(c, "It stays deleted, with all it has. Use another "
 				    "bead: 'bd create \"Title\"'.");
-	return call_step(c,
-			 "Use another bead for it: 'bd create \"Title\" --deps "
-			 "related:" STR_FMT "'. 'bd delete " STR_FMT
-			 "' works at any size.",
-			 STR_ARG(spawn_word(&c->mem, id)),
-			 STR_ARG(spawn_word(&c->mem, id)));
+	return call_step(
+		c,
+		"Use another bead for it: 'bd create \"Title\" --deps "
+		"related:" STR_FMT "'. 'bd delete " STR_FMT "' works at any size.",
+		STR_ARG(spawn_word(&c->mem, id)), STR_ARG(spawn_word(&c->mem, id)));
 }
 
 /* Is the bead that a write makes small enough to be published, and to be joined with what

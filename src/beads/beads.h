@@ -28,7 +28,7 @@ struct beads {
 	bool committing; /* what fails from here on is not tried again */
 	bool behind; /* for a reader: the journal has a record that it does not see yet */
 	bool damaged; /* the journal is: only what precedes the damage is read */
-	bool repairs;    /* may copy any bead that can be read, however large */
+	bool repairs; /* may copy any bead that can be read, however large */
 };
 
 enum beads_mode {
