@@ -411,7 +411,7 @@ def test_a_damaged_database(project, kind):
             continue
         assert done.code == 1, f"{command}: exit {done.code} {done.out}{done.err}"
         assert_error(done, "INTERNAL_ERROR")
-        assert "bb init" in done.error["details"]["next_step"], (command, done.error)
+        assert "abacus doctor --fix" in done.error["details"]["next_step"], (command, done.error)
         assert project.database.read_bytes() == bytes_, f"{command} changed the damaged file"
     human = project.bb("log")
     if human.code:
