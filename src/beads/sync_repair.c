@@ -184,7 +184,6 @@ static enum err join_commit(struct repair *r, struct str commit)
 	    (e = snapshot_read(s->c, &files, known)))
 		return e;
 	state_add(r->all, known);
-	repo_forget(s->repo);
 	return ERR_OK;
 }
 
