@@ -67,7 +67,7 @@ def files(repo):
     return {f.name for f in repo.home.iterdir()} if repo.home.exists() else set()
 
 
-BELONGS = {"lock", "config", "cache.db", "cache.db-wal", "cache.db-shm", "journal.1", "journal.2", "journal.3",
+BELONGS = {"lock", "config", "claims.jsonl", "cache.db", "cache.db-wal", "cache.db-shm", "journal.1", "journal.2", "journal.3",
            "sync.json", "sync.lock", "courier.lock", "pack.lock", "receipts.db", "receipts.db-wal", "receipts.db-shm"}
 
 

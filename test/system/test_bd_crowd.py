@@ -295,10 +295,10 @@ def test_killed_among_others(repo):
 def test_whoever_holds_the_lock_and_stands_still(repo):
     """Readers are answered; a writer waits, and is done when the holder goes on."""
     repo.create("first", "--id", "bd-first")
+    before = repo.journal.stat().st_size
     held = subprocess.Popen([STRACE, "-f", "-qq", "-o", os.devnull, "-e", "inject=write:signal=SIGSTOP:when=1", BD,
                              "--json", "create", "slow"], cwd=repo.path, stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**repo.env))
-    before = repo.journal.stat().st_size
     wait_until(lambda: repo.journal.stat().st_size > before, "the record is written")
     pid = stopped_child(held.pid)
     reader = repo.spawn("--json", "list", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -18,7 +18,7 @@ from harness import STRACE, killed, needs_strace
 
 SYNC = str(BUILD / "libexec" / "abacus-sync")
 REF = "refs/beads/store"
-BELONGS = re.compile(r"lock|config|(cache|receipts)\.db(-wal|-shm)?|journal\.\d+|sync\.(json|lock)|courier\.lock|pack\.lock")
+BELONGS = re.compile(r"lock|config|claims\.jsonl|(cache|receipts)\.db(-wal|-shm)?|journal\.\d+|sync\.(json|lock)|courier\.lock|pack\.lock")
 ONCE = ["--json", "--request-id", "once", "create", "asked for once"]
 
 
