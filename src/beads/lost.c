@@ -71,6 +71,9 @@ static void add_note(struct call *c, const struct bead *b, struct buf *out)
 
 	if (!str_eq(b->mark[REG_ASSIGNEE].by, c->actor))
 		return;
+	/* a bead that was created without an assignee was never claimed */
+	if (!note.holder.p && !stamp_cmp(b->mark[REG_ASSIGNEE].at, b->created.at))
+		return;
 	if (!note.holder.p)
 		note = (struct claim_note){ .id = b->id, .holder = c->actor };
 	note_encode(out, &note);

@@ -241,7 +241,8 @@ static void follow(const struct call *start, struct service *s)
 		streams_wake(s->streams);
 	/* what comes right after is taken together; of much there is more */
 	watch_wait(&w, count ? 1 : LOOK_MS, -1);
-	/* what was told just now is put on record by the next round: that is not skipped */
+	/* what was told just now is put on record by the next round: that is not skipped
+	 */
 	if (count)
 		moment_sleep(PAUSE_MS);
 	else
