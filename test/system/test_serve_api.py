@@ -84,7 +84,8 @@ def printed(service, program, words):
 def without_times(value):
     """Nothing that depends on when it was asked."""
     if isinstance(value, dict):
-        return {k: without_times(v) for k, v in value.items() if k not in ("at", "now", "generated_at", "age_seconds", "idle_seconds")}
+        moving = ("at", "now", "generated_at", "age_seconds", "idle_seconds", "last_seen_at")
+        return {k: without_times(v) for k, v in value.items() if k not in moving}
     return [without_times(v) for v in value] if isinstance(value, list) else value
 
 
