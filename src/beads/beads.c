@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/path.h"
-#include "base/spawn.h"
 #include "base/value.h"
 #include "beads/apply.h"
 #include "beads/beads_parts.h"
@@ -714,7 +713,7 @@ static enum err note_base(struct call *c, struct beads *b, struct record *r, boo
 	if (e)
 		return e;
 	if (cuts)
-		e = beads_cut(c, b, r, fd);
+		e = beads_cut(c, b, r, NULL, fd);
 	else if (!(e = beads_encode_record(c, r, &json)))
 		e = journal_append(c, b->home, &b->about.place, json, fd);
 	if (e)
@@ -737,6 +736,23 @@ enum err beads_rebase(struct call *c, struct beads *b, struct record *r)
 	if (!(e = note_base(c, b, r, cuts, &fd)))
 		e = journal_sync(c, b->home, fd);
 	if (!e && cuts) /* with the lock: nobody is reading what goes */
+		e = journal_drop(c, b->home, b->about.place.segment);
+	lock_drop(&b->lock);
+	b->writing = false;
+	return e;
+}
+
+enum err beads_restart(struct call *c, struct beads *b, struct record *r,
+		       struct state *pending)
+{
+	AUTO_FD fd = -1;
+	enum err e = beads_cut(c, b, r, pending, &fd);
+
+	if (!e) {
+		cache_close(&b->cache); /* it is made anew */
+		e = file_remove(c, beads_path(c, b, "cache.db"));
+	}
+	if (!e && !(e = journal_sync(c, b->home, fd)))
 		e = journal_drop(c, b->home, b->about.place.segment);
 	lock_drop(&b->lock);
 	b->writing = false;

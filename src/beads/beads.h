@@ -123,6 +123,13 @@ enum err beads_since(struct call *c, struct beads *b, const struct record *base,
  */
 enum err beads_rebase(struct call *c, struct beads *b, struct record *r);
 
+/*
+ * The same, and `pending` replaces what was written and is in no commit yet. Receipts
+ * stay.
+ */
+enum err beads_restart(struct call *c, struct beads *b, struct record *r,
+		       struct state *pending);
+
 /* The cache could not be used: the next one to open it makes it anew. */
 enum err beads_distrust(struct call *c, struct beads *b);
 

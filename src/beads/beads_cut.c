@@ -109,7 +109,8 @@ static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
  * What no commit has yet, joined to one record, and the base, in a segment of their own.
  * The base comes last: a segment that was written in part replaces nothing.
  */
-enum err beads_cut(struct call *c, struct beads *b, struct record *r, int *fd)
+enum err beads_cut(struct call *c, struct beads *b, struct record *r,
+		   struct state *instead, int *fd)
 {
 	struct cutting k = { .replay = { .b = b, .base = *r } };
 	struct record rest = { 0 };
@@ -119,7 +120,7 @@ enum err beads_cut(struct call *c, struct beads *b, struct record *r, int *fd)
 
 	if ((e = cut_records(c, b, &k)))
 		return e;
-	rest.change = k.replay.since;
+	rest.change = instead ? instead : k.replay.since;
 	rest.joined = k.replay.count;
 	rest.since_ms = k.replay.oldest_ms;
 	r->segment = b->about.place.segment + 1; /* all that is not after it */
@@ -174,7 +175,8 @@ bool beads_cut_alone(struct call *c, struct beads *b)
 	AUTO_FD fd = -1;
 	enum err e;
 
-	if (!(e = current_base(&aside, b, &r)) && !(e = beads_cut(&aside, b, &r, &fd)))
+	if (!(e = current_base(&aside, b, &r)) &&
+	    !(e = beads_cut(&aside, b, &r, NULL, &fd)))
 		e = journal_sync(&aside, b->home, fd);
 	c->mem = aside.mem;
 	return !e;

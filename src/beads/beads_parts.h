@@ -78,8 +78,10 @@ enum { CUT_BY_SYNC = 256 << 10, CUT_BY_WRITER = 1 << 20 };
 bool beads_cut_due(const struct beads *b, int64_t bytes);
 
 /* Begins the journal anew with this base; its receipts go to their database. The segments
- * before are needed until the new one is on the medium. */
-enum err beads_cut(struct call *c, struct beads *b, struct record *r, int *fd);
+ * before are needed until the new one is on the medium. `instead` (or NULL) is to stand
+ * for all that no commit has. */
+enum err beads_cut(struct call *c, struct beads *b, struct record *r,
+		   struct state *instead, int *fd);
 
 /* The same with the base that the journal has, on the medium; false: it stays as it is.
  */

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "base/value.h"
+#include "beads/line.h"
 #include "beads/lines.h"
 #include "beads/state.h"
 
@@ -18,6 +19,12 @@ struct salvaging {
 	enum snapshot_file file;
 	size_t number, aside, told;
 	struct arena line; /* for one */
+	struct map lines;  /* by id: struct salvaged; made when it is first needed */
+};
+
+struct salvaged {
+	enum snapshot_file file;
+	struct str line;
 };
 
 struct str salvage_shown(struct arena *mem, struct str line)
@@ -85,6 +92,91 @@ static void take_line(struct salvaging *s, struct str line, struct str before)
 		     line);
 }
 
+/* --- lines that can be read, and not joined --- */
+
+/* One line of each id: that of state.jsonl, or else that of tombstones.jsonl. */
+static void index_lines(struct salvaging *s, const struct snapshot *files)
+{
+	static const enum snapshot_file order[] = { FILE_STATE, FILE_TOMBSTONES };
+
+	s->lines.mem = s->mem;
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+		struct str text = files->file[order[i]], line;
+
+		while (text.n && str_next(&text, '\n', &line)) {
+			struct str key = lines_key(s->mem, order[i], line);
+			struct salvaged *one;
+			void **at = key.p ? map_put(&s->lines, key) : NULL;
+
+			if (!at || *at)
+				continue;
+			one = arena_new(s->mem, struct salvaged);
+			*one = (struct salvaged){ order[i], line };
+			*at = one;
+		}
+	}
+}
+
+static bool fits(struct salvaging *s, const struct slot *slot, struct str *why)
+{
+	struct json tombstone = { .out.mem = &s->line };
+
+	if (slot_live(slot) &&
+	    !snapshot_take_text(state_new(&s->line), FILE_STATE,
+				line_text(&s->line, slot->bead), false, why))
+		return false;
+	if (!slot_has_tombstone(slot))
+		return true;
+	tombstone_encode(&tombstone, slot);
+	return snapshot_take_text(state_new(&s->line), FILE_TOMBSTONES,
+				  json_text(&tombstone), false, why);
+}
+
+/* What one line alone says of an id; NULL: even that is too large. */
+static struct slot *read_alone(struct salvaging *s, const struct snapshot *files,
+			       struct str id)
+{
+	struct state *alone = state_new(s->mem);
+	const struct salvaged *one;
+	struct slot *slot;
+	struct str why;
+	void **at;
+
+	if (!s->lines.mem)
+		index_lines(s, files);
+	if (!(at = map_find(&s->lines, id)))
+		return NULL;
+	one = *at;
+	if (!snapshot_take_text(alone, one->file, arena_copy(s->mem, one->line), false,
+				&why) ||
+	    !(slot = state_find(alone, id)) || !fits(s, slot, &why))
+		return NULL;
+	return slot;
+}
+
+/* Lines that can be read may be too large once they are joined, or rewritten. */
+static void part_lines(struct salvaging *s, const struct snapshot *files)
+{
+	for (size_t i = 0; i < s->out->slots.count; i++) {
+		struct map_entry *at = &s->out->slots.entry[i];
+		struct slot *alone;
+		struct str why;
+
+		arena_reset(&s->line);
+		if (fits(s, at->value, &why))
+			continue;
+		s->file = FILE_TOMBSTONES;
+		s->number = 0;
+		tell(s, "set_aside",
+		     arena_fmt(s->mem, "'" STR_FMT "' would be too large: " STR_FMT,
+			       STR_ARG(at->key), STR_ARG(why)),
+		     at->key);
+		alone = read_alone(s, files, at->key);
+		*(struct slot *)at->value =
+			alone ? *alone : (struct slot){ .id = at->key };
+	}
+}
+
 size_t salvage(struct arena *mem, const struct snapshot *files, struct state *out,
 	       struct json *report)
 {
@@ -108,7 +200,8 @@ size_t salvage(struct arena *mem, const struct snapshot *files, struct state *ou
 			before = line;
 		}
 	}
-	arena_release(&s.line);
 	state_add(out, state_new(mem)); /* what was deleted whole, whoever had it */
+	part_lines(&s, files);
+	arena_release(&s.line);
 	return s.aside;
 }

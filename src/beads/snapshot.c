@@ -222,6 +222,19 @@ static bool is_synonym(struct str kind)
 	return names_exact(&edge_kinds, kind) < 0 && names_value(&edge_kinds, kind) >= 0;
 }
 
+/* Written as it should be, a line may be longer. */
+static bool can_be_rewritten(struct arena *mem, enum snapshot_file file,
+			     struct str normal, struct str *why)
+{
+	struct str reason;
+	const struct value *v = snapshot_parse_line(mem, file, normal, &reason);
+
+	if (v && snapshot_take(state_new(mem), file, v, &reason))
+		return true;
+	*why = arena_fmt(mem, "in its normal form, " STR_FMT, STR_ARG(reason));
+	return false;
+}
+
 enum taken snapshot_compare(struct arena *mem, enum snapshot_file file,
 			    const struct value *v, struct str line, struct str *why)
 {
@@ -233,10 +246,10 @@ enum taken snapshot_compare(struct arena *mem, enum snapshot_file file,
 		*why = STR("\"kind\" is not blocks, parent, related or discovered_from");
 	else if (str_eq(line, normal))
 		return TAKEN_AS_IS;
-	else if (str_eq(line, canonical(mem, v)))
-		return TAKEN_REWRITTEN;
-	else
+	else if (!str_eq(line, canonical(mem, v)))
 		*why = STR("it is not written in the canonical way");
+	else if (can_be_rewritten(mem, file, normal, why))
+		return TAKEN_REWRITTEN;
 	return TAKEN_NOT;
 }
 

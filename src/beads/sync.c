@@ -376,6 +376,7 @@ enum err sync_open(struct sync *s)
 	enum err e;
 
 	if ((e = config_get(c, s->b.home, CONFIG_SYNC_REF, &s->ref)) ||
+	    (e = config_size(c, s->b.home, CONFIG_SYNC_MAX_FILE, &s->file_most)) ||
 	    (e = config_get(c, s->b.home, CONFIG_SYNC_REMOTE, &name)) ||
 	    (e = config_find(c, s->b.home, CONFIG_SYNC_REMOTE, &chosen)) ||
 	    (e = commits_open(c, s->b.repo.common, &s->repo)) ||

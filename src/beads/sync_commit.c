@@ -4,33 +4,6 @@
 #include "beads/message.h"
 #include "beads/sync_parts.h"
 
-/* Two lines that can be read may come to one that nobody would read any more. */
-static enum err check_joined(struct sync *s, const struct merge *m)
-{
-	struct arena line = { 0 };
-	enum err e = ERR_OK;
-
-	for (size_t i = 0; !e && i < m->count; i++) {
-		const struct line_change *change = &m->changes[i];
-		struct str why;
-
-		arena_reset(&line);
-		if (!change->new.p || snapshot_take_text(state_new(&line), change->file,
-							 change->new, false, &why))
-			continue;
-		call_fail(s->c, ERR_REMOTE_DAMAGED,
-			  "'" STR_FMT
-			  "' cannot be joined with what is known here: " STR_FMT,
-			  STR_ARG(change->key), STR_ARG(why));
-		e = call_step(s->c,
-			      "Your own work is safe and goes on. Take the last commit "
-			      "off the remote's ref, or make that bead smaller in "
-			      "the clone that published it.");
-	}
-	arena_release(&line);
-	return e;
-}
-
 enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent,
 			   struct str *commit, bool *same)
 {
@@ -39,7 +12,7 @@ enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent,
 	struct pieces pieces[SNAPSHOT_FILES];
 	struct str sum[FILE_META], tree, meta, keep[REPO_KEEP] = { 0 };
 	struct commit before = { 0 };
-	enum err e = check_joined(s, m);
+	enum err e = sync_fits(s, m);
 
 	if (e)
 		return e;

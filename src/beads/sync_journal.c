@@ -25,6 +25,12 @@ enum err sync_seal(struct sync *s)
 	return e;
 }
 
+static bool still_sealed(const struct sync *s)
+{
+	return s->b.about.place.segment == s->sealed.segment &&
+	       s->b.about.place.offset == s->sealed.offset;
+}
+
 /* The bead of an id as a commit has it, deleted or not. */
 static void read_again(struct call *c, const struct snapshot *old, struct str id,
 		       struct state *again)
@@ -71,6 +77,25 @@ static enum err keep_written(struct sync *s, const struct record *r,
 	return ERR_OK;
 }
 
+/*
+ * What was written since the journal was sealed has not been looked at yet. With the
+ * lock, so that nothing comes in between.
+ */
+static enum err check_late(struct sync *s, const struct record *r)
+{
+	struct call *c = s->c;
+	struct snapshot files;
+	struct state *since;
+	enum err e;
+
+	if (still_sealed(s))
+		return ERR_OK;
+	if ((e = beads_since(c, &s->b, r, &since)) ||
+	    (e = commit_read(c, s->repo, r->base, &files)))
+		return e;
+	return sync_fits_change(s, &files, NULL, since);
+}
+
 enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upto,
 		     const struct news *news)
 {
@@ -89,7 +114,7 @@ enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upt
 
 		if ((e = open_writer(s)))
 			return e;
-		if ((e = keep_written(s, &r, news, again)) ||
+		if ((e = check_late(s, &r)) || (e = keep_written(s, &r, news, again)) ||
 		    again->slots.count == written)
 			break;
 		/* before the base: who dies between the two has them whole */
@@ -101,5 +126,28 @@ enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upt
 	if (!e)
 		e = beads_rebase(c, &s->b, &r);
 	beads_close(&s->b);
+	return e;
+}
+
+enum err sync_hold(struct sync *s)
+{
+	enum err e = open_writer(s);
+
+	if (e || still_sealed(s))
+		return e;
+	beads_close(&s->b);
+	call_fail(s->c, ERR_SYNC_FAILED, "another command has written meanwhile");
+	return call_step(s->c, "Run 'bd repair --apply' again.");
+}
+
+enum err sync_restart(struct sync *s, struct str commit, struct state *pending)
+{
+	struct record r = { .change = state_new(&s->c->mem),
+			    .base = commit,
+			    .whole = true };
+	enum err e = beads_restart(s->c, &s->b, &r, pending);
+
+	s->base = commit;
+	s->sealed = s->b.about.place;
 	return e;
 }

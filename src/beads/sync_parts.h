@@ -37,6 +37,7 @@ struct sync {
 	bool published;
 	struct lost_claim *lost; /* by the writes of others that came with it */
 	bool repairs;            /* a history that cannot be read is what it is about */
+	int64_t file_most;       /* bytes of a file that others would read */
 };
 
 /* Says what comes next; tells the user beside a success. */
@@ -70,6 +71,15 @@ enum err sync_seal(struct sync *s);
 enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upto,
 		     const struct news *news);
 
+/* Opens the store for writing, if the journal still ends where it was sealed. */
+enum err sync_hold(struct sync *s);
+
+/*
+ * The journal begins anew: the commit is the base, and this is all that was written
+ * since. For a store that sync_hold() has opened.
+ */
+enum err sync_restart(struct sync *s, struct str commit, struct state *pending);
+
 /* --- sync_take.c --- */
 
 /* Makes a commit of others a part of the base. */
@@ -89,6 +99,48 @@ enum err sync_check(struct sync *s, const struct snapshot *files);
  * What is left of the merge's changes is what the commit has lost.
  */
 enum err sync_lost(struct sync *s, struct merge *m, bool *lost);
+
+/* --- sync_fit.c --- */
+
+/* What would come of a join that nobody could read: a bead, an edge, meta.json, a file.
+ */
+struct misfit {
+	enum snapshot_file file;
+	struct str key; /* absent: the file as a whole */
+	struct str why;
+	struct misfit *next;
+};
+struct misfit *sync_misfits(struct sync *s, const struct merge *m);
+
+/* REMOTE_DAMAGED, with the place in the commit that it was to be joined to. */
+enum err sync_refuse(struct sync *s, const struct snapshot *files,
+		     const struct misfit *misfit);
+enum err sync_fits(struct sync *s, const struct merge *m);
+
+/* The same for a commit, what is known beside it (or NULL) and what was written here. */
+enum err sync_fits_change(struct sync *s, const struct snapshot *commit,
+			  const struct snapshot *known, const struct state *change);
+
+/* The same for the lines that a commit itself has of one bead. */
+enum err sync_fits_itself(struct sync *s, const struct snapshot *files);
+
+/* In which file and line a commit has it, from 1; 0: it does not have it. */
+size_t sync_place_of(struct sync *s, const struct snapshot *files,
+		     const struct misfit *misfit, enum snapshot_file *file);
+
+/* --- sync_part.c --- */
+
+/*
+ * Where a commit and what is known here cannot be joined: the commit's version of a bead
+ * stays as it is, and the one that is known here becomes another bead. With `apply`, the
+ * commit is the base from then on. `report` is an open list, of lines.
+ */
+enum err sync_part(struct sync *s, struct str commit, bool apply, struct json *report,
+		   size_t *count);
+
+/* The same for what could be read of a commit: what is known is joined to it. */
+enum err sync_part_known(struct sync *s, const struct snapshot *known, struct state *all,
+			 struct json *report, size_t *count);
 
 /* --- sync_commit.c --- */
 

@@ -14,6 +14,7 @@ struct repair {
 	size_t line_count;
 	struct repo_fault there, here, base; /* what is wrong with their histories */
 	struct str made;                     /* what is to be published; or absent */
+	bool parted;                         /* the journal goes on from another commit */
 };
 
 /* --- what is damaged --- */
@@ -88,7 +89,7 @@ static enum err check_backups(struct repair *r)
 
 static bool sound(struct sync *s, const struct snapshot *files)
 {
-	bool well = !sync_check(s, files);
+	bool well = !sync_check(s, files) && !sync_fits_itself(s, files);
 
 	s->c->code = ERR_OK;
 	return well;
@@ -167,12 +168,21 @@ static enum err check_lines(struct repair *r, struct str commit, const char *whe
 
 /* --- mending it --- */
 
+static void report_parted(struct repair *r, struct str commit, const char *where,
+			  struct json *lines)
+{
+	report(r, commit, where);
+	json_put_raw(r->reply, "lines", json_text(lines));
+	json_end(r->reply);
+}
+
 /* Nothing that is known is lost with a line or a history that cannot be read. */
 static enum err join_commit(struct repair *r, struct str commit)
 {
 	struct sync *s = r->s;
-	struct state *known = state_new(&s->c->mem);
+	struct json lines = { .out.mem = &s->c->mem };
 	struct snapshot files;
+	size_t count = 0;
 	enum err e;
 
 	if (!commit.p)
@@ -180,10 +190,13 @@ static enum err join_commit(struct repair *r, struct str commit)
 	for (size_t i = 0; i < r->line_count; i++)
 		if (str_eq(commit, r->lines[i]))
 			return ERR_OK;
+	json_array(&lines);
 	if ((e = commit_read(s->c, s->repo, commit, &files)) ||
-	    (e = snapshot_read(s->c, &files, known)))
+	    (e = sync_part_known(s, &files, r->all, &lines, &count)))
 		return e;
-	state_add(r->all, known);
+	json_end(&lines);
+	if (count)
+		report_parted(r, commit, "here", &lines);
 	return ERR_OK;
 }
 
@@ -313,6 +326,49 @@ static enum err repair_all(struct repair *r)
 	return check_backups(r);
 }
 
+/* --- commits that are sound, and cannot be joined with what is known here --- */
+
+static enum err repair_join(struct repair *r, struct str commit, const char *where)
+{
+	struct json lines = { .out.mem = &r->s->c->mem };
+	size_t count;
+	enum err e;
+
+	json_array(&lines);
+	e = sync_part(r->s, commit, r->apply, &lines, &count);
+	json_end(&lines);
+	if (e || !count)
+		return e;
+	r->parted = true;
+	report_parted(r, commit, where, &lines);
+	return ERR_OK;
+}
+
+static bool is_news(const struct sync *s, struct str commit)
+{
+	return commit.p && !(s->base.p && repo_reaches(s->repo, s->base, commit));
+}
+
+/* The base first: an older version may have taken in what does not fit. */
+static enum err repair_joins(struct repair *r)
+{
+	struct sync *s = r->s;
+	bool damaged = r->line_count || r->there.why.p || r->here.why.p || r->base.why.p;
+	enum err e;
+
+	if (damaged && !r->made.p) /* that has to be mended first */
+		return ERR_OK;
+	if (r->made.p && (e = sync_seal(s)))
+		return e;
+	if (r->made.p)
+		s->there = r->made;
+	if (s->base.p && (e = repair_join(r, s->base, "journal")))
+		return e;
+	if (is_news(s, s->there) && (e = repair_join(r, s->there, "remote")))
+		return e;
+	return is_news(s, s->here) ? repair_join(r, s->here, "here") : ERR_OK;
+}
+
 enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 		     struct json *reply)
 {
@@ -325,15 +381,17 @@ enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 	    (e = beads_pending(c, &s.b, &s.pending)) || (e = sync_open(&s)))
 		return e;
 	s.base = s.pending.base;
+	s.sealed = s.b.about.place;
 	r.all = state_new(&c->mem);
 	json_object(reply);
 	json_put_array(reply, "commits");
-	e = repair_all(&r);
+	if (!(e = repair_all(&r)))
+		e = repair_joins(&r);
 	json_end(reply);
 	json_put_int(reply, "damaged", r.damaged);
 	json_put_int(reply, "set_aside", r.aside);
 	json_put_bool(reply, "applied", apply && r.damaged);
-	json_put_str(reply, "commit", r.made);
+	json_put_str(reply, "commit", apply && r.parted ? s.base : r.made);
 	json_end(reply);
 	repo_close(s.repo);
 	return e;

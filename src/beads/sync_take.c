@@ -103,8 +103,10 @@ static enum err take_other(struct sync *s, struct merge *m)
 	struct snapshot both;
 	struct news news;
 	bool same, moved;
-	enum err e;
+	enum err e = sync_fits_change(s, &m->side[0], &m->side[1], s->pending.change);
 
+	if (e)
+		return e;
 	if (s->remote.url.p && tip.p && repo_reaches(s->repo, s->base, tip))
 		parent = s->base; /* it has what was published; the other may not */
 
@@ -158,6 +160,8 @@ static enum err take_more(struct sync *s, struct str commit, const struct snapsh
 		    (e = sync_lost(s, &m, &lost)))
 			return e;
 		keep_to_rewrite(s, news.rewritten);
+		if (!lost && (e = sync_fits_change(s, new, NULL, s->pending.change)))
+			return e;
 		if (!lost)
 			return take_next(s, commit, &news);
 		if ((e = sync_check(s, new)))
@@ -174,8 +178,11 @@ static enum err take_first(struct sync *s, struct str commit, const struct snaps
 	struct news all = { .change = state_new(&s->c->mem),
 			    .count = count_lines(new),
 			    .forgets = true }; /* all of it is read from the commit */
+	enum err e = sync_fits_itself(s, new);
 
-	return take_next(s, commit, &all);
+	if (!e)
+		e = sync_fits_change(s, new, NULL, s->pending.change);
+	return e ? e : take_next(s, commit, &all);
 }
 
 enum err sync_take_in(struct sync *s, struct str commit)

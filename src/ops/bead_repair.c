@@ -214,7 +214,8 @@ const struct op op_bead_repair = {
 		"joined with what is known here. Nothing is deleted. Every record and "
 		"every line that is not kept as it was is listed. A history that Git "
 		"cannot read is left: the new commit goes on from the last one before "
-		"the damage, and the remote's ref is set to it.\n"
+		"the damage, and the remote's ref is set to it. A bead that is too large "
+		"to be joined with what is known here becomes two beads.\n"
 		"A stamp that is more than a day ahead wins over everything that is "
 		"written later, and cannot be taken back. --stamps is the way out.",
 	.flags = OP_WRITE | OP_ACTOR,

@@ -98,11 +98,13 @@ static void repaired_lines(struct view *v, const struct value *commit)
 		  STR_ARG(value_str(commit, "where")), why.p ? " " : "", STR_ARG(why));
 	for (size_t i = 0; lines && i < lines->count; i++) {
 		const struct value *line = &lines->item[i];
+		struct str action = value_str(line, "action");
 
 		view_line(v, "  " STR_FMT ":%" PRId64 " %s: " STR_FMT,
 			  STR_ARG(value_str(line, "file")), view_number(line, "line"),
-			  str_is(value_str(line, "action"), "set_aside") ? "set aside" :
-									   "rewritten",
+			  str_is(action, "set_aside") ? "set aside" :
+			  str_is(action, "kept_as")   ? "kept as two beads" :
+							"rewritten",
 			  STR_ARG(value_str(line, "why")));
 		if (str_is(value_str(line, "action"), "set_aside"))
 			view_line(
@@ -167,6 +169,19 @@ static void restamped_beads(struct view *v, const struct value *data)
 			  "to a new bead, and deletes the old one.");
 }
 
+/* Were commits only joined, and none replaced? */
+static bool only_kept(const struct value *commits)
+{
+	for (size_t i = 0; i < commits->count; i++) {
+		const struct value *lines = value_find(&commits->item[i], "lines");
+
+		for (size_t k = 0; k < lines->count; k++)
+			if (!str_is(value_str(&lines->item[k], "action"), "kept_as"))
+				return false;
+	}
+	return true;
+}
+
 void bd_view_repair(struct view *v, const struct value *data)
 {
 	const struct value *commits = value_find(data, "commits");
@@ -183,7 +198,9 @@ void bd_view_repair(struct view *v, const struct value *data)
 		return;
 	for (size_t i = 0; i < commits->count; i++)
 		repaired_lines(v, &commits->item[i]);
-	if (view_yes(data, "applied") && value_str(data, "commit").p)
+	if (view_yes(data, "applied") && commits->count && only_kept(commits))
+		view_line(v, "Both versions are kept. Now run 'bd sync'.");
+	else if (view_yes(data, "applied") && value_str(data, "commit").p)
 		view_line(v,
 			  "Mended by commit " STR_FMT
 			  "; what Git can read of what was there is kept below "

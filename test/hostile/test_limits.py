@@ -1,9 +1,13 @@
-"""Beads at the limits of what can be read: a write that was acknowledged can always be published."""
+"""Beads at the limits of what can be read. A write that was acknowledged can always be published; a join that would pass
+a limit is refused before anything changes, and `bd repair --apply` keeps both versions."""
+import json
+
 import pytest
 
-from bead_harness import assert_sound
-from beads import canonical
-from remotes import same_everywhere, sync
+from bead_harness import assert_sound, drop_cache
+from beads import append, canonical
+from conftest import git
+from remotes import REF, at, clone, is_sync_error, published, same_everywhere, sync
 from test_pushed_commits import MB, World, later
 from vybe import Vybe
 
@@ -35,6 +39,9 @@ def members(line):
     line.update({f"x{i:05}": i for i in range(9999)})
 
 
+LARGE = {"20,000 notes": notes("p"), "262,144 values": values, "32 MiB": full}
+
+
 class Crowded(World):
     """With a bead that has nothing but its title, for Mallory to change."""
 
@@ -55,6 +62,188 @@ def world(tmp_path):
 
 def journal(repo):
     return {path.name: path.read_bytes() for path in repo.home.glob("journal.*")}
+
+
+def holders(repo, text):
+    """The ids of beads that have this comment."""
+    return [bead["id"] for bead in repo.json("list", "--all", "-n", "0")
+            if text in [note["text"] for note in repo.json("comments", bead["id"])]]
+
+
+def is_refused(repo, bead):
+    """The sync is refused, with its place, and nothing has changed here."""
+    before, here = journal(repo), at(repo.path)
+    error = is_sync_error(repo.run("sync", "--json"), "corrupt")
+    assert error["details"]["file"] in ("state.jsonl", "tombstones.jsonl") and error["details"]["line"] > 0, error
+    assert bead in error["message"] and "bd repair --apply" in error["hint"], error
+    assert (journal(repo), at(repo.path)) == (before, here)
+    assert repo.json("validate")["findings"] == []
+
+
+# --- what was written here and what others pushed are too large together ---
+
+@pytest.mark.parametrize("what", LARGE)
+def test_a_join_that_does_not_fit_is_refused_before_anything_changes(world, what):
+    world.anna.bd("comment", world.bead, "mine").ok()
+    tip = at(world.remote)
+    world.push_third(LARGE[what])
+    is_refused(world.anna, world.bead)
+    world.anna.bd("comment", world.bead, "mine as well").ok()
+    world.anna.bd("update", world.bead, "--priority", "0").ok()
+    drop_cache(world.anna)
+    git(world.remote, "update-ref", REF, tip)
+    sync(world.anna)
+    world.converges()
+    assert holders(world.ben, "mine") == holders(world.ben, "mine as well") == [world.bead]
+
+
+@pytest.mark.parametrize("what", ["20,000 notes", "262,144 values"])
+def test_repair_keeps_what_is_known_here_as_another_bead(world, what):
+    """Both clones have comments that no commit has; both end up in the one copy."""
+    for repo in (world.anna, world.ben):
+        repo.bd("comment", world.bead, f"of {repo.path.name}").ok()
+    world.push_third(LARGE[what])
+    pushed = [line for line in published(world.remote)["state.jsonl"].splitlines() if world.bead.encode() in line][0]
+    for repo in (world.anna, world.ben):
+        is_refused(repo, world.bead)
+        before = journal(repo)
+        told = repo.json("repair")
+        assert (told["damaged"], told["applied"], journal(repo)) == (1, False, before)
+        line = told["commits"][0]["lines"][0]
+        assert (line["file"], line["action"]) == ("state.jsonl", "kept_as") and line["line"] > 0, line
+        assert repo.json("repair", "--apply")["applied"]
+        sync(repo)
+    world.converges()
+    copies = holders(world.anna, "of anna")
+    assert len(copies) == 1 and copies == holders(world.ben, "of ben") and copies != [world.bead], copies
+    assert copies[0] in line["why"]
+    assert world.anna.show(copies[0])["title"] == "third"
+    assert pushed in published(world.remote)["state.jsonl"].splitlines(), "the id is the pushed bead's"
+    assert world.anna.json("repair")["damaged"] == 0
+
+
+def test_a_bead_that_was_deleted_here_stays_deleted(world):
+    world.anna.bd("comment", world.bead, "mine").ok()
+    world.anna.bd("delete", world.bead).ok()
+    world.push_third(notes("p"))
+    is_refused(world.anna, world.bead)
+    world.anna.bd("repair", "--apply").ok()
+    world.converges()
+    assert world.ben.fails("show", world.bead)["code"] == "deleted"
+    gone = [bead["id"] for bead in world.ben.json("deleted") if bead["title"] == "third" and bead["id"] != world.bead]
+    world.ben.bd("undelete", *gone).ok()
+    assert holders(world.ben, "mine") == gone
+
+
+def test_commits_that_cannot_be_joined_with_each_other_are_repaired_in_every_clone(world):
+    """The second has dropped what the first published."""
+    tip = at(world.remote)
+    world.push_third(notes("a"))
+    sync(world.anna)
+    world.ben.bd("comment", world.bead, "of ben").ok()
+    git(world.remote, "update-ref", REF, tip)
+    world.push_third(notes("b"))
+    for repo in (world.anna, world.ben):
+        is_refused(repo, world.bead)
+        world.usable(repo)
+        repo.bd("repair", "--apply").ok()
+        sync(repo)
+    world.converges()
+    copies = holders(world.anna, "of ben")
+    assert len(copies) == 1 and copies != [world.bead]
+    counts = {bead["id"]: len(world.anna.json("comments", bead["id"])) for bead in world.anna.json("list")}
+    assert counts[world.bead] == 20000 and sorted(counts.values())[-2] == 20000, counts
+
+
+def test_a_clone_that_took_in_too_much_before_is_repaired(world):
+    """Older versions wrote this to the journal, and could never sync again."""
+    tip = at(world.remote)
+    world.push_third(notes("p"))
+    sync(world.anna)
+    line = [json.loads(line) for line in published(world.remote)["state.jsonl"].splitlines() if b"p00000" in line][0]
+    stamp = [line["_at"][0] + 5, 0]
+    append(world.anna, {"beads": [{
+        **{key: line[key] for key in ("id", "created_at", "created_by")}, "title": "mine", "_v": {"title": [stamp, "anna"]},
+        "notes": [{"at": stamp, "author": "anna", "content": "mine", "id": "mine"}]}]})
+    git(world.remote, "update-ref", REF, tip)
+    error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    assert "bd repair --apply" in error["hint"], error
+    assert world.anna.json("repair", "--apply")["applied"]
+    sync(world.anna)
+    world.converges()
+    copy, = holders(world.ben, "mine")
+    assert world.ben.show(copy)["title"] == "mine" and world.ben.show(world.bead)["title"] == "third"
+    world.anna.bd("delete", world.bead).ok()
+    sync(world.anna)
+
+
+def test_lines_of_one_commit_that_are_too_large_together_are_set_aside(world, tmp_path):
+    """The bead is in both files, with other notes in each."""
+    def twice(files):
+        lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+        bead = [line for line in lines if line["title"] == "third"][0]
+        dead = {**bead}
+        notes("a")(dead)
+        notes("b")(bead)
+        buried = [json.loads(line) for line in files["tombstones.jsonl"].splitlines()]
+        buried.append({"id": bead["id"], "deleted_at": [2, 0], "deleted_by": "m", "bead": {**dead, "_at": [1, 19999]}})
+        def text(some):
+            return "".join(canonical(line) + "\n" for line in sorted(some, key=lambda line: line["id"]))
+        return {**files, "state.jsonl": text(lines), "tombstones.jsonl": text(buried)}
+    world.push(twice)
+    carl = clone(tmp_path / "carl", None)
+    git(carl.path, "remote", "add", "origin", str(world.remote))
+    for repo in (world.anna, carl):
+        is_sync_error(repo.run("sync", "--json"), "corrupt")
+        assert repo.json("validate")["findings"] == []
+    assert world.anna.json("repair", "--apply")["applied"]
+    sync(carl)
+    world.converges()
+    assert_sound(carl)
+
+
+def test_a_line_that_is_too_large_in_its_normal_form_is_refused(world):
+    """It says in a few bytes that all members were written by somebody with a long name; one was written later."""
+    def change(files):
+        lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+        bead = [line for line in lines if line["title"] == "third"][0]
+        bead.update({f"x{i:05}": i for i in range(9000)}, _by="m" * 4000)
+        bead["_v"] = {"title": [[bead["_at"][0] + 1, 0], "m"]}
+        return {**files, "state.jsonl": "".join(canonical(line) + "\n" for line in lines)}
+    world.push(change)
+    error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    assert error["details"]["file"] == "state.jsonl" and error["details"]["line"] > 0
+    assert world.anna.json("repair", "--apply")["applied"]
+    world.converges()
+
+
+def test_members_of_meta_are_never_joined_to_more_than_can_be_read(world):
+    def meta(name):
+        def change(files):
+            kept = {key: value for key, value in json.loads(files["meta.json"]).items() if not key.startswith("x")}
+            return {**files, "meta.json": canonical({**kept, f"x{name}": "y" * (MB - 2000)})}
+        return change
+    world.push(meta("a"))
+    sync(world.anna)
+    world.push(meta("b"))
+    world.anna.create("mine")
+    before = journal(world.anna)
+    assert is_sync_error(world.anna.run("sync", "--json"), "corrupt")["details"]["file"] == "meta.json"
+    assert journal(world.anna) == before
+    assert world.anna.json("repair", "--apply")["applied"]
+    world.converges()
+    assert "mine" in [bead["title"] for bead in world.ben.json("list")]
+
+
+def test_a_file_is_never_published_that_others_would_not_read(world):
+    world.anna.bd("config", "set", "sync.max_file", "1m").ok()
+    before = at(world.remote)
+    world.anna.bd("comment", world.bead, "-f", "-", stdin=b"x" * MB).ok()
+    error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    assert error["details"]["file"] == "state.jsonl" and "sync.max_file" in error["hint"], error
+    assert at(world.remote) == before
+    world.anna.bd("config", "set", "sync.max_file", "2m").ok()
+    world.converges()
 
 
 # --- what commands write ---
