@@ -270,9 +270,9 @@ def fill(service, most):
 
 def test_a_feed_goes_on_in_the_next_file(served):
     """Also where the last words of the one before were written in part."""
-    first = served.repo.create("first")
-    Stream(served).begun().close()
     stream = Stream(served).begun()
+    first = served.repo.create("first")
+    stream.until(count(1))
     for _ in range(6):
         served.terminate()
         filled = fill(served, (4 << 20) + 1)
