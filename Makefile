@@ -65,9 +65,8 @@ ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(
 
 LAYERS  = base store beads agents board continuity ops surface
 # What needs libgit2 is a program of its own, because loading that costs every command.
-GIT     = $(wildcard src/store/repo*.c) $(addprefix src/beads/,commits.c history.c sync.c \
-	  sync_commit.c sync_doctor.c sync_journal.c sync_lost.c sync_pack.c sync_repair.c sync_take.c) \
-	  src/surface/sync_main.c
+GIT     = $(wildcard src/store/repo*.c) src/beads/commits.c src/beads/history.c \
+	  $(filter-out %/sync_state.c,$(wildcard src/beads/sync*.c)) src/surface/sync_main.c
 # So is the service, for the same reason.
 SERVE   = $(wildcard src/surface/serve_*.c)
 PAGE    = $(wildcard web/*)
