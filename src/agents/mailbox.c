@@ -157,6 +157,75 @@ static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox
 	return ERR_OK;
 }
 
+/* An id that no message can have names no file either. */
+static bool plausible(struct str id)
+{
+	return id.n < 200 && str_starts(id, STR("msg_")) && !memchr(id.p, '/', id.n);
+}
+
+static enum err read_index(struct call *c, const struct agent_files *f, struct str id,
+			   struct mail **out)
+{
+	struct str text = { 0 };
+	enum err e =
+		plausible(id) ? agent_file_read(c, f, index_of(c, id), &text) : ERR_OK;
+
+	*out = text.p ? decode(&c->mem, text) : NULL;
+	if (*out && !str_eq((*out)->id, id))
+		*out = NULL;
+	return e;
+}
+
+/*
+ * A program that keeps no boxes notes in the index alone what was read and accepted. So
+ * where there is no box yet, a message is taken as the index has it, if that is further.
+ */
+static struct mail *adopted(struct call *c, const struct agent_files *f, struct mail *m)
+{
+	struct mail *indexed;
+
+	if (read_index(c, f, m->id, &indexed)) {
+		c->code = ERR_OK; /* what the record says holds */
+		return m;
+	}
+	return indexed && str_eq(indexed->to, m->to) && indexed->state > m->state ?
+		       indexed :
+		       m;
+}
+
+static void put_steps(struct call *c, struct buf *lines, const struct mail *m,
+		      const struct mail *now)
+{
+	struct mail read = *now;
+
+	read.state = MAIL_READ;
+	read.acked_ms = 0;
+	if (m->state < MAIL_READ && now->state > MAIL_READ)
+		buf_put(lines, text_of(c, &read));
+	buf_put(lines, text_of(c, now));
+}
+
+/* A writer puts that on record first. */
+static enum err adopt(struct call *c, struct agent_files *f, struct mailbox *box)
+{
+	struct buf lines = { .mem = &c->mem };
+	enum err e;
+
+	for (size_t i = 0; i < box->fresh.count; i++) {
+		struct mail *m = box->fresh.entry[i].value, *now = adopted(c, f, m);
+
+		if (now == m)
+			continue;
+		put_steps(c, &lines, m, now);
+		if (f->lock.fd < 0)
+			apply(box, now);
+	}
+	if (!lines.n || f->lock.fd < 0 || f->pending_count)
+		return ERR_OK;
+	e = agent_file_append(c, f, stream_of(c, box->agent), buf_str(&lines));
+	return e ? e : apply_rest(c, f, box);
+}
+
 /* What the snapshot says, and how long the record is now, which only grows. */
 static enum err load_box(struct call *c, struct agent_files *f, struct str agent,
 			 struct mailbox *out, int64_t *size)
@@ -173,6 +242,7 @@ static enum err load_box(struct call *c, struct agent_files *f, struct str agent
 		agent_file_warn_shortened(c, stream_of(c, agent));
 		*out = empty_box(c, agent);
 	}
+	out->begun = text.p;
 	return ERR_OK;
 }
 
@@ -190,7 +260,9 @@ enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent,
 	int64_t size;
 	enum err e = load_box(c, f, agent, out, &size);
 
-	return !e && out->known < size ? apply_rest(c, f, out) : e;
+	if (!e && out->known < size)
+		e = apply_rest(c, f, out);
+	return !e && !out->begun ? adopt(c, f, out) : e;
 }
 
 /* What the last writers had no time for. */
@@ -239,25 +311,6 @@ enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
 }
 
 /* --- looking --- */
-
-/* An id that no message can have names no file either. */
-static bool plausible(struct str id)
-{
-	return id.n < 200 && str_starts(id, STR("msg_")) && !memchr(id.p, '/', id.n);
-}
-
-static enum err read_index(struct call *c, struct agent_files *f, struct str id,
-			   struct mail **out)
-{
-	struct str text = { 0 };
-	enum err e =
-		plausible(id) ? agent_file_read(c, f, index_of(c, id), &text) : ERR_OK;
-
-	*out = text.p ? decode(&c->mem, text) : NULL;
-	if (*out && !str_eq((*out)->id, id))
-		*out = NULL;
-	return e;
-}
 
 static enum err search(struct call *c, struct agent_files *f, struct str agent,
 		       struct str id, struct mail **out)
@@ -344,8 +397,13 @@ enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id,
 struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f,
 				 struct str agent)
 {
-	return (struct mailbox_walk){ .back = { .f = f, .name = stream_of(c, agent) },
-				      .seen.mem = &c->mem };
+	int64_t size = 0;
+
+	return (struct mailbox_walk){
+		.back = { .f = f, .name = stream_of(c, agent) },
+		.seen.mem = &c->mem,
+		.adopts = !agent_file_size(c, f, box_of(c, agent), &size) && !size
+	};
 }
 
 /* A message stands where it was sent; what happened to it came by before. */
@@ -365,7 +423,8 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 			continue;
 		}
 		at = map_put(&w->seen, m->id);
-		*at = *at ? *at : m;
+		if (!*at)
+			*at = w->adopts ? adopted(c, w->back.f, m) : m;
 		*out = *at;
 		if (m->state == MAIL_UNREAD)
 			return ERR_OK;

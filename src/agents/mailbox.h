@@ -15,6 +15,7 @@
  */
 struct mailbox {
 	struct str agent;
+	bool begun;        /* it has a snapshot */
 	int64_t known;     /* bytes of the record that the rest is about */
 	int64_t count[3];  /* of the messages, by their state */
 	int64_t latest_ms; /* when the last one was sent */
@@ -63,6 +64,7 @@ enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents
 struct mailbox_walk {
 	struct lines_back back;
 	struct map seen; /* by id: how it is now */
+	bool adopts;     /* there is no box yet: the index may know more */
 };
 struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f,
 				 struct str agent);

@@ -100,6 +100,24 @@ static enum err replace(struct mending *k, struct record *r, struct str *kept)
 			    ERR_OK;
 }
 
+static void say(struct buf *out, size_t count, const char *one, const char *many)
+{
+	if (count)
+		buf_fmt(out, "%s%zu %s", out->n ? "; " : "", count,
+			count == 1 ? one : many);
+}
+
+static struct str describe(struct call *c, const struct record *r)
+{
+	struct buf out = { .mem = &c->mem };
+
+	say(&out, r->bad, "line is damaged", "lines are damaged");
+	say(&out, r->split, "line end is missing", "line ends are missing");
+	say(&out, r->restored, "entry is missing here but is in another file",
+	    "entries are missing here but are in other files");
+	return buf_str(&out);
+}
+
 static enum err mend_record(struct mending *k, struct str name, struct str agent,
 			    line_valid *valid)
 {
@@ -124,11 +142,7 @@ static enum err mend_record(struct mending *k, struct str name, struct str agent
 		return e;
 	k->damaged++;
 	found.lost = json_text(&r.lost);
-	found.message = arena_fmt(
-		&c->mem,
-		"%zu damaged lines, %zu joined by a damaged line end; %zu are missing "
-		"and can be taken from snapshots",
-		r.bad, r.split, r.restored);
+	found.message = describe(c, &r);
 	if (k->m->fix) {
 		found.fix = (struct str){ 0 };
 		if ((e = replace(k, &r, &found.kept)))

@@ -13,7 +13,8 @@ struct json;
  */
 struct registered {
 	struct str id, display, role, status;
-	struct str request; /* receipts_mark() of who registered it; or absent */
+	struct str request; /* receipts_mark() of the request that registered it; or
+			       absent */
 	int64_t created_ms, seen_ms, version;
 	struct registered *next;
 };

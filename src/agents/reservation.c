@@ -62,7 +62,7 @@ static bool decode(const struct value *v, struct reservation *out)
 	       moment_parse(value_str(v, "created_at"), &out->created_ms) &&
 	       moment_parse(value_str(v, "expires_at"), &out->expires_ms) &&
 	       (!released.p || moment_parse(released, &out->released_ms)) &&
-	       value_int(v, "epoch", &out->epoch);
+	       (!value_find(v, "epoch") || value_int(v, "epoch", &out->epoch));
 }
 
 /* Text that means itself in a JSON string. Other text has to be parsed, and checked. */
@@ -161,7 +161,8 @@ struct book {
 		struct str key, line;
 	} * row;
 	size_t count;
-	int64_t epoch; /* the last one that was given */
+	int64_t epoch;      /* the last one that was given */
+	struct str adopted; /* lines of `row` that the record lacks */
 };
 
 /* Where the scope is, or belongs. */
@@ -261,21 +262,22 @@ static void enter(struct call *c, struct book *b, const struct reservation *r)
 	b->row[at] = (struct row){ r->key, line_of(c, r) };
 }
 
-/* `lenient`: for whoever only shows them; damaged lines are left out, with a warning. */
+/* `lenient`: for readers that only show them; damaged lines are left out, with a warning.
+ */
 static enum err read_history(struct call *c, struct agent_files *f, bool lenient,
-			     struct book *b)
+			     struct book *b, struct str *text)
 {
-	struct str text, rest, line;
-	enum err e = agent_file_read(c, f, history_file, &text);
+	struct str rest, line;
+	enum err e = agent_file_read(c, f, history_file, text);
 
-	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
+	for (rest = *text; !e && rest.n && str_next(&rest, '\n', &line);) {
 		struct reservation r;
 
 		if (parse(c, line, (struct str){ 0 }, &r))
 			enter(c, b, &r);
 		else
 			e = (lenient ? agent_file_skipped : agent_file_damaged)(
-				c, f, history_file, line.p - text.p);
+				c, f, history_file, line.p - text->p);
 	}
 	return e;
 }
@@ -325,10 +327,56 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
 	return true;
 }
 
+/*
+ * The snapshot of a program that keeps no record of what is active: a list of
+ * reservations, without epochs. False: it is none.
+ */
+static bool read_foreign(struct call *c, struct str text, struct book *b)
+{
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, text, &error), *list = v;
+
+	if (v && v->type == VALUE_OBJECT && !value_find(v, "crc"))
+		list = value_find(v, "reservations");
+	if (!list || list->type != VALUE_ARRAY)
+		return false;
+	for (size_t i = 0; i < list->count; i++) {
+		struct reservation r;
+
+		if (!decode(&list->item[i], &r) || !epoch_valid(r.epoch) ||
+		    scope_parse(&c->mem, STR("/"), r.scope, &r.key) != SCOPE_FINE)
+			return false;
+		r.epoch = r.epoch ? r.epoch : b->epoch + 1;
+		enter(c, b, &r);
+	}
+	return true;
+}
+
+/* Takes in the rows of which the record knows nothing. */
+static void adopt(struct call *c, struct book *b, struct str record,
+		  const struct book *foreign)
+{
+	struct buf lines = { .mem = &c->mem };
+	struct reservation r, there;
+
+	for (size_t i = 0; i < foreign->count; i++) {
+		const struct row *row = &foreign->row[i];
+
+		if (!parse(c, row->line, row->key, &r) || str_has(record, r.id) ||
+		    (find_scope(c, b, r.key, &there) && there.epoch >= r.epoch))
+			continue;
+		enter(c, b, &r);
+		buf_put(&lines, row->line);
+		buf_char(&lines, '\n');
+	}
+	b->adopted = buf_str(&lines);
+}
+
 /* The snapshot, if it knows all of the record; else that has to be read. */
 static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient,
 			     struct book *b)
 {
+	struct book foreign = { 0 };
 	int64_t known = -1, size;
 	struct str text;
 	enum err e = agent_file_read(c, f, active_file, &text);
@@ -338,10 +386,12 @@ static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient
 		return e;
 	if (text.p && !read_active(c, text, &known, b)) {
 		known = -1;
-		c->warning = arena_fmt(&c->mem,
-				       "'" STR_FMT "' is damaged; what is reserved was "
-				       "taken from '" STR_FMT "'",
-				       STR_ARG(active_file), STR_ARG(history_file));
+		if (!read_foreign(c, text, &foreign))
+			c->warning = arena_fmt(
+				&c->mem,
+				"'" STR_FMT "' is damaged; what is reserved was "
+				"taken from '" STR_FMT "'",
+				STR_ARG(active_file), STR_ARG(history_file));
 	}
 	if ((e = agent_file_size(c, f, history_file, &size))) /* it only grows */
 		return e;
@@ -352,7 +402,9 @@ static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient
 	if (known >= size)
 		return ERR_OK;
 	*b = (struct book){ 0 };
-	return read_history(c, f, lenient, b);
+	if (!(e = read_history(c, f, lenient, b, &text)))
+		adopt(c, b, text, &foreign);
+	return e;
 }
 
 static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
@@ -459,6 +511,8 @@ static enum err note(struct call *c, struct agent_files *f, struct book *b,
 	struct agent_append all[2];
 	enum err e;
 
+	buf_put(&lines, b->adopted);
+	b->adopted = (struct str){ 0 };
 	sweep(c, b, now->key, &lines);
 	if (before) {
 		enter(c, b, before);
@@ -656,8 +710,8 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 		struct reservation old = *r;
 		int64_t end = c->now_ms + minutes * 60000;
 
-		old.text = r->text = (struct str){ 0 };
-		old.state = STR("expired");
+		expire(&old);
+		r->text = (struct str){ 0 };
 		r->id = id_mint(&c->mem, "res", c->now_ms);
 		r->agent = to;
 		r->created_ms = c->now_ms;
@@ -687,6 +741,7 @@ static enum err find_released(struct call *c, struct agent_files *f, struct str 
 			continue;
 		r->text = (struct str){ 0 };
 		*out = r;
+		break;
 	}
 	return ERR_OK;
 }
@@ -860,33 +915,30 @@ enum err reservation_missing(struct call *c, struct agent_files *f, struct str r
 			     struct str *lines, size_t *count)
 {
 	struct book snapshot = { 0 }, book = { 0 };
-	struct buf out = { .mem = &c->mem };
-	struct reservation r, there;
+	struct reservation r;
 	struct str text, line;
 	int64_t known;
 	enum err e = agent_file_read(c, f, active_file, &text);
 
 	*count = 0;
-	while (record.n && str_next(&record, '\n', &line))
+	for (struct str rest = record; rest.n && str_next(&rest, '\n', &line);)
 		if (parse(c, line, (struct str){ 0 }, &r))
 			enter(c, &book, &r);
 	if (!e && text.p && read_active(c, text, &known, &snapshot))
-		for (size_t i = 0; i < snapshot.count; i++) {
-			const struct row *row = &snapshot.row[i];
-
-			if (!parse(c, row->line, row->key, &r) ||
-			    (find_scope(c, &book, row->key, &there) &&
-			     str_eq(there.id, r.id)))
-				continue;
-			buf_put(&out, row->line);
-			buf_char(&out, '\n');
-			++*count;
-		}
-	*lines = buf_str(&out);
+		adopt(c, &book, record, &snapshot);
+	*lines = book.adopted;
+	for (struct str rest = *lines; rest.n && str_next(&rest, '\n', &line);)
+		++*count;
 	return e;
 }
 
 enum err reservation_forget_snapshot(struct call *c, struct agent_files *f)
 {
+	struct book foreign = { 0 };
+	struct str text;
+	enum err e = agent_file_read(c, f, active_file, &text);
+
+	if (e || (text.p && read_foreign(c, text, &foreign)))
+		return e; /* it is not made from the record */
 	return agent_file_remove(c, f, active_file);
 }

@@ -613,10 +613,8 @@ enum err db_is_empty(struct call *c, struct db *db, bool *empty)
 static enum err unexpected(struct call *c, const struct db *db, const char *name,
 			   const char *what)
 {
-	call_fail(c, ERR_DAMAGED, "in '" STR_FMT "', '%s' %s", STR_ARG(db->path), name,
-		  what);
-	return call_step(c, "Somebody else has made or changed that file. Move it away, "
-			    "and run the command again.");
+	return call_fail(c, ERR_DAMAGED, "in '" STR_FMT "', '%s' %s", STR_ARG(db->path),
+			 name, what);
 }
 
 /* Names of tables are the same in upper and lower case. */

@@ -1,5 +1,6 @@
 """Clients that were written for the original vybe read the same shapes here."""
 import json
+import sqlite3
 
 import pytest
 
@@ -113,3 +114,17 @@ def test_the_brief_counts_the_tasks_by_status(vybe):
     counts = {"pending": 1, "in_progress": 1, "completed": 1, "blocked": 2}
     assert vybe.resume()["brief"]["counts"] == counts
     assert vybe.ok("status", request=False)["counts"]["tasks"] == {"total": 5, **counts}
+
+
+def test_a_damaged_store_is_named_with_the_command_that_repairs_it(vybe):
+    vybe.ok("memory", "set", "-k", "k", "-v", "1")
+    [file] = vybe.path.rglob("vybe.db")
+    db = sqlite3.connect(file)
+    db.execute("DROP TABLE memory")
+    db.commit()
+    db.close()
+    refused = vybe.vybe("memory", "get", "-k", "k", request=False)
+    assert refused["error_code"] == "DAMAGED" and str(file) in refused["error"]
+    assert "'abacus doctor --fix'" in refused["suggested_action"]
+    vybe.run("doctor", "--fix", program="abacus").ok()
+    assert vybe.ok("memory", "list", request=False)["memories"] == []

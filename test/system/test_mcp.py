@@ -1018,7 +1018,11 @@ def test_read_filters(checked):
 def test_refs_as_a_string_or_a_number_are_the_same_thing(server):
     said = server.data("bb_post_message", content="c", agent="a", refs=[{"where": "w", "what": "n", "ref": 7}])
     assert said["refs"] == [{"where": "w", "what": "n", "ref": 7}]
-    assert server.data("bb_find_refs", where="w", what="n", ref="7")["messages"] == [said]
+    for ref in ("7", 7):
+        assert server.data("bb_find_refs", where="w", what="n", ref=ref)["messages"] == [said]
+        filter = {"ref_where": "w", "ref_what": "n", "ref_ref": ref}
+        assert [m["id"] for m in server.data("bb_read_messages", **filter)] == [said["id"]]
+        assert server.data("bb_list_artifacts", **filter) == []
 
 
 def test_artifacts(checked, project):
