@@ -3,14 +3,12 @@ import contextlib
 import resource
 import sqlite3
 import subprocess
-import sys
 
 import pytest
 
-from conftest import BIN, ROOT, Project, Result, environment
-
-sys.path[:0] = [str(ROOT / "test" / "cli")]
-from vybe import Vybe  # noqa: E402
+from board import ORIGINAL_SQL
+from conftest import BIN, Project, Result, environment
+from vybe import Vybe
 
 ENDLESS = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x)"
 COLUMNS = {
@@ -176,68 +174,13 @@ def test_the_board_of_the_original_program_is_opened(tmp_path):
     path = tmp_path / "theirs"
     (path / ".bb").mkdir(parents=True, mode=0o700)
     with contextlib.closing(sqlite3.connect(path / ".bb" / "blackboard.db", isolation_level=None)) as db:
-        db.executescript(ORIGINAL)
+        db.executescript(ORIGINAL_SQL)
         db.execute("INSERT INTO messages (from_agent, content) VALUES ('kim', 'hello')")
     project = Project(path)
     assert [m["content"] for m in project.json("log")] == ["hello"]
     project.bb("--as", "a", "post", "mine").ok()
     project.bb("init").ok()
     assert len(project.json("log")) == 2
-
-
-ORIGINAL = """
-PRAGMA journal_mode = WAL;
-CREATE TABLE schema_version (
-    version INTEGER NOT NULL
-);
-INSERT INTO schema_version (version) VALUES (1);
-CREATE TABLE IF NOT EXISTS agents (
-    id TEXT PRIMARY KEY,
-    current_task TEXT NOT NULL DEFAULT '',
-    progress INTEGER NOT NULL DEFAULT 0
-        CHECK (progress >= 0 AND progress <= 100),
-    status TEXT NOT NULL DEFAULT 'idle'
-        CHECK (status IN (
-            'idle', 'planning', 'coding', 'testing',
-            'reviewing', 'blocked', 'offline'
-        )),
-    blockers TEXT,
-    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
-);
-CREATE TABLE messages (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    from_agent TEXT NOT NULL,
-    content TEXT NOT NULL,
-    tags TEXT NOT NULL DEFAULT '[]'
-        CHECK (json_valid(tags)),
-    priority TEXT NOT NULL DEFAULT 'normal'
-        CHECK (priority IN ('low', 'normal', 'high', 'critical')),
-    in_reply_to INTEGER REFERENCES messages(id),
-    refs TEXT NOT NULL DEFAULT '[]'
-        CHECK (json_valid(refs)),
-    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
-);
-CREATE TABLE artifacts (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    path TEXT NOT NULL UNIQUE,
-    produced_by TEXT NOT NULL,
-    description TEXT NOT NULL DEFAULT '',
-    version TEXT,
-    refs TEXT NOT NULL DEFAULT '[]'
-        CHECK (json_valid(refs)),
-    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
-);
-CREATE INDEX idx_agents_status ON agents(status);
-CREATE INDEX idx_agents_last_seen ON agents(last_seen);
-CREATE INDEX idx_messages_created_at ON messages(created_at DESC);
-CREATE INDEX idx_messages_from_agent ON messages(from_agent);
-CREATE INDEX idx_messages_priority ON messages(priority) WHERE priority IN ('high', 'critical');
-CREATE INDEX idx_messages_in_reply_to ON messages(in_reply_to)
-    WHERE in_reply_to IS NOT NULL;
-CREATE INDEX idx_artifacts_path ON artifacts(path);
-CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);
-"""
 
 
 def limited(project, *args):

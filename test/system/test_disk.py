@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from board import ORIGINAL_SQL
 from conftest import Project, Result, environment
 from harness import (BB, assert_error, assert_sound, finish, held, lock_is_free,
                      needs_root, needs_strace, notes, parts, rows, traced, wait_until)
@@ -514,63 +515,6 @@ def test_a_folder_where_the_database_should_be(project):
 # --- a board of another make
 
 
-SEED_SQL = """
-CREATE TABLE schema_version (
-    version INTEGER NOT NULL
-);
-INSERT INTO schema_version (version) VALUES (1);
-
-CREATE TABLE agents (
-    id TEXT PRIMARY KEY,
-    current_task TEXT NOT NULL DEFAULT '',
-    progress INTEGER NOT NULL DEFAULT 0
-        CHECK (progress >= 0 AND progress <= 100),
-    status TEXT NOT NULL DEFAULT 'idle'
-        CHECK (status IN (
-            'idle', 'planning', 'coding', 'testing',
-            'reviewing', 'blocked', 'offline'
-        )),
-    blockers TEXT,
-    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
-);
-
-CREATE TABLE messages (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    from_agent TEXT NOT NULL,
-    content TEXT NOT NULL,
-    tags TEXT NOT NULL DEFAULT '[]'
-        CHECK (json_valid(tags)),
-    priority TEXT NOT NULL DEFAULT 'normal'
-        CHECK (priority IN ('low', 'normal', 'high', 'critical')),
-    in_reply_to INTEGER REFERENCES messages(id),
-    refs TEXT NOT NULL DEFAULT '[]'
-        CHECK (json_valid(refs)),
-    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
-);
-
-CREATE TABLE artifacts (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    path TEXT NOT NULL UNIQUE,
-    produced_by TEXT NOT NULL,
-    description TEXT NOT NULL DEFAULT '',
-    version TEXT,
-    refs TEXT NOT NULL DEFAULT '[]'
-        CHECK (json_valid(refs)),
-    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
-);
-
-CREATE INDEX idx_agents_status ON agents(status);
-CREATE INDEX idx_agents_last_seen ON agents(last_seen);
-CREATE INDEX idx_messages_created_at ON messages(created_at DESC);
-CREATE INDEX idx_messages_from_agent ON messages(from_agent);
-CREATE INDEX idx_messages_priority ON messages(priority) WHERE priority IN ('high', 'critical');
-CREATE INDEX idx_messages_in_reply_to ON messages(in_reply_to)
-    WHERE in_reply_to IS NOT NULL;
-CREATE INDEX idx_artifacts_path ON artifacts(path);
-CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);
-"""
-
 NOW = datetime(2024, 5, 17, 0, 10, 0, tzinfo=timezone.utc)  # ten minutes past midnight: days differ
 
 STAMPS = {
@@ -591,7 +535,7 @@ def foreign(empty, request):
     (empty.path / ".bb").mkdir()
     db = sqlite3.connect(empty.database)
     db.executescript(f"PRAGMA journal_mode = {journal};\nPRAGMA busy_timeout = 5000;\n"
-                     "PRAGMA foreign_keys = ON;\n" + SEED_SQL)
+                     "PRAGMA foreign_keys = ON;\n" + ORIGINAL_SQL)
     for name, age in sorted(AGES.items(), key=lambda item: -item[1]):
         t = stamp(NOW - age)
         db.execute("INSERT INTO agents (id, status, last_seen, updated_at) VALUES (?, 'coding', ?, ?)",
@@ -653,7 +597,7 @@ def test_a_board_of_another_make_is_used_in_full(foreign):
     assert foreign.bb("--json", "init").json["result"] == "exists"
     tables = [t for t, in rows(foreign, "SELECT sql FROM sqlite_schema WHERE name IN"
                                         " ('agents', 'messages', 'artifacts', 'schema_version')")]
-    assert len(tables) == 4 and all(t in SEED_SQL for t in tables), "the seed's tables were changed"
+    assert len(tables) == 4 and all(t in ORIGINAL_SQL for t in tables), "the seed's tables were changed"
     assert_sound(foreign)
 
 
