@@ -9,7 +9,7 @@ import pytest
 from board import at, on_terminal
 from conftest import BIN, environment
 from test_agent_guard import Repo
-from test_agent_identity import agent, data, in_little_memory, register
+from test_agent_identity import agent, data, register
 from test_agent_mail import events
 from test_agent_reservations import reserve
 
@@ -299,20 +299,6 @@ def test_twenty_sessions_at_once(repo):
     replies = [json.loads(p.communicate(timeout=30)[0]) for p in started]
     names = {r["data"]["agent"]["agent_id"] for r in replies}
     assert len(names) == 20 == len(data(repo, "list"))
-
-
-def test_a_thousand_agents_and_reservations_are_looked_at_once(repo):
-    register(repo, "amber-otter")
-    reserve(repo, "amber-otter")
-    home = repo.path / ".beadboard/agent"
-    one, held = home / "agents/amber-otter.json", home / "reservations/history.jsonl"
-    line = held.read_text()
-    for n in range(1000):
-        name = f"agent-{n:04}"
-        (home / "agents" / f"{name}.json").write_text(one.read_text().replace("amber-otter", name))
-    held.write_text(line + "".join(line.replace("amber-otter", f"agent-{n:04}").replace("src/lib", f"src/lib{n}")
-                                   for n in range(1000)))
-    assert in_little_memory(repo, "--register", "late-comer", program="bb-init")["decision"] == "registered"
 
 
 def test_the_index_is_left_to_whoever_works(repo):
