@@ -325,16 +325,22 @@ static enum err not_found(struct call *c, struct str id)
 			 STR_ARG(id));
 }
 
+/* The walk begins before anything is counted: all that it meets is in the count. */
 static enum err collect(struct call *c, struct agent_files *f, struct str agent,
-			const struct mail_filter *filter, struct mail **tail)
+			const struct mail_filter *filter, struct mail **tail,
+			struct str *newest)
 {
 	struct mailbox_walk w = mailbox_walk(c, f, agent);
-	int64_t left;
 	struct mail *m;
-	enum err e = most(c, f, agent, filter, &left);
+	int64_t left;
+	enum err e = mailbox_next(c, &w, &m);
 
 	*tail = NULL;
-	while (!e && left > 0 && !(e = mailbox_next(c, &w, &m)) && m) {
+	if (e || (e = most(c, f, agent, filter, &left)))
+		return e;
+	if (newest)
+		*newest = m ? m->id : (struct str){ 0 };
+	for (; !e && left > 0 && m; e = mailbox_next(c, &w, &m)) {
 		if (filter->after.p && str_eq(m->id, filter->after))
 			return ERR_OK;
 		if (!fits(filter, m))
@@ -364,7 +370,8 @@ static enum err find(struct call *c, struct agent_files *f, const struct mailbox
 }
 
 enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
-		    const struct mail_filter *filter, struct mail **out)
+		    const struct mail_filter *filter, struct mail **out,
+		    struct str *newest)
 {
 	struct registered *a;
 	struct mailbox box;
@@ -377,7 +384,7 @@ enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
 	    ((e = mailbox_open(c, f, agent, &box)) ||
 	     (e = find(c, f, &box, filter->after, ERR_READ_FORBIDDEN, out))))
 		return e;
-	return collect(c, f, agent, filter, out);
+	return collect(c, f, agent, filter, out, newest);
 }
 
 /* Nothing happens to a message before what happened to it last. */
@@ -438,7 +445,7 @@ static enum err add_all(struct call *c, struct agent_files *f, struct str agent,
 {
 	struct mail_filter filter = { .state = -1, .bead = bead, .limit = INT64_MAX };
 	struct mail *m, *next;
-	enum err e = collect(c, f, agent, &filter, &m);
+	enum err e = collect(c, f, agent, &filter, &m, NULL);
 
 	for (; !e && m; m = next) {
 		next = m->next;

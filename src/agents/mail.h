@@ -40,8 +40,10 @@ struct mail_filter {
 	struct str after; /* only what was sent after this message; absent: all */
 	int64_t limit;
 };
+/* `newest`, if not NULL: the last message of any kind that was there then; or absent. */
 enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
-		    const struct mail_filter *filter, struct mail **out);
+		    const struct mail_filter *filter, struct mail **out,
+		    struct str *newest);
 
 /* By the one it was sent to: MESSAGE_NOT_FOUND, READ_FORBIDDEN, ACK_FORBIDDEN. */
 enum err mail_read(struct call *c, struct agent_files *f, struct str agent, struct str id,

@@ -82,6 +82,25 @@ static enum err look_beads(struct call *c, const struct wait_ask *ask,
 	return e;
 }
 
+/* All of it counts for the cursor, so that no message comes in between. */
+static enum err look_mail(struct call *c, struct agent_files *f,
+			  const struct wait_ask *ask, struct wait_answer *out)
+{
+	struct mail_filter filter = ask->filter;
+	int64_t count = 0;
+	enum err e;
+
+	filter.limit = !ask->mail ? 0 : ask->oldest ? INT64_MAX : filter.limit;
+	e = mail_inbox(c, f, ask->agent, &filter, &out->mail, &out->cursor);
+	for (const struct mail *m = e ? NULL : out->mail; m; m = m->next)
+		count++;
+	for (; count > ask->filter.limit; count--) {
+		out->mail = out->mail->next;
+		out->cursor = out->mail->id;
+	}
+	return e;
+}
+
 /* Messages that are stored for several agents at once count before each inbox has its
  * own: what is pending is looked at anew each time. */
 static enum err look(struct call *c, const struct agent_files *f,
@@ -93,9 +112,8 @@ static enum err look(struct call *c, const struct agent_files *f,
 
 	*out = (struct wait_answer){ 0 };
 	*g = (struct glance){ 0 };
-	if (!e && ask->mail)
-		e = mail_inbox(c, &now, ask->agent, &ask->filter, &out->mail);
-	if (e || (e = look_scopes(c, &now, ask, out, g)))
+	if (e || (e = look_mail(c, &now, ask, out)) ||
+	    (e = look_scopes(c, &now, ask, out, g)))
 		return e;
 	return look_beads(c, ask, out, g);
 }
@@ -195,6 +213,19 @@ static enum err round_of(struct call *c, const struct agent_files *f,
 	return ERR_OK;
 }
 
+/* For the cursor; and something may have come at the last moment. */
+static enum err look_again(struct call *c, const struct agent_files *f,
+			   const struct wait_ask *ask, struct wait_answer *out)
+{
+	bool interrupted = out->interrupted;
+	struct glance g;
+	enum err e = look(c, f, ask, out, &g);
+
+	out->interrupted = interrupted && !over(out);
+	out->timed_out = !interrupted && !over(out);
+	return e;
+}
+
 enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *ask,
 		  struct wait_answer *out)
 {
@@ -218,5 +249,5 @@ enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *
 		e = round_of(c, f, ask, at, ask->timeout_ms - gone, &mem, out);
 		arena_release(&mem);
 	}
-	return e;
+	return e || over(out) ? e : look_again(c, f, ask, out);
 }

@@ -18,8 +18,9 @@ struct bead_goal {
 struct wait_ask {
 	struct str agent;
 	bool mail;
-	struct mail_filter filter; /* which mail */
-	const struct str *scopes;  /* those that are to be free of others */
+	struct mail_filter filter; /* which mail, … */
+	bool oldest;              /* … and the oldest if there is more than its limit */
+	const struct str *scopes; /* those that are to be free of others */
 	size_t scope_count;
 	const struct bead_goal *beads;
 	size_t bead_count;
@@ -29,6 +30,8 @@ struct wait_ask {
 /* What is so when it ends. */
 struct wait_answer {
 	struct mail *mail;
+	struct str cursor; /* the last message that was there; or the last in `mail`, if
+			      there are more */
 	struct str *freed;
 	size_t freed_count;
 	struct bead_goal *beads;

@@ -257,7 +257,7 @@ static void read_mail(struct call *c, struct agent_files *f, struct str name,
 		unread = &(*unread)->next;
 	if (registry_id_valid(name) && !mail_totals(c, f, name, (struct str){ 0 }, &all))
 		*tail = all.owed;
-	if (!registry_id_valid(name) || mail_inbox(c, f, name, &fresh, &m))
+	if (!registry_id_valid(name) || mail_inbox(c, f, name, &fresh, &m, NULL))
 		m = NULL;
 	for (; m; m = m->next)
 		if (!m->requires_ack) {

@@ -172,7 +172,7 @@ static struct str deliver(struct call *c, struct continuity *k, struct str name)
 	    agent_files_open(c, AGENTS_READ, &files) || !files.home.p)
 		return (struct str){ 0 };
 	filter.after = mark.focus;
-	if (mail_inbox(c, &files, name, &filter, &m) || !m)
+	if (mail_inbox(c, &files, name, &filter, &m, NULL) || !m)
 		return (struct str){ 0 };
 	for (m = oldest_first(m); m && left--; m = m->next) {
 		mark.focus = m->id;

@@ -132,7 +132,7 @@ static enum err run_inbox(struct call *c, struct stores *s, const void *body,
 	enum err e;
 
 	if (in->wait == ABSENT) {
-		e = mail_inbox(c, s->agents, in->agent, &filter, &answer.mail);
+		e = mail_inbox(c, s->agents, in->agent, &filter, &answer.mail, NULL);
 	} else {
 		if (filter.state < 0 && !filter.after.p)
 			filter.state = MAIL_UNREAD;

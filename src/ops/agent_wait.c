@@ -90,18 +90,6 @@ static void put_events(struct json *reply, const struct wait_answer *answer)
 	json_end(reply);
 }
 
-/* The last message there is: what comes after it is new. */
-static enum err find_cursor(struct call *c, struct agent_files *f, struct str agent,
-			    struct str *out)
-{
-	struct mail_filter last = { .state = -1, .limit = 1 };
-	struct mail *m;
-	enum err e = mail_inbox(c, f, agent, &last, &m);
-
-	*out = m ? m->id : (struct str){ 0 };
-	return e;
-}
-
 static enum err run(struct call *c, struct stores *s, const void *body,
 		    struct json *reply)
 {
@@ -113,6 +101,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		.filter = { .state = in->after.p ? -1 : MAIL_UNREAD,
 			    .after = in->after,
 			    .limit = 50 },
+		.oldest = true,
 		.scopes = in->freed.item,
 		.scope_count = in->freed.n,
 		.bead_count = in->beads.n,
@@ -121,18 +110,16 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 						      10 * MINUTE,
 	};
 	struct wait_answer answer;
-	struct str cursor;
 	enum err e;
 
 	if ((e = parse_goals(c, &in->beads, &goals)))
 		return e;
 	ask.beads = goals;
-	if ((e = wait_for(c, s->agents, &ask, &answer)) ||
-	    (e = find_cursor(c, s->agents, in->agent, &cursor)))
+	if ((e = wait_for(c, s->agents, &ask, &answer)))
 		return e;
 	json_object(reply);
 	put_events(reply, &answer);
-	json_put_str(reply, "cursor", cursor);
+	json_put_str(reply, "cursor", answer.cursor);
 	json_put_bool(reply, "timed_out", answer.timed_out);
 	json_put_bool(reply, "interrupted", answer.interrupted);
 	json_end(reply);
@@ -149,8 +136,11 @@ const struct op op_agent_wait = {
 	.name = "agent wait",
 	.help = "Wait until there is mail, a scope is free, or a bead is in a state",
 	.more = "Whatever is so first ends it, also if it is so already; then the events "
-		"tell. The cursor is the last message there is: with --after it, nothing "
-		"is missed and nothing is told twice. Exits with 1 if the time is over.",
+		"tell. The cursor is the last message there is, or the last that is told "
+		"if "
+		"there are more than 50: with --after it, nothing is missed and nothing "
+		"is "
+		"told twice. Exits with 1 if the time is over.",
 	.examples = examples,
 	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),

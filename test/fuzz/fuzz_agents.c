@@ -57,7 +57,7 @@ static void check_mail(struct call *c, struct agent_files *f)
 	c->code = ERR_OK;
 	mail_totals(c, f, STR(AGENT), (struct str){ 0 }, &totals);
 	c->code = ERR_OK;
-	if (mail_inbox(c, f, STR(AGENT), &all, &m))
+	if (mail_inbox(c, f, STR(AGENT), &all, &m, NULL))
 		rule(c->message.n, "mail is refused with a message");
 	for (; !c->code && m; m = m->next) {
 		struct json j = { .out.mem = &c->mem };

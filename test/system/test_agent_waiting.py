@@ -103,6 +103,39 @@ def test_mail_that_is_there_ends_it_at_once_and_the_cursor_passes_it(project):
     assert result(start(project, *wait("--after", first["message_id"])))["cursor"] == second["message_id"]
 
 
+def test_each_message_is_told_once_while_others_write(project):
+    """Also those that need an answer: they are pending for a moment before the inbox has them."""
+    letter = ["agent", "send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", "bd-1", "--category", "HANDOFF",
+              "--subject", "s", "--body", "b"]
+    count, seen, cursor = 40, [], None
+    loop = f'for i in $(seq {count}); do "$0" "$@" >/dev/null || exit 1; done'
+    writer = subprocess.Popen(["sh", "-c", loop, str(BIN / "bb"), *letter], cwd=project.path, env=environment())
+    while len(seen) < count:
+        data = act(project, "agent", *wait(*(["--after", cursor] if cursor else [])), "--json").json["data"]
+        seen += [e["message"]["message_id"] for e in reversed(data["events"])]
+        cursor = data["cursor"]
+        assert cursor == seen[-1]
+    assert writer.wait(20) == 0
+    inbox = act(project, "agent", "inbox", "--agent", "cobalt-harbor", "--limit", "100", "--json").json["data"]
+    assert seen == [m["message_id"] for m in reversed(inbox)]
+
+
+def test_of_much_mail_the_oldest_comes_first(project):
+    sent = [send(project)["message_id"] for _ in range(53)]
+    first = act(project, "agent", *wait(), "--json").json["data"]
+    assert [e["message"]["message_id"] for e in reversed(first["events"])] == sent[:50] and first["cursor"] == sent[49]
+    rest = act(project, "agent", *wait("--after", first["cursor"]), "--json").json["data"]
+    assert [e["message"]["message_id"] for e in reversed(rest["events"])] == sent[50:] and rest["cursor"] == sent[52]
+
+
+def test_the_cursor_when_the_time_is_over(project):
+    sent = send(project)
+    act(project, "agent", "read", "--agent", "cobalt-harbor", "--message", sent["message_id"])
+    done = project.run("agent", *wait()[:3], "--timeout", "1s", "--json", program="bb")
+    assert done.code == 1 and done.json["data"] == {
+        "events": [], "cursor": sent["message_id"], "timed_out": True, "interrupted": False}
+
+
 def test_nothing_is_missed_between_two_waits(project):
     """Whoever goes on from the cursor sees every message once, however fast they come."""
     sent, seen, cursor = [send(project)], [], None
