@@ -4,6 +4,9 @@
 #include "base/call.h"
 #include "base/names.h"
 
+/* Deletions are remembered for at least 7 days. */
+#define SYNC_TTL_LEAST_MS (INT64_C(7) * 24 * 3600 * 1000)
+
 /* Settings of this clone: lines of `key = value` in the file `config` of the store. */
 enum config_key {
 	CONFIG_CLAIM_LEASE,

@@ -5,9 +5,6 @@
 
 struct json;
 
-/* Deletions are remembered for at least 7 days. */
-#define SYNC_TTL_LEAST_MS (INT64_C(7) * 24 * 3600 * 1000)
-
 /*
  * One sync: fetch, join, commit, push, look. Only `abacus-sync` does it; at most one at
  * a time in a repository. It may be killed at any moment.

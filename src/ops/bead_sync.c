@@ -3,7 +3,6 @@
 #include "base/value.h"
 #include "beads/config.h"
 #include "beads/courier.h"
-#include "beads/sync.h"
 #include "ops/bead_ops.h"
 #include "ops/ops.h"
 
@@ -125,7 +124,7 @@ const struct op op_bead_sync = {
 		"themselves, a moment after they were made; 'bd config set sync.auto "
 		"false' or "
 		"ABACUS_AUTOSYNC=0 turns that off. A failure loses nothing.",
-	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS | OP_LOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "sync", PROP_OBJECT, 0, props },

@@ -26,6 +26,7 @@ enum op_flags {
 	OP_HOST = 1 << 13,    /* is a terminal's or a host's: no program is served it */
 	OP_WAITS = 1 << 14,   /* may take long, by waiting */
 	OP_CREATES = 1 << 15, /* makes beads: a repeat in another clone is recognised */
+	OP_LOST = 1 << 16,    /* its reply lists lost claims itself */
 	OP_NAMES = 1 << 12, /* knows agents by their names in small letters, as OP_VYBE */
 };
 

@@ -14,11 +14,11 @@
 #include "beads/edit.h"
 #include "beads/lost.h"
 #include "beads/public.h"
+#include "beads/setup.h"
 #include "board/unread.h"
 #include "continuity/continuity.h"
 #include "ops/identity.h"
 #include "ops/op.h"
-#include "ops/ops.h"
 #include "store/agent_files.h"
 #include "store/board_db.h"
 
@@ -270,7 +270,7 @@ static void add_lost(struct call *c, const struct op *op)
 	struct str lost = { 0 }, words;
 	struct beads b;
 
-	if (!c->actor.p || op == &op_bead_sync || (op->flags & OP_HOST))
+	if (!c->actor.p || (op->flags & (OP_HOST | OP_LOST)))
 		return;
 	if (aside.home.p || !beads_home(&aside, &b))
 		lost = lost_take(&aside, aside.home, aside.actor);
@@ -606,10 +606,8 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
  * others did to them comes before what is done now. */
 static enum err begin_beads(struct call *c, struct continuity *k)
 {
-	struct request r = request_new(c, &op_bead_init);
-	struct json reply = { .out.mem = &c->mem };
-	struct call quiet = *c;
-	struct beads *b;
+	struct beads *b, made;
+	struct setup done;
 	enum err e = continuity_tasks(c, k, &b);
 
 	if (!e && b)
@@ -617,10 +615,7 @@ static enum err begin_beads(struct call *c, struct continuity *k)
 	continuity_let_go(k);
 	if (e || b)
 		return e;
-	if ((e = request_check(c, &r)) || (e = run_plain(c, &r, &reply)))
-		return e;
-	c->warning = quiet.warning;
-	return ERR_OK;
+	return setup_run(c, &(struct setup_ask){ 0 }, &made, &done);
 }
 
 static enum err replay(struct call *c, const struct request *r,

@@ -5,7 +5,7 @@
 #include "agents/liveness.h"
 #include "base/moment.h"
 #include "base/number.h"
-#include "beads/sync.h"
+#include "beads/config.h"
 
 enum err settings_now(struct call *c)
 {

@@ -1,0 +1,179 @@
+#include "beads/setup.h"
+
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/value.h"
+#include "beads/beads.h"
+#include "beads/config.h"
+#include "beads/courier.h"
+#include "beads/state.h"
+
+enum { ASK_MS = 10000 }; /* for the remote to answer */
+
+/* --- the prefix of ids --- */
+
+static bool prefix_valid(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		char ch = s.p[i], lower = (char)(ch | 0x20);
+		bool letter = lower >= 'a' && lower <= 'z';
+
+		if (!letter &&
+		    !(i && ((ch >= '0' && ch <= '9') || ch == '-' || ch == '_')))
+			return false;
+	}
+	return s.n && s.n <= 32 && s.p[s.n - 1] != '-';
+}
+
+/* Of a folder's name, what an id can begin with. */
+static struct str prefix_of(struct call *c, struct str name)
+{
+	struct buf b = { .mem = &c->mem };
+
+	for (size_t i = 0; i < name.n && b.n < 24; i++) {
+		char ch = name.p[i], lower = (char)(ch | 0x20);
+		bool letter = lower >= 'a' && lower <= 'z',
+		     digit = ch >= '0' && ch <= '9';
+
+		if (letter || (digit && b.n))
+			buf_char(&b, letter ? lower : ch);
+		else if (b.n && b.p[b.n - 1] != '-')
+			buf_char(&b, '-');
+	}
+	while (b.n && b.p[b.n - 1] == '-')
+		b.n--;
+	return b.n ? buf_str(&b) : STR("bd");
+}
+
+static struct str folder_name(struct call *c, const struct beads *b)
+{
+	struct str name = path_name(path_real(&c->mem, b->repo.main));
+
+	return str_ends(name, STR(".git")) ? str_head(name, name.n - 4) : name;
+}
+
+static enum err check_prefix(struct call *c, struct str prefix)
+{
+	if (!prefix.p || prefix_valid(prefix))
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be a prefix of ids",
+		  STR_ARG(prefix));
+	return call_step(c, "Use letters, digits, '-' and '_', beginning with a letter.");
+}
+
+/*
+ * A first choice gives way to any that was made on purpose, whatever the clocks, and to
+ * a first choice that was made before it: who begins later joins what there is.
+ */
+static struct mark first_mark(const struct call *c)
+{
+	int64_t seconds = c->now_ms / 1000;
+
+	return (struct mark){ { 0, seconds < UINT32_MAX ? UINT32_MAX - seconds : 0 },
+			      c->actor };
+}
+
+static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
+			      bool first)
+{
+	struct state *change = state_new(&c->mem);
+	struct mark mark, known = { 0 };
+	struct value_error error;
+	struct str prefix = asked.p           ? asked :
+			    b->about.prefix.p ? b->about.prefix :
+						prefix_of(c, folder_name(c, b));
+
+	if (b->about.prefix.p && str_eq(prefix, b->about.prefix))
+		return ERR_OK;
+	mark_decode(value_parse(&c->mem, b->about.prefix_mark, &error), &known);
+	mark = first ? first_mark(c) : beads_mark_after(c, b, known);
+	if (!stamp_valid(mark.at))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the prefix '" STR_FMT
+				 "' was chosen at the end of time: "
+				 "no choice can be later",
+				 STR_ARG(b->about.prefix));
+	state_put_prefix(change, prefix, mark);
+	return beads_put(c, b, change);
+}
+
+/* --- setting up --- */
+
+static enum err configure(struct call *c, struct beads *b, const struct setup_ask *in)
+{
+	enum err e = ERR_OK;
+
+	if (in->ref.p)
+		e = config_put(c, b->home, CONFIG_SYNC_REF, in->ref);
+	if (!e && in->remote.p)
+		e = config_put(c, b->home, CONFIG_SYNC_REMOTE, in->remote);
+	return e;
+}
+
+/*
+ * What others have published already, if anybody can be asked. What is on the ref here
+ * is taken in any case, or the reason why it cannot be read ends the command: an empty
+ * store in its place would look like a loss.
+ */
+static enum err join_others(struct call *c, struct beads *b, struct setup *out)
+{
+	struct sync_ask ask = { .begin = true, .no_push = true, .timeout_ms = ASK_MS };
+	struct str reply;
+	enum err e = courier_sync(c, b, &ask, &reply);
+
+	if (!e || e == ERR_DAMAGED) /* a ref of this repository cannot be read */
+		return e;
+	out->problem = c->message;
+	if (e == ERR_REMOTE_DAMAGED)
+		out->step = call_next_step(c);
+	c->code = ERR_OK;
+	if (!beads_ref_here(c, b))
+		return ERR_OK;
+	ask.no_pull = true;
+	return courier_sync(c, b, &ask, &reply);
+}
+
+/* What there is stays as it is, but for a prefix that was asked for. */
+static enum err begin(struct call *c, struct beads *b, const struct setup_ask *in,
+		      struct setup *out)
+{
+	bool there, mine;
+	enum err e = beads_open_new(c, b);
+
+	if (e)
+		return e;
+	mine = b->about.prefix.p;
+	e = configure(c, b, in);
+	beads_close(b);
+	if (e)
+		return e;
+	if ((!mine && (e = join_others(c, b, out))) || (e = beads_open_new(c, b)))
+		return e;
+	there = b->about.prefix.p;
+	out->result = !there                                               ? "created" :
+		      !mine                                                ? "joined" :
+		      in->prefix.p && !str_eq(in->prefix, b->about.prefix) ? "updated" :
+									     "exists";
+	if (there && !mine && in->prefix.p && !str_eq(in->prefix, b->about.prefix))
+		out->asked = in->prefix;
+	e = choose_prefix(c, b, out->asked.p ? (struct str){ 0 } : in->prefix, !there);
+	if (!e)
+		e = beads_commit(c, b);
+	beads_close(b);
+	return e;
+}
+
+enum err setup_run(struct call *c, const struct setup_ask *in, struct beads *b,
+		   struct setup *out)
+{
+	enum err e;
+
+	*out = (struct setup){ 0 };
+	if ((e = check_prefix(c, in->prefix)) ||
+	    (in->remote.p && (e = config_check(c, CONFIG_SYNC_REMOTE, in->remote))) ||
+	    (in->ref.p && (e = config_check(c, CONFIG_SYNC_REF, in->ref))) ||
+	    (e = begin(c, b, in, out)))
+		return e;
+	courier_call(c, b);
+	return ERR_OK;
+}
