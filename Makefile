@@ -63,35 +63,35 @@ ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(
 	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -include src/base/banned.h \
 	     $(shell $(PKG) --cflags sqlite3 libsodium libgit2 libmicrohttpd) -MMD -MP
 
-LAYERS  = base store beads agents board continuity ops surface
-# What needs libgit2 is a program of its own, because loading that costs every command.
-GIT     = $(wildcard src/store/repo*.c) src/beads/commits.c src/beads/history.c \
-	  $(filter-out %/sync_state.c,$(wildcard src/beads/sync*.c)) src/surface/sync_main.c
-# So is the service, for the same reason.
-SERVE   = $(wildcard src/surface/serve_*.c)
+# Folders decide what is linked into which program. What needs libgit2 or libmicrohttpd is a
+# program of its own, because loading those would slow down the start of every command.
+SYNC    = $(wildcard src/store/repo/*.c src/sync/*.c)
+SERVE   = $(wildcard src/serve/*.c)
+MAIN    = $(wildcard src/*.c)
+OTHER   = $(filter-out %_$(PLATFORM).c,$(wildcard src/*/*/*_linux.c src/*/*/*_macos.c)) \
+	  $(wildcard src/*/*/*_$(if $(FAULTS),off,on).c)
+SRC     = $(filter-out $(SYNC) $(SERVE) $(OTHER),$(wildcard src/*/*.c src/*/*/*.c))
 PAGE    = $(wildcard web/*)
-SRC     = $(filter-out %_linux.c %_macos.c %_on.c %_off.c src/surface/main.c $(GIT) $(SERVE),$(wildcard src/*/*.c)) \
-	  $(wildcard src/*/*_$(PLATFORM).c) src/base/fault_$(if $(FAULTS),on,off).c
 OBJ     = $(SRC:%.c=$(OUT)/%.o)
-GIT_OBJ = $(GIT:%.c=$(OUT)/%.o)
+SYNC_OBJ = $(SYNC:%.c=$(OUT)/%.o)
 SERVE_OBJ = $(SERVE:%.c=$(OUT)/%.o) $(OUT)/page.o
-MAIN    = $(OUT)/src/surface/main.o
+MAIN_OBJ = $(MAIN:%.c=$(OUT)/%.o)
 UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
 FUZZ    = $(patsubst test/fuzz/fuzz_%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
 MODEL   = $(patsubst test/model/%.c,$(OUT)/model/%,$(wildcard test/model/*.c))
 FACES   = abacus bb bd vybe
 LINKS   = bb bb-init bd vybe
-FORMATTED = $(wildcard src/*/*.[ch] test/*/*.[ch])
+FORMATTED = $(wildcard src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] test/*/*.[ch] test/*/*/*.[ch])
 
 all: $(OUT)/bin/abacus $(OUT)/libexec/abacus-sync $(OUT)/libexec/abacus-serve
 
-$(OUT)/bin/abacus: $(OBJ) $(MAIN)
+$(OUT)/bin/abacus: $(OBJ) $(MAIN_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINK) -o $@ $^ $(LIBS)
 	@for l in $(LINKS); do ln -sf abacus $(@D)/$$l; done
 
-$(OUT)/libexec/abacus-sync: $(OBJ) $(GIT_OBJ)
+$(OUT)/libexec/abacus-sync: $(OBJ) $(SYNC_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
 		$(shell $(PKG) --libs libgit2 sqlite3 libsodium) -lm
@@ -166,9 +166,8 @@ lint: layers lint-format
 lint-format:
 	@$(FORMAT) --dry-run --Werror $(FORMATTED)
 
-# A file may include its own layer and those to the left of it; no other.
 layers:
-	@test/layers $(LAYERS)
+	@test/layers
 
 fmt:
 	$(FORMAT) -i $(FORMATTED)
@@ -186,7 +185,7 @@ shots: all
 
 # Does it compile for macOS? Only compiles; see `check` for where the headers come from.
 portable:
-	@for f in $(filter-out %_linux.c,$(SRC)) $(GIT) $(SERVE) $(wildcard src/*/*_macos.c) src/surface/main.c; do \
+	@for f in $(filter-out %_linux.c,$(SRC)) $(wildcard src/*/*/*_macos.c) $(SYNC) $(SERVE) $(MAIN); do \
 		zig cc -target aarch64-macos -std=c17 -D_DARWIN_C_SOURCE \
 			-DABACUS_VERSION='"$(VERSION)"' $(WARN) -Werror \
 			-Isrc -I$(OUT)/macos \
@@ -228,6 +227,6 @@ uninstall:
 clean:
 	rm -rf $(OUT)
 
--include $(OBJ:.o=.d) $(GIT_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN:.o=.d) $(UNIT:.o=.d)
+-include $(OBJ:.o=.d) $(SYNC_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT:.o=.d)
 .PHONY: all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format layers fmt bench doc \
 	shots portable install uninstall clean

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 
 	if (argc > 64)
 		return 1;
-	printf("#include \"surface/serve.h\"\n\n");
+	printf("#include \"serve/serve.h\"\n\n");
 	for (int i = 1; i < argc; i++)
 		if ((sizes[i] = put_file(argv[i], i, &tags[i])) < 0)
 			return 1;

@@ -1,6 +1,6 @@
 #include "agents/guard.h"
 
-#include "base/path.h"
+#include "base/system/path.h"
 
 /* Where two agents' reservations overlap, the one that was there first decides: the epoch
  * of what the agent itself has of all this, or more than any. */

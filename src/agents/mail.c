@@ -4,9 +4,9 @@
 #include "agents/protocol.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "base/json.h"
 #include "base/moment.h"
-#include "base/utf8.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
 #include "store/agent_pending.h"
 
 enum { TITLE_MOST = 500, TEXT_MOST = 1024 * 1024 }; /* bytes */

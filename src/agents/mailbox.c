@@ -1,8 +1,8 @@
 #include "agents/mailbox.h"
 
-#include "base/json.h"
 #include "base/moment.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 
 /* --- text --- */
 

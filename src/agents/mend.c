@@ -4,12 +4,12 @@
 #include "agents/protocol.h"
 #include "agents/registry.h"
 #include "agents/reservation.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/path.h"
-#include "beads/salvage.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "beads/repair/salvage.h"
 #include "store/agent_pending.h"
-#include "store/receipt_db.h"
+#include "store/db/receipt_db.h"
 
 enum { WAIT_MS = 10000 };
 

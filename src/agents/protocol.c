@@ -1,10 +1,10 @@
 #include "agents/protocol.h"
 
 #include "base/id.h"
-#include "base/json.h"
 #include "base/moment.h"
 #include "base/names.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 
 static const char *const types[] = {
 	[EVENT_HANDOFF] = "HANDOFF",

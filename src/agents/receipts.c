@@ -1,10 +1,10 @@
 #include "agents/receipts.h"
 
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/moment.h"
-#include "base/value.h"
-#include "store/receipt_db.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "store/db/receipt_db.h"
 
 static const struct str database = { "receipts.db", 11 };
 

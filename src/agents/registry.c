@@ -1,12 +1,12 @@
 #include "agents/registry.h"
 
 #include "agents/receipts.h"
-#include "base/json.h"
 #include "base/map.h"
 #include "base/moment.h"
-#include "base/spawn.h"
-#include "base/utf8.h"
-#include "base/value.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
 
 enum { ID_LEAST = 3, ID_MOST = 48, VERSION = 1 };
 

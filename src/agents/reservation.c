@@ -4,12 +4,12 @@
 #include "agents/receipts.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "base/json.h"
 #include "base/map.h"
 #include "base/moment.h"
 #include "base/number.h"
-#include "base/utf8.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
 #include "store/agent_pending.h"
 
 static const struct str active_file = { "reservations/active.json", 24 };

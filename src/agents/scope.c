@@ -1,7 +1,7 @@
 #include "agents/scope.h"
 
-#include "base/path.h"
-#include "base/utf8.h"
+#include "base/system/path.h"
+#include "base/text/utf8.h"
 #include "store/place.h"
 
 static const char *const words[] = {

@@ -2,12 +2,12 @@
 
 #include "agents/protocol.h"
 #include "base/hash.h"
-#include "base/path.h"
+#include "base/system/path.h"
 #include "beads/beads.h"
 #include "beads/find.h"
-#include "store/bead_query.h"
-#include "store/bead_words.h"
-#include "store/git_tool.h"
+#include "store/db/bead_query.h"
+#include "store/db/bead_words.h"
+#include "store/git/git_tool.h"
 #include "store/place.h"
 
 static const char *const reason_words[] = {

@@ -1,8 +1,8 @@
 #include "agents/waiting.h"
 
 #include "base/moment.h"
-#include "base/path.h"
-#include "base/watch.h"
+#include "base/system/path.h"
+#include "base/system/watch.h"
 #include "beads/beads.h"
 #include "beads/find.h"
 #include "store/agent_pending.h"

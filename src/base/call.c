@@ -1,7 +1,7 @@
 #include "base/call.h"
 
 #include "base/buf.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 enum { PART = 300 }; /* of an overlong message, at each end */
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/moment.h"
-#include "base/platform.h"
+#include "base/system/platform.h"
 
 struct str id_random(struct arena *mem, size_t digits)
 {

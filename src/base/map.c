@@ -4,7 +4,7 @@
 #include <sodium/crypto_shorthash.h>
 #include <stdlib.h>
 
-#include "base/platform.h"
+#include "base/system/platform.h"
 
 /*
  * SipHash with a key of this process. Keys come from other people's commits: with a

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
 

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/json.h"
 #include "base/map.h"
-#include "base/spawn.h"
-#include "base/value.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "beads/graph.h"
-#include "beads/limits.h"
-#include "beads/line.h"
+#include "beads/model/limits.h"
+#include "beads/model/line.h"
+#include "beads/model/state.h"
 #include "beads/public.h"
-#include "beads/state.h"
 
 /* --- rows --- */
 

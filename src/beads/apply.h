@@ -1,7 +1,7 @@
 #ifndef BEADS_APPLY_H
 #define BEADS_APPLY_H
 
-#include "store/bead_cache.h"
+#include "store/db/bead_cache.h"
 
 struct bead;
 struct state;

@@ -1,9 +1,9 @@
 #ifndef BEADS_BEADS_H
 #define BEADS_BEADS_H
 
-#include "base/lock.h"
-#include "beads/stamp.h"
-#include "store/bead_cache.h"
+#include "base/system/lock.h"
+#include "beads/model/stamp.h"
+#include "store/db/bead_cache.h"
 #include "store/place.h"
 
 struct record;

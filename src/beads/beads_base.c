@@ -6,10 +6,10 @@
  */
 #include "beads/beads_parts.h"
 #include "beads/config.h"
-#include "beads/helper.h"
-#include "beads/snapshot.h"
-#include "beads/state.h"
-#include "beads/validate.h"
+#include "beads/git_process.h"
+#include "beads/model/snapshot.h"
+#include "beads/model/state.h"
+#include "beads/repair/validate.h"
 
 /* Whether joining the commit to what the journal knows changes anything. */
 static enum err has_news(struct call *c, const struct replay *replay,

@@ -3,11 +3,11 @@
  * the base; receipts go to a database of their own. Whoever writes does that once the
  * journal has grown enough, and so does a sync.
  */
-#include "base/file.h"
-#include "base/spawn.h"
+#include "base/system/file.h"
+#include "base/system/spawn.h"
 #include "beads/beads_parts.h"
-#include "beads/state.h"
-#include "store/receipt_db.h"
+#include "beads/model/state.h"
+#include "store/db/receipt_db.h"
 
 enum err beads_encode_record(struct call *c, const struct record *r, struct str *json)
 {

@@ -2,7 +2,7 @@
 #define BEADS_BEADS_PARTS_H
 
 #include "beads/beads.h"
-#include "beads/record.h"
+#include "beads/model/record.h"
 
 struct snapshot;
 

@@ -1,6 +1,6 @@
 #include "beads/beads_parts.h"
-#include "beads/snapshot.h"
-#include "beads/state.h"
+#include "beads/model/snapshot.h"
+#include "beads/model/state.h"
 
 enum err beads_not_a_record(struct call *c, const struct beads *b,
 			    const struct journal_record *r, struct str why)

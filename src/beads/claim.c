@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-#include "base/json.h"
 #include "base/moment.h"
+#include "base/text/json.h"
 
 static struct str holder(const struct edit *e)
 {

@@ -1,11 +1,11 @@
 #include "beads/config.h"
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/moment.h"
 #include "base/number.h"
-#include "base/path.h"
-#include "base/url.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/url.h"
 
 static const char *const words[] = {
 	[CONFIG_CLAIM_LEASE] = "claim.lease",

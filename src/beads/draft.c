@@ -1,12 +1,12 @@
 #include "beads/draft.h"
 
-#include "base/json.h"
-#include "base/utf8.h"
-#include "beads/bead.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
 #include "beads/edit.h"
 #include "beads/find.h"
-#include "beads/state.h"
-#include "store/bead_query.h"
+#include "beads/model/bead.h"
+#include "beads/model/state.h"
+#include "store/db/bead_query.h"
 
 void draft_need(struct call *c, struct draft *d, struct str kind, struct str id)
 {

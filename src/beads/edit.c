@@ -1,15 +1,15 @@
 #include "beads/edit.h"
 
 #include "base/id.h"
-#include "base/json.h"
-#include "base/spawn.h"
-#include "base/value.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "beads/claim.h"
 #include "beads/graph.h"
-#include "beads/line.h"
+#include "beads/model/line.h"
+#include "beads/model/state.h"
 #include "beads/public.h"
-#include "beads/state.h"
-#include "store/bead_query.h"
+#include "store/db/bead_query.h"
 
 enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
 		    struct edit *out)

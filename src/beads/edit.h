@@ -1,8 +1,8 @@
 #ifndef BEADS_EDIT_H
 #define BEADS_EDIT_H
 
-#include "beads/bead.h"
 #include "beads/beads.h"
+#include "beads/model/bead.h"
 
 struct edge;
 struct state;

@@ -1,12 +1,12 @@
 #include "beads/find.h"
 
-#include "base/json.h"
 #include "base/moment.h"
-#include "base/platform.h"
-#include "base/spawn.h"
-#include "base/value.h"
-#include "beads/state.h"
-#include "store/bead_query.h"
+#include "base/system/platform.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/state.h"
+#include "store/db/bead_query.h"
 
 enum { SHOWN = 5 }; /* of those that could have been meant */
 

@@ -1,8 +1,8 @@
 #include "beads/graph.h"
 
 #include "base/buf.h"
-#include "base/json.h"
 #include "base/map.h"
+#include "base/text/json.h"
 
 /* --- before an edge is added --- */
 

@@ -2,7 +2,7 @@
 #define BEADS_GRAPH_H
 
 #include "beads/beads.h"
-#include "store/bead_query.h"
+#include "store/db/bead_query.h"
 
 /* May `from` depend on `to`? SELF_DEPENDENCY; CYCLE, with the way back. */
 enum err graph_check(struct call *c, struct beads *b, struct str from, struct str to,

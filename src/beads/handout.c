@@ -1,8 +1,8 @@
 #include "beads/handout.h"
 
 #include "beads/claim.h"
-#include "beads/state.h"
-#include "store/bead_query.h"
+#include "beads/model/state.h"
+#include "store/db/bead_query.h"
 
 enum err handout_each(struct call *c, struct beads *b, const struct bead_filter *filter,
 		      struct bead_row **out)

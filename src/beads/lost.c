@@ -1,14 +1,14 @@
 #include "beads/lost.h"
 
-#include "base/file.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/map.h"
 #include "base/moment.h"
-#include "base/path.h"
-#include "base/value.h"
-#include "beads/line.h"
-#include "beads/state.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/line.h"
+#include "beads/model/state.h"
 
 enum { NOTED_MOST = 1 << 20 }; /* bytes; more is not noted until the next sync */
 

@@ -1,9 +1,9 @@
 #include "beads/message.h"
 
 #include "base/buf.h"
-#include "base/utf8.h"
-#include "base/value.h"
-#include "beads/merge.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
+#include "beads/model/merge.h"
 
 enum { LISTED = 20, TITLE_COLUMNS = 60 };
 

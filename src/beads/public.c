@@ -3,13 +3,13 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/moment.h"
 #include "base/names.h"
 #include "base/number.h"
-#include "base/value.h"
-#include "beads/stamp.h"
-#include "store/bead_query.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/stamp.h"
+#include "store/db/bead_query.h"
 
 /* How a member of the line is shown. */
 enum look {

@@ -1,12 +1,12 @@
 #include "beads/setup.h"
 
 #include "base/buf.h"
-#include "base/path.h"
-#include "base/value.h"
+#include "base/system/path.h"
+#include "base/text/value.h"
+#include "beads/autosync.h"
 #include "beads/beads.h"
 #include "beads/config.h"
-#include "beads/courier.h"
-#include "beads/state.h"
+#include "beads/model/state.h"
 
 enum { ASK_MS = 10000 }; /* for the remote to answer */
 

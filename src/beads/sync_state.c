@@ -1,9 +1,9 @@
 #include "beads/sync_state.h"
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/path.h"
-#include "base/value.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 
 static struct str path_of(struct call *c, struct str home)
 {

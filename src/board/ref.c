@@ -1,6 +1,6 @@
 #include "board/ref.h"
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 static bool all_digits(struct str s)
 {

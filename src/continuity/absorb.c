@@ -1,11 +1,11 @@
-#include "base/json.h"
 #include "base/map.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "beads/find.h"
-#include "beads/record.h"
+#include "beads/model/record.h"
 #include "continuity/continuity.h"
 #include "continuity/tasks.h"
-#include "store/bead_query.h"
+#include "store/db/bead_query.h"
 
 /*
  * What became of the beads without us. The records of the journal after the place that is

@@ -1,12 +1,12 @@
 #include "continuity/brief.h"
 
 #include "base/id.h"
-#include "base/json.h"
 #include "base/moment.h"
-#include "base/quote.h"
+#include "base/text/json.h"
+#include "base/text/quote.h"
 #include "beads/find.h"
 #include "continuity/memory.h"
-#include "store/bead_query.h"
+#include "store/db/bead_query.h"
 
 enum {
 	EVENTS = 20,

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/json.h"
 #include "base/moment.h"
-#include "base/path.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
 #include "beads/find.h"
 
 enum { KEEP_EVENTS = 50, MANY_EVENTS = 200, COLLECT_MOST = 500 };

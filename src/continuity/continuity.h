@@ -2,7 +2,7 @@
 #define CONTINUITY_CONTINUITY_H
 
 #include "beads/beads.h"
-#include "store/vybe_rows.h"
+#include "store/db/vybe_rows.h"
 
 /*
  * What an agent needs to go on where it was: its events, what it remembers, how far it

@@ -1,9 +1,9 @@
 #include "continuity/memory.h"
 
-#include "base/file.h"
 #include "base/names.h"
-#include "base/utf8.h"
-#include "base/value.h"
+#include "base/system/file.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
 
 static const char *const scopes[] = { "global", "project", "task", "agent" };
 const struct names memory_scopes = { scopes, 4, NULL };

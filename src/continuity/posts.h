@@ -1,7 +1,7 @@
 #ifndef CONTINUITY_POSTS_H
 #define CONTINUITY_POSTS_H
 
-#include "store/board_messages.h"
+#include "store/db/board_messages.h"
 
 /*
  * What was said on the board to an agent: posts of others that have "@name" in them, the

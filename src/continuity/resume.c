@@ -1,6 +1,6 @@
 #include "continuity/resume.h"
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "continuity/brief.h"
 
 static const char *const words[] = {

@@ -2,10 +2,10 @@
 
 #include "agents/session.h"
 #include "base/id.h"
-#include "base/path.h"
-#include "base/process.h"
+#include "base/system/path.h"
+#include "base/system/process.h"
+#include "store/db/vybe_sessions.h"
 #include "store/place.h"
-#include "store/vybe_sessions.h"
 
 enum { SESSIONS = 20, NAMES = 8, OTHERS = 3 };
 

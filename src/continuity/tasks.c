@@ -2,17 +2,17 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/moment.h"
 #include "base/number.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/autosync.h"
 #include "beads/claim.h"
-#include "beads/courier.h"
 #include "beads/draft.h"
 #include "beads/find.h"
 #include "beads/handout.h"
-#include "beads/state.h"
-#include "store/bead_query.h"
+#include "beads/model/state.h"
+#include "store/db/bead_query.h"
 
 static const char *const words[] = { "pending", "in_progress", "completed", "blocked" };
 const struct names task_statuses = { words, 4, NULL };

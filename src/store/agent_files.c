@@ -1,9 +1,9 @@
 #include "store/agent_files.h"
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/moment.h"
-#include "base/path.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
 #include "store/agent_pending.h"
 #include "store/folder.h"
 #include "store/place.h"

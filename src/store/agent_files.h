@@ -1,7 +1,7 @@
 #ifndef STORE_AGENT_FILES_H
 #define STORE_AGENT_FILES_H
 
-#include "base/lock.h"
+#include "base/system/lock.h"
 
 /*
  * The folder `.beadboard/agent` of a project: who works here, what they wrote to each

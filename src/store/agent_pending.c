@@ -1,9 +1,9 @@
 #include "store/agent_pending.h"
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/path.h"
-#include "base/value.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 
 static const struct str file = { "pending.jsonl", 13 };
 

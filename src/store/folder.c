@@ -2,13 +2,13 @@
 
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/moment.h"
-#include "base/path.h"
-#include "base/platform.h"
-#include "base/spawn.h"
-#include "store/git_index.h"
-#include "store/git_tool.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "base/system/spawn.h"
+#include "store/git/git_index.h"
+#include "store/git/git_tool.h"
 #include "store/place_parts.h"
 
 enum { WAIT_MS = 2000, LOOK_MS = 10 }; /* for a checkout to end */

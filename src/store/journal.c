@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/fault.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/number.h"
-#include "base/platform.h"
+#include "base/system/fault.h"
+#include "base/system/file.h"
+#include "base/system/platform.h"
 
 enum {
 	HEAD = JOURNAL_HEAD,

@@ -9,9 +9,9 @@
  */
 #include <stdio.h>
 
-#include "base/fault.h"
-#include "base/file.h"
 #include "base/hash.h"
+#include "base/system/fault.h"
+#include "base/system/file.h"
 #include "store/journal_parts.h"
 
 enum {

@@ -1,8 +1,8 @@
 #include "store/mend.h"
 
-#include "base/file.h"
 #include "base/id.h"
-#include "base/json.h"
+#include "base/system/file.h"
+#include "base/text/json.h"
 
 void mend_tell(struct mend *m, const struct mend_finding *f)
 {

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/number.h"
-#include "base/path.h"
-#include "base/spawn.h"
-#include "store/git_config.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "store/git/git_config.h"
 
 /* The user who ran sudo; false: nobody did. */
 static bool sudo_user(uid_t *out)

@@ -2,8 +2,8 @@
 
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/path.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
 #include "store/owner.h"
 #include "store/place_parts.h"
 

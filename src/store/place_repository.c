@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/path.h"
-#include "base/spawn.h"
-#include "base/utf8.h"
-#include "store/git_config.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "base/text/utf8.h"
+#include "store/git/git_config.h"
 #include "store/owner.h"
 #include "store/place_parts.h"
 

@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 enum { CONNECTIONS_MOST = 512, CHUNK = 64 * 1024 };
 

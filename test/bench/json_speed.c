@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/value.h"
+#include "base/system/file.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 
 enum { SIZE = 20 * 1000 * 1000, ROUNDS = 9 };
 
@@ -47,7 +47,7 @@ static struct str prose(struct arena *mem)
 		"of",
 		"issue",
 		"bd-42",
-		"src/base/file.c",
+		"src/base/system/file.c",
 		"is",
 		"done",
 		"now",

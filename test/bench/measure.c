@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/platform.h"
+#include "base/system/platform.h"
+#include "base/text/json.h"
 
 extern char **environ;
 

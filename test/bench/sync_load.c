@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/platform.h"
+#include "base/system/platform.h"
 
 static double seconds(void)
 {

@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "beads/merge.h"
-#include "beads/validate.h"
+#include "beads/model/merge.h"
+#include "beads/repair/validate.h"
 #include "fuzz.h"
 
 /* The canonical files of a commit, for the targets that read them. */

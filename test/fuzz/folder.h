@@ -1,8 +1,8 @@
 #ifndef TEST_FUZZ_FOLDER_H
 #define TEST_FUZZ_FOLDER_H
 
-#include "base/file.h"
-#include "base/path.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
 #include "fuzz.h"
 
 /* A folder of the process's own for the targets that read files. In memory, where the

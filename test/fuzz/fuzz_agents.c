@@ -6,8 +6,8 @@
  */
 #include "agents/mailbox.h"
 #include "agents/reservation.h"
-#include "base/json.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "folder.h"
 #include "store/agent_pending.h"
 

@@ -3,10 +3,10 @@
  * step, and the parameters that were understood can be written as JSON. The input is the
  * program's name and its arguments, each in a line.
  */
-#include "base/json.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "fuzz.h"
-#include "surface/args.h"
+#include "surface/cli/args.h"
 
 enum { ARGUMENTS = 64 };
 

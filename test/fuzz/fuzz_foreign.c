@@ -2,7 +2,7 @@
  * Stores of the program that the format comes from: what is read of one is written in our
  * own way, is sound, and is read as the same.
  */
-#include "beads/foreign.h"
+#include "beads/repair/foreign.h"
 #include "files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

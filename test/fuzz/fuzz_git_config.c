@@ -2,7 +2,7 @@
  * them in the plainest way. */
 #include "base/buf.h"
 #include "fuzz.h"
-#include "store/git_config.h"
+#include "store/git/git_config.h"
 
 struct settings {
 	struct buf list;  /* names and values, to be compared */

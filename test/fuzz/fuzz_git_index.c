@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "folder.h"
-#include "store/git_index.h"
+#include "store/git/git_index.h"
 
 static bool has_name(struct str bytes, struct str name)
 {

@@ -1,7 +1,7 @@
 /* Whatever the parser accepts can be written and read again, and stays the same. */
-#include "base/json.h"
-#include "base/utf8.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
 #include "fuzz.h"
 
 static struct str write_text(struct arena *mem, const struct value *v, bool canonical)

@@ -3,10 +3,10 @@
  * before and behind the edit stays as it was, and a member that was added and removed
  * leaves the file that was there.
  */
-#include "base/json.h"
-#include "base/jsonc.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "fuzz.h"
+#include "hosts/jsonc.h"
 
 static const char *const path[] = { "mcpServers", "abacus", NULL };
 #define MEMBER STR("{\"command\":\"bb\",\"args\":[\"mcp\"]}")

@@ -3,10 +3,10 @@
  * text is one line, is read again, gives the same text, and joined to itself changes
  * nothing.
  */
-#include "base/json.h"
-#include "base/value.h"
-#include "beads/snapshot.h"
-#include "beads/state.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/snapshot.h"
+#include "beads/model/state.h"
 #include "fuzz.h"
 
 static bool read_one(struct arena *mem, struct str text, enum snapshot_file file,

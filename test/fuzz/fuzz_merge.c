@@ -3,7 +3,7 @@
  * idempotent, and the files' merge, which decodes only lines that differ, gives what the
  * join of the whole states gives.
  */
-#include "beads/lines.h"
+#include "beads/model/lines.h"
 #include "files.h"
 
 static struct snapshot join(struct call *c, const struct state *a, const struct state *b)

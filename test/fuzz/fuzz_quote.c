@@ -1,7 +1,7 @@
 /* Whatever is quoted, it cannot leave its lines: each begins with "> ", and no character
  * in it is one that a terminal obeys. */
-#include "base/quote.h"
-#include "base/utf8.h"
+#include "base/text/quote.h"
+#include "base/text/utf8.h"
 #include "fuzz.h"
 
 static size_t check_quote(struct str quote, size_t columns)

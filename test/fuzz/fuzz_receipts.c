@@ -3,10 +3,10 @@
  * kept, and what is remembered of a reply.
  */
 #include "agents/receipts.h"
-#include "base/json.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "folder.h"
-#include "store/receipt_db.h"
+#include "store/db/receipt_db.h"
 
 static void check_about(struct call *c, struct str reply)
 {

@@ -1,9 +1,9 @@
 /* A record of the journal that is read can be written, and is read as the same. */
-#include "base/json.h"
-#include "beads/record.h"
-#include "beads/state.h"
+#include "base/text/json.h"
+#include "beads/model/record.h"
+#include "beads/model/state.h"
 #include "files.h"
-#include "store/bead_cache.h"
+#include "store/db/bead_cache.h"
 
 static void check_receipts(const struct record *a, const struct record *b)
 {

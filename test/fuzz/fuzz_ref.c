@@ -1,7 +1,7 @@
 /* References "where:what:ref": what is stored of one is JSON that says the same. */
-#include "base/json.h"
-#include "base/utf8.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
 #include "board/ref.h"
 #include "fuzz.h"
 

@@ -3,10 +3,10 @@
  * {"op":…,"params":{…}}. Parameters that are accepted are written as JSON that is
  * accepted, and means the same.
  */
-#include "base/json.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "fuzz.h"
-#include "surface/pipe.h"
+#include "surface/cli/pipe.h"
 
 /* The fields that were given, as the object that a program would send. */
 static struct str written(struct call *c, const struct request *r)

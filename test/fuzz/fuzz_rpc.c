@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/value.h"
+#include "base/text/value.h"
 #include "folder.h"
-#include "surface/rpc.h"
+#include "surface/mcp/rpc.h"
 
 static void feed(struct call *c, struct str bytes)
 {

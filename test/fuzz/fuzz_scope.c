@@ -1,7 +1,7 @@
 /* Scopes: what was normalised is normal, lies below the root, and overlaps as folders and
  * files do. The input is two paths, and a path in a project. */
 #include "agents/scope.h"
-#include "base/path.h"
+#include "base/system/path.h"
 #include "fuzz.h"
 
 static bool normalise(struct call *c, struct str text, struct str *out)

@@ -2,9 +2,9 @@
  * The four files of a commit: what the check before a sync finds sound can be read, and
  * what can be read is written in a way that is sound and is read as the same.
  */
-#include "base/json.h"
-#include "base/value.h"
-#include "beads/salvage.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/repair/salvage.h"
 #include "files.h"
 
 static void check_written(struct call *c, const struct state *s)

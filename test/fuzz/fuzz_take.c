@@ -4,10 +4,10 @@
  * of the ways that a sync may take, leaves files and a journal record that can be read
  * again.
  */
-#include "base/json.h"
+#include "base/text/json.h"
 #include "beads/message.h"
-#include "beads/news.h"
-#include "beads/record.h"
+#include "beads/model/news.h"
+#include "beads/model/record.h"
 #include "files.h"
 
 #define BEAD(id, at, title)                                                            \

@@ -1,5 +1,5 @@
 /* What could be secret in a URL is not in the text that is shown. */
-#include "base/url.h"
+#include "base/text/url.h"
 #include "fuzz.h"
 
 /* Characters that end a URL in a text; see url_hide(). */

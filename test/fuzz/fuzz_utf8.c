@@ -1,6 +1,6 @@
 /* The decoder agrees with the table of the standard, nothing is cut in two, and text that
  * was made safe is safe. */
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "fuzz.h"
 
 /* Unicode, table 3-7: the well-formed byte sequences. */

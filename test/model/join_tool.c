@@ -7,11 +7,11 @@
  */
 #include <stdio.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/value.h"
-#include "beads/snapshot.h"
-#include "beads/state.h"
+#include "base/system/file.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/snapshot.h"
+#include "beads/model/state.h"
 
 static const struct {
 	const char *name;

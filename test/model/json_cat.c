@@ -5,9 +5,9 @@
  */
 #include <stdio.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/value.h"
+#include "base/system/file.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 
 static struct str slurp(struct arena *mem)
 {

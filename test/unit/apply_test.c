@@ -1,10 +1,10 @@
 #include "beads/apply.h"
 
 #include "base/call.h"
-#include "beads/snapshot.h"
-#include "beads/state.h"
+#include "beads/model/snapshot.h"
+#include "beads/model/state.h"
 #include "states.h"
-#include "store/bead_cache.h"
+#include "store/db/bead_cache.h"
 #include "test.h"
 
 static void check(struct call *c, enum err e)

@@ -1,11 +1,11 @@
-#include "store/db.h"
+#include "store/db/db.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/path.h"
-#include "store/db_schema.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "store/db/db_schema.h"
 #include "test.h"
 
 struct place {

@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/system/file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/path.h"
+#include "base/system/path.h"
 #include "test.h"
 
 /* Each test has a call and a folder of its own. */

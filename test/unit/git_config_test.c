@@ -1,4 +1,4 @@
-#include "store/git_config.h"
+#include "store/git/git_config.h"
 
 #include "base/buf.h"
 #include "test.h"

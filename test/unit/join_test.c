@@ -1,13 +1,13 @@
-#include "beads/join.h"
+#include "beads/model/join.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/value.h"
-#include "beads/line.h"
-#include "beads/snapshot.h"
-#include "beads/state.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/line.h"
+#include "beads/model/snapshot.h"
+#include "beads/model/state.h"
 #include "states.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
-#include "base/json.h"
+#include "base/text/json.h"
 
-#include "base/value.h"
+#include "base/text/value.h"
 #include "test.h"
 
 #define COUNT(row) (sizeof(row) / sizeof *(row))

@@ -1,12 +1,12 @@
-#include "base/jsonc.h"
+#include "hosts/jsonc.h"
 
 #include "test.h"
 
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/json.h"
-#include "base/value.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 
 #define COUNT(rows)             (sizeof(rows) / sizeof *(rows))
 #define BOM                     "\xef\xbb\xbf"

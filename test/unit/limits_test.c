@@ -1,6 +1,6 @@
-#include "beads/limits.h"
+#include "beads/model/limits.h"
 
-#include "beads/line.h"
+#include "beads/model/line.h"
 #include "test.h"
 
 /* A whole bead with so many comments and members, and so many bytes of text. */

@@ -1,8 +1,8 @@
-#include "beads/line.h"
+#include "beads/model/line.h"
 
-#include "base/value.h"
-#include "beads/edge.h"
-#include "beads/state.h"
+#include "base/text/value.h"
+#include "beads/model/edge.h"
+#include "beads/model/state.h"
 #include "test.h"
 
 #define COUNT(row) (sizeof(row) / sizeof *(row))

@@ -1,4 +1,4 @@
-#include "base/lock.h"
+#include "base/system/lock.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/path.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
 #include "test.h"
 
 enum { LONG_MS = 60 * 1000 }; /* no test waits that long unless it fails */

@@ -1,8 +1,8 @@
-#include "beads/merge.h"
+#include "beads/model/merge.h"
 
 #include "base/buf.h"
 #include "base/call.h"
-#include "beads/lines.h"
+#include "beads/model/lines.h"
 #include "states.h"
 #include "test.h"
 

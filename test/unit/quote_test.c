@@ -1,4 +1,4 @@
-#include "base/quote.h"
+#include "base/text/quote.h"
 
 #include "test.h"
 

@@ -1,5 +1,5 @@
-#include "base/value.h"
-#include "ops/op.h"
+#include "base/text/value.h"
+#include "op/op.h"
 #include "test.h"
 
 struct body {

@@ -1,6 +1,6 @@
-#include "base/spawn.h"
+#include "base/system/spawn.h"
 
-#include "base/path.h"
+#include "base/system/path.h"
 #include "test.h"
 
 static void a_relative_path_is_never_started(void **state)

@@ -1,6 +1,6 @@
 #include "states.h"
 
-#include "beads/state.h"
+#include "beads/model/state.h"
 
 #define COUNT(row) (sizeof(row) / sizeof *(row))
 

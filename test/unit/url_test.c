@@ -1,4 +1,4 @@
-#include "base/url.h"
+#include "base/text/url.h"
 
 #include "test.h"
 

@@ -1,8 +1,8 @@
-#include "base/value.h"
+#include "base/text/value.h"
 
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "test.h"
 
 #define COUNT(row) (sizeof(row) / sizeof *(row))

@@ -1,5 +1,0 @@
-#include "base/fault.h"
-
-void fault_point(void)
-{
-}

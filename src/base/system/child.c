@@ -1,0 +1,119 @@
+#include "base/system/child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/signals.h"
+
+enum { LOOK_MS = 20, GRACE_MS = 5000 };
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+void child_listen(void)
+{
+	struct sigaction act = { .sa_handler = stop };
+
+	sigemptyset(&act.sa_mask);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+}
+
+bool child_stopped(void)
+{
+	return stopped;
+}
+
+/* Only what is safe between fork() and exec(). */
+static void become(const struct child *child, int in)
+{
+	struct sigaction plain = { .sa_handler = SIG_DFL };
+
+	setpgid(0, 0);
+	sigemptyset(&plain.sa_mask);
+	sigaction(SIGINT, &plain, NULL);
+	sigaction(SIGTERM, &plain, NULL);
+	signals_restore();
+	dup2(in, STDIN_FILENO);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	execl("/bin/sh", "sh", "-c", child->command, (char *)NULL);
+	_exit(127);
+}
+
+/* In a file that has no name: it may be longer than a pipe holds. */
+static int input_file(struct call *c, struct str text)
+{
+	const char *dir = getenv("TMPDIR");
+	char *path =
+		(char *)arena_fmt(&c->mem, "%s/abacus.XXXXXX", dir && *dir ? dir : "/tmp")
+			.p;
+	int fd = mkstemp(path);
+
+	if (fd < 0)
+		return -1;
+	unlink(path);
+	if (!file_write(fd, text) || lseek(fd, 0, SEEK_SET) < 0)
+		file_close(&fd);
+	return fd;
+}
+
+/* Waits for it; who does not end when asked is made to. What began after we were told to
+ * stop is to be done all the same. */
+static int await(struct child *child, pid_t pid)
+{
+	int64_t end = moment_ticks() + child->timeout_ms, last = 0;
+	bool late = stopped;
+	int status = 0;
+
+	for (;;) {
+		int64_t now = moment_ticks();
+		pid_t done = waitpid(pid, &status, WNOHANG);
+
+		if (done == pid)
+			return status;
+		if (!last && (now >= end || (stopped && !late))) {
+			child->timed_out = now >= end;
+			kill(-pid, SIGTERM);
+			last = now + GRACE_MS;
+		} else if (last && now >= last) {
+			kill(-pid, SIGKILL);
+			last = INT64_MAX;
+		}
+		moment_sleep(LOOK_MS);
+	}
+}
+
+enum err child_run(struct call *c, struct child *child)
+{
+	AUTO_FD in = input_file(c, child->input);
+	int status;
+	pid_t pid;
+
+	child->status = -1;
+	child->timed_out = false;
+	if (in < 0)
+		return file_fail(c, "write", STR("a temporary file"));
+	for (const char *const *e = child->env; e && *e; e++)
+		putenv((char *)*e);
+	pid = fork();
+	if (pid < 0)
+		return file_fail(c, "start", str_of(child->command));
+	if (!pid)
+		become(child, in);
+	setpgid(pid, pid); /* whoever comes first: from now on it can be asked to end */
+	status = await(child, pid);
+	kill(-pid, SIGKILL); /* what it has left behind */
+	if (WIFEXITED(status))
+		child->status = WEXITSTATUS(status);
+	return ERR_OK;
+}

@@ -1,0 +1,5 @@
+#include "base/system/fault.h"
+
+void fault_point(void)
+{
+}

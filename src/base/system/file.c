@@ -1,0 +1,568 @@
+#include "base/system/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/system/fault.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "base/system/spawn.h"
+
+static enum err fail_link(struct call *c, const char *verb, struct str path)
+{
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "cannot %s '" STR_FMT "': it is a symbolic link, and links are not "
+		  "followed here",
+		  verb, STR_ARG(path));
+	return call_step(c,
+			 "See where it leads with 'ls -l " STR_FMT
+			 "'; if you did not make it, move it away and run the command "
+			 "again.",
+			 STR_ARG(spawn_word(&c->mem, path)));
+}
+
+enum err file_fail(struct call *c, const char *verb, struct str path)
+{
+	int reason = errno;
+	enum err e;
+
+	if (reason == ELOOP && path_is_link(&c->mem, path))
+		return fail_link(c, verb, path);
+	e = call_fail(c, ERR_INTERNAL_ERROR, "cannot %s '" STR_FMT "': %s", verb,
+		      STR_ARG(path),
+		      reason == ENXIO ? "it is not a regular file" : strerror(reason));
+	if (reason == ENOSPC || reason == EDQUOT)
+		call_remedy(c, "Free some space on that disk");
+	else if (reason == EFBIG)
+		call_remedy(c, "Allow larger files ('ulimit -f' shows the limit)");
+	else if (reason == EMFILE || reason == ENFILE)
+		call_remedy(c, "Allow more open files ('ulimit -n' shows the limit)");
+	else if (reason == ENAMETOOLONG)
+		call_remedy(c, "Use a folder with a shorter path");
+	else if (reason == EACCES || reason == EPERM || reason == EROFS)
+		call_remedy(c, "Check who may read and write there");
+	return e;
+}
+
+void file_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+ssize_t file_some(int fd, char *p, size_t n)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, p, n);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+bool file_write(int fd, struct str bytes)
+{
+	while (bytes.n) {
+		ssize_t put;
+
+		fault_point();
+		put = write(fd, bytes.p, bytes.n);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return false;
+		bytes = str_skip(bytes, (size_t)put);
+	}
+	return true;
+}
+
+/* O_NONBLOCK: a FIFO would wait for its other end. */
+int file_own_open(struct arena *mem, struct str path, int flags, mode_t mode)
+{
+	int fd = open(arena_cstr(mem, path), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		      mode);
+	struct stat st = { 0 };
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return fd;
+	close(fd);
+	errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
+	return -1;
+}
+
+enum err file_own_check(struct call *c, struct str path)
+{
+	struct stat st;
+
+	if (lstat(arena_cstr(&c->mem, path), &st) || S_ISREG(st.st_mode))
+		return ERR_OK;
+	errno = S_ISLNK(st.st_mode) ? ELOOP : S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
+	return file_fail(c, "open", path);
+}
+
+static enum err read_all(struct call *c, struct str path, int fd, struct str *out)
+{
+	struct buf b = { .mem = &c->mem };
+	ssize_t got;
+
+	*out = (struct str){ 0 };
+	if (fd < 0)
+		return file_missing() ? ERR_OK : file_fail(c, "open", path);
+	do {
+		enum { CHUNK = 64 * 1024 };
+
+		if ((got = file_some(fd, buf_room(&b, CHUNK), CHUNK)) < 0)
+			return file_fail(c, "read", path);
+		b.n += (size_t)got;
+		if (b.n > FILE_MOST)
+			return call_fail(c, ERR_INVALID_INPUT,
+					 "'" STR_FMT "' is larger than %d MiB",
+					 STR_ARG(path), FILE_MOST >> 20);
+	} while (got);
+	*out = buf_str(&b);
+	return ERR_OK;
+}
+
+enum err file_read(struct call *c, struct str path, struct str *out)
+{
+	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
+
+	return read_all(c, path, fd, out);
+}
+
+/* It is looked at before it is opened, because opening a device may do something, and
+ * afterwards, because it may have been replaced in between. */
+enum err file_read_regular(struct call *c, struct str path, struct str *out)
+{
+	const char *z = arena_cstr(&c->mem, path);
+	struct stat st;
+
+	*out = (struct str){ 0 };
+	if (stat(z, &st))
+		return file_missing() ? ERR_OK : file_fail(c, "look at", path);
+	AUTO_FD fd = S_ISREG(st.st_mode) ?
+			     open(z, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) :
+			     -1;
+
+	if (!S_ISREG(st.st_mode) ||
+	    (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode)))) {
+		errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
+		return file_fail(c, "read", path);
+	}
+	return read_all(c, path, fd, out);
+}
+
+enum err file_own_read(struct call *c, struct str path, struct str *out)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
+
+	return read_all(c, path, fd, out);
+}
+
+enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
+			struct str *out)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
+	struct buf b = { .mem = &c->mem };
+	struct stat st;
+	ssize_t got = 1;
+
+	*out = (struct str){ 0 };
+	if (fd < 0)
+		return file_missing() ? ERR_OK : file_fail(c, "open", path);
+	if (fstat(fd, &st))
+		return file_fail(c, "look at", path);
+	if (!most || (st.st_size > from && most > (size_t)(st.st_size - from)))
+		most = st.st_size > from ? (size_t)(st.st_size - from) : 0;
+	if (most > FILE_PART_MOST) {
+		errno = EFBIG;
+		return file_fail(c, "read", path);
+	}
+	while (got && b.n < most) {
+		got = pread(fd, buf_room(&b, most - b.n), most - b.n,
+			    (off_t)from + (off_t)b.n);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return file_fail(c, "read", path);
+		b.n += (size_t)got;
+	}
+	*out = buf_str(&b);
+	return ERR_OK;
+}
+
+enum err file_sync_dir(struct call *c, struct str path)
+{
+	struct str dir = path_parent(path);
+	AUTO_FD fd = open(arena_cstr(&c->mem, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	fault_point();
+	if (fd < 0 || fsync(fd))
+		return file_fail(c, "sync", dir);
+	return ERR_OK;
+}
+
+/* Writes and syncs a new file; on failure nothing of it is left. */
+static enum err write_new(struct call *c, struct str path, struct str content,
+			  mode_t mode)
+{
+	const char *z = arena_cstr(&c->mem, path);
+	AUTO_FD fd = open(z, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	enum err e;
+
+	if (fd < 0)
+		return file_fail(c, "create", path);
+	if (fchmod(fd, mode) == 0 && file_write(fd, content) &&
+	    (fault_point(), platform_sync(fd) == 0))
+		return ERR_OK;
+	e = file_fail(c, "write", path);
+	unlink(z);
+	return e;
+}
+
+/* Where a chain of symbolic links ends, whether or not there is a file. */
+static struct str follow(struct arena *mem, struct str path)
+{
+	enum { MOST_LINKS = 40, MOST_BYTES = 4096 };
+
+	for (int i = 0; i < MOST_LINKS; i++) {
+		char *link = arena_alloc(mem, MOST_BYTES);
+		ssize_t n = readlink(arena_cstr(mem, path), link, MOST_BYTES);
+		struct str to = { link, n < 0 ? 0 : (size_t)n };
+
+		if (n < 0)
+			break;
+		path = link[0] == '/' ? to : path_join(mem, path_parent(path), to);
+	}
+	return path;
+}
+
+enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode)
+{
+	struct str target = follow(&c->mem, path);
+	struct stat st;
+
+	if (stat(arena_cstr(&c->mem, target), &st) == 0)
+		mode = st.st_mode & 07777;
+	return file_own_replace(c, target, content, mode);
+}
+
+/* The rename replaces a link, and does not follow it. */
+enum err file_own_replace(struct call *c, struct str target, struct str content,
+			  mode_t mode)
+{
+	struct str temp = arena_fmt(&c->mem, STR_FMT ".%s.tmp", STR_ARG(target),
+				    id_random(&c->mem, 8).p);
+	enum err e;
+
+	if ((e = write_new(c, temp, content, mode)))
+		return e;
+	fault_point();
+	if (rename(temp.p, arena_cstr(&c->mem, target))) {
+		e = file_fail(c, "replace", target);
+		unlink(temp.p);
+		return e;
+	}
+	/* from here on readers see it, but the power may take it back */
+	if ((e = file_sync_dir(c, target)))
+		call_stored(c, STORED_MAYBE);
+	return e;
+}
+
+enum err file_provide(struct call *c, struct str path, struct str content, mode_t mode)
+{
+	enum stored before = c->stored;
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
+
+	if (e || found.kind != FILE_NONE)
+		return e;
+	e = file_own_replace(c, path, content, mode);
+	c->stored = before;
+	return e;
+}
+
+/* A new file, in the place of what a process that died has left there. */
+static int open_temp(struct arena *mem, struct str path)
+{
+	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL };
+	int fd = file_own_open(mem, path, FLAGS, 0600);
+
+	if (fd < 0 && errno == EEXIST && unlink(arena_cstr(mem, path)) == 0)
+		fd = file_own_open(mem, path, FLAGS, 0600);
+	return fd;
+}
+
+enum err file_swap(struct call *c, struct str path, struct str temp,
+		   const struct str *piece, size_t count)
+{
+	AUTO_FD fd = open_temp(&c->mem, temp);
+
+	if (fd < 0)
+		return file_fail(c, "create", temp);
+	for (size_t i = 0; i < count; i++)
+		if (!file_write(fd, piece[i]))
+			return file_fail(c, "write", temp);
+	fault_point();
+	return rename(arena_cstr(&c->mem, temp), arena_cstr(&c->mem, path)) ?
+		       file_fail(c, "replace", path) :
+		       ERR_OK;
+}
+
+void file_append_hint(struct call *c, struct str path, struct str bytes, mode_t mode)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY | O_APPEND | O_CREAT, mode);
+
+	if (fd >= 0)
+		file_write(fd, bytes);
+}
+
+/* Whoever adds to it after the rename adds to a new file. */
+enum err file_own_take(struct call *c, struct str path, struct str *out)
+{
+	struct str mine =
+		arena_fmt(&c->mem, STR_FMT ".%ld", STR_ARG(path), (long)getpid());
+	enum err e;
+
+	*out = (struct str){ 0 };
+	if (rename(arena_cstr(&c->mem, path), arena_cstr(&c->mem, mine)))
+		return file_missing() ? ERR_OK : file_fail(c, "rename", path);
+	e = file_own_read(c, mine, out);
+	return e ? e : file_remove(c, mine);
+}
+
+enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY | O_APPEND | O_CREAT, mode);
+	struct stat before;
+	enum err e;
+
+	if (fd < 0 || fstat(fd, &before))
+		return file_fail(c, "open", path);
+	/* it may be new: its name has to be there before anything in it counts */
+	if (!before.st_size && (e = file_sync_dir(c, path)))
+		return e;
+	if (file_write(fd, bytes) && (fault_point(), platform_sync(fd) == 0)) {
+		call_stored(c, bytes.n ? STORED_PART : STORED_NOTHING);
+		return ERR_OK;
+	}
+	e = file_fail(c, "append to", path);
+	if (ftruncate(fd, before.st_size) || platform_sync(fd))
+		call_stored(c, STORED_MAYBE);
+	return e;
+}
+
+enum err file_cut(struct call *c, struct str path, int64_t size)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY, 0);
+
+	fault_point();
+	return fd < 0 || ftruncate(fd, (off_t)size) ? file_fail(c, "shorten", path) :
+						      ERR_OK;
+}
+
+enum err file_create(struct call *c, struct str path, mode_t mode)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY | O_CREAT | O_EXCL, mode);
+
+	return fd < 0 ? file_fail(c, "create", path) : ERR_OK;
+}
+
+enum err file_stamp(struct call *c, struct str path, struct str *out)
+{
+	struct stat st;
+
+	if (lstat(arena_cstr(&c->mem, path), &st))
+		return file_fail(c, "look at", path);
+	*out = arena_fmt(&c->mem, "%lld_%llu", (long long)st.st_mtime,
+			 (unsigned long long)st.st_ino);
+	return ERR_OK;
+}
+
+enum err file_each(struct call *c, struct str dir,
+		   void (*see)(void *arg, struct str name), void *arg)
+{
+	DIR *d = opendir(arena_cstr(&c->mem, dir));
+	struct dirent *entry;
+	enum err e = ERR_OK;
+
+	if (!d)
+		return errno == ENOENT ? ERR_OK : file_fail(c, "open", dir);
+	while ((errno = 0, entry = readdir(d)))
+		see(arg, arena_copy(&c->mem, str_of(entry->d_name)));
+	if (errno) /* a part of what is there is not all of it */
+		e = file_fail(c, "read", dir);
+	closedir(d);
+	return e;
+}
+
+uint64_t file_number(struct arena *mem, struct str path)
+{
+	off_t size;
+
+	return file_number_size(mem, path, &size);
+}
+
+uint64_t file_number_size(struct arena *mem, struct str path, off_t *size)
+{
+	struct stat st;
+	bool there = lstat(arena_cstr(mem, path), &st) == 0;
+
+	*size = there ? st.st_size : -1;
+	return there ? (uint64_t)st.st_ino : 0;
+}
+
+off_t file_size(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return lstat(arena_cstr(mem, path), &st) == 0 ? st.st_size : -1;
+}
+
+bool file_exists(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return stat(arena_cstr(mem, path), &st) == 0;
+}
+
+bool file_is_dir(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return stat(arena_cstr(mem, path), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool file_missing(void)
+{
+	return errno == ENOENT || errno == ENOTDIR;
+}
+
+enum err file_look(struct call *c, struct str path, struct file_found *out)
+{
+	struct stat st;
+
+	*out = (struct file_found){ .size = -1 };
+	if (stat(arena_cstr(&c->mem, path), &st))
+		return file_missing() ? ERR_OK : file_fail(c, "look at", path);
+	out->kind = S_ISDIR(st.st_mode) ? FILE_FOLDER : FILE_OTHER;
+	out->size = (int64_t)st.st_size;
+	return ERR_OK;
+}
+
+/* EEXIST is no failure where it is a directory; a new one is on the medium after this. */
+static enum err make_one(struct call *c, struct str path, mode_t mode, bool *orphan)
+{
+	*orphan = false;
+	if (mkdir(arena_cstr(&c->mem, path), mode) == 0)
+		return file_sync_dir(c, path);
+	if (errno == EEXIST && file_is_dir(&c->mem, path))
+		return ERR_OK;
+	*orphan = errno == ENOENT;
+	return file_fail(c, "create", path);
+}
+
+enum err file_make_dir(struct call *c, struct str path, mode_t mode)
+{
+	bool orphan;
+	enum err e = make_one(c, path, mode, &orphan);
+
+	if (!orphan || path.n <= 1)
+		return e;
+	c->code = ERR_OK;
+	if ((e = file_make_dir(c, path_parent(path), mode)))
+		return e;
+	return make_one(c, path, mode, &orphan);
+}
+
+enum err file_remove(struct call *c, struct str path)
+{
+	return unlink(arena_cstr(&c->mem, path)) && errno != ENOENT ?
+		       file_fail(c, "remove", path) :
+		       ERR_OK;
+}
+
+static enum err remove_entries(struct call *c, struct str path, DIR *dir)
+{
+	struct dirent *entry;
+	enum err e;
+
+	while ((errno = 0, entry = readdir(dir))) {
+		struct str name = str_of(entry->d_name), child;
+
+		if (str_is(name, ".") || str_is(name, ".."))
+			continue;
+		child = path_join(&c->mem, path, name);
+		if ((e = file_remove_tree(c, child)))
+			return e;
+	}
+	return errno ? file_fail(c, "read", path) : ERR_OK;
+}
+
+enum err file_remove_tree(struct call *c, struct str path)
+{
+	const char *z = arena_cstr(&c->mem, path);
+	struct stat st;
+	enum err e;
+
+	if (lstat(z, &st))
+		return errno == ENOENT ? ERR_OK : file_fail(c, "look at", path);
+	if (!S_ISDIR(st.st_mode))
+		return file_remove(c, path);
+
+	DIR *dir = opendir(z);
+
+	if (!dir)
+		return file_fail(c, "open", path);
+	e = remove_entries(c, path, dir);
+	closedir(dir);
+	if (!e && rmdir(z) && errno != ENOENT)
+		e = file_fail(c, "remove", path);
+	return e;
+}
+
+enum err file_ends_line(struct call *c, struct str path, bool *yes)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
+	off_t size;
+	char last = '\n';
+
+	*yes = true;
+	if (fd < 0)
+		return file_missing() ? ERR_OK : file_fail(c, "open", path);
+	size = lseek(fd, 0, SEEK_END);
+	if (size < 0 || (size && pread(fd, &last, 1, size - 1) < 0))
+		return file_fail(c, "read", path);
+	*yes = last == '\n';
+	return ERR_OK;
+}
+
+struct leftovers {
+	struct call *c;
+	struct str dir, head;
+};
+
+static void remove_leftover(void *arg, struct str name)
+{
+	struct leftovers *l = arg;
+
+	if (str_starts(name, l->head) && str_ends(name, STR(".tmp")))
+		file_remove(l->c, path_join(&l->c->mem, l->dir, name));
+}
+
+enum err file_remove_leftovers(struct call *c, struct str path)
+{
+	struct leftovers left = { c, path_parent(path),
+				  arena_fmt(&c->mem, STR_FMT ".",
+					    STR_ARG(path_name(path))) };
+
+	return file_each(c, left.dir, remove_leftover, &left);
+}

@@ -1,0 +1,137 @@
+#include "base/system/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/system/file.h"
+
+static void wake(int signal)
+{
+	(void)signal;
+}
+
+/*
+ * flock() hands nothing over: whoever comes at the right moment overtakes those who
+ * wait, for seconds where many do. So who has to wait takes a number first, a byte of
+ * the file beyond its end, and waits for the one before it; who comes new and finds
+ * a number taken does the same. The numbers only give the order; flock() decides.
+ */
+enum { MUTEX = 0, NUMBERS = 16 };
+
+static bool byte_lock(int fd, int how, short type, off_t at, off_t count)
+{
+	struct flock range = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = count
+	};
+
+	return fcntl(fd, how, &range) == 0;
+}
+
+static bool queue_empty(int fd)
+{
+	struct flock range = { .l_type = F_WRLCK,
+			       .l_whence = SEEK_SET,
+			       .l_start = NUMBERS };
+
+	return fcntl(fd, F_GETLK, &range) == 0 && range.l_type == F_UNLCK;
+}
+
+static bool take_number(int fd, uint32_t *number)
+{
+	uint32_t next = 0;
+	bool ok;
+
+	if (!byte_lock(fd, F_SETLKW, F_WRLCK, MUTEX, 1))
+		return false;
+	(void)!pread(fd, &next, sizeof next, 0);
+	*number = next++;
+	ok = pwrite(fd, &next, sizeof next, 0) == sizeof next &&
+	     byte_lock(fd, F_SETLK, F_WRLCK, NUMBERS + (off_t)*number + 1, 1);
+	byte_lock(fd, F_SETLK, F_UNLCK, MUTEX, 1);
+	return ok;
+}
+
+static bool wait_turn(int fd)
+{
+	uint32_t number;
+
+	if (take_number(fd, &number) &&
+	    !byte_lock(fd, F_SETLKW, F_WRLCK, NUMBERS + (off_t)number, 1))
+		return false;
+	return flock(fd, LOCK_EX) == 0;
+}
+
+/*
+ * None of these has a deadline, so a timer interrupts them. The timer repeats: one
+ * that fired between the check and the call would otherwise be lost.
+ */
+static bool wait_for(int fd, int wait_ms)
+{
+	struct sigaction act = { .sa_handler = wake }, before;
+	struct itimerval timer = { .it_interval.tv_usec = 20 * 1000 }, stop = { 0 };
+	sigset_t alarm, blocked;
+	bool got = false;
+
+	if (wait_ms <= 0)
+		return false;
+	sigemptyset(&act.sa_mask);
+	sigaction(SIGALRM, &act, &before);
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &alarm, &blocked); /* a parent may have blocked it */
+	timer.it_value = (struct timeval){ wait_ms / 1000, wait_ms % 1000 * 1000 };
+	setitimer(ITIMER_REAL, &timer, NULL);
+	got = wait_turn(fd);
+	setitimer(ITIMER_REAL, &stop, NULL);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	return got;
+}
+
+/* The file may have been removed while we waited for it; then it locks nothing. */
+static bool stands(struct call *c, struct str path, int fd)
+{
+	struct stat ours, there;
+
+	return fstat(fd, &ours) == 0 && lstat(arena_cstr(&c->mem, path), &there) == 0 &&
+	       ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out)
+{
+	for (;;) {
+		out->fd = file_own_open(&c->mem, path, O_RDWR | O_CREAT, 0600);
+		if (out->fd < 0)
+			return file_fail(c, "open", path);
+		if (!(queue_empty(out->fd) && flock(out->fd, LOCK_EX | LOCK_NB) == 0) &&
+		    !wait_for(out->fd, wait_ms))
+			break;
+		if (stands(c, path, out->fd))
+			return ERR_OK;
+		file_close(&out->fd);
+	}
+	file_close(&out->fd);
+	return call_fail(c, ERR_DATABASE_BUSY,
+			 "another process has held '" STR_FMT "' for more than %d s",
+			 STR_ARG(path), wait_ms / 1000);
+}
+
+bool lock_held(struct call *c, struct str path)
+{
+	int fd = file_own_open(&c->mem, path, O_RDONLY, 0);
+	bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+
+	file_close(&fd);
+	return held;
+}
+
+void lock_drop(struct lock *lock)
+{
+	file_close(&lock->fd);
+}

@@ -1,0 +1,167 @@
+#include "base/system/path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct str path_join(struct arena *mem, struct str dir, struct str name)
+{
+	bool slash = dir.n && dir.p[dir.n - 1] == '/';
+
+	return arena_fmt(mem, STR_FMT "%s" STR_FMT, STR_ARG(dir), slash ? "" : "/",
+			 STR_ARG(name));
+}
+
+/* Appends one segment of a path, resolving "." and ".." on the way. */
+static size_t append(char *out, size_t n, struct str segment)
+{
+	if (!segment.n || str_is(segment, "."))
+		return n;
+	if (str_is(segment, "..")) {
+		while (n && out[--n] != '/')
+			;
+		return n;
+	}
+	out[n++] = '/';
+	memcpy(out + n, segment.p, segment.n);
+	return n + segment.n;
+}
+
+struct str path_resolve(struct arena *mem, struct str base, struct str path)
+{
+	struct str rest = path, segment;
+	char *out;
+	size_t n = 0;
+
+	if (!path.n || path.p[0] != '/')
+		rest = path_join(mem, base, path);
+	out = arena_alloc(mem, rest.n + 2);
+	while (str_next(&rest, '/', &segment))
+		n = append(out, n, segment);
+	if (!n)
+		out[n++] = '/';
+	out[n] = '\0';
+	return (struct str){ out, n };
+}
+
+struct str path_parent(struct str path)
+{
+	while (path.n && path.p[path.n - 1] != '/')
+		path.n--;
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	return path.n ? path : STR(".");
+}
+
+struct str path_name(struct str path)
+{
+	size_t from = path.n;
+
+	while (from && path.p[from - 1] != '/')
+		from--;
+	return str_skip(path, from);
+}
+
+bool path_within(struct str dir, struct str path)
+{
+	return str_starts(path, dir) &&
+	       (path.n == dir.n || path.p[dir.n] == '/' || str_ends(dir, STR("/")));
+}
+
+bool path_is_reserved(struct str path)
+{
+	static const char *const names[] = { ".git", ".bb", ".beadboard", ".abacus" };
+	struct str name;
+
+	while (path.n && str_next(&path, '/', &name))
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+			if (name.n == strlen(names[i]) &&
+			    !strncasecmp(name.p, names[i], name.n))
+				return true;
+	return false;
+}
+
+struct str path_real(struct arena *mem, struct str path)
+{
+	const char *z = arena_cstr(mem, path);
+	char *real = strlen(z) == path.n ? realpath(z, NULL) : NULL;
+	struct str copy = { 0 };
+
+	if (strlen(z) != path.n)
+		errno = ENOENT; /* no file has a name with a NUL in it */
+	if (real)
+		copy = arena_copy(mem, str_of(real));
+	free(real);
+	return copy;
+}
+
+bool path_home_known(void)
+{
+	const char *home = getenv("HOME");
+
+	return home && *home;
+}
+
+struct str path_home(void)
+{
+	const char *home = getenv("HOME");
+
+	return home && *home ? str_of(home) : STR("/");
+}
+
+bool path_is_link(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return lstat(arena_cstr(mem, path), &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* The target of a link; absent: it is none, or nothing is there. */
+static struct str read_target(struct arena *mem, struct str path)
+{
+	enum { MOST_BYTES = 4096 };
+	char *target = arena_alloc(mem, MOST_BYTES);
+	ssize_t n = readlink(arena_cstr(mem, path), target, MOST_BYTES);
+
+	return n < 0 ? (struct str){ 0 } : (struct str){ target, (size_t)n };
+}
+
+/*
+ * Name by name, as the kernel does it, but it goes on where a name is missing. So a link
+ * whose target is not there yet counts as its target, not as a file of its own.
+ */
+struct str path_real_part(struct arena *mem, struct str path)
+{
+	enum { MOST_LINKS = 40 };
+	struct str real = path_real(mem, path), rest = path, name;
+	int links = 0;
+
+	if (real.p)
+		return real;
+	real = STR("/");
+	while (rest.n && str_next(&rest, '/', &name)) {
+		struct str next = path_resolve(mem, real, name),
+			   target = name.n ? read_target(mem, next) : (struct str){ 0 };
+
+		if (!target.p) {
+			real = next;
+			continue;
+		}
+		if (++links > MOST_LINKS)
+			return path;
+		if (target.n && target.p[0] == '/')
+			real = STR("/");
+		rest = path_join(mem, target, rest);
+	}
+	return real;
+}
+
+struct str path_data(struct arena *mem)
+{
+	const char *xdg = getenv("XDG_DATA_HOME");
+
+	return xdg && *xdg == '/' ? str_of(xdg) :
+				    path_join(mem, path_home(), STR(".local/share"));
+}

@@ -1,0 +1,37 @@
+#ifndef BASE_SYSTEM_PATH_H
+#define BASE_SYSTEM_PATH_H
+
+#include "base/arena.h"
+
+/* Paths are text here; only path_real…() and path_is_link() ask the file system. */
+
+struct str path_join(struct arena *mem, struct str dir, struct str name);
+
+/* Absolute against `base`, without ".", "..", double or final slashes. */
+struct str path_resolve(struct arena *mem, struct str base, struct str path);
+
+struct str path_parent(struct str path); /* of "/": "/" */
+struct str path_name(struct str path);   /* what follows the last slash */
+bool path_within(struct str dir, struct str path);
+
+/* Does a name in it stand for a folder of Git's or of this program's (.git, .bb,
+ * .beadboard, .abacus)? Upper and lower case are the same, as to some file systems. */
+bool path_is_reserved(struct str path);
+
+bool path_is_link(struct arena *mem, struct str path);
+
+/* After all symbolic links; absent if it does not exist or cannot be reached. */
+struct str path_real(struct arena *mem, struct str path);
+
+/* The same of as much of it as is there; the rest is text. Links are followed whether or
+ * not there is anything at their end. `path` is absolute. */
+struct str path_real_part(struct arena *mem, struct str path);
+
+/* Where the programs of this user keep their data. */
+struct str path_data(struct arena *mem);
+
+bool path_home_known(void);
+/* The user's home; "/" where the environment does not say. */
+struct str path_home(void);
+
+#endif

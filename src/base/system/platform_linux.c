@@ -1,0 +1,168 @@
+#include "base/system/platform.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int platform_sync(int fd)
+{
+	return fdatasync(fd);
+}
+
+void platform_random(void *p, size_t n)
+{
+	if (getentropy(p, n))
+		abort();
+}
+
+/* Without /proc: when it was, to the minute. A clock that is set looks like a new start.
+ */
+static void name_by_time(char name[PLATFORM_BOOT])
+{
+	struct timespec wall, up;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	snprintf(name, PLATFORM_BOOT, "minute %lld",
+		 (long long)(wall.tv_sec - up.tv_sec) / 60);
+}
+
+static void ask_kernel(char name[PLATFORM_BOOT])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, name, PLATFORM_BOOT - 1);
+
+	name[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		name_by_time(name);
+}
+
+void platform_boot(char name[PLATFORM_BOOT])
+{
+	static char known[PLATFORM_BOOT];
+
+	if (!known[0])
+		ask_kernel(known);
+	memcpy(name, known, PLATFORM_BOOT);
+}
+
+/* Without /proc: the path that the kernel was given to execute, which it tells every
+ * program. A shell has found that in PATH; argv[0] could be anything. */
+static bool ask_loader(char *path, size_t size)
+{
+	const char *name = (const char *)getauxval(AT_EXECFN);
+
+	if (!name || !strchr(name, '/') || strlen(name) >= size)
+		return false;
+	memcpy(path, name, strlen(name) + 1);
+	return true;
+}
+
+bool platform_self(char *path, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+
+	if (n <= 0)
+		return ask_loader(path, size);
+	path[n] = '\0';
+	return true;
+}
+
+/* "id (name) state parent …": a name may have anything in it. */
+int64_t platform_parent(int64_t process)
+{
+	char path[64], text[512];
+	const char *end;
+	long long parent;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	end = strrchr(text, ')');
+	return end && sscanf(end, ") %*c %lld", &parent) == 1 ? parent : 0;
+}
+
+/* Left alone, glibc keeps twice as much as the largest piece that was ever freed. */
+#define ALIASES "/proc/self/fd/"
+
+bool platform_alias(int fd, char path[PLATFORM_ALIAS])
+{
+	snprintf(path, PLATFORM_ALIAS, ALIASES "%d", fd);
+	return !access(path, X_OK);
+}
+
+bool platform_is_alias(const char *path)
+{
+	return !strncmp(path, ALIASES, sizeof ALIASES - 1);
+}
+
+void platform_give_back(void)
+{
+#ifdef __GLIBC__
+	enum { KEPT = 512 * 1024 };
+
+	mallopt(M_MMAP_THRESHOLD, KEPT);
+	mallopt(M_TRIM_THRESHOLD, KEPT);
+	malloc_trim(0);
+#endif
+}
+
+/* close_range() is younger than some kernels; /proc may not be there. */
+void platform_close_from(int fd)
+{
+	long most = sysconf(_SC_OPEN_MAX);
+
+#ifdef SYS_close_range
+	if (!syscall(SYS_close_range, fd, ~0U, 0))
+		return;
+#endif
+	for (; fd < (most > 0 ? most : 1024); fd++)
+		close(fd);
+}
+
+/* ASan's own tables count as memory of the process. */
+void platform_limit_memory(int64_t bytes)
+{
+#ifndef __SANITIZE_ADDRESS__
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur > (rlim_t)bytes) {
+		limit.rlim_cur = (rlim_t)bytes;
+		setrlimit(RLIMIT_DATA, &limit);
+	}
+#else
+	(void)bytes;
+#endif
+}
+
+static int64_t nanoseconds(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t platform_written_ns(const struct stat *st)
+{
+	return nanoseconds(st->st_mtim);
+}
+
+int64_t platform_changed_ns(const struct stat *st)
+{
+	return nanoseconds(st->st_ctim);
+}

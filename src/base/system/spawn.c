@@ -1,0 +1,288 @@
+#include "base/system/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "base/system/signals.h"
+
+extern char **environ;
+
+struct pipes {
+	int in[2], out[2], err[2]; /* to read from, to write to */
+};
+
+static bool open_pipe(int fd[2])
+{
+	return !pipe(fd) && fcntl(fd[0], F_SETFD, FD_CLOEXEC) != -1 &&
+	       fcntl(fd[1], F_SETFD, FD_CLOEXEC) != -1;
+}
+
+static void close_pipes(struct pipes *p)
+{
+	for (int i = 0; i < 2; i++) {
+		file_close(&p->in[i]);
+		file_close(&p->out[i]);
+		file_close(&p->err[i]);
+	}
+}
+
+/* All of it is in the pipe before anybody reads: nobody has to wait for a reader. */
+static bool fill_input(const struct spawn *s, int in[2])
+{
+	bool filled;
+
+	if (!s->input.p)
+		return true;
+	errno = EMSGSIZE;
+	filled =
+		s->input.n <= SPAWN_INPUT && open_pipe(in) && file_write(in[1], s->input);
+	file_close(&in[1]);
+	return filled;
+}
+
+/* In a group of its own, so that all of it can be killed; deaf to our signals. */
+static int start(const char *const *argv, const struct pipes *p, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t all, none;
+	int failed;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&files);
+	if (p->in[0] < 0)
+		posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	else
+		posix_spawn_file_actions_adddup2(&files, p->in[0], 0);
+	posix_spawn_file_actions_adddup2(&files, p->out[1], 1);
+	posix_spawn_file_actions_adddup2(&files, p->err[1], 2);
+	posix_spawnattr_init(&how);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+					       POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setpgroup(&how, 0);
+	posix_spawnattr_setsigdefault(&how, &all);
+	posix_spawnattr_setsigmask(&how, &none);
+	failed = posix_spawn(pid, argv[0], &files, &how, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	return failed;
+}
+
+/* One more run of bytes; false at the end. */
+static bool take(int fd, struct buf *into)
+{
+	enum { CHUNK = 64 * 1024 };
+	ssize_t got = file_some(fd, buf_room(into, CHUNK), CHUNK);
+
+	into->n += got > 0 ? (size_t)got : 0;
+	return got > 0;
+}
+
+static void tell_lines(struct spawn *s, struct buf *said, size_t *told)
+{
+	const char *end;
+
+	while (*told < said->n &&
+	       (end = memchr(said->p + *told, '\n', said->n - *told))) {
+		struct str line = { said->p + *told, (size_t)(end - said->p) - *told };
+
+		*told += line.n + 1;
+		if (s->heard)
+			s->heard(s->arg, line);
+	}
+}
+
+enum { TICK_MS = 500 };
+
+/* Until both ends are closed, the time is over, or who asked a server for it has gone. */
+static void listen(struct call *c, struct spawn *s, struct pipes *p)
+{
+	struct buf out = { .mem = &c->mem }, said = { .mem = &c->mem };
+	struct pollfd fds[] = { { p->out[0], POLLIN, 0 },
+				{ p->err[0], POLLIN, 0 },
+				{ c->listener ? STDOUT_FILENO : -1, 0, 0 } };
+	int64_t end = moment_ticks() + s->timeout_ms;
+	size_t told = 0;
+
+	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+		int64_t left = s->timeout_ms ? end - moment_ticks() : -1;
+
+		if ((s->timeout_ms && left <= 0) || fds[2].revents) {
+			s->timed_out = true;
+			break;
+		}
+		if (s->heard && (left < 0 || left > TICK_MS))
+			left = TICK_MS;
+		if (poll(fds, 3, (int)left) < 0 && errno != EINTR)
+			break;
+		if (fds[0].revents && !take(fds[0].fd, &out))
+			fds[0].fd = -1;
+		if (fds[1].revents && !take(fds[1].fd, &said))
+			fds[1].fd = -1;
+		tell_lines(s, &said, &told);
+		if (s->heard)
+			s->heard(s->arg, (struct str){ 0 });
+	}
+	s->out = buf_str(&out);
+}
+
+static enum err fail_unknown(struct call *c)
+{
+	call_fail(c, ERR_INTERNAL_ERROR,
+		  "the system does not tell where this program is installed");
+	return call_step(c, "Start it by its absolute path, or mount /proc.");
+}
+
+/* A relative path would be one of the folder that the user happens to stand in, which
+ * may be somebody else's repository. */
+static bool is_absolute(const char *path)
+{
+	return path[0] == '/';
+}
+
+enum err spawn_run(struct call *c, struct spawn *s)
+{
+	struct pipes p = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	int failed, status = 0;
+	pid_t pid;
+
+	s->status = -1;
+	if (!is_absolute(s->argv[0]))
+		return fail_unknown(c);
+	if (!open_pipe(p.out) || !open_pipe(p.err) || !fill_input(s, p.in)) {
+		close_pipes(&p);
+		return file_fail(c, "start", str_of(s->argv[0]));
+	}
+	if ((failed = start(s->argv, &p, &pid))) {
+		close_pipes(&p);
+		errno = failed;
+		return file_fail(c, "start", str_of(s->argv[0]));
+	}
+	file_close(&p.in[0]);
+	file_close(&p.out[1]);
+	file_close(&p.err[1]);
+	listen(c, s, &p);
+	if (s->timed_out)
+		kill(-pid, SIGKILL);
+	close_pipes(&p);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status))
+		s->status = WEXITSTATUS(status);
+	return ERR_OK;
+}
+
+/* Only what is safe between fork() and exec(). */
+static void leave(const char *const *argv)
+{
+	int null = open("/dev/null", O_RDWR);
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_restore();
+	for (int i = 0; i < 3; i++)
+		dup2(null, i);
+	platform_close_from(3);
+	execv(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+bool spawn_away(const char *const *argv)
+{
+	pid_t pid;
+	int status;
+
+	if (!is_absolute(argv[0]))
+		return false;
+	pid = fork();
+	if (!pid) {
+		setsid();
+		if (!fork())
+			leave(argv);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0;
+}
+
+struct str spawn_self(struct arena *mem)
+{
+	char path[4096];
+
+	if (!platform_self(path, sizeof path))
+		return (struct str){ 0 };
+	return path_real(mem, arena_copy(mem, str_of(path)));
+}
+
+enum err spawn_need_self(struct call *c, struct str *out)
+{
+	*out = spawn_self(&c->mem);
+	return out->p ? ERR_OK : fail_unknown(c);
+}
+
+struct str spawn_beside(struct arena *mem, struct str name)
+{
+	struct str self = spawn_self(mem);
+
+	if (!self.p)
+		return self;
+	return path_join(mem, path_parent(path_parent(self)), name);
+}
+
+static bool is_program(struct arena *mem, struct str path)
+{
+	return !file_is_dir(mem, path) && !access(arena_cstr(mem, path), X_OK);
+}
+
+struct str spawn_command(struct arena *mem, struct str name)
+{
+	const char *value = getenv("PATH");
+	struct str list = value ? str_of(value) : (struct str){ 0 }, dir,
+		   self = spawn_self(mem), beside;
+
+	while (list.n && str_next(&list, ':', &dir))
+		if (str_starts(dir, STR("/")) &&
+		    is_program(mem, path_join(mem, dir, name)))
+			return name;
+	if (!self.p)
+		return self;
+	beside = path_join(mem, path_parent(self), name);
+	return is_program(mem, beside) ? beside : (struct str){ 0 };
+}
+
+struct str spawn_quoted(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+
+	buf_char(&b, '\'');
+	for (size_t i = 0; i < text.n; i++)
+		buf_put(&b,
+			text.p[i] == '\'' ? STR("'\\''") : (struct str){ text.p + i, 1 });
+	buf_char(&b, '\'');
+	return buf_str(&b);
+}
+
+struct str spawn_word(struct arena *mem, struct str text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789_-./:@%+,";
+
+	for (size_t i = 0; i < text.n; i++)
+		if (!memchr(plain, text.p[i], sizeof plain - 1))
+			return spawn_quoted(mem, text);
+	return text.n ? text : STR("''");
+}

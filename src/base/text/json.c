@@ -1,0 +1,277 @@
+#include "base/text/json.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
+
+static void separate(struct json *j)
+{
+	if (j->comma)
+		buf_char(&j->out, ',');
+	j->comma = true;
+}
+
+static void word(struct json *j, struct str s)
+{
+	separate(j);
+	buf_put(&j->out, s);
+}
+
+static void open(struct json *j, char open, char close)
+{
+	assert(j->depth < sizeof j->close);
+	separate(j);
+	buf_char(&j->out, open);
+	j->close[j->depth++] = close;
+	j->comma = false;
+}
+
+static void escape(struct buf *b, unsigned char ch)
+{
+	static const char *const brief[] = {
+		['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n",  ['\f'] = "\\f",
+		['\r'] = "\\r", ['"'] = "\\\"", ['\\'] = "\\\\",
+	};
+
+	if (brief[ch])
+		buf_put(b, str_of(brief[ch]));
+	else
+		buf_fmt(b, "\\u%04x", ch);
+}
+
+/*
+ * Eight bytes at once: might one of them have to be escaped? A subtraction tells the
+ * controls and, after the exclusive or, the quote behind them; a borrow from one byte to
+ * the next can only say yes too often.
+ */
+static bool suspect(const char *p)
+{
+	static const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t w, low, slash;
+
+	memcpy(&w, p, sizeof w);
+	low = (w ^ ones * 2) - ones * 0x21;
+	slash = (w ^ ones * '\\') - ones;
+	return (low | slash) & ~w & ones << 7;
+}
+
+static size_t plain(struct str s, size_t from)
+{
+	size_t i = from;
+
+	for (;;) {
+		while (s.n - i >= 8 && !suspect(s.p + i))
+			i += 8;
+		for (size_t end = s.n - i > 8 ? i + 8 : s.n;; i++) {
+			unsigned char ch;
+
+			if (i == s.n)
+				return i;
+			if (i == end)
+				break;
+			ch = (unsigned char)s.p[i];
+			if (ch < 0x20 || ch == '"' || ch == '\\')
+				return i;
+		}
+	}
+}
+
+/* Not every text is UTF-8: paths and names of branches are bytes. */
+static void quoted(struct json *j, struct str s)
+{
+	struct buf *b = &j->out;
+
+	s = utf8_clean(b->mem, s);
+	buf_char(b, '"');
+	for (size_t from = 0, i;; from = i + 1) {
+		i = plain(s, from);
+		buf_put(b, (struct str){ s.p + from, i - from });
+		if (i == s.n)
+			break;
+		escape(b, (unsigned char)s.p[i]);
+	}
+	buf_char(b, '"');
+}
+
+void json_object(struct json *j)
+{
+	open(j, '{', '}');
+}
+
+void json_array(struct json *j)
+{
+	open(j, '[', ']');
+}
+
+void json_end(struct json *j)
+{
+	assert(j->depth > 0);
+	buf_char(&j->out, j->close[--j->depth]);
+	j->comma = true;
+}
+
+void json_key(struct json *j, struct str key)
+{
+	separate(j);
+	quoted(j, key);
+	buf_char(&j->out, ':');
+	j->comma = false;
+}
+
+void json_name(struct json *j, struct str key)
+{
+	char *at;
+
+	separate(j);
+	at = buf_room(&j->out, key.n + 3);
+	*at = '"';
+	memcpy(at + 1, key.p, key.n);
+	memcpy(at + 1 + key.n, "\":", 2);
+	j->out.n += key.n + 3;
+	j->comma = false;
+}
+
+void json_put_members(struct json *j, struct str object)
+{
+	assert(object.n > 2);
+	word(j, (struct str){ object.p + 1, object.n - 2 });
+}
+
+void json_str(struct json *j, struct str s)
+{
+	if (!s.p) {
+		json_null(j);
+		return;
+	}
+	separate(j);
+	quoted(j, s);
+}
+
+void json_int(struct json *j, int64_t v)
+{
+	char digits[20], *end = digits + sizeof digits, *at = end;
+	uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+	separate(j);
+	do
+		*--at = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (v < 0)
+		buf_char(&j->out, '-');
+	buf_put(&j->out, (struct str){ at, (size_t)(end - at) });
+}
+
+void json_bool(struct json *j, bool v)
+{
+	word(j, v ? STR("true") : STR("false"));
+}
+
+void json_null(struct json *j)
+{
+	word(j, STR("null"));
+}
+
+void json_raw(struct json *j, struct str text)
+{
+	word(j, text.p ? text : STR("null"));
+}
+
+/* UTF-16 order puts surrogates before U+E000. */
+int json_key_cmp(struct str x, struct str y)
+{
+	uint32_t cx = 0, cy = 0;
+	size_t nx, ny;
+
+	for (; x.n && y.n; x = str_skip(x, nx), y = str_skip(y, ny)) {
+		nx = utf8_decode(x, &cx);
+		ny = utf8_decode(y, &cy);
+		if (cx == cy)
+			continue;
+		if ((cx > 0xffff) != (cy > 0xffff)) {
+			uint32_t bmp = cx > 0xffff ? cy : cx;
+			bool x_first = (cx > 0xffff) == (bmp >= 0xe000);
+
+			return x_first ? -1 : 1;
+		}
+		return cx < cy ? -1 : 1;
+	}
+	return (x.n > 0) - (y.n > 0);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return json_key_cmp((*(const struct value *const *)a)->key,
+			    (*(const struct value *const *)b)->key);
+}
+
+static const struct value **sorted(struct arena *mem, const struct value *v)
+{
+	const struct value **order = arena_array(mem, v->count, sizeof(*order));
+
+	for (size_t i = 0; i < v->count; i++)
+		order[i] = &v->item[i];
+	qsort(order, v->count, sizeof *order, by_key);
+	return order;
+}
+
+static void write(struct json *j, const struct value *v, bool canonical);
+
+static void write_object(struct json *j, const struct value *v, bool canonical)
+{
+	const struct value **order = canonical ? sorted(j->out.mem, v) : NULL;
+
+	json_object(j);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct value *member = canonical ? order[i] : &v->item[i];
+
+		json_key(j, member->key);
+		write(j, member, canonical);
+	}
+	json_end(j);
+}
+
+static void write(struct json *j, const struct value *v, bool canonical)
+{
+	switch (v->type) {
+	case VALUE_NULL:
+		json_null(j);
+		break;
+	case VALUE_BOOL:
+		json_bool(j, v->yes);
+		break;
+	case VALUE_NUMBER:
+		word(j, canonical ? number_canonical(j->out.mem, v->text) : v->text);
+		break;
+	case VALUE_STRING:
+		json_str(j, v->text);
+		break;
+	case VALUE_ARRAY:
+		json_array(j);
+		for (size_t i = 0; i < v->count; i++)
+			write(j, &v->item[i], canonical);
+		json_end(j);
+		break;
+	case VALUE_OBJECT:
+		write_object(j, v, canonical);
+		break;
+	}
+}
+
+void json_value(struct json *j, const struct value *v)
+{
+	write(j, v, false);
+}
+
+void json_canonical(struct json *j, const struct value *v)
+{
+	write(j, v, true);
+}
+
+struct str json_text(struct json *j)
+{
+	assert(j->depth == 0);
+	return buf_str(&j->out);
+}

@@ -1,0 +1,682 @@
+/*
+ * The text is divided into items of whole lines: blank ones, comments, tables
+ * and pairs, a pair with all the lines of its value. A section is one or more
+ * runs of items, since the tables below a table need not stand with it. What
+ * follows the last table or pair of a run belongs to the next header.
+ */
+#include "base/text/toml.h"
+
+#include "base/buf.h"
+#include "base/text/utf8.h"
+
+enum { NESTED = 100 }; /* brackets in each other; parts of a key */
+
+enum kind { BLANK, COMMENT, PAIR, TABLE, TABLES };
+
+/* A part of a dotted key, without its quotes; `escapes`: these were double. */
+struct part {
+	struct str raw;
+	bool escapes;
+};
+
+struct key {
+	struct part *part;
+	size_t count;
+};
+
+struct item {
+	enum kind kind;
+	size_t from, to; /* with the end of its last line */
+	size_t line;
+	struct key key;
+};
+
+struct doc {
+	struct call *c;
+	struct str text, newline;
+	size_t start;    /* behind a byte order mark */
+	size_t at, line; /* how far it is divided */
+	struct item *item;
+	size_t count, cap;
+};
+
+/* Items that belong to the section, from the first one's header. */
+struct run {
+	size_t first, last;
+};
+
+struct section {
+	struct run *run;
+	size_t count;
+};
+
+static struct str slice(struct str s, size_t from, size_t to)
+{
+	return (struct str){ s.p + from, to - from };
+}
+
+static enum err refuse(struct call *c, size_t line, const char *why)
+{
+	return call_fail(c, ERR_INVALID_INPUT, "line %zu: %s", line, why);
+}
+
+static bool more(const struct doc *d)
+{
+	return d->at < d->text.n;
+}
+
+/* The byte n further on; a NUL behind the end. */
+static char peek(const struct doc *d, size_t n)
+{
+	return d->at + n < d->text.n ? d->text.p[d->at + n] : '\0';
+}
+
+static void skip_blanks(struct doc *d)
+{
+	while (peek(d, 0) == ' ' || peek(d, 0) == '\t')
+		d->at++;
+}
+
+static void skip_comment(struct doc *d)
+{
+	while (more(d) && peek(d, 0) != '\n')
+		d->at++;
+}
+
+static bool at_break(const struct doc *d)
+{
+	return peek(d, 0) == '\n' || (peek(d, 0) == '\r' && peek(d, 1) == '\n');
+}
+
+static void take_break(struct doc *d)
+{
+	if (!more(d))
+		return;
+	d->at += peek(d, 0) == '\r' ? 2 : 1;
+	d->line++;
+}
+
+static bool is_quote(char ch)
+{
+	return ch == '"' || ch == '\'';
+}
+
+static enum err scan_short_string(struct doc *d)
+{
+	char quote = peek(d, 0);
+
+	for (d->at++; more(d) && !at_break(d); d->at++) {
+		if (peek(d, 0) == quote) {
+			d->at++;
+			return ERR_OK;
+		}
+		if (quote == '"' && peek(d, 0) == '\\' && peek(d, 1) != '\n')
+			d->at++;
+	}
+	return refuse(d->c, d->line, "a string is not closed");
+}
+
+static bool at_triple(const struct doc *d, char quote)
+{
+	return peek(d, 0) == quote && peek(d, 1) == quote && peek(d, 2) == quote;
+}
+
+static enum err scan_long_string(struct doc *d)
+{
+	char quote = peek(d, 0);
+	size_t line = d->line;
+
+	for (d->at += 3; more(d); d->at++) {
+		if (at_triple(d, quote)) {
+			/* Up to two quotes more are the string's last characters. */
+			d->at += 3;
+			for (int i = 0; i < 2 && peek(d, 0) == quote; i++)
+				d->at++;
+			return ERR_OK;
+		}
+		if (quote == '"' && peek(d, 0) == '\\')
+			d->at++;
+		d->line += peek(d, 0) == '\n';
+	}
+	return refuse(d->c, line, "a string is not closed");
+}
+
+static enum err scan_string(struct doc *d)
+{
+	return at_triple(d, peek(d, 0)) ? scan_long_string(d) : scan_short_string(d);
+}
+
+/* The brackets open now: what closes each of them. */
+struct nest {
+	char close[NESTED];
+	size_t depth;
+};
+
+static enum err scan_bracket(struct doc *d, struct nest *nest)
+{
+	char ch = peek(d, 0);
+
+	d->at++;
+	if (ch == '[' || ch == '{') {
+		if (nest->depth == NESTED)
+			return refuse(d->c, d->line, "nested too deep");
+		nest->close[nest->depth++] = ch == '[' ? ']' : '}';
+		return ERR_OK;
+	}
+	if (!nest->depth || nest->close[--nest->depth] != ch)
+		return refuse(d->c, d->line, "a bracket closes nothing");
+	return ERR_OK;
+}
+
+/* One byte of a value, or the whole of a string or comment. */
+static enum err scan_token(struct doc *d, struct nest *nest)
+{
+	char ch = peek(d, 0);
+
+	if (is_quote(ch))
+		return scan_string(d);
+	if (ch && strchr("[]{}", ch))
+		return scan_bracket(d, nest);
+	if (ch == '#')
+		skip_comment(d);
+	else if (at_break(d))
+		take_break(d);
+	else
+		d->at++;
+	return ERR_OK;
+}
+
+/* To the end of the line on which no bracket is open any more. */
+static enum err scan_value(struct doc *d)
+{
+	struct nest nest = { .depth = 0 };
+	size_t line = d->line;
+	enum err e;
+
+	skip_blanks(d);
+	if (!more(d) || at_break(d) || strchr("#=,", peek(d, 0)))
+		return refuse(d->c, line, "a value is missing");
+	while (more(d) && (nest.depth || !at_break(d)))
+		if ((e = scan_token(d, &nest)))
+			return e;
+	return nest.depth ? refuse(d->c, line, "a bracket is not closed") : ERR_OK;
+}
+
+static bool is_bare(char ch)
+{
+	return (ch >= '0' && ch <= '9') || (ch >= 'A' && ch <= 'Z') ||
+	       (ch >= 'a' && ch <= 'z') || ch == '_' || ch == '-';
+}
+
+static enum err scan_part(struct doc *d, struct part *part)
+{
+	size_t from = d->at;
+	enum err e;
+
+	if (is_quote(peek(d, 0))) {
+		if ((e = scan_short_string(d)))
+			return e;
+		part->raw = slice(d->text, from + 1, d->at - 1);
+		part->escapes = d->text.p[from] == '"';
+		return ERR_OK;
+	}
+	while (is_bare(peek(d, 0)))
+		d->at++;
+	part->raw = slice(d->text, from, d->at);
+	return part->raw.n ? ERR_OK : refuse(d->c, d->line, "a key is missing");
+}
+
+static void add_part(struct arena *mem, struct key *key, struct part part)
+{
+	size_t size = key->count * sizeof part;
+
+	key->part = arena_grow(mem, key->part, size, size + sizeof part);
+	key->part[key->count++] = part;
+}
+
+static enum err scan_key(struct doc *d, struct key *key)
+{
+	enum err e;
+
+	for (;;) {
+		struct part part = { 0 };
+
+		skip_blanks(d);
+		if ((e = scan_part(d, &part)))
+			return e;
+		if (key->count == NESTED)
+			return refuse(d->c, d->line, "a key has too many parts");
+		add_part(&d->c->mem, key, part);
+		skip_blanks(d);
+		if (peek(d, 0) != '.')
+			return ERR_OK;
+		d->at++;
+	}
+}
+
+static enum err scan_table(struct doc *d, struct item *item)
+{
+	size_t brackets = peek(d, 1) == '[' ? 2 : 1;
+	enum err e;
+
+	item->kind = brackets == 2 ? TABLES : TABLE;
+	d->at += brackets;
+	if ((e = scan_key(d, &item->key)))
+		return e;
+	for (; brackets && peek(d, 0) == ']'; brackets--)
+		d->at++;
+	skip_blanks(d);
+	if (peek(d, 0) == '#')
+		skip_comment(d);
+	if (brackets || (more(d) && !at_break(d)))
+		return refuse(d->c, d->line, "not a table header");
+	return ERR_OK;
+}
+
+static enum err scan_pair(struct doc *d, struct item *item)
+{
+	enum err e;
+
+	item->kind = PAIR;
+	if ((e = scan_key(d, &item->key)))
+		return e;
+	if (peek(d, 0) != '=')
+		return refuse(d->c, d->line, "an equals sign is missing");
+	d->at++;
+	return scan_value(d);
+}
+
+static enum err scan_item(struct doc *d, struct item *item)
+{
+	enum err e = ERR_OK;
+
+	*item = (struct item){ .kind = BLANK, .from = d->at, .line = d->line };
+	skip_blanks(d);
+	if (peek(d, 0) == '#') {
+		item->kind = COMMENT;
+		skip_comment(d);
+	} else if (peek(d, 0) == '[') {
+		e = scan_table(d, item);
+	} else if (more(d) && !at_break(d)) {
+		e = scan_pair(d, item);
+	}
+	if (e)
+		return e;
+	take_break(d);
+	item->to = d->at;
+	return ERR_OK;
+}
+
+static void add_item(struct doc *d, struct item item)
+{
+	if (d->count == d->cap) {
+		size_t old = d->cap;
+
+		d->cap = old ? old * 2 : 32;
+		d->item = arena_grow(&d->c->mem, d->item, old * sizeof item,
+				     d->cap * sizeof item);
+	}
+	d->item[d->count++] = item;
+}
+
+static struct str newline_of(struct str text)
+{
+	const char *lf = memchr(text.p, '\n', text.n);
+
+	return lf && lf > text.p && lf[-1] == '\r' ? STR("\r\n") : STR("\n");
+}
+
+/* A carriage return alone ends no line, and would end one if we wrote behind it. */
+static enum err check_returns(const struct doc *d)
+{
+	size_t line = 1;
+
+	for (size_t i = 0; i < d->text.n; i++) {
+		line += d->text.p[i] == '\n';
+		if (d->text.p[i] == '\r' &&
+		    (i + 1 == d->text.n || d->text.p[i + 1] != '\n'))
+			return refuse(d->c, line, "a carriage return stands alone");
+	}
+	return ERR_OK;
+}
+
+static enum err open_doc(struct call *c, struct str text, struct doc *d)
+{
+	struct item item;
+	enum err e;
+
+	*d = (struct doc){ .c = c, .text = text.p ? text : STR(""), .line = 1 };
+	d->newline = newline_of(d->text);
+	if (str_starts(d->text, STR("\xef\xbb\xbf")))
+		d->at = d->start = 3;
+	while (more(d)) {
+		if ((e = scan_item(d, &item)))
+			return e;
+		add_item(d, item);
+	}
+	return check_returns(d);
+}
+
+/* The number after `\u` and the like, in `digits` digits; less are taken as they are. */
+static uint32_t take_hex(struct str *rest, size_t digits)
+{
+	uint32_t cp = 0;
+
+	for (; digits && rest->n; digits--, *rest = str_skip(*rest, 1)) {
+		char ch = rest->p[0], lower = (char)(ch | 0x20);
+
+		if (ch >= '0' && ch <= '9')
+			cp = cp << 4 | (uint32_t)(ch - '0');
+		else if (lower >= 'a' && lower <= 'f')
+			cp = cp << 4 | (uint32_t)(lower - 'a' + 10);
+		else
+			break;
+	}
+	return cp;
+}
+
+static uint32_t take_escape(struct str *rest)
+{
+	static const char plain[] = "btnfre", meant[] = "\b\t\n\f\r\x1b";
+	char ch = rest->p[1];
+	const char *found = memchr(plain, ch, sizeof plain - 1);
+
+	*rest = str_skip(*rest, 2);
+	if (ch == 'x' || ch == 'u' || ch == 'U')
+		return take_hex(rest, ch == 'x' ? 2 : ch == 'u' ? 4 : 8);
+	return (uint32_t)(found ? meant[found - plain] : ch);
+}
+
+/* Takes one character off the front of a part. */
+static uint32_t take_char(struct part *part)
+{
+	uint32_t cp = 0;
+	size_t n;
+
+	if (part->escapes && part->raw.n > 1 && part->raw.p[0] == '\\')
+		return take_escape(&part->raw);
+	if (!(n = utf8_decode(part->raw, &cp))) {
+		cp = UINT32_MAX - (unsigned char)part->raw.p[0];
+		n = 1;
+	}
+	part->raw = str_skip(part->raw, n);
+	return cp;
+}
+
+static bool part_eq(struct part a, struct part b)
+{
+	while (a.raw.n && b.raw.n)
+		if (take_char(&a) != take_char(&b))
+			return false;
+	return a.raw.n == b.raw.n;
+}
+
+/* True if `table`, with `key` below it, and `path` agree as far as both go. */
+static bool agree(struct key table, struct key key, struct key path)
+{
+	for (size_t i = 0; i < path.count && i < table.count + key.count; i++) {
+		struct part part =
+			i < table.count ? table.part[i] : key.part[i - table.count];
+
+		if (!part_eq(part, path.part[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool is_header(const struct item *item)
+{
+	return item->kind == TABLE || item->kind == TABLES;
+}
+
+static bool is_below(struct key key, struct key path)
+{
+	return key.count >= path.count && agree(key, (struct key){ 0 }, path);
+}
+
+static bool is_head(const struct item *item, struct key path)
+{
+	return item->kind == TABLE && item->key.count == path.count &&
+	       is_below(item->key, path);
+}
+
+/* The path as something else than one table: `table` is the header above the item. */
+static bool is_other_form(const struct item *item, struct key table, struct key path)
+{
+	if (item->kind == TABLES)
+		return item->key.count <= path.count &&
+		       agree(item->key, (struct key){ 0 }, path);
+	return item->kind == PAIR && !is_below(table, path) &&
+	       agree(table, item->key, path);
+}
+
+static enum err check_forms(const struct doc *d, struct key path)
+{
+	struct key table = { 0 };
+	bool seen = false;
+
+	for (size_t i = 0; i < d->count; i++) {
+		const struct item *item = &d->item[i];
+
+		if (is_other_form(item, table, path))
+			return refuse(d->c, item->line,
+				      "the section is there in another form");
+		if (seen && is_head(item, path))
+			return refuse(d->c, item->line, "the section is there twice");
+		seen |= is_head(item, path);
+		if (is_header(item))
+			table = item->key;
+	}
+	return ERR_OK;
+}
+
+static void find_runs(const struct doc *d, struct key path, struct section *s)
+{
+	bool inside = false;
+
+	*s = (struct section){ .run = arena_array(&d->c->mem, d->count, sizeof *s->run) };
+	for (size_t i = 0; i < d->count; i++) {
+		const struct item *item = &d->item[i];
+		bool below = is_header(item) && is_below(item->key, path);
+
+		if (below && !inside)
+			s->run[s->count++] = (struct run){ i, i };
+		if (is_header(item))
+			inside = below;
+		if (inside && (below || item->kind == PAIR))
+			s->run[s->count - 1].last = i;
+	}
+}
+
+static enum err parse_header(struct call *c, struct str header, struct key *path)
+{
+	struct doc d = { .c = c, .text = header, .line = 1 };
+
+	*path = (struct key){ 0 };
+	if (!header.n || scan_key(&d, path) || more(&d))
+		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a key",
+				 STR_ARG(header));
+	return ERR_OK;
+}
+
+static enum err survey(struct call *c, struct str text, struct str header, struct doc *d,
+		       struct key *path, struct section *s)
+{
+	enum err e;
+
+	if ((e = parse_header(c, header, path)) || (e = open_doc(c, text, d)) ||
+	    (e = check_forms(d, *path)))
+		return e;
+	find_runs(d, *path, s);
+	return ERR_OK;
+}
+
+static struct str without_break(struct str s)
+{
+	if (str_ends(s, STR("\n")))
+		s.n--;
+	if (str_ends(s, STR("\r")))
+		s.n--;
+	return s;
+}
+
+/* The body up to its last table or pair; absent if it has none. */
+static enum err check_body(struct call *c, struct str body, struct key path,
+			   struct str *out)
+{
+	struct doc d;
+	enum err e;
+
+	*out = (struct str){ 0 };
+	if ((e = open_doc(c, body, &d)))
+		return e;
+	for (size_t i = 0; i < d.count; i++) {
+		const struct item *item = &d.item[i];
+
+		if (is_header(item) &&
+		    (item->key.count == path.count || !is_below(item->key, path)))
+			return refuse(c, item->line,
+				      "the body has a table of another section");
+		if (is_header(item) || item->kind == PAIR)
+			*out = without_break(str_head(body, item->to));
+	}
+	return ERR_OK;
+}
+
+static struct str item_text(const struct doc *d, size_t i)
+{
+	return slice(d->text, d->item[i].from, d->item[i].to);
+}
+
+/* True if the run ends where the text does, and that is not the end of a line. */
+static bool is_open_ended(const struct doc *d, struct run run)
+{
+	return !str_ends(item_text(d, run.last), STR("\n"));
+}
+
+/* `head` and the body's lines; the last one is ended only if `ended`. */
+static void write_section(struct buf *out, struct str newline, struct str head,
+			  struct str body, bool ended)
+{
+	struct str line;
+
+	buf_put(out, head);
+	while (str_next(&body, '\n', &line)) {
+		buf_put(out, newline);
+		buf_put(out, without_break(line));
+	}
+	if (ended)
+		buf_put(out, newline);
+}
+
+/*
+ * Where the text is cut to take a run out. The blank line before it goes too,
+ * unless it has to part what remains; and where the file had no end of its
+ * last line, the one that toml_put() gave it.
+ */
+static size_t cut_from(const struct doc *d, struct run run)
+{
+	size_t next = run.last + 1, i = run.first;
+
+	if (!i || d->item[i - 1].kind != BLANK ||
+	    (next < d->count && d->item[next].kind != BLANK))
+		return d->item[i].from;
+	i--;
+	if (i && is_open_ended(d, run))
+		return d->item[i].from -
+		       (item_text(d, i - 1).n - without_break(item_text(d, i - 1)).n);
+	return d->item[i].from;
+}
+
+/* What is behind `from`, without the runs from the nth one on. */
+static struct str finish(struct buf *out, const struct doc *d, const struct section *s,
+			 size_t nth, size_t from)
+{
+	for (; nth < s->count; nth++) {
+		buf_put(out, slice(d->text, from, cut_from(d, s->run[nth])));
+		from = d->item[s->run[nth].last].to;
+	}
+	buf_put(out, str_skip(d->text, from));
+	return buf_str(out);
+}
+
+/* The new section stands where the first run did; its header keeps its spelling. */
+static struct str replace(const struct doc *d, const struct section *s, struct key path,
+			  struct str head, struct str body)
+{
+	struct buf out = { .mem = &d->c->mem };
+	struct run run = s->run[0];
+
+	if (is_head(&d->item[run.first], path))
+		head = without_break(item_text(d, run.first));
+	buf_put(&out, str_head(d->text, d->item[run.first].from));
+	write_section(&out, d->newline, head, body, !is_open_ended(d, run));
+	return finish(&out, d, s, 1, d->item[run.last].to);
+}
+
+/* Behind the last line that is not blank; blank ones remain the end of the text. */
+static struct str append(const struct doc *d, const struct section *s, struct str head,
+			 struct str body)
+{
+	struct buf out = { .mem = &d->c->mem };
+	size_t i = d->count;
+	bool ended = true;
+
+	while (i && d->item[i - 1].kind == BLANK)
+		i--;
+
+	size_t at = i ? d->item[i - 1].to : d->start;
+
+	buf_put(&out, str_head(d->text, at));
+	if (i) {
+		ended = str_ends(item_text(d, i - 1), STR("\n"));
+		buf_put(&out, d->newline);
+		if (!ended)
+			buf_put(&out, d->newline);
+	}
+	write_section(&out, d->newline, head, body, ended);
+	return finish(&out, d, s, 0, at);
+}
+
+enum err toml_put(struct call *c, struct str text, struct str header, struct str body,
+		  struct str *out)
+{
+	struct doc d;
+	struct key path;
+	struct section s;
+	struct str lines, head = arena_fmt(&c->mem, "[" STR_FMT "]", STR_ARG(header));
+	enum err e;
+
+	if ((e = survey(c, text, header, &d, &path, &s)) ||
+	    (e = check_body(c, body, path, &lines)))
+		return e;
+	*out = s.count ? replace(&d, &s, path, head, lines) : append(&d, &s, head, lines);
+	return ERR_OK;
+}
+
+enum err toml_remove(struct call *c, struct str text, struct str header, struct str *out)
+{
+	struct doc d;
+	struct key path;
+	struct section s;
+	struct buf rest = { .mem = &c->mem };
+	enum err e;
+
+	if ((e = survey(c, text, header, &d, &path, &s)))
+		return e;
+	*out = s.count ? finish(&rest, &d, &s, 0, 0) : text;
+	return ERR_OK;
+}
+
+enum err toml_find(struct call *c, struct str text, struct str header, struct str *out)
+{
+	struct doc d;
+	struct key path;
+	struct section s;
+	enum err e = survey(c, text, header, &d, &path, &s);
+
+	*out = (struct str){ 0 };
+	if (!e && s.count)
+		*out = slice(d.text, d.item[s.run[0].first].to, d.item[s.run[0].last].to);
+	return e;
+}

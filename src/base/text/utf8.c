@@ -1,0 +1,224 @@
+#include "base/text/utf8.h"
+
+#include "base/buf.h"
+
+size_t utf8_decode(struct str s, uint32_t *cp)
+{
+	/* by length: the least code point, so that no character has two spellings */
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *p = (const unsigned char *)s.p;
+	size_t n;
+
+	if (!s.n)
+		return 0;
+	if (p[0] < 0x80) {
+		*cp = p[0];
+		return 1;
+	}
+	n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	if (p[0] < 0xc2 || p[0] > 0xf4 || s.n < n)
+		return 0;
+
+	uint32_t c = p[0] & (0xffU >> (n + 1));
+
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*cp = c;
+	return n;
+}
+
+/* Most text is ASCII: skips eight bytes at a time, up to the first that is not. */
+static struct str skip_ascii(struct str s)
+{
+	uint64_t w;
+
+	for (; s.n >= sizeof w; s = str_skip(s, sizeof w)) {
+		memcpy(&w, s.p, sizeof w);
+		if (w & UINT64_C(0x8080808080808080))
+			break;
+	}
+	while (s.n && (unsigned char)s.p[0] < 0x80)
+		s = str_skip(s, 1);
+	return s;
+}
+
+bool utf8_valid(struct str s)
+{
+	uint32_t cp;
+	size_t n;
+
+	for (s = skip_ascii(s); s.n; s = skip_ascii(str_skip(s, n)))
+		if (!(n = utf8_decode(s, &cp)))
+			return false;
+	return true;
+}
+
+/* Most text is ASCII, and then there is nothing to decode. */
+static bool printable(char ch)
+{
+	return ch >= 0x20 && ch < 0x7f;
+}
+
+struct str utf8_clean(struct arena *mem, struct str s)
+{
+	struct buf b = { .mem = mem };
+	uint32_t cp;
+	size_t n;
+
+	if (utf8_valid(s))
+		return s;
+	for (; s.n; s = str_skip(s, n ? n : 1)) {
+		n = utf8_decode(s, &cp);
+		buf_put(&b, n ? str_head(s, n) : STR("\xef\xbf\xbd"));
+	}
+	return buf_str(&b);
+}
+
+bool utf8_has_control(struct str s)
+{
+	uint32_t cp;
+	size_t n;
+
+	for (; s.n; s = str_skip(s, n)) {
+		n = 1;
+		if (printable(s.p[0]))
+			continue;
+		if (!(n = utf8_decode(s, &cp)))
+			return false;
+		if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
+			return true;
+	}
+	return false;
+}
+
+bool utf8_is_unsafe(uint32_t cp)
+{
+	static const struct {
+		uint32_t first, last;
+	} range[] = {
+		{ 0x0, 0x1f },        { 0x7f, 0x9f },       { 0xad, 0xad },
+		{ 0x34f, 0x34f },     { 0x61c, 0x61c },     { 0x115f, 0x1160 },
+		{ 0x17b4, 0x17b5 },   { 0x180b, 0x180f },   { 0x200b, 0x200b },
+		{ 0x200e, 0x200f },   { 0x2028, 0x202e },   { 0x2060, 0x206f },
+		{ 0x3164, 0x3164 },   { 0xfeff, 0xfeff },   { 0xffa0, 0xffa0 },
+		{ 0xfff9, 0xfffb },   { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+		{ 0xe0000, 0xe01ef },
+	};
+
+	for (size_t i = 0; i < sizeof range / sizeof *range && cp >= range[i].first; i++)
+		if (cp <= range[i].last)
+			return true;
+	return false;
+}
+
+/* Bytes of the character at the start of `s` if it may be shown, else 0. */
+static size_t shown(struct str s)
+{
+	uint32_t cp;
+	size_t n;
+
+	if (printable(s.p[0]) || s.p[0] == '\n' || s.p[0] == '\t')
+		return 1;
+	n = utf8_decode(s, &cp);
+	return n && !utf8_is_unsafe(cp) ? n : 0;
+}
+
+struct str utf8_safe(struct arena *mem, struct str s)
+{
+	struct buf b = { .mem = mem };
+	size_t at = 0, from = 0, n;
+	uint32_t cp;
+
+	for (; at < s.n; at += n) {
+		if ((n = shown(str_skip(s, at))))
+			continue;
+		buf_put(&b, (struct str){ s.p + from, at - from });
+		buf_put(&b, STR("\xef\xbf\xbd"));
+		n = utf8_decode(str_skip(s, at), &cp);
+		n = n ? n : 1;
+		from = at + n;
+	}
+	if (!b.n)
+		return s;
+	buf_put(&b, str_skip(s, from));
+	return buf_str(&b);
+}
+
+static size_t columns_of(uint32_t cp)
+{
+	static const struct {
+		uint32_t first, last;
+		unsigned columns;
+	} range[] = {
+#define RANGE(first, last, columns) { first, last, columns },
+#include "base/text/width.def"
+#undef RANGE
+	};
+	size_t low = 0, high = sizeof range / sizeof *range;
+
+	if (cp < range[0].first)
+		return 1;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (cp > range[mid].last)
+			low = mid + 1;
+		else if (cp < range[mid].first)
+			high = mid;
+		else
+			return range[mid].columns;
+	}
+	return 1;
+}
+
+/* Measures characters until `limit` columns are full; sets where it stopped. */
+static size_t measure(struct str s, size_t limit, size_t *stop)
+{
+	size_t columns = 0, at = 0, n;
+	uint32_t cp;
+
+	for (; at < s.n; at += n) {
+		size_t more = 1;
+
+		n = 1;
+		if (!printable(s.p[at]) && (n = utf8_decode(str_skip(s, at), &cp)))
+			more = columns_of(cp);
+		n = n ? n : 1;
+		if (more > limit - columns)
+			break;
+		columns += more;
+	}
+	*stop = at;
+	return columns;
+}
+
+size_t utf8_width(struct str s)
+{
+	size_t stop;
+
+	return measure(s, SIZE_MAX, &stop);
+}
+
+struct str utf8_head(struct str s, size_t columns)
+{
+	size_t stop;
+
+	measure(s, columns, &stop);
+	return str_head(s, stop);
+}
+
+struct str utf8_shorten(struct arena *mem, struct str s, size_t columns)
+{
+	struct buf b = { .mem = mem };
+
+	if (!columns || utf8_head(s, columns).n == s.n)
+		return utf8_head(s, columns);
+	buf_put(&b, utf8_head(s, columns - 1));
+	buf_put(&b, STR("\xe2\x80\xa6"));
+	return buf_str(&b);
+}

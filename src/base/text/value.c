@@ -1,0 +1,512 @@
+/*
+ * A recursive descent over the bytes. Each function takes the place where its part
+ * begins and returns the place after it, or NULL. Values are gathered on one stack:
+ * the one being read is on top, and what an array or object holds is moved from
+ * above it to the arena when it closes, so that the items of a value lie side by
+ * side.
+ */
+#include "base/text/value.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+#include "base/text/utf8.h"
+
+enum {
+	FEW_VALUES = 48, /* that the stack holds before it asks for memory */
+	FEW_KEYS = 32,   /* that are compared with each other rather than sorted */
+};
+
+struct parser {
+	struct arena *mem;
+	const char *end;
+	struct value *stack, *few;
+	size_t used, cap;
+	size_t left; /* how many more values it may have */
+	unsigned depth;
+	const char *why, *where;
+};
+
+static const char *refuse(struct parser *ps, const char *where, const char *why)
+{
+	ps->why = why;
+	ps->where = where;
+	return NULL;
+}
+
+static const char *skip_space(const struct parser *ps, const char *p)
+{
+	while (p < ps->end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+		p++;
+	return p;
+}
+
+static const char *parse_word(struct parser *ps, const char *p, struct str word)
+{
+	if (!str_starts((struct str){ p, (size_t)(ps->end - p) }, word))
+		return refuse(ps, p, "not a JSON value");
+	return p + word.n;
+}
+
+static const char *skip_digits(const struct parser *ps, const char *p)
+{
+	while (p < ps->end && *p >= '0' && *p <= '9')
+		p++;
+	return p;
+}
+
+/* A sign, a point or an E was passed over: digits have to follow. */
+static const char *need_digits(struct parser *ps, const char *p)
+{
+	const char *after = skip_digits(ps, p);
+
+	return after > p ? after : refuse(ps, p, "a digit is missing in a number");
+}
+
+static const char *parse_number(struct parser *ps, const char *p, struct value *v)
+{
+	const char *from = p, *whole = p + (*p == '-');
+
+	if (!(p = need_digits(ps, whole)))
+		return NULL;
+	if (*whole == '0' && p > whole + 1)
+		return refuse(ps, whole + 1, "a number begins with a zero");
+	if (p < ps->end && *p == '.' && !(p = need_digits(ps, p + 1)))
+		return NULL;
+	if (p < ps->end && (*p == 'e' || *p == 'E')) {
+		p++;
+		if (p < ps->end && (*p == '+' || *p == '-'))
+			p++;
+		if (!(p = need_digits(ps, p)))
+			return NULL;
+	}
+	if (p - from > VALUE_NUMBER_MOST)
+		return refuse(ps, from, "a number is too long");
+	v->type = VALUE_NUMBER;
+	v->text = (struct str){ from, (size_t)(p - from) };
+	return p;
+}
+
+static const char *parse_hex4(struct parser *ps, const char *p, uint32_t *out)
+{
+	*out = 0;
+	for (int i = 0; i < 4; i++, p++) {
+		char ch = p < ps->end ? *p : '"', lower = (char)(ch | 0x20);
+
+		if (ch >= '0' && ch <= '9')
+			*out = *out << 4 | (uint32_t)(ch - '0');
+		else if (lower >= 'a' && lower <= 'f')
+			*out = *out << 4 | (uint32_t)(lower - 'a' + 10);
+		else
+			return refuse(ps, p,
+				      "a \\u escape is not four hexadecimal digits");
+	}
+	return p;
+}
+
+static char *encode(char *out, uint32_t cp)
+{
+	if (cp < 0x80) {
+		*out++ = (char)cp;
+		return out;
+	}
+	if (cp < 0x800) {
+		*out++ = (char)(0xc0 | cp >> 6);
+	} else {
+		if (cp < 0x10000) {
+			*out++ = (char)(0xe0 | cp >> 12);
+		} else {
+			*out++ = (char)(0xf0 | cp >> 18);
+			*out++ = (char)(0x80 | (cp >> 12 & 0x3f));
+		}
+		*out++ = (char)(0x80 | (cp >> 6 & 0x3f));
+	}
+	*out++ = (char)(0x80 | (cp & 0x3f));
+	return out;
+}
+
+/* After "\u": one character, which two escapes may spell. */
+static const char *parse_unicode(struct parser *ps, const char *p, char **out)
+{
+	const char *from = p - 2;
+	uint32_t cp, low;
+
+	if (!(p = parse_hex4(ps, p, &cp)))
+		return NULL;
+	if (cp >= 0xdc00 && cp <= 0xdfff)
+		return refuse(ps, from, "a low surrogate stands alone");
+	if (cp >= 0xd800 && cp <= 0xdbff) {
+		if (ps->end - p < 2 || p[0] != '\\' || p[1] != 'u')
+			return refuse(ps, from, "a high surrogate stands alone");
+		if (!(p = parse_hex4(ps, p + 2, &low)))
+			return NULL;
+		if (low < 0xdc00 || low > 0xdfff)
+			return refuse(ps, from, "a high surrogate stands alone");
+		cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
+	}
+	*out = encode(*out, cp);
+	return p;
+}
+
+/* At a backslash; the string is known to be closed, so a byte follows. */
+static const char *parse_escape(struct parser *ps, const char *p, char **out)
+{
+	static const char meant[UCHAR_MAX + 1] = {
+		['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+		['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+	};
+	char ch = meant[(unsigned char)p[1]];
+
+	if (p[1] == 'u')
+		return parse_unicode(ps, p + 2, out);
+	if (!ch)
+		return refuse(ps, p, "an unknown escape in a string");
+	*(*out)++ = ch;
+	return p + 2;
+}
+
+/*
+ * Eight bytes are looked at together. `stops` sets the high bit of each that does
+ * not stand for itself in a string (a control, a quote, a backslash, not ASCII);
+ * perhaps of later ones too, but of none before the first. The exclusive or with
+ * two puts the quote right behind the controls, and a subtraction tells both.
+ */
+static const uint64_t ones = UINT64_C(0x0101010101010101);
+
+static uint64_t stops(const char *p)
+{
+	const unsigned char *b = (const unsigned char *)p;
+	uint64_t w = (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 |
+		     (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 |
+		     (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
+	uint64_t low = (w ^ ones * 2) - ones * 0x21, slash = (w ^ ones * '\\') - ones;
+
+	return (w | low | slash) & ones << 7;
+}
+
+/* How many bytes come before the first stop: the marks below it, summed. */
+static size_t before(uint64_t stop)
+{
+	return (((stop - 1) & ~stop & ones) * ones >> 56) - 1;
+}
+
+/* Passes over characters that stand for themselves. */
+static inline const char *skip_plain(const char *p, const char *end)
+{
+	for (; end - p >= 8; p += 8) {
+		uint64_t stop = stops(p);
+
+		if (stop)
+			return p + before(stop);
+	}
+	while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 &&
+	       *p != '"' && *p != '\\')
+		p++;
+	return p;
+}
+
+/* Finds the quote that closes a string; what its escapes say is not looked at. */
+static const char *skip_string(struct parser *ps, const char *p, const char **slash)
+{
+	for (;;) {
+		uint32_t cp;
+		size_t n = 2;
+
+		p = skip_plain(p, ps->end);
+		if (p == ps->end)
+			return refuse(ps, p, "a string is not closed");
+		if (*p == '"')
+			return p;
+		if ((unsigned char)*p < 0x20)
+			return refuse(ps, p, "a control character in a string");
+		if (*p == '\\')
+			*slash = *slash ? *slash : p;
+		else if (!(n = utf8_decode((struct str){ p, (size_t)(ps->end - p) },
+					   &cp)))
+			return refuse(ps, p, "not UTF-8");
+		if ((size_t)(ps->end - p) < n)
+			return refuse(ps, ps->end, "a string is not closed");
+		p += n;
+	}
+}
+
+/* No escape is shorter than what it stands for, so as many bytes are room enough. */
+static bool unescape(struct parser *ps, struct str s, const char *slash, struct str *out)
+{
+	const char *p = s.p, *end = s.p + s.n;
+	char *copy = arena_grow(ps->mem, NULL, 0, s.n), *at = copy;
+
+	for (; slash; slash = memchr(p, '\\', (size_t)(end - p))) {
+		memcpy(at, p, (size_t)(slash - p));
+		at += slash - p;
+		if (!(p = parse_escape(ps, slash, &at)))
+			return false;
+	}
+	memcpy(at, p, (size_t)(end - p));
+	at += end - p;
+	*out = (struct str){ copy, (size_t)(at - copy) };
+	return true;
+}
+
+/* From `p` on, where something in the string does not stand for itself. */
+static const char *parse_hard_string(struct parser *ps, const char *from, const char *p,
+				     struct str *out)
+{
+	const char *slash = NULL;
+
+	if (!(p = skip_string(ps, p, &slash)))
+		return NULL;
+	*out = (struct str){ from, (size_t)(p - from) };
+	if (slash && !unescape(ps, *out, slash, out))
+		return NULL;
+	return p + 1;
+}
+
+static inline const char *parse_string(struct parser *ps, const char *p, struct str *out)
+{
+	const char *from = p + 1;
+
+	p = skip_plain(from, ps->end);
+	if (p == ps->end || *p != '"')
+		return parse_hard_string(ps, from, p, out);
+	*out = (struct str){ from, (size_t)(p - from) };
+	return p + 1;
+}
+
+static void grow(struct parser *ps)
+{
+	struct value *more = malloc(2 * ps->cap * sizeof *more);
+
+	if (!more)
+		abort();
+	memcpy(more, ps->stack, ps->used * sizeof *more);
+	if (ps->stack != ps->few)
+		free(ps->stack);
+	ps->stack = more;
+	ps->cap *= 2;
+}
+
+static struct value *push(struct parser *ps)
+{
+	if (ps->used == ps->cap)
+		grow(ps);
+
+	struct value *v = &ps->stack[ps->used++];
+
+	*v = (struct value){ 0 };
+	return v;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return str_cmp(((const struct value *)a)->key, ((const struct value *)b)->key);
+}
+
+/* Sorts, so that no input makes it slow. */
+static bool repeats_among_many(struct parser *ps, const struct value *item, size_t count)
+{
+	struct value *copy = arena_grow(ps->mem, NULL, 0, count * sizeof *copy);
+
+	memcpy(copy, item, count * sizeof *copy);
+	qsort(copy, count, sizeof *copy, by_key);
+	for (size_t i = 1; i < count; i++)
+		if (str_eq(copy[i - 1].key, copy[i].key))
+			return true;
+	return false;
+}
+
+/* True if two members have one key. Few keys share a length and a first byte. */
+static bool repeats(struct parser *ps, const struct value *item, size_t count)
+{
+	uint64_t seen = 0;
+
+	if (count > FEW_KEYS)
+		return repeats_among_many(ps, item, count);
+	for (size_t i = 0; i < count; i++) {
+		struct str key = item[i].key;
+		size_t mark = key.n ? key.n * 7 + (unsigned char)key.p[0] : 0;
+		uint64_t bit = UINT64_C(1) << mark % 64;
+
+		for (size_t k = 0; (seen & bit) && k < i; k++)
+			if (str_eq(key, item[k].key))
+				return true;
+		seen |= bit;
+	}
+	return false;
+}
+
+static const char *parse_value(struct parser *ps, const char *p, struct value *v);
+
+static const char *parse_member(struct parser *ps, const char *p, struct value *v)
+{
+	p = skip_space(ps, p);
+	if (p == ps->end || *p != '"')
+		return refuse(ps, p, "a key is missing");
+	if (!(p = parse_string(ps, p, &v->key)))
+		return NULL;
+	p = skip_space(ps, p);
+	if (p == ps->end || *p != ':')
+		return refuse(ps, p, "a colon is missing");
+	return parse_value(ps, p + 1, v);
+}
+
+/* After the opening bracket; the items are left on the stack. */
+static const char *parse_items(struct parser *ps, const char *p, bool object)
+{
+	char close = object ? '}' : ']';
+
+	p = skip_space(ps, p);
+	if (p < ps->end && *p == close)
+		return p + 1;
+	for (;; p++) {
+		struct value *v;
+
+		if (!ps->left--)
+			return refuse(ps, p, "too many values");
+		v = push(ps);
+		if (!(p = object ? parse_member(ps, p, v) : parse_value(ps, p, v)))
+			return NULL;
+		p = skip_space(ps, p);
+		if (p == ps->end)
+			return refuse(ps, p, "an array or object is not closed");
+		if (*p == close)
+			return p + 1;
+		if (*p != ',')
+			return refuse(ps, p, "a comma is missing");
+	}
+}
+
+/* The value is on top of the stack, which may move while its items are read. */
+static const char *parse_container(struct parser *ps, const char *p, bool object)
+{
+	size_t base = ps->used;
+
+	if (ps->depth == VALUE_DEPTH)
+		return refuse(ps, p, "nested too deep");
+	ps->depth++;
+	if (!(p = parse_items(ps, p + 1, object)))
+		return NULL;
+	ps->depth--;
+
+	struct value *v = &ps->stack[base - 1];
+
+	v->type = object ? VALUE_OBJECT : VALUE_ARRAY;
+	v->count = ps->used - base;
+	ps->used = base;
+	if (!v->count)
+		return p;
+	v->item = arena_grow(ps->mem, NULL, 0, v->count * sizeof *v->item);
+	memcpy(v->item, v + 1, v->count * sizeof *v->item);
+	if (object && repeats(ps, v + 1, v->count))
+		return refuse(ps, p, "a key stands twice in one object");
+	return p;
+}
+
+static const char *parse_value(struct parser *ps, const char *p, struct value *v)
+{
+	p = skip_space(ps, p);
+	if (p == ps->end)
+		return refuse(ps, p, "a value is missing");
+	switch (*p) {
+	case '{':
+		return parse_container(ps, p, true);
+	case '[':
+		return parse_container(ps, p, false);
+	case '"':
+		v->type = VALUE_STRING;
+		return parse_string(ps, p, &v->text);
+	case 't':
+		v->type = VALUE_BOOL;
+		v->yes = true;
+		return parse_word(ps, p, STR("true"));
+	case 'f':
+		v->type = VALUE_BOOL;
+		return parse_word(ps, p, STR("false"));
+	case 'n':
+		return parse_word(ps, p, STR("null"));
+	case '-':
+	case '0':
+	case '1':
+	case '2':
+	case '3':
+	case '4':
+	case '5':
+	case '6':
+	case '7':
+	case '8':
+	case '9':
+		return parse_number(ps, p, v);
+	default:
+		return refuse(ps, p, "not a JSON value");
+	}
+}
+
+const struct value *value_parse(struct arena *mem, struct str text,
+				struct value_error *error)
+{
+	return value_parse_bounded(mem, text, SIZE_MAX, error);
+}
+
+unsigned value_depth(const struct value *v)
+{
+	unsigned deepest = 0;
+
+	if (v->type != VALUE_ARRAY && v->type != VALUE_OBJECT)
+		return 0;
+	for (size_t i = 0; i < v->count; i++) {
+		unsigned depth = value_depth(&v->item[i]);
+
+		deepest = depth > deepest ? depth : deepest;
+	}
+	return deepest + 1;
+}
+
+const struct value *value_parse_bounded(struct arena *mem, struct str text, size_t most,
+					struct value_error *error)
+{
+	if (!text.p)
+		text = STR("");
+
+	struct value few[FEW_VALUES], *v = NULL;
+	struct parser ps = {
+		.mem = mem,
+		.end = text.p + text.n,
+		.stack = few,
+		.few = few,
+		.cap = FEW_VALUES,
+		.left = most,
+	};
+	const char *p = parse_value(&ps, text.p, push(&ps));
+
+	if (p && (p = skip_space(&ps, p)) < ps.end)
+		p = refuse(&ps, p, "something follows the value");
+	if (p) {
+		v = arena_grow(mem, NULL, 0, sizeof *v);
+		*v = ps.stack[0];
+	}
+	*error = (struct value_error){ ps.why, (size_t)((p ? p : ps.where) - text.p) };
+	if (ps.stack != few)
+		free(ps.stack);
+	return v;
+}
+
+const struct value *value_member(const struct value *v, struct str key)
+{
+	if (!v || v->type != VALUE_OBJECT)
+		return NULL;
+	for (size_t i = 0; i < v->count; i++)
+		if (str_eq(v->item[i].key, key))
+			return &v->item[i];
+	return NULL;
+}
+
+struct str value_text(const struct value *member)
+{
+	return member && member->type == VALUE_STRING ? member->text : (struct str){ 0 };
+}
+
+bool value_number(const struct value *member, int64_t *out)
+{
+	return member && member->type == VALUE_NUMBER && number_int(member->text, out);
+}

@@ -1,0 +1,259 @@
+#include "beads/autosync.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "beads/config.h"
+#include "beads/git_process.h"
+
+enum {
+	QUIET_MS = 500,      /* after the last change; but */
+	HELD_MOST_MS = 3000, /* no longer than that after the first */
+	STAY_MS = 12000,     /* after the last change, whatever happens */
+	LINGER_MS = 5000,    /* after all was published: more may come */
+	TRY_MS = 15000,      /* for one attempt by itself */
+	RETRY_MS = 1000,     /* the pause after the first failure; it doubles */
+	RETRY_MOST_MS = 300000,
+	PROBE_MS = 200, /* more than those who look for a courier hold its lock */
+};
+
+/* --- one sync --- */
+
+static int64_t jitter(int64_t ms)
+{
+	unsigned short some;
+
+	platform_random(&some, sizeof some);
+	return ms / 2 + ms * some / 65536 / 2;
+}
+
+static int64_t pause_after(int64_t failures)
+{
+	int64_t ms = RETRY_MS << (failures < 10 ? failures : 10);
+
+	return jitter(ms < RETRY_MOST_MS ? ms : RETRY_MOST_MS);
+}
+
+static void note(struct call *c, struct str home, enum err e, bool pushes)
+{
+	struct sync_state s = sync_state_read(c, home);
+	int64_t now = moment_now();
+
+	s.tried_ms = now;
+	if (e) {
+		s.not_before_ms = now + pause_after(s.failures++);
+		s.code = str_of(err_code(e, DIALECT_BEADS));
+		s.message = c->message;
+	} else {
+		s.failures = s.not_before_ms = 0;
+		s.succeeded_ms = now;
+		s.pushed_ms = pushes ? now : s.pushed_ms;
+		s.code = s.message = (struct str){ 0 };
+	}
+	sync_state_write(c, home, &s);
+	c->code = e; /* a note that cannot be written hides nothing */
+}
+
+static int64_t collect_before(struct call *c)
+{
+	return c->tombstone_ttl_ms ? c->now_ms - c->tombstone_ttl_ms : 0;
+}
+
+enum err courier_sync(struct call *c, struct beads *b, const struct sync_ask *ask,
+		      struct str *reply)
+{
+	struct helper h = {
+		.words = { "sync", arena_cstr(&c->mem, b->repo.common), "--timeout-ms",
+			   arena_fmt(&c->mem, "%lld", (long long)ask->timeout_ms).p,
+			   "--collect-before-ms",
+			   arena_fmt(&c->mem, "%lld", (long long)collect_before(c)).p },
+		.timeout_ms = ask->timeout_ms
+	};
+	size_t n = 6;
+	enum err e;
+
+	if (ask->no_pull)
+		h.words[n++] = "--no-pull";
+	if (ask->no_push)
+		h.words[n++] = "--no-push";
+	if (ask->dry)
+		h.words[n++] = "--dry-run";
+	if (ask->begin)
+		h.words[n++] = "--begin";
+	e = helper_run(c, &h);
+	if (!ask->dry)
+		note(c, b->home, e, !ask->no_push);
+	*reply = h.reply;
+	return e;
+}
+
+/* --- by itself --- */
+
+static struct str lock_path(struct call *c, const struct beads *b)
+{
+	return path_join(&c->mem, b->home, STR("courier.lock"));
+}
+
+static bool wanted(struct call *c, const struct beads *b)
+{
+	struct str set;
+
+	return c->autosync && !config_get(c, b->home, CONFIG_SYNC_AUTO, &set) &&
+	       str_is(set, "true");
+}
+
+/* Not before then; nothing that a clock which was set back can make endless. */
+static int64_t turn_of(const struct sync_state *s, int64_t now, int64_t interval)
+{
+	int64_t turn = s->pushed_ms > now ? now : s->pushed_ms + interval;
+	int64_t retry = s->not_before_ms > now + RETRY_MOST_MS ? now : s->not_before_ms;
+
+	return turn > retry ? turn : retry;
+}
+
+bool courier_there(struct call *c, const struct beads *b)
+{
+	return lock_held(c, lock_path(c, b));
+}
+
+void courier_call(struct call *c, const struct beads *b)
+{
+	const char *argv[] = { NULL, "courier", arena_cstr(&c->mem, b->repo.common),
+			       NULL };
+	enum err before = c->code;
+	struct sync_state known;
+	int64_t now;
+
+	if (!wanted(c, b) || courier_there(c, b)) {
+		c->code = before;
+		return; /* one is there, and will see what was written */
+	}
+	known = sync_state_read(c, b->home);
+	now = moment_now();
+	if (turn_of(&known, now, 0) < now + STAY_MS) {
+		argv[0] = arena_cstr(&c->mem, helper_path(&c->mem));
+		spawn_away(argv);
+	}
+	c->code = before;
+}
+
+struct courier {
+	struct call *start;
+	struct beads *b;
+	int64_t interval_ms;
+	int64_t changed_ms;         /* when it last saw something new */
+	struct journal_place there; /* the end of the journal, then */
+};
+
+/* Every look and every try has its own memory: this may go on for long. */
+static struct call fresh(const struct courier *k)
+{
+	struct call c = *k->start;
+
+	c.mem = (struct arena){ 0 };
+	c.now_ms = moment_now();
+	return c;
+}
+
+static bool changed(struct courier *k)
+{
+	struct call c = fresh(k);
+	struct journal_place end;
+	bool new = !journal_last(&c, k->b->home, &end) &&
+		   (end.segment != k->there.segment || end.offset != k->there.offset);
+
+	if (new) {
+		k->there = end;
+		k->changed_ms = moment_now();
+	}
+	call_release(&c);
+	return new;
+}
+
+/* Is there anything that is in no commit? */
+static bool waiting(struct courier *k)
+{
+	struct call c = fresh(k);
+	struct beads b = *k->b;
+	struct pending pending;
+	bool some = !beads_pending(&c, &b, &pending) && pending.records;
+
+	call_release(&c);
+	return some;
+}
+
+/* Until nobody has written for a moment, or some have for too long. */
+static void wait_for_quiet(struct courier *k)
+{
+	int64_t first = moment_now();
+
+	do
+		moment_sleep(QUIET_MS);
+	while (changed(k) && moment_now() - first < HELD_MOST_MS - QUIET_MS);
+}
+
+/* Until the remote may be bothered again; false: that is too long to stay for. */
+static bool wait_for_turn(struct courier *k)
+{
+	struct call c = fresh(k);
+	struct sync_state s = sync_state_read(&c, k->b->home);
+	int64_t now = moment_now(), turn = turn_of(&s, now, k->interval_ms);
+
+	call_release(&c);
+	if (turn - k->changed_ms > STAY_MS && s.failures)
+		return false;
+	moment_sleep(turn - now);
+	return true;
+}
+
+static bool deliver(struct courier *k)
+{
+	struct call c = fresh(k);
+	struct sync_ask ask = { .timeout_ms = TRY_MS };
+	struct str reply;
+	bool delivered = !courier_sync(&c, k->b, &ask, &reply);
+
+	call_release(&c);
+	return delivered;
+}
+
+/* With the lock. */
+static void serve(struct courier *k)
+{
+	wait_for_quiet(k);
+	while (waiting(k) && wait_for_turn(k)) {
+		if (!deliver(k))
+			continue;
+		changed(k); /* what the sync itself wrote is no news */
+		if (!waiting(k)) {
+			moment_sleep(k->interval_ms < LINGER_MS ? k->interval_ms :
+								  LINGER_MS);
+			if (changed(k))
+				wait_for_quiet(k);
+		}
+	}
+}
+
+enum err courier_run(struct call *c, struct beads *b)
+{
+	struct courier k = { .start = c, .b = b };
+	struct lock lock = LOCK_NONE;
+	enum err e =
+		config_duration(c, b->home, CONFIG_SYNC_PUSH_INTERVAL, &k.interval_ms);
+
+	changed(&k);
+	/* whoever writes between our last look and the end of the lock found us there */
+	while (!e && !courier_there(c, b) &&
+	       !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
+		serve(&k);
+		lock_drop(&lock);
+		if (!changed(&k))
+			break;
+	}
+	c->code = ERR_OK;
+	return e;
+}

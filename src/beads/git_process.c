@@ -1,0 +1,146 @@
+#include "beads/git_process.h"
+
+#include "base/text/json.h"
+#include "base/text/value.h"
+
+struct str helper_path(struct arena *mem)
+{
+	return spawn_beside(mem, STR("libexec/abacus-sync"));
+}
+
+/* Its failure becomes that of the call. */
+static enum err failed(struct call *c, const struct value *error)
+{
+	enum err e = err_named(arena_cstr(&c->mem, value_str(error, "name")));
+	struct str details = value_str(error, "details");
+
+	call_fail(c, e, STR_FMT, STR_ARG(value_str(error, "message")));
+	call_step(c, STR_FMT, STR_ARG(value_str(error, "step")));
+	return details.p ? call_detail(c, details) : e;
+}
+
+static enum err broken(struct call *c, const struct helper *h, const struct spawn *s)
+{
+	if (s->timed_out)
+		return call_fail(c, ERR_SYNC_TIMEOUT,
+				 "it took longer than %lld s; it was " STR_FMT,
+				 (long long)(h->timeout_ms + 999) / 1000,
+				 STR_ARG(h->doing.n ? h->doing : STR("starting")));
+	if (s->status < 0) {
+		call_fail(c, ERR_SYNC_FAILED, "the git process died; it was " STR_FMT,
+			  STR_ARG(h->doing.n ? h->doing : STR("starting")));
+		return call_step(c,
+				 "Nothing was lost. If it happens again, what it reads "
+				 "is damaged: run 'git fsck' here, and in the remote "
+				 "if that is a folder.");
+	}
+	call_fail(c, ERR_SYNC_FAILED, "'%s' ended without an answer (status %d)",
+		  s->argv[0], s->status);
+	return call_step(c, "Is it installed whole? Build and install it again.");
+}
+
+struct listening {
+	struct call *c;
+	struct helper *h;
+};
+
+static void hear(void *arg, struct str line)
+{
+	struct listening *l = arg;
+
+	if (line.p)
+		l->h->doing = arena_copy(&l->c->mem, line);
+	if (l->c->progress && l->h->doing.p)
+		l->c->progress(l->c, l->h->doing);
+}
+
+enum err helper_run(struct call *c, struct helper *h)
+{
+	const char *argv[HELPER_WORDS + 2] = { arena_cstr(&c->mem,
+							  helper_path(&c->mem)) };
+	struct listening listening = { c, h };
+	struct spawn s = { .argv = argv,
+			   .timeout_ms = h->timeout_ms,
+			   .heard = hear,
+			   .arg = &listening };
+	struct value_error error;
+	const struct value *v, *reply;
+	struct json j = { .out.mem = &c->mem };
+	struct str line;
+	enum err e;
+
+	for (size_t i = 0; i < HELPER_WORDS && h->words[i]; i++)
+		argv[i + 1] = h->words[i];
+	if ((e = spawn_run(c, &s)))
+		return e;
+	h->rest = s.out;
+	v = str_next(&h->rest, '\n', &line) ? value_parse(&c->mem, line, &error) : NULL;
+	if (value_find(v, "error"))
+		return failed(c, value_find(v, "error"));
+	if (s.timed_out || s.status || !(reply = value_find(v, "reply")))
+		return broken(c, h, &s);
+	json_value(&j, reply);
+	h->reply = json_text(&j);
+	if (value_str(v, "warning").p)
+		call_warn(c, STR_FMT, STR_ARG(value_str(v, "warning")));
+	return ERR_OK;
+}
+
+static enum err take_files(struct call *c, struct helper *h, struct snapshot *out)
+{
+	struct value_error error;
+	const struct value *reply = value_parse(&c->mem, h->reply, &error),
+			   *sizes = value_find(reply, "sizes");
+
+	out->commit = value_str(reply, "commit");
+	value_int(reply, "time", &out->time_ms);
+	for (int i = 0; i < SNAPSHOT_FILES; i++) {
+		int64_t n = -1;
+
+		if (!value_int(sizes, snapshot_name((enum snapshot_file)i), &n))
+			continue;
+		if (n < 0 || (size_t)n > h->rest.n)
+			return call_fail(c, ERR_SYNC_FAILED, "a file came only in part");
+		out->file[i] = str_head(h->rest, (size_t)n);
+		h->rest = str_skip(h->rest, (size_t)n);
+	}
+	return ERR_OK;
+}
+
+enum err helper_read(struct call *c, struct str gitdir, struct str commit,
+		     struct snapshot *out)
+{
+	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--commit",
+				       arena_cstr(&c->mem, commit) } };
+	enum err e = helper_run(c, &h);
+
+	*out = (struct snapshot){ 0 };
+	return e ? e : take_files(c, &h, out);
+}
+
+enum err helper_read_latest(struct call *c, struct str gitdir, struct str commit,
+			    struct str ref, struct snapshot *out)
+{
+	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--latest",
+				       arena_cstr(&c->mem, ref),
+				       commit.p ? "--commit" : NULL,
+				       arena_cstr(&c->mem, commit) } };
+	enum err e = helper_run(c, &h);
+
+	*out = (struct snapshot){ 0 };
+	return e ? e : take_files(c, &h, out);
+}
+
+enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
+			struct str spec, bool raw, struct snapshot *out)
+{
+	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--ref",
+				       arena_cstr(&c->mem, ref), "--at-ms",
+				       arena_fmt(&c->mem, "%lld", (long long)ms).p,
+				       "--spec", arena_cstr(&c->mem, spec),
+				       raw ? "--raw" : NULL } };
+	enum err e = helper_run(c, &h);
+
+	*out = (struct snapshot){ 0 };
+	return e ? e : take_files(c, &h, out);
+}

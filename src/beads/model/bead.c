@@ -1,0 +1,392 @@
+#include "beads/model/bead.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/number.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+
+static const char *const words[MEMBERS] = {
+	[MEMBER_ACCEPTANCE_CRITERIA] = "acceptance_criteria",
+	[MEMBER_ASSIGNEE] = "assignee",
+	[MEMBER_ASSIGNEE_AT] = "assignee_at",
+	[MEMBER_ASSIGNEE_EXPIRES] = "assignee_expires",
+	[MEMBER_CLOSED_AT] = "closed_at",
+	[MEMBER_CLOSED_BY] = "closed_by",
+	[MEMBER_CLOSED_ON_BRANCH] = "closed_on_branch",
+	[MEMBER_CLOSED_REASON] = "closed_reason",
+	[MEMBER_DESCRIPTION] = "description",
+	[MEMBER_DESIGN] = "design",
+	[MEMBER_EXTERNAL_REF] = "external_ref",
+	[MEMBER_LABELS] = "labels",
+	[MEMBER_PRIORITY] = "priority",
+	[MEMBER_SOURCE_REPO] = "source_repo",
+	[MEMBER_STATUS] = "status",
+	[MEMBER_TITLE] = "title",
+	[MEMBER_TYPE] = "type",
+};
+const struct names bead_members = { words, MEMBERS, NULL };
+
+enum reg member_reg(enum member m)
+{
+	static const enum reg reg[MEMBERS] = {
+		[MEMBER_ACCEPTANCE_CRITERIA] = REG_ACCEPTANCE_CRITERIA,
+		[MEMBER_ASSIGNEE] = REG_ASSIGNEE,
+		[MEMBER_ASSIGNEE_AT] = REG_ASSIGNEE,
+		[MEMBER_ASSIGNEE_EXPIRES] = REG_ASSIGNEE,
+		[MEMBER_CLOSED_AT] = REG_STATUS,
+		[MEMBER_CLOSED_BY] = REG_STATUS,
+		[MEMBER_CLOSED_ON_BRANCH] = REG_STATUS,
+		[MEMBER_CLOSED_REASON] = REG_STATUS,
+		[MEMBER_DESCRIPTION] = REG_DESCRIPTION,
+		[MEMBER_DESIGN] = REG_DESIGN,
+		[MEMBER_EXTERNAL_REF] = REG_EXTERNAL_REF,
+		[MEMBER_LABELS] = REG_LABELS,
+		[MEMBER_PRIORITY] = REG_PRIORITY,
+		[MEMBER_SOURCE_REPO] = REG_SOURCE_REPO,
+		[MEMBER_STATUS] = REG_STATUS,
+		[MEMBER_TITLE] = REG_TITLE,
+		[MEMBER_TYPE] = REG_TYPE,
+	};
+
+	return reg[m];
+}
+
+const char *reg_word(enum reg r)
+{
+	static const enum member leads[REGS] = {
+		[REG_ACCEPTANCE_CRITERIA] = MEMBER_ACCEPTANCE_CRITERIA,
+		[REG_ASSIGNEE] = MEMBER_ASSIGNEE,
+		[REG_DESCRIPTION] = MEMBER_DESCRIPTION,
+		[REG_DESIGN] = MEMBER_DESIGN,
+		[REG_EXTERNAL_REF] = MEMBER_EXTERNAL_REF,
+		[REG_LABELS] = MEMBER_LABELS,
+		[REG_PRIORITY] = MEMBER_PRIORITY,
+		[REG_SOURCE_REPO] = MEMBER_SOURCE_REPO,
+		[REG_STATUS] = MEMBER_STATUS,
+		[REG_TITLE] = MEMBER_TITLE,
+		[REG_TYPE] = MEMBER_TYPE,
+	};
+
+	return words[leads[r]];
+}
+
+/* Most marks of a bead are by the same actor: one copy will do. */
+static void own_name(struct arena *mem, struct str *name, struct str *old,
+		     struct str *new)
+{
+	if (!name->p)
+		return;
+	if (name->p != old->p) {
+		*old = *name;
+		*new = arena_copy(mem, *name);
+	}
+	*name = *new;
+}
+
+void bead_own(struct arena *mem, struct bead *b)
+{
+	struct str old = { 0 }, new = { 0 };
+
+	b->id = arena_copy(mem, b->id);
+	own_name(mem, &b->created.by, &old, &new);
+	own_name(mem, &b->deleted.by, &old, &new);
+	for (int i = 0; i < REGS; i++)
+		own_name(mem, &b->mark[i].by, &old, &new);
+	for (int i = 0; i < MEMBERS; i++)
+		b->member[i] = arena_copy(mem, b->member[i]);
+	b->reason = arena_copy(mem, b->reason);
+	if (b->extras)
+		b->extra = memcpy(arena_array(mem, b->extras, sizeof *b->extra), b->extra,
+				  b->extras * sizeof *b->extra);
+	for (size_t i = 0; i < b->extras; i++) {
+		b->extra[i].key = arena_copy(mem, b->extra[i].key);
+		b->extra[i].value = arena_copy(mem, b->extra[i].value);
+		own_name(mem, &b->extra[i].mark.by, &old, &new);
+	}
+	if (b->notes)
+		b->note = memcpy(arena_array(mem, b->notes, sizeof *b->note), b->note,
+				 b->notes * sizeof *b->note);
+	for (size_t i = 0; i < b->notes; i++) {
+		b->note[i].id = arena_copy(mem, b->note[i].id);
+		b->note[i].content = arena_copy(mem, b->note[i].content);
+		own_name(mem, &b->note[i].author, &old, &new);
+	}
+}
+
+struct mark bead_top(const struct bead *b)
+{
+	struct mark top = { 0 };
+
+	for (int i = 0; i < REGS; i++)
+		top = mark_max(top, b->mark[i]);
+	for (size_t i = 0; i < b->extras; i++)
+		top = mark_max(top, b->extra[i].mark);
+	for (size_t i = 0; i < b->notes; i++)
+		top = mark_max(top, (struct mark){ b->note[i].at, b->note[i].author });
+	return top;
+}
+
+bool bead_live(const struct bead *b)
+{
+	return !b->deleted.by.p || mark_cmp(bead_top(b), b->deleted) > 0;
+}
+
+bool bead_blank(const struct bead *b)
+{
+	return !bead_top(b).by.p && !b->deleted.by.p;
+}
+
+bool bead_whole(const struct bead *b)
+{
+	for (int i = 0; i < REGS; i++)
+		if (!b->mark[i].by.p)
+			return false;
+	return true;
+}
+
+void bead_put(struct bead *b, enum member m, struct str text)
+{
+	b->member[m] = text;
+}
+
+void bead_put_extra(struct arena *mem, struct bead *b, struct str key, struct str value,
+		    struct mark mark)
+{
+	struct extra *at;
+	size_t i = 0;
+
+	while (i < b->extras && json_key_cmp(b->extra[i].key, key) < 0)
+		i++;
+	if (i == b->extras || !str_eq(b->extra[i].key, key)) {
+		at = arena_array(mem, b->extras + 1, sizeof *at);
+		if (b->extras) {
+			memcpy(at, b->extra, i * sizeof *at);
+			memcpy(at + i + 1, b->extra + i, (b->extras - i) * sizeof *at);
+		}
+		b->extra = at;
+		b->extras++;
+	}
+	b->extra[i] = (struct extra){ key, value, mark };
+}
+
+void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str text)
+{
+	struct json j = { .out.mem = mem };
+
+	b->member[m] = (struct str){ 0 };
+	if (!text.n)
+		return;
+	json_str(&j, text);
+	b->member[m] = json_text(&j);
+}
+
+void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v)
+{
+	struct json j = { .out.mem = mem };
+
+	json_int(&j, v);
+	b->member[m] = json_text(&j);
+}
+
+void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct stamp s)
+{
+	struct json j = { .out.mem = mem };
+
+	stamp_encode(&j, s);
+	b->member[m] = json_text(&j);
+}
+
+/* The members hold what the writer wrote, so they parse. */
+static const struct value *parsed(struct arena *mem, struct str text)
+{
+	struct value_error error;
+	const struct value *v = text.p ? value_parse(mem, text, &error) : NULL;
+
+	assert(v || !text.p);
+	return v;
+}
+
+struct str bead_text(struct arena *mem, const struct bead *b, enum member m)
+{
+	const struct value *v = parsed(mem, b->member[m]);
+
+	return v && v->type == VALUE_STRING ? v->text : (struct str){ 0 };
+}
+
+int64_t bead_int(const struct bead *b, enum member m, int64_t otherwise)
+{
+	int64_t v;
+
+	return b->member[m].p && number_int(b->member[m], &v) ? v : otherwise;
+}
+
+struct stamp bead_stamp(const struct bead *b, enum member m)
+{
+	struct arena mem = { 0 };
+	struct stamp s = { 0 };
+
+	stamp_decode(parsed(&mem, b->member[m]), &s);
+	arena_release(&mem);
+	return s;
+}
+
+/* The word between the quotes: neither of these sets needs an escape. */
+static int word_of(const struct names *names, struct str quoted)
+{
+	return quoted.n > 2 ?
+		       names_exact(names, (struct str){ quoted.p + 1, quoted.n - 2 }) :
+		       -1;
+}
+
+int bead_status(const struct bead *b)
+{
+	int status = word_of(&bead_statuses, b->member[MEMBER_STATUS]);
+
+	return status < 0 ? BEAD_OPEN : status;
+}
+
+int bead_type(const struct bead *b)
+{
+	int type = word_of(&bead_types, b->member[MEMBER_TYPE]);
+
+	return type < 0 ? BEAD_TASK : type;
+}
+
+struct str labels_encode(struct arena *mem, struct str *labels, size_t count)
+{
+	struct json j = { .out.mem = mem };
+
+	if (!count)
+		return (struct str){ 0 };
+	str_sort(labels, count);
+	json_array(&j);
+	for (size_t i = 0; i < count; i++)
+		if (!i || !str_eq(labels[i], labels[i - 1]))
+			json_str(&j, labels[i]);
+	json_end(&j);
+	return json_text(&j);
+}
+
+struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count)
+{
+	const struct value *v = parsed(mem, b->member[MEMBER_LABELS]);
+	struct str *out = arena_array(mem, (v ? v->count : 0) + 1, sizeof *out);
+
+	*count = v ? v->count : 0;
+	for (size_t i = 0; i < *count; i++)
+		out[i] = v->item[i].text;
+	return out;
+}
+
+static const struct str request_key = { "request", 7 };
+
+struct str bead_request(struct arena *mem, const struct bead *b, struct str *args)
+{
+	for (size_t i = 0; i < b->extras; i++) {
+		const struct value *v;
+
+		if (!str_eq(b->extra[i].key, request_key))
+			continue;
+		v = parsed(mem, b->extra[i].value);
+		if (v->type != VALUE_ARRAY || v->count != 2)
+			break;
+		*args = value_text(&v->item[1]);
+		return value_text(&v->item[0]);
+	}
+	return (struct str){ 0 };
+}
+
+void bead_put_request(struct arena *mem, struct bead *b, struct str key, struct str args,
+		      struct mark mark)
+{
+	enum { DIGITS = 32 }; /* of the arguments' hash: enough to tell two apart */
+	struct json j = { .out.mem = mem };
+
+	json_array(&j);
+	json_str(&j, key);
+	json_str(&j, str_head(args, args.n < DIGITS ? args.n : DIGITS));
+	json_end(&j);
+	bead_put_extra(mem, b, request_key, json_text(&j), mark);
+}
+
+bool priority_parse(struct str text, int64_t *out)
+{
+	bool letter = text.n == 2 && (text.p[0] == 'P' || text.p[0] == 'p');
+	struct str digit = letter ? str_skip(text, 1) : text;
+
+	if (digit.n != 1 || digit.p[0] < '0' || digit.p[0] > '4')
+		return false;
+	*out = digit.p[0] - '0';
+	return true;
+}
+
+bool bead_id_valid(struct str id)
+{
+	for (size_t i = 0; i < id.n; i++) {
+		char ch = id.p[i], lower = (char)(ch | 0x20);
+
+		if (!(lower >= 'a' && lower <= 'z') && !(ch >= '0' && ch <= '9') &&
+		    (i == 0 || (ch != '-' && ch != '_' && ch != '.')))
+			return false;
+	}
+	return id.n && id.n <= BEAD_ID_MOST && !strchr("-_.", id.p[id.n - 1]);
+}
+
+bool bead_prefix_valid(struct str prefix)
+{
+	return prefix.n <= BEAD_PREFIX_MOST && bead_id_valid(prefix);
+}
+
+/* All 256 bits as 50 digits of base 36, the highest first. */
+static void base36(unsigned char digest[SHA256_BYTES], char out[50])
+{
+	for (int at = 50; at-- > 0;) {
+		unsigned rest = 0;
+
+		for (size_t i = 0; i < SHA256_BYTES; i++) {
+			rest = rest << 8 | digest[i];
+			digest[i] = (unsigned char)(rest / 36);
+			rest %= 36;
+		}
+		out[at] = "0123456789abcdefghijklmnopqrstuvwxyz"[rest];
+	}
+}
+
+struct str bead_other_id(struct arena *mem, struct str id, struct mark created)
+{
+	enum { LONGER = 4, DIGITS = 50 };
+	unsigned char digest[SHA256_BYTES];
+	struct json j = { .out.mem = mem };
+	struct buf out = { .mem = mem };
+	size_t prefix = id.n;
+	char digits[DIGITS];
+
+	json_array(&j);
+	json_str(&j, id);
+	stamp_encode(&j, created.at);
+	json_str(&j, created.by);
+	json_end(&j);
+	sha256(json_text(&j), digest);
+	base36(digest, digits);
+	while (prefix && id.p[prefix - 1] != '-')
+		prefix--;
+	if (id.n + LONGER + 1 > BEAD_ID_MOST) { /* there is no room to grow: all digits */
+		buf_put(&out, str_head(id, BEAD_ID_MOST - DIGITS - 1));
+		buf_char(&out, '-');
+		buf_put(&out, (struct str){ digits, DIGITS });
+		return buf_str(&out);
+	}
+	if (!prefix) { /* no dash: all of it becomes the prefix */
+		buf_put(&out, id);
+		buf_char(&out, '-');
+		prefix = id.n;
+	} else {
+		buf_put(&out, str_head(id, prefix));
+	}
+	for (size_t i = 0; i < id.n - prefix + LONGER; i++)
+		buf_char(&out, digits[i % sizeof digits]);
+	return buf_str(&out);
+}

@@ -1,0 +1,146 @@
+#ifndef BEADS_MODEL_BEAD_H
+#define BEADS_MODEL_BEAD_H
+
+#include "base/arena.h"
+#include "beads/model/stamp.h"
+#include "store/db/bead_words.h"
+
+struct json;
+struct value;
+
+/*
+ * A bead as it merges: a product of registers, each with the mark of its last
+ * write, a set of notes, and perhaps the mark of its deletion. Who it is, is its
+ * lineage: its id and the mark of its creation.
+ *
+ * A bead need not have all of its registers: a change is a bead that has only
+ * those that it sets. Joined to what was there before, it is applied.
+ */
+
+/* What a line of state.jsonl may say of a bead, by name; in the order of the names. */
+enum member {
+	MEMBER_ACCEPTANCE_CRITERIA,
+	MEMBER_ASSIGNEE,
+	MEMBER_ASSIGNEE_AT,
+	MEMBER_ASSIGNEE_EXPIRES,
+	MEMBER_CLOSED_AT,
+	MEMBER_CLOSED_BY,
+	MEMBER_CLOSED_ON_BRANCH,
+	MEMBER_CLOSED_REASON,
+	MEMBER_DESCRIPTION,
+	MEMBER_DESIGN,
+	MEMBER_EXTERNAL_REF,
+	MEMBER_LABELS,
+	MEMBER_PRIORITY,
+	MEMBER_SOURCE_REPO,
+	MEMBER_STATUS,
+	MEMBER_TITLE,
+	MEMBER_TYPE,
+	MEMBERS,
+};
+extern const struct names bead_members;
+
+/* Members are written and merged in these groups; most are alone in theirs. */
+enum reg {
+	REG_ACCEPTANCE_CRITERIA,
+	REG_ASSIGNEE, /* and since when, and until when */
+	REG_DESCRIPTION,
+	REG_DESIGN,
+	REG_EXTERNAL_REF,
+	REG_LABELS,
+	REG_PRIORITY,
+	REG_SOURCE_REPO,
+	REG_STATUS, /* and who closed it, when and why */
+	REG_TITLE,
+	REG_TYPE,
+	REGS,
+};
+enum reg member_reg(enum member m);
+const char *reg_word(enum reg r); /* its key in `_v` */
+
+/* A member that this program does not know; it is kept as it is. */
+struct extra {
+	struct str key, value; /* canonical JSON */
+	struct mark mark;
+};
+
+struct note {
+	struct str id, author, content;
+	struct stamp at;
+};
+
+struct bead {
+	struct str id;
+	struct mark created;
+	struct mark mark[REGS];     /* absent: it does not have this register */
+	struct str member[MEMBERS]; /* canonical JSON; absent: null */
+	struct extra *extra;        /* by key */
+	struct note *note;          /* by id */
+	size_t extras, notes;
+	struct mark deleted; /* absent: it never was, or has been written to since */
+	struct str reason;   /* of the deletion, canonical JSON; absent: null */
+};
+
+/* Copies all that it points to, so that it depends on nothing else. */
+void bead_own(struct arena *mem, struct bead *b);
+
+/* The last write to any of its registers, or its last note. */
+struct mark bead_top(const struct bead *b);
+
+/* Nothing of it was deleted after it was last written to. */
+bool bead_live(const struct bead *b);
+
+/* Nothing is said of it but its lineage: it stands for the end of an edge. */
+bool bead_blank(const struct bead *b);
+
+/* It has every register: not only a change. */
+bool bead_whole(const struct bead *b);
+
+/* Sets a member to what is written; its register needs a mark as well. */
+void bead_put(struct bead *b, enum member m, struct str canonical);
+void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str text);
+void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v);
+void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct stamp s);
+
+/* A member that is no register of ours: canonical JSON, "null" for none. */
+void bead_put_extra(struct arena *mem, struct bead *b, struct str key, struct str value,
+		    struct mark mark);
+
+/* What a member says; absent, or `otherwise`, if it is null. */
+struct str bead_text(struct arena *mem, const struct bead *b, enum member m);
+int64_t bead_int(const struct bead *b, enum member m, int64_t otherwise);
+struct stamp bead_stamp(const struct bead *b, enum member m);
+int bead_status(const struct bead *b); /* enum bead_status */
+int bead_type(const struct bead *b);   /* enum bead_type */
+
+/*
+ * The request that created it, so that a repeat in another clone is recognised: its
+ * receipt_key(), and a digest of its arguments. Absent: it had no id.
+ */
+struct str bead_request(struct arena *mem, const struct bead *b, struct str *args);
+void bead_put_request(struct arena *mem, struct bead *b, struct str key, struct str args,
+		      struct mark mark);
+
+/* Its labels, sorted, each once. */
+struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count);
+struct str labels_encode(struct arena *mem, struct str *labels, size_t count);
+
+/* "1" or "P1", from 0 to 4. */
+bool priority_parse(struct str text, int64_t *out);
+
+/* May it be the id of a bead? Letters, digits, '-', '_' and '.'. */
+bool bead_id_valid(struct str id);
+
+/* May ids begin with it, followed by a dash? */
+bool bead_prefix_valid(struct str prefix);
+
+/* The longest that may be chosen: one that has to move on gets four more, each time. */
+enum { ID_CHOSEN_MOST = 120, BEAD_ID_MOST = 200, BEAD_PREFIX_MOST = 64 };
+
+/*
+ * Another place for one of two beads that were given the same id: a function of
+ * the lineage alone, so that everybody finds the same. `id` is where it was.
+ */
+struct str bead_other_id(struct arena *mem, struct str id, struct mark created);
+
+#endif

@@ -1,0 +1,121 @@
+#include "beads/model/join.h"
+
+#include "base/text/json.h"
+
+/* A register's value as one text, to decide between two writes of one mark. */
+static struct str reg_value(struct arena *mem, const struct bead *b, enum reg reg)
+{
+	struct json j = { .out.mem = mem };
+
+	json_object(&j);
+	for (int m = 0; m < MEMBERS; m++)
+		if (member_reg((enum member)m) == reg && b->member[m].p)
+			json_put_raw(&j, names_word(&bead_members, m), b->member[m]);
+	json_end(&j);
+	return json_text(&j);
+}
+
+static const struct bead *later(struct arena *mem, const struct bead *a,
+				const struct bead *b, enum reg reg)
+{
+	int order = mark_cmp(a->mark[reg], b->mark[reg]);
+
+	if (!order)
+		order = str_cmp(reg_value(mem, a, reg), reg_value(mem, b, reg));
+	return order < 0 ? b : a;
+}
+
+static void join_regs(struct arena *mem, const struct bead *a, const struct bead *b,
+		      struct bead *out)
+{
+	const struct bead *from[REGS];
+
+	for (int i = 0; i < REGS; i++) {
+		from[i] = later(mem, a, b, (enum reg)i);
+		out->mark[i] = from[i]->mark[i];
+	}
+	for (int m = 0; m < MEMBERS; m++)
+		out->member[m] = from[member_reg((enum member)m)]->member[m];
+}
+
+static struct extra later_extra(struct extra a, struct extra b)
+{
+	int order = mark_cmp(a.mark, b.mark);
+
+	if (!order)
+		order = str_cmp(a.value, b.value);
+	return order < 0 ? b : a;
+}
+
+static void join_extras(struct arena *mem, const struct bead *a, const struct bead *b,
+			struct bead *out)
+{
+	size_t i = 0, k = 0;
+
+	out->extra = arena_array(mem, a->extras + b->extras + 1, sizeof *out->extra);
+	while (i < a->extras || k < b->extras) {
+		int order =
+			i == a->extras ? 1 :
+			k == b->extras ? -1 :
+					 json_key_cmp(a->extra[i].key, b->extra[k].key);
+
+		out->extra[out->extras++] =
+			order < 0 ? a->extra[i] :
+			order > 0 ? b->extra[k] :
+				    later_extra(a->extra[i], b->extra[k]);
+		i += order <= 0;
+		k += order >= 0;
+	}
+}
+
+static struct note later_note(struct note a, struct note b)
+{
+	int order = mark_cmp((struct mark){ a.at, a.author },
+			     (struct mark){ b.at, b.author });
+
+	if (!order)
+		order = str_cmp(a.content, b.content);
+	return order < 0 ? b : a;
+}
+
+static void join_notes(struct arena *mem, const struct bead *a, const struct bead *b,
+		       struct bead *out)
+{
+	size_t i = 0, k = 0;
+
+	out->note = arena_array(mem, a->notes + b->notes + 1, sizeof *out->note);
+	while (i < a->notes || k < b->notes) {
+		int order = i == a->notes ? 1 :
+			    k == b->notes ? -1 :
+					    str_cmp(a->note[i].id, b->note[k].id);
+
+		out->note[out->notes++] = order < 0 ? a->note[i] :
+					  order > 0 ? b->note[k] :
+						      later_note(a->note[i], b->note[k]);
+		i += order <= 0;
+		k += order >= 0;
+	}
+}
+
+static const struct bead *later_deleted(const struct bead *a, const struct bead *b)
+{
+	int order = mark_cmp(a->deleted, b->deleted);
+
+	if (!order)
+		order = str_cmp(a->reason, b->reason);
+	return order < 0 ? b : a;
+}
+
+void bead_join(struct arena *mem, const struct bead *a, const struct bead *b,
+	       struct bead *out)
+{
+	const struct bead *deleted = later_deleted(a, b);
+
+	*out = (struct bead){ .id = a->id,
+			      .created = a->created,
+			      .deleted = deleted->deleted,
+			      .reason = deleted->reason };
+	join_regs(mem, a, b, out);
+	join_extras(mem, a, b, out);
+	join_notes(mem, a, b, out);
+}

@@ -1,0 +1,85 @@
+#include "beads/model/limits.h"
+
+#include "beads/model/line.h"
+
+enum {
+	SMALL_LINE = 16 << 10,   /* bytes: too few for any count to reach its limit */
+	SMALL_CHANGE = 64 << 10, /* bytes that a change to a few members may add */
+};
+
+struct measure {
+	size_t bytes, values, notes, members;
+};
+
+/* As value_parse_bounded() counts them. */
+static size_t measure_values(const struct value *v)
+{
+	size_t count = v->count;
+
+	for (size_t i = 0; i < v->count; i++)
+		count += measure_values(&v->item[i]);
+	return count;
+}
+
+/* A value takes two bytes at least, so few lines have to be parsed for their number. */
+static struct measure measure_after(struct arena *mem, const struct growth *g)
+{
+	struct measure out = { .bytes = g->after.n,
+			       .notes = g->bead->notes,
+			       .members = g->bead->extras };
+	struct value_error error;
+
+	if (g->after.n > 2 * (size_t)LIMIT_OWN_VALUES)
+		out.values = measure_values(value_parse(mem, g->after, &error));
+	return out;
+}
+
+static struct measure measure_before(struct arena *mem, const struct growth *g)
+{
+	struct value_error error;
+	const struct value *v = g->before.p ? value_parse(mem, g->before, &error) : NULL;
+	struct bead old;
+	struct str why;
+
+	if (g->restored)
+		v = value_find(v, "bead");
+	if (!v || !line_decode(mem, v, &old, &why))
+		return (struct measure){ 0 };
+	return (struct measure){ .bytes = g->restored ? canonical(mem, v).n : g->before.n,
+				 .values = measure_values(v),
+				 .notes = old.notes,
+				 .members = old.extras };
+}
+
+static bool is_over(size_t before, size_t after, size_t own, size_t most,
+		    const char *what, struct excess *out)
+{
+	if (after <= most && (after <= own || after <= before))
+		return false;
+	*out = (struct excess){ after, own, what };
+	return true;
+}
+
+bool limits_allow(struct arena *mem, const struct growth *g, struct excess *out)
+{
+	bool other = g->restored || g->copied, small;
+	struct measure old, new;
+
+	if (g->after.n <= SMALL_LINE)
+		return true;
+	old = measure_before(mem, g);
+	new = measure_after(mem, g);
+	small = new.notes <= old.notes &&new.bytes < old.bytes + SMALL_CHANGE;
+	return !is_over(old.notes, new.notes, other ? LIMIT_NOTES : LIMIT_OWN_NOTES,
+			LIMIT_NOTES, "comments", out) &&
+	       !is_over(old.members, new.members,
+			other ? LIMIT_MEMBERS : LIMIT_OWN_MEMBERS, LIMIT_MEMBERS,
+			"extra members", out) &&
+	       !is_over(old.values, new.values, other ? LIMIT_VALUES : LIMIT_OWN_VALUES,
+			LIMIT_VALUES, "JSON values", out) &&
+	       !is_over(old.bytes, new.bytes,
+			other ? LIMIT_LINE :
+			small ? LIMIT_OWN_FULL :
+				LIMIT_OWN_LINE,
+			LIMIT_LINE, "bytes", out);
+}

@@ -1,0 +1,497 @@
+#include "beads/model/line.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/moment.h"
+#include "base/number.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/limits.h"
+
+struct str canonical(struct arena *mem, const struct value *v)
+{
+	struct json j = { .out.mem = mem };
+
+	json_canonical(&j, v);
+	return json_text(&j);
+}
+
+/* --- what each member may be --- */
+
+static bool is_text(const struct value *v)
+{
+	return v->type == VALUE_STRING && v->text.n <= LIMIT_TEXT;
+}
+
+static bool is_title(const struct value *v)
+{
+	return v->type == VALUE_STRING && v->text.n && v->text.n <= LIMIT_TITLE;
+}
+
+static bool is_name(const struct value *v)
+{
+	return v->type == VALUE_STRING && v->text.n && v->text.n <= LIMIT_NAME;
+}
+
+static bool is_status(const struct value *v)
+{
+	return is_text(v) && names_exact(&bead_statuses, v->text) >= 0;
+}
+
+static bool is_type(const struct value *v)
+{
+	return is_text(v) && names_exact(&bead_types, v->text) >= 0;
+}
+
+static bool is_priority(const struct value *v)
+{
+	int64_t n;
+
+	return v->type == VALUE_NUMBER && number_int(v->text, &n) && n >= 0 && n <= 4;
+}
+
+static bool is_stamp(const struct value *v)
+{
+	struct stamp s;
+
+	return stamp_decode(v, &s);
+}
+
+static bool is_moment(const struct value *v)
+{
+	int64_t ms;
+
+	return v->type == VALUE_NUMBER && number_int(v->text, &ms) && ms >= 0 &&
+	       ms <= MOMENT_LAST;
+}
+
+static bool is_labels(const struct value *v)
+{
+	if (v->type != VALUE_ARRAY || v->count > LIMIT_LABELS)
+		return false;
+	for (size_t i = 0; i < v->count; i++)
+		if (!is_name(&v->item[i]))
+			return false;
+	return true;
+}
+
+static const struct rule {
+	bool (*fits)(const struct value *v);
+	const char *want;
+	const char *otherwise; /* what its absence means, as canonical JSON */
+} rules[MEMBERS] = {
+	[MEMBER_ACCEPTANCE_CRITERIA] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_ASSIGNEE] = { is_name, "a name of at most 4 KiB", NULL },
+	[MEMBER_ASSIGNEE_AT] = { is_stamp, "a stamp [ms,n]", NULL },
+	[MEMBER_ASSIGNEE_EXPIRES] = { is_moment, "milliseconds since 1970", NULL },
+	[MEMBER_CLOSED_AT] = { is_stamp, "a stamp [ms,n]", NULL },
+	[MEMBER_CLOSED_BY] = { is_name, "a name of at most 4 KiB", NULL },
+	[MEMBER_CLOSED_ON_BRANCH] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_CLOSED_REASON] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_DESCRIPTION] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_DESIGN] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_EXTERNAL_REF] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_LABELS] = { is_labels, "a list of at most 1000 words", NULL },
+	[MEMBER_PRIORITY] = { is_priority, "a whole number from 0 to 4", "2" },
+	[MEMBER_SOURCE_REPO] = { is_text, "a string of at most 8 MiB", NULL },
+	[MEMBER_STATUS] = { is_status, "open, in_progress or closed", "\"open\"" },
+	[MEMBER_TITLE] = { is_title, "a text of 1 byte to 64 KiB", NULL },
+	[MEMBER_TYPE] = { is_type, "bug, feature, task, epic or chore", "\"task\"" },
+};
+
+/* --- decoding --- */
+
+struct decoder {
+	struct arena *mem;
+	struct bead *out;
+	const struct value *line, *v; /* v: `_v`, or NULL */
+	struct mark last;             /* `_at` and `_by`; absent: a change */
+	struct str *why;
+};
+
+static bool refuse(struct decoder *d, const char *key, const char *want)
+{
+	*d->why = arena_fmt(d->mem, "\"%s\" is not %s", key, want);
+	return false;
+}
+
+static bool decode_mark(struct decoder *d, const char *at, const char *by,
+			struct mark *out)
+{
+	struct str who = value_str(d->line, by);
+
+	if (!stamp_decode(value_find(d->line, at), &out->at))
+		return refuse(d, at, "a stamp [ms,n]");
+	if (!who.n || who.n > LIMIT_NAME)
+		return refuse(d, by, "a name of at most 4 KiB");
+	out->by = who;
+	return true;
+}
+
+/* Marks may stand under the register's name, or under those of its members. */
+static bool decode_marks(struct decoder *d)
+{
+	bool seen[REGS] = { false };
+
+	for (int i = 0; i < REGS; i++)
+		d->out->mark[i] = d->last;
+	for (size_t i = 0; d->v && i < d->v->count; i++) {
+		const struct value *entry = &d->v->item[i];
+		int m = names_exact(&bead_members, entry->key);
+		struct mark mark;
+		enum reg reg;
+
+		if (!mark_decode(entry, &mark))
+			return refuse(d, "_v", "an object of marks [[ms,n],\"by\"]");
+		if (m < 0)
+			continue;
+
+		reg = member_reg((enum member)m);
+		d->out->mark[reg] = seen[reg] ? mark_max(d->out->mark[reg], mark) : mark;
+		seen[reg] = true;
+	}
+	return true;
+}
+
+static struct str labels_of(struct decoder *d, const struct value *v)
+{
+	struct str *label = arena_array(d->mem, v->count + 1, sizeof *label);
+
+	for (size_t i = 0; i < v->count; i++)
+		label[i] = v->item[i].text;
+	return labels_encode(d->mem, label, v->count);
+}
+
+static bool decode_member(struct decoder *d, int m, const struct value *v)
+{
+	struct str *out = &d->out->member[m];
+
+	if (v->type == VALUE_NULL)
+		return true;
+	if (!rules[m].fits(v))
+		return refuse(d, names_word(&bead_members, m), rules[m].want);
+	if (m == MEMBER_LABELS)
+		*out = labels_of(d, v);
+	else if (v->type != VALUE_STRING || v->text.n)
+		*out = canonical(d->mem, v);
+	return true;
+}
+
+static bool reserved(struct str key)
+{
+	static const char *const list[] = { "_at",         "_by",        "_v",
+					    "id",          "created_at", "created_by",
+					    "notes",       "updated_at", "updated_by",
+					    "content_hash" };
+	static const struct names names = { list, sizeof list / sizeof *list, NULL };
+
+	return names_exact(&names, key) >= 0;
+}
+
+static int by_extra_key(const void *a, const void *b)
+{
+	return json_key_cmp(((const struct extra *)a)->key,
+			    ((const struct extra *)b)->key);
+}
+
+static bool unknown(struct str key)
+{
+	return !reserved(key) && names_exact(&bead_members, key) < 0;
+}
+
+/* Whether this program can keep the member, and write it inside of any other line. */
+static bool extra_fits(struct decoder *d, const struct value *v)
+{
+	if (d->out->extras == LIMIT_MEMBERS)
+		*d->why = arena_fmt(d->mem, "it has more than %d unknown members",
+				    LIMIT_MEMBERS);
+	else if (v->key.n > LIMIT_NAME)
+		*d->why =
+			arena_fmt(d->mem, "the name of a member is longer than %d bytes",
+				  LIMIT_NAME);
+	else if (value_depth(v) > LIMIT_DEPTH)
+		*d->why = arena_fmt(d->mem, "\"" STR_FMT "\" is nested more than %d deep",
+				    STR_ARG(v->key), LIMIT_DEPTH);
+	else
+		return true;
+	return false;
+}
+
+static void add_extra(struct decoder *d, struct str key, struct str value,
+		      struct mark mark)
+{
+	struct bead *b = d->out;
+
+	b->extra = arena_room(d->mem, b->extra, b->extras, sizeof *b->extra);
+	b->extra[b->extras++] = (struct extra){ key, value, mark };
+}
+
+/* The marks in `_v` of members that are not known here, by their names. */
+static struct map unknown_marks(struct decoder *d)
+{
+	struct map out = { .mem = d->mem };
+
+	for (size_t i = 0; d->v && i < d->v->count; i++)
+		if (unknown(d->v->item[i].key))
+			*map_put(&out, d->v->item[i].key) = &d->v->item[i];
+	return out;
+}
+
+/* Members that are not known here, and those of which only the mark is left. */
+static bool decode_extras(struct decoder *d)
+{
+	struct map marks = unknown_marks(d);
+
+	for (size_t i = 0; i < d->line->count; i++) {
+		const struct value *v = &d->line->item[i];
+		struct mark mark = d->last;
+		void **own;
+
+		if (!unknown(v->key))
+			continue;
+		if (!extra_fits(d, v))
+			return false;
+		if ((own = map_find(&marks, v->key)) && *own) {
+			mark_decode(*own, &mark);
+			*own = NULL;
+		}
+		if (mark.by.p)
+			add_extra(d, v->key, canonical(d->mem, v), mark);
+	}
+	for (size_t i = 0; i < marks.count; i++) {
+		const struct value *v = marks.entry[i].value;
+		struct mark mark;
+
+		if (v && !extra_fits(d, v))
+			return false;
+		if (v && mark_decode(v, &mark))
+			add_extra(d, v->key, STR("null"), mark);
+	}
+	if (d->out->extras)
+		qsort(d->out->extra, d->out->extras, sizeof *d->out->extra, by_extra_key);
+	return true;
+}
+
+static int by_note_id(const void *a, const void *b)
+{
+	return str_cmp(((const struct note *)a)->id, ((const struct note *)b)->id);
+}
+
+static bool decode_notes(struct decoder *d)
+{
+	const struct value *list = value_find(d->line, "notes");
+	struct bead *b = d->out;
+
+	if (!list || list->type == VALUE_NULL)
+		return true;
+	if (list->type != VALUE_ARRAY || list->count > LIMIT_NOTES)
+		return refuse(d, "notes", "a list of at most 20000 notes");
+	b->note = arena_array(d->mem, list->count + 1, sizeof *b->note);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct value *v = &list->item[i];
+		struct note *n = &b->note[b->notes++];
+
+		n->id = value_str(v, "id");
+		n->author = value_str(v, "author");
+		n->content = value_str(v, "content");
+		if (!n->id.n || n->id.n > LIMIT_NAME || !n->author.n ||
+		    n->author.n > LIMIT_NAME || !n->content.p ||
+		    n->content.n > LIMIT_TEXT ||
+		    !stamp_decode(value_find(v, "at"), &n->at))
+			return refuse(d, "notes",
+				      "a list of notes with id, content, "
+				      "author and at");
+	}
+	qsort(b->note, b->notes, sizeof *b->note, by_note_id);
+	for (size_t i = 1; i < b->notes; i++)
+		if (str_eq(b->note[i].id, b->note[i - 1].id))
+			return refuse(d, "notes", "a list of notes with different ids");
+	return true;
+}
+
+static bool decode_members(struct decoder *d)
+{
+	struct bead *b = d->out;
+
+	for (size_t i = 0; i < d->line->count; i++) {
+		int m = names_exact(&bead_members, d->line->item[i].key);
+
+		if (m >= 0 && !decode_member(d, m, &d->line->item[i]))
+			return false;
+	}
+	for (int m = 0; m < MEMBERS; m++) {
+		bool there = b->mark[member_reg((enum member)m)].by.p;
+
+		if (!there)
+			b->member[m] = (struct str){ 0 };
+		else if (!b->member[m].p && rules[m].otherwise)
+			b->member[m] = str_of(rules[m].otherwise);
+	}
+	if (b->mark[REG_TITLE].by.p && !b->member[MEMBER_TITLE].p)
+		return refuse(d, "title", "there");
+	return true;
+}
+
+bool line_decode(struct arena *mem, const struct value *v, struct bead *out,
+		 struct str *why)
+{
+	struct decoder d = { .mem = mem, .out = out, .line = v, .why = why };
+
+	*out = (struct bead){ .id = value_str(v, "id") };
+	if (!v || v->type != VALUE_OBJECT) {
+		*why = STR("it is not an object");
+		return false;
+	}
+	if (!bead_id_valid(out->id))
+		return refuse(&d, "id", "an id");
+	d.v = value_find(v, "_v");
+	if (d.v && d.v->type == VALUE_NULL)
+		d.v = NULL;
+	if (d.v && d.v->type != VALUE_OBJECT)
+		return refuse(&d, "_v", "an object of marks [[ms,n],\"by\"]");
+	if (value_find(v, "_at") && !decode_mark(&d, "_at", "_by", &d.last))
+		return false;
+	return decode_mark(&d, "created_at", "created_by", &out->created) &&
+	       decode_marks(&d) && decode_members(&d) && decode_notes(&d) &&
+	       decode_extras(&d);
+}
+
+/* --- encoding --- */
+
+struct pair {
+	struct str key, text;
+};
+
+struct pairs {
+	struct arena *mem;
+	struct pair *pair;
+	size_t count;
+};
+
+static void add(struct pairs *p, struct str key, struct str text)
+{
+	p->pair[p->count++] = (struct pair){ key, text };
+}
+
+static int by_pair_key(const void *a, const void *b)
+{
+	return json_key_cmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
+}
+
+static void put_pairs(struct json *j, struct pairs *p)
+{
+	qsort(p->pair, p->count, sizeof *p->pair, by_pair_key);
+	json_object(j);
+	for (size_t i = 0; i < p->count; i++) {
+		json_key(j, p->pair[i].key);
+		json_raw(j, p->pair[i].text);
+	}
+	json_end(j);
+}
+
+static struct str stamp_text(struct arena *mem, struct stamp s)
+{
+	struct json j = { .out.mem = mem };
+
+	stamp_encode(&j, s);
+	return json_text(&j);
+}
+
+static struct str quoted(struct arena *mem, struct str s)
+{
+	struct json j = { .out.mem = mem };
+
+	json_str(&j, s);
+	return json_text(&j);
+}
+
+static struct str mark_text(struct arena *mem, struct mark m)
+{
+	struct json j = { .out.mem = mem };
+
+	mark_encode(&j, m);
+	return json_text(&j);
+}
+
+static void add_marks(struct pairs *p, const struct bead *b, struct mark last)
+{
+	struct pairs v = { .mem = p->mem };
+	struct json j = { .out.mem = p->mem };
+
+	v.pair = arena_array(p->mem, REGS + b->extras, sizeof *v.pair);
+	for (int i = 0; i < REGS; i++)
+		if (b->mark[i].by.p && mark_cmp(b->mark[i], last))
+			add(&v, str_of(reg_word((enum reg)i)),
+			    mark_text(p->mem, b->mark[i]));
+	for (size_t i = 0; i < b->extras; i++)
+		if (mark_cmp(b->extra[i].mark, last))
+			add(&v, b->extra[i].key, mark_text(p->mem, b->extra[i].mark));
+	if (!v.count)
+		return;
+	put_pairs(&j, &v);
+	add(p, STR("_v"), json_text(&j));
+}
+
+static int by_note_time(const void *a, const void *b)
+{
+	const struct note *x = a, *y = b;
+	int order = stamp_cmp(x->at, y->at);
+
+	return order ? order : str_cmp(x->id, y->id);
+}
+
+static struct str notes_text(struct arena *mem, const struct bead *b)
+{
+	struct json j = { .out.mem = mem };
+	struct note *list = arena_array(mem, b->notes, sizeof *list);
+
+	memcpy(list, b->note, b->notes * sizeof *list);
+	qsort(list, b->notes, sizeof *list, by_note_time);
+	json_array(&j);
+	for (size_t i = 0; i < b->notes; i++) {
+		json_object(&j);
+		json_key(&j, STR("at"));
+		stamp_encode(&j, list[i].at);
+		json_put_str(&j, "author", list[i].author);
+		json_put_str(&j, "content", list[i].content);
+		json_put_str(&j, "id", list[i].id);
+		json_end(&j);
+	}
+	json_end(&j);
+	return json_text(&j);
+}
+
+void line_encode(struct json *j, const struct bead *b)
+{
+	enum { OWN = 7 }; /* the members that every bead has, or may have */
+	struct arena *mem = j->out.mem;
+	struct pairs p = { .mem = mem };
+	struct mark last = bead_whole(b) ? bead_top(b) : (struct mark){ 0 };
+
+	p.pair = arena_array(mem, OWN + MEMBERS + b->extras, sizeof *p.pair);
+	add(&p, STR("id"), quoted(mem, b->id));
+	add(&p, STR("created_at"), stamp_text(mem, b->created.at));
+	add(&p, STR("created_by"), quoted(mem, b->created.by));
+	if (last.by.p) {
+		add(&p, STR("_at"), stamp_text(mem, last.at));
+		add(&p, STR("_by"), quoted(mem, last.by));
+	}
+	add_marks(&p, b, last);
+	for (int m = 0; m < MEMBERS; m++)
+		if (b->member[m].p)
+			add(&p, str_of(names_word(&bead_members, m)), b->member[m]);
+	for (size_t i = 0; i < b->extras; i++)
+		add(&p, b->extra[i].key, b->extra[i].value);
+	if (b->notes)
+		add(&p, STR("notes"), notes_text(mem, b));
+	put_pairs(j, &p);
+}
+
+struct str line_text(struct arena *mem, const struct bead *b)
+{
+	struct json j = { .out.mem = mem };
+
+	line_encode(&j, b);
+	return json_text(&j);
+}

@@ -1,0 +1,541 @@
+#include "beads/model/merge.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/edge.h"
+#include "beads/model/line.h"
+#include "beads/model/lines.h"
+
+/* --- lines into states --- */
+
+static size_t number_of(struct str text, struct str line)
+{
+	return str_count(str_head(text, (size_t)(line.p - text.p)), '\n') + 1;
+}
+
+/* The line of that key on one side, if it has one. */
+static enum err load_line(struct merge *m, size_t side, enum snapshot_file file,
+			  struct str key)
+{
+	struct str text = m->side[side].file[file],
+		   line = lines_find(&m->scratch, file, text, key), why;
+
+	if (!line.n)
+		return ERR_OK;
+	m->decoded++;
+	if (snapshot_take_text(m->part[side], file, line, side > 0, &why))
+		return ERR_OK;
+	return snapshot_fail(m->c, &m->side[side], file, number_of(text, line), why);
+}
+
+/* --- what has to be known --- */
+
+static enum err load_id(struct merge *m, struct str id)
+{
+	enum err e = ERR_OK;
+
+	if (map_find(&m->ids, id))
+		return ERR_OK;
+	map_put(&m->ids, arena_copy(&m->c->mem, id));
+	for (size_t i = 0; !e && i < m->sides; i++)
+		if (!(e = load_line(m, i, FILE_TOMBSTONES, id)))
+			e = load_line(m, i, FILE_STATE, id);
+	return e;
+}
+
+static enum err load_edge(struct merge *m, struct str key)
+{
+	enum err e = ERR_OK;
+
+	if (map_find(&m->edges, key))
+		return ERR_OK;
+	map_put(&m->edges, arena_copy(&m->c->mem, key));
+	for (size_t i = 0; !e && i < m->sides; i++)
+		e = load_line(m, i, FILE_DEPS, key);
+	return e;
+}
+
+/* An edge that begins or ends at an id. */
+struct end_edge {
+	struct str key;
+	struct end_edge *next;
+};
+
+static void index_end(struct merge *m, struct str id, struct str key)
+{
+	void **at = map_put(&m->ends, id);
+	struct end_edge *edge = arena_new(&m->c->mem, struct end_edge);
+
+	*edge = (struct end_edge){ key, *at };
+	*at = edge;
+}
+
+static void index_side(struct merge *m, struct str text)
+{
+	struct str line;
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct str key = lines_key(&m->c->mem, FILE_DEPS, line), rest = key, from,
+			   to;
+
+		if (!key.p || !str_next(&rest, ' ', &from) || !str_next(&rest, ' ', &to))
+			continue;
+		index_end(m, from, key);
+		if (!str_eq(from, to))
+			index_end(m, to, key);
+	}
+}
+
+/*
+ * All edges at an id: whoever leaves it takes them along. Ids rarely have to be left, so
+ * the files are looked through only when one is, and then once for all of them.
+ */
+static enum err load_edges_of(struct merge *m, struct str id)
+{
+	enum err e = ERR_OK;
+	void **at;
+
+	if (!m->ends.mem) {
+		m->ends.mem = &m->c->mem;
+		for (size_t i = 0; i < m->sides; i++)
+			index_side(m, m->side[i].file[FILE_DEPS]);
+	}
+	at = map_find(&m->ends, id);
+	for (const struct end_edge *edge = at ? *at : NULL; !e && edge; edge = edge->next)
+		e = load_edge(m, edge->key);
+	return e;
+}
+
+/* What is known of an id on a side; the change counts as one. */
+static const struct slot *slot_on(const struct merge *m, size_t side, struct str id)
+{
+	if (side < m->sides)
+		return state_find(m->part[side], id);
+	return m->change ? state_find(m->change, id) : NULL;
+}
+
+static bool met(struct merge *m, struct str id, const struct mark *visitor)
+{
+	struct json j = { .out.mem = &m->c->mem };
+	void **at;
+
+	json_array(&j);
+	json_str(&j, id);
+	if (visitor)
+		mark_encode(&j, *visitor);
+	json_end(&j);
+	at = map_put(&m->met, json_text(&j));
+	if (*at)
+		return true;
+	*at = m;
+	return false;
+}
+
+static enum err meet(struct merge *m, struct str id, const struct mark *visitor);
+
+/* Whoever is not the first of an id has to go elsewhere, and meets others there. */
+static enum err part_ways(struct merge *m, struct str id, const struct mark *visitor)
+{
+	struct mark here[MERGE_SIDES + 2], least;
+	size_t count = 0;
+	enum err e = ERR_OK;
+
+	if (visitor)
+		here[count++] = *visitor;
+	for (size_t i = 0; i <= m->sides; i++) {
+		const struct slot *slot = slot_on(m, i, id);
+
+		if (slot && slot->bead)
+			here[count++] = slot->bead->created;
+	}
+	if (!count)
+		return ERR_OK;
+	least = here[0];
+	for (size_t i = 1; i < count; i++)
+		if (mark_cmp(here[i], least) < 0)
+			least = here[i];
+	for (size_t i = 0; !e && i < count; i++) {
+		struct str other;
+
+		if (!mark_cmp(here[i], least))
+			continue;
+		other = bead_other_id(&m->c->mem, id, here[i]);
+		if (!(e = load_edges_of(m, id)))
+			e = meet(m, other, &here[i]);
+	}
+	return e;
+}
+
+static enum err meet_remaps(struct merge *m, struct str id, const struct slot *slot)
+{
+	enum err e = ERR_OK;
+
+	for (size_t k = 0; !e && slot && k < slot->remaps; k++) {
+		const struct remap *r = &slot->remap[k];
+
+		for (size_t i = 0; !e && i <= m->sides; i++) {
+			const struct slot *there = slot_on(m, i, id);
+
+			if (there && there->bead &&
+			    !mark_cmp(there->bead->created, r->created))
+				e = load_edges_of(m, id);
+		}
+		if (!e)
+			e = meet(m, r->to, &r->created);
+	}
+	return e;
+}
+
+static enum err meet(struct merge *m, struct str id, const struct mark *visitor)
+{
+	enum err e;
+
+	if (met(m, id, visitor))
+		return ERR_OK;
+	if ((e = load_id(m, id)))
+		return e;
+	for (size_t i = 0; !e && i <= m->sides; i++)
+		e = meet_remaps(m, id, slot_on(m, i, id));
+	return e ? e : part_ways(m, id, visitor);
+}
+
+/* --- which lines differ --- */
+
+struct differing {
+	struct merge *m;
+	enum snapshot_file file;
+};
+
+/* Is the line on the first side all that anybody knows of its key? Then it stays as it
+ * is. */
+static bool stands_alone(struct merge *m, enum snapshot_file file, struct str key)
+{
+	for (size_t i = 0; file != FILE_DEPS && i < m->sides; i++)
+		for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
+			if ((i || f != (int)file) &&
+			    lines_find(&m->scratch, (enum snapshot_file)f,
+				       m->side[i].file[f], key)
+				    .n)
+				return false;
+	return true;
+}
+
+static enum err differs(void *arg, const struct line_pair *pair)
+{
+	struct differing *d = arg;
+	struct str key;
+
+	if (!pair->b.p && stands_alone(d->m, d->file, pair->key))
+		return ERR_OK;
+	key = arena_copy(&d->m->c->mem, pair->key);
+	return d->file == FILE_DEPS ? load_edge(d->m, key) : meet(d->m, key, NULL);
+}
+
+static enum err compare_side(struct merge *m, size_t side)
+{
+	enum err e = ERR_OK;
+
+	for (int f = 0; !e && f < FILE_META; f++) {
+		enum snapshot_file file = (enum snapshot_file)f;
+		struct differing d = { m, file };
+		size_t number;
+		struct str why;
+
+		e = lines_diff(&m->scratch, file, m->side[0].file[f],
+			       m->side[side].file[f], differs, &d, &number, &why);
+		if (e && why.p)
+			e = snapshot_fail(m->c, &m->side[side], file, number, why);
+	}
+	return e;
+}
+
+static enum err meet_change(struct merge *m)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && m->change && i < m->change->slots.count; i++)
+		e = meet(m, m->change->slots.entry[i].key, NULL);
+	for (size_t i = 0; !e && m->change && i < m->change->edges.count; i++)
+		e = load_edge(m, m->change->edges.entry[i].key);
+	return e;
+}
+
+/* What a side calls by an id of before, another has under the one of now. */
+static enum err load_joined_edges(struct merge *m)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < m->joined->edges.count; i++) {
+		struct str key = m->joined->edges.entry[i].key;
+		struct state *late[MERGE_SIDES];
+
+		if (map_find(&m->edges, key))
+			continue;
+		for (size_t k = 0; k < m->sides; k++) {
+			late[k] = m->part[k];
+			m->part[k] = m->joined;
+		}
+		e = load_edge(m, key);
+		memcpy(m->part, late, m->sides * sizeof *late);
+	}
+	return e;
+}
+
+/* --- what became of it --- */
+
+static void changed(struct merge *m, enum snapshot_file file, struct str key,
+		    struct str new)
+{
+	struct str old = lines_find(&m->scratch, file, m->side[0].file[file], key);
+
+	old = old.n ? old : (struct str){ 0 };
+	if (old.p ? str_eq(old, new) : !new.p)
+		return;
+	m->changes = arena_room(&m->c->mem, m->changes, m->count, sizeof *m->changes);
+	m->changes[m->count++] = (struct line_change){ file, key, old, new };
+}
+
+/* Changes to a bead that was forgotten elsewhere are no bead: nobody could read them. */
+static struct str bead_line(struct merge *m, const struct slot *slot)
+{
+	return slot && slot_live(slot) && bead_whole(slot->bead) ?
+		       line_text(&m->c->mem, slot->bead) :
+		       (struct str){ 0 };
+}
+
+static struct str tombstone_line(struct merge *m, const struct slot *slot)
+{
+	struct json j = { .out.mem = &m->c->mem };
+
+	if (!slot || !slot_has_tombstone(slot))
+		return (struct str){ 0 };
+	tombstone_encode(&j, slot);
+	return json_text(&j);
+}
+
+static void collect_changes(struct merge *m)
+{
+	for (size_t i = 0; i < m->joined->slots.count; i++)
+		map_put(&m->ids, m->joined->slots.entry[i].key);
+	for (size_t i = 0; i < m->joined->edges.count; i++)
+		map_put(&m->edges, m->joined->edges.entry[i].key);
+	for (size_t i = 0; i < m->ids.count; i++) {
+		struct str id = m->ids.entry[i].key;
+		const struct slot *slot = state_find(m->joined, id);
+
+		changed(m, FILE_STATE, id, bead_line(m, slot));
+		changed(m, FILE_TOMBSTONES, id, tombstone_line(m, slot));
+	}
+	for (size_t i = 0; i < m->edges.count; i++) {
+		struct str key = m->edges.entry[i].key;
+		void **at = map_find(&m->joined->edges, key);
+
+		changed(m, FILE_DEPS, key,
+			at ? edge_text(&m->c->mem, *at) : (struct str){ 0 });
+	}
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct line_change *x = a, *y = b;
+
+	return x->file != y->file ? (x->file < y->file ? -1 : 1) :
+				    str_cmp(x->key, y->key);
+}
+
+static void sort_changes(struct merge *m)
+{
+	if (m->count)
+		qsort(m->changes, m->count, sizeof *m->changes, by_place);
+}
+
+/* --- forgetting --- */
+
+static struct line_change *change_of(const struct merge *m, enum snapshot_file file,
+				     struct str key)
+{
+	struct line_change want = { .file = file, .key = key };
+
+	return m->count ? bsearch(&want, m->changes, m->count, sizeof want, by_place) :
+			  NULL;
+}
+
+/* When something was deleted, of what nobody has to know any more; else 0. */
+static int64_t deleted_ms(struct merge *m, struct str line)
+{
+	struct value_error error;
+	const struct value *v;
+	struct stamp at;
+
+	if (!str_has(line, STR("\"deleted_at\":")) ||
+	    !(v = value_parse(&m->scratch, line, &error)) || value_find(v, "remap") ||
+	    !stamp_decode(value_find(v, "deleted_at"), &at))
+		return 0;
+	return at.ms;
+}
+
+struct forgetting {
+	struct merge *m;
+	struct map gone;           /* ids */
+	struct line_change *found; /* what is to go, beside the changes there are */
+	size_t count;
+};
+
+/* Only what was in a commit is forgotten: others would take it for lost by mistake. */
+static void forget(struct forgetting *f, enum snapshot_file file, struct str key,
+		   struct str line)
+{
+	struct line_change *known = change_of(f->m, file, key);
+
+	if (known) {
+		known->new = (struct str){ 0 };
+		return;
+	}
+	f->found = arena_room(&f->m->c->mem, f->found, f->count, sizeof *f->found);
+	f->found[f->count++] = (struct line_change){ file, key, line, { 0 } };
+}
+
+static bool is_old(struct forgetting *f, struct str line)
+{
+	int64_t at = deleted_ms(f->m, line);
+
+	return at && at < f->m->collect_before;
+}
+
+static bool has_lost_an_end(struct forgetting *f, struct str key)
+{
+	struct str from, to;
+
+	str_next(&key, ' ', &from);
+	str_next(&key, ' ', &to);
+	return map_find(&f->gone, from) || map_find(&f->gone, to);
+}
+
+static void forget_in(struct forgetting *f, enum snapshot_file file)
+{
+	struct str text = f->m->side[0].file[file], line;
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct str key = lines_key(&f->m->c->mem, file, line);
+		const struct line_change *known = change_of(f->m, file, key);
+		struct str now = known ? known->new : line;
+
+		if (!now.p ||
+		    (!is_old(f, now) && (file != FILE_DEPS || !has_lost_an_end(f, key))))
+			continue;
+		forget(f, file, key, line);
+		if (file == FILE_TOMBSTONES)
+			map_put(&f->gone, key);
+	}
+}
+
+static void forget_old(struct merge *m)
+{
+	struct forgetting f = { .m = m, .gone.mem = &m->c->mem };
+
+	if (!m->collect_before)
+		return;
+	forget_in(&f, FILE_TOMBSTONES);
+	forget_in(&f, FILE_DEPS);
+	for (size_t i = 0; i < f.count; i++)
+		changed(m, f.found[i].file, f.found[i].key, (struct str){ 0 });
+	sort_changes(m);
+}
+
+/* --- the whole of it --- */
+
+static enum err join_prefixes(struct merge *m)
+{
+	struct state *first = state_new(&m->c->mem);
+	enum err e = snapshot_read_meta(m->c, &m->side[0], first);
+
+	for (size_t i = 0; !e && i < m->sides; i++)
+		e = snapshot_read_meta(m->c, &m->side[i], m->joined);
+	m->meta_changed = !str_eq(first->prefix, m->joined->prefix) ||
+			  mark_cmp(first->prefix_mark, m->joined->prefix_mark) != 0 ||
+			  !str_eq(first->meta, m->joined->meta);
+	return e;
+}
+
+static enum err join_all(struct merge *m)
+{
+	enum err e = ERR_OK;
+
+	m->ids.mem = m->edges.mem = m->met.mem = &m->c->mem;
+	for (size_t i = 0; i < m->sides; i++)
+		m->part[i] = state_new(&m->c->mem);
+	for (size_t i = 1; !e && i < m->sides; i++)
+		e = compare_side(m, i);
+	if (e || (e = meet_change(m)))
+		return e;
+	m->joined = state_new(&m->c->mem);
+	for (size_t i = 0; i < m->sides; i++)
+		state_add(m->joined, m->part[i]);
+	if (m->change)
+		state_add(m->joined, m->change);
+	if ((e = load_joined_edges(m)) || (e = join_prefixes(m)))
+		return e;
+	collect_changes(m);
+	sort_changes(m);
+	forget_old(m);
+	return ERR_OK;
+}
+
+enum err merge_run(struct merge *m)
+{
+	enum err e = join_all(m);
+
+	arena_release(&m->scratch);
+	return e;
+}
+
+const struct line_change *merge_change(const struct merge *m, enum snapshot_file file,
+				       struct str key)
+{
+	return change_of(m, file, key);
+}
+
+bool merge_touches(const struct merge *m, enum snapshot_file file)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (m->changes[i].file == file)
+			return true;
+	return false;
+}
+
+static void add_piece(struct pieces *p, const char *start, const char *end)
+{
+	if (end > start)
+		p->piece[p->count++] = (struct str){ start, (size_t)(end - start) };
+}
+
+struct pieces merge_file(const struct merge *m, enum snapshot_file file)
+{
+	struct str text = m->side[0].file[file];
+	struct arena scratch = { 0 };
+	const char *at = text.p, *end = text.p + text.n;
+	struct pieces out = { .piece = arena_array(&m->c->mem, 3 * m->count + 1,
+						   sizeof *out.piece) };
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct line_change *change = &m->changes[i];
+		struct str line;
+
+		if (change->file != file)
+			continue;
+		line = change->old.p ? change->old :
+				       lines_find(&scratch, file, text, change->key);
+		add_piece(&out, at, line.p);
+		at = change->old.p ? line.p + line.n + 1 : line.p;
+		if (!change->new.p)
+			continue;
+		out.piece[out.count++] = change->new;
+		out.piece[out.count++] = STR("\n");
+	}
+	add_piece(&out, at, end);
+	arena_release(&scratch);
+	return out;
+}

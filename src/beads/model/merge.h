@@ -1,0 +1,62 @@
+#ifndef BEADS_MODEL_MERGE_H
+#define BEADS_MODEL_MERGE_H
+
+#include "beads/model/snapshot.h"
+#include "beads/model/state.h"
+
+/*
+ * The join of canonical files without reading all of them: lines that are the same on
+ * all sides, and of which the change does not speak, stay bytes. What differs is
+ * decoded, with whatever the join has to know beside it, joined as states, and put back
+ * in its place. Memory grows with what differs.
+ *
+ * All but the change has to be canonical; that of sides after the first is checked.
+ */
+
+/* A line of a file that is not what it was on the first side. */
+struct line_change {
+	enum snapshot_file file;
+	struct str key, old, new; /* absent: it was not there; it is gone */
+};
+
+enum { MERGE_SIDES = 2 };
+
+struct merge {
+	struct call *c;
+	struct snapshot side[MERGE_SIDES];
+	size_t sides;
+	const struct state *change; /* or NULL */
+	int64_t collect_before; /* ms; deletions before it are forgotten; 0: none are */
+
+	/* what came of it */
+	struct line_change *changes; /* by file and key */
+	size_t count;
+	struct state *joined; /* of what was decoded; its prefix is that of all */
+	bool meta_changed;    /* the prefix is not that of the first side */
+	size_t decoded;       /* lines */
+
+	/* while it runs */
+	struct state *part[MERGE_SIDES];
+	struct map ids, edges, met;
+	struct map
+		ends; /* by id: struct end_edge, a list; made when it is first needed */
+	struct arena scratch;
+};
+
+/* REMOTE_DAMAGED, with the file and the line. */
+enum err merge_run(struct merge *m);
+
+/* A file as it is now: runs of bytes of the first side, and new lines between them. */
+struct pieces {
+	struct str *piece;
+	size_t count;
+};
+struct pieces merge_file(const struct merge *m, enum snapshot_file file);
+
+bool merge_touches(const struct merge *m, enum snapshot_file file);
+
+/* Was the line of that key changed? NULL: no. */
+const struct line_change *merge_change(const struct merge *m, enum snapshot_file file,
+				       struct str key);
+
+#endif

@@ -1,0 +1,134 @@
+#include "beads/model/news.h"
+
+#include "beads/model/lines.h"
+
+struct comparing {
+	struct call *c;
+	const struct snapshot *now;
+	enum snapshot_file file;
+	bool forgets;
+	struct news *out;
+	struct arena scratch;
+	struct arena line; /* for one that is checked and not kept */
+};
+
+static void add_gone(struct arena *mem, struct news *out, struct str id)
+{
+	out->gone.mem = mem;
+	if (!map_find(&out->gone, id))
+		map_put(&out->gone, arena_copy(mem, id));
+}
+
+static void note_gone(struct comparing *k, struct str id)
+{
+	for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
+		if (lines_find(&k->scratch, (enum snapshot_file)f, k->now->file[f], id).n)
+			return;
+	add_gone(&k->c->mem, k->out, id);
+}
+
+/* Whoever had to leave an id may have been forgotten under the other one since. */
+static void note_gone_remaps(struct comparing *k)
+{
+	const struct map *slots = &k->out->change->slots;
+
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct slot *slot = slots->entry[i].value;
+
+		for (size_t n = 0; n < slot->remaps; n++)
+			note_gone(k, slot->remap[n].to);
+	}
+}
+
+/*
+ * Whoever has to leave an id takes the edges along. If the one who stays has the same
+ * edges, they are no news, and yet joining the news would take them away.
+ */
+static bool has_remaps(const struct state *change)
+{
+	for (size_t i = 0; i < change->slots.count; i++)
+		if (((const struct slot *)change->slots.entry[i].value)->remaps)
+			return true;
+	return false;
+}
+
+/* Reads a line, strictly; whether it is kept depends on how many there are. */
+static bool take_line(struct comparing *k, struct str line, struct str *why)
+{
+	bool told = k->out->count <= NEWS_MOST ||
+		    (k->file == FILE_TOMBSTONES && str_has(line, STR("\"remap\":")));
+	struct arena *mem = told ? &k->c->mem : &k->line;
+	enum taken taken;
+
+	arena_reset(&k->line);
+	/* the line is kept by what is decoded from it */
+	taken = snapshot_take_text(told ? k->out->change : state_new(mem), k->file,
+				   told ? arena_copy(mem, line) : line, true, why);
+	if (taken == TAKEN_NOT)
+		*why = arena_copy(&k->c->mem, *why);
+	else if (taken == TAKEN_REWRITTEN)
+		snapshot_take_text(k->out->rewritten, k->file,
+				   arena_copy(&k->c->mem, line), false, why);
+	return taken != TAKEN_NOT;
+}
+
+static enum err take_news(void *arg, const struct line_pair *pair)
+{
+	struct comparing *k = arg;
+	struct str why;
+
+	k->out->count++;
+	if (!pair->b.p && k->forgets) {
+		/* a bead gives way to its tombstone; others give way to nothing */
+		k->out->forgets = k->out->forgets || k->file != FILE_STATE;
+		if (k->file != FILE_DEPS)
+			note_gone(k, pair->key);
+	}
+	if (!pair->b.p || take_line(k, pair->b, &why))
+		return ERR_OK;
+	return snapshot_fail(k->c, k->now, k->file, pair->number, why);
+}
+
+enum err news_between(struct call *c, const struct snapshot *before,
+		      const struct snapshot *now, bool forgets, struct news *out)
+{
+	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE,
+						    FILE_DEPS };
+	struct comparing k = { .c = c, .now = now, .forgets = forgets, .out = out };
+	enum err e;
+
+	*out = (struct news){ .change = state_new(&c->mem),
+			      .rewritten = state_new(&c->mem) };
+	e = snapshot_read_meta(c, now, out->change);
+	for (size_t i = 0; !e && i < sizeof order / sizeof *order; i++) {
+		size_t number;
+		struct str why;
+
+		k.file = order[i];
+		e = lines_diff(&k.scratch, k.file, before->file[k.file],
+			       now->file[k.file], take_news, &k, &number, &why);
+		if (e && why.p)
+			e = snapshot_fail(c, now, k.file, number, why);
+	}
+	if (!e && forgets)
+		note_gone_remaps(&k);
+	out->forgets = out->forgets || out->gone.count || has_remaps(out->change);
+	arena_release(&k.scratch);
+	arena_release(&k.line);
+	return e;
+}
+
+void news_of_merge(const struct merge *m, struct news *out)
+{
+	*out = (struct news){ .change = state_new(&m->c->mem) };
+	for (size_t i = 0; m->collect_before && i < m->count; i++) {
+		const struct line_change *change = &m->changes[i];
+
+		if (change->new.p || change->file == FILE_STATE)
+			continue;
+		out->forgets = true;
+		if (change->file == FILE_TOMBSTONES &&
+		    !merge_change(m, FILE_STATE, change->key))
+			add_gone(&m->c->mem, out, change->key);
+	}
+}

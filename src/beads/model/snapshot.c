@@ -1,0 +1,417 @@
+#include "beads/model/snapshot.h"
+
+#include "base/hash.h"
+#include "base/names.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/limits.h"
+#include "beads/model/line.h"
+#include "beads/model/state.h"
+#include "store/db/bead_words.h"
+
+const char *snapshot_name(enum snapshot_file file)
+{
+	static const char *const names[] = {
+		[FILE_STATE] = "state.jsonl",
+		[FILE_TOMBSTONES] = "tombstones.jsonl",
+		[FILE_DEPS] = "deps.jsonl",
+		[FILE_META] = "meta.json",
+	};
+
+	return names[file];
+}
+
+static void end_line(struct json *j)
+{
+	buf_char(&j->out, '\n');
+	j->comma = false;
+}
+
+/* Members of meta.json that this program writes itself. */
+static const char *const own_words[] = { "checksums", "format_version", "prefix" };
+static const struct names own_members = { own_words, sizeof own_words / sizeof *own_words,
+					  NULL };
+
+static struct str own_meta(struct arena *mem, const struct state *s,
+			   const struct str checksum[FILE_META])
+{
+	static const enum snapshot_file order[] = { FILE_DEPS, FILE_STATE,
+						    FILE_TOMBSTONES };
+	struct json j = { .out.mem = mem };
+
+	json_object(&j);
+	json_put_object(&j, "checksums");
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+		json_put_str(&j, snapshot_name(order[i]), checksum[order[i]]);
+	json_end(&j);
+	json_put_int(&j, "format_version", FORMAT_VERSION);
+	if (s->prefix_mark.by.p) {
+		json_put_object(&j, "prefix");
+		json_key(&j, STR("mark"));
+		mark_encode(&j, s->prefix_mark);
+		json_put_str(&j, "value", s->prefix);
+		json_end(&j);
+	}
+	if (s->meta.p)
+		json_put_members(&j, s->meta);
+	json_end(&j);
+	return json_text(&j);
+}
+
+/* Nothing that differs between replicas that hold the same. */
+struct str snapshot_meta(struct arena *mem, const struct state *s,
+			 const struct str checksum[FILE_META])
+{
+	struct value_error error;
+	struct str text = own_meta(mem, s, checksum);
+	struct json j = { .out.mem = mem };
+
+	json_canonical(&j, value_parse(mem, text, &error));
+	end_line(&j);
+	return buf_str(&j.out);
+}
+
+struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
+{
+	const struct map_entry **slots = map_sorted(&s->slots, mem),
+			       **edges = map_sorted(&s->edges, mem);
+	struct json state = { .out.mem = mem }, tombs = state, deps = state;
+	struct str checksum[FILE_META];
+	struct snapshot out = { 0 };
+
+	for (size_t i = 0; i < s->slots.count; i++) {
+		const struct slot *slot = slots[i]->value;
+
+		if (slot_live(slot) && !bead_blank(slot->bead)) {
+			line_encode(&state, slot->bead);
+			end_line(&state);
+		}
+		if (slot_has_tombstone(slot)) {
+			tombstone_encode(&tombs, slot);
+			end_line(&tombs);
+		}
+	}
+	for (size_t i = 0; i < s->edges.count; i++) {
+		edge_encode(&deps, edges[i]->value);
+		end_line(&deps);
+	}
+	out.file[FILE_STATE] = buf_str(&state.out);
+	out.file[FILE_TOMBSTONES] = buf_str(&tombs.out);
+	out.file[FILE_DEPS] = buf_str(&deps.out);
+	for (int i = 0; i < FILE_META; i++)
+		checksum[i] = sha256_hex(mem, out.file[i]);
+	out.file[FILE_META] = snapshot_meta(mem, s, checksum);
+	return out;
+}
+
+/* --- reading --- */
+
+enum err snapshot_fail(struct call *c, const struct snapshot *files,
+		       enum snapshot_file file, size_t line, struct str why)
+{
+	struct json j = { .out.mem = &c->mem };
+	struct str of = files->commit.p ?
+				arena_fmt(&c->mem, " of commit %.10s", files->commit.p) :
+				STR("");
+
+	if (line)
+		call_fail(c, ERR_REMOTE_DAMAGED,
+			  "line %zu of %s" STR_FMT " cannot be used: " STR_FMT, line,
+			  snapshot_name(file), STR_ARG(of), STR_ARG(why));
+	else
+		call_fail(c, ERR_REMOTE_DAMAGED, "%s" STR_FMT " cannot be used: " STR_FMT,
+			  snapshot_name(file), STR_ARG(of), STR_ARG(why));
+	json_object(&j);
+	json_put_str(&j, "file", str_of(snapshot_name(file)));
+	json_put_int(&j, "line", (int64_t)line);
+	if (files->commit.p)
+		json_put_str(&j, "commit", files->commit);
+	json_end(&j);
+	return call_detail(c, json_text(&j));
+}
+
+bool snapshot_take(struct state *s, enum snapshot_file file, const struct value *line,
+		   struct str *why)
+{
+	return file == FILE_STATE      ? state_read_bead(s, line, why) :
+	       file == FILE_TOMBSTONES ? state_read_tombstone(s, line, why) :
+					 state_read_edge(s, line, why);
+}
+
+static struct str spelled_tombstone(struct arena *mem, const struct value *line)
+{
+	struct state *alone = state_new(mem);
+	struct json j = { .out.mem = mem };
+	struct str why;
+
+	const struct slot *slot;
+
+	if (!state_read_tombstone(alone, line, &why))
+		return (struct str){ 0 };
+	slot = state_find(alone, value_str(line, "id"));
+	if (!slot_has_tombstone(slot))
+		return (struct str){ 0 };
+	tombstone_encode(&j, slot);
+	return json_text(&j);
+}
+
+struct str snapshot_spelled(struct arena *mem, enum snapshot_file file,
+			    const struct value *line)
+{
+	struct bead b;
+	struct edge e;
+	struct str why;
+
+	if (file == FILE_STATE)
+		return line_decode(mem, line, &b, &why) && bead_whole(&b) ?
+			       line_text(mem, &b) :
+			       (struct str){ 0 };
+	if (file == FILE_DEPS)
+		return edge_decode(mem, line, &e, &why) ? edge_text(mem, &e) :
+							  (struct str){ 0 };
+	return spelled_tombstone(mem, line);
+}
+
+struct str snapshot_misfit(enum snapshot_file file)
+{
+	return file == FILE_TOMBSTONES ?
+		       STR("the bead in it was written to after its deletion") :
+		       STR("\"_at\" and \"_by\" are missing");
+}
+
+const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file,
+					struct str line, struct str *why)
+{
+	bool buried = file == FILE_TOMBSTONES;
+	size_t most = buried ? LIMIT_TOMBSTONE : LIMIT_LINE,
+	       values = buried ? LIMIT_TOMBSTONE_VALUES : LIMIT_VALUES;
+	struct value_error error;
+	const struct value *v;
+
+	if (line.n > most) {
+		*why = arena_fmt(mem, "it has %zu bytes, and a line may have %zu", line.n,
+				 most);
+		return NULL;
+	}
+	if (!(v = value_parse_bounded(mem, line, values, &error)))
+		*why = arena_fmt(mem, "%s at byte %zu", error.why, error.offset);
+	return v;
+}
+
+const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot *files,
+					struct str *why)
+{
+	struct str text = files->file[FILE_META];
+	const struct value *v;
+
+	if (text.n > LIMIT_META) {
+		*why = arena_fmt(mem, "it has %zu bytes, and may have %d", text.n,
+				 LIMIT_META);
+		return NULL;
+	}
+	v = snapshot_parse_line(mem, FILE_META, text, why);
+	if (!v || value_depth(v) <= LIMIT_DEPTH)
+		return v;
+	*why = arena_fmt(mem, "it is nested more than %d deep", LIMIT_DEPTH);
+	return NULL;
+}
+
+/* The kind is a part of an edge's key: written in another way, it would be elsewhere. */
+static bool is_synonym(struct str kind)
+{
+	return names_exact(&edge_kinds, kind) < 0 && names_value(&edge_kinds, kind) >= 0;
+}
+
+/* Written as it should be, a line may be longer. */
+static bool can_be_rewritten(struct arena *mem, enum snapshot_file file,
+			     struct str normal, struct str *why)
+{
+	struct str reason;
+	const struct value *v = snapshot_parse_line(mem, file, normal, &reason);
+
+	if (v && snapshot_take(state_new(mem), file, v, &reason))
+		return true;
+	*why = arena_fmt(mem, "in its normal form, " STR_FMT, STR_ARG(reason));
+	return false;
+}
+
+enum taken snapshot_compare(struct arena *mem, enum snapshot_file file,
+			    const struct value *v, struct str line, struct str *why)
+{
+	struct str normal = snapshot_spelled(mem, file, v);
+
+	if (!normal.p)
+		*why = snapshot_misfit(file);
+	else if (file == FILE_DEPS && is_synonym(value_str(v, "kind")))
+		*why = STR("\"kind\" is not blocks, parent, related or discovered_from");
+	else if (str_eq(line, normal))
+		return TAKEN_AS_IS;
+	else if (!str_eq(line, canonical(mem, v)))
+		*why = STR("it is not written in the canonical way");
+	else if (can_be_rewritten(mem, file, normal, why))
+		return TAKEN_REWRITTEN;
+	return TAKEN_NOT;
+}
+
+enum taken snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
+			      bool strict, struct str *why)
+{
+	const struct value *v = snapshot_parse_line(s->mem, file, line, why);
+
+	if (!v || !snapshot_take(s, file, v, why))
+		return TAKEN_NOT;
+	return strict ? snapshot_compare(s->mem, file, v, line, why) : TAKEN_AS_IS;
+}
+
+static bool read_bead(struct state *s, struct arena *scratch, const struct value *v,
+		      struct str *why)
+{
+	struct bead b;
+
+	if (!line_decode(scratch, v, &b, why))
+		return false;
+	bead_own(s->mem, &b);
+	state_put_bead(s, &b);
+	return true;
+}
+
+static bool read_edge(struct state *s, struct arena *scratch, const struct value *v,
+		      struct str *why)
+{
+	struct edge e;
+
+	if (!edge_decode(scratch, v, &e, why))
+		return false;
+	edge_own(s->mem, &e);
+	state_put_edge(s, &e);
+	return true;
+}
+
+static bool read_tombstone(struct state *s, struct arena *scratch, const struct value *v,
+			   struct str *why)
+{
+	struct state *one = state_new(scratch);
+
+	if (!state_read_tombstone(one, v, why))
+		return false;
+	state_add(s, one);
+	return true;
+}
+
+typedef bool read_line(struct state *s, struct arena *scratch, const struct value *v,
+		       struct str *why);
+
+static enum err read_file(struct call *c, const struct snapshot *files,
+			  enum snapshot_file file, read_line *read, struct state *s)
+{
+	struct str text = files->file[file], line;
+	struct arena scratch = { 0 };
+	enum err e = ERR_OK;
+
+	for (size_t n = 1; !e && text.n && str_next(&text, '\n', &line); n++) {
+		const struct value *v;
+		struct str why = { 0 };
+
+		arena_reset(&scratch);
+		if (!str_trim(line).n)
+			continue;
+		v = snapshot_parse_line(&scratch, file, line, &why);
+		if (v && read(s, &scratch, v, &why))
+			continue;
+		e = snapshot_fail(c, files, file, n, why);
+	}
+	arena_release(&scratch);
+	return e;
+}
+
+static struct str unknown_meta(struct arena *mem, const struct value *v)
+{
+	struct json j = { .out.mem = mem };
+	size_t count = 0;
+
+	json_object(&j);
+	for (size_t i = 0; i < v->count; i++) {
+		if (names_exact(&own_members, v->item[i].key) >= 0)
+			continue;
+		json_key(&j, v->item[i].key);
+		json_canonical(&j, &v->item[i]);
+		count++;
+	}
+	json_end(&j);
+	return count ? json_text(&j) : (struct str){ 0 };
+}
+
+static enum err read_prefix(struct call *c, const struct snapshot *files,
+			    const struct value *prefix, struct state *out)
+{
+	struct str value = value_str(prefix, "value");
+	struct mark mark;
+
+	if (!prefix || prefix->type != VALUE_OBJECT) /* one without a mark says nothing */
+		return ERR_OK;
+	if (!bead_prefix_valid(value) || !mark_decode(value_find(prefix, "mark"), &mark))
+		return snapshot_fail(
+			c, files, FILE_META, 1,
+			STR("\"prefix\" is not a prefix of ids and its mark"));
+	mark.by = arena_copy(out->mem, mark.by);
+	state_put_prefix(out, arena_copy(out->mem, value), mark);
+	return ERR_OK;
+}
+
+enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
+			    struct state *out)
+{
+	struct str why;
+	const struct value *v = snapshot_parse_meta(&c->mem, files, &why);
+	int64_t version;
+
+	if (!v)
+		return snapshot_fail(c, files, FILE_META, 1, why);
+	if (!value_int(v, "format_version", &version))
+		return snapshot_fail(c, files, FILE_META, 1,
+				     STR("\"format_version\" is not a number"));
+	if (version != FORMAT_VERSION)
+		return snapshot_fail(c, files, FILE_META, 1,
+				     arena_fmt(&c->mem,
+					       "the format is version %lld, and this "
+					       "program knows version %d",
+					       (long long)version, FORMAT_VERSION));
+	state_put_meta(out, unknown_meta(&c->mem, v));
+	return read_prefix(c, files, value_find(v, "prefix"), out);
+}
+
+enum err snapshot_read(struct call *c, const struct snapshot *files, struct state *out)
+{
+	enum err e;
+
+	if ((e = snapshot_read_meta(c, files, out)) ||
+	    (e = read_file(c, files, FILE_TOMBSTONES, read_tombstone, out)) ||
+	    (e = read_file(c, files, FILE_STATE, read_bead, out)) ||
+	    (e = read_file(c, files, FILE_DEPS, read_edge, out)))
+		return e;
+	state_add(out, state_new(&c->mem)); /* what was deleted whole, whoever had it */
+	return ERR_OK;
+}
+
+enum err snapshot_check(struct call *c, const struct snapshot *files)
+{
+	const struct value *v, *sums;
+	struct str why;
+
+	for (int f = 0; f < SNAPSHOT_FILES; f++)
+		if (!files->file[f].p)
+			return snapshot_fail(c, files, (enum snapshot_file)f, 0,
+					     STR("it is missing"));
+	if (!(v = snapshot_parse_meta(&c->mem, files, &why)))
+		return snapshot_fail(c, files, FILE_META, 1, why);
+	sums = value_find(v, "checksums");
+	for (int f = 0; f < FILE_META; f++) {
+		struct str sum = value_str(sums, snapshot_name((enum snapshot_file)f));
+
+		if (sum.p && !str_eq(sum, sha256_hex(&c->mem, files->file[f])))
+			return snapshot_fail(
+				c, files, (enum snapshot_file)f, 0,
+				STR("its checksum is not the one in meta.json"));
+	}
+	return ERR_OK;
+}

@@ -1,0 +1,46 @@
+#ifndef BEADS_MODEL_STAMP_H
+#define BEADS_MODEL_STAMP_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct json;
+struct value;
+
+/* When something was written: milliseconds, and a count within them. */
+struct stamp {
+	int64_t ms, n;
+};
+
+/* A stamp and who made it: the total order in which the later one wins. */
+struct mark {
+	struct stamp at;
+	struct str by; /* absent: nothing was written */
+};
+
+int stamp_cmp(struct stamp a, struct stamp b);
+int mark_cmp(struct mark a, struct mark b); /* an absent one is the least */
+struct mark mark_max(struct mark a, struct mark b);
+
+/* The next one of a replica whose last was `last`: the wall clock, if that is later. */
+struct stamp stamp_next(struct stamp last, int64_t now_ms);
+
+/*
+ * How far ahead of the wall clock a replica follows the stamps of others. Later ones are
+ * kept, and win what they were written to, but no other stamp is made from them.
+ */
+#define STAMP_FOLLOWED_MS (INT64_C(24) * 3600 * 1000)
+
+/* Later than every stamp that can be written: of what is deleted for good. */
+extern const struct stamp stamp_end;
+bool stamp_valid(struct stamp s);
+
+void stamp_encode(struct json *j, struct stamp s); /* [ms,n] */
+bool stamp_decode(const struct value *v, struct stamp *out);
+bool stamp_decode_deletion(const struct value *v, struct stamp *out); /* or the end */
+
+void mark_encode(struct json *j, struct mark m); /* [[ms,n],"by"] */
+bool mark_decode(const struct value *v, struct mark *out);
+
+#endif

@@ -1,0 +1,414 @@
+#include "beads/model/state.h"
+
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/join.h"
+#include "beads/model/line.h"
+
+struct state *state_new(struct arena *mem)
+{
+	struct state *s = arena_new(mem, struct state);
+
+	s->mem = s->slots.mem = s->edges.mem = mem;
+	return s;
+}
+
+struct slot *state_find(const struct state *s, struct str id)
+{
+	void **at = map_find(&s->slots, id);
+
+	return at ? *at : NULL;
+}
+
+struct slot *state_slot(struct state *s, struct str id)
+{
+	void **at = map_put(&s->slots, id);
+
+	if (!*at) {
+		struct slot *slot = arena_new(s->mem, struct slot);
+
+		slot->id = id;
+		*at = slot;
+	}
+	return *at;
+}
+
+static const struct remap *remap_find(const struct slot *slot, struct mark created)
+{
+	for (size_t i = 0; slot && i < slot->remaps; i++)
+		if (!mark_cmp(slot->remap[i].created, created))
+			return &slot->remap[i];
+	return NULL;
+}
+
+/* Where a lineage is now that was given this id. */
+static struct str follow(const struct state *s, struct str id, struct mark created)
+{
+	const struct remap *r;
+
+	while ((r = remap_find(state_find(s, id), created)))
+		id = r->to;
+	return id;
+}
+
+static void put_remap(struct state *s, struct slot *slot, struct remap r)
+{
+	size_t at = 0;
+
+	if (remap_find(slot, r.created))
+		return;
+	slot->remap = arena_room(s->mem, slot->remap, slot->remaps, sizeof r);
+	while (at < slot->remaps && mark_cmp(slot->remap[at].created, r.created) < 0)
+		at++;
+	memmove(&slot->remap[at + 1], &slot->remap[at], (slot->remaps - at) * sizeof r);
+	slot->remap[at] = r;
+	slot->remaps++;
+}
+
+/* --- beads --- */
+
+/*
+ * Beads that were here before, and whose id another one has taken in this round; by id:
+ * the mark of the bead's creation. `moved` is NULL where there are no edges to go along.
+ */
+static void note_moved(struct state *s, const struct slot *slot, struct map *moved)
+{
+	struct mark *created;
+
+	if (slot->round == s->round || !moved)
+		return;
+	created = arena_new(s->mem, struct mark);
+	*created = slot->bead->created;
+	*map_put(moved, slot->id) = created;
+}
+
+static struct bead *joined(struct state *s, const struct bead *a, const struct bead *b)
+{
+	struct bead *out = arena_new(s->mem, struct bead);
+
+	bead_join(s->mem, a, b, out);
+	return out;
+}
+
+static struct bead *copied(struct state *s, const struct bead *b)
+{
+	struct bead *out = arena_grow(s->mem, NULL, 0, sizeof *out);
+
+	*out = *b;
+	return out;
+}
+
+/* With all its texts, so that what it came from may go. */
+static struct bead *cloned(struct state *s, const struct bead *b)
+{
+	struct bead *out = copied(s, b);
+
+	bead_own(s->mem, out);
+	return out;
+}
+
+/* The earlier lineage keeps the id; the other is put where it belongs instead. */
+static void put(struct state *s, struct bead *b, struct map *moved)
+{
+	for (;;) {
+		struct slot *slot;
+		struct bead *loser = b;
+
+		b->id = follow(s, b->id, b->created);
+		slot = state_slot(s, b->id);
+		if (!slot->bead) {
+			slot->bead = b;
+			slot->round = s->round;
+			return;
+		}
+		if (!mark_cmp(slot->bead->created, b->created)) {
+			slot->bead = joined(s, slot->bead, b);
+			return;
+		}
+		if (mark_cmp(b->created, slot->bead->created) < 0) {
+			note_moved(s, slot, moved);
+			loser = copied(s, slot->bead);
+			slot->bead = b;
+			slot->round = s->round;
+		}
+		put_remap(
+			s, slot,
+			(struct remap){ loser->created, bead_other_id(s->mem, slot->id,
+								      loser->created) });
+		b = loser;
+	}
+}
+
+void state_put_bead(struct state *s, const struct bead *b)
+{
+	put(s, copied(s, b), NULL);
+}
+
+/* --- ids that are gone --- */
+
+/* A deletion of whoever had the id reaches those who have left it since. */
+static void slay(struct state *s, struct str id, const struct mark *created,
+		 struct mark every, struct str reason)
+{
+	struct slot *slot = state_find(s, id);
+	bool its = slot && slot->bead &&
+		   (!created || !mark_cmp(slot->bead->created, *created));
+	int order = its ? mark_cmp(every, slot->bead->deleted) : 0;
+
+	if (its && (order > 0 || (!order && str_cmp(reason, slot->bead->reason) > 0))) {
+		struct bead dead = { .id = id,
+				     .created = slot->bead->created,
+				     .deleted = every,
+				     .reason = reason };
+
+		slot->bead = joined(s, slot->bead, &dead);
+	}
+	for (size_t i = 0; slot && i < slot->remaps; i++)
+		if (!created || !mark_cmp(slot->remap[i].created, *created))
+			slay(s, slot->remap[i].to, &slot->remap[i].created, every,
+			     reason);
+}
+
+static void put_every(struct slot *slot, struct mark every, struct str reason)
+{
+	int order = mark_cmp(every, slot->every);
+
+	if (order > 0 || (!order && str_cmp(reason, slot->reason) > 0)) {
+		slot->every = every;
+		slot->reason = reason;
+	}
+}
+
+static void slay_all(struct state *s)
+{
+	for (size_t i = 0; s->slays && i < s->slots.count; i++) {
+		const struct slot *slot = s->slots.entry[i].value;
+
+		if (slot->every.by.p)
+			slay(s, slot->id, NULL, slot->every, slot->reason);
+	}
+}
+
+bool slot_live(const struct slot *slot)
+{
+	return slot->bead && bead_live(slot->bead);
+}
+
+bool slot_has_tombstone(const struct slot *slot)
+{
+	return (slot->bead && !bead_live(slot->bead)) || slot->every.by.p || slot->remaps;
+}
+
+/* --- edges --- */
+
+void state_put_edge(struct state *s, const struct edge *e)
+{
+	void **at = map_put(&s->edges, edge_key(s->mem, e));
+	struct edge *out = arena_new(s->mem, struct edge);
+
+	*out = *at ? edge_join(*(struct edge *)*at, *e) : *e;
+	*at = out;
+}
+
+static struct str moved_to(const struct state *s, const struct map *moved, struct str id)
+{
+	void **created = map_find(moved, id);
+
+	return created ? follow(s, id, *(const struct mark *)*created) : id;
+}
+
+/* The edges that were here go with the beads that had to leave. */
+static void move_edges(struct state *s, const struct map *moved)
+{
+	struct map old = s->edges;
+
+	if (!moved->count)
+		return;
+	s->edges = (struct map){ .mem = s->mem };
+	for (size_t i = 0; i < old.count; i++) {
+		struct edge e = *(struct edge *)old.entry[i].value;
+
+		e.from = moved_to(s, moved, e.from);
+		e.to = moved_to(s, moved, e.to);
+		state_put_edge(s, &e);
+	}
+}
+
+/* The id that another state means by this one. */
+static struct str meant(const struct state *s, const struct state *other, struct str id)
+{
+	const struct slot *slot = state_find(other, id);
+
+	return slot && slot->bead ? follow(s, id, slot->bead->created) : id;
+}
+
+static void add_edges(struct state *s, const struct state *more)
+{
+	for (size_t i = 0; i < more->edges.count; i++) {
+		struct edge e = *(const struct edge *)more->edges.entry[i].value;
+
+		e.from = meant(s, more, e.from);
+		e.to = meant(s, more, e.to);
+		edge_own(s->mem, &e);
+		state_put_edge(s, &e);
+	}
+}
+
+/* --- the join --- */
+
+void state_put_prefix(struct state *s, struct str prefix, struct mark mark)
+{
+	int order = mark_cmp(mark, s->prefix_mark);
+
+	if (order > 0 || (!order && str_cmp(prefix, s->prefix) > 0)) {
+		s->prefix = prefix;
+		s->prefix_mark = mark;
+	}
+}
+
+static void add_members(struct map *out, struct str object)
+{
+	struct value_error error;
+	const struct value *v = object.p ? value_parse(out->mem, object, &error) : NULL;
+
+	for (size_t i = 0; v && i < v->count; i++) {
+		struct str *text = arena_new(out->mem, struct str), *old;
+		void **at = map_put(out, v->item[i].key);
+
+		*text = canonical(out->mem, &v->item[i]);
+		old = *at;
+		if (!old || str_cmp(*text, *old) > 0)
+			*at = text;
+	}
+}
+
+void state_put_meta(struct state *s, struct str members)
+{
+	struct map all = { .mem = s->mem };
+	struct json j = { .out.mem = s->mem };
+	const struct map_entry **order;
+
+	if (!members.p || str_eq(members, s->meta))
+		return;
+	add_members(&all, s->meta);
+	add_members(&all, arena_copy(s->mem, members));
+	order = map_sorted(&all, s->mem);
+	json_object(&j);
+	for (size_t i = 0; i < all.count; i++) {
+		json_key(&j, order[i]->key);
+		json_raw(&j, *(const struct str *)order[i]->value);
+	}
+	json_end(&j);
+	s->meta = json_text(&j);
+}
+
+static struct remap owned_remap(struct state *s, struct remap r)
+{
+	r.created.by = arena_copy(s->mem, r.created.by);
+	r.to = arena_copy(s->mem, r.to);
+	return r;
+}
+
+/* What the other state knows of ids; whoever it says has left, leaves. */
+static void add_slots(struct state *s, const struct state *more, struct map *moved)
+{
+	for (size_t i = 0; i < more->slots.count; i++) {
+		const struct slot *other = more->slots.entry[i].value;
+		struct slot *slot = state_find(s, other->id);
+
+		if (!slot)
+			slot = state_slot(s, arena_copy(s->mem, other->id));
+		for (size_t k = 0; k < other->remaps; k++)
+			put_remap(s, slot, owned_remap(s, other->remap[k]));
+		if (other->every.by.p)
+			put_every(slot,
+				  (struct mark){ other->every.at,
+						 arena_copy(s->mem, other->every.by) },
+				  arena_copy(s->mem, other->reason));
+		s->slays = s->slays || slot->every.by.p;
+	}
+	for (size_t i = 0; i < more->slots.count; i++) {
+		struct slot *slot = state_slot(s, more->slots.entry[i].key);
+		struct bead *b = slot->bead;
+
+		if (!b || !remap_find(slot, b->created))
+			continue;
+		note_moved(s, slot, moved);
+		slot->bead = NULL;
+		put(s, copied(s, b), moved);
+	}
+}
+
+/* It only stands for the end of an edge, and who it is, is known. */
+static bool tells_nothing(const struct state *s, const struct bead *b)
+{
+	const struct slot *slot =
+		bead_blank(b) ? state_find(s, follow(s, b->id, b->created)) : NULL;
+
+	return slot && slot->bead && !mark_cmp(slot->bead->created, b->created);
+}
+
+void state_add(struct state *s, const struct state *more)
+{
+	struct map moved = { .mem = s->mem };
+
+	s->round++;
+	add_slots(s, more, &moved);
+	for (size_t i = 0; i < more->slots.count; i++) {
+		const struct slot *other = more->slots.entry[i].value;
+
+		if (other->bead && !tells_nothing(s, other->bead))
+			put(s, cloned(s, other->bead), &moved);
+	}
+	move_edges(s, &moved);
+	add_edges(s, more);
+	slay_all(s);
+	if (more->prefix_mark.by.p)
+		state_put_prefix(
+			s, arena_copy(s->mem, more->prefix),
+			(struct mark){ more->prefix_mark.at,
+				       arena_copy(s->mem, more->prefix_mark.by) });
+	state_put_meta(s, more->meta);
+}
+
+/* --- the clock --- */
+
+static void follow_stamp(struct stamp *clock, int64_t horizon_ms, struct mark m)
+{
+	if (m.by.p && m.at.ms <= horizon_ms && stamp_cmp(m.at, *clock) > 0)
+		*clock = m.at;
+}
+
+static void follow_bead(struct stamp *clock, int64_t horizon_ms, const struct bead *b)
+{
+	follow_stamp(clock, horizon_ms, b->created);
+	follow_stamp(clock, horizon_ms, b->deleted);
+	for (int i = 0; i < REGS; i++)
+		follow_stamp(clock, horizon_ms, b->mark[i]);
+	for (size_t i = 0; i < b->extras; i++)
+		follow_stamp(clock, horizon_ms, b->extra[i].mark);
+	for (size_t i = 0; i < b->notes; i++)
+		follow_stamp(clock, horizon_ms,
+			     (struct mark){ b->note[i].at, b->note[i].author });
+}
+
+struct stamp state_clock(const struct state *s, int64_t horizon_ms)
+{
+	struct stamp clock = { 0 };
+
+	follow_stamp(&clock, horizon_ms, s->prefix_mark);
+	for (size_t i = 0; i < s->slots.count; i++) {
+		const struct slot *slot = s->slots.entry[i].value;
+
+		if (slot->bead)
+			follow_bead(&clock, horizon_ms, slot->bead);
+		follow_stamp(&clock, horizon_ms, slot->every);
+	}
+	for (size_t i = 0; i < s->edges.count; i++) {
+		const struct edge *e = s->edges.entry[i].value;
+
+		follow_stamp(&clock, horizon_ms, e->created);
+		follow_stamp(&clock, horizon_ms, e->life);
+	}
+	return clock;
+}

@@ -1,0 +1,81 @@
+#ifndef BEADS_MODEL_STATE_H
+#define BEADS_MODEL_STATE_H
+
+#include "base/map.h"
+#include "beads/model/bead.h"
+#include "beads/model/edge.h"
+
+/*
+ * All that is known: beads by their ids, edges by their ends, and what became of
+ * ids that are gone. A change is a small state, so is a record of the journal,
+ * so is the content of a commit; state_add() is how any of them meets another.
+ *
+ * The join is commutative, associative and idempotent on closed states: those that
+ * know the beads at both ends of their edges, and who has an id that others left.
+ *
+ * Two beads that were given one id on two machines: the one created first keeps
+ * it, and the other moves to bead_other_id(), with its edges. Where it went is
+ * kept, so that what is written to it elsewhere, under the old id, follows it.
+ */
+
+/* A lineage that had to leave an id, and where it went. */
+struct remap {
+	struct mark created;
+	struct str to;
+};
+
+/* What is known of an id. */
+struct slot {
+	struct str id;
+	struct bead *bead;   /* who has it, deleted or not; or NULL */
+	struct mark every;   /* a deletion of whoever had it; or absent */
+	struct str reason;   /* of that; canonical JSON, or absent */
+	struct remap *remap; /* by lineage */
+	size_t remaps;
+	unsigned round; /* of state_add() in which the bead came to be here */
+};
+
+struct state {
+	struct arena *mem;
+	struct map slots;  /* by id: struct slot */
+	struct map edges;  /* by edge_key(): struct edge */
+	struct str prefix; /* of new ids; absent: nobody has chosen one */
+	struct mark prefix_mark;
+	struct str meta; /* unknown members of meta.json, a canonical object; or absent */
+	unsigned round;
+	bool slays; /* some id has an `every` */
+};
+
+struct state *state_new(struct arena *mem);
+
+/* Into one state all that is in the other: the join. What it keeps is copied. */
+void state_add(struct state *s, const struct state *more);
+
+/* Puts a single bead or edge into a state that is being made, to be added to another. */
+void state_put_bead(struct state *s, const struct bead *b);
+void state_put_edge(struct state *s, const struct edge *e);
+void state_put_prefix(struct state *s, struct str prefix, struct mark mark);
+
+/* Members of meta.json that are not known here: of two values, the greater text stays. */
+void state_put_meta(struct state *s, struct str members);
+
+/* The latest stamp in all of this that is not after the horizon. */
+struct stamp state_clock(const struct state *s, int64_t horizon_ms);
+
+/* NULL: nothing is known of that id. */
+struct slot *state_find(const struct state *s, struct str id);
+struct slot *state_slot(struct state *s, struct str id); /* made where there was none */
+
+/* Is there a bead that can be seen under that id? */
+bool slot_live(const struct slot *slot);
+
+/* Must the id have a line in tombstones.jsonl? */
+bool slot_has_tombstone(const struct slot *slot);
+void tombstone_encode(struct json *j, const struct slot *slot);
+
+/* Reads one line into the state; false, and why, if it cannot be one. */
+bool state_read_bead(struct state *s, const struct value *line, struct str *why);
+bool state_read_tombstone(struct state *s, const struct value *line, struct str *why);
+bool state_read_edge(struct state *s, const struct value *line, struct str *why);
+
+#endif

@@ -1,0 +1,19 @@
+#ifndef BOARD_ARTIFACTS_H
+#define BOARD_ARTIFACTS_H
+
+#include "store/db/board_artifacts.h"
+
+struct board;
+struct json;
+
+/* Files that were made for others to find: one entry a path, inside the project. */
+
+enum err files_add(struct call *c, struct board *b, const struct artifact *draft,
+		   struct artifact **out);
+enum err files_get(struct call *c, struct board *b, struct str path,
+		   struct artifact **out);
+
+void artifact_encode(struct json *j, const struct artifact *a);
+void artifact_encode_all(struct json *j, const struct artifact *list);
+
+#endif

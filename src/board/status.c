@@ -1,0 +1,178 @@
+#include "board/status.h"
+
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "board/unread.h"
+#include "store/db/board_db.h"
+
+static const int64_t MINUTE = 60 * 1000, ACTIVE = 5, STALE = 30;
+
+static const char *const liveness_words[] = {
+	[LIVENESS_ACTIVE] = "active",
+	[LIVENESS_STALE] = "stale",
+	[LIVENESS_OFFLINE] = "offline",
+};
+const struct names livenesses = { liveness_words, LIVENESS_OFFLINE + 1, NULL };
+
+enum liveness liveness_of(int64_t last_seen, int64_t now)
+{
+	int64_t minutes = (now - last_seen) / MINUTE; /* those that are over */
+
+	return minutes <= ACTIVE ? LIVENESS_ACTIVE :
+	       minutes <= STALE  ? LIVENESS_STALE :
+				   LIVENESS_OFFLINE;
+}
+
+int64_t presence_offline_before(int64_t now)
+{
+	return now - STALE * MINUTE;
+}
+
+/* What an agent is that was taken for gone and is not. */
+static enum agent_status woken(const struct agent *a)
+{
+	return a->blockers.p ? AGENT_BLOCKED : AGENT_IDLE;
+}
+
+/* The actor as it is, or as it will be once it is written. */
+static enum err actor(struct call *c, struct board *b, struct agent **out)
+{
+	enum err e = agent_find(c, b, c->actor, out);
+
+	if (e)
+		return e;
+	if (!*out) {
+		*out = arena_new(&c->mem, struct agent);
+		(*out)->id = c->actor;
+		(*out)->current_task = STR("");
+		(*out)->updated_at = c->now_ms;
+	}
+	if ((*out)->status == AGENT_OFFLINE)
+		(*out)->status = woken(*out);
+	(*out)->last_seen = c->now_ms;
+	return ERR_OK;
+}
+
+static bool same(const struct agent *a, const struct agent *b)
+{
+	return str_eq(a->current_task, b->current_task) && a->progress == b->progress &&
+	       a->status == b->status && str_eq(a->blockers, b->blockers);
+}
+
+static enum err put(struct call *c, struct board *b, const struct agent *before,
+		    struct agent *a)
+{
+	if (!same(before, a))
+		a->updated_at = c->now_ms;
+	return agent_put(c, b, a);
+}
+
+enum err presence_set(struct call *c, struct board *b,
+		      const struct presence_change *change, struct agent **out)
+{
+	enum err e = actor(c, b, out);
+	struct agent *a = *out, before;
+
+	if (e)
+		return e;
+	before = *a;
+	if (change->current_task.p)
+		a->current_task = change->current_task;
+	if (change->progress >= 0)
+		a->progress = change->progress;
+	if (change->status >= 0)
+		a->status = change->status;
+	if (change->blockers.n) {
+		if (change->status >= 0 && change->status != AGENT_BLOCKED)
+			return call_fail(
+				c, ERR_INVALID_INPUT,
+				"blockers go with status 'blocked', not with '%s'",
+				names_word(&agent_statuses, change->status));
+		a->status = AGENT_BLOCKED;
+		a->blockers = change->blockers;
+	}
+	if (a->status != AGENT_BLOCKED || (change->blockers.p && !change->blockers.n))
+		a->blockers = (struct str){ 0 };
+	return put(c, b, &before, a);
+}
+
+enum err presence_clear(struct call *c, struct board *b, struct agent **out)
+{
+	enum err e = actor(c, b, out);
+	struct agent *a = *out, before;
+
+	if (e)
+		return e;
+	before = *a;
+	a->current_task = STR("");
+	a->progress = 0;
+	a->status = AGENT_IDLE;
+	a->blockers = (struct str){ 0 };
+	return put(c, b, &before, a);
+}
+
+static void derive_offline(struct call *c, struct board *b, struct agent *list)
+{
+	bool news = false;
+
+	for (struct agent *a = list; a; a = a->next) {
+		bool gone = a->last_seen < presence_offline_before(c->now_ms);
+
+		if (!gone && a->status == AGENT_OFFLINE)
+			a->status = woken(a); /* a clock was wrong once */
+		if (!gone || a->status == AGENT_OFFLINE)
+			continue;
+		a->status = AGENT_OFFLINE;
+		news = true;
+	}
+	if (news)
+		agent_note_offline(c, b, presence_offline_before(c->now_ms));
+}
+
+enum err presence_get(struct call *c, struct board *b, struct str id, struct agent **out)
+{
+	enum err e = agent_find(c, b, id, out);
+
+	if (e)
+		return e;
+	if (!*out) {
+		call_fail(c, ERR_NOT_FOUND, "there is no agent '" STR_FMT "'",
+			  STR_ARG(id));
+		return call_step(c, "Run 'bb status' to see the agents there are.");
+	}
+	derive_offline(c, b, *out);
+	return ERR_OK;
+}
+
+enum err presence_each(struct call *c, struct board *b, struct agent **out)
+{
+	enum err e = agent_each(c, b, out);
+
+	if (!e)
+		derive_offline(c, b, *out);
+	return e;
+}
+
+void agent_encode(struct json *j, const struct call *c, const struct agent *a,
+		  const struct unread *unread)
+{
+	struct arena *mem = j->out.mem;
+	int64_t silent = c->now_ms - a->last_seen;
+	enum liveness liveness = liveness_of(a->last_seen, c->now_ms);
+
+	json_object(j);
+	json_put_str(j, "id", a->id);
+	json_put_str(j, "current_task", a->current_task);
+	json_put_int(j, "progress", a->progress);
+	json_put_str(j, "status", str_of(names_word(&agent_statuses, a->status)));
+	json_put_str(j, "blockers", a->blockers);
+	json_put_str(j, "last_seen", moment_format(mem, a->last_seen));
+	json_put_str(j, "updated_at", moment_format(mem, a->updated_at));
+	json_put_str(j, "liveness", str_of(names_word(&livenesses, liveness)));
+	json_put_int(j, "minutes_since_last_seen", silent > 0 ? silent / MINUTE : 0);
+	if (unread) {
+		json_key(j, STR("unread"));
+		unread_encode(j, unread);
+	}
+	json_end(j);
+}

@@ -1,0 +1,44 @@
+#ifndef BOARD_STATUS_H
+#define BOARD_STATUS_H
+
+#include "store/db/board_agents.h"
+
+struct board;
+struct json;
+struct unread;
+
+/* Who is there and what they do. */
+
+enum liveness { LIVENESS_ACTIVE, LIVENESS_STALE, LIVENESS_OFFLINE };
+extern const struct names livenesses;
+
+/* Active up to 5 whole minutes, stale up to 30, then offline. */
+enum liveness liveness_of(int64_t last_seen, int64_t now);
+
+/* What an agent says of itself; absent members stay as they are. */
+struct presence_change {
+	struct str current_task, blockers;
+	int64_t progress; /* -1: absent */
+	int status;       /* -1: absent */
+};
+
+/* Any status but `blocked` clears the blockers; blockers alone mean blocked. */
+enum err presence_set(struct call *c, struct board *b,
+		      const struct presence_change *change, struct agent **out);
+enum err presence_clear(struct call *c, struct board *b, struct agent **out);
+
+/* One agent, or all; whoever has gone offline is shown and noted as such. */
+enum err presence_get(struct call *c, struct board *b, struct str id, struct agent **out);
+enum err presence_each(struct call *c, struct board *b, struct agent **out);
+
+/*
+ * The status of an agent becomes `offline` if it was last seen before this: 30 minutes,
+ * to the millisecond. Its liveness, which counts whole minutes, follows within the
+ * minute.
+ */
+int64_t presence_offline_before(int64_t now);
+
+void agent_encode(struct json *j, const struct call *c, const struct agent *a,
+		  const struct unread *unread);
+
+#endif

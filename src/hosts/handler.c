@@ -1,0 +1,541 @@
+#include "hosts/handler.h"
+
+#include "agents/mail.h"
+#include "agents/reservation.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "base/text/quote.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
+#include "continuity/brief.h"
+#include "continuity/posts.h"
+#include "continuity/resume.h"
+#include "continuity/sessions.h"
+#include "hosts/hooks.h"
+
+enum {
+	PROMPT_MOST = 500,
+	HEAD = 8, /* of a session's id, in the agent's name */
+	DELIVERED_MOST = 5,
+	SOON_MS = 20 * 60 * 1000,
+	RENEW_MINUTES = 120,
+};
+
+enum moment_kind { BEGINS, PROMPTS, TOOL, TOOL_FAILED, COMPACTS, ENDS, TASK_DONE, OTHER };
+
+/* One call of a host. */
+struct hook_call {
+	enum host_id host;
+	struct str event;
+	const struct value *in;
+	bool own_name; /* the agent is named after the session, not by the environment */
+};
+
+/* What the hosts' words mean. */
+static const struct {
+	const char *event;
+	enum moment_kind kind;
+} meanings[] = {
+	{ "SessionStart", BEGINS },
+	{ "sessionStart", BEGINS },
+	{ "UserPromptSubmit", PROMPTS },
+	{ "BeforeAgent", PROMPTS },
+	{ "beforeSubmitPrompt", PROMPTS },
+	{ "PostToolUse", TOOL },
+	{ "AfterTool", TOOL },
+	{ "postToolUse", TOOL },
+	{ "PostToolUseFailure", TOOL_FAILED },
+	{ "PreCompact", COMPACTS },
+	{ "PreCompress", COMPACTS },
+	{ "SessionEnd", ENDS },
+	{ "TaskCompleted", TASK_DONE },
+};
+
+static enum moment_kind kind_of(struct str event)
+{
+	for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+		if (str_is(event, meanings[i].event))
+			return meanings[i].kind;
+	return OTHER;
+}
+
+static enum session_sign sign_of(enum moment_kind kind)
+{
+	switch (kind) {
+	case BEGINS:
+	case PROMPTS:
+	case TOOL:
+	case TOOL_FAILED:
+		return SESSION_WORKS;
+	case ENDS:
+		return SESSION_ENDS;
+	default:
+		return SESSION_OTHER;
+	}
+}
+
+/* Snake or camel: the hosts differ. */
+static struct str member(const struct value *v, const char *snake, const char *camel)
+{
+	struct str s = value_str(v, snake);
+
+	return s.p ? s : value_str(v, camel);
+}
+
+/* The agent that the environment names, else one for each session; true: the latter. */
+static bool name_agent(struct call *c, enum host_id of, const struct value *in)
+{
+	const char *host = names_word(&hosts, (int)of);
+	struct str session = member(in, "session_id", "sessionId");
+	struct buf b = { .mem = &c->mem };
+
+	buf_fmt(&b, "%s-", host);
+	for (size_t i = 0; i < session.n && i < HEAD; i++) {
+		char ch = session.p[i];
+
+		if ((ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9'))
+			buf_char(&b, ch);
+	}
+	if (b.n == strlen(host) + 1)
+		buf_put(&b, STR("session"));
+	if (session.n > HEAD) /* often a time, which others have too */
+		buf_fmt(&b, "-%.8s", sha256_hex(&c->mem, session).p);
+	if (call_named(c)) /* by us, when the session began? */
+		return str_eq(c->actor, buf_str(&b));
+	c->actor = buf_str(&b);
+	c->anonymous = false;
+	return true;
+}
+
+/* The session's own commands act as its agent, too: `bd claim` as well as `vybe`. */
+static void name_in_shell(struct call *c, struct str env_file)
+{
+	struct str line = arena_fmt(&c->mem, "export BB_AGENT_ID='" STR_FMT "'\n",
+				    STR_ARG(c->actor));
+	struct str text;
+
+	if (env_file.n && env_file.p[0] == '/' && !file_read(c, env_file, &text) &&
+	    !(text.p && str_has(text, line)))
+		file_append(c, env_file, line, 0600);
+	c->code = ERR_OK;
+}
+
+/* --- mail, once each --- */
+
+static struct mail *oldest_first(struct mail *newest)
+{
+	struct mail *first = NULL, *next;
+
+	for (; newest; newest = next) {
+		next = newest->next;
+		newest->next = first;
+		first = newest;
+	}
+	return first;
+}
+
+static void put_mail(struct call *c, struct buf *b, struct str name, const struct mail *m)
+{
+	struct str head = arena_fmt(&c->mem, "from " STR_FMT " about " STR_FMT,
+				    STR_ARG(m->from), STR_ARG(m->bead));
+
+	buf_fmt(b, "Mail from another agent (%s). ",
+		names_word(&categories, m->category));
+	if (id_is_minted(m->id, "msg"))
+		buf_fmt(b,
+			"Read it: bb agent read --agent " STR_FMT " --message " STR_FMT
+			"%s\n",
+			STR_ARG(name), STR_ARG(m->id),
+			m->requires_ack ? "; accept it: bb agent ack" : "");
+	else
+		buf_fmt(b, "Read it: bb agent inbox --agent " STR_FMT "\n",
+			STR_ARG(name));
+	buf_put(b, quote_line(&c->mem, head, 200));
+	buf_put(b, quote_line(&c->mem, m->subject, 200));
+	buf_put(b, quote_lines(&c->mem, m->body, 1000));
+}
+
+/* A few at a time; the others the next time. */
+static struct str deliver(struct call *c, struct continuity *k, struct str name)
+{
+	struct vybe_agent mark = { .agent = name, .project = STR(":mail") };
+	struct mail_filter filter = { .state = MAIL_UNREAD, .limit = INT64_MAX };
+	struct agent_files files;
+	struct buf b = { .mem = &c->mem };
+	struct mail *m;
+	int left = DELIVERED_MOST;
+
+	if (!registry_id_valid(name) || vybe_agent_find(c, &k->db, &mark) ||
+	    agent_files_open(c, AGENTS_READ, &files) || !files.home.p)
+		return (struct str){ 0 };
+	filter.after = mark.focus;
+	if (mail_inbox(c, &files, name, &filter, &m, NULL) || !m)
+		return (struct str){ 0 };
+	for (m = oldest_first(m); m && left--; m = m->next) {
+		mark.focus = m->id;
+		put_mail(c, &b, name, m);
+	}
+	vybe_agent_put(c, &k->db, &mark);
+	return buf_str(&b);
+}
+
+/* The same for what was said on the board to it. */
+static struct str deliver_posts(struct call *c, struct continuity *k, struct str name)
+{
+	struct vybe_agent told = { .agent = name, .project = STR(":board") };
+	struct buf b = { .mem = &c->mem };
+	const struct message *m;
+	int64_t before;
+
+	if (vybe_agent_find(c, &k->db, &told)) {
+		c->code = ERR_OK;
+		return STR("");
+	}
+	before = told.cursor;
+	m = posts_to(c, name, before, &told.cursor);
+	for (; m; m = m->next) {
+		struct str head =
+			arena_fmt(&c->mem, "from " STR_FMT, STR_ARG(m->from_agent));
+
+		buf_fmt(&b, "On the board, another agent to you (bb message %lld):\n",
+			(long long)m->id);
+		buf_put(&b, quote_line(&c->mem, head, 100));
+		buf_put(&b, quote_lines(&c->mem, m->content, 1000));
+	}
+	if (told.cursor > before)
+		vybe_agent_put(c, &k->db, &told);
+	return buf_str(&b);
+}
+
+/* Only what reaches the model counts as delivered. What is sent to a session that this
+ * one continues is for this one, too. */
+static struct str deliver_all(struct call *c, struct continuity *k, bool heard)
+{
+	struct buf b = { .mem = &c->mem };
+	struct str *name;
+	size_t count;
+
+	if (!heard || sessions_names(c, k, &name, &count))
+		return STR("");
+	for (size_t i = 0; i < count; i++) {
+		buf_put(&b, deliver(c, k, name[i]));
+		c->code = ERR_OK;
+		buf_put(&b, deliver_posts(c, k, name[i]));
+	}
+	return buf_str(&b);
+}
+
+/* --- an agent that works keeps what it has --- */
+
+static bool ends_soon(const struct call *c, const struct reservation *r)
+{
+	return r->expires_ms > c->now_ms && r->expires_ms - c->now_ms < SOON_MS;
+}
+
+static void renew_one(struct call *c, struct agent_files *f, const struct reservation *r)
+{
+	struct reserve_ask ask = { .agent = c->actor,
+				   .scope = r->scope,
+				   .bead = r->bead,
+				   .minutes = RENEW_MINUTES };
+	struct reservation *made;
+	struct incursion *with;
+
+	if (ends_soon(c, r))
+		reservation_make(c, f, &ask, &made, &with);
+}
+
+/* The first of the agent's reservations that ends soon; NULL: none does. */
+static const struct reservation *find_ending(struct call *c, enum agents_mode mode,
+					     struct agent_files *files)
+{
+	struct reservation *r = NULL;
+
+	if (!agent_files_open(c, mode, files) && files->home.p &&
+	    !reservation_each(c, files, c->actor, (struct str){ 0 }, &r))
+		while (r && !ends_soon(c, r))
+			r = r->next;
+	return c->code ? NULL : r;
+}
+
+/* Takes the lock only if a reservation ends soon, and then looks again. */
+static void renew_reservations(struct call *c)
+{
+	struct agent_files files = { .lock = LOCK_NONE };
+	const struct reservation *r = NULL;
+
+	if (registry_id_valid(c->actor) && find_ending(c, AGENTS_READ, &files))
+		r = find_ending(c, AGENTS_WRITE, &files);
+	for (; r; r = r->next)
+		renew_one(c, &files, r);
+	agent_files_close(&files);
+	c->code = ERR_OK;
+}
+
+/* --- what is noted, and what is said --- */
+
+static void note(struct call *c, struct continuity *k, const char *kind, struct str text,
+		 struct str task)
+{
+	struct event_note n = { .kind = kind,
+				.task = task,
+				.message = utf8_shorten(&c->mem, text, PROMPT_MOST) };
+
+	continuity_note(c, k, &n, NULL);
+}
+
+static struct str focus_of(struct call *c, struct continuity *k)
+{
+	struct str task;
+
+	return continuity_focus(c, k, &task) ? (struct str){ 0 } : task;
+}
+
+/* A session that only goes on after its context was cut adopts nothing. */
+static const struct adoption *adopt_work(struct call *c, struct continuity *k,
+					 const struct hook_call *h)
+{
+	struct adoption *adopted = NULL;
+
+	if (h->own_name && !str_is(value_str(h->in, "source"), "compact") &&
+	    sessions_adopt(c, k, &adopted))
+		adopted = NULL;
+	c->code = ERR_OK;
+	return adopted;
+}
+
+static struct str begin_session(struct call *c, struct continuity *k,
+				const struct hook_call *h)
+{
+	struct resume_ask ask = { .project = STR(""), .limit = 1000 };
+	struct other_session *others = NULL;
+	struct brief b = { .adopted = adopt_work(c, k, h), .project = STR("") };
+	struct resume r;
+
+	if (h->own_name && sessions_others(c, k, &others))
+		others = NULL;
+	c->code = ERR_OK;
+	if (resume_run(c, k, &ask, &r))
+		return (struct str){ 0 };
+	b.task = r.focus;
+	b.others = others;
+	return brief_read(c, k, &b) ? (struct str){ 0 } : brief_prompt(c, &b);
+}
+
+/* A host that hears nothing when a session begins is told at the first prompt, and at the
+ * first one after its context was cut. */
+static struct str begin_late(struct call *c, struct continuity *k,
+			     const struct hook_call *h)
+{
+	struct vybe_agent told = { .agent = c->actor, .project = STR(":told") };
+
+	if (hooks_heard(h->host, STR("SessionStart")) ||
+	    vybe_agent_find(c, &k->db, &told) || told.focus.n)
+		return STR("");
+	told.focus = STR("yes");
+	vybe_agent_put(c, &k->db, &told);
+	return begin_session(c, k, h);
+}
+
+static void cut_context(struct call *c, struct continuity *k)
+{
+	struct vybe_agent told = { .agent = c->actor, .project = STR(":told") };
+
+	if (!vybe_agent_find(c, &k->db, &told) && told.focus.n) {
+		told.focus = (struct str){ 0 };
+		vybe_agent_put(c, &k->db, &told);
+	}
+}
+
+static bool find_task(struct call *c, struct continuity *k, struct str id,
+		      struct task *out)
+{
+	struct beads *b;
+
+	return id.n && !continuity_tasks(c, k, &b) && !task_find(c, b, id, out);
+}
+
+/* Another agent has it now: a session that was away is told once. */
+static struct str tell_loss(struct call *c, struct continuity *k, const struct task *t)
+{
+	struct str by = quote_line(
+		&c->mem, arena_fmt(&c->mem, "held by " STR_FMT, STR_ARG(t->assignee)),
+		200);
+
+	if (continuity_set_focus(c, k, (struct str){ 0 }))
+		return STR("");
+	return arena_fmt(&c->mem,
+			 "You no longer hold your task " STR_FMT
+			 ". Stop work on it, and ask for another one: vybe resume "
+			 "--agent " STR_FMT " --request-id REQ\n" STR_FMT,
+			 STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(by));
+}
+
+/* What there is to say about the focus; of one that is still the agent's only if asked.
+ */
+static struct str remind(struct call *c, struct continuity *k, struct str focus,
+			 bool asked)
+{
+	struct str title;
+	struct task t;
+
+	if (!find_task(c, k, focus, &t)) {
+		c->code = ERR_OK;
+		return STR("");
+	}
+	if (t.assignee.n && !str_eq(t.assignee, c->actor))
+		return tell_loss(c, k, &t);
+	if (!asked || t.status == TASK_COMPLETED)
+		return STR("");
+	title = quote_line(&c->mem, t.title, 200);
+	return arena_fmt(&c->mem, "Your task is " STR_FMT ":\n" STR_FMT, STR_ARG(t.id),
+			 STR_ARG(title));
+}
+
+static struct str tool_text(struct call *c, const struct value *in)
+{
+	const struct value *input = value_find(in, "tool_input");
+	struct str tool = member(in, "tool_name", "toolName"),
+		   file = value_str(input, "file_path"),
+		   command = value_str(input, "command");
+
+	return arena_fmt(&c->mem, STR_FMT " " STR_FMT,
+			 STR_ARG(tool.p ? tool : STR("a tool")),
+			 STR_ARG(file.p ? file : command));
+}
+
+/* The agent's claims that would end soon: also of tasks that it is not at right now. */
+static void renew_claims(struct call *c, struct continuity *k)
+{
+	struct task_filter claimed = { .status = TASK_IN_PROGRESS,
+				       .priority = INT64_MIN,
+				       .assignee = c->actor };
+	struct task *t, now;
+	struct beads *b;
+
+	if (continuity_tasks(c, k, &b) || task_each(c, b, &claimed, true, &t))
+		return;
+	for (; t; t = t->next) {
+		if (!t->lease || t->lease - c->now_ms >= SOON_MS)
+			continue;
+		continuity_let_go(k);
+		c->request_id = id_random(&c->mem, 32);
+		c->request_args = STR("hook");
+		if (!task_renew(c, t->id, &now))
+			continuity_know(c, k, &now);
+		c->code = ERR_OK;
+	}
+}
+
+static void finish_task(struct call *c, struct continuity *k, struct str focus)
+{
+	struct task_move done = { .to = TASK_COMPLETED,
+				  .reason = STR("the host said that it is completed") };
+	struct task t;
+
+	if (!find_task(c, k, focus, &t) || !str_eq(t.assignee, c->actor) ||
+	    t.status != TASK_IN_PROGRESS)
+		return;
+	continuity_let_go(k);
+	c->request_id = id_random(&c->mem, 32);
+	c->request_args = STR("hook");
+	if (!task_move(c, focus, NULL, &done, &t)) {
+		note(c, k, "task_closed", done.reason, t.id);
+		continuity_know(c, k, &t);
+	}
+}
+
+/* What the model hears now: about its focus, and what others wrote to it. */
+static struct str inform(struct call *c, struct continuity *k, struct str focus,
+			 bool asked, bool heard)
+{
+	struct str first = heard ? remind(c, k, focus, asked) : STR(""), mail;
+
+	mail = deliver_all(c, k, heard);
+	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(mail));
+}
+
+static struct str act(struct call *c, struct continuity *k, const struct hook_call *h)
+{
+	struct str focus = focus_of(c, k), text, first;
+	enum moment_kind kind = kind_of(h->event);
+	bool heard = hooks_heard(h->host, h->event);
+
+	if (h->own_name && sessions_note(c, k, sign_of(kind)))
+		c->code = ERR_OK;
+	switch (kind) {
+	case BEGINS:
+		text = begin_session(c, k, h);
+		c->code = ERR_OK;
+		note(c, k, "session_start", value_str(h->in, "source"), focus_of(c, k));
+		return text;
+	case PROMPTS:
+		text = value_str(h->in, "prompt");
+		note(c, k, "user_prompt", text.p ? text : STR(""), focus);
+		first = begin_late(c, k, h);
+		text = inform(c, k, focus_of(c, k), !first.n, heard);
+		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(text));
+	case TOOL:
+		note(c, k, "tool_success", tool_text(c, h->in), focus);
+		return inform(c, k, focus, false, heard);
+	case TOOL_FAILED:
+		note(c, k, "tool_failure", tool_text(c, h->in), focus);
+		return (struct str){ 0 };
+	case COMPACTS:
+	case ENDS:
+		note(c, k, "checkpoint", h->event, focus);
+		continuity_checkpoint(c, k);
+		cut_context(c, k);
+		return (struct str){ 0 };
+	case TASK_DONE:
+		finish_task(c, k, focus);
+		return (struct str){ 0 };
+	default:
+		note(c, k, "host_event", h->event, focus);
+		return (struct str){ 0 };
+	}
+}
+
+/* A brief has said it already. */
+static struct str with_rule(struct call *c, struct str text)
+{
+	if (!text.n || str_starts(text, STR(QUOTE_RULE)))
+		return text;
+	return arena_fmt(&c->mem, "%s" STR_FMT, QUOTE_RULE, STR_ARG(text));
+}
+
+void handler_run(struct call *c, const struct handler_ask *ask,
+		 struct handler_answer *out)
+{
+	struct value_error error;
+	const struct value *in = value_parse(&c->mem, ask->input, &error);
+	struct str cwd = value_str(in, "cwd");
+	struct hook_call h = { .host = ask->host, .in = in };
+	struct continuity k;
+
+	*out = (struct handler_answer){ .event = member(in, "hook_event_name",
+							"hookEventName") };
+	if (!out->event.n)
+		return;
+	if (cwd.n && cwd.p[0] == '/' && file_is_dir(&c->mem, cwd))
+		c->dir = path_real(&c->mem, cwd);
+	h.event = out->event;
+	h.own_name = name_agent(c, ask->host, in);
+	if (!continuity_open(c, VYBE_NOTE, &k)) {
+		out->text = with_rule(c, act(c, &k, &h));
+		c->code = ERR_OK;
+		if (kind_of(h.event) != ENDS)
+			renew_claims(c, &k);
+		c->code = ERR_OK;
+		if (continuity_commit(c, &k))
+			out->text = (struct str){ 0 };
+		continuity_close(&k);
+		renew_reservations(c);
+		if (h.own_name && kind_of(h.event) == BEGINS)
+			name_in_shell(c, ask->env_file);
+	}
+	c->code = ERR_OK;
+}

@@ -1,0 +1,507 @@
+#include "hosts/hooks.h"
+
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "base/text/toml.h"
+#include "base/text/value.h"
+#include "hosts/jsonc.h"
+
+enum shape {
+	SHAPE_NONE,
+	SHAPE_GROUPS, /* {"hooks":{EVENT:[{"matcher","hooks":[{"type","command"}]}]}} */
+	SHAPE_LIST,   /* {"version":1,"hooks":{event:[{"command"}]}} */
+	SHAPE_TOML,   /* [[hooks]] event = … command = … */
+	SHAPE_PLUGIN, /* a file of JavaScript that is all ours */
+};
+
+#define OURS " vybe hook handle --host "
+
+struct hook {
+	const char *event, *matcher; /* matcher may be NULL */
+};
+
+static const struct hook claude_hooks[] = {
+	{ "SessionStart", "startup|resume|clear|compact" },
+	{ "UserPromptSubmit", NULL },
+	{ "PostToolUse", "Write|Edit|MultiEdit|Bash|NotebookEdit" },
+	{ "PostToolUseFailure", NULL },
+	{ "PreCompact", NULL },
+	{ "SessionEnd", NULL },
+	{ "TaskCompleted", NULL },
+	{ "Stop", NULL },
+	{ "SubagentStart", NULL },
+	{ "SubagentStop", NULL },
+	{ 0 },
+};
+static const struct hook codex_hooks[] = {
+	{ "SessionStart", NULL }, { "UserPromptSubmit", NULL },
+	{ "PostToolUse", NULL },  { "PreCompact", NULL },
+	{ "Stop", NULL },         { 0 },
+};
+static const struct hook gemini_hooks[] = {
+	{ "SessionStart", NULL }, { "BeforeAgent", NULL }, { "AfterTool", NULL },
+	{ "PreCompress", NULL },  { "SessionEnd", NULL },  { 0 },
+};
+static const struct hook kimi_hooks[] = {
+	{ "UserPromptSubmit", NULL }, { "PostToolUse", NULL },
+	{ "SessionEnd", NULL },       { "PreCompact", NULL },
+	{ "SessionHeartbeat", NULL }, { 0 },
+};
+static const struct hook cursor_hooks[] = {
+	{ "sessionStart", NULL },
+	{ "beforeSubmitPrompt", NULL },
+	{ "postToolUse", NULL },
+	{ 0 },
+};
+static const struct hook vscode_hooks[] = {
+	{ "SessionStart", NULL }, { "UserPromptSubmit", NULL },
+	{ "PostToolUse", NULL },  { "PreCompact", NULL },
+	{ "Stop", NULL },         { 0 },
+};
+static const struct hook none[] = { { 0 } };
+
+static const struct host {
+	enum shape shape;
+	const char *project, *user; /* or NULL */
+	const struct hook *hooks;
+	int timeout; /* in the host's own unit */
+} table[HOST_COUNT] = {
+	[HOST_CLAUDE] = { SHAPE_GROUPS, ".claude/settings.json", ".claude/settings.json",
+			  claude_hooks, 5 },
+	[HOST_CODEX] = { SHAPE_GROUPS, ".codex/hooks.json", ".codex/hooks.json",
+			 codex_hooks, 5 },
+	[HOST_GEMINI] = { SHAPE_GROUPS, ".gemini/settings.json", ".gemini/settings.json",
+			  gemini_hooks, 5000 },
+	[HOST_VSCODE] = { SHAPE_GROUPS, ".github/hooks/abacus.json", NULL, vscode_hooks,
+			  5 },
+	[HOST_CURSOR] = { SHAPE_LIST, ".cursor/hooks.json", ".cursor/hooks.json",
+			  cursor_hooks, 0 },
+	[HOST_KIMI] = { SHAPE_TOML, NULL, ".kimi-code/config.toml", kimi_hooks, 5 },
+	[HOST_OPENCODE] = { SHAPE_PLUGIN, ".opencode/plugins/abacus.js",
+			    ".config/opencode/plugins/abacus.js", none, 0 },
+	[HOST_KILO] = { SHAPE_PLUGIN, ".kilo/plugins/abacus.js",
+			".config/kilo/plugins/abacus.js", none, 0 },
+};
+
+struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope,
+		      struct str root)
+{
+	const char *file = scope == HOST_USER ? table[host].user : table[host].project;
+
+	if (!file)
+		return (struct str){ 0 };
+	return path_join(&c->mem, scope == HOST_USER ? path_home() : root, str_of(file));
+}
+
+/* --- JSON files --- */
+
+static struct str command_of(struct call *c, const struct hooks_entry *entry)
+{
+	return arena_fmt(&c->mem, STR_FMT OURS "%s", STR_ARG(entry->command),
+			 names_word(&hosts, (int)entry->host));
+}
+
+/* A command of the original vybe: `vybe hook session-start`, with any path before it. */
+static bool is_original(struct str command)
+{
+	static const char *const words[] = {
+		"session-start",  "session-end",   "prompt",         "tool-success",
+		"tool-failure",   "checkpoint",    "task-completed", "retrospective",
+		"subagent-start", "subagent-stop", "stop",           "retrospective-bg",
+	};
+	const char *at = str_find(command, STR(" hook "));
+	struct str program, word;
+
+	if (!at)
+		return false;
+	program = str_head(command, (size_t)(at - command.p));
+	word = str_trim(str_skip(command, program.n + 6));
+	if (str_ends(program, STR("\"")) || str_ends(program, STR("'")))
+		program.n--;
+	if (!str_ends(program, STR("vybe")) ||
+	    (program.n > 4 && !strchr("/\"'", program.p[program.n - 5])))
+		return false;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (str_is(word, words[i]))
+			return true;
+	return false;
+}
+
+static bool ours(const struct value *v)
+{
+	struct str command = value_str(v, "command");
+
+	return str_has(command, STR(OURS)) || is_original(command);
+}
+
+/* How many entries in a group are ours, and how many are not. */
+static size_t ours_among(const struct value *list, size_t *others)
+{
+	size_t count = 0;
+
+	*others = 0;
+	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++)
+		++*(ours(&list->item[i]) ? &count : others);
+	return count;
+}
+
+/* The group without what is ours in it. */
+static void put_others(struct json *j, const struct value *group)
+{
+	json_object(j);
+	for (size_t i = 0; i < group->count; i++) {
+		const struct value *m = &group->item[i];
+
+		json_key(j, m->key);
+		if (!str_is(m->key, "hooks")) {
+			json_value(j, m);
+			continue;
+		}
+		json_array(j);
+		for (size_t k = 0; k < m->count; k++)
+			if (!ours(&m->item[k]))
+				json_value(j, &m->item[k]);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* What others have in an entry of an event; false: nothing, it is all ours. */
+static bool keep_others(struct json *j, const struct value *entry)
+{
+	size_t others, mine = ours_among(value_find(entry, "hooks"), &others);
+
+	if (ours(entry) || (mine && !others))
+		return false;
+	if (mine)
+		put_others(j, entry);
+	else
+		json_value(j, entry);
+	return true;
+}
+
+static void put_entry(struct call *c, struct json *j, const struct hooks_entry *entry,
+		      const struct hook *hook)
+{
+	const struct host *host = &table[entry->host];
+
+	json_object(j);
+	if (host->shape == SHAPE_GROUPS) {
+		if (hook->matcher)
+			json_put_str(j, "matcher", str_of(hook->matcher));
+		json_put_array(j, "hooks");
+		json_object(j);
+		json_put_str(j, "type", STR("command"));
+	}
+	json_put_str(j, "command", command_of(c, entry));
+	if (host->shape == SHAPE_GROUPS) {
+		json_put_int(j, "timeout", host->timeout);
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* The event's list: what others have in it, and ours if it is to be there. Absent: it
+ * would be empty. */
+static enum err event_list(struct call *c, struct str text, const struct hook *hook,
+			   const struct hooks_entry *entry, bool with, struct str *out)
+{
+	const struct value *all, *list;
+	struct json j = { .out.mem = &c->mem };
+	size_t count = 0;
+	enum err e = jsonc_parse(c, text, &all);
+
+	if (e)
+		return e;
+	list = value_find(value_find(all, "hooks"), hook->event);
+	if (list && list->type != VALUE_ARRAY)
+		return call_fail(c, ERR_INVALID_INPUT, "'hooks.%s' is not a list",
+				 hook->event);
+	json_array(&j);
+	for (size_t i = 0; list && i < list->count; i++)
+		count += keep_others(&j, &list->item[i]);
+	if (with) {
+		put_entry(c, &j, entry, hook);
+		count++;
+	}
+	json_end(&j);
+	*out = count ? json_text(&j) : (struct str){ 0 };
+	return ERR_OK;
+}
+
+static bool has_ours(const struct value *list)
+{
+	size_t others;
+
+	for (size_t i = 0; list && i < list->count; i++)
+		if (ours(&list->item[i]) ||
+		    ours_among(value_find(&list->item[i], "hooks"), &others))
+			return true;
+	return false;
+}
+
+static enum err edit_json(struct call *c, struct str text,
+			  const struct hooks_entry *entry, bool with, struct str *out)
+{
+	static const char *const version[] = { "version", NULL };
+	const struct value *before;
+	enum err e = ERR_OK;
+
+	*out = text;
+	if ((e = jsonc_parse(c, text, &before)))
+		return e;
+	if (with && table[entry->host].shape == SHAPE_LIST &&
+	    !value_find(before, "version") &&
+	    (e = jsonc_put(c, *out, version, STR("1"), out)))
+		return e;
+	for (const struct hook *h = table[entry->host].hooks; !e && h->event; h++) {
+		const char *const path[] = { "hooks", h->event, NULL };
+		struct str list;
+
+		if ((e = event_list(c, *out, h, entry, with, &list)))
+			return e;
+		if (!with && !has_ours(value_find(value_find(before, "hooks"), h->event)))
+			continue;
+		if (list.p)
+			e = jsonc_put(c, *out, path, list, out);
+		else
+			e = jsonc_remove(c, *out, path, out);
+	}
+	return e;
+}
+
+enum change { INSTALLED, UPDATED, SKIPPED };
+
+static enum change change_of(struct call *c, const struct value *before,
+			     const struct value *after)
+{
+	struct json was = { .out.mem = &c->mem }, is = { .out.mem = &c->mem };
+
+	if (!before || !after)
+		return before ? UPDATED : after ? INSTALLED : SKIPPED;
+	json_value(&was, before);
+	json_value(&is, after);
+	if (str_eq(json_text(&was), json_text(&is)))
+		return SKIPPED;
+	return has_ours(before) ? UPDATED : INSTALLED;
+}
+
+void hooks_changes(struct call *c, enum host_id host, struct str before, struct str after,
+		   struct json *j)
+{
+	static const char *const lists[] = { "installed", "updated", "skipped" };
+	const struct value *was, *is;
+
+	if (jsonc_parse(c, before, &was))
+		was = NULL;
+	if (jsonc_parse(c, after, &is))
+		is = NULL;
+	c->code = ERR_OK;
+	for (int i = INSTALLED; i <= SKIPPED; i++) {
+		json_put_array(j, lists[i]);
+		for (const struct hook *h = table[host].hooks; h->event; h++)
+			if ((int)change_of(
+				    c, value_find(value_find(was, "hooks"), h->event),
+				    value_find(value_find(is, "hooks"), h->event)) == i)
+				json_str(j, str_of(h->event));
+		json_end(j);
+	}
+}
+
+/* --- a section of TOML, at the end of the file --- */
+
+#define BEGIN "# >>> abacus hooks >>>\n"
+#define END   "# <<< abacus hooks <<<\n"
+
+static struct str without_section(struct call *c, struct str text)
+{
+	const char *from = text.p ? str_find(text, STR(BEGIN)) : NULL,
+		   *to = from ? str_find(text, STR(END)) : NULL;
+	struct buf b = { .mem = &c->mem };
+
+	if (!to)
+		return text;
+	buf_put(&b, (struct str){ text.p, (size_t)(from - text.p) });
+	buf_put(&b, str_skip(text, (size_t)(to - text.p) + sizeof END - 1));
+	return buf_str(&b);
+}
+
+/* Nothing is added to what cannot be understood. */
+static enum err check_toml(struct call *c, struct str text)
+{
+	struct str found;
+
+	return text.p ? toml_find(c, text, STR("abacus"), &found) : ERR_OK;
+}
+
+static struct str toml_section(struct call *c, struct str text,
+			       const struct hooks_entry *entry)
+{
+	struct json command = { .out.mem = &c->mem };
+	struct buf b = { .mem = &c->mem };
+
+	json_str(&command, command_of(c, entry));
+	buf_put(&b, text);
+	if (b.n && b.p[b.n - 1] != '\n')
+		buf_char(&b, '\n');
+	buf_put(&b, STR(BEGIN));
+	for (const struct hook *h = table[entry->host].hooks; h->event; h++)
+		buf_fmt(&b, "[[hooks]]\nevent = \"%s\"\ncommand = %s\ntimeout = %d\n",
+			h->event, json_text(&command).p, table[entry->host].timeout);
+	buf_put(&b, STR(END));
+	return buf_str(&b);
+}
+
+/* --- a plugin --- */
+
+static const char plugin[] =
+	"// Made by 'vybe hook install'; 'vybe hook uninstall' removes it.\n"
+	"import { spawnSync } from \"node:child_process\";\n"
+	"\n"
+	"const call = (event, more) => {\n"
+	"  const input = JSON.stringify({ hook_event_name: event, ...more });\n"
+	"  const done = spawnSync(\"/bin/sh\", [\"-c\", COMMAND], { input, timeout: 2000 "
+	"});\n"
+	"  return done.stdout ? done.stdout.toString() : \"\";\n"
+	"};\n"
+	"\n"
+	"export const Abacus = async ({ directory }) => {\n"
+	"  const started = new Set();\n"
+	"  return {\n"
+	"    \"experimental.chat.system.transform\": async (input, output) => {\n"
+	"      const session = input.sessionID ?? \"session\";\n"
+	"      const event = started.has(session) ? \"UserPromptSubmit\" : "
+	"\"SessionStart\";\n"
+	"      started.add(session);\n"
+	"      const text = call(event, { session_id: session, cwd: directory });\n"
+	"      if (text) output.system.push(text);\n"
+	"    },\n"
+	"    \"tool.execute.after\": async (input) => {\n"
+	"      call(\"PostToolUse\", { session_id: input.sessionID, cwd: directory, "
+	"tool_name: input.tool });\n"
+	"    },\n"
+	"    event: async ({ event }) => {\n"
+	"      if (event.type === \"session.compacted\") {\n"
+	"        const id = event.properties?.sessionID;\n"
+	"        started.delete(id);\n"
+	"        call(\"PreCompact\", { session_id: id, cwd: directory });\n"
+	"      }\n"
+	"    },\n"
+	"  };\n"
+	"};\n";
+
+static struct str plugin_text(struct call *c, const struct hooks_entry *entry)
+{
+	struct json command = { .out.mem = &c->mem };
+	struct str text = str_of(plugin), word = STR("COMMAND");
+	const char *at = str_find(text, word);
+
+	json_str(&command, command_of(c, entry));
+	return arena_fmt(&c->mem, "%.*s%s%s", (int)(at - text.p), text.p,
+			 json_text(&command).p, at + word.n);
+}
+
+/* --- all of them --- */
+
+static enum err add(struct call *c, struct str text, const void *arg, struct str *out)
+{
+	const struct hooks_entry *entry = arg;
+	enum err e;
+
+	switch (table[entry->host].shape) {
+	case SHAPE_TOML:
+		if ((e = check_toml(c, text)))
+			return e;
+		*out = toml_section(c, without_section(c, text), entry);
+		return ERR_OK;
+	case SHAPE_PLUGIN:
+		*out = plugin_text(c, entry);
+		return ERR_OK;
+	default:
+		return edit_json(c, text, entry, true, out);
+	}
+}
+
+static enum err drop(struct call *c, struct str text, const void *arg, struct str *out)
+{
+	const struct hooks_entry *entry = arg;
+
+	switch (table[entry->host].shape) {
+	case SHAPE_TOML:
+		*out = without_section(c, text);
+		return ERR_OK;
+	case SHAPE_PLUGIN:
+		*out = str_has(text, STR(OURS)) ? (struct str){ 0 } : text;
+		return ERR_OK;
+	default:
+		return edit_json(c, text, entry, false, out);
+	}
+}
+
+struct guest hooks_guest(const struct hooks_entry *entry)
+{
+	return (struct guest){ add, drop, entry };
+}
+
+bool hooks_there(struct call *c, enum host_id host, enum host_scope scope,
+		 struct str root)
+{
+	struct str path = hooks_file(c, host, scope, root), text;
+	bool there = path.p && (scope == HOST_USER || !guest_check(c, path, root)) &&
+		     !file_read_regular(c, path, &text) && text.p &&
+		     str_has(text, STR(OURS));
+
+	c->code = ERR_OK;
+	return there;
+}
+
+/* --- answers --- */
+
+bool hooks_heard(enum host_id host, struct str event)
+{
+	static const char *const events[] = { "SessionStart", "UserPromptSubmit",
+					      "PostToolUse",  "BeforeAgent",
+					      "AfterTool",    "sessionStart",
+					      "postToolUse" };
+
+	if (host == HOST_VSCODE && str_is(event, "UserPromptSubmit"))
+		return false;
+	if (host == HOST_KIMI && !str_is(event, "UserPromptSubmit"))
+		return false;
+	if ((host == HOST_OPENCODE || host == HOST_KILO) && str_is(event, "PostToolUse"))
+		return false; /* the plugin has nowhere to put it */
+	for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+		if (str_is(event, events[i]))
+			return true;
+	return false;
+}
+
+struct str hooks_answer(struct call *c, enum host_id host, struct str event,
+			struct str text)
+{
+	struct json j = { .out.mem = &c->mem };
+	bool wanted = text.n && hooks_heard(host, event);
+
+	if (host == HOST_OPENCODE || host == HOST_KILO || host == HOST_KIMI)
+		return wanted ? text : (struct str){ 0 };
+	if (host == HOST_CURSOR) {
+		json_object(&j);
+		if (wanted)
+			json_put_str(&j, "additional_context", text);
+		if (str_is(event, "beforeSubmitPrompt"))
+			json_put_bool(&j, "continue", true);
+		json_end(&j);
+		return json_text(&j);
+	}
+	if (!wanted)
+		return (struct str){ 0 };
+	json_object(&j);
+	json_put_object(&j, "hookSpecificOutput");
+	json_put_str(&j, "hookEventName", event);
+	json_put_str(&j, "additionalContext", text);
+	json_end(&j);
+	json_end(&j);
+	return json_text(&j);
+}

@@ -1,0 +1,325 @@
+#include "hosts/host.h"
+
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "base/text/toml.h"
+#include "base/text/value.h"
+#include "hosts/jsonc.h"
+
+/* How a host writes a server down. */
+enum shape {
+	SHAPE_STDIO,  /* {"type":"stdio","command":…,"args":[…]} */
+	SHAPE_PLAIN,  /* {"command":…,"args":[…]} */
+	SHAPE_LOADED, /* as stdio, and its tools are loaded from the start */
+	SHAPE_LOCAL,  /* {"type":"local","command":[…],"enabled":true} */
+	SHAPE_TOML,   /* command = … and args = […] in a table of its own */
+};
+
+static const char *const dashed_scope[] = {
+	[HOST_PROJECT] = "--scope project ",
+	[HOST_USER] = "--scope user ",
+};
+
+static const struct host {
+	enum shape shape;
+	const char *key;              /* the object, or table, that holds the servers */
+	const char *const project[3]; /* the first that exists, or else the first */
+	const char *const user[3];    /* below the home directory */
+	const char *add;              /* the host's own command … */
+	const char *const *scope;     /* … with its word for each scope … */
+	bool dashes;                  /* … and dashes between the name and the server */
+} table[] = {
+	[HOST_CLAUDE] = {
+		.shape = SHAPE_LOADED,
+		.key = "mcpServers",
+		.project = { ".mcp.json" },
+		.add = "claude mcp add --transport stdio",
+		.scope = dashed_scope,
+		.dashes = true,
+	},
+	[HOST_CODEX] = {
+		.shape = SHAPE_TOML,
+		.key = "mcp_servers",
+		.project = { ".codex/config.toml" },
+		.user = { ".codex/config.toml" },
+		.add = "codex mcp add",
+		.dashes = true,
+	},
+	[HOST_CURSOR] = {
+		.shape = SHAPE_PLAIN,
+		.key = "mcpServers",
+		.project = { ".cursor/mcp.json" },
+		.user = { ".cursor/mcp.json" },
+	},
+	[HOST_GEMINI] = {
+		.shape = SHAPE_PLAIN,
+		.key = "mcpServers",
+		.project = { ".gemini/settings.json" },
+		.user = { ".gemini/settings.json" },
+		.add = "gemini mcp add",
+		.scope = dashed_scope,
+	},
+	[HOST_KILO] = {
+		.shape = SHAPE_LOCAL,
+		.key = "mcp",
+		.project = { "kilo.jsonc", ".kilo/kilo.jsonc" },
+		.user = { ".config/kilo/kilo.jsonc" },
+	},
+	[HOST_KIMI] = {
+		.shape = SHAPE_LOADED,
+		.key = "mcpServers",
+		.project = { ".mcp.json" },
+		.user = { ".kimi-code/mcp.json", ".kimi/mcp.json" },
+		.add = "kimi mcp add --transport stdio",
+		.dashes = true,
+	},
+	[HOST_OPENCODE] = {
+		.shape = SHAPE_LOCAL,
+		.key = "mcp",
+		.project = { "opencode.json", "opencode.jsonc" },
+		.user = { ".config/opencode/opencode.json", ".config/opencode/opencode.jsonc" },
+	},
+	[HOST_VSCODE] = {
+		.shape = SHAPE_STDIO,
+		.key = "servers",
+		.project = { ".vscode/mcp.json" },
+	},
+};
+
+static const char *const words[] = {
+	[HOST_CLAUDE] = "claude",     [HOST_CODEX] = "codex",   [HOST_CURSOR] = "cursor",
+	[HOST_GEMINI] = "gemini",     [HOST_KILO] = "kilo",     [HOST_KIMI] = "kimi",
+	[HOST_OPENCODE] = "opencode", [HOST_VSCODE] = "vscode",
+};
+const struct names hosts = { words, HOST_COUNT, NULL };
+
+struct str host_file(struct call *c, enum host_id host, enum host_scope scope,
+		     struct str root)
+{
+	const char *const *file =
+		scope == HOST_USER ? table[host].user : table[host].project;
+	struct str dir = scope == HOST_USER ? path_home() : root, path;
+
+	for (const char *const *f = file; *f; f++) {
+		path = path_join(&c->mem, dir, str_of(*f));
+		if (file_exists(&c->mem, path))
+			return path;
+	}
+	return *file ? path_join(&c->mem, dir, str_of(*file)) : (struct str){ 0 };
+}
+
+static void put_args(struct json *j, const struct host_server *server)
+{
+	json_str(j, STR("mcp"));
+	if (server->agent.p) {
+		json_str(j, STR("--agent"));
+		json_str(j, server->agent);
+	}
+}
+
+/* Its command line takes the entry with the name inside. */
+static struct str vscode_entry(struct call *c, const struct host_server *server)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_str(&j, "name", server->name);
+	json_put_str(&j, "command", server->command);
+	json_put_array(&j, "args");
+	put_args(&j, server);
+	json_end(&j);
+	json_end(&j);
+	return json_text(&j);
+}
+
+struct str host_command(struct call *c, enum host_id host, enum host_scope scope,
+			const struct host_server *server)
+{
+	const struct host *h = &table[host];
+	struct str agent = STR("");
+
+	if (host == HOST_VSCODE)
+		return arena_fmt(&c->mem, "code --add-mcp " STR_FMT,
+				 STR_ARG(spawn_quoted(&c->mem, vscode_entry(c, server))));
+	if (!h->add)
+		return (struct str){ 0 };
+	if (server->agent.p)
+		agent = arena_fmt(&c->mem, " --agent " STR_FMT,
+				  STR_ARG(spawn_quoted(&c->mem, server->agent)));
+	return arena_fmt(&c->mem, "%s %s" STR_FMT " %s" STR_FMT " mcp" STR_FMT, h->add,
+			 h->scope ? h->scope[scope] : "", STR_ARG(server->name),
+			 h->dashes ? "-- " : "", STR_ARG(server->command),
+			 STR_ARG(agent));
+}
+
+static struct str entry(struct call *c, enum shape shape,
+			const struct host_server *server)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	if (shape == SHAPE_LOCAL) {
+		json_put_str(&j, "type", STR("local"));
+		json_put_array(&j, "command");
+		json_str(&j, server->command);
+		put_args(&j, server);
+		json_end(&j);
+		json_put_bool(&j, "enabled", true);
+	} else {
+		if (shape != SHAPE_PLAIN)
+			json_put_str(&j, "type", STR("stdio"));
+		json_put_str(&j, "command", server->command);
+		json_put_array(&j, "args");
+		put_args(&j, server);
+		json_end(&j);
+		if (shape == SHAPE_LOADED)
+			json_put_bool(&j, "alwaysLoad", true);
+	}
+	json_end(&j);
+	return json_text(&j);
+}
+
+/* TOML's basic strings and arrays are written as JSON's. */
+static struct str toml_body(struct call *c, const struct host_server *server)
+{
+	struct json command = { .out.mem = &c->mem }, args = { .out.mem = &c->mem };
+
+	json_str(&command, server->command);
+	json_array(&args);
+	put_args(&args, server);
+	json_end(&args);
+	return arena_fmt(&c->mem, "command = " STR_FMT "\nargs = " STR_FMT "\n",
+			 STR_ARG(json_text(&command)), STR_ARG(json_text(&args)));
+}
+
+static struct str toml_header(struct call *c, enum host_id host,
+			      const struct host_server *server)
+{
+	return arena_fmt(&c->mem, "%s." STR_FMT, table[host].key, STR_ARG(server->name));
+}
+
+static bool is_program(struct str path)
+{
+	struct str name = path_name(path);
+
+	return str_is(name, "bb") || str_is(name, "abacus");
+}
+
+/* Did we write this entry? Its program and the first argument tell. */
+static bool ours(const struct value *v)
+{
+	const struct value *command = value_find(v, "command"),
+			   *args = value_find(v, "args");
+	const struct value *first =
+		args && args->type == VALUE_ARRAY && args->count ? &args->item[0] : NULL;
+
+	if (command && command->type == VALUE_ARRAY && command->count > 1) {
+		first = &command->item[1];
+		command = &command->item[0];
+	}
+	return command && command->type == VALUE_STRING && is_program(command->text) &&
+	       first && str_is(first->text, "mcp");
+}
+
+static enum err not_ours(struct call *c, struct str name)
+{
+	call_fail(c, ERR_INVALID_INPUT, "it has a server '" STR_FMT "' that is not ours",
+		  STR_ARG(name));
+	return call_step(c, "Rename that entry, then run the command again.");
+}
+
+/*
+ * The name under which we are there already; absent: we are not. An entry that has our
+ * own name comes first: a file that came with the repository must not keep another
+ * program under that name by having an entry of ours under another one.
+ */
+static enum err find_ours(struct call *c, const struct host *h, struct str text,
+			  const struct host_server *server, bool add, struct str *name)
+{
+	const struct value *root, *servers;
+	enum err e = jsonc_parse(c, text, &root);
+
+	*name = (struct str){ 0 };
+	if (e)
+		return e;
+	servers = value_find(root, h->key);
+	for (size_t i = 0; servers && servers->type == VALUE_OBJECT && i < servers->count;
+	     i++) {
+		const struct value *v = &servers->item[i];
+		bool named = str_eq(v->key, server->name);
+
+		if (named && !ours(v) && !(add && server->sole))
+			return not_ours(c, server->name);
+		if (named || (ours(v) && !name->p))
+			*name = v->key;
+	}
+	return ERR_OK;
+}
+
+/* What stands in the quotes, of either kind, at the start. */
+static struct str unquoted(struct str value)
+{
+	struct str rest = str_skip(value, 1), text;
+
+	str_next(&rest, value.p[0], &text);
+	return text;
+}
+
+/* A table's command is the one line that tells whose it is. */
+static bool ours_in_toml(struct str body)
+{
+	struct str line, key;
+
+	while (str_next(&body, '\n', &line)) {
+		str_next(&line, '=', &key);
+		line = str_trim(line);
+		if (str_is(str_trim(key), "command") && line.n > 2)
+			return is_program(unquoted(line));
+	}
+	return false;
+}
+
+static enum err edit_toml(struct call *c, enum host_id host, struct str text,
+			  const struct host_server *server, bool add, struct str *out)
+{
+	struct str header = toml_header(c, host, server), body;
+	enum err e = toml_find(c, text, header, &body);
+
+	if (e)
+		return e;
+	if (body.p && !ours_in_toml(body) && !(add && server->sole))
+		return not_ours(c, server->name);
+	return add ? toml_put(c, text, header, toml_body(c, server), out) :
+		     toml_remove(c, text, header, out);
+}
+
+static enum err edit(struct call *c, enum host_id host, struct str text,
+		     const struct host_server *server, bool add, struct str *out)
+{
+	const struct host *h = &table[host];
+	const char *path[] = { h->key, NULL, NULL };
+	struct str name;
+	enum err e;
+
+	if (h->shape == SHAPE_TOML)
+		return edit_toml(c, host, text, server, add, out);
+	if ((e = find_ours(c, h, text, server, add, &name)))
+		return e;
+	path[1] = arena_cstr(&c->mem, name.p ? name : server->name);
+	return add ? jsonc_put(c, text, path, entry(c, h->shape, server), out) :
+		     jsonc_remove(c, text, path, out);
+}
+
+enum err host_add(struct call *c, enum host_id host, struct str text,
+		  const struct host_server *server, struct str *out)
+{
+	return edit(c, host, text, server, true, out);
+}
+
+enum err host_drop(struct call *c, enum host_id host, struct str text,
+		   const struct host_server *server, struct str *out)
+{
+	return edit(c, host, text, server, false, out);
+}

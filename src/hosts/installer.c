@@ -1,0 +1,110 @@
+#include "hosts/installer.h"
+
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "hosts/backup.h"
+
+static enum err left_alone(struct call *c, struct str path, enum err e)
+{
+	struct str step = c->step;
+
+	if (e != ERR_INVALID_INPUT)
+		return e;
+	call_fail(c, e, "'" STR_FMT "' was left alone: " STR_FMT, STR_ARG(path),
+		  STR_ARG(c->message));
+	c->step = step;
+	return e;
+}
+
+static enum err replace(struct call *c, struct str path, struct str old, struct str text,
+			struct guest_outcome *o)
+{
+	enum err e;
+
+	o->changed = !old.p || !str_eq(old, text);
+	if (!o->changed)
+		return ERR_OK;
+	if ((old.p && (e = backup_put(c, path, old, &o->backup))) ||
+	    (e = file_make_dir(c, path_parent(path), 0755)))
+		return e;
+	if (!(e = file_replace(c, path, text, 0644)))
+		call_stored(c, STORED_PART);
+	return e;
+}
+
+enum err guest_check(struct call *c, struct str path, struct str project)
+{
+	struct str real = path_real_part(&c->mem, path),
+		   root = path_real(&c->mem, project);
+	bool inside = root.p && real.n > root.n && path_within(root, real);
+
+	if (inside && !path_is_reserved(str_skip(real, root.n)))
+		return ERR_OK;
+	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads %s, to '" STR_FMT "'",
+		  STR_ARG(path),
+		  inside ? "into a folder of Git's or of this program's" :
+			   "out of the project",
+		  STR_ARG(real));
+	return call_step(
+		c, "It is a link, perhaps one that came with the repository. Replace "
+		   "it by a file, or use the user's own file instead (--user).");
+}
+
+enum err guest_add(struct call *c, struct str path, const struct guest *g,
+		   struct guest_outcome *out)
+{
+	struct str old, text;
+	enum err e = file_read_regular(c, path, &old);
+
+	*out = (struct guest_outcome){ 0 };
+	if (e)
+		return e;
+	if ((e = g->add(c, old, g->arg, &text)))
+		return left_alone(c, path, e);
+	return replace(c, path, old, text, out);
+}
+
+/* Did the file look like this before us: without our entry, and like now with it? */
+static bool was(struct call *c, const struct guest *g, struct str before, struct str now)
+{
+	struct call probe = { .now_ms = c->now_ms };
+	struct str with, without;
+	bool yes = !g->add(&probe, before, g->arg, &with) && str_eq(with, now) &&
+		   (!before.p || (!g->drop(&probe, before, g->arg, &without) &&
+				  without.p && str_eq(without, before)));
+
+	call_release(&probe);
+	return yes;
+}
+
+/* The copy is put back, or, if there was nothing before, the file goes; else the entry is
+ * cut out. */
+enum err guest_drop(struct call *c, struct str path, const struct guest *g,
+		    struct guest_outcome *out)
+{
+	struct str now, before, copy, text;
+	enum err e;
+
+	*out = (struct guest_outcome){ 0 };
+	if ((e = file_read_regular(c, path, &now)) || !now.p ||
+	    (e = backup_find(c, path, &copy, &before)))
+		return e;
+	if ((e = g->drop(c, now, g->arg, &text)))
+		return left_alone(c, path, e);
+	if (text.p && str_eq(now, text))
+		return ERR_OK;
+	out->changed = true;
+	if (before.p && was(c, g, before, now)) {
+		if ((e = file_replace(c, path, before, 0644)))
+			return e;
+		call_stored(c, STORED_PART);
+		return file_remove(c, copy);
+	}
+	if (text.p && (before.p || !was(c, g, before, now)))
+		return replace(c, path, now, text, out);
+	if (path_is_link(&c->mem, path))
+		return replace(c, path, now, text.p ? text : STR(""), out);
+	if (!(e = file_remove(c, path)))
+		call_stored(c, STORED_PART);
+	return e;
+}

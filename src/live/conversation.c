@@ -1,0 +1,598 @@
+#include "live/conversation.h"
+
+#include <stdlib.h>
+
+#include "agents/mailbox.h"
+#include "agents/protocol.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/beads.h"
+#include "beads/find.h"
+#include "beads/model/line.h"
+#include "beads/model/record.h"
+#include "beads/model/state.h"
+#include "beads/public.h"
+#include "board/artifacts.h"
+#include "board/posts.h"
+#include "continuity/continuity.h"
+#include "store/db/board_db.h"
+
+enum { MOST = 1000 }; /* of each kind, the newest */
+
+struct item {
+	struct stamp at; /* of what is not a bead's, the ms and what came first in it */
+	size_t order;
+	struct str json;
+};
+
+struct thread {
+	struct call *c;
+	struct str id, brief; /* of the bead; without its prefix */
+	struct item *item;
+	size_t count;
+	struct map changes;  /* by mark: struct change */
+	struct map messages; /* by id: struct mail */
+	struct map letters;  /* by content: struct letter_item */
+	struct letter_item *first_letter, **letters_end;
+};
+
+static void add(struct thread *t, struct stamp at, struct json *j)
+{
+	t->item = arena_room(&t->c->mem, t->item, t->count, sizeof *t->item);
+	t->item[t->count] = (struct item){ at, t->count, json_text(j) };
+	t->count++;
+}
+
+static void begin(struct json *j, const char *kind, int64_t at, struct str by)
+{
+	json_object(j);
+	json_put_str(j, "kind", str_of(kind));
+	json_put_moment(j, "at", at);
+	json_put_str(j, "by", by);
+}
+
+/* Is it about this bead? Whoever wrote may have left out the prefix. */
+static bool about(const struct thread *t, struct str bead)
+{
+	return str_eq(bead, t->id) || (t->brief.n && str_eq(bead, t->brief));
+}
+
+/* --- changes --- */
+
+/* One write: what it set, from the bead as it is and from the journal. */
+struct change {
+	struct mark mark;
+	struct str member[MEMBERS]; /* canonical JSON */
+	unsigned regs;              /* bit r: it set this register */
+	bool created;
+};
+
+static struct change *change_at(struct thread *t, struct mark m)
+{
+	struct arena *mem = &t->c->mem;
+	struct str key = arena_fmt(mem, "%lld.%lld." STR_FMT, (long long)m.at.ms,
+				   (long long)m.at.n, STR_ARG(m.by));
+	void **at = map_put(&t->changes, key);
+	struct change *change;
+
+	if (!*at) {
+		*at = change = arena_new(mem, struct change);
+		change->mark = (struct mark){ m.at, arena_copy(mem, m.by) };
+	}
+	return *at;
+}
+
+static void note_changes(struct thread *t, const struct bead *b)
+{
+	if (b->created.by.p)
+		change_at(t, b->created)->created = true;
+	for (int r = 0; r < REGS; r++)
+		if (b->mark[r].by.p)
+			change_at(t, b->mark[r])->regs |= 1u << r;
+	for (int m = 0; m < MEMBERS; m++) {
+		struct mark mark = b->mark[member_reg((enum member)m)];
+
+		if (mark.by.p && b->member[m].p)
+			change_at(t, mark)->member[m] =
+				arena_copy(&t->c->mem, b->member[m]);
+	}
+}
+
+static struct str what_changed(const struct change *c)
+{
+	struct str status = c->member[MEMBER_STATUS];
+
+	if (c->created)
+		return STR("created");
+	if ((c->regs & 1u << REG_STATUS) && str_is(status, "\"closed\""))
+		return STR("closed");
+	if (c->regs & 1u << REG_ASSIGNEE)
+		return c->member[MEMBER_ASSIGNEE].p ? STR("claimed") : STR("released");
+	if (c->regs & 1u << REG_STATUS)
+		return STR("status");
+	return STR("changed");
+}
+
+/* Long texts are looked at in the bead itself. */
+static bool is_short(enum member m)
+{
+	return m == MEMBER_STATUS || m == MEMBER_ASSIGNEE || m == MEMBER_PRIORITY ||
+	       m == MEMBER_TITLE || m == MEMBER_TYPE || m == MEMBER_LABELS ||
+	       m == MEMBER_CLOSED_REASON;
+}
+
+static void put_change(struct thread *t, const struct change *c)
+{
+	struct json j = { .out.mem = &t->c->mem };
+
+	if (!c->regs)
+		return;
+	begin(&j, "change", c->mark.at.ms, c->mark.by);
+	json_put_str(&j, "what", what_changed(c));
+	json_put_array(&j, "fields");
+	for (int r = 0; r < REGS; r++)
+		if (c->regs & 1u << r)
+			json_str(&j, str_of(reg_word((enum reg)r)));
+	json_end(&j);
+	json_put_object(&j, "values");
+	for (int m = 0; m < MEMBERS; m++)
+		if (c->member[m].p && is_short((enum member)m))
+			json_put_raw(&j, names_word(&bead_members, m), c->member[m]);
+	json_end(&j);
+	json_end(&j);
+	add(t, c->mark.at, &j);
+}
+
+static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
+{
+	struct thread *t = arg;
+	struct record record = { .change = state_new(&c->mem) };
+	const struct slot *slot;
+	struct str why;
+
+	if (!str_has(r->json, t->id) || !record_decode(r->json, &record, &why))
+		return ERR_OK;
+	slot = state_find(record.change, t->id);
+	if (slot && slot->bead)
+		note_changes(t, slot->bead);
+	return ERR_OK;
+}
+
+static void put_notes(struct thread *t, const struct bead *b)
+{
+	for (size_t i = 0; i < b->notes; i++) {
+		const struct note *n = &b->note[i];
+		struct json j = { .out.mem = &t->c->mem };
+
+		begin(&j, "note", n->at.ms, n->author);
+		json_put_str(&j, "id", n->id);
+		json_put_str(&j, "text", n->content);
+		json_end(&j);
+		add(t, n->at, &j);
+	}
+}
+
+/* The journal knows every step since it was last cut; the bead knows the last one of
+ * each field. */
+static enum err put_bead(struct thread *t, struct beads *b, const struct bead_row *row,
+			 struct json *j)
+{
+	static const struct shape all;
+	struct journal_place start = { .last = -1 };
+	struct value_error error;
+	struct bead bead = { 0 };
+	struct str why;
+	enum err e;
+
+	json_key(j, STR("bead"));
+	public_encode(j, row, &all);
+	if (line_decode(&t->c->mem, value_parse(&t->c->mem, row->line, &error), &bead,
+			&why)) {
+		note_changes(t, &bead);
+		put_notes(t, &bead);
+	}
+	e = journal_each(t->c, b->home, &start, see_record, t);
+	if (e)
+		t->c->code =
+			ERR_OK; /* it has been cut meanwhile, or is for others to mend */
+	for (size_t i = 0; i < t->changes.count; i++)
+		put_change(t, t->changes.entry[i].value);
+	return ERR_OK;
+}
+
+static enum err add_bead(struct thread *t, struct str text, struct json *j)
+{
+	struct beads b;
+	struct bead_row *row;
+	enum err e = beads_open(t->c, BEADS_READ, &b);
+
+	t->id = text;
+	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
+		t->c->code = ERR_OK;
+		json_key(j, STR("bead"));
+		json_null(j);
+		return ERR_OK;
+	}
+	if (e)
+		return e;
+	if (!(e = find_bead(t->c, &b, text, &row))) {
+		t->id = row->id;
+		t->brief = find_brief(b.about.prefix, row->id);
+		e = put_bead(t, &b, row, j);
+	}
+	beads_close(&b);
+	return e;
+}
+
+/* --- mail, and what happened between agents --- */
+
+/* A message. The messages of a broadcast stand in the thread once: they have the same
+ * content, were sent in one moment, and each has another recipient. */
+struct letter_item {
+	struct mail first;         /* as it was sent */
+	struct mail *to;           /* how it is for each recipient */
+	const struct value *event; /* that tells the same; or NULL */
+	struct letter_item *next;  /* of all */
+	struct letter_item *same;  /* of those with the same content */
+};
+
+static struct str content_key(struct thread *t, struct str from, struct str category,
+			      struct str subject, struct str body)
+{
+	struct str zero = { "", 1 },
+		   pieces[] = { from, zero, category, zero, subject, zero, body };
+
+	return sha256_pieces(&t->c->mem, pieces, sizeof pieces / sizeof *pieces);
+}
+
+static struct mail own(struct arena *mem, const struct mail *m)
+{
+	struct mail copy = *m;
+	struct str *text[] = { &copy.id, &copy.thread,  &copy.bead, &copy.from,
+			       &copy.to, &copy.subject, &copy.body };
+
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+		*text[i] = arena_copy(mem, *text[i]);
+	return copy;
+}
+
+static const struct mail *recipient(const struct letter_item *letter, struct str agent)
+{
+	const struct mail *to = letter->to;
+
+	while (to && !str_eq(to->to, agent))
+		to = to->next;
+	return to;
+}
+
+static bool same_letter(const struct letter_item *letter, const struct mail *m)
+{
+	return letter->first.created_ms == m->created_ms &&
+	       str_eq(letter->first.thread, m->thread) && !recipient(letter, m->to);
+}
+
+/* What this message belongs to, which may be a broadcast that was seen in part. */
+static struct letter_item *letter_of(struct thread *t, const struct mail *m)
+{
+	struct str category = str_of(names_word(&categories, m->category));
+	void **head = map_put(&t->letters,
+			      content_key(t, m->from, category, m->subject, m->body));
+	struct letter_item *letter = *head, *last = NULL;
+
+	for (; letter && !same_letter(letter, m); letter = letter->same)
+		last = letter;
+	if (letter)
+		return letter;
+	letter = arena_new(&t->c->mem, struct letter_item);
+	*letter = (struct letter_item){ .first = own(&t->c->mem, m) };
+	if (last)
+		last->same = letter;
+	else
+		*head = letter;
+	*t->letters_end = letter;
+	t->letters_end = &letter->next;
+	return letter;
+}
+
+/* A message is known by its id alone: others may have the same sender, subject and time.
+ */
+static void see_mail(struct call *c, const struct mail *m, void *arg)
+{
+	struct thread *t = arg;
+	struct letter_item *letter;
+	struct mail *one;
+	void **at;
+
+	(void)c;
+	if (!about(t, m->bead))
+		return;
+	at = map_find(&t->messages, m->id);
+	if (!at) {
+		one = arena_new(&t->c->mem, struct mail);
+		*one = own(&t->c->mem, m);
+		letter = letter_of(t, m);
+		one->next = letter->to;
+		letter->to = one;
+		at = map_put(&t->messages, one->id);
+		*at = one;
+	}
+	one = *at;
+	one->state = m->state;
+	one->read_ms = m->read_ms;
+	one->acked_ms = m->acked_ms;
+}
+
+static void put_recipients(struct json *j, const struct mail *to)
+{
+	json_put_array(j, "recipients");
+	for (; to; to = to->next) {
+		json_object(j);
+		json_put_str(j, "agent", to->to);
+		json_put_str(j, "message_id", to->id);
+		json_put_str(j, "state", str_of(names_word(&mail_states, to->state)));
+		json_put_moment(j, "read_at", to->read_ms);
+		json_put_moment(j, "acked_at", to->acked_ms);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void put_letter(struct thread *t, const struct letter_item *letter)
+{
+	const struct mail *m = &letter->first;
+	struct json j = { .out.mem = &t->c->mem };
+
+	begin(&j, "mail", m->created_ms, m->from);
+	json_put_str(&j, "category", str_of(names_word(&categories, m->category)));
+	json_put_str(&j, "label", str_of(category_label(m->category)));
+	json_put_str(&j, "thread_id", m->thread);
+	json_put_str(&j, "subject", m->subject);
+	json_put_str(&j, "text", m->body);
+	json_put_bool(&j, "requires_ack", m->requires_ack);
+	put_recipients(&j, letter->to);
+	json_key(&j, STR("event"));
+	if (letter->event)
+		json_value(&j, letter->event);
+	else
+		json_null(&j);
+	json_end(&j);
+	add(t, (struct stamp){ .ms = m->created_ms }, &j);
+}
+
+/* May the event of this letter be one that was sent to `to` then? The message is stored
+ * together with it and is never older: where the clock was set back, it is as old as the
+ * recipient's last message. */
+static bool may_tell(const struct letter_item *letter, struct str to, int64_t at)
+{
+	bool many = letter->to->next,
+	     one = registry_id_valid(to) && !str_is(to, "broadcast");
+
+	return letter->first.created_ms >= at && (many || !letter->event) &&
+	       (!one || recipient(letter, to));
+}
+
+static bool tells_better(const struct letter_item *a, const struct letter_item *b)
+{
+	if (!b || !a->event != !b->event)
+		return !b || !a->event;
+	return a->first.created_ms < b->first.created_ms;
+}
+
+/* A handoff and a call for help are mail too, and stand in the thread once. */
+static bool told_by_mail(struct thread *t, const struct value *event, int64_t at)
+{
+	const struct value *payload = value_find(event, "payload");
+	struct str text = value_str(payload, "summary");
+	struct letter_item *letter, *best = NULL;
+	void **found;
+
+	text = text.p ? text : value_str(payload, "blocker");
+	found = map_find(&t->letters, content_key(t, value_str(event, "from_agent"),
+						  value_str(event, "event_type"),
+						  value_str(payload, "subject"), text));
+	for (letter = found ? *found : NULL; letter; letter = letter->same)
+		if (may_tell(letter, value_str(event, "to_agent"), at) &&
+		    tells_better(letter, best))
+			best = letter;
+	if (best)
+		best->event = event;
+	return best;
+}
+
+static void put_event(struct thread *t, const struct value *event)
+{
+	struct json j = { .out.mem = &t->c->mem };
+	struct str type = value_str(event, "event_type");
+	int kind = names_exact(&event_types, type);
+	int64_t at = 0;
+
+	moment_parse(value_str(event, "created_at"), &at);
+	if (kind < 0 || told_by_mail(t, event, at))
+		return;
+	begin(&j, "protocol", at, value_str(event, "from_agent"));
+	json_put_str(&j, "label", str_of(event_label((enum event_type)kind)));
+	json_key(&j, STR("event"));
+	json_value(&j, event);
+	json_end(&j);
+	add(t, (struct stamp){ .ms = at }, &j);
+}
+
+static enum err add_protocol(struct thread *t, struct agent_files *f)
+{
+	struct protocol_filter filter = { .bead = t->id,
+					  .or_bead = t->brief,
+					  .limit = MOST };
+	struct json list = { .out.mem = &t->c->mem };
+	struct value_error error;
+	const struct value *v;
+	enum err e = protocol_each(t->c, f, &filter, &list);
+
+	v = e ? NULL : value_parse(&t->c->mem, json_text(&list), &error);
+	for (size_t i = v ? v->count : 0; i; i--) /* the newest is the first */
+		put_event(t, &v->item[i - 1]);
+	return e;
+}
+
+static enum err add_agents(struct thread *t)
+{
+	struct call *c = t->c;
+	struct agent_files f;
+	struct str *agents;
+	size_t count;
+	enum err e = agent_files_open(c, AGENTS_READ, &f);
+
+	if (e || (e = mailbox_list(c, &f, &agents, &count)))
+		return e;
+	for (size_t i = 0; !e && i < count; i++)
+		e = mailbox_each(c, &f, agents[i], &(int64_t){ 0 },
+				 t->brief.n ? t->brief : t->id, see_mail, t);
+	if (!e)
+		e = add_protocol(t, &f);
+	for (const struct letter_item *l = t->first_letter; !e && l; l = l->next)
+		put_letter(t, l);
+	return e;
+}
+
+/* --- the board, and what agents noted --- */
+
+static void put_whole(struct thread *t, const char *kind, struct stamp at, struct str by,
+		      struct str member, struct json *value)
+{
+	struct json j = { .out.mem = &t->c->mem };
+
+	begin(&j, kind, at.ms, by);
+	json_put_raw(&j, member.p, json_text(value));
+	json_end(&j);
+	add(t, at, &j);
+}
+
+/* Its id as a whole, not as the beginning of a longer one. */
+static bool names(struct str text, struct str id)
+{
+	const char *found;
+
+	while (id.n && (found = str_find(text, id))) {
+		char before = found > text.p ? found[-1] : ' ', after;
+
+		text = str_skip(text, (size_t)(found - text.p) + id.n);
+		after = text.n ? text.p[0] : ' ';
+		if (!bead_id_valid((struct str){ &before, 1 }) &&
+		    !bead_id_valid((struct str){ &after, 1 }))
+			return true;
+	}
+	return false;
+}
+
+static enum err add_board(struct thread *t)
+{
+	struct call *c = t->c;
+	struct message_filter said = { .min_priority = -1,
+				       .limit = MOST,
+				       .mentions = t->id };
+	struct artifact_filter made = { .mentions = t->id, .limit = MOST };
+	struct message *m = NULL;
+	struct artifact *a = NULL;
+	struct board board;
+	enum err e = board_open(c, BOARD_READ, &board);
+
+	if (e == ERR_NOT_INITIALIZED) {
+		c->code = ERR_OK;
+		return ERR_OK;
+	}
+	if (e)
+		return e;
+	if (!(e = message_each(c, &board, &said, &m)))
+		e = artifact_each(c, &board, &made, &a);
+	board_close(&board);
+	for (; !e && m; m = m->next) {
+		struct json j = { .out.mem = &c->mem };
+
+		if (!names(m->content, t->id) && !names(m->refs, t->id))
+			continue;
+		message_encode(&j, m);
+		put_whole(t, "post", (struct stamp){ m->created_at, m->id },
+			  m->from_agent, STR("post"), &j);
+	}
+	for (; !e && a; a = a->next) {
+		struct json j = { .out.mem = &c->mem };
+
+		if (!names(a->description, t->id) && !names(a->refs, t->id))
+			continue;
+		artifact_encode(&j, a);
+		put_whole(t, "artifact", (struct stamp){ a->created_at, a->id },
+			  a->produced_by, STR("artifact"), &j);
+	}
+	return e;
+}
+
+static enum err add_events(struct thread *t)
+{
+	struct call *c = t->c;
+	struct event_filter filter = { .task = t->id, .limit = MOST, .archived = true };
+	struct event_row *row = NULL;
+	struct artifact_row *a = NULL;
+	struct str project = c->project, gitdir = c->gitdir; /* which it may change */
+	struct continuity k;
+	enum err e = continuity_open(c, VYBE_READ, &k);
+
+	c->project = project;
+	c->gitdir = gitdir;
+	if (e)
+		return e;
+	if (k.db.db && !(e = vybe_event_each(c, &k.db, &filter, &row)))
+		e = vybe_artifact_each(c, &k.db, t->id, MOST, &a);
+	continuity_close(&k);
+	for (; !e && row; row = row->next) {
+		struct json j = { .out.mem = &c->mem };
+
+		if (str_starts(row->kind, STR("task_"))) /* a change, and told as one */
+			continue;
+		event_row_encode(&j, row);
+		put_whole(t, "event", (struct stamp){ row->created, row->id }, row->agent,
+			  STR("event"), &j);
+	}
+	for (; !e && a; a = a->next) {
+		struct json j = { .out.mem = &c->mem };
+
+		artifact_row_encode(&j, a);
+		put_whole(t, "artifact", (struct stamp){ a->created, a->id },
+			  (struct str){ 0 }, STR("artifact"), &j);
+	}
+	return e;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	int order = stamp_cmp(x->at, y->at);
+
+	if (order)
+		return order;
+	return x->order < y->order ? -1 : 1;
+}
+
+enum err conversation_encode(struct call *c, struct str bead, struct json *j)
+{
+	struct thread t = { .c = c,
+			    .changes.mem = &c->mem,
+			    .messages.mem = &c->mem,
+			    .letters.mem = &c->mem };
+	enum err e;
+
+	t.letters_end = &t.first_letter;
+	json_object(j);
+	if ((e = add_bead(&t, bead, j)) || (e = add_agents(&t)) || (e = add_board(&t)) ||
+	    (e = add_events(&t)))
+		return e;
+	if (t.count)
+		qsort(t.item, t.count, sizeof *t.item, by_time);
+	json_put_array(j, "items");
+	for (size_t i = 0; i < t.count; i++)
+		json_raw(j, t.item[i].json);
+	json_end(j);
+	json_end(j);
+	return ERR_OK;
+}

@@ -1,0 +1,480 @@
+#include "live/overview.h"
+
+#include "agents/mailbox.h"
+#include "agents/protocol.h"
+#include "agents/reservation.h"
+#include "base/map.h"
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/find.h"
+#include "store/db/bead_query.h"
+
+/* --- the mail about each bead --- */
+
+struct mail_tally {
+	int64_t unread, owed;
+	int64_t at; /* of the last message */
+	struct str by;
+	int category;
+};
+
+struct mail_map {
+	struct call *c;
+	struct map beads; /* by id, as it was written: struct mail_tally */
+};
+
+static struct mail_tally *tally_of(struct mail_map *map, struct str bead)
+{
+	void **at = map_find(&map->beads, bead);
+
+	if (!at) {
+		at = map_put(&map->beads, arena_copy(&map->c->mem, bead));
+		*at = arena_new(&map->c->mem, struct mail_tally);
+	}
+	return *at;
+}
+
+/* Every step is a line of its own, so that steps can be counted. */
+static void count_step(struct call *c, const struct mail *m, void *arg)
+{
+	struct mail_map *map = arg;
+	struct mail_tally *t = tally_of(map, m->bead);
+
+	(void)c;
+	t->unread += m->state == MAIL_UNREAD ? 1 : m->state == MAIL_READ ? -1 : 0;
+	if (m->requires_ack)
+		t->owed += m->state == MAIL_UNREAD ? 1 : m->state == MAIL_ACKED ? -1 : 0;
+	if (m->created_ms < t->at)
+		return;
+	t->at = m->created_ms;
+	t->category = m->category;
+	if (!str_eq(t->by, m->from))
+		t->by = arena_copy(&map->c->mem, m->from);
+}
+
+static enum err count_mail(struct call *c, struct agent_files *f, struct mail_map *out)
+{
+	struct str *agents;
+	size_t count;
+	enum err e = mailbox_list(c, f, &agents, &count);
+
+	*out = (struct mail_map){ .c = c, .beads.mem = &c->mem };
+	for (size_t i = 0; !e && i < count; i++)
+		e = mailbox_each(c, f, agents[i], &(int64_t){ 0 }, (struct str){ 0 },
+				 count_step, out);
+	return e;
+}
+
+static void add_tally(const struct mail_map *map, struct str bead, struct mail_tally *sum)
+{
+	void **at = bead.p ? map_find(&map->beads, bead) : NULL;
+	const struct mail_tally *t = at ? *at : NULL;
+
+	if (!t)
+		return;
+	sum->unread += t->unread;
+	sum->owed += t->owed;
+	if (t->at < sum->at)
+		return;
+	sum->at = t->at;
+	sum->by = t->by;
+	sum->category = t->category;
+}
+
+/* --- beads --- */
+
+struct crowd {
+	struct call *c;
+	struct agent_files files;
+	struct registered *agents;
+	struct map by_id; /* struct registered */
+	struct mail_map mail;
+	struct str prefix; /* of ids */
+	struct map rows;   /* by id: struct bead_row */
+	struct map epics;  /* by id, "" for none: struct session */
+};
+
+struct session {
+	const struct bead_row *epic; /* NULL: of none */
+	struct bead_row **task;
+	size_t count, closed;
+};
+
+static struct session *session_of(struct crowd *w, struct str epic)
+{
+	void **at = map_put(&w->epics, epic);
+
+	if (!*at)
+		*at = arena_new(&w->c->mem, struct session);
+	return *at;
+}
+
+/* The epic that a bead is a part of, however indirectly; NULL: none. */
+static const struct bead_row *epic_of(struct crowd *w, const struct bead_row *row)
+{
+	enum { STEPS = 64 }; /* parents may go round in a circle after a merge */
+
+	for (int i = 0; i < STEPS && row->parent.p; i++) {
+		void **at = map_find(&w->rows, row->parent);
+
+		if (!at)
+			return NULL;
+		row = *at;
+		if (row->type == BEAD_EPIC)
+			return row;
+	}
+	return NULL;
+}
+
+static void put_in_session(struct crowd *w, struct bead_row *row)
+{
+	const struct bead_row *epic = epic_of(w, row);
+	struct session *s;
+
+	if (row->type == BEAD_EPIC) {
+		session_of(w, row->id)->epic = row;
+		if (!epic)
+			return;
+	}
+	s = session_of(w, epic ? epic->id : STR(""));
+	s->task = arena_room(&w->c->mem, s->task, s->count, sizeof(struct bead_row *));
+	s->task[s->count++] = row;
+	s->closed += row->status == BEAD_CLOSED;
+}
+
+static bool is_parent(const struct link *link)
+{
+	return str_is(link->kind, names_word(&edge_kinds, EDGE_PARENT));
+}
+
+/* The counts of what depends on a bead, and of its parents, have changed with it. */
+static enum err add_around(struct crowd *w, struct beads *b, struct str id)
+{
+	enum err e = ERR_OK;
+
+	for (int side = SIDE_OUT; !e && side <= SIDE_IN; side++) {
+		struct link *link;
+
+		e = query_links(w->c, &b->cache, id, (enum side)side, &link);
+		for (; !e && link; link = link->next) {
+			void **at;
+
+			if (side == SIDE_OUT && !is_parent(link))
+				continue;
+			at = map_put(&w->rows, link->bead->id);
+			*at = *at ? *at : link->bead;
+		}
+	}
+	return e;
+}
+
+static enum err read_beads(struct call *c, struct crowd *w,
+			   const struct overview_ask *ask)
+{
+	struct bead_filter all = { .sort = SORT_PRIORITY,
+				   .ids = ask->ids,
+				   .id_count = ask->id_count };
+	struct bead_row *row, *first;
+	struct beads b;
+	enum err e;
+
+	if (ask->ids && !ask->id_count) /* none of them */
+		return ERR_OK;
+	e = beads_open(c, BEADS_READ, &b);
+	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
+		c->code = ERR_OK;
+		return ERR_OK;
+	}
+	if (e)
+		return e;
+	w->prefix = b.about.prefix;
+	e = query_each(c, &b.cache, &all, &first);
+	for (row = e ? NULL : first; row; row = row->next)
+		*map_put(&w->rows, row->id) = row;
+	for (size_t i = 0; !e && i < ask->id_count; i++)
+		e = add_around(w, &b, ask->ids[i]);
+	beads_close(&b);
+	for (row = e ? NULL : first; row; row = row->next)
+		put_in_session(w, row);
+	return e;
+}
+
+/* --- what it looks like --- */
+
+static bool at_is(const struct value *v, const char *key, const struct value *stamp)
+{
+	const struct value *at = value_find(v, key);
+
+	return at && stamp && at->type == VALUE_ARRAY && stamp->type == VALUE_ARRAY &&
+	       at->count == 2 && stamp->count == 2 &&
+	       str_eq(at->item[0].text, stamp->item[0].text) &&
+	       str_eq(at->item[1].text, stamp->item[1].text);
+}
+
+/* What the last write to a bead was, as its line tells. */
+static struct str deed(const struct value *line)
+{
+	const struct value *last = value_find(line, "_at"),
+			   *notes = value_find(line, "notes");
+
+	if (at_is(line, "created_at", last))
+		return STR("created");
+	if (at_is(line, "closed_at", last))
+		return STR("closed");
+	if (at_is(line, "assignee_at", last))
+		return STR("claimed");
+	for (size_t i = 0; notes && notes->type == VALUE_ARRAY && i < notes->count; i++)
+		if (at_is(&notes->item[i], "at", last))
+			return STR("commented");
+	return STR("changed");
+}
+
+static struct str word_of_mail(int category)
+{
+	return category == CATEGORY_HANDOFF  ? STR("passed on") :
+	       category == CATEGORY_BLOCKED  ? STR("asked for input") :
+	       category == CATEGORY_DECISION ? STR("decided") :
+					       STR("wrote");
+}
+
+static void put_last_act(struct json *j, const struct bead_row *row,
+			 const struct value *line, const struct mail_tally *mail)
+{
+	bool mailed = mail->at > row->updated;
+
+	json_put_object(j, "last_act");
+	json_put_moment(j, "at", mailed ? mail->at : row->updated);
+	json_put_str(j, "by", mailed ? mail->by : value_str(line, "_by"));
+	json_put_str(j, "what", mailed ? word_of_mail(mail->category) : deed(line));
+	json_end(j);
+}
+
+static void put_labels(struct json *j, const struct value *labels)
+{
+	json_name(j, STR("labels"));
+	if (labels)
+		json_value(j, labels);
+	else
+		json_raw(j, STR("[]"));
+}
+
+static enum vitality vitality(const struct crowd *w, const struct registered *a)
+{
+	return vitality_of(a->seen_ms, w->c->now_ms, w->c->stale_minutes);
+}
+
+/* Of whoever has it; null for people and others who are not registered. */
+static void put_liveness(struct crowd *w, struct json *j, const char *key, struct str who)
+{
+	void **at = who.p ? map_find(&w->by_id, who) : NULL;
+
+	json_put_str(j, key,
+		     at ? str_of(names_word(&vitalities, (int)vitality(w, *at))) :
+			  (struct str){ 0 });
+}
+
+/* Whoever wrote may have left out the prefix of the id. */
+static struct mail_tally mail_about(const struct crowd *w, struct str id)
+{
+	struct mail_tally sum = { 0 };
+
+	add_tally(&w->mail, id, &sum);
+	add_tally(&w->mail, find_brief(w->prefix, id), &sum);
+	return sum;
+}
+
+/*
+ * The moment from which it may be handed out to anybody (1970 where it is free
+ * already), so that the page needs no rule of its own; null: not as it is now.
+ */
+static void put_free_from(struct json *j, const struct bead_row *row)
+{
+	int64_t from = bead_row_free_from(row, (struct str){ 0 });
+
+	json_put_str(j, "free_from",
+		     from == FREE_NEVER ? (struct str){ 0 } :
+					  moment_format(j->out.mem, from));
+}
+
+static void put_task(struct crowd *w, struct json *j, const struct bead_row *row)
+{
+	struct mail_tally mail = mail_about(w, row->id);
+	struct arena scratch = { 0 };
+	struct value_error error;
+	const struct value *line = value_parse(&scratch, row->line, &error);
+
+	json_put_str(j, "id", row->id);
+	json_put_str(j, "title", row->title);
+	json_put_str(j, "status", str_of(names_word(&bead_statuses, row->status)));
+	json_put_int(j, "priority", row->priority);
+	json_put_str(j, "type", str_of(names_word(&bead_types, row->type)));
+	json_put_str(j, "assignee", row->assignee);
+	put_liveness(w, j, "owner_liveness", row->assignee);
+	json_put_moment(j, "lease_ends_at", row->lease);
+	json_put_str(j, "parent", row->parent);
+	json_put_int(j, "blockers", row->blockers);
+	json_put_str(j, "waits_for", row->waits);
+	json_put_int(j, "open_children", row->children);
+	put_free_from(j, row);
+	json_put_moment(j, "created_at", row->created);
+	json_put_moment(j, "updated_at", row->updated);
+	json_put_int(j, "unread", mail.unread);
+	json_put_int(j, "to_accept", mail.owed);
+	put_labels(j, value_find(line, "labels"));
+	put_last_act(j, row, line, &mail);
+	arena_release(&scratch);
+}
+
+static bool shown(const struct session *s, const struct overview_ask *ask)
+{
+	if (ask->all || !s->epic)
+		return ask->all || s->count > s->closed;
+	return s->epic->status != BEAD_CLOSED || s->count > s->closed;
+}
+
+static void put_session(struct crowd *w, struct json *j, const struct session *s,
+			const struct overview_ask *ask)
+{
+	json_object(j);
+	if (s->epic) {
+		put_task(w, j, s->epic);
+	} else {
+		json_put_str(j, "id", (struct str){ 0 });
+		json_put_str(j, "title", STR("Without an epic"));
+	}
+	json_put_int(j, "total", (int64_t)s->count);
+	json_put_int(j, "closed", (int64_t)s->closed);
+	json_put_array(j, "tasks");
+	for (size_t i = 0; i < s->count; i++) {
+		bool gone = s->task[i]->status == BEAD_CLOSED;
+
+		if (gone && !ask->all && (!s->epic || s->epic->status == BEAD_CLOSED))
+			continue;
+		json_object(j);
+		put_task(w, j, s->task[i]);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static void put_sessions(struct crowd *w, struct json *j, const struct overview_ask *ask)
+{
+	json_put_array(j, "sessions");
+	for (size_t i = 0; i < w->epics.count; i++)
+		if (shown(w->epics.entry[i].value, ask))
+			put_session(w, j, w->epics.entry[i].value, ask);
+	json_end(j);
+}
+
+static void put_agents(struct crowd *w, struct json *j)
+{
+	json_put_array(j, "agents");
+	for (struct registered *a = w->agents; a; a = a->next) {
+		struct mail_waiting mail = mail_waiting(w->c, &w->files, a->id);
+
+		json_object(j);
+		json_put_str(j, "agent_id", a->id);
+		json_put_str(j, "display_name", a->display);
+		json_put_str(j, "role", a->role);
+		json_put_str(j, "status", a->status);
+		json_put_moment(j, "last_seen_at", a->seen_ms);
+		json_put_str(j, "liveness",
+			     str_of(names_word(&vitalities, (int)vitality(w, a))));
+		json_put_int(j, "unread", mail.unread);
+		json_put_int(j, "to_accept", mail.owed);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* A reservation that has run out, or whose holder is not there, keeps nobody safe. */
+static enum err put_reservations(struct crowd *w, struct json *j)
+{
+	struct reservation *r;
+	enum err e = reservation_shown(w->c, &w->files, (struct str){ 0 },
+				       (struct str){ 0 }, true, &r);
+
+	json_put_array(j, "reservations");
+	for (; !e && r; r = r->next) {
+		void **at = map_find(&w->by_id, r->agent);
+		bool expired = r->expires_ms <= w->c->now_ms,
+		     gone = !at || vitality(w, *at) != VITALITY_ACTIVE;
+
+		json_object(j);
+		json_put_str(j, "reservation_id", r->id);
+		json_put_str(j, "scope", r->scope);
+		json_put_str(j, "path", r->key);
+		json_put_str(j, "agent_id", r->agent);
+		json_put_str(j, "bead_id", r->bead);
+		put_liveness(w, j, "owner_liveness", r->agent);
+		json_put_moment(j, "created_at", r->created_ms);
+		json_put_moment(j, "expires_at", r->expires_ms);
+		json_put_int(j, "epoch", r->epoch);
+		json_put_bool(j, "expired", expired);
+		json_put_bool(j, "stale", expired || gone);
+		json_end(j);
+	}
+	json_end(j);
+	return e;
+}
+
+static enum err put_incursions(struct crowd *w, struct json *j)
+{
+	enum { MOST = 50 };
+	struct protocol_filter filter = {
+		.type = str_of(names_word(&event_types, EVENT_INCURSION)), .limit = MOST
+	};
+
+	json_name(j, STR("incursions"));
+	return protocol_each(w->c, &w->files, &filter, j);
+}
+
+/* Only the tasks that are named, and those that wait for them. */
+static enum err encode_some(struct crowd *w, const struct overview_ask *ask,
+			    struct json *j)
+{
+	enum err e = read_beads(w->c, w, ask);
+
+	json_object(j);
+	json_put_moment(j, "at", w->c->now_ms);
+	json_put_array(j, "tasks");
+	for (size_t i = 0; !e && i < w->rows.count; i++) {
+		json_object(j);
+		put_task(w, j, w->rows.entry[i].value);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	return e;
+}
+
+enum err overview_encode(struct call *c, const struct overview_ask *ask, struct json *j)
+{
+	struct crowd w = {
+		.c = c, .by_id.mem = &c->mem, .rows.mem = &c->mem, .epics.mem = &c->mem
+	};
+	enum err e;
+
+	if ((e = liveness_check(c)) || (e = agent_files_open(c, AGENTS_READ, &w.files)) ||
+	    (e = registry_each(c, &w.files, (struct str){ 0 }, (struct str){ 0 },
+			       &w.agents)))
+		return e;
+	for (struct registered *a = w.agents; a; a = a->next)
+		*map_put(&w.by_id, a->id) = a;
+	if (ask->ids)
+		return encode_some(&w, ask, j);
+	if (!ask->brief &&
+	    ((e = count_mail(c, &w.files, &w.mail)) || (e = read_beads(c, &w, ask))))
+		return e;
+	json_object(j);
+	json_put_moment(j, "at", c->now_ms);
+	if (!ask->brief)
+		put_sessions(&w, j, ask);
+	put_agents(&w, j);
+	if ((e = put_reservations(&w, j)) || (e = put_incursions(&w, j)))
+		return e;
+	json_end(j);
+	return ERR_OK;
+}

@@ -1,0 +1,162 @@
+#include "op/op.h"
+
+#include "base/text/json.h"
+
+static void put_string_schema(struct json *j, const char *name, const char *help)
+{
+	json_put_object(j, name);
+	json_put_str(j, "type", STR("string"));
+	json_put_str(j, "description", str_of(help));
+	json_end(j);
+}
+
+static bool is_for(const struct field *f, enum audience whom)
+{
+	return whom == FOR_MODELS ? !(f->flags & FIELD_CLI) : field_on_wire(f);
+}
+
+enum dialect op_dialect(const struct op *op)
+{
+	return op->flags & OP_VYBE   ? DIALECT_VYBE :
+	       op->flags & OP_BEADS  ? DIALECT_BEADS :
+	       op->flags & OP_AGENTS ? DIALECT_AGENTS :
+				       DIALECT_BOARD;
+}
+
+bool op_may_write(const struct op *op)
+{
+	for (const struct field *f = op->fields; f && f->name; f++)
+		if (f->flags & FIELD_WRITES)
+			return true;
+	return op->flags & OP_WRITE;
+}
+
+void op_input_schema(struct json *j, const struct op *op, enum audience whom)
+{
+	const struct field none = { 0 }, *fields = op->fields ? op->fields : &none;
+	bool required = false;
+
+	json_object(j);
+	json_put_str(j, "type", STR("object"));
+	json_put_object(j, "properties");
+	for (const struct field *f = fields; f->name; f++) {
+		if (!is_for(f, whom))
+			continue;
+		json_key(j, str_of(f->name));
+		field_schema(j, f);
+		required = required || field_required(f);
+	}
+	if (op->flags & (OP_ACTOR | OP_READER))
+		put_string_schema(j, "agent", "who you are");
+	if (op->flags & OP_RECEIPT)
+		put_string_schema(j, "request_id", "to repeat safely");
+	json_end(j);
+	if (required) {
+		json_put_array(j, "required");
+		for (const struct field *f = fields; f->name; f++)
+			if (is_for(f, whom) && field_required(f))
+				json_str(j, str_of(f->name));
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void op_args_schema(struct json *j, const struct op *op)
+{
+	const struct field none = { 0 }, *fields = op->fields ? op->fields : &none;
+	bool once = (op->flags & OP_VYBE) && (op->flags & OP_WRITE);
+
+	json_object(j);
+	json_put_str(j, "type", STR("object"));
+	json_put_object(j, "properties");
+	for (const struct field *f = fields; f->name; f++) {
+		json_key(j, field_flag(j->out.mem, f));
+		json_object(j);
+		field_schema_members(j, f);
+		if (f->kind == &kind_bool || f->kind == &kind_switch)
+			json_put_bool(j, "default", false);
+		json_end(j);
+	}
+	if (op->flags & (OP_ACTOR | OP_READER))
+		put_string_schema(j, "agent", "who you are");
+	if (once)
+		put_string_schema(j, "request-id", "of this write");
+	json_end(j);
+	json_put_array(j, "required");
+	for (const struct field *f = fields; f->name; f++)
+		if (field_required(f) && !(f->flags & FIELD_PIPED))
+			json_str(j, field_flag(j->out.mem, f));
+	if (op->flags & OP_ACTOR)
+		json_str(j, STR("agent"));
+	if (once)
+		json_str(j, STR("request-id"));
+	json_end(j);
+	json_end(j);
+}
+
+static void put_type(struct json *j, const struct prop *p)
+{
+	static const char *const word[] = {
+		[PROP_STR] = "string",
+		[PROP_INT] = "integer",
+		[PROP_BOOL] = "boolean",
+		[PROP_OBJECT] = "object",
+	};
+
+	if (p->type == PROP_ANY)
+		return;
+	if (p->flags & PROP_NULL) {
+		json_put_array(j, "type");
+		json_str(j, str_of(word[p->type]));
+		json_str(j, STR("null"));
+		json_end(j);
+	} else {
+		json_put_str(j, "type", str_of(word[p->type]));
+	}
+}
+
+static void put_required(struct json *j, const struct prop *props)
+{
+	json_put_array(j, "required");
+	for (const struct prop *m = props; m->name; m++)
+		if (!(m->flags & PROP_OPTIONAL))
+			json_str(j, str_of(m->name));
+	json_end(j);
+}
+
+/* `depth` is how many objects inside each other are spelt out; -1: all, and exactly. */
+static void prop_schema(struct json *j, const struct prop *p, int depth)
+{
+	bool list = p->flags & PROP_LIST;
+
+	json_object(j);
+	if (list) {
+		json_put_str(j, "type", STR("array"));
+		json_put_object(j, "items");
+	}
+	if (depth < 0 || !(p->flags & PROP_NULL)) /* hosts want one type or none */
+		put_type(j, p);
+	if (p->of && depth) {
+		json_put_object(j, "properties");
+		for (const struct prop *m = p->of; m->name; m++) {
+			json_key(j, str_of(m->name));
+			prop_schema(j, m, depth - (depth > 0));
+		}
+		json_end(j);
+		if (depth < 0)
+			put_required(j, p->of);
+	}
+	if (list)
+		json_end(j);
+	json_end(j);
+}
+
+void op_reply_schema(struct json *j, const struct op *op)
+{
+	prop_schema(j, op->reply, -1);
+}
+
+void op_reply_outline(struct json *j, const struct op *op)
+{
+	prop_schema(j, op->reply, op->reply->flags & PROP_LIST ? 0 : 1);
+}

@@ -1,0 +1,61 @@
+#include "agents/protocol.h"
+#include "base/text/json.h"
+#include "ops/agent/agent_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str bead, agent;
+	int type;
+	int64_t limit;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "bead", &kind_str, AT(bead), .arg = "BEAD", .min = 1, .max = 200,
+	  .help = "only about this bead" },
+	{ "agent", &kind_str, AT(agent), .arg = "ID", .min = 1, .max = 200,
+	  .help = "only by this agent, or about it" },
+	{ "type", &kind_word, AT(type), .words = &event_types,
+	  .help = "only of this kind" },
+	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 1, .max = 500,
+	  .preset = "50", .help = "at most so many" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "version", PROP_STR, 0, NULL },
+	{ "event_type", PROP_STR, 0, NULL },
+	{ "project_root", PROP_STR, 0, NULL },
+	{ "bead_id", PROP_STR, PROP_NULL, NULL },
+	{ "from_agent", PROP_STR, PROP_NULL, NULL },
+	{ "to_agent", PROP_STR, PROP_NULL, NULL },
+	{ "scope", PROP_STR, PROP_NULL, NULL },
+	{ "created_at", PROP_STR, 0, NULL },
+	{ "payload", PROP_OBJECT, 0, NULL },
+	{ 0 },
+};
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct protocol_filter filter = { .bead = in->bead,
+					  .agent = in->agent,
+					  .limit = in->limit };
+
+	if (in->type >= 0)
+		filter.type = str_of(names_word(&event_types, in->type));
+	return protocol_each(c, s->agents, &filter, reply);
+}
+
+const struct op op_agent_events = {
+	.name = "agent events",
+	.help = "List what happened between agents, the newest first",
+	.flags = AGENT_READ,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "events", PROP_OBJECT, PROP_LIST, props },
+	.run = run,
+};

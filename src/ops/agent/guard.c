@@ -1,0 +1,486 @@
+#include "agents/guard.h"
+#include "base/buf.h"
+#include "base/moment.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "ops/agent/agent_ops.h"
+#include "ops/ops.h"
+#include "store/git/git_hooks.h"
+#include "store/git/git_tool.h"
+#include "store/place.h"
+
+/* bb agent guard, guard install, guard uninstall: keeps others out of what is reserved.
+ */
+
+enum policy { POLICY_REFUSE, POLICY_WARN };
+static const char *const policy_words[] = { "refuse", "warn" };
+static const struct names policies = { policy_words, 2, NULL };
+
+struct body {
+	struct str agent, input, pushed;
+	struct list paths;
+	bool staged;
+	int64_t epoch;
+	int on_deny, on_error;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+#define POLICY_FIELDS                                                             \
+	{ "on_deny",          &kind_word,                                         \
+	  AT(on_deny),        .words = &policies,                                 \
+	  .preset = "refuse", .help = "what comes of files that are another's" }, \
+	{                                                                         \
+		"on_error", &kind_word, AT(on_error),                             \
+			.words = &policies, .preset = "refuse",                   \
+			.help = "what comes of not being able to tell"            \
+	}
+
+static const struct field guard_fields[] = {
+	{ "agent", &kind_str, AT(agent), FIELD_ACTOR, .arg = "ID", .min = 1, .max = 200,
+	  .help = "who you are; if nobody says, all reservations are another's" },
+	{ "paths", &kind_path, AT(paths), FIELD_PLACE | FIELD_LIST, .min = 1, .max = 4096,
+	  .help = "files, from the project's root" },
+	{ "stdin", &kind_input, AT(input), FIELD_CLI, .max = 64 << 20,
+	  .help = "the files come on standard input, one on a line, or with NUL "
+		  "between" },
+	{ "staged", &kind_bool, AT(staged), .help = "the files of the next commit" },
+	{ "pushed", &kind_input, AT(pushed), FIELD_CLI, .max = 64 << 20,
+	  .help = "the files of the commits that Git tells a pre-push hook of" },
+	{ "epoch", &kind_int, AT(epoch), .min = 1, .arg = "N",
+	  .help = "only if you still have the reservation with this epoch" },
+	POLICY_FIELDS,
+	{ 0 },
+};
+
+static const struct field install_fields[] = { POLICY_FIELDS, { 0 } };
+
+static const struct prop finding_props[] = {
+	{ "path", PROP_STR, 0, NULL },
+	{ "owner_liveness", PROP_STR, 0, NULL },
+	{ "reservation", PROP_OBJECT, 0, reservation_props },
+	{ 0 },
+};
+
+static const struct prop guard_props[] = {
+	{ "outcome", PROP_STR, 0, NULL },
+	{ "reason", PROP_STR, PROP_NULL, NULL },
+	{ "checked", PROP_INT, 0, NULL },
+	{ "denied", PROP_OBJECT, PROP_LIST, finding_props },
+	{ 0 },
+};
+
+static const struct prop hook_props[] = {
+	{ "hook", PROP_STR, 0, NULL },
+	{ "path", PROP_STR, 0, NULL },
+	{ "change", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+/* --- which files --- */
+
+struct paths {
+	struct call *c;
+	struct guard_path **tail;
+};
+
+static void add_path(struct paths *list, struct guard_path path)
+{
+	*list->tail = arena_new(&list->c->mem, struct guard_path);
+	**list->tail = path;
+	list->tail = &(*list->tail)->next;
+}
+
+static void add_asked(struct paths *list, struct str path)
+{
+	add_path(list, (struct guard_path){ .path = path, .follow = true });
+}
+
+/* What Git names counts from the root of the worktree, which need not be the project's; a
+ * link that it names is a file of its own. */
+static void add_found(struct paths *list, struct str tree, const struct git_path *found)
+{
+	for (; found; found = found->next)
+		add_path(list, (struct guard_path){ .path = path_join(&list->c->mem, tree,
+								      found->path) });
+}
+
+static void add_lines(struct paths *list, struct str text)
+{
+	char sep = text.n && memchr(text.p, '\0', text.n) ? '\0' : '\n';
+	struct str line;
+
+	while (text.n && str_next(&text, sep, &line)) {
+		if (sep && str_ends(line, STR("\r")))
+			line.n--;
+		if (line.n)
+			add_asked(list, sep ? git_unquote(&list->c->mem, line) : line);
+	}
+}
+
+static struct str where(struct call *c)
+{
+	return c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
+}
+
+/* Is anything reserved? If not, Git need not be asked. */
+static enum err any_reserved(struct call *c, struct agent_files *f, bool *out)
+{
+	struct reservation *r;
+	enum err e = reservation_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &r);
+
+	*out = !e && r;
+	return e;
+}
+
+static enum err collect(struct call *c, struct agent_files *f, const struct body *in,
+			struct guard_path **out)
+{
+	bool any;
+	struct repository repo;
+	struct paths list = { c, out };
+	const struct str *given = in->paths.item;
+	struct git_path *found;
+	enum err e;
+
+	for (size_t i = 0; i < in->paths.n; i++)
+		add_asked(&list, given[i]);
+	add_lines(&list, in->input);
+	if ((in->staged || in->pushed.p) && (e = place_repository(c, where(c), &repo)))
+		return e;
+	if ((in->staged || in->pushed.p) && !repo.tree.p) {
+		call_fail(c, ERR_IO_READ_FAILED,
+			  "'" STR_FMT "' is not in a worktree of Git", STR_ARG(where(c)));
+		return call_step(c, "Change to one, or name the files.");
+	}
+	if ((in->staged || in->pushed.p) && ((e = any_reserved(c, f, &any)) || !any))
+		return e;
+	if (in->staged) {
+		if ((e = git_staged(c, repo.tree, &found)))
+			return e;
+		add_found(&list, repo.tree, found);
+	}
+	if (in->pushed.p) {
+		if ((e = git_pushed(c, repo.tree, in->pushed, &found)))
+			return e;
+		add_found(&list, repo.tree, found);
+	}
+	if (*out || in->staged || in->pushed.p || in->input.p)
+		return ERR_OK;
+	call_fail(c, ERR_USAGE, "there is no file to ask about");
+	return call_step(c, "Name files, or use --staged or --stdin.");
+}
+
+/* --- what comes of it --- */
+
+static void encode(struct json *j, const struct call *c, const char *outcome,
+		   struct str reason, const struct guard_answer *answer)
+{
+	json_object(j);
+	json_put_str(j, "outcome", str_of(outcome));
+	json_put_str(j, "reason", reason);
+	json_put_int(j, "checked", (int64_t)answer->checked);
+	json_put_array(j, "denied");
+	for (const struct guard_finding *f = answer->denied; f; f = f->next) {
+		json_object(j);
+		json_put_str(j, "path", utf8_clean(j->out.mem, f->path));
+		json_put_str(j, "owner_liveness",
+			     str_of(names_word(&vitalities, (int)f->owner)));
+		json_key(j, STR("reservation"));
+		reservation_encode(j, c, &f->held);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static enum err deny(struct call *c, const struct body *in,
+		     const struct guard_answer *answer)
+{
+	const struct guard_finding *f = answer->denied;
+	size_t more = 0;
+
+	if (answer->lost) {
+		call_fail(c, ERR_STALE_EPOCH,
+			  "'" STR_FMT "' has no reservation with epoch %lld any more",
+			  STR_ARG(in->agent), (long long)in->epoch);
+		return c->code;
+	}
+	for (const struct guard_finding *g = f->next; g; g = g->next)
+		more++;
+	call_fail(c, ERR_RESERVATION_CONFLICT,
+		  "'" STR_FMT "' is reserved by '" STR_FMT "' until %s%s",
+		  STR_ARG(utf8_clean(&c->mem, f->path)), STR_ARG(f->held.agent),
+		  moment_format(&c->mem, f->held.expires_ms).p,
+		  more ? arena_fmt(&c->mem, ", and %zu more like it", more).p : "");
+	if (f->owner == VITALITY_ACTIVE)
+		return call_step(c,
+				 "Leave it out, or ask " STR_FMT
+				 " for it. This waits until it is free: bb agent wait "
+				 "--freed " STR_FMT,
+				 STR_ARG(f->held.agent),
+				 STR_ARG(spawn_word(&c->mem, f->held.scope)));
+	return call_step(
+		c,
+		"Its owner is %s. Look whether it is still at work. This takes it "
+		"over: bb agent reserve --takeover-stale --bead " STR_FMT
+		" --scope " STR_FMT,
+		names_word(&vitalities, (int)f->owner),
+		STR_ARG(spawn_word(&c->mem, f->held.bead)),
+		STR_ARG(spawn_word(&c->mem, f->held.scope)));
+}
+
+static enum err check(struct call *c, struct stores *s, const struct body *in,
+		      struct guard_answer *answer)
+{
+	struct guard_ask ask = { .agent = in->agent,
+				 .epoch = in->epoch == ABSENT ? 0 : in->epoch };
+	enum err e;
+
+	if ((e = place_tree(c, s->agents->root, &ask.tree)) ||
+	    (e = collect(c, s->agents, in, &ask.paths)) ||
+	    (e = guard_paths(c, s->agents, &ask, answer)))
+		return e;
+	if (!answer->denied && !answer->lost)
+		return ERR_OK;
+	return deny(c, in, answer);
+}
+
+/* What a policy lets pass is said all the same. */
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct guard_answer answer = { 0 };
+	enum err e = check(c, s, in, &answer);
+	bool denied = answer.denied || answer.lost;
+	struct json details = { .out.mem = &c->mem };
+
+	if (!e) {
+		encode(reply, c, "allow", (struct str){ 0 }, &answer);
+		return ERR_OK;
+	}
+	if (e == ERR_USAGE)
+		return e;
+	if ((denied ? in->on_deny : in->on_error) == POLICY_REFUSE) {
+		encode(&details, c, denied ? "deny" : "error", c->message, &answer);
+		return call_detail(c, json_text(&details));
+	}
+	c->code = ERR_OK;
+	c->warning = c->message;
+	encode(reply, c, denied ? "deny" : "error", c->message, &answer);
+	return ERR_OK;
+}
+
+/* --- hooks --- */
+
+/* A project that is not the whole repository has to be named. */
+static struct str script(struct call *c, const struct body *in, struct str project,
+			 const char *files, const char *before, const char *after)
+{
+	struct str self = spawn_quoted(&c->mem, spawn_self(&c->mem)),
+		   dir = project.p ? arena_fmt(&c->mem, " --dir " STR_FMT,
+					       STR_ARG(spawn_quoted(&c->mem, project))) :
+				     STR("");
+
+	return arena_fmt(
+		&c->mem,
+		"%sif [ -x " STR_FMT " ]; then\n"
+		"\t%s" STR_FMT " bb" STR_FMT " agent guard %s --on-deny %s --on-error %s "
+		">/dev/null || exit 1\n"
+		"else\n"
+		"\techo " STR_FMT " is not there: reservations are not checked "
+		">&2\n"
+		"fi\n%s",
+		before, STR_ARG(self),
+		*before ? "printf '%s\\n' \"$abacus_input\" | " : "", STR_ARG(self),
+		STR_ARG(dir), files, names_word(&policies, in->on_deny),
+		names_word(&policies, in->on_error), STR_ARG(self), after);
+}
+
+/* A pre-push hook reads its input once: what comes after ours gets it again. */
+static void make_hooks(struct call *c, const struct body *in, struct str project,
+		       struct git_hook out[2])
+{
+	out[0] = (struct git_hook){ "pre-commit",
+				    script(c, in, project, "--staged", "", "") };
+	out[1] = (struct git_hook){
+		"pre-push",
+		script(c, in, project, "--pushed", "abacus_input=$(cat)\n",
+		       "if [ -n \"$abacus_input\" ]; then\n"
+		       "\texec <<abacus_end\n"
+		       "$abacus_input\n"
+		       "abacus_end\n"
+		       "else\n"
+		       "\texec </dev/null\n"
+		       "fi\n"),
+	};
+}
+
+static bool is_within(struct call *c, struct str dir, struct str real)
+{
+	struct str root = path_real(&c->mem, dir);
+
+	return root.p && path_within(root, real) &&
+	       !path_is_reserved(str_skip(real, root.n));
+}
+
+/*
+ * With all links followed: a hook may be a link, but not one that leads to any file of
+ * the user's. Of the Git directory, only its folder for hooks counts, or one that the
+ * user's configuration names there: a link that a commit brought must not lead to the
+ * other files in it.
+ */
+static bool is_inside(struct call *c, const struct repository *repo, struct str path)
+{
+	struct str real = path_real_part(&c->mem, path),
+		   common = path_real(&c->mem, repo->common);
+	struct str hooks = path_join(&c->mem, common, STR("hooks"));
+
+	if (path_within(common, real))
+		return path_within(hooks, real) || str_eq(real, path);
+	return is_within(c, repo->tree, real) || is_within(c, repo->main, real);
+}
+
+static enum err check_links(struct call *c, const struct repository *repo, struct str dir)
+{
+	static const char *const names[] = { "pre-commit", "pre-push" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct str hook = path_join(&c->mem, dir, str_of(names[i]));
+
+		if (!path_is_link(&c->mem, hook) ||
+		    (path_real(&c->mem, hook).p && is_inside(c, repo, hook)))
+			continue;
+		call_fail(c, ERR_UNSAFE_PATH,
+			  "'" STR_FMT
+			  "' is a link that leads out of this repository, or to nothing",
+			  STR_ARG(hook));
+		return call_step(c, "See where it leads with 'ls -l " STR_FMT "'.",
+				 STR_ARG(spawn_word(&c->mem, hook)));
+	}
+	return ERR_OK;
+}
+
+/* In the repository: a folder of the user's own serves all repositories. */
+static enum err hooks_dir(struct call *c, struct str *out, struct str *main)
+{
+	struct str dir = where(c);
+	struct repository repo;
+	enum err e = place_repository(c, dir, &repo);
+
+	*main = repo.main;
+
+	if (e)
+		return e;
+	if (!repo.tree.p)
+		return call_fail(c, ERR_NOT_A_REPOSITORY,
+				 "'" STR_FMT "' is not in a Git repository",
+				 STR_ARG(dir));
+	if ((e = git_hooks_dir(c, repo.tree, out)))
+		return e;
+	if (is_inside(c, &repo, *out))
+		return check_links(c, &repo, *out);
+	call_fail(c, ERR_INVALID_INPUT,
+		  "the hooks are in '" STR_FMT "', outside of this repository",
+		  STR_ARG(*out));
+	return call_step(c, "Unset core.hooksPath for this repository, or let the hooks "
+			    "there call 'bb agent guard' yourself.");
+}
+
+static void put_hook(struct call *c, struct json *reply, struct str dir,
+		     const struct git_hook *hook, enum hook_change change)
+{
+	json_object(reply);
+	json_put_str(reply, "hook", str_of(hook->name));
+	json_put_str(reply, "path", path_join(&c->mem, dir, str_of(hook->name)));
+	json_put_str(reply, "change", str_of(names_word(&hook_changes, (int)change)));
+	json_end(reply);
+}
+
+static enum err run_install(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	struct git_hook hooks[2];
+	enum hook_change change;
+	struct str dir, main, self, root = s->agents->root;
+	enum err e = spawn_need_self(c, &self);
+
+	if (!e)
+		e = hooks_dir(c, &dir, &main);
+	make_hooks(c, body,
+		   !e && root.p && !str_eq(root, main) ? root : (struct str){ 0 }, hooks);
+	for (int i = 0; !e && i < 2; i++)
+		e = git_hook_check(c, dir, &hooks[i]);
+	json_array(reply);
+	for (int i = 0; !e && i < 2; i++)
+		if (!(e = git_hook_add(c, dir, &hooks[i], &change)))
+			put_hook(c, reply, dir, &hooks[i], change);
+	json_end(reply);
+	return e;
+}
+
+static enum err run_uninstall(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
+{
+	static const struct git_hook hooks[] = { { "pre-commit", { 0 } },
+						 { "pre-push", { 0 } } };
+	enum hook_change change;
+	struct str dir, main;
+	enum err e = hooks_dir(c, &dir, &main);
+
+	(void)s, (void)body;
+	json_array(reply);
+	for (int i = 0; !e && i < 2; i++)
+		if (!(e = git_hook_remove(c, dir, &hooks[i], &change)))
+			put_hook(c, reply, dir, &hooks[i], change);
+	json_end(reply);
+	return e;
+}
+
+static const char *const guard_examples[] = {
+	"bb agent guard --agent amber-otter src/lib/parser.ts",
+	"git diff --name-only main | bb agent guard --agent amber-otter --stdin",
+	NULL,
+};
+
+const struct op op_agent_guard = {
+	.name = "agent guard",
+	.help = "Tell whether files may be changed: not if another agent has reserved "
+		"them",
+	.more = "Exits with 0 if all may be, 1 if one may not be, 3 if that cannot be "
+		"told. 'bb agent guard install' lets Git ask before every commit and "
+		"push. Of a push, every commit counts that no remote is known to have, "
+		"also where it was made before the reservation: its date proves nothing.",
+	.examples = guard_examples,
+	.flags = AGENT_READ,
+	.body_size = sizeof(struct body),
+	.fields = guard_fields,
+	.reply = &(const struct prop){ "guard", PROP_OBJECT, 0, guard_props },
+	.run = run,
+};
+
+const struct op op_agent_guard_install = {
+	.name = "agent guard install",
+	.help = "Let Git ask the guard before every commit and push",
+	.more = "A marked section is added to the hooks pre-commit and pre-push of this "
+		"repository; what is there stays and is run after it. Without the "
+		"program, the hooks let everything pass.",
+	.flags = OP_AGENTS | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = install_fields,
+	.reply = &(const struct prop){ "hooks", PROP_OBJECT, PROP_LIST, hook_props },
+	.run = run_install,
+};
+
+const struct op op_agent_guard_uninstall = {
+	.name = "agent guard uninstall",
+	.help = "Take the guard out of the hooks again",
+	.flags = OP_AGENTS | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = NULL,
+	.reply = &(const struct prop){ "hooks", PROP_OBJECT, PROP_LIST, hook_props },
+	.run = run_uninstall,
+};

@@ -1,0 +1,152 @@
+#include "base/text/json.h"
+#include "ops/agent/agent_ops.h"
+#include "ops/ops.h"
+
+/* bb agent register, list, show, heartbeat: who works here. */
+
+struct body {
+	struct str id, display, role, status;
+	bool update;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field register_fields[] = {
+	{ "name", &kind_str, AT(id), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = 200,
+	  .help = "the id to be known by, such as amber-otter" },
+	{ "role", &kind_str, AT(role), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
+	  .max = 200, .help = "what you are here for" },
+	{ "display", &kind_str, AT(display), .arg = "TEXT", .min = 1, .max = 200,
+	  .help = "the name to show; the id otherwise" },
+	{ "force_update", &kind_bool, AT(update),
+	  .help = "if it is registered: change its role and the name to show" },
+	{ 0 },
+};
+
+static const struct field list_fields[] = {
+	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200,
+	  .help = "only of this role" },
+	{ "status", &kind_str, AT(status), .arg = "TEXT", .min = 1, .max = 200,
+	  .help = "only of this status" },
+	{ 0 },
+};
+
+static const struct field show_fields[] = {
+	{ "agent", &kind_str, AT(id), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = 200,
+	  .help = "which one" },
+	{ 0 },
+};
+
+static const struct field heartbeat_fields[] = {
+	AGENT_FIELD(struct body, id, "who is still there"),
+	{ 0 },
+};
+
+const struct prop registered_props[] = {
+	{ "agent_id", PROP_STR, 0, NULL },
+	{ "display_name", PROP_STR, 0, NULL },
+	{ "role", PROP_STR, 0, NULL },
+	{ "status", PROP_STR, 0, NULL },
+	{ "created_at", PROP_STR, 0, NULL },
+	{ "last_seen_at", PROP_STR, 0, NULL },
+	{ "version", PROP_INT, 0, NULL },
+	{ "liveness", PROP_STR, 0, NULL },
+	{ 0 },
+};
+const struct prop registered_reply = { "agent", PROP_OBJECT, 0, registered_props };
+const struct prop registered_list_reply = { "agents", PROP_OBJECT, PROP_LIST,
+					    registered_props };
+
+static enum err run_register(struct call *c, struct stores *s, const void *body,
+			     struct json *reply)
+{
+	const struct body *in = body;
+	struct registered *a;
+	enum err e =
+		registry_add(c, s->agents, in->id, in->display, in->role, in->update, &a);
+
+	if (!e)
+		registered_encode(reply, c, a);
+	return e;
+}
+
+static enum err run_list(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct body *in = body;
+	struct registered *a;
+	enum err e = registry_each(c, s->agents, in->role, in->status, &a);
+
+	json_array(reply);
+	for (; !e && a; a = a->next)
+		registered_encode(reply, c, a);
+	json_end(reply);
+	return e;
+}
+
+static enum err run_show(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct body *in = body;
+	struct registered *a;
+	enum err e = registry_find(c, s->agents, in->id, &a);
+
+	if (!e)
+		registered_encode(reply, c, a);
+	return e;
+}
+
+static enum err run_heartbeat(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
+{
+	const struct body *in = body;
+	struct registered *a;
+	enum err e;
+
+	if ((e = registry_find(c, s->agents, in->id, &a)) ||
+	    (e = registry_touch(c, s->agents, a)))
+		return e;
+	registered_encode(reply, c, a);
+	return ERR_OK;
+}
+
+const struct op op_agent_register = {
+	.name = "agent register",
+	.help = "Say who you are, so that others can write to you and see what is yours",
+	.flags = AGENT_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = register_fields,
+	.reply = &registered_reply,
+	.run = run_register,
+};
+
+const struct op op_agent_list = {
+	.name = "agent list",
+	.help = "List who is registered, and whether they are still there",
+	.flags = AGENT_READ,
+	.body_size = sizeof(struct body),
+	.fields = list_fields,
+	.reply = &registered_list_reply,
+	.run = run_list,
+};
+
+const struct op op_agent_show = {
+	.name = "agent show",
+	.help = "Show one agent; looking does not keep it alive",
+	.flags = AGENT_READ,
+	.body_size = sizeof(struct body),
+	.fields = show_fields,
+	.reply = &registered_reply,
+	.run = run_show,
+};
+
+const struct op op_agent_heartbeat = {
+	.name = "agent heartbeat",
+	.help = "Say that you are still there",
+	.more = "Whatever else you do as that agent says so too.",
+	.flags = AGENT_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = heartbeat_fields,
+	.reply = &registered_reply,
+	.run = run_heartbeat,
+};

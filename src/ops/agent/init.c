@@ -1,0 +1,270 @@
+#include "agents/session.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "ops/agent/agent_ops.h"
+#include "ops/ops.h"
+
+/*
+ * bb-init, bb agent init: who this session is. It asks one thing, and only a person at a
+ * terminal: whether to adopt an agent that has left nothing.
+ */
+
+struct body {
+	struct str name, display, role, adopt;
+	struct session_filter filter;
+	bool quietly;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "register", &kind_str, AT(name), .arg = "ID", .min = 1, .max = 200,
+	  .help = "be somebody new, under this id" },
+	{ "adopt", &kind_str, AT(adopt), .arg = "ID", .min = 1, .max = 200,
+	  .help = "go on as this agent, if it has left work here" },
+	{ "scope", &kind_str, AT(filter.scope), .arg = "PATH", .min = 1, .max = 4096,
+	  .help = "only what it has left in this scope counts" },
+	{ "bead", &kind_str, AT(filter.bead), .arg = "BEAD", .min = 1, .max = 200,
+	  .help = "only what it has left of this bead counts" },
+	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200,
+	  .preset = "agent", .help = "what you are here for" },
+	{ "display", &kind_str, AT(display), .arg = "TEXT", .min = 1, .max = 200,
+	  .help = "the name to show; the id otherwise" },
+	{ "non_interactive", &kind_bool, AT(quietly),
+	  .help = "never ask, not even on a terminal" },
+	{ 0 },
+};
+
+static const struct prop evidence_props[] = {
+	{ "agent_id", PROP_STR, 0, NULL },
+	{ "liveness", PROP_STR, 0, NULL },
+	{ "reason", PROP_STR, 0, NULL },
+	{ "evidence", PROP_STR, 0, NULL },
+	{ "bead_id", PROP_STR, 0, NULL },
+	{ "scope", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static const struct prop recommendation_props[] = {
+	{ "action", PROP_STR, 0, NULL },
+	{ "agent_id", PROP_STR, 0, NULL },
+	{ "reason", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "decision", PROP_STR, 0, NULL },
+	{ "agent", PROP_OBJECT, 0, registered_props },
+	{ "resumed", PROP_OBJECT, PROP_NULL, evidence_props },
+	{ "recommendation", PROP_OBJECT, 0, recommendation_props },
+	{ "candidates", PROP_OBJECT, PROP_LIST, evidence_props },
+	{ "reservations", PROP_OBJECT, PROP_LIST, reservation_props },
+	{ 0 },
+};
+
+/* --- the recommendation: a function of what there is, and nothing else --- */
+
+struct advice {
+	bool adopt;
+	struct str agent, reason;
+	struct evidence *candidates;
+};
+
+static enum err advise(struct call *c, struct agent_files *f, const struct body *in,
+		       struct advice *out)
+{
+	const struct evidence *gone;
+	enum err e = session_evidence(c, f, &in->filter, &out->candidates);
+
+	if (e)
+		return e;
+	for (gone = out->candidates; gone && gone->vitality == VITALITY_ACTIVE;)
+		gone = gone->next;
+	out->adopt = gone;
+	if (gone) {
+		out->agent = gone->agent->id;
+		out->reason = arena_fmt(&c->mem,
+					"'" STR_FMT "' is %s and has left work: " STR_FMT,
+					STR_ARG(gone->agent->id),
+					names_word(&vitalities, (int)gone->vitality),
+					STR_ARG(gone->text));
+		return ERR_OK;
+	}
+	out->reason = out->candidates ? STR("whoever has work here is still at it") :
+					STR("nobody has left work here");
+	return session_name(c, f, &out->agent);
+}
+
+static void put_evidence(struct json *j, const struct evidence *e)
+{
+	json_object(j);
+	json_put_str(j, "agent_id", e->agent->id);
+	json_put_str(j, "liveness", str_of(names_word(&vitalities, (int)e->vitality)));
+	json_put_str(j, "reason", str_of(names_word(&resume_reasons, (int)e->reason)));
+	json_put_str(j, "evidence", e->text);
+	json_put_str(j, "bead_id", e->bead);
+	json_put_str(j, "scope", e->scope);
+	json_end(j);
+}
+
+static void put_advice(struct json *j, const struct advice *a)
+{
+	json_put_object(j, "recommendation");
+	json_put_str(j, "action", a->adopt ? STR("adopt") : STR("register"));
+	json_put_str(j, "agent_id", a->agent);
+	json_put_str(j, "reason", a->reason);
+	json_end(j);
+	json_put_array(j, "candidates");
+	for (const struct evidence *e = a->candidates; e; e = e->next)
+		put_evidence(j, e);
+	json_end(j);
+}
+
+static enum err with_advice(struct call *c, const struct advice *a)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	put_advice(&j, a);
+	json_end(&j);
+	return call_detail(c, json_text(&j));
+}
+
+/* --- the decision --- */
+
+static enum err register_new(struct call *c, struct agent_files *f, const struct body *in,
+			     struct advice *a, struct registered **out)
+{
+	struct str name = in->name;
+	enum err e;
+
+	if (!in->name.p && a->adopt) {
+		call_fail(c, ERR_AMBIGUOUS_SESSION,
+			  "this may be '" STR_FMT "' going on, or somebody new",
+			  STR_ARG(a->agent));
+		call_step(c,
+			  "Choose: 'bb agent init --adopt " STR_FMT
+			  "', or 'bb agent init --register' with a new name.",
+			  STR_ARG(spawn_word(&c->mem, a->agent)));
+		return with_advice(c, a);
+	}
+	/* a name that is free has to stay so until it is taken */
+	if (!name.p &&
+	    ((e = agent_files_begin(c, f)) || (e = session_name(c, f, &a->agent))))
+		return e;
+	name = name.p ? name : a->agent;
+	return registry_add(c, f, name, in->display, in->role, false, out);
+}
+
+static bool has_left(const struct advice *a, struct str agent)
+{
+	for (const struct evidence *e = a->candidates; e; e = e->next)
+		if (str_eq(e->agent->id, agent))
+			return true;
+	return false;
+}
+
+/* Before the lock is taken: nobody has to wait for a person's answer. */
+static enum err ask_for_adoption(struct call *c, struct agent_files *f,
+				 const struct body *in, struct advice *a)
+{
+	struct evidence *confirmed;
+	enum err e;
+
+	if (!in->adopt.p || in->quietly || !c->ask || has_left(a, in->adopt))
+		return ERR_OK;
+	if ((e = session_confirmed(c, f, in->adopt, &in->filter, &confirmed)))
+		return e;
+	if (!c->ask(c, arena_fmt(&c->mem,
+				 "'" STR_FMT "' is %s and has left nothing here that "
+				 "could be gone on with. You would go on as it all the "
+				 "same.",
+				 STR_ARG(in->adopt),
+				 names_word(&vitalities, (int)confirmed->vitality))))
+		return ERR_OK;
+	confirmed->next = a->candidates;
+	a->candidates = confirmed;
+	return ERR_OK;
+}
+
+static enum err put_reservations(struct call *c, struct agent_files *f, struct str agent,
+				 struct json *reply)
+{
+	struct reservation *r;
+	enum err e = reservation_each_held(c, f, agent, (struct str){ 0 }, &r);
+
+	json_put_array(reply, "reservations");
+	for (; !e && r; r = r->next)
+		reservation_encode(reply, c, r);
+	json_end(reply);
+	return e;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct evidence *resumed = NULL;
+	struct registered *agent = NULL;
+	struct advice advice = { 0 };
+	enum err e;
+
+	if (in->name.p && in->adopt.p)
+		return call_fail(c, ERR_USAGE,
+				 "--register and --adopt exclude each other");
+	/* Git may take its time: nobody waits for it */
+	if ((e = advise(c, s->agents, in, &advice)))
+		return e;
+	if (ask_for_adoption(c, s->agents, in, &advice))
+		return with_advice(c, &advice);
+	if ((e = agent_files_open(c, AGENTS_WRITE, s->agents)))
+		return e;
+	if (in->adopt.p)
+		e = session_adopt(c, s->agents, in->adopt, advice.candidates, &resumed);
+	else
+		e = register_new(c, s->agents, in, &advice, &agent);
+	if (e)
+		return c->details.p ? e : with_advice(c, &advice);
+	agent = resumed ? resumed->agent : agent;
+	c->actor = agent->id;
+	c->anonymous = false;
+	json_object(reply);
+	json_put_str(reply, "decision", resumed ? STR("adopted") : STR("registered"));
+	json_key(reply, STR("agent"));
+	registered_encode(reply, c, agent);
+	json_key(reply, STR("resumed"));
+	if (resumed)
+		put_evidence(reply, resumed);
+	else
+		json_null(reply);
+	put_advice(reply, &advice);
+	e = put_reservations(c, s->agents, agent->id, reply);
+	json_end(reply);
+	return e;
+}
+
+static const char *const examples[] = {
+	"bb-init --non-interactive",
+	"bb-init --register amber-otter --role ui",
+	"bb-init --adopt amber-otter",
+	NULL,
+};
+
+const struct op op_agent_init = {
+	.name = "agent init",
+	.help = "Begin a session: as somebody new, or as an agent that has left work "
+		"here",
+	.more = "Without --register and --adopt, a free name is registered; unless an "
+		"agent "
+		"that is gone has left changed files in what it reserved, or a bead in "
+		"progress: then it is an error that recommends what to do. An agent that "
+		"has left nothing is not adopted; on a terminal, without "
+		"--non-interactive, a person is asked. 'bb-init' is the same, and always "
+		"answers with JSON.",
+	.examples = examples,
+	.flags = AGENT_WRITE | OP_LATE,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "session", PROP_OBJECT, 0, props },
+	.run = run,
+};

@@ -1,0 +1,211 @@
+#include "agents/waiting.h"
+#include "base/text/json.h"
+#include "ops/agent/agent_ops.h"
+#include "ops/ops.h"
+
+/* bb agent send, inbox, read, ack: what agents write to each other. */
+
+struct body {
+	struct letter letter;
+	struct str agent, message, bead, after;
+	int state;
+	int64_t limit, wait;
+};
+
+#define AT(member)  offsetof(struct body, member)
+#define MAX_ID_TEXT 200
+#define MAX_LETTER  (1024 * 1024)
+
+static const struct field send_fields[] = {
+	{ "from", &kind_str, AT(letter.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID",
+	  .min = 1, .max = MAX_ID_TEXT, .help = "who you are" },
+	{ "to", &kind_str, AT(letter.to), FIELD_REQUIRED, .arg = "ID", .min = 1,
+	  .max = MAX_ID_TEXT, .help = "an agent, role:NAME, or broadcast: all but you" },
+	{ "bead", &kind_str, AT(letter.bead), FIELD_REQUIRED, .arg = "BEAD",
+	  .max = MAX_ID_TEXT, .missing = ERR_MISSING_BEAD_ID,
+	  .help = "the bead it is about" },
+	{ "category", &kind_str, AT(letter.category), FIELD_REQUIRED, .arg = "WORD",
+	  .max = MAX_ID_TEXT, .help = "HANDOFF, BLOCKED, DECISION or INFO" },
+	{ "subject", &kind_line, AT(letter.subject), FIELD_REQUIRED, .arg = "TEXT",
+	  .min = 1, .max = 500, .help = "what it is about, in a line" },
+	{ "body", &kind_str, AT(letter.body), FIELD_REQUIRED | FIELD_STDIN, .arg = "TEXT",
+	  .min = 1, .max = MAX_LETTER,
+	  .help = "what you have to say; - reads standard input" },
+	{ "thread", &kind_line, AT(letter.thread), .arg = "ID", .min = 1, .max = 500,
+	  .help = "the conversation it belongs to; that of the bead otherwise" },
+	{ "next_action", &kind_line, AT(letter.action), .arg = "TEXT", .min = 1,
+	  .max = 500, .help = "what the other is to do; the subject otherwise" },
+	{ "urgency", &kind_str, AT(letter.urgency), .arg = "WORD", .max = MAX_ID_TEXT,
+	  .help = "of BLOCKED: low, medium or high; medium otherwise" },
+	{ 0 },
+};
+
+static const struct field inbox_fields[] = {
+	WHOSE_FIELD(struct body, agent, "whose"),
+	{ "state", &kind_word, AT(state), .words = &mail_states,
+	  .help = "only what is in this state" },
+	{ "bead", &kind_str, AT(bead), .arg = "BEAD", .min = 1, .max = MAX_ID_TEXT,
+	  .help = "only about this bead" },
+	{ "after", &kind_str, AT(after), .arg = "MESSAGE", .min = 1, .max = MAX_ID_TEXT,
+	  .help = "only what was sent after this one" },
+	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 1, .max = 500,
+	  .preset = "50", .help = "at most so many" },
+	{ "wait", &kind_duration, AT(wait), .min = 0, .max = 24 * 3600 * 1000,
+	  .help = "if there is none, wait so long for one; unread, unless --state or "
+		  "--after say otherwise" },
+	{ 0 },
+};
+
+static const struct field message_fields[] = {
+	AGENT_FIELD(struct body, agent, "to whom it was sent"),
+	{ "message", &kind_str, AT(message), FIELD_REQUIRED, .arg = "ID", .min = 1,
+	  .max = MAX_ID_TEXT, .help = "which one" },
+	{ 0 },
+};
+
+#define MAIL_PROPS(flags)                                                                \
+	{ "message_id", PROP_STR, flags, NULL }, { "thread_id", PROP_STR, flags, NULL }, \
+		{ "bead_id", PROP_STR, flags, NULL },                                    \
+		{ "from_agent", PROP_STR, flags, NULL },                                 \
+		{ "to_agent", PROP_STR, flags, NULL },                                   \
+		{ "category", PROP_STR, flags, NULL },                                   \
+		{ "subject", PROP_STR, flags, NULL }, { "body", PROP_STR, flags, NULL }, \
+		{ "state", PROP_STR, flags, NULL },                                      \
+		{ "requires_ack", PROP_BOOL, flags, NULL },                              \
+		{ "created_at", PROP_STR, flags, NULL },                                 \
+		{ "read_at", PROP_STR, PROP_NULL | (flags), NULL },                      \
+	{                                                                                \
+		"acked_at", PROP_STR, PROP_NULL | (flags), NULL                          \
+	}
+
+static const struct prop mail_props[] = { MAIL_PROPS(0), { 0 } };
+static const struct prop mail_reply = { "message", PROP_OBJECT, 0, mail_props };
+
+/* The message itself; of several, the first. A broadcast that nobody gets has none. */
+static const struct prop sent_props[] = {
+	MAIL_PROPS(PROP_OPTIONAL),
+	{ "messages", PROP_OBJECT, PROP_LIST, mail_props },
+	{ "recipients", PROP_STR, PROP_LIST, NULL },
+	{ 0 },
+};
+
+static void encode_all(struct json *j, const struct mail *m)
+{
+	json_array(j);
+	for (; m; m = m->next)
+		mail_encode(j, m);
+	json_end(j);
+}
+
+static enum err run_send(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct body *in = body;
+	struct mail *sent;
+	enum err e = mail_send(c, s->agents, &in->letter, &sent);
+
+	if (e)
+		return e;
+	json_object(reply);
+	if (sent)
+		mail_put(reply, sent);
+	json_key(reply, STR("messages"));
+	encode_all(reply, sent);
+	json_put_array(reply, "recipients");
+	for (const struct mail *m = sent; m; m = m->next)
+		json_str(reply, m->to);
+	json_end(reply);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err run_inbox(struct call *c, struct stores *s, const void *body,
+			  struct json *reply)
+{
+	const struct body *in = body;
+	struct mail_filter filter = { in->state, str_trim(in->bead), in->after,
+				      in->limit };
+	struct wait_ask ask = { .agent = in->agent,
+				.mail = true,
+				.timeout_ms = in->wait };
+	struct wait_answer answer = { 0 };
+	enum err e;
+
+	if (in->wait == ABSENT) {
+		e = mail_inbox(c, s->agents, in->agent, &filter, &answer.mail, NULL);
+	} else {
+		if (filter.state < 0 && !filter.after.p)
+			filter.state = MAIL_UNREAD;
+		ask.filter = filter;
+		e = wait_for(c, s->agents, &ask, &answer);
+	}
+	if (!e)
+		encode_all(reply, answer.mail);
+	return e;
+}
+
+static enum err run_read(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct body *in = body;
+	struct mail *m;
+	enum err e = mail_read(c, s->agents, in->agent, in->message, &m);
+
+	if (!e)
+		mail_encode(reply, m);
+	return e;
+}
+
+static enum err run_ack(struct call *c, struct stores *s, const void *body,
+			struct json *reply)
+{
+	const struct body *in = body;
+	struct mail *m;
+	enum err e = mail_ack(c, s->agents, in->agent, in->message, &m);
+
+	if (!e)
+		mail_encode(reply, m);
+	return e;
+}
+
+const struct op op_agent_send = {
+	.name = "agent send",
+	.help = "Write to another agent, or to all of them, about a bead",
+	.more = "HANDOFF and BLOCKED have to be accepted by the other, and are noted as "
+		"events of the session.",
+	.flags = AGENT_WRITE | OP_RECEIPT,
+	.body_size = sizeof(struct body),
+	.fields = send_fields,
+	.reply = &(const struct prop){ "sent", PROP_OBJECT, 0, sent_props },
+	.run = run_send,
+};
+
+const struct op op_agent_inbox = {
+	.name = "agent inbox",
+	.help = "List what was sent to an agent, the newest first; that does not mark it",
+	.flags = AGENT_READ | OP_WAITS,
+	.body_size = sizeof(struct body),
+	.fields = inbox_fields,
+	.reply = &(const struct prop){ "messages", PROP_OBJECT, PROP_LIST, mail_props },
+	.run = run_inbox,
+};
+
+const struct op op_agent_read = {
+	.name = "agent read",
+	.help = "Read a message that was sent to you: it counts as seen",
+	.flags = AGENT_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = message_fields,
+	.reply = &mail_reply,
+	.run = run_read,
+};
+
+const struct op op_agent_ack = {
+	.name = "agent ack",
+	.help = "Accept a message that was sent to you",
+	.flags = AGENT_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = message_fields,
+	.reply = &mail_reply,
+	.run = run_ack,
+};

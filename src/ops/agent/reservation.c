@@ -1,0 +1,217 @@
+#include "agents/reservation.h"
+#include "agents/mail.h"
+#include "base/text/json.h"
+#include "ops/agent/agent_ops.h"
+#include "ops/ops.h"
+
+/* bb agent reserve, release, status: which part of the project is whose. */
+
+struct body {
+	struct reserve_ask ask;
+	int64_t epoch;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+#define SCOPE_FIELD(text)                                                  \
+	{                                                                  \
+		"scope", &kind_str, AT(ask.scope), FIELD_REQUIRED,         \
+			.arg = "PATH", .min = 1, .max = 4096, .help = text \
+	}
+
+static const struct field reserve_fields[] = {
+	AGENT_FIELD(struct body, ask.agent, "who you are"),
+	SCOPE_FIELD("a file or a folder of the project: src/lib, src/lib/*, README.md"),
+	{ "bead", &kind_str, AT(ask.bead), FIELD_REQUIRED, .arg = "BEAD", .max = 200,
+	  .missing = ERR_MISSING_BEAD_ID, .help = "the bead it is for" },
+	{ "ttl", &kind_int, AT(ask.minutes), .arg = "MINUTES", .min = 5, .max = 1440,
+	  .preset = "120", .help = "for how long" },
+	{ "takeover_stale", &kind_bool, AT(ask.takeover),
+	  .help = "take it from one that is not there any more, or whose time is over" },
+	{ "strict", &kind_bool, AT(ask.strict),
+	  .help = "not if any part of it is another's" },
+	{ 0 },
+};
+
+static const struct field release_fields[] = {
+	AGENT_FIELD(struct body, ask.agent, "who you are"),
+	SCOPE_FIELD("what you have reserved"),
+	{ "epoch", &kind_int, AT(epoch), .min = 1, .arg = "N",
+	  .help = "only if it is still this reservation of yours" },
+	{ 0 },
+};
+
+static const struct field status_fields[] = {
+	{ "bead", &kind_str, AT(ask.bead), .arg = "BEAD", .min = 1, .max = 200,
+	  .help = "only about this bead" },
+	{ "agent", &kind_str, AT(ask.agent), .arg = "ID", .min = 1, .max = 200,
+	  .help = "only of this agent" },
+	{ 0 },
+};
+
+#define RESERVATION_PROPS                                                            \
+	{ "reservation_id", PROP_STR, 0, NULL }, { "scope", PROP_STR, 0, NULL },     \
+		{ "agent_id", PROP_STR, 0, NULL }, { "bead_id", PROP_STR, 0, NULL }, \
+		{ "state", PROP_STR, 0, NULL }, { "created_at", PROP_STR, 0, NULL }, \
+		{ "expires_at", PROP_STR, 0, NULL },                                 \
+		{ "released_at", PROP_STR, PROP_NULL, NULL },                        \
+		{ "epoch", PROP_INT, 0, NULL },                                      \
+	{                                                                            \
+		"expired", PROP_BOOL, 0, NULL                                        \
+	}
+
+const struct prop reservation_props[] = { RESERVATION_PROPS, { 0 } };
+
+static const struct prop incursion_props[] = {
+	{ "kind", PROP_STR, 0, NULL },
+	{ "owner_liveness", PROP_STR, 0, NULL },
+	{ "reservation", PROP_OBJECT, 0, reservation_props },
+	{ 0 },
+};
+
+static const struct prop reserved_props[] = {
+	RESERVATION_PROPS,
+	{ "incursions", PROP_OBJECT, PROP_LIST, incursion_props },
+	{ 0 },
+};
+
+static const struct prop status_props[] = {
+	{ "reservations", PROP_OBJECT, PROP_LIST, reservation_props },
+	{ "unacked", PROP_OBJECT, PROP_LIST, NULL },
+	{ "unacked_required_messages", PROP_OBJECT, PROP_LIST, NULL },
+	{ "counts", PROP_OBJECT, 0, NULL },
+	{ "summary", PROP_OBJECT, 0, NULL },
+	{ 0 },
+};
+
+static enum err run_reserve(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	const struct body *in = body;
+	struct reservation *r;
+	struct incursion *i;
+	enum err e = reservation_make(c, s->agents, &in->ask, &r, &i);
+
+	if (e)
+		return e;
+	json_object(reply);
+	reservation_put(reply, c, r);
+	json_put_array(reply, "incursions");
+	for (; i; i = i->next) {
+		json_object(reply);
+		json_put_str(reply, "kind", str_of(names_word(&overlaps, (int)i->kind)));
+		json_put_str(reply, "owner_liveness",
+			     str_of(names_word(&vitalities, (int)i->owner)));
+		json_key(reply, STR("reservation"));
+		reservation_encode(reply, c, &i->with);
+		json_end(reply);
+	}
+	json_end(reply);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err run_release(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	const struct body *in = body;
+	struct reservation *r;
+	enum err e = reservation_release(c, s->agents, in->ask.agent, in->ask.scope,
+					 in->epoch == ABSENT ? 0 : in->epoch, &r);
+
+	if (!e)
+		reservation_encode(reply, c, r);
+	return e;
+}
+
+/* What waits to be accepted, under our name and under that of the original. */
+static void put_unacked(struct json *reply, const struct mail *owed)
+{
+	static const char *const keys[] = { "unacked", "unacked_required_messages" };
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		json_put_array(reply, keys[i]);
+		for (const struct mail *m = owed; m; m = m->next)
+			mail_encode(reply, m);
+		json_end(reply);
+	}
+}
+
+static void put_summary(struct json *reply, const struct reservation_counts *reserved,
+			const struct mail *owed)
+{
+	int64_t unacked = 0;
+
+	for (; owed; owed = owed->next)
+		unacked++;
+	json_put_object(reply, "summary");
+	json_put_int(reply, "active", reserved->active);
+	json_put_int(reply, "released", reserved->released);
+	json_put_int(reply, "expired", reserved->expired);
+	json_put_int(reply, "unacked_required_messages", unacked);
+	json_end(reply);
+}
+
+static enum err run_status(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	const struct body *in = body;
+	struct str agent = in->ask.agent, bead = in->ask.bead;
+	struct reservation_counts reserved;
+	struct mail_totals mail;
+	struct reservation *r;
+	struct registered *a;
+	enum err e;
+
+	if ((agent.p && (e = registry_find(c, s->agents, agent, &a))) ||
+	    (e = reservation_shown(c, s->agents, agent, bead, false, &r)) ||
+	    (e = reservation_count(c, s->agents, agent, bead, &reserved)) ||
+	    (e = mail_totals(c, s->agents, agent, bead, &mail)))
+		return e;
+	json_object(reply);
+	json_put_array(reply, "reservations");
+	for (; r; r = r->next)
+		reservation_encode(reply, c, r);
+	json_end(reply);
+	put_unacked(reply, mail.owed);
+	json_put_object(reply, "counts");
+	for (int i = 0; i < 3; i++)
+		json_put_int(reply, names_word(&mail_states, i), mail.count[i]);
+	json_end(reply);
+	put_summary(reply, &reserved, mail.owed);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_agent_reserve = {
+	.name = "agent reserve",
+	.help = "Reserve a file or a folder, so that others stay out of it",
+	.more = "The same scope has one holder. Another one that overlaps it is told of "
+		"it, "
+		"and both are noted as events of the session.",
+	.flags = AGENT_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = reserve_fields,
+	.reply = &(const struct prop){ "reserved", PROP_OBJECT, 0, reserved_props },
+	.run = run_reserve,
+};
+
+const struct op op_agent_release = {
+	.name = "agent release",
+	.help = "Give back what you have reserved",
+	.flags = AGENT_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = release_fields,
+	.reply = &(const struct prop){ "reservation", PROP_OBJECT, 0, reservation_props },
+	.run = run_release,
+};
+
+const struct op op_agent_status = {
+	.name = "agent status",
+	.help = "Show what is reserved, and what has still to be accepted",
+	.flags = AGENT_READ,
+	.body_size = sizeof(struct body),
+	.fields = status_fields,
+	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, status_props },
+	.run = run_status,
+};

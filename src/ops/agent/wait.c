@@ -1,0 +1,150 @@
+#include "agents/waiting.h"
+#include "base/text/json.h"
+#include "ops/agent/agent_ops.h"
+#include "ops/ops.h"
+#include "store/db/bead_words.h"
+
+/* bb agent wait: until mail is there, a scope is free, or a bead is in a state. */
+
+struct body {
+	struct str agent, after;
+	bool mail;
+	struct list freed, beads;
+	int64_t timeout;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+enum { MINUTE = 60 * 1000 };
+
+static const struct field fields[] = {
+	AGENT_FIELD(struct body, agent, "who you are"),
+	{ "mail", &kind_bool, AT(mail),
+	  .help = "until unread mail is there; so if nothing else is waited for" },
+	{ "after", &kind_str, AT(after), .arg = "MESSAGE", .min = 1, .max = 200,
+	  .help = "only mail that was sent after this one, read or not" },
+	{ "freed", &kind_str, AT(freed), FIELD_LIST, .arg = "SCOPE", .min = 1,
+	  .max = 4096, .most = 64,
+	  .help = "until nobody else has any part of this scope" },
+	{ "bead", &kind_str, AT(beads), FIELD_LIST, .arg = "ID:STATUS", .min = 1,
+	  .max = 200, .most = 64,
+	  .help = "until this bead is closed, or whatever is said" },
+	{ "timeout", &kind_duration, AT(timeout), .min = 0, .max = 24 * 60 * MINUTE,
+	  .help = "for how long at most; 10m otherwise, over MCP 50s" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "events", PROP_OBJECT, PROP_LIST, NULL },
+	{ "cursor", PROP_STR, PROP_NULL, NULL },
+	{ "timed_out", PROP_BOOL, 0, NULL },
+	{ "interrupted", PROP_BOOL, 0, NULL },
+	{ 0 },
+};
+
+/* "bd-a1b2:closed" */
+static enum err parse_goals(struct call *c, const struct list *list,
+			    struct bead_goal **out)
+{
+	const struct str *text = list->item;
+
+	*out = arena_array(&c->mem, list->n + 1, sizeof **out);
+	for (size_t i = 0; i < list->n; i++) {
+		struct str rest = text[i];
+
+		str_next(&rest, ':', &(*out)[i].id);
+		(*out)[i].status = rest.p ? names_value(&bead_statuses, rest) : -1;
+		if ((*out)[i].status >= 0 && (*out)[i].id.n)
+			continue;
+		call_fail(c, ERR_INVALID_INPUT,
+			  "'" STR_FMT "' is not a bead and a status", STR_ARG(text[i]));
+		return call_step(c, "Write ID:closed, ID:in_progress or ID:open.");
+	}
+	return ERR_OK;
+}
+
+static void put_events(struct json *reply, const struct wait_answer *answer)
+{
+	json_put_array(reply, "events");
+	for (const struct mail *m = answer->mail; m; m = m->next) {
+		json_object(reply);
+		json_put_str(reply, "kind", STR("mail"));
+		json_key(reply, STR("message"));
+		mail_encode(reply, m);
+		json_end(reply);
+	}
+	for (size_t i = 0; i < answer->freed_count; i++) {
+		json_object(reply);
+		json_put_str(reply, "kind", STR("freed"));
+		json_put_str(reply, "scope", answer->freed[i]);
+		json_end(reply);
+	}
+	for (size_t i = 0; i < answer->bead_count; i++) {
+		json_object(reply);
+		json_put_str(reply, "kind", STR("bead"));
+		json_put_str(reply, "id", answer->beads[i].id);
+		json_put_str(reply, "status",
+			     str_of(names_word(&bead_statuses, answer->beads[i].status)));
+		json_end(reply);
+	}
+	json_end(reply);
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct bead_goal *goals;
+	struct wait_ask ask = {
+		.agent = in->agent,
+		.mail = in->mail || in->after.p || (!in->freed.n && !in->beads.n),
+		.filter = { .state = in->after.p ? -1 : MAIL_UNREAD,
+			    .after = in->after,
+			    .limit = 50 },
+		.oldest = true,
+		.scopes = in->freed.item,
+		.scope_count = in->freed.n,
+		.bead_count = in->beads.n,
+		.timeout_ms = in->timeout != ABSENT ? in->timeout :
+			      c->wire               ? 50 * 1000 :
+						      10 * MINUTE,
+	};
+	struct wait_answer answer;
+	enum err e;
+
+	if ((e = parse_goals(c, &in->beads, &goals)))
+		return e;
+	ask.beads = goals;
+	if ((e = wait_for(c, s->agents, &ask, &answer)))
+		return e;
+	json_object(reply);
+	put_events(reply, &answer);
+	json_put_str(reply, "cursor", answer.cursor);
+	json_put_bool(reply, "timed_out", answer.timed_out);
+	json_put_bool(reply, "interrupted", answer.interrupted);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static const char *const examples[] = {
+	"bb agent wait --agent amber-otter --freed 'src/lib/*' --timeout 10m",
+	"bb agent wait --agent amber-otter --mail --bead bd-a1b2:closed",
+	NULL,
+};
+
+const struct op op_agent_wait = {
+	.name = "agent wait",
+	.help = "Wait until there is mail, a scope is free, or a bead is in a state",
+	.more = "Whatever is so first ends it, also if it is so already; then the events "
+		"tell. The cursor is the last message there is, or the last that is told "
+		"if "
+		"there are more than 50: with --after it, nothing is missed and nothing "
+		"is "
+		"told twice. Exits with 1 if the time is over.",
+	.examples = examples,
+	.flags = AGENT_READ | OP_WAITS,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "waited", PROP_OBJECT, 0, props },
+	.run = run,
+};

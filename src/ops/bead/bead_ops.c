@@ -1,0 +1,318 @@
+#include "ops/bead/bead_ops.h"
+
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/autosync.h"
+#include "beads/claim.h"
+#include "beads/config.h"
+
+static const struct prop note_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "content", PROP_STR, 0, NULL },
+	{ "author", PROP_STR, 0, NULL },
+	{ "at", PROP_INT, PROP_LIST, NULL },
+	{ 0 },
+};
+
+const struct prop comment_props[] = {
+	{ "id", PROP_STR, 0, NULL },         { "issue_id", PROP_STR, 0, NULL },
+	{ "author", PROP_STR, 0, NULL },     { "text", PROP_STR, 0, NULL },
+	{ "created_at", PROP_STR, 0, NULL }, { 0 },
+};
+
+#define OPT PROP_OPTIONAL
+
+const struct prop bead_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "title", PROP_STR, OPT, NULL },
+	{ "description", PROP_STR, OPT, NULL },
+	{ "status", PROP_STR, OPT, NULL },
+	{ "priority", PROP_INT, OPT, NULL },
+	{ "type", PROP_STR, OPT, NULL },
+	{ "labels", PROP_STR, OPT | PROP_LIST, NULL },
+	{ "assignee", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "assignee_at", PROP_ANY, OPT, NULL },
+	{ "assignee_expires", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "created_at", PROP_STR, OPT, NULL },
+	{ "created_by", PROP_STR, OPT, NULL },
+	{ "created_on_branch", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "updated_at", PROP_STR, OPT, NULL },
+	{ "updated_by", PROP_STR, OPT, NULL },
+	{ "closed_at", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "closed_by", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "closed_reason", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "closed_on_branch", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "design", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "acceptance_criteria", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "external_ref", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "source_repo", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "notes", PROP_OBJECT, OPT | PROP_LIST, note_props },
+	{ "issue_type", PROP_STR, OPT, NULL },
+	{ "close_reason", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "content_hash", PROP_STR, OPT, NULL },
+	{ "comments", PROP_OBJECT, OPT | PROP_LIST, comment_props },
+	{ "dependency_count", PROP_INT, OPT, NULL },
+	{ "dependent_count", PROP_INT, OPT, NULL },
+	{ "comment_count", PROP_INT, OPT, NULL },
+	{ "parent", PROP_STR, OPT | PROP_NULL, NULL },
+	{ "epoch", PROP_ANY, OPT, NULL },
+	/* what single commands add */
+	{ "dependencies", PROP_OBJECT, OPT | PROP_LIST, NULL },
+	{ "dependents", PROP_OBJECT, OPT | PROP_LIST, NULL },
+	{ "dependency_type", PROP_STR, OPT, NULL },
+	{ "direction", PROP_STR, OPT, NULL },
+	{ "blocked_by", PROP_STR, OPT | PROP_LIST, NULL },
+	{ "blocked_by_count", PROP_INT, OPT, NULL },
+	{ "unblocked", PROP_BOOL, OPT, NULL },
+	{ "container", PROP_BOOL, OPT, NULL },
+	{ "open_children", PROP_INT, OPT, NULL },
+	{ "why", PROP_STR, OPT, NULL },
+	{ "remap", PROP_OBJECT, OPT | PROP_LIST, NULL },
+	{ 0 },
+};
+static const struct prop deleted_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "title", PROP_STR, PROP_NULL, NULL },
+	{ "deleted_at", PROP_STR, PROP_NULL, NULL },
+	{ "deleted_by", PROP_STR, PROP_NULL, NULL },
+	{ "reason", PROP_STR, PROP_NULL, NULL },
+	{ "dependent_count", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "deleted", PROP_BOOL, PROP_OPTIONAL, NULL },
+	{ "remap", PROP_OBJECT, PROP_OPTIONAL | PROP_LIST, NULL },
+	{ 0 },
+};
+const struct prop deleted_reply = { "beads", PROP_OBJECT, PROP_LIST, deleted_props };
+
+static const char *const direction_words[] = { "down", "up", "both" };
+const struct names directions = { direction_words, 3, NULL };
+
+const struct prop bead_reply = { "bead", PROP_OBJECT, 0, bead_props };
+const struct prop beads_reply = { "beads", PROP_OBJECT, PROP_LIST, bead_props };
+
+enum err guard_check(struct call *c, const struct list *ids, const struct guard *guard)
+{
+	if (ids->n <= 1 || (!guard->if_hash.p && guard->epoch.ms == ABSENT))
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT,
+			 "--if-hash and --epoch are for one bead, not for %zu", ids->n);
+}
+
+enum err edit_each(struct call *c, struct beads *b, const struct list *ids,
+		   const struct guard *guard, edit_step *step, const void *body,
+		   struct bead_row **rows)
+{
+	struct state *change = state_new(&c->mem);
+	enum err e = find_beads(c, b, ids->item, ids->n, rows);
+
+	if (!e)
+		e = guard_check(c, ids, guard);
+	for (struct bead_row *row = *rows; !e && row; row = row->next) {
+		struct edit edit;
+
+		if ((e = edit_begin(c, b, row, &edit)))
+			return e;
+		edit.batch = *rows;
+		if ((e = edit_guard(&edit, guard)) || (e = step(&edit, change, body)))
+			return e;
+		edit_end(&edit, change);
+	}
+	return e ? e : beads_put(c, b, change);
+}
+
+enum err edit_and_reply(struct call *c, struct beads *b, const struct list *ids,
+			const struct guard *guard, edit_step *step, const void *body,
+			struct json *reply)
+{
+	struct shape shape = { .brief = c->terse };
+	struct bead_row *rows, *now;
+	enum err e = edit_each(c, b, ids, guard, step, body, &rows);
+
+	if (e)
+		return e;
+	json_array(reply);
+	for (; rows; rows = rows->next) {
+		if ((e = cache_find_bead(c, &b->cache, rows->id, &now)))
+			return e;
+		if (now)
+			encode_claimed(reply, now, &shape);
+	}
+	json_end(reply);
+	return ERR_OK;
+}
+
+void put_epoch(struct json *j, const struct value *line, const struct shape *shape)
+{
+	const struct value *at = value_find(line, "assignee_at"),
+			   *end = value_find(line, "assignee_expires");
+
+	if (!at || at->type != VALUE_ARRAY || !end || end->type != VALUE_NUMBER ||
+	    shape->field_count)
+		return;
+	json_key(j, STR("epoch"));
+	json_value(j, at);
+}
+
+void encode_claimed(struct json *j, const struct bead_row *row, const struct shape *shape)
+{
+	struct value_error error;
+	const struct value *line = value_parse(j->out.mem, row->line, &error);
+
+	json_object(j);
+	public_put(j, row, shape);
+	put_epoch(j, line, shape);
+	json_end(j);
+}
+
+struct shape shape_of(const struct call *c, const struct shape_body *in)
+{
+	return (struct shape){ .brief = c->terse ? !in->full : in->brief,
+			       .fields = in->fields.item,
+			       .field_count = in->fields.n };
+}
+
+static unsigned bits_of_words(const struct list *list)
+{
+	const int *word = list->item;
+	unsigned bits = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		bits |= 1u << word[i];
+	return bits;
+}
+
+static unsigned priorities_of(const struct filter_body *in)
+{
+	const int64_t *one = in->priorities.item;
+	unsigned bits = in->priorities.n ? 0 : 31;
+
+	for (size_t i = 0; i < in->priorities.n; i++)
+		bits |= 1u << one[i];
+	for (int i = 0; i <= 4; i++)
+		if ((in->priority_min != ABSENT && i < in->priority_min) ||
+		    (in->priority_max != ABSENT && i > in->priority_max))
+			bits &= ~(1u << i);
+	return bits == 31 ? 0 : bits ? bits : 1u << 7; /* the last: none at all */
+}
+
+static struct bound bound(int64_t ms)
+{
+	return (struct bound){ ms != ABSENT, ms };
+}
+
+static enum err whole_ids(struct call *c, struct beads *b, const struct filter_body *in,
+			  struct bead_filter *out)
+{
+	struct str *ids = arena_array(&c->mem, in->ids.n + 1, sizeof *ids);
+	struct bead_row *row;
+	enum err e = find_beads(c, b, in->ids.item, in->ids.n, &row);
+
+	for (; !e && row; row = row->next)
+		ids[out->id_count++] = row->id;
+	out->ids = ids;
+	if (!e && in->parent.p && !(e = find_bead(c, b, in->parent, &row)))
+		out->parent = row->id;
+	return e;
+}
+
+enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in,
+		   bool everything, struct bead_filter *out)
+{
+	*out = (struct bead_filter){
+		.statuses = bits_of_words(&in->statuses),
+		.types = bits_of_words(&in->types),
+		.priorities = priorities_of(in),
+		.assignee = in->assignee,
+		.unassigned = in->unassigned,
+		.labels = in->labels.item,
+		.label_count = in->labels.n,
+		.any_labels = in->any_labels.item,
+		.any_count = in->any_labels.n,
+		.title_part = in->title_part,
+		.description_part = in->description_part,
+		.created_after = bound(in->created_after),
+		.created_before = bound(in->created_before),
+		.updated_after = bound(in->updated_after),
+		.updated_before = bound(in->updated_before),
+		.closed_after = bound(in->closed_after),
+		.closed_before = bound(in->closed_before),
+		.actor = c->actor,
+		.now = c->now_ms,
+	};
+	if (in->all)
+		out->statuses = 0;
+	else if (!out->statuses && !everything && !in->ids.n &&
+		 !out->closed_after.given && !out->closed_before.given)
+		out->statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS;
+	return whole_ids(c, b, in, out);
+}
+
+struct str moment_of(struct call *c, struct stamp s)
+{
+	return moment_format(&c->mem, s.ms);
+}
+
+enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out)
+{
+	*out = asked == ABSENT ? b->lease_ms : asked;
+	if (*out <= 0)
+		return call_fail(c, ERR_INVALID_INPUT, "a lease of no time is none");
+	if (*out > MOMENT_LAST - c->now_ms)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the lease would end after the year 9999");
+	return ERR_OK;
+}
+
+const struct prop sync_status_props[] = {
+	{ "ref", PROP_STR, 0, NULL },
+	{ "remote", PROP_STR, 0, NULL },
+	{ "auto", PROP_BOOL, 0, NULL },
+	{ "commit", PROP_STR, PROP_NULL, NULL },
+	{ "published", PROP_BOOL, PROP_NULL, NULL },
+	{ "pending", PROP_INT, 0, NULL },
+	{ "oldest_pending", PROP_STR, PROP_NULL, NULL },
+	{ "last_sync", PROP_STR, PROP_NULL, NULL },
+	{ "last_try", PROP_STR, PROP_NULL, NULL },
+	{ "failures", PROP_INT, 0, NULL },
+	{ "last_error", PROP_STR, PROP_NULL, NULL },
+	{ "running", PROP_BOOL, 0, NULL },
+	{ 0 },
+};
+
+/* Null where no remote was ever seen. */
+static void put_published(struct json *j, struct str base, struct str seen)
+{
+	json_key(j, STR("published"));
+	if (seen.p)
+		json_bool(j, str_eq(base, seen));
+	else
+		json_null(j);
+}
+
+enum err put_sync_status(struct call *c, struct beads *b, struct json *j)
+{
+	struct sync_state known = sync_state_read(c, b->home);
+	struct str ref, remote, by_itself, tracking;
+	struct pending pending;
+	enum err e;
+
+	if ((e = config_get(c, b->home, CONFIG_SYNC_REF, &ref)) ||
+	    (e = config_get(c, b->home, CONFIG_SYNC_REMOTE, &remote)) ||
+	    (e = config_get(c, b->home, CONFIG_SYNC_AUTO, &by_itself)) ||
+	    (e = beads_pending(c, b, &pending)))
+		return e;
+	tracking = arena_fmt(&c->mem, SYNC_TRACKING STR_FMT, STR_ARG(remote));
+	json_put_str(j, "ref", ref);
+	json_put_str(j, "remote", remote);
+	json_put_bool(j, "auto", c->autosync && str_is(by_itself, "true"));
+	json_put_str(j, "commit", pending.base);
+	put_published(j, pending.base, place_ref(c, &b->repo, tracking));
+	json_put_int(j, "pending", pending.records);
+	json_put_moment(j, "oldest_pending", pending.oldest_ms);
+	json_put_moment(j, "last_sync", known.succeeded_ms);
+	json_put_moment(j, "last_try", known.tried_ms);
+	json_put_int(j, "failures", known.failures);
+	json_put_str(j, "last_error", known.message);
+	json_put_bool(j, "running", courier_there(c, b));
+	return ERR_OK;
+}

@@ -1,0 +1,65 @@
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct filter_body filter;
+	struct shape_body shape;
+	int64_t limit;
+	int sort;
+	bool reverse;
+};
+
+static const struct field fields[] = {
+	FILTER_FIELDS(struct body, filter),
+	PAGE_FIELDS(struct body, limit, sort, reverse),
+	SHAPE_FIELDS(struct body, shape),
+	{ 0 },
+};
+
+static void put(const struct bead_row *row, const struct shape *shape, struct json *reply)
+{
+	struct str rest = row->waits, id;
+
+	json_object(reply);
+	public_put(reply, row, shape);
+	json_put_int(reply, "blocked_by_count", row->blockers);
+	json_put_array(reply, "blocked_by");
+	while (str_next(&rest, ',', &id))
+		json_str(reply, id);
+	json_end(reply);
+	json_end(reply);
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct shape shape = shape_of(c, &in->shape);
+	struct bead_filter filter;
+	struct bead_row *row;
+	enum err e = filter_of(c, s->beads, &in->filter, true, &filter);
+
+	filter.lean = shape_lean(&shape);
+	filter.blocked = true;
+	filter.limit = in->limit;
+	filter.sort = (enum bead_sort)in->sort;
+	filter.reverse = in->reverse;
+	if (e || (e = query_each(c, &s->beads->cache, &filter, &row)))
+		return e;
+	json_array(reply);
+	for (; row; row = row->next)
+		put(row, &shape, reply);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_blocked = {
+	.name = "bead blocked",
+	.help = "List beads that wait for others, and for which",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run,
+};

@@ -1,0 +1,41 @@
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct children_body {
+	struct str id;
+	struct shape_body shape;
+};
+
+static const struct field children_fields[] = {
+	ID_FIELD(struct children_body, id),
+	SHAPE_FIELDS(struct children_body, shape),
+	{ 0 },
+};
+
+static enum err run_children(struct call *c, struct stores *s, const void *body,
+			     struct json *reply)
+{
+	const struct children_body *in = body;
+	struct shape shape = shape_of(c, &in->shape);
+	struct bead_filter filter = { 0 };
+	struct bead_row *row;
+	enum err e = find_bead(c, s->beads, in->id, &row);
+
+	if (e)
+		return e;
+	filter.parent = row->id;
+	if (!(e = query_each(c, &s->beads->cache, &filter, &row)))
+		public_encode_all(reply, row, &shape);
+	return e;
+}
+
+const struct op op_bead_children = {
+	.name = "bead children",
+	.help = "List the parts of a bead, closed ones too",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct children_body),
+	.fields = children_fields,
+	.reply = &beads_reply,
+	.run = run_children,
+};

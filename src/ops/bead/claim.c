@@ -1,0 +1,115 @@
+#include "beads/claim.h"
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct list ids;
+	struct guard guard;
+	int64_t lease;
+};
+
+static const struct field lease_fields[] = {
+	IDS_FIELD(struct body, ids),
+	{ "lease", &kind_duration, offsetof(struct body, lease),
+	  .help = "for how long; 1h unless configured otherwise" },
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const struct field fields[] = {
+	IDS_FIELD(struct body, ids),
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const char *const claim_examples[] = {
+	"bd claim bd-a1b2 --lease 30m --json",
+	"bd renew bd-a1b2",
+	NULL,
+};
+
+typedef enum err claim_act(struct edit *e, int64_t lease_ms);
+
+static enum err with_lease(struct edit *e, const struct body *in, claim_act *act)
+{
+	int64_t lease;
+	enum err err = lease_of(e->c, e->b, in->lease, &lease);
+
+	return err ? err : act(e, lease);
+}
+
+static enum err take(struct edit *e, struct state *change, const void *body)
+{
+	(void)change;
+	return with_lease(e, body, claim_take);
+}
+
+static enum err renew(struct edit *e, struct state *change, const void *body)
+{
+	(void)change;
+	return with_lease(e, body, claim_renew);
+}
+
+static enum err release(struct edit *e, struct state *change, const void *body)
+{
+	(void)change, (void)body;
+	return claim_release(e);
+}
+
+static enum err run_claim(struct call *c, struct stores *s, const void *body,
+			  struct json *reply)
+{
+	const struct body *in = body;
+
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, take, body, reply);
+}
+
+static enum err run_renew(struct call *c, struct stores *s, const void *body,
+			  struct json *reply)
+{
+	const struct body *in = body;
+
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, renew, body, reply);
+}
+
+static enum err run_unclaim(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	const struct body *in = body;
+
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, release, body, reply);
+}
+
+const struct op op_bead_claim = {
+	.name = "bead claim",
+	.help = "Take beads to work on; nobody else can until the lease ends",
+	.more = "The reply has the epoch of the claim. Pass it as --epoch with what you "
+		"write, and it is refused once the bead is somebody else's.",
+	.examples = claim_examples,
+	.flags = BEAD_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = lease_fields,
+	.reply = &beads_reply,
+	.run = run_claim,
+};
+
+const struct op op_bead_renew = {
+	.name = "bead renew",
+	.help = "Hold claimed beads for longer; the epoch stays",
+	.flags = BEAD_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = lease_fields,
+	.reply = &beads_reply,
+	.run = run_renew,
+};
+
+const struct op op_bead_unclaim = {
+	.name = "bead unclaim",
+	.help = "Give claimed beads back; they are open again",
+	.flags = BEAD_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run_unclaim,
+};

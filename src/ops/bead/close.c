@@ -1,0 +1,135 @@
+#include "base/text/json.h"
+#include "beads/handout.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct list ids;
+	struct guard guard;
+	struct str reason, note;
+	bool suggest_next, claim_next;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	IDS_FIELD(struct body, ids),
+	{ "reason", &kind_str, AT(reason), FIELD_STDIN, .letter = 'r',
+	  .also = "m message", .max = MAX_TEXT,
+	  .help = "what was done, or why it will not be" },
+	{ "note", &kind_str, AT(note), .min = 1, .max = MAX_TEXT,
+	  .help = "a note to add" },
+	FORCE_FIELD(struct body, guard,
+		    "even if it has open blockers or open children, or another agent has "
+		    "claimed it"),
+	{ "suggest_next", &kind_bool, AT(suggest_next), FIELD_CLI,
+	  .help = "also show what this has made ready" },
+	{ "claim_next", &kind_bool, AT(claim_next), FIELD_CLI,
+	  .help = "also take the next one that is ready" },
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd close bd-a1b2 --reason \"fixed in 3f2a\"",
+	"bd close bd-a1b2 bd-c3d4 --claim-next",
+	NULL,
+};
+
+static enum err step(struct edit *e, struct state *change, const void *body)
+{
+	const struct body *in = body;
+	enum err err = edit_may_close(e);
+
+	(void)change;
+	if (err)
+		return err;
+	if (in->note.p)
+		edit_note(e, in->note);
+	return edit_close(e, in->reason);
+}
+
+static bool is_free(const struct call *c, const struct bead_row *row)
+{
+	int64_t from = bead_row_free_from(row, c->actor);
+
+	return from != FREE_NEVER && from <= c->now_ms;
+}
+
+/* What waited for these, and can be worked on now. */
+static enum err put_freed(struct call *c, struct beads *b, const struct bead_row *closed,
+			  const struct shape *shape, struct json *reply)
+{
+	struct link *link;
+	struct bead_row *row;
+	enum err e = ERR_OK;
+
+	for (; !e && closed; closed = closed->next) {
+		if ((e = query_links(c, &b->cache, closed->id, SIDE_IN, &link)))
+			return e;
+		for (; !e && link; link = link->next) {
+			if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
+			    link->bead->status != BEAD_OPEN || !is_free(c, link->bead))
+				continue;
+			if (!(e = cache_find_bead(c, &b->cache, link->bead->id, &row)) &&
+			    row) {
+				json_object(reply);
+				public_put(reply, row, shape);
+				json_put_bool(reply, "unblocked", true);
+				json_end(reply);
+			}
+		}
+	}
+	return e;
+}
+
+static enum err put_claimed(struct call *c, struct beads *b, const struct shape *shape,
+			    struct json *reply)
+{
+	struct bead_filter any = { 0 };
+	struct bead_row *row;
+	int64_t lease;
+	enum err e;
+
+	if ((e = lease_of(c, b, ABSENT, &lease)) ||
+	    (e = handout_claim(c, b, &any, lease, &row)))
+		return e;
+	if (row)
+		encode_claimed(reply, row, shape);
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct shape shape = { .brief = c->terse };
+	struct bead_row *rows, *now;
+	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, step, body, &rows);
+
+	if (e)
+		return e;
+	json_array(reply);
+	for (struct bead_row *row = rows; row; row = row->next) {
+		if ((e = cache_find_bead(c, &s->beads->cache, row->id, &now)))
+			return e;
+		public_encode(reply, now, &shape);
+	}
+	if (in->suggest_next && (e = put_freed(c, s->beads, rows, &shape, reply)))
+		return e;
+	if (in->claim_next && (e = put_claimed(c, s->beads, &shape, reply)))
+		return e;
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_close = {
+	.name = "bead close",
+	.help = "Close beads: the work is done",
+	.examples = examples,
+	.flags = BEAD_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run,
+};

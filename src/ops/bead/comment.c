@@ -1,0 +1,121 @@
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str id, text, file;
+	struct guard guard;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	ID_FIELD(struct body, id),
+	{ "text", &kind_str, AT(text), FIELD_PLACE | FIELD_STDIN, .arg = "TEXT", .min = 1,
+	  .max = MAX_TEXT, .help = "what to add" },
+	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f',
+	  .arg = "FILE", .min = 1, .max = MAX_TEXT, .help = "the same, from a file" },
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd comment bd-a1b2 \"the test is flaky on macOS\"",
+	"git diff --stat | bd comment bd-a1b2 -",
+	NULL,
+};
+
+static void put(struct call *c, struct json *j, struct str bead, const struct note *n)
+{
+	json_object(j);
+	json_put_str(j, "id", n->id);
+	json_put_str(j, "issue_id", bead);
+	json_put_str(j, "author", n->author);
+	json_put_str(j, "text", n->content);
+	json_put_str(j, "created_at", moment_of(c, n->at));
+	json_end(j);
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct str text = in->file.p ? in->file : in->text;
+	struct state *change = state_new(&c->mem);
+	struct bead_row *row;
+	struct edit edit;
+	enum err e;
+
+	if (in->file.p && in->text.p)
+		return call_fail(c, ERR_INVALID_INPUT, TWO_PLACES, "TEXT", "--file");
+	if (!text.p)
+		return call_fail(c, ERR_USAGE, "%s is missing",
+				 c->wire ? "text" : "TEXT");
+	if ((e = find_bead(c, s->beads, in->id, &row)) ||
+	    (e = edit_begin(c, s->beads, row, &edit)) ||
+	    (e = edit_guard(&edit, &in->guard)))
+		return e;
+	edit_note(&edit, text);
+	put(c, reply, row->id, &edit.change.note[0]);
+	edit_end(&edit, change);
+	return beads_put(c, s->beads, change);
+}
+
+const struct op op_bead_comment = {
+	.name = "bead comment",
+	.help = "Add a note to a bead",
+	.examples = examples,
+	.flags = BEAD_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "comment", PROP_OBJECT, 0, comment_props },
+	.run = run,
+};
+
+/* --- comments --- */
+
+struct list_body {
+	struct str id;
+};
+
+static const struct field list_fields[] = {
+	ID_FIELD(struct list_body, id),
+	{ 0 },
+};
+
+static enum err run_list(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct list_body *in = body;
+	const struct value *notes;
+	struct value_error error;
+	struct bead_row *row;
+	enum err e = find_bead(c, s->beads, in->id, &row);
+
+	if (e)
+		return e;
+	notes = value_find(value_parse(&c->mem, row->line, &error), "notes");
+	json_array(reply);
+	for (size_t i = 0; notes && i < notes->count; i++) {
+		struct note n = { .id = value_str(&notes->item[i], "id"),
+				  .author = value_str(&notes->item[i], "author"),
+				  .content = value_str(&notes->item[i], "content") };
+
+		stamp_decode(value_find(&notes->item[i], "at"), &n.at);
+		put(c, reply, row->id, &n);
+	}
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_comments = {
+	.name = "bead comments",
+	.help = "Show the notes of a bead, the oldest first",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct list_body),
+	.fields = list_fields,
+	.reply =
+		&(const struct prop){ "comments", PROP_OBJECT, PROP_LIST, comment_props },
+	.run = run_list,
+};

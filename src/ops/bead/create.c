@@ -1,0 +1,157 @@
+#include "base/text/json.h"
+#include "beads/draft.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str title, description, body_file, design, acceptance, assignee,
+		external_ref, id, parent, file;
+	struct list labels, deps;
+	int type;
+	int64_t priority;
+	bool dry_run;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "title", &kind_line, AT(title), FIELD_PLACE, .arg = "TITLE", .min = 1,
+	  .max = MAX_TITLE, .help = "what is to be done" },
+	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd',
+	  .also = "body", .max = MAX_TEXT, .help = "why and how" },
+	{ "body_file", &kind_str, AT(body_file), FIELD_CLI | FIELD_FILE, .arg = "FILE",
+	  .max = MAX_TEXT, .help = "the same, from a file; '-' is standard input" },
+	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types,
+	  .help = "what it is; task if not given" },
+	{ "priority", &kind_priority, AT(priority), .letter = 'p',
+	  .help = "0 (most urgent) to 4; 2 if not given" },
+	{ "labels", &kind_line, AT(labels), FIELD_LIST | FIELD_COMMAS, .also = "label",
+	  .letter = 'l', .arg = "A,B", .min = 1, .max = MAX_WORD, .help = "labels" },
+	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME",
+	  .max = MAX_NAME, .help = "whose it is" },
+	{ "deps", &kind_str, AT(deps), FIELD_LIST | FIELD_COMMAS, .arg = "KIND:ID",
+	  .help = "what it depends on: blocks:ID, discovered-from:ID, …" },
+	{ "parent", &kind_bead, AT(parent), .help = "the bead it is a part of" },
+	{ "design", &kind_str, AT(design), .max = MAX_TEXT, .help = "how to build it" },
+	{ "acceptance", &kind_str, AT(acceptance), .also = "acceptance-criteria",
+	  .max = MAX_TEXT, .help = "when it is done" },
+	{ "external_ref", &kind_line, AT(external_ref), .max = MAX_TITLE,
+	  .help = "what it is elsewhere, for example gh-42" },
+	{ "id", &kind_bead, AT(id), .help = "its id; otherwise one is made" },
+	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI,
+	  .help = "show it, and create nothing" },
+	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f',
+	  .arg = "FILE.md", .help = "a bead for each '## Title' of this file" },
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd create \"Parser fails on empty input\" -t bug -p 1 -l parser",
+	"bd create \"Found on the way\" --deps discovered-from:bd-a1b2 --json",
+	"bd create -f plan.md",
+	NULL,
+};
+
+static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
+			 struct draft *d)
+{
+	const struct str *dep = in->deps.item;
+	struct bead_row *row;
+	enum err e;
+
+	if (in->description.p && in->body_file.p)
+		return call_fail(c, ERR_INVALID_INPUT, TWO_PLACES, "--description",
+				 "--body-file");
+	if (!in->title.p)
+		return call_fail(c, ERR_USAGE, "%s is missing",
+				 c->wire ? "title" : "TITLE");
+	*d = (struct draft){
+		.title = in->title,
+		.description = in->body_file.p ? in->body_file : in->description,
+		.design = in->design,
+		.acceptance = in->acceptance,
+		.assignee = in->assignee,
+		.external_ref = in->external_ref,
+		.id = in->id,
+		.type = in->type < 0 ? BEAD_TASK : in->type,
+		.priority = in->priority == ABSENT ? 2 : in->priority,
+		.labels = in->labels.item,
+		.label_count = in->labels.n,
+	};
+	for (size_t i = 0; i < in->deps.n; i++)
+		if ((e = draft_need_text(c, d, dep[i])))
+			return e;
+	if (!in->parent.p)
+		return ERR_OK;
+	if ((e = find_bead(c, b, in->parent, &row)))
+		return e;
+	draft_need(c, d, str_of(names_word(&edge_kinds, EDGE_PARENT)), row->id);
+	return ERR_OK;
+}
+
+static bool only_file(const struct body *in)
+{
+	return !in->title.p && !in->description.p && !in->body_file.p && !in->design.p &&
+	       !in->acceptance.p && !in->assignee.p && !in->external_ref.p && !in->id.p &&
+	       !in->parent.p && !in->labels.n && !in->deps.n && in->type < 0 &&
+	       in->priority == ABSENT;
+}
+
+static enum err reply_with(struct call *c, struct beads *b, struct str id,
+			   struct json *reply)
+{
+	struct shape shape = { .brief = c->terse };
+	struct bead_row *row;
+	enum err e = cache_find_bead(c, &b->cache, id, &row);
+
+	if (!e && row)
+		public_encode(reply, row, &shape);
+	return e;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct state *change = state_new(&c->mem);
+	struct draft one, *list = &one;
+	int64_t count = 0;
+	bool many = in->file.p;
+
+	if (many && !only_file(in))
+		return call_fail(
+			c, ERR_INVALID_INPUT,
+			"with --file, all that is said of a bead stands in the file");
+	enum err e =
+		many ? draft_parse(c, in->file, &list) : draft_of(c, s->beads, in, &one);
+
+	for (struct draft *d = list; !e && d; d = d->next) {
+		d->order = count++;
+		e = draft_put(c, s->beads, d, change);
+	}
+	if (e || (e = beads_put(c, s->beads, change)))
+		return e;
+	if (many)
+		json_array(reply);
+	for (struct draft *d = list; !e && d; d = d->next)
+		e = reply_with(c, s->beads, d->id, reply);
+	if (many)
+		json_end(reply);
+	if (!e && in->dry_run)
+		beads_forget(s->beads);
+	return e;
+}
+
+const struct op op_bead_create = {
+	.name = "bead create",
+	.help = "Create a bead",
+	.more = "The reply is the bead. With --silent, or as 'bd q TITLE', only its id "
+		"is "
+		"printed.",
+	.examples = examples,
+	.flags = BEAD_WRITE | OP_CREATES,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &bead_reply,
+	.run = run,
+};

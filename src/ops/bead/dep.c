@@ -1,0 +1,269 @@
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/graph.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str from, to;
+	struct guard guard;
+	int kind;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+#define END_FIELDS                                                      \
+	{ "from",      &kind_bead,                                      \
+	  AT(from),    FIELD_PLACE | FIELD_REQUIRED,                    \
+	  .arg = "ID", .help = "the bead that depends" },               \
+	{                                                               \
+		"to", &kind_bead, AT(to), FIELD_PLACE | FIELD_REQUIRED, \
+			.arg = "ON", .help = "what it depends on"       \
+	}
+
+static const struct field add_fields[] = {
+	END_FIELDS,
+	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't',
+	  .words = &edge_kinds, .preset = "blocks", .help = "how it depends" },
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const struct field remove_fields[] = {
+	END_FIELDS,
+	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't',
+	  .words = &edge_kinds, .help = "only this kind; otherwise all between the two" },
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const char *const add_examples[] = {
+	"bd dep add bd-a1b2 bd-c3d4",
+	"bd dep add bd-a1b2 bd-e5f6 --type discovered-from",
+	NULL,
+};
+
+static const struct prop edge_props[] = {
+	{ "from", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, 0, NULL },
+	{ "kind", PROP_STR, 0, NULL },
+	{ "created_at", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "created_by", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "status", PROP_STR, PROP_OPTIONAL, NULL },
+	{ 0 },
+};
+static const struct prop edge_reply = { "dependency", PROP_OBJECT, 0, edge_props };
+static const struct prop edges_reply = { "dependencies", PROP_OBJECT, PROP_LIST,
+					 edge_props };
+
+static enum err begin(struct call *c, struct beads *b, const struct body *in,
+		      struct edit *edit, struct bead_row **to)
+{
+	struct bead_row *from;
+	enum err e;
+
+	if ((e = find_bead(c, b, in->from, &from)) || (e = find_bead(c, b, in->to, to)) ||
+	    (e = edit_begin(c, b, from, edit)))
+		return e;
+	return edit_guard(edit, &in->guard);
+}
+
+static void put_edge(struct json *j, const struct edge *e)
+{
+	json_object(j);
+	json_put_str(j, "from", e->from);
+	json_put_str(j, "to", e->to);
+	json_put_str(j, "kind", e->kind);
+	json_put_str(j, "created_at", moment_format(j->out.mem, e->created.at.ms));
+	json_put_str(j, "created_by", e->created.by);
+}
+
+/* An edge of the cache, from its line. */
+static bool read_edge(struct call *c, struct str line, struct edge *out)
+{
+	struct value_error error;
+	const struct value *v = line.p ? value_parse(&c->mem, line, &error) : NULL;
+	struct str why;
+
+	return v && edge_decode(&c->mem, v, out, &why);
+}
+
+static enum err run_add(struct call *c, struct stores *s, const void *body,
+			struct json *reply)
+{
+	const struct body *in = body;
+	struct str kind = str_of(names_word(&edge_kinds, in->kind)), line;
+	struct state *change = state_new(&c->mem);
+	struct bead_row *to;
+	struct edit edit;
+	struct edge edge;
+	enum err e;
+
+	if ((e = begin(c, s->beads, in, &edit, &to)) ||
+	    (e = edit_depend(&edit, change, to, kind, true)))
+		return e;
+	edit_end(&edit, change);
+	if ((e = beads_put(c, s->beads, change)) ||
+	    (e = cache_find_edge(c, &s->beads->cache, edit.row->id, to->id, kind, &line)))
+		return e;
+	if (!read_edge(c, line, &edge))
+		return call_fail(c, ERR_DAMAGED, "the cache has an edge that is none");
+	put_edge(reply, &edge);
+	json_put_str(reply, "status", STR("added"));
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_dep_add = {
+	.name = "bead dep add",
+	.help = "Make a bead depend on another",
+	.more = "The first depends on the second: with 'blocks' it waits for it, with "
+		"'parent' "
+		"it is a part of it. Circles of these two are refused.",
+	.examples = add_examples,
+	.flags = BEAD_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = add_fields,
+	.reply = &edge_reply,
+	.run = run_add,
+};
+
+/* Ends that are deleted, or were never here, can be cut off as well. */
+static enum err whole_id(struct call *c, struct beads *b, struct str text,
+			 struct str *out)
+{
+	struct bead_row *row;
+	struct edge_row *edges;
+	enum err e = cache_edges_of(c, &b->cache, text, &edges);
+
+	*out = text;
+	if (e || edges)
+		return e;
+	if (!(e = find_bead(c, b, text, &row)))
+		*out = row->id;
+	return e;
+}
+
+static bool is_meant(const struct edge_row *row, struct str from, struct str to, int kind)
+{
+	return row->active && str_eq(row->from, from) && str_eq(row->to, to) &&
+	       (kind < 0 || str_is(row->kind, names_word(&edge_kinds, kind)));
+}
+
+/* Marks the edges between the two as deleted, and lists them. */
+static enum err cut(struct call *c, struct beads *b, const struct edge_row *row,
+		    struct state *change, struct json *reply, size_t *count)
+{
+	*count = 0;
+
+	for (; row; row = row->next) {
+		struct edge edge;
+
+		if (!read_edge(c, row->line, &edge))
+			continue;
+		edge.life = beads_mark_after(c, b, edge.life);
+		edge.deleted = true;
+		if (!stamp_valid(edge.life.at))
+			return edit_edge_at_the_end(c, &edge);
+		state_put_edge(change, &edge);
+		put_edge(reply, &edge);
+		json_put_str(reply, "status", STR("removed"));
+		json_end(reply);
+		++*count;
+	}
+	return ERR_OK;
+}
+
+/* One that was deleted had a lineage too; the id may be another's somewhere else. */
+static enum err put_dead_end(struct call *c, struct beads *b, struct str id,
+			     struct state *change)
+{
+	struct value_error error;
+	const struct value *bead;
+	struct bead end = { .id = id };
+	struct str line;
+	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
+
+	bead = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "bead") :
+			      NULL;
+	end.created.by = value_str(bead, "created_by");
+	if (bead && stamp_decode(value_find(bead, "created_at"), &end.created.at))
+		state_put_bead(change, &end);
+	return e;
+}
+
+/* An end is named by its lineage, if it was ever here; the first is under the guard. */
+static enum err put_end(struct call *c, struct beads *b, struct str id,
+			const struct guard *guard, struct state *change)
+{
+	struct bead_row *row;
+	struct edit edit;
+	enum err e = cache_find_bead(c, &b->cache, id, &row);
+
+	if (e || !row)
+		return e ? e : put_dead_end(c, b, id, change);
+	if ((e = edit_begin(c, b, row, &edit)) ||
+	    (guard && (e = edit_guard(&edit, guard))))
+		return e;
+	state_put_bead(change, &edit.change);
+	if (guard)
+		edit_end(&edit, change);
+	return ERR_OK;
+}
+
+static enum err edges_between(struct call *c, struct beads *b, const struct body *in,
+			      struct str *from, struct str *to, struct edge_row **out)
+{
+	struct edge_row *row;
+	enum err e;
+
+	*out = NULL;
+	if ((e = whole_id(c, b, in->from, from)) || (e = whole_id(c, b, in->to, to)) ||
+	    (e = cache_edges_of(c, &b->cache, *from, &row)))
+		return e;
+	for (struct edge_row *next; row; row = next) {
+		next = row->next;
+		if (!is_meant(row, *from, *to, in->kind))
+			continue;
+		row->next = NULL;
+		*out = row;
+		out = &row->next;
+	}
+	return ERR_OK;
+}
+
+static enum err run_remove(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	const struct body *in = body;
+	struct beads *b = s->beads;
+	struct state *change = state_new(&c->mem);
+	struct edge_row *rows;
+	struct str from, to;
+	size_t removed;
+	enum err e;
+
+	if ((e = edges_between(c, b, in, &from, &to, &rows)) ||
+	    (e = put_end(c, b, from, &in->guard, change)) ||
+	    (e = put_end(c, b, to, NULL, change)))
+		return e;
+	json_array(reply);
+	e = cut(c, b, rows, change, reply, &removed);
+	json_end(reply);
+	if (!e && !removed)
+		return call_fail(c, ERR_NOT_FOUND,
+				 "'" STR_FMT "' does not depend on '" STR_FMT "'",
+				 STR_ARG(from), STR_ARG(to));
+	return e ? e : beads_put(c, b, change);
+}
+
+const struct op op_bead_dep_remove = {
+	.name = "bead dep remove",
+	.help = "Take dependencies away",
+	.flags = BEAD_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = remove_fields,
+	.reply = &edges_reply,
+	.run = run_remove,
+};

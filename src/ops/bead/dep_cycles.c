@@ -1,0 +1,40 @@
+#include "base/text/json.h"
+#include "beads/graph.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+static const struct prop cycle_props[] = {
+	{ "kind", PROP_STR, 0, NULL },
+	{ "ids", PROP_STR, PROP_LIST, NULL },
+	{ 0 },
+};
+
+static enum err run_cycles(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	struct edge_row *edges;
+	enum err e = query_edges(c, &s->beads->cache, (struct str){ 0 }, &edges);
+
+	(void)body;
+	json_array(reply);
+	for (struct cycle *cy = e ? NULL : graph_cycles(&c->mem, edges); cy;
+	     cy = cy->next) {
+		json_object(reply);
+		json_put_str(reply, "kind", cy->kind);
+		json_put_array(reply, "ids");
+		for (size_t i = 0; i < cy->count; i++)
+			json_str(reply, cy->ids[i]);
+		json_end(reply);
+		json_end(reply);
+	}
+	json_end(reply);
+	return e;
+}
+
+const struct op op_bead_dep_cycles = {
+	.name = "bead dep cycles",
+	.help = "List beads that wait for each other in circles",
+	.flags = BEAD_READ,
+	.reply = &(const struct prop){ "cycles", PROP_OBJECT, PROP_LIST, cycle_props },
+	.run = run_cycles,
+};

@@ -1,0 +1,64 @@
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct list_body {
+	struct str id;
+	int kind, direction;
+};
+
+static const struct field list_fields[] = {
+	ID_FIELD(struct list_body, id),
+	{ "kind", &kind_word, offsetof(struct list_body, kind), .also = "type",
+	  .letter = 't', .words = &edge_kinds, .help = "only this kind" },
+	{ "direction", &kind_word, offsetof(struct list_body, direction),
+	  .words = &directions, .preset = "down",
+	  .help = "down: what it depends on; up: what depends on it" },
+	{ 0 },
+};
+
+static enum err put_side(struct call *c, struct beads *b, const struct list_body *in,
+			 struct str id, enum side side, struct json *reply)
+{
+	struct shape shape = { .brief = c->terse };
+	struct link *link;
+	enum err e = query_links(c, &b->cache, id, side, &link);
+
+	for (; !e && link; link = link->next) {
+		if (in->kind >= 0 &&
+		    !str_is(link->kind, names_word(&edge_kinds, in->kind)))
+			continue;
+		json_object(reply);
+		public_put(reply, link->bead, &shape);
+		json_put_str(reply, "dependency_type", link->kind);
+		json_put_str(reply, "direction", str_of(names_word(&directions, side)));
+		json_end(reply);
+	}
+	return e;
+}
+
+static enum err run_list(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct list_body *in = body;
+	struct bead_row *row;
+	enum err e = find_bead(c, s->beads, in->id, &row);
+
+	json_array(reply);
+	if (!e && in->direction != 1)
+		e = put_side(c, s->beads, in, row->id, SIDE_OUT, reply);
+	if (!e && in->direction != 0)
+		e = put_side(c, s->beads, in, row->id, SIDE_IN, reply);
+	json_end(reply);
+	return e;
+}
+
+const struct op op_bead_dep_list = {
+	.name = "bead dep list",
+	.help = "List what a bead depends on, or what depends on it",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct list_body),
+	.fields = list_fields,
+	.reply = &beads_reply,
+	.run = run_list,
+};

@@ -1,0 +1,82 @@
+#include "base/text/json.h"
+#include "beads/graph.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct tree_body {
+	struct str id;
+	int direction, format;
+	int64_t depth;
+};
+
+static const char *const format_words[] = { "tree", "mermaid", "dot" };
+static const struct names formats = { format_words, 3, NULL };
+
+static const struct field tree_fields[] = {
+	ID_FIELD(struct tree_body, id),
+	{ "direction", &kind_word, offsetof(struct tree_body, direction),
+	  .words = &directions, .preset = "down",
+	  .help = "down: what it depends on; up: what depends on it" },
+	{ "depth", &kind_int, offsetof(struct tree_body, depth), .letter = 'd',
+	  .also = "max-depth", .min = 1, .max = TREE_DEPTH, .preset = "50",
+	  .help = "how many levels" },
+	{ "format", &kind_word, offsetof(struct tree_body, format), FIELD_CLI,
+	  .words = &formats, .preset = "tree", .help = "for people: how it looks" },
+	{ 0 },
+};
+
+static const struct prop node_props[] = {
+	{ "id", PROP_STR, 0, NULL },           { "title", PROP_STR, 0, NULL },
+	{ "status", PROP_STR, 0, NULL },       { "priority", PROP_INT, 0, NULL },
+	{ "depth", PROP_INT, 0, NULL },        { "under", PROP_STR, PROP_NULL, NULL },
+	{ "kind", PROP_STR, PROP_NULL, NULL }, { "direction", PROP_STR, PROP_NULL, NULL },
+	{ "again", PROP_BOOL, 0, NULL },       { 0 },
+};
+
+static const struct prop tree_props[] = {
+	{ "format", PROP_STR, 0, NULL },
+	{ "nodes", PROP_OBJECT, PROP_LIST, node_props },
+	{ 0 },
+};
+
+static enum err run_tree(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	static const struct shape brief = { .brief = true };
+	const struct tree_body *in = body;
+	struct bead_row *row;
+	struct branch *b = NULL;
+	enum err e = find_bead(c, s->beads, in->id, &row);
+
+	if (!e)
+		e = graph_tree(c, s->beads, row, in->direction != 1, in->direction != 0,
+			       in->depth, &b);
+	json_object(reply);
+	json_put_str(reply, "format", str_of(names_word(&formats, in->format)));
+	json_put_array(reply, "nodes");
+	for (; !e && b; b = b->next) {
+		json_object(reply);
+		public_put(reply, b->bead, &brief);
+		json_put_int(reply, "depth", b->depth);
+		json_put_str(reply, "under", b->under);
+		json_put_str(reply, "kind", b->kind);
+		json_put_str(reply, "direction",
+			     b->depth ? str_of(names_word(&directions, b->inward)) :
+					(struct str){ 0 });
+		json_put_bool(reply, "again", b->again);
+		json_end(reply);
+	}
+	json_end(reply);
+	json_end(reply);
+	return e;
+}
+
+const struct op op_bead_dep_tree = {
+	.name = "bead dep tree",
+	.help = "Show what a bead depends on, as a tree",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct tree_body),
+	.fields = tree_fields,
+	.reply = &(const struct prop){ "tree", PROP_OBJECT, 0, tree_props },
+	.run = run_tree,
+};

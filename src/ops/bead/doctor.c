@@ -1,0 +1,246 @@
+#include <sys/stat.h>
+
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/apply.h"
+#include "beads/git_process.h"
+#include "beads/repair/inspect.h"
+#include "beads/repair/restamp.h"
+#include "beads/sync_state.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+static const struct prop check_props[] = {
+	{ "code", PROP_STR, 0, NULL },
+	{ "status", PROP_STR, 0, NULL },
+	{ "message", PROP_STR, 0, NULL },
+	{ "fix", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "ok", PROP_BOOL, 0, NULL },
+	{ "checks", PROP_OBJECT, PROP_LIST, check_props },
+	{ 0 },
+};
+
+struct doctor {
+	struct call *c;
+	struct json *j;
+	bool ok;
+	bool behind; /* the journal does not reach the published commit */
+};
+
+static void tell(struct doctor *d, const char *code, const char *status,
+		 struct str message, const char *fix)
+{
+	json_object(d->j);
+	json_put_str(d->j, "code", str_of(code));
+	json_put_str(d->j, "status", str_of(status));
+	json_put_str(d->j, "message", message);
+	json_put_str(d->j, "fix", str_of(fix));
+	json_end(d->j);
+	d->ok = d->ok && strcmp(status, "error") != 0;
+}
+
+/* Only the owner may look into the store. */
+static void check_mode(struct doctor *d, struct beads *b)
+{
+	struct stat st;
+
+	if (stat(arena_cstr(&d->c->mem, b->home), &st) || !(st.st_mode & 077))
+		return;
+	tell(d, "permissions", "warning",
+	     arena_fmt(&d->c->mem, "others may look into '" STR_FMT "'",
+		       STR_ARG(b->home)),
+	     arena_fmt(&d->c->mem, "chmod 700 '" STR_FMT "'", STR_ARG(b->home)).p);
+}
+
+static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
+{
+	int64_t bytes, files;
+
+	if (beads_replay(d->c, b, all) || journal_size(d->c, b->home, &bytes, &files)) {
+		tell(d, "journal", "error", d->c->message, call_next_step(d->c).p);
+		d->c->code = ERR_OK;
+		return false;
+	}
+	if (d->c->warning.p) {
+		d->behind = true;
+		tell(d, "journal", "warning", d->c->warning, "bd sync");
+		d->c->warning = (struct str){ 0 };
+		return true;
+	}
+	tell(d, "journal", "ok",
+	     arena_fmt(&d->c->mem, "every record is as it was written (%lld bytes)",
+		       (long long)bytes),
+	     NULL);
+	return true;
+}
+
+static void check_contents(struct doctor *d, const struct beads *b,
+			   const struct state *all)
+{
+	struct finding *found;
+	size_t errors = 0, warnings = 0;
+
+	if (inspect_store(d->c, b, all, &found)) {
+		tell(d, "contents", "error", d->c->message, call_next_step(d->c).p);
+		d->c->code = ERR_OK;
+		return;
+	}
+	for (const struct finding *f = found; f; f = f->next)
+		*(f->severity == SEVERITY_ERROR ? &errors : &warnings) += 1;
+	if (errors || warnings)
+		tell(d, "contents", errors ? "error" : "warning",
+		     arena_fmt(&d->c->mem, "%zu errors and %zu warnings", errors,
+			       warnings),
+		     "bd validate");
+	else
+		tell(d, "contents", "ok", STR("every bead and every edge is sound"),
+		     NULL);
+}
+
+/* Does the cache say what the journal says? */
+static void check_cache(struct doctor *d, struct beads *b, const struct state *all)
+{
+	struct cache fresh;
+	bool same = false;
+	enum err e = cache_create_private(d->c, &fresh);
+
+	if (!e && !(e = apply_all(d->c, &fresh, all)) &&
+	    !(e = cache_install(d->c, &fresh, fresh.path)))
+		e = cache_same(d->c, &b->cache, &fresh, &same);
+	cache_close(&fresh);
+	if (e || !same)
+		tell(d, "cache", "error",
+		     e ? d->c->message : STR("it differs from the journal"),
+		     arena_fmt(&d->c->mem, "rm '" STR_FMT "/cache.db'", STR_ARG(b->home))
+			     .p);
+	else
+		tell(d, "cache", "ok", STR("it says what the journal says"), NULL);
+	d->c->code = ERR_OK;
+}
+
+/* A sync that only had to wait too long says nothing about the store. */
+static bool has_failed(const struct sync_state *last)
+{
+	return last->failures && !str_is(last->code, "busy") &&
+	       !str_is(last->code, "sync_timeout");
+}
+
+/* What would stop a sync, and whether the last one failed. */
+static void check_sync(struct doctor *d, struct beads *b)
+{
+	struct helper h = { .words = { "diagnose",
+				       arena_cstr(&d->c->mem, b->repo.common) } };
+	struct sync_state last = sync_state_read(d->c, b->home);
+	const struct value *list;
+	struct value_error error;
+
+	if (helper_run(d->c, &h)) {
+		tell(d, "sync", "error", d->c->message, call_next_step(d->c).p);
+		d->c->code = ERR_OK;
+		return;
+	}
+	list = value_parse(&d->c->mem, h.reply, &error);
+	for (size_t i = 0; list && i < list->count; i++)
+		tell(d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
+		     "error", value_str(&list->item[i], "message"),
+		     arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
+	if (has_failed(&last))
+		tell(d, "sync", "warning",
+		     arena_fmt(&d->c->mem, "the last sync failed: " STR_FMT,
+			       STR_ARG(last.message)),
+		     "bd sync");
+	else if (!list || !list->count)
+		tell(d, "sync", "ok", STR("nothing here stops a sync"), NULL);
+}
+
+static void check_clock(struct doctor *d, const struct beads *b)
+{
+	int64_t ahead = b->about.latest_ms - d->c->now_ms;
+
+	if (ahead > 60 * 1000)
+		tell(d, "clock", "warning",
+		     arena_fmt(
+			     &d->c->mem,
+			     "the last change is of %s, later than this machine's clock",
+			     moment_format(&d->c->mem, b->about.latest_ms).p),
+		     "check the clocks of the machines that share this store");
+}
+
+static void check_stamps(struct doctor *d, struct beads *b)
+{
+	struct restamped *ahead;
+
+	if (!restamp_all(d->c, b, false, &ahead) && ahead)
+		tell(d, "stamps", "warning",
+		     arena_fmt(&d->c->mem,
+			       "'" STR_FMT
+			       "' and perhaps others carry stamps more than a "
+			       "day ahead of this machine's clock (%s)",
+			       STR_ARG(ahead->id),
+			       moment_format(&d->c->mem, ahead->at_ms).p),
+		     "bd repair --stamps");
+	d->c->code = ERR_OK;
+}
+
+static void check_claims(struct doctor *d, struct beads *b)
+{
+	struct bead_filter filter = { .expired = true, .now = d->c->now_ms };
+	int64_t count;
+
+	if (!query_count(d->c, &b->cache, &filter, &count) && count)
+		tell(d, "claims", "warning",
+		     arena_fmt(&d->c->mem, "%lld leases have ended", (long long)count),
+		     "bd reclaim");
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	struct json checks = { .out.mem = &c->mem };
+	struct doctor d = { .c = c, .j = &checks, .ok = true };
+	struct state *all;
+	struct beads b;
+	enum err e = beads_open(c, BEADS_READ, &b);
+	struct journal_place known = b.about.place;
+
+	(void)s, (void)body;
+	if (e && e != ERR_DAMAGED && e != ERR_JOURNAL_LOST && e != ERR_REMOTE_DAMAGED &&
+	    e != ERR_INTERNAL_ERROR)
+		return e;
+	json_array(&checks);
+	if (e) {
+		tell(&d, e == ERR_JOURNAL_LOST ? "journal" : "store", "error", c->message,
+		     call_next_step(c).p);
+		c->code = ERR_OK;
+	} else if (check_journal(&d, &b, &all)) {
+		check_contents(&d, &b, all);
+		if (!d.behind && b.about.place.offset == known.offset &&
+		    b.about.place.segment == known.segment) /* nobody wrote meanwhile */
+			check_cache(&d, &b, all);
+		check_clock(&d, &b);
+		check_stamps(&d, &b);
+		check_claims(&d, &b);
+		check_mode(&d, &b);
+	}
+	if (b.home.p)
+		check_sync(&d, &b);
+	json_end(&checks);
+	beads_close(&b);
+	json_object(reply);
+	json_put_bool(reply, "ok", d.ok);
+	json_put_raw(reply, "checks", json_text(&checks));
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_doctor = {
+	.name = "bead doctor",
+	.help = "Check that the store is sound, and say what to do if it is not",
+	.reply = &(const struct prop){ "doctor", PROP_OBJECT, 0, props },
+	.run = run,
+};

@@ -1,0 +1,165 @@
+#include "beads/graph.h"
+#include "base/map.h"
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str id;
+	int format;
+	bool all;
+};
+
+static const char *const format_words[] = { "text", "mermaid", "dot" };
+static const struct names formats = { format_words, 3, NULL };
+
+static const struct field fields[] = {
+	{ "id", &kind_bead, offsetof(struct body, id), FIELD_PLACE,
+	  .help = "only what hangs together with this one" },
+	{ "format", &kind_word, offsetof(struct body, format), FIELD_CLI,
+	  .words = &formats, .preset = "text", .help = "for people: how it looks" },
+	{ "all", &kind_bool, offsetof(struct body, all), .help = "closed ones too" },
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd graph",
+	"bd graph bd-a1b2 --format mermaid",
+	"bd graph --all --format dot | dot -Tsvg > beads.svg",
+	NULL,
+};
+
+static const struct prop node_props[] = {
+	{ "id", PROP_STR, 0, NULL },     { "title", PROP_STR, 0, NULL },
+	{ "status", PROP_STR, 0, NULL }, { "priority", PROP_INT, 0, NULL },
+	{ "type", PROP_STR, 0, NULL },   { 0 },
+};
+
+static const struct prop edge_props[] = {
+	{ "from", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, 0, NULL },
+	{ "kind", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "format", PROP_STR, 0, NULL },
+	{ "nodes", PROP_OBJECT, PROP_LIST, node_props },
+	{ "edges", PROP_OBJECT, PROP_LIST, edge_props },
+	{ 0 },
+};
+
+/* Beads that hang together have one root. A root is its own parent. */
+struct cluster {
+	struct cluster *parent;
+};
+
+static struct cluster *cluster_root(struct cluster *g)
+{
+	while (g->parent != g) {
+		g->parent = g->parent->parent;
+		g = g->parent;
+	}
+	return g;
+}
+
+static struct cluster *cluster_of(struct map *clusters, struct str id)
+{
+	void **at = map_put(clusters, id);
+	struct cluster *g = *at;
+
+	if (!g) {
+		*at = g = arena_new(clusters->mem, struct cluster);
+		*g = (struct cluster){ .parent = g };
+	}
+	return cluster_root(g);
+}
+
+/* All that can be reached from one bead, along edges in either direction. */
+static void choose_connected(struct map *chosen, struct str id,
+			     const struct edge_row *edges)
+{
+	struct map clusters = { .mem = chosen->mem };
+	struct cluster *root;
+
+	for (const struct edge_row *e = edges; e; e = e->next)
+		cluster_of(&clusters, e->from)->parent = cluster_of(&clusters, e->to);
+	root = cluster_of(&clusters, id);
+	for (size_t i = 0; i < clusters.count; i++)
+		if (cluster_root(clusters.entry[i].value) == root)
+			map_put(chosen, clusters.entry[i].key);
+}
+
+static void put_nodes(struct json *j, const struct bead_row *rows, const struct map *in,
+		      struct map *shown)
+{
+	static const struct shape brief = { .brief = true };
+
+	json_put_array(j, "nodes");
+	for (; rows; rows = rows->next) {
+		if (!map_find(in, rows->id))
+			continue;
+		map_put(shown, rows->id);
+		public_encode(j, rows, &brief);
+	}
+	json_end(j);
+}
+
+static void put_edges(struct json *j, const struct edge_row *e, const struct map *shown)
+{
+	json_put_array(j, "edges");
+	for (; e; e = e->next) {
+		if (!map_find(shown, e->from) || !map_find(shown, e->to))
+			continue;
+		json_object(j);
+		json_put_str(j, "from", e->from);
+		json_put_str(j, "to", e->to);
+		json_put_str(j, "kind", e->kind);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* Without a bead, those that have edges; a picture of single points tells nothing. */
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct bead_filter filter = {
+		.statuses = in->all ? 0 : 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS
+	};
+	struct map chosen = { .mem = &c->mem }, shown = { .mem = &c->mem };
+	struct edge_row *edges;
+	struct bead_row *row, *rows;
+	enum err e = query_edges(c, &s->beads->cache, (struct str){ 0 }, &edges);
+
+	if (e || (e = query_each(c, &s->beads->cache, &filter, &rows)))
+		return e;
+	if (in->id.p) {
+		if ((e = find_bead(c, s->beads, in->id, &row)))
+			return e;
+		choose_connected(&chosen, row->id, edges);
+	} else {
+		for (const struct edge_row *edge = edges; edge; edge = edge->next) {
+			map_put(&chosen, edge->from);
+			map_put(&chosen, edge->to);
+		}
+	}
+	json_object(reply);
+	json_put_str(reply, "format", str_of(names_word(&formats, in->format)));
+	put_nodes(reply, rows, &chosen, &shown);
+	put_edges(reply, edges, &shown);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_graph = {
+	.name = "bead graph",
+	.help = "Draw how beads hang together",
+	.examples = examples,
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "graph", PROP_OBJECT, 0, props },
+	.run = run,
+};

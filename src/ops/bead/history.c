@@ -1,0 +1,238 @@
+#include "base/text/json.h"
+#include "beads/config.h"
+#include "beads/git_process.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+/* What the commits of the ref tell; `abacus-sync` reads them. */
+
+struct body {
+	struct str id;
+	int64_t limit;
+	struct when from, to;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field history_fields[] = {
+	ID_FIELD(struct body, id),
+	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 0, .preset = "20",
+	  .help = "at most so many changes; 0: all" },
+	{ 0 },
+};
+
+static const struct field commits_fields[] = {
+	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 0, .preset = "20",
+	  .help = "at most so many; 0: all" },
+	{ 0 },
+};
+
+static const struct field blame_fields[] = {
+	ID_FIELD(struct body, id),
+	{ 0 },
+};
+
+static const struct field diff_fields[] = {
+	{ "from", &kind_when, AT(from), FIELD_PLACE | FIELD_REQUIRED,
+	  .help = "from this commit or time; '~1' is the one before the last" },
+	{ "to", &kind_when, AT(to), FIELD_PLACE,
+	  .help = "to this one; the last otherwise" },
+	{ 0 },
+};
+
+static const struct prop field_props[] = {
+	{ "field", PROP_STR, 0, NULL },
+	{ "old", PROP_ANY, 0, NULL },
+	{ "new", PROP_ANY, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop history_props[] = {
+	{ "commit", PROP_STR, 0, NULL },
+	{ "committed_at", PROP_STR, 0, NULL },
+	{ "change", PROP_STR, 0, NULL },
+	{ "at", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "by", PROP_STR, PROP_NULL, NULL },
+	{ "fields", PROP_OBJECT, PROP_LIST, field_props },
+	{ 0 },
+};
+
+static const struct prop commits_props[] = {
+	{ "commit", PROP_STR, 0, NULL },
+	{ "committed_at", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop blame_props[] = {
+	{ "field", PROP_STR, 0, NULL },
+	{ "value", PROP_ANY, 0, NULL },
+	{ "at", PROP_STR, 0, NULL },
+	{ "by", PROP_STR, 0, NULL },
+	{ "commit", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static const struct prop diff_bead_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "change", PROP_STR, 0, NULL },
+	{ "title", PROP_STR, PROP_NULL, NULL },
+	{ "fields", PROP_OBJECT, PROP_LIST, field_props },
+	{ 0 },
+};
+
+static const struct prop diff_edge_props[] = {
+	{ "change", PROP_STR, 0, NULL },
+	{ "from", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, 0, NULL },
+	{ "kind", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop diff_props[] = {
+	{ "from", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, 0, NULL },
+	{ "beads", PROP_OBJECT, PROP_LIST, diff_bead_props },
+	{ "dependencies", PROP_OBJECT, PROP_LIST, diff_edge_props },
+	{ 0 },
+};
+
+/* The whole of an id, of a bead that is there or was. */
+static enum err whole_id(struct call *c, struct beads *b, struct str text, struct str *id)
+{
+	struct bead_row *row;
+	enum err e = find_bead(c, b, text, &row);
+
+	*id = e ? text : row->id;
+	if (e == ERR_DELETED || e == ERR_NOT_FOUND)
+		e = c->code = ERR_OK; /* the commits may know it */
+	return e;
+}
+
+static enum err ask(struct call *c, struct helper *h, struct json *reply)
+{
+	enum err e = helper_run(c, h);
+
+	if (!e)
+		json_raw(reply, h->reply);
+	return e;
+}
+
+static const char *number(struct call *c, int64_t n)
+{
+	return arena_fmt(&c->mem, "%lld", (long long)n).p;
+}
+
+static enum err ask_of_bead(struct call *c, struct beads *b, const struct body *in,
+			    const char *act, struct json *reply)
+{
+	struct str ref, id;
+	enum err e;
+
+	if ((e = whole_id(c, b, in->id, &id)) ||
+	    (e = config_get(c, b->home, CONFIG_SYNC_REF, &ref)))
+		return e;
+	return ask(c,
+		   &(struct helper){ .words = { act, arena_cstr(&c->mem, b->repo.common),
+						"--ref", arena_cstr(&c->mem, ref), "--id",
+						arena_cstr(&c->mem, id), "--limit",
+						number(c, in->limit) } },
+		   reply);
+}
+
+static enum err run_history(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	return ask_of_bead(c, s->beads, body, "history", reply);
+}
+
+static enum err run_blame(struct call *c, struct stores *s, const void *body,
+			  struct json *reply)
+{
+	return ask_of_bead(c, s->beads, body, "blame", reply);
+}
+
+static enum err ref_of(struct call *c, struct beads *b, const char **ref)
+{
+	struct str text;
+	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, &text);
+
+	*ref = e ? NULL : arena_cstr(&c->mem, text);
+	return e;
+}
+
+static enum err run_commits(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	const struct body *in = body;
+	const char *ref;
+	enum err e = ref_of(c, s->beads, &ref);
+
+	if (e)
+		return e;
+	return ask(
+		c,
+		&(struct helper){
+			.words = { "commits", arena_cstr(&c->mem, s->beads->repo.common),
+				   "--ref", ref, "--limit", number(c, in->limit) } },
+		reply);
+}
+
+static enum err run_diff(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct body *in = body;
+	const char *ref;
+	enum err e = ref_of(c, s->beads, &ref);
+
+	if (e)
+		return e;
+	return ask(c,
+		   &(struct helper){
+			   .words = { "diff", arena_cstr(&c->mem, s->beads->repo.common),
+				      "--ref", ref, "--from-ms", number(c, in->from.ms),
+				      "--from", arena_cstr(&c->mem, in->from.spec),
+				      "--to-ms", number(c, in->to.ms), "--to",
+				      in->to.spec.p ? arena_cstr(&c->mem, in->to.spec) :
+						      "@" } },
+		   reply);
+}
+
+const struct op op_bead_history = {
+	.name = "bead history",
+	.help = "Tell how a bead came to be what it is, from the published commits",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = history_fields,
+	.reply = &(const struct prop){ "history", PROP_OBJECT, PROP_LIST, history_props },
+	.run = run_history,
+};
+
+const struct op op_bead_commits = {
+	.name = "bead commits",
+	.help = "List the states that were published, the newest first",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = commits_fields,
+	.reply = &(const struct prop){ "commits", PROP_OBJECT, PROP_LIST, commits_props },
+	.run = run_commits,
+};
+
+const struct op op_bead_blame = {
+	.name = "bead blame",
+	.help = "Tell who wrote each field of a bead, when, and in which commit",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = blame_fields,
+	.reply = &(const struct prop){ "blame", PROP_OBJECT, PROP_LIST, blame_props },
+	.run = run_blame,
+};
+
+const struct op op_bead_diff = {
+	.name = "bead diff",
+	.help = "Tell what is different between two commits, or times",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = diff_fields,
+	.reply = &(const struct prop){ "diff", PROP_OBJECT, 0, diff_props },
+	.run = run_diff,
+};

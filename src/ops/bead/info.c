@@ -1,0 +1,39 @@
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+static const struct prop info_props[] = {
+	{ "version", PROP_STR, 0, NULL },       { "store", PROP_STR, 0, NULL },
+	{ "prefix", PROP_STR, 0, NULL },        { "actor", PROP_STR, 0, NULL },
+	{ "beads", PROP_INT, 0, NULL },         { "journal_bytes", PROP_INT, 0, NULL },
+	{ "journal_files", PROP_INT, 0, NULL }, { 0 },
+};
+
+static enum err run_info(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	int64_t bytes, files;
+	enum err e = journal_size(c, s->beads->home, &bytes, &files);
+
+	(void)body;
+	if (e)
+		return e;
+	json_object(reply);
+	json_put_str(reply, "version", STR(ABACUS_VERSION));
+	json_put_str(reply, "store", s->beads->home);
+	json_put_str(reply, "prefix", s->beads->about.prefix);
+	json_put_str(reply, "actor", c->actor);
+	json_put_int(reply, "beads", s->beads->about.beads);
+	json_put_int(reply, "journal_bytes", bytes);
+	json_put_int(reply, "journal_files", files);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_info = {
+	.name = "bead info",
+	.help = "Tell about the store, and who you are to it",
+	.flags = OP_BEADS | OP_READER,
+	.reply = &(const struct prop){ "info", PROP_OBJECT, 0, info_props },
+	.run = run_info,
+};

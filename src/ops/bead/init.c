@@ -1,0 +1,87 @@
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "beads/beads.h"
+#include "beads/setup.h"
+#include "op/op.h"
+#include "ops/ops.h"
+
+static const struct field fields[] = {
+	{ "prefix", &kind_str, offsetof(struct setup_ask, prefix), .letter = 'p',
+	  .arg = "WORD", .min = 1, .max = 32,
+	  .help = "what ids begin with; otherwise the folder's name" },
+	{ "ref", &kind_str, offsetof(struct setup_ask, ref), .arg = "REF",
+	  .help = "the Git ref to publish to; refs/beads/store otherwise" },
+	{ "remote", &kind_str, offsetof(struct setup_ask, remote), .arg = "NAME",
+	  .help = "the Git remote to publish to; origin otherwise" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "result", PROP_STR, 0, NULL },    { "prefix", PROP_STR, 0, NULL },
+	{ "store", PROP_STR, 0, NULL },     { "repository", PROP_STR, 0, NULL },
+	{ "agents_md", PROP_STR, 0, NULL }, { 0 },
+};
+
+static const char advice[] =
+	"## Work items\n"
+	"\n"
+	"This project keeps its work items as beads; use `bd`, not a TODO list.\n"
+	"- `bd ready --claim --json` takes the next one; `bd show ID` tells all about "
+	"it.\n"
+	"- `bd create \"title\" -p 2 --deps discovered-from:ID` for what you find on the "
+	"way.\n"
+	"- `bd close ID --reason \"what was done\"` when it is done.\n";
+
+static void warn(struct call *c, const struct setup *done, const struct beads *b)
+{
+	if (done->step.p)
+		c->warning = arena_fmt(&c->mem, STR_FMT ". " STR_FMT,
+				       STR_ARG(done->problem), STR_ARG(done->step));
+	else if (done->problem.p)
+		c->warning = arena_fmt(&c->mem,
+				       STR_FMT ". The beads work all the same, and are "
+					       "exchanged as soon as it can be reached.",
+				       STR_ARG(done->problem));
+	else if (done->asked.p)
+		c->warning =
+			arena_fmt(&c->mem,
+				  "the beads that are shared here begin with '" STR_FMT
+				  "-', and still do; 'bd init --prefix " STR_FMT
+				  "' once more changes that for everybody",
+				  STR_ARG(b->about.prefix),
+				  STR_ARG(spawn_word(&c->mem, done->asked)));
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	struct setup done;
+	struct beads b;
+	enum err e = setup_run(c, body, &b, &done);
+
+	(void)s;
+	if (e)
+		return e;
+	warn(c, &done, &b);
+	json_object(reply);
+	json_put_str(reply, "result", str_of(done.result));
+	json_put_str(reply, "prefix", b.about.prefix);
+	json_put_str(reply, "store", b.home);
+	json_put_str(reply, "repository", b.repo.tree);
+	json_put_str(reply, "agents_md", str_of(advice));
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_init = {
+	.name = "bead init",
+	.help = "Begin to keep beads in this repository, or find those that are there",
+	.more = "It touches none of your files, branches or settings: the store is a "
+		"folder in "
+		"the Git directory. It prints what you may want to add to AGENTS.md.",
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
+	.body_size = sizeof(struct setup_ask),
+	.fields = fields,
+	.reply = &(const struct prop){ "init", PROP_OBJECT, 0, props },
+	.run = run,
+};

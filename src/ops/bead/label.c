@@ -1,0 +1,109 @@
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+/* On a command line the label comes last: "bd label add ID... LABEL". */
+struct body {
+	struct list words, ids;
+	struct guard guard;
+	struct str label;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "words", &kind_line, AT(words), FIELD_LIST | FIELD_PLACE | FIELD_CLI,
+	  .arg = "ID… LABEL", .min = 1, .max = MAX_WORD, .most = MAX_IDS,
+	  .help = "which beads, and then the label" },
+	{ "ids", &kind_bead, AT(ids), FIELD_LIST | FIELD_WIRE | FIELD_REQUIRED,
+	  .most = MAX_IDS, .help = "which beads" },
+	{ "label", &kind_line, AT(label), FIELD_WIRE | FIELD_REQUIRED, .min = 1,
+	  .max = MAX_WORD, .help = "the label" },
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+struct plan {
+	struct str labels; /* with commas between them */
+	bool add;
+};
+
+static bool listed(struct str labels, struct str one)
+{
+	struct str label;
+
+	while (str_next(&labels, ',', &label))
+		if (str_eq(str_trim(label), one))
+			return true;
+	return false;
+}
+
+static enum err step(struct edit *e, struct state *change, const void *body)
+{
+	const struct plan *plan = body;
+	size_t have, n = 0;
+	struct str *now = bead_labels(&e->c->mem, &e->now, &have), rest = plan->labels,
+		   label;
+	struct str *out = arena_array(&e->c->mem, have + plan->labels.n + 1, sizeof *out);
+
+	(void)change;
+	for (size_t i = 0; i < have; i++)
+		if (!listed(plan->labels, now[i]))
+			out[n++] = now[i];
+	while (plan->add && str_next(&rest, ',', &label))
+		if (str_trim(label).n)
+			out[n++] = str_trim(label);
+	edit_labels(e, out, n);
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const struct body *in, bool add,
+		    struct json *reply)
+{
+	const struct str *words = in->words.item;
+	struct list ids = in->ids;
+	struct plan plan = { in->label, add };
+
+	if (!c->wire) {
+		if (in->words.n < 2) {
+			call_fail(c, ERR_USAGE, "a bead and a label are needed");
+			return call_step(c, "Usage: bd label %s ID… LABEL",
+					 add ? "add" : "remove");
+		}
+		ids = in->words;
+		plan.labels = words[--ids.n];
+	}
+	return edit_and_reply(c, s->beads, &ids, &in->guard, step, &plan, reply);
+}
+
+static enum err run_add(struct call *c, struct stores *s, const void *body,
+			struct json *reply)
+{
+	return run(c, s, body, true, reply);
+}
+
+static enum err run_remove(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	return run(c, s, body, false, reply);
+}
+
+const struct op op_bead_label_add = {
+	.name = "bead label add",
+	.help = "Put a label on beads",
+	.flags = BEAD_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run_add,
+};
+
+const struct op op_bead_label_remove = {
+	.name = "bead label remove",
+	.help = "Take a label off beads",
+	.flags = BEAD_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run_remove,
+};

@@ -1,0 +1,75 @@
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct list_body {
+	struct str id;
+};
+
+static const struct field list_fields[] = {
+	ID_FIELD(struct list_body, id),
+	{ 0 },
+};
+
+static enum err run_list(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct list_body *in = body;
+	struct bead_row *row;
+	struct str *label;
+	struct edit edit;
+	size_t count;
+	enum err e;
+
+	if ((e = find_bead(c, s->beads, in->id, &row)) ||
+	    (e = edit_begin(c, s->beads, row, &edit)))
+		return e;
+	label = bead_labels(&c->mem, &edit.now, &count);
+	json_array(reply);
+	for (size_t i = 0; i < count; i++)
+		json_str(reply, label[i]);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_label_list = {
+	.name = "bead label list",
+	.help = "Show the labels of a bead",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct list_body),
+	.fields = list_fields,
+	.reply = &(const struct prop){ "labels", PROP_STR, PROP_LIST, NULL },
+	.run = run_list,
+};
+
+static const struct prop all_props[] = {
+	{ "label", PROP_STR, 0, NULL },
+	{ "count", PROP_INT, 0, NULL },
+	{ 0 },
+};
+
+static enum err run_all(struct call *c, struct stores *s, const void *body,
+			struct json *reply)
+{
+	struct tally *t;
+	enum err e = query_labels(c, &s->beads->cache, &t);
+
+	(void)body;
+	json_array(reply);
+	for (; !e && t; t = t->next) {
+		json_object(reply);
+		json_put_str(reply, "label", t->key);
+		json_put_int(reply, "count", t->count);
+		json_end(reply);
+	}
+	json_end(reply);
+	return e;
+}
+
+const struct op op_bead_label_list_all = {
+	.name = "bead label list-all",
+	.help = "List all labels in use, and how often",
+	.flags = BEAD_READ,
+	.reply = &(const struct prop){ "labels", PROP_OBJECT, PROP_LIST, all_props },
+	.run = run_all,
+};

@@ -1,0 +1,112 @@
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct filter_body filter;
+	struct shape_body shape;
+	struct str words;
+	int64_t limit;
+	int sort, format;
+	bool reverse, lengthy, tree;
+	struct when when;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const char *const format_words[] = { "table", "ids", "lines" };
+static const struct names formats = { format_words, 3, NULL };
+
+#define LOOK_FIELDS                                                     \
+	{ "long", &kind_bool, AT(lengthy), FIELD_CLI,                   \
+	  .help = "for people: with description and dates" },           \
+		{ "tree", &kind_bool, AT(tree), FIELD_CLI,              \
+		  .help = "for people: children below their parents" }, \
+	{                                                               \
+		"format", &kind_word, AT(format), FIELD_CLI,            \
+			.words = &formats, .preset = "table",           \
+			.help = "for people: how it looks"              \
+	}
+
+static const struct field list_fields[] = {
+	FILTER_FIELDS(struct body, filter),
+	PAGE_FIELDS(struct body, limit, sort, reverse),
+	SHAPE_FIELDS(struct body, shape),
+	WHEN_FIELD(struct body, when),
+	LOOK_FIELDS,
+	{ 0 },
+};
+
+static const struct field search_fields[] = {
+	{ "query", &kind_str, AT(words), FIELD_REQUIRED | FIELD_PLACE, .arg = "WORDS",
+	  .min = 1, .max = MAX_TITLE, .help = "each begins a word of the bead" },
+	FILTER_FIELDS(struct body, filter),
+	PAGE_FIELDS(struct body, limit, sort, reverse),
+	SHAPE_FIELDS(struct body, shape),
+	WHEN_FIELD(struct body, when),
+	LOOK_FIELDS,
+	{ 0 },
+};
+
+static const char *const list_examples[] = {
+	"bd list -s open -p 0,1 -l backend",
+	"bd list --all --sort updated -n 10 --json --brief",
+	NULL,
+};
+
+static const char *const search_examples[] = {
+	"bd search \"login timeout\"",
+	"bd search pars -s open --json",
+	NULL,
+};
+
+static enum err run_filter(struct call *c, struct stores *s, const struct body *in,
+			   struct json *reply)
+{
+	struct shape shape = shape_of(c, &in->shape);
+	struct bead_filter filter;
+	struct bead_row *rows;
+	enum err e = filter_of(c, s->beads, &in->filter, in->words.p, &filter);
+
+	filter.lean = shape_lean(&shape);
+	filter.words = in->words;
+	filter.limit = in->limit;
+	filter.sort = (enum bead_sort)in->sort;
+	filter.reverse = in->reverse;
+	if (!e)
+		e = query_each(c, &s->beads->cache, &filter, &rows);
+	if (!e)
+		public_encode_all(reply, rows, &shape);
+	return e;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	return run_filter(c, s, body, reply);
+}
+
+const struct op op_bead_list = {
+	.name = "bead list",
+	.help = "List beads; closed ones only if asked for",
+	.examples = list_examples,
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = list_fields,
+	.reply = &beads_reply,
+	.run = run,
+};
+
+const struct op op_bead_search = {
+	.name = "bead search",
+	.help = "Find beads by words; closed ones too",
+	.more = "Looks at titles, ids, descriptions, design, acceptance criteria and "
+		"notes. "
+		"Titles that match come first, then the newest.",
+	.examples = search_examples,
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = search_fields,
+	.reply = &beads_reply,
+	.run = run,
+};

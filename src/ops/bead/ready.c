@@ -1,0 +1,162 @@
+#include <inttypes.h>
+
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "beads/handout.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct filter_body filter;
+	struct shape_body shape;
+	int64_t limit, lease;
+	int sort;
+	bool claim, explain;
+	struct when when;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const char *const sort_words[] = { "priority", "oldest", "newest", "updated" };
+static const struct names sorts = { sort_words, 4, NULL };
+
+static const struct field fields[] = {
+	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 0, .preset = "50",
+	  .help = "at most so many; 0: all" },
+	{ "priority", &kind_priority, AT(filter.priorities), FIELD_LIST | FIELD_COMMAS,
+	  .letter = 'p', .help = "0 (most urgent) to 4" },
+	{ "type", &kind_word, AT(filter.types), FIELD_LIST | FIELD_COMMAS, .letter = 't',
+	  .words = &bead_types, .help = "of one of these types" },
+	{ "assignee", &kind_str, AT(filter.assignee), .letter = 'a', .arg = "NAME",
+	  .help = "of this agent or person" },
+	{ "unassigned", &kind_bool, AT(filter.unassigned), .letter = 'u',
+	  .also = "no-assignee", .help = "of nobody" },
+	{ "labels", &kind_str, AT(filter.labels), FIELD_LIST | FIELD_COMMAS,
+	  .flag = "label", .also = "labels", .letter = 'l', .arg = "LABEL", .most = 100,
+	  .max = MAX_WORD, .help = "with all of these labels" },
+	{ "any_labels", &kind_str, AT(filter.any_labels),
+	  FIELD_LIST | FIELD_COMMAS | FIELD_CLI, .flag = "label-any", .arg = "LABEL",
+	  .most = 100, .max = MAX_WORD, .help = "with one of these labels" },
+	{ "parent", &kind_bead, AT(filter.parent), .help = "children of this one" },
+	{ "sort", &kind_word, AT(sort), FIELD_CLI, .words = &sorts, .preset = "priority",
+	  .help = "in which order" },
+	{ "claim", &kind_bool, AT(claim), FIELD_WRITES,
+	  .help = "take the first one, in the same step" },
+	{ "lease", &kind_duration, AT(lease), .help = "with claim: for how long" },
+	{ "explain", &kind_bool, AT(explain), FIELD_LOOK,
+	  .help = "say why each of them is ready" },
+	SHAPE_FIELDS(struct body, shape),
+	WHEN_FIELD(struct body, when),
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd ready --json --brief -n 5",
+	"bd ready --claim --lease 30m --json",
+	"bd ready -t bug -l backend --explain",
+	NULL,
+};
+
+static struct str reason(struct call *c, const struct bead_row *row)
+{
+	int64_t ms = c->now_ms > row->created ? c->now_ms - row->created : 0;
+	struct str age = duration_format(&c->mem, ms / 60000 * 60000);
+	struct str children =
+		!row->children ?
+			STR("") :
+			arena_fmt(&c->mem, "; %" PRId64 " open child%s before it",
+				  row->children, row->children == 1 ? "" : "ren");
+
+	if (row->status == BEAD_IN_PROGRESS)
+		return arena_fmt(&c->mem,
+				 "the lease of " STR_FMT
+				 " ended at %s; nothing blocks it%s",
+				 STR_ARG(row->assignee),
+				 moment_format(&c->mem, row->lease).p, children.p);
+	return arena_fmt(&c->mem,
+			 "open, priority %d, created %s ago; nothing blocks it%s%s",
+			 (int)row->priority, age.p, row->dependencies ? " any more" : "",
+			 children.p);
+}
+
+static void encode(struct call *c, const struct body *in, const struct bead_row *rows,
+		   struct json *reply)
+{
+	struct shape shape = shape_of(c, &in->shape);
+
+	json_array(reply);
+	for (; rows; rows = rows->next) {
+		if (in->claim) {
+			encode_claimed(reply, rows, &shape);
+			continue;
+		}
+		json_object(reply);
+		public_put(reply, rows, &shape);
+		public_put_container(reply, rows, &shape);
+		if (in->explain)
+			json_put_str(reply, "why", reason(c, rows));
+		json_end(reply);
+	}
+	json_end(reply);
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	static const struct {
+		enum bead_sort sort;
+		bool reverse;
+	} order[] = { { SORT_PRIORITY, false },
+		      { SORT_CREATED, true },
+		      { SORT_CREATED, false },
+		      { SORT_UPDATED, false } };
+	const struct body *in = body;
+	struct filter_body which = {
+		FILTER_NONE,
+		.priorities = in->filter.priorities,
+		.types = in->filter.types,
+		.assignee = in->filter.assignee,
+		.unassigned = in->filter.unassigned,
+		.labels = in->filter.labels,
+		.any_labels = in->filter.any_labels,
+		.parent = in->filter.parent,
+	};
+	struct shape shape = shape_of(c, &in->shape);
+	struct bead_filter filter;
+	struct bead_row *rows;
+	int64_t lease;
+	enum err e = filter_of(c, s->beads, &which, true, &filter);
+
+	if (in->claim && !c->actor.p)
+		return call_fail(c, ERR_IDENTITY_REQUIRED,
+				 "a claim needs to know who you are");
+	filter.sort = order[in->sort].sort;
+	filter.reverse = order[in->sort].reverse;
+	filter.lean = !in->claim && shape_lean(&shape);
+	filter.ready = true;
+	filter.limit = in->limit;
+	if (!e && in->claim && !(e = lease_of(c, s->beads, in->lease, &lease)))
+		e = handout_claim(c, s->beads, &filter, lease, &rows);
+	else if (!e)
+		e = query_each(c, &s->beads->cache, &filter, &rows);
+	if (!e)
+		encode(c, in, rows, reply);
+	return e;
+}
+
+const struct op op_bead_ready = {
+	.name = "bead ready",
+	.help = "List what can be worked on now",
+	.more = "Lists open beads that have no open blocker and are not claimed by "
+		"another agent, and beads whose claim has expired: the highest priority "
+		"first, then the oldest. Beads with open children are containers: they "
+		"come last, are marked with `container` and `open_children`, and are "
+		"never handed out. With --claim the first bead that is not a container "
+		"is yours; an empty list says that there is none.",
+	.examples = examples,
+	.flags = BEAD_READ | OP_READER | OP_RECEIPT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run,
+};

@@ -1,0 +1,57 @@
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct list ids;
+	struct guard guard;
+	struct str reason;
+	int status;
+};
+
+static const char *const words[] = { "open", "in_progress" };
+static const struct names to = { words, 2, NULL };
+
+static const struct field fields[] = {
+	IDS_FIELD(struct body, ids),
+	{ "reason", &kind_str, offsetof(struct body, reason), .letter = 'r', .min = 1,
+	  .max = MAX_TEXT, .help = "why; kept as a note" },
+	{ "status", &kind_word, offsetof(struct body, status), .letter = 's',
+	  .words = &to, .preset = "open", .help = "the state it goes back to" },
+	FORCE_FIELD(struct body, guard, "even if another agent has claimed it"),
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static enum err step(struct edit *e, struct state *change, const void *body)
+{
+	const struct body *in = body;
+	enum err err;
+
+	(void)change;
+	if (bead_status(&e->now) != BEAD_CLOSED)
+		return ERR_OK;
+	if ((err = edit_reopen(e, in->status)))
+		return err;
+	if (in->reason.p)
+		edit_note(e, in->reason);
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, step, body, reply);
+}
+
+const struct op op_bead_reopen = {
+	.name = "bead reopen",
+	.help = "Open closed beads again",
+	.flags = BEAD_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run,
+};

@@ -1,0 +1,226 @@
+#include "beads/repair/repair.h"
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/autosync.h"
+#include "beads/git_process.h"
+#include "beads/repair/restamp.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	bool apply, stamps;
+	int64_t timeout;
+};
+
+static const struct field fields[] = {
+	{ "apply", &kind_bool, offsetof(struct body, apply),
+	  .help = "repair what is damaged, and keep the damaged files and commits" },
+	{ "stamps", &kind_bool, offsetof(struct body, stamps),
+	  .help = "list beads whose stamps are ahead of time; with --apply, copy each to "
+		  "a "
+		  "new bead and delete the old one" },
+	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000,
+	  .max = 3600000, .preset = "30s", .help = "give up after so long" },
+	{ 0 },
+};
+
+static const struct prop line_props[] = {
+	{ "file", PROP_STR, 0, NULL },   { "line", PROP_INT, 0, NULL },
+	{ "action", PROP_STR, 0, NULL }, { "why", PROP_STR, 0, NULL },
+	{ "text", PROP_STR, 0, NULL },   { 0 },
+};
+
+static const struct prop commit_props[] = {
+	{ "commit", PROP_STR, 0, NULL },
+	{ "where", PROP_STR, 0, NULL },
+	{ "why", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "lines", PROP_OBJECT, PROP_LIST, line_props },
+	{ 0 },
+};
+
+static const struct prop stamp_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "title", PROP_STR, 0, NULL },
+	{ "at", PROP_STR, 0, NULL },
+	{ "copy", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static const struct prop record_props[] = {
+	{ "file", PROP_STR, PROP_NULL, NULL }, { "offset", PROP_INT, 0, NULL },
+	{ "action", PROP_STR, 0, NULL },       { "why", PROP_STR, 0, NULL },
+	{ "text", PROP_STR, 0, NULL },         { 0 },
+};
+
+static const struct prop journal_props[] = {
+	{ "applied", PROP_BOOL, 0, NULL },
+	{ "salvaged", PROP_INT, 0, NULL },
+	{ "lost", PROP_INT, 0, NULL },
+	{ "kept_as", PROP_STR, PROP_NULL, NULL },
+	{ "records", PROP_OBJECT, PROP_LIST, record_props },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "commits", PROP_OBJECT, PROP_LIST, commit_props },
+	{ "damaged", PROP_INT, 0, NULL },
+	{ "set_aside", PROP_INT, 0, NULL },
+	{ "applied", PROP_BOOL, 0, NULL },
+	{ "commit", PROP_STR, PROP_NULL, NULL },
+	{ "stamps", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, stamp_props },
+	{ "journal", PROP_OBJECT, PROP_OPTIONAL, journal_props },
+	{ 0 },
+};
+
+static void put_stamps(struct json *reply, const struct restamped *one, bool applied)
+{
+	json_object(reply);
+	json_put_array(reply, "commits");
+	json_end(reply);
+	json_put_int(reply, "damaged", 0);
+	json_put_int(reply, "set_aside", 0);
+	json_put_bool(reply, "applied", applied);
+	json_put_str(reply, "commit", (struct str){ 0 });
+	json_put_array(reply, "stamps");
+	for (; one; one = one->next) {
+		json_object(reply);
+		json_put_str(reply, "id", one->id);
+		json_put_str(reply, "title", one->title);
+		json_put_moment(reply, "at", one->at_ms);
+		json_put_str(reply, "copy", one->copy);
+		json_end(reply);
+	}
+	json_end(reply);
+	json_end(reply);
+}
+
+static enum err repair_stamps(struct call *c, bool apply, struct json *reply)
+{
+	struct restamped *found;
+	struct beads b;
+	enum err e = beads_open(c, apply ? BEADS_WRITE : BEADS_READ, &b);
+
+	if (e)
+		return e;
+	if (!(e = restamp_all(c, &b, apply, &found))) {
+		put_stamps(reply, found, apply && found);
+		e = apply ? beads_commit(c, &b) : ERR_OK;
+	}
+	beads_close(&b);
+	if (!e && apply)
+		courier_call(c, &b);
+	return e;
+}
+
+/* The published commits are checked by the program that knows Git. */
+static enum err repair_commits(struct call *c, const struct body *in, struct str *reply)
+{
+	struct helper h = { .timeout_ms = in->timeout };
+	struct beads b;
+	enum err e = beads_open(c, BEADS_READ, &b);
+
+	if (e)
+		return e;
+	beads_close(&b);
+	h.words[0] = "repair";
+	h.words[1] = arena_cstr(&c->mem, b.repo.common);
+	h.words[2] = in->apply ? "--apply" : NULL;
+	e = helper_run(c, &h);
+	*reply = h.reply;
+	return e;
+}
+
+static void put_journal(struct json *reply, const struct journal_repair *journal)
+{
+	json_put_object(reply, "journal");
+	json_put_bool(reply, "applied", journal->applied);
+	json_put_int(reply, "salvaged", journal->salvaged);
+	json_put_int(reply, "lost", journal->lost);
+	json_put_str(reply, "kept_as",
+		     journal->suffix.p ? arena_fmt(reply->out.mem, "journal.*." STR_FMT,
+						   STR_ARG(journal->suffix)) :
+					 journal->suffix);
+	json_put_raw(reply, "records", journal->report);
+	json_end(reply);
+}
+
+/* `commits` is the reply about those; absent: they could not be looked at. */
+static void put_both(struct call *c, struct json *reply, struct str commits,
+		     const struct journal_repair *journal)
+{
+	struct value_error error;
+	const struct value *v = commits.p ? value_parse(&c->mem, commits, &error) : NULL,
+			   *list = value_find(v, "commits"),
+			   *applied = value_find(v, "applied");
+	int64_t damaged = 0, aside = 0;
+
+	value_int(v, "damaged", &damaged);
+	value_int(v, "set_aside", &aside);
+	json_object(reply);
+	json_key(reply, STR("commits"));
+	if (list) {
+		json_value(reply, list);
+	} else {
+		json_array(reply);
+		json_end(reply);
+	}
+	json_put_int(reply, "damaged", damaged);
+	json_put_int(reply, "set_aside", aside);
+	json_put_bool(reply, "applied", journal->applied || (applied && applied->yes));
+	json_put_str(reply, "commit", value_str(v, "commit"));
+	put_journal(reply, journal);
+	json_end(reply);
+}
+
+/* The journal is repaired first: nothing can be published from a damaged one. What was
+ * done to it is reported, whatever becomes of the rest. */
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct journal_repair journal;
+	struct str commits = { 0 };
+	enum err e;
+
+	(void)s;
+	if (in->stamps)
+		return repair_stamps(c, in->apply, reply);
+	if ((e = repair_journal(c, in->apply, in->timeout, &journal)))
+		return e;
+	if (!journal.damaged || journal.applied)
+		e = repair_commits(c, in, &commits);
+	if (!journal.damaged) {
+		if (!e)
+			json_raw(reply, commits);
+		return e;
+	}
+	if (e)
+		call_warn(c, "the published commits were not checked: " STR_FMT,
+			  STR_ARG(c->message));
+	c->code = ERR_OK;
+	put_both(c, reply, commits, &journal);
+	return ERR_OK;
+}
+
+const struct op op_bead_repair = {
+	.name = "bead repair",
+	.help = "Find damage in the journal and in commits, or stamps ahead of time; "
+		"with --apply, repair them",
+	.more = "Without --apply it only tells what it would do. With it, every record "
+		"of a damaged journal whose checksum holds goes to a new file, and the "
+		"damaged files are kept under another name. On top of a damaged commit, "
+		"which is kept as a backup ref, goes a commit of all that can be read, "
+		"joined with what is known here. Nothing is deleted. Every record and "
+		"every line that is not kept as it was is listed. A history that Git "
+		"cannot read is left: the new commit goes on from the last one before "
+		"the damage, and the remote's ref is set to it. A bead that is too large "
+		"to be joined with what is known here becomes two beads.\n"
+		"A stamp that is more than a day ahead wins over everything that is "
+		"written later, and cannot be taken back. --stamps is the way out.",
+	.flags = OP_WRITE | OP_ACTOR,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "repair", PROP_OBJECT, 0, props },
+	.run = run,
+};

@@ -1,0 +1,101 @@
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct list ids;
+	struct shape_body shape;
+	struct when when;
+};
+
+static const struct field fields[] = {
+	IDS_FIELD(struct body, ids),
+	SHAPE_FIELDS(struct body, shape),
+	WHEN_FIELD(struct body, when),
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd show bd-a1b2",
+	"bd show a1b2 c3d4 --json",
+	NULL,
+};
+
+static enum err put_links(struct call *c, struct beads *b, const struct bead_row *row,
+			  enum side side, struct json *reply)
+{
+	static const struct shape brief = { .brief = true };
+	bool any = side == SIDE_OUT ? row->dependencies : row->dependents;
+	struct link *links = NULL;
+	enum err e = any ? query_links(c, &b->cache, row->id, side, &links) : ERR_OK;
+
+	if (e)
+		return e;
+	json_key(reply, side == SIDE_OUT ? STR("dependencies") : STR("dependents"));
+	public_encode_links(reply, links, &brief);
+	return ERR_OK;
+}
+
+/* Others that were given this id elsewhere, and had to leave it: where they are now. */
+static enum err put_remap(struct call *c, struct beads *b, struct str id,
+			  struct json *reply)
+{
+	struct value_error error;
+	const struct value *remap;
+	struct str line;
+	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
+
+	remap = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") :
+			       NULL;
+	if (remap) {
+		json_key(reply, STR("remap"));
+		json_value(reply, remap);
+	}
+	return e;
+}
+
+static enum err put_bead(struct call *c, struct beads *b, const struct bead_row *row,
+			 const struct shape *shape, struct json *reply)
+{
+	struct value_error error;
+	const struct value *line = value_parse(&c->mem, row->line, &error);
+	enum err e = ERR_OK;
+
+	json_object(reply);
+	public_put(reply, row, shape);
+	put_epoch(reply, line, shape);
+	if (!shape->field_count && !(e = put_links(c, b, row, SIDE_OUT, reply)) &&
+	    !(e = put_links(c, b, row, SIDE_IN, reply)))
+		e = put_remap(c, b, row->id, reply);
+	json_end(reply);
+	return e;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct shape shape = shape_of(c, &in->shape);
+	struct bead_row *row;
+	enum err e = find_beads(c, s->beads, in->ids.item, in->ids.n, &row);
+
+	if (c->terse && !in->shape.fields.n)
+		shape.brief = false; /* one bead: all of it */
+	json_array(reply);
+	for (; !e && row; row = row->next)
+		e = put_bead(c, s->beads, row, &shape, reply);
+	json_end(reply);
+	return e;
+}
+
+const struct op op_bead_show = {
+	.name = "bead show",
+	.help = "Show beads with everything that belongs to them",
+	.examples = examples,
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run,
+};

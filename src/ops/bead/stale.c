@@ -1,0 +1,51 @@
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct stale_body {
+	struct list statuses;
+	struct shape_body shape;
+	int64_t days, limit;
+};
+
+static const struct field stale_fields[] = {
+	{ "days", &kind_int, offsetof(struct stale_body, days), .letter = 'd', .min = 1,
+	  .max = 36500, .preset = "30", .help = "for so many days" },
+	{ "status", &kind_word, offsetof(struct stale_body, statuses),
+	  FIELD_LIST | FIELD_COMMAS, .letter = 's', .words = &bead_statuses,
+	  .help = "in one of these states" },
+	{ "limit", &kind_int, offsetof(struct stale_body, limit), .letter = 'n', .min = 0,
+	  .preset = "50", .help = "at most so many; 0: all" },
+	SHAPE_FIELDS(struct stale_body, shape),
+	{ 0 },
+};
+
+static enum err run_stale(struct call *c, struct stores *s, const void *body,
+			  struct json *reply)
+{
+	const struct stale_body *in = body;
+	struct shape shape = shape_of(c, &in->shape);
+	struct filter_body which = { FILTER_NONE, .statuses = in->statuses };
+	struct bead_filter filter;
+	struct bead_row *row;
+	enum err e = filter_of(c, s->beads, &which, false, &filter);
+
+	filter.updated_before =
+		(struct bound){ true, c->now_ms - in->days * 24 * 3600 * 1000 };
+	filter.sort = SORT_UPDATED;
+	filter.reverse = true;
+	filter.limit = in->limit;
+	if (!e && !(e = query_each(c, &s->beads->cache, &filter, &row)))
+		public_encode_all(reply, row, &shape);
+	return e;
+}
+
+const struct op op_bead_stale = {
+	.name = "bead stale",
+	.help = "List beads that nobody has touched for long, the longest first",
+	.flags = BEAD_READ,
+	.body_size = sizeof(struct stale_body),
+	.fields = stale_fields,
+	.reply = &beads_reply,
+	.run = run_stale,
+};

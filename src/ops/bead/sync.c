@@ -1,0 +1,132 @@
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/autosync.h"
+#include "beads/config.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	bool dry, no_push, no_pull, status;
+	int64_t timeout;
+};
+
+static const struct field fields[] = {
+	{ "dry_run", &kind_bool, offsetof(struct body, dry), .letter = 'n',
+	  .help = "only tell what there is to do" },
+	{ "no_push", &kind_bool, offsetof(struct body, no_push), .also = "pull-only",
+	  .help = "take in what others have published, publish nothing" },
+	{ "no_pull", &kind_bool, offsetof(struct body, no_pull),
+	  .help = "take in nothing; publish only if nobody else has meanwhile" },
+	{ "status", &kind_bool, offsetof(struct body, status),
+	  .help = "only tell how the last syncs went, and what waits" },
+	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000,
+	  .max = 3600000, .preset = "30s", .help = "give up after so long" },
+	{ 0 },
+};
+
+static const struct prop remap_props[] = {
+	{ "from", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop lost_props[] = {
+	{ "id", PROP_STR, 0, NULL },         { "title", PROP_STR, PROP_NULL, NULL },
+	{ "holder", PROP_STR, 0, NULL },     { "epoch", PROP_INT, PROP_LIST, NULL },
+	{ "status", PROP_STR, 0, NULL },     { "by", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, PROP_NULL, NULL }, { "until", PROP_STR, PROP_NULL, NULL },
+	{ "message", PROP_STR, 0, NULL },    { 0 },
+};
+
+static const struct prop props[] = {
+	{ "pulled", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "pushed", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "remapped", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, remap_props },
+	{ "commit", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
+	{ "attempts", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "durability", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "remote", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
+	{ "ref", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "dry_run", PROP_BOOL, PROP_OPTIONAL, NULL },
+	{ "warning", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
+	{ "published", PROP_BOOL, PROP_NULL | PROP_OPTIONAL, NULL },
+	{ "pending", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "oldest_pending", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
+	{ "last_sync", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
+	{ "last_try", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
+	{ "failures", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "last_error", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
+	{ "running", PROP_BOOL, PROP_OPTIONAL, NULL },
+	{ "auto", PROP_BOOL, PROP_OPTIONAL, NULL },
+	{ "lost_claims", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, lost_props },
+	{ 0 },
+};
+
+static enum err check_ttl(struct call *c)
+{
+	if (!c->wrong_ttl.p)
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT,
+		  "BD_TOMBSTONE_TTL_MS is '" STR_FMT
+		  "', which is not a number of milliseconds of at least 7 days",
+		  STR_ARG(c->wrong_ttl));
+	return call_step(c,
+			 "Set it to %lld or more, or unset it: then deletions are "
+			 "remembered for ever.",
+			 (long long)SYNC_TTL_LEAST_MS);
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct sync_ask ask = { .no_pull = in->no_pull,
+				.no_push = in->no_push,
+				.dry = in->dry,
+				.timeout_ms = in->timeout };
+	struct beads b;
+	struct str text;
+	enum err e = in->status ? ERR_OK : check_ttl(c);
+
+	(void)s;
+	if (e)
+		return e;
+	e = beads_open(c, BEADS_READ, &b);
+	if ((e == ERR_INTERNAL_ERROR || e == ERR_DAMAGED) &&
+	    !in->status) { /* the remote may have what is lost */
+		c->code = ERR_OK;
+		e = beads_home(c, &b);
+	}
+	if (e)
+		return e;
+	if (in->status) {
+		json_object(reply);
+		e = put_sync_status(c, &b, reply);
+		json_end(reply);
+		beads_close(&b);
+		return e;
+	}
+	beads_close(&b);
+	if ((e = courier_sync(c, &b, &ask, &text)))
+		return e;
+	json_raw(reply, text);
+	return ERR_OK;
+}
+
+const struct op op_bead_sync = {
+	.name = "bead sync",
+	.help = "Exchange beads with the Git remote: fetch, join, push",
+	.more = "Nobody has to resolve anything: what others wrote and what was written "
+		"here "
+		"are joined, and the same everywhere afterwards. Changes are also "
+		"published by "
+		"themselves, a moment after they were made; 'bd config set sync.auto "
+		"false' or "
+		"ABACUS_AUTOSYNC=0 turns that off. A failure loses nothing.",
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS | OP_LOST,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "sync", PROP_OBJECT, 0, props },
+	.run = run,
+};

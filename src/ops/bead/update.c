@@ -1,0 +1,210 @@
+#include "base/text/json.h"
+#include "beads/claim.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct list ids, add_labels, remove_labels, set_labels;
+	struct guard guard;
+	struct str title, description, body_file, design, acceptance, note, assignee,
+		external_ref, parent;
+	int status, type;
+	int64_t priority, lease;
+	bool claim;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	IDS_FIELD(struct body, ids),
+	{ "status", &kind_word, AT(status), .letter = 's', .words = &bead_statuses,
+	  .help = "its new state" },
+	{ "priority", &kind_priority, AT(priority), .letter = 'p',
+	  .help = "0 (most urgent) to 4" },
+	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types,
+	  .help = "what it is" },
+	{ "title", &kind_line, AT(title), .min = 1, .max = MAX_TITLE,
+	  .help = "what is to be done" },
+	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd',
+	  .also = "body", .max = MAX_TEXT, .help = "why and how" },
+	{ "body_file", &kind_str, AT(body_file), FIELD_CLI | FIELD_FILE, .arg = "FILE",
+	  .max = MAX_TEXT, .help = "the same, from a file; '-' is standard input" },
+	{ "design", &kind_str, AT(design), .max = MAX_TEXT, .help = "how to build it" },
+	{ "acceptance", &kind_str, AT(acceptance), .also = "acceptance-criteria",
+	  .max = MAX_TEXT, .help = "when it is done" },
+	{ "append_notes", &kind_str, AT(note), .also = "notes", .min = 1, .max = MAX_TEXT,
+	  .help = "a note to add" },
+	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME",
+	  .max = MAX_NAME, .help = "whose it is; \"\" for nobody" },
+	{ "add_labels", &kind_line, AT(add_labels), FIELD_LIST | FIELD_COMMAS,
+	  .flag = "add-label", .arg = "LABEL", .min = 1, .max = MAX_WORD,
+	  .help = "labels to add" },
+	{ "remove_labels", &kind_str, AT(remove_labels), FIELD_LIST | FIELD_COMMAS,
+	  .flag = "remove-label", .arg = "LABEL", .help = "labels to take off" },
+	{ "set_labels", &kind_line, AT(set_labels), FIELD_LIST | FIELD_COMMAS,
+	  .arg = "A,B", .max = MAX_WORD, .help = "its labels, instead of those it has" },
+	{ "parent", &kind_str, AT(parent), .arg = "ID",
+	  .help = "the bead it is a part of; \"\" for none" },
+	{ "external_ref", &kind_line, AT(external_ref), .max = MAX_TITLE,
+	  .help = "what it is elsewhere" },
+	{ "claim", &kind_bool, AT(claim), .help = "take it, as 'bd claim' does" },
+	{ "lease", &kind_duration, AT(lease), .help = "with --claim: for how long" },
+	FORCE_FIELD(struct body, guard,
+		    "change the status even if another agent has claimed it, or close it "
+		    "with open blockers or children"),
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd update bd-a1b2 --claim --json",
+	"bd update bd-a1b2 -p 0 --add-label urgent --append-notes \"customer waits\"",
+	"bd update bd-a1b2 --title \"Better\" --if-hash 4f1c…",
+	NULL,
+};
+
+static bool listed(const struct list *list, struct str word)
+{
+	const struct str *one = list->item;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (str_eq(one[i], word))
+			return true;
+	return false;
+}
+
+static void set_labels(struct edit *e, const struct body *in)
+{
+	const struct str *add = in->add_labels.item, *set = in->set_labels.item;
+	struct arena *mem = &e->c->mem;
+	size_t have, n = 0;
+	struct str *now = bead_labels(mem, &e->now, &have);
+	struct str *out = arena_array(mem, have + in->add_labels.n + in->set_labels.n + 1,
+				      sizeof *out);
+
+	if (!in->add_labels.item && !in->remove_labels.item && !in->set_labels.item)
+		return;
+	for (size_t i = 0; !in->set_labels.item && i < have; i++)
+		out[n++] = now[i];
+	for (size_t i = 0; i < in->set_labels.n; i++)
+		if (set[i].n)
+			out[n++] = set[i];
+	for (size_t i = 0; i < in->add_labels.n; i++)
+		out[n++] = add[i];
+	have = n;
+	n = 0;
+	for (size_t i = 0; i < have; i++)
+		if (!listed(&in->remove_labels, out[i]))
+			out[n++] = out[i];
+	edit_labels(e, out, n);
+}
+
+/* One parent at a time: the others go. */
+static enum err set_parent(struct edit *e, struct state *change, struct str parent)
+{
+	struct str kind = str_of(names_word(&edge_kinds, EDGE_PARENT));
+	struct bead_row *to = NULL;
+	struct link *link;
+	enum err err;
+
+	if (parent.n && (err = find_bead(e->c, e->b, parent, &to)))
+		return err;
+	if ((err = query_links(e->c, &e->b->cache, e->row->id, SIDE_OUT, &link)))
+		return err;
+	for (; link; link = link->next)
+		if (str_eq(link->kind, kind) &&
+		    (!to || !str_eq(link->bead->id, to->id)) &&
+		    (err = edit_depend(e, change, link->bead, kind, false)))
+			return err;
+	return to ? edit_depend(e, change, to, kind, true) : ERR_OK;
+}
+
+static enum err set_status(struct edit *e, int status)
+{
+	int now = bead_status(&e->now);
+	enum err err;
+
+	if (status < 0 || status == now)
+		return ERR_OK;
+	if (status == BEAD_CLOSED) {
+		err = edit_may_close(e);
+		return err ? err : edit_close(e, (struct str){ 0 });
+	}
+	if ((err = edit_reopen(e, status)))
+		return err;
+	if (status == BEAD_OPEN && e->now.member[MEMBER_ASSIGNEE_EXPIRES].p)
+		claim_drop(e);
+	return ERR_OK;
+}
+
+static void set_texts(struct edit *e, const struct body *in)
+{
+	struct str description = in->body_file.p ? in->body_file : in->description;
+
+	if (in->title.p)
+		edit_text(e, MEMBER_TITLE, in->title);
+	if (description.p)
+		edit_text(e, MEMBER_DESCRIPTION, description);
+	if (in->design.p)
+		edit_text(e, MEMBER_DESIGN, in->design);
+	if (in->acceptance.p)
+		edit_text(e, MEMBER_ACCEPTANCE_CRITERIA, in->acceptance);
+	if (in->external_ref.p)
+		edit_text(e, MEMBER_EXTERNAL_REF, in->external_ref);
+	if (in->note.p)
+		edit_note(e, in->note);
+	if (in->priority != ABSENT)
+		edit_int(e, MEMBER_PRIORITY, in->priority);
+	if (in->type >= 0)
+		edit_word(e, MEMBER_TYPE, &bead_types, in->type);
+}
+
+static enum err step(struct edit *e, struct state *change, const void *body)
+{
+	const struct body *in = body;
+	int64_t lease;
+	enum err err;
+
+	if (in->description.p && in->body_file.p)
+		return call_fail(e->c, ERR_INVALID_INPUT, TWO_PLACES, "--description",
+				 "--body-file");
+	set_texts(e, in);
+	set_labels(e, in);
+	if (in->claim && in->status >= 0 && in->status != BEAD_IN_PROGRESS)
+		return call_fail(e->c, ERR_INVALID_INPUT,
+				 "a bead that is claimed is in progress, not %s",
+				 names_word(&bead_statuses, in->status));
+	if (in->claim && ((err = lease_of(e->c, e->b, in->lease, &lease)) ||
+			  (err = claim_take(e, lease))))
+		return err;
+	if (in->claim && in->assignee.p && !str_eq(in->assignee, e->c->actor))
+		return call_fail(e->c, ERR_INVALID_INPUT,
+				 "a claim is for whoever makes it, not for '" STR_FMT "'",
+				 STR_ARG(in->assignee));
+	if ((err = set_status(e, in->status)))
+		return err;
+	if (in->assignee.p && !in->claim)
+		claim_assign(e, in->assignee);
+	return in->parent.p ? set_parent(e, change, in->parent) : ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, step, body, reply);
+}
+
+const struct op op_bead_update = {
+	.name = "bead update",
+	.help = "Change beads, all in one step",
+	.more = "Either everything that is asked for happens, to all of them, or "
+		"nothing.",
+	.examples = examples,
+	.flags = BEAD_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &beads_reply,
+	.run = run,
+};

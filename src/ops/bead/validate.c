@@ -1,0 +1,170 @@
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "beads/repair/inspect.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str files;
+	struct when when;
+};
+
+static const struct field fields[] = {
+	{ "files", &kind_path, offsetof(struct body, files), FIELD_CLI, .arg = "FOLDER",
+	  .help = "canonical files in a folder, instead of this store" },
+	{ "at", &kind_when, offsetof(struct body, when),
+	  .help = "the files of a commit, as they are: a commit, or a time" },
+	{ 0 },
+};
+
+static const struct prop finding_props[] = {
+	{ "code", PROP_STR, 0, NULL },
+	{ "severity", PROP_STR, 0, NULL },
+	{ "file", PROP_STR, 0, NULL },
+	{ "line", PROP_INT, 0, NULL },
+	{ "id", PROP_STR, PROP_NULL, NULL },
+	{ "message", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "ok", PROP_BOOL, 0, NULL },
+	{ "errors", PROP_INT, 0, NULL },
+	{ "warnings", PROP_INT, 0, NULL },
+	{ "findings", PROP_OBJECT, PROP_LIST, finding_props },
+	{ 0 },
+};
+
+static void encode(struct json *j, const struct finding *list)
+{
+	int64_t count[2] = { 0 };
+
+	for (const struct finding *f = list; f; f = f->next)
+		count[f->severity]++;
+	json_object(j);
+	json_put_bool(j, "ok", !count[SEVERITY_ERROR]);
+	json_put_int(j, "errors", count[SEVERITY_ERROR]);
+	json_put_int(j, "warnings", count[SEVERITY_WARNING]);
+	json_put_array(j, "findings");
+	for (const struct finding *f = list; f; f = f->next) {
+		json_object(j);
+		json_put_str(j, "code", str_of(f->code));
+		json_put_str(j, "severity",
+			     f->severity == SEVERITY_ERROR ? STR("error") :
+							     STR("warning"));
+		json_put_str(j, "file", str_of(f->file));
+		json_put_int(j, "line", f->line);
+		json_put_str(j, "id", f->id);
+		json_put_str(j, "message", f->message);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static enum err read_files(struct call *c, struct str folder, struct snapshot *out)
+{
+	struct str dir = path_resolve(&c->mem, c->dir, folder);
+	struct file_found found;
+	enum err e = file_look(c, dir, &found);
+
+	if (e)
+		return e;
+	if (found.kind != FILE_FOLDER)
+		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
+				 STR_ARG(dir));
+	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
+		e = file_read(c,
+			      path_join(&c->mem, dir,
+					str_of(snapshot_name((enum snapshot_file)i))),
+			      &out->file[i]);
+	return e;
+}
+
+static enum err check_folder(struct call *c, struct str folder, struct finding **out)
+{
+	struct snapshot files = { 0 };
+	enum err e = read_files(c, folder, &files);
+
+	if (!e)
+		*out = validate_snapshot(&c->mem, &files, c->now_ms);
+	return e;
+}
+
+static enum err check_commit(struct call *c, const struct when *when,
+			     struct finding **out)
+{
+	struct beads b;
+	enum err e = beads_home(c, &b);
+
+	return e ? e : inspect_commit(c, &b, when, out);
+}
+
+static bool any_error(const struct finding *f)
+{
+	while (f && f->severity != SEVERITY_ERROR)
+		f = f->next;
+	return f;
+}
+
+/*
+ * The store could not be read. If that is because of what is published, the findings
+ * tell; otherwise the reason stands.
+ */
+static enum err check_published(struct call *c, const struct beads *b,
+				struct finding **out)
+{
+	struct call aside = *c;
+	bool told;
+
+	aside.code = ERR_OK;
+	told = b->home.p && !inspect_store(&aside, b, NULL, out) && any_error(*out);
+	c->mem = aside.mem;
+	if (told)
+		c->code = ERR_OK;
+	return c->code;
+}
+
+static enum err check_store(struct call *c, struct finding **out)
+{
+	struct beads b;
+	struct state *all;
+	enum err e = beads_open(c, BEADS_READ, &b);
+
+	if (!e) {
+		cache_close(&b.cache);
+		e = beads_replay(c, &b, &all);
+	}
+	if (!e)
+		e = inspect_store(c, &b, all, out);
+	else if (e == ERR_DAMAGED || e == ERR_REMOTE_DAMAGED || e == ERR_INTERNAL_ERROR)
+		e = check_published(c, &b, out);
+	beads_close(&b);
+	return e;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct finding *found = NULL;
+	enum err e = in->files.p     ? check_folder(c, in->files, &found) :
+		     in->when.spec.p ? check_commit(c, &in->when, &found) :
+				       check_store(c, &found);
+
+	(void)s;
+	if (!e)
+		encode(reply, found);
+	return e;
+}
+
+const struct op op_bead_validate = {
+	.name = "bead validate",
+	.help = "Check the published files and the journal; exits with 1 if there are "
+		"errors",
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "validation", PROP_OBJECT, 0, props },
+	.run = run,
+};

@@ -1,0 +1,79 @@
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "beads/config.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+static const struct prop where_props[] = {
+	{ "repository", PROP_STR, 0, NULL }, { "worktree", PROP_STR, 0, NULL },
+	{ "git_dir", PROP_STR, 0, NULL },    { "store", PROP_STR, PROP_NULL, NULL },
+	{ "exists", PROP_BOOL, 0, NULL },    { "ref", PROP_STR, PROP_NULL, NULL },
+	{ "why", PROP_STR, 0, NULL },        { 0 },
+};
+
+static struct str explanation(struct call *c, const struct beads *b)
+{
+	if (str_eq(b->repo.tree, b->repo.gitdir))
+		return STR("this is a bare repository; the store is inside it");
+	if (!str_eq(path_real(&c->mem, b->repo.gitdir), b->repo.common))
+		return STR(
+			"this is a linked worktree; all worktrees share the store in the "
+			"common Git directory");
+	return STR(
+		"the store is in the Git directory of the repository around this folder");
+}
+
+/* Somebody began it; whether it can be read is another question. */
+static bool exists(struct call *c)
+{
+	struct beads b;
+	enum err e = beads_open(c, BEADS_READ, &b);
+
+	if (!e)
+		beads_close(&b);
+	c->code = ERR_OK;
+	return e != ERR_NOT_INITIALIZED;
+}
+
+static void put_where(struct json *reply, const struct beads *b, struct str ref,
+		      bool there, struct str why)
+{
+	json_object(reply);
+	json_put_str(reply, "repository", b->repo.main);
+	json_put_str(reply, "worktree", b->repo.tree);
+	json_put_str(reply, "git_dir", b->repo.common);
+	json_put_str(reply, "store", b->home);
+	json_put_bool(reply, "exists", there);
+	json_put_str(reply, "ref", ref);
+	json_put_str(reply, "why", why);
+	json_end(reply);
+}
+
+static enum err run_where(struct call *c, struct stores *s, const void *body,
+			  struct json *reply)
+{
+	struct beads b;
+	struct str ref;
+	enum err e = beads_home(c, &b);
+
+	(void)s, (void)body;
+	if (e == ERR_DUBIOUS_OWNERSHIP) {
+		put_where(reply, &b, (struct str){ 0 }, false,
+			  arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
+				    STR_ARG(call_next_step(c))));
+		c->code = ERR_OK;
+		return ERR_OK;
+	}
+	if (e || (e = config_find(c, b.home, CONFIG_SYNC_REF, &ref)))
+		return e;
+	put_where(reply, &b, ref.p ? ref : str_of(config_default(CONFIG_SYNC_REF)),
+		  exists(c), explanation(c, &b));
+	return ERR_OK;
+}
+
+const struct op op_bead_where = {
+	.name = "bead where",
+	.help = "Say which store is used from here, and why",
+	.reply = &(const struct prop){ "where", PROP_OBJECT, 0, where_props },
+	.run = run_where,
+};

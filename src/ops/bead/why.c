@@ -1,0 +1,142 @@
+#include <inttypes.h>
+
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str id;
+};
+
+static const struct field fields[] = {
+	ID_FIELD(struct body, id),
+	{ 0 },
+};
+
+static const struct prop reason_props[] = {
+	{ "code", PROP_STR, 0, NULL },
+	{ "message", PROP_STR, 0, NULL },
+	{ "id", PROP_STR, PROP_OPTIONAL, NULL },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "title", PROP_STR, 0, NULL },
+	{ "status", PROP_STR, 0, NULL },
+	{ "ready", PROP_BOOL, 0, NULL },
+	{ "reasons", PROP_OBJECT, PROP_LIST, reason_props },
+	{ 0 },
+};
+
+static void put(struct json *j, const char *code, struct str id, struct str message)
+{
+	json_object(j);
+	json_put_str(j, "code", str_of(code));
+	json_put_str(j, "message", message);
+	if (id.p)
+		json_put_str(j, "id", id);
+	json_end(j);
+}
+
+/* True if the bead's own state keeps it from being ready. */
+static bool put_state(struct call *c, const struct bead_row *row, struct json *j)
+{
+	static const struct str none;
+	bool ended = row->lease && row->lease <= c->now_ms;
+	bool mine = row->assignee.p && str_eq(row->assignee, c->actor);
+	const char *end = row->lease ? moment_format(&c->mem, row->lease).p : "";
+
+	if (row->status == BEAD_CLOSED) {
+		put(j, "closed", none, STR("it is closed"));
+		return true;
+	}
+	if (row->status == BEAD_IN_PROGRESS && ended) {
+		put(j, "lease_ended", none,
+		    arena_fmt(&c->mem, "the lease of " STR_FMT " ended at %s",
+			      STR_ARG(row->assignee), end));
+		return false;
+	}
+	if (row->status == BEAD_IN_PROGRESS) {
+		put(j, "in_progress", none,
+		    row->lease      ? arena_fmt(&c->mem, STR_FMT " works on it until %s",
+						STR_ARG(row->assignee), end) :
+		    row->assignee.p ? arena_fmt(&c->mem,
+						STR_FMT " works on it, without a lease",
+						STR_ARG(row->assignee)) :
+				      STR("it is in progress, and nobody holds it"));
+		return true;
+	}
+	if (row->lease && !ended && !mine) {
+		put(j, "claimed", none,
+		    arena_fmt(&c->mem, STR_FMT " has claimed it until %s",
+			      STR_ARG(row->assignee), end));
+		return true;
+	}
+	put(j, "open", none, STR("it is open, and nobody else holds it"));
+	return false;
+}
+
+static enum err put_blockers(struct call *c, struct beads *b, const struct bead_row *row,
+			     struct json *j)
+{
+	struct link *link;
+	bool found = false;
+	enum err e = query_links(c, &b->cache, row->id, SIDE_OUT, &link);
+
+	for (; !e && link; link = link->next)
+		if (str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
+		    link->bead->status != BEAD_CLOSED && (found = true))
+			put(j, "blocked_by", link->bead->id,
+			    arena_fmt(&c->mem, "it waits for " STR_FMT " (%s): " STR_FMT,
+				      STR_ARG(link->bead->id),
+				      names_word(&bead_statuses, link->bead->status),
+				      STR_ARG(link->bead->title)));
+	if (!e && row->blockers && !found)
+		put(j, "circle", row->id, STR("over others, it is a part of itself"));
+	if (!e && !row->blockers)
+		put(j, "unblocked", (struct str){ 0 }, STR("nothing blocks it"));
+	if (!e && row->children)
+		put(j, "container", (struct str){ 0 },
+		    arena_fmt(&c->mem,
+			      "it has %" PRId64 " open child%s, so it is not handed out",
+			      row->children, row->children == 1 ? "" : "ren"));
+	return e;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct json reasons = { .out.mem = &c->mem };
+	struct bead_row *row;
+	bool kept;
+	enum err e = find_bead(c, s->beads, in->id, &row);
+
+	if (e)
+		return e;
+	json_array(&reasons);
+	kept = put_state(c, row, &reasons);
+	if ((e = put_blockers(c, s->beads, row, &reasons)))
+		return e;
+	json_end(&reasons);
+	json_object(reply);
+	json_put_str(reply, "id", row->id);
+	json_put_str(reply, "title", row->title);
+	json_put_str(reply, "status", str_of(names_word(&bead_statuses, row->status)));
+	json_put_bool(reply, "ready", !kept && !row->blockers);
+	json_put_raw(reply, "reasons", json_text(&reasons));
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_bead_why = {
+	.name = "bead why",
+	.help = "Say why a bead is ready, or what keeps it",
+	.flags = BEAD_READ | OP_READER,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "why", PROP_OBJECT, 0, props },
+	.run = run,
+};

@@ -1,0 +1,39 @@
+#include "base/text/json.h"
+#include "board/artifacts.h"
+#include "ops/board/shapes.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str path;
+};
+
+static const struct field fields[] = {
+	{ "path", &kind_path, offsetof(struct body, path), FIELD_REQUIRED | FIELD_PLACE,
+	  .min = 1, .max = MAX_PATH, .help = "file, from the project's root" },
+	{ 0 },
+};
+
+static const char *const examples[] = { "bb artifact show doc/api.md", NULL };
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct artifact *a;
+	enum err e = files_get(c, s->board, in->path, &a);
+
+	if (!e)
+		artifact_encode(reply, a);
+	return e;
+}
+
+const struct op op_board_artifact_show = {
+	.name = "board artifact show",
+	.help = "Show one registered file",
+	.examples = examples,
+	.flags = OP_BOARD,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &artifact_reply,
+	.run = run,
+};

@@ -1,0 +1,123 @@
+#include <inttypes.h>
+
+#include "base/text/json.h"
+#include "board/status.h"
+#include "op/op.h"
+#include "ops/ops.h"
+#include "store/db/board_artifacts.h"
+#include "store/db/board_db.h"
+#include "store/db/board_messages.h"
+
+struct body {
+	int64_t messages_before;
+	bool reset_offline, artifacts, confirm;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "messages_before", &kind_duration, AT(messages_before),
+	  .help = "messages older than this, unless a newer one replies to them" },
+	{ "reset_offline", &kind_bool, AT(reset_offline),
+	  .help = "agents that are offline" },
+	{ "artifacts", &kind_bool, AT(artifacts), .help = "all entries for files" },
+	{ "confirm", &kind_bool, AT(confirm), .help = "do it without asking" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "confirmed", PROP_BOOL, 0, NULL },
+	{ "messages", PROP_INT, 0, NULL },
+	{ "agents", PROP_INT, 0, NULL },
+	{ "artifacts", PROP_INT, 0, NULL },
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bb clear --messages-before 7d",
+	"bb clear --reset-offline --confirm",
+	NULL,
+};
+
+static enum err count(struct call *c, struct board *b, const struct body *in,
+		      struct board_counts *out)
+{
+	struct board_counts all;
+	enum err e = board_count(c, b, &all);
+
+	*out = (struct board_counts){ .artifacts = in->artifacts ? all.artifacts : 0 };
+	if (!e && in->messages_before != ABSENT)
+		e = message_count_before(c, b, c->now_ms - in->messages_before,
+					 &out->messages);
+	if (!e && in->reset_offline)
+		e = agent_count_unseen(c, b, presence_offline_before(c->now_ms),
+				       &out->agents);
+	return e;
+}
+
+static enum err clear(struct call *c, struct board *b, const struct body *in)
+{
+	enum err e = ERR_OK;
+
+	if (in->messages_before != ABSENT)
+		e = message_delete_before(c, b, c->now_ms - in->messages_before);
+	if (!e && in->reset_offline)
+		e = agent_delete_unseen(c, b, presence_offline_before(c->now_ms));
+	if (!e && in->artifacts)
+		e = artifact_delete_all(c, b);
+	return e;
+}
+
+static enum err nothing_chosen(struct call *c, struct board *b)
+{
+	const struct body all = { .messages_before = 0,
+				  .reset_offline = true,
+				  .artifacts = true };
+	struct board_counts counts;
+	enum err e = count(c, b, &all, &counts);
+
+	if (e)
+		return e;
+	call_fail(c, ERR_INVALID_INPUT,
+		  "nothing was chosen to be cleared; there are %" PRId64
+		  " messages, %" PRId64 " offline agents and %" PRId64 " artifacts",
+		  counts.messages, counts.agents, counts.artifacts);
+	return call_step(c,
+			 "Choose with --messages-before, --reset-offline or --artifacts; "
+			 "'bb export' keeps a copy.");
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct board_counts counts;
+	enum err e;
+
+	if (in->messages_before == ABSENT && !in->reset_offline && !in->artifacts)
+		return nothing_chosen(c, s->board);
+	if ((e = count(c, s->board, in, &counts)))
+		return e;
+	if (in->confirm && (e = clear(c, s->board, in)))
+		return e;
+	json_object(reply);
+	json_put_bool(reply, "confirmed", in->confirm);
+	json_put_int(reply, "messages", counts.messages);
+	json_put_int(reply, "agents", counts.agents);
+	json_put_int(reply, "artifacts", counts.artifacts);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_board_clear = {
+	.name = "board clear",
+	.help = "Clear old messages, offline agents or artifacts",
+	.more = "Says what it would delete, and on a terminal asks. Elsewhere it needs "
+		"--confirm. An old message stays while a newer one replies to it.",
+	.examples = examples,
+	.flags = OP_BOARD | OP_WRITE | OP_DESTROYS | OP_RECEIPT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "cleared", PROP_OBJECT, 0, props },
+	.run = run,
+};

@@ -1,0 +1,71 @@
+#include "base/text/json.h"
+#include "op/op.h"
+#include "ops/ops.h"
+#include "store/db/board_db.h"
+
+struct body {
+	bool confirm;
+};
+
+static const struct field fields[] = {
+	{ "confirm", &kind_bool, offsetof(struct body, confirm),
+	  .help = "really remove it; without this nothing is removed" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "confirmed", PROP_BOOL, 0, NULL }, { "project_dir", PROP_STR, 0, NULL },
+	{ "agents", PROP_INT, 0, NULL },     { "messages", PROP_INT, 0, NULL },
+	{ "artifacts", PROP_INT, 0, NULL },  { 0 },
+};
+
+/* A damaged board can be removed too; its counts are not known. */
+static enum err count(struct call *c, struct board_counts *counts, struct str *root)
+{
+	struct board b;
+	enum err e = board_open(c, BOARD_READ, &b);
+
+	*root = b.root;
+	if (e)
+		return e;
+	e = board_count(c, &b, counts);
+	board_close(&b);
+	return e;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct board_counts counts = { 0 };
+	struct str root;
+	enum err e = count(c, &counts, &root);
+
+	(void)s;
+	if (e && (e != ERR_DAMAGED || !in->confirm))
+		return e;
+	c->code = ERR_OK;
+	if (in->confirm && (e = board_destroy(c, root)))
+		return e;
+	json_object(reply);
+	json_put_bool(reply, "confirmed", in->confirm);
+	json_put_str(reply, "project_dir", root);
+	json_put_int(reply, "agents", counts.agents);
+	json_put_int(reply, "messages", counts.messages);
+	json_put_int(reply, "artifacts", counts.artifacts);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_board_destroy = {
+	.name = "board destroy",
+	.help = "Remove the blackboard of this project",
+	.more = "Removes the folder .bb with all that is in it. Without --confirm it "
+		"only says "
+		"what is there.",
+	.flags = OP_WRITE | OP_DESTROYS,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "removed", PROP_OBJECT, 0, props },
+	.run = run,
+};

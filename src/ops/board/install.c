@@ -1,0 +1,228 @@
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "hosts/host.h"
+#include "hosts/installer.h"
+#include "op/op.h"
+#include "ops/ops.h"
+#include "store/place.h"
+
+struct body {
+	int host;
+	bool write, remove, user, project, print;
+	struct str agent;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "host", &kind_word, AT(host), FIELD_PLACE, .arg = "HOST", .words = &hosts,
+	  .help = "the agent's host; all of them if it is not given" },
+	{ "write", &kind_bool, AT(write), .help = "add the server to the host's file" },
+	{ "remove", &kind_bool, AT(remove), .help = "take it out again" },
+	{ "print", &kind_bool, AT(print), .help = "only show it; this is the default" },
+	{ "project", &kind_bool, AT(project),
+	  .help = "in the project's file; the default" },
+	{ "user", &kind_bool, AT(user), .help = "in the user's own file" },
+	{ "agent", &kind_agent, AT(agent), .help = "serve this agent only" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "host", PROP_STR, 0, NULL },
+	{ "path", PROP_STR, PROP_NULL, NULL },
+	{ "result", PROP_STR, 0, NULL },
+	{ "backup", PROP_STR, PROP_NULL, NULL },
+	{ "command", PROP_STR, PROP_NULL, NULL },
+	{ "snippet", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bb install",
+	"bb install claude --write",
+	"bb install codex --user --write --agent codex-01",
+	"bb install claude --remove",
+	NULL,
+};
+
+/* What was done for one host. */
+struct outcome {
+	const char *result;
+	struct str path, backup, snippet;
+};
+
+struct ours {
+	enum host_id host;
+	const struct host_server *server;
+};
+
+static enum err add(struct call *c, struct str text, const void *arg, struct str *out)
+{
+	const struct ours *o = arg;
+
+	return host_add(c, o->host, text, o->server, out);
+}
+
+static enum err drop(struct call *c, struct str text, const void *arg, struct str *out)
+{
+	const struct ours *o = arg;
+
+	return host_drop(c, o->host, text, o->server, out);
+}
+
+static enum err no_file(struct call *c, enum host_id host, enum host_scope scope,
+			const struct host_server *server)
+{
+	call_fail(c, ERR_INVALID_INPUT, "%s has no file for this that others may write",
+		  names_word(&hosts, (int)host));
+	return call_step(c, "Its own command does it: " STR_FMT,
+			 STR_ARG(host_command(c, host, scope, server)));
+}
+
+static enum err act(struct call *c, const struct body *in, enum host_id host,
+		    const struct host_server *server, struct outcome *o)
+{
+	struct ours ours = { host, server };
+	struct guest guest = { add, drop, &ours };
+	struct guest_outcome done;
+	enum err e;
+
+	if (!in->write && !in->remove)
+		return o->path.p ?
+			       host_add(c, host, (struct str){ 0 }, server, &o->snippet) :
+			       ERR_OK;
+	if (!o->path.p)
+		return no_file(c, host, in->user ? HOST_USER : HOST_PROJECT, server);
+	e = in->write ? guest_add(c, o->path, &guest, &done) :
+			guest_drop(c, o->path, &guest, &done);
+	o->result = !done.changed ? "unchanged" : in->write ? "added to" : "removed from";
+	o->backup = done.backup;
+	return e;
+}
+
+/* What is installed: the board alone, or all there is. */
+struct offer {
+	const char *name, *command;
+	bool sole; /* no other program has that name */
+};
+
+static enum err not_on_path(struct call *c, const char *program)
+{
+	call_fail(
+		c, ERR_NOT_FOUND,
+		"'%s' is neither on PATH nor beside this program, so no host would find "
+		"it",
+		program);
+	return call_step(c, "Install abacus again, or add the folder of '%s' to PATH.",
+			 program);
+}
+
+static enum err one(struct call *c, const struct body *in, const struct offer *offer,
+		    enum host_id host, struct str root, struct json *reply)
+{
+	struct host_server server = { str_of(offer->name),
+				      spawn_command(&c->mem, str_of(offer->command)),
+				      in->agent, offer->sole };
+	enum host_scope scope = in->user ? HOST_USER : HOST_PROJECT;
+	struct outcome o = { .result = "add to" };
+	enum err e;
+
+	if (!server.command.p)
+		return not_on_path(c, offer->command);
+	o.path = host_file(c, host, scope, root);
+	if (!o.path.p)
+		o.result = "use its own command";
+	if (o.path.p && scope == HOST_PROJECT && (e = guest_check(c, o.path, root)))
+		return e;
+	if ((e = act(c, in, host, &server, &o)))
+		return e;
+	json_object(reply);
+	json_put_str(reply, "host", str_of(names_word(&hosts, (int)host)));
+	json_put_str(reply, "path", o.path);
+	json_put_str(reply, "result", str_of(o.result));
+	json_put_str(reply, "backup", o.backup);
+	json_put_str(reply, "command", host_command(c, host, scope, &server));
+	json_put_str(reply, "snippet", o.snippet);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err install(struct call *c, const struct body *in, const struct offer *offer,
+			struct json *reply)
+{
+	struct str root;
+	enum err e;
+
+	if (in->write + in->remove + in->print > 1)
+		return call_fail(c, ERR_USAGE,
+				 "--write, --remove and --print exclude each other");
+	if (in->user && in->project)
+		return call_fail(c, ERR_USAGE, "--user and --project exclude each other");
+	if ((in->write || in->remove) && in->host < 0)
+		return call_fail(c, ERR_USAGE,
+				 "name the host whose file is to be changed");
+	if ((e = place_new(c, STR(".bb"), &root)))
+		return e;
+	json_array(reply);
+	for (int host = 0; host < HOST_COUNT; host++)
+		if ((in->host < 0 || in->host == host) &&
+		    (e = one(c, in, offer, host, root, reply)))
+			return e;
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	static const struct offer board = { "blackboard", "bb", false };
+
+	(void)s;
+	return install(c, body, &board, reply);
+}
+
+static enum err run_all(struct call *c, struct stores *s, const void *body,
+			struct json *reply)
+{
+	static const struct offer all = { "abacus", "abacus", true };
+
+	(void)s;
+	return install(c, body, &all, reply);
+}
+
+static const char *const all_examples[] = {
+	"abacus install claude --write",
+	"abacus install codex --user --write --agent codex-01",
+	"abacus install claude --remove",
+	NULL,
+};
+
+const struct op op_project_install = {
+	.name = "install",
+	.help = "Show how to give an agent's host all the tools, or do it",
+	.more = "As 'bb install', with the beads, the agents and continuity beside the "
+		"board; "
+		"where the board alone is there already, its entry becomes this one.",
+	.examples = all_examples,
+	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },
+	.run = run_all,
+};
+
+const struct op op_board_install = {
+	.name = "board install",
+	.help = "Show how to give an agent's host the board, or do it",
+	.more = "Prints what to add to the host's file. With --write it adds it there: "
+		"every "
+		"other byte stays, the old file is kept beside it, and a file that "
+		"cannot be "
+		"understood is left alone.",
+	.examples = examples,
+	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },
+	.run = run,
+};

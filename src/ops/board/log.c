@@ -1,0 +1,131 @@
+#include "base/text/json.h"
+#include "board/posts.h"
+#include "board/ref.h"
+#include "ops/board/shapes.h"
+#include "ops/ops.h"
+
+struct body {
+	int64_t since, limit;
+	struct list tags;
+	struct str from_agent, ref_part[3];
+	struct ref ref;
+	int priority;
+	bool unread, catch_up;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "since", &kind_duration, AT(since),
+	  .help = "only the last 30s, 10m, 1h, 2d, 1w" },
+	{ "tags", &kind_str, AT(tags), FIELD_LIST, .flag = "tag", .letter = 't',
+	  .arg = "TAG", .max = MAX_TAG, .most = MAX_TAGS, .help = "with any of these" },
+	{ "from_agent", &kind_str, AT(from_agent), .flag = "from", .arg = "AGENT",
+	  .help = "by this agent" },
+	{ "priority", &kind_word, AT(priority), .letter = 'p', .words = &priorities,
+	  .help = "at least" },
+	{ "ref", &kind_ref, AT(ref), FIELD_CLI, .help = "that refer to this" },
+	{ "ref_where", &kind_str, AT(ref_part[0]), FIELD_WIRE, .help = "first part" },
+	{ "ref_what", &kind_str, AT(ref_part[1]), FIELD_WIRE, .help = "second" },
+	{ "ref_ref", &kind_ref_part, AT(ref_part[2]), FIELD_WIRE, .help = "third" },
+	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .letter = 'n', .min = 1,
+	  .max = MAX_PAGE, .preset = "20", .help = "at most so many" },
+	{ "unread", &kind_bool, AT(unread), .letter = 'u',
+	  .help = "only what you have not seen" },
+	{ "catch_up", &kind_bool, AT(catch_up), FIELD_CLI,
+	  .help = "and let all that is older count as read" },
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bb log",
+	"bb log --since 1h --tag blocker --tag question --priority high",
+	"bb --as claude-01 log --unread",
+	NULL,
+};
+
+static enum err read_log(struct call *c, struct stores *s, const struct body *in,
+			 struct message **out)
+{
+	struct ref ref;
+	struct talk_query query = {
+		.filter = {
+			.since = in->since == ABSENT ? 0 : c->now_ms - in->since,
+			.from_agent = in->from_agent,
+			.min_priority = in->priority,
+			.limit = in->limit,
+		},
+		.unread = in->unread,
+		.catch_up = in->catch_up,
+	};
+	enum err e = ref_choose(c, &in->ref, in->ref_part, &ref);
+
+	if (e)
+		return e;
+	if (in->tags.n)
+		query.filter.tags = tags_encode(c, in->tags.item, in->tags.n);
+	if (ref.where.p)
+		query.filter.ref = &ref;
+	return talk_read(c, s->board, &query, out);
+}
+
+static struct message *reversed(struct message *list)
+{
+	struct message *other = NULL, *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		list->next = other;
+		other = list;
+	}
+	return other;
+}
+
+/* What is unread comes oldest first, all else newest first; asked for is either. */
+static enum err run_in_order(struct call *c, struct stores *s, const struct body *in,
+			     bool newest_first, struct json *reply)
+{
+	struct message *list;
+	enum err e = read_log(c, s, in, &list);
+
+	if (!e)
+		message_encode_all(reply,
+				   in->unread == newest_first ? reversed(list) : list);
+	return e;
+}
+
+static enum err run_log(struct call *c, struct stores *s, const void *body,
+			struct json *reply)
+{
+	return run_in_order(c, s, body, true, reply);
+}
+
+static enum err run_read(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	return run_in_order(c, s, body, false, reply);
+}
+
+const struct op op_board_log = {
+	.name = "board log",
+	.help = "Show the latest messages",
+	.more = "An agent that gives its name has read what it was shown. With --unread "
+		"it gets "
+		"what it has not read, beginning with the oldest.",
+	.examples = examples,
+	.flags = OP_BOARD | OP_READER,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &messages_reply,
+	.run = run_log,
+};
+
+const struct op op_board_read = {
+	.name = "board read",
+	.help = "Read messages, oldest first",
+	.flags = OP_BOARD | OP_READER,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &messages_reply,
+	.run = run_read,
+};

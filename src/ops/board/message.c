@@ -1,0 +1,51 @@
+#include <inttypes.h>
+
+#include "base/text/json.h"
+#include "board/posts.h"
+#include "ops/board/shapes.h"
+#include "ops/ops.h"
+
+struct body {
+	int64_t id;
+};
+
+static const struct field fields[] = {
+	{ "id", &kind_id, offsetof(struct body, id), FIELD_REQUIRED | FIELD_PLACE,
+	  .min = 1, .help = "the message" },
+	{ 0 },
+};
+
+static const char *const examples[] = { "bb message 42", NULL };
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct message *thread;
+	int64_t left_out;
+	enum err e = talk_thread(c, s->board, in->id, &thread, &left_out);
+
+	if (e)
+		return e;
+	if (left_out)
+		c->warning = arena_fmt(&c->mem,
+				       "the thread has %" PRId64
+				       " more messages; 'bb message ID' "
+				       "of a reply shows what is below it",
+				       left_out);
+	message_encode_all(reply, thread);
+	return ERR_OK;
+}
+
+const struct op op_board_message = {
+	.name = "board message",
+	.help = "Show a message and its replies",
+	.more = "The message comes first, then its replies and theirs, depth first; at "
+		"most 50.",
+	.examples = examples,
+	.flags = OP_BOARD | OP_READER,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &messages_reply,
+	.run = run,
+};

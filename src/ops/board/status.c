@@ -1,0 +1,85 @@
+#include "board/status.h"
+#include "base/text/json.h"
+#include "board/unread.h"
+#include "ops/board/shapes.h"
+#include "ops/ops.h"
+
+/* The agents, one or all; the asker's own entry also tells what waits for it. */
+
+struct body {
+	struct str agent_id;
+};
+
+static enum err encode(struct call *c, struct board *b, const struct agent *a,
+		       struct json *reply)
+{
+	struct unread unread;
+	enum err e;
+
+	if (!call_named(c) || !str_eq(a->id, c->actor)) {
+		agent_encode(reply, c, a, NULL);
+		return ERR_OK;
+	}
+	if ((e = unread_count(c, b, c->actor, &unread)))
+		return e;
+	agent_encode(reply, c, a, &unread);
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct agent *a;
+	enum err e = in->agent_id.p ?
+			     presence_get(c, s->board, str_trim(in->agent_id), &a) :
+			     presence_each(c, s->board, &a);
+
+	if (e)
+		return e;
+	json_array(reply);
+	for (; a; a = a->next)
+		if ((e = encode(c, s->board, a, reply)))
+			return e;
+	json_end(reply);
+	return ERR_OK;
+}
+
+static const struct field any[] = {
+	{ "agent_id", &kind_str, offsetof(struct body, agent_id), FIELD_WIRE,
+	  .help = "only this one" },
+	{ 0 },
+};
+
+static const struct field one[] = {
+	{ "agent_id", &kind_str, offsetof(struct body, agent_id),
+	  FIELD_REQUIRED | FIELD_PLACE, .arg = "AGENT", .help = "the agent" },
+	{ 0 },
+};
+
+static const char *const examples[] = { "bb status", "bb status --json", NULL };
+static const char *const get_examples[] = { "bb status get claude-01", NULL };
+
+const struct op op_board_status = {
+	.name = "board status",
+	.help = "Show the agents, what they do and whether they are alive",
+	.more = "An agent is active up to 5 whole minutes after its last write, then "
+		"stale, and after 30 minutes offline.",
+	.examples = examples,
+	.flags = OP_BOARD | OP_READER,
+	.body_size = sizeof(struct body),
+	.fields = any,
+	.reply = &agents_reply,
+	.run = run,
+};
+
+const struct op op_board_status_get = {
+	.name = "board status get",
+	.help = "Show one agent in detail",
+	.examples = get_examples,
+	.flags = OP_BOARD | OP_READER,
+	.body_size = sizeof(struct body),
+	.fields = one,
+	.reply = &agents_reply,
+	.run = run,
+};

@@ -1,0 +1,114 @@
+#include "base/text/json.h"
+#include "board/artifacts.h"
+#include "board/posts.h"
+#include "board/status.h"
+#include "board/unread.h"
+#include "ops/board/shapes.h"
+#include "ops/ops.h"
+#include "store/db/board_config.h"
+#include "store/db/board_db.h"
+
+enum { MOST = 10 }; /* of each list: an overview has to stay one */
+
+static const struct prop props[] = {
+	{ "agents", PROP_OBJECT, PROP_LIST, agent_props },
+	{ "active_agents", PROP_OBJECT, PROP_LIST, agent_props },
+	{ "blocked_agents", PROP_OBJECT, PROP_LIST, agent_props },
+	{ "recent_messages", PROP_OBJECT, PROP_LIST, message_props },
+	{ "high_priority_messages", PROP_OBJECT, PROP_LIST, message_props },
+	{ "recent_artifacts", PROP_OBJECT, PROP_LIST, artifact_props },
+	{ "unread", PROP_OBJECT, PROP_OPTIONAL, unread_props },
+	{ 0 },
+};
+
+static bool any(const struct call *c, const struct agent *a)
+{
+	return c && a;
+}
+
+static bool active(const struct call *c, const struct agent *a)
+{
+	return liveness_of(a->last_seen, c->now_ms) == LIVENESS_ACTIVE;
+}
+
+static bool blocked(const struct call *c, const struct agent *a)
+{
+	return c && a->status == AGENT_BLOCKED;
+}
+
+static void put_agents(struct json *j, struct call *c, const char *key,
+		       const struct agent *a,
+		       bool (*wanted)(const struct call *, const struct agent *))
+{
+	json_put_array(j, key);
+	for (; a; a = a->next)
+		if (wanted(c, a))
+			agent_encode(j, c, a, NULL);
+	json_end(j);
+}
+
+static enum err put_unread(struct json *j, struct call *c, struct board *b)
+{
+	struct unread unread;
+	enum err e;
+
+	if (!call_named(c))
+		return ERR_OK;
+	if ((e = unread_count(c, b, c->actor, &unread)))
+		return e;
+	json_key(j, STR("unread"));
+	unread_encode(j, &unread);
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	struct board_config config;
+	struct message_filter recent = { .min_priority = -1, .limit = MOST };
+	struct message_filter urgent = { .min_priority = PRIORITY_HIGH, .limit = MOST };
+	struct artifact_filter fresh = { .limit = MOST };
+	struct agent *agents;
+	struct message *messages, *high;
+	struct artifact *artifacts;
+	enum err e;
+
+	(void)body;
+	if ((e = board_config_read(c, s->board, &config)))
+		return e;
+	recent.since = c->now_ms - config.summary_messages;
+	fresh.since = c->now_ms - config.summary_artifacts;
+	if ((e = presence_each(c, s->board, &agents)) ||
+	    (e = message_each(c, s->board, &recent, &messages)) ||
+	    (e = message_each(c, s->board, &urgent, &high)) ||
+	    (e = artifact_each(c, s->board, &fresh, &artifacts)))
+		return e;
+	json_object(reply);
+	put_agents(reply, c, "agents", agents, any);
+	put_agents(reply, c, "active_agents", agents, active);
+	put_agents(reply, c, "blocked_agents", agents, blocked);
+	json_key(reply, STR("recent_messages"));
+	message_encode_all(reply, messages);
+	json_key(reply, STR("high_priority_messages"));
+	message_encode_all(reply, high);
+	json_key(reply, STR("recent_artifacts"));
+	artifact_encode_all(reply, artifacts);
+	if ((e = put_unread(reply, c, s->board)))
+		return e;
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_board_summary = {
+	.name = "board summary",
+	.help = "Show a compact overview of the board",
+	.more = "Agents, who is blocked, the messages of the last 30 minutes, high and "
+		"critical "
+		"ones, the artifacts of the last hour; at most 10 of each. The two "
+		"windows can "
+		"be set in .bb/config.toml, section [summary], keys messages and "
+		"artifacts.",
+	.flags = OP_BOARD | OP_READER,
+	.reply = &(const struct prop){ "summary", PROP_OBJECT, 0, props },
+	.run = run,
+};

@@ -1,0 +1,232 @@
+#include "agents/liveness.h"
+#include "agents/mend.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/beads.h"
+#include "beads/repair/repair.h"
+#include "continuity/continuity.h"
+#include "op/op.h"
+#include "ops/ops.h"
+#include "store/db/board_config.h"
+#include "store/db/board_db.h"
+#include "store/db/receipt_db.h"
+
+/* abacus doctor: whether every store can be read, and what to do if one cannot. */
+
+struct body {
+	bool fix;
+};
+
+static const struct field fields[] = {
+	{ "fix", &kind_bool, offsetof(struct body, fix), FIELD_WRITES,
+	  .help = "repair what is damaged, and keep a copy of each damaged file" },
+	{ 0 },
+};
+
+static const struct prop check_props[] = {
+	{ "store", PROP_STR, 0, NULL },        { "file", PROP_STR, PROP_NULL, NULL },
+	{ "status", PROP_STR, 0, NULL },       { "message", PROP_STR, 0, NULL },
+	{ "fix", PROP_STR, PROP_NULL, NULL },  { "kept", PROP_STR, PROP_NULL, NULL },
+	{ "lost", PROP_STR, PROP_LIST, NULL }, { 0 },
+};
+
+static const struct prop props[] = {
+	{ "ok", PROP_BOOL, 0, NULL },
+	{ "checks", PROP_OBJECT, PROP_LIST, check_props },
+	{ 0 },
+};
+
+/* --- beads --- */
+
+static bool no_store(enum err e)
+{
+	return e == ERR_NOT_A_REPOSITORY || e == ERR_NOT_INITIALIZED;
+}
+
+/* Of the records that a repair reports, those that were not saved. */
+static struct str lost_records(struct call *c, struct str report)
+{
+	struct value_error error;
+	const struct value *list = value_parse(&c->mem, report, &error);
+	struct json j = { .out.mem = &c->mem };
+
+	json_array(&j);
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct value *one = &list->item[i];
+		int64_t offset = 0;
+
+		if (str_is(value_str(one, "action"), "kept") ||
+		    str_is(value_str(one, "action"), "published"))
+			continue;
+		value_int(one, "offset", &offset);
+		json_str(&j,
+			 arena_fmt(&c->mem, STR_FMT ", byte %lld: " STR_FMT ": " STR_FMT,
+				   STR_ARG(value_str(one, "file")), (long long)offset,
+				   STR_ARG(value_str(one, "action")),
+				   STR_ARG(value_str(one, "text"))));
+	}
+	json_end(&j);
+	return json_text(&j);
+}
+
+static void tell_journal(struct call *c, struct mend *m, struct str home,
+			 const struct journal_repair *r)
+{
+	struct mend_finding found = { .file = path_join(&c->mem, home, STR("journal.*")),
+				      .status = r->applied ? "fixed" :
+						r->damaged ? "error" :
+							     "ok",
+				      .message =
+					      STR("every record is as it was written") };
+
+	if (r->damaged) {
+		found.message = arena_fmt(&c->mem,
+					  "the journal is damaged: %lld records can be "
+					  "saved, %lld are lost",
+					  (long long)r->salvaged, (long long)r->lost);
+		found.lost = lost_records(c, r->report);
+	}
+	if (r->damaged && !r->applied)
+		found.fix = STR("abacus doctor --fix");
+	if (r->suffix.p)
+		found.kept = arena_fmt(&c->mem, STR_FMT "/journal.*." STR_FMT,
+				       STR_ARG(home), STR_ARG(r->suffix));
+	mend_tell(m, &found);
+}
+
+static void tell_receipts(struct call *c, struct mend *m, struct str home)
+{
+	struct str path = path_join(&c->mem, home, STR("receipts.db"));
+	struct receipt none = { .actor = STR("doctor"), .id = STR("none") };
+	struct receipt_db db = { 0 };
+	struct mend_finding found = {
+		.file = path,
+		.status = m->fix ? "fixed" : "error",
+		.message = STR("it is damaged"),
+		.lost = STR("[\"answers to request ids: repeats are not recognised\"]")
+	};
+	enum err e = receipt_db_open(c, path, false, &db);
+
+	if (!e)
+		e = receipt_db_find(c, &db, &none);
+	receipt_db_close(&db);
+	c->code = ERR_OK;
+	if (!e)
+		return;
+	if (!m->fix)
+		found.fix = STR("abacus doctor --fix");
+	else if (mend_keep(c, path, &found.kept) || file_remove(c, path)) {
+		mend_fail(c, m, path);
+		return;
+	}
+	mend_tell(m, &found);
+}
+
+static void look_at_beads(struct call *c, struct mend *m)
+{
+	enum { WAIT_MS = 30000 };
+	struct journal_repair r;
+	struct beads b;
+	enum err e = beads_home(c, &b);
+
+	m->store = "beads";
+	if (!e && journal_exists(c, b.home)) {
+		if (!(e = repair_journal(c, m->fix, WAIT_MS, &r)))
+			tell_journal(c, m, b.home, &r);
+		if (!e)
+			tell_receipts(c, m, b.home);
+	}
+	if (e && !no_store(e))
+		mend_fail(c, m, b.home);
+	c->code = ERR_OK;
+}
+
+/* --- the others --- */
+
+static void look_at_board(struct call *c, struct mend *m)
+{
+	struct board_config config;
+	struct board b = { 0 };
+
+	m->store = "board";
+	if (board_mend(c, m))
+		mend_fail(c, m, (struct str){ 0 });
+	if (place_find(c, STR(".bb"), &b.root) || !b.root.p) {
+		c->code = ERR_OK;
+		return;
+	}
+	if (board_config_read(c, &b, &config))
+		mend_fail(c, m, path_join(&c->mem, b.root, STR(".bb/config.toml")));
+}
+
+static void look_at_vybe(struct call *c, struct mend *m)
+{
+	struct call aside = *c; /* it may choose another repository for its tasks */
+	struct continuity k;
+	enum err e = continuity_locate(&aside, &k);
+
+	m->store = "vybe";
+	if (!e)
+		e = vybe_db_mend(&aside, k.path, m);
+	c->mem = aside.mem;
+	if (!e)
+		return;
+	c->message = aside.message;
+	c->step = aside.step;
+	c->remedy = aside.remedy;
+	c->code = e;
+	mend_fail(c, m, k.path);
+}
+
+static void look_at_settings(struct call *c, struct mend *m)
+{
+	m->store = "settings";
+	if (liveness_check(c))
+		mend_fail(c, m, (struct str){ 0 });
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct json checks = { .out.mem = &c->mem };
+	struct mend m = { .checks = &checks, .fix = in->fix, .sound = true };
+
+	(void)s;
+	json_array(&checks);
+	look_at_beads(c, &m);
+	m.store = "agents";
+	if (agents_mend(c, &m))
+		mend_fail(c, &m, (struct str){ 0 });
+	look_at_board(c, &m);
+	look_at_vybe(c, &m);
+	look_at_settings(c, &m);
+	json_end(&checks);
+	c->warning = (struct str){ 0 }; /* all of it is in the reply */
+	json_object(reply);
+	json_put_bool(reply, "ok", m.sound);
+	json_put_raw(reply, "checks", json_text(&checks));
+	json_end(reply);
+	return ERR_OK;
+}
+
+static const char *const examples[] = { "abacus doctor", "abacus doctor --fix", NULL };
+
+const struct op op_project_doctor = {
+	.name = "doctor",
+	.help = "Check that every store can be read; with --fix, repair what is damaged",
+	.more = "Looks at the journal of the beads, the files of the agents, the board, "
+		"vybe.db and the settings. With --fix, everything that can still be read "
+		"is saved, each damaged file is kept beside the new one as "
+		"NAME.damaged_<time>_<random>, and everything that is lost is listed. "
+		"Published commits are for 'bd repair'. Exits with 1 if something is "
+		"still damaged.",
+	.examples = examples,
+	.flags = OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "doctor", PROP_OBJECT, 0, props },
+	.run = run,
+};

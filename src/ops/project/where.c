@@ -1,0 +1,159 @@
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "beads/beads.h"
+#include "op/op.h"
+#include "ops/ops.h"
+#include "store/agent_files.h"
+#include "store/db/board_db.h"
+#include "store/place.h"
+
+/* abacus where: which stores are used from here, and why. */
+
+static const struct prop store_props[] = {
+	{ "store", PROP_STR, 0, NULL },
+	{ "path", PROP_STR, PROP_NULL, NULL },
+	{ "exists", PROP_BOOL, 0, NULL },
+	{ "why", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static void put(struct json *reply, const char *store, struct str path, bool there,
+		struct str why)
+{
+	json_object(reply);
+	json_put_str(reply, "store", str_of(store));
+	json_put_str(reply, "path", path);
+	json_put_bool(reply, "exists", there);
+	json_put_str(reply, "why", why);
+	json_end(reply);
+}
+
+static struct str bead_reason(struct call *c, const struct beads *b, bool there)
+{
+	bool linked = !str_eq(path_real(&c->mem, b->repo.gitdir), b->repo.common);
+
+	if (!there)
+		return STR("nobody has begun to keep beads here; 'abacus init' does");
+	return linked ? STR("it is in the Git directory that all worktrees share") :
+			STR("it is in the Git directory of the repository around you");
+}
+
+static bool is_refusal(enum err e)
+{
+	return e == ERR_DUBIOUS_OWNERSHIP || e == ERR_UNSAFE_PATH;
+}
+
+/* A store that is refused: what is wrong, and what to do. */
+static void put_refused(struct call *c, struct json *reply, const char *store,
+			struct str path)
+{
+	put(reply, store, path, path.p != NULL,
+	    arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
+		      STR_ARG(call_next_step(c))));
+	c->code = ERR_OK;
+}
+
+static enum err put_beads(struct call *c, struct json *reply)
+{
+	struct beads b = { 0 };
+	struct file_found found;
+	bool there;
+	enum err e = beads_home(c, &b);
+
+	if (is_refusal(e)) {
+		put_refused(c, reply, "beads",
+			    e == ERR_UNSAFE_PATH ? b.home : (struct str){ 0 });
+		return ERR_OK;
+	}
+	if (e == ERR_NOT_A_REPOSITORY) {
+		put(reply, "beads", (struct str){ 0 }, false,
+		    STR("beads need a Git repository, and this folder is in none"));
+		c->code = ERR_OK;
+		return ERR_OK;
+	}
+	if (e || (e = file_look(c, b.home, &found)))
+		return e;
+	there = found.kind == FILE_FOLDER;
+	put(reply, "beads", b.home, there, bead_reason(c, &b, there));
+	return ERR_OK;
+}
+
+static struct str folder_reason(struct call *c, const struct repository *repo,
+				struct str root)
+{
+	if (c->project.p)
+		return STR("this project was named");
+	if (str_eq(root, c->dir))
+		return STR("it is in this folder");
+	if (repo->tree.p && path_within(repo->tree, root))
+		return STR("it is the nearest one above, inside of the worktree");
+	if (repo->tree.p && str_eq(root, repo->main))
+		return STR("this is a linked worktree, and uses what is in the main one");
+	return STR("it is the nearest one above");
+}
+
+/* A folder at the root of the project, and what would refuse it there. */
+struct folder {
+	const char *store;
+	struct str name;
+	enum err (*check)(struct call *c, struct str root);
+};
+
+static enum err put_folder(struct call *c, const struct folder *folder,
+			   struct json *reply)
+{
+	const char *store = folder->store;
+	struct str name = folder->name, root;
+	struct repository repo;
+	enum err e = place_find(c, name, &root);
+
+	if (!e && root.p)
+		e = folder->check(c, root);
+	if (is_refusal(e)) {
+		put_refused(c, reply, store,
+			    root.p ? path_join(&c->mem, root, name) : root);
+		return ERR_OK;
+	}
+	if (e)
+		return e;
+	if (place_repository(c, c->dir, &repo)) { /* only for the reason */
+		repo = (struct repository){ 0 };
+		c->code = ERR_OK;
+	}
+	if (root.p) {
+		put(reply, store, path_join(&c->mem, root, name), true,
+		    folder_reason(c, &repo, root));
+		return ERR_OK;
+	}
+	if ((e = place_new(c, name, &root)))
+		return e;
+	put(reply, store, path_join(&c->mem, root, name), false,
+	    STR("there is none; 'abacus init' makes it there"));
+	return ERR_OK;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	static const struct folder board = { "board", { ".bb", 3 }, board_check },
+				   agents = { "agents",
+					      { ".beadboard", 10 },
+					      agent_files_check };
+	enum err e;
+
+	(void)s, (void)body;
+	json_array(reply);
+	if ((e = put_beads(c, reply)) || (e = put_folder(c, &board, reply)) ||
+	    (e = put_folder(c, &agents, reply)))
+		return e;
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_project_where = {
+	.name = "where",
+	.help = "Say which stores are used from here, and why",
+	.reply = &(const struct prop){ "stores", PROP_OBJECT, PROP_LIST, store_props },
+	.run = run,
+};

@@ -1,0 +1,157 @@
+#include "base/text/json.h"
+#include "ops/ops.h"
+#include "ops/vybe/vybe_ops.h"
+
+/* vybe events list, vybe artifacts list: what was done, and what was made. */
+
+struct body {
+	struct str task, kind;
+	bool all, ascending, archived;
+	int64_t limit, since;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field event_fields[] = {
+	{ "all", &kind_bool, AT(all), .help = "of all agents, also where one is named" },
+	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID,
+	  .help = "only of this task" },
+	{ "kind", &kind_str, AT(kind), .arg = "WORD", .max = MAX_ID,
+	  .help = "only of this kind" },
+	{ "limit", &kind_int, AT(limit), .min = 1, .max = 100000, .preset = "50",
+	  .help = "at most so many" },
+	{ "since_id", &kind_int, AT(since), .min = 0,
+	  .help = "only those after this one" },
+	{ "asc", &kind_bool, AT(ascending), .help = "the oldest first" },
+	{ "include_archived", &kind_bool, AT(archived),
+	  .help = "also those that were put away" },
+	{ 0 },
+};
+
+static const struct field artifact_fields[] = {
+	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID,
+	  .help = "only of this task" },
+	{ "limit", &kind_int, AT(limit), .min = 1, .max = 100000, .preset = "50",
+	  .help = "at most so many" },
+	{ 0 },
+};
+
+const struct prop vybe_event_props[] = {
+	{ "id", PROP_INT, 0, NULL },
+	{ "kind", PROP_STR, 0, NULL },
+	{ "agent_name", PROP_STR, 0, NULL },
+	{ "project_id", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "task_id", PROP_STR, 0, NULL },
+	{ "message", PROP_STR, 0, NULL },
+	{ "metadata", PROP_OBJECT, PROP_NULL, NULL },
+	{ "created_at", PROP_STR, 0, NULL },
+	{ 0 },
+};
+const struct prop vybe_artifact_props[] = {
+	{ "id", PROP_INT, 0, NULL },
+	{ "task_id", PROP_STR, 0, NULL },
+	{ "event_id", PROP_INT, 0, NULL },
+	{ "file_path", PROP_STR, 0, NULL },
+	{ "content_type", PROP_STR, 0, NULL },
+	{ "created_at", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop events_props[] = {
+	{ "agent", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "task_id", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "kind", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "count", PROP_INT, 0, NULL },
+	{ "events", PROP_OBJECT, PROP_LIST, vybe_event_props },
+	{ 0 },
+};
+static const struct prop artifacts_props[] = {
+	{ "task_id", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "count", PROP_INT, 0, NULL },
+	{ "artifacts", PROP_OBJECT, PROP_LIST, vybe_artifact_props },
+	{ 0 },
+};
+
+static enum err run_events(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	const struct body *in = body;
+	struct event_filter filter = { .task = in->task,
+				       .kind = in->kind,
+				       .since = in->since == ABSENT ? 0 : in->since,
+				       .limit = in->limit,
+				       .ascending = in->ascending,
+				       .archived = in->archived };
+	struct json list = { .out.mem = &c->mem };
+	struct event_row *row;
+	int64_t count = 0;
+	enum err e;
+
+	if (call_named(c) && !in->all)
+		filter.agent = c->actor;
+	if (filter.task.p && (e = continuity_task_id(c, s->vybe, &filter.task)))
+		return e;
+	if ((e = vybe_event_each(c, &s->vybe->db, &filter, &row)))
+		return e;
+	json_array(&list);
+	for (; row; row = row->next, count++)
+		event_row_encode(&list, row);
+	json_end(&list);
+	json_object(reply);
+	if (filter.agent.p)
+		json_put_str(reply, "agent", filter.agent);
+	if (filter.task.p)
+		json_put_str(reply, "task_id", filter.task);
+	if (in->kind.p)
+		json_put_str(reply, "kind", in->kind);
+	json_put_int(reply, "count", count);
+	json_put_raw(reply, "events", json_text(&list));
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err run_artifacts(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
+{
+	const struct body *in = body;
+	struct json list = { .out.mem = &c->mem };
+	struct artifact_row *a;
+	struct str task = in->task;
+	int64_t count = 0;
+	enum err e = task.p ? continuity_task_id(c, s->vybe, &task) : ERR_OK;
+
+	if (!e)
+		e = vybe_artifact_each(c, &s->vybe->db, task, in->limit, &a);
+
+	json_array(&list);
+	for (; !e && a; a = a->next, count++)
+		artifact_row_encode(&list, a);
+	json_end(&list);
+	json_object(reply);
+	if (task.p)
+		json_put_str(reply, "task_id", task);
+	json_put_int(reply, "count", count);
+	json_put_raw(reply, "artifacts", json_text(&list));
+	json_end(reply);
+	return e;
+}
+
+const struct op op_vybe_events = {
+	.name = "vybe events list",
+	.help = "List what was done, the newest first",
+	.flags = VYBE_LOOKS | OP_READER,
+	.body_size = sizeof(struct body),
+	.fields = event_fields,
+	.reply = &(const struct prop){ "events", PROP_OBJECT, 0, events_props },
+	.run = run_events,
+};
+
+const struct op op_vybe_artifacts = {
+	.name = "vybe artifacts list",
+	.help = "List the files that were made",
+	.flags = VYBE_LOOKS,
+	.body_size = sizeof(struct body),
+	.fields = artifact_fields,
+	.reply = &(const struct prop){ "artifacts", PROP_OBJECT, 0, artifacts_props },
+	.run = run_artifacts,
+};

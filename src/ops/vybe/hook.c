@@ -1,0 +1,244 @@
+#include <stdlib.h>
+
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "hosts/handler.h"
+#include "hosts/hooks.h"
+#include "hosts/installer.h"
+#include "ops/ops.h"
+#include "ops/vybe/vybe_ops.h"
+#include "store/place.h"
+
+/* vybe hook install, uninstall: let agents' hosts call us; and what they call. */
+
+struct body {
+	int host[HOST_COUNT]; /* 1, 0; -1: nothing was said of it */
+	bool project, user;
+	int of;
+	struct str input;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+#define HOST_FIELD(word, id)                                                           \
+	{                                                                              \
+		word, &kind_switch, AT(host) + (id) * sizeof(int), .help = "for " word \
+	}
+
+static const struct field install_fields[] = {
+	HOST_FIELD("claude", HOST_CLAUDE),
+	HOST_FIELD("opencode", HOST_OPENCODE),
+	HOST_FIELD("codex", HOST_CODEX),
+	HOST_FIELD("gemini", HOST_GEMINI),
+	HOST_FIELD("kimi", HOST_KIMI),
+	HOST_FIELD("cursor", HOST_CURSOR),
+	HOST_FIELD("vscode", HOST_VSCODE),
+	HOST_FIELD("kilo", HOST_KILO),
+	{ "project", &kind_bool, AT(project),
+	  .help = "in the project's file; the user's otherwise" },
+	{ "user", &kind_bool, AT(user), .help = "in the user's own file; the default" },
+	{ 0 },
+};
+
+static const struct field handle_fields[] = {
+	{ "host", &kind_word, AT(of), .words = &hosts, .preset = "claude",
+	  .help = "which host calls" },
+	{ "input", &kind_str, AT(input), .help = "what it says" },
+	{ 0 },
+};
+
+static const struct prop install_props[] = {
+	{ "message", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop answer_props[] = {
+	{ "answer", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static void put_host(struct call *c, struct json *reply, enum host_id host,
+		     struct str path, struct str before, const struct guest_outcome *done,
+		     bool install)
+{
+	struct str now;
+
+	json_put_object(reply, names_word(&hosts, (int)host));
+	json_put_str(reply, "path", path);
+	if (host == HOST_CLAUDE && !file_read_regular(c, path, &now))
+		hooks_changes(c, host, before, now, reply);
+	json_put_str(reply, "status",
+		     !done->changed ? STR("unchanged") :
+		     install        ? STR("installed") :
+				      STR("removed"));
+	json_put_str(reply, "backup", done->backup);
+	json_end(reply);
+}
+
+static enum err no_file(struct call *c, enum host_id host, bool project)
+{
+	call_fail(c, ERR_INVALID_INPUT, "%s reads no hooks from a file of the %s",
+		  names_word(&hosts, (int)host), project ? "project" : "user");
+	return call_step(c, "Try it with%s --project.", project ? "out" : "");
+}
+
+/* Those that are named; if none is, Claude. */
+static enum err choose_hosts(struct call *c, const struct body *in,
+			     bool wanted[HOST_COUNT])
+{
+	bool any = false;
+
+	for (int i = 0; i < HOST_COUNT; i++) {
+		wanted[i] = in->host[i] > 0;
+		any = any || wanted[i];
+	}
+	if (any)
+		return ERR_OK;
+	wanted[HOST_CLAUDE] = in->host[HOST_CLAUDE] != 0;
+	if (wanted[HOST_CLAUDE])
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "no host is chosen");
+	return call_step(c, "Name one, for example with --codex.");
+}
+
+static enum err each(struct call *c, const struct body *in, bool install,
+		     struct json *reply)
+{
+	bool project = in->project;
+	struct str root, path, before, self;
+	bool wanted[HOST_COUNT];
+	enum err e;
+
+	if ((e = choose_hosts(c, in, wanted)) || (e = spawn_need_self(c, &self)) ||
+	    (e = place_new(c, STR(".bb"), &root)))
+		return e;
+	for (int i = 0; !e && i < HOST_COUNT; i++) {
+		struct hooks_entry entry = { (enum host_id)i,
+					     spawn_quoted(&c->mem, self) };
+		struct guest guest = hooks_guest(&entry);
+		struct guest_outcome done;
+
+		if (!wanted[i])
+			continue;
+		path = hooks_file(c, (enum host_id)i, project ? HOST_PROJECT : HOST_USER,
+				  root);
+		if (!project && !path_home_known()) {
+			call_fail(c, ERR_INVALID_INPUT,
+				  "HOME does not say where your own files are");
+			return call_step(c, "Set it, or use --project.");
+		}
+		if (!path.p)
+			return no_file(c, (enum host_id)i, project);
+		if (project && (e = guest_check(c, path, root)))
+			return e;
+		if (!(e = file_read_regular(c, path, &before)))
+			e = install ? guest_add(c, path, &guest, &done) :
+				      guest_drop(c, path, &guest, &done);
+		if (!e)
+			put_host(c, reply, (enum host_id)i, path, before, &done, install);
+	}
+	return e;
+}
+
+/* The files of hosts are UTF-8: another path would be written as one that is not there.
+ */
+static enum err check_program(struct call *c)
+{
+	struct str self = spawn_self(&c->mem);
+
+	if (utf8_valid(self))
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT,
+		  "the path of this program, '" STR_FMT "', is not valid UTF-8",
+		  STR_ARG(self));
+	return call_step(c, "Nothing was changed. Install abacus in a folder whose name "
+			    "is valid UTF-8, and run the command from there.");
+}
+
+static enum err change(struct call *c, const struct body *in, bool install,
+		       struct json *reply)
+{
+	enum err e = install ? check_program(c) : ERR_OK;
+
+	if (e)
+		return e;
+
+	if (in->project && in->user)
+		return call_fail(c, ERR_USAGE, "--project and --user exclude each other");
+	json_object(reply);
+	json_put_str(
+		reply, "message",
+		install ? STR("The hosts below call vybe from their next session on.") :
+			  STR("The hosts below do not call vybe any more."));
+	e = each(c, in, install, reply);
+	json_end(reply);
+	return e;
+}
+
+static enum err run_install(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	(void)s;
+	return change(c, body, true, reply);
+}
+
+static enum err run_uninstall(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
+{
+	(void)s;
+	return change(c, body, false, reply);
+}
+
+static enum err run_handle(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	const struct body *in = body;
+	struct handler_ask ask = { (enum host_id)in->of, in->input,
+				   str_of(getenv("CLAUDE_ENV_FILE")) };
+	struct handler_answer answer;
+
+	(void)s;
+	handler_run(c, &ask, &answer);
+	json_object(reply);
+	json_put_str(reply, "answer",
+		     hooks_answer(c, (enum host_id)in->of, answer.event, answer.text));
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_vybe_hook_install = {
+	.name = "vybe hook install",
+	.help = "Let agents' hosts call vybe: at the start of a session, at prompts, "
+		"after tools",
+	.more = "What others have in the file stays, the old file is kept beside it, and "
+		"one that "
+		"cannot be understood is left alone.",
+	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = install_fields,
+	.reply = &(const struct prop){ "installed", PROP_OBJECT, 0, install_props },
+	.run = run_install,
+};
+
+const struct op op_vybe_hook_uninstall = {
+	.name = "vybe hook uninstall",
+	.help = "Let them not call it any more",
+	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct body),
+	.fields = install_fields,
+	.reply = &(const struct prop){ "removed", PROP_OBJECT, 0, install_props },
+	.run = run_uninstall,
+};
+
+const struct op op_vybe_hook_handle = {
+	.name = "vybe hook handle",
+	.help = "What the hosts call; it never fails, and says only what they understand",
+	.flags = OP_WRITE | OP_NAMES | OP_HOST,
+	.body_size = sizeof(struct body),
+	.fields = handle_fields,
+	.reply = &(const struct prop){ "answer", PROP_OBJECT, 0, answer_props },
+	.run = run_handle,
+};

@@ -1,0 +1,435 @@
+#include "base/id.h"
+#include "base/moment.h"
+#include "base/system/child.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "continuity/brief.h"
+#include "ops/ops.h"
+#include "ops/vybe/vybe_ops.h"
+
+/* vybe loop: an agent's command, task by task. */
+
+struct body {
+	struct str dir, command, post, project;
+	int64_t tasks, fails, timeout, cooldown, last;
+	bool dry;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field loop_fields[] = {
+	{ "project_dir", &kind_path, AT(dir), .min = 1, .max = 4096,
+	  .help = "the folder whose tasks are taken; the repository otherwise" },
+	{ "max_tasks", &kind_int, AT(tasks), .min = 1, .max = 100000, .preset = "10",
+	  .help = "at most so many" },
+	{ "max_fails", &kind_int, AT(fails), .min = 1, .max = 100000, .preset = "3",
+	  .help = "so many failures in a row end it" },
+	{ "task_timeout", &kind_duration, AT(timeout), .min = 1, .preset = "10m",
+	  .help = "what takes longer is ended" },
+	{ "cooldown", &kind_duration, AT(cooldown), .min = 0, .preset = "5s",
+	  .help = "between two tasks" },
+	{ "dry_run", &kind_bool, AT(dry), .help = "only tell which tasks it would take" },
+	{ "command", &kind_str, AT(command), .arg = "COMMAND", .min = 1, .max = 65536,
+	  .help = "what to run, by sh: it reads the prompt, and has VYBE_TASK_ID" },
+	{ "post_hook", &kind_str, AT(post), .arg = "COMMAND", .min = 1, .max = 65536,
+	  .help = "to run after each task, with VYBE_TASK_STATUS" },
+	{ 0 },
+};
+
+static const struct field stats_fields[] = {
+	{ "last", &kind_int, AT(last), .min = 1, .max = 100000, .preset = "7",
+	  .help = "of so many runs" },
+	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
+	  .help = "only of this project" },
+	{ 0 },
+};
+
+static const struct prop result_props[] = {
+	{ "task_id", PROP_STR, 0, NULL },
+	{ "task_title", PROP_STR, 0, NULL },
+	{ "status", PROP_STR, 0, NULL },
+	{ "duration", PROP_INT, 0, NULL },
+	{ 0 },
+};
+static const struct prop loop_props[] = {
+	{ "completed", PROP_INT, 0, NULL },
+	{ "failed", PROP_INT, 0, NULL },
+	{ "total", PROP_INT, 0, NULL },
+	{ "duration_sec", PROP_INT, 0, NULL },
+	{ "stopped_by", PROP_STR, 0, NULL },
+	{ "results", PROP_OBJECT, PROP_LIST, result_props },
+	{ 0 },
+};
+static const struct prop stats_props[] = {
+	{ "runs", PROP_INT, 0, NULL },
+	{ "avg_completed", PROP_ANY, 0, NULL },
+	{ "avg_failed", PROP_ANY, 0, NULL },
+	{ "blocked_rate", PROP_ANY, 0, NULL },
+	{ "avg_duration_sec", PROP_ANY, 0, NULL },
+	{ "history", PROP_OBJECT, PROP_LIST, NULL },
+	{ 0 },
+};
+
+/* --- one task --- */
+
+struct run {
+	const struct body *in;
+	struct str project;
+	struct json results;
+	struct run_row sum;
+	int64_t in_a_row; /* failures */
+	const char *why;  /* it ended */
+};
+
+/* Another operation, as if somebody had called it. */
+static enum err call_op(struct call *c, const struct op *op, const char *const *pairs,
+			struct json *reply)
+{
+	struct request r = request_new(c, op);
+	enum err e = ERR_OK;
+
+	c->request_id = arena_fmt(&c->mem, "loop_%s", id_random(&c->mem, 24).p);
+	for (; !e && pairs[0]; pairs += 2)
+		for (size_t i = 0; !e && op->fields[i].name; i++)
+			if (!strcmp(op->fields[i].name, pairs[0]))
+				e = request_set(c, &r, i, str_of(pairs[1]));
+	if (!e && !(e = request_check(c, &r)))
+		e = request_run(c, &r, reply);
+	c->request_id = (struct str){ 0 };
+	return e;
+}
+
+/* Unless it was begun, and given up. */
+static bool is_anothers(struct call *c, const struct task *t)
+{
+	return t->assignee.n && !str_eq(t->assignee, c->actor) &&
+	       t->status != TASK_IN_PROGRESS;
+}
+
+/* What is ready and nobody else's; of what follows the first only the dry run speaks. */
+static enum err next_task(struct call *c, const struct run *run, struct task **out)
+{
+	struct continuity k;
+	struct beads *b;
+	enum err e = continuity_open(c, VYBE_READ, &k);
+
+	if (e)
+		return e;
+	if (!(e = continuity_tasks(c, &k, &b)))
+		e = task_next(c, b, run->project, 0, out);
+	continuity_close(&k);
+	while (!e && *out) {
+		if (is_anothers(c, *out))
+			*out = (*out)->next;
+		else
+			out = &(*out)->next;
+	}
+	return e;
+}
+
+static enum err look_again(struct call *c, struct task *t)
+{
+	struct continuity k;
+	struct beads *b;
+	enum err e = continuity_open(c, VYBE_READ, &k);
+
+	if (e)
+		return e;
+	if (!(e = continuity_tasks(c, &k, &b)))
+		e = task_find(c, b, t->id, t);
+	continuity_close(&k);
+	return e;
+}
+
+static enum err prompt_of(struct call *c, const struct run *run, struct task *t,
+			  struct str *out)
+{
+	struct brief b = { .task = t, .project = run->project };
+	struct continuity k;
+	enum err e = continuity_open(c, VYBE_READ, &k);
+
+	if (e)
+		return e;
+	if (!(e = brief_read(c, &k, &b)))
+		*out = brief_prompt(c, &b);
+	continuity_close(&k);
+	return e;
+}
+
+static void add_env(struct call *c, const char **env, const char *name, struct str value)
+{
+	while (*env)
+		env++;
+	*env = arena_fmt(&c->mem, "%s=" STR_FMT, name, STR_ARG(value)).p;
+}
+
+/* Only what the task itself says is success. */
+static enum err judge(struct call *c, const struct child *child, struct task *t,
+		      const char **status)
+{
+	const char *reason = child->timed_out ? "failure: it took too long" :
+			     child_stopped()  ? "failure: the loop was stopped" :
+			     child->status    ? "failure: the command failed" :
+						"failure: the command ended, and the task "
+						"was not completed";
+	const char *id = arena_cstr(&c->mem, t->id);
+	const char *blocked[] = {
+		"id", id, "outcome", "blocked", "summary", reason, NULL
+	};
+	struct json reply = { .out.mem = &c->mem };
+	enum err e = look_again(c, t);
+
+	*status = child->timed_out ? "timeout" : "failed";
+	if (e == ERR_DELETED || e == ERR_NOT_FOUND) {
+		*status = "deleted";
+		return c->code = ERR_OK;
+	}
+	if (e)
+		return e;
+	if (t->status == TASK_COMPLETED || t->status == TASK_BLOCKED) {
+		*status = names_word(&task_statuses, (int)t->status);
+		return ERR_OK;
+	}
+	if (t->status != TASK_IN_PROGRESS || !str_eq(t->assignee, c->actor))
+		return ERR_OK;
+	return call_op(c, &op_vybe_task_complete, blocked, &reply);
+}
+
+static enum err work_on(struct call *c, struct run *run, struct task *t,
+			const char **status)
+{
+	const char *env[7] = { NULL }, *id = arena_cstr(&c->mem, t->id);
+	const char *begin[] = { "id", id, NULL };
+	struct json reply = { .out.mem = &c->mem };
+	struct child child = { .command = arena_cstr(&c->mem, run->in->command),
+			       .env = env,
+			       .timeout_ms = run->in->timeout };
+	enum err e;
+
+	if ((e = call_op(c, &op_vybe_task_begin, begin, &reply)) ||
+	    (e = prompt_of(c, run, t, &child.input)))
+		return e;
+	add_env(c, env, "VYBE_TASK_ID", t->id);
+	add_env(c, env, "VYBE_TASK_TITLE", t->title);
+	add_env(c, env, "VYBE_AGENT", c->actor);
+	if (c->store.p)
+		add_env(c, env, "VYBE_DB_PATH", path_resolve(&c->mem, c->dir, c->store));
+	if (c->progress)
+		c->progress(c, arena_fmt(&c->mem, STR_FMT ": " STR_FMT, STR_ARG(t->id),
+					 STR_ARG(t->title)));
+	if ((e = child_run(c, &child)) || (e = judge(c, &child, t, status)))
+		return e;
+	if (run->in->post.p) {
+		add_env(c, env, "VYBE_TASK_STATUS", str_of(*status));
+		child.command = arena_cstr(&c->mem, run->in->post);
+		child.input = STR("");
+		e = child_run(c, &child);
+	}
+	return e;
+}
+
+static void note(struct run *run, const struct task *t, const char *status,
+		 int64_t began_ms)
+{
+	bool done = !strcmp(status, "completed"), blocked = !strcmp(status, "blocked");
+
+	run->sum.total++;
+	run->sum.completed += done;
+	run->sum.blocked += blocked;
+	run->sum.failed += !done && !blocked && strcmp(status, "deleted") != 0;
+	run->in_a_row = done ? 0 : run->in_a_row + 1;
+	json_object(&run->results);
+	json_put_str(&run->results, "task_id", t->id);
+	json_put_str(&run->results, "task_title", t->title);
+	json_put_str(&run->results, "status", str_of(status));
+	json_put_int(&run->results, "duration", (moment_ticks() - began_ms) / 1000);
+	json_end(&run->results);
+}
+
+/* --- all of them --- */
+
+static void rest(int64_t ms)
+{
+	for (int64_t end = moment_ticks() + ms; moment_ticks() < end && !child_stopped();)
+		moment_sleep(20);
+}
+
+static enum err go(struct call *c, struct run *run)
+{
+	const struct body *in = run->in;
+	struct task *t;
+	enum err e;
+
+	run->why = "max_tasks";
+	while (run->sum.total < in->tasks) {
+		const char *status = "pending";
+		int64_t began = moment_ticks();
+
+		if (child_stopped()) {
+			run->why = "signal";
+			break;
+		}
+		if (!c->still)
+			c->now_ms = moment_now();
+		if ((e = next_task(c, run, &t)))
+			return e;
+		if (!t) {
+			run->why = "no_tasks";
+			break;
+		}
+		e = work_on(c, run, t, &status);
+		if (e == ERR_ALREADY_CLAIMED || e == ERR_BLOCKED || e == ERR_CLOSED ||
+		    e == ERR_DELETED || e == ERR_NOT_FOUND) {
+			c->code = ERR_OK; /* somebody was faster: there is another one */
+			continue;
+		}
+		if (e)
+			return e;
+		note(run, t, status, began);
+		if (run->in_a_row >= in->fails) {
+			run->why = "max_fails";
+			break;
+		}
+		if (run->sum.total < in->tasks)
+			rest(in->cooldown);
+	}
+	return ERR_OK;
+}
+
+static enum err preview(struct call *c, struct run *run)
+{
+	struct task *t;
+	enum err e = next_task(c, run, &t);
+
+	run->why = "dry_run";
+	for (; !e && t && run->sum.total < run->in->tasks; t = t->next)
+		note(run, t, "pending", moment_ticks());
+	run->sum.failed = 0;
+	return e;
+}
+
+static enum err keep(struct call *c, const struct run *run)
+{
+	struct continuity k;
+	enum err e = continuity_open(c, VYBE_WRITE, &k);
+
+	if (e)
+		return e;
+	if (!(e = vybe_run_put(c, &k.db, &run->sum)))
+		e = continuity_commit(c, &k);
+	continuity_close(&k);
+	return e;
+}
+
+static enum err run_loop(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct body *in = body;
+	struct run run = { .in = in, .results.out.mem = &c->mem };
+	struct continuity k;
+	int64_t began = moment_ticks();
+	enum err e;
+
+	(void)s;
+	if (!in->command.p && !in->dry) {
+		call_fail(c, ERR_USAGE, "--command is missing");
+		return call_step(
+			c, "Give it the command that works on a task, or --dry-run.");
+	}
+	if ((e = continuity_locate(c, &k)) ||
+	    (e = continuity_project(c, in->dir, &run.project)))
+		return e;
+	run.sum = (struct run_row){ .agent = c->actor,
+				    .project = run.project,
+				    .started = c->now_ms };
+	if (!in->dry)
+		child_listen();
+	json_array(&run.results);
+	e = in->dry ? preview(c, &run) : go(c, &run);
+	json_end(&run.results);
+	run.sum.duration_ms = moment_ticks() - began;
+	if (e || (!in->dry && (e = keep(c, &run))))
+		return e;
+	json_object(reply);
+	json_put_int(reply, "completed", run.sum.completed);
+	json_put_int(reply, "failed", run.sum.failed);
+	json_put_int(reply, "total", run.sum.total);
+	json_put_int(reply, "duration_sec", run.sum.duration_ms / 1000);
+	json_put_str(reply, "stopped_by", str_of(run.why));
+	json_put_raw(reply, "results", json_text(&run.results));
+	json_end(reply);
+	return ERR_OK;
+}
+
+/* With two places, as numbers are read. */
+static struct str ratio(struct call *c, int64_t sum, int64_t count)
+{
+	int64_t hundredths = count ? (sum * 100 + count / 2) / count : 0;
+
+	return arena_fmt(&c->mem, "%lld.%02lld", (long long)(hundredths / 100),
+			 (long long)(hundredths % 100));
+}
+
+static enum err run_stats(struct call *c, struct stores *s, const void *body,
+			  struct json *reply)
+{
+	const struct body *in = body;
+	struct json history = { .out.mem = &c->mem };
+	struct run_row *r, sum = { 0 };
+	int64_t runs = 0;
+	enum err e = vybe_run_each(c, &s->vybe->db, in->project, in->last, &r);
+
+	json_array(&history);
+	for (; !e && r; r = r->next, runs++) {
+		sum.completed += r->completed;
+		sum.failed += r->failed;
+		sum.blocked += r->blocked;
+		sum.total += r->total;
+		sum.duration_ms += r->duration_ms;
+		json_object(&history);
+		json_put_str(&history, "agent", r->agent);
+		json_put_moment(&history, "started_at", r->started);
+		json_put_int(&history, "completed", r->completed);
+		json_put_int(&history, "failed", r->failed);
+		json_put_int(&history, "blocked", r->blocked);
+		json_put_int(&history, "total", r->total);
+		json_put_int(&history, "duration_sec", r->duration_ms / 1000);
+		json_end(&history);
+	}
+	json_end(&history);
+	json_object(reply);
+	json_put_int(reply, "runs", runs);
+	json_put_raw(reply, "avg_completed", ratio(c, sum.completed, runs));
+	json_put_raw(reply, "avg_failed", ratio(c, sum.failed, runs));
+	json_put_raw(reply, "blocked_rate", ratio(c, sum.blocked, sum.total));
+	json_put_raw(reply, "avg_duration_sec", ratio(c, sum.duration_ms / 1000, runs));
+	json_put_raw(reply, "history", json_text(&history));
+	json_end(reply);
+	return e;
+}
+
+const struct op op_vybe_loop = {
+	.name = "vybe loop",
+	.help = "Run an agent's command on one task after the other",
+	.more = "It takes the next task that is ready, runs the command with the prompt "
+		"on its "
+		"standard input, and goes on with the next one. A task that the command "
+		"has not "
+		"completed is blocked, with the reason. SIGINT ends it after asking the "
+		"command to.",
+	.flags = OP_WRITE | OP_ACTOR | OP_NAMES | OP_HOST,
+	.body_size = sizeof(struct body),
+	.fields = loop_fields,
+	.reply = &(const struct prop){ "loop", PROP_OBJECT, 0, loop_props },
+	.run = run_loop,
+};
+
+const struct op op_vybe_loop_stats = {
+	.name = "vybe loop stats",
+	.help = "Tell how the last loops went",
+	.flags = VYBE_LOOKS,
+	.body_size = sizeof(struct body),
+	.fields = stats_fields,
+	.reply = &(const struct prop){ "stats", PROP_OBJECT, 0, stats_props },
+	.run = run_stats,
+};

@@ -1,0 +1,380 @@
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
+#include "continuity/memory.h"
+#include "ops/ops.h"
+#include "ops/vybe/vybe_ops.h"
+
+/* vybe push: an event, memories, artifacts and a status, all or none. */
+
+struct body {
+	struct str json, input;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+enum { MOST_BYTES = 1 << 20, MOST_ITEMS = 50 };
+
+static const struct field fields[] = {
+	{ "json", &kind_str, AT(json), FIELD_REQUIRED | FIELD_STDIN | FIELD_PIPED,
+	  .arg = "JSON", .min = 1, .max = MOST_BYTES,
+	  .help = "what to push; standard input otherwise" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "event_id", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "memories", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, NULL },
+	{ "artifacts", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, NULL },
+	{ "task_status", PROP_OBJECT, PROP_OPTIONAL, NULL },
+	{ 0 },
+};
+
+static enum err wrong(struct call *c, const char *what)
+{
+	call_fail(c, ERR_INVALID_INPUT, "%s", what);
+	return call_step(c, "'vybe push --help' tells what it takes.");
+}
+
+/* Only these members, `known` with spaces between; of the others the first is named. */
+static enum err check_members(struct call *c, const struct value *v, const char *where,
+			      const char *known)
+{
+	for (size_t i = 0; v && i < v->count; i++) {
+		struct str rest = str_of(known), word;
+		bool found = false;
+
+		while (rest.p && str_next(&rest, ' ', &word))
+			found = found || str_eq(word, v->item[i].key);
+		if (!found)
+			return call_fail(c, ERR_INVALID_INPUT,
+					 "%s has no member '" STR_FMT "'", where,
+					 STR_ARG(v->item[i].key));
+	}
+	return ERR_OK;
+}
+
+/* A string that need not be there. */
+static enum err text(struct call *c, const struct value *v, const char *key,
+		     struct str *out)
+{
+	const struct value *m = value_find(v, key);
+
+	*out = value_text(m);
+	if (!m || m->type == VALUE_STRING || m->type == VALUE_NULL)
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT, "'%s' is not a string", key);
+}
+
+/* True or false; false where it is not there. */
+static enum err yes(struct call *c, const struct value *v, const char *key, bool *out)
+{
+	const struct value *m = value_find(v, key);
+
+	*out = m && m->type == VALUE_BOOL && m->yes;
+	if (!m || m->type == VALUE_BOOL || m->type == VALUE_NULL)
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT, "'%s' is not true or false", key);
+}
+
+static enum err word(struct call *c, const struct value *v, const char *key,
+		     const struct names *names, int *out)
+{
+	struct str s;
+	enum err e = text(c, v, key, &s);
+
+	*out = -1;
+	if (e || !s.p)
+		return e;
+	*out = names_exact(names, s);
+	return *out >= 0 ? ERR_OK :
+			   call_fail(c, ERR_INVALID_INPUT, "'%s' cannot be '" STR_FMT "'",
+				     key, STR_ARG(s));
+}
+
+static enum err object(struct call *c, const struct value *v, const char *key,
+		       enum value_type type, const struct value **out)
+{
+	*out = value_find(v, key);
+	if (*out && (*out)->type == VALUE_NULL)
+		*out = NULL;
+	if (!*out || (*out)->type == type)
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT, "'%s' is not %s", key,
+			 type == VALUE_ARRAY ? "a list" : "an object");
+}
+
+static enum err put_event(struct call *c, struct stores *s, const struct value *v,
+			  struct str task, struct json *reply)
+{
+	const struct value *metadata;
+	struct json meta = { .out.mem = &c->mem };
+	struct event_note note = { .task = task };
+	struct str kind;
+	int64_t id;
+	enum err e;
+
+	if (!v)
+		return ERR_OK;
+	if ((e = check_members(c, v, "event", "kind message metadata")) ||
+	    (e = text(c, v, "kind", &kind)) ||
+	    (e = text(c, v, "message", &note.message)) ||
+	    (e = object(c, v, "metadata", VALUE_OBJECT, &metadata)))
+		return e;
+	if (!str_trim(kind).n || kind.n > MAX_ID || utf8_has_control(kind))
+		return wrong(c, "an event needs a kind");
+	if (!note.message.p)
+		return wrong(c, "an event needs a message");
+	note.kind = arena_cstr(&c->mem, kind);
+	if (metadata && value_depth(metadata) > VALUE_DATA_DEPTH)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "\"metadata\" is nested %u deep; it may be %d",
+				 value_depth(metadata), VALUE_DATA_DEPTH);
+	if (metadata) {
+		json_value(&meta, metadata);
+		note.metadata = json_text(&meta);
+	}
+	if ((e = continuity_note(c, s->vybe, &note, &id)))
+		return e;
+	json_put_int(reply, "event_id", id);
+	return ERR_OK;
+}
+
+/* Strings as they are; anything else as JSON, of the type that it is. */
+static struct str value_as_text(struct call *c, const struct value *v, int *type)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	if (v->type == VALUE_STRING)
+		return v->text;
+	if (*type < 0)
+		*type = v->type == VALUE_NUMBER ? TYPE_NUMBER :
+			v->type == VALUE_BOOL   ? TYPE_BOOLEAN :
+			v->type == VALUE_ARRAY  ? TYPE_ARRAY :
+						  TYPE_JSON;
+	json_value(&j, v);
+	return json_text(&j);
+}
+
+static enum err put_memory(struct call *c, struct stores *s, const struct value *v,
+			   struct json *reply)
+{
+	static const char known[] =
+		"key value value_type scope scope_id expires_at kind pinned";
+	struct memory_ask ask = { 0 };
+	const struct value *value = value_find(v, "value"),
+			   *pinned = value_find(v, "pinned");
+	struct str expires;
+	int64_t event;
+	enum err e;
+
+	if (v->type != VALUE_OBJECT)
+		return wrong(c, "a memory is not an object");
+	if ((e = check_members(c, v, "a memory", known)) ||
+	    (e = text(c, v, "key", &ask.key)) ||
+	    (e = word(c, v, "value_type", &memory_types, &ask.type)) ||
+	    (e = word(c, v, "scope", &memory_scopes, &ask.where.scope)) ||
+	    (e = word(c, v, "kind", &memory_kinds, &ask.kind)) ||
+	    (e = text(c, v, "scope_id", &ask.where.id)) ||
+	    (e = text(c, v, "expires_at", &expires)))
+		return e;
+	if (!ask.key.p || !value || ask.where.scope < 0)
+		return wrong(c, "a memory needs a key, a value and a scope");
+	if (expires.p && !moment_parse(expires, &ask.expires_ms))
+		return wrong(c, "'expires_at' is not a time");
+	ask.pinned = pinned && pinned->type == VALUE_BOOL && pinned->yes;
+	ask.value = value_as_text(c, value, &ask.type);
+	if ((e = memory_where(c, s->vybe, &ask.where)) ||
+	    (e = memory_set(c, s->vybe, &ask, &event)))
+		return e;
+	json_object(reply);
+	json_put_str(reply, "key", ask.key);
+	json_put_int(reply, "event_id", event);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err put_artifact(struct call *c, struct stores *s, const struct value *v,
+			     struct str task, struct json *reply)
+{
+	struct artifact_row a = { .task = task };
+	enum err e;
+
+	if (v->type != VALUE_OBJECT)
+		return wrong(c, "an artifact is not an object");
+	if ((e = check_members(c, v, "an artifact", "file_path content_type")) ||
+	    (e = text(c, v, "file_path", &a.path)) ||
+	    (e = text(c, v, "content_type", &a.type)))
+		return e;
+	if (!str_trim(a.path).n || utf8_has_control(a.path))
+		return wrong(c, "an artifact needs a file_path");
+	if ((e = continuity_note(c, s->vybe,
+				 &(struct event_note){ .kind = "artifact_added",
+						       .task = task,
+						       .message = a.path },
+				 &a.event)) ||
+	    (e = vybe_artifact_put(c, &s->vybe->db, &a)))
+		return e;
+	json_object(reply);
+	json_put_int(reply, "artifact_id", a.id);
+	json_put_str(reply, "file_path", a.path);
+	json_put_int(reply, "event_id", a.event);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err epoch(struct call *c, const struct value *v, struct stamp *out)
+{
+	const struct value *m = value_find(v, "epoch");
+
+	if (!m || m->type == VALUE_NULL || stamp_decode(m, out))
+		return ERR_OK;
+	return wrong(c, "'epoch' is not the epoch of a claim, such as [1794896617915,0]");
+}
+
+/* The work item last: what comes before it can still be taken back. */
+static enum err put_status(struct call *c, struct stores *s, const struct value *v,
+			   struct str id, struct json *reply)
+{
+	struct guard guard = { .epoch.ms = ABSENT };
+	struct task_move move = { 0 };
+	struct str summary, reason;
+	int64_t status_event, close_event;
+	struct task t;
+	int to;
+	enum err e;
+
+	if (!v)
+		return ERR_OK;
+	if ((e = check_members(c, v, "task_status",
+			       "status summary label blocked_reason force epoch")) ||
+	    (e = yes(c, v, "force", &guard.force)) || (e = epoch(c, v, &guard.epoch)) ||
+	    (e = word(c, v, "status", &task_statuses, &to)) ||
+	    (e = text(c, v, "summary", &summary)) ||
+	    (e = text(c, v, "label", &move.label)) ||
+	    (e = text(c, v, "blocked_reason", &reason)))
+		return e;
+	if (to < 0)
+		return wrong(c, "task_status needs a status");
+	move.to = (enum task_status)to;
+	move.reason = to == TASK_BLOCKED && reason.n ? reason : summary;
+	if ((e = task_move(c, id, &guard, &move, &t)) ||
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, summary, &status_event,
+				 &close_event)))
+		return e;
+	json_put_object(reply, "task_status");
+	json_put_str(reply, "task_id", t.id);
+	json_put_str(reply, "status", str_of(names_word(&task_statuses, (int)t.status)));
+	json_put_int(reply, "status_event_id", status_event);
+	if (close_event)
+		json_put_int(reply, "close_event_id", close_event);
+	json_end(reply);
+	return ERR_OK;
+}
+
+struct push {
+	struct str task;
+	const struct value *event, *memories, *artifacts, *status;
+};
+
+static enum err parse(struct call *c, struct str json, struct push *out)
+{
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, json, &error);
+	enum err e;
+
+	if (!v)
+		return call_fail(c, ERR_INVALID_INPUT, "it is not JSON: %s (at byte %zu)",
+				 error.why, error.offset);
+	if (v->type != VALUE_OBJECT)
+		return wrong(c, "it is not an object");
+	if ((e = check_members(c, v, "a push",
+			       "task_id event memories artifacts task_status")) ||
+	    (e = text(c, v, "task_id", &out->task)) ||
+	    (e = object(c, v, "event", VALUE_OBJECT, &out->event)) ||
+	    (e = object(c, v, "memories", VALUE_ARRAY, &out->memories)) ||
+	    (e = object(c, v, "artifacts", VALUE_ARRAY, &out->artifacts)) ||
+	    (e = object(c, v, "task_status", VALUE_OBJECT, &out->status)))
+		return e;
+	if (!out->event && !(out->memories && out->memories->count) &&
+	    !(out->artifacts && out->artifacts->count) && !out->status)
+		return wrong(c,
+			     "there is nothing in it: no event, memories, artifacts or "
+			     "task_status");
+	if ((out->memories && out->memories->count > MOST_ITEMS) ||
+	    (out->artifacts && out->artifacts->count > MOST_ITEMS))
+		return wrong(c, "at most 50 memories and 50 artifacts at once");
+	if (((out->artifacts && out->artifacts->count) || out->status) && !out->task.n)
+		return wrong(c, "artifacts and task_status need a task_id");
+	return ERR_OK;
+}
+
+/* By its whole id. */
+static enum err resolve(struct call *c, struct continuity *k, struct push *p)
+{
+	struct beads *b;
+	struct task t;
+	enum err e;
+
+	if (!p->task.n)
+		return ERR_OK;
+	if (!(e = continuity_tasks(c, k, &b)) && !(e = task_find(c, b, p->task, &t)))
+		p->task = t.id;
+	continuity_let_go(k);
+	return e;
+}
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct push p = { 0 };
+	enum err e;
+
+	if ((e = parse(c, in->json, &p)) || (e = resolve(c, s->vybe, &p)))
+		return e;
+	/* what others did to the task comes before what is done now */
+	if (p.status) {
+		e = continuity_absorb(c, s->vybe);
+		continuity_let_go(s->vybe);
+		if (e)
+			return e;
+	}
+	json_object(reply);
+	if ((e = put_event(c, s, p.event, p.task, reply)))
+		return e;
+	if (p.memories) {
+		json_put_array(reply, "memories");
+		for (size_t i = 0; !e && i < p.memories->count; i++)
+			e = put_memory(c, s, &p.memories->item[i], reply);
+		json_end(reply);
+	}
+	if (!e && p.artifacts) {
+		json_put_array(reply, "artifacts");
+		for (size_t i = 0; !e && i < p.artifacts->count; i++)
+			e = put_artifact(c, s, &p.artifacts->item[i], p.task, reply);
+		json_end(reply);
+	}
+	if (!e)
+		e = put_status(c, s, p.status, p.task, reply);
+	json_end(reply);
+	return e;
+}
+
+const struct op op_vybe_push = {
+	.name = "vybe push",
+	.help = "Record an event, memories, artifacts and a status at once, all or none",
+	.more = "The JSON is an object with any of these: task_id; event {kind, message, "
+		"metadata}; memories [{key, value, value_type, scope, scope_id, "
+		"expires_at, kind, "
+		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, "
+		"summary, "
+		"label, blocked_reason, force, epoch}. Artifacts and task_status need a "
+		"task_id.",
+	.flags = VYBE_CHANGES,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "pushed", PROP_OBJECT, 0, props },
+	.run = run,
+};

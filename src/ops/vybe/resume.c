@@ -1,0 +1,73 @@
+#include "continuity/resume.h"
+#include "base/text/json.h"
+#include "ops/ops.h"
+#include "ops/vybe/vybe_ops.h"
+
+/* vybe resume: where was I, what has changed, what is next? */
+
+struct body {
+	int64_t limit;
+	struct str dir, focus;
+	bool peek;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "limit", &kind_int, AT(limit), .min = 1, .max = 100000, .preset = "1000",
+	  .help = "at most so many deltas" },
+	{ "project_dir", &kind_path, AT(dir), .min = 1, .max = 4096,
+	  .help = "the folder you work in; the repository otherwise" },
+	{ "peek", &kind_bool, AT(peek),
+	  .help = "only look: nothing is marked as seen, and no request id is needed" },
+	{ "focus", &kind_str, AT(focus), .arg = "TASK", .min = 1, .max = MAX_ID,
+	  .help = "the task to be at from now on" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "agent_name", PROP_STR, 0, NULL },
+	{ "old_cursor", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "new_cursor", PROP_INT, PROP_OPTIONAL, NULL },
+	{ "deltas", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, vybe_event_props },
+	{ "focus_task_id", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "focus_project_id", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "focus_rule", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "brief", PROP_OBJECT, 0, NULL },
+	{ "prompt", PROP_STR, PROP_OPTIONAL, NULL },
+	{ 0 },
+};
+
+static enum err run(struct call *c, struct stores *s, const void *body,
+		    struct json *reply)
+{
+	const struct body *in = body;
+	struct resume_ask ask = { .limit = in->limit, .focus = in->focus };
+	struct resume r;
+	enum err e;
+
+	if ((e = continuity_project(c, in->dir, &ask.project)))
+		return e;
+	if (in->peek)
+		return (e = resume_peek(c, s->vybe, &ask, &r)) ?
+			       e :
+			       resume_encode_brief(c, s->vybe, &r, reply);
+	if ((e = resume_run(c, s->vybe, &ask, &r)))
+		return e;
+	return resume_encode(c, s->vybe, &r, reply);
+}
+
+const struct op op_vybe_resume = {
+	.name = "vybe resume",
+	.help = "Go on where you were: what has changed, what your task is, what to know",
+	.more = "The deltas are all that happened since you last asked, by anybody, also "
+		"to the "
+		"beads. The focus follows from fixed rules, and the rule is named. The "
+		"prompt "
+		"is for a model to read.",
+	.flags = VYBE_CHANGES,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "resumed", PROP_OBJECT, 0, props },
+	.run = run,
+};

@@ -1,0 +1,428 @@
+#include "base/text/json.h"
+#include "ops/ops.h"
+#include "ops/vybe/vybe_ops.h"
+
+/* vybe task: beads, in the words of tasks. */
+
+struct body {
+	struct str id, title, description, project, summary, label, reason, on;
+	int status, outcome;
+	int64_t priority;
+	struct guard guard;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+enum outcome { OUTCOME_DONE, OUTCOME_BLOCKED };
+static const char *const outcome_words[] = { "done", "blocked" };
+static const struct names outcomes = { outcome_words, 2, NULL };
+
+#define ID_FIELD                                                                     \
+	{                                                                            \
+		"id", &kind_str, AT(id), FIELD_REQUIRED,                             \
+			.arg = "TASK", .min = 1, .max = MAX_ID, .help = "which task" \
+	}
+#define PRIORITY_FIELD(how, otherwise, text)                                  \
+	{                                                                     \
+		"priority", &kind_int, AT(priority), how,                     \
+			.min = -1000000, .max = 1000000, .preset = otherwise, \
+			.help = text                                          \
+	}
+
+#define FORCE_FIELD                                                  \
+	{                                                            \
+		"force", &kind_bool, AT(guard.force),                \
+			.help = "even if another agent has begun it" \
+	}
+
+#define EPOCH_FIELD                                                       \
+	{                                                                 \
+		"epoch", &kind_stamp, AT(guard.epoch),                    \
+			.help = "only if this claim of yours still holds" \
+	}
+
+static const struct field create_fields[] = {
+	{ "title", &kind_str, AT(title), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
+	  .max = 1000, .help = "what is to be done" },
+	{ "desc", &kind_str, AT(description), .arg = "TEXT", .max = 1 << 20,
+	  .help = "more about it" },
+	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
+	  .help = "the project it belongs to" },
+	PRIORITY_FIELD(0, "0", "higher is sooner"),
+	{ 0 },
+};
+
+static const struct field id_fields[] = { ID_FIELD, { 0 } };
+static const struct field delete_fields[] = { ID_FIELD, FORCE_FIELD, EPOCH_FIELD, { 0 } };
+
+static const struct field list_fields[] = {
+	{ "status", &kind_word, AT(status), .words = &task_statuses,
+	  .help = "only these" },
+	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
+	  .help = "only of this project" },
+	PRIORITY_FIELD(0, "-1", "only of this priority; -1: of any"),
+	{ 0 },
+};
+
+static const struct field status_fields[] = {
+	ID_FIELD,
+	{ "status", &kind_word, AT(status), FIELD_REQUIRED, .words = &task_statuses,
+	  .help = "what it is from now on" },
+	FORCE_FIELD,
+	EPOCH_FIELD,
+	{ 0 },
+};
+
+static const struct field priority_fields[] = {
+	ID_FIELD,
+	PRIORITY_FIELD(FIELD_REQUIRED, NULL, "higher is sooner"),
+	EPOCH_FIELD,
+	{ 0 },
+};
+
+static const struct field complete_fields[] = {
+	ID_FIELD,
+	{ "outcome", &kind_word, AT(outcome), FIELD_REQUIRED, .words = &outcomes,
+	  .help = "how it ended" },
+	{ "summary", &kind_str, AT(summary), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
+	  .max = 1 << 20, .help = "what was done, or what is in the way" },
+	{ "label", &kind_str, AT(label), .arg = "WORD", .max = 100,
+	  .help = "a label to put on it" },
+	{ "blocked_reason", &kind_str, AT(reason), .arg = "TEXT", .max = 1 << 20,
+	  .help = "what blocks it; the summary otherwise" },
+	{ "force", &kind_bool, AT(guard.force),
+	  .help = "even if another agent has begun it, or it has open children" },
+	EPOCH_FIELD,
+	{ 0 },
+};
+
+static const struct field dep_fields[] = {
+	ID_FIELD,
+	{ "depends_on", &kind_str, AT(on), FIELD_REQUIRED, .arg = "TASK", .min = 1,
+	  .max = MAX_ID, .help = "what has to be done first" },
+	EPOCH_FIELD,
+	{ 0 },
+};
+
+const struct prop vybe_task_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "title", PROP_STR, 0, NULL },
+	{ "description", PROP_STR, 0, NULL },
+	{ "status", PROP_STR, 0, NULL },
+	{ "priority", PROP_INT, 0, NULL },
+	{ "project_id", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "blocked_reason", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "depends_on", PROP_STR, PROP_LIST, NULL },
+	{ "version", PROP_INT, 0, NULL },
+	{ "created_at", PROP_STR, 0, NULL },
+	{ "updated_at", PROP_STR, 0, NULL },
+	{ "assignee", PROP_STR, PROP_NULL, NULL },
+	{ "epoch", PROP_ANY, PROP_OPTIONAL, NULL },
+	{ 0 },
+};
+
+static const struct prop changed_props[] = {
+	{ "task", PROP_OBJECT, 0, vybe_task_props },
+	{ "event_id", PROP_INT, 0, NULL },
+	{ 0 },
+};
+static const struct prop changed_reply = { "changed", PROP_OBJECT, 0, changed_props };
+
+static const struct prop begun_props[] = {
+	{ "task", PROP_OBJECT, 0, vybe_task_props },
+	{ "status_event_id", PROP_INT, 0, NULL },
+	{ "focus_event_id", PROP_INT, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop completed_props[] = {
+	{ "task", PROP_OBJECT, 0, vybe_task_props },
+	{ "status_event_id", PROP_INT, 0, NULL },
+	{ "close_event_id", PROP_INT, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop list_props[] = {
+	{ "count", PROP_INT, 0, NULL },
+	{ "tasks", PROP_OBJECT, PROP_LIST, vybe_task_props },
+	{ 0 },
+};
+
+static const struct prop message_props[] = { { "message", PROP_STR, 0, NULL }, { 0 } };
+static const struct prop deleted_props[] = {
+	{ "task_id", PROP_STR, 0, NULL },
+	{ "event_id", PROP_INT, 0, NULL },
+	{ 0 },
+};
+
+enum err vybe_note_task(struct call *c, struct continuity *k, const char *kind,
+			const struct task *t, struct str message, int64_t *event)
+{
+	struct event_note note = {
+		.kind = kind, .task = t->id, .project = t->project, .message = message
+	};
+	enum err e = continuity_note(c, k, &note, event);
+
+	return e ? e : continuity_know(c, k, t);
+}
+
+static void put_changed(struct json *reply, const struct task *t, int64_t event)
+{
+	json_object(reply);
+	json_key(reply, STR("task"));
+	task_encode(reply, t);
+	json_put_int(reply, "event_id", event);
+	json_end(reply);
+}
+
+static enum err changed(struct call *c, struct stores *s, const char *kind,
+			const struct task *t, struct str message, struct json *reply)
+{
+	int64_t event;
+	enum err e = vybe_note_task(c, s->vybe, kind, t, message, &event);
+
+	put_changed(reply, t, event);
+	return e;
+}
+
+static struct str word_of(const struct task *t)
+{
+	return str_of(names_word(&task_statuses, (int)t->status));
+}
+
+enum err vybe_note_moved(struct call *c, struct continuity *k, const struct task *t,
+			 enum task_status to, struct str summary, int64_t *status,
+			 int64_t *closing)
+{
+	bool terminal = to == TASK_COMPLETED || to == TASK_BLOCKED;
+	enum err e = vybe_note_task(c, k, "task_status", t, word_of(t), status);
+
+	*closing = 0;
+	if (e || !terminal)
+		return e;
+	return vybe_note_task(c, k, "task_closed", t, summary.n ? summary : word_of(t),
+			      closing);
+}
+
+static enum err run_create(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	const struct body *in = body;
+	struct task_new ask = { .title = in->title,
+				.description = in->description,
+				.project =
+					in->project.n ? in->project : (struct str){ 0 },
+				.priority = in->priority };
+	struct task t;
+	enum err e = task_create(c, &ask, &t);
+
+	return e ? e : changed(c, s, "task_created", &t, t.title, reply);
+}
+
+static enum err run_begin(struct call *c, struct stores *s, const void *body,
+			  struct json *reply)
+{
+	const struct body *in = body;
+	int64_t status, focus;
+	struct task t;
+	enum err e;
+
+	if ((e = task_begin(c, in->id, &t)) ||
+	    (e = vybe_note_task(c, s->vybe, "task_status", &t, word_of(&t), &status)) ||
+	    (e = vybe_note_task(c, s->vybe, "agent_focus", &t, t.title, &focus)) ||
+	    (e = continuity_set_focus(c, s->vybe, t.id)))
+		return e;
+	json_object(reply);
+	json_key(reply, STR("task"));
+	task_encode(reply, &t);
+	json_put_int(reply, "status_event_id", status);
+	json_put_int(reply, "focus_event_id", focus);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err run_get(struct call *c, struct stores *s, const void *body,
+			struct json *reply)
+{
+	const struct body *in = body;
+	struct beads *b;
+	struct task t;
+	enum err e = continuity_tasks(c, s->vybe, &b);
+
+	if (!e && !(e = task_find(c, b, in->id, &t)))
+		task_encode(reply, &t);
+	return e;
+}
+
+static enum err run_list(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct body *in = body;
+	struct task_filter filter = { .status = in->status,
+				      .project = in->project,
+				      .priority = in->priority == -1 ? INT64_MIN :
+								       in->priority };
+	struct json list = { .out.mem = &c->mem };
+	int64_t count = 0;
+	struct beads *b;
+	struct task *t;
+	enum err e = continuity_tasks(c, s->vybe, &b);
+
+	if (!e)
+		e = task_each(c, b, &filter, false, &t);
+	json_array(&list);
+	for (; !e && t; t = t->next, count++)
+		task_encode(&list, t);
+	json_end(&list);
+	json_object(reply);
+	json_put_int(reply, "count", count);
+	json_put_raw(reply, "tasks", json_text(&list));
+	json_end(reply);
+	return e;
+}
+
+static enum err run_set_status(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
+{
+	const struct body *in = body;
+	struct task_move move = { .to = (enum task_status)in->status };
+	int64_t status, closing;
+	struct task t;
+	enum err e;
+
+	if ((e = task_move(c, in->id, &in->guard, &move, &t)) ||
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, (struct str){ 0 }, &status,
+				 &closing)))
+		return e;
+	put_changed(reply, &t, status);
+	return ERR_OK;
+}
+
+static enum err run_set_priority(struct call *c, struct stores *s, const void *body,
+				 struct json *reply)
+{
+	const struct body *in = body;
+	struct task t;
+	enum err e = task_prioritise(c, in->id, &in->guard, in->priority, &t);
+
+	return e ? e :
+		   changed(c, s, "task_priority_changed", &t,
+			   arena_fmt(&c->mem, "%lld", (long long)t.priority), reply);
+}
+
+static enum err run_complete(struct call *c, struct stores *s, const void *body,
+			     struct json *reply)
+{
+	const struct body *in = body;
+	bool done = in->outcome == OUTCOME_DONE;
+	struct task_move move = { .to = done ? TASK_COMPLETED : TASK_BLOCKED,
+				  .reason = !done && in->reason.n ? in->reason :
+								    in->summary,
+				  .label = in->label };
+	int64_t status, closing;
+	struct task t;
+	enum err e;
+
+	if ((e = task_move(c, in->id, &in->guard, &move, &t)) ||
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, in->summary, &status,
+				 &closing)))
+		return e;
+	json_object(reply);
+	json_key(reply, STR("task"));
+	task_encode(reply, &t);
+	json_put_int(reply, "status_event_id", status);
+	json_put_int(reply, "close_event_id", closing);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err depend(struct call *c, struct stores *s, const struct body *in,
+		       bool there, struct json *reply)
+{
+	struct task t;
+	enum err e = task_depend(c, in->id, &in->guard, in->on, there, &t);
+
+	if (e || (e = vybe_note_task(c, s->vybe,
+				     there ? "task_dependency_added" :
+					     "task_dependency_removed",
+				     &t, in->on, NULL)))
+		return e;
+	json_object(reply);
+	json_put_str(reply, "message",
+		     arena_fmt(&c->mem, "'" STR_FMT "' %s '" STR_FMT "'", STR_ARG(t.id),
+			       there ? "depends on" : "does not depend on any more",
+			       STR_ARG(in->on)));
+	json_end(reply);
+	return ERR_OK;
+}
+
+static enum err run_add_dep(struct call *c, struct stores *s, const void *body,
+			    struct json *reply)
+{
+	return depend(c, s, body, true, reply);
+}
+
+static enum err run_remove_dep(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
+{
+	return depend(c, s, body, false, reply);
+}
+
+static enum err run_delete(struct call *c, struct stores *s, const void *body,
+			   struct json *reply)
+{
+	const struct body *in = body;
+	struct task t;
+	int64_t event;
+	enum err e;
+
+	if ((e = task_delete(c, in->id, &in->guard, &t)))
+		return e;
+	t.bead_status = -1; /* it is known to be gone */
+	if ((e = vybe_note_task(c, s->vybe, "task_deleted", &t, t.title, &event)) ||
+	    (e = vybe_artifact_drop(c, &s->vybe->db, t.id)))
+		return e;
+	json_object(reply);
+	json_put_str(reply, "task_id", t.id);
+	json_put_int(reply, "event_id", event);
+	json_end(reply);
+	return ERR_OK;
+}
+
+#define TASK_OP(id, words, text, how, what, shape, does) \
+	const struct op op_vybe_task_##id = {            \
+		.name = "vybe task " words,              \
+		.help = text,                            \
+		.flags = (how) | OP_TASKS,               \
+		.body_size = sizeof(struct body),        \
+		.fields = what,                          \
+		.reply = shape,                          \
+		.run = does,                             \
+	}
+
+TASK_OP(create, "create", "Create a task", VYBE_CHANGES, create_fields, &changed_reply,
+	run_create);
+TASK_OP(begin, "begin", "Take a task to work on; nobody else can", VYBE_CHANGES,
+	id_fields, (&(const struct prop){ "begun", PROP_OBJECT, 0, begun_props }),
+	run_begin);
+TASK_OP(get, "get", "Show a task", VYBE_LOOKS, id_fields,
+	(&(const struct prop){ "task", PROP_OBJECT, 0, vybe_task_props }), run_get);
+TASK_OP(list, "list", "List tasks, the highest priority first", VYBE_LOOKS, list_fields,
+	(&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), run_list);
+TASK_OP(set_status, "set-status", "Say what a task is from now on", VYBE_CHANGES,
+	status_fields, &changed_reply, run_set_status);
+TASK_OP(set_priority, "set-priority", "Say how soon a task is to be done", VYBE_CHANGES,
+	priority_fields, &changed_reply, run_set_priority);
+TASK_OP(complete, "complete", "End work on a task: it is done, or blocked", VYBE_CHANGES,
+	complete_fields,
+	(&(const struct prop){ "completed", PROP_OBJECT, 0, completed_props }),
+	run_complete);
+TASK_OP(add_dep, "add-dep", "Let a task wait for another one", VYBE_CHANGES, dep_fields,
+	(&(const struct prop){ "added", PROP_OBJECT, 0, message_props }), run_add_dep);
+TASK_OP(remove_dep, "remove-dep", "Let a task not wait for another one any more",
+	VYBE_CHANGES, dep_fields,
+	(&(const struct prop){ "removed", PROP_OBJECT, 0, message_props }),
+	run_remove_dep);
+TASK_OP(delete, "delete", "Delete a task; 'bd undelete' brings it back", VYBE_CHANGES,
+	delete_fields, (&(const struct prop){ "deleted", PROP_OBJECT, 0, deleted_props }),
+	run_delete);

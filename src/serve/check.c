@@ -1,0 +1,124 @@
+#include <strings.h>
+
+#include "serve/http.h"
+
+/*
+ * Requests that two parsers could read in two ways are refused, whether or not a second
+ * parser is there: a proxy in front of the service, or an older library below it, must
+ * not see another request than we do. The library reads the bytes; this checks what it
+ * has made of them.
+ */
+
+struct heads {
+	unsigned seen; /* one bit for each of `single` */
+	bool repeated, malformed;
+	size_t size; /* of all of them, written as 'Name: value' and CRLF */
+};
+
+/* A second one of these would change whom a request is from, or where it ends. */
+static const char *const single[] = {
+	"Host",          "Content-Length", "Transfer-Encoding", "Content-Type",
+	"Authorization", "Origin",         "Last-Event-ID",     "Sec-Fetch-Site",
+};
+
+static bool is_token(const char *name)
+{
+	static const char more[] = "!#$%&'*+-.^_`|~";
+
+	for (const char *p = name; *p; p++)
+		if (!(*p >= '0' && *p <= '9') && !(*p >= 'A' && *p <= 'Z') &&
+		    !(*p >= 'a' && *p <= 'z') && !strchr(more, *p))
+			return false;
+	return *name;
+}
+
+static bool has_control(const char *text, char allowed)
+{
+	for (; *text; text++)
+		if (((unsigned char)*text < ' ' && *text != allowed) || *text == 127)
+			return true;
+	return false;
+}
+
+static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name,
+				    const char *value)
+{
+	struct heads *heads = arg;
+
+	(void)kind;
+	heads->size += strlen(name) + (value ? strlen(value) : 0) + 4;
+	if (!is_token(name) || (value && has_control(value, '\t')))
+		heads->malformed = true;
+	for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+		if (strcasecmp(name, single[i]) != 0)
+			continue;
+		heads->repeated |= heads->seen >> i & 1;
+		heads->seen |= 1U << i;
+	}
+	return MHD_YES;
+}
+
+/* A path of ours, as the client wrote it: no other host's, no fragment, no NUL. */
+static bool target_is_plain(struct str target)
+{
+	const char *text = target.p;
+
+	return target.n && *text == '/' && !has_control(text, '\0') &&
+	       !strpbrk(text, " #") && !strstr(text, "%00");
+}
+
+static bool body_is_plain(struct MHD_Connection *connection, const char *version)
+{
+	struct str coded = header(connection, "Transfer-Encoding");
+
+	return !coded.p ||
+	       (!strcasecmp(coded.p, "chunked") &&
+		!header(connection, "Content-Length").p && !strcmp(version, "HTTP/1.1"));
+}
+
+/*
+ * The library joins a value that goes on in the next line, and cuts one at a NUL: such a
+ * request came with more bytes than what is left of it has.
+ */
+static bool has_hidden_bytes(const struct visit *v, struct MHD_Connection *connection,
+			     const char *method, size_t headers)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	size_t first = strlen(method) + v->target.n + sizeof "  HTTP/1.1\r\n" - 1;
+
+	return info && info->header_size > first + headers + 2;
+}
+
+static struct verdict bad_request(const char *message, const char *hint)
+{
+	return (struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT", message, hint };
+}
+
+struct verdict check_request(const struct visit *v, struct MHD_Connection *connection,
+			     const char *method, const char *version)
+{
+	struct heads heads = { 0 };
+
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, check_header, &heads);
+	if (heads.malformed || has_hidden_bytes(v, connection, method, heads.size))
+		return bad_request("a header has a malformed name or value",
+				   "Send 'Name: value' in one line, without control "
+				   "characters.");
+	if (heads.repeated)
+		return bad_request("a header that may be sent once was sent twice",
+				   "Send each header once.");
+	if (!target_is_plain(v->target))
+		return bad_request("the request target is not a path",
+				   "Send a path, such as '/api/bead/ready'.");
+	if (!body_is_plain(connection, version))
+		return bad_request("the length of the body is ambiguous",
+				   "Send either Content-Length, or 'Transfer-Encoding: "
+				   "chunked' with HTTP/1.1.");
+	if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
+		return (struct verdict){ MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED,
+					 "INVALID_INPUT",
+					 "this version of HTTP is not supported",
+					 "Send HTTP/1.1." };
+	return (struct verdict){ 0 };
+}

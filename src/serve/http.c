@@ -1,0 +1,393 @@
+#include "serve/http.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/text/json.h"
+
+/* Requests, from their first byte to their answer. What they may say is small. */
+enum {
+	CONNECTIONS = 1000,        /* on each of the two */
+	BODY_MOST = 4 << 20,       /* bytes */
+	READ_MOST = 16 << 20,      /* of a body that is too large anyway */
+	IDLE_S = 30,               /* for a connection without a request */
+	CONNECTION_MEMORY = 24576, /* headers have to fit in there */
+};
+
+/* --- what there is --- */
+
+/* Only what is part of the program: there is no path that leads to a file. */
+static enum MHD_Result send_file(struct visit *v, struct MHD_Connection *connection,
+				 const char *path)
+{
+	const struct page_file *f = page_files;
+
+	if (!strcmp(path, "/"))
+		path = "/index.html";
+	while (f->path && strcmp(f->path, path) != 0)
+		f++;
+	if (!f->path)
+		return refuse(
+			v, connection,
+			&(const struct verdict){
+				MHD_HTTP_NOT_FOUND, "NOT_FOUND",
+				"there is nothing at this address",
+				"The page is at '/', the operations below '/api/'." });
+	return send_tagged(v, connection,
+			   MHD_create_response_from_buffer(f->n, (void *)f->p,
+							   MHD_RESPMEM_PERSISTENT),
+			   str_of(f->tag), f->type);
+}
+
+static enum MHD_Result send_events(struct visit *v, struct MHD_Connection *connection)
+{
+	struct str after = header(connection, "Last-Event-ID"),
+		   asked = argument(connection, "after");
+	struct MHD_Response *response =
+		streams_new(v->h->with.streams, connection, after.n ? after : asked);
+
+	if (!response)
+		return refuse(
+			v, connection,
+			&(const struct verdict){
+				MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
+				"too many follow the events already",
+				"Close a page or a program that you do not need." });
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	sign_answer(v, response, MHD_HTTP_OK, STR("stream"));
+	return send_off(v, connection, MHD_HTTP_OK, response, "text/event-stream");
+}
+
+/* All that the page wants to know is that it is signed. */
+static enum MHD_Result send_proof(struct visit *v, struct MHD_Connection *connection)
+{
+	struct json j = { .out.mem = &v->mem };
+
+	json_object(&j);
+	json_put_object(&j, "data");
+	json_end(&j);
+	json_end(&j);
+	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
+}
+
+/* --- for the commands that start and stop it --- */
+
+/* With a file for a browser, or without. */
+static enum MHD_Result send_invitation(struct visit *v, struct MHD_Connection *connection,
+				       bool browse)
+{
+	struct json j = { .out.mem = &v->mem };
+	struct http *h = v->h;
+	struct str file = { 0 };
+
+	if (!h->port && (http_listen(h, 0) < 0 || !h->with.tell(h->with.arg, h->port)))
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
+				      "the service cannot listen on the loopback",
+				      "Run 'abacus serve --stop', then 'abacus open' "
+				      "again." });
+	json_object(&j);
+	json_put_str(&j, "url", http_invitation(h, &v->mem, browse ? &file : NULL));
+	json_put_str(&j, "file", file);
+	json_end(&j);
+	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
+}
+
+static enum MHD_Result send_farewell(struct visit *v, struct MHD_Connection *connection)
+{
+	struct json j = { .out.mem = &v->mem };
+
+	json_object(&j);
+	json_put_bool(&j, "stopping", true);
+	json_end(&j);
+	kill(getpid(), SIGTERM);
+	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
+}
+
+static enum MHD_Result answer_command(struct visit *v, struct MHD_Connection *connection,
+				      const char *path)
+{
+	if (!strcmp(path, "/service/open"))
+		return send_invitation(v, connection, false);
+	if (!strcmp(path, "/service/browse"))
+		return send_invitation(v, connection, true);
+	if (!strcmp(path, "/service/stop"))
+		return send_farewell(v, connection);
+	return refuse(v, connection,
+		      &(const struct verdict){ MHD_HTTP_NOT_FOUND, "NOT_FOUND",
+					       "there is no such command",
+					       "See 'abacus serve --help'." });
+}
+
+/* --- requests --- */
+
+static enum MHD_Result answer(struct visit *v, struct MHD_Connection *connection,
+			      const char *path, bool post)
+{
+	if (post && v->local && !strncmp(path, "/service/", 9))
+		return answer_command(v, connection, path);
+	if (!post && !strcmp(path, "/api/events"))
+		return send_events(v, connection);
+	if (!post && !strcmp(path, "/api/proof"))
+		return send_proof(v, connection);
+	if (is_api(path))
+		return begin_job(v, connection, path, post);
+	return send_file(v, connection, path);
+}
+
+static enum MHD_Result too_large(struct visit *v, struct MHD_Connection *connection)
+{
+	return refuse(v, connection,
+		      &(const struct verdict){
+			      MHD_HTTP_CONTENT_TOO_LARGE, "INVALID_INPUT",
+			      "the body is larger than 4 MiB", "Send less at once." });
+}
+
+static enum MHD_Result admit(struct visit *v, struct MHD_Connection *connection,
+			     const char *path, bool post)
+{
+	struct str type = header(connection, "Content-Type");
+
+	if (is_entrance(v, path))
+		return enter(v, connection);
+	if (v->too_large)
+		return too_large(v, connection);
+	if (!body_is_signed(v))
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+				      "the body is not the one that was signed",
+				      "Load the page again." });
+	if (post && !str_starts(type, STR("application/json")))
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "INVALID_INPUT",
+				      "the Content-Type is not application/json",
+				      "Send JSON, and say so." });
+	return answer(v, connection, path, post);
+}
+
+/* False: there is no end to it. */
+static bool take_body(struct visit *v, const char *p, size_t n)
+{
+	size_t at = v->n;
+	char *more;
+
+	v->n += n;
+	if (v->too_large || v->n > BODY_MOST || !(more = realloc(v->body, v->n))) {
+		v->too_large = true;
+		return v->n <= READ_MOST;
+	}
+	v->body = more;
+	memcpy(v->body + at, p, n);
+	return true;
+}
+
+static bool announces_too_much(struct MHD_Connection *connection)
+{
+	struct str length = header(connection, "Content-Length");
+
+	return length.n > 9 || (length.n && strtoll(length.p, NULL, 10) > BODY_MOST);
+}
+
+/* The library calls this with the request line; only here is the target not decoded. */
+static void *arrive(void *arg, const char *target, struct MHD_Connection *connection)
+{
+	const struct transport *on = arg;
+	struct visit *v = calloc(1, sizeof *v);
+	char *copy = strdup(target); /* no arena yet: whoever says no more costs little */
+
+	(void)connection;
+	if (!v || !copy) {
+		free(copy);
+		free(v);
+		return NULL;
+	}
+	v->h = on->h;
+	v->local = on->local;
+	v->target = str_of(copy);
+	return v;
+}
+
+/* Before its body comes: of what is refused not one byte is taken. */
+static enum MHD_Result look_at(struct visit *v, struct MHD_Connection *connection,
+			       const char *path, const char *method, const char *version)
+{
+	struct verdict verdict = check_request(v, connection, method, version);
+
+	v->looked_at = true;
+	v->closes = verdict.status; /* what follows on it may be no request */
+	if (verdict.status)
+		return refuse(v, connection, &verdict);
+	verdict = judge(v, connection, path, method);
+	if (verdict.status)
+		return turn_away(v, connection, path, &verdict);
+	if (announces_too_much(connection))
+		return too_large(v, connection);
+	return MHD_YES;
+}
+
+static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
+			      const char *path, const char *method, const char *version,
+			      const char *data, size_t *size, void **context)
+{
+	struct visit *v = *context;
+	bool post = !strcmp(method, "POST"),
+	     get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+
+	(void)arg;
+	if (!v)
+		return MHD_NO; /* there was no memory for it */
+	if (!v->looked_at)
+		return look_at(v, connection, path, method, version);
+	if (*size) {
+		if (!take_body(v, data, *size))
+			return MHD_NO;
+		*size = 0;
+		return MHD_YES;
+	}
+	expect(connection, false);
+	if (v->begun)
+		return send_reply(v, connection, get);
+	if (is_entrance(v, path) ? strcmp(method, "GET") != 0 : !get && !post)
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
+				      "this method is not allowed here",
+				      "Use GET, or POST for an operation." });
+	return admit(v, connection, path, post);
+}
+
+static void leave(void *arg, struct MHD_Connection *connection, void **context,
+		  enum MHD_RequestTerminationCode why)
+{
+	struct visit *v = *context;
+
+	(void)arg, (void)why;
+	expect(connection, true);
+	if (!v)
+		return;
+	arena_release(&v->mem);
+	free(v->job.reply);
+	free(v->body);
+	free((char *)v->target.p);
+	free(v);
+}
+
+/* --- opening and closing --- */
+
+static struct MHD_Daemon *listen_on(struct transport *on, int fd)
+{
+	return MHD_start_daemon(
+		MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+		handle, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, arrive, on,
+		MHD_OPTION_NOTIFY_COMPLETED, leave, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+		greet, on->h, MHD_OPTION_END);
+}
+
+static void make_secrets(struct http *h)
+{
+	struct arena mem = { 0 };
+
+	memcpy(h->key, id_random(&mem, TOKEN).p, TOKEN);
+	snprintf(h->name, sizeof h->name, "abacus-%s.localhost", id_random(&mem, 16).p);
+	arena_release(&mem);
+}
+
+struct http *http_open(const struct http_ask *ask)
+{
+	struct http *h = calloc(1, sizeof *h);
+
+	if (!h)
+		abort();
+	h->with = *ask;
+	h->on_socket = (struct transport){ h, true };
+	h->on_loopback = (struct transport){ h, false };
+	make_secrets(h);
+	invitations_open(h);
+	h->last = moment_ticks();
+	pthread_mutex_init(&h->listening, NULL);
+	pthread_mutex_init(&h->mutex, NULL);
+	h->local = listen_on(&h->on_socket, ask->socket);
+	if (h->local)
+		return h;
+	free(h);
+	return NULL;
+}
+
+static int listen_loopback(struct http *h, int port)
+{
+	int fd, fd6;
+
+	if (!loopback_bind(&port, &fd, &fd6))
+		return -1;
+	atomic_store(&h->port, port);
+	h->loopback = listen_on(&h->on_loopback, fd);
+	h->loopback6 = h->loopback && fd6 >= 0 ? listen_on(&h->on_loopback, fd6) : NULL;
+	if (h->loopback && (h->loopback6 || fd6 < 0))
+		return port;
+	if (h->loopback)
+		MHD_stop_daemon(h->loopback);
+	else
+		close(fd);
+	file_close(&fd6);
+	h->loopback = NULL;
+	atomic_store(&h->port, 0);
+	return -1;
+}
+
+/* Once, whoever asks first. Port 0 is another one at each start. */
+int http_listen(struct http *h, int port)
+{
+	pthread_mutex_lock(&h->listening);
+	port = h->port ? h->port : listen_loopback(h, port);
+	pthread_mutex_unlock(&h->listening);
+	return port;
+}
+
+int64_t http_quiet_since(struct http *h)
+{
+	int64_t last;
+
+	pthread_mutex_lock(&h->mutex);
+	last = h->last;
+	for (struct guest *g = h->guests; g; g = g->next)
+		if (!g->expected) /* it is being answered, or follows */
+			last = moment_ticks();
+	pthread_mutex_unlock(&h->mutex);
+	return last;
+}
+
+void http_close_doors(struct http *h)
+{
+	MHD_socket fd;
+
+	if (h->local && (fd = MHD_quiesce_daemon(h->local)) >= 0)
+		close(fd);
+	if (h->loopback && (fd = MHD_quiesce_daemon(h->loopback)) >= 0)
+		close(fd);
+	if (h->loopback6 && (fd = MHD_quiesce_daemon(h->loopback6)) >= 0)
+		close(fd);
+}
+
+void http_close(struct http *h)
+{
+	MHD_stop_daemon(h->local);
+	if (h->loopback)
+		MHD_stop_daemon(h->loopback);
+	if (h->loopback6)
+		MHD_stop_daemon(h->loopback6);
+	invitations_close(h);
+	pthread_mutex_destroy(&h->listening);
+	pthread_mutex_destroy(&h->mutex);
+	free(h);
+}

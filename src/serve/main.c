@@ -1,0 +1,340 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agents/liveness.h"
+#include "base/id.h"
+#include "base/moment.h"
+#include "base/number.h"
+#include "base/system/file.h"
+#include "base/system/lock.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "base/system/signals.h"
+#include "base/system/spawn.h"
+#include "base/system/watch.h"
+#include "base/text/json.h"
+#include "live/feed.h"
+#include "serve/serve.h"
+#include "store/db/db.h"
+#include "surface/cli/out.h"
+#include "surface/cli/service.h"
+#include "surface/cli/settings.h"
+
+/*
+ * abacus-serve DIR PROJECT PORT IDLE: started by 'abacus serve' and 'abacus open'. Its
+ * memory of the call at the start lives as long as it does; every round has its own.
+ */
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+/* They come in only while the first thread sleeps. */
+static void hold_signals(void)
+{
+	struct sigaction act = { .sa_handler = stop };
+	sigset_t held;
+
+	signals_ignore();
+	sigemptyset(&held);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGHUP);
+	sigprocmask(SIG_BLOCK, &held, NULL);
+	sigemptyset(&act.sa_mask);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGHUP, &act, NULL);
+}
+
+struct service {
+	struct service_place place;
+	struct lock lock;
+	struct feed *feed;
+	struct desks *desks, *lounge;
+	struct streams *streams;
+	struct http *http;
+	char token[65];
+	pthread_mutex_t mutex; /* of what follows, and of the file that tells it */
+	int port;              /* on the loopback; 0: none */
+	int64_t idle_ms;       /* ends after so long without a request; 0: never */
+};
+
+/* Connections are files, too. */
+static void raise_limits(void)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most))
+		return;
+	most.rlim_cur = most.rlim_max < 8192 ? most.rlim_max : 8192;
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
+/* Whoever has the lock may remove what one that was killed has left. */
+static int open_socket(struct call *c, struct str path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	mode_t before = umask(077);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	memcpy(at.sun_path, path.p, path.n);
+	unlink(arena_cstr(&c->mem, path));
+	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) ||
+	    bind(fd, (struct sockaddr *)&at, sizeof at) || chmod(at.sun_path, 0600) ||
+	    listen(fd, 512))
+		file_close(&fd);
+	umask(before);
+	return fd;
+}
+
+static enum err write_address(struct call *c, const struct service *s)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_int(&j, "pid", getpid());
+	json_put_str(&j, "socket", s->place.socket);
+	json_put_str(&j, "url",
+		     s->port ? arena_fmt(&c->mem, "http://127.0.0.1:%d/", s->port) :
+			       (struct str){ 0 });
+	json_put_str(&j, "token", str_of(s->token));
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return file_replace(c, s->place.address, buf_str(&j.out), 0600);
+}
+
+/* A page may be opened while the first thread still starts: both tell of what is then. */
+static enum err tell_address(struct call *c, struct service *s, int port)
+{
+	enum err e;
+
+	pthread_mutex_lock(&s->mutex);
+	if (port)
+		s->port = port;
+	e = write_address(c, s);
+	pthread_mutex_unlock(&s->mutex);
+	return e;
+}
+
+/* Of the thread that speaks over our socket, when a page is opened. */
+static bool tell_port(void *arg, int port)
+{
+	struct call c = { 0 };
+	bool told = !tell_address(&c, arg, port);
+
+	call_release(&c);
+	return told;
+}
+
+static const char *const *desk_words(struct call *c)
+{
+	const char **words = arena_array(&c->mem, 5, sizeof *words);
+	int n = 0;
+
+	words[n++] = arena_cstr(&c->mem, spawn_beside(&c->mem, STR("bin/abacus")));
+	if (c->project.p) {
+		words[n++] = "--dir";
+		words[n++] = arena_cstr(&c->mem, c->project);
+	}
+	words[n++] = "pipe";
+	return words;
+}
+
+/* One at a time for a project. */
+static enum err take_place(struct call *c, struct service *s)
+{
+	enum { LOCK_MS = 500 }; /* whoever asks if it is held has it for a moment */
+	enum err e;
+
+	if ((e = service_place(c, &s->place)))
+		return e;
+	e = lock_take(c, s->place.lock, LOCK_MS, &s->lock);
+	if (e != ERR_DATABASE_BUSY)
+		return e;
+	c->code = ERR_OK;
+	call_fail(c, ERR_ALREADY_EXISTS, "a service runs for this project already");
+	return call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends "
+			    "it.");
+}
+
+static enum err open_parts(struct call *c, struct service *s)
+{
+	enum { DESKS = 16 }; /* most of a write is waiting for the disk */
+	struct http_ask ask = { .tell = tell_port, .arg = s };
+	enum err e;
+
+	if ((e = feed_open(c, s->place.dir, &s->feed)) ||
+	    (e = file_remove(c, path_join(&c->mem, s->place.dir, STR("door")))))
+		return e; /* the file in which earlier versions kept a token */
+	memcpy(s->token, id_random(&c->mem, sizeof s->token - 1).p, sizeof s->token - 1);
+	ask.streams = s->streams = streams_open(s->feed);
+	ask.desks = s->desks = desks_open(desk_words(c), DESKS);
+	ask.lounge = s->lounge = desks_open(desk_words(c), DESKS_MOST);
+	ask.page_file = arena_cstr(&c->mem, s->place.page);
+	ask.socket = open_socket(c, s->place.socket);
+	memcpy(ask.token, s->token, sizeof ask.token);
+	if (ask.socket < 0)
+		return file_fail(c, "listen on", s->place.socket);
+	s->http = http_open(&ask);
+	return s->http ?
+		       ERR_OK :
+		       call_fail(c, ERR_INTERNAL_ERROR, "the service cannot be started");
+}
+
+static enum err start(struct call *c, struct service *s, int port)
+{
+	struct buf text = { .mem = &c->mem };
+	struct str page;
+	enum err e;
+
+	if ((e = take_place(c, s)) || (e = open_parts(c, s)))
+		return e;
+	if (port >= 0 && (port = http_listen(s->http, port)) < 0) {
+		call_fail(c, ERR_INVALID_INPUT, "cannot listen on that port: %s",
+			  strerror(errno));
+		return call_step(c, "Choose another --port; 0 takes one that is free.");
+	}
+	if ((e = tell_address(c, s, port > 0 ? port : 0)))
+		return e;
+	buf_fmt(&text, "Serving '" STR_FMT "' on " STR_FMT "\n",
+		STR_ARG(c->project.p ? c->project : c->dir), STR_ARG(s->place.socket));
+	if (port > 0) {
+		page = http_invitation(s->http, &c->mem, NULL);
+		buf_fmt(&text, "Page:   " STR_FMT "\n", STR_ARG(page));
+	}
+	out_text(&c->mem, buf_str(&text), 0);
+	return ERR_OK;
+}
+
+/* --- the first thread's work --- */
+
+enum { LOOK_MS = 500, PAUSE_MS = 5 };
+
+/* One round: arms the watch, takes in what is new, and sleeps until there may be more. */
+static void follow(const struct call *start, struct service *s)
+{
+	struct call c = *start;
+	struct watch_at at[FEED_WATCHED];
+	size_t count = 0;
+	AUTO_WATCH w;
+
+	c.mem = (struct arena){ 0 };
+	if (!c.still)
+		c.now_ms = moment_now();
+	feed_watched(&c, at);
+	watch_open(&w, &c.mem, at, FEED_WATCHED);
+	if (!feed_collect(&c, s->feed, &count) && count)
+		streams_wake(s->streams);
+	/* what comes right after is taken together; of much there is more */
+	watch_wait(&w, count ? 1 : LOOK_MS, -1);
+	/* what was told just now is put on record by the next round: that is not skipped
+	 */
+	if (count)
+		moment_sleep(PAUSE_MS);
+	else
+		watch_pause(PAUSE_MS);
+	call_release(&c);
+}
+
+static void keep_house(struct service *s, int64_t *beat)
+{
+	int64_t now = moment_ticks();
+
+	http_sweep(s->http);
+	if (now - *beat > 2000) { /* so that those who have gone are noticed */
+		*beat = now;
+		streams_wake(s->streams);
+	}
+	if (s->idle_ms && now - http_quiet_since(s->http) > s->idle_ms)
+		stopped = 1;
+}
+
+/* Where its folder was taken away, another may have begun in a new one. */
+static bool still_ours(struct call *c, const struct service *s)
+{
+	struct stat held;
+
+	return !fstat(s->lock.fd, &held) &&
+	       file_number(&c->mem, s->place.lock) == (uint64_t)held.st_ino;
+}
+
+static void end(struct call *c, struct service *s)
+{
+	enum { FINISH_MS = 600 };
+	int64_t until = moment_ticks() + FINISH_MS, left;
+
+	if (s->http)
+		http_close_doors(s->http);
+	if (s->streams)
+		streams_close(s->streams);
+	if (s->desks)
+		desks_close(s->desks, FINISH_MS);
+	left = until - moment_ticks();
+	if (s->lounge)
+		desks_close(s->lounge, left > 0 ? left : 0);
+	if (s->http) {
+		http_close(s->http);
+		if (still_ours(c, s)) {
+			unlink(arena_cstr(&c->mem, s->place.socket));
+			unlink(arena_cstr(&c->mem, s->place.address));
+		}
+	}
+	free(s->streams); /* they are closed, and nobody is left to use them */
+	free(s->desks);
+	free(s->lounge);
+	if (s->feed)
+		feed_close(s->feed);
+	lock_drop(&s->lock);
+}
+
+static int say_failure(struct call *c)
+{
+	out_say("error: %s", c->message.p);
+	out_say("%s", call_next_step(c).p);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct call c = { 0 };
+	struct service s = { .lock = LOCK_NONE, .mutex = PTHREAD_MUTEX_INITIALIZER };
+	int64_t port, beat = moment_ticks();
+	int status = 0;
+
+	if (argc < 5 || !number_int(str_of(argv[3]), &port) ||
+	    !number_int(str_of(argv[4]), &s.idle_ms)) {
+		out_say("abacus-serve is started by abacus; see 'abacus serve --help'");
+		return 2;
+	}
+	hold_signals();
+	raise_limits();
+	db_keep();
+	platform_give_back();
+	c.dir = str_of(argv[1]);
+	if (argv[2][0])
+		c.project = str_of(argv[2]);
+	settings_read(&c);
+	if (settings_now(&c) || liveness_check(&c) || start(&c, &s, (int)port))
+		status = say_failure(&c);
+	while (!status && !stopped) {
+		follow(&c, &s);
+		keep_house(&s, &beat);
+	}
+	end(&c, &s);
+	call_release(&c);
+	return status;
+}

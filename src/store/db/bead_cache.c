@@ -1,0 +1,719 @@
+#include "store/db/bead_cache.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "store/db/bead_query.h"
+#include "store/db/db.h"
+
+enum {
+	VERSION = 4,
+	WAIT_MS = 10000,
+	PAGE = 4096, /* bytes, of the file */
+};
+
+static const char schema[] =
+	"CREATE TABLE about ("
+	"    version INTEGER, boot TEXT, segment INTEGER, offset INTEGER,"
+	"    last INTEGER, crc INTEGER, first INTEGER, clock_ms INTEGER, clock_n "
+	"INTEGER, latest_ms INTEGER, prefix TEXT, prefix_mark TEXT,"
+	"    beads INTEGER, cut_segment INTEGER, cut_offset INTEGER);"
+	"CREATE TABLE beads ("
+	"    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status INTEGER NOT NULL,"
+	"    priority INTEGER NOT NULL, type INTEGER NOT NULL, assignee TEXT,"
+	"    lease INTEGER, created INTEGER NOT NULL, created_n INTEGER NOT NULL,"
+	"    updated INTEGER NOT NULL, closed INTEGER,"
+	"    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER NOT NULL DEFAULT "
+	"0,"
+	"    dependents INTEGER NOT NULL DEFAULT 0,"
+	"    children INTEGER NOT NULL DEFAULT 0, parent TEXT,"
+	"    waits TEXT,"
+	"    title TEXT NOT NULL, hash TEXT, line TEXT NOT NULL);"
+	"CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT "
+	"ROWID;"
+	"CREATE TABLE edges ("
+	"    src TEXT, dst TEXT, kind TEXT, active INTEGER NOT NULL, line TEXT NOT NULL,"
+	"    PRIMARY KEY (src, dst, kind)) WITHOUT ROWID;"
+	"CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER, line TEXT NOT NULL)"
+	"    WITHOUT ROWID;"
+	"CREATE TABLE created (request TEXT, id TEXT, PRIMARY KEY (request, id)) WITHOUT "
+	"ROWID;"
+	"CREATE TABLE receipts ("
+	"    actor TEXT, id TEXT, op TEXT, args TEXT, reply TEXT, at INTEGER,"
+	"    PRIMARY KEY (actor, id)) WITHOUT ROWID;"
+	"CREATE VIRTUAL TABLE search USING"
+	"    fts5(title, body, content = '', columnsize = 0);";
+
+/* The lists that people and agents ask for, in the order in which they get them. */
+static const char indexes[] =
+	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;"
+	"CREATE INDEX ready ON beads (priority, created, created_n, id, children)"
+	"    WHERE status = 0 AND blockers = 0;"
+	"CREATE INDEX blocked ON beads (priority, created, created_n, id)"
+	"    WHERE status < 2 AND blockers > 0;"
+	"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
+	"CREATE INDEX back ON edges (dst, src, kind);";
+
+static enum err doubt(struct call *c, struct str path, const char *why)
+{
+	call_fail(c, ERR_DAMAGED, "'" STR_FMT "' %s", STR_ARG(path), why);
+	return call_step(c,
+			 "Run the command again: this file is only a cache, and is made "
+			 "anew.");
+}
+
+/* It is never synced, so it is trusted only until the system is started again. */
+static struct str boot(struct call *c)
+{
+	char *name = arena_alloc(&c->mem, PLATFORM_BOOT);
+
+	platform_boot(name);
+	return str_trim(str_of(name));
+}
+
+static enum err read_about(struct call *c, struct cache *cache, struct cache_about *out)
+{
+	AUTO_STMT *st = db_stmt(
+		cache->db, "SELECT version, boot, segment, offset, last, crc,"
+			   " first, clock_ms, clock_n, latest_ms, prefix, prefix_mark,"
+			   " beads, cut_segment, cut_offset FROM about");
+	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
+	struct str booted;
+	enum err e = stmt_end(c, st);
+
+	if (e == ERR_DATABASE_BUSY)
+		return e;
+	if (e || version != VERSION)
+		return doubt(c, cache->path, "is not a cache of this version");
+	booted = stmt_str(st, &c->mem);
+	out->place.segment = stmt_int(st);
+	out->place.offset = stmt_int(st);
+	out->place.last = stmt_int(st);
+	out->place.crc = stmt_int(st);
+	out->place.first = stmt_int(st);
+	out->clock_ms = stmt_int(st);
+	out->clock_n = stmt_int(st);
+	out->latest_ms = stmt_int(st);
+	out->prefix = stmt_str(st, &c->mem);
+	out->prefix_mark = stmt_str(st, &c->mem);
+	out->beads = stmt_int(st);
+	out->cut_segment = stmt_int(st);
+	out->cut_offset = stmt_int(st);
+	if (!booted.n || !str_eq(booted, boot(c)))
+		return doubt(c, cache->path, "was made before the system was started");
+	return ERR_OK;
+}
+
+static enum err open_as(struct call *c, enum cache_mode mode, struct cache *out,
+			struct cache_about *about)
+{
+	static const enum db_mode modes[] = { [CACHE_READ] = DB_READ,
+					      [CACHE_WRITE] = DB_SCRATCH,
+					      [CACHE_STILL] = DB_STILL };
+	enum err e;
+
+	static const char *const ours[] = { schema, indexes, NULL };
+
+	out->still = mode == CACHE_STILL;
+	if ((e = db_open(c, out->path, modes[mode], WAIT_MS, &out->db)) ||
+	    (e = mode == CACHE_WRITE ? db_exec(c, out->db, "BEGIN IMMEDIATE") :
+		 mode == CACHE_READ  ? db_snapshot(c, out->db) :
+				       ERR_OK) ||
+	    (e = db_expect_schema(c, out->db, ours)) || (e = read_about(c, out, about)))
+		cache_close(out);
+	if (e == ERR_UNSAFE_PATH) /* a new cache takes the place of the link */
+		return doubt(c, out->path, "is a symbolic link");
+	return e;
+}
+
+/*
+ * What it says it holds is only true of the whole file if nothing was on its way
+ * into it after that was read: the log has to be empty before and after.
+ */
+enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
+		    struct cache *out, struct cache_about *about)
+{
+	off_t size;
+	enum err e;
+
+	if (mode == CACHE_STILL && db_keeps()) /* then it is open already */
+		mode = CACHE_READ;
+	*out = (struct cache){ .path = path };
+	out->file = file_number_size(&c->mem, path, &size);
+	if (!out->file)
+		return doubt(c, path, "is not there");
+	if (size % PAGE) /* SQLite would fill it up with zeros */
+		return doubt(c, path, "was cut");
+	if (mode != CACHE_STILL)
+		return open_as(c, mode, out, about);
+	e = cache_quiet(c, path) ? open_as(c, CACHE_STILL, out, about) : ERR_DAMAGED;
+	if (!e && cache_quiet(c, path))
+		return ERR_OK;
+	cache_close(out);
+	c->code = ERR_OK;
+	return open_as(c, CACHE_READ, out, about);
+}
+
+/* Nothing is on its way into the file: its log is empty. */
+bool cache_quiet(struct call *c, struct str path)
+{
+	return file_size(&c->mem, arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path))) <= 0;
+}
+
+void cache_close(struct cache *cache)
+{
+	if (cache->db)
+		db_rollback(cache->db);
+	db_close(cache->db);
+	cache->db = NULL;
+}
+
+bool cache_current(struct call *c, const struct cache *cache)
+{
+	return !cache->file || file_number(&c->mem, cache->path) == cache->file;
+}
+
+static enum err fill_new(struct call *c, struct cache *out)
+{
+	enum err e = db_exec(c, out->db, "PRAGMA synchronous = OFF; BEGIN IMMEDIATE");
+
+	return e ? e : db_exec(c, out->db, schema);
+}
+
+struct leftovers {
+	struct call *c;
+	struct str dir, head; /* of the files that never became the cache */
+};
+
+static void remove_leftover(void *arg, struct str name)
+{
+	struct leftovers *l = arg;
+
+	if (str_starts(name, l->head))
+		unlink(arena_cstr(&l->c->mem, path_join(&l->c->mem, l->dir, name)));
+}
+
+enum err cache_create(struct call *c, struct str path, struct cache *out)
+{
+	struct leftovers left = { c, path_parent(path),
+				  arena_fmt(&c->mem, STR_FMT ".",
+					    STR_ARG(path_name(path))) };
+	enum err e = file_each(c, left.dir, remove_leftover, &left);
+
+	if (e)
+		return e;
+
+	*out = (struct cache){ .path = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
+						 id_random(&c->mem, 8).p) };
+	if ((e = file_create(c, out->path, 0600)) ||
+	    (e = db_open(c, out->path, DB_CREATE, WAIT_MS, &out->db)) ||
+	    (e = db_exec(c, out->db, "PRAGMA journal_mode = OFF")))
+		return e;
+	return fill_new(c, out);
+}
+
+enum err cache_create_private(struct call *c, struct cache *out)
+{
+	enum err e;
+
+	*out = (struct cache){ .path = STR(":memory:") };
+	e = db_open(c, out->path, DB_CREATE, WAIT_MS, &out->db);
+	return e ? e : fill_new(c, out);
+}
+
+/* Its log goes first: SQLite would play an old one into the new file. */
+enum err cache_install(struct call *c, struct cache *made, struct str path)
+{
+	static const char *const part[] = { "-wal", "-shm", "" };
+	enum err e;
+
+	if ((e = db_exec(c, made->db, indexes)) || (e = db_exec(c, made->db, "COMMIT")))
+		return e;
+	if (str_is(made->path, ":memory:"))
+		return db_snapshot(c, made->db);
+	if ((e = db_exec(c, made->db, "PRAGMA journal_mode = WAL")))
+		return e;
+	db_close(made->db);
+	made->db = NULL;
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+		if ((e = file_remove(c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path),
+						  part[i]))))
+			return e;
+	if (rename(arena_cstr(&c->mem, made->path), arena_cstr(&c->mem, path)))
+		return file_fail(c, "replace", path);
+	return ERR_OK;
+}
+
+enum err cache_set_aside(struct call *c, struct str path, struct str suffix,
+			 struct str *kept)
+{
+	static const char *const part[] = { "-wal", "" };
+	enum err e = file_remove(c, arena_fmt(&c->mem, STR_FMT "-shm", STR_ARG(path)));
+
+	*kept = arena_fmt(&c->mem, STR_FMT "/cache_" STR_FMT ".db",
+			  STR_ARG(path_parent(path)), STR_ARG(suffix));
+	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++) {
+		struct str from = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path),
+					    part[i]),
+			   to = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*kept), part[i]);
+
+		if (rename(from.p, to.p) && !file_missing())
+			e = file_fail(c, "rename", from);
+	}
+	return e;
+}
+
+enum err cache_about_put(struct call *c, struct cache *cache,
+			 const struct cache_about *about)
+{
+	AUTO_STMT *st = db_stmt(cache->db,
+				"INSERT OR REPLACE INTO about (rowid, version, boot,"
+				" segment, offset, last, crc, first, clock_ms, clock_n,"
+				" latest_ms, prefix, prefix_mark, beads, cut_segment,"
+				" cut_offset)"
+				" VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+				" ?)");
+
+	stmt_bind_int(st, VERSION);
+	stmt_bind_str(st, boot(c));
+	stmt_bind_int(st, about->place.segment);
+	stmt_bind_int(st, about->place.offset);
+	stmt_bind_int(st, about->place.last);
+	stmt_bind_int(st, about->place.crc);
+	stmt_bind_int(st, about->place.first);
+	stmt_bind_int(st, about->clock_ms);
+	stmt_bind_int(st, about->clock_n);
+	stmt_bind_int(st, about->latest_ms);
+	stmt_bind_str(st, about->prefix);
+	stmt_bind_str(st, about->prefix_mark);
+	stmt_bind_int(st, about->beads);
+	stmt_bind_int(st, about->cut_segment);
+	stmt_bind_int(st, about->cut_offset);
+	return stmt_run(c, st);
+}
+
+enum err cache_commit(struct call *c, struct cache *cache)
+{
+	return db_commit(c, cache->db);
+}
+
+enum err cache_find_bead(struct call *c, struct cache *cache, struct str id,
+			 struct bead_row **out)
+{
+	AUTO_STMT *st =
+		db_stmt(cache->db, "SELECT" BEAD_COLUMNS " FROM beads b WHERE b.id = ?");
+
+	stmt_bind_str(st, id);
+	*out = stmt_row(st) ? bead_row_read(c, st) : NULL;
+	return stmt_end(c, st);
+}
+
+enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id,
+			      struct str *line)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT line FROM tombstones WHERE id = ?");
+
+	stmt_bind_str(st, id);
+	*line = stmt_row(st) ? stmt_str(st, &c->mem) : (struct str){ 0 };
+	return stmt_end(c, st);
+}
+
+enum err cache_find_edge(struct call *c, struct cache *cache, struct str from,
+			 struct str to, struct str kind, struct str *line)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT line FROM edges"
+					   " WHERE src = ? AND dst = ? AND kind = ?");
+
+	stmt_bind_str(st, from);
+	stmt_bind_str(st, to);
+	stmt_bind_str(st, kind);
+	*line = stmt_row(st) ? stmt_str(st, &c->mem) : (struct str){ 0 };
+	return stmt_end(c, st);
+}
+
+static void bind_nonzero(struct stmt *st, int64_t v)
+{
+	if (v)
+		stmt_bind_int(st, v);
+	else
+		stmt_skip(st, 1);
+}
+
+/* What both statements below set, in the same order. */
+static void bind_row(struct stmt *st, const struct bead_row *row)
+{
+	stmt_bind_int(st, row->status);
+	stmt_bind_int(st, row->priority);
+	stmt_bind_int(st, row->type);
+	stmt_bind_str(st, row->assignee);
+	bind_nonzero(st, row->lease);
+	stmt_bind_int(st, row->created);
+	stmt_bind_int(st, row->created_n);
+	stmt_bind_int(st, row->updated);
+	bind_nonzero(st, row->closed);
+	stmt_bind_str(st, row->title);
+	stmt_bind_str(st, row->hash);
+	stmt_bind_str(st, row->line);
+}
+
+static enum err insert_row(struct call *c, struct cache *cache,
+			   const struct bead_row *row)
+{
+	AUTO_STMT *st =
+		db_stmt(cache->db,
+			"INSERT INTO beads (status, priority, type, assignee, lease,"
+			" created, created_n, updated, closed, title, hash, line, id,"
+			" blockers, dependencies, dependents, children, parent, waits)"
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+			" ?)");
+
+	bind_row(st, row);
+	stmt_bind_str(st, row->id);
+	stmt_bind_int(st, row->blockers);
+	stmt_bind_int(st, row->dependencies);
+	stmt_bind_int(st, row->dependents);
+	stmt_bind_int(st, row->children);
+	stmt_bind_str(st, row->parent);
+	stmt_bind_str(st, row->waits);
+	return stmt_run(c, st);
+}
+
+static enum err update_row(struct call *c, struct cache *cache,
+			   const struct bead_row *row, int64_t n)
+{
+	AUTO_STMT *st = db_stmt(cache->db,
+				"UPDATE beads SET status = ?, priority = ?, type = ?,"
+				" assignee = ?, lease = ?, created = ?, created_n = ?,"
+				" updated = ?, closed = ?, title = ?, hash = ?, line = ?"
+				" WHERE n = ?");
+
+	bind_row(st, row);
+	stmt_bind_int(st, n);
+	return stmt_run(c, st);
+}
+
+static enum err put_label(struct call *c, struct cache *cache, struct str label,
+			  int64_t n)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT INTO labels VALUES (?, ?)");
+
+	stmt_bind_str(st, label);
+	stmt_bind_int(st, n);
+	return stmt_run(c, st);
+}
+
+static enum err drop_label(struct call *c, struct cache *cache, struct str label,
+			   int64_t n)
+{
+	AUTO_STMT *st =
+		db_stmt(cache->db, "DELETE FROM labels WHERE label = ? AND n = ?");
+
+	stmt_bind_str(st, label);
+	stmt_bind_int(st, n);
+	return stmt_run(c, st);
+}
+
+static bool same_labels(const struct bead_row *a, const struct bead_row *b)
+{
+	if (a->label_count != b->label_count)
+		return false;
+	for (size_t i = 0; i < a->label_count; i++)
+		if (!str_eq(a->labels[i], b->labels[i]))
+			return false;
+	return true;
+}
+
+static enum err put_labels(struct call *c, struct cache *cache,
+			   const struct bead_row *row, const struct bead_row *old,
+			   int64_t n)
+{
+	static const struct bead_row none;
+	enum err e = ERR_OK;
+
+	old = old ? old : &none;
+	if (same_labels(row, old))
+		return ERR_OK;
+	for (size_t i = 0; !e && i < old->label_count; i++)
+		e = drop_label(c, cache, old->labels[i], n);
+	for (size_t i = 0; !e && i < row->label_count; i++)
+		e = put_label(c, cache, row->labels[i], n);
+	return e;
+}
+
+static enum err index_text(struct call *c, struct cache *cache,
+			   const struct bead_row *row, int64_t n)
+{
+	AUTO_STMT *st = db_stmt(
+		cache->db, "INSERT INTO search (rowid, title, body) VALUES (?, ?, ?)");
+
+	stmt_bind_int(st, n);
+	stmt_bind_str(st, row->title);
+	stmt_bind_str(st, row->text);
+	return stmt_run(c, st);
+}
+
+/* The index keeps no text, so it has to be told what to take out. */
+static enum err unindex_text(struct call *c, struct cache *cache,
+			     const struct bead_row *old)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT INTO search (search, rowid, title,"
+					   " body) VALUES ('delete', ?, ?, ?)");
+
+	stmt_bind_int(st, old->n);
+	stmt_bind_str(st, old->title);
+	stmt_bind_str(st, old->text);
+	return stmt_run(c, st);
+}
+
+/* The first column of all rows. */
+static enum err stmt_all(struct call *c, struct stmt *st, struct str **out, size_t *count)
+{
+	*out = NULL;
+	*count = 0;
+	while (stmt_row(st)) {
+		*out = arena_room(&c->mem, *out, *count, sizeof **out);
+		(*out)[(*count)++] = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
+
+static enum err put_created(struct call *c, struct cache *cache,
+			    const struct bead_row *row)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR IGNORE INTO created VALUES (?, ?)");
+
+	stmt_bind_str(st, row->request);
+	stmt_bind_str(st, row->id);
+	return stmt_run(c, st);
+}
+
+enum err cache_find_created(struct call *c, struct cache *cache, struct str request,
+			    struct str **ids, size_t *count)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT id FROM created WHERE request = ?");
+
+	stmt_bind_str(st, request);
+	return stmt_all(c, st, ids, count);
+}
+
+enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_row *row,
+			const struct bead_row *old)
+{
+	bool same = old && str_eq(row->title, old->title) && str_eq(row->text, old->text);
+	enum err e = old ? update_row(c, cache, row, old->n) : insert_row(c, cache, row);
+	int64_t n = old ? old->n : db_last_id(cache->db);
+
+	if (!e && !old && row->request.p)
+		e = put_created(c, cache, row);
+	if (!e && old && !same)
+		e = unindex_text(c, cache, old);
+	if (!e && !same)
+		e = index_text(c, cache, row, n);
+	return e ? e : put_labels(c, cache, row, old, n);
+}
+
+enum err cache_drop_bead(struct call *c, struct cache *cache, const struct bead_row *old)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM beads WHERE n = ?");
+	enum err e = unindex_text(c, cache, old);
+
+	for (size_t i = 0; !e && i < old->label_count; i++)
+		e = drop_label(c, cache, old->labels[i], old->n);
+	if (e)
+		return e;
+	stmt_bind_int(st, old->n);
+	return stmt_run(c, st);
+}
+
+enum err cache_put_tombstone(struct call *c, struct cache *cache, struct str id,
+			     int64_t at, struct str line)
+{
+	AUTO_STMT *drop = NULL, *st = NULL;
+
+	if (!line.p) {
+		drop = db_stmt(cache->db, "DELETE FROM tombstones WHERE id = ?");
+		stmt_bind_str(drop, id);
+		return stmt_run(c, drop);
+	}
+	st = db_stmt(cache->db, "INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)");
+	stmt_bind_str(st, id);
+	stmt_bind_int(st, at);
+	stmt_bind_str(st, line);
+	return stmt_run(c, st);
+}
+
+enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_row *row)
+{
+	AUTO_STMT *st =
+		db_stmt(cache->db, "INSERT OR REPLACE INTO edges VALUES (?, ?, ?, ?, ?)");
+
+	stmt_bind_str(st, row->from);
+	stmt_bind_str(st, row->to);
+	stmt_bind_str(st, row->kind);
+	stmt_bind_int(st, row->active);
+	stmt_bind_str(st, row->line);
+	return stmt_run(c, st);
+}
+
+#define ANCESTORS                                              \
+	"WITH RECURSIVE up (id) AS (SELECT dst FROM edges"     \
+	" WHERE src = ?1 AND kind = 'parent' AND active UNION" \
+	" SELECT e.dst FROM up JOIN edges e ON e.src = up.id"  \
+	" WHERE e.kind = 'parent' AND e.active)"
+
+enum err cache_ancestors(struct call *c, struct cache *cache, struct str id,
+			 struct str **ids, size_t *count)
+{
+	AUTO_STMT *st = db_stmt(cache->db, ANCESTORS " SELECT id FROM up");
+
+	stmt_bind_str(st, id);
+	return stmt_all(c, st, ids, count);
+}
+
+enum err cache_recount(struct call *c, struct cache *cache, struct str id)
+{
+	AUTO_STMT *st = db_stmt(
+		cache->db,
+		"UPDATE beads SET"
+		" blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.dst"
+		"  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2)"
+		"  + (" ANCESTORS " SELECT count(*) FROM up WHERE id = ?1),"
+		" waits = (SELECT group_concat(id) FROM (SELECT t.id FROM edges e"
+		"  CROSS JOIN beads t ON t.id = e.dst WHERE e.src = ?1"
+		"  AND e.kind = 'blocks' AND e.active AND t.status < 2 ORDER BY t.id)),"
+		" dependencies = (SELECT count(*) FROM edges e JOIN beads t"
+		"  ON t.id = e.dst WHERE e.src = ?1 AND e.active),"
+		" dependents = (SELECT count(*) FROM edges e JOIN beads t"
+		"  ON t.id = e.src WHERE e.dst = ?1 AND e.active),"
+		" children = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.src"
+		"  WHERE e.dst = ?1 AND e.kind = 'parent' AND e.active"
+		"  AND t.status < 2),"
+		" parent = (SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"
+		"  WHERE e.src = ?1 AND e.kind = 'parent' AND e.active"
+		"  ORDER BY e.dst LIMIT 1)"
+		" WHERE id = ?1");
+
+	stmt_bind_str(st, id);
+	return stmt_run(c, st);
+}
+
+enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_row *row)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM edges"
+					   " WHERE src = ? AND dst = ? AND kind = ?");
+
+	stmt_bind_str(st, row->from);
+	stmt_bind_str(st, row->to);
+	stmt_bind_str(st, row->kind);
+	return stmt_run(c, st);
+}
+
+enum err cache_edges_of(struct call *c, struct cache *cache, struct str id,
+			struct edge_row **out)
+{
+	AUTO_STMT *st =
+		db_stmt(cache->db, "SELECT src, dst, kind, active, line FROM edges"
+				   " WHERE src = ?1 UNION SELECT src, dst, kind, active,"
+				   " line FROM edges WHERE dst = ?1");
+
+	*out = NULL;
+	stmt_bind_str(st, id);
+	while (stmt_row(st)) {
+		struct edge_row *row = arena_new(&c->mem, struct edge_row);
+
+		row->from = stmt_str(st, &c->mem);
+		row->to = stmt_str(st, &c->mem);
+		row->kind = stmt_str(st, &c->mem);
+		row->active = stmt_int(st);
+		row->line = stmt_str(st, &c->mem);
+		*out = row;
+		out = &row->next;
+	}
+	return stmt_end(c, st);
+}
+
+enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt *r)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT op, args, reply FROM receipts"
+					   " WHERE actor = ? AND id = ?");
+
+	r->op = r->reply = (struct str){ 0 };
+	stmt_bind_str(st, r->actor);
+	stmt_bind_str(st, r->id);
+	if (stmt_row(st)) {
+		r->op = stmt_str(st, &c->mem);
+		r->args = stmt_str(st, &c->mem);
+		r->reply = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
+
+enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO receipts"
+					   " VALUES (?, ?, ?, ?, ?, ?)");
+
+	stmt_bind_str(st, r->actor);
+	stmt_bind_str(st, r->id);
+	stmt_bind_str(st, r->op);
+	stmt_bind_str(st, r->args);
+	stmt_bind_str(st, r->reply);
+	stmt_bind_int(st, r->at);
+	return stmt_run(c, st);
+}
+
+enum err cache_drop_receipts(struct call *c, struct cache *cache)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM receipts");
+
+	return stmt_run(c, st);
+}
+
+static const char *const everything[] = {
+	"SELECT id, status, priority, type, assignee, lease, created, created_n, updated,"
+	" closed, blockers, dependencies, dependents, children, parent, waits, title,"
+	" line FROM beads"
+	" ORDER BY id",
+	"SELECT b.id, l.label FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
+	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
+	"SELECT id, at, line FROM tombstones ORDER BY id",
+};
+static const int widths[] = { 18, 2, 5, 3 };
+
+static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width,
+			  bool *same)
+{
+	struct arena mem = { 0 };
+	bool more_a, more_b;
+	enum err e;
+
+	do {
+		more_a = stmt_row(a);
+		more_b = stmt_row(b);
+		*same = more_a == more_b;
+		for (int i = 0; *same && more_a && i < width; i++)
+			*same = str_eq(stmt_str(a, &mem), stmt_str(b, &mem));
+		arena_reset(&mem);
+	} while (*same && more_a);
+	arena_release(&mem);
+	e = stmt_end(c, a);
+	return e ? e : stmt_end(c, b);
+}
+
+enum err cache_same(struct call *c, struct cache *a, struct cache *b, bool *same)
+{
+	enum err e = ERR_OK;
+
+	*same = true;
+	for (size_t i = 0; !e && *same && i < sizeof widths / sizeof *widths; i++) {
+		AUTO_STMT *x = db_stmt(a->db, everything[i]);
+		AUTO_STMT *y = db_stmt(b->db, everything[i]);
+
+		e = same_rows(c, x, y, widths[i], same);
+	}
+	return e;
+}

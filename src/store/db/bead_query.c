@@ -1,0 +1,547 @@
+#include "store/db/bead_query.h"
+
+#include "base/buf.h"
+#include "store/db/db.h"
+
+static const char *const sort_words[] = {
+	[SORT_PRIORITY] = "priority", [SORT_CREATED] = "created",
+	[SORT_UPDATED] = "updated",   [SORT_CLOSED] = "closed",
+	[SORT_STATUS] = "status",     [SORT_ID] = "id",
+	[SORT_TITLE] = "title",       [SORT_TYPE] = "type",
+	[SORT_ASSIGNEE] = "assignee",
+};
+const struct names bead_sorts = { sort_words, SORT_ASSIGNEE + 1, NULL };
+
+static const char *const group_words[] = {
+	[GROUP_STATUS] = "status", [GROUP_PRIORITY] = "priority",
+	[GROUP_TYPE] = "type",     [GROUP_ASSIGNEE] = "assignee",
+	[GROUP_LABEL] = "label",
+};
+static const struct names groups = { group_words, GROUP_LABEL + 1, NULL };
+
+/* SQL that is being put together, and what its parameters are to be. */
+struct query {
+	struct buf sql;
+	struct param {
+		struct str text; /* absent: a number */
+		int64_t number;
+	} * param;
+	size_t params;
+};
+
+static void add_param(struct query *q, struct param p)
+{
+	q->param = arena_grow(q->sql.mem, q->param, q->params * sizeof p,
+			      (q->params + 1) * sizeof p);
+	q->param[q->params++] = p;
+}
+
+static void sql(struct query *q, const char *text)
+{
+	buf_put(&q->sql, str_of(text));
+}
+
+static void with_text(struct query *q, const char *condition, struct str text)
+{
+	if (!text.p)
+		return;
+	sql(q, condition);
+	add_param(q, (struct param){ .text = text });
+}
+
+static void with_number(struct query *q, const char *condition, int64_t n)
+{
+	sql(q, condition);
+	add_param(q, (struct param){ .number = n });
+}
+
+static void with_bound(struct query *q, const char *condition, struct bound bound)
+{
+	if (bound.given)
+		with_number(q, condition, bound.ms);
+}
+
+static struct stmt *prepared(struct cache *cache, struct query *q)
+{
+	struct stmt *st = db_stmt_once(cache->db, buf_str(&q->sql));
+
+	for (size_t i = 0; i < q->params; i++)
+		if (q->param[i].text.p)
+			stmt_bind_str(st, q->param[i].text);
+		else
+			stmt_bind_int(st, q->param[i].number);
+	return st;
+}
+
+/* A set of small numbers; the forms that the partial indexes are made for come first. */
+static void with_set(struct query *q, const char *column, unsigned set)
+{
+	const char *comma = "";
+
+	if (!set)
+		return;
+	if (!strcmp(column, "status") &&
+	    set == (1 << BEAD_OPEN | 1 << BEAD_IN_PROGRESS)) {
+		sql(q, " AND b.status < 2");
+		return;
+	}
+	if (!(set & (set - 1))) {
+		int only = 0;
+
+		while (!(set >> only & 1))
+			only++;
+		buf_fmt(&q->sql, " AND b.%s = %d", column, only);
+		return;
+	}
+	buf_fmt(&q->sql, " AND b.%s IN (", column);
+	for (int i = 0; i < 8; i++)
+		if (set >> i & 1) {
+			buf_fmt(&q->sql, "%s%d", comma, i);
+			comma = ", ";
+		}
+	sql(q, ")");
+}
+
+static void with_list(struct query *q, const char *before, const struct str *list,
+		      size_t count, const char *after)
+{
+	if (!count)
+		return;
+	sql(q, before);
+	for (size_t i = 0; i < count; i++)
+		with_text(q, i ? ", ?" : "?", list[i]);
+	sql(q, after);
+}
+
+/* A pattern for LIKE that means the text itself, anywhere. */
+static struct str anywhere(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+
+	if (!text.p)
+		return text;
+	buf_char(&b, '%');
+	for (size_t i = 0; i < text.n; i++) {
+		if (strchr("%_\\", text.p[i]))
+			buf_char(&b, '\\');
+		buf_char(&b, text.p[i]);
+	}
+	buf_char(&b, '%');
+	return buf_str(&b);
+}
+
+int64_t bead_row_free_from(const struct bead_row *row, struct str actor)
+{
+	bool mine = row->assignee.p && actor.p && str_eq(row->assignee, actor);
+
+	if (row->status == BEAD_CLOSED || row->blockers || row->children)
+		return FREE_NEVER;
+	if (row->status == BEAD_OPEN)
+		return mine ? 0 : row->lease;
+	return row->lease ? row->lease : FREE_NEVER;
+}
+
+/* One half of what is ready: what nobody holds, and what was held too long. */
+enum half { HALF_OPEN, HALF_EXPIRED, HALF_NONE };
+
+/* Of what is ready: all, what has no open child, what has one. */
+enum kin { KIN_ANY, KIN_LEAF, KIN_CONTAINER };
+
+static void with_kin(struct query *q, enum kin kin)
+{
+	if (kin != KIN_ANY)
+		sql(q, kin == KIN_LEAF ? " AND b.children = 0" : " AND b.children > 0");
+}
+
+static void with_half(struct query *q, const struct bead_filter *f, enum half half)
+{
+	if (half == HALF_OPEN) {
+		sql(q, " AND b.status = 0 AND b.blockers = 0");
+		with_number(q, " AND (b.lease IS NULL OR b.lease <= ?", f->now);
+		with_text(q, " OR b.assignee = ?", f->actor);
+		sql(q, ")");
+	} else if (half == HALF_EXPIRED) {
+		sql(q, " AND b.status = 1 AND b.blockers = 0");
+		with_number(q, " AND b.lease <= ?", f->now);
+	}
+}
+
+static void conditions(struct query *q, const struct bead_filter *f, enum half half)
+{
+	struct arena *mem = q->sql.mem;
+
+	sql(q, " WHERE 1");
+	with_half(q, f, half);
+	with_set(q, "status", f->statuses);
+	with_set(q, "type", f->types);
+	with_set(q, "priority", f->priorities);
+	with_text(q, " AND b.assignee = ?", f->assignee);
+	if (f->unassigned)
+		sql(q, " AND b.assignee IS NULL");
+	for (size_t i = 0; i < f->label_count; i++)
+		with_text(q, " AND b.n IN (SELECT n FROM labels WHERE label = ?)",
+			  f->labels[i]);
+	with_list(q, " AND b.n IN (SELECT n FROM labels WHERE label IN (", f->any_labels,
+		  f->any_count, "))");
+	with_list(q, " AND b.id IN (", f->ids, f->id_count, ")");
+	with_text(q,
+		  " AND b.id IN (SELECT src FROM edges WHERE kind = 'parent' AND active"
+		  " AND dst = ?)",
+		  f->parent);
+	with_text(q, " AND b.title LIKE ? ESCAPE '\\'", anywhere(mem, f->title_part));
+	with_text(q, " AND json_extract(b.line, '$.description') LIKE ? ESCAPE '\\'",
+		  anywhere(mem, f->description_part));
+	with_bound(q, " AND b.created >= ?", f->created_after);
+	with_bound(q, " AND b.created < ?", f->created_before);
+	with_bound(q, " AND b.updated >= ?", f->updated_after);
+	with_bound(q, " AND b.updated < ?", f->updated_before);
+	with_bound(q, " AND b.closed >= ?", f->closed_after);
+	with_bound(q, " AND b.closed < ?", f->closed_before);
+	if (f->blocked)
+		sql(q, " AND b.status < 2 AND b.blockers > 0");
+	if (f->expired)
+		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
+}
+
+/* The names of columns of the result, so that both halves can share the order. */
+static void order(struct query *q, const struct bead_filter *f)
+{
+	static const struct {
+		const char *up, *down;
+	} by[] = {
+		[SORT_PRIORITY] = { "priority, created, created_n, id",
+				    "priority DESC, created DESC, created_n DESC, id "
+				    "DESC" },
+		[SORT_CREATED] = { "created DESC, created_n DESC, id DESC",
+				   "created, created_n, id" },
+		[SORT_UPDATED] = { "updated DESC, id DESC", "updated, id" },
+		[SORT_CLOSED] = { "closed DESC, id DESC", "closed IS NULL, closed, id" },
+		[SORT_STATUS] = { "status, priority, created, created_n, id",
+				  "status DESC, priority, created, created_n, id" },
+		[SORT_ID] = { "id", "id DESC" },
+		[SORT_TITLE] = { "title COLLATE NOCASE, id",
+				 "title COLLATE NOCASE DESC, id" },
+		[SORT_TYPE] = { "type, priority, created, created_n, id",
+				"type DESC, priority, created, created_n, id" },
+		[SORT_ASSIGNEE] = { "assignee IS NULL, assignee, priority, created, id",
+				    "assignee IS NULL, assignee DESC, priority, created, "
+				    "id" },
+	};
+
+	buf_fmt(&q->sql, " ORDER BY %s", f->reverse ? by[f->sort].down : by[f->sort].up);
+	if (f->limit)
+		with_number(q, " LIMIT ?", f->limit);
+}
+
+struct bead_row *bead_row_read(struct call *c, struct stmt *st)
+{
+	struct bead_row *r = arena_new(&c->mem, struct bead_row);
+
+	r->n = stmt_int(st);
+	r->id = stmt_str(st, &c->mem);
+	r->title = stmt_str(st, &c->mem);
+	r->assignee = stmt_str(st, &c->mem);
+	r->status = (int)stmt_int(st);
+	r->type = (int)stmt_int(st);
+	r->priority = stmt_int(st);
+	r->created = stmt_int(st);
+	r->created_n = stmt_int(st);
+	r->updated = stmt_int(st);
+	r->closed = stmt_int(st);
+	r->lease = stmt_int(st);
+	r->line = stmt_str(st, &c->mem);
+	r->hash = stmt_str(st, &c->mem);
+	r->blockers = stmt_int(st);
+	r->dependencies = stmt_int(st);
+	r->dependents = stmt_int(st);
+	r->children = stmt_int(st);
+	r->parent = stmt_str(st, &c->mem);
+	r->waits = stmt_str(st, &c->mem);
+	return r;
+}
+
+/* The query is used up. */
+static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
+			  struct bead_row ***tail, int64_t *count)
+{
+	AUTO_STMT *st = prepared(cache, q);
+
+	while (stmt_row(st)) {
+		**tail = bead_row_read(c, st);
+		*tail = &(**tail)->next;
+		++*count;
+	}
+	return stmt_end(c, st);
+}
+
+/* What begins with each of the words, as FTS5 wants to hear it. */
+static struct str match(struct arena *mem, struct str words, const char *column)
+{
+	struct buf b = { .mem = mem };
+	struct str word;
+
+	buf_put(&b, str_of(column));
+	buf_char(&b, '(');
+	while (str_next(&words, ' ', &word)) {
+		if (!word.n)
+			continue;
+		buf_char(&b, '"');
+		for (size_t i = 0; i < word.n; i++) {
+			if (word.p[i] == '"')
+				buf_char(&b, '"');
+			buf_char(&b, word.p[i]);
+		}
+		buf_put(&b, STR("\"* "));
+	}
+	buf_char(&b, ')');
+	return buf_str(&b);
+}
+
+static void columns(struct query *q, const struct bead_filter *f, const char *select)
+{
+	sql(q, select);
+	sql(q, f->lean ? BEAD_COLUMNS_WITH("NULL", "NULL") : BEAD_COLUMNS);
+}
+
+/* Titles that match come first, then all else; of each the newest first. */
+static enum err search(struct call *c, struct cache *cache, const struct bead_filter *f,
+		       struct bead_row **out)
+{
+	int64_t found = 0;
+	enum err e = ERR_OK;
+
+	for (int pass = 0; !e && pass < 2 && (!f->limit || found < f->limit); pass++) {
+		struct query q = { .sql.mem = &c->mem };
+		struct bead_filter rest = *f;
+
+		rest.limit = f->limit ? f->limit - found : 0;
+		columns(&q, f, "SELECT");
+		sql(&q, " FROM search s CROSS JOIN beads b ON b.n = s.rowid");
+		conditions(&q, &rest, HALF_NONE);
+		with_text(&q, " AND s.search MATCH ?",
+			  match(&c->mem, f->words, pass ? "" : "title : "));
+		if (pass)
+			with_text(&q,
+				  " AND s.rowid NOT IN (SELECT rowid FROM search"
+				  " WHERE search MATCH ?)",
+				  match(&c->mem, f->words, "title : "));
+		sql(&q, " ORDER BY s.rowid DESC");
+		if (rest.limit)
+			with_number(&q, " LIMIT ?", rest.limit);
+		e = read_rows(c, cache, &q, &out, &found);
+	}
+	return e;
+}
+
+/* Both halves, in one order. */
+static enum err each_ready(struct call *c, struct cache *cache,
+			   const struct bead_filter *f, enum kin kin,
+			   struct bead_row ***tail, int64_t *found)
+{
+	struct query q = { .sql.mem = &c->mem };
+
+	for (int half = HALF_OPEN; half <= HALF_EXPIRED; half++) {
+		columns(&q, f, half == HALF_OPEN ? "SELECT" : " UNION ALL SELECT");
+		sql(&q, " FROM beads b");
+		conditions(&q, f, (enum half)half);
+		with_kin(&q, kin);
+	}
+	order(&q, f);
+	return read_rows(c, cache, &q, tail, found);
+}
+
+/* What can be worked on comes before what is worked on through its children. */
+static enum err leaves_first(struct call *c, struct cache *cache,
+			     const struct bead_filter *f, struct bead_row **out)
+{
+	struct bead_filter rest = *f;
+	int64_t found = 0;
+	enum err e = each_ready(c, cache, f, KIN_LEAF, &out, &found);
+
+	if (e || f->handout || (f->limit && found >= f->limit))
+		return e;
+	rest.limit = f->limit ? f->limit - found : 0;
+	return each_ready(c, cache, &rest, KIN_CONTAINER, &out, &found);
+}
+
+enum err query_each(struct call *c, struct cache *cache, const struct bead_filter *f,
+		    struct bead_row **out)
+{
+	struct query q = { .sql.mem = &c->mem };
+	int64_t found = 0;
+
+	*out = NULL;
+	if (f->words.p && f->sort == SORT_PRIORITY && !f->reverse)
+		return search(c, cache, f, out);
+	if (f->ready || f->handout)
+		return leaves_first(c, cache, f, out);
+	columns(&q, f, "SELECT");
+	sql(&q, " FROM beads b");
+	conditions(&q, f, HALF_NONE);
+	if (f->words.p)
+		with_text(&q,
+			  " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
+			  match(&c->mem, f->words, ""));
+	order(&q, f);
+	return read_rows(c, cache, &q, &out, &found);
+}
+
+enum err query_count(struct call *c, struct cache *cache, const struct bead_filter *f,
+		     int64_t *out)
+{
+	enum err e = ERR_OK;
+
+	*out = 0;
+	for (int half = f->ready || f->handout ? HALF_OPEN : HALF_NONE; !e; half++) {
+		struct query q = { .sql.mem = &c->mem };
+
+		sql(&q, "SELECT count(*) FROM beads b");
+		conditions(&q, f, (enum half)half);
+		with_kin(&q, f->handout ? KIN_LEAF : KIN_ANY);
+
+		AUTO_STMT *st = prepared(cache, &q);
+
+		if (stmt_row(st))
+			*out += stmt_int(st);
+		e = stmt_end(c, st);
+		if (half >= HALF_EXPIRED)
+			break;
+	}
+	return e;
+}
+
+static enum err read_tally(struct call *c, struct stmt *st, struct tally **out)
+{
+	*out = NULL;
+	while (stmt_row(st)) {
+		struct tally *t = arena_new(&c->mem, struct tally);
+
+		t->key = stmt_str(st, &c->mem);
+		t->count = stmt_int(st);
+		*out = t;
+		out = &t->next;
+	}
+	return stmt_end(c, st);
+}
+
+enum err query_tally(struct call *c, struct cache *cache, const struct bead_filter *f,
+		     enum group group, struct tally **out)
+{
+	struct query q = { .sql.mem = &c->mem };
+	bool label = group == GROUP_LABEL;
+	const char *key =
+		label ? "l.label" :
+			arena_fmt(&c->mem, "b.%s", names_word(&groups, group)).p;
+
+	buf_fmt(&q.sql, "SELECT %s, count(*) FROM beads b%s", key,
+		label ? " JOIN labels l ON l.n = b.n" : "");
+	conditions(&q, f, HALF_NONE);
+	buf_fmt(&q.sql, " GROUP BY %s ORDER BY %s", key, key);
+
+	AUTO_STMT *st = prepared(cache, &q);
+
+	return read_tally(c, st, out);
+}
+
+enum err query_labels(struct call *c, struct cache *cache, struct tally **out)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT label, count(*) FROM labels"
+					   " GROUP BY label ORDER BY label");
+
+	return read_tally(c, st, out);
+}
+
+enum err query_ids(struct call *c, struct cache *cache, struct str head, bool gone,
+		   size_t most, struct str **ids, size_t *count)
+{
+	AUTO_STMT *st = db_stmt(
+		cache->db,
+		gone ? "SELECT id FROM tombstones WHERE id >= ?1 AND id < ?1 || '~'"
+		       " ORDER BY id LIMIT ?2" :
+		       "SELECT id FROM beads WHERE id >= ?1 AND id < ?1 || '~'"
+		       " ORDER BY id LIMIT ?2");
+
+	*ids = arena_array(&c->mem, most, sizeof **ids);
+	*count = 0;
+	stmt_bind_str(st, head);
+	stmt_bind_int(st, (int64_t)most);
+	while (stmt_row(st))
+		(*ids)[(*count)++] = stmt_str(st, &c->mem);
+	return stmt_end(c, st);
+}
+
+enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
+		     struct link **out)
+{
+	AUTO_STMT *st = db_stmt(
+		cache->db, side == SIDE_OUT ? "SELECT e.kind," BEAD_COLUMNS
+					      " FROM edges e JOIN beads b ON b.id = e.dst"
+					      " WHERE e.src = ? AND e.active ORDER BY "
+					      "e.kind, b.priority, b.id" :
+					      "SELECT e.kind," BEAD_COLUMNS
+					      " FROM edges e JOIN beads b ON b.id = e.src"
+					      " WHERE e.dst = ? AND e.active ORDER BY "
+					      "e.kind, b.priority, b.id");
+
+	*out = NULL;
+	stmt_bind_str(st, id);
+	while (stmt_row(st)) {
+		struct link *l = arena_new(&c->mem, struct link);
+
+		l->kind = stmt_str(st, &c->mem);
+		l->bead = bead_row_read(c, st);
+		*out = l;
+		out = &l->next;
+	}
+	return stmt_end(c, st);
+}
+
+enum err query_edges(struct call *c, struct cache *cache, struct str kind,
+		     struct edge_row **out)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, line FROM edges"
+					   " WHERE active AND kind = coalesce(?, kind)"
+					   " ORDER BY src, dst, kind");
+
+	*out = NULL;
+	stmt_bind_str(st, kind);
+	while (stmt_row(st)) {
+		struct edge_row *row = arena_new(&c->mem, struct edge_row);
+
+		row->from = stmt_str(st, &c->mem);
+		row->to = stmt_str(st, &c->mem);
+		row->kind = stmt_str(st, &c->mem);
+		row->line = stmt_str(st, &c->mem);
+		row->active = true;
+		*out = row;
+		out = &row->next;
+	}
+	return stmt_end(c, st);
+}
+
+enum err query_buried(struct call *c, struct cache *cache, int64_t limit,
+		      struct buried **out)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT id, line FROM tombstones"
+					   " ORDER BY at DESC, id LIMIT ?");
+
+	*out = NULL;
+	stmt_bind_int(st, limit ? limit : -1);
+	while (stmt_row(st)) {
+		struct buried *b = arena_new(&c->mem, struct buried);
+
+		b->id = stmt_str(st, &c->mem);
+		b->line = stmt_str(st, &c->mem);
+		*out = b;
+		out = &b->next;
+	}
+	return stmt_end(c, st);
+}
+
+enum err query_buried_count(struct call *c, struct cache *cache, int64_t *out)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT count(*) FROM tombstones");
+
+	*out = stmt_row(st) ? stmt_int(st) : 0;
+	return stmt_end(c, st);
+}

@@ -1,0 +1,37 @@
+#ifndef STORE_DB_BOARD_ARTIFACTS_H
+#define STORE_DB_BOARD_ARTIFACTS_H
+
+#include "base/call.h"
+
+struct board;
+struct ref;
+
+struct artifact {
+	int64_t id;
+	struct str path, produced_by, description;
+	struct str version; /* may be absent */
+	struct str refs;    /* JSON array */
+	int64_t created_at; /* moment; of the last registration */
+	struct artifact *next;
+};
+
+struct artifact_filter {
+	struct str produced_by;
+	const struct ref *ref;
+	struct str mentions; /* in its description or what it refers to; absent: any */
+	int64_t since;       /* moment; 0: all */
+	int64_t or_after;    /* or with a higher id than this; 0: not even then */
+	int64_t limit;       /* 0: none */
+};
+
+/* A chain, the newest first. */
+enum err artifact_each(struct call *c, struct board *b,
+		       const struct artifact_filter *filter, struct artifact **out);
+enum err artifact_find(struct call *c, struct board *b, struct str path,
+		       struct artifact **out);
+
+/* A path has one entry; registering it again replaces all but its id. */
+enum err artifact_put(struct call *c, struct board *b, const struct artifact *a);
+enum err artifact_delete_all(struct call *c, struct board *b);
+
+#endif

@@ -1,0 +1,16 @@
+#ifndef STORE_DB_BOARD_CONFIG_H
+#define STORE_DB_BOARD_CONFIG_H
+
+#include "base/call.h"
+
+struct board;
+
+/* What `.bb/config.toml` may set; a missing file or key leaves the defaults. */
+struct board_config {
+	int64_t summary_messages; /* how far back a summary looks, in ms */
+	int64_t summary_artifacts;
+};
+
+enum err board_config_read(struct call *c, struct board *b, struct board_config *out);
+
+#endif

@@ -1,0 +1,525 @@
+#include "store/db/board_db.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/id.h"
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "store/db/db_salvage.h"
+#include "store/db/receipt_db.h"
+#include "store/folder.h"
+#include "store/place.h"
+
+enum {
+	SCHEMA_VERSION = 1,
+	WAIT_MS = 5000,
+};
+
+static const char schema[] =
+	"CREATE TABLE schema_version (version INTEGER NOT NULL);"
+	"INSERT INTO schema_version (version) VALUES (1);"
+	"CREATE TABLE agents ("
+	"    id TEXT PRIMARY KEY,"
+	"    current_task TEXT NOT NULL DEFAULT '',"
+	"    progress INTEGER NOT NULL DEFAULT 0"
+	"        CHECK (progress >= 0 AND progress <= 100),"
+	"    status TEXT NOT NULL DEFAULT 'idle'"
+	"        CHECK (status IN ('idle', 'planning', 'coding', 'testing',"
+	"            'reviewing', 'blocked', 'offline')),"
+	"    blockers TEXT,"
+	"    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,"
+	"    updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
+	"CREATE TABLE messages ("
+	"    id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"    from_agent TEXT NOT NULL,"
+	"    content TEXT NOT NULL,"
+	"    tags TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags)),"
+	"    priority TEXT NOT NULL DEFAULT 'normal'"
+	"        CHECK (priority IN ('low', 'normal', 'high', 'critical')),"
+	"    in_reply_to INTEGER REFERENCES messages(id),"
+	"    refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),"
+	"    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
+	"CREATE TABLE artifacts ("
+	"    id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"    path TEXT NOT NULL UNIQUE,"
+	"    produced_by TEXT NOT NULL,"
+	"    description TEXT NOT NULL DEFAULT '',"
+	"    version TEXT,"
+	"    refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),"
+	"    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
+	"CREATE INDEX idx_agents_status ON agents(status);"
+	"CREATE INDEX idx_agents_last_seen ON agents(last_seen);"
+	"CREATE INDEX idx_messages_created_at ON messages(created_at DESC);"
+	"CREATE INDEX idx_messages_from_agent ON messages(from_agent);"
+	"CREATE INDEX idx_messages_priority ON messages(priority)"
+	"    WHERE priority IN ('high', 'critical');"
+	"CREATE INDEX idx_messages_in_reply_to ON messages(in_reply_to)"
+	"    WHERE in_reply_to IS NOT NULL;"
+	"CREATE INDEX idx_artifacts_path ON artifacts(path);"
+	"CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);";
+
+/* Beside the specification's tables, so that its other users see what they know. */
+static const char extras[] =
+	"CREATE TABLE IF NOT EXISTS reads ("
+	"    agent TEXT NOT NULL,"
+	"    first INTEGER NOT NULL,"
+	"    last INTEGER NOT NULL,"
+	"    PRIMARY KEY (agent, first)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS receipts ("
+	"    agent TEXT NOT NULL,"
+	"    request_id TEXT NOT NULL,"
+	"    op TEXT NOT NULL,"
+	"    args TEXT NOT NULL,"
+	"    reply TEXT NOT NULL,"
+	"    created_ms INTEGER NOT NULL,"
+	"    PRIMARY KEY (agent, request_id)) WITHOUT ROWID;"
+	"CREATE INDEX IF NOT EXISTS idx_receipts_created ON receipts(created_ms);"
+	"CREATE TABLE IF NOT EXISTS refs ("
+	"    ref TEXT NOT NULL,"
+	"    message INTEGER NOT NULL,"
+	"    PRIMARY KEY (ref, message)) WITHOUT ROWID;"
+	"INSERT OR IGNORE INTO refs VALUES ('', 0);";
+
+/* The board is shared with other programs, which may have tables of their own. */
+static const struct db_table tables[] = {
+	{ "schema_version", false, { "version" } },
+	{ "agents",
+	  false,
+	  { "id", "current_task", "progress", "status", "blockers", "last_seen",
+	    "updated_at" } },
+	{ "messages",
+	  false,
+	  { "id", "from_agent", "content", "tags", "priority", "in_reply_to", "refs",
+	    "created_at" } },
+	{ "artifacts",
+	  false,
+	  { "id", "path", "produced_by", "description", "version", "refs",
+	    "created_at" } },
+	{ "reads", true, { "agent", "first", "last" } },
+	{ "receipts", true, { "agent", "request_id" } },
+	{ "refs", true, { "ref", "message" } },
+	{ 0 },
+};
+
+static struct str folder(struct call *c, struct str root)
+{
+	return path_join(&c->mem, root, STR(".bb"));
+}
+
+static struct str database(struct call *c, struct str root)
+{
+	return path_join(&c->mem, root, STR(".bb/blackboard.db"));
+}
+
+static enum err check(struct call *c, struct str root, enum folder_use use)
+{
+	enum err e = folder_check(c, folder(c, root), use);
+
+	return e ? e : folder_check_tracked(c, folder(c, root));
+}
+
+enum err board_check(struct call *c, struct str root)
+{
+	return check(c, root, FOLDER_READ);
+}
+
+static enum err not_initialized(struct call *c)
+{
+	return call_fail(c, ERR_NOT_INITIALIZED, "No blackboard found.");
+}
+
+/* The folder may be destroyed, and made anew, while we reach for its lock. */
+static enum err take_lock(struct call *c, struct board *b)
+{
+	struct str path = path_join(&c->mem, b->root, STR(".bb/lock"));
+	struct file_found found;
+	enum err e = ERR_OK;
+
+	for (int tries = 0; tries < 100; tries++) {
+		if ((e = file_look(c, folder(c, b->root), &found)))
+			return e;
+		if (found.kind != FILE_FOLDER)
+			return not_initialized(c);
+		if (!(e = lock_take(c, path, WAIT_MS, &b->lock)) ||
+		    e == ERR_DATABASE_BUSY || file_exists(&c->mem, path))
+			break;
+	}
+	return e;
+}
+
+/* Is it ours to read, and does it have our tables beside the specification's? */
+static enum err check_version(struct call *c, struct board *b)
+{
+	AUTO_STMT *st = NULL;
+	int64_t version;
+	const char *const ours[] = { schema, extras, NULL };
+	enum err e = db_expect(c, b->db, tables, ours);
+
+	if (e == ERR_DAMAGED && !db_has_table(b->db, "schema_version"))
+		return call_fail(c, ERR_DAMAGED,
+				 "'" STR_FMT "/.bb/blackboard.db' holds no board",
+				 STR_ARG(b->root));
+	if (e)
+		return e;
+	st = db_stmt(b->db, "SELECT version FROM schema_version");
+	version = stmt_row(st) ? stmt_int(st) : 0;
+	if ((e = stmt_end(c, st)))
+		return e;
+	b->tracked = db_has_table(b->db, "refs");
+	if (version == SCHEMA_VERSION)
+		return ERR_OK;
+	call_fail(c, ERR_INTERNAL_ERROR,
+		  "the board in '" STR_FMT
+		  "' has version %d; this program reads version %d",
+		  STR_ARG(b->root), (int)version, SCHEMA_VERSION);
+	return call_remedy(c, "Use a program of that version");
+}
+
+static struct str log_of(struct call *c, struct str path)
+{
+	return arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path));
+}
+
+/* SQLite would delete the log of an empty database, and with it all that is left. */
+static enum err look_at(struct call *c, struct str path, bool *there, bool *cut_off)
+{
+	struct file_found db, log = { 0 };
+	enum err e = file_look(c, path, &db);
+
+	*there = db.kind != FILE_NONE;
+	if (!e && !db.size)
+		e = file_look(c, log_of(c, path), &log);
+	*cut_off = !db.size && log.size > 0;
+	return e;
+}
+
+static enum err begin(struct call *c, struct board *b)
+{
+	enum err e = db_begin(c, b->db);
+
+	if (e)
+		return e;
+	b->writing = true;
+	if (!b->tracked)
+		e = db_exec(c, b->db, extras);
+	b->tracked = true;
+	return e;
+}
+
+static enum err open_database(struct call *c, enum board_mode mode, struct board *b)
+{
+	struct str path = database(c, b->root);
+	bool write = mode == BOARD_WRITE, there, cut_off;
+	int64_t start = moment_ticks(), waited;
+	enum err e = look_at(c, path, &there, &cut_off);
+
+	if (e)
+		return e;
+	if (!there)
+		return not_initialized(c);
+	if (cut_off)
+		return call_fail(c, ERR_DAMAGED,
+				 "'" STR_FMT "' is empty, but there is a log beside it",
+				 STR_ARG(path));
+	if (write &&
+	    ((e = take_lock(c, b)) || (e = look_at(c, path, &there, &cut_off)) || !there))
+		return e ? e : not_initialized(c);
+	waited = moment_ticks() - start;
+	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ,
+			 waited < WAIT_MS ? (int)(WAIT_MS - waited) : 0, &b->db)) ||
+	    (e = check_version(c, b)))
+		return e;
+	return write ? begin(c, b) : db_snapshot(c, b->db);
+}
+
+enum err board_open(struct call *c, enum board_mode mode, struct board *out)
+{
+	enum err e;
+
+	*out = (struct board){ .lock = LOCK_NONE };
+	if ((e = place_find(c, STR(".bb"), &out->root)))
+		return e;
+	if (!out->root.p)
+		return not_initialized(c);
+	if ((e = check(c, out->root, mode == BOARD_WRITE ? FOLDER_WRITE : FOLDER_READ)))
+		return e;
+	out->file = file_number(&c->mem, database(c, out->root));
+	if ((e = open_database(c, mode, out))) {
+		e = board_explain(c, out, e);
+		board_close(out);
+	}
+	return e;
+}
+
+enum err board_explain(struct call *c, struct board *b, enum err e)
+{
+	bool trouble = e == ERR_INTERNAL_ERROR || e == ERR_DAMAGED;
+
+	if (trouble && file_number(&c->mem, database(c, b->root)) != b->file)
+		return not_initialized(c);
+	return e;
+}
+
+enum err board_commit(struct call *c, struct board *b)
+{
+	b->writing = false;
+	return db_commit(c, b->db);
+}
+
+void board_close(struct board *b)
+{
+	if (b->writing)
+		db_rollback(b->db);
+	db_close(b->db);
+	lock_drop(&b->lock);
+	b->db = NULL;
+	b->writing = false;
+}
+
+/* The file is made before SQLite would, so that nobody else may ever read it. */
+static enum err create(struct call *c, struct board *b)
+{
+	enum err e = file_append(c, database(c, b->root), STR(""), 0600);
+
+	if (!e)
+		e = db_open(c, database(c, b->root), DB_CREATE, WAIT_MS, &b->db);
+	if (!e && !(e = db_begin(c, b->db)) && !(e = db_exec(c, b->db, schema)) &&
+	    !(e = db_exec(c, b->db, extras)))
+		e = db_commit(c, b->db);
+	return e;
+}
+
+enum state { MISSING, EMPTY, USABLE, DAMAGED };
+
+static enum err look(struct call *c, struct board *b, enum state *state)
+{
+	bool empty;
+	enum err e;
+
+	if ((e = db_open(c, database(c, b->root), DB_WRITE, WAIT_MS, &b->db)) ||
+	    (e = db_is_empty(c, b->db, &empty)) || /* a check runs what the schema says */
+	    (!empty && (e = check_version(c, b))) || (e = db_check(c, b->db)))
+		return e;
+	*state = empty ? EMPTY : USABLE;
+	return ERR_OK;
+}
+
+/* What is there. Only damage is damage; any other trouble is an error. */
+static enum err inspect(struct call *c, struct board *b, enum state *state)
+{
+	bool there, cut_off;
+	enum err e = look_at(c, database(c, b->root), &there, &cut_off);
+
+	*state = MISSING;
+	if (!e && cut_off)
+		e = ERR_DAMAGED;
+	else if (!e && there)
+		e = look(c, b, state);
+	if (e == ERR_DAMAGED) {
+		*state = DAMAGED;
+		c->code = e = ERR_OK;
+	}
+	db_close(b->db);
+	b->db = NULL;
+	return e;
+}
+
+/*
+ * The database and its log go together: one without the other is neither. The log
+ * goes first, because SQLite would delete one that lies beside a new database.
+ */
+static enum err set_aside(struct call *c, struct str path, struct str *aside)
+{
+	static const char *const part[] = { "-wal", "-shm", "" };
+	bool there = file_exists(&c->mem, path);
+	struct str name;
+	enum err e = file_stamp(c, there ? path : log_of(c, path), &name);
+
+	if (e)
+		return e;
+	*aside = arena_fmt(&c->mem, STR_FMT ".damaged_" STR_FMT, STR_ARG(path),
+			   STR_ARG(name));
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+		struct str from =
+			arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]);
+		struct str to =
+			arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*aside), part[i]);
+
+		if (rename(from.p, to.p) == 0)
+			call_stored(c, STORED_PART);
+		else if (!file_missing())
+			return file_fail(c, "keep aside", from);
+	}
+	return ERR_OK;
+}
+
+/* A log without a database is put aside with it: SQLite would delete it. */
+static enum err clear_place(struct call *c, struct str path, enum state state,
+			    struct str *aside)
+{
+	struct file_found log;
+	enum err e;
+
+	if (state == USABLE || (e = file_look(c, log_of(c, path), &log)))
+		return c->code;
+	return state == DAMAGED || log.kind != FILE_NONE ? set_aside(c, path, aside) :
+							   ERR_OK;
+}
+
+static enum err make(struct call *c, struct board *b, enum board_made *made,
+		     struct str *aside)
+{
+	struct str ignore = path_join(&c->mem, b->root, STR(".bb/.gitignore"));
+	bool before = file_exists(&c->mem, ignore);
+	enum state state;
+	enum err e = inspect(c, b, &state);
+
+	*made = state == USABLE            ? BOARD_THERE :
+		before || state != MISSING ? BOARD_REPLACED :
+					     BOARD_MADE;
+	if (!e)
+		e = clear_place(c, database(c, b->root), state, aside);
+	if (!e)
+		e = file_provide(c, ignore, STR("*\n"), 0600);
+	return e || state == USABLE ? e : create(c, b);
+}
+
+enum err board_make(struct call *c, struct str root, enum board_made *made,
+		    struct str *aside)
+{
+	struct board b = { .root = root, .lock = LOCK_NONE };
+	enum err e = check(c, root, FOLDER_WRITE);
+
+	if (e)
+		return e;
+	do { /* again, if it is destroyed in between */
+		if ((e = file_make_dir(c, folder(c, root), 0700)))
+			return e;
+	} while ((e = take_lock(c, &b)) == ERR_NOT_INITIALIZED);
+	c->code = e;
+	if (!e)
+		e = make(c, &b, made, aside);
+	board_close(&b);
+	return e;
+}
+
+static enum err check_board(struct call *c, struct db *db, struct str path)
+{
+	struct board b = { .root = path_parent(path_parent(path)), .db = db };
+
+	return check_version(c, &b);
+}
+
+enum err board_mend(struct call *c, struct mend *m)
+{
+	static const struct db_plan plan = {
+		.schema = { schema, extras },
+		.tables = tables,
+		.after = "DELETE FROM schema_version;"
+			 "INSERT INTO schema_version VALUES (1);"
+			 "INSERT OR IGNORE INTO refs VALUES ('', 0);"
+			 "UPDATE messages SET in_reply_to = NULL"
+			 " WHERE in_reply_to NOT IN (SELECT id FROM messages)",
+	};
+	struct board b = { .lock = LOCK_NONE };
+	bool there, cut_off;
+	enum err e = place_find(c, STR(".bb"), &b.root);
+
+	if (e || !b.root.p)
+		return e;
+	if ((e = check(c, b.root, m->fix ? FOLDER_WRITE : FOLDER_READ)) ||
+	    (m->fix && (e = take_lock(c, &b))))
+		return e;
+	if (!(e = look_at(c, database(c, b.root), &there, &cut_off)) && there)
+		e = db_mend(c, m, database(c, b.root), &plan, check_board);
+	lock_drop(&b.lock);
+	return e;
+}
+
+/* Out of the way first: whoever waits for it must find all of it, or nothing. */
+enum err board_destroy(struct call *c, struct str root)
+{
+	struct board b = { .root = root, .lock = LOCK_NONE };
+	struct str gone = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(folder(c, root)),
+				    id_random(&c->mem, 8).p);
+	enum err e = take_lock(c, &b);
+
+	if (!e && rename(arena_cstr(&c->mem, folder(c, root)), gone.p))
+		e = file_fail(c, "remove", folder(c, root));
+	if (!e) {
+		call_stored(c, STORED_PART);
+		e = file_remove_tree(c, gone);
+	}
+	board_close(&b);
+	return e;
+}
+
+enum err board_receipt_find(struct call *c, struct board *b, struct str op,
+			    struct str args, struct str *reply)
+{
+	AUTO_STMT *st = db_stmt(b->db, "SELECT op, args, reply FROM receipts"
+				       " WHERE agent = ? AND request_id = ?");
+	struct str old_op, old_args;
+
+	*reply = (struct str){ 0 };
+	stmt_bind_str(st, c->actor);
+	stmt_bind_str(st, c->request_id);
+	if (!stmt_row(st))
+		return stmt_end(c, st);
+	old_op = stmt_str(st, &c->mem);
+	old_args = stmt_str(st, &c->mem);
+	*reply = stmt_str(st, &c->mem);
+	if (str_eq(op, old_op) && str_eq(args, old_args))
+		return ERR_OK;
+	return call_fail(c, ERR_REQUEST_MISMATCH,
+			 "request id '" STR_FMT "' was used for another '" STR_FMT "'",
+			 STR_ARG(c->request_id), STR_ARG(old_op));
+}
+
+/* As in receipts.db: so many stay, however old they are. */
+static enum err sweep_receipts(struct call *c, struct board *b)
+{
+	AUTO_STMT *st =
+		db_stmt(b->db, "DELETE FROM receipts WHERE created_ms < min(?,"
+			       " coalesce((SELECT created_ms FROM receipts"
+			       " ORDER BY created_ms DESC LIMIT 1 OFFSET ?), 0))");
+
+	stmt_bind_int(st, c->now_ms - RECEIPT_KEPT_MS);
+	stmt_bind_int(st, RECEIPT_FLOOR);
+	return stmt_run(c, st);
+}
+
+enum err board_receipt_put(struct call *c, struct board *b, struct str op,
+			   struct str args, struct str reply)
+{
+	AUTO_STMT *st =
+		db_stmt(b->db, "INSERT INTO receipts (agent, request_id, op, args,"
+			       " reply, created_ms) VALUES (?, ?, ?, ?, ?, ?)");
+	enum err e;
+
+	if (c->now_ms % RECEIPT_SWEEP == 0 && (e = sweep_receipts(c, b)))
+		return e;
+	stmt_bind_str(st, c->actor);
+	stmt_bind_str(st, c->request_id);
+	stmt_bind_str(st, op);
+	stmt_bind_str(st, args);
+	stmt_bind_str(st, reply);
+	stmt_bind_int(st, c->now_ms);
+	return stmt_run(c, st);
+}
+
+enum err board_count(struct call *c, struct board *b, struct board_counts *out)
+{
+	AUTO_STMT *st = db_stmt(b->db, "SELECT (SELECT count(*) FROM agents),"
+				       " (SELECT count(*) FROM messages),"
+				       " (SELECT count(*) FROM artifacts)");
+
+	if (stmt_row(st)) {
+		out->agents = stmt_int(st);
+		out->messages = stmt_int(st);
+		out->artifacts = stmt_int(st);
+	}
+	return stmt_end(c, st);
+}

@@ -1,0 +1,221 @@
+#include "store/db/board_messages.h"
+
+#include "base/buf.h"
+#include "base/moment.h"
+#include "store/db/board_db.h"
+#include "store/db/board_refs.h"
+#include "store/db/db.h"
+
+static const char *const words[] = {
+	[PRIORITY_LOW] = "low",
+	[PRIORITY_NORMAL] = "normal",
+	[PRIORITY_HIGH] = "high",
+	[PRIORITY_CRITICAL] = "critical",
+};
+const struct names priorities = { words, PRIORITY_CRITICAL + 1, NULL };
+
+#define COLUMNS "id, from_agent, content, tags, priority, in_reply_to, refs, created_at"
+
+static struct message *decode(struct arena *mem, struct stmt *st)
+{
+	struct message *m = arena_new(mem, struct message);
+
+	m->id = stmt_int(st);
+	m->from_agent = stmt_str(st, mem);
+	m->content = stmt_str(st, mem);
+	m->tags = stmt_json(st, mem, STR("[]"));
+	m->priority = stmt_word(st, mem, &priorities, PRIORITY_NORMAL);
+	m->in_reply_to = stmt_int(st);
+	m->refs = stmt_json(st, mem, STR("[]"));
+	moment_parse(stmt_str(st, mem), &m->created_at);
+	return m;
+}
+
+/* By least priority. The two highest have an index, which gives the ids alone. */
+static const char *const at_least[] = {
+	[PRIORITY_LOW] = "",
+	[PRIORITY_NORMAL] = " AND priority <> 'low'",
+	[PRIORITY_HIGH] = " AND id IN (SELECT id FROM messages"
+			  " WHERE priority IN ('high', 'critical'))",
+	[PRIORITY_CRITICAL] =
+		" AND id IN (SELECT id FROM messages WHERE priority = 'critical'"
+		" AND priority IN ('high', 'critical'))",
+};
+
+/* Where nothing else is asked, the last few of each word are enough. */
+#define LAST_OF(word)                                                     \
+	"SELECT id FROM (SELECT id FROM messages WHERE priority = '" word \
+	"' AND priority IN ('high', 'critical') ORDER BY id DESC LIMIT ?10)"
+static const char last_high[] =
+	" AND id IN (" LAST_OF("high") " UNION ALL " LAST_OF("critical") ")";
+
+static bool only_priority(const struct message_filter *f)
+{
+	return f->min_priority == PRIORITY_HIGH && !f->since && !f->from_agent.p &&
+	       !f->tags.p && !f->ref && !f->after && !f->before && !f->oldest_first;
+}
+
+/* "2026-11-15 21:31:59": what SQLite itself would have written. */
+static struct str space_form(struct arena *mem, struct str moment)
+{
+	return arena_fmt(mem, "%.10s %.8s", moment.p, moment.p + 11);
+}
+
+static struct str select_sql(struct arena *mem, const struct message_filter *f,
+			     bool tracked)
+{
+	struct buf sql = { .mem = mem };
+
+	buf_put(&sql, STR("SELECT " COLUMNS " FROM messages WHERE 1"));
+	if (f->after || f->before)
+		buf_put(&sql, STR(" AND id > ?1 AND id < ?2"));
+	if (f->since)
+		/* SQLite's own form has a space for the T, and so is less on the same day
+		 */
+		buf_put(&sql,
+			STR(" AND id IN (SELECT id FROM messages WHERE created_at >= ?3"
+			    " UNION ALL SELECT id FROM messages WHERE created_at >= ?4"
+			    " AND created_at < substr(?3, 1, 10) || '!')"));
+	if (f->from_agent.p)
+		buf_put(&sql, STR(" AND from_agent = ?5"));
+	if (f->tags.p)
+		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(tags) t"
+				  " JOIN json_each(?6) w ON w.value = t.value)"));
+	if (only_priority(f))
+		buf_put(&sql, str_of(last_high));
+	else if (f->min_priority >= 0)
+		buf_put(&sql, str_of(at_least[f->min_priority]));
+	if (f->ref)
+		buf_fmt(&sql, " AND id IN (%s)", tracked ? REFS_INDEXED : REFS_UNINDEXED);
+	if (f->mentions.p)
+		buf_put(&sql, STR(" AND (instr(content, ?11) OR instr(refs, ?11))"));
+	buf_put(&sql, f->oldest_first ? STR(" ORDER BY id") : STR(" ORDER BY id DESC"));
+	buf_put(&sql, STR(" LIMIT ?10"));
+	return buf_str(&sql);
+}
+
+enum err message_each(struct call *c, struct board *b, const struct message_filter *f,
+		      struct message **out)
+{
+	AUTO_STMT *st = db_stmt_once(b->db, select_sql(&c->mem, f, b->tracked));
+	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
+	struct str since = { 0 };
+
+	if (f->since) /* to the millisecond, whatever digits and zone may follow */
+		since = str_head(moment_format(&c->mem, f->since), 23);
+	*out = NULL;
+	if (f->after || f->before) {
+		stmt_bind_int(st, f->after);
+		stmt_bind_int(st, f->before ? f->before : INT64_MAX);
+	} else {
+		stmt_skip(st, 2);
+	}
+	stmt_bind_opt(st, since);
+	stmt_bind_opt(st, since.p ? space_form(&c->mem, since) : since);
+	stmt_bind_opt(st, f->from_agent);
+	stmt_bind_opt(st, f->tags);
+	stmt_bind_opt(st, ref->where);
+	stmt_bind_opt(st, ref->what);
+	stmt_bind_opt(st, ref->json);
+	stmt_bind_int(st, f->limit ? f->limit : -1);
+	stmt_bind_opt(st, f->mentions);
+	for (; stmt_row(st); out = &(*out)->next)
+		*out = decode(&c->mem, st);
+	return stmt_end(c, st);
+}
+
+enum err message_find(struct call *c, struct board *b, int64_t id, struct message **out)
+{
+	AUTO_STMT *st = db_stmt(b->db, "SELECT " COLUMNS " FROM messages WHERE id = ?");
+
+	stmt_bind_int(st, id);
+	*out = stmt_row(st) ? decode(&c->mem, st) : NULL;
+	return stmt_end(c, st);
+}
+
+enum err message_put(struct call *c, struct board *b, struct message *m)
+{
+	AUTO_STMT *st = db_stmt(
+		b->db, "INSERT INTO messages (from_agent, content, tags, priority,"
+		       " in_reply_to, refs, created_at)"
+		       " VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?)");
+	enum err e;
+
+	stmt_bind_str(st, m->from_agent);
+	stmt_bind_str(st, m->content);
+	stmt_bind_str(st, m->tags);
+	stmt_bind_str(st, str_of(names_word(&priorities, m->priority)));
+	stmt_bind_int(st, m->in_reply_to);
+	stmt_bind_str(st, m->refs);
+	stmt_bind_str(st, moment_format(&c->mem, m->created_at));
+	if ((e = stmt_run(c, st)))
+		return e;
+	m->id = db_last_id(b->db);
+	return refs_follow(c, b, m);
+}
+
+/*
+ * A recursive query whose queue is sorted by depth, deepest first, and then by
+ * id visits a tree depth first; but only as long as nothing is joined to it.
+ */
+#define THREAD                                                        \
+	"WITH RECURSIVE thread(id, depth) AS (SELECT ?1, 0 UNION ALL" \
+	" SELECT m.id, thread.depth + 1 FROM thread JOIN messages m"  \
+	" ON m.in_reply_to = thread.id AND m.id > thread.id"          \
+	" ORDER BY 2 DESC, 1)"
+
+static enum err count_thread(struct call *c, struct board *b, int64_t id, int64_t *total)
+{
+	AUTO_STMT *st = db_stmt(b->db, THREAD " SELECT count(*) FROM thread");
+
+	stmt_bind_int(st, id);
+	*total = stmt_row(st) ? stmt_int(st) : 0;
+	return stmt_end(c, st);
+}
+
+enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t limit,
+			struct message **out, int64_t *total)
+{
+	AUTO_STMT *st = db_stmt(b->db, THREAD " SELECT id FROM thread LIMIT ?2");
+	enum err e;
+
+	*out = NULL;
+	stmt_bind_int(st, id);
+	stmt_bind_int(st, limit);
+	for (; stmt_row(st); out = &(*out)->next) {
+		if ((e = message_find(c, b, stmt_int(st), out)))
+			return e;
+		if (!*out) /* cleared in the meantime */
+			break;
+	}
+	e = stmt_end(c, st);
+	return e ? e : count_thread(c, b, id, total);
+}
+
+#define OLD                                                                         \
+	"WITH RECURSIVE kept(id) AS (SELECT in_reply_to FROM messages"              \
+	" WHERE julianday(created_at) >= julianday(?1) AND in_reply_to IS NOT NULL" \
+	" UNION SELECT m.in_reply_to FROM messages m JOIN kept USING (id)"          \
+	" WHERE m.in_reply_to IS NOT NULL)"
+#define IS_OLD " julianday(created_at) < julianday(?1) AND id NOT IN kept"
+
+enum err message_count_before(struct call *c, struct board *b, int64_t before,
+			      int64_t *out)
+{
+	AUTO_STMT *st = db_stmt(b->db, OLD " SELECT count(*) FROM messages WHERE" IS_OLD);
+
+	stmt_bind_str(st, moment_format(&c->mem, before));
+	*out = stmt_row(st) ? stmt_int(st) : 0;
+	return stmt_end(c, st);
+}
+
+enum err message_delete_before(struct call *c, struct board *b, int64_t before)
+{
+	AUTO_STMT *st = db_stmt(b->db, OLD " DELETE FROM messages WHERE" IS_OLD);
+
+	stmt_bind_str(st, moment_format(&c->mem, before));
+
+	enum err e = stmt_run(c, st);
+
+	return e ? e : refs_forget(c, b);
+}

@@ -1,0 +1,928 @@
+#include "store/db/db.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/moment.h"
+#include "base/names.h"
+#include "base/system/fault.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "base/text/value.h"
+#include "store/db/db_schema.h"
+
+enum {
+	CACHED = 64,
+	MADE_KEPT = 8,
+	LOG_PAGES = 40,
+	QUERY_MS = 30000,   /* that a query may take */
+	CHECK_AFTER = 4096, /* steps of a query, between two looks at the clock */
+};
+
+struct stmt {
+	struct db *db;
+	const char *sql;
+	sqlite3_stmt *raw;
+	int bound, column;
+	int64_t deadline; /* 0: it has not begun */
+	int failed;       /* the first error since it was lent; SQLITE_OK: none */
+	bool lent;
+	char *made; /* its text, if that was put together; then it is not in the cache */
+};
+
+struct db {
+	sqlite3 *raw;
+	int log_pages; /* in the log, after the last commit */
+	int log_most;  /* that may stay there */
+	bool scratch;  /* a cache: what is in it can be made again */
+	int wait_ms;   /* for others to let go of it */
+	struct str path;
+	struct str real; /* the path with no links above the file */
+	struct stmt cache[CACHED];
+	int cached;
+	struct stmt *made[MADE_KEPT]; /* given back; the last used comes first */
+	char *name;                   /* the path, for as long as it is kept */
+	bool too_long;                /* the path, and it has no alias */
+	int folder;                   /* of a path too long for SQLite; or -1 */
+	char alias[PLATFORM_ALIAS];   /* of that folder */
+	enum db_mode mode;
+	uint64_t file;    /* which one it is */
+	bool spoilt;      /* something went wrong with it */
+	bool distrusted;  /* as others may write to it; see db_expect() */
+	int query_ms;     /* that a query may take; 0: any time */
+	int64_t deadline; /* of the query that runs */
+};
+
+/* What a process that stays has opened and may need again; the last used comes first. */
+enum { KEPT = 8 };
+static struct db *kept[KEPT];
+static bool keeping;
+
+static enum err fail(struct call *c, struct db *db, int rc)
+{
+	int reason = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN ?
+			     sqlite3_system_errno(db->raw) :
+			     0;
+
+	db->spoilt = true;
+	switch (rc & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return call_fail(c, ERR_DATABASE_BUSY,
+				 "another process has locked '" STR_FMT "' for too long",
+				 STR_ARG(db->path));
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: %s",
+				 STR_ARG(db->path), sqlite3_errmsg(db->raw));
+	case SQLITE_INTERRUPT:
+		return call_fail(c, ERR_QUERY_TIMEOUT,
+				 "a query of '" STR_FMT "' took longer than %d s",
+				 STR_ARG(db->path), db->query_ms / 1000);
+	case SQLITE_TOOBIG:
+		return call_fail(c, ERR_DAMAGED,
+				 "'" STR_FMT "' holds a value that is larger than %d MiB",
+				 STR_ARG(db->path),
+				 sqlite3_limit(db->raw, SQLITE_LIMIT_LENGTH, -1) >> 20);
+	case SQLITE_FULL:
+		call_fail(c, ERR_INTERNAL_ERROR, "no space left to write '" STR_FMT "'",
+			  STR_ARG(db->path));
+		return call_remedy(c, "Free some space on that disk");
+	case SQLITE_READONLY:
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+		if (db->too_long) {
+			errno = ENAMETOOLONG;
+			return file_fail(c, "open", db->path);
+		}
+		if (reason == EMFILE || reason == ENFILE) {
+			errno = reason;
+			return file_fail(c, "open", db->path);
+		}
+		call_fail(c, ERR_INTERNAL_ERROR, "cannot write '" STR_FMT "': %s",
+			  STR_ARG(db->path), sqlite3_errmsg(db->raw));
+		return call_remedy(c, "Check who may read and write there");
+	default:
+		call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s%s%s",
+			  STR_ARG(db->path), sqlite3_errmsg(db->raw), reason ? ": " : "",
+			  reason ? strerror(reason) : "");
+		if (reason == EFBIG)
+			call_remedy(c,
+				    "Allow larger files ('ulimit -f' shows the limit)");
+		return c->code;
+	}
+}
+
+static sqlite3_vfs *system_vfs, our_vfs;
+
+/* The same without locks, for a log that nobody has open. */
+static sqlite3_vfs *lockless_vfs, our_lockless_vfs;
+static const char lockless[] = "abacus-none";
+
+/*
+ * SQLite syncs the folder of every log that it may have created. Ours is there
+ * nearly always, and then that sync is saved.
+ */
+static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+		     int *out)
+{
+	int there = 0;
+
+	(void)vfs;
+	if ((flags & SQLITE_OPEN_WAL) &&
+	    !system_vfs->xAccess(system_vfs, name, SQLITE_ACCESS_EXISTS, &there) && there)
+		flags &= ~SQLITE_OPEN_CREATE;
+	return system_vfs->xOpen(system_vfs, name, file, flags, out);
+}
+
+/* An alias stays as it is: SQLite would replace it by the long path that it stands for.
+ */
+static int full_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
+{
+	sqlite3_vfs *system = vfs == &our_vfs ? system_vfs : lockless_vfs;
+
+	if (!platform_is_alias(name))
+		return system->xFullPathname(system, name, size, out);
+	if (strlen(name) >= (size_t)size)
+		return SQLITE_CANTOPEN;
+	memcpy(out, name, strlen(name) + 1);
+	return SQLITE_OK;
+}
+
+/* One thread, and nobody asks how much memory it uses; both would cost every call. */
+static void configure(void)
+{
+	static bool done;
+
+	if (!done) {
+		sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+		sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+		system_vfs = sqlite3_vfs_find(NULL);
+		our_vfs = *system_vfs;
+		our_vfs.zName = "abacus";
+		our_vfs.xOpen = open_file;
+		our_vfs.xFullPathname = full_path;
+		sqlite3_vfs_register(&our_vfs, 1);
+		if ((lockless_vfs = sqlite3_vfs_find("unix-none"))) {
+			our_lockless_vfs = *lockless_vfs;
+			our_lockless_vfs.zName = lockless;
+			our_lockless_vfs.xFullPathname = full_path;
+			sqlite3_vfs_register(&our_lockless_vfs, 0);
+		}
+	}
+	done = true;
+}
+
+static int is_late(void *arg)
+{
+	struct db *db = arg;
+
+	return db->query_ms && moment_ticks() > db->deadline;
+}
+
+static void begin_query(struct db *db)
+{
+	if (db->query_ms)
+		db->deadline = moment_ticks() + db->query_ms;
+}
+
+void db_limit_time(struct db *db, int ms)
+{
+	db->query_ms = ms;
+}
+
+/*
+ * What the schema of a database says is SQL of whoever made it, and would be run by any
+ * query of ours. We have no views and no triggers, so none is run. None of our tables is
+ * wide, and no value is longer than a file that we would read. A file that is being made
+ * may go without a journal, which SQLite counts as dangerous.
+ */
+static void harden(struct db *db)
+{
+	const struct {
+		int option, on;
+	} options[] = {
+		{ SQLITE_DBCONFIG_DEFENSIVE, db->mode != DB_CREATE },
+		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_VIEW, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		sqlite3_db_config(db->raw, options[i].option, options[i].on, NULL);
+	/*
+	 * Up to 3.40, SQLite takes its own functions for JSON for unsafe ones, and the
+	 * specification of the board has json_valid() in its schema. There, nothing is
+	 * lost: we add no functions that a schema could call.
+	 */
+	if (sqlite3_libversion_number() >= 3041000)
+		sqlite3_db_config(db->raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_limit(db->raw, SQLITE_LIMIT_LENGTH, FILE_MOST);
+	sqlite3_limit(db->raw, SQLITE_LIMIT_COLUMN, 100);
+	sqlite3_limit(db->raw, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_progress_handler(db->raw, CHECK_AFTER, is_late, db);
+}
+
+static int open_raw(struct db *db, int flags, struct str name)
+{
+	int rc;
+
+	configure();
+	sqlite3_close(db->raw);
+	db->raw = NULL;
+	rc = sqlite3_open_v2(name.p, &db->raw, flags | SQLITE_OPEN_NOFOLLOW, NULL);
+	if (!db->raw)
+		abort();
+	if (rc)
+		return rc;
+	sqlite3_extended_result_codes(db->raw, 1);
+	sqlite3_busy_timeout(db->raw, db->wait_ms);
+	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+	harden(db);
+	begin_query(db);
+	return SQLITE_OK;
+}
+
+/*
+ * SQLite takes paths of 512 bytes. Where one is longer, its folder is opened and SQLite
+ * is given another path to that. The databases' own names are short.
+ */
+static struct str short_path(struct call *c, struct db *db)
+{
+	enum { ROOM = 32 }; /* for "-journal" and the like */
+
+	configure();
+	if (db->real.n + ROOM <= (size_t)system_vfs->mxPathname)
+		return db->real;
+	if (db->folder < 0)
+		db->folder = open(arena_cstr(&c->mem, path_parent(db->real)),
+				  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	db->too_long = db->folder < 0 || !platform_alias(db->folder, db->alias);
+	if (db->too_long)
+		return db->real;
+	return path_join(&c->mem, str_of(db->alias), path_name(db->real));
+}
+
+/* The path as SQLite wants it where something is asked of it too. */
+static struct str uri(struct arena *mem, struct str path, const char *query)
+{
+	struct buf b = { .mem = mem };
+
+	buf_put(&b, STR("file:"));
+	for (size_t i = 0; i < path.n; i++)
+		if (strchr("?#%", path.p[i]))
+			buf_fmt(&b, "%%%02x", (unsigned char)path.p[i]);
+		else
+			buf_char(&b, path.p[i]);
+	buf_put(&b, str_of(query));
+	return buf_str(&b);
+}
+
+/* True if the log of the database can be used, which is only known by reading. */
+static int probe(struct db *db)
+{
+	return sqlite3_exec(db->raw, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL,
+			    NULL);
+}
+
+static bool forbidden(int rc)
+{
+	return (rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY;
+}
+
+static int open_as(struct call *c, struct db *db, const char *query)
+{
+	int rc = open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+			  uri(&c->mem, short_path(c, db), query));
+
+	if (!rc)
+		rc = sqlite3_exec(db->raw, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL,
+				  NULL);
+	return rc ? rc : probe(db);
+}
+
+/*
+ * Reading in WAL mode wants to write too, beside the file. Where that is not
+ * allowed: without a log the file alone is the whole truth; a log that nobody
+ * has open can be read in private memory.
+ */
+static int open_read(struct call *c, struct db *db)
+{
+	struct str wal = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(db->path));
+	int rc = open_raw(db, SQLITE_OPEN_READWRITE, short_path(c, db));
+
+	if (!rc)
+		rc = probe(db);
+	if (!forbidden(rc))
+		return rc;
+	rc = open_raw(db, SQLITE_OPEN_READONLY, short_path(c, db));
+	if (!rc)
+		rc = probe(db);
+	if (!forbidden(rc))
+		return rc;
+	return open_as(c, db,
+		       file_exists(&c->mem, wal) ? "?vfs=abacus-none" : "?immutable=1");
+}
+
+static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)
+{
+	struct db *db = arg;
+
+	(void)raw, (void)name;
+	db->log_pages = pages;
+	return SQLITE_OK;
+}
+
+static int open_write(struct call *c, struct db *db, enum db_mode mode)
+{
+	int create = mode == DB_CREATE ? SQLITE_OPEN_CREATE : 0;
+	int rc = open_raw(db, SQLITE_OPEN_READWRITE | create, short_path(c, db));
+
+	if (rc)
+		return rc;
+	sqlite3_wal_hook(db->raw, count_log, db);
+	db->scratch = mode == DB_SCRATCH;
+	db->log_most = db->scratch ? 0 : LOG_PAGES;
+	return sqlite3_exec(db->raw,
+			    mode == DB_SCRATCH ? "PRAGMA synchronous = OFF" :
+						 "PRAGMA synchronous = FULL;"
+						 "PRAGMA fullfsync = ON",
+			    NULL, NULL, NULL);
+}
+
+/* No lock, no log, no shared memory. */
+static int open_still(struct call *c, struct db *db)
+{
+	return open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+			uri(&c->mem, short_path(c, db), "?immutable=1"));
+}
+
+static void end_made(struct stmt *st)
+{
+	if (!st)
+		return;
+	sqlite3_finalize(st->raw);
+	free(st->made);
+	free(st);
+}
+
+static void end(struct db *db)
+{
+	for (int i = 0; i < db->cached; i++)
+		sqlite3_finalize(db->cache[i].raw);
+	for (int i = 0; i < MADE_KEPT; i++)
+		end_made(db->made[i]);
+	sqlite3_close(db->raw);
+	file_close(&db->folder);
+	free(db->name);
+	free(db);
+}
+
+void db_keep(void)
+{
+	keeping = true;
+}
+
+bool db_keeps(void)
+{
+	return keeping;
+}
+
+/* One that is still of the file that the path names; or NULL. */
+static struct db *find_kept(struct call *c, struct str path, enum db_mode mode)
+{
+	uint64_t file = file_number(&c->mem, path);
+
+	for (int i = 0; i < KEPT; i++) {
+		struct db *db = kept[i];
+
+		if (!db || !str_is(path, db->name) || db->mode != mode)
+			continue;
+		kept[i] = NULL;
+		if (db->file == file)
+			return db;
+		end(db);
+	}
+	return NULL;
+}
+
+/* A name that ends with its call would not do. */
+static bool keep(struct db *db)
+{
+	bool well = keeping && db->file && !db->spoilt;
+
+	for (int i = 0; well && i < db->cached; i++)
+		well = db->cache[i].raw;
+	if (!well)
+		return false;
+	if (!sqlite3_get_autocommit(db->raw))
+		db_rollback(db);
+	if (kept[KEPT - 1])
+		end(kept[KEPT - 1]);
+	memmove(kept + 1, kept, sizeof kept - sizeof *kept);
+	kept[0] = db;
+	return true;
+}
+
+/*
+ * SQLite opens the database and the files that it keeps beside it by name. None of them
+ * may be a link to somewhere else, or a FIFO that it would wait for.
+ */
+static enum err check_files(struct call *c, struct str path)
+{
+	static const char *const part[] = { "", "-wal", "-shm", "-journal" };
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++)
+		e = file_own_check(
+			c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]));
+	return e;
+}
+
+/* SQLITE_OPEN_NOFOLLOW refuses links anywhere in the path: those above the folder are the
+ * user's. */
+static struct str real_path(struct call *c, struct str path)
+{
+	struct str dir = path_real(&c->mem, path_parent(path));
+
+	return dir.p ? path_join(&c->mem, dir, path_name(path)) :
+		       arena_copy(&c->mem, path);
+}
+
+enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
+		 struct db **out)
+{
+	bool in_memory = str_is(path, ":memory:");
+	struct db *db;
+	enum err e;
+	int rc;
+
+	if (!in_memory && (e = check_files(c, path)))
+		return e;
+
+	if (keeping && (db = find_kept(c, path, mode))) {
+		db->path = arena_copy(&c->mem, path);
+		*out = db;
+		return ERR_OK;
+	}
+	db = calloc(1, sizeof *db);
+	if (!db)
+		abort();
+	db->folder = -1;
+	db->path = arena_copy(&c->mem, path);
+	db->real = in_memory ? db->path : real_path(c, path);
+	db->wait_ms = wait_ms;
+	db->mode = mode;
+	db->query_ms = mode == DB_CREATE ? 0 : QUERY_MS; /* nobody else made that one */
+	rc = mode == DB_READ  ? open_read(c, db) :
+	     mode == DB_STILL ? open_still(c, db) :
+				open_write(c, db, mode);
+	if (rc) {
+		e = fail(c, db, rc);
+		end(db);
+		return e;
+	}
+	if (keeping && mode != DB_CREATE && mode != DB_STILL &&
+	    (db->name = strdup(db->path.p)))
+		db->file = file_number(&c->mem, path);
+	db->real = (struct str){ 0 }; /* it ends with the call */
+	*out = db;
+	return ERR_OK;
+}
+
+void db_close(struct db *db)
+{
+	if (db && !keep(db))
+		end(db);
+}
+
+enum err db_exec(struct call *c, struct db *db, const char *sql)
+{
+	int rc;
+
+	fault_point();
+	begin_query(db);
+	rc = sqlite3_exec(db->raw, sql, NULL, NULL, NULL);
+	return rc ? fail(c, db, rc) : ERR_OK;
+}
+
+enum err db_snapshot(struct call *c, struct db *db)
+{
+	return db_exec(c, db, "BEGIN");
+}
+
+enum err db_begin(struct call *c, struct db *db)
+{
+	return db_exec(c, db, "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
+}
+
+/*
+ * Whoever opens a database first reads its whole log, and here nearly every
+ * process is the first: so the log is kept short. It has to be emptied, not only
+ * copied back, because what was copied is forgotten when the last process closes.
+ * Where others are reading it, it stays, and a later commit tries again.
+ */
+static void shorten_log(struct db *db)
+{
+	sqlite3_busy_timeout(db->raw, 0);
+	sqlite3_wal_checkpoint_v2(db->raw, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(db->raw, db->wait_ms);
+}
+
+/*
+ * Where there is no space, the last frame of the log was not written whole, and nobody
+ * takes it for a commit. After any other failure of the disk (a sync, above all) the
+ * frame may be there, and whoever opens the database next finds it.
+ */
+static enum stored after_commit(int rc)
+{
+	if (!rc)
+		return STORED_PART;
+	return (rc & 0xff) == SQLITE_IOERR ? STORED_MAYBE : STORED_NOTHING;
+}
+
+enum err db_commit(struct call *c, struct db *db)
+{
+	int rc;
+
+	fault_point();
+	rc = sqlite3_exec(db->raw, "COMMIT", NULL, NULL, NULL);
+	if (!db->scratch)
+		call_stored(c, after_commit(rc));
+	if (rc) {
+		enum err e = fail(c, db, rc);
+
+		db_rollback(db);
+		return e;
+	}
+	if (db->log_pages > db->log_most)
+		shorten_log(db);
+	return ERR_OK;
+}
+
+void db_rollback(struct db *db)
+{
+	sqlite3_exec(db->raw, "ROLLBACK", NULL, NULL, NULL);
+}
+
+bool db_begin_lazy(struct db *db)
+{
+	int rc;
+
+	begin_query(db);
+	if (!sqlite3_get_autocommit(db->raw))
+		sqlite3_exec(db->raw, "COMMIT", NULL, NULL, NULL);
+	sqlite3_busy_timeout(db->raw, 0);
+	sqlite3_wal_autocheckpoint(db->raw, 0);
+	rc = sqlite3_exec(db->raw, "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", NULL,
+			  NULL, NULL);
+	sqlite3_busy_timeout(db->raw, db->wait_ms);
+	return rc == SQLITE_OK;
+}
+
+int64_t db_last_id(struct db *db)
+{
+	return sqlite3_last_insert_rowid(db->raw);
+}
+
+int64_t db_changes(struct db *db)
+{
+	return sqlite3_changes(db->raw);
+}
+
+bool db_has_table(struct db *db, const char *name)
+{
+	return sqlite3_table_column_metadata(db->raw, NULL, name, NULL, NULL, NULL, NULL,
+					     NULL, NULL) == SQLITE_OK;
+}
+
+enum err db_is_empty(struct call *c, struct db *db, bool *empty)
+{
+	AUTO_STMT *st = db_stmt(db, "SELECT 1 FROM sqlite_schema");
+
+	*empty = !stmt_row(st);
+	return stmt_end(c, st);
+}
+
+static enum err unexpected(struct call *c, const struct db *db, const char *name,
+			   const char *what)
+{
+	return call_fail(c, ERR_DAMAGED, "in '" STR_FMT "', '%s' %s", STR_ARG(db->path),
+			 name, what);
+}
+
+/* Names of tables are the same in upper and lower case. */
+static const struct db_table *find_table(const struct db_table *tables, const char *name)
+{
+	for (; tables->name; tables++)
+		if (!sqlite3_stricmp(tables->name, name))
+			return tables;
+	return NULL;
+}
+
+/* Of a view, and of a virtual table that nobody has used yet, SQLite knows no columns. */
+static enum err check_table(struct call *c, struct db *db, const struct db_table *t)
+{
+	if (t->optional && !db_has_table(db, t->name))
+		return ERR_OK;
+	for (const char *const *column = t->columns; *column; column++)
+		if (sqlite3_table_column_metadata(db->raw, "main", t->name, *column, NULL,
+						  NULL, NULL, NULL, NULL))
+			return unexpected(c, db, t->name,
+					  arena_fmt(&c->mem,
+						    "is not a table with a column '%s'",
+						    *column)
+						  .p);
+	return ERR_OK;
+}
+
+/* No virtual tables but the one that takes JSON apart, no long patterns, and every page
+ * is checked when it is read. */
+static enum err distrust(struct call *c, struct db *db)
+{
+	const char *keep[] = { "json_each", NULL };
+
+	if (db->distrusted)
+		return ERR_OK;
+	db->distrusted = true;
+	sqlite3_drop_modules(db->raw, keep);
+	sqlite3_limit(db->raw, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50);
+	return db_exec(c, db, "PRAGMA cell_size_check = ON");
+}
+
+/* None of our tables has a view in its place, or a trigger. */
+static enum err check_kinds(struct call *c, struct db *db, const struct db_table *tables)
+{
+	const struct db_table *t = NULL;
+	AUTO_STMT *st =
+		db_stmt(db, "SELECT tbl_name, type FROM sqlite_schema"
+			    " WHERE type NOT IN ('table', 'index') OR rootpage < 1");
+
+	while (!t && stmt_row(st))
+		t = find_table(tables, arena_cstr(&c->mem, stmt_str(st, &c->mem)));
+	if (t)
+		return unexpected(c, db, t->name,
+				  str_is(stmt_str(st, &c->mem), "trigger") ?
+					  "has a trigger" :
+					  "is not a table");
+	return stmt_end(c, st);
+}
+
+enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema)
+{
+	AUTO_STMT *st = db_stmt(db, "SELECT sql, name, tbl_name FROM sqlite_schema");
+	struct buf all = { .mem = &c->mem };
+	struct str ours = { 0 }, table;
+
+	for (; *schema; schema++)
+		buf_put(&all, str_of(*schema));
+	while (stmt_row(st)) {
+		struct schema_row row;
+		const char *fault;
+
+		row.sql = stmt_str(st, &c->mem);
+		if (schema_is_verbatim(buf_str(&all), row.sql))
+			continue;
+		row.name = stmt_str(st, &c->mem);
+		row.table = stmt_str(st, &c->mem);
+		if (!ours.p)
+			ours = schema_normalise(&c->mem, buf_str(&all));
+		if ((fault = schema_fault(&c->mem, ours, &row, &table)))
+			return unexpected(c, db, arena_cstr(&c->mem, table), fault);
+	}
+	return stmt_end(c, st);
+}
+
+enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
+		   const char *const *schema)
+{
+	enum err e = distrust(c, db);
+
+	if (!e)
+		e = check_kinds(c, db, tables);
+	for (const struct db_table *t = tables; !e && t->name; t++)
+		e = check_table(c, db, t);
+	return e ? e : db_expect_schema(c, db, schema);
+}
+
+enum err db_attach_old(struct call *c, struct db *db, struct str path)
+{
+	AUTO_STMT *st = db_stmt(db, "ATTACH ? AS old");
+	enum err e;
+
+	sqlite3_limit(db->raw, SQLITE_LIMIT_ATTACHED, 1);
+	stmt_bind_str(st, path);
+	e = stmt_run(c, st);
+	return e ? e : db_exec(c, db, "SELECT count(*) FROM old.sqlite_schema");
+}
+
+enum err db_check(struct call *c, struct db *db)
+{
+	AUTO_STMT *st = db_stmt(db, "PRAGMA quick_check(1)");
+	struct str said = STR(""), last = STR("");
+	enum err e;
+
+	if (stmt_row(st))
+		said = stmt_str(st, &c->mem);
+	if ((e = stmt_end(c, st)) || str_is(said, "ok"))
+		return e;
+	while (str_next(&said, '\n', &last)) /* a headline comes first */
+		;
+	return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: " STR_FMT,
+			 STR_ARG(db->path), STR_ARG(last));
+}
+
+static struct stmt *prepare(struct db *db, const char *sql)
+{
+	struct stmt *st = &db->cache[db->cached++];
+
+	assert(db->cached <= CACHED);
+	begin_query(db);
+	*st = (struct stmt){ .db = db, .sql = sql };
+	st->failed = sqlite3_prepare_v2(db->raw, sql, -1, &st->raw, NULL);
+	return st;
+}
+
+struct stmt *db_stmt(struct db *db, const char *sql)
+{
+	struct stmt *st = NULL;
+
+	for (int i = 0; i < db->cached && !st; i++)
+		if (db->cache[i].sql == sql)
+			st = &db->cache[i];
+	if (!st)
+		st = prepare(db, sql);
+	assert(!st->lent);
+	st->lent = true;
+	return st;
+}
+
+/* One with that text which was given back; or NULL. */
+static struct stmt *find_made(struct db *db, struct str sql)
+{
+	for (int i = 0; i < MADE_KEPT && db->made[i]; i++) {
+		struct stmt *st = db->made[i];
+
+		if (!str_is(sql, st->made))
+			continue;
+		memmove(db->made + i, db->made + i + 1,
+			(size_t)(MADE_KEPT - 1 - i) * sizeof *db->made);
+		db->made[MADE_KEPT - 1] = NULL;
+		return st;
+	}
+	return NULL;
+}
+
+struct stmt *db_stmt_once(struct db *db, struct str sql)
+{
+	struct stmt *st = find_made(db, sql);
+
+	if (!st) {
+		st = calloc(1, sizeof *st);
+		if (!st || !(st->made = strndup(sql.p, sql.n)))
+			abort();
+		st->db = db;
+		begin_query(db);
+		st->failed =
+			sqlite3_prepare_v2(db->raw, sql.p, (int)sql.n, &st->raw, NULL);
+	}
+	st->lent = true;
+	return st;
+}
+
+/* A process that stays will ask the same again. */
+static void keep_made(struct stmt *st)
+{
+	struct stmt **made = st->db->made;
+
+	end_made(made[MADE_KEPT - 1]);
+	memmove(made + 1, made, (MADE_KEPT - 1) * sizeof *made);
+	made[0] = st;
+}
+
+void stmt_done(struct stmt **st)
+{
+	struct stmt *s = *st;
+
+	if (!s)
+		return;
+	if (s->made && (!keeping || !s->raw)) {
+		end_made(s);
+		return;
+	}
+	if (s->raw) {
+		sqlite3_reset(s->raw);
+		sqlite3_clear_bindings(s->raw);
+	}
+	s->bound = s->column = 0;
+	s->deadline = 0;
+	s->failed = s->raw ? SQLITE_OK : SQLITE_ERROR;
+	s->lent = false;
+	if (s->made)
+		keep_made(s);
+}
+
+static void note(struct stmt *st, int rc)
+{
+	if (!st->failed && rc != SQLITE_ROW && rc != SQLITE_DONE)
+		st->failed = rc;
+}
+
+void stmt_bind_str(struct stmt *st, struct str s)
+{
+	note(st, sqlite3_bind_text64(st->raw, ++st->bound, s.p, s.n, SQLITE_STATIC,
+				     SQLITE_UTF8));
+}
+
+void stmt_bind_int(struct stmt *st, int64_t v)
+{
+	note(st, sqlite3_bind_int64(st->raw, ++st->bound, v));
+}
+
+void stmt_skip(struct stmt *st, int count)
+{
+	st->bound += count;
+}
+
+void stmt_bind_opt(struct stmt *st, struct str s)
+{
+	if (s.p)
+		stmt_bind_str(st, s);
+	else
+		stmt_skip(st, 1);
+}
+
+bool stmt_row(struct stmt *st)
+{
+	int rc;
+
+	if (st->failed)
+		return false;
+	st->column = 0;
+	fault_point();
+	if (!st->deadline) {
+		begin_query(st->db);
+		st->deadline = st->db->deadline;
+	}
+	st->db->deadline = st->deadline;
+	rc = sqlite3_step(st->raw);
+	note(st, rc);
+	return rc == SQLITE_ROW;
+}
+
+struct str stmt_str(struct stmt *st, struct arena *mem)
+{
+	const char *p = (const char *)sqlite3_column_text(st->raw, st->column);
+	int n = sqlite3_column_bytes(st->raw, st->column++);
+
+	return p ? arena_copy(mem, (struct str){ p, (size_t)n }) : (struct str){ 0 };
+}
+
+struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise)
+{
+	struct str text = stmt_str(st, mem);
+	struct value_error error;
+
+	if (str_is(text, "[]") || (text.p && value_parse(mem, text, &error)))
+		return text;
+	return otherwise;
+}
+
+int stmt_word(struct stmt *st, struct arena *mem, const struct names *words,
+	      int otherwise)
+{
+	int value = names_value(words, stmt_str(st, mem));
+
+	return value < 0 ? otherwise : value;
+}
+
+int64_t stmt_int(struct stmt *st)
+{
+	return sqlite3_column_int64(st->raw, st->column++);
+}
+
+int64_t stmt_int_or(struct stmt *st, int64_t absent)
+{
+	bool null = sqlite3_column_type(st->raw, st->column) == SQLITE_NULL;
+	int64_t v = stmt_int(st);
+
+	return null ? absent : v;
+}
+
+enum err stmt_end(struct call *c, struct stmt *st)
+{
+	return st->failed ? fail(c, st->db, st->failed) : ERR_OK;
+}
+
+enum err stmt_run(struct call *c, struct stmt *st)
+{
+	while (stmt_row(st))
+		;
+	return stmt_end(c, st);
+}

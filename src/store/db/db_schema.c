@@ -1,0 +1,370 @@
+#include "store/db/db_schema.h"
+
+#include "base/buf.h"
+
+/* --- tokens, as SQLite's own parser sees them --- */
+
+enum kind { WORD, QUOTED, STRING, OTHER, ODD };
+
+struct token {
+	enum kind kind;
+	struct str text;
+};
+
+static bool is_word_byte(char ch)
+{
+	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' ||
+	       (ch >= '0' && ch <= '9') || ch == '$' || (ch & 0x80);
+}
+
+/* What is neither a token nor part of one. A comment without an end goes to the end. */
+static struct str skip_blanks(struct str sql)
+{
+	const char *end;
+
+	for (;;) {
+		if (sql.n && memchr(" \t\n\f\r", sql.p[0], 5)) {
+			sql = str_skip(sql, 1);
+		} else if (str_starts(sql, STR("--"))) {
+			end = memchr(sql.p, '\n', sql.n);
+			sql = str_skip(sql, end ? (size_t)(end - sql.p) : sql.n);
+		} else if (str_starts(sql, STR("/*"))) {
+			sql = str_skip(sql, 2);
+			end = str_find(sql, STR("*/"));
+			sql = str_skip(sql, end ? (size_t)(end - sql.p) + 2 : sql.n);
+		} else {
+			return sql;
+		}
+	}
+}
+
+/* Up to the closing quote; a doubled one stands for itself, but not in brackets. */
+static size_t quoted_length(struct str sql)
+{
+	char close = sql.p[0] == '[' ? ']' : sql.p[0];
+	size_t i = 1;
+
+	for (; i < sql.n; i++) {
+		if (sql.p[i] != close)
+			continue;
+		if (close == ']' || i + 1 == sql.n || sql.p[i + 1] != close)
+			return i + 1;
+		i++;
+	}
+	return i;
+}
+
+/* False at the end. A NUL ends it, as it does for SQLite. */
+static bool next_token(struct str *sql, struct token *out)
+{
+	struct str rest = skip_blanks(*sql);
+	size_t n = 1;
+
+	if (!rest.n || !rest.p[0])
+		return false;
+	out->kind = OTHER;
+	if (str_starts(rest, STR("\xef\xbb\xbf"))) { /* a blank to SQLite, here alone */
+		out->kind = ODD;
+		n = 3;
+	} else if (is_word_byte(rest.p[0])) {
+		out->kind = WORD;
+		while (n < rest.n && is_word_byte(rest.p[n]))
+			n++;
+	} else if (memchr("'\"`[", rest.p[0], 4)) {
+		out->kind = rest.p[0] == '\'' ? STRING : QUOTED;
+		n = quoted_length(rest);
+	}
+	out->text = str_head(rest, n);
+	*sql = str_skip(rest, n);
+	return true;
+}
+
+static bool is(const struct token *t, const char *text)
+{
+	return (t->kind == WORD || t->kind == OTHER) && str_is(t->text, text);
+}
+
+/* --- statements --- */
+
+/* Its tokens, in the normalised text. */
+struct statement {
+	struct token *token;
+	size_t count;
+};
+
+static char to_lower(char ch)
+{
+	return ch >= 'A' && ch <= 'Z' ? (char)(ch - 'A' + 'a') : ch;
+}
+
+static void put_lower(struct buf *b, struct str text)
+{
+	char *p = buf_room(b, text.n);
+
+	for (size_t i = 0; i < text.n; i++)
+		p[i] = to_lower(text.p[i]);
+	b->n += text.n;
+}
+
+static void put_token(struct buf *b, const struct token *t)
+{
+	if (t->kind == WORD)
+		put_lower(b, t->text);
+	else
+		buf_put(b, t->text);
+	buf_char(b, ' ');
+}
+
+/* "IF NOT EXISTS" is not kept by SQLite. */
+static void drop_condition(struct buf *b, const struct token *t)
+{
+	struct str tail = STR(" if not exists ");
+
+	if (t->text.n == 6 && str_ends(buf_str(b), tail))
+		b->n -= tail.n - 1;
+}
+
+/* `odd`: something in it could be read in two ways. */
+static struct str normalise(struct arena *mem, struct str sql, bool *odd)
+{
+	struct buf b = { .mem = mem };
+	struct token t;
+
+	*odd = false;
+	buf_char(&b, ' ');
+	while (next_token(&sql, &t)) {
+		*odd = *odd || t.kind == ODD;
+		put_token(&b, &t);
+		drop_condition(&b, &t);
+	}
+	return buf_str(&b);
+}
+
+struct str schema_normalise(struct arena *mem, struct str sql)
+{
+	bool odd;
+
+	return normalise(mem, sql, &odd);
+}
+
+static struct statement split(struct arena *mem, struct str text)
+{
+	struct statement s = { 0 };
+	struct token t;
+
+	while (next_token(&text, &t)) {
+		s.token = arena_room(mem, s.token, s.count, sizeof *s.token);
+		s.token[s.count++] = t;
+	}
+	return s;
+}
+
+bool schema_is_verbatim(struct str schema, struct str sql)
+{
+	static const char *const heads[] = { "CREATE TABLE ", "CREATE INDEX " };
+
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+		if (str_starts(sql, str_of(heads[i])))
+			return str_has(schema, str_skip(sql, strlen(heads[i])));
+	return str_has(schema, sql);
+}
+
+/* The token at a place, or one that is nothing. */
+static const struct token *at(const struct statement *s, size_t i)
+{
+	static const struct token none = { .kind = ODD, .text = { "", 0 } };
+
+	return i < s->count ? &s->token[i] : &none;
+}
+
+static struct str name_at(struct arena *mem, const struct statement *s, size_t i)
+{
+	const struct token *t = at(s, i);
+	struct buf b = { .mem = mem };
+
+	if ((t->kind == QUOTED || t->kind == STRING) && t->text.n >= 2) {
+		put_lower(&b, str_head(str_skip(t->text, 1), t->text.n - 2));
+		return buf_str(&b);
+	}
+	return t->kind == WORD ? t->text : STR("");
+}
+
+/* The last token of what begins at `from` and has all its parentheses closed. */
+static size_t group_end(const struct statement *s, size_t from)
+{
+	int depth = 0;
+
+	for (size_t i = from; i < s->count; i++) {
+		depth += is(at(s, i), "(");
+		if (is(at(s, i), ")") && --depth <= 0)
+			return i;
+	}
+	return s->count;
+}
+
+/* Is this part of it, blanks included, in our schema too? */
+static bool in_ours(struct str ours, const struct statement *s, size_t first, size_t last)
+{
+	const char *begin = at(s, first)->text.p, *end;
+
+	if (last >= s->count)
+		return false;
+	end = s->token[last].text.p + s->token[last].text.n;
+	return str_has(ours, (struct str){ begin - 1, (size_t)(end - begin) + 2 });
+}
+
+/* --- our tables --- */
+
+static struct str own_text(struct arena *mem, struct str ours, const char *kind,
+			   struct str name)
+{
+	struct str head =
+		arena_fmt(mem, " create %stable " STR_FMT " ", kind, STR_ARG(name));
+	const char *found = str_find(ours, head), *end;
+	struct str text;
+
+	if (!name.n || !found)
+		return (struct str){ 0 };
+	text = str_skip(ours, (size_t)(found - ours.p));
+	end = str_find(text, STR(" ; "));
+	return end ? str_head(text, (size_t)(end - text.p) + 1) : text;
+}
+
+static bool is_own(struct arena *mem, struct str ours, struct str name)
+{
+	return own_text(mem, ours, "", name).p || own_text(mem, ours, "virtual ", name).p;
+}
+
+static struct str lower(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+
+	put_lower(&b, text);
+	return buf_str(&b);
+}
+
+static size_t count_unique(struct str text)
+{
+	static const char word[] = " unique ";
+	const char *found;
+	size_t count = 0;
+
+	while ((found = str_find(text, STR(" unique ")))) {
+		count++;
+		text = str_skip(text, (size_t)(found - text.p) + sizeof word - 2);
+	}
+	return count;
+}
+
+/* --- what is looked for --- */
+
+/* AS and ON are reserved words: no column has such a name without quotes. */
+static const char *table_fault(struct arena *mem, struct str ours,
+			       const struct statement *s, struct str name)
+{
+	size_t unique = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct token *t = at(s, i);
+
+		unique += is(t, "unique");
+		if (is(t, "as"))
+			return "has a computed column";
+		if (is(t, "on"))
+			return "has an ON clause of its own";
+		if (is(t, "check") && !in_ours(ours, s, i, group_end(s, i)))
+			return "has a CHECK of its own";
+		if (is(t, "default") && is(at(s, i + 1), "("))
+			return "has a DEFAULT that is computed";
+	}
+	return unique > count_unique(own_text(mem, ours, "", name)) ?
+		       "has a UNIQUE of its own" :
+		       NULL;
+}
+
+/* A column by its name, perhaps with a COLLATE and a direction; then a comma or the end.
+ * Returns where that is, or `count`. */
+static size_t skip_column(const struct statement *s, size_t i)
+{
+	if (at(s, i)->kind != WORD && at(s, i)->kind != QUOTED)
+		return s->count;
+	i++;
+	if (is(at(s, i), "collate"))
+		i += 2;
+	if (is(at(s, i), "asc") || is(at(s, i), "desc"))
+		i++;
+	return is(at(s, i), ",") || is(at(s, i), ")") ? i : s->count;
+}
+
+/* `on` is where it names its table. */
+static const char *index_fault(struct str ours, const struct statement *s, size_t on)
+{
+	size_t i = on + 3;
+
+	if (is(at(s, 1), "unique"))
+		return "has a UNIQUE index of its own";
+	while (!is(at(s, (i = skip_column(s, i))), ")")) {
+		if (i >= s->count)
+			return "has an index that is computed";
+		i++;
+	}
+	return i + 1 == s->count || in_ours(ours, s, on, s->count - 1) ?
+		       NULL :
+		       "has a partial index of its own";
+}
+
+/* Does a table of somebody else's refer to one of ours? */
+static bool refers(struct arena *mem, struct str ours, const struct statement *s,
+		   struct str *table)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		*table = name_at(mem, s, i + 1);
+		if (is(at(s, i), "references") && is_own(mem, ours, *table))
+			return true;
+	}
+	return false;
+}
+
+/* What the row says it is, and what its statement says, have to be the same. */
+static const char *create_fault(struct arena *mem, struct str ours,
+				const struct schema_row *row, const struct statement *s,
+				struct str *table)
+{
+	size_t unique = is(at(s, 1), "unique");
+	struct str name = name_at(mem, s, 2), about;
+
+	if (is(at(s, 1), "table") && is(at(s, 3), "(")) {
+		if (is_own(mem, ours, name) || refers(mem, ours, s, &about)) {
+			*table = is_own(mem, ours, name) ? name : about;
+			return table_fault(mem, ours, s, name);
+		}
+		return is_own(mem, ours, *table) ? "is not a table" : NULL;
+	}
+	if (is(at(s, 1 + unique), "index") && is(at(s, 3 + unique), "on") &&
+	    is(at(s, 5 + unique), "(")) {
+		about = name_at(mem, s, 4 + unique);
+		if (!is_own(mem, ours, about) && !is_own(mem, ours, *table))
+			return NULL;
+		*table = is_own(mem, ours, about) ? about : *table;
+		return index_fault(ours, s, 3 + unique);
+	}
+	return is_own(mem, ours, *table) || is_own(mem, ours, lower(mem, row->name)) ?
+		       "is not a table" :
+		       NULL;
+}
+
+const char *schema_fault(struct arena *mem, struct str ours, const struct schema_row *row,
+			 struct str *table)
+{
+	bool odd;
+	struct str text = normalise(mem, row->sql, &odd);
+	struct statement s;
+
+	*table = lower(mem, row->table);
+	if (!odd && str_has(ours, text))
+		return NULL;
+	if (odd)
+		return "has a definition that can be read in two ways";
+	s = split(mem, text);
+	return create_fault(mem, ours, row, &s, table);
+}

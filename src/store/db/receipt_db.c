@@ -1,0 +1,226 @@
+#include "store/db/receipt_db.h"
+
+#include "base/hash.h"
+#include "base/system/file.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "store/db/db.h"
+
+enum { VERSION = 1, WAIT_MS = 10000, ABOUT_MOST = 100 /* ids */ };
+
+/*
+ * `bytes` is what the replies come to. They have a table of their own: what is deleted
+ * there frees whole pages, which the next ones use.
+ */
+static const char schema[] =
+	"CREATE TABLE about (version INTEGER, bytes INTEGER);"
+	"INSERT INTO about VALUES (1, 0);"
+	"CREATE TABLE replies (n INTEGER PRIMARY KEY, reply TEXT NOT NULL);"
+	"CREATE TABLE receipts ("
+	"    n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
+	"    op TEXT NOT NULL, args TEXT, at INTEGER NOT NULL, about TEXT);";
+
+static const struct db_table tables[] = {
+	{ "about", false, { "version", "bytes" } },
+	{ "replies", false, { "n", "reply" } },
+	{ "receipts", false, { "n", "key", "op", "args", "at", "about" } },
+	{ 0 },
+};
+
+static enum err receipt_db_make(struct call *c, struct db *db)
+{
+	bool empty;
+	enum err e = db_is_empty(c, db, &empty);
+
+	return e || !empty ? e : db_exec(c, db, schema);
+}
+
+/* Before SQLite would, so that nobody else may ever read it. */
+static enum err make_file(struct call *c, struct str path)
+{
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
+
+	return e || found.kind != FILE_NONE ? e : file_create(c, path, 0600);
+}
+
+enum err receipt_db_open(struct call *c, struct str path, bool write,
+			 struct receipt_db *out)
+{
+	static const char *const ours[] = { schema, NULL };
+	off_t size = file_size(&c->mem, path);
+	enum err e;
+
+	*out = (struct receipt_db){ 0 };
+	if (!write && size < 0)
+		return ERR_OK;
+	if (write && (e = make_file(c, path)))
+		return e;
+	if ((e = db_open(c, path,
+			 !write   ? DB_READ :
+			 size > 0 ? DB_WRITE :
+				    DB_CREATE,
+			 WAIT_MS, &out->db)))
+		return e;
+	if (write && ((e = db_begin(c, out->db)) || (e = receipt_db_make(c, out->db))))
+		receipt_db_close(out);
+	else if (!write && !db_has_table(out->db, "receipts")) /* whoever made it died */
+		receipt_db_close(out);
+	if (out->db && (e = db_expect(c, out->db, tables, ours)))
+		receipt_db_close(out);
+	return e;
+}
+
+void receipt_db_close(struct receipt_db *r)
+{
+	if (r->db)
+		db_close(r->db);
+	r->db = NULL;
+}
+
+enum err receipt_db_commit(struct call *c, struct receipt_db *r)
+{
+	return db_commit(c, r->db);
+}
+
+struct str receipt_key(struct call *c, struct str actor, struct str id)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_array(&j);
+	json_str(&j, actor.p ? actor : STR(""));
+	json_str(&j, id);
+	json_end(&j);
+	return str_head(sha256_hex(&c->mem, json_text(&j)), 32);
+}
+
+enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *r)
+{
+	if (!db->db)
+		return ERR_OK;
+
+	AUTO_STMT *st = db_stmt(db->db, "SELECT op, args, at, about, reply FROM receipts"
+					" LEFT JOIN replies USING (n) WHERE key = ?");
+
+	stmt_bind_str(st, receipt_key(c, r->actor, r->id));
+	if (stmt_row(st)) {
+		r->op = stmt_str(st, &c->mem);
+		r->args = stmt_str(st, &c->mem);
+		r->at = stmt_int(st);
+		r->about = stmt_str(st, &c->mem);
+		r->reply = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
+
+struct str receipt_about(struct call *c, struct str reply)
+{
+	struct json j = { .out.mem = &c->mem };
+	struct value_error error;
+	const struct value *v = value_parse(&c->mem, reply, &error);
+
+	if (v && v->type == VALUE_OBJECT && value_str(v, "id").p) {
+		json_str(&j, value_str(v, "id"));
+		return json_text(&j);
+	}
+	if (!v || v->type != VALUE_ARRAY || v->count > ABOUT_MOST)
+		return (struct str){ 0 };
+	json_array(&j);
+	for (size_t i = 0; i < v->count; i++) {
+		if (!value_str(&v->item[i], "id").p)
+			return (struct str){ 0 };
+		json_str(&j, value_str(&v->item[i], "id"));
+	}
+	json_end(&j);
+	return json_text(&j);
+}
+
+/* --- what is forgotten --- */
+
+static enum err add_bytes(struct call *c, struct db *db, int64_t more)
+{
+	AUTO_STMT *st = db_stmt(db, "UPDATE about SET bytes = bytes + ?");
+
+	stmt_bind_int(st, more);
+	return stmt_run(c, st);
+}
+
+static enum err put_reply(struct call *c, struct db *db, int64_t n, struct str reply)
+{
+	AUTO_STMT *st = db_stmt(db, "INSERT INTO replies VALUES (?, ?)");
+	enum err e;
+
+	if (!reply.p)
+		return ERR_OK;
+	stmt_bind_int(st, n);
+	stmt_bind_str(st, reply);
+	return (e = stmt_run(c, st)) ? e : add_bytes(c, db, (int64_t)reply.n);
+}
+
+/* The oldest reply, if all of them are too much; `n` is 0 if they are not. */
+static enum err find_excess(struct call *c, struct db *db, int64_t *n, int64_t *bytes)
+{
+	AUTO_STMT *st = db_stmt(db, "SELECT n, length(CAST(reply AS BLOB)) FROM replies"
+				    " WHERE (SELECT bytes FROM about) > ?"
+				    " ORDER BY n LIMIT 1");
+
+	*n = *bytes = 0;
+	stmt_bind_int(st, RECEIPT_REPLIES);
+	if (stmt_row(st)) {
+		*n = stmt_int(st);
+		*bytes = stmt_int(st);
+	}
+	return stmt_end(c, st);
+}
+
+static enum err drop_reply(struct call *c, struct db *db, int64_t n)
+{
+	AUTO_STMT *st = db_stmt(db, "DELETE FROM replies WHERE n = ?");
+
+	stmt_bind_int(st, n);
+	return stmt_run(c, st);
+}
+
+static enum err bound_replies(struct call *c, struct db *db)
+{
+	int64_t n, bytes;
+	enum err e;
+
+	while (!(e = find_excess(c, db, &n, &bytes)) && n)
+		if ((e = drop_reply(c, db, n)) || (e = add_bytes(c, db, -bytes)))
+			break;
+	return e;
+}
+
+/* Each new receipt takes two old ones along, if they are old enough. */
+static enum err drop_old(struct call *c, struct db *db, int64_t last, int64_t now_ms)
+{
+	AUTO_STMT *st = db_stmt(db, "DELETE FROM receipts WHERE n IN"
+				    " (SELECT n FROM receipts ORDER BY n LIMIT 2)"
+				    " AND n <= ? AND at < ?");
+
+	stmt_bind_int(st, last - RECEIPT_FLOOR);
+	stmt_bind_int(st, now_ms - RECEIPT_KEPT_MS);
+	return stmt_run(c, st);
+}
+
+enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct receipt *r)
+{
+	AUTO_STMT *st = db_stmt(db->db, "INSERT OR IGNORE INTO receipts"
+					" (key, op, args, at, about)"
+					" VALUES (?, ?, ?, ?, ?)");
+	int64_t last;
+	enum err e;
+
+	stmt_bind_str(st, receipt_key(c, r->actor, r->id));
+	stmt_bind_str(st, r->op);
+	stmt_bind_str(st, r->args);
+	stmt_bind_int(st, r->at);
+	stmt_bind_str(st, r->about.p ? r->about : receipt_about(c, r->reply));
+	if ((e = stmt_run(c, st)) || !db_changes(db->db))
+		return e;
+	last = db_last_id(db->db);
+	if ((e = put_reply(c, db->db, last, r->reply)) || (e = bound_replies(c, db->db)))
+		return e;
+	return drop_old(c, db->db, last, r->at);
+}

@@ -1,0 +1,79 @@
+#ifndef STORE_DB_VYBE_ROWS_H
+#define STORE_DB_VYBE_ROWS_H
+
+#include "store/db/vybe_db.h"
+
+/* The rows of vybe.db that people and agents see: events, memory, artifacts. */
+
+struct event_row {
+	int64_t id;
+	struct str kind, agent, project, task, message; /* project, task may be absent */
+	struct str metadata;                            /* JSON, as given; or absent */
+	int64_t created;
+	struct event_row *next;
+};
+
+struct event_filter {
+	struct str agent, task, kind, project; /* absent: any */
+	const char *const *without;            /* kinds, up to a NULL; NULL: none */
+	int64_t since;                         /* only later ones; 0: all */
+	int64_t limit;
+	bool ascending, archived; /* the oldest first; also those that are put away */
+};
+
+enum err vybe_event_put(struct call *c, struct vybe_db *v, struct event_row *event);
+enum err vybe_event_each(struct call *c, struct vybe_db *v, const struct event_filter *f,
+			 struct event_row **out);
+enum err vybe_event_last(struct call *c, struct vybe_db *v, int64_t *id);
+
+/* Puts away all but the newest; how many. */
+enum err vybe_event_archive(struct call *c, struct vybe_db *v, int64_t keep,
+			    int64_t *count, int64_t *first, int64_t *last);
+enum err vybe_event_live(struct call *c, struct vybe_db *v, int64_t *count);
+
+struct memory_row {
+	int64_t id;
+	struct str scope, scope_id, key, value, type;
+	struct str kind; /* absent: nothing special */
+	bool pinned;
+	int64_t expires; /* ms; 0: never */
+	int64_t created, updated;
+	struct memory_row *next;
+};
+
+/* Only what has not expired. Of a scope: the pinned ones first, then the newest. */
+enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope,
+			  struct str scope_id, int64_t limit, struct memory_row **out);
+enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope,
+			  struct str scope_id, struct str key, struct memory_row **out);
+enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_row *m);
+enum err vybe_memory_pin(struct call *c, struct vybe_db *v, int64_t id, bool pinned);
+enum err vybe_memory_drop(struct call *c, struct vybe_db *v, int64_t id);
+enum err vybe_memory_collect(struct call *c, struct vybe_db *v, int64_t limit,
+			     int64_t *count);
+
+struct artifact_row {
+	int64_t id, event, created;
+	struct str task, path, type; /* type may be absent */
+	struct artifact_row *next;
+};
+enum err vybe_artifact_put(struct call *c, struct vybe_db *v, struct artifact_row *a);
+enum err vybe_artifact_each(struct call *c, struct vybe_db *v, struct str task,
+			    int64_t limit, struct artifact_row **out);
+enum err vybe_artifact_drop(struct call *c, struct vybe_db *v, struct str task);
+
+/* Where a bead had to leave its id, all that speaks of it follows. */
+enum err vybe_rename_task(struct call *c, struct vybe_db *v, struct str from,
+			  struct str to);
+
+/* One run of the loop. */
+struct run_row {
+	struct str agent, project;
+	int64_t started, duration_ms, completed, failed, blocked, total;
+	struct run_row *next;
+};
+enum err vybe_run_put(struct call *c, struct vybe_db *v, const struct run_row *r);
+enum err vybe_run_each(struct call *c, struct vybe_db *v, struct str project,
+		       int64_t limit, struct run_row **out);
+
+#endif

@@ -1,0 +1,149 @@
+#include "store/git/git_hooks.h"
+
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/names.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+
+#define BEGIN   "# >>> abacus guard >>> ('bb agent guard uninstall' takes this out)\n"
+#define END     "# <<< abacus guard <<<\n"
+#define SHEBANG "#!/bin/sh\n"
+
+static const char *const words[] = {
+	[HOOK_MADE] = "made",           [HOOK_ADDED] = "added",
+	[HOOK_RENEWED] = "renewed",     [HOOK_SAME] = "unchanged",
+	[HOOK_TAKEN_OUT] = "taken out", [HOOK_REMOVED] = "removed",
+};
+const struct names hook_changes = { words, sizeof words / sizeof *words, NULL };
+
+static struct str path_of(struct call *c, struct str dir, const struct git_hook *hook)
+{
+	return path_join(&c->mem, dir, str_of(hook->name));
+}
+
+/* The text before the section and after it; false: there is no section. */
+static bool cut(struct str text, struct str *before, struct str *after)
+{
+	const char *from = str_find(text, STR(BEGIN)), *to;
+
+	*before = text;
+	*after = STR("");
+	if (!from)
+		return false;
+	*before = (struct str){ text.p, (size_t)(from - text.p) };
+	*after = str_skip(text, before->n);
+	if (!(to = str_find(*after, STR(END)))) {
+		*before = text;
+		return false;
+	}
+	*after = str_skip(*after, (size_t)(to - after->p) + sizeof END - 1);
+	return true;
+}
+
+/* "#!/usr/bin/env bash -e": a shell? Without such a line, Git takes sh. */
+static bool is_shell(struct str text)
+{
+	struct str line, word, program = { 0 };
+
+	if (!str_starts(text, STR("#!")))
+		return !memchr(text.p ? text.p : "", '\0', text.n);
+	str_next(&text, '\n', &line);
+	line = str_skip(line, 2);
+	while (line.n && str_next(&line, ' ', &word)) {
+		word = path_name(word);
+		if (!word.n || str_is(word, "env") || word.p[0] == '-')
+			continue;
+		program = word;
+		break;
+	}
+	return str_is(program, "sh") || str_is(program, "bash") ||
+	       str_is(program, "dash") || str_is(program, "zsh") ||
+	       str_is(program, "ksh") || str_is(program, "ash");
+}
+
+static enum err refuse(struct call *c, struct str path, const char *why)
+{
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(path), why);
+	return call_step(c, "Let it call 'bb agent guard --staged' (pre-commit) or 'bb "
+			    "agent guard --pushed' (pre-push), and stop where that "
+			    "fails.");
+}
+
+enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *hook)
+{
+	struct str path = path_of(c, dir, hook), text;
+	struct stat st;
+	enum err e = file_read_regular(c, path, &text);
+
+	if (e || !text.p)
+		return e;
+	if (stat(arena_cstr(&c->mem, path), &st) == 0 && !(st.st_mode & 0111))
+		return refuse(c, path, "is not executable, so Git does not run it");
+	return is_shell(text) ? ERR_OK : refuse(c, path, "is not a script of a shell");
+}
+
+enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hook,
+		      enum hook_change *out)
+{
+	struct str path = path_of(c, dir, hook), text, before, after, first;
+	struct buf b = { .mem = &c->mem };
+	bool ours;
+	enum err e = file_read_regular(c, path, &text);
+
+	if (e)
+		return e;
+	ours = cut(text, &before, &after);
+	*out = !text.p ? HOOK_MADE : ours ? HOOK_RENEWED : HOOK_ADDED;
+	if (!text.p) {
+		before = STR(SHEBANG);
+	} else if (!ours) {
+		after = text;
+		before = STR("");
+		if (str_starts(text, STR("#!")) && str_next(&after, '\n', &first)) {
+			before = str_head(text, text.n - (after.p ? after.n : 0));
+			after = after.p ? after : STR("");
+		}
+	}
+	buf_put(&b, before);
+	if (b.n && b.p[b.n - 1] != '\n')
+		buf_char(&b, '\n');
+	buf_put(&b, STR(BEGIN));
+	buf_put(&b, hook->script);
+	buf_put(&b, STR(END));
+	buf_put(&b, after);
+	if (text.p && str_eq(buf_str(&b), text)) {
+		*out = HOOK_SAME;
+		return ERR_OK;
+	}
+	if ((e = file_make_dir(c, dir, 0777)))
+		return e;
+	if (!(e = file_replace(c, path, buf_str(&b), 0755)))
+		call_stored(c, STORED_PART);
+	return e;
+}
+
+enum err git_hook_remove(struct call *c, struct str dir, const struct git_hook *hook,
+			 enum hook_change *out)
+{
+	struct str path = path_of(c, dir, hook), text, before, after;
+	struct buf b = { .mem = &c->mem };
+	enum err e = file_read_regular(c, path, &text);
+
+	*out = HOOK_SAME;
+	if (e || !text.p || !cut(text, &before, &after))
+		return e;
+	*out = HOOK_TAKEN_OUT;
+	buf_put(&b, before);
+	buf_put(&b, after);
+	if (str_is(buf_str(&b), SHEBANG)) {
+		*out = HOOK_REMOVED;
+		e = file_remove(c, path);
+	} else {
+		e = file_replace(c, path, buf_str(&b), 0755);
+	}
+	if (!e)
+		call_stored(c, STORED_PART);
+	return e;
+}

@@ -1,0 +1,228 @@
+#include "store/git/git_index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/system/file.h"
+
+enum {
+	BLOCK = 8 * 1024,
+	NAME_MOST = 4 * 1024, /* no path that Git checks out is longer */
+	STAT = 40,            /* bytes of an entry before its object id */
+	MODE = 24,            /* where its mode is in them */
+	EXTENDED = 0x4000,
+	LENGTH = 0x0fff,
+};
+
+struct reader {
+	int fd;
+	off_t next;      /* the place in the file of what follows the block */
+	size_t begun;    /* the bytes of the file's beginning, while they are the block */
+	size_t at, held; /* the bytes of the block that are not used yet */
+	unsigned char block[BLOCK];
+	/* the name of the entry before: version 4 says only what differs from it */
+	size_t before;
+	unsigned char name[NAME_MOST];
+	bool folder; /* the entry stands for all that is below it */
+};
+
+/* The next n bytes, which stay in the block; NULL: the file ends before. */
+static const unsigned char *look(struct reader *r, size_t n)
+{
+	while (r->held < n) {
+		ssize_t got;
+
+		memmove(r->block, r->block + r->at, r->held);
+		r->at = 0;
+		r->begun = 0;
+		got = pread(r->fd, r->block + r->held, BLOCK - r->held, r->next);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return NULL;
+		r->next += got;
+		r->held += (size_t)got;
+		r->begun = r->next == got ? (size_t)got : 0;
+	}
+	return r->block + r->at;
+}
+
+static const unsigned char *take(struct reader *r, size_t n)
+{
+	const unsigned char *p = look(r, n);
+
+	if (p) {
+		r->at += n;
+		r->held -= n;
+	}
+	return p;
+}
+
+static uint32_t number(const unsigned char *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* A name up to its NUL, after `keep` bytes of the name before. */
+static bool take_text(struct reader *r, size_t keep)
+{
+	const unsigned char *p;
+
+	for (r->before = keep; (p = take(r, 1)) && *p; r->before++) {
+		if (r->before == NAME_MOST)
+			return false;
+		r->name[r->before] = *p;
+	}
+	return p;
+}
+
+/* How many bytes of the name before do not count. */
+static bool take_cut(struct reader *r, size_t *cut)
+{
+	const unsigned char *p = take(r, 1);
+
+	for (*cut = 0; p; p = take(r, 1)) {
+		*cut = (*cut << 7) + (*p & 127);
+		if (!(*p & 128))
+			return *cut <= r->before;
+		if (++*cut > NAME_MOST)
+			return false;
+	}
+	return false;
+}
+
+/* Versions 2 and 3: NULs fill an entry up to a multiple of eight bytes, at least one. */
+static bool take_name(struct reader *r, size_t head, size_t length)
+{
+	const unsigned char *p;
+	size_t fill;
+
+	if (length == LENGTH) { /* or longer */
+		if (!take_text(r, 0))
+			return false;
+		length = r->before;
+		fill = 7 - (head + length) % 8;
+		return length >= LENGTH && take(r, fill);
+	}
+	fill = 8 - (head + length) % 8;
+	if (!(p = take(r, length + fill)) || memchr(p, '\0', length) || p[length])
+		return false;
+	memcpy(r->name, p, length);
+	r->before = length;
+	return true;
+}
+
+static bool is_folder(uint32_t mode)
+{
+	return (mode & 0170000) == 0160000 || (mode & 0170000) == 0040000;
+}
+
+/* The name of the next entry; false: it is not one. */
+static bool take_entry(struct reader *r, uint32_t version, size_t id)
+{
+	const unsigned char *p = take(r, STAT + id + 2);
+	size_t head = STAT + id + 2, cut;
+	unsigned flags = p ? (unsigned)p[head - 2] << 8 | p[head - 1] : 0;
+
+	if (!p || ((flags & EXTENDED) && version < 3))
+		return false;
+	r->folder = is_folder(number(p + MODE));
+	if (flags & EXTENDED) {
+		head += 2;
+		if (!take(r, 2))
+			return false;
+	}
+	if (version < 4)
+		return take_name(r, head, flags & LENGTH);
+	return take_cut(r, &cut) && take_text(r, r->before - cut);
+}
+
+/* As path_within(), whatever the case. */
+static bool is_within(struct str dir, struct str path)
+{
+	return path.n >= dir.n && !strncasecmp(dir.p, path.p, dir.n) &&
+	       (path.n == dir.n || path.p[dir.n] == '/');
+}
+
+enum tracked git_entry_covers(struct git_entry entry, struct str name)
+{
+	struct str path = entry.path;
+
+	if (entry.folder && path.n && path.p[path.n - 1] == '/')
+		path.n--;
+	return is_within(name, path)                 ? TRACKED_YES :
+	       entry.folder && is_within(path, name) ? TRACKED_ABOVE :
+						       TRACKED_NO;
+}
+
+/* All names that could match come before this one: of all spellings, the one in lower
+ * case is the last. */
+static bool is_past(struct str name, const unsigned char *entry, size_t n)
+{
+	for (size_t i = 0; i < name.n && i < n; i++) {
+		unsigned char ch = (unsigned char)name.p[i];
+
+		if (ch >= 'A' && ch <= 'Z')
+			ch = (unsigned char)(ch - 'A' + 'a');
+		if (entry[i] != ch)
+			return entry[i] > ch;
+	}
+	return n > name.n && entry[name.n] > '/';
+}
+
+/* With object ids of that many bytes. */
+static enum tracked look_with(struct reader *r, struct str name, size_t id)
+{
+	const unsigned char *p;
+	uint32_t version, count;
+	struct git_entry entry;
+	enum tracked tracked;
+
+	r->at = r->before = 0;
+	r->held = r->begun;
+	r->next = (off_t)r->begun;
+	if (!(p = take(r, 12)) || memcmp(p, "DIRC", 4) != 0)
+		return TRACKED_UNKNOWN;
+	version = number(p + 4);
+	if (version < 2 || version > 4)
+		return TRACKED_UNKNOWN;
+	for (count = number(p + 8); count; count--) {
+		if (!take_entry(r, version, id))
+			return TRACKED_UNKNOWN;
+		entry = (struct git_entry){ { (const char *)r->name, r->before },
+					    r->folder };
+		if ((tracked = git_entry_covers(entry, name)) != TRACKED_NO)
+			return tracked;
+		if (is_past(name, r->name, r->before))
+			return TRACKED_NO;
+	}
+	return TRACKED_NO;
+}
+
+static bool is_found(enum tracked tracked)
+{
+	return tracked == TRACKED_YES || tracked == TRACKED_ABOVE;
+}
+
+/*
+ * The file does not say how long its object ids are. With the wrong length it is no
+ * index, all but surely; so both are tried, and what either of them finds counts.
+ */
+enum tracked git_index_look(struct arena *mem, struct str index, struct str name)
+{
+	enum { SHA1 = 20, SHA256 = 32 };
+	struct reader *r;
+	enum tracked first, second;
+	AUTO_FD fd = open(arena_cstr(mem, index), O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? TRACKED_NO : TRACKED_UNKNOWN;
+	r = arena_alloc(mem, sizeof *r);
+	r->fd = fd;
+	r->begun = 0;
+	first = look_with(r, name, SHA1);
+	second = is_found(first) ? first : look_with(r, name, SHA256);
+	return is_found(second) || first == TRACKED_UNKNOWN ? second : first;
+}

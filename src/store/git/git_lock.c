@@ -1,0 +1,360 @@
+#include "store/git/git_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/moment.h"
+#include "base/system/fault.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "base/system/spawn.h"
+
+enum {
+	STALE_MS = 5000, /* a lock that did not change for so long was left behind */
+	WAIT_MS = 10000,
+	SHORT_MS = 1000, /* to wait for a lock that will not be removed */
+	PAUSE_MS = 20,
+	LOOK_MS = 200, /* Git itself holds a lock for a few milliseconds */
+	RUN = 8,       /* hexadecimal digits */
+};
+
+/* --- names --- */
+
+static struct str run_name(struct arena *mem)
+{
+	char boot[PLATFORM_BOOT], host[256] = "";
+
+	platform_boot(boot);
+	gethostname(host, sizeof host - 1);
+	return str_head(sha256_hex(mem, arena_fmt(mem, "%s %s", boot, host)), RUN);
+}
+
+static struct str own_name(struct arena *mem, struct str path)
+{
+	uint32_t random;
+
+	platform_random(&random, sizeof random);
+	return arena_fmt(mem, STR_FMT ".abacus-" STR_FMT "-%08x.lock", STR_ARG(path),
+			 STR_ARG(run_name(mem)), (unsigned int)random);
+}
+
+/* What own_name() made of which path, in which run. */
+static bool own_parse(struct str name, struct str *path, struct str *run)
+{
+	const struct str mark = STR(".abacus-"), end = STR(".lock");
+	size_t tail = mark.n + RUN + 1 + RUN + end.n;
+
+	if (name.n <= tail || !str_ends(name, end))
+		return false;
+	*path = str_head(name, name.n - tail);
+	*run = str_head(str_skip(name, path->n + mark.n), RUN);
+	return str_starts(str_skip(name, path->n), mark) &&
+	       name.p[path->n + mark.n + RUN] == '-';
+}
+
+static struct str lock_name(struct arena *mem, struct str path)
+{
+	return arena_fmt(mem, STR_FMT ".lock", STR_ARG(path));
+}
+
+/* --- files --- */
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* Is this open file the one of that name? */
+static bool is_named(struct arena *mem, const struct stat *st, struct str path)
+{
+	struct stat there;
+
+	return !lstat(arena_cstr(mem, path), &there) && same_file(st, &there);
+}
+
+/* A plain file, for flock(); -1 if it is none or cannot be opened. */
+static int open_plain(struct arena *mem, struct str path, struct stat *st)
+{
+	const int how = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = open(arena_cstr(mem, path), O_RDWR | how);
+
+	if (fd < 0 && (errno == EACCES || errno == EROFS))
+		fd = open(arena_cstr(mem, path), O_RDONLY | how);
+	if (fd >= 0 && (fstat(fd, st) || !S_ISREG(st->st_mode)))
+		file_close(&fd);
+	return fd;
+}
+
+/* --- what the dead left --- */
+
+struct sweep {
+	struct call *c;
+	struct str dir, run;
+};
+
+static void sweep_file(void *arg, struct str name)
+{
+	struct sweep *s = arg;
+	struct arena *mem = &s->c->mem;
+	struct str base, run, own = path_join(mem, s->dir, name), lock;
+	struct stat st;
+	AUTO_FD fd = -1;
+	bool ours, held;
+
+	if (!own_parse(name, &base, &run) || (fd = open_plain(mem, own, &st)) < 0)
+		return;
+	ours = str_eq(run, s->run);
+	if (ours && flock(fd, LOCK_EX | LOCK_NB))
+		return; /* its maker lives */
+	lock = lock_name(mem, path_join(mem, s->dir, base));
+	held = is_named(mem, &st, lock);
+	if (held && !ours)
+		return; /* only time can tell; see git_lock_take() */
+	fault_point();
+	if (held)
+		unlink(arena_cstr(mem, lock));
+	fault_point();
+	unlink(arena_cstr(mem, own));
+}
+
+void git_lock_sweep(struct call *c, struct str dir)
+{
+	struct sweep s = { .c = c, .dir = dir, .run = run_name(&c->mem) };
+	enum err before = c->code;
+
+	file_each(c, dir, sweep_file, &s);
+	c->code = before; /* whoever cannot list a folder cannot lock in it either */
+}
+
+/* A lock of another, and since when it has not changed. */
+struct watch {
+	struct stat seen;
+	int64_t since;
+	bool alive; /* a process holds flock() on it: one of ours */
+};
+
+static bool unchanged(const struct stat *a, const struct stat *b)
+{
+	return same_file(a, b) && a->st_size == b->st_size &&
+	       a->st_mtime == b->st_mtime && a->st_ctime == b->st_ctime;
+}
+
+static bool is_stale(struct arena *mem, struct watch *w, struct str lock)
+{
+	int64_t now = moment_ticks();
+	struct stat st = { 0 };
+	AUTO_FD fd = open_plain(mem, lock, &st);
+
+	/* LOCK_SH: those who only look do not take each other for its maker */
+	w->alive = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	if (fd < 0 || w->alive || !unchanged(&st, &w->seen)) {
+		w->seen = st;
+		w->since = now;
+	}
+	return now - w->since >= STALE_MS;
+}
+
+/* Of several that find it stale one removes it, and none removes what came after it. */
+static void remove_stale(struct arena *mem, const struct watch *w, struct str lock)
+{
+	struct stat st;
+	AUTO_FD fd = open_plain(mem, lock, &st);
+
+	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK))
+		return;
+	if (unchanged(&st, &w->seen) && is_named(mem, &st, lock))
+		unlink(arena_cstr(mem, lock));
+}
+
+/* --- taking it --- */
+
+static enum err fail(struct call *c, const char *verb, struct git_lock *l)
+{
+	enum err e = file_fail(c, verb, l->lock);
+
+	git_lock_drop(l);
+	return e;
+}
+
+/* A file system without hard links: nobody will know whose lock this is. */
+static enum err take_plain(struct call *c, struct git_lock *l, struct str content)
+{
+	l->own = (struct str){ 0 };
+	fault_point();
+	l->fd = open(arena_cstr(&c->mem, l->lock),
+		     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (l->fd < 0)
+		return errno == EEXIST ? ERR_OK : fail(c, "create", l);
+	return file_write(l->fd, content) ? ERR_OK : fail(c, "write", l);
+}
+
+/* Not held afterwards, and no failure: another has it, or swept our file too early. */
+static enum err take_linked(struct call *c, struct git_lock *l, struct str content)
+{
+	const char *own, *lock = arena_cstr(&c->mem, l->lock);
+
+	l->own = own_name(&c->mem, l->path);
+	own = arena_cstr(&c->mem, l->own);
+	fault_point();
+	l->fd = open(own, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (l->fd < 0 && errno == ENAMETOOLONG)
+		return take_plain(c, l, content);
+	if (l->fd < 0)
+		return errno == ENOENT ? ERR_OK : fail(c, "create", l);
+	if (flock(l->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		git_lock_drop(l);
+		return ERR_OK;
+	}
+	if (!file_write(l->fd, content))
+		return fail(c, "write", l);
+	fault_point();
+	if (!link(own, lock))
+		return ERR_OK;
+	if (errno == EEXIST || errno == ENOENT) {
+		git_lock_drop(l);
+		return ERR_OK;
+	}
+	file_close(&l->fd);
+	unlink(own);
+	return take_plain(c, l, content);
+}
+
+struct str git_lock_remedy(struct arena *mem, struct str lock)
+{
+	struct stat st;
+	bool folder = !lstat(arena_cstr(mem, lock), &st) && S_ISDIR(st.st_mode);
+
+	return arena_fmt(mem, "%s " STR_FMT, folder ? "rmdir" : "rm",
+			 STR_ARG(spawn_quoted(mem, lock)));
+}
+
+static enum err refused(struct call *c, const struct git_lock *l, const struct watch *w,
+			int64_t waited_ms)
+{
+	call_fail(c, ERR_SYNC_FAILED,
+		  w->alive ? "another sync has held '" STR_FMT "' for more than %lld s" :
+			     "a Git program has held '" STR_FMT "' for more than %lld s",
+		  STR_ARG(l->lock), (long long)waited_ms / 1000);
+	if (w->alive)
+		return call_step(c, "Nothing was lost. Wait until that sync has ended, "
+				    "then run 'bd sync' again.");
+	return call_step(c,
+			 "Nothing was lost. If no Git program works on that ref any "
+			 "more, run " STR_FMT ", then 'bd sync'.",
+			 STR_ARG(git_lock_remedy(&c->mem, l->lock)));
+}
+
+bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable)
+{
+	struct stat before, after;
+	struct watch w = { 0 };
+	const char *name;
+
+	*lock = lock_name(&c->mem, path);
+	name = arena_cstr(&c->mem, *lock);
+	if (lstat(name, &before))
+		return false;
+	if (S_ISREG(before.st_mode) && before.st_nlink > 1)
+		return false; /* one of ours: git_lock_take() sees whether its maker lives
+			       */
+	moment_sleep(LOOK_MS);
+	is_stale(&c->mem, &w, *lock);
+	*removable = S_ISREG(before.st_mode);
+	return !w.alive && !lstat(name, &after) && unchanged(&before, &after);
+}
+
+enum err git_lock_take(struct call *c, struct str path, struct str content,
+		       enum git_lock_others others, struct git_lock *out)
+{
+	struct str dir = path_parent(path);
+	struct watch w = { .since = moment_ticks() };
+	int64_t wait_ms = others == GIT_LOCK_REMOVE_STALE ? WAIT_MS : SHORT_MS;
+	int64_t end = w.since + wait_ms;
+	struct stat st;
+	enum err e;
+
+	*out = (struct git_lock){ .path = path,
+				  .lock = lock_name(&c->mem, path),
+				  .fd = -1 };
+	for (;;) {
+		/* Git removes folders of refs when they are empty */
+		if ((e = file_make_dir(c, dir, 0777)))
+			return e;
+		git_lock_sweep(c, dir);
+		if (lstat(arena_cstr(&c->mem, out->lock), &st) &&
+		    ((e = take_linked(c, out, content)) || out->fd >= 0))
+			return e;
+		if (is_stale(&c->mem, &w, out->lock) && others == GIT_LOCK_REMOVE_STALE)
+			remove_stale(&c->mem, &w, out->lock);
+		else if (moment_ticks() > end)
+			return refused(c, out, &w, wait_ms);
+		moment_sleep(PAUSE_MS);
+	}
+}
+
+/* --- giving it back --- */
+
+static bool still_ours(struct arena *mem, const struct git_lock *l)
+{
+	struct stat st;
+
+	return !fstat(l->fd, &st) && is_named(mem, &st, l->lock);
+}
+
+void git_lock_drop(struct git_lock *l)
+{
+	struct arena mem = { 0 };
+
+	if (l->fd < 0)
+		return;
+	if (still_ours(&mem, l))
+		unlink(arena_cstr(&mem, l->lock));
+	if (l->own.p)
+		unlink(arena_cstr(&mem, l->own));
+	file_close(&l->fd);
+	arena_release(&mem);
+}
+
+enum err git_lock_write(struct call *c, struct git_lock *l, struct str content)
+{
+	return file_write(l->fd, content) ? ERR_OK : fail(c, "write", l);
+}
+
+/* Where refs below this one were, Git may have left an empty folder. */
+static bool replace(struct call *c, const struct git_lock *l)
+{
+	const char *from = arena_cstr(&c->mem, l->lock),
+		   *to = arena_cstr(&c->mem, l->path);
+
+	fault_point();
+	return !rename(from, to) || (errno == EISDIR && !rmdir(to) && !rename(from, to));
+}
+
+enum err git_lock_commit(struct call *c, struct git_lock *l)
+{
+	enum err e;
+
+	fault_point();
+	if (platform_sync(l->fd))
+		return fail(c, "sync", l);
+	if (!still_ours(&c->mem, l)) {
+		git_lock_drop(l);
+		return call_fail(c, ERR_SYNC_FAILED,
+				 "another program removed '" STR_FMT
+				 "' while it was held",
+				 STR_ARG(l->lock));
+	}
+	if (!replace(c, l))
+		return fail(c, "rename", l);
+	e = file_sync_dir(c, l->path);
+	fault_point();
+	git_lock_drop(l);
+	return e;
+}

@@ -1,0 +1,405 @@
+#include "store/git/git_tool.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "store/git/git_index.h"
+#include "store/place.h"
+
+enum { MOST_WORDS = 64, WAIT_MS = 60000, OID = 40 };
+
+static void note(void *arg, struct str line)
+{
+	struct str *said = arg;
+
+	if (line.n && !said->p)
+		*said = line;
+}
+
+/* Adds words to a command, up to a NULL. */
+static size_t add_words(const char *argv[MOST_WORDS], size_t n, const char *const *words)
+{
+	for (; *words && n < MOST_WORDS - 1; words++)
+		argv[n++] = *words;
+	argv[n] = NULL;
+	return n;
+}
+
+/* `words` ends with NULL, and so does `unset`: variables that Git does not get. Who only
+ * looks does not lock the index against who works. What 'git replace' put in place of a
+ * commit is not what is pushed. */
+static enum err git_without(struct call *c, struct str dir, const char *const *unset,
+			    const char *const *words, struct str *out)
+{
+	const char *const first[] = {
+		"git", "--no-optional-locks",    "--no-replace-objects",
+		"-C",  arena_cstr(&c->mem, dir), NULL
+	};
+	const char *argv[MOST_WORDS] = { "/usr/bin/env" };
+	struct str said = { 0 };
+	struct spawn s = {
+		.argv = argv, .timeout_ms = WAIT_MS, .heard = note, .arg = &said
+	};
+	size_t n = 1;
+	enum err e;
+
+	for (; *unset; unset++)
+		n = add_words(argv, n, (const char *const[]){ "-u", *unset, NULL });
+	n = add_words(argv, n, first);
+	add_words(argv, n, words);
+	if ((e = spawn_run(c, &s)))
+		return e;
+	*out = s.out;
+	if (!s.status)
+		return ERR_OK;
+	call_fail(c, ERR_INTERNAL_ERROR, "'git %s' failed%s" STR_FMT, words[0],
+		  said.p ? ": " : "", STR_ARG(said));
+	return call_step(c, "Try it by hand: it has to work for this, too.");
+}
+
+static enum err git(struct call *c, struct str dir, const char *const *words,
+		    struct str *out)
+{
+	static const char *const none[] = { NULL };
+
+	return git_without(c, dir, none, words, out);
+}
+
+static struct git_path *path_new(struct call *c, struct str path)
+{
+	struct git_path *p = arena_new(&c->mem, struct git_path);
+
+	*p = (struct git_path){ .path = path };
+	return p;
+}
+
+static enum err diff_index(struct call *c, struct str dir, const char *with,
+			   struct str *out)
+{
+	const char *const words[] = { "diff",
+				      "--cached",
+				      "--name-only",
+				      "-z",
+				      "--no-renames",
+				      "--no-ext-diff",
+				      "--no-relative",
+				      "--ignore-submodules=none",
+				      with,
+				      NULL };
+
+	return git(c, dir, words, out);
+}
+
+static bool merges(struct call *c, struct str dir)
+{
+	static const char *const words[] = { "rev-parse", "-q", "--verify", "MERGE_HEAD",
+					     NULL };
+	struct str oid;
+	bool yes = !git(c, dir, words, &oid);
+
+	c->code = ERR_OK;
+	return yes;
+}
+
+enum err git_staged(struct call *c, struct str dir, struct git_path **out)
+{
+	struct map other = { .mem = &c->mem };
+	bool merge = merges(c, dir);
+	struct str text, path;
+	enum err e = merge ? diff_index(c, dir, "MERGE_HEAD", &text) : ERR_OK;
+
+	while (!e && merge && text.n && str_next(&text, '\0', &path))
+		map_put(&other, path);
+	*out = NULL;
+	if (!e)
+		e = diff_index(c, dir, NULL, &text);
+	while (!e && text.n && str_next(&text, '\0', &path)) {
+		if (merge && !map_find(&other, path))
+			continue;
+		*out = path_new(c, path);
+		out = &(*out)->next;
+	}
+	return e;
+}
+
+/* "XY path" each; without renames there is one path. */
+enum err git_changed(struct call *c, struct str dir, struct git_path **out)
+{
+	static const char *const words[] = {
+		"status",       "--porcelain",           "-z",
+		"--no-renames", "--untracked-files=all", NULL
+	};
+	struct str text, entry;
+	enum err e = git(c, dir, words, &text);
+
+	*out = NULL;
+	while (!e && text.n && str_next(&text, '\0', &entry)) {
+		if (entry.n < 4)
+			continue;
+		*out = path_new(c, str_skip(entry, 3));
+		out = &(*out)->next;
+	}
+	return e;
+}
+
+/* --- what is pushed --- */
+
+/* A line of what Git tells a pre-push hook. */
+struct ref_update {
+	struct str local_oid, remote_ref, remote_oid;
+};
+
+static bool is_zero(struct str oid)
+{
+	return str_count(oid, '0') == oid.n;
+}
+
+/* False: the line says nothing, or the ref is deleted, which changes no file. */
+static bool parse_update(struct str line, struct ref_update *out)
+{
+	struct str word[4] = { { 0 } };
+
+	for (int i = 0; i < 4; i++)
+		if (!line.p || !str_next(&line, ' ', &word[i]))
+			return false;
+	*out = (struct ref_update){ word[1], word[2], word[3] };
+	return word[1].n >= OID && word[3].n >= OID && !is_zero(word[1]);
+}
+
+static bool has_commit(struct call *c, struct str dir, struct str oid)
+{
+	const char *const words[] = {
+		"cat-file", "-e", arena_fmt(&c->mem, STR_FMT "^{commit}", STR_ARG(oid)).p,
+		NULL
+	};
+	struct str nothing;
+	bool yes = !git(c, dir, words, &nothing);
+
+	c->code = ERR_OK;
+	return yes;
+}
+
+/* The commits of `from` except those of `without` (may be absent) and, with
+ * `unpublished`, those that a ref of any remote has. */
+struct range {
+	struct str from, without;
+	bool unpublished;
+};
+
+/* `words` is the beginning of a command, with `n` words; the range is added to it. */
+static enum err git_range(struct call *c, struct str dir, const struct range *range,
+			  const char *words[MOST_WORDS], size_t n, struct str *out)
+{
+	words[n++] = arena_cstr(&c->mem, range->from);
+	words[n++] = "--not";
+	if (range->without.p)
+		words[n++] = arena_cstr(&c->mem, range->without);
+	if (range->unpublished)
+		words[n++] = "--remotes";
+	words[n] = NULL;
+	return git(c, dir, words, out);
+}
+
+/* However the user likes to read the log, here it is the same. `merges` says how a merge
+ * is compared. */
+static enum err log_files(struct call *c, struct str dir, const struct range *range,
+			  const char *merges, struct str *out)
+{
+	const char *words[MOST_WORDS] = { "log",
+					  "--format=",
+					  "--name-only",
+					  "-z",
+					  "--no-renames",
+					  "--no-relative",
+					  "--no-show-signature",
+					  "--ignore-submodules=none",
+					  "--root",
+					  merges };
+
+	return git_range(c, dir, range, words, 10, out);
+}
+
+static enum err has_octopus(struct call *c, struct str dir, const struct range *range,
+			    bool *yes)
+{
+	const char *words[MOST_WORDS] = { "rev-list", "--min-parents=3",
+					  "--max-count=1" };
+	struct str found;
+	enum err e = git_range(c, dir, range, words, 3, &found);
+
+	*yes = !e && found.n;
+	return e;
+}
+
+/* Git before 2.35 cannot make the automatic merge again, and no version can where there
+ * are more than two parents: then all that differs from any parent counts. */
+static enum err add_commits(struct call *c, struct str dir, const struct range *range,
+			    struct git_path ***tail)
+{
+	struct str text, path;
+	bool octopus;
+	enum err e = has_octopus(c, dir, range, &octopus);
+
+	if (e)
+		return e;
+	if (octopus || log_files(c, dir, range, "--remerge-diff", &text)) {
+		c->code = ERR_OK;
+		if ((e = log_files(c, dir, range, "-m", &text)))
+			return e;
+	}
+	while (text.n && str_next(&text, '\0', &path)) {
+		if (!path.n)
+			continue;
+		**tail = path_new(c, path);
+		*tail = &(**tail)->next;
+	}
+	return ERR_OK;
+}
+
+/* A branch of the remote that is not an ancestor of what is pushed loses commits. */
+static enum err add_update(struct call *c, struct str dir, const struct ref_update *u,
+			   struct git_path ***tail)
+{
+	bool known = !is_zero(u->remote_oid) && has_commit(c, dir, u->remote_oid),
+	     branch = str_starts(u->remote_ref, STR("refs/heads/"));
+	struct range added = { u->local_oid, known ? u->remote_oid : (struct str){ 0 },
+			       true },
+		     removed = { u->remote_oid, u->local_oid, false };
+	enum err e;
+
+	if (branch && !known && !is_zero(u->remote_oid)) {
+		call_fail(c, ERR_INTERNAL_ERROR,
+			  "the remote's '" STR_FMT "' is at commit " STR_FMT
+			  ", which is not in this repository",
+			  STR_ARG(u->remote_ref), STR_ARG(str_head(u->remote_oid, 12)));
+		return call_step(c, "Run 'git fetch' first.");
+	}
+	if ((e = add_commits(c, dir, &added, tail)))
+		return e;
+	return branch && known ? add_commits(c, dir, &removed, tail) : ERR_OK;
+}
+
+enum err git_pushed(struct call *c, struct str dir, struct str lines,
+		    struct git_path **out)
+{
+	struct ref_update u;
+	struct str line;
+	enum err e;
+
+	*out = NULL;
+	while (lines.n && str_next(&lines, '\n', &line))
+		if (parse_update(line, &u) && (e = add_update(c, dir, &u, &out)))
+			return e;
+	return ERR_OK;
+}
+
+/* --- the rest --- */
+
+/* These say which repository, index or files are meant, or how paths are matched. The
+ * caller may have them for another repository, or for a commit that is being made. */
+static const char *const other_repository[] = {
+	"GIT_DIR",
+	"GIT_WORK_TREE",
+	"GIT_IMPLICIT_WORK_TREE",
+	"GIT_COMMON_DIR",
+	"GIT_INDEX_FILE",
+	"GIT_NAMESPACE",
+	"GIT_PREFIX",
+	"GIT_INTERNAL_SUPER_PREFIX",
+	"GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES",
+	"GIT_LITERAL_PATHSPECS",
+	"GIT_GLOB_PATHSPECS",
+	"GIT_NOGLOB_PATHSPECS",
+	"GIT_ICASE_PATHSPECS",
+	NULL,
+};
+
+/* A line of 'ls-files --stage': "100644 <object> 0<TAB>path". */
+static bool parse_staged(struct str line, struct git_entry *out)
+{
+	struct str mode;
+
+	if (!str_next(&line, ' ', &mode) || !str_next(&line, '\t', &(struct str){ 0 }))
+		return false;
+	*out = (struct git_entry){ line,
+				   str_is(mode, "160000") || str_is(mode, "040000") };
+	return line.n > 0;
+}
+
+/* A submodule stands for all that is below it, so entries above `path` count too. */
+enum err git_tracks(struct call *c, const struct repository *repo, struct str path,
+		    enum tracked *tracked)
+{
+	struct str rest = path, top, out, line;
+	struct git_entry entry;
+	bool any = str_next(&rest, '/', &top);
+	const char *words[] = {
+		arena_fmt(&c->mem, "--git-dir=" STR_FMT, STR_ARG(repo->gitdir)).p,
+		arena_fmt(&c->mem, "--work-tree=" STR_FMT, STR_ARG(repo->tree)).p,
+		"ls-files",
+		"--stage",
+		"-z",
+		"--",
+		arena_fmt(&c->mem, ":(top,icase,literal)" STR_FMT, STR_ARG(top)).p,
+		NULL
+	};
+	enum err e = git_without(c, repo->tree, other_repository, words, &out);
+
+	*tracked = TRACKED_NO;
+	while (!e && any && *tracked == TRACKED_NO && out.n &&
+	       str_next(&out, '\0', &line))
+		if (parse_staged(line, &entry))
+			*tracked = git_entry_covers(entry, path);
+	return e;
+}
+
+enum err git_hooks_dir(struct call *c, struct str dir, struct str *out)
+{
+	static const char *const words[] = { "rev-parse", "--git-path", "hooks", NULL };
+	enum err e = git(c, dir, words, out);
+
+	if (!e)
+		*out = path_resolve(&c->mem, dir, str_trim(*out));
+	return e;
+}
+
+static bool octal(struct str s, size_t at, char *out)
+{
+	int value = 0;
+
+	for (size_t i = at; i < at + 3; i++) {
+		if (i >= s.n || s.p[i] < '0' || s.p[i] > '7')
+			return false;
+		value = value * 8 + (s.p[i] - '0');
+	}
+	*out = (char)value;
+	return true;
+}
+
+struct str git_unquote(struct arena *mem, struct str path)
+{
+	static const char meant[128] = {
+		['a'] = '\a', ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r',
+		['t'] = '\t', ['v'] = '\v', ['"'] = '"',  ['\\'] = '\\'
+	};
+	struct buf b = { .mem = mem };
+
+	if (path.n < 2 || path.p[0] != '"' || path.p[path.n - 1] != '"')
+		return path;
+	path = (struct str){ path.p + 1, path.n - 2 };
+	for (size_t i = 0; i < path.n; i++) {
+		unsigned char next = i + 1 < path.n ? (unsigned char)path.p[i + 1] : 0;
+		char ch = path.p[i];
+
+		if (ch == '\\' && octal(path, i + 1, &ch))
+			i += 3;
+		else if (ch == '\\' && next < 128 && meant[next])
+			ch = meant[next], i++;
+		buf_char(&b, ch);
+	}
+	return buf_str(&b);
+}

@@ -1,0 +1,444 @@
+#include "store/repo/repo.h"
+
+#include <git2.h>
+#include <stdlib.h>
+
+#include "base/system/fault.h"
+#include "base/system/file.h"
+
+struct repo {
+	git_repository *git;
+	git_odb *odb;
+	int64_t file_most;
+	git_odb_object **held; /* whose content somebody reads */
+	size_t held_count;
+};
+
+struct git_repository *repo_git(struct repo *r)
+{
+	return r->git;
+}
+
+enum err repo_fail(struct call *c, enum err code, const char *what, struct str of)
+{
+	const git_error *error = git_error_last();
+
+	return call_fail(c, code, "cannot %s '" STR_FMT "': %s", what, STR_ARG(of),
+			 error && error->message ? error->message : "unknown");
+}
+
+static enum err fail(struct call *c, const char *what, struct str of)
+{
+	return repo_fail(c, ERR_INTERNAL_ERROR, what, of);
+}
+
+/* The same for an object; a disk that fails says nothing about what is on it. */
+static enum err fail_to_read(struct call *c, const char *what, struct str of)
+{
+	const git_error *error = git_error_last();
+	bool disk = error &&
+		    (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
+
+	if (disk)
+		return fail(c, what, of);
+	repo_fail(c, ERR_DAMAGED, what, of);
+	return call_step(c, "Run 'bd sync': the remote may have what is lost. 'bd "
+			    "repair' tells what else is damaged.");
+}
+
+/* Versions before 1.5 cannot be told. */
+static void validate_owner(bool yes)
+{
+#if LIBGIT2_VER_MAJOR > 1 || LIBGIT2_VER_MINOR >= 5
+	git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, (int)yes);
+#else
+	(void)yes;
+#endif
+}
+
+enum err repo_open_other(struct call *c, struct str gitdir, struct repo **out)
+{
+	struct repo *r = arena_new(&c->mem, struct repo);
+
+	git_libgit2_init();
+	/* what is said to be stored is on the medium */
+	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+	/* what we have written ourselves a moment ago need not be hashed again */
+	git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 0);
+	*out = r;
+	r->file_most = INT64_MAX;
+	if (git_repository_open_ext(&r->git, arena_cstr(&c->mem, gitdir),
+				    GIT_REPOSITORY_OPEN_NO_SEARCH |
+					    GIT_REPOSITORY_OPEN_NO_DOTGIT,
+				    NULL) ||
+	    git_repository_odb(&r->odb, r->git))
+		return fail(c, "open the repository", gitdir);
+	return ERR_OK;
+}
+
+enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
+{
+	enum err e;
+
+	git_libgit2_init();
+	validate_owner(false);
+	e = repo_open_other(c, gitdir, out);
+	validate_owner(true);
+	git_libgit2_shutdown();
+	return e;
+}
+
+size_t repo_held(const struct repo *r)
+{
+	return r->held_count;
+}
+
+void repo_forget_after(struct repo *r, size_t held)
+{
+	while (r->held_count > held)
+		git_odb_object_free(r->held[--r->held_count]);
+}
+
+void repo_forget(struct repo *r)
+{
+	repo_forget_after(r, 0);
+	free(r->held);
+	r->held = NULL;
+}
+
+void repo_close(struct repo *r)
+{
+	repo_forget(r);
+	git_odb_free(r->odb);
+	git_repository_free(r->git);
+	git_libgit2_shutdown();
+}
+
+static struct str hex(struct call *c, const git_oid *oid)
+{
+	char text[GIT_OID_HEXSZ + 1];
+
+	git_oid_tostr(text, sizeof text, oid);
+	return arena_copy(&c->mem, str_of(text));
+}
+
+static bool oid_of(struct str name, git_oid *out)
+{
+	return name.n == GIT_OID_HEXSZ && !git_oid_fromstrn(out, name.p, name.n);
+}
+
+/* --- commits --- */
+
+bool repo_has(struct repo *r, struct str commit)
+{
+	git_oid oid;
+
+	return oid_of(commit, &oid) && git_odb_exists(r->odb, &oid);
+}
+
+const char *repo_kind(struct repo *r, struct str name)
+{
+	git_oid oid;
+	git_object_t type;
+	size_t size;
+
+	return oid_of(name, &oid) && !git_odb_read_header(&size, &type, r->odb, &oid) ?
+		       git_object_type2string(type) :
+		       NULL;
+}
+
+bool repo_is_commit(struct repo *r, struct str name)
+{
+	git_commit *commit = NULL;
+	git_oid oid;
+	bool yes = oid_of(name, &oid) && !git_commit_lookup(&commit, r->git, &oid);
+
+	git_commit_free(commit);
+	return yes;
+}
+
+static enum err lookup(struct call *c, struct repo *r, struct str name, git_commit **out)
+{
+	git_oid oid;
+
+	if (!oid_of(name, &oid))
+		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a commit",
+				 STR_ARG(name));
+	return git_commit_lookup(out, r->git, &oid) ?
+		       fail_to_read(c, "read the commit", name) :
+		       ERR_OK;
+}
+
+enum err repo_commit(struct call *c, struct repo *r, struct str name, struct commit *out)
+{
+	const git_signature *author;
+	git_commit *commit = NULL;
+	enum err e = lookup(c, r, name, &commit);
+
+	if (e)
+		return e;
+	author = git_commit_author(commit);
+	*out = (struct commit){
+		.name = name,
+		.tree = hex(c, git_commit_tree_id(commit)),
+		.author = arena_copy(&c->mem, str_of(author->name)),
+		.summary = arena_copy(&c->mem, str_of(git_commit_summary(commit))),
+		.time_ms = (int64_t)git_commit_time(commit) * 1000,
+	};
+	if (git_commit_parentcount(commit))
+		out->parent = hex(c, git_commit_parent_id(commit, 0));
+	git_commit_free(commit);
+	return ERR_OK;
+}
+
+enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *commit)
+{
+	git_object *found = NULL, *peeled = NULL;
+	int code = git_revparse_single(&found, r->git, arena_cstr(&c->mem, spec));
+
+	*commit = (struct str){ 0 };
+	if (!code && !(code = git_object_peel(&peeled, found, GIT_OBJECT_COMMIT)))
+		*commit = hex(c, git_object_id(peeled));
+	git_object_free(found);
+	git_object_free(peeled);
+	if (!code)
+		return ERR_OK;
+	return call_fail(c, code == GIT_EAMBIGUOUS ? ERR_AMBIGUOUS_ID : ERR_NOT_FOUND,
+			 code == GIT_EAMBIGUOUS ?
+				 "more than one commit begins with '" STR_FMT "'" :
+				 "there is no commit '" STR_FMT "'",
+			 STR_ARG(spec));
+}
+
+bool repo_reaches(struct repo *r, struct str b, struct str a)
+{
+	git_oid later, earlier;
+
+	return str_eq(a, b) || (oid_of(b, &later) && oid_of(a, &earlier) &&
+				git_graph_descendant_of(r->git, &later, &earlier) == 1);
+}
+
+int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t most)
+{
+	git_revwalk *walk = NULL;
+	git_oid start, end, at;
+	int64_t n = 0;
+
+	if (!oid_of(to, &start) || git_revwalk_new(&walk, r->git))
+		return -1;
+	git_revwalk_simplify_first_parent(walk);
+	git_revwalk_push(walk, &start);
+	while (n <= most && !git_revwalk_next(&at, walk)) {
+		if (from.p && oid_of(from, &end) && git_oid_equal(&at, &end)) {
+			git_revwalk_free(walk);
+			return n;
+		}
+		n++;
+	}
+	git_revwalk_free(walk);
+	return from.p ? -1 : n;
+}
+
+static void hold(struct repo *r, git_odb_object *object)
+{
+	git_odb_object **held =
+		realloc(r->held, (r->held_count + 1) * sizeof(git_odb_object *));
+
+	if (!held)
+		abort();
+	r->held = held;
+	r->held[r->held_count++] = object;
+}
+
+void repo_limit_files(struct repo *r, int64_t most)
+{
+	r->file_most = most;
+}
+
+/* The size is asked first: a few bytes of a pack can become gigabytes. */
+static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid,
+			  const char *name, struct str commit, struct str *text)
+{
+	git_odb_object *object = NULL;
+	git_object_t type;
+	size_t size;
+
+	if (git_odb_read_header(&size, &type, r->odb, oid))
+		return fail_to_read(c, "read", str_of(name));
+	if ((int64_t)size > r->file_most) {
+		call_fail(c, ERR_REMOTE_DAMAGED,
+			  "%s of commit %.10s has %zu bytes; at most %lld are read", name,
+			  commit.p, size, (long long)r->file_most);
+		return call_step(c,
+				 "Nothing was changed. If that much is expected, allow "
+				 "it: 'bd config set sync.max_file 1g'.");
+	}
+	if (git_odb_read(&object, r->odb, oid))
+		return fail_to_read(c, "read", str_of(name));
+	hold(r, object);
+	*text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
+	if (!text->p)
+		text->p = "";
+	return ERR_OK;
+}
+
+enum err repo_file(struct call *c, struct repo *r, struct str commit, const char *name,
+		   struct str *text, struct str *blob)
+{
+	git_commit *found = NULL;
+	git_tree *tree = NULL;
+	const git_tree_entry *entry;
+	enum err e = lookup(c, r, commit, &found);
+
+	*text = *blob = (struct str){ 0 };
+	if (e)
+		return e;
+	if (git_commit_tree(&tree, found))
+		e = fail_to_read(c, "read the tree of", commit);
+	entry = e ? NULL : git_tree_entry_byname(tree, name);
+	if (entry && git_tree_entry_type(entry) == GIT_OBJECT_BLOB) {
+		*blob = hex(c, git_tree_entry_id(entry));
+		e = read_blob(c, r, git_tree_entry_id(entry), name, commit, text);
+	}
+	git_tree_free(tree);
+	git_commit_free(found);
+	return e;
+}
+
+/* --- writing --- */
+
+static int write_pieces(git_odb *odb, const struct repo_file *file, git_oid *out)
+{
+	git_odb_stream *stream = NULL;
+	size_t size = 0;
+	int code;
+
+	for (size_t i = 0; i < file->pieces; i++)
+		size += file->piece[i].n;
+	code = git_odb_open_wstream(&stream, odb, size, GIT_OBJECT_BLOB);
+	for (size_t i = 0; !code && i < file->pieces; i++)
+		if (file->piece[i].n)
+			code = git_odb_stream_write(stream, file->piece[i].p,
+						    file->piece[i].n);
+	if (!code)
+		code = git_odb_stream_finalize_write(out, stream);
+	git_odb_stream_free(stream);
+	return code;
+}
+
+static enum err put_file(struct call *c, struct repo *r, git_treebuilder *tree,
+			 const struct repo_file *file)
+{
+	git_oid oid;
+
+	fault_point();
+	if ((file->blob.p ? !oid_of(file->blob, &oid) :
+			    write_pieces(r->odb, file, &oid)) ||
+	    git_treebuilder_insert(NULL, tree, file->name, &oid, GIT_FILEMODE_BLOB))
+		return fail(c, "write", str_of(file->name));
+	return ERR_OK;
+}
+
+/*
+ * An entry that Git itself would not write, such as one that is called "..", is left out:
+ * otherwise one such entry in a pushed commit would keep everybody from publishing.
+ */
+static int keep_entry(git_treebuilder *made, const git_tree_entry *entry)
+{
+	const char *name = git_tree_entry_name(entry);
+	const git_tree_entry *known = git_treebuilder_get(made, name);
+	int code;
+
+	if (known && git_oid_cmp(git_tree_entry_id(known), git_tree_entry_id(entry)) >= 0)
+		return 0;
+	code = git_treebuilder_insert(NULL, made, name, git_tree_entry_id(entry),
+				      git_tree_entry_filemode(entry));
+	return code && git_error_last()->klass == GIT_ERROR_TREE ? 0 : code;
+}
+
+/* What other programs have put beside our files is theirs. */
+static enum err keep_entries(struct call *c, struct repo *r, git_treebuilder *made,
+			     struct str commit)
+{
+	git_commit *found = NULL;
+	git_tree *tree = NULL;
+	enum err e = lookup(c, r, commit, &found);
+	int code;
+
+	if (e)
+		return e;
+	code = git_commit_tree(&tree, found);
+	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++)
+		code = keep_entry(made, git_tree_entry_byindex(tree, i));
+	git_tree_free(tree);
+	git_commit_free(found);
+	return code ? fail(c, "keep the other files of", commit) : ERR_OK;
+}
+
+enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KEEP],
+		   struct repo_file *files, size_t count, struct str *tree)
+{
+	git_treebuilder *made = NULL;
+	enum err e = ERR_OK;
+	git_oid oid;
+
+	if (git_treebuilder_new(&made, r->git, NULL))
+		return fail(c, "make a tree for", STR("a commit"));
+	for (size_t i = 0; !e && i < REPO_KEEP; i++)
+		e = keep[i].p ? keep_entries(c, r, made, keep[i]) : ERR_OK;
+	for (size_t i = 0; !e && i < count; i++)
+		e = put_file(c, r, made, &files[i]);
+	fault_point();
+	if (!e && git_treebuilder_write(&oid, made))
+		e = fail(c, "write", STR("a tree"));
+	git_treebuilder_free(made);
+	if (!e)
+		*tree = hex(c, &oid);
+	return e;
+}
+
+/* Who the user is to Git; not everybody has told it. */
+static int sign(struct call *c, struct repo *r, git_signature **out)
+{
+	git_config *config = NULL;
+	git_buf name = { 0 }, email = { 0 };
+	int code;
+
+	if (!git_repository_config_snapshot(&config, r->git)) {
+		git_config_get_string_buf(&name, config, "user.name");
+		git_config_get_string_buf(&email, config, "user.email");
+	}
+	code = git_signature_new(out, name.size ? name.ptr : "abacus",
+				 email.size ? email.ptr : "abacus@localhost",
+				 c->now_ms / 1000, 0);
+	git_buf_dispose(&name);
+	git_buf_dispose(&email);
+	git_config_free(config);
+	return code;
+}
+
+enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree,
+			  struct str parent, struct str message, struct str *commit)
+{
+	git_signature *who = NULL;
+	git_tree *files = NULL;
+	git_commit *before = NULL;
+	git_oid oid, tree_oid;
+	enum err e = parent.p ? lookup(c, r, parent, &before) : ERR_OK;
+
+	if (e)
+		return e;
+	fault_point();
+	if (sign(c, r, &who) || !oid_of(tree, &tree_oid) ||
+	    git_tree_lookup(&files, r->git, &tree_oid) ||
+	    git_commit_create_v(&oid, r->git, NULL, who, who, "UTF-8",
+				arena_cstr(&c->mem, message), files, before ? 1 : 0,
+				before))
+		e = fail(c, "write", STR("a commit"));
+	else
+		*commit = hex(c, &oid);
+	git_tree_free(files);
+	git_commit_free(before);
+	git_signature_free(who);
+	return e;
+}

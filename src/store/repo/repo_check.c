@@ -1,0 +1,466 @@
+/*
+ * Whether a history that somebody else made can be used: by us, and by the user's own Git
+ * once a ref of ours points at it. `git gc` and `git log --all` die of an object that is
+ * missing, and a date that does not fit makes `git gc` run for ever.
+ */
+#include <git2.h>
+#include <stdarg.h>
+
+#include "base/map.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "store/repo/repo.h"
+
+enum {
+	KNOWN_STEPS = 4,  /* commits that are known, for each one that is checked */
+	DATE_DIGITS = 15, /* of seconds; Git counts in 64 bits, and we in milliseconds */
+};
+
+static const size_t COMMIT_MOST = (size_t)16 << 20, TREE_MOST = (size_t)16 << 20,
+		    READ_MOST = (size_t)512 << 20; /* of all that is read for a check */
+
+/* Commits that are still to be looked at. */
+struct todo {
+	git_oid *oid;
+	size_t count;
+};
+
+struct check {
+	struct call *c;
+	struct arena mem;
+	git_repository *git;
+	git_odb *odb;
+	struct map commits; /* that are known, or were checked */
+	struct map trees;   /* that were checked: how deep they were, as int */
+	struct map shallow; /* commits whose parents the user left out, by 'git fetch
+			       --depth' */
+	struct todo new, known;
+	const git_oid *commit; /* the one that is checked now */
+	size_t bytes;
+	struct repo_fault *fault;
+	enum err failed; /* of the disk: that says nothing about the history */
+};
+
+static struct str key_of(const git_oid *oid)
+{
+	return (struct str){ (const char *)oid->id, GIT_OID_RAWSZ };
+}
+
+static struct str hex(struct check *k, const git_oid *oid)
+{
+	char text[GIT_OID_HEXSZ + 1];
+
+	git_oid_tostr(text, sizeof text, oid);
+	return arena_copy(&k->c->mem, str_of(text));
+}
+
+static void add(struct check *k, struct todo *todo, const git_oid *oid)
+{
+	todo->oid = arena_room(&k->mem, todo->oid, todo->count, sizeof *todo->oid);
+	todo->oid[todo->count++] = *oid;
+}
+
+/* False if it was there. */
+static bool mark(struct check *k, struct map *map, const git_oid *oid)
+{
+	if (map_find(map, key_of(oid)))
+		return false;
+	*map_put(map, arena_copy(&k->mem, key_of(oid))) = k;
+	return true;
+}
+
+/* --- what is wrong --- */
+
+static bool blame(struct check *k, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static bool blame(struct check *k, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	k->fault->commit = hex(k, k->commit);
+	k->fault->why = arena_vfmt(&k->c->mem, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* "commit …", "the tree … of commit …" */
+static const char *naming(struct check *k, const char *kind, const git_oid *oid)
+{
+	if (git_oid_equal(oid, k->commit))
+		return arena_fmt(&k->c->mem, "commit %s", hex(k, oid).p).p;
+	return arena_fmt(&k->c->mem, "the %s %s of commit %s", kind, hex(k, oid).p,
+			 hex(k, k->commit).p)
+		.p;
+}
+
+static bool unreadable(struct check *k, int code, const char *kind, const git_oid *oid)
+{
+	const git_error *error = git_error_last();
+
+	if (error &&
+	    (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY)) {
+		k->failed = repo_fail(k->c, ERR_INTERNAL_ERROR, "read the object",
+				      hex(k, oid));
+		return false;
+	}
+	if (code == GIT_ENOTFOUND)
+		return blame(k, "%s is missing", naming(k, kind, oid));
+	return blame(k, "%s cannot be read: %s", naming(k, kind, oid),
+		     error && error->message ? error->message : "unknown");
+}
+
+/* libgit2 calls an object that it fails to open missing: look twice. */
+static int header(struct check *k, const git_oid *oid, size_t *size, git_object_t *type)
+{
+	git_error_clear();
+	if (!git_odb_read_header(size, type, k->odb, oid))
+		return 0;
+	git_error_clear();
+	return git_odb_read_header(size, type, k->odb, oid);
+}
+
+/* Is it there, what it should be, and not too large to be read? Files are not read. */
+static bool check_object(struct check *k, const git_oid *oid, git_object_t wanted)
+{
+	const char *kind = git_object_type2string(wanted);
+	size_t size, most = wanted == GIT_OBJECT_TREE ? TREE_MOST : COMMIT_MOST;
+	git_object_t type;
+	int code = header(k, oid, &size, &type);
+
+	if (code)
+		return unreadable(k, code, kind, oid);
+	if (type != wanted)
+		return blame(k, "%s is a %s", naming(k, kind, oid),
+			     git_object_type2string(type));
+	if (wanted == GIT_OBJECT_BLOB)
+		return true;
+	k->bytes += size;
+	if (size > most)
+		return blame(k, "%s has %zu bytes; at most %zu are read",
+			     naming(k, kind, oid), size, most);
+	if (k->bytes > READ_MOST)
+		return blame(k, "the commits up to %s have more than %zu bytes of names",
+			     hex(k, k->commit).p, READ_MOST);
+	return true;
+}
+
+/* --- trees --- */
+
+static git_tree *read_tree(struct check *k, const git_oid *oid)
+{
+	git_tree *tree = NULL;
+	git_object_t type;
+	size_t size;
+
+	return !header(k, oid, &size, &type) && size <= TREE_MOST &&
+			       !git_tree_lookup(&tree, k->git, oid) ?
+		       tree :
+		       NULL;
+}
+
+static bool check_tree(struct check *k, const git_oid *oid, const git_oid *before,
+		       int depth);
+
+/* A submodule is in another repository. */
+static bool check_entry(struct check *k, const git_tree_entry *entry,
+			const git_tree_entry *before, int depth)
+{
+	const git_oid *oid = git_tree_entry_id(entry);
+	git_object_t type = git_tree_entry_type(entry);
+
+	if (before && git_tree_entry_type(before) != type)
+		before = NULL;
+	if (type == GIT_OBJECT_COMMIT ||
+	    (before && git_oid_equal(git_tree_entry_id(before), oid)))
+		return true;
+	if (type == GIT_OBJECT_TREE)
+		return check_tree(k, oid, before ? git_tree_entry_id(before) : NULL,
+				  depth + 1);
+	return check_object(k, oid, GIT_OBJECT_BLOB);
+}
+
+/* Was this tree checked where it is as deep as here, or deeper? */
+static bool was_checked(struct check *k, const git_oid *oid, int depth)
+{
+	void **at = map_find(&k->trees, key_of(oid));
+	int *known = at ? *at : NULL;
+
+	if (known && *known >= depth)
+		return true;
+	if (!known) {
+		known = arena_new(&k->mem, int);
+		*map_put(&k->trees, arena_copy(&k->mem, key_of(oid))) = known;
+	}
+	*known = depth;
+	return false;
+}
+
+/* What the tree `before` (or NULL), of the commit before, has too is checked there. */
+static bool check_tree(struct check *k, const git_oid *oid, const git_oid *before,
+		       int depth)
+{
+	git_tree *tree, *old;
+	bool sound = true;
+
+	if ((before && git_oid_equal(oid, before)) || was_checked(k, oid, depth))
+		return true;
+	if (depth > REPO_DEPTH)
+		return blame(k, "commit %s has folders that are nested more than %d deep",
+			     hex(k, k->commit).p, REPO_DEPTH);
+	if (!check_object(k, oid, GIT_OBJECT_TREE))
+		return false;
+	if (!(tree = read_tree(k, oid)))
+		return unreadable(k, -1, "tree", oid);
+	old = before ? read_tree(k, before) : NULL;
+	for (size_t i = 0; sound && i < git_tree_entrycount(tree); i++) {
+		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
+
+		sound = check_entry(
+			k, entry,
+			old ? git_tree_entry_byname(old, git_tree_entry_name(entry)) :
+			      NULL,
+			depth);
+	}
+	git_tree_free(tree);
+	git_tree_free(old);
+	return sound;
+}
+
+/* --- commits --- */
+
+/* A name can have a '>' as well, and not every version of Git takes the same one. */
+static bool check_date(struct str line)
+{
+	for (const char *at; line.n && (at = memchr(line.p, '>', line.n));) {
+		size_t i = 0, digits = 0;
+
+		line = str_skip(line, (size_t)(at - line.p) + 1);
+		while (i < line.n && strchr(" \t\v\f\r+0", line.p[i]))
+			i++;
+		if (i < line.n && line.p[i] == '-')
+			return false;
+		while (i + digits < line.n && line.p[i + digits] >= '0' &&
+		       line.p[i + digits] <= '9')
+			digits++;
+		if (digits > DATE_DIGITS)
+			return false;
+	}
+	return true;
+}
+
+/* The next line of a commit's header, which ends with an empty one. */
+static bool next_line(struct str *text, struct str *line)
+{
+	return text->n && str_next(text, '\n', line) && line->n;
+}
+
+static bool check_dates(struct check *k, const git_oid *oid)
+{
+	git_odb_object *object = NULL;
+	struct str text, line;
+	bool sound = true;
+
+	if (git_odb_read(&object, k->odb, oid))
+		return unreadable(k, -1, "commit", oid);
+	text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
+	while (sound && next_line(&text, &line))
+		sound = !(str_starts(line, STR("author ")) ||
+			  str_starts(line, STR("committer "))) ||
+			check_date(line);
+	git_odb_object_free(object);
+	return sound ||
+	       blame(k, "commit %s has a date that Git cannot represent", hex(k, oid).p);
+}
+
+static void add_parents(struct check *k, struct todo *todo, const git_commit *commit)
+{
+	if (map_find(&k->shallow, key_of(git_commit_id(commit))))
+		return;
+	for (unsigned int i = git_commit_parentcount(commit); i > 0; i--)
+		add(k, todo, git_commit_parent_id(commit, i - 1));
+}
+
+static git_commit *read_commit(struct check *k, const git_oid *oid)
+{
+	git_commit *commit = NULL;
+	git_object_t type;
+	size_t size;
+
+	return !header(k, oid, &size, &type) && size <= COMMIT_MOST &&
+			       !git_commit_lookup(&commit, k->git, oid) ?
+		       commit :
+		       NULL;
+}
+
+static bool check_commit(struct check *k, const git_oid *oid)
+{
+	git_commit *commit, *before = NULL;
+	bool sound;
+
+	k->commit = oid;
+	if (!check_object(k, oid, GIT_OBJECT_COMMIT) || !check_dates(k, oid))
+		return false;
+	if (!(commit = read_commit(k, oid)))
+		return unreadable(k, -1, "commit", oid);
+	if (git_commit_parentcount(commit))
+		before = read_commit(k, git_commit_parent_id(commit, 0));
+	sound = check_tree(k, git_commit_tree_id(commit),
+			   before ? git_commit_tree_id(before) : NULL, 0);
+	if (sound)
+		add_parents(k, &k->new, commit);
+	git_commit_free(before);
+	git_commit_free(commit);
+	return sound;
+}
+
+/* One that we have had before: so are those before it. */
+static void step_known(struct check *k)
+{
+	git_oid oid;
+	git_commit *commit;
+
+	if (!k->known.count)
+		return;
+	oid = k->known.oid[--k->known.count];
+	if (!mark(k, &k->commits, &oid) || !(commit = read_commit(k, &oid)))
+		return;
+	add_parents(k, &k->known, commit);
+	git_commit_free(commit);
+}
+
+/*
+ * From the tip back to what is known. Those who went back in the known history begin in
+ * the middle of it: the walk from its end has to be the faster one.
+ */
+static bool check_line(struct check *k, const git_oid *tip)
+{
+	bool sound = true;
+
+	add(k, &k->new, tip);
+	while (sound && k->new.count) {
+		git_oid oid = k->new.oid[--k->new.count];
+
+		for (int i = 0; i < KNOWN_STEPS; i++)
+			step_known(k);
+		if (mark(k, &k->commits, &oid))
+			sound = check_commit(k, &oid);
+	}
+	return sound;
+}
+
+/* --- for others --- */
+
+static bool oid_of(struct str name, git_oid *out)
+{
+	return name.n == GIT_OID_HEXSZ && !git_oid_fromstrn(out, name.p, name.n);
+}
+
+static enum err read_shallow(struct check *k)
+{
+	struct str text, line,
+		path = path_join(&k->mem, str_of(git_repository_commondir(k->git)),
+				 STR("shallow"));
+	git_oid oid;
+	enum err e;
+
+	if (git_repository_is_shallow(k->git) != 1)
+		return ERR_OK;
+	if ((e = file_read(k->c, path, &text)))
+		return e;
+	while (text.n && str_next(&text, '\n', &line))
+		if (oid_of(line, &oid))
+			mark(k, &k->shallow, &oid);
+	return ERR_OK;
+}
+
+static enum err begin(struct call *c, struct repo *r, struct repo_fault *fault,
+		      struct check *k)
+{
+	*fault = (struct repo_fault){ 0 };
+	*k = (struct check){ .c = c, .git = repo_git(r), .fault = fault };
+	k->commits.mem = k->trees.mem = k->shallow.mem = &k->mem;
+	if (git_repository_odb(&k->odb, k->git))
+		return repo_fail(c, ERR_INTERNAL_ERROR, "open the objects of",
+				 str_of(git_repository_commondir(k->git)));
+	return read_shallow(k);
+}
+
+static void end(struct check *k)
+{
+	git_odb_free(k->odb);
+	arena_release(&k->mem);
+}
+
+enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str known,
+		    struct repo_fault *fault)
+{
+	struct check k;
+	git_oid oid;
+	enum err e = begin(c, r, fault, &k);
+
+	if (!e && oid_of(tip, &oid)) {
+		git_oid old;
+
+		if (oid_of(known, &old))
+			add(&k, &k.known, &old);
+		check_line(&k, &oid);
+		e = k.failed;
+	}
+	end(&k);
+	return e;
+}
+
+/* --- what is left of a history that is not sound --- */
+
+/* The first parent, also of a commit that libgit2 refuses to parse. */
+static bool first_parent(struct check *k, const git_oid *oid, git_oid *parent)
+{
+	git_odb_object *object = NULL;
+	git_object_t type;
+	struct str text, line;
+	size_t size;
+	bool found = false;
+
+	if (header(k, oid, &size, &type) || type != GIT_OBJECT_COMMIT ||
+	    size > COMMIT_MOST || git_odb_read(&object, k->odb, oid))
+		return false;
+	text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
+	while (!found && next_line(&text, &line))
+		found = str_starts(line, STR("parent ")) &&
+			oid_of(str_skip(line, 7), parent);
+	git_odb_object_free(object);
+	return found;
+}
+
+static void add_line(struct check *k, struct todo *line, git_oid at)
+{
+	struct map seen = { .mem = &k->mem };
+
+	do {
+		if (!mark(k, &seen, &at))
+			break;
+		add(k, line, &at);
+	} while (first_parent(k, &at, &at));
+}
+
+enum err repo_last_sound(struct call *c, struct repo *r, struct str tip,
+			 struct str *commit)
+{
+	struct todo line = { 0 };
+	struct repo_fault fault;
+	struct check k;
+	git_oid oid;
+	enum err e = begin(c, r, &fault, &k);
+
+	*commit = (struct str){ 0 };
+	if (!e && oid_of(tip, &oid)) {
+		add_line(&k, &line, oid);
+		while (line.count && check_line(&k, &line.oid[line.count - 1]))
+			*commit = hex(&k, &line.oid[--line.count]);
+		e = k.failed;
+	}
+	end(&k);
+	return e;
+}

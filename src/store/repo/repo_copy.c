@@ -1,0 +1,170 @@
+/*
+ * Fetching from a folder. libgit2 would get all branches that are there, too, and would
+ * fail if it cannot parse one of their commits. What cannot be parsed is fetched as it
+ * is: repo_check() finds it afterwards.
+ */
+#if __has_include(<git2/sys/errors.h>)
+#include <git2/sys/errors.h>
+#endif
+
+#include "base/map.h"
+#include "store/repo/repo_parts.h"
+
+struct fetching {
+	struct arena mem;
+	git_repository *from;
+	git_odb *there, *here;
+	git_packbuilder *pack;
+	struct map seen;
+	git_oid *todo; /* commits */
+	size_t count;
+};
+
+static bool first_time(struct fetching *f, const git_oid *oid)
+{
+	struct str key = { (const char *)oid->id, GIT_OID_RAWSZ };
+
+	if (map_find(&f->seen, key))
+		return false;
+	*map_put(&f->seen, arena_copy(&f->mem, key)) = f;
+	return true;
+}
+
+/* Nothing is fetched then: it would not be fetched again once the object is back. */
+static int lost(const git_oid *oid)
+{
+	char text[24 + GIT_OID_HEXSZ] = "it has lost the object ";
+
+	git_oid_tostr(text + strlen(text), GIT_OID_HEXSZ + 1, oid);
+	git_error_set_str(GIT_ERROR_ODB, text);
+	return -1;
+}
+
+/* Objects with the same name are stored as differences of each other. */
+static int take(struct fetching *f, const git_oid *oid, const char *name)
+{
+	if (git_odb_exists_ext(f->here, oid, GIT_ODB_LOOKUP_NO_REFRESH))
+		return 0;
+	return git_odb_exists(f->there, oid) ?
+		       git_packbuilder_insert(f->pack, oid, name) :
+		       lost(oid);
+}
+
+static int take_tree(struct fetching *f, const git_oid *oid, const char *name, int depth)
+{
+	git_tree *tree = NULL;
+	int code;
+
+	if (depth > REPO_DEPTH || !first_time(f, oid))
+		return 0;
+	code = take(f, oid, name);
+	if (!code && git_tree_lookup(&tree, f->from, oid))
+		return 0;
+	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++) {
+		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
+		const git_oid *id = git_tree_entry_id(entry);
+
+		name = git_tree_entry_name(entry);
+		if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
+			code = take_tree(f, id, name, depth + 1);
+		else if (git_tree_entry_type(entry) == GIT_OBJECT_BLOB)
+			code = take(f, id, name);
+	}
+	git_tree_free(tree);
+	return code;
+}
+
+static void add_commit(struct fetching *f, const git_oid *oid)
+{
+	f->todo = arena_room(&f->mem, f->todo, f->count, sizeof *f->todo);
+	f->todo[f->count++] = *oid;
+}
+
+/* Its header is read here, because libgit2 refuses commits that Git takes. */
+static int take_commit(struct fetching *f, const git_oid *oid)
+{
+	git_odb_object *object = NULL;
+	struct str text, line;
+	git_oid other;
+	int code = take(f, oid, NULL);
+
+	if (code || git_odb_read(&object, f->there, oid))
+		return code;
+	text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
+	if (git_odb_object_type(object) != GIT_OBJECT_COMMIT)
+		text.n = 0;
+	while (!code && text.n && str_next(&text, '\n', &line) && line.n) {
+		bool tree = str_starts(line, STR("tree "));
+
+		if (!tree && !str_starts(line, STR("parent ")))
+			break;
+		line = str_skip(line, tree ? 5 : 7);
+		if (line.n != GIT_OID_HEXSZ || git_oid_fromstrn(&other, line.p, line.n))
+			break;
+		if (tree)
+			code = take_tree(f, &other, "", 0);
+		else
+			add_commit(f, &other);
+	}
+	git_odb_object_free(object);
+	return code;
+}
+
+struct writing {
+	git_odb_writepack *pack;
+	git_indexer_progress progress;
+};
+
+static int append(void *bytes, size_t count, void *arg)
+{
+	struct writing *w = arg;
+
+	return w->pack->append(w->pack, bytes, count, &w->progress);
+}
+
+static int write_pack(struct fetching *f)
+{
+	struct writing w = { 0 };
+	int code;
+
+	if (!git_packbuilder_object_count(f->pack))
+		return 0;
+	if (!(code = git_odb_write_pack(&w.pack, f->here, NULL, NULL)) &&
+	    !(code = git_packbuilder_foreach(f->pack, append, &w)))
+		code = w.pack->commit(w.pack, &w.progress);
+	if (w.pack)
+		w.pack->free(w.pack);
+	return code;
+}
+
+int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
+		   const struct str *known, size_t count)
+{
+	struct fetching f = { .from = repo_git(there) };
+	git_oid oid;
+	int code;
+
+	f.seen.mem = &f.mem;
+	if (!(code = git_repository_odb(&f.there, f.from)) &&
+	    !(code = git_repository_odb(&f.here, repo_git(here))) &&
+	    !(code = git_odb_refresh(f.here)))
+		code = git_packbuilder_new(&f.pack, f.from);
+	for (size_t i = 0; i < count; i++)
+		if (known[i].n == GIT_OID_HEXSZ &&
+		    !git_oid_fromstrn(&oid, known[i].p, known[i].n))
+			first_time(&f, &oid);
+	if (!code && !(code = git_oid_fromstrn(&oid, commit.p, commit.n)))
+		add_commit(&f, &oid);
+	while (!code && f.count) {
+		oid = f.todo[--f.count];
+		if (first_time(&f, &oid))
+			code = take_commit(&f, &oid);
+	}
+	if (!code)
+		code = write_pack(&f);
+	git_packbuilder_free(f.pack);
+	git_odb_free(f.there);
+	git_odb_free(f.here);
+	arena_release(&f.mem);
+	return code;
+}

@@ -1,0 +1,147 @@
+#include <git2.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "base/system/fault.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "store/repo/repo.h"
+
+static enum err fail(struct call *c, struct str of)
+{
+	return repo_fail(c, ERR_INTERNAL_ERROR, "pack", of);
+}
+
+/* From a commit back to another one, which is left out. */
+static int walk_from(struct repo *r, struct str commit, struct str before,
+		     git_revwalk **out)
+{
+	git_oid oid;
+	int code = git_revwalk_new(out, repo_git(r));
+
+	if (!code && !(code = git_oid_fromstrn(&oid, commit.p, commit.n)))
+		code = git_revwalk_push(*out, &oid);
+	if (!code && before.p && !(code = git_oid_fromstrn(&oid, before.p, before.n)))
+		code = git_revwalk_hide(*out, &oid);
+	return code;
+}
+
+enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str before,
+		   struct str *pack)
+{
+	git_packbuilder *pb = NULL;
+	git_revwalk *walk = NULL;
+	enum err e = ERR_OK;
+
+	fault_point();
+	if (git_packbuilder_new(&pb, repo_git(r)) ||
+	    walk_from(r, commit, before, &walk) ||
+	    git_packbuilder_insert_walk(pb, walk) ||
+	    git_packbuilder_write(pb, NULL, 0, NULL, NULL))
+		e = fail(c, commit);
+	else
+		*pack = arena_copy(&c->mem, str_of(git_packbuilder_name(pb)));
+	git_revwalk_free(walk);
+	git_packbuilder_free(pb);
+	return e;
+}
+
+/* --- what lies around --- */
+
+static struct str objects(struct call *c, struct repo *r)
+{
+	return path_join(&c->mem, str_of(git_repository_commondir(repo_git(r))),
+			 STR("objects"));
+}
+
+static void remove_loose(struct call *c, struct str dir, const git_oid *oid)
+{
+	char name[GIT_OID_HEXSZ + 1];
+
+	git_oid_tostr(name, sizeof name, oid);
+	fault_point();
+	file_remove(c,
+		    arena_fmt(&c->mem, STR_FMT "/%.2s/%s", STR_ARG(dir), name, name + 2));
+	c->code = ERR_OK; /* it only takes up room */
+}
+
+static int tidy_commit(struct call *c, struct repo *r, struct str dir, const git_oid *oid)
+{
+	git_commit *commit = NULL;
+	git_tree *tree = NULL;
+	int code = git_commit_lookup(&commit, repo_git(r), oid);
+
+	if (!code)
+		code = git_commit_tree(&tree, commit);
+	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++)
+		remove_loose(c, dir, git_tree_entry_id(git_tree_entry_byindex(tree, i)));
+	if (!code) {
+		remove_loose(c, dir, git_tree_id(tree));
+		remove_loose(c, dir, oid);
+	}
+	git_tree_free(tree);
+	git_commit_free(commit);
+	return code;
+}
+
+/* Only what a pack has: that was just made of the same commits. */
+enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before)
+{
+	struct str dir = objects(c, r);
+	git_revwalk *walk = NULL;
+	git_oid oid;
+	int code = walk_from(r, commit, before, &walk);
+
+	while (!code && !git_revwalk_next(&oid, walk))
+		code = tidy_commit(c, r, dir, &oid);
+	git_revwalk_free(walk);
+	return code ? fail(c, commit) : ERR_OK;
+}
+
+enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack)
+{
+	/* the index first: without it nobody looks for the pack */
+	static const char *const parts[] = { "idx", "rev", "pack" };
+	struct str dir = objects(c, r);
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < sizeof parts / sizeof *parts; i++) {
+		fault_point();
+		e = file_remove(c, arena_fmt(&c->mem, STR_FMT "/pack/pack-" STR_FMT ".%s",
+					     STR_ARG(dir), STR_ARG(pack), parts[i]));
+	}
+	return e;
+}
+
+/* --- what the dead left --- */
+
+struct leftovers {
+	struct call *c;
+	struct str dir, start; /* what the names of temporary files begin with */
+};
+
+static void remove_leftover(void *arg, struct str name)
+{
+	enum { DAY_S = 24 * 60 * 60 };
+	struct leftovers *l = arg;
+	const char *path = arena_cstr(&l->c->mem, path_join(&l->c->mem, l->dir, name));
+	struct stat st;
+
+	if (str_starts(name, l->start) && !lstat(path, &st) && S_ISREG(st.st_mode) &&
+	    moment_now() / 1000 - (int64_t)st.st_mtime > DAY_S)
+		unlink(path);
+}
+
+void repo_sweep_objects(struct call *c, struct repo *r)
+{
+	struct str dir = objects(c, r);
+	struct leftovers loose = { c, dir, STR("tmp_object_git2_") },
+			 packs = { c, path_join(&c->mem, dir, STR("pack")),
+				   STR("pack_git2_") };
+	enum err before = c->code;
+
+	file_each(c, loose.dir, remove_leftover, &loose);
+	file_each(c, packs.dir, remove_leftover, &packs);
+	c->code = before; /* they only take up room */
+}

@@ -1,0 +1,378 @@
+/*
+ * Refs are read through libgit2 and written here, because a lock file that libgit2 has
+ * left behind cannot be told from one that a living program holds (store/git_lock.h).
+ */
+#include <git2.h>
+
+#include "base/buf.h"
+#include "base/system/fault.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "store/git/git_lock.h"
+#include "store/repo/repo.h"
+
+static struct str folder(struct repo *r)
+{
+	return str_of(git_repository_commondir(repo_git(r)));
+}
+
+static struct str path_of(struct call *c, struct repo *r, struct str name)
+{
+	return path_join(&c->mem, folder(r), name);
+}
+
+static struct str hex(struct call *c, const git_oid *oid)
+{
+	char text[GIT_OID_HEXSZ + 1];
+
+	git_oid_tostr(text, sizeof text, oid);
+	return arena_copy(&c->mem, str_of(text));
+}
+
+/* --- reading --- */
+
+/* The ref cannot be used, and no retry will change that. */
+static enum err broken(struct call *c, struct repo *r, struct str name, struct str fault)
+{
+	struct str file = path_of(c, r, name);
+
+	call_fail(c, ERR_DAMAGED, "the ref '" STR_FMT "' of '" STR_FMT "' " STR_FMT,
+		  STR_ARG(name), STR_ARG(folder(r)), STR_ARG(fault));
+	if (file_exists(&c->mem, file))
+		return call_step(c,
+				 "Nothing was changed. Move the file '" STR_FMT
+				 "' aside, then run 'bd sync': it makes the ref again, "
+				 "from the journal and the remote.",
+				 STR_ARG(file));
+	return call_step(
+		c,
+		"Nothing was changed. Set the ref to its commit again: 'git -C " STR_FMT
+		" update-ref " STR_FMT " COMMIT'.",
+		STR_ARG(spawn_word(&c->mem, folder(r))),
+		STR_ARG(spawn_word(&c->mem, name)));
+}
+
+/* A disk that fails says nothing about what is on it. */
+static bool disk_failed(void)
+{
+	const git_error *error = git_error_last();
+
+	return error &&
+	       (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
+}
+
+static enum err unreadable(struct call *c, struct str name, struct str *fault)
+{
+	const git_error *error = git_error_last();
+
+	if (disk_failed())
+		return repo_fail(c, ERR_INTERNAL_ERROR, "read the ref", name);
+	*fault = arena_fmt(&c->mem, "cannot be read: %s",
+			   error && error->message ? error->message : "unknown");
+	return ERR_OK;
+}
+
+/* Where it leads to, if it is a symbolic ref. */
+static struct str target_of(struct call *c, git_reference *ref)
+{
+	return git_reference_type(ref) == GIT_REFERENCE_SYMBOLIC ?
+		       arena_copy(&c->mem, str_of(git_reference_symbolic_target(ref))) :
+		       (struct str){ 0 };
+}
+
+static enum err check_commit(struct call *c, struct repo *r, struct str name,
+			     struct str *fault)
+{
+	const char *kind = repo_kind(r, name);
+
+	/* libgit2 calls an object that it fails to open missing: look twice */
+	git_error_clear();
+	if (!kind)
+		kind = repo_kind(r, name);
+	if (!kind && disk_failed())
+		return repo_fail(c, ERR_INTERNAL_ERROR, "read the commit", name);
+	if (!kind)
+		*fault = arena_fmt(&c->mem, "is at " STR_FMT ", which is not there",
+				   STR_ARG(name));
+	else if (!str_is(str_of(kind), "commit"))
+		*fault = arena_fmt(&c->mem,
+				   "is at the %s " STR_FMT ", and not at a commit", kind,
+				   STR_ARG(name));
+	return ERR_OK;
+}
+
+enum err repo_ref_fault(struct call *c, struct repo *r, struct str name,
+			struct str *commit, struct str *fault)
+{
+	const char *ref = arena_cstr(&c->mem, name);
+	git_reference *found = NULL;
+	struct str target;
+	git_oid oid;
+	int code = git_reference_lookup(&found, repo_git(r), ref);
+
+	*commit = *fault = (struct str){ 0 };
+	if (code)
+		return code == GIT_ENOTFOUND ? ERR_OK : unreadable(c, name, fault);
+	target = target_of(c, found);
+	git_reference_free(found);
+	code = git_reference_name_to_id(&oid, repo_git(r), ref);
+	if (code == GIT_ENOTFOUND && target.p)
+		*fault = arena_fmt(
+			&c->mem, "is a symbolic ref to '" STR_FMT "', which is not there",
+			STR_ARG(target));
+	if (code) /* without a target, it was removed in between */
+		return code == GIT_ENOTFOUND ? ERR_OK : unreadable(c, name, fault);
+	*commit = hex(c, &oid);
+	return check_commit(c, r, *commit, fault);
+}
+
+enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *commit)
+{
+	struct str fault;
+	enum err e = repo_ref_fault(c, r, name, commit, &fault);
+
+	return !e && fault.p ? broken(c, r, name, fault) : e;
+}
+
+enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
+			 struct str **names, size_t *count)
+{
+	struct str glob = arena_fmt(&c->mem, STR_FMT "*", STR_ARG(prefix)), *list = NULL;
+	git_reference_iterator *all = NULL;
+	const char *name;
+	size_t n = 0;
+
+	if (git_reference_iterator_glob_new(&all, repo_git(r), arena_cstr(&c->mem, glob)))
+		return repo_fail(c, ERR_INTERNAL_ERROR, "list the refs", prefix);
+	while (!git_reference_next_name(&name, all)) {
+		list = arena_room(&c->mem, list, n, sizeof *list);
+		list[n++] = arena_copy(&c->mem, str_of(name));
+	}
+	git_reference_iterator_free(all);
+	str_sort(list, n);
+	*names = list;
+	*count = n;
+	return ERR_OK;
+}
+
+/* --- writing --- */
+
+static enum err no_room(struct call *c, struct repo *r, struct str name, struct str other)
+{
+	return broken(c, r, name,
+		      arena_fmt(&c->mem, "cannot be made beside the ref '" STR_FMT "'",
+				STR_ARG(other)));
+}
+
+/* A ref cannot be where another one has a folder, or the other way round. */
+static enum err check_room(struct call *c, struct repo *r, struct str name)
+{
+	struct str *below, at = name;
+	git_reference *found = NULL;
+	size_t count;
+	enum err e = repo_refs_below(c, r, arena_fmt(&c->mem, STR_FMT "/", STR_ARG(name)),
+				     &below, &count);
+
+	if (e)
+		return e;
+	if (count)
+		return no_room(c, r, name, below[0]);
+	while (at = path_parent(at), at.n > STR("refs").n) {
+		int code = git_reference_lookup(&found, repo_git(r),
+						arena_cstr(&c->mem, at));
+
+		git_reference_free(found);
+		if (!code)
+			return no_room(c, r, name, at);
+	}
+	return ERR_OK;
+}
+
+/* What can be written here: a name that Git allows, in the files that Git has for it. */
+static enum err check_name(struct call *c, struct repo *r, struct str name)
+{
+	git_config *config = NULL;
+	git_buf kind = { 0 };
+	int valid = 0;
+	bool files;
+
+	if (git_reference_name_is_valid(&valid, arena_cstr(&c->mem, name)) || !valid ||
+	    !str_starts(name, STR("refs/")))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "'" STR_FMT "' cannot be the name of a ref",
+				 STR_ARG(name));
+	if (git_repository_config_snapshot(&config, repo_git(r)))
+		return repo_fail(c, ERR_INTERNAL_ERROR, "read the settings of",
+				 folder(r));
+	files = git_config_get_string_buf(&kind, config, "extensions.refstorage") ||
+		str_is(str_of(kind.ptr), "files");
+	git_buf_dispose(&kind);
+	git_config_free(config);
+	return files ? ERR_OK : broken(c, r, name, STR("is not kept in a file"));
+}
+
+/* Where the ref itself points, not where it leads to; for a writer with the lock. */
+static enum err read_locked(struct call *c, struct repo *r, struct str name,
+			    struct str *commit)
+{
+	git_reference *found = NULL;
+	int code = git_reference_lookup(&found, repo_git(r), arena_cstr(&c->mem, name));
+	enum err e = ERR_OK;
+	struct str target, fault = { 0 };
+
+	*commit = (struct str){ 0 };
+	if (code == GIT_ENOTFOUND)
+		return ERR_OK;
+	if (code)
+		e = unreadable(c, name, &fault);
+	else if ((target = target_of(c, found)).p)
+		fault = arena_fmt(&c->mem, "is a symbolic ref to '" STR_FMT "'",
+				  STR_ARG(target));
+	else
+		*commit = hex(c, git_reference_target(found));
+	git_reference_free(found);
+	return fault.p ? broken(c, r, name, fault) : e;
+}
+
+enum err repo_ref_movable(struct call *c, struct repo *r, struct str name)
+{
+	struct str commit;
+
+	return read_locked(c, r, name, &commit);
+}
+
+/* Git keeps a log of some refs; where it does, it is told. Nothing depends on it. */
+static void add_to_log(struct call *c, struct repo *r, struct str name, struct str old,
+		       struct str new)
+{
+	static const char nothing[] = "0000000000000000000000000000000000000000";
+	struct str path = path_of(c, r, path_join(&c->mem, STR("logs"), name));
+	enum err before = c->code;
+
+	if (git_reference_has_log(repo_git(r), arena_cstr(&c->mem, name)) != 1)
+		return;
+	file_append(c, path,
+		    arena_fmt(&c->mem,
+			      STR_FMT " " STR_FMT
+				      " abacus <abacus@localhost> %lld +0000\tabacus\n",
+			      STR_ARG(old.p ? old : str_of(nothing)), STR_ARG(new),
+			      (long long)c->now_ms / 1000),
+		    0666);
+	c->code = before;
+}
+
+/* `old` is where it has to be; NULL: anywhere. */
+static enum err move(struct call *c, struct repo *r, struct str name,
+		     const struct str *old, struct str new, bool *moved)
+{
+	struct str at, content = arena_fmt(&c->mem, STR_FMT "\n", STR_ARG(new));
+	AUTO_GIT_LOCK lock = GIT_LOCK_NONE;
+	enum err e = check_name(c, r, name);
+
+	*moved = false;
+	fault_point();
+	if (e ||
+	    (e = git_lock_take(c, path_of(c, r, name), content, GIT_LOCK_REMOVE_STALE,
+			       &lock)) ||
+	    (e = read_locked(c, r, name, &at)) || (!at.p && (e = check_room(c, r, name))))
+		return e;
+	if (old && !(str_eq(at, *old) && !at.p == !old->p))
+		return ERR_OK;
+	if (!str_eq(at, new) && (e = git_lock_commit(c, &lock)))
+		return e;
+	add_to_log(c, r, name, at, new);
+	*moved = true;
+	return ERR_OK;
+}
+
+enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct str old,
+		       struct str new, bool *moved)
+{
+	return move(c, r, name, &old, new, moved);
+}
+
+enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct str commit)
+{
+	bool moved;
+
+	return move(c, r, name, NULL, commit, &moved);
+}
+
+/* --- removing --- */
+
+/* The lines of `packed-refs` without those of one ref. */
+static bool without(struct arena *mem, struct str text, struct str name, struct str *out)
+{
+	struct buf b = { .mem = mem };
+	bool found = false, skips = false;
+	struct str line;
+
+	while (str_next(&text, '\n', &line)) {
+		bool peeled = line.n && line.p[0] == '^';
+
+		skips = peeled ? skips :
+				 line.n > name.n && str_ends(line, name) &&
+					 line.p[line.n - name.n - 1] == ' ';
+		found = found || skips;
+		if (!skips && (line.n || text.p))
+			buf_fmt(&b, STR_FMT "\n", STR_ARG(line));
+	}
+	*out = buf_str(&b);
+	return found;
+}
+
+/*
+ * All refs of the user are in there, so a lock that is not known to be ours is left
+ * alone, however old it is; the ref stays then, until it is dropped the next time.
+ */
+static enum err drop_packed(struct call *c, struct repo *r, struct str name)
+{
+	struct str path = path_of(c, r, STR("packed-refs")), text, rest;
+	AUTO_GIT_LOCK lock = GIT_LOCK_NONE;
+	enum err e = file_read(c, path, &text);
+
+	if (e || !text.p || !without(&c->mem, text, name, &rest))
+		return e;
+	e = git_lock_take(c, path, STR(""), GIT_LOCK_RESPECT, &lock);
+	if (e == ERR_SYNC_FAILED)
+		return c->code = ERR_OK;
+	if (e || (e = file_read(c, path, &text)))
+		return e;
+	if (!text.p || !without(&c->mem, text, name, &rest))
+		return ERR_OK;
+	return (e = git_lock_write(c, &lock, rest)) ? e : git_lock_commit(c, &lock);
+}
+
+enum err repo_ref_drop(struct call *c, struct repo *r, struct str name)
+{
+	struct str path = path_of(c, r, name);
+	AUTO_GIT_LOCK lock = GIT_LOCK_NONE;
+	enum err e = check_name(c, r, name);
+
+	if (e || (e = git_lock_take(c, path, STR(""), GIT_LOCK_REMOVE_STALE, &lock)) ||
+	    (e = drop_packed(c, r, name)))
+		return e;
+	return file_remove(c, path);
+}
+
+bool repo_ref_locked(struct call *c, struct repo *r, struct str name, struct str *lock,
+		     struct str *fix)
+{
+	bool removable;
+
+	if (!git_lock_left(c, path_of(c, r, name), lock, &removable))
+		return false;
+	*fix = removable ? STR("bd sync --timeout 30s") : git_lock_remedy(&c->mem, *lock);
+	return true;
+}
+
+void repo_sweep_locks(struct call *c, struct repo *r, struct str ref)
+{
+	static const char *const dirs[] = { "", "refs/beads", "refs/beads/remote",
+					    "refs/beads/backup" };
+
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+		git_lock_sweep(c, path_of(c, r, str_of(dirs[i])));
+	git_lock_sweep(c, path_parent(path_of(c, r, ref)));
+}

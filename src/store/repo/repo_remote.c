@@ -1,0 +1,864 @@
+#include "store/repo/repo_remote.h"
+
+#include <git2.h>
+#if __has_include(<git2/sys/errors.h>)
+#include <git2/sys/errors.h>
+#endif
+#include <git2/sys/transport.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/system/fault.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "base/text/url.h"
+#include "store/repo/repo_parts.h"
+
+/* --- which remote --- */
+
+/* A folder on this machine; absent if the address is of another kind. */
+static struct str folder(struct call *c, struct repo *r, struct str url)
+{
+	const char *root = git_repository_commondir(repo_git(r));
+	struct str dir;
+
+	if (str_starts(url, STR("file://localhost/")))
+		url = arena_fmt(&c->mem, "file://" STR_FMT, STR_ARG(str_skip(url, 16)));
+	if (str_starts(url, STR("file://")))
+		return path_real(&c->mem, url_decode(&c->mem, str_skip(url, 7)));
+	if (ssh_address(url) || strstr(arena_cstr(&c->mem, url), "://"))
+		return (struct str){ 0 };
+	dir = git_repository_is_bare(repo_git(r)) ?
+		      str_of(root) :
+		      path_parent(path_real(&c->mem, str_of(root)));
+	return path_real(&c->mem, path_resolve(&c->mem, path_real(&c->mem, dir), url));
+}
+
+enum err remote_open(struct call *c, struct repo *r, struct str name, struct remote *out)
+{
+	git_remote *remote = NULL;
+	const char *url;
+	int code = git_remote_lookup(&remote, repo_git(r), arena_cstr(&c->mem, name));
+
+	*out = (struct remote){ .repo = r, .name = name };
+	if (code == GIT_ENOTFOUND || code == GIT_EINVALIDSPEC)
+		return ERR_OK;
+	if (code)
+		return repo_fail(c, ERR_SYNC_FAILED, "read the remote", name);
+	url = git_remote_url(remote);
+	out->address = arena_copy(&c->mem, str_of(url ? url : ""));
+	url = git_remote_pushurl(remote);
+	out->push_address = url ? arena_copy(&c->mem, str_of(url)) : out->address;
+	git_remote_free(remote);
+	out->url = url_hide(&c->mem, out->address);
+	out->to = folder(c, r, out->push_address);
+	out->from = folder(c, r, out->address);
+	if (out->from.p) /* wherever this process stands */
+		out->address = out->from;
+	return ERR_OK;
+}
+
+bool remote_is_folder(struct call *c, const struct remote *m)
+{
+	const char *address = arena_cstr(&c->mem, m->address);
+
+	return m->url.p && (str_starts(m->address, STR("file://")) ||
+			    (!ssh_address(m->address) && !strstr(address, "://")));
+}
+
+/* --- credentials --- */
+
+struct talk {
+	struct call *c;
+	struct remote *remote;
+	git_remote *wire;
+	struct str old; /* where a push finds our ref */
+	int tries;
+	struct str refused; /* what the other side said of our ref */
+	struct buf said;    /* its words, from hooks; all in one line */
+};
+
+enum { WORDS_MOST = 2000 };
+
+static struct str member(struct str text, const char *key)
+{
+	struct str line, name;
+
+	while (str_next(&text, '\n', &line))
+		if (str_next(&line, '=', &name) && str_is(name, key))
+			return line;
+	return (struct str){ 0 };
+}
+
+/*
+ * The user's helpers for passwords, where there is a `git` that knows them. The address
+ * goes through a pipe, because everybody can read the words of a command.
+ */
+static bool ask_git(struct call *c, const struct remote *m, struct str url,
+		    struct str *user, struct str *password)
+{
+	struct str dir = arena_fmt(&c->mem, "--git-dir=%s",
+				   git_repository_commondir(repo_git(m->repo)));
+	const char *argv[] = { "/usr/bin/env",
+			       "GIT_TERMINAL_PROMPT=0",
+			       "GIT_ASKPASS=",
+			       "SSH_ASKPASS=",
+			       "git",
+			       dir.p,
+			       "credential",
+			       "fill",
+			       NULL };
+	struct spawn git = { .argv = argv };
+
+	if (memchr(url.p, '\n', url.n))
+		return false;
+	/* the password was tried already */
+	url = url_drop_password(&c->mem, url);
+	git.input = arena_fmt(&c->mem, "url=" STR_FMT "\n\n", STR_ARG(url));
+	if (spawn_run(c, &git) || git.status) {
+		c->code = ERR_OK;
+		return false;
+	}
+	*user = member(git.out, "username");
+	*password = member(git.out, "password");
+	return user->p && password->p;
+}
+
+static int credentials(git_credential **out, const char *url, const char *user,
+		       unsigned int allowed, void *arg)
+{
+	struct talk *t = arg;
+	struct str name, password;
+
+	(void)user;
+	if (!(allowed & GIT_CREDENTIAL_USERPASS_PLAINTEXT) || t->tries++ ||
+	    !ask_git(t->c, t->remote, str_of(url), &name, &password)) {
+		git_error_set_str(GIT_ERROR_NET,
+				  "it wants a user name and a password, and takes none "
+				  "of those that are known here");
+		return GIT_EAUTH;
+	}
+	return git_credential_userpass_plaintext_new(out, arena_cstr(&t->c->mem, name),
+						     arena_cstr(&t->c->mem, password));
+}
+
+static int hear(const char *text, int n, void *arg)
+{
+	struct talk *t = arg;
+
+	for (int i = 0; i < n && t->said.n < WORDS_MOST; i++)
+		buf_char(&t->said, (unsigned char)text[i] < ' ' ? ' ' : text[i]);
+	return 0;
+}
+
+static int judged(const char *ref, const char *why, void *arg)
+{
+	struct talk *t = arg;
+
+	(void)ref;
+	if (why)
+		t->refused = arena_copy(&t->c->mem, str_of(why));
+	return 0;
+}
+
+/*
+ * Before libgit2 looks for what the other side lacks, it walks back from everything that
+ * both sides have: from branches too, which have nothing to do with beads, and in which
+ * somebody may have put a commit that cannot be parsed. It skips refs at zeros.
+ */
+static int forget_heads(const git_push_update **updates, size_t count, void *arg)
+{
+	struct talk *t = arg;
+	const git_remote_head **heads;
+	git_oid old;
+	size_t n;
+	bool known = !t->remote->replaces && t->old.p &&
+		     !git_oid_fromstrn(&old, t->old.p, t->old.n);
+
+	(void)updates;
+	(void)count;
+	if (git_remote_ls(&heads, &n, t->wire))
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (!known || !git_oid_equal(&heads[i]->oid, &old))
+			memset(((git_remote_head *)heads[i])->oid.id, 0, GIT_OID_RAWSZ);
+	return 0;
+}
+
+static int transport(git_transport **out, git_remote *owner, void *arg)
+{
+	const char *url = git_remote_url(owner);
+
+	(void)arg;
+	if (ssh_address(str_of(url)))
+		return ssh_transport(out, owner, NULL);
+	return git_transport_new(out, owner, url);
+}
+
+static git_remote_callbacks callbacks(struct talk *t)
+{
+	git_remote_callbacks all;
+
+	git_remote_init_callbacks(&all, GIT_REMOTE_CALLBACKS_VERSION);
+	all.credentials = credentials;
+	all.sideband_progress = hear;
+	all.push_update_reference = judged;
+	all.push_negotiation = forget_heads;
+	all.transport = transport;
+	all.payload = t;
+	return all;
+}
+
+/* --- talking --- */
+
+static bool about(const char *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (strstr(text, *words))
+			return true;
+	return false;
+}
+
+/* A text without any occurrence of a word. */
+static struct str without(struct call *c, struct str text, struct str word)
+{
+	struct buf b = { .mem = &c->mem };
+	const char *at;
+
+	while (word.n && (at = str_find(text, word))) {
+		buf_put(&b, str_head(text, (size_t)(at - text.p)));
+		buf_put(&b, STR("***"));
+		text = str_skip(text, (size_t)(at - text.p) + word.n);
+	}
+	buf_put(&b, text);
+	return buf_str(&b);
+}
+
+/*
+ * The words of libgit2, of ssh and of the other side, as they may be shown: all of them
+ * may quote the address, or the password alone.
+ */
+static struct str shown(struct call *c, const struct remote *m, struct str text)
+{
+	const struct str addresses[] = { m->address, m->push_address };
+
+	text = url_hide(&c->mem, text);
+	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+		struct str secret = url_secret(addresses[i]);
+
+		text = without(c, text, secret);
+		text = without(c, text, url_decode(&c->mem, secret));
+	}
+	return text;
+}
+
+static enum err unreachable(struct call *c, const struct remote *m, int code,
+			    const char *doing)
+{
+	static const char *const doors[] = { "status code: 401",  "status code: 403",
+					     "authentication re", "Authentication",
+					     "Permission denied", "publickey",
+					     "Host key",          NULL };
+	const git_error *error = git_error_last();
+	const char *why = error && error->message ? error->message : "no reason given",
+		   *ssh = ssh_complaint();
+	bool shut = code == GIT_EAUTH || about(why, doors) || about(ssh, doors);
+	struct str text = str_of(*ssh ? ssh : why);
+
+	if (str_is(text, "unsupported URL protocol") && !str_has(m->url, STR("://")))
+		text = STR("there is no Git repository");
+	text = shown(c, m, text);
+	return call_fail(c, shut ? ERR_AUTH_FAILED : ERR_SYNC_FAILED,
+			 "cannot %s '" STR_FMT "' (" STR_FMT "): " STR_FMT, doing,
+			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(text));
+}
+
+/* A remote that has no settings: only the one ref is spoken about. `url.*.insteadOf` was
+ * applied when the address was read. */
+static enum err connect(struct call *c, struct remote *m, git_direction direction,
+			git_remote_callbacks *calls, git_remote **out)
+{
+	git_remote_create_options options;
+	git_proxy_options proxy;
+	struct str to = direction == GIT_DIRECTION_PUSH ? m->push_address : m->address;
+	int code;
+
+	git_error_clear(); /* of before: not everything that fails says why */
+	git_proxy_options_init(&proxy, GIT_PROXY_OPTIONS_VERSION);
+	proxy.type = GIT_PROXY_AUTO;
+	git_remote_create_options_init(&options, GIT_REMOTE_CREATE_OPTIONS_VERSION);
+	options.repository = repo_git(m->repo);
+	options.flags = GIT_REMOTE_CREATE_SKIP_INSTEADOF |
+			GIT_REMOTE_CREATE_SKIP_DEFAULT_FETCHSPEC;
+	if ((code = git_remote_create_with_opts(out, arena_cstr(&c->mem, to), &options)))
+		return unreachable(c, m, code, "use");
+	code = git_remote_connect(*out, direction, calls, &proxy, NULL);
+	if (code && to.n && !ssh_address(to) && !str_has(to, STR("://")) &&
+	    !path_real(&c->mem, to).p)
+		git_error_set_str(GIT_ERROR_NET, "there is no such folder");
+	if (!code)
+		return ERR_OK;
+	git_remote_free(*out);
+	*out = NULL;
+	return unreachable(c, m, code, "reach");
+}
+
+/* Trying again will not help: the ref of the remote has to be mended there. */
+static enum err broken(struct call *c, const struct remote *m, struct str ref,
+		       struct str fault)
+{
+	call_fail(c, ERR_REMOTE_DAMAGED,
+		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") " STR_FMT,
+		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(fault));
+	return call_step(c,
+			 "Your own work is safe and goes on. 'git push --force " STR_FMT
+			 " " STR_FMT "' sets the ref to the last commit of this clone. "
+			 "If that is refused, the repository there is damaged: run 'git "
+			 "fsck' in it.",
+			 STR_ARG(spawn_word(&c->mem, m->name)),
+			 STR_ARG(spawn_word(&c->mem, ref)));
+}
+
+enum err remote_refuse(struct call *c, const struct remote *m, struct str ref,
+		       struct str commit, const struct repo_fault *fault)
+{
+	struct str why = shown(c, m, fault->why);
+
+	if (str_eq(fault->commit, commit))
+		return broken(c, m, ref,
+			      arena_fmt(&c->mem,
+					"is at " STR_FMT
+					", which cannot be used: " STR_FMT,
+					STR_ARG(commit), STR_ARG(why)));
+	call_fail(c, ERR_REMOTE_DAMAGED,
+		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") is at " STR_FMT
+		  ", whose history cannot be used: " STR_FMT,
+		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(commit),
+		  STR_ARG(why));
+	return call_step(c, "Your own work is safe and goes on. 'bd repair --apply' "
+			    "publishes all beads again, without that part of the "
+			    "history.");
+}
+
+/* A folder is a repository, or has one in `.git`. */
+static enum err open_folder(struct call *c, struct str path, struct repo **out)
+{
+	enum err e = repo_open_other(c, path, out);
+
+	if (!e)
+		return ERR_OK;
+	c->code = ERR_OK;
+	return repo_open_other(c, path_join(&c->mem, path, STR(".git")), out);
+}
+
+/* libgit2 would wait for ever for somebody to write to a FIFO. */
+static enum err check_file(struct call *c, const struct remote *m, struct str path)
+{
+	struct stat st;
+
+	if (stat(arena_cstr(&c->mem, path), &st) || S_ISREG(st.st_mode) ||
+	    S_ISDIR(st.st_mode))
+		return ERR_OK; /* whatever else is wrong, libgit2 tells */
+	call_fail(c, ERR_REMOTE_DAMAGED, "'" STR_FMT "' of '" STR_FMT "' is not a file",
+		  STR_ARG(path), STR_ARG(m->name));
+	return call_step(c, "Your own work is safe and goes on. Look at it with 'ls -l', "
+			    "and remove it if it is not needed there.");
+}
+
+static enum err check_files(struct call *c, const struct remote *m, struct str folder,
+			    struct str ref)
+{
+	const struct str names[] = { STR("HEAD"),
+				     STR("config"),
+				     STR("packed-refs"),
+				     STR("shallow"),
+				     STR("commondir"),
+				     STR("objects/info/alternates"),
+				     ref };
+	struct str inner = path_join(&c->mem, folder, STR(".git"));
+	enum err e = check_file(c, m, inner);
+
+	for (size_t i = 0; !e && i < sizeof names / sizeof *names; i++)
+		if (!(e = check_file(c, m, path_join(&c->mem, folder, names[i]))))
+			e = check_file(c, m, path_join(&c->mem, inner, names[i]));
+	return e;
+}
+
+/*
+ * Where the ref of a folder is; libgit2 would leave a ref that it cannot read out of the
+ * list, and would look at all the others. `there` is to be closed, unless it is NULL:
+ * then connecting to it tells what is wrong.
+ */
+static enum err look_at_folder(struct call *c, const struct remote *m, struct str ref,
+			       struct str *commit, struct repo **there)
+{
+	struct str fault;
+	enum err e;
+
+	*there = NULL;
+	if (!m->from.p)
+		return ERR_OK;
+	if ((e = check_files(c, m, m->from, ref)))
+		return e;
+	if (open_folder(c, m->from, there)) {
+		*there = NULL;
+		return c->code = ERR_OK;
+	}
+	if ((e = repo_ref_fault(c, *there, ref, commit, &fault)))
+		e = c->code = ERR_SYNC_FAILED;
+	else if (fault.p)
+		e = broken(c, m, ref, fault);
+	if (!e)
+		return ERR_OK;
+	repo_close(*there);
+	*there = NULL;
+	return e;
+}
+
+bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct str *lock,
+		       struct str *fix)
+{
+	struct repo *there;
+	bool locked;
+
+	if (!m->to.p)
+		return false;
+	if (open_folder(c, m->to, &there)) {
+		c->code = ERR_OK;
+		return false;
+	}
+	locked = repo_ref_locked(c, there, ref, lock, fix);
+	repo_close(there);
+	return locked;
+}
+
+/* A server may list a ref that it cannot read, as a commit of zeros. */
+static enum err check_listed(struct call *c, const struct remote *m, struct str ref,
+			     struct str commit)
+{
+	return commit.p && str_count(commit, '0') == commit.n ?
+		       broken(c, m, ref, STR("cannot be read by the server")) :
+		       ERR_OK;
+}
+
+static enum err find(struct call *c, const struct remote *m, git_remote *remote,
+		     struct str ref, struct str *commit)
+{
+	const git_remote_head **heads;
+	size_t count;
+	int code = git_remote_ls(&heads, &count, remote);
+
+	*commit = (struct str){ 0 };
+	if (code)
+		return unreachable(c, m, code, "list the refs of");
+	for (size_t i = 0; i < count; i++)
+		if (str_is(ref, heads[i]->name)) {
+			char text[GIT_OID_HEXSZ + 1];
+
+			git_oid_tostr(text, sizeof text, &heads[i]->oid);
+			*commit = arena_copy(&c->mem, str_of(text));
+		}
+	return check_listed(c, m, ref, *commit);
+}
+
+/* Has libgit2 failed because an object is missing, or is not what it should be? */
+static bool unreadable(void)
+{
+	const git_error *error = git_error_last();
+
+	return error &&
+	       (error->klass == GIT_ERROR_INVALID || error->klass == GIT_ERROR_OBJECT ||
+		error->klass == GIT_ERROR_ODB);
+}
+
+static struct str unreadable_commit(struct call *c, const struct remote *m,
+				    struct str commit)
+{
+	return arena_fmt(&c->mem, "is at " STR_FMT ", which cannot be read: " STR_FMT,
+			 STR_ARG(commit),
+			 STR_ARG(shown(c, m, str_of(git_error_last()->message))));
+}
+
+static enum err fetch_failed(struct call *c, const struct remote *m, int code,
+			     struct str ref, struct str commit)
+{
+	if (unreadable())
+		return broken(c, m, ref, unreadable_commit(c, m, commit));
+	return unreachable(c, m, code,
+			   arena_fmt(&c->mem, "fetch '" STR_FMT "' (%.10s…) from",
+				     STR_ARG(ref), commit.p)
+				   .p);
+}
+
+/* Into no ref: the caller keeps what it wants. */
+static int download(struct call *c, struct remote *m, git_remote *remote,
+		    git_remote_callbacks *calls, struct str ref, const struct str *haves,
+		    size_t count)
+{
+	char *spec = (char *)arena_cstr(&c->mem, ref);
+	git_strarray specs = { &spec, 1 };
+	git_repository *git = repo_git(m->repo);
+	git_refdb *refs = NULL;
+	git_fetch_options options;
+	int code;
+
+	git_fetch_options_init(&options, GIT_FETCH_OPTIONS_VERSION);
+	options.callbacks = *calls;
+	options.update_fetchhead = 0;
+	options.download_tags = GIT_REMOTE_DOWNLOAD_TAGS_NONE;
+	fault_point();
+	if (!(code = repo_show_only(git, haves, count, &refs)))
+		code = git_remote_download(remote, &specs, &options);
+	repo_show_all(git, refs);
+	return code;
+}
+
+/* The second time without saying what is here: that may be what cannot be read. */
+static enum err fetch(struct call *c, struct remote *m, git_remote **remote,
+		      git_remote_callbacks *calls, struct str ref,
+		      const struct str haves[REPO_HAVES], struct str *commit)
+{
+	int code = download(c, m, *remote, calls, ref, haves, REPO_HAVES);
+	enum err e;
+
+	if (code && unreadable()) {
+		git_remote_disconnect(*remote);
+		git_remote_free(*remote);
+		if ((e = connect(c, m, GIT_DIRECTION_FETCH, calls, remote)) ||
+		    (e = find(c, m, *remote, ref, commit)) || !commit->p)
+			return e;
+		code = download(c, m, *remote, calls, ref, NULL, 0);
+	}
+	return code ? fetch_failed(c, m, code, ref, *commit) : ERR_OK;
+}
+
+static enum err check_commit(struct call *c, const struct remote *m, struct str ref,
+			     struct str name)
+{
+	const char *kind = repo_kind(m->repo, name);
+
+	if (!kind)
+		return repo_fail(c, ERR_SYNC_FAILED, "read the commit", name);
+	if (repo_is_commit(m->repo, name))
+		return ERR_OK;
+	if (str_is(str_of(kind), "commit"))
+		return broken(c, m, ref, unreadable_commit(c, m, name));
+	return broken(c, m, ref,
+		      arena_fmt(&c->mem, "is at the %s " STR_FMT ", and not at a commit",
+				kind, STR_ARG(name)));
+}
+
+static bool has(const struct remote *m, struct str commit)
+{
+	return !commit.p || repo_has(m->repo, commit);
+}
+
+static enum err fetch_from_folder(struct call *c, struct remote *m, struct repo *there,
+				  struct str ref, const struct str haves[REPO_HAVES],
+				  struct str commit)
+{
+	int code;
+
+	fault_point();
+	git_error_clear();
+	code = repo_copy_from(there, m->repo, commit, haves, REPO_HAVES);
+	return code ? fetch_failed(c, m, code, ref, commit) : ERR_OK;
+}
+
+static enum err fetch_by_wire(struct call *c, struct remote *m, struct str ref,
+			      const struct str haves[REPO_HAVES], struct str *commit)
+{
+	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
+	git_remote_callbacks calls = callbacks(&t);
+	git_remote *remote = NULL;
+	enum err e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
+
+	if (e)
+		return e;
+	if (!(e = find(c, m, remote, ref, commit)) && !has(m, *commit))
+		e = fetch(c, m, &remote, &calls, ref, haves, commit);
+	if (remote)
+		git_remote_disconnect(remote);
+	git_remote_free(remote);
+	return e;
+}
+
+enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
+		      struct str *commit)
+{
+	struct str haves[REPO_HAVES] = { known }, fault;
+	struct repo *there;
+	enum err e = look_at_folder(c, m, ref, commit, &there);
+
+	if (e || (e = repo_ref_fault(c, m->repo, ref, &haves[1], &fault)))
+		return e;
+	if (fault.p || !has(m, haves[1]))
+		haves[1] = (struct str){ 0 };
+	if (!there)
+		e = fetch_by_wire(c, m, ref, haves, commit);
+	else if (!has(m, *commit))
+		e = fetch_from_folder(c, m, there, ref, haves, *commit);
+	if (there)
+		repo_close(there);
+	return !e && commit->p ? check_commit(c, m, ref, *commit) : e;
+}
+
+enum err remote_look(struct call *c, struct remote *m, struct str ref, struct str *commit)
+{
+	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
+	git_remote_callbacks calls = callbacks(&t);
+	git_remote *remote = NULL;
+	struct repo *there;
+	enum err e = look_at_folder(c, m, ref, commit, &there);
+
+	if (there)
+		repo_close(there);
+	if (e || there || (e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
+		return e;
+	e = find(c, m, remote, ref, commit);
+	git_remote_disconnect(remote);
+	git_remote_free(remote);
+	return e;
+}
+
+/* --- pushing to a folder: the library would overwrite whatever is there --- */
+
+struct copy {
+	git_odb *from, *to;
+	size_t count;
+};
+
+static int copy_object(struct copy *k, const git_oid *oid)
+{
+	git_odb_object *object = NULL;
+	git_oid made;
+	int code;
+
+	if (git_odb_exists(k->to, oid))
+		return 0;
+	k->count++;
+	fault_point();
+	if (!(code = git_odb_read(&object, k->from, oid)))
+		code = git_odb_write(&made, k->to, git_odb_object_data(object),
+				     git_odb_object_size(object),
+				     git_odb_object_type(object));
+	git_odb_object_free(object);
+	return code;
+}
+
+/* Others may have put folders beside our files; a submodule is in another repository. */
+static int copy_tree(struct copy *k, git_repository *git, const git_oid *oid, int depth)
+{
+	git_tree *tree = NULL;
+	int code;
+
+	if (git_odb_exists(k->to, oid)) /* it was written after all that is in it */
+		return 0;
+	code = depth > REPO_DEPTH ? -1 : git_tree_lookup(&tree, git, oid);
+	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++) {
+		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
+
+		if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
+			code = copy_tree(k, git, git_tree_entry_id(entry), depth + 1);
+		else if (git_tree_entry_type(entry) == GIT_OBJECT_BLOB)
+			code = copy_object(k, git_tree_entry_id(entry));
+	}
+	if (!code)
+		code = copy_object(k, oid);
+	git_tree_free(tree);
+	return code;
+}
+
+static int copy_commit(struct copy *k, git_repository *git, const git_oid *oid)
+{
+	git_commit *commit = NULL;
+	int code = git_commit_lookup(&commit, git, oid);
+
+	if (!code)
+		code = copy_tree(k, git, git_commit_tree_id(commit), 0);
+	if (!code)
+		code = copy_object(k, oid);
+	git_commit_free(commit);
+	return code;
+}
+
+/* What the other side lacks of a line of commits, the oldest first. */
+static int copy_line(struct remote *m, git_repository *there, const git_oid *tip)
+{
+	git_repository *here = repo_git(m->repo);
+	git_revwalk *walk = NULL;
+	struct copy k = { 0 };
+	git_oid *missing = NULL, at;
+	size_t count = 0;
+	int code;
+
+	if (!(code = git_repository_odb(&k.from, here)) &&
+	    !(code = git_repository_odb(&k.to, there)) &&
+	    !(code = git_revwalk_new(&walk, here)))
+		code = git_revwalk_push(walk, tip);
+	while (!code && !(code = git_revwalk_next(&at, walk)) &&
+	       !git_odb_exists(k.to, &at)) {
+		git_oid *more = realloc(missing, (count + 1) * sizeof *more);
+
+		if (!more)
+			abort();
+		missing = more;
+		missing[count++] = at;
+	}
+	if (code == GIT_ITEROVER)
+		code = 0;
+	while (!code && count)
+		code = copy_commit(&k, here, &missing[--count]);
+	free(missing);
+	git_revwalk_free(walk);
+	git_odb_free(k.from);
+	git_odb_free(k.to);
+	return code;
+}
+
+/* The history that was to be pushed cannot be read; the other side is not to blame. */
+static enum err broken_here(struct call *c, const struct remote *m, struct str ref)
+{
+	call_fail(c, ERR_DAMAGED,
+		  "cannot push to '" STR_FMT "' (" STR_FMT "): the history of '" STR_FMT
+		  "' in this clone cannot be read: " STR_FMT,
+		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(ref),
+		  STR_ARG(shown(c, m, str_of(git_error_last()->message))));
+	return call_step(c, "Nothing was lost. 'bd repair --apply' publishes all beads "
+			    "again, without that part of the history.");
+}
+
+/* What is wrong with the ref there is the remote's fault. */
+static enum err move_there(struct call *c, struct repo *there, struct str ref,
+			   struct str old, struct str commit, bool *moved)
+{
+	enum err e = repo_ref_move(c, there, ref, old, commit, moved);
+
+	if (e == ERR_INTERNAL_ERROR)
+		e = c->code = ERR_REMOTE_REJECTED;
+	if (e == ERR_DAMAGED)
+		e = c->code = ERR_REMOTE_DAMAGED;
+	return e;
+}
+
+static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
+			       struct str commit, struct str old, bool *moved)
+{
+	struct repo *there;
+	git_oid tip;
+	enum err e = check_files(c, m, m->to, ref);
+
+	if (e)
+		return e;
+	if (open_folder(c, m->to, &there))
+		return unreachable(c, m, 0, "push to");
+	git_oid_fromstrn(&tip, commit.p, commit.n);
+	git_error_clear();
+	if (!copy_line(m, repo_git(there), &tip))
+		e = move_there(c, there, ref, old, commit, moved);
+	else if (unreadable() && git_error_last()->klass != GIT_ERROR_ODB)
+		e = broken_here(c, m, ref);
+	else
+		e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);
+	repo_close(there);
+	return e;
+}
+
+/* --- pushing over a wire --- */
+
+/* Words with which servers say that the ref was moved by another one. */
+static bool lost_race(const char *why)
+{
+	static const char *const words[] = { "fetch first",
+					     "non-fast-forward",
+					     "not present locally",
+					     "failed to update ref",
+					     "cannot lock ref",
+					     "failed to lock",
+					     "incorrect old value",
+					     "reference already exists",
+					     "stale info",
+					     "but expected",
+					     NULL };
+
+	return about(why, words);
+}
+
+/* Why it did not take the change: its verdict on our ref, and what it wrote beside it. */
+static struct str words_of(struct talk *t, const git_error *error)
+{
+	struct str said = str_trim(buf_str(&t->said)), why = t->refused;
+
+	if (!why.p)
+		why = str_of(error && error->message ? error->message :
+						       "no reason given");
+	return shown(t->c, t->remote,
+		     arena_fmt(&t->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(why),
+			       said.n ? "; it said: " : "", STR_ARG(said)));
+}
+
+static enum err rejected(struct call *c, const struct remote *m, struct talk *t)
+{
+	return call_fail(c, ERR_REMOTE_REJECTED,
+			 "'" STR_FMT "' (" STR_FMT ") did not take the change: " STR_FMT,
+			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(words_of(t, NULL)));
+}
+
+static enum err push(struct call *c, struct remote *m, struct talk *t, git_remote *remote,
+		     git_remote_callbacks *calls, struct str ref, bool *moved)
+{
+	char *spec = (char *)arena_fmt(&c->mem, "%s" STR_FMT ":" STR_FMT,
+				       m->replaces ? "+" : "", STR_ARG(ref), STR_ARG(ref))
+			     .p;
+	git_strarray specs = { &spec, 1 };
+	git_push_options options;
+	const git_error *error;
+	int code;
+
+	git_push_options_init(&options, GIT_PUSH_OPTIONS_VERSION);
+	options.callbacks = *calls;
+	options.pb_parallelism = 1;
+	fault_point();
+	code = git_remote_upload(remote, &specs, &options);
+	error = git_error_last();
+	if (!code && !t->refused.p)
+		*moved = true;
+	else if (code == GIT_ENONFASTFORWARD ||
+		 (t->refused.p && lost_race(t->refused.p)) ||
+		 (code && error && error->message && lost_race(error->message)))
+		m->refused = words_of(t, code ? error : NULL);
+	else if (t->refused.p)
+		return rejected(c, m, t);
+	else if (code && unreadable())
+		return broken_here(c, m, ref);
+	else if (code)
+		return unreachable(c, m, code, "push to");
+	return ERR_OK;
+}
+
+enum err remote_push(struct call *c, struct remote *m, struct str ref, struct str commit,
+		     struct str old, bool *moved)
+{
+	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
+	git_remote_callbacks calls = callbacks(&t);
+	git_remote *remote = NULL;
+	struct str at;
+	enum err e;
+
+	*moved = false;
+	m->refused = (struct str){ 0 };
+	if (m->to.p)
+		return push_to_folder(c, m, ref, commit, old, moved);
+	if ((e = connect(c, m, GIT_DIRECTION_PUSH, &calls, &remote)))
+		return e;
+	/* what the other side shows now is what it will compare with */
+	t.wire = remote;
+	t.old = old;
+	if (!(e = find(c, m, remote, ref, &at)) && str_eq(at, old))
+		e = push(c, m, &t, remote, &calls, ref, moved);
+	git_remote_disconnect(remote);
+	git_remote_free(remote);
+	return e;
+}

@@ -1,9 +1,0 @@
-#ifndef SURFACE_CLI_H
-#define SURFACE_CLI_H
-
-struct face;
-
-/* Runs one command line, without the program's name; the process's exit status. */
-int cli_main(const struct face *face, char **argv);
-
-#endif

@@ -1,0 +1,116 @@
+#include "ops/ops.h"
+#include "surface/cli/face.h"
+#include "surface/cli/pipe.h"
+#include "surface/cli/service.h"
+#include "surface/cli/top.h"
+#include "surface/docs/docs.h"
+#include "surface/mcp/mcp.h"
+#include "surface/view/bb_view.h"
+#include "surface/view/session_view.h"
+#include "surface/view/view.h"
+
+#define AT(member) offsetof(struct globals, member)
+
+static const struct field globals[] = {
+	{ "actor", &kind_str, AT(actor), .arg = "NAME", .help = "who you are" },
+	{ "dir", &kind_path, AT(dir), .min = 1,
+	  .help = "the project, instead of looking for it" },
+	{ "json", &kind_bool, AT(json), .help = "print JSON" },
+	{ "version", &kind_bool, AT(version), .help = "print the version" },
+	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
+	{ 0 },
+};
+
+static void view_project(struct view *v, const struct value *data)
+{
+	const struct value *beads = value_find(data, "beads"),
+			   *board = value_find(data, "board"),
+			   *agents = value_find(data, "agents");
+
+	view_line(v, "Beads:  " STR_FMT " (" STR_FMT ", ids begin with '" STR_FMT "-')",
+		  STR_ARG(value_str(beads, "store")), STR_ARG(value_str(beads, "result")),
+		  STR_ARG(value_str(beads, "prefix")));
+	view_line(v, "Board:  " STR_FMT "/.bb (" STR_FMT ")",
+		  STR_ARG(value_str(board, "project_dir")),
+		  STR_ARG(value_str(board, "result")));
+	view_line(v, "Agents: " STR_FMT " (" STR_FMT ")",
+		  STR_ARG(value_str(agents, "path")),
+		  STR_ARG(value_str(agents, "result")));
+	view_line(v, "None of your files was touched.\n\n"
+		     "For the agents that work here, add to AGENTS.md:\n");
+	view_line(v, STR_FMT, STR_ARG(value_str(data, "agents_md")));
+	view_line(v, "'abacus install HOST --write' gives an agent's host its tools; 'bb "
+		     "agent guard "
+		     "install' lets Git keep others out of reserved files.");
+}
+
+static void view_stores(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+		struct str path = value_str(one, "path");
+
+		view_line(v, STR_FMT ": " STR_FMT "%s", STR_ARG(value_str(one, "store")),
+			  STR_ARG(path.p ? path : STR("none")),
+			  path.p && !view_yes(one, "exists") ? " (not there)" : "");
+		view_line(v, "  " STR_FMT, STR_ARG(value_str(one, "why")));
+	}
+}
+
+static void view_doctor(struct view *v, const struct value *data)
+{
+	const struct value *checks = value_find(data, "checks");
+
+	for (size_t i = 0; checks && i < checks->count; i++) {
+		const struct value *one = &checks->item[i],
+				   *lost = value_find(one, "lost");
+		struct str file = value_str(one, "file"), fix = value_str(one, "fix"),
+			   kept = value_str(one, "kept");
+
+		view_line(v, STR_FMT " " STR_FMT ": " STR_FMT,
+			  STR_ARG(value_str(one, "status")),
+			  STR_ARG(file.p ? file : value_str(one, "store")),
+			  STR_ARG(value_str(one, "message")));
+		for (size_t k = 0; lost && k < lost->count; k++)
+			view_line(v, "   lost: " STR_FMT, STR_ARG(lost->item[k].text));
+		if (kept.p)
+			view_line(v, "   the damaged file is kept as " STR_FMT,
+				  STR_ARG(kept));
+		if (fix.p)
+			view_line(v, "   → " STR_FMT, STR_ARG(fix));
+	}
+	if (!checks || !checks->count)
+		view_line(v, "There are no stores here. 'abacus init' makes them.");
+}
+
+static const struct command commands[] = {
+	{ "init", &op_project_init, view_project, NULL, 0, NULL },
+	{ "where", &op_project_where, view_stores, NULL, 0, NULL },
+	{ "doctor", &op_project_doctor, view_doctor, NULL, COMMAND_CHECKS, NULL },
+	{ "install", &op_project_install, bb_view_install, NULL, 0, NULL },
+	{ "sessions", &op_sessions, view_sessions, NULL, 0, NULL },
+	{ "conversation", &op_conversation, view_conversation, NULL, 0, NULL },
+	{ "top", &op_top, NULL, top_start, 0, NULL },
+	{ "mcp", &op_abacus_mcp, NULL, abacus_mcp_start, 0, NULL },
+	{ "serve", &op_serve, NULL, serve_start, 0, NULL },
+	{ "open", &op_open, view_open, NULL, 0, NULL },
+	{ "pipe", &op_pipe, NULL, pipe_start, 0, NULL },
+	{ "schema", &op_schema, NULL, NULL, 0, NULL },
+	{ "completion", &op_completion, NULL, completion_start, 0, NULL },
+	{ "man", &op_man, NULL, man_start, 0, NULL },
+	{ "docs", &op_docs, NULL, docs_start, 0, NULL },
+	{ 0 },
+};
+
+const struct face face_abacus = {
+	.name = "abacus",
+	.about = "shared work for agents and people; 'abacus bd …' is the same as 'bd …'",
+	.more = "The one program behind all the others: it sets up a project, serves it "
+		"to "
+		"agents' hosts, and tells what it knows of itself: schemas, completion, "
+		"manuals.",
+	.globals = globals,
+	.commands = commands,
+	.actor_variables = bd_actor_variables,
+	.actor = bd_actor,
+};

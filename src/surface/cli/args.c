@@ -1,0 +1,494 @@
+#include "surface/cli/args.h"
+
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/system/file.h"
+#include "base/text/utf8.h"
+#include "surface/cli/help.h"
+
+struct parser {
+	struct call *c;
+	struct args *out;
+	char **argv;
+	bool *used;     /* by index: this word is part of the command's name */
+	size_t place;   /* how many arguments have gone by their place */
+	bool only_text; /* after "--" */
+};
+
+static bool is_flag(const char *arg)
+{
+	return arg[0] == '-' && arg[1] && !(arg[1] >= '0' && arg[1] <= '9');
+}
+
+/* "--name=value" into its parts; the value is absent without "=". */
+static struct str flag_name(const char *arg, struct str *value)
+{
+	struct str rest = str_of(arg + 2), name;
+
+	str_next(&rest, '=', &name);
+	*value = rest;
+	return name;
+}
+
+static bool also(const struct field *f, struct str name)
+{
+	struct str all = str_of(f->also), one;
+
+	while (str_next(&all, ' ', &one))
+		if (str_eq(one, name))
+			return true;
+	return false;
+}
+
+static const struct field *find_long(struct arena *mem, const struct field *fields,
+				     struct str name)
+{
+	for (const struct field *f = fields; f && f->name; f++)
+		if (field_on_cli(f) && !(f->flags & FIELD_PLACE) &&
+		    (str_eq(name, field_flag(mem, f)) || also(f, name)))
+			return f;
+	return NULL;
+}
+
+static const struct field *find_letter(const struct field *fields, char letter)
+{
+	for (const struct field *f = fields; f && f->name; f++)
+		if (field_on_cli(f) && f->letter == letter)
+			return f;
+	return NULL;
+}
+
+static const struct field *find_flag(struct arena *mem, const struct field *fields,
+				     const char *arg)
+{
+	struct str value;
+
+	return arg[1] == '-' ? find_long(mem, fields, flag_name(arg, &value)) :
+			       find_letter(fields, arg[1]);
+}
+
+/* Before the command is known, any command's option may stand; does it take a value? */
+static bool takes_next(struct parser *p, const char *arg)
+{
+	const struct face *face = p->out->face;
+	const struct field *f = find_flag(&p->c->mem, face->globals, arg);
+	bool attached = arg[1] == '-' ? strchr(arg, '=') != NULL : arg[2] != '\0';
+
+	for (const struct command *cmd = face->commands; !f && cmd->words; cmd++)
+		f = find_flag(&p->c->mem, cmd->op->fields, arg);
+	return f && f->kind->arg && !attached;
+}
+
+static bool begins_command(const struct face *face, struct str words)
+{
+	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
+		struct str full = str_of(cmd->words);
+
+		if (str_starts(full, words) &&
+		    (full.n == words.n || full.p[words.n] == ' '))
+			return true;
+	}
+	return false;
+}
+
+/* "bb help log" is "bb log --help". */
+static bool is_help(struct parser *p, const char *word)
+{
+	struct args *out = p->out;
+
+	if (out->words.n || strcmp(word, "help") || face_command(out->face, STR("help")))
+		return false;
+	return out->globals.help = true;
+}
+
+static void find_command(struct parser *p)
+{
+	struct args *out = p->out;
+
+	for (size_t i = 0; p->argv[i]; i++) {
+		struct str longer;
+
+		if (!strcmp(p->argv[i], "--")) {
+			if (out->words.n)
+				break;
+			p->used[i] = true;
+			continue;
+		}
+		if (is_flag(p->argv[i])) {
+			if (takes_next(p, p->argv[i]) && p->argv[i + 1])
+				i++;
+			continue;
+		}
+		longer = arena_fmt(&p->c->mem, STR_FMT "%s%s", STR_ARG(out->words),
+				   out->words.n ? " " : "", p->argv[i]);
+		p->used[i] = is_help(p, p->argv[i]);
+		if (p->used[i])
+			continue;
+		if (!begins_command(out->face, longer))
+			break;
+		out->words = longer;
+		p->used[i] = true;
+	}
+	out->command = face_command(out->face, out->words);
+}
+
+/* --- suggestions --- */
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Edits to make one word of the other; two letters in the wrong order are one. */
+static size_t distance(struct str a, struct str b)
+{
+	enum { LONGEST = 32 };
+	size_t d[LONGEST + 1][LONGEST + 1];
+
+	if (a.n > LONGEST || b.n > LONGEST)
+		return LONGEST;
+	for (size_t i = 0; i <= a.n; i++)
+		for (size_t j = 0; j <= b.n; j++) {
+			if (!i || !j) {
+				d[i][j] = i + j;
+				continue;
+			}
+			d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1,
+					d[i - 1][j - 1] + (a.p[i - 1] != b.p[j - 1]));
+			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] &&
+			    a.p[i - 2] == b.p[j - 1])
+				d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+		}
+	return d[a.n][b.n];
+}
+
+struct nearest {
+	struct str word, best;
+	size_t edits;
+};
+
+static void consider(struct nearest *n, struct str candidate)
+{
+	size_t edits = str_starts(candidate, n->word) && n->word.n > 1 ?
+			       1 :
+			       distance(n->word, candidate);
+
+	if (edits < n->edits) {
+		n->edits = edits;
+		n->best = candidate;
+	}
+}
+
+static struct nearest nearest_to(struct str word)
+{
+	return (struct nearest){ .word = word, .edits = least(3, word.n / 2 + 1) };
+}
+
+static enum err unknown_command(struct parser *p, const char *word)
+{
+	struct call *c = p->c;
+	const char *program = p->out->face->name;
+	struct str words = arena_fmt(&c->mem, STR_FMT "%s%s", STR_ARG(p->out->words),
+				     p->out->words.n ? " " : "", word);
+	struct nearest near = nearest_to(words);
+
+	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++)
+		consider(&near, str_of(cmd->words));
+	call_fail(c, ERR_USAGE, "'" STR_FMT "' is not a command of %s", STR_ARG(words),
+		  program);
+	if (near.best.p)
+		return call_step(
+			c, "Did you mean '%s " STR_FMT "'? '%s --help' lists them all.",
+			program, STR_ARG(near.best), program);
+	return call_step(c, "Run '%s --help' to see the commands.", program);
+}
+
+static enum err unfinished_command(struct parser *p)
+{
+	struct call *c = p->c;
+	struct str words = p->out->words;
+	struct buf all = { .mem = &c->mem };
+
+	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++) {
+		struct str full = str_of(cmd->words);
+
+		if (full.n > words.n && str_starts(full, words) && full.p[words.n] == ' ')
+			buf_fmt(&all, "%s'%s %s'", all.n ? ", " : "", p->out->face->name,
+				cmd->words);
+	}
+	call_fail(c, ERR_USAGE, "'%s " STR_FMT "' needs one more word",
+		  p->out->face->name, STR_ARG(words));
+	return call_step(c, "Run one of %s.", buf_str(&all).p);
+}
+
+/* Help is prose, and whoever asked for JSON wants none. */
+static enum err no_command(struct call *c, const struct face *face)
+{
+	call_fail(c, ERR_USAGE, "no command was given");
+	return call_step(c, "Run '%s --help' to see the commands.", face->name);
+}
+
+static enum err unknown_flag(struct parser *p, const char *arg)
+{
+	struct call *c = p->c;
+	const struct args *out = p->out;
+	const struct field *const sets[] = { out->command ? out->command->op->fields :
+							    NULL,
+					     out->face->globals };
+	struct str value, name = arg[1] == '-' ? flag_name(arg, &value) : str_of(arg + 1);
+	struct nearest near = nearest_to(name);
+
+	for (size_t i = 0; i < 2; i++)
+		for (const struct field *f = sets[i]; f && f->name; f++)
+			if (field_on_cli(f) && !(f->flags & FIELD_PLACE))
+				consider(&near, field_flag(&c->mem, f));
+	call_fail(c, ERR_USAGE, "%s%s" STR_FMT " has no option '%s'", out->face->name,
+		  out->words.n ? " " : "", STR_ARG(out->words), arg);
+	if (near.best.p)
+		return call_step(c, "Did you mean --" STR_FMT "?", STR_ARG(near.best));
+	return call_step(c, "Run '%s%s" STR_FMT " --help' to see its options.",
+			 out->face->name, out->words.n ? " " : "", STR_ARG(out->words));
+}
+
+/* --- values --- */
+
+static enum err read_stdin(struct call *c, const struct field *f, struct str *out)
+{
+	enum { CHUNK = 64 * 1024 };
+	struct buf b = { .mem = &c->mem };
+	ssize_t got;
+
+	do {
+		if ((got = file_some(STDIN_FILENO, buf_room(&b, CHUNK), CHUNK)) < 0)
+			return file_fail(c, "read", STR("standard input"));
+		b.n += (size_t)got;
+	} while (got && (!f->max || b.n <= (size_t)f->max + CHUNK));
+	*out = buf_str(&b);
+	return ERR_OK;
+}
+
+/* A value that was piped in, as by 'echo': without the end of its last line. */
+static enum err read_value(struct call *c, const struct field *f, struct str *out)
+{
+	enum err e = read_stdin(c, f, out);
+
+	if (!e && str_ends(*out, STR("\n")))
+		out->n--;
+	return e;
+}
+
+/* The content of a file, every byte of it; "-" is standard input. */
+static enum err read_named(struct call *c, const struct field *f, struct str *text)
+{
+	struct str path = *text;
+	enum err e;
+
+	if (str_is(path, "-"))
+		return read_stdin(c, f, text);
+	e = file_read(c, path, text);
+	if (!e && !text->p)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "%s: there is no file '" STR_FMT "'", field_label(c, f),
+				 STR_ARG(path));
+	return e;
+}
+
+/* Into the operation's request if it is one of its fields, else into the globals. */
+static enum err set(struct parser *p, const struct field *f, struct str text)
+{
+	struct request *r = &p->out->request;
+	const struct field *fields = r->op ? r->op->fields : NULL;
+	enum err e;
+
+	if ((f->kind == &kind_input || ((f->flags & FIELD_STDIN) && str_is(text, "-"))) &&
+	    (e = read_value(p->c, f, &text)))
+		return e;
+	if ((f->flags & FIELD_FILE) && (e = read_named(p->c, f, &text)))
+		return e;
+	for (size_t i = 0; fields && fields[i].name; i++)
+		if (&fields[i] == f)
+			return request_set(p->c, r, i, text);
+	return field_from_text(p->c, f, text, &p->out->globals);
+}
+
+static const struct field *known_flag(struct parser *p, const char *arg)
+{
+	const struct command *cmd = p->out->command;
+	const struct field *f = cmd ? find_flag(&p->c->mem, cmd->op->fields, arg) : NULL;
+
+	return f ? f : find_flag(&p->c->mem, p->out->face->globals, arg);
+}
+
+static enum err needs_value(struct parser *p, const struct field *f)
+{
+	struct str flag = field_flag(&p->c->mem, f);
+
+	call_fail(p->c, ERR_USAGE, "option '--" STR_FMT "' needs a value", STR_ARG(flag));
+	return call_step(p->c, "Write '--" STR_FMT " %s'.", STR_ARG(flag),
+			 f->arg ? f->arg : f->kind->arg);
+}
+
+/* Sets a field from what is attached to its flag, or else from the next argument. */
+static enum err set_flag(struct parser *p, const struct field *f, struct str value,
+			 size_t *i)
+{
+	if (!f->kind->arg)
+		return set(p, f, value.p ? value : STR("true"));
+	if (!value.p && !p->argv[*i + 1])
+		return needs_value(p, f);
+	return set(p, f, value.p ? value : str_of(p->argv[++*i]));
+}
+
+/* "-q", "-n5", "-n=5", "-qn 5": letters, up to the first that takes a value. */
+static enum err parse_letters(struct parser *p, size_t *i)
+{
+	const char *arg = p->argv[*i];
+	enum err e = ERR_OK;
+
+	for (const char *at = arg + 1; *at && !e; at++) {
+		char one[] = { '-', *at, '\0' };
+		const struct field *f = known_flag(p, one);
+		bool value = f && f->kind->arg && at[1];
+
+		if (!f)
+			return unknown_flag(p, arg);
+		e = set_flag(p, f,
+			     value ? str_of(at + 1 + (at[1] == '=')) : (struct str){ 0 },
+			     i);
+		if (f->kind->arg)
+			break;
+	}
+	return e;
+}
+
+static enum err parse_flag(struct parser *p, size_t *i)
+{
+	const char *arg = p->argv[*i];
+	const struct field *f = known_flag(p, arg);
+	struct str value;
+
+	if (arg[1] != '-')
+		return parse_letters(p, i);
+	if (!f)
+		return unknown_flag(p, arg);
+	flag_name(arg, &value);
+	return set_flag(p, f, value, i);
+}
+
+/* The field that takes the next argument without a flag; a list takes them all. */
+static const struct field *next_place(struct parser *p)
+{
+	size_t place = 0;
+	const struct command *cmd = p->out->command;
+
+	for (const struct field *f = cmd ? cmd->op->fields : NULL; f && f->name; f++) {
+		if (!(f->flags & FIELD_PLACE))
+			continue;
+		if (place == p->place || (f->flags & FIELD_LIST)) {
+			p->place += !(f->flags & FIELD_LIST);
+			return f;
+		}
+		place++;
+	}
+	return NULL;
+}
+
+static enum err parse_place(struct parser *p, const char *arg)
+{
+	const struct field *f;
+
+	if (!p->out->command)
+		return unknown_command(p, arg);
+	f = next_place(p);
+	if (f)
+		return set(p, f, str_of(arg));
+	if (begins_command(p->out->face, p->out->words) && !p->place && !p->only_text)
+		for (const struct command *cmd = p->out->face->commands; cmd->words;
+		     cmd++) {
+			struct str full = str_of(cmd->words);
+
+			if (full.n > p->out->words.n && str_starts(full, p->out->words))
+				return unknown_command(p, arg);
+		}
+	return call_fail(p->c, ERR_USAGE,
+			 "'%s' is one argument more than '%s " STR_FMT "' takes", arg,
+			 p->out->face->name, STR_ARG(p->out->words));
+}
+
+static enum err parse_all(struct parser *p)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && p->argv[i]; i++) {
+		if (p->used[i])
+			continue;
+		if (!p->only_text && !strcmp(p->argv[i], "--"))
+			p->only_text = true;
+		else if (!p->only_text && is_flag(p->argv[i]))
+			e = parse_flag(p, &i);
+		else
+			e = parse_place(p, p->argv[i]);
+	}
+	return e;
+}
+
+static enum err read_piped(struct parser *p)
+{
+	struct request *r = &p->out->request;
+	enum err e;
+
+	for (size_t i = 0; r->op->fields && r->op->fields[i].name; i++)
+		if ((r->op->fields[i].flags & FIELD_PIPED) && !(r->given >> i & 1) &&
+		    (e = set(p, &r->op->fields[i], STR("-"))))
+			return e;
+	return ERR_OK;
+}
+
+static enum err check_text(struct call *c, char **argv)
+{
+	for (size_t i = 0; argv[i]; i++)
+		if (!utf8_valid(str_of(argv[i])))
+			return call_fail(c, ERR_INVALID_INPUT,
+					 "argument %zu is not valid UTF-8", i + 1);
+	return ERR_OK;
+}
+
+enum err args_parse(struct call *c, const struct face *face, char **argv,
+		    struct args *out)
+{
+	struct parser p = { .c = c, .out = out, .argv = argv };
+	size_t count = 0;
+	enum err e;
+
+	*out = (struct args){ .face = face, .words = STR("") };
+	for (const struct field *f = face->globals; f->name; f++)
+		field_clear(f, &out->globals);
+	/* known early, so that every error can obey it */
+	for (size_t i = 0; argv[i] && strcmp(argv[i], "--"); i++)
+		out->globals.json = out->globals.json || !strcmp(argv[i], "--json");
+	while (argv[count])
+		count++;
+	p.used = arena_array(&c->mem, count + 1, sizeof *p.used);
+	find_command(&p);
+	if ((e = check_text(c, argv))) /* in the command's own envelope */
+		return e;
+	if (out->command)
+		out->request = request_new(c, out->command->op);
+	if ((e = parse_all(&p)))
+		return e;
+	if (out->globals.help || out->globals.version || out->globals.mcp)
+		return ERR_OK;
+	if (out->command && (e = read_piped(&p)))
+		return e;
+	if (!out->command && face->index)
+		return ERR_OK;
+	if (!out->command && out->words.n)
+		return unfinished_command(&p);
+	if (!out->command)
+		return out->globals.json ? no_command(c, face) : ERR_OK;
+	if ((e = request_check(c, &out->request)) == ERR_USAGE)
+		call_step(c, "Usage: " STR_FMT,
+			  STR_ARG(help_usage(&c->mem, face, out->command)));
+	return e;
+}

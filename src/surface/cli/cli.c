@@ -1,0 +1,523 @@
+#include "surface/cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "ops/ops.h"
+#include "surface/cli/args.h"
+#include "surface/cli/help.h"
+#include "surface/cli/out.h"
+#include "surface/cli/settings.h"
+#include "surface/cli/vybe.h"
+#include "surface/view/view.h"
+
+static const char *env(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+/* The instant and the place of the call. */
+static enum err locate(struct call *c)
+{
+	char *cwd = getcwd(NULL, 0);
+
+	if (!cwd && errno != ENOENT)
+		return file_fail(c, "find the path of", STR("."));
+	if (!cwd) {
+		call_fail(c, ERR_INVALID_INPUT,
+			  "the current directory is not there any more");
+		return call_step(c, "Change to one that is, and run the command again.");
+	}
+	c->dir = arena_copy(&c->mem, str_of(cwd));
+	free(cwd);
+	return settings_now(c);
+}
+
+/* On a terminal, what takes longer than a moment says so. */
+static void show_progress(struct call *c, struct str doing)
+{
+	static int64_t began;
+	static char shown[80];
+	int64_t now = moment_now();
+
+	(void)c;
+	began = began ? began : now;
+	if (now - began < 1000 || str_is(str_head(doing, sizeof shown - 1), shown))
+		return;
+	snprintf(shown, sizeof shown, "%.*s", (int)doing.n, doing.p);
+	out_say("%s …", shown);
+}
+
+/* Who acts and where, from the options, else the environment, else the face's default. */
+static enum err identify(struct call *c, const struct args *a)
+{
+	const struct face *face = a->face;
+	const struct globals *g = &a->globals;
+	const char *dir = face->dir_variable ? env(face->dir_variable) : NULL;
+
+	c->request_id = g->request_id;
+	if (!c->request_id.p && face->request_variable)
+		c->request_id = str_of(env(face->request_variable));
+	c->store = g->store;
+	if (!c->store.p && face->store_variable)
+		c->store = str_of(env(face->store_variable));
+	c->project = g->dir.p ? g->dir : str_of(dir);
+	if (!utf8_valid(c->project))
+		return call_fail(c, ERR_INVALID_INPUT, "%s is not valid UTF-8",
+				 face->dir_variable);
+	c->actor = g->actor;
+	for (const char *const *v = face->actor_variables; v && *v && !c->actor.p; v++)
+		c->actor = str_of(env(*v));
+	if (!c->actor.p && face->actor && a->command &&
+	    (a->command->op->flags & (OP_ACTOR | OP_READER)))
+		c->actor = face->actor(c);
+	c->anonymous = !c->actor.p;
+	if (!c->actor.p)
+		c->actor = str_of(face->default_actor);
+	return ERR_OK;
+}
+
+static struct view view_new(struct call *c)
+{
+	struct winsize size = { 0 };
+	bool terminal = isatty(STDOUT_FILENO);
+
+	if (!terminal || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		size.ws_col = 80;
+	return (struct view){
+		.out.mem = &c->mem,
+		.colour = terminal && !getenv("NO_COLOR") &&
+			  !str_is(str_of(getenv("TERM")), "dumb"),
+		.width = size.ws_col,
+		.now_ms = c->now_ms,
+	};
+}
+
+/* Commands of agents wrap their JSON, whatever comes of them. */
+static bool enveloped(const struct args *a)
+{
+	if (a->command)
+		return a->command->flags & COMMAND_ENVELOPE;
+	return a->face == &face_bb &&
+	       (str_is(a->words, "agent") || str_starts(a->words, STR("agent ")));
+}
+
+static void put_envelope(struct json *j, const struct args *a, struct str data,
+			 struct call *failed)
+{
+	json_object(j);
+	json_put_bool(j, "ok", !failed);
+	json_put_str(j, "command", a->command ? str_of(a->command->words) : a->words);
+	json_put_raw(j, "data", data);
+	json_key(j, STR("error"));
+	if (failed) {
+		json_object(j);
+		json_put_str(j, "code", str_of(err_code(failed->code, DIALECT_AGENTS)));
+		json_put_str(j, "reason", str_of(err_name(failed->code)));
+		json_put_str(j, "message", failed->message);
+		json_put_str(j, "hint", call_next_step(failed));
+		json_put_raw(j, "details",
+			     failed->details.p ? failed->details : STR("{}"));
+		json_end(j);
+	} else {
+		json_null(j);
+	}
+	json_end(j);
+}
+
+static void put_error(struct json *j, struct call *c, enum dialect dialect,
+		      struct str preview)
+{
+	json_object(j);
+	json_put_object(j, "error");
+	json_put_str(j, "code", str_of(err_code(c->code, dialect)));
+	json_put_str(j, "message", c->message);
+	if (dialect == DIALECT_BEADS) {
+		json_put_str(j, "hint", call_next_step(c));
+		json_put_bool(j, "retryable", err_retryable(c->code));
+		json_put_raw(j, "details", c->details.p ? c->details : STR("{}"));
+	} else {
+		json_put_object(j, "details");
+		json_put_str(j, "next_step", call_next_step(c));
+		if (preview.p)
+			json_put_raw(j, "preview", preview);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+/* The same for programs that read logs: a line of JSON each. */
+static void print_log(struct call *c)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	if (c->warning.p) {
+		json_object(&j);
+		json_put_str(&j, "level", STR("warn"));
+		json_put_str(&j, "msg", c->warning);
+		json_end(&j);
+		out_say_json(&c->mem, json_text(&j));
+	}
+	if (c->meta.p)
+		out_say_json(&c->mem, c->meta);
+}
+
+/* What rides beside the reply goes to stderr, where no parser trips over it. */
+static void print_beside(struct call *c, const struct args *a)
+{
+	const struct globals *g = &a->globals;
+	struct value_error error;
+	const struct value *meta =
+		c->meta.p ? value_parse(&c->mem, c->meta, &error) : NULL;
+	const struct value *unread = value_find(meta, "unread"),
+			   *mail = value_find(meta, "mail");
+	int64_t count = 0, letters = 0, owed = 0;
+
+	if (a->face->dialect == DIALECT_VYBE) {
+		print_log(c);
+		return;
+	}
+	value_int(unread, "count", &count);
+	value_int(mail, "unread", &letters);
+	value_int(mail, "to_accept", &owed);
+	if (g->quiet ||
+	    (!count && !mail && !(g->json && value_find(meta, "lost_claims"))))
+		return;
+	if (g->json) {
+		out_say_json(&c->mem, c->meta);
+		return;
+	}
+	if (count)
+		out_say("%lld unread message%s, highest priority " STR_FMT
+			": bb%s" STR_FMT " log --unread",
+			(long long)count, count == 1 ? "" : "s",
+			STR_ARG(value_str(unread, "highest_priority")),
+			g->actor.p ? " --as " : "", STR_ARG(g->actor));
+	if (mail && a->command->op != &op_agent_inbox) /* which has just shown it */
+		out_say("%lld unread in your mail, %lld to accept: bb agent inbox "
+			"--agent " STR_FMT,
+			(long long)letters, (long long)owed, STR_ARG(c->actor));
+}
+
+static int print_error(struct call *c, const struct args *a, struct str preview)
+{
+	enum dialect dialect = enveloped(a) ? DIALECT_AGENTS : a->face->dialect;
+	int status = err_exit(c->code, dialect);
+	struct json j = { .out.mem = &c->mem };
+
+	if (a->command && (a->command->flags & COMMAND_SILENT))
+		return 0;
+	if (a->command && (a->command->flags & COMMAND_VERDICT) && status == 1 &&
+	    c->code != ERR_RESERVATION_CONFLICT && c->code != ERR_STALE_EPOCH)
+		status = 3;
+
+	if (dialect == DIALECT_VYBE)
+		return out_json(&c->mem, vybe_envelope(c, (struct str){ 0 }), status);
+	if (a->globals.json) {
+		if (enveloped(a))
+			put_envelope(&j, a, (struct str){ 0 }, c);
+		else
+			put_error(&j, c, dialect, preview);
+		buf_char(&j.out, '\n');
+		status = out_json(&c->mem, buf_str(&j.out), status);
+		print_beside(c, a);
+		return status;
+	}
+	if (c->code == ERR_NOT_INITIALIZED && dialect == DIALECT_BOARD) {
+		out_say("%s %s", c->message.p, call_next_step(c).p);
+	} else {
+		out_say("error: %s", c->message.p);
+		out_say("%s", call_next_step(c).p);
+	}
+	print_beside(c, a);
+	return status;
+}
+
+/* What is stored can be damaged, and so can a reply that quotes it. */
+static enum err unreadable(struct call *c)
+{
+	call_fail(c, ERR_DAMAGED, "what is stored is damaged: the reply is not JSON");
+	return call_step(c, "'bd doctor' looks for the damaged file; add --json to see "
+			    "the reply as it is.");
+}
+
+static enum err render(struct call *c, struct view *v, const struct command *cmd,
+		       struct str reply)
+{
+	const struct value *data = view_parse(v, reply);
+
+	if (!data)
+		return unreadable(c);
+	cmd->view(v, data);
+	return ERR_OK;
+}
+
+/* The id of each bead in the reply, and nothing else. */
+static enum err render_ids(struct call *c, struct view *v, struct str reply)
+{
+	const struct value *data = view_parse(v, reply);
+	bool list = data && data->type == VALUE_ARRAY;
+
+	if (!data)
+		return unreadable(c);
+	for (size_t i = 0; i < (list ? data->count : 1); i++) {
+		struct str id = value_str(list ? &data->item[i] : data, "id");
+
+		if (id.p)
+			view_line(v, STR_FMT, STR_ARG(id));
+	}
+	return ERR_OK;
+}
+
+/* Commands that check something say with their status what they found. */
+static int verdict(struct call *c, const struct command *cmd, struct str reply)
+{
+	struct value_error error;
+	const struct value *data, *ok, *late;
+
+	if (!(cmd->flags & COMMAND_CHECKS))
+		return 0;
+	data = value_parse(&c->mem, reply, &error);
+	ok = value_find(data, "ok");
+	late = value_find(data, "timed_out");
+	return (ok && ok->type == VALUE_BOOL && !ok->yes) || (late && late->yes);
+}
+
+/* A command without a view has data for programs alone. */
+static bool wants_json(const struct args *a)
+{
+	return a->face->dialect == DIALECT_VYBE || a->globals.json ||
+	       (!a->command->view && !(a->command->flags & COMMAND_IDS) &&
+		!a->globals.silent);
+}
+
+static int print_json(struct call *c, const struct args *a, struct str reply, int status)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	if (a->face->dialect == DIALECT_VYBE)
+		return out_json(&c->mem, vybe_envelope(c, reply), status);
+	if (a->globals.json && enveloped(a))
+		put_envelope(&j, a, reply, NULL);
+	else
+		buf_put(&j.out, reply);
+	buf_char(&j.out, '\n');
+	return out_json(&c->mem, buf_str(&j.out), status);
+}
+
+static int print_reply(struct call *c, const struct args *a, struct str reply)
+{
+	struct view v = view_new(c);
+	int status = verdict(c, a->command, reply);
+	bool ids = a->globals.silent || (a->command->flags & COMMAND_IDS);
+
+	if (wants_json(a)) {
+		status = print_json(c, a, reply, status);
+	} else if (ids || !a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
+		v.asked = &a->request;
+		if (ids ? render_ids(c, &v, reply) : render(c, &v, a->command, reply))
+			return print_error(c, a, (struct str){ 0 });
+		status = out_view(&v, status);
+	}
+	if (c->warning.p && a->face->dialect != DIALECT_VYBE)
+		out_say("warning: %s", c->warning.p);
+	print_beside(c, a);
+	return status;
+}
+
+static bool answers_yes(void)
+{
+	static const char *const words[] = { "y", "Y", "yes", "Yes", "YES" };
+	static const struct names yes = { words, sizeof words / sizeof *words, NULL };
+	char line[16];
+
+	out_ask("Go on? [y/N] ");
+	return fgets(line, sizeof line, stdin) &&
+	       names_value(&yes, str_trim(str_of(line))) >= 0;
+}
+
+/* For an operation that needs a person's word. */
+static bool ask_person(struct call *c, struct str question)
+{
+	(void)c;
+	out_say(STR_FMT, STR_ARG(question));
+	return answers_yes();
+}
+
+static bool only_looked(struct call *c, const struct command *cmd, struct str reply)
+{
+	struct value_error error;
+	const struct value *data, *confirmed;
+
+	if (!(cmd->flags & COMMAND_CONFIRM))
+		return false;
+	data = value_parse(&c->mem, reply, &error);
+	confirmed = value_find(data, "confirmed");
+	for (size_t i = 0; data && i < data->count; i++)
+		if (data->item[i].type == VALUE_NUMBER &&
+		    !str_is(data->item[i].text, "0"))
+			return confirmed && !confirmed->yes;
+	return confirmed && !confirmed->yes && !(cmd->flags & COMMAND_ASKS);
+}
+
+/* Says what would be done; does it if somebody at a terminal says yes. */
+static int confirm(struct call *c, struct args *a, struct str reply)
+{
+	struct view v = view_new(c);
+	bool ask = (a->command->flags & COMMAND_ASKS) && isatty(STDIN_FILENO) &&
+		   isatty(STDERR_FILENO) && !a->globals.json;
+	struct json done = { .out.mem = &c->mem };
+
+	if (!a->globals.json) {
+		if (render(c, &v, a->command, reply))
+			return print_error(c, a, (struct str){ 0 });
+		out_view(&v, 0);
+	}
+	if (ask && answers_yes()) {
+		for (size_t i = 0; a->command->op->fields[i].name; i++)
+			if (!strcmp(a->command->op->fields[i].name, "confirm"))
+				request_set(c, &a->request, i, STR("true"));
+		if (request_run(c, &a->request, &done))
+			return print_error(c, a, (struct str){ 0 });
+		return print_reply(c, a, json_text(&done));
+	}
+	call_fail(c, ERR_INVALID_INPUT, "nothing was deleted: that needs --confirm");
+	call_step(c, "'bb export > board.json' keeps a copy of all that is there.");
+	return print_error(c, a, reply);
+}
+
+static bool is_set(const struct request *r, const char *name)
+{
+	for (const struct field *f = r->op->fields; f && f->name; f++)
+		if (!strcmp(f->name, name))
+			return *(const bool *)((const char *)r->body + f->at);
+	return false;
+}
+
+/* At a terminal, shows what would go, and asks. Nobody else is kept waiting. */
+static bool agrees(struct call *c, const struct args *a)
+{
+	struct request look = a->request;
+	struct view v = view_new(c);
+	struct json reply = { .out.mem = &c->mem };
+	struct str id = c->request_id;
+	bool failed;
+
+	if (a->globals.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+	    is_set(&a->request, "force") || is_set(&a->request, "dry_run"))
+		return true;
+	look.body = arena_grow(&c->mem, NULL, 0, look.op->body_size);
+	memcpy(look.body, a->request.body, look.op->body_size);
+	for (size_t i = 0; look.op->fields[i].name; i++)
+		if (!strcmp(look.op->fields[i].name, "dry_run"))
+			request_set(c, &look, i, STR("true"));
+	c->request_id = (struct str){ 0 };
+	failed = request_run(c, &look, &reply);
+	c->request_id = id;
+	if (failed) {
+		c->code = ERR_OK;
+		return true; /* the real run says what is wrong */
+	}
+	v.asked = &look;
+	if (render(c, &v, a->command, json_text(&reply))) {
+		c->code = ERR_OK;
+		return true;
+	}
+	out_view(&v, 0);
+	return answers_yes();
+}
+
+/* What is shown need not be all there is: the view says what it reads. */
+static void ask_less(struct call *c, struct args *a)
+{
+	const struct field *fields = a->request.op->fields;
+
+	if (is_set(&a->request, "long") || is_set(&a->request, "claim"))
+		return;
+	for (size_t i = 0; fields[i].name; i++)
+		if (!strcmp(fields[i].name, "fields") && !(a->request.given >> i & 1))
+			request_set(c, &a->request, i, str_of(a->command->fields));
+}
+
+static int print_help(struct call *c, const struct args *a)
+{
+	struct view v = view_new(c);
+
+	if (a->command)
+		help_command(&v, a->face, a->command);
+	else
+		help_face(&v, a->face, a->words);
+	return out_view(&v, 0);
+}
+
+static int print_version(struct call *c, const struct args *a)
+{
+	if (a->face->version && !isatty(STDOUT_FILENO))
+		return a->face->version(c);
+	return out_text(
+		&c->mem,
+		arena_fmt(&c->mem, "%s version %s\n", a->face->name, ABACUS_VERSION), 0);
+}
+
+static int run(struct call *c, struct args *a)
+{
+	struct json reply = { .out.mem = &c->mem };
+
+	if (!a->command && a->face->index && !a->globals.help && !a->globals.version)
+		return a->face->index(c, a->words);
+	if (a->globals.help || (!a->command && !a->globals.version && !a->globals.mcp))
+		return print_help(c, a);
+	if (a->globals.mcp)
+		a->command = face_command(a->face, STR("mcp"));
+	else if (a->globals.version)
+		return print_version(c, a);
+	if (a->request.op != a->command->op)
+		a->request = request_new(c, a->command->op);
+	if (identify(c, a))
+		return print_error(c, a, (struct str){ 0 });
+	if (a->command->start) {
+		int status = a->command->start(c, &a->request);
+
+		return status < 0 ? print_error(c, a, (struct str){ 0 }) : status;
+	}
+	if (a->command->fields && !a->globals.json)
+		ask_less(c, a);
+	if ((a->command->flags & COMMAND_PREVIEWS) && !agrees(c, a))
+		return 1;
+	if (request_run(c, &a->request, &reply))
+		return print_error(c, a, (struct str){ 0 });
+	if (only_looked(c, a->command, json_text(&reply)))
+		return confirm(c, a, json_text(&reply));
+	return print_reply(c, a, json_text(&reply));
+}
+
+int cli_main(const struct face *face, char **argv)
+{
+	struct call c = { 0 };
+	struct args args = { .face = face };
+	enum err lost;
+	int status;
+
+	if (isatty(STDERR_FILENO))
+		c.progress = show_progress;
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
+		c.ask = ask_person;
+	lost = locate(&c); /* first: "2h ago" is on command lines too */
+	settings_read(&c);
+	if (args_parse(&c, face, argv, &args) || lost)
+		status = print_error(&c, &args, (struct str){ 0 });
+	else
+		status = run(&c, &args);
+	call_release(&c);
+	return status;
+}

@@ -1,0 +1,197 @@
+#include "surface/cli/help.h"
+
+#include <inttypes.h>
+
+#include "base/text/utf8.h"
+#include "surface/view/view.h"
+
+enum { INDENT = 2, GAP = 2, OPTION_MOST = 34 };
+
+static const char *arg_of(const struct field *f)
+{
+	return f->arg ? f->arg : f->kind->arg;
+}
+
+struct str help_option(struct arena *mem, const struct field *f)
+{
+	struct str flag = field_flag(mem, f);
+	struct buf b = { .mem = mem };
+
+	if (f->flags & FIELD_PLACE) {
+		buf_fmt(&b, "%s", arg_of(f));
+		return buf_str(&b);
+	}
+	if (f->letter)
+		buf_fmt(&b, "-%c, ", f->letter);
+	buf_fmt(&b, "--" STR_FMT, STR_ARG(flag));
+	if (f->kind->arg)
+		buf_fmt(&b, " %s", arg_of(f));
+	return buf_str(&b);
+}
+
+static void list_words(struct buf *b, const struct names *words)
+{
+	for (int i = 0; i < words->count; i++)
+		buf_fmt(b, "%s%s", i ? ", " : "", names_word(words, i));
+}
+
+struct str help_limits(struct arena *mem, const struct field *f)
+{
+	struct buf b = { .mem = mem };
+
+	if (f->words)
+		list_words(&b, f->words);
+	if (f->kind == &kind_int && f->max)
+		buf_fmt(&b, "%" PRId64 " to %" PRId64, f->min, f->max);
+	if (f->preset)
+		buf_fmt(&b, "%sdefault %s", b.n ? "; " : "", f->preset);
+	if (f->flags & FIELD_LIST)
+		buf_fmt(&b, "%scan be repeated", b.n ? "; " : "");
+	return buf_str(&b);
+}
+
+static void usage_field(struct buf *b, const struct field *f)
+{
+	bool required = field_required(f), list = f->flags & FIELD_LIST;
+
+	buf_put(b, required ? STR(" ") : STR(" ["));
+	if (!(f->flags & FIELD_PLACE))
+		buf_fmt(b, "--" STR_FMT "%s", STR_ARG(field_flag(b->mem, f)),
+			f->kind->arg ? " " : "");
+	if (f->kind->arg)
+		buf_fmt(b, "%s", arg_of(f));
+	buf_put(b, list ? STR("…") : STR(""));
+	buf_put(b, required ? STR("") : STR("]"));
+}
+
+struct str help_usage(struct arena *mem, const struct face *face,
+		      const struct command *cmd)
+{
+	struct buf b = { .mem = mem };
+
+	buf_fmt(&b, "%s %s", face->name, cmd->words);
+	for (int pass = 0; pass < 2; pass++)
+		for (const struct field *f = cmd->op->fields; f && f->name; f++)
+			if (field_shown(f) && ((f->flags & FIELD_PLACE) == 0) == pass)
+				usage_field(&b, f);
+	return buf_str(&b);
+}
+
+/* What it means and takes, as one text. */
+static struct str meaning(struct arena *mem, const struct field *f)
+{
+	struct str limits = help_limits(mem, f), help = str_of(f->help ? f->help : "");
+
+	if (!limits.n)
+		return help;
+	return arena_fmt(mem, STR_FMT "%s(" STR_FMT ")", STR_ARG(help), help.n ? " " : "",
+			 STR_ARG(limits));
+}
+
+/* The option, and beside it what it means, in as many lines as that takes. */
+static void option_line(struct view *v, const struct field *f, size_t column)
+{
+	struct str option = help_option(v->out.mem, f), lines;
+	struct view beside = *v;
+	size_t width = utf8_width(option);
+
+	beside.out = (struct buf){ .mem = v->out.mem };
+	view_wrap(&beside, meaning(v->out.mem, f), INDENT + column);
+	lines = buf_str(&beside.out);
+	buf_fmt(&v->out, "%*s" STR_FMT, INDENT, "", STR_ARG(option));
+	if (width + GAP > column) {
+		buf_char(&v->out, '\n');
+	} else if (lines.n > INDENT + column) {
+		buf_pad(&v->out, ' ', column - width);
+		lines = str_skip(lines, INDENT + column);
+	}
+	buf_put(&v->out, lines);
+}
+
+static size_t option_column(struct arena *mem, const struct field *fields, size_t column)
+{
+	for (const struct field *f = fields; f && f->name; f++) {
+		size_t width = utf8_width(help_option(mem, f)) + GAP;
+
+		if (field_shown(f) && width > column && width <= OPTION_MOST)
+			column = width;
+	}
+	return column;
+}
+
+static void title(struct view *v, const char *text)
+{
+	buf_char(&v->out, '\n');
+	view_paint(v, PAINT_BOLD, str_of(text));
+	buf_char(&v->out, '\n');
+}
+
+static void options(struct view *v, const char *head, const struct field *fields,
+		    size_t column)
+{
+	bool any = false;
+
+	for (const struct field *f = fields; f && f->name; f++) {
+		if (!field_shown(f))
+			continue;
+		if (!any)
+			title(v, head);
+		any = true;
+		option_line(v, f, column);
+	}
+}
+
+void help_command(struct view *v, const struct face *face, const struct command *cmd)
+{
+	struct arena *mem = v->out.mem;
+	size_t column =
+		option_column(mem, face->globals, option_column(mem, cmd->op->fields, 0));
+
+	view_line(v, "%s", cmd->op->help);
+	title(v, "Usage");
+	view_wrap(v, help_usage(mem, face, cmd), INDENT);
+	if (cmd->op->more) {
+		buf_char(&v->out, '\n');
+		view_wrap(v, str_of(cmd->op->more), 0);
+	}
+	options(v, "Parameters", cmd->op->fields, column);
+	options(v, "Global options", face->globals, column);
+	if (cmd->op->examples)
+		title(v, "Examples");
+	for (const char *const *e = cmd->op->examples; e && *e; e++)
+		view_line(v, "  %s", *e);
+}
+
+static bool in_group(const struct command *cmd, struct str group)
+{
+	struct str words = str_of(cmd->words);
+
+	if (cmd->flags & COMMAND_ALIAS)
+		return false;
+	return (!group.n || (str_starts(words, group) &&
+			     (words.n == group.n || words.p[group.n] == ' ')));
+}
+
+void help_face(struct view *v, const struct face *face, struct str group)
+{
+	size_t column = 0;
+
+	view_line(v, "%s: %s", face->name, face->about);
+	title(v, "Usage");
+	view_line(v, "  %s COMMAND [ARGUMENTS] [OPTIONS]", face->name);
+	title(v, "Commands");
+	for (const struct command *cmd = face->commands; cmd->words; cmd++)
+		if (in_group(cmd, group) && strlen(cmd->words) + GAP > column)
+			column = strlen(cmd->words) + GAP;
+	for (const struct command *cmd = face->commands; cmd->words; cmd++)
+		if (in_group(cmd, group))
+			view_line(v, "  %-*s%s", (int)column, cmd->words, cmd->op->help);
+	options(v, "Global options", face->globals,
+		option_column(v->out.mem, face->globals, 0));
+	if (face->environment)
+		title(v, "Environment");
+	for (const char *const *e = face->environment; e && *e; e += 2)
+		view_line(v, "  %-24s%s", e[0], e[1]);
+	buf_char(&v->out, '\n');
+	view_line(v, "'%s COMMAND --help' tells more about a command.", face->name);
+}

@@ -1,0 +1,22 @@
+#ifndef SURFACE_CLI_HELP_H
+#define SURFACE_CLI_HELP_H
+
+#include "surface/cli/face.h"
+
+struct view;
+
+/* Prose about a face, a group of commands, or one command. */
+void help_face(struct view *v, const struct face *face, struct str group);
+void help_command(struct view *v, const struct face *face, const struct command *cmd);
+
+/* "bb status set [TASK] [--progress N] …", as one line. */
+struct str help_usage(struct arena *mem, const struct face *face,
+		      const struct command *cmd);
+
+/* "-n, --limit N" */
+struct str help_option(struct arena *mem, const struct field *f);
+
+/* What it takes beyond its help: words, range, default. */
+struct str help_limits(struct arena *mem, const struct field *f);
+
+#endif

@@ -1,0 +1,95 @@
+#include "surface/cli/out.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/system/file.h"
+#include "base/text/utf8.h"
+#include "surface/view/view.h"
+
+/* The last thing that can go wrong: nobody got the answer. */
+static int print(struct str text, int status)
+{
+	if (file_write(STDOUT_FILENO, text))
+		return status;
+	if (errno != EPIPE)
+		fprintf(stderr, "error: cannot write the answer: %s\n", strerror(errno));
+	return status ? status : 1;
+}
+
+int out_view(struct view *v, int status)
+{
+	return print(view_text(v), status);
+}
+
+int out_text(struct arena *mem, struct str text, int status)
+{
+	return print(utf8_safe(mem, text), status);
+}
+
+static void put_escape(struct buf *b, uint32_t cp)
+{
+	if (cp > 0xffff) {
+		buf_fmt(b, "\\u%04x", (unsigned)(0xd800 + ((cp - 0x10000) >> 10)));
+		cp = 0xdc00 + ((cp - 0x10000) & 0x3ff);
+	}
+	buf_fmt(b, "\\u%04x", (unsigned)cp);
+}
+
+/* Such characters stand only inside of strings, where an escape may take their place. */
+static struct str escaped(struct arena *mem, struct str json)
+{
+	struct buf b = { .mem = mem };
+	uint32_t cp;
+	size_t n;
+
+	for (; json.n; json = str_skip(json, n)) {
+		n = utf8_decode(json, &cp);
+		if (n && cp >= 0x20 && utf8_is_unsafe(cp))
+			put_escape(&b, cp);
+		else
+			buf_put(&b, str_head(json, n ? n : 1));
+		n = n ? n : 1;
+	}
+	return buf_str(&b);
+}
+
+int out_json(struct arena *mem, struct str json, int status)
+{
+	return print(isatty(STDOUT_FILENO) ? escaped(mem, json) : json, status);
+}
+
+void out_say(const char *fmt, ...)
+{
+	struct arena mem = { 0 };
+	va_list ap;
+	struct str line;
+
+	va_start(ap, fmt);
+	line = utf8_safe(&mem, arena_vfmt(&mem, fmt, ap));
+	va_end(ap);
+	for (char *at = (char *)line.p; (at = strpbrk(at, "\n\t"));)
+		*at = ' ';
+	fprintf(stderr, STR_FMT "\n", STR_ARG(line));
+	arena_release(&mem);
+}
+
+void out_say_json(struct arena *mem, struct str json)
+{
+	if (isatty(STDERR_FILENO))
+		json = escaped(mem, json);
+	fprintf(stderr, STR_FMT "\n", STR_ARG(json));
+}
+
+void out_ask(const char *question)
+{
+	fputs(question, stderr);
+	fflush(stderr);
+}
+
+void out_screen(struct str picture)
+{
+	file_write(STDOUT_FILENO, picture);
+}

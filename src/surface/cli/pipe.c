@@ -1,0 +1,221 @@
+#include "surface/cli/pipe.h"
+
+#include "base/moment.h"
+#include "base/system/platform.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "ops/ops.h"
+#include "store/db/db.h"
+#include "surface/cli/face.h"
+#include "surface/docs/openapi.h"
+#include "surface/mcp/rpc.h"
+
+static char plain(char ch)
+{
+	return ch == '/' || ch == '_' || ch == '-' ? ' ' : ch;
+}
+
+static bool same_words(struct str a, struct str b)
+{
+	bool same = a.n == b.n;
+
+	for (size_t i = 0; same && i < a.n; i++)
+		same = plain(a.p[i]) == plain(b.p[i]);
+	return same;
+}
+
+bool pipe_serves(const struct op *op)
+{
+	return !(op->flags & OP_HOST);
+}
+
+const struct op *pipe_find(struct str name)
+{
+	for (const struct op *const *op = ops; *op; op++)
+		if (same_words(str_of((*op)->name), name) && pipe_serves(*op))
+			return *op;
+	return NULL;
+}
+
+static void put_error(struct json *j, struct call *c, enum dialect dialect)
+{
+	json_put_object(j, "error");
+	json_put_str(j, "code", str_of(err_code(c->code, dialect)));
+	json_put_str(j, "reason", str_of(err_name(c->code)));
+	json_put_str(j, "message", c->message);
+	json_put_str(j, "hint", call_next_step(c));
+	json_put_bool(j, "retryable", err_retryable(c->code));
+	json_put_int(j, "status", err_http(c->code));
+	json_put_raw(j, "details", c->details.p ? c->details : STR("{}"));
+	json_end(j);
+}
+
+static void put_success(struct json *j, const struct call *c, struct str data)
+{
+	json_put_raw(j, "data", data);
+	if (c->replayed)
+		json_put_bool(j, "replayed", true);
+	if (c->meta.p)
+		json_put_raw(j, "meta", c->meta);
+	if (c->warning.p)
+		json_put_str(j, "warning", c->warning);
+}
+
+/* Texts, as an address has them, or a command line. */
+static enum err set_text(struct call *c, struct request *r, const struct value *arg)
+{
+	const struct field *fields = r->op->fields;
+
+	for (size_t i = 0; fields && fields[i].name; i++) {
+		if (!str_is(arg->key, fields[i].name) || !field_on_wire(&fields[i]))
+			continue;
+		return request_set(c, r, i, arg->text);
+	}
+	if (str_is(arg->key, "agent") && (r->op->flags & (OP_ACTOR | OP_READER)))
+		return ERR_OK;
+	return call_fail(c, ERR_USAGE, "'%s' has no parameter '" STR_FMT "'", r->op->name,
+			 STR_ARG(arg->key));
+}
+
+static enum err set_texts(struct call *c, struct request *r, const struct value *args)
+{
+	enum err e = ERR_OK;
+
+	c->wire = true;
+	for (size_t i = 0; !e && args && i < args->count; i++) {
+		const struct value *arg = &args->item[i];
+
+		for (size_t k = 0; !e && arg->type == VALUE_ARRAY && k < arg->count;
+		     k++) {
+			struct value one = arg->item[k];
+
+			one.key = arg->key;
+			e = set_text(c, r, &one);
+		}
+		if (arg->type != VALUE_ARRAY)
+			e = set_text(c, r, arg);
+	}
+	return e;
+}
+
+/* Who acts: whoever the call names; on beads, else the one who runs us. */
+static void identify(struct call *c, const struct op *op, const struct value *said)
+{
+	struct str person = c->actor, agent = value_str(said, "agent");
+
+	c->actor = agent.p ? agent :
+		   (op->flags & OP_BEADS) && (op->flags & (OP_ACTOR | OP_READER)) ?
+			     person :
+			     (struct str){ 0 };
+	c->anonymous = !c->actor.p;
+}
+
+static enum err run(struct call *c, const struct op *op, const struct value *v,
+		    struct json *data)
+{
+	const struct value *params = value_find(v, "params"),
+			   *args = value_find(v, "args");
+	struct request r;
+	enum err e;
+
+	if (params && params->type != VALUE_OBJECT)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the parameters of '%s' are not an object", op->name);
+	r = request_new(c, op);
+	identify(c, op, args ? args : params);
+	e = args ? set_texts(c, &r, args) : request_decode(c, &r, params);
+	if (!e && args && request_writes(&r))
+		e = call_fail(c, ERR_INVALID_INPUT, "'%s' may write: it is posted",
+			      op->name);
+	if (!e)
+		e = request_check(c, &r);
+	return e ? e : request_run(c, &r, data);
+}
+
+static enum err find(struct call *c, struct str name, const struct op **op)
+{
+	*op = pipe_find(name);
+	if (*op)
+		return ERR_OK;
+	call_fail(c, ERR_NOT_FOUND, "there is no operation '" STR_FMT "'", STR_ARG(name));
+	return call_step(c, "'abacus schema' lists them, and so does openapi.json.");
+}
+
+static struct str answer(struct call *c, const struct rpc_message *m)
+{
+	struct json j = { .out.mem = &c->mem }, data = { .out.mem = &c->mem };
+	struct str name = value_str(m->value, "op");
+	const struct op *op = NULL;
+	enum err e;
+
+	if (!m->value)
+		e = call_fail(c, ERR_INVALID_INPUT, "not JSON: %s", m->why);
+	else if (str_is(name, OPENAPI))
+		e = openapi_put(&data);
+	else if (!(e = find(c, name, &op)))
+		e = run(c, op, m->value, &data);
+	json_object(&j);
+	if (e)
+		put_error(&j, c, op ? op_dialect(op) : DIALECT_BOARD);
+	else
+		put_success(&j, c, json_text(&data));
+	if (value_find(m->value, "id")) {
+		json_key(&j, STR("id"));
+		json_value(&j, value_find(m->value, "id"));
+	}
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return buf_str(&j.out);
+}
+
+static void begin(const struct call *start, const struct rpc_input *in, struct call *c)
+{
+	struct arena mem = c->mem;
+
+	*c = *start;
+	c->mem = mem;
+	c->request_id = (struct str){ 0 };
+	c->listener = &in->listener;
+	if (!c->still)
+		c->now_ms = moment_now();
+}
+
+int pipe_start(struct call *c, const struct request *r)
+{
+	enum { LARGE = 256 * 1024 }; /* took much memory to make */
+	struct rpc_input in;
+	struct rpc_message *m;
+	bool heard = true;
+
+	(void)r;
+	c->actor = bd_actor(c);
+	db_keep();
+	rpc_open(&in);
+	while (heard && (m = rpc_next(&in))) {
+		struct str reply;
+
+		begin(c, &in, &m->call);
+		reply = answer(&m->call, m);
+		heard = rpc_send(reply);
+		rpc_release(m);
+		if (reply.n > LARGE)
+			platform_give_back();
+	}
+	rpc_close(&in);
+	return 0;
+}
+
+static const char *const examples[] = {
+	"echo '{\"op\":\"bead ready\",\"params\":{\"limit\":3}}' | abacus pipe",
+	NULL,
+};
+
+const struct op op_pipe = {
+	.name = "pipe",
+	.help = "Answer operations that come as lines of JSON, for programs",
+	.more = "Reads {\"op\":…,\"params\":{…}}, one a line, and answers each with "
+		"{\"data\":…} or {\"error\":{…}}, in order, until the input ends. "
+		"Operations and "
+		"parameters are those of 'abacus schema'; \"agent\" says who acts.",
+	.examples = examples,
+};

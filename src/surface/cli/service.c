@@ -1,0 +1,244 @@
+#include "surface/cli/service.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/lock.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "surface/cli/out.h"
+#include "surface/view/view.h"
+
+/* --- starting it --- */
+
+struct serve_body {
+	int64_t port, idle;
+	bool stop;
+};
+
+static const struct field serve_fields[] = {
+	{ "port", &kind_int, offsetof(struct serve_body, port), .min = 0, .max = 65535,
+	  .help = "on the loopback, too, with a token; 0: any free port" },
+	{ "idle", &kind_duration, offsetof(struct serve_body, idle),
+	  .help = "end after so long without a request" },
+	{ "stop", &kind_bool, offsetof(struct serve_body, stop),
+	  .help = "end the one that runs" },
+	{ 0 },
+};
+
+static const char *const serve_examples[] = {
+	"abacus serve",
+	"abacus serve --port 0",
+	"curl --unix-socket .git/abacus/serve/socket http://localhost/api/bead/ready",
+	NULL,
+};
+
+static const char **words_of(struct call *c, int64_t port, int64_t idle)
+{
+	const char **words = arena_array(&c->mem, 6, sizeof *words);
+
+	words[0] =
+		arena_cstr(&c->mem, spawn_beside(&c->mem, STR("libexec/abacus-serve")));
+	words[1] = arena_cstr(&c->mem, c->dir);
+	words[2] = c->project.p ? arena_cstr(&c->mem, c->project) : "";
+	words[3] = arena_fmt(&c->mem, "%lld", (long long)port).p;
+	words[4] = arena_fmt(&c->mem, "%lld", (long long)idle).p;
+	return words;
+}
+
+static int no_program(struct call *c, const char *path)
+{
+	call_fail(c, ERR_INTERNAL_ERROR, "cannot start '%s'", path);
+	call_step(c, "Is Abacus installed whole? './quickstart' does that.");
+	return -1;
+}
+
+static int stop_service(struct call *c, const struct service_place *at)
+{
+	enum { PATIENCE_MS = 5000, STEP_MS = 20 };
+	struct str reply;
+
+	if (service_ask(c, at, "/service/stop", &reply))
+		return -1;
+	if (!reply.p && !lock_held(c, at->lock))
+		return out_text(&c->mem, STR("No service runs for this project.\n"), 0);
+	for (int i = 0; i < PATIENCE_MS / STEP_MS && lock_held(c, at->lock); i++)
+		moment_sleep(STEP_MS);
+	if (!lock_held(c, at->lock))
+		return out_text(&c->mem, STR("The service has ended.\n"), 0);
+	call_fail(c, ERR_DATABASE_BUSY, "the service is still there");
+	call_step(c, "It ends when what it has begun is done; run this again.");
+	return -1;
+}
+
+int serve_start(struct call *c, const struct request *r)
+{
+	const struct serve_body *in = r->body;
+	struct service_place at;
+	const char **words;
+
+	if (service_place(c, &at))
+		return -1;
+	if (in->stop)
+		return stop_service(c, &at);
+	if (lock_held(c, at.lock)) {
+		call_fail(c, ERR_ALREADY_EXISTS,
+			  "a service runs for this project already");
+		call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends "
+			     "it.");
+		return -1;
+	}
+	words = words_of(c, in->port == ABSENT ? -1 : in->port,
+			 in->idle == ABSENT ? 0 : in->idle);
+	execv(words[0], (char *const *)words);
+	return no_program(c, words[0]);
+}
+
+const struct op op_serve = {
+	.name = "serve",
+	.help = "Serve the page and an HTTP API of all operations to this user",
+	.more = "Listens on a socket that only this user can reach, and with --port on "
+		"the loopback. Nothing needs it: all commands work the same while it "
+		"runs, "
+		"and without it. It ends on SIGTERM, or when --idle is over.",
+	.examples = serve_examples,
+	.body_size = sizeof(struct serve_body),
+	.fields = serve_fields,
+};
+
+/* --- the page --- */
+
+struct open_body {
+	bool print;
+};
+
+static const struct field open_fields[] = {
+	{ "print", &kind_bool, offsetof(struct open_body, print),
+	  .help = "only print the address" },
+	{ 0 },
+};
+
+/* An address, and a file of this user's that leads there. */
+struct invited {
+	struct str url, file;
+};
+
+/* What the service says; absent: it says nothing yet. */
+static enum err read_invitation(struct call *c, struct str reply, struct invited *out)
+{
+	struct value_error error;
+	const struct value *v = reply.p ? value_parse(&c->mem, reply, &error) : NULL,
+			   *refused = value_find(v, "error");
+
+	out->url = value_str(v, "url");
+	out->file = value_str(v, "file");
+	if (!refused)
+		return ERR_OK;
+	call_fail(c, ERR_INTERNAL_ERROR, STR_FMT, STR_ARG(value_str(refused, "message")));
+	return call_step(c, STR_FMT, STR_ARG(value_str(refused, "hint")));
+}
+
+/*
+ * Started here, it ends when nobody has looked for a while. One that is about to end
+ * keeps a new one from beginning: then that is tried again.
+ */
+static enum err invitation(struct call *c, const struct service_place *at,
+			   const char *path, struct invited *out)
+{
+	enum { PATIENCE_MS = 10 * 1000, STEP_MS = 20, AGAIN_MS = 1000 };
+	enum { IDLE_MS = 15 * 60 * 1000 };
+	int64_t end = moment_ticks() + PATIENCE_MS, next = 0;
+	struct str reply;
+	enum err e;
+
+	for (;;) {
+		if ((e = service_ask(c, at, path, &reply)) ||
+		    (e = read_invitation(c, reply, out)) || out->url.p)
+			return e;
+		if (moment_ticks() > end)
+			break;
+		if (moment_ticks() >= next && !lock_held(c, at->lock)) {
+			if (!spawn_away(words_of(c, -1, IDLE_MS)))
+				return call_fail(c, ERR_INTERNAL_ERROR,
+						 "cannot start abacus-serve");
+			next = moment_ticks() + AGAIN_MS;
+		}
+		moment_sleep(STEP_MS);
+	}
+	call_fail(c, ERR_INTERNAL_ERROR, "the service does not answer");
+	return call_step(c, "'abacus serve' starts it here, and tells what is in its "
+			    "way.");
+}
+
+/* Everybody can read a browser's arguments: they name the file, not the address. */
+static bool browse(struct call *c, struct str file)
+{
+	static const char *const programs[] = { "/usr/bin/xdg-open", "/usr/bin/open",
+						"/usr/bin/sensible-browser" };
+	const char *browser = getenv("BROWSER");
+	const char *words[3] = { NULL, arena_cstr(&c->mem, file), NULL };
+
+	if (browser && *browser == '/')
+		words[0] = browser;
+	for (size_t i = 0; !words[0] && i < sizeof programs / sizeof *programs; i++)
+		if (file_exists(&c->mem, str_of(programs[i])))
+			words[0] = programs[i];
+	return file.p && words[0] && spawn_away(words);
+}
+
+static enum err run_open(struct call *c, struct stores *s, const void *body,
+			 struct json *reply)
+{
+	const struct open_body *in = body;
+	const char *path = in->print ? "/service/open" : "/service/browse";
+	struct service_place at;
+	struct invited to;
+	enum err e;
+
+	(void)s;
+	if ((e = service_place(c, &at)) || (e = invitation(c, &at, path, &to)))
+		return e;
+	json_object(reply);
+	json_put_str(reply, "url", to.url);
+	json_put_bool(reply, "opened", browse(c, to.file));
+	json_end(reply);
+	return ERR_OK;
+}
+
+void view_open(struct view *v, const struct value *data)
+{
+	if (view_yes(data, "opened"))
+		view_line(v,
+			  "Opening the page in your browser. If it does not appear, use "
+			  "this address within a minute:");
+	view_line(v, STR_FMT, STR_ARG(value_str(data, "url")));
+}
+
+static const struct prop open_props[] = {
+	{ "url", PROP_STR, 0, NULL },
+	{ "opened", PROP_BOOL, 0, NULL },
+	{ 0 },
+};
+
+static const char *const open_examples[] = { "abacus open", "abacus open --print", NULL };
+
+const struct op op_open = {
+	.name = "open",
+	.help = "Open the live page of this project in your browser",
+	.more = "Starts the service if none runs; that one ends by itself after 15 "
+		"minutes "
+		"without a page. The address lets in one browser, once, within a minute. "
+		"The browser gets it through a file that only you can read, because "
+		"other "
+		"users can read a program's arguments; --print is for a browser that "
+		"cannot read the file, or runs on another machine.",
+	.examples = open_examples,
+	.body_size = sizeof(struct open_body),
+	.fields = open_fields,
+	.reply = &(const struct prop){ "page", PROP_OBJECT, 0, open_props },
+	.run = run_open,
+};

@@ -1,0 +1,291 @@
+#include "surface/cli/top.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/watch.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "live/feed.h"
+#include "ops/ops.h"
+#include "store/db/db.h"
+#include "surface/cli/out.h"
+#include "surface/view/session_view.h"
+#include "surface/view/view.h"
+
+enum {
+	LOOK_MS = 1000, /* ages change by themselves */
+	PAUSE_MS = 150, /* what comes right after is shown together */
+};
+
+static volatile sig_atomic_t stopped;
+static struct termios before; /* how the terminal was */
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+static void ignore(int signal)
+{
+	(void)signal; /* that it came is enough: it ends the sleep */
+}
+
+/* They come in only while we sleep, so that the terminal is always given back. */
+static void hold_signals(void)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction act = { .sa_handler = stop };
+	sigset_t held;
+
+	sigemptyset(&act.sa_mask);
+	sigemptyset(&held);
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		sigaddset(&held, ends[i]);
+		sigaction(ends[i], &act, NULL);
+	}
+	sigaddset(&held, SIGWINCH);
+	act.sa_handler = ignore;
+	sigaction(SIGWINCH, &act, NULL);
+	sigprocmask(SIG_BLOCK, &held, NULL);
+}
+
+/* Another screen, which leaves what was there as it was; no cursor; lines that end at the
+ * edge, also where the terminal takes a letter for wider than we do; keys as they come.
+ */
+static void take_terminal(void)
+{
+	struct termios raw;
+
+	tcgetattr(STDIN_FILENO, &before);
+	raw = before;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	out_screen(STR("\033[?1049h\033[?25l\033[?7l"));
+}
+
+static void give_terminal_back(void)
+{
+	out_screen(STR("\033[?7h\033[?25h\033[?1049l"));
+	tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+struct screen {
+	size_t rows, columns;
+	size_t first; /* line of the text that is at the top */
+};
+
+static struct screen measure(struct screen s)
+{
+	struct winsize size = { 0 };
+
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	s.rows = size.ws_row ? size.ws_row : 24;
+	s.columns = size.ws_col ? size.ws_col : 80;
+	return s;
+}
+
+/* --- a picture --- */
+
+static enum err render(struct call *c, const struct request *r, struct view *v)
+{
+	struct json reply = { .out.mem = &c->mem };
+	const struct value *data;
+	enum err e = request_run(c, r, &reply);
+
+	if (e) {
+		view_line(v, "error: %s", c->message.p);
+		view_line(v, "%s", call_next_step(c).p);
+		return e;
+	}
+	if (!(data = view_parse(v, json_text(&reply)))) {
+		view_line(v, "error: what is stored is damaged: the reply is not JSON");
+		return ERR_DAMAGED;
+	}
+	view_sessions(v, data);
+	return ERR_OK;
+}
+
+static struct str foot(struct call *c, const struct screen *s, size_t lines)
+{
+	struct str time = moment_format(&c->mem, c->now_ms);
+	size_t last = s->first + s->rows - 1;
+
+	return arena_fmt(&c->mem,
+			 "%.*s UTC   lines %zu to %zu of %zu   j, k: scroll   q: end", 8,
+			 time.p + 11, s->first + 1, last < lines ? last : lines, lines);
+}
+
+/* As much of a line as there is room for; its colours take none. What is behind it is
+ * wiped, but not from the last column: that would be its own last letter. */
+static void put_cut(struct buf *out, struct str line, size_t columns)
+{
+	while (line.n) {
+		const char *mark = memchr(line.p, '\033', line.n);
+		struct str part = mark ? str_head(line, (size_t)(mark - line.p)) : line;
+		struct str seen = utf8_head(part, columns);
+
+		buf_put(out, seen);
+		columns = seen.n < part.n ? 0 : columns - utf8_width(seen);
+		line = str_skip(line, part.n);
+		mark = line.n ? memchr(line.p, 'm', line.n) : NULL;
+		part = mark ? str_head(line, (size_t)(mark - line.p) + 1) : line;
+		buf_put(out, part);
+		line = str_skip(line, part.n);
+	}
+	buf_put(out, columns ? STR("\033[0m\033[K") : STR("\033[0m"));
+}
+
+/* Each line is written over the old one, and the rest of it wiped: nothing flickers. */
+static void show(struct call *c, struct screen *s, struct str text)
+{
+	struct buf out = { .mem = &c->mem };
+	size_t lines = str_count(text, '\n'), row = 0;
+	struct str line;
+
+	if (s->first + 1 > lines)
+		s->first = lines ? lines - 1 : 0;
+	buf_put(&out, STR("\033[H"));
+	for (size_t i = 0; text.n && str_next(&text, '\n', &line); i++) {
+		if (i < s->first || row + 1 >= s->rows)
+			continue;
+		put_cut(&out, line, s->columns);
+		buf_char(&out, '\n');
+		row++;
+	}
+	buf_put(&out, STR("\033[J"));
+	buf_fmt(&out, "\033[%zu;1H\033[2m", s->rows);
+	put_cut(&out, utf8_shorten(&c->mem, foot(c, s, lines), s->columns), s->columns);
+	out_screen(buf_str(&out));
+}
+
+/* --- keys --- */
+
+static void press(struct screen *s, struct str keys)
+{
+	size_t page = s->rows > 2 ? s->rows - 2 : 1;
+	size_t back = 0;
+
+	for (size_t i = 0; i < keys.n; i++) {
+		struct str rest = str_skip(keys, i);
+
+		if (rest.p[0] == 'q' || rest.p[0] == 3 || rest.p[0] == 4)
+			stopped = 1;
+		else if (rest.p[0] == 'j' || str_starts(rest, STR("\033[B")))
+			s->first++;
+		else if (rest.p[0] == 'k' || str_starts(rest, STR("\033[A")))
+			back = 1;
+		else if (rest.p[0] == ' ' || str_starts(rest, STR("\033[6~")))
+			s->first += page;
+		else if (rest.p[0] == 'b' || str_starts(rest, STR("\033[5~")))
+			back = page;
+		else if (rest.p[0] == 'g')
+			s->first = 0;
+		else
+			continue;
+		s->first = s->first > back ? s->first - back : 0;
+		back = 0;
+	}
+}
+
+static void hear(struct screen *s)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	char keys[64];
+	ssize_t got;
+
+	if (poll(&in, 1, 0) < 1) /* it was a signal that ended the sleep */
+		return;
+	got = read(STDIN_FILENO, keys, sizeof keys);
+	if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
+		stopped = 1; /* the terminal is gone */
+	else if (got > 0)
+		press(s, (struct str){ keys, (size_t)got });
+}
+
+/* --- */
+
+static struct view view_of(struct call *c, size_t columns, bool colour)
+{
+	return (struct view){ .out.mem = &c->mem,
+			      .colour = colour && !getenv("NO_COLOR"),
+			      .width = columns,
+			      .now_ms = c->now_ms };
+}
+
+/* One picture: arms the watch, looks, shows, and sleeps until there is a reason for the
+ * next. */
+static void look(const struct call *start, const struct request *r, struct screen *s)
+{
+	struct call c = *start;
+	struct watch_at at[FEED_WATCHED];
+	enum watch_end end;
+	struct view v;
+	AUTO_WATCH w;
+
+	c.mem = (struct arena){ 0 };
+	if (!c.still)
+		c.now_ms = moment_now();
+	*s = measure(*s);
+	feed_watched(&c, at);
+	watch_open(&w, &c.mem, at, FEED_WATCHED);
+	v = view_of(&c, s->columns, true);
+	render(&c, r, &v);
+	show(&c, s, view_text(&v));
+	end = watch_wait(&w, LOOK_MS, STDIN_FILENO);
+	if (end == WATCH_CHANGED)
+		end = watch_wait(&w, PAUSE_MS, STDIN_FILENO);
+	if (end == WATCH_INPUT && !stopped)
+		hear(s);
+	call_release(&c);
+}
+
+static int print_once(struct call *c, const struct request *r)
+{
+	struct view v = view_of(c, 120, false);
+
+	enum err e = render(c, r, &v);
+
+	return out_view(&v, e ? 1 : 0);
+}
+
+int top_start(struct call *c, const struct request *asked)
+{
+	struct screen s = { 0 };
+	struct request r = request_new(c, &op_sessions);
+
+	(void)asked;
+	if (request_check(c, &r))
+		return 1;
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return print_once(c, &r);
+	db_keep();
+	hold_signals();
+	take_terminal();
+	while (!stopped)
+		look(c, &r, &s);
+	give_terminal_back();
+	return 0;
+}
+
+static const char *const examples[] = { "abacus top", "abacus top | head -20", NULL };
+
+const struct op op_top = {
+	.name = "top",
+	.help = "Show what everybody is doing, live, on this terminal",
+	.more = "Keys: j and k, the arrows, space and b scroll; q ends it. Where the "
+		"output "
+		"is "
+		"no terminal it is printed once.",
+	.examples = examples,
+};

@@ -1,0 +1,347 @@
+#include "surface/cli/vybe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/system/file.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "ops/ops.h"
+#include "surface/cli/face.h"
+#include "surface/cli/help.h"
+#include "surface/cli/out.h"
+#include "surface/view/view.h"
+
+#define AT(member) offsetof(struct globals, member)
+
+static const struct field globals[] = {
+	{ "agent", &kind_str, AT(actor), .letter = 'a', .arg = "NAME",
+	  .help = "who you are" },
+	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
+	  .help = "of this write: the same id, one effect, one answer" },
+	{ "db_path", &kind_path, AT(store), .min = 1,
+	  .help = "a store of its own, instead of the project's" },
+	{ "version", &kind_bool, AT(version), .help = "print the version" },
+	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
+	{ 0 },
+};
+
+/* --- the envelope --- */
+
+/* For people who look at it: each member on a line of its own. */
+static struct str pretty(struct arena *mem, struct str json)
+{
+	struct buf b = { .mem = mem };
+	size_t depth = 0;
+	bool quoted = false;
+
+	for (size_t i = 0; i < json.n; i++) {
+		char ch = json.p[i];
+		bool empty =
+			i + 1 < json.n && (json.p[i + 1] == ']' || json.p[i + 1] == '}');
+
+		if (quoted) {
+			buf_char(&b, ch);
+			if (ch == '\\' && i + 1 < json.n)
+				buf_char(&b, json.p[++i]);
+			quoted = ch != '"';
+			continue;
+		}
+		quoted = ch == '"';
+		if ((ch == ']' || ch == '}') && json.p[i - 1] != '[' &&
+		    json.p[i - 1] != '{') {
+			buf_char(&b, '\n');
+			buf_pad(&b, ' ', 2 * --depth);
+		} else if (ch == ']' || ch == '}') {
+			depth--;
+		}
+		buf_char(&b, ch);
+		if (ch == '[' || ch == '{') {
+			depth++;
+			if (!empty) {
+				buf_char(&b, '\n');
+				buf_pad(&b, ' ', 2 * depth);
+			}
+		} else if (ch == ',') {
+			buf_char(&b, '\n');
+			buf_pad(&b, ' ', 2 * depth);
+		} else if (ch == ':') {
+			buf_char(&b, ' ');
+		}
+	}
+	return buf_str(&b);
+}
+
+struct str vybe_envelope(struct call *c, struct str data)
+{
+	const char *wanted = getenv("VYBE_PRETTY_JSON");
+	struct json j = { .out.mem = &c->mem };
+	struct str text;
+
+	json_object(&j);
+	json_put_str(&j, "schema_version", STR("v1"));
+	json_put_bool(&j, "success", c->code == ERR_OK);
+	if (c->code) {
+		json_put_str(&j, "error", c->message);
+		json_put_str(&j, "error_code", str_of(err_code(c->code, DIALECT_VYBE)));
+		json_put_raw(&j, "error_context", c->details.p ? c->details : STR("{}"));
+		json_put_str(&j, "suggested_action", call_next_step(c));
+	} else {
+		json_put_raw(&j, "data", data);
+		if (c->replayed)
+			json_put_bool(&j, "replayed", true);
+	}
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	text = json_text(&j);
+	return wanted && !strcmp(wanted, "1") ? pretty(&c->mem, text) : text;
+}
+
+/* --- what there is --- */
+
+static bool begins(const char *words, struct str head)
+{
+	struct str s = str_of(words);
+
+	return !head.n || (str_starts(s, head) && s.n > head.n && s.p[head.n] == ' ');
+}
+
+/* The first word after `head`, once each. */
+static void put_names(struct json *j, struct str head)
+{
+	struct str last = { 0 };
+
+	json_put_array(j, "commands");
+	for (const struct command *cmd = face_vybe.commands; cmd->words; cmd++) {
+		struct str rest = str_of(cmd->words), word;
+
+		if ((cmd->flags & COMMAND_ALIAS) || !begins(cmd->words, head))
+			continue;
+		str_next(&rest, ' ', &word);
+		if (!str_eq(word, last))
+			json_str(j, word);
+		last = word;
+	}
+	json_end(j);
+}
+
+static int print_index(struct call *c, struct str words)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	if (!words.n) {
+		json_put_str(&j, "version", STR(ABACUS_VERSION));
+		put_names(&j, words);
+		json_put_str(&j, "schema_hint", STR("vybe schema commands"));
+	} else {
+		json_put_str(&j, "namespace", words);
+		json_put_array(&j, "subcommands");
+		for (const struct command *cmd = face_vybe.commands; cmd->words; cmd++) {
+			if (!begins(cmd->words, words))
+				continue;
+			json_object(&j);
+			json_put_str(&j, "name", str_of(cmd->words + words.n + 1));
+			json_put_str(&j, "description", str_of(cmd->op->help));
+			json_end(&j);
+		}
+		json_end(&j);
+	}
+	json_end(&j);
+	return out_json(&c->mem, vybe_envelope(c, json_text(&j)), 0);
+}
+
+static int print_version(struct call *c)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	json_object(&j);
+	json_put_str(&j, "version", STR(ABACUS_VERSION));
+	json_end(&j);
+	return out_json(&c->mem, vybe_envelope(c, json_text(&j)), 0);
+}
+
+static void put_command(struct json *j, const struct command *cmd)
+{
+	const struct op *op = cmd->op;
+	bool once = (op->flags & OP_VYBE) && (op->flags & OP_WRITE);
+
+	json_object(j);
+	json_put_str(j, "command",
+		     arena_fmt(j->out.mem, "%s %s", face_vybe.name, cmd->words));
+	json_put_str(j, "description", str_of(op->help));
+	json_key(j, STR("args_schema"));
+	op_args_schema(j, op);
+	json_put_bool(j, "mutates", op_may_write(op));
+	json_put_bool(j, "requires_request_id", once);
+	json_end(j);
+}
+
+static int schema_start(struct call *c, const struct request *r)
+{
+	struct json j = { .out.mem = &c->mem };
+
+	(void)r;
+	json_object(&j);
+	json_put_array(&j, "commands");
+	for (const struct command *cmd = face_vybe.commands; cmd->words; cmd++)
+		if (!(cmd->flags & COMMAND_ALIAS))
+			put_command(&j, cmd);
+	json_end(&j);
+	json_end(&j);
+	return out_json(&c->mem, vybe_envelope(c, json_text(&j)), 0);
+}
+
+static int help_start(struct call *c, const struct request *r)
+{
+	struct view v = { .out.mem = &c->mem, .width = 80 };
+
+	(void)r;
+	help_face(&v, &face_vybe, STR(""));
+	return out_view(&v, 0);
+}
+
+enum { INPUT_MOST = 16 << 20 };
+
+/* What the host says; more than it would ever say is not read to the end. */
+static struct str read_input(struct call *c)
+{
+	enum { CHUNK = 64 * 1024 };
+	struct buf b = { .mem = &c->mem };
+	ssize_t got;
+
+	do {
+		got = file_some(STDIN_FILENO, buf_room(&b, CHUNK), CHUNK);
+		b.n += got > 0 ? (size_t)got : 0;
+	} while (got > 0 && b.n < INPUT_MOST);
+	return buf_str(&b);
+}
+
+/* Whatever happens, the host goes on as if we were not there. */
+static int handle_start(struct call *c, const struct request *r)
+{
+	struct json reply = { .out.mem = &c->mem };
+	struct request full = *r;
+	struct value_error error;
+	struct str answer;
+
+	for (size_t i = 0; full.op->fields[i].name; i++)
+		if (!strcmp(full.op->fields[i].name, "input"))
+			*(struct str *)((char *)full.body + full.op->fields[i].at) =
+				read_input(c);
+	c->request_id = (struct str){ 0 };
+	if (request_run(c, &full, &reply))
+		return 0;
+	answer = value_str(value_parse(&c->mem, json_text(&reply), &error), "answer");
+	if (answer.p)
+		out_text(&c->mem, arena_fmt(&c->mem, STR_FMT "\n", STR_ARG(answer)), 0);
+	return 0;
+}
+
+static const struct op op_schema_commands = {
+	.name = "vybe schema commands",
+	.help = "List every command with the schema of its arguments",
+};
+static const struct op op_help = { .name = "vybe help", .help = "Explain" };
+
+#define TASK(words, id)                                                \
+	{                                                              \
+		"task " words, &op_vybe_task_##id, NULL, NULL, 0, NULL \
+	}
+#define MEMORY(words, id)                                                  \
+	{                                                                  \
+		"memory " words, &op_vybe_memory_##id, NULL, NULL, 0, NULL \
+	}
+
+/* What the original vybe wrote into Claude's settings. The event is in the input. */
+#define ORIGINAL(word)                                                  \
+	{                                                               \
+		"hook " word, &op_vybe_hook_handle, NULL, handle_start, \
+			COMMAND_ALIAS | COMMAND_SILENT, NULL            \
+	}
+
+static const struct command commands[] = {
+	{ "artifacts list", &op_vybe_artifacts, NULL, NULL, 0, NULL },
+	{ "artifacts", &op_vybe_artifacts, NULL, NULL, COMMAND_ALIAS, NULL },
+	{ "events list", &op_vybe_events, NULL, NULL, 0, NULL },
+	{ "events", &op_vybe_events, NULL, NULL, COMMAND_ALIAS, NULL },
+	{ "help", &op_help, NULL, help_start, 0, NULL },
+	{ "hook install", &op_vybe_hook_install, NULL, NULL, 0, NULL },
+	{ "hook uninstall", &op_vybe_hook_uninstall, NULL, NULL, 0, NULL },
+	{ "hook handle", &op_vybe_hook_handle, NULL, handle_start,
+	  COMMAND_ALIAS | COMMAND_SILENT, NULL },
+	ORIGINAL("session-start"),
+	ORIGINAL("session-end"),
+	ORIGINAL("prompt"),
+	ORIGINAL("tool-success"),
+	ORIGINAL("tool-failure"),
+	ORIGINAL("checkpoint"),
+	ORIGINAL("task-completed"),
+	ORIGINAL("subagent-start"),
+	ORIGINAL("subagent-stop"),
+	ORIGINAL("stop"),
+	ORIGINAL("retrospective"),
+	ORIGINAL("retrospective-bg"),
+	{ "loop", &op_vybe_loop, NULL, NULL, 0, NULL },
+	{ "loop stats", &op_vybe_loop_stats, NULL, NULL, 0, NULL },
+	MEMORY("set", set),
+	MEMORY("get", get),
+	MEMORY("list", list),
+	MEMORY("delete", delete),
+	MEMORY("gc", gc),
+	MEMORY("pin", pin),
+	{ "push", &op_vybe_push, NULL, NULL, 0, NULL },
+	{ "resume", &op_vybe_resume, NULL, NULL, 0, NULL },
+	{ "schema commands", &op_schema_commands, NULL, schema_start, 0, NULL },
+	{ "schema", &op_schema_commands, NULL, schema_start, COMMAND_ALIAS, NULL },
+	{ "status", &op_vybe_status, NULL, NULL, 0, NULL },
+	TASK("create", create),
+	TASK("begin", begin),
+	TASK("get", get),
+	TASK("list", list),
+	TASK("set-status", set_status),
+	TASK("set-priority", set_priority),
+	TASK("complete", complete),
+	TASK("add-dep", add_dep),
+	TASK("remove-dep", remove_dep),
+	TASK("delete", delete),
+	{ "upgrade", &op_vybe_upgrade, NULL, NULL, 0, NULL },
+	{ 0 },
+};
+
+static const char *const actor_variables[] = { "VYBE_AGENT", "BB_AGENT_ID", NULL };
+
+static const char *const environment[] = {
+	"VYBE_AGENT",
+	"who you are, where --agent is not given",
+	"VYBE_REQUEST_ID",
+	"where --request-id is not given",
+	"VYBE_DB_PATH",
+	"where --db-path is not given",
+	"VYBE_PRETTY_JSON",
+	"1: JSON on many lines",
+	"ABACUS_NOW",
+	"the time to work with (RFC 3339 or ms), for tests",
+	NULL,
+};
+
+const struct face face_vybe = {
+	.name = "vybe",
+	.about = "go on where you were: tasks, events and memory that survive a session",
+	.more = "Tasks are the beads of the repository; events, memory and how far each "
+		"agent "
+		"has read are kept beside them. Every write has a request id: repeated, "
+		"it has "
+		"one effect and gets the same answer. Replies are JSON on standard "
+		"output.",
+	.globals = globals,
+	.commands = commands,
+	.environment = environment,
+	.dialect = DIALECT_VYBE,
+	.actor_variables = actor_variables,
+	.request_variable = "VYBE_REQUEST_ID",
+	.store_variable = "VYBE_DB_PATH",
+	.index = print_index,
+	.version = print_version,
+};

@@ -1,0 +1,114 @@
+#include "base/buf.h"
+#include "surface/cli/face.h"
+#include "surface/cli/help.h"
+#include "surface/cli/out.h"
+#include "surface/docs/docs.h"
+
+struct body {
+	struct str program;
+};
+
+static const struct field fields[] = {
+	{ "program", &kind_str, offsetof(struct body, program), FIELD_PLACE,
+	  .arg = "PROGRAM", .preset = "abacus", .help = "the program" },
+	{ 0 },
+};
+
+static const char *const examples[] = { "abacus man bb | man -l -", NULL };
+
+/* Text in which troff sees nothing of its own. */
+static void roff(struct buf *b, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '\\' || text.p[i] == '-')
+			buf_char(b, '\\');
+		else if ((text.p[i] == '.' || text.p[i] == '\'') &&
+			 (!b->n || b->p[b->n - 1] == '\n'))
+			buf_put(b, STR("\\&"));
+		buf_char(b, text.p[i]);
+	}
+}
+
+static void option(struct buf *b, const struct field *f)
+{
+	struct str limits = help_limits(b->mem, f);
+
+	buf_put(b, STR(".TP\n"));
+	roff(b, help_option(b->mem, f));
+	buf_char(b, '\n');
+	roff(b, str_of(f->help ? f->help : ""));
+	if (limits.n)
+		roff(b, arena_fmt(b->mem, " (" STR_FMT ")", STR_ARG(limits)));
+	buf_char(b, '\n');
+}
+
+static void command(struct buf *b, const struct face *face, const struct command *cmd)
+{
+	buf_put(b, STR(".SS "));
+	roff(b, help_usage(b->mem, face, cmd));
+	buf_char(b, '\n');
+	roff(b, str_of(cmd->op->help));
+	buf_put(b, STR(".\n"));
+	if (cmd->op->more) {
+		roff(b, str_of(cmd->op->more));
+		buf_char(b, '\n');
+	}
+	for (const struct field *f = cmd->op->fields; f && f->name; f++)
+		if (field_shown(f))
+			option(b, f);
+	for (const char *const *e = cmd->op->examples; e && *e; e++) {
+		buf_put(b, STR(".PP\n.RS\n"));
+		roff(b, str_of(*e));
+		buf_put(b, STR("\n.RE\n"));
+	}
+}
+
+static void page(struct buf *b, const struct face *face)
+{
+	buf_fmt(b, ".TH %s 1 \"\" \"Abacus %s\"\n.SH NAME\n%s \\- ", face->name,
+		ABACUS_VERSION, face->name);
+	roff(b, str_of(face->about));
+	buf_fmt(b,
+		"\n.SH SYNOPSIS\n.B %s\n.I command\n[\n.I arguments\n] [\n.I "
+		"options\n]\n",
+		face->name);
+	buf_put(b, STR(".SH DESCRIPTION\n"));
+	roff(b, str_of(face->more));
+	buf_put(b, STR("\n.SH OPTIONS\n"));
+	for (const struct field *f = face->globals; f->name; f++)
+		option(b, f);
+	buf_put(b, STR(".SH COMMANDS\n"));
+	for (const struct command *cmd = face->commands; cmd->words; cmd++)
+		if (!(cmd->flags & COMMAND_ALIAS))
+			command(b, face, cmd);
+	if (face->environment)
+		buf_put(b, STR(".SH ENVIRONMENT\n"));
+	for (const char *const *e = face->environment; e && *e; e += 2) {
+		buf_fmt(b, ".TP\n%s\n", e[0]);
+		roff(b, str_of(e[1]));
+		buf_char(b, '\n');
+	}
+}
+
+int man_start(struct call *c, const struct request *r)
+{
+	const struct body *in = r->body;
+	const struct face *face = face_find(in->program);
+	struct buf b = { .mem = &c->mem };
+
+	if (!face) {
+		out_say("error: there is no program '" STR_FMT "' here",
+			STR_ARG(in->program));
+		return err_exit(ERR_NOT_FOUND, DIALECT_BOARD);
+	}
+	page(&b, face);
+	return out_text(&c->mem, buf_str(&b), 0);
+}
+
+const struct op op_man = {
+	.name = "man",
+	.help = "Print a manual page",
+	.examples = examples,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+};

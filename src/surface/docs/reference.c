@@ -1,0 +1,97 @@
+#include "base/buf.h"
+#include "surface/cli/face.h"
+#include "surface/cli/help.h"
+#include "surface/cli/out.h"
+#include "surface/docs/docs.h"
+
+/* Text in which Markdown's tables see nothing of their own. */
+static void cell(struct buf *b, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '|')
+			buf_char(b, '\\');
+		buf_char(b, text.p[i]);
+	}
+}
+
+static void options(struct buf *b, const struct field *fields)
+{
+	bool any = false;
+
+	for (const struct field *f = fields; f && f->name; f++) {
+		struct str limits = help_limits(b->mem, f);
+
+		if (!field_shown(f))
+			continue;
+		if (!any)
+			buf_put(b, STR("\n| parameter | meaning |\n| --- | --- |\n"));
+		any = true;
+		buf_put(b, STR("| `"));
+		cell(b, help_option(b->mem, f));
+		buf_put(b, STR("` | "));
+		cell(b, str_of(f->help ? f->help : ""));
+		if (limits.n) {
+			buf_put(b, STR(" ("));
+			cell(b, limits);
+			buf_put(b, STR(")"));
+		}
+		buf_put(b, STR(" |\n"));
+	}
+}
+
+static void reply(struct buf *b, const struct op *op)
+{
+	const struct prop *p = op->reply;
+
+	if (!p || !p->of)
+		return;
+	buf_fmt(b, "\nReply: %s with",
+		p->flags & PROP_LIST ? "an array of objects" : "an object");
+	for (const struct prop *m = p->of; m->name; m++)
+		buf_fmt(b, "%s `%s`%s", m == p->of ? "" : ",", m->name,
+			m->flags & PROP_OPTIONAL ? " (optional)" : "");
+	buf_put(b, STR(".\n"));
+}
+
+static void command(struct buf *b, const struct face *face, const struct command *cmd)
+{
+	buf_fmt(b, "\n### `%s %s`\n\n%s.\n", face->name, cmd->words, cmd->op->help);
+	buf_fmt(b, "\n    " STR_FMT "\n", STR_ARG(help_usage(b->mem, face, cmd)));
+	if (cmd->op->more)
+		buf_fmt(b, "\n%s\n", cmd->op->more);
+	options(b, cmd->op->fields);
+	reply(b, cmd->op);
+	for (const char *const *e = cmd->op->examples; e && *e; e++)
+		buf_fmt(b, "%s    %s\n", e == cmd->op->examples ? "\nExamples:\n\n" : "",
+			*e);
+}
+
+int docs_start(struct call *c, const struct request *r)
+{
+	struct buf b = { .mem = &c->mem };
+
+	(void)r;
+	buf_put(&b,
+		STR("# Commands\n\nMade from the tables of commands and operations by "
+		    "`make doc`; edit those.\n"));
+	for (const struct face *const *face = faces; *face; face++) {
+		buf_fmt(&b, "\n## `%s`\n\nIn short: %s. %s\n", (*face)->name,
+			(*face)->about, (*face)->more);
+		options(&b, (*face)->globals);
+		for (const char *const *e = (*face)->environment; e && *e; e += 2)
+			buf_fmt(&b, "%s| `%s` | %s |\n",
+				e == (*face)->environment ?
+					"\n| environment | meaning |\n| --- | --- |\n" :
+					"",
+				e[0], e[1]);
+		for (const struct command *cmd = (*face)->commands; cmd->words; cmd++)
+			if (!(cmd->flags & COMMAND_ALIAS))
+				command(&b, *face, cmd);
+	}
+	return out_text(&c->mem, buf_str(&b), 0);
+}
+
+const struct op op_docs = {
+	.name = "docs",
+	.help = "Print the reference of all commands as Markdown",
+};

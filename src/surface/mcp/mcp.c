@@ -1,0 +1,272 @@
+#include "surface/mcp/mcp.h"
+
+#include <stdlib.h>
+
+#include "base/moment.h"
+#include "surface/mcp/mcp_exchange.h"
+
+static const char modern[] = "2026-07-28";
+static const char *const legacy[] = { "2025-11-25", "2025-06-18", "2025-03-26",
+				      "2024-11-05", NULL };
+static const char batching[] = "2025-03-26"; /* the one revision that has it */
+
+static void put_capabilities(struct exchange *x)
+{
+	static const char *const names[] = { "tools", "resources", "prompts",
+					     "completions" };
+
+	json_put_object(&x->reply, "capabilities");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		json_put_object(&x->reply, names[i]);
+		json_end(&x->reply);
+	}
+	json_end(&x->reply);
+}
+
+static enum err initialize(struct exchange *x)
+{
+	struct str asked = value_str(x->params, "protocolVersion");
+
+	x->s->version = legacy[0];
+	for (const char *const *v = legacy; *v; v++)
+		if (str_is(asked, *v))
+			x->s->version = *v;
+	begin_result(x);
+	json_put_str(&x->reply, "protocolVersion", str_of(x->s->version));
+	put_capabilities(x);
+	json_key(&x->reply, STR("serverInfo"));
+	put_info(x);
+	json_put_str(&x->reply, "instructions", str_of(x->s->server->instructions));
+	end_result(x, (struct str){ 0 }, NOT_CACHEABLE);
+	return ERR_OK;
+}
+
+static enum err discover(struct exchange *x)
+{
+	if (!x->stateless)
+		return call_fail(x->c, ERR_USAGE,
+				 "server/discover needs _meta with '" STR_FMT "'",
+				 STR_ARG(STR(META("protocolVersion"))));
+	begin_result(x);
+	json_put_array(&x->reply, "supportedVersions");
+	json_str(&x->reply, str_of(modern));
+	json_end(&x->reply);
+	put_capabilities(x);
+	json_put_str(&x->reply, "instructions", str_of(x->s->server->instructions));
+	end_result(x, (struct str){ 0 }, CHANGES_NEVER);
+	return ERR_OK;
+}
+
+static enum err ping(struct exchange *x)
+{
+	begin_result(x);
+	end_result(x, (struct str){ 0 }, NOT_CACHEABLE);
+	return ERR_OK;
+}
+
+enum era { LEGACY = 1, MODERN = 2 };
+
+static const struct method {
+	const char *name;
+	enum err (*run)(struct exchange *x);
+	unsigned eras;
+} methods[] = {
+	{ "initialize", initialize, LEGACY },
+	{ "server/discover", discover, LEGACY | MODERN },
+	{ "ping", ping, LEGACY },
+	{ "tools/list", tools_list, LEGACY | MODERN },
+	{ "tools/call", tools_call, LEGACY | MODERN },
+	{ "resources/list", resources_list, LEGACY | MODERN },
+	{ "resources/templates/list", templates_list, LEGACY | MODERN },
+	{ "resources/read", resources_read, LEGACY | MODERN },
+	{ "prompts/list", prompts_list, LEGACY | MODERN },
+	{ "prompts/get", prompts_get, LEGACY | MODERN },
+	{ "completion/complete", complete, LEGACY | MODERN },
+	{ 0 },
+};
+
+static void reply_version(struct exchange *x, struct str asked)
+{
+	struct json data = { .out.mem = &x->c->mem };
+
+	json_object(&data);
+	json_put_array(&data, "supported");
+	json_str(&data, str_of(modern));
+	json_end(&data);
+	json_put_str(&data, "requested", asked);
+	json_end(&data);
+	reply_error(x, RPC_VERSION, STR("Unsupported protocol version"),
+		    json_text(&data));
+}
+
+/* Which revision the request speaks; false: it was answered with an error. */
+static bool choose_era(struct exchange *x)
+{
+	const struct value *meta = value_find(x->params, "_meta");
+	const struct value *version = value_find(meta, META("protocolVersion"));
+	const struct value *can = value_find(meta, META("clientCapabilities"));
+
+	if (!version)
+		return true;
+	if (version->type != VALUE_STRING || !str_is(version->text, modern)) {
+		reply_version(x, version->text.p ? version->text : STR(""));
+		return false;
+	}
+	if (!can || can->type != VALUE_OBJECT) {
+		call_fail(x->c, ERR_USAGE, "_meta needs an object '" STR_FMT "'",
+			  STR_ARG(STR(META("clientCapabilities"))));
+		reply_failure(x, RPC_PARAMS);
+		return false;
+	}
+	x->stateless = true;
+	return true;
+}
+
+static void run_method(struct exchange *x, struct str name)
+{
+	const struct method *m = methods;
+
+	if (!choose_era(x))
+		return;
+	while (m->name && !str_is(name, m->name))
+		m++;
+	if (!m->name || !(m->eras & (x->stateless ? MODERN : LEGACY))) {
+		reply_error(x, RPC_METHOD,
+			    arena_fmt(&x->c->mem, "there is no method '" STR_FMT "'",
+				      STR_ARG(name)),
+			    (struct str){ 0 });
+		return;
+	}
+	switch (m->run(x)) {
+	case ERR_OK:
+		return;
+	case ERR_NOT_INITIALIZED:
+	case ERR_DATABASE_BUSY:
+	case ERR_INTERNAL_ERROR:
+	case ERR_UNSAFE_PATH:
+	case ERR_QUERY_TIMEOUT:
+	case ERR_DAMAGED:
+		reply_failure(x, RPC_INTERNAL);
+		return;
+	default:
+		reply_failure(x, RPC_PARAMS);
+	}
+}
+
+/* Answers one request into x->reply; false: it was a notification. */
+static bool answer(struct exchange *x, const struct value *v)
+{
+	struct str method = value_str(v, "method");
+	const struct value *id = value_find(v, "id"), *params = value_find(v, "params");
+	bool named = id && (id->type == VALUE_STRING || id->type == VALUE_NUMBER);
+
+	if (v->type == VALUE_OBJECT && !method.p &&
+	    (value_find(v, "result") || value_find(v, "error")))
+		return false; /* an answer, though we never ask */
+	x->id = named ? id : NULL;
+	if (!str_is(value_str(v, "jsonrpc"), "2.0") || !method.p || (id && !named) ||
+	    (params && params->type != VALUE_OBJECT)) {
+		reply_error(x, RPC_REQUEST, STR("not a JSON-RPC 2.0 request"),
+			    (struct str){ 0 });
+		return true;
+	}
+	if (!id)
+		return false;
+	x->params = params;
+	run_method(x, method);
+	return true;
+}
+
+static struct exchange exchange_new(struct session *s, struct call *c)
+{
+	return (struct exchange){ .s = s, .c = c, .reply.out.mem = &c->mem };
+}
+
+/* Each request of a batch sees the call as new; only the memory is shared. */
+static void begin_call(struct session *s, struct call *c)
+{
+	struct arena mem = c->mem;
+
+	*c = *s->start;
+	c->mem = mem;
+	c->request_id = (struct str){ 0 };
+	c->listener = s->listener;
+	c->terse = true;
+	if (!c->still)
+		c->now_ms = moment_now();
+}
+
+static struct str answer_batch(struct session *s, struct call *c,
+			       const struct value *batch)
+{
+	struct json all = { .out.mem = &c->mem };
+	size_t answers = 0;
+
+	json_array(&all);
+	for (size_t i = 0; i < batch->count; i++) {
+		struct exchange x;
+
+		begin_call(s, c);
+		x = exchange_new(s, c);
+		if (answer(&x, &batch->item[i])) {
+			json_raw(&all, json_text(&x.reply));
+			answers++;
+		}
+	}
+	json_end(&all);
+	return answers ? json_text(&all) : (struct str){ 0 };
+}
+
+/* The line to send back, or absent. */
+static struct str handle(struct session *s, struct rpc_message *m)
+{
+	struct exchange x;
+
+	begin_call(s, &m->call);
+	x = exchange_new(s, &m->call);
+	if (!m->value) {
+		call_fail(x.c, ERR_INVALID_INPUT, "%s", m->why);
+		reply_failure(&x, RPC_PARSE);
+		return json_text(&x.reply);
+	}
+	if (m->value->type == VALUE_ARRAY && m->value->count && s->version &&
+	    !strcmp(s->version, batching))
+		return answer_batch(s, &m->call, m->value);
+	return answer(&x, m->value) ? json_text(&x.reply) : (struct str){ 0 };
+}
+
+static struct str trimmed(const char *text)
+{
+	return text && *text ? str_trim(str_of(text)) : (struct str){ 0 };
+}
+
+int mcp_serve(const struct call *start, const struct mcp_server *server, struct str agent)
+{
+	struct session s = {
+		.start = start,
+		.server = server,
+		.fixed = agent,
+		.from_env = trimmed(getenv("BB_AGENT_ID")),
+	};
+	struct rpc_input in;
+	struct rpc_message *m;
+	bool heard = true;
+
+	rpc_open(&in);
+	s.listener = &in.listener;
+	while (heard && (m = rpc_next(&in))) {
+		struct str line;
+
+		in.current = value_find(m->value, "id");
+		in.cancelled = false;
+		line = handle(&s, m);
+		in.current = NULL;
+		if (line.p && !in.cancelled)
+			heard = rpc_send(
+				arena_fmt(&m->call.mem, STR_FMT "\n", STR_ARG(line)));
+		rpc_release(m);
+	}
+	rpc_close(&in);
+	free((char *)s.identified.p);
+	return 0;
+}

@@ -1,0 +1,248 @@
+#include "surface/mcp/rpc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+#include "base/text/json.h"
+#include "base/text/value.h"
+
+enum { AHEAD = 64 }; /* messages that may wait; then the sender has to */
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+static bool hear(void *arg);
+
+/* The two signals arrive only while we wait for somebody, not in the middle of work. */
+void rpc_open(struct rpc_input *in)
+{
+	struct sigaction act = { .sa_handler = stop };
+	sigset_t blocked;
+
+	*in = (struct rpc_input){ .listener = { STDIN_FILENO, hear, in } };
+	in->last = &in->first;
+	sigemptyset(&act.sa_mask);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGINT);
+	sigaddset(&blocked, SIGTERM);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+}
+
+void rpc_release(struct rpc_message *m)
+{
+	call_release(&m->call);
+	free(m);
+}
+
+void rpc_close(struct rpc_input *in)
+{
+	for (struct rpc_message *next; in->first; in->first = next) {
+		next = in->first->next;
+		rpc_release(in->first);
+	}
+	free(in->p);
+}
+
+static bool same_id(const struct value *a, const struct value *b)
+{
+	return a && b && a->type == b->type && a->text.p && str_eq(a->text, b->text);
+}
+
+/* A request that waits for its turn and is no longer wanted. */
+static void cancel(struct rpc_input *in, const struct value *id)
+{
+	in->cancelled = in->cancelled || same_id(in->current, id);
+	for (struct rpc_message **at = &in->first; *at; at = &(*at)->next) {
+		struct rpc_message *m = *at;
+
+		if (!same_id(value_find(m->value, "id"), id))
+			continue;
+		*at = m->next;
+		if (!m->next)
+			in->last = at;
+		in->waiting--;
+		rpc_release(m);
+		return;
+	}
+}
+
+static void push(struct rpc_input *in, struct rpc_message *m)
+{
+	*in->last = m;
+	in->last = &m->next;
+	in->waiting++;
+}
+
+static struct rpc_message *message_new(void)
+{
+	struct rpc_message *m = calloc(1, sizeof *m);
+
+	if (!m)
+		abort();
+	return m;
+}
+
+static void take_line(struct rpc_input *in, struct str line)
+{
+	struct rpc_message *m;
+	struct value_error error;
+
+	if (!str_trim(line).n)
+		return;
+	m = message_new();
+	line = arena_copy(&m->call.mem, line);
+	m->value = value_parse(&m->call.mem, line, &error);
+	m->why = error.why;
+	if (str_is(value_str(m->value, "method"), "notifications/cancelled") &&
+	    !value_find(m->value, "id")) {
+		cancel(in, value_find(value_find(m->value, "params"), "requestId"));
+		rpc_release(m);
+		return;
+	}
+	push(in, m);
+}
+
+static void too_long(struct rpc_input *in)
+{
+	struct rpc_message *m = message_new();
+
+	m->why = "the line is longer than 4 MiB";
+	push(in, m);
+	in->skipping = true;
+	in->n = 0;
+}
+
+static void take_lines(struct rpc_input *in)
+{
+	struct str rest = { in->p, in->n };
+	char *end;
+
+	while (rest.n && (end = memchr(rest.p, '\n', rest.n))) {
+		struct str line = str_head(rest, (size_t)(end - rest.p));
+
+		if (!in->skipping)
+			take_line(in, line);
+		in->skipping = false;
+		rest = str_skip(rest, line.n + 1);
+	}
+	if (rest.n)
+		memmove(in->p, rest.p, rest.n);
+	in->n = in->skipping ? 0 : rest.n;
+	if (in->n > RPC_LINE_MOST)
+		too_long(in);
+}
+
+static void read_some(struct rpc_input *in)
+{
+	enum { CHUNK = 64 * 1024 };
+	ssize_t got;
+
+	if (in->cap - in->n < CHUNK) {
+		in->cap = in->n + 2 * CHUNK;
+		in->p = realloc(in->p, in->cap);
+		if (!in->p)
+			abort();
+	}
+	got = read(STDIN_FILENO, in->p + in->n, CHUNK);
+	if (got < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (got <= 0) {
+		if (in->n && !in->skipping) /* a last line without its end */
+			take_line(in, (struct str){ in->p, in->n });
+		in->ended = true;
+		return;
+	}
+	in->n += (size_t)got;
+	take_lines(in);
+}
+
+/* Is there something to read? Where nothing ever can be, the input has ended. */
+static bool readable(struct rpc_input *in, bool wait)
+{
+	struct timespec none = { 0 };
+	sigset_t open;
+	fd_set set;
+	int ready;
+
+	FD_ZERO(&set);
+	FD_SET(STDIN_FILENO, &set);
+	sigemptyset(&open);
+	ready = pselect(STDIN_FILENO + 1, &set, NULL, NULL, wait ? NULL : &none, &open);
+	if (ready < 0 && errno != EINTR)
+		in->ended = true;
+	return ready > 0;
+}
+
+/* Is there something that should not have to wait for the request at work? */
+static bool hear(void *arg)
+{
+	struct rpc_input *in = arg;
+
+	while (!in->ended && !stopped && in->waiting < AHEAD && readable(in, false))
+		read_some(in);
+	for (const struct rpc_message *m = in->first; m; m = m->next)
+		if (!m->value || value_find(m->value, "id"))
+			return true;
+	return in->ended || stopped || in->cancelled || in->waiting == AHEAD;
+}
+
+struct rpc_message *rpc_next(struct rpc_input *in)
+{
+	struct rpc_message *m;
+
+	while (!in->ended && !stopped && in->waiting < AHEAD) {
+		if (readable(in, !in->first))
+			read_some(in);
+		else if (in->first)
+			break;
+	}
+	m = in->first;
+	if (!m || stopped)
+		return NULL;
+	in->waiting--;
+	in->first = m->next;
+	if (!in->first)
+		in->last = &in->first;
+	m->next = NULL;
+	return m;
+}
+
+/* A reader that does not read must not keep us from ending: signals arrive here too. */
+bool rpc_send(struct str line)
+{
+	sigset_t open, blocked;
+
+	sigemptyset(&open);
+	sigprocmask(SIG_SETMASK, &open, &blocked);
+	while (line.n && !stopped) {
+		ssize_t put = write(STDOUT_FILENO, line.p, line.n);
+
+		if (put < 0 && errno != EINTR)
+			break;
+		if (put > 0)
+			line = str_skip(line, (size_t)put);
+	}
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	return !line.n;
+}
+
+void rpc_put_error(struct json *j, enum rpc_error code, struct str message,
+		   struct str data)
+{
+	json_put_object(j, "error");
+	json_put_int(j, "code", code);
+	json_put_str(j, "message", message);
+	if (data.p)
+		json_put_raw(j, "data", data);
+	json_end(j);
+}

@@ -1,0 +1,254 @@
+/* What is shown of agents. */
+#include "surface/view/bb_view.h"
+#include "surface/view/view.h"
+
+void bb_view_registered(struct view *v, const struct value *data)
+{
+	struct str liveness = value_str(data, "liveness");
+
+	view_paint(v, PAINT_BOLD, value_str(data, "agent_id"));
+	view_line(v, ": " STR_FMT " (" STR_FMT ")",
+		  STR_ARG(value_str(data, "display_name")),
+		  STR_ARG(value_str(data, "role")));
+	buf_fmt(&v->out, "  " STR_FMT ", ", STR_ARG(value_str(data, "status")));
+	view_paint(v, view_liveness(liveness), liveness);
+	view_line(v, ", last seen " STR_FMT,
+		  STR_ARG(view_age(v, value_str(data, "last_seen_at"))));
+}
+
+void bb_view_registry(struct view *v, const struct value *data)
+{
+	static const char *const heads[] = { "AGENT", "ROLE",      "STATUS",
+					     "STATE", "LAST SEEN", NULL };
+	struct table t = table_new(v, heads);
+
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+		struct str liveness = value_str(one, "liveness");
+
+		table_row(&t);
+		table_cell(&t, 0, PAINT_BOLD, value_str(one, "agent_id"));
+		table_cell(&t, 1, PAINT_NONE, value_str(one, "role"));
+		table_cell(&t, 2, PAINT_NONE, value_str(one, "status"));
+		table_cell(&t, 3, view_liveness(liveness), liveness);
+		table_cell(&t, 4, PAINT_NONE,
+			   view_age(v, value_str(one, "last_seen_at")));
+	}
+	if (data->count)
+		table_print(&t);
+	else
+		view_line(v, "Nobody is registered. Begin with: bb agent register --name "
+			     "amber-otter --role ui");
+}
+
+/* --- mail --- */
+
+void bb_view_sent(struct view *v, const struct value *data)
+{
+	const struct value *sent = value_find(data, "messages");
+
+	for (size_t i = 0; i < sent->count; i++)
+		view_line(v, "Sent to " STR_FMT ": " STR_FMT,
+			  STR_ARG(value_str(&sent->item[i], "to_agent")),
+			  STR_ARG(value_str(&sent->item[i], "message_id")));
+	if (!sent->count)
+		view_line(v, "Nobody else is registered; nothing was sent.");
+}
+
+/* The words that the sessions use: "Seen", "Accepted". */
+static struct str state_word(const struct value *m)
+{
+	struct str state = value_str(m, "state");
+
+	return str_is(state, "read")  ? STR("Seen") :
+	       str_is(state, "acked") ? STR("Accepted") :
+					STR("New");
+}
+
+static struct str category_word(const struct value *m)
+{
+	struct str category = value_str(m, "category");
+
+	return str_is(category, "HANDOFF")  ? STR("Passed to") :
+	       str_is(category, "BLOCKED")  ? STR("Needs input") :
+	       str_is(category, "DECISION") ? STR("Decision") :
+					      STR("Info");
+}
+
+/* Agents read this too: what the sender wrote is quoted, as in prompts. */
+static void mail_head(struct view *v, const struct value *m)
+{
+	bool waits =
+		view_yes(m, "requires_ack") && !str_is(value_str(m, "state"), "acked");
+
+	view_paint(v, PAINT_BOLD, category_word(m));
+	view_line(v, " " STR_FMT ", " STR_FMT ". " STR_FMT "%s",
+		  STR_ARG(value_str(m, "to_agent")),
+		  STR_ARG(view_age(v, value_str(m, "created_at"))),
+		  STR_ARG(state_word(m)), waits ? ", to be accepted" : "");
+	view_line(v, "  " STR_FMT, STR_ARG(value_str(m, "message_id")));
+	view_quote(v, arena_fmt(v->out.mem, "from " STR_FMT " about " STR_FMT,
+				STR_ARG(value_str(m, "from_agent")),
+				STR_ARG(value_str(m, "bead_id"))));
+	view_quote(v, value_str(m, "subject"));
+}
+
+void bb_view_inbox(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++)
+		mail_head(v, &data->item[i]);
+	if (!data->count)
+		view_line(v, "Nothing.");
+}
+
+void bb_view_mail(struct view *v, const struct value *data)
+{
+	mail_head(v, data);
+	view_quote(v, STR(""));
+	view_quote(v, value_str(data, "body"));
+}
+
+/* --- reservations --- */
+
+/* There may be a thousand of these: put together, not formatted. */
+void bb_view_reservation(struct view *v, const struct value *data)
+{
+	bool released = str_is(value_str(data, "state"), "released");
+	struct buf *out = &v->out;
+
+	view_paint(v, PAINT_BOLD, value_str(data, "scope"));
+	buf_put(out, released ? STR(" was given back by ") : STR(" is reserved by "));
+	buf_put(out, value_str(data, "agent_id"));
+	buf_put(out, STR(" for "));
+	buf_put(out, value_str(data, "bead_id"));
+	if (!released) {
+		buf_put(out, STR(" until "));
+		buf_put(out, value_str(data, "expires_at"));
+		if (view_yes(data, "expired"))
+			buf_put(out, STR(", which is over"));
+	}
+	buf_put(out, STR(", epoch "));
+	buf_put(out, value_find(data, "epoch")->text);
+	buf_char(out, '\n');
+}
+
+void bb_view_reserved(struct view *v, const struct value *data)
+{
+	const struct value *list = value_find(data, "incursions");
+
+	bb_view_reservation(v, data);
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct value *other = value_find(&list->item[i], "reservation");
+
+		view_line(v, "  overlaps " STR_FMT " of " STR_FMT ", who is " STR_FMT,
+			  STR_ARG(value_str(other, "scope")),
+			  STR_ARG(value_str(other, "agent_id")),
+			  STR_ARG(value_str(&list->item[i], "owner_liveness")));
+	}
+}
+
+void bb_view_session(struct view *v, const struct value *data)
+{
+	const struct value *resumed = value_find(data, "resumed"),
+			   *advice = value_find(data, "recommendation"),
+			   *held = value_find(data, "reservations");
+
+	view_line(v, "You are %s " STR_FMT ":", resumed->count ? "again" : "now",
+		  STR_ARG(value_str(value_find(data, "agent"), "agent_id")));
+	view_line(v, "  " STR_FMT,
+		  STR_ARG(resumed->count ? value_str(resumed, "evidence") :
+					   value_str(advice, "reason")));
+	for (size_t i = 0; i < held->count; i++)
+		bb_view_reservation(v, &held->item[i]);
+}
+
+void bb_view_agent_status(struct view *v, const struct value *data)
+{
+	const struct value *reserved = value_find(data, "reservations"),
+			   *unacked = value_find(data, "unacked");
+
+	for (size_t i = 0; i < reserved->count; i++)
+		bb_view_reservation(v, &reserved->item[i]);
+	if (!reserved->count)
+		view_line(v, "Nothing is reserved.");
+	for (size_t i = 0; i < unacked->count; i++)
+		mail_head(v, &unacked->item[i]);
+	if (!unacked->count)
+		view_line(v, "Nothing waits to be accepted.");
+}
+
+void bb_view_waited(struct view *v, const struct value *data)
+{
+	const struct value *events = value_find(data, "events");
+
+	for (size_t i = 0; i < events->count; i++) {
+		const struct value *one = &events->item[i];
+		struct str kind = value_str(one, "kind");
+
+		if (str_is(kind, "mail"))
+			mail_head(v, value_find(one, "message"));
+		else if (str_is(kind, "freed"))
+			view_line(v, STR_FMT " is free.",
+				  STR_ARG(value_str(one, "scope")));
+		else
+			view_line(v, STR_FMT " is " STR_FMT ".",
+				  STR_ARG(value_str(one, "id")),
+				  STR_ARG(value_str(one, "status")));
+	}
+	if (view_yes(data, "timed_out"))
+		view_line(v, "Nothing has happened.");
+}
+
+void bb_view_guard(struct view *v, const struct value *data)
+{
+	const struct value *denied = value_find(data, "denied");
+
+	for (size_t i = 0; i < denied->count; i++) {
+		const struct value *one = &denied->item[i],
+				   *held = value_find(one, "reservation");
+
+		view_line(v, STR_FMT " is reserved by " STR_FMT ", who is " STR_FMT,
+			  STR_ARG(value_str(one, "path")),
+			  STR_ARG(value_str(held, "agent_id")),
+			  STR_ARG(value_str(one, "owner_liveness")));
+	}
+	if (str_is(value_str(data, "outcome"), "allow"))
+		view_line(v, "%lld file%s, none of them another's.",
+			  (long long)view_number(data, "checked"),
+			  view_number(data, "checked") == 1 ? "" : "s");
+}
+
+void bb_view_hooks(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++)
+		view_line(v, STR_FMT ": " STR_FMT,
+			  STR_ARG(value_str(&data->item[i], "path")),
+			  STR_ARG(value_str(&data->item[i], "change")));
+}
+
+void bb_view_events(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i],
+				   *payload = value_find(one, "payload");
+		struct str scope = value_str(one, "scope"),
+			   subject = value_str(payload, "subject"),
+			   hint = value_str(payload, "resolution_hint"),
+			   text = subject.p ? subject :
+				  hint.p    ? hint :
+					      value_str(payload, "evidence");
+
+		view_paint(v, PAINT_BOLD, value_str(one, "event_type"));
+		view_line(v,
+			  " " STR_FMT " → " STR_FMT " about " STR_FMT "%s" STR_FMT
+			  ", " STR_FMT,
+			  STR_ARG(value_str(one, "from_agent")),
+			  STR_ARG(value_str(one, "to_agent")),
+			  STR_ARG(value_str(one, "bead_id")), scope.p ? " in " : "",
+			  STR_ARG(scope),
+			  STR_ARG(view_age(v, value_str(one, "created_at"))));
+		view_line(v, "  " STR_FMT, STR_ARG(text));
+	}
+	if (!data->count)
+		view_line(v, "Nothing has happened yet.");
+}

@@ -1,0 +1,346 @@
+#include "surface/view/bb_view.h"
+
+#include <inttypes.h>
+
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "surface/view/view.h"
+
+void bb_view_init(struct view *v, const struct value *data)
+{
+	struct str dir = value_str(data, "project_dir");
+
+	if (str_is(value_str(data, "result"), "exists"))
+		view_line(v, "Blackboard already initialized at " STR_FMT, STR_ARG(dir));
+	else
+		view_line(v, "Initialized blackboard at " STR_FMT "/.bb/", STR_ARG(dir));
+}
+
+void bb_view_install(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *host = &data->item[i];
+		struct str note = value_str(host, "command");
+		bool shown = value_str(host, "snippet").p || !value_str(host, "path").p;
+
+		if (i)
+			buf_char(&v->out, '\n');
+		view_paint(v, PAINT_BOLD, value_str(host, "host"));
+		view_line(v, ": %.*s " STR_FMT, STR_ARG(value_str(host, "result")),
+			  STR_ARG(value_str(host, "path")));
+		if (value_str(host, "backup").p)
+			view_line(v, "  the file as it was: " STR_FMT,
+				  STR_ARG(value_str(host, "backup")));
+		if (note.p && shown)
+			view_line(v, "  or run: " STR_FMT, STR_ARG(note));
+		if (value_str(host, "snippet").p) {
+			buf_char(&v->out, '\n');
+			view_lines(v, value_str(host, "snippet"));
+		}
+	}
+}
+
+static void counts(struct view *v, const struct value *data)
+{
+	view_line(v, "  messages:  %" PRId64, view_number(data, "messages"));
+	view_line(v, "  agents:    %" PRId64, view_number(data, "agents"));
+	view_line(v, "  artifacts: %" PRId64, view_number(data, "artifacts"));
+}
+
+void bb_view_destroy(struct view *v, const struct value *data)
+{
+	struct str dir = value_str(data, "project_dir");
+
+	if (view_yes(data, "confirmed")) {
+		view_line(v, "Removed " STR_FMT "/.bb/", STR_ARG(dir));
+		return;
+	}
+	view_line(v, "This would remove " STR_FMT "/.bb/ for good, with", STR_ARG(dir));
+	counts(v, data);
+}
+
+static enum paint status_paint(struct str status)
+{
+	return str_is(status, "blocked") ? PAINT_RED :
+	       str_is(status, "offline") ? PAINT_DIM :
+	       str_is(status, "idle")    ? PAINT_NONE :
+					   PAINT_GREEN;
+}
+
+static struct str marked_status(struct view *v, const struct value *agent)
+{
+	struct str status = value_str(agent, "status");
+	bool stale = str_is(value_str(agent, "liveness"), "stale");
+
+	return arena_fmt(v->out.mem, STR_FMT "%s", STR_ARG(status),
+			 stale ? " [STALE]" : "");
+}
+
+static void agent_row(struct table *t, const struct value *agent)
+{
+	struct arena *mem = t->view->out.mem;
+	struct str status = value_str(agent, "status"),
+		   blockers = value_str(agent, "blockers");
+
+	table_row(t);
+	table_cell(t, 0, PAINT_BOLD, value_str(agent, "id"));
+	table_cell(t, 1, status_paint(status), marked_status(t->view, agent));
+	table_cell(t, 2, PAINT_NONE,
+		   arena_fmt(mem, "%" PRId64 "%%", view_number(agent, "progress")));
+	table_cell(t, 3, PAINT_NONE, value_str(agent, "current_task"));
+	table_cell(t, 4, PAINT_DIM, view_age(t->view, value_str(agent, "last_seen")));
+	if (blockers.p)
+		table_below(t, arena_fmt(mem, "Blockers: " STR_FMT, STR_ARG(blockers)));
+}
+
+void bb_view_agents(struct view *v, const struct value *data)
+{
+	static const char *const heads[] = { "AGENT", "STATUS",    "PROGRESS",
+					     "TASK",  "LAST SEEN", NULL };
+	struct table t = table_new(v, heads);
+
+	for (size_t i = 0; i < data->count; i++)
+		agent_row(&t, &data->item[i]);
+	if (data->count)
+		table_print(&t);
+	else
+		view_line(v, "No agents found.");
+}
+
+static void agent_details(struct view *v, const struct value *agent)
+{
+	struct str task = value_str(agent, "current_task");
+	struct str blockers = value_str(agent, "blockers");
+
+	if (task.n)
+		view_line(v, "  Task: " STR_FMT, STR_ARG(task));
+	view_line(v, "  Progress: %" PRId64 "%%", view_number(agent, "progress"));
+	if (blockers.p)
+		view_line(v, "  Blockers: " STR_FMT, STR_ARG(blockers));
+}
+
+void bb_view_agent(struct view *v, const struct value *data)
+{
+	const struct value *agent = &data->item[0];
+	struct str seen = value_str(agent, "last_seen");
+
+	view_paint(v, PAINT_BOLD, value_str(agent, "id"));
+	view_line(v, ": " STR_FMT, STR_ARG(marked_status(v, agent)));
+	agent_details(v, agent);
+	view_line(v, "  Last seen: " STR_FMT " (" STR_FMT ")", STR_ARG(view_age(v, seen)),
+		  STR_ARG(seen));
+	view_line(v, "  Liveness: " STR_FMT, STR_ARG(value_str(agent, "liveness")));
+}
+
+void bb_view_status_set(struct view *v, const struct value *data)
+{
+	view_line(v, "Updated status for " STR_FMT ": " STR_FMT,
+		  STR_ARG(value_str(data, "id")), STR_ARG(value_str(data, "status")));
+	agent_details(v, data);
+}
+
+void bb_view_status_clear(struct view *v, const struct value *data)
+{
+	view_line(v, "Cleared status for " STR_FMT, STR_ARG(value_str(data, "id")));
+}
+
+static enum paint priority_paint(struct str priority)
+{
+	return str_is(priority, "critical") ? PAINT_RED :
+	       str_is(priority, "high")     ? PAINT_YELLOW :
+					      PAINT_NONE;
+}
+
+static const char *priority_mark(struct str priority)
+{
+	return str_is(priority, "critical") ? " !!" :
+	       str_is(priority, "high")     ? " !" :
+	       str_is(priority, "low")      ? " -" :
+					      "";
+}
+
+static void list_refs(struct view *v, const struct value *refs, size_t indent)
+{
+	if (!refs || !refs->count)
+		return;
+	buf_pad(&v->out, ' ', indent);
+	buf_put(&v->out, STR("refs:"));
+	for (size_t i = 0; i < refs->count; i++) {
+		const struct value *ref = value_find(&refs->item[i], "ref");
+		struct str last = ref ? ref->text : STR("");
+
+		buf_fmt(&v->out, " " STR_FMT ":" STR_FMT ":" STR_FMT,
+			STR_ARG(value_str(&refs->item[i], "where")),
+			STR_ARG(value_str(&refs->item[i], "what")), STR_ARG(last));
+	}
+	buf_char(&v->out, '\n');
+}
+
+static void message(struct view *v, const struct value *m, size_t indent)
+{
+	struct str priority = value_str(m, "priority");
+	const struct value *tags = value_find(m, "tags");
+	int64_t parent = view_number(m, "in_reply_to");
+
+	buf_pad(&v->out, ' ', indent);
+	view_paint(v, PAINT_BOLD,
+		   arena_fmt(v->out.mem, "#%" PRId64, view_number(m, "id")));
+	view_paint(v, priority_paint(priority), str_of(priority_mark(priority)));
+	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(m, "from_agent")));
+	for (size_t i = 0; tags && i < tags->count; i++)
+		buf_fmt(&v->out, " [" STR_FMT "]", STR_ARG(tags->item[i].text));
+	if (parent)
+		buf_fmt(&v->out, " re #%" PRId64, parent);
+	buf_char(&v->out, ' ');
+	view_paint(v, PAINT_DIM, view_age(v, value_str(m, "created_at")));
+	if (view_yes(m, "unread"))
+		view_paint(v, PAINT_YELLOW, STR(" new"));
+	buf_char(&v->out, '\n');
+	view_wrap(v, value_str(m, "content"), indent + 4);
+	list_refs(v, value_find(m, "refs"), indent + 4);
+}
+
+static void no_messages(struct view *v)
+{
+	view_line(v, "No messages found.");
+}
+
+void bb_view_log(struct view *v, const struct value *data)
+{
+	if (!data->count)
+		no_messages(v);
+	for (size_t i = data->count; i-- > 0;)
+		message(v, &data->item[i], 0);
+}
+
+void bb_view_post(struct view *v, const struct value *data)
+{
+	view_line(v, "Posted message #%" PRId64 " from " STR_FMT, view_number(data, "id"),
+		  STR_ARG(value_str(data, "from_agent")));
+}
+
+/* How far a reply stands below the first message, by following what it answers. */
+static size_t depth(const struct value *thread, size_t i)
+{
+	size_t deep = 0;
+
+	while (i > 0) {
+		int64_t parent = view_number(&thread->item[i], "in_reply_to");
+
+		while (i > 0 && view_number(&thread->item[i], "id") != parent)
+			i--;
+		deep++;
+	}
+	return deep;
+}
+
+void bb_view_thread(struct view *v, const struct value *data)
+{
+	enum { DEEPEST = 10 };
+
+	for (size_t i = 0; i < data->count; i++) {
+		size_t deep = depth(data, i);
+
+		message(v, &data->item[i], 2 * (deep < DEEPEST ? deep : DEEPEST));
+	}
+}
+
+void bb_view_artifacts(struct view *v, const struct value *data)
+{
+	static const char *const heads[] = { "ID",  "PATH",        "VERSION", "BY",
+					     "AGE", "DESCRIPTION", NULL };
+	struct table t = table_new(v, heads);
+
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *a = &data->item[i];
+		struct str version = value_str(a, "version");
+
+		table_row(&t);
+		table_cell(&t, 0, PAINT_NONE,
+			   arena_fmt(v->out.mem, "%" PRId64, view_number(a, "id")));
+		table_cell(&t, 1, PAINT_BOLD, value_str(a, "path"));
+		table_cell(&t, 2, PAINT_NONE, version.p ? version : STR("-"));
+		table_cell(&t, 3, PAINT_NONE, value_str(a, "produced_by"));
+		table_cell(&t, 4, PAINT_DIM, view_age(v, value_str(a, "created_at")));
+		table_cell(&t, 5, PAINT_NONE, value_str(a, "description"));
+	}
+	if (data->count)
+		table_print(&t);
+	else
+		view_line(v, "No artifacts found.");
+}
+
+void bb_view_artifact_add(struct view *v, const struct value *data)
+{
+	view_line(v, "Registered artifact: " STR_FMT " (ID: %" PRId64 ")",
+		  STR_ARG(value_str(data, "path")), view_number(data, "id"));
+}
+
+void bb_view_artifact(struct view *v, const struct value *data)
+{
+	struct str version = value_str(data, "version"),
+		   at = value_str(data, "created_at");
+
+	view_paint(v, PAINT_BOLD, value_str(data, "path"));
+	view_line(v, " (ID: %" PRId64 ")", view_number(data, "id"));
+	view_line(v, "  Description: " STR_FMT, STR_ARG(value_str(data, "description")));
+	view_line(v, "  Produced by: " STR_FMT, STR_ARG(value_str(data, "produced_by")));
+	if (version.p)
+		view_line(v, "  Version: " STR_FMT, STR_ARG(version));
+	view_line(v, "  Registered: " STR_FMT " (" STR_FMT ")", STR_ARG(view_age(v, at)),
+		  STR_ARG(at));
+	list_refs(v, value_find(data, "refs"), 2);
+}
+
+static void section(struct view *v, const char *title, size_t count)
+{
+	view_paint(v, PAINT_BOLD, arena_fmt(v->out.mem, "%s (%zu)", title, count));
+	buf_char(&v->out, '\n');
+}
+
+void bb_view_refs(struct view *v, const struct value *data)
+{
+	const struct value *messages = value_find(data, "messages");
+	const struct value *artifacts = value_find(data, "artifacts");
+
+	section(v, "Messages", messages->count);
+	bb_view_log(v, messages);
+	section(v, "Artifacts", artifacts->count);
+	bb_view_artifacts(v, artifacts);
+}
+
+void bb_view_clear(struct view *v, const struct value *data)
+{
+	if (!view_number(data, "messages") && !view_number(data, "agents") &&
+	    !view_number(data, "artifacts")) {
+		view_line(v, "Nothing to clear.");
+		return;
+	}
+	view_line(v, view_yes(data, "confirmed") ? "Deleted:" : "This would delete:");
+	counts(v, data);
+}
+
+void bb_view_summary(struct view *v, const struct value *data)
+{
+	const struct value *agents = value_find(data, "agents");
+	const struct value *blocked = value_find(data, "blocked_agents");
+	const struct value *recent = value_find(data, "recent_messages");
+	const struct value *high = value_find(data, "high_priority_messages");
+	const struct value *artifacts = value_find(data, "recent_artifacts");
+
+	section(v, "Agents", agents->count);
+	bb_view_agents(v, agents);
+	if (blocked->count) {
+		section(v, "\nBlocked", blocked->count);
+		for (size_t i = 0; i < blocked->count; i++)
+			view_line(v, "  " STR_FMT ": " STR_FMT,
+				  STR_ARG(value_str(&blocked->item[i], "id")),
+				  STR_ARG(value_str(&blocked->item[i], "blockers")));
+	}
+	section(v, "\nHigh priority", high->count);
+	bb_view_log(v, high);
+	section(v, "\nRecent messages", recent->count);
+	bb_view_log(v, recent);
+	section(v, "\nRecent artifacts", artifacts->count);
+	bb_view_artifacts(v, artifacts);
+}

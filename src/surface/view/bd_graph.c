@@ -1,0 +1,224 @@
+#include <inttypes.h>
+
+#include "base/map.h"
+#include "beads/graph.h"
+#include "surface/view/bd_view.h"
+#include "surface/view/view.h"
+
+/* Trees and graphs of beads: drawn for a terminal, or told to a program that draws. */
+
+/* A label in double quotes, which neither language lets stand inside it. */
+static void quoted(struct view *v, const struct value *bead, const char *quote)
+{
+	struct str title = value_str(bead, "title");
+
+	buf_fmt(&v->out, "\"" STR_FMT ": ", STR_ARG(value_str(bead, "id")));
+	for (size_t i = 0; i < title.n; i++)
+		if (title.p[i] == '"')
+			buf_put(&v->out, str_of(quote));
+		else if (title.p[i] == '\\')
+			buf_put(&v->out, STR("\\\\"));
+		else
+			buf_char(&v->out, title.p[i]);
+	buf_char(&v->out, '"');
+}
+
+static void mermaid_id(struct view *v, struct str id)
+{
+	for (size_t i = 0; i < id.n; i++)
+		buf_char(&v->out, id.p[i] == '-' || id.p[i] == '.' ? '_' : id.p[i]);
+}
+
+static void mermaid_node(struct view *v, const struct value *bead)
+{
+	buf_put(&v->out, STR("    "));
+	mermaid_id(v, value_str(bead, "id"));
+	buf_char(&v->out, '[');
+	quoted(v, bead, "#quot;");
+	buf_put(&v->out, STR("]"));
+	if (str_is(value_str(bead, "status"), "closed"))
+		buf_put(&v->out, STR(":::closed"));
+	buf_char(&v->out, '\n');
+}
+
+static void mermaid_edge(struct view *v, struct str from, struct str to, struct str kind)
+{
+	buf_put(&v->out, STR("    "));
+	mermaid_id(v, from);
+	buf_fmt(&v->out, " -->|" STR_FMT "| ", STR_ARG(kind));
+	mermaid_id(v, to);
+	buf_char(&v->out, '\n');
+}
+
+static void dot_node(struct view *v, const struct value *bead)
+{
+	buf_fmt(&v->out, "  \"" STR_FMT "\" [label=", STR_ARG(value_str(bead, "id")));
+	quoted(v, bead, "\\\"");
+	view_line(v, "%s];",
+		  str_is(value_str(bead, "status"), "closed") ? ", style=dashed" : "");
+}
+
+static void dot_edge(struct view *v, struct str from, struct str to, struct str kind)
+{
+	view_line(v, "  \"" STR_FMT "\" -> \"" STR_FMT "\" [label=\"" STR_FMT "\"];",
+		  STR_ARG(from), STR_ARG(to), STR_ARG(kind));
+}
+
+struct language {
+	const char *begin, *end;
+	void (*node)(struct view *v, const struct value *bead);
+	void (*edge)(struct view *v, struct str from, struct str to, struct str kind);
+};
+
+static const struct language mermaid = { "graph TD",
+					 "    classDef closed stroke-dasharray: 3",
+					 mermaid_node, mermaid_edge };
+static const struct language dot = { "digraph beads {\n  rankdir=TB; node [shape=box];",
+				     "}", dot_node, dot_edge };
+
+static const struct language *language_of(const struct value *data)
+{
+	struct str format = value_str(data, "format");
+
+	return str_is(format, "mermaid") ? &mermaid : str_is(format, "dot") ? &dot : NULL;
+}
+
+static void tell_tree(struct view *v, const struct value *nodes, const struct language *l)
+{
+	struct map told = { .mem = v->out.mem };
+
+	view_line(v, "%s", l->begin);
+	for (size_t i = 0; i < nodes->count; i++) {
+		size_t before = told.count;
+
+		map_put(&told, value_str(&nodes->item[i], "id"));
+		if (told.count > before)
+			l->node(v, &nodes->item[i]);
+	}
+	for (size_t i = 0; i < nodes->count; i++) {
+		const struct value *n = &nodes->item[i];
+		struct str id = value_str(n, "id"), under = value_str(n, "under");
+
+		if (under.p && str_is(value_str(n, "direction"), "up"))
+			l->edge(v, id, under, value_str(n, "kind"));
+		else if (under.p)
+			l->edge(v, under, id, value_str(n, "kind"));
+	}
+	view_line(v, "%s", l->end);
+}
+
+static void bead_text(struct view *v, const struct value *n)
+{
+	struct str status = value_str(n, "status");
+	bool closed = str_is(status, "closed");
+
+	view_paint(v, PAINT_BOLD, value_str(n, "id"));
+	buf_fmt(&v->out, " P%" PRId64 " ", view_number(n, "priority"));
+	view_paint(v, closed ? PAINT_DIM : PAINT_NONE, status);
+	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(n, "title")));
+}
+
+/*
+ * Of each node: does another branch follow on its level, before the tree goes back above
+ * it? Found from the end; a level that the tree leaves has none any more.
+ */
+static bool *followed_nodes(struct view *v, const struct value *nodes)
+{
+	bool *followed = arena_alloc(v->out.mem, nodes->count),
+	     level[TREE_DEPTH + 1] = { 0 };
+
+	for (size_t i = nodes->count; i-- > 0;) {
+		int64_t depth = view_number(&nodes->item[i], "depth");
+
+		followed[i] = level[depth];
+		level[depth] = true;
+		for (int64_t d = depth + 1; d <= TREE_DEPTH; d++)
+			level[d] = false;
+	}
+	return followed;
+}
+
+/* `level`: for each depth above, whether its branch goes on below this node. */
+static void draw_branch(struct view *v, const struct value *n, const bool *level)
+{
+	int64_t depth = view_number(n, "depth");
+	const struct value *again = value_find(n, "again");
+
+	for (int64_t d = 1; d < depth; d++)
+		buf_put(&v->out, level[d] ? STR("│  ") : STR("   "));
+	if (depth)
+		buf_put(&v->out, level[depth] ? STR("├─ ") : STR("└─ "));
+	if (depth)
+		buf_fmt(&v->out, "%s" STR_FMT " ",
+			str_is(value_str(n, "direction"), "up") ? "←" : "→",
+			STR_ARG(value_str(n, "kind")));
+	bead_text(v, n);
+	if (again && again->yes)
+		view_paint(v, PAINT_DIM, STR(" (shown above)"));
+	buf_char(&v->out, '\n');
+}
+
+void bd_view_tree(struct view *v, const struct value *data)
+{
+	const struct value *nodes = value_find(data, "nodes");
+	const struct language *language = language_of(data);
+	bool *followed, level[TREE_DEPTH + 1];
+
+	if (language) {
+		tell_tree(v, nodes, language);
+		return;
+	}
+	followed = followed_nodes(v, nodes);
+	for (size_t i = 0; i < nodes->count; i++) {
+		const struct value *n = &nodes->item[i];
+
+		level[view_number(n, "depth")] = followed[i];
+		draw_branch(v, n, level);
+	}
+}
+
+/* Every bead, and below it what it depends on. The edges come by their first bead. */
+static void draw_graph(struct view *v, const struct value *nodes,
+		       const struct value *edges)
+{
+	struct map first = { .mem = v->out.mem };
+
+	for (size_t i = edges->count; i-- > 0;)
+		*map_put(&first, value_str(&edges->item[i], "from")) = &edges->item[i];
+	for (size_t i = 0; i < nodes->count; i++) {
+		struct str id = value_str(&nodes->item[i], "id");
+		void **at = map_find(&first, id);
+		const struct value *edge = at ? *at : edges->item + edges->count;
+
+		bead_text(v, &nodes->item[i]);
+		buf_char(&v->out, '\n');
+		for (; edge < edges->item + edges->count &&
+		       str_eq(value_str(edge, "from"), id);
+		     edge++)
+			view_line(v, "  → " STR_FMT " " STR_FMT,
+				  STR_ARG(value_str(edge, "kind")),
+				  STR_ARG(value_str(edge, "to")));
+	}
+}
+
+void bd_view_graph(struct view *v, const struct value *data)
+{
+	const struct value *nodes = value_find(data, "nodes"),
+			   *edges = value_find(data, "edges");
+	const struct language *l = language_of(data);
+
+	if (!l && !nodes->count)
+		view_line(v, "No bead depends on another.");
+	if (!l) {
+		draw_graph(v, nodes, edges);
+		return;
+	}
+	view_line(v, "%s", l->begin);
+	for (size_t i = 0; i < nodes->count; i++)
+		l->node(v, &nodes->item[i]);
+	for (size_t i = 0; i < edges->count; i++)
+		l->edge(v, value_str(&edges->item[i], "from"),
+			value_str(&edges->item[i], "to"),
+			value_str(&edges->item[i], "kind"));
+	view_line(v, "%s", l->end);
+}

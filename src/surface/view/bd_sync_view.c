@@ -1,0 +1,335 @@
+/* What is shown of syncs, and of the past. */
+#include <inttypes.h>
+
+#include "base/moment.h"
+#include "base/number.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "surface/view/bd_view.h"
+#include "surface/view/view.h"
+
+enum { VALUE_COLUMNS = 60 };
+
+/* --- syncs --- */
+
+void bd_sync_state(struct view *v, const struct value *data)
+{
+	int64_t pending = view_number(data, "pending"),
+		failures = view_number(data, "failures");
+	struct str oldest = value_str(data, "oldest_pending"),
+		   last = value_str(data, "last_sync");
+	const struct value *published = value_find(data, "published");
+
+	if (pending)
+		view_line(v, "%" PRId64 " change%s not published yet%s" STR_FMT ".",
+			  pending, pending == 1 ? " is" : "s are",
+			  oldest.p ? ", the oldest from " : "", STR_ARG(oldest));
+	else
+		view_line(v, "All changes are in a commit%s.",
+			  published && published->type == VALUE_BOOL && !published->yes ?
+				  ", which is not at the remote" :
+				  "");
+	view_line(v, "Last sync: " STR_FMT, STR_ARG(last.p ? last : STR("never")));
+	if (failures)
+		view_line(v, "It has failed %" PRId64 " time%s since: " STR_FMT, failures,
+			  failures == 1 ? "" : "s",
+			  STR_ARG(value_str(data, "last_error")));
+}
+
+static void sync_counts(struct view *v, const struct value *data, bool dry)
+{
+	int64_t pulled = view_number(data, "pulled"),
+		pushed = view_number(data, "pushed");
+	struct str remote = value_str(data, "remote"), commit = value_str(data, "commit");
+	bool there = str_is(value_str(data, "durability"), "remote");
+
+	if (!remote.p)
+		view_line(v, "There is no Git remote 'origin' to publish to; all is kept "
+			     "here. 'git remote add origin URL' adds one.");
+	if (!pulled && !pushed)
+		view_line(v, "Nothing new%s.", remote.p ? " on either side" : "");
+	if (pulled)
+		view_line(v, "%s %" PRId64 " line%s of others.",
+			  dry ? "Would take in" : "Took in", pulled,
+			  pulled == 1 ? "" : "s");
+	if (pushed)
+		view_line(v, "%s %" PRId64 " line%s.",
+			  dry   ? "Would publish" :
+			  there ? "Published" :
+				  "Committed",
+			  pushed, pushed == 1 ? "" : "s");
+	if (!dry && commit.p)
+		view_line(v, "%s " STR_FMT,
+			  there ? "The remote is at" : "On this disk at",
+			  STR_ARG(str_head(commit, 10)));
+}
+
+void bd_view_sync(struct view *v, const struct value *data)
+{
+	const struct value *moved = value_find(data, "remapped"),
+			   *lost = value_find(data, "lost_claims");
+	struct str warning = value_str(data, "warning");
+
+	if (value_find(data, "failures")) {
+		bd_sync_state(v, data);
+		return;
+	}
+	sync_counts(v, data, value_find(data, "dry_run")->yes);
+	for (size_t i = 0; moved && i < moved->count; i++)
+		view_line(v,
+			  "Two beads were given the id " STR_FMT
+			  ": the later one is " STR_FMT " now.",
+			  STR_ARG(value_str(&moved->item[i], "from")),
+			  STR_ARG(value_str(&moved->item[i], "to")));
+	for (size_t i = 0; lost && i < lost->count; i++)
+		view_line(v, "Claim lost: " STR_FMT ".",
+			  STR_ARG(value_str(&lost->item[i], "message")));
+	if (warning.p)
+		view_line(v, "Note: " STR_FMT, STR_ARG(warning));
+}
+
+static void repaired_lines(struct view *v, const struct value *commit)
+{
+	const struct value *lines = value_find(commit, "lines");
+	struct str why = value_str(commit, "why");
+
+	view_line(v, "Commit " STR_FMT " (" STR_FMT ") cannot be used:%s" STR_FMT,
+		  STR_ARG(str_head(value_str(commit, "commit"), 10)),
+		  STR_ARG(value_str(commit, "where")), why.p ? " " : "", STR_ARG(why));
+	for (size_t i = 0; lines && i < lines->count; i++) {
+		const struct value *line = &lines->item[i];
+		struct str action = value_str(line, "action");
+
+		view_line(v, "  " STR_FMT ":%" PRId64 " %s: " STR_FMT,
+			  STR_ARG(value_str(line, "file")), view_number(line, "line"),
+			  str_is(action, "set_aside") ? "set aside" :
+			  str_is(action, "kept_as")   ? "kept as two beads" :
+							"rewritten",
+			  STR_ARG(value_str(line, "why")));
+		if (str_is(value_str(line, "action"), "set_aside"))
+			view_line(
+				v, "    " STR_FMT,
+				STR_ARG(utf8_shorten(v->out.mem, value_str(line, "text"),
+						     v->width > 8 ? v->width - 4 : 8)));
+	}
+}
+
+static void repaired_journal(struct view *v, const struct value *journal)
+{
+	const struct value *records = value_find(journal, "records");
+	struct str kept = value_str(journal, "kept_as");
+
+	view_line(v, "The journal is damaged:");
+	for (size_t i = 0; records && i < records->count; i++) {
+		const struct value *one = &records->item[i];
+		struct str file = value_str(one, "file"),
+			   action = value_str(one, "action");
+
+		if (file.p)
+			view_line(v, "  " STR_FMT ", byte %" PRId64 ": %s: " STR_FMT,
+				  STR_ARG(file), view_number(one, "offset"),
+				  str_is(action, "set_aside") ? "set aside" : action.p,
+				  STR_ARG(value_str(one, "why")));
+		else
+			view_line(v, "  " STR_FMT ": " STR_FMT,
+				  STR_ARG(value_str(one, "text")),
+				  STR_ARG(value_str(one, "why")));
+		if (str_is(action, "set_aside") || str_is(action, "unverified"))
+			view_line(v, "    " STR_FMT,
+				  STR_ARG(utf8_shorten(v->out.mem, value_str(one, "text"),
+						       v->width > 8 ? v->width - 4 : 8)));
+	}
+	view_line(v, "%" PRId64 " records saved, %" PRId64 " lost.",
+		  view_number(journal, "salvaged"), view_number(journal, "lost"));
+	if (kept.p)
+		view_line(v, "The damaged files are kept as " STR_FMT ".", STR_ARG(kept));
+	else
+		view_line(v,
+			  "Nothing was changed. 'bd repair --apply' writes the journal "
+			  "anew, and keeps the damaged files.");
+}
+
+static void restamped_beads(struct view *v, const struct value *data)
+{
+	const struct value *list = value_find(data, "stamps");
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct value *one = &list->item[i];
+		struct str copy = value_str(one, "copy");
+
+		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "id")),
+			  STR_ARG(value_str(one, "title")));
+		view_line(v, "  last written at " STR_FMT "%s" STR_FMT,
+			  STR_ARG(value_str(one, "at")), copy.p ? "; copied to " : "",
+			  STR_ARG(copy));
+	}
+	if (!view_yes(data, "applied"))
+		view_line(v,
+			  "Nothing was changed. 'bd repair --stamps --apply' copies each "
+			  "to a new bead, and deletes the old one.");
+}
+
+/* Were commits only joined, and none replaced? */
+static bool only_kept(const struct value *commits)
+{
+	for (size_t i = 0; i < commits->count; i++) {
+		const struct value *lines = value_find(&commits->item[i], "lines");
+
+		for (size_t k = 0; k < lines->count; k++)
+			if (!str_is(value_str(&lines->item[k], "action"), "kept_as"))
+				return false;
+	}
+	return true;
+}
+
+void bd_view_repair(struct view *v, const struct value *data)
+{
+	const struct value *commits = value_find(data, "commits");
+
+	if (value_find(data, "stamps") && value_find(data, "stamps")->count) {
+		restamped_beads(v, data);
+		return;
+	}
+	if (value_find(data, "journal"))
+		repaired_journal(v, value_find(data, "journal"));
+	else if (!commits->count)
+		view_line(v, "Nothing is damaged.");
+	if (!commits->count)
+		return;
+	for (size_t i = 0; i < commits->count; i++)
+		repaired_lines(v, &commits->item[i]);
+	if (view_yes(data, "applied") && commits->count && only_kept(commits))
+		view_line(v, "Both versions are kept. Now run 'bd sync'.");
+	else if (view_yes(data, "applied") && value_str(data, "commit").p)
+		view_line(v,
+			  "Mended by commit " STR_FMT
+			  "; what Git can read of what was there is kept below "
+			  "refs/beads/backup/. Now run 'bd sync'.",
+			  STR_ARG(str_head(value_str(data, "commit"), 10)));
+	else if (view_yes(data, "applied"))
+		view_line(v, "Refs to it were removed.");
+	else
+		view_line(v,
+			  "Nothing was changed. 'bd repair --apply' mends it, and keeps "
+			  "what Git can read of it as a backup ref.");
+}
+
+/* --- the past --- */
+
+/* A stamp, [ms, n], is a time to people. */
+static bool is_stamp(const struct value *value, int64_t *ms)
+{
+	return value->type == VALUE_ARRAY && value->count == 2 &&
+	       value->item[0].type == VALUE_NUMBER && value->item[0].text.n > 10 &&
+	       number_int(value->item[0].text, ms);
+}
+
+/* The last of a bead's notes is the one that is new. */
+static struct str spoken_notes(struct view *v, const struct value *notes)
+{
+	struct str last = value_str(&notes->item[notes->count - 1], "content");
+
+	return arena_fmt(v->out.mem, "%zu, the last: " STR_FMT, notes->count,
+			 STR_ARG(utf8_shorten(v->out.mem, last, VALUE_COLUMNS)));
+}
+
+/* A value as one would say it: texts without quotes, all of it on a line. */
+static struct str spoken(struct view *v, const struct value *value)
+{
+	struct json j = { .out.mem = v->out.mem };
+	int64_t ms;
+
+	if (!value || value->type == VALUE_NULL)
+		return STR("-");
+	if (is_stamp(value, &ms))
+		return moment_format(v->out.mem, ms);
+	if (value->type == VALUE_ARRAY && value->count &&
+	    value->item[0].type == VALUE_OBJECT)
+		return spoken_notes(v, value);
+	if (value->type == VALUE_STRING)
+		return utf8_shorten(v->out.mem, value->text, VALUE_COLUMNS);
+	json_value(&j, value);
+	return utf8_shorten(v->out.mem, json_text(&j), VALUE_COLUMNS);
+}
+
+static void fields_of(struct view *v, const struct value *change)
+{
+	const struct value *fields = value_find(change, "fields");
+	bool new = str_is(value_str(change, "change"), "created");
+
+	for (size_t i = 0; fields && !new &&i < fields->count; i++) {
+		const struct value *f = &fields->item[i];
+
+		view_line(v, "    " STR_FMT ": " STR_FMT " → " STR_FMT,
+			  STR_ARG(value_str(f, "field")),
+			  STR_ARG(spoken(v, value_find(f, "old"))),
+			  STR_ARG(spoken(v, value_find(f, "new"))));
+	}
+}
+
+void bd_view_commits(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+
+		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
+		view_line(v, "  " STR_FMT, STR_ARG(value_str(one, "committed_at")));
+	}
+}
+
+void bd_view_history(struct view *v, const struct value *data)
+{
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+
+		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
+		view_line(v, "  " STR_FMT "  " STR_FMT " by " STR_FMT,
+			  STR_ARG(value_str(one, "at")),
+			  STR_ARG(value_str(one, "change")),
+			  STR_ARG(value_str(one, "by")));
+		fields_of(v, one);
+	}
+}
+
+void bd_view_blame(struct view *v, const struct value *data)
+{
+	static const char *const heads[] = {
+		"FIELD", "BY", "AT", "COMMIT", "VALUE", NULL
+	};
+	struct table t = table_new(v, heads);
+
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+
+		table_row(&t);
+		table_cell(&t, 0, PAINT_BOLD, value_str(one, "field"));
+		table_cell(&t, 1, PAINT_NONE, value_str(one, "by"));
+		table_cell(&t, 2, PAINT_NONE, str_head(value_str(one, "at"), 19));
+		table_cell(&t, 3, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
+		table_cell(&t, 4, PAINT_NONE, spoken(v, value_find(one, "value")));
+	}
+	table_print(&t);
+}
+
+void bd_view_diff(struct view *v, const struct value *data)
+{
+	const struct value *beads = value_find(data, "beads"),
+			   *edges = value_find(data, "dependencies");
+
+	for (size_t i = 0; i < beads->count; i++) {
+		const struct value *one = &beads->item[i];
+
+		buf_fmt(&v->out, STR_FMT " ", STR_ARG(value_str(one, "change")));
+		view_paint(v, PAINT_BOLD, value_str(one, "id"));
+		view_line(v, ": " STR_FMT, STR_ARG(value_str(one, "title")));
+		fields_of(v, one);
+	}
+	for (size_t i = 0; i < edges->count; i++)
+		view_line(v, STR_FMT " dependency: " STR_FMT " " STR_FMT " " STR_FMT,
+			  STR_ARG(value_str(&edges->item[i], "change")),
+			  STR_ARG(value_str(&edges->item[i], "from")),
+			  STR_ARG(value_str(&edges->item[i], "kind")),
+			  STR_ARG(value_str(&edges->item[i], "to")));
+	if (!beads->count && !edges->count)
+		view_line(v, "No difference.");
+}

@@ -1,0 +1,249 @@
+#include "surface/view/session_view.h"
+
+#include "base/moment.h"
+#include "surface/view/view.h"
+
+static struct str count(struct view *v, const struct value *one, const char *key)
+{
+	int64_t n = view_number(one, key);
+
+	return n ? arena_fmt(v->out.mem, "%lld", (long long)n) : STR("-");
+}
+
+/* --- everybody --- */
+
+static void put_incursions(struct view *v, const struct value *list)
+{
+	enum { MOST = 5, DAY_MS = 24 * 3600 * 1000 };
+	int64_t at;
+
+	for (size_t i = 0; list && i < list->count && i < MOST; i++) {
+		const struct value *one = &list->item[i],
+				   *payload = value_find(one, "payload");
+
+		if (!moment_parse(value_str(one, "created_at"), &at) ||
+		    v->now_ms - at > DAY_MS)
+			continue;
+		view_paint(v, PAINT_RED, STR("Incursion"));
+		view_line(v,
+			  "  " STR_FMT " into " STR_FMT " of " STR_FMT " (" STR_FMT
+			  "), " STR_FMT,
+			  STR_ARG(value_str(payload, "incoming_agent")),
+			  STR_ARG(value_str(one, "scope")),
+			  STR_ARG(value_str(payload, "owner_agent")),
+			  STR_ARG(value_str(payload, "incursion_kind")),
+			  STR_ARG(view_age(v, value_str(one, "created_at"))));
+	}
+}
+
+static void put_stale(struct view *v, const struct value *list)
+{
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct value *one = &list->item[i];
+
+		if (!view_yes(one, "stale"))
+			continue;
+		view_paint(v, PAINT_YELLOW, STR("Stale"));
+		view_line(v, "      " STR_FMT " of " STR_FMT ", %s",
+			  STR_ARG(value_str(one, "scope")),
+			  STR_ARG(value_str(one, "agent_id")),
+			  view_yes(one, "expired") ? "expired" :
+						     "whose holder is not there");
+	}
+}
+
+static void put_agents(struct view *v, const struct value *agents)
+{
+	static const char *const heads[] = { "AGENT",  "STATE", "SEEN", "UNREAD",
+					     "ACCEPT", "ROLE",  NULL };
+	struct table t = table_new(v, heads);
+
+	for (size_t i = 0; i < agents->count; i++) {
+		const struct value *one = &agents->item[i];
+		struct str liveness = value_str(one, "liveness");
+
+		table_row(&t);
+		table_cell(&t, 0, PAINT_BOLD, value_str(one, "agent_id"));
+		table_cell(&t, 1, view_liveness(liveness), liveness);
+		table_cell(&t, 2, PAINT_NONE,
+			   view_age(v, value_str(one, "last_seen_at")));
+		table_cell(&t, 3, PAINT_NONE, count(v, one, "unread"));
+		table_cell(&t, 4, PAINT_NONE, count(v, one, "to_accept"));
+		table_cell(&t, 5, PAINT_NONE, value_str(one, "role"));
+	}
+	if (t.rows)
+		table_print(&t);
+}
+
+static struct str act(struct view *v, const struct value *task)
+{
+	const struct value *last = value_find(task, "last_act");
+
+	return arena_fmt(v->out.mem, STR_FMT " " STR_FMT ", " STR_FMT,
+			 STR_ARG(value_str(last, "by")), STR_ARG(value_str(last, "what")),
+			 STR_ARG(view_age(v, value_str(last, "at"))));
+}
+
+static void put_task(struct view *v, struct table *t, const struct value *task,
+		     bool inside)
+{
+	struct str status = value_str(task, "status"),
+		   owner = value_str(task, "assignee");
+	bool waits = view_number(task, "blockers");
+
+	table_row(t);
+	table_cell(t, 0, PAINT_NONE, value_str(task, "id"));
+	table_cell(
+		t, 1, PAINT_NONE,
+		arena_fmt(v->out.mem, "P%lld", (long long)view_number(task, "priority")));
+	table_cell(t, 2,
+		   str_is(status, "closed") ? PAINT_DIM :
+		   waits                    ? PAINT_YELLOW :
+					      PAINT_GREEN,
+		   waits && str_is(status, "open") ? STR("waits") : status);
+	table_cell(t, 3, PAINT_NONE, owner.n ? owner : STR("-"));
+	table_cell(t, 4, PAINT_NONE, count(v, task, "to_accept"));
+	table_cell(t, 5, PAINT_DIM, act(v, task));
+	table_cell(t, 6, inside ? PAINT_NONE : PAINT_BOLD,
+		   arena_fmt(v->out.mem, "%s" STR_FMT, inside ? "  " : "",
+			     STR_ARG(value_str(task, "title"))));
+}
+
+static void put_tasks(struct view *v, const struct value *sessions)
+{
+	static const char *const heads[] = { "ID",     "P",        "STATUS", "OWNER",
+					     "ACCEPT", "LAST ACT", "TITLE",  NULL };
+	struct table t = table_new(v, heads);
+
+	for (size_t i = 0; i < sessions->count; i++) {
+		const struct value *one = &sessions->item[i],
+				   *tasks = value_find(one, "tasks");
+		bool epic = value_str(one, "id").p;
+
+		if (epic)
+			put_task(v, &t, one, false);
+		for (size_t k = 0; k < tasks->count; k++)
+			put_task(v, &t, &tasks->item[k], epic);
+	}
+	if (t.rows)
+		table_print(&t);
+	else
+		view_line(v, "No tasks. 'bd create' makes one.");
+}
+
+void view_sessions(struct view *v, const struct value *data)
+{
+	const struct value *sessions = value_find(data, "sessions"),
+			   *agents = value_find(data, "agents");
+	size_t active = 0;
+
+	if (!agents) {
+		put_tasks(v, &(const struct value){ 0 });
+		return;
+	}
+	for (size_t i = 0; i < agents->count; i++)
+		active += str_is(value_str(&agents->item[i], "liveness"), "active");
+	view_line(v, "%zu of %zu agents active, %zu scopes reserved", active,
+		  agents->count, value_find(data, "reservations")->count);
+	put_incursions(v, value_find(data, "incursions"));
+	put_stale(v, value_find(data, "reservations"));
+	buf_char(&v->out, '\n');
+	put_agents(v, agents);
+	if (!sessions)
+		return;
+	if (agents->count)
+		buf_char(&v->out, '\n');
+	put_tasks(v, sessions);
+}
+
+/* --- one bead --- */
+
+static void put_change(struct view *v, const struct value *item)
+{
+	const struct value *fields = value_find(item, "fields");
+	struct str what = value_str(item, "what");
+
+	buf_put(&v->out, what);
+	for (size_t i = 0; str_is(what, "changed") && i < fields->count; i++)
+		buf_fmt(&v->out, "%s" STR_FMT, i ? ", " : " ",
+			STR_ARG(fields->item[i].text));
+	buf_char(&v->out, '\n');
+}
+
+static void put_recipients(struct view *v, const struct value *to)
+{
+	for (size_t i = 0; to && i < to->count; i++) {
+		struct str state = value_str(&to->item[i], "state");
+
+		view_line(v, "    %s by " STR_FMT,
+			  str_is(state, "acked") ? "accepted" :
+			  str_is(state, "read")  ? "seen" :
+						   "not seen",
+			  STR_ARG(value_str(&to->item[i], "agent")));
+	}
+}
+
+static struct str first_of(const struct value *v, const char *const *keys)
+{
+	struct str text = { 0 };
+
+	for (; *keys && !text.p; keys++)
+		text = value_str(v, *keys);
+	return text;
+}
+
+/* What an event between agents has to say. */
+static struct str payload_text(const struct value *event)
+{
+	static const char *const keys[] = { "summary", "blocker", "evidence",
+					    "resolution_hint", NULL };
+
+	return first_of(value_find(event, "payload"), keys);
+}
+
+static void put_item(struct view *v, const struct value *item)
+{
+	static const char *const words[] = { "content", "message", "description", NULL };
+	static const char *const names[] = { "path", "file_path", NULL };
+	struct str kind = value_str(item, "kind"), label = value_str(item, "label");
+	const struct value *inner = value_member(item, kind),
+			   *to = value_find(item, "recipients");
+
+	view_paint(v, PAINT_DIM, view_age(v, value_str(item, "at")));
+	buf_fmt(&v->out, "  " STR_FMT "  ", STR_ARG(value_str(item, "by")));
+	if (str_is(kind, "change")) {
+		put_change(v, item);
+		return;
+	}
+	view_paint(v, PAINT_BOLD, label.p ? label : kind);
+	for (size_t i = 0; to && i < to->count; i++)
+		buf_fmt(&v->out, "%s" STR_FMT, i ? ", " : " ",
+			STR_ARG(value_str(&to->item[i], "agent")));
+	buf_fmt(&v->out, "%s" STR_FMT "\n", to ? ": " : " ",
+		STR_ARG(str_is(kind, "artifact") ? first_of(inner, names) :
+						   value_str(item, "subject")));
+	if (str_is(kind, "protocol"))
+		view_wrap(v, payload_text(value_find(item, "event")), 4);
+	else if (value_str(item, "text").p)
+		view_wrap(v, value_str(item, "text"), 4);
+	else if (first_of(inner, words).p)
+		view_wrap(v, first_of(inner, words), 4);
+	put_recipients(v, to);
+}
+
+void view_conversation(struct view *v, const struct value *data)
+{
+	const struct value *bead = value_find(data, "bead"),
+			   *items = value_find(data, "items");
+
+	if (bead && bead->type == VALUE_OBJECT) {
+		view_paint(v, PAINT_BOLD, value_str(bead, "id"));
+		view_line(v, ": " STR_FMT " (" STR_FMT ")",
+			  STR_ARG(value_str(bead, "title")),
+			  STR_ARG(value_str(bead, "status")));
+	}
+	for (size_t i = 0; i < items->count; i++)
+		put_item(v, &items->item[i]);
+	if (!items->count)
+		view_line(v, "Nothing was done or said yet.");
+}

@@ -1,0 +1,375 @@
+#include "surface/view/view.h"
+
+#include <inttypes.h>
+
+#include "base/moment.h"
+#include "base/text/utf8.h"
+#include "op/op.h"
+
+/* Where the text of a reply breaks its lines. It is shown as a blank, but by view_wrap()
+ * and view_lines(): so no text of others can begin a line that looks like one of ours. */
+enum { BREAK = 0x7f };
+
+static const char *const codes[] = {
+	[PAINT_NONE] = "\033[0m", [PAINT_BOLD] = "\033[1m",   [PAINT_DIM] = "\033[2m",
+	[PAINT_RED] = "\033[31m", [PAINT_GREEN] = "\033[32m", [PAINT_YELLOW] = "\033[33m",
+};
+
+int64_t view_number(const struct value *v, const char *key)
+{
+	int64_t n = 0;
+
+	value_int(v, key, &n);
+	return n;
+}
+
+bool view_yes(const struct value *v, const char *key)
+{
+	const struct value *member = value_find(v, key);
+
+	return member && member->type == VALUE_BOOL && member->yes;
+}
+
+void view_line(struct view *v, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_put(&v->out, arena_vfmt(v->out.mem, fmt, ap));
+	va_end(ap);
+	buf_char(&v->out, '\n');
+}
+
+/* From here on the text has this colour. */
+struct mark {
+	size_t at;
+	enum paint paint;
+};
+
+static void put_mark(struct view *v, enum paint paint)
+{
+	if (v->marked == v->room) {
+		size_t room = v->room ? v->room * 2 : 64;
+		struct mark *marks = arena_array(v->out.mem, room, sizeof *marks);
+
+		if (v->marked)
+			memcpy(marks, v->marks, v->marked * sizeof *marks);
+		v->marks = marks;
+		v->room = room;
+	}
+	v->marks[v->marked++] = (struct mark){ v->out.n, paint };
+}
+
+void view_paint(struct view *v, enum paint paint, struct str text)
+{
+	bool colour = v->colour && paint;
+
+	if (colour)
+		put_mark(v, paint);
+	buf_put(&v->out, text);
+	if (colour)
+		put_mark(v, PAINT_NONE);
+}
+
+static void put_blanks(char *text, size_t n)
+{
+	for (char *end = text + n; (text = memchr(text, BREAK, (size_t)(end - text)));)
+		*text++ = ' ';
+}
+
+struct str view_text(struct view *v)
+{
+	struct buf b = { .mem = v->out.mem };
+	struct str all = buf_str(&v->out);
+	size_t from = 0;
+
+	put_blanks(v->out.p, v->out.n);
+	if (!v->marked)
+		return utf8_safe(v->out.mem, all);
+	for (size_t i = 0; i < v->marked; i++) {
+		struct str part = { all.p + from, v->marks[i].at - from };
+
+		buf_put(&b, utf8_safe(v->out.mem, part));
+		buf_put(&b, str_of(codes[v->marks[i].paint]));
+		from = v->marks[i].at;
+	}
+	buf_put(&b, utf8_safe(v->out.mem, str_skip(all, from)));
+	return buf_str(&b);
+}
+
+/* --- the reply --- */
+
+/* Somebody's text, safe to show, in one line: its own line breaks become BREAK. */
+static struct str tame(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+	bool plain = true;
+
+	for (size_t i = 0; plain && i < text.n; i++)
+		plain = text.p[i] >= 0x20 && text.p[i] < 0x7f;
+	if (plain)
+		return text;
+	for (size_t i = 0; i < text.n; i++) {
+		char ch = text.p[i];
+
+		if (ch == '\r' && i + 1 < text.n && text.p[i + 1] == '\n')
+			continue;
+		buf_char(&b, ch == BREAK ? '\0' : ch);
+	}
+	text = utf8_safe(mem, buf_str(&b));
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] == '\n' || text.p[i] == '\t')
+			((char *)text.p)[i] = text.p[i] == '\n' ? BREAK : ' ';
+	return text;
+}
+
+static void tame_all(struct arena *mem, struct value *v)
+{
+	v->key = tame(mem, v->key);
+	if (v->type == VALUE_STRING)
+		v->text = tame(mem, v->text);
+	for (size_t i = 0; i < v->count; i++)
+		tame_all(mem, &v->item[i]);
+}
+
+const struct value *view_parse(struct view *v, struct str reply)
+{
+	struct value_error error;
+	const struct value *data = value_parse(v->out.mem, reply, &error);
+	struct value *tamed;
+
+	if (!data)
+		return NULL;
+	tamed = arena_new(v->out.mem, struct value);
+	*tamed = *data;
+	tame_all(v->out.mem, tamed);
+	return tamed;
+}
+
+static const void *parameter(const struct view *v, const char *name)
+{
+	const struct field *f = v->asked ? v->asked->op->fields : NULL;
+
+	for (; f && f->name; f++)
+		if (!strcmp(f->name, name))
+			return (const char *)v->asked->body + f->at;
+	return NULL;
+}
+
+bool view_wants(const struct view *v, const char *field)
+{
+	const bool *at = parameter(v, field);
+
+	return at && *at;
+}
+
+int view_choice(const struct view *v, const char *field)
+{
+	const int *at = parameter(v, field);
+
+	return at ? *at : -1;
+}
+
+int64_t view_limit(const struct view *v)
+{
+	const int64_t *at = parameter(v, "limit");
+
+	return at ? *at : 0;
+}
+
+enum paint view_liveness(struct str liveness)
+{
+	return str_is(liveness, "active") ? PAINT_GREEN :
+	       str_is(liveness, "stale")  ? PAINT_YELLOW :
+					    PAINT_DIM;
+}
+
+struct str view_age(struct view *v, struct str moment)
+{
+	static const struct {
+		int64_t ms;
+		const char *unit;
+	} step[] = { { 86400000, "d" }, { 3600000, "h" }, { 60000, "m" } };
+	int64_t then, age;
+
+	if (!moment_parse(moment, &then))
+		return moment;
+	age = v->now_ms - then;
+	for (size_t i = 0; i < sizeof step / sizeof *step; i++)
+		if (age >= step[i].ms)
+			return arena_fmt(v->out.mem, "%" PRId64 "%s ago",
+					 age / step[i].ms, step[i].unit);
+	return STR("just now");
+}
+
+/* How much of the line fits: up to the last space that does, or all that does. */
+static size_t fitting(struct str line, size_t width)
+{
+	size_t n = utf8_head(line, width).n, space;
+
+	if (n == line.n)
+		return n;
+	for (space = n; space > 0 && line.p[space] != ' '; space--)
+		;
+	if (space)
+		return space;
+	return n ? n : line.n;
+}
+
+static void wrap_line(struct view *v, struct str line, size_t indent, struct str mark)
+{
+	size_t width = v->width > indent + mark.n + 20 ? v->width - indent - mark.n : 20;
+
+	do {
+		size_t n = fitting(line, width);
+
+		if (n)
+			buf_pad(&v->out, ' ', indent);
+		buf_put(&v->out, mark);
+		buf_put(&v->out, str_head(line, n));
+		buf_char(&v->out, '\n');
+		line = str_skip(line, n);
+		while (line.n && line.p[0] == ' ')
+			line = str_skip(line, 1);
+	} while (line.n);
+}
+
+static void wrap(struct view *v, struct str text, size_t indent, struct str mark)
+{
+	struct str part, line;
+
+	while (str_next(&text, '\n', &part))
+		while (str_next(&part, BREAK, &line))
+			wrap_line(v, line, indent, mark);
+}
+
+void view_wrap(struct view *v, struct str text, size_t indent)
+{
+	wrap(v, text, indent, STR(""));
+}
+
+void view_quote(struct view *v, struct str text)
+{
+	wrap(v, text, 0, STR("> "));
+}
+
+void view_lines(struct view *v, struct str text)
+{
+	struct str line;
+
+	while (str_next(&text, BREAK, &line))
+		view_line(v, STR_FMT, STR_ARG(line));
+}
+
+struct cell {
+	struct str text;
+	enum paint paint;
+};
+
+struct table table_new(struct view *v, const char *const *heads)
+{
+	struct table t = { .view = v, .heads = heads };
+
+	while (heads[t.columns])
+		t.columns++;
+	return t;
+}
+
+void table_row(struct table *t)
+{
+	struct arena *mem = t->view->out.mem;
+
+	if (t->rows == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 16,
+		       size = t->columns * sizeof(struct cell);
+		struct cell *cells = arena_array(mem, cap, size);
+		struct str *below = arena_array(mem, cap, sizeof *below);
+
+		if (t->rows) {
+			memcpy(cells, t->cells, t->rows * size);
+			memcpy(below, t->below, t->rows * sizeof *below);
+		}
+		t->cells = cells;
+		t->below = below;
+		t->cap = cap;
+	}
+	t->rows++;
+}
+
+void table_cell(struct table *t, size_t column, enum paint paint, struct str text)
+{
+	struct cell *cell = &t->cells[(t->rows - 1) * t->columns + column];
+
+	*cell = (struct cell){ text, paint };
+}
+
+void table_below(struct table *t, struct str text)
+{
+	text = arena_copy(t->view->out.mem, text);
+	put_blanks((char *)text.p, text.n);
+	t->below[t->rows - 1] = text;
+}
+
+static size_t widest(const struct table *t, size_t column)
+{
+	size_t width = strlen(t->heads[column]);
+
+	for (size_t row = 0; row < t->rows; row++) {
+		size_t w = utf8_width(t->cells[row * t->columns + column].text);
+
+		width = w > width ? w : width;
+	}
+	return width;
+}
+
+/* Takes from the widest column, one by one, until all of them fit. */
+static void fit(size_t *width, size_t columns, size_t room)
+{
+	enum { LEAST = 8, GAP = 2 };
+
+	for (;;) {
+		size_t all = 0, most = 0;
+
+		for (size_t i = 0; i < columns; i++) {
+			all += width[i] + (i ? GAP : 0);
+			most = width[i] > width[most] ? i : most;
+		}
+		if (all <= room || width[most] <= LEAST)
+			return;
+		width[most]--;
+	}
+}
+
+static void print_cell(struct table *t, size_t column, size_t width, enum paint paint,
+		       struct str text)
+{
+	struct view *v = t->view;
+	struct str fit = utf8_shorten(v->out.mem, text, width);
+
+	view_paint(v, paint, fit);
+	if (column + 1 < t->columns)
+		buf_pad(&v->out, ' ', width - utf8_width(fit) + 2);
+	else
+		buf_char(&v->out, '\n');
+}
+
+void table_print(struct table *t)
+{
+	struct view *v = t->view;
+	size_t *width = arena_array(v->out.mem, t->columns, sizeof *width);
+
+	for (size_t i = 0; i < t->columns; i++)
+		width[i] = widest(t, i);
+	fit(width, t->columns, v->width);
+	for (size_t i = 0; i < t->columns; i++)
+		print_cell(t, i, width[i], PAINT_BOLD, str_of(t->heads[i]));
+	for (size_t row = 0; row < t->rows; row++) {
+		for (size_t i = 0; i < t->columns; i++) {
+			struct cell *cell = &t->cells[row * t->columns + i];
+
+			print_cell(t, i, width[i], cell->paint, cell->text);
+		}
+		if (t->below[row].p)
+			view_wrap(v, t->below[row], 2);
+	}
+}

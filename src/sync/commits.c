@@ -1,0 +1,65 @@
+#include "sync/commits.h"
+
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "beads/config.h"
+#include "beads/model/state.h"
+#include "beads/repair/foreign.h"
+#include "store/repo/repo.h"
+
+/* What a sync may take beside the files that it reads. */
+static const int64_t BESIDE_FILES = INT64_C(512) << 20;
+
+enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
+{
+	struct str home = path_join(&c->mem, gitdir, STR("abacus"));
+	int64_t most;
+	enum err e = config_size(c, home, CONFIG_SYNC_MAX_FILE, &most);
+
+	if (e || (e = repo_open(c, gitdir, out)))
+		return e;
+	repo_limit_files(*out, most);
+	/* what the library inflates on the way is not ours to measure */
+	platform_limit_memory(4 * most + BESIDE_FILES);
+	return ERR_OK;
+}
+
+enum err commit_read_raw(struct call *c, struct repo *r, struct str commit,
+			 struct snapshot *out)
+{
+	struct commit about;
+	enum err e = repo_commit(c, r, commit, &about);
+
+	*out = (struct snapshot){ .commit = commit, .time_ms = about.time_ms };
+	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
+		e = repo_file(c, r, commit, snapshot_name((enum snapshot_file)i),
+			      &out->file[i], &out->blob[i]);
+	return e;
+}
+
+static enum err render(struct call *c, struct repo *r, struct snapshot *files)
+{
+	struct state *all = state_new(&c->mem);
+	struct snapshot ours;
+	struct str notes, blob;
+	enum err e = repo_file(c, r, files->commit, "notes.jsonl", &notes, &blob);
+
+	if (e || (e = foreign_read(c, files, notes, all)))
+		return e;
+	ours = snapshot_encode(&c->mem, all);
+	ours.commit = files->commit;
+	ours.time_ms = files->time_ms;
+	ours.foreign = true;
+	*files = ours;
+	return ERR_OK;
+}
+
+enum err commit_read(struct call *c, struct repo *r, struct str commit,
+		     struct snapshot *out)
+{
+	enum err e = commit_read_raw(c, r, commit, out);
+
+	if (e || !out->file[FILE_META].p || !foreign_files(&c->mem, out))
+		return e;
+	return render(c, r, out);
+}

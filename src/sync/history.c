@@ -1,0 +1,581 @@
+#include "sync/history.h"
+
+#include "base/map.h"
+#include "base/moment.h"
+#include "base/system/spawn.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/line.h"
+#include "beads/model/lines.h"
+#include "beads/model/stamp.h"
+#include "store/repo/repo.h"
+#include "sync/commits.h"
+
+/* --- commits --- */
+
+struct commits {
+	struct str *name; /* the oldest first */
+	size_t count;
+};
+
+static enum err tip(struct call *c, struct repo *r, struct str ref, struct str *out)
+{
+	enum err e = repo_ref(c, r, ref, out);
+
+	if (e || out->p)
+		return e;
+	call_fail(c, ERR_NOT_FOUND, "nothing was published to '" STR_FMT "' yet",
+		  STR_ARG(ref));
+	return call_step(c, "'bd sync' makes a first commit.");
+}
+
+/*
+ * A commit of others may be in our history that cannot be read. What came after it is
+ * told all the same.
+ */
+static enum err stop_at(struct call *c, enum err e, struct str commit)
+{
+	if (e != ERR_DAMAGED)
+		return e;
+	c->warning = arena_fmt(&c->mem,
+			       "the history can be read back to the commit after " STR_FMT
+			       " only: " STR_FMT "; 'bd repair' tells more",
+			       STR_ARG(commit), STR_ARG(c->message));
+	return c->code = ERR_OK;
+}
+
+/* Reads a commit, and goes on to the one before it; absent: there is none. */
+static enum err step_back(struct call *c, struct repo *r, struct str *at,
+			  struct commit *one)
+{
+	struct str name = *at;
+	enum err e = repo_commit(c, r, name, one);
+
+	*at = e ? (struct str){ 0 } : one->parent;
+	return e;
+}
+
+static enum err list_commits(struct call *c, struct repo *r, struct str ref,
+			     struct commits *out)
+{
+	struct str at;
+	enum err e = tip(c, r, ref, &at);
+
+	*out = (struct commits){ 0 };
+	while (!e && at.p) {
+		struct str name = at;
+		struct commit one;
+
+		if ((e = step_back(c, r, &at, &one))) {
+			e = out->count ? stop_at(c, e, name) : e;
+			break;
+		}
+		out->name = arena_room(&c->mem, out->name, out->count, sizeof at);
+		out->name[out->count++] = name;
+	}
+	for (size_t i = 0; i < out->count / 2; i++) {
+		struct str swap = out->name[i];
+
+		out->name[i] = out->name[out->count - 1 - i];
+		out->name[out->count - 1 - i] = swap;
+	}
+	return e;
+}
+
+/* Clocks differ, so the last one before a time is looked for from the end. */
+static enum err find_at(struct call *c, struct repo *r, struct str ref, int64_t ms,
+			struct str *commit)
+{
+	struct str at, last = { 0 };
+	struct commit one = { 0 };
+	int64_t first_ms = 0;
+	bool stopped = false;
+	enum err e = tip(c, r, ref, &at);
+
+	*commit = (struct str){ 0 };
+	while (!e && at.p && !commit->p) {
+		struct str name = at;
+
+		if ((e = step_back(c, r, &at, &one))) {
+			e = last.p ? stop_at(c, e, name) : e;
+			stopped = !e;
+			break;
+		}
+		last = name;
+		first_ms = one.time_ms;
+		if (one.time_ms <= ms)
+			*commit = name;
+	}
+	if (e || commit->p)
+		return e;
+	if (stopped) { /* what was before it cannot be known */
+		*commit = last;
+		return ERR_OK;
+	}
+	call_fail(c, ERR_NOT_FOUND, "nothing was published before %s",
+		  moment_format(&c->mem, ms).p);
+	return call_step(c, "The first commit is of %s.",
+			 moment_format(&c->mem, first_ms).p);
+}
+
+enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at_ms,
+		      struct str spec, struct str *commit)
+{
+	bool relative = spec.n && (spec.p[0] == '~' || spec.p[0] == '^');
+	enum err e;
+
+	if (at_ms)
+		return find_at(c, r, ref, at_ms, commit);
+	if (!spec.n || str_is(spec, "@"))
+		return tip(c, r, ref, commit);
+	e = repo_find(c, r,
+		      relative ? arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(ref),
+					   STR_ARG(spec)) :
+				 spec,
+		      commit);
+	if (e != ERR_NOT_FOUND)
+		return e;
+	return call_step(c, "A commit is a hash, or '~1' for the one before the last; a "
+			    "time is 2026-01-31, 2026-01-31T12:00:00Z, or 2h for two "
+			    "hours ago.");
+}
+
+enum err history_read(struct call *c, struct repo *r, struct str commit,
+		      struct snapshot *out)
+{
+	enum err e = commit_read(c, r, commit, out);
+
+	if (e || out->file[FILE_META].p || out->file[FILE_STATE].p)
+		return e;
+	call_fail(c, ERR_NOT_FOUND, "there are no beads in commit '%.10s'", commit.p);
+	return call_step(c, "It is one of another ref; 'bd history ID' lists those that "
+			    "have beads.");
+}
+
+/* --- one bead --- */
+
+/* What a commit says of an id. */
+struct version {
+	struct str line, tombstone; /* absent: not there */
+	bool known;
+};
+
+struct past {
+	struct call *c;
+	struct repo *repo;
+	struct str id;
+	struct commits commits;
+	struct version *at;
+	size_t *changed; /* commits in which it is not what it was before */
+	size_t changes, limit;
+	size_t broken; /* the one whose files cannot be read, plus one; or 0 */
+};
+
+static enum err line_of(struct past *p, struct str commit, enum snapshot_file file,
+			struct str *out)
+{
+	struct str text, blob, line;
+	enum err e = repo_file(p->c, p->repo, commit, snapshot_name(file), &text, &blob);
+
+	*out = (struct str){ 0 };
+	if (e || !text.p)
+		return e;
+	line = lines_find(&p->c->mem, file, text, p->id);
+	if (line.n)
+		*out = arena_copy(&p->c->mem, line);
+	repo_forget(p->repo);
+	return ERR_OK;
+}
+
+static enum err look(struct past *p, size_t i)
+{
+	struct version *v = &p->at[i];
+	enum err e = ERR_OK;
+
+	if (v->known)
+		return ERR_OK;
+	v->known = true;
+	if (!(e = line_of(p, p->commits.name[i], FILE_STATE, &v->line)) && !v->line.p)
+		e = line_of(p, p->commits.name[i], FILE_TOMBSTONES, &v->tombstone);
+	if (e)
+		p->broken = i + 1;
+	return e;
+}
+
+static bool same(const struct version *a, const struct version *b)
+{
+	return str_eq(a->line, b->line) && str_eq(a->tombstone, b->tombstone);
+}
+
+/*
+ * A bead only ever moves on: what is the same in two commits was the same in all
+ * between them. So few of them have to be read; the newest changes are found first.
+ */
+static enum err search(struct past *p, size_t low, size_t high)
+{
+	size_t middle = low + (high - low) / 2;
+	enum err e;
+
+	if (p->changes == p->limit)
+		return ERR_OK;
+	if ((e = look(p, low)) || (e = look(p, high)) || same(&p->at[low], &p->at[high]))
+		return e;
+	if (high - low == 1) {
+		p->changed[p->changes++] = high;
+		return ERR_OK;
+	}
+	if ((e = search(p, middle, high)))
+		return e;
+	return search(p, low, middle);
+}
+
+static enum err search_all(struct past *p)
+{
+	enum err e;
+
+	p->changes = p->broken = 0;
+	if (!(e = look(p, p->commits.count - 1)) &&
+	    !(e = search(p, 0, p->commits.count - 1)))
+		e = look(p, 0);
+	return e;
+}
+
+/* Of the commits, only those that came after the broken one. */
+static void forget_before(struct past *p)
+{
+	stop_at(p->c, ERR_DAMAGED, p->commits.name[p->broken - 1]);
+	p->commits.name += p->broken;
+	p->commits.count -= p->broken;
+	p->at += p->broken;
+}
+
+static enum err look_back(struct call *c, struct repo *r, struct str ref, struct str id,
+			  int64_t limit, struct past *p)
+{
+	enum err e;
+
+	*p = (struct past){ .c = c, .repo = r, .id = id };
+	if ((e = list_commits(c, r, ref, &p->commits)))
+		return e;
+	p->limit = limit > 0 ? (size_t)limit : SIZE_MAX;
+	p->at = arena_array(&c->mem, p->commits.count, sizeof *p->at);
+	p->changed = arena_array(&c->mem, p->commits.count + 1, sizeof *p->changed);
+	while ((e = search_all(p)) == ERR_DAMAGED && p->broken &&
+	       p->broken < p->commits.count)
+		forget_before(p);
+	if (e)
+		return e;
+	if (p->changes < p->limit && (p->at[0].line.p || p->at[0].tombstone.p))
+		p->changed[p->changes++] = 0;
+	if (p->changes)
+		return ERR_OK;
+	call_fail(c, ERR_NOT_FOUND, "no commit of '" STR_FMT "' knows '" STR_FMT "'",
+		  STR_ARG(ref), STR_ARG(id));
+	return call_step(c, "If it is new, 'bd sync' puts it into a commit.");
+}
+
+/* --- what is different between two lines --- */
+
+static const struct value *parse(struct call *c, struct str line)
+{
+	struct value_error error;
+
+	return line.p ? value_parse(&c->mem, line, &error) : NULL;
+}
+
+static bool is_inner(struct str key)
+{
+	return str_is(key, "_at") || str_is(key, "_by") || str_is(key, "_v") ||
+	       str_is(key, "id");
+}
+
+static struct str text_of(struct call *c, const struct value *v)
+{
+	return v ? canonical(&c->mem, v) : STR("null");
+}
+
+static void put_field(struct call *c, struct json *j, struct str key,
+		      const struct value *old, const struct value *new)
+{
+	const char *name = arena_cstr(&c->mem, key);
+	struct str before = text_of(c, value_find(old, name)),
+		   now = text_of(c, value_find(new, name));
+
+	if (is_inner(key) || str_eq(before, now))
+		return;
+	json_object(j);
+	json_put_str(j, "field", key);
+	json_put_raw(j, "old", before);
+	json_put_raw(j, "new", now);
+	json_end(j);
+}
+
+/* A list of members, with what they were and what they are. */
+static void put_fields(struct call *c, struct json *j, const struct value *old,
+		       const struct value *new)
+{
+	json_put_array(j, "fields");
+	for (size_t i = 0; new &&i < new->count; i++)
+		put_field(c, j, new->item[i].key, old, new);
+	for (size_t i = 0; old && new &&i < old->count; i++)
+		if (!value_find(new, arena_cstr(&c->mem, old->item[i].key)))
+			put_field(c, j, old->item[i].key, old, new);
+	json_end(j);
+}
+
+static const char *act_of(const struct value *old, const struct value *new,
+			  bool was_buried)
+{
+	bool closed = str_is(value_str(new, "status"), "closed"),
+	     was = str_is(value_str(old, "status"), "closed");
+
+	return !new          ? "deleted" :
+	       !old          ? (was_buried ? "restored" : "created") :
+	       closed == was ? "updated" :
+	       closed        ? "closed" :
+			       "reopened";
+}
+
+/* Who wrote last, and when: to the line, or to the tombstone. */
+static void put_writer(struct json *j, const struct value *line,
+		       const struct value *tombstone)
+{
+	struct stamp at;
+
+	if (stamp_decode(value_find(line ? line : tombstone, line ? "_at" : "deleted_at"),
+			 &at))
+		json_put_moment(j, "at", at.ms);
+	json_put_str(j, "by",
+		     value_str(line ? line : tombstone, line ? "_by" : "deleted_by"));
+}
+
+static enum err put_version(struct past *p, size_t i, struct json *reply)
+{
+	static const struct version nothing;
+	struct call *c = p->c;
+	const struct version *now = &p->at[i], *before = i ? &p->at[i - 1] : &nothing;
+	const struct value *new = parse(c, now->line), *old = parse(c, before->line);
+	struct commit commit;
+	enum err e = repo_commit(c, p->repo, p->commits.name[i], &commit);
+
+	if (e)
+		return e;
+	json_object(reply);
+	json_put_str(reply, "commit", commit.name);
+	json_put_moment(reply, "committed_at", commit.time_ms);
+	json_put_str(reply, "change", str_of(act_of(old, new, before->tombstone.p)));
+	put_writer(reply, new, parse(c, now->tombstone));
+	put_fields(c, reply, old, new);
+	json_end(reply);
+	return ERR_OK;
+}
+
+enum err history_of(struct call *c, struct repo *r, struct str ref, struct str id,
+		    int64_t limit, struct json *reply)
+{
+	struct past p;
+	enum err e = look_back(c, r, ref, id, limit, &p);
+
+	if (e)
+		return e;
+	json_array(reply);
+	for (size_t i = 0; !e && i < p.changes; i++)
+		e = put_version(&p, p.changed[i], reply);
+	json_end(reply);
+	return e;
+}
+
+/* --- blame --- */
+
+/* The commit in which a member became what it is now. */
+static struct str came_in(struct past *p, struct str key, struct str value)
+{
+	const char *name = arena_cstr(&p->c->mem, key);
+
+	for (size_t i = 0; i < p->changes; i++) {
+		size_t at = p->changed[i];
+		const struct value *before = at ? parse(p->c, p->at[at - 1].line) : NULL;
+
+		if (!before || !str_eq(text_of(p->c, value_find(before, name)), value))
+			return p->commits.name[at];
+	}
+	return (struct str){ 0 };
+}
+
+/* The mark of a member: that of its register, else that of the last write. */
+static struct mark mark_of(const struct value *line, struct str key)
+{
+	static const char *const registers[][2] = {
+		{ "closed_", "status" },
+		{ "assignee", "assignee" },
+	};
+	const struct value *v = value_find(line, "_v");
+	struct mark mark = { .by = value_str(line, "_by") };
+	struct str name = key;
+
+	if (str_starts(key, STR("created_"))) {
+		mark.by = value_str(line, "created_by");
+		stamp_decode(value_find(line, "created_at"), &mark.at);
+		return mark;
+	}
+	stamp_decode(value_find(line, "_at"), &mark.at);
+	for (size_t i = 0; i < sizeof registers / sizeof *registers; i++)
+		if (str_starts(key, str_of(registers[i][0])))
+			name = str_of(registers[i][1]);
+	for (size_t i = 0; v && i < v->count; i++)
+		if (str_eq(v->item[i].key, name))
+			mark_decode(&v->item[i], &mark);
+	return mark;
+}
+
+static void put_blame(struct past *p, struct json *reply, const struct value *line,
+		      const struct value *member)
+{
+	struct mark mark = mark_of(line, member->key);
+
+	if (is_inner(member->key) || str_is(member->key, "notes"))
+		return;
+	json_object(reply);
+	json_put_str(reply, "field", member->key);
+	json_put_raw(reply, "value", text_of(p->c, member));
+	json_put_moment(reply, "at", mark.at.ms);
+	json_put_str(reply, "by", mark.by);
+	json_put_str(reply, "commit", came_in(p, member->key, text_of(p->c, member)));
+	json_end(reply);
+}
+
+enum err history_blame(struct call *c, struct repo *r, struct str ref, struct str id,
+		       struct json *reply)
+{
+	struct past p;
+	const struct value *line;
+	enum err e = look_back(c, r, ref, id, 0, &p);
+
+	if (e)
+		return e;
+	line = parse(c, p.at[p.commits.count - 1].line);
+	if (!line) {
+		call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted", STR_ARG(id));
+		return call_step(c, "'bd history " STR_FMT "' tells when.",
+				 STR_ARG(spawn_word(&c->mem, id)));
+	}
+	json_array(reply);
+	for (size_t i = 0; i < line->count; i++)
+		put_blame(&p, reply, line, &line->item[i]);
+	json_end(reply);
+	return ERR_OK;
+}
+
+/* --- two commits --- */
+
+struct comparing {
+	struct call *c;
+	struct json *j;
+	enum snapshot_file file;
+	struct map buried; /* ids that had a tombstone before */
+};
+
+static enum err note_buried(void *arg, const struct line_pair *pair)
+{
+	struct comparing *k = arg;
+
+	if (pair->a.p)
+		map_put(&k->buried, arena_copy(&k->c->mem, pair->key));
+	return ERR_OK;
+}
+
+static enum err put_bead(void *arg, const struct line_pair *pair)
+{
+	struct comparing *k = arg;
+	const struct value *old = parse(k->c, pair->a), *new = parse(k->c, pair->b);
+
+	json_object(k->j);
+	json_put_str(k->j, "id", pair->key);
+	json_put_str(k->j, "change",
+		     str_of(act_of(old, new, map_find(&k->buried, pair->key))));
+	json_put_str(k->j, "title", value_str(new ? new : old, "title"));
+	put_fields(k->c, k->j, old, new);
+	json_end(k->j);
+	return ERR_OK;
+}
+
+static enum err put_edge(void *arg, const struct line_pair *pair)
+{
+	struct comparing *k = arg;
+	const struct value *old = parse(k->c, pair->a), *new = parse(k->c, pair->b),
+			   *any = new ? new : old;
+	bool was = old && !value_find(old, "deleted_at"),
+	     is = new && !value_find(new, "deleted_at");
+
+	if (was == is)
+		return ERR_OK;
+	json_object(k->j);
+	json_put_str(k->j, "change", is ? STR("added") : STR("removed"));
+	json_put_str(k->j, "from", value_str(any, "from"));
+	json_put_str(k->j, "to", value_str(any, "to"));
+	json_put_str(k->j, "kind", value_str(any, "kind"));
+	json_end(k->j);
+	return ERR_OK;
+}
+
+static enum err compare(struct comparing *k, enum snapshot_file file,
+			const struct snapshot *a, const struct snapshot *b,
+			lines_visit *visit)
+{
+	size_t number;
+	struct str why;
+	enum err e = lines_diff(&k->c->mem, file, a->file[file], b->file[file], visit, k,
+				&number, &why);
+
+	return e && why.p ? snapshot_fail(k->c, b, file, number, why) : e;
+}
+
+enum err history_diff(struct call *c, struct repo *r, struct str from, struct str to,
+		      struct json *reply)
+{
+	struct comparing k = { .c = c, .j = reply, .buried.mem = &c->mem };
+	struct snapshot a, b;
+	enum err e;
+
+	if ((e = history_read(c, r, from, &a)) || (e = history_read(c, r, to, &b)) ||
+	    (e = compare(&k, FILE_TOMBSTONES, &a, &b, note_buried)))
+		return e;
+	json_object(reply);
+	json_put_str(reply, "from", from);
+	json_put_str(reply, "to", to);
+	json_put_array(reply, "beads");
+	e = compare(&k, FILE_STATE, &a, &b, put_bead);
+	json_end(reply);
+	json_put_array(reply, "dependencies");
+	if (!e)
+		e = compare(&k, FILE_DEPS, &a, &b, put_edge);
+	json_end(reply);
+	json_end(reply);
+	return e;
+}
+
+/* --- the states there are --- */
+
+enum err history_commits(struct call *c, struct repo *r, struct str ref, int64_t limit,
+			 struct json *out)
+{
+	struct str at;
+	enum err e = repo_ref(c, r, ref, &at);
+
+	json_array(out);
+	for (int64_t i = 0; !e && at.p && (!limit || i < limit); i++) {
+		struct str name = at;
+		struct commit one;
+
+		if ((e = step_back(c, r, &at, &one))) {
+			e = i ? stop_at(c, e, name) : e;
+			break;
+		}
+		json_object(out);
+		json_put_str(out, "commit", name);
+		json_put_moment(out, "committed_at", one.time_ms);
+		json_end(out);
+	}
+	json_end(out);
+	return e;
+}

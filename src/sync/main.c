@@ -1,0 +1,367 @@
+/*
+ * abacus-sync: the part of Abacus that knows Git. It is not for people: `bd` starts it,
+ * with the act, a Git directory and options, and reads what it answers (beads/helper.h).
+ * It uses exactly that Git directory: which one is right, and whether it may be trusted,
+ * was decided by whoever started it.
+ *
+ *	read GITDIR …           the files of a commit
+ *	history GITDIR …        what became of a bead
+ *	commits GITDIR …        the states there were
+ *	blame GITDIR …          who wrote what of it
+ *	diff GITDIR …           what is different between two commits
+ *	sync GITDIR [OPTION]…   fetch, join, commit, push
+ *	repair GITDIR …         mend commits that cannot be used
+ *	diagnose GITDIR         what would stop a sync
+ *	pack GITDIR             makes the repository smaller, every so often
+ *	courier GITDIR          sync whenever there is something to publish
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agents/mail.h"
+#include "base/moment.h"
+#include "base/number.h"
+#include "base/system/signals.h"
+#include "base/text/json.h"
+#include "beads/autosync.h"
+#include "store/repo/repo.h"
+#include "surface/cli/out.h"
+#include "surface/cli/settings.h"
+#include "sync/commits.h"
+#include "sync/history.h"
+#include "sync/sync.h"
+
+struct request {
+	struct call *c;
+	struct repo *repo; /* of those who read the past; else NULL */
+	char **words;      /* after the act; NULL ends them */
+	struct json reply;
+	struct str rest[SNAPSHOT_FILES]; /* what follows the reply */
+};
+
+/* --- words --- */
+
+static bool has(struct request *r, const char *word)
+{
+	for (char **w = r->words; *w; w++)
+		if (!strcmp(*w, word))
+			return true;
+	return false;
+}
+
+/* What follows an option; absent without it. */
+static struct str after(struct request *r, const char *word)
+{
+	for (char **w = r->words; *w; w++)
+		if (!strcmp(*w, word))
+			return str_of(w[1]);
+	return (struct str){ 0 };
+}
+
+static int64_t number_after(struct request *r, const char *word, int64_t otherwise)
+{
+	struct str text = after(r, word);
+	int64_t n;
+
+	return text.p && number_int(text, &n) ? n : otherwise;
+}
+
+/* --- acts --- */
+
+static enum err open_repo(struct request *r)
+{
+	return commits_open(r->c, str_of(r->words[0]), &r->repo);
+}
+
+/* The commit that the words after these two options name. */
+static enum err find_commit(struct request *r, const char *at, const char *spec,
+			    struct str *commit)
+{
+	return history_find(r->c, r->repo, after(r, "--ref"), number_after(r, at, 0),
+			    after(r, spec), commit);
+}
+
+/* The commit of a ref, if it goes on from the one that is known, or none is. */
+static enum err find_latest(struct request *r, struct str *commit)
+{
+	struct str tip;
+	enum err e = repo_ref(r->c, r->repo, after(r, "--latest"), &tip);
+
+	if (e && commit->p) /* the ref is broken, and not needed */
+		return r->c->code = ERR_OK;
+	if (!e && tip.p && (!commit->p || repo_reaches(r->repo, tip, *commit)))
+		*commit = tip;
+	return e;
+}
+
+static enum err read_commit(struct request *r)
+{
+	struct call *c = r->c;
+	struct str commit = after(r, "--commit");
+	struct snapshot files;
+	enum err e = open_repo(r);
+
+	if (!e && has(r, "--latest"))
+		e = find_latest(r, &commit);
+	if (e || (!commit.p && (e = find_commit(r, "--at-ms", "--spec", &commit))))
+		return e;
+	if ((e = has(r, "--raw")        ? commit_read_raw(c, r->repo, commit, &files) :
+		 after(r, "--commit").p ? commit_read(c, r->repo, commit, &files) :
+					  history_read(c, r->repo, commit, &files)))
+		return e;
+	json_object(&r->reply);
+	json_put_str(&r->reply, "commit", files.commit);
+	json_put_int(&r->reply, "time", files.time_ms);
+	json_put_object(&r->reply, "sizes");
+	for (int i = 0; i < SNAPSHOT_FILES; i++)
+		if (files.file[i].p)
+			json_put_int(&r->reply, snapshot_name((enum snapshot_file)i),
+				     (int64_t)files.file[i].n);
+	json_end(&r->reply);
+	json_end(&r->reply);
+	memcpy(r->rest, files.file, sizeof r->rest);
+	return ERR_OK;
+}
+
+static enum err tell_history(struct request *r)
+{
+	enum err e = open_repo(r);
+
+	return e ? e :
+		   history_of(r->c, r->repo, after(r, "--ref"), after(r, "--id"),
+			      number_after(r, "--limit", 0), &r->reply);
+}
+
+static enum err tell_commits(struct request *r)
+{
+	enum err e = open_repo(r);
+
+	return e ? e :
+		   history_commits(r->c, r->repo, after(r, "--ref"),
+				   number_after(r, "--limit", 0), &r->reply);
+}
+
+static enum err tell_blame(struct request *r)
+{
+	enum err e = open_repo(r);
+
+	return e ? e :
+		   history_blame(r->c, r->repo, after(r, "--ref"), after(r, "--id"),
+				 &r->reply);
+}
+
+static enum err tell_diff(struct request *r)
+{
+	struct str from, to;
+	enum err e = open_repo(r);
+
+	if (e || (e = find_commit(r, "--from-ms", "--from", &from)) ||
+	    (e = find_commit(r, "--to-ms", "--to", &to)))
+		return e;
+	return history_diff(r->c, r->repo, from, to, &r->reply);
+}
+
+static void say(const char *what, struct str with)
+{
+	if (with.p)
+		out_say("%s '" STR_FMT "'", what, STR_ARG(with));
+	else
+		out_say("%s", what);
+}
+
+/*
+ * A message to whoever has lost a claim, if it is an agent that is registered here. The
+ * request id makes it one message however often it is told.
+ */
+static void tell_loser(struct call *c, const struct lost_claim *lost)
+{
+	struct call aside = *c;
+	struct letter letter = {
+		.from = STR("abacus"),
+		.to = lost->holder,
+		.bead = lost->id,
+		.category = STR("INFO"),
+		.subject =
+			arena_fmt(&aside.mem, "Claim lost: " STR_FMT, STR_ARG(lost->id)),
+		.system = true,
+	};
+	struct agent_files files;
+	struct mail *sent;
+
+	letter.body = arena_fmt(
+		&aside.mem,
+		STR_FMT ". Stop working on it, or agree with " STR_FMT
+			" who goes on. 'bd show " STR_FMT
+			"' shows the bead, 'bd ready --claim' takes another one.",
+		STR_ARG(lost_text(&aside.mem, lost)),
+		STR_ARG(lost->to.p ? lost->to : lost->by), STR_ARG(lost->id));
+	aside.request_id =
+		arena_fmt(&aside.mem, "lost:" STR_FMT ":%lld.%lld", STR_ARG(lost->id),
+			  (long long)lost->epoch.ms, (long long)lost->epoch.n);
+	if (registry_id_valid(lost->holder) &&
+	    !agent_files_open(&aside, AGENTS_WRITE, &files)) {
+		if (files.home.p)
+			mail_send(&aside, &files, &letter, &sent);
+		agent_files_close(&files);
+	}
+	c->mem = aside.mem;
+}
+
+static enum err sync_once(struct request *r)
+{
+	struct sync_wants wants = { .pull = !has(r, "--no-pull"),
+				    .push = !has(r, "--no-push"),
+				    .begin = has(r, "--begin"),
+				    .dry = has(r, "--dry-run"),
+				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
+				    .collect_before_ms =
+					    number_after(r, "--collect-before-ms", 0),
+				    .doing = say,
+				    .lost = tell_loser };
+
+	return sync_run(r->c, &wants, &r->reply);
+}
+
+static enum err repair(struct request *r)
+{
+	struct sync_wants wants = { .pull = true,
+				    .dry = !has(r, "--apply"),
+				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
+				    .doing = say };
+
+	return sync_repair(r->c, &wants, has(r, "--apply"), &r->reply);
+}
+
+static enum err diagnose(struct request *r)
+{
+	return sync_diagnose(r->c, &r->reply);
+}
+
+static enum err run_pack(struct request *r)
+{
+	json_null(&r->reply);
+	return sync_pack(r->c);
+}
+
+static enum err run_courier(struct request *r)
+{
+	struct beads b;
+	enum err e = beads_home(r->c, &b);
+
+	json_null(&r->reply);
+	return e ? e : courier_run(r->c, &b);
+}
+
+static const struct {
+	const char *name;
+	int words;
+	enum err (*run)(struct request *r);
+} acts[] = {
+	{ "read", 1, read_commit },     { "history", 1, tell_history },
+	{ "commits", 1, tell_commits }, { "blame", 1, tell_blame },
+	{ "diff", 1, tell_diff },       { "sync", 1, sync_once },
+	{ "pack", 1, run_pack },        { "courier", 1, run_courier },
+	{ "repair", 1, repair },        { "diagnose", 1, diagnose },
+};
+
+/* --- the answer --- */
+
+static void put_error(struct call *c, enum err e, struct json *j)
+{
+	json_put_object(j, "error");
+	json_put_str(j, "name", str_of(err_name(e)));
+	json_put_str(j, "message", c->message);
+	json_put_str(j, "step", call_next_step(c));
+	json_put_str(j, "details", c->details);
+	json_end(j);
+}
+
+static bool answer(struct request *r, enum err e)
+{
+	struct json j = { .out.mem = &r->c->mem };
+	struct str text;
+	bool written;
+
+	json_object(&j);
+	if (e)
+		put_error(r->c, e, &j);
+	else
+		json_put_raw(&j, "reply", json_text(&r->reply));
+	if (!e && r->c->warning.p)
+		json_put_str(&j, "warning", r->c->warning);
+	json_end(&j);
+	text = json_text(&j);
+	written = fwrite(text.p, 1, text.n, stdout) == text.n && putchar('\n') == '\n';
+	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
+		written = written && fwrite(r->rest[i].p ? r->rest[i].p : "", 1,
+					    r->rest[i].n, stdout) == r->rest[i].n;
+	return !fflush(stdout) && written;
+}
+
+static enum err run(struct request *r, const char *act)
+{
+	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
+		if (!strcmp(act, acts[i].name)) {
+			for (int k = 0; k < acts[i].words; k++)
+				if (!r->words[k])
+					return call_fail(r->c, ERR_USAGE,
+							 "'%s' wants more", act);
+			r->c->dir = r->c->gitdir = str_of(r->words[0]);
+			return acts[i].run(r);
+		}
+	return call_fail(r->c, ERR_USAGE, "there is no act '%s'", act);
+}
+
+/* Nobody reads the answer any more, so nobody would end a call that hangs. */
+static void *watch(void *arg)
+{
+	struct pollfd out = { STDOUT_FILENO, 0, 0 };
+
+	(void)arg;
+	while (poll(&out, 1, -1) < 1)
+		;
+	if (getpgrp() == getpid())
+		kill(0, SIGKILL); /* with an ssh that it may have started */
+	_exit(1);
+}
+
+static void end_with_reader(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the others */
+	if (!pthread_create(&thread, NULL, watch, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct call c = { .actor = STR("abacus-sync"), .stored = STORED_SAFE };
+	struct request r = { .c = &c, .words = argv + 2, .reply.out.mem = &c.mem };
+	enum err e;
+	bool told;
+
+	signals_ignore();
+	if (argc < 2) {
+		out_say("abacus-sync is started by bd; see 'bd sync --help'");
+		return 2;
+	}
+	end_with_reader();
+	settings_read(&c);
+	e = settings_now(&c);
+	if (!e)
+		e = run(&r, argv[1]);
+	told = answer(&r, e);
+	if (r.repo)
+		repo_close(r.repo);
+	call_release(&c);
+	return e || !told ? 1 : 0;
+}

@@ -1,0 +1,516 @@
+#include "sync/sync.h"
+
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "base/text/url.h"
+#include "beads/autosync.h"
+#include "beads/config.h"
+#include "beads/model/record.h"
+#include "beads/sync_state.h"
+#include "sync/commits.h"
+#include "sync/sync_parts.h"
+
+enum {
+	JITTER_MS = 40, /* of the first wait after a lost race; it doubles */
+	JITTER_MOST = 1000,
+	STUCK_MOST = 8, /* refusals in a row while the ref stays where it is */
+};
+
+void sync_doing(struct sync *s, const char *what)
+{
+	if (s->wants->doing)
+		s->wants->doing(what, s->remote.name);
+}
+
+void sync_warn(struct sync *s, struct str text)
+{
+	if (s->warning.p && str_has(s->warning, text))
+		return;
+	s->warning = s->warning.p ? arena_fmt(&s->c->mem, STR_FMT "; " STR_FMT,
+					      STR_ARG(s->warning), STR_ARG(text)) :
+				    text;
+}
+
+/* --- what is reported --- */
+
+static void report_remap(struct sync *s, struct str id, const struct remap *r)
+{
+	void **at = map_put(&s->reported, arena_copy(&s->c->mem, r->to));
+
+	if (*at)
+		return;
+	*at = s;
+	json_object(&s->remapped);
+	json_put_str(&s->remapped, "from", id);
+	json_put_str(&s->remapped, "to", r->to);
+	json_end(&s->remapped);
+}
+
+void sync_report_remaps(struct sync *s, const struct state *now,
+			const struct state *known)
+{
+	for (size_t i = 0; i < now->slots.count; i++) {
+		const struct slot *slot = now->slots.entry[i].value,
+				  *old = known ? state_find(known, slot->id) : NULL;
+
+		for (size_t k = 0; k < slot->remaps; k++) {
+			bool new = true;
+
+			for (size_t n = 0; old && n < old->remaps; n++)
+				new = new && !str_eq(old->remap[n].to, slot->remap[k].to);
+			if (new)
+				report_remap(s, slot->id, &slot->remap[k]);
+		}
+	}
+}
+
+/* --- refs --- */
+
+enum err sync_move_here(struct sync *s, struct str commit, bool *moved)
+{
+	enum err e;
+
+	*moved = true;
+	if (str_eq(s->here, commit))
+		return ERR_OK;
+	if (!(e = repo_ref_move(s->c, s->repo, s->ref, s->here, commit, moved)) && *moved)
+		s->here = commit;
+	return e;
+}
+
+struct str sync_parent(const struct sync *s)
+{
+	if (!s->remote.url.p)
+		return s->base;
+	if (s->seen.p && (!s->there.p || repo_reaches(s->repo, s->seen, s->there)))
+		return s->seen;
+	return s->there;
+}
+
+/* --- publishing it --- */
+
+/* Says that it is there only after looking. */
+static enum err look_back(struct sync *s, struct str commit)
+{
+	struct call *c = s->c;
+	struct str there;
+	enum err e;
+
+	sync_doing(s, "reading back from");
+	if ((e = remote_look(c, &s->remote, s->ref, &there)))
+		return e;
+	if (!str_eq(there, commit) &&
+	    (e = remote_fetch(c, &s->remote, s->ref, commit, &there)))
+		return e;
+	if (there.p && repo_reaches(s->repo, there, commit))
+		return ERR_OK;
+	return call_fail(c, ERR_SYNC_FAILED,
+			 "'" STR_FMT "' took the change, and then did not have it",
+			 STR_ARG(s->remote.name));
+}
+
+static enum err publish(struct sync *s, struct str commit, bool *lost)
+{
+	struct call *c = s->c;
+	bool moved;
+	enum err e;
+
+	*lost = false;
+	if ((e = sync_move_here(s, commit, &moved)) || !moved) {
+		*lost = !moved;
+		return e;
+	}
+	if (!s->remote.url.p || !s->wants->push)
+		return ERR_OK;
+	s->published = str_eq(s->there, commit);
+	if (s->published)
+		return str_eq(s->seen, commit) ?
+			       ERR_OK :
+			       repo_ref_put(c, s->repo, s->tracking, commit);
+	sync_doing(s, "pushing to");
+	if ((e = remote_push(c, &s->remote, s->ref, commit, s->there, &moved)))
+		return e;
+	if (!moved && !s->wants->pull)
+		return call_fail(c, ERR_SYNC_FAILED,
+				 "'" STR_FMT "' has what is not here, and --no-pull "
+				 "keeps from taking it in",
+				 STR_ARG(s->remote.name));
+	*lost = !moved;
+	if (*lost)
+		return ERR_OK;
+	if ((e = repo_ref_put(c, s->repo, s->tracking, commit)) ||
+	    (e = look_back(s, commit)))
+		return e;
+	s->published = true;
+	return ERR_OK;
+}
+
+/* The journal need not keep any longer what the commit has. */
+static enum err settle(struct sync *s, struct str commit)
+{
+	if (str_eq(commit, s->base) && !s->pending.records)
+		return ERR_OK;
+	return sync_rebase(s, commit, s->sealed, &s->forgot);
+}
+
+/* --- the whole of it --- */
+
+/*
+ * A remote that speaks of a race while nobody moves its ref has another reason: the ref
+ * is broken, or a lock was left there.
+ */
+static enum err check_stuck(struct sync *s)
+{
+	const struct remote *m = &s->remote;
+	bool same = m->refused.p && str_eq(s->lost_at, s->there);
+
+	s->stuck = same ? s->stuck + 1 : 0;
+	s->lost_at = s->there;
+	if (s->stuck < STUCK_MOST)
+		return ERR_OK;
+	call_fail(s->c, ERR_REMOTE_REJECTED,
+		  "'" STR_FMT "' (" STR_FMT ") does not move the ref '" STR_FMT
+		  "', and nobody else does: " STR_FMT,
+		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(s->ref),
+		  STR_ARG(m->refused));
+	return call_step(s->c,
+			 "Nothing was lost. Ask whoever runs the remote to look at that "
+			 "ref and at a lock file beside it, then run 'bd sync' again.");
+}
+
+static enum err lost_again(struct sync *s)
+{
+	int64_t most = JITTER_MS << (s->attempts < 6 ? s->attempts : 6);
+	unsigned short some;
+	enum err e = check_stuck(s);
+
+	if (e)
+		return e;
+	if (moment_ticks() - s->started_ms > s->wants->timeout_ms)
+		return call_fail(s->c, ERR_SYNC_TIMEOUT,
+				 "others were faster, %lld times; '" STR_FMT
+				 "' is very busy",
+				 (long long)s->attempts, STR_ARG(s->remote.name));
+	platform_random(&some, sizeof some);
+	moment_sleep(some % (most < JITTER_MOST ? most : JITTER_MOST));
+	return ERR_OK;
+}
+
+/* A ref that keeps a commit; not if Git could not read its history. */
+static enum err keep(struct sync *s, struct str commit, bool *kept)
+{
+	struct repo_fault fault;
+	struct str sound = s->repairs ? (struct str){ 0 } : s->there;
+	enum err e = repo_check(s->c, s->repo, commit, sound, &fault);
+
+	*kept = !e && !fault.why.p;
+	return *kept && !s->wants->dry ? sync_backup(s, commit) : e;
+}
+
+/* Somebody has replaced what was published: nothing of it is lost here. */
+static enum err replaced(struct sync *s)
+{
+	bool kept;
+	enum err e = keep(s, s->seen, &kept);
+
+	sync_warn(s,
+		  arena_fmt(&s->c->mem,
+			    "the history at '" STR_FMT "' was %s; all of it is kept%s",
+			    STR_ARG(s->remote.name), s->there.p ? "replaced" : "deleted",
+			    !kept ? "" :
+				    arena_fmt(&s->c->mem,
+					      ", the commit it was at as "
+					      "refs/beads/backup/%.10s…",
+					      s->seen.p)
+					    .p));
+	return e;
+}
+
+/*
+ * Nothing of a history that cannot be read is taken in, and no ref of ours is set to it:
+ * neither this program nor the user's own Git could go on with it.
+ */
+static enum err check_there(struct sync *s)
+{
+	struct repo_fault fault;
+	enum err e;
+
+	if (!s->there.p || str_eq(s->there, s->seen))
+		return ERR_OK;
+	e = repo_check(s->c, s->repo, s->there, s->seen, &fault);
+	return !e && fault.why.p ?
+		       remote_refuse(s->c, &s->remote, s->ref, s->there, &fault) :
+		       e;
+}
+
+/* Our own ref can be moved by others too: 'git fetch' does, if it is told to. */
+static enum err check_here(struct sync *s)
+{
+	struct repo_fault fault;
+	enum err e;
+
+	if (!s->here.p || str_eq(s->here, s->base) || str_eq(s->here, s->seen) ||
+	    str_eq(s->here, s->there))
+		return ERR_OK;
+	e = repo_check(s->c, s->repo, s->here, s->base.p ? s->base : s->seen, &fault);
+	if (e || !fault.why.p)
+		return e;
+	call_fail(s->c, ERR_DAMAGED,
+		  "the ref '" STR_FMT "' of this clone is at " STR_FMT
+		  ", whose history cannot be used: " STR_FMT,
+		  STR_ARG(s->ref), STR_ARG(s->here), STR_ARG(fault.why));
+	return call_step(s->c, "Nothing was changed. 'bd repair --apply' sets the ref to "
+			       "a commit whose history can be used.");
+}
+
+enum err sync_fetch(struct sync *s)
+{
+	struct call *c = s->c;
+	enum err e;
+
+	/* of a ref that cannot be used libgit2 would say that the remote is to blame */
+	if ((e = repo_ref(c, s->repo, s->ref, &s->here)) ||
+	    (e = repo_ref(c, s->repo, s->tracking, &s->seen)))
+		return e;
+	s->there = s->seen;
+	if (!s->remote.url.p || !s->wants->pull)
+		return ERR_OK;
+	sync_doing(s, "fetching from");
+	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)) ||
+	    (!s->repairs && (e = check_there(s))))
+		return e;
+	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)))
+		return replaced(s);
+	return ERR_OK;
+}
+
+/*
+ * What could be read, and goes on from what was seen, is what was seen last. Others are
+ * so only once ours is published on top of them: until then we know what is missing.
+ */
+static enum err note_seen(struct sync *s)
+{
+	enum err e;
+
+	if (s->wants->dry || !s->there.p || str_eq(s->there, s->seen) ||
+	    (s->seen.p && !repo_reaches(s->repo, s->there, s->seen)))
+		return ERR_OK;
+	if (!(e = repo_ref_put(s->c, s->repo, s->tracking, s->there)))
+		s->seen = s->there;
+	return e;
+}
+
+/*
+ * Is our ref at a commit that was made from the journal as it is? Such a commit tells
+ * nothing new. A journal that was cut short since does not have all that the commit has.
+ */
+static bool made_from_journal(struct sync *s)
+{
+	enum journal_news news;
+	bool made = str_eq(s->here, s->made) && s->made_upto.segment &&
+		    !journal_compare(s->c, s->b.home, s->made_upto, &news) &&
+		    (news == JOURNAL_SAME || news == JOURNAL_MORE);
+
+	s->c->code = ERR_OK;
+	return made;
+}
+
+static enum err attempt(struct sync *s, struct str *commit, bool *lost)
+{
+	struct call *c = s->c;
+	enum err e;
+
+	*lost = false;
+	s->attempts++;
+	s->remote.refused = (struct str){ 0 };
+	if ((e = sync_fetch(s)) || (e = sync_seal(s)) ||
+	    (e = repo_ref(c, s->repo, s->ref, &s->here)) ||
+	    (e = sync_take_in(s, sync_parent(s))) || (e = sync_take_in(s, s->there)) ||
+	    (e = sync_take_in(s, s->seen)) || (e = note_seen(s)))
+		return e;
+	if (!made_from_journal(s) &&
+	    ((e = check_here(s)) || (e = sync_take_in(s, s->here))))
+		return e;
+	if (!s->base.p && record_empty(s->pending.change)) /* a store that is not there */
+		return ERR_OK;
+	if ((e = sync_join(s, commit)) || s->wants->dry)
+		return e;
+	if (!str_eq(*commit, s->base)) {
+		s->made = *commit;
+		s->made_upto = s->sealed;
+	}
+	return publish(s, *commit, lost);
+}
+
+/* Where there is no store on our ref, but one of the program before us, that is it. */
+static enum err find_ref(struct sync *s)
+{
+	static const char other[] = "refs/heads/beads/store";
+	struct call *c = s->c;
+	struct str here, there = { 0 };
+	bool far = s->remote.url.p && s->wants->pull;
+	enum err e = ERR_OK;
+
+	if (!str_is(s->ref, config_default(CONFIG_SYNC_REF)) ||
+	    (e = repo_ref(c, s->repo, s->ref, &here)) || here.p)
+		return e;
+	sync_doing(s, "looking at");
+	if (far && ((e = remote_look(c, &s->remote, s->ref, &there)) || there.p))
+		return e;
+	if ((e = repo_ref(c, s->repo, str_of(other), &here)) ||
+	    (far && (e = remote_look(c, &s->remote, str_of(other), &there))))
+		return e;
+	if (!here.p && !there.p)
+		return ERR_OK;
+	s->ref = str_of(other);
+	return config_put(c, s->b.home, CONFIG_SYNC_REF, s->ref);
+}
+
+enum err sync_open(struct sync *s)
+{
+	struct sync_state known;
+	struct call *c = s->c;
+	struct str name, chosen;
+	enum err e;
+
+	if ((e = config_get(c, s->b.home, CONFIG_SYNC_REF, &s->ref)) ||
+	    (e = config_size(c, s->b.home, CONFIG_SYNC_MAX_FILE, &s->file_most)) ||
+	    (e = config_get(c, s->b.home, CONFIG_SYNC_REMOTE, &name)) ||
+	    (e = config_find(c, s->b.home, CONFIG_SYNC_REMOTE, &chosen)) ||
+	    (e = commits_open(c, s->b.repo.common, &s->repo)) ||
+	    (e = remote_open(c, s->repo, name, &s->remote)))
+		return e;
+	if (chosen.p && !s->remote.url.p) {
+		call_fail(c, ERR_SYNC_FAILED,
+			  "this repository has no Git remote '" STR_FMT "'",
+			  STR_ARG(url_hide(&c->mem, name)));
+		return call_step(c, "'git remote' lists those there are; 'bd config set "
+				    "sync.remote NAME' chooses one.");
+	}
+	if (s->wants->begin && (e = find_ref(s)))
+		return e;
+	s->tracking = arena_fmt(&c->mem, SYNC_TRACKING STR_FMT, STR_ARG(name));
+	repo_sweep_locks(c, s->repo, s->ref);
+	known = sync_state_read(c, s->b.home);
+	s->made = known.made;
+	s->made_upto = known.made_upto;
+	return ERR_OK;
+}
+
+static void put_reply(struct sync *s, struct str commit, struct json *reply)
+{
+	json_end(&s->remapped);
+	json_object(reply);
+	json_put_int(reply, "pulled", s->pulled);
+	json_put_int(reply, "pushed", s->pushed);
+	json_put_raw(reply, "remapped", json_text(&s->remapped));
+	json_put_str(reply, "commit", commit);
+	json_put_int(reply, "attempts", s->attempts);
+	json_put_str(reply, "durability", s->published ? STR("remote") : STR("local"));
+	json_put_str(reply, "remote",
+		     s->remote.url.p ? s->remote.name : (struct str){ 0 });
+	json_put_str(reply, "ref", s->ref);
+	json_put_bool(reply, "dry_run", s->wants->dry);
+	json_put_str(reply, "warning", s->warning);
+	if (s->lost)
+		json_put_array(reply, "lost_claims");
+	for (const struct lost_claim *l = s->lost; l; l = l->next)
+		lost_encode(reply, l);
+	if (s->lost)
+		json_end(reply);
+	json_end(reply);
+}
+
+/* It only spares a join: whether this works or not says nothing about the sync. */
+static void remember(struct sync *s)
+{
+	struct call aside = *s->c;
+	struct sync_state known;
+
+	if (s->wants->dry || !s->made.p)
+		return;
+	known = sync_state_read(&aside, s->b.home);
+	known.made = s->made;
+	known.made_upto = s->made_upto;
+	sync_state_write(&aside, s->b.home, &known);
+	s->c->mem = aside.mem;
+}
+
+/* Also after a sync that failed: what came in before that counts. */
+static void find_lost(struct sync *s)
+{
+	struct call aside = *s->c;
+
+	if (!s->wants->dry)
+		lost_check(&aside, s->b.home, s->wants->lost, &s->lost);
+	s->c->mem = aside.mem;
+}
+
+static enum err run(struct sync *s, struct json *reply)
+{
+	struct str commit = { 0 };
+	bool lost = true;
+	enum err e = ERR_OK;
+
+	while (!e && lost)
+		if (!(e = attempt(s, &commit, &lost)) && lost)
+			e = lost_again(s);
+	remember(s);
+	if (!e && !s->wants->dry)
+		e = settle(s, commit);
+	find_lost(s);
+	if (e)
+		return e;
+	if (!s->wants->dry)
+		sync_pack_later(s, commit);
+	put_reply(s, commit, reply);
+	return ERR_OK;
+}
+
+enum err sync_alone(struct sync *s, struct lock *lock)
+{
+	struct call *c = s->c;
+	struct str path = path_join(&c->mem, s->b.home, STR("sync.lock"));
+
+	if (lock_take(c, path, 0, lock) != ERR_DATABASE_BUSY)
+		return c->code;
+	c->code = ERR_OK;
+	sync_doing(s, "waiting for another sync of this repository");
+	return lock_take(c, path, (int)s->wants->timeout_ms, lock);
+}
+
+/* Where there is no store yet, 'bd init' is the command that goes on. */
+static void advise_init(struct call *c)
+{
+	const struct str sync = STR("'bd sync'");
+	const char *at = str_find(c->step, sync);
+
+	if (at)
+		call_step(c, "%.*s'bd init'%s", (int)(at - c->step.p), c->step.p,
+			  at + sync.n);
+}
+
+enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply)
+{
+	struct sync s = { .c = c,
+			  .wants = wants,
+			  .started_ms = moment_ticks(),
+			  .remapped.out.mem = &c->mem,
+			  .reported.mem = &c->mem };
+	AUTO_LOCK alone = LOCK_NONE;
+	enum err e = beads_home(c, &s.b);
+
+	if (e || (wants->begin && (e = file_make_dir(c, s.b.home, 0700))) ||
+	    (e = sync_alone(&s, &alone)))
+		return e;
+	json_array(&s.remapped);
+	if (!(e = sync_open(&s)))
+		e = run(&s, reply);
+	if (e == ERR_DAMAGED && wants->begin)
+		advise_init(c);
+	if (s.repo)
+		repo_close(s.repo);
+	return e;
+}

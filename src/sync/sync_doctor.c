@@ -1,0 +1,116 @@
+/*
+ * What would stop a sync, without one: refs that cannot be read, locks that were left at
+ * them, a remote that is a folder and cannot be used. A server is not asked: that may
+ * take long, and 'bd sync' tells.
+ */
+#include "base/system/spawn.h"
+#include "sync/commits.h"
+#include "sync/sync_parts.h"
+
+struct diagnosis {
+	struct sync *s;
+	struct json *reply; /* an open list */
+};
+
+static void tell(struct diagnosis *d, const char *code, struct str message,
+		 struct str fix)
+{
+	json_object(d->reply);
+	json_put_str(d->reply, "code", str_of(code));
+	json_put_str(d->reply, "message", message);
+	json_put_str(d->reply, "fix", fix);
+	json_end(d->reply);
+}
+
+/* A failure of the call is something to tell. */
+static void tell_failure(struct diagnosis *d, const char *code)
+{
+	struct call *c = d->s->c;
+
+	tell(d, code, c->message, call_next_step(c));
+	c->code = ERR_OK;
+}
+
+static void tell_lock(struct diagnosis *d, struct str ref, struct str lock,
+		      struct str fix)
+{
+	tell(d, "lock",
+	     arena_fmt(
+		     &d->s->c->mem,
+		     "the lock '" STR_FMT
+		     "' was left behind: until it is removed, no sync can move '" STR_FMT
+		     "'",
+		     STR_ARG(lock), STR_ARG(ref)),
+	     fix);
+}
+
+/* The remote still has what a commit here has lost. */
+static struct str fetch_again(struct sync *s)
+{
+	struct call *c = s->c;
+	const char *root = arena_cstr(&c->mem, s->b.repo.common);
+
+	return s->remote.url.p ? arena_fmt(&c->mem,
+					   "git -C " STR_FMT " fetch --refetch " STR_FMT
+					   " " STR_FMT,
+					   STR_ARG(spawn_quoted(&c->mem, str_of(root))),
+					   STR_ARG(s->remote.name), STR_ARG(s->ref)) :
+				 arena_fmt(&c->mem, "git -C " STR_FMT " fsck",
+					   STR_ARG(spawn_quoted(&c->mem, str_of(root))));
+}
+
+static void check_ref(struct diagnosis *d, struct str ref)
+{
+	struct sync *s = d->s;
+	struct str commit, lock, fix;
+	struct snapshot files;
+
+	if (repo_ref(s->c, s->repo, ref, &commit) ||
+	    repo_ref_movable(s->c, s->repo, ref)) {
+		tell_failure(d, "ref");
+	} else if (commit.p && commit_read_raw(s->c, s->repo, commit, &files)) {
+		tell(d, "ref",
+		     arena_fmt(&s->c->mem, "the commit of '" STR_FMT "': " STR_FMT,
+			       STR_ARG(ref), STR_ARG(s->c->message)),
+		     fetch_again(s));
+		s->c->code = ERR_OK;
+	}
+	if (repo_ref_locked(s->c, s->repo, ref, &lock, &fix))
+		tell_lock(d, ref, lock, fix);
+}
+
+static void check_remote(struct diagnosis *d)
+{
+	struct sync *s = d->s;
+	struct str commit, lock, fix;
+
+	if (remote_is_folder(s->c, &s->remote) &&
+	    remote_look(s->c, &s->remote, s->ref, &commit))
+		tell_failure(d, "remote");
+	if (remote_ref_locked(s->c, &s->remote, s->ref, &lock, &fix))
+		tell_lock(d, s->ref, lock, fix);
+}
+
+enum err sync_diagnose(struct call *c, struct json *reply)
+{
+	struct sync_wants wants = { .pull = true };
+	struct sync s = { .c = c, .wants = &wants };
+	struct diagnosis d = { &s, reply };
+	enum err e = beads_home(c, &s.b);
+
+	if (e)
+		return e;
+	json_array(reply);
+	if (sync_open(&s)) {
+		tell_failure(&d, "sync");
+	} else {
+		check_ref(&d, s.ref);
+		if (s.remote.url.p)
+			check_ref(&d, s.tracking);
+		check_remote(&d);
+	}
+	json_end(reply);
+	if (s.repo)
+		repo_close(s.repo);
+	return ERR_OK;
+}

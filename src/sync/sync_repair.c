@@ -1,0 +1,398 @@
+#include "base/text/value.h"
+#include "beads/repair/foreign.h"
+#include "beads/repair/salvage.h"
+#include "sync/commits.h"
+#include "sync/sync_parts.h"
+
+struct repair {
+	struct sync *s;
+	struct json *reply; /* an open list, of commits */
+	bool apply;
+	int64_t damaged, aside;
+	struct state *all;   /* what can be read of commits with damaged lines */
+	struct str lines[2]; /* these commits */
+	size_t line_count;
+	struct repo_fault there, here, base; /* what is wrong with their histories */
+	struct str made;                     /* what is to be published; or absent */
+	bool parted;                         /* the journal goes on from another commit */
+};
+
+/* --- what is damaged --- */
+
+static void report(struct repair *r, struct str commit, const char *where)
+{
+	r->damaged++;
+	json_object(r->reply);
+	json_put_str(r->reply, "commit", commit);
+	json_put_str(r->reply, "where", str_of(where));
+}
+
+/* All of it, not only what is new: this clone may have taken it in long ago. */
+static enum err check_history(struct repair *r, struct str commit, struct str known,
+			      const char *where, struct repo_fault *fault)
+{
+	enum err e = repo_check(r->s->c, r->s->repo, commit, known, fault);
+
+	if (e || !fault->why.p ||
+	    (fault != &r->there && str_eq(fault->commit, r->there.commit)))
+		return e;
+	report(r, fault->commit, where);
+	json_put_str(r->reply, "why", fault->why);
+	json_put_array(r->reply, "lines");
+	json_end(r->reply);
+	json_end(r->reply);
+	return ERR_OK;
+}
+
+static enum err check_histories(struct repair *r)
+{
+	struct sync *s = r->s;
+	struct str sound = { 0 };
+	enum err e = check_history(r, s->there, sound, "remote", &r->there);
+
+	if (e)
+		return e;
+	if (r->there.why.p && str_eq(r->there.commit, s->there))
+		return remote_refuse(s->c, &s->remote, s->ref, s->there, &r->there);
+	sound = r->there.why.p ? (struct str){ 0 } : s->there;
+	if (str_eq(s->here, s->there))
+		r->here = r->there;
+	else if ((e = check_history(r, s->here, sound, "here", &r->here)))
+		return e;
+	if (str_eq(s->base, s->there) || str_eq(s->base, s->here)) {
+		r->base = str_eq(s->base, s->there) ? r->there : r->here;
+		return ERR_OK;
+	}
+	return repo_check(s->c, s->repo, s->base, sound, &r->base);
+}
+
+/* Refs to what cannot be read are removed: `git gc` would die of them. */
+static enum err check_backups(struct repair *r)
+{
+	struct sync *s = r->s;
+	struct str *names, sound = r->there.why.p ? (struct str){ 0 } : s->there;
+	size_t count;
+	enum err e =
+		repo_refs_below(s->c, s->repo, STR("refs/beads/backup/"), &names, &count);
+
+	for (size_t i = 0; !e && i < count; i++) {
+		struct repo_fault fault;
+		struct str commit;
+
+		if (!(e = repo_ref(s->c, s->repo, names[i], &commit)) &&
+		    !(e = check_history(r, commit, sound, "backup", &fault)) &&
+		    fault.why.p && r->apply)
+			e = repo_ref_drop(s->c, s->repo, names[i]);
+	}
+	return e;
+}
+
+static bool sound(struct sync *s, const struct snapshot *files)
+{
+	bool well = !sync_check(s, files) && !sync_fits_itself(s, files);
+
+	s->c->code = ERR_OK;
+	return well;
+}
+
+/* A later version of this program wrote it: to write it anew would lose what is new. */
+static enum err check_version(struct repair *r, const struct snapshot *files)
+{
+	struct call *c = r->s->c;
+	struct str why;
+	const struct value *v = snapshot_parse_meta(&c->mem, files, &why);
+	int64_t version;
+
+	if (!value_int(v, "format_version", &version) || version <= FORMAT_VERSION)
+		return ERR_OK;
+	snapshot_read_meta(c, files, state_new(&c->mem));
+	return call_step(c,
+			 "Your own work is safe and goes on. Install a version of this "
+			 "program that knows that format.");
+}
+
+/* Where all lines are well, it is meta.json that is written anew. */
+static void report_meta(struct repair *r, const struct snapshot *files)
+{
+	struct call *c = r->s->c;
+
+	if (!snapshot_check(c, files))
+		snapshot_read_meta(c, files, state_new(&c->mem));
+	json_object(r->reply);
+	json_put_str(r->reply, "file", str_of(snapshot_name(FILE_META)));
+	json_put_int(r->reply, "line", 1);
+	json_put_str(r->reply, "action", STR("rewritten"));
+	json_put_str(r->reply, "why", c->code ? c->message : STR("it was damaged"));
+	json_put_str(r->reply, "text", STR(""));
+	json_end(r->reply);
+	c->code = ERR_OK;
+}
+
+/* The lines of a commit. What can be read of it is kept, if there is any damage. */
+static enum err check_lines(struct repair *r, struct str commit, const char *where)
+{
+	struct sync *s = r->s;
+	struct call *c = s->c;
+	struct snapshot raw;
+	size_t told;
+	enum err e;
+
+	if (!commit.p)
+		return ERR_OK;
+	if ((e = commit_read_raw(c, s->repo, commit, &raw)) ||
+	    (e = check_version(r, &raw)))
+		return e;
+	if (foreign_files(&c->mem, &raw)) {
+		if (!(e = commit_read(c, s->repo, commit, &raw)) ||
+		    e != ERR_REMOTE_DAMAGED)
+			return e;
+		return call_step(c, "Another program wrote it, and only that can mend "
+				    "it. 'bd init --ref REF' publishes to another ref "
+				    "meanwhile.");
+	}
+	if (sound(s, &raw))
+		return ERR_OK;
+	report(r, commit, where);
+	json_put_array(r->reply, "lines");
+	told = r->reply->out.n;
+	r->aside += (int64_t)salvage(&c->mem, &raw, r->all, r->reply);
+	if (r->reply->out.n == told)
+		report_meta(r, &raw);
+	json_end(r->reply);
+	json_end(r->reply);
+	snapshot_read_meta(c, &raw, r->all);
+	c->code = ERR_OK; /* the prefix is known here, if it is not known there */
+	r->lines[r->line_count++] = commit;
+	return ERR_OK;
+}
+
+/* --- mending it --- */
+
+static void report_parted(struct repair *r, struct str commit, const char *where,
+			  struct json *lines)
+{
+	report(r, commit, where);
+	json_put_raw(r->reply, "lines", json_text(lines));
+	json_end(r->reply);
+}
+
+/* Nothing that is known is lost with a line or a history that cannot be read. */
+static enum err join_commit(struct repair *r, struct str commit)
+{
+	struct sync *s = r->s;
+	struct json lines = { .out.mem = &s->c->mem };
+	struct snapshot files;
+	size_t count = 0;
+	enum err e;
+
+	if (!commit.p)
+		return ERR_OK;
+	for (size_t i = 0; i < r->line_count; i++)
+		if (str_eq(commit, r->lines[i]))
+			return ERR_OK;
+	json_array(&lines);
+	if ((e = commit_read(s->c, s->repo, commit, &files)) ||
+	    (e = sync_part_known(s, &files, r->all, &lines, &count)))
+		return e;
+	json_end(&lines);
+	if (count)
+		report_parted(r, commit, "here", &lines);
+	return ERR_OK;
+}
+
+/* Our own ref may be at what cannot be read at all; its beads are in the base. */
+static bool usable_here(const struct repair *r)
+{
+	return r->s->here.p && !str_eq(r->s->here, r->s->there) &&
+	       !(r->here.why.p && str_eq(r->here.commit, r->s->here));
+}
+
+static enum err join_all(struct repair *r)
+{
+	struct sync *s = r->s;
+	enum err e;
+
+	if ((e = join_commit(r, s->there)) ||
+	    (usable_here(r) && (e = join_commit(r, s->here))))
+		return e;
+	return str_eq(s->base, s->there) || str_eq(s->base, s->here) ?
+		       ERR_OK :
+		       join_commit(r, s->base);
+}
+
+/* What the new commit goes on from: history only goes on, where it can be read. */
+static enum err find_parent(struct repair *r, struct str *parent)
+{
+	struct sync *s = r->s;
+	bool far = s->there.p;
+
+	*parent = far ? s->there : s->here;
+	if (!(far ? r->there : r->here).why.p)
+		return ERR_OK;
+	s->remote.replaces = far;
+	return repo_last_sound(s->c, s->repo, *parent, parent);
+}
+
+static struct str message_for(struct repair *r)
+{
+	struct arena *mem = &r->s->c->mem;
+	const struct repo_fault *fault = r->there.why.p ? &r->there : &r->here;
+
+	if (!fault->why.p)
+		return arena_fmt(
+			mem,
+			"beads: repaired\n\nThe commit before could not be used; it "
+			"is kept as refs/beads/backup/" STR_FMT ".\n",
+			STR_ARG(r->lines[0]));
+	return arena_fmt(mem,
+			 "beads: repaired\n\nCommit %.10s cannot be read. It and those "
+			 "after it are no part of the history any more.\n",
+			 fault->commit.p);
+}
+
+static enum err write_repaired(struct repair *r)
+{
+	struct sync *s = r->s;
+	struct call *c = s->c;
+	struct snapshot mended;
+	struct repo_file files[SNAPSHOT_FILES];
+	struct str tree, parent, keep[REPO_KEEP] = { s->there };
+	enum err e;
+
+	if (usable_here(r))
+		keep[1] = s->here;
+	if ((e = join_all(r)) || (e = find_parent(r, &parent)))
+		return e;
+	mended = snapshot_encode(&c->mem, r->all);
+	for (int f = 0; f < SNAPSHOT_FILES; f++)
+		files[f] = (struct repo_file){
+			snapshot_name((enum snapshot_file)f), &mended.file[f], 1, { 0 }
+		};
+	if ((e = repo_tree(c, s->repo, keep, files, SNAPSHOT_FILES, &tree)))
+		return e;
+	return repo_commit_tree(c, s->repo, tree, parent, message_for(r), &r->made);
+}
+
+/* The base was a commit to which no ref points any more. */
+static enum err leave_base(struct repair *r)
+{
+	struct sync *s = r->s;
+	struct journal_place upto = { .segment = s->pending.segment,
+				      .offset = s->pending.offset };
+	struct news all = { .change = state_new(&s->c->mem), .forgets = true };
+
+	return sync_rebase(s, r->made, upto, &all);
+}
+
+static enum err publish_repaired(struct repair *r)
+{
+	struct sync *s = r->s;
+	bool moved = true;
+	enum err e;
+
+	if ((e = sync_move_here(s, r->made, &moved)))
+		return e;
+	if (moved && s->remote.url.p &&
+	    (e = remote_push(s->c, &s->remote, s->ref, r->made, s->there, &moved)))
+		return e;
+	if (!moved)
+		return call_fail(s->c, ERR_SYNC_FAILED,
+				 "another one has written meanwhile");
+	if (!r->there.why.p && !r->here.why.p && !r->base.why.p)
+		return ERR_OK;
+	if (s->remote.url.p && (e = repo_ref_put(s->c, s->repo, s->tracking, r->made)))
+		return e;
+	return leave_base(r);
+}
+
+static enum err repair_all(struct repair *r)
+{
+	struct sync *s = r->s;
+	bool history;
+	enum err e;
+
+	if ((e = sync_fetch(s)) || (e = repo_ref(s->c, s->repo, s->ref, &s->here)) ||
+	    (e = check_histories(r)) || (e = check_lines(r, s->there, "remote")))
+		return e;
+	if (usable_here(r) && (e = check_lines(r, s->here, "here")))
+		return e;
+	history = r->there.why.p || r->here.why.p || r->base.why.p;
+	for (size_t i = 0; r->apply && !history && i < r->line_count; i++)
+		if ((e = sync_backup(s, r->lines[i])))
+			return e;
+	if (r->apply && (r->line_count || history) &&
+	    ((e = write_repaired(r)) || (e = publish_repaired(r))))
+		return e;
+	return check_backups(r);
+}
+
+/* --- commits that are sound, and cannot be joined with what is known here --- */
+
+static enum err repair_join(struct repair *r, struct str commit, const char *where)
+{
+	struct json lines = { .out.mem = &r->s->c->mem };
+	size_t count;
+	enum err e;
+
+	json_array(&lines);
+	e = sync_part(r->s, commit, r->apply, &lines, &count);
+	json_end(&lines);
+	if (e || !count)
+		return e;
+	r->parted = true;
+	report_parted(r, commit, where, &lines);
+	return ERR_OK;
+}
+
+static bool is_news(const struct sync *s, struct str commit)
+{
+	return commit.p && !(s->base.p && repo_reaches(s->repo, s->base, commit));
+}
+
+/* The base first: an older version may have taken in what does not fit. */
+static enum err repair_joins(struct repair *r)
+{
+	struct sync *s = r->s;
+	bool damaged = r->line_count || r->there.why.p || r->here.why.p || r->base.why.p;
+	enum err e;
+
+	if (damaged && !r->made.p) /* that has to be mended first */
+		return ERR_OK;
+	if (r->made.p && (e = sync_seal(s)))
+		return e;
+	if (r->made.p)
+		s->there = r->made;
+	if (s->base.p && (e = repair_join(r, s->base, "journal")))
+		return e;
+	if (is_news(s, s->there) && (e = repair_join(r, s->there, "remote")))
+		return e;
+	return is_news(s, s->here) ? repair_join(r, s->here, "here") : ERR_OK;
+}
+
+enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
+		     struct json *reply)
+{
+	struct sync s = { .c = c, .wants = wants, .repairs = true };
+	struct repair r = { .s = &s, .reply = reply, .apply = apply };
+	AUTO_LOCK alone = LOCK_NONE;
+	enum err e = beads_home(c, &s.b);
+
+	if (e || (e = sync_alone(&s, &alone)) ||
+	    (e = beads_pending(c, &s.b, &s.pending)) || (e = sync_open(&s)))
+		return e;
+	s.base = s.pending.base;
+	s.sealed = s.b.about.place;
+	r.all = state_new(&c->mem);
+	json_object(reply);
+	json_put_array(reply, "commits");
+	if (!(e = repair_all(&r)))
+		e = repair_joins(&r);
+	json_end(reply);
+	json_put_int(reply, "damaged", r.damaged);
+	json_put_int(reply, "set_aside", r.aside);
+	json_put_bool(reply, "applied", apply && r.damaged);
+	json_put_str(reply, "commit", apply && r.parted ? s.base : r.made);
+	json_end(reply);
+	repo_close(s.repo);
+	return e;
+}

@@ -1,0 +1,208 @@
+#include "beads/repair/validate.h"
+#include "sync/commits.h"
+#include "sync/sync_parts.h"
+
+enum { BACKUPS = 16 }; /* refs to what was replaced */
+
+static const struct str backups = { "refs/beads/backup/", 18 };
+
+/* Which of them is of the oldest commit; never that of `kept`. */
+static size_t oldest_backup(struct sync *s, const struct str *names, size_t count,
+			    struct str kept)
+{
+	int64_t oldest = INT64_MAX;
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct str of = str_skip(names[i], backups.n);
+		struct commit about;
+
+		if (!str_eq(of, kept) && !repo_commit(s->c, s->repo, of, &about) &&
+		    about.time_ms < oldest) {
+			oldest = about.time_ms;
+			found = i;
+		}
+	}
+	s->c->code = ERR_OK;
+	return found;
+}
+
+enum err sync_backup(struct sync *s, struct str commit)
+{
+	struct call *c = s->c;
+	struct str *names, name = arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(backups),
+					    STR_ARG(commit));
+	size_t count;
+	enum err e;
+
+	if ((e = repo_ref_put(c, s->repo, name, commit)) ||
+	    (e = repo_refs_below(c, s->repo, backups, &names, &count)))
+		return e;
+	while (!e && count > BACKUPS) {
+		size_t drop = oldest_backup(s, names, count, commit);
+
+		e = repo_ref_drop(c, s->repo, names[drop]);
+		names[drop] = names[--count];
+	}
+	return e;
+}
+
+/* Kept for sync_join(): the commit that it makes has these lines in their normal form. */
+static void keep_to_rewrite(struct sync *s, const struct state *lines)
+{
+	if (!s->rewritten)
+		s->rewritten = state_new(&s->c->mem);
+	state_add(s->rewritten, lines);
+}
+
+enum err sync_check(struct sync *s, const struct snapshot *files)
+{
+	struct state *rewritten = state_new(&s->c->mem);
+	enum err e = validate_usable(s->c, files, rewritten);
+
+	if (!e)
+		keep_to_rewrite(s, rewritten);
+	return e;
+}
+
+static size_t count_lines(const struct snapshot *files)
+{
+	size_t n = 0;
+
+	for (int f = 0; f < FILE_META; f++)
+		n += str_count(files->file[f], '\n');
+	return n;
+}
+
+/* The commit, which has all that our base has and this news, is the base from now on. */
+static enum err take_next(struct sync *s, struct str commit, const struct news *news)
+{
+	struct journal_place upto = { .segment = s->pending.segment,
+				      .offset = s->pending.offset };
+	enum err e;
+
+	s->pulled += (int64_t)news->count;
+	sync_report_remaps(s, news->change, NULL);
+	if (s->wants->dry) {
+		s->base = commit; /* as if; so that nothing is counted twice */
+		return ERR_OK;
+	}
+	if ((e = sync_rebase(s, commit, upto, news)))
+		return e;
+	/* the journal may have begun anew, and what came back is to be published */
+	return sync_seal(s);
+}
+
+/*
+ * What is only in our base is joined to the commit: they went different ways, or the
+ * commit has lost something.
+ */
+static enum err take_other(struct sync *s, struct merge *m)
+{
+	struct str joined, tip = sync_parent(s), parent = m->side[0].commit;
+	struct snapshot both;
+	struct news news;
+	bool same, moved;
+	enum err e = sync_fits_change(s, &m->side[0], &m->side[1], s->pending.change);
+
+	if (e)
+		return e;
+	if (s->remote.url.p && tip.p && repo_reaches(s->repo, s->base, tip))
+		parent = s->base; /* it has what was published; the other may not */
+
+	if (s->wants->dry) {
+		e = news_between(s->c, &m->side[1], &m->side[0], false, &news);
+		return e ? e : take_next(s, m->side[0].commit, &news);
+	}
+	if ((e = sync_write_commit(s, m, parent, &joined, &same)) ||
+	    (e = sync_move_here(s, joined, &moved)))
+		return e;
+	if (!moved) /* it has to be kept by some ref */
+		e = sync_backup(s, joined);
+	if (e || (e = commit_read(s->c, s->repo, joined, &both)) ||
+	    (e = news_between(s->c, &m->side[1], &both, true, &news)))
+		return e;
+	return take_next(s, joined, &news);
+}
+
+/* Is what a commit has already in the base? */
+static bool known(struct sync *s, struct str commit)
+{
+	return !commit.p || (s->base.p && repo_has(s->repo, s->base) &&
+			     repo_reaches(s->repo, s->base, commit));
+}
+
+static void say_lost(struct sync *s, const struct merge *m)
+{
+	sync_warn(s, arena_fmt(&s->c->mem,
+			       "commit %.10s of '" STR_FMT "' had lost %zu changes that "
+			       "were published before it; they are kept",
+			       m->side[0].commit.p,
+			       STR_ARG(s->remote.url.p ? s->remote.name : s->ref),
+			       m->count + m->meta_changed));
+}
+
+/* A commit that is not the first one, joined with our base unless it has all of that. */
+static enum err take_more(struct sync *s, struct str commit, const struct snapshot *new)
+{
+	struct merge m = { .c = s->c, .side = { *new }, .sides = 2 };
+	bool apart = !repo_reaches(s->repo, commit, s->base), lost;
+	enum err e = commit_read(s->c, s->repo, s->base, &m.side[1]);
+
+	/* lines that are joined to are copied, not read; whatever is wrong is said first
+	 */
+	if (e || (apart && (e = sync_check(s, new))))
+		return e;
+	if (!apart) {
+		struct news news;
+
+		if ((e = news_between(s->c, &m.side[1], new, true, &news)) ||
+		    (e = sync_lost(s, &m, &lost)))
+			return e;
+		keep_to_rewrite(s, news.rewritten);
+		if (!lost && (e = sync_fits_change(s, new, NULL, s->pending.change)))
+			return e;
+		if (!lost)
+			return take_next(s, commit, &news);
+		if ((e = sync_check(s, new)))
+			return e;
+		say_lost(s, &m);
+	} else if ((e = merge_run(&m))) {
+		return e;
+	}
+	return take_other(s, &m);
+}
+
+static enum err take_first(struct sync *s, struct str commit, const struct snapshot *new)
+{
+	struct news all = { .change = state_new(&s->c->mem),
+			    .count = count_lines(new),
+			    .forgets = true }; /* all of it is read from the commit */
+	enum err e = sync_fits_itself(s, new);
+
+	if (!e)
+		e = sync_fits_change(s, new, NULL, s->pending.change);
+	return e ? e : take_next(s, commit, &all);
+}
+
+enum err sync_take_in(struct sync *s, struct str commit)
+{
+	struct call *c = s->c;
+	struct snapshot new;
+	enum err e;
+
+	if (known(s, commit))
+		return ERR_OK;
+	if ((e = commit_read(c, s->repo, commit, &new)))
+		return e;
+	if ((e = snapshot_check(c, &new))) {
+		c->code = ERR_OK;
+		return sync_check(s, &new);
+	}
+	if (s->base.p)
+		e = take_more(s, commit, &new);
+	else if (!(e = sync_check(s, &new)))
+		e = take_first(s, commit, &new);
+	repo_forget(s->repo);
+	return e;
+}
