@@ -16,8 +16,8 @@ static int64_t own_epoch(const struct reservation *r, const struct guard_ask *as
 	return first;
 }
 
-static bool counts(const struct reservation *r, const struct guard_ask *ask, int64_t own,
-		   int64_t now_ms)
+static bool guard_counts(const struct reservation *r, const struct guard_ask *ask,
+			 int64_t own, int64_t now_ms)
 {
 	return r->expires_ms > now_ms &&
 	       !(ask->agent.p && str_eq(r->agent, ask->agent)) && r->epoch < own;
@@ -39,7 +39,7 @@ static const struct reservation *find_other(struct call *c, const struct agent_f
 				  i ? path_real_part(&c->mem, full) : full, key))
 			r = reservation_overlapping(c, book, *key);
 		own = own_epoch(r, ask, *key, c->now_ms);
-		while (r && !counts(r, ask, own, c->now_ms))
+		while (r && !guard_counts(r, ask, own, c->now_ms))
 			r = r->next;
 		if (r)
 			return r;

@@ -57,7 +57,8 @@ void mail_encode(struct json *j, const struct mail *m)
 
 /* --- sending --- */
 
-static enum err check_text(struct call *c, const char *what, struct str text, size_t most)
+static enum err mail_check_text(struct call *c, const char *what, struct str text,
+				size_t most)
 {
 	if (text.n > most)
 		return call_fail(c, ERR_INVALID_INPUT, "%s is longer than %zu bytes",
@@ -92,18 +93,19 @@ static enum err check_letter(struct call *c, const struct letter *l)
 				 "a message of the category " STR_FMT " has no %s",
 				 STR_ARG(l->category),
 				 l->urgency.p ? "urgency" : "next action");
-	if (l->action.p && (e = check_text(c, "the next action", l->action, TITLE_MOST)))
+	if (l->action.p &&
+	    (e = mail_check_text(c, "the next action", l->action, TITLE_MOST)))
 		return e;
-	if (l->thread.p && (e = check_text(c, "the thread", l->thread, TITLE_MOST)))
+	if (l->thread.p && (e = mail_check_text(c, "the thread", l->thread, TITLE_MOST)))
 		return e;
-	if ((e = check_text(c, "the subject", l->subject, TITLE_MOST)))
+	if ((e = mail_check_text(c, "the subject", l->subject, TITLE_MOST)))
 		return e;
-	return check_text(c, "the body", l->body, TEXT_MOST);
+	return mail_check_text(c, "the body", l->body, TEXT_MOST);
 }
 
 /* Somebody who is not registered is one of these, not simply not found. */
-static enum err known(struct call *c, struct agent_files *f, struct str id, enum err what,
-		      struct registered **out)
+static enum err mail_known(struct call *c, struct agent_files *f, struct str id,
+			   enum err what, struct registered **out)
 {
 	enum err e = registry_find(c, f, id, out);
 
@@ -116,7 +118,7 @@ static enum err known(struct call *c, struct agent_files *f, struct str id, enum
 
 /* What a repeat of the request comes to again: the end of an id. Absent: it cannot be
  * known. */
-static struct str mark_of(struct call *c, const struct letter *l, struct str to)
+static struct str mail_mark_of(struct call *c, const struct letter *l, struct str to)
 {
 	struct str zero = { "", 1 },
 		   pieces[] = { c->request_id, zero, l->from, zero, to };
@@ -126,7 +128,7 @@ static struct str mark_of(struct call *c, const struct letter *l, struct str to)
 	return str_head(sha256_pieces(&c->mem, pieces, 5), 16);
 }
 
-static bool same_letter(const struct letter *l, const struct mail *m)
+static bool mail_same_letter(const struct letter *l, const struct mail *m)
 {
 	return str_eq(l->bead, m->bead) && str_eq(l->subject, m->subject) &&
 	       str_eq(l->body, m->body) &&
@@ -166,18 +168,19 @@ struct delivery {
 };
 
 /* Once, however often the request is repeated. */
-static enum err prepare(struct call *c, struct agent_files *f, const struct letter *l,
-			struct str to, struct delivery ***tail)
+static enum err mail_prepare(struct call *c, struct agent_files *f,
+			     const struct letter *l, struct str to,
+			     struct delivery ***tail)
 {
 	struct delivery *d = arena_new(&c->mem, struct delivery);
-	struct str mark = mark_of(c, l, to);
+	struct str mark = mail_mark_of(c, l, to);
 	enum err e;
 
 	*d = (struct delivery){ 0 };
 	if ((e = mailbox_open(c, f, to, &d->box)) ||
 	    (mark.p && (e = mailbox_find_end(c, f, &d->box, mark, &d->mail))))
 		return e;
-	if (d->mail && !same_letter(l, d->mail))
+	if (d->mail && !mail_same_letter(l, d->mail))
 		return call_fail(c, ERR_REQUEST_MISMATCH,
 				 "request id '" STR_FMT "' was used for another message",
 				 STR_ARG(c->request_id));
@@ -201,7 +204,7 @@ static enum err prepare_all(struct call *c, struct agent_files *f, const struct 
 
 	for (; !e && a; a = a->next)
 		if (!str_eq(a->id, l->from))
-			e = prepare(c, f, l, a->id, tail);
+			e = mail_prepare(c, f, l, a->id, tail);
 	return e;
 }
 
@@ -211,7 +214,7 @@ static enum err event_line(struct call *c, struct agent_files *f, const struct l
 {
 	struct protocol_event event = {
 		.type = m->category == CATEGORY_HANDOFF ? EVENT_HANDOFF : EVENT_BLOCKED,
-		.mark = mark_of(c, l, l->to),
+		.mark = mail_mark_of(c, l, l->to),
 		.bead = l->bead,
 		.from = l->from,
 		.to = l->to,
@@ -226,8 +229,8 @@ static enum err event_line(struct call *c, struct agent_files *f, const struct l
 }
 
 /* All recipients get it, with its event, or none does. */
-static enum err deliver(struct call *c, struct agent_files *f, const struct letter *l,
-			struct delivery *list)
+static enum err mail_deliver(struct call *c, struct agent_files *f,
+			     const struct letter *l, struct delivery *list)
 {
 	struct agent_append *all = NULL, event;
 	size_t count = 0;
@@ -252,8 +255,8 @@ static enum err deliver(struct call *c, struct agent_files *f, const struct lett
 }
 
 /* Who gets it: an agent, everybody ("broadcast"), or all of a role ("role:ui"). */
-static enum err address(struct call *c, struct agent_files *f, const struct letter *l,
-			struct delivery **list)
+static enum err mail_address(struct call *c, struct agent_files *f,
+			     const struct letter *l, struct delivery **list)
 {
 	struct delivery **tail = list;
 	struct str role = { 0 };
@@ -263,8 +266,8 @@ static enum err address(struct call *c, struct agent_files *f, const struct lett
 	if (str_is(l->to, "broadcast"))
 		return prepare_all(c, f, l, role, &tail);
 	if (!str_starts(l->to, STR("role:"))) {
-		e = known(c, f, l->to, ERR_UNKNOWN_RECIPIENT, &other);
-		return e ? e : prepare(c, f, l, l->to, &tail);
+		e = mail_known(c, f, l->to, ERR_UNKNOWN_RECIPIENT, &other);
+		return e ? e : mail_prepare(c, f, l, l->to, &tail);
 	}
 	role = str_trim(str_skip(l->to, 5));
 	if ((e = prepare_all(c, f, l, role, &tail)) || *list)
@@ -285,8 +288,9 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 	*out = NULL;
 	l.bead = str_trim(l.bead);
 	if ((e = check_letter(c, &l)) ||
-	    (!l.system && (e = known(c, f, l.from, ERR_UNKNOWN_SENDER, &sender))) ||
-	    (e = address(c, f, &l, &list)) || (list && (e = deliver(c, f, &l, list))))
+	    (!l.system && (e = mail_known(c, f, l.from, ERR_UNKNOWN_SENDER, &sender))) ||
+	    (e = mail_address(c, f, &l, &list)) ||
+	    (list && (e = mail_deliver(c, f, &l, list))))
 		return e;
 	for (struct delivery *d = list; d; d = d->next) {
 		*out = d->mail;
@@ -298,15 +302,15 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 
 /* --- receiving --- */
 
-static bool fits(const struct mail_filter *filter, const struct mail *m)
+static bool mail_fits(const struct mail_filter *filter, const struct mail *m)
 {
 	return (filter->state < 0 || m->state == filter->state) &&
 	       (!filter->bead.p || str_eq(m->bead, filter->bead));
 }
 
 /* So many there are at most: who has found them need not look further. */
-static enum err most(struct call *c, struct agent_files *f, struct str agent,
-		     const struct mail_filter *filter, int64_t *out)
+static enum err mail_most(struct call *c, struct agent_files *f, struct str agent,
+			  const struct mail_filter *filter, int64_t *out)
 {
 	struct mailbox box;
 	enum err e;
@@ -319,16 +323,16 @@ static enum err most(struct call *c, struct agent_files *f, struct str agent,
 	return e;
 }
 
-static enum err not_found(struct call *c, struct str id)
+static enum err mail_not_found(struct call *c, struct str id)
 {
 	return call_fail(c, ERR_MESSAGE_NOT_FOUND, "there is no message '" STR_FMT "'",
 			 STR_ARG(id));
 }
 
 /* The walk begins before anything is counted: all that it meets is in the count. */
-static enum err collect(struct call *c, struct agent_files *f, struct str agent,
-			const struct mail_filter *filter, struct mail **tail,
-			struct str *newest)
+static enum err mail_collect(struct call *c, struct agent_files *f, struct str agent,
+			     const struct mail_filter *filter, struct mail **tail,
+			     struct str *newest)
 {
 	struct mailbox_walk w = mailbox_walk(c, f, agent);
 	struct mail *m;
@@ -336,14 +340,14 @@ static enum err collect(struct call *c, struct agent_files *f, struct str agent,
 	enum err e = mailbox_next(c, &w, &m);
 
 	*tail = NULL;
-	if (e || (e = most(c, f, agent, filter, &left)))
+	if (e || (e = mail_most(c, f, agent, filter, &left)))
 		return e;
 	if (newest)
 		*newest = m ? m->id : (struct str){ 0 };
 	for (; !e && left > 0 && m; e = mailbox_next(c, &w, &m)) {
 		if (filter->after.p && str_eq(m->id, filter->after))
 			return ERR_OK;
-		if (!fits(filter, m))
+		if (!mail_fits(filter, m))
 			continue;
 		*tail = m;
 		tail = &m->next;
@@ -354,8 +358,9 @@ static enum err collect(struct call *c, struct agent_files *f, struct str agent,
 }
 
 /* A message to this agent, or why it is not. */
-static enum err find(struct call *c, struct agent_files *f, const struct mailbox *box,
-		     struct str id, enum err forbidden, struct mail **out)
+static enum err mail_find(struct call *c, struct agent_files *f,
+			  const struct mailbox *box, struct str id, enum err forbidden,
+			  struct mail **out)
 {
 	struct str owner;
 	enum err e = mailbox_find(c, f, box, id, out);
@@ -363,7 +368,7 @@ static enum err find(struct call *c, struct agent_files *f, const struct mailbox
 	if (e || *out || (e = mailbox_owner(c, f, id, &owner)))
 		return e;
 	if (!owner.p)
-		return not_found(c, id);
+		return mail_not_found(c, id);
 	return call_fail(c, forbidden,
 			 "'" STR_FMT "' was sent to '" STR_FMT "', not to '" STR_FMT "'",
 			 STR_ARG(id), STR_ARG(owner), STR_ARG(box->agent));
@@ -382,20 +387,20 @@ enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
 		return e;
 	if (filter->after.p &&
 	    ((e = mailbox_open(c, f, agent, &box)) ||
-	     (e = find(c, f, &box, filter->after, ERR_READ_FORBIDDEN, out))))
+	     (e = mail_find(c, f, &box, filter->after, ERR_READ_FORBIDDEN, out))))
 		return e;
-	return collect(c, f, agent, filter, out, newest);
+	return mail_collect(c, f, agent, filter, out, newest);
 }
 
 /* Nothing happens to a message before what happened to it last. */
-static int64_t later(int64_t a, int64_t b)
+static int64_t mail_later(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
 
 /* Whoever it was sent to has done something with it: it goes on by one state, or two. */
-static enum err advance(struct call *c, struct agent_files *f, struct str agent,
-			struct str id, int to, struct mail **out)
+static enum err mail_advance(struct call *c, struct agent_files *f, struct str agent,
+			     struct str id, int to, struct mail **out)
 {
 	enum err forbidden = to == MAIL_READ ? ERR_READ_FORBIDDEN : ERR_ACK_FORBIDDEN;
 	struct registered *a;
@@ -406,7 +411,7 @@ static enum err advance(struct call *c, struct agent_files *f, struct str agent,
 
 	if ((e = registry_find(c, f, agent, &a)) ||
 	    (e = mailbox_open(c, f, agent, &box)) ||
-	    (e = find(c, f, &box, id, forbidden, out)) ||
+	    (e = mail_find(c, f, &box, id, forbidden, out)) ||
 	    (e = mailbox_confirm(c, f, &box, out)))
 		return e;
 	if ((*out)->state >= to)
@@ -416,11 +421,11 @@ static enum err advance(struct call *c, struct agent_files *f, struct str agent,
 	two = to - now->state == 2;
 	now->state = MAIL_READ;
 	if (!now->read_ms)
-		now->read_ms = later(c->now_ms, now->created_ms);
+		now->read_ms = mail_later(c->now_ms, now->created_ms);
 	first = *now;
 	if (to == MAIL_ACKED) {
 		now->state = MAIL_ACKED;
-		now->acked_ms = later(c->now_ms, now->read_ms);
+		now->acked_ms = mail_later(c->now_ms, now->read_ms);
 	}
 	e = mailbox_put(c, f, &box, two ? &first : now, two ? now : NULL);
 	return e ? e : registry_acted(c, f, a);
@@ -429,13 +434,13 @@ static enum err advance(struct call *c, struct agent_files *f, struct str agent,
 enum err mail_read(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		   struct mail **out)
 {
-	return advance(c, f, agent, id, MAIL_READ, out);
+	return mail_advance(c, f, agent, id, MAIL_READ, out);
 }
 
 enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		  struct mail **out)
 {
-	return advance(c, f, agent, id, MAIL_ACKED, out);
+	return mail_advance(c, f, agent, id, MAIL_ACKED, out);
 }
 
 /* --- what it comes to --- */
@@ -445,7 +450,7 @@ static enum err add_all(struct call *c, struct agent_files *f, struct str agent,
 {
 	struct mail_filter filter = { .state = -1, .bead = bead, .limit = INT64_MAX };
 	struct mail *m, *next;
-	enum err e = collect(c, f, agent, &filter, &m, NULL);
+	enum err e = mail_collect(c, f, agent, &filter, &m, NULL);
 
 	for (; !e && m; m = next) {
 		next = m->next;

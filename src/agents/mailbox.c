@@ -6,7 +6,7 @@
 
 /* --- text --- */
 
-static struct str text_of(struct call *c, const struct mail *m)
+static struct str mailbox_text_of(struct call *c, const struct mail *m)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -23,7 +23,7 @@ static bool decode_moment(const struct value *v, const char *key, int64_t *ms)
 	return !text.p || moment_parse(text, ms);
 }
 
-static struct mail *decode(struct arena *mem, struct str line)
+static struct mail *mailbox_decode(struct arena *mem, struct str line)
 {
 	struct value_error error;
 	const struct value *v = value_parse(mem, line, &error),
@@ -116,7 +116,7 @@ static enum err write_box(struct call *c, struct agent_files *f, struct mailbox 
 }
 
 /* One line more. What came before it is known, or follows from its state. */
-static void apply(struct mailbox *box, struct mail *m)
+static void mailbox_apply(struct mailbox *box, struct mail *m)
 {
 	void **at = map_put(&box->fresh, m->id);
 	int before = *at ? ((struct mail *)*at)->state : m->state - 1;
@@ -146,10 +146,10 @@ static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox
 	}
 	rest = box->known ? str_skip(text, 1) : text;
 	while (rest.n && str_next(&rest, '\n', &line)) {
-		struct mail *m = decode(&c->mem, line);
+		struct mail *m = mailbox_decode(&c->mem, line);
 
 		if (m)
-			apply(box, m);
+			mailbox_apply(box, m);
 		else if ((e = agent_file_skipped(c, f, name, from + (line.p - text.p))))
 			return e;
 		box->known = from + (line.p - text.p) + (int64_t)line.n + 1;
@@ -158,7 +158,7 @@ static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox
 }
 
 /* An id that no message can have names no file either. */
-static bool plausible(struct str id)
+static bool mailbox_plausible(struct str id)
 {
 	return id.n < 200 && str_starts(id, STR("msg_")) && !memchr(id.p, '/', id.n);
 }
@@ -167,10 +167,11 @@ static enum err read_index(struct call *c, const struct agent_files *f, struct s
 			   struct mail **out)
 {
 	struct str text = { 0 };
-	enum err e =
-		plausible(id) ? agent_file_read(c, f, index_of(c, id), &text) : ERR_OK;
+	enum err e = mailbox_plausible(id) ?
+			     agent_file_read(c, f, index_of(c, id), &text) :
+			     ERR_OK;
 
-	*out = text.p ? decode(&c->mem, text) : NULL;
+	*out = text.p ? mailbox_decode(&c->mem, text) : NULL;
 	if (*out && !str_eq((*out)->id, id))
 		*out = NULL;
 	return e;
@@ -180,7 +181,8 @@ static enum err read_index(struct call *c, const struct agent_files *f, struct s
  * A program that keeps no boxes notes in the index alone what was read and accepted. So
  * where there is no box yet, a message is taken as the index has it, if that is further.
  */
-static struct mail *adopted(struct call *c, const struct agent_files *f, struct mail *m)
+static struct mail *mailbox_adopted(struct call *c, const struct agent_files *f,
+				    struct mail *m)
 {
 	struct mail *indexed;
 
@@ -201,24 +203,25 @@ static void put_steps(struct call *c, struct buf *lines, const struct mail *m,
 	read.state = MAIL_READ;
 	read.acked_ms = 0;
 	if (m->state < MAIL_READ && now->state > MAIL_READ)
-		buf_put(lines, text_of(c, &read));
-	buf_put(lines, text_of(c, now));
+		buf_put(lines, mailbox_text_of(c, &read));
+	buf_put(lines, mailbox_text_of(c, now));
 }
 
 /* A writer puts that on record first. */
-static enum err adopt(struct call *c, struct agent_files *f, struct mailbox *box)
+static enum err mailbox_adopt(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	struct buf lines = { .mem = &c->mem };
 	enum err e;
 
 	for (size_t i = 0; i < box->fresh.count; i++) {
-		struct mail *m = box->fresh.entry[i].value, *now = adopted(c, f, m);
+		struct mail *m = box->fresh.entry[i].value,
+			    *now = mailbox_adopted(c, f, m);
 
 		if (now == m)
 			continue;
 		put_steps(c, &lines, m, now);
 		if (f->lock.fd < 0)
-			apply(box, now);
+			mailbox_apply(box, now);
 	}
 	if (!lines.n || f->lock.fd < 0 || f->pending_count)
 		return ERR_OK;
@@ -262,18 +265,19 @@ enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent,
 
 	if (!e && out->known < size)
 		e = apply_rest(c, f, out);
-	return !e && !out->begun ? adopt(c, f, out) : e;
+	return !e && !out->begun ? mailbox_adopt(c, f, out) : e;
 }
 
 /* What the last writers had no time for. */
-static enum err catch_up(struct call *c, struct agent_files *f, struct mailbox *box)
+static enum err mailbox_catch_up(struct call *c, struct agent_files *f,
+				 struct mailbox *box)
 {
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < box->fresh.count; i++) {
 		const struct mail *m = box->fresh.entry[i].value;
 
-		e = agent_file_swap(c, f, index_of(c, m->id), text_of(c, m));
+		e = agent_file_swap(c, f, index_of(c, m->id), mailbox_text_of(c, m));
 	}
 	return e ? e : write_box(c, f, box);
 }
@@ -282,7 +286,7 @@ struct agent_append mailbox_line(struct call *c, const struct mailbox *box,
 				 const struct mail *m)
 {
 	return (struct agent_append){ .name = stream_of(c, box->agent),
-				      .lines = text_of(c, m) };
+				      .lines = mailbox_text_of(c, m) };
 }
 
 /* While something is pending, the record itself lacks it: no snapshot may know more. */
@@ -294,7 +298,7 @@ enum err mailbox_settle(struct call *c, struct agent_files *f, struct mailbox *b
 		return ERR_OK;
 	if ((e = apply_rest(c, f, box)))
 		return e;
-	return agent_file_later(c, catch_up(c, f, box));
+	return agent_file_later(c, mailbox_catch_up(c, f, box));
 }
 
 enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
@@ -303,17 +307,17 @@ enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
 	struct buf lines = { .mem = &c->mem };
 	enum err e;
 
-	buf_put(&lines, text_of(c, m));
+	buf_put(&lines, mailbox_text_of(c, m));
 	if (then)
-		buf_put(&lines, text_of(c, then));
+		buf_put(&lines, mailbox_text_of(c, then));
 	e = agent_file_append(c, f, stream_of(c, box->agent), buf_str(&lines));
 	return e ? e : mailbox_settle(c, f, box);
 }
 
 /* --- looking --- */
 
-static enum err search(struct call *c, struct agent_files *f, struct str agent,
-		       struct str id, struct mail **out)
+static enum err mailbox_search(struct call *c, struct agent_files *f, struct str agent,
+			       struct str id, struct mail **out)
 {
 	struct mailbox_walk w = mailbox_walk(c, f, agent);
 	enum err e;
@@ -338,8 +342,8 @@ enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbo
 		return e;
 	if (*out && !str_eq((*out)->to, box->agent))
 		*out = NULL;
-	else if (!*out && plausible(id))
-		return search(c, f, box->agent, id, out);
+	else if (!*out && mailbox_plausible(id))
+		return mailbox_search(c, f, box->agent, id, out);
 	return ERR_OK;
 }
 
@@ -352,13 +356,14 @@ enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mai
 	enum err e;
 
 	while (!(e = lines_back(c, &back, &line)) && line.p) {
-		struct mail *said = str_has(line, id) ? decode(&c->mem, line) : NULL;
+		struct mail *said =
+			str_has(line, id) ? mailbox_decode(&c->mem, line) : NULL;
 
 		if (!said || !str_eq(said->id, id))
 			continue;
 		if (said->state != (*m)->state)
 			agent_file_later(c, agent_file_swap(c, f, index_of(c, id),
-							    text_of(c, said)));
+							    mailbox_text_of(c, said)));
 		*m = said;
 		break;
 	}
@@ -413,7 +418,7 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 	enum err e;
 
 	while (!(e = lines_back(c, &w->back, &line)) && line.p) {
-		struct mail *m = decode(&c->mem, line);
+		struct mail *m = mailbox_decode(&c->mem, line);
 		void **at;
 
 		if (!m) {
@@ -424,7 +429,7 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 		}
 		at = map_put(&w->seen, m->id);
 		if (!*at)
-			*at = w->adopts ? adopted(c, w->back.f, m) : m;
+			*at = w->adopts ? mailbox_adopted(c, w->back.f, m) : m;
 		*out = *at;
 		if (m->state == MAIL_UNREAD)
 			return ERR_OK;
@@ -439,15 +444,16 @@ enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents
 	return agent_files_list(c, f, STR("messages"), STR(".jsonl"), agents, count);
 }
 
-static enum err visit_lines(struct call *c, struct agent_files *f, struct str name,
-			    struct str text, int64_t at, struct str about,
-			    mail_visit *visit, void *arg)
+static enum err mailbox_visit_lines(struct call *c, struct agent_files *f,
+				    struct str name, struct str text, int64_t at,
+				    struct str about, mail_visit *visit, void *arg)
 {
 	struct str rest = text, line;
 	enum err e;
 
 	while (rest.n && str_next(&rest, '\n', &line)) {
-		struct mail *m = str_has(line, about) ? decode(&c->mem, line) : NULL;
+		struct mail *m =
+			str_has(line, about) ? mailbox_decode(&c->mem, line) : NULL;
 
 		if (m)
 			visit(c, m, arg);
@@ -471,7 +477,8 @@ enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent,
 		part.mem = (struct arena){ 0 };
 		e = agent_file_read_part(&part, f, name, from, &text);
 		if (!e)
-			e = visit_lines(&part, f, name, text, at, about, visit, arg);
+			e = mailbox_visit_lines(&part, f, name, text, at, about, visit,
+						arg);
 		if (e)
 			call_fail(c, e, STR_FMT, STR_ARG(part.message));
 		if (part.warning.p)
@@ -485,7 +492,7 @@ enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent,
 
 bool mailbox_line_valid(struct call *c, struct str line)
 {
-	return decode(&c->mem, line);
+	return mailbox_decode(&c->mem, line);
 }
 
 /* What is known of a message's lines in a record. */
@@ -493,15 +500,15 @@ struct lines_of {
 	bool sent; /* the line with which it was sent is there */
 };
 
-static void put_lines(struct call *c, struct buf *out, struct mail *m)
+static void mailbox_put_lines(struct call *c, struct buf *out, struct mail *m)
 {
 	struct mail sent = *m;
 
 	sent.state = MAIL_UNREAD;
 	sent.read_ms = sent.acked_ms = 0;
-	buf_put(out, text_of(c, &sent));
+	buf_put(out, mailbox_text_of(c, &sent));
 	if (m->state != MAIL_UNREAD)
-		buf_put(out, text_of(c, m));
+		buf_put(out, mailbox_text_of(c, m));
 }
 
 /* By id: the messages of a record, and whether it says that they were sent. */
@@ -511,7 +518,7 @@ static struct map known_messages(struct call *c, struct str record)
 	struct str line;
 
 	while (record.n && str_next(&record, '\n', &line)) {
-		struct mail *m = decode(&c->mem, line);
+		struct mail *m = mailbox_decode(&c->mem, line);
 		void **at = m ? map_put(&known, m->id) : NULL;
 
 		if (!m)
@@ -544,7 +551,7 @@ enum err mailbox_missing(struct call *c, struct agent_files *f, struct str agent
 		at = map_find(&known, m->id);
 		if (at && ((struct lines_of *)*at)->sent)
 			continue;
-		put_lines(c, &out, m);
+		mailbox_put_lines(c, &out, m);
 		++*count;
 	}
 	*lines = buf_str(&out);

@@ -49,7 +49,7 @@ static bool take_both(struct mending *k, struct record *r, struct str line)
 	return false;
 }
 
-static void take_lines(struct mending *k, struct record *r, struct str text)
+static void mend_take_lines(struct mending *k, struct record *r, struct str text)
 {
 	struct str line;
 
@@ -69,7 +69,7 @@ static void take_lines(struct mending *k, struct record *r, struct str text)
 }
 
 /* What the snapshots know, and the record does not. */
-static enum err restore(struct mending *k, struct record *r)
+static enum err mend_restore(struct mending *k, struct record *r)
 {
 	struct str lines = { 0 };
 	enum err e = ERR_OK;
@@ -85,7 +85,7 @@ static enum err restore(struct mending *k, struct record *r)
 }
 
 /* The record first: a snapshot that knows more than it would be damage. */
-static enum err replace(struct mending *k, struct record *r, struct str *kept)
+static enum err mend_replace(struct mending *k, struct record *r, struct str *kept)
 {
 	struct call *c = k->c;
 	struct str path = agent_file_path(c, &k->f, r->name);
@@ -100,21 +100,21 @@ static enum err replace(struct mending *k, struct record *r, struct str *kept)
 			    ERR_OK;
 }
 
-static void say(struct buf *out, size_t count, const char *one, const char *many)
+static void mend_say(struct buf *out, size_t count, const char *one, const char *many)
 {
 	if (count)
 		buf_fmt(out, "%s%zu %s", out->n ? "; " : "", count,
 			count == 1 ? one : many);
 }
 
-static struct str describe(struct call *c, const struct record *r)
+static struct str mend_describe(struct call *c, const struct record *r)
 {
 	struct buf out = { .mem = &c->mem };
 
-	say(&out, r->bad, "line is damaged", "lines are damaged");
-	say(&out, r->split, "line end is missing", "line ends are missing");
-	say(&out, r->restored, "entry is missing here but is in another file",
-	    "entries are missing here but are in other files");
+	mend_say(&out, r->bad, "line is damaged", "lines are damaged");
+	mend_say(&out, r->split, "line end is missing", "line ends are missing");
+	mend_say(&out, r->restored, "entry is missing here but is in another file",
+		 "entries are missing here but are in other files");
 	return buf_str(&out);
 }
 
@@ -136,16 +136,16 @@ static enum err mend_record(struct mending *k, struct str name, struct str agent
 	if (e)
 		return e;
 	json_array(&r.lost);
-	take_lines(k, &r, text);
+	mend_take_lines(k, &r, text);
 	json_end(&r.lost);
-	if ((e = restore(k, &r)) || !(r.bad + r.split + r.restored))
+	if ((e = mend_restore(k, &r)) || !(r.bad + r.split + r.restored))
 		return e;
 	k->damaged++;
 	found.lost = json_text(&r.lost);
-	found.message = describe(c, &r);
+	found.message = mend_describe(c, &r);
 	if (k->m->fix) {
 		found.fix = (struct str){ 0 };
-		if ((e = replace(k, &r, &found.kept)))
+		if ((e = mend_replace(k, &r, &found.kept)))
 			return e;
 	}
 	mend_tell(k->m, &found);
@@ -153,8 +153,8 @@ static enum err mend_record(struct mending *k, struct str name, struct str agent
 }
 
 /* The failure of one file is a finding; the others are looked at all the same. */
-static void look_at(struct mending *k, struct str name, struct str agent,
-		    line_valid *valid)
+static void mend_look_at(struct mending *k, struct str name, struct str agent,
+			 line_valid *valid)
 {
 	if (mend_record(k, name, agent, valid)) {
 		k->damaged++;
@@ -177,10 +177,10 @@ static void mend_inboxes(struct mending *k)
 			map_put(&all, ids[i]);
 	c->code = ERR_OK;
 	for (size_t i = 0; i < all.count; i++)
-		look_at(k,
-			arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl",
-				  STR_ARG(all.entry[i].key)),
-			all.entry[i].key, mailbox_line_valid);
+		mend_look_at(k,
+			     arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl",
+				       STR_ARG(all.entry[i].key)),
+			     all.entry[i].key, mailbox_line_valid);
 }
 
 /* --- snapshots of agents --- */
@@ -295,12 +295,12 @@ enum err agents_mend(struct call *c, struct mend *m)
 	    (e = lock_take(c, path_join(&c->mem, k.f.home, STR("lock")), WAIT_MS, &lock)))
 		return e;
 	mend_pending(&k);
-	look_at(&k, STR("agents/history.jsonl"), (struct str){ 0 }, registry_line);
+	mend_look_at(&k, STR("agents/history.jsonl"), (struct str){ 0 }, registry_line);
 	mend_agents(&k);
 	mend_inboxes(&k);
-	look_at(&k, STR("reservations/history.jsonl"), (struct str){ 0 },
-		reservation_line_valid);
-	look_at(&k, STR("events.jsonl"), (struct str){ 0 }, protocol_line_valid);
+	mend_look_at(&k, STR("reservations/history.jsonl"), (struct str){ 0 },
+		     reservation_line_valid);
+	mend_look_at(&k, STR("events.jsonl"), (struct str){ 0 }, protocol_line_valid);
 	mend_receipts(&k);
 	if (!k.damaged)
 		mend_tell(m, &(struct mend_finding){ .file = k.f.home,

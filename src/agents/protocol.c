@@ -31,28 +31,29 @@ static const struct str file = { "events.jsonl", 12 };
 static const char *const urgencies[] = { "low", "medium", "high" };
 static const struct names urgency_names = { urgencies, 3, NULL };
 
-static enum err missing(struct call *c, const char *what)
+static enum err protocol_missing(struct call *c, const char *what)
 {
 	return call_fail(c, ERR_INVALID_INPUT, "the event has no %s", what);
 }
 
-static enum err check(struct call *c, const struct protocol_event *event)
+static enum err protocol_check(struct call *c, const struct protocol_event *event)
 {
 	if (event->type == EVENT_INCURSION)
 		return event->kind.n && event->liveness.n && event->action.n &&
 				       event->from.n && event->to.n ?
 			       ERR_OK :
-			       missing(c, "kind, owner or hint");
+			       protocol_missing(c, "kind, owner or hint");
 	if (event->type == EVENT_RESUME)
 		return event->kind.n && event->text.n && event->from.n && event->to.n ?
 			       ERR_OK :
-			       missing(c, "reason, agent or evidence");
+			       protocol_missing(c, "reason, agent or evidence");
 	if (!str_trim(event->subject).n)
-		return missing(c, "subject");
+		return protocol_missing(c, "subject");
 	if (!str_trim(event->text).n)
-		return missing(c, event->type == EVENT_HANDOFF ? "summary" : "blocker");
+		return protocol_missing(c, event->type == EVENT_HANDOFF ? "summary" :
+									  "blocker");
 	if (!str_trim(event->action).n)
-		return missing(c, "next action");
+		return protocol_missing(c, "next action");
 	if (event->type == EVENT_BLOCKED &&
 	    names_exact(&urgency_names, event->urgency) < 0)
 		return call_fail(c, ERR_INVALID_INPUT,
@@ -97,7 +98,7 @@ enum err protocol_line(struct call *c, struct agent_files *f,
 {
 	struct json j = { .out.mem = &c->mem };
 	struct str mark = event->mark.p ? event->mark : id_random(&c->mem, 16), text;
-	enum err e = check(c, event);
+	enum err e = protocol_check(c, event);
 
 	*out = (struct agent_append){ .name = file };
 	if (e || (event->mark.p && (e = agent_file_read(c, f, file, &text))))
@@ -141,7 +142,7 @@ bool protocol_line_valid(struct call *c, struct str line)
 	return value_str(value_parse(&c->mem, line, &error), "event_type").p;
 }
 
-static bool fits(const struct value *v, const struct protocol_filter *filter)
+static bool protocol_fits(const struct value *v, const struct protocol_filter *filter)
 {
 	struct str to = value_str(v, "to_agent"), bead = value_str(v, "bead_id");
 
@@ -170,7 +171,7 @@ enum err protocol_each(struct call *c, struct agent_files *f,
 		if (!v || !value_str(v, "event_type").p) {
 			if ((e = agent_file_skipped(c, f, file, lines_back_at(&back))))
 				break;
-		} else if (fits(v, filter)) {
+		} else if (protocol_fits(v, filter)) {
 			json_value(out, v);
 			left--;
 		}

@@ -40,7 +40,7 @@ static enum err check_id(struct call *c, struct str id)
 
 static const struct str history_file = { "agents/history.jsonl", 20 };
 
-static struct str name_of(struct call *c, struct str id)
+static struct str registry_name_of(struct call *c, struct str id)
 {
 	return arena_fmt(&c->mem, "agents/" STR_FMT ".json", STR_ARG(id));
 }
@@ -56,7 +56,7 @@ static void put_record(struct json *j, const struct registered *a)
 	json_put_int(j, "version", a->version);
 }
 
-static struct str text_of(struct call *c, const struct registered *a)
+static struct str registry_text_of(struct call *c, const struct registered *a)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -70,7 +70,7 @@ static struct str text_of(struct call *c, const struct registered *a)
 }
 
 /* NULL: it does not say who it is. */
-static struct registered *decode(struct arena *mem, struct str text)
+static struct registered *registry_decode(struct arena *mem, struct str text)
 {
 	struct registered *a = arena_new(mem, struct registered);
 	struct value_error error;
@@ -91,18 +91,19 @@ static struct registered *decode(struct arena *mem, struct str text)
 
 bool registry_line(struct call *c, struct str line)
 {
-	return decode(&c->mem, line);
+	return registry_decode(&c->mem, line);
 }
 
 /* By id: what each registered as last. */
-static enum err read_history(struct call *c, struct agent_files *f, struct map *out)
+static enum err registry_read_history(struct call *c, struct agent_files *f,
+				      struct map *out)
 {
 	struct str text, rest, line;
 	enum err e = agent_file_read(c, f, history_file, &text);
 
 	*out = (struct map){ .mem = &c->mem };
 	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
-		struct registered *a = decode(&c->mem, line);
+		struct registered *a = registry_decode(&c->mem, line);
 
 		if (a)
 			*map_put(out, a->id) = a;
@@ -112,7 +113,7 @@ static enum err read_history(struct call *c, struct agent_files *f, struct map *
 	return e;
 }
 
-static enum err damaged(struct call *c, struct str id)
+static enum err registry_damaged(struct call *c, struct str id)
 {
 	call_fail(c, ERR_IO_READ_FAILED, "'agents/" STR_FMT ".json' is damaged",
 		  STR_ARG(id));
@@ -120,27 +121,27 @@ static enum err damaged(struct call *c, struct str id)
 			      "and let the agent register again");
 }
 
-static enum err read_file(struct call *c, struct agent_files *f, struct str id,
-			  bool *there, struct registered **out)
+static enum err registry_read_file(struct call *c, struct agent_files *f, struct str id,
+				   bool *there, struct registered **out)
 {
 	struct str text;
-	enum err e = agent_file_read(c, f, name_of(c, id), &text);
+	enum err e = agent_file_read(c, f, registry_name_of(c, id), &text);
 
 	*there = text.p;
-	*out = text.p ? decode(&c->mem, text) : NULL;
+	*out = text.p ? registry_decode(&c->mem, text) : NULL;
 	if (*out && !str_eq((*out)->id, id))
 		*out = NULL;
 	return e;
 }
 
 /* From the record, if the file is lost. NULL: there is no such agent. */
-static enum err restore(struct call *c, const struct map *history, struct str id,
-			bool there, struct registered **out)
+static enum err registry_restore(struct call *c, const struct map *history, struct str id,
+				 bool there, struct registered **out)
 {
 	void **at = map_find(history, id);
 
 	if (!at || !*at)
-		return there ? damaged(c, id) : ERR_OK;
+		return there ? registry_damaged(c, id) : ERR_OK;
 	*out = *at;
 	call_warn(c,
 		  "'agents/" STR_FMT ".json' is %s; what it registered as was taken from "
@@ -149,17 +150,17 @@ static enum err restore(struct call *c, const struct map *history, struct str id
 	return ERR_OK;
 }
 
-static enum err look_up(struct call *c, struct agent_files *f, struct str id,
-			struct registered **out)
+static enum err registry_look_up(struct call *c, struct agent_files *f, struct str id,
+				 struct registered **out)
 {
 	struct map history;
 	bool there;
 	enum err e;
 
-	if ((e = read_file(c, f, id, &there, out)) || *out ||
-	    (e = read_history(c, f, &history)))
+	if ((e = registry_read_file(c, f, id, &there, out)) || *out ||
+	    (e = registry_read_history(c, f, &history)))
 		return e;
-	return restore(c, &history, id, there, out);
+	return registry_restore(c, &history, id, there, out);
 }
 
 /* --- agents --- */
@@ -169,13 +170,13 @@ enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 {
 	enum err e;
 
-	if ((e = check_id(c, id)) || (e = look_up(c, f, id, out)) || *out)
+	if ((e = check_id(c, id)) || (e = registry_look_up(c, f, id, out)) || *out)
 		return e;
 	return call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'",
 			 STR_ARG(id));
 }
 
-static bool fits(struct str want, struct str have)
+static bool registry_fits(struct str want, struct str have)
 {
 	return !want.p || str_eq(want, have);
 }
@@ -201,7 +202,7 @@ enum err registry_each(struct call *c, struct agent_files *f, struct str role,
 	enum err e;
 
 	*out = NULL;
-	if ((e = read_history(c, f, &known)) ||
+	if ((e = registry_read_history(c, f, &known)) ||
 	    (e = agent_files_list(c, f, STR("agents"), STR(".json"), &ids, &count)))
 		return e;
 	for (size_t i = 0; i < count; i++)
@@ -212,10 +213,11 @@ enum err registry_each(struct call *c, struct agent_files *f, struct str role,
 		struct str id = order[i]->key;
 		bool there;
 
-		e = read_file(c, f, id, &there, &a);
-		if (!e && !a && restore(c, &known, id, there, &a))
+		e = registry_read_file(c, f, id, &there, &a);
+		if (!e && !a && registry_restore(c, &known, id, there, &a))
 			leave_out(c, id);
-		if (e || !a || !fits(role, a->role) || !fits(status, a->status))
+		if (e || !a || !registry_fits(role, a->role) ||
+		    !registry_fits(status, a->status))
 			continue;
 		*tail = a;
 		tail = &a->next;
@@ -247,7 +249,7 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 		return call_step(c, "Choose another id.");
 	}
 	if ((e = check_id(c, id)) || (e = check_words(c, display, role)) ||
-	    (e = agent_files_begin(c, f)) || (e = look_up(c, f, id, out)))
+	    (e = agent_files_begin(c, f)) || (e = registry_look_up(c, f, id, out)))
 		return e;
 	if (*out && mark.p && str_eq((*out)->request, mark))
 		return registry_acted(c, f, *out);
@@ -272,10 +274,10 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 	(*out)->request = mark;
 	if (c->now_ms > (*out)->seen_ms)
 		(*out)->seen_ms = c->now_ms;
-	if ((e = agent_file_append(c, f, history_file, text_of(c, *out))))
+	if ((e = agent_file_append(c, f, history_file, registry_text_of(c, *out))))
 		return e;
-	return agent_file_later(c,
-				agent_file_swap(c, f, name_of(c, id), text_of(c, *out)));
+	return agent_file_later(c, agent_file_swap(c, f, registry_name_of(c, id),
+						   registry_text_of(c, *out)));
 }
 
 enum err registry_mend(struct call *c, struct agent_files *f, struct str id, bool fix,
@@ -287,14 +289,15 @@ enum err registry_mend(struct call *c, struct agent_files *f, struct str id, boo
 	enum err e;
 
 	*restored = false;
-	if ((e = read_file(c, f, id, damaged, &a)))
+	if ((e = registry_read_file(c, f, id, damaged, &a)))
 		return e;
 	*damaged = *damaged && !a;
-	if (!*damaged || (e = read_history(c, f, &history)))
+	if (!*damaged || (e = registry_read_history(c, f, &history)))
 		return e;
 	at = map_find(&history, id);
 	*restored = at && *at;
-	return *restored && fix ? agent_file_swap(c, f, name_of(c, id), text_of(c, *at)) :
+	return *restored && fix ? agent_file_swap(c, f, registry_name_of(c, id),
+						  registry_text_of(c, *at)) :
 				  ERR_OK;
 }
 
@@ -307,7 +310,7 @@ enum err registry_touch(struct call *c, struct agent_files *f, struct registered
 {
 	if (c->now_ms > a->seen_ms)
 		a->seen_ms = c->now_ms;
-	return agent_file_swap(c, f, name_of(c, a->id), text_of(c, a));
+	return agent_file_swap(c, f, registry_name_of(c, a->id), registry_text_of(c, a));
 }
 
 static bool seen_lately(struct call *c, struct agent_files *f, struct str id,
@@ -315,8 +318,8 @@ static bool seen_lately(struct call *c, struct agent_files *f, struct str id,
 {
 	bool there;
 
-	if (read_file(c, f, id, &there, out) || !there ||
-	    (!*out && look_up(c, f, id, out)))
+	if (registry_read_file(c, f, id, &there, out) || !there ||
+	    (!*out && registry_look_up(c, f, id, out)))
 		return true;
 	return !*out || c->now_ms - (*out)->seen_ms < least_ms;
 }

@@ -48,7 +48,7 @@ void reservation_encode(struct json *j, const struct call *c, const struct reser
 	json_end(j);
 }
 
-static bool decode(const struct value *v, struct reservation *out)
+static bool reservation_decode(const struct value *v, struct reservation *out)
 {
 	struct str released = value_str(v, "released_at");
 
@@ -75,7 +75,7 @@ static bool is_plain(struct str s)
 }
 
 /* The next member, where it is this one, and its value is plain. */
-static bool take(struct str *rest, struct str key, struct str *out)
+static bool reservation_take(struct str *rest, struct str key, struct str *out)
 {
 	const char *end;
 
@@ -96,18 +96,19 @@ static bool take(struct str *rest, struct str key, struct str *out)
 #define SCOPE_KEY STR(",\"scope\":\"")
 
 /* An active one as put_members() writes it; false: it has to be parsed. */
-static bool scan(struct str line, struct reservation *out)
+static bool reservation_scan(struct str line, struct reservation *out)
 {
 	const struct str tail = STR(",\"released_at\":null,\"epoch\":");
 	struct str rest = line, created, expires;
 
 	*out = (struct reservation){ 0 };
-	return take(&rest, FIRST_KEY, &out->id) && take(&rest, SCOPE_KEY, &out->scope) &&
-	       take(&rest, STR(",\"agent_id\":\""), &out->agent) &&
-	       take(&rest, STR(",\"bead_id\":\""), &out->bead) &&
-	       take(&rest, STR(",\"state\":\""), &out->state) &&
-	       take(&rest, STR(",\"created_at\":\""), &created) &&
-	       take(&rest, STR(",\"expires_at\":\""), &expires) &&
+	return reservation_take(&rest, FIRST_KEY, &out->id) &&
+	       reservation_take(&rest, SCOPE_KEY, &out->scope) &&
+	       reservation_take(&rest, STR(",\"agent_id\":\""), &out->agent) &&
+	       reservation_take(&rest, STR(",\"bead_id\":\""), &out->bead) &&
+	       reservation_take(&rest, STR(",\"state\":\""), &out->state) &&
+	       reservation_take(&rest, STR(",\"created_at\":\""), &created) &&
+	       reservation_take(&rest, STR(",\"expires_at\":\""), &expires) &&
 	       str_starts(rest, tail) && str_ends(rest, STR("}")) &&
 	       rest.p[tail.n] > '0' && /* JSON has no "+1" and no "01" */
 	       number_int((struct str){ rest.p + tail.n, rest.n - tail.n - 1 },
@@ -123,14 +124,15 @@ static bool epoch_valid(int64_t epoch)
 }
 
 /* `key` is absent where it is not known. */
-static bool parse(struct call *c, struct str line, struct str key,
-		  struct reservation *out)
+static bool reservation_parse(struct call *c, struct str line, struct str key,
+			      struct reservation *out)
 {
 	struct value_error error;
 	bool well;
 
 	line = str_trim(line); /* a hand may have left something around it */
-	well = scan(line, out) || decode(value_parse(&c->mem, line, &error), out);
+	well = reservation_scan(line, out) ||
+	       reservation_decode(value_parse(&c->mem, line, &error), out);
 	out->text = line;
 	out->key = key;
 	return well && epoch_valid(out->epoch) &&
@@ -138,7 +140,7 @@ static bool parse(struct call *c, struct str line, struct str key,
 		scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE);
 }
 
-static struct str line_of(struct call *c, const struct reservation *r)
+static struct str reservation_line_of(struct call *c, const struct reservation *r)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -185,7 +187,7 @@ static void add_overlapping(struct call *c, const struct row *row,
 			    struct reservation ***tail)
 {
 	**tail = arena_new(&c->mem, struct reservation);
-	if (parse(c, row->line, row->key, **tail))
+	if (reservation_parse(c, row->line, row->key, **tail))
 		*tail = &(**tail)->next;
 }
 
@@ -221,7 +223,7 @@ static bool find_scope(struct call *c, const struct book *b, struct str key,
 	size_t at = place_of(b, key);
 
 	return at < b->count && str_eq(b->row[at].key, key) &&
-	       parse(c, b->row[at].line, key, out);
+	       reservation_parse(c, b->row[at].line, key, out);
 }
 
 /* Is its time over? A line as put_members() writes it need not be parsed for that. */
@@ -237,11 +239,11 @@ static bool row_is_over(struct call *c, const struct row *row)
 		if (str_next(&rest, '"', &text) && moment_parse(text, &end))
 			return end <= c->now_ms;
 	}
-	return parse(c, row->line, row->key, &r) && r.expires_ms <= c->now_ms;
+	return reservation_parse(c, row->line, row->key, &r) && r.expires_ms <= c->now_ms;
 }
 
 /* What has happened to a reservation. */
-static void enter(struct call *c, struct book *b, const struct reservation *r)
+static void reservation_enter(struct call *c, struct book *b, const struct reservation *r)
 {
 	size_t at = place_of(b, r->key);
 	struct reservation there;
@@ -259,13 +261,13 @@ static void enter(struct call *c, struct book *b, const struct reservation *r)
 		b->row = arena_room(&c->mem, b->row, b->count, sizeof *b->row);
 		memmove(&b->row[at + 1], &b->row[at], (b->count++ - at) * sizeof *b->row);
 	}
-	b->row[at] = (struct row){ r->key, line_of(c, r) };
+	b->row[at] = (struct row){ r->key, reservation_line_of(c, r) };
 }
 
 /* `lenient`: for readers that only show them; damaged lines are left out, with a warning.
  */
-static enum err read_history(struct call *c, struct agent_files *f, bool lenient,
-			     struct book *b, struct str *text)
+static enum err reservation_read_history(struct call *c, struct agent_files *f,
+					 bool lenient, struct book *b, struct str *text)
 {
 	struct str rest, line;
 	enum err e = agent_file_read(c, f, history_file, text);
@@ -273,8 +275,8 @@ static enum err read_history(struct call *c, struct agent_files *f, bool lenient
 	for (rest = *text; !e && rest.n && str_next(&rest, '\n', &line);) {
 		struct reservation r;
 
-		if (parse(c, line, (struct str){ 0 }, &r))
-			enter(c, b, &r);
+		if (reservation_parse(c, line, (struct str){ 0 }, &r))
+			reservation_enter(c, b, &r);
 		else
 			e = (lenient ? agent_file_skipped : agent_file_damaged)(
 				c, f, history_file, line.p - text->p);
@@ -288,15 +290,16 @@ static enum err read_history(struct call *c, struct agent_files *f, bool lenient
  */
 static const struct str last_line = { "]}\n", 3 };
 
-static bool read_row(struct call *c, struct str line, struct row *out)
+static bool reservation_read_row(struct call *c, struct str line, struct row *out)
 {
 	struct str rest = line, id, scope;
 	struct reservation r;
 
 	out->line = line;
-	if (take(&rest, FIRST_KEY, &id) && take(&rest, SCOPE_KEY, &scope))
+	if (reservation_take(&rest, FIRST_KEY, &id) &&
+	    reservation_take(&rest, SCOPE_KEY, &scope))
 		return scope_parse(&c->mem, STR("/"), scope, &out->key) == SCOPE_FINE;
-	if (!parse(c, line, (struct str){ 0 }, &r))
+	if (!reservation_parse(c, line, (struct str){ 0 }, &r))
 		return false;
 	out->key = r.key;
 	return true;
@@ -321,7 +324,7 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
 		if (str_ends(line, STR(",")))
 			line.n--;
 		b->row = arena_room(&c->mem, b->row, b->count, sizeof *b->row);
-		if (!read_row(c, line, &b->row[b->count++]))
+		if (!reservation_read_row(c, line, &b->row[b->count++]))
 			return false;
 	}
 	return true;
@@ -343,18 +346,18 @@ static bool read_foreign(struct call *c, struct str text, struct book *b)
 	for (size_t i = 0; i < list->count; i++) {
 		struct reservation r;
 
-		if (!decode(&list->item[i], &r) || !epoch_valid(r.epoch) ||
+		if (!reservation_decode(&list->item[i], &r) || !epoch_valid(r.epoch) ||
 		    scope_parse(&c->mem, STR("/"), r.scope, &r.key) != SCOPE_FINE)
 			return false;
 		r.epoch = r.epoch ? r.epoch : b->epoch + 1;
-		enter(c, b, &r);
+		reservation_enter(c, b, &r);
 	}
 	return true;
 }
 
 /* Takes in the rows of which the record knows nothing. */
-static void adopt(struct call *c, struct book *b, struct str record,
-		  const struct book *foreign)
+static void reservation_adopt_rows(struct call *c, struct book *b, struct str record,
+				   const struct book *foreign)
 {
 	struct buf lines = { .mem = &c->mem };
 	struct reservation r, there;
@@ -362,10 +365,11 @@ static void adopt(struct call *c, struct book *b, struct str record,
 	for (size_t i = 0; i < foreign->count; i++) {
 		const struct row *row = &foreign->row[i];
 
-		if (!parse(c, row->line, row->key, &r) || str_has(record, r.id) ||
+		if (!reservation_parse(c, row->line, row->key, &r) ||
+		    str_has(record, r.id) ||
 		    (find_scope(c, b, r.key, &there) && there.epoch >= r.epoch))
 			continue;
-		enter(c, b, &r);
+		reservation_enter(c, b, &r);
 		buf_put(&lines, row->line);
 		buf_char(&lines, '\n');
 	}
@@ -402,8 +406,8 @@ static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient
 	if (known >= size)
 		return ERR_OK;
 	*b = (struct book){ 0 };
-	if (!(e = read_history(c, f, lenient, b, &text)))
-		adopt(c, b, text, &foreign);
+	if (!(e = reservation_read_history(c, f, lenient, b, &text)))
+		reservation_adopt_rows(c, b, text, &foreign);
 	return e;
 }
 
@@ -419,7 +423,7 @@ struct pieces {
 };
 
 /* What follows the last piece in memory too is part of it. */
-static void add(struct pieces *p, struct str text)
+static void reservation_add(struct pieces *p, struct str text)
 {
 	struct str *last = p->count ? &p->piece[p->count - 1] : NULL;
 
@@ -437,11 +441,13 @@ static void add_row(struct pieces *p, const struct row *row, const struct row *n
 {
 	struct str line = row->line, end = { line.p + line.n, 2 }, between = STR(",\n");
 
-	add(p, line);
+	reservation_add(p, line);
 	if (!next)
-		add(p, STR("\n"));
+		reservation_add(p, STR("\n"));
 	else
-		add(p, next->line.p == end.p + 2 && str_eq(end, between) ? end : between);
+		reservation_add(p, next->line.p == end.p + 2 && str_eq(end, between) ?
+					   end :
+					   between);
 }
 
 static enum err write_active(struct call *c, struct agent_files *f, const struct book *b)
@@ -454,10 +460,10 @@ static enum err write_active(struct call *c, struct agent_files *f, const struct
 
 	if (e)
 		return e;
-	add(&p, STR(""));
+	reservation_add(&p, STR(""));
 	for (size_t i = 0; i < b->count; i++)
 		add_row(&p, &b->row[i], i + 1 < b->count ? &b->row[i + 1] : NULL);
-	add(&p, last_line);
+	reservation_add(&p, last_line);
 	for (size_t i = 1; i < p.count; i++)
 		crc = crc32c(crc, p.piece[i]);
 	json_object(&head);
@@ -470,20 +476,22 @@ static enum err write_active(struct call *c, struct agent_files *f, const struct
 	return agent_file_swap_pieces(c, f, active_file, p.piece, p.count);
 }
 
-static void add_line(struct call *c, struct buf *lines, const struct reservation *r)
+static void reservation_add_line(struct call *c, struct buf *lines,
+				 const struct reservation *r)
 {
-	buf_put(lines, line_of(c, r));
+	buf_put(lines, reservation_line_of(c, r));
 	buf_char(lines, '\n');
 }
 
-static void expire(struct reservation *r)
+static void reservation_expire(struct reservation *r)
 {
 	r->text = (struct str){ 0 };
 	r->state = STR("expired");
 }
 
 /* Archives those whose time is over, but for the scope that is being written. */
-static void sweep(struct call *c, struct book *b, struct str but, struct buf *lines)
+static void reservation_sweep(struct call *c, struct book *b, struct str but,
+			      struct buf *lines)
 {
 	struct reservation r;
 	size_t kept = 0;
@@ -492,20 +500,21 @@ static void sweep(struct call *c, struct book *b, struct str but, struct buf *li
 		const struct row *row = &b->row[i];
 
 		if (str_eq(row->key, but) || !row_is_over(c, row) ||
-		    !parse(c, row->line, row->key, &r)) {
+		    !reservation_parse(c, row->line, row->key, &r)) {
 			b->row[kept++] = *row;
 			continue;
 		}
-		expire(&r);
-		add_line(c, lines, &r);
+		reservation_expire(&r);
+		reservation_add_line(c, lines, &r);
 	}
 	b->count = kept;
 }
 
 /* The record first, together with its events (may be absent); then the snapshot. */
-static enum err note(struct call *c, struct agent_files *f, struct book *b,
-		     const struct reservation *before, const struct reservation *now,
-		     const struct agent_append *events)
+static enum err reservation_note(struct call *c, struct agent_files *f, struct book *b,
+				 const struct reservation *before,
+				 const struct reservation *now,
+				 const struct agent_append *events)
 {
 	struct buf lines = { .mem = &c->mem };
 	struct agent_append all[2];
@@ -513,13 +522,13 @@ static enum err note(struct call *c, struct agent_files *f, struct book *b,
 
 	buf_put(&lines, b->adopted);
 	b->adopted = (struct str){ 0 };
-	sweep(c, b, now->key, &lines);
+	reservation_sweep(c, b, now->key, &lines);
 	if (before) {
-		enter(c, b, before);
-		add_line(c, &lines, before);
+		reservation_enter(c, b, before);
+		reservation_add_line(c, &lines, before);
 	}
-	enter(c, b, now);
-	add_line(c, &lines, now);
+	reservation_enter(c, b, now);
+	reservation_add_line(c, &lines, now);
 	all[0] = (struct agent_append){ .name = history_file, .lines = buf_str(&lines) };
 	if (events)
 		all[1] = *events;
@@ -541,8 +550,8 @@ enum vitality reservation_owner(struct call *c, struct agent_files *f,
 	return VITALITY_EVICTED; /* whoever is not known is not there */
 }
 
-static enum err taken(struct call *c, enum err code, const struct reservation *r,
-		      const char *how)
+static enum err reservation_taken(struct call *c, enum err code,
+				  const struct reservation *r, const char *how)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -566,11 +575,11 @@ static enum err may_take(struct call *c, struct agent_files *f,
 	bool over = r->expires_ms <= c->now_ms;
 
 	if (!over && reservation_owner(c, f, r) == VITALITY_ACTIVE)
-		return taken(c, ERR_RESERVATION_CONFLICT, r, "until");
+		return reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
 	if (takeover)
 		return ERR_OK;
-	return taken(c, ERR_RESERVATION_STALE_FOUND, r,
-		     over ? "and that ended at" : "who is not there, until");
+	return reservation_taken(c, ERR_RESERVATION_STALE_FOUND, r,
+				 over ? "and that ended at" : "who is not there, until");
 }
 
 static enum err find_incursions(struct call *c, struct agent_files *f,
@@ -587,10 +596,10 @@ static enum err find_incursions(struct call *c, struct agent_files *f,
 		    (!exact && r->expires_ms <= c->now_ms))
 			continue;
 		if (ask->strict && !exact)
-			return taken(c, ERR_RESERVATION_CONFLICT, r, "until");
+			return reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
 		*out = arena_new(&c->mem, struct incursion);
 		if (exact) /* it is taken over */
-			expire(r);
+			reservation_expire(r);
 		**out = (struct incursion){ .with = *r,
 					    .kind = exact ? OVERLAP_EXACT :
 							    OVERLAP_PARTIAL,
@@ -635,9 +644,10 @@ static enum err incursion_lines(struct call *c, struct agent_files *f,
 }
 
 /* The same one with a new end, if it is the agent's own; else one of its own. */
-static struct reservation *renewed(struct call *c, const struct reserve_ask *ask,
-				   struct str key, int64_t epoch,
-				   const struct reservation *own)
+static struct reservation *reservation_renewed(struct call *c,
+					       const struct reserve_ask *ask,
+					       struct str key, int64_t epoch,
+					       const struct reservation *own)
 {
 	struct reservation *r = arena_new(&c->mem, struct reservation);
 
@@ -687,12 +697,13 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	if ((others && (e = may_take(c, f, &there, ask->takeover))) ||
 	    (e = find_incursions(c, f, &b, ask, key, incursions)))
 		return e;
-	*out = renewed(c, ask, key, b.epoch + 1, found && !others ? &there : NULL);
-	expire(&there);
+	*out = reservation_renewed(c, ask, key, b.epoch + 1,
+				   found && !others ? &there : NULL);
+	reservation_expire(&there);
 	/* what overlaps what is held all along was recorded when it came */
 	if ((e = incursion_lines(c, f, *out, held ? NULL : *incursions, &events)) ||
-	    (e = note(c, f, &b, others ? &there : NULL, *out,
-		      events.lines.p ? &events : NULL)))
+	    (e = reservation_note(c, f, &b, others ? &there : NULL, *out,
+				  events.lines.p ? &events : NULL)))
 		return e;
 	return registry_acted(c, f, a);
 }
@@ -710,14 +721,14 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 		struct reservation old = *r;
 		int64_t end = c->now_ms + minutes * 60000;
 
-		expire(&old);
+		reservation_expire(&old);
 		r->text = (struct str){ 0 };
 		r->id = id_mint(&c->mem, "res", c->now_ms);
 		r->agent = to;
 		r->created_ms = c->now_ms;
 		r->expires_ms = old.expires_ms > end ? old.expires_ms : end;
 		r->epoch = b.epoch + 1;
-		e = note(c, f, &b, &old, r, NULL);
+		e = reservation_note(c, f, &b, &old, r, NULL);
 	}
 	return e;
 }
@@ -736,7 +747,8 @@ static enum err find_released(struct call *c, struct agent_files *f, struct str 
 	if (e || !str_has(text, mark))
 		return e;
 	while (text.n && str_next(&text, '\n', &line)) {
-		if (!str_has(line, mark) || !parse(c, line, (struct str){ 0 }, r) ||
+		if (!str_has(line, mark) ||
+		    !reservation_parse(c, line, (struct str){ 0 }, r) ||
 		    !str_eq(r->request, mark))
 			continue;
 		r->text = (struct str){ 0 };
@@ -769,7 +781,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 	*out = arena_new(&c->mem, struct reservation);
 	**out = there;
 	if (!str_eq((*out)->agent, agent))
-		return taken(c, ERR_RELEASE_FORBIDDEN, *out, "until");
+		return reservation_taken(c, ERR_RELEASE_FORBIDDEN, *out, "until");
 	if (epoch && epoch != (*out)->epoch)
 		return call_fail(
 			c, ERR_RELEASE_FORBIDDEN,
@@ -780,7 +792,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 	(*out)->request = mark;
 	(*out)->released_ms = /* not before it was made, whatever the clock says */
 		c->now_ms > there.created_ms ? c->now_ms : there.created_ms;
-	if ((e = note(c, f, &b, NULL, *out, NULL)))
+	if ((e = reservation_note(c, f, &b, NULL, *out, NULL)))
 		return e;
 	return registry_acted(c, f, a);
 }
@@ -794,8 +806,9 @@ enum err reservation_open(struct call *c, struct agent_files *f, struct book **o
 }
 
 /* `over`: also those whose time is over. `lenient`: as for open_book_as(). */
-static enum err each(struct call *c, struct agent_files *f, struct str agent,
-		     struct str bead, bool over, bool lenient, struct reservation **out)
+static enum err reservation_each_where(struct call *c, struct agent_files *f,
+				       struct str agent, struct str bead, bool over,
+				       bool lenient, struct reservation **out)
 {
 	struct reservation **tail = out;
 	struct book b;
@@ -808,7 +821,7 @@ static enum err each(struct call *c, struct agent_files *f, struct str agent,
 		if (!over && row_is_over(c, &b.row[i]))
 			continue;
 		r = arena_new(&c->mem, struct reservation);
-		if (!parse(c, b.row[i].line, b.row[i].key, r) ||
+		if (!reservation_parse(c, b.row[i].line, b.row[i].key, r) ||
 		    (agent.p && !str_eq(r->agent, agent)) ||
 		    (bead.p && !str_eq(r->bead, bead)))
 			continue;
@@ -821,19 +834,19 @@ static enum err each(struct call *c, struct agent_files *f, struct str agent,
 enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
 			  struct str bead, struct reservation **out)
 {
-	return each(c, f, agent, bead, false, false, out);
+	return reservation_each_where(c, f, agent, bead, false, false, out);
 }
 
 enum err reservation_each_held(struct call *c, struct agent_files *f, struct str agent,
 			       struct str bead, struct reservation **out)
 {
-	return each(c, f, agent, bead, true, false, out);
+	return reservation_each_where(c, f, agent, bead, true, false, out);
 }
 
 enum err reservation_shown(struct call *c, struct agent_files *f, struct str agent,
 			   struct str bead, bool over, struct reservation **out)
 {
-	return each(c, f, agent, bead, over, true, out);
+	return reservation_each_where(c, f, agent, bead, over, true, out);
 }
 
 static struct str member_of(struct call *c, const char *key, struct str value)
@@ -859,7 +872,7 @@ enum err reservation_count(struct call *c, struct agent_files *f, struct str age
 	enum err e;
 
 	*out = (struct reservation_counts){ 0 };
-	if ((e = each(c, f, agent, bead, true, true, &r)) ||
+	if ((e = reservation_each_where(c, f, agent, bead, true, true, &r)) ||
 	    (e = agent_file_read(c, f, history_file, &text)))
 		return e;
 	for (; r; r = r->next)
@@ -886,7 +899,7 @@ enum err reservation_each_lapsed(struct call *c, struct agent_files *f,
 	while (!e && text.n && str_next(&text, '\n', &line)) {
 		struct reservation *r = arena_new(&c->mem, struct reservation);
 
-		if (parse(c, line, (struct str){ 0 }, r))
+		if (reservation_parse(c, line, (struct str){ 0 }, r))
 			*map_put(&last, r->key) = r;
 	}
 	for (size_t i = 0; i < last.count; i++) {
@@ -907,7 +920,7 @@ bool reservation_line_valid(struct call *c, struct str line)
 {
 	struct reservation r;
 
-	return parse(c, line, (struct str){ 0 }, &r);
+	return reservation_parse(c, line, (struct str){ 0 }, &r);
 }
 
 /* Of a snapshot that can be read: what is active in it, but not by the record. */
@@ -922,10 +935,10 @@ enum err reservation_missing(struct call *c, struct agent_files *f, struct str r
 
 	*count = 0;
 	for (struct str rest = record; rest.n && str_next(&rest, '\n', &line);)
-		if (parse(c, line, (struct str){ 0 }, &r))
-			enter(c, &book, &r);
+		if (reservation_parse(c, line, (struct str){ 0 }, &r))
+			reservation_enter(c, &book, &r);
 	if (!e && text.p && read_active(c, text, &known, &snapshot))
-		adopt(c, &book, record, &snapshot);
+		reservation_adopt_rows(c, &book, record, &snapshot);
 	*lines = book.adopted;
 	for (struct str rest = *lines; rest.n && str_next(&rest, '\n', &line);)
 		++*count;

@@ -23,7 +23,7 @@ static struct str without_stars(struct str text)
 }
 
 /* Nothing in it would be resolved. */
-static bool plain(struct str path)
+static bool scope_plain(struct str path)
 {
 	size_t start = 0;
 
@@ -60,7 +60,7 @@ enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text
 	if (memchr(bare.p, '*', bare.n))
 		return SCOPE_STAR;
 	*out = bare;
-	if (plain(bare))
+	if (scope_plain(bare))
 		return SCOPE_FINE;
 	*out = STR("");
 	if (str_is(bare, "/"))
@@ -132,7 +132,7 @@ enum err scope_normalise(struct call *c, struct str root, struct str text,
 }
 
 /* Is `b` in the folder `a`? */
-static bool holds(struct str a, struct str b)
+static bool scope_holds(struct str a, struct str b)
 {
 	return !a.n || (b.n > a.n && b.p[a.n] == '/' && str_starts(b, a));
 }
@@ -141,5 +141,6 @@ enum overlap scope_overlap(struct str a, struct str b)
 {
 	if (str_eq(a, b))
 		return OVERLAP_EXACT;
-	return holds(a, b) || holds(b, a) ? OVERLAP_PARTIAL : OVERLAP_DISJOINT;
+	return scope_holds(a, b) || scope_holds(b, a) ? OVERLAP_PARTIAL :
+							OVERLAP_DISJOINT;
 }

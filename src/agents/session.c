@@ -150,7 +150,7 @@ static bool find_beads_of(struct call *c, const struct scene *s, struct evidence
 	return false;
 }
 
-static void insert(struct evidence **list, struct evidence *e)
+static void session_insert(struct evidence **list, struct evidence *e)
 {
 	while (*list && (*list)->agent->seen_ms >= e->agent->seen_ms)
 		list = &(*list)->next;
@@ -181,7 +181,7 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 		one->agent = a;
 		one->vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
 		if (find_files(c, &s, one) || find_beads_of(c, &s, one))
-			insert(out, one);
+			session_insert(out, one);
 	}
 	return e;
 }
@@ -242,8 +242,8 @@ enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 	return registry_acted(c, f, (*out)->agent);
 }
 
-static enum err take_place(struct call *c, struct agent_files *f,
-			   const struct registered *old, struct reservation **out)
+static enum err session_take_place(struct call *c, struct agent_files *f,
+				   const struct registered *old, struct reservation **out)
 {
 	enum { MINUTES = 120 };
 	struct registered *own;
@@ -273,7 +273,7 @@ enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
 
 	*out = NULL;
 	if (registry_id_valid(from) && !registry_find(c, f, from, &old))
-		e = take_place(c, f, old, out);
+		e = session_take_place(c, f, old, out);
 	else
 		e = c->code = ERR_OK;
 	return e ? e : protocol_record(c, f, &event);

@@ -22,7 +22,7 @@ struct glance {
 	bool behind;   /* a change of a bead was on its way into the cache */
 };
 
-static bool over(const struct wait_answer *a)
+static bool waiting_is_done(const struct wait_answer *a)
 {
 	return a->mail || a->freed_count || a->bead_count;
 }
@@ -103,9 +103,9 @@ static enum err look_mail(struct call *c, struct agent_files *f,
 
 /* Messages that are stored for several agents at once count before each inbox has its
  * own: what is pending is looked at anew each time. */
-static enum err look(struct call *c, const struct agent_files *f,
-		     const struct wait_ask *ask, struct wait_answer *out,
-		     struct glance *g)
+static enum err waiting_look(struct call *c, const struct agent_files *f,
+			     const struct wait_ask *ask, struct wait_answer *out,
+			     struct glance *g)
 {
 	struct agent_files now = *f;
 	enum err e = agent_pending_load(c, &now);
@@ -119,8 +119,8 @@ static enum err look(struct call *c, const struct agent_files *f,
 }
 
 /* Looks without leaving memory behind, however often that is. */
-static bool probe(struct call *c, const struct agent_files *f, const struct wait_ask *ask,
-		  struct glance *g)
+static bool waiting_probe(struct call *c, const struct agent_files *f,
+			  const struct wait_ask *ask, struct glance *g)
 {
 	struct call once = *c;
 	struct wait_answer answer;
@@ -128,13 +128,13 @@ static bool probe(struct call *c, const struct agent_files *f, const struct wait
 
 	once.mem = (struct arena){ 0 };
 	/* an error is reported by the look that follows */
-	found = look(&once, f, ask, &answer, g) || over(&answer);
+	found = waiting_look(&once, f, ask, &answer, g) || waiting_is_done(&answer);
 	call_release(&once);
 	return found;
 }
 
-static enum err places(struct call *c, const struct agent_files *f,
-		       const struct wait_ask *ask, struct watch_at at[PLACES])
+static enum err waiting_places(struct call *c, const struct agent_files *f,
+			       const struct wait_ask *ask, struct watch_at at[PLACES])
 {
 	struct beads b;
 	enum err e;
@@ -186,7 +186,8 @@ static int64_t beat_ms(const struct call *c)
 }
 
 /* For how long it makes sense to sleep if nothing changes. */
-static int64_t rest(const struct call *c, const struct glance *g, int64_t left)
+static int64_t waiting_sleep_ms(const struct call *c, const struct glance *g,
+				int64_t left)
 {
 	int64_t most = g->behind ? BEHIND_MS : beat_ms(c);
 
@@ -205,24 +206,25 @@ static enum err round_of(struct call *c, const struct agent_files *f,
 	AUTO_WATCH w;
 
 	watch_open(&w, mem, at, PLACES);
-	if (probe(c, f, ask, &g) && ((e = look(c, f, ask, out, &g)) || over(out)))
+	if (waiting_probe(c, f, ask, &g) &&
+	    ((e = waiting_look(c, f, ask, out, &g)) || waiting_is_done(out)))
 		return e;
 	out->timed_out = left <= 0;
 	if (!out->timed_out)
-		sleep_on(c, &w, rest(c, &g, left), out);
+		sleep_on(c, &w, waiting_sleep_ms(c, &g, left), out);
 	return ERR_OK;
 }
 
 /* For the cursor; and something may have come at the last moment. */
-static enum err look_again(struct call *c, const struct agent_files *f,
-			   const struct wait_ask *ask, struct wait_answer *out)
+static enum err waiting_look_again(struct call *c, const struct agent_files *f,
+				   const struct wait_ask *ask, struct wait_answer *out)
 {
 	bool interrupted = out->interrupted;
 	struct glance g;
-	enum err e = look(c, f, ask, out, &g);
+	enum err e = waiting_look(c, f, ask, out, &g);
 
-	out->interrupted = interrupted && !over(out);
-	out->timed_out = !interrupted && !over(out);
+	out->interrupted = interrupted && !waiting_is_done(out);
+	out->timed_out = !interrupted && !waiting_is_done(out);
 	return e;
 }
 
@@ -235,9 +237,10 @@ enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *
 	enum err e;
 
 	*out = (struct wait_answer){ 0 };
-	if ((e = registry_find(c, f, ask->agent, &a)) || (e = places(c, f, ask, at)))
+	if ((e = registry_find(c, f, ask->agent, &a)) ||
+	    (e = waiting_places(c, f, ask, at)))
 		return e;
-	while (!e && !over(out) && !out->timed_out && !out->interrupted) {
+	while (!e && !waiting_is_done(out) && !out->timed_out && !out->interrupted) {
 		int64_t ticks = moment_ticks(), gone = ticks - began;
 		struct arena mem = { 0 };
 
@@ -249,5 +252,5 @@ enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *
 		e = round_of(c, f, ask, at, ask->timeout_ms - gone, &mem, out);
 		arena_release(&mem);
 	}
-	return e || over(out) ? e : look_again(c, f, ask, out);
+	return e || waiting_is_done(out) ? e : waiting_look_again(c, f, ask, out);
 }

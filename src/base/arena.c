@@ -33,7 +33,7 @@ static struct arena_page *page_new(struct arena_page *next, size_t cap)
 	return page;
 }
 
-static char *take(struct arena *a, size_t size)
+static char *arena_take(struct arena *a, size_t size)
 {
 	size_t align = alignof(max_align_t);
 	size_t at = (a->used + align - 1) & ~(align - 1);
@@ -52,7 +52,7 @@ static char *take(struct arena *a, size_t size)
 
 void *arena_alloc(struct arena *a, size_t size)
 {
-	char *p = take(a, size);
+	char *p = arena_take(a, size);
 
 	return size ? memset(p, 0, size) : p;
 }
@@ -73,7 +73,7 @@ void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size)
 		a->used += new_size - old_size;
 		return old;
 	}
-	bigger = take(a, new_size);
+	bigger = arena_take(a, new_size);
 	if (old_size)
 		memcpy(bigger, old, old_size);
 	return bigger;
@@ -131,7 +131,7 @@ struct str arena_copy(struct arena *a, struct str s)
 
 	if (!s.p)
 		return s;
-	p = take(a, s.n + 1);
+	p = arena_take(a, s.n + 1);
 	memcpy(p, s.p, s.n);
 	p[s.n] = '\0';
 	return (struct str){ p, s.n };
@@ -145,7 +145,7 @@ const char *arena_cstr(struct arena *a, struct str s)
 /* Most texts fit where the page goes on; those that do are written only once. */
 struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
 {
-	char *p = take(a, 1);
+	char *p = arena_take(a, 1);
 	size_t room = PAGE - a->used + 1;
 	va_list again;
 	int n;
@@ -158,7 +158,7 @@ struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
 	if ((size_t)n < room) {
 		a->used += (size_t)n;
 	} else {
-		p = take(a, (size_t)n + 1);
+		p = arena_take(a, (size_t)n + 1);
 		vsnprintf(p, (size_t)n + 1, fmt, ap);
 	}
 	return (struct str){ p, (size_t)n };

@@ -31,7 +31,7 @@ static bool inside_character(char ch)
  * Messages quote what users wrote, and are shown to terminals and to models: they
  * are made harmless, and of a flood only the two ends are kept.
  */
-static struct str clean(struct arena *mem, struct str text)
+static struct str call_clean(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
 	size_t head = PART, tail = PART;
@@ -55,7 +55,7 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	c->message = clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
+	c->message = call_clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
 	c->step = c->remedy = c->details = (struct str){ 0 };
 	return c->code = code;
@@ -66,7 +66,7 @@ enum err call_step(struct call *c, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	c->step = clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
+	c->step = call_clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
 	return c->code;
 }
@@ -76,7 +76,7 @@ enum err call_remedy(struct call *c, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	c->remedy = clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
+	c->remedy = call_clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
 	return c->code;
 }

@@ -8,7 +8,7 @@ void sha256(struct str bytes, unsigned char out[SHA256_BYTES])
 	crypto_hash_sha256(out, (const unsigned char *)bytes.p, bytes.n);
 }
 
-static struct str hex(struct arena *mem, const unsigned char digest[SHA256_BYTES])
+static struct str hash_hex(struct arena *mem, const unsigned char digest[SHA256_BYTES])
 {
 	char *out = arena_grow(mem, NULL, 0, 2 * SHA256_BYTES + 1);
 
@@ -34,7 +34,7 @@ struct str sha256_pieces(struct arena *mem, const struct str *piece, size_t coun
 			crypto_hash_sha256_update(
 				&state, (const unsigned char *)piece[i].p, piece[i].n);
 	crypto_hash_sha256_final(&state, digest);
-	return hex(mem, digest);
+	return hash_hex(mem, digest);
 }
 
 struct str hmac_sha256_hex(struct arena *mem, struct str key, struct str text)
@@ -45,7 +45,7 @@ struct str hmac_sha256_hex(struct arena *mem, struct str key, struct str text)
 	crypto_auth_hmacsha256_init(&state, (const unsigned char *)key.p, key.n);
 	crypto_auth_hmacsha256_update(&state, (const unsigned char *)text.p, text.n);
 	crypto_auth_hmacsha256_final(&state, digest);
-	return hex(mem, digest);
+	return hash_hex(mem, digest);
 }
 
 static const uint32_t by_byte[256] = {

@@ -41,7 +41,7 @@ static uint32_t *slot_of(const struct map *m, struct str key, uint32_t hash)
 	}
 }
 
-static void grow(struct map *m)
+static void map_grow(struct map *m)
 {
 	size_t cap = m->cap ? m->cap * 2 : 8;
 
@@ -66,7 +66,7 @@ void **map_put(struct map *m, struct str key)
 	uint32_t hash = hash_of(key), *slot;
 
 	if (m->count == m->cap)
-		grow(m);
+		map_grow(m);
 	slot = slot_of(m, key, hash);
 	if (!*slot) {
 		m->entry[m->count] = (struct map_entry){ .key = key, .hash = hash };
@@ -75,7 +75,7 @@ void **map_put(struct map *m, struct str key)
 	return &m->entry[*slot - 1].value;
 }
 
-static int by_key(const void *a, const void *b)
+static int map_by_key(const void *a, const void *b)
 {
 	return str_cmp((*(const struct map_entry *const *)a)->key,
 		       (*(const struct map_entry *const *)b)->key);
@@ -87,6 +87,6 @@ const struct map_entry **map_sorted(const struct map *m, struct arena *mem)
 
 	for (size_t i = 0; i < m->count; i++)
 		out[i] = &m->entry[i];
-	qsort(out, m->count, sizeof *out, by_key);
+	qsort(out, m->count, sizeof *out, map_by_key);
 	return out;
 }

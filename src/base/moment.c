@@ -83,7 +83,7 @@ void json_put_moment(struct json *j, const char *key, int64_t ms)
 }
 
 /* Takes exactly n digits off the front; -1 where there are none such. */
-static int digits(struct str *s, size_t n)
+static int moment_digits(struct str *s, size_t n)
 {
 	int value = 0;
 
@@ -98,7 +98,7 @@ static int digits(struct str *s, size_t n)
 	return value;
 }
 
-static inline bool take(struct str *s, const char *any)
+static inline bool moment_take(struct str *s, const char *any)
 {
 	for (; s->n && *any; any++)
 		if (s->p[0] == *any) {
@@ -115,12 +115,12 @@ static int days_in(int y, int m)
 	return days[m - 1] + (m == 2 && y % 4 == 0 && (y % 100 || y % 400 == 0));
 }
 
-static bool parse_date(struct str *s, int64_t *days)
+static bool moment_parse_date(struct str *s, int64_t *days)
 {
-	int y = digits(s, 4), m, d;
+	int y = moment_digits(s, 4), m, d;
 
-	if (y < 0 || !take(s, "-") || (m = digits(s, 2)) < 1 || m > 12 || !take(s, "-") ||
-	    (d = digits(s, 2)) < 1 || d > days_in(y, m))
+	if (y < 0 || !moment_take(s, "-") || (m = moment_digits(s, 2)) < 1 || m > 12 ||
+	    !moment_take(s, "-") || (d = moment_digits(s, 2)) < 1 || d > days_in(y, m))
 		return false;
 	*days = days_from_date(y, m, d);
 	return true;
@@ -128,17 +128,17 @@ static bool parse_date(struct str *s, int64_t *days)
 
 static bool parse_clock(struct str *s, int64_t *ms)
 {
-	int h = digits(s, 2), m, sec, weight = 100, fraction = 0;
+	int h = moment_digits(s, 2), m, sec, weight = 100, fraction = 0;
 
-	if (h < 0 || h > 23 || !take(s, ":") || (m = digits(s, 2)) < 0 || m > 59 ||
-	    !take(s, ":") || (sec = digits(s, 2)) < 0 || sec > 60)
+	if (h < 0 || h > 23 || !moment_take(s, ":") || (m = moment_digits(s, 2)) < 0 ||
+	    m > 59 || !moment_take(s, ":") || (sec = moment_digits(s, 2)) < 0 || sec > 60)
 		return false;
-	if (take(s, ".")) {
-		int digit = digits(s, 1);
+	if (moment_take(s, ".")) {
+		int digit = moment_digits(s, 1);
 
 		if (digit < 0)
 			return false;
-		for (; digit >= 0; digit = digits(s, 1), weight /= 10)
+		for (; digit >= 0; digit = moment_digits(s, 1), weight /= 10)
 			fraction += digit * weight;
 	}
 	*ms = h * (int64_t)HOUR + m * (int64_t)MINUTE + sec * (int64_t)SECOND + fraction;
@@ -151,10 +151,10 @@ static bool parse_zone(struct str *s, int64_t *offset)
 	int h, m;
 
 	*offset = 0;
-	if (!s->n || take(s, "Zz"))
+	if (!s->n || moment_take(s, "Zz"))
 		return true;
-	if (!take(s, "+-") || (h = digits(s, 2)) < 0 || h > 23 || !take(s, ":") ||
-	    (m = digits(s, 2)) < 0 || m > 59)
+	if (!moment_take(s, "+-") || (h = moment_digits(s, 2)) < 0 || h > 23 ||
+	    !moment_take(s, ":") || (m = moment_digits(s, 2)) < 0 || m > 59)
 		return false;
 	*offset = (h * (int64_t)HOUR + m * (int64_t)MINUTE) * (west ? -1 : 1);
 	return true;
@@ -164,7 +164,7 @@ bool moment_parse(struct str text, int64_t *ms)
 {
 	int64_t days, clock, offset;
 
-	if (!parse_date(&text, &days) || !take(&text, "Tt ") ||
+	if (!moment_parse_date(&text, &days) || !moment_take(&text, "Tt ") ||
 	    !parse_clock(&text, &clock) || !parse_zone(&text, &offset) || text.n)
 		return false;
 	*ms = days * DAY + clock - offset;

@@ -27,7 +27,7 @@ bool number_int(struct str text, int64_t *out)
  * one. The nearest decimal of a length may fail at a power of two, where the
  * gap below is half the gap above, and its upper neighbour succeed.
  */
-static int shortest(double v, char digits[18])
+static int number_shortest(double v, char digits[18])
 {
 	for (int n = 1;; n++) {
 		char text[32];
@@ -54,10 +54,10 @@ static int shortest(double v, char digits[18])
 }
 
 /* ECMAScript's Number::toString, which RFC 8785 adopts. */
-static struct str ecmascript(struct arena *mem, double v)
+static struct str number_ecmascript(struct arena *mem, double v)
 {
 	char digits[18];
-	int power = shortest(fabs(v), digits), n = (int)strlen(digits);
+	int power = number_shortest(fabs(v), digits), n = (int)strlen(digits);
 	const char *minus = v < 0 ? "-" : "";
 
 	if (power >= 21 || power < -6)
@@ -83,5 +83,5 @@ struct str number_canonical(struct arena *mem, struct str text)
 	v = strtod(arena_cstr(mem, text), NULL);
 	if (v == 0)
 		return STR("0");
-	return isfinite(v) ? ecmascript(mem, v) : text;
+	return isfinite(v) ? number_ecmascript(mem, v) : text;
 }

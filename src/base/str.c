@@ -10,16 +10,16 @@ int str_cmp(struct str a, struct str b)
 	return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-static bool space(char ch)
+static bool str_space(char ch)
 {
 	return ch == ' ' || (ch >= '\t' && ch <= '\r');
 }
 
 struct str str_trim(struct str s)
 {
-	while (s.n && space(s.p[0]))
+	while (s.n && str_space(s.p[0]))
 		s = str_skip(s, 1);
-	while (s.n && space(s.p[s.n - 1]))
+	while (s.n && str_space(s.p[s.n - 1]))
 		s.n--;
 	return s;
 }

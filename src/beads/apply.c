@@ -91,7 +91,7 @@ static struct edge_row edge_row_of(struct arena *mem, const struct edge *e)
 
 /* --- all of a state --- */
 
-static bool visible(const struct slot *slot)
+static bool apply_visible(const struct slot *slot)
 {
 	return slot_live(slot) && !bead_blank(slot->bead);
 }
@@ -107,7 +107,7 @@ static int by_creation(const void *a, const void *b)
 }
 
 /* Numbered as if they had been created one after another: searches go by number. */
-static const struct slot **in_order(struct arena *mem, const struct state *s)
+static const struct slot **apply_in_order(struct arena *mem, const struct state *s)
 {
 	const struct slot **out = arena_array(mem, s->slots.count + 1, sizeof(*out));
 
@@ -117,7 +117,7 @@ static const struct slot **in_order(struct arena *mem, const struct state *s)
 	return out;
 }
 
-static struct bead_row *counted(struct map *counts, struct str id)
+static struct bead_row *apply_counted(struct map *counts, struct str id)
 {
 	void **at = map_put(counts, id);
 
@@ -150,10 +150,11 @@ static struct map count_edges(struct arena *mem, const struct state *s)
 				  *to = state_find(s, e->to);
 		struct bead_row *source, *target;
 
-		if (e->deleted || !from || !to || !visible(from) || !visible(to))
+		if (e->deleted || !from || !to || !apply_visible(from) ||
+		    !apply_visible(to))
 			continue;
-		source = counted(&counts, e->from);
-		target = counted(&counts, e->to);
+		source = apply_counted(&counts, e->from);
+		target = apply_counted(&counts, e->to);
 		source->dependencies++;
 		target->dependents++;
 		if (str_is(e->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
@@ -196,7 +197,7 @@ static void count_circles(struct map *counts, const struct state *s)
 		graph_circles(counts->mem, parent_edges(counts->mem, s), &count);
 
 	for (size_t i = 0; i < count; i++)
-		counted(counts, ids[i])->blockers++;
+		apply_counted(counts, ids[i])->blockers++;
 }
 
 static void add_counts(struct bead_row *row, const struct map *counts)
@@ -217,7 +218,7 @@ static void add_counts(struct bead_row *row, const struct map *counts)
 /* The hashes are left for those who ask: most beads are never looked at again. */
 enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 {
-	const struct slot **slots = in_order(&c->mem, s);
+	const struct slot **slots = apply_in_order(&c->mem, s);
 	struct map counts = count_edges(&c->mem, s);
 	struct arena mem = { 0 };
 	enum err e = ERR_OK;
@@ -225,7 +226,7 @@ enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 	count_circles(&counts, s);
 	for (size_t i = 0; !e && i < s->slots.count; i++) {
 		arena_reset(&mem);
-		if (visible(slots[i])) {
+		if (apply_visible(slots[i])) {
 			struct bead_row row = row_of(&mem, slots[i]->bead);
 
 			add_counts(&row, &counts);
@@ -267,7 +268,7 @@ struct meeting {
 	enum apply_writer writer;
 };
 
-static enum err unreadable(struct call *c, struct str why)
+static enum err apply_unreadable(struct call *c, struct str why)
 {
 	return call_fail(c, ERR_DAMAGED, "the cache has a line that is none: " STR_FMT,
 			 STR_ARG(why));
@@ -281,10 +282,10 @@ static enum err read_cached(struct meeting *m, struct str line,
 	const struct value *v = value_parse(&m->c->mem, line, &error);
 	struct str why = STR("not JSON");
 
-	return v && read(m->state, v, &why) ? ERR_OK : unreadable(m->c, why);
+	return v && read(m->state, v, &why) ? ERR_OK : apply_unreadable(m->c, why);
 }
 
-static enum err load_edges_of(struct meeting *m, struct str id)
+static enum err apply_load_edges_of(struct meeting *m, struct str id)
 {
 	struct edge_row *row;
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
@@ -304,7 +305,7 @@ static enum err load_edges_of(struct meeting *m, struct str id)
 	return e;
 }
 
-static enum err load_id(struct meeting *m, struct str id)
+static enum err apply_load_id(struct meeting *m, struct str id)
 {
 	struct before *before = arena_new(&m->c->mem, struct before);
 	enum err e;
@@ -320,34 +321,34 @@ static enum err load_id(struct meeting *m, struct str id)
 }
 
 /* An id, and where the lineages that meet there would have to go. */
-static enum err load(struct meeting *m, struct str id, const struct mark *created)
+static enum err apply_load(struct meeting *m, struct str id, const struct mark *created)
 {
 	struct slot *slot;
 	struct mark other;
 	enum err e;
 
-	if (!map_find(&m->before, id) && (e = load_id(m, id)))
+	if (!map_find(&m->before, id) && (e = apply_load_id(m, id)))
 		return e;
 	slot = state_find(m->state, id);
 	for (size_t i = 0; slot && i < slot->remaps; i++)
-		if ((e = load(m, slot->remap[i].to, &slot->remap[i].created)))
+		if ((e = apply_load(m, slot->remap[i].to, &slot->remap[i].created)))
 			return e;
 	if (!slot || !slot->bead || !created || !mark_cmp(slot->bead->created, *created))
 		return ERR_OK;
 	other = mark_max(slot->bead->created, *created);
-	if ((e = load_edges_of(m, id)))
+	if ((e = apply_load_edges_of(m, id)))
 		return e;
-	return load(m, bead_other_id(&m->c->mem, id, other), &other);
+	return apply_load(m, bead_other_id(&m->c->mem, id, other), &other);
 }
 
 /* Whoever the change says has left an id takes its edges along. */
 static enum err load_remap(struct meeting *m, struct str id, const struct remap *remap)
 {
 	const struct slot *slot = state_find(m->state, id);
-	enum err e = load(m, remap->to, &remap->created);
+	enum err e = apply_load(m, remap->to, &remap->created);
 
 	if (!e && slot && slot->bead && !mark_cmp(slot->bead->created, remap->created))
-		e = load_edges_of(m, id);
+		e = apply_load_edges_of(m, id);
 	return e;
 }
 
@@ -358,7 +359,7 @@ static enum err load_all(struct meeting *m, const struct state *change)
 	for (size_t i = 0; !e && i < change->slots.count; i++) {
 		const struct slot *slot = change->slots.entry[i].value;
 
-		e = load(m, slot->id, slot->bead ? &slot->bead->created : NULL);
+		e = apply_load(m, slot->id, slot->bead ? &slot->bead->created : NULL);
 		for (size_t k = 0; !e && k < slot->remaps; k++)
 			e = load_remap(m, slot->id, &slot->remap[k]);
 	}
@@ -366,7 +367,7 @@ static enum err load_all(struct meeting *m, const struct state *change)
 }
 
 /* What the change calls by an id of before, the cache has under the one of now. */
-static enum err load_joined_edges(struct meeting *m)
+static enum err apply_load_joined_edges(struct meeting *m)
 {
 	enum err e = ERR_OK;
 
@@ -385,7 +386,7 @@ static enum err load_joined_edges(struct meeting *m)
 	return e;
 }
 
-static void touch(struct meeting *m, struct str id)
+static void apply_touch(struct meeting *m, struct str id)
 {
 	map_put(&m->recount, id);
 }
@@ -412,8 +413,8 @@ static enum err touch_around(struct meeting *m, struct str id)
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
 
 	for (; !e && row; row = row->next) {
-		touch(m, row->from);
-		touch(m, row->to);
+		apply_touch(m, row->from);
+		apply_touch(m, row->to);
 	}
 	return e;
 }
@@ -430,8 +431,8 @@ static enum err put_tombstone(struct meeting *m, const struct slot *slot,
 				   line);
 }
 
-static enum err too_large(struct call *c, struct str id, const struct growth *growth,
-			  const struct excess *excess)
+static enum err apply_too_large(struct call *c, struct str id,
+				const struct growth *growth, const struct excess *excess)
 {
 	call_fail(c, ERR_INVALID_INPUT,
 		  "'" STR_FMT "' would have %zu %s; it may have %zu", STR_ARG(id),
@@ -461,7 +462,7 @@ static enum err check_growth(struct meeting *m, const struct slot *slot,
 
 	return !m->writes || limits_allow(&m->c->mem, &growth, &excess) ?
 		       ERR_OK :
-		       too_large(m->c, slot->id, &growth, &excess);
+		       apply_too_large(m->c, slot->id, &growth, &excess);
 }
 
 static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *added)
@@ -474,7 +475,7 @@ static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *ad
 	enum err e = ERR_OK;
 
 	*added += !old && !before->tombstone.p;
-	if (visible(slot)) {
+	if (apply_visible(slot)) {
 		row = row_of(&m->c->mem, slot->bead);
 		row.hash = public_hash(&m->c->mem, row.line);
 		if ((!old || !str_eq(row.line, old->line)) &&
@@ -485,7 +486,8 @@ static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *ad
 	}
 	if (!e)
 		e = put_tombstone(m, slot, before->tombstone);
-	if (!e && (!old != !visible(slot) || was_open != (row.status != BEAD_CLOSED)))
+	if (!e &&
+	    (!old != !apply_visible(slot) || was_open != (row.status != BEAD_CLOSED)))
 		e = touch_around(m, slot->id);
 	return e;
 }
@@ -503,11 +505,11 @@ static enum err touch_above(struct meeting *m, const struct edge_row *row)
 	for (size_t i = 0; !e && i < count; i++)
 		circle = circle || str_eq(ids[i], row->from);
 	for (size_t i = 0; circle && i < count; i++)
-		touch(m, ids[i]);
+		apply_touch(m, ids[i]);
 	return e;
 }
 
-static enum err put_edges(struct meeting *m)
+static enum err apply_put_edges(struct meeting *m)
 {
 	enum err e = ERR_OK;
 
@@ -516,8 +518,8 @@ static enum err put_edges(struct meeting *m)
 
 		if (map_find(&m->state->edges, m->edges.entry[i].key))
 			continue;
-		touch(m, old->from);
-		touch(m, old->to);
+		apply_touch(m, old->from);
+		apply_touch(m, old->to);
 		if (!(e = touch_above(m, old)))
 			e = cache_drop_edge(m->c, m->cache, old);
 	}
@@ -525,8 +527,8 @@ static enum err put_edges(struct meeting *m)
 		struct edge_row row =
 			edge_row_of(&m->c->mem, m->state->edges.entry[i].value);
 
-		touch(m, row.from);
-		touch(m, row.to);
+		apply_touch(m, row.from);
+		apply_touch(m, row.to);
 		if (!(e = touch_above(m, &row)))
 			e = cache_put_edge(m->c, m->cache, &row);
 		if (!e)
@@ -535,7 +537,7 @@ static enum err put_edges(struct meeting *m)
 	return e;
 }
 
-static enum err apply(struct meeting *m, const struct state *change, int64_t *added)
+static enum err apply_apply(struct meeting *m, const struct state *change, int64_t *added)
 {
 	struct arena *mem = &m->c->mem;
 	enum err e;
@@ -545,11 +547,11 @@ static enum err apply(struct meeting *m, const struct state *change, int64_t *ad
 	if ((e = load_all(m, change)))
 		return e;
 	state_add(m->state, change);
-	e = load_joined_edges(m);
+	e = apply_load_joined_edges(m);
 	for (size_t i = 0; !e && i < m->state->slots.count; i++)
 		e = put_slot(m, m->state->slots.entry[i].value, added);
 	if (!e)
-		e = put_edges(m);
+		e = apply_put_edges(m);
 	for (size_t i = 0; !e && i < m->recount.count; i++)
 		e = cache_recount(m->c, m->cache, m->recount.entry[i].key);
 	return e;
@@ -560,7 +562,7 @@ enum err apply_change(struct call *c, struct cache *cache, const struct state *c
 {
 	struct meeting m = { .c = c, .cache = cache };
 
-	return apply(&m, change, added);
+	return apply_apply(&m, change, added);
 }
 
 enum err apply_write(struct call *c, struct cache *cache, const struct state *change,
@@ -568,5 +570,5 @@ enum err apply_write(struct call *c, struct cache *cache, const struct state *ch
 {
 	struct meeting m = { .c = c, .cache = cache, .writes = true, .writer = writer };
 
-	return apply(&m, change, added);
+	return apply_apply(&m, change, added);
 }

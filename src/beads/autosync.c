@@ -23,7 +23,7 @@ enum {
 
 /* --- one sync --- */
 
-static int64_t jitter(int64_t ms)
+static int64_t autosync_jitter(int64_t ms)
 {
 	unsigned short some;
 
@@ -35,10 +35,10 @@ static int64_t pause_after(int64_t failures)
 {
 	int64_t ms = RETRY_MS << (failures < 10 ? failures : 10);
 
-	return jitter(ms < RETRY_MOST_MS ? ms : RETRY_MOST_MS);
+	return autosync_jitter(ms < RETRY_MOST_MS ? ms : RETRY_MOST_MS);
 }
 
-static void note(struct call *c, struct str home, enum err e, bool pushes)
+static void autosync_note(struct call *c, struct str home, enum err e, bool pushes)
 {
 	struct sync_state s = sync_state_read(c, home);
 	int64_t now = moment_now();
@@ -86,7 +86,7 @@ enum err courier_sync(struct call *c, struct beads *b, const struct sync_ask *as
 		h.words[n++] = "--begin";
 	e = helper_run(c, &h);
 	if (!ask->dry)
-		note(c, b->home, e, !ask->no_push);
+		autosync_note(c, b->home, e, !ask->no_push);
 	*reply = h.reply;
 	return e;
 }
@@ -98,7 +98,7 @@ static struct str lock_path(struct call *c, const struct beads *b)
 	return path_join(&c->mem, b->home, STR("courier.lock"));
 }
 
-static bool wanted(struct call *c, const struct beads *b)
+static bool autosync_wanted(struct call *c, const struct beads *b)
 {
 	struct str set;
 
@@ -128,7 +128,7 @@ void courier_call(struct call *c, const struct beads *b)
 	struct sync_state known;
 	int64_t now;
 
-	if (!wanted(c, b) || courier_there(c, b)) {
+	if (!autosync_wanted(c, b) || courier_there(c, b)) {
 		c->code = before;
 		return; /* one is there, and will see what was written */
 	}
@@ -150,7 +150,7 @@ struct courier {
 };
 
 /* Every look and every try has its own memory: this may go on for long. */
-static struct call fresh(const struct courier *k)
+static struct call autosync_fresh(const struct courier *k)
 {
 	struct call c = *k->start;
 
@@ -159,9 +159,9 @@ static struct call fresh(const struct courier *k)
 	return c;
 }
 
-static bool changed(struct courier *k)
+static bool autosync_changed(struct courier *k)
 {
-	struct call c = fresh(k);
+	struct call c = autosync_fresh(k);
 	struct journal_place end;
 	bool new = !journal_last(&c, k->b->home, &end) &&
 		   (end.segment != k->there.segment || end.offset != k->there.offset);
@@ -175,9 +175,9 @@ static bool changed(struct courier *k)
 }
 
 /* Is there anything that is in no commit? */
-static bool waiting(struct courier *k)
+static bool autosync_waiting(struct courier *k)
 {
-	struct call c = fresh(k);
+	struct call c = autosync_fresh(k);
 	struct beads b = *k->b;
 	struct pending pending;
 	bool some = !beads_pending(&c, &b, &pending) && pending.records;
@@ -193,13 +193,13 @@ static void wait_for_quiet(struct courier *k)
 
 	do
 		moment_sleep(QUIET_MS);
-	while (changed(k) && moment_now() - first < HELD_MOST_MS - QUIET_MS);
+	while (autosync_changed(k) && moment_now() - first < HELD_MOST_MS - QUIET_MS);
 }
 
 /* Until the remote may be bothered again; false: that is too long to stay for. */
 static bool wait_for_turn(struct courier *k)
 {
-	struct call c = fresh(k);
+	struct call c = autosync_fresh(k);
 	struct sync_state s = sync_state_read(&c, k->b->home);
 	int64_t now = moment_now(), turn = turn_of(&s, now, k->interval_ms);
 
@@ -210,9 +210,9 @@ static bool wait_for_turn(struct courier *k)
 	return true;
 }
 
-static bool deliver(struct courier *k)
+static bool autosync_deliver(struct courier *k)
 {
-	struct call c = fresh(k);
+	struct call c = autosync_fresh(k);
 	struct sync_ask ask = { .timeout_ms = TRY_MS };
 	struct str reply;
 	bool delivered = !courier_sync(&c, k->b, &ask, &reply);
@@ -222,17 +222,17 @@ static bool deliver(struct courier *k)
 }
 
 /* With the lock. */
-static void serve(struct courier *k)
+static void autosync_serve(struct courier *k)
 {
 	wait_for_quiet(k);
-	while (waiting(k) && wait_for_turn(k)) {
-		if (!deliver(k))
+	while (autosync_waiting(k) && wait_for_turn(k)) {
+		if (!autosync_deliver(k))
 			continue;
-		changed(k); /* what the sync itself wrote is no news */
-		if (!waiting(k)) {
+		autosync_changed(k); /* what the sync itself wrote is no news */
+		if (!autosync_waiting(k)) {
 			moment_sleep(k->interval_ms < LINGER_MS ? k->interval_ms :
 								  LINGER_MS);
-			if (changed(k))
+			if (autosync_changed(k))
 				wait_for_quiet(k);
 		}
 	}
@@ -245,13 +245,13 @@ enum err courier_run(struct call *c, struct beads *b)
 	enum err e =
 		config_duration(c, b->home, CONFIG_SYNC_PUSH_INTERVAL, &k.interval_ms);
 
-	changed(&k);
+	autosync_changed(&k);
 	/* whoever writes between our last look and the end of the lock found us there */
 	while (!e && !courier_there(c, b) &&
 	       !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
-		serve(&k);
+		autosync_serve(&k);
 		lock_drop(&lock);
-		if (!changed(&k))
+		if (!autosync_changed(&k))
 			break;
 	}
 	c->code = ERR_OK;

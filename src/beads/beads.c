@@ -29,7 +29,7 @@ struct str beads_path(struct call *c, const struct beads *b, const char *name)
 }
 
 /* Where to look from: where the user stands, or the folder that was named. */
-static enum err start(struct call *c, struct str *dir)
+static enum err beads_start(struct call *c, struct str *dir)
 {
 	struct str named =
 		c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
@@ -52,7 +52,7 @@ enum err beads_home(struct call *c, struct beads *out)
 	enum err e;
 
 	*out = (struct beads){ .lock = LOCK_NONE };
-	if ((e = start(c, &dir)) || (e = place_repository_real(c, dir, &out->repo)))
+	if ((e = beads_start(c, &dir)) || (e = place_repository_real(c, dir, &out->repo)))
 		return e;
 	if (!out->repo.common.p)
 		return call_fail(c, ERR_NOT_A_REPOSITORY,
@@ -66,12 +66,12 @@ enum err beads_home(struct call *c, struct beads *out)
 	return ERR_OK;
 }
 
-static bool exists(struct call *c, const struct beads *b)
+static bool beads_exists(struct call *c, const struct beads *b)
 {
 	return journal_exists(c, b->home);
 }
 
-static enum err not_initialized(struct call *c, const struct beads *b)
+static enum err beads_not_initialized(struct call *c, const struct beads *b)
 {
 	call_fail(c, ERR_NOT_INITIALIZED, "there are no beads in '" STR_FMT "' yet",
 		  STR_ARG(b->repo.tree));
@@ -92,7 +92,8 @@ static void set_prefix(struct call *c, struct beads *b, struct str prefix,
 }
 
 /* The later choice counts, wherever it was made. */
-static void choose_prefix(struct call *c, struct beads *b, const struct state *change)
+static void beads_choose_prefix(struct call *c, struct beads *b,
+				const struct state *change)
 {
 	struct state *both = state_new(&c->mem);
 	struct value_error error;
@@ -126,14 +127,14 @@ static void set_clock(struct beads *b, struct stamp clock)
 	b->about.clock_n = clock.n;
 }
 
-static void advance(struct call *c, struct beads *b, const struct state *change)
+static void beads_advance(struct call *c, struct beads *b, const struct state *change)
 {
 	struct stamp last = last_stamp(c, b),
 		     clock = state_clock(change, beads_horizon(c));
 
 	int64_t latest = state_clock(change, INT64_MAX).ms;
 
-	choose_prefix(c, b, change);
+	beads_choose_prefix(c, b, change);
 	b->about.latest_ms = latest > b->about.latest_ms ? latest : b->about.latest_ms;
 	set_clock(b, stamp_cmp(clock, last) > 0 ? clock : last);
 }
@@ -148,13 +149,13 @@ enum err beads_put_receipts(struct call *c, struct cache *cache, const struct re
 }
 
 /* What a record says, into the cache. */
-static enum err apply(struct call *c, struct beads *b, const struct record *r)
+static enum err beads_apply(struct call *c, struct beads *b, const struct record *r)
 {
 	enum err e = apply_change(c, &b->cache, r->change, &b->about.beads);
 
 	if (e)
 		return e;
-	advance(c, b, r->change);
+	beads_advance(c, b, r->change);
 	return beads_put_receipts(c, &b->cache, r);
 }
 
@@ -168,11 +169,11 @@ static enum err apply_record(struct call *c, const struct journal_record *r, voi
 		return beads_not_a_record(c, b, r, why);
 	if (record.whole)
 		return call_fail(c, ERR_DAMAGED, "the cache is too old to catch up");
-	return apply(c, b, &record);
+	return beads_apply(c, b, &record);
 }
 
 /* Somebody died between the two, or the cache lost its last pages. */
-static enum err catch_up(struct call *c, struct beads *b)
+static enum err beads_catch_up(struct call *c, struct beads *b)
 {
 	enum err e = journal_each(c, b->home, &b->about.place, apply_record, b);
 
@@ -188,7 +189,7 @@ static void know_all(struct call *c, struct beads *b, const struct state *all)
 	b->about.beads = (int64_t)all->slots.count;
 }
 
-static enum err fill(struct call *c, struct beads *b)
+static enum err beads_fill(struct call *c, struct beads *b)
 {
 	struct replay replay = { .b = b, .cache = &b->cache };
 	struct state *all;
@@ -202,7 +203,7 @@ static enum err fill(struct call *c, struct beads *b)
 }
 
 /* Makes the cache anew; where nothing can be written, in memory, for this call. */
-static enum err rebuild(struct call *c, struct beads *b, bool writable)
+static enum err beads_rebuild(struct call *c, struct beads *b, bool writable)
 {
 	struct str path = beads_path(c, b, "cache.db");
 	enum err e;
@@ -211,7 +212,7 @@ static enum err rebuild(struct call *c, struct beads *b, bool writable)
 	b->about = (struct cache_about){ 0 };
 	e = writable ? cache_create(c, path, &b->cache) :
 		       cache_create_private(c, &b->cache);
-	if (!e && !(e = fill(c, b)))
+	if (!e && !(e = beads_fill(c, b)))
 		e = cache_install(c, &b->cache, path);
 	if (e && b->cache.path.p && writable) {
 		cache_close(&b->cache);
@@ -225,12 +226,12 @@ static enum err open_cache(struct call *c, struct beads *b, enum cache_mode mode
 	return cache_open(c, beads_path(c, b, "cache.db"), mode, &b->cache, &b->about);
 }
 
-static enum err news(struct call *c, struct beads *b, enum journal_news *out)
+static enum err beads_news(struct call *c, struct beads *b, enum journal_news *out)
 {
 	return journal_compare(c, b->home, b->about.place, out);
 }
 
-static bool unusable(enum err e)
+static bool beads_unusable(enum err e)
 {
 	return e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR;
 }
@@ -243,13 +244,13 @@ static enum err open_rebuilt(struct call *c, struct beads *b, enum cache_mode mo
 {
 	enum err e = ERR_DAMAGED;
 
-	for (int tries = 0; unusable(e) && tries < 3; tries++) {
+	for (int tries = 0; beads_unusable(e) && tries < 3; tries++) {
 		cache_close(&b->cache);
 		c->code = ERR_OK;
-		if (!(e = rebuild(c, b, true)))
+		if (!(e = beads_rebuild(c, b, true)))
 			e = open_cache(c, b, mode);
 	}
-	return unusable(e) ? rebuild(c, b, false) : e;
+	return beads_unusable(e) ? beads_rebuild(c, b, false) : e;
 }
 
 /*
@@ -280,17 +281,17 @@ static enum err open_caught_up(struct call *c, struct beads *b)
 	enum err e = open_cache(c, b, CACHE_WRITE);
 
 	if (!e)
-		e = news(c, b, &what);
+		e = beads_news(c, b, &what);
 	if (!e && what == JOURNAL_MORE)
-		e = catch_up(c, b);
-	if (!unusable(e) && what < JOURNAL_AHEAD)
+		e = beads_catch_up(c, b);
+	if (!beads_unusable(e) && what < JOURNAL_AHEAD)
 		return e;
 	if (what == JOURNAL_SHORTER)
 		keep_longer_cache(c, b);
 	return open_rebuilt(c, b, CACHE_WRITE);
 }
 
-static enum err take_lock(struct call *c, struct beads *b)
+static enum err beads_take_lock(struct call *c, struct beads *b)
 {
 	return lock_take(c, beads_path(c, b, "lock"), WAIT_MS, &b->lock);
 }
@@ -298,21 +299,21 @@ static enum err take_lock(struct call *c, struct beads *b)
 /* --- readers --- */
 
 /* The cache has to be made or brought up to date first: that takes the lock. */
-static enum err mend(struct call *c, struct beads *b)
+static enum err beads_mend(struct call *c, struct beads *b)
 {
 	enum err e;
 
 	cache_close(&b->cache);
 	c->code = ERR_OK;
 	if (access(arena_cstr(&c->mem, b->home), W_OK))
-		return rebuild(c, b, false);
-	if ((e = take_lock(c, b)))
+		return beads_rebuild(c, b, false);
+	if ((e = beads_take_lock(c, b)))
 		return e;
 	e = open_caught_up(c, b);
 	if (!e && b->cache.file) {
 		cache_commit(c, &b->cache); /* if it fails, the next look tells */
 		cache_close(&b->cache);
-		if (unusable(e = open_cache(c, b, CACHE_READ)))
+		if (beads_unusable(e = open_cache(c, b, CACHE_READ)))
 			e = open_rebuilt(c, b, CACHE_READ);
 	}
 	lock_drop(&b->lock);
@@ -338,7 +339,7 @@ static bool being_written(struct call *c, struct beads *b)
 bool beads_being_written(struct call *c, struct beads *b, struct journal_place *known)
 {
 	enum journal_news what = JOURNAL_SAME;
-	bool busy = !open_cache(c, b, CACHE_READ) && !news(c, b, &what) &&
+	bool busy = !open_cache(c, b, CACHE_READ) && !beads_news(c, b, &what) &&
 		    what == JOURNAL_MORE && being_written(c, b);
 
 	*known = b->about.place;
@@ -398,26 +399,26 @@ static enum err open_damaged(struct call *c, struct beads *b)
 	return ERR_OK;
 }
 
-static enum err open_reader(struct call *c, struct beads *b, enum beads_mode mode)
+static enum err beads_open_reader(struct call *c, struct beads *b, enum beads_mode mode)
 {
 	enum journal_news what = JOURNAL_SAME;
 	enum err e = open_cache(c, b, mode == BEADS_STILL ? CACHE_STILL : CACHE_READ);
 
 	if (!e)
-		e = news(c, b, &what);
+		e = beads_news(c, b, &what);
 	if (!e && what == JOURNAL_MORE && b->cache.still) { /* as of one moment */
 		cache_close(&b->cache);
 		if (!(e = open_cache(c, b, CACHE_READ)))
-			e = news(c, b, &what);
+			e = beads_news(c, b, &what);
 	}
-	if (unusable(e) && !exists(c, b))
-		return not_initialized(c, b);
+	if (beads_unusable(e) && !beads_exists(c, b))
+		return beads_not_initialized(c, b);
 	b->behind = !e && what == JOURNAL_MORE && being_written(c, b);
-	if (unusable(e) || (!e && what != JOURNAL_SAME && !b->behind))
-		e = mend(c, b);
+	if (beads_unusable(e) || (!e && what != JOURNAL_SAME && !b->behind))
+		e = beads_mend(c, b);
 	if (e == ERR_JOURNAL_LOST)
 		e = open_damaged(c, b);
-	return !e && !b->about.prefix.p ? not_initialized(c, b) : e;
+	return !e && !b->about.prefix.p ? beads_not_initialized(c, b) : e;
 }
 
 /*
@@ -445,7 +446,7 @@ static enum err begin_writing(struct call *c, struct beads *b)
 	return config_duration(c, b->home, CONFIG_CLAIM_LEASE, &b->lease_ms);
 }
 
-static enum err open_writer(struct call *c, struct beads *b)
+static enum err beads_open_writer(struct call *c, struct beads *b)
 {
 	struct file_found home;
 	enum err e = file_look(c, b->home, &home);
@@ -453,24 +454,24 @@ static enum err open_writer(struct call *c, struct beads *b)
 	if (e)
 		return e;
 	if (home.kind != FILE_FOLDER)
-		return not_initialized(c, b);
+		return beads_not_initialized(c, b);
 	if ((e = folder_check(c, b->home, FOLDER_WRITE)))
 		return e;
-	if ((e = take_lock(c, b)))
+	if ((e = beads_take_lock(c, b)))
 		return e;
-	if (!file_exists(&c->mem, beads_path(c, b, "cache.db")) && !exists(c, b))
-		return not_initialized(c, b);
+	if (!file_exists(&c->mem, beads_path(c, b, "cache.db")) && !beads_exists(c, b))
+		return beads_not_initialized(c, b);
 	if ((e = open_caught_up(c, b)))
 		return e;
 	if (!b->about.prefix.p)
-		return not_initialized(c, b);
+		return beads_not_initialized(c, b);
 	return begin_writing(c, b);
 }
 
-static enum err open_as(struct call *c, enum beads_mode mode, struct beads *out)
+static enum err beads_open_as(struct call *c, enum beads_mode mode, struct beads *out)
 {
-	enum err e =
-		mode == BEADS_WRITE ? open_writer(c, out) : open_reader(c, out, mode);
+	enum err e = mode == BEADS_WRITE ? beads_open_writer(c, out) :
+					   beads_open_reader(c, out, mode);
 
 	if (e)
 		beads_close(out);
@@ -502,7 +503,7 @@ static void warn_of_loss(struct call *c, const struct beads *b)
 				  STR_ARG(b->home));
 }
 
-static enum err adopt(struct call *c, struct beads *b)
+static enum err beads_adopt(struct call *c, struct beads *b)
 {
 	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.common),
 				       "--begin", "--no-pull", "--no-push" } };
@@ -518,11 +519,11 @@ enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 {
 	enum err e = beads_home(c, out);
 
-	if (e || (e = open_as(c, mode, out)) != ERR_NOT_INITIALIZED)
+	if (e || (e = beads_open_as(c, mode, out)) != ERR_NOT_INITIALIZED)
 		return e;
 	if (!beads_ref_here(c, out))
-		return not_initialized(c, out);
-	return (e = adopt(c, out)) ? e : open_as(c, mode, out);
+		return beads_not_initialized(c, out);
+	return (e = beads_adopt(c, out)) ? e : beads_open_as(c, mode, out);
 }
 
 /* In memory, for this call. */
@@ -557,7 +558,7 @@ enum err beads_open_new(struct call *c, struct beads *out)
 	enum err e;
 
 	if ((e = beads_home(c, out)) || (e = file_make_dir(c, out->home, 0700)) ||
-	    (e = take_lock(c, out)) || (e = open_caught_up(c, out))) {
+	    (e = beads_take_lock(c, out)) || (e = open_caught_up(c, out))) {
 		beads_close(out);
 		return e;
 	}
@@ -630,7 +631,7 @@ enum err beads_put(struct call *c, struct beads *b, struct state *change)
 	if ((e = apply_write(c, &b->cache, change,
 			     b->repairs ? APPLY_REPAIR : APPLY_COMMAND, &b->about.beads)))
 		return e;
-	choose_prefix(c, b, change);
+	beads_choose_prefix(c, b, change);
 	state_add(b->change, change);
 	return ERR_OK;
 }
@@ -656,7 +657,7 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 	b->receipt.at = beads_mark(c, b).at.ms; /* by the clock that only goes on */
 	if ((e = beads_encode_record(c, &record, &json)))
 		return e;
-	advance(c, b, b->change);
+	beads_advance(c, b, b->change);
 	lost_note(c, b);
 	if ((e = beads_put_receipts(c, &b->cache, &record)) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
@@ -708,7 +709,7 @@ static enum err note_base(struct call *c, struct beads *b, struct record *r, boo
 			  int *fd)
 {
 	struct str json;
-	enum err e = r->whole ? ERR_OK : apply(c, b, r);
+	enum err e = r->whole ? ERR_OK : beads_apply(c, b, r);
 
 	if (e)
 		return e;
@@ -762,7 +763,7 @@ enum err beads_restart(struct call *c, struct beads *b, struct record *r,
 enum err beads_distrust(struct call *c, struct beads *b)
 {
 	struct str path = beads_path(c, b, "cache.db");
-	enum err e = take_lock(c, b);
+	enum err e = beads_take_lock(c, b);
 
 	if (!e && cache_current(c, &b->cache))
 		e = file_remove(c, path);

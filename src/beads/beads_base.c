@@ -34,7 +34,7 @@ static enum err has_news(struct call *c, const struct replay *replay,
 	return ERR_OK;
 }
 
-static void warn(struct call *c, struct str ref, struct str commit)
+static void beads_base_warn(struct call *c, struct str ref, struct str commit)
 {
 	c->warning = arena_fmt(&c->mem,
 			       "the journal does not reach commit %.10s of '" STR_FMT
@@ -74,7 +74,7 @@ enum err base_read(struct call *c, const struct replay *replay, struct snapshot 
 		return e;
 	e = read_tip(c, replay, ref, out, &news);
 	if (!e && news && !replay->lenient)
-		warn(c, ref, out->commit);
+		beads_base_warn(c, ref, out->commit);
 	if (!base.p || (!e && (news || str_eq(out->commit, base))))
 		return e;
 	/* it has nothing new, or 'bd doctor' tells what is wrong with it */

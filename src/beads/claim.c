@@ -5,36 +5,36 @@
 #include "base/moment.h"
 #include "base/text/json.h"
 
-static struct str holder(const struct edit *e)
+static struct str claim_holder(const struct edit *e)
 {
 	return bead_text(&e->c->mem, &e->now, MEMBER_ASSIGNEE);
 }
 
-static bool mine(const struct edit *e)
+static bool claim_mine(const struct edit *e)
 {
-	struct str name = holder(e);
+	struct str name = claim_holder(e);
 
 	return name.p && str_eq(name, e->c->actor);
 }
 
 /* Somebody works on it; without an end, for as long as it takes. */
-static bool held(const struct edit *e)
+static bool claim_held(const struct edit *e)
 {
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
 
-	if (!holder(e).p)
+	if (!claim_holder(e).p)
 		return false;
 	return end ? end > e->c->now_ms : bead_status(&e->now) == BEAD_IN_PROGRESS;
 }
 
-static struct str about(const struct edit *e, const struct stamp *epoch)
+static struct str claim_about(const struct edit *e, const struct stamp *epoch)
 {
 	struct json j = { .out.mem = &e->c->mem };
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
 
 	json_object(&j);
 	json_put_str(&j, "id", e->row->id);
-	json_put_str(&j, "holder", holder(e));
+	json_put_str(&j, "holder", claim_holder(e));
 	json_put_str(&j, "expires",
 		     end ? moment_format(&e->c->mem, end) : (struct str){ 0 });
 	if (epoch) {
@@ -45,7 +45,7 @@ static struct str about(const struct edit *e, const struct stamp *epoch)
 	return json_text(&j);
 }
 
-static struct str until(const struct edit *e)
+static struct str claim_until(const struct edit *e)
 {
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
 
@@ -57,13 +57,13 @@ static struct str until(const struct edit *e)
 static enum err held_by_another(struct edit *e)
 {
 	call_fail(e->c, ERR_ALREADY_CLAIMED, "'" STR_FMT "' is held by " STR_FMT "%s",
-		  STR_ARG(e->row->id), STR_ARG(holder(e)), until(e).p);
-	return call_detail(e->c, about(e, NULL));
+		  STR_ARG(e->row->id), STR_ARG(claim_holder(e)), claim_until(e).p);
+	return call_detail(e->c, claim_about(e, NULL));
 }
 
 bool claim_is_anothers(const struct edit *e)
 {
-	return holder(e).p && !mine(e) &&
+	return claim_holder(e).p && !claim_mine(e) &&
 	       bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0) > e->c->now_ms;
 }
 
@@ -87,9 +87,9 @@ enum err claim_take(struct edit *e, int64_t lease_ms)
 	if (bead_status(&e->now) == BEAD_CLOSED)
 		return call_fail(e->c, ERR_CLOSED, "'" STR_FMT "' is closed",
 				 STR_ARG(e->row->id));
-	if (held(e) && !mine(e))
+	if (claim_held(e) && !claim_mine(e))
 		return held_by_another(e);
-	if (!mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS ||
+	if (!claim_mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS ||
 	    !e->now.member[MEMBER_ASSIGNEE_EXPIRES].p) {
 		edit_text(e, MEMBER_ASSIGNEE, e->c->actor);
 		edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
@@ -101,21 +101,21 @@ enum err claim_take(struct edit *e, int64_t lease_ms)
 
 static enum err not_yours(struct edit *e)
 {
-	struct str name = holder(e);
+	struct str name = claim_holder(e);
 
 	if (name.p)
 		call_fail(e->c, ERR_NOT_CLAIMED,
 			  "'" STR_FMT "' is not yours: " STR_FMT " has it%s",
-			  STR_ARG(e->row->id), STR_ARG(name), until(e).p);
+			  STR_ARG(e->row->id), STR_ARG(name), claim_until(e).p);
 	else
 		call_fail(e->c, ERR_NOT_CLAIMED, "nobody has claimed '" STR_FMT "'",
 			  STR_ARG(e->row->id));
-	return call_detail(e->c, about(e, NULL));
+	return call_detail(e->c, claim_about(e, NULL));
 }
 
 enum err claim_renew(struct edit *e, int64_t lease_ms)
 {
-	if (!mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS)
+	if (!claim_mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS)
 		return not_yours(e);
 	set_end(e, lease_ms);
 	return ERR_OK;
@@ -123,7 +123,7 @@ enum err claim_renew(struct edit *e, int64_t lease_ms)
 
 enum err claim_release(struct edit *e)
 {
-	if (!mine(e))
+	if (!claim_mine(e))
 		return not_yours(e);
 	claim_drop(e);
 	edit_word(e, MEMBER_STATUS, &bead_statuses, BEAD_OPEN);
@@ -132,7 +132,7 @@ enum err claim_release(struct edit *e)
 
 enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms)
 {
-	if (!str_eq(holder(e), from) || bead_status(&e->now) != BEAD_IN_PROGRESS)
+	if (!str_eq(claim_holder(e), from) || bead_status(&e->now) != BEAD_IN_PROGRESS)
 		return not_yours(e);
 	claim_assign(e, e->c->actor);
 	set_end(e, lease_ms);
@@ -151,7 +151,7 @@ void claim_go_on(struct edit *e)
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
 	bool touched = e->change.mark[REG_ASSIGNEE].by.p;
 
-	if (touched || !mine(e) || !end || bead_status(&e->now) != BEAD_IN_PROGRESS)
+	if (touched || !claim_mine(e) || !end || bead_status(&e->now) != BEAD_IN_PROGRESS)
 		return;
 	if (end < e->c->now_ms + e->b->lease_ms)
 		set_end(e, e->b->lease_ms);
@@ -161,14 +161,15 @@ enum err claim_check(struct edit *e, struct stamp epoch)
 {
 	struct stamp now = bead_stamp(&e->now, MEMBER_ASSIGNEE_AT);
 
-	if (e->now.member[MEMBER_ASSIGNEE_AT].p && !stamp_cmp(now, epoch) && mine(e))
+	if (e->now.member[MEMBER_ASSIGNEE_AT].p && !stamp_cmp(now, epoch) &&
+	    claim_mine(e))
 		return ERR_OK;
 	call_fail(e->c, ERR_STALE_CLAIM,
 		  "the claim [%" PRId64 ",%" PRId64 "] on '" STR_FMT
 		  "' is over%s" STR_FMT,
 		  epoch.ms, epoch.n, STR_ARG(e->row->id),
-		  holder(e).p ? ": it is held by " : "", STR_ARG(holder(e)));
-	return call_detail(e->c, about(e, &epoch));
+		  claim_holder(e).p ? ": it is held by " : "", STR_ARG(claim_holder(e)));
+	return call_detail(e->c, claim_about(e, &epoch));
 }
 
 void claim_assign(struct edit *e, struct str name)
@@ -177,12 +178,12 @@ void claim_assign(struct edit *e, struct str name)
 		claim_drop(e);
 		return;
 	}
-	if (str_eq(name, holder(e)))
+	if (str_eq(name, claim_holder(e)))
 		return;
 	edit_text(e, MEMBER_ASSIGNEE, name);
 	edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
 	/* work that goes on in other hands must not be forgotten there */
-	if (held(e) && !e->change.mark[REG_STATUS].by.p)
+	if (claim_held(e) && !e->change.mark[REG_STATUS].by.p)
 		set_end(e, e->b->lease_ms);
 	else
 		edit_set(e, MEMBER_ASSIGNEE_EXPIRES, (struct str){ 0 });

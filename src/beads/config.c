@@ -110,13 +110,13 @@ const char *config_default(enum config_key key)
 	return rules[key].otherwise;
 }
 
-static struct str path_of(struct call *c, struct str home)
+static struct str config_path_of(struct call *c, struct str home)
 {
 	return path_join(&c->mem, home, STR("config"));
 }
 
 /* Takes a line apart; an absent key: a comment, or nothing. */
-static struct str key_of(struct str line, struct str *value)
+static struct str config_key_of(struct str line, struct str *value)
 {
 	struct str key;
 
@@ -132,11 +132,11 @@ enum err config_find(struct call *c, struct str home, enum config_key key,
 		     struct str *out)
 {
 	struct str text, line, value, name;
-	enum err e = file_own_read(c, path_of(c, home), &text);
+	enum err e = file_own_read(c, config_path_of(c, home), &text);
 
 	*out = (struct str){ 0 };
 	while (!e && str_next(&text, '\n', &line)) {
-		name = key_of(line, &value);
+		name = config_key_of(line, &value);
 		if (name.p && str_is(name, names_word(&config_keys, key)) &&
 		    rules[key].fits(value))
 			*out = value;
@@ -191,11 +191,11 @@ enum err config_put(struct call *c, struct str home, enum config_key key,
 
 	if (value.p && (e = config_check(c, key, value)))
 		return e;
-	if ((e = file_remove_leftovers(c, path_of(c, home))) ||
-	    (e = file_own_read(c, path_of(c, home), &text)))
+	if ((e = file_remove_leftovers(c, config_path_of(c, home))) ||
+	    (e = file_own_read(c, config_path_of(c, home), &text)))
 		return e;
 	while (str_next(&text, '\n', &line)) {
-		name = key_of(line, &old);
+		name = config_key_of(line, &old);
 		if (!line.n || (name.p && str_is(name, names_word(&config_keys, key))))
 			continue;
 		buf_fmt(&out, STR_FMT "\n", STR_ARG(line));
@@ -203,7 +203,7 @@ enum err config_put(struct call *c, struct str home, enum config_key key,
 	if (value.p)
 		buf_fmt(&out, "%s = " STR_FMT "\n", names_word(&config_keys, key),
 			STR_ARG(value));
-	if (!(e = file_own_replace(c, path_of(c, home), buf_str(&out), 0600)))
+	if (!(e = file_own_replace(c, config_path_of(c, home), buf_str(&out), 0600)))
 		call_stored(c, STORED_PART);
 	return e;
 }

@@ -72,7 +72,8 @@ static struct extra *branch_extra(struct call *c, struct str branch, struct mark
 }
 
 /* Each a little later than the one before, so that they stay in their order. */
-static struct mark mark_of(struct call *c, const struct beads *b, const struct draft *d)
+static struct mark draft_mark_of(struct call *c, const struct beads *b,
+				 const struct draft *d)
 {
 	struct mark mark = beads_mark(c, b);
 
@@ -83,7 +84,7 @@ static struct mark mark_of(struct call *c, const struct beads *b, const struct d
 static enum err make_bead(struct call *c, struct beads *b, const struct draft *d,
 			  struct bead *out)
 {
-	struct mark mark = mark_of(c, b, d);
+	struct mark mark = draft_mark_of(c, b, d);
 	struct arena *mem = &c->mem;
 	struct str branch;
 	enum err e = place_branch(c, &b->repo, &branch);
@@ -143,7 +144,7 @@ static enum err find_need(struct call *c, struct beads *b, const struct state *c
 static enum err put_needs(struct call *c, struct beads *b, const struct draft *d,
 			  struct state *change)
 {
-	struct mark mark = mark_of(c, b, d);
+	struct mark mark = draft_mark_of(c, b, d);
 	enum err e;
 
 	for (size_t i = 0; i < d->need_count; i++) {
@@ -174,8 +175,8 @@ static enum err not_valid(struct call *c, const struct draft *d, const char *wha
 	return call_step(c, "%s", step);
 }
 
-static enum err too_long(struct call *c, const struct draft *d, const char *what,
-			 size_t most)
+static enum err draft_too_long(struct call *c, const struct draft *d, const char *what,
+			       size_t most)
 {
 	call_fail(c, ERR_INVALID_INPUT,
 		  "the %s of '" STR_FMT "' is longer than %zu bytes", what,
@@ -183,11 +184,11 @@ static enum err too_long(struct call *c, const struct draft *d, const char *what
 	return call_step(c, "Shorten the %s; longer text belongs in a comment.", what);
 }
 
-static enum err check_line(struct call *c, const struct draft *d, const char *what,
-			   struct str text, size_t most)
+static enum err draft_check_line(struct call *c, const struct draft *d, const char *what,
+				 struct str text, size_t most)
 {
 	if (text.n > most)
-		return too_long(c, d, what, most);
+		return draft_too_long(c, d, what, most);
 	if (!utf8_has_control(text))
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT,
@@ -197,21 +198,21 @@ static enum err check_line(struct call *c, const struct draft *d, const char *wh
 }
 
 /* What came from a file has passed no field. */
-static enum err check(struct call *c, const struct draft *d)
+static enum err draft_check(struct call *c, const struct draft *d)
 {
 	const struct str texts[] = { d->description, d->design, d->acceptance };
 
 	enum err e;
 
-	if ((e = check_line(c, d, "title", d->title, TITLE_MOST)) ||
-	    (e = check_line(c, d, "assignee", d->assignee, NAME_MOST)))
+	if ((e = draft_check_line(c, d, "title", d->title, TITLE_MOST)) ||
+	    (e = draft_check_line(c, d, "assignee", d->assignee, NAME_MOST)))
 		return e;
 	for (size_t i = 0; i < d->label_count; i++)
-		if ((e = check_line(c, d, "label", d->labels[i], WORD_MOST)))
+		if ((e = draft_check_line(c, d, "label", d->labels[i], WORD_MOST)))
 			return e;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		if (texts[i].n > TEXT_MOST)
-			return too_long(c, d, "text", TEXT_MOST);
+			return draft_too_long(c, d, "text", TEXT_MOST);
 	return ERR_OK;
 }
 
@@ -220,7 +221,7 @@ enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct stat
 	struct bead made;
 	enum err e;
 
-	if ((e = check(c, d)) || (e = choose_id(c, b, change, d)) ||
+	if ((e = draft_check(c, d)) || (e = choose_id(c, b, change, d)) ||
 	    (e = make_bead(c, b, d, &made)))
 		return e;
 	state_put_bead(change, &made);

@@ -66,7 +66,7 @@ enum err edit_guard(struct edit *e, const struct guard *guard)
 }
 
 /* The other members of the register come along: it is written as a whole. */
-static void touch(struct edit *e, enum reg reg)
+static void edit_touch(struct edit *e, enum reg reg)
 {
 	if (e->change.mark[reg].by.p)
 		return;
@@ -82,7 +82,7 @@ void edit_set(struct edit *e, enum member m, struct str text)
 
 	if (!e->change.mark[reg].by.p && str_eq(text, e->now.member[m]))
 		return;
-	touch(e, reg);
+	edit_touch(e, reg);
 	e->change.member[m] = text;
 }
 

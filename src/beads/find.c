@@ -10,8 +10,8 @@
 
 enum { SHOWN = 5 }; /* of those that could have been meant */
 
-static enum err ambiguous(struct call *c, struct str text, const struct str *ids,
-			  size_t count)
+static enum err find_ambiguous(struct call *c, struct str text, const struct str *ids,
+			       size_t count)
 {
 	struct buf all = { .mem = &c->mem };
 	struct json j = { .out.mem = &c->mem };
@@ -51,7 +51,7 @@ static enum err is_deleted(struct call *c, struct str id, struct str line)
 	return call_detail(c, json_text(&j));
 }
 
-static struct str prefixed(struct call *c, const struct beads *b, struct str text)
+static struct str find_prefixed(struct call *c, const struct beads *b, struct str text)
 {
 	return arena_fmt(&c->mem, STR_FMT "-" STR_FMT, STR_ARG(b->about.prefix),
 			 STR_ARG(text));
@@ -66,17 +66,18 @@ struct str find_brief(struct str prefix, struct str id)
 }
 
 /* The ids that begin with the text, or with the prefix and the text. */
-static enum err candidates(struct call *c, struct beads *b, struct str text, bool gone,
-			   struct str **ids, size_t *count)
+static enum err find_candidates(struct call *c, struct beads *b, struct str text,
+				bool gone, struct str **ids, size_t *count)
 {
 	enum err e = query_ids(c, &b->cache, text, gone, SHOWN + 1, ids, count);
 
 	if (e || *count)
 		return e;
-	return query_ids(c, &b->cache, prefixed(c, b, text), gone, SHOWN + 1, ids, count);
+	return query_ids(c, &b->cache, find_prefixed(c, b, text), gone, SHOWN + 1, ids,
+			 count);
 }
 
-static enum err not_found(struct call *c, struct str text)
+static enum err find_not_found(struct call *c, struct str text)
 {
 	call_fail(c, ERR_NOT_FOUND, "there is no bead '" STR_FMT "'", STR_ARG(text));
 	return call_step(c, "'bd list' shows those that are open, 'bd search' finds by "
@@ -96,16 +97,16 @@ enum err find_bead(struct call *c, struct beads *b, struct str text,
 		return e;
 	if (line.p)
 		return is_deleted(c, text, line);
-	if ((e = cache_find_bead(c, &b->cache, prefixed(c, b, text), out)) || *out)
+	if ((e = cache_find_bead(c, &b->cache, find_prefixed(c, b, text), out)) || *out)
 		return e;
-	if ((e = candidates(c, b, text, false, &ids, &count)))
+	if ((e = find_candidates(c, b, text, false, &ids, &count)))
 		return e;
 	if (count > 1)
-		return ambiguous(c, text, ids, count);
+		return find_ambiguous(c, text, ids, count);
 	if (count)
 		return cache_find_bead(c, &b->cache, ids[0], out);
-	if ((e = candidates(c, b, text, true, &ids, &count)) || count != 1)
-		return e ? e : not_found(c, text);
+	if ((e = find_candidates(c, b, text, true, &ids, &count)) || count != 1)
+		return e ? e : find_not_found(c, text);
 	if ((e = cache_find_tombstone(c, &b->cache, ids[0], &line)))
 		return e;
 	return is_deleted(c, ids[0], line);
@@ -149,12 +150,12 @@ enum err find_buried(struct call *c, struct beads *b, struct str text, struct st
 	if (row)
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not deleted",
 				 STR_ARG(text));
-	if ((e = candidates(c, b, text, true, &ids, &count)))
+	if ((e = find_candidates(c, b, text, true, &ids, &count)))
 		return e;
 	if (count > 1)
-		return ambiguous(c, text, ids, count);
+		return find_ambiguous(c, text, ids, count);
 	if (!count)
-		return not_found(c, text);
+		return find_not_found(c, text);
 	*id = ids[0];
 	return cache_find_tombstone(c, &b->cache, ids[0], line);
 }

@@ -9,7 +9,7 @@ struct str helper_path(struct arena *mem)
 }
 
 /* Its failure becomes that of the call. */
-static enum err failed(struct call *c, const struct value *error)
+static enum err git_process_failed(struct call *c, const struct value *error)
 {
 	enum err e = err_named(arena_cstr(&c->mem, value_str(error, "name")));
 	struct str details = value_str(error, "details");
@@ -19,7 +19,8 @@ static enum err failed(struct call *c, const struct value *error)
 	return details.p ? call_detail(c, details) : e;
 }
 
-static enum err broken(struct call *c, const struct helper *h, const struct spawn *s)
+static enum err git_process_broken(struct call *c, const struct helper *h,
+				   const struct spawn *s)
 {
 	if (s->timed_out)
 		return call_fail(c, ERR_SYNC_TIMEOUT,
@@ -44,7 +45,7 @@ struct listening {
 	struct helper *h;
 };
 
-static void hear(void *arg, struct str line)
+static void git_process_hear(void *arg, struct str line)
 {
 	struct listening *l = arg;
 
@@ -61,7 +62,7 @@ enum err helper_run(struct call *c, struct helper *h)
 	struct listening listening = { c, h };
 	struct spawn s = { .argv = argv,
 			   .timeout_ms = h->timeout_ms,
-			   .heard = hear,
+			   .heard = git_process_hear,
 			   .arg = &listening };
 	struct value_error error;
 	const struct value *v, *reply;
@@ -76,9 +77,9 @@ enum err helper_run(struct call *c, struct helper *h)
 	h->rest = s.out;
 	v = str_next(&h->rest, '\n', &line) ? value_parse(&c->mem, line, &error) : NULL;
 	if (value_find(v, "error"))
-		return failed(c, value_find(v, "error"));
+		return git_process_failed(c, value_find(v, "error"));
 	if (s.timed_out || s.status || !(reply = value_find(v, "reply")))
-		return broken(c, h, &s);
+		return git_process_broken(c, h, &s);
 	json_value(&j, reply);
 	h->reply = json_text(&j);
 	if (value_str(v, "warning").p)

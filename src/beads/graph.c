@@ -14,7 +14,7 @@ struct way {
 	struct map seen; /* by id: who led there */
 };
 
-static enum err search(struct way *w, struct str from, struct str to, bool *found)
+static enum err graph_search(struct way *w, struct str from, struct str to, bool *found)
 {
 	struct link *link;
 	enum err e;
@@ -76,7 +76,7 @@ enum err graph_check(struct call *c, struct beads *b, struct str from, struct st
 				 "'" STR_FMT "' cannot depend on itself", STR_ARG(from));
 	if (known != EDGE_BLOCKS && known != EDGE_PARENT)
 		return ERR_OK;
-	if ((e = search(&w, to, from, &found)) || !found)
+	if ((e = graph_search(&w, to, from, &found)) || !found)
 		return e;
 	return cycle_found(&w, from, to);
 }
@@ -106,7 +106,7 @@ struct finder {
 			reads */
 };
 
-static void found(struct finder *f, struct node *last, const struct node *first)
+static void graph_found(struct finder *f, struct node *last, const struct node *first)
 {
 	struct cycle *cycle;
 	size_t n = 1;
@@ -126,7 +126,7 @@ static void found(struct finder *f, struct node *last, const struct node *first)
 }
 
 /* Depth first, without the stack of the machine: chains can be long. */
-static void visit(struct finder *f, struct node *start)
+static void graph_visit(struct finder *f, struct node *start)
 {
 	struct node *at = start;
 
@@ -139,7 +139,7 @@ static void visit(struct finder *f, struct node *start)
 			at->colour = DONE;
 			at = at->from;
 		} else if (next->colour == ON_THE_WAY) {
-			found(f, at, next);
+			graph_found(f, at, next);
 		} else if (next->colour == NEW) {
 			next->from = at;
 			next->colour = ON_THE_WAY;
@@ -182,7 +182,7 @@ static void cycles_of(struct finder *f, const struct edge_row *edges)
 		struct node *n = nodes.entry[i].value;
 
 		if (n->colour == NEW)
-			visit(f, n);
+			graph_visit(f, n);
 	}
 }
 
@@ -236,7 +236,7 @@ static void walk_take_component(struct walk *w, const struct node *n)
 	w->count = first;
 }
 
-static void walk_from(struct walk *w, struct node *start)
+static void graph_walk_from(struct walk *w, struct node *start)
 {
 	struct node *at = start;
 
@@ -274,7 +274,7 @@ struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_
 		struct node *n = nodes.entry[i].value;
 
 		if (n->colour == NEW)
-			walk_from(&w, n);
+			graph_walk_from(&w, n);
 	}
 	*count = w.found;
 	return w.ids;
@@ -299,8 +299,8 @@ static void grow_branch(struct climber *w, struct branch twig)
 	w->tail = &b->next;
 }
 
-static enum err climb(struct climber *w, const struct bead_row *at, enum side side,
-		      int64_t depth)
+static enum err graph_climb(struct climber *w, const struct bead_row *at, enum side side,
+			    int64_t depth)
 {
 	struct link *link;
 	enum err e = ERR_OK;
@@ -320,7 +320,7 @@ static enum err climb(struct climber *w, const struct bead_row *at, enum side si
 						.depth = depth });
 		map_put(&w->seen, link->bead->id);
 		if (!again)
-			e = climb(w, link->bead, side, depth + 1);
+			e = graph_climb(w, link->bead, side, depth + 1);
 	}
 	return e;
 }
@@ -338,7 +338,7 @@ enum err graph_tree(struct call *c, struct beads *b, struct bead_row *root, bool
 			continue;
 		w.seen = (struct map){ .mem = &c->mem };
 		map_put(&w.seen, root->id);
-		e = climb(&w, root, (enum side)side, 1);
+		e = graph_climb(&w, root, (enum side)side, 1);
 	}
 	return e;
 }

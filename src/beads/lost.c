@@ -141,8 +141,8 @@ static enum err look_deleted(struct call *c, struct beads *b, const struct claim
 }
 
 /* Is the claim lost, does it still hold, or is it over in good order (neither)? */
-static enum err look_at(struct call *c, struct beads *b, const struct claim_note *n,
-			struct lost_claim *lost, bool *is, bool *holds)
+static enum err lost_look_at(struct call *c, struct beads *b, const struct claim_note *n,
+			     struct lost_claim *lost, bool *is, bool *holds)
 {
 	struct value_error error;
 	struct bead_row *row;
@@ -171,7 +171,7 @@ static enum err look_at(struct call *c, struct beads *b, const struct claim_note
 	return ERR_OK;
 }
 
-static void keep(struct call *c, struct str home, const struct lost_claim *lost)
+static void lost_keep(struct call *c, struct str home, const struct lost_claim *lost)
 {
 	struct json j = { .out.mem = &c->mem };
 	struct str path = lost_path(c, home, lost->holder);
@@ -184,7 +184,7 @@ static void keep(struct call *c, struct str home, const struct lost_claim *lost)
 }
 
 /* The last line of each bead, in the order of the beads' first lines. */
-static struct map read_notes(struct call *c, struct str text)
+static struct map lost_read_notes(struct call *c, struct str text)
 {
 	struct map notes = { .mem = &c->mem };
 	struct str line;
@@ -198,10 +198,10 @@ static struct map read_notes(struct call *c, struct str text)
 	return notes;
 }
 
-static enum err check_all(struct call *c, struct beads *b, struct str text,
-			  lost_tell *tell, struct lost_claim **out)
+static enum err lost_check_all(struct call *c, struct beads *b, struct str text,
+			       lost_tell *tell, struct lost_claim **out)
 {
-	struct map notes = read_notes(c, text);
+	struct map notes = lost_read_notes(c, text);
 	struct buf left = { .mem = &c->mem };
 	enum err e = ERR_OK;
 
@@ -212,13 +212,13 @@ static enum err check_all(struct call *c, struct beads *b, struct str text,
 
 		if (!n->until_ms)
 			continue;
-		if ((e = look_at(c, b, n, lost, &is, &holds)))
+		if ((e = lost_look_at(c, b, n, lost, &is, &holds)))
 			return e;
 		if (holds)
 			note_encode(&left, n);
 		if (!is)
 			continue;
-		keep(c, b->home, lost);
+		lost_keep(c, b->home, lost);
 		if (tell)
 			tell(c, lost);
 		*out = lost;
@@ -245,7 +245,7 @@ enum err lost_check(struct call *c, struct str home, lost_tell *tell,
 	if ((e = beads_open(c, BEADS_WRITE, &b))) /* nobody adds to the file meanwhile */
 		return e;
 	if (!(e = file_own_read(c, claims_path(c, home), &text)) && text.p)
-		e = check_all(c, &b, text, tell, out);
+		e = lost_check_all(c, &b, text, tell, out);
 	if (!e)
 		e = beads_settle(c, &b);
 	beads_close(&b);

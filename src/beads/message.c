@@ -18,7 +18,7 @@ struct telling {
 	size_t listed;
 };
 
-static const struct value *parse(struct telling *t, struct str line)
+static const struct value *message_parse(struct telling *t, struct str line)
 {
 	struct value_error error;
 
@@ -26,7 +26,7 @@ static const struct value *parse(struct telling *t, struct str line)
 }
 
 /* On one line, and not too long. */
-static struct str title_of(struct telling *t, const struct value *bead)
+static struct str message_title_of(struct telling *t, const struct value *bead)
 {
 	struct str title = value_str(bead, "title");
 	struct buf b = { .mem = t->mem };
@@ -50,7 +50,8 @@ static bool is_closed(const struct value *bead)
 	return str_is(value_str(bead, "status"), "closed");
 }
 
-static enum act act_of(const struct value *old, const struct value *new, bool buried)
+static enum act message_act_of(const struct value *old, const struct value *new,
+			       bool buried)
 {
 	if (!new)
 		return DELETED;
@@ -62,8 +63,8 @@ static enum act act_of(const struct value *old, const struct value *new, bool bu
 }
 
 /* Ids that had a tombstone. */
-static struct map buried(struct arena *mem, const struct line_change *changes,
-			 size_t count)
+static struct map message_buried(struct arena *mem, const struct line_change *changes,
+				 size_t count)
 {
 	struct map out = { .mem = mem };
 
@@ -75,16 +76,18 @@ static struct map buried(struct arena *mem, const struct line_change *changes,
 
 static void tell_bead(struct telling *t, const struct line_change *change, bool buried)
 {
-	const struct value *old = parse(t, change->old), *new = parse(t, change->new);
-	enum act act = act_of(old, new, buried);
+	const struct value *old = message_parse(t, change->old),
+			   *new = message_parse(t, change->new);
+	enum act act = message_act_of(old, new, buried);
 
 	t->count[act]++;
 	if (t->listed++ < LISTED)
 		buf_fmt(&t->list, "%s " STR_FMT ": " STR_FMT "\n", verbs[act],
-			STR_ARG(change->key), STR_ARG(title_of(t, new ? new : old)));
+			STR_ARG(change->key),
+			STR_ARG(message_title_of(t, new ? new : old)));
 }
 
-static void add(struct buf *head, size_t count, const char *what)
+static void message_add(struct buf *head, size_t count, const char *what)
 {
 	if (count)
 		buf_fmt(head, "%s%zu %s", head->n > 7 ? ", " : "", count, what);
@@ -93,7 +96,7 @@ static void add(struct buf *head, size_t count, const char *what)
 struct str message_of(struct arena *mem, const struct line_change *changes, size_t count)
 {
 	struct telling t = { .mem = mem, .list.mem = mem };
-	struct map graves = buried(mem, changes, count);
+	struct map graves = message_buried(mem, changes, count);
 	struct buf out = { .mem = mem };
 
 	for (size_t i = 0; i < count; i++) {
@@ -103,8 +106,8 @@ struct str message_of(struct arena *mem, const struct line_change *changes, size
 	}
 	buf_put(&out, STR("beads: "));
 	for (int i = 0; i < ACTS; i++)
-		add(&out, t.count[i], verbs[i]);
-	add(&out, t.edges, t.edges == 1 ? "dependency" : "dependencies");
+		message_add(&out, t.count[i], verbs[i]);
+	message_add(&out, t.edges, t.edges == 1 ? "dependency" : "dependencies");
 	if (out.n == 7)
 		buf_put(&out, count ? STR("tidied up") : STR("begun"));
 	buf_char(&out, '\n');

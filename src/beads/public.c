@@ -46,7 +46,7 @@ static void put_look(struct json *j, const struct value *v, enum look look)
 
 /* --- the hash --- */
 
-static int by_note_id(const void *a, const void *b)
+static int public_by_note_id(const void *a, const void *b)
 {
 	return str_cmp(value_str(*(const struct value *const *)a, "id"),
 		       value_str(*(const struct value *const *)b, "id"));
@@ -59,7 +59,7 @@ static void put_notes_by_id(struct json *j, const struct value *notes)
 
 	for (size_t i = 0; i < count; i++)
 		order[i] = &notes->item[i];
-	qsort(order, count, sizeof *order, by_note_id);
+	qsort(order, count, sizeof *order, public_by_note_id);
 	json_put_array(j, "notes");
 	for (size_t i = 0; i < count; i++)
 		json_canonical(j, order[i]);
@@ -165,7 +165,7 @@ static const struct member {
 
 enum { COUNT = sizeof members / sizeof *members };
 
-static bool wanted(const struct shape *shape, const char *name, bool brief)
+static bool public_wanted(const struct shape *shape, const char *name, bool brief)
 {
 	if (!shape)
 		return true;
@@ -196,7 +196,7 @@ static void put_comments(struct json *j, const struct value *notes, struct str i
 	json_end(j);
 }
 
-static bool known(struct str key)
+static bool public_known(struct str key)
 {
 	static const char *const rest[] = {
 		"_at",
@@ -241,8 +241,9 @@ static void put_extras(struct json *j, const struct value *line,
 	for (size_t i = 0; line && i < line->count; i++) {
 		const struct value *v = &line->item[i];
 
-		if (known(v->key) || v->type == VALUE_NULL || str_is(v->key, "request") ||
-		    !wanted(shape, arena_cstr(j->out.mem, v->key), false))
+		if (public_known(v->key) || v->type == VALUE_NULL ||
+		    str_is(v->key, "request") ||
+		    !public_wanted(shape, arena_cstr(j->out.mem, v->key), false))
 			continue;
 		json_key(j, v->key);
 		json_value(j, v);
@@ -252,13 +253,13 @@ static void put_extras(struct json *j, const struct value *line,
 static void put_counts(struct json *j, const struct bead_row *row,
 		       const struct value *notes, const struct shape *shape)
 {
-	if (wanted(shape, "dependency_count", false))
+	if (public_wanted(shape, "dependency_count", false))
 		json_put_int(j, "dependency_count", row->dependencies);
-	if (wanted(shape, "dependent_count", false))
+	if (public_wanted(shape, "dependent_count", false))
 		json_put_int(j, "dependent_count", row->dependents);
-	if (wanted(shape, "comment_count", false))
+	if (public_wanted(shape, "comment_count", false))
 		json_put_int(j, "comment_count", notes ? (int64_t)notes->count : 0);
-	if (wanted(shape, "parent", false))
+	if (public_wanted(shape, "parent", false))
 		json_put_str(j, "parent", row->parent);
 }
 
@@ -280,7 +281,7 @@ static const unsigned char *by_name(void)
 	return order;
 }
 
-static void find_members(const struct value *line, const struct value *out[COUNT])
+static void public_find_members(const struct value *line, const struct value *out[COUNT])
 {
 	const unsigned char *order = by_name();
 	size_t at = 0;
@@ -322,25 +323,25 @@ static void put_lean(struct json *j, const struct bead_row *row,
 		     const struct shape *shape)
 {
 	json_put_str(j, "id", row->id);
-	if (wanted(shape, "title", true))
+	if (public_wanted(shape, "title", true))
 		json_put_str(j, "title", row->title);
-	if (wanted(shape, "status", true))
+	if (public_wanted(shape, "status", true))
 		json_put_str(j, "status",
 			     str_of(names_word(&bead_statuses, row->status)));
-	if (wanted(shape, "priority", true))
+	if (public_wanted(shape, "priority", true))
 		json_put_int(j, "priority", row->priority);
-	if (wanted(shape, "type", true))
+	if (public_wanted(shape, "type", true))
 		json_put_str(j, "type", str_of(names_word(&bead_types, row->type)));
-	if (wanted(shape, "assignee", true))
+	if (public_wanted(shape, "assignee", true))
 		json_put_str(j, "assignee", row->assignee);
-	if (wanted(shape, "assignee_expires", false)) {
+	if (public_wanted(shape, "assignee_expires", false)) {
 		json_key(j, STR("assignee_expires"));
 		if (row->lease)
 			put_time(j, row->lease);
 		else
 			json_null(j);
 	}
-	if (wanted(shape, "parent", false))
+	if (public_wanted(shape, "parent", false))
 		json_put_str(j, "parent", row->parent);
 }
 
@@ -354,19 +355,19 @@ void public_put(struct json *j, const struct bead_row *row, const struct shape *
 		return;
 	}
 	line = value_parse(j->out.mem, row->line, &error);
-	find_members(line, found);
+	public_find_members(line, found);
 	notes = value_find(line, "notes");
 	for (size_t i = 0; i < COUNT; i++) {
 		const struct member *m = &members[i];
 
-		if (!wanted(shape, m->name, m->brief))
+		if (!public_wanted(shape, m->name, m->brief))
 			continue;
 		json_key(j, str_of(m->name));
 		put_look(j, found[i], m->look);
 	}
-	if (wanted(shape, "content_hash", false))
+	if (public_wanted(shape, "content_hash", false))
 		json_put_str(j, "content_hash", row_hash(j->out.mem, row));
-	if (wanted(shape, "comments", false))
+	if (public_wanted(shape, "comments", false))
 		put_comments(j, notes, row->id);
 	put_counts(j, row, notes, shape);
 	put_extras(j, line, shape);
@@ -377,9 +378,9 @@ void public_put_container(struct json *j, const struct bead_row *row,
 {
 	if (!row->children)
 		return;
-	if (wanted(shape, "container", true))
+	if (public_wanted(shape, "container", true))
 		json_put_bool(j, "container", true);
-	if (wanted(shape, "open_children", true))
+	if (public_wanted(shape, "open_children", true))
 		json_put_int(j, "open_children", row->children);
 }
 

@@ -73,8 +73,8 @@ static struct mark first_mark(const struct call *c)
 			      c->actor };
 }
 
-static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
-			      bool first)
+static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str asked,
+				    bool first)
 {
 	struct state *change = state_new(&c->mem);
 	struct mark mark, known = { 0 };
@@ -99,7 +99,8 @@ static enum err choose_prefix(struct call *c, struct beads *b, struct str asked,
 
 /* --- setting up --- */
 
-static enum err configure(struct call *c, struct beads *b, const struct setup_ask *in)
+static enum err setup_configure(struct call *c, struct beads *b,
+				const struct setup_ask *in)
 {
 	enum err e = ERR_OK;
 
@@ -134,8 +135,8 @@ static enum err join_others(struct call *c, struct beads *b, struct setup *out)
 }
 
 /* What there is stays as it is, but for a prefix that was asked for. */
-static enum err begin(struct call *c, struct beads *b, const struct setup_ask *in,
-		      struct setup *out)
+static enum err setup_begin(struct call *c, struct beads *b, const struct setup_ask *in,
+			    struct setup *out)
 {
 	bool there, mine;
 	enum err e = beads_open_new(c, b);
@@ -143,7 +144,7 @@ static enum err begin(struct call *c, struct beads *b, const struct setup_ask *i
 	if (e)
 		return e;
 	mine = b->about.prefix.p;
-	e = configure(c, b, in);
+	e = setup_configure(c, b, in);
 	beads_close(b);
 	if (e)
 		return e;
@@ -156,7 +157,8 @@ static enum err begin(struct call *c, struct beads *b, const struct setup_ask *i
 									     "exists";
 	if (there && !mine && in->prefix.p && !str_eq(in->prefix, b->about.prefix))
 		out->asked = in->prefix;
-	e = choose_prefix(c, b, out->asked.p ? (struct str){ 0 } : in->prefix, !there);
+	e = setup_choose_prefix(c, b, out->asked.p ? (struct str){ 0 } : in->prefix,
+				!there);
 	if (!e)
 		e = beads_commit(c, b);
 	beads_close(b);
@@ -172,7 +174,7 @@ enum err setup_run(struct call *c, const struct setup_ask *in, struct beads *b,
 	if ((e = check_prefix(c, in->prefix)) ||
 	    (in->remote.p && (e = config_check(c, CONFIG_SYNC_REMOTE, in->remote))) ||
 	    (in->ref.p && (e = config_check(c, CONFIG_SYNC_REF, in->ref))) ||
-	    (e = begin(c, b, in, out)))
+	    (e = setup_begin(c, b, in, out)))
 		return e;
 	courier_call(c, b);
 	return ERR_OK;

@@ -5,12 +5,12 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 
-static struct str path_of(struct call *c, struct str home)
+static struct str sync_state_path_of(struct call *c, struct str home)
 {
 	return path_join(&c->mem, home, STR("sync.json"));
 }
 
-static struct journal_place read_place(const struct value *v)
+static struct journal_place sync_state_read_place(const struct value *v)
 {
 	struct journal_place p = { 0 };
 
@@ -22,7 +22,7 @@ static struct journal_place read_place(const struct value *v)
 	return p;
 }
 
-static void put_place(struct json *j, const char *key, struct journal_place p)
+static void sync_state_put_place(struct json *j, const char *key, struct journal_place p)
 {
 	json_put_object(j, key);
 	json_put_int(j, "segment", p.segment);
@@ -40,7 +40,7 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 	const struct value *v;
 	struct str text;
 
-	if (file_own_read(c, path_of(c, home), &text) || !text.p) {
+	if (file_own_read(c, sync_state_path_of(c, home), &text) || !text.p) {
 		c->code = ERR_OK;
 		return s;
 	}
@@ -54,7 +54,7 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 	s.message = value_str(v, "message");
 	s.warning = value_str(v, "warning");
 	s.made = value_str(v, "made");
-	s.made_upto = read_place(value_find(v, "made_upto"));
+	s.made_upto = sync_state_read_place(value_find(v, "made_upto"));
 	s.packed = value_str(v, "packed");
 	s.packs = value_str(v, "packs");
 	value_int(v, "packed_commits", &s.packed_commits);
@@ -76,13 +76,13 @@ enum err sync_state_write(struct call *c, struct str home, const struct sync_sta
 	json_put_str(&j, "message", s->message);
 	json_put_str(&j, "warning", s->warning);
 	json_put_str(&j, "made", s->made);
-	put_place(&j, "made_upto", s->made_upto);
+	sync_state_put_place(&j, "made_upto", s->made_upto);
 	json_put_str(&j, "packed", s->packed);
 	json_put_str(&j, "packs", s->packs);
 	json_put_int(&j, "packed_commits", s->packed_commits);
 	json_end(&j);
 	buf_char(&j.out, '\n');
-	if ((e = file_remove_leftovers(c, path_of(c, home))))
+	if ((e = file_remove_leftovers(c, sync_state_path_of(c, home))))
 		return e;
-	return file_own_replace(c, path_of(c, home), buf_str(&j.out), 0600);
+	return file_own_replace(c, sync_state_path_of(c, home), buf_str(&j.out), 0600);
 }

@@ -8,7 +8,7 @@
 #include "store/db/board_db.h"
 #include "store/place.h"
 
-static bool climbs(struct str path)
+static bool artifacts_climbs(struct str path)
 {
 	struct str segment;
 
@@ -19,15 +19,15 @@ static bool climbs(struct str path)
 }
 
 /* The path as it is stored: relative to the tree, spelt in one way. */
-static enum err normalise(struct call *c, struct str tree, struct str path,
-			  struct str *out)
+static enum err artifacts_normalise(struct call *c, struct str tree, struct str path,
+				    struct str *out)
 {
 	struct str full;
 
 	if (path.p[0] == '/' || path.p[0] == '\\')
 		return call_fail(c, ERR_PATH_TRAVERSAL,
 				 "'" STR_FMT "' is an absolute path", STR_ARG(path));
-	if (climbs(path))
+	if (artifacts_climbs(path))
 		return call_fail(c, ERR_PATH_TRAVERSAL, "'" STR_FMT "' climbs with '..'",
 				 STR_ARG(path));
 	full = path_resolve(&c->mem, tree, path);
@@ -51,7 +51,7 @@ static enum err from_the_root(struct call *c, struct str tree, struct str path)
 			 STR_ARG(str_skip(here, tree.n + 1)));
 }
 
-static enum err missing(struct call *c, struct str tree, struct str path)
+static enum err artifacts_missing(struct call *c, struct str tree, struct str path)
 {
 	call_fail(c, ERR_INVALID_INPUT, "there is no file '" STR_FMT "' in '" STR_FMT "'",
 		  STR_ARG(path), STR_ARG(tree));
@@ -59,14 +59,14 @@ static enum err missing(struct call *c, struct str tree, struct str path)
 	return from_the_root(c, tree, path);
 }
 
-static enum err check_file(struct call *c, struct str tree, struct str path)
+static enum err artifacts_check_file(struct call *c, struct str tree, struct str path)
 {
 	struct str real = path_real(&c->mem, path_join(&c->mem, tree, path));
 
 	if (!real.p && !file_missing())
 		return file_fail(c, "look at", path);
 	if (!real.p)
-		return missing(c, tree, path);
+		return artifacts_missing(c, tree, path);
 	if (!path_within(path_real(&c->mem, tree), real))
 		return call_fail(c, ERR_PATH_TRAVERSAL,
 				 "'" STR_FMT "' is a link that leads out of the project",
@@ -85,8 +85,8 @@ enum err files_add(struct call *c, struct board *b, const struct artifact *draft
 	enum err e;
 
 	if ((e = place_tree(c, b->root, &tree)) ||
-	    (e = normalise(c, tree, draft->path, &a.path)) ||
-	    (e = check_file(c, tree, a.path)))
+	    (e = artifacts_normalise(c, tree, draft->path, &a.path)) ||
+	    (e = artifacts_check_file(c, tree, a.path)))
 		return e;
 	a.produced_by = c->actor;
 	a.created_at = c->now_ms;
@@ -102,7 +102,7 @@ enum err files_get(struct call *c, struct board *b, struct str path,
 	enum err e;
 
 	if ((e = place_tree(c, b->root, &tree)) ||
-	    (e = normalise(c, tree, path, &stored)) ||
+	    (e = artifacts_normalise(c, tree, path, &stored)) ||
 	    (e = artifact_find(c, b, stored, out)) || *out)
 		return e;
 	call_fail(c, ERR_NOT_FOUND, "there is no artifact '" STR_FMT "'",

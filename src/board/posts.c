@@ -8,8 +8,8 @@
 #include "store/db/board_agents.h"
 #include "store/db/board_db.h"
 
-static enum err require(struct call *c, struct board *b, int64_t id, const char *what,
-			struct message **out)
+static enum err posts_require(struct call *c, struct board *b, int64_t id,
+			      const char *what, struct message **out)
 {
 	enum err e = message_find(c, b, id, out);
 
@@ -26,7 +26,7 @@ enum err talk_post(struct call *c, struct board *b, const struct draft *draft,
 	enum err e;
 
 	if (draft->in_reply_to &&
-	    (e = require(c, b, draft->in_reply_to, " to reply to", &parent)))
+	    (e = posts_require(c, b, draft->in_reply_to, " to reply to", &parent)))
 		return e;
 	*m = (struct message){
 		.from_agent = c->actor,
@@ -76,13 +76,13 @@ static enum err read_gaps(struct call *c, struct board *b,
 	return ERR_OK;
 }
 
-static bool unfiltered(const struct message_filter *f)
+static bool posts_unfiltered(const struct message_filter *f)
 {
 	return !f->since && !f->from_agent.p && !f->tags.p && f->min_priority < 0 &&
 	       !f->ref;
 }
 
-static void catch_up(struct call *c, struct board *b, const struct message *shown)
+static void posts_catch_up(struct call *c, struct board *b, const struct message *shown)
 {
 	struct span all = { 1, 0, NULL };
 
@@ -122,9 +122,9 @@ enum err talk_read(struct call *c, struct board *b, const struct talk_query *que
 		e = message_each(c, b, &query->filter, out);
 	if (e)
 		return e;
-	unread_show(c, b, seen, *out, !query->unread && unfiltered(&query->filter));
+	unread_show(c, b, seen, *out, !query->unread && posts_unfiltered(&query->filter));
 	if (query->catch_up)
-		catch_up(c, b, *out);
+		posts_catch_up(c, b, *out);
 	return ERR_OK;
 }
 
@@ -136,7 +136,7 @@ enum err talk_thread(struct call *c, struct board *b, int64_t id, struct message
 	int64_t total = 0;
 	enum err e;
 
-	if ((e = require(c, b, id, "", &root)) ||
+	if ((e = posts_require(c, b, id, "", &root)) ||
 	    (e = message_thread(c, b, id, TALK_THREAD, out, &total)))
 		return e;
 	*left_out = total > TALK_THREAD ? total - TALK_THREAD : 0;

@@ -11,7 +11,7 @@ static bool all_digits(struct str s)
 }
 
 /* JSON has no leading zeros; as numbers, 007 and 7 are the same thing. */
-static struct str number(struct str digits)
+static struct str ref_number(struct str digits)
 {
 	while (digits.n > 1 && digits.p[0] == '0')
 		digits = str_skip(digits, 1);
@@ -34,7 +34,7 @@ enum err ref_make(struct call *c, struct str where, struct str what, struct str 
 				 "no part of a reference may contain a colon: '" STR_FMT
 				 ":" STR_FMT ":" STR_FMT "'",
 				 STR_ARG(where), STR_ARG(what), STR_ARG(ref));
-	*out = (struct ref){ .where = where, .what = what, .json = number(ref) };
+	*out = (struct ref){ .where = where, .what = what, .json = ref_number(ref) };
 	if (!all_digits(ref)) {
 		json_str(&j, ref);
 		out->json = json_text(&j);

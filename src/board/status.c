@@ -29,13 +29,13 @@ int64_t presence_offline_before(int64_t now)
 }
 
 /* What an agent is that was taken for gone and is not. */
-static enum agent_status woken(const struct agent *a)
+static enum agent_status status_woken(const struct agent *a)
 {
 	return a->blockers.p ? AGENT_BLOCKED : AGENT_IDLE;
 }
 
 /* The actor as it is, or as it will be once it is written. */
-static enum err actor(struct call *c, struct board *b, struct agent **out)
+static enum err status_actor(struct call *c, struct board *b, struct agent **out)
 {
 	enum err e = agent_find(c, b, c->actor, out);
 
@@ -48,21 +48,21 @@ static enum err actor(struct call *c, struct board *b, struct agent **out)
 		(*out)->updated_at = c->now_ms;
 	}
 	if ((*out)->status == AGENT_OFFLINE)
-		(*out)->status = woken(*out);
+		(*out)->status = status_woken(*out);
 	(*out)->last_seen = c->now_ms;
 	return ERR_OK;
 }
 
-static bool same(const struct agent *a, const struct agent *b)
+static bool status_same(const struct agent *a, const struct agent *b)
 {
 	return str_eq(a->current_task, b->current_task) && a->progress == b->progress &&
 	       a->status == b->status && str_eq(a->blockers, b->blockers);
 }
 
-static enum err put(struct call *c, struct board *b, const struct agent *before,
-		    struct agent *a)
+static enum err status_put(struct call *c, struct board *b, const struct agent *before,
+			   struct agent *a)
 {
-	if (!same(before, a))
+	if (!status_same(before, a))
 		a->updated_at = c->now_ms;
 	return agent_put(c, b, a);
 }
@@ -70,7 +70,7 @@ static enum err put(struct call *c, struct board *b, const struct agent *before,
 enum err presence_set(struct call *c, struct board *b,
 		      const struct presence_change *change, struct agent **out)
 {
-	enum err e = actor(c, b, out);
+	enum err e = status_actor(c, b, out);
 	struct agent *a = *out, before;
 
 	if (e)
@@ -93,12 +93,12 @@ enum err presence_set(struct call *c, struct board *b,
 	}
 	if (a->status != AGENT_BLOCKED || (change->blockers.p && !change->blockers.n))
 		a->blockers = (struct str){ 0 };
-	return put(c, b, &before, a);
+	return status_put(c, b, &before, a);
 }
 
 enum err presence_clear(struct call *c, struct board *b, struct agent **out)
 {
-	enum err e = actor(c, b, out);
+	enum err e = status_actor(c, b, out);
 	struct agent *a = *out, before;
 
 	if (e)
@@ -108,7 +108,7 @@ enum err presence_clear(struct call *c, struct board *b, struct agent **out)
 	a->progress = 0;
 	a->status = AGENT_IDLE;
 	a->blockers = (struct str){ 0 };
-	return put(c, b, &before, a);
+	return status_put(c, b, &before, a);
 }
 
 static void derive_offline(struct call *c, struct board *b, struct agent *list)
@@ -119,7 +119,7 @@ static void derive_offline(struct call *c, struct board *b, struct agent *list)
 		bool gone = a->last_seen < presence_offline_before(c->now_ms);
 
 		if (!gone && a->status == AGENT_OFFLINE)
-			a->status = woken(a); /* a clock was wrong once */
+			a->status = status_woken(a); /* a clock was wrong once */
 		if (!gone || a->status == AGENT_OFFLINE)
 			continue;
 		a->status = AGENT_OFFLINE;

@@ -52,7 +52,7 @@ void unread_encode(struct json *j, const struct unread *u)
 	json_end(j);
 }
 
-static bool holds(const struct span *seen, int64_t id)
+static bool unread_holds(const struct span *seen, int64_t id)
 {
 	for (; seen && seen->first <= id; seen = seen->next)
 		if (id <= seen->last)
@@ -66,7 +66,7 @@ void unread_show(struct call *c, struct board *b, const struct span *seen,
 	struct span *news = NULL, whole = { INT64_MAX, 0, NULL };
 
 	for (struct message *m = shown; m; m = m->next) {
-		m->seen = holds(seen, m->id) ? SEEN_BEFORE : SEEN_FIRST;
+		m->seen = unread_holds(seen, m->id) ? SEEN_BEFORE : SEEN_FIRST;
 		whole.first = m->id < whole.first ? m->id : whole.first;
 		whole.last = m->id > whole.last ? m->id : whole.last;
 		if (m->seen == SEEN_FIRST) {

@@ -27,7 +27,7 @@ struct looking {
 	size_t edge_count;
 };
 
-static void look_at(struct looking *l, struct str id, bool mine)
+static void absorb_look_at(struct looking *l, struct str id, bool mine)
 {
 	void **at = id.p ? map_put(&l->ids, arena_copy(&l->c->mem, id)) : NULL;
 
@@ -38,7 +38,7 @@ static void look_at(struct looking *l, struct str id, bool mine)
 static void look_at_list(struct looking *l, const struct value *list, bool mine)
 {
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++)
-		look_at(l, value_str(&list->item[i], "id"), mine);
+		absorb_look_at(l, value_str(&list->item[i], "id"), mine);
 }
 
 /* An earlier try of this very request, which died before it could note what it did: that
@@ -78,7 +78,8 @@ static void keep_edges(struct looking *l, const struct value *list)
 	}
 }
 
-static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
+static enum err absorb_see_record(struct call *c, const struct journal_record *r,
+				  void *arg)
 {
 	struct looking *l = arg;
 	struct value_error error;
@@ -94,8 +95,8 @@ static enum err see_record(struct call *c, const struct journal_record *r, void 
 	return ERR_OK;
 }
 
-static struct str described(struct call *c, const struct vybe_task *old,
-			    const struct bead_row *row, const char **kind)
+static struct str absorb_described(struct call *c, const struct vybe_task *old,
+				   const struct bead_row *row, const char **kind)
 {
 	*kind = "task_updated";
 	if (!row) {
@@ -161,8 +162,8 @@ static enum err note_edge(struct call *c, struct continuity *k, struct beads *b,
 
 /* Where the bead that was known by this id had to go, if it had to leave it to another;
  * absent: nowhere. */
-static enum err moved_to(struct call *c, struct beads *b, const struct vybe_task *old,
-			 struct str *to)
+static enum err absorb_moved_to(struct call *c, struct beads *b,
+				const struct vybe_task *old, struct str *to)
 {
 	struct value_error error;
 	const struct value *list, *at;
@@ -182,7 +183,7 @@ static enum err moved_to(struct call *c, struct beads *b, const struct vybe_task
 	return e;
 }
 
-static struct vybe_task known_as(const struct bead_row *row)
+static struct vybe_task absorb_known_as(const struct bead_row *row)
 {
 	return (struct vybe_task){ .id = row->id,
 				   .assignee = row->assignee,
@@ -192,11 +193,11 @@ static struct vybe_task known_as(const struct bead_row *row)
 }
 
 /* All that speaks of it goes along; of the bead that has the id now nothing is known. */
-static enum err follow(struct call *c, struct continuity *k, struct beads *b,
-		       struct vybe_task *old)
+static enum err absorb_follow(struct call *c, struct continuity *k, struct beads *b,
+			      struct vybe_task *old)
 {
 	struct vybe_task there = *old;
-	enum err e = moved_to(c, b, old, &there.id);
+	enum err e = absorb_moved_to(c, b, old, &there.id);
 
 	if (e || !there.id.p)
 		return e;
@@ -207,8 +208,8 @@ static enum err follow(struct call *c, struct continuity *k, struct beads *b,
 	return vybe_task_put(c, &k->db, old);
 }
 
-static enum err compare(struct call *c, struct continuity *k, struct beads *b,
-			struct str id)
+static enum err absorb_compare(struct call *c, struct continuity *k, struct beads *b,
+			       struct str id)
 {
 	struct event_row event = { .task = id };
 	struct vybe_task old, now = { .id = id, .status = -1 };
@@ -220,12 +221,13 @@ static enum err compare(struct call *c, struct continuity *k, struct beads *b,
 	    (e = cache_find_bead(c, &b->cache, id, &row)))
 		return e;
 	if (row)
-		now = known_as(row);
-	if (old.status >= 0 && old.created != now.created && (e = follow(c, k, b, &old)))
+		now = absorb_known_as(row);
+	if (old.status >= 0 && old.created != now.created &&
+	    (e = absorb_follow(c, k, b, &old)))
 		return e;
 	if (old.status == now.status && (!row || old.updated == now.updated))
 		return ERR_OK;
-	event.message = described(c, &old, row, &kind);
+	event.message = absorb_described(c, &old, row, &kind);
 	event.kind = str_of(kind);
 	if ((e = find_writer(c, b, row, id, &event.agent)) ||
 	    (e = vybe_event_put(c, &k->db, &event)))
@@ -247,9 +249,9 @@ static enum err name_all(struct call *c, struct continuity *k, struct beads *b,
 	    (e = vybe_task_each(c, &k->db, &known, &count)))
 		return e;
 	for (; row; row = row->next)
-		look_at(l, row->id, false);
+		absorb_look_at(l, row->id, false);
 	for (size_t i = 0; i < count; i++)
-		look_at(l, known[i].id, false);
+		absorb_look_at(l, known[i].id, false);
 	return ERR_OK;
 }
 
@@ -261,7 +263,7 @@ static enum err learn_all(struct call *c, struct continuity *k, struct beads *b)
 	enum err e = query_each(c, &b->cache, &any, &row);
 
 	for (; !e && row; row = row->next) {
-		struct vybe_task known = known_as(row);
+		struct vybe_task known = absorb_known_as(row);
 
 		e = vybe_task_put(c, &k->db, &known);
 	}
@@ -278,14 +280,14 @@ static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
 	if (!e && news == JOURNAL_SAME)
 		return ERR_OK;
 	if (!e && news == JOURNAL_MORE)
-		e = journal_each(c, b->home, &known, see_record, &l);
+		e = journal_each(c, b->home, &known, absorb_see_record, &l);
 	if (e || news >= JOURNAL_AHEAD)
 		l.all = true; /* it has begun anew, or is not whole */
 	c->code = ERR_OK;
 	e = l.all ? name_all(c, k, b, &l) : ERR_OK;
 	for (size_t i = 0; !e && i < l.ids.count; i++)
 		if (!l.ids.entry[i].value)
-			e = compare(c, k, b, l.ids.entry[i].key);
+			e = absorb_compare(c, k, b, l.ids.entry[i].key);
 	for (size_t i = 0; !e && i < l.edge_count; i++)
 		e = note_edge(c, k, b, &l.edges[i]);
 	return e;

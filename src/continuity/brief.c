@@ -50,7 +50,7 @@ static void pinned_first(struct memory_row **list)
 	*list = pinned;
 }
 
-static enum err read_memory(struct call *c, struct continuity *k, struct brief *b)
+static enum err brief_read_memory(struct call *c, struct continuity *k, struct brief *b)
 {
 	enum err e = ERR_OK;
 
@@ -142,8 +142,8 @@ static bool has_event(const struct event_row *list, int64_t id)
  * Notes are asked for by themselves, also those that are archived: however much was
  * logged since, they are not lost behind it. Neither sort of notes displaces the other.
  */
-static enum err read_notes(struct call *c, struct continuity *k, struct event_filter of,
-			   struct brief *b)
+static enum err brief_read_notes(struct call *c, struct continuity *k,
+				 struct event_filter of, struct brief *b)
 {
 	struct event_row *others;
 	size_t thoughts, rest;
@@ -178,7 +178,7 @@ static enum err read_events(struct call *c, struct continuity *k, struct brief *
 	else if ((e = vybe_event_last(c, &k->db, &of.since)))
 		return e;
 	of.since = of.since > LOOK_BACK ? of.since - LOOK_BACK : 0;
-	if ((e = read_notes(c, k, of, b)) ||
+	if ((e = brief_read_notes(c, k, of, b)) ||
 	    (e = vybe_event_each(c, &k->db, &of, &latest)))
 		return e;
 	while (*at)
@@ -211,7 +211,7 @@ static enum err read_unlocks(struct call *c, struct beads *beads, struct brief *
 	return e;
 }
 
-static enum err read_tasks(struct call *c, struct continuity *k, struct brief *b)
+static enum err brief_read_tasks(struct call *c, struct continuity *k, struct brief *b)
 {
 	struct task **at = &b->pipeline;
 	struct beads *beads;
@@ -270,7 +270,7 @@ static void read_mail(struct call *c, struct agent_files *f, struct str name,
 
 /* Mail and reservations belong to an agent that is registered; others have none. What was
  * written to the sessions that it continues is for the agent, too. */
-static void read_agent(struct call *c, struct continuity *k, struct brief *b)
+static void brief_read_agent(struct call *c, struct continuity *k, struct brief *b)
 {
 	struct agent_files files;
 	struct str project = c->project, *name;
@@ -298,19 +298,19 @@ enum err brief_read(struct call *c, struct continuity *k, struct brief *b)
 {
 	enum err e;
 
-	if ((e = read_memory(c, k, b)) || (e = read_tasks(c, k, b)) ||
+	if ((e = brief_read_memory(c, k, b)) || (e = brief_read_tasks(c, k, b)) ||
 	    (e = read_events(c, k, b)))
 		return e;
 	if (b->task &&
 	    (e = vybe_artifact_each(c, &k->db, b->task->id, EVENTS, &b->artifacts)))
 		return e;
-	read_agent(c, k, b);
+	brief_read_agent(c, k, b);
 	return ERR_OK;
 }
 
 /* --- JSON --- */
 
-static void put_tasks(struct json *j, const char *key, const struct task *t)
+static void brief_put_tasks(struct json *j, const char *key, const struct task *t)
 {
 	json_put_array(j, key);
 	for (; t; t = t->next) {
@@ -353,8 +353,8 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt,
 	for (int i = 0; i < TASK_STATUSES; i++)
 		json_put_int(j, names_word(&task_statuses, i), b->counts[i]);
 	json_end(j);
-	put_tasks(j, "pipeline", b->pipeline);
-	put_tasks(j, "unlocks", b->unlocks);
+	brief_put_tasks(j, "pipeline", b->pipeline);
+	brief_put_tasks(j, "unlocks", b->unlocks);
 	json_put_array(j, "mail");
 	for (const struct mail *m = b->mail; m; m = m->next)
 		mail_encode(j, m);
@@ -392,7 +392,7 @@ struct prompt {
 };
 
 /* Whole lines. */
-static void add(struct prompt *p, struct str text)
+static void brief_add(struct prompt *p, struct str text)
 {
 	struct str line;
 
@@ -412,11 +412,11 @@ static void add(struct prompt *p, struct str text)
 
 /* Our own words; a title that nothing followed is forgotten. */
 #define SAY(p, ...) \
-	((p)->title = (struct str){ 0 }, add((p), arena_fmt(&c->mem, __VA_ARGS__)))
+	((p)->title = (struct str){ 0 }, brief_add((p), arena_fmt(&c->mem, __VA_ARGS__)))
 
 /* What others wrote stands on one line, and is never longer than a few. */
 #define QUOTE(p, columns, ...) \
-	add((p), quote_line(&c->mem, arena_fmt(&c->mem, __VA_ARGS__), (columns)))
+	brief_add((p), quote_line(&c->mem, arena_fmt(&c->mem, __VA_ARGS__), (columns)))
 
 static bool has_room(const struct prompt *p)
 {

@@ -15,7 +15,8 @@ const struct names memory_kinds = { kinds, 3, NULL };
 enum { KEY_MOST = 500, VALUE_MOST = 1024 * 1024 };
 
 /* As resume calls it: a project may be told by its folder, a task by a part of its id. */
-static enum err known_as(struct call *c, struct continuity *k, struct memory_where *where)
+static enum err memory_known_as(struct call *c, struct continuity *k,
+				struct memory_where *where)
 {
 	struct file_found found;
 	enum err e;
@@ -57,7 +58,7 @@ enum err memory_where(struct call *c, struct continuity *k, struct memory_where 
 	}
 	if (!where->id.p)
 		where->id = STR("");
-	return known_as(c, k, where);
+	return memory_known_as(c, k, where);
 }
 
 /* Of a value whose type nobody has named: what it is as JSON. Other text is a string. */
@@ -111,8 +112,9 @@ static struct str scope_word(const struct memory_where *where)
 }
 
 /* An event of the task that it is about, if it is about one. */
-static enum err note(struct call *c, struct continuity *k, const char *kind,
-		     const struct memory_where *where, struct str key, int64_t *event)
+static enum err memory_note(struct call *c, struct continuity *k, const char *kind,
+			    const struct memory_where *where, struct str key,
+			    int64_t *event)
 {
 	struct event_note n = { .kind = kind, .message = key };
 
@@ -146,7 +148,7 @@ enum err memory_set(struct call *c, struct continuity *k, const struct memory_as
 		return call_fail(c, ERR_INVALID_INPUT, "it would have expired already");
 	if ((e = vybe_memory_put(c, &k->db, &row)))
 		return e;
-	return note(c, k, "memory_upserted", &ask->where, ask->key, event);
+	return memory_note(c, k, "memory_upserted", &ask->where, ask->key, event);
 }
 
 enum err memory_find(struct call *c, struct continuity *k,
@@ -174,8 +176,8 @@ enum err memory_pin(struct call *c, struct continuity *k,
 	if ((e = memory_find(c, k, where, key, &m)) ||
 	    (e = vybe_memory_pin(c, &k->db, m->id, pinned)))
 		return e;
-	return note(c, k, pinned ? "memory_pinned" : "memory_unpinned", where, key,
-		    event);
+	return memory_note(c, k, pinned ? "memory_pinned" : "memory_unpinned", where, key,
+			   event);
 }
 
 enum err memory_delete(struct call *c, struct continuity *k,
@@ -187,7 +189,7 @@ enum err memory_delete(struct call *c, struct continuity *k,
 	if ((e = memory_find(c, k, where, key, &m)) ||
 	    (e = vybe_memory_drop(c, &k->db, m->id)))
 		return e;
-	return note(c, k, "memory_delete", where, key, event);
+	return memory_note(c, k, "memory_delete", where, key, event);
 }
 
 enum err memory_each(struct call *c, struct continuity *k,

@@ -5,7 +5,7 @@
 enum { MOST = 300 };
 
 /* A name ends where a letter, a digit or a dash would go on with it. */
-static bool mentions(struct call *c, struct str text, struct str agent)
+static bool posts_mentions(struct call *c, struct str text, struct str agent)
 {
 	struct str at = arena_fmt(&c->mem, "@" STR_FMT, STR_ARG(agent));
 	const char *found;
@@ -40,7 +40,8 @@ struct message *posts_to(struct call *c, struct str agent, int64_t after, int64_
 		next = all->next;
 		if (all->id > *last)
 			*last = all->id;
-		if (str_eq(all->from_agent, agent) || !mentions(c, all->content, agent))
+		if (str_eq(all->from_agent, agent) ||
+		    !posts_mentions(c, all->content, agent))
 			continue;
 		all->next = first;
 		first = all;

@@ -17,7 +17,8 @@ const struct names focus_rules = { words, sizeof words / sizeof *words, NULL };
 /* --- focus: a function of what there is, and nothing else --- */
 
 /* NULL: there is no such task any more. */
-static enum err look_up(struct call *c, struct beads *b, struct str id, struct task **out)
+static enum err resume_look_up(struct call *c, struct beads *b, struct str id,
+			       struct task **out)
 {
 	struct task *t = arena_new(&c->mem, struct task);
 	enum err e;
@@ -37,14 +38,14 @@ static bool of_project(const struct task *t, struct str project)
 	return !project.n || !t->project.n || str_eq(t->project, project);
 }
 
-static bool mine(struct call *c, const struct task *t)
+static bool resume_mine(struct call *c, const struct task *t)
 {
 	return str_eq(t->assignee, c->actor);
 }
 
 /* What I have begun, by whichever command; of several the one that I claimed last. */
-static enum err begun(struct call *c, struct beads *b, struct str project,
-		      struct task **out)
+static enum err resume_begun(struct call *c, struct beads *b, struct str project,
+			     struct task **out)
 {
 	struct task_filter my_work = { .status = TASK_IN_PROGRESS,
 				       .project = project.n ? project : (struct str){ 0 },
@@ -71,9 +72,10 @@ static enum err assigned_since(struct call *c, struct beads *b,
 	for (*out = NULL; deltas; deltas = deltas->next) {
 		if (!str_starts(deltas->kind, STR("task_")))
 			continue;
-		if ((e = look_up(c, b, deltas->task, out)))
+		if ((e = resume_look_up(c, b, deltas->task, out)))
 			return e;
-		if (*out && mine(c, *out) && of_project(*out, project) && (*out)->ready)
+		if (*out && resume_mine(c, *out) && of_project(*out, project) &&
+		    (*out)->ready)
 			return ERR_OK;
 	}
 	*out = NULL;
@@ -81,8 +83,8 @@ static enum err assigned_since(struct call *c, struct beads *b,
 }
 
 /* Somebody gave it to me, whenever that was. */
-static enum err assigned(struct call *c, struct beads *b, struct str project,
-			 struct task **out)
+static enum err resume_assigned(struct call *c, struct beads *b, struct str project,
+				struct task **out)
 {
 	struct task_filter for_me = { .status = -1,
 				      .project = project.n ? project : (struct str){ 0 },
@@ -95,7 +97,7 @@ static enum err assigned(struct call *c, struct beads *b, struct str project,
 	return task_each(c, b, &for_me, true, out);
 }
 
-static bool waits(const struct task *t)
+static bool resume_waits(const struct task *t)
 {
 	return t->status == TASK_BLOCKED && t->bead_status == BEAD_OPEN;
 }
@@ -111,31 +113,31 @@ static enum err focus_on(struct resume *r, enum focus_rule rule, struct task *t)
 static enum err choose_task(struct call *c, struct beads *b, struct str project,
 			    struct task *old, struct resume *r)
 {
-	bool own = old && mine(c, old), unassigned = old && !old->assignee.n;
+	bool own = old && resume_mine(c, old), unassigned = old && !old->assignee.n;
 	struct task *t;
 	enum err e;
 
 	if (own && old->status == TASK_IN_PROGRESS)
 		return focus_on(r, FOCUS_IN_PROGRESS, old);
-	if (own && waits(old))
+	if (own && resume_waits(old))
 		return focus_on(r, FOCUS_WAITING, old);
-	if ((e = begun(c, b, project, &t)) || t)
+	if ((e = resume_begun(c, b, project, &t)) || t)
 		return e ? e : focus_on(r, FOCUS_IN_PROGRESS, t);
-	if (unassigned && waits(old))
+	if (unassigned && resume_waits(old))
 		return focus_on(r, FOCUS_WAITING, old);
 	if ((e = assigned_since(c, b, r->deltas, project, &t)) || t)
 		return e ? e : focus_on(r, FOCUS_ASSIGNED, t);
 	if ((own || unassigned) && old->status == TASK_PENDING && old->ready)
 		return focus_on(r, FOCUS_OLD, old);
-	if ((e = assigned(c, b, project, &t)) || t)
+	if ((e = resume_assigned(c, b, project, &t)) || t)
 		return e ? e : focus_on(r, FOCUS_ASSIGNED, t);
 	if ((e = task_next(c, b, project, 1, &t)) || t)
 		return e ? e : focus_on(r, FOCUS_NEXT, t);
 	return focus_on(r, FOCUS_NONE, NULL);
 }
 
-static enum err choose(struct call *c, struct continuity *k, const struct resume_ask *ask,
-		       struct resume *r)
+static enum err resume_choose(struct call *c, struct continuity *k,
+			      const struct resume_ask *ask, struct resume *r)
 {
 	struct task *old;
 	struct beads *b;
@@ -147,7 +149,7 @@ static enum err choose(struct call *c, struct continuity *k, const struct resume
 		focus_on(r, FOCUS_ASKED, arena_new(&c->mem, struct task));
 		return task_find(c, b, ask->focus, r->focus);
 	}
-	if ((e = look_up(c, b, r->agent.focus, &old)))
+	if ((e = resume_look_up(c, b, r->agent.focus, &old)))
 		return e;
 	if (old && !of_project(old, ask->project))
 		old = NULL;
@@ -156,8 +158,8 @@ static enum err choose(struct call *c, struct continuity *k, const struct resume
 
 /* --- the call --- */
 
-static enum err read_agent(struct call *c, struct continuity *k,
-			   const struct resume_ask *ask, struct resume *out)
+static enum err resume_read_agent(struct call *c, struct continuity *k,
+				  const struct resume_ask *ask, struct resume *out)
 {
 	enum err e;
 
@@ -180,7 +182,7 @@ static enum err is_of_project(struct call *c, struct beads *b, const struct even
 	*yes = !d->project.n || str_eq(d->project, project);
 	if (d->project.n || !d->task.n)
 		return ERR_OK;
-	if (!(e = look_up(c, b, d->task, &t)) && t)
+	if (!(e = resume_look_up(c, b, d->task, &t)) && t)
 		*yes = of_project(t, project);
 	return e;
 }
@@ -228,12 +230,12 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 {
 	enum err e;
 
-	if ((e = continuity_absorb(c, k)) || (e = read_agent(c, k, ask, out)) ||
+	if ((e = continuity_absorb(c, k)) || (e = resume_read_agent(c, k, ask, out)) ||
 	    (e = read_deltas(c, k, ask, out)))
 		return e;
 	if (out->seen)
 		out->agent.cursor = out->seen;
-	if ((e = choose(c, k, ask, out)))
+	if ((e = resume_choose(c, k, ask, out)))
 		return e;
 	out->agent.focus = out->focus ? out->focus->id : (struct str){ 0 };
 	if ((e = vybe_agent_put(c, &k->db, &out->agent)))
@@ -250,9 +252,9 @@ enum err resume_peek(struct call *c, struct continuity *k, const struct resume_a
 {
 	enum err e;
 
-	if ((e = read_agent(c, k, ask, out)) || (e = read_deltas(c, k, ask, out)))
+	if ((e = resume_read_agent(c, k, ask, out)) || (e = read_deltas(c, k, ask, out)))
 		return e;
-	return choose(c, k, ask, out);
+	return resume_choose(c, k, ask, out);
 }
 
 static struct brief brief_of(const struct resume *r)

@@ -70,7 +70,8 @@ static struct task *first_claimed_first(struct task *list)
 	return sorted;
 }
 
-static enum err read_tasks(struct call *c, struct continuity *k, struct holdings *h)
+static enum err sessions_read_tasks(struct call *c, struct continuity *k,
+				    struct holdings *h)
 {
 	struct task_filter claimed = { .status = TASK_IN_PROGRESS,
 				       .priority = INT64_MIN,
@@ -113,7 +114,7 @@ static enum err read_holdings(struct call *c, struct continuity *k,
 {
 	*out = (struct holdings){ .session = s, .seen_ms = s->seen_ms };
 	read_registered(c, out);
-	return read_tasks(c, k, out);
+	return sessions_read_tasks(c, k, out);
 }
 
 /* --- is it over? --- */
@@ -255,8 +256,9 @@ static enum err pass_on(struct call *c, struct continuity *k, struct host_sessio
 	return vybe_session_put(c, &k->db, s);
 }
 
-static enum err adopt(struct call *c, struct continuity *k, const struct holdings *h,
-		      struct str why, struct adoption **out)
+static enum err sessions_adopt_holdings(struct call *c, struct continuity *k,
+					const struct holdings *h, struct str why,
+					struct adoption **out)
 {
 	struct adoption *a = arena_new(&c->mem, struct adoption);
 	struct evidence found;
@@ -301,7 +303,7 @@ enum err sessions_adopt(struct call *c, struct continuity *k, struct adoption **
 			continue;
 		why = why_over(c, &h, &own);
 		if (why.p)
-			e = adopt(c, k, &h, why, out);
+			e = sessions_adopt_holdings(c, k, &h, why, out);
 	}
 	return e;
 }

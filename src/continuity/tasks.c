@@ -28,7 +28,7 @@ static int64_t bead_priority(int64_t rank)
 
 /* --- from beads --- */
 
-static enum task_status status_of(const struct bead_row *row, struct str reason)
+static enum task_status tasks_status_of(const struct bead_row *row, struct str reason)
 {
 	switch (row->status) {
 	case BEAD_CLOSED:
@@ -72,7 +72,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 			      .description = value_str(line, "description"),
 			      .assignee = row->assignee,
 			      .bead_status = row->status,
-			      .status = status_of(row, reason),
+			      .status = tasks_status_of(row, reason),
 			      .priority = PLAIN - row->priority,
 			      .project = value_str(line, "project"),
 			      .created = row->created,
@@ -135,7 +135,7 @@ enum err task_find(struct call *c, struct beads *b, struct str id, struct task *
 	return e ? e : task_of_row(c, b, row, out);
 }
 
-static bool fits(const struct task_filter *f, const struct task *t)
+static bool tasks_fits(const struct task_filter *f, const struct task *t)
 {
 	return (f->status < 0 || (int)t->status == f->status) &&
 	       (!f->project.p || str_eq(f->project, t->project) ||
@@ -153,7 +153,7 @@ static int by_priority(const struct task *a, const struct task *b, bool oldest)
 	return age ? (age < 0 ? -1 : 1) : str_cmp(a->id, b->id);
 }
 
-static int oldest_first(const void *a, const void *b)
+static int tasks_oldest_first(const void *a, const void *b)
 {
 	return by_priority(*(struct task *const *)a, *(struct task *const *)b, true);
 }
@@ -179,8 +179,8 @@ static struct bead_filter bead_filter_of(const struct task_filter *f)
 	return filter;
 }
 
-static enum err collect(struct call *c, struct beads *b, const struct task_filter *f,
-			bool oldest, struct task **out)
+static enum err tasks_collect(struct call *c, struct beads *b,
+			      const struct task_filter *f, bool oldest, struct task **out)
 {
 	struct bead_filter filter = bead_filter_of(f);
 	struct task **list = NULL, *t;
@@ -192,7 +192,7 @@ static enum err collect(struct call *c, struct beads *b, const struct task_filte
 		       query_each(c, &b->cache, &filter, &row);
 	for (; !e && row; row = row->next) {
 		t = arena_new(&c->mem, struct task);
-		if ((e = task_of_row(c, b, row, t)) || !fits(f, t))
+		if ((e = task_of_row(c, b, row, t)) || !tasks_fits(f, t))
 			continue;
 		list = arena_room(&c->mem, list, count, sizeof *list);
 		list[count++] = t;
@@ -200,7 +200,8 @@ static enum err collect(struct call *c, struct beads *b, const struct task_filte
 	if (e)
 		return e;
 	if (count)
-		qsort(list, count, sizeof *list, oldest ? oldest_first : newest_first);
+		qsort(list, count, sizeof *list,
+		      oldest ? tasks_oldest_first : newest_first);
 	for (size_t i = 0; i < count && (!f->limit || (int64_t)i < f->limit); i++) {
 		*out = list[i];
 		out = &(*out)->next;
@@ -213,7 +214,7 @@ enum err task_each(struct call *c, struct beads *b, const struct task_filter *fi
 		   bool oldest, struct task **out)
 {
 	*out = NULL;
-	return b ? collect(c, b, filter, oldest, out) : ERR_OK;
+	return b ? tasks_collect(c, b, filter, oldest, out) : ERR_OK;
 }
 
 /* Those that are blocked for another reason than a dependency are in progress without an
@@ -230,7 +231,8 @@ static enum err count_stuck(struct call *c, struct beads *b, int64_t *out)
 		struct value_error error;
 		const struct value *line = value_parse(&c->mem, row->line, &error);
 
-		*out += status_of(row, value_str(line, "blocked_reason")) == TASK_BLOCKED;
+		*out += tasks_status_of(row, value_str(line, "blocked_reason")) ==
+			TASK_BLOCKED;
 	}
 	return e;
 }
@@ -283,7 +285,7 @@ struct writing {
 };
 
 /* A receipt of ours among the beads': whose request, and which task came of it. */
-static enum err find_receipt(struct call *c, struct writing *w, const char *what)
+static enum err tasks_find_receipt(struct call *c, struct writing *w, const char *what)
 {
 	struct receipt old = { .actor = c->actor };
 	struct value_error error;
@@ -308,20 +310,20 @@ static enum err find_receipt(struct call *c, struct writing *w, const char *what
 	return ERR_OK;
 }
 
-static enum err begin(struct call *c, const char *what, struct writing *w)
+static enum err tasks_begin(struct call *c, const char *what, struct writing *w)
 {
 	enum err e;
 
 	*w = (struct writing){ .change = state_new(&c->mem) };
 	if ((e = beads_open(c, BEADS_WRITE, &w->b)))
 		return e;
-	if ((e = find_receipt(c, w, what)))
+	if ((e = tasks_find_receipt(c, w, what)))
 		beads_close(&w->b);
 	return e;
 }
 
 /* The task as it is after the change; then the change is made to last. */
-static enum err finish(struct call *c, struct writing *w, struct task *out)
+static enum err tasks_finish(struct call *c, struct writing *w, struct task *out)
 {
 	struct json reply = { .out.mem = &c->mem };
 	struct bead_row *row;
@@ -354,7 +356,7 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 			   .type = BEAD_TASK,
 			   .priority = bead_priority(ask->priority) };
 	struct writing w;
-	enum err e = begin(c, "create", &w);
+	enum err e = tasks_begin(c, "create", &w);
 
 	if (e)
 		return e;
@@ -371,7 +373,7 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 		w.id = d.id;
 		w.title = d.title;
 	}
-	return finish(c, &w, out);
+	return tasks_finish(c, &w, out);
 }
 
 typedef enum err task_step(struct edit *e, struct state *change, const void *arg);
@@ -384,7 +386,7 @@ static enum err edit_one(struct call *c, const char *what, struct str id,
 	struct bead_row *row;
 	struct edit edit;
 	struct writing w;
-	enum err e = begin(c, what, &w);
+	enum err e = tasks_begin(c, what, &w);
 
 	if (e)
 		return e;
@@ -401,7 +403,7 @@ static enum err edit_one(struct call *c, const char *what, struct str id,
 		w.id = row->id;
 		w.title = row->title;
 	}
-	return finish(c, &w, out);
+	return tasks_finish(c, &w, out);
 }
 
 static enum err begin_step(struct edit *e, struct state *change, const void *arg)
@@ -443,7 +445,7 @@ enum err task_adopt(struct call *c, struct str id, struct str from, struct task 
 	return edit_one(c, "adopt", id, NULL, adopt_step, &from, out);
 }
 
-static struct str quoted(struct call *c, struct str text)
+static struct str tasks_quoted(struct call *c, struct str text)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -475,7 +477,8 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 	if (move->label.n)
 		add_label(e, move->label);
 	edit_extra(e, "blocked_reason",
-		   move->to == TASK_BLOCKED ? quoted(e->c, reason) : (struct str){ 0 });
+		   move->to == TASK_BLOCKED ? tasks_quoted(e->c, reason) :
+					      (struct str){ 0 });
 	switch (move->to) {
 	case TASK_COMPLETED:
 		return edit_close(e, move->reason);

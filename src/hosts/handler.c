@@ -78,7 +78,8 @@ static enum session_sign sign_of(enum moment_kind kind)
 }
 
 /* Snake or camel: the hosts differ. */
-static struct str member(const struct value *v, const char *snake, const char *camel)
+static struct str handler_member(const struct value *v, const char *snake,
+				 const char *camel)
 {
 	struct str s = value_str(v, snake);
 
@@ -89,7 +90,7 @@ static struct str member(const struct value *v, const char *snake, const char *c
 static bool name_agent(struct call *c, enum host_id of, const struct value *in)
 {
 	const char *host = names_word(&hosts, (int)of);
-	struct str session = member(in, "session_id", "sessionId");
+	struct str session = handler_member(in, "session_id", "sessionId");
 	struct buf b = { .mem = &c->mem };
 
 	buf_fmt(&b, "%s-", host);
@@ -125,7 +126,7 @@ static void name_in_shell(struct call *c, struct str env_file)
 
 /* --- mail, once each --- */
 
-static struct mail *oldest_first(struct mail *newest)
+static struct mail *handler_oldest_first(struct mail *newest)
 {
 	struct mail *first = NULL, *next;
 
@@ -137,7 +138,8 @@ static struct mail *oldest_first(struct mail *newest)
 	return first;
 }
 
-static void put_mail(struct call *c, struct buf *b, struct str name, const struct mail *m)
+static void handler_put_mail(struct call *c, struct buf *b, struct str name,
+			     const struct mail *m)
 {
 	struct str head = arena_fmt(&c->mem, "from " STR_FMT " about " STR_FMT,
 				    STR_ARG(m->from), STR_ARG(m->bead));
@@ -159,7 +161,7 @@ static void put_mail(struct call *c, struct buf *b, struct str name, const struc
 }
 
 /* A few at a time; the others the next time. */
-static struct str deliver(struct call *c, struct continuity *k, struct str name)
+static struct str handler_deliver(struct call *c, struct continuity *k, struct str name)
 {
 	struct vybe_agent mark = { .agent = name, .project = STR(":mail") };
 	struct mail_filter filter = { .state = MAIL_UNREAD, .limit = INT64_MAX };
@@ -174,9 +176,9 @@ static struct str deliver(struct call *c, struct continuity *k, struct str name)
 	filter.after = mark.focus;
 	if (mail_inbox(c, &files, name, &filter, &m, NULL) || !m)
 		return (struct str){ 0 };
-	for (m = oldest_first(m); m && left--; m = m->next) {
+	for (m = handler_oldest_first(m); m && left--; m = m->next) {
 		mark.focus = m->id;
-		put_mail(c, &b, name, m);
+		handler_put_mail(c, &b, name, m);
 	}
 	vybe_agent_put(c, &k->db, &mark);
 	return buf_str(&b);
@@ -221,7 +223,7 @@ static struct str deliver_all(struct call *c, struct continuity *k, bool heard)
 	if (!heard || sessions_names(c, k, &name, &count))
 		return STR("");
 	for (size_t i = 0; i < count; i++) {
-		buf_put(&b, deliver(c, k, name[i]));
+		buf_put(&b, handler_deliver(c, k, name[i]));
 		c->code = ERR_OK;
 		buf_put(&b, deliver_posts(c, k, name[i]));
 	}
@@ -277,8 +279,8 @@ static void renew_reservations(struct call *c)
 
 /* --- what is noted, and what is said --- */
 
-static void note(struct call *c, struct continuity *k, const char *kind, struct str text,
-		 struct str task)
+static void handler_note(struct call *c, struct continuity *k, const char *kind,
+			 struct str text, struct str task)
 {
 	struct event_note n = { .kind = kind,
 				.task = task,
@@ -376,8 +378,8 @@ static struct str tell_loss(struct call *c, struct continuity *k, const struct t
 
 /* What there is to say about the focus; of one that is still the agent's only if asked.
  */
-static struct str remind(struct call *c, struct continuity *k, struct str focus,
-			 bool asked)
+static struct str handler_remind(struct call *c, struct continuity *k, struct str focus,
+				 bool asked)
 {
 	struct str title;
 	struct task t;
@@ -398,7 +400,7 @@ static struct str remind(struct call *c, struct continuity *k, struct str focus,
 static struct str tool_text(struct call *c, const struct value *in)
 {
 	const struct value *input = value_find(in, "tool_input");
-	struct str tool = member(in, "tool_name", "toolName"),
+	struct str tool = handler_member(in, "tool_name", "toolName"),
 		   file = value_str(input, "file_path"),
 		   command = value_str(input, "command");
 
@@ -443,22 +445,23 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 	c->request_id = id_random(&c->mem, 32);
 	c->request_args = STR("hook");
 	if (!task_move(c, focus, NULL, &done, &t)) {
-		note(c, k, "task_closed", done.reason, t.id);
+		handler_note(c, k, "task_closed", done.reason, t.id);
 		continuity_know(c, k, &t);
 	}
 }
 
 /* What the model hears now: about its focus, and what others wrote to it. */
-static struct str inform(struct call *c, struct continuity *k, struct str focus,
-			 bool asked, bool heard)
+static struct str handler_inform(struct call *c, struct continuity *k, struct str focus,
+				 bool asked, bool heard)
 {
-	struct str first = heard ? remind(c, k, focus, asked) : STR(""), mail;
+	struct str first = heard ? handler_remind(c, k, focus, asked) : STR(""), mail;
 
 	mail = deliver_all(c, k, heard);
 	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(mail));
 }
 
-static struct str act(struct call *c, struct continuity *k, const struct hook_call *h)
+static struct str handler_act(struct call *c, struct continuity *k,
+			      const struct hook_call *h)
 {
 	struct str focus = focus_of(c, k), text, first;
 	enum moment_kind kind = kind_of(h->event);
@@ -470,23 +473,24 @@ static struct str act(struct call *c, struct continuity *k, const struct hook_ca
 	case BEGINS:
 		text = begin_session(c, k, h);
 		c->code = ERR_OK;
-		note(c, k, "session_start", value_str(h->in, "source"), focus_of(c, k));
+		handler_note(c, k, "session_start", value_str(h->in, "source"),
+			     focus_of(c, k));
 		return text;
 	case PROMPTS:
 		text = value_str(h->in, "prompt");
-		note(c, k, "user_prompt", text.p ? text : STR(""), focus);
+		handler_note(c, k, "user_prompt", text.p ? text : STR(""), focus);
 		first = begin_late(c, k, h);
-		text = inform(c, k, focus_of(c, k), !first.n, heard);
+		text = handler_inform(c, k, focus_of(c, k), !first.n, heard);
 		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(text));
 	case TOOL:
-		note(c, k, "tool_success", tool_text(c, h->in), focus);
-		return inform(c, k, focus, false, heard);
+		handler_note(c, k, "tool_success", tool_text(c, h->in), focus);
+		return handler_inform(c, k, focus, false, heard);
 	case TOOL_FAILED:
-		note(c, k, "tool_failure", tool_text(c, h->in), focus);
+		handler_note(c, k, "tool_failure", tool_text(c, h->in), focus);
 		return (struct str){ 0 };
 	case COMPACTS:
 	case ENDS:
-		note(c, k, "checkpoint", h->event, focus);
+		handler_note(c, k, "checkpoint", h->event, focus);
 		continuity_checkpoint(c, k);
 		cut_context(c, k);
 		return (struct str){ 0 };
@@ -494,7 +498,7 @@ static struct str act(struct call *c, struct continuity *k, const struct hook_ca
 		finish_task(c, k, focus);
 		return (struct str){ 0 };
 	default:
-		note(c, k, "host_event", h->event, focus);
+		handler_note(c, k, "host_event", h->event, focus);
 		return (struct str){ 0 };
 	}
 }
@@ -516,8 +520,8 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 	struct hook_call h = { .host = ask->host, .in = in };
 	struct continuity k;
 
-	*out = (struct handler_answer){ .event = member(in, "hook_event_name",
-							"hookEventName") };
+	*out = (struct handler_answer){ .event = handler_member(in, "hook_event_name",
+								"hookEventName") };
 	if (!out->event.n)
 		return;
 	if (cwd.n && cwd.p[0] == '/' && file_is_dir(&c->mem, cwd))
@@ -525,7 +529,7 @@ void handler_run(struct call *c, const struct handler_ask *ask,
 	h.event = out->event;
 	h.own_name = name_agent(c, ask->host, in);
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
-		out->text = with_rule(c, act(c, &k, &h));
+		out->text = with_rule(c, handler_act(c, &k, &h));
 		c->code = ERR_OK;
 		if (kind_of(h.event) != ENDS)
 			renew_claims(c, &k);

@@ -128,7 +128,7 @@ static bool is_original(struct str command)
 	return false;
 }
 
-static bool ours(const struct value *v)
+static bool hooks_ours(const struct value *v)
 {
 	struct str command = value_str(v, "command");
 
@@ -142,7 +142,7 @@ static size_t ours_among(const struct value *list, size_t *others)
 
 	*others = 0;
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++)
-		++*(ours(&list->item[i]) ? &count : others);
+		++*(hooks_ours(&list->item[i]) ? &count : others);
 	return count;
 }
 
@@ -160,7 +160,7 @@ static void put_others(struct json *j, const struct value *group)
 		}
 		json_array(j);
 		for (size_t k = 0; k < m->count; k++)
-			if (!ours(&m->item[k]))
+			if (!hooks_ours(&m->item[k]))
 				json_value(j, &m->item[k]);
 		json_end(j);
 	}
@@ -172,7 +172,7 @@ static bool keep_others(struct json *j, const struct value *entry)
 {
 	size_t others, mine = ours_among(value_find(entry, "hooks"), &others);
 
-	if (ours(entry) || (mine && !others))
+	if (hooks_ours(entry) || (mine && !others))
 		return false;
 	if (mine)
 		put_others(j, entry);
@@ -236,7 +236,7 @@ static bool has_ours(const struct value *list)
 	size_t others;
 
 	for (size_t i = 0; list && i < list->count; i++)
-		if (ours(&list->item[i]) ||
+		if (hooks_ours(&list->item[i]) ||
 		    ours_among(value_find(&list->item[i], "hooks"), &others))
 			return true;
 	return false;
@@ -274,8 +274,8 @@ static enum err edit_json(struct call *c, struct str text,
 
 enum change { INSTALLED, UPDATED, SKIPPED };
 
-static enum change change_of(struct call *c, const struct value *before,
-			     const struct value *after)
+static enum change hooks_change_of(struct call *c, const struct value *before,
+				   const struct value *after)
 {
 	struct json was = { .out.mem = &c->mem }, is = { .out.mem = &c->mem };
 
@@ -302,7 +302,7 @@ void hooks_changes(struct call *c, enum host_id host, struct str before, struct 
 	for (int i = INSTALLED; i <= SKIPPED; i++) {
 		json_put_array(j, lists[i]);
 		for (const struct hook *h = table[host].hooks; h->event; h++)
-			if ((int)change_of(
+			if ((int)hooks_change_of(
 				    c, value_find(value_find(was, "hooks"), h->event),
 				    value_find(value_find(is, "hooks"), h->event)) == i)
 				json_str(j, str_of(h->event));
@@ -405,7 +405,8 @@ static struct str plugin_text(struct call *c, const struct hooks_entry *entry)
 
 /* --- all of them --- */
 
-static enum err add(struct call *c, struct str text, const void *arg, struct str *out)
+static enum err hooks_add(struct call *c, struct str text, const void *arg,
+			  struct str *out)
 {
 	const struct hooks_entry *entry = arg;
 	enum err e;
@@ -424,7 +425,8 @@ static enum err add(struct call *c, struct str text, const void *arg, struct str
 	}
 }
 
-static enum err drop(struct call *c, struct str text, const void *arg, struct str *out)
+static enum err hooks_drop(struct call *c, struct str text, const void *arg,
+			   struct str *out)
 {
 	const struct hooks_entry *entry = arg;
 
@@ -442,7 +444,7 @@ static enum err drop(struct call *c, struct str text, const void *arg, struct st
 
 struct guest hooks_guest(const struct hooks_entry *entry)
 {
-	return (struct guest){ add, drop, entry };
+	return (struct guest){ hooks_add, hooks_drop, entry };
 }
 
 bool hooks_there(struct call *c, enum host_id host, enum host_scope scope,

@@ -154,8 +154,8 @@ struct str host_command(struct call *c, enum host_id host, enum host_scope scope
 			 STR_ARG(agent));
 }
 
-static struct str entry(struct call *c, enum shape shape,
-			const struct host_server *server)
+static struct str host_entry(struct call *c, enum shape shape,
+			     const struct host_server *server)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -200,7 +200,7 @@ static struct str toml_header(struct call *c, enum host_id host,
 	return arena_fmt(&c->mem, "%s." STR_FMT, table[host].key, STR_ARG(server->name));
 }
 
-static bool is_program(struct str path)
+static bool host_is_program(struct str path)
 {
 	struct str name = path_name(path);
 
@@ -208,7 +208,7 @@ static bool is_program(struct str path)
 }
 
 /* Did we write this entry? Its program and the first argument tell. */
-static bool ours(const struct value *v)
+static bool host_ours(const struct value *v)
 {
 	const struct value *command = value_find(v, "command"),
 			   *args = value_find(v, "args");
@@ -219,8 +219,8 @@ static bool ours(const struct value *v)
 		first = &command->item[1];
 		command = &command->item[0];
 	}
-	return command && command->type == VALUE_STRING && is_program(command->text) &&
-	       first && str_is(first->text, "mcp");
+	return command && command->type == VALUE_STRING &&
+	       host_is_program(command->text) && first && str_is(first->text, "mcp");
 }
 
 static enum err not_ours(struct call *c, struct str name)
@@ -250,16 +250,16 @@ static enum err find_ours(struct call *c, const struct host *h, struct str text,
 		const struct value *v = &servers->item[i];
 		bool named = str_eq(v->key, server->name);
 
-		if (named && !ours(v) && !(add && server->sole))
+		if (named && !host_ours(v) && !(add && server->sole))
 			return not_ours(c, server->name);
-		if (named || (ours(v) && !name->p))
+		if (named || (host_ours(v) && !name->p))
 			*name = v->key;
 	}
 	return ERR_OK;
 }
 
 /* What stands in the quotes, of either kind, at the start. */
-static struct str unquoted(struct str value)
+static struct str host_unquoted(struct str value)
 {
 	struct str rest = str_skip(value, 1), text;
 
@@ -276,7 +276,7 @@ static bool ours_in_toml(struct str body)
 		str_next(&line, '=', &key);
 		line = str_trim(line);
 		if (str_is(str_trim(key), "command") && line.n > 2)
-			return is_program(unquoted(line));
+			return host_is_program(host_unquoted(line));
 	}
 	return false;
 }
@@ -295,8 +295,8 @@ static enum err edit_toml(struct call *c, enum host_id host, struct str text,
 		     toml_remove(c, text, header, out);
 }
 
-static enum err edit(struct call *c, enum host_id host, struct str text,
-		     const struct host_server *server, bool add, struct str *out)
+static enum err host_edit(struct call *c, enum host_id host, struct str text,
+			  const struct host_server *server, bool add, struct str *out)
 {
 	const struct host *h = &table[host];
 	const char *path[] = { h->key, NULL, NULL };
@@ -308,18 +308,18 @@ static enum err edit(struct call *c, enum host_id host, struct str text,
 	if ((e = find_ours(c, h, text, server, add, &name)))
 		return e;
 	path[1] = arena_cstr(&c->mem, name.p ? name : server->name);
-	return add ? jsonc_put(c, text, path, entry(c, h->shape, server), out) :
+	return add ? jsonc_put(c, text, path, host_entry(c, h->shape, server), out) :
 		     jsonc_remove(c, text, path, out);
 }
 
 enum err host_add(struct call *c, enum host_id host, struct str text,
 		  const struct host_server *server, struct str *out)
 {
-	return edit(c, host, text, server, true, out);
+	return host_edit(c, host, text, server, true, out);
 }
 
 enum err host_drop(struct call *c, enum host_id host, struct str text,
 		   const struct host_server *server, struct str *out)
 {
-	return edit(c, host, text, server, false, out);
+	return host_edit(c, host, text, server, false, out);
 }

@@ -16,8 +16,8 @@ static enum err left_alone(struct call *c, struct str path, enum err e)
 	return e;
 }
 
-static enum err replace(struct call *c, struct str path, struct str old, struct str text,
-			struct guest_outcome *o)
+static enum err installer_replace(struct call *c, struct str path, struct str old,
+				  struct str text, struct guest_outcome *o)
 {
 	enum err e;
 
@@ -61,11 +61,12 @@ enum err guest_add(struct call *c, struct str path, const struct guest *g,
 		return e;
 	if ((e = g->add(c, old, g->arg, &text)))
 		return left_alone(c, path, e);
-	return replace(c, path, old, text, out);
+	return installer_replace(c, path, old, text, out);
 }
 
 /* Did the file look like this before us: without our entry, and like now with it? */
-static bool was(struct call *c, const struct guest *g, struct str before, struct str now)
+static bool installer_was(struct call *c, const struct guest *g, struct str before,
+			  struct str now)
 {
 	struct call probe = { .now_ms = c->now_ms };
 	struct str with, without;
@@ -94,16 +95,16 @@ enum err guest_drop(struct call *c, struct str path, const struct guest *g,
 	if (text.p && str_eq(now, text))
 		return ERR_OK;
 	out->changed = true;
-	if (before.p && was(c, g, before, now)) {
+	if (before.p && installer_was(c, g, before, now)) {
 		if ((e = file_replace(c, path, before, 0644)))
 			return e;
 		call_stored(c, STORED_PART);
 		return file_remove(c, copy);
 	}
-	if (text.p && (before.p || !was(c, g, before, now)))
-		return replace(c, path, now, text, out);
+	if (text.p && (before.p || !installer_was(c, g, before, now)))
+		return installer_replace(c, path, now, text, out);
 	if (path_is_link(&c->mem, path))
-		return replace(c, path, now, text.p ? text : STR(""), out);
+		return installer_replace(c, path, now, text.p ? text : STR(""), out);
 	if (!(e = file_remove(c, path)))
 		call_stored(c, STORED_PART);
 	return e;

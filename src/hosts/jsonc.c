@@ -41,7 +41,7 @@ struct place {
 	struct member first, last, hit, before;
 };
 
-static struct str slice(struct str s, size_t from, size_t to)
+static struct str jsonc_slice(struct str s, size_t from, size_t to)
 {
 	return (struct str){ s.p + from, to - from };
 }
@@ -51,14 +51,14 @@ static bool is_space(char ch)
 	return ch == ' ' || ch == '\t' || ch == '\r' || ch == '\n';
 }
 
-static bool is_blank(struct str s)
+static bool jsonc_is_blank(struct str s)
 {
 	while (s.n && is_space(s.p[0]))
 		s = str_skip(s, 1);
 	return !s.n;
 }
 
-static bool breaks(struct str s)
+static bool jsonc_breaks(struct str s)
 {
 	return memchr(s.p, '\n', s.n) || memchr(s.p, '\r', s.n);
 }
@@ -77,10 +77,10 @@ static struct str indent_at(const struct doc *d, size_t at)
 
 	while (to < d->text.n && (d->text.p[to] == ' ' || d->text.p[to] == '\t'))
 		to++;
-	return slice(d->text, from, to);
+	return jsonc_slice(d->text, from, to);
 }
 
-static size_t skip_blanks(struct str s, size_t at)
+static size_t jsonc_skip_blanks(struct str s, size_t at)
 {
 	while (at < s.n && (s.p[at] == ' ' || s.p[at] == '\t'))
 		at++;
@@ -137,7 +137,7 @@ static size_t value_end(struct str mark, size_t at)
 }
 
 /* Moves `at` behind the comment that begins there, if any; false: it is not closed. */
-static bool skip_comment(struct str s, size_t *at)
+static bool jsonc_skip_comment(struct str s, size_t *at)
 {
 	struct str rest = str_skip(s, *at);
 	size_t i = *at + 2;
@@ -163,7 +163,7 @@ struct tail {
 };
 
 /* Blanks the comma out that `ch` shows to be a trailing one. */
-static void pass(struct tail *t, char ch, size_t at, char *plain)
+static void jsonc_pass(struct tail *t, char ch, size_t at, char *plain)
 {
 	if ((ch == '}' || ch == ']') && t->last == ',' && !strchr("{[,:", t->before))
 		plain[t->at] = ' ';
@@ -174,13 +174,13 @@ static void pass(struct tail *t, char ch, size_t at, char *plain)
  * Fills `mark`, and `plain` with what strict JSON has in the same places.
  * False: the comment at `*bad` is not closed.
  */
-static bool paint(struct str text, char *mark, char *plain, size_t *bad)
+static bool jsonc_paint(struct str text, char *mark, char *plain, size_t *bad)
 {
 	struct tail tail = { .before = ',', .last = ',' };
 
 	for (size_t at = 0, end = 0; at < text.n; at = end) {
 		*bad = at;
-		if (!skip_comment(text, &end))
+		if (!jsonc_skip_comment(text, &end))
 			return false;
 		if (end > at) {
 			memset(plain + at, ' ', end - at);
@@ -189,12 +189,13 @@ static bool paint(struct str text, char *mark, char *plain, size_t *bad)
 		}
 		end = text.p[at] == '"' ? string_end(text, at) : at + 1;
 		if (!is_space(text.p[at]))
-			pass(&tail, text.p[at], at, plain);
+			jsonc_pass(&tail, text.p[at], at, plain);
 	}
 	return true;
 }
 
-static enum err refuse(struct call *c, const struct doc *d, size_t at, const char *why)
+static enum err jsonc_refuse(struct call *c, const struct doc *d, size_t at,
+			     const char *why)
 {
 	size_t line = 1;
 
@@ -203,7 +204,7 @@ static enum err refuse(struct call *c, const struct doc *d, size_t at, const cha
 	return call_fail(c, ERR_INVALID_INPUT, "line %zu: %s", line, why);
 }
 
-static struct str newline_of(struct str text)
+static struct str jsonc_newline_of(struct str text)
 {
 	const char *lf = memchr(text.p, '\n', text.n);
 
@@ -217,9 +218,9 @@ static struct str unit_of(struct str plain)
 	struct str rest = plain, line;
 
 	while (str_next(&rest, '\n', &line)) {
-		size_t n = skip_blanks(line, 0);
+		size_t n = jsonc_skip_blanks(line, 0);
 
-		if (!n || is_blank(line))
+		if (!n || jsonc_is_blank(line))
 			continue;
 		if (line.p[0] == '\t')
 			return str_head(line, 1);
@@ -233,7 +234,7 @@ static struct str bom_of(struct str text)
 	return str_starts(text, STR("\xef\xbb\xbf")) ? str_head(text, 3) : STR("");
 }
 
-static enum err open_doc(struct call *c, struct str text, struct doc *d)
+static enum err jsonc_open_doc(struct call *c, struct str text, struct doc *d)
 {
 	struct str bom = bom_of(text), body = str_skip(text, bom.n);
 	char *mark = memcpy(arena_alloc(&c->mem, body.n + 1), body.p, body.n);
@@ -243,14 +244,14 @@ static enum err open_doc(struct call *c, struct str text, struct doc *d)
 	size_t bad;
 
 	*d = (struct doc){ .bom = bom, .text = body, .mark = { mark, body.n } };
-	if (!paint(body, mark, plain, &bad))
-		return refuse(c, d, bad, "a comment is not closed");
+	if (!jsonc_paint(body, mark, plain, &bad))
+		return jsonc_refuse(c, d, bad, "a comment is not closed");
 	if (!(d->root = value_parse(&c->mem, strict, &wrong)))
-		return refuse(c, d, wrong.offset, wrong.why);
+		return jsonc_refuse(c, d, wrong.offset, wrong.why);
 	d->open = skip_gap(d->mark, 0);
 	if (d->root->type != VALUE_OBJECT)
-		return refuse(c, d, d->open, "the document is not an object");
-	d->newline = newline_of(body);
+		return jsonc_refuse(c, d, d->open, "the document is not an object");
+	d->newline = jsonc_newline_of(body);
 	d->unit = unit_of(strict);
 	return ERR_OK;
 }
@@ -272,8 +273,8 @@ static bool next_member(const struct doc *d, size_t *at, struct member *m)
 }
 
 /* The object whose brace is at `open`, and its member `key`, if it has that. */
-static struct place look(const struct doc *d, const struct value *object, size_t open,
-			 const char *key)
+static struct place jsonc_look(const struct doc *d, const struct value *object,
+			       size_t open, const char *key)
 {
 	struct place p = { .object = object, .open = open, .close = open + 1 };
 	struct member m;
@@ -288,23 +289,24 @@ static struct place look(const struct doc *d, const struct value *object, size_t
 		}
 		p.last = m;
 	}
-	p.flat = object->count && !breaks(slice(d->text, open, p.first.key));
+	p.flat = object->count && !jsonc_breaks(jsonc_slice(d->text, open, p.first.key));
 	return p;
 }
 
 /* Goes along the first `n` keys as far as there are members for them. */
-static enum err follow(struct call *c, const struct doc *d, const char *const *path,
-		       size_t n, struct place *p)
+static enum err jsonc_follow(struct call *c, const struct doc *d, const char *const *path,
+			     size_t n, struct place *p)
 {
-	*p = look(d, d->root, d->open, path[0]);
+	*p = jsonc_look(d, d->root, d->open, path[0]);
 	p->keys = 1;
 	while (p->value && p->keys < n) {
 		struct place outer = *p;
 
 		if (outer.value->type != VALUE_OBJECT)
-			return refuse(c, d, outer.hit.from,
-				      "a value on the way of the path is not an object");
-		*p = look(d, outer.value, outer.hit.from, path[outer.keys]);
+			return jsonc_refuse(
+				c, d, outer.hit.from,
+				"a value on the way of the path is not an object");
+		*p = jsonc_look(d, outer.value, outer.hit.from, path[outer.keys]);
 		p->keys = outer.keys + 1;
 		p->flat |= outer.flat && !p->object->count;
 	}
@@ -321,7 +323,7 @@ static size_t path_length(const char *const *path)
 	return n;
 }
 
-static struct str canonical(struct arena *mem, const struct value *v)
+static struct str jsonc_canonical(struct arena *mem, const struct value *v)
 {
 	struct json j = { .out.mem = mem };
 
@@ -336,7 +338,7 @@ struct layout {
 	bool flat;
 };
 
-static void break_line(struct layout *l, size_t depth)
+static void jsonc_break_line(struct layout *l, size_t depth)
 {
 	if (l->flat)
 		return;
@@ -366,11 +368,11 @@ static void write_items(struct layout *l, const struct value *v, size_t depth)
 	for (size_t i = 0; i < v->count; i++) {
 		if (i)
 			buf_put(&l->out, l->flat ? STR(", ") : STR(","));
-		break_line(l, depth + 1);
+		jsonc_break_line(l, depth + 1);
 		(object ? write_member : write_value)(l, &v->item[i], depth + 1);
 	}
 	if (v->count)
-		break_line(l, depth);
+		jsonc_break_line(l, depth);
 	buf_char(&l->out, object ? '}' : ']');
 }
 
@@ -388,7 +390,7 @@ static void write_value(struct layout *l, const struct value *v, size_t depth)
 }
 
 /* The output, begun with what is before `until`. */
-static struct layout begin(struct call *c, const struct doc *d, size_t until)
+static struct layout jsonc_begin(struct call *c, const struct doc *d, size_t until)
 {
 	struct layout l = { .out.mem = &c->mem, .newline = d->newline, .unit = d->unit };
 
@@ -397,21 +399,21 @@ static struct layout begin(struct call *c, const struct doc *d, size_t until)
 	return l;
 }
 
-static struct str finish(const struct doc *d, struct layout *l, size_t from)
+static struct str jsonc_finish(const struct doc *d, struct layout *l, size_t from)
 {
 	buf_put(&l->out, str_skip(d->text, from));
 	return buf_str(&l->out);
 }
 
-static struct str replace(struct call *c, const struct doc *d, const struct place *p,
-			  const struct value *v)
+static struct str jsonc_replace(struct call *c, const struct doc *d,
+				const struct place *p, const struct value *v)
 {
-	struct layout l = begin(c, d, p->hit.from);
+	struct layout l = jsonc_begin(c, d, p->hit.from);
 
 	l.indent = indent_at(d, p->hit.key);
 	l.flat = p->flat && l.indent.p + l.indent.n < d->text.p + p->hit.key;
 	write_value(&l, v, 0);
-	return finish(d, &l, p->hit.to);
+	return jsonc_finish(d, &l, p->hit.to);
 }
 
 static struct str inner_indent(struct call *c, const struct doc *d, const struct place *p)
@@ -427,18 +429,18 @@ static struct str inner_indent(struct call *c, const struct doc *d, const struct
  * Into an object that holds nothing. Blanks between its braces are replaced by the new
  * lines: kept, they would stand as trailing blanks or empty lines before the member.
  */
-static struct str fill(struct call *c, const struct doc *d, const struct place *p,
-		       const struct value *v)
+static struct str jsonc_fill(struct call *c, const struct doc *d, const struct place *p,
+			     const struct value *v)
 {
-	struct layout l = begin(c, d, p->open + 1);
+	struct layout l = jsonc_begin(c, d, p->open + 1);
 
 	l.flat = p->flat;
 	l.indent = inner_indent(c, d, p);
-	break_line(&l, 0);
+	jsonc_break_line(&l, 0);
 	write_member(&l, v, 0);
 	l.indent = indent_at(d, p->open);
-	break_line(&l, 0);
-	return finish(d, &l, p->close);
+	jsonc_break_line(&l, 0);
+	return jsonc_finish(d, &l, p->close);
 }
 
 /*
@@ -446,40 +448,41 @@ static struct str fill(struct call *c, const struct doc *d, const struct place *
  * only a new line will do. If the last member has a comma the new one gets one
  * too: that tells jsonc_remove() which of the two to take back.
  */
-static struct str append(struct call *c, const struct doc *d, const struct place *p,
-			 const struct value *v)
+static struct str jsonc_append(struct call *c, const struct doc *d, const struct place *p,
+			       const struct value *v)
 {
 	size_t end = back_space(d->mark, p->close);
 	size_t comma = p->object->count && !p->last.comma ? p->last.to : 0;
-	struct layout l = begin(c, d, comma ? comma : end);
+	struct layout l = jsonc_begin(c, d, comma ? comma : end);
 
 	if (comma) {
 		buf_char(&l.out, ',');
-		buf_put(&l.out, slice(d->text, comma, end));
+		buf_put(&l.out, jsonc_slice(d->text, comma, end));
 	}
-	l.flat = p->object->count ? p->flat && d->mark.p[end - 1] != LINE :
-				    !breaks(slice(d->text, p->open, p->close));
+	l.flat = p->object->count ?
+			 p->flat && d->mark.p[end - 1] != LINE :
+			 !jsonc_breaks(jsonc_slice(d->text, p->open, p->close));
 	l.indent = inner_indent(c, d, p);
 	if (l.flat)
 		buf_char(&l.out, ' ');
-	break_line(&l, 0);
+	jsonc_break_line(&l, 0);
 	write_member(&l, v, 0);
 	if (p->last.comma)
 		buf_char(&l.out, ',');
-	return finish(d, &l, end);
+	return jsonc_finish(d, &l, end);
 }
 
-static struct str insert(struct call *c, const struct doc *d, const struct place *p,
-			 const struct value *v)
+static struct str jsonc_insert(struct call *c, const struct doc *d, const struct place *p,
+			       const struct value *v)
 {
 	bool bare = back_space(d->mark, p->close) == p->open + 1;
 
-	return (bare ? fill : append)(c, d, p, v);
+	return (bare ? jsonc_fill : jsonc_append)(c, d, p, v);
 }
 
 /* `v` as the member that the keys name: objects around it, one for each but the first. */
-static const struct value *wrap(struct arena *mem, const char *const *keys,
-				const struct value *v)
+static const struct value *jsonc_wrap(struct arena *mem, const char *const *keys,
+				      const struct value *v)
 {
 	struct value *member = arena_new(mem, struct value);
 
@@ -527,18 +530,18 @@ enum err jsonc_put(struct call *c, struct str text, const char *const *path,
 		if (!utf8_valid(str_of(path[i])))
 			return call_fail(c, ERR_INVALID_INPUT,
 					 "the new key '%s' is not valid UTF-8", path[i]);
-	if ((e = open_doc(c, is_empty(text) ? new_document(c, text) : text, &d)) ||
-	    (e = follow(c, &d, path, path_length(path), &p)))
+	if ((e = jsonc_open_doc(c, is_empty(text) ? new_document(c, text) : text, &d)) ||
+	    (e = jsonc_follow(c, &d, path, path_length(path), &p)))
 		return e;
 	if (!p.value)
-		*out = insert(c, &d, &p, wrap(&c->mem, path + p.keys - 1, v));
-	else if (str_eq(canonical(&c->mem, p.value), canonical(&c->mem, v)))
+		*out = jsonc_insert(c, &d, &p, jsonc_wrap(&c->mem, path + p.keys - 1, v));
+	else if (str_eq(jsonc_canonical(&c->mem, p.value), jsonc_canonical(&c->mem, v)))
 		*out = text;
 	else
-		*out = replace(c, &d, &p, v);
+		*out = jsonc_replace(c, &d, &p, v);
 
 	/* It may have become too deep. */
-	return open_doc(c, *out, &done);
+	return jsonc_open_doc(c, *out, &done);
 }
 
 /* True if the object would have nothing in it without its member. */
@@ -547,15 +550,16 @@ static bool is_alone(const struct doc *d, const struct place *p)
 	size_t to = p->hit.comma ? p->hit.comma + 1 : p->hit.to;
 
 	return p->object->count == 1 &&
-	       is_blank(slice(d->mark, p->open + 1, p->hit.key)) &&
-	       is_blank(slice(d->mark, p->hit.to, to - !!p->hit.comma)) &&
-	       is_blank(slice(d->mark, to, p->close));
+	       jsonc_is_blank(jsonc_slice(d->mark, p->open + 1, p->hit.key)) &&
+	       jsonc_is_blank(jsonc_slice(d->mark, p->hit.to, to - !!p->hit.comma)) &&
+	       jsonc_is_blank(jsonc_slice(d->mark, to, p->close));
 }
 
-/* True if behind `to` only the brace on a line of its own follows, as fill() left it. */
+/* True if behind `to` only the brace on a line of its own follows, as jsonc_fill() left
+ * it. */
 static bool is_filled(const struct doc *d, const struct place *p, size_t to)
 {
-	struct str rest = slice(d->text, to, p->close);
+	struct str rest = jsonc_slice(d->text, to, p->close);
 
 	return is_alone(d, p) && str_starts(rest, d->newline) &&
 	       str_eq(str_skip(rest, d->newline.n), indent_at(d, p->open));
@@ -569,7 +573,7 @@ static struct span member_span(const struct doc *d, const struct place *p, size_
 {
 	struct str mark = d->mark;
 	size_t key = p->hit.key, start = back_space(mark, key);
-	size_t line = line_start(d->text, key), rest = skip_blanks(mark, to);
+	size_t line = line_start(d->text, key), rest = jsonc_skip_blanks(mark, to);
 	bool ends = mark.p[rest] == '\n' || mark.p[rest] == '\r';
 	bool shares = !ends && (mark.p[rest] != '}' || mark.p[start - 1] == LINE);
 
@@ -585,10 +589,10 @@ static struct span member_span(const struct doc *d, const struct place *p, size_
  * Without the member and the comma that goes with it: its own, or else the one
  * before it. A comment may stand between the member and its comma.
  */
-static struct str cut(struct call *c, const struct doc *d, const struct place *p)
+static struct str jsonc_cut(struct call *c, const struct doc *d, const struct place *p)
 {
 	size_t at = p->hit.comma ? p->hit.comma : p->before.comma;
-	bool joined = p->hit.comma && is_blank(slice(d->mark, p->hit.to, at));
+	bool joined = p->hit.comma && jsonc_is_blank(jsonc_slice(d->mark, p->hit.to, at));
 	struct span member = member_span(d, p, joined ? at + 1 : p->hit.to);
 	struct span comma = { 0 };
 
@@ -597,10 +601,10 @@ static struct str cut(struct call *c, const struct doc *d, const struct place *p
 
 	bool early = comma.from < member.from;
 	struct span first = early ? comma : member, second = early ? member : comma;
-	struct layout l = begin(c, d, first.from);
+	struct layout l = jsonc_begin(c, d, first.from);
 
-	buf_put(&l.out, slice(d->text, first.to, second.from));
-	return finish(d, &l, second.to);
+	buf_put(&l.out, jsonc_slice(d->text, first.to, second.from));
+	return jsonc_finish(d, &l, second.to);
 }
 
 enum err jsonc_remove(struct call *c, struct str text, const char *const *path,
@@ -614,14 +618,14 @@ enum err jsonc_remove(struct call *c, struct str text, const char *const *path,
 	*out = text;
 	if (is_empty(text))
 		return ERR_OK;
-	if ((e = open_doc(c, text, &d)) || (e = follow(c, &d, path, n, &p)))
+	if ((e = jsonc_open_doc(c, text, &d)) || (e = jsonc_follow(c, &d, path, n, &p)))
 		return e;
 	if (!p.value)
 		return ERR_OK;
 	while (n > 1 && is_alone(&d, &p))
-		if ((e = follow(c, &d, path, --n, &p)))
+		if ((e = jsonc_follow(c, &d, path, --n, &p)))
 			return e;
-	*out = cut(c, &d, &p);
+	*out = jsonc_cut(c, &d, &p);
 	return ERR_OK;
 }
 
@@ -635,11 +639,11 @@ enum err jsonc_find(struct call *c, struct str text, const char *const *path,
 	*out = (struct str){ 0 };
 	if (is_empty(text))
 		return ERR_OK;
-	if ((e = open_doc(c, text, &d)) ||
-	    (e = follow(c, &d, path, path_length(path), &p)))
+	if ((e = jsonc_open_doc(c, text, &d)) ||
+	    (e = jsonc_follow(c, &d, path, path_length(path), &p)))
 		return e;
 	if (p.value)
-		*out = slice(d.text, p.hit.from, p.hit.to);
+		*out = jsonc_slice(d.text, p.hit.from, p.hit.to);
 	return ERR_OK;
 }
 
@@ -651,7 +655,7 @@ enum err jsonc_parse(struct call *c, struct str text, const struct value **out)
 	*out = NULL;
 	if (is_empty(text))
 		return ERR_OK;
-	if (!(e = open_doc(c, text, &d)))
+	if (!(e = jsonc_open_doc(c, text, &d)))
 		*out = d.root;
 	return e;
 }

@@ -39,14 +39,15 @@ struct thread {
 	struct letter_item *first_letter, **letters_end;
 };
 
-static void add(struct thread *t, struct stamp at, struct json *j)
+static void conversation_add(struct thread *t, struct stamp at, struct json *j)
 {
 	t->item = arena_room(&t->c->mem, t->item, t->count, sizeof *t->item);
 	t->item[t->count] = (struct item){ at, t->count, json_text(j) };
 	t->count++;
 }
 
-static void begin(struct json *j, const char *kind, int64_t at, struct str by)
+static void conversation_begin(struct json *j, const char *kind, int64_t at,
+			       struct str by)
 {
 	json_object(j);
 	json_put_str(j, "kind", str_of(kind));
@@ -55,7 +56,7 @@ static void begin(struct json *j, const char *kind, int64_t at, struct str by)
 }
 
 /* Is it about this bead? Whoever wrote may have left out the prefix. */
-static bool about(const struct thread *t, struct str bead)
+static bool conversation_about(const struct thread *t, struct str bead)
 {
 	return str_eq(bead, t->id) || (t->brief.n && str_eq(bead, t->brief));
 }
@@ -124,13 +125,13 @@ static bool is_short(enum member m)
 	       m == MEMBER_CLOSED_REASON;
 }
 
-static void put_change(struct thread *t, const struct change *c)
+static void conversation_put_change(struct thread *t, const struct change *c)
 {
 	struct json j = { .out.mem = &t->c->mem };
 
 	if (!c->regs)
 		return;
-	begin(&j, "change", c->mark.at.ms, c->mark.by);
+	conversation_begin(&j, "change", c->mark.at.ms, c->mark.by);
 	json_put_str(&j, "what", what_changed(c));
 	json_put_array(&j, "fields");
 	for (int r = 0; r < REGS; r++)
@@ -143,10 +144,11 @@ static void put_change(struct thread *t, const struct change *c)
 			json_put_raw(&j, names_word(&bead_members, m), c->member[m]);
 	json_end(&j);
 	json_end(&j);
-	add(t, c->mark.at, &j);
+	conversation_add(t, c->mark.at, &j);
 }
 
-static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
+static enum err conversation_see_record(struct call *c, const struct journal_record *r,
+					void *arg)
 {
 	struct thread *t = arg;
 	struct record record = { .change = state_new(&c->mem) };
@@ -161,24 +163,24 @@ static enum err see_record(struct call *c, const struct journal_record *r, void 
 	return ERR_OK;
 }
 
-static void put_notes(struct thread *t, const struct bead *b)
+static void conversation_put_notes(struct thread *t, const struct bead *b)
 {
 	for (size_t i = 0; i < b->notes; i++) {
 		const struct note *n = &b->note[i];
 		struct json j = { .out.mem = &t->c->mem };
 
-		begin(&j, "note", n->at.ms, n->author);
+		conversation_begin(&j, "note", n->at.ms, n->author);
 		json_put_str(&j, "id", n->id);
 		json_put_str(&j, "text", n->content);
 		json_end(&j);
-		add(t, n->at, &j);
+		conversation_add(t, n->at, &j);
 	}
 }
 
 /* The journal knows every step since it was last cut; the bead knows the last one of
  * each field. */
-static enum err put_bead(struct thread *t, struct beads *b, const struct bead_row *row,
-			 struct json *j)
+static enum err conversation_put_bead(struct thread *t, struct beads *b,
+				      const struct bead_row *row, struct json *j)
 {
 	static const struct shape all;
 	struct journal_place start = { .last = -1 };
@@ -192,14 +194,14 @@ static enum err put_bead(struct thread *t, struct beads *b, const struct bead_ro
 	if (line_decode(&t->c->mem, value_parse(&t->c->mem, row->line, &error), &bead,
 			&why)) {
 		note_changes(t, &bead);
-		put_notes(t, &bead);
+		conversation_put_notes(t, &bead);
 	}
-	e = journal_each(t->c, b->home, &start, see_record, t);
+	e = journal_each(t->c, b->home, &start, conversation_see_record, t);
 	if (e)
 		t->c->code =
 			ERR_OK; /* it has been cut meanwhile, or is for others to mend */
 	for (size_t i = 0; i < t->changes.count; i++)
-		put_change(t, t->changes.entry[i].value);
+		conversation_put_change(t, t->changes.entry[i].value);
 	return ERR_OK;
 }
 
@@ -221,7 +223,7 @@ static enum err add_bead(struct thread *t, struct str text, struct json *j)
 	if (!(e = find_bead(t->c, &b, text, &row))) {
 		t->id = row->id;
 		t->brief = find_brief(b.about.prefix, row->id);
-		e = put_bead(t, &b, row, j);
+		e = conversation_put_bead(t, &b, row, j);
 	}
 	beads_close(&b);
 	return e;
@@ -248,7 +250,7 @@ static struct str content_key(struct thread *t, struct str from, struct str cate
 	return sha256_pieces(&t->c->mem, pieces, sizeof pieces / sizeof *pieces);
 }
 
-static struct mail own(struct arena *mem, const struct mail *m)
+static struct mail conversation_own(struct arena *mem, const struct mail *m)
 {
 	struct mail copy = *m;
 	struct str *text[] = { &copy.id, &copy.thread,  &copy.bead, &copy.from,
@@ -259,7 +261,8 @@ static struct mail own(struct arena *mem, const struct mail *m)
 	return copy;
 }
 
-static const struct mail *recipient(const struct letter_item *letter, struct str agent)
+static const struct mail *conversation_recipient(const struct letter_item *letter,
+						 struct str agent)
 {
 	const struct mail *to = letter->to;
 
@@ -268,10 +271,12 @@ static const struct mail *recipient(const struct letter_item *letter, struct str
 	return to;
 }
 
-static bool same_letter(const struct letter_item *letter, const struct mail *m)
+static bool conversation_same_letter(const struct letter_item *letter,
+				     const struct mail *m)
 {
 	return letter->first.created_ms == m->created_ms &&
-	       str_eq(letter->first.thread, m->thread) && !recipient(letter, m->to);
+	       str_eq(letter->first.thread, m->thread) &&
+	       !conversation_recipient(letter, m->to);
 }
 
 /* What this message belongs to, which may be a broadcast that was seen in part. */
@@ -282,12 +287,12 @@ static struct letter_item *letter_of(struct thread *t, const struct mail *m)
 			      content_key(t, m->from, category, m->subject, m->body));
 	struct letter_item *letter = *head, *last = NULL;
 
-	for (; letter && !same_letter(letter, m); letter = letter->same)
+	for (; letter && !conversation_same_letter(letter, m); letter = letter->same)
 		last = letter;
 	if (letter)
 		return letter;
 	letter = arena_new(&t->c->mem, struct letter_item);
-	*letter = (struct letter_item){ .first = own(&t->c->mem, m) };
+	*letter = (struct letter_item){ .first = conversation_own(&t->c->mem, m) };
 	if (last)
 		last->same = letter;
 	else
@@ -307,12 +312,12 @@ static void see_mail(struct call *c, const struct mail *m, void *arg)
 	void **at;
 
 	(void)c;
-	if (!about(t, m->bead))
+	if (!conversation_about(t, m->bead))
 		return;
 	at = map_find(&t->messages, m->id);
 	if (!at) {
 		one = arena_new(&t->c->mem, struct mail);
-		*one = own(&t->c->mem, m);
+		*one = conversation_own(&t->c->mem, m);
 		letter = letter_of(t, m);
 		one->next = letter->to;
 		letter->to = one;
@@ -325,7 +330,7 @@ static void see_mail(struct call *c, const struct mail *m, void *arg)
 	one->acked_ms = m->acked_ms;
 }
 
-static void put_recipients(struct json *j, const struct mail *to)
+static void conversation_put_recipients(struct json *j, const struct mail *to)
 {
 	json_put_array(j, "recipients");
 	for (; to; to = to->next) {
@@ -345,21 +350,21 @@ static void put_letter(struct thread *t, const struct letter_item *letter)
 	const struct mail *m = &letter->first;
 	struct json j = { .out.mem = &t->c->mem };
 
-	begin(&j, "mail", m->created_ms, m->from);
+	conversation_begin(&j, "mail", m->created_ms, m->from);
 	json_put_str(&j, "category", str_of(names_word(&categories, m->category)));
 	json_put_str(&j, "label", str_of(category_label(m->category)));
 	json_put_str(&j, "thread_id", m->thread);
 	json_put_str(&j, "subject", m->subject);
 	json_put_str(&j, "text", m->body);
 	json_put_bool(&j, "requires_ack", m->requires_ack);
-	put_recipients(&j, letter->to);
+	conversation_put_recipients(&j, letter->to);
 	json_key(&j, STR("event"));
 	if (letter->event)
 		json_value(&j, letter->event);
 	else
 		json_null(&j);
 	json_end(&j);
-	add(t, (struct stamp){ .ms = m->created_ms }, &j);
+	conversation_add(t, (struct stamp){ .ms = m->created_ms }, &j);
 }
 
 /* May the event of this letter be one that was sent to `to` then? The message is stored
@@ -371,7 +376,7 @@ static bool may_tell(const struct letter_item *letter, struct str to, int64_t at
 	     one = registry_id_valid(to) && !str_is(to, "broadcast");
 
 	return letter->first.created_ms >= at && (many || !letter->event) &&
-	       (!one || recipient(letter, to));
+	       (!one || conversation_recipient(letter, to));
 }
 
 static bool tells_better(const struct letter_item *a, const struct letter_item *b)
@@ -402,7 +407,7 @@ static bool told_by_mail(struct thread *t, const struct value *event, int64_t at
 	return best;
 }
 
-static void put_event(struct thread *t, const struct value *event)
+static void conversation_put_event(struct thread *t, const struct value *event)
 {
 	struct json j = { .out.mem = &t->c->mem };
 	struct str type = value_str(event, "event_type");
@@ -412,12 +417,12 @@ static void put_event(struct thread *t, const struct value *event)
 	moment_parse(value_str(event, "created_at"), &at);
 	if (kind < 0 || told_by_mail(t, event, at))
 		return;
-	begin(&j, "protocol", at, value_str(event, "from_agent"));
+	conversation_begin(&j, "protocol", at, value_str(event, "from_agent"));
 	json_put_str(&j, "label", str_of(event_label((enum event_type)kind)));
 	json_key(&j, STR("event"));
 	json_value(&j, event);
 	json_end(&j);
-	add(t, (struct stamp){ .ms = at }, &j);
+	conversation_add(t, (struct stamp){ .ms = at }, &j);
 }
 
 static enum err add_protocol(struct thread *t, struct agent_files *f)
@@ -432,7 +437,7 @@ static enum err add_protocol(struct thread *t, struct agent_files *f)
 
 	v = e ? NULL : value_parse(&t->c->mem, json_text(&list), &error);
 	for (size_t i = v ? v->count : 0; i; i--) /* the newest is the first */
-		put_event(t, &v->item[i - 1]);
+		conversation_put_event(t, &v->item[i - 1]);
 	return e;
 }
 
@@ -463,14 +468,14 @@ static void put_whole(struct thread *t, const char *kind, struct stamp at, struc
 {
 	struct json j = { .out.mem = &t->c->mem };
 
-	begin(&j, kind, at.ms, by);
+	conversation_begin(&j, kind, at.ms, by);
 	json_put_raw(&j, member.p, json_text(value));
 	json_end(&j);
-	add(t, at, &j);
+	conversation_add(t, at, &j);
 }
 
 /* Its id as a whole, not as the beginning of a longer one. */
-static bool names(struct str text, struct str id)
+static bool conversation_names(struct str text, struct str id)
 {
 	const char *found;
 
@@ -510,7 +515,8 @@ static enum err add_board(struct thread *t)
 	for (; !e && m; m = m->next) {
 		struct json j = { .out.mem = &c->mem };
 
-		if (!names(m->content, t->id) && !names(m->refs, t->id))
+		if (!conversation_names(m->content, t->id) &&
+		    !conversation_names(m->refs, t->id))
 			continue;
 		message_encode(&j, m);
 		put_whole(t, "post", (struct stamp){ m->created_at, m->id },
@@ -519,7 +525,8 @@ static enum err add_board(struct thread *t)
 	for (; !e && a; a = a->next) {
 		struct json j = { .out.mem = &c->mem };
 
-		if (!names(a->description, t->id) && !names(a->refs, t->id))
+		if (!conversation_names(a->description, t->id) &&
+		    !conversation_names(a->refs, t->id))
 			continue;
 		artifact_encode(&j, a);
 		put_whole(t, "artifact", (struct stamp){ a->created_at, a->id },

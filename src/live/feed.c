@@ -63,7 +63,8 @@ static size_t whole_events(const char *p, size_t n)
 	return n > 1 ? n : 0;
 }
 
-static ssize_t read_locked(struct feed *f, struct feed_place *at, char *p, size_t most)
+static ssize_t feed_read_locked(struct feed *f, struct feed_place *at, char *p,
+				size_t most)
 {
 	int64_t back;
 	ssize_t got, whole;
@@ -94,7 +95,7 @@ ssize_t feed_read(struct feed *f, struct feed_place *at, char *p, size_t most)
 	ssize_t got;
 
 	pthread_mutex_lock(&f->mutex);
-	got = read_locked(f, at, p, most);
+	got = feed_read_locked(f, at, p, most);
 	pthread_mutex_unlock(&f->mutex);
 	return got;
 }
@@ -140,7 +141,7 @@ static enum err write_at_end(struct call *c, struct feed *f, struct str text)
 	return file_fail(c, "write", segment_path(&c->mem, f, f->end.segment));
 }
 
-static struct str head_text(struct call *c, const struct feed *f)
+static struct str feed_head_text(struct call *c, const struct feed *f)
 {
 	struct json j = { .out.mem = &c->mem };
 	char boot[PLATFORM_BOOT];
@@ -160,7 +161,7 @@ static struct str head_text(struct call *c, const struct feed *f)
 static enum err begin_segment(struct call *c, struct feed *f)
 {
 	int64_t n = f->end.segment + 1, oldest = n - SEGMENTS;
-	struct str path = segment_path(&c->mem, f, n), head = head_text(c, f);
+	struct str path = segment_path(&c->mem, f, n), head = feed_head_text(c, f);
 	int fd = file_own_open(&c->mem, path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 
 	if (fd < 0)
@@ -250,7 +251,7 @@ static void note_segment(void *arg, struct str name)
 		found->last = n;
 }
 
-static const struct value *comment(struct call *c, struct str *text)
+static const struct value *feed_comment(struct call *c, struct str *text)
 {
 	struct value_error error;
 	const char *end = str_find(*text, STR("\n\n"));
@@ -263,7 +264,7 @@ static const struct value *comment(struct call *c, struct str *text)
 	return value_parse(&c->mem, line, &error);
 }
 
-static void learn(struct call *c, struct feed *f, struct str rest)
+static void feed_learn(struct call *c, struct feed *f, struct str rest)
 {
 	struct str line;
 
@@ -273,7 +274,7 @@ static void learn(struct call *c, struct feed *f, struct str rest)
 }
 
 /* Goes on with what an earlier service has left; false: it cannot be used. */
-static bool resume(struct call *c, struct feed *f, int64_t last)
+static bool feed_resume(struct call *c, struct feed *f, int64_t last)
 {
 	char boot[PLATFORM_BOOT];
 	struct str text, rest;
@@ -283,16 +284,16 @@ static bool resume(struct call *c, struct feed *f, int64_t last)
 		return false;
 	text.n = whole_events(text.p, text.n);
 	if (!text.n) /* whoever began it was killed at that */
-		return resume(c, f, last - 1);
+		return feed_resume(c, f, last - 1);
 	rest = text;
-	head = comment(c, &rest);
+	head = feed_comment(c, &rest);
 	platform_boot(boot);
 	if (!head || value_str(head, "feed").n != sizeof f->name - 1 ||
 	    !str_eq(value_str(head, "boot"), str_trim(str_of(boot))))
 		return false;
 	memcpy(f->name, value_str(head, "feed").p, sizeof f->name - 1);
 	sources_decode(&f->known, value_find(head, "known"));
-	learn(c, f, rest);
+	feed_learn(c, f, rest);
 	for (int i = 0; i < SEGMENTS && last - i > 0; i++)
 		f->fd[i] = file_own_open(&c->mem, segment_path(&c->mem, f, last - i),
 					 i ? O_RDONLY : O_RDWR, 0);
@@ -327,7 +328,7 @@ enum err feed_open(struct call *c, struct str dir, struct feed **out)
 	if ((e = file_make_dir(c, dir, 0700)) ||
 	    (e = file_each(c, dir, note_segment, &found)))
 		return e;
-	if (!resume(c, f, found.last)) {
+	if (!feed_resume(c, f, found.last)) {
 		c->code = ERR_OK;
 		memcpy(f->name, id_random(&c->mem, 16).p, 16);
 		if ((e = file_each(c, dir, remove_segment, f)))

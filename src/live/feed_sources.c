@@ -30,7 +30,7 @@ static struct source *source_of(struct sources *s, struct str name)
 	return *at;
 }
 
-static void put_place(struct json *j, const struct source *source)
+static void feed_sources_put_place(struct json *j, const struct source *source)
 {
 	int count = PLACE_NUMBERS;
 
@@ -42,7 +42,7 @@ static void put_place(struct json *j, const struct source *source)
 	json_end(j);
 }
 
-static void read_place(const struct value *v, struct source *out)
+static void feed_sources_read_place(const struct value *v, struct source *out)
 {
 	*out = (struct source){ 0 };
 	for (size_t i = 0; v && v->type == VALUE_ARRAY && i < v->count; i++)
@@ -54,14 +54,14 @@ void sources_encode(struct json *j, const struct sources *s)
 {
 	for (size_t i = 0; i < s->known.count; i++) {
 		json_key(j, s->known.entry[i].key);
-		put_place(j, s->known.entry[i].value);
+		feed_sources_put_place(j, s->known.entry[i].value);
 	}
 }
 
 void sources_decode(struct sources *s, const struct value *v)
 {
 	for (size_t i = 0; v && i < v->count; i++)
-		read_place(&v->item[i], source_of(s, v->item[i].key));
+		feed_sources_read_place(&v->item[i], source_of(s, v->item[i].key));
 }
 
 void sources_learn(struct call *c, struct sources *s, struct str data)
@@ -70,8 +70,8 @@ void sources_learn(struct call *c, struct sources *s, struct str data)
 	const struct value *from = value_find(value_parse(&c->mem, data, &error), "from");
 
 	if (value_str(from, "source").p)
-		read_place(value_find(from, "to"),
-			   source_of(s, value_str(from, "source")));
+		feed_sources_read_place(value_find(from, "to"),
+					source_of(s, value_str(from, "source")));
 }
 
 struct sources sources_copy(struct arena *mem, const struct sources *s)
@@ -105,7 +105,7 @@ struct telling {
 	struct source *at;
 };
 
-static struct json begin(struct call *c)
+static struct json feed_sources_begin(struct call *c)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -113,19 +113,19 @@ static struct json begin(struct call *c)
 	return j;
 }
 
-static void end(struct telling *t, const char *type, struct json *j)
+static void feed_sources_end(struct telling *t, const char *type, struct json *j)
 {
 	json_put_object(j, "from");
 	json_put_str(j, "source", t->name);
 	json_name(j, STR("to"));
-	put_place(j, t->at);
+	feed_sources_put_place(j, t->at);
 	json_end(j);
 	json_end(j);
 	if (t->tell)
 		t->tell(t->arg, type, json_text(j));
 }
 
-static void choose(struct telling *t, struct str name)
+static void feed_sources_choose(struct telling *t, struct str name)
 {
 	t->name = name;
 	t->at = source_of(t->s, name);
@@ -134,9 +134,9 @@ static void choose(struct telling *t, struct str name)
 /* What was known of a source is not there any more: all of it has to be looked at. */
 static void tell_reset(struct telling *t)
 {
-	struct json j = begin(t->c);
+	struct json j = feed_sources_begin(t->c);
 
-	end(t, "reset", &j);
+	feed_sources_end(t, "reset", &j);
 }
 
 /* A store was taken away, and with it all sources whose names begin so. */
@@ -152,7 +152,7 @@ static void tell_gone(struct telling *t, const char *const *heads)
 			if (!str_starts(one->key, str_of(*heads)) ||
 			    !memcmp(one->value, &nowhere, sizeof nowhere))
 				continue;
-			choose(t, one->key);
+			feed_sources_choose(t, one->key);
 			*t->at = nowhere;
 			lost = true;
 		}
@@ -195,7 +195,7 @@ struct touched {
 	struct str by;
 };
 
-static void touch(struct touched *t, struct str id)
+static void feed_sources_touch(struct touched *t, struct str id)
 {
 	if (id.p)
 		map_put(&t->ids, id);
@@ -206,9 +206,9 @@ static void touch_lines(struct touched *t, const struct value *list)
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++) {
 		const struct value *line = &list->item[i];
 
-		touch(t, value_str(line, "id"));
-		touch(t, value_str(line, "from"));
-		touch(t, value_str(line, "to"));
+		feed_sources_touch(t, value_str(line, "id"));
+		feed_sources_touch(t, value_str(line, "from"));
+		feed_sources_touch(t, value_str(line, "to"));
 		if (!t->by.p)
 			t->by = writer_of(line);
 	}
@@ -247,17 +247,18 @@ struct held_record {
 
 static void tell_pending(struct held_record *p)
 {
-	struct json j = begin(p->t->c);
+	struct json j = feed_sources_begin(p->t->c);
 
 	if (!p->data.p)
 		return;
 	set_journal_place(p->t->at, p->place);
 	json_put_members(&j, p->data);
-	end(p->t, "bead", &j);
+	feed_sources_end(p->t, "bead", &j);
 	p->data = (struct str){ 0 };
 }
 
-static struct str describe(struct arena *mem, struct arena *scratch, struct str record)
+static struct str feed_sources_describe(struct arena *mem, struct arena *scratch,
+					struct str record)
 {
 	struct touched t = { .ids.mem = scratch };
 	struct json j = { .out.mem = mem };
@@ -278,7 +279,8 @@ static struct str describe(struct arena *mem, struct arena *scratch, struct str 
 }
 
 /* A journal that was cut begins with what no commit has yet; then comes its base. */
-static enum err find_base(struct call *c, const struct journal_record *r, void *arg)
+static enum err feed_sources_find_base(struct call *c, const struct journal_record *r,
+				       void *arg)
 {
 	struct held_record *p = arg;
 	struct arena scratch = { 0 };
@@ -306,10 +308,11 @@ static void enter_segment(struct call *c, struct held_record *p, int64_t segment
 
 	p->segment = segment;
 	p->carried = 0;
-	journal_each(c, p->home, &start, find_base, p);
+	journal_each(c, p->home, &start, feed_sources_find_base, p);
 }
 
-static enum err see_record(struct call *c, const struct journal_record *r, void *arg)
+static enum err feed_sources_see_record(struct call *c, const struct journal_record *r,
+					void *arg)
 {
 	struct held_record *p = arg;
 	struct arena scratch = { 0 };
@@ -324,7 +327,7 @@ static enum err see_record(struct call *c, const struct journal_record *r, void 
 		enter_segment(c, p, r->segment);
 	if (r->offset < p->carried) /* this was told */
 		return ERR_OK;
-	p->data = describe(&p->t->c->mem, &scratch, r->json);
+	p->data = feed_sources_describe(&p->t->c->mem, &scratch, r->json);
 	arena_release(&scratch);
 	return ERR_OK;
 }
@@ -354,7 +357,7 @@ static void collect_beads(struct telling *t)
 	struct beads b;
 	enum err e = beads_home(t->c, &b);
 
-	choose(t, STR("journal"));
+	feed_sources_choose(t, STR("journal"));
 	if (e)
 		return;
 	if (!journal_exists(t->c, b.home)) {
@@ -379,7 +382,7 @@ static void collect_beads(struct telling *t)
 	/* whoever is told of a change looks at it at once, and has to see it */
 	p.limited = beads_being_written(t->c, &b, &p.limit);
 	p.segment = place.offset ? place.segment : 0;
-	e = journal_each(t->c, b.home, &place, see_record, &p);
+	e = journal_each(t->c, b.home, &place, feed_sources_see_record, &p);
 	tell_pending(&p);
 	/* what follows is gone */
 	if (e && e != ERR_DATABASE_BUSY && !p.count && learn_journal(t, b.home))
@@ -409,7 +412,7 @@ static void collect_lines(struct telling *t, struct agent_files *f, struct str f
 	struct str text, line;
 	int64_t size, from;
 
-	choose(t, file);
+	feed_sources_choose(t, file);
 	if (agent_file_size(t->c, f, file, &size)) {
 		t->c->code = ERR_OK; /* the next look may do better */
 		return;
@@ -431,11 +434,11 @@ static void collect_lines(struct telling *t, struct agent_files *f, struct str f
 		struct arena scratch = { 0 };
 		struct value_error error;
 		const struct value *v = value_parse(&scratch, line, &error);
-		struct json j = begin(t->c);
+		struct json j = feed_sources_begin(t->c);
 
 		t->at->at[0] += (int64_t)line.n + 1;
 		put_members_of(&j, v, names);
-		end(t, type, &j);
+		feed_sources_end(t, type, &j);
 		arena_release(&scratch);
 	}
 }
@@ -474,7 +477,7 @@ static bool news_of(struct map *map, struct arena *mem, struct str key, struct s
 /* Who has been seen again. Told now and then; an earlier service's word is not kept. */
 static void collect_seen(struct telling *t, struct agent_files *f, bool first)
 {
-	struct json j = begin(t->c);
+	struct json j = feed_sources_begin(t->c);
 	struct registered *a;
 	size_t count = 0;
 
@@ -536,7 +539,7 @@ static void collect_messages(struct telling *t, struct board *b)
 	struct message *m, *last = NULL;
 	struct message_filter newest = { .min_priority = -1, .limit = 1 };
 
-	choose(t, STR("board/messages"));
+	feed_sources_choose(t, STR("board/messages"));
 	if (message_each(t->c, b, &newest, &last))
 		return;
 	if (!last || last->id < t->at->at[0]) {
@@ -555,14 +558,14 @@ static void collect_messages(struct telling *t, struct board *b)
 	if (last->id == t->at->at[0] || message_each(t->c, b, &filter, &m))
 		return;
 	for (; m; m = m->next) {
-		struct json j = begin(t->c);
+		struct json j = feed_sources_begin(t->c);
 
 		t->at->at[0] = m->id;
 		json_put_int(&j, "id", m->id);
 		json_put_str(&j, "by", m->from_agent);
 		json_put_str(&j, "priority",
 			     str_of(names_word(&priorities, m->priority)));
-		end(t, "post", &j);
+		feed_sources_end(t, "post", &j);
 	}
 }
 
@@ -585,7 +588,7 @@ static void collect_artifacts(struct telling *t, struct board *b)
 	struct artifact *list, **order;
 	int64_t known, count = 0;
 
-	choose(t, STR("board/artifacts"));
+	feed_sources_choose(t, STR("board/artifacts"));
 	filter.since = t->at->at[0];
 	filter.or_after = t->at->at[2];
 	if (artifact_each(t->c, b, &filter, &list))
@@ -598,14 +601,14 @@ static void collect_artifacts(struct telling *t, struct board *b)
 	known = t->at->at[1];
 	for (int64_t i = 0; i < count; i++) {
 		struct artifact *a = order[i];
-		struct json j = begin(t->c);
+		struct json j = feed_sources_begin(t->c);
 
 		if (a->created_at == filter.since && known-- > 0)
 			continue;
 		pass_artifact(t->at, a);
 		json_put_str(&j, "path", a->path.n > 1024 ? (struct str){ 0 } : a->path);
 		json_put_str(&j, "by", a->produced_by);
-		end(t, "artifact", &j);
+		feed_sources_end(t, "artifact", &j);
 	}
 }
 
@@ -619,7 +622,7 @@ static void collect_status(struct telling *t, struct board *b, bool first)
 		struct str now =
 			arena_fmt(&t->c->mem, "%d %3lld %lld", a->status,
 				  (long long)a->progress, (long long)a->updated_at);
-		struct json j = begin(t->c);
+		struct json j = feed_sources_begin(t->c);
 
 		if (!news_of(&t->s->status, &t->s->mem, a->id, now) || first || !t->tell)
 			continue;
@@ -649,8 +652,8 @@ static void collect_board(struct telling *t, bool look, bool first)
 	board_close(&b);
 }
 
-static enum err read_notes(struct telling *t, struct continuity *k, int64_t *last,
-			   struct event_row **out)
+static enum err feed_sources_read_notes(struct telling *t, struct continuity *k,
+					int64_t *last, struct event_row **out)
 {
 	struct event_filter filter = {
 		.ascending = true, .archived = true, .since = t->at->at[0], .limit = ROUND
@@ -676,8 +679,8 @@ static void collect_notes(struct telling *t)
 	t->c->gitdir = gitdir;
 	if (e)
 		return;
-	choose(t, STR("vybe/events"));
-	e = read_notes(t, &k, &last, &row);
+	feed_sources_choose(t, STR("vybe/events"));
+	e = feed_sources_read_notes(t, &k, &last, &row);
 	continuity_close(&k);
 	if (e)
 		return;
@@ -688,14 +691,14 @@ static void collect_notes(struct telling *t)
 		tell_reset(t);
 	}
 	for (; row; row = row->next) {
-		struct json j = begin(t->c);
+		struct json j = feed_sources_begin(t->c);
 
 		t->at->at[0] = row->id;
 		json_put_int(&j, "id", row->id);
 		json_put_str(&j, "kind", row->kind.n > 128 ? STR("other") : row->kind);
 		json_put_str(&j, "by", row->agent);
 		json_put_str(&j, "bead_id", row->task);
-		end(t, "note", &j);
+		feed_sources_end(t, "note", &j);
 	}
 }
 

@@ -213,7 +213,7 @@ static bool at_is(const struct value *v, const char *key, const struct value *st
 }
 
 /* What the last write to a bead was, as its line tells. */
-static struct str deed(const struct value *line)
+static struct str overview_action(const struct value *line)
 {
 	const struct value *last = value_find(line, "_at"),
 			   *notes = value_find(line, "notes");
@@ -246,11 +246,12 @@ static void put_last_act(struct json *j, const struct bead_row *row,
 	json_put_object(j, "last_act");
 	json_put_moment(j, "at", mailed ? mail->at : row->updated);
 	json_put_str(j, "by", mailed ? mail->by : value_str(line, "_by"));
-	json_put_str(j, "what", mailed ? word_of_mail(mail->category) : deed(line));
+	json_put_str(j, "what",
+		     mailed ? word_of_mail(mail->category) : overview_action(line));
 	json_end(j);
 }
 
-static void put_labels(struct json *j, const struct value *labels)
+static void overview_put_labels(struct json *j, const struct value *labels)
 {
 	json_name(j, STR("labels"));
 	if (labels)
@@ -259,7 +260,7 @@ static void put_labels(struct json *j, const struct value *labels)
 		json_raw(j, STR("[]"));
 }
 
-static enum vitality vitality(const struct crowd *w, const struct registered *a)
+static enum vitality overview_liveness(const struct crowd *w, const struct registered *a)
 {
 	return vitality_of(a->seen_ms, w->c->now_ms, w->c->stale_minutes);
 }
@@ -269,9 +270,10 @@ static void put_liveness(struct crowd *w, struct json *j, const char *key, struc
 {
 	void **at = who.p ? map_find(&w->by_id, who) : NULL;
 
-	json_put_str(j, key,
-		     at ? str_of(names_word(&vitalities, (int)vitality(w, *at))) :
-			  (struct str){ 0 });
+	json_put_str(
+		j, key,
+		at ? str_of(names_word(&vitalities, (int)overview_liveness(w, *at))) :
+		     (struct str){ 0 });
 }
 
 /* Whoever wrote may have left out the prefix of the id. */
@@ -297,7 +299,7 @@ static void put_free_from(struct json *j, const struct bead_row *row)
 					  moment_format(j->out.mem, from));
 }
 
-static void put_task(struct crowd *w, struct json *j, const struct bead_row *row)
+static void overview_put_task(struct crowd *w, struct json *j, const struct bead_row *row)
 {
 	struct mail_tally mail = mail_about(w, row->id);
 	struct arena scratch = { 0 };
@@ -321,12 +323,12 @@ static void put_task(struct crowd *w, struct json *j, const struct bead_row *row
 	json_put_moment(j, "updated_at", row->updated);
 	json_put_int(j, "unread", mail.unread);
 	json_put_int(j, "to_accept", mail.owed);
-	put_labels(j, value_find(line, "labels"));
+	overview_put_labels(j, value_find(line, "labels"));
 	put_last_act(j, row, line, &mail);
 	arena_release(&scratch);
 }
 
-static bool shown(const struct session *s, const struct overview_ask *ask)
+static bool overview_shown(const struct session *s, const struct overview_ask *ask)
 {
 	if (ask->all || !s->epic)
 		return ask->all || s->count > s->closed;
@@ -338,7 +340,7 @@ static void put_session(struct crowd *w, struct json *j, const struct session *s
 {
 	json_object(j);
 	if (s->epic) {
-		put_task(w, j, s->epic);
+		overview_put_task(w, j, s->epic);
 	} else {
 		json_put_str(j, "id", (struct str){ 0 });
 		json_put_str(j, "title", STR("Without an epic"));
@@ -352,7 +354,7 @@ static void put_session(struct crowd *w, struct json *j, const struct session *s
 		if (gone && !ask->all && (!s->epic || s->epic->status == BEAD_CLOSED))
 			continue;
 		json_object(j);
-		put_task(w, j, s->task[i]);
+		overview_put_task(w, j, s->task[i]);
 		json_end(j);
 	}
 	json_end(j);
@@ -363,12 +365,12 @@ static void put_sessions(struct crowd *w, struct json *j, const struct overview_
 {
 	json_put_array(j, "sessions");
 	for (size_t i = 0; i < w->epics.count; i++)
-		if (shown(w->epics.entry[i].value, ask))
+		if (overview_shown(w->epics.entry[i].value, ask))
 			put_session(w, j, w->epics.entry[i].value, ask);
 	json_end(j);
 }
 
-static void put_agents(struct crowd *w, struct json *j)
+static void overview_put_agents(struct crowd *w, struct json *j)
 {
 	json_put_array(j, "agents");
 	for (struct registered *a = w->agents; a; a = a->next) {
@@ -380,8 +382,9 @@ static void put_agents(struct crowd *w, struct json *j)
 		json_put_str(j, "role", a->role);
 		json_put_str(j, "status", a->status);
 		json_put_moment(j, "last_seen_at", a->seen_ms);
-		json_put_str(j, "liveness",
-			     str_of(names_word(&vitalities, (int)vitality(w, a))));
+		json_put_str(
+			j, "liveness",
+			str_of(names_word(&vitalities, (int)overview_liveness(w, a))));
 		json_put_int(j, "unread", mail.unread);
 		json_put_int(j, "to_accept", mail.owed);
 		json_end(j);
@@ -390,7 +393,7 @@ static void put_agents(struct crowd *w, struct json *j)
 }
 
 /* A reservation that has run out, or whose holder is not there, keeps nobody safe. */
-static enum err put_reservations(struct crowd *w, struct json *j)
+static enum err overview_put_reservations(struct crowd *w, struct json *j)
 {
 	struct reservation *r;
 	enum err e = reservation_shown(w->c, &w->files, (struct str){ 0 },
@@ -400,7 +403,7 @@ static enum err put_reservations(struct crowd *w, struct json *j)
 	for (; !e && r; r = r->next) {
 		void **at = map_find(&w->by_id, r->agent);
 		bool expired = r->expires_ms <= w->c->now_ms,
-		     gone = !at || vitality(w, *at) != VITALITY_ACTIVE;
+		     gone = !at || overview_liveness(w, *at) != VITALITY_ACTIVE;
 
 		json_object(j);
 		json_put_str(j, "reservation_id", r->id);
@@ -420,7 +423,7 @@ static enum err put_reservations(struct crowd *w, struct json *j)
 	return e;
 }
 
-static enum err put_incursions(struct crowd *w, struct json *j)
+static enum err overview_put_incursions(struct crowd *w, struct json *j)
 {
 	enum { MOST = 50 };
 	struct protocol_filter filter = {
@@ -442,7 +445,7 @@ static enum err encode_some(struct crowd *w, const struct overview_ask *ask,
 	json_put_array(j, "tasks");
 	for (size_t i = 0; !e && i < w->rows.count; i++) {
 		json_object(j);
-		put_task(w, j, w->rows.entry[i].value);
+		overview_put_task(w, j, w->rows.entry[i].value);
 		json_end(j);
 	}
 	json_end(j);
@@ -472,8 +475,9 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 	json_put_moment(j, "at", c->now_ms);
 	if (!ask->brief)
 		put_sessions(&w, j, ask);
-	put_agents(&w, j);
-	if ((e = put_reservations(&w, j)) || (e = put_incursions(&w, j)))
+	overview_put_agents(&w, j);
+	if ((e = overview_put_reservations(&w, j)) ||
+	    (e = overview_put_incursions(&w, j)))
 		return e;
 	json_end(j);
 	return ERR_OK;

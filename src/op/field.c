@@ -31,14 +31,14 @@ const char *field_label(struct call *c, const struct field *f)
 	return arena_fmt(&c->mem, "--" STR_FMT, STR_ARG(field_flag(&c->mem, f))).p;
 }
 
-static void *place(const struct field *f, const void *body)
+static void *field_place(const struct field *f, const void *body)
 {
 	return (char *)body + f->at;
 }
 
 /* Room for one more item at the end of the field's list. */
-static enum err grow(struct call *c, const struct field *f, struct list *list,
-		     void **item)
+static enum err field_grow(struct call *c, const struct field *f, struct list *list,
+			   void **item)
 {
 	size_t size = f->kind->size;
 
@@ -53,17 +53,17 @@ static enum err grow(struct call *c, const struct field *f, struct list *list,
 	return ERR_OK;
 }
 
-static enum err target(struct call *c, const struct field *f, void *body, void **at)
+static enum err field_target(struct call *c, const struct field *f, void *body, void **at)
 {
-	*at = place(f, body);
-	return f->flags & FIELD_LIST ? grow(c, f, *at, at) : ERR_OK;
+	*at = field_place(f, body);
+	return f->flags & FIELD_LIST ? field_grow(c, f, *at, at) : ERR_OK;
 }
 
 static enum err one_from_text(struct call *c, const struct field *f, struct str text,
 			      void *body)
 {
 	void *at;
-	enum err e = target(c, f, body, &at);
+	enum err e = field_target(c, f, body, &at);
 
 	return e ? e : f->kind->from_text(c, f, text, at);
 }
@@ -71,7 +71,7 @@ static enum err one_from_text(struct call *c, const struct field *f, struct str 
 enum err field_from_text(struct call *c, const struct field *f, struct str text,
 			 void *body)
 {
-	struct list *list = place(f, body);
+	struct list *list = field_place(f, body);
 	struct str item, rest = text;
 	enum err e = ERR_OK;
 
@@ -94,12 +94,12 @@ enum err field_from_json(struct call *c, const struct field *f, const struct val
 	if (v->type == VALUE_NULL)
 		return ERR_OK; /* as if it had not been there */
 	if (!(f->flags & FIELD_LIST))
-		return f->kind->from_json(c, f, v, place(f, body));
+		return f->kind->from_json(c, f, v, field_place(f, body));
 	if (v->type != VALUE_ARRAY)
 		return call_fail(c, ERR_USAGE, "%s must be an array", field_label(c, f));
-	((struct list *)place(f, body))->item = arena_alloc(&c->mem, 1);
+	((struct list *)field_place(f, body))->item = arena_alloc(&c->mem, 1);
 	for (size_t i = 0; i < v->count; i++)
-		if ((e = target(c, f, body, &at)) ||
+		if ((e = field_target(c, f, body, &at)) ||
 		    (e = f->kind->from_json(c, f, &v->item[i], at)))
 			return e;
 	return ERR_OK;
@@ -108,14 +108,14 @@ enum err field_from_json(struct call *c, const struct field *f, const struct val
 void field_clear(const struct field *f, void *body)
 {
 	if (f->flags & FIELD_LIST)
-		*(struct list *)place(f, body) = (struct list){ 0 };
+		*(struct list *)field_place(f, body) = (struct list){ 0 };
 	else
-		f->kind->clear(place(f, body));
+		f->kind->clear(field_place(f, body));
 }
 
 void field_to_json(struct json *j, const struct field *f, const void *body)
 {
-	const struct list *list = place(f, body);
+	const struct list *list = field_place(f, body);
 
 	if (!(f->flags & FIELD_LIST)) {
 		f->kind->to_json(j, f, list);

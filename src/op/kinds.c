@@ -447,7 +447,7 @@ const struct kind kind_duration = {
 
 /* --- moments --- */
 
-static bool parse_date(struct call *c, struct str text, int64_t *ms)
+static bool kinds_parse_date(struct call *c, struct str text, int64_t *ms)
 {
 	struct str midnight = arena_fmt(&c->mem, STR_FMT "T00:00:00Z", STR_ARG(text));
 
@@ -460,7 +460,7 @@ static enum err moment_from_text(struct call *c, const struct field *f, struct s
 {
 	int64_t ago;
 
-	if (parse_date(c, text, at))
+	if (kinds_parse_date(c, text, at))
 		return ERR_OK;
 	if (duration_parse(text, &ago)) {
 		*(int64_t *)at = c->now_ms - ago;
@@ -512,7 +512,7 @@ static enum err when_from_text(struct call *c, const struct field *f, struct str
 				 field_label(c, f));
 	if (looks_like_hash(text))
 		return ERR_OK;
-	if (parse_date(c, text, &out->ms))
+	if (kinds_parse_date(c, text, &out->ms))
 		return ERR_OK;
 	if (duration_parse(text, &ago))
 		out->ms = c->now_ms - ago;

@@ -53,8 +53,8 @@ static bool of_the_call(struct call *c, const struct op *op, const struct value 
 	return text || member->type == VALUE_NULL;
 }
 
-static enum err decode_member(struct call *c, struct request *r,
-			      const struct value *member)
+static enum err request_decode_member(struct call *c, struct request *r,
+				      const struct value *member)
 {
 	const struct field *fields = r->op->fields;
 
@@ -77,7 +77,7 @@ enum err request_decode(struct call *c, struct request *r, const struct value *o
 
 	c->wire = true;
 	for (size_t i = 0; object && i < object->count; i++)
-		if ((e = decode_member(c, r, &object->item[i])))
+		if ((e = request_decode_member(c, r, &object->item[i])))
 			return e;
 	return ERR_OK;
 }
@@ -166,7 +166,7 @@ static enum err check_call(struct call *c, const struct op *op)
 }
 
 /* The arguments as one text: what a repeated request must agree with. */
-static struct str arguments(struct call *c, const struct request *r)
+static struct str request_arguments(struct call *c, const struct request *r)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -199,7 +199,7 @@ static enum err put_stored(struct call *c, struct str stored, struct json *reply
 static enum err run_with_receipt(struct call *c, struct stores *s,
 				 const struct request *r, struct json *reply)
 {
-	struct str name = str_of(r->op->name), args = arguments(c, r), old;
+	struct str name = str_of(r->op->name), args = request_arguments(c, r), old;
 	enum err e = board_receipt_find(c, s->board, name, args, &old);
 
 	if (e)
@@ -230,7 +230,7 @@ static enum err add_unread(struct call *c, struct board *b)
 	return ERR_OK;
 }
 
-static void put_mail(struct call *c, struct mail_waiting mail)
+static void request_put_mail(struct call *c, struct mail_waiting mail)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -295,7 +295,7 @@ static void add_lost(struct call *c, const struct op *op)
  * written moves the agent's time to the millisecond, the rest only if it is old enough to
  * matter. An error stays what it is.
  */
-static void attend(struct call *c, bool wrote)
+static void request_attend(struct call *c, bool wrote)
 {
 	struct str message = c->message, step = c->step, remedy = c->remedy,
 		   details = c->details, warning = c->warning;
@@ -315,11 +315,11 @@ static void attend(struct call *c, bool wrote)
 	c->remedy = remedy;
 	c->details = details;
 	c->warning = warning;
-	put_mail(c, mail);
+	request_put_mail(c, mail);
 }
 
 /* Only looks at what it would do: nothing that a repeat could double. */
-static bool previews(const struct request *r)
+static bool request_previews(const struct request *r)
 {
 	for (const struct field *f = r->op->fields; f && f->name; f++)
 		if (!strcmp(f->name, "confirm"))
@@ -343,7 +343,8 @@ static enum err run_plain(struct call *c, const struct request *r, struct json *
 static enum err run_on_board(struct call *c, const struct request *r, struct json *reply)
 {
 	bool write = r->op->flags & OP_WRITE;
-	bool receipt = (r->op->flags & OP_RECEIPT) && c->request_id.p && !previews(r);
+	bool receipt =
+		(r->op->flags & OP_RECEIPT) && c->request_id.p && !request_previews(r);
 	struct board board;
 	struct stores s = { .board = &board };
 	enum err e = board_open(c, write ? BOARD_WRITE : BOARD_READ, &board);
@@ -469,11 +470,11 @@ static enum err find_created(struct call *c, struct beads *b, struct str *reply)
 }
 
 /* The reply that this request was given before, or absent. */
-static enum err find_receipt(struct call *c, struct beads *b, const struct request *r,
-			     struct str *reply)
+static enum err request_find_receipt(struct call *c, struct beads *b,
+				     const struct request *r, struct str *reply)
 {
 	struct receipt old = { .actor = c->actor, .id = c->request_id };
-	struct str args = sha256_hex(&c->mem, arguments(c, r));
+	struct str args = sha256_hex(&c->mem, request_arguments(c, r));
 	enum err e = beads_find_receipt(c, b, &old);
 
 	*reply = (struct str){ 0 };
@@ -499,7 +500,7 @@ static enum err run_opened(struct call *c, struct beads *b, const struct request
 	struct str old = { 0 };
 	enum err e = ERR_OK;
 
-	if (b->writing && c->request_id.p && (e = find_receipt(c, b, r, &old)))
+	if (b->writing && c->request_id.p && (e = request_find_receipt(c, b, r, &old)))
 		return e;
 	if (old.p) {
 		e = put_stored(c, old, reply);
@@ -589,7 +590,8 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	if (e)
 		return e;
 	e = agent_files_open(c, lock ? AGENTS_WRITE : AGENTS_READ, &files);
-	c->request_args = once ? sha256_hex(&c->mem, arguments(c, r)) : (struct str){ 0 };
+	c->request_args =
+		once ? sha256_hex(&c->mem, request_arguments(c, r)) : (struct str){ 0 };
 	if (!e && once)
 		e = receipts_find(c, &files, str_of(r->op->name), &old);
 	if (!e && old.p)
@@ -618,8 +620,9 @@ static enum err begin_beads(struct call *c, struct continuity *k)
 	return setup_run(c, &(struct setup_ask){ 0 }, &made, &done);
 }
 
-static enum err replay(struct call *c, const struct request *r,
-		       const struct ledger_row *old, struct str args, struct json *reply)
+static enum err request_replay(struct call *c, const struct request *r,
+			       const struct ledger_row *old, struct str args,
+			       struct json *reply)
 {
 	if (!str_is(old->op, r->op->name) || !str_eq(old->args, args))
 		return call_fail(c, ERR_REQUEST_MISMATCH,
@@ -640,7 +643,7 @@ static enum err run_once(struct call *c, const struct request *r, struct stores 
 	if (e)
 		return e;
 	if (old.reply.p)
-		return replay(c, r, &old, c->request_args, reply);
+		return request_replay(c, r, &old, c->request_args, reply);
 	if ((r->op->flags & OP_TASKS) && (e = begin_beads(c, s->vybe)))
 		return e;
 	if ((e = r->op->run(c, s, r->body, reply)))
@@ -680,7 +683,7 @@ static enum err run_on_vybe(struct call *c, const struct request *r, struct json
 			c, "Give every write an id of its own, and repeat it with the "
 			   "same one.");
 	}
-	c->request_args = sha256_hex(&c->mem, arguments(c, r));
+	c->request_args = sha256_hex(&c->mem, request_arguments(c, r));
 	if (!write && (r->op->flags & OP_TASKS)) /* who looks at tasks needs only beads */
 		e = continuity_locate(c, &k);
 	else
@@ -692,7 +695,8 @@ static enum err run_on_vybe(struct call *c, const struct request *r, struct json
 	return e;
 }
 
-static enum err run(struct call *c, const struct request *r, struct json *reply)
+static enum err request_run_on_stores(struct call *c, const struct request *r,
+				      struct json *reply)
 {
 	if (r->op->flags & OP_VYBE)
 		return run_on_vybe(c, r, reply);
@@ -714,8 +718,8 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 		return e;
 	if ((r->op->flags & (OP_VYBE | OP_NAMES)) && (e = lower_actor(c)))
 		return e;
-	e = run(c, r, reply);
-	attend(c, !e && request_writes(r));
+	e = request_run_on_stores(c, r, reply);
+	request_attend(c, !e && request_writes(r));
 	if (!e)
 		add_lost(c, r->op);
 	return e;

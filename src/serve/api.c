@@ -71,8 +71,8 @@ static bool in_address(struct str *op, struct str *bead)
 }
 
 /* The line for a desk; absent: the body is not JSON. */
-static struct str line_of(struct visit *v, struct MHD_Connection *connection,
-			  const char *path, bool post)
+static struct str api_line_of(struct visit *v, struct MHD_Connection *connection,
+			      const char *path, bool post)
 {
 	struct json j = { .out.mem = &v->mem };
 	struct str op = str_of(path + sizeof "/api/" - 1), bead;
@@ -119,7 +119,7 @@ enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
 				      MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
 				      "this operation writes", "Send it with POST." });
 
-	v->job.line = line_of(v, connection, path, post);
+	v->job.line = api_line_of(v, connection, path, post);
 	if (!v->job.line.p)
 		return refuse(v, connection,
 			      &(const struct verdict){
@@ -137,7 +137,7 @@ enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
 	return MHD_YES;
 }
 
-static unsigned status_of(struct visit *v, struct str reply)
+static unsigned api_status_of(struct visit *v, struct str reply)
 {
 	struct value_error error;
 	int64_t status = MHD_HTTP_INTERNAL_SERVER_ERROR;
@@ -179,7 +179,7 @@ enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, b
 				"Look whether it was done; with a request_id it is safe "
 				"to "
 				"send it again." });
-	status = status_of(v, reply);
+	status = api_status_of(v, reply);
 	if (v->plain && status == MHD_HTTP_OK) {
 		reply = data_alone(v->job.reply, v->job.n);
 		v->job.tag = sha256_hex(&v->mem, reply);

@@ -44,7 +44,7 @@ bool same_secret(struct str given, const char *secret)
 
 /* --- what the page signs, and what we sign for it --- */
 
-static struct str mac(struct visit *v, struct str text)
+static struct str auth_mac(struct visit *v, struct str text)
 {
 	return hmac_sha256_hex(&v->mem, str_of(v->h->key), text);
 }
@@ -59,7 +59,7 @@ static bool is_signed(struct visit *v, struct str given, const char *method)
 		return false;
 	text = arena_fmt(&v->mem, "abacus ask\n%s\n%s\n" STR_FMT "\n" STR_FMT, method,
 			 v->target.p, STR_ARG(nonce), STR_ARG(hash));
-	if (!same_secret(given, mac(v, text).p))
+	if (!same_secret(given, auth_mac(v, text).p))
 		return false;
 	memcpy(v->nonce, nonce.p, NONCE);
 	memcpy(v->body_hash, hash.p, TOKEN);
@@ -82,7 +82,7 @@ void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status
 		return;
 	text = arena_fmt(&v->mem, "abacus answer\n%s\n%u\n" STR_FMT, v->nonce, status,
 			 STR_ARG(hash));
-	MHD_add_response_header(response, "X-Abacus-Proof", mac(v, text).p);
+	MHD_add_response_header(response, "X-Abacus-Proof", auth_mac(v, text).p);
 }
 
 /* --- who may come in --- */

@@ -127,8 +127,8 @@ static enum MHD_Result answer_command(struct visit *v, struct MHD_Connection *co
 
 /* --- requests --- */
 
-static enum MHD_Result answer(struct visit *v, struct MHD_Connection *connection,
-			      const char *path, bool post)
+static enum MHD_Result http_answer(struct visit *v, struct MHD_Connection *connection,
+				   const char *path, bool post)
 {
 	if (post && v->local && !strncmp(path, "/service/", 9))
 		return answer_command(v, connection, path);
@@ -141,7 +141,7 @@ static enum MHD_Result answer(struct visit *v, struct MHD_Connection *connection
 	return send_file(v, connection, path);
 }
 
-static enum MHD_Result too_large(struct visit *v, struct MHD_Connection *connection)
+static enum MHD_Result http_too_large(struct visit *v, struct MHD_Connection *connection)
 {
 	return refuse(v, connection,
 		      &(const struct verdict){
@@ -149,15 +149,15 @@ static enum MHD_Result too_large(struct visit *v, struct MHD_Connection *connect
 			      "the body is larger than 4 MiB", "Send less at once." });
 }
 
-static enum MHD_Result admit(struct visit *v, struct MHD_Connection *connection,
-			     const char *path, bool post)
+static enum MHD_Result http_admit(struct visit *v, struct MHD_Connection *connection,
+				  const char *path, bool post)
 {
 	struct str type = header(connection, "Content-Type");
 
 	if (is_entrance(v, path))
 		return enter(v, connection);
 	if (v->too_large)
-		return too_large(v, connection);
+		return http_too_large(v, connection);
 	if (!body_is_signed(v))
 		return refuse(v, connection,
 			      &(const struct verdict){
@@ -170,7 +170,7 @@ static enum MHD_Result admit(struct visit *v, struct MHD_Connection *connection,
 				      MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "INVALID_INPUT",
 				      "the Content-Type is not application/json",
 				      "Send JSON, and say so." });
-	return answer(v, connection, path, post);
+	return http_answer(v, connection, path, post);
 }
 
 /* False: there is no end to it. */
@@ -197,7 +197,8 @@ static bool announces_too_much(struct MHD_Connection *connection)
 }
 
 /* The library calls this with the request line; only here is the target not decoded. */
-static void *arrive(void *arg, const char *target, struct MHD_Connection *connection)
+static void *http_connected(void *arg, const char *target,
+			    struct MHD_Connection *connection)
 {
 	const struct transport *on = arg;
 	struct visit *v = calloc(1, sizeof *v);
@@ -216,8 +217,9 @@ static void *arrive(void *arg, const char *target, struct MHD_Connection *connec
 }
 
 /* Before its body comes: of what is refused not one byte is taken. */
-static enum MHD_Result look_at(struct visit *v, struct MHD_Connection *connection,
-			       const char *path, const char *method, const char *version)
+static enum MHD_Result http_look_at(struct visit *v, struct MHD_Connection *connection,
+				    const char *path, const char *method,
+				    const char *version)
 {
 	struct verdict verdict = check_request(v, connection, method, version);
 
@@ -229,13 +231,14 @@ static enum MHD_Result look_at(struct visit *v, struct MHD_Connection *connectio
 	if (verdict.status)
 		return turn_away(v, connection, path, &verdict);
 	if (announces_too_much(connection))
-		return too_large(v, connection);
+		return http_too_large(v, connection);
 	return MHD_YES;
 }
 
-static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
-			      const char *path, const char *method, const char *version,
-			      const char *data, size_t *size, void **context)
+static enum MHD_Result http_handle(void *arg, struct MHD_Connection *connection,
+				   const char *path, const char *method,
+				   const char *version, const char *data, size_t *size,
+				   void **context)
 {
 	struct visit *v = *context;
 	bool post = !strcmp(method, "POST"),
@@ -245,7 +248,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
 	if (!v)
 		return MHD_NO; /* there was no memory for it */
 	if (!v->looked_at)
-		return look_at(v, connection, path, method, version);
+		return http_look_at(v, connection, path, method, version);
 	if (*size) {
 		if (!take_body(v, data, *size))
 			return MHD_NO;
@@ -261,11 +264,11 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
 				      MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
 				      "this method is not allowed here",
 				      "Use GET, or POST for an operation." });
-	return admit(v, connection, path, post);
+	return http_admit(v, connection, path, post);
 }
 
-static void leave(void *arg, struct MHD_Connection *connection, void **context,
-		  enum MHD_RequestTerminationCode why)
+static void http_disconnected(void *arg, struct MHD_Connection *connection,
+			      void **context, enum MHD_RequestTerminationCode why)
 {
 	struct visit *v = *context;
 
@@ -286,12 +289,13 @@ static struct MHD_Daemon *listen_on(struct transport *on, int fd)
 {
 	return MHD_start_daemon(
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-		handle, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+		http_handle, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, arrive, on,
-		MHD_OPTION_NOTIFY_COMPLETED, leave, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-		greet, on->h, MHD_OPTION_END);
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
+		http_connected, on, MHD_OPTION_NOTIFY_COMPLETED, http_disconnected, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, greet, on->h, MHD_OPTION_END);
 }
 
 static void make_secrets(struct http *h)

@@ -57,7 +57,7 @@ static bool write_file(const char *path, struct str text)
 }
 
 /* With the mutex held. */
-static void forget(struct http *h, int i)
+static void invite_forget(struct http *h, int i)
 {
 	struct arena mem = { 0 };
 
@@ -79,7 +79,7 @@ void invitations_open(struct http *h)
 void invitations_close(struct http *h)
 {
 	for (int i = 0; i < INVITATIONS; i++)
-		forget(h, i);
+		invite_forget(h, i);
 }
 
 void invitations_sweep(struct http *h)
@@ -89,13 +89,13 @@ void invitations_sweep(struct http *h)
 	pthread_mutex_lock(&h->mutex);
 	for (int i = 0; i < INVITATIONS; i++)
 		if (h->invitation[i].code[0] && h->invitation[i].until < now)
-			forget(h, i);
+			invite_forget(h, i);
 	pthread_mutex_unlock(&h->mutex);
 }
 
 /* --- the code --- */
 
-static bool redeem(struct http *h, struct str code)
+static bool invite_redeem(struct http *h, struct str code)
 {
 	int64_t now = moment_ticks();
 	bool good = false;
@@ -107,7 +107,7 @@ static bool redeem(struct http *h, struct str code)
 		if (!one->code[0] || one->until < now || !same_secret(code, one->code))
 			continue;
 		good = true;
-		forget(h, i);
+		invite_forget(h, i);
 	}
 	pthread_mutex_unlock(&h->mutex);
 	return good;
@@ -118,7 +118,7 @@ enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection)
 	struct str code = argument(connection, "code");
 	char page[sizeof entered + TOKEN];
 
-	if (!redeem(v->h, code))
+	if (!invite_redeem(v->h, code))
 		return send_text(v, connection, MHD_HTTP_UNAUTHORIZED, str_of(expired),
 				 html_type);
 	snprintf(page, sizeof page, entered, v->h->key);
@@ -133,7 +133,7 @@ static int make_invitation(struct http *h, struct str code)
 	for (int i = 1; i < INVITATIONS; i++)
 		if (h->invitation[i].until < h->invitation[oldest].until)
 			oldest = i;
-	forget(h, oldest);
+	invite_forget(h, oldest);
 	memcpy(h->invitation[oldest].code, code.p, TOKEN);
 	h->invitation[oldest].until = moment_ticks() + INVITATION_MS;
 	return oldest;

@@ -36,16 +36,16 @@
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int signal)
+static void serve_stop(int signal)
 {
 	(void)signal;
 	stopped = 1;
 }
 
 /* They come in only while the first thread sleeps. */
-static void hold_signals(void)
+static void serve_hold_signals(void)
 {
-	struct sigaction act = { .sa_handler = stop };
+	struct sigaction act = { .sa_handler = serve_stop };
 	sigset_t held;
 
 	signals_ignore();
@@ -155,7 +155,7 @@ static const char *const *desk_words(struct call *c)
 }
 
 /* One at a time for a project. */
-static enum err take_place(struct call *c, struct service *s)
+static enum err serve_take_place(struct call *c, struct service *s)
 {
 	enum { LOCK_MS = 500 }; /* whoever asks if it is held has it for a moment */
 	enum err e;
@@ -195,13 +195,13 @@ static enum err open_parts(struct call *c, struct service *s)
 		       call_fail(c, ERR_INTERNAL_ERROR, "the service cannot be started");
 }
 
-static enum err start(struct call *c, struct service *s, int port)
+static enum err serve_begin(struct call *c, struct service *s, int port)
 {
 	struct buf text = { .mem = &c->mem };
 	struct str page;
 	enum err e;
 
-	if ((e = take_place(c, s)) || (e = open_parts(c, s)))
+	if ((e = serve_take_place(c, s)) || (e = open_parts(c, s)))
 		return e;
 	if (port >= 0 && (port = http_listen(s->http, port)) < 0) {
 		call_fail(c, ERR_INVALID_INPUT, "cannot listen on that port: %s",
@@ -225,7 +225,7 @@ static enum err start(struct call *c, struct service *s, int port)
 enum { LOOK_MS = 500, PAUSE_MS = 5 };
 
 /* One round: arms the watch, takes in what is new, and sleeps until there may be more. */
-static void follow(const struct call *start, struct service *s)
+static void serve_follow(const struct call *start, struct service *s)
 {
 	struct call c = *start;
 	struct watch_at at[FEED_WATCHED];
@@ -264,7 +264,7 @@ static void keep_house(struct service *s, int64_t *beat)
 }
 
 /* Where its folder was taken away, another may have begun in a new one. */
-static bool still_ours(struct call *c, const struct service *s)
+static bool serve_still_ours(struct call *c, const struct service *s)
 {
 	struct stat held;
 
@@ -272,7 +272,7 @@ static bool still_ours(struct call *c, const struct service *s)
 	       file_number(&c->mem, s->place.lock) == (uint64_t)held.st_ino;
 }
 
-static void end(struct call *c, struct service *s)
+static void serve_end(struct call *c, struct service *s)
 {
 	enum { FINISH_MS = 600 };
 	int64_t until = moment_ticks() + FINISH_MS, left;
@@ -288,7 +288,7 @@ static void end(struct call *c, struct service *s)
 		desks_close(s->lounge, left > 0 ? left : 0);
 	if (s->http) {
 		http_close(s->http);
-		if (still_ours(c, s)) {
+		if (serve_still_ours(c, s)) {
 			unlink(arena_cstr(&c->mem, s->place.socket));
 			unlink(arena_cstr(&c->mem, s->place.address));
 		}
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
 		out_say("abacus-serve is started by abacus; see 'abacus serve --help'");
 		return 2;
 	}
-	hold_signals();
+	serve_hold_signals();
 	raise_limits();
 	db_keep();
 	platform_give_back();
@@ -328,13 +328,13 @@ int main(int argc, char **argv)
 	if (argv[2][0])
 		c.project = str_of(argv[2]);
 	settings_read(&c);
-	if (settings_now(&c) || liveness_check(&c) || start(&c, &s, (int)port))
+	if (settings_now(&c) || liveness_check(&c) || serve_begin(&c, &s, (int)port))
 		status = say_failure(&c);
 	while (!status && !stopped) {
-		follow(&c, &s);
+		serve_follow(&c, &s);
 		keep_house(&s, &beat);
 	}
-	end(&c, &s);
+	serve_end(&c, &s);
 	call_release(&c);
 	return status;
 }

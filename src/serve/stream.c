@@ -42,8 +42,8 @@ struct streams {
 	bool closing;
 };
 
-static ssize_t say(char *buf, size_t max, const char *event, struct feed *f,
-		   struct feed_place at, const char *data)
+static ssize_t stream_say(char *buf, size_t max, const char *event, struct feed *f,
+			  struct feed_place at, const char *data)
 {
 	char id[FEED_ID];
 	int n;
@@ -65,18 +65,20 @@ static ssize_t next_piece(struct stream *s, char *buf, size_t max)
 		bool reset = s->first == FIRST_RESET;
 
 		s->first = FIRST_DONE;
-		return say(buf, max, reset ? "reset" : "hello", s->all->feed, s->at,
-			   reset ? "{\"reason\":\"what came after that event is not "
-				   "known any more: look at everything again\"}" :
-				   "{}");
+		return stream_say(
+			buf, max, reset ? "reset" : "hello", s->all->feed, s->at,
+			reset ? "{\"reason\":\"what came after that event is not "
+				"known any more: look at everything again\"}" :
+				"{}");
 	}
 	if (s->behind && waited > STALL_MS) {
 		if (s->inside) /* who comes back gets all of it again */
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		s->over = true;
-		return say(buf, max, "dropped", s->all->feed, s->at,
-			   "{\"reason\":\"you read too slowly: connect again with the "
-			   "last id, and it goes on from there\"}");
+		return stream_say(
+			buf, max, "dropped", s->all->feed, s->at,
+			"{\"reason\":\"you read too slowly: connect again with the "
+			"last id, and it goes on from there\"}");
 	}
 	got = feed_read(s->all->feed, &s->at, buf, max < PIECE ? max : PIECE);
 	if (got < 0 && s->inside)
@@ -124,7 +126,7 @@ static ssize_t read_stream(void *arg, uint64_t pos, char *buf, size_t max)
 	return got;
 }
 
-static void free_stream(void *arg)
+static void stream_free_stream(void *arg)
 {
 	struct stream *s = arg;
 
@@ -170,9 +172,9 @@ struct MHD_Response *streams_new(struct streams *all, struct MHD_Connection *con
 	all->count++;
 	pthread_mutex_unlock(&all->mutex);
 	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE, read_stream,
-						     s, free_stream);
+						     s, stream_free_stream);
 	if (!response)
-		free_stream(s);
+		stream_free_stream(s);
 	return response;
 }
 

@@ -44,7 +44,7 @@ struct desks {
 /* --- the process --- */
 
 /* One at a time: what one thread has opened must not be inherited by another's child. */
-static bool start(struct desk *d)
+static bool worker_start(struct desk *d)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -95,7 +95,7 @@ static void let_go(struct desk *d)
 }
 
 /* Up to the end of the line; false: it has none. */
-static bool read_line(int fd, struct job *job)
+static bool worker_read_line(int fd, struct job *job)
 {
 	enum { CHUNK = 64 * 1024 };
 	size_t cap = 0;
@@ -121,29 +121,29 @@ static bool read_line(int fd, struct job *job)
 	}
 }
 
-static bool begin(struct desk *d, struct job *job)
+static bool worker_begin(struct desk *d, struct job *job)
 {
 	bool there;
 
 	pthread_mutex_lock(&d->all->mutex);
 	job->refused = d->all->closing;
-	there = !job->refused && start(d);
+	there = !job->refused && worker_start(d);
 	pthread_mutex_unlock(&d->all->mutex);
 	return there;
 }
 
 /* One that ended while it had nothing to do has not seen the job. */
-static bool give(struct desk *d, struct job *job)
+static bool worker_give(struct desk *d, struct job *job)
 {
 	if (d->pid && file_write(d->fd, job->line))
 		return true;
 	let_go(d);
-	return begin(d, job) && file_write(d->fd, job->line);
+	return worker_begin(d, job) && file_write(d->fd, job->line);
 }
 
-static void serve(struct desk *d, struct job *job)
+static void worker_serve(struct desk *d, struct job *job)
 {
-	if (!give(d, job) || !read_line(d->fd, job)) {
+	if (!worker_give(d, job) || !worker_read_line(d->fd, job)) {
 		free(job->reply);
 		job->reply = NULL;
 		let_go(d); /* the next job finds a new one */
@@ -156,7 +156,7 @@ static void serve(struct desk *d, struct job *job)
 /* --- the queue --- */
 
 /* NULL: there has been nothing to do for long, or no more will come. */
-static struct job *take(struct desks *all)
+static struct job *worker_take(struct desks *all)
 {
 	struct timespec until;
 	struct job *job;
@@ -178,17 +178,17 @@ static struct job *take(struct desks *all)
 	return job;
 }
 
-static void *sit(void *arg)
+static void *worker_loop(void *arg)
 {
 	struct desk *d = arg;
 	struct desks *all = d->all;
 	struct job *job;
 
 	pthread_mutex_lock(&all->mutex);
-	while ((job = take(all))) {
+	while ((job = worker_take(all))) {
 		d->busy = true;
 		pthread_mutex_unlock(&all->mutex);
-		serve(d, job);
+		worker_serve(d, job);
 		pthread_mutex_lock(&all->mutex);
 		d->busy = false;
 		pthread_cond_broadcast(&all->less);
@@ -206,7 +206,7 @@ static void *sit(void *arg)
 	return NULL;
 }
 
-static bool hire(struct desks *all)
+static bool worker_launch(struct desks *all)
 {
 	enum { STACK = 256 * 1024 };
 	struct desk *d = calloc(1, sizeof *d);
@@ -225,7 +225,7 @@ static bool hire(struct desks *all)
 	pthread_attr_setstacksize(&attr, STACK);
 	all->desk[i] = d;
 	all->count++;
-	well = !pthread_create(&thread, &attr, sit, d);
+	well = !pthread_create(&thread, &attr, worker_loop, d);
 	pthread_attr_destroy(&attr);
 	if (!well) {
 		all->desk[i] = NULL;
@@ -241,7 +241,7 @@ bool desks_put(struct desks *all, struct job *job)
 
 	pthread_mutex_lock(&all->mutex);
 	if (!all->closing && all->waiting >= all->idle && all->count < all->most)
-		hire(all);
+		worker_launch(all);
 	taken = all->waiting < WAITING && all->count && !all->closing;
 	if (taken) {
 		job->next = NULL;

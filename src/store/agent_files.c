@@ -17,19 +17,19 @@ static const char *const folders[] = { "agent",
 				       "agent/messages/boxes",
 				       "agent/reservations" };
 
-static struct str below(struct call *c, struct str dir, const char *name)
+static struct str agent_files_below(struct call *c, struct str dir, const char *name)
 {
 	return path_join(&c->mem, dir, str_of(name));
 }
 
 /* It ignores itself in Git: what is said here is for this machine. */
-static enum err make(struct call *c, struct str top)
+static enum err agent_files_make(struct call *c, struct str top)
 {
-	struct str ignore = below(c, top, ".gitignore");
+	struct str ignore = agent_files_below(c, top, ".gitignore");
 	enum err e = file_make_dir(c, top, 0700);
 
 	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
-		e = file_make_dir(c, below(c, top, folders[i]), 0700);
+		e = file_make_dir(c, agent_files_below(c, top, folders[i]), 0700);
 	if (!e)
 		e = file_provide(c, ignore, STR("*\n"), 0600);
 	return e;
@@ -45,10 +45,11 @@ static enum err as_io(struct call *c, enum err e, enum err io)
 
 /* Who waited has to look at the clock again: what is written has the order of the lock.
  */
-static enum err lock(struct call *c, struct agent_files *f, int wait_ms)
+static enum err agent_files_wait_lock(struct call *c, struct agent_files *f, int wait_ms)
 {
 	enum stored before = c->stored;
-	enum err e = lock_take(c, below(c, f->home, "lock"), wait_ms, &f->lock);
+	enum err e =
+		lock_take(c, agent_files_below(c, f->home, "lock"), wait_ms, &f->lock);
 
 	if (e)
 		return as_io(c, e, ERR_IO_WRITE_FAILED);
@@ -64,12 +65,13 @@ static enum err lock(struct call *c, struct agent_files *f, int wait_ms)
 
 static struct str home_of(struct call *c, struct str root)
 {
-	return below(c, root, ".beadboard/agent");
+	return agent_files_below(c, root, ".beadboard/agent");
 }
 
-static enum err check(struct call *c, struct str root, enum folder_use use)
+static enum err agent_files_check_use(struct call *c, struct str root,
+				      enum folder_use use)
 {
-	struct str top = below(c, root, ".beadboard");
+	struct str top = agent_files_below(c, root, ".beadboard");
 	enum err e;
 
 	if ((e = folder_check(c, top, use)) || (e = folder_check_tracked(c, top)))
@@ -79,7 +81,7 @@ static enum err check(struct call *c, struct str root, enum folder_use use)
 
 enum err agent_files_check(struct call *c, struct str root)
 {
-	return check(c, root, FOLDER_READ);
+	return agent_files_check_use(c, root, FOLDER_READ);
 }
 
 enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_files *out)
@@ -93,21 +95,23 @@ enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_fi
 		return as_io(c, e, ERR_IO_READ_FAILED);
 	if (!root.p)
 		return ERR_OK;
-	if ((e = check(c, root, mode == AGENTS_WRITE ? FOLDER_WRITE : FOLDER_READ)))
+	if ((e = agent_files_check_use(
+		     c, root, mode == AGENTS_WRITE ? FOLDER_WRITE : FOLDER_READ)))
 		return e;
 	if ((e = file_look(c, home_of(c, root), &found)))
 		return as_io(c, e, ERR_IO_READ_FAILED);
 	if (found.kind != FILE_FOLDER)
 		return ERR_OK;
 	out->home = home_of(c, root);
-	return mode == AGENTS_WRITE ? lock(c, out, WAIT_MS) : agent_pending_load(c, out);
+	return mode == AGENTS_WRITE ? agent_files_wait_lock(c, out, WAIT_MS) :
+				      agent_pending_load(c, out);
 }
 
 enum err agent_files_lock(struct call *c, struct agent_files *f)
 {
-	enum err e = check(c, f->root, FOLDER_WRITE);
+	enum err e = agent_files_check_use(c, f->root, FOLDER_WRITE);
 
-	return e ? e : lock(c, f, WAIT_BRIEF_MS);
+	return e ? e : agent_files_wait_lock(c, f, WAIT_BRIEF_MS);
 }
 
 enum err agent_files_begin(struct call *c, struct agent_files *f)
@@ -118,12 +122,12 @@ enum err agent_files_begin(struct call *c, struct agent_files *f)
 		return ERR_OK;
 	if (!f->root.p && (e = place_new(c, STR(".beadboard"), &f->root)))
 		return e;
-	if ((e = check(c, f->root, FOLDER_WRITE)))
+	if ((e = agent_files_check_use(c, f->root, FOLDER_WRITE)))
 		return e;
-	if ((e = make(c, below(c, f->root, ".beadboard"))))
+	if ((e = agent_files_make(c, agent_files_below(c, f->root, ".beadboard"))))
 		return as_io(c, e, ERR_IO_WRITE_FAILED);
 	f->home = home_of(c, f->root);
-	return lock(c, f, WAIT_MS);
+	return agent_files_wait_lock(c, f, WAIT_MS);
 }
 
 void agent_files_close(struct agent_files *f)
@@ -141,19 +145,20 @@ static struct str whole_lines(struct str text)
 	return text;
 }
 
-static struct str path_of(struct call *c, const struct agent_files *f, struct str name)
+static struct str agent_files_path_of(struct call *c, const struct agent_files *f,
+				      struct str name)
 {
 	return path_join(&c->mem, f->home, name);
 }
 
 struct str agent_file_path(struct call *c, const struct agent_files *f, struct str name)
 {
-	return path_of(c, f, name);
+	return agent_files_path_of(c, f, name);
 }
 
 enum err agent_file_remove(struct call *c, const struct agent_files *f, struct str name)
 {
-	enum err e = file_remove(c, path_of(c, f, name));
+	enum err e = file_remove(c, agent_files_path_of(c, f, name));
 
 	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
@@ -162,7 +167,8 @@ static enum err size_on_disk(struct call *c, const struct agent_files *f, struct
 			     int64_t *out)
 {
 	struct file_found found = { 0 };
-	enum err e = f->home.p ? file_look(c, path_of(c, f, name), &found) : ERR_OK;
+	enum err e = f->home.p ? file_look(c, agent_files_path_of(c, f, name), &found) :
+				 ERR_OK;
 
 	*out = found.size > 0 ? found.size : 0;
 	return e ? as_io(c, e, ERR_IO_READ_FAILED) : ERR_OK;
@@ -180,7 +186,7 @@ static enum err read_with_pending(struct call *c, const struct agent_files *f,
 	if (from < a->at) {
 		size_t before = (size_t)(a->at - from);
 
-		e = file_read_part(c, path_of(c, f, a->name), from,
+		e = file_read_part(c, agent_files_path_of(c, f, a->name), from,
 				   most && most < before ? most : before, &there);
 	} else {
 		rest = str_skip(rest, from - a->at < (int64_t)rest.n ?
@@ -195,8 +201,9 @@ static enum err read_with_pending(struct call *c, const struct agent_files *f,
 }
 
 /* At most `most` bytes (0: all) from a place in it. */
-static enum err read_some(struct call *c, const struct agent_files *f, struct str name,
-			  int64_t from, size_t most, struct str *out)
+static enum err agent_files_read_some(struct call *c, const struct agent_files *f,
+				      struct str name, int64_t from, size_t most,
+				      struct str *out)
 {
 	const struct agent_append *a = NULL;
 	int64_t size;
@@ -208,7 +215,7 @@ static enum err read_some(struct call *c, const struct agent_files *f, struct st
 		a = agent_pending_find(f, name, size);
 	}
 	return a ? read_with_pending(c, f, a, from, most, out) :
-		   file_read_part(c, path_of(c, f, name), from, most, out);
+		   file_read_part(c, agent_files_path_of(c, f, name), from, most, out);
 }
 
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
@@ -227,7 +234,7 @@ enum err agent_file_read_from(struct call *c, const struct agent_files *f,
 	if (!f->home.p)
 		return ERR_OK;
 	/* the beginning of a snapshot that is too large is damage as any other */
-	if ((e = read_some(c, f, name, from, record ? 0 : FILE_MOST, out)))
+	if ((e = agent_files_read_some(c, f, name, from, record ? 0 : FILE_MOST, out)))
 		return as_io(c, e, ERR_IO_READ_FAILED);
 	if (out->p && record)
 		*out = whole_lines(*out);
@@ -246,7 +253,7 @@ enum err agent_file_read_part(struct call *c, const struct agent_files *f,
 	for (size_t most = PIECE;; most *= 2) {
 		size_t got;
 
-		if ((e = read_some(c, f, name, *from, most, out)))
+		if ((e = agent_files_read_some(c, f, name, *from, most, out)))
 			return as_io(c, e, ERR_IO_READ_FAILED);
 		got = out->n;
 		*out = whole_lines(*out);
@@ -266,7 +273,8 @@ static enum err read_before(struct call *c, struct lines_back *b)
 	enum err e;
 
 	b->at = b->at > more ? b->at - more : 0;
-	e = read_some(c, b->f, b->name, b->at, (size_t)(end - b->at), &b->held);
+	e = agent_files_read_some(c, b->f, b->name, b->at, (size_t)(end - b->at),
+				  &b->held);
 	if (!b->whole)
 		b->held = whole_lines(b->held);
 	b->whole = b->whole || b->held.n;
@@ -329,7 +337,7 @@ static bool lacks_folder(struct call *c, struct str path)
 
 enum err agent_file_finish(struct call *c, const struct agent_files *f, struct str name)
 {
-	struct str path = path_of(c, f, name), text;
+	struct str path = agent_files_path_of(c, f, name), text;
 	bool whole;
 	enum err e = file_ends_line(c, path, &whole);
 
@@ -343,7 +351,7 @@ enum err agent_file_finish(struct call *c, const struct agent_files *f, struct s
 enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
 			   struct str lines)
 {
-	struct str path = path_of(c, f, name);
+	struct str path = agent_files_path_of(c, f, name);
 	enum err e = agent_file_finish(c, f, name);
 
 	if (e)
@@ -372,7 +380,8 @@ enum err agent_file_later(struct call *c, enum err e)
 enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f,
 				struct str name, const struct str *piece, size_t count)
 {
-	struct str path = path_of(c, f, name), temp = path_of(c, f, STR("tmp"));
+	struct str path = agent_files_path_of(c, f, name),
+		   temp = agent_files_path_of(c, f, STR("tmp"));
 	enum err e = file_swap(c, path, temp, piece, count);
 
 	if (e && lacks_folder(c, path))

@@ -9,7 +9,8 @@ static const struct str file = { "pending.jsonl", 13 };
 
 /* --- text --- */
 
-static struct str encode(struct call *c, const struct agent_append *all, size_t count)
+static struct str agent_pending_encode(struct call *c, const struct agent_append *all,
+				       size_t count)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -53,8 +54,8 @@ static bool decode_one(const struct value *v, struct agent_append *out)
 	       out->at <= INT64_MAX - (int64_t)out->lines.n;
 }
 
-static bool decode(struct call *c, struct str line, struct agent_append **all,
-		   size_t *count)
+static bool agent_pending_decode(struct call *c, struct str line,
+				 struct agent_append **all, size_t *count)
 {
 	struct value_error error;
 	const struct value *v = value_parse(&c->mem, line, &error),
@@ -72,7 +73,7 @@ static bool decode(struct call *c, struct str line, struct agent_append **all,
 
 /* --- reading --- */
 
-static enum err damaged(struct call *c, const struct agent_files *f)
+static enum err agent_pending_damaged(struct call *c, const struct agent_files *f)
 {
 	call_fail(c, ERR_IO_READ_FAILED, "'" STR_FMT "/" STR_FMT "' is damaged",
 		  STR_ARG(f->home), STR_ARG(file));
@@ -92,10 +93,10 @@ static enum err read_pending(struct call *c, struct agent_files *f)
 	    (e = agent_file_read(c, f, file, &text)))
 		return e;
 	/* one line; without an end it was never finished, and does not count */
-	if (text.n &&
-	    !decode(c, str_head(text, text.n - 1), &f->pending, &f->pending_count)) {
+	if (text.n && !agent_pending_decode(c, str_head(text, text.n - 1), &f->pending,
+					    &f->pending_count)) {
 		f->pending_count = 0;
-		return damaged(c, f);
+		return agent_pending_damaged(c, f);
 	}
 	return ERR_OK;
 }
@@ -156,7 +157,7 @@ static enum err complete_one(struct call *c, struct agent_files *f,
 	return agent_file_append(c, f, a->name, a->lines);
 }
 
-static enum err complete(struct call *c, struct agent_files *f)
+static enum err agent_pending_write_all(struct call *c, struct agent_files *f)
 {
 	enum err e = ERR_OK;
 
@@ -173,7 +174,7 @@ enum err agent_pending_complete(struct call *c, struct agent_files *f)
 {
 	enum err e = read_pending(c, f);
 
-	return e || !f->pending_count ? e : complete(c, f);
+	return e || !f->pending_count ? e : agent_pending_write_all(c, f);
 }
 
 enum err agent_files_append_all(struct call *c, struct agent_files *f,
@@ -191,13 +192,14 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f,
 		    (e = agent_file_size(c, f, all[i].name, &all[i].at)))
 			return e;
 	}
-	line = encode(c, all, count);
-	if (!decode(c, str_head(line, line.n - 1), &again, &n))
+	line = agent_pending_encode(c, all, count);
+	if (!agent_pending_decode(c, str_head(line, line.n - 1), &again, &n))
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "this cannot be stored: it could not be read back");
 	if ((e = agent_file_append(c, f, file, line)))
 		return e;
 	f->pending = again;
 	f->pending_count = n;
-	return agent_file_later(c, complete(c, f)); /* whoever comes next tries again */
+	return agent_file_later(
+		c, agent_pending_write_all(c, f)); /* whoever comes next tries again */
 }

@@ -266,7 +266,8 @@ static enum err await_checkout(struct call *c, const struct repository *repo,
  * is another user's, whose Git cannot have made a folder of this user's. A look that
  * fails means the same: the user's own Git could not get there either.
  */
-static enum err find_worktree(struct call *c, struct str path, struct repository *out)
+static enum err folder_find_worktree(struct call *c, struct str path,
+				     struct repository *out)
 {
 	struct candidate around;
 	enum err e = candidate_around(c, path_parent(path), &around);
@@ -324,7 +325,7 @@ enum err folder_check_tracked(struct call *c, struct str path)
 
 	if (str_eq(c->untracked, path)) /* a call opens some stores more than once */
 		return ERR_OK;
-	if ((e = find_worktree(c, path, &repo)) || !repo.tree.p)
+	if ((e = folder_find_worktree(c, path, &repo)) || !repo.tree.p)
 		return e;
 	if ((e = await_checkout(c, &repo, path, name_in(&repo, path))) ||
 	    (e = is_tracked(c, &repo, name_in(&repo, path), &tracked)) ||

@@ -29,12 +29,12 @@ static struct journal_place start_of(int64_t segment, struct journal_place befor
 	return (struct journal_place){ segment, 0, -1, before.crc, before.first };
 }
 
-static uint32_t checksum(struct str json, int64_t before)
+static uint32_t journal_checksum(struct str json, int64_t before)
 {
 	return crc32c((uint32_t)before, json);
 }
 
-static enum err restore(struct call *c)
+static enum err journal_restore(struct call *c)
 {
 	return call_remedy(c, "Run 'bd repair --apply': it keeps the damaged file aside, "
 			      "saves every record that is sound and lists the others");
@@ -60,15 +60,15 @@ enum err journal_segments(struct call *c, struct str dir, struct journal_segment
 }
 
 /* Some of the files between the first and the last are not there. */
-static enum err incomplete(struct call *c, struct str dir,
-			   const struct journal_segments *s)
+static enum err journal_incomplete(struct call *c, struct str dir,
+				   const struct journal_segments *s)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
 		  "of the files journal.%lld to journal.%lld in '" STR_FMT
 		  "' only %lld are there",
 		  (long long)s->first, (long long)s->last, STR_ARG(dir),
 		  (long long)s->count);
-	return restore(c);
+	return journal_restore(c);
 }
 
 bool journal_exists(struct call *c, struct str dir)
@@ -97,7 +97,7 @@ bool journal_hex(struct str text, uint32_t *out)
 }
 
 /* Is the last record before the place the one whose checksum it has? */
-static bool agrees(struct call *c, struct str path, struct journal_place place)
+static bool journal_agrees(struct call *c, struct str path, struct journal_place place)
 {
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	char head[HEAD], end;
@@ -111,7 +111,7 @@ static bool agrees(struct call *c, struct str path, struct journal_place place)
 }
 
 /* What a segment after the first begins with: how the one before it ended. */
-static struct str head_text(struct call *c, struct journal_place before)
+static struct str journal_head_text(struct call *c, struct journal_place before)
 {
 	return arena_fmt(&c->mem, "{\"after\":%lld,\"first\":%lld}",
 			 (long long)before.crc, (long long)before.first);
@@ -129,7 +129,8 @@ bool journal_head_parse(struct str json, int64_t *after, int64_t *first)
 }
 
 /* Which journal the oldest segment is of: the checksum of its very first record. */
-static bool identify(struct call *c, struct str dir, int64_t segment, int64_t *first)
+static bool journal_identify(struct call *c, struct str dir, int64_t segment,
+			     int64_t *first)
 {
 	struct str path = journal_path(c, dir, segment);
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
@@ -156,11 +157,11 @@ static bool same_journal(struct call *c, struct str dir, struct journal_place pl
 	int64_t first;
 
 	return journal_segments(c, dir, &s) || !s.count ||
-	       !identify(c, dir, s.first, &first) || first == place.first;
+	       !journal_identify(c, dir, s.first, &first) || first == place.first;
 }
 
 /* Was the segment dropped because a commit has all that was in it? */
-static bool dropped(struct call *c, struct str dir, int64_t segment)
+static bool journal_dropped(struct call *c, struct str dir, int64_t segment)
 {
 	struct journal_segments s;
 
@@ -168,7 +169,7 @@ static bool dropped(struct call *c, struct str dir, int64_t segment)
 }
 
 /* The file is gone, or the only one is empty: nothing says that this was meant. */
-static enum err lost(struct call *c, struct str path, int64_t offset)
+static enum err journal_lost(struct call *c, struct str path, int64_t offset)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
 		  "'" STR_FMT
@@ -203,17 +204,17 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 									JOURNAL_SAME;
 		return ERR_OK;
 	}
-	if (size < 0 && dropped(c, dir, place.segment)) {
+	if (size < 0 && journal_dropped(c, dir, place.segment)) {
 		*news = JOURNAL_AHEAD;
 		return ERR_OK;
 	}
 	if (place.last >= 0 && size <= place.last && same_journal(c, dir, place)) {
 		if (nothing_left(c, dir, place.segment, size))
-			return lost(c, path, place.last);
+			return journal_lost(c, path, place.last);
 		*news = JOURNAL_SHORTER;
 		return ERR_OK;
 	}
-	if (size < place.offset || !agrees(c, path, place))
+	if (size < place.offset || !journal_agrees(c, path, place))
 		*news = JOURNAL_AHEAD;
 	else if (size > place.offset ||
 		 file_exists(&c->mem, journal_path(c, dir, place.segment + 1)))
@@ -223,13 +224,13 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 	return ERR_OK;
 }
 
-static enum err damaged(struct call *c, struct str path, int64_t offset)
+static enum err journal_damaged(struct call *c, struct str path, int64_t offset)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
 		  "'" STR_FMT
 		  "' is damaged: the record at byte %lld is not what was written",
 		  STR_ARG(path), (long long)offset);
-	return restore(c);
+	return journal_restore(c);
 }
 
 /* A segment that is being read: what of it is in memory. */
@@ -258,12 +259,12 @@ static enum err take_record(struct reader *r, struct str line)
 	enum err e;
 
 	if (line.n <= HEAD || !journal_hex(line, &crc) || line.p[8] != ' ')
-		return damaged(r->c, r->path, place->offset);
+		return journal_damaged(r->c, r->path, place->offset);
 	if (head && !journal_head_parse(record.json, &before, &first))
-		return damaged(r->c, r->path, place->offset);
-	if (crc != checksum(record.json, before) ||
+		return journal_damaged(r->c, r->path, place->offset);
+	if (crc != journal_checksum(record.json, before) ||
 	    (place->first && (before != place->crc || first != place->first)))
-		return damaged(r->c, r->path, place->offset);
+		return journal_damaged(r->c, r->path, place->offset);
 	place->first = first;
 	if (!head && (e = r->visit(r->c, &record, r->arg)))
 		return e;
@@ -278,7 +279,7 @@ static enum err take_record(struct reader *r, struct str line)
  * What a crash has left at the end of the file can be as large as the disk, and is
  * dropped: only what begins as a record does is held until its end is found.
  */
-static void hold(struct reader *r, struct str rest)
+static void journal_hold(struct reader *r, struct str rest)
 {
 	uint32_t crc;
 
@@ -301,13 +302,13 @@ static enum err take_records(struct reader *r)
 		struct str line = { rest.p, (size_t)(end - rest.p) };
 
 		if (r->skipping)
-			return damaged(r->c, r->path, r->place->offset);
+			return journal_damaged(r->c, r->path, r->place->offset);
 		if ((e = take_record(r, line)))
 			return e;
 		rest = str_skip(rest, line.n + 1);
 		r->searched = 0;
 	}
-	hold(r, rest);
+	journal_hold(r, rest);
 	return ERR_OK;
 }
 
@@ -321,10 +322,10 @@ static bool end_overwritten(const struct reader *r)
 	if (r->skipping || line.n < HEAD + 2 || !journal_hex(line, &crc))
 		return false;
 	line.n--;
-	return crc == checksum(str_skip(line, HEAD), r->place->crc);
+	return crc == journal_checksum(str_skip(line, HEAD), r->place->crc);
 }
 
-static enum err read_all(struct reader *r, int fd)
+static enum err journal_read_all(struct reader *r, int fd)
 {
 	enum { CHUNK = 256 * 1024 };
 	ssize_t got;
@@ -341,7 +342,7 @@ static enum err read_all(struct reader *r, int fd)
 	} while (got);
 	/* what has no end was interrupted, and never acknowledged */
 	return ((r->held.n || r->skipping) && !r->last) || end_overwritten(r) ?
-		       damaged(r->c, r->path, r->place->offset) :
+		       journal_damaged(r->c, r->path, r->place->offset) :
 		       ERR_OK;
 }
 
@@ -355,7 +356,7 @@ static enum err read_segment(struct reader *r)
 	r->held = (struct buf){ .mem = &r->mem };
 	r->searched = 0;
 	r->skipping = false;
-	e = read_all(r, fd);
+	e = journal_read_all(r, fd);
 	arena_release(&r->mem);
 	return e;
 }
@@ -377,7 +378,7 @@ enum err journal_each(struct call *c, struct str dir, struct journal_place *plac
 		if ((e = read_segment(&r)) || r.last)
 			return e;
 		if (!file_exists(&c->mem, journal_path(c, dir, place->segment + 1)))
-			return incomplete(c, dir, &s);
+			return journal_incomplete(c, dir, &s);
 		*place = start_of(place->segment + 1, *place);
 	}
 }
@@ -386,7 +387,7 @@ enum err journal_missing(struct call *c, struct str dir, int64_t segment)
 {
 	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is missing",
 		  STR_ARG(journal_path(c, dir, segment)));
-	return restore(c);
+	return journal_restore(c);
 }
 
 bool journal_one_follows(struct call *c, struct str dir, struct journal_place place)
@@ -450,7 +451,7 @@ static enum err open_end(struct call *c, struct str path, struct journal_place p
 }
 
 /* A segment counts only with all that is before it, and nothing unfinished in there. */
-static enum err finish(struct call *c, struct str dir, struct journal_place place)
+static enum err journal_finish(struct call *c, struct str dir, struct journal_place place)
 {
 	AUTO_FD fd = -1;
 	enum err e;
@@ -463,7 +464,7 @@ static enum err finish(struct call *c, struct str dir, struct journal_place plac
 
 static void put_line(struct buf *out, struct journal_place *at, struct str json)
 {
-	uint32_t crc = checksum(json, at->crc);
+	uint32_t crc = journal_checksum(json, at->crc);
 
 	at->last = at->offset;
 	at->offset += (int64_t)(HEAD + json.n + 1);
@@ -477,9 +478,9 @@ static void put_line(struct buf *out, struct journal_place *at, struct str json)
 /* The lines as one write, at `at`; where they begin a segment, its head is before them.
  * What is written in part has no end, and does not count, whether or not it can be cut
  * off now. A new segment's name is on the medium before anything in it. */
-static enum err put_lines(struct call *c, struct str dir, struct journal_place at,
-			  const struct str *json, size_t count,
-			  struct journal_place *place, int *fd)
+static enum err journal_put_lines(struct call *c, struct str dir, struct journal_place at,
+				  const struct str *json, size_t count,
+				  struct journal_place *place, int *fd)
 {
 	struct buf lines = { .mem = &c->mem };
 	struct journal_place before = at;
@@ -488,7 +489,7 @@ static enum err put_lines(struct call *c, struct str dir, struct journal_place a
 	enum err e;
 
 	if (begins && at.segment > 1)
-		put_line(&lines, &at, head_text(c, before));
+		put_line(&lines, &at, journal_head_text(c, before));
 	for (size_t i = 0; i < count; i++)
 		put_line(&lines, &at, json[i]);
 	if ((e = open_end(c, path, before, fd)) ||
@@ -514,19 +515,19 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 
 	if (!at.segment || at.offset >= SEGMENT_MOST)
 		at = start_of(at.segment + 1, at);
-	if (at.segment != place->segment && (e = finish(c, dir, *place)))
+	if (at.segment != place->segment && (e = journal_finish(c, dir, *place)))
 		return e;
-	return put_lines(c, dir, at, &json, 1, place, fd);
+	return journal_put_lines(c, dir, at, &json, 1, place, fd);
 }
 
 enum err journal_restart(struct call *c, struct str dir, struct journal_place *place,
 			 const struct str *json, size_t count, int *fd)
 {
-	enum err e = finish(c, dir, *place);
+	enum err e = journal_finish(c, dir, *place);
 
 	return e ? e :
-		   put_lines(c, dir, start_of(place->segment + 1, *place), json, count,
-			     place, fd);
+		   journal_put_lines(c, dir, start_of(place->segment + 1, *place), json,
+				     count, place, fd);
 }
 
 enum err journal_drop(struct call *c, struct str dir, int64_t segment)

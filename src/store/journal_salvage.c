@@ -70,7 +70,7 @@ static void go_on_from(struct salvage *s, uint32_t crc, bool chained)
 }
 
 /* A checksum of which a byte or two were damaged. */
-static bool alike(struct str text, uint32_t crc)
+static bool journal_salvage_alike(struct str text, uint32_t crc)
 {
 	char digits[DIGITS + 1];
 	int same = 0;
@@ -84,7 +84,7 @@ static bool alike(struct str text, uint32_t crc)
 }
 
 /* Does the text go with its checksum, after one of the candidates? */
-static bool holds(struct salvage *s, struct str text, struct str json)
+static bool journal_salvage_holds(struct salvage *s, struct str text, struct str json)
 {
 	uint32_t crc;
 
@@ -129,7 +129,7 @@ static size_t glued_at(struct salvage *s, struct str text)
 	return 0;
 }
 
-static void break_line(struct salvage *s, struct line *line)
+static void journal_salvage_break_line(struct salvage *s, struct line *line)
 {
 	struct candidate old[CANDIDATES];
 	size_t count = s->candidates;
@@ -151,12 +151,12 @@ static void break_line(struct salvage *s, struct line *line)
 		put_candidate(s, old[i].crc, old[i].confirms);
 }
 
-static void judge(struct salvage *s, struct line *line)
+static void journal_salvage_verdict(struct salvage *s, struct line *line)
 {
 	struct str json = json_of(line->text);
 	uint32_t crc = 0, due;
 
-	if (line->text.n > JOURNAL_HEAD && holds(s, line->text, json)) {
+	if (line->text.n > JOURNAL_HEAD && journal_salvage_holds(s, line->text, json)) {
 		bool space = line->text.p[8] == ' ';
 
 		journal_hex(line->text, &crc);
@@ -166,7 +166,7 @@ static void judge(struct salvage *s, struct line *line)
 		return;
 	}
 	due = s->candidates ? crc32c(s->before[0].crc, json) : 0;
-	if (json.n && s->chained && alike(line->text, due)) {
+	if (json.n && s->chained && journal_salvage_alike(line->text, due)) {
 		line->verdict = JOURNAL_MENDED;
 		line->why = "its checksum is damaged; its text goes with the rest of it";
 		go_on_from(s, due, true);
@@ -180,7 +180,7 @@ static void judge(struct salvage *s, struct line *line)
 		go_on_from(s, crc, true);
 		return;
 	}
-	break_line(s, line);
+	journal_salvage_break_line(s, line);
 }
 
 /* The line that begins a segment after the first; it is no record. */
@@ -195,7 +195,7 @@ static void judge_head(struct salvage *s, struct line *line)
 		journal_hex(line->text, &crc);
 	well = well && crc == due;
 	if (!well) {
-		break_line(s, line);
+		journal_salvage_break_line(s, line);
 		line->verdict = JOURNAL_MENDED; /* it says nothing of any bead */
 		line->why = "the line that begins the file is damaged";
 		return;
@@ -207,7 +207,7 @@ static void judge_head(struct salvage *s, struct line *line)
 	go_on_from(s, crc, true);
 }
 
-static struct line *add_line(struct salvage *s, struct str text)
+static struct line *journal_salvage_add_line(struct salvage *s, struct str text)
 {
 	struct line *line = arena_new(&s->c->mem, struct line);
 
@@ -219,23 +219,24 @@ static struct line *add_line(struct salvage *s, struct str text)
 
 /* A line may hold several records. One without an end, at the very end, was never
  * finished: unless it is whole. */
-static void take_line(struct salvage *s, struct str text, bool ended)
+static void journal_salvage_take_line(struct salvage *s, struct str text, bool ended)
 {
 	size_t at;
 
-	while (text.n > JOURNAL_HEAD && !holds(s, text, json_of(text)) &&
+	while (text.n > JOURNAL_HEAD && !journal_salvage_holds(s, text, json_of(text)) &&
 	       (at = glued_at(s, text))) {
-		struct line *line = add_line(s, str_head(text, at));
+		struct line *line = journal_salvage_add_line(s, str_head(text, at));
 
-		judge(s, line);
+		journal_salvage_verdict(s, line);
 		line->verdict = JOURNAL_MENDED;
 		line->why = "the end of its line is damaged";
 		text = str_skip(text, at + 1);
 		if (!text.n)
 			return;
 	}
-	if (ended || !s->last || (text.n > JOURNAL_HEAD && holds(s, text, json_of(text))))
-		judge(s, add_line(s, text));
+	if (ended || !s->last ||
+	    (text.n > JOURNAL_HEAD && journal_salvage_holds(s, text, json_of(text))))
+		journal_salvage_verdict(s, journal_salvage_add_line(s, text));
 }
 
 static void take_segment(struct salvage *s, int64_t segment, struct str text)
@@ -247,20 +248,21 @@ static void take_segment(struct salvage *s, int64_t segment, struct str text)
 		struct str line = str_head(text, end ? (size_t)(end - text.p) : text.n);
 
 		if (head) {
-			struct line *first = add_line(s, line);
+			struct line *first = journal_salvage_add_line(s, line);
 
 			first->head = true;
 			judge_head(s, first);
 		} else {
-			take_line(s, line, end);
+			journal_salvage_take_line(s, line, end);
 		}
 		head = false;
 		text = str_skip(text, line.n + (end ? 1 : 0));
 	}
 }
 
-static enum err visit_lines(struct salvage *s, int64_t segment, struct str text,
-			    journal_piece_visit *visit, void *arg)
+static enum err journal_salvage_visit_lines(struct salvage *s, int64_t segment,
+					    struct str text, journal_piece_visit *visit,
+					    void *arg)
 {
 	enum err e = ERR_OK;
 
@@ -298,7 +300,7 @@ static enum err salvage_segment(struct salvage *s, struct str dir, int64_t segme
 	s->first = NULL;
 	s->tail = &s->first;
 	take_segment(s, segment, text);
-	return visit_lines(s, segment, text, visit, arg);
+	return journal_salvage_visit_lines(s, segment, text, visit, arg);
 }
 
 enum err journal_salvage(struct call *c, struct str dir, journal_piece_visit *visit,

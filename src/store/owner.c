@@ -35,7 +35,7 @@ struct safe_search {
 };
 
 /* A pattern that ends in a slash and a star means every folder below it. */
-static bool is_below(struct call *c, struct str dir, struct str pattern)
+static bool owner_is_below(struct call *c, struct str dir, struct str pattern)
 {
 	struct str parent = path_real(&c->mem, path_parent(pattern));
 
@@ -53,7 +53,7 @@ static bool is_listed(struct call *c, struct str dir, struct str value)
 	if (!path.n || path.p[0] != '/')
 		return false;
 	if (str_ends(path, STR("/*")))
-		return is_below(c, dir, path);
+		return owner_is_below(c, dir, path);
 	return str_eq(dir, path_real(&c->mem, path));
 }
 
@@ -81,7 +81,7 @@ bool owner_listed_safe(struct call *c, struct str dir)
 
 /* A user's name; absent: unknown. Read by hand, because the C library would load others
  * for that, which a statically linked program should not do. */
-static struct str name_of(struct call *c, uid_t uid)
+static struct str owner_name_of(struct call *c, uid_t uid)
 {
 	struct str text, line, name, secret, number;
 	int64_t n;
@@ -97,7 +97,7 @@ static struct str name_of(struct call *c, uid_t uid)
 
 enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir)
 {
-	struct str real = path_real(&c->mem, dir), name = name_of(c, uid);
+	struct str real = path_real(&c->mem, dir), name = owner_name_of(c, uid);
 
 	call_fail(c, ERR_DUBIOUS_OWNERSHIP,
 		  "'" STR_FMT "' belongs to another user%s" STR_FMT " (uid %lu)",

@@ -7,7 +7,7 @@
 #include "store/owner.h"
 #include "store/place_parts.h"
 
-static enum err named(struct call *c, struct str *root)
+static enum err place_named(struct call *c, struct str *root)
 {
 	struct str dir = path_resolve(&c->mem, c->dir, c->project);
 
@@ -36,8 +36,8 @@ static enum err find_in(struct call *c, struct str dir, struct str name,
 }
 
 /* In the first folder from `dir` upwards that has it, not above `top`. */
-static enum err search(struct call *c, struct str dir, struct str top, struct str name,
-		       struct found *out)
+static enum err place_search(struct call *c, struct str dir, struct str top,
+			     struct str name, struct found *out)
 {
 	enum err e;
 
@@ -57,18 +57,20 @@ static enum err search_around(struct call *c, struct str name, struct found *out
 	if (e)
 		return e;
 	if (around.repo.tree.p) {
-		if ((e = search(c, c->dir, around.repo.tree, name, out)) || out->root.p)
+		if ((e = place_search(c, c->dir, around.repo.tree, name, out)) ||
+		    out->root.p)
 			return e;
 		if (around.foreign.path.p)
 			return candidate_refuse(c, &around);
 		if ((e = find_in(c, around.repo.main, name, out)) || out->root.p)
 			return e;
 	}
-	return search(c, c->dir, STR("/"), name, out);
+	return place_search(c, c->dir, STR("/"), name, out);
 }
 
 /* The folder has to be the user's, and so has what it leads to where it is a link. */
-static enum err check_folder(struct call *c, struct str name, const struct found *found)
+static enum err place_check_folder(struct call *c, struct str name,
+				   const struct found *found)
 {
 	struct str path = path_join(&c->mem, found->root, name);
 	uid_t owner = found->entry.owner;
@@ -93,12 +95,12 @@ enum err place_find(struct call *c, struct str name, struct str *root)
 	*root = (struct str){ 0 };
 	if (!c->project.p)
 		e = search_around(c, name, &found);
-	else if (!(e = named(c, &dir)))
+	else if (!(e = place_named(c, &dir)))
 		e = find_in(c, dir, name, &found);
 	if (e || !found.root.p)
 		return e;
 	*root = found.root;
-	return check_folder(c, name, &found);
+	return place_check_folder(c, name, &found);
 }
 
 enum err place_new(struct call *c, struct str name, struct str *root)
@@ -110,7 +112,7 @@ enum err place_new(struct call *c, struct str name, struct str *root)
 	if ((e = place_find(c, name, &found)))
 		return e;
 	if (c->project.p)
-		return named(c, root);
+		return place_named(c, root);
 	if ((e = candidate_find(c, &around)))
 		return e;
 	main = around.repo.main;

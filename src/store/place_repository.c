@@ -46,7 +46,7 @@ static enum err is_gitdir(struct call *c, struct str dir, bool *yes)
 	return e;
 }
 
-static enum err is_bare(struct call *c, struct str dir, bool *yes)
+static enum err place_repository_is_bare(struct call *c, struct str dir, bool *yes)
 {
 	struct entry objects = { 0 }, refs = { 0 };
 	enum err e = is_gitdir(c, dir, yes);
@@ -106,7 +106,8 @@ static enum err find_main(struct call *c, struct repository *repo, struct entry 
 	return dot_git.folder ? ERR_OK : read_link(c, repo->gitdir, repo);
 }
 
-static bool is_foreign(struct call *c, struct str path, struct foreign *out)
+static bool place_repository_is_foreign(struct call *c, struct str path,
+					struct foreign *out)
 {
 	struct stat st;
 
@@ -126,15 +127,16 @@ static struct foreign find_foreign(struct call *c, const struct repository *repo
 	if (!owner_is_user(dot_git.owner))
 		found = (struct foreign){ path_join(&c->mem, repo->tree, STR(".git")),
 					  dot_git.owner };
-	else if (!is_foreign(c, repo->tree, &found) && dot_git.file)
-		is_foreign(c, repo->gitdir, &found);
+	else if (!place_repository_is_foreign(c, repo->tree, &found) && dot_git.file)
+		place_repository_is_foreign(c, repo->gitdir, &found);
 	if (found.path.p && owner_listed_safe(c, repo->tree))
 		found = (struct foreign){ 0 };
 	return found;
 }
 
 /* What another user does not let us look at may well be a repository. */
-static enum err inspect(struct call *c, struct str dir, struct candidate *out)
+static enum err place_repository_inspect(struct call *c, struct str dir,
+					 struct candidate *out)
 {
 	struct entry dot_git;
 	enum err e = entry_look(c, dir, STR(".git"), &dot_git);
@@ -161,7 +163,7 @@ enum err candidate_around(struct call *c, struct str dir, struct candidate *out)
 	struct str dangling = { 0 };
 	enum err e;
 
-	while (!(e = inspect(c, dir, out)) &&
+	while (!(e = place_repository_inspect(c, dir, out)) &&
 	       (!out->repo.tree.p || (out->foreign.path.p && !out->usable))) {
 		dangling = dangling.p ? dangling : out->dangling;
 		*out = (struct candidate){ 0 };
@@ -203,7 +205,7 @@ static enum err use_bare(struct call *c, struct str dir, struct repository *out)
 	bool refused = false;
 
 	*out = (struct repository){ tree_of_gitdir(dir), tree_of_gitdir(dir), dir, dir };
-	if (is_foreign(c, dir, &foreign) && !owner_listed_safe(c, dir))
+	if (place_repository_is_foreign(c, dir, &foreign) && !owner_listed_safe(c, dir))
 		return owner_refuse(c, dir, foreign.owner, dir);
 	if (!in_dot_git(dir))
 		git_config_protected(c, see_bare, &refused);
@@ -243,14 +245,14 @@ static enum err search_repository(struct call *c, struct str dir, struct reposit
 	enum err e;
 
 	for (;; dir = path_parent(dir)) {
-		if ((e = inspect(c, dir, &found)))
+		if ((e = place_repository_inspect(c, dir, &found)))
 			return e;
 		*out = found.repo;
 		*plain = found.plain;
 		if (found.usable)
 			return found.foreign.path.p ? candidate_refuse(c, &found) :
 						      ERR_OK;
-		if (!bare.p && (e = is_bare(c, dir, &here)))
+		if (!bare.p && (e = place_repository_is_bare(c, dir, &here)))
 			return e;
 		if (!bare.p && here)
 			bare = dir;
@@ -316,7 +318,7 @@ enum err place_is_bare(struct call *c, const struct repository *repo, bool *yes)
 }
 
 /* As Git decides where GIT_DIR is set: GIT_WORK_TREE, core.worktree, or right here. */
-static enum err find_worktree(struct call *c, struct repository *repo)
+static enum err place_repository_find_worktree(struct call *c, struct repository *repo)
 {
 	const char *named = getenv("GIT_WORK_TREE");
 	struct worktree_settings s;
@@ -350,12 +352,13 @@ static enum err use_variable(struct call *c, const char *gitdir, struct reposito
 
 	if (e)
 		return call_step(c, "Unset GIT_DIR, or set it to a Git directory.");
-	return find_worktree(c, out);
+	return place_repository_find_worktree(c, out);
 }
 
 /* --- the repository --- */
 
-static enum err find(struct call *c, struct str dir, struct repository *out, bool *plain)
+static enum err place_repository_find(struct call *c, struct str dir,
+				      struct repository *out, bool *plain)
 {
 	const char *variable = c->gitdir.p ? NULL : git_dir_variable(c);
 
@@ -382,7 +385,7 @@ enum err place_repository(struct call *c, struct str dir, struct repository *out
 {
 	struct str real = path_real(&c->mem, dir);
 	bool plain;
-	enum err e = find(c, real.p ? real : dir, out, &plain);
+	enum err e = place_repository_find(c, real.p ? real : dir, out, &plain);
 
 	return e || !out->common.p ? e : find_common(c, out);
 }
@@ -390,7 +393,7 @@ enum err place_repository(struct call *c, struct str dir, struct repository *out
 enum err place_repository_real(struct call *c, struct str dir, struct repository *out)
 {
 	bool plain;
-	enum err e = find(c, dir, out, &plain);
+	enum err e = place_repository_find(c, dir, out, &plain);
 
 	return e || !out->common.p || plain ? e : find_common(c, out);
 }

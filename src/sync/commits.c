@@ -37,7 +37,7 @@ enum err commit_read_raw(struct call *c, struct repo *r, struct str commit,
 	return e;
 }
 
-static enum err render(struct call *c, struct repo *r, struct snapshot *files)
+static enum err commits_render(struct call *c, struct repo *r, struct snapshot *files)
 {
 	struct state *all = state_new(&c->mem);
 	struct snapshot ours;
@@ -61,5 +61,5 @@ enum err commit_read(struct call *c, struct repo *r, struct str commit,
 
 	if (e || !out->file[FILE_META].p || !foreign_files(&c->mem, out))
 		return e;
-	return render(c, r, out);
+	return commits_render(c, r, out);
 }

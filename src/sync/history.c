@@ -18,7 +18,8 @@ struct commits {
 	size_t count;
 };
 
-static enum err tip(struct call *c, struct repo *r, struct str ref, struct str *out)
+static enum err history_tip(struct call *c, struct repo *r, struct str ref,
+			    struct str *out)
 {
 	enum err e = repo_ref(c, r, ref, out);
 
@@ -59,7 +60,7 @@ static enum err list_commits(struct call *c, struct repo *r, struct str ref,
 			     struct commits *out)
 {
 	struct str at;
-	enum err e = tip(c, r, ref, &at);
+	enum err e = history_tip(c, r, ref, &at);
 
 	*out = (struct commits){ 0 };
 	while (!e && at.p) {
@@ -90,7 +91,7 @@ static enum err find_at(struct call *c, struct repo *r, struct str ref, int64_t 
 	struct commit one = { 0 };
 	int64_t first_ms = 0;
 	bool stopped = false;
-	enum err e = tip(c, r, ref, &at);
+	enum err e = history_tip(c, r, ref, &at);
 
 	*commit = (struct str){ 0 };
 	while (!e && at.p && !commit->p) {
@@ -127,7 +128,7 @@ enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at
 	if (at_ms)
 		return find_at(c, r, ref, at_ms, commit);
 	if (!spec.n || str_is(spec, "@"))
-		return tip(c, r, ref, commit);
+		return history_tip(c, r, ref, commit);
 	e = repo_find(c, r,
 		      relative ? arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(ref),
 					   STR_ARG(spec)) :
@@ -171,8 +172,8 @@ struct past {
 	size_t broken; /* the one whose files cannot be read, plus one; or 0 */
 };
 
-static enum err line_of(struct past *p, struct str commit, enum snapshot_file file,
-			struct str *out)
+static enum err history_line_of(struct past *p, struct str commit,
+				enum snapshot_file file, struct str *out)
 {
 	struct str text, blob, line;
 	enum err e = repo_file(p->c, p->repo, commit, snapshot_name(file), &text, &blob);
@@ -187,7 +188,7 @@ static enum err line_of(struct past *p, struct str commit, enum snapshot_file fi
 	return ERR_OK;
 }
 
-static enum err look(struct past *p, size_t i)
+static enum err history_look(struct past *p, size_t i)
 {
 	struct version *v = &p->at[i];
 	enum err e = ERR_OK;
@@ -195,14 +196,16 @@ static enum err look(struct past *p, size_t i)
 	if (v->known)
 		return ERR_OK;
 	v->known = true;
-	if (!(e = line_of(p, p->commits.name[i], FILE_STATE, &v->line)) && !v->line.p)
-		e = line_of(p, p->commits.name[i], FILE_TOMBSTONES, &v->tombstone);
+	if (!(e = history_line_of(p, p->commits.name[i], FILE_STATE, &v->line)) &&
+	    !v->line.p)
+		e = history_line_of(p, p->commits.name[i], FILE_TOMBSTONES,
+				    &v->tombstone);
 	if (e)
 		p->broken = i + 1;
 	return e;
 }
 
-static bool same(const struct version *a, const struct version *b)
+static bool history_same(const struct version *a, const struct version *b)
 {
 	return str_eq(a->line, b->line) && str_eq(a->tombstone, b->tombstone);
 }
@@ -211,22 +214,23 @@ static bool same(const struct version *a, const struct version *b)
  * A bead only ever moves on: what is the same in two commits was the same in all
  * between them. So few of them have to be read; the newest changes are found first.
  */
-static enum err search(struct past *p, size_t low, size_t high)
+static enum err history_search(struct past *p, size_t low, size_t high)
 {
 	size_t middle = low + (high - low) / 2;
 	enum err e;
 
 	if (p->changes == p->limit)
 		return ERR_OK;
-	if ((e = look(p, low)) || (e = look(p, high)) || same(&p->at[low], &p->at[high]))
+	if ((e = history_look(p, low)) || (e = history_look(p, high)) ||
+	    history_same(&p->at[low], &p->at[high]))
 		return e;
 	if (high - low == 1) {
 		p->changed[p->changes++] = high;
 		return ERR_OK;
 	}
-	if ((e = search(p, middle, high)))
+	if ((e = history_search(p, middle, high)))
 		return e;
-	return search(p, low, middle);
+	return history_search(p, low, middle);
 }
 
 static enum err search_all(struct past *p)
@@ -234,9 +238,9 @@ static enum err search_all(struct past *p)
 	enum err e;
 
 	p->changes = p->broken = 0;
-	if (!(e = look(p, p->commits.count - 1)) &&
-	    !(e = search(p, 0, p->commits.count - 1)))
-		e = look(p, 0);
+	if (!(e = history_look(p, p->commits.count - 1)) &&
+	    !(e = history_search(p, 0, p->commits.count - 1)))
+		e = history_look(p, 0);
 	return e;
 }
 
@@ -249,8 +253,8 @@ static void forget_before(struct past *p)
 	p->at += p->broken;
 }
 
-static enum err look_back(struct call *c, struct repo *r, struct str ref, struct str id,
-			  int64_t limit, struct past *p)
+static enum err history_look_back(struct call *c, struct repo *r, struct str ref,
+				  struct str id, int64_t limit, struct past *p)
 {
 	enum err e;
 
@@ -276,7 +280,7 @@ static enum err look_back(struct call *c, struct repo *r, struct str ref, struct
 
 /* --- what is different between two lines --- */
 
-static const struct value *parse(struct call *c, struct str line)
+static const struct value *history_parse(struct call *c, struct str line)
 {
 	struct value_error error;
 
@@ -289,7 +293,7 @@ static bool is_inner(struct str key)
 	       str_is(key, "id");
 }
 
-static struct str text_of(struct call *c, const struct value *v)
+static struct str history_text_of(struct call *c, const struct value *v)
 {
 	return v ? canonical(&c->mem, v) : STR("null");
 }
@@ -298,8 +302,8 @@ static void put_field(struct call *c, struct json *j, struct str key,
 		      const struct value *old, const struct value *new)
 {
 	const char *name = arena_cstr(&c->mem, key);
-	struct str before = text_of(c, value_find(old, name)),
-		   now = text_of(c, value_find(new, name));
+	struct str before = history_text_of(c, value_find(old, name)),
+		   now = history_text_of(c, value_find(new, name));
 
 	if (is_inner(key) || str_eq(before, now))
 		return;
@@ -323,8 +327,8 @@ static void put_fields(struct call *c, struct json *j, const struct value *old,
 	json_end(j);
 }
 
-static const char *act_of(const struct value *old, const struct value *new,
-			  bool was_buried)
+static const char *history_act_of(const struct value *old, const struct value *new,
+				  bool was_buried)
 {
 	bool closed = str_is(value_str(new, "status"), "closed"),
 	     was = str_is(value_str(old, "status"), "closed");
@@ -354,7 +358,8 @@ static enum err put_version(struct past *p, size_t i, struct json *reply)
 	static const struct version nothing;
 	struct call *c = p->c;
 	const struct version *now = &p->at[i], *before = i ? &p->at[i - 1] : &nothing;
-	const struct value *new = parse(c, now->line), *old = parse(c, before->line);
+	const struct value *new = history_parse(c, now->line),
+			   *old = history_parse(c, before->line);
 	struct commit commit;
 	enum err e = repo_commit(c, p->repo, p->commits.name[i], &commit);
 
@@ -363,8 +368,9 @@ static enum err put_version(struct past *p, size_t i, struct json *reply)
 	json_object(reply);
 	json_put_str(reply, "commit", commit.name);
 	json_put_moment(reply, "committed_at", commit.time_ms);
-	json_put_str(reply, "change", str_of(act_of(old, new, before->tombstone.p)));
-	put_writer(reply, new, parse(c, now->tombstone));
+	json_put_str(reply, "change",
+		     str_of(history_act_of(old, new, before->tombstone.p)));
+	put_writer(reply, new, history_parse(c, now->tombstone));
 	put_fields(c, reply, old, new);
 	json_end(reply);
 	return ERR_OK;
@@ -374,7 +380,7 @@ enum err history_of(struct call *c, struct repo *r, struct str ref, struct str i
 		    int64_t limit, struct json *reply)
 {
 	struct past p;
-	enum err e = look_back(c, r, ref, id, limit, &p);
+	enum err e = history_look_back(c, r, ref, id, limit, &p);
 
 	if (e)
 		return e;
@@ -394,16 +400,18 @@ static struct str came_in(struct past *p, struct str key, struct str value)
 
 	for (size_t i = 0; i < p->changes; i++) {
 		size_t at = p->changed[i];
-		const struct value *before = at ? parse(p->c, p->at[at - 1].line) : NULL;
+		const struct value *before =
+			at ? history_parse(p->c, p->at[at - 1].line) : NULL;
 
-		if (!before || !str_eq(text_of(p->c, value_find(before, name)), value))
+		if (!before ||
+		    !str_eq(history_text_of(p->c, value_find(before, name)), value))
 			return p->commits.name[at];
 	}
 	return (struct str){ 0 };
 }
 
 /* The mark of a member: that of its register, else that of the last write. */
-static struct mark mark_of(const struct value *line, struct str key)
+static struct mark history_mark_of(const struct value *line, struct str key)
 {
 	static const char *const registers[][2] = {
 		{ "closed_", "status" },
@@ -431,16 +439,17 @@ static struct mark mark_of(const struct value *line, struct str key)
 static void put_blame(struct past *p, struct json *reply, const struct value *line,
 		      const struct value *member)
 {
-	struct mark mark = mark_of(line, member->key);
+	struct mark mark = history_mark_of(line, member->key);
 
 	if (is_inner(member->key) || str_is(member->key, "notes"))
 		return;
 	json_object(reply);
 	json_put_str(reply, "field", member->key);
-	json_put_raw(reply, "value", text_of(p->c, member));
+	json_put_raw(reply, "value", history_text_of(p->c, member));
 	json_put_moment(reply, "at", mark.at.ms);
 	json_put_str(reply, "by", mark.by);
-	json_put_str(reply, "commit", came_in(p, member->key, text_of(p->c, member)));
+	json_put_str(reply, "commit",
+		     came_in(p, member->key, history_text_of(p->c, member)));
 	json_end(reply);
 }
 
@@ -449,11 +458,11 @@ enum err history_blame(struct call *c, struct repo *r, struct str ref, struct st
 {
 	struct past p;
 	const struct value *line;
-	enum err e = look_back(c, r, ref, id, 0, &p);
+	enum err e = history_look_back(c, r, ref, id, 0, &p);
 
 	if (e)
 		return e;
-	line = parse(c, p.at[p.commits.count - 1].line);
+	line = history_parse(c, p.at[p.commits.count - 1].line);
 	if (!line) {
 		call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted", STR_ARG(id));
 		return call_step(c, "'bd history " STR_FMT "' tells when.",
@@ -484,26 +493,27 @@ static enum err note_buried(void *arg, const struct line_pair *pair)
 	return ERR_OK;
 }
 
-static enum err put_bead(void *arg, const struct line_pair *pair)
+static enum err history_put_bead(void *arg, const struct line_pair *pair)
 {
 	struct comparing *k = arg;
-	const struct value *old = parse(k->c, pair->a), *new = parse(k->c, pair->b);
+	const struct value *old = history_parse(k->c, pair->a),
+			   *new = history_parse(k->c, pair->b);
 
 	json_object(k->j);
 	json_put_str(k->j, "id", pair->key);
 	json_put_str(k->j, "change",
-		     str_of(act_of(old, new, map_find(&k->buried, pair->key))));
+		     str_of(history_act_of(old, new, map_find(&k->buried, pair->key))));
 	json_put_str(k->j, "title", value_str(new ? new : old, "title"));
 	put_fields(k->c, k->j, old, new);
 	json_end(k->j);
 	return ERR_OK;
 }
 
-static enum err put_edge(void *arg, const struct line_pair *pair)
+static enum err history_put_edge(void *arg, const struct line_pair *pair)
 {
 	struct comparing *k = arg;
-	const struct value *old = parse(k->c, pair->a), *new = parse(k->c, pair->b),
-			   *any = new ? new : old;
+	const struct value *old = history_parse(k->c, pair->a),
+			   *new = history_parse(k->c, pair->b), *any = new ? new : old;
 	bool was = old && !value_find(old, "deleted_at"),
 	     is = new && !value_find(new, "deleted_at");
 
@@ -518,9 +528,9 @@ static enum err put_edge(void *arg, const struct line_pair *pair)
 	return ERR_OK;
 }
 
-static enum err compare(struct comparing *k, enum snapshot_file file,
-			const struct snapshot *a, const struct snapshot *b,
-			lines_visit *visit)
+static enum err history_compare(struct comparing *k, enum snapshot_file file,
+				const struct snapshot *a, const struct snapshot *b,
+				lines_visit *visit)
 {
 	size_t number;
 	struct str why;
@@ -538,17 +548,17 @@ enum err history_diff(struct call *c, struct repo *r, struct str from, struct st
 	enum err e;
 
 	if ((e = history_read(c, r, from, &a)) || (e = history_read(c, r, to, &b)) ||
-	    (e = compare(&k, FILE_TOMBSTONES, &a, &b, note_buried)))
+	    (e = history_compare(&k, FILE_TOMBSTONES, &a, &b, note_buried)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "from", from);
 	json_put_str(reply, "to", to);
 	json_put_array(reply, "beads");
-	e = compare(&k, FILE_STATE, &a, &b, put_bead);
+	e = history_compare(&k, FILE_STATE, &a, &b, history_put_bead);
 	json_end(reply);
 	json_put_array(reply, "dependencies");
 	if (!e)
-		e = compare(&k, FILE_DEPS, &a, &b, put_edge);
+		e = history_compare(&k, FILE_DEPS, &a, &b, history_put_edge);
 	json_end(reply);
 	json_end(reply);
 	return e;

@@ -46,7 +46,7 @@ struct request {
 
 /* --- words --- */
 
-static bool has(struct request *r, const char *word)
+static bool sync_main_has(struct request *r, const char *word)
 {
 	for (char **w = r->words; *w; w++)
 		if (!strcmp(*w, word))
@@ -55,7 +55,7 @@ static bool has(struct request *r, const char *word)
 }
 
 /* What follows an option; absent without it. */
-static struct str after(struct request *r, const char *word)
+static struct str sync_main_after(struct request *r, const char *word)
 {
 	for (char **w = r->words; *w; w++)
 		if (!strcmp(*w, word))
@@ -65,7 +65,7 @@ static struct str after(struct request *r, const char *word)
 
 static int64_t number_after(struct request *r, const char *word, int64_t otherwise)
 {
-	struct str text = after(r, word);
+	struct str text = sync_main_after(r, word);
 	int64_t n;
 
 	return text.p && number_int(text, &n) ? n : otherwise;
@@ -82,15 +82,15 @@ static enum err open_repo(struct request *r)
 static enum err find_commit(struct request *r, const char *at, const char *spec,
 			    struct str *commit)
 {
-	return history_find(r->c, r->repo, after(r, "--ref"), number_after(r, at, 0),
-			    after(r, spec), commit);
+	return history_find(r->c, r->repo, sync_main_after(r, "--ref"),
+			    number_after(r, at, 0), sync_main_after(r, spec), commit);
 }
 
 /* The commit of a ref, if it goes on from the one that is known, or none is. */
 static enum err find_latest(struct request *r, struct str *commit)
 {
 	struct str tip;
-	enum err e = repo_ref(r->c, r->repo, after(r, "--latest"), &tip);
+	enum err e = repo_ref(r->c, r->repo, sync_main_after(r, "--latest"), &tip);
 
 	if (e && commit->p) /* the ref is broken, and not needed */
 		return r->c->code = ERR_OK;
@@ -99,20 +99,21 @@ static enum err find_latest(struct request *r, struct str *commit)
 	return e;
 }
 
-static enum err read_commit(struct request *r)
+static enum err sync_main_read_commit(struct request *r)
 {
 	struct call *c = r->c;
-	struct str commit = after(r, "--commit");
+	struct str commit = sync_main_after(r, "--commit");
 	struct snapshot files;
 	enum err e = open_repo(r);
 
-	if (!e && has(r, "--latest"))
+	if (!e && sync_main_has(r, "--latest"))
 		e = find_latest(r, &commit);
 	if (e || (!commit.p && (e = find_commit(r, "--at-ms", "--spec", &commit))))
 		return e;
-	if ((e = has(r, "--raw")        ? commit_read_raw(c, r->repo, commit, &files) :
-		 after(r, "--commit").p ? commit_read(c, r->repo, commit, &files) :
-					  history_read(c, r->repo, commit, &files)))
+	if ((e = sync_main_has(r, "--raw") ? commit_read_raw(c, r->repo, commit, &files) :
+		 sync_main_after(r, "--commit").p ?
+					     commit_read(c, r->repo, commit, &files) :
+					     history_read(c, r->repo, commit, &files)))
 		return e;
 	json_object(&r->reply);
 	json_put_str(&r->reply, "commit", files.commit);
@@ -133,8 +134,9 @@ static enum err tell_history(struct request *r)
 	enum err e = open_repo(r);
 
 	return e ? e :
-		   history_of(r->c, r->repo, after(r, "--ref"), after(r, "--id"),
-			      number_after(r, "--limit", 0), &r->reply);
+		   history_of(r->c, r->repo, sync_main_after(r, "--ref"),
+			      sync_main_after(r, "--id"), number_after(r, "--limit", 0),
+			      &r->reply);
 }
 
 static enum err tell_commits(struct request *r)
@@ -142,7 +144,7 @@ static enum err tell_commits(struct request *r)
 	enum err e = open_repo(r);
 
 	return e ? e :
-		   history_commits(r->c, r->repo, after(r, "--ref"),
+		   history_commits(r->c, r->repo, sync_main_after(r, "--ref"),
 				   number_after(r, "--limit", 0), &r->reply);
 }
 
@@ -151,8 +153,8 @@ static enum err tell_blame(struct request *r)
 	enum err e = open_repo(r);
 
 	return e ? e :
-		   history_blame(r->c, r->repo, after(r, "--ref"), after(r, "--id"),
-				 &r->reply);
+		   history_blame(r->c, r->repo, sync_main_after(r, "--ref"),
+				 sync_main_after(r, "--id"), &r->reply);
 }
 
 static enum err tell_diff(struct request *r)
@@ -166,7 +168,7 @@ static enum err tell_diff(struct request *r)
 	return history_diff(r->c, r->repo, from, to, &r->reply);
 }
 
-static void say(const char *what, struct str with)
+static void sync_main_say(const char *what, struct str with)
 {
 	if (with.p)
 		out_say("%s '" STR_FMT "'", what, STR_ARG(with));
@@ -214,30 +216,30 @@ static void tell_loser(struct call *c, const struct lost_claim *lost)
 
 static enum err sync_once(struct request *r)
 {
-	struct sync_wants wants = { .pull = !has(r, "--no-pull"),
-				    .push = !has(r, "--no-push"),
-				    .begin = has(r, "--begin"),
-				    .dry = has(r, "--dry-run"),
+	struct sync_wants wants = { .pull = !sync_main_has(r, "--no-pull"),
+				    .push = !sync_main_has(r, "--no-push"),
+				    .begin = sync_main_has(r, "--begin"),
+				    .dry = sync_main_has(r, "--dry-run"),
 				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
 				    .collect_before_ms =
 					    number_after(r, "--collect-before-ms", 0),
-				    .doing = say,
+				    .doing = sync_main_say,
 				    .lost = tell_loser };
 
 	return sync_run(r->c, &wants, &r->reply);
 }
 
-static enum err repair(struct request *r)
+static enum err sync_main_repair(struct request *r)
 {
 	struct sync_wants wants = { .pull = true,
-				    .dry = !has(r, "--apply"),
+				    .dry = !sync_main_has(r, "--apply"),
 				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
-				    .doing = say };
+				    .doing = sync_main_say };
 
-	return sync_repair(r->c, &wants, has(r, "--apply"), &r->reply);
+	return sync_repair(r->c, &wants, sync_main_has(r, "--apply"), &r->reply);
 }
 
-static enum err diagnose(struct request *r)
+static enum err sync_main_diagnose(struct request *r)
 {
 	return sync_diagnose(r->c, &r->reply);
 }
@@ -262,16 +264,21 @@ static const struct {
 	int words;
 	enum err (*run)(struct request *r);
 } acts[] = {
-	{ "read", 1, read_commit },     { "history", 1, tell_history },
-	{ "commits", 1, tell_commits }, { "blame", 1, tell_blame },
-	{ "diff", 1, tell_diff },       { "sync", 1, sync_once },
-	{ "pack", 1, run_pack },        { "courier", 1, run_courier },
-	{ "repair", 1, repair },        { "diagnose", 1, diagnose },
+	{ "read", 1, sync_main_read_commit },
+	{ "history", 1, tell_history },
+	{ "commits", 1, tell_commits },
+	{ "blame", 1, tell_blame },
+	{ "diff", 1, tell_diff },
+	{ "sync", 1, sync_once },
+	{ "pack", 1, run_pack },
+	{ "courier", 1, run_courier },
+	{ "repair", 1, sync_main_repair },
+	{ "diagnose", 1, sync_main_diagnose },
 };
 
 /* --- the answer --- */
 
-static void put_error(struct call *c, enum err e, struct json *j)
+static void sync_main_put_error(struct call *c, enum err e, struct json *j)
 {
 	json_put_object(j, "error");
 	json_put_str(j, "name", str_of(err_name(e)));
@@ -281,7 +288,7 @@ static void put_error(struct call *c, enum err e, struct json *j)
 	json_end(j);
 }
 
-static bool answer(struct request *r, enum err e)
+static bool sync_main_answer(struct request *r, enum err e)
 {
 	struct json j = { .out.mem = &r->c->mem };
 	struct str text;
@@ -289,7 +296,7 @@ static bool answer(struct request *r, enum err e)
 
 	json_object(&j);
 	if (e)
-		put_error(r->c, e, &j);
+		sync_main_put_error(r->c, e, &j);
 	else
 		json_put_raw(&j, "reply", json_text(&r->reply));
 	if (!e && r->c->warning.p)
@@ -303,7 +310,7 @@ static bool answer(struct request *r, enum err e)
 	return !fflush(stdout) && written;
 }
 
-static enum err run(struct request *r, const char *act)
+static enum err sync_main_run(struct request *r, const char *act)
 {
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
 		if (!strcmp(act, acts[i].name)) {
@@ -318,7 +325,7 @@ static enum err run(struct request *r, const char *act)
 }
 
 /* Nobody reads the answer any more, so nobody would end a call that hangs. */
-static void *watch(void *arg)
+static void *sync_main_watch(void *arg)
 {
 	struct pollfd out = { STDOUT_FILENO, 0, 0 };
 
@@ -337,7 +344,7 @@ static void end_with_reader(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the others */
-	if (!pthread_create(&thread, NULL, watch, NULL))
+	if (!pthread_create(&thread, NULL, sync_main_watch, NULL))
 		pthread_detach(thread);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -358,8 +365,8 @@ int main(int argc, char **argv)
 	settings_read(&c);
 	e = settings_now(&c);
 	if (!e)
-		e = run(&r, argv[1]);
-	told = answer(&r, e);
+		e = sync_main_run(&r, argv[1]);
+	told = sync_main_answer(&r, e);
 	if (r.repo)
 		repo_close(r.repo);
 	call_release(&c);

@@ -92,7 +92,7 @@ struct str sync_parent(const struct sync *s)
 /* --- publishing it --- */
 
 /* Says that it is there only after looking. */
-static enum err look_back(struct sync *s, struct str commit)
+static enum err sync_look_back(struct sync *s, struct str commit)
 {
 	struct call *c = s->c;
 	struct str there;
@@ -111,7 +111,7 @@ static enum err look_back(struct sync *s, struct str commit)
 			 STR_ARG(s->remote.name));
 }
 
-static enum err publish(struct sync *s, struct str commit, bool *lost)
+static enum err sync_publish(struct sync *s, struct str commit, bool *lost)
 {
 	struct call *c = s->c;
 	bool moved;
@@ -141,14 +141,14 @@ static enum err publish(struct sync *s, struct str commit, bool *lost)
 	if (*lost)
 		return ERR_OK;
 	if ((e = repo_ref_put(c, s->repo, s->tracking, commit)) ||
-	    (e = look_back(s, commit)))
+	    (e = sync_look_back(s, commit)))
 		return e;
 	s->published = true;
 	return ERR_OK;
 }
 
 /* The journal need not keep any longer what the commit has. */
-static enum err settle(struct sync *s, struct str commit)
+static enum err sync_settle(struct sync *s, struct str commit)
 {
 	if (str_eq(commit, s->base) && !s->pending.records)
 		return ERR_OK;
@@ -199,7 +199,7 @@ static enum err lost_again(struct sync *s)
 }
 
 /* A ref that keeps a commit; not if Git could not read its history. */
-static enum err keep(struct sync *s, struct str commit, bool *kept)
+static enum err sync_keep(struct sync *s, struct str commit, bool *kept)
 {
 	struct repo_fault fault;
 	struct str sound = s->repairs ? (struct str){ 0 } : s->there;
@@ -210,10 +210,10 @@ static enum err keep(struct sync *s, struct str commit, bool *kept)
 }
 
 /* Somebody has replaced what was published: nothing of it is lost here. */
-static enum err replaced(struct sync *s)
+static enum err sync_replaced(struct sync *s)
 {
 	bool kept;
-	enum err e = keep(s, s->seen, &kept);
+	enum err e = sync_keep(s, s->seen, &kept);
 
 	sync_warn(s,
 		  arena_fmt(&s->c->mem,
@@ -282,7 +282,7 @@ enum err sync_fetch(struct sync *s)
 	    (!s->repairs && (e = check_there(s))))
 		return e;
 	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)))
-		return replaced(s);
+		return sync_replaced(s);
 	return ERR_OK;
 }
 
@@ -317,7 +317,7 @@ static bool made_from_journal(struct sync *s)
 	return made;
 }
 
-static enum err attempt(struct sync *s, struct str *commit, bool *lost)
+static enum err sync_attempt(struct sync *s, struct str *commit, bool *lost)
 {
 	struct call *c = s->c;
 	enum err e;
@@ -341,7 +341,7 @@ static enum err attempt(struct sync *s, struct str *commit, bool *lost)
 		s->made = *commit;
 		s->made_upto = s->sealed;
 	}
-	return publish(s, *commit, lost);
+	return sync_publish(s, *commit, lost);
 }
 
 /* Where there is no store on our ref, but one of the program before us, that is it. */
@@ -399,7 +399,7 @@ enum err sync_open(struct sync *s)
 	return ERR_OK;
 }
 
-static void put_reply(struct sync *s, struct str commit, struct json *reply)
+static void sync_put_reply(struct sync *s, struct str commit, struct json *reply)
 {
 	json_end(&s->remapped);
 	json_object(reply);
@@ -424,7 +424,7 @@ static void put_reply(struct sync *s, struct str commit, struct json *reply)
 }
 
 /* It only spares a join: whether this works or not says nothing about the sync. */
-static void remember(struct sync *s)
+static void sync_remember(struct sync *s)
 {
 	struct call aside = *s->c;
 	struct sync_state known;
@@ -448,24 +448,24 @@ static void find_lost(struct sync *s)
 	s->c->mem = aside.mem;
 }
 
-static enum err run(struct sync *s, struct json *reply)
+static enum err sync_run_steps(struct sync *s, struct json *reply)
 {
 	struct str commit = { 0 };
 	bool lost = true;
 	enum err e = ERR_OK;
 
 	while (!e && lost)
-		if (!(e = attempt(s, &commit, &lost)) && lost)
+		if (!(e = sync_attempt(s, &commit, &lost)) && lost)
 			e = lost_again(s);
-	remember(s);
+	sync_remember(s);
 	if (!e && !s->wants->dry)
-		e = settle(s, commit);
+		e = sync_settle(s, commit);
 	find_lost(s);
 	if (e)
 		return e;
 	if (!s->wants->dry)
 		sync_pack_later(s, commit);
-	put_reply(s, commit, reply);
+	sync_put_reply(s, commit, reply);
 	return ERR_OK;
 }
 
@@ -507,7 +507,7 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 		return e;
 	json_array(&s.remapped);
 	if (!(e = sync_open(&s)))
-		e = run(&s, reply);
+		e = sync_run_steps(&s, reply);
 	if (e == ERR_DAMAGED && wants->begin)
 		advise_init(c);
 	if (s.repo)

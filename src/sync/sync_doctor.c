@@ -12,8 +12,8 @@ struct diagnosis {
 	struct json *reply; /* an open list */
 };
 
-static void tell(struct diagnosis *d, const char *code, struct str message,
-		 struct str fix)
+static void sync_doctor_tell(struct diagnosis *d, const char *code, struct str message,
+			     struct str fix)
 {
 	json_object(d->reply);
 	json_put_str(d->reply, "code", str_of(code));
@@ -27,21 +27,20 @@ static void tell_failure(struct diagnosis *d, const char *code)
 {
 	struct call *c = d->s->c;
 
-	tell(d, code, c->message, call_next_step(c));
+	sync_doctor_tell(d, code, c->message, call_next_step(c));
 	c->code = ERR_OK;
 }
 
 static void tell_lock(struct diagnosis *d, struct str ref, struct str lock,
 		      struct str fix)
 {
-	tell(d, "lock",
-	     arena_fmt(
-		     &d->s->c->mem,
-		     "the lock '" STR_FMT
-		     "' was left behind: until it is removed, no sync can move '" STR_FMT
-		     "'",
-		     STR_ARG(lock), STR_ARG(ref)),
-	     fix);
+	sync_doctor_tell(d, "lock",
+			 arena_fmt(&d->s->c->mem,
+				   "the lock '" STR_FMT
+				   "' was left behind: until it is removed, no sync can "
+				   "move '" STR_FMT "'",
+				   STR_ARG(lock), STR_ARG(ref)),
+			 fix);
 }
 
 /* The remote still has what a commit here has lost. */
@@ -69,10 +68,11 @@ static void check_ref(struct diagnosis *d, struct str ref)
 	    repo_ref_movable(s->c, s->repo, ref)) {
 		tell_failure(d, "ref");
 	} else if (commit.p && commit_read_raw(s->c, s->repo, commit, &files)) {
-		tell(d, "ref",
-		     arena_fmt(&s->c->mem, "the commit of '" STR_FMT "': " STR_FMT,
-			       STR_ARG(ref), STR_ARG(s->c->message)),
-		     fetch_again(s));
+		sync_doctor_tell(d, "ref",
+				 arena_fmt(&s->c->mem,
+					   "the commit of '" STR_FMT "': " STR_FMT,
+					   STR_ARG(ref), STR_ARG(s->c->message)),
+				 fetch_again(s));
 		s->c->code = ERR_OK;
 	}
 	if (repo_ref_locked(s->c, s->repo, ref, &lock, &fix))

@@ -25,7 +25,7 @@ static void add_misfit(struct fitting *f, enum snapshot_file file, struct str ke
 	f->last = &one->next;
 }
 
-static void check_lines(struct fitting *f)
+static void sync_fit_check_lines(struct fitting *f)
 {
 	struct arena line = { 0 };
 
@@ -42,7 +42,7 @@ static void check_lines(struct fitting *f)
 }
 
 /* The members of meta.json that this program does not know are joined as well. */
-static void check_meta(struct fitting *f)
+static void sync_fit_check_meta(struct fitting *f)
 {
 	const struct str sum =
 		STR("0000000000000000000000000000000000000000000000000000000000000000");
@@ -59,7 +59,7 @@ static void check_meta(struct fitting *f)
 	arena_release(&mem);
 }
 
-static void check_files(struct fitting *f)
+static void sync_fit_check_files(struct fitting *f)
 {
 	int64_t size[FILE_META];
 
@@ -86,14 +86,14 @@ struct misfit *sync_misfits(struct sync *s, const struct merge *m)
 	struct fitting f = { .s = s, .m = m };
 
 	f.last = &f.first;
-	check_lines(&f);
-	check_meta(&f);
-	check_files(&f);
+	sync_fit_check_lines(&f);
+	sync_fit_check_meta(&f);
+	sync_fit_check_files(&f);
 	return f.first;
 }
 
-static size_t line_of(struct sync *s, const struct snapshot *files,
-		      enum snapshot_file file, struct str key)
+static size_t sync_fit_line_of(struct sync *s, const struct snapshot *files,
+			       enum snapshot_file file, struct str key)
 {
 	struct str text = files->file[file],
 		   line = lines_find(&s->c->mem, file, text, key);
@@ -112,9 +112,9 @@ size_t sync_place_of(struct sync *s, const struct snapshot *files,
 	*file = misfit->file;
 	if (!misfit->key.p)
 		return *file == FILE_META;
-	if ((line = line_of(s, files, *file, misfit->key)) || *file == FILE_DEPS)
+	if ((line = sync_fit_line_of(s, files, *file, misfit->key)) || *file == FILE_DEPS)
 		return line;
-	if ((line = line_of(s, files, other, misfit->key)))
+	if ((line = sync_fit_line_of(s, files, other, misfit->key)))
 		*file = other;
 	return line;
 }

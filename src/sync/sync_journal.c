@@ -4,7 +4,7 @@
 #include "sync/commits.h"
 #include "sync/sync_parts.h"
 
-static enum err open_writer(struct sync *s)
+static enum err sync_journal_open_writer(struct sync *s)
 {
 	return s->wants->begin ? beads_open_new(s->c, &s->b) :
 				 beads_open(s->c, BEADS_WRITE, &s->b);
@@ -13,7 +13,7 @@ static enum err open_writer(struct sync *s)
 enum err sync_seal(struct sync *s)
 {
 	struct call *c = s->c;
-	enum err e = open_writer(s);
+	enum err e = sync_journal_open_writer(s);
 
 	if (e)
 		return e;
@@ -112,7 +112,7 @@ enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upt
 	for (;;) {
 		struct state *again = state_new(&c->mem);
 
-		if ((e = open_writer(s)))
+		if ((e = sync_journal_open_writer(s)))
 			return e;
 		if ((e = check_late(s, &r)) || (e = keep_written(s, &r, news, again)) ||
 		    again->slots.count == written)
@@ -131,7 +131,7 @@ enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upt
 
 enum err sync_hold(struct sync *s)
 {
-	enum err e = open_writer(s);
+	enum err e = sync_journal_open_writer(s);
 
 	if (e || still_sealed(s))
 		return e;

@@ -29,7 +29,7 @@ struct losing {
 	struct map missing; /* by key: struct missing */
 };
 
-static bool collected(struct losing *l, struct str line)
+static bool sync_lost_collected(struct losing *l, struct str line)
 {
 	struct value_error error;
 	const struct value *v = value_parse(&l->s->c->mem, line, &error);
@@ -112,7 +112,8 @@ static bool was_deleted(struct losing *l, const struct line_change *change)
 	struct state *both = state_new(&l->s->c->mem);
 	struct str why;
 
-	return missing && missing->deletion.p && collected(l, missing->deletion) &&
+	return missing && missing->deletion.p &&
+	       sync_lost_collected(l, missing->deletion) &&
 	       snapshot_take_text(both, change->file, change->new, false, &why) &&
 	       snapshot_take_text(both, missing->file, missing->deletion, false, &why) &&
 	       !still_there(both, change);
@@ -120,7 +121,7 @@ static bool was_deleted(struct losing *l, const struct line_change *change)
 
 /* --- which changes are a loss --- */
 
-static bool has_lost_an_end(struct losing *l, struct str key)
+static bool sync_lost_has_lost_an_end(struct losing *l, struct str key)
 {
 	struct str from, to;
 
@@ -134,10 +135,10 @@ static bool is_collected(struct losing *l, const struct line_change *change)
 	if (change->old.p || !change->new.p)
 		return false;
 	if (change->file == FILE_DEPS)
-		return collected(l, change->new) || was_deleted(l, change) ||
-		       has_lost_an_end(l, change->key);
+		return sync_lost_collected(l, change->new) || was_deleted(l, change) ||
+		       sync_lost_has_lost_an_end(l, change->key);
 	if (change->file == FILE_STATE ? !was_deleted(l, change) :
-					 !collected(l, change->new))
+					 !sync_lost_collected(l, change->new))
 		return false;
 	map_put(&l->gone, change->key);
 	return true;

@@ -136,7 +136,7 @@ static void forget_bead(struct parting *p, const struct slot *known, bool same)
 }
 
 /* Edges that were written here to a bead of another lineage go along with it. */
-static void move_edges(struct parting *p, struct str from, struct str to)
+static void sync_part_move_edges(struct parting *p, struct str from, struct str to)
 {
 	struct map old = p->pending->edges;
 
@@ -186,7 +186,8 @@ static void drop_request(struct bead *b)
 	b->extras = count;
 }
 
-static void relate(struct parting *p, struct str from, struct str to, struct mark mark)
+static void sync_part_relate(struct parting *p, struct str from, struct str to,
+			     struct mark mark)
 {
 	struct edge edge = { .from = from,
 			     .to = to,
@@ -197,8 +198,8 @@ static void relate(struct parting *p, struct str from, struct str to, struct mar
 	state_put_edge(p->pending, &edge);
 }
 
-static void tell(struct parting *p, const struct misfit *misfit, const char *action,
-		 struct str why, struct str text)
+static void sync_part_tell(struct parting *p, const struct misfit *misfit,
+			   const char *action, struct str why, struct str text)
 {
 	struct sync *s = p->s;
 	enum snapshot_file file;
@@ -276,23 +277,25 @@ static enum err part_bead(struct parting *p, const struct misfit *misfit)
 		return cannot_part(p, misfit);
 	if (!known->bead) { /* only where others went, who are known by themselves */
 		forget_bead(p, known, false);
-		tell(p, misfit, "set_aside", misfit->why, known->id);
+		sync_part_tell(p, misfit, "set_aside", misfit->why, known->id);
 		return ERR_OK;
 	}
 	if (!copy_known(p, known, same ? there->bead : NULL, &copy))
 		return cannot_part(p, misfit);
-	tell(p, misfit, "kept_as",
-	     arena_fmt(mem,
-		       "'" STR_FMT "' cannot be joined with what is known here (" STR_FMT
-		       "), which is kept as '" STR_FMT "'",
-		       STR_ARG(misfit->key), STR_ARG(misfit->why), STR_ARG(copy.id)),
-	     line_text(mem, &copy));
+	sync_part_tell(p, misfit, "kept_as",
+		       arena_fmt(mem,
+				 "'" STR_FMT
+				 "' cannot be joined with what is known here (" STR_FMT
+				 "), which is kept as '" STR_FMT "'",
+				 STR_ARG(misfit->key), STR_ARG(misfit->why),
+				 STR_ARG(copy.id)),
+		       line_text(mem, &copy));
 	forget_bead(p, known, same);
 	state_put_bead(p->pending, &copy);
 	if (!same)
-		move_edges(p, known->id, copy.id);
+		sync_part_move_edges(p, known->id, copy.id);
 	else if (bead_live(&copy))
-		relate(p, copy.id, known->id, copy.created);
+		sync_part_relate(p, copy.id, known->id, copy.created);
 	return ERR_OK;
 }
 
@@ -302,17 +305,18 @@ static enum err part_one(struct parting *p, const struct misfit *misfit)
 
 	if (misfit->file == FILE_META) {
 		forget_meta(p);
-		tell(p, misfit, "set_aside",
-		     STR("joined with the members that are known here it would be too "
-			 "large"),
-		     STR(""));
+		sync_part_tell(
+			p, misfit, "set_aside",
+			STR("joined with the members that are known here it would be too "
+			    "large"),
+			STR(""));
 		return ERR_OK;
 	}
 	if (!misfit->key.p) /* a file: what is in it cannot be told apart */
 		return sync_refuse(p->s, &p->commit, misfit);
 	if (misfit->file == FILE_DEPS) {
 		forget_edge(p, misfit->key);
-		tell(p, misfit, "set_aside", misfit->why, misfit->key);
+		sync_part_tell(p, misfit, "set_aside", misfit->why, misfit->key);
 		return ERR_OK;
 	}
 	seen = map_put(&p->done, misfit->key);

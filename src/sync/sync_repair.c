@@ -19,7 +19,7 @@ struct repair {
 
 /* --- what is damaged --- */
 
-static void report(struct repair *r, struct str commit, const char *where)
+static void sync_repair_report(struct repair *r, struct str commit, const char *where)
 {
 	r->damaged++;
 	json_object(r->reply);
@@ -36,7 +36,7 @@ static enum err check_history(struct repair *r, struct str commit, struct str kn
 	if (e || !fault->why.p ||
 	    (fault != &r->there && str_eq(fault->commit, r->there.commit)))
 		return e;
-	report(r, fault->commit, where);
+	sync_repair_report(r, fault->commit, where);
 	json_put_str(r->reply, "why", fault->why);
 	json_put_array(r->reply, "lines");
 	json_end(r->reply);
@@ -87,7 +87,7 @@ static enum err check_backups(struct repair *r)
 	return e;
 }
 
-static bool sound(struct sync *s, const struct snapshot *files)
+static bool sync_repair_sound(struct sync *s, const struct snapshot *files)
 {
 	bool well = !sync_check(s, files) && !sync_fits_itself(s, files);
 
@@ -96,7 +96,7 @@ static bool sound(struct sync *s, const struct snapshot *files)
 }
 
 /* A later version of this program wrote it: to write it anew would lose what is new. */
-static enum err check_version(struct repair *r, const struct snapshot *files)
+static enum err sync_repair_check_version(struct repair *r, const struct snapshot *files)
 {
 	struct call *c = r->s->c;
 	struct str why;
@@ -129,7 +129,8 @@ static void report_meta(struct repair *r, const struct snapshot *files)
 }
 
 /* The lines of a commit. What can be read of it is kept, if there is any damage. */
-static enum err check_lines(struct repair *r, struct str commit, const char *where)
+static enum err sync_repair_check_lines(struct repair *r, struct str commit,
+					const char *where)
 {
 	struct sync *s = r->s;
 	struct call *c = s->c;
@@ -140,7 +141,7 @@ static enum err check_lines(struct repair *r, struct str commit, const char *whe
 	if (!commit.p)
 		return ERR_OK;
 	if ((e = commit_read_raw(c, s->repo, commit, &raw)) ||
-	    (e = check_version(r, &raw)))
+	    (e = sync_repair_check_version(r, &raw)))
 		return e;
 	if (foreign_files(&c->mem, &raw)) {
 		if (!(e = commit_read(c, s->repo, commit, &raw)) ||
@@ -150,9 +151,9 @@ static enum err check_lines(struct repair *r, struct str commit, const char *whe
 				    "it. 'bd init --ref REF' publishes to another ref "
 				    "meanwhile.");
 	}
-	if (sound(s, &raw))
+	if (sync_repair_sound(s, &raw))
 		return ERR_OK;
-	report(r, commit, where);
+	sync_repair_report(r, commit, where);
 	json_put_array(r->reply, "lines");
 	told = r->reply->out.n;
 	r->aside += (int64_t)salvage(&c->mem, &raw, r->all, r->reply);
@@ -171,7 +172,7 @@ static enum err check_lines(struct repair *r, struct str commit, const char *whe
 static void report_parted(struct repair *r, struct str commit, const char *where,
 			  struct json *lines)
 {
-	report(r, commit, where);
+	sync_repair_report(r, commit, where);
 	json_put_raw(r->reply, "lines", json_text(lines));
 	json_end(r->reply);
 }
@@ -207,7 +208,7 @@ static bool usable_here(const struct repair *r)
 	       !(r->here.why.p && str_eq(r->here.commit, r->s->here));
 }
 
-static enum err join_all(struct repair *r)
+static enum err sync_repair_join_all(struct repair *r)
 {
 	struct sync *s = r->s;
 	enum err e;
@@ -261,7 +262,7 @@ static enum err write_repaired(struct repair *r)
 
 	if (usable_here(r))
 		keep[1] = s->here;
-	if ((e = join_all(r)) || (e = find_parent(r, &parent)))
+	if ((e = sync_repair_join_all(r)) || (e = find_parent(r, &parent)))
 		return e;
 	mended = snapshot_encode(&c->mem, r->all);
 	for (int f = 0; f < SNAPSHOT_FILES; f++)
@@ -312,9 +313,10 @@ static enum err repair_all(struct repair *r)
 	enum err e;
 
 	if ((e = sync_fetch(s)) || (e = repo_ref(s->c, s->repo, s->ref, &s->here)) ||
-	    (e = check_histories(r)) || (e = check_lines(r, s->there, "remote")))
+	    (e = check_histories(r)) ||
+	    (e = sync_repair_check_lines(r, s->there, "remote")))
 		return e;
-	if (usable_here(r) && (e = check_lines(r, s->here, "here")))
+	if (usable_here(r) && (e = sync_repair_check_lines(r, s->here, "here")))
 		return e;
 	history = r->there.why.p || r->here.why.p || r->base.why.p;
 	for (size_t i = 0; r->apply && !history && i < r->line_count; i++)

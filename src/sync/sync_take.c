@@ -126,7 +126,7 @@ static enum err take_other(struct sync *s, struct merge *m)
 }
 
 /* Is what a commit has already in the base? */
-static bool known(struct sync *s, struct str commit)
+static bool sync_take_known(struct sync *s, struct str commit)
 {
 	return !commit.p || (s->base.p && repo_has(s->repo, s->base) &&
 			     repo_reaches(s->repo, s->base, commit));
@@ -191,7 +191,7 @@ enum err sync_take_in(struct sync *s, struct str commit)
 	struct snapshot new;
 	enum err e;
 
-	if (known(s, commit))
+	if (sync_take_known(s, commit))
 		return ERR_OK;
 	if ((e = commit_read(c, s->repo, commit, &new)))
 		return e;

@@ -14,7 +14,7 @@ enum { LOOK_MS = 20, GRACE_MS = 5000 };
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int signal)
+static void child_stop(int signal)
 {
 	(void)signal;
 	stopped = 1;
@@ -22,7 +22,7 @@ static void stop(int signal)
 
 void child_listen(void)
 {
-	struct sigaction act = { .sa_handler = stop };
+	struct sigaction act = { .sa_handler = child_stop };
 
 	sigemptyset(&act.sa_mask);
 	sigaction(SIGINT, &act, NULL);
@@ -35,7 +35,7 @@ bool child_stopped(void)
 }
 
 /* Only what is safe between fork() and exec(). */
-static void become(const struct child *child, int in)
+static void child_become(const struct child *child, int in)
 {
 	struct sigaction plain = { .sa_handler = SIG_DFL };
 
@@ -69,7 +69,7 @@ static int input_file(struct call *c, struct str text)
 
 /* Waits for it; who does not end when asked is made to. What began after we were told to
  * stop is to be done all the same. */
-static int await(struct child *child, pid_t pid)
+static int child_await(struct child *child, pid_t pid)
 {
 	int64_t end = moment_ticks() + child->timeout_ms, last = 0;
 	bool late = stopped;
@@ -109,9 +109,9 @@ enum err child_run(struct call *c, struct child *child)
 	if (pid < 0)
 		return file_fail(c, "start", str_of(child->command));
 	if (!pid)
-		become(child, in);
+		child_become(child, in);
 	setpgid(pid, pid); /* whoever comes first: from now on it can be asked to end */
-	status = await(child, pid);
+	status = child_await(child, pid);
 	kill(-pid, SIGKILL); /* what it has left behind */
 	if (WIFEXITED(status))
 		child->status = WEXITSTATUS(status);

@@ -8,7 +8,7 @@
 
 static unsigned long passed;
 
-static void tell(void)
+static void fault_tell(void)
 {
 	const char *path = getenv("ABACUS_FAULT_COUNT");
 	int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
@@ -24,7 +24,7 @@ void fault_point(void)
 	const char *at = getenv("ABACUS_FAULT_AT");
 
 	if (!passed++)
-		atexit(tell);
+		atexit(fault_tell);
 	if (at && strtoul(at, NULL, 10) == passed)
 		kill(getpid(), SIGKILL);
 }

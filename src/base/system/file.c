@@ -108,7 +108,7 @@ enum err file_own_check(struct call *c, struct str path)
 	return file_fail(c, "open", path);
 }
 
-static enum err read_all(struct call *c, struct str path, int fd, struct str *out)
+static enum err file_read_all(struct call *c, struct str path, int fd, struct str *out)
 {
 	struct buf b = { .mem = &c->mem };
 	ssize_t got;
@@ -135,7 +135,7 @@ enum err file_read(struct call *c, struct str path, struct str *out)
 {
 	AUTO_FD fd = open(arena_cstr(&c->mem, path), O_RDONLY | O_CLOEXEC);
 
-	return read_all(c, path, fd, out);
+	return file_read_all(c, path, fd, out);
 }
 
 /* It is looked at before it is opened, because opening a device may do something, and
@@ -157,14 +157,14 @@ enum err file_read_regular(struct call *c, struct str path, struct str *out)
 		errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
 		return file_fail(c, "read", path);
 	}
-	return read_all(c, path, fd, out);
+	return file_read_all(c, path, fd, out);
 }
 
 enum err file_own_read(struct call *c, struct str path, struct str *out)
 {
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 
-	return read_all(c, path, fd, out);
+	return file_read_all(c, path, fd, out);
 }
 
 enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
@@ -229,7 +229,7 @@ static enum err write_new(struct call *c, struct str path, struct str content,
 }
 
 /* Where a chain of symbolic links ends, whether or not there is a file. */
-static struct str follow(struct arena *mem, struct str path)
+static struct str file_follow(struct arena *mem, struct str path)
 {
 	enum { MOST_LINKS = 40, MOST_BYTES = 4096 };
 
@@ -247,7 +247,7 @@ static struct str follow(struct arena *mem, struct str path)
 
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode)
 {
-	struct str target = follow(&c->mem, path);
+	struct str target = file_follow(&c->mem, path);
 	struct stat st;
 
 	if (stat(arena_cstr(&c->mem, target), &st) == 0)
@@ -550,7 +550,7 @@ struct leftovers {
 	struct str dir, head;
 };
 
-static void remove_leftover(void *arg, struct str name)
+static void file_remove_leftover(void *arg, struct str name)
 {
 	struct leftovers *l = arg;
 
@@ -564,5 +564,5 @@ enum err file_remove_leftovers(struct call *c, struct str path)
 				  arena_fmt(&c->mem, STR_FMT ".",
 					    STR_ARG(path_name(path))) };
 
-	return file_each(c, left.dir, remove_leftover, &left);
+	return file_each(c, left.dir, file_remove_leftover, &left);
 }

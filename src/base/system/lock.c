@@ -11,7 +11,7 @@
 
 #include "base/system/file.h"
 
-static void wake(int signal)
+static void lock_wake(int signal)
 {
 	(void)signal;
 }
@@ -71,9 +71,9 @@ static bool wait_turn(int fd)
  * None of these has a deadline, so a timer interrupts them. The timer repeats: one
  * that fired between the check and the call would otherwise be lost.
  */
-static bool wait_for(int fd, int wait_ms)
+static bool lock_wait_for(int fd, int wait_ms)
 {
-	struct sigaction act = { .sa_handler = wake }, before;
+	struct sigaction act = { .sa_handler = lock_wake }, before;
 	struct itimerval timer = { .it_interval.tv_usec = 20 * 1000 }, stop = { 0 };
 	sigset_t alarm, blocked;
 	bool got = false;
@@ -95,7 +95,7 @@ static bool wait_for(int fd, int wait_ms)
 }
 
 /* The file may have been removed while we waited for it; then it locks nothing. */
-static bool stands(struct call *c, struct str path, int fd)
+static bool lock_stands(struct call *c, struct str path, int fd)
 {
 	struct stat ours, there;
 
@@ -110,9 +110,9 @@ enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *ou
 		if (out->fd < 0)
 			return file_fail(c, "open", path);
 		if (!(queue_empty(out->fd) && flock(out->fd, LOCK_EX | LOCK_NB) == 0) &&
-		    !wait_for(out->fd, wait_ms))
+		    !lock_wait_for(out->fd, wait_ms))
 			break;
-		if (stands(c, path, out->fd))
+		if (lock_stands(c, path, out->fd))
 			return ERR_OK;
 		file_close(&out->fd);
 	}

@@ -15,7 +15,7 @@ struct str path_join(struct arena *mem, struct str dir, struct str name)
 }
 
 /* Appends one segment of a path, resolving "." and ".." on the way. */
-static size_t append(char *out, size_t n, struct str segment)
+static size_t path_append(char *out, size_t n, struct str segment)
 {
 	if (!segment.n || str_is(segment, "."))
 		return n;
@@ -39,7 +39,7 @@ struct str path_resolve(struct arena *mem, struct str base, struct str path)
 		rest = path_join(mem, base, path);
 	out = arena_alloc(mem, rest.n + 2);
 	while (str_next(&rest, '/', &segment))
-		n = append(out, n, segment);
+		n = path_append(out, n, segment);
 	if (!n)
 		out[n++] = '/';
 	out[n] = '\0';

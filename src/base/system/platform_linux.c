@@ -152,17 +152,17 @@ void platform_limit_memory(int64_t bytes)
 #endif
 }
 
-static int64_t nanoseconds(struct timespec t)
+static int64_t platform_nanoseconds(struct timespec t)
 {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 int64_t platform_written_ns(const struct stat *st)
 {
-	return nanoseconds(st->st_mtim);
+	return platform_nanoseconds(st->st_mtim);
 }
 
 int64_t platform_changed_ns(const struct stat *st)
 {
-	return nanoseconds(st->st_ctim);
+	return platform_nanoseconds(st->st_ctim);
 }

@@ -87,17 +87,17 @@ void platform_limit_memory(int64_t bytes)
 	(void)bytes;
 }
 
-static int64_t nanoseconds(struct timespec t)
+static int64_t platform_nanoseconds(struct timespec t)
 {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 int64_t platform_written_ns(const struct stat *st)
 {
-	return nanoseconds(st->st_mtimespec);
+	return platform_nanoseconds(st->st_mtimespec);
 }
 
 int64_t platform_changed_ns(const struct stat *st)
 {
-	return nanoseconds(st->st_ctimespec);
+	return platform_nanoseconds(st->st_ctimespec);
 }

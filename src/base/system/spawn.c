@@ -52,7 +52,7 @@ static bool fill_input(const struct spawn *s, int in[2])
 }
 
 /* In a group of its own, so that all of it can be killed; deaf to our signals. */
-static int start(const char *const *argv, const struct pipes *p, pid_t *pid)
+static int spawn_start(const char *const *argv, const struct pipes *p, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -81,7 +81,7 @@ static int start(const char *const *argv, const struct pipes *p, pid_t *pid)
 }
 
 /* One more run of bytes; false at the end. */
-static bool take(int fd, struct buf *into)
+static bool spawn_take(int fd, struct buf *into)
 {
 	enum { CHUNK = 64 * 1024 };
 	ssize_t got = file_some(fd, buf_room(into, CHUNK), CHUNK);
@@ -107,7 +107,7 @@ static void tell_lines(struct spawn *s, struct buf *said, size_t *told)
 enum { TICK_MS = 500 };
 
 /* Until both ends are closed, the time is over, or who asked a server for it has gone. */
-static void listen(struct call *c, struct spawn *s, struct pipes *p)
+static void spawn_listen(struct call *c, struct spawn *s, struct pipes *p)
 {
 	struct buf out = { .mem = &c->mem }, said = { .mem = &c->mem };
 	struct pollfd fds[] = { { p->out[0], POLLIN, 0 },
@@ -127,9 +127,9 @@ static void listen(struct call *c, struct spawn *s, struct pipes *p)
 			left = TICK_MS;
 		if (poll(fds, 3, (int)left) < 0 && errno != EINTR)
 			break;
-		if (fds[0].revents && !take(fds[0].fd, &out))
+		if (fds[0].revents && !spawn_take(fds[0].fd, &out))
 			fds[0].fd = -1;
-		if (fds[1].revents && !take(fds[1].fd, &said))
+		if (fds[1].revents && !spawn_take(fds[1].fd, &said))
 			fds[1].fd = -1;
 		tell_lines(s, &said, &told);
 		if (s->heard)
@@ -165,7 +165,7 @@ enum err spawn_run(struct call *c, struct spawn *s)
 		close_pipes(&p);
 		return file_fail(c, "start", str_of(s->argv[0]));
 	}
-	if ((failed = start(s->argv, &p, &pid))) {
+	if ((failed = spawn_start(s->argv, &p, &pid))) {
 		close_pipes(&p);
 		errno = failed;
 		return file_fail(c, "start", str_of(s->argv[0]));
@@ -173,7 +173,7 @@ enum err spawn_run(struct call *c, struct spawn *s)
 	file_close(&p.in[0]);
 	file_close(&p.out[1]);
 	file_close(&p.err[1]);
-	listen(c, s, &p);
+	spawn_listen(c, s, &p);
 	if (s->timed_out)
 		kill(-pid, SIGKILL);
 	close_pipes(&p);
@@ -185,7 +185,7 @@ enum err spawn_run(struct call *c, struct spawn *s)
 }
 
 /* Only what is safe between fork() and exec(). */
-static void leave(const char *const *argv)
+static void spawn_leave(const char *const *argv)
 {
 	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
@@ -211,7 +211,7 @@ bool spawn_away(const char *const *argv)
 	if (!pid) {
 		setsid();
 		if (!fork())
-			leave(argv);
+			spawn_leave(argv);
 		_exit(0);
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -243,7 +243,7 @@ struct str spawn_beside(struct arena *mem, struct str name)
 	return path_join(mem, path_parent(path_parent(self)), name);
 }
 
-static bool is_program(struct arena *mem, struct str path)
+static bool spawn_is_program(struct arena *mem, struct str path)
 {
 	return !file_is_dir(mem, path) && !access(arena_cstr(mem, path), X_OK);
 }
@@ -256,12 +256,12 @@ struct str spawn_command(struct arena *mem, struct str name)
 
 	while (list.n && str_next(&list, ':', &dir))
 		if (str_starts(dir, STR("/")) &&
-		    is_program(mem, path_join(mem, dir, name)))
+		    spawn_is_program(mem, path_join(mem, dir, name)))
 			return name;
 	if (!self.p)
 		return self;
 	beside = path_join(mem, path_parent(self), name);
-	return is_program(mem, beside) ? beside : (struct str){ 0 };
+	return spawn_is_program(mem, beside) ? beside : (struct str){ 0 };
 }
 
 struct str spawn_quoted(struct arena *mem, struct str text)

@@ -29,7 +29,7 @@ void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at,
 	}
 }
 
-static bool concerns(const struct watch *w, const struct inotify_event *event)
+static bool watch_concerns(const struct watch *w, const struct inotify_event *event)
 {
 	if (event->mask & (IN_Q_OVERFLOW | IN_IGNORED | GONE))
 		return true;
@@ -41,7 +41,7 @@ static bool concerns(const struct watch *w, const struct inotify_event *event)
 }
 
 /* All that has happened; does any of it concern us? */
-static bool drain(const struct watch *w)
+static bool watch_drain(const struct watch *w)
 {
 	alignas(struct inotify_event) char buf[4096];
 	bool any = false;
@@ -51,7 +51,7 @@ static bool drain(const struct watch *w)
 		for (char *p = buf; p < buf + got;) {
 			const struct inotify_event *event = (const void *)p;
 
-			any = any || concerns(w, event);
+			any = any || watch_concerns(w, event);
 			p += sizeof *event + event->len;
 		}
 	return any;
@@ -63,7 +63,7 @@ enum watch_end watch_wait(struct watch *w, int64_t ms, int input)
 	enum watch_end end;
 
 	while (watch_sleep(w, until, input, &end))
-		if (drain(w))
+		if (watch_drain(w))
 			return WATCH_CHANGED;
 	return end;
 }

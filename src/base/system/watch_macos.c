@@ -11,7 +11,7 @@
 enum { MOST = 64 };
 
 /* False: it cannot be watched. */
-static bool add(struct watch *w, struct arena *mem, struct str path)
+static bool watch_add(struct watch *w, struct arena *mem, struct str path)
 {
 	struct kevent change;
 	int *held = w->number, fd;
@@ -27,17 +27,17 @@ static bool add(struct watch *w, struct arena *mem, struct str path)
 
 /* The folder, which tells of new files, and each file, which tells of what is written to
  * it. A file that goes in between changes the folder. */
-static bool add_all(struct watch *w, struct arena *mem, const struct watch_at *at)
+static bool watch_add_all(struct watch *w, struct arena *mem, const struct watch_at *at)
 {
 	DIR *dir = opendir(arena_cstr(mem, at->dir));
 	struct dirent *entry;
-	bool well = dir && add(w, mem, at->dir);
+	bool well = dir && watch_add(w, mem, at->dir);
 
 	while (well && (entry = readdir(dir)))
 		if (str_starts(str_of(entry->d_name), at->head)) {
 			struct str path = path_join(mem, at->dir, str_of(entry->d_name));
 
-			well = add(w, mem, path) ||
+			well = watch_add(w, mem, path) ||
 			       access(arena_cstr(mem, path), F_OK) != 0;
 		}
 	if (dir)
@@ -51,7 +51,7 @@ void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at,
 	*w = (struct watch){ .fd = kqueue(), .at = at, .count = count };
 	w->number = arena_array(mem, MOST + 1, sizeof *w->number);
 	for (size_t i = 0; w->fd >= 0 && i < count; i++)
-		if (at[i].dir.p && !add_all(w, mem, &at[i]))
+		if (at[i].dir.p && !watch_add_all(w, mem, &at[i]))
 			watch_close(w); /* not there, or too many: look now and then */
 }
 

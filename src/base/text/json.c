@@ -7,29 +7,29 @@
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 
-static void separate(struct json *j)
+static void json_separate(struct json *j)
 {
 	if (j->comma)
 		buf_char(&j->out, ',');
 	j->comma = true;
 }
 
-static void word(struct json *j, struct str s)
+static void json_word(struct json *j, struct str s)
 {
-	separate(j);
+	json_separate(j);
 	buf_put(&j->out, s);
 }
 
-static void open(struct json *j, char open, char close)
+static void json_open(struct json *j, char open, char close)
 {
 	assert(j->depth < sizeof j->close);
-	separate(j);
+	json_separate(j);
 	buf_char(&j->out, open);
 	j->close[j->depth++] = close;
 	j->comma = false;
 }
 
-static void escape(struct buf *b, unsigned char ch)
+static void json_escape(struct buf *b, unsigned char ch)
 {
 	static const char *const brief[] = {
 		['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n",  ['\f'] = "\\f",
@@ -47,7 +47,7 @@ static void escape(struct buf *b, unsigned char ch)
  * controls and, after the exclusive or, the quote behind them; a borrow from one byte to
  * the next can only say yes too often.
  */
-static bool suspect(const char *p)
+static bool json_suspect(const char *p)
 {
 	static const uint64_t ones = UINT64_C(0x0101010101010101);
 	uint64_t w, low, slash;
@@ -58,12 +58,12 @@ static bool suspect(const char *p)
 	return (low | slash) & ~w & ones << 7;
 }
 
-static size_t plain(struct str s, size_t from)
+static size_t json_plain(struct str s, size_t from)
 {
 	size_t i = from;
 
 	for (;;) {
-		while (s.n - i >= 8 && !suspect(s.p + i))
+		while (s.n - i >= 8 && !json_suspect(s.p + i))
 			i += 8;
 		for (size_t end = s.n - i > 8 ? i + 8 : s.n;; i++) {
 			unsigned char ch;
@@ -80,30 +80,30 @@ static size_t plain(struct str s, size_t from)
 }
 
 /* Not every text is UTF-8: paths and names of branches are bytes. */
-static void quoted(struct json *j, struct str s)
+static void json_quoted(struct json *j, struct str s)
 {
 	struct buf *b = &j->out;
 
 	s = utf8_clean(b->mem, s);
 	buf_char(b, '"');
 	for (size_t from = 0, i;; from = i + 1) {
-		i = plain(s, from);
+		i = json_plain(s, from);
 		buf_put(b, (struct str){ s.p + from, i - from });
 		if (i == s.n)
 			break;
-		escape(b, (unsigned char)s.p[i]);
+		json_escape(b, (unsigned char)s.p[i]);
 	}
 	buf_char(b, '"');
 }
 
 void json_object(struct json *j)
 {
-	open(j, '{', '}');
+	json_open(j, '{', '}');
 }
 
 void json_array(struct json *j)
 {
-	open(j, '[', ']');
+	json_open(j, '[', ']');
 }
 
 void json_end(struct json *j)
@@ -115,8 +115,8 @@ void json_end(struct json *j)
 
 void json_key(struct json *j, struct str key)
 {
-	separate(j);
-	quoted(j, key);
+	json_separate(j);
+	json_quoted(j, key);
 	buf_char(&j->out, ':');
 	j->comma = false;
 }
@@ -125,7 +125,7 @@ void json_name(struct json *j, struct str key)
 {
 	char *at;
 
-	separate(j);
+	json_separate(j);
 	at = buf_room(&j->out, key.n + 3);
 	*at = '"';
 	memcpy(at + 1, key.p, key.n);
@@ -137,7 +137,7 @@ void json_name(struct json *j, struct str key)
 void json_put_members(struct json *j, struct str object)
 {
 	assert(object.n > 2);
-	word(j, (struct str){ object.p + 1, object.n - 2 });
+	json_word(j, (struct str){ object.p + 1, object.n - 2 });
 }
 
 void json_str(struct json *j, struct str s)
@@ -146,8 +146,8 @@ void json_str(struct json *j, struct str s)
 		json_null(j);
 		return;
 	}
-	separate(j);
-	quoted(j, s);
+	json_separate(j);
+	json_quoted(j, s);
 }
 
 void json_int(struct json *j, int64_t v)
@@ -155,7 +155,7 @@ void json_int(struct json *j, int64_t v)
 	char digits[20], *end = digits + sizeof digits, *at = end;
 	uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 
-	separate(j);
+	json_separate(j);
 	do
 		*--at = (char)('0' + rest % 10);
 	while (rest /= 10);
@@ -166,17 +166,17 @@ void json_int(struct json *j, int64_t v)
 
 void json_bool(struct json *j, bool v)
 {
-	word(j, v ? STR("true") : STR("false"));
+	json_word(j, v ? STR("true") : STR("false"));
 }
 
 void json_null(struct json *j)
 {
-	word(j, STR("null"));
+	json_word(j, STR("null"));
 }
 
 void json_raw(struct json *j, struct str text)
 {
-	word(j, text.p ? text : STR("null"));
+	json_word(j, text.p ? text : STR("null"));
 }
 
 /* UTF-16 order puts surrogates before U+E000. */
@@ -201,39 +201,39 @@ int json_key_cmp(struct str x, struct str y)
 	return (x.n > 0) - (y.n > 0);
 }
 
-static int by_key(const void *a, const void *b)
+static int json_by_key(const void *a, const void *b)
 {
 	return json_key_cmp((*(const struct value *const *)a)->key,
 			    (*(const struct value *const *)b)->key);
 }
 
-static const struct value **sorted(struct arena *mem, const struct value *v)
+static const struct value **json_sorted(struct arena *mem, const struct value *v)
 {
 	const struct value **order = arena_array(mem, v->count, sizeof(*order));
 
 	for (size_t i = 0; i < v->count; i++)
 		order[i] = &v->item[i];
-	qsort(order, v->count, sizeof *order, by_key);
+	qsort(order, v->count, sizeof *order, json_by_key);
 	return order;
 }
 
-static void write(struct json *j, const struct value *v, bool canonical);
+static void json_write(struct json *j, const struct value *v, bool canonical);
 
 static void write_object(struct json *j, const struct value *v, bool canonical)
 {
-	const struct value **order = canonical ? sorted(j->out.mem, v) : NULL;
+	const struct value **order = canonical ? json_sorted(j->out.mem, v) : NULL;
 
 	json_object(j);
 	for (size_t i = 0; i < v->count; i++) {
 		const struct value *member = canonical ? order[i] : &v->item[i];
 
 		json_key(j, member->key);
-		write(j, member, canonical);
+		json_write(j, member, canonical);
 	}
 	json_end(j);
 }
 
-static void write(struct json *j, const struct value *v, bool canonical)
+static void json_write(struct json *j, const struct value *v, bool canonical)
 {
 	switch (v->type) {
 	case VALUE_NULL:
@@ -243,7 +243,7 @@ static void write(struct json *j, const struct value *v, bool canonical)
 		json_bool(j, v->yes);
 		break;
 	case VALUE_NUMBER:
-		word(j, canonical ? number_canonical(j->out.mem, v->text) : v->text);
+		json_word(j, canonical ? number_canonical(j->out.mem, v->text) : v->text);
 		break;
 	case VALUE_STRING:
 		json_str(j, v->text);
@@ -251,7 +251,7 @@ static void write(struct json *j, const struct value *v, bool canonical)
 	case VALUE_ARRAY:
 		json_array(j);
 		for (size_t i = 0; i < v->count; i++)
-			write(j, &v->item[i], canonical);
+			json_write(j, &v->item[i], canonical);
 		json_end(j);
 		break;
 	case VALUE_OBJECT:
@@ -262,12 +262,12 @@ static void write(struct json *j, const struct value *v, bool canonical)
 
 void json_value(struct json *j, const struct value *v)
 {
-	write(j, v, false);
+	json_write(j, v, false);
 }
 
 void json_canonical(struct json *j, const struct value *v)
 {
-	write(j, v, true);
+	json_write(j, v, true);
 }
 
 struct str json_text(struct json *j)

@@ -7,7 +7,7 @@
  * Safe text has no other line break than '\n'. It is made safe before it is shortened:
  * most unsafe characters fill no column, but what replaces them does.
  */
-static struct str shortened(struct arena *mem, struct str text, size_t columns)
+static struct str quote_shortened(struct arena *mem, struct str text, size_t columns)
 {
 	return utf8_shorten(mem, utf8_safe(mem, text), columns);
 }
@@ -17,7 +17,7 @@ struct str quote_lines(struct arena *mem, struct str text, size_t columns)
 	struct buf b = { .mem = mem };
 	struct str line;
 
-	text = shortened(mem, text.p ? text : STR(""), columns);
+	text = quote_shortened(mem, text.p ? text : STR(""), columns);
 	while (str_next(&text, '\n', &line)) {
 		buf_put(&b, STR("> "));
 		buf_put(&b, line);
@@ -30,7 +30,7 @@ struct str quote_line(struct arena *mem, struct str text, size_t columns)
 {
 	struct buf b = { .mem = mem };
 
-	text = shortened(mem, text, columns);
+	text = quote_shortened(mem, text, columns);
 	buf_put(&b, STR("> "));
 	for (size_t i = 0; i < text.n; i++)
 		buf_char(&b, text.p[i] == '\n' || text.p[i] == '\t' ? ' ' : text.p[i]);

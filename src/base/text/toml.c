@@ -50,49 +50,50 @@ struct section {
 	size_t count;
 };
 
-static struct str slice(struct str s, size_t from, size_t to)
+static struct str toml_slice(struct str s, size_t from, size_t to)
 {
 	return (struct str){ s.p + from, to - from };
 }
 
-static enum err refuse(struct call *c, size_t line, const char *why)
+static enum err toml_refuse(struct call *c, size_t line, const char *why)
 {
 	return call_fail(c, ERR_INVALID_INPUT, "line %zu: %s", line, why);
 }
 
-static bool more(const struct doc *d)
+static bool toml_more(const struct doc *d)
 {
 	return d->at < d->text.n;
 }
 
 /* The byte n further on; a NUL behind the end. */
-static char peek(const struct doc *d, size_t n)
+static char toml_peek(const struct doc *d, size_t n)
 {
 	return d->at + n < d->text.n ? d->text.p[d->at + n] : '\0';
 }
 
-static void skip_blanks(struct doc *d)
+static void toml_skip_blanks(struct doc *d)
 {
-	while (peek(d, 0) == ' ' || peek(d, 0) == '\t')
+	while (toml_peek(d, 0) == ' ' || toml_peek(d, 0) == '\t')
 		d->at++;
 }
 
-static void skip_comment(struct doc *d)
+static void toml_skip_comment(struct doc *d)
 {
-	while (more(d) && peek(d, 0) != '\n')
+	while (toml_more(d) && toml_peek(d, 0) != '\n')
 		d->at++;
 }
 
 static bool at_break(const struct doc *d)
 {
-	return peek(d, 0) == '\n' || (peek(d, 0) == '\r' && peek(d, 1) == '\n');
+	return toml_peek(d, 0) == '\n' ||
+	       (toml_peek(d, 0) == '\r' && toml_peek(d, 1) == '\n');
 }
 
 static void take_break(struct doc *d)
 {
-	if (!more(d))
+	if (!toml_more(d))
 		return;
-	d->at += peek(d, 0) == '\r' ? 2 : 1;
+	d->at += toml_peek(d, 0) == '\r' ? 2 : 1;
 	d->line++;
 }
 
@@ -103,47 +104,48 @@ static bool is_quote(char ch)
 
 static enum err scan_short_string(struct doc *d)
 {
-	char quote = peek(d, 0);
+	char quote = toml_peek(d, 0);
 
-	for (d->at++; more(d) && !at_break(d); d->at++) {
-		if (peek(d, 0) == quote) {
+	for (d->at++; toml_more(d) && !at_break(d); d->at++) {
+		if (toml_peek(d, 0) == quote) {
 			d->at++;
 			return ERR_OK;
 		}
-		if (quote == '"' && peek(d, 0) == '\\' && peek(d, 1) != '\n')
+		if (quote == '"' && toml_peek(d, 0) == '\\' && toml_peek(d, 1) != '\n')
 			d->at++;
 	}
-	return refuse(d->c, d->line, "a string is not closed");
+	return toml_refuse(d->c, d->line, "a string is not closed");
 }
 
 static bool at_triple(const struct doc *d, char quote)
 {
-	return peek(d, 0) == quote && peek(d, 1) == quote && peek(d, 2) == quote;
+	return toml_peek(d, 0) == quote && toml_peek(d, 1) == quote &&
+	       toml_peek(d, 2) == quote;
 }
 
 static enum err scan_long_string(struct doc *d)
 {
-	char quote = peek(d, 0);
+	char quote = toml_peek(d, 0);
 	size_t line = d->line;
 
-	for (d->at += 3; more(d); d->at++) {
+	for (d->at += 3; toml_more(d); d->at++) {
 		if (at_triple(d, quote)) {
 			/* Up to two quotes more are the string's last characters. */
 			d->at += 3;
-			for (int i = 0; i < 2 && peek(d, 0) == quote; i++)
+			for (int i = 0; i < 2 && toml_peek(d, 0) == quote; i++)
 				d->at++;
 			return ERR_OK;
 		}
-		if (quote == '"' && peek(d, 0) == '\\')
+		if (quote == '"' && toml_peek(d, 0) == '\\')
 			d->at++;
-		d->line += peek(d, 0) == '\n';
+		d->line += toml_peek(d, 0) == '\n';
 	}
-	return refuse(d->c, line, "a string is not closed");
+	return toml_refuse(d->c, line, "a string is not closed");
 }
 
 static enum err scan_string(struct doc *d)
 {
-	return at_triple(d, peek(d, 0)) ? scan_long_string(d) : scan_short_string(d);
+	return at_triple(d, toml_peek(d, 0)) ? scan_long_string(d) : scan_short_string(d);
 }
 
 /* The brackets open now: what closes each of them. */
@@ -154,31 +156,31 @@ struct nest {
 
 static enum err scan_bracket(struct doc *d, struct nest *nest)
 {
-	char ch = peek(d, 0);
+	char ch = toml_peek(d, 0);
 
 	d->at++;
 	if (ch == '[' || ch == '{') {
 		if (nest->depth == NESTED)
-			return refuse(d->c, d->line, "nested too deep");
+			return toml_refuse(d->c, d->line, "nested too deep");
 		nest->close[nest->depth++] = ch == '[' ? ']' : '}';
 		return ERR_OK;
 	}
 	if (!nest->depth || nest->close[--nest->depth] != ch)
-		return refuse(d->c, d->line, "a bracket closes nothing");
+		return toml_refuse(d->c, d->line, "a bracket closes nothing");
 	return ERR_OK;
 }
 
 /* One byte of a value, or the whole of a string or comment. */
 static enum err scan_token(struct doc *d, struct nest *nest)
 {
-	char ch = peek(d, 0);
+	char ch = toml_peek(d, 0);
 
 	if (is_quote(ch))
 		return scan_string(d);
 	if (ch && strchr("[]{}", ch))
 		return scan_bracket(d, nest);
 	if (ch == '#')
-		skip_comment(d);
+		toml_skip_comment(d);
 	else if (at_break(d))
 		take_break(d);
 	else
@@ -193,16 +195,16 @@ static enum err scan_value(struct doc *d)
 	size_t line = d->line;
 	enum err e;
 
-	skip_blanks(d);
-	if (!more(d) || at_break(d) || strchr("#=,", peek(d, 0)))
-		return refuse(d->c, line, "a value is missing");
-	while (more(d) && (nest.depth || !at_break(d)))
+	toml_skip_blanks(d);
+	if (!toml_more(d) || at_break(d) || strchr("#=,", toml_peek(d, 0)))
+		return toml_refuse(d->c, line, "a value is missing");
+	while (toml_more(d) && (nest.depth || !at_break(d)))
 		if ((e = scan_token(d, &nest)))
 			return e;
-	return nest.depth ? refuse(d->c, line, "a bracket is not closed") : ERR_OK;
+	return nest.depth ? toml_refuse(d->c, line, "a bracket is not closed") : ERR_OK;
 }
 
-static bool is_bare(char ch)
+static bool toml_is_bare(char ch)
 {
 	return (ch >= '0' && ch <= '9') || (ch >= 'A' && ch <= 'Z') ||
 	       (ch >= 'a' && ch <= 'z') || ch == '_' || ch == '-';
@@ -213,17 +215,17 @@ static enum err scan_part(struct doc *d, struct part *part)
 	size_t from = d->at;
 	enum err e;
 
-	if (is_quote(peek(d, 0))) {
+	if (is_quote(toml_peek(d, 0))) {
 		if ((e = scan_short_string(d)))
 			return e;
-		part->raw = slice(d->text, from + 1, d->at - 1);
+		part->raw = toml_slice(d->text, from + 1, d->at - 1);
 		part->escapes = d->text.p[from] == '"';
 		return ERR_OK;
 	}
-	while (is_bare(peek(d, 0)))
+	while (toml_is_bare(toml_peek(d, 0)))
 		d->at++;
-	part->raw = slice(d->text, from, d->at);
-	return part->raw.n ? ERR_OK : refuse(d->c, d->line, "a key is missing");
+	part->raw = toml_slice(d->text, from, d->at);
+	return part->raw.n ? ERR_OK : toml_refuse(d->c, d->line, "a key is missing");
 }
 
 static void add_part(struct arena *mem, struct key *key, struct part part)
@@ -241,14 +243,14 @@ static enum err scan_key(struct doc *d, struct key *key)
 	for (;;) {
 		struct part part = { 0 };
 
-		skip_blanks(d);
+		toml_skip_blanks(d);
 		if ((e = scan_part(d, &part)))
 			return e;
 		if (key->count == NESTED)
-			return refuse(d->c, d->line, "a key has too many parts");
+			return toml_refuse(d->c, d->line, "a key has too many parts");
 		add_part(&d->c->mem, key, part);
-		skip_blanks(d);
-		if (peek(d, 0) != '.')
+		toml_skip_blanks(d);
+		if (toml_peek(d, 0) != '.')
 			return ERR_OK;
 		d->at++;
 	}
@@ -256,20 +258,20 @@ static enum err scan_key(struct doc *d, struct key *key)
 
 static enum err scan_table(struct doc *d, struct item *item)
 {
-	size_t brackets = peek(d, 1) == '[' ? 2 : 1;
+	size_t brackets = toml_peek(d, 1) == '[' ? 2 : 1;
 	enum err e;
 
 	item->kind = brackets == 2 ? TABLES : TABLE;
 	d->at += brackets;
 	if ((e = scan_key(d, &item->key)))
 		return e;
-	for (; brackets && peek(d, 0) == ']'; brackets--)
+	for (; brackets && toml_peek(d, 0) == ']'; brackets--)
 		d->at++;
-	skip_blanks(d);
-	if (peek(d, 0) == '#')
-		skip_comment(d);
-	if (brackets || (more(d) && !at_break(d)))
-		return refuse(d->c, d->line, "not a table header");
+	toml_skip_blanks(d);
+	if (toml_peek(d, 0) == '#')
+		toml_skip_comment(d);
+	if (brackets || (toml_more(d) && !at_break(d)))
+		return toml_refuse(d->c, d->line, "not a table header");
 	return ERR_OK;
 }
 
@@ -280,8 +282,8 @@ static enum err scan_pair(struct doc *d, struct item *item)
 	item->kind = PAIR;
 	if ((e = scan_key(d, &item->key)))
 		return e;
-	if (peek(d, 0) != '=')
-		return refuse(d->c, d->line, "an equals sign is missing");
+	if (toml_peek(d, 0) != '=')
+		return toml_refuse(d->c, d->line, "an equals sign is missing");
 	d->at++;
 	return scan_value(d);
 }
@@ -291,13 +293,13 @@ static enum err scan_item(struct doc *d, struct item *item)
 	enum err e = ERR_OK;
 
 	*item = (struct item){ .kind = BLANK, .from = d->at, .line = d->line };
-	skip_blanks(d);
-	if (peek(d, 0) == '#') {
+	toml_skip_blanks(d);
+	if (toml_peek(d, 0) == '#') {
 		item->kind = COMMENT;
-		skip_comment(d);
-	} else if (peek(d, 0) == '[') {
+		toml_skip_comment(d);
+	} else if (toml_peek(d, 0) == '[') {
 		e = scan_table(d, item);
-	} else if (more(d) && !at_break(d)) {
+	} else if (toml_more(d) && !at_break(d)) {
 		e = scan_pair(d, item);
 	}
 	if (e)
@@ -319,7 +321,7 @@ static void add_item(struct doc *d, struct item item)
 	d->item[d->count++] = item;
 }
 
-static struct str newline_of(struct str text)
+static struct str toml_newline_of(struct str text)
 {
 	const char *lf = memchr(text.p, '\n', text.n);
 
@@ -335,21 +337,21 @@ static enum err check_returns(const struct doc *d)
 		line += d->text.p[i] == '\n';
 		if (d->text.p[i] == '\r' &&
 		    (i + 1 == d->text.n || d->text.p[i + 1] != '\n'))
-			return refuse(d->c, line, "a carriage return stands alone");
+			return toml_refuse(d->c, line, "a carriage return stands alone");
 	}
 	return ERR_OK;
 }
 
-static enum err open_doc(struct call *c, struct str text, struct doc *d)
+static enum err toml_open_doc(struct call *c, struct str text, struct doc *d)
 {
 	struct item item;
 	enum err e;
 
 	*d = (struct doc){ .c = c, .text = text.p ? text : STR(""), .line = 1 };
-	d->newline = newline_of(d->text);
+	d->newline = toml_newline_of(d->text);
 	if (str_starts(d->text, STR("\xef\xbb\xbf")))
 		d->at = d->start = 3;
-	while (more(d)) {
+	while (toml_more(d)) {
 		if ((e = scan_item(d, &item)))
 			return e;
 		add_item(d, item);
@@ -412,7 +414,7 @@ static bool part_eq(struct part a, struct part b)
 }
 
 /* True if `table`, with `key` below it, and `path` agree as far as both go. */
-static bool agree(struct key table, struct key key, struct key path)
+static bool toml_agree(struct key table, struct key key, struct key path)
 {
 	for (size_t i = 0; i < path.count && i < table.count + key.count; i++) {
 		struct part part =
@@ -429,15 +431,15 @@ static bool is_header(const struct item *item)
 	return item->kind == TABLE || item->kind == TABLES;
 }
 
-static bool is_below(struct key key, struct key path)
+static bool toml_is_below(struct key key, struct key path)
 {
-	return key.count >= path.count && agree(key, (struct key){ 0 }, path);
+	return key.count >= path.count && toml_agree(key, (struct key){ 0 }, path);
 }
 
 static bool is_head(const struct item *item, struct key path)
 {
 	return item->kind == TABLE && item->key.count == path.count &&
-	       is_below(item->key, path);
+	       toml_is_below(item->key, path);
 }
 
 /* The path as something else than one table: `table` is the header above the item. */
@@ -445,9 +447,9 @@ static bool is_other_form(const struct item *item, struct key table, struct key 
 {
 	if (item->kind == TABLES)
 		return item->key.count <= path.count &&
-		       agree(item->key, (struct key){ 0 }, path);
-	return item->kind == PAIR && !is_below(table, path) &&
-	       agree(table, item->key, path);
+		       toml_agree(item->key, (struct key){ 0 }, path);
+	return item->kind == PAIR && !toml_is_below(table, path) &&
+	       toml_agree(table, item->key, path);
 }
 
 static enum err check_forms(const struct doc *d, struct key path)
@@ -459,10 +461,11 @@ static enum err check_forms(const struct doc *d, struct key path)
 		const struct item *item = &d->item[i];
 
 		if (is_other_form(item, table, path))
-			return refuse(d->c, item->line,
-				      "the section is there in another form");
+			return toml_refuse(d->c, item->line,
+					   "the section is there in another form");
 		if (seen && is_head(item, path))
-			return refuse(d->c, item->line, "the section is there twice");
+			return toml_refuse(d->c, item->line,
+					   "the section is there twice");
 		seen |= is_head(item, path);
 		if (is_header(item))
 			table = item->key;
@@ -477,7 +480,7 @@ static void find_runs(const struct doc *d, struct key path, struct section *s)
 	*s = (struct section){ .run = arena_array(&d->c->mem, d->count, sizeof *s->run) };
 	for (size_t i = 0; i < d->count; i++) {
 		const struct item *item = &d->item[i];
-		bool below = is_header(item) && is_below(item->key, path);
+		bool below = is_header(item) && toml_is_below(item->key, path);
 
 		if (below && !inside)
 			s->run[s->count++] = (struct run){ i, i };
@@ -493,18 +496,18 @@ static enum err parse_header(struct call *c, struct str header, struct key *path
 	struct doc d = { .c = c, .text = header, .line = 1 };
 
 	*path = (struct key){ 0 };
-	if (!header.n || scan_key(&d, path) || more(&d))
+	if (!header.n || scan_key(&d, path) || toml_more(&d))
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a key",
 				 STR_ARG(header));
 	return ERR_OK;
 }
 
-static enum err survey(struct call *c, struct str text, struct str header, struct doc *d,
-		       struct key *path, struct section *s)
+static enum err toml_survey(struct call *c, struct str text, struct str header,
+			    struct doc *d, struct key *path, struct section *s)
 {
 	enum err e;
 
-	if ((e = parse_header(c, header, path)) || (e = open_doc(c, text, d)) ||
+	if ((e = parse_header(c, header, path)) || (e = toml_open_doc(c, text, d)) ||
 	    (e = check_forms(d, *path)))
 		return e;
 	find_runs(d, *path, s);
@@ -528,15 +531,15 @@ static enum err check_body(struct call *c, struct str body, struct key path,
 	enum err e;
 
 	*out = (struct str){ 0 };
-	if ((e = open_doc(c, body, &d)))
+	if ((e = toml_open_doc(c, body, &d)))
 		return e;
 	for (size_t i = 0; i < d.count; i++) {
 		const struct item *item = &d.item[i];
 
 		if (is_header(item) &&
-		    (item->key.count == path.count || !is_below(item->key, path)))
-			return refuse(c, item->line,
-				      "the body has a table of another section");
+		    (item->key.count == path.count || !toml_is_below(item->key, path)))
+			return toml_refuse(c, item->line,
+					   "the body has a table of another section");
 		if (is_header(item) || item->kind == PAIR)
 			*out = without_break(str_head(body, item->to));
 	}
@@ -545,7 +548,7 @@ static enum err check_body(struct call *c, struct str body, struct key path,
 
 static struct str item_text(const struct doc *d, size_t i)
 {
-	return slice(d->text, d->item[i].from, d->item[i].to);
+	return toml_slice(d->text, d->item[i].from, d->item[i].to);
 }
 
 /* True if the run ends where the text does, and that is not the end of a line. */
@@ -589,11 +592,11 @@ static size_t cut_from(const struct doc *d, struct run run)
 }
 
 /* What is behind `from`, without the runs from the nth one on. */
-static struct str finish(struct buf *out, const struct doc *d, const struct section *s,
-			 size_t nth, size_t from)
+static struct str toml_finish(struct buf *out, const struct doc *d,
+			      const struct section *s, size_t nth, size_t from)
 {
 	for (; nth < s->count; nth++) {
-		buf_put(out, slice(d->text, from, cut_from(d, s->run[nth])));
+		buf_put(out, toml_slice(d->text, from, cut_from(d, s->run[nth])));
 		from = d->item[s->run[nth].last].to;
 	}
 	buf_put(out, str_skip(d->text, from));
@@ -601,8 +604,8 @@ static struct str finish(struct buf *out, const struct doc *d, const struct sect
 }
 
 /* The new section stands where the first run did; its header keeps its spelling. */
-static struct str replace(const struct doc *d, const struct section *s, struct key path,
-			  struct str head, struct str body)
+static struct str toml_replace(const struct doc *d, const struct section *s,
+			       struct key path, struct str head, struct str body)
 {
 	struct buf out = { .mem = &d->c->mem };
 	struct run run = s->run[0];
@@ -611,12 +614,12 @@ static struct str replace(const struct doc *d, const struct section *s, struct k
 		head = without_break(item_text(d, run.first));
 	buf_put(&out, str_head(d->text, d->item[run.first].from));
 	write_section(&out, d->newline, head, body, !is_open_ended(d, run));
-	return finish(&out, d, s, 1, d->item[run.last].to);
+	return toml_finish(&out, d, s, 1, d->item[run.last].to);
 }
 
 /* Behind the last line that is not blank; blank ones remain the end of the text. */
-static struct str append(const struct doc *d, const struct section *s, struct str head,
-			 struct str body)
+static struct str toml_append(const struct doc *d, const struct section *s,
+			      struct str head, struct str body)
 {
 	struct buf out = { .mem = &d->c->mem };
 	size_t i = d->count;
@@ -635,7 +638,7 @@ static struct str append(const struct doc *d, const struct section *s, struct st
 			buf_put(&out, d->newline);
 	}
 	write_section(&out, d->newline, head, body, ended);
-	return finish(&out, d, s, 0, at);
+	return toml_finish(&out, d, s, 0, at);
 }
 
 enum err toml_put(struct call *c, struct str text, struct str header, struct str body,
@@ -647,10 +650,11 @@ enum err toml_put(struct call *c, struct str text, struct str header, struct str
 	struct str lines, head = arena_fmt(&c->mem, "[" STR_FMT "]", STR_ARG(header));
 	enum err e;
 
-	if ((e = survey(c, text, header, &d, &path, &s)) ||
+	if ((e = toml_survey(c, text, header, &d, &path, &s)) ||
 	    (e = check_body(c, body, path, &lines)))
 		return e;
-	*out = s.count ? replace(&d, &s, path, head, lines) : append(&d, &s, head, lines);
+	*out = s.count ? toml_replace(&d, &s, path, head, lines) :
+			 toml_append(&d, &s, head, lines);
 	return ERR_OK;
 }
 
@@ -662,9 +666,9 @@ enum err toml_remove(struct call *c, struct str text, struct str header, struct 
 	struct buf rest = { .mem = &c->mem };
 	enum err e;
 
-	if ((e = survey(c, text, header, &d, &path, &s)))
+	if ((e = toml_survey(c, text, header, &d, &path, &s)))
 		return e;
-	*out = s.count ? finish(&rest, &d, &s, 0, 0) : text;
+	*out = s.count ? toml_finish(&rest, &d, &s, 0, 0) : text;
 	return ERR_OK;
 }
 
@@ -673,10 +677,11 @@ enum err toml_find(struct call *c, struct str text, struct str header, struct st
 	struct doc d;
 	struct key path;
 	struct section s;
-	enum err e = survey(c, text, header, &d, &path, &s);
+	enum err e = toml_survey(c, text, header, &d, &path, &s);
 
 	*out = (struct str){ 0 };
 	if (!e && s.count)
-		*out = slice(d.text, d.item[s.run[0].first].to, d.item[s.run[0].last].to);
+		*out = toml_slice(d.text, d.item[s.run[0].first].to,
+				  d.item[s.run[0].last].to);
 	return e;
 }

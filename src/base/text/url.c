@@ -33,7 +33,7 @@ static size_t last_at(struct str s)
  * A password should be escaped, but may have '@' or '/' in it nevertheless. Whoever hides
  * one is `wary`: where there may be a password, the last '@' of all ends it.
  */
-static bool parse(struct str text, bool wary, struct url *out)
+static bool url_parse(struct str text, bool wary, struct url *out)
 {
 	const char *mark = str_find(text, STR("://"));
 	struct str host;
@@ -61,7 +61,7 @@ static void hide_one(struct buf *b, struct str url)
 	struct url u;
 	size_t query;
 
-	if (!parse(url, true, &u)) {
+	if (!url_parse(url, true, &u)) {
 		buf_put(b, url);
 		return;
 	}
@@ -94,7 +94,7 @@ struct str url_drop_password(struct arena *mem, struct str url)
 {
 	struct url u;
 
-	if (!parse(url, false, &u) || !u.userinfo.p)
+	if (!url_parse(url, false, &u) || !u.userinfo.p)
 		return url;
 	return arena_fmt(mem, STR_FMT STR_FMT "@" STR_FMT, STR_ARG(u.scheme),
 			 STR_ARG(str_head(u.userinfo, find_any(u.userinfo, ":"))),
@@ -108,7 +108,7 @@ struct str url_secret(struct str url)
 	struct url u;
 	size_t colon;
 
-	if (!parse(url, true, &u) || !u.userinfo.n)
+	if (!url_parse(url, true, &u) || !u.userinfo.n)
 		return none;
 	colon = find_any(u.userinfo, ":");
 	if (colon < u.userinfo.n)

@@ -59,7 +59,7 @@ bool utf8_valid(struct str s)
 }
 
 /* Most text is ASCII, and then there is nothing to decode. */
-static bool printable(char ch)
+static bool utf8_printable(char ch)
 {
 	return ch >= 0x20 && ch < 0x7f;
 }
@@ -86,7 +86,7 @@ bool utf8_has_control(struct str s)
 
 	for (; s.n; s = str_skip(s, n)) {
 		n = 1;
-		if (printable(s.p[0]))
+		if (utf8_printable(s.p[0]))
 			continue;
 		if (!(n = utf8_decode(s, &cp)))
 			return false;
@@ -117,12 +117,12 @@ bool utf8_is_unsafe(uint32_t cp)
 }
 
 /* Bytes of the character at the start of `s` if it may be shown, else 0. */
-static size_t shown(struct str s)
+static size_t utf8_shown(struct str s)
 {
 	uint32_t cp;
 	size_t n;
 
-	if (printable(s.p[0]) || s.p[0] == '\n' || s.p[0] == '\t')
+	if (utf8_printable(s.p[0]) || s.p[0] == '\n' || s.p[0] == '\t')
 		return 1;
 	n = utf8_decode(s, &cp);
 	return n && !utf8_is_unsafe(cp) ? n : 0;
@@ -135,7 +135,7 @@ struct str utf8_safe(struct arena *mem, struct str s)
 	uint32_t cp;
 
 	for (; at < s.n; at += n) {
-		if ((n = shown(str_skip(s, at))))
+		if ((n = utf8_shown(str_skip(s, at))))
 			continue;
 		buf_put(&b, (struct str){ s.p + from, at - from });
 		buf_put(&b, STR("\xef\xbf\xbd"));
@@ -177,7 +177,7 @@ static size_t columns_of(uint32_t cp)
 }
 
 /* Measures characters until `limit` columns are full; sets where it stopped. */
-static size_t measure(struct str s, size_t limit, size_t *stop)
+static size_t utf8_measure(struct str s, size_t limit, size_t *stop)
 {
 	size_t columns = 0, at = 0, n;
 	uint32_t cp;
@@ -186,7 +186,7 @@ static size_t measure(struct str s, size_t limit, size_t *stop)
 		size_t more = 1;
 
 		n = 1;
-		if (!printable(s.p[at]) && (n = utf8_decode(str_skip(s, at), &cp)))
+		if (!utf8_printable(s.p[at]) && (n = utf8_decode(str_skip(s, at), &cp)))
 			more = columns_of(cp);
 		n = n ? n : 1;
 		if (more > limit - columns)
@@ -201,14 +201,14 @@ size_t utf8_width(struct str s)
 {
 	size_t stop;
 
-	return measure(s, SIZE_MAX, &stop);
+	return utf8_measure(s, SIZE_MAX, &stop);
 }
 
 struct str utf8_head(struct str s, size_t columns)
 {
 	size_t stop;
 
-	measure(s, columns, &stop);
+	utf8_measure(s, columns, &stop);
 	return str_head(s, stop);
 }
 

@@ -28,7 +28,7 @@ struct parser {
 	const char *why, *where;
 };
 
-static const char *refuse(struct parser *ps, const char *where, const char *why)
+static const char *value_refuse(struct parser *ps, const char *where, const char *why)
 {
 	ps->why = why;
 	ps->where = where;
@@ -45,7 +45,7 @@ static const char *skip_space(const struct parser *ps, const char *p)
 static const char *parse_word(struct parser *ps, const char *p, struct str word)
 {
 	if (!str_starts((struct str){ p, (size_t)(ps->end - p) }, word))
-		return refuse(ps, p, "not a JSON value");
+		return value_refuse(ps, p, "not a JSON value");
 	return p + word.n;
 }
 
@@ -61,7 +61,7 @@ static const char *need_digits(struct parser *ps, const char *p)
 {
 	const char *after = skip_digits(ps, p);
 
-	return after > p ? after : refuse(ps, p, "a digit is missing in a number");
+	return after > p ? after : value_refuse(ps, p, "a digit is missing in a number");
 }
 
 static const char *parse_number(struct parser *ps, const char *p, struct value *v)
@@ -71,7 +71,7 @@ static const char *parse_number(struct parser *ps, const char *p, struct value *
 	if (!(p = need_digits(ps, whole)))
 		return NULL;
 	if (*whole == '0' && p > whole + 1)
-		return refuse(ps, whole + 1, "a number begins with a zero");
+		return value_refuse(ps, whole + 1, "a number begins with a zero");
 	if (p < ps->end && *p == '.' && !(p = need_digits(ps, p + 1)))
 		return NULL;
 	if (p < ps->end && (*p == 'e' || *p == 'E')) {
@@ -82,7 +82,7 @@ static const char *parse_number(struct parser *ps, const char *p, struct value *
 			return NULL;
 	}
 	if (p - from > VALUE_NUMBER_MOST)
-		return refuse(ps, from, "a number is too long");
+		return value_refuse(ps, from, "a number is too long");
 	v->type = VALUE_NUMBER;
 	v->text = (struct str){ from, (size_t)(p - from) };
 	return p;
@@ -99,13 +99,13 @@ static const char *parse_hex4(struct parser *ps, const char *p, uint32_t *out)
 		else if (lower >= 'a' && lower <= 'f')
 			*out = *out << 4 | (uint32_t)(lower - 'a' + 10);
 		else
-			return refuse(ps, p,
-				      "a \\u escape is not four hexadecimal digits");
+			return value_refuse(
+				ps, p, "a \\u escape is not four hexadecimal digits");
 	}
 	return p;
 }
 
-static char *encode(char *out, uint32_t cp)
+static char *value_encode(char *out, uint32_t cp)
 {
 	if (cp < 0x80) {
 		*out++ = (char)cp;
@@ -135,22 +135,22 @@ static const char *parse_unicode(struct parser *ps, const char *p, char **out)
 	if (!(p = parse_hex4(ps, p, &cp)))
 		return NULL;
 	if (cp >= 0xdc00 && cp <= 0xdfff)
-		return refuse(ps, from, "a low surrogate stands alone");
+		return value_refuse(ps, from, "a low surrogate stands alone");
 	if (cp >= 0xd800 && cp <= 0xdbff) {
 		if (ps->end - p < 2 || p[0] != '\\' || p[1] != 'u')
-			return refuse(ps, from, "a high surrogate stands alone");
+			return value_refuse(ps, from, "a high surrogate stands alone");
 		if (!(p = parse_hex4(ps, p + 2, &low)))
 			return NULL;
 		if (low < 0xdc00 || low > 0xdfff)
-			return refuse(ps, from, "a high surrogate stands alone");
+			return value_refuse(ps, from, "a high surrogate stands alone");
 		cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
 	}
-	*out = encode(*out, cp);
+	*out = value_encode(*out, cp);
 	return p;
 }
 
 /* At a backslash; the string is known to be closed, so a byte follows. */
-static const char *parse_escape(struct parser *ps, const char *p, char **out)
+static const char *value_parse_escape(struct parser *ps, const char *p, char **out)
 {
 	static const char meant[UCHAR_MAX + 1] = {
 		['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
@@ -161,7 +161,7 @@ static const char *parse_escape(struct parser *ps, const char *p, char **out)
 	if (p[1] == 'u')
 		return parse_unicode(ps, p + 2, out);
 	if (!ch)
-		return refuse(ps, p, "an unknown escape in a string");
+		return value_refuse(ps, p, "an unknown escape in a string");
 	*(*out)++ = ch;
 	return p + 2;
 }
@@ -174,7 +174,7 @@ static const char *parse_escape(struct parser *ps, const char *p, char **out)
  */
 static const uint64_t ones = UINT64_C(0x0101010101010101);
 
-static uint64_t stops(const char *p)
+static uint64_t value_stops(const char *p)
 {
 	const unsigned char *b = (const unsigned char *)p;
 	uint64_t w = (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 |
@@ -186,7 +186,7 @@ static uint64_t stops(const char *p)
 }
 
 /* How many bytes come before the first stop: the marks below it, summed. */
-static size_t before(uint64_t stop)
+static size_t value_before(uint64_t stop)
 {
 	return (((stop - 1) & ~stop & ones) * ones >> 56) - 1;
 }
@@ -195,10 +195,10 @@ static size_t before(uint64_t stop)
 static inline const char *skip_plain(const char *p, const char *end)
 {
 	for (; end - p >= 8; p += 8) {
-		uint64_t stop = stops(p);
+		uint64_t stop = value_stops(p);
 
 		if (stop)
-			return p + before(stop);
+			return p + value_before(stop);
 	}
 	while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 &&
 	       *p != '"' && *p != '\\')
@@ -207,7 +207,7 @@ static inline const char *skip_plain(const char *p, const char *end)
 }
 
 /* Finds the quote that closes a string; what its escapes say is not looked at. */
-static const char *skip_string(struct parser *ps, const char *p, const char **slash)
+static const char *value_skip_string(struct parser *ps, const char *p, const char **slash)
 {
 	for (;;) {
 		uint32_t cp;
@@ -215,24 +215,25 @@ static const char *skip_string(struct parser *ps, const char *p, const char **sl
 
 		p = skip_plain(p, ps->end);
 		if (p == ps->end)
-			return refuse(ps, p, "a string is not closed");
+			return value_refuse(ps, p, "a string is not closed");
 		if (*p == '"')
 			return p;
 		if ((unsigned char)*p < 0x20)
-			return refuse(ps, p, "a control character in a string");
+			return value_refuse(ps, p, "a control character in a string");
 		if (*p == '\\')
 			*slash = *slash ? *slash : p;
 		else if (!(n = utf8_decode((struct str){ p, (size_t)(ps->end - p) },
 					   &cp)))
-			return refuse(ps, p, "not UTF-8");
+			return value_refuse(ps, p, "not UTF-8");
 		if ((size_t)(ps->end - p) < n)
-			return refuse(ps, ps->end, "a string is not closed");
+			return value_refuse(ps, ps->end, "a string is not closed");
 		p += n;
 	}
 }
 
 /* No escape is shorter than what it stands for, so as many bytes are room enough. */
-static bool unescape(struct parser *ps, struct str s, const char *slash, struct str *out)
+static bool value_unescape(struct parser *ps, struct str s, const char *slash,
+			   struct str *out)
 {
 	const char *p = s.p, *end = s.p + s.n;
 	char *copy = arena_grow(ps->mem, NULL, 0, s.n), *at = copy;
@@ -240,7 +241,7 @@ static bool unescape(struct parser *ps, struct str s, const char *slash, struct 
 	for (; slash; slash = memchr(p, '\\', (size_t)(end - p))) {
 		memcpy(at, p, (size_t)(slash - p));
 		at += slash - p;
-		if (!(p = parse_escape(ps, slash, &at)))
+		if (!(p = value_parse_escape(ps, slash, &at)))
 			return false;
 	}
 	memcpy(at, p, (size_t)(end - p));
@@ -255,10 +256,10 @@ static const char *parse_hard_string(struct parser *ps, const char *from, const 
 {
 	const char *slash = NULL;
 
-	if (!(p = skip_string(ps, p, &slash)))
+	if (!(p = value_skip_string(ps, p, &slash)))
 		return NULL;
 	*out = (struct str){ from, (size_t)(p - from) };
-	if (slash && !unescape(ps, *out, slash, out))
+	if (slash && !value_unescape(ps, *out, slash, out))
 		return NULL;
 	return p + 1;
 }
@@ -274,7 +275,7 @@ static inline const char *parse_string(struct parser *ps, const char *p, struct 
 	return p + 1;
 }
 
-static void grow(struct parser *ps)
+static void value_grow(struct parser *ps)
 {
 	struct value *more = malloc(2 * ps->cap * sizeof *more);
 
@@ -287,10 +288,10 @@ static void grow(struct parser *ps)
 	ps->cap *= 2;
 }
 
-static struct value *push(struct parser *ps)
+static struct value *value_push(struct parser *ps)
 {
 	if (ps->used == ps->cap)
-		grow(ps);
+		value_grow(ps);
 
 	struct value *v = &ps->stack[ps->used++];
 
@@ -298,7 +299,7 @@ static struct value *push(struct parser *ps)
 	return v;
 }
 
-static int by_key(const void *a, const void *b)
+static int value_by_key(const void *a, const void *b)
 {
 	return str_cmp(((const struct value *)a)->key, ((const struct value *)b)->key);
 }
@@ -309,7 +310,7 @@ static bool repeats_among_many(struct parser *ps, const struct value *item, size
 	struct value *copy = arena_grow(ps->mem, NULL, 0, count * sizeof *copy);
 
 	memcpy(copy, item, count * sizeof *copy);
-	qsort(copy, count, sizeof *copy, by_key);
+	qsort(copy, count, sizeof *copy, value_by_key);
 	for (size_t i = 1; i < count; i++)
 		if (str_eq(copy[i - 1].key, copy[i].key))
 			return true;
@@ -317,7 +318,7 @@ static bool repeats_among_many(struct parser *ps, const struct value *item, size
 }
 
 /* True if two members have one key. Few keys share a length and a first byte. */
-static bool repeats(struct parser *ps, const struct value *item, size_t count)
+static bool value_repeats(struct parser *ps, const struct value *item, size_t count)
 {
 	uint64_t seen = 0;
 
@@ -336,19 +337,19 @@ static bool repeats(struct parser *ps, const struct value *item, size_t count)
 	return false;
 }
 
-static const char *parse_value(struct parser *ps, const char *p, struct value *v);
+static const char *value_parse_value(struct parser *ps, const char *p, struct value *v);
 
 static const char *parse_member(struct parser *ps, const char *p, struct value *v)
 {
 	p = skip_space(ps, p);
 	if (p == ps->end || *p != '"')
-		return refuse(ps, p, "a key is missing");
+		return value_refuse(ps, p, "a key is missing");
 	if (!(p = parse_string(ps, p, &v->key)))
 		return NULL;
 	p = skip_space(ps, p);
 	if (p == ps->end || *p != ':')
-		return refuse(ps, p, "a colon is missing");
-	return parse_value(ps, p + 1, v);
+		return value_refuse(ps, p, "a colon is missing");
+	return value_parse_value(ps, p + 1, v);
 }
 
 /* After the opening bracket; the items are left on the stack. */
@@ -363,17 +364,17 @@ static const char *parse_items(struct parser *ps, const char *p, bool object)
 		struct value *v;
 
 		if (!ps->left--)
-			return refuse(ps, p, "too many values");
-		v = push(ps);
-		if (!(p = object ? parse_member(ps, p, v) : parse_value(ps, p, v)))
+			return value_refuse(ps, p, "too many values");
+		v = value_push(ps);
+		if (!(p = object ? parse_member(ps, p, v) : value_parse_value(ps, p, v)))
 			return NULL;
 		p = skip_space(ps, p);
 		if (p == ps->end)
-			return refuse(ps, p, "an array or object is not closed");
+			return value_refuse(ps, p, "an array or object is not closed");
 		if (*p == close)
 			return p + 1;
 		if (*p != ',')
-			return refuse(ps, p, "a comma is missing");
+			return value_refuse(ps, p, "a comma is missing");
 	}
 }
 
@@ -383,7 +384,7 @@ static const char *parse_container(struct parser *ps, const char *p, bool object
 	size_t base = ps->used;
 
 	if (ps->depth == VALUE_DEPTH)
-		return refuse(ps, p, "nested too deep");
+		return value_refuse(ps, p, "nested too deep");
 	ps->depth++;
 	if (!(p = parse_items(ps, p + 1, object)))
 		return NULL;
@@ -398,16 +399,16 @@ static const char *parse_container(struct parser *ps, const char *p, bool object
 		return p;
 	v->item = arena_grow(ps->mem, NULL, 0, v->count * sizeof *v->item);
 	memcpy(v->item, v + 1, v->count * sizeof *v->item);
-	if (object && repeats(ps, v + 1, v->count))
-		return refuse(ps, p, "a key stands twice in one object");
+	if (object && value_repeats(ps, v + 1, v->count))
+		return value_refuse(ps, p, "a key stands twice in one object");
 	return p;
 }
 
-static const char *parse_value(struct parser *ps, const char *p, struct value *v)
+static const char *value_parse_value(struct parser *ps, const char *p, struct value *v)
 {
 	p = skip_space(ps, p);
 	if (p == ps->end)
-		return refuse(ps, p, "a value is missing");
+		return value_refuse(ps, p, "a value is missing");
 	switch (*p) {
 	case '{':
 		return parse_container(ps, p, true);
@@ -438,7 +439,7 @@ static const char *parse_value(struct parser *ps, const char *p, struct value *v
 	case '9':
 		return parse_number(ps, p, v);
 	default:
-		return refuse(ps, p, "not a JSON value");
+		return value_refuse(ps, p, "not a JSON value");
 	}
 }
 
@@ -477,10 +478,10 @@ const struct value *value_parse_bounded(struct arena *mem, struct str text, size
 		.cap = FEW_VALUES,
 		.left = most,
 	};
-	const char *p = parse_value(&ps, text.p, push(&ps));
+	const char *p = value_parse_value(&ps, text.p, value_push(&ps));
 
 	if (p && (p = skip_space(&ps, p)) < ps.end)
-		p = refuse(&ps, p, "something follows the value");
+		p = value_refuse(&ps, p, "something follows the value");
 	if (p) {
 		v = arena_grow(mem, NULL, 0, sizeof *v);
 		*v = ps.stack[0];

@@ -74,8 +74,8 @@ const char *reg_word(enum reg r)
 }
 
 /* Most marks of a bead are by the same actor: one copy will do. */
-static void own_name(struct arena *mem, struct str *name, struct str *old,
-		     struct str *new)
+static void bead_own_name(struct arena *mem, struct str *name, struct str *old,
+			  struct str *new)
 {
 	if (!name->p)
 		return;
@@ -91,10 +91,10 @@ void bead_own(struct arena *mem, struct bead *b)
 	struct str old = { 0 }, new = { 0 };
 
 	b->id = arena_copy(mem, b->id);
-	own_name(mem, &b->created.by, &old, &new);
-	own_name(mem, &b->deleted.by, &old, &new);
+	bead_own_name(mem, &b->created.by, &old, &new);
+	bead_own_name(mem, &b->deleted.by, &old, &new);
 	for (int i = 0; i < REGS; i++)
-		own_name(mem, &b->mark[i].by, &old, &new);
+		bead_own_name(mem, &b->mark[i].by, &old, &new);
 	for (int i = 0; i < MEMBERS; i++)
 		b->member[i] = arena_copy(mem, b->member[i]);
 	b->reason = arena_copy(mem, b->reason);
@@ -104,7 +104,7 @@ void bead_own(struct arena *mem, struct bead *b)
 	for (size_t i = 0; i < b->extras; i++) {
 		b->extra[i].key = arena_copy(mem, b->extra[i].key);
 		b->extra[i].value = arena_copy(mem, b->extra[i].value);
-		own_name(mem, &b->extra[i].mark.by, &old, &new);
+		bead_own_name(mem, &b->extra[i].mark.by, &old, &new);
 	}
 	if (b->notes)
 		b->note = memcpy(arena_array(mem, b->notes, sizeof *b->note), b->note,
@@ -112,7 +112,7 @@ void bead_own(struct arena *mem, struct bead *b)
 	for (size_t i = 0; i < b->notes; i++) {
 		b->note[i].id = arena_copy(mem, b->note[i].id);
 		b->note[i].content = arena_copy(mem, b->note[i].content);
-		own_name(mem, &b->note[i].author, &old, &new);
+		bead_own_name(mem, &b->note[i].author, &old, &new);
 	}
 }
 
@@ -200,7 +200,7 @@ void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct sta
 }
 
 /* The members hold what the writer wrote, so they parse. */
-static const struct value *parsed(struct arena *mem, struct str text)
+static const struct value *bead_parsed(struct arena *mem, struct str text)
 {
 	struct value_error error;
 	const struct value *v = text.p ? value_parse(mem, text, &error) : NULL;
@@ -211,7 +211,7 @@ static const struct value *parsed(struct arena *mem, struct str text)
 
 struct str bead_text(struct arena *mem, const struct bead *b, enum member m)
 {
-	const struct value *v = parsed(mem, b->member[m]);
+	const struct value *v = bead_parsed(mem, b->member[m]);
 
 	return v && v->type == VALUE_STRING ? v->text : (struct str){ 0 };
 }
@@ -228,13 +228,13 @@ struct stamp bead_stamp(const struct bead *b, enum member m)
 	struct arena mem = { 0 };
 	struct stamp s = { 0 };
 
-	stamp_decode(parsed(&mem, b->member[m]), &s);
+	stamp_decode(bead_parsed(&mem, b->member[m]), &s);
 	arena_release(&mem);
 	return s;
 }
 
 /* The word between the quotes: neither of these sets needs an escape. */
-static int word_of(const struct names *names, struct str quoted)
+static int bead_word_of(const struct names *names, struct str quoted)
 {
 	return quoted.n > 2 ?
 		       names_exact(names, (struct str){ quoted.p + 1, quoted.n - 2 }) :
@@ -243,14 +243,14 @@ static int word_of(const struct names *names, struct str quoted)
 
 int bead_status(const struct bead *b)
 {
-	int status = word_of(&bead_statuses, b->member[MEMBER_STATUS]);
+	int status = bead_word_of(&bead_statuses, b->member[MEMBER_STATUS]);
 
 	return status < 0 ? BEAD_OPEN : status;
 }
 
 int bead_type(const struct bead *b)
 {
-	int type = word_of(&bead_types, b->member[MEMBER_TYPE]);
+	int type = bead_word_of(&bead_types, b->member[MEMBER_TYPE]);
 
 	return type < 0 ? BEAD_TASK : type;
 }
@@ -272,7 +272,7 @@ struct str labels_encode(struct arena *mem, struct str *labels, size_t count)
 
 struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count)
 {
-	const struct value *v = parsed(mem, b->member[MEMBER_LABELS]);
+	const struct value *v = bead_parsed(mem, b->member[MEMBER_LABELS]);
 	struct str *out = arena_array(mem, (v ? v->count : 0) + 1, sizeof *out);
 
 	*count = v ? v->count : 0;
@@ -290,7 +290,7 @@ struct str bead_request(struct arena *mem, const struct bead *b, struct str *arg
 
 		if (!str_eq(b->extra[i].key, request_key))
 			continue;
-		v = parsed(mem, b->extra[i].value);
+		v = bead_parsed(mem, b->extra[i].value);
 		if (v->type != VALUE_ARRAY || v->count != 2)
 			break;
 		*args = value_text(&v->item[1]);
@@ -341,7 +341,7 @@ bool bead_prefix_valid(struct str prefix)
 }
 
 /* All 256 bits as 50 digits of base 36, the highest first. */
-static void base36(unsigned char digest[SHA256_BYTES], char out[50])
+static void bead_base36(unsigned char digest[SHA256_BYTES], char out[50])
 {
 	for (int at = 50; at-- > 0;) {
 		unsigned rest = 0;
@@ -370,7 +370,7 @@ struct str bead_other_id(struct arena *mem, struct str id, struct mark created)
 	json_str(&j, created.by);
 	json_end(&j);
 	sha256(json_text(&j), digest);
-	base36(digest, digits);
+	bead_base36(digest, digits);
 	while (prefix && id.p[prefix - 1] != '-')
 		prefix--;
 	if (id.n + LONGER + 1 > BEAD_ID_MOST) { /* there is no room to grow: all digits */

@@ -25,7 +25,7 @@ void edge_own(struct arena *mem, struct edge *e)
 }
 
 /* Of two lives with one mark, the deleted one; then the greater text. */
-static bool outlives(const struct edge *a, const struct edge *b)
+static bool edge_outlives(const struct edge *a, const struct edge *b)
 {
 	int order = mark_cmp(a->life, b->life);
 
@@ -38,7 +38,7 @@ static bool outlives(const struct edge *a, const struct edge *b)
 
 struct edge edge_join(struct edge a, struct edge b)
 {
-	struct edge out = outlives(&a, &b) ? a : b;
+	struct edge out = edge_outlives(&a, &b) ? a : b;
 
 	out.created = mark_cmp(a.created, b.created) < 0 ? a.created : b.created;
 	return out;
@@ -60,15 +60,15 @@ static struct str more_of(struct arena *mem, const struct value *v)
 	return rest.count ? canonical(mem, &rest) : (struct str){ 0 };
 }
 
-static bool given(const struct value *v, const char *key)
+static bool edge_given(const struct value *v, const char *key)
 {
 	const struct value *member = value_find(v, key);
 
 	return member && member->type != VALUE_NULL;
 }
 
-static bool decode_mark(const struct value *v, const char *at, const char *by,
-			struct mark *out)
+static bool edge_decode_mark(const struct value *v, const char *at, const char *by,
+			     struct mark *out)
 {
 	out->by = value_str(v, by);
 	return out->by.n && out->by.n <= LIMIT_NAME &&
@@ -107,12 +107,12 @@ bool edge_decode(struct arena *mem, const struct value *v, struct edge *out,
 		       STR("\"to\" is not an id") :
 	       !kind_valid(out->kind) ?
 		       STR("\"kind\" is not a word") :
-	       !decode_mark(v, "created_at", "created_by", &out->created) ?
+	       !edge_decode_mark(v, "created_at", "created_by", &out->created) ?
 		       STR("\"created_at\" and \"created_by\" are not a mark") :
-	       given(v, "_at") && !decode_mark(v, "_at", "_by", &out->life) ?
+	       edge_given(v, "_at") && !edge_decode_mark(v, "_at", "_by", &out->life) ?
 		       STR("\"_at\" and \"_by\" are not a mark") :
-	       given(v, "deleted_at") &&
-			       !decode_mark(v, "deleted_at", "deleted_by", &deleted) ?
+	       edge_given(v, "deleted_at") && !edge_decode_mark(v, "deleted_at",
+								"deleted_by", &deleted) ?
 		       STR("\"deleted_at\" and \"deleted_by\" are not a mark") :
 		       (struct str){ 0 };
 	if (why->p)

@@ -15,8 +15,8 @@ static struct str reg_value(struct arena *mem, const struct bead *b, enum reg re
 	return json_text(&j);
 }
 
-static const struct bead *later(struct arena *mem, const struct bead *a,
-				const struct bead *b, enum reg reg)
+static const struct bead *join_later(struct arena *mem, const struct bead *a,
+				     const struct bead *b, enum reg reg)
 {
 	int order = mark_cmp(a->mark[reg], b->mark[reg]);
 
@@ -31,7 +31,7 @@ static void join_regs(struct arena *mem, const struct bead *a, const struct bead
 	const struct bead *from[REGS];
 
 	for (int i = 0; i < REGS; i++) {
-		from[i] = later(mem, a, b, (enum reg)i);
+		from[i] = join_later(mem, a, b, (enum reg)i);
 		out->mark[i] = from[i]->mark[i];
 	}
 	for (int m = 0; m < MEMBERS; m++)

@@ -39,7 +39,7 @@ static bool is_status(const struct value *v)
 	return is_text(v) && names_exact(&bead_statuses, v->text) >= 0;
 }
 
-static bool is_type(const struct value *v)
+static bool line_is_type(const struct value *v)
 {
 	return is_text(v) && names_exact(&bead_types, v->text) >= 0;
 }
@@ -51,7 +51,7 @@ static bool is_priority(const struct value *v)
 	return v->type == VALUE_NUMBER && number_int(v->text, &n) && n >= 0 && n <= 4;
 }
 
-static bool is_stamp(const struct value *v)
+static bool line_is_stamp(const struct value *v)
 {
 	struct stamp s;
 
@@ -83,9 +83,9 @@ static const struct rule {
 } rules[MEMBERS] = {
 	[MEMBER_ACCEPTANCE_CRITERIA] = { is_text, "a string of at most 8 MiB", NULL },
 	[MEMBER_ASSIGNEE] = { is_name, "a name of at most 4 KiB", NULL },
-	[MEMBER_ASSIGNEE_AT] = { is_stamp, "a stamp [ms,n]", NULL },
+	[MEMBER_ASSIGNEE_AT] = { line_is_stamp, "a stamp [ms,n]", NULL },
 	[MEMBER_ASSIGNEE_EXPIRES] = { is_moment, "milliseconds since 1970", NULL },
-	[MEMBER_CLOSED_AT] = { is_stamp, "a stamp [ms,n]", NULL },
+	[MEMBER_CLOSED_AT] = { line_is_stamp, "a stamp [ms,n]", NULL },
 	[MEMBER_CLOSED_BY] = { is_name, "a name of at most 4 KiB", NULL },
 	[MEMBER_CLOSED_ON_BRANCH] = { is_text, "a string of at most 8 MiB", NULL },
 	[MEMBER_CLOSED_REASON] = { is_text, "a string of at most 8 MiB", NULL },
@@ -97,7 +97,7 @@ static const struct rule {
 	[MEMBER_SOURCE_REPO] = { is_text, "a string of at most 8 MiB", NULL },
 	[MEMBER_STATUS] = { is_status, "open, in_progress or closed", "\"open\"" },
 	[MEMBER_TITLE] = { is_title, "a text of 1 byte to 64 KiB", NULL },
-	[MEMBER_TYPE] = { is_type, "bug, feature, task, epic or chore", "\"task\"" },
+	[MEMBER_TYPE] = { line_is_type, "bug, feature, task, epic or chore", "\"task\"" },
 };
 
 /* --- decoding --- */
@@ -110,21 +110,21 @@ struct decoder {
 	struct str *why;
 };
 
-static bool refuse(struct decoder *d, const char *key, const char *want)
+static bool line_refuse(struct decoder *d, const char *key, const char *want)
 {
 	*d->why = arena_fmt(d->mem, "\"%s\" is not %s", key, want);
 	return false;
 }
 
-static bool decode_mark(struct decoder *d, const char *at, const char *by,
-			struct mark *out)
+static bool line_decode_mark(struct decoder *d, const char *at, const char *by,
+			     struct mark *out)
 {
 	struct str who = value_str(d->line, by);
 
 	if (!stamp_decode(value_find(d->line, at), &out->at))
-		return refuse(d, at, "a stamp [ms,n]");
+		return line_refuse(d, at, "a stamp [ms,n]");
 	if (!who.n || who.n > LIMIT_NAME)
-		return refuse(d, by, "a name of at most 4 KiB");
+		return line_refuse(d, by, "a name of at most 4 KiB");
 	out->by = who;
 	return true;
 }
@@ -143,7 +143,7 @@ static bool decode_marks(struct decoder *d)
 		enum reg reg;
 
 		if (!mark_decode(entry, &mark))
-			return refuse(d, "_v", "an object of marks [[ms,n],\"by\"]");
+			return line_refuse(d, "_v", "an object of marks [[ms,n],\"by\"]");
 		if (m < 0)
 			continue;
 
@@ -163,14 +163,14 @@ static struct str labels_of(struct decoder *d, const struct value *v)
 	return labels_encode(d->mem, label, v->count);
 }
 
-static bool decode_member(struct decoder *d, int m, const struct value *v)
+static bool line_decode_member(struct decoder *d, int m, const struct value *v)
 {
 	struct str *out = &d->out->member[m];
 
 	if (v->type == VALUE_NULL)
 		return true;
 	if (!rules[m].fits(v))
-		return refuse(d, names_word(&bead_members, m), rules[m].want);
+		return line_refuse(d, names_word(&bead_members, m), rules[m].want);
 	if (m == MEMBER_LABELS)
 		*out = labels_of(d, v);
 	else if (v->type != VALUE_STRING || v->text.n)
@@ -178,7 +178,7 @@ static bool decode_member(struct decoder *d, int m, const struct value *v)
 	return true;
 }
 
-static bool reserved(struct str key)
+static bool line_reserved(struct str key)
 {
 	static const char *const list[] = { "_at",         "_by",        "_v",
 					    "id",          "created_at", "created_by",
@@ -195,9 +195,9 @@ static int by_extra_key(const void *a, const void *b)
 			    ((const struct extra *)b)->key);
 }
 
-static bool unknown(struct str key)
+static bool line_unknown(struct str key)
 {
-	return !reserved(key) && names_exact(&bead_members, key) < 0;
+	return !line_reserved(key) && names_exact(&bead_members, key) < 0;
 }
 
 /* Whether this program can keep the member, and write it inside of any other line. */
@@ -233,7 +233,7 @@ static struct map unknown_marks(struct decoder *d)
 	struct map out = { .mem = d->mem };
 
 	for (size_t i = 0; d->v && i < d->v->count; i++)
-		if (unknown(d->v->item[i].key))
+		if (line_unknown(d->v->item[i].key))
 			*map_put(&out, d->v->item[i].key) = &d->v->item[i];
 	return out;
 }
@@ -248,7 +248,7 @@ static bool decode_extras(struct decoder *d)
 		struct mark mark = d->last;
 		void **own;
 
-		if (!unknown(v->key))
+		if (!line_unknown(v->key))
 			continue;
 		if (!extra_fits(d, v))
 			return false;
@@ -273,7 +273,7 @@ static bool decode_extras(struct decoder *d)
 	return true;
 }
 
-static int by_note_id(const void *a, const void *b)
+static int line_by_note_id(const void *a, const void *b)
 {
 	return str_cmp(((const struct note *)a)->id, ((const struct note *)b)->id);
 }
@@ -286,7 +286,7 @@ static bool decode_notes(struct decoder *d)
 	if (!list || list->type == VALUE_NULL)
 		return true;
 	if (list->type != VALUE_ARRAY || list->count > LIMIT_NOTES)
-		return refuse(d, "notes", "a list of at most 20000 notes");
+		return line_refuse(d, "notes", "a list of at most 20000 notes");
 	b->note = arena_array(d->mem, list->count + 1, sizeof *b->note);
 	for (size_t i = 0; i < list->count; i++) {
 		const struct value *v = &list->item[i];
@@ -299,14 +299,15 @@ static bool decode_notes(struct decoder *d)
 		    n->author.n > LIMIT_NAME || !n->content.p ||
 		    n->content.n > LIMIT_TEXT ||
 		    !stamp_decode(value_find(v, "at"), &n->at))
-			return refuse(d, "notes",
-				      "a list of notes with id, content, "
-				      "author and at");
+			return line_refuse(d, "notes",
+					   "a list of notes with id, content, "
+					   "author and at");
 	}
-	qsort(b->note, b->notes, sizeof *b->note, by_note_id);
+	qsort(b->note, b->notes, sizeof *b->note, line_by_note_id);
 	for (size_t i = 1; i < b->notes; i++)
 		if (str_eq(b->note[i].id, b->note[i - 1].id))
-			return refuse(d, "notes", "a list of notes with different ids");
+			return line_refuse(d, "notes",
+					   "a list of notes with different ids");
 	return true;
 }
 
@@ -317,7 +318,7 @@ static bool decode_members(struct decoder *d)
 	for (size_t i = 0; i < d->line->count; i++) {
 		int m = names_exact(&bead_members, d->line->item[i].key);
 
-		if (m >= 0 && !decode_member(d, m, &d->line->item[i]))
+		if (m >= 0 && !line_decode_member(d, m, &d->line->item[i]))
 			return false;
 	}
 	for (int m = 0; m < MEMBERS; m++) {
@@ -329,7 +330,7 @@ static bool decode_members(struct decoder *d)
 			b->member[m] = str_of(rules[m].otherwise);
 	}
 	if (b->mark[REG_TITLE].by.p && !b->member[MEMBER_TITLE].p)
-		return refuse(d, "title", "there");
+		return line_refuse(d, "title", "there");
 	return true;
 }
 
@@ -344,15 +345,15 @@ bool line_decode(struct arena *mem, const struct value *v, struct bead *out,
 		return false;
 	}
 	if (!bead_id_valid(out->id))
-		return refuse(&d, "id", "an id");
+		return line_refuse(&d, "id", "an id");
 	d.v = value_find(v, "_v");
 	if (d.v && d.v->type == VALUE_NULL)
 		d.v = NULL;
 	if (d.v && d.v->type != VALUE_OBJECT)
-		return refuse(&d, "_v", "an object of marks [[ms,n],\"by\"]");
-	if (value_find(v, "_at") && !decode_mark(&d, "_at", "_by", &d.last))
+		return line_refuse(&d, "_v", "an object of marks [[ms,n],\"by\"]");
+	if (value_find(v, "_at") && !line_decode_mark(&d, "_at", "_by", &d.last))
 		return false;
-	return decode_mark(&d, "created_at", "created_by", &out->created) &&
+	return line_decode_mark(&d, "created_at", "created_by", &out->created) &&
 	       decode_marks(&d) && decode_members(&d) && decode_notes(&d) &&
 	       decode_extras(&d);
 }
@@ -369,7 +370,7 @@ struct pairs {
 	size_t count;
 };
 
-static void add(struct pairs *p, struct str key, struct str text)
+static void line_add(struct pairs *p, struct str key, struct str text)
 {
 	p->pair[p->count++] = (struct pair){ key, text };
 }
@@ -398,7 +399,7 @@ static struct str stamp_text(struct arena *mem, struct stamp s)
 	return json_text(&j);
 }
 
-static struct str quoted(struct arena *mem, struct str s)
+static struct str line_quoted(struct arena *mem, struct str s)
 {
 	struct json j = { .out.mem = mem };
 
@@ -422,15 +423,16 @@ static void add_marks(struct pairs *p, const struct bead *b, struct mark last)
 	v.pair = arena_array(p->mem, REGS + b->extras, sizeof *v.pair);
 	for (int i = 0; i < REGS; i++)
 		if (b->mark[i].by.p && mark_cmp(b->mark[i], last))
-			add(&v, str_of(reg_word((enum reg)i)),
-			    mark_text(p->mem, b->mark[i]));
+			line_add(&v, str_of(reg_word((enum reg)i)),
+				 mark_text(p->mem, b->mark[i]));
 	for (size_t i = 0; i < b->extras; i++)
 		if (mark_cmp(b->extra[i].mark, last))
-			add(&v, b->extra[i].key, mark_text(p->mem, b->extra[i].mark));
+			line_add(&v, b->extra[i].key,
+				 mark_text(p->mem, b->extra[i].mark));
 	if (!v.count)
 		return;
 	put_pairs(&j, &v);
-	add(p, STR("_v"), json_text(&j));
+	line_add(p, STR("_v"), json_text(&j));
 }
 
 static int by_note_time(const void *a, const void *b)
@@ -470,21 +472,21 @@ void line_encode(struct json *j, const struct bead *b)
 	struct mark last = bead_whole(b) ? bead_top(b) : (struct mark){ 0 };
 
 	p.pair = arena_array(mem, OWN + MEMBERS + b->extras, sizeof *p.pair);
-	add(&p, STR("id"), quoted(mem, b->id));
-	add(&p, STR("created_at"), stamp_text(mem, b->created.at));
-	add(&p, STR("created_by"), quoted(mem, b->created.by));
+	line_add(&p, STR("id"), line_quoted(mem, b->id));
+	line_add(&p, STR("created_at"), stamp_text(mem, b->created.at));
+	line_add(&p, STR("created_by"), line_quoted(mem, b->created.by));
 	if (last.by.p) {
-		add(&p, STR("_at"), stamp_text(mem, last.at));
-		add(&p, STR("_by"), quoted(mem, last.by));
+		line_add(&p, STR("_at"), stamp_text(mem, last.at));
+		line_add(&p, STR("_by"), line_quoted(mem, last.by));
 	}
 	add_marks(&p, b, last);
 	for (int m = 0; m < MEMBERS; m++)
 		if (b->member[m].p)
-			add(&p, str_of(names_word(&bead_members, m)), b->member[m]);
+			line_add(&p, str_of(names_word(&bead_members, m)), b->member[m]);
 	for (size_t i = 0; i < b->extras; i++)
-		add(&p, b->extra[i].key, b->extra[i].value);
+		line_add(&p, b->extra[i].key, b->extra[i].value);
 	if (b->notes)
-		add(&p, STR("notes"), notes_text(mem, b));
+		line_add(&p, STR("notes"), notes_text(mem, b));
 	put_pairs(j, &p);
 }
 

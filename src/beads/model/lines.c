@@ -6,7 +6,7 @@
 /* --- keys --- */
 
 /* The end of the string that begins at `i`, after its quote; 0: it has none. */
-static size_t skip_string(struct str line, size_t i)
+static size_t lines_skip_string(struct str line, size_t i)
 {
 	for (i++; i < line.n; i++) {
 		if (line.p[i] == '\\')
@@ -23,7 +23,7 @@ struct member {
 };
 
 /* Fills in those members of the object itself, not of what is inside it. */
-static bool find_members(struct str line, struct member *want, size_t count)
+static bool lines_find_members(struct str line, struct member *want, size_t count)
 {
 	size_t depth = 0, found = 0, end;
 
@@ -37,14 +37,14 @@ static bool find_members(struct str line, struct member *want, size_t count)
 			i++;
 			continue;
 		}
-		if (!(end = skip_string(line, i)))
+		if (!(end = lines_skip_string(line, i)))
 			return false;
 		key = (struct str){ line.p + i + 1, end - i - 2 };
 		i = end;
 		if (depth != 1 || i + 1 >= line.n || line.p[i] != ':' ||
 		    line.p[i + 1] != '"')
 			continue;
-		if (!(end = skip_string(line, i + 1)))
+		if (!(end = lines_skip_string(line, i + 1)))
 			return false;
 		for (size_t k = 0; k < count; k++)
 			if (!want[k].text.p && str_is(key, want[k].name)) {
@@ -75,8 +75,8 @@ struct str lines_key(struct arena *mem, enum snapshot_file file, struct str line
 	struct edge e;
 
 	if (file != FILE_DEPS)
-		return find_members(line, &id, 1) ? id.text : (struct str){ 0 };
-	if (!find_members(line, ends, 3))
+		return lines_find_members(line, &id, 1) ? id.text : (struct str){ 0 };
+	if (!lines_find_members(line, ends, 3))
 		return (struct str){ 0 };
 	e = (struct edge){ .from = ends[0].text,
 			   .kind = ends[1].text,
@@ -139,7 +139,7 @@ static struct str first_line(struct str text)
 	return text.n ? line_at(text, 0) : (struct str){ 0 };
 }
 
-static void step(struct str *text, struct str line)
+static void lines_step(struct str *text, struct str line)
 {
 	*text = str_skip(*text, line.n < text->n ? line.n + 1 : text->n);
 }
@@ -154,13 +154,13 @@ static void skip_same(struct walk *w)
 		    w->b.p[line.n] != '\n' || w->a.n == line.n)
 			return;
 		w->before = (struct str){ w->b.p, line.n };
-		step(&w->a, line);
-		step(&w->b, line);
+		lines_step(&w->a, line);
+		lines_step(&w->b, line);
 		w->number++;
 	}
 }
 
-static bool check(struct walk *w, struct str key, struct str line)
+static bool lines_check(struct walk *w, struct str key, struct str line)
 {
 	struct str last =
 		w->before.p ? lines_key(w->mem, w->file, w->before) : (struct str){ 0 };
@@ -199,16 +199,16 @@ enum err lines_diff(struct arena *mem, enum snapshot_file file, struct str a,
 		int order = !pair.a.p ? 1 : !pair.b.p ? -1 : str_cmp(key_a, key_b);
 
 		*number = w.number;
-		if (pair.b.p && !check(&w, key_b, pair.b))
+		if (pair.b.p && !lines_check(&w, key_b, pair.b))
 			return ERR_REMOTE_DAMAGED;
 		pair.key = order > 0 ? key_b : key_a;
 		if (order <= 0)
-			step(&w.a, pair.a);
+			lines_step(&w.a, pair.a);
 		else
 			pair.a = (struct str){ 0 };
 		if (order >= 0) {
 			w.before = pair.b;
-			step(&w.b, pair.b);
+			lines_step(&w.b, pair.b);
 			w.number++;
 		} else {
 			pair.b = (struct str){ 0 };

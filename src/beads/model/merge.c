@@ -11,7 +11,7 @@
 
 /* --- lines into states --- */
 
-static size_t number_of(struct str text, struct str line)
+static size_t merge_number_of(struct str text, struct str line)
 {
 	return str_count(str_head(text, (size_t)(line.p - text.p)), '\n') + 1;
 }
@@ -28,12 +28,13 @@ static enum err load_line(struct merge *m, size_t side, enum snapshot_file file,
 	m->decoded++;
 	if (snapshot_take_text(m->part[side], file, line, side > 0, &why))
 		return ERR_OK;
-	return snapshot_fail(m->c, &m->side[side], file, number_of(text, line), why);
+	return snapshot_fail(m->c, &m->side[side], file, merge_number_of(text, line),
+			     why);
 }
 
 /* --- what has to be known --- */
 
-static enum err load_id(struct merge *m, struct str id)
+static enum err merge_load_id(struct merge *m, struct str id)
 {
 	enum err e = ERR_OK;
 
@@ -93,7 +94,7 @@ static void index_side(struct merge *m, struct str text)
  * All edges at an id: whoever leaves it takes them along. Ids rarely have to be left, so
  * the files are looked through only when one is, and then once for all of them.
  */
-static enum err load_edges_of(struct merge *m, struct str id)
+static enum err merge_load_edges_of(struct merge *m, struct str id)
 {
 	enum err e = ERR_OK;
 	void **at;
@@ -117,7 +118,7 @@ static const struct slot *slot_on(const struct merge *m, size_t side, struct str
 	return m->change ? state_find(m->change, id) : NULL;
 }
 
-static bool met(struct merge *m, struct str id, const struct mark *visitor)
+static bool merge_met(struct merge *m, struct str id, const struct mark *visitor)
 {
 	struct json j = { .out.mem = &m->c->mem };
 	void **at;
@@ -134,7 +135,7 @@ static bool met(struct merge *m, struct str id, const struct mark *visitor)
 	return false;
 }
 
-static enum err meet(struct merge *m, struct str id, const struct mark *visitor);
+static enum err merge_meet(struct merge *m, struct str id, const struct mark *visitor);
 
 /* Whoever is not the first of an id has to go elsewhere, and meets others there. */
 static enum err part_ways(struct merge *m, struct str id, const struct mark *visitor)
@@ -163,8 +164,8 @@ static enum err part_ways(struct merge *m, struct str id, const struct mark *vis
 		if (!mark_cmp(here[i], least))
 			continue;
 		other = bead_other_id(&m->c->mem, id, here[i]);
-		if (!(e = load_edges_of(m, id)))
-			e = meet(m, other, &here[i]);
+		if (!(e = merge_load_edges_of(m, id)))
+			e = merge_meet(m, other, &here[i]);
 	}
 	return e;
 }
@@ -181,21 +182,21 @@ static enum err meet_remaps(struct merge *m, struct str id, const struct slot *s
 
 			if (there && there->bead &&
 			    !mark_cmp(there->bead->created, r->created))
-				e = load_edges_of(m, id);
+				e = merge_load_edges_of(m, id);
 		}
 		if (!e)
-			e = meet(m, r->to, &r->created);
+			e = merge_meet(m, r->to, &r->created);
 	}
 	return e;
 }
 
-static enum err meet(struct merge *m, struct str id, const struct mark *visitor)
+static enum err merge_meet(struct merge *m, struct str id, const struct mark *visitor)
 {
 	enum err e;
 
-	if (met(m, id, visitor))
+	if (merge_met(m, id, visitor))
 		return ERR_OK;
-	if ((e = load_id(m, id)))
+	if ((e = merge_load_id(m, id)))
 		return e;
 	for (size_t i = 0; !e && i <= m->sides; i++)
 		e = meet_remaps(m, id, slot_on(m, i, id));
@@ -223,7 +224,7 @@ static bool stands_alone(struct merge *m, enum snapshot_file file, struct str ke
 	return true;
 }
 
-static enum err differs(void *arg, const struct line_pair *pair)
+static enum err merge_differs(void *arg, const struct line_pair *pair)
 {
 	struct differing *d = arg;
 	struct str key;
@@ -231,7 +232,7 @@ static enum err differs(void *arg, const struct line_pair *pair)
 	if (!pair->b.p && stands_alone(d->m, d->file, pair->key))
 		return ERR_OK;
 	key = arena_copy(&d->m->c->mem, pair->key);
-	return d->file == FILE_DEPS ? load_edge(d->m, key) : meet(d->m, key, NULL);
+	return d->file == FILE_DEPS ? load_edge(d->m, key) : merge_meet(d->m, key, NULL);
 }
 
 static enum err compare_side(struct merge *m, size_t side)
@@ -245,7 +246,7 @@ static enum err compare_side(struct merge *m, size_t side)
 		struct str why;
 
 		e = lines_diff(&m->scratch, file, m->side[0].file[f],
-			       m->side[side].file[f], differs, &d, &number, &why);
+			       m->side[side].file[f], merge_differs, &d, &number, &why);
 		if (e && why.p)
 			e = snapshot_fail(m->c, &m->side[side], file, number, why);
 	}
@@ -257,14 +258,14 @@ static enum err meet_change(struct merge *m)
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && m->change && i < m->change->slots.count; i++)
-		e = meet(m, m->change->slots.entry[i].key, NULL);
+		e = merge_meet(m, m->change->slots.entry[i].key, NULL);
 	for (size_t i = 0; !e && m->change && i < m->change->edges.count; i++)
 		e = load_edge(m, m->change->edges.entry[i].key);
 	return e;
 }
 
 /* What a side calls by an id of before, another has under the one of now. */
-static enum err load_joined_edges(struct merge *m)
+static enum err merge_load_joined_edges(struct merge *m)
 {
 	enum err e = ERR_OK;
 
@@ -286,8 +287,8 @@ static enum err load_joined_edges(struct merge *m)
 
 /* --- what became of it --- */
 
-static void changed(struct merge *m, enum snapshot_file file, struct str key,
-		    struct str new)
+static void merge_changed(struct merge *m, enum snapshot_file file, struct str key,
+			  struct str new)
 {
 	struct str old = lines_find(&m->scratch, file, m->side[0].file[file], key);
 
@@ -299,7 +300,7 @@ static void changed(struct merge *m, enum snapshot_file file, struct str key,
 }
 
 /* Changes to a bead that was forgotten elsewhere are no bead: nobody could read them. */
-static struct str bead_line(struct merge *m, const struct slot *slot)
+static struct str merge_bead_line(struct merge *m, const struct slot *slot)
 {
 	return slot && slot_live(slot) && bead_whole(slot->bead) ?
 		       line_text(&m->c->mem, slot->bead) :
@@ -326,15 +327,15 @@ static void collect_changes(struct merge *m)
 		struct str id = m->ids.entry[i].key;
 		const struct slot *slot = state_find(m->joined, id);
 
-		changed(m, FILE_STATE, id, bead_line(m, slot));
-		changed(m, FILE_TOMBSTONES, id, tombstone_line(m, slot));
+		merge_changed(m, FILE_STATE, id, merge_bead_line(m, slot));
+		merge_changed(m, FILE_TOMBSTONES, id, tombstone_line(m, slot));
 	}
 	for (size_t i = 0; i < m->edges.count; i++) {
 		struct str key = m->edges.entry[i].key;
 		void **at = map_find(&m->joined->edges, key);
 
-		changed(m, FILE_DEPS, key,
-			at ? edge_text(&m->c->mem, *at) : (struct str){ 0 });
+		merge_changed(m, FILE_DEPS, key,
+			      at ? edge_text(&m->c->mem, *at) : (struct str){ 0 });
 	}
 }
 
@@ -354,8 +355,8 @@ static void sort_changes(struct merge *m)
 
 /* --- forgetting --- */
 
-static struct line_change *change_of(const struct merge *m, enum snapshot_file file,
-				     struct str key)
+static struct line_change *merge_change_of(const struct merge *m, enum snapshot_file file,
+					   struct str key)
 {
 	struct line_change want = { .file = file, .key = key };
 
@@ -385,10 +386,10 @@ struct forgetting {
 };
 
 /* Only what was in a commit is forgotten: others would take it for lost by mistake. */
-static void forget(struct forgetting *f, enum snapshot_file file, struct str key,
-		   struct str line)
+static void merge_forget(struct forgetting *f, enum snapshot_file file, struct str key,
+			 struct str line)
 {
-	struct line_change *known = change_of(f->m, file, key);
+	struct line_change *known = merge_change_of(f->m, file, key);
 
 	if (known) {
 		known->new = (struct str){ 0 };
@@ -405,7 +406,7 @@ static bool is_old(struct forgetting *f, struct str line)
 	return at && at < f->m->collect_before;
 }
 
-static bool has_lost_an_end(struct forgetting *f, struct str key)
+static bool merge_has_lost_an_end(struct forgetting *f, struct str key)
 {
 	struct str from, to;
 
@@ -420,13 +421,13 @@ static void forget_in(struct forgetting *f, enum snapshot_file file)
 
 	while (text.n && str_next(&text, '\n', &line)) {
 		struct str key = lines_key(&f->m->c->mem, file, line);
-		const struct line_change *known = change_of(f->m, file, key);
+		const struct line_change *known = merge_change_of(f->m, file, key);
 		struct str now = known ? known->new : line;
 
-		if (!now.p ||
-		    (!is_old(f, now) && (file != FILE_DEPS || !has_lost_an_end(f, key))))
+		if (!now.p || (!is_old(f, now) &&
+			       (file != FILE_DEPS || !merge_has_lost_an_end(f, key))))
 			continue;
-		forget(f, file, key, line);
+		merge_forget(f, file, key, line);
 		if (file == FILE_TOMBSTONES)
 			map_put(&f->gone, key);
 	}
@@ -441,7 +442,7 @@ static void forget_old(struct merge *m)
 	forget_in(&f, FILE_TOMBSTONES);
 	forget_in(&f, FILE_DEPS);
 	for (size_t i = 0; i < f.count; i++)
-		changed(m, f.found[i].file, f.found[i].key, (struct str){ 0 });
+		merge_changed(m, f.found[i].file, f.found[i].key, (struct str){ 0 });
 	sort_changes(m);
 }
 
@@ -460,7 +461,7 @@ static enum err join_prefixes(struct merge *m)
 	return e;
 }
 
-static enum err join_all(struct merge *m)
+static enum err merge_join_all(struct merge *m)
 {
 	enum err e = ERR_OK;
 
@@ -476,7 +477,7 @@ static enum err join_all(struct merge *m)
 		state_add(m->joined, m->part[i]);
 	if (m->change)
 		state_add(m->joined, m->change);
-	if ((e = load_joined_edges(m)) || (e = join_prefixes(m)))
+	if ((e = merge_load_joined_edges(m)) || (e = join_prefixes(m)))
 		return e;
 	collect_changes(m);
 	sort_changes(m);
@@ -486,7 +487,7 @@ static enum err join_all(struct merge *m)
 
 enum err merge_run(struct merge *m)
 {
-	enum err e = join_all(m);
+	enum err e = merge_join_all(m);
 
 	arena_release(&m->scratch);
 	return e;
@@ -495,7 +496,7 @@ enum err merge_run(struct merge *m)
 const struct line_change *merge_change(const struct merge *m, enum snapshot_file file,
 				       struct str key)
 {
-	return change_of(m, file, key);
+	return merge_change_of(m, file, key);
 }
 
 bool merge_touches(const struct merge *m, enum snapshot_file file)

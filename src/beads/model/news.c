@@ -53,7 +53,7 @@ static bool has_remaps(const struct state *change)
 }
 
 /* Reads a line, strictly; whether it is kept depends on how many there are. */
-static bool take_line(struct comparing *k, struct str line, struct str *why)
+static bool news_take_line(struct comparing *k, struct str line, struct str *why)
 {
 	bool told = k->out->count <= NEWS_MOST ||
 		    (k->file == FILE_TOMBSTONES && str_has(line, STR("\"remap\":")));
@@ -84,7 +84,7 @@ static enum err take_news(void *arg, const struct line_pair *pair)
 		if (k->file != FILE_DEPS)
 			note_gone(k, pair->key);
 	}
-	if (!pair->b.p || take_line(k, pair->b, &why))
+	if (!pair->b.p || news_take_line(k, pair->b, &why))
 		return ERR_OK;
 	return snapshot_fail(k->c, k->now, k->file, pair->number, why);
 }

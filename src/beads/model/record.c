@@ -12,7 +12,7 @@ bool record_empty(const struct state *change)
 	return !change->slots.count && !change->edges.count && !change->prefix_mark.by.p;
 }
 
-static void put_beads(struct json *j, const struct state *s)
+static void record_put_beads(struct json *j, const struct state *s)
 {
 	json_put_array(j, "beads");
 	for (size_t i = 0; i < s->slots.count; i++) {
@@ -36,7 +36,7 @@ static void put_tombstones(struct json *j, const struct state *s)
 	json_end(j);
 }
 
-static void put_edges(struct json *j, const struct state *s)
+static void record_put_edges(struct json *j, const struct state *s)
 {
 	json_put_array(j, "deps");
 	for (size_t i = 0; i < s->edges.count; i++)
@@ -104,7 +104,7 @@ static void put_joined(struct json *j, const struct record *r)
 	json_end(j);
 }
 
-static bool buries(const struct state *s)
+static bool record_buries(const struct state *s)
 {
 	for (size_t i = 0; i < s->slots.count; i++)
 		if (slot_has_tombstone(s->slots.entry[i].value))
@@ -120,14 +120,14 @@ struct str record_encode(struct call *c, const struct record *r)
 	if (r->base.p || r->anew)
 		put_base(&j, r);
 	if (r->change->slots.count)
-		put_beads(&j, r->change);
+		record_put_beads(&j, r->change);
 	if (r->change->edges.count)
-		put_edges(&j, r->change);
+		record_put_edges(&j, r->change);
 	if (r->change->prefix_mark.by.p)
 		put_prefix(c, &j, r);
 	put_receipts(&j, r);
 	put_joined(&j, r);
-	if (buries(r->change))
+	if (record_buries(r->change))
 		put_tombstones(&j, r->change);
 	json_end(&j);
 	return json_text(&j);
@@ -140,8 +140,8 @@ bool record_is_base(struct str json)
 
 typedef bool read_line(struct state *s, const struct value *line, struct str *why);
 
-static bool read_lines(struct state *s, const struct value *list, read_line *read,
-		       struct str *why)
+static bool record_read_lines(struct state *s, const struct value *list, read_line *read,
+			      struct str *why)
 {
 	for (size_t i = 0; list && i < list->count; i++)
 		if (!read(s, &list->item[i], why))
@@ -149,7 +149,7 @@ static bool read_lines(struct state *s, const struct value *list, read_line *rea
 	return true;
 }
 
-static bool read_prefix(struct state *s, const struct value *v, struct str *why)
+static bool record_read_prefix(struct state *s, const struct value *v, struct str *why)
 {
 	struct mark mark;
 
@@ -226,9 +226,9 @@ bool record_decode(struct str json, struct record *r, struct str *why)
 	value_int(value_find(v, "joined"), "records", &r->joined);
 	value_int(value_find(v, "joined"), "since", &r->since_ms);
 	return read_base(v, r, why) &&
-	       read_lines(change, value_find(v, "tombstones"), state_read_tombstone,
-			  why) &&
-	       read_lines(change, value_find(v, "beads"), state_read_bead, why) &&
-	       read_lines(change, value_find(v, "deps"), state_read_edge, why) &&
-	       read_prefix(change, value_find(v, "prefix"), why);
+	       record_read_lines(change, value_find(v, "tombstones"),
+				 state_read_tombstone, why) &&
+	       record_read_lines(change, value_find(v, "beads"), state_read_bead, why) &&
+	       record_read_lines(change, value_find(v, "deps"), state_read_edge, why) &&
+	       record_read_prefix(change, value_find(v, "prefix"), why);
 }

@@ -21,7 +21,7 @@ const char *snapshot_name(enum snapshot_file file)
 	return names[file];
 }
 
-static void end_line(struct json *j)
+static void snapshot_end_line(struct json *j)
 {
 	buf_char(&j->out, '\n');
 	j->comma = false;
@@ -67,7 +67,7 @@ struct str snapshot_meta(struct arena *mem, const struct state *s,
 	struct json j = { .out.mem = mem };
 
 	json_canonical(&j, value_parse(mem, text, &error));
-	end_line(&j);
+	snapshot_end_line(&j);
 	return buf_str(&j.out);
 }
 
@@ -84,16 +84,16 @@ struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
 
 		if (slot_live(slot) && !bead_blank(slot->bead)) {
 			line_encode(&state, slot->bead);
-			end_line(&state);
+			snapshot_end_line(&state);
 		}
 		if (slot_has_tombstone(slot)) {
 			tombstone_encode(&tombs, slot);
-			end_line(&tombs);
+			snapshot_end_line(&tombs);
 		}
 	}
 	for (size_t i = 0; i < s->edges.count; i++) {
 		edge_encode(&deps, edges[i]->value);
-		end_line(&deps);
+		snapshot_end_line(&deps);
 	}
 	out.file[FILE_STATE] = buf_str(&state.out);
 	out.file[FILE_TOMBSTONES] = buf_str(&tombs.out);
@@ -263,8 +263,8 @@ enum taken snapshot_take_text(struct state *s, enum snapshot_file file, struct s
 	return strict ? snapshot_compare(s->mem, file, v, line, why) : TAKEN_AS_IS;
 }
 
-static bool read_bead(struct state *s, struct arena *scratch, const struct value *v,
-		      struct str *why)
+static bool snapshot_read_bead(struct state *s, struct arena *scratch,
+			       const struct value *v, struct str *why)
 {
 	struct bead b;
 
@@ -275,8 +275,8 @@ static bool read_bead(struct state *s, struct arena *scratch, const struct value
 	return true;
 }
 
-static bool read_edge(struct state *s, struct arena *scratch, const struct value *v,
-		      struct str *why)
+static bool snapshot_read_edge(struct state *s, struct arena *scratch,
+			       const struct value *v, struct str *why)
 {
 	struct edge e;
 
@@ -287,8 +287,8 @@ static bool read_edge(struct state *s, struct arena *scratch, const struct value
 	return true;
 }
 
-static bool read_tombstone(struct state *s, struct arena *scratch, const struct value *v,
-			   struct str *why)
+static bool snapshot_read_tombstone(struct state *s, struct arena *scratch,
+				    const struct value *v, struct str *why)
 {
 	struct state *one = state_new(scratch);
 
@@ -301,8 +301,9 @@ static bool read_tombstone(struct state *s, struct arena *scratch, const struct 
 typedef bool read_line(struct state *s, struct arena *scratch, const struct value *v,
 		       struct str *why);
 
-static enum err read_file(struct call *c, const struct snapshot *files,
-			  enum snapshot_file file, read_line *read, struct state *s)
+static enum err snapshot_read_file(struct call *c, const struct snapshot *files,
+				   enum snapshot_file file, read_line *read,
+				   struct state *s)
 {
 	struct str text = files->file[file], line;
 	struct arena scratch = { 0 };
@@ -341,8 +342,8 @@ static struct str unknown_meta(struct arena *mem, const struct value *v)
 	return count ? json_text(&j) : (struct str){ 0 };
 }
 
-static enum err read_prefix(struct call *c, const struct snapshot *files,
-			    const struct value *prefix, struct state *out)
+static enum err snapshot_read_prefix(struct call *c, const struct snapshot *files,
+				     const struct value *prefix, struct state *out)
 {
 	struct str value = value_str(prefix, "value");
 	struct mark mark;
@@ -377,7 +378,7 @@ enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
 					       "program knows version %d",
 					       (long long)version, FORMAT_VERSION));
 	state_put_meta(out, unknown_meta(&c->mem, v));
-	return read_prefix(c, files, value_find(v, "prefix"), out);
+	return snapshot_read_prefix(c, files, value_find(v, "prefix"), out);
 }
 
 enum err snapshot_read(struct call *c, const struct snapshot *files, struct state *out)
@@ -385,9 +386,10 @@ enum err snapshot_read(struct call *c, const struct snapshot *files, struct stat
 	enum err e;
 
 	if ((e = snapshot_read_meta(c, files, out)) ||
-	    (e = read_file(c, files, FILE_TOMBSTONES, read_tombstone, out)) ||
-	    (e = read_file(c, files, FILE_STATE, read_bead, out)) ||
-	    (e = read_file(c, files, FILE_DEPS, read_edge, out)))
+	    (e = snapshot_read_file(c, files, FILE_TOMBSTONES, snapshot_read_tombstone,
+				    out)) ||
+	    (e = snapshot_read_file(c, files, FILE_STATE, snapshot_read_bead, out)) ||
+	    (e = snapshot_read_file(c, files, FILE_DEPS, snapshot_read_edge, out)))
 		return e;
 	state_add(out, state_new(&c->mem)); /* what was deleted whole, whoever had it */
 	return ERR_OK;

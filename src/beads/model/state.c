@@ -42,7 +42,7 @@ static const struct remap *remap_find(const struct slot *slot, struct mark creat
 }
 
 /* Where a lineage is now that was given this id. */
-static struct str follow(const struct state *s, struct str id, struct mark created)
+static struct str state_follow(const struct state *s, struct str id, struct mark created)
 {
 	const struct remap *r;
 
@@ -51,7 +51,7 @@ static struct str follow(const struct state *s, struct str id, struct mark creat
 	return id;
 }
 
-static void put_remap(struct state *s, struct slot *slot, struct remap r)
+static void state_put_remap(struct state *s, struct slot *slot, struct remap r)
 {
 	size_t at = 0;
 
@@ -82,7 +82,8 @@ static void note_moved(struct state *s, const struct slot *slot, struct map *mov
 	*map_put(moved, slot->id) = created;
 }
 
-static struct bead *joined(struct state *s, const struct bead *a, const struct bead *b)
+static struct bead *state_joined(struct state *s, const struct bead *a,
+				 const struct bead *b)
 {
 	struct bead *out = arena_new(s->mem, struct bead);
 
@@ -90,7 +91,7 @@ static struct bead *joined(struct state *s, const struct bead *a, const struct b
 	return out;
 }
 
-static struct bead *copied(struct state *s, const struct bead *b)
+static struct bead *state_copied(struct state *s, const struct bead *b)
 {
 	struct bead *out = arena_grow(s->mem, NULL, 0, sizeof *out);
 
@@ -99,22 +100,22 @@ static struct bead *copied(struct state *s, const struct bead *b)
 }
 
 /* With all its texts, so that what it came from may go. */
-static struct bead *cloned(struct state *s, const struct bead *b)
+static struct bead *state_cloned(struct state *s, const struct bead *b)
 {
-	struct bead *out = copied(s, b);
+	struct bead *out = state_copied(s, b);
 
 	bead_own(s->mem, out);
 	return out;
 }
 
 /* The earlier lineage keeps the id; the other is put where it belongs instead. */
-static void put(struct state *s, struct bead *b, struct map *moved)
+static void state_put(struct state *s, struct bead *b, struct map *moved)
 {
 	for (;;) {
 		struct slot *slot;
 		struct bead *loser = b;
 
-		b->id = follow(s, b->id, b->created);
+		b->id = state_follow(s, b->id, b->created);
 		slot = state_slot(s, b->id);
 		if (!slot->bead) {
 			slot->bead = b;
@@ -122,16 +123,16 @@ static void put(struct state *s, struct bead *b, struct map *moved)
 			return;
 		}
 		if (!mark_cmp(slot->bead->created, b->created)) {
-			slot->bead = joined(s, slot->bead, b);
+			slot->bead = state_joined(s, slot->bead, b);
 			return;
 		}
 		if (mark_cmp(b->created, slot->bead->created) < 0) {
 			note_moved(s, slot, moved);
-			loser = copied(s, slot->bead);
+			loser = state_copied(s, slot->bead);
 			slot->bead = b;
 			slot->round = s->round;
 		}
-		put_remap(
+		state_put_remap(
 			s, slot,
 			(struct remap){ loser->created, bead_other_id(s->mem, slot->id,
 								      loser->created) });
@@ -141,14 +142,14 @@ static void put(struct state *s, struct bead *b, struct map *moved)
 
 void state_put_bead(struct state *s, const struct bead *b)
 {
-	put(s, copied(s, b), NULL);
+	state_put(s, state_copied(s, b), NULL);
 }
 
 /* --- ids that are gone --- */
 
 /* A deletion of whoever had the id reaches those who have left it since. */
-static void slay(struct state *s, struct str id, const struct mark *created,
-		 struct mark every, struct str reason)
+static void state_bury(struct state *s, struct str id, const struct mark *created,
+		       struct mark every, struct str reason)
 {
 	struct slot *slot = state_find(s, id);
 	bool its = slot && slot->bead &&
@@ -161,12 +162,12 @@ static void slay(struct state *s, struct str id, const struct mark *created,
 				     .deleted = every,
 				     .reason = reason };
 
-		slot->bead = joined(s, slot->bead, &dead);
+		slot->bead = state_joined(s, slot->bead, &dead);
 	}
 	for (size_t i = 0; slot && i < slot->remaps; i++)
 		if (!created || !mark_cmp(slot->remap[i].created, *created))
-			slay(s, slot->remap[i].to, &slot->remap[i].created, every,
-			     reason);
+			state_bury(s, slot->remap[i].to, &slot->remap[i].created, every,
+				   reason);
 }
 
 static void put_every(struct slot *slot, struct mark every, struct str reason)
@@ -185,7 +186,7 @@ static void slay_all(struct state *s)
 		const struct slot *slot = s->slots.entry[i].value;
 
 		if (slot->every.by.p)
-			slay(s, slot->id, NULL, slot->every, slot->reason);
+			state_bury(s, slot->id, NULL, slot->every, slot->reason);
 	}
 }
 
@@ -210,15 +211,16 @@ void state_put_edge(struct state *s, const struct edge *e)
 	*at = out;
 }
 
-static struct str moved_to(const struct state *s, const struct map *moved, struct str id)
+static struct str state_moved_to(const struct state *s, const struct map *moved,
+				 struct str id)
 {
 	void **created = map_find(moved, id);
 
-	return created ? follow(s, id, *(const struct mark *)*created) : id;
+	return created ? state_follow(s, id, *(const struct mark *)*created) : id;
 }
 
 /* The edges that were here go with the beads that had to leave. */
-static void move_edges(struct state *s, const struct map *moved)
+static void state_move_edges(struct state *s, const struct map *moved)
 {
 	struct map old = s->edges;
 
@@ -228,18 +230,19 @@ static void move_edges(struct state *s, const struct map *moved)
 	for (size_t i = 0; i < old.count; i++) {
 		struct edge e = *(struct edge *)old.entry[i].value;
 
-		e.from = moved_to(s, moved, e.from);
-		e.to = moved_to(s, moved, e.to);
+		e.from = state_moved_to(s, moved, e.from);
+		e.to = state_moved_to(s, moved, e.to);
 		state_put_edge(s, &e);
 	}
 }
 
 /* The id that another state means by this one. */
-static struct str meant(const struct state *s, const struct state *other, struct str id)
+static struct str state_meant(const struct state *s, const struct state *other,
+			      struct str id)
 {
 	const struct slot *slot = state_find(other, id);
 
-	return slot && slot->bead ? follow(s, id, slot->bead->created) : id;
+	return slot && slot->bead ? state_follow(s, id, slot->bead->created) : id;
 }
 
 static void add_edges(struct state *s, const struct state *more)
@@ -247,8 +250,8 @@ static void add_edges(struct state *s, const struct state *more)
 	for (size_t i = 0; i < more->edges.count; i++) {
 		struct edge e = *(const struct edge *)more->edges.entry[i].value;
 
-		e.from = meant(s, more, e.from);
-		e.to = meant(s, more, e.to);
+		e.from = state_meant(s, more, e.from);
+		e.to = state_meant(s, more, e.to);
 		edge_own(s->mem, &e);
 		state_put_edge(s, &e);
 	}
@@ -319,7 +322,7 @@ static void add_slots(struct state *s, const struct state *more, struct map *mov
 		if (!slot)
 			slot = state_slot(s, arena_copy(s->mem, other->id));
 		for (size_t k = 0; k < other->remaps; k++)
-			put_remap(s, slot, owned_remap(s, other->remap[k]));
+			state_put_remap(s, slot, owned_remap(s, other->remap[k]));
 		if (other->every.by.p)
 			put_every(slot,
 				  (struct mark){ other->every.at,
@@ -335,7 +338,7 @@ static void add_slots(struct state *s, const struct state *more, struct map *mov
 			continue;
 		note_moved(s, slot, moved);
 		slot->bead = NULL;
-		put(s, copied(s, b), moved);
+		state_put(s, state_copied(s, b), moved);
 	}
 }
 
@@ -343,7 +346,7 @@ static void add_slots(struct state *s, const struct state *more, struct map *mov
 static bool tells_nothing(const struct state *s, const struct bead *b)
 {
 	const struct slot *slot =
-		bead_blank(b) ? state_find(s, follow(s, b->id, b->created)) : NULL;
+		bead_blank(b) ? state_find(s, state_follow(s, b->id, b->created)) : NULL;
 
 	return slot && slot->bead && !mark_cmp(slot->bead->created, b->created);
 }
@@ -358,9 +361,9 @@ void state_add(struct state *s, const struct state *more)
 		const struct slot *other = more->slots.entry[i].value;
 
 		if (other->bead && !tells_nothing(s, other->bead))
-			put(s, cloned(s, other->bead), &moved);
+			state_put(s, state_cloned(s, other->bead), &moved);
 	}
-	move_edges(s, &moved);
+	state_move_edges(s, &moved);
 	add_edges(s, more);
 	slay_all(s);
 	if (more->prefix_mark.by.p)

@@ -14,7 +14,7 @@
 #include "beads/model/line.h"
 #include "beads/model/state.h"
 
-static void put_mark(struct json *j, struct mark m)
+static void tombstone_put_mark(struct json *j, struct mark m)
 {
 	json_key(j, STR("deleted_at"));
 	stamp_encode(j, m.at);
@@ -54,12 +54,12 @@ void tombstone_encode(struct json *j, const struct slot *slot)
 		json_key(j, STR("bead"));
 		line_encode(j, dead);
 	}
-	put_mark(j, dead  ? dead->deleted :
-		    alone ? slot->every :
-			    slot->remap[slot->remaps - 1].created);
+	tombstone_put_mark(j, dead  ? dead->deleted :
+			      alone ? slot->every :
+				      slot->remap[slot->remaps - 1].created);
 	if (every && !alone) {
 		json_put_object(j, "every");
-		put_mark(j, slot->every);
+		tombstone_put_mark(j, slot->every);
 		put_reason(j, slot->reason);
 		json_end(j);
 	}
@@ -69,8 +69,8 @@ void tombstone_encode(struct json *j, const struct slot *slot)
 	json_end(j);
 }
 
-static bool decode_mark(const struct value *v, struct mark *mark, struct str *reason,
-			struct arena *mem)
+static bool tombstone_decode_mark(const struct value *v, struct mark *mark,
+				  struct str *reason, struct arena *mem)
 {
 	const struct value *why = value_find(v, "reason");
 
@@ -85,7 +85,7 @@ static bool decode_mark(const struct value *v, struct mark *mark, struct str *re
 	       stamp_decode_deletion(value_find(v, "deleted_at"), &mark->at);
 }
 
-static bool refuse(struct str *why, struct str text)
+static bool tombstone_refuse(struct str *why, struct str text)
 {
 	*why = text;
 	return false;
@@ -114,15 +114,15 @@ static bool read_remaps(const struct value *list, struct state *made, struct str
 	return true;
 }
 
-static bool read_bead(struct state *made, const struct value *v, struct str id,
-		      struct mark deleted, struct str reason, struct str *why)
+static bool tombstone_read_bead(struct state *made, const struct value *v, struct str id,
+				struct mark deleted, struct str reason, struct str *why)
 {
 	struct bead dead;
 
 	if (!line_decode(made->mem, v, &dead, why))
 		return false;
 	if (!str_eq(dead.id, id))
-		return refuse(why, STR("\"bead\" has another id"));
+		return tombstone_refuse(why, STR("\"bead\" has another id"));
 	dead.deleted = deleted;
 	dead.reason = reason;
 	state_put_bead(made, &dead);
@@ -140,17 +140,19 @@ bool state_read_tombstone(struct state *s, const struct value *line, struct str 
 	struct slot *slot;
 
 	if (!bead_id_valid(id))
-		return refuse(why, STR("\"id\" is not an id"));
-	if (!decode_mark(line, &deleted, &reason, s->mem))
-		return refuse(why, STR("\"deleted_at\", \"deleted_by\" and \"reason\" "
-				       "are not a deletion"));
-	if (bead && !read_bead(made, bead, id, deleted, reason, why))
+		return tombstone_refuse(why, STR("\"id\" is not an id"));
+	if (!tombstone_decode_mark(line, &deleted, &reason, s->mem))
+		return tombstone_refuse(
+			why, STR("\"deleted_at\", \"deleted_by\" and \"reason\" "
+				 "are not a deletion"));
+	if (bead && !tombstone_read_bead(made, bead, id, deleted, reason, why))
 		return false;
 	slot = state_slot(made, id);
 	if (remap && !read_remaps(remap, made, id))
-		return refuse(why, STR("\"remap\" is not a list of where beads went"));
-	if (every && !decode_mark(every, &slot->every, &slot->reason, s->mem))
-		return refuse(why, STR("\"every\" is not a deletion"));
+		return tombstone_refuse(
+			why, STR("\"remap\" is not a list of where beads went"));
+	if (every && !tombstone_decode_mark(every, &slot->every, &slot->reason, s->mem))
+		return tombstone_refuse(why, STR("\"every\" is not a deletion"));
 	if (!bead && !remap && mark_cmp(deleted, slot->every) >= 0) {
 		slot->every = deleted;
 		slot->reason = reason;

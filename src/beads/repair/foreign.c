@@ -32,7 +32,7 @@ static const struct value *parse_line(struct arena *mem, struct str line, struct
 
 /* --- beads --- */
 
-static void put_labels(struct json *j, const struct value *v)
+static void foreign_put_labels(struct json *j, const struct value *v)
 {
 	const struct value *entries = value_find(v, "entries");
 
@@ -45,7 +45,7 @@ static void put_labels(struct json *j, const struct value *v)
 }
 
 /* Later versions have other words for how far a bead is. */
-static struct str status_of(struct str word)
+static struct str foreign_status_of(struct str word)
 {
 	static const struct {
 		const char *word, *status;
@@ -91,13 +91,13 @@ static void put_marks(struct json *j, const struct value *v)
 	json_end(j);
 }
 
-static bool is_type(struct str word)
+static bool foreign_is_type(struct str word)
 {
 	return names_exact(&bead_types, word) >= 0;
 }
 
 /* The line as this program would spell it. */
-static struct str respelled(struct arena *mem, const struct value *v)
+static struct str foreign_respelled(struct arena *mem, const struct value *v)
 {
 	struct json j = { .out.mem = mem };
 
@@ -107,15 +107,15 @@ static struct str respelled(struct arena *mem, const struct value *v)
 
 		if (str_is(m->key, "labels")) {
 			json_key(&j, m->key);
-			put_labels(&j, m);
+			foreign_put_labels(&j, m);
 		} else if (str_is(m->key, "_v") && m->type == VALUE_OBJECT) {
 			json_key(&j, m->key);
 			put_marks(&j, m);
 		} else if (str_is(m->key, "status") && m->type == VALUE_STRING) {
-			put_word(&j, m->key, m->text, status_of(m->text));
+			put_word(&j, m->key, m->text, foreign_status_of(m->text));
 		} else if (str_is(m->key, "type") && m->type == VALUE_STRING) {
 			put_word(&j, m->key, m->text,
-				 is_type(m->text) ? m->text : STR("task"));
+				 foreign_is_type(m->text) ? m->text : STR("task"));
 		} else {
 			json_key(&j, m->key);
 			json_value(&j, m);
@@ -125,10 +125,11 @@ static struct str respelled(struct arena *mem, const struct value *v)
 	return json_text(&j);
 }
 
-static bool read_bead(struct state *s, const struct value *v, struct str *why)
+static bool foreign_read_bead(struct state *s, const struct value *v, struct str *why)
 {
 	struct value_error error;
-	const struct value *line = value_parse(s->mem, respelled(s->mem, v), &error);
+	const struct value *line =
+		value_parse(s->mem, foreign_respelled(s->mem, v), &error);
 
 	struct bead b;
 
@@ -148,7 +149,7 @@ static bool read_bead(struct state *s, const struct value *v, struct str *why)
 
 /* Tombstones and edges are written as the lines of ours that say the same, and read as
  * those: so the same rules hold for them. */
-static const struct value *end_line(struct json *j)
+static const struct value *foreign_end_line(struct json *j)
 {
 	struct value_error error;
 
@@ -172,7 +173,8 @@ static void put_member(struct json *j, const struct value *v, const char *key)
 		json_put_raw(j, key, canonical(j->out.mem, member));
 }
 
-static bool read_tombstone(struct state *s, const struct value *v, struct str *why)
+static bool foreign_read_tombstone(struct state *s, const struct value *v,
+				   struct str *why)
 {
 	static const char *const members[] = { "deleted_at", "deleted_by", "id",
 					       "reason" };
@@ -190,7 +192,7 @@ static bool read_tombstone(struct state *s, const struct value *v, struct str *w
 	json_end(&j);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		put_member(&j, v, members[i]);
-	return state_read_tombstone(s, end_line(&j), why);
+	return state_read_tombstone(s, foreign_end_line(&j), why);
 }
 
 /* --- edges --- */
@@ -215,7 +217,7 @@ static bool read_entry(struct state *s, const struct value *key, struct mark sta
 	json_put_str(&j, "from", end_of(key, "from"));
 	json_put_str(&j, "kind", value_str(key, "kind"));
 	json_put_str(&j, "to", end_of(key, "to"));
-	return state_read_edge(s, end_line(&j), why);
+	return state_read_edge(s, foreign_end_line(&j), why);
 }
 
 /* A set of dots: what is in it is there; nobody knows since when. */
@@ -231,7 +233,7 @@ static bool read_set(struct state *s, const struct value *v, struct str *why)
 	return true;
 }
 
-static bool read_edge(struct state *s, const struct value *v, struct str *why)
+static bool foreign_read_edge(struct state *s, const struct value *v, struct str *why)
 {
 	return value_find(v, "cc") ? read_set(s, v, why) : state_read_edge(s, v, why);
 }
@@ -293,7 +295,7 @@ static int by_note(const void *a, const void *b)
 }
 
 /* Of two notes with one id, the later stays. */
-static void put_notes(struct state *s, const struct map *gathered)
+static void foreign_put_notes(struct state *s, const struct map *gathered)
 {
 	for (size_t i = 0; i < gathered->count; i++) {
 		struct bead b = *(const struct bead *)gathered->entry[i].value;
@@ -312,7 +314,7 @@ static void put_notes(struct state *s, const struct map *gathered)
 }
 
 /* 0: all of it was read; otherwise the number of the line that was not. */
-static size_t read_notes(struct state *s, struct str text, struct str *why)
+static size_t foreign_read_notes(struct state *s, struct str text, struct str *why)
 {
 	struct map gathered = { .mem = s->mem };
 	struct str line;
@@ -326,7 +328,7 @@ static size_t read_notes(struct state *s, struct str text, struct str *why)
 		if (!v || !read_note(s, v, &gathered, why))
 			return n;
 	}
-	put_notes(s, &gathered);
+	foreign_put_notes(s, &gathered);
 	return 0;
 }
 
@@ -335,8 +337,8 @@ static size_t read_notes(struct state *s, struct str text, struct str *why)
 typedef bool read_line(struct state *s, const struct value *v, struct str *why);
 
 /* 0: all of it was read; otherwise the number of the line that was not. */
-static size_t read_lines(struct state *s, struct str text, read_line *read,
-			 struct str *why)
+static size_t foreign_read_lines(struct state *s, struct str text, read_line *read,
+				 struct str *why)
 {
 	struct str line;
 
@@ -365,7 +367,8 @@ static struct str common_prefix(const struct state *s)
 }
 
 /* A choice that gives way to any that was made. */
-static void read_prefix(struct call *c, const struct snapshot *files, struct state *s)
+static void foreign_read_prefix(struct call *c, const struct snapshot *files,
+				struct state *s)
 {
 	struct str why,
 		slug = value_str(snapshot_parse_meta(&c->mem, files, &why), "root_slug");
@@ -382,9 +385,9 @@ enum err foreign_read(struct call *c, const struct snapshot *files, struct str n
 	static const struct {
 		enum snapshot_file file;
 		read_line *read;
-	} order[] = { { FILE_TOMBSTONES, read_tombstone },
-		      { FILE_STATE, read_bead },
-		      { FILE_DEPS, read_edge } };
+	} order[] = { { FILE_TOMBSTONES, foreign_read_tombstone },
+		      { FILE_STATE, foreign_read_bead },
+		      { FILE_DEPS, foreign_read_edge } };
 	struct str why = { 0 };
 	size_t n;
 
@@ -392,15 +395,15 @@ enum err foreign_read(struct call *c, const struct snapshot *files, struct str n
 		if (!files->file[order[i].file].p)
 			return snapshot_fail(c, files, order[i].file, 0,
 					     STR("it is missing"));
-		if ((n = read_lines(out, files->file[order[i].file], order[i].read,
-				    &why)))
+		if ((n = foreign_read_lines(out, files->file[order[i].file],
+					    order[i].read, &why)))
 			return snapshot_fail(c, files, order[i].file, n, why);
 	}
-	if ((n = read_notes(out, notes, &why)))
+	if ((n = foreign_read_notes(out, notes, &why)))
 		return call_fail(c, ERR_REMOTE_DAMAGED,
 				 "line %zu of notes.jsonl cannot be used: " STR_FMT, n,
 				 STR_ARG(why));
-	read_prefix(c, files, out);
+	foreign_read_prefix(c, files, out);
 	state_add(out, state_new(&c->mem)); /* what was deleted whole, whoever had it */
 	return ERR_OK;
 }

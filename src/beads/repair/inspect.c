@@ -9,7 +9,7 @@
 /* --- the published files --- */
 
 /* Another program's: it keeps no checksums, but it has to name the format. */
-static bool is_foreign(struct call *c, const struct snapshot *files)
+static bool inspect_is_foreign(struct call *c, const struct snapshot *files)
 {
 	struct str why;
 	int64_t version;
@@ -31,7 +31,7 @@ static bool is_basic(const struct finding *f)
 	return false;
 }
 
-static struct finding **append(struct finding **tail, struct finding *f)
+static struct finding **inspect_append(struct finding **tail, struct finding *f)
 {
 	*tail = f;
 	f->next = NULL;
@@ -39,7 +39,7 @@ static struct finding **append(struct finding **tail, struct finding *f)
 }
 
 /* A file that cannot be read is a finding too. */
-static struct finding *unreadable(struct call *c, struct str ref)
+static struct finding *inspect_unreadable(struct call *c, struct str ref)
 {
 	struct finding *f = arena_new(&c->mem, struct finding);
 
@@ -62,15 +62,15 @@ static enum err inspect_foreign(struct call *c, const struct beads *b, struct st
 	for (f = validate_snapshot(&c->mem, raw, c->now_ms); f; f = next) {
 		next = f->next;
 		if (is_basic(f))
-			tail = append(tail, f);
+			tail = inspect_append(tail, f);
 	}
 	if (helper_read(c, b->repo.common, raw->commit, &files)) {
-		append(tail, unreadable(c, ref));
+		inspect_append(tail, inspect_unreadable(c, ref));
 		return ERR_OK;
 	}
 	for (f = validate_snapshot(&c->mem, &files, c->now_ms); f; f = next) {
 		next = f->next;
-		tail = append(tail, f);
+		tail = inspect_append(tail, f);
 	}
 	return ERR_OK;
 }
@@ -78,7 +78,7 @@ static enum err inspect_foreign(struct call *c, const struct beads *b, struct st
 static enum err inspect_files(struct call *c, const struct beads *b, struct str ref,
 			      const struct snapshot *files, struct finding **out)
 {
-	if (is_foreign(c, files))
+	if (inspect_is_foreign(c, files))
 		return inspect_foreign(c, b, ref, files, out);
 	*out = validate_snapshot(&c->mem, files, c->now_ms);
 	return ERR_OK;
@@ -127,12 +127,12 @@ static void join_findings(struct finding *published, struct finding *next_commit
 	for (struct finding *f = published; f; f = next) {
 		next = f->next;
 		if (!f->relation || is_known(next_commit, f))
-			tail = append(tail, f);
+			tail = inspect_append(tail, f);
 	}
 	for (struct finding *f = next_commit; f; f = next) {
 		next = f->next;
 		if (!is_known(kept, f))
-			tail = append(tail, f);
+			tail = inspect_append(tail, f);
 	}
 	*out = kept;
 }
@@ -144,7 +144,7 @@ static struct finding *inspect_next(struct call *c, const struct snapshot *files
 	struct state *both = state_new(&c->mem);
 	struct snapshot next;
 
-	if (files->commit.p && !is_foreign(c, files) &&
+	if (files->commit.p && !inspect_is_foreign(c, files) &&
 	    !validate_usable(c, files, state_new(&c->mem)))
 		snapshot_read(c, files, both);
 	c->code = ERR_OK;
@@ -165,7 +165,7 @@ enum err inspect_store(struct call *c, const struct beads *b, const struct state
 		return e;
 	if (place_has_ref(c, &b->repo, ref)) {
 		if (read_raw(c, b, NULL, &ref, &files))
-			published = unreadable(c, ref);
+			published = inspect_unreadable(c, ref);
 		else if ((e = inspect_files(c, b, ref, &files, &published)))
 			return e;
 	}

@@ -28,8 +28,9 @@ struct mending {
 
 /* --- what is reported --- */
 
-static void tell(struct call *c, struct mending *m, const struct journal_piece *p,
-		 const char *action, struct str why)
+static void repair_tell_piece(struct call *c, struct mending *m,
+			      const struct journal_piece *p, const char *action,
+			      struct str why)
 {
 	struct json *j = &m->report;
 
@@ -64,27 +65,28 @@ static bool is_before(const struct journal_record *r, const struct record *base)
 		(r->segment == base->segment && r->offset < base->offset));
 }
 
-static void lose(struct call *c, struct mending *m, const struct journal_piece *p,
-		 struct str why)
+static void repair_lose(struct call *c, struct mending *m, const struct journal_piece *p,
+			struct str why)
 {
 	bool published =
 		is_before(&p->record, &m->synced) || record_is_base(p->record.json);
 
 	m->out->lost += !published;
 	m->base_lost = m->base_lost || !is_before(&p->record, &m->replay.base);
-	tell(c, m, p,
-	     published                 ? "published" :
-	     p->verdict == JOURNAL_GAP ? "missing" :
-					 "set_aside",
-	     published ? arena_fmt(&c->mem, STR_FMT "; a commit has what it said",
-				   STR_ARG(why)) :
-			 why);
+	repair_tell_piece(c, m, p,
+			  published                 ? "published" :
+			  p->verdict == JOURNAL_GAP ? "missing" :
+						      "set_aside",
+			  published ? arena_fmt(&c->mem,
+						STR_FMT "; a commit has what it said",
+						STR_ARG(why)) :
+				      why);
 }
 
 /* --- reading --- */
 
 /* Pass one: which commit is the base. */
-static enum err find_base(struct call *c, const struct journal_piece *p, void *arg)
+static enum err repair_find_base(struct call *c, const struct journal_piece *p, void *arg)
 {
 	struct mending *m = arg;
 
@@ -106,13 +108,14 @@ static enum err keep_receipts(struct call *c, struct mending *m, const struct re
 	return e;
 }
 
-static enum err save(struct call *c, struct mending *m, const struct journal_piece *p,
-		     const struct record *r)
+static enum err repair_save(struct call *c, struct mending *m,
+			    const struct journal_piece *p, const struct record *r)
 {
 	m->out->salvaged++;
 	if (p->verdict != JOURNAL_SOUND)
-		tell(c, m, p, p->verdict == JOURNAL_UNVERIFIED ? "unverified" : "kept",
-		     str_of(p->why));
+		repair_tell_piece(
+			c, m, p, p->verdict == JOURNAL_UNVERIFIED ? "unverified" : "kept",
+			str_of(p->why));
 	if (replay_has(&m->replay, &p->record))
 		return keep_receipts(c, m, r);
 	replay_add(c, &m->replay, r);
@@ -129,25 +132,26 @@ static enum err take_piece(struct call *c, const struct journal_piece *p, void *
 	bool base = record_is_base(p->record.json);
 
 	if (p->verdict == JOURNAL_MENDED && !p->record.json.p) {
-		tell(c, m, p, "kept", str_of(p->why));
+		repair_tell_piece(c, m, p, "kept", str_of(p->why));
 		return ERR_OK;
 	}
 	if (p->verdict >= JOURNAL_BROKEN || (p->verdict == JOURNAL_UNVERIFIED && base)) {
-		lose(c, m, p, str_of(p->why));
+		repair_lose(c, m, p, str_of(p->why));
 		return ERR_OK;
 	}
 	if (replay_decode(c, &m->replay, &p->record, &record)) {
 		c->code = ERR_OK;
-		lose(c, m, p, p->verdict == JOURNAL_SOUND ? c->message : str_of(p->why));
+		repair_lose(c, m, p,
+			    p->verdict == JOURNAL_SOUND ? c->message : str_of(p->why));
 		return ERR_OK;
 	}
-	return save(c, m, p, &record);
+	return repair_save(c, m, p, &record);
 }
 
 /* --- what the records come to --- */
 
-static enum err read_commit(struct call *c, struct mending *m, struct str commit,
-			    struct state **out)
+static enum err repair_read_commit(struct call *c, struct mending *m, struct str commit,
+				   struct state **out)
 {
 	struct snapshot files;
 	enum err e = helper_read(c, m->b->repo.common, commit, &files);
@@ -177,12 +181,12 @@ static enum err choose_base(struct call *c, struct mending *m)
 	enum err e = config_get(c, m->b->home, CONFIG_SYNC_REF, &ref);
 
 	m->all = state_new(&c->mem);
-	if (e || (base->p && (e = read_commit(c, m, *base, &m->all))))
+	if (e || (base->p && (e = repair_read_commit(c, m, *base, &m->all))))
 		return e;
 	here = place_ref(c, &m->b->repo, ref);
 	if (!here.p || str_eq(here, *base) || (base->p && !m->base_lost))
 		return ERR_OK;
-	if ((e = read_commit(c, m, here, &newer)) && base->p) {
+	if ((e = repair_read_commit(c, m, here, &newer)) && base->p) {
 		c->code = ERR_OK; /* it may be damaged too; the older one is not */
 		return ERR_OK;
 	}
@@ -200,7 +204,7 @@ static enum err choose_base(struct call *c, struct mending *m)
 
 /* A bead whose first record is lost gets what every bead has; older than all that was
  * written to it, so that the real values win, should they turn up in another clone. */
-static struct bead completed(struct arena *mem, const struct bead *b)
+static struct bead repair_completed(struct arena *mem, const struct bead *b)
 {
 	static const struct {
 		enum reg reg;
@@ -239,7 +243,7 @@ struct state *repair_complete(struct call *c, struct state *all, repair_tell *to
 
 		if (!slot_live(slot) || bead_blank(slot->bead) || bead_whole(slot->bead))
 			continue;
-		whole = completed(&c->mem, slot->bead);
+		whole = repair_completed(&c->mem, slot->bead);
 		state_put_bead(missing, &whole);
 		if (told)
 			told(arg, slot->id);
@@ -270,7 +274,8 @@ static struct str guess_prefix(const struct beads *b, const struct state *all)
 }
 
 /* All that no record says any more, as one more record; absent: nothing is missing. */
-static enum err complete(struct call *c, struct mending *m, struct str *json)
+static enum err repair_complete_record(struct call *c, struct mending *m,
+				       struct str *json)
 {
 	struct record r = { 0 };
 
@@ -342,9 +347,9 @@ static enum err salvage_all(struct call *c, struct mending *m, bool apply)
 
 	m->replay.since = state_new(&c->mem);
 	json_array(&m->report);
-	if ((e = journal_salvage(c, home, find_base, m)) ||
+	if ((e = journal_salvage(c, home, repair_find_base, m)) ||
 	    (e = journal_salvage(c, home, take_piece, m)) || (e = choose_base(c, m)) ||
-	    (e = complete(c, m, &rest)))
+	    (e = repair_complete_record(c, m, &rest)))
 		return e;
 	json_end(&m->report);
 	m->out->report = json_text(&m->report);
@@ -353,8 +358,8 @@ static enum err salvage_all(struct call *c, struct mending *m, bool apply)
 
 /* Receipts of what is published leave the journal with it. If they cannot be kept, a
  * request that is repeated is not recognised; that is said, and no reason to stop. */
-static enum err mend(struct call *c, struct beads *b, bool apply,
-		     struct journal_repair *out)
+static enum err repair_mend(struct call *c, struct beads *b, bool apply,
+			    struct journal_repair *out)
 {
 	struct mending m = {
 		.b = b, .out = out, .report.out.mem = &c->mem, .replay = { .b = b }
@@ -376,7 +381,7 @@ static enum err mend(struct call *c, struct beads *b, bool apply,
 }
 
 /* The journal, or what the cache remembers of it. */
-static enum err check(struct call *c, struct beads *b, bool *damaged)
+static enum err repair_check(struct call *c, struct beads *b, bool *damaged)
 {
 	struct cache_about about;
 	enum journal_news news;
@@ -406,17 +411,17 @@ enum err repair_journal(struct call *c, bool apply, int64_t timeout_ms,
 	enum err e = beads_home(c, &b);
 
 	*out = (struct journal_repair){ 0 };
-	if (e || (e = check(c, &b, &out->damaged)) || !out->damaged)
+	if (e || (e = repair_check(c, &b, &out->damaged)) || !out->damaged)
 		return e;
 	/* a sync that is on its way would write of places that are gone */
 	if (apply &&
 	    ((e = lock_take(c, beads_path(c, &b, "sync.lock"), (int)timeout_ms,
 			    &alone)) ||
 	     (e = lock_take(c, beads_path(c, &b, "lock"), (int)timeout_ms, &b.lock)) ||
-	     (e = check(c, &b, &out->damaged))))
+	     (e = repair_check(c, &b, &out->damaged))))
 		out->damaged = out->damaged && !e;
 	if (!e && out->damaged)
-		e = mend(c, &b, apply, out);
+		e = repair_mend(c, &b, apply, out);
 	lock_drop(&b.lock);
 	return e;
 }

@@ -44,7 +44,8 @@ struct str salvage_shown(struct arena *mem, struct str line)
 	return utf8_shorten(mem, buf_str(&b), SHOWN);
 }
 
-static void tell(struct salvaging *s, const char *action, struct str why, struct str line)
+static void salvage_tell(struct salvaging *s, const char *action, struct str why,
+			 struct str line)
 {
 	s->aside += !strcmp(action, "set_aside");
 	if (++s->told > TOLD_MOST)
@@ -59,7 +60,7 @@ static void tell(struct salvaging *s, const char *action, struct str why, struct
 }
 
 /* Why a line says nothing that can be kept. */
-static struct str reason(struct salvaging *s, const struct value *v)
+static struct str salvage_reason(struct salvaging *s, const struct value *v)
 {
 	struct str why;
 
@@ -68,7 +69,7 @@ static struct str reason(struct salvaging *s, const struct value *v)
 		       why;
 }
 
-static void take_line(struct salvaging *s, struct str line, struct str before)
+static void salvage_take_line(struct salvaging *s, struct str line, struct str before)
 {
 	struct arena *mem = &s->line;
 	struct str broken;
@@ -79,17 +80,18 @@ static void take_line(struct salvaging *s, struct str line, struct str before)
 	int order = last.p && key.p ? str_cmp(last, key) : -1;
 
 	if (!spelled.p) {
-		tell(s, "set_aside", v ? reason(s, v) : broken, line);
+		salvage_tell(s, "set_aside", v ? salvage_reason(s, v) : broken, line);
 		return;
 	}
 	snapshot_take_text(s->out, s->file, line, false, &why);
 	if (!order)
-		tell(s, "rewritten", STR("it is there twice; both were joined"), line);
+		salvage_tell(s, "rewritten", STR("it is there twice; both were joined"),
+			     line);
 	else if (order > 0)
-		tell(s, "rewritten", STR("it was not in its place"), line);
+		salvage_tell(s, "rewritten", STR("it was not in its place"), line);
 	else if (!str_eq(line, spelled))
-		tell(s, "rewritten", STR("it was not written in the canonical way"),
-		     line);
+		salvage_tell(s, "rewritten",
+			     STR("it was not written in the canonical way"), line);
 }
 
 /* --- lines that can be read, and not joined --- */
@@ -117,7 +119,7 @@ static void index_lines(struct salvaging *s, const struct snapshot *files)
 	}
 }
 
-static bool fits(struct salvaging *s, const struct slot *slot, struct str *why)
+static bool salvage_fits(struct salvaging *s, const struct slot *slot, struct str *why)
 {
 	struct json tombstone = { .out.mem = &s->line };
 
@@ -149,7 +151,7 @@ static struct slot *read_alone(struct salvaging *s, const struct snapshot *files
 	one = *at;
 	if (!snapshot_take_text(alone, one->file, arena_copy(s->mem, one->line), false,
 				&why) ||
-	    !(slot = state_find(alone, id)) || !fits(s, slot, &why))
+	    !(slot = state_find(alone, id)) || !salvage_fits(s, slot, &why))
 		return NULL;
 	return slot;
 }
@@ -163,14 +165,15 @@ static void part_lines(struct salvaging *s, const struct snapshot *files)
 		struct str why;
 
 		arena_reset(&s->line);
-		if (fits(s, at->value, &why))
+		if (salvage_fits(s, at->value, &why))
 			continue;
 		s->file = FILE_TOMBSTONES;
 		s->number = 0;
-		tell(s, "set_aside",
-		     arena_fmt(s->mem, "'" STR_FMT "' would be too large: " STR_FMT,
-			       STR_ARG(at->key), STR_ARG(why)),
-		     at->key);
+		salvage_tell(s, "set_aside",
+			     arena_fmt(s->mem,
+				       "'" STR_FMT "' would be too large: " STR_FMT,
+				       STR_ARG(at->key), STR_ARG(why)),
+			     at->key);
 		alone = read_alone(s, files, at->key);
 		*(struct slot *)at->value =
 			alone ? *alone : (struct slot){ .id = at->key };
@@ -190,13 +193,15 @@ size_t salvage(struct arena *mem, const struct snapshot *files, struct state *ou
 		s.file = order[i];
 		s.number = 0;
 		if (!text.p)
-			tell(&s, "rewritten", STR("the file was missing"), STR(""));
+			salvage_tell(&s, "rewritten", STR("the file was missing"),
+				     STR(""));
 		else if (text.n && text.p[text.n - 1] != '\n')
-			tell(&s, "rewritten", STR("the last line had no end"), STR(""));
+			salvage_tell(&s, "rewritten", STR("the last line had no end"),
+				     STR(""));
 		while (text.n && str_next(&text, '\n', &line)) {
 			s.number++;
 			arena_reset(&s.line);
-			take_line(&s, line, before);
+			salvage_take_line(&s, line, before);
 			before = line;
 		}
 	}

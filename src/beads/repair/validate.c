@@ -30,8 +30,8 @@ struct numbered_edge {
 	int64_t line;
 };
 
-static void found(struct checker *k, enum severity severity, const char *code,
-		  struct str id, struct str message)
+static void validate_found(struct checker *k, enum severity severity, const char *code,
+			   struct str id, struct str message)
 {
 	struct finding *f;
 
@@ -52,13 +52,14 @@ static void found(struct checker *k, enum severity severity, const char *code,
 	k->last = &f->next;
 }
 
-static void skewed(struct checker *k, struct str id, struct stamp at)
+static void validate_skewed(struct checker *k, struct str id, struct stamp at)
 {
 	if (at.ms > k->now_ms + STAMP_FOLLOWED_MS)
-		found(k, SEVERITY_WARNING, "clock_skew", id,
-		      arena_fmt(k->mem,
-				"it was written at %s, which is more than a day ahead",
-				moment_format(k->mem, at.ms).p));
+		validate_found(
+			k, SEVERITY_WARNING, "clock_skew", id,
+			arena_fmt(k->mem,
+				  "it was written at %s, which is more than a day ahead",
+				  moment_format(k->mem, at.ms).p));
 }
 
 static bool is_mark(struct str key)
@@ -94,8 +95,8 @@ static bool same_but_for_marks(struct arena *mem, const struct value *v,
 	return str_eq(canonical(mem, &a), canonical(mem, &b));
 }
 
-static void rewritten(struct checker *k, struct str id, const struct value *v,
-		      struct str line)
+static void validate_rewritten(struct checker *k, struct str id, const struct value *v,
+			       struct str line)
 {
 	struct str why;
 
@@ -104,35 +105,36 @@ static void rewritten(struct checker *k, struct str id, const struct value *v,
 				   arena_copy(k->rewritten->mem, line), false, &why);
 	else if (same_but_for_marks(&k->scratch, v,
 				    snapshot_spelled(&k->scratch, k->file, v)))
-		found(k, SEVERITY_WARNING, "not_normalized", id,
-		      STR("\"_at\", \"_by\" and \"_v\" are not in their normal form; the "
-			  "next change to this record rewrites them"));
+		validate_found(k, SEVERITY_WARNING, "not_normalized", id,
+			       STR("\"_at\", \"_by\" and \"_v\" are not in their normal "
+				   "form; the "
+				   "next change to this record rewrites them"));
 	else
-		found(k, SEVERITY_ERROR, "not_canonical", id,
-		      STR("the line is not written in the canonical way"));
+		validate_found(k, SEVERITY_ERROR, "not_canonical", id,
+			       STR("the line is not written in the canonical way"));
 }
 
 /* Is the line what this program would write? */
-static void compare(struct checker *k, struct str id, const struct value *v,
-		    struct str line)
+static void validate_compare(struct checker *k, struct str id, const struct value *v,
+			     struct str line)
 {
 	struct str why;
 	enum taken taken = snapshot_compare(&k->scratch, k->file, v, line, &why);
 	bool fits = snapshot_spelled(&k->scratch, k->file, v).p;
 
 	if (taken == TAKEN_REWRITTEN)
-		rewritten(k, id, v, line);
+		validate_rewritten(k, id, v, line);
 	else if (taken == TAKEN_NOT)
-		found(k, SEVERITY_ERROR, fits ? "not_canonical" : "invalid_field", id,
-		      why);
+		validate_found(k, SEVERITY_ERROR,
+			       fits ? "not_canonical" : "invalid_field", id, why);
 }
 
 /* A record: its key for sorting, which lasts; or absent if it was refused. */
 typedef struct str check_line(struct checker *k, const struct value *v, struct str line);
 
-static struct str refused(struct checker *k, struct str id, struct str why)
+static struct str validate_refused(struct checker *k, struct str id, struct str why)
 {
-	found(k, SEVERITY_ERROR, "invalid_field", id, why);
+	validate_found(k, SEVERITY_ERROR, "invalid_field", id, why);
 	return (struct str){ 0 };
 }
 
@@ -142,9 +144,9 @@ static struct str check_bead(struct checker *k, const struct value *v, struct st
 	struct bead b;
 
 	if (!line_decode(&k->scratch, v, &b, &why))
-		return refused(k, id, why);
-	skewed(k, id, bead_top(&b).at);
-	compare(k, id, v, line);
+		return validate_refused(k, id, why);
+	validate_skewed(k, id, bead_top(&b).at);
+	validate_compare(k, id, v, line);
 	id = arena_copy(k->mem, id);
 	kept = arena_new(k->mem, struct str);
 	*kept = line;
@@ -170,9 +172,11 @@ static void check_both(struct checker *k, struct str id, const struct value *tom
 	state_add(s, state_new(&k->scratch)); /* applies deletions without a lineage */
 	slot = state_find(s, id);
 	if (!slot_live(slot) || !slot_has_tombstone(slot))
-		found(k, SEVERITY_ERROR, "duplicate_id", id,
-		      arena_fmt(k->mem, "'" STR_FMT "' has a tombstone, and is in %s too",
-				STR_ARG(id), snapshot_name(FILE_STATE)));
+		validate_found(k, SEVERITY_ERROR, "duplicate_id", id,
+			       arena_fmt(k->mem,
+					 "'" STR_FMT
+					 "' has a tombstone, and is in %s too",
+					 STR_ARG(id), snapshot_name(FILE_STATE)));
 }
 
 static struct str check_tombstone(struct checker *k, const struct value *v,
@@ -182,10 +186,10 @@ static struct str check_tombstone(struct checker *k, const struct value *v,
 	struct str why, id = value_str(v, "id");
 
 	if (!state_read_tombstone(s, v, &why))
-		return refused(k, id, why);
-	compare(k, id, v, line);
+		return validate_refused(k, id, why);
+	validate_compare(k, id, v, line);
 	check_both(k, id, v);
-	skewed(k, id, state_clock(s, INT64_MAX));
+	validate_skewed(k, id, state_clock(s, INT64_MAX));
 	id = arena_copy(k->mem, id);
 	map_put(&k->gone, id);
 	return id;
@@ -198,13 +202,13 @@ static struct str check_edge(struct checker *k, const struct value *v, struct st
 	struct edge e;
 
 	if (!edge_decode(&k->scratch, v, &e, &why))
-		return refused(k, value_str(v, "from"), why);
-	compare(k, e.from, v, line);
-	skewed(k, e.from, e.life.at);
+		return validate_refused(k, value_str(v, "from"), why);
+	validate_compare(k, e.from, v, line);
+	validate_skewed(k, e.from, e.life.at);
 	if (!k->rewritten && names_exact(&edge_kinds, e.kind) < 0)
-		refused(k, e.from,
-			STR("\"kind\" is not blocks, parent, related or "
-			    "discovered_from"));
+		validate_refused(k, e.from,
+				 STR("\"kind\" is not blocks, parent, related or "
+				     "discovered_from"));
 	kept = arena_new(k->mem, struct numbered_edge);
 	kept->row = (struct edge_row){ .from = arena_copy(k->mem, e.from),
 				       .to = arena_copy(k->mem, e.to),
@@ -216,21 +220,23 @@ static struct str check_edge(struct checker *k, const struct value *v, struct st
 	return edge_key(k->mem, &e);
 }
 
-static void in_order(struct checker *k, struct str before, struct str key)
+static void validate_in_order(struct checker *k, struct str before, struct str key)
 {
 	int order = before.p ? str_cmp(before, key) : -1;
 
 	if (!order)
-		found(k, SEVERITY_ERROR, "duplicate_id", key,
-		      arena_fmt(k->mem, "'" STR_FMT "' is there twice", STR_ARG(key)));
+		validate_found(
+			k, SEVERITY_ERROR, "duplicate_id", key,
+			arena_fmt(k->mem, "'" STR_FMT "' is there twice", STR_ARG(key)));
 	else if (order > 0)
-		found(k, SEVERITY_ERROR, "unsorted", key,
-		      arena_fmt(k->mem, "'" STR_FMT "' comes after '" STR_FMT "'",
-				STR_ARG(key), STR_ARG(before)));
+		validate_found(k, SEVERITY_ERROR, "unsorted", key,
+			       arena_fmt(k->mem,
+					 "'" STR_FMT "' comes after '" STR_FMT "'",
+					 STR_ARG(key), STR_ARG(before)));
 }
 
-static void check_lines(struct checker *k, enum snapshot_file file, struct str text,
-			check_line *check)
+static void validate_check_lines(struct checker *k, enum snapshot_file file,
+				 struct str text, check_line *check)
 {
 	struct map keys = { .mem = k->mem };
 	struct str line, before = { 0 };
@@ -246,22 +252,23 @@ static void check_lines(struct checker *k, enum snapshot_file file, struct str t
 		k->line++;
 		arena_reset(&k->scratch);
 		if (!(v = snapshot_parse_line(&k->scratch, file, line, &why))) {
-			found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
+			validate_found(k, SEVERITY_ERROR, "invalid_json",
+				       (struct str){ 0 }, why);
 			continue;
 		}
 		key = check(k, v, line);
 		if (!key.p)
 			continue;
 		if (map_find(&keys, key) && !str_eq(key, before))
-			in_order(k, key, key);
+			validate_in_order(k, key, key);
 		else
-			in_order(k, before, key);
+			validate_in_order(k, before, key);
 		map_put(&keys, key);
 		before = key;
 	}
 	if (!ended)
-		found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
-		      STR("the last line has no end"));
+		validate_found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
+			       STR("the last line has no end"));
 }
 
 static void check_sums(struct checker *k, const struct snapshot *files,
@@ -272,30 +279,34 @@ static void check_sums(struct checker *k, const struct snapshot *files,
 		struct str sum = value_str(sums, name);
 
 		if (sum.p && !str_eq(sum, sha256_hex(k->mem, files->file[i])))
-			found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
-			      arena_fmt(k->mem, "%s is not the file it was made for",
-					name));
+			validate_found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
+				       arena_fmt(k->mem,
+						 "%s is not the file it was made for",
+						 name));
 		else if (!sum.p && !k->rewritten)
-			found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
-			      arena_fmt(k->mem, "it has no checksum of %s", name));
+			validate_found(
+				k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
+				arena_fmt(k->mem, "it has no checksum of %s", name));
 	}
 }
 
-static void check_version(struct checker *k, const struct value *v)
+static void validate_check_version(struct checker *k, const struct value *v)
 {
 	int64_t version;
 
 	if (!value_int(v, "format_version", &version))
-		refused(k, (struct str){ 0 }, STR("\"format_version\" is not a number"));
+		validate_refused(k, (struct str){ 0 },
+				 STR("\"format_version\" is not a number"));
 	else if (version != FORMAT_VERSION)
-		refused(k, (struct str){ 0 },
+		validate_refused(
+			k, (struct str){ 0 },
 			arena_fmt(k->mem,
 				  "the format is version %lld; this program knows "
 				  "version %d",
 				  (long long)version, FORMAT_VERSION));
 }
 
-static void check_meta(struct checker *k, const struct snapshot *files)
+static void validate_check_meta(struct checker *k, const struct snapshot *files)
 {
 	struct str why, text = files->file[FILE_META];
 	const struct value *v = snapshot_parse_meta(k->mem, files, &why),
@@ -305,20 +316,20 @@ static void check_meta(struct checker *k, const struct snapshot *files)
 	k->file = FILE_META;
 	k->line = 1;
 	if (!v) {
-		found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
+		validate_found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
 		return;
 	}
-	check_version(k, v);
+	validate_check_version(k, v);
 	if (prefix && prefix->type == VALUE_OBJECT &&
 	    (!bead_prefix_valid(value_str(prefix, "value")) ||
 	     !mark_decode(value_find(prefix, "mark"), &mark)))
-		refused(k, (struct str){ 0 },
-			STR("\"prefix\" is not a prefix of ids and its mark"));
+		validate_refused(k, (struct str){ 0 },
+				 STR("\"prefix\" is not a prefix of ids and its mark"));
 	check_sums(k, files, value_find(v, "checksums"));
 	if (!k->rewritten &&
 	    !str_eq(text, arena_fmt(k->mem, STR_FMT "\n", STR_ARG(canonical(k->mem, v)))))
-		found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
-		      STR("the file is not written in the canonical way"));
+		validate_found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
+			       STR("the file is not written in the canonical way"));
 }
 
 static void check_end(struct checker *k, struct str from, struct str id)
@@ -326,11 +337,13 @@ static void check_end(struct checker *k, struct str from, struct str id)
 	if (map_find(&k->live, id))
 		return;
 	if (map_find(&k->gone, id))
-		found(k, SEVERITY_WARNING, "orphaned_dependency", from,
-		      arena_fmt(k->mem, "'" STR_FMT "' was deleted", STR_ARG(id)));
+		validate_found(
+			k, SEVERITY_WARNING, "orphaned_dependency", from,
+			arena_fmt(k->mem, "'" STR_FMT "' was deleted", STR_ARG(id)));
 	else
-		found(k, SEVERITY_WARNING, "dangling_dependency", from,
-		      arena_fmt(k->mem, "there is no '" STR_FMT "'", STR_ARG(id)));
+		validate_found(
+			k, SEVERITY_WARNING, "dangling_dependency", from,
+			arena_fmt(k->mem, "there is no '" STR_FMT "'", STR_ARG(id)));
 }
 
 static void check_edges(struct checker *k)
@@ -356,13 +369,14 @@ static void check_edges(struct checker *k)
 		for (size_t i = 0; i < c->count; i++)
 			buf_fmt(&b, STR_FMT " → ", STR_ARG(c->ids[i]));
 		buf_put(&b, c->ids[0]);
-		found(k, SEVERITY_WARNING, "dependency_cycle", c->ids[0],
-		      arena_fmt(k->mem, "these wait for each other (" STR_FMT "): %s",
-				STR_ARG(c->kind), buf_str(&b).p));
+		validate_found(k, SEVERITY_WARNING, "dependency_cycle", c->ids[0],
+			       arena_fmt(k->mem,
+					 "these wait for each other (" STR_FMT "): %s",
+					 STR_ARG(c->kind), buf_str(&b).p));
 	}
 }
 
-static struct finding *check_all(struct checker *k, const struct snapshot *files)
+static struct finding *validate_check_all(struct checker *k, const struct snapshot *files)
 {
 	static check_line *const checks[] = { [FILE_STATE] = check_bead,
 					      [FILE_TOMBSTONES] = check_tombstone,
@@ -375,12 +389,13 @@ static struct finding *check_all(struct checker *k, const struct snapshot *files
 		k->file = (enum snapshot_file)i;
 		k->line = 0;
 		if (!files->file[i].p)
-			found(k, SEVERITY_ERROR, "missing_file", (struct str){ 0 },
-			      STR("the file is missing"));
+			validate_found(k, SEVERITY_ERROR, "missing_file",
+				       (struct str){ 0 }, STR("the file is missing"));
 		else if (i == FILE_META)
-			check_meta(k, files);
+			validate_check_meta(k, files);
 		else
-			check_lines(k, (enum snapshot_file)i, files->file[i], checks[i]);
+			validate_check_lines(k, (enum snapshot_file)i, files->file[i],
+					     checks[i]);
 	}
 	arena_release(&k->scratch);
 	k->relations = true;
@@ -393,7 +408,7 @@ struct finding *validate_snapshot(struct arena *mem, const struct snapshot *file
 {
 	struct checker k = { .mem = mem, .now_ms = now_ms };
 
-	return check_all(&k, files);
+	return validate_check_all(&k, files);
 }
 
 struct finding *validate_readable(struct arena *mem, const struct snapshot *files,
@@ -401,11 +416,11 @@ struct finding *validate_readable(struct arena *mem, const struct snapshot *file
 {
 	struct checker k = { .mem = mem, .now_ms = now_ms, .rewritten = rewritten };
 
-	return check_all(&k, files);
+	return validate_check_all(&k, files);
 }
 
-static enum err fail(struct call *c, const struct snapshot *files,
-		     const struct finding *f)
+static enum err validate_fail(struct call *c, const struct snapshot *files,
+			      const struct finding *f)
 {
 	int file = FILE_STATE;
 
@@ -420,5 +435,5 @@ enum err validate_usable(struct call *c, const struct snapshot *files,
 {
 	const struct finding *f = validate_readable(&c->mem, files, c->now_ms, rewritten);
 
-	return f ? fail(c, files, f) : snapshot_check(c, files);
+	return f ? validate_fail(c, files, f) : snapshot_check(c, files);
 }

@@ -37,8 +37,8 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err agent_events_run(struct call *c, struct stores *s, const void *body,
+				 struct json *reply)
 {
 	const struct body *in = body;
 	struct protocol_filter filter = { .bead = in->bead,
@@ -57,5 +57,5 @@ const struct op op_agent_events = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "events", PROP_OBJECT, PROP_LIST, props },
-	.run = run,
+	.run = agent_events_run,
 };

@@ -120,7 +120,7 @@ static void add_lines(struct paths *list, struct str text)
 	}
 }
 
-static struct str where(struct call *c)
+static struct str agent_guard_where(struct call *c)
 {
 	return c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 }
@@ -135,8 +135,8 @@ static enum err any_reserved(struct call *c, struct agent_files *f, bool *out)
 	return e;
 }
 
-static enum err collect(struct call *c, struct agent_files *f, const struct body *in,
-			struct guard_path **out)
+static enum err agent_guard_collect(struct call *c, struct agent_files *f,
+				    const struct body *in, struct guard_path **out)
 {
 	bool any;
 	struct repository repo;
@@ -148,11 +148,13 @@ static enum err collect(struct call *c, struct agent_files *f, const struct body
 	for (size_t i = 0; i < in->paths.n; i++)
 		add_asked(&list, given[i]);
 	add_lines(&list, in->input);
-	if ((in->staged || in->pushed.p) && (e = place_repository(c, where(c), &repo)))
+	if ((in->staged || in->pushed.p) &&
+	    (e = place_repository(c, agent_guard_where(c), &repo)))
 		return e;
 	if ((in->staged || in->pushed.p) && !repo.tree.p) {
 		call_fail(c, ERR_IO_READ_FAILED,
-			  "'" STR_FMT "' is not in a worktree of Git", STR_ARG(where(c)));
+			  "'" STR_FMT "' is not in a worktree of Git",
+			  STR_ARG(agent_guard_where(c)));
 		return call_step(c, "Change to one, or name the files.");
 	}
 	if ((in->staged || in->pushed.p) && ((e = any_reserved(c, f, &any)) || !any))
@@ -175,8 +177,8 @@ static enum err collect(struct call *c, struct agent_files *f, const struct body
 
 /* --- what comes of it --- */
 
-static void encode(struct json *j, const struct call *c, const char *outcome,
-		   struct str reason, const struct guard_answer *answer)
+static void agent_guard_encode(struct json *j, const struct call *c, const char *outcome,
+			       struct str reason, const struct guard_answer *answer)
 {
 	json_object(j);
 	json_put_str(j, "outcome", str_of(outcome));
@@ -196,8 +198,8 @@ static void encode(struct json *j, const struct call *c, const char *outcome,
 	json_end(j);
 }
 
-static enum err deny(struct call *c, const struct body *in,
-		     const struct guard_answer *answer)
+static enum err agent_guard_deny(struct call *c, const struct body *in,
+				 const struct guard_answer *answer)
 {
 	const struct guard_finding *f = answer->denied;
 	size_t more = 0;
@@ -232,53 +234,55 @@ static enum err deny(struct call *c, const struct body *in,
 		STR_ARG(spawn_word(&c->mem, f->held.scope)));
 }
 
-static enum err check(struct call *c, struct stores *s, const struct body *in,
-		      struct guard_answer *answer)
+static enum err agent_guard_check(struct call *c, struct stores *s, const struct body *in,
+				  struct guard_answer *answer)
 {
 	struct guard_ask ask = { .agent = in->agent,
 				 .epoch = in->epoch == ABSENT ? 0 : in->epoch };
 	enum err e;
 
 	if ((e = place_tree(c, s->agents->root, &ask.tree)) ||
-	    (e = collect(c, s->agents, in, &ask.paths)) ||
+	    (e = agent_guard_collect(c, s->agents, in, &ask.paths)) ||
 	    (e = guard_paths(c, s->agents, &ask, answer)))
 		return e;
 	if (!answer->denied && !answer->lost)
 		return ERR_OK;
-	return deny(c, in, answer);
+	return agent_guard_deny(c, in, answer);
 }
 
 /* What a policy lets pass is said all the same. */
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err agent_guard_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	const struct body *in = body;
 	struct guard_answer answer = { 0 };
-	enum err e = check(c, s, in, &answer);
+	enum err e = agent_guard_check(c, s, in, &answer);
 	bool denied = answer.denied || answer.lost;
 	struct json details = { .out.mem = &c->mem };
 
 	if (!e) {
-		encode(reply, c, "allow", (struct str){ 0 }, &answer);
+		agent_guard_encode(reply, c, "allow", (struct str){ 0 }, &answer);
 		return ERR_OK;
 	}
 	if (e == ERR_USAGE)
 		return e;
 	if ((denied ? in->on_deny : in->on_error) == POLICY_REFUSE) {
-		encode(&details, c, denied ? "deny" : "error", c->message, &answer);
+		agent_guard_encode(&details, c, denied ? "deny" : "error", c->message,
+				   &answer);
 		return call_detail(c, json_text(&details));
 	}
 	c->code = ERR_OK;
 	c->warning = c->message;
-	encode(reply, c, denied ? "deny" : "error", c->message, &answer);
+	agent_guard_encode(reply, c, denied ? "deny" : "error", c->message, &answer);
 	return ERR_OK;
 }
 
 /* --- hooks --- */
 
 /* A project that is not the whole repository has to be named. */
-static struct str script(struct call *c, const struct body *in, struct str project,
-			 const char *files, const char *before, const char *after)
+static struct str agent_guard_script(struct call *c, const struct body *in,
+				     struct str project, const char *files,
+				     const char *before, const char *after)
 {
 	struct str self = spawn_quoted(&c->mem, spawn_self(&c->mem)),
 		   dir = project.p ? arena_fmt(&c->mem, " --dir " STR_FMT,
@@ -304,22 +308,23 @@ static struct str script(struct call *c, const struct body *in, struct str proje
 static void make_hooks(struct call *c, const struct body *in, struct str project,
 		       struct git_hook out[2])
 {
-	out[0] = (struct git_hook){ "pre-commit",
-				    script(c, in, project, "--staged", "", "") };
+	out[0] =
+		(struct git_hook){ "pre-commit", agent_guard_script(c, in, project,
+								    "--staged", "", "") };
 	out[1] = (struct git_hook){
 		"pre-push",
-		script(c, in, project, "--pushed", "abacus_input=$(cat)\n",
-		       "if [ -n \"$abacus_input\" ]; then\n"
-		       "\texec <<abacus_end\n"
-		       "$abacus_input\n"
-		       "abacus_end\n"
-		       "else\n"
-		       "\texec </dev/null\n"
-		       "fi\n"),
+		agent_guard_script(c, in, project, "--pushed", "abacus_input=$(cat)\n",
+				   "if [ -n \"$abacus_input\" ]; then\n"
+				   "\texec <<abacus_end\n"
+				   "$abacus_input\n"
+				   "abacus_end\n"
+				   "else\n"
+				   "\texec </dev/null\n"
+				   "fi\n"),
 	};
 }
 
-static bool is_within(struct call *c, struct str dir, struct str real)
+static bool agent_guard_is_within(struct call *c, struct str dir, struct str real)
 {
 	struct str root = path_real(&c->mem, dir);
 
@@ -341,7 +346,8 @@ static bool is_inside(struct call *c, const struct repository *repo, struct str 
 
 	if (path_within(common, real))
 		return path_within(hooks, real) || str_eq(real, path);
-	return is_within(c, repo->tree, real) || is_within(c, repo->main, real);
+	return agent_guard_is_within(c, repo->tree, real) ||
+	       agent_guard_is_within(c, repo->main, real);
 }
 
 static enum err check_links(struct call *c, const struct repository *repo, struct str dir)
@@ -367,7 +373,7 @@ static enum err check_links(struct call *c, const struct repository *repo, struc
 /* In the repository: a folder of the user's own serves all repositories. */
 static enum err hooks_dir(struct call *c, struct str *out, struct str *main)
 {
-	struct str dir = where(c);
+	struct str dir = agent_guard_where(c);
 	struct repository repo;
 	enum err e = place_repository(c, dir, &repo);
 
@@ -400,8 +406,8 @@ static void put_hook(struct call *c, struct json *reply, struct str dir,
 	json_end(reply);
 }
 
-static enum err run_install(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err agent_guard_run_install(struct call *c, struct stores *s,
+					const void *body, struct json *reply)
 {
 	struct git_hook hooks[2];
 	enum hook_change change;
@@ -422,8 +428,8 @@ static enum err run_install(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
-static enum err run_uninstall(struct call *c, struct stores *s, const void *body,
-			      struct json *reply)
+static enum err agent_guard_run_uninstall(struct call *c, struct stores *s,
+					  const void *body, struct json *reply)
 {
 	static const struct git_hook hooks[] = { { "pre-commit", { 0 } },
 						 { "pre-push", { 0 } } };
@@ -459,7 +465,7 @@ const struct op op_agent_guard = {
 	.body_size = sizeof(struct body),
 	.fields = guard_fields,
 	.reply = &(const struct prop){ "guard", PROP_OBJECT, 0, guard_props },
-	.run = run,
+	.run = agent_guard_run,
 };
 
 const struct op op_agent_guard_install = {
@@ -472,7 +478,7 @@ const struct op op_agent_guard_install = {
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
 	.reply = &(const struct prop){ "hooks", PROP_OBJECT, PROP_LIST, hook_props },
-	.run = run_install,
+	.run = agent_guard_run_install,
 };
 
 const struct op op_agent_guard_uninstall = {
@@ -482,5 +488,5 @@ const struct op op_agent_guard_uninstall = {
 	.body_size = sizeof(struct body),
 	.fields = NULL,
 	.reply = &(const struct prop){ "hooks", PROP_OBJECT, PROP_LIST, hook_props },
-	.run = run_uninstall,
+	.run = agent_guard_run_uninstall,
 };

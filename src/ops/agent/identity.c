@@ -57,8 +57,8 @@ const struct prop registered_reply = { "agent", PROP_OBJECT, 0, registered_props
 const struct prop registered_list_reply = { "agents", PROP_OBJECT, PROP_LIST,
 					    registered_props };
 
-static enum err run_register(struct call *c, struct stores *s, const void *body,
-			     struct json *reply)
+static enum err agent_identity_run_register(struct call *c, struct stores *s,
+					    const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct registered *a;
@@ -70,8 +70,8 @@ static enum err run_register(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
-static enum err run_list(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err agent_identity_run_list(struct call *c, struct stores *s,
+					const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct registered *a;
@@ -84,8 +84,8 @@ static enum err run_list(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
-static enum err run_show(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err agent_identity_run_show(struct call *c, struct stores *s,
+					const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct registered *a;
@@ -96,8 +96,8 @@ static enum err run_show(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
-static enum err run_heartbeat(struct call *c, struct stores *s, const void *body,
-			      struct json *reply)
+static enum err agent_identity_run_heartbeat(struct call *c, struct stores *s,
+					     const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct registered *a;
@@ -117,7 +117,7 @@ const struct op op_agent_register = {
 	.body_size = sizeof(struct body),
 	.fields = register_fields,
 	.reply = &registered_reply,
-	.run = run_register,
+	.run = agent_identity_run_register,
 };
 
 const struct op op_agent_list = {
@@ -127,7 +127,7 @@ const struct op op_agent_list = {
 	.body_size = sizeof(struct body),
 	.fields = list_fields,
 	.reply = &registered_list_reply,
-	.run = run_list,
+	.run = agent_identity_run_list,
 };
 
 const struct op op_agent_show = {
@@ -137,7 +137,7 @@ const struct op op_agent_show = {
 	.body_size = sizeof(struct body),
 	.fields = show_fields,
 	.reply = &registered_reply,
-	.run = run_show,
+	.run = agent_identity_run_show,
 };
 
 const struct op op_agent_heartbeat = {
@@ -148,5 +148,5 @@ const struct op op_agent_heartbeat = {
 	.body_size = sizeof(struct body),
 	.fields = heartbeat_fields,
 	.reply = &registered_reply,
-	.run = run_heartbeat,
+	.run = agent_identity_run_heartbeat,
 };

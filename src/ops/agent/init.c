@@ -70,8 +70,8 @@ struct advice {
 	struct evidence *candidates;
 };
 
-static enum err advise(struct call *c, struct agent_files *f, const struct body *in,
-		       struct advice *out)
+static enum err agent_init_advise(struct call *c, struct agent_files *f,
+				  const struct body *in, struct advice *out)
 {
 	const struct evidence *gone;
 	enum err e = session_evidence(c, f, &in->filter, &out->candidates);
@@ -187,8 +187,8 @@ static enum err ask_for_adoption(struct call *c, struct agent_files *f,
 	return ERR_OK;
 }
 
-static enum err put_reservations(struct call *c, struct agent_files *f, struct str agent,
-				 struct json *reply)
+static enum err agent_init_put_reservations(struct call *c, struct agent_files *f,
+					    struct str agent, struct json *reply)
 {
 	struct reservation *r;
 	enum err e = reservation_each_held(c, f, agent, (struct str){ 0 }, &r);
@@ -200,8 +200,8 @@ static enum err put_reservations(struct call *c, struct agent_files *f, struct s
 	return e;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err agent_init_run(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
 {
 	const struct body *in = body;
 	struct evidence *resumed = NULL;
@@ -213,7 +213,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		return call_fail(c, ERR_USAGE,
 				 "--register and --adopt exclude each other");
 	/* Git may take its time: nobody waits for it */
-	if ((e = advise(c, s->agents, in, &advice)))
+	if ((e = agent_init_advise(c, s->agents, in, &advice)))
 		return e;
 	if (ask_for_adoption(c, s->agents, in, &advice))
 		return with_advice(c, &advice);
@@ -238,7 +238,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	else
 		json_null(reply);
 	put_advice(reply, &advice);
-	e = put_reservations(c, s->agents, agent->id, reply);
+	e = agent_init_put_reservations(c, s->agents, agent->id, reply);
 	json_end(reply);
 	return e;
 }
@@ -266,5 +266,5 @@ const struct op op_agent_init = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "session", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = agent_init_run,
 };

@@ -97,8 +97,8 @@ static void encode_all(struct json *j, const struct mail *m)
 	json_end(j);
 }
 
-static enum err run_send(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err agent_mail_run_send(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	const struct body *in = body;
 	struct mail *sent;
@@ -119,8 +119,8 @@ static enum err run_send(struct call *c, struct stores *s, const void *body,
 	return ERR_OK;
 }
 
-static enum err run_inbox(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err agent_mail_run_inbox(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct body *in = body;
 	struct mail_filter filter = { in->state, str_trim(in->bead), in->after,
@@ -144,8 +144,8 @@ static enum err run_inbox(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
-static enum err run_read(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err agent_mail_run_read(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	const struct body *in = body;
 	struct mail *m;
@@ -156,8 +156,8 @@ static enum err run_read(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
-static enum err run_ack(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err agent_mail_run_ack(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
 	const struct body *in = body;
 	struct mail *m;
@@ -177,7 +177,7 @@ const struct op op_agent_send = {
 	.body_size = sizeof(struct body),
 	.fields = send_fields,
 	.reply = &(const struct prop){ "sent", PROP_OBJECT, 0, sent_props },
-	.run = run_send,
+	.run = agent_mail_run_send,
 };
 
 const struct op op_agent_inbox = {
@@ -187,7 +187,7 @@ const struct op op_agent_inbox = {
 	.body_size = sizeof(struct body),
 	.fields = inbox_fields,
 	.reply = &(const struct prop){ "messages", PROP_OBJECT, PROP_LIST, mail_props },
-	.run = run_inbox,
+	.run = agent_mail_run_inbox,
 };
 
 const struct op op_agent_read = {
@@ -197,7 +197,7 @@ const struct op op_agent_read = {
 	.body_size = sizeof(struct body),
 	.fields = message_fields,
 	.reply = &mail_reply,
-	.run = run_read,
+	.run = agent_mail_run_read,
 };
 
 const struct op op_agent_ack = {
@@ -207,5 +207,5 @@ const struct op op_agent_ack = {
 	.body_size = sizeof(struct body),
 	.fields = message_fields,
 	.reply = &mail_reply,
-	.run = run_ack,
+	.run = agent_mail_run_ack,
 };

@@ -84,8 +84,8 @@ static const struct prop status_props[] = {
 	{ 0 },
 };
 
-static enum err run_reserve(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err agent_reservation_run_reserve(struct call *c, struct stores *s,
+					      const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct reservation *r;
@@ -111,8 +111,8 @@ static enum err run_reserve(struct call *c, struct stores *s, const void *body,
 	return ERR_OK;
 }
 
-static enum err run_release(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err agent_reservation_run_release(struct call *c, struct stores *s,
+					      const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct reservation *r;
@@ -152,8 +152,8 @@ static void put_summary(struct json *reply, const struct reservation_counts *res
 	json_end(reply);
 }
 
-static enum err run_status(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err agent_reservation_run_status(struct call *c, struct stores *s,
+					     const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct str agent = in->ask.agent, bead = in->ask.bead;
@@ -193,7 +193,7 @@ const struct op op_agent_reserve = {
 	.body_size = sizeof(struct body),
 	.fields = reserve_fields,
 	.reply = &(const struct prop){ "reserved", PROP_OBJECT, 0, reserved_props },
-	.run = run_reserve,
+	.run = agent_reservation_run_reserve,
 };
 
 const struct op op_agent_release = {
@@ -203,7 +203,7 @@ const struct op op_agent_release = {
 	.body_size = sizeof(struct body),
 	.fields = release_fields,
 	.reply = &(const struct prop){ "reservation", PROP_OBJECT, 0, reservation_props },
-	.run = run_release,
+	.run = agent_reservation_run_release,
 };
 
 const struct op op_agent_status = {
@@ -213,5 +213,5 @@ const struct op op_agent_status = {
 	.body_size = sizeof(struct body),
 	.fields = status_fields,
 	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, status_props },
-	.run = run_status,
+	.run = agent_reservation_run_status,
 };

@@ -90,8 +90,8 @@ static void put_events(struct json *reply, const struct wait_answer *answer)
 	json_end(reply);
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err agent_wait_run(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
 {
 	const struct body *in = body;
 	struct bead_goal *goals;
@@ -146,5 +146,5 @@ const struct op op_agent_wait = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "waited", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = agent_wait_run,
 };

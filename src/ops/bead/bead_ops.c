@@ -195,7 +195,7 @@ static unsigned priorities_of(const struct filter_body *in)
 	return bits == 31 ? 0 : bits ? bits : 1u << 7; /* the last: none at all */
 }
 
-static struct bound bound(int64_t ms)
+static struct bound bead_ops_bound(int64_t ms)
 {
 	return (struct bound){ ms != ABSENT, ms };
 }
@@ -230,12 +230,12 @@ enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in
 		.any_count = in->any_labels.n,
 		.title_part = in->title_part,
 		.description_part = in->description_part,
-		.created_after = bound(in->created_after),
-		.created_before = bound(in->created_before),
-		.updated_after = bound(in->updated_after),
-		.updated_before = bound(in->updated_before),
-		.closed_after = bound(in->closed_after),
-		.closed_before = bound(in->closed_before),
+		.created_after = bead_ops_bound(in->created_after),
+		.created_before = bead_ops_bound(in->created_before),
+		.updated_after = bead_ops_bound(in->updated_after),
+		.updated_before = bead_ops_bound(in->updated_before),
+		.closed_after = bead_ops_bound(in->closed_after),
+		.closed_before = bead_ops_bound(in->closed_before),
 		.actor = c->actor,
 		.now = c->now_ms,
 	};

@@ -17,7 +17,8 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static void put(const struct bead_row *row, const struct shape *shape, struct json *reply)
+static void bead_blocked_put(const struct bead_row *row, const struct shape *shape,
+			     struct json *reply)
 {
 	struct str rest = row->waits, id;
 
@@ -31,8 +32,8 @@ static void put(const struct bead_row *row, const struct shape *shape, struct js
 	json_end(reply);
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_blocked_run(struct call *c, struct stores *s, const void *body,
+				 struct json *reply)
 {
 	const struct body *in = body;
 	struct shape shape = shape_of(c, &in->shape);
@@ -49,7 +50,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		return e;
 	json_array(reply);
 	for (; row; row = row->next)
-		put(row, &shape, reply);
+		bead_blocked_put(row, &shape, reply);
 	json_end(reply);
 	return ERR_OK;
 }
@@ -61,5 +62,5 @@ const struct op op_bead_blocked = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
-	.run = run,
+	.run = bead_blocked_run,
 };

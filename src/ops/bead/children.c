@@ -13,8 +13,8 @@ static const struct field children_fields[] = {
 	{ 0 },
 };
 
-static enum err run_children(struct call *c, struct stores *s, const void *body,
-			     struct json *reply)
+static enum err bead_children_run_children(struct call *c, struct stores *s,
+					   const void *body, struct json *reply)
 {
 	const struct children_body *in = body;
 	struct shape shape = shape_of(c, &in->shape);
@@ -37,5 +37,5 @@ const struct op op_bead_children = {
 	.body_size = sizeof(struct children_body),
 	.fields = children_fields,
 	.reply = &beads_reply,
-	.run = run_children,
+	.run = bead_children_run_children,
 };

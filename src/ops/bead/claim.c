@@ -39,46 +39,49 @@ static enum err with_lease(struct edit *e, const struct body *in, claim_act *act
 	return err ? err : act(e, lease);
 }
 
-static enum err take(struct edit *e, struct state *change, const void *body)
+static enum err bead_claim_take(struct edit *e, struct state *change, const void *body)
 {
 	(void)change;
 	return with_lease(e, body, claim_take);
 }
 
-static enum err renew(struct edit *e, struct state *change, const void *body)
+static enum err bead_claim_renew(struct edit *e, struct state *change, const void *body)
 {
 	(void)change;
 	return with_lease(e, body, claim_renew);
 }
 
-static enum err release(struct edit *e, struct state *change, const void *body)
+static enum err bead_claim_release(struct edit *e, struct state *change, const void *body)
 {
 	(void)change, (void)body;
 	return claim_release(e);
 }
 
-static enum err run_claim(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err bead_claim_run_claim(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, take, body, reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_claim_take, body,
+			      reply);
 }
 
-static enum err run_renew(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err bead_claim_run_renew(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, renew, body, reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_claim_renew, body,
+			      reply);
 }
 
-static enum err run_unclaim(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err bead_claim_run_unclaim(struct call *c, struct stores *s, const void *body,
+				       struct json *reply)
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, release, body, reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_claim_release, body,
+			      reply);
 }
 
 const struct op op_bead_claim = {
@@ -91,7 +94,7 @@ const struct op op_bead_claim = {
 	.body_size = sizeof(struct body),
 	.fields = lease_fields,
 	.reply = &beads_reply,
-	.run = run_claim,
+	.run = bead_claim_run_claim,
 };
 
 const struct op op_bead_renew = {
@@ -101,7 +104,7 @@ const struct op op_bead_renew = {
 	.body_size = sizeof(struct body),
 	.fields = lease_fields,
 	.reply = &beads_reply,
-	.run = run_renew,
+	.run = bead_claim_run_renew,
 };
 
 const struct op op_bead_unclaim = {
@@ -111,5 +114,5 @@ const struct op op_bead_unclaim = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
-	.run = run_unclaim,
+	.run = bead_claim_run_unclaim,
 };

@@ -36,7 +36,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err step(struct edit *e, struct state *change, const void *body)
+static enum err bead_close_step(struct edit *e, struct state *change, const void *body)
 {
 	const struct body *in = body;
 	enum err err = edit_may_close(e);
@@ -99,13 +99,14 @@ static enum err put_claimed(struct call *c, struct beads *b, const struct shape 
 	return ERR_OK;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_close_run(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
 {
 	const struct body *in = body;
 	struct shape shape = { .brief = c->terse };
 	struct bead_row *rows, *now;
-	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, step, body, &rows);
+	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, bead_close_step, body,
+			       &rows);
 
 	if (e)
 		return e;
@@ -131,5 +132,5 @@ const struct op op_bead_close = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
-	.run = run,
+	.run = bead_close_run,
 };

@@ -26,7 +26,8 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static void put(struct call *c, struct json *j, struct str bead, const struct note *n)
+static void bead_comment_put(struct call *c, struct json *j, struct str bead,
+			     const struct note *n)
 {
 	json_object(j);
 	json_put_str(j, "id", n->id);
@@ -37,8 +38,8 @@ static void put(struct call *c, struct json *j, struct str bead, const struct no
 	json_end(j);
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_comment_run(struct call *c, struct stores *s, const void *body,
+				 struct json *reply)
 {
 	const struct body *in = body;
 	struct str text = in->file.p ? in->file : in->text;
@@ -57,7 +58,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	    (e = edit_guard(&edit, &in->guard)))
 		return e;
 	edit_note(&edit, text);
-	put(c, reply, row->id, &edit.change.note[0]);
+	bead_comment_put(c, reply, row->id, &edit.change.note[0]);
 	edit_end(&edit, change);
 	return beads_put(c, s->beads, change);
 }
@@ -70,7 +71,7 @@ const struct op op_bead_comment = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "comment", PROP_OBJECT, 0, comment_props },
-	.run = run,
+	.run = bead_comment_run,
 };
 
 /* --- comments --- */
@@ -84,8 +85,8 @@ static const struct field list_fields[] = {
 	{ 0 },
 };
 
-static enum err run_list(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err bead_comment_run_list(struct call *c, struct stores *s, const void *body,
+				      struct json *reply)
 {
 	const struct list_body *in = body;
 	const struct value *notes;
@@ -103,7 +104,7 @@ static enum err run_list(struct call *c, struct stores *s, const void *body,
 				  .content = value_str(&notes->item[i], "content") };
 
 		stamp_decode(value_find(&notes->item[i], "at"), &n.at);
-		put(c, reply, row->id, &n);
+		bead_comment_put(c, reply, row->id, &n);
 	}
 	json_end(reply);
 	return ERR_OK;
@@ -117,5 +118,5 @@ const struct op op_bead_comments = {
 	.fields = list_fields,
 	.reply =
 		&(const struct prop){ "comments", PROP_OBJECT, PROP_LIST, comment_props },
-	.run = run_list,
+	.run = bead_comment_run_list,
 };

@@ -36,7 +36,8 @@ static const struct prop props[] = {
 };
 static const struct prop one_reply = { "setting", PROP_OBJECT, 0, props };
 
-static enum err put(struct call *c, struct beads *b, int key, struct json *reply)
+static enum err bead_config_put(struct call *c, struct beads *b, int key,
+				struct json *reply)
 {
 	struct str value;
 	enum err e = config_find(c, b->home, (enum config_key)key, &value);
@@ -51,40 +52,40 @@ static enum err put(struct call *c, struct beads *b, int key, struct json *reply
 	return e;
 }
 
-static enum err run_get(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err bead_config_run_get(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
-	return put(c, s->beads, ((const struct body *)body)->key, reply);
+	return bead_config_put(c, s->beads, ((const struct body *)body)->key, reply);
 }
 
-static enum err run_set(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err bead_config_run_set(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	const struct body *in = body;
 	enum err e = config_put(c, s->beads->home, (enum config_key)in->key, in->value);
 
-	return e ? e : put(c, s->beads, in->key, reply);
+	return e ? e : bead_config_put(c, s->beads, in->key, reply);
 }
 
-static enum err run_unset(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err bead_config_run_unset(struct call *c, struct stores *s, const void *body,
+				      struct json *reply)
 {
 	const struct body *in = body;
 	enum err e = config_put(c, s->beads->home, (enum config_key)in->key,
 				(struct str){ 0 });
 
-	return e ? e : put(c, s->beads, in->key, reply);
+	return e ? e : bead_config_put(c, s->beads, in->key, reply);
 }
 
-static enum err run_list(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err bead_config_run_list(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	enum err e = ERR_OK;
 
 	(void)body;
 	json_array(reply);
 	for (int key = 0; !e && key < CONFIG_KEYS; key++)
-		e = put(c, s->beads, key, reply);
+		e = bead_config_put(c, s->beads, key, reply);
 	json_end(reply);
 	return e;
 }
@@ -96,7 +97,7 @@ const struct op op_bead_config_get = {
 	.body_size = sizeof(struct body),
 	.fields = get_fields,
 	.reply = &one_reply,
-	.run = run_get,
+	.run = bead_config_run_get,
 };
 
 const struct op op_bead_config_set = {
@@ -106,7 +107,7 @@ const struct op op_bead_config_set = {
 	.body_size = sizeof(struct body),
 	.fields = set_fields,
 	.reply = &one_reply,
-	.run = run_set,
+	.run = bead_config_run_set,
 };
 
 const struct op op_bead_config_unset = {
@@ -116,7 +117,7 @@ const struct op op_bead_config_unset = {
 	.body_size = sizeof(struct body),
 	.fields = get_fields,
 	.reply = &one_reply,
-	.run = run_unset,
+	.run = bead_config_run_unset,
 };
 
 const struct op op_bead_config_list = {
@@ -124,5 +125,5 @@ const struct op op_bead_config_list = {
 	.help = "Show all settings of this clone",
 	.flags = BEAD_READ,
 	.reply = &(const struct prop){ "settings", PROP_OBJECT, PROP_LIST, props },
-	.run = run_list,
+	.run = bead_config_run_list,
 };

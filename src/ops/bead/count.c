@@ -67,8 +67,8 @@ static enum err put_groups(struct call *c, struct beads *b, const struct bead_fi
 	return e;
 }
 
-static enum err run_count(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err bead_count_run_count(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct body *in = body;
 	struct bead_filter filter;
@@ -99,5 +99,5 @@ const struct op op_bead_count = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "count", PROP_OBJECT, 0, count_props },
-	.run = run_count,
+	.run = bead_count_run_count,
 };

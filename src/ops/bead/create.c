@@ -109,8 +109,8 @@ static enum err reply_with(struct call *c, struct beads *b, struct str id,
 	return e;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_create_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	const struct body *in = body;
 	struct state *change = state_new(&c->mem);
@@ -153,5 +153,5 @@ const struct op op_bead_create = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &bead_reply,
-	.run = run,
+	.run = bead_create_run,
 };

@@ -57,8 +57,8 @@ static const struct prop edge_reply = { "dependency", PROP_OBJECT, 0, edge_props
 static const struct prop edges_reply = { "dependencies", PROP_OBJECT, PROP_LIST,
 					 edge_props };
 
-static enum err begin(struct call *c, struct beads *b, const struct body *in,
-		      struct edit *edit, struct bead_row **to)
+static enum err bead_dep_begin(struct call *c, struct beads *b, const struct body *in,
+			       struct edit *edit, struct bead_row **to)
 {
 	struct bead_row *from;
 	enum err e;
@@ -69,7 +69,7 @@ static enum err begin(struct call *c, struct beads *b, const struct body *in,
 	return edit_guard(edit, &in->guard);
 }
 
-static void put_edge(struct json *j, const struct edge *e)
+static void bead_dep_put_edge(struct json *j, const struct edge *e)
 {
 	json_object(j);
 	json_put_str(j, "from", e->from);
@@ -80,7 +80,7 @@ static void put_edge(struct json *j, const struct edge *e)
 }
 
 /* An edge of the cache, from its line. */
-static bool read_edge(struct call *c, struct str line, struct edge *out)
+static bool bead_dep_read_edge(struct call *c, struct str line, struct edge *out)
 {
 	struct value_error error;
 	const struct value *v = line.p ? value_parse(&c->mem, line, &error) : NULL;
@@ -89,8 +89,8 @@ static bool read_edge(struct call *c, struct str line, struct edge *out)
 	return v && edge_decode(&c->mem, v, out, &why);
 }
 
-static enum err run_add(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err bead_dep_run_add(struct call *c, struct stores *s, const void *body,
+				 struct json *reply)
 {
 	const struct body *in = body;
 	struct str kind = str_of(names_word(&edge_kinds, in->kind)), line;
@@ -100,16 +100,16 @@ static enum err run_add(struct call *c, struct stores *s, const void *body,
 	struct edge edge;
 	enum err e;
 
-	if ((e = begin(c, s->beads, in, &edit, &to)) ||
+	if ((e = bead_dep_begin(c, s->beads, in, &edit, &to)) ||
 	    (e = edit_depend(&edit, change, to, kind, true)))
 		return e;
 	edit_end(&edit, change);
 	if ((e = beads_put(c, s->beads, change)) ||
 	    (e = cache_find_edge(c, &s->beads->cache, edit.row->id, to->id, kind, &line)))
 		return e;
-	if (!read_edge(c, line, &edge))
+	if (!bead_dep_read_edge(c, line, &edge))
 		return call_fail(c, ERR_DAMAGED, "the cache has an edge that is none");
-	put_edge(reply, &edge);
+	bead_dep_put_edge(reply, &edge);
 	json_put_str(reply, "status", STR("added"));
 	json_end(reply);
 	return ERR_OK;
@@ -126,12 +126,12 @@ const struct op op_bead_dep_add = {
 	.body_size = sizeof(struct body),
 	.fields = add_fields,
 	.reply = &edge_reply,
-	.run = run_add,
+	.run = bead_dep_run_add,
 };
 
 /* Ends that are deleted, or were never here, can be cut off as well. */
-static enum err whole_id(struct call *c, struct beads *b, struct str text,
-			 struct str *out)
+static enum err bead_dep_whole_id(struct call *c, struct beads *b, struct str text,
+				  struct str *out)
 {
 	struct bead_row *row;
 	struct edge_row *edges;
@@ -152,22 +152,22 @@ static bool is_meant(const struct edge_row *row, struct str from, struct str to,
 }
 
 /* Marks the edges between the two as deleted, and lists them. */
-static enum err cut(struct call *c, struct beads *b, const struct edge_row *row,
-		    struct state *change, struct json *reply, size_t *count)
+static enum err bead_dep_cut(struct call *c, struct beads *b, const struct edge_row *row,
+			     struct state *change, struct json *reply, size_t *count)
 {
 	*count = 0;
 
 	for (; row; row = row->next) {
 		struct edge edge;
 
-		if (!read_edge(c, row->line, &edge))
+		if (!bead_dep_read_edge(c, row->line, &edge))
 			continue;
 		edge.life = beads_mark_after(c, b, edge.life);
 		edge.deleted = true;
 		if (!stamp_valid(edge.life.at))
 			return edit_edge_at_the_end(c, &edge);
 		state_put_edge(change, &edge);
-		put_edge(reply, &edge);
+		bead_dep_put_edge(reply, &edge);
 		json_put_str(reply, "status", STR("removed"));
 		json_end(reply);
 		++*count;
@@ -219,7 +219,8 @@ static enum err edges_between(struct call *c, struct beads *b, const struct body
 	enum err e;
 
 	*out = NULL;
-	if ((e = whole_id(c, b, in->from, from)) || (e = whole_id(c, b, in->to, to)) ||
+	if ((e = bead_dep_whole_id(c, b, in->from, from)) ||
+	    (e = bead_dep_whole_id(c, b, in->to, to)) ||
 	    (e = cache_edges_of(c, &b->cache, *from, &row)))
 		return e;
 	for (struct edge_row *next; row; row = next) {
@@ -233,8 +234,8 @@ static enum err edges_between(struct call *c, struct beads *b, const struct body
 	return ERR_OK;
 }
 
-static enum err run_remove(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err bead_dep_run_remove(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	const struct body *in = body;
 	struct beads *b = s->beads;
@@ -249,7 +250,7 @@ static enum err run_remove(struct call *c, struct stores *s, const void *body,
 	    (e = put_end(c, b, to, NULL, change)))
 		return e;
 	json_array(reply);
-	e = cut(c, b, rows, change, reply, &removed);
+	e = bead_dep_cut(c, b, rows, change, reply, &removed);
 	json_end(reply);
 	if (!e && !removed)
 		return call_fail(c, ERR_NOT_FOUND,
@@ -265,5 +266,5 @@ const struct op op_bead_dep_remove = {
 	.body_size = sizeof(struct body),
 	.fields = remove_fields,
 	.reply = &edges_reply,
-	.run = run_remove,
+	.run = bead_dep_run_remove,
 };

@@ -9,8 +9,8 @@ static const struct prop cycle_props[] = {
 	{ 0 },
 };
 
-static enum err run_cycles(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err bead_dep_cycles_run_cycles(struct call *c, struct stores *s,
+					   const void *body, struct json *reply)
 {
 	struct edge_row *edges;
 	enum err e = query_edges(c, &s->beads->cache, (struct str){ 0 }, &edges);
@@ -36,5 +36,5 @@ const struct op op_bead_dep_cycles = {
 	.help = "List beads that wait for each other in circles",
 	.flags = BEAD_READ,
 	.reply = &(const struct prop){ "cycles", PROP_OBJECT, PROP_LIST, cycle_props },
-	.run = run_cycles,
+	.run = bead_dep_cycles_run_cycles,
 };

@@ -37,8 +37,8 @@ static enum err put_side(struct call *c, struct beads *b, const struct list_body
 	return e;
 }
 
-static enum err run_list(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err bead_dep_list_run_list(struct call *c, struct stores *s, const void *body,
+				       struct json *reply)
 {
 	const struct list_body *in = body;
 	struct bead_row *row;
@@ -60,5 +60,5 @@ const struct op op_bead_dep_list = {
 	.body_size = sizeof(struct list_body),
 	.fields = list_fields,
 	.reply = &beads_reply,
-	.run = run_list,
+	.run = bead_dep_list_run_list,
 };

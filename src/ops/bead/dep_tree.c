@@ -39,8 +39,8 @@ static const struct prop tree_props[] = {
 	{ 0 },
 };
 
-static enum err run_tree(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err bead_dep_tree_run_tree(struct call *c, struct stores *s, const void *body,
+				       struct json *reply)
 {
 	static const struct shape brief = { .brief = true };
 	const struct tree_body *in = body;
@@ -78,5 +78,5 @@ const struct op op_bead_dep_tree = {
 	.body_size = sizeof(struct tree_body),
 	.fields = tree_fields,
 	.reply = &(const struct prop){ "tree", PROP_OBJECT, 0, tree_props },
-	.run = run_tree,
+	.run = bead_dep_tree_run_tree,
 };

@@ -32,8 +32,8 @@ struct doctor {
 	bool behind; /* the journal does not reach the published commit */
 };
 
-static void tell(struct doctor *d, const char *code, const char *status,
-		 struct str message, const char *fix)
+static void bead_doctor_tell(struct doctor *d, const char *code, const char *status,
+			     struct str message, const char *fix)
 {
 	json_object(d->j);
 	json_put_str(d->j, "code", str_of(code));
@@ -51,10 +51,11 @@ static void check_mode(struct doctor *d, struct beads *b)
 
 	if (stat(arena_cstr(&d->c->mem, b->home), &st) || !(st.st_mode & 077))
 		return;
-	tell(d, "permissions", "warning",
-	     arena_fmt(&d->c->mem, "others may look into '" STR_FMT "'",
-		       STR_ARG(b->home)),
-	     arena_fmt(&d->c->mem, "chmod 700 '" STR_FMT "'", STR_ARG(b->home)).p);
+	bead_doctor_tell(
+		d, "permissions", "warning",
+		arena_fmt(&d->c->mem, "others may look into '" STR_FMT "'",
+			  STR_ARG(b->home)),
+		arena_fmt(&d->c->mem, "chmod 700 '" STR_FMT "'", STR_ARG(b->home)).p);
 }
 
 static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
@@ -62,20 +63,22 @@ static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
 	int64_t bytes, files;
 
 	if (beads_replay(d->c, b, all) || journal_size(d->c, b->home, &bytes, &files)) {
-		tell(d, "journal", "error", d->c->message, call_next_step(d->c).p);
+		bead_doctor_tell(d, "journal", "error", d->c->message,
+				 call_next_step(d->c).p);
 		d->c->code = ERR_OK;
 		return false;
 	}
 	if (d->c->warning.p) {
 		d->behind = true;
-		tell(d, "journal", "warning", d->c->warning, "bd sync");
+		bead_doctor_tell(d, "journal", "warning", d->c->warning, "bd sync");
 		d->c->warning = (struct str){ 0 };
 		return true;
 	}
-	tell(d, "journal", "ok",
-	     arena_fmt(&d->c->mem, "every record is as it was written (%lld bytes)",
-		       (long long)bytes),
-	     NULL);
+	bead_doctor_tell(d, "journal", "ok",
+			 arena_fmt(&d->c->mem,
+				   "every record is as it was written (%lld bytes)",
+				   (long long)bytes),
+			 NULL);
 	return true;
 }
 
@@ -86,20 +89,21 @@ static void check_contents(struct doctor *d, const struct beads *b,
 	size_t errors = 0, warnings = 0;
 
 	if (inspect_store(d->c, b, all, &found)) {
-		tell(d, "contents", "error", d->c->message, call_next_step(d->c).p);
+		bead_doctor_tell(d, "contents", "error", d->c->message,
+				 call_next_step(d->c).p);
 		d->c->code = ERR_OK;
 		return;
 	}
 	for (const struct finding *f = found; f; f = f->next)
 		*(f->severity == SEVERITY_ERROR ? &errors : &warnings) += 1;
 	if (errors || warnings)
-		tell(d, "contents", errors ? "error" : "warning",
-		     arena_fmt(&d->c->mem, "%zu errors and %zu warnings", errors,
-			       warnings),
-		     "bd validate");
+		bead_doctor_tell(d, "contents", errors ? "error" : "warning",
+				 arena_fmt(&d->c->mem, "%zu errors and %zu warnings",
+					   errors, warnings),
+				 "bd validate");
 	else
-		tell(d, "contents", "ok", STR("every bead and every edge is sound"),
-		     NULL);
+		bead_doctor_tell(d, "contents", "ok",
+				 STR("every bead and every edge is sound"), NULL);
 }
 
 /* Does the cache say what the journal says? */
@@ -114,12 +118,14 @@ static void check_cache(struct doctor *d, struct beads *b, const struct state *a
 		e = cache_same(d->c, &b->cache, &fresh, &same);
 	cache_close(&fresh);
 	if (e || !same)
-		tell(d, "cache", "error",
-		     e ? d->c->message : STR("it differs from the journal"),
-		     arena_fmt(&d->c->mem, "rm '" STR_FMT "/cache.db'", STR_ARG(b->home))
-			     .p);
+		bead_doctor_tell(d, "cache", "error",
+				 e ? d->c->message : STR("it differs from the journal"),
+				 arena_fmt(&d->c->mem, "rm '" STR_FMT "/cache.db'",
+					   STR_ARG(b->home))
+					 .p);
 	else
-		tell(d, "cache", "ok", STR("it says what the journal says"), NULL);
+		bead_doctor_tell(d, "cache", "ok", STR("it says what the journal says"),
+				 NULL);
 	d->c->code = ERR_OK;
 }
 
@@ -140,22 +146,24 @@ static void check_sync(struct doctor *d, struct beads *b)
 	struct value_error error;
 
 	if (helper_run(d->c, &h)) {
-		tell(d, "sync", "error", d->c->message, call_next_step(d->c).p);
+		bead_doctor_tell(d, "sync", "error", d->c->message,
+				 call_next_step(d->c).p);
 		d->c->code = ERR_OK;
 		return;
 	}
 	list = value_parse(&d->c->mem, h.reply, &error);
 	for (size_t i = 0; list && i < list->count; i++)
-		tell(d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
-		     "error", value_str(&list->item[i], "message"),
-		     arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
+		bead_doctor_tell(
+			d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
+			"error", value_str(&list->item[i], "message"),
+			arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
 	if (has_failed(&last))
-		tell(d, "sync", "warning",
-		     arena_fmt(&d->c->mem, "the last sync failed: " STR_FMT,
-			       STR_ARG(last.message)),
-		     "bd sync");
+		bead_doctor_tell(d, "sync", "warning",
+				 arena_fmt(&d->c->mem, "the last sync failed: " STR_FMT,
+					   STR_ARG(last.message)),
+				 "bd sync");
 	else if (!list || !list->count)
-		tell(d, "sync", "ok", STR("nothing here stops a sync"), NULL);
+		bead_doctor_tell(d, "sync", "ok", STR("nothing here stops a sync"), NULL);
 }
 
 static void check_clock(struct doctor *d, const struct beads *b)
@@ -163,12 +171,13 @@ static void check_clock(struct doctor *d, const struct beads *b)
 	int64_t ahead = b->about.latest_ms - d->c->now_ms;
 
 	if (ahead > 60 * 1000)
-		tell(d, "clock", "warning",
-		     arena_fmt(
-			     &d->c->mem,
-			     "the last change is of %s, later than this machine's clock",
-			     moment_format(&d->c->mem, b->about.latest_ms).p),
-		     "check the clocks of the machines that share this store");
+		bead_doctor_tell(
+			d, "clock", "warning",
+			arena_fmt(&d->c->mem,
+				  "the last change is of %s, later than this machine's "
+				  "clock",
+				  moment_format(&d->c->mem, b->about.latest_ms).p),
+			"check the clocks of the machines that share this store");
 }
 
 static void check_stamps(struct doctor *d, struct beads *b)
@@ -176,14 +185,15 @@ static void check_stamps(struct doctor *d, struct beads *b)
 	struct restamped *ahead;
 
 	if (!restamp_all(d->c, b, false, &ahead) && ahead)
-		tell(d, "stamps", "warning",
-		     arena_fmt(&d->c->mem,
-			       "'" STR_FMT
-			       "' and perhaps others carry stamps more than a "
-			       "day ahead of this machine's clock (%s)",
-			       STR_ARG(ahead->id),
-			       moment_format(&d->c->mem, ahead->at_ms).p),
-		     "bd repair --stamps");
+		bead_doctor_tell(
+			d, "stamps", "warning",
+			arena_fmt(&d->c->mem,
+				  "'" STR_FMT
+				  "' and perhaps others carry stamps more than a "
+				  "day ahead of this machine's clock (%s)",
+				  STR_ARG(ahead->id),
+				  moment_format(&d->c->mem, ahead->at_ms).p),
+			"bd repair --stamps");
 	d->c->code = ERR_OK;
 }
 
@@ -193,13 +203,14 @@ static void check_claims(struct doctor *d, struct beads *b)
 	int64_t count;
 
 	if (!query_count(d->c, &b->cache, &filter, &count) && count)
-		tell(d, "claims", "warning",
-		     arena_fmt(&d->c->mem, "%lld leases have ended", (long long)count),
-		     "bd reclaim");
+		bead_doctor_tell(
+			d, "claims", "warning",
+			arena_fmt(&d->c->mem, "%lld leases have ended", (long long)count),
+			"bd reclaim");
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_doctor_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	struct json checks = { .out.mem = &c->mem };
 	struct doctor d = { .c = c, .j = &checks, .ok = true };
@@ -214,8 +225,8 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		return e;
 	json_array(&checks);
 	if (e) {
-		tell(&d, e == ERR_JOURNAL_LOST ? "journal" : "store", "error", c->message,
-		     call_next_step(c).p);
+		bead_doctor_tell(&d, e == ERR_JOURNAL_LOST ? "journal" : "store", "error",
+				 c->message, call_next_step(c).p);
 		c->code = ERR_OK;
 	} else if (check_journal(&d, &b, &all)) {
 		check_contents(&d, &b, all);
@@ -242,5 +253,5 @@ const struct op op_bead_doctor = {
 	.name = "bead doctor",
 	.help = "Check that the store is sound, and say what to do if it is not",
 	.reply = &(const struct prop){ "doctor", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = bead_doctor_run,
 };

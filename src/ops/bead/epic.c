@@ -18,8 +18,8 @@ struct progress {
 	int64_t total, closed;
 };
 
-static enum err look(struct call *c, struct beads *b, struct str epic,
-		     struct progress *out)
+static enum err bead_epic_look(struct call *c, struct beads *b, struct str epic,
+			       struct progress *out)
 {
 	struct bead_filter filter = { .parent = epic };
 	struct bead_row *row;
@@ -33,12 +33,12 @@ static enum err look(struct call *c, struct beads *b, struct str epic,
 	return e;
 }
 
-static bool eligible(struct progress p)
+static bool bead_epic_eligible(struct progress p)
 {
 	return p.total && p.closed == p.total;
 }
 
-static void put(struct json *j, const struct bead_row *row, struct progress p)
+static void bead_epic_put(struct json *j, const struct bead_row *row, struct progress p)
 {
 	json_object(j);
 	json_put_str(j, "id", row->id);
@@ -46,7 +46,7 @@ static void put(struct json *j, const struct bead_row *row, struct progress p)
 	json_put_str(j, "status", str_of(names_word(&bead_statuses, row->status)));
 	json_put_int(j, "total_children", p.total);
 	json_put_int(j, "closed_children", p.closed);
-	json_put_bool(j, "eligible_for_close", eligible(p));
+	json_put_bool(j, "eligible_for_close", bead_epic_eligible(p));
 	json_end(j);
 }
 
@@ -69,8 +69,8 @@ static const struct field status_fields[] = {
 	{ 0 },
 };
 
-static enum err run_status(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err bead_epic_run_status(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct status_body *in = body;
 	struct bead_row *row;
@@ -79,9 +79,9 @@ static enum err run_status(struct call *c, struct stores *s, const void *body,
 
 	json_array(reply);
 	for (; !e && row; row = row->next)
-		if (!(e = look(c, s->beads, row->id, &p)) &&
-		    (!in->eligible_only || eligible(p)))
-			put(reply, row, p);
+		if (!(e = bead_epic_look(c, s->beads, row->id, &p)) &&
+		    (!in->eligible_only || bead_epic_eligible(p)))
+			bead_epic_put(reply, row, p);
 	json_end(reply);
 	return e;
 }
@@ -93,7 +93,7 @@ const struct op op_bead_epic_status = {
 	.body_size = sizeof(struct status_body),
 	.fields = status_fields,
 	.reply = &epics_reply,
-	.run = run_status,
+	.run = bead_epic_run_status,
 };
 
 struct close_body {
@@ -106,8 +106,8 @@ static const struct field close_fields[] = {
 	{ 0 },
 };
 
-static enum err run_close(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err bead_epic_run_close(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	const struct close_body *in = body;
 	struct state *change = state_new(&c->mem);
@@ -119,14 +119,14 @@ static enum err run_close(struct call *c, struct stores *s, const void *body,
 	for (; !e && row; row = row->next) {
 		struct edit edit;
 
-		if ((e = look(c, s->beads, row->id, &p)) || !eligible(p) ||
-		    row->blockers || (e = edit_begin(c, s->beads, row, &edit)) ||
-		    claim_is_anothers(&edit))
+		if ((e = bead_epic_look(c, s->beads, row->id, &p)) ||
+		    !bead_epic_eligible(p) || row->blockers ||
+		    (e = edit_begin(c, s->beads, row, &edit)) || claim_is_anothers(&edit))
 			continue;
 		if (!in->dry_run && !(e = edit_close(&edit, STR("all parts are closed"))))
 			edit_end(&edit, change);
 		row->status = in->dry_run ? row->status : BEAD_CLOSED;
-		put(reply, row, p);
+		bead_epic_put(reply, row, p);
 	}
 	json_end(reply);
 	return e ? e : beads_put(c, s->beads, change);
@@ -140,5 +140,5 @@ const struct op op_bead_epic_close_eligible = {
 	.body_size = sizeof(struct close_body),
 	.fields = close_fields,
 	.reply = &epics_reply,
-	.run = run_close,
+	.run = bead_epic_run_close,
 };

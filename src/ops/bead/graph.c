@@ -105,7 +105,8 @@ static void put_nodes(struct json *j, const struct bead_row *rows, const struct 
 	json_end(j);
 }
 
-static void put_edges(struct json *j, const struct edge_row *e, const struct map *shown)
+static void bead_graph_put_edges(struct json *j, const struct edge_row *e,
+				 const struct map *shown)
 {
 	json_put_array(j, "edges");
 	for (; e; e = e->next) {
@@ -121,8 +122,8 @@ static void put_edges(struct json *j, const struct edge_row *e, const struct map
 }
 
 /* Without a bead, those that have edges; a picture of single points tells nothing. */
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_graph_run(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
 {
 	const struct body *in = body;
 	struct bead_filter filter = {
@@ -148,7 +149,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	json_object(reply);
 	json_put_str(reply, "format", str_of(names_word(&formats, in->format)));
 	put_nodes(reply, rows, &chosen, &shown);
-	put_edges(reply, edges, &shown);
+	bead_graph_put_edges(reply, edges, &shown);
 	json_end(reply);
 	return ERR_OK;
 }
@@ -161,5 +162,5 @@ const struct op op_bead_graph = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "graph", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = bead_graph_run,
 };

@@ -97,7 +97,8 @@ static const struct prop diff_props[] = {
 };
 
 /* The whole of an id, of a bead that is there or was. */
-static enum err whole_id(struct call *c, struct beads *b, struct str text, struct str *id)
+static enum err bead_history_whole_id(struct call *c, struct beads *b, struct str text,
+				      struct str *id)
 {
 	struct bead_row *row;
 	enum err e = find_bead(c, b, text, &row);
@@ -108,7 +109,7 @@ static enum err whole_id(struct call *c, struct beads *b, struct str text, struc
 	return e;
 }
 
-static enum err ask(struct call *c, struct helper *h, struct json *reply)
+static enum err bead_history_ask(struct call *c, struct helper *h, struct json *reply)
 {
 	enum err e = helper_run(c, h);
 
@@ -117,7 +118,7 @@ static enum err ask(struct call *c, struct helper *h, struct json *reply)
 	return e;
 }
 
-static const char *number(struct call *c, int64_t n)
+static const char *bead_history_number(struct call *c, int64_t n)
 {
 	return arena_fmt(&c->mem, "%lld", (long long)n).p;
 }
@@ -128,25 +129,26 @@ static enum err ask_of_bead(struct call *c, struct beads *b, const struct body *
 	struct str ref, id;
 	enum err e;
 
-	if ((e = whole_id(c, b, in->id, &id)) ||
+	if ((e = bead_history_whole_id(c, b, in->id, &id)) ||
 	    (e = config_get(c, b->home, CONFIG_SYNC_REF, &ref)))
 		return e;
-	return ask(c,
-		   &(struct helper){ .words = { act, arena_cstr(&c->mem, b->repo.common),
-						"--ref", arena_cstr(&c->mem, ref), "--id",
-						arena_cstr(&c->mem, id), "--limit",
-						number(c, in->limit) } },
-		   reply);
+	return bead_history_ask(
+		c,
+		&(struct helper){ .words = { act, arena_cstr(&c->mem, b->repo.common),
+					     "--ref", arena_cstr(&c->mem, ref), "--id",
+					     arena_cstr(&c->mem, id), "--limit",
+					     bead_history_number(c, in->limit) } },
+		reply);
 }
 
-static enum err run_history(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err bead_history_run_history(struct call *c, struct stores *s,
+					 const void *body, struct json *reply)
 {
 	return ask_of_bead(c, s->beads, body, "history", reply);
 }
 
-static enum err run_blame(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err bead_history_run_blame(struct call *c, struct stores *s, const void *body,
+				       struct json *reply)
 {
 	return ask_of_bead(c, s->beads, body, "blame", reply);
 }
@@ -160,8 +162,8 @@ static enum err ref_of(struct call *c, struct beads *b, const char **ref)
 	return e;
 }
 
-static enum err run_commits(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err bead_history_run_commits(struct call *c, struct stores *s,
+					 const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	const char *ref;
@@ -169,16 +171,17 @@ static enum err run_commits(struct call *c, struct stores *s, const void *body,
 
 	if (e)
 		return e;
-	return ask(
+	return bead_history_ask(
 		c,
-		&(struct helper){
-			.words = { "commits", arena_cstr(&c->mem, s->beads->repo.common),
-				   "--ref", ref, "--limit", number(c, in->limit) } },
+		&(struct helper){ .words = { "commits",
+					     arena_cstr(&c->mem, s->beads->repo.common),
+					     "--ref", ref, "--limit",
+					     bead_history_number(c, in->limit) } },
 		reply);
 }
 
-static enum err run_diff(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err bead_history_run_diff(struct call *c, struct stores *s, const void *body,
+				      struct json *reply)
 {
 	const struct body *in = body;
 	const char *ref;
@@ -186,15 +189,17 @@ static enum err run_diff(struct call *c, struct stores *s, const void *body,
 
 	if (e)
 		return e;
-	return ask(c,
-		   &(struct helper){
-			   .words = { "diff", arena_cstr(&c->mem, s->beads->repo.common),
-				      "--ref", ref, "--from-ms", number(c, in->from.ms),
-				      "--from", arena_cstr(&c->mem, in->from.spec),
-				      "--to-ms", number(c, in->to.ms), "--to",
-				      in->to.spec.p ? arena_cstr(&c->mem, in->to.spec) :
-						      "@" } },
-		   reply);
+	return bead_history_ask(
+		c,
+		&(struct helper){
+			.words = { "diff", arena_cstr(&c->mem, s->beads->repo.common),
+				   "--ref", ref, "--from-ms",
+				   bead_history_number(c, in->from.ms), "--from",
+				   arena_cstr(&c->mem, in->from.spec), "--to-ms",
+				   bead_history_number(c, in->to.ms), "--to",
+				   in->to.spec.p ? arena_cstr(&c->mem, in->to.spec) :
+						   "@" } },
+		reply);
 }
 
 const struct op op_bead_history = {
@@ -204,7 +209,7 @@ const struct op op_bead_history = {
 	.body_size = sizeof(struct body),
 	.fields = history_fields,
 	.reply = &(const struct prop){ "history", PROP_OBJECT, PROP_LIST, history_props },
-	.run = run_history,
+	.run = bead_history_run_history,
 };
 
 const struct op op_bead_commits = {
@@ -214,7 +219,7 @@ const struct op op_bead_commits = {
 	.body_size = sizeof(struct body),
 	.fields = commits_fields,
 	.reply = &(const struct prop){ "commits", PROP_OBJECT, PROP_LIST, commits_props },
-	.run = run_commits,
+	.run = bead_history_run_commits,
 };
 
 const struct op op_bead_blame = {
@@ -224,7 +229,7 @@ const struct op op_bead_blame = {
 	.body_size = sizeof(struct body),
 	.fields = blame_fields,
 	.reply = &(const struct prop){ "blame", PROP_OBJECT, PROP_LIST, blame_props },
-	.run = run_blame,
+	.run = bead_history_run_blame,
 };
 
 const struct op op_bead_diff = {
@@ -234,5 +239,5 @@ const struct op op_bead_diff = {
 	.body_size = sizeof(struct body),
 	.fields = diff_fields,
 	.reply = &(const struct prop){ "diff", PROP_OBJECT, 0, diff_props },
-	.run = run_diff,
+	.run = bead_history_run_diff,
 };

@@ -9,8 +9,8 @@ static const struct prop info_props[] = {
 	{ "journal_files", PROP_INT, 0, NULL }, { 0 },
 };
 
-static enum err run_info(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err bead_info_run_info(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
 	int64_t bytes, files;
 	enum err e = journal_size(c, s->beads->home, &bytes, &files);
@@ -35,5 +35,5 @@ const struct op op_bead_info = {
 	.help = "Tell about the store, and who you are to it",
 	.flags = OP_BEADS | OP_READER,
 	.reply = &(const struct prop){ "info", PROP_OBJECT, 0, info_props },
-	.run = run_info,
+	.run = bead_info_run_info,
 };

@@ -32,7 +32,8 @@ static const char advice[] =
 	"way.\n"
 	"- `bd close ID --reason \"what was done\"` when it is done.\n";
 
-static void warn(struct call *c, const struct setup *done, const struct beads *b)
+static void bead_init_warn(struct call *c, const struct setup *done,
+			   const struct beads *b)
 {
 	if (done->step.p)
 		c->warning = arena_fmt(&c->mem, STR_FMT ". " STR_FMT,
@@ -52,8 +53,8 @@ static void warn(struct call *c, const struct setup *done, const struct beads *b
 				  STR_ARG(spawn_word(&c->mem, done->asked)));
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_init_run(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
 {
 	struct setup done;
 	struct beads b;
@@ -62,7 +63,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	(void)s;
 	if (e)
 		return e;
-	warn(c, &done, &b);
+	bead_init_warn(c, &done, &b);
 	json_object(reply);
 	json_put_str(reply, "result", str_of(done.result));
 	json_put_str(reply, "prefix", b.about.prefix);
@@ -83,5 +84,5 @@ const struct op op_bead_init = {
 	.body_size = sizeof(struct setup_ask),
 	.fields = fields,
 	.reply = &(const struct prop){ "init", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = bead_init_run,
 };

@@ -28,7 +28,7 @@ struct plan {
 	bool add;
 };
 
-static bool listed(struct str labels, struct str one)
+static bool bead_label_listed(struct str labels, struct str one)
 {
 	struct str label;
 
@@ -38,7 +38,7 @@ static bool listed(struct str labels, struct str one)
 	return false;
 }
 
-static enum err step(struct edit *e, struct state *change, const void *body)
+static enum err bead_label_step(struct edit *e, struct state *change, const void *body)
 {
 	const struct plan *plan = body;
 	size_t have, n = 0;
@@ -48,7 +48,7 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 
 	(void)change;
 	for (size_t i = 0; i < have; i++)
-		if (!listed(plan->labels, now[i]))
+		if (!bead_label_listed(plan->labels, now[i]))
 			out[n++] = now[i];
 	while (plan->add && str_next(&rest, ',', &label))
 		if (str_trim(label).n)
@@ -57,8 +57,8 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 	return ERR_OK;
 }
 
-static enum err run(struct call *c, struct stores *s, const struct body *in, bool add,
-		    struct json *reply)
+static enum err bead_label_run(struct call *c, struct stores *s, const struct body *in,
+			       bool add, struct json *reply)
 {
 	const struct str *words = in->words.item;
 	struct list ids = in->ids;
@@ -73,19 +73,20 @@ static enum err run(struct call *c, struct stores *s, const struct body *in, boo
 		ids = in->words;
 		plan.labels = words[--ids.n];
 	}
-	return edit_and_reply(c, s->beads, &ids, &in->guard, step, &plan, reply);
+	return edit_and_reply(c, s->beads, &ids, &in->guard, bead_label_step, &plan,
+			      reply);
 }
 
-static enum err run_add(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err bead_label_run_add(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
-	return run(c, s, body, true, reply);
+	return bead_label_run(c, s, body, true, reply);
 }
 
-static enum err run_remove(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err bead_label_run_remove(struct call *c, struct stores *s, const void *body,
+				      struct json *reply)
 {
-	return run(c, s, body, false, reply);
+	return bead_label_run(c, s, body, false, reply);
 }
 
 const struct op op_bead_label_add = {
@@ -95,7 +96,7 @@ const struct op op_bead_label_add = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
-	.run = run_add,
+	.run = bead_label_run_add,
 };
 
 const struct op op_bead_label_remove = {
@@ -105,5 +106,5 @@ const struct op op_bead_label_remove = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
-	.run = run_remove,
+	.run = bead_label_run_remove,
 };

@@ -11,8 +11,8 @@ static const struct field list_fields[] = {
 	{ 0 },
 };
 
-static enum err run_list(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err bead_labels_run_list(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct list_body *in = body;
 	struct bead_row *row;
@@ -39,7 +39,7 @@ const struct op op_bead_label_list = {
 	.body_size = sizeof(struct list_body),
 	.fields = list_fields,
 	.reply = &(const struct prop){ "labels", PROP_STR, PROP_LIST, NULL },
-	.run = run_list,
+	.run = bead_labels_run_list,
 };
 
 static const struct prop all_props[] = {
@@ -48,8 +48,8 @@ static const struct prop all_props[] = {
 	{ 0 },
 };
 
-static enum err run_all(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err bead_labels_run_all(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	struct tally *t;
 	enum err e = query_labels(c, &s->beads->cache, &t);
@@ -71,5 +71,5 @@ const struct op op_bead_label_list_all = {
 	.help = "List all labels in use, and how often",
 	.flags = BEAD_READ,
 	.reply = &(const struct prop){ "labels", PROP_OBJECT, PROP_LIST, all_props },
-	.run = run_all,
+	.run = bead_labels_run_all,
 };

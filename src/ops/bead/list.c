@@ -60,8 +60,8 @@ static const char *const search_examples[] = {
 	NULL,
 };
 
-static enum err run_filter(struct call *c, struct stores *s, const struct body *in,
-			   struct json *reply)
+static enum err bead_list_run_filter(struct call *c, struct stores *s,
+				     const struct body *in, struct json *reply)
 {
 	struct shape shape = shape_of(c, &in->shape);
 	struct bead_filter filter;
@@ -80,10 +80,10 @@ static enum err run_filter(struct call *c, struct stores *s, const struct body *
 	return e;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_list_run(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
 {
-	return run_filter(c, s, body, reply);
+	return bead_list_run_filter(c, s, body, reply);
 }
 
 const struct op op_bead_list = {
@@ -94,7 +94,7 @@ const struct op op_bead_list = {
 	.body_size = sizeof(struct body),
 	.fields = list_fields,
 	.reply = &beads_reply,
-	.run = run,
+	.run = bead_list_run,
 };
 
 const struct op op_bead_search = {
@@ -108,5 +108,5 @@ const struct op op_bead_search = {
 	.body_size = sizeof(struct body),
 	.fields = search_fields,
 	.reply = &beads_reply,
-	.run = run,
+	.run = bead_list_run,
 };

@@ -57,7 +57,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static struct str reason(struct call *c, const struct bead_row *row)
+static struct str bead_ready_reason(struct call *c, const struct bead_row *row)
 {
 	int64_t ms = c->now_ms > row->created ? c->now_ms - row->created : 0;
 	struct str age = duration_format(&c->mem, ms / 60000 * 60000);
@@ -79,8 +79,8 @@ static struct str reason(struct call *c, const struct bead_row *row)
 			 children.p);
 }
 
-static void encode(struct call *c, const struct body *in, const struct bead_row *rows,
-		   struct json *reply)
+static void bead_ready_encode(struct call *c, const struct body *in,
+			      const struct bead_row *rows, struct json *reply)
 {
 	struct shape shape = shape_of(c, &in->shape);
 
@@ -94,14 +94,14 @@ static void encode(struct call *c, const struct body *in, const struct bead_row 
 		public_put(reply, rows, &shape);
 		public_put_container(reply, rows, &shape);
 		if (in->explain)
-			json_put_str(reply, "why", reason(c, rows));
+			json_put_str(reply, "why", bead_ready_reason(c, rows));
 		json_end(reply);
 	}
 	json_end(reply);
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_ready_run(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
 {
 	static const struct {
 		enum bead_sort sort;
@@ -140,7 +140,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	else if (!e)
 		e = query_each(c, &s->beads->cache, &filter, &rows);
 	if (!e)
-		encode(c, in, rows, reply);
+		bead_ready_encode(c, in, rows, reply);
 	return e;
 }
 
@@ -158,5 +158,5 @@ const struct op op_bead_ready = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
-	.run = run,
+	.run = bead_ready_run,
 };

@@ -16,8 +16,8 @@ static const struct field reclaim_fields[] = {
 	{ 0 },
 };
 
-static enum err run_reclaim(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err bead_reclaim_run_reclaim(struct call *c, struct stores *s,
+					 const void *body, struct json *reply)
 {
 	const struct reclaim_body *in = body;
 	struct bead_filter filter = { .expired = true, .now = c->now_ms };
@@ -56,5 +56,5 @@ const struct op op_bead_reclaim = {
 	.body_size = sizeof(struct reclaim_body),
 	.fields = reclaim_fields,
 	.reply = &beads_reply,
-	.run = run_reclaim,
+	.run = bead_reclaim_run_reclaim,
 };

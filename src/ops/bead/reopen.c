@@ -23,7 +23,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static enum err step(struct edit *e, struct state *change, const void *body)
+static enum err bead_reopen_step(struct edit *e, struct state *change, const void *body)
 {
 	const struct body *in = body;
 	enum err err;
@@ -38,12 +38,13 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 	return ERR_OK;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_reopen_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, step, body, reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_reopen_step, body,
+			      reply);
 }
 
 const struct op op_bead_reopen = {
@@ -53,5 +54,5 @@ const struct op op_bead_reopen = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
-	.run = run,
+	.run = bead_reopen_run,
 };

@@ -175,8 +175,8 @@ static void put_both(struct call *c, struct json *reply, struct str commits,
 
 /* The journal is repaired first: nothing can be published from a damaged one. What was
  * done to it is reported, whatever becomes of the rest. */
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_repair_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	const struct body *in = body;
 	struct journal_repair journal;
@@ -222,5 +222,5 @@ const struct op op_bead_repair = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "repair", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = bead_repair_run,
 };

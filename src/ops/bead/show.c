@@ -38,8 +38,8 @@ static enum err put_links(struct call *c, struct beads *b, const struct bead_row
 }
 
 /* Others that were given this id elsewhere, and had to leave it: where they are now. */
-static enum err put_remap(struct call *c, struct beads *b, struct str id,
-			  struct json *reply)
+static enum err bead_show_put_remap(struct call *c, struct beads *b, struct str id,
+				    struct json *reply)
 {
 	struct value_error error;
 	const struct value *remap;
@@ -55,8 +55,9 @@ static enum err put_remap(struct call *c, struct beads *b, struct str id,
 	return e;
 }
 
-static enum err put_bead(struct call *c, struct beads *b, const struct bead_row *row,
-			 const struct shape *shape, struct json *reply)
+static enum err bead_show_put_bead(struct call *c, struct beads *b,
+				   const struct bead_row *row, const struct shape *shape,
+				   struct json *reply)
 {
 	struct value_error error;
 	const struct value *line = value_parse(&c->mem, row->line, &error);
@@ -67,13 +68,13 @@ static enum err put_bead(struct call *c, struct beads *b, const struct bead_row 
 	put_epoch(reply, line, shape);
 	if (!shape->field_count && !(e = put_links(c, b, row, SIDE_OUT, reply)) &&
 	    !(e = put_links(c, b, row, SIDE_IN, reply)))
-		e = put_remap(c, b, row->id, reply);
+		e = bead_show_put_remap(c, b, row->id, reply);
 	json_end(reply);
 	return e;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_show_run(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
 {
 	const struct body *in = body;
 	struct shape shape = shape_of(c, &in->shape);
@@ -84,7 +85,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		shape.brief = false; /* one bead: all of it */
 	json_array(reply);
 	for (; !e && row; row = row->next)
-		e = put_bead(c, s->beads, row, &shape, reply);
+		e = bead_show_put_bead(c, s->beads, row, &shape, reply);
 	json_end(reply);
 	return e;
 }
@@ -97,5 +98,5 @@ const struct op op_bead_show = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
-	.run = run,
+	.run = bead_show_run,
 };

@@ -20,8 +20,8 @@ static const struct field stale_fields[] = {
 	{ 0 },
 };
 
-static enum err run_stale(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err bead_stale_run_stale(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct stale_body *in = body;
 	struct shape shape = shape_of(c, &in->shape);
@@ -47,5 +47,5 @@ const struct op op_bead_stale = {
 	.body_size = sizeof(struct stale_body),
 	.fields = stale_fields,
 	.reply = &beads_reply,
-	.run = run_stale,
+	.run = bead_stale_run_stale,
 };

@@ -19,8 +19,8 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_status_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	struct cache *cache = &s->beads->cache;
 	const struct {
@@ -67,5 +67,5 @@ const struct op op_bead_status = {
 	.help = "Count the beads, and say how the store is",
 	.flags = BEAD_READ | OP_READER,
 	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = bead_status_run,
 };

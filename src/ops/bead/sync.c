@@ -77,8 +77,8 @@ static enum err check_ttl(struct call *c)
 			 (long long)SYNC_TTL_LEAST_MS);
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_sync_run(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
 {
 	const struct body *in = body;
 	struct sync_ask ask = { .no_pull = in->no_pull,
@@ -128,5 +128,5 @@ const struct op op_bead_sync = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "sync", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = bead_sync_run,
 };

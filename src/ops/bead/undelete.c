@@ -16,8 +16,9 @@ static const struct field undelete_fields[] = {
 };
 
 /* Written to once more, as it was: later than the deletion, so it lives again. */
-static enum err restore(struct call *c, struct beads *b, struct str text,
-			const struct guard *guard, struct state *change, struct str *id)
+static enum err bead_undelete_restore(struct call *c, struct beads *b, struct str text,
+				      const struct guard *guard, struct state *change,
+				      struct str *id)
 {
 	struct value_error error;
 	const struct value *bead, *tombstone;
@@ -65,7 +66,8 @@ static enum err undelete_run(struct call *c, struct stores *s, const void *body,
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < in->ids.n; i++)
-		e = restore(c, s->beads, text[i], &in->guard, change, &ids[i]);
+		e = bead_undelete_restore(c, s->beads, text[i], &in->guard, change,
+					  &ids[i]);
 	if (e || (e = beads_put(c, s->beads, change)))
 		return e;
 	json_array(reply);

@@ -63,7 +63,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static bool listed(const struct list *list, struct str word)
+static bool bead_update_listed(const struct list *list, struct str word)
 {
 	const struct str *one = list->item;
 
@@ -94,7 +94,7 @@ static void set_labels(struct edit *e, const struct body *in)
 	have = n;
 	n = 0;
 	for (size_t i = 0; i < have; i++)
-		if (!listed(&in->remove_labels, out[i]))
+		if (!bead_update_listed(&in->remove_labels, out[i]))
 			out[n++] = out[i];
 	edit_labels(e, out, n);
 }
@@ -137,7 +137,7 @@ static enum err set_status(struct edit *e, int status)
 	return ERR_OK;
 }
 
-static void set_texts(struct edit *e, const struct body *in)
+static void bead_update_set_texts(struct edit *e, const struct body *in)
 {
 	struct str description = in->body_file.p ? in->body_file : in->description;
 
@@ -159,7 +159,7 @@ static void set_texts(struct edit *e, const struct body *in)
 		edit_word(e, MEMBER_TYPE, &bead_types, in->type);
 }
 
-static enum err step(struct edit *e, struct state *change, const void *body)
+static enum err bead_update_step(struct edit *e, struct state *change, const void *body)
 {
 	const struct body *in = body;
 	int64_t lease;
@@ -168,7 +168,7 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 	if (in->description.p && in->body_file.p)
 		return call_fail(e->c, ERR_INVALID_INPUT, TWO_PLACES, "--description",
 				 "--body-file");
-	set_texts(e, in);
+	bead_update_set_texts(e, in);
 	set_labels(e, in);
 	if (in->claim && in->status >= 0 && in->status != BEAD_IN_PROGRESS)
 		return call_fail(e->c, ERR_INVALID_INPUT,
@@ -188,12 +188,13 @@ static enum err step(struct edit *e, struct state *change, const void *body)
 	return in->parent.p ? set_parent(e, change, in->parent) : ERR_OK;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_update_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, step, body, reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_update_step, body,
+			      reply);
 }
 
 const struct op op_bead_update = {
@@ -206,5 +207,5 @@ const struct op op_bead_update = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
-	.run = run,
+	.run = bead_update_run,
 };

@@ -36,7 +36,7 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static void encode(struct json *j, const struct finding *list)
+static void bead_validate_encode(struct json *j, const struct finding *list)
 {
 	int64_t count[2] = { 0 };
 
@@ -82,7 +82,8 @@ static enum err read_files(struct call *c, struct str folder, struct snapshot *o
 	return e;
 }
 
-static enum err check_folder(struct call *c, struct str folder, struct finding **out)
+static enum err bead_validate_check_folder(struct call *c, struct str folder,
+					   struct finding **out)
 {
 	struct snapshot files = { 0 };
 	enum err e = read_files(c, folder, &files);
@@ -92,8 +93,8 @@ static enum err check_folder(struct call *c, struct str folder, struct finding *
 	return e;
 }
 
-static enum err check_commit(struct call *c, const struct when *when,
-			     struct finding **out)
+static enum err bead_validate_check_commit(struct call *c, const struct when *when,
+					   struct finding **out)
 {
 	struct beads b;
 	enum err e = beads_home(c, &b);
@@ -126,7 +127,7 @@ static enum err check_published(struct call *c, const struct beads *b,
 	return c->code;
 }
 
-static enum err check_store(struct call *c, struct finding **out)
+static enum err bead_validate_check_store(struct call *c, struct finding **out)
 {
 	struct beads b;
 	struct state *all;
@@ -144,18 +145,18 @@ static enum err check_store(struct call *c, struct finding **out)
 	return e;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err bead_validate_run(struct call *c, struct stores *s, const void *body,
+				  struct json *reply)
 {
 	const struct body *in = body;
 	struct finding *found = NULL;
-	enum err e = in->files.p     ? check_folder(c, in->files, &found) :
-		     in->when.spec.p ? check_commit(c, &in->when, &found) :
-				       check_store(c, &found);
+	enum err e = in->files.p     ? bead_validate_check_folder(c, in->files, &found) :
+		     in->when.spec.p ? bead_validate_check_commit(c, &in->when, &found) :
+				       bead_validate_check_store(c, &found);
 
 	(void)s;
 	if (!e)
-		encode(reply, found);
+		bead_validate_encode(reply, found);
 	return e;
 }
 
@@ -166,5 +167,5 @@ const struct op op_bead_validate = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "validation", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = bead_validate_run,
 };

@@ -9,8 +9,8 @@ static const struct prop version_props[] = {
 	{ 0 },
 };
 
-static enum err run_version(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err bead_version_run_version(struct call *c, struct stores *s,
+					 const void *body, struct json *reply)
 {
 	(void)c, (void)s, (void)body;
 	json_object(reply);
@@ -24,5 +24,5 @@ const struct op op_bead_version = {
 	.name = "bead version",
 	.help = "Print the version",
 	.reply = &(const struct prop){ "version", PROP_OBJECT, 0, version_props },
-	.run = run_version,
+	.run = bead_version_run_version,
 };

@@ -11,7 +11,7 @@ static const struct prop where_props[] = {
 	{ "why", PROP_STR, 0, NULL },        { 0 },
 };
 
-static struct str explanation(struct call *c, const struct beads *b)
+static struct str bead_where_explanation(struct call *c, const struct beads *b)
 {
 	if (str_eq(b->repo.tree, b->repo.gitdir))
 		return STR("this is a bare repository; the store is inside it");
@@ -24,7 +24,7 @@ static struct str explanation(struct call *c, const struct beads *b)
 }
 
 /* Somebody began it; whether it can be read is another question. */
-static bool exists(struct call *c)
+static bool bead_where_exists(struct call *c)
 {
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
@@ -35,8 +35,8 @@ static bool exists(struct call *c)
 	return e != ERR_NOT_INITIALIZED;
 }
 
-static void put_where(struct json *reply, const struct beads *b, struct str ref,
-		      bool there, struct str why)
+static void bead_where_put_where(struct json *reply, const struct beads *b,
+				 struct str ref, bool there, struct str why)
 {
 	json_object(reply);
 	json_put_str(reply, "repository", b->repo.main);
@@ -49,8 +49,8 @@ static void put_where(struct json *reply, const struct beads *b, struct str ref,
 	json_end(reply);
 }
 
-static enum err run_where(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err bead_where_run_where(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	struct beads b;
 	struct str ref;
@@ -58,16 +58,18 @@ static enum err run_where(struct call *c, struct stores *s, const void *body,
 
 	(void)s, (void)body;
 	if (e == ERR_DUBIOUS_OWNERSHIP) {
-		put_where(reply, &b, (struct str){ 0 }, false,
-			  arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
-				    STR_ARG(call_next_step(c))));
+		bead_where_put_where(reply, &b, (struct str){ 0 }, false,
+				     arena_fmt(&c->mem, STR_FMT ". " STR_FMT,
+					       STR_ARG(c->message),
+					       STR_ARG(call_next_step(c))));
 		c->code = ERR_OK;
 		return ERR_OK;
 	}
 	if (e || (e = config_find(c, b.home, CONFIG_SYNC_REF, &ref)))
 		return e;
-	put_where(reply, &b, ref.p ? ref : str_of(config_default(CONFIG_SYNC_REF)),
-		  exists(c), explanation(c, &b));
+	bead_where_put_where(reply, &b,
+			     ref.p ? ref : str_of(config_default(CONFIG_SYNC_REF)),
+			     bead_where_exists(c), bead_where_explanation(c, &b));
 	return ERR_OK;
 }
 
@@ -75,5 +77,5 @@ const struct op op_bead_where = {
 	.name = "bead where",
 	.help = "Say which store is used from here, and why",
 	.reply = &(const struct prop){ "where", PROP_OBJECT, 0, where_props },
-	.run = run_where,
+	.run = bead_where_run_where,
 };

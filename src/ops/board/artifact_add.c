@@ -29,8 +29,8 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_artifact_add_run(struct call *c, struct stores *s, const void *body,
+				       struct json *reply)
 {
 	const struct body *in = body;
 	struct artifact draft = {
@@ -58,5 +58,5 @@ const struct op op_board_artifact_add = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &artifact_reply,
-	.run = run,
+	.run = board_artifact_add_run,
 };

@@ -15,8 +15,8 @@ static const struct field fields[] = {
 
 static const char *const examples[] = { "bb artifact show doc/api.md", NULL };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_artifact_show_run(struct call *c, struct stores *s,
+					const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct artifact *a;
@@ -35,5 +35,5 @@ const struct op op_board_artifact_show = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &artifact_reply,
-	.run = run,
+	.run = board_artifact_show_run,
 };

@@ -26,8 +26,8 @@ static const struct field fields[] = {
 
 static const char *const examples[] = { "bb artifacts --by kimi-01", NULL };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_artifacts_run(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	const struct body *in = body;
 	struct artifact_filter filter = { .produced_by = in->produced_by,
@@ -53,5 +53,5 @@ const struct op op_board_artifacts = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &artifacts_reply,
-	.run = run,
+	.run = board_artifacts_run,
 };

@@ -39,8 +39,8 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err count(struct call *c, struct board *b, const struct body *in,
-		      struct board_counts *out)
+static enum err board_clear_count(struct call *c, struct board *b, const struct body *in,
+				  struct board_counts *out)
 {
 	struct board_counts all;
 	enum err e = board_count(c, b, &all);
@@ -55,7 +55,7 @@ static enum err count(struct call *c, struct board *b, const struct body *in,
 	return e;
 }
 
-static enum err clear(struct call *c, struct board *b, const struct body *in)
+static enum err board_clear_clear(struct call *c, struct board *b, const struct body *in)
 {
 	enum err e = ERR_OK;
 
@@ -74,7 +74,7 @@ static enum err nothing_chosen(struct call *c, struct board *b)
 				  .reset_offline = true,
 				  .artifacts = true };
 	struct board_counts counts;
-	enum err e = count(c, b, &all, &counts);
+	enum err e = board_clear_count(c, b, &all, &counts);
 
 	if (e)
 		return e;
@@ -87,8 +87,8 @@ static enum err nothing_chosen(struct call *c, struct board *b)
 			 "'bb export' keeps a copy.");
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_clear_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	const struct body *in = body;
 	struct board_counts counts;
@@ -96,9 +96,9 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 
 	if (in->messages_before == ABSENT && !in->reset_offline && !in->artifacts)
 		return nothing_chosen(c, s->board);
-	if ((e = count(c, s->board, in, &counts)))
+	if ((e = board_clear_count(c, s->board, in, &counts)))
 		return e;
-	if (in->confirm && (e = clear(c, s->board, in)))
+	if (in->confirm && (e = board_clear_clear(c, s->board, in)))
 		return e;
 	json_object(reply);
 	json_put_bool(reply, "confirmed", in->confirm);
@@ -119,5 +119,5 @@ const struct op op_board_clear = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "cleared", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = board_clear_run,
 };

@@ -20,7 +20,8 @@ static const struct prop props[] = {
 };
 
 /* A damaged board can be removed too; its counts are not known. */
-static enum err count(struct call *c, struct board_counts *counts, struct str *root)
+static enum err board_destroy_count(struct call *c, struct board_counts *counts,
+				    struct str *root)
 {
 	struct board b;
 	enum err e = board_open(c, BOARD_READ, &b);
@@ -33,13 +34,13 @@ static enum err count(struct call *c, struct board_counts *counts, struct str *r
 	return e;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_destroy_run(struct call *c, struct stores *s, const void *body,
+				  struct json *reply)
 {
 	const struct body *in = body;
 	struct board_counts counts = { 0 };
 	struct str root;
-	enum err e = count(c, &counts, &root);
+	enum err e = board_destroy_count(c, &counts, &root);
 
 	(void)s;
 	if (e && (e != ERR_DAMAGED || !in->confirm))
@@ -67,5 +68,5 @@ const struct op op_board_destroy = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "removed", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = board_destroy_run,
 };

@@ -18,8 +18,8 @@ static const struct prop props[] = {
 
 static const char *const examples[] = { "bb export > board.json", NULL };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_export_run(struct call *c, struct stores *s, const void *body,
+				 struct json *reply)
 {
 	struct message_filter every = { .min_priority = -1, .oldest_first = true };
 	struct artifact_filter all = { 0 };
@@ -54,5 +54,5 @@ const struct op op_board_export = {
 	.examples = examples,
 	.flags = OP_BOARD,
 	.reply = &(const struct prop){ "board", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = board_export_run,
 };

@@ -10,8 +10,8 @@ static const char *const made_words[] = {
 	[BOARD_REPLACED] = "replaced",
 };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_init_run(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
 {
 	struct str root, aside = { 0 };
 	enum board_made made;
@@ -53,5 +53,5 @@ const struct op op_board_init = {
 		"as it is. A damaged database is kept aside under a new name.",
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.reply = &(const struct prop){ "board", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = board_init_run,
 };

@@ -56,22 +56,25 @@ struct ours {
 	const struct host_server *server;
 };
 
-static enum err add(struct call *c, struct str text, const void *arg, struct str *out)
+static enum err board_install_add(struct call *c, struct str text, const void *arg,
+				  struct str *out)
 {
 	const struct ours *o = arg;
 
 	return host_add(c, o->host, text, o->server, out);
 }
 
-static enum err drop(struct call *c, struct str text, const void *arg, struct str *out)
+static enum err board_install_drop(struct call *c, struct str text, const void *arg,
+				   struct str *out)
 {
 	const struct ours *o = arg;
 
 	return host_drop(c, o->host, text, o->server, out);
 }
 
-static enum err no_file(struct call *c, enum host_id host, enum host_scope scope,
-			const struct host_server *server)
+static enum err board_install_no_file(struct call *c, enum host_id host,
+				      enum host_scope scope,
+				      const struct host_server *server)
 {
 	call_fail(c, ERR_INVALID_INPUT, "%s has no file for this that others may write",
 		  names_word(&hosts, (int)host));
@@ -79,11 +82,12 @@ static enum err no_file(struct call *c, enum host_id host, enum host_scope scope
 			 STR_ARG(host_command(c, host, scope, server)));
 }
 
-static enum err act(struct call *c, const struct body *in, enum host_id host,
-		    const struct host_server *server, struct outcome *o)
+static enum err board_install_act(struct call *c, const struct body *in,
+				  enum host_id host, const struct host_server *server,
+				  struct outcome *o)
 {
 	struct ours ours = { host, server };
-	struct guest guest = { add, drop, &ours };
+	struct guest guest = { board_install_add, board_install_drop, &ours };
 	struct guest_outcome done;
 	enum err e;
 
@@ -92,7 +96,8 @@ static enum err act(struct call *c, const struct body *in, enum host_id host,
 			       host_add(c, host, (struct str){ 0 }, server, &o->snippet) :
 			       ERR_OK;
 	if (!o->path.p)
-		return no_file(c, host, in->user ? HOST_USER : HOST_PROJECT, server);
+		return board_install_no_file(c, host, in->user ? HOST_USER : HOST_PROJECT,
+					     server);
 	e = in->write ? guest_add(c, o->path, &guest, &done) :
 			guest_drop(c, o->path, &guest, &done);
 	o->result = !done.changed ? "unchanged" : in->write ? "added to" : "removed from";
@@ -117,8 +122,9 @@ static enum err not_on_path(struct call *c, const char *program)
 			 program);
 }
 
-static enum err one(struct call *c, const struct body *in, const struct offer *offer,
-		    enum host_id host, struct str root, struct json *reply)
+static enum err board_install_one(struct call *c, const struct body *in,
+				  const struct offer *offer, enum host_id host,
+				  struct str root, struct json *reply)
 {
 	struct host_server server = { str_of(offer->name),
 				      spawn_command(&c->mem, str_of(offer->command)),
@@ -134,7 +140,7 @@ static enum err one(struct call *c, const struct body *in, const struct offer *o
 		o.result = "use its own command";
 	if (o.path.p && scope == HOST_PROJECT && (e = guest_check(c, o.path, root)))
 		return e;
-	if ((e = act(c, in, host, &server, &o)))
+	if ((e = board_install_act(c, in, host, &server, &o)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "host", str_of(names_word(&hosts, (int)host)));
@@ -147,8 +153,8 @@ static enum err one(struct call *c, const struct body *in, const struct offer *o
 	return ERR_OK;
 }
 
-static enum err install(struct call *c, const struct body *in, const struct offer *offer,
-			struct json *reply)
+static enum err board_install_install(struct call *c, const struct body *in,
+				      const struct offer *offer, struct json *reply)
 {
 	struct str root;
 	enum err e;
@@ -166,28 +172,28 @@ static enum err install(struct call *c, const struct body *in, const struct offe
 	json_array(reply);
 	for (int host = 0; host < HOST_COUNT; host++)
 		if ((in->host < 0 || in->host == host) &&
-		    (e = one(c, in, offer, host, root, reply)))
+		    (e = board_install_one(c, in, offer, host, root, reply)))
 			return e;
 	json_end(reply);
 	return ERR_OK;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_install_run(struct call *c, struct stores *s, const void *body,
+				  struct json *reply)
 {
 	static const struct offer board = { "blackboard", "bb", false };
 
 	(void)s;
-	return install(c, body, &board, reply);
+	return board_install_install(c, body, &board, reply);
 }
 
-static enum err run_all(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err board_install_run_all(struct call *c, struct stores *s, const void *body,
+				      struct json *reply)
 {
 	static const struct offer all = { "abacus", "abacus", true };
 
 	(void)s;
-	return install(c, body, &all, reply);
+	return board_install_install(c, body, &all, reply);
 }
 
 static const char *const all_examples[] = {
@@ -208,7 +214,7 @@ const struct op op_project_install = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },
-	.run = run_all,
+	.run = board_install_run_all,
 };
 
 const struct op op_board_install = {
@@ -224,5 +230,5 @@ const struct op op_board_install = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },
-	.run = run,
+	.run = board_install_run,
 };

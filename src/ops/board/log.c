@@ -69,7 +69,7 @@ static enum err read_log(struct call *c, struct stores *s, const struct body *in
 	return talk_read(c, s->board, &query, out);
 }
 
-static struct message *reversed(struct message *list)
+static struct message *board_log_reversed(struct message *list)
 {
 	struct message *other = NULL, *next;
 
@@ -82,28 +82,30 @@ static struct message *reversed(struct message *list)
 }
 
 /* What is unread comes oldest first, all else newest first; asked for is either. */
-static enum err run_in_order(struct call *c, struct stores *s, const struct body *in,
-			     bool newest_first, struct json *reply)
+static enum err board_log_run_in_order(struct call *c, struct stores *s,
+				       const struct body *in, bool newest_first,
+				       struct json *reply)
 {
 	struct message *list;
 	enum err e = read_log(c, s, in, &list);
 
 	if (!e)
-		message_encode_all(reply,
-				   in->unread == newest_first ? reversed(list) : list);
+		message_encode_all(reply, in->unread == newest_first ?
+						  board_log_reversed(list) :
+						  list);
 	return e;
 }
 
-static enum err run_log(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err board_log_run_log(struct call *c, struct stores *s, const void *body,
+				  struct json *reply)
 {
-	return run_in_order(c, s, body, true, reply);
+	return board_log_run_in_order(c, s, body, true, reply);
 }
 
-static enum err run_read(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err board_log_run_read(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
-	return run_in_order(c, s, body, false, reply);
+	return board_log_run_in_order(c, s, body, false, reply);
 }
 
 const struct op op_board_log = {
@@ -117,7 +119,7 @@ const struct op op_board_log = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &messages_reply,
-	.run = run_log,
+	.run = board_log_run_log,
 };
 
 const struct op op_board_read = {
@@ -127,5 +129,5 @@ const struct op op_board_read = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &messages_reply,
-	.run = run_read,
+	.run = board_log_run_read,
 };

@@ -17,8 +17,8 @@ static const struct field fields[] = {
 
 static const char *const examples[] = { "bb message 42", NULL };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_message_run(struct call *c, struct stores *s, const void *body,
+				  struct json *reply)
 {
 	const struct body *in = body;
 	struct message *thread;
@@ -47,5 +47,5 @@ const struct op op_board_message = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &messages_reply,
-	.run = run,
+	.run = board_message_run,
 };

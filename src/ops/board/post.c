@@ -35,8 +35,8 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_post_run(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
 {
 	const struct body *in = body;
 	struct draft draft = {
@@ -65,5 +65,5 @@ const struct op op_board_post = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &message_reply,
-	.run = run,
+	.run = board_post_run,
 };

@@ -32,8 +32,8 @@ static const struct prop props[] = {
 
 static const char *const examples[] = { "bb refs tt:issue:13", NULL };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_refs_run(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
 {
 	const struct body *in = body;
 	struct message *messages;
@@ -64,5 +64,5 @@ const struct op op_board_refs = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "found", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = board_refs_run,
 };

@@ -10,8 +10,8 @@ struct body {
 	struct str agent_id;
 };
 
-static enum err encode(struct call *c, struct board *b, const struct agent *a,
-		       struct json *reply)
+static enum err board_status_encode(struct call *c, struct board *b,
+				    const struct agent *a, struct json *reply)
 {
 	struct unread unread;
 	enum err e;
@@ -26,8 +26,8 @@ static enum err encode(struct call *c, struct board *b, const struct agent *a,
 	return ERR_OK;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_status_run(struct call *c, struct stores *s, const void *body,
+				 struct json *reply)
 {
 	const struct body *in = body;
 	struct agent *a;
@@ -39,7 +39,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 		return e;
 	json_array(reply);
 	for (; a; a = a->next)
-		if ((e = encode(c, s->board, a, reply)))
+		if ((e = board_status_encode(c, s->board, a, reply)))
 			return e;
 	json_end(reply);
 	return ERR_OK;
@@ -70,7 +70,7 @@ const struct op op_board_status = {
 	.body_size = sizeof(struct body),
 	.fields = any,
 	.reply = &agents_reply,
-	.run = run,
+	.run = board_status_run,
 };
 
 const struct op op_board_status_get = {
@@ -81,5 +81,5 @@ const struct op op_board_status_get = {
 	.body_size = sizeof(struct body),
 	.fields = one,
 	.reply = &agents_reply,
-	.run = run,
+	.run = board_status_run,
 };

@@ -3,8 +3,8 @@
 #include "ops/board/shapes.h"
 #include "ops/ops.h"
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_status_clear_run(struct call *c, struct stores *s, const void *body,
+				       struct json *reply)
 {
 	struct agent *a;
 	enum err e = presence_clear(c, s->board, &a);
@@ -20,5 +20,5 @@ const struct op op_board_status_clear = {
 	.help = "Go back to idle: no task, no progress, no blockers",
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,
 	.reply = &agent_reply,
-	.run = run,
+	.run = board_status_clear_run,
 };

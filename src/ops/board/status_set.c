@@ -22,8 +22,8 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_status_set_run(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct presence_change *change = body;
 	struct agent *a;
@@ -49,5 +49,5 @@ const struct op op_board_status_set = {
 	.body_size = sizeof(struct presence_change),
 	.fields = fields,
 	.reply = &agent_reply,
-	.run = run,
+	.run = board_status_set_run,
 };

@@ -21,24 +21,25 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static bool any(const struct call *c, const struct agent *a)
+static bool board_summary_any(const struct call *c, const struct agent *a)
 {
 	return c && a;
 }
 
-static bool active(const struct call *c, const struct agent *a)
+static bool board_summary_active(const struct call *c, const struct agent *a)
 {
 	return liveness_of(a->last_seen, c->now_ms) == LIVENESS_ACTIVE;
 }
 
-static bool blocked(const struct call *c, const struct agent *a)
+static bool board_summary_blocked(const struct call *c, const struct agent *a)
 {
 	return c && a->status == AGENT_BLOCKED;
 }
 
-static void put_agents(struct json *j, struct call *c, const char *key,
-		       const struct agent *a,
-		       bool (*wanted)(const struct call *, const struct agent *))
+static void board_summary_put_agents(struct json *j, struct call *c, const char *key,
+				     const struct agent *a,
+				     bool (*wanted)(const struct call *,
+						    const struct agent *))
 {
 	json_put_array(j, key);
 	for (; a; a = a->next)
@@ -61,8 +62,8 @@ static enum err put_unread(struct json *j, struct call *c, struct board *b)
 	return ERR_OK;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err board_summary_run(struct call *c, struct stores *s, const void *body,
+				  struct json *reply)
 {
 	struct board_config config;
 	struct message_filter recent = { .min_priority = -1, .limit = MOST };
@@ -84,9 +85,10 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	    (e = artifact_each(c, s->board, &fresh, &artifacts)))
 		return e;
 	json_object(reply);
-	put_agents(reply, c, "agents", agents, any);
-	put_agents(reply, c, "active_agents", agents, active);
-	put_agents(reply, c, "blocked_agents", agents, blocked);
+	board_summary_put_agents(reply, c, "agents", agents, board_summary_any);
+	board_summary_put_agents(reply, c, "active_agents", agents, board_summary_active);
+	board_summary_put_agents(reply, c, "blocked_agents", agents,
+				 board_summary_blocked);
 	json_key(reply, STR("recent_messages"));
 	message_encode_all(reply, messages);
 	json_key(reply, STR("high_priority_messages"));
@@ -110,5 +112,5 @@ const struct op op_board_summary = {
 		"artifacts.",
 	.flags = OP_BOARD | OP_READER,
 	.reply = &(const struct prop){ "summary", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = board_summary_run,
 };

@@ -187,8 +187,8 @@ static void look_at_settings(struct call *c, struct mend *m)
 		mend_fail(c, m, (struct str){ 0 });
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err project_doctor_run(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
 	const struct body *in = body;
 	struct json checks = { .out.mem = &c->mem };
@@ -228,5 +228,5 @@ const struct op op_project_doctor = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "doctor", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = project_doctor_run,
 };

@@ -45,8 +45,8 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static enum err run_op(struct call *c, const struct op *op, const char *key,
-		       struct json *reply)
+static enum err project_init_run_op(struct call *c, const struct op *op, const char *key,
+				    struct json *reply)
 {
 	struct request r = request_new(c, op);
 	struct json part = { .out.mem = &c->mem };
@@ -87,15 +87,16 @@ static enum err check_folders(struct call *c)
 }
 
 /* The beads first: they need a repository, and without one nothing is made. */
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err project_init_run(struct call *c, struct stores *s, const void *body,
+				 struct json *reply)
 {
 	enum err e;
 
 	(void)s, (void)body;
 	json_object(reply);
-	if ((e = check_folders(c)) || (e = run_op(c, &op_bead_init, "beads", reply)) ||
-	    (e = run_op(c, &op_board_init, "board", reply)) ||
+	if ((e = check_folders(c)) ||
+	    (e = project_init_run_op(c, &op_bead_init, "beads", reply)) ||
+	    (e = project_init_run_op(c, &op_board_init, "board", reply)) ||
 	    (e = make_agents(c, reply)))
 		return e;
 	json_put_str(reply, "agents_md", str_of(advice));
@@ -112,5 +113,5 @@ const struct op op_project_init = {
 		"you may want to add to AGENTS.md.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
 	.reply = &(const struct prop){ "project", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = project_init_run,
 };

@@ -19,7 +19,7 @@ static const struct prop props[] = {
 	{ "output", PROP_OBJECT, 0, NULL },   { 0 },
 };
 
-static void encode(struct json *j, const struct op *op)
+static void project_schema_encode(struct json *j, const struct op *op)
 {
 	json_object(j);
 	json_put_str(j, "name", str_of(op->name));
@@ -35,7 +35,7 @@ static void encode(struct json *j, const struct op *op)
 	json_end(j);
 }
 
-static struct str joined(struct call *c, const struct list *words)
+static struct str project_schema_joined(struct call *c, const struct list *words)
 {
 	const struct str *word = words->item;
 	struct buf b = { .mem = &c->mem };
@@ -48,18 +48,18 @@ static struct str joined(struct call *c, const struct list *words)
 	return buf_str(&b);
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err project_schema_run(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
 	const struct body *in = body;
-	struct str name = joined(c, &in->words);
+	struct str name = project_schema_joined(c, &in->words);
 	size_t found = 0;
 
 	(void)s;
 	json_array(reply);
 	for (const struct op *const *op = ops; *op; op++)
 		if (!name.n || str_is(name, (*op)->name)) {
-			encode(reply, *op);
+			project_schema_encode(reply, *op);
 			found++;
 		}
 	json_end(reply);
@@ -75,5 +75,5 @@ const struct op op_schema = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "operations", PROP_OBJECT, PROP_LIST, props },
-	.run = run,
+	.run = project_schema_run,
 };

@@ -104,8 +104,8 @@ static const struct prop sessions_props[] = {
 	{ 0 },
 };
 
-static enum err run_sessions(struct call *c, struct stores *s, const void *body,
-			     struct json *reply)
+static enum err project_session_run_sessions(struct call *c, struct stores *s,
+					     const void *body, struct json *reply)
 {
 	const struct sessions_body *in = body;
 
@@ -123,7 +123,7 @@ const struct op op_sessions = {
 	.body_size = sizeof(struct sessions_body),
 	.fields = sessions_fields,
 	.reply = &(const struct prop){ "sessions", PROP_OBJECT, 0, sessions_props },
-	.run = run_sessions,
+	.run = project_session_run_sessions,
 };
 
 struct conversation_body {
@@ -149,8 +149,8 @@ static const struct prop conversation_props[] = {
 	{ 0 },
 };
 
-static enum err run_conversation(struct call *c, struct stores *s, const void *body,
-				 struct json *reply)
+static enum err project_session_run_conversation(struct call *c, struct stores *s,
+						 const void *body, struct json *reply)
 {
 	const struct conversation_body *in = body;
 
@@ -171,5 +171,5 @@ const struct op op_conversation = {
 	.fields = conversation_fields,
 	.reply = &(const struct prop){ "conversation", PROP_OBJECT, 0,
 				       conversation_props },
-	.run = run_conversation,
+	.run = project_session_run_conversation,
 };

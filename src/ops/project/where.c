@@ -18,8 +18,8 @@ static const struct prop store_props[] = {
 	{ 0 },
 };
 
-static void put(struct json *reply, const char *store, struct str path, bool there,
-		struct str why)
+static void project_where_put(struct json *reply, const char *store, struct str path,
+			      bool there, struct str why)
 {
 	json_object(reply);
 	json_put_str(reply, "store", str_of(store));
@@ -48,13 +48,13 @@ static bool is_refusal(enum err e)
 static void put_refused(struct call *c, struct json *reply, const char *store,
 			struct str path)
 {
-	put(reply, store, path, path.p != NULL,
-	    arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
-		      STR_ARG(call_next_step(c))));
+	project_where_put(reply, store, path, path.p != NULL,
+			  arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
+				    STR_ARG(call_next_step(c))));
 	c->code = ERR_OK;
 }
 
-static enum err put_beads(struct call *c, struct json *reply)
+static enum err project_where_put_beads(struct call *c, struct json *reply)
 {
 	struct beads b = { 0 };
 	struct file_found found;
@@ -67,15 +67,16 @@ static enum err put_beads(struct call *c, struct json *reply)
 		return ERR_OK;
 	}
 	if (e == ERR_NOT_A_REPOSITORY) {
-		put(reply, "beads", (struct str){ 0 }, false,
-		    STR("beads need a Git repository, and this folder is in none"));
+		project_where_put(
+			reply, "beads", (struct str){ 0 }, false,
+			STR("beads need a Git repository, and this folder is in none"));
 		c->code = ERR_OK;
 		return ERR_OK;
 	}
 	if (e || (e = file_look(c, b.home, &found)))
 		return e;
 	there = found.kind == FILE_FOLDER;
-	put(reply, "beads", b.home, there, bead_reason(c, &b, there));
+	project_where_put(reply, "beads", b.home, there, bead_reason(c, &b, there));
 	return ERR_OK;
 }
 
@@ -122,19 +123,19 @@ static enum err put_folder(struct call *c, const struct folder *folder,
 		c->code = ERR_OK;
 	}
 	if (root.p) {
-		put(reply, store, path_join(&c->mem, root, name), true,
-		    folder_reason(c, &repo, root));
+		project_where_put(reply, store, path_join(&c->mem, root, name), true,
+				  folder_reason(c, &repo, root));
 		return ERR_OK;
 	}
 	if ((e = place_new(c, name, &root)))
 		return e;
-	put(reply, store, path_join(&c->mem, root, name), false,
-	    STR("there is none; 'abacus init' makes it there"));
+	project_where_put(reply, store, path_join(&c->mem, root, name), false,
+			  STR("there is none; 'abacus init' makes it there"));
 	return ERR_OK;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err project_where_run(struct call *c, struct stores *s, const void *body,
+				  struct json *reply)
 {
 	static const struct folder board = { "board", { ".bb", 3 }, board_check },
 				   agents = { "agents",
@@ -144,8 +145,8 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 
 	(void)s, (void)body;
 	json_array(reply);
-	if ((e = put_beads(c, reply)) || (e = put_folder(c, &board, reply)) ||
-	    (e = put_folder(c, &agents, reply)))
+	if ((e = project_where_put_beads(c, reply)) ||
+	    (e = put_folder(c, &board, reply)) || (e = put_folder(c, &agents, reply)))
 		return e;
 	json_end(reply);
 	return ERR_OK;
@@ -155,5 +156,5 @@ const struct op op_project_where = {
 	.name = "where",
 	.help = "Say which stores are used from here, and why",
 	.reply = &(const struct prop){ "stores", PROP_OBJECT, PROP_LIST, store_props },
-	.run = run,
+	.run = project_where_run,
 };

@@ -72,8 +72,8 @@ static const struct prop artifacts_props[] = {
 	{ 0 },
 };
 
-static enum err run_events(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err vybe_events_run_events(struct call *c, struct stores *s, const void *body,
+				       struct json *reply)
 {
 	const struct body *in = body;
 	struct event_filter filter = { .task = in->task,
@@ -110,8 +110,8 @@ static enum err run_events(struct call *c, struct stores *s, const void *body,
 	return ERR_OK;
 }
 
-static enum err run_artifacts(struct call *c, struct stores *s, const void *body,
-			      struct json *reply)
+static enum err vybe_events_run_artifacts(struct call *c, struct stores *s,
+					  const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct json list = { .out.mem = &c->mem };
@@ -143,7 +143,7 @@ const struct op op_vybe_events = {
 	.body_size = sizeof(struct body),
 	.fields = event_fields,
 	.reply = &(const struct prop){ "events", PROP_OBJECT, 0, events_props },
-	.run = run_events,
+	.run = vybe_events_run_events,
 };
 
 const struct op op_vybe_artifacts = {
@@ -153,5 +153,5 @@ const struct op op_vybe_artifacts = {
 	.body_size = sizeof(struct body),
 	.fields = artifact_fields,
 	.reply = &(const struct prop){ "artifacts", PROP_OBJECT, 0, artifacts_props },
-	.run = run_artifacts,
+	.run = vybe_events_run_artifacts,
 };

@@ -78,7 +78,7 @@ static void put_host(struct call *c, struct json *reply, enum host_id host,
 	json_end(reply);
 }
 
-static enum err no_file(struct call *c, enum host_id host, bool project)
+static enum err vybe_hook_no_file(struct call *c, enum host_id host, bool project)
 {
 	call_fail(c, ERR_INVALID_INPUT, "%s reads no hooks from a file of the %s",
 		  names_word(&hosts, (int)host), project ? "project" : "user");
@@ -104,8 +104,8 @@ static enum err choose_hosts(struct call *c, const struct body *in,
 	return call_step(c, "Name one, for example with --codex.");
 }
 
-static enum err each(struct call *c, const struct body *in, bool install,
-		     struct json *reply)
+static enum err vybe_hook_each(struct call *c, const struct body *in, bool install,
+			       struct json *reply)
 {
 	bool project = in->project;
 	struct str root, path, before, self;
@@ -131,7 +131,7 @@ static enum err each(struct call *c, const struct body *in, bool install,
 			return call_step(c, "Set it, or use --project.");
 		}
 		if (!path.p)
-			return no_file(c, (enum host_id)i, project);
+			return vybe_hook_no_file(c, (enum host_id)i, project);
 		if (project && (e = guest_check(c, path, root)))
 			return e;
 		if (!(e = file_read_regular(c, path, &before)))
@@ -158,8 +158,8 @@ static enum err check_program(struct call *c)
 			    "is valid UTF-8, and run the command from there.");
 }
 
-static enum err change(struct call *c, const struct body *in, bool install,
-		       struct json *reply)
+static enum err vybe_hook_change(struct call *c, const struct body *in, bool install,
+				 struct json *reply)
 {
 	enum err e = install ? check_program(c) : ERR_OK;
 
@@ -173,27 +173,27 @@ static enum err change(struct call *c, const struct body *in, bool install,
 		reply, "message",
 		install ? STR("The hosts below call vybe from their next session on.") :
 			  STR("The hosts below do not call vybe any more."));
-	e = each(c, in, install, reply);
+	e = vybe_hook_each(c, in, install, reply);
 	json_end(reply);
 	return e;
 }
 
-static enum err run_install(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err vybe_hook_run_install(struct call *c, struct stores *s, const void *body,
+				      struct json *reply)
 {
 	(void)s;
-	return change(c, body, true, reply);
+	return vybe_hook_change(c, body, true, reply);
 }
 
-static enum err run_uninstall(struct call *c, struct stores *s, const void *body,
-			      struct json *reply)
+static enum err vybe_hook_run_uninstall(struct call *c, struct stores *s,
+					const void *body, struct json *reply)
 {
 	(void)s;
-	return change(c, body, false, reply);
+	return vybe_hook_change(c, body, false, reply);
 }
 
-static enum err run_handle(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err vybe_hook_run_handle(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct body *in = body;
 	struct handler_ask ask = { (enum host_id)in->of, in->input,
@@ -220,7 +220,7 @@ const struct op op_vybe_hook_install = {
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
 	.reply = &(const struct prop){ "installed", PROP_OBJECT, 0, install_props },
-	.run = run_install,
+	.run = vybe_hook_run_install,
 };
 
 const struct op op_vybe_hook_uninstall = {
@@ -230,7 +230,7 @@ const struct op op_vybe_hook_uninstall = {
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
 	.reply = &(const struct prop){ "removed", PROP_OBJECT, 0, install_props },
-	.run = run_uninstall,
+	.run = vybe_hook_run_uninstall,
 };
 
 const struct op op_vybe_hook_handle = {
@@ -240,5 +240,5 @@ const struct op op_vybe_hook_handle = {
 	.body_size = sizeof(struct body),
 	.fields = handle_fields,
 	.reply = &(const struct prop){ "answer", PROP_OBJECT, 0, answer_props },
-	.run = run_handle,
+	.run = vybe_hook_run_handle,
 };

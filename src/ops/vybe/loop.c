@@ -127,7 +127,7 @@ static enum err next_task(struct call *c, const struct run *run, struct task **o
 	return e;
 }
 
-static enum err look_again(struct call *c, struct task *t)
+static enum err vybe_loop_look_again(struct call *c, struct task *t)
 {
 	struct continuity k;
 	struct beads *b;
@@ -164,8 +164,8 @@ static void add_env(struct call *c, const char **env, const char *name, struct s
 }
 
 /* Only what the task itself says is success. */
-static enum err judge(struct call *c, const struct child *child, struct task *t,
-		      const char **status)
+static enum err vybe_loop_outcome(struct call *c, const struct child *child,
+				  struct task *t, const char **status)
 {
 	const char *reason = child->timed_out ? "failure: it took too long" :
 			     child_stopped()  ? "failure: the loop was stopped" :
@@ -177,7 +177,7 @@ static enum err judge(struct call *c, const struct child *child, struct task *t,
 		"id", id, "outcome", "blocked", "summary", reason, NULL
 	};
 	struct json reply = { .out.mem = &c->mem };
-	enum err e = look_again(c, t);
+	enum err e = vybe_loop_look_again(c, t);
 
 	*status = child->timed_out ? "timeout" : "failed";
 	if (e == ERR_DELETED || e == ERR_NOT_FOUND) {
@@ -217,7 +217,7 @@ static enum err work_on(struct call *c, struct run *run, struct task *t,
 	if (c->progress)
 		c->progress(c, arena_fmt(&c->mem, STR_FMT ": " STR_FMT, STR_ARG(t->id),
 					 STR_ARG(t->title)));
-	if ((e = child_run(c, &child)) || (e = judge(c, &child, t, status)))
+	if ((e = child_run(c, &child)) || (e = vybe_loop_outcome(c, &child, t, status)))
 		return e;
 	if (run->in->post.p) {
 		add_env(c, env, "VYBE_TASK_STATUS", str_of(*status));
@@ -228,8 +228,8 @@ static enum err work_on(struct call *c, struct run *run, struct task *t,
 	return e;
 }
 
-static void note(struct run *run, const struct task *t, const char *status,
-		 int64_t began_ms)
+static void vybe_loop_note(struct run *run, const struct task *t, const char *status,
+			   int64_t began_ms)
 {
 	bool done = !strcmp(status, "completed"), blocked = !strcmp(status, "blocked");
 
@@ -248,13 +248,13 @@ static void note(struct run *run, const struct task *t, const char *status,
 
 /* --- all of them --- */
 
-static void rest(int64_t ms)
+static void vybe_loop_pause(int64_t ms)
 {
 	for (int64_t end = moment_ticks() + ms; moment_ticks() < end && !child_stopped();)
 		moment_sleep(20);
 }
 
-static enum err go(struct call *c, struct run *run)
+static enum err vybe_loop_rounds(struct call *c, struct run *run)
 {
 	const struct body *in = run->in;
 	struct task *t;
@@ -285,30 +285,30 @@ static enum err go(struct call *c, struct run *run)
 		}
 		if (e)
 			return e;
-		note(run, t, status, began);
+		vybe_loop_note(run, t, status, began);
 		if (run->in_a_row >= in->fails) {
 			run->why = "max_fails";
 			break;
 		}
 		if (run->sum.total < in->tasks)
-			rest(in->cooldown);
+			vybe_loop_pause(in->cooldown);
 	}
 	return ERR_OK;
 }
 
-static enum err preview(struct call *c, struct run *run)
+static enum err vybe_loop_preview(struct call *c, struct run *run)
 {
 	struct task *t;
 	enum err e = next_task(c, run, &t);
 
 	run->why = "dry_run";
 	for (; !e && t && run->sum.total < run->in->tasks; t = t->next)
-		note(run, t, "pending", moment_ticks());
+		vybe_loop_note(run, t, "pending", moment_ticks());
 	run->sum.failed = 0;
 	return e;
 }
 
-static enum err keep(struct call *c, const struct run *run)
+static enum err vybe_loop_keep(struct call *c, const struct run *run)
 {
 	struct continuity k;
 	enum err e = continuity_open(c, VYBE_WRITE, &k);
@@ -321,8 +321,8 @@ static enum err keep(struct call *c, const struct run *run)
 	return e;
 }
 
-static enum err run_loop(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err vybe_loop_run_loop(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
 	const struct body *in = body;
 	struct run run = { .in = in, .results.out.mem = &c->mem };
@@ -340,15 +340,15 @@ static enum err run_loop(struct call *c, struct stores *s, const void *body,
 	    (e = continuity_project(c, in->dir, &run.project)))
 		return e;
 	run.sum = (struct run_row){ .agent = c->actor,
-				    .project = run.project,
-				    .started = c->now_ms };
+					      .project = run.project,
+					      .started = c->now_ms };
 	if (!in->dry)
 		child_listen();
 	json_array(&run.results);
-	e = in->dry ? preview(c, &run) : go(c, &run);
+	e = in->dry ? vybe_loop_preview(c, &run) : vybe_loop_rounds(c, &run);
 	json_end(&run.results);
 	run.sum.duration_ms = moment_ticks() - began;
-	if (e || (!in->dry && (e = keep(c, &run))))
+	if (e || (!in->dry && (e = vybe_loop_keep(c, &run))))
 		return e;
 	json_object(reply);
 	json_put_int(reply, "completed", run.sum.completed);
@@ -362,7 +362,7 @@ static enum err run_loop(struct call *c, struct stores *s, const void *body,
 }
 
 /* With two places, as numbers are read. */
-static struct str ratio(struct call *c, int64_t sum, int64_t count)
+static struct str vybe_loop_ratio(struct call *c, int64_t sum, int64_t count)
 {
 	int64_t hundredths = count ? (sum * 100 + count / 2) / count : 0;
 
@@ -370,8 +370,8 @@ static struct str ratio(struct call *c, int64_t sum, int64_t count)
 			 (long long)(hundredths % 100));
 }
 
-static enum err run_stats(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err vybe_loop_run_stats(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	const struct body *in = body;
 	struct json history = { .out.mem = &c->mem };
@@ -399,10 +399,11 @@ static enum err run_stats(struct call *c, struct stores *s, const void *body,
 	json_end(&history);
 	json_object(reply);
 	json_put_int(reply, "runs", runs);
-	json_put_raw(reply, "avg_completed", ratio(c, sum.completed, runs));
-	json_put_raw(reply, "avg_failed", ratio(c, sum.failed, runs));
-	json_put_raw(reply, "blocked_rate", ratio(c, sum.blocked, sum.total));
-	json_put_raw(reply, "avg_duration_sec", ratio(c, sum.duration_ms / 1000, runs));
+	json_put_raw(reply, "avg_completed", vybe_loop_ratio(c, sum.completed, runs));
+	json_put_raw(reply, "avg_failed", vybe_loop_ratio(c, sum.failed, runs));
+	json_put_raw(reply, "blocked_rate", vybe_loop_ratio(c, sum.blocked, sum.total));
+	json_put_raw(reply, "avg_duration_sec",
+		     vybe_loop_ratio(c, sum.duration_ms / 1000, runs));
 	json_put_raw(reply, "history", json_text(&history));
 	json_end(reply);
 	return e;
@@ -421,7 +422,7 @@ const struct op op_vybe_loop = {
 	.body_size = sizeof(struct body),
 	.fields = loop_fields,
 	.reply = &(const struct prop){ "loop", PROP_OBJECT, 0, loop_props },
-	.run = run_loop,
+	.run = vybe_loop_run_loop,
 };
 
 const struct op op_vybe_loop_stats = {
@@ -431,5 +432,5 @@ const struct op op_vybe_loop_stats = {
 	.body_size = sizeof(struct body),
 	.fields = stats_fields,
 	.reply = &(const struct prop){ "stats", PROP_OBJECT, 0, stats_props },
-	.run = run_stats,
+	.run = vybe_loop_run_stats,
 };

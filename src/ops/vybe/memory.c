@@ -104,7 +104,7 @@ static const struct prop gc_props[] = {
 	{ 0 },
 };
 
-static void put_where(struct json *reply, const struct memory_where *where)
+static void vybe_memory_put_where(struct json *reply, const struct memory_where *where)
 {
 	json_put_str(reply, "scope", str_of(names_word(&memory_scopes, where->scope)));
 	if (where->id.n)
@@ -116,14 +116,14 @@ static void put_done(struct json *reply, int64_t event, const struct memory_ask 
 	json_object(reply);
 	json_put_int(reply, "event_id", event);
 	json_put_str(reply, "key", ask->key);
-	put_where(reply, &ask->where);
+	vybe_memory_put_where(reply, &ask->where);
 	if (ask->expires_ms)
 		json_put_moment(reply, "expires_at", ask->expires_ms);
 	json_end(reply);
 }
 
-static enum err run_set(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err vybe_memory_run_set(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	struct body in = *(const struct body *)body;
 	int64_t event;
@@ -138,8 +138,8 @@ static enum err run_set(struct call *c, struct stores *s, const void *body,
 	return ERR_OK;
 }
 
-static enum err run_get(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err vybe_memory_run_get(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	struct body in = *(const struct body *)body;
 	struct memory_row *m;
@@ -152,8 +152,8 @@ static enum err run_get(struct call *c, struct stores *s, const void *body,
 	return ERR_OK;
 }
 
-static enum err run_list(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err vybe_memory_run_list(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	struct body in = *(const struct body *)body;
 	struct json list = { .out.mem = &c->mem };
@@ -169,15 +169,15 @@ static enum err run_list(struct call *c, struct stores *s, const void *body,
 		memory_row_encode(&list, m);
 	json_end(&list);
 	json_object(reply);
-	put_where(reply, &in.ask.where);
+	vybe_memory_put_where(reply, &in.ask.where);
 	json_put_int(reply, "count", count);
 	json_put_raw(reply, "memories", json_text(&list));
 	json_end(reply);
 	return ERR_OK;
 }
 
-static enum err run_delete(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err vybe_memory_run_delete(struct call *c, struct stores *s, const void *body,
+				       struct json *reply)
 {
 	struct body in = *(const struct body *)body;
 	int64_t event;
@@ -190,8 +190,8 @@ static enum err run_delete(struct call *c, struct stores *s, const void *body,
 	return ERR_OK;
 }
 
-static enum err run_pin(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err vybe_memory_run_pin(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	struct body in = *(const struct body *)body;
 	int64_t event;
@@ -204,8 +204,8 @@ static enum err run_pin(struct call *c, struct stores *s, const void *body,
 	return ERR_OK;
 }
 
-static enum err run_gc(struct call *c, struct stores *s, const void *body,
-		       struct json *reply)
+static enum err vybe_memory_run_gc(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
 	const struct body *in = body;
 	int64_t event, deleted;
@@ -240,14 +240,16 @@ static enum err run_gc(struct call *c, struct stores *s, const void *body,
 	}
 
 MEMORY_OP(set, "set", "Remember something", VYBE_CHANGES, set_fields, &set_reply,
-	  run_set);
+	  vybe_memory_run_set);
 MEMORY_OP(get, "get", "Tell what is remembered by a key", VYBE_LOOKS, key_fields,
-	  (&(const struct prop){ "memory", PROP_OBJECT, 0, vybe_memory_props }), run_get);
+	  (&(const struct prop){ "memory", PROP_OBJECT, 0, vybe_memory_props }),
+	  vybe_memory_run_get);
 MEMORY_OP(list, "list", "List what is remembered in a scope", VYBE_LOOKS, list_fields,
-	  (&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), run_list);
+	  (&(const struct prop){ "list", PROP_OBJECT, 0, list_props }),
+	  vybe_memory_run_list);
 MEMORY_OP(delete, "delete", "Forget something", VYBE_CHANGES, key_fields, &set_reply,
-	  run_delete);
+	  vybe_memory_run_delete);
 MEMORY_OP(pin, "pin", "Keep something among the first in every resume", VYBE_CHANGES,
-	  pin_fields, &set_reply, run_pin);
+	  pin_fields, &set_reply, vybe_memory_run_pin);
 MEMORY_OP(gc, "gc", "Collect what has expired", VYBE_CHANGES, gc_fields,
-	  (&(const struct prop){ "gc", PROP_OBJECT, 0, gc_props }), run_gc);
+	  (&(const struct prop){ "gc", PROP_OBJECT, 0, gc_props }), vybe_memory_run_gc);

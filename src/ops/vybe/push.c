@@ -31,7 +31,7 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static enum err wrong(struct call *c, const char *what)
+static enum err vybe_push_wrong(struct call *c, const char *what)
 {
 	call_fail(c, ERR_INVALID_INPUT, "%s", what);
 	return call_step(c, "'vybe push --help' tells what it takes.");
@@ -56,8 +56,8 @@ static enum err check_members(struct call *c, const struct value *v, const char 
 }
 
 /* A string that need not be there. */
-static enum err text(struct call *c, const struct value *v, const char *key,
-		     struct str *out)
+static enum err vybe_push_text(struct call *c, const struct value *v, const char *key,
+			       struct str *out)
 {
 	const struct value *m = value_find(v, key);
 
@@ -68,7 +68,8 @@ static enum err text(struct call *c, const struct value *v, const char *key,
 }
 
 /* True or false; false where it is not there. */
-static enum err yes(struct call *c, const struct value *v, const char *key, bool *out)
+static enum err vybe_push_yes(struct call *c, const struct value *v, const char *key,
+			      bool *out)
 {
 	const struct value *m = value_find(v, key);
 
@@ -78,11 +79,11 @@ static enum err yes(struct call *c, const struct value *v, const char *key, bool
 	return call_fail(c, ERR_INVALID_INPUT, "'%s' is not true or false", key);
 }
 
-static enum err word(struct call *c, const struct value *v, const char *key,
-		     const struct names *names, int *out)
+static enum err vybe_push_word(struct call *c, const struct value *v, const char *key,
+			       const struct names *names, int *out)
 {
 	struct str s;
-	enum err e = text(c, v, key, &s);
+	enum err e = vybe_push_text(c, v, key, &s);
 
 	*out = -1;
 	if (e || !s.p)
@@ -93,8 +94,8 @@ static enum err word(struct call *c, const struct value *v, const char *key,
 				     key, STR_ARG(s));
 }
 
-static enum err object(struct call *c, const struct value *v, const char *key,
-		       enum value_type type, const struct value **out)
+static enum err vybe_push_object(struct call *c, const struct value *v, const char *key,
+				 enum value_type type, const struct value **out)
 {
 	*out = value_find(v, key);
 	if (*out && (*out)->type == VALUE_NULL)
@@ -105,8 +106,9 @@ static enum err object(struct call *c, const struct value *v, const char *key,
 			 type == VALUE_ARRAY ? "a list" : "an object");
 }
 
-static enum err put_event(struct call *c, struct stores *s, const struct value *v,
-			  struct str task, struct json *reply)
+static enum err vybe_push_put_event(struct call *c, struct stores *s,
+				    const struct value *v, struct str task,
+				    struct json *reply)
 {
 	const struct value *metadata;
 	struct json meta = { .out.mem = &c->mem };
@@ -118,14 +120,14 @@ static enum err put_event(struct call *c, struct stores *s, const struct value *
 	if (!v)
 		return ERR_OK;
 	if ((e = check_members(c, v, "event", "kind message metadata")) ||
-	    (e = text(c, v, "kind", &kind)) ||
-	    (e = text(c, v, "message", &note.message)) ||
-	    (e = object(c, v, "metadata", VALUE_OBJECT, &metadata)))
+	    (e = vybe_push_text(c, v, "kind", &kind)) ||
+	    (e = vybe_push_text(c, v, "message", &note.message)) ||
+	    (e = vybe_push_object(c, v, "metadata", VALUE_OBJECT, &metadata)))
 		return e;
 	if (!str_trim(kind).n || kind.n > MAX_ID || utf8_has_control(kind))
-		return wrong(c, "an event needs a kind");
+		return vybe_push_wrong(c, "an event needs a kind");
 	if (!note.message.p)
-		return wrong(c, "an event needs a message");
+		return vybe_push_wrong(c, "an event needs a message");
 	note.kind = arena_cstr(&c->mem, kind);
 	if (metadata && value_depth(metadata) > VALUE_DATA_DEPTH)
 		return call_fail(c, ERR_INVALID_INPUT,
@@ -170,19 +172,19 @@ static enum err put_memory(struct call *c, struct stores *s, const struct value 
 	enum err e;
 
 	if (v->type != VALUE_OBJECT)
-		return wrong(c, "a memory is not an object");
+		return vybe_push_wrong(c, "a memory is not an object");
 	if ((e = check_members(c, v, "a memory", known)) ||
-	    (e = text(c, v, "key", &ask.key)) ||
-	    (e = word(c, v, "value_type", &memory_types, &ask.type)) ||
-	    (e = word(c, v, "scope", &memory_scopes, &ask.where.scope)) ||
-	    (e = word(c, v, "kind", &memory_kinds, &ask.kind)) ||
-	    (e = text(c, v, "scope_id", &ask.where.id)) ||
-	    (e = text(c, v, "expires_at", &expires)))
+	    (e = vybe_push_text(c, v, "key", &ask.key)) ||
+	    (e = vybe_push_word(c, v, "value_type", &memory_types, &ask.type)) ||
+	    (e = vybe_push_word(c, v, "scope", &memory_scopes, &ask.where.scope)) ||
+	    (e = vybe_push_word(c, v, "kind", &memory_kinds, &ask.kind)) ||
+	    (e = vybe_push_text(c, v, "scope_id", &ask.where.id)) ||
+	    (e = vybe_push_text(c, v, "expires_at", &expires)))
 		return e;
 	if (!ask.key.p || !value || ask.where.scope < 0)
-		return wrong(c, "a memory needs a key, a value and a scope");
+		return vybe_push_wrong(c, "a memory needs a key, a value and a scope");
 	if (expires.p && !moment_parse(expires, &ask.expires_ms))
-		return wrong(c, "'expires_at' is not a time");
+		return vybe_push_wrong(c, "'expires_at' is not a time");
 	ask.pinned = pinned && pinned->type == VALUE_BOOL && pinned->yes;
 	ask.value = value_as_text(c, value, &ask.type);
 	if ((e = memory_where(c, s->vybe, &ask.where)) ||
@@ -202,13 +204,13 @@ static enum err put_artifact(struct call *c, struct stores *s, const struct valu
 	enum err e;
 
 	if (v->type != VALUE_OBJECT)
-		return wrong(c, "an artifact is not an object");
+		return vybe_push_wrong(c, "an artifact is not an object");
 	if ((e = check_members(c, v, "an artifact", "file_path content_type")) ||
-	    (e = text(c, v, "file_path", &a.path)) ||
-	    (e = text(c, v, "content_type", &a.type)))
+	    (e = vybe_push_text(c, v, "file_path", &a.path)) ||
+	    (e = vybe_push_text(c, v, "content_type", &a.type)))
 		return e;
 	if (!str_trim(a.path).n || utf8_has_control(a.path))
-		return wrong(c, "an artifact needs a file_path");
+		return vybe_push_wrong(c, "an artifact needs a file_path");
 	if ((e = continuity_note(c, s->vybe,
 				 &(struct event_note){ .kind = "artifact_added",
 						       .task = task,
@@ -224,13 +226,14 @@ static enum err put_artifact(struct call *c, struct stores *s, const struct valu
 	return ERR_OK;
 }
 
-static enum err epoch(struct call *c, const struct value *v, struct stamp *out)
+static enum err vybe_push_epoch(struct call *c, const struct value *v, struct stamp *out)
 {
 	const struct value *m = value_find(v, "epoch");
 
 	if (!m || m->type == VALUE_NULL || stamp_decode(m, out))
 		return ERR_OK;
-	return wrong(c, "'epoch' is not the epoch of a claim, such as [1794896617915,0]");
+	return vybe_push_wrong(
+		c, "'epoch' is not the epoch of a claim, such as [1794896617915,0]");
 }
 
 /* The work item last: what comes before it can still be taken back. */
@@ -249,14 +252,15 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 		return ERR_OK;
 	if ((e = check_members(c, v, "task_status",
 			       "status summary label blocked_reason force epoch")) ||
-	    (e = yes(c, v, "force", &guard.force)) || (e = epoch(c, v, &guard.epoch)) ||
-	    (e = word(c, v, "status", &task_statuses, &to)) ||
-	    (e = text(c, v, "summary", &summary)) ||
-	    (e = text(c, v, "label", &move.label)) ||
-	    (e = text(c, v, "blocked_reason", &reason)))
+	    (e = vybe_push_yes(c, v, "force", &guard.force)) ||
+	    (e = vybe_push_epoch(c, v, &guard.epoch)) ||
+	    (e = vybe_push_word(c, v, "status", &task_statuses, &to)) ||
+	    (e = vybe_push_text(c, v, "summary", &summary)) ||
+	    (e = vybe_push_text(c, v, "label", &move.label)) ||
+	    (e = vybe_push_text(c, v, "blocked_reason", &reason)))
 		return e;
 	if (to < 0)
-		return wrong(c, "task_status needs a status");
+		return vybe_push_wrong(c, "task_status needs a status");
 	move.to = (enum task_status)to;
 	move.reason = to == TASK_BLOCKED && reason.n ? reason : summary;
 	if ((e = task_move(c, id, &guard, &move, &t)) ||
@@ -278,7 +282,7 @@ struct push {
 	const struct value *event, *memories, *artifacts, *status;
 };
 
-static enum err parse(struct call *c, struct str json, struct push *out)
+static enum err vybe_push_parse(struct call *c, struct str json, struct push *out)
 {
 	struct value_error error;
 	const struct value *v = value_parse(&c->mem, json, &error);
@@ -288,30 +292,30 @@ static enum err parse(struct call *c, struct str json, struct push *out)
 		return call_fail(c, ERR_INVALID_INPUT, "it is not JSON: %s (at byte %zu)",
 				 error.why, error.offset);
 	if (v->type != VALUE_OBJECT)
-		return wrong(c, "it is not an object");
+		return vybe_push_wrong(c, "it is not an object");
 	if ((e = check_members(c, v, "a push",
 			       "task_id event memories artifacts task_status")) ||
-	    (e = text(c, v, "task_id", &out->task)) ||
-	    (e = object(c, v, "event", VALUE_OBJECT, &out->event)) ||
-	    (e = object(c, v, "memories", VALUE_ARRAY, &out->memories)) ||
-	    (e = object(c, v, "artifacts", VALUE_ARRAY, &out->artifacts)) ||
-	    (e = object(c, v, "task_status", VALUE_OBJECT, &out->status)))
+	    (e = vybe_push_text(c, v, "task_id", &out->task)) ||
+	    (e = vybe_push_object(c, v, "event", VALUE_OBJECT, &out->event)) ||
+	    (e = vybe_push_object(c, v, "memories", VALUE_ARRAY, &out->memories)) ||
+	    (e = vybe_push_object(c, v, "artifacts", VALUE_ARRAY, &out->artifacts)) ||
+	    (e = vybe_push_object(c, v, "task_status", VALUE_OBJECT, &out->status)))
 		return e;
 	if (!out->event && !(out->memories && out->memories->count) &&
 	    !(out->artifacts && out->artifacts->count) && !out->status)
-		return wrong(c,
-			     "there is nothing in it: no event, memories, artifacts or "
-			     "task_status");
+		return vybe_push_wrong(
+			c, "there is nothing in it: no event, memories, artifacts or "
+			   "task_status");
 	if ((out->memories && out->memories->count > MOST_ITEMS) ||
 	    (out->artifacts && out->artifacts->count > MOST_ITEMS))
-		return wrong(c, "at most 50 memories and 50 artifacts at once");
+		return vybe_push_wrong(c, "at most 50 memories and 50 artifacts at once");
 	if (((out->artifacts && out->artifacts->count) || out->status) && !out->task.n)
-		return wrong(c, "artifacts and task_status need a task_id");
+		return vybe_push_wrong(c, "artifacts and task_status need a task_id");
 	return ERR_OK;
 }
 
 /* By its whole id. */
-static enum err resolve(struct call *c, struct continuity *k, struct push *p)
+static enum err vybe_push_resolve(struct call *c, struct continuity *k, struct push *p)
 {
 	struct beads *b;
 	struct task t;
@@ -325,14 +329,15 @@ static enum err resolve(struct call *c, struct continuity *k, struct push *p)
 	return e;
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err vybe_push_run(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
 {
 	const struct body *in = body;
 	struct push p = { 0 };
 	enum err e;
 
-	if ((e = parse(c, in->json, &p)) || (e = resolve(c, s->vybe, &p)))
+	if ((e = vybe_push_parse(c, in->json, &p)) ||
+	    (e = vybe_push_resolve(c, s->vybe, &p)))
 		return e;
 	/* what others did to the task comes before what is done now */
 	if (p.status) {
@@ -342,7 +347,7 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 			return e;
 	}
 	json_object(reply);
-	if ((e = put_event(c, s, p.event, p.task, reply)))
+	if ((e = vybe_push_put_event(c, s, p.event, p.task, reply)))
 		return e;
 	if (p.memories) {
 		json_put_array(reply, "memories");
@@ -376,5 +381,5 @@ const struct op op_vybe_push = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "pushed", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = vybe_push_run,
 };

@@ -38,8 +38,8 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err vybe_resume_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	const struct body *in = body;
 	struct resume_ask ask = { .limit = in->limit, .focus = in->focus };
@@ -69,5 +69,5 @@ const struct op op_vybe_resume = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "resumed", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = vybe_resume_run,
 };

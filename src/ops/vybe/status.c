@@ -27,7 +27,7 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static void diagnose(struct call *c, struct json *list, const char *what)
+static void vybe_status_diagnose(struct call *c, struct json *list, const char *what)
 {
 	json_object(list);
 	json_put_str(list, "level", STR("error"));
@@ -49,7 +49,7 @@ static void count_tasks(struct call *c, struct continuity *k, struct json *reply
 	if (!e)
 		e = task_count(c, b, count);
 	if (e)
-		diagnose(c, problems, "the tasks cannot be read");
+		vybe_status_diagnose(c, problems, "the tasks cannot be read");
 	c->code = ERR_OK;
 	for (int i = 0; i < TASK_STATUSES; i++)
 		total += count[i];
@@ -94,8 +94,8 @@ static void put_agent(struct call *c, struct continuity *k, struct json *reply)
 	json_end(reply);
 }
 
-static enum err run(struct call *c, struct stores *s, const void *body,
-		    struct json *reply)
+static enum err vybe_status_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
 {
 	const struct body *in = body;
 	struct json problems = { .out.mem = &c->mem };
@@ -108,9 +108,9 @@ static enum err run(struct call *c, struct stores *s, const void *body,
 	json_array(&problems);
 	well = !continuity_open(c, VYBE_READ, &k);
 	if (!well)
-		diagnose(c, &problems, "the store cannot be opened");
+		vybe_status_diagnose(c, &problems, "the store cannot be opened");
 	else if (!(well = !vybe_count(c, &k.db, &counts)))
-		diagnose(c, &problems, "the store cannot be read");
+		vybe_status_diagnose(c, &problems, "the store cannot be read");
 	size = k.path.p ? file_size(&c->mem, k.path) : -1;
 	json_object(reply);
 	json_put_object(reply, "db");
@@ -148,7 +148,7 @@ const struct op op_vybe_status = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, props },
-	.run = run,
+	.run = vybe_status_run,
 };
 
 static const struct prop upgrade_props[] = {
@@ -158,8 +158,8 @@ static const struct prop upgrade_props[] = {
 	{ 0 },
 };
 
-static enum err run_upgrade(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err vybe_status_run_upgrade(struct call *c, struct stores *s,
+					const void *body, struct json *reply)
 {
 	(void)c, (void)s, (void)body;
 	json_object(reply);
@@ -179,5 +179,5 @@ const struct op op_vybe_upgrade = {
 	.name = "vybe upgrade",
 	.help = "Tell what is installed and how to upgrade it; touches nothing",
 	.reply = &(const struct prop){ "upgrade", PROP_OBJECT, 0, upgrade_props },
-	.run = run_upgrade,
+	.run = vybe_status_run_upgrade,
 };

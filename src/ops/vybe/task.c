@@ -175,8 +175,9 @@ static void put_changed(struct json *reply, const struct task *t, int64_t event)
 	json_end(reply);
 }
 
-static enum err changed(struct call *c, struct stores *s, const char *kind,
-			const struct task *t, struct str message, struct json *reply)
+static enum err vybe_task_changed(struct call *c, struct stores *s, const char *kind,
+				  const struct task *t, struct str message,
+				  struct json *reply)
 {
 	int64_t event;
 	enum err e = vybe_note_task(c, s->vybe, kind, t, message, &event);
@@ -185,7 +186,7 @@ static enum err changed(struct call *c, struct stores *s, const char *kind,
 	return e;
 }
 
-static struct str word_of(const struct task *t)
+static struct str vybe_task_word_of(const struct task *t)
 {
 	return str_of(names_word(&task_statuses, (int)t->status));
 }
@@ -195,17 +196,17 @@ enum err vybe_note_moved(struct call *c, struct continuity *k, const struct task
 			 int64_t *closing)
 {
 	bool terminal = to == TASK_COMPLETED || to == TASK_BLOCKED;
-	enum err e = vybe_note_task(c, k, "task_status", t, word_of(t), status);
+	enum err e = vybe_note_task(c, k, "task_status", t, vybe_task_word_of(t), status);
 
 	*closing = 0;
 	if (e || !terminal)
 		return e;
-	return vybe_note_task(c, k, "task_closed", t, summary.n ? summary : word_of(t),
-			      closing);
+	return vybe_note_task(c, k, "task_closed", t,
+			      summary.n ? summary : vybe_task_word_of(t), closing);
 }
 
-static enum err run_create(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err vybe_task_run_create(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct body *in = body;
 	struct task_new ask = { .title = in->title,
@@ -216,11 +217,11 @@ static enum err run_create(struct call *c, struct stores *s, const void *body,
 	struct task t;
 	enum err e = task_create(c, &ask, &t);
 
-	return e ? e : changed(c, s, "task_created", &t, t.title, reply);
+	return e ? e : vybe_task_changed(c, s, "task_created", &t, t.title, reply);
 }
 
-static enum err run_begin(struct call *c, struct stores *s, const void *body,
-			  struct json *reply)
+static enum err vybe_task_run_begin(struct call *c, struct stores *s, const void *body,
+				    struct json *reply)
 {
 	const struct body *in = body;
 	int64_t status, focus;
@@ -228,7 +229,8 @@ static enum err run_begin(struct call *c, struct stores *s, const void *body,
 	enum err e;
 
 	if ((e = task_begin(c, in->id, &t)) ||
-	    (e = vybe_note_task(c, s->vybe, "task_status", &t, word_of(&t), &status)) ||
+	    (e = vybe_note_task(c, s->vybe, "task_status", &t, vybe_task_word_of(&t),
+				&status)) ||
 	    (e = vybe_note_task(c, s->vybe, "agent_focus", &t, t.title, &focus)) ||
 	    (e = continuity_set_focus(c, s->vybe, t.id)))
 		return e;
@@ -241,8 +243,8 @@ static enum err run_begin(struct call *c, struct stores *s, const void *body,
 	return ERR_OK;
 }
 
-static enum err run_get(struct call *c, struct stores *s, const void *body,
-			struct json *reply)
+static enum err vybe_task_run_get(struct call *c, struct stores *s, const void *body,
+				  struct json *reply)
 {
 	const struct body *in = body;
 	struct beads *b;
@@ -254,8 +256,8 @@ static enum err run_get(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
-static enum err run_list(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err vybe_task_run_list(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
 	const struct body *in = body;
 	struct task_filter filter = { .status = in->status,
@@ -281,8 +283,8 @@ static enum err run_list(struct call *c, struct stores *s, const void *body,
 	return e;
 }
 
-static enum err run_set_status(struct call *c, struct stores *s, const void *body,
-			       struct json *reply)
+static enum err vybe_task_run_set_status(struct call *c, struct stores *s,
+					 const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct task_move move = { .to = (enum task_status)in->status };
@@ -298,20 +300,21 @@ static enum err run_set_status(struct call *c, struct stores *s, const void *bod
 	return ERR_OK;
 }
 
-static enum err run_set_priority(struct call *c, struct stores *s, const void *body,
-				 struct json *reply)
+static enum err vybe_task_run_set_priority(struct call *c, struct stores *s,
+					   const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct task t;
 	enum err e = task_prioritise(c, in->id, &in->guard, in->priority, &t);
 
 	return e ? e :
-		   changed(c, s, "task_priority_changed", &t,
-			   arena_fmt(&c->mem, "%lld", (long long)t.priority), reply);
+		   vybe_task_changed(c, s, "task_priority_changed", &t,
+				     arena_fmt(&c->mem, "%lld", (long long)t.priority),
+				     reply);
 }
 
-static enum err run_complete(struct call *c, struct stores *s, const void *body,
-			     struct json *reply)
+static enum err vybe_task_run_complete(struct call *c, struct stores *s, const void *body,
+				       struct json *reply)
 {
 	const struct body *in = body;
 	bool done = in->outcome == OUTCOME_DONE;
@@ -336,8 +339,8 @@ static enum err run_complete(struct call *c, struct stores *s, const void *body,
 	return ERR_OK;
 }
 
-static enum err depend(struct call *c, struct stores *s, const struct body *in,
-		       bool there, struct json *reply)
+static enum err vybe_task_depend(struct call *c, struct stores *s, const struct body *in,
+				 bool there, struct json *reply)
 {
 	struct task t;
 	enum err e = task_depend(c, in->id, &in->guard, in->on, there, &t);
@@ -356,20 +359,20 @@ static enum err depend(struct call *c, struct stores *s, const struct body *in,
 	return ERR_OK;
 }
 
-static enum err run_add_dep(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err vybe_task_run_add_dep(struct call *c, struct stores *s, const void *body,
+				      struct json *reply)
 {
-	return depend(c, s, body, true, reply);
+	return vybe_task_depend(c, s, body, true, reply);
 }
 
-static enum err run_remove_dep(struct call *c, struct stores *s, const void *body,
-			       struct json *reply)
+static enum err vybe_task_run_remove_dep(struct call *c, struct stores *s,
+					 const void *body, struct json *reply)
 {
-	return depend(c, s, body, false, reply);
+	return vybe_task_depend(c, s, body, false, reply);
 }
 
-static enum err run_delete(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err vybe_task_run_delete(struct call *c, struct stores *s, const void *body,
+				     struct json *reply)
 {
 	const struct body *in = body;
 	struct task t;
@@ -401,28 +404,30 @@ static enum err run_delete(struct call *c, struct stores *s, const void *body,
 	}
 
 TASK_OP(create, "create", "Create a task", VYBE_CHANGES, create_fields, &changed_reply,
-	run_create);
+	vybe_task_run_create);
 TASK_OP(begin, "begin", "Take a task to work on; nobody else can", VYBE_CHANGES,
 	id_fields, (&(const struct prop){ "begun", PROP_OBJECT, 0, begun_props }),
-	run_begin);
+	vybe_task_run_begin);
 TASK_OP(get, "get", "Show a task", VYBE_LOOKS, id_fields,
-	(&(const struct prop){ "task", PROP_OBJECT, 0, vybe_task_props }), run_get);
+	(&(const struct prop){ "task", PROP_OBJECT, 0, vybe_task_props }),
+	vybe_task_run_get);
 TASK_OP(list, "list", "List tasks, the highest priority first", VYBE_LOOKS, list_fields,
-	(&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), run_list);
+	(&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), vybe_task_run_list);
 TASK_OP(set_status, "set-status", "Say what a task is from now on", VYBE_CHANGES,
-	status_fields, &changed_reply, run_set_status);
+	status_fields, &changed_reply, vybe_task_run_set_status);
 TASK_OP(set_priority, "set-priority", "Say how soon a task is to be done", VYBE_CHANGES,
-	priority_fields, &changed_reply, run_set_priority);
+	priority_fields, &changed_reply, vybe_task_run_set_priority);
 TASK_OP(complete, "complete", "End work on a task: it is done, or blocked", VYBE_CHANGES,
 	complete_fields,
 	(&(const struct prop){ "completed", PROP_OBJECT, 0, completed_props }),
-	run_complete);
+	vybe_task_run_complete);
 TASK_OP(add_dep, "add-dep", "Let a task wait for another one", VYBE_CHANGES, dep_fields,
-	(&(const struct prop){ "added", PROP_OBJECT, 0, message_props }), run_add_dep);
+	(&(const struct prop){ "added", PROP_OBJECT, 0, message_props }),
+	vybe_task_run_add_dep);
 TASK_OP(remove_dep, "remove-dep", "Let a task not wait for another one any more",
 	VYBE_CHANGES, dep_fields,
 	(&(const struct prop){ "removed", PROP_OBJECT, 0, message_props }),
-	run_remove_dep);
+	vybe_task_run_remove_dep);
 TASK_OP(delete, "delete", "Delete a task; 'bd undelete' brings it back", VYBE_CHANGES,
 	delete_fields, (&(const struct prop){ "deleted", PROP_OBJECT, 0, deleted_props }),
-	run_delete);
+	vybe_task_run_delete);

@@ -58,7 +58,7 @@ static const char indexes[] =
 	"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
 	"CREATE INDEX back ON edges (dst, src, kind);";
 
-static enum err doubt(struct call *c, struct str path, const char *why)
+static enum err bead_cache_doubt(struct call *c, struct str path, const char *why)
 {
 	call_fail(c, ERR_DAMAGED, "'" STR_FMT "' %s", STR_ARG(path), why);
 	return call_step(c,
@@ -67,7 +67,7 @@ static enum err doubt(struct call *c, struct str path, const char *why)
 }
 
 /* It is never synced, so it is trusted only until the system is started again. */
-static struct str boot(struct call *c)
+static struct str bead_cache_boot(struct call *c)
 {
 	char *name = arena_alloc(&c->mem, PLATFORM_BOOT);
 
@@ -88,7 +88,7 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 	if (e == ERR_DATABASE_BUSY)
 		return e;
 	if (e || version != VERSION)
-		return doubt(c, cache->path, "is not a cache of this version");
+		return bead_cache_doubt(c, cache->path, "is not a cache of this version");
 	booted = stmt_str(st, &c->mem);
 	out->place.segment = stmt_int(st);
 	out->place.offset = stmt_int(st);
@@ -103,13 +103,14 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 	out->beads = stmt_int(st);
 	out->cut_segment = stmt_int(st);
 	out->cut_offset = stmt_int(st);
-	if (!booted.n || !str_eq(booted, boot(c)))
-		return doubt(c, cache->path, "was made before the system was started");
+	if (!booted.n || !str_eq(booted, bead_cache_boot(c)))
+		return bead_cache_doubt(c, cache->path,
+					"was made before the system was started");
 	return ERR_OK;
 }
 
-static enum err open_as(struct call *c, enum cache_mode mode, struct cache *out,
-			struct cache_about *about)
+static enum err bead_cache_open_as(struct call *c, enum cache_mode mode,
+				   struct cache *out, struct cache_about *about)
 {
 	static const enum db_mode modes[] = { [CACHE_READ] = DB_READ,
 					      [CACHE_WRITE] = DB_SCRATCH,
@@ -126,7 +127,7 @@ static enum err open_as(struct call *c, enum cache_mode mode, struct cache *out,
 	    (e = db_expect_schema(c, out->db, ours)) || (e = read_about(c, out, about)))
 		cache_close(out);
 	if (e == ERR_UNSAFE_PATH) /* a new cache takes the place of the link */
-		return doubt(c, out->path, "is a symbolic link");
+		return bead_cache_doubt(c, out->path, "is a symbolic link");
 	return e;
 }
 
@@ -145,17 +146,18 @@ enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
 	*out = (struct cache){ .path = path };
 	out->file = file_number_size(&c->mem, path, &size);
 	if (!out->file)
-		return doubt(c, path, "is not there");
+		return bead_cache_doubt(c, path, "is not there");
 	if (size % PAGE) /* SQLite would fill it up with zeros */
-		return doubt(c, path, "was cut");
+		return bead_cache_doubt(c, path, "was cut");
 	if (mode != CACHE_STILL)
-		return open_as(c, mode, out, about);
-	e = cache_quiet(c, path) ? open_as(c, CACHE_STILL, out, about) : ERR_DAMAGED;
+		return bead_cache_open_as(c, mode, out, about);
+	e = cache_quiet(c, path) ? bead_cache_open_as(c, CACHE_STILL, out, about) :
+				   ERR_DAMAGED;
 	if (!e && cache_quiet(c, path))
 		return ERR_OK;
 	cache_close(out);
 	c->code = ERR_OK;
-	return open_as(c, CACHE_READ, out, about);
+	return bead_cache_open_as(c, CACHE_READ, out, about);
 }
 
 /* Nothing is on its way into the file: its log is empty. */
@@ -189,7 +191,7 @@ struct leftovers {
 	struct str dir, head; /* of the files that never became the cache */
 };
 
-static void remove_leftover(void *arg, struct str name)
+static void bead_cache_remove_leftover(void *arg, struct str name)
 {
 	struct leftovers *l = arg;
 
@@ -202,7 +204,7 @@ enum err cache_create(struct call *c, struct str path, struct cache *out)
 	struct leftovers left = { c, path_parent(path),
 				  arena_fmt(&c->mem, STR_FMT ".",
 					    STR_ARG(path_name(path))) };
-	enum err e = file_each(c, left.dir, remove_leftover, &left);
+	enum err e = file_each(c, left.dir, bead_cache_remove_leftover, &left);
 
 	if (e)
 		return e;
@@ -279,7 +281,7 @@ enum err cache_about_put(struct call *c, struct cache *cache,
 				" ?)");
 
 	stmt_bind_int(st, VERSION);
-	stmt_bind_str(st, boot(c));
+	stmt_bind_str(st, bead_cache_boot(c));
 	stmt_bind_int(st, about->place.segment);
 	stmt_bind_int(st, about->place.offset);
 	stmt_bind_int(st, about->place.last);
@@ -427,9 +429,9 @@ static bool same_labels(const struct bead_row *a, const struct bead_row *b)
 	return true;
 }
 
-static enum err put_labels(struct call *c, struct cache *cache,
-			   const struct bead_row *row, const struct bead_row *old,
-			   int64_t n)
+static enum err bead_cache_put_labels(struct call *c, struct cache *cache,
+				      const struct bead_row *row,
+				      const struct bead_row *old, int64_t n)
 {
 	static const struct bead_row none;
 	enum err e = ERR_OK;
@@ -513,7 +515,7 @@ enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_r
 		e = unindex_text(c, cache, old);
 	if (!e && !same)
 		e = index_text(c, cache, row, n);
-	return e ? e : put_labels(c, cache, row, old, n);
+	return e ? e : bead_cache_put_labels(c, cache, row, old, n);
 }
 
 enum err cache_drop_bead(struct call *c, struct cache *cache, const struct bead_row *old)

@@ -36,7 +36,7 @@ static void add_param(struct query *q, struct param p)
 	q->param[q->params++] = p;
 }
 
-static void sql(struct query *q, const char *text)
+static void bead_query_sql(struct query *q, const char *text)
 {
 	buf_put(&q->sql, str_of(text));
 }
@@ -45,13 +45,13 @@ static void with_text(struct query *q, const char *condition, struct str text)
 {
 	if (!text.p)
 		return;
-	sql(q, condition);
+	bead_query_sql(q, condition);
 	add_param(q, (struct param){ .text = text });
 }
 
 static void with_number(struct query *q, const char *condition, int64_t n)
 {
-	sql(q, condition);
+	bead_query_sql(q, condition);
 	add_param(q, (struct param){ .number = n });
 }
 
@@ -61,7 +61,7 @@ static void with_bound(struct query *q, const char *condition, struct bound boun
 		with_number(q, condition, bound.ms);
 }
 
-static struct stmt *prepared(struct cache *cache, struct query *q)
+static struct stmt *bead_query_prepared(struct cache *cache, struct query *q)
 {
 	struct stmt *st = db_stmt_once(cache->db, buf_str(&q->sql));
 
@@ -82,7 +82,7 @@ static void with_set(struct query *q, const char *column, unsigned set)
 		return;
 	if (!strcmp(column, "status") &&
 	    set == (1 << BEAD_OPEN | 1 << BEAD_IN_PROGRESS)) {
-		sql(q, " AND b.status < 2");
+		bead_query_sql(q, " AND b.status < 2");
 		return;
 	}
 	if (!(set & (set - 1))) {
@@ -99,7 +99,7 @@ static void with_set(struct query *q, const char *column, unsigned set)
 			buf_fmt(&q->sql, "%s%d", comma, i);
 			comma = ", ";
 		}
-	sql(q, ")");
+	bead_query_sql(q, ")");
 }
 
 static void with_list(struct query *q, const char *before, const struct str *list,
@@ -107,14 +107,14 @@ static void with_list(struct query *q, const char *before, const struct str *lis
 {
 	if (!count)
 		return;
-	sql(q, before);
+	bead_query_sql(q, before);
 	for (size_t i = 0; i < count; i++)
 		with_text(q, i ? ", ?" : "?", list[i]);
-	sql(q, after);
+	bead_query_sql(q, after);
 }
 
 /* A pattern for LIKE that means the text itself, anywhere. */
-static struct str anywhere(struct arena *mem, struct str text)
+static struct str bead_query_anywhere(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
 
@@ -150,34 +150,36 @@ enum kin { KIN_ANY, KIN_LEAF, KIN_CONTAINER };
 static void with_kin(struct query *q, enum kin kin)
 {
 	if (kin != KIN_ANY)
-		sql(q, kin == KIN_LEAF ? " AND b.children = 0" : " AND b.children > 0");
+		bead_query_sql(q, kin == KIN_LEAF ? " AND b.children = 0" :
+						    " AND b.children > 0");
 }
 
 static void with_half(struct query *q, const struct bead_filter *f, enum half half)
 {
 	if (half == HALF_OPEN) {
-		sql(q, " AND b.status = 0 AND b.blockers = 0");
+		bead_query_sql(q, " AND b.status = 0 AND b.blockers = 0");
 		with_number(q, " AND (b.lease IS NULL OR b.lease <= ?", f->now);
 		with_text(q, " OR b.assignee = ?", f->actor);
-		sql(q, ")");
+		bead_query_sql(q, ")");
 	} else if (half == HALF_EXPIRED) {
-		sql(q, " AND b.status = 1 AND b.blockers = 0");
+		bead_query_sql(q, " AND b.status = 1 AND b.blockers = 0");
 		with_number(q, " AND b.lease <= ?", f->now);
 	}
 }
 
-static void conditions(struct query *q, const struct bead_filter *f, enum half half)
+static void bead_query_conditions(struct query *q, const struct bead_filter *f,
+				  enum half half)
 {
 	struct arena *mem = q->sql.mem;
 
-	sql(q, " WHERE 1");
+	bead_query_sql(q, " WHERE 1");
 	with_half(q, f, half);
 	with_set(q, "status", f->statuses);
 	with_set(q, "type", f->types);
 	with_set(q, "priority", f->priorities);
 	with_text(q, " AND b.assignee = ?", f->assignee);
 	if (f->unassigned)
-		sql(q, " AND b.assignee IS NULL");
+		bead_query_sql(q, " AND b.assignee IS NULL");
 	for (size_t i = 0; i < f->label_count; i++)
 		with_text(q, " AND b.n IN (SELECT n FROM labels WHERE label = ?)",
 			  f->labels[i]);
@@ -188,9 +190,10 @@ static void conditions(struct query *q, const struct bead_filter *f, enum half h
 		  " AND b.id IN (SELECT src FROM edges WHERE kind = 'parent' AND active"
 		  " AND dst = ?)",
 		  f->parent);
-	with_text(q, " AND b.title LIKE ? ESCAPE '\\'", anywhere(mem, f->title_part));
+	with_text(q, " AND b.title LIKE ? ESCAPE '\\'",
+		  bead_query_anywhere(mem, f->title_part));
 	with_text(q, " AND json_extract(b.line, '$.description') LIKE ? ESCAPE '\\'",
-		  anywhere(mem, f->description_part));
+		  bead_query_anywhere(mem, f->description_part));
 	with_bound(q, " AND b.created >= ?", f->created_after);
 	with_bound(q, " AND b.created < ?", f->created_before);
 	with_bound(q, " AND b.updated >= ?", f->updated_after);
@@ -198,13 +201,13 @@ static void conditions(struct query *q, const struct bead_filter *f, enum half h
 	with_bound(q, " AND b.closed >= ?", f->closed_after);
 	with_bound(q, " AND b.closed < ?", f->closed_before);
 	if (f->blocked)
-		sql(q, " AND b.status < 2 AND b.blockers > 0");
+		bead_query_sql(q, " AND b.status < 2 AND b.blockers > 0");
 	if (f->expired)
 		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
 }
 
 /* The names of columns of the result, so that both halves can share the order. */
-static void order(struct query *q, const struct bead_filter *f)
+static void bead_query_order(struct query *q, const struct bead_filter *f)
 {
 	static const struct {
 		const char *up, *down;
@@ -264,7 +267,7 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
 			  struct bead_row ***tail, int64_t *count)
 {
-	AUTO_STMT *st = prepared(cache, q);
+	AUTO_STMT *st = bead_query_prepared(cache, q);
 
 	while (stmt_row(st)) {
 		**tail = bead_row_read(c, st);
@@ -275,7 +278,8 @@ static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
 }
 
 /* What begins with each of the words, as FTS5 wants to hear it. */
-static struct str match(struct arena *mem, struct str words, const char *column)
+static struct str bead_query_match(struct arena *mem, struct str words,
+				   const char *column)
 {
 	struct buf b = { .mem = mem };
 	struct str word;
@@ -297,15 +301,16 @@ static struct str match(struct arena *mem, struct str words, const char *column)
 	return buf_str(&b);
 }
 
-static void columns(struct query *q, const struct bead_filter *f, const char *select)
+static void bead_query_columns(struct query *q, const struct bead_filter *f,
+			       const char *select)
 {
-	sql(q, select);
-	sql(q, f->lean ? BEAD_COLUMNS_WITH("NULL", "NULL") : BEAD_COLUMNS);
+	bead_query_sql(q, select);
+	bead_query_sql(q, f->lean ? BEAD_COLUMNS_WITH("NULL", "NULL") : BEAD_COLUMNS);
 }
 
 /* Titles that match come first, then all else; of each the newest first. */
-static enum err search(struct call *c, struct cache *cache, const struct bead_filter *f,
-		       struct bead_row **out)
+static enum err bead_query_search(struct call *c, struct cache *cache,
+				  const struct bead_filter *f, struct bead_row **out)
 {
 	int64_t found = 0;
 	enum err e = ERR_OK;
@@ -315,17 +320,17 @@ static enum err search(struct call *c, struct cache *cache, const struct bead_fi
 		struct bead_filter rest = *f;
 
 		rest.limit = f->limit ? f->limit - found : 0;
-		columns(&q, f, "SELECT");
-		sql(&q, " FROM search s CROSS JOIN beads b ON b.n = s.rowid");
-		conditions(&q, &rest, HALF_NONE);
+		bead_query_columns(&q, f, "SELECT");
+		bead_query_sql(&q, " FROM search s CROSS JOIN beads b ON b.n = s.rowid");
+		bead_query_conditions(&q, &rest, HALF_NONE);
 		with_text(&q, " AND s.search MATCH ?",
-			  match(&c->mem, f->words, pass ? "" : "title : "));
+			  bead_query_match(&c->mem, f->words, pass ? "" : "title : "));
 		if (pass)
 			with_text(&q,
 				  " AND s.rowid NOT IN (SELECT rowid FROM search"
 				  " WHERE search MATCH ?)",
-				  match(&c->mem, f->words, "title : "));
-		sql(&q, " ORDER BY s.rowid DESC");
+				  bead_query_match(&c->mem, f->words, "title : "));
+		bead_query_sql(&q, " ORDER BY s.rowid DESC");
 		if (rest.limit)
 			with_number(&q, " LIMIT ?", rest.limit);
 		e = read_rows(c, cache, &q, &out, &found);
@@ -341,12 +346,13 @@ static enum err each_ready(struct call *c, struct cache *cache,
 	struct query q = { .sql.mem = &c->mem };
 
 	for (int half = HALF_OPEN; half <= HALF_EXPIRED; half++) {
-		columns(&q, f, half == HALF_OPEN ? "SELECT" : " UNION ALL SELECT");
-		sql(&q, " FROM beads b");
-		conditions(&q, f, (enum half)half);
+		bead_query_columns(&q, f,
+				   half == HALF_OPEN ? "SELECT" : " UNION ALL SELECT");
+		bead_query_sql(&q, " FROM beads b");
+		bead_query_conditions(&q, f, (enum half)half);
 		with_kin(&q, kin);
 	}
-	order(&q, f);
+	bead_query_order(&q, f);
 	return read_rows(c, cache, &q, tail, found);
 }
 
@@ -372,17 +378,17 @@ enum err query_each(struct call *c, struct cache *cache, const struct bead_filte
 
 	*out = NULL;
 	if (f->words.p && f->sort == SORT_PRIORITY && !f->reverse)
-		return search(c, cache, f, out);
+		return bead_query_search(c, cache, f, out);
 	if (f->ready || f->handout)
 		return leaves_first(c, cache, f, out);
-	columns(&q, f, "SELECT");
-	sql(&q, " FROM beads b");
-	conditions(&q, f, HALF_NONE);
+	bead_query_columns(&q, f, "SELECT");
+	bead_query_sql(&q, " FROM beads b");
+	bead_query_conditions(&q, f, HALF_NONE);
 	if (f->words.p)
 		with_text(&q,
 			  " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
-			  match(&c->mem, f->words, ""));
-	order(&q, f);
+			  bead_query_match(&c->mem, f->words, ""));
+	bead_query_order(&q, f);
 	return read_rows(c, cache, &q, &out, &found);
 }
 
@@ -395,11 +401,11 @@ enum err query_count(struct call *c, struct cache *cache, const struct bead_filt
 	for (int half = f->ready || f->handout ? HALF_OPEN : HALF_NONE; !e; half++) {
 		struct query q = { .sql.mem = &c->mem };
 
-		sql(&q, "SELECT count(*) FROM beads b");
-		conditions(&q, f, (enum half)half);
+		bead_query_sql(&q, "SELECT count(*) FROM beads b");
+		bead_query_conditions(&q, f, (enum half)half);
 		with_kin(&q, f->handout ? KIN_LEAF : KIN_ANY);
 
-		AUTO_STMT *st = prepared(cache, &q);
+		AUTO_STMT *st = bead_query_prepared(cache, &q);
 
 		if (stmt_row(st))
 			*out += stmt_int(st);
@@ -435,10 +441,10 @@ enum err query_tally(struct call *c, struct cache *cache, const struct bead_filt
 
 	buf_fmt(&q.sql, "SELECT %s, count(*) FROM beads b%s", key,
 		label ? " JOIN labels l ON l.n = b.n" : "");
-	conditions(&q, f, HALF_NONE);
+	bead_query_conditions(&q, f, HALF_NONE);
 	buf_fmt(&q.sql, " GROUP BY %s ORDER BY %s", key, key);
 
-	AUTO_STMT *st = prepared(cache, &q);
+	AUTO_STMT *st = bead_query_prepared(cache, &q);
 
 	return read_tally(c, st, out);
 }

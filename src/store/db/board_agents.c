@@ -15,7 +15,7 @@ const struct names agent_active_statuses = { words, AGENT_BLOCKED + 1, NULL };
 
 #define COLUMNS "id, current_task, progress, status, blockers, last_seen, updated_at"
 
-static struct agent *decode(struct arena *mem, struct stmt *st)
+static struct agent *board_agents_decode(struct arena *mem, struct stmt *st)
 {
 	struct agent *a = arena_new(mem, struct agent);
 
@@ -36,7 +36,7 @@ enum err agent_each(struct call *c, struct board *b, struct agent **out)
 
 	*out = NULL;
 	for (; stmt_row(st); out = &(*out)->next)
-		*out = decode(&c->mem, st);
+		*out = board_agents_decode(&c->mem, st);
 	return stmt_end(c, st);
 }
 
@@ -45,7 +45,7 @@ enum err agent_find(struct call *c, struct board *b, struct str id, struct agent
 	AUTO_STMT *st = db_stmt(b->db, "SELECT " COLUMNS " FROM agents WHERE id = ?");
 
 	stmt_bind_str(st, id);
-	*out = stmt_row(st) ? decode(&c->mem, st) : NULL;
+	*out = stmt_row(st) ? board_agents_decode(&c->mem, st) : NULL;
 	return stmt_end(c, st);
 }
 

@@ -7,7 +7,7 @@
 
 #define COLUMNS "id, path, produced_by, description, version, refs, created_at"
 
-static struct artifact *decode(struct arena *mem, struct stmt *st)
+static struct artifact *board_artifacts_decode(struct arena *mem, struct stmt *st)
 {
 	struct artifact *a = arena_new(mem, struct artifact);
 
@@ -21,7 +21,8 @@ static struct artifact *decode(struct arena *mem, struct stmt *st)
 	return a;
 }
 
-static struct str select_sql(struct arena *mem, const struct artifact_filter *f)
+static struct str board_artifacts_select_sql(struct arena *mem,
+					     const struct artifact_filter *f)
 {
 	struct buf sql = { .mem = mem };
 
@@ -47,7 +48,7 @@ static struct str select_sql(struct arena *mem, const struct artifact_filter *f)
 enum err artifact_each(struct call *c, struct board *b, const struct artifact_filter *f,
 		       struct artifact **out)
 {
-	AUTO_STMT *st = db_stmt_once(b->db, select_sql(&c->mem, f));
+	AUTO_STMT *st = db_stmt_once(b->db, board_artifacts_select_sql(&c->mem, f));
 	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
 	struct str since = { 0 };
 
@@ -65,7 +66,7 @@ enum err artifact_each(struct call *c, struct board *b, const struct artifact_fi
 	if (f->since)
 		stmt_bind_int(st, f->or_after ? f->or_after : INT64_MAX);
 	for (; stmt_row(st); out = &(*out)->next)
-		*out = decode(&c->mem, st);
+		*out = board_artifacts_decode(&c->mem, st);
 	return stmt_end(c, st);
 }
 
@@ -76,11 +77,12 @@ enum err artifact_find(struct call *c, struct board *b, struct str path,
 		db_stmt(b->db, "SELECT " COLUMNS " FROM artifacts WHERE path = ?");
 
 	stmt_bind_str(st, path);
-	*out = stmt_row(st) ? decode(&c->mem, st) : NULL;
+	*out = stmt_row(st) ? board_artifacts_decode(&c->mem, st) : NULL;
 	return stmt_end(c, st);
 }
 
-static void bind(struct call *c, struct stmt *st, const struct artifact *a)
+static void board_artifacts_bind(struct call *c, struct stmt *st,
+				 const struct artifact *a)
 {
 	stmt_bind_str(st, a->produced_by);
 	stmt_bind_str(st, a->description);
@@ -102,10 +104,10 @@ enum err artifact_put(struct call *c, struct board *b, const struct artifact *a)
 			       " VALUES (?, ?, ?, ?, ?, ?)");
 	enum err e;
 
-	bind(c, again, a);
+	board_artifacts_bind(c, again, a);
 	if ((e = stmt_run(c, again)) || db_changes(b->db))
 		return e;
-	bind(c, first, a);
+	board_artifacts_bind(c, first, a);
 	return stmt_run(c, first);
 }
 

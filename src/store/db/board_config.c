@@ -18,7 +18,7 @@
 #include "store/db/board_db.h"
 
 /* Names the file in what a parser said of one of its lines. */
-static enum err unclear(struct call *c, struct str path)
+static enum err board_config_unclear(struct call *c, struct str path)
 {
 	call_fail(c, ERR_INVALID_INPUT, "'.bb/config.toml', " STR_FMT,
 		  STR_ARG(c->message));
@@ -26,8 +26,8 @@ static enum err unclear(struct call *c, struct str path)
 			 STR_ARG(path));
 }
 
-static enum err set(struct call *c, struct board_config *config, struct str key,
-		    struct str value)
+static enum err board_config_set(struct call *c, struct board_config *config,
+				 struct str key, struct str value)
 {
 	int64_t *at = str_is(key, "messages")  ? &config->summary_messages :
 		      str_is(key, "artifacts") ? &config->summary_artifacts :
@@ -51,8 +51,8 @@ static enum err set(struct call *c, struct board_config *config, struct str key,
 }
 
 /* A line of the section; tables below it are not ours. */
-static enum err read_line(struct call *c, struct board_config *config, struct str line,
-			  bool *below)
+static enum err board_config_read_line(struct call *c, struct board_config *config,
+				       struct str line, bool *below)
 {
 	struct str key, value = line;
 
@@ -63,7 +63,7 @@ static enum err read_line(struct call *c, struct board_config *config, struct st
 		return ERR_OK;
 	value = line;
 	str_next(&value, '=', &key);
-	return set(c, config, str_trim(key), str_trim(value));
+	return board_config_set(c, config, str_trim(key), str_trim(value));
 }
 
 /* A file of bytes that are no text cannot be TOML. */
@@ -79,7 +79,7 @@ static enum err find_section(struct call *c, struct str path, struct str *out)
 		e = call_fail(c, ERR_INVALID_INPUT, "it is not UTF-8 text");
 	else
 		e = toml_find(c, text, STR("summary"), out);
-	return e ? unclear(c, path) : ERR_OK;
+	return e ? board_config_unclear(c, path) : ERR_OK;
 }
 
 enum err board_config_read(struct call *c, struct board *b, struct board_config *out)
@@ -90,7 +90,7 @@ enum err board_config_read(struct call *c, struct board *b, struct board_config 
 
 	*out = (struct board_config){ -1, -1 };
 	while (!e && str_next(&text, '\n', &line))
-		e = read_line(c, out, line, &below);
+		e = board_config_read_line(c, out, line, &below);
 	if (out->summary_messages < 0)
 		out->summary_messages = 30 * 60 * 1000;
 	if (out->summary_artifacts < 0)

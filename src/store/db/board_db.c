@@ -103,45 +103,45 @@ static const struct db_table tables[] = {
 	{ 0 },
 };
 
-static struct str folder(struct call *c, struct str root)
+static struct str board_db_folder(struct call *c, struct str root)
 {
 	return path_join(&c->mem, root, STR(".bb"));
 }
 
-static struct str database(struct call *c, struct str root)
+static struct str board_db_database(struct call *c, struct str root)
 {
 	return path_join(&c->mem, root, STR(".bb/blackboard.db"));
 }
 
-static enum err check(struct call *c, struct str root, enum folder_use use)
+static enum err board_db_check(struct call *c, struct str root, enum folder_use use)
 {
-	enum err e = folder_check(c, folder(c, root), use);
+	enum err e = folder_check(c, board_db_folder(c, root), use);
 
-	return e ? e : folder_check_tracked(c, folder(c, root));
+	return e ? e : folder_check_tracked(c, board_db_folder(c, root));
 }
 
 enum err board_check(struct call *c, struct str root)
 {
-	return check(c, root, FOLDER_READ);
+	return board_db_check(c, root, FOLDER_READ);
 }
 
-static enum err not_initialized(struct call *c)
+static enum err board_db_not_initialized(struct call *c)
 {
 	return call_fail(c, ERR_NOT_INITIALIZED, "No blackboard found.");
 }
 
 /* The folder may be destroyed, and made anew, while we reach for its lock. */
-static enum err take_lock(struct call *c, struct board *b)
+static enum err board_db_take_lock(struct call *c, struct board *b)
 {
 	struct str path = path_join(&c->mem, b->root, STR(".bb/lock"));
 	struct file_found found;
 	enum err e = ERR_OK;
 
 	for (int tries = 0; tries < 100; tries++) {
-		if ((e = file_look(c, folder(c, b->root), &found)))
+		if ((e = file_look(c, board_db_folder(c, b->root), &found)))
 			return e;
 		if (found.kind != FILE_FOLDER)
-			return not_initialized(c);
+			return board_db_not_initialized(c);
 		if (!(e = lock_take(c, path, WAIT_MS, &b->lock)) ||
 		    e == ERR_DATABASE_BUSY || file_exists(&c->mem, path))
 			break;
@@ -150,7 +150,7 @@ static enum err take_lock(struct call *c, struct board *b)
 }
 
 /* Is it ours to read, and does it have our tables beside the specification's? */
-static enum err check_version(struct call *c, struct board *b)
+static enum err board_db_check_version(struct call *c, struct board *b)
 {
 	AUTO_STMT *st = NULL;
 	int64_t version;
@@ -183,7 +183,8 @@ static struct str log_of(struct call *c, struct str path)
 }
 
 /* SQLite would delete the log of an empty database, and with it all that is left. */
-static enum err look_at(struct call *c, struct str path, bool *there, bool *cut_off)
+static enum err board_db_look_at(struct call *c, struct str path, bool *there,
+				 bool *cut_off)
 {
 	struct file_found db, log = { 0 };
 	enum err e = file_look(c, path, &db);
@@ -195,7 +196,7 @@ static enum err look_at(struct call *c, struct str path, bool *there, bool *cut_
 	return e;
 }
 
-static enum err begin(struct call *c, struct board *b)
+static enum err board_db_begin(struct call *c, struct board *b)
 {
 	enum err e = db_begin(c, b->db);
 
@@ -210,28 +211,28 @@ static enum err begin(struct call *c, struct board *b)
 
 static enum err open_database(struct call *c, enum board_mode mode, struct board *b)
 {
-	struct str path = database(c, b->root);
+	struct str path = board_db_database(c, b->root);
 	bool write = mode == BOARD_WRITE, there, cut_off;
 	int64_t start = moment_ticks(), waited;
-	enum err e = look_at(c, path, &there, &cut_off);
+	enum err e = board_db_look_at(c, path, &there, &cut_off);
 
 	if (e)
 		return e;
 	if (!there)
-		return not_initialized(c);
+		return board_db_not_initialized(c);
 	if (cut_off)
 		return call_fail(c, ERR_DAMAGED,
 				 "'" STR_FMT "' is empty, but there is a log beside it",
 				 STR_ARG(path));
-	if (write &&
-	    ((e = take_lock(c, b)) || (e = look_at(c, path, &there, &cut_off)) || !there))
-		return e ? e : not_initialized(c);
+	if (write && ((e = board_db_take_lock(c, b)) ||
+		      (e = board_db_look_at(c, path, &there, &cut_off)) || !there))
+		return e ? e : board_db_not_initialized(c);
 	waited = moment_ticks() - start;
 	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ,
 			 waited < WAIT_MS ? (int)(WAIT_MS - waited) : 0, &b->db)) ||
-	    (e = check_version(c, b)))
+	    (e = board_db_check_version(c, b)))
 		return e;
-	return write ? begin(c, b) : db_snapshot(c, b->db);
+	return write ? board_db_begin(c, b) : db_snapshot(c, b->db);
 }
 
 enum err board_open(struct call *c, enum board_mode mode, struct board *out)
@@ -242,10 +243,11 @@ enum err board_open(struct call *c, enum board_mode mode, struct board *out)
 	if ((e = place_find(c, STR(".bb"), &out->root)))
 		return e;
 	if (!out->root.p)
-		return not_initialized(c);
-	if ((e = check(c, out->root, mode == BOARD_WRITE ? FOLDER_WRITE : FOLDER_READ)))
+		return board_db_not_initialized(c);
+	if ((e = board_db_check(c, out->root,
+				mode == BOARD_WRITE ? FOLDER_WRITE : FOLDER_READ)))
 		return e;
-	out->file = file_number(&c->mem, database(c, out->root));
+	out->file = file_number(&c->mem, board_db_database(c, out->root));
 	if ((e = open_database(c, mode, out))) {
 		e = board_explain(c, out, e);
 		board_close(out);
@@ -257,8 +259,8 @@ enum err board_explain(struct call *c, struct board *b, enum err e)
 {
 	bool trouble = e == ERR_INTERNAL_ERROR || e == ERR_DAMAGED;
 
-	if (trouble && file_number(&c->mem, database(c, b->root)) != b->file)
-		return not_initialized(c);
+	if (trouble && file_number(&c->mem, board_db_database(c, b->root)) != b->file)
+		return board_db_not_initialized(c);
 	return e;
 }
 
@@ -279,12 +281,12 @@ void board_close(struct board *b)
 }
 
 /* The file is made before SQLite would, so that nobody else may ever read it. */
-static enum err create(struct call *c, struct board *b)
+static enum err board_db_create(struct call *c, struct board *b)
 {
-	enum err e = file_append(c, database(c, b->root), STR(""), 0600);
+	enum err e = file_append(c, board_db_database(c, b->root), STR(""), 0600);
 
 	if (!e)
-		e = db_open(c, database(c, b->root), DB_CREATE, WAIT_MS, &b->db);
+		e = db_open(c, board_db_database(c, b->root), DB_CREATE, WAIT_MS, &b->db);
 	if (!e && !(e = db_begin(c, b->db)) && !(e = db_exec(c, b->db, schema)) &&
 	    !(e = db_exec(c, b->db, extras)))
 		e = db_commit(c, b->db);
@@ -293,30 +295,30 @@ static enum err create(struct call *c, struct board *b)
 
 enum state { MISSING, EMPTY, USABLE, DAMAGED };
 
-static enum err look(struct call *c, struct board *b, enum state *state)
+static enum err board_db_look(struct call *c, struct board *b, enum state *state)
 {
 	bool empty;
 	enum err e;
 
-	if ((e = db_open(c, database(c, b->root), DB_WRITE, WAIT_MS, &b->db)) ||
+	if ((e = db_open(c, board_db_database(c, b->root), DB_WRITE, WAIT_MS, &b->db)) ||
 	    (e = db_is_empty(c, b->db, &empty)) || /* a check runs what the schema says */
-	    (!empty && (e = check_version(c, b))) || (e = db_check(c, b->db)))
+	    (!empty && (e = board_db_check_version(c, b))) || (e = db_check(c, b->db)))
 		return e;
 	*state = empty ? EMPTY : USABLE;
 	return ERR_OK;
 }
 
 /* What is there. Only damage is damage; any other trouble is an error. */
-static enum err inspect(struct call *c, struct board *b, enum state *state)
+static enum err board_db_inspect(struct call *c, struct board *b, enum state *state)
 {
 	bool there, cut_off;
-	enum err e = look_at(c, database(c, b->root), &there, &cut_off);
+	enum err e = board_db_look_at(c, board_db_database(c, b->root), &there, &cut_off);
 
 	*state = MISSING;
 	if (!e && cut_off)
 		e = ERR_DAMAGED;
 	else if (!e && there)
-		e = look(c, b, state);
+		e = board_db_look(c, b, state);
 	if (e == ERR_DAMAGED) {
 		*state = DAMAGED;
 		c->code = e = ERR_OK;
@@ -368,39 +370,39 @@ static enum err clear_place(struct call *c, struct str path, enum state state,
 							   ERR_OK;
 }
 
-static enum err make(struct call *c, struct board *b, enum board_made *made,
-		     struct str *aside)
+static enum err board_db_make(struct call *c, struct board *b, enum board_made *made,
+			      struct str *aside)
 {
 	struct str ignore = path_join(&c->mem, b->root, STR(".bb/.gitignore"));
 	bool before = file_exists(&c->mem, ignore);
 	enum state state;
-	enum err e = inspect(c, b, &state);
+	enum err e = board_db_inspect(c, b, &state);
 
 	*made = state == USABLE            ? BOARD_THERE :
 		before || state != MISSING ? BOARD_REPLACED :
 					     BOARD_MADE;
 	if (!e)
-		e = clear_place(c, database(c, b->root), state, aside);
+		e = clear_place(c, board_db_database(c, b->root), state, aside);
 	if (!e)
 		e = file_provide(c, ignore, STR("*\n"), 0600);
-	return e || state == USABLE ? e : create(c, b);
+	return e || state == USABLE ? e : board_db_create(c, b);
 }
 
 enum err board_make(struct call *c, struct str root, enum board_made *made,
 		    struct str *aside)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };
-	enum err e = check(c, root, FOLDER_WRITE);
+	enum err e = board_db_check(c, root, FOLDER_WRITE);
 
 	if (e)
 		return e;
 	do { /* again, if it is destroyed in between */
-		if ((e = file_make_dir(c, folder(c, root), 0700)))
+		if ((e = file_make_dir(c, board_db_folder(c, root), 0700)))
 			return e;
-	} while ((e = take_lock(c, &b)) == ERR_NOT_INITIALIZED);
+	} while ((e = board_db_take_lock(c, &b)) == ERR_NOT_INITIALIZED);
 	c->code = e;
 	if (!e)
-		e = make(c, &b, made, aside);
+		e = board_db_make(c, &b, made, aside);
 	board_close(&b);
 	return e;
 }
@@ -409,7 +411,7 @@ static enum err check_board(struct call *c, struct db *db, struct str path)
 {
 	struct board b = { .root = path_parent(path_parent(path)), .db = db };
 
-	return check_version(c, &b);
+	return board_db_check_version(c, &b);
 }
 
 enum err board_mend(struct call *c, struct mend *m)
@@ -429,11 +431,12 @@ enum err board_mend(struct call *c, struct mend *m)
 
 	if (e || !b.root.p)
 		return e;
-	if ((e = check(c, b.root, m->fix ? FOLDER_WRITE : FOLDER_READ)) ||
-	    (m->fix && (e = take_lock(c, &b))))
+	if ((e = board_db_check(c, b.root, m->fix ? FOLDER_WRITE : FOLDER_READ)) ||
+	    (m->fix && (e = board_db_take_lock(c, &b))))
 		return e;
-	if (!(e = look_at(c, database(c, b.root), &there, &cut_off)) && there)
-		e = db_mend(c, m, database(c, b.root), &plan, check_board);
+	if (!(e = board_db_look_at(c, board_db_database(c, b.root), &there, &cut_off)) &&
+	    there)
+		e = db_mend(c, m, board_db_database(c, b.root), &plan, check_board);
 	lock_drop(&b.lock);
 	return e;
 }
@@ -442,12 +445,13 @@ enum err board_mend(struct call *c, struct mend *m)
 enum err board_destroy(struct call *c, struct str root)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };
-	struct str gone = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(folder(c, root)),
-				    id_random(&c->mem, 8).p);
-	enum err e = take_lock(c, &b);
+	struct str gone =
+		arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(board_db_folder(c, root)),
+			  id_random(&c->mem, 8).p);
+	enum err e = board_db_take_lock(c, &b);
 
-	if (!e && rename(arena_cstr(&c->mem, folder(c, root)), gone.p))
-		e = file_fail(c, "remove", folder(c, root));
+	if (!e && rename(arena_cstr(&c->mem, board_db_folder(c, root)), gone.p))
+		e = file_fail(c, "remove", board_db_folder(c, root));
 	if (!e) {
 		call_stored(c, STORED_PART);
 		e = file_remove_tree(c, gone);

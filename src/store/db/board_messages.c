@@ -16,7 +16,7 @@ const struct names priorities = { words, PRIORITY_CRITICAL + 1, NULL };
 
 #define COLUMNS "id, from_agent, content, tags, priority, in_reply_to, refs, created_at"
 
-static struct message *decode(struct arena *mem, struct stmt *st)
+static struct message *board_messages_decode(struct arena *mem, struct stmt *st)
 {
 	struct message *m = arena_new(mem, struct message);
 
@@ -61,8 +61,8 @@ static struct str space_form(struct arena *mem, struct str moment)
 	return arena_fmt(mem, "%.10s %.8s", moment.p, moment.p + 11);
 }
 
-static struct str select_sql(struct arena *mem, const struct message_filter *f,
-			     bool tracked)
+static struct str board_messages_select_sql(struct arena *mem,
+					    const struct message_filter *f, bool tracked)
 {
 	struct buf sql = { .mem = mem };
 
@@ -97,7 +97,8 @@ static struct str select_sql(struct arena *mem, const struct message_filter *f,
 enum err message_each(struct call *c, struct board *b, const struct message_filter *f,
 		      struct message **out)
 {
-	AUTO_STMT *st = db_stmt_once(b->db, select_sql(&c->mem, f, b->tracked));
+	AUTO_STMT *st =
+		db_stmt_once(b->db, board_messages_select_sql(&c->mem, f, b->tracked));
 	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
 	struct str since = { 0 };
 
@@ -120,7 +121,7 @@ enum err message_each(struct call *c, struct board *b, const struct message_filt
 	stmt_bind_int(st, f->limit ? f->limit : -1);
 	stmt_bind_opt(st, f->mentions);
 	for (; stmt_row(st); out = &(*out)->next)
-		*out = decode(&c->mem, st);
+		*out = board_messages_decode(&c->mem, st);
 	return stmt_end(c, st);
 }
 
@@ -129,7 +130,7 @@ enum err message_find(struct call *c, struct board *b, int64_t id, struct messag
 	AUTO_STMT *st = db_stmt(b->db, "SELECT " COLUMNS " FROM messages WHERE id = ?");
 
 	stmt_bind_int(st, id);
-	*out = stmt_row(st) ? decode(&c->mem, st) : NULL;
+	*out = stmt_row(st) ? board_messages_decode(&c->mem, st) : NULL;
 	return stmt_end(c, st);
 }
 

@@ -24,8 +24,8 @@ enum err reads_each(struct call *c, struct board *b, struct str agent, struct sp
 }
 
 /* Widens the span over all that it touches, which then give way to it. */
-static enum err absorb(struct call *c, struct board *b, struct str agent,
-		       struct span *span)
+static enum err board_reads_absorb(struct call *c, struct board *b, struct str agent,
+				   struct span *span)
 {
 	AUTO_STMT *find = db_stmt(
 		b->db, "SELECT min(first), max(last) FROM reads"
@@ -53,12 +53,12 @@ static enum err absorb(struct call *c, struct board *b, struct str agent,
 	return stmt_run(c, drop);
 }
 
-static enum err insert(struct call *c, struct board *b, struct str agent,
-		       struct span span)
+static enum err board_reads_insert(struct call *c, struct board *b, struct str agent,
+				   struct span span)
 {
 	AUTO_STMT *st =
 		db_stmt(b->db, "INSERT INTO reads (agent, first, last) VALUES (?, ?, ?)");
-	enum err e = absorb(c, b, agent, &span);
+	enum err e = board_reads_absorb(c, b, agent, &span);
 
 	if (e)
 		return e;
@@ -69,8 +69,8 @@ static enum err insert(struct call *c, struct board *b, struct str agent,
 }
 
 /* Most spans only lengthen the one before, and nothing lies beyond. */
-static enum err lengthen(struct call *c, struct board *b, struct str agent,
-			 struct span span, bool *done)
+static enum err board_reads_lengthen(struct call *c, struct board *b, struct str agent,
+				     struct span span, bool *done)
 {
 	AUTO_STMT *st = db_stmt(b->db, "UPDATE reads SET last = ?3 WHERE agent = ?1"
 				       " AND last BETWEEN ?2 - 1 AND ?3"
@@ -89,9 +89,9 @@ static enum err lengthen(struct call *c, struct board *b, struct str agent,
 enum err reads_add(struct call *c, struct board *b, struct str agent, struct span span)
 {
 	bool done;
-	enum err e = lengthen(c, b, agent, span, &done);
+	enum err e = board_reads_lengthen(c, b, agent, span, &done);
 
-	return e || done ? e : insert(c, b, agent, span);
+	return e || done ? e : board_reads_insert(c, b, agent, span);
 }
 
 bool reads_note(struct board *b, struct str agent, const struct span *spans)
@@ -112,8 +112,8 @@ bool reads_note(struct board *b, struct str agent, const struct span *spans)
 }
 
 /* Two words have an index; for the others, the first few messages tell. */
-static enum err highest(struct call *c, struct board *b, struct gap gap, int64_t most,
-			int *priority)
+static enum err board_reads_highest(struct call *c, struct board *b, struct gap gap,
+				    int64_t most, int *priority)
 {
 	AUTO_STMT *st = db_stmt(
 		b->db,
@@ -145,5 +145,5 @@ enum err gap_count(struct call *c, struct board *b, struct gap gap, int64_t most
 	*count = stmt_row(st) ? stmt_int(st) : 0;
 	if ((e = stmt_end(c, st)) || (!*count && most))
 		return e;
-	return highest(c, b, gap, most, priority);
+	return board_reads_highest(c, b, gap, most, priority);
 }

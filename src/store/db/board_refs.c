@@ -6,7 +6,7 @@
 
 enum { LAG = 64 }; /* messages without references that the index may be behind */
 
-static enum err known(struct call *c, struct board *b, int64_t *upto)
+static enum err board_refs_known(struct call *c, struct board *b, int64_t *upto)
 {
 	AUTO_STMT *st = db_stmt(b->db, "SELECT message FROM refs WHERE ref = ''");
 
@@ -14,7 +14,7 @@ static enum err known(struct call *c, struct board *b, int64_t *upto)
 	return stmt_end(c, st);
 }
 
-static enum err extend(struct call *c, struct board *b, int64_t upto)
+static enum err board_refs_extend(struct call *c, struct board *b, int64_t upto)
 {
 	AUTO_STMT *add = db_stmt(
 		b->db, "INSERT OR IGNORE INTO refs"
@@ -28,7 +28,7 @@ static enum err extend(struct call *c, struct board *b, int64_t upto)
 	return stmt_run(c, add);
 }
 
-static enum err mark(struct call *c, struct board *b, int64_t upto)
+static enum err board_refs_mark(struct call *c, struct board *b, int64_t upto)
 {
 	AUTO_STMT *st = db_stmt(b->db, "UPDATE refs SET message = ? WHERE ref = ''");
 
@@ -43,9 +43,9 @@ enum err refs_follow(struct call *c, struct board *b, const struct message *m)
 
 	if (str_is(m->refs, "[]") && m->id % LAG)
 		return ERR_OK;
-	if ((e = known(c, b, &upto)) || (e = extend(c, b, upto)))
+	if ((e = board_refs_known(c, b, &upto)) || (e = board_refs_extend(c, b, upto)))
 		return e;
-	return mark(c, b, m->id);
+	return board_refs_mark(c, b, m->id);
 }
 
 enum err refs_forget(struct call *c, struct board *b)

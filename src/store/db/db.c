@@ -64,7 +64,7 @@ enum { KEPT = 8 };
 static struct db *kept[KEPT];
 static bool keeping;
 
-static enum err fail(struct call *c, struct db *db, int rc)
+static enum err db_fail(struct call *c, struct db *db, int rc)
 {
 	int reason = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN ?
 			     sqlite3_system_errno(db->raw) :
@@ -156,7 +156,7 @@ static int full_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
 }
 
 /* One thread, and nobody asks how much memory it uses; both would cost every call. */
-static void configure(void)
+static void db_configure(void)
 {
 	static bool done;
 
@@ -203,7 +203,7 @@ void db_limit_time(struct db *db, int ms)
  * wide, and no value is longer than a file that we would read. A file that is being made
  * may go without a journal, which SQLite counts as dangerous.
  */
-static void harden(struct db *db)
+static void db_harden(struct db *db)
 {
 	const struct {
 		int option, on;
@@ -232,7 +232,7 @@ static int open_raw(struct db *db, int flags, struct str name)
 {
 	int rc;
 
-	configure();
+	db_configure();
 	sqlite3_close(db->raw);
 	db->raw = NULL;
 	rc = sqlite3_open_v2(name.p, &db->raw, flags | SQLITE_OPEN_NOFOLLOW, NULL);
@@ -244,7 +244,7 @@ static int open_raw(struct db *db, int flags, struct str name)
 	sqlite3_busy_timeout(db->raw, db->wait_ms);
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
-	harden(db);
+	db_harden(db);
 	begin_query(db);
 	return SQLITE_OK;
 }
@@ -257,7 +257,7 @@ static struct str short_path(struct call *c, struct db *db)
 {
 	enum { ROOM = 32 }; /* for "-journal" and the like */
 
-	configure();
+	db_configure();
 	if (db->real.n + ROOM <= (size_t)system_vfs->mxPathname)
 		return db->real;
 	if (db->folder < 0)
@@ -270,7 +270,7 @@ static struct str short_path(struct call *c, struct db *db)
 }
 
 /* The path as SQLite wants it where something is asked of it too. */
-static struct str uri(struct arena *mem, struct str path, const char *query)
+static struct str db_uri(struct arena *mem, struct str path, const char *query)
 {
 	struct buf b = { .mem = mem };
 
@@ -285,26 +285,26 @@ static struct str uri(struct arena *mem, struct str path, const char *query)
 }
 
 /* True if the log of the database can be used, which is only known by reading. */
-static int probe(struct db *db)
+static int db_probe(struct db *db)
 {
 	return sqlite3_exec(db->raw, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL,
 			    NULL);
 }
 
-static bool forbidden(int rc)
+static bool db_forbidden(int rc)
 {
 	return (rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY;
 }
 
-static int open_as(struct call *c, struct db *db, const char *query)
+static int db_open_as(struct call *c, struct db *db, const char *query)
 {
 	int rc = open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-			  uri(&c->mem, short_path(c, db), query));
+			  db_uri(&c->mem, short_path(c, db), query));
 
 	if (!rc)
 		rc = sqlite3_exec(db->raw, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL,
 				  NULL);
-	return rc ? rc : probe(db);
+	return rc ? rc : db_probe(db);
 }
 
 /*
@@ -318,16 +318,16 @@ static int open_read(struct call *c, struct db *db)
 	int rc = open_raw(db, SQLITE_OPEN_READWRITE, short_path(c, db));
 
 	if (!rc)
-		rc = probe(db);
-	if (!forbidden(rc))
+		rc = db_probe(db);
+	if (!db_forbidden(rc))
 		return rc;
 	rc = open_raw(db, SQLITE_OPEN_READONLY, short_path(c, db));
 	if (!rc)
-		rc = probe(db);
-	if (!forbidden(rc))
+		rc = db_probe(db);
+	if (!db_forbidden(rc))
 		return rc;
-	return open_as(c, db,
-		       file_exists(&c->mem, wal) ? "?vfs=abacus-none" : "?immutable=1");
+	return db_open_as(
+		c, db, file_exists(&c->mem, wal) ? "?vfs=abacus-none" : "?immutable=1");
 }
 
 static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)
@@ -360,7 +360,7 @@ static int open_write(struct call *c, struct db *db, enum db_mode mode)
 static int open_still(struct call *c, struct db *db)
 {
 	return open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-			uri(&c->mem, short_path(c, db), "?immutable=1"));
+			db_uri(&c->mem, short_path(c, db), "?immutable=1"));
 }
 
 static void end_made(struct stmt *st)
@@ -372,7 +372,7 @@ static void end_made(struct stmt *st)
 	free(st);
 }
 
-static void end(struct db *db)
+static void db_end(struct db *db)
 {
 	for (int i = 0; i < db->cached; i++)
 		sqlite3_finalize(db->cache[i].raw);
@@ -407,13 +407,13 @@ static struct db *find_kept(struct call *c, struct str path, enum db_mode mode)
 		kept[i] = NULL;
 		if (db->file == file)
 			return db;
-		end(db);
+		db_end(db);
 	}
 	return NULL;
 }
 
 /* A name that ends with its call would not do. */
-static bool keep(struct db *db)
+static bool db_keep_open(struct db *db)
 {
 	bool well = keeping && db->file && !db->spoilt;
 
@@ -424,7 +424,7 @@ static bool keep(struct db *db)
 	if (!sqlite3_get_autocommit(db->raw))
 		db_rollback(db);
 	if (kept[KEPT - 1])
-		end(kept[KEPT - 1]);
+		db_end(kept[KEPT - 1]);
 	memmove(kept + 1, kept, sizeof kept - sizeof *kept);
 	kept[0] = db;
 	return true;
@@ -434,7 +434,7 @@ static bool keep(struct db *db)
  * SQLite opens the database and the files that it keeps beside it by name. None of them
  * may be a link to somewhere else, or a FIFO that it would wait for.
  */
-static enum err check_files(struct call *c, struct str path)
+static enum err db_check_files(struct call *c, struct str path)
 {
 	static const char *const part[] = { "", "-wal", "-shm", "-journal" };
 	enum err e = ERR_OK;
@@ -463,7 +463,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	enum err e;
 	int rc;
 
-	if (!in_memory && (e = check_files(c, path)))
+	if (!in_memory && (e = db_check_files(c, path)))
 		return e;
 
 	if (keeping && (db = find_kept(c, path, mode))) {
@@ -484,8 +484,8 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	     mode == DB_STILL ? open_still(c, db) :
 				open_write(c, db, mode);
 	if (rc) {
-		e = fail(c, db, rc);
-		end(db);
+		e = db_fail(c, db, rc);
+		db_end(db);
 		return e;
 	}
 	if (keeping && mode != DB_CREATE && mode != DB_STILL &&
@@ -498,8 +498,8 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 
 void db_close(struct db *db)
 {
-	if (db && !keep(db))
-		end(db);
+	if (db && !db_keep_open(db))
+		db_end(db);
 }
 
 enum err db_exec(struct call *c, struct db *db, const char *sql)
@@ -509,7 +509,7 @@ enum err db_exec(struct call *c, struct db *db, const char *sql)
 	fault_point();
 	begin_query(db);
 	rc = sqlite3_exec(db->raw, sql, NULL, NULL, NULL);
-	return rc ? fail(c, db, rc) : ERR_OK;
+	return rc ? db_fail(c, db, rc) : ERR_OK;
 }
 
 enum err db_snapshot(struct call *c, struct db *db)
@@ -556,7 +556,7 @@ enum err db_commit(struct call *c, struct db *db)
 	if (!db->scratch)
 		call_stored(c, after_commit(rc));
 	if (rc) {
-		enum err e = fail(c, db, rc);
+		enum err e = db_fail(c, db, rc);
 
 		db_rollback(db);
 		return e;
@@ -610,8 +610,8 @@ enum err db_is_empty(struct call *c, struct db *db, bool *empty)
 	return stmt_end(c, st);
 }
 
-static enum err unexpected(struct call *c, const struct db *db, const char *name,
-			   const char *what)
+static enum err db_unexpected(struct call *c, const struct db *db, const char *name,
+			      const char *what)
 {
 	return call_fail(c, ERR_DAMAGED, "in '" STR_FMT "', '%s' %s", STR_ARG(db->path),
 			 name, what);
@@ -634,17 +634,17 @@ static enum err check_table(struct call *c, struct db *db, const struct db_table
 	for (const char *const *column = t->columns; *column; column++)
 		if (sqlite3_table_column_metadata(db->raw, "main", t->name, *column, NULL,
 						  NULL, NULL, NULL, NULL))
-			return unexpected(c, db, t->name,
-					  arena_fmt(&c->mem,
-						    "is not a table with a column '%s'",
-						    *column)
-						  .p);
+			return db_unexpected(
+				c, db, t->name,
+				arena_fmt(&c->mem, "is not a table with a column '%s'",
+					  *column)
+					.p);
 	return ERR_OK;
 }
 
 /* No virtual tables but the one that takes JSON apart, no long patterns, and every page
  * is checked when it is read. */
-static enum err distrust(struct call *c, struct db *db)
+static enum err db_distrust(struct call *c, struct db *db)
 {
 	const char *keep[] = { "json_each", NULL };
 
@@ -667,10 +667,10 @@ static enum err check_kinds(struct call *c, struct db *db, const struct db_table
 	while (!t && stmt_row(st))
 		t = find_table(tables, arena_cstr(&c->mem, stmt_str(st, &c->mem)));
 	if (t)
-		return unexpected(c, db, t->name,
-				  str_is(stmt_str(st, &c->mem), "trigger") ?
-					  "has a trigger" :
-					  "is not a table");
+		return db_unexpected(c, db, t->name,
+				     str_is(stmt_str(st, &c->mem), "trigger") ?
+					     "has a trigger" :
+					     "is not a table");
 	return stmt_end(c, st);
 }
 
@@ -694,7 +694,7 @@ enum err db_expect_schema(struct call *c, struct db *db, const char *const *sche
 		if (!ours.p)
 			ours = schema_normalise(&c->mem, buf_str(&all));
 		if ((fault = schema_fault(&c->mem, ours, &row, &table)))
-			return unexpected(c, db, arena_cstr(&c->mem, table), fault);
+			return db_unexpected(c, db, arena_cstr(&c->mem, table), fault);
 	}
 	return stmt_end(c, st);
 }
@@ -702,7 +702,7 @@ enum err db_expect_schema(struct call *c, struct db *db, const char *const *sche
 enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
 		   const char *const *schema)
 {
-	enum err e = distrust(c, db);
+	enum err e = db_distrust(c, db);
 
 	if (!e)
 		e = check_kinds(c, db, tables);
@@ -738,7 +738,7 @@ enum err db_check(struct call *c, struct db *db)
 			 STR_ARG(db->path), STR_ARG(last));
 }
 
-static struct stmt *prepare(struct db *db, const char *sql)
+static struct stmt *db_prepare(struct db *db, const char *sql)
 {
 	struct stmt *st = &db->cache[db->cached++];
 
@@ -757,7 +757,7 @@ struct stmt *db_stmt(struct db *db, const char *sql)
 		if (db->cache[i].sql == sql)
 			st = &db->cache[i];
 	if (!st)
-		st = prepare(db, sql);
+		st = db_prepare(db, sql);
 	assert(!st->lent);
 	st->lent = true;
 	return st;
@@ -828,7 +828,7 @@ void stmt_done(struct stmt **st)
 		keep_made(s);
 }
 
-static void note(struct stmt *st, int rc)
+static void db_note(struct stmt *st, int rc)
 {
 	if (!st->failed && rc != SQLITE_ROW && rc != SQLITE_DONE)
 		st->failed = rc;
@@ -836,13 +836,13 @@ static void note(struct stmt *st, int rc)
 
 void stmt_bind_str(struct stmt *st, struct str s)
 {
-	note(st, sqlite3_bind_text64(st->raw, ++st->bound, s.p, s.n, SQLITE_STATIC,
-				     SQLITE_UTF8));
+	db_note(st, sqlite3_bind_text64(st->raw, ++st->bound, s.p, s.n, SQLITE_STATIC,
+					SQLITE_UTF8));
 }
 
 void stmt_bind_int(struct stmt *st, int64_t v)
 {
-	note(st, sqlite3_bind_int64(st->raw, ++st->bound, v));
+	db_note(st, sqlite3_bind_int64(st->raw, ++st->bound, v));
 }
 
 void stmt_skip(struct stmt *st, int count)
@@ -872,7 +872,7 @@ bool stmt_row(struct stmt *st)
 	}
 	st->db->deadline = st->deadline;
 	rc = sqlite3_step(st->raw);
-	note(st, rc);
+	db_note(st, rc);
 	return rc == SQLITE_ROW;
 }
 
@@ -917,7 +917,7 @@ int64_t stmt_int_or(struct stmt *st, int64_t absent)
 
 enum err stmt_end(struct call *c, struct stmt *st)
 {
-	return st->failed ? fail(c, st->db, st->failed) : ERR_OK;
+	return st->failed ? db_fail(c, st->db, st->failed) : ERR_OK;
 }
 
 enum err stmt_run(struct call *c, struct stmt *st)

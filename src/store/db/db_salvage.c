@@ -28,7 +28,7 @@ struct salvage {
 	int tries;
 };
 
-static void tell(struct salvage *s, struct str text)
+static void db_salvage_tell(struct salvage *s, struct str text)
 {
 	json_str(&s->lost, text);
 }
@@ -38,15 +38,17 @@ static void tell_rows(struct salvage *s)
 	struct arena *mem = &s->c->mem;
 
 	if (s->from && s->from == s->to)
-		tell(s, arena_fmt(mem, "row %lld of '%s'", (long long)s->from, s->table));
+		db_salvage_tell(s, arena_fmt(mem, "row %lld of '%s'", (long long)s->from,
+					     s->table));
 	else if (s->from)
-		tell(s, arena_fmt(mem, "rows %lld to %lld of '%s'", (long long)s->from,
-				  (long long)s->to, s->table));
+		db_salvage_tell(s, arena_fmt(mem, "rows %lld to %lld of '%s'",
+					     (long long)s->from, (long long)s->to,
+					     s->table));
 	s->from = s->to = 0;
 }
 
 /* Rows that follow each other are told of together. */
-static void lose(struct salvage *s, int64_t from, int64_t to)
+static void db_salvage_lose(struct salvage *s, int64_t from, int64_t to)
 {
 	if (s->from && from != s->to + 1)
 		tell_rows(s);
@@ -74,7 +76,7 @@ static enum err read_columns(struct salvage *s)
 }
 
 /* True: all rows that the condition names were copied. */
-static bool copy(struct salvage *s, struct str condition)
+static bool db_salvage_copy(struct salvage *s, struct str condition)
 {
 	struct str sql = arena_fmt(&s->c->mem,
 				   "INSERT OR IGNORE INTO main.%s (" STR_FMT
@@ -96,11 +98,11 @@ static void copy_range(struct salvage *s, int64_t from, int64_t to)
 	int64_t middle = from + (to - from) / 2;
 
 	if (from > to ||
-	    copy(s, arena_fmt(&s->c->mem, "WHERE rowid BETWEEN %lld AND %lld",
-			      (long long)from, (long long)to)))
+	    db_salvage_copy(s, arena_fmt(&s->c->mem, "WHERE rowid BETWEEN %lld AND %lld",
+					 (long long)from, (long long)to)))
 		return;
 	if (from == to || s->tries > TRIES_MOST) {
-		lose(s, from, to);
+		db_salvage_lose(s, from, to);
 		return;
 	}
 	copy_range(s, from, middle);
@@ -113,11 +115,11 @@ static void copy_from_ends(struct salvage *s)
 	static const char *const order[] = { "", "ORDER BY 1 DESC, 2 DESC " };
 	struct arena *mem = &s->c->mem;
 
-	tell(s, arena_fmt(mem, "some rows of '%s'", s->table));
+	db_salvage_tell(s, arena_fmt(mem, "some rows of '%s'", s->table));
 	for (int i = 0; i < 2; i++)
 		for (int64_t n = 1; n < 1 << 20; n *= 2)
-			if (!copy(s,
-				  arena_fmt(mem, "%sLIMIT %lld", order[i], (long long)n)))
+			if (!db_salvage_copy(s, arena_fmt(mem, "%sLIMIT %lld", order[i],
+							  (long long)n)))
 				break;
 }
 
@@ -141,11 +143,11 @@ static enum err copy_table(struct salvage *s, const struct db_table *t)
 
 	s->table = t->name;
 	s->tries = 0;
-	if ((e = read_columns(s)) || copy(s, STR("")))
+	if ((e = read_columns(s)) || db_salvage_copy(s, STR("")))
 		return e;
 	if (find_last(s, &last))
 		copy_range(s, 1, last);
-	else if (copy(s, STR("WHERE rowid < 0"))) /* it has row numbers */
+	else if (db_salvage_copy(s, STR("WHERE rowid < 0"))) /* it has row numbers */
 		copy_range(s, 1, 1 << 20);
 	else
 		copy_from_ends(s);
@@ -228,7 +230,8 @@ static enum err copy_all(struct salvage *s, struct str work, const struct db_pla
 	attached = !e;
 	c->code = ERR_OK;
 	if (!attached)
-		tell(s, STR("everything: the list of its tables cannot be read"));
+		db_salvage_tell(s,
+				STR("everything: the list of its tables cannot be read"));
 	for (const struct db_table *t = plan->tables; attached && t->name; t++)
 		if ((e = copy_table(s, t)))
 			return e;
@@ -237,7 +240,7 @@ static enum err copy_all(struct salvage *s, struct str work, const struct db_pla
 	return plan->after ? db_exec(c, s->db, plan->after) : ERR_OK;
 }
 
-static enum err replace(struct call *c, struct str made, struct str path)
+static enum err db_salvage_replace(struct call *c, struct str made, struct str path)
 {
 	static const char *const part[] = { "-wal", "-shm" };
 	enum err e = ERR_OK;
@@ -251,8 +254,8 @@ static enum err replace(struct call *c, struct str made, struct str path)
 }
 
 /* The new database is whole, and on the medium, before it takes the place of the old. */
-static enum err build(struct call *c, struct salvage *s, struct str path, struct str made,
-		      const struct db_plan *plan)
+static enum err db_salvage_build(struct call *c, struct salvage *s, struct str path,
+				 struct str made, const struct db_plan *plan)
 {
 	struct str work = arena_fmt(&c->mem, STR_FMT ".work", STR_ARG(path)), content;
 	enum err e;
@@ -271,8 +274,8 @@ static enum err build(struct call *c, struct salvage *s, struct str path, struct
 	return e ? e : file_own_replace(c, made, content, 0600); /* synced */
 }
 
-static enum err salvage(struct call *c, struct mend *m, struct str path,
-			const struct db_plan *plan)
+static enum err db_salvage_salvage(struct call *c, struct mend *m, struct str path,
+				   const struct db_plan *plan)
 {
 	struct salvage s = { .c = c, .lost.out.mem = &c->mem };
 	struct str why = c->message, kept, log,
@@ -281,9 +284,10 @@ static enum err salvage(struct call *c, struct mend *m, struct str path,
 
 	c->code = ERR_OK;
 	json_array(&s.lost);
-	if ((e = build(c, &s, path, made, plan)) || (e = mend_keep(c, path, &kept)) ||
+	if ((e = db_salvage_build(c, &s, path, made, plan)) ||
+	    (e = mend_keep(c, path, &kept)) ||
 	    (e = mend_keep(c, arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path)), &log)) ||
-	    (e = replace(c, made, path))) {
+	    (e = db_salvage_replace(c, made, path))) {
 		unlink(arena_cstr(&c->mem, made));
 		return e;
 	}
@@ -300,7 +304,7 @@ static enum err salvage(struct call *c, struct mend *m, struct str path,
 }
 
 /* SQLite takes a damaged version for one that it may only read. */
-static enum err check_header(struct call *c, struct str path)
+static enum err db_salvage_check_header(struct call *c, struct str path)
 {
 	struct str head;
 	enum err e = file_read_part(c, path, 0, 20, &head);
@@ -324,7 +328,7 @@ enum err db_mend(struct call *c, struct mend *m, struct str path,
 	if (!found.size)
 		e = call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is empty", STR_ARG(path));
 	else if (!(e = db_open(c, path, DB_READ, WAIT_MS, &db)) &&
-		 !(e = db_check(c, db)) && !(e = check_header(c, path)))
+		 !(e = db_check(c, db)) && !(e = db_salvage_check_header(c, path)))
 		e = check ? check(c, db, path) : ERR_OK;
 	db_close(db);
 	if (!e)
@@ -334,7 +338,7 @@ enum err db_mend(struct call *c, struct mend *m, struct str path,
 	if (e != ERR_DAMAGED)
 		return e;
 	if (m->fix)
-		return salvage(c, m, path, plan);
+		return db_salvage_salvage(c, m, path, plan);
 	mend_tell(m, &(struct mend_finding){ .file = path,
 					     .status = "error",
 					     .message = c->message,

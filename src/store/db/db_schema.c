@@ -18,7 +18,7 @@ static bool is_word_byte(char ch)
 }
 
 /* What is neither a token nor part of one. A comment without an end goes to the end. */
-static struct str skip_blanks(struct str sql)
+static struct str db_schema_skip_blanks(struct str sql)
 {
 	const char *end;
 
@@ -57,7 +57,7 @@ static size_t quoted_length(struct str sql)
 /* False at the end. A NUL ends it, as it does for SQLite. */
 static bool next_token(struct str *sql, struct token *out)
 {
-	struct str rest = skip_blanks(*sql);
+	struct str rest = db_schema_skip_blanks(*sql);
 	size_t n = 1;
 
 	if (!rest.n || !rest.p[0])
@@ -79,7 +79,7 @@ static bool next_token(struct str *sql, struct token *out)
 	return true;
 }
 
-static bool is(const struct token *t, const char *text)
+static bool db_schema_is(const struct token *t, const char *text)
 {
 	return (t->kind == WORD || t->kind == OTHER) && str_is(t->text, text);
 }
@@ -125,7 +125,7 @@ static void drop_condition(struct buf *b, const struct token *t)
 }
 
 /* `odd`: something in it could be read in two ways. */
-static struct str normalise(struct arena *mem, struct str sql, bool *odd)
+static struct str db_schema_normalise(struct arena *mem, struct str sql, bool *odd)
 {
 	struct buf b = { .mem = mem };
 	struct token t;
@@ -144,10 +144,10 @@ struct str schema_normalise(struct arena *mem, struct str sql)
 {
 	bool odd;
 
-	return normalise(mem, sql, &odd);
+	return db_schema_normalise(mem, sql, &odd);
 }
 
-static struct statement split(struct arena *mem, struct str text)
+static struct statement db_schema_split(struct arena *mem, struct str text)
 {
 	struct statement s = { 0 };
 	struct token t;
@@ -170,7 +170,7 @@ bool schema_is_verbatim(struct str schema, struct str sql)
 }
 
 /* The token at a place, or one that is nothing. */
-static const struct token *at(const struct statement *s, size_t i)
+static const struct token *db_schema_at(const struct statement *s, size_t i)
 {
 	static const struct token none = { .kind = ODD, .text = { "", 0 } };
 
@@ -179,7 +179,7 @@ static const struct token *at(const struct statement *s, size_t i)
 
 static struct str name_at(struct arena *mem, const struct statement *s, size_t i)
 {
-	const struct token *t = at(s, i);
+	const struct token *t = db_schema_at(s, i);
 	struct buf b = { .mem = mem };
 
 	if ((t->kind == QUOTED || t->kind == STRING) && t->text.n >= 2) {
@@ -195,8 +195,8 @@ static size_t group_end(const struct statement *s, size_t from)
 	int depth = 0;
 
 	for (size_t i = from; i < s->count; i++) {
-		depth += is(at(s, i), "(");
-		if (is(at(s, i), ")") && --depth <= 0)
+		depth += db_schema_is(db_schema_at(s, i), "(");
+		if (db_schema_is(db_schema_at(s, i), ")") && --depth <= 0)
 			return i;
 	}
 	return s->count;
@@ -205,7 +205,7 @@ static size_t group_end(const struct statement *s, size_t from)
 /* Is this part of it, blanks included, in our schema too? */
 static bool in_ours(struct str ours, const struct statement *s, size_t first, size_t last)
 {
-	const char *begin = at(s, first)->text.p, *end;
+	const char *begin = db_schema_at(s, first)->text.p, *end;
 
 	if (last >= s->count)
 		return false;
@@ -235,7 +235,7 @@ static bool is_own(struct arena *mem, struct str ours, struct str name)
 	return own_text(mem, ours, "", name).p || own_text(mem, ours, "virtual ", name).p;
 }
 
-static struct str lower(struct arena *mem, struct str text)
+static struct str db_schema_lower(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
 
@@ -265,16 +265,17 @@ static const char *table_fault(struct arena *mem, struct str ours,
 	size_t unique = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct token *t = at(s, i);
+		const struct token *t = db_schema_at(s, i);
 
-		unique += is(t, "unique");
-		if (is(t, "as"))
+		unique += db_schema_is(t, "unique");
+		if (db_schema_is(t, "as"))
 			return "has a computed column";
-		if (is(t, "on"))
+		if (db_schema_is(t, "on"))
 			return "has an ON clause of its own";
-		if (is(t, "check") && !in_ours(ours, s, i, group_end(s, i)))
+		if (db_schema_is(t, "check") && !in_ours(ours, s, i, group_end(s, i)))
 			return "has a CHECK of its own";
-		if (is(t, "default") && is(at(s, i + 1), "("))
+		if (db_schema_is(t, "default") &&
+		    db_schema_is(db_schema_at(s, i + 1), "("))
 			return "has a DEFAULT that is computed";
 	}
 	return unique > count_unique(own_text(mem, ours, "", name)) ?
@@ -286,14 +287,18 @@ static const char *table_fault(struct arena *mem, struct str ours,
  * Returns where that is, or `count`. */
 static size_t skip_column(const struct statement *s, size_t i)
 {
-	if (at(s, i)->kind != WORD && at(s, i)->kind != QUOTED)
+	if (db_schema_at(s, i)->kind != WORD && db_schema_at(s, i)->kind != QUOTED)
 		return s->count;
 	i++;
-	if (is(at(s, i), "collate"))
+	if (db_schema_is(db_schema_at(s, i), "collate"))
 		i += 2;
-	if (is(at(s, i), "asc") || is(at(s, i), "desc"))
+	if (db_schema_is(db_schema_at(s, i), "asc") ||
+	    db_schema_is(db_schema_at(s, i), "desc"))
 		i++;
-	return is(at(s, i), ",") || is(at(s, i), ")") ? i : s->count;
+	return db_schema_is(db_schema_at(s, i), ",") ||
+			       db_schema_is(db_schema_at(s, i), ")") ?
+		       i :
+		       s->count;
 }
 
 /* `on` is where it names its table. */
@@ -301,9 +306,9 @@ static const char *index_fault(struct str ours, const struct statement *s, size_
 {
 	size_t i = on + 3;
 
-	if (is(at(s, 1), "unique"))
+	if (db_schema_is(db_schema_at(s, 1), "unique"))
 		return "has a UNIQUE index of its own";
-	while (!is(at(s, (i = skip_column(s, i))), ")")) {
+	while (!db_schema_is(db_schema_at(s, (i = skip_column(s, i))), ")")) {
 		if (i >= s->count)
 			return "has an index that is computed";
 		i++;
@@ -314,12 +319,13 @@ static const char *index_fault(struct str ours, const struct statement *s, size_
 }
 
 /* Does a table of somebody else's refer to one of ours? */
-static bool refers(struct arena *mem, struct str ours, const struct statement *s,
-		   struct str *table)
+static bool db_schema_refers(struct arena *mem, struct str ours,
+			     const struct statement *s, struct str *table)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		*table = name_at(mem, s, i + 1);
-		if (is(at(s, i), "references") && is_own(mem, ours, *table))
+		if (db_schema_is(db_schema_at(s, i), "references") &&
+		    is_own(mem, ours, *table))
 			return true;
 	}
 	return false;
@@ -330,25 +336,28 @@ static const char *create_fault(struct arena *mem, struct str ours,
 				const struct schema_row *row, const struct statement *s,
 				struct str *table)
 {
-	size_t unique = is(at(s, 1), "unique");
+	size_t unique = db_schema_is(db_schema_at(s, 1), "unique");
 	struct str name = name_at(mem, s, 2), about;
 
-	if (is(at(s, 1), "table") && is(at(s, 3), "(")) {
-		if (is_own(mem, ours, name) || refers(mem, ours, s, &about)) {
+	if (db_schema_is(db_schema_at(s, 1), "table") &&
+	    db_schema_is(db_schema_at(s, 3), "(")) {
+		if (is_own(mem, ours, name) || db_schema_refers(mem, ours, s, &about)) {
 			*table = is_own(mem, ours, name) ? name : about;
 			return table_fault(mem, ours, s, name);
 		}
 		return is_own(mem, ours, *table) ? "is not a table" : NULL;
 	}
-	if (is(at(s, 1 + unique), "index") && is(at(s, 3 + unique), "on") &&
-	    is(at(s, 5 + unique), "(")) {
+	if (db_schema_is(db_schema_at(s, 1 + unique), "index") &&
+	    db_schema_is(db_schema_at(s, 3 + unique), "on") &&
+	    db_schema_is(db_schema_at(s, 5 + unique), "(")) {
 		about = name_at(mem, s, 4 + unique);
 		if (!is_own(mem, ours, about) && !is_own(mem, ours, *table))
 			return NULL;
 		*table = is_own(mem, ours, about) ? about : *table;
 		return index_fault(ours, s, 3 + unique);
 	}
-	return is_own(mem, ours, *table) || is_own(mem, ours, lower(mem, row->name)) ?
+	return is_own(mem, ours, *table) ||
+			       is_own(mem, ours, db_schema_lower(mem, row->name)) ?
 		       "is not a table" :
 		       NULL;
 }
@@ -357,14 +366,14 @@ const char *schema_fault(struct arena *mem, struct str ours, const struct schema
 			 struct str *table)
 {
 	bool odd;
-	struct str text = normalise(mem, row->sql, &odd);
+	struct str text = db_schema_normalise(mem, row->sql, &odd);
 	struct statement s;
 
-	*table = lower(mem, row->table);
+	*table = db_schema_lower(mem, row->table);
 	if (!odd && str_has(ours, text))
 		return NULL;
 	if (odd)
 		return "has a definition that can be read in two ways";
-	s = split(mem, text);
+	s = db_schema_split(mem, text);
 	return create_fault(mem, ours, row, &s, table);
 }

@@ -145,7 +145,8 @@ static enum err add_bytes(struct call *c, struct db *db, int64_t more)
 	return stmt_run(c, st);
 }
 
-static enum err put_reply(struct call *c, struct db *db, int64_t n, struct str reply)
+static enum err receipt_db_put_reply(struct call *c, struct db *db, int64_t n,
+				     struct str reply)
 {
 	AUTO_STMT *st = db_stmt(db, "INSERT INTO replies VALUES (?, ?)");
 	enum err e;
@@ -220,7 +221,8 @@ enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct rece
 	if ((e = stmt_run(c, st)) || !db_changes(db->db))
 		return e;
 	last = db_last_id(db->db);
-	if ((e = put_reply(c, db->db, last, r->reply)) || (e = bound_replies(c, db->db)))
+	if ((e = receipt_db_put_reply(c, db->db, last, r->reply)) ||
+	    (e = bound_replies(c, db->db)))
 		return e;
 	return drop_old(c, db->db, last, r->at);
 }

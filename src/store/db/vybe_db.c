@@ -73,7 +73,7 @@ static const struct db_table tables[] = {
 	{ 0 },
 };
 
-static enum err check_version(struct call *c, struct vybe_db *v, struct str path)
+static enum err vybe_db_check_version(struct call *c, struct vybe_db *v, struct str path)
 {
 	AUTO_STMT *st = NULL;
 	int64_t version;
@@ -106,7 +106,7 @@ static enum err make_tables(struct call *c, struct vybe_db *v)
 }
 
 /* The file is made before SQLite would, so that nobody else may ever read it. */
-static enum err make(struct call *c, struct vybe_db *v, struct str path)
+static enum err vybe_db_make(struct call *c, struct vybe_db *v, struct str path)
 {
 	struct file_found found;
 	enum err e = file_look(c, path, &found);
@@ -119,8 +119,8 @@ static enum err make(struct call *c, struct vybe_db *v, struct str path)
 	return db_open(c, path, DB_CREATE, WAIT_MS, &v->db);
 }
 
-static enum err open_writer(struct call *c, struct str path, int wait_ms,
-			    struct vybe_db *v)
+static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms,
+				    struct vybe_db *v)
 {
 	struct str lock = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
 	struct file_found found;
@@ -135,8 +135,9 @@ static enum err open_writer(struct call *c, struct str path, int wait_ms,
 		return e;
 	if (!c->still)
 		c->now_ms = moment_now();
-	e = there ? db_open(c, path, DB_WRITE, WAIT_MS, &v->db) : make(c, v, path);
-	if (e || (e = make_tables(c, v)) || (e = check_version(c, v, path)) ||
+	e = there ? db_open(c, path, DB_WRITE, WAIT_MS, &v->db) :
+		    vybe_db_make(c, v, path);
+	if (e || (e = make_tables(c, v)) || (e = vybe_db_check_version(c, v, path)) ||
 	    (e = db_begin(c, v->db)))
 		return e;
 	v->writing = true;
@@ -144,7 +145,7 @@ static enum err open_writer(struct call *c, struct str path, int wait_ms,
 }
 
 /* One without tables was only begun: nothing is in it. */
-static enum err open_reader(struct call *c, struct str path, struct vybe_db *v)
+static enum err vybe_db_open_reader(struct call *c, struct str path, struct vybe_db *v)
 {
 	bool empty;
 	enum err e = db_open(c, path, DB_READ, WAIT_MS, &v->db);
@@ -156,7 +157,7 @@ static enum err open_reader(struct call *c, struct str path, struct vybe_db *v)
 		v->db = NULL;
 		return ERR_OK;
 	}
-	if ((e = check_version(c, v, path)))
+	if ((e = vybe_db_check_version(c, v, path)))
 		return e;
 	return db_snapshot(c, v->db);
 }
@@ -171,9 +172,10 @@ enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode,
 	if (mode == VYBE_READ && ((e = file_look(c, path, &found)) || found.size <= 0))
 		return e;
 	if (mode != VYBE_READ)
-		e = open_writer(c, path, mode == VYBE_NOTE ? NOTE_WAIT_MS : WAIT_MS, out);
+		e = vybe_db_open_writer(c, path,
+					mode == VYBE_NOTE ? NOTE_WAIT_MS : WAIT_MS, out);
 	else
-		e = open_reader(c, path, out);
+		e = vybe_db_open_reader(c, path, out);
 	if (e)
 		vybe_db_close(out);
 	return e;
@@ -197,14 +199,14 @@ void vybe_db_close(struct vybe_db *v)
 }
 
 /* A store of another version is not damaged: it is for another program. */
-static enum err check_store(struct call *c, struct db *db, struct str path)
+static enum err vybe_db_check_store(struct call *c, struct db *db, struct str path)
 {
 	struct vybe_db v = { .db = db };
 	enum err e = db_expect(c, db, tables, ours);
 
-	return e                          ? e :
-	       check_version(c, &v, path) ? (c->code = ERR_INTERNAL_ERROR) :
-					    ERR_OK;
+	return e                                  ? e :
+	       vybe_db_check_version(c, &v, path) ? (c->code = ERR_INTERNAL_ERROR) :
+						    ERR_OK;
 }
 
 enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
@@ -225,7 +227,7 @@ enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
 		return e;
 	if (m->fix && (e = lock_take(c, name, WAIT_MS, &lock)))
 		return e;
-	return db_mend(c, m, path, &plan, check_store);
+	return db_mend(c, m, path, &plan, vybe_db_check_store);
 }
 
 /* --- the ledger --- */

@@ -134,7 +134,7 @@ enum err vybe_event_archive(struct call *c, struct vybe_db *v, int64_t keep,
 #define MEMORY_COLUMNS \
 	"id, scope, scope_id, key, value, type, kind, pinned, expires, created, updated"
 
-static struct memory_row *read_memory(struct call *c, struct stmt *st)
+static struct memory_row *vybe_rows_read_memory(struct call *c, struct stmt *st)
 {
 	struct memory_row *m = arena_new(&c->mem, struct memory_row);
 
@@ -170,7 +170,7 @@ enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope,
 	stmt_bind_int(st, c->now_ms);
 	stmt_bind_int(st, limit);
 	while (stmt_row(st)) {
-		*out = read_memory(c, st);
+		*out = vybe_rows_read_memory(c, st);
 		out = &(*out)->next;
 	}
 	return stmt_end(c, st);
@@ -193,7 +193,7 @@ enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope,
 	stmt_bind_str(st, key);
 	stmt_bind_int(st, c->now_ms);
 	if (stmt_row(st))
-		*out = read_memory(c, st);
+		*out = vybe_rows_read_memory(c, st);
 	return stmt_end(c, st);
 }
 

@@ -12,7 +12,8 @@ static enum err need_table(struct call *c, struct vybe_db *v)
 
 #define COLUMNS "agent, workspace, line, host, ended, heir, seen"
 
-static void read_row(struct call *c, struct stmt *st, struct host_session *out)
+static void vybe_sessions_read_row(struct call *c, struct stmt *st,
+				   struct host_session *out)
 {
 	out->agent = stmt_str(st, &c->mem);
 	out->workspace = stmt_str(st, &c->mem);
@@ -35,7 +36,7 @@ enum err vybe_session_find(struct call *c, struct vybe_db *v, struct str agent,
 	st = db_stmt(v->db, "SELECT " COLUMNS " FROM sessions WHERE agent = ?");
 	stmt_bind_str(st, agent);
 	if (stmt_row(st))
-		read_row(c, st, out);
+		vybe_sessions_read_row(c, st, out);
 	return stmt_end(c, st);
 }
 
@@ -69,7 +70,7 @@ enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspa
 	stmt_bind_int(st, limit);
 	while (stmt_row(st)) {
 		*out = arena_new(&c->mem, struct host_session);
-		read_row(c, st, *out);
+		vybe_sessions_read_row(c, st, *out);
 		out = &(*out)->next;
 	}
 	return stmt_end(c, st);

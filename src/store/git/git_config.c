@@ -17,14 +17,14 @@ struct parser {
 	void *arg;
 };
 
-static char lower(char ch)
+static char git_config_lower(char ch)
 {
 	return ch >= 'A' && ch <= 'Z' ? (char)(ch + ('a' - 'A')) : ch;
 }
 
 static bool is_letter(char ch)
 {
-	return lower(ch) >= 'a' && lower(ch) <= 'z';
+	return git_config_lower(ch) >= 'a' && git_config_lower(ch) <= 'z';
 }
 
 static bool is_key(char ch)
@@ -32,31 +32,31 @@ static bool is_key(char ch)
 	return is_letter(ch) || (ch >= '0' && ch <= '9') || ch == '-';
 }
 
-static bool is_blank(char ch)
+static bool git_config_is_blank(char ch)
 {
 	return ch == ' ' || ch == '\t' || ch == '\r';
 }
 
 /* The next character; a line's end where there is none. */
-static char peek(const struct parser *t)
+static char git_config_peek(const struct parser *t)
 {
 	return t->p < t->end ? *t->p : '\n';
 }
 
-static char take(struct parser *t)
+static char git_config_take(struct parser *t)
 {
 	return t->p < t->end ? *t->p++ : '\n';
 }
 
-static void skip_blanks(struct parser *t)
+static void git_config_skip_blanks(struct parser *t)
 {
-	while (is_blank(peek(t)))
+	while (git_config_is_blank(git_config_peek(t)))
 		t->p++;
 }
 
 static void skip_line(struct parser *t)
 {
-	while (peek(t) != '\n')
+	while (git_config_peek(t) != '\n')
 		t->p++;
 }
 
@@ -65,18 +65,18 @@ static bool parse_subsection(struct parser *t, struct buf *name)
 {
 	char ch;
 
-	skip_blanks(t);
-	if (take(t) != '"')
+	git_config_skip_blanks(t);
+	if (git_config_take(t) != '"')
 		return false;
 	buf_char(name, '.');
-	while ((ch = take(t)) != '"') {
+	while ((ch = git_config_take(t)) != '"') {
 		if (ch == '\\')
-			ch = take(t);
+			ch = git_config_take(t);
 		if (ch == '\n')
 			return false;
 		buf_char(name, ch);
 	}
-	return take(t) == ']';
+	return git_config_take(t) == ']';
 }
 
 static bool parse_section(struct parser *t)
@@ -84,16 +84,17 @@ static bool parse_section(struct parser *t)
 	struct buf name = { .mem = t->mem };
 	bool well;
 
-	while (is_key(peek(t)) || peek(t) == '.')
-		buf_char(&name, lower(take(t)));
-	well = is_blank(peek(t)) ? parse_subsection(t, &name) : take(t) == ']';
+	while (is_key(git_config_peek(t)) || git_config_peek(t) == '.')
+		buf_char(&name, git_config_lower(git_config_take(t)));
+	well = git_config_is_blank(git_config_peek(t)) ? parse_subsection(t, &name) :
+							 git_config_take(t) == ']';
 	buf_char(&name, '.');
 	t->section = buf_str(&name);
 	return well;
 }
 
 /* What a backslash and this character mean; 0: nothing, in Git. */
-static char escaped(char ch)
+static char git_config_escaped(char ch)
 {
 	switch (ch) {
 	case 'n':
@@ -111,29 +112,29 @@ static char escaped(char ch)
 }
 
 /* One character behind a backslash; a line's end there continues the value. */
-static bool parse_escape(struct parser *t, struct buf *b)
+static bool git_config_parse_escape(struct parser *t, struct buf *b)
 {
-	char ch = take(t);
+	char ch = git_config_take(t);
 
-	if (ch == '\r' && peek(t) == '\n')
-		ch = take(t);
+	if (ch == '\r' && git_config_peek(t) == '\n')
+		ch = git_config_take(t);
 	if (ch == '\n')
 		return true;
-	if ((ch = escaped(ch)))
+	if ((ch = git_config_escaped(ch)))
 		buf_char(b, ch);
 	return ch;
 }
 
 /* Blanks count inside of a value and in quotes, but not at its end. */
-static bool parse_value(struct parser *t, struct str *out)
+static bool git_config_parse_value(struct parser *t, struct str *out)
 {
 	struct buf b = { .mem = t->mem };
 	bool quoted = false;
 	size_t solid = 0;
 	char ch;
 
-	skip_blanks(t);
-	while ((ch = peek(t)) != '\n') {
+	git_config_skip_blanks(t);
+	while ((ch = git_config_peek(t)) != '\n') {
 		if (!quoted && (ch == '#' || ch == ';'))
 			break;
 		t->p++;
@@ -141,9 +142,9 @@ static bool parse_value(struct parser *t, struct str *out)
 			quoted = !quoted;
 		else if (ch != '\\')
 			buf_char(&b, ch);
-		else if (!parse_escape(t, &b))
+		else if (!git_config_parse_escape(t, &b))
 			return false;
-		if (quoted || !is_blank(ch))
+		if (quoted || !git_config_is_blank(ch))
 			solid = b.n;
 	}
 	skip_line(t);
@@ -157,19 +158,19 @@ static bool parse_setting(struct parser *t)
 	struct buf name = { .mem = t->mem };
 	struct str value = { 0 };
 
-	if (!is_letter(peek(t)) || !t->section.p)
+	if (!is_letter(git_config_peek(t)) || !t->section.p)
 		return false;
 	buf_put(&name, t->section);
-	while (is_key(peek(t)))
-		buf_char(&name, lower(take(t)));
-	skip_blanks(t);
-	if (peek(t) == '=') {
+	while (is_key(git_config_peek(t)))
+		buf_char(&name, git_config_lower(git_config_take(t)));
+	git_config_skip_blanks(t);
+	if (git_config_peek(t) == '=') {
 		t->p++;
-		if (!parse_value(t, &value))
+		if (!git_config_parse_value(t, &value))
 			return false;
-	} else if (peek(t) == '#' || peek(t) == ';') {
+	} else if (git_config_peek(t) == '#' || git_config_peek(t) == ';') {
 		skip_line(t);
-	} else if (peek(t) != '\n') {
+	} else if (git_config_peek(t) != '\n') {
 		return false;
 	}
 	t->see(t->arg, buf_str(&name), value);
@@ -190,7 +191,7 @@ void git_config_parse(struct arena *mem, struct str text, git_setting *see, void
 	while (well && t.p < t.end) {
 		char ch = *t.p;
 
-		if (ch == '\n' || is_blank(ch))
+		if (ch == '\n' || git_config_is_blank(ch))
 			t.p++;
 		else if (ch == '#' || ch == ';')
 			skip_line(&t);
@@ -220,7 +221,7 @@ struct str git_config_path(struct arena *mem, struct str value)
 	return value;
 }
 
-static void read_file(struct reading *r, struct str path);
+static void git_config_read_file(struct reading *r, struct str path);
 
 static void see_setting(void *arg, struct str name, struct str value)
 {
@@ -229,11 +230,11 @@ static void see_setting(void *arg, struct str name, struct str value)
 
 	r->see(r->arg, name, value);
 	if (str_is(name, "include.path") && value.n)
-		read_file(r, path_resolve(mem, path_parent(r->path),
-					  git_config_path(mem, value)));
+		git_config_read_file(r, path_resolve(mem, path_parent(r->path),
+						     git_config_path(mem, value)));
 }
 
-static void read_file(struct reading *r, struct str path)
+static void git_config_read_file(struct reading *r, struct str path)
 {
 	struct str text, outer = r->path;
 
@@ -258,7 +259,7 @@ static void read_system(struct reading *r)
 	const char *path = getenv("GIT_CONFIG_SYSTEM");
 
 	if (!is_true(getenv("GIT_CONFIG_NOSYSTEM")))
-		read_file(r, path ? str_of(path) : STR("/etc/gitconfig"));
+		git_config_read_file(r, path ? str_of(path) : STR("/etc/gitconfig"));
 }
 
 static void read_global(struct reading *r)
@@ -267,20 +268,21 @@ static void read_global(struct reading *r)
 	struct arena *mem = &r->c->mem;
 
 	if (path) {
-		read_file(r, str_of(path));
+		git_config_read_file(r, str_of(path));
 		return;
 	}
 	if (xdg && *xdg)
-		read_file(r, path_join(mem, str_of(xdg), STR("git/config")));
+		git_config_read_file(r, path_join(mem, str_of(xdg), STR("git/config")));
 	if (!path_home_known())
 		return;
 	if (!xdg || !*xdg)
-		read_file(r, path_join(mem, path_home(), STR(".config/git/config")));
-	read_file(r, path_join(mem, path_home(), STR(".gitconfig")));
+		git_config_read_file(
+			r, path_join(mem, path_home(), STR(".config/git/config")));
+	git_config_read_file(r, path_join(mem, path_home(), STR(".gitconfig")));
 }
 
 /* "Section.Sub.Key" as a user may write it: the ends of it in lower case. */
-static struct str canonical(struct arena *mem, struct str key)
+static struct str git_config_canonical(struct arena *mem, struct str key)
 {
 	char *copy = (char *)arena_copy(mem, key).p;
 	size_t first = 0, last = key.n;
@@ -291,7 +293,7 @@ static struct str canonical(struct arena *mem, struct str key)
 		last--;
 	for (size_t i = 0; i < key.n; i++)
 		if (i < first || i >= last)
-			copy[i] = lower(copy[i]);
+			copy[i] = git_config_lower(copy[i]);
 	return (struct str){ copy, key.n };
 }
 
@@ -308,7 +310,7 @@ static void read_environment(struct reading *r)
 		value = getenv(arena_fmt(mem, "GIT_CONFIG_VALUE_%lld", (long long)i).p);
 		if (!key || !value)
 			return;
-		r->see(r->arg, canonical(mem, str_of(key)), str_of(value));
+		r->see(r->arg, git_config_canonical(mem, str_of(key)), str_of(value));
 	}
 }
 
@@ -339,7 +341,7 @@ enum err git_config_user(struct call *c, struct str common, struct str *out)
 	read_system(&r);
 	read_global(&r);
 	if (common.p)
-		read_file(&r, path_join(&c->mem, common, STR("config")));
+		git_config_read_file(&r, path_join(&c->mem, common, STR("config")));
 	read_environment(&r);
 	c->code = ERR_OK;
 	*out = name.n ? name : (struct str){ 0 };

@@ -18,13 +18,14 @@ static const char *const words[] = {
 };
 const struct names hook_changes = { words, sizeof words / sizeof *words, NULL };
 
-static struct str path_of(struct call *c, struct str dir, const struct git_hook *hook)
+static struct str git_hooks_path_of(struct call *c, struct str dir,
+				    const struct git_hook *hook)
 {
 	return path_join(&c->mem, dir, str_of(hook->name));
 }
 
 /* The text before the section and after it; false: there is no section. */
-static bool cut(struct str text, struct str *before, struct str *after)
+static bool git_hooks_cut(struct str text, struct str *before, struct str *after)
 {
 	const char *from = str_find(text, STR(BEGIN)), *to;
 
@@ -63,7 +64,7 @@ static bool is_shell(struct str text)
 	       str_is(program, "ksh") || str_is(program, "ash");
 }
 
-static enum err refuse(struct call *c, struct str path, const char *why)
+static enum err git_hooks_refuse(struct call *c, struct str path, const char *why)
 {
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(path), why);
 	return call_step(c, "Let it call 'bb agent guard --staged' (pre-commit) or 'bb "
@@ -73,28 +74,30 @@ static enum err refuse(struct call *c, struct str path, const char *why)
 
 enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *hook)
 {
-	struct str path = path_of(c, dir, hook), text;
+	struct str path = git_hooks_path_of(c, dir, hook), text;
 	struct stat st;
 	enum err e = file_read_regular(c, path, &text);
 
 	if (e || !text.p)
 		return e;
 	if (stat(arena_cstr(&c->mem, path), &st) == 0 && !(st.st_mode & 0111))
-		return refuse(c, path, "is not executable, so Git does not run it");
-	return is_shell(text) ? ERR_OK : refuse(c, path, "is not a script of a shell");
+		return git_hooks_refuse(c, path,
+					"is not executable, so Git does not run it");
+	return is_shell(text) ? ERR_OK :
+				git_hooks_refuse(c, path, "is not a script of a shell");
 }
 
 enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hook,
 		      enum hook_change *out)
 {
-	struct str path = path_of(c, dir, hook), text, before, after, first;
+	struct str path = git_hooks_path_of(c, dir, hook), text, before, after, first;
 	struct buf b = { .mem = &c->mem };
 	bool ours;
 	enum err e = file_read_regular(c, path, &text);
 
 	if (e)
 		return e;
-	ours = cut(text, &before, &after);
+	ours = git_hooks_cut(text, &before, &after);
 	*out = !text.p ? HOOK_MADE : ours ? HOOK_RENEWED : HOOK_ADDED;
 	if (!text.p) {
 		before = STR(SHEBANG);
@@ -127,12 +130,12 @@ enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hoo
 enum err git_hook_remove(struct call *c, struct str dir, const struct git_hook *hook,
 			 enum hook_change *out)
 {
-	struct str path = path_of(c, dir, hook), text, before, after;
+	struct str path = git_hooks_path_of(c, dir, hook), text, before, after;
 	struct buf b = { .mem = &c->mem };
 	enum err e = file_read_regular(c, path, &text);
 
 	*out = HOOK_SAME;
-	if (e || !text.p || !cut(text, &before, &after))
+	if (e || !text.p || !git_hooks_cut(text, &before, &after))
 		return e;
 	*out = HOOK_TAKEN_OUT;
 	buf_put(&b, before);

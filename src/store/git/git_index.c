@@ -29,7 +29,7 @@ struct reader {
 };
 
 /* The next n bytes, which stay in the block; NULL: the file ends before. */
-static const unsigned char *look(struct reader *r, size_t n)
+static const unsigned char *git_index_peek(struct reader *r, size_t n)
 {
 	while (r->held < n) {
 		ssize_t got;
@@ -49,9 +49,9 @@ static const unsigned char *look(struct reader *r, size_t n)
 	return r->block + r->at;
 }
 
-static const unsigned char *take(struct reader *r, size_t n)
+static const unsigned char *git_index_take(struct reader *r, size_t n)
 {
-	const unsigned char *p = look(r, n);
+	const unsigned char *p = git_index_peek(r, n);
 
 	if (p) {
 		r->at += n;
@@ -60,7 +60,7 @@ static const unsigned char *take(struct reader *r, size_t n)
 	return p;
 }
 
-static uint32_t number(const unsigned char *p)
+static uint32_t git_index_number(const unsigned char *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
@@ -70,7 +70,7 @@ static bool take_text(struct reader *r, size_t keep)
 {
 	const unsigned char *p;
 
-	for (r->before = keep; (p = take(r, 1)) && *p; r->before++) {
+	for (r->before = keep; (p = git_index_take(r, 1)) && *p; r->before++) {
 		if (r->before == NAME_MOST)
 			return false;
 		r->name[r->before] = *p;
@@ -81,9 +81,9 @@ static bool take_text(struct reader *r, size_t keep)
 /* How many bytes of the name before do not count. */
 static bool take_cut(struct reader *r, size_t *cut)
 {
-	const unsigned char *p = take(r, 1);
+	const unsigned char *p = git_index_take(r, 1);
 
-	for (*cut = 0; p; p = take(r, 1)) {
+	for (*cut = 0; p; p = git_index_take(r, 1)) {
 		*cut = (*cut << 7) + (*p & 127);
 		if (!(*p & 128))
 			return *cut <= r->before;
@@ -104,10 +104,11 @@ static bool take_name(struct reader *r, size_t head, size_t length)
 			return false;
 		length = r->before;
 		fill = 7 - (head + length) % 8;
-		return length >= LENGTH && take(r, fill);
+		return length >= LENGTH && git_index_take(r, fill);
 	}
 	fill = 8 - (head + length) % 8;
-	if (!(p = take(r, length + fill)) || memchr(p, '\0', length) || p[length])
+	if (!(p = git_index_take(r, length + fill)) || memchr(p, '\0', length) ||
+	    p[length])
 		return false;
 	memcpy(r->name, p, length);
 	r->before = length;
@@ -122,16 +123,16 @@ static bool is_folder(uint32_t mode)
 /* The name of the next entry; false: it is not one. */
 static bool take_entry(struct reader *r, uint32_t version, size_t id)
 {
-	const unsigned char *p = take(r, STAT + id + 2);
+	const unsigned char *p = git_index_take(r, STAT + id + 2);
 	size_t head = STAT + id + 2, cut;
 	unsigned flags = p ? (unsigned)p[head - 2] << 8 | p[head - 1] : 0;
 
 	if (!p || ((flags & EXTENDED) && version < 3))
 		return false;
-	r->folder = is_folder(number(p + MODE));
+	r->folder = is_folder(git_index_number(p + MODE));
 	if (flags & EXTENDED) {
 		head += 2;
-		if (!take(r, 2))
+		if (!git_index_take(r, 2))
 			return false;
 	}
 	if (version < 4)
@@ -140,7 +141,7 @@ static bool take_entry(struct reader *r, uint32_t version, size_t id)
 }
 
 /* As path_within(), whatever the case. */
-static bool is_within(struct str dir, struct str path)
+static bool git_index_is_within(struct str dir, struct str path)
 {
 	return path.n >= dir.n && !strncasecmp(dir.p, path.p, dir.n) &&
 	       (path.n == dir.n || path.p[dir.n] == '/');
@@ -152,9 +153,9 @@ enum tracked git_entry_covers(struct git_entry entry, struct str name)
 
 	if (entry.folder && path.n && path.p[path.n - 1] == '/')
 		path.n--;
-	return is_within(name, path)                 ? TRACKED_YES :
-	       entry.folder && is_within(path, name) ? TRACKED_ABOVE :
-						       TRACKED_NO;
+	return git_index_is_within(name, path)                 ? TRACKED_YES :
+	       entry.folder && git_index_is_within(path, name) ? TRACKED_ABOVE :
+								 TRACKED_NO;
 }
 
 /* All names that could match come before this one: of all spellings, the one in lower
@@ -183,12 +184,12 @@ static enum tracked look_with(struct reader *r, struct str name, size_t id)
 	r->at = r->before = 0;
 	r->held = r->begun;
 	r->next = (off_t)r->begun;
-	if (!(p = take(r, 12)) || memcmp(p, "DIRC", 4) != 0)
+	if (!(p = git_index_take(r, 12)) || memcmp(p, "DIRC", 4) != 0)
 		return TRACKED_UNKNOWN;
-	version = number(p + 4);
+	version = git_index_number(p + 4);
 	if (version < 2 || version > 4)
 		return TRACKED_UNKNOWN;
-	for (count = number(p + 8); count; count--) {
+	for (count = git_index_number(p + 8); count; count--) {
 		if (!take_entry(r, version, id))
 			return TRACKED_UNKNOWN;
 		entry = (struct git_entry){ { (const char *)r->name, r->before },

@@ -36,7 +36,7 @@ static struct str run_name(struct arena *mem)
 	return str_head(sha256_hex(mem, arena_fmt(mem, "%s %s", boot, host)), RUN);
 }
 
-static struct str own_name(struct arena *mem, struct str path)
+static struct str git_lock_own_name(struct arena *mem, struct str path)
 {
 	uint32_t random;
 
@@ -45,7 +45,7 @@ static struct str own_name(struct arena *mem, struct str path)
 			 STR_ARG(run_name(mem)), (unsigned int)random);
 }
 
-/* What own_name() made of which path, in which run. */
+/* What git_lock_own_name() made of which path, in which run. */
 static bool own_parse(struct str name, struct str *path, struct str *run)
 {
 	const struct str mark = STR(".abacus-"), end = STR(".lock");
@@ -140,7 +140,7 @@ struct watch {
 	bool alive; /* a process holds flock() on it: one of ours */
 };
 
-static bool unchanged(const struct stat *a, const struct stat *b)
+static bool git_lock_unchanged(const struct stat *a, const struct stat *b)
 {
 	return same_file(a, b) && a->st_size == b->st_size &&
 	       a->st_mtime == b->st_mtime && a->st_ctime == b->st_ctime;
@@ -154,7 +154,7 @@ static bool is_stale(struct arena *mem, struct watch *w, struct str lock)
 
 	/* LOCK_SH: those who only look do not take each other for its maker */
 	w->alive = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
-	if (fd < 0 || w->alive || !unchanged(&st, &w->seen)) {
+	if (fd < 0 || w->alive || !git_lock_unchanged(&st, &w->seen)) {
 		w->seen = st;
 		w->since = now;
 	}
@@ -169,13 +169,13 @@ static void remove_stale(struct arena *mem, const struct watch *w, struct str lo
 
 	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK))
 		return;
-	if (unchanged(&st, &w->seen) && is_named(mem, &st, lock))
+	if (git_lock_unchanged(&st, &w->seen) && is_named(mem, &st, lock))
 		unlink(arena_cstr(mem, lock));
 }
 
 /* --- taking it --- */
 
-static enum err fail(struct call *c, const char *verb, struct git_lock *l)
+static enum err git_lock_fail(struct call *c, const char *verb, struct git_lock *l)
 {
 	enum err e = file_fail(c, verb, l->lock);
 
@@ -191,8 +191,8 @@ static enum err take_plain(struct call *c, struct git_lock *l, struct str conten
 	l->fd = open(arena_cstr(&c->mem, l->lock),
 		     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (l->fd < 0)
-		return errno == EEXIST ? ERR_OK : fail(c, "create", l);
-	return file_write(l->fd, content) ? ERR_OK : fail(c, "write", l);
+		return errno == EEXIST ? ERR_OK : git_lock_fail(c, "create", l);
+	return file_write(l->fd, content) ? ERR_OK : git_lock_fail(c, "write", l);
 }
 
 /* Not held afterwards, and no failure: another has it, or swept our file too early. */
@@ -200,20 +200,20 @@ static enum err take_linked(struct call *c, struct git_lock *l, struct str conte
 {
 	const char *own, *lock = arena_cstr(&c->mem, l->lock);
 
-	l->own = own_name(&c->mem, l->path);
+	l->own = git_lock_own_name(&c->mem, l->path);
 	own = arena_cstr(&c->mem, l->own);
 	fault_point();
 	l->fd = open(own, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (l->fd < 0 && errno == ENAMETOOLONG)
 		return take_plain(c, l, content);
 	if (l->fd < 0)
-		return errno == ENOENT ? ERR_OK : fail(c, "create", l);
+		return errno == ENOENT ? ERR_OK : git_lock_fail(c, "create", l);
 	if (flock(l->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
 		git_lock_drop(l);
 		return ERR_OK;
 	}
 	if (!file_write(l->fd, content))
-		return fail(c, "write", l);
+		return git_lock_fail(c, "write", l);
 	fault_point();
 	if (!link(own, lock))
 		return ERR_OK;
@@ -235,8 +235,8 @@ struct str git_lock_remedy(struct arena *mem, struct str lock)
 			 STR_ARG(spawn_quoted(mem, lock)));
 }
 
-static enum err refused(struct call *c, const struct git_lock *l, const struct watch *w,
-			int64_t waited_ms)
+static enum err git_lock_refused(struct call *c, const struct git_lock *l,
+				 const struct watch *w, int64_t waited_ms)
 {
 	call_fail(c, ERR_SYNC_FAILED,
 		  w->alive ? "another sync has held '" STR_FMT "' for more than %lld s" :
@@ -267,7 +267,7 @@ bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *remo
 	moment_sleep(LOOK_MS);
 	is_stale(&c->mem, &w, *lock);
 	*removable = S_ISREG(before.st_mode);
-	return !w.alive && !lstat(name, &after) && unchanged(&before, &after);
+	return !w.alive && !lstat(name, &after) && git_lock_unchanged(&before, &after);
 }
 
 enum err git_lock_take(struct call *c, struct str path, struct str content,
@@ -294,14 +294,14 @@ enum err git_lock_take(struct call *c, struct str path, struct str content,
 		if (is_stale(&c->mem, &w, out->lock) && others == GIT_LOCK_REMOVE_STALE)
 			remove_stale(&c->mem, &w, out->lock);
 		else if (moment_ticks() > end)
-			return refused(c, out, &w, wait_ms);
+			return git_lock_refused(c, out, &w, wait_ms);
 		moment_sleep(PAUSE_MS);
 	}
 }
 
 /* --- giving it back --- */
 
-static bool still_ours(struct arena *mem, const struct git_lock *l)
+static bool git_lock_still_ours(struct arena *mem, const struct git_lock *l)
 {
 	struct stat st;
 
@@ -314,7 +314,7 @@ void git_lock_drop(struct git_lock *l)
 
 	if (l->fd < 0)
 		return;
-	if (still_ours(&mem, l))
+	if (git_lock_still_ours(&mem, l))
 		unlink(arena_cstr(&mem, l->lock));
 	if (l->own.p)
 		unlink(arena_cstr(&mem, l->own));
@@ -324,11 +324,11 @@ void git_lock_drop(struct git_lock *l)
 
 enum err git_lock_write(struct call *c, struct git_lock *l, struct str content)
 {
-	return file_write(l->fd, content) ? ERR_OK : fail(c, "write", l);
+	return file_write(l->fd, content) ? ERR_OK : git_lock_fail(c, "write", l);
 }
 
 /* Where refs below this one were, Git may have left an empty folder. */
-static bool replace(struct call *c, const struct git_lock *l)
+static bool git_lock_replace(struct call *c, const struct git_lock *l)
 {
 	const char *from = arena_cstr(&c->mem, l->lock),
 		   *to = arena_cstr(&c->mem, l->path);
@@ -343,16 +343,16 @@ enum err git_lock_commit(struct call *c, struct git_lock *l)
 
 	fault_point();
 	if (platform_sync(l->fd))
-		return fail(c, "sync", l);
-	if (!still_ours(&c->mem, l)) {
+		return git_lock_fail(c, "sync", l);
+	if (!git_lock_still_ours(&c->mem, l)) {
 		git_lock_drop(l);
 		return call_fail(c, ERR_SYNC_FAILED,
 				 "another program removed '" STR_FMT
 				 "' while it was held",
 				 STR_ARG(l->lock));
 	}
-	if (!replace(c, l))
-		return fail(c, "rename", l);
+	if (!git_lock_replace(c, l))
+		return git_lock_fail(c, "rename", l);
 	e = file_sync_dir(c, l->path);
 	fault_point();
 	git_lock_drop(l);

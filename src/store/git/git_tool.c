@@ -11,7 +11,7 @@
 
 enum { MOST_WORDS = 64, WAIT_MS = 60000, OID = 40 };
 
-static void note(void *arg, struct str line)
+static void git_tool_note(void *arg, struct str line)
 {
 	struct str *said = arg;
 
@@ -41,7 +41,7 @@ static enum err git_without(struct call *c, struct str dir, const char *const *u
 	const char *argv[MOST_WORDS] = { "/usr/bin/env" };
 	struct str said = { 0 };
 	struct spawn s = {
-		.argv = argv, .timeout_ms = WAIT_MS, .heard = note, .arg = &said
+		.argv = argv, .timeout_ms = WAIT_MS, .heard = git_tool_note, .arg = &said
 	};
 	size_t n = 1;
 	enum err e;
@@ -60,8 +60,8 @@ static enum err git_without(struct call *c, struct str dir, const char *const *u
 	return call_step(c, "Try it by hand: it has to work for this, too.");
 }
 
-static enum err git(struct call *c, struct str dir, const char *const *words,
-		    struct str *out)
+static enum err git_tool_git(struct call *c, struct str dir, const char *const *words,
+			     struct str *out)
 {
 	static const char *const none[] = { NULL };
 
@@ -90,15 +90,15 @@ static enum err diff_index(struct call *c, struct str dir, const char *with,
 				      with,
 				      NULL };
 
-	return git(c, dir, words, out);
+	return git_tool_git(c, dir, words, out);
 }
 
-static bool merges(struct call *c, struct str dir)
+static bool git_tool_merges(struct call *c, struct str dir)
 {
 	static const char *const words[] = { "rev-parse", "-q", "--verify", "MERGE_HEAD",
 					     NULL };
 	struct str oid;
-	bool yes = !git(c, dir, words, &oid);
+	bool yes = !git_tool_git(c, dir, words, &oid);
 
 	c->code = ERR_OK;
 	return yes;
@@ -107,7 +107,7 @@ static bool merges(struct call *c, struct str dir)
 enum err git_staged(struct call *c, struct str dir, struct git_path **out)
 {
 	struct map other = { .mem = &c->mem };
-	bool merge = merges(c, dir);
+	bool merge = git_tool_merges(c, dir);
 	struct str text, path;
 	enum err e = merge ? diff_index(c, dir, "MERGE_HEAD", &text) : ERR_OK;
 
@@ -133,7 +133,7 @@ enum err git_changed(struct call *c, struct str dir, struct git_path **out)
 		"--no-renames", "--untracked-files=all", NULL
 	};
 	struct str text, entry;
-	enum err e = git(c, dir, words, &text);
+	enum err e = git_tool_git(c, dir, words, &text);
 
 	*out = NULL;
 	while (!e && text.n && str_next(&text, '\0', &entry)) {
@@ -176,7 +176,7 @@ static bool has_commit(struct call *c, struct str dir, struct str oid)
 		NULL
 	};
 	struct str nothing;
-	bool yes = !git(c, dir, words, &nothing);
+	bool yes = !git_tool_git(c, dir, words, &nothing);
 
 	c->code = ERR_OK;
 	return yes;
@@ -200,7 +200,7 @@ static enum err git_range(struct call *c, struct str dir, const struct range *ra
 	if (range->unpublished)
 		words[n++] = "--remotes";
 	words[n] = NULL;
-	return git(c, dir, words, out);
+	return git_tool_git(c, dir, words, out);
 }
 
 /* However the user likes to read the log, here it is the same. `merges` says how a merge
@@ -360,14 +360,14 @@ enum err git_tracks(struct call *c, const struct repository *repo, struct str pa
 enum err git_hooks_dir(struct call *c, struct str dir, struct str *out)
 {
 	static const char *const words[] = { "rev-parse", "--git-path", "hooks", NULL };
-	enum err e = git(c, dir, words, out);
+	enum err e = git_tool_git(c, dir, words, out);
 
 	if (!e)
 		*out = path_resolve(&c->mem, dir, str_trim(*out));
 	return e;
 }
 
-static bool octal(struct str s, size_t at, char *out)
+static bool git_tool_octal(struct str s, size_t at, char *out)
 {
 	int value = 0;
 
@@ -395,7 +395,7 @@ struct str git_unquote(struct arena *mem, struct str path)
 		unsigned char next = i + 1 < path.n ? (unsigned char)path.p[i + 1] : 0;
 		char ch = path.p[i];
 
-		if (ch == '\\' && octal(path, i + 1, &ch))
+		if (ch == '\\' && git_tool_octal(path, i + 1, &ch))
 			i += 3;
 		else if (ch == '\\' && next < 128 && meant[next])
 			ch = meant[next], i++;

@@ -27,7 +27,7 @@ enum err repo_fail(struct call *c, enum err code, const char *what, struct str o
 			 error && error->message ? error->message : "unknown");
 }
 
-static enum err fail(struct call *c, const char *what, struct str of)
+static enum err repo_fail_internal(struct call *c, const char *what, struct str of)
 {
 	return repo_fail(c, ERR_INTERNAL_ERROR, what, of);
 }
@@ -40,7 +40,7 @@ static enum err fail_to_read(struct call *c, const char *what, struct str of)
 		    (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
 
 	if (disk)
-		return fail(c, what, of);
+		return repo_fail_internal(c, what, of);
 	repo_fail(c, ERR_DAMAGED, what, of);
 	return call_step(c, "Run 'bd sync': the remote may have what is lost. 'bd "
 			    "repair' tells what else is damaged.");
@@ -72,7 +72,7 @@ enum err repo_open_other(struct call *c, struct str gitdir, struct repo **out)
 					    GIT_REPOSITORY_OPEN_NO_DOTGIT,
 				    NULL) ||
 	    git_repository_odb(&r->odb, r->git))
-		return fail(c, "open the repository", gitdir);
+		return repo_fail_internal(c, "open the repository", gitdir);
 	return ERR_OK;
 }
 
@@ -114,7 +114,7 @@ void repo_close(struct repo *r)
 	git_libgit2_shutdown();
 }
 
-static struct str hex(struct call *c, const git_oid *oid)
+static struct str repo_hex(struct call *c, const git_oid *oid)
 {
 	char text[GIT_OID_HEXSZ + 1];
 
@@ -122,7 +122,7 @@ static struct str hex(struct call *c, const git_oid *oid)
 	return arena_copy(&c->mem, str_of(text));
 }
 
-static bool oid_of(struct str name, git_oid *out)
+static bool repo_oid_of(struct str name, git_oid *out)
 {
 	return name.n == GIT_OID_HEXSZ && !git_oid_fromstrn(out, name.p, name.n);
 }
@@ -133,7 +133,7 @@ bool repo_has(struct repo *r, struct str commit)
 {
 	git_oid oid;
 
-	return oid_of(commit, &oid) && git_odb_exists(r->odb, &oid);
+	return repo_oid_of(commit, &oid) && git_odb_exists(r->odb, &oid);
 }
 
 const char *repo_kind(struct repo *r, struct str name)
@@ -142,7 +142,8 @@ const char *repo_kind(struct repo *r, struct str name)
 	git_object_t type;
 	size_t size;
 
-	return oid_of(name, &oid) && !git_odb_read_header(&size, &type, r->odb, &oid) ?
+	return repo_oid_of(name, &oid) &&
+			       !git_odb_read_header(&size, &type, r->odb, &oid) ?
 		       git_object_type2string(type) :
 		       NULL;
 }
@@ -151,17 +152,18 @@ bool repo_is_commit(struct repo *r, struct str name)
 {
 	git_commit *commit = NULL;
 	git_oid oid;
-	bool yes = oid_of(name, &oid) && !git_commit_lookup(&commit, r->git, &oid);
+	bool yes = repo_oid_of(name, &oid) && !git_commit_lookup(&commit, r->git, &oid);
 
 	git_commit_free(commit);
 	return yes;
 }
 
-static enum err lookup(struct call *c, struct repo *r, struct str name, git_commit **out)
+static enum err repo_lookup(struct call *c, struct repo *r, struct str name,
+			    git_commit **out)
 {
 	git_oid oid;
 
-	if (!oid_of(name, &oid))
+	if (!repo_oid_of(name, &oid))
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a commit",
 				 STR_ARG(name));
 	return git_commit_lookup(out, r->git, &oid) ?
@@ -173,20 +175,20 @@ enum err repo_commit(struct call *c, struct repo *r, struct str name, struct com
 {
 	const git_signature *author;
 	git_commit *commit = NULL;
-	enum err e = lookup(c, r, name, &commit);
+	enum err e = repo_lookup(c, r, name, &commit);
 
 	if (e)
 		return e;
 	author = git_commit_author(commit);
 	*out = (struct commit){
 		.name = name,
-		.tree = hex(c, git_commit_tree_id(commit)),
+		.tree = repo_hex(c, git_commit_tree_id(commit)),
 		.author = arena_copy(&c->mem, str_of(author->name)),
 		.summary = arena_copy(&c->mem, str_of(git_commit_summary(commit))),
 		.time_ms = (int64_t)git_commit_time(commit) * 1000,
 	};
 	if (git_commit_parentcount(commit))
-		out->parent = hex(c, git_commit_parent_id(commit, 0));
+		out->parent = repo_hex(c, git_commit_parent_id(commit, 0));
 	git_commit_free(commit);
 	return ERR_OK;
 }
@@ -198,7 +200,7 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 
 	*commit = (struct str){ 0 };
 	if (!code && !(code = git_object_peel(&peeled, found, GIT_OBJECT_COMMIT)))
-		*commit = hex(c, git_object_id(peeled));
+		*commit = repo_hex(c, git_object_id(peeled));
 	git_object_free(found);
 	git_object_free(peeled);
 	if (!code)
@@ -214,7 +216,7 @@ bool repo_reaches(struct repo *r, struct str b, struct str a)
 {
 	git_oid later, earlier;
 
-	return str_eq(a, b) || (oid_of(b, &later) && oid_of(a, &earlier) &&
+	return str_eq(a, b) || (repo_oid_of(b, &later) && repo_oid_of(a, &earlier) &&
 				git_graph_descendant_of(r->git, &later, &earlier) == 1);
 }
 
@@ -224,12 +226,12 @@ int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t mo
 	git_oid start, end, at;
 	int64_t n = 0;
 
-	if (!oid_of(to, &start) || git_revwalk_new(&walk, r->git))
+	if (!repo_oid_of(to, &start) || git_revwalk_new(&walk, r->git))
 		return -1;
 	git_revwalk_simplify_first_parent(walk);
 	git_revwalk_push(walk, &start);
 	while (n <= most && !git_revwalk_next(&at, walk)) {
-		if (from.p && oid_of(from, &end) && git_oid_equal(&at, &end)) {
+		if (from.p && repo_oid_of(from, &end) && git_oid_equal(&at, &end)) {
 			git_revwalk_free(walk);
 			return n;
 		}
@@ -239,7 +241,7 @@ int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t mo
 	return from.p ? -1 : n;
 }
 
-static void hold(struct repo *r, git_odb_object *object)
+static void repo_hold(struct repo *r, git_odb_object *object)
 {
 	git_odb_object **held =
 		realloc(r->held, (r->held_count + 1) * sizeof(git_odb_object *));
@@ -275,7 +277,7 @@ static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid,
 	}
 	if (git_odb_read(&object, r->odb, oid))
 		return fail_to_read(c, "read", str_of(name));
-	hold(r, object);
+	repo_hold(r, object);
 	*text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
 	if (!text->p)
 		text->p = "";
@@ -288,7 +290,7 @@ enum err repo_file(struct call *c, struct repo *r, struct str commit, const char
 	git_commit *found = NULL;
 	git_tree *tree = NULL;
 	const git_tree_entry *entry;
-	enum err e = lookup(c, r, commit, &found);
+	enum err e = repo_lookup(c, r, commit, &found);
 
 	*text = *blob = (struct str){ 0 };
 	if (e)
@@ -297,7 +299,7 @@ enum err repo_file(struct call *c, struct repo *r, struct str commit, const char
 		e = fail_to_read(c, "read the tree of", commit);
 	entry = e ? NULL : git_tree_entry_byname(tree, name);
 	if (entry && git_tree_entry_type(entry) == GIT_OBJECT_BLOB) {
-		*blob = hex(c, git_tree_entry_id(entry));
+		*blob = repo_hex(c, git_tree_entry_id(entry));
 		e = read_blob(c, r, git_tree_entry_id(entry), name, commit, text);
 	}
 	git_tree_free(tree);
@@ -332,10 +334,10 @@ static enum err put_file(struct call *c, struct repo *r, git_treebuilder *tree,
 	git_oid oid;
 
 	fault_point();
-	if ((file->blob.p ? !oid_of(file->blob, &oid) :
+	if ((file->blob.p ? !repo_oid_of(file->blob, &oid) :
 			    write_pieces(r->odb, file, &oid)) ||
 	    git_treebuilder_insert(NULL, tree, file->name, &oid, GIT_FILEMODE_BLOB))
-		return fail(c, "write", str_of(file->name));
+		return repo_fail_internal(c, "write", str_of(file->name));
 	return ERR_OK;
 }
 
@@ -362,7 +364,7 @@ static enum err keep_entries(struct call *c, struct repo *r, git_treebuilder *ma
 {
 	git_commit *found = NULL;
 	git_tree *tree = NULL;
-	enum err e = lookup(c, r, commit, &found);
+	enum err e = repo_lookup(c, r, commit, &found);
 	int code;
 
 	if (e)
@@ -372,7 +374,7 @@ static enum err keep_entries(struct call *c, struct repo *r, git_treebuilder *ma
 		code = keep_entry(made, git_tree_entry_byindex(tree, i));
 	git_tree_free(tree);
 	git_commit_free(found);
-	return code ? fail(c, "keep the other files of", commit) : ERR_OK;
+	return code ? repo_fail_internal(c, "keep the other files of", commit) : ERR_OK;
 }
 
 enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KEEP],
@@ -383,22 +385,22 @@ enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KE
 	git_oid oid;
 
 	if (git_treebuilder_new(&made, r->git, NULL))
-		return fail(c, "make a tree for", STR("a commit"));
+		return repo_fail_internal(c, "make a tree for", STR("a commit"));
 	for (size_t i = 0; !e && i < REPO_KEEP; i++)
 		e = keep[i].p ? keep_entries(c, r, made, keep[i]) : ERR_OK;
 	for (size_t i = 0; !e && i < count; i++)
 		e = put_file(c, r, made, &files[i]);
 	fault_point();
 	if (!e && git_treebuilder_write(&oid, made))
-		e = fail(c, "write", STR("a tree"));
+		e = repo_fail_internal(c, "write", STR("a tree"));
 	git_treebuilder_free(made);
 	if (!e)
-		*tree = hex(c, &oid);
+		*tree = repo_hex(c, &oid);
 	return e;
 }
 
 /* Who the user is to Git; not everybody has told it. */
-static int sign(struct call *c, struct repo *r, git_signature **out)
+static int repo_sign(struct call *c, struct repo *r, git_signature **out)
 {
 	git_config *config = NULL;
 	git_buf name = { 0 }, email = { 0 };
@@ -424,19 +426,19 @@ enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree,
 	git_tree *files = NULL;
 	git_commit *before = NULL;
 	git_oid oid, tree_oid;
-	enum err e = parent.p ? lookup(c, r, parent, &before) : ERR_OK;
+	enum err e = parent.p ? repo_lookup(c, r, parent, &before) : ERR_OK;
 
 	if (e)
 		return e;
 	fault_point();
-	if (sign(c, r, &who) || !oid_of(tree, &tree_oid) ||
+	if (repo_sign(c, r, &who) || !repo_oid_of(tree, &tree_oid) ||
 	    git_tree_lookup(&files, r->git, &tree_oid) ||
 	    git_commit_create_v(&oid, r->git, NULL, who, who, "UTF-8",
 				arena_cstr(&c->mem, message), files, before ? 1 : 0,
 				before))
-		e = fail(c, "write", STR("a commit"));
+		e = repo_fail_internal(c, "write", STR("a commit"));
 	else
-		*commit = hex(c, &oid);
+		*commit = repo_hex(c, &oid);
 	git_tree_free(files);
 	git_commit_free(before);
 	git_signature_free(who);

@@ -41,12 +41,12 @@ struct check {
 	enum err failed; /* of the disk: that says nothing about the history */
 };
 
-static struct str key_of(const git_oid *oid)
+static struct str repo_check_key_of(const git_oid *oid)
 {
 	return (struct str){ (const char *)oid->id, GIT_OID_RAWSZ };
 }
 
-static struct str hex(struct check *k, const git_oid *oid)
+static struct str repo_check_hex(struct check *k, const git_oid *oid)
 {
 	char text[GIT_OID_HEXSZ + 1];
 
@@ -54,65 +54,70 @@ static struct str hex(struct check *k, const git_oid *oid)
 	return arena_copy(&k->c->mem, str_of(text));
 }
 
-static void add(struct check *k, struct todo *todo, const git_oid *oid)
+static void repo_check_add(struct check *k, struct todo *todo, const git_oid *oid)
 {
 	todo->oid = arena_room(&k->mem, todo->oid, todo->count, sizeof *todo->oid);
 	todo->oid[todo->count++] = *oid;
 }
 
 /* False if it was there. */
-static bool mark(struct check *k, struct map *map, const git_oid *oid)
+static bool repo_check_mark(struct check *k, struct map *map, const git_oid *oid)
 {
-	if (map_find(map, key_of(oid)))
+	if (map_find(map, repo_check_key_of(oid)))
 		return false;
-	*map_put(map, arena_copy(&k->mem, key_of(oid))) = k;
+	*map_put(map, arena_copy(&k->mem, repo_check_key_of(oid))) = k;
 	return true;
 }
 
 /* --- what is wrong --- */
 
-static bool blame(struct check *k, const char *fmt, ...)
+static bool repo_check_blame(struct check *k, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static bool blame(struct check *k, const char *fmt, ...)
+static bool repo_check_blame(struct check *k, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	k->fault->commit = hex(k, k->commit);
+	k->fault->commit = repo_check_hex(k, k->commit);
 	k->fault->why = arena_vfmt(&k->c->mem, fmt, ap);
 	va_end(ap);
 	return false;
 }
 
 /* "commit …", "the tree … of commit …" */
-static const char *naming(struct check *k, const char *kind, const git_oid *oid)
+static const char *repo_check_naming(struct check *k, const char *kind,
+				     const git_oid *oid)
 {
 	if (git_oid_equal(oid, k->commit))
-		return arena_fmt(&k->c->mem, "commit %s", hex(k, oid).p).p;
-	return arena_fmt(&k->c->mem, "the %s %s of commit %s", kind, hex(k, oid).p,
-			 hex(k, k->commit).p)
+		return arena_fmt(&k->c->mem, "commit %s", repo_check_hex(k, oid).p).p;
+	return arena_fmt(&k->c->mem, "the %s %s of commit %s", kind,
+			 repo_check_hex(k, oid).p, repo_check_hex(k, k->commit).p)
 		.p;
 }
 
-static bool unreadable(struct check *k, int code, const char *kind, const git_oid *oid)
+static bool repo_check_unreadable(struct check *k, int code, const char *kind,
+				  const git_oid *oid)
 {
 	const git_error *error = git_error_last();
 
 	if (error &&
 	    (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY)) {
 		k->failed = repo_fail(k->c, ERR_INTERNAL_ERROR, "read the object",
-				      hex(k, oid));
+				      repo_check_hex(k, oid));
 		return false;
 	}
 	if (code == GIT_ENOTFOUND)
-		return blame(k, "%s is missing", naming(k, kind, oid));
-	return blame(k, "%s cannot be read: %s", naming(k, kind, oid),
-		     error && error->message ? error->message : "unknown");
+		return repo_check_blame(k, "%s is missing",
+					repo_check_naming(k, kind, oid));
+	return repo_check_blame(k, "%s cannot be read: %s",
+				repo_check_naming(k, kind, oid),
+				error && error->message ? error->message : "unknown");
 }
 
 /* libgit2 calls an object that it fails to open missing: look twice. */
-static int header(struct check *k, const git_oid *oid, size_t *size, git_object_t *type)
+static int repo_check_header(struct check *k, const git_oid *oid, size_t *size,
+			     git_object_t *type)
 {
 	git_error_clear();
 	if (!git_odb_read_header(size, type, k->odb, oid))
@@ -127,22 +132,23 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 	const char *kind = git_object_type2string(wanted);
 	size_t size, most = wanted == GIT_OBJECT_TREE ? TREE_MOST : COMMIT_MOST;
 	git_object_t type;
-	int code = header(k, oid, &size, &type);
+	int code = repo_check_header(k, oid, &size, &type);
 
 	if (code)
-		return unreadable(k, code, kind, oid);
+		return repo_check_unreadable(k, code, kind, oid);
 	if (type != wanted)
-		return blame(k, "%s is a %s", naming(k, kind, oid),
-			     git_object_type2string(type));
+		return repo_check_blame(k, "%s is a %s", repo_check_naming(k, kind, oid),
+					git_object_type2string(type));
 	if (wanted == GIT_OBJECT_BLOB)
 		return true;
 	k->bytes += size;
 	if (size > most)
-		return blame(k, "%s has %zu bytes; at most %zu are read",
-			     naming(k, kind, oid), size, most);
+		return repo_check_blame(k, "%s has %zu bytes; at most %zu are read",
+					repo_check_naming(k, kind, oid), size, most);
 	if (k->bytes > READ_MOST)
-		return blame(k, "the commits up to %s have more than %zu bytes of names",
-			     hex(k, k->commit).p, READ_MOST);
+		return repo_check_blame(
+			k, "the commits up to %s have more than %zu bytes of names",
+			repo_check_hex(k, k->commit).p, READ_MOST);
 	return true;
 }
 
@@ -154,7 +160,7 @@ static git_tree *read_tree(struct check *k, const git_oid *oid)
 	git_object_t type;
 	size_t size;
 
-	return !header(k, oid, &size, &type) && size <= TREE_MOST &&
+	return !repo_check_header(k, oid, &size, &type) && size <= TREE_MOST &&
 			       !git_tree_lookup(&tree, k->git, oid) ?
 		       tree :
 		       NULL;
@@ -184,14 +190,14 @@ static bool check_entry(struct check *k, const git_tree_entry *entry,
 /* Was this tree checked where it is as deep as here, or deeper? */
 static bool was_checked(struct check *k, const git_oid *oid, int depth)
 {
-	void **at = map_find(&k->trees, key_of(oid));
+	void **at = map_find(&k->trees, repo_check_key_of(oid));
 	int *known = at ? *at : NULL;
 
 	if (known && *known >= depth)
 		return true;
 	if (!known) {
 		known = arena_new(&k->mem, int);
-		*map_put(&k->trees, arena_copy(&k->mem, key_of(oid))) = known;
+		*map_put(&k->trees, arena_copy(&k->mem, repo_check_key_of(oid))) = known;
 	}
 	*known = depth;
 	return false;
@@ -207,12 +213,13 @@ static bool check_tree(struct check *k, const git_oid *oid, const git_oid *befor
 	if ((before && git_oid_equal(oid, before)) || was_checked(k, oid, depth))
 		return true;
 	if (depth > REPO_DEPTH)
-		return blame(k, "commit %s has folders that are nested more than %d deep",
-			     hex(k, k->commit).p, REPO_DEPTH);
+		return repo_check_blame(
+			k, "commit %s has folders that are nested more than %d deep",
+			repo_check_hex(k, k->commit).p, REPO_DEPTH);
 	if (!check_object(k, oid, GIT_OBJECT_TREE))
 		return false;
 	if (!(tree = read_tree(k, oid)))
-		return unreadable(k, -1, "tree", oid);
+		return repo_check_unreadable(k, -1, "tree", oid);
 	old = before ? read_tree(k, before) : NULL;
 	for (size_t i = 0; sound && i < git_tree_entrycount(tree); i++) {
 		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
@@ -263,7 +270,7 @@ static bool check_dates(struct check *k, const git_oid *oid)
 	bool sound = true;
 
 	if (git_odb_read(&object, k->odb, oid))
-		return unreadable(k, -1, "commit", oid);
+		return repo_check_unreadable(k, -1, "commit", oid);
 	text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
 	while (sound && next_line(&text, &line))
 		sound = !(str_starts(line, STR("author ")) ||
@@ -271,30 +278,31 @@ static bool check_dates(struct check *k, const git_oid *oid)
 			check_date(line);
 	git_odb_object_free(object);
 	return sound ||
-	       blame(k, "commit %s has a date that Git cannot represent", hex(k, oid).p);
+	       repo_check_blame(k, "commit %s has a date that Git cannot represent",
+				repo_check_hex(k, oid).p);
 }
 
 static void add_parents(struct check *k, struct todo *todo, const git_commit *commit)
 {
-	if (map_find(&k->shallow, key_of(git_commit_id(commit))))
+	if (map_find(&k->shallow, repo_check_key_of(git_commit_id(commit))))
 		return;
 	for (unsigned int i = git_commit_parentcount(commit); i > 0; i--)
-		add(k, todo, git_commit_parent_id(commit, i - 1));
+		repo_check_add(k, todo, git_commit_parent_id(commit, i - 1));
 }
 
-static git_commit *read_commit(struct check *k, const git_oid *oid)
+static git_commit *repo_check_read_commit(struct check *k, const git_oid *oid)
 {
 	git_commit *commit = NULL;
 	git_object_t type;
 	size_t size;
 
-	return !header(k, oid, &size, &type) && size <= COMMIT_MOST &&
+	return !repo_check_header(k, oid, &size, &type) && size <= COMMIT_MOST &&
 			       !git_commit_lookup(&commit, k->git, oid) ?
 		       commit :
 		       NULL;
 }
 
-static bool check_commit(struct check *k, const git_oid *oid)
+static bool repo_check_check_commit(struct check *k, const git_oid *oid)
 {
 	git_commit *commit, *before = NULL;
 	bool sound;
@@ -302,10 +310,10 @@ static bool check_commit(struct check *k, const git_oid *oid)
 	k->commit = oid;
 	if (!check_object(k, oid, GIT_OBJECT_COMMIT) || !check_dates(k, oid))
 		return false;
-	if (!(commit = read_commit(k, oid)))
-		return unreadable(k, -1, "commit", oid);
+	if (!(commit = repo_check_read_commit(k, oid)))
+		return repo_check_unreadable(k, -1, "commit", oid);
 	if (git_commit_parentcount(commit))
-		before = read_commit(k, git_commit_parent_id(commit, 0));
+		before = repo_check_read_commit(k, git_commit_parent_id(commit, 0));
 	sound = check_tree(k, git_commit_tree_id(commit),
 			   before ? git_commit_tree_id(before) : NULL, 0);
 	if (sound)
@@ -324,7 +332,8 @@ static void step_known(struct check *k)
 	if (!k->known.count)
 		return;
 	oid = k->known.oid[--k->known.count];
-	if (!mark(k, &k->commits, &oid) || !(commit = read_commit(k, &oid)))
+	if (!repo_check_mark(k, &k->commits, &oid) ||
+	    !(commit = repo_check_read_commit(k, &oid)))
 		return;
 	add_parents(k, &k->known, commit);
 	git_commit_free(commit);
@@ -334,25 +343,25 @@ static void step_known(struct check *k)
  * From the tip back to what is known. Those who went back in the known history begin in
  * the middle of it: the walk from its end has to be the faster one.
  */
-static bool check_line(struct check *k, const git_oid *tip)
+static bool repo_check_check_line(struct check *k, const git_oid *tip)
 {
 	bool sound = true;
 
-	add(k, &k->new, tip);
+	repo_check_add(k, &k->new, tip);
 	while (sound && k->new.count) {
 		git_oid oid = k->new.oid[--k->new.count];
 
 		for (int i = 0; i < KNOWN_STEPS; i++)
 			step_known(k);
-		if (mark(k, &k->commits, &oid))
-			sound = check_commit(k, &oid);
+		if (repo_check_mark(k, &k->commits, &oid))
+			sound = repo_check_check_commit(k, &oid);
 	}
 	return sound;
 }
 
 /* --- for others --- */
 
-static bool oid_of(struct str name, git_oid *out)
+static bool repo_check_oid_of(struct str name, git_oid *out)
 {
 	return name.n == GIT_OID_HEXSZ && !git_oid_fromstrn(out, name.p, name.n);
 }
@@ -370,13 +379,13 @@ static enum err read_shallow(struct check *k)
 	if ((e = file_read(k->c, path, &text)))
 		return e;
 	while (text.n && str_next(&text, '\n', &line))
-		if (oid_of(line, &oid))
-			mark(k, &k->shallow, &oid);
+		if (repo_check_oid_of(line, &oid))
+			repo_check_mark(k, &k->shallow, &oid);
 	return ERR_OK;
 }
 
-static enum err begin(struct call *c, struct repo *r, struct repo_fault *fault,
-		      struct check *k)
+static enum err repo_check_begin(struct call *c, struct repo *r, struct repo_fault *fault,
+				 struct check *k)
 {
 	*fault = (struct repo_fault){ 0 };
 	*k = (struct check){ .c = c, .git = repo_git(r), .fault = fault };
@@ -387,7 +396,7 @@ static enum err begin(struct call *c, struct repo *r, struct repo_fault *fault,
 	return read_shallow(k);
 }
 
-static void end(struct check *k)
+static void repo_check_end(struct check *k)
 {
 	git_odb_free(k->odb);
 	arena_release(&k->mem);
@@ -398,17 +407,17 @@ enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str k
 {
 	struct check k;
 	git_oid oid;
-	enum err e = begin(c, r, fault, &k);
+	enum err e = repo_check_begin(c, r, fault, &k);
 
-	if (!e && oid_of(tip, &oid)) {
+	if (!e && repo_check_oid_of(tip, &oid)) {
 		git_oid old;
 
-		if (oid_of(known, &old))
-			add(&k, &k.known, &old);
-		check_line(&k, &oid);
+		if (repo_check_oid_of(known, &old))
+			repo_check_add(&k, &k.known, &old);
+		repo_check_check_line(&k, &oid);
 		e = k.failed;
 	}
-	end(&k);
+	repo_check_end(&k);
 	return e;
 }
 
@@ -423,25 +432,25 @@ static bool first_parent(struct check *k, const git_oid *oid, git_oid *parent)
 	size_t size;
 	bool found = false;
 
-	if (header(k, oid, &size, &type) || type != GIT_OBJECT_COMMIT ||
+	if (repo_check_header(k, oid, &size, &type) || type != GIT_OBJECT_COMMIT ||
 	    size > COMMIT_MOST || git_odb_read(&object, k->odb, oid))
 		return false;
 	text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
 	while (!found && next_line(&text, &line))
 		found = str_starts(line, STR("parent ")) &&
-			oid_of(str_skip(line, 7), parent);
+			repo_check_oid_of(str_skip(line, 7), parent);
 	git_odb_object_free(object);
 	return found;
 }
 
-static void add_line(struct check *k, struct todo *line, git_oid at)
+static void repo_check_add_line(struct check *k, struct todo *line, git_oid at)
 {
 	struct map seen = { .mem = &k->mem };
 
 	do {
-		if (!mark(k, &seen, &at))
+		if (!repo_check_mark(k, &seen, &at))
 			break;
-		add(k, line, &at);
+		repo_check_add(k, line, &at);
 	} while (first_parent(k, &at, &at));
 }
 
@@ -452,15 +461,15 @@ enum err repo_last_sound(struct call *c, struct repo *r, struct str tip,
 	struct repo_fault fault;
 	struct check k;
 	git_oid oid;
-	enum err e = begin(c, r, &fault, &k);
+	enum err e = repo_check_begin(c, r, &fault, &k);
 
 	*commit = (struct str){ 0 };
-	if (!e && oid_of(tip, &oid)) {
-		add_line(&k, &line, oid);
-		while (line.count && check_line(&k, &line.oid[line.count - 1]))
-			*commit = hex(&k, &line.oid[--line.count]);
+	if (!e && repo_check_oid_of(tip, &oid)) {
+		repo_check_add_line(&k, &line, oid);
+		while (line.count && repo_check_check_line(&k, &line.oid[line.count - 1]))
+			*commit = repo_check_hex(&k, &line.oid[--line.count]);
 		e = k.failed;
 	}
-	end(&k);
+	repo_check_end(&k);
 	return e;
 }

@@ -31,7 +31,7 @@ static bool first_time(struct fetching *f, const git_oid *oid)
 }
 
 /* Nothing is fetched then: it would not be fetched again once the object is back. */
-static int lost(const git_oid *oid)
+static int repo_copy_lost(const git_oid *oid)
 {
 	char text[24 + GIT_OID_HEXSZ] = "it has lost the object ";
 
@@ -41,13 +41,13 @@ static int lost(const git_oid *oid)
 }
 
 /* Objects with the same name are stored as differences of each other. */
-static int take(struct fetching *f, const git_oid *oid, const char *name)
+static int repo_copy_take(struct fetching *f, const git_oid *oid, const char *name)
 {
 	if (git_odb_exists_ext(f->here, oid, GIT_ODB_LOOKUP_NO_REFRESH))
 		return 0;
 	return git_odb_exists(f->there, oid) ?
 		       git_packbuilder_insert(f->pack, oid, name) :
-		       lost(oid);
+		       repo_copy_lost(oid);
 }
 
 static int take_tree(struct fetching *f, const git_oid *oid, const char *name, int depth)
@@ -57,7 +57,7 @@ static int take_tree(struct fetching *f, const git_oid *oid, const char *name, i
 
 	if (depth > REPO_DEPTH || !first_time(f, oid))
 		return 0;
-	code = take(f, oid, name);
+	code = repo_copy_take(f, oid, name);
 	if (!code && git_tree_lookup(&tree, f->from, oid))
 		return 0;
 	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++) {
@@ -68,7 +68,7 @@ static int take_tree(struct fetching *f, const git_oid *oid, const char *name, i
 		if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
 			code = take_tree(f, id, name, depth + 1);
 		else if (git_tree_entry_type(entry) == GIT_OBJECT_BLOB)
-			code = take(f, id, name);
+			code = repo_copy_take(f, id, name);
 	}
 	git_tree_free(tree);
 	return code;
@@ -86,7 +86,7 @@ static int take_commit(struct fetching *f, const git_oid *oid)
 	git_odb_object *object = NULL;
 	struct str text, line;
 	git_oid other;
-	int code = take(f, oid, NULL);
+	int code = repo_copy_take(f, oid, NULL);
 
 	if (code || git_odb_read(&object, f->there, oid))
 		return code;
@@ -115,7 +115,7 @@ struct writing {
 	git_indexer_progress progress;
 };
 
-static int append(void *bytes, size_t count, void *arg)
+static int repo_copy_append(void *bytes, size_t count, void *arg)
 {
 	struct writing *w = arg;
 
@@ -130,7 +130,7 @@ static int write_pack(struct fetching *f)
 	if (!git_packbuilder_object_count(f->pack))
 		return 0;
 	if (!(code = git_odb_write_pack(&w.pack, f->here, NULL, NULL)) &&
-	    !(code = git_packbuilder_foreach(f->pack, append, &w)))
+	    !(code = git_packbuilder_foreach(f->pack, repo_copy_append, &w)))
 		code = w.pack->commit(w.pack, &w.progress);
 	if (w.pack)
 		w.pack->free(w.pack);

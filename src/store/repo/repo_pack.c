@@ -8,14 +8,14 @@
 #include "base/system/path.h"
 #include "store/repo/repo.h"
 
-static enum err fail(struct call *c, struct str of)
+static enum err repo_pack_fail(struct call *c, struct str of)
 {
 	return repo_fail(c, ERR_INTERNAL_ERROR, "pack", of);
 }
 
 /* From a commit back to another one, which is left out. */
-static int walk_from(struct repo *r, struct str commit, struct str before,
-		     git_revwalk **out)
+static int repo_pack_walk_from(struct repo *r, struct str commit, struct str before,
+			       git_revwalk **out)
 {
 	git_oid oid;
 	int code = git_revwalk_new(out, repo_git(r));
@@ -36,10 +36,10 @@ enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str
 
 	fault_point();
 	if (git_packbuilder_new(&pb, repo_git(r)) ||
-	    walk_from(r, commit, before, &walk) ||
+	    repo_pack_walk_from(r, commit, before, &walk) ||
 	    git_packbuilder_insert_walk(pb, walk) ||
 	    git_packbuilder_write(pb, NULL, 0, NULL, NULL))
-		e = fail(c, commit);
+		e = repo_pack_fail(c, commit);
 	else
 		*pack = arena_copy(&c->mem, str_of(git_packbuilder_name(pb)));
 	git_revwalk_free(walk);
@@ -49,7 +49,7 @@ enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str
 
 /* --- what lies around --- */
 
-static struct str objects(struct call *c, struct repo *r)
+static struct str repo_pack_objects(struct call *c, struct repo *r)
 {
 	return path_join(&c->mem, str_of(git_repository_commondir(repo_git(r))),
 			 STR("objects"));
@@ -88,22 +88,22 @@ static int tidy_commit(struct call *c, struct repo *r, struct str dir, const git
 /* Only what a pack has: that was just made of the same commits. */
 enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before)
 {
-	struct str dir = objects(c, r);
+	struct str dir = repo_pack_objects(c, r);
 	git_revwalk *walk = NULL;
 	git_oid oid;
-	int code = walk_from(r, commit, before, &walk);
+	int code = repo_pack_walk_from(r, commit, before, &walk);
 
 	while (!code && !git_revwalk_next(&oid, walk))
 		code = tidy_commit(c, r, dir, &oid);
 	git_revwalk_free(walk);
-	return code ? fail(c, commit) : ERR_OK;
+	return code ? repo_pack_fail(c, commit) : ERR_OK;
 }
 
 enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack)
 {
 	/* the index first: without it nobody looks for the pack */
 	static const char *const parts[] = { "idx", "rev", "pack" };
-	struct str dir = objects(c, r);
+	struct str dir = repo_pack_objects(c, r);
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < sizeof parts / sizeof *parts; i++) {
@@ -121,7 +121,7 @@ struct leftovers {
 	struct str dir, start; /* what the names of temporary files begin with */
 };
 
-static void remove_leftover(void *arg, struct str name)
+static void repo_pack_remove_leftover(void *arg, struct str name)
 {
 	enum { DAY_S = 24 * 60 * 60 };
 	struct leftovers *l = arg;
@@ -135,13 +135,13 @@ static void remove_leftover(void *arg, struct str name)
 
 void repo_sweep_objects(struct call *c, struct repo *r)
 {
-	struct str dir = objects(c, r);
+	struct str dir = repo_pack_objects(c, r);
 	struct leftovers loose = { c, dir, STR("tmp_object_git2_") },
 			 packs = { c, path_join(&c->mem, dir, STR("pack")),
 				   STR("pack_git2_") };
 	enum err before = c->code;
 
-	file_each(c, loose.dir, remove_leftover, &loose);
-	file_each(c, packs.dir, remove_leftover, &packs);
+	file_each(c, loose.dir, repo_pack_remove_leftover, &loose);
+	file_each(c, packs.dir, repo_pack_remove_leftover, &packs);
 	c->code = before; /* they only take up room */
 }

@@ -12,17 +12,17 @@
 #include "store/git/git_lock.h"
 #include "store/repo/repo.h"
 
-static struct str folder(struct repo *r)
+static struct str repo_refs_folder(struct repo *r)
 {
 	return str_of(git_repository_commondir(repo_git(r)));
 }
 
-static struct str path_of(struct call *c, struct repo *r, struct str name)
+static struct str repo_refs_path_of(struct call *c, struct repo *r, struct str name)
 {
-	return path_join(&c->mem, folder(r), name);
+	return path_join(&c->mem, repo_refs_folder(r), name);
 }
 
-static struct str hex(struct call *c, const git_oid *oid)
+static struct str repo_refs_hex(struct call *c, const git_oid *oid)
 {
 	char text[GIT_OID_HEXSZ + 1];
 
@@ -33,12 +33,13 @@ static struct str hex(struct call *c, const git_oid *oid)
 /* --- reading --- */
 
 /* The ref cannot be used, and no retry will change that. */
-static enum err broken(struct call *c, struct repo *r, struct str name, struct str fault)
+static enum err repo_refs_broken(struct call *c, struct repo *r, struct str name,
+				 struct str fault)
 {
-	struct str file = path_of(c, r, name);
+	struct str file = repo_refs_path_of(c, r, name);
 
 	call_fail(c, ERR_DAMAGED, "the ref '" STR_FMT "' of '" STR_FMT "' " STR_FMT,
-		  STR_ARG(name), STR_ARG(folder(r)), STR_ARG(fault));
+		  STR_ARG(name), STR_ARG(repo_refs_folder(r)), STR_ARG(fault));
 	if (file_exists(&c->mem, file))
 		return call_step(c,
 				 "Nothing was changed. Move the file '" STR_FMT
@@ -49,7 +50,7 @@ static enum err broken(struct call *c, struct repo *r, struct str name, struct s
 		c,
 		"Nothing was changed. Set the ref to its commit again: 'git -C " STR_FMT
 		" update-ref " STR_FMT " COMMIT'.",
-		STR_ARG(spawn_word(&c->mem, folder(r))),
+		STR_ARG(spawn_word(&c->mem, repo_refs_folder(r))),
 		STR_ARG(spawn_word(&c->mem, name)));
 }
 
@@ -62,7 +63,7 @@ static bool disk_failed(void)
 	       (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
 }
 
-static enum err unreadable(struct call *c, struct str name, struct str *fault)
+static enum err repo_refs_unreadable(struct call *c, struct str name, struct str *fault)
 {
 	const git_error *error = git_error_last();
 
@@ -81,8 +82,8 @@ static struct str target_of(struct call *c, git_reference *ref)
 		       (struct str){ 0 };
 }
 
-static enum err check_commit(struct call *c, struct repo *r, struct str name,
-			     struct str *fault)
+static enum err repo_refs_check_commit(struct call *c, struct repo *r, struct str name,
+				       struct str *fault)
 {
 	const char *kind = repo_kind(r, name);
 
@@ -113,7 +114,8 @@ enum err repo_ref_fault(struct call *c, struct repo *r, struct str name,
 
 	*commit = *fault = (struct str){ 0 };
 	if (code)
-		return code == GIT_ENOTFOUND ? ERR_OK : unreadable(c, name, fault);
+		return code == GIT_ENOTFOUND ? ERR_OK :
+					       repo_refs_unreadable(c, name, fault);
 	target = target_of(c, found);
 	git_reference_free(found);
 	code = git_reference_name_to_id(&oid, repo_git(r), ref);
@@ -122,9 +124,10 @@ enum err repo_ref_fault(struct call *c, struct repo *r, struct str name,
 			&c->mem, "is a symbolic ref to '" STR_FMT "', which is not there",
 			STR_ARG(target));
 	if (code) /* without a target, it was removed in between */
-		return code == GIT_ENOTFOUND ? ERR_OK : unreadable(c, name, fault);
-	*commit = hex(c, &oid);
-	return check_commit(c, r, *commit, fault);
+		return code == GIT_ENOTFOUND ? ERR_OK :
+					       repo_refs_unreadable(c, name, fault);
+	*commit = repo_refs_hex(c, &oid);
+	return repo_refs_check_commit(c, r, *commit, fault);
 }
 
 enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *commit)
@@ -132,7 +135,7 @@ enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *c
 	struct str fault;
 	enum err e = repo_ref_fault(c, r, name, commit, &fault);
 
-	return !e && fault.p ? broken(c, r, name, fault) : e;
+	return !e && fault.p ? repo_refs_broken(c, r, name, fault) : e;
 }
 
 enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
@@ -160,9 +163,10 @@ enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
 
 static enum err no_room(struct call *c, struct repo *r, struct str name, struct str other)
 {
-	return broken(c, r, name,
-		      arena_fmt(&c->mem, "cannot be made beside the ref '" STR_FMT "'",
-				STR_ARG(other)));
+	return repo_refs_broken(c, r, name,
+				arena_fmt(&c->mem,
+					  "cannot be made beside the ref '" STR_FMT "'",
+					  STR_ARG(other)));
 }
 
 /* A ref cannot be where another one has a folder, or the other way round. */
@@ -204,17 +208,18 @@ static enum err check_name(struct call *c, struct repo *r, struct str name)
 				 STR_ARG(name));
 	if (git_repository_config_snapshot(&config, repo_git(r)))
 		return repo_fail(c, ERR_INTERNAL_ERROR, "read the settings of",
-				 folder(r));
+				 repo_refs_folder(r));
 	files = git_config_get_string_buf(&kind, config, "extensions.refstorage") ||
 		str_is(str_of(kind.ptr), "files");
 	git_buf_dispose(&kind);
 	git_config_free(config);
-	return files ? ERR_OK : broken(c, r, name, STR("is not kept in a file"));
+	return files ? ERR_OK :
+		       repo_refs_broken(c, r, name, STR("is not kept in a file"));
 }
 
 /* Where the ref itself points, not where it leads to; for a writer with the lock. */
-static enum err read_locked(struct call *c, struct repo *r, struct str name,
-			    struct str *commit)
+static enum err repo_refs_read_locked(struct call *c, struct repo *r, struct str name,
+				      struct str *commit)
 {
 	git_reference *found = NULL;
 	int code = git_reference_lookup(&found, repo_git(r), arena_cstr(&c->mem, name));
@@ -225,21 +230,21 @@ static enum err read_locked(struct call *c, struct repo *r, struct str name,
 	if (code == GIT_ENOTFOUND)
 		return ERR_OK;
 	if (code)
-		e = unreadable(c, name, &fault);
+		e = repo_refs_unreadable(c, name, &fault);
 	else if ((target = target_of(c, found)).p)
 		fault = arena_fmt(&c->mem, "is a symbolic ref to '" STR_FMT "'",
 				  STR_ARG(target));
 	else
-		*commit = hex(c, git_reference_target(found));
+		*commit = repo_refs_hex(c, git_reference_target(found));
 	git_reference_free(found);
-	return fault.p ? broken(c, r, name, fault) : e;
+	return fault.p ? repo_refs_broken(c, r, name, fault) : e;
 }
 
 enum err repo_ref_movable(struct call *c, struct repo *r, struct str name)
 {
 	struct str commit;
 
-	return read_locked(c, r, name, &commit);
+	return repo_refs_read_locked(c, r, name, &commit);
 }
 
 /* Git keeps a log of some refs; where it does, it is told. Nothing depends on it. */
@@ -247,7 +252,7 @@ static void add_to_log(struct call *c, struct repo *r, struct str name, struct s
 		       struct str new)
 {
 	static const char nothing[] = "0000000000000000000000000000000000000000";
-	struct str path = path_of(c, r, path_join(&c->mem, STR("logs"), name));
+	struct str path = repo_refs_path_of(c, r, path_join(&c->mem, STR("logs"), name));
 	enum err before = c->code;
 
 	if (git_reference_has_log(repo_git(r), arena_cstr(&c->mem, name)) != 1)
@@ -263,8 +268,8 @@ static void add_to_log(struct call *c, struct repo *r, struct str name, struct s
 }
 
 /* `old` is where it has to be; NULL: anywhere. */
-static enum err move(struct call *c, struct repo *r, struct str name,
-		     const struct str *old, struct str new, bool *moved)
+static enum err repo_refs_move(struct call *c, struct repo *r, struct str name,
+			       const struct str *old, struct str new, bool *moved)
 {
 	struct str at, content = arena_fmt(&c->mem, STR_FMT "\n", STR_ARG(new));
 	AUTO_GIT_LOCK lock = GIT_LOCK_NONE;
@@ -273,9 +278,10 @@ static enum err move(struct call *c, struct repo *r, struct str name,
 	*moved = false;
 	fault_point();
 	if (e ||
-	    (e = git_lock_take(c, path_of(c, r, name), content, GIT_LOCK_REMOVE_STALE,
-			       &lock)) ||
-	    (e = read_locked(c, r, name, &at)) || (!at.p && (e = check_room(c, r, name))))
+	    (e = git_lock_take(c, repo_refs_path_of(c, r, name), content,
+			       GIT_LOCK_REMOVE_STALE, &lock)) ||
+	    (e = repo_refs_read_locked(c, r, name, &at)) ||
+	    (!at.p && (e = check_room(c, r, name))))
 		return e;
 	if (old && !(str_eq(at, *old) && !at.p == !old->p))
 		return ERR_OK;
@@ -289,20 +295,21 @@ static enum err move(struct call *c, struct repo *r, struct str name,
 enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct str old,
 		       struct str new, bool *moved)
 {
-	return move(c, r, name, &old, new, moved);
+	return repo_refs_move(c, r, name, &old, new, moved);
 }
 
 enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct str commit)
 {
 	bool moved;
 
-	return move(c, r, name, NULL, commit, &moved);
+	return repo_refs_move(c, r, name, NULL, commit, &moved);
 }
 
 /* --- removing --- */
 
 /* The lines of `packed-refs` without those of one ref. */
-static bool without(struct arena *mem, struct str text, struct str name, struct str *out)
+static bool repo_refs_without(struct arena *mem, struct str text, struct str name,
+			      struct str *out)
 {
 	struct buf b = { .mem = mem };
 	bool found = false, skips = false;
@@ -328,25 +335,25 @@ static bool without(struct arena *mem, struct str text, struct str name, struct 
  */
 static enum err drop_packed(struct call *c, struct repo *r, struct str name)
 {
-	struct str path = path_of(c, r, STR("packed-refs")), text, rest;
+	struct str path = repo_refs_path_of(c, r, STR("packed-refs")), text, rest;
 	AUTO_GIT_LOCK lock = GIT_LOCK_NONE;
 	enum err e = file_read(c, path, &text);
 
-	if (e || !text.p || !without(&c->mem, text, name, &rest))
+	if (e || !text.p || !repo_refs_without(&c->mem, text, name, &rest))
 		return e;
 	e = git_lock_take(c, path, STR(""), GIT_LOCK_RESPECT, &lock);
 	if (e == ERR_SYNC_FAILED)
 		return c->code = ERR_OK;
 	if (e || (e = file_read(c, path, &text)))
 		return e;
-	if (!text.p || !without(&c->mem, text, name, &rest))
+	if (!text.p || !repo_refs_without(&c->mem, text, name, &rest))
 		return ERR_OK;
 	return (e = git_lock_write(c, &lock, rest)) ? e : git_lock_commit(c, &lock);
 }
 
 enum err repo_ref_drop(struct call *c, struct repo *r, struct str name)
 {
-	struct str path = path_of(c, r, name);
+	struct str path = repo_refs_path_of(c, r, name);
 	AUTO_GIT_LOCK lock = GIT_LOCK_NONE;
 	enum err e = check_name(c, r, name);
 
@@ -361,7 +368,7 @@ bool repo_ref_locked(struct call *c, struct repo *r, struct str name, struct str
 {
 	bool removable;
 
-	if (!git_lock_left(c, path_of(c, r, name), lock, &removable))
+	if (!git_lock_left(c, repo_refs_path_of(c, r, name), lock, &removable))
 		return false;
 	*fix = removable ? STR("bd sync --timeout 30s") : git_lock_remedy(&c->mem, *lock);
 	return true;
@@ -373,6 +380,6 @@ void repo_sweep_locks(struct call *c, struct repo *r, struct str ref)
 					    "refs/beads/backup" };
 
 	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
-		git_lock_sweep(c, path_of(c, r, str_of(dirs[i])));
-	git_lock_sweep(c, path_parent(path_of(c, r, ref)));
+		git_lock_sweep(c, repo_refs_path_of(c, r, str_of(dirs[i])));
+	git_lock_sweep(c, path_parent(repo_refs_path_of(c, r, ref)));
 }

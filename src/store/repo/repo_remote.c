@@ -19,7 +19,7 @@
 /* --- which remote --- */
 
 /* A folder on this machine; absent if the address is of another kind. */
-static struct str folder(struct call *c, struct repo *r, struct str url)
+static struct str repo_remote_folder(struct call *c, struct repo *r, struct str url)
 {
 	const char *root = git_repository_commondir(repo_git(r));
 	struct str dir;
@@ -53,8 +53,8 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	out->push_address = url ? arena_copy(&c->mem, str_of(url)) : out->address;
 	git_remote_free(remote);
 	out->url = url_hide(&c->mem, out->address);
-	out->to = folder(c, r, out->push_address);
-	out->from = folder(c, r, out->address);
+	out->to = repo_remote_folder(c, r, out->push_address);
+	out->from = repo_remote_folder(c, r, out->address);
 	if (out->from.p) /* wherever this process stands */
 		out->address = out->from;
 	return ERR_OK;
@@ -82,7 +82,7 @@ struct talk {
 
 enum { WORDS_MOST = 2000 };
 
-static struct str member(struct str text, const char *key)
+static struct str repo_remote_member(struct str text, const char *key)
 {
 	struct str line, name;
 
@@ -121,13 +121,13 @@ static bool ask_git(struct call *c, const struct remote *m, struct str url,
 		c->code = ERR_OK;
 		return false;
 	}
-	*user = member(git.out, "username");
-	*password = member(git.out, "password");
+	*user = repo_remote_member(git.out, "username");
+	*password = repo_remote_member(git.out, "password");
 	return user->p && password->p;
 }
 
-static int credentials(git_credential **out, const char *url, const char *user,
-		       unsigned int allowed, void *arg)
+static int repo_remote_credentials(git_credential **out, const char *url,
+				   const char *user, unsigned int allowed, void *arg)
 {
 	struct talk *t = arg;
 	struct str name, password;
@@ -144,7 +144,7 @@ static int credentials(git_credential **out, const char *url, const char *user,
 						     arena_cstr(&t->c->mem, password));
 }
 
-static int hear(const char *text, int n, void *arg)
+static int repo_remote_hear(const char *text, int n, void *arg)
 {
 	struct talk *t = arg;
 
@@ -153,7 +153,7 @@ static int hear(const char *text, int n, void *arg)
 	return 0;
 }
 
-static int judged(const char *ref, const char *why, void *arg)
+static int repo_remote_judged(const char *ref, const char *why, void *arg)
 {
 	struct talk *t = arg;
 
@@ -187,7 +187,7 @@ static int forget_heads(const git_push_update **updates, size_t count, void *arg
 	return 0;
 }
 
-static int transport(git_transport **out, git_remote *owner, void *arg)
+static int repo_remote_transport(git_transport **out, git_remote *owner, void *arg)
 {
 	const char *url = git_remote_url(owner);
 
@@ -197,23 +197,23 @@ static int transport(git_transport **out, git_remote *owner, void *arg)
 	return git_transport_new(out, owner, url);
 }
 
-static git_remote_callbacks callbacks(struct talk *t)
+static git_remote_callbacks repo_remote_callbacks(struct talk *t)
 {
 	git_remote_callbacks all;
 
 	git_remote_init_callbacks(&all, GIT_REMOTE_CALLBACKS_VERSION);
-	all.credentials = credentials;
-	all.sideband_progress = hear;
-	all.push_update_reference = judged;
+	all.credentials = repo_remote_credentials;
+	all.sideband_progress = repo_remote_hear;
+	all.push_update_reference = repo_remote_judged;
 	all.push_negotiation = forget_heads;
-	all.transport = transport;
+	all.transport = repo_remote_transport;
 	all.payload = t;
 	return all;
 }
 
 /* --- talking --- */
 
-static bool about(const char *text, const char *const *words)
+static bool repo_remote_about(const char *text, const char *const *words)
 {
 	for (; *words; words++)
 		if (strstr(text, *words))
@@ -222,7 +222,7 @@ static bool about(const char *text, const char *const *words)
 }
 
 /* A text without any occurrence of a word. */
-static struct str without(struct call *c, struct str text, struct str word)
+static struct str repo_remote_without(struct call *c, struct str text, struct str word)
 {
 	struct buf b = { .mem = &c->mem };
 	const char *at;
@@ -240,7 +240,8 @@ static struct str without(struct call *c, struct str text, struct str word)
  * The words of libgit2, of ssh and of the other side, as they may be shown: all of them
  * may quote the address, or the password alone.
  */
-static struct str shown(struct call *c, const struct remote *m, struct str text)
+static struct str repo_remote_shown(struct call *c, const struct remote *m,
+				    struct str text)
 {
 	const struct str addresses[] = { m->address, m->push_address };
 
@@ -248,14 +249,14 @@ static struct str shown(struct call *c, const struct remote *m, struct str text)
 	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
 		struct str secret = url_secret(addresses[i]);
 
-		text = without(c, text, secret);
-		text = without(c, text, url_decode(&c->mem, secret));
+		text = repo_remote_without(c, text, secret);
+		text = repo_remote_without(c, text, url_decode(&c->mem, secret));
 	}
 	return text;
 }
 
-static enum err unreachable(struct call *c, const struct remote *m, int code,
-			    const char *doing)
+static enum err repo_remote_unreachable(struct call *c, const struct remote *m, int code,
+					const char *doing)
 {
 	static const char *const doors[] = { "status code: 401",  "status code: 403",
 					     "authentication re", "Authentication",
@@ -264,12 +265,13 @@ static enum err unreachable(struct call *c, const struct remote *m, int code,
 	const git_error *error = git_error_last();
 	const char *why = error && error->message ? error->message : "no reason given",
 		   *ssh = ssh_complaint();
-	bool shut = code == GIT_EAUTH || about(why, doors) || about(ssh, doors);
+	bool shut = code == GIT_EAUTH || repo_remote_about(why, doors) ||
+		    repo_remote_about(ssh, doors);
 	struct str text = str_of(*ssh ? ssh : why);
 
 	if (str_is(text, "unsupported URL protocol") && !str_has(m->url, STR("://")))
 		text = STR("there is no Git repository");
-	text = shown(c, m, text);
+	text = repo_remote_shown(c, m, text);
 	return call_fail(c, shut ? ERR_AUTH_FAILED : ERR_SYNC_FAILED,
 			 "cannot %s '" STR_FMT "' (" STR_FMT "): " STR_FMT, doing,
 			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(text));
@@ -277,8 +279,9 @@ static enum err unreachable(struct call *c, const struct remote *m, int code,
 
 /* A remote that has no settings: only the one ref is spoken about. `url.*.insteadOf` was
  * applied when the address was read. */
-static enum err connect(struct call *c, struct remote *m, git_direction direction,
-			git_remote_callbacks *calls, git_remote **out)
+static enum err repo_remote_connect(struct call *c, struct remote *m,
+				    git_direction direction, git_remote_callbacks *calls,
+				    git_remote **out)
 {
 	git_remote_create_options options;
 	git_proxy_options proxy;
@@ -293,7 +296,7 @@ static enum err connect(struct call *c, struct remote *m, git_direction directio
 	options.flags = GIT_REMOTE_CREATE_SKIP_INSTEADOF |
 			GIT_REMOTE_CREATE_SKIP_DEFAULT_FETCHSPEC;
 	if ((code = git_remote_create_with_opts(out, arena_cstr(&c->mem, to), &options)))
-		return unreachable(c, m, code, "use");
+		return repo_remote_unreachable(c, m, code, "use");
 	code = git_remote_connect(*out, direction, calls, &proxy, NULL);
 	if (code && to.n && !ssh_address(to) && !str_has(to, STR("://")) &&
 	    !path_real(&c->mem, to).p)
@@ -302,12 +305,12 @@ static enum err connect(struct call *c, struct remote *m, git_direction directio
 		return ERR_OK;
 	git_remote_free(*out);
 	*out = NULL;
-	return unreachable(c, m, code, "reach");
+	return repo_remote_unreachable(c, m, code, "reach");
 }
 
 /* Trying again will not help: the ref of the remote has to be mended there. */
-static enum err broken(struct call *c, const struct remote *m, struct str ref,
-		       struct str fault)
+static enum err repo_remote_broken(struct call *c, const struct remote *m, struct str ref,
+				   struct str fault)
 {
 	call_fail(c, ERR_REMOTE_DAMAGED,
 		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") " STR_FMT,
@@ -324,14 +327,14 @@ static enum err broken(struct call *c, const struct remote *m, struct str ref,
 enum err remote_refuse(struct call *c, const struct remote *m, struct str ref,
 		       struct str commit, const struct repo_fault *fault)
 {
-	struct str why = shown(c, m, fault->why);
+	struct str why = repo_remote_shown(c, m, fault->why);
 
 	if (str_eq(fault->commit, commit))
-		return broken(c, m, ref,
-			      arena_fmt(&c->mem,
-					"is at " STR_FMT
-					", which cannot be used: " STR_FMT,
-					STR_ARG(commit), STR_ARG(why)));
+		return repo_remote_broken(c, m, ref,
+					  arena_fmt(&c->mem,
+						    "is at " STR_FMT
+						    ", which cannot be used: " STR_FMT,
+						    STR_ARG(commit), STR_ARG(why)));
 	call_fail(c, ERR_REMOTE_DAMAGED,
 		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") is at " STR_FMT
 		  ", whose history cannot be used: " STR_FMT,
@@ -354,7 +357,8 @@ static enum err open_folder(struct call *c, struct str path, struct repo **out)
 }
 
 /* libgit2 would wait for ever for somebody to write to a FIFO. */
-static enum err check_file(struct call *c, const struct remote *m, struct str path)
+static enum err repo_remote_check_file(struct call *c, const struct remote *m,
+				       struct str path)
 {
 	struct stat st;
 
@@ -367,8 +371,8 @@ static enum err check_file(struct call *c, const struct remote *m, struct str pa
 			    "and remove it if it is not needed there.");
 }
 
-static enum err check_files(struct call *c, const struct remote *m, struct str folder,
-			    struct str ref)
+static enum err repo_remote_check_files(struct call *c, const struct remote *m,
+					struct str folder, struct str ref)
 {
 	const struct str names[] = { STR("HEAD"),
 				     STR("config"),
@@ -378,11 +382,13 @@ static enum err check_files(struct call *c, const struct remote *m, struct str f
 				     STR("objects/info/alternates"),
 				     ref };
 	struct str inner = path_join(&c->mem, folder, STR(".git"));
-	enum err e = check_file(c, m, inner);
+	enum err e = repo_remote_check_file(c, m, inner);
 
 	for (size_t i = 0; !e && i < sizeof names / sizeof *names; i++)
-		if (!(e = check_file(c, m, path_join(&c->mem, folder, names[i]))))
-			e = check_file(c, m, path_join(&c->mem, inner, names[i]));
+		if (!(e = repo_remote_check_file(c, m,
+						 path_join(&c->mem, folder, names[i]))))
+			e = repo_remote_check_file(c, m,
+						   path_join(&c->mem, inner, names[i]));
 	return e;
 }
 
@@ -400,7 +406,7 @@ static enum err look_at_folder(struct call *c, const struct remote *m, struct st
 	*there = NULL;
 	if (!m->from.p)
 		return ERR_OK;
-	if ((e = check_files(c, m, m->from, ref)))
+	if ((e = repo_remote_check_files(c, m, m->from, ref)))
 		return e;
 	if (open_folder(c, m->from, there)) {
 		*there = NULL;
@@ -409,7 +415,7 @@ static enum err look_at_folder(struct call *c, const struct remote *m, struct st
 	if ((e = repo_ref_fault(c, *there, ref, commit, &fault)))
 		e = c->code = ERR_SYNC_FAILED;
 	else if (fault.p)
-		e = broken(c, m, ref, fault);
+		e = repo_remote_broken(c, m, ref, fault);
 	if (!e)
 		return ERR_OK;
 	repo_close(*there);
@@ -439,12 +445,13 @@ static enum err check_listed(struct call *c, const struct remote *m, struct str 
 			     struct str commit)
 {
 	return commit.p && str_count(commit, '0') == commit.n ?
-		       broken(c, m, ref, STR("cannot be read by the server")) :
+		       repo_remote_broken(c, m, ref,
+					  STR("cannot be read by the server")) :
 		       ERR_OK;
 }
 
-static enum err find(struct call *c, const struct remote *m, git_remote *remote,
-		     struct str ref, struct str *commit)
+static enum err repo_remote_find(struct call *c, const struct remote *m,
+				 git_remote *remote, struct str ref, struct str *commit)
 {
 	const git_remote_head **heads;
 	size_t count;
@@ -452,7 +459,7 @@ static enum err find(struct call *c, const struct remote *m, git_remote *remote,
 
 	*commit = (struct str){ 0 };
 	if (code)
-		return unreachable(c, m, code, "list the refs of");
+		return repo_remote_unreachable(c, m, code, "list the refs of");
 	for (size_t i = 0; i < count; i++)
 		if (str_is(ref, heads[i]->name)) {
 			char text[GIT_OID_HEXSZ + 1];
@@ -464,7 +471,7 @@ static enum err find(struct call *c, const struct remote *m, git_remote *remote,
 }
 
 /* Has libgit2 failed because an object is missing, or is not what it should be? */
-static bool unreadable(void)
+static bool repo_remote_unreadable(void)
 {
 	const git_error *error = git_error_last();
 
@@ -476,26 +483,28 @@ static bool unreadable(void)
 static struct str unreadable_commit(struct call *c, const struct remote *m,
 				    struct str commit)
 {
-	return arena_fmt(&c->mem, "is at " STR_FMT ", which cannot be read: " STR_FMT,
-			 STR_ARG(commit),
-			 STR_ARG(shown(c, m, str_of(git_error_last()->message))));
+	return arena_fmt(
+		&c->mem, "is at " STR_FMT ", which cannot be read: " STR_FMT,
+		STR_ARG(commit),
+		STR_ARG(repo_remote_shown(c, m, str_of(git_error_last()->message))));
 }
 
 static enum err fetch_failed(struct call *c, const struct remote *m, int code,
 			     struct str ref, struct str commit)
 {
-	if (unreadable())
-		return broken(c, m, ref, unreadable_commit(c, m, commit));
-	return unreachable(c, m, code,
-			   arena_fmt(&c->mem, "fetch '" STR_FMT "' (%.10s…) from",
-				     STR_ARG(ref), commit.p)
-				   .p);
+	if (repo_remote_unreadable())
+		return repo_remote_broken(c, m, ref, unreadable_commit(c, m, commit));
+	return repo_remote_unreachable(c, m, code,
+				       arena_fmt(&c->mem,
+						 "fetch '" STR_FMT "' (%.10s…) from",
+						 STR_ARG(ref), commit.p)
+					       .p);
 }
 
 /* Into no ref: the caller keeps what it wants. */
-static int download(struct call *c, struct remote *m, git_remote *remote,
-		    git_remote_callbacks *calls, struct str ref, const struct str *haves,
-		    size_t count)
+static int repo_remote_download(struct call *c, struct remote *m, git_remote *remote,
+				git_remote_callbacks *calls, struct str ref,
+				const struct str *haves, size_t count)
 {
 	char *spec = (char *)arena_cstr(&c->mem, ref);
 	git_strarray specs = { &spec, 1 };
@@ -516,26 +525,26 @@ static int download(struct call *c, struct remote *m, git_remote *remote,
 }
 
 /* The second time without saying what is here: that may be what cannot be read. */
-static enum err fetch(struct call *c, struct remote *m, git_remote **remote,
-		      git_remote_callbacks *calls, struct str ref,
-		      const struct str haves[REPO_HAVES], struct str *commit)
+static enum err repo_remote_fetch(struct call *c, struct remote *m, git_remote **remote,
+				  git_remote_callbacks *calls, struct str ref,
+				  const struct str haves[REPO_HAVES], struct str *commit)
 {
-	int code = download(c, m, *remote, calls, ref, haves, REPO_HAVES);
+	int code = repo_remote_download(c, m, *remote, calls, ref, haves, REPO_HAVES);
 	enum err e;
 
-	if (code && unreadable()) {
+	if (code && repo_remote_unreadable()) {
 		git_remote_disconnect(*remote);
 		git_remote_free(*remote);
-		if ((e = connect(c, m, GIT_DIRECTION_FETCH, calls, remote)) ||
-		    (e = find(c, m, *remote, ref, commit)) || !commit->p)
+		if ((e = repo_remote_connect(c, m, GIT_DIRECTION_FETCH, calls, remote)) ||
+		    (e = repo_remote_find(c, m, *remote, ref, commit)) || !commit->p)
 			return e;
-		code = download(c, m, *remote, calls, ref, NULL, 0);
+		code = repo_remote_download(c, m, *remote, calls, ref, NULL, 0);
 	}
 	return code ? fetch_failed(c, m, code, ref, *commit) : ERR_OK;
 }
 
-static enum err check_commit(struct call *c, const struct remote *m, struct str ref,
-			     struct str name)
+static enum err repo_remote_check_commit(struct call *c, const struct remote *m,
+					 struct str ref, struct str name)
 {
 	const char *kind = repo_kind(m->repo, name);
 
@@ -544,13 +553,14 @@ static enum err check_commit(struct call *c, const struct remote *m, struct str 
 	if (repo_is_commit(m->repo, name))
 		return ERR_OK;
 	if (str_is(str_of(kind), "commit"))
-		return broken(c, m, ref, unreadable_commit(c, m, name));
-	return broken(c, m, ref,
-		      arena_fmt(&c->mem, "is at the %s " STR_FMT ", and not at a commit",
-				kind, STR_ARG(name)));
+		return repo_remote_broken(c, m, ref, unreadable_commit(c, m, name));
+	return repo_remote_broken(
+		c, m, ref,
+		arena_fmt(&c->mem, "is at the %s " STR_FMT ", and not at a commit", kind,
+			  STR_ARG(name)));
 }
 
-static bool has(const struct remote *m, struct str commit)
+static bool repo_remote_has(const struct remote *m, struct str commit)
 {
 	return !commit.p || repo_has(m->repo, commit);
 }
@@ -571,14 +581,15 @@ static enum err fetch_by_wire(struct call *c, struct remote *m, struct str ref,
 			      const struct str haves[REPO_HAVES], struct str *commit)
 {
 	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
-	git_remote_callbacks calls = callbacks(&t);
+	git_remote_callbacks calls = repo_remote_callbacks(&t);
 	git_remote *remote = NULL;
-	enum err e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
+	enum err e = repo_remote_connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote);
 
 	if (e)
 		return e;
-	if (!(e = find(c, m, remote, ref, commit)) && !has(m, *commit))
-		e = fetch(c, m, &remote, &calls, ref, haves, commit);
+	if (!(e = repo_remote_find(c, m, remote, ref, commit)) &&
+	    !repo_remote_has(m, *commit))
+		e = repo_remote_fetch(c, m, &remote, &calls, ref, haves, commit);
 	if (remote)
 		git_remote_disconnect(remote);
 	git_remote_free(remote);
@@ -594,30 +605,31 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 
 	if (e || (e = repo_ref_fault(c, m->repo, ref, &haves[1], &fault)))
 		return e;
-	if (fault.p || !has(m, haves[1]))
+	if (fault.p || !repo_remote_has(m, haves[1]))
 		haves[1] = (struct str){ 0 };
 	if (!there)
 		e = fetch_by_wire(c, m, ref, haves, commit);
-	else if (!has(m, *commit))
+	else if (!repo_remote_has(m, *commit))
 		e = fetch_from_folder(c, m, there, ref, haves, *commit);
 	if (there)
 		repo_close(there);
-	return !e && commit->p ? check_commit(c, m, ref, *commit) : e;
+	return !e && commit->p ? repo_remote_check_commit(c, m, ref, *commit) : e;
 }
 
 enum err remote_look(struct call *c, struct remote *m, struct str ref, struct str *commit)
 {
 	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
-	git_remote_callbacks calls = callbacks(&t);
+	git_remote_callbacks calls = repo_remote_callbacks(&t);
 	git_remote *remote = NULL;
 	struct repo *there;
 	enum err e = look_at_folder(c, m, ref, commit, &there);
 
 	if (there)
 		repo_close(there);
-	if (e || there || (e = connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
+	if (e || there ||
+	    (e = repo_remote_connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
 		return e;
-	e = find(c, m, remote, ref, commit);
+	e = repo_remote_find(c, m, remote, ref, commit);
 	git_remote_disconnect(remote);
 	git_remote_free(remote);
 	return e;
@@ -725,7 +737,7 @@ static enum err broken_here(struct call *c, const struct remote *m, struct str r
 		  "cannot push to '" STR_FMT "' (" STR_FMT "): the history of '" STR_FMT
 		  "' in this clone cannot be read: " STR_FMT,
 		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(ref),
-		  STR_ARG(shown(c, m, str_of(git_error_last()->message))));
+		  STR_ARG(repo_remote_shown(c, m, str_of(git_error_last()->message))));
 	return call_step(c, "Nothing was lost. 'bd repair --apply' publishes all beads "
 			    "again, without that part of the history.");
 }
@@ -748,17 +760,17 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 {
 	struct repo *there;
 	git_oid tip;
-	enum err e = check_files(c, m, m->to, ref);
+	enum err e = repo_remote_check_files(c, m, m->to, ref);
 
 	if (e)
 		return e;
 	if (open_folder(c, m->to, &there))
-		return unreachable(c, m, 0, "push to");
+		return repo_remote_unreachable(c, m, 0, "push to");
 	git_oid_fromstrn(&tip, commit.p, commit.n);
 	git_error_clear();
 	if (!copy_line(m, repo_git(there), &tip))
 		e = move_there(c, there, ref, old, commit, moved);
-	else if (unreadable() && git_error_last()->klass != GIT_ERROR_ODB)
+	else if (repo_remote_unreadable() && git_error_last()->klass != GIT_ERROR_ODB)
 		e = broken_here(c, m, ref);
 	else
 		e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);
@@ -783,31 +795,34 @@ static bool lost_race(const char *why)
 					     "but expected",
 					     NULL };
 
-	return about(why, words);
+	return repo_remote_about(why, words);
 }
 
 /* Why it did not take the change: its verdict on our ref, and what it wrote beside it. */
-static struct str words_of(struct talk *t, const git_error *error)
+static struct str repo_remote_words_of(struct talk *t, const git_error *error)
 {
 	struct str said = str_trim(buf_str(&t->said)), why = t->refused;
 
 	if (!why.p)
 		why = str_of(error && error->message ? error->message :
 						       "no reason given");
-	return shown(t->c, t->remote,
-		     arena_fmt(&t->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(why),
-			       said.n ? "; it said: " : "", STR_ARG(said)));
+	return repo_remote_shown(t->c, t->remote,
+				 arena_fmt(&t->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(why),
+					   said.n ? "; it said: " : "", STR_ARG(said)));
 }
 
-static enum err rejected(struct call *c, const struct remote *m, struct talk *t)
+static enum err repo_remote_rejected(struct call *c, const struct remote *m,
+				     struct talk *t)
 {
 	return call_fail(c, ERR_REMOTE_REJECTED,
 			 "'" STR_FMT "' (" STR_FMT ") did not take the change: " STR_FMT,
-			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(words_of(t, NULL)));
+			 STR_ARG(m->name), STR_ARG(m->url),
+			 STR_ARG(repo_remote_words_of(t, NULL)));
 }
 
-static enum err push(struct call *c, struct remote *m, struct talk *t, git_remote *remote,
-		     git_remote_callbacks *calls, struct str ref, bool *moved)
+static enum err repo_remote_push(struct call *c, struct remote *m, struct talk *t,
+				 git_remote *remote, git_remote_callbacks *calls,
+				 struct str ref, bool *moved)
 {
 	char *spec = (char *)arena_fmt(&c->mem, "%s" STR_FMT ":" STR_FMT,
 				       m->replaces ? "+" : "", STR_ARG(ref), STR_ARG(ref))
@@ -828,13 +843,13 @@ static enum err push(struct call *c, struct remote *m, struct talk *t, git_remot
 	else if (code == GIT_ENONFASTFORWARD ||
 		 (t->refused.p && lost_race(t->refused.p)) ||
 		 (code && error && error->message && lost_race(error->message)))
-		m->refused = words_of(t, code ? error : NULL);
+		m->refused = repo_remote_words_of(t, code ? error : NULL);
 	else if (t->refused.p)
-		return rejected(c, m, t);
-	else if (code && unreadable())
+		return repo_remote_rejected(c, m, t);
+	else if (code && repo_remote_unreadable())
 		return broken_here(c, m, ref);
 	else if (code)
-		return unreachable(c, m, code, "push to");
+		return repo_remote_unreachable(c, m, code, "push to");
 	return ERR_OK;
 }
 
@@ -842,7 +857,7 @@ enum err remote_push(struct call *c, struct remote *m, struct str ref, struct st
 		     struct str old, bool *moved)
 {
 	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
-	git_remote_callbacks calls = callbacks(&t);
+	git_remote_callbacks calls = repo_remote_callbacks(&t);
 	git_remote *remote = NULL;
 	struct str at;
 	enum err e;
@@ -851,13 +866,13 @@ enum err remote_push(struct call *c, struct remote *m, struct str ref, struct st
 	m->refused = (struct str){ 0 };
 	if (m->to.p)
 		return push_to_folder(c, m, ref, commit, old, moved);
-	if ((e = connect(c, m, GIT_DIRECTION_PUSH, &calls, &remote)))
+	if ((e = repo_remote_connect(c, m, GIT_DIRECTION_PUSH, &calls, &remote)))
 		return e;
 	/* what the other side shows now is what it will compare with */
 	t.wire = remote;
 	t.old = old;
-	if (!(e = find(c, m, remote, ref, &at)) && str_eq(at, old))
-		e = push(c, m, &t, remote, &calls, ref, moved);
+	if (!(e = repo_remote_find(c, m, remote, ref, &at)) && str_eq(at, old))
+		e = repo_remote_push(c, m, &t, remote, &calls, ref, moved);
 	git_remote_disconnect(remote);
 	git_remote_free(remote);
 	return e;

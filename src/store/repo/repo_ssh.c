@@ -72,7 +72,7 @@ static struct address parse_url(struct arena *mem, struct str rest)
 	return a;
 }
 
-static struct address parse(struct arena *mem, struct str url)
+static struct address repo_ssh_parse(struct arena *mem, struct str url)
 {
 	const char *scheme = strstr(arena_cstr(mem, url), "://");
 	size_t colon = 0;
@@ -86,7 +86,7 @@ static struct address parse(struct arena *mem, struct str url)
 }
 
 /* In single quotes, for the shell over there. */
-static struct str quoted(struct arena *mem, struct str text)
+static struct str repo_ssh_quoted(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
 
@@ -129,18 +129,19 @@ const char *ssh_complaint(void)
 	return text;
 }
 
-static int say(const char *what)
+static int repo_ssh_say(const char *what)
 {
 	git_error_set_str(GIT_ERROR_SSH, what);
 	return -1;
 }
 
 /* The words of the command: `$GIT_SSH_COMMAND`, `$GIT_SSH`, or ssh. */
-static void command(struct arena *mem, const struct address *a, const char *service,
-		    const char **argv)
+static void repo_ssh_command(struct arena *mem, const struct address *a,
+			     const char *service, const char **argv)
 {
 	const char *line = getenv("GIT_SSH_COMMAND"), *program = getenv("GIT_SSH");
-	const char *act = arena_fmt(mem, "%s %s", service, quoted(mem, a->path).p).p;
+	const char *act =
+		arena_fmt(mem, "%s %s", service, repo_ssh_quoted(mem, a->path).p).p;
 	int n = 0;
 
 	if (line && *line) {
@@ -164,7 +165,7 @@ static void command(struct arena *mem, const struct address *a, const char *serv
 	argv[n] = NULL;
 }
 
-static int start(struct ssh *s, const char *const *argv)
+static int repo_ssh_start(struct ssh *s, const char *const *argv)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -172,7 +173,7 @@ static int start(struct ssh *s, const char *const *argv)
 	int to[2] = { -1, -1 }, from[2] = { -1, -1 }, failed;
 
 	if (pipe(to) || pipe(from))
-		return say("no pipe for ssh");
+		return repo_ssh_say("no pipe for ssh");
 	for (int i = 0; i < 2; i++) {
 		fcntl(to[i], F_SETFD, FD_CLOEXEC);
 		fcntl(from[i], F_SETFD, FD_CLOEXEC);
@@ -197,17 +198,17 @@ static int start(struct ssh *s, const char *const *argv)
 	file_close(&from[1]);
 	s->stream.in = to[1];
 	s->stream.out = from[0];
-	return failed ? say("there is no program 'ssh' to reach it with") : 0;
+	return failed ? repo_ssh_say("there is no program 'ssh' to reach it with") : 0;
 }
 
-static int read_some(git_smart_subtransport_stream *stream, char *p, size_t n,
-		     size_t *got)
+static int repo_ssh_read_some(git_smart_subtransport_stream *stream, char *p, size_t n,
+			      size_t *got)
 {
 	struct stream *s = (struct stream *)stream;
 	ssize_t r = file_some(s->out, p, n);
 
 	*got = r > 0 ? (size_t)r : 0;
-	return r < 0 ? say("ssh was cut off") : 0;
+	return r < 0 ? repo_ssh_say("ssh was cut off") : 0;
 }
 
 static int write_all(git_smart_subtransport_stream *stream, const char *p, size_t n)
@@ -220,19 +221,19 @@ static int write_all(git_smart_subtransport_stream *stream, const char *p, size_
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put <= 0)
-			return say("ssh was cut off");
+			return repo_ssh_say("ssh was cut off");
 		p += put;
 		n -= (size_t)put;
 	}
 	return 0;
 }
 
-static void free_stream(git_smart_subtransport_stream *stream)
+static void repo_ssh_free_stream(git_smart_subtransport_stream *stream)
 {
 	(void)stream;
 }
 
-static int stop(git_smart_subtransport *transport)
+static int repo_ssh_stop(git_smart_subtransport *transport)
 {
 	struct ssh *s = (struct ssh *)transport;
 	int status;
@@ -246,8 +247,9 @@ static int stop(git_smart_subtransport *transport)
 	return 0;
 }
 
-static int act(git_smart_subtransport_stream **out, git_smart_subtransport *transport,
-	       const char *url, git_smart_service_t service)
+static int repo_ssh_act(git_smart_subtransport_stream **out,
+			git_smart_subtransport *transport, const char *url,
+			git_smart_service_t service)
 {
 	struct ssh *s = (struct ssh *)transport;
 	bool pull =
@@ -260,39 +262,39 @@ static int act(git_smart_subtransport_stream **out, git_smart_subtransport *tran
 	*out = &s->stream.parent;
 	if (service == GIT_SERVICE_UPLOADPACK || service == GIT_SERVICE_RECEIVEPACK)
 		return 0; /* goes on where the list of refs ended */
-	stop(transport);
+	repo_ssh_stop(transport);
 	/* ssh takes no password, and everybody can read the words of a command */
-	a = parse(&mem, url_drop_password(&mem, str_of(url)));
+	a = repo_ssh_parse(&mem, url_drop_password(&mem, str_of(url)));
 	if (!a.host.n || a.host.p[0] == '-' || !a.path.n) {
 		arena_release(&mem);
-		return say("this is no address for ssh");
+		return repo_ssh_say("this is no address for ssh");
 	}
-	command(&mem, &a, pull ? "git-upload-pack" : "git-receive-pack", argv);
-	code = start(s, argv);
+	repo_ssh_command(&mem, &a, pull ? "git-upload-pack" : "git-receive-pack", argv);
+	code = repo_ssh_start(s, argv);
 	arena_release(&mem);
 	return code;
 }
 
 static void free_ssh(git_smart_subtransport *transport)
 {
-	stop(transport);
+	repo_ssh_stop(transport);
 	free(transport);
 }
 
-static int make(git_smart_subtransport **out, git_transport *owner, void *param)
+static int repo_ssh_make(git_smart_subtransport **out, git_transport *owner, void *param)
 {
 	struct ssh *s = calloc(1, sizeof *s);
 
 	(void)owner, (void)param;
 	if (!s)
 		abort();
-	s->parent.action = act;
-	s->parent.close = stop;
+	s->parent.action = repo_ssh_act;
+	s->parent.close = repo_ssh_stop;
 	s->parent.free = free_ssh;
 	s->stream.parent.subtransport = &s->parent;
-	s->stream.parent.read = read_some;
+	s->stream.parent.read = repo_ssh_read_some;
 	s->stream.parent.write = write_all;
-	s->stream.parent.free = free_stream;
+	s->stream.parent.free = repo_ssh_free_stream;
 	s->stream.in = s->stream.out = -1;
 	*out = &s->parent;
 	return 0;
@@ -300,7 +302,7 @@ static int make(git_smart_subtransport **out, git_transport *owner, void *param)
 
 int ssh_transport(struct git_transport **out, struct git_remote *owner, void *param)
 {
-	static git_smart_subtransport_definition ssh = { make, 0, NULL };
+	static git_smart_subtransport_definition ssh = { repo_ssh_make, 0, NULL };
 
 	(void)param;
 	return git_transport_smart(out, owner, &ssh);

@@ -31,7 +31,7 @@ static struct str flag_name(const char *arg, struct str *value)
 	return name;
 }
 
-static bool also(const struct field *f, struct str name)
+static bool args_also(const struct field *f, struct str name)
 {
 	struct str all = str_of(f->also), one;
 
@@ -46,7 +46,7 @@ static const struct field *find_long(struct arena *mem, const struct field *fiel
 {
 	for (const struct field *f = fields; f && f->name; f++)
 		if (field_on_cli(f) && !(f->flags & FIELD_PLACE) &&
-		    (str_eq(name, field_flag(mem, f)) || also(f, name)))
+		    (str_eq(name, field_flag(mem, f)) || args_also(f, name)))
 			return f;
 	return NULL;
 }
@@ -135,13 +135,13 @@ static void find_command(struct parser *p)
 
 /* --- suggestions --- */
 
-static size_t least(size_t a, size_t b)
+static size_t args_least(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
 /* Edits to make one word of the other; two letters in the wrong order are one. */
-static size_t distance(struct str a, struct str b)
+static size_t args_distance(struct str a, struct str b)
 {
 	enum { LONGEST = 32 };
 	size_t d[LONGEST + 1][LONGEST + 1];
@@ -154,11 +154,12 @@ static size_t distance(struct str a, struct str b)
 				d[i][j] = i + j;
 				continue;
 			}
-			d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1,
-					d[i - 1][j - 1] + (a.p[i - 1] != b.p[j - 1]));
+			d[i][j] =
+				args_least(args_least(d[i - 1][j], d[i][j - 1]) + 1,
+					   d[i - 1][j - 1] + (a.p[i - 1] != b.p[j - 1]));
 			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] &&
 			    a.p[i - 2] == b.p[j - 1])
-				d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+				d[i][j] = args_least(d[i][j], d[i - 2][j - 2] + 1);
 		}
 	return d[a.n][b.n];
 }
@@ -168,11 +169,11 @@ struct nearest {
 	size_t edits;
 };
 
-static void consider(struct nearest *n, struct str candidate)
+static void args_consider(struct nearest *n, struct str candidate)
 {
 	size_t edits = str_starts(candidate, n->word) && n->word.n > 1 ?
 			       1 :
-			       distance(n->word, candidate);
+			       args_distance(n->word, candidate);
 
 	if (edits < n->edits) {
 		n->edits = edits;
@@ -182,7 +183,7 @@ static void consider(struct nearest *n, struct str candidate)
 
 static struct nearest nearest_to(struct str word)
 {
-	return (struct nearest){ .word = word, .edits = least(3, word.n / 2 + 1) };
+	return (struct nearest){ .word = word, .edits = args_least(3, word.n / 2 + 1) };
 }
 
 static enum err unknown_command(struct parser *p, const char *word)
@@ -194,7 +195,7 @@ static enum err unknown_command(struct parser *p, const char *word)
 	struct nearest near = nearest_to(words);
 
 	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++)
-		consider(&near, str_of(cmd->words));
+		args_consider(&near, str_of(cmd->words));
 	call_fail(c, ERR_USAGE, "'" STR_FMT "' is not a command of %s", STR_ARG(words),
 		  program);
 	if (near.best.p)
@@ -242,7 +243,7 @@ static enum err unknown_flag(struct parser *p, const char *arg)
 	for (size_t i = 0; i < 2; i++)
 		for (const struct field *f = sets[i]; f && f->name; f++)
 			if (field_on_cli(f) && !(f->flags & FIELD_PLACE))
-				consider(&near, field_flag(&c->mem, f));
+				args_consider(&near, field_flag(&c->mem, f));
 	call_fail(c, ERR_USAGE, "%s%s" STR_FMT " has no option '%s'", out->face->name,
 		  out->words.n ? " " : "", STR_ARG(out->words), arg);
 	if (near.best.p)
@@ -295,7 +296,7 @@ static enum err read_named(struct call *c, const struct field *f, struct str *te
 }
 
 /* Into the operation's request if it is one of its fields, else into the globals. */
-static enum err set(struct parser *p, const struct field *f, struct str text)
+static enum err args_set(struct parser *p, const struct field *f, struct str text)
 {
 	struct request *r = &p->out->request;
 	const struct field *fields = r->op ? r->op->fields : NULL;
@@ -334,10 +335,10 @@ static enum err set_flag(struct parser *p, const struct field *f, struct str val
 			 size_t *i)
 {
 	if (!f->kind->arg)
-		return set(p, f, value.p ? value : STR("true"));
+		return args_set(p, f, value.p ? value : STR("true"));
 	if (!value.p && !p->argv[*i + 1])
 		return needs_value(p, f);
-	return set(p, f, value.p ? value : str_of(p->argv[++*i]));
+	return args_set(p, f, value.p ? value : str_of(p->argv[++*i]));
 }
 
 /* "-q", "-n5", "-n=5", "-qn 5": letters, up to the first that takes a value. */
@@ -402,7 +403,7 @@ static enum err parse_place(struct parser *p, const char *arg)
 		return unknown_command(p, arg);
 	f = next_place(p);
 	if (f)
-		return set(p, f, str_of(arg));
+		return args_set(p, f, str_of(arg));
 	if (begins_command(p->out->face, p->out->words) && !p->place && !p->only_text)
 		for (const struct command *cmd = p->out->face->commands; cmd->words;
 		     cmd++) {
@@ -440,12 +441,12 @@ static enum err read_piped(struct parser *p)
 
 	for (size_t i = 0; r->op->fields && r->op->fields[i].name; i++)
 		if ((r->op->fields[i].flags & FIELD_PIPED) && !(r->given >> i & 1) &&
-		    (e = set(p, &r->op->fields[i], STR("-"))))
+		    (e = args_set(p, &r->op->fields[i], STR("-"))))
 			return e;
 	return ERR_OK;
 }
 
-static enum err check_text(struct call *c, char **argv)
+static enum err args_check_text(struct call *c, char **argv)
 {
 	for (size_t i = 0; argv[i]; i++)
 		if (!utf8_valid(str_of(argv[i])))
@@ -471,7 +472,7 @@ enum err args_parse(struct call *c, const struct face *face, char **argv,
 		count++;
 	p.used = arena_array(&c->mem, count + 1, sizeof *p.used);
 	find_command(&p);
-	if ((e = check_text(c, argv))) /* in the command's own envelope */
+	if ((e = args_check_text(c, argv))) /* in the command's own envelope */
 		return e;
 	if (out->command)
 		out->request = request_new(c, out->command->op);

@@ -136,7 +136,7 @@ static const char *const environment[] = {
 	NULL,
 };
 
-static struct str login(struct call *c)
+static struct str bd_login(struct call *c)
 {
 	const char *user = getenv("USER");
 	char host[256] = "";
@@ -161,7 +161,7 @@ struct str bd_actor(struct call *c)
 		repo = (struct repository){ 0 };
 	git_config_user(c, repo.common, &name);
 	c->code = ERR_OK;
-	return name.p ? name : login(c);
+	return name.p ? name : bd_login(c);
 }
 
 const struct face face_bd = {

@@ -18,7 +18,7 @@
 #include "surface/cli/vybe.h"
 #include "surface/view/view.h"
 
-static const char *env(const char *name)
+static const char *cli_env(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -26,7 +26,7 @@ static const char *env(const char *name)
 }
 
 /* The instant and the place of the call. */
-static enum err locate(struct call *c)
+static enum err cli_locate(struct call *c)
 {
 	char *cwd = getcwd(NULL, 0);
 
@@ -58,25 +58,25 @@ static void show_progress(struct call *c, struct str doing)
 }
 
 /* Who acts and where, from the options, else the environment, else the face's default. */
-static enum err identify(struct call *c, const struct args *a)
+static enum err cli_identify(struct call *c, const struct args *a)
 {
 	const struct face *face = a->face;
 	const struct globals *g = &a->globals;
-	const char *dir = face->dir_variable ? env(face->dir_variable) : NULL;
+	const char *dir = face->dir_variable ? cli_env(face->dir_variable) : NULL;
 
 	c->request_id = g->request_id;
 	if (!c->request_id.p && face->request_variable)
-		c->request_id = str_of(env(face->request_variable));
+		c->request_id = str_of(cli_env(face->request_variable));
 	c->store = g->store;
 	if (!c->store.p && face->store_variable)
-		c->store = str_of(env(face->store_variable));
+		c->store = str_of(cli_env(face->store_variable));
 	c->project = g->dir.p ? g->dir : str_of(dir);
 	if (!utf8_valid(c->project))
 		return call_fail(c, ERR_INVALID_INPUT, "%s is not valid UTF-8",
 				 face->dir_variable);
 	c->actor = g->actor;
 	for (const char *const *v = face->actor_variables; v && *v && !c->actor.p; v++)
-		c->actor = str_of(env(*v));
+		c->actor = str_of(cli_env(*v));
 	if (!c->actor.p && face->actor && a->command &&
 	    (a->command->op->flags & (OP_ACTOR | OP_READER)))
 		c->actor = face->actor(c);
@@ -103,7 +103,7 @@ static struct view view_new(struct call *c)
 }
 
 /* Commands of agents wrap their JSON, whatever comes of them. */
-static bool enveloped(const struct args *a)
+static bool cli_enveloped(const struct args *a)
 {
 	if (a->command)
 		return a->command->flags & COMMAND_ENVELOPE;
@@ -134,8 +134,8 @@ static void put_envelope(struct json *j, const struct args *a, struct str data,
 	json_end(j);
 }
 
-static void put_error(struct json *j, struct call *c, enum dialect dialect,
-		      struct str preview)
+static void cli_put_error(struct json *j, struct call *c, enum dialect dialect,
+			  struct str preview)
 {
 	json_object(j);
 	json_put_object(j, "error");
@@ -211,7 +211,7 @@ static void print_beside(struct call *c, const struct args *a)
 
 static int print_error(struct call *c, const struct args *a, struct str preview)
 {
-	enum dialect dialect = enveloped(a) ? DIALECT_AGENTS : a->face->dialect;
+	enum dialect dialect = cli_enveloped(a) ? DIALECT_AGENTS : a->face->dialect;
 	int status = err_exit(c->code, dialect);
 	struct json j = { .out.mem = &c->mem };
 
@@ -224,10 +224,10 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 	if (dialect == DIALECT_VYBE)
 		return out_json(&c->mem, vybe_envelope(c, (struct str){ 0 }), status);
 	if (a->globals.json) {
-		if (enveloped(a))
+		if (cli_enveloped(a))
 			put_envelope(&j, a, (struct str){ 0 }, c);
 		else
-			put_error(&j, c, dialect, preview);
+			cli_put_error(&j, c, dialect, preview);
 		buf_char(&j.out, '\n');
 		status = out_json(&c->mem, buf_str(&j.out), status);
 		print_beside(c, a);
@@ -244,20 +244,20 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 }
 
 /* What is stored can be damaged, and so can a reply that quotes it. */
-static enum err unreadable(struct call *c)
+static enum err cli_unreadable(struct call *c)
 {
 	call_fail(c, ERR_DAMAGED, "what is stored is damaged: the reply is not JSON");
 	return call_step(c, "'bd doctor' looks for the damaged file; add --json to see "
 			    "the reply as it is.");
 }
 
-static enum err render(struct call *c, struct view *v, const struct command *cmd,
-		       struct str reply)
+static enum err cli_render(struct call *c, struct view *v, const struct command *cmd,
+			   struct str reply)
 {
 	const struct value *data = view_parse(v, reply);
 
 	if (!data)
-		return unreadable(c);
+		return cli_unreadable(c);
 	cmd->view(v, data);
 	return ERR_OK;
 }
@@ -269,7 +269,7 @@ static enum err render_ids(struct call *c, struct view *v, struct str reply)
 	bool list = data && data->type == VALUE_ARRAY;
 
 	if (!data)
-		return unreadable(c);
+		return cli_unreadable(c);
 	for (size_t i = 0; i < (list ? data->count : 1); i++) {
 		struct str id = value_str(list ? &data->item[i] : data, "id");
 
@@ -280,7 +280,7 @@ static enum err render_ids(struct call *c, struct view *v, struct str reply)
 }
 
 /* Commands that check something say with their status what they found. */
-static int verdict(struct call *c, const struct command *cmd, struct str reply)
+static int cli_verdict(struct call *c, const struct command *cmd, struct str reply)
 {
 	struct value_error error;
 	const struct value *data, *ok, *late;
@@ -307,7 +307,7 @@ static int print_json(struct call *c, const struct args *a, struct str reply, in
 
 	if (a->face->dialect == DIALECT_VYBE)
 		return out_json(&c->mem, vybe_envelope(c, reply), status);
-	if (a->globals.json && enveloped(a))
+	if (a->globals.json && cli_enveloped(a))
 		put_envelope(&j, a, reply, NULL);
 	else
 		buf_put(&j.out, reply);
@@ -318,14 +318,14 @@ static int print_json(struct call *c, const struct args *a, struct str reply, in
 static int print_reply(struct call *c, const struct args *a, struct str reply)
 {
 	struct view v = view_new(c);
-	int status = verdict(c, a->command, reply);
+	int status = cli_verdict(c, a->command, reply);
 	bool ids = a->globals.silent || (a->command->flags & COMMAND_IDS);
 
 	if (wants_json(a)) {
 		status = print_json(c, a, reply, status);
 	} else if (ids || !a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
 		v.asked = &a->request;
-		if (ids ? render_ids(c, &v, reply) : render(c, &v, a->command, reply))
+		if (ids ? render_ids(c, &v, reply) : cli_render(c, &v, a->command, reply))
 			return print_error(c, a, (struct str){ 0 });
 		status = out_view(&v, status);
 	}
@@ -371,7 +371,7 @@ static bool only_looked(struct call *c, const struct command *cmd, struct str re
 }
 
 /* Says what would be done; does it if somebody at a terminal says yes. */
-static int confirm(struct call *c, struct args *a, struct str reply)
+static int cli_confirm(struct call *c, struct args *a, struct str reply)
 {
 	struct view v = view_new(c);
 	bool ask = (a->command->flags & COMMAND_ASKS) && isatty(STDIN_FILENO) &&
@@ -379,7 +379,7 @@ static int confirm(struct call *c, struct args *a, struct str reply)
 	struct json done = { .out.mem = &c->mem };
 
 	if (!a->globals.json) {
-		if (render(c, &v, a->command, reply))
+		if (cli_render(c, &v, a->command, reply))
 			return print_error(c, a, (struct str){ 0 });
 		out_view(&v, 0);
 	}
@@ -405,7 +405,7 @@ static bool is_set(const struct request *r, const char *name)
 }
 
 /* At a terminal, shows what would go, and asks. Nobody else is kept waiting. */
-static bool agrees(struct call *c, const struct args *a)
+static bool cli_agrees(struct call *c, const struct args *a)
 {
 	struct request look = a->request;
 	struct view v = view_new(c);
@@ -429,7 +429,7 @@ static bool agrees(struct call *c, const struct args *a)
 		return true; /* the real run says what is wrong */
 	}
 	v.asked = &look;
-	if (render(c, &v, a->command, json_text(&reply))) {
+	if (cli_render(c, &v, a->command, json_text(&reply))) {
 		c->code = ERR_OK;
 		return true;
 	}
@@ -460,7 +460,7 @@ static int print_help(struct call *c, const struct args *a)
 	return out_view(&v, 0);
 }
 
-static int print_version(struct call *c, const struct args *a)
+static int cli_print_version(struct call *c, const struct args *a)
 {
 	if (a->face->version && !isatty(STDOUT_FILENO))
 		return a->face->version(c);
@@ -469,7 +469,7 @@ static int print_version(struct call *c, const struct args *a)
 		arena_fmt(&c->mem, "%s version %s\n", a->face->name, ABACUS_VERSION), 0);
 }
 
-static int run(struct call *c, struct args *a)
+static int cli_run(struct call *c, struct args *a)
 {
 	struct json reply = { .out.mem = &c->mem };
 
@@ -480,10 +480,10 @@ static int run(struct call *c, struct args *a)
 	if (a->globals.mcp)
 		a->command = face_command(a->face, STR("mcp"));
 	else if (a->globals.version)
-		return print_version(c, a);
+		return cli_print_version(c, a);
 	if (a->request.op != a->command->op)
 		a->request = request_new(c, a->command->op);
-	if (identify(c, a))
+	if (cli_identify(c, a))
 		return print_error(c, a, (struct str){ 0 });
 	if (a->command->start) {
 		int status = a->command->start(c, &a->request);
@@ -492,12 +492,12 @@ static int run(struct call *c, struct args *a)
 	}
 	if (a->command->fields && !a->globals.json)
 		ask_less(c, a);
-	if ((a->command->flags & COMMAND_PREVIEWS) && !agrees(c, a))
+	if ((a->command->flags & COMMAND_PREVIEWS) && !cli_agrees(c, a))
 		return 1;
 	if (request_run(c, &a->request, &reply))
 		return print_error(c, a, (struct str){ 0 });
 	if (only_looked(c, a->command, json_text(&reply)))
-		return confirm(c, a, json_text(&reply));
+		return cli_confirm(c, a, json_text(&reply));
 	return print_reply(c, a, json_text(&reply));
 }
 
@@ -512,12 +512,12 @@ int cli_main(const struct face *face, char **argv)
 		c.progress = show_progress;
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
 		c.ask = ask_person;
-	lost = locate(&c); /* first: "2h ago" is on command lines too */
+	lost = cli_locate(&c); /* first: "2h ago" is on command lines too */
 	settings_read(&c);
 	if (args_parse(&c, face, argv, &args) || lost)
 		status = print_error(&c, &args, (struct str){ 0 });
 	else
-		status = run(&c, &args);
+		status = cli_run(&c, &args);
 	call_release(&c);
 	return status;
 }

@@ -35,7 +35,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static void word(struct buf *b, struct str w)
+static void complete_word(struct buf *b, struct str w)
 {
 	if (b->n && b->p[b->n - 1] != '"' && b->p[b->n - 1] != '\n')
 		buf_char(b, ' ');
@@ -58,7 +58,7 @@ static void next_words(struct buf *b, const struct face *face, struct str words)
 		}
 		str_next(&rest, ' ', &next);
 		if (!str_eq(next, last))
-			word(b, next);
+			complete_word(b, next);
 		last = next;
 	}
 }
@@ -66,7 +66,7 @@ static void next_words(struct buf *b, const struct face *face, struct str words)
 static void set_words(struct buf *b, const struct names *words)
 {
 	for (int i = 0; i < words->count; i++)
-		word(b, str_of(names_word(words, i)));
+		complete_word(b, str_of(names_word(words, i)));
 }
 
 static bool has_flag(struct arena *mem, const struct field *fields_of, struct str flag)
@@ -87,7 +87,7 @@ static void own_words(struct buf *b, const struct field *fields_of,
 		if (!field_shown(f) || has_flag(b->mem, others, flag))
 			continue;
 		if (!(f->flags & FIELD_PLACE))
-			word(b, arena_fmt(b->mem, "--" STR_FMT, STR_ARG(flag)));
+			complete_word(b, arena_fmt(b->mem, "--" STR_FMT, STR_ARG(flag)));
 		else if (f->words)
 			set_words(b, f->words);
 	}
@@ -167,7 +167,7 @@ static void bash_values(struct buf *b, const struct field *fields_of)
 	}
 }
 
-static void bash(struct buf *b, const struct face *face)
+static void complete_bash(struct buf *b, const struct face *face)
 {
 	buf_fmt(b,
 		"_%s() {\n"
@@ -206,15 +206,15 @@ static void bash(struct buf *b, const struct face *face)
 }
 
 /* zsh runs bash's function; its own cases would say the same again. */
-static void zsh(struct buf *b, const struct face *face)
+static void complete_zsh(struct buf *b, const struct face *face)
 {
 	buf_fmt(b, "#compdef %s\nautoload -U +X bashcompinit && bashcompinit\n",
 		face->name);
 	buf_put(b, STR("mapfile() { COMPREPLY=(\"${(@f)$(cat)}\"); }\n"));
-	bash(b, face);
+	complete_bash(b, face);
 }
 
-static void quoted(struct buf *b, const char *text)
+static void complete_quoted(struct buf *b, const char *text)
 {
 	buf_char(b, '\'');
 	for (; *text; text++) {
@@ -244,11 +244,11 @@ static void fish_flag(struct buf *b, const struct face *face, const char *words,
 		buf_put(b, STR("'"));
 	}
 	buf_put(b, STR(" -d "));
-	quoted(b, f->help ? f->help : "");
+	complete_quoted(b, f->help ? f->help : "");
 	buf_char(b, '\n');
 }
 
-static void fish(struct buf *b, const struct face *face)
+static void complete_fish(struct buf *b, const struct face *face)
 {
 	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
 		struct str rest = str_of(cmd->words), first;
@@ -263,7 +263,7 @@ static void fish(struct buf *b, const struct face *face)
 		else
 			buf_fmt(b, "complete -c %s -f -n __fish_use_subcommand -a %s -d ",
 				face->name, cmd->words);
-		quoted(b, cmd->op->help);
+		complete_quoted(b, cmd->op->help);
 		buf_char(b, '\n');
 		for (const struct field *f = cmd->op->fields; f && f->name; f++)
 			if (field_shown(f) && !(f->flags & FIELD_PLACE))
@@ -276,9 +276,9 @@ static void fish(struct buf *b, const struct face *face)
 int completion_start(struct call *c, const struct request *r)
 {
 	static void (*const write[])(struct buf *, const struct face *) = {
-		[SHELL_BASH] = bash,
-		[SHELL_ZSH] = zsh,
-		[SHELL_FISH] = fish,
+		[SHELL_BASH] = complete_bash,
+		[SHELL_ZSH] = complete_zsh,
+		[SHELL_FISH] = complete_fish,
 	};
 	const struct body *in = r->body;
 	struct buf b = { .mem = &c->mem };

@@ -78,7 +78,7 @@ struct str help_usage(struct arena *mem, const struct face *face,
 }
 
 /* What it means and takes, as one text. */
-static struct str meaning(struct arena *mem, const struct field *f)
+static struct str help_meaning(struct arena *mem, const struct field *f)
 {
 	struct str limits = help_limits(mem, f), help = str_of(f->help ? f->help : "");
 
@@ -96,7 +96,7 @@ static void option_line(struct view *v, const struct field *f, size_t column)
 	size_t width = utf8_width(option);
 
 	beside.out = (struct buf){ .mem = v->out.mem };
-	view_wrap(&beside, meaning(v->out.mem, f), INDENT + column);
+	view_wrap(&beside, help_meaning(v->out.mem, f), INDENT + column);
 	lines = buf_str(&beside.out);
 	buf_fmt(&v->out, "%*s" STR_FMT, INDENT, "", STR_ARG(option));
 	if (width + GAP > column) {
@@ -119,15 +119,15 @@ static size_t option_column(struct arena *mem, const struct field *fields, size_
 	return column;
 }
 
-static void title(struct view *v, const char *text)
+static void help_title(struct view *v, const char *text)
 {
 	buf_char(&v->out, '\n');
 	view_paint(v, PAINT_BOLD, str_of(text));
 	buf_char(&v->out, '\n');
 }
 
-static void options(struct view *v, const char *head, const struct field *fields,
-		    size_t column)
+static void help_options(struct view *v, const char *head, const struct field *fields,
+			 size_t column)
 {
 	bool any = false;
 
@@ -135,7 +135,7 @@ static void options(struct view *v, const char *head, const struct field *fields
 		if (!field_shown(f))
 			continue;
 		if (!any)
-			title(v, head);
+			help_title(v, head);
 		any = true;
 		option_line(v, f, column);
 	}
@@ -148,16 +148,16 @@ void help_command(struct view *v, const struct face *face, const struct command 
 		option_column(mem, face->globals, option_column(mem, cmd->op->fields, 0));
 
 	view_line(v, "%s", cmd->op->help);
-	title(v, "Usage");
+	help_title(v, "Usage");
 	view_wrap(v, help_usage(mem, face, cmd), INDENT);
 	if (cmd->op->more) {
 		buf_char(&v->out, '\n');
 		view_wrap(v, str_of(cmd->op->more), 0);
 	}
-	options(v, "Parameters", cmd->op->fields, column);
-	options(v, "Global options", face->globals, column);
+	help_options(v, "Parameters", cmd->op->fields, column);
+	help_options(v, "Global options", face->globals, column);
 	if (cmd->op->examples)
-		title(v, "Examples");
+		help_title(v, "Examples");
 	for (const char *const *e = cmd->op->examples; e && *e; e++)
 		view_line(v, "  %s", *e);
 }
@@ -177,19 +177,19 @@ void help_face(struct view *v, const struct face *face, struct str group)
 	size_t column = 0;
 
 	view_line(v, "%s: %s", face->name, face->about);
-	title(v, "Usage");
+	help_title(v, "Usage");
 	view_line(v, "  %s COMMAND [ARGUMENTS] [OPTIONS]", face->name);
-	title(v, "Commands");
+	help_title(v, "Commands");
 	for (const struct command *cmd = face->commands; cmd->words; cmd++)
 		if (in_group(cmd, group) && strlen(cmd->words) + GAP > column)
 			column = strlen(cmd->words) + GAP;
 	for (const struct command *cmd = face->commands; cmd->words; cmd++)
 		if (in_group(cmd, group))
 			view_line(v, "  %-*s%s", (int)column, cmd->words, cmd->op->help);
-	options(v, "Global options", face->globals,
-		option_column(v->out.mem, face->globals, 0));
+	help_options(v, "Global options", face->globals,
+		     option_column(v->out.mem, face->globals, 0));
 	if (face->environment)
-		title(v, "Environment");
+		help_title(v, "Environment");
 	for (const char *const *e = face->environment; e && *e; e += 2)
 		view_line(v, "  %-24s%s", e[0], e[1]);
 	buf_char(&v->out, '\n');

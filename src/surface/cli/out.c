@@ -10,7 +10,7 @@
 #include "surface/view/view.h"
 
 /* The last thing that can go wrong: nobody got the answer. */
-static int print(struct str text, int status)
+static int out_print(struct str text, int status)
 {
 	if (file_write(STDOUT_FILENO, text))
 		return status;
@@ -21,12 +21,12 @@ static int print(struct str text, int status)
 
 int out_view(struct view *v, int status)
 {
-	return print(view_text(v), status);
+	return out_print(view_text(v), status);
 }
 
 int out_text(struct arena *mem, struct str text, int status)
 {
-	return print(utf8_safe(mem, text), status);
+	return out_print(utf8_safe(mem, text), status);
 }
 
 static void put_escape(struct buf *b, uint32_t cp)
@@ -39,7 +39,7 @@ static void put_escape(struct buf *b, uint32_t cp)
 }
 
 /* Such characters stand only inside of strings, where an escape may take their place. */
-static struct str escaped(struct arena *mem, struct str json)
+static struct str out_escaped(struct arena *mem, struct str json)
 {
 	struct buf b = { .mem = mem };
 	uint32_t cp;
@@ -58,7 +58,7 @@ static struct str escaped(struct arena *mem, struct str json)
 
 int out_json(struct arena *mem, struct str json, int status)
 {
-	return print(isatty(STDOUT_FILENO) ? escaped(mem, json) : json, status);
+	return out_print(isatty(STDOUT_FILENO) ? out_escaped(mem, json) : json, status);
 }
 
 void out_say(const char *fmt, ...)
@@ -79,7 +79,7 @@ void out_say(const char *fmt, ...)
 void out_say_json(struct arena *mem, struct str json)
 {
 	if (isatty(STDERR_FILENO))
-		json = escaped(mem, json);
+		json = out_escaped(mem, json);
 	fprintf(stderr, STR_FMT "\n", STR_ARG(json));
 }
 

@@ -10,7 +10,7 @@
 #include "surface/docs/openapi.h"
 #include "surface/mcp/rpc.h"
 
-static char plain(char ch)
+static char pipe_plain(char ch)
 {
 	return ch == '/' || ch == '_' || ch == '-' ? ' ' : ch;
 }
@@ -20,7 +20,7 @@ static bool same_words(struct str a, struct str b)
 	bool same = a.n == b.n;
 
 	for (size_t i = 0; same && i < a.n; i++)
-		same = plain(a.p[i]) == plain(b.p[i]);
+		same = pipe_plain(a.p[i]) == pipe_plain(b.p[i]);
 	return same;
 }
 
@@ -37,7 +37,7 @@ const struct op *pipe_find(struct str name)
 	return NULL;
 }
 
-static void put_error(struct json *j, struct call *c, enum dialect dialect)
+static void pipe_put_error(struct json *j, struct call *c, enum dialect dialect)
 {
 	json_put_object(j, "error");
 	json_put_str(j, "code", str_of(err_code(c->code, dialect)));
@@ -77,7 +77,8 @@ static enum err set_text(struct call *c, struct request *r, const struct value *
 			 STR_ARG(arg->key));
 }
 
-static enum err set_texts(struct call *c, struct request *r, const struct value *args)
+static enum err pipe_set_texts(struct call *c, struct request *r,
+			       const struct value *args)
 {
 	enum err e = ERR_OK;
 
@@ -99,7 +100,7 @@ static enum err set_texts(struct call *c, struct request *r, const struct value 
 }
 
 /* Who acts: whoever the call names; on beads, else the one who runs us. */
-static void identify(struct call *c, const struct op *op, const struct value *said)
+static void pipe_identify(struct call *c, const struct op *op, const struct value *said)
 {
 	struct str person = c->actor, agent = value_str(said, "agent");
 
@@ -110,8 +111,8 @@ static void identify(struct call *c, const struct op *op, const struct value *sa
 	c->anonymous = !c->actor.p;
 }
 
-static enum err run(struct call *c, const struct op *op, const struct value *v,
-		    struct json *data)
+static enum err pipe_run(struct call *c, const struct op *op, const struct value *v,
+			 struct json *data)
 {
 	const struct value *params = value_find(v, "params"),
 			   *args = value_find(v, "args");
@@ -122,8 +123,8 @@ static enum err run(struct call *c, const struct op *op, const struct value *v,
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "the parameters of '%s' are not an object", op->name);
 	r = request_new(c, op);
-	identify(c, op, args ? args : params);
-	e = args ? set_texts(c, &r, args) : request_decode(c, &r, params);
+	pipe_identify(c, op, args ? args : params);
+	e = args ? pipe_set_texts(c, &r, args) : request_decode(c, &r, params);
 	if (!e && args && request_writes(&r))
 		e = call_fail(c, ERR_INVALID_INPUT, "'%s' may write: it is posted",
 			      op->name);
@@ -132,7 +133,7 @@ static enum err run(struct call *c, const struct op *op, const struct value *v,
 	return e ? e : request_run(c, &r, data);
 }
 
-static enum err find(struct call *c, struct str name, const struct op **op)
+static enum err pipe_find_op(struct call *c, struct str name, const struct op **op)
 {
 	*op = pipe_find(name);
 	if (*op)
@@ -141,7 +142,7 @@ static enum err find(struct call *c, struct str name, const struct op **op)
 	return call_step(c, "'abacus schema' lists them, and so does openapi.json.");
 }
 
-static struct str answer(struct call *c, const struct rpc_message *m)
+static struct str pipe_answer(struct call *c, const struct rpc_message *m)
 {
 	struct json j = { .out.mem = &c->mem }, data = { .out.mem = &c->mem };
 	struct str name = value_str(m->value, "op");
@@ -152,11 +153,11 @@ static struct str answer(struct call *c, const struct rpc_message *m)
 		e = call_fail(c, ERR_INVALID_INPUT, "not JSON: %s", m->why);
 	else if (str_is(name, OPENAPI))
 		e = openapi_put(&data);
-	else if (!(e = find(c, name, &op)))
-		e = run(c, op, m->value, &data);
+	else if (!(e = pipe_find_op(c, name, &op)))
+		e = pipe_run(c, op, m->value, &data);
 	json_object(&j);
 	if (e)
-		put_error(&j, c, op ? op_dialect(op) : DIALECT_BOARD);
+		pipe_put_error(&j, c, op ? op_dialect(op) : DIALECT_BOARD);
 	else
 		put_success(&j, c, json_text(&data));
 	if (value_find(m->value, "id")) {
@@ -168,7 +169,8 @@ static struct str answer(struct call *c, const struct rpc_message *m)
 	return buf_str(&j.out);
 }
 
-static void begin(const struct call *start, const struct rpc_input *in, struct call *c)
+static void pipe_begin(const struct call *start, const struct rpc_input *in,
+		       struct call *c)
 {
 	struct arena mem = c->mem;
 
@@ -194,8 +196,8 @@ int pipe_start(struct call *c, const struct request *r)
 	while (heard && (m = rpc_next(&in))) {
 		struct str reply;
 
-		begin(c, &in, &m->call);
-		reply = answer(&m->call, m);
+		pipe_begin(c, &in, &m->call);
+		reply = pipe_answer(&m->call, m);
 		heard = rpc_send(reply);
 		rpc_release(m);
 		if (reply.n > LARGE)

@@ -37,7 +37,7 @@ static const char *const serve_examples[] = {
 	NULL,
 };
 
-static const char **words_of(struct call *c, int64_t port, int64_t idle)
+static const char **service_words_of(struct call *c, int64_t port, int64_t idle)
 {
 	const char **words = arena_array(&c->mem, 6, sizeof *words);
 
@@ -92,8 +92,8 @@ int serve_start(struct call *c, const struct request *r)
 			     "it.");
 		return -1;
 	}
-	words = words_of(c, in->port == ABSENT ? -1 : in->port,
-			 in->idle == ABSENT ? 0 : in->idle);
+	words = service_words_of(c, in->port == ABSENT ? -1 : in->port,
+				 in->idle == ABSENT ? 0 : in->idle);
 	execv(words[0], (char *const *)words);
 	return no_program(c, words[0]);
 }
@@ -146,8 +146,8 @@ static enum err read_invitation(struct call *c, struct str reply, struct invited
  * Started here, it ends when nobody has looked for a while. One that is about to end
  * keeps a new one from beginning: then that is tried again.
  */
-static enum err invitation(struct call *c, const struct service_place *at,
-			   const char *path, struct invited *out)
+static enum err service_invitation(struct call *c, const struct service_place *at,
+				   const char *path, struct invited *out)
 {
 	enum { PATIENCE_MS = 10 * 1000, STEP_MS = 20, AGAIN_MS = 1000 };
 	enum { IDLE_MS = 15 * 60 * 1000 };
@@ -162,7 +162,7 @@ static enum err invitation(struct call *c, const struct service_place *at,
 		if (moment_ticks() > end)
 			break;
 		if (moment_ticks() >= next && !lock_held(c, at->lock)) {
-			if (!spawn_away(words_of(c, -1, IDLE_MS)))
+			if (!spawn_away(service_words_of(c, -1, IDLE_MS)))
 				return call_fail(c, ERR_INTERNAL_ERROR,
 						 "cannot start abacus-serve");
 			next = moment_ticks() + AGAIN_MS;
@@ -175,7 +175,7 @@ static enum err invitation(struct call *c, const struct service_place *at,
 }
 
 /* Everybody can read a browser's arguments: they name the file, not the address. */
-static bool browse(struct call *c, struct str file)
+static bool service_browse(struct call *c, struct str file)
 {
 	static const char *const programs[] = { "/usr/bin/xdg-open", "/usr/bin/open",
 						"/usr/bin/sensible-browser" };
@@ -200,11 +200,11 @@ static enum err run_open(struct call *c, struct stores *s, const void *body,
 	enum err e;
 
 	(void)s;
-	if ((e = service_place(c, &at)) || (e = invitation(c, &at, path, &to)))
+	if ((e = service_place(c, &at)) || (e = service_invitation(c, &at, path, &to)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "url", to.url);
-	json_put_bool(reply, "opened", browse(c, to.file));
+	json_put_bool(reply, "opened", service_browse(c, to.file));
 	json_end(reply);
 	return ERR_OK;
 }

@@ -93,7 +93,7 @@ enum err service_place(struct call *c, struct service_place *out)
 
 /* --- speaking to it --- */
 
-static int connected(struct str path)
+static int service_place_connected(struct str path)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -114,7 +114,7 @@ enum err service_ask(struct call *c, const struct service_place *at, const char 
 	struct buf b = { .mem = &c->mem };
 	ssize_t got = 1;
 	const char *body;
-	AUTO_FD fd = lock_held(c, at->lock) ? connected(at->socket) : -1;
+	AUTO_FD fd = lock_held(c, at->lock) ? service_place_connected(at->socket) : -1;
 
 	*reply = (struct str){ 0 };
 	if (fd < 0)

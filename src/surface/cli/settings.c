@@ -24,8 +24,8 @@ enum err settings_now(struct call *c)
 }
 
 /* A number from the environment; where it is another text, that is noted. */
-static int64_t number_of(const char *name, int64_t least, int64_t most, int64_t otherwise,
-			 struct str *wrong)
+static int64_t settings_number_of(const char *name, int64_t least, int64_t most,
+				  int64_t otherwise, struct str *wrong)
 {
 	const char *text = getenv(name);
 	int64_t n;
@@ -43,8 +43,8 @@ void settings_read(struct call *c)
 	const char *off = getenv("ABACUS_AUTOSYNC");
 
 	c->autosync = !off || strcmp(off, "0") != 0;
-	c->stale_minutes = number_of("BB_AGENT_STALE_MINUTES", 1, STALE_MOST,
-				     STALE_MINUTES, &c->wrong_stale);
-	c->tombstone_ttl_ms = number_of("BD_TOMBSTONE_TTL_MS", SYNC_TTL_LEAST_MS,
-					INT64_MAX, 0, &c->wrong_ttl);
+	c->stale_minutes = settings_number_of("BB_AGENT_STALE_MINUTES", 1, STALE_MOST,
+					      STALE_MINUTES, &c->wrong_stale);
+	c->tombstone_ttl_ms = settings_number_of("BD_TOMBSTONE_TTL_MS", SYNC_TTL_LEAST_MS,
+						 INT64_MAX, 0, &c->wrong_ttl);
 }

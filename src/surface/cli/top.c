@@ -30,22 +30,22 @@ enum {
 static volatile sig_atomic_t stopped;
 static struct termios before; /* how the terminal was */
 
-static void stop(int signal)
+static void top_stop(int signal)
 {
 	(void)signal;
 	stopped = 1;
 }
 
-static void ignore(int signal)
+static void top_ignore(int signal)
 {
 	(void)signal; /* that it came is enough: it ends the sleep */
 }
 
 /* They come in only while we sleep, so that the terminal is always given back. */
-static void hold_signals(void)
+static void top_hold_signals(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction act = { .sa_handler = stop };
+	struct sigaction act = { .sa_handler = top_stop };
 	sigset_t held;
 
 	sigemptyset(&act.sa_mask);
@@ -55,7 +55,7 @@ static void hold_signals(void)
 		sigaction(ends[i], &act, NULL);
 	}
 	sigaddset(&held, SIGWINCH);
-	act.sa_handler = ignore;
+	act.sa_handler = top_ignore;
 	sigaction(SIGWINCH, &act, NULL);
 	sigprocmask(SIG_BLOCK, &held, NULL);
 }
@@ -85,7 +85,7 @@ struct screen {
 	size_t first; /* line of the text that is at the top */
 };
 
-static struct screen measure(struct screen s)
+static struct screen top_measure(struct screen s)
 {
 	struct winsize size = { 0 };
 
@@ -97,7 +97,7 @@ static struct screen measure(struct screen s)
 
 /* --- a picture --- */
 
-static enum err render(struct call *c, const struct request *r, struct view *v)
+static enum err top_render(struct call *c, const struct request *r, struct view *v)
 {
 	struct json reply = { .out.mem = &c->mem };
 	const struct value *data;
@@ -116,7 +116,7 @@ static enum err render(struct call *c, const struct request *r, struct view *v)
 	return ERR_OK;
 }
 
-static struct str foot(struct call *c, const struct screen *s, size_t lines)
+static struct str top_foot(struct call *c, const struct screen *s, size_t lines)
 {
 	struct str time = moment_format(&c->mem, c->now_ms);
 	size_t last = s->first + s->rows - 1;
@@ -147,7 +147,7 @@ static void put_cut(struct buf *out, struct str line, size_t columns)
 }
 
 /* Each line is written over the old one, and the rest of it wiped: nothing flickers. */
-static void show(struct call *c, struct screen *s, struct str text)
+static void top_show(struct call *c, struct screen *s, struct str text)
 {
 	struct buf out = { .mem = &c->mem };
 	size_t lines = str_count(text, '\n'), row = 0;
@@ -165,13 +165,14 @@ static void show(struct call *c, struct screen *s, struct str text)
 	}
 	buf_put(&out, STR("\033[J"));
 	buf_fmt(&out, "\033[%zu;1H\033[2m", s->rows);
-	put_cut(&out, utf8_shorten(&c->mem, foot(c, s, lines), s->columns), s->columns);
+	put_cut(&out, utf8_shorten(&c->mem, top_foot(c, s, lines), s->columns),
+		s->columns);
 	out_screen(buf_str(&out));
 }
 
 /* --- keys --- */
 
-static void press(struct screen *s, struct str keys)
+static void top_press(struct screen *s, struct str keys)
 {
 	size_t page = s->rows > 2 ? s->rows - 2 : 1;
 	size_t back = 0;
@@ -198,7 +199,7 @@ static void press(struct screen *s, struct str keys)
 	}
 }
 
-static void hear(struct screen *s)
+static void top_hear(struct screen *s)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	char keys[64];
@@ -210,7 +211,7 @@ static void hear(struct screen *s)
 	if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
 		stopped = 1; /* the terminal is gone */
 	else if (got > 0)
-		press(s, (struct str){ keys, (size_t)got });
+		top_press(s, (struct str){ keys, (size_t)got });
 }
 
 /* --- */
@@ -225,7 +226,7 @@ static struct view view_of(struct call *c, size_t columns, bool colour)
 
 /* One picture: arms the watch, looks, shows, and sleeps until there is a reason for the
  * next. */
-static void look(const struct call *start, const struct request *r, struct screen *s)
+static void top_look(const struct call *start, const struct request *r, struct screen *s)
 {
 	struct call c = *start;
 	struct watch_at at[FEED_WATCHED];
@@ -236,17 +237,17 @@ static void look(const struct call *start, const struct request *r, struct scree
 	c.mem = (struct arena){ 0 };
 	if (!c.still)
 		c.now_ms = moment_now();
-	*s = measure(*s);
+	*s = top_measure(*s);
 	feed_watched(&c, at);
 	watch_open(&w, &c.mem, at, FEED_WATCHED);
 	v = view_of(&c, s->columns, true);
-	render(&c, r, &v);
-	show(&c, s, view_text(&v));
+	top_render(&c, r, &v);
+	top_show(&c, s, view_text(&v));
 	end = watch_wait(&w, LOOK_MS, STDIN_FILENO);
 	if (end == WATCH_CHANGED)
 		end = watch_wait(&w, PAUSE_MS, STDIN_FILENO);
 	if (end == WATCH_INPUT && !stopped)
-		hear(s);
+		top_hear(s);
 	call_release(&c);
 }
 
@@ -254,7 +255,7 @@ static int print_once(struct call *c, const struct request *r)
 {
 	struct view v = view_of(c, 120, false);
 
-	enum err e = render(c, r, &v);
+	enum err e = top_render(c, r, &v);
 
 	return out_view(&v, e ? 1 : 0);
 }
@@ -270,10 +271,10 @@ int top_start(struct call *c, const struct request *asked)
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return print_once(c, &r);
 	db_keep();
-	hold_signals();
+	top_hold_signals();
 	take_terminal();
 	while (!stopped)
-		look(c, &r, &s);
+		top_look(c, &r, &s);
 	give_terminal_back();
 	return 0;
 }

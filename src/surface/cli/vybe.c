@@ -30,7 +30,7 @@ static const struct field globals[] = {
 /* --- the envelope --- */
 
 /* For people who look at it: each member on a line of its own. */
-static struct str pretty(struct arena *mem, struct str json)
+static struct str vybe_pretty(struct arena *mem, struct str json)
 {
 	struct buf b = { .mem = mem };
 	size_t depth = 0;
@@ -95,12 +95,12 @@ struct str vybe_envelope(struct call *c, struct str data)
 	json_end(&j);
 	buf_char(&j.out, '\n');
 	text = json_text(&j);
-	return wanted && !strcmp(wanted, "1") ? pretty(&c->mem, text) : text;
+	return wanted && !strcmp(wanted, "1") ? vybe_pretty(&c->mem, text) : text;
 }
 
 /* --- what there is --- */
 
-static bool begins(const char *words, struct str head)
+static bool vybe_begins(const char *words, struct str head)
 {
 	struct str s = str_of(words);
 
@@ -116,7 +116,7 @@ static void put_names(struct json *j, struct str head)
 	for (const struct command *cmd = face_vybe.commands; cmd->words; cmd++) {
 		struct str rest = str_of(cmd->words), word;
 
-		if ((cmd->flags & COMMAND_ALIAS) || !begins(cmd->words, head))
+		if ((cmd->flags & COMMAND_ALIAS) || !vybe_begins(cmd->words, head))
 			continue;
 		str_next(&rest, ' ', &word);
 		if (!str_eq(word, last))
@@ -139,7 +139,7 @@ static int print_index(struct call *c, struct str words)
 		json_put_str(&j, "namespace", words);
 		json_put_array(&j, "subcommands");
 		for (const struct command *cmd = face_vybe.commands; cmd->words; cmd++) {
-			if (!begins(cmd->words, words))
+			if (!vybe_begins(cmd->words, words))
 				continue;
 			json_object(&j);
 			json_put_str(&j, "name", str_of(cmd->words + words.n + 1));
@@ -152,7 +152,7 @@ static int print_index(struct call *c, struct str words)
 	return out_json(&c->mem, vybe_envelope(c, json_text(&j)), 0);
 }
 
-static int print_version(struct call *c)
+static int vybe_print_version(struct call *c)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -343,5 +343,5 @@ const struct face face_vybe = {
 	.request_variable = "VYBE_REQUEST_ID",
 	.store_variable = "VYBE_DB_PATH",
 	.index = print_index,
-	.version = print_version,
+	.version = vybe_print_version,
 };

@@ -17,7 +17,7 @@ static const struct field fields[] = {
 static const char *const examples[] = { "abacus man bb | man -l -", NULL };
 
 /* Text in which troff sees nothing of its own. */
-static void roff(struct buf *b, struct str text)
+static void manual_roff(struct buf *b, struct str text)
 {
 	for (size_t i = 0; i < text.n; i++) {
 		if (text.p[i] == '\\' || text.p[i] == '-')
@@ -29,63 +29,64 @@ static void roff(struct buf *b, struct str text)
 	}
 }
 
-static void option(struct buf *b, const struct field *f)
+static void manual_option(struct buf *b, const struct field *f)
 {
 	struct str limits = help_limits(b->mem, f);
 
 	buf_put(b, STR(".TP\n"));
-	roff(b, help_option(b->mem, f));
+	manual_roff(b, help_option(b->mem, f));
 	buf_char(b, '\n');
-	roff(b, str_of(f->help ? f->help : ""));
+	manual_roff(b, str_of(f->help ? f->help : ""));
 	if (limits.n)
-		roff(b, arena_fmt(b->mem, " (" STR_FMT ")", STR_ARG(limits)));
+		manual_roff(b, arena_fmt(b->mem, " (" STR_FMT ")", STR_ARG(limits)));
 	buf_char(b, '\n');
 }
 
-static void command(struct buf *b, const struct face *face, const struct command *cmd)
+static void manual_command(struct buf *b, const struct face *face,
+			   const struct command *cmd)
 {
 	buf_put(b, STR(".SS "));
-	roff(b, help_usage(b->mem, face, cmd));
+	manual_roff(b, help_usage(b->mem, face, cmd));
 	buf_char(b, '\n');
-	roff(b, str_of(cmd->op->help));
+	manual_roff(b, str_of(cmd->op->help));
 	buf_put(b, STR(".\n"));
 	if (cmd->op->more) {
-		roff(b, str_of(cmd->op->more));
+		manual_roff(b, str_of(cmd->op->more));
 		buf_char(b, '\n');
 	}
 	for (const struct field *f = cmd->op->fields; f && f->name; f++)
 		if (field_shown(f))
-			option(b, f);
+			manual_option(b, f);
 	for (const char *const *e = cmd->op->examples; e && *e; e++) {
 		buf_put(b, STR(".PP\n.RS\n"));
-		roff(b, str_of(*e));
+		manual_roff(b, str_of(*e));
 		buf_put(b, STR("\n.RE\n"));
 	}
 }
 
-static void page(struct buf *b, const struct face *face)
+static void manual_page(struct buf *b, const struct face *face)
 {
 	buf_fmt(b, ".TH %s 1 \"\" \"Abacus %s\"\n.SH NAME\n%s \\- ", face->name,
 		ABACUS_VERSION, face->name);
-	roff(b, str_of(face->about));
+	manual_roff(b, str_of(face->about));
 	buf_fmt(b,
 		"\n.SH SYNOPSIS\n.B %s\n.I command\n[\n.I arguments\n] [\n.I "
 		"options\n]\n",
 		face->name);
 	buf_put(b, STR(".SH DESCRIPTION\n"));
-	roff(b, str_of(face->more));
+	manual_roff(b, str_of(face->more));
 	buf_put(b, STR("\n.SH OPTIONS\n"));
 	for (const struct field *f = face->globals; f->name; f++)
-		option(b, f);
+		manual_option(b, f);
 	buf_put(b, STR(".SH COMMANDS\n"));
 	for (const struct command *cmd = face->commands; cmd->words; cmd++)
 		if (!(cmd->flags & COMMAND_ALIAS))
-			command(b, face, cmd);
+			manual_command(b, face, cmd);
 	if (face->environment)
 		buf_put(b, STR(".SH ENVIRONMENT\n"));
 	for (const char *const *e = face->environment; e && *e; e += 2) {
 		buf_fmt(b, ".TP\n%s\n", e[0]);
-		roff(b, str_of(e[1]));
+		manual_roff(b, str_of(e[1]));
 		buf_char(b, '\n');
 	}
 }
@@ -101,7 +102,7 @@ int man_start(struct call *c, const struct request *r)
 			STR_ARG(in->program));
 		return err_exit(ERR_NOT_FOUND, DIALECT_BOARD);
 	}
-	page(&b, face);
+	manual_page(&b, face);
 	return out_text(&c->mem, buf_str(&b), 0);
 }
 

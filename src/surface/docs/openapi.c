@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 #include "surface/cli/pipe.h"
 
-static struct str address(struct arena *mem, const char *name)
+static struct str openapi_address(struct arena *mem, const char *name)
 {
 	struct buf b = { .mem = mem };
 
@@ -176,7 +176,7 @@ enum err openapi_put(struct json *j)
 	for (const struct op *const *op = ops; *op; op++) {
 		if (!pipe_serves(*op))
 			continue;
-		json_key(j, address(j->out.mem, (*op)->name));
+		json_key(j, openapi_address(j->out.mem, (*op)->name));
 		json_object(j);
 		if (!((*op)->flags & OP_WRITE))
 			put_get(j, *op, NULL);

@@ -5,7 +5,7 @@
 #include "surface/docs/docs.h"
 
 /* Text in which Markdown's tables see nothing of their own. */
-static void cell(struct buf *b, struct str text)
+static void reference_cell(struct buf *b, struct str text)
 {
 	for (size_t i = 0; i < text.n; i++) {
 		if (text.p[i] == '|')
@@ -14,7 +14,7 @@ static void cell(struct buf *b, struct str text)
 	}
 }
 
-static void options(struct buf *b, const struct field *fields)
+static void reference_options(struct buf *b, const struct field *fields)
 {
 	bool any = false;
 
@@ -27,19 +27,19 @@ static void options(struct buf *b, const struct field *fields)
 			buf_put(b, STR("\n| parameter | meaning |\n| --- | --- |\n"));
 		any = true;
 		buf_put(b, STR("| `"));
-		cell(b, help_option(b->mem, f));
+		reference_cell(b, help_option(b->mem, f));
 		buf_put(b, STR("` | "));
-		cell(b, str_of(f->help ? f->help : ""));
+		reference_cell(b, str_of(f->help ? f->help : ""));
 		if (limits.n) {
 			buf_put(b, STR(" ("));
-			cell(b, limits);
+			reference_cell(b, limits);
 			buf_put(b, STR(")"));
 		}
 		buf_put(b, STR(" |\n"));
 	}
 }
 
-static void reply(struct buf *b, const struct op *op)
+static void reference_reply(struct buf *b, const struct op *op)
 {
 	const struct prop *p = op->reply;
 
@@ -53,14 +53,15 @@ static void reply(struct buf *b, const struct op *op)
 	buf_put(b, STR(".\n"));
 }
 
-static void command(struct buf *b, const struct face *face, const struct command *cmd)
+static void reference_command(struct buf *b, const struct face *face,
+			      const struct command *cmd)
 {
 	buf_fmt(b, "\n### `%s %s`\n\n%s.\n", face->name, cmd->words, cmd->op->help);
 	buf_fmt(b, "\n    " STR_FMT "\n", STR_ARG(help_usage(b->mem, face, cmd)));
 	if (cmd->op->more)
 		buf_fmt(b, "\n%s\n", cmd->op->more);
-	options(b, cmd->op->fields);
-	reply(b, cmd->op);
+	reference_options(b, cmd->op->fields);
+	reference_reply(b, cmd->op);
 	for (const char *const *e = cmd->op->examples; e && *e; e++)
 		buf_fmt(b, "%s    %s\n", e == cmd->op->examples ? "\nExamples:\n\n" : "",
 			*e);
@@ -77,7 +78,7 @@ int docs_start(struct call *c, const struct request *r)
 	for (const struct face *const *face = faces; *face; face++) {
 		buf_fmt(&b, "\n## `%s`\n\nIn short: %s. %s\n", (*face)->name,
 			(*face)->about, (*face)->more);
-		options(&b, (*face)->globals);
+		reference_options(&b, (*face)->globals);
 		for (const char *const *e = (*face)->environment; e && *e; e += 2)
 			buf_fmt(&b, "%s| `%s` | %s |\n",
 				e == (*face)->environment ?
@@ -86,7 +87,7 @@ int docs_start(struct call *c, const struct request *r)
 				e[0], e[1]);
 		for (const struct command *cmd = (*face)->commands; cmd->words; cmd++)
 			if (!(cmd->flags & COMMAND_ALIAS))
-				command(&b, *face, cmd);
+				reference_command(&b, *face, cmd);
 	}
 	return out_text(&c->mem, buf_str(&b), 0);
 }

@@ -23,7 +23,7 @@ static void put_capabilities(struct exchange *x)
 	json_end(&x->reply);
 }
 
-static enum err initialize(struct exchange *x)
+static enum err mcp_initialize(struct exchange *x)
 {
 	struct str asked = value_str(x->params, "protocolVersion");
 
@@ -41,7 +41,7 @@ static enum err initialize(struct exchange *x)
 	return ERR_OK;
 }
 
-static enum err discover(struct exchange *x)
+static enum err mcp_discover(struct exchange *x)
 {
 	if (!x->stateless)
 		return call_fail(x->c, ERR_USAGE,
@@ -57,7 +57,7 @@ static enum err discover(struct exchange *x)
 	return ERR_OK;
 }
 
-static enum err ping(struct exchange *x)
+static enum err mcp_ping(struct exchange *x)
 {
 	begin_result(x);
 	end_result(x, (struct str){ 0 }, NOT_CACHEABLE);
@@ -71,9 +71,9 @@ static const struct method {
 	enum err (*run)(struct exchange *x);
 	unsigned eras;
 } methods[] = {
-	{ "initialize", initialize, LEGACY },
-	{ "server/discover", discover, LEGACY | MODERN },
-	{ "ping", ping, LEGACY },
+	{ "initialize", mcp_initialize, LEGACY },
+	{ "server/discover", mcp_discover, LEGACY | MODERN },
+	{ "ping", mcp_ping, LEGACY },
 	{ "tools/list", tools_list, LEGACY | MODERN },
 	{ "tools/call", tools_call, LEGACY | MODERN },
 	{ "resources/list", resources_list, LEGACY | MODERN },
@@ -154,7 +154,7 @@ static void run_method(struct exchange *x, struct str name)
 }
 
 /* Answers one request into x->reply; false: it was a notification. */
-static bool answer(struct exchange *x, const struct value *v)
+static bool mcp_answer(struct exchange *x, const struct value *v)
 {
 	struct str method = value_str(v, "method");
 	const struct value *id = value_find(v, "id"), *params = value_find(v, "params");
@@ -208,7 +208,7 @@ static struct str answer_batch(struct session *s, struct call *c,
 
 		begin_call(s, c);
 		x = exchange_new(s, c);
-		if (answer(&x, &batch->item[i])) {
+		if (mcp_answer(&x, &batch->item[i])) {
 			json_raw(&all, json_text(&x.reply));
 			answers++;
 		}
@@ -218,7 +218,7 @@ static struct str answer_batch(struct session *s, struct call *c,
 }
 
 /* The line to send back, or absent. */
-static struct str handle(struct session *s, struct rpc_message *m)
+static struct str mcp_handle(struct session *s, struct rpc_message *m)
 {
 	struct exchange x;
 
@@ -232,10 +232,10 @@ static struct str handle(struct session *s, struct rpc_message *m)
 	if (m->value->type == VALUE_ARRAY && m->value->count && s->version &&
 	    !strcmp(s->version, batching))
 		return answer_batch(s, &m->call, m->value);
-	return answer(&x, m->value) ? json_text(&x.reply) : (struct str){ 0 };
+	return mcp_answer(&x, m->value) ? json_text(&x.reply) : (struct str){ 0 };
 }
 
-static struct str trimmed(const char *text)
+static struct str mcp_trimmed(const char *text)
 {
 	return text && *text ? str_trim(str_of(text)) : (struct str){ 0 };
 }
@@ -246,7 +246,7 @@ int mcp_serve(const struct call *start, const struct mcp_server *server, struct 
 		.start = start,
 		.server = server,
 		.fixed = agent,
-		.from_env = trimmed(getenv("BB_AGENT_ID")),
+		.from_env = mcp_trimmed(getenv("BB_AGENT_ID")),
 	};
 	struct rpc_input in;
 	struct rpc_message *m;
@@ -259,7 +259,7 @@ int mcp_serve(const struct call *start, const struct mcp_server *server, struct 
 
 		in.current = value_find(m->value, "id");
 		in.cancelled = false;
-		line = handle(&s, m);
+		line = mcp_handle(&s, m);
 		in.current = NULL;
 		if (line.p && !in.cancelled)
 			heard = rpc_send(

@@ -3,14 +3,14 @@
 #include "base/text/quote.h"
 #include "base/text/utf8.h"
 
-static size_t brace(const char *uri)
+static size_t mcp_resources_brace(const char *uri)
 {
 	return strcspn(uri, "{");
 }
 
 static bool is_template(const struct mcp_resource *r)
 {
-	return r->uri[brace(r->uri)] != '\0';
+	return r->uri[mcp_resources_brace(r->uri)] != '\0';
 }
 
 static enum err list_resources(struct exchange *x, bool templates, const char *key,
@@ -43,7 +43,7 @@ enum err templates_list(struct exchange *x)
 	return list_resources(x, true, "resourceTemplates", "uriTemplate");
 }
 
-static int hex(char ch)
+static int mcp_resources_hex(char ch)
 {
 	const char *digits = "0123456789abcdef", *at = strchr(digits, ch | 0x20);
 
@@ -55,11 +55,13 @@ static struct str percent_decode(struct arena *mem, struct str s)
 	struct buf b = { .mem = mem };
 
 	for (size_t i = 0; i < s.n; i++) {
-		bool coded = s.p[i] == '%' && i + 2 < s.n && hex(s.p[i + 1]) >= 0 &&
-			     hex(s.p[i + 2]) >= 0;
+		bool coded = s.p[i] == '%' && i + 2 < s.n &&
+			     mcp_resources_hex(s.p[i + 1]) >= 0 &&
+			     mcp_resources_hex(s.p[i + 2]) >= 0;
 
-		buf_char(&b,
-			 coded ? (char)(hex(s.p[i + 1]) << 4 | hex(s.p[i + 2])) : s.p[i]);
+		buf_char(&b, coded ? (char)(mcp_resources_hex(s.p[i + 1]) << 4 |
+					    mcp_resources_hex(s.p[i + 2])) :
+				     s.p[i]);
 		i += coded ? 2 : 0;
 	}
 	return buf_str(&b);
@@ -69,7 +71,7 @@ static const struct mcp_resource *find_resource(const struct mcp_server *server,
 						struct str uri)
 {
 	for (const struct mcp_resource *r = server->resources; r->uri; r++) {
-		struct str head = str_head(str_of(r->uri), brace(r->uri));
+		struct str head = str_head(str_of(r->uri), mcp_resources_brace(r->uri));
 
 		if (is_template(r) ? str_starts(uri, head) && uri.n > head.n :
 				     str_eq(uri, head))
@@ -106,7 +108,8 @@ enum err resources_read(struct exchange *x)
 		return call_fail(x->c, ERR_USAGE, "there is no resource '" STR_FMT "'",
 				 STR_ARG(uri));
 	if (is_template(r))
-		name = percent_decode(&x->c->mem, str_skip(uri, brace(r->uri)));
+		name = percent_decode(&x->c->mem,
+				      str_skip(uri, mcp_resources_brace(r->uri)));
 	if (!utf8_valid(name))
 		return call_fail(x->c, ERR_USAGE,
 				 "'" STR_FMT "' does not spell valid UTF-8",

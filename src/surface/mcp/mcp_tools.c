@@ -71,7 +71,7 @@ struct identify_body {
 	struct str agent_id;
 };
 
-static enum err remember(struct exchange *x, struct str id, const char **source)
+static enum err mcp_tools_remember(struct exchange *x, struct str id, const char **source)
 {
 	struct session *s = x->s;
 	struct str set = s->from_env.p ? s->from_env : s->identified;
@@ -112,7 +112,8 @@ static enum err run_identify(struct exchange *x, const struct request *r,
 
 	x->c->actor = in->agent_id;
 	x->c->anonymous = false;
-	if ((e = request_run(x->c, r, data)) || (e = remember(x, x->c->actor, &source)))
+	if ((e = request_run(x->c, r, data)) ||
+	    (e = mcp_tools_remember(x, x->c->actor, &source)))
 		return e;
 	*data = (struct json){ .out.mem = &x->c->mem };
 	json_object(data);

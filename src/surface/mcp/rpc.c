@@ -13,21 +13,21 @@ enum { AHEAD = 64 }; /* messages that may wait; then the sender has to */
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int signal)
+static void rpc_stop(int signal)
 {
 	(void)signal;
 	stopped = 1;
 }
 
-static bool hear(void *arg);
+static bool rpc_hear(void *arg);
 
 /* The two signals arrive only while we wait for somebody, not in the middle of work. */
 void rpc_open(struct rpc_input *in)
 {
-	struct sigaction act = { .sa_handler = stop };
+	struct sigaction act = { .sa_handler = rpc_stop };
 	sigset_t blocked;
 
-	*in = (struct rpc_input){ .listener = { STDIN_FILENO, hear, in } };
+	*in = (struct rpc_input){ .listener = { STDIN_FILENO, rpc_hear, in } };
 	in->last = &in->first;
 	sigemptyset(&act.sa_mask);
 	sigemptyset(&blocked);
@@ -59,7 +59,7 @@ static bool same_id(const struct value *a, const struct value *b)
 }
 
 /* A request that waits for its turn and is no longer wanted. */
-static void cancel(struct rpc_input *in, const struct value *id)
+static void rpc_cancel(struct rpc_input *in, const struct value *id)
 {
 	in->cancelled = in->cancelled || same_id(in->current, id);
 	for (struct rpc_message **at = &in->first; *at; at = &(*at)->next) {
@@ -76,7 +76,7 @@ static void cancel(struct rpc_input *in, const struct value *id)
 	}
 }
 
-static void push(struct rpc_input *in, struct rpc_message *m)
+static void rpc_push(struct rpc_input *in, struct rpc_message *m)
 {
 	*in->last = m;
 	in->last = &m->next;
@@ -92,7 +92,7 @@ static struct rpc_message *message_new(void)
 	return m;
 }
 
-static void take_line(struct rpc_input *in, struct str line)
+static void rpc_take_line(struct rpc_input *in, struct str line)
 {
 	struct rpc_message *m;
 	struct value_error error;
@@ -105,24 +105,24 @@ static void take_line(struct rpc_input *in, struct str line)
 	m->why = error.why;
 	if (str_is(value_str(m->value, "method"), "notifications/cancelled") &&
 	    !value_find(m->value, "id")) {
-		cancel(in, value_find(value_find(m->value, "params"), "requestId"));
+		rpc_cancel(in, value_find(value_find(m->value, "params"), "requestId"));
 		rpc_release(m);
 		return;
 	}
-	push(in, m);
+	rpc_push(in, m);
 }
 
-static void too_long(struct rpc_input *in)
+static void rpc_too_long(struct rpc_input *in)
 {
 	struct rpc_message *m = message_new();
 
 	m->why = "the line is longer than 4 MiB";
-	push(in, m);
+	rpc_push(in, m);
 	in->skipping = true;
 	in->n = 0;
 }
 
-static void take_lines(struct rpc_input *in)
+static void rpc_take_lines(struct rpc_input *in)
 {
 	struct str rest = { in->p, in->n };
 	char *end;
@@ -131,7 +131,7 @@ static void take_lines(struct rpc_input *in)
 		struct str line = str_head(rest, (size_t)(end - rest.p));
 
 		if (!in->skipping)
-			take_line(in, line);
+			rpc_take_line(in, line);
 		in->skipping = false;
 		rest = str_skip(rest, line.n + 1);
 	}
@@ -139,10 +139,10 @@ static void take_lines(struct rpc_input *in)
 		memmove(in->p, rest.p, rest.n);
 	in->n = in->skipping ? 0 : rest.n;
 	if (in->n > RPC_LINE_MOST)
-		too_long(in);
+		rpc_too_long(in);
 }
 
-static void read_some(struct rpc_input *in)
+static void rpc_read_some(struct rpc_input *in)
 {
 	enum { CHUNK = 64 * 1024 };
 	ssize_t got;
@@ -158,16 +158,16 @@ static void read_some(struct rpc_input *in)
 		return;
 	if (got <= 0) {
 		if (in->n && !in->skipping) /* a last line without its end */
-			take_line(in, (struct str){ in->p, in->n });
+			rpc_take_line(in, (struct str){ in->p, in->n });
 		in->ended = true;
 		return;
 	}
 	in->n += (size_t)got;
-	take_lines(in);
+	rpc_take_lines(in);
 }
 
 /* Is there something to read? Where nothing ever can be, the input has ended. */
-static bool readable(struct rpc_input *in, bool wait)
+static bool rpc_readable(struct rpc_input *in, bool wait)
 {
 	struct timespec none = { 0 };
 	sigset_t open;
@@ -184,12 +184,12 @@ static bool readable(struct rpc_input *in, bool wait)
 }
 
 /* Is there something that should not have to wait for the request at work? */
-static bool hear(void *arg)
+static bool rpc_hear(void *arg)
 {
 	struct rpc_input *in = arg;
 
-	while (!in->ended && !stopped && in->waiting < AHEAD && readable(in, false))
-		read_some(in);
+	while (!in->ended && !stopped && in->waiting < AHEAD && rpc_readable(in, false))
+		rpc_read_some(in);
 	for (const struct rpc_message *m = in->first; m; m = m->next)
 		if (!m->value || value_find(m->value, "id"))
 			return true;
@@ -201,8 +201,8 @@ struct rpc_message *rpc_next(struct rpc_input *in)
 	struct rpc_message *m;
 
 	while (!in->ended && !stopped && in->waiting < AHEAD) {
-		if (readable(in, !in->first))
-			read_some(in);
+		if (rpc_readable(in, !in->first))
+			rpc_read_some(in);
 		else if (in->first)
 			break;
 	}

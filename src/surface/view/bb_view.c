@@ -40,7 +40,7 @@ void bb_view_install(struct view *v, const struct value *data)
 	}
 }
 
-static void counts(struct view *v, const struct value *data)
+static void bb_view_counts(struct view *v, const struct value *data)
 {
 	view_line(v, "  messages:  %" PRId64, view_number(data, "messages"));
 	view_line(v, "  agents:    %" PRId64, view_number(data, "agents"));
@@ -56,10 +56,10 @@ void bb_view_destroy(struct view *v, const struct value *data)
 		return;
 	}
 	view_line(v, "This would remove " STR_FMT "/.bb/ for good, with", STR_ARG(dir));
-	counts(v, data);
+	bb_view_counts(v, data);
 }
 
-static enum paint status_paint(struct str status)
+static enum paint bb_view_status_paint(struct str status)
 {
 	return str_is(status, "blocked") ? PAINT_RED :
 	       str_is(status, "offline") ? PAINT_DIM :
@@ -84,7 +84,7 @@ static void agent_row(struct table *t, const struct value *agent)
 
 	table_row(t);
 	table_cell(t, 0, PAINT_BOLD, value_str(agent, "id"));
-	table_cell(t, 1, status_paint(status), marked_status(t->view, agent));
+	table_cell(t, 1, bb_view_status_paint(status), marked_status(t->view, agent));
 	table_cell(t, 2, PAINT_NONE,
 		   arena_fmt(mem, "%" PRId64 "%%", view_number(agent, "progress")));
 	table_cell(t, 3, PAINT_NONE, value_str(agent, "current_task"));
@@ -144,7 +144,7 @@ void bb_view_status_clear(struct view *v, const struct value *data)
 	view_line(v, "Cleared status for " STR_FMT, STR_ARG(value_str(data, "id")));
 }
 
-static enum paint priority_paint(struct str priority)
+static enum paint bb_view_priority_paint(struct str priority)
 {
 	return str_is(priority, "critical") ? PAINT_RED :
 	       str_is(priority, "high")     ? PAINT_YELLOW :
@@ -176,7 +176,7 @@ static void list_refs(struct view *v, const struct value *refs, size_t indent)
 	buf_char(&v->out, '\n');
 }
 
-static void message(struct view *v, const struct value *m, size_t indent)
+static void bb_view_message(struct view *v, const struct value *m, size_t indent)
 {
 	struct str priority = value_str(m, "priority");
 	const struct value *tags = value_find(m, "tags");
@@ -185,7 +185,7 @@ static void message(struct view *v, const struct value *m, size_t indent)
 	buf_pad(&v->out, ' ', indent);
 	view_paint(v, PAINT_BOLD,
 		   arena_fmt(v->out.mem, "#%" PRId64, view_number(m, "id")));
-	view_paint(v, priority_paint(priority), str_of(priority_mark(priority)));
+	view_paint(v, bb_view_priority_paint(priority), str_of(priority_mark(priority)));
 	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(m, "from_agent")));
 	for (size_t i = 0; tags && i < tags->count; i++)
 		buf_fmt(&v->out, " [" STR_FMT "]", STR_ARG(tags->item[i].text));
@@ -210,7 +210,7 @@ void bb_view_log(struct view *v, const struct value *data)
 	if (!data->count)
 		no_messages(v);
 	for (size_t i = data->count; i-- > 0;)
-		message(v, &data->item[i], 0);
+		bb_view_message(v, &data->item[i], 0);
 }
 
 void bb_view_post(struct view *v, const struct value *data)
@@ -220,7 +220,7 @@ void bb_view_post(struct view *v, const struct value *data)
 }
 
 /* How far a reply stands below the first message, by following what it answers. */
-static size_t depth(const struct value *thread, size_t i)
+static size_t bb_view_depth(const struct value *thread, size_t i)
 {
 	size_t deep = 0;
 
@@ -239,9 +239,9 @@ void bb_view_thread(struct view *v, const struct value *data)
 	enum { DEEPEST = 10 };
 
 	for (size_t i = 0; i < data->count; i++) {
-		size_t deep = depth(data, i);
+		size_t deep = bb_view_depth(data, i);
 
-		message(v, &data->item[i], 2 * (deep < DEEPEST ? deep : DEEPEST));
+		bb_view_message(v, &data->item[i], 2 * (deep < DEEPEST ? deep : DEEPEST));
 	}
 }
 
@@ -292,7 +292,7 @@ void bb_view_artifact(struct view *v, const struct value *data)
 	list_refs(v, value_find(data, "refs"), 2);
 }
 
-static void section(struct view *v, const char *title, size_t count)
+static void bb_view_section(struct view *v, const char *title, size_t count)
 {
 	view_paint(v, PAINT_BOLD, arena_fmt(v->out.mem, "%s (%zu)", title, count));
 	buf_char(&v->out, '\n');
@@ -303,9 +303,9 @@ void bb_view_refs(struct view *v, const struct value *data)
 	const struct value *messages = value_find(data, "messages");
 	const struct value *artifacts = value_find(data, "artifacts");
 
-	section(v, "Messages", messages->count);
+	bb_view_section(v, "Messages", messages->count);
 	bb_view_log(v, messages);
-	section(v, "Artifacts", artifacts->count);
+	bb_view_section(v, "Artifacts", artifacts->count);
 	bb_view_artifacts(v, artifacts);
 }
 
@@ -317,7 +317,7 @@ void bb_view_clear(struct view *v, const struct value *data)
 		return;
 	}
 	view_line(v, view_yes(data, "confirmed") ? "Deleted:" : "This would delete:");
-	counts(v, data);
+	bb_view_counts(v, data);
 }
 
 void bb_view_summary(struct view *v, const struct value *data)
@@ -328,19 +328,19 @@ void bb_view_summary(struct view *v, const struct value *data)
 	const struct value *high = value_find(data, "high_priority_messages");
 	const struct value *artifacts = value_find(data, "recent_artifacts");
 
-	section(v, "Agents", agents->count);
+	bb_view_section(v, "Agents", agents->count);
 	bb_view_agents(v, agents);
 	if (blocked->count) {
-		section(v, "\nBlocked", blocked->count);
+		bb_view_section(v, "\nBlocked", blocked->count);
 		for (size_t i = 0; i < blocked->count; i++)
 			view_line(v, "  " STR_FMT ": " STR_FMT,
 				  STR_ARG(value_str(&blocked->item[i], "id")),
 				  STR_ARG(value_str(&blocked->item[i], "blockers")));
 	}
-	section(v, "\nHigh priority", high->count);
+	bb_view_section(v, "\nHigh priority", high->count);
 	bb_view_log(v, high);
-	section(v, "\nRecent messages", recent->count);
+	bb_view_section(v, "\nRecent messages", recent->count);
 	bb_view_log(v, recent);
-	section(v, "\nRecent artifacts", artifacts->count);
+	bb_view_section(v, "\nRecent artifacts", artifacts->count);
 	bb_view_artifacts(v, artifacts);
 }

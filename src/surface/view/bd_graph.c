@@ -8,7 +8,7 @@
 /* Trees and graphs of beads: drawn for a terminal, or told to a program that draws. */
 
 /* A label in double quotes, which neither language lets stand inside it. */
-static void quoted(struct view *v, const struct value *bead, const char *quote)
+static void bd_graph_quoted(struct view *v, const struct value *bead, const char *quote)
 {
 	struct str title = value_str(bead, "title");
 
@@ -34,7 +34,7 @@ static void mermaid_node(struct view *v, const struct value *bead)
 	buf_put(&v->out, STR("    "));
 	mermaid_id(v, value_str(bead, "id"));
 	buf_char(&v->out, '[');
-	quoted(v, bead, "#quot;");
+	bd_graph_quoted(v, bead, "#quot;");
 	buf_put(&v->out, STR("]"));
 	if (str_is(value_str(bead, "status"), "closed"))
 		buf_put(&v->out, STR(":::closed"));
@@ -53,7 +53,7 @@ static void mermaid_edge(struct view *v, struct str from, struct str to, struct 
 static void dot_node(struct view *v, const struct value *bead)
 {
 	buf_fmt(&v->out, "  \"" STR_FMT "\" [label=", STR_ARG(value_str(bead, "id")));
-	quoted(v, bead, "\\\"");
+	bd_graph_quoted(v, bead, "\\\"");
 	view_line(v, "%s];",
 		  str_is(value_str(bead, "status"), "closed") ? ", style=dashed" : "");
 }
@@ -107,7 +107,7 @@ static void tell_tree(struct view *v, const struct value *nodes, const struct la
 	view_line(v, "%s", l->end);
 }
 
-static void bead_text(struct view *v, const struct value *n)
+static void bd_graph_bead_text(struct view *v, const struct value *n)
 {
 	struct str status = value_str(n, "status");
 	bool closed = str_is(status, "closed");
@@ -152,7 +152,7 @@ static void draw_branch(struct view *v, const struct value *n, const bool *level
 		buf_fmt(&v->out, "%s" STR_FMT " ",
 			str_is(value_str(n, "direction"), "up") ? "←" : "→",
 			STR_ARG(value_str(n, "kind")));
-	bead_text(v, n);
+	bd_graph_bead_text(v, n);
 	if (again && again->yes)
 		view_paint(v, PAINT_DIM, STR(" (shown above)"));
 	buf_char(&v->out, '\n');
@@ -190,7 +190,7 @@ static void draw_graph(struct view *v, const struct value *nodes,
 		void **at = map_find(&first, id);
 		const struct value *edge = at ? *at : edges->item + edges->count;
 
-		bead_text(v, &nodes->item[i]);
+		bd_graph_bead_text(v, &nodes->item[i]);
 		buf_char(&v->out, '\n');
 		for (; edge < edges->item + edges->count &&
 		       str_eq(value_str(edge, "from"), id);

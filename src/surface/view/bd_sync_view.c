@@ -217,7 +217,7 @@ void bd_view_repair(struct view *v, const struct value *data)
 /* --- the past --- */
 
 /* A stamp, [ms, n], is a time to people. */
-static bool is_stamp(const struct value *value, int64_t *ms)
+static bool bd_sync_view_is_stamp(const struct value *value, int64_t *ms)
 {
 	return value->type == VALUE_ARRAY && value->count == 2 &&
 	       value->item[0].type == VALUE_NUMBER && value->item[0].text.n > 10 &&
@@ -234,14 +234,14 @@ static struct str spoken_notes(struct view *v, const struct value *notes)
 }
 
 /* A value as one would say it: texts without quotes, all of it on a line. */
-static struct str spoken(struct view *v, const struct value *value)
+static struct str bd_sync_view_spoken(struct view *v, const struct value *value)
 {
 	struct json j = { .out.mem = v->out.mem };
 	int64_t ms;
 
 	if (!value || value->type == VALUE_NULL)
 		return STR("-");
-	if (is_stamp(value, &ms))
+	if (bd_sync_view_is_stamp(value, &ms))
 		return moment_format(v->out.mem, ms);
 	if (value->type == VALUE_ARRAY && value->count &&
 	    value->item[0].type == VALUE_OBJECT)
@@ -262,8 +262,8 @@ static void fields_of(struct view *v, const struct value *change)
 
 		view_line(v, "    " STR_FMT ": " STR_FMT " → " STR_FMT,
 			  STR_ARG(value_str(f, "field")),
-			  STR_ARG(spoken(v, value_find(f, "old"))),
-			  STR_ARG(spoken(v, value_find(f, "new"))));
+			  STR_ARG(bd_sync_view_spoken(v, value_find(f, "old"))),
+			  STR_ARG(bd_sync_view_spoken(v, value_find(f, "new"))));
 	}
 }
 
@@ -306,7 +306,8 @@ void bd_view_blame(struct view *v, const struct value *data)
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "by"));
 		table_cell(&t, 2, PAINT_NONE, str_head(value_str(one, "at"), 19));
 		table_cell(&t, 3, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
-		table_cell(&t, 4, PAINT_NONE, spoken(v, value_find(one, "value")));
+		table_cell(&t, 4, PAINT_NONE,
+			   bd_sync_view_spoken(v, value_find(one, "value")));
 	}
 	table_print(&t);
 }

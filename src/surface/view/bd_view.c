@@ -8,19 +8,19 @@
 
 /* --- one bead in a line --- */
 
-static enum paint status_paint(struct str status)
+static enum paint bd_view_status_paint(struct str status)
 {
 	return str_is(status, "closed")      ? PAINT_DIM :
 	       str_is(status, "in_progress") ? PAINT_YELLOW :
 					       PAINT_NONE;
 }
 
-static enum paint priority_paint(int64_t priority)
+static enum paint bd_view_priority_paint(int64_t priority)
 {
 	return priority == 0 ? PAINT_RED : priority == 1 ? PAINT_YELLOW : PAINT_NONE;
 }
 
-static void bead_line(struct view *v, const char *what, const struct value *bead)
+static void bd_view_bead_line(struct view *v, const char *what, const struct value *bead)
 {
 	buf_fmt(&v->out, "%s ", what);
 	view_paint(v, PAINT_BOLD, value_str(bead, "id"));
@@ -70,8 +70,8 @@ void bd_view_init(struct view *v, const struct value *data)
 			     "Try: bd create \"my first bead\"");
 }
 
-static void each(struct view *v, const struct value *data,
-		 void (*show)(struct view *v, const struct value *one))
+static void bd_view_each(struct view *v, const struct value *data,
+			 void (*show)(struct view *v, const struct value *one))
 {
 	if (data->type != VALUE_ARRAY) {
 		show(v, data);
@@ -81,19 +81,19 @@ static void each(struct view *v, const struct value *data,
 		show(v, &data->item[i]);
 }
 
-static void created(struct view *v, const struct value *bead)
+static void bd_view_created_one(struct view *v, const struct value *bead)
 {
-	bead_line(v, view_wants(v, "dry_run") ? "Would create" : "Created", bead);
+	bd_view_bead_line(v, view_wants(v, "dry_run") ? "Would create" : "Created", bead);
 }
 
 void bd_view_created(struct view *v, const struct value *data)
 {
-	each(v, data, created);
+	bd_view_each(v, data, bd_view_created_one);
 }
 
-static void updated(struct view *v, const struct value *bead)
+static void bd_view_updated_one(struct view *v, const struct value *bead)
 {
-	bead_line(v, "Updated", bead);
+	bd_view_bead_line(v, "Updated", bead);
 	view_line(v, "  " STR_FMT ", priority %" PRId64,
 		  STR_ARG(value_str(bead, "status")), view_number(bead, "priority"));
 	claim_line(v, bead);
@@ -101,52 +101,54 @@ static void updated(struct view *v, const struct value *bead)
 
 void bd_view_updated(struct view *v, const struct value *data)
 {
-	each(v, data, updated);
+	bd_view_each(v, data, bd_view_updated_one);
 }
 
-static void claimed(struct view *v, const struct value *bead)
+static void bd_view_claimed_one(struct view *v, const struct value *bead)
 {
-	bead_line(v, "Yours:", bead);
+	bd_view_bead_line(v, "Yours:", bead);
 	claim_line(v, bead);
 }
 
 void bd_view_claimed(struct view *v, const struct value *data)
 {
-	each(v, data, claimed);
+	bd_view_each(v, data, bd_view_claimed_one);
 }
 
-static void reclaimed(struct view *v, const struct value *bead)
+static void bd_view_reclaimed_one(struct view *v, const struct value *bead)
 {
-	bead_line(v, view_wants(v, "dry_run") ? "Would open" : "Open again", bead);
+	bd_view_bead_line(v, view_wants(v, "dry_run") ? "Would open" : "Open again",
+			  bead);
 }
 
 void bd_view_reclaimed(struct view *v, const struct value *data)
 {
 	if (!data->count)
 		view_line(v, "No lease has ended.");
-	each(v, data, reclaimed);
+	bd_view_each(v, data, bd_view_reclaimed_one);
 }
 
-static void closed(struct view *v, const struct value *bead)
+static void bd_view_closed_one(struct view *v, const struct value *bead)
 {
 	if (view_yes(bead, "unblocked"))
-		bead_line(v, "Ready now:", bead);
+		bd_view_bead_line(v, "Ready now:", bead);
 	else if (value_find(bead, "epoch"))
-		claimed(v, bead);
+		bd_view_claimed_one(v, bead);
 	else
-		bead_line(v, "Closed", bead);
+		bd_view_bead_line(v, "Closed", bead);
 }
 
 void bd_view_closed(struct view *v, const struct value *data)
 {
-	each(v, data, closed);
+	bd_view_each(v, data, bd_view_closed_one);
 }
 
-static void deleted(struct view *v, const struct value *bead)
+static void bd_view_deleted_one(struct view *v, const struct value *bead)
 {
 	int64_t dependents = view_number(bead, "dependent_count");
 
-	bead_line(v, view_yes(bead, "deleted") ? "Deleted" : "Would delete", bead);
+	bd_view_bead_line(v, view_yes(bead, "deleted") ? "Deleted" : "Would delete",
+			  bead);
 	if (dependents)
 		view_line(v, "  %" PRId64 " other%s depend%s on it", dependents,
 			  dependents == 1 ? "" : "s", dependents == 1 ? "s" : "");
@@ -154,7 +156,7 @@ static void deleted(struct view *v, const struct value *bead)
 
 void bd_view_deleted(struct view *v, const struct value *data)
 {
-	each(v, data, deleted);
+	bd_view_each(v, data, bd_view_deleted_one);
 }
 
 void bd_view_tombstones(struct view *v, const struct value *data)
@@ -203,10 +205,10 @@ static void bead_cells(struct table *t, const struct value *bead, struct str tit
 
 	table_row(t);
 	table_cell(t, 0, PAINT_BOLD, value_str(bead, "id"));
-	table_cell(t, 1, priority_paint(priority),
+	table_cell(t, 1, bd_view_priority_paint(priority),
 		   arena_fmt(v->out.mem, "P%" PRId64, priority));
 	table_cell(t, 2, PAINT_NONE, value_str(bead, "type"));
-	table_cell(t, 3, status_paint(status), status);
+	table_cell(t, 3, bd_view_status_paint(status), status);
 	table_cell(t, 4, PAINT_NONE, holder_of(v, bead));
 	table_cell(t, 5, PAINT_NONE, title);
 }
@@ -298,7 +300,7 @@ static void long_row(struct table *t, const struct value *bead)
 
 enum { FORMAT_TABLE, FORMAT_IDS, FORMAT_LINES };
 
-static void plain(struct view *v, const struct value *data, int format)
+static void bd_view_plain(struct view *v, const struct value *data, int format)
 {
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *bead = &data->item[i];
@@ -318,7 +320,7 @@ static void plain(struct view *v, const struct value *data, int format)
 }
 
 /* A bead with open children is listed as ready, but its work is in the children. */
-static struct str title_of(struct view *v, const struct value *bead)
+static struct str bd_view_title_of(struct view *v, const struct value *bead)
 {
 	int64_t children = view_number(bead, "open_children");
 	struct str title = value_str(bead, "title");
@@ -341,7 +343,7 @@ static void table_of(struct view *v, const struct value *data)
 		if (view_wants(v, "long"))
 			long_row(&t, bead);
 		else
-			bead_cells(&t, bead, title_of(v, bead));
+			bead_cells(&t, bead, bd_view_title_of(v, bead));
 		if (value_str(bead, "why").p)
 			table_below(&t, value_str(bead, "why"));
 	}
@@ -349,7 +351,7 @@ static void table_of(struct view *v, const struct value *data)
 }
 
 /* A list may have been cut off where it has as many rows as were asked for. */
-static void more(struct view *v, const struct value *data)
+static void bd_view_more(struct view *v, const struct value *data)
 {
 	if (data->count && (int64_t)data->count == view_limit(v))
 		view_line(v, "(the first %zu; -n 0 shows all)", data->count);
@@ -360,7 +362,7 @@ void bd_view_list(struct view *v, const struct value *data)
 	int format = view_choice(v, "format");
 
 	if (format > FORMAT_TABLE) {
-		plain(v, data, format);
+		bd_view_plain(v, data, format);
 		return;
 	}
 	if (!data->count) {
@@ -368,7 +370,7 @@ void bd_view_list(struct view *v, const struct value *data)
 		return;
 	}
 	table_of(v, data);
-	more(v, data);
+	bd_view_more(v, data);
 }
 
 void bd_view_ready(struct view *v, const struct value *data)
@@ -379,10 +381,10 @@ void bd_view_ready(struct view *v, const struct value *data)
 			"Nothing is ready. 'bd blocked' shows what waits, 'bd list' what "
 			"is open.");
 	} else if (view_wants(v, "claim")) {
-		each(v, data, claimed);
+		bd_view_each(v, data, bd_view_claimed_one);
 	} else {
 		table_of(v, data);
-		more(v, data);
+		bd_view_more(v, data);
 	}
 }
 
@@ -421,7 +423,7 @@ void bd_view_links(struct view *v, const struct value *data)
 		table_cell(&t, 1, PAINT_NONE,
 			   arena_fmt(v->out.mem, "%s " STR_FMT, up ? "←" : "→",
 				     STR_ARG(value_str(bead, "dependency_type"))));
-		table_cell(&t, 2, status_paint(status), status);
+		table_cell(&t, 2, bd_view_status_paint(status), status);
 		table_cell(&t, 3, PAINT_NONE, value_str(bead, "title"));
 	}
 	if (data->count)
@@ -432,7 +434,7 @@ void bd_view_links(struct view *v, const struct value *data)
 
 /* --- the page of a bead --- */
 
-static void section(struct view *v, const char *title, struct str text)
+static void bd_view_section(struct view *v, const char *title, struct str text)
 {
 	if (!text.n)
 		return;
@@ -442,14 +444,14 @@ static void section(struct view *v, const char *title, struct str text)
 	view_wrap(v, text, 2);
 }
 
-static void fact(struct view *v, const char *name, struct str text)
+static void bd_view_fact(struct view *v, const char *name, struct str text)
 {
 	if (text.n)
 		view_line(v, "  %-11s " STR_FMT, name, STR_ARG(text));
 }
 
-static struct str dated(struct view *v, const struct value *bead, const char *at,
-			const char *by)
+static struct str bd_view_dated(struct view *v, const struct value *bead, const char *at,
+				const char *by)
 {
 	struct str when = value_str(bead, at), who = value_str(bead, by);
 
@@ -459,7 +461,7 @@ static struct str dated(struct view *v, const struct value *bead, const char *at
 			 view_age(v, when).p, STR_ARG(who));
 }
 
-static struct str joined(struct view *v, const struct value *list)
+static struct str bd_view_joined(struct view *v, const struct value *list)
 {
 	struct buf b = { .mem = v->out.mem };
 
@@ -483,7 +485,7 @@ static void link_lines(struct view *v, const char *title, const struct value *li
 		view_paint(v, PAINT_BOLD, value_str(bead, "id"));
 		buf_fmt(&v->out, " " STR_FMT " ",
 			STR_ARG(value_str(bead, "dependency_type")));
-		view_paint(v, status_paint(status), status);
+		view_paint(v, bd_view_status_paint(status), status);
 		view_line(v, ": " STR_FMT, STR_ARG(value_str(bead, "title")));
 	}
 }
@@ -507,16 +509,16 @@ static void remap_lines(struct view *v, const struct value *bead)
 	const struct value *remap = value_find(bead, "remap");
 
 	for (size_t i = 0; remap && i < remap->count; i++)
-		fact(v, "not this",
-		     arena_fmt(v->out.mem,
-			       "what " STR_FMT " created as " STR_FMT " is " STR_FMT
-			       " now",
-			       STR_ARG(value_str(&remap->item[i], "created_by")),
-			       STR_ARG(value_str(bead, "id")),
-			       STR_ARG(value_str(&remap->item[i], "to"))));
+		bd_view_fact(v, "not this",
+			     arena_fmt(v->out.mem,
+				       "what " STR_FMT " created as " STR_FMT
+				       " is " STR_FMT " now",
+				       STR_ARG(value_str(&remap->item[i], "created_by")),
+				       STR_ARG(value_str(bead, "id")),
+				       STR_ARG(value_str(&remap->item[i], "to"))));
 }
 
-static void page(struct view *v, const struct value *bead)
+static void bd_view_page(struct view *v, const struct value *bead)
 {
 	struct arena *mem = v->out.mem;
 	const struct value *comments = value_find(bead, "comments");
@@ -528,26 +530,27 @@ static void page(struct view *v, const struct value *bead)
 	view_paint(v, PAINT_BOLD, value_str(bead, "id"));
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(bead, "title")));
 	buf_put(&v->out, STR("  "));
-	view_paint(v, status_paint(status), status);
+	view_paint(v, bd_view_status_paint(status), status);
 	view_line(v, " · P%" PRId64 " · " STR_FMT, view_number(bead, "priority"),
 		  STR_ARG(value_str(bead, "type")));
-	fact(v, "assignee",
-	     end.p ? arena_fmt(mem, STR_FMT " until " STR_FMT,
-			       STR_ARG(value_str(bead, "assignee")), STR_ARG(end)) :
-		     value_str(bead, "assignee"));
-	fact(v, "labels", joined(v, value_find(bead, "labels")));
-	fact(v, "parent", value_str(bead, "parent"));
-	fact(v, "external", value_str(bead, "external_ref"));
-	fact(v, "created", dated(v, bead, "created_at", "created_by"));
-	fact(v, "changed", dated(v, bead, "updated_at", "updated_by"));
-	fact(v, "closed", dated(v, bead, "closed_at", "closed_by"));
-	fact(v, "reason", value_str(bead, "closed_reason"));
-	fact(v, "branch", value_str(bead, "created_on_branch"));
-	fact(v, "hash", value_str(bead, "content_hash"));
+	bd_view_fact(v, "assignee",
+		     end.p ? arena_fmt(mem, STR_FMT " until " STR_FMT,
+				       STR_ARG(value_str(bead, "assignee")),
+				       STR_ARG(end)) :
+			     value_str(bead, "assignee"));
+	bd_view_fact(v, "labels", bd_view_joined(v, value_find(bead, "labels")));
+	bd_view_fact(v, "parent", value_str(bead, "parent"));
+	bd_view_fact(v, "external", value_str(bead, "external_ref"));
+	bd_view_fact(v, "created", bd_view_dated(v, bead, "created_at", "created_by"));
+	bd_view_fact(v, "changed", bd_view_dated(v, bead, "updated_at", "updated_by"));
+	bd_view_fact(v, "closed", bd_view_dated(v, bead, "closed_at", "closed_by"));
+	bd_view_fact(v, "reason", value_str(bead, "closed_reason"));
+	bd_view_fact(v, "branch", value_str(bead, "created_on_branch"));
+	bd_view_fact(v, "hash", value_str(bead, "content_hash"));
 	remap_lines(v, bead);
-	section(v, "Description", value_str(bead, "description"));
-	section(v, "Design", value_str(bead, "design"));
-	section(v, "Acceptance", value_str(bead, "acceptance_criteria"));
+	bd_view_section(v, "Description", value_str(bead, "description"));
+	bd_view_section(v, "Design", value_str(bead, "design"));
+	bd_view_section(v, "Acceptance", value_str(bead, "acceptance_criteria"));
 	link_lines(v, "Depends on", value_find(bead, "dependencies"));
 	link_lines(v, "Needed by", value_find(bead, "dependents"));
 	if (comments && comments->count) {
@@ -559,7 +562,7 @@ static void page(struct view *v, const struct value *bead)
 
 void bd_view_show(struct view *v, const struct value *data)
 {
-	each(v, data, page);
+	bd_view_each(v, data, bd_view_page);
 }
 
 void bd_view_why(struct view *v, const struct value *data)
@@ -594,7 +597,7 @@ void bd_view_edge(struct view *v, const struct value *data)
 
 void bd_view_edges(struct view *v, const struct value *data)
 {
-	each(v, data, bd_view_edge);
+	bd_view_each(v, data, bd_view_edge);
 }
 
 void bd_view_cycles(struct view *v, const struct value *data)
@@ -694,7 +697,7 @@ void bd_view_epics(struct view *v, const struct value *data)
 
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(e, "id"));
-		table_cell(&t, 1, status_paint(value_str(e, "status")),
+		table_cell(&t, 1, bd_view_status_paint(value_str(e, "status")),
 			   value_str(e, "status"));
 		table_cell(&t, 2,
 			   view_yes(e, "eligible_for_close") ? PAINT_GREEN : PAINT_NONE,
@@ -787,5 +790,5 @@ void bd_view_setting(struct view *v, const struct value *data)
 
 void bd_view_settings(struct view *v, const struct value *data)
 {
-	each(v, data, bd_view_setting);
+	bd_view_each(v, data, bd_view_setting);
 }

@@ -3,7 +3,8 @@
 #include "base/moment.h"
 #include "surface/view/view.h"
 
-static struct str count(struct view *v, const struct value *one, const char *key)
+static struct str session_view_count(struct view *v, const struct value *one,
+				     const char *key)
 {
 	int64_t n = view_number(one, key);
 
@@ -12,7 +13,7 @@ static struct str count(struct view *v, const struct value *one, const char *key
 
 /* --- everybody --- */
 
-static void put_incursions(struct view *v, const struct value *list)
+static void session_view_put_incursions(struct view *v, const struct value *list)
 {
 	enum { MOST = 5, DAY_MS = 24 * 3600 * 1000 };
 	int64_t at;
@@ -52,7 +53,7 @@ static void put_stale(struct view *v, const struct value *list)
 	}
 }
 
-static void put_agents(struct view *v, const struct value *agents)
+static void session_view_put_agents(struct view *v, const struct value *agents)
 {
 	static const char *const heads[] = { "AGENT",  "STATE", "SEEN", "UNREAD",
 					     "ACCEPT", "ROLE",  NULL };
@@ -67,15 +68,15 @@ static void put_agents(struct view *v, const struct value *agents)
 		table_cell(&t, 1, view_liveness(liveness), liveness);
 		table_cell(&t, 2, PAINT_NONE,
 			   view_age(v, value_str(one, "last_seen_at")));
-		table_cell(&t, 3, PAINT_NONE, count(v, one, "unread"));
-		table_cell(&t, 4, PAINT_NONE, count(v, one, "to_accept"));
+		table_cell(&t, 3, PAINT_NONE, session_view_count(v, one, "unread"));
+		table_cell(&t, 4, PAINT_NONE, session_view_count(v, one, "to_accept"));
 		table_cell(&t, 5, PAINT_NONE, value_str(one, "role"));
 	}
 	if (t.rows)
 		table_print(&t);
 }
 
-static struct str act(struct view *v, const struct value *task)
+static struct str session_view_act(struct view *v, const struct value *task)
 {
 	const struct value *last = value_find(task, "last_act");
 
@@ -84,8 +85,8 @@ static struct str act(struct view *v, const struct value *task)
 			 STR_ARG(view_age(v, value_str(last, "at"))));
 }
 
-static void put_task(struct view *v, struct table *t, const struct value *task,
-		     bool inside)
+static void session_view_put_task(struct view *v, struct table *t,
+				  const struct value *task, bool inside)
 {
 	struct str status = value_str(task, "status"),
 		   owner = value_str(task, "assignee");
@@ -102,14 +103,14 @@ static void put_task(struct view *v, struct table *t, const struct value *task,
 					      PAINT_GREEN,
 		   waits && str_is(status, "open") ? STR("waits") : status);
 	table_cell(t, 3, PAINT_NONE, owner.n ? owner : STR("-"));
-	table_cell(t, 4, PAINT_NONE, count(v, task, "to_accept"));
-	table_cell(t, 5, PAINT_DIM, act(v, task));
+	table_cell(t, 4, PAINT_NONE, session_view_count(v, task, "to_accept"));
+	table_cell(t, 5, PAINT_DIM, session_view_act(v, task));
 	table_cell(t, 6, inside ? PAINT_NONE : PAINT_BOLD,
 		   arena_fmt(v->out.mem, "%s" STR_FMT, inside ? "  " : "",
 			     STR_ARG(value_str(task, "title"))));
 }
 
-static void put_tasks(struct view *v, const struct value *sessions)
+static void session_view_put_tasks(struct view *v, const struct value *sessions)
 {
 	static const char *const heads[] = { "ID",     "P",        "STATUS", "OWNER",
 					     "ACCEPT", "LAST ACT", "TITLE",  NULL };
@@ -121,9 +122,9 @@ static void put_tasks(struct view *v, const struct value *sessions)
 		bool epic = value_str(one, "id").p;
 
 		if (epic)
-			put_task(v, &t, one, false);
+			session_view_put_task(v, &t, one, false);
 		for (size_t k = 0; k < tasks->count; k++)
-			put_task(v, &t, &tasks->item[k], epic);
+			session_view_put_task(v, &t, &tasks->item[k], epic);
 	}
 	if (t.rows)
 		table_print(&t);
@@ -138,27 +139,27 @@ void view_sessions(struct view *v, const struct value *data)
 	size_t active = 0;
 
 	if (!agents) {
-		put_tasks(v, &(const struct value){ 0 });
+		session_view_put_tasks(v, &(const struct value){ 0 });
 		return;
 	}
 	for (size_t i = 0; i < agents->count; i++)
 		active += str_is(value_str(&agents->item[i], "liveness"), "active");
 	view_line(v, "%zu of %zu agents active, %zu scopes reserved", active,
 		  agents->count, value_find(data, "reservations")->count);
-	put_incursions(v, value_find(data, "incursions"));
+	session_view_put_incursions(v, value_find(data, "incursions"));
 	put_stale(v, value_find(data, "reservations"));
 	buf_char(&v->out, '\n');
-	put_agents(v, agents);
+	session_view_put_agents(v, agents);
 	if (!sessions)
 		return;
 	if (agents->count)
 		buf_char(&v->out, '\n');
-	put_tasks(v, sessions);
+	session_view_put_tasks(v, sessions);
 }
 
 /* --- one bead --- */
 
-static void put_change(struct view *v, const struct value *item)
+static void session_view_put_change(struct view *v, const struct value *item)
 {
 	const struct value *fields = value_find(item, "fields");
 	struct str what = value_str(item, "what");
@@ -170,7 +171,7 @@ static void put_change(struct view *v, const struct value *item)
 	buf_char(&v->out, '\n');
 }
 
-static void put_recipients(struct view *v, const struct value *to)
+static void session_view_put_recipients(struct view *v, const struct value *to)
 {
 	for (size_t i = 0; to && i < to->count; i++) {
 		struct str state = value_str(&to->item[i], "state");
@@ -212,7 +213,7 @@ static void put_item(struct view *v, const struct value *item)
 	view_paint(v, PAINT_DIM, view_age(v, value_str(item, "at")));
 	buf_fmt(&v->out, "  " STR_FMT "  ", STR_ARG(value_str(item, "by")));
 	if (str_is(kind, "change")) {
-		put_change(v, item);
+		session_view_put_change(v, item);
 		return;
 	}
 	view_paint(v, PAINT_BOLD, label.p ? label : kind);
@@ -228,7 +229,7 @@ static void put_item(struct view *v, const struct value *item)
 		view_wrap(v, value_str(item, "text"), 4);
 	else if (first_of(inner, words).p)
 		view_wrap(v, first_of(inner, words), 4);
-	put_recipients(v, to);
+	session_view_put_recipients(v, to);
 }
 
 void view_conversation(struct view *v, const struct value *data)

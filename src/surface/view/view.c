@@ -46,7 +46,7 @@ struct mark {
 	enum paint paint;
 };
 
-static void put_mark(struct view *v, enum paint paint)
+static void view_put_mark(struct view *v, enum paint paint)
 {
 	if (v->marked == v->room) {
 		size_t room = v->room ? v->room * 2 : 64;
@@ -65,10 +65,10 @@ void view_paint(struct view *v, enum paint paint, struct str text)
 	bool colour = v->colour && paint;
 
 	if (colour)
-		put_mark(v, paint);
+		view_put_mark(v, paint);
 	buf_put(&v->out, text);
 	if (colour)
-		put_mark(v, PAINT_NONE);
+		view_put_mark(v, PAINT_NONE);
 }
 
 static void put_blanks(char *text, size_t n)
@@ -100,7 +100,7 @@ struct str view_text(struct view *v)
 /* --- the reply --- */
 
 /* Somebody's text, safe to show, in one line: its own line breaks become BREAK. */
-static struct str tame(struct arena *mem, struct str text)
+static struct str view_tame(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
 	bool plain = true;
@@ -125,9 +125,9 @@ static struct str tame(struct arena *mem, struct str text)
 
 static void tame_all(struct arena *mem, struct value *v)
 {
-	v->key = tame(mem, v->key);
+	v->key = view_tame(mem, v->key);
 	if (v->type == VALUE_STRING)
-		v->text = tame(mem, v->text);
+		v->text = view_tame(mem, v->text);
 	for (size_t i = 0; i < v->count; i++)
 		tame_all(mem, &v->item[i]);
 }
@@ -146,7 +146,7 @@ const struct value *view_parse(struct view *v, struct str reply)
 	return tamed;
 }
 
-static const void *parameter(const struct view *v, const char *name)
+static const void *view_parameter(const struct view *v, const char *name)
 {
 	const struct field *f = v->asked ? v->asked->op->fields : NULL;
 
@@ -158,21 +158,21 @@ static const void *parameter(const struct view *v, const char *name)
 
 bool view_wants(const struct view *v, const char *field)
 {
-	const bool *at = parameter(v, field);
+	const bool *at = view_parameter(v, field);
 
 	return at && *at;
 }
 
 int view_choice(const struct view *v, const char *field)
 {
-	const int *at = parameter(v, field);
+	const int *at = view_parameter(v, field);
 
 	return at ? *at : -1;
 }
 
 int64_t view_limit(const struct view *v)
 {
-	const int64_t *at = parameter(v, "limit");
+	const int64_t *at = view_parameter(v, "limit");
 
 	return at ? *at : 0;
 }
@@ -203,7 +203,7 @@ struct str view_age(struct view *v, struct str moment)
 }
 
 /* How much of the line fits: up to the last space that does, or all that does. */
-static size_t fitting(struct str line, size_t width)
+static size_t view_fitting(struct str line, size_t width)
 {
 	size_t n = utf8_head(line, width).n, space;
 
@@ -221,7 +221,7 @@ static void wrap_line(struct view *v, struct str line, size_t indent, struct str
 	size_t width = v->width > indent + mark.n + 20 ? v->width - indent - mark.n : 20;
 
 	do {
-		size_t n = fitting(line, width);
+		size_t n = view_fitting(line, width);
 
 		if (n)
 			buf_pad(&v->out, ' ', indent);
@@ -234,7 +234,8 @@ static void wrap_line(struct view *v, struct str line, size_t indent, struct str
 	} while (line.n);
 }
 
-static void wrap(struct view *v, struct str text, size_t indent, struct str mark)
+static void view_wrap_marked(struct view *v, struct str text, size_t indent,
+			     struct str mark)
 {
 	struct str part, line;
 
@@ -245,12 +246,12 @@ static void wrap(struct view *v, struct str text, size_t indent, struct str mark
 
 void view_wrap(struct view *v, struct str text, size_t indent)
 {
-	wrap(v, text, indent, STR(""));
+	view_wrap_marked(v, text, indent, STR(""));
 }
 
 void view_quote(struct view *v, struct str text)
 {
-	wrap(v, text, 0, STR("> "));
+	view_wrap_marked(v, text, 0, STR("> "));
 }
 
 void view_lines(struct view *v, struct str text)
@@ -310,7 +311,7 @@ void table_below(struct table *t, struct str text)
 	t->below[t->rows - 1] = text;
 }
 
-static size_t widest(const struct table *t, size_t column)
+static size_t view_widest(const struct table *t, size_t column)
 {
 	size_t width = strlen(t->heads[column]);
 
@@ -323,7 +324,7 @@ static size_t widest(const struct table *t, size_t column)
 }
 
 /* Takes from the widest column, one by one, until all of them fit. */
-static void fit(size_t *width, size_t columns, size_t room)
+static void view_fit(size_t *width, size_t columns, size_t room)
 {
 	enum { LEAST = 8, GAP = 2 };
 
@@ -359,8 +360,8 @@ void table_print(struct table *t)
 	size_t *width = arena_array(v->out.mem, t->columns, sizeof *width);
 
 	for (size_t i = 0; i < t->columns; i++)
-		width[i] = widest(t, i);
-	fit(width, t->columns, v->width);
+		width[i] = view_widest(t, i);
+	view_fit(width, t->columns, v->width);
 	for (size_t i = 0; i < t->columns; i++)
 		print_cell(t, i, width[i], PAINT_BOLD, str_of(t->heads[i]));
 	for (size_t row = 0; row < t->rows; row++) {
