@@ -1,19 +1,21 @@
 /*
- * A map of the source, for whoever starts here:
+ * A map of the source:
  *
- *	base     strings, arenas, JSON, UTF-8, time, files, locks, errors, the call
- *	store    the only code that touches SQLite, libgit2 and the files on disk
- *	beads    work items: model, merge, journal, cache, claims, validation, sync
- *	agents   who works here, their mail, their files, sessions, the guard
- *	board    the blackboard's rules: presence, messages, artifacts, what is unread
- *	continuity  what survives a session: tasks as beads, resume, memory, hooks of
- *hosts ops      one page per operation, and the table of them surface  what people and
- *agents see: commands, help, views, MCP
+ *	base        strings, arenas, time, errors, the call; text (JSON, UTF-8), system (files)
+ *	store       all that touches the disk: journal, agents' files; db, git, repo
+ *	beads       work items: claims, graph, autosync; model (merge), repair
+ *	agents      registry, mail, reservations, sessions, the guard
+ *	board       posts, status, artifacts, what is unread
+ *	continuity  what survives a session: tasks as beads, resume, memory
+ *	hosts       hosts of agents: their hooks and config files
+ *	live        read models for the page: overview, conversation, feed
+ *	op, ops     what an operation is; one page per operation, and the table of them
+ *	surface     what people and agents see: cli, view, mcp, docs
+ *	serve       the service, a program of its own: abacus-serve
+ *	sync        commits and libgit2, a program of its own: abacus-sync
  *
- * What needs libgit2 is another program, abacus-sync: see sync_main.c.
- *
- * The name under which the program is started chooses the face; `abacus bd …` is
- * the same as `bd …`, and `bb-init …` is `bb agent init --json …`.
+ * The name under which the program is started chooses the face; `abacus bd …` is the same as
+ * `bd …`, and `bb-init …` is `bb agent init --json …`.
  */
 #include <stdlib.h>
 
@@ -43,8 +45,7 @@ int main(int argc, char **argv)
 	signals_ignore();
 	if (argc > 0 && str_is(path_name(str_of(argv[0])), "bb-init"))
 		return init_main(argc, argv);
-	if (argc > 1 && str_is(path_name(str_of(argv[0])), "abacus") &&
-	    !strcmp(argv[1], "bb-init"))
+	if (argc > 1 && str_is(path_name(str_of(argv[0])), "abacus") && !strcmp(argv[1], "bb-init"))
 		return init_main(argc - 1, argv + 1);
 	if (!face)
 		face = &face_abacus;

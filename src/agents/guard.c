@@ -2,31 +2,30 @@
 
 #include "base/system/path.h"
 
-/* Where two agents' reservations overlap, the one that was there first decides: the epoch
- * of what the agent itself has of all this, or more than any. */
-static int64_t own_epoch(const struct reservation *r, const struct guard_ask *ask,
-			 struct str key, int64_t now_ms)
+/* Where two agents' reservations overlap, the one that was there first decides: the epoch of what
+ * the agent itself has of all this, or more than any. */
+static int64_t own_epoch(const struct reservation *r, const struct guard_ask *ask, struct str key,
+			 int64_t now_ms)
 {
 	int64_t first = INT64_MAX;
 
 	for (; r; r = r->next)
-		if (ask->agent.p && str_eq(r->agent, ask->agent) &&
-		    r->expires_ms > now_ms && r->key.n <= key.n && r->epoch < first)
+		if (ask->agent.p && str_eq(r->agent, ask->agent) && r->expires_ms > now_ms &&
+		    r->key.n <= key.n && r->epoch < first)
 			first = r->epoch;
 	return first;
 }
 
-static bool guard_counts(const struct reservation *r, const struct guard_ask *ask,
-			 int64_t own, int64_t now_ms)
+static bool guard_counts(const struct reservation *r, const struct guard_ask *ask, int64_t own,
+			 int64_t now_ms)
 {
-	return r->expires_ms > now_ms &&
-	       !(ask->agent.p && str_eq(r->agent, ask->agent)) && r->epoch < own;
+	return r->expires_ms > now_ms && !(ask->agent.p && str_eq(r->agent, ask->agent)) &&
+	       r->epoch < own;
 }
 
 /* The first that is another's, by the name that was asked about or by where it leads. */
 static const struct reservation *find_other(struct call *c, const struct agent_files *f,
-					    const struct book *book,
-					    const struct guard_ask *ask,
+					    const struct book *book, const struct guard_ask *ask,
 					    const struct guard_path *p, struct str *key)
 {
 	struct str full = path_resolve(&c->mem, f->root, p->path);
@@ -47,13 +46,12 @@ static const struct reservation *find_other(struct call *c, const struct agent_f
 	return NULL;
 }
 
-static enum err check_epoch(struct call *c, struct agent_files *f,
-			    const struct guard_ask *ask, bool *lost)
+static enum err check_epoch(struct call *c, struct agent_files *f, const struct guard_ask *ask,
+			    bool *lost)
 {
 	struct reservation *r = NULL;
-	enum err e = ask->agent.p ?
-			     reservation_each(c, f, ask->agent, (struct str){ 0 }, &r) :
-			     ERR_OK;
+	enum err e =
+		ask->agent.p ? reservation_each(c, f, ask->agent, (struct str){ 0 }, &r) : ERR_OK;
 
 	while (r && (r->epoch != ask->epoch || r->expires_ms <= c->now_ms))
 		r = r->next;

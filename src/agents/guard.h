@@ -4,8 +4,8 @@
 #include "agents/reservation.h"
 
 /*
- * May these files be changed? Not if they lie in what another agent has reserved and
- * still has. Who asks need not be registered: whoever it is, others' files are others'.
+ * May these files be changed? Not if they lie in what another agent has reserved and still has.
+ * Who asks need not be registered: whoever it is, others' files are others'.
  */
 struct guard_path {
 	struct str path; /* from the project's root, or from that of the disk */

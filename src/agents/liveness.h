@@ -5,8 +5,8 @@
 #include "base/names.h"
 
 /*
- * Whether an agent is still there, told from when it last did something. It is worked out
- * when it is asked for, and never written down.
+ * Whether an agent is still there, told from when it last did something. It is worked out when it
+ * is asked for, and never written down.
  */
 enum vitality { VITALITY_ACTIVE, VITALITY_STALE, VITALITY_EVICTED };
 extern const struct names vitalities;

@@ -57,14 +57,11 @@ void mail_encode(struct json *j, const struct mail *m)
 
 /* --- sending --- */
 
-static enum err mail_check_text(struct call *c, const char *what, struct str text,
-				size_t most)
+static enum err mail_check_text(struct call *c, const char *what, struct str text, size_t most)
 {
 	if (text.n > most)
-		return call_fail(c, ERR_INVALID_INPUT, "%s is longer than %zu bytes",
-				 what, most);
-	return str_trim(text).n ? ERR_OK :
-				  call_fail(c, ERR_INVALID_INPUT, "%s is blank", what);
+		return call_fail(c, ERR_INVALID_INPUT, "%s is longer than %zu bytes", what, most);
+	return str_trim(text).n ? ERR_OK : call_fail(c, ERR_INVALID_INPUT, "%s is blank", what);
 }
 
 static enum err check_letter(struct call *c, const struct letter *l)
@@ -87,14 +84,11 @@ static enum err check_letter(struct call *c, const struct letter *l)
 				 "the urgency is low, medium or high, not '" STR_FMT "'",
 				 STR_ARG(l->urgency));
 	if ((l->urgency.p && !str_is(l->category, "BLOCKED")) ||
-	    (l->action.p && !str_is(l->category, "BLOCKED") &&
-	     !str_is(l->category, "HANDOFF")))
+	    (l->action.p && !str_is(l->category, "BLOCKED") && !str_is(l->category, "HANDOFF")))
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "a message of the category " STR_FMT " has no %s",
-				 STR_ARG(l->category),
-				 l->urgency.p ? "urgency" : "next action");
-	if (l->action.p &&
-	    (e = mail_check_text(c, "the next action", l->action, TITLE_MOST)))
+				 STR_ARG(l->category), l->urgency.p ? "urgency" : "next action");
+	if (l->action.p && (e = mail_check_text(c, "the next action", l->action, TITLE_MOST)))
 		return e;
 	if (l->thread.p && (e = mail_check_text(c, "the thread", l->thread, TITLE_MOST)))
 		return e;
@@ -104,8 +98,8 @@ static enum err check_letter(struct call *c, const struct letter *l)
 }
 
 /* Somebody who is not registered is one of these, not simply not found. */
-static enum err mail_known(struct call *c, struct agent_files *f, struct str id,
-			   enum err what, struct registered **out)
+static enum err mail_known(struct call *c, struct agent_files *f, struct str id, enum err what,
+			   struct registered **out)
 {
 	enum err e = registry_find(c, f, id, out);
 
@@ -116,12 +110,10 @@ static enum err mail_known(struct call *c, struct agent_files *f, struct str id,
 	return e;
 }
 
-/* What a repeat of the request comes to again: the end of an id. Absent: it cannot be
- * known. */
+/* What a repeat of the request comes to again: the end of an id. Absent: it cannot be known. */
 static struct str mail_mark_of(struct call *c, const struct letter *l, struct str to)
 {
-	struct str zero = { "", 1 },
-		   pieces[] = { c->request_id, zero, l->from, zero, to };
+	struct str zero = { "", 1 }, pieces[] = { c->request_id, zero, l->from, zero, to };
 
 	if (!c->request_id.p)
 		return (struct str){ 0 };
@@ -131,30 +123,28 @@ static struct str mail_mark_of(struct call *c, const struct letter *l, struct st
 static bool mail_same_letter(const struct letter *l, const struct mail *m)
 {
 	return str_eq(l->bead, m->bead) && str_eq(l->subject, m->subject) &&
-	       str_eq(l->body, m->body) &&
-	       names_exact(&categories, l->category) == m->category &&
+	       str_eq(l->body, m->body) && names_exact(&categories, l->category) == m->category &&
 	       (!l->thread.p || str_eq(l->thread, m->thread));
 }
 
-static struct mail *mail_new(struct call *c, const struct letter *l, struct str to,
-			     struct str mark)
+static struct mail *mail_new(struct call *c, const struct letter *l, struct str to, struct str mark)
 {
 	struct mail *m = arena_new(&c->mem, struct mail);
 	int category = names_exact(&categories, l->category);
 
 	*m = (struct mail){ .id = mark.p ? id_mint_as(&c->mem, "msg", c->now_ms, mark) :
 					   id_mint(&c->mem, "msg", c->now_ms),
-			    .thread = l->thread.p ? l->thread :
-						    arena_fmt(&c->mem, "bead:" STR_FMT,
-							      STR_ARG(l->bead)),
+			    .thread = l->thread.p ?
+					      l->thread :
+					      arena_fmt(&c->mem, "bead:" STR_FMT, STR_ARG(l->bead)),
 			    .bead = l->bead,
 			    .from = l->from,
 			    .to = to,
 			    .subject = l->subject,
 			    .body = l->body,
 			    .category = category,
-			    .requires_ack = category == CATEGORY_HANDOFF ||
-					    category == CATEGORY_BLOCKED,
+			    .requires_ack =
+				    category == CATEGORY_HANDOFF || category == CATEGORY_BLOCKED,
 			    .created_ms = c->now_ms };
 	return m;
 }
@@ -168,9 +158,8 @@ struct delivery {
 };
 
 /* Once, however often the request is repeated. */
-static enum err mail_prepare(struct call *c, struct agent_files *f,
-			     const struct letter *l, struct str to,
-			     struct delivery ***tail)
+static enum err mail_prepare(struct call *c, struct agent_files *f, const struct letter *l,
+			     struct str to, struct delivery ***tail)
 {
 	struct delivery *d = arena_new(&c->mem, struct delivery);
 	struct str mark = mail_mark_of(c, l, to);
@@ -229,8 +218,8 @@ static enum err event_line(struct call *c, struct agent_files *f, const struct l
 }
 
 /* All recipients get it, with its event, or none does. */
-static enum err mail_deliver(struct call *c, struct agent_files *f,
-			     const struct letter *l, struct delivery *list)
+static enum err mail_deliver(struct call *c, struct agent_files *f, const struct letter *l,
+			     struct delivery *list)
 {
 	struct agent_append *all = NULL, event;
 	size_t count = 0;
@@ -255,8 +244,8 @@ static enum err mail_deliver(struct call *c, struct agent_files *f,
 }
 
 /* Who gets it: an agent, everybody ("broadcast"), or all of a role ("role:ui"). */
-static enum err mail_address(struct call *c, struct agent_files *f,
-			     const struct letter *l, struct delivery **list)
+static enum err mail_address(struct call *c, struct agent_files *f, const struct letter *l,
+			     struct delivery **list)
 {
 	struct delivery **tail = list;
 	struct str role = { 0 };
@@ -289,8 +278,7 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 	l.bead = str_trim(l.bead);
 	if ((e = check_letter(c, &l)) ||
 	    (!l.system && (e = mail_known(c, f, l.from, ERR_UNKNOWN_SENDER, &sender))) ||
-	    (e = mail_address(c, f, &l, &list)) ||
-	    (list && (e = mail_deliver(c, f, &l, list))))
+	    (e = mail_address(c, f, &l, &list)) || (list && (e = mail_deliver(c, f, &l, list))))
 		return e;
 	for (struct delivery *d = list; d; d = d->next) {
 		*out = d->mail;
@@ -358,9 +346,8 @@ static enum err mail_collect(struct call *c, struct agent_files *f, struct str a
 }
 
 /* A message to this agent, or why it is not. */
-static enum err mail_find(struct call *c, struct agent_files *f,
-			  const struct mailbox *box, struct str id, enum err forbidden,
-			  struct mail **out)
+static enum err mail_find(struct call *c, struct agent_files *f, const struct mailbox *box,
+			  struct str id, enum err forbidden, struct mail **out)
 {
 	struct str owner;
 	enum err e = mailbox_find(c, f, box, id, out);
@@ -375,8 +362,7 @@ static enum err mail_find(struct call *c, struct agent_files *f,
 }
 
 enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
-		    const struct mail_filter *filter, struct mail **out,
-		    struct str *newest)
+		    const struct mail_filter *filter, struct mail **out, struct str *newest)
 {
 	struct registered *a;
 	struct mailbox box;
@@ -399,8 +385,8 @@ static int64_t mail_later(int64_t a, int64_t b)
 }
 
 /* Whoever it was sent to has done something with it: it goes on by one state, or two. */
-static enum err mail_advance(struct call *c, struct agent_files *f, struct str agent,
-			     struct str id, int to, struct mail **out)
+static enum err mail_advance(struct call *c, struct agent_files *f, struct str agent, struct str id,
+			     int to, struct mail **out)
 {
 	enum err forbidden = to == MAIL_READ ? ERR_READ_FORBIDDEN : ERR_ACK_FORBIDDEN;
 	struct registered *a;
@@ -409,8 +395,7 @@ static enum err mail_advance(struct call *c, struct agent_files *f, struct str a
 	bool two;
 	enum err e;
 
-	if ((e = registry_find(c, f, agent, &a)) ||
-	    (e = mailbox_open(c, f, agent, &box)) ||
+	if ((e = registry_find(c, f, agent, &a)) || (e = mailbox_open(c, f, agent, &box)) ||
 	    (e = mail_find(c, f, &box, id, forbidden, out)) ||
 	    (e = mailbox_confirm(c, f, &box, out)))
 		return e;
@@ -445,8 +430,8 @@ enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struc
 
 /* --- what it comes to --- */
 
-static enum err add_all(struct call *c, struct agent_files *f, struct str agent,
-			struct str bead, struct mail_totals *t, struct mail ***tail)
+static enum err add_all(struct call *c, struct agent_files *f, struct str agent, struct str bead,
+			struct mail_totals *t, struct mail ***tail)
 {
 	struct mail_filter filter = { .state = -1, .bead = bead, .limit = INT64_MAX };
 	struct mail *m, *next;
@@ -487,8 +472,8 @@ static enum err add_box(struct call *c, struct agent_files *f, struct str agent,
 	return e;
 }
 
-enum err mail_totals(struct call *c, struct agent_files *f, struct str agent,
-		     struct str bead, struct mail_totals *out)
+enum err mail_totals(struct call *c, struct agent_files *f, struct str agent, struct str bead,
+		     struct mail_totals *out)
 {
 	struct mail **tail = &out->owed;
 	struct registered one = { .id = agent }, *a = &one;

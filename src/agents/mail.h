@@ -21,8 +21,7 @@ struct mail {
 	struct mail *next;
 };
 
-/* To one agent, or to "broadcast": a message for each who is registered, but the sender.
- */
+/* To one agent, or to "broadcast": a message for each who is registered, but the sender. */
 struct letter {
 	struct str from, to, bead, category, subject, body;
 	struct str thread;  /* absent: that of the bead */
@@ -42,8 +41,7 @@ struct mail_filter {
 };
 /* `newest`, if not NULL: the last message of any kind that was there then; or absent. */
 enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
-		    const struct mail_filter *filter, struct mail **out,
-		    struct str *newest);
+		    const struct mail_filter *filter, struct mail **out, struct str *newest);
 
 /* By the one it was sent to: MESSAGE_NOT_FOUND, READ_FORBIDDEN, ACK_FORBIDDEN. */
 enum err mail_read(struct call *c, struct agent_files *f, struct str agent, struct str id,
@@ -51,14 +49,14 @@ enum err mail_read(struct call *c, struct agent_files *f, struct str agent, stru
 enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		  struct mail **out);
 
-/* What agents have still to accept, the newest first, and how many messages there are in
- * each state; absent: of all agents, about all beads. */
+/* What agents have still to accept, the newest first, and how many messages there are in each
+ * state; absent: of all agents, about all beads. */
 struct mail_totals {
 	struct mail *owed;
 	int64_t count[3]; /* by state */
 };
-enum err mail_totals(struct call *c, struct agent_files *f, struct str agent,
-		     struct str bead, struct mail_totals *out);
+enum err mail_totals(struct call *c, struct agent_files *f, struct str agent, struct str bead,
+		     struct mail_totals *out);
 
 /* What waits for an agent, for whoever has other business; nothing if it is not known. */
 struct mail_waiting {

@@ -37,13 +37,11 @@ static struct mail *mailbox_decode(struct arena *mem, struct str line)
 			    .to = value_str(v, "to_agent"),
 			    .subject = value_str(v, "subject"),
 			    .body = value_str(v, "body"),
-			    .category =
-				    names_exact(&categories, value_str(v, "category")),
+			    .category = names_exact(&categories, value_str(v, "category")),
 			    .state = names_exact(&mail_states, value_str(v, "state")),
 			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes };
-	return m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p &&
-			       m->category >= 0 && m->state >= 0 &&
-			       decode_moment(v, "created_at", &m->created_ms) &&
+	return m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p && m->category >= 0 &&
+			       m->state >= 0 && decode_moment(v, "created_at", &m->created_ms) &&
 			       decode_moment(v, "read_at", &m->read_ms) &&
 			       decode_moment(v, "acked_at", &m->acked_ms) ?
 		       m :
@@ -69,9 +67,7 @@ static struct str box_of(struct call *c, struct str agent)
 
 static struct mailbox empty_box(struct call *c, struct str agent)
 {
-	return (struct mailbox){ .agent = agent,
-				 .owed.mem = &c->mem,
-				 .fresh.mem = &c->mem };
+	return (struct mailbox){ .agent = agent, .owed.mem = &c->mem, .fresh.mem = &c->mem };
 }
 
 /* False: it is lost, or says nothing. */
@@ -80,13 +76,11 @@ static bool read_box(struct call *c, struct str text, struct mailbox *box)
 	struct value_error error;
 	const struct value *v = text.p ? value_parse(&c->mem, text, &error) : NULL,
 			   *owed = value_find(v, "owed");
-	bool well = owed && owed->type == VALUE_ARRAY &&
-		    value_int(v, "known", &box->known) && box->known >= 0 &&
-		    value_int(v, "latest", &box->latest_ms);
+	bool well = owed && owed->type == VALUE_ARRAY && value_int(v, "known", &box->known) &&
+		    box->known >= 0 && value_int(v, "latest", &box->latest_ms);
 
 	for (int i = 0; i < 3; i++)
-		well = well &&
-		       value_int(v, names_word(&mail_states, i), &box->count[i]) &&
+		well = well && value_int(v, names_word(&mail_states, i), &box->count[i]) &&
 		       box->count[i] >= 0 && box->count[i] <= box->known;
 	for (size_t i = 0; well && i < owed->count; i++) {
 		well = owed->item[i].type == VALUE_STRING;
@@ -167,9 +161,7 @@ static enum err read_index(struct call *c, const struct agent_files *f, struct s
 			   struct mail **out)
 {
 	struct str text = { 0 };
-	enum err e = mailbox_plausible(id) ?
-			     agent_file_read(c, f, index_of(c, id), &text) :
-			     ERR_OK;
+	enum err e = mailbox_plausible(id) ? agent_file_read(c, f, index_of(c, id), &text) : ERR_OK;
 
 	*out = text.p ? mailbox_decode(&c->mem, text) : NULL;
 	if (*out && !str_eq((*out)->id, id))
@@ -178,11 +170,10 @@ static enum err read_index(struct call *c, const struct agent_files *f, struct s
 }
 
 /*
- * A program that keeps no boxes notes in the index alone what was read and accepted. So
- * where there is no box yet, a message is taken as the index has it, if that is further.
+ * A program that keeps no boxes notes in the index alone what was read and accepted. So where
+ * there is no box yet, a message is taken as the index has it, if that is further.
  */
-static struct mail *mailbox_adopted(struct call *c, const struct agent_files *f,
-				    struct mail *m)
+static struct mail *mailbox_adopted(struct call *c, const struct agent_files *f, struct mail *m)
 {
 	struct mail *indexed;
 
@@ -190,9 +181,7 @@ static struct mail *mailbox_adopted(struct call *c, const struct agent_files *f,
 		c->code = ERR_OK; /* what the record says holds */
 		return m;
 	}
-	return indexed && str_eq(indexed->to, m->to) && indexed->state > m->state ?
-		       indexed :
-		       m;
+	return indexed && str_eq(indexed->to, m->to) && indexed->state > m->state ? indexed : m;
 }
 
 static void put_steps(struct call *c, struct buf *lines, const struct mail *m,
@@ -214,8 +203,7 @@ static enum err mailbox_adopt(struct call *c, struct agent_files *f, struct mail
 	enum err e;
 
 	for (size_t i = 0; i < box->fresh.count; i++) {
-		struct mail *m = box->fresh.entry[i].value,
-			    *now = mailbox_adopted(c, f, m);
+		struct mail *m = box->fresh.entry[i].value, *now = mailbox_adopted(c, f, m);
 
 		if (now == m)
 			continue;
@@ -257,8 +245,7 @@ enum err mailbox_check(struct call *c, struct agent_files *f, struct str agent)
 	return load_box(c, f, agent, &box, &size);
 }
 
-enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent,
-		      struct mailbox *out)
+enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, struct mailbox *out)
 {
 	int64_t size;
 	enum err e = load_box(c, f, agent, out, &size);
@@ -269,8 +256,7 @@ enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent,
 }
 
 /* What the last writers had no time for. */
-static enum err mailbox_catch_up(struct call *c, struct agent_files *f,
-				 struct mailbox *box)
+static enum err mailbox_catch_up(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	enum err e = ERR_OK;
 
@@ -282,8 +268,7 @@ static enum err mailbox_catch_up(struct call *c, struct agent_files *f,
 	return e ? e : write_box(c, f, box);
 }
 
-struct agent_append mailbox_line(struct call *c, const struct mailbox *box,
-				 const struct mail *m)
+struct agent_append mailbox_line(struct call *c, const struct mailbox *box, const struct mail *m)
 {
 	return (struct agent_append){ .name = stream_of(c, box->agent),
 				      .lines = mailbox_text_of(c, m) };
@@ -356,8 +341,7 @@ enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mai
 	enum err e;
 
 	while (!(e = lines_back(c, &back, &line)) && line.p) {
-		struct mail *said =
-			str_has(line, id) ? mailbox_decode(&c->mem, line) : NULL;
+		struct mail *said = str_has(line, id) ? mailbox_decode(&c->mem, line) : NULL;
 
 		if (!said || !str_eq(said->id, id))
 			continue;
@@ -370,8 +354,8 @@ enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mai
 	return e;
 }
 
-enum err mailbox_find_end(struct call *c, struct agent_files *f,
-			  const struct mailbox *box, struct str end, struct mail **out)
+enum err mailbox_find_end(struct call *c, struct agent_files *f, const struct mailbox *box,
+			  struct str end, struct mail **out)
 {
 	struct str key = STR("\"message_id\":\""), text, id;
 	const char *at, *from;
@@ -389,8 +373,7 @@ enum err mailbox_find_end(struct call *c, struct agent_files *f,
 	return mailbox_find(c, f, box, id, out);
 }
 
-enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id,
-		       struct str *out)
+enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id, struct str *out)
 {
 	struct mail *m;
 	enum err e = read_index(c, f, id, &m);
@@ -399,16 +382,14 @@ enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id,
 	return e;
 }
 
-struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f,
-				 struct str agent)
+struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f, struct str agent)
 {
 	int64_t size = 0;
 
-	return (struct mailbox_walk){
-		.back = { .f = f, .name = stream_of(c, agent) },
-		.seen.mem = &c->mem,
-		.adopts = !agent_file_size(c, f, box_of(c, agent), &size) && !size
-	};
+	return (struct mailbox_walk){ .back = { .f = f, .name = stream_of(c, agent) },
+				      .seen.mem = &c->mem,
+				      .adopts = !agent_file_size(c, f, box_of(c, agent), &size) &&
+						!size };
 }
 
 /* A message stands where it was sent; what happened to it came by before. */
@@ -438,34 +419,31 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 	return e;
 }
 
-enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents,
-		      size_t *count)
+enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents, size_t *count)
 {
 	return agent_files_list(c, f, STR("messages"), STR(".jsonl"), agents, count);
 }
 
-static enum err mailbox_visit_lines(struct call *c, struct agent_files *f,
-				    struct str name, struct str text, int64_t at,
-				    struct str about, mail_visit *visit, void *arg)
+static enum err mailbox_visit_lines(struct call *c, struct agent_files *f, struct str name,
+				    struct str text, int64_t at, struct str about,
+				    mail_visit *visit, void *arg)
 {
 	struct str rest = text, line;
 	enum err e;
 
 	while (rest.n && str_next(&rest, '\n', &line)) {
-		struct mail *m =
-			str_has(line, about) ? mailbox_decode(&c->mem, line) : NULL;
+		struct mail *m = str_has(line, about) ? mailbox_decode(&c->mem, line) : NULL;
 
 		if (m)
 			visit(c, m, arg);
-		else if (!about.p &&
-			 (e = agent_file_skipped(c, f, name, at + (line.p - text.p))))
+		else if (!about.p && (e = agent_file_skipped(c, f, name, at + (line.p - text.p))))
 			return e;
 	}
 	return ERR_OK;
 }
 
-enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent,
-		      int64_t *from, struct str about, mail_visit *visit, void *arg)
+enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent, int64_t *from,
+		      struct str about, mail_visit *visit, void *arg)
 {
 	struct str name = stream_of(c, agent), text;
 	enum err e;
@@ -477,8 +455,7 @@ enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent,
 		part.mem = (struct arena){ 0 };
 		e = agent_file_read_part(&part, f, name, from, &text);
 		if (!e)
-			e = mailbox_visit_lines(&part, f, name, text, at, about, visit,
-						arg);
+			e = mailbox_visit_lines(&part, f, name, text, at, about, visit, arg);
 		if (e)
 			call_fail(c, e, STR_FMT, STR_ARG(part.message));
 		if (part.warning.p)
@@ -531,15 +508,14 @@ static struct map known_messages(struct call *c, struct str record)
 	return known;
 }
 
-enum err mailbox_missing(struct call *c, struct agent_files *f, struct str agent,
-			 struct str record, struct str *lines, size_t *count)
+enum err mailbox_missing(struct call *c, struct agent_files *f, struct str agent, struct str record,
+			 struct str *lines, size_t *count)
 {
 	struct map known = known_messages(c, record);
 	struct buf out = { .mem = &c->mem };
 	struct str *ids;
 	size_t all;
-	enum err e =
-		agent_files_list(c, f, STR("messages/index"), STR(".json"), &ids, &all);
+	enum err e = agent_files_list(c, f, STR("messages/index"), STR(".json"), &ids, &all);
 
 	*count = 0;
 	for (size_t i = 0; !e && i < all; i++) {

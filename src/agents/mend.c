@@ -39,11 +39,10 @@ static bool take_both(struct mending *k, struct record *r, struct str line)
 		struct str head = str_head(line, i),
 			   rest = str_skip(line, i + (line.p[i] == '{' ? 0 : 1));
 
-		if (line.p[i - 1] != '}' || !rest.n || rest.p[0] != '{' ||
-		    !r->valid(k->c, head) || !r->valid(k->c, rest))
+		if (line.p[i - 1] != '}' || !rest.n || rest.p[0] != '{' || !r->valid(k->c, head) ||
+		    !r->valid(k->c, rest))
 			continue;
-		buf_fmt(&r->good, STR_FMT "\n" STR_FMT "\n", STR_ARG(head),
-			STR_ARG(rest));
+		buf_fmt(&r->good, STR_FMT "\n" STR_FMT "\n", STR_ARG(head), STR_ARG(rest));
 		return true;
 	}
 	return false;
@@ -61,9 +60,8 @@ static void mend_take_lines(struct mending *k, struct record *r, struct str text
 			r->split++;
 		} else {
 			r->bad++;
-			json_str(&r->lost,
-				 arena_fmt(&k->c->mem, "line %zu: " STR_FMT, n,
-					   STR_ARG(salvage_shown(&k->c->mem, line))));
+			json_str(&r->lost, arena_fmt(&k->c->mem, "line %zu: " STR_FMT, n,
+						     STR_ARG(salvage_shown(&k->c->mem, line))));
 		}
 	}
 }
@@ -75,11 +73,9 @@ static enum err mend_restore(struct mending *k, struct record *r)
 	enum err e = ERR_OK;
 
 	if (r->agent.p)
-		e = mailbox_missing(k->c, &k->f, r->agent, buf_str(&r->good), &lines,
-				    &r->restored);
+		e = mailbox_missing(k->c, &k->f, r->agent, buf_str(&r->good), &lines, &r->restored);
 	else if (r->valid == reservation_line_valid)
-		e = reservation_missing(k->c, &k->f, buf_str(&r->good), &lines,
-					&r->restored);
+		e = reservation_missing(k->c, &k->f, buf_str(&r->good), &lines, &r->restored);
 	buf_put(&r->good, lines);
 	return e;
 }
@@ -94,17 +90,15 @@ static enum err mend_replace(struct mending *k, struct record *r, struct str *ke
 	if ((e = mend_keep(c, path, kept)) ||
 	    (e = file_own_replace(c, path, buf_str(&r->good), 0600)))
 		return e;
-	return r->agent.p ? mailbox_forget_box(c, &k->f, r->agent) :
-	       r->valid == reservation_line_valid ?
-			    reservation_forget_snapshot(c, &k->f) :
-			    ERR_OK;
+	return r->agent.p                         ? mailbox_forget_box(c, &k->f, r->agent) :
+	       r->valid == reservation_line_valid ? reservation_forget_snapshot(c, &k->f) :
+						    ERR_OK;
 }
 
 static void mend_say(struct buf *out, size_t count, const char *one, const char *many)
 {
 	if (count)
-		buf_fmt(out, "%s%zu %s", out->n ? "; " : "", count,
-			count == 1 ? one : many);
+		buf_fmt(out, "%s%zu %s", out->n ? "; " : "", count, count == 1 ? one : many);
 }
 
 static struct str mend_describe(struct call *c, const struct record *r)
@@ -118,8 +112,7 @@ static struct str mend_describe(struct call *c, const struct record *r)
 	return buf_str(&out);
 }
 
-static enum err mend_record(struct mending *k, struct str name, struct str agent,
-			    line_valid *valid)
+static enum err mend_record(struct mending *k, struct str name, struct str agent, line_valid *valid)
 {
 	struct call *c = k->c;
 	struct record r = { .name = name,
@@ -153,8 +146,7 @@ static enum err mend_record(struct mending *k, struct str name, struct str agent
 }
 
 /* The failure of one file is a finding; the others are looked at all the same. */
-static void mend_look_at(struct mending *k, struct str name, struct str agent,
-			 line_valid *valid)
+static void mend_look_at(struct mending *k, struct str name, struct str agent, line_valid *valid)
 {
 	if (mend_record(k, name, agent, valid)) {
 		k->damaged++;
@@ -177,10 +169,10 @@ static void mend_inboxes(struct mending *k)
 			map_put(&all, ids[i]);
 	c->code = ERR_OK;
 	for (size_t i = 0; i < all.count; i++)
-		mend_look_at(k,
-			     arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl",
-				       STR_ARG(all.entry[i].key)),
-			     all.entry[i].key, mailbox_line_valid);
+		mend_look_at(
+			k,
+			arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(all.entry[i].key)),
+			all.entry[i].key, mailbox_line_valid);
 }
 
 /* --- snapshots of agents --- */
@@ -199,18 +191,17 @@ static enum err mend_agent(struct mending *k, struct str id)
 	if (e || !damaged)
 		return e;
 	k->damaged++;
-	found.message = restored ? STR("it is damaged; what the agent registered as is "
-				       "in 'agents/history.jsonl'") :
-				   STR("it is damaged, and nothing else says what the "
-				       "agent registered as: it has to register again");
+	found.message = restored ? STR("it is damaged; what the agent registered as is in "
+				       "'agents/history.jsonl'") :
+				   STR("it is damaged, and nothing else says what the agent "
+				       "registered as: it has to register again");
 	if (!restored)
 		found.lost = arena_fmt(&c->mem, "[\"agent " STR_FMT "\"]", STR_ARG(id));
 	if (k->m->fix) {
 		found.fix = (struct str){ 0 };
 		if ((e = mend_keep(c, path, &found.kept)) ||
-		    (e = restored ?
-				 registry_mend(c, &k->f, id, true, &damaged, &restored) :
-				 file_remove(c, path)))
+		    (e = restored ? registry_mend(c, &k->f, id, true, &damaged, &restored) :
+				    file_remove(c, path)))
 			return e;
 	}
 	mend_tell(k->m, &found);
@@ -234,8 +225,7 @@ static void mend_agents(struct mending *k)
 
 /* --- what is put away whole --- */
 
-static void put_away(struct mending *k, const char *name, const char *what,
-		     const char *lost)
+static void put_away(struct mending *k, const char *name, const char *what, const char *lost)
 {
 	struct call *c = k->c;
 	struct str path = agent_file_path(c, &k->f, str_of(name));
@@ -291,8 +281,7 @@ enum err agents_mend(struct call *c, struct mend *m)
 
 	if (e || !k.f.home.p)
 		return e;
-	if (m->fix &&
-	    (e = lock_take(c, path_join(&c->mem, k.f.home, STR("lock")), WAIT_MS, &lock)))
+	if (m->fix && (e = lock_take(c, path_join(&c->mem, k.f.home, STR("lock")), WAIT_MS, &lock)))
 		return e;
 	mend_pending(&k);
 	mend_look_at(&k, STR("agents/history.jsonl"), (struct str){ 0 }, registry_line);
@@ -303,10 +292,9 @@ enum err agents_mend(struct call *c, struct mend *m)
 	mend_look_at(&k, STR("events.jsonl"), (struct str){ 0 }, protocol_line_valid);
 	mend_receipts(&k);
 	if (!k.damaged)
-		mend_tell(m, &(struct mend_finding){ .file = k.f.home,
-						     .status = "ok",
-						     .message = STR("every record and "
-								    "every snapshot is "
-								    "sound") });
+		mend_tell(m, &(struct mend_finding){
+				     .file = k.f.home,
+				     .status = "ok",
+				     .message = STR("every record and every snapshot is sound") });
 	return ERR_OK;
 }

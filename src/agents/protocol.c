@@ -39,8 +39,8 @@ static enum err protocol_missing(struct call *c, const char *what)
 static enum err protocol_check(struct call *c, const struct protocol_event *event)
 {
 	if (event->type == EVENT_INCURSION)
-		return event->kind.n && event->liveness.n && event->action.n &&
-				       event->from.n && event->to.n ?
+		return event->kind.n && event->liveness.n && event->action.n && event->from.n &&
+				       event->to.n ?
 			       ERR_OK :
 			       protocol_missing(c, "kind, owner or hint");
 	if (event->type == EVENT_RESUME)
@@ -50,12 +50,10 @@ static enum err protocol_check(struct call *c, const struct protocol_event *even
 	if (!str_trim(event->subject).n)
 		return protocol_missing(c, "subject");
 	if (!str_trim(event->text).n)
-		return protocol_missing(c, event->type == EVENT_HANDOFF ? "summary" :
-									  "blocker");
+		return protocol_missing(c, event->type == EVENT_HANDOFF ? "summary" : "blocker");
 	if (!str_trim(event->action).n)
 		return protocol_missing(c, "next action");
-	if (event->type == EVENT_BLOCKED &&
-	    names_exact(&urgency_names, event->urgency) < 0)
+	if (event->type == EVENT_BLOCKED && names_exact(&urgency_names, event->urgency) < 0)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "the urgency is low, medium or high, not '" STR_FMT "'",
 				 STR_ARG(event->urgency));
@@ -93,8 +91,8 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 	json_end(j);
 }
 
-enum err protocol_line(struct call *c, struct agent_files *f,
-		       const struct protocol_event *event, struct agent_append *out)
+enum err protocol_line(struct call *c, struct agent_files *f, const struct protocol_event *event,
+		       struct agent_append *out)
 {
 	struct json j = { .out.mem = &c->mem };
 	struct str mark = event->mark.p ? event->mark : id_random(&c->mem, 16), text;
@@ -104,8 +102,7 @@ enum err protocol_line(struct call *c, struct agent_files *f,
 	if (e || (event->mark.p && (e = agent_file_read(c, f, file, &text))))
 		return e;
 	if (event->mark.p &&
-	    str_has(text,
-		    arena_fmt(&c->mem, "_" STR_FMT "\",\"version\"", STR_ARG(mark))))
+	    str_has(text, arena_fmt(&c->mem, "_" STR_FMT "\",\"version\"", STR_ARG(mark))))
 		return ERR_OK;
 	json_object(&j);
 	json_put_str(&j, "id", id_mint_as(&c->mem, "proto", c->now_ms, mark));
@@ -124,8 +121,7 @@ enum err protocol_line(struct call *c, struct agent_files *f,
 	return ERR_OK;
 }
 
-enum err protocol_record(struct call *c, struct agent_files *f,
-			 const struct protocol_event *event)
+enum err protocol_record(struct call *c, struct agent_files *f, const struct protocol_event *event)
 {
 	struct agent_append line;
 	enum err e = protocol_line(c, f, event, &line);
@@ -154,8 +150,8 @@ static bool protocol_fits(const struct value *v, const struct protocol_filter *f
 		str_starts(to, STR("role:")));
 }
 
-enum err protocol_each(struct call *c, struct agent_files *f,
-		       const struct protocol_filter *filter, struct json *out)
+enum err protocol_each(struct call *c, struct agent_files *f, const struct protocol_filter *filter,
+		       struct json *out)
 {
 	struct arena text = { 0 }, parsed = { 0 };
 	struct lines_back back = { .f = f, .name = file, .mem = &text };

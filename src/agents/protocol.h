@@ -7,8 +7,8 @@
 struct json;
 
 /*
- * What happened between agents, for whoever looks at a session later: lines of
- * events.jsonl, each checked against the rules of its kind before it is written.
+ * What happened between agents, for whoever looks at a session later: lines of events.jsonl, each
+ * checked against the rules of its kind before it is written.
  */
 enum event_type { EVENT_HANDOFF, EVENT_BLOCKED, EVENT_INCURSION, EVENT_RESUME };
 extern const struct names event_types;
@@ -22,17 +22,16 @@ struct protocol_event {
 	struct str action;        /* what the other is to do; how it may be resolved */
 	struct str urgency;       /* low, medium or high, of what blocks */
 	struct str scope;         /* absent: it is about none */
-	struct str kind; /* of an incursion: exact or partial; of a resume: the reason */
-	struct str liveness; /* of an incursion: whether its owner, `to`, is there */
+	struct str kind;          /* of an incursion: exact or partial; of a resume: the reason */
+	struct str liveness;      /* of an incursion: whether its owner, `to`, is there */
 };
 
-/* Its line, for whoever stores it together with something else; its lines are absent if
- * an event with this mark is on record already. */
-enum err protocol_line(struct call *c, struct agent_files *f,
-		       const struct protocol_event *event, struct agent_append *out);
+/* Its line, for whoever stores it together with something else; its lines are absent if an event
+ * with this mark is on record already. */
+enum err protocol_line(struct call *c, struct agent_files *f, const struct protocol_event *event,
+		       struct agent_append *out);
 
-enum err protocol_record(struct call *c, struct agent_files *f,
-			 const struct protocol_event *event);
+enum err protocol_record(struct call *c, struct agent_files *f, const struct protocol_event *event);
 
 /* Which of them; absent: any. */
 struct protocol_filter {
@@ -42,8 +41,8 @@ struct protocol_filter {
 };
 
 /* The newest first, as a list. IO_READ_FAILED, with the line, if one is damaged. */
-enum err protocol_each(struct call *c, struct agent_files *f,
-		       const struct protocol_filter *filter, struct json *out);
+enum err protocol_each(struct call *c, struct agent_files *f, const struct protocol_filter *filter,
+		       struct json *out);
 
 /* For repairs: is it a line of the record? */
 bool protocol_line_valid(struct call *c, struct str line);

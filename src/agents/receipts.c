@@ -28,8 +28,7 @@ static struct receipt receipt_of_line(struct call *c, const struct value *v)
 	return r;
 }
 
-static enum err take_over_lines(struct call *c, struct agent_files *f,
-				struct receipt_db *db)
+static enum err take_over_lines(struct call *c, struct agent_files *f, struct receipt_db *db)
 {
 	struct str text, line;
 	enum err e = agent_file_read(c, f, lines_of_before, &text);
@@ -39,8 +38,7 @@ static enum err take_over_lines(struct call *c, struct agent_files *f,
 		struct receipt r = receipt_of_line(c, value_parse(&c->mem, line, &error));
 
 		if (!r.id.p || !r.op.p)
-			e = call_fail(c, ERR_IO_READ_FAILED,
-				      "'receipts.jsonl' has a damaged line");
+			e = call_fail(c, ERR_IO_READ_FAILED, "'receipts.jsonl' has a damaged line");
 		else
 			e = receipt_db_put(c, db, &r);
 	}
@@ -48,14 +46,12 @@ static enum err take_over_lines(struct call *c, struct agent_files *f,
 }
 
 /* In one transaction: killed on the way, the lines are still there. */
-static enum err open_for_writing(struct call *c, struct agent_files *f,
-				 struct receipt_db *db)
+static enum err open_for_writing(struct call *c, struct agent_files *f, struct receipt_db *db)
 {
 	int64_t before;
 	enum err e = agent_file_size(c, f, lines_of_before, &before);
 
-	if (e || (e = receipt_db_open(c, agent_file_path(c, f, database), true, db)) ||
-	    !before)
+	if (e || (e = receipt_db_open(c, agent_file_path(c, f, database), true, db)) || !before)
 		return e;
 	if (!(e = take_over_lines(c, f, db)) && !(e = receipt_db_commit(c, db)) &&
 	    !(e = agent_file_remove(c, f, lines_of_before))) {
@@ -74,8 +70,7 @@ static enum err find_row(struct call *c, struct agent_files *f, struct receipt *
 
 	if (!e)
 		e = before ? open_for_writing(c, f, &db) :
-			     receipt_db_open(c, agent_file_path(c, f, database), false,
-					     &db);
+			     receipt_db_open(c, agent_file_path(c, f, database), false, &db);
 	if (e)
 		return e;
 	e = receipt_db_find(c, &db, r);
@@ -83,8 +78,7 @@ static enum err find_row(struct call *c, struct agent_files *f, struct receipt *
 	return e;
 }
 
-enum err receipts_find(struct call *c, struct agent_files *f, struct str op,
-		       struct str *reply)
+enum err receipts_find(struct call *c, struct agent_files *f, struct str op, struct str *reply)
 {
 	struct receipt r = { .actor = c->actor, .id = c->request_id };
 	enum err e = f->home.p ? find_row(c, f, &r) : ERR_OK;
@@ -94,23 +88,19 @@ enum err receipts_find(struct call *c, struct agent_files *f, struct str op,
 		return e;
 	if (!str_eq(r.op, op) || !str_eq(r.args, c->request_args))
 		return call_fail(c, ERR_REQUEST_MISMATCH,
-				 "request id '" STR_FMT "' was used for another '" STR_FMT
-				 "'",
+				 "request id '" STR_FMT "' was used for another '" STR_FMT "'",
 				 STR_ARG(c->request_id), STR_ARG(r.op));
 	*reply = r.reply;
 	if (reply->p)
 		return ERR_OK;
 	call_fail(c, ERR_REQUEST_MISMATCH,
-		  "request id '" STR_FMT
-		  "' was carried out at %s; its answer is no longer "
-		  "kept",
+		  "request id '" STR_FMT "' was carried out at %s; its answer is no longer kept",
 		  STR_ARG(c->request_id), moment_format(&c->mem, r.at).p);
-	return call_step(c,
-			 "Look at what it did; give new work a request id of its own.");
+	return call_step(c, "Look at what it did; give new work a request id of its own.");
 }
 
-enum err receipts_put(struct call *c, struct agent_files *f, struct str actor,
-		      struct str op, struct str reply)
+enum err receipts_put(struct call *c, struct agent_files *f, struct str actor, struct str op,
+		      struct str reply)
 {
 	struct receipt r = { .actor = actor,
 			     .id = c->request_id,

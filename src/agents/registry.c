@@ -18,8 +18,7 @@ bool registry_id_valid(struct str id)
 		bool dash = id.p[i] == '-', letter = id.p[i] >= 'a' && id.p[i] <= 'z',
 		     digit = id.p[i] >= '0' && id.p[i] <= '9';
 
-		if (!letter && !digit &&
-		    !(dash && i && i + 1 < id.n && id.p[i - 1] != '-'))
+		if (!letter && !digit && !(dash && i && i + 1 < id.n && id.p[i - 1] != '-'))
 			return false;
 	}
 	return id.n >= ID_LEAST && id.n <= ID_MOST;
@@ -29,11 +28,10 @@ static enum err check_id(struct call *c, struct str id)
 {
 	if (registry_id_valid(id))
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be the id of an agent",
-		  STR_ARG(id));
-	return call_step(c,
-			 "Use 3 to 48 lower-case letters, digits and single dashes, such "
-			 "as amber-otter.");
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be the id of an agent", STR_ARG(id));
+	return call_step(
+		c,
+		"Use 3 to 48 lower-case letters, digits and single dashes, such as amber-otter.");
 }
 
 /* --- files --- */
@@ -95,8 +93,7 @@ bool registry_line(struct call *c, struct str line)
 }
 
 /* By id: what each registered as last. */
-static enum err registry_read_history(struct call *c, struct agent_files *f,
-				      struct map *out)
+static enum err registry_read_history(struct call *c, struct agent_files *f, struct map *out)
 {
 	struct str text, rest, line;
 	enum err e = agent_file_read(c, f, history_file, &text);
@@ -115,10 +112,9 @@ static enum err registry_read_history(struct call *c, struct agent_files *f,
 
 static enum err registry_damaged(struct call *c, struct str id)
 {
-	call_fail(c, ERR_IO_READ_FAILED, "'agents/" STR_FMT ".json' is damaged",
-		  STR_ARG(id));
-	return call_remedy(c, "Run 'abacus doctor --fix', which keeps the file aside, "
-			      "and let the agent register again");
+	call_fail(c, ERR_IO_READ_FAILED, "'agents/" STR_FMT ".json' is damaged", STR_ARG(id));
+	return call_remedy(c, "Run 'abacus doctor --fix', which keeps the file aside, and let the "
+			      "agent register again");
 }
 
 static enum err registry_read_file(struct call *c, struct agent_files *f, struct str id,
@@ -144,8 +140,8 @@ static enum err registry_restore(struct call *c, const struct map *history, stru
 		return there ? registry_damaged(c, id) : ERR_OK;
 	*out = *at;
 	call_warn(c,
-		  "'agents/" STR_FMT ".json' is %s; what it registered as was taken from "
-		  "'agents/history.jsonl'",
+		  "'agents/" STR_FMT
+		  ".json' is %s; what it registered as was taken from 'agents/history.jsonl'",
 		  STR_ARG(id), there ? "damaged" : "missing");
 	return ERR_OK;
 }
@@ -172,8 +168,7 @@ enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 
 	if ((e = check_id(c, id)) || (e = registry_look_up(c, f, id, out)) || *out)
 		return e;
-	return call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'",
-			 STR_ARG(id));
+	return call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(id));
 }
 
 static bool registry_fits(struct str want, struct str have)
@@ -185,14 +180,14 @@ static bool registry_fits(struct str want, struct str have)
 static void leave_out(struct call *c, struct str id)
 {
 	call_warn(c,
-		  STR_FMT "; '" STR_FMT "' was left out, and 'abacus doctor --fix' keeps "
-			  "the file aside",
+		  STR_FMT "; '" STR_FMT
+			  "' was left out, and 'abacus doctor --fix' keeps the file aside",
 		  STR_ARG(c->message), STR_ARG(id));
 	c->code = ERR_OK;
 }
 
-enum err registry_each(struct call *c, struct agent_files *f, struct str role,
-		       struct str status, struct registered **out)
+enum err registry_each(struct call *c, struct agent_files *f, struct str role, struct str status,
+		       struct registered **out)
 {
 	struct registered **tail = out, *a;
 	const struct map_entry **order;
@@ -216,8 +211,7 @@ enum err registry_each(struct call *c, struct agent_files *f, struct str role,
 		e = registry_read_file(c, f, id, &there, &a);
 		if (!e && !a && registry_restore(c, &known, id, there, &a))
 			leave_out(c, id);
-		if (e || !a || !registry_fits(role, a->role) ||
-		    !registry_fits(status, a->status))
+		if (e || !a || !registry_fits(role, a->role) || !registry_fits(status, a->status))
 			continue;
 		*tail = a;
 		tail = &a->next;
@@ -231,15 +225,13 @@ static enum err check_words(struct call *c, struct str display, struct str role)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "a role is a text that is not blank, on one line");
 	if (display.p && (!str_trim(display).n || utf8_has_control(display)))
-		return call_fail(
-			c, ERR_INVALID_INPUT,
-			"a name to show is a text that is not blank, on one line");
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "a name to show is a text that is not blank, on one line");
 	return ERR_OK;
 }
 
-enum err registry_add(struct call *c, struct agent_files *f, struct str id,
-		      struct str display, struct str role, bool update,
-		      struct registered **out)
+enum err registry_add(struct call *c, struct agent_files *f, struct str id, struct str display,
+		      struct str role, bool update, struct registered **out)
 {
 	struct str mark = receipts_mark(c, id);
 	enum err e;
@@ -254,8 +246,8 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 	if (*out && mark.p && str_eq((*out)->request, mark))
 		return registry_acted(c, f, *out);
 	if (*out && !update) {
-		call_fail(c, ERR_DUPLICATE_AGENT_ID,
-			  "there is an agent '" STR_FMT "' already", STR_ARG(id));
+		call_fail(c, ERR_DUPLICATE_AGENT_ID, "there is an agent '" STR_FMT "' already",
+			  STR_ARG(id));
 		return call_step(c,
 				 "Choose another id. 'bb agent init --adopt " STR_FMT
 				 "' goes on as that one, if it has left work here.",
@@ -276,8 +268,8 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id,
 		(*out)->seen_ms = c->now_ms;
 	if ((e = agent_file_append(c, f, history_file, registry_text_of(c, *out))))
 		return e;
-	return agent_file_later(c, agent_file_swap(c, f, registry_name_of(c, id),
-						   registry_text_of(c, *out)));
+	return agent_file_later(
+		c, agent_file_swap(c, f, registry_name_of(c, id), registry_text_of(c, *out)));
 }
 
 enum err registry_mend(struct call *c, struct agent_files *f, struct str id, bool fix,
@@ -296,9 +288,9 @@ enum err registry_mend(struct call *c, struct agent_files *f, struct str id, boo
 		return e;
 	at = map_find(&history, id);
 	*restored = at && *at;
-	return *restored && fix ? agent_file_swap(c, f, registry_name_of(c, id),
-						  registry_text_of(c, *at)) :
-				  ERR_OK;
+	return *restored && fix ?
+		       agent_file_swap(c, f, registry_name_of(c, id), registry_text_of(c, *at)) :
+		       ERR_OK;
 }
 
 enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a)
@@ -313,8 +305,8 @@ enum err registry_touch(struct call *c, struct agent_files *f, struct registered
 	return agent_file_swap(c, f, registry_name_of(c, a->id), registry_text_of(c, a));
 }
 
-static bool seen_lately(struct call *c, struct agent_files *f, struct str id,
-			int64_t least_ms, struct registered **out)
+static bool seen_lately(struct call *c, struct agent_files *f, struct str id, int64_t least_ms,
+			struct registered **out)
 {
 	bool there;
 
@@ -324,8 +316,7 @@ static bool seen_lately(struct call *c, struct agent_files *f, struct str id,
 	return !*out || c->now_ms - (*out)->seen_ms < least_ms;
 }
 
-void registry_saw(struct call *c, const struct agent_files *f, struct str id,
-		  int64_t least_ms)
+void registry_saw(struct call *c, const struct agent_files *f, struct str id, int64_t least_ms)
 {
 	struct call own = *c; /* whatever goes wrong here is not the command's */
 	struct agent_files files = *f;
@@ -334,8 +325,7 @@ void registry_saw(struct call *c, const struct agent_files *f, struct str id,
 	if (!f->home.p || !registry_id_valid(id))
 		return;
 	own.mem = (struct arena){ 0 };
-	if (!seen_lately(&own, &files, id, least_ms, &a) &&
-	    !agent_files_lock(&own, &files)) {
+	if (!seen_lately(&own, &files, id, least_ms, &a) && !agent_files_lock(&own, &files)) {
 		if (!seen_lately(&own, &files, id, 1, &a))
 			registry_touch(&own, &files, a);
 		agent_files_close(&files);

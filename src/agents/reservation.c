@@ -37,8 +37,7 @@ static void put_members(struct json *j, const struct reservation *r)
 void reservation_put(struct json *j, const struct call *c, const struct reservation *r)
 {
 	put_members(j, r);
-	json_put_bool(j, "expired",
-		      r->expires_ms <= c->now_ms || str_is(r->state, "expired"));
+	json_put_bool(j, "expired", r->expires_ms <= c->now_ms || str_is(r->state, "expired"));
 }
 
 void reservation_encode(struct json *j, const struct call *c, const struct reservation *r)
@@ -111,10 +110,8 @@ static bool reservation_scan(struct str line, struct reservation *out)
 	       reservation_take(&rest, STR(",\"expires_at\":\""), &expires) &&
 	       str_starts(rest, tail) && str_ends(rest, STR("}")) &&
 	       rest.p[tail.n] > '0' && /* JSON has no "+1" and no "01" */
-	       number_int((struct str){ rest.p + tail.n, rest.n - tail.n - 1 },
-			  &out->epoch) &&
-	       moment_parse(created, &out->created_ms) &&
-	       moment_parse(expires, &out->expires_ms);
+	       number_int((struct str){ rest.p + tail.n, rest.n - tail.n - 1 }, &out->epoch) &&
+	       moment_parse(created, &out->created_ms) && moment_parse(expires, &out->expires_ms);
 }
 
 /* Epochs count up from 1. One that cannot be counted on from was not given by us. */
@@ -136,8 +133,7 @@ static bool reservation_parse(struct call *c, struct str line, struct str key,
 	out->text = line;
 	out->key = key;
 	return well && epoch_valid(out->epoch) &&
-	       (key.p ||
-		scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE);
+	       (key.p || scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE);
 }
 
 static struct str reservation_line_of(struct call *c, const struct reservation *r)
@@ -155,8 +151,8 @@ static struct str reservation_line_of(struct call *c, const struct reservation *
 /* --- what there is --- */
 
 /*
- * The active ones, by scope. Most of them are nobody's business at the moment, so a row
- * is only the text of one and the scope in it.
+ * The active ones, by scope. Most of them are nobody's business at the moment, so a row is only
+ * the text of one and the scope in it.
  */
 struct book {
 	struct row {
@@ -183,8 +179,7 @@ static size_t place_of(const struct book *b, struct str key)
 	return low;
 }
 
-static void add_overlapping(struct call *c, const struct row *row,
-			    struct reservation ***tail)
+static void add_overlapping(struct call *c, const struct row *row, struct reservation ***tail)
 {
 	**tail = arena_new(&c->mem, struct reservation);
 	if (reservation_parse(c, row->line, row->key, **tail))
@@ -192,8 +187,7 @@ static void add_overlapping(struct call *c, const struct row *row,
 }
 
 /* The folders around it, itself, and what is in it. */
-struct reservation *reservation_overlapping(struct call *c, const struct book *b,
-					    struct str key)
+struct reservation *reservation_overlapping(struct call *c, const struct book *b, struct str key)
 {
 	struct reservation *first = NULL, **tail = &first;
 	struct str inside = key.n ? arena_fmt(&c->mem, STR_FMT "/", STR_ARG(key)) : key;
@@ -208,8 +202,7 @@ struct reservation *reservation_overlapping(struct call *c, const struct book *b
 		if (at < b->count && str_eq(b->row[at].key, folder))
 			add_overlapping(c, &b->row[at], &tail);
 	}
-	for (at = place_of(b, inside);
-	     at < b->count && str_starts(b->row[at].key, inside); at++)
+	for (at = place_of(b, inside); at < b->count && str_starts(b->row[at].key, inside); at++)
 		if (b->row[at].key.n > key.n)
 			add_overlapping(c, &b->row[at], &tail);
 	*tail = NULL;
@@ -253,8 +246,7 @@ static void reservation_enter(struct call *c, struct book *b, const struct reser
 		b->epoch = r->epoch;
 	if (!str_is(r->state, "active")) {
 		if (found && str_eq(there.id, r->id))
-			memmove(&b->row[at], &b->row[at + 1],
-				(--b->count - at) * sizeof *b->row);
+			memmove(&b->row[at], &b->row[at + 1], (--b->count - at) * sizeof *b->row);
 		return;
 	}
 	if (!found) {
@@ -264,10 +256,9 @@ static void reservation_enter(struct call *c, struct book *b, const struct reser
 	b->row[at] = (struct row){ r->key, reservation_line_of(c, r) };
 }
 
-/* `lenient`: for readers that only show them; damaged lines are left out, with a warning.
- */
-static enum err reservation_read_history(struct call *c, struct agent_files *f,
-					 bool lenient, struct book *b, struct str *text)
+/* `lenient`: for readers that only show them; damaged lines are left out, with a warning. */
+static enum err reservation_read_history(struct call *c, struct agent_files *f, bool lenient,
+					 struct book *b, struct str *text)
 {
 	struct str rest, line;
 	enum err e = agent_file_read(c, f, history_file, text);
@@ -278,15 +269,15 @@ static enum err reservation_read_history(struct call *c, struct agent_files *f,
 		if (reservation_parse(c, line, (struct str){ 0 }, &r))
 			reservation_enter(c, b, &r);
 		else
-			e = (lenient ? agent_file_skipped : agent_file_damaged)(
-				c, f, history_file, line.p - text->p);
+			e = (lenient ? agent_file_skipped : agent_file_damaged)(c, f, history_file,
+										line.p - text->p);
 	}
 	return e;
 }
 
 /*
- * The snapshot is one JSON object, with a reservation on each line of it; the first line
- * has a checksum of the others, so that they can be trusted without being parsed.
+ * The snapshot is one JSON object, with a reservation on each line of it; the first line has a
+ * checksum of the others, so that they can be trusted without being parsed.
  */
 static const struct str last_line = { "]}\n", 3 };
 
@@ -296,8 +287,7 @@ static bool reservation_read_row(struct call *c, struct str line, struct row *ou
 	struct reservation r;
 
 	out->line = line;
-	if (reservation_take(&rest, FIRST_KEY, &id) &&
-	    reservation_take(&rest, SCOPE_KEY, &scope))
+	if (reservation_take(&rest, FIRST_KEY, &id) && reservation_take(&rest, SCOPE_KEY, &scope))
 		return scope_parse(&c->mem, STR("/"), scope, &out->key) == SCOPE_FINE;
 	if (!reservation_parse(c, line, (struct str){ 0 }, &r))
 		return false;
@@ -316,8 +306,7 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
 		return false;
 	v = value_parse(&c->mem, arena_fmt(&c->mem, STR_FMT "]}", STR_ARG(head)), &error);
 	if (!value_int(v, "history", known) || !value_int(v, "epoch", &b->epoch) ||
-	    !epoch_valid(b->epoch) || !value_int(v, "crc", &crc) ||
-	    crc != crc32c(0, text))
+	    !epoch_valid(b->epoch) || !value_int(v, "crc", &crc) || crc != crc32c(0, text))
 		return false;
 	text.n -= last_line.n;
 	while (text.n && str_next(&text, '\n', &line)) {
@@ -331,8 +320,8 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
 }
 
 /*
- * The snapshot of a program that keeps no record of what is active: a list of
- * reservations, without epochs. False: it is none.
+ * The snapshot of a program that keeps no record of what is active: a list of reservations,
+ * without epochs. False: it is none.
  */
 static bool read_foreign(struct call *c, struct str text, struct book *b)
 {
@@ -365,8 +354,7 @@ static void reservation_adopt_rows(struct call *c, struct book *b, struct str re
 	for (size_t i = 0; i < foreign->count; i++) {
 		const struct row *row = &foreign->row[i];
 
-		if (!reservation_parse(c, row->line, row->key, &r) ||
-		    str_has(record, r.id) ||
+		if (!reservation_parse(c, row->line, row->key, &r) || str_has(record, r.id) ||
 		    (find_scope(c, b, r.key, &there) && there.epoch >= r.epoch))
 			continue;
 		reservation_enter(c, b, &r);
@@ -377,8 +365,7 @@ static void reservation_adopt_rows(struct call *c, struct book *b, struct str re
 }
 
 /* The snapshot, if it knows all of the record; else that has to be read. */
-static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient,
-			     struct book *b)
+static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient, struct book *b)
 {
 	struct book foreign = { 0 };
 	int64_t known = -1, size;
@@ -393,8 +380,8 @@ static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient
 		if (!read_foreign(c, text, &foreign))
 			c->warning = arena_fmt(
 				&c->mem,
-				"'" STR_FMT "' is damaged; what is reserved was "
-				"taken from '" STR_FMT "'",
+				"'" STR_FMT
+				"' is damaged; what is reserved was taken from '" STR_FMT "'",
 				STR_ARG(active_file), STR_ARG(history_file));
 	}
 	if ((e = agent_file_size(c, f, history_file, &size))) /* it only grows */
@@ -435,8 +422,8 @@ static void reservation_add(struct pieces *p, struct str text)
 	p->piece[p->count++] = text;
 }
 
-/* Lines of the old snapshot follow each other as they were; others may do so by chance,
- * with anything between them. */
+/* Lines of the old snapshot follow each other as they were; others may do so by chance, with
+ * anything between them. */
 static void add_row(struct pieces *p, const struct row *row, const struct row *next)
 {
 	struct str line = row->line, end = { line.p + line.n, 2 }, between = STR(",\n");
@@ -445,9 +432,8 @@ static void add_row(struct pieces *p, const struct row *row, const struct row *n
 	if (!next)
 		reservation_add(p, STR("\n"));
 	else
-		reservation_add(p, next->line.p == end.p + 2 && str_eq(end, between) ?
-					   end :
-					   between);
+		reservation_add(p,
+				next->line.p == end.p + 2 && str_eq(end, between) ? end : between);
 }
 
 static enum err write_active(struct call *c, struct agent_files *f, const struct book *b)
@@ -476,8 +462,7 @@ static enum err write_active(struct call *c, struct agent_files *f, const struct
 	return agent_file_swap_pieces(c, f, active_file, p.piece, p.count);
 }
 
-static void reservation_add_line(struct call *c, struct buf *lines,
-				 const struct reservation *r)
+static void reservation_add_line(struct call *c, struct buf *lines, const struct reservation *r)
 {
 	buf_put(lines, reservation_line_of(c, r));
 	buf_char(lines, '\n');
@@ -490,8 +475,7 @@ static void reservation_expire(struct reservation *r)
 }
 
 /* Archives those whose time is over, but for the scope that is being written. */
-static void reservation_sweep(struct call *c, struct book *b, struct str but,
-			      struct buf *lines)
+static void reservation_sweep(struct call *c, struct book *b, struct str but, struct buf *lines)
 {
 	struct reservation r;
 	size_t kept = 0;
@@ -512,8 +496,7 @@ static void reservation_sweep(struct call *c, struct book *b, struct str but,
 
 /* The record first, together with its events (may be absent); then the snapshot. */
 static enum err reservation_note(struct call *c, struct agent_files *f, struct book *b,
-				 const struct reservation *before,
-				 const struct reservation *now,
+				 const struct reservation *before, const struct reservation *now,
 				 const struct agent_append *events)
 {
 	struct buf lines = { .mem = &c->mem };
@@ -539,8 +522,7 @@ static enum err reservation_note(struct call *c, struct agent_files *f, struct b
 
 /* --- reserving --- */
 
-enum vitality reservation_owner(struct call *c, struct agent_files *f,
-				const struct reservation *r)
+enum vitality reservation_owner(struct call *c, struct agent_files *f, const struct reservation *r)
 {
 	struct registered *a;
 
@@ -550,14 +532,13 @@ enum vitality reservation_owner(struct call *c, struct agent_files *f,
 	return VITALITY_EVICTED; /* whoever is not known is not there */
 }
 
-static enum err reservation_taken(struct call *c, enum err code,
-				  const struct reservation *r, const char *how)
+static enum err reservation_taken(struct call *c, enum err code, const struct reservation *r,
+				  const char *how)
 {
 	struct json j = { .out.mem = &c->mem };
 
-	call_fail(c, code, "'" STR_FMT "' is reserved by '" STR_FMT "' %s %s",
-		  STR_ARG(r->scope), STR_ARG(r->agent), how,
-		  moment_format(&c->mem, r->expires_ms).p);
+	call_fail(c, code, "'" STR_FMT "' is reserved by '" STR_FMT "' %s %s", STR_ARG(r->scope),
+		  STR_ARG(r->agent), how, moment_format(&c->mem, r->expires_ms).p);
 	json_object(&j);
 	json_put_str(&j, "agent_id", r->agent);
 	json_put_str(&j, "scope", r->scope);
@@ -569,8 +550,8 @@ static enum err reservation_taken(struct call *c, enum err code,
 }
 
 /* May the reservation of another of the very same scope be taken? */
-static enum err may_take(struct call *c, struct agent_files *f,
-			 const struct reservation *r, bool takeover)
+static enum err may_take(struct call *c, struct agent_files *f, const struct reservation *r,
+			 bool takeover)
 {
 	bool over = r->expires_ms <= c->now_ms;
 
@@ -582,9 +563,9 @@ static enum err may_take(struct call *c, struct agent_files *f,
 				 over ? "and that ended at" : "who is not there, until");
 }
 
-static enum err find_incursions(struct call *c, struct agent_files *f,
-				const struct book *b, const struct reserve_ask *ask,
-				struct str key, struct incursion **out)
+static enum err find_incursions(struct call *c, struct agent_files *f, const struct book *b,
+				const struct reserve_ask *ask, struct str key,
+				struct incursion **out)
 {
 	struct reservation *r = reservation_overlapping(c, b, key);
 
@@ -592,8 +573,7 @@ static enum err find_incursions(struct call *c, struct agent_files *f,
 	for (; r; r = r->next) {
 		bool exact = str_eq(r->key, key);
 
-		if (str_eq(r->agent, ask->agent) ||
-		    (!exact && r->expires_ms <= c->now_ms))
+		if (str_eq(r->agent, ask->agent) || (!exact && r->expires_ms <= c->now_ms))
 			continue;
 		if (ask->strict && !exact)
 			return reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
@@ -601,8 +581,7 @@ static enum err find_incursions(struct call *c, struct agent_files *f,
 		if (exact) /* it is taken over */
 			reservation_expire(r);
 		**out = (struct incursion){ .with = *r,
-					    .kind = exact ? OVERLAP_EXACT :
-							    OVERLAP_PARTIAL,
+					    .kind = exact ? OVERLAP_EXACT : OVERLAP_PARTIAL,
 					    .owner = reservation_owner(c, f, r) };
 		out = &(*out)->next;
 	}
@@ -627,12 +606,11 @@ static enum err incursion_lines(struct call *c, struct agent_files *f,
 			.scope = mine->scope,
 			.kind = str_of(names_word(&overlaps, (int)i->kind)),
 			.liveness = str_of(names_word(&vitalities, (int)i->owner)),
-			.action =
-				i->kind == OVERLAP_EXACT ?
-					STR("The scope was taken over; agree with its "
-					    "owner before it goes on.") :
-					STR("Both work here; write to each other before "
-					    "you change the same file."),
+			.action = i->kind == OVERLAP_EXACT ?
+					  STR("The scope was taken over; agree with its owner "
+					      "before it goes on.") :
+					  STR("Both work here; write to each other before you "
+					      "change the same file."),
 		};
 
 		if (!(e = protocol_line(c, f, &event, out)))
@@ -644,8 +622,7 @@ static enum err incursion_lines(struct call *c, struct agent_files *f,
 }
 
 /* The same one with a new end, if it is the agent's own; else one of its own. */
-static struct reservation *reservation_renewed(struct call *c,
-					       const struct reserve_ask *ask,
+static struct reservation *reservation_renewed(struct call *c, const struct reserve_ask *ask,
 					       struct str key, int64_t epoch,
 					       const struct reservation *own)
 {
@@ -670,9 +647,8 @@ static struct reservation *reservation_renewed(struct call *c,
 	return r;
 }
 
-enum err reservation_make(struct call *c, struct agent_files *f,
-			  const struct reserve_ask *ask, struct reservation **out,
-			  struct incursion **incursions)
+enum err reservation_make(struct call *c, struct agent_files *f, const struct reserve_ask *ask,
+			  struct reservation **out, struct incursion **incursions)
 {
 	struct registered *a;
 	struct reservation there;
@@ -697,8 +673,7 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	if ((others && (e = may_take(c, f, &there, ask->takeover))) ||
 	    (e = find_incursions(c, f, &b, ask, key, incursions)))
 		return e;
-	*out = reservation_renewed(c, ask, key, b.epoch + 1,
-				   found && !others ? &there : NULL);
+	*out = reservation_renewed(c, ask, key, b.epoch + 1, found && !others ? &there : NULL);
 	reservation_expire(&there);
 	/* what overlaps what is held all along was recorded when it came */
 	if ((e = incursion_lines(c, f, *out, held ? NULL : *incursions, &events)) ||
@@ -708,8 +683,8 @@ enum err reservation_make(struct call *c, struct agent_files *f,
 	return registry_acted(c, f, a);
 }
 
-enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from,
-			   struct str to, int64_t minutes, struct reservation **out)
+enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from, struct str to,
+			   int64_t minutes, struct reservation **out)
 {
 	struct reservation *r;
 	struct book b;
@@ -747,8 +722,7 @@ static enum err find_released(struct call *c, struct agent_files *f, struct str 
 	if (e || !str_has(text, mark))
 		return e;
 	while (text.n && str_next(&text, '\n', &line)) {
-		if (!str_has(line, mark) ||
-		    !reservation_parse(c, line, (struct str){ 0 }, r) ||
+		if (!str_has(line, mark) || !reservation_parse(c, line, (struct str){ 0 }, r) ||
 		    !str_eq(r->request, mark))
 			continue;
 		r->text = (struct str){ 0 };
@@ -776,17 +750,16 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 	if ((e = open_book(c, f, &b)))
 		return e;
 	if (!find_scope(c, &b, key, &there))
-		return call_fail(c, ERR_RESERVATION_NOT_FOUND,
-				 "nobody has reserved '" STR_FMT "'", STR_ARG(scope));
+		return call_fail(c, ERR_RESERVATION_NOT_FOUND, "nobody has reserved '" STR_FMT "'",
+				 STR_ARG(scope));
 	*out = arena_new(&c->mem, struct reservation);
 	**out = there;
 	if (!str_eq((*out)->agent, agent))
 		return reservation_taken(c, ERR_RELEASE_FORBIDDEN, *out, "until");
 	if (epoch && epoch != (*out)->epoch)
-		return call_fail(
-			c, ERR_RELEASE_FORBIDDEN,
-			"'" STR_FMT "' was taken since: its epoch is %lld, not %lld",
-			STR_ARG(scope), (long long)(*out)->epoch, (long long)epoch);
+		return call_fail(c, ERR_RELEASE_FORBIDDEN,
+				 "'" STR_FMT "' was taken since: its epoch is %lld, not %lld",
+				 STR_ARG(scope), (long long)(*out)->epoch, (long long)epoch);
 	(*out)->text = (struct str){ 0 };
 	(*out)->state = STR("released");
 	(*out)->request = mark;
@@ -806,9 +779,9 @@ enum err reservation_open(struct call *c, struct agent_files *f, struct book **o
 }
 
 /* `over`: also those whose time is over. `lenient`: as for open_book_as(). */
-static enum err reservation_each_where(struct call *c, struct agent_files *f,
-				       struct str agent, struct str bead, bool over,
-				       bool lenient, struct reservation **out)
+static enum err reservation_each_where(struct call *c, struct agent_files *f, struct str agent,
+				       struct str bead, bool over, bool lenient,
+				       struct reservation **out)
 {
 	struct reservation **tail = out;
 	struct book b;
@@ -822,8 +795,7 @@ static enum err reservation_each_where(struct call *c, struct agent_files *f,
 			continue;
 		r = arena_new(&c->mem, struct reservation);
 		if (!reservation_parse(c, b.row[i].line, b.row[i].key, r) ||
-		    (agent.p && !str_eq(r->agent, agent)) ||
-		    (bead.p && !str_eq(r->bead, bead)))
+		    (agent.p && !str_eq(r->agent, agent)) || (bead.p && !str_eq(r->bead, bead)))
 			continue;
 		*tail = r;
 		tail = &r->next;
@@ -831,8 +803,8 @@ static enum err reservation_each_where(struct call *c, struct agent_files *f,
 	return e;
 }
 
-enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
-			  struct str bead, struct reservation **out)
+enum err reservation_each(struct call *c, struct agent_files *f, struct str agent, struct str bead,
+			  struct reservation **out)
 {
 	return reservation_each_where(c, f, agent, bead, false, false, out);
 }
@@ -843,8 +815,8 @@ enum err reservation_each_held(struct call *c, struct agent_files *f, struct str
 	return reservation_each_where(c, f, agent, bead, true, false, out);
 }
 
-enum err reservation_shown(struct call *c, struct agent_files *f, struct str agent,
-			   struct str bead, bool over, struct reservation **out)
+enum err reservation_shown(struct call *c, struct agent_files *f, struct str agent, struct str bead,
+			   bool over, struct reservation **out)
 {
 	return reservation_each_where(c, f, agent, bead, over, true, out);
 }
@@ -859,10 +831,10 @@ static struct str member_of(struct call *c, const char *key, struct str value)
 	return str_skip(str_head(json_text(&j), json_text(&j).n - 1), 1);
 }
 
-/* Lines are compared as text: the record may be long, and each of them is as
- * put_members() wrote it. */
-enum err reservation_count(struct call *c, struct agent_files *f, struct str agent,
-			   struct str bead, struct reservation_counts *out)
+/* Lines are compared as text: the record may be long, and each of them is as put_members() wrote
+ * it. */
+enum err reservation_count(struct call *c, struct agent_files *f, struct str agent, struct str bead,
+			   struct reservation_counts *out)
 {
 	const struct str released = STR("\"state\":\"released\""),
 			 expired = STR("\"state\":\"expired\"");
@@ -888,8 +860,7 @@ enum err reservation_count(struct call *c, struct agent_files *f, struct str age
 }
 
 /* The last line about a scope tells. */
-enum err reservation_each_lapsed(struct call *c, struct agent_files *f,
-				 struct reservation **out)
+enum err reservation_each_lapsed(struct call *c, struct agent_files *f, struct reservation **out)
 {
 	struct map last = { .mem = &c->mem };
 	struct str text, line;

@@ -7,13 +7,13 @@
 struct json;
 
 /*
- * Which part of the project is whose, until when. reservations/history.jsonl is the
- * record: a line is a reservation as it was after something happened to it.
- * reservations/active.json is what it comes to, and is made from it where it is missing.
- * Every write archives all reservations whose time is over: it records them as expired.
+ * Which part of the project is whose, until when. reservations/history.jsonl is the record: a
+ * line is a reservation as it was after something happened to it. reservations/active.json is
+ * what it comes to, and is made from it where it is missing. Every write archives all
+ * reservations whose time is over: it records them as expired.
  *
- * Every reservation that is not a renewal has a higher epoch than all before it: who
- * comes with an older one has lost its scope in between.
+ * Every reservation that is not a renewal has a higher epoch than all before it: who comes with
+ * an older one has lost its scope in between.
  */
 struct reservation {
 	struct str id, scope, agent, bead;
@@ -40,25 +40,24 @@ struct reserve_ask {
 };
 
 /*
- * RESERVATION_CONFLICT, RESERVATION_STALE_FOUND: with who has it and until when. The same
- * agent's own reservation is renewed.
+ * RESERVATION_CONFLICT, RESERVATION_STALE_FOUND: with who has it and until when. The same agent's
+ * own reservation is renewed.
  */
-enum err reservation_make(struct call *c, struct agent_files *f,
-			  const struct reserve_ask *ask, struct reservation **out,
-			  struct incursion **incursions);
+enum err reservation_make(struct call *c, struct agent_files *f, const struct reserve_ask *ask,
+			  struct reservation **out, struct incursion **incursions);
 
 /* RESERVATION_NOT_FOUND, RELEASE_FORBIDDEN; an epoch of 0 is any. */
 enum err reservation_release(struct call *c, struct agent_files *f, struct str agent,
 			     struct str scope, int64_t epoch, struct reservation **out);
 
-/* All that `from` has becomes `to`'s, with new epochs, for at least so many minutes. The
- * caller knows that `from` is over. */
-enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from,
-			   struct str to, int64_t minutes, struct reservation **out);
+/* All that `from` has becomes `to`'s, with new epochs, for at least so many minutes. The caller
+ * knows that `from` is over. */
+enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from, struct str to,
+			   int64_t minutes, struct reservation **out);
 
 /* Those whose time is not over, by scope; absent: of all agents, beads. */
-enum err reservation_each(struct call *c, struct agent_files *f, struct str agent,
-			  struct str bead, struct reservation **out);
+enum err reservation_each(struct call *c, struct agent_files *f, struct str agent, struct str bead,
+			  struct reservation **out);
 
 /* The same, and those whose time is over but which no write has archived yet. */
 enum err reservation_each_held(struct call *c, struct agent_files *f, struct str agent,
@@ -68,37 +67,32 @@ enum err reservation_each_held(struct call *c, struct agent_files *f, struct str
 struct reservation_counts {
 	int64_t active, released, expired;
 };
-enum err reservation_count(struct call *c, struct agent_files *f, struct str agent,
-			   struct str bead, struct reservation_counts *out);
+enum err reservation_count(struct call *c, struct agent_files *f, struct str agent, struct str bead,
+			   struct reservation_counts *out);
 
-/* Those that were archived because their time was over, and that nobody has reserved
- * since: where agents were at work. */
-enum err reservation_each_lapsed(struct call *c, struct agent_files *f,
-				 struct reservation **out);
+/* Those that were archived because their time was over, and that nobody has reserved since: where
+ * agents were at work. */
+enum err reservation_each_lapsed(struct call *c, struct agent_files *f, struct reservation **out);
 
-/* For people to look at: of a damaged record, what can be read, with a warning; `over`:
- * also those whose time is over. */
-enum err reservation_shown(struct call *c, struct agent_files *f, struct str agent,
-			   struct str bead, bool over, struct reservation **out);
+/* For people to look at: of a damaged record, what can be read, with a warning; `over`: also
+ * those whose time is over. */
+enum err reservation_shown(struct call *c, struct agent_files *f, struct str agent, struct str bead,
+			   bool over, struct reservation **out);
 
 /* What overlaps a scope that is normalised, by scope; for whoever asks more than once. */
 struct book;
 enum err reservation_open(struct call *c, struct agent_files *f, struct book **out);
-struct reservation *reservation_overlapping(struct call *c, const struct book *b,
-					    struct str key);
+struct reservation *reservation_overlapping(struct call *c, const struct book *b, struct str key);
 
 /* Is whoever has it there? Somebody who is not registered is not. */
-enum vitality reservation_owner(struct call *c, struct agent_files *f,
-				const struct reservation *r);
+enum vitality reservation_owner(struct call *c, struct agent_files *f, const struct reservation *r);
 
 /* Into an open object, or as one. */
 void reservation_put(struct json *j, const struct call *c, const struct reservation *r);
-void reservation_encode(struct json *j, const struct call *c,
-			const struct reservation *r);
+void reservation_encode(struct json *j, const struct call *c, const struct reservation *r);
 
-/* For repairs: is it a line of the record? Which active reservations does the record lack
- * that the snapshot has? The snapshot
- * is made from the record once it is forgotten. */
+/* For repairs: is it a line of the record? Which active reservations does the record lack that
+ * the snapshot has? The snapshot is made from the record once it is forgotten. */
 bool reservation_line_valid(struct call *c, struct str line);
 enum err reservation_missing(struct call *c, struct agent_files *f, struct str record,
 			     struct str *lines, size_t *count);

@@ -50,8 +50,7 @@ static struct str with_slashes(struct arena *mem, struct str text)
 	return (struct str){ copy, text.n };
 }
 
-enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text,
-			     struct str *out)
+enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text, struct str *out)
 {
 	struct str bare = without_stars(with_slashes(mem, text)), path;
 
@@ -98,10 +97,9 @@ bool scope_of_path(struct arena *mem, struct str root, struct str tree, struct s
 	return scope_of_path(mem, root, tree, real, out);
 }
 
-/* A whole path may pass through a link, or lie in another worktree, which may itself lie
- * in the main one. */
-static bool is_whole_path(struct call *c, struct str root, struct str text,
-			  struct str *out)
+/* A whole path may pass through a link, or lie in another worktree, which may itself lie in the
+ * main one. */
+static bool is_whole_path(struct call *c, struct str root, struct str text, struct str *out)
 {
 	struct str tree, path = without_stars(with_slashes(&c->mem, text));
 	bool found = path.n > 1 && path.p[0] == '/' && !place_tree(c, root, &tree) &&
@@ -111,8 +109,7 @@ static bool is_whole_path(struct call *c, struct str root, struct str text,
 	return found;
 }
 
-enum err scope_normalise(struct call *c, struct str root, struct str text,
-			 struct str *out)
+enum err scope_normalise(struct call *c, struct str root, struct str text, struct str *out)
 {
 	static const char *const why[] = {
 		[SCOPE_NO_TEXT] = "cannot be a scope",
@@ -121,14 +118,13 @@ enum err scope_normalise(struct call *c, struct str root, struct str text,
 	};
 	enum scope_fault fault = scope_parse(&c->mem, root, text, out);
 
-	if ((fault == SCOPE_FINE || fault == SCOPE_OUTSIDE) &&
-	    is_whole_path(c, root, text, out))
+	if ((fault == SCOPE_FINE || fault == SCOPE_OUTSIDE) && is_whole_path(c, root, text, out))
 		return ERR_OK;
 	if (fault == SCOPE_FINE)
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(text), why[fault]);
-	return call_step(c, "Name a file or a folder of the project, such as src/lib, "
-			    "src/lib/* or README.md; / is all of it.");
+	return call_step(c, "Name a file or a folder of the project, such as src/lib, src/lib/* or "
+			    "README.md; / is all of it.");
 }
 
 /* Is `b` in the folder `a`? */
@@ -141,6 +137,5 @@ enum overlap scope_overlap(struct str a, struct str b)
 {
 	if (str_eq(a, b))
 		return OVERLAP_EXACT;
-	return scope_holds(a, b) || scope_holds(b, a) ? OVERLAP_PARTIAL :
-							OVERLAP_DISJOINT;
+	return scope_holds(a, b) || scope_holds(b, a) ? OVERLAP_PARTIAL : OVERLAP_DISJOINT;
 }

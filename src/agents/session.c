@@ -28,13 +28,12 @@ struct scene {
 /* A folder without Git, or without a `git`, has nothing that is uncommitted. */
 static void see_files(struct call *c, const struct agent_files *f, struct scene *s)
 {
-	struct str dir =
-		c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
+	struct str dir = c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 	struct repository repo;
 	struct str tree, path;
 
-	if (!place_repository(c, dir, &repo) && repo.tree.p &&
-	    !place_tree(c, f->root, &tree) && !git_changed(c, repo.tree, &s->changed))
+	if (!place_repository(c, dir, &repo) && repo.tree.p && !place_tree(c, f->root, &tree) &&
+	    !git_changed(c, repo.tree, &s->changed))
 		for (struct git_path *p = s->changed; p; p = p->next) {
 			path = path_join(&c->mem, repo.tree, p->path);
 			p->path = path_within(tree, path) && path.n > tree.n ?
@@ -46,8 +45,7 @@ static void see_files(struct call *c, const struct agent_files *f, struct scene 
 	c->code = ERR_OK;
 }
 
-/* Nor has one without beads any in progress. Beads that cannot be read are another thing.
- */
+/* Nor has one without beads any in progress. Beads that cannot be read are another thing. */
 static enum err see_beads(struct call *c, struct scene *s)
 {
 	struct bead_filter filter = { .statuses = 1u << BEAD_IN_PROGRESS,
@@ -64,8 +62,8 @@ static enum err see_beads(struct call *c, struct scene *s)
 		return e;
 	if (b.damaged) { /* a claim may be behind the damage */
 		call_fail(c, ERR_JOURNAL_LOST,
-			  "the journal of the beads is damaged, so it is not known who "
-			  "works on which bead");
+			  "the journal of the beads is damaged, so it is not known who works on "
+			  "which bead");
 		call_step(c, "Run 'bd repair --apply', then run the command again.");
 		e = c->code;
 	} else {
@@ -79,8 +77,7 @@ static enum err see_beads(struct call *c, struct scene *s)
 static enum err see_scopes(struct call *c, struct agent_files *f, struct scene *s)
 {
 	struct reservation **tail = &s->held;
-	enum err e =
-		reservation_each_held(c, f, (struct str){ 0 }, (struct str){ 0 }, tail);
+	enum err e = reservation_each_held(c, f, (struct str){ 0 }, (struct str){ 0 }, tail);
 
 	while (!e && *tail)
 		tail = &(*tail)->next;
@@ -113,11 +110,10 @@ static bool find_files(struct call *c, const struct scene *s, struct evidence *e
 		e->reason = RESUME_UNCOMMITTED;
 		e->scope = r->scope;
 		e->bead = r->bead;
-		e->text = arena_fmt(&c->mem,
-				    "%zu changed file%s in its scope '" STR_FMT
-				    "', such as '" STR_FMT "'",
-				    count, count == 1 ? "" : "s", STR_ARG(r->scope),
-				    STR_ARG(first->path));
+		e->text = arena_fmt(
+			&c->mem,
+			"%zu changed file%s in its scope '" STR_FMT "', such as '" STR_FMT "'",
+			count, count == 1 ? "" : "s", STR_ARG(r->scope), STR_ARG(first->path));
 		return true;
 	}
 	return false;
@@ -137,8 +133,7 @@ static bool is_about(const struct scene *s, struct str agent, struct str bead)
 static bool find_beads_of(struct call *c, const struct scene *s, struct evidence *e)
 {
 	for (const struct bead_row *row = s->progress; row; row = row->next) {
-		if (!str_eq(row->assignee, e->agent->id) ||
-		    !is_bead(row->id, s->filter->bead) ||
+		if (!str_eq(row->assignee, e->agent->id) || !is_bead(row->id, s->filter->bead) ||
 		    (s->scope.p && !is_about(s, e->agent->id, row->id)))
 			continue;
 		e->reason = RESUME_IN_PROGRESS;
@@ -166,8 +161,8 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 	enum err e;
 
 	*out = NULL;
-	if (filter->scope.p && (e = scope_normalise(c, f->root.p ? f->root : STR("/"),
-						    filter->scope, &s.scope)))
+	if (filter->scope.p &&
+	    (e = scope_normalise(c, f->root.p ? f->root : STR("/"), filter->scope, &s.scope)))
 		return e;
 	if (!f->home.p)
 		return ERR_OK;
@@ -202,8 +197,8 @@ enum err session_confirmed(struct call *c, struct agent_files *f, struct str age
 		.reason = filter->bead.p ? RESUME_IN_PROGRESS : RESUME_UNCOMMITTED,
 		.bead = filter->bead.p ? filter->bead : STR(""),
 		.scope = filter->scope,
-		.text = STR("no evidence was found; a person confirmed the adoption at "
-			    "the terminal"),
+		.text = STR(
+			"no evidence was found; a person confirmed the adoption at the terminal"),
 	};
 	return ERR_OK;
 }
@@ -221,16 +216,14 @@ enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 		found = found->next;
 	if (!found)
 		return call_fail(c, ERR_ADOPTION_REJECTED,
-				 "'" STR_FMT
-				 "' has left nothing here that could be gone on with",
+				 "'" STR_FMT "' has left nothing here that could be gone on with",
 				 STR_ARG(agent));
 	*out = found;
 	found->agent = a; /* as it is now */
 	if ((*out)->vitality == VITALITY_ACTIVE)
 		c->warning = arena_fmt(&c->mem,
-				       "'" STR_FMT
-				       "' was seen less than %lld minutes ago: make sure "
-				       "that nobody else goes on as it",
+				       "'" STR_FMT "' was seen less than %lld minutes ago: make "
+				       "sure that nobody else goes on as it",
 				       STR_ARG(agent), (long long)c->stale_minutes);
 	event.bead = (*out)->bead;
 	event.from = event.to = a->id;
@@ -251,8 +244,7 @@ static enum err session_take_place(struct call *c, struct agent_files *f,
 
 	if (e == ERR_AGENT_NOT_FOUND) {
 		c->code = ERR_OK;
-		e = registry_add(c, f, c->actor, (struct str){ 0 }, old->role, false,
-				 &own);
+		e = registry_add(c, f, c->actor, (struct str){ 0 }, old->role, false, &own);
 	}
 	return e ? e : reservation_adopt(c, f, old->id, c->actor, MINUTES, out);
 }
@@ -265,8 +257,8 @@ enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
 					.from = c->actor,
 					.to = from,
 					.scope = found->scope,
-					.kind = str_of(names_word(&resume_reasons,
-								  (int)found->reason)),
+					.kind = str_of(
+						names_word(&resume_reasons, (int)found->reason)),
 					.text = found->text };
 	struct registered *old;
 	enum err e;

@@ -4,9 +4,9 @@
 #include "agents/reservation.h"
 
 /*
- * Who a session is: somebody new, or an agent that was here before. Nobody is adopted on
- * its word: it has left files that are changed in what it has reserved, or a bead that it
- * has in progress.
+ * Who a session is: somebody new, or an agent that was here before. Nobody is adopted on its
+ * word: it has left files that are changed in what it has reserved, or a bead that it has in
+ * progress.
  */
 enum resume_reason { RESUME_UNCOMMITTED, RESUME_IN_PROGRESS };
 extern const struct names resume_reasons;
@@ -29,15 +29,15 @@ struct session_filter {
 enum err session_evidence(struct call *c, struct agent_files *f,
 			  const struct session_filter *filter, struct evidence **out);
 
-/* With the agent's own among what was found: the event is recorded, and the agent is
- * seen. ADOPTION_REJECTED if there is none. */
+/* With the agent's own among what was found: the event is recorded, and the agent is seen.
+ * ADOPTION_REJECTED if there is none. */
 enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 		       struct evidence *found, struct evidence **out);
 
 /*
- * A host's new session continues what `from` has left, under its own name, the actor's.
- * If `from` is registered, the actor is registered in the same role and gets its
- * reservations, which are `out`. The event is recorded.
+ * A host's new session continues what `from` has left, under its own name, the actor's. If `from`
+ * is registered, the actor is registered in the same role and gets its reservations, which are
+ * `out`. The event is recorded.
  */
 enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
 			 const struct evidence *found, struct reservation **out);
@@ -46,8 +46,7 @@ enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
 enum err session_confirmed(struct call *c, struct agent_files *f, struct str agent,
 			   const struct session_filter *filter, struct evidence **out);
 
-/* A name that nobody has, the same as long as nobody takes it: an adjective and a noun.
- */
+/* A name that nobody has, the same as long as nobody takes it: an adjective and a noun. */
 enum err session_name(struct call *c, struct agent_files *f, struct str *out);
 
 #endif

@@ -8,11 +8,10 @@
 #include "store/agent_pending.h"
 
 /*
- * Every round arms the watch first, then looks, then sleeps: a change after the look
- * wakes it. That is enough only if whatever was written before the watch was armed can be
- * seen. The one exception is a bead: a writer appends to the journal, which the watch
- * tells of, before it updates the cache, which the look reads. Such a look is behind, and
- * is repeated soon.
+ * Every round arms the watch first, then looks, then sleeps: a change after the look wakes it.
+ * That is enough only if whatever was written before the watch was armed can be seen. The one
+ * exception is a bead: a writer appends to the journal, which the watch tells of, before it
+ * updates the cache, which the look reads. Such a look is behind, and is repeated soon.
  */
 enum { PLACES = 4, BEHIND_MS = 10 };
 
@@ -28,9 +27,8 @@ static bool waiting_is_done(const struct wait_answer *a)
 }
 
 /* A scope is free for the agent if nobody else has any part of it. */
-static enum err look_scopes(struct call *c, struct agent_files *f,
-			    const struct wait_ask *ask, struct wait_answer *out,
-			    struct glance *g)
+static enum err look_scopes(struct call *c, struct agent_files *f, const struct wait_ask *ask,
+			    struct wait_answer *out, struct glance *g)
 {
 	struct book *book;
 	struct str key;
@@ -41,8 +39,7 @@ static enum err look_scopes(struct call *c, struct agent_files *f,
 		const struct reservation *r;
 		bool held = false;
 
-		if ((e = scope_normalise(c, f->root.p ? f->root : STR("/"),
-					 ask->scopes[i], &key)))
+		if ((e = scope_normalise(c, f->root.p ? f->root : STR("/"), ask->scopes[i], &key)))
 			break;
 		for (r = reservation_overlapping(c, book, key); r; r = r->next) {
 			if (r->expires_ms <= c->now_ms || str_eq(r->agent, ask->agent))
@@ -57,8 +54,8 @@ static enum err look_scopes(struct call *c, struct agent_files *f,
 	return e;
 }
 
-static enum err look_beads(struct call *c, const struct wait_ask *ask,
-			   struct wait_answer *out, struct glance *g)
+static enum err look_beads(struct call *c, const struct wait_ask *ask, struct wait_answer *out,
+			   struct glance *g)
 {
 	struct beads b;
 	struct bead_row *row;
@@ -75,16 +72,15 @@ static enum err look_beads(struct call *c, const struct wait_ask *ask,
 			break;
 		if (row->status == ask->beads[i].status)
 			out->beads[out->bead_count++] =
-				(struct bead_goal){ arena_copy(&c->mem, row->id),
-						    row->status };
+				(struct bead_goal){ arena_copy(&c->mem, row->id), row->status };
 	}
 	beads_close(&b);
 	return e;
 }
 
 /* All of it counts for the cursor, so that no message comes in between. */
-static enum err look_mail(struct call *c, struct agent_files *f,
-			  const struct wait_ask *ask, struct wait_answer *out)
+static enum err look_mail(struct call *c, struct agent_files *f, const struct wait_ask *ask,
+			  struct wait_answer *out)
 {
 	struct mail_filter filter = ask->filter;
 	int64_t count = 0;
@@ -101,26 +97,24 @@ static enum err look_mail(struct call *c, struct agent_files *f,
 	return e;
 }
 
-/* Messages that are stored for several agents at once count before each inbox has its
- * own: what is pending is looked at anew each time. */
+/* Messages that are stored for several agents at once count before each inbox has its own: what
+ * is pending is looked at anew each time. */
 static enum err waiting_look(struct call *c, const struct agent_files *f,
-			     const struct wait_ask *ask, struct wait_answer *out,
-			     struct glance *g)
+			     const struct wait_ask *ask, struct wait_answer *out, struct glance *g)
 {
 	struct agent_files now = *f;
 	enum err e = agent_pending_load(c, &now);
 
 	*out = (struct wait_answer){ 0 };
 	*g = (struct glance){ 0 };
-	if (e || (e = look_mail(c, &now, ask, out)) ||
-	    (e = look_scopes(c, &now, ask, out, g)))
+	if (e || (e = look_mail(c, &now, ask, out)) || (e = look_scopes(c, &now, ask, out, g)))
 		return e;
 	return look_beads(c, ask, out, g);
 }
 
 /* Looks without leaving memory behind, however often that is. */
-static bool waiting_probe(struct call *c, const struct agent_files *f,
-			  const struct wait_ask *ask, struct glance *g)
+static bool waiting_probe(struct call *c, const struct agent_files *f, const struct wait_ask *ask,
+			  struct glance *g)
 {
 	struct call once = *c;
 	struct wait_answer answer;
@@ -146,8 +140,7 @@ static enum err waiting_places(struct call *c, const struct agent_files *f,
 					   arena_fmt(&c->mem, STR_FMT ".jsonl",
 						     STR_ARG(ask->agent)) };
 	if (ask->scope_count && f->home.p)
-		at[1] = (struct watch_at){ path_join(&c->mem, f->home,
-						     STR("reservations")),
+		at[1] = (struct watch_at){ path_join(&c->mem, f->home, STR("reservations")),
 					   STR("history.") };
 	if (ask->mail || ask->scope_count)
 		at[2] = (struct watch_at){ f->home, STR("pending.") };
@@ -168,8 +161,7 @@ static void sleep_on(struct call *c, struct watch *w, int64_t ms, struct wait_an
 	for (;;) {
 		int64_t left = end - moment_ticks();
 
-		if (watch_wait(w, left > 0 ? left : 0, l ? l->fd : -1) != WATCH_INPUT ||
-		    !l)
+		if (watch_wait(w, left > 0 ? left : 0, l ? l->fd : -1) != WATCH_INPUT || !l)
 			return;
 		out->interrupted = l->stop(l->arg);
 		if (out->interrupted)
@@ -186,8 +178,7 @@ static int64_t beat_ms(const struct call *c)
 }
 
 /* For how long it makes sense to sleep if nothing changes. */
-static int64_t waiting_sleep_ms(const struct call *c, const struct glance *g,
-				int64_t left)
+static int64_t waiting_sleep_ms(const struct call *c, const struct glance *g, int64_t left)
 {
 	int64_t most = g->behind ? BEHIND_MS : beat_ms(c);
 
@@ -197,9 +188,9 @@ static int64_t waiting_sleep_ms(const struct call *c, const struct glance *g,
 }
 
 /* Looks, and if that was in vain sleeps until it is worth looking again. */
-static enum err round_of(struct call *c, const struct agent_files *f,
-			 const struct wait_ask *ask, const struct watch_at at[PLACES],
-			 int64_t left, struct arena *mem, struct wait_answer *out)
+static enum err round_of(struct call *c, const struct agent_files *f, const struct wait_ask *ask,
+			 const struct watch_at at[PLACES], int64_t left, struct arena *mem,
+			 struct wait_answer *out)
 {
 	struct glance g;
 	enum err e;
@@ -237,8 +228,7 @@ enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *
 	enum err e;
 
 	*out = (struct wait_answer){ 0 };
-	if ((e = registry_find(c, f, ask->agent, &a)) ||
-	    (e = waiting_places(c, f, ask, at)))
+	if ((e = registry_find(c, f, ask->agent, &a)) || (e = waiting_places(c, f, ask, at)))
 		return e;
 	while (!e && !waiting_is_done(out) && !out->timed_out && !out->interrupted) {
 		int64_t ticks = moment_ticks(), gone = ticks - began;

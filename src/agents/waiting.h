@@ -7,8 +7,8 @@
 struct beads;
 
 /*
- * Waits until one of several things is so: mail is there, a scope is free, a bead is in a
- * state. What is so already ends it at once.
+ * Waits until one of several things is so: mail is there, a scope is free, a bead is in a state.
+ * What is so already ends it at once.
  */
 struct bead_goal {
 	struct str id;
@@ -19,8 +19,8 @@ struct wait_ask {
 	struct str agent;
 	bool mail;
 	struct mail_filter filter; /* which mail, … */
-	bool oldest;              /* … and the oldest if there is more than its limit */
-	const struct str *scopes; /* those that are to be free of others */
+	bool oldest;               /* … and the oldest if there is more than its limit */
+	const struct str *scopes;  /* those that are to be free of others */
 	size_t scope_count;
 	const struct bead_goal *beads;
 	size_t bead_count;

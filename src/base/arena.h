@@ -7,9 +7,8 @@
 #include "base/str.h"
 
 /*
- * Memory with one lifetime. Allocation never fails (it ends the process);
- * there is no free, only arena_release() for all of it at once.
- * A zeroed struct is an empty arena.
+ * Memory with one lifetime. Allocation never fails (it ends the process); there is no free, only
+ * arena_release() for all of it at once. A zeroed struct is an empty arena.
  */
 struct arena {
 	struct arena_page *page, *large;
@@ -24,8 +23,8 @@ void arena_release(struct arena *a);
 void arena_reset(struct arena *a);
 
 /*
- * A larger copy of `p`; in place where it was the last thing allocated. What is
- * added is not zeroed, and `p` may be NULL, so it also gives memory as it comes.
+ * A larger copy of `p`; in place where it was the last thing allocated. What is added is not
+ * zeroed, and `p` may be NULL, so it also gives memory as it comes.
  */
 void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
 
@@ -33,16 +32,14 @@ void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
 void *arena_stretch(struct arena *a, void *p, size_t old_size, size_t new_size);
 
 /*
- * Room for one item more in a list of `count` that was made by this alone: it doubles
- * each time it is full, so that adding one after the other costs no more than all at
- * once.
+ * Room for one item more in a list of `count` that was made by this alone: it doubles each time
+ * it is full, so that adding one after the other costs no more than all at once.
  */
 void *arena_room(struct arena *a, void *list, size_t count, size_t size);
 
 struct str arena_copy(struct arena *a, struct str s); /* absent stays absent */
 const char *arena_cstr(struct arena *a, struct str s);
-struct str arena_fmt(struct arena *a, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+struct str arena_fmt(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 

@@ -1,6 +1,6 @@
 /*
- * Included before every source by the Makefile. Functions that cannot be used
- * safely are compile errors, so that no review has to find them.
+ * Included before every source by the Makefile. Functions that cannot be used safely are compile
+ * errors, so that no review has to find them.
  */
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H

@@ -28,8 +28,8 @@ static bool inside_character(char ch)
 }
 
 /*
- * Messages quote what users wrote, and are shown to terminals and to models: they
- * are made harmless, and of a flood only the two ends are kept.
+ * Messages quote what users wrote, and are shown to terminals and to models: they are made
+ * harmless, and of a flood only the two ends are kept.
  */
 static struct str call_clean(struct arena *mem, struct str text)
 {
@@ -91,8 +91,8 @@ void call_warn(struct call *c, const char *fmt, ...)
 	va_end(ap);
 	if (c->warning.p && str_has(c->warning, text))
 		return;
-	c->warning = c->warning.p ? arena_fmt(&c->mem, STR_FMT ". " STR_FMT,
-					      STR_ARG(c->warning), STR_ARG(text)) :
+	c->warning = c->warning.p ? arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->warning),
+					      STR_ARG(text)) :
 				    text;
 }
 
@@ -114,8 +114,7 @@ static const char *how_to_repeat(const struct call *c)
 	if (!c->request_id.p)
 		return "Look whether it is there before you run the command again.";
 	return c->wire ? "Send it again with the same request_id: it is stored once." :
-			 "Run the command again with the same --request-id: it is stored "
-			 "once.";
+			 "Run the command again with the same --request-id: it is stored once.";
 }
 
 /* A step of the registry that has no full stop is a remedy. */
@@ -127,14 +126,11 @@ struct str call_next_step(struct call *c)
 		[STORED_PART] = "A part of this was stored.",
 		[STORED_SAFE] = "Nothing was lost.",
 	};
-	struct str step = c->step.p   ? c->step :
-			  c->remedy.p ? c->remedy :
-					str_of(err_step(c->code));
+	struct str step = c->step.p ? c->step : c->remedy.p ? c->remedy : str_of(err_step(c->code));
 	bool remedy = !c->step.p && !str_ends(step, STR("."));
 
 	if (c->stored == STORED_NOTHING || c->stored == STORED_SAFE)
-		return remedy ? arena_fmt(&c->mem,
-					  "%s " STR_FMT ", then run the command again.",
+		return remedy ? arena_fmt(&c->mem, "%s " STR_FMT ", then run the command again.",
 					  left[c->stored], STR_ARG(step)) :
 				step;
 	return arena_fmt(&c->mem, "%s " STR_FMT "%s %s", left[c->stored], STR_ARG(step),

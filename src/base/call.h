@@ -14,59 +14,56 @@ struct listener {
 };
 
 /*
- * What a call has stored of what it was asked to store: where it fails, its next step
- * says so. Snapshots, caches and empty folders do not count.
+ * What a call has stored of what it was asked to store: where it fails, its next step says so.
+ * Snapshots, caches and empty folders do not count.
  */
 enum stored {
 	STORED_NOTHING,
-	STORED_MAYBE, /* it may be there: the write could neither be finished nor undone
-		       */
+	STORED_MAYBE, /* it may be there: the write could neither be finished nor undone */
 	STORED_PART,  /* some of it is there, and stays */
 	STORED_SAFE,  /* nothing can be lost: what matters was stored before this call */
 };
 
 /*
- * One request, from the moment it is decoded until its reply is written.
- * All memory it needs comes from `mem` and dies with it; the clock is read
- * once, so the whole call sees a single instant.
+ * One request, from the moment it is decoded until its reply is written. All memory it needs
+ * comes from `mem` and dies with it; the clock is read once, so the whole call sees a single
+ * instant.
  */
 struct call {
 	struct arena mem;
 	int64_t now_ms;
-	bool still;         /* the clock stands: whoever calls has set it */
-	struct str dir;     /* where the user stands; absolute */
-	struct str project; /* the project's folder, where the user named one */
-	struct str gitdir;  /* the Git directory to use, where no search is needed */
-	struct str home;    /* the folder that the beads are kept in, once it was found */
-	struct str store;   /* a file to keep continuity in, where the user named one */
-	struct str actor;   /* who acts; absent: nobody said */
-	bool anonymous;     /* the actor is a default, not somebody's word */
-	struct str looker;  /* who looks at the actor's mail; empty: somebody without a
-			     * name; absent: the actor itself */
-	bool wire;          /* it came as JSON, not from a command line */
-	bool terse;         /* for a model, which pays for every word it reads */
-	bool autosync;      /* changes are published by themselves */
-	int64_t stale_minutes; /* after which an agent that does nothing counts as stale
-				*/
+	bool still;               /* the clock stands: whoever calls has set it */
+	struct str dir;           /* where the user stands; absolute */
+	struct str project;       /* the project's folder, where the user named one */
+	struct str gitdir;        /* the Git directory to use, where no search is needed */
+	struct str home;          /* the folder that the beads are kept in, once it was found */
+	struct str store;         /* a file to keep continuity in, where the user named one */
+	struct str actor;         /* who acts; absent: nobody said */
+	bool anonymous;           /* the actor is a default, not somebody's word */
+	struct str looker;        /* who looks at the actor's mail; empty: somebody without a
+				   * name; absent: the actor itself */
+	bool wire;                /* it came as JSON, not from a command line */
+	bool terse;               /* for a model, which pays for every word it reads */
+	bool autosync;            /* changes are published by themselves */
+	int64_t stale_minutes;    /* after which an agent that does nothing counts as stale */
 	int64_t tombstone_ttl_ms; /* how long deletions are remembered; 0: for ever */
-	/* what the environment has in their places, if that is no such number; a default
-	 * is used then, and whoever depends on it refuses */
+	/* what the environment has in their places, if that is no such number; a default is used
+	 * then, and whoever depends on it refuses */
 	struct str wrong_stale, wrong_ttl;
 	/* told what is going on, where that takes long; or NULL */
 	void (*progress)(struct call *c, struct str doing);
 	/* asks the person at the terminal, yes or no; NULL: there is none to ask */
 	bool (*ask)(struct call *c, struct str question);
 	const struct listener *listener; /* or NULL */
-	struct str request_id;   /* absent: the call may be repeated, not recognised */
-	bool replayed;           /* the reply is the one that this request got before */
-	struct str request_args; /* a hash of what it asks for; or absent */
+	struct str request_id;           /* absent: the call may be repeated, not recognised */
+	bool replayed;                   /* the reply is the one that this request got before */
+	struct str request_args;         /* a hash of what it asks for; or absent */
 
 	struct str untracked; /* a folder that Git was seen not to track; or absent */
 
 	enum err code;
 	struct str message, step; /* what is wrong with which value; what to do */
-	struct str
-		remedy; /* what to do before a failed write is tried again; or absent */
+	struct str remedy;        /* what to do before a failed write is tried again; or absent */
 	enum stored stored;
 	struct str details; /* the same for programs: a JSON object, or absent */
 	struct str meta;    /* JSON object that rides beside the reply, or absent */
@@ -90,17 +87,14 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* The same error with a better next step than the code's own. */
-enum err call_step(struct call *c, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+enum err call_step(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for a write that failed: what to do before it is tried again ("Free some space
- * on that disk"), without a full stop. What was stored is said with it. */
-enum err call_remedy(struct call *c, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+/* The same for a write that failed: what to do before it is tried again ("Free some space on that
+ * disk"), without a full stop. What was stored is said with it. */
+enum err call_remedy(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Adds a sentence, without its full stop, to what people are told beside a success. */
-void call_warn(struct call *c, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void call_warn(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Something of what this call was asked to store is stored now, or may be. */
 void call_stored(struct call *c, enum stored stored);

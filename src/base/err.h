@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 /*
- * Every way in which a call can fail, as callers see it. The names are the
- * wire codes ("NOT_INITIALIZED"), so they are never renamed or reused.
+ * Every way in which a call can fail, as callers see it. The names are the wire codes
+ * ("NOT_INITIALIZED"), so they are never renamed or reused.
  */
 enum err {
 	ERR_OK,

@@ -22,13 +22,12 @@ struct str id_mint(struct arena *mem, const char *kind, int64_t now_ms)
 	return id_mint_as(mem, kind, now_ms, id_random(mem, 16));
 }
 
-struct str id_mint_as(struct arena *mem, const char *kind, int64_t now_ms,
-		      struct str digits)
+struct str id_mint_as(struct arena *mem, const char *kind, int64_t now_ms, struct str digits)
 {
 	const char *t = moment_format(mem, now_ms).p; /* YYYY-MM-DDThh:mm:ss.sssZ */
 
-	return arena_fmt(mem, "%s_%.4s%.2s%.2s_%.2s%.2s%.2s_" STR_FMT, kind, t, t + 5,
-			 t + 8, t + 11, t + 14, t + 17, STR_ARG(digits));
+	return arena_fmt(mem, "%s_%.4s%.2s%.2s_%.2s%.2s%.2s_" STR_FMT, kind, t, t + 5, t + 8,
+			 t + 11, t + 14, t + 17, STR_ARG(digits));
 }
 
 bool id_is_minted(struct str id, const char *kind)
@@ -40,8 +39,7 @@ bool id_is_minted(struct str id, const char *kind)
 		return false;
 	for (size_t i = 0; form[i]; i++) {
 		char ch = id.p[head.n + i];
-		bool digit = ch >= '0' && ch <= '9',
-		     hex = digit || (ch >= 'a' && ch <= 'f');
+		bool digit = ch >= '0' && ch <= '9', hex = digit || (ch >= 'a' && ch <= 'f');
 
 		if (form[i] == '_' ? ch != '_' : form[i] == '0' ? !digit : !hex)
 			return false;

@@ -12,8 +12,7 @@ struct str id_random(struct arena *mem, size_t digits);
 struct str id_mint(struct arena *mem, const char *kind, int64_t now_ms);
 
 /* The same with its last part given. */
-struct str id_mint_as(struct arena *mem, const char *kind, int64_t now_ms,
-		      struct str digits);
+struct str id_mint_as(struct arena *mem, const char *kind, int64_t now_ms, struct str digits);
 
 /* Does it look like one of those? What does not may be a text that somebody chose. */
 bool id_is_minted(struct str id, const char *kind);

@@ -7,8 +7,8 @@
 #include "base/system/platform.h"
 
 /*
- * SipHash with a key of this process. Keys come from other people's commits: with a
- * hash that can be predicted, they could be chosen to collide.
+ * SipHash with a key of this process. Keys come from other people's commits: with a hash that can
+ * be predicted, they could be chosen to collide.
  */
 static unsigned char secret[crypto_shorthash_KEYBYTES];
 
@@ -35,8 +35,7 @@ static uint32_t *slot_of(const struct map *m, struct str key, uint32_t hash)
 	for (size_t i = hash & (m->slots - 1);; i = (i + 1) & (m->slots - 1)) {
 		uint32_t at = m->slot[i];
 
-		if (!at ||
-		    (m->entry[at - 1].hash == hash && str_eq(m->entry[at - 1].key, key)))
+		if (!at || (m->entry[at - 1].hash == hash && str_eq(m->entry[at - 1].key, key)))
 			return &m->slot[i];
 	}
 }
@@ -45,8 +44,7 @@ static void map_grow(struct map *m)
 {
 	size_t cap = m->cap ? m->cap * 2 : 8;
 
-	m->entry = arena_grow(m->mem, m->entry, m->cap * sizeof *m->entry,
-			      cap * sizeof *m->entry);
+	m->entry = arena_grow(m->mem, m->entry, m->cap * sizeof *m->entry, cap * sizeof *m->entry);
 	m->cap = cap;
 	m->slots = cap * 2;
 	m->slot = arena_array(m->mem, m->slots, sizeof *m->slot);

@@ -130,8 +130,8 @@ static bool parse_clock(struct str *s, int64_t *ms)
 {
 	int h = moment_digits(s, 2), m, sec, weight = 100, fraction = 0;
 
-	if (h < 0 || h > 23 || !moment_take(s, ":") || (m = moment_digits(s, 2)) < 0 ||
-	    m > 59 || !moment_take(s, ":") || (sec = moment_digits(s, 2)) < 0 || sec > 60)
+	if (h < 0 || h > 23 || !moment_take(s, ":") || (m = moment_digits(s, 2)) < 0 || m > 59 ||
+	    !moment_take(s, ":") || (sec = moment_digits(s, 2)) < 0 || sec > 60)
 		return false;
 	if (moment_take(s, ".")) {
 		int digit = moment_digits(s, 1);
@@ -168,16 +168,14 @@ bool moment_parse(struct str text, int64_t *ms)
 	    !parse_clock(&text, &clock) || !parse_zone(&text, &offset) || text.n)
 		return false;
 	*ms = days * DAY + clock - offset;
-	return *ms >= FIRST &&
-	       *ms <= LAST; /* an offset may lead out of the four digits */
+	return *ms >= FIRST && *ms <= LAST; /* an offset may lead out of the four digits */
 }
 
 static const struct {
 	char unit;
 	int64_t ms;
 } units[] = {
-	{ 'w', INT64_C(7) * DAY }, { 'd', DAY },    { 'h', HOUR },
-	{ 'm', MINUTE },           { 's', SECOND },
+	{ 'w', INT64_C(7) * DAY }, { 'd', DAY }, { 'h', HOUR }, { 'm', MINUTE }, { 's', SECOND },
 };
 enum { UNITS = sizeof units / sizeof *units };
 
@@ -218,7 +216,6 @@ struct str duration_format(struct arena *mem, int64_t ms)
 {
 	for (size_t i = 0; i < UNITS; i++)
 		if (ms % units[i].ms == 0 && ms)
-			return arena_fmt(mem, "%" PRId64 "%c", ms / units[i].ms,
-					 units[i].unit);
+			return arena_fmt(mem, "%" PRId64 "%c", ms / units[i].ms, units[i].unit);
 	return arena_fmt(mem, "%" PRId64 "s", ms / SECOND);
 }

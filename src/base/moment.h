@@ -20,8 +20,8 @@ struct str moment_format(struct arena *mem, int64_t ms);
 void json_put_moment(struct json *j, const char *key, int64_t ms); /* 0: null */
 
 /*
- * RFC 3339 with any offset and any number of fraction digits. Also SQLite's
- * own form, with a space for the T; without a zone it is UTC.
+ * RFC 3339 with any offset and any number of fraction digits. Also SQLite's own form, with a
+ * space for the T; without a zone it is UTC.
  */
 bool moment_parse(struct str text, int64_t *ms);
 

@@ -11,8 +11,7 @@ const char *names_word(const struct names *names, int value)
 int names_exact(const struct names *names, struct str word)
 {
 	for (int i = 0; i < names->count; i++)
-		if (word.n && word.p[0] == names->word[i][0] &&
-		    str_is(word, names->word[i]))
+		if (word.n && word.p[0] == names->word[i][0] && str_is(word, names->word[i]))
 			return i;
 	return -1;
 }

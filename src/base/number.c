@@ -23,9 +23,9 @@ bool number_int(struct str text, int64_t *out)
 }
 
 /*
- * The fewest digits that read back as `v`, and the power of ten of the first
- * one. The nearest decimal of a length may fail at a power of two, where the
- * gap below is half the gap above, and its upper neighbour succeed.
+ * The fewest digits that read back as `v`, and the power of ten of the first one. The nearest
+ * decimal of a length may fail at a power of two, where the gap below is half the gap above, and
+ * its upper neighbour succeed.
  */
 static int number_shortest(double v, char digits[18])
 {

@@ -6,9 +6,9 @@
 #include <string.h>
 
 /*
- * A borrowed run of bytes. It never owns memory: the bytes belong to an
- * arena, to a literal or to the caller, and must outlive the slice.
- * A NULL pointer is an absent string, which is not the same as an empty one.
+ * A borrowed run of bytes. It never owns memory: the bytes belong to an arena, to a literal or to
+ * the caller, and must outlive the slice. A NULL pointer is an absent string, which is not the
+ * same as an empty one.
  */
 struct str {
 	const char *p;

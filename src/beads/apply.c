@@ -25,8 +25,7 @@ static void add_text(struct buf *b, struct str text)
 static struct str search_text(struct arena *mem, const struct bead *b)
 {
 	static const enum member texts[] = { MEMBER_DESCRIPTION, MEMBER_DESIGN,
-					     MEMBER_ACCEPTANCE_CRITERIA,
-					     MEMBER_EXTERNAL_REF };
+					     MEMBER_ACCEPTANCE_CRITERIA, MEMBER_EXTERNAL_REF };
 	struct buf out = { .mem = mem };
 
 	add_text(&out, b->id);
@@ -77,7 +76,7 @@ static int64_t buried_at(const struct slot *slot)
 {
 	return slot->bead && !bead_live(slot->bead) ? slot->bead->deleted.at.ms :
 	       slot->every.by.p                     ? slot->every.at.ms :
-				  slot->remap[slot->remaps - 1].created.at.ms;
+						      slot->remap[slot->remaps - 1].created.at.ms;
 }
 
 static struct edge_row edge_row_of(struct arena *mem, const struct edge *e)
@@ -98,8 +97,7 @@ static bool apply_visible(const struct slot *slot)
 
 static int by_creation(const void *a, const void *b)
 {
-	const struct slot *x = *(const struct slot *const *)a,
-			  *y = *(const struct slot *const *)b;
+	const struct slot *x = *(const struct slot *const *)a, *y = *(const struct slot *const *)b;
 	int order = mark_cmp(x->bead ? x->bead->created : (struct mark){ 0 },
 			     y->bead ? y->bead->created : (struct mark){ 0 });
 
@@ -146,12 +144,10 @@ static struct map count_edges(struct arena *mem, const struct state *s)
 
 	for (size_t i = 0; i < s->edges.count; i++) {
 		const struct edge *e = order[i]->value;
-		const struct slot *from = state_find(s, e->from),
-				  *to = state_find(s, e->to);
+		const struct slot *from = state_find(s, e->from), *to = state_find(s, e->to);
 		struct bead_row *source, *target;
 
-		if (e->deleted || !from || !to || !apply_visible(from) ||
-		    !apply_visible(to))
+		if (e->deleted || !from || !to || !apply_visible(from) || !apply_visible(to))
 			continue;
 		source = apply_counted(&counts, e->from);
 		target = apply_counted(&counts, e->to);
@@ -193,8 +189,7 @@ static struct edge_row *parent_edges(struct arena *mem, const struct state *s)
 static void count_circles(struct map *counts, const struct state *s)
 {
 	size_t count;
-	struct str *ids =
-		graph_circles(counts->mem, parent_edges(counts->mem, s), &count);
+	struct str *ids = graph_circles(counts->mem, parent_edges(counts->mem, s), &count);
 
 	for (size_t i = 0; i < count; i++)
 		apply_counted(counts, ids[i])->blockers++;
@@ -233,8 +228,7 @@ enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 			e = cache_put_bead(c, cache, &row, NULL);
 		}
 		if (!e && slot_has_tombstone(slots[i]))
-			e = cache_put_tombstone(c, cache, slots[i]->id,
-						buried_at(slots[i]),
+			e = cache_put_tombstone(c, cache, slots[i]->id, buried_at(slots[i]),
 						tombstone_text(&mem, slots[i]));
 	}
 	for (size_t i = 0; !e && i < s->edges.count; i++) {
@@ -275,8 +269,7 @@ static enum err apply_unreadable(struct call *c, struct str why)
 }
 
 static enum err read_cached(struct meeting *m, struct str line,
-			    bool (*read)(struct state *, const struct value *,
-					 struct str *))
+			    bool (*read)(struct state *, const struct value *, struct str *))
 {
 	struct value_error error;
 	const struct value *v = value_parse(&m->c->mem, line, &error);
@@ -291,9 +284,7 @@ static enum err apply_load_edges_of(struct meeting *m, struct str id)
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
 
 	for (; !e && row; row = row->next) {
-		struct edge edge = { .from = row->from,
-				     .to = row->to,
-				     .kind = row->kind };
+		struct edge edge = { .from = row->from, .to = row->to, .kind = row->kind };
 		struct str key = edge_key(&m->c->mem, &edge);
 		void **at = map_put(&m->edges, key);
 
@@ -314,8 +305,7 @@ static enum err apply_load_id(struct meeting *m, struct str id)
 	if ((e = cache_find_bead(m->c, m->cache, id, &before->row)) ||
 	    (e = cache_find_tombstone(m->c, m->cache, id, &before->tombstone)))
 		return e;
-	if (before->tombstone.p &&
-	    (e = read_cached(m, before->tombstone, state_read_tombstone)))
+	if (before->tombstone.p && (e = read_cached(m, before->tombstone, state_read_tombstone)))
 		return e;
 	return before->row ? read_cached(m, before->row->line, state_read_bead) : ERR_OK;
 }
@@ -378,8 +368,7 @@ static enum err apply_load_joined_edges(struct meeting *m)
 
 		if (map_find(&m->edges, at->key))
 			continue;
-		e = cache_find_edge(m->c, m->cache, edge->from, edge->to, edge->kind,
-				    &line);
+		e = cache_find_edge(m->c, m->cache, edge->from, edge->to, edge->kind, &line);
 		if (!e && line.p)
 			e = read_cached(m, line, state_read_edge);
 	}
@@ -419,41 +408,36 @@ static enum err touch_around(struct meeting *m, struct str id)
 	return e;
 }
 
-static enum err put_tombstone(struct meeting *m, const struct slot *slot,
-			      struct str before)
+static enum err put_tombstone(struct meeting *m, const struct slot *slot, struct str before)
 {
-	struct str line = slot_has_tombstone(slot) ? tombstone_text(&m->c->mem, slot) :
-						     (struct str){ 0 };
+	struct str line =
+		slot_has_tombstone(slot) ? tombstone_text(&m->c->mem, slot) : (struct str){ 0 };
 
 	if (str_eq(line, before))
 		return ERR_OK;
-	return cache_put_tombstone(m->c, m->cache, slot->id, line.p ? buried_at(slot) : 0,
-				   line);
+	return cache_put_tombstone(m->c, m->cache, slot->id, line.p ? buried_at(slot) : 0, line);
 }
 
-static enum err apply_too_large(struct call *c, struct str id,
-				const struct growth *growth, const struct excess *excess)
+static enum err apply_too_large(struct call *c, struct str id, const struct growth *growth,
+				const struct excess *excess)
 {
-	call_fail(c, ERR_INVALID_INPUT,
-		  "'" STR_FMT "' would have %zu %s; it may have %zu", STR_ARG(id),
-		  excess->count, excess->what, excess->most);
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' would have %zu %s; it may have %zu",
+		  STR_ARG(id), excess->count, excess->what, excess->most);
 	if (growth->restored)
-		return call_step(c, "It stays deleted, with all it has. Use another "
-				    "bead: 'bd create \"Title\"'.");
-	return call_step(
-		c,
-		"Use another bead for it: 'bd create \"Title\" --deps "
-		"related:" STR_FMT "'. 'bd delete " STR_FMT "' works at any size.",
-		STR_ARG(spawn_word(&c->mem, id)), STR_ARG(spawn_word(&c->mem, id)));
+		return call_step(c, "It stays deleted, with all it has. Use another bead: 'bd "
+				    "create \"Title\"'.");
+	return call_step(c,
+			 "Use another bead for it: 'bd create \"Title\" --deps related:" STR_FMT
+			 "'. 'bd delete " STR_FMT "' works at any size.",
+			 STR_ARG(spawn_word(&c->mem, id)), STR_ARG(spawn_word(&c->mem, id)));
 }
 
-/* Is the bead that a write makes small enough to be published, and to be joined with what
- * others write to it? */
+/* Is the bead that a write makes small enough to be published, and to be joined with what others
+ * write to it? */
 static enum err check_growth(struct meeting *m, const struct slot *slot,
 			     const struct before *before, struct str line)
 {
-	struct growth growth = { .before = before->row ? before->row->line :
-							 before->tombstone,
+	struct growth growth = { .before = before->row ? before->row->line : before->tombstone,
 				 .bead = slot->bead,
 				 .after = line,
 				 .restored = !before->row && before->tombstone.p,
@@ -486,8 +470,7 @@ static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *ad
 	}
 	if (!e)
 		e = put_tombstone(m, slot, before->tombstone);
-	if (!e &&
-	    (!old != !apply_visible(slot) || was_open != (row.status != BEAD_CLOSED)))
+	if (!e && (!old != !apply_visible(slot) || was_open != (row.status != BEAD_CLOSED)))
 		e = touch_around(m, slot->id);
 	return e;
 }
@@ -524,8 +507,7 @@ static enum err apply_put_edges(struct meeting *m)
 			e = cache_drop_edge(m->c, m->cache, old);
 	}
 	for (size_t i = 0; !e && i < m->state->edges.count; i++) {
-		struct edge_row row =
-			edge_row_of(&m->c->mem, m->state->edges.entry[i].value);
+		struct edge_row row = edge_row_of(&m->c->mem, m->state->edges.entry[i].value);
 
 		apply_touch(m, row.from);
 		apply_touch(m, row.to);

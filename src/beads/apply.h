@@ -13,8 +13,8 @@ enum err apply_change(struct call *c, struct cache *cache, const struct state *c
 		      int64_t *added);
 
 /*
- * The same for a change that is about to be written: INVALID_INPUT if a bead gets larger
- * than limits.h allows. A repair may also copy the largest bead there can be.
+ * The same for a change that is about to be written: INVALID_INPUT if a bead gets larger than
+ * limits.h allows. A repair may also copy the largest bead there can be.
  */
 enum apply_writer { APPLY_COMMAND, APPLY_REPAIR };
 enum err apply_write(struct call *c, struct cache *cache, const struct state *change,

@@ -66,13 +66,11 @@ static int64_t collect_before(struct call *c)
 enum err courier_sync(struct call *c, struct beads *b, const struct sync_ask *ask,
 		      struct str *reply)
 {
-	struct helper h = {
-		.words = { "sync", arena_cstr(&c->mem, b->repo.common), "--timeout-ms",
-			   arena_fmt(&c->mem, "%lld", (long long)ask->timeout_ms).p,
-			   "--collect-before-ms",
-			   arena_fmt(&c->mem, "%lld", (long long)collect_before(c)).p },
-		.timeout_ms = ask->timeout_ms
-	};
+	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.common), "--timeout-ms",
+				       arena_fmt(&c->mem, "%lld", (long long)ask->timeout_ms).p,
+				       "--collect-before-ms",
+				       arena_fmt(&c->mem, "%lld", (long long)collect_before(c)).p },
+			    .timeout_ms = ask->timeout_ms };
 	size_t n = 6;
 	enum err e;
 
@@ -122,8 +120,7 @@ bool courier_there(struct call *c, const struct beads *b)
 
 void courier_call(struct call *c, const struct beads *b)
 {
-	const char *argv[] = { NULL, "courier", arena_cstr(&c->mem, b->repo.common),
-			       NULL };
+	const char *argv[] = { NULL, "courier", arena_cstr(&c->mem, b->repo.common), NULL };
 	enum err before = c->code;
 	struct sync_state known;
 	int64_t now;
@@ -230,8 +227,7 @@ static void autosync_serve(struct courier *k)
 			continue;
 		autosync_changed(k); /* what the sync itself wrote is no news */
 		if (!autosync_waiting(k)) {
-			moment_sleep(k->interval_ms < LINGER_MS ? k->interval_ms :
-								  LINGER_MS);
+			moment_sleep(k->interval_ms < LINGER_MS ? k->interval_ms : LINGER_MS);
 			if (autosync_changed(k))
 				wait_for_quiet(k);
 		}
@@ -242,13 +238,11 @@ enum err courier_run(struct call *c, struct beads *b)
 {
 	struct courier k = { .start = c, .b = b };
 	struct lock lock = LOCK_NONE;
-	enum err e =
-		config_duration(c, b->home, CONFIG_SYNC_PUSH_INTERVAL, &k.interval_ms);
+	enum err e = config_duration(c, b->home, CONFIG_SYNC_PUSH_INTERVAL, &k.interval_ms);
 
 	autosync_changed(&k);
 	/* whoever writes between our last look and the end of the lock found us there */
-	while (!e && !courier_there(c, b) &&
-	       !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
+	while (!e && !courier_there(c, b) && !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
 		autosync_serve(&k);
 		lock_drop(&lock);
 		if (!autosync_changed(&k))

@@ -5,8 +5,8 @@
 #include "beads/sync_state.h"
 
 /*
- * When syncs happen. Whoever asks for one waits for it; after a change one happens by
- * itself, in a process that nobody waits for and that ends when there is nothing to do.
+ * When syncs happen. Whoever asks for one waits for it; after a change one happens by itself, in
+ * a process that nobody waits for and that ends when there is nothing to do.
  */
 
 /* The ref that says where a remote was last seen begins so; its name follows. */
@@ -23,8 +23,8 @@ enum err courier_sync(struct call *c, struct beads *b, const struct sync_ask *as
 		      struct str *reply);
 
 /*
- * After a change: starts the process, unless it is there already or is not wanted. It
- * never fails, and costs nothing while one is there.
+ * After a change: starts the process, unless it is there already or is not wanted. It never
+ * fails, and costs nothing while one is there.
  */
 void courier_call(struct call *c, const struct beads *b);
 

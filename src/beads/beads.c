@@ -31,8 +31,7 @@ struct str beads_path(struct call *c, const struct beads *b, const char *name)
 /* Where to look from: where the user stands, or the folder that was named. */
 static enum err beads_start(struct call *c, struct str *dir)
 {
-	struct str named =
-		c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
+	struct str named = c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 
 	if (str_is(path_name(named), ".beads")) /* other tools keep theirs in there */
 		named = path_parent(named);
@@ -41,8 +40,7 @@ static enum err beads_start(struct call *c, struct str *dir)
 		return file_fail(c, "look at", named);
 	if (dir->p && file_is_dir(&c->mem, *dir))
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
-		  STR_ARG(named));
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory", STR_ARG(named));
 	return call_step(c, "Give --dir (or BEADS_DIR) a folder of a Git repository.");
 }
 
@@ -56,8 +54,7 @@ enum err beads_home(struct call *c, struct beads *out)
 		return e;
 	if (!out->repo.common.p)
 		return call_fail(c, ERR_NOT_A_REPOSITORY,
-				 "'" STR_FMT "' is not inside a Git repository",
-				 STR_ARG(dir));
+				 "'" STR_FMT "' is not inside a Git repository", STR_ARG(dir));
 	out->home = path_join(&c->mem, out->repo.common, STR("abacus"));
 	if ((e = folder_check_git(c, out->repo.common)) ||
 	    (e = folder_check(c, out->home, FOLDER_READ)))
@@ -81,8 +78,7 @@ static enum err beads_not_initialized(struct call *c, const struct beads *b)
 /* --- the journal into the cache --- */
 
 /* What ids begin with, and the mark of that choice. */
-static void set_prefix(struct call *c, struct beads *b, struct str prefix,
-		       struct mark mark)
+static void set_prefix(struct call *c, struct beads *b, struct str prefix, struct mark mark)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -92,8 +88,7 @@ static void set_prefix(struct call *c, struct beads *b, struct str prefix,
 }
 
 /* The later choice counts, wherever it was made. */
-static void beads_choose_prefix(struct call *c, struct beads *b,
-				const struct state *change)
+static void beads_choose_prefix(struct call *c, struct beads *b, const struct state *change)
 {
 	struct state *both = state_new(&c->mem);
 	struct value_error error;
@@ -129,8 +124,7 @@ static void set_clock(struct beads *b, struct stamp clock)
 
 static void beads_advance(struct call *c, struct beads *b, const struct state *change)
 {
-	struct stamp last = last_stamp(c, b),
-		     clock = state_clock(change, beads_horizon(c));
+	struct stamp last = last_stamp(c, b), clock = state_clock(change, beads_horizon(c));
 
 	int64_t latest = state_clock(change, INT64_MAX).ms;
 
@@ -210,8 +204,7 @@ static enum err beads_rebuild(struct call *c, struct beads *b, bool writable)
 
 	c->code = ERR_OK;
 	b->about = (struct cache_about){ 0 };
-	e = writable ? cache_create(c, path, &b->cache) :
-		       cache_create_private(c, &b->cache);
+	e = writable ? cache_create(c, path, &b->cache) : cache_create_private(c, &b->cache);
 	if (!e && !(e = beads_fill(c, b)))
 		e = cache_install(c, &b->cache, path);
 	if (e && b->cache.path.p && writable) {
@@ -237,8 +230,8 @@ static bool beads_unusable(enum err e)
 }
 
 /*
- * With the lock. If it is the journal that is damaged, this says so. Somebody may
- * remove the cache at any moment; if they go on doing so, one in memory has to do.
+ * With the lock. If it is the journal that is damaged, this says so. Somebody may remove the
+ * cache at any moment; if they go on doing so, one in memory has to do.
  */
 static enum err open_rebuilt(struct call *c, struct beads *b, enum cache_mode mode)
 {
@@ -254,8 +247,8 @@ static enum err open_rebuilt(struct call *c, struct beads *b, enum cache_mode mo
 }
 
 /*
- * With the lock. The cache knows whole records that the journal does not have any more.
- * It is only a guess, and is made anew; but what it knew is kept for whoever misses it.
+ * With the lock. The cache knows whole records that the journal does not have any more. It is
+ * only a guess, and is made anew; but what it knew is kept for whoever misses it.
  */
 static void keep_longer_cache(struct call *c, struct beads *b)
 {
@@ -265,13 +258,12 @@ static void keep_longer_cache(struct call *c, struct beads *b)
 	cache_close(&b->cache);
 	if (cache_set_aside(c, path, id_mint(&c->mem, "ahead", c->now_ms), &kept))
 		c->code = ERR_OK; /* the new one takes its place anyway */
-	call_warn(c,
-		  "'" STR_FMT
-		  "/journal.%lld' ends before byte %lld, up to which the cache knew it: "
-		  "records are missing at its end. The cache was made anew; the old one "
-		  "is kept as '" STR_FMT "'",
-		  STR_ARG(b->home), (long long)known.segment, (long long)known.offset,
-		  STR_ARG(kept));
+	call_warn(
+		c,
+		"'" STR_FMT
+		"/journal.%lld' ends before byte %lld, up to which the cache knew it: records are "
+		"missing at its end. The cache was made anew; the old one is kept as '" STR_FMT "'",
+		STR_ARG(b->home), (long long)known.segment, (long long)known.offset, STR_ARG(kept));
 }
 
 /* With the lock: a cache that is open for writing, and knows all of the journal. */
@@ -321,8 +313,8 @@ static enum err beads_mend(struct call *c, struct beads *b)
 }
 
 /*
- * Whoever has the lock has written a record, and is about to put it into the cache:
- * nobody was told of it yet, so it need not be seen. More than one: the cache is old.
+ * Whoever has the lock has written a record, and is about to put it into the cache: nobody was
+ * told of it yet, so it need not be seen. More than one: the cache is old.
  */
 static bool being_written(struct call *c, struct beads *b)
 {
@@ -353,8 +345,7 @@ static enum err fill_private(struct call *c, struct beads *b, struct state *all)
 {
 	enum err e;
 
-	if ((e = cache_create_private(c, &b->cache)) ||
-	    (e = apply_all(c, &b->cache, all)) ||
+	if ((e = cache_create_private(c, &b->cache)) || (e = apply_all(c, &b->cache, all)) ||
 	    (e = cache_install(c, &b->cache, b->cache.path)))
 		return e;
 	know_all(c, b, all);
@@ -392,9 +383,9 @@ static enum err open_damaged(struct call *c, struct beads *b)
 	b->damaged = true;
 	c->code = ERR_OK;
 	call_warn(c,
-		  STR_FMT ". This answer has what is published and what precedes the "
-			  "damage; writes are refused until 'bd repair --apply' has set "
-			  "the damaged file aside",
+		  STR_FMT
+		  ". This answer has what is published and what precedes the damage; writes are "
+		  "refused until 'bd repair --apply' has set the damaged file aside",
 		  STR_ARG(c->message));
 	return ERR_OK;
 }
@@ -422,10 +413,9 @@ static enum err beads_open_reader(struct call *c, struct beads *b, enum beads_mo
 }
 
 /*
- * A writer lets the journal grow before it touches the cache, and the cache's log
- * is not empty while it does: with neither seen before and after, the file was as
- * it is. Who only catches up writes to the cache alone, but then it was not the
- * same as the journal to begin with.
+ * A writer lets the journal grow before it touches the cache, and the cache's log is not empty
+ * while it does: with neither seen before and after, the file was as it is. Who only catches up
+ * writes to the cache alone, but then it was not the same as the journal to begin with.
  */
 bool beads_undisturbed(struct call *c, const struct beads *b)
 {
@@ -470,8 +460,8 @@ static enum err beads_open_writer(struct call *c, struct beads *b)
 
 static enum err beads_open_as(struct call *c, enum beads_mode mode, struct beads *out)
 {
-	enum err e = mode == BEADS_WRITE ? beads_open_writer(c, out) :
-					   beads_open_reader(c, out, mode);
+	enum err e =
+		mode == BEADS_WRITE ? beads_open_writer(c, out) : beads_open_reader(c, out, mode);
 
 	if (e)
 		beads_close(out);
@@ -495,18 +485,17 @@ bool beads_ref_here(struct call *c, const struct beads *b)
 static void warn_of_loss(struct call *c, const struct beads *b)
 {
 	if (sync_state_read(c, b->home).succeeded_ms)
-		c->warning =
-			arena_fmt(&c->mem,
-				  "the journal in '" STR_FMT
-				  "' is gone. The beads were read from the published "
-				  "commit; changes that were not published are lost.",
-				  STR_ARG(b->home));
+		c->warning = arena_fmt(&c->mem,
+				       "the journal in '" STR_FMT
+				       "' is gone. The beads were read from the published commit; "
+				       "changes that were not published are lost.",
+				       STR_ARG(b->home));
 }
 
 static enum err beads_adopt(struct call *c, struct beads *b)
 {
-	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.common),
-				       "--begin", "--no-pull", "--no-push" } };
+	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.common), "--begin",
+				       "--no-pull", "--no-push" } };
 	enum err e;
 
 	c->code = ERR_OK;
@@ -541,10 +530,8 @@ enum err beads_open_at(struct call *c, const struct when *when, struct beads *ou
 	struct str ref;
 	enum err e;
 
-	if ((e = beads_home(c, out)) ||
-	    (e = config_get(c, out->home, CONFIG_SYNC_REF, &ref)) ||
-	    (e = helper_read_at(c, out->repo.common, ref, when->ms, when->spec, false,
-				&files)) ||
+	if ((e = beads_home(c, out)) || (e = config_get(c, out->home, CONFIG_SYNC_REF, &ref)) ||
+	    (e = helper_read_at(c, out->repo.common, ref, when->ms, when->spec, false, &files)) ||
 	    (e = fill_then(c, out, &files))) {
 		beads_close(out);
 		return e;
@@ -593,15 +580,13 @@ static enum err at_the_end(struct call *c, struct str id)
 {
 	call_fail(c, ERR_INVALID_INPUT,
 		  "'" STR_FMT
-		  "' was last written at the end of time (%s): nothing can be "
-		  "written after that",
+		  "' was last written at the end of time (%s): nothing can be written after that",
 		  STR_ARG(id), moment_format(&c->mem, MOMENT_LAST).p);
-	return call_step(c, "'bd repair --stamps --apply' copies it to a new bead, and "
-			    "deletes this one.");
+	return call_step(
+		c, "'bd repair --stamps --apply' copies it to a new bead, and deletes this one.");
 }
 
-/* What can be said of a change alone; apply_write() looks at what becomes of its beads.
- */
+/* What can be said of a change alone; apply_write() looks at what becomes of its beads. */
 static enum err check_slot(struct call *c, const struct slot *slot)
 {
 	size_t labels = 0;
@@ -613,8 +598,7 @@ static enum err check_slot(struct call *c, const struct slot *slot)
 	bead_labels(&c->mem, slot->bead, &labels);
 	if (labels <= LIMIT_LABELS)
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT,
-		  "'" STR_FMT "' would have %zu labels; it may have %d",
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' would have %zu labels; it may have %d",
 		  STR_ARG(slot->id), labels, LIMIT_LABELS);
 	return call_step(c, "Leave out labels that nobody searches for.");
 }
@@ -628,8 +612,8 @@ enum err beads_put(struct call *c, struct beads *b, struct state *change)
 	for (size_t i = 0; i < change->slots.count; i++)
 		if ((e = check_slot(c, change->slots.entry[i].value)))
 			return e;
-	if ((e = apply_write(c, &b->cache, change,
-			     b->repairs ? APPLY_REPAIR : APPLY_COMMAND, &b->about.beads)))
+	if ((e = apply_write(c, &b->cache, change, b->repairs ? APPLY_REPAIR : APPLY_COMMAND,
+			     &b->about.beads)))
 		return e;
 	beads_choose_prefix(c, b, change);
 	state_add(b->change, change);
@@ -642,8 +626,8 @@ void beads_forget(struct beads *b)
 }
 
 /*
- * The record is in the journal before the cache says so: a crash between the two
- * leaves a record to catch up with. What fails before the end is taken back.
+ * The record is in the journal before the cache says so: a crash between the two leaves a record
+ * to catch up with. What fails before the end is taken back.
  */
 static enum err write_record(struct call *c, struct beads *b, int *fd)
 {
@@ -664,12 +648,10 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 		return e;
 	cuts = beads_cut_due(b, CUT_BY_WRITER) && beads_cut_alone(c, b);
 	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
-		c->code =
-			ERR_OK; /* the record counts; whoever comes next makes a cache */
+		c->code = ERR_OK; /* the record counts; whoever comes next makes a cache */
 		file_remove(c, b->cache.path);
 	}
-	if (cuts) /* the one before stays until then: whoever follows may not be at its
-		     end */
+	if (cuts) /* the one before stays until then: whoever follows may not be at its end */
 		journal_drop(c, b->home, b->about.place.segment - 1);
 	c->code = ERR_OK;
 	return ERR_OK;
@@ -705,8 +687,7 @@ enum err beads_commit(struct call *c, struct beads *b)
 
 /* --- after a sync --- */
 
-static enum err note_base(struct call *c, struct beads *b, struct record *r, bool cuts,
-			  int *fd)
+static enum err note_base(struct call *c, struct beads *b, struct record *r, bool cuts, int *fd)
 {
 	struct str json;
 	enum err e = r->whole ? ERR_OK : beads_apply(c, b, r);
@@ -719,8 +700,7 @@ static enum err note_base(struct call *c, struct beads *b, struct record *r, boo
 		e = journal_append(c, b->home, &b->about.place, json, fd);
 	if (e)
 		return e;
-	if (r->whole || cache_about_put(c, &b->cache, &b->about) ||
-	    cache_commit(c, &b->cache)) {
+	if (r->whole || cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
 		c->code = ERR_OK; /* as after a crash: the next one makes a cache */
 		cache_close(&b->cache);
 		e = file_remove(c, beads_path(c, b, "cache.db"));
@@ -743,8 +723,7 @@ enum err beads_rebase(struct call *c, struct beads *b, struct record *r)
 	return e;
 }
 
-enum err beads_restart(struct call *c, struct beads *b, struct record *r,
-		       struct state *pending)
+enum err beads_restart(struct call *c, struct beads *b, struct record *r, struct state *pending)
 {
 	AUTO_FD fd = -1;
 	enum err e = beads_cut(c, b, r, pending, &fd);

@@ -10,10 +10,10 @@ struct record;
 struct state;
 
 /*
- * The beads of one repository, opened for one command. The journal in the folder
- * `abacus` of the Git directory is the truth, the cache beside it answers questions.
- * A reader takes no lock and writes nothing. A writer has the lock, sees
- * every change before its own, and leaves one record, or none.
+ * The beads of one repository, opened for one command. The journal in the folder `abacus` of the
+ * Git directory is the truth, the cache beside it answers questions. A reader takes no lock and
+ * writes nothing. A writer has the lock, sees every change before its own, and leaves one record,
+ * or none.
  */
 struct beads {
 	struct repository repo;
@@ -26,9 +26,9 @@ struct beads {
 	int64_t lease_ms;       /* how long a claim lasts, for a writer */
 	bool writing, forgotten;
 	bool committing; /* what fails from here on is not tried again */
-	bool behind; /* for a reader: the journal has a record that it does not see yet */
-	bool damaged; /* the journal is: only what precedes the damage is read */
-	bool repairs; /* may copy any bead that can be read, however large */
+	bool behind;     /* for a reader: the journal has a record that it does not see yet */
+	bool damaged;    /* the journal is: only what precedes the damage is read */
+	bool repairs;    /* may copy any bead that can be read, however large */
 };
 
 enum beads_mode {
@@ -38,9 +38,9 @@ enum beads_mode {
 };
 
 /*
- * NOT_A_REPOSITORY; NOT_INITIALIZED, with what to do. A writer of a damaged journal is
- * refused (JOURNAL_LOST). A reader goes on, with a warning, from the published commit and
- * what precedes the damage; if that is nothing, it is refused too.
+ * NOT_A_REPOSITORY; NOT_INITIALIZED, with what to do. A writer of a damaged journal is refused
+ * (JOURNAL_LOST). A reader goes on, with a warning, from the published commit and what precedes
+ * the damage; if that is nothing, it is refused too.
  */
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out);
 void beads_close(struct beads *b); /* without a commit: nothing was written */
@@ -55,15 +55,15 @@ struct when {
 enum err beads_open_at(struct call *c, const struct when *when, struct beads *out);
 
 /*
- * Nobody has written since it was opened, as far as that matters to what was read.
- * If not, the answer is thrown away and asked for again, with BEADS_READ.
+ * Nobody has written since it was opened, as far as that matters to what was read. If not, the
+ * answer is thrown away and asked for again, with BEADS_READ.
  */
 bool beads_undisturbed(struct call *c, const struct beads *b);
 
 /*
- * Is a record of the journal on its way into the cache? Then `known` is up to where
- * readers see the journal: whoever tells others of records tells of those before. `b` is
- * that of beads_home().
+ * Is a record of the journal on its way into the cache? Then `known` is up to where readers see
+ * the journal: whoever tells others of records tells of those before. `b` is that of
+ * beads_home().
  */
 bool beads_being_written(struct call *c, struct beads *b, struct journal_place *known);
 
@@ -80,8 +80,8 @@ enum err beads_open_new(struct call *c, struct beads *out);
 struct mark beads_mark(struct call *c, const struct beads *b);
 
 /*
- * The same, but also later than a mark that the clock does not follow: what is written to
- * a bead has to win over what is known of that bead. `stamp_end`: there is no later one.
+ * The same, but also later than a mark that the clock does not follow: what is written to a bead
+ * has to win over what is known of that bead. `stamp_end`: there is no later one.
  */
 struct mark beads_mark_after(struct call *c, const struct beads *b, struct mark known);
 
@@ -118,17 +118,13 @@ enum err beads_since(struct call *c, struct beads *b, const struct record *base,
 		     struct state **out);
 
 /*
- * For a writer: `r` names a commit that is the base from now on, and tells what is new
- * in it. Shortens the journal where that is worth it.
+ * For a writer: `r` names a commit that is the base from now on, and tells what is new in it.
+ * Shortens the journal where that is worth it.
  */
 enum err beads_rebase(struct call *c, struct beads *b, struct record *r);
 
-/*
- * The same, and `pending` replaces what was written and is in no commit yet. Receipts
- * stay.
- */
-enum err beads_restart(struct call *c, struct beads *b, struct record *r,
-		       struct state *pending);
+/* The same, and `pending` replaces what was written and is in no commit yet. Receipts stay. */
+enum err beads_restart(struct call *c, struct beads *b, struct record *r, struct state *pending);
 
 /* The cache could not be used: the next one to open it makes it anew. */
 enum err beads_distrust(struct call *c, struct beads *b);

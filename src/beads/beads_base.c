@@ -1,8 +1,8 @@
 /*
- * The published commit from which the state of a store is made. The journal's last base
- * record names it. A journal that was cut short, by an accident or by somebody, has an
- * older base record or none, and yet the ref still has what was published. So the commit
- * of the ref is read where it goes on from the base.
+ * The published commit from which the state of a store is made. The journal's last base record
+ * names it. A journal that was cut short, by an accident or by somebody, has an older base record
+ * or none, and yet the ref still has what was published. So the commit of the ref is read where
+ * it goes on from the base.
  */
 #include "beads/beads_parts.h"
 #include "beads/config.h"
@@ -12,8 +12,8 @@
 #include "beads/repair/validate.h"
 
 /* Whether joining the commit to what the journal knows changes anything. */
-static enum err has_news(struct call *c, const struct replay *replay,
-			 const struct snapshot *commit, bool *news)
+static enum err has_news(struct call *c, const struct replay *replay, const struct snapshot *commit,
+			 bool *news)
 {
 	struct state *known = state_new(&c->mem);
 	struct snapshot files, before, after;
@@ -38,10 +38,9 @@ static void beads_base_warn(struct call *c, struct str ref, struct str commit)
 {
 	c->warning = arena_fmt(&c->mem,
 			       "the journal does not reach commit %.10s of '" STR_FMT
-			       "': its last records are missing, or the ref was moved. "
-			       "What is published is shown; changes that were not "
-			       "published may be lost. Run 'bd sync' to go on from that "
-			       "commit.",
+			       "': its last records are missing, or the ref was moved. What is "
+			       "published is shown; changes that were not published may be lost. "
+			       "Run 'bd sync' to go on from that commit.",
 			       commit.p, STR_ARG(ref));
 }
 
@@ -69,8 +68,8 @@ enum err base_read(struct call *c, const struct replay *replay, struct snapshot 
 
 	*out = (struct snapshot){ 0 };
 	/* a journal without records is that of a store that begins now, or is damaged */
-	if (e || (!base.p && ((!replay->oldest && !replay->lenient) ||
-			      !place_has_ref(c, &b->repo, ref))))
+	if (e || (!base.p &&
+		  ((!replay->oldest && !replay->lenient) || !place_has_ref(c, &b->repo, ref))))
 		return e;
 	e = read_tip(c, replay, ref, out, &news);
 	if (!e && news && !replay->lenient)

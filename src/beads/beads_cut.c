@@ -1,7 +1,7 @@
 /*
- * The journal, cut. It begins anew with what no commit has yet, joined to one record, and
- * the base; receipts go to a database of their own. Whoever writes does that once the
- * journal has grown enough, and so does a sync.
+ * The journal, cut. It begins anew with what no commit has yet, joined to one record, and the
+ * base; receipts go to a database of their own. Whoever writes does that once the journal has
+ * grown enough, and so does a sync.
  */
 #include "base/system/file.h"
 #include "base/system/spawn.h"
@@ -18,14 +18,12 @@ enum err beads_encode_record(struct call *c, const struct record *r, struct str 
 	return record_decode(*json, &again, &why) ?
 		       ERR_OK :
 		       call_fail(c, ERR_INVALID_INPUT,
-				 "this change could not be read back: " STR_FMT,
-				 STR_ARG(why));
+				 "this change could not be read back: " STR_FMT, STR_ARG(why));
 }
 
 /* --- receipts --- */
 
-static enum err open_receipts(struct call *c, struct beads *b, bool write,
-			      struct receipt_db *out)
+static enum err open_receipts(struct call *c, struct beads *b, bool write, struct receipt_db *out)
 {
 	struct str path = beads_path(c, b, "receipts.db"), aside;
 	enum err e = receipt_db_open(c, path, write, out);
@@ -35,10 +33,9 @@ static enum err open_receipts(struct call *c, struct beads *b, bool write,
 	aside = arena_fmt(&c->mem, STR_FMT ".damaged", STR_ARG(path));
 	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is damaged", STR_ARG(path));
 	return call_step(c,
-			 "Move it away, 'mv " STR_FMT " " STR_FMT "': then requests of "
-			 "before are not recognised when they are repeated.",
-			 STR_ARG(spawn_word(&c->mem, path)),
-			 STR_ARG(spawn_word(&c->mem, aside)));
+			 "Move it away, 'mv " STR_FMT " " STR_FMT
+			 "': then requests of before are not recognised when they are repeated.",
+			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, aside)));
 }
 
 enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)
@@ -61,8 +58,7 @@ struct cutting {
 	struct receipt_db receipts;
 };
 
-static enum err put_away_receipts(struct call *c, struct cutting *k,
-				  const struct record *r)
+static enum err put_away_receipts(struct call *c, struct cutting *k, const struct record *r)
 {
 	enum err e = ERR_OK;
 
@@ -106,11 +102,11 @@ static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
 }
 
 /*
- * What no commit has yet, joined to one record, and the base, in a segment of their own.
- * The base comes last: a segment that was written in part replaces nothing.
+ * What no commit has yet, joined to one record, and the base, in a segment of their own. The base
+ * comes last: a segment that was written in part replaces nothing.
  */
-enum err beads_cut(struct call *c, struct beads *b, struct record *r,
-		   struct state *instead, int *fd)
+enum err beads_cut(struct call *c, struct beads *b, struct record *r, struct state *instead,
+		   int *fd)
 {
 	struct cutting k = { .replay = { .b = b, .base = *r } };
 	struct record rest = { 0 };
@@ -126,8 +122,7 @@ enum err beads_cut(struct call *c, struct beads *b, struct record *r,
 	r->segment = b->about.place.segment + 1; /* all that is not after it */
 	r->offset = 0;
 	r->anew = !r->base.p;
-	if (!record_empty(rest.change) &&
-	    (e = beads_encode_record(c, &rest, &json[count++])))
+	if (!record_empty(rest.change) && (e = beads_encode_record(c, &rest, &json[count++])))
 		return e;
 	if ((e = beads_encode_record(c, r, &json[count++])) ||
 	    (e = journal_restart(c, b->home, &b->about.place, json, count, fd)))
@@ -142,8 +137,7 @@ bool beads_cut_due(const struct beads *b, int64_t bytes)
 	enum { SEGMENT = 8 * 1024 * 1024 };
 	const struct cache_about *at = &b->about;
 	int64_t first = at->cut_segment ? at->cut_segment : 1; /* it never was cut */
-	int64_t grown =
-		(at->place.segment - first) * SEGMENT + at->place.offset - at->cut_offset;
+	int64_t grown = (at->place.segment - first) * SEGMENT + at->place.offset - at->cut_offset;
 
 	return grown > bytes && grown > 2 * at->cut_offset;
 }
@@ -165,8 +159,8 @@ static enum err current_base(struct call *c, struct beads *b, struct record *out
 }
 
 /*
- * A journal that no sync cuts would grow for ever. Whatever goes wrong, the command is
- * done: the next one tries again. True: the segments before are not needed any more.
+ * A journal that no sync cuts would grow for ever. Whatever goes wrong, the command is done: the
+ * next one tries again. True: the segments before are not needed any more.
  */
 bool beads_cut_alone(struct call *c, struct beads *b)
 {
@@ -175,8 +169,7 @@ bool beads_cut_alone(struct call *c, struct beads *b)
 	AUTO_FD fd = -1;
 	enum err e;
 
-	if (!(e = current_base(&aside, b, &r)) &&
-	    !(e = beads_cut(&aside, b, &r, NULL, &fd)))
+	if (!(e = current_base(&aside, b, &r)) && !(e = beads_cut(&aside, b, &r, NULL, &fd)))
 		e = journal_sync(&aside, b->home, fd);
 	c->mem = aside.mem;
 	return !e;

@@ -14,8 +14,8 @@ struct str beads_path(struct call *c, const struct beads *b, const char *name);
 int64_t beads_horizon(const struct call *c);
 
 /* JOURNAL_LOST: this record cannot be read, and why. */
-enum err beads_not_a_record(struct call *c, const struct beads *b,
-			    const struct journal_record *r, struct str why);
+enum err beads_not_a_record(struct call *c, const struct beads *b, const struct journal_record *r,
+			    struct str why);
 enum err beads_put_receipts(struct call *c, struct cache *cache, const struct record *r);
 
 /* --- beads_replay.c: the truth, a commit and what was written since --- */
@@ -33,17 +33,17 @@ struct replay {
 };
 
 /*
- * Reads the journal: which commit is the base, and what was written after it. With
- * `lenient`, damage ends it: what precedes it is what there is.
+ * Reads the journal: which commit is the base, and what was written after it. With `lenient`,
+ * damage ends it: what precedes it is what there is.
  */
 enum err replay_all(struct call *c, struct replay *replay);
 
 /* --- beads_base.c --- */
 
 /*
- * The files of the commit that the replay's base names, or of the one that the ref is at
- * where the journal does not reach that any more: a warning tells which changes may be
- * lost then. Without files (`commit` is absent), nothing was published.
+ * The files of the commit that the replay's base names, or of the one that the ref is at where
+ * the journal does not reach that any more: a warning tells which changes may be lost then.
+ * Without files (`commit` is absent), nothing was published.
  */
 enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out);
 
@@ -51,8 +51,8 @@ enum err base_read(struct call *c, const struct replay *replay, struct snapshot 
 enum err replay_join(struct call *c, struct replay *replay, struct state **out);
 
 /* For a visit of the journal: a record, until the next; is it in the base? */
-enum err replay_decode(struct call *c, struct replay *replay,
-		       const struct journal_record *r, struct record *out);
+enum err replay_decode(struct call *c, struct replay *replay, const struct journal_record *r,
+		       struct record *out);
 bool replay_has(const struct replay *replay, const struct journal_record *r);
 void replay_add(struct call *c, struct replay *replay, const struct record *r);
 enum err replay_find_base(struct call *c, const struct journal_record *r, void *arg);
@@ -60,31 +60,29 @@ enum err replay_find_base(struct call *c, const struct journal_record *r, void *
 /* --- repair.c --- */
 
 /*
- * Gives beads whose first record is lost what every bead has, so that they can be shown;
- * what was added is returned. `told` (or NULL) is called with the id of each.
+ * Gives beads whose first record is lost what every bead has, so that they can be shown; what was
+ * added is returned. `told` (or NULL) is called with the id of each.
  */
 typedef void repair_tell(void *arg, struct str id);
-struct state *repair_complete(struct call *c, struct state *all, repair_tell *told,
-			      void *arg);
+struct state *repair_complete(struct call *c, struct state *all, repair_tell *told, void *arg);
 
 /* --- beads_cut.c --- */
 
 /* The text of a record, as the journal's reader will understand it. */
 enum err beads_encode_record(struct call *c, const struct record *r, struct str *json);
 
-/* Has the journal grown by so many bytes since it was cut last, and by twice what it
- * began with? A sync cuts sooner than a writer, whom others wait for. */
+/* Has the journal grown by so many bytes since it was cut last, and by twice what it began with?
+ * A sync cuts sooner than a writer, whom others wait for. */
 enum { CUT_BY_SYNC = 256 << 10, CUT_BY_WRITER = 1 << 20 };
 bool beads_cut_due(const struct beads *b, int64_t bytes);
 
-/* Begins the journal anew with this base; its receipts go to their database. The segments
- * before are needed until the new one is on the medium. `instead` (or NULL) is to stand
- * for all that no commit has. */
-enum err beads_cut(struct call *c, struct beads *b, struct record *r,
-		   struct state *instead, int *fd);
+/* Begins the journal anew with this base; its receipts go to their database. The segments before
+ * are needed until the new one is on the medium. `instead` (or NULL) is to stand for all that no
+ * commit has. */
+enum err beads_cut(struct call *c, struct beads *b, struct record *r, struct state *instead,
+		   int *fd);
 
-/* The same with the base that the journal has, on the medium; false: it stays as it is.
- */
+/* The same with the base that the journal has, on the medium; false: it stays as it is. */
 bool beads_cut_alone(struct call *c, struct beads *b);
 
 #endif

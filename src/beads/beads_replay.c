@@ -2,29 +2,27 @@
 #include "beads/model/snapshot.h"
 #include "beads/model/state.h"
 
-enum err beads_not_a_record(struct call *c, const struct beads *b,
-			    const struct journal_record *r, struct str why)
+enum err beads_not_a_record(struct call *c, const struct beads *b, const struct journal_record *r,
+			    struct str why)
 {
-	call_fail(c, ERR_JOURNAL_LOST,
-		  "'" STR_FMT
-		  "/journal.%lld' has a record at byte %lld that this program "
-		  "cannot read: " STR_FMT,
-		  STR_ARG(b->home), (long long)r->segment, (long long)r->offset,
-		  STR_ARG(why));
-	return call_remedy(c, "Look whether a later version wrote it, and keep a copy of "
-			      "that folder");
+	call_fail(
+		c, ERR_JOURNAL_LOST,
+		"'" STR_FMT
+		"/journal.%lld' has a record at byte %lld that this program cannot read: " STR_FMT,
+		STR_ARG(b->home), (long long)r->segment, (long long)r->offset, STR_ARG(why));
+	return call_remedy(c,
+			   "Look whether a later version wrote it, and keep a copy of that folder");
 }
 
-enum err replay_decode(struct call *c, struct replay *replay,
-		       const struct journal_record *r, struct record *out)
+enum err replay_decode(struct call *c, struct replay *replay, const struct journal_record *r,
+		       struct record *out)
 {
 	struct str why;
 
 	arena_reset(&replay->scratch);
 	*out = (struct record){ .change = state_new(&replay->scratch) };
-	return record_decode(r->json, out, &why) ?
-		       ERR_OK :
-		       beads_not_a_record(c, replay->b, r, why);
+	return record_decode(r->json, out, &why) ? ERR_OK :
+						   beads_not_a_record(c, replay->b, r, why);
 }
 
 enum err replay_find_base(struct call *c, const struct journal_record *r, void *arg)
@@ -40,9 +38,8 @@ enum err replay_find_base(struct call *c, const struct journal_record *r, void *
 	if ((e = replay_decode(c, replay, r, &record)))
 		return e;
 	if (!replay->cut.segment && record.segment == r->segment && !record.offset)
-		replay->cut = (struct journal_place){
-			.segment = r->segment, .offset = r->offset + (int64_t)r->json.n
-		};
+		replay->cut = (struct journal_place){ .segment = r->segment,
+						      .offset = r->offset + (int64_t)r->json.n };
 	record.base = arena_copy(&c->mem, record.base);
 	record.change = NULL;
 	record.receipt_count = 0;
@@ -63,9 +60,8 @@ void replay_add(struct call *c, struct replay *replay, const struct record *r)
 {
 	replay->count += r->joined ? r->joined : 1;
 	if (!replay->oldest_ms) /* a first prefix has no time */
-		replay->oldest_ms = r->joined ?
-					    r->since_ms :
-					    state_clock(r->change, beads_horizon(c)).ms;
+		replay->oldest_ms =
+			r->joined ? r->since_ms : state_clock(r->change, beads_horizon(c)).ms;
 	state_add(replay->since, r->change);
 }
 
@@ -86,8 +82,8 @@ static enum err replay_record(struct call *c, const struct journal_record *r, vo
 }
 
 /* From the beginning to the end, or to the damage. */
-static enum err replay_each(struct call *c, struct replay *replay,
-			    struct journal_place *place, journal_visit *visit)
+static enum err replay_each(struct call *c, struct replay *replay, struct journal_place *place,
+			    journal_visit *visit)
 {
 	enum err e = journal_each(c, replay->b->home, place, visit, replay);
 
@@ -107,8 +103,7 @@ enum err replay_all(struct call *c, struct replay *replay)
 	replay->since = state_new(&c->mem);
 	e = replay_each(c, replay, &place, replay_find_base);
 	/* what a commit does not have may only be in files that are there */
-	if (!e && !replay->lenient && replay->oldest > 1 &&
-	    replay->base.segment < replay->oldest)
+	if (!e && !replay->lenient && replay->oldest > 1 && replay->base.segment < replay->oldest)
 		e = journal_missing(c, b->home, replay->oldest - 1);
 	if (!e)
 		e = replay_each(c, replay, &again, replay_record);
@@ -160,8 +155,7 @@ enum err beads_pending(struct call *c, struct beads *b, struct pending *out)
 	return e;
 }
 
-enum err beads_since(struct call *c, struct beads *b, const struct record *base,
-		     struct state **out)
+enum err beads_since(struct call *c, struct beads *b, const struct record *base, struct state **out)
 {
 	struct replay replay = { .b = b, .base = *base, .since = state_new(&c->mem) };
 	struct journal_place place = { 0 };

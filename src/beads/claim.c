@@ -35,8 +35,7 @@ static struct str claim_about(const struct edit *e, const struct stamp *epoch)
 	json_object(&j);
 	json_put_str(&j, "id", e->row->id);
 	json_put_str(&j, "holder", claim_holder(e));
-	json_put_str(&j, "expires",
-		     end ? moment_format(&e->c->mem, end) : (struct str){ 0 });
+	json_put_str(&j, "expires", end ? moment_format(&e->c->mem, end) : (struct str){ 0 });
 	if (epoch) {
 		json_key(&j, STR("epoch"));
 		stamp_encode(&j, *epoch);
@@ -49,9 +48,7 @@ static struct str claim_until(const struct edit *e)
 {
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
 
-	return end ? arena_fmt(&e->c->mem, " until %s",
-			       moment_format(&e->c->mem, end).p) :
-		     STR("");
+	return end ? arena_fmt(&e->c->mem, " until %s", moment_format(&e->c->mem, end).p) : STR("");
 }
 
 static enum err held_by_another(struct edit *e)
@@ -72,9 +69,8 @@ enum err claim_permit(struct edit *e)
 	if (e->force || !claim_is_anothers(e))
 		return ERR_OK;
 	held_by_another(e);
-	return call_step(e->c,
-			 "Take another bead: 'bd ready --claim'. A person can overrule "
-			 "the claim with --force.");
+	return call_step(e->c, "Take another bead: 'bd ready --claim'. A person can overrule the "
+			       "claim with --force.");
 }
 
 static void set_end(struct edit *e, int64_t lease_ms)
@@ -85,8 +81,7 @@ static void set_end(struct edit *e, int64_t lease_ms)
 enum err claim_take(struct edit *e, int64_t lease_ms)
 {
 	if (bead_status(&e->now) == BEAD_CLOSED)
-		return call_fail(e->c, ERR_CLOSED, "'" STR_FMT "' is closed",
-				 STR_ARG(e->row->id));
+		return call_fail(e->c, ERR_CLOSED, "'" STR_FMT "' is closed", STR_ARG(e->row->id));
 	if (claim_held(e) && !claim_mine(e))
 		return held_by_another(e);
 	if (!claim_mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS ||
@@ -104,8 +99,7 @@ static enum err not_yours(struct edit *e)
 	struct str name = claim_holder(e);
 
 	if (name.p)
-		call_fail(e->c, ERR_NOT_CLAIMED,
-			  "'" STR_FMT "' is not yours: " STR_FMT " has it%s",
+		call_fail(e->c, ERR_NOT_CLAIMED, "'" STR_FMT "' is not yours: " STR_FMT " has it%s",
 			  STR_ARG(e->row->id), STR_ARG(name), claim_until(e).p);
 	else
 		call_fail(e->c, ERR_NOT_CLAIMED, "nobody has claimed '" STR_FMT "'",
@@ -161,12 +155,10 @@ enum err claim_check(struct edit *e, struct stamp epoch)
 {
 	struct stamp now = bead_stamp(&e->now, MEMBER_ASSIGNEE_AT);
 
-	if (e->now.member[MEMBER_ASSIGNEE_AT].p && !stamp_cmp(now, epoch) &&
-	    claim_mine(e))
+	if (e->now.member[MEMBER_ASSIGNEE_AT].p && !stamp_cmp(now, epoch) && claim_mine(e))
 		return ERR_OK;
 	call_fail(e->c, ERR_STALE_CLAIM,
-		  "the claim [%" PRId64 ",%" PRId64 "] on '" STR_FMT
-		  "' is over%s" STR_FMT,
+		  "the claim [%" PRId64 ",%" PRId64 "] on '" STR_FMT "' is over%s" STR_FMT,
 		  epoch.ms, epoch.n, STR_ARG(e->row->id),
 		  claim_holder(e).p ? ": it is held by " : "", STR_ARG(claim_holder(e)));
 	return call_detail(e->c, claim_about(e, &epoch));

@@ -35,8 +35,8 @@ static bool size_parse(struct str value, int64_t *bytes)
 	static const char units[] = "kmg";
 	const char *unit = value.n ? strchr(units, value.p[value.n - 1] | 0x20) : NULL;
 
-	if (!unit || !*unit || !number_int(str_head(value, value.n - 1), bytes) ||
-	    *bytes < 1 || *bytes > 1 << 20)
+	if (!unit || !*unit || !number_int(str_head(value, value.n - 1), bytes) || *bytes < 1 ||
+	    *bytes > 1 << 20)
 		return false;
 	*bytes <<= 10 * (unit - units + 1);
 	return true;
@@ -52,25 +52,21 @@ static bool is_size(struct str value)
 /* What Git takes as a ref, near enough, and none that is the user's own. */
 static bool is_ref(struct str value)
 {
-	static const char *const theirs[] = { "refs/heads/", "refs/tags/",
-					      "refs/remotes/", "refs/notes/",
-					      "refs/stash" };
+	static const char *const theirs[] = { "refs/heads/", "refs/tags/", "refs/remotes/",
+					      "refs/notes/", "refs/stash" };
 
 	for (size_t i = 0; i < value.n; i++)
-		if ((unsigned char)value.p[i] <= ' ' ||
-		    strchr("~^:?*[\\\x7f", value.p[i]))
+		if ((unsigned char)value.p[i] <= ' ' || strchr("~^:?*[\\\x7f", value.p[i]))
 			return false;
 	for (size_t i = 0; i + 1 < value.n; i++)
-		if ((value.p[i] == '.' || value.p[i] == '/') &&
-		    value.p[i + 1] == value.p[i])
+		if ((value.p[i] == '.' || value.p[i] == '/') && value.p[i + 1] == value.p[i])
 			return false;
 	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
 		if (str_starts(value, str_of(theirs[i])) &&
 		    !str_is(value, "refs/heads/beads/store"))
 			return false;
-	return str_starts(value, STR("refs/")) && value.n > 5 &&
-	       value.p[value.n - 1] != '/' && value.p[value.n - 1] != '.' &&
-	       !str_ends(value, STR(".lock"));
+	return str_starts(value, STR("refs/")) && value.n > 5 && value.p[value.n - 1] != '/' &&
+	       value.p[value.n - 1] != '.' && !str_ends(value, STR(".lock"));
 }
 
 /* Not an address: that may have a password, and Git has a place for those. */
@@ -86,8 +82,8 @@ static const struct rule {
 	const char *help, *otherwise, *want;
 	bool (*fits)(struct str value);
 } rules[] = {
-	[CONFIG_CLAIM_LEASE] = { "how long a claim lasts", "1h",
-				 "a duration such as 30m or 2h", is_duration },
+	[CONFIG_CLAIM_LEASE] = { "how long a claim lasts", "1h", "a duration such as 30m or 2h",
+				 is_duration },
 	[CONFIG_SYNC_AUTO] = { "publish by itself after changes", "true", "true or false",
 			       is_yes_or_no },
 	[CONFIG_SYNC_MAX_FILE] = { "the largest file of a commit that is read", "256m",
@@ -96,8 +92,8 @@ static const struct rule {
 					"a duration such as 5s or 1m", is_duration },
 	[CONFIG_SYNC_REF] = { "the Git ref to publish to", "refs/beads/store",
 			      "a ref such as refs/beads/store", is_ref },
-	[CONFIG_SYNC_REMOTE] = { "the Git remote to publish to", "origin",
-				 "the name of a remote", is_remote },
+	[CONFIG_SYNC_REMOTE] = { "the Git remote to publish to", "origin", "the name of a remote",
+				 is_remote },
 };
 
 const char *config_help(enum config_key key)
@@ -128,8 +124,7 @@ static struct str config_key_of(struct str line, struct str *value)
 	return str_trim(key);
 }
 
-enum err config_find(struct call *c, struct str home, enum config_key key,
-		     struct str *out)
+enum err config_find(struct call *c, struct str home, enum config_key key, struct str *out)
 {
 	struct str text, line, value, name;
 	enum err e = file_own_read(c, config_path_of(c, home), &text);
@@ -137,8 +132,7 @@ enum err config_find(struct call *c, struct str home, enum config_key key,
 	*out = (struct str){ 0 };
 	while (!e && str_next(&text, '\n', &line)) {
 		name = config_key_of(line, &value);
-		if (name.p && str_is(name, names_word(&config_keys, key)) &&
-		    rules[key].fits(value))
+		if (name.p && str_is(name, names_word(&config_keys, key)) && rules[key].fits(value))
 			*out = value;
 	}
 	return e;
@@ -153,8 +147,7 @@ enum err config_get(struct call *c, struct str home, enum config_key key, struct
 	return e;
 }
 
-enum err config_duration(struct call *c, struct str home, enum config_key key,
-			 int64_t *ms)
+enum err config_duration(struct call *c, struct str home, enum config_key key, int64_t *ms)
 {
 	struct str text;
 	enum err e = config_get(c, home, key, &text);
@@ -182,8 +175,7 @@ enum err config_check(struct call *c, enum config_key key, struct str value)
 }
 
 /* Every other line stays as it is, but for empty ones. */
-enum err config_put(struct call *c, struct str home, enum config_key key,
-		    struct str value)
+enum err config_put(struct call *c, struct str home, enum config_key key, struct str value)
 {
 	struct buf out = { .mem = &c->mem };
 	struct str text, line, old, name;
@@ -201,8 +193,7 @@ enum err config_put(struct call *c, struct str home, enum config_key key,
 		buf_fmt(&out, STR_FMT "\n", STR_ARG(line));
 	}
 	if (value.p)
-		buf_fmt(&out, "%s = " STR_FMT "\n", names_word(&config_keys, key),
-			STR_ARG(value));
+		buf_fmt(&out, "%s = " STR_FMT "\n", names_word(&config_keys, key), STR_ARG(value));
 	if (!(e = file_own_replace(c, config_path_of(c, home), buf_str(&out), 0600)))
 		call_stored(c, STORED_PART);
 	return e;

@@ -28,18 +28,14 @@ enum err config_find(struct call *c, struct str home, enum config_key key,
 		     struct str *out); /* absent: not set */
 
 /* As it is set, or what it is otherwise. */
-enum err config_get(struct call *c, struct str home, enum config_key key,
-		    struct str *out);
-enum err config_duration(struct call *c, struct str home, enum config_key key,
-			 int64_t *ms);
+enum err config_get(struct call *c, struct str home, enum config_key key, struct str *out);
+enum err config_duration(struct call *c, struct str home, enum config_key key, int64_t *ms);
 
-enum err config_size(struct call *c, struct str home, enum config_key key,
-		     int64_t *bytes);
+enum err config_size(struct call *c, struct str home, enum config_key key, int64_t *bytes);
 
 enum err config_check(struct call *c, enum config_key key, struct str value);
 
 /* Checks the value; an absent one takes the setting back. With the writer's lock. */
-enum err config_put(struct call *c, struct str home, enum config_key key,
-		    struct str value);
+enum err config_put(struct call *c, struct str home, enum config_key key, struct str value);
 
 #endif

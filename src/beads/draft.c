@@ -27,8 +27,7 @@ enum err draft_need_text(struct call *c, struct draft *d, struct str text)
 		rest = text;
 	if (kind < 0)
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "'" STR_FMT
-				 "' is no kind of dependency; there are blocks, "
+				 "'" STR_FMT "' is no kind of dependency; there are blocks, "
 				 "parent, related, discovered_from",
 				 STR_ARG(word));
 	if (!bead_id_valid(rest))
@@ -50,8 +49,8 @@ static enum err choose_id(struct call *c, struct beads *b, const struct state *c
 		return find_free_id(c, b, change, &d->id);
 	if (d->id.n > ID_CHOSEN_MOST)
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "the id has %zu characters; at most %d are allowed",
-				 d->id.n, ID_CHOSEN_MOST);
+				 "the id has %zu characters; at most %d are allowed", d->id.n,
+				 ID_CHOSEN_MOST);
 	if ((e = cache_find_bead(c, &b->cache, d->id, &row)) ||
 	    (e = cache_find_tombstone(c, &b->cache, d->id, &line)))
 		return e;
@@ -72,8 +71,7 @@ static struct extra *branch_extra(struct call *c, struct str branch, struct mark
 }
 
 /* Each a little later than the one before, so that they stay in their order. */
-static struct mark draft_mark_of(struct call *c, const struct beads *b,
-				 const struct draft *d)
+static struct mark draft_mark_of(struct call *c, const struct beads *b, const struct draft *d)
 {
 	struct mark mark = beads_mark(c, b);
 
@@ -81,8 +79,7 @@ static struct mark draft_mark_of(struct call *c, const struct beads *b,
 	return mark;
 }
 
-static enum err make_bead(struct call *c, struct beads *b, const struct draft *d,
-			  struct bead *out)
+static enum err make_bead(struct call *c, struct beads *b, const struct draft *d, struct bead *out)
 {
 	struct mark mark = draft_mark_of(c, b, d);
 	struct arena *mem = &c->mem;
@@ -97,8 +94,7 @@ static enum err make_bead(struct call *c, struct beads *b, const struct draft *d
 	bead_put_text(mem, out, MEMBER_DESIGN, d->design);
 	bead_put_text(mem, out, MEMBER_ACCEPTANCE_CRITERIA, d->acceptance);
 	bead_put_text(mem, out, MEMBER_EXTERNAL_REF, d->external_ref);
-	bead_put_text(mem, out, MEMBER_STATUS,
-		      str_of(names_word(&bead_statuses, BEAD_OPEN)));
+	bead_put_text(mem, out, MEMBER_STATUS, str_of(names_word(&bead_statuses, BEAD_OPEN)));
 	bead_put_text(mem, out, MEMBER_TYPE, str_of(names_word(&bead_types, d->type)));
 	bead_put_int(mem, out, MEMBER_PRIORITY, d->priority);
 	bead_put(out, MEMBER_LABELS, labels_encode(mem, d->labels, d->label_count));
@@ -111,8 +107,7 @@ static enum err make_bead(struct call *c, struct beads *b, const struct draft *d
 		out->extras = 1;
 	}
 	if (b->receipt.id.p)
-		bead_put_request(mem, out,
-				 receipt_key(c, b->receipt.actor, b->receipt.id),
+		bead_put_request(mem, out, receipt_key(c, b->receipt.actor, b->receipt.id),
 				 b->receipt.args, mark);
 	if (d->rank.p)
 		bead_put_extra(mem, out, STR("rank"), d->rank, mark);
@@ -148,18 +143,16 @@ static enum err put_needs(struct call *c, struct beads *b, const struct draft *d
 	enum err e;
 
 	for (size_t i = 0; i < d->need_count; i++) {
-		struct edge edge = { .from = d->id,
-				     .kind = d->needs[i].kind,
-				     .created = mark,
-				     .life = mark };
+		struct edge edge = {
+			.from = d->id, .kind = d->needs[i].kind, .created = mark, .life = mark
+		};
 		struct bead to;
 
 		if ((e = find_need(c, b, change, d->needs[i].id, &to)))
 			return e;
 		if (str_eq(to.id, d->id))
 			return call_fail(c, ERR_SELF_DEPENDENCY,
-					 "'" STR_FMT "' cannot depend on itself",
-					 STR_ARG(d->id));
+					 "'" STR_FMT "' cannot depend on itself", STR_ARG(d->id));
 		edge.to = to.id;
 		state_put_bead(change, &to);
 		state_put_edge(change, &edge);
@@ -167,19 +160,17 @@ static enum err put_needs(struct call *c, struct beads *b, const struct draft *d
 	return ERR_OK;
 }
 
-static enum err not_valid(struct call *c, const struct draft *d, const char *what,
-			  struct str value, const char *step)
+static enum err not_valid(struct call *c, const struct draft *d, const char *what, struct str value,
+			  const char *step)
 {
-	call_fail(c, ERR_INVALID_INPUT, "the %s of '" STR_FMT "' cannot be '" STR_FMT "'",
-		  what, STR_ARG(utf8_shorten(&c->mem, d->title, 60)), STR_ARG(value));
+	call_fail(c, ERR_INVALID_INPUT, "the %s of '" STR_FMT "' cannot be '" STR_FMT "'", what,
+		  STR_ARG(utf8_shorten(&c->mem, d->title, 60)), STR_ARG(value));
 	return call_step(c, "%s", step);
 }
 
-static enum err draft_too_long(struct call *c, const struct draft *d, const char *what,
-			       size_t most)
+static enum err draft_too_long(struct call *c, const struct draft *d, const char *what, size_t most)
 {
-	call_fail(c, ERR_INVALID_INPUT,
-		  "the %s of '" STR_FMT "' is longer than %zu bytes", what,
+	call_fail(c, ERR_INVALID_INPUT, "the %s of '" STR_FMT "' is longer than %zu bytes", what,
 		  STR_ARG(utf8_shorten(&c->mem, d->title, 60)), most);
 	return call_step(c, "Shorten the %s; longer text belongs in a comment.", what);
 }
@@ -191,8 +182,7 @@ static enum err draft_check_line(struct call *c, const struct draft *d, const ch
 		return draft_too_long(c, d, what, most);
 	if (!utf8_has_control(text))
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT,
-		  "the %s '" STR_FMT "' has control characters in it", what,
+	call_fail(c, ERR_INVALID_INPUT, "the %s '" STR_FMT "' has control characters in it", what,
 		  STR_ARG(utf8_shorten(&c->mem, text, 60)));
 	return call_step(c, "Write the %s on one line, without tabs or escapes.", what);
 }
@@ -243,9 +233,8 @@ enum part {
 
 static int part_of(struct str head)
 {
-	static const char *const words[] = { "description", "priority",    "type",
-					     "design",      "acceptance",  "assignee",
-					     "labels",      "dependencies" };
+	static const char *const words[] = { "description", "priority", "type",   "design",
+					     "acceptance",  "assignee", "labels", "dependencies" };
 	static const struct synonym more[] = { { "acceptance criteria", PART_ACCEPTANCE },
 					       { "deps", PART_DEPENDENCIES },
 					       { NULL, 0 } };
@@ -255,8 +244,7 @@ static int part_of(struct str head)
 
 	for (; n < head.n && n < sizeof lower; n++)
 		lower[n] =
-			(char)(head.p[n] >= 'A' && head.p[n] <= 'Z' ? head.p[n] | 0x20 :
-								      head.p[n]);
+			(char)(head.p[n] >= 'A' && head.p[n] <= 'Z' ? head.p[n] | 0x20 : head.p[n]);
 	return names_value(&names, (struct str){ lower, n });
 }
 
@@ -311,18 +299,15 @@ static enum err set_part(struct call *c, struct draft *d, int part, struct str t
 		return priority_parse(text, &d->priority) ?
 			       ERR_OK :
 			       not_valid(c, d, "priority", text,
-					 "Write 0 to 4, or P0 to P4; 0 is the most "
-					 "urgent.");
+					 "Write 0 to 4, or P0 to P4; 0 is the most urgent.");
 	case PART_TYPE:
 		d->type = names_value(&bead_types, text);
-		return d->type < 0 ?
-			       not_valid(c, d, "type", text,
-					 "Write bug, feature, task, epic or chore.") :
-			       ERR_OK;
+		return d->type < 0 ? not_valid(c, d, "type", text,
+					       "Write bug, feature, task, epic or chore.") :
+				     ERR_OK;
 	case PART_LABELS:
 		while (next_item(&text, &item)) {
-			d->labels = arena_grow(&c->mem, d->labels,
-					       d->label_count * sizeof item,
+			d->labels = arena_grow(&c->mem, d->labels, d->label_count * sizeof item,
 					       (d->label_count + 1) * sizeof item);
 			d->labels[d->label_count++] = item;
 		}
@@ -344,8 +329,7 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 
 	*out = NULL;
 	while (!e && str_next(&text, '\n', &line)) {
-		bool bead = str_starts(line, STR("## ")),
-		     head = str_starts(line, STR("### "));
+		bool bead = str_starts(line, STR("## ")), head = str_starts(line, STR("### "));
 
 		if (str_starts(str_trim(line), STR("```")) ||
 		    str_starts(str_trim(line), STR("~~~")))
@@ -353,8 +337,7 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 		if (fenced || (!bead && !head))
 			continue;
 		if (d)
-			e = set_part(c, d, part,
-				     (struct str){ from, (size_t)(line.p - from) });
+			e = set_part(c, d, part, (struct str){ from, (size_t)(line.p - from) });
 		from = line.p + line.n;
 		if (bead) {
 			d = arena_new(&c->mem, struct draft);
@@ -376,7 +359,6 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 	if (!e && d && from)
 		e = set_part(c, d, part, (struct str){ from, (size_t)(end - from) });
 	if (!e && !d)
-		e = call_fail(c, ERR_INVALID_INPUT,
-			      "the file has no line that begins with '## '");
+		e = call_fail(c, ERR_INVALID_INPUT, "the file has no line that begins with '## '");
 	return e;
 }

@@ -19,23 +19,21 @@ struct draft {
 		struct str kind, id; /* what it depends on, as it was given */
 	} * needs;
 	size_t need_count;
-	struct str rank,
-		project; /* canonical JSON of members that others keep; or absent */
-	int64_t order;   /* among those of one command */
+	struct str rank, project; /* canonical JSON of members that others keep; or absent */
+	int64_t order;            /* among those of one command */
 	struct draft *next;
 };
 
 /* Adds the bead to the change; its id is set. ALREADY_EXISTS, NOT_FOUND, … */
-enum err draft_put(struct call *c, struct beads *b, struct draft *d,
-		   struct state *change);
+enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct state *change);
 
 void draft_need(struct call *c, struct draft *d, struct str kind, struct str id);
 enum err draft_need_text(struct call *c, struct draft *d,
 			 struct str text); /* "blocks:ID", or only "ID" */
 
 /*
- * A bead for each "## Title" of a Markdown text, with "### Priority", Type,
- * Description, Design, Acceptance, Assignee, Labels and Dependencies below it.
+ * A bead for each "## Title" of a Markdown text, with "### Priority", Type, Description, Design,
+ * Acceptance, Assignee, Labels and Dependencies below it.
  */
 enum err draft_parse(struct call *c, struct str text, struct draft **out);
 

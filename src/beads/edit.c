@@ -11,8 +11,7 @@
 #include "beads/public.h"
 #include "store/db/bead_query.h"
 
-enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
-		    struct edit *out)
+enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row, struct edit *out)
 {
 	struct value_error error;
 	const struct value *line = value_parse(&c->mem, row->line, &error);
@@ -20,8 +19,7 @@ enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
 
 	*out = (struct edit){ .c = c, .b = b, .row = row, .mark = beads_mark(c, b) };
 	if (!line || !line_decode(&c->mem, line, &out->now, &why))
-		return call_fail(c, ERR_DAMAGED,
-				 "the cache has '" STR_FMT "' wrong: " STR_FMT,
+		return call_fail(c, ERR_DAMAGED, "the cache has '" STR_FMT "' wrong: " STR_FMT,
 				 STR_ARG(row->id), STR_ARG(why));
 	out->change.id = out->now.id;
 	out->change.created = out->now.created;
@@ -46,16 +44,14 @@ static enum err changed_since(struct edit *e, struct str expected, struct str ac
 	json_put_str(&j, "actual", actual);
 	json_end(&j);
 	call_fail(c, ERR_CAS_MISMATCH,
-		  "'" STR_FMT "' has changed: its content_hash is " STR_FMT
-		  ", not " STR_FMT,
+		  "'" STR_FMT "' has changed: its content_hash is " STR_FMT ", not " STR_FMT,
 		  STR_ARG(e->row->id), STR_ARG(actual), STR_ARG(expected));
 	return call_detail(c, json_text(&j));
 }
 
 enum err edit_guard(struct edit *e, const struct guard *guard)
 {
-	struct str hash =
-		guard->if_hash.p ? row_hash(&e->c->mem, e->row) : (struct str){ 0 };
+	struct str hash = guard->if_hash.p ? row_hash(&e->c->mem, e->row) : (struct str){ 0 };
 
 	e->force = guard->force;
 	if (guard->if_hash.p && !str_eq(guard->if_hash, hash))
@@ -137,8 +133,7 @@ void edit_note(struct edit *e, struct str content)
 struct str edit_extra_now(const struct edit *e, const char *key)
 {
 	for (size_t i = 0; i < e->now.extras; i++)
-		if (str_is(e->now.extra[i].key, key) &&
-		    !str_is(e->now.extra[i].value, "null"))
+		if (str_is(e->now.extra[i].key, key) && !str_is(e->now.extra[i].value, "null"))
 			return e->now.extra[i].value;
 	return (struct str){ 0 };
 }
@@ -147,8 +142,7 @@ void edit_extra(struct edit *e, const char *key, struct str value)
 {
 	if (str_eq(edit_extra_now(e, key), value))
 		return;
-	bead_put_extra(&e->c->mem, &e->change, str_of(key), value.p ? value : STR("null"),
-		       e->mark);
+	bead_put_extra(&e->c->mem, &e->change, str_of(key), value.p ? value : STR("null"), e->mark);
 }
 
 enum err edit_bury(struct edit *e, struct state *change, struct str reason)
@@ -181,9 +175,8 @@ static void open_add(struct edit *e, struct open_beads *open, struct str id)
 	if (!open->count)
 		json_array(&open->list);
 	if (open->count < FEW)
-		open->first =
-			arena_fmt(&e->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(open->first),
-				  open->count ? ", " : "", STR_ARG(id));
+		open->first = arena_fmt(&e->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(open->first),
+					open->count ? ", " : "", STR_ARG(id));
 	else if (open->count == FEW)
 		open->first = arena_fmt(&e->c->mem, STR_FMT ", …", STR_ARG(open->first));
 	json_str(&open->list, id);
@@ -200,10 +193,10 @@ static enum err close_refused(struct edit *e, struct open_beads *open, const cha
 	json_put_str(&j, "id", e->row->id);
 	json_put_raw(&j, key, json_text(&open->list));
 	json_end(&j);
-	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' %s: " STR_FMT, STR_ARG(e->row->id),
-		  what, STR_ARG(open->first));
-	call_step(e->c, "Close those first; or, if it is done all the same, close it "
-			"with --force.");
+	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' %s: " STR_FMT, STR_ARG(e->row->id), what,
+		  STR_ARG(open->first));
+	call_step(e->c,
+		  "Close those first; or, if it is done all the same, close it with --force.");
 	return call_detail(e->c, json_text(&j));
 }
 
@@ -219,8 +212,7 @@ static bool in_batch(const struct edit *e, struct str id)
 static enum err check_children(struct edit *e)
 {
 	struct bead_filter filter = { .parent = e->row->id,
-				      .statuses =
-					      1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS,
+				      .statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS,
 				      .lean = true };
 	struct open_beads open = { .first = STR(""), .list.out.mem = &e->c->mem };
 	struct bead_row *row;
@@ -233,8 +225,7 @@ static enum err check_children(struct edit *e)
 	for (; row; row = row->next)
 		if (!in_batch(e, row->id))
 			open_add(e, &open, row->id);
-	return open.count ? close_refused(e, &open, "has open children", "children") :
-			    ERR_OK;
+	return open.count ? close_refused(e, &open, "has open children", "children") : ERR_OK;
 }
 
 static enum err check_blockers(struct edit *e)
@@ -283,8 +274,7 @@ enum err edit_close(struct edit *e, struct str reason)
 enum err edit_reopen(struct edit *e, int status)
 {
 	static const enum member closing[] = { MEMBER_CLOSED_AT, MEMBER_CLOSED_BY,
-					       MEMBER_CLOSED_REASON,
-					       MEMBER_CLOSED_ON_BRANCH };
+					       MEMBER_CLOSED_REASON, MEMBER_CLOSED_ON_BRANCH };
 
 	enum err err = claim_permit(e);
 
@@ -306,8 +296,7 @@ static enum err put_ends(struct edit *e, struct state *change, const struct bead
 	if (err)
 		return err;
 	state_put_bead(change, &other.change);
-	state_put_bead(change,
-		       &(struct bead){ .id = e->now.id, .created = e->now.created });
+	state_put_bead(change, &(struct bead){ .id = e->now.id, .created = e->now.created });
 	return ERR_OK;
 }
 
@@ -315,12 +304,10 @@ enum err edit_edge_at_the_end(struct call *c, const struct edge *edge)
 {
 	call_fail(c, ERR_INVALID_INPUT,
 		  "the dependency of '" STR_FMT "' on '" STR_FMT "' (" STR_FMT
-		  ") was last written at the end of time: nothing can be written after "
-		  "that",
+		  ") was last written at the end of time: nothing can be written after that",
 		  STR_ARG(edge->from), STR_ARG(edge->to), STR_ARG(edge->kind));
-	return call_step(
-		c, "Create the bead again, and delete this one: 'bd delete " STR_FMT "'.",
-		STR_ARG(spawn_word(&c->mem, edge->from)));
+	return call_step(c, "Create the bead again, and delete this one: 'bd delete " STR_FMT "'.",
+			 STR_ARG(spawn_word(&c->mem, edge->from)));
 }
 
 enum err edit_depend(struct edit *e, struct state *change, const struct bead_row *to,
@@ -371,8 +358,7 @@ static void forget_same(struct edit *e)
 
 		for (int m = 0; m < MEMBERS; m++)
 			if ((int)member_reg((enum member)m) == r)
-				same = same &&
-				       str_eq(e->change.member[m], e->now.member[m]);
+				same = same && str_eq(e->change.member[m], e->now.member[m]);
 		if (!e->change.mark[r].by.p || !same)
 			continue;
 		e->change.mark[r] = (struct mark){ 0 };

@@ -8,8 +8,8 @@ struct edge;
 struct state;
 
 /*
- * A change to one bead, as it is being made. Setting a member to what it is
- * already changes nothing; what does change carries the mark of the command.
+ * A change to one bead, as it is being made. Setting a member to what it is already changes
+ * nothing; what does change carries the mark of the command.
  */
 struct edit {
 	struct call *c;
@@ -22,8 +22,7 @@ struct edit {
 	const struct bead_row *batch; /* all beads of the command; NULL: only this */
 };
 
-enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row,
-		    struct edit *out);
+enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row, struct edit *out);
 
 /* What is set is also later than this mark. */
 void edit_after(struct edit *e, struct mark known);
@@ -47,8 +46,8 @@ void edit_extra(struct edit *e, const char *key, struct str canonical); /* absen
 struct str edit_extra_now(const struct edit *e, const char *key);
 
 /*
- * Changes of a bead's status, and its end. Unless the edit is forced, each of them
- * fails with ALREADY_CLAIMED where claim_permit() does.
+ * Changes of a bead's status, and its end. Unless the edit is forced, each of them fails with
+ * ALREADY_CLAIMED where claim_permit() does.
  */
 
 /* Deletes it; a tombstone stays. */

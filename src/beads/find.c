@@ -10,8 +10,7 @@
 
 enum { SHOWN = 5 }; /* of those that could have been meant */
 
-static enum err find_ambiguous(struct call *c, struct str text, const struct str *ids,
-			       size_t count)
+static enum err find_ambiguous(struct call *c, struct str text, const struct str *ids, size_t count)
 {
 	struct buf all = { .mem = &c->mem };
 	struct json j = { .out.mem = &c->mem };
@@ -46,46 +45,40 @@ static enum err is_deleted(struct call *c, struct str id, struct str line)
 	call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted by " STR_FMT " at " STR_FMT,
 		  STR_ARG(id), STR_ARG(value_str(v, "deleted_by")),
 		  STR_ARG(moment_format(&c->mem, at.ms)));
-	call_step(c, "'bd undelete " STR_FMT "' brings it back.",
-		  STR_ARG(spawn_word(&c->mem, id)));
+	call_step(c, "'bd undelete " STR_FMT "' brings it back.", STR_ARG(spawn_word(&c->mem, id)));
 	return call_detail(c, json_text(&j));
 }
 
 static struct str find_prefixed(struct call *c, const struct beads *b, struct str text)
 {
-	return arena_fmt(&c->mem, STR_FMT "-" STR_FMT, STR_ARG(b->about.prefix),
-			 STR_ARG(text));
+	return arena_fmt(&c->mem, STR_FMT "-" STR_FMT, STR_ARG(b->about.prefix), STR_ARG(text));
 }
 
 struct str find_brief(struct str prefix, struct str id)
 {
-	if (!prefix.n || id.n <= prefix.n + 1 || !str_starts(id, prefix) ||
-	    id.p[prefix.n] != '-')
+	if (!prefix.n || id.n <= prefix.n + 1 || !str_starts(id, prefix) || id.p[prefix.n] != '-')
 		return (struct str){ 0 };
 	return str_skip(id, prefix.n + 1);
 }
 
 /* The ids that begin with the text, or with the prefix and the text. */
-static enum err find_candidates(struct call *c, struct beads *b, struct str text,
-				bool gone, struct str **ids, size_t *count)
+static enum err find_candidates(struct call *c, struct beads *b, struct str text, bool gone,
+				struct str **ids, size_t *count)
 {
 	enum err e = query_ids(c, &b->cache, text, gone, SHOWN + 1, ids, count);
 
 	if (e || *count)
 		return e;
-	return query_ids(c, &b->cache, find_prefixed(c, b, text), gone, SHOWN + 1, ids,
-			 count);
+	return query_ids(c, &b->cache, find_prefixed(c, b, text), gone, SHOWN + 1, ids, count);
 }
 
 static enum err find_not_found(struct call *c, struct str text)
 {
 	call_fail(c, ERR_NOT_FOUND, "there is no bead '" STR_FMT "'", STR_ARG(text));
-	return call_step(c, "'bd list' shows those that are open, 'bd search' finds by "
-			    "words.");
+	return call_step(c, "'bd list' shows those that are open, 'bd search' finds by words.");
 }
 
-enum err find_bead(struct call *c, struct beads *b, struct str text,
-		   struct bead_row **out)
+enum err find_bead(struct call *c, struct beads *b, struct str text, struct bead_row **out)
 {
 	struct str *ids, line;
 	size_t count;
@@ -112,8 +105,8 @@ enum err find_bead(struct call *c, struct beads *b, struct str text,
 	return is_deleted(c, ids[0], line);
 }
 
-enum err find_beads(struct call *c, struct beads *b, const struct str *texts,
-		    size_t count, struct bead_row **out)
+enum err find_beads(struct call *c, struct beads *b, const struct str *texts, size_t count,
+		    struct bead_row **out)
 {
 	struct bead_row *row, **tail = out;
 	enum err e;
@@ -184,8 +177,7 @@ static struct str random_id(struct call *c, struct str prefix, size_t length)
 	return buf_str(&id);
 }
 
-enum err find_free_id(struct call *c, struct beads *b, const struct state *change,
-		      struct str *out)
+enum err find_free_id(struct call *c, struct beads *b, const struct state *change, struct str *out)
 {
 	struct bead_row *row;
 	struct str line;

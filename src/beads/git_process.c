@@ -19,24 +19,21 @@ static enum err git_process_failed(struct call *c, const struct value *error)
 	return details.p ? call_detail(c, details) : e;
 }
 
-static enum err git_process_broken(struct call *c, const struct helper *h,
-				   const struct spawn *s)
+static enum err git_process_broken(struct call *c, const struct helper *h, const struct spawn *s)
 {
 	if (s->timed_out)
-		return call_fail(c, ERR_SYNC_TIMEOUT,
-				 "it took longer than %lld s; it was " STR_FMT,
+		return call_fail(c, ERR_SYNC_TIMEOUT, "it took longer than %lld s; it was " STR_FMT,
 				 (long long)(h->timeout_ms + 999) / 1000,
 				 STR_ARG(h->doing.n ? h->doing : STR("starting")));
 	if (s->status < 0) {
 		call_fail(c, ERR_SYNC_FAILED, "the git process died; it was " STR_FMT,
 			  STR_ARG(h->doing.n ? h->doing : STR("starting")));
 		return call_step(c,
-				 "Nothing was lost. If it happens again, what it reads "
-				 "is damaged: run 'git fsck' here, and in the remote "
-				 "if that is a folder.");
+				 "Nothing was lost. If it happens again, what it reads is damaged: "
+				 "run 'git fsck' here, and in the remote if that is a folder.");
 	}
-	call_fail(c, ERR_SYNC_FAILED, "'%s' ended without an answer (status %d)",
-		  s->argv[0], s->status);
+	call_fail(c, ERR_SYNC_FAILED, "'%s' ended without an answer (status %d)", s->argv[0],
+		  s->status);
 	return call_step(c, "Is it installed whole? Build and install it again.");
 }
 
@@ -57,8 +54,7 @@ static void git_process_hear(void *arg, struct str line)
 
 enum err helper_run(struct call *c, struct helper *h)
 {
-	const char *argv[HELPER_WORDS + 2] = { arena_cstr(&c->mem,
-							  helper_path(&c->mem)) };
+	const char *argv[HELPER_WORDS + 2] = { arena_cstr(&c->mem, helper_path(&c->mem)) };
 	struct listening listening = { c, h };
 	struct spawn s = { .argv = argv,
 			   .timeout_ms = h->timeout_ms,
@@ -108,8 +104,7 @@ static enum err take_files(struct call *c, struct helper *h, struct snapshot *ou
 	return ERR_OK;
 }
 
-enum err helper_read(struct call *c, struct str gitdir, struct str commit,
-		     struct snapshot *out)
+enum err helper_read(struct call *c, struct str gitdir, struct str commit, struct snapshot *out)
 {
 	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--commit",
 				       arena_cstr(&c->mem, commit) } };
@@ -119,12 +114,11 @@ enum err helper_read(struct call *c, struct str gitdir, struct str commit,
 	return e ? e : take_files(c, &h, out);
 }
 
-enum err helper_read_latest(struct call *c, struct str gitdir, struct str commit,
-			    struct str ref, struct snapshot *out)
+enum err helper_read_latest(struct call *c, struct str gitdir, struct str commit, struct str ref,
+			    struct snapshot *out)
 {
 	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--latest",
-				       arena_cstr(&c->mem, ref),
-				       commit.p ? "--commit" : NULL,
+				       arena_cstr(&c->mem, ref), commit.p ? "--commit" : NULL,
 				       arena_cstr(&c->mem, commit) } };
 	enum err e = helper_run(c, &h);
 
@@ -137,9 +131,8 @@ enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64
 {
 	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--ref",
 				       arena_cstr(&c->mem, ref), "--at-ms",
-				       arena_fmt(&c->mem, "%lld", (long long)ms).p,
-				       "--spec", arena_cstr(&c->mem, spec),
-				       raw ? "--raw" : NULL } };
+				       arena_fmt(&c->mem, "%lld", (long long)ms).p, "--spec",
+				       arena_cstr(&c->mem, spec), raw ? "--raw" : NULL } };
 	enum err e = helper_run(c, &h);
 
 	*out = (struct snapshot){ 0 };

@@ -5,13 +5,12 @@
 #include "beads/model/snapshot.h"
 
 /*
- * `abacus-sync`, the program that knows Git. It is started where commits have to be
- * read or written, and only there: loading what it is linked with costs more than all
- * of a command.
+ * `abacus-sync`, the program that knows Git. It is started where commits have to be read or
+ * written, and only there: loading what it is linked with costs more than all of a command.
  *
- * It is given words, and answers on standard output with one line of JSON, {"reply":…},
- * with or without a "warning" for the call, or {"error":…}; what follows the line are
- * files. On standard error it says what it is about to do.
+ * It is given words, and answers on standard output with one line of JSON, {"reply":…}, with or
+ * without a "warning" for the call, or {"error":…}; what follows the line are files. On standard
+ * error it says what it is about to do.
  */
 enum { HELPER_WORDS = 16 };
 
@@ -25,18 +24,17 @@ struct helper {
 enum err helper_run(struct call *c, struct helper *h);
 
 /* The files of a commit. */
-enum err helper_read(struct call *c, struct str gitdir, struct str commit,
-		     struct snapshot *out);
+enum err helper_read(struct call *c, struct str gitdir, struct str commit, struct snapshot *out);
 
 /*
- * The files of a commit, or of the one that a ref is at if that goes on from it; `out`
- * says which it was. An absent commit: those of the ref, which has to be readable then.
+ * The files of a commit, or of the one that a ref is at if that goes on from it; `out` says which
+ * it was. An absent commit: those of the ref, which has to be readable then.
  */
-enum err helper_read_latest(struct call *c, struct str gitdir, struct str commit,
-			    struct str ref, struct snapshot *out);
+enum err helper_read_latest(struct call *c, struct str gitdir, struct str commit, struct str ref,
+			    struct snapshot *out);
 
-/* Of the commit that a ref was at, at a time (0: none), or that a person
- * names; `raw`: as they are, whoever wrote them. */
+/* Of the commit that a ref was at, at a time (0: none), or that a person names; `raw`: as they
+ * are, whoever wrote them. */
 enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
 			struct str spec, bool raw, struct snapshot *out);
 

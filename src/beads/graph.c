@@ -26,8 +26,7 @@ static enum err graph_search(struct way *w, struct str from, struct str to, bool
 		if ((e = query_links(w->c, &w->b->cache, at, SIDE_OUT, &link)))
 			return e;
 		for (; link; link = link->next) {
-			if (!str_eq(link->kind, w->kind) ||
-			    map_find(&w->seen, link->bead->id))
+			if (!str_eq(link->kind, w->kind) || map_find(&w->seen, link->bead->id))
 				continue;
 			*map_put(&w->seen, link->bead->id) = (void *)(uintptr_t)(i + 1);
 			*found = *found || str_eq(link->bead->id, to);
@@ -57,8 +56,7 @@ static enum err cycle_found(struct way *w, struct str from, struct str to)
 	json_end(&j);
 	json_end(&j);
 	call_fail(w->c, ERR_CYCLE,
-		  "'" STR_FMT "' cannot depend on '" STR_FMT
-		  "', which depends on it already: %s",
+		  "'" STR_FMT "' cannot depend on '" STR_FMT "', which depends on it already: %s",
 		  STR_ARG(from), STR_ARG(to), buf_str(&text).p);
 	return call_detail(w->c, json_text(&j));
 }
@@ -72,8 +70,8 @@ enum err graph_check(struct call *c, struct beads *b, struct str from, struct st
 	enum err e;
 
 	if (str_eq(from, to))
-		return call_fail(c, ERR_SELF_DEPENDENCY,
-				 "'" STR_FMT "' cannot depend on itself", STR_ARG(from));
+		return call_fail(c, ERR_SELF_DEPENDENCY, "'" STR_FMT "' cannot depend on itself",
+				 STR_ARG(from));
 	if (known != EDGE_BLOCKS && known != EDGE_PARENT)
 		return ERR_OK;
 	if ((e = graph_search(&w, to, from, &found)) || !found)
@@ -102,8 +100,7 @@ struct finder {
 	struct arena *mem;
 	struct str kind;
 	struct cycle **tail;
-	size_t room; /* for so many more ids: a dense graph has more cycles than anybody
-			reads */
+	size_t room; /* for so many more ids: a dense graph has more cycles than anybody reads */
 };
 
 static void graph_found(struct finder *f, struct node *last, const struct node *first)
@@ -173,8 +170,7 @@ static void cycles_of(struct finder *f, const struct edge_row *edges)
 
 	for (const struct edge_row *e = edges; e; e = e->next)
 		if (str_eq(e->kind, f->kind)) {
-			struct node *from = node_of(&nodes, e->from),
-				    *to = node_of(&nodes, e->to);
+			struct node *from = node_of(&nodes, e->from), *to = node_of(&nodes, e->to);
 
 			add_target(f->mem, from, to);
 		}
@@ -325,8 +321,8 @@ static enum err graph_climb(struct climber *w, const struct bead_row *at, enum s
 	return e;
 }
 
-enum err graph_tree(struct call *c, struct beads *b, struct bead_row *root, bool down,
-		    bool up, int64_t deepest, struct branch **out)
+enum err graph_tree(struct call *c, struct beads *b, struct bead_row *root, bool down, bool up,
+		    int64_t deepest, struct branch **out)
 {
 	struct climber w = { .c = c, .b = b, .deepest = deepest, .tail = out };
 	enum err e = ERR_OK;

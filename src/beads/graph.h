@@ -9,8 +9,8 @@ enum err graph_check(struct call *c, struct beads *b, struct str from, struct st
 		     struct str kind);
 
 /*
- * Beads that wait for each other, as lists of ids; each list once. Of very many cycles
- * only the first are listed.
+ * Beads that wait for each other, as lists of ids; each list once. Of very many cycles only the
+ * first are listed.
  */
 struct cycle {
 	struct str kind;
@@ -34,7 +34,7 @@ struct branch {
 	struct branch *next;
 };
 enum { TREE_DEPTH = 100 }; /* at most */
-enum err graph_tree(struct call *c, struct beads *b, struct bead_row *root, bool down,
-		    bool up, int64_t deepest, struct branch **out);
+enum err graph_tree(struct call *c, struct beads *b, struct bead_row *root, bool down, bool up,
+		    int64_t deepest, struct branch **out);
 
 #endif

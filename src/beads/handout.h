@@ -6,9 +6,9 @@
 struct bead_filter;
 
 /*
- * Handing out work: which bead an agent gets that asks for the next one, on whatever
- * face. The rule is bead_row_free_from() of store/bead_query.h; a bead with open
- * children is never handed out, because the work is in the children.
+ * Handing out work: which bead an agent gets that asks for the next one, on whatever face. The
+ * rule is bead_row_free_from() of store/bead_query.h; a bead with open children is never handed
+ * out, because the work is in the children.
  */
 
 /* The beads that `c->actor` may be given now, as the filter narrows and sorts them. */

@@ -54,10 +54,8 @@ static bool note_decode(struct arena *mem, struct str line, struct claim_note *o
 	struct value_error error;
 	const struct value *v = value_parse(mem, line, &error);
 
-	*out = (struct claim_note){ .id = value_str(v, "id"),
-				    .holder = value_str(v, "holder") };
-	return out->id.p && out->holder.p &&
-	       stamp_decode(value_find(v, "epoch"), &out->epoch) &&
+	*out = (struct claim_note){ .id = value_str(v, "id"), .holder = value_str(v, "holder") };
+	return out->id.p && out->holder.p && stamp_decode(value_find(v, "epoch"), &out->epoch) &&
 	       value_int(v, "until_ms", &out->until_ms);
 }
 
@@ -111,8 +109,8 @@ static bool still_held(struct call *c, const struct bead *b, const struct claim_
 	       bead_status(b) != BEAD_CLOSED;
 }
 
-/* A write of the holder is no loss, nor is one after the lease; nor is a claim lost that
- * was noted and never made. */
+/* A write of the holder is no loss, nor is one after the lease; nor is a claim lost that was
+ * noted and never made. */
 static bool is_loss(const struct claim_note *n, struct mark by)
 {
 	return by.by.p && !str_eq(by.by, n->holder) && by.at.ms < n->until_ms &&
@@ -132,8 +130,7 @@ static enum err look_deleted(struct call *c, struct beads *b, const struct claim
 		return e;
 	v = value_parse(&c->mem, line, &error);
 	by.by = value_str(v, "deleted_by");
-	*is = stamp_decode_deletion(value_find(v, "deleted_at"), &by.at) &&
-	      is_loss(n, by);
+	*is = stamp_decode_deletion(value_find(v, "deleted_at"), &by.at) && is_loss(n, by);
 	lost->by = by.by;
 	lost->status = "deleted";
 	lost->title = value_str(value_find(v, "bead"), "title");
@@ -152,9 +149,7 @@ static enum err lost_look_at(struct call *c, struct beads *b, const struct claim
 	enum err e = cache_find_bead(c, &b->cache, n->id, &row);
 
 	*is = *holds = false;
-	*lost = (struct lost_claim){ .id = n->id,
-				     .holder = n->holder,
-				     .epoch = n->epoch };
+	*lost = (struct lost_claim){ .id = n->id, .holder = n->holder, .epoch = n->epoch };
 	if (e || !row)
 		return e ? e : look_deleted(c, b, n, lost, is);
 	if (!line_decode(&c->mem, value_parse(&c->mem, row->line, &error), &now, &why))
@@ -198,8 +193,8 @@ static struct map lost_read_notes(struct call *c, struct str text)
 	return notes;
 }
 
-static enum err lost_check_all(struct call *c, struct beads *b, struct str text,
-			       lost_tell *tell, struct lost_claim **out)
+static enum err lost_check_all(struct call *c, struct beads *b, struct str text, lost_tell *tell,
+			       struct lost_claim **out)
 {
 	struct map notes = lost_read_notes(c, text);
 	struct buf left = { .mem = &c->mem };
@@ -232,8 +227,7 @@ static enum err lost_check_all(struct call *c, struct beads *b, struct str text,
 			file_remove(c, claims_path(c, b->home));
 }
 
-enum err lost_check(struct call *c, struct str home, lost_tell *tell,
-		    struct lost_claim **out)
+enum err lost_check(struct call *c, struct str home, lost_tell *tell, struct lost_claim **out)
 {
 	struct beads b;
 	struct str text;
@@ -291,17 +285,15 @@ void lost_encode(struct json *j, const struct lost_claim *lost)
 
 struct str lost_text(struct arena *mem, const struct lost_claim *lost)
 {
-	struct str head =
-		arena_fmt(mem, "the claim of " STR_FMT " on '" STR_FMT "' is lost: ",
-			  STR_ARG(lost->holder), STR_ARG(lost->id));
+	struct str head = arena_fmt(mem, "the claim of " STR_FMT " on '" STR_FMT "' is lost: ",
+				    STR_ARG(lost->holder), STR_ARG(lost->id));
 
 	if (lost->to.p && lost->until_ms)
-		return arena_fmt(mem, STR_FMT STR_FMT " has claimed it until %s",
-				 STR_ARG(head), STR_ARG(lost->to),
-				 moment_format(mem, lost->until_ms).p);
+		return arena_fmt(mem, STR_FMT STR_FMT " has claimed it until %s", STR_ARG(head),
+				 STR_ARG(lost->to), moment_format(mem, lost->until_ms).p);
 	if (lost->to.p)
-		return arena_fmt(mem, STR_FMT STR_FMT " gave it to " STR_FMT,
-				 STR_ARG(head), STR_ARG(lost->by), STR_ARG(lost->to));
+		return arena_fmt(mem, STR_FMT STR_FMT " gave it to " STR_FMT, STR_ARG(head),
+				 STR_ARG(lost->by), STR_ARG(lost->to));
 	return arena_fmt(mem, STR_FMT STR_FMT " %s it", STR_ARG(head), STR_ARG(lost->by),
 			 !strcmp(lost->status, "open")        ? "opened" :
 			 !strcmp(lost->status, "in_progress") ? "released" :

@@ -6,15 +6,14 @@
 struct json;
 
 /*
- * Claims that are lost in a merge: two clones claim one bead, both are told that it is
- * theirs, and the later claim wins once they meet. The loser has to be told.
+ * Claims that are lost in a merge: two clones claim one bead, both are told that it is theirs,
+ * and the later claim wins once they meet. The loser has to be told.
  *
- * `claims.jsonl` in the store's folder has the claims that were made in this clone: a
- * line for each new claim, for each new end of one, and for each that was given up or
- * ended here; the last line of a bead counts.
- * After every sync those that do not hold any longer are taken out, and whoever lost one
- * finds it in `lost/`, with the next reply. Both files are hints: without them nobody is
- * told, and nothing else is different.
+ * `claims.jsonl` in the store's folder has the claims that were made in this clone: a line for
+ * each new claim, for each new end of one, and for each that was given up or ended here; the last
+ * line of a bead counts. After every sync those that do not hold any longer are taken out, and
+ * whoever lost one finds it in `lost/`, with the next reply. Both files are hints: without them
+ * nobody is told, and nothing else is different.
  */
 struct lost_claim {
 	struct str id, title;
@@ -31,15 +30,14 @@ struct lost_claim {
 void lost_note(struct call *c, struct beads *b);
 
 /*
- * After a sync: the claims of this clone that do not hold any longer, because of somebody
- * else's write. `tell` is called with each of them before it is forgotten.
+ * After a sync: the claims of this clone that do not hold any longer, because of somebody else's
+ * write. `tell` is called with each of them before it is forgotten.
  */
 typedef void lost_tell(struct call *c, const struct lost_claim *lost);
-enum err lost_check(struct call *c, struct str home, lost_tell *tell,
-		    struct lost_claim **out);
+enum err lost_check(struct call *c, struct str home, lost_tell *tell, struct lost_claim **out);
 
-/* What an actor has lost and was not told yet, as a list in JSON; absent: nothing. It is
- * told now. */
+/* What an actor has lost and was not told yet, as a list in JSON; absent: nothing. It is told
+ * now. */
 struct str lost_take(struct call *c, struct str home, struct str actor);
 
 void lost_encode(struct json *j, const struct lost_claim *lost);

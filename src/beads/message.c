@@ -50,8 +50,7 @@ static bool is_closed(const struct value *bead)
 	return str_is(value_str(bead, "status"), "closed");
 }
 
-static enum act message_act_of(const struct value *old, const struct value *new,
-			       bool buried)
+static enum act message_act_of(const struct value *old, const struct value *new, bool buried)
 {
 	if (!new)
 		return DELETED;
@@ -63,8 +62,7 @@ static enum act message_act_of(const struct value *old, const struct value *new,
 }
 
 /* Ids that had a tombstone. */
-static struct map message_buried(struct arena *mem, const struct line_change *changes,
-				 size_t count)
+static struct map message_buried(struct arena *mem, const struct line_change *changes, size_t count)
 {
 	struct map out = { .mem = mem };
 
@@ -82,8 +80,7 @@ static void tell_bead(struct telling *t, const struct line_change *change, bool 
 
 	t->count[act]++;
 	if (t->listed++ < LISTED)
-		buf_fmt(&t->list, "%s " STR_FMT ": " STR_FMT "\n", verbs[act],
-			STR_ARG(change->key),
+		buf_fmt(&t->list, "%s " STR_FMT ": " STR_FMT "\n", verbs[act], STR_ARG(change->key),
 			STR_ARG(message_title_of(t, new ? new : old)));
 }
 

@@ -71,8 +71,7 @@ struct str row_hash(struct arena *mem, const struct bead_row *row)
 	return row->hash.p ? row->hash : public_hash(mem, row->line);
 }
 
-/* The fields of the seed's 8.5.1, in the order of their names, as they are on the line.
- */
+/* The fields of the seed's 8.5.1, in the order of their names, as they are on the line. */
 static const struct {
 	const char *name;
 	enum look look;
@@ -233,16 +232,14 @@ static bool public_known(struct str key)
 }
 
 /* Fields that this program does not know are shown as they are. */
-static void put_extras(struct json *j, const struct value *line,
-		       const struct shape *shape)
+static void put_extras(struct json *j, const struct value *line, const struct shape *shape)
 {
 	if (shape && shape->brief && !shape->field_count)
 		return;
 	for (size_t i = 0; line && i < line->count; i++) {
 		const struct value *v = &line->item[i];
 
-		if (public_known(v->key) || v->type == VALUE_NULL ||
-		    str_is(v->key, "request") ||
+		if (public_known(v->key) || v->type == VALUE_NULL || str_is(v->key, "request") ||
 		    !public_wanted(shape, arena_cstr(j->out.mem, v->key), false))
 			continue;
 		json_key(j, v->key);
@@ -250,8 +247,8 @@ static void put_extras(struct json *j, const struct value *line,
 	}
 }
 
-static void put_counts(struct json *j, const struct bead_row *row,
-		       const struct value *notes, const struct shape *shape)
+static void put_counts(struct json *j, const struct bead_row *row, const struct value *notes,
+		       const struct shape *shape)
 {
 	if (public_wanted(shape, "dependency_count", false))
 		json_put_int(j, "dependency_count", row->dependencies);
@@ -272,8 +269,7 @@ static const unsigned char *by_name(void)
 	for (unsigned char i = 0; !done && i < COUNT; i++) {
 		size_t at = i;
 
-		for (; at && strcmp(members[i].from, members[order[at - 1]].from) < 0;
-		     at--)
+		for (; at && strcmp(members[i].from, members[order[at - 1]].from) < 0; at--)
 			order[at] = order[at - 1];
 		order[at] = i;
 	}
@@ -290,25 +286,21 @@ static void public_find_members(const struct value *line, const struct value *ou
 		struct str key = line->item[i].key;
 		int cmp = -1;
 
-		while (at < COUNT &&
-		       (cmp = str_cmp(str_of(members[order[at]].from), key)) < 0)
+		while (at < COUNT && (cmp = str_cmp(str_of(members[order[at]].from), key)) < 0)
 			at++;
 		for (; at < COUNT && !cmp; at++) {
 			out[order[at]] = &line->item[i];
-			cmp = at + 1 < COUNT ?
-				      str_cmp(str_of(members[order[at + 1]].from), key) :
-				      1;
+			cmp = at + 1 < COUNT ? str_cmp(str_of(members[order[at + 1]].from), key) :
+					       1;
 		}
 	}
 }
 
 static const char *const lean_words[] = {
-	"id",        "title",         "status",           "priority",
-	"type",      "assignee",      "assignee_expires", "parent",
-	"container", "open_children",
+	"id",     "title",     "status",        "priority", "type", "assignee", "assignee_expires",
+	"parent", "container", "open_children",
 };
-static const struct names lean = { lean_words, sizeof lean_words / sizeof *lean_words,
-				   NULL };
+static const struct names lean = { lean_words, sizeof lean_words / sizeof *lean_words, NULL };
 
 bool shape_lean(const struct shape *shape)
 {
@@ -319,15 +311,13 @@ bool shape_lean(const struct shape *shape)
 }
 
 /* The same members in the same order, from the columns. */
-static void put_lean(struct json *j, const struct bead_row *row,
-		     const struct shape *shape)
+static void put_lean(struct json *j, const struct bead_row *row, const struct shape *shape)
 {
 	json_put_str(j, "id", row->id);
 	if (public_wanted(shape, "title", true))
 		json_put_str(j, "title", row->title);
 	if (public_wanted(shape, "status", true))
-		json_put_str(j, "status",
-			     str_of(names_word(&bead_statuses, row->status)));
+		json_put_str(j, "status", str_of(names_word(&bead_statuses, row->status)));
 	if (public_wanted(shape, "priority", true))
 		json_put_int(j, "priority", row->priority);
 	if (public_wanted(shape, "type", true))
@@ -373,8 +363,7 @@ void public_put(struct json *j, const struct bead_row *row, const struct shape *
 	put_extras(j, line, shape);
 }
 
-void public_put_container(struct json *j, const struct bead_row *row,
-			  const struct shape *shape)
+void public_put_container(struct json *j, const struct bead_row *row, const struct shape *shape)
 {
 	if (!row->children)
 		return;
@@ -391,8 +380,7 @@ void public_encode(struct json *j, const struct bead_row *row, const struct shap
 	json_end(j);
 }
 
-void public_encode_all(struct json *j, const struct bead_row *rows,
-		       const struct shape *shape)
+void public_encode_all(struct json *j, const struct bead_row *rows, const struct shape *shape)
 {
 	json_array(j);
 	for (; rows; rows = rows->next)
@@ -400,8 +388,7 @@ void public_encode_all(struct json *j, const struct bead_row *rows,
 	json_end(j);
 }
 
-void public_encode_links(struct json *j, const struct link *links,
-			 const struct shape *shape)
+void public_encode_links(struct json *j, const struct link *links, const struct shape *shape)
 {
 	json_array(j);
 	for (; links; links = links->next) {

@@ -18,25 +18,21 @@ struct shape {
 bool shape_lean(const struct shape *shape);
 
 /*
- * The bead as everybody else sees it: all fields of the public schema, nulls
- * too, times as RFC 3339, then what other tools have come to read. As members of the
- * open object.
+ * The bead as everybody else sees it: all fields of the public schema, nulls too, times as RFC
+ * 3339, then what other tools have come to read. As members of the open object.
  */
 void public_put(struct json *j, const struct bead_row *row, const struct shape *shape);
 void public_encode(struct json *j, const struct bead_row *row, const struct shape *shape);
 
 /*
- * Marks a bead with open children: the work is in those, so it is listed as ready but
- * never handed out. Nothing for any other bead.
+ * Marks a bead with open children: the work is in those, so it is listed as ready but never
+ * handed out. Nothing for any other bead.
  */
-void public_put_container(struct json *j, const struct bead_row *row,
-			  const struct shape *shape);
+void public_put_container(struct json *j, const struct bead_row *row, const struct shape *shape);
 
 /* A chain of rows, or the beads at the ends of links, as a list. */
-void public_encode_all(struct json *j, const struct bead_row *rows,
-		       const struct shape *shape);
-void public_encode_links(struct json *j, const struct link *links,
-			 const struct shape *shape);
+void public_encode_all(struct json *j, const struct bead_row *rows, const struct shape *shape);
+void public_encode_links(struct json *j, const struct link *links, const struct shape *shape);
 
 /* SHA-256 of a bead's public content, in hexadecimal; from its canonical line. */
 struct str public_hash(struct arena *mem, struct str line);

@@ -18,8 +18,7 @@ static bool prefix_valid(struct str s)
 		char ch = s.p[i], lower = (char)(ch | 0x20);
 		bool letter = lower >= 'a' && lower <= 'z';
 
-		if (!letter &&
-		    !(i && ((ch >= '0' && ch <= '9') || ch == '-' || ch == '_')))
+		if (!letter && !(i && ((ch >= '0' && ch <= '9') || ch == '-' || ch == '_')))
 			return false;
 	}
 	return s.n && s.n <= 32 && s.p[s.n - 1] != '-';
@@ -32,8 +31,7 @@ static struct str prefix_of(struct call *c, struct str name)
 
 	for (size_t i = 0; i < name.n && b.n < 24; i++) {
 		char ch = name.p[i], lower = (char)(ch | 0x20);
-		bool letter = lower >= 'a' && lower <= 'z',
-		     digit = ch >= '0' && ch <= '9';
+		bool letter = lower >= 'a' && lower <= 'z', digit = ch >= '0' && ch <= '9';
 
 		if (letter || (digit && b.n))
 			buf_char(&b, letter ? lower : ch);
@@ -56,25 +54,22 @@ static enum err check_prefix(struct call *c, struct str prefix)
 {
 	if (!prefix.p || prefix_valid(prefix))
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be a prefix of ids",
-		  STR_ARG(prefix));
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be a prefix of ids", STR_ARG(prefix));
 	return call_step(c, "Use letters, digits, '-' and '_', beginning with a letter.");
 }
 
 /*
- * A first choice gives way to any that was made on purpose, whatever the clocks, and to
- * a first choice that was made before it: who begins later joins what there is.
+ * A first choice gives way to any that was made on purpose, whatever the clocks, and to a first
+ * choice that was made before it: who begins later joins what there is.
  */
 static struct mark first_mark(const struct call *c)
 {
 	int64_t seconds = c->now_ms / 1000;
 
-	return (struct mark){ { 0, seconds < UINT32_MAX ? UINT32_MAX - seconds : 0 },
-			      c->actor };
+	return (struct mark){ { 0, seconds < UINT32_MAX ? UINT32_MAX - seconds : 0 }, c->actor };
 }
 
-static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str asked,
-				    bool first)
+static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str asked, bool first)
 {
 	struct state *change = state_new(&c->mem);
 	struct mark mark, known = { 0 };
@@ -90,8 +85,7 @@ static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str 
 	if (!stamp_valid(mark.at))
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "the prefix '" STR_FMT
-				 "' was chosen at the end of time: "
-				 "no choice can be later",
+				 "' was chosen at the end of time: no choice can be later",
 				 STR_ARG(b->about.prefix));
 	state_put_prefix(change, prefix, mark);
 	return beads_put(c, b, change);
@@ -99,8 +93,7 @@ static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str 
 
 /* --- setting up --- */
 
-static enum err setup_configure(struct call *c, struct beads *b,
-				const struct setup_ask *in)
+static enum err setup_configure(struct call *c, struct beads *b, const struct setup_ask *in)
 {
 	enum err e = ERR_OK;
 
@@ -112,9 +105,9 @@ static enum err setup_configure(struct call *c, struct beads *b,
 }
 
 /*
- * What others have published already, if anybody can be asked. What is on the ref here
- * is taken in any case, or the reason why it cannot be read ends the command: an empty
- * store in its place would look like a loss.
+ * What others have published already, if anybody can be asked. What is on the ref here is taken
+ * in any case, or the reason why it cannot be read ends the command: an empty store in its place
+ * would look like a loss.
  */
 static enum err join_others(struct call *c, struct beads *b, struct setup *out)
 {
@@ -157,16 +150,14 @@ static enum err setup_begin(struct call *c, struct beads *b, const struct setup_
 									     "exists";
 	if (there && !mine && in->prefix.p && !str_eq(in->prefix, b->about.prefix))
 		out->asked = in->prefix;
-	e = setup_choose_prefix(c, b, out->asked.p ? (struct str){ 0 } : in->prefix,
-				!there);
+	e = setup_choose_prefix(c, b, out->asked.p ? (struct str){ 0 } : in->prefix, !there);
 	if (!e)
 		e = beads_commit(c, b);
 	beads_close(b);
 	return e;
 }
 
-enum err setup_run(struct call *c, const struct setup_ask *in, struct beads *b,
-		   struct setup *out)
+enum err setup_run(struct call *c, const struct setup_ask *in, struct beads *b, struct setup *out)
 {
 	enum err e;
 

@@ -20,11 +20,10 @@ struct setup {
 };
 
 /*
- * Makes the store of a repository, or joins the beads that were published for it. What is
- * there stays as it is, except for a new prefix, ref or remote. `b` is closed on return,
- * but tells where the store is.
+ * Makes the store of a repository, or joins the beads that were published for it. What is there
+ * stays as it is, except for a new prefix, ref or remote. `b` is closed on return, but tells
+ * where the store is.
  */
-enum err setup_run(struct call *c, const struct setup_ask *ask, struct beads *b,
-		   struct setup *out);
+enum err setup_run(struct call *c, const struct setup_ask *ask, struct beads *b, struct setup *out);
 
 #endif

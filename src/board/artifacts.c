@@ -25,8 +25,8 @@ static enum err artifacts_normalise(struct call *c, struct str tree, struct str 
 	struct str full;
 
 	if (path.p[0] == '/' || path.p[0] == '\\')
-		return call_fail(c, ERR_PATH_TRAVERSAL,
-				 "'" STR_FMT "' is an absolute path", STR_ARG(path));
+		return call_fail(c, ERR_PATH_TRAVERSAL, "'" STR_FMT "' is an absolute path",
+				 STR_ARG(path));
 	if (artifacts_climbs(path))
 		return call_fail(c, ERR_PATH_TRAVERSAL, "'" STR_FMT "' climbs with '..'",
 				 STR_ARG(path));
@@ -44,8 +44,7 @@ static enum err from_the_root(struct call *c, struct str tree, struct str path)
 {
 	struct str here = path_resolve(&c->mem, c->dir, path);
 
-	if (!path_within(tree, here) || str_eq(tree, c->dir) ||
-	    !file_exists(&c->mem, here))
+	if (!path_within(tree, here) || str_eq(tree, c->dir) || !file_exists(&c->mem, here))
 		return c->code;
 	return call_step(c, "Paths count from the project's root: '" STR_FMT "'.",
 			 STR_ARG(str_skip(here, tree.n + 1)));
@@ -72,8 +71,8 @@ static enum err artifacts_check_file(struct call *c, struct str tree, struct str
 				 "'" STR_FMT "' is a link that leads out of the project",
 				 STR_ARG(path));
 	if (file_is_dir(&c->mem, real))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "'" STR_FMT "' is a folder, not a file", STR_ARG(path));
+		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is a folder, not a file",
+				 STR_ARG(path));
 	return ERR_OK;
 }
 
@@ -95,8 +94,7 @@ enum err files_add(struct call *c, struct board *b, const struct artifact *draft
 	return artifact_find(c, b, a.path, out);
 }
 
-enum err files_get(struct call *c, struct board *b, struct str path,
-		   struct artifact **out)
+enum err files_get(struct call *c, struct board *b, struct str path, struct artifact **out)
 {
 	struct str tree, stored;
 	enum err e;
@@ -105,8 +103,7 @@ enum err files_get(struct call *c, struct board *b, struct str path,
 	    (e = artifacts_normalise(c, tree, path, &stored)) ||
 	    (e = artifact_find(c, b, stored, out)) || *out)
 		return e;
-	call_fail(c, ERR_NOT_FOUND, "there is no artifact '" STR_FMT "'",
-		  STR_ARG(stored));
+	call_fail(c, ERR_NOT_FOUND, "there is no artifact '" STR_FMT "'", STR_ARG(stored));
 	call_step(c, "Run 'bb artifacts' to see those there are.");
 	return from_the_root(c, tree, stored);
 }

@@ -10,8 +10,7 @@ struct json;
 
 enum err files_add(struct call *c, struct board *b, const struct artifact *draft,
 		   struct artifact **out);
-enum err files_get(struct call *c, struct board *b, struct str path,
-		   struct artifact **out);
+enum err files_get(struct call *c, struct board *b, struct str path, struct artifact **out);
 
 void artifact_encode(struct json *j, const struct artifact *a);
 void artifact_encode_all(struct json *j, const struct artifact *list);

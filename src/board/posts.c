@@ -8,8 +8,8 @@
 #include "store/db/board_agents.h"
 #include "store/db/board_db.h"
 
-static enum err posts_require(struct call *c, struct board *b, int64_t id,
-			      const char *what, struct message **out)
+static enum err posts_require(struct call *c, struct board *b, int64_t id, const char *what,
+			      struct message **out)
 {
 	enum err e = message_find(c, b, id, out);
 
@@ -19,8 +19,7 @@ static enum err posts_require(struct call *c, struct board *b, int64_t id,
 	return call_step(c, "Run 'bb log' to see the messages there are.");
 }
 
-enum err talk_post(struct call *c, struct board *b, const struct draft *draft,
-		   struct message **out)
+enum err talk_post(struct call *c, struct board *b, const struct draft *draft, struct message **out)
 {
 	struct message *m = arena_new(&c->mem, struct message), *parent;
 	enum err e;
@@ -55,9 +54,8 @@ struct str tags_encode(struct call *c, const struct str *tags, size_t count)
 }
 
 /* The first messages in the gaps, up to the limit. */
-static enum err read_gaps(struct call *c, struct board *b,
-			  const struct message_filter *filter, const struct gap *gap,
-			  struct message **out)
+static enum err read_gaps(struct call *c, struct board *b, const struct message_filter *filter,
+			  const struct gap *gap, struct message **out)
 {
 	struct message_filter f = *filter;
 
@@ -78,8 +76,7 @@ static enum err read_gaps(struct call *c, struct board *b,
 
 static bool posts_unfiltered(const struct message_filter *f)
 {
-	return !f->since && !f->from_agent.p && !f->tags.p && f->min_priority < 0 &&
-	       !f->ref;
+	return !f->since && !f->from_agent.p && !f->tags.p && f->min_priority < 0 && !f->ref;
 }
 
 static void posts_catch_up(struct call *c, struct board *b, const struct message *shown)
@@ -89,18 +86,17 @@ static void posts_catch_up(struct call *c, struct board *b, const struct message
 	for (; shown; shown = shown->next)
 		all.last = shown->id > all.last ? shown->id : all.last;
 	if (all.last && !reads_note(b, c->actor, &all))
-		c->warning = STR(
-			"somebody is writing just now, and what is older could not be "
-			"noted as read; run it again");
+		c->warning = STR("somebody is writing just now, and what is older could not be "
+				 "noted as read; run it again");
 }
 
 static enum err who_asks(struct call *c)
 {
 	call_fail(c, ERR_IDENTITY_REQUIRED,
 		  "unread messages are an agent's, and no agent was named");
-	return call_step(c,
-			 "Say who you are: --as NAME or BB_AGENT_ID on a command line, "
-			 "\"agent\" over MCP.");
+	return call_step(
+		c,
+		"Say who you are: --as NAME or BB_AGENT_ID on a command line, \"agent\" over MCP.");
 }
 
 enum err talk_read(struct call *c, struct board *b, const struct talk_query *query,

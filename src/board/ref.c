@@ -25,14 +25,14 @@ enum err ref_make(struct call *c, struct str where, struct str what, struct str 
 
 	if (!where.n || !what.n || !ref.n)
 		return call_fail(c, ERR_INVALID_REF_FORMAT,
-				 "a reference has three parts, and none of '" STR_FMT
-				 ":" STR_FMT ":" STR_FMT "' may be empty",
+				 "a reference has three parts, and none of '" STR_FMT ":" STR_FMT
+				 ":" STR_FMT "' may be empty",
 				 STR_ARG(where), STR_ARG(what), STR_ARG(ref));
 	if (memchr(where.p, ':', where.n) || memchr(what.p, ':', what.n) ||
 	    memchr(ref.p, ':', ref.n))
 		return call_fail(c, ERR_INVALID_REF_FORMAT,
-				 "no part of a reference may contain a colon: '" STR_FMT
-				 ":" STR_FMT ":" STR_FMT "'",
+				 "no part of a reference may contain a colon: '" STR_FMT ":" STR_FMT
+				 ":" STR_FMT "'",
 				 STR_ARG(where), STR_ARG(what), STR_ARG(ref));
 	*out = (struct ref){ .where = where, .what = what, .json = ref_number(ref) };
 	if (!all_digits(ref)) {
@@ -51,8 +51,7 @@ enum err ref_parse(struct call *c, struct str text, struct ref *out)
 		n++;
 	if (n < 3 || rest.p)
 		return call_fail(c, ERR_INVALID_REF_FORMAT,
-				 "'" STR_FMT "' is not a reference of three parts",
-				 STR_ARG(text));
+				 "'" STR_FMT "' is not a reference of three parts", STR_ARG(text));
 	return ref_make(c, part[0], part[1], part[2], out);
 }
 

@@ -67,8 +67,8 @@ static enum err status_put(struct call *c, struct board *b, const struct agent *
 	return agent_put(c, b, a);
 }
 
-enum err presence_set(struct call *c, struct board *b,
-		      const struct presence_change *change, struct agent **out)
+enum err presence_set(struct call *c, struct board *b, const struct presence_change *change,
+		      struct agent **out)
 {
 	enum err e = status_actor(c, b, out);
 	struct agent *a = *out, before;
@@ -84,10 +84,9 @@ enum err presence_set(struct call *c, struct board *b,
 		a->status = change->status;
 	if (change->blockers.n) {
 		if (change->status >= 0 && change->status != AGENT_BLOCKED)
-			return call_fail(
-				c, ERR_INVALID_INPUT,
-				"blockers go with status 'blocked', not with '%s'",
-				names_word(&agent_statuses, change->status));
+			return call_fail(c, ERR_INVALID_INPUT,
+					 "blockers go with status 'blocked', not with '%s'",
+					 names_word(&agent_statuses, change->status));
 		a->status = AGENT_BLOCKED;
 		a->blockers = change->blockers;
 	}
@@ -136,8 +135,7 @@ enum err presence_get(struct call *c, struct board *b, struct str id, struct age
 	if (e)
 		return e;
 	if (!*out) {
-		call_fail(c, ERR_NOT_FOUND, "there is no agent '" STR_FMT "'",
-			  STR_ARG(id));
+		call_fail(c, ERR_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(id));
 		return call_step(c, "Run 'bb status' to see the agents there are.");
 	}
 	derive_offline(c, b, *out);

@@ -23,8 +23,8 @@ struct presence_change {
 };
 
 /* Any status but `blocked` clears the blockers; blockers alone mean blocked. */
-enum err presence_set(struct call *c, struct board *b,
-		      const struct presence_change *change, struct agent **out);
+enum err presence_set(struct call *c, struct board *b, const struct presence_change *change,
+		      struct agent **out);
 enum err presence_clear(struct call *c, struct board *b, struct agent **out);
 
 /* One agent, or all; whoever has gone offline is shown and noted as such. */
@@ -32,9 +32,8 @@ enum err presence_get(struct call *c, struct board *b, struct str id, struct age
 enum err presence_each(struct call *c, struct board *b, struct agent **out);
 
 /*
- * The status of an agent becomes `offline` if it was last seen before this: 30 minutes,
- * to the millisecond. Its liveness, which counts whole minutes, follows within the
- * minute.
+ * The status of an agent becomes `offline` if it was last seen before this: 30 minutes, to the
+ * millisecond. Its liveness, which counts whole minutes, follows within the minute.
  */
 int64_t presence_offline_before(int64_t now);
 

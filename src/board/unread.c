@@ -22,8 +22,7 @@ const struct gap *unread_gaps(struct call *c, const struct span *seen)
 	return gaps;
 }
 
-enum err unread_count(struct call *c, struct board *b, struct str agent,
-		      struct unread *out)
+enum err unread_count(struct call *c, struct board *b, struct str agent, struct unread *out)
 {
 	struct span *seen;
 	enum err e = reads_each(c, b, agent, &seen);
@@ -60,8 +59,8 @@ static bool unread_holds(const struct span *seen, int64_t id)
 	return false;
 }
 
-void unread_show(struct call *c, struct board *b, const struct span *seen,
-		 struct message *shown, bool all_between)
+void unread_show(struct call *c, struct board *b, const struct span *seen, struct message *shown,
+		 bool all_between)
 {
 	struct span *news = NULL, whole = { INT64_MAX, 0, NULL };
 

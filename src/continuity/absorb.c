@@ -8,9 +8,9 @@
 #include "store/db/bead_query.h"
 
 /*
- * What became of the beads without us. The records of the journal after the place that is
- * known tell which beads to look at; where that place is gone, all of them are compared
- * with how they were.
+ * What became of the beads without us. The records of the journal after the place that is known
+ * tell which beads to look at; where that place is gone, all of them are compared with how they
+ * were.
  */
 
 /* An edge that was added or removed. */
@@ -41,8 +41,8 @@ static void look_at_list(struct looking *l, const struct value *list, bool mine)
 		absorb_look_at(l, value_str(&list->item[i], "id"), mine);
 }
 
-/* An earlier try of this very request, which died before it could note what it did: that
- * is noted now. */
+/* An earlier try of this very request, which died before it could note what it did: that is noted
+ * now. */
 static bool is_this(struct call *c, const struct value *receipt)
 {
 	return c->request_id.p && str_eq(value_str(receipt, "actor"), c->actor) &&
@@ -78,8 +78,7 @@ static void keep_edges(struct looking *l, const struct value *list)
 	}
 }
 
-static enum err absorb_see_record(struct call *c, const struct journal_record *r,
-				  void *arg)
+static enum err absorb_see_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct looking *l = arg;
 	struct value_error error;
@@ -111,8 +110,7 @@ static struct str absorb_described(struct call *c, const struct vybe_task *old,
 		*kind = row->status == BEAD_CLOSED ? "task_closed" : "task_status";
 		return arena_fmt(&c->mem, "is %s, was %s: " STR_FMT,
 				 names_word(&bead_statuses, row->status),
-				 names_word(&bead_statuses, old->status),
-				 STR_ARG(row->title));
+				 names_word(&bead_statuses, old->status), STR_ARG(row->title));
 	}
 	if (!str_eq(old->assignee, row->assignee)) {
 		*kind = "task_assigned";
@@ -133,8 +131,7 @@ static enum err find_writer(struct call *c, struct beads *b, const struct bead_r
 
 	*by = (struct str){ 0 };
 	if (!e && line.p)
-		*by = value_str(value_parse(&c->mem, line, &error),
-				row ? "_by" : "deleted_by");
+		*by = value_str(value_parse(&c->mem, line, &error), row ? "_by" : "deleted_by");
 	if (!by->n)
 		*by = STR("somebody");
 	return e;
@@ -153,17 +150,17 @@ static enum err note_edge(struct call *c, struct continuity *k, struct beads *b,
 	event.kind = !edge->blocks ? STR("task_updated") :
 		     edge->gone    ? STR("task_dependency_removed") :
 				     STR("task_dependency_added");
-	event.message = arena_fmt(
-		&c->mem, "%s %s " STR_FMT "%s" STR_FMT, edge->gone ? "no longer" : "now",
-		edge->blocks ? "depends on" : "belongs to", STR_ARG(edge->to),
-		row ? ": " : "", STR_ARG(row ? row->title : STR("")));
+	event.message =
+		arena_fmt(&c->mem, "%s %s " STR_FMT "%s" STR_FMT, edge->gone ? "no longer" : "now",
+			  edge->blocks ? "depends on" : "belongs to", STR_ARG(edge->to),
+			  row ? ": " : "", STR_ARG(row ? row->title : STR("")));
 	return vybe_event_put(c, &k->db, &event);
 }
 
-/* Where the bead that was known by this id had to go, if it had to leave it to another;
- * absent: nowhere. */
-static enum err absorb_moved_to(struct call *c, struct beads *b,
-				const struct vybe_task *old, struct str *to)
+/* Where the bead that was known by this id had to go, if it had to leave it to another; absent:
+ * nowhere. */
+static enum err absorb_moved_to(struct call *c, struct beads *b, const struct vybe_task *old,
+				struct str *to)
 {
 	struct value_error error;
 	const struct value *list, *at;
@@ -172,12 +169,11 @@ static enum err absorb_moved_to(struct call *c, struct beads *b,
 	enum err e = cache_find_tombstone(c, &b->cache, old->id, &line);
 
 	*to = (struct str){ 0 };
-	list = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") :
-			      NULL;
+	list = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") : NULL;
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++) {
 		at = value_find(&list->item[i], "created_at");
-		if (at && at->type == VALUE_ARRAY && at->count &&
-		    value_number(&at->item[0], &ms) && ms == old->created)
+		if (at && at->type == VALUE_ARRAY && at->count && value_number(&at->item[0], &ms) &&
+		    ms == old->created)
 			*to = value_str(&list->item[i], "to");
 	}
 	return e;
@@ -208,8 +204,7 @@ static enum err absorb_follow(struct call *c, struct continuity *k, struct beads
 	return vybe_task_put(c, &k->db, old);
 }
 
-static enum err absorb_compare(struct call *c, struct continuity *k, struct beads *b,
-			       struct str id)
+static enum err absorb_compare(struct call *c, struct continuity *k, struct beads *b, struct str id)
 {
 	struct event_row event = { .task = id };
 	struct vybe_task old, now = { .id = id, .status = -1 };
@@ -222,8 +217,7 @@ static enum err absorb_compare(struct call *c, struct continuity *k, struct bead
 		return e;
 	if (row)
 		now = absorb_known_as(row);
-	if (old.status >= 0 && old.created != now.created &&
-	    (e = absorb_follow(c, k, b, &old)))
+	if (old.status >= 0 && old.created != now.created && (e = absorb_follow(c, k, b, &old)))
 		return e;
 	if (old.status == now.status && (!row || old.updated == now.updated))
 		return ERR_OK;
@@ -236,8 +230,7 @@ static enum err absorb_compare(struct call *c, struct continuity *k, struct bead
 }
 
 /* Every bead there is, and every one that there was. */
-static enum err name_all(struct call *c, struct continuity *k, struct beads *b,
-			 struct looking *l)
+static enum err name_all(struct call *c, struct continuity *k, struct beads *b, struct looking *l)
 {
 	struct bead_filter any = { .sort = SORT_ID, .lean = true };
 	struct bead_row *row;
@@ -310,15 +303,13 @@ enum err continuity_absorb(struct call *c, struct continuity *k)
 	struct beads *b;
 	enum err e;
 
-	if ((e = vybe_place_find(c, &k->db, &known)) ||
-	    (e = continuity_tasks(c, k, &b)) || !b)
+	if ((e = vybe_place_find(c, &k->db, &known)) || (e = continuity_tasks(c, k, &b)) || !b)
 		return e;
 	if (b->damaged) /* what is behind the damage was not deleted */
 		return ERR_OK;
 	e = known.crc ? see_news(c, k, b, known) : learn_all(c, k, b);
-	if (e ||
-	    (known.crc == b->about.place.crc && known.offset == b->about.place.offset &&
-	     known.segment == b->about.place.segment))
+	if (e || (known.crc == b->about.place.crc && known.offset == b->about.place.offset &&
+		  known.segment == b->about.place.segment))
 		return e;
 	return vybe_place_put(c, &k->db, &b->about.place);
 }

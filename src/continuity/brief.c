@@ -18,8 +18,7 @@ enum {
 	NEXT = 5,
 	LINE = 100,       /* bytes: with less left, nothing more is said */
 	ROOM = 900,       /* bytes that notes, and memory, have for themselves */
-	BYTES = 1500 * 4, /* a token is about four bytes; that is also an upper bound for
-			     most */
+	BYTES = 1500 * 4, /* a token is about four bytes; that is also an upper bound for most */
 };
 
 /* --- reading --- */
@@ -67,8 +66,8 @@ static enum err brief_read_memory(struct call *c, struct continuity *k, struct b
 }
 
 /* What hooks and commands log by themselves, now and in stores of before. Everything else
- * somebody wrote down, to be read later: progress, of whatever kind, and reasoning, which
- * is asked for apart. */
+ * somebody wrote down, to be read later: progress, of whatever kind, and reasoning, which is
+ * asked for apart. */
 static const char *const not_progress[] = {
 	"agent_focus",
 	"artifact_added",
@@ -110,8 +109,8 @@ static size_t count_events(const struct event_row *e)
 }
 
 /* The first `an` and `bn` of two lists that have nothing in common, newest first. */
-static struct event_row *merge_events(struct call *c, const struct event_row *a,
-				      size_t an, const struct event_row *b, size_t bn)
+static struct event_row *merge_events(struct call *c, const struct event_row *a, size_t an,
+				      const struct event_row *b, size_t bn)
 {
 	struct event_row *first = NULL, **tail = &first;
 
@@ -139,11 +138,11 @@ static bool has_event(const struct event_row *list, int64_t id)
 }
 
 /*
- * Notes are asked for by themselves, also those that are archived: however much was
- * logged since, they are not lost behind it. Neither sort of notes displaces the other.
+ * Notes are asked for by themselves, also those that are archived: however much was logged since,
+ * they are not lost behind it. Neither sort of notes displaces the other.
  */
-static enum err brief_read_notes(struct call *c, struct continuity *k,
-				 struct event_filter of, struct brief *b)
+static enum err brief_read_notes(struct call *c, struct continuity *k, struct event_filter of,
+				 struct brief *b)
 {
 	struct event_row *others;
 	size_t thoughts, rest;
@@ -178,8 +177,7 @@ static enum err read_events(struct call *c, struct continuity *k, struct brief *
 	else if ((e = vybe_event_last(c, &k->db, &of.since)))
 		return e;
 	of.since = of.since > LOOK_BACK ? of.since - LOOK_BACK : 0;
-	if ((e = brief_read_notes(c, k, of, b)) ||
-	    (e = vybe_event_each(c, &k->db, &of, &latest)))
+	if ((e = brief_read_notes(c, k, of, b)) || (e = vybe_event_each(c, &k->db, &of, &latest)))
 		return e;
 	while (*at)
 		if (has_event(b->notes, (*at)->id))
@@ -230,8 +228,7 @@ static enum err brief_read_tasks(struct call *c, struct continuity *k, struct br
 	return e || !b->task || !beads ? e : read_unlocks(c, beads, b);
 }
 
-static void read_posts(struct call *c, struct continuity *k, struct str name,
-		       struct brief *b)
+static void read_posts(struct call *c, struct continuity *k, struct str name, struct brief *b)
 {
 	struct vybe_agent told = { .agent = name, .project = STR(":board") };
 	struct message **tail = &b->posts;
@@ -244,8 +241,7 @@ static void read_posts(struct call *c, struct continuity *k, struct str name,
 	c->code = ERR_OK;
 }
 
-static void read_mail(struct call *c, struct agent_files *f, struct str name,
-		      struct brief *b)
+static void read_mail(struct call *c, struct agent_files *f, struct str name, struct brief *b)
 {
 	struct mail_filter fresh = { .state = MAIL_UNREAD, .limit = UNREAD };
 	struct mail_totals all = { 0 };
@@ -268,8 +264,8 @@ static void read_mail(struct call *c, struct agent_files *f, struct str name,
 	c->code = ERR_OK;
 }
 
-/* Mail and reservations belong to an agent that is registered; others have none. What was
- * written to the sessions that it continues is for the agent, too. */
+/* Mail and reservations belong to an agent that is registered; others have none. What was written
+ * to the sessions that it continues is for the agent, too. */
 static void brief_read_agent(struct call *c, struct continuity *k, struct brief *b)
 {
 	struct agent_files files;
@@ -286,8 +282,7 @@ static void brief_read_agent(struct call *c, struct continuity *k, struct brief 
 		for (size_t i = 0; i < count; i++)
 			read_mail(c, &files, name[i], b);
 		if (registry_id_valid(c->actor) &&
-		    reservation_each(c, &files, c->actor, (struct str){ 0 },
-				     &b->reserved))
+		    reservation_each(c, &files, c->actor, (struct str){ 0 }, &b->reserved))
 			b->reserved = NULL;
 	}
 	c->project = project;
@@ -301,8 +296,7 @@ enum err brief_read(struct call *c, struct continuity *k, struct brief *b)
 	if ((e = brief_read_memory(c, k, b)) || (e = brief_read_tasks(c, k, b)) ||
 	    (e = read_events(c, k, b)))
 		return e;
-	if (b->task &&
-	    (e = vybe_artifact_each(c, &k->db, b->task->id, EVENTS, &b->artifacts)))
+	if (b->task && (e = vybe_artifact_each(c, &k->db, b->task->id, EVENTS, &b->artifacts)))
 		return e;
 	brief_read_agent(c, k, b);
 	return ERR_OK;
@@ -323,8 +317,7 @@ static void brief_put_tasks(struct json *j, const char *key, const struct task *
 	json_end(j);
 }
 
-void brief_encode(struct call *c, const struct brief *b, struct str prompt,
-		  struct json *j)
+void brief_encode(struct call *c, const struct brief *b, struct str prompt, struct json *j)
 {
 	json_object(j);
 	json_key(j, STR("task"));
@@ -386,9 +379,8 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt,
 struct prompt {
 	struct buf out;
 	size_t left;
-	size_t kept; /* of that, for parts that come later */
-	struct str
-		title; /* of the lines that follow, if there is room for one; or absent */
+	size_t kept;      /* of that, for parts that come later */
+	struct str title; /* of the lines that follow, if there is room for one; or absent */
 };
 
 /* Whole lines. */
@@ -450,38 +442,34 @@ static void say_commands(struct call *c, struct prompt *p, const struct task *t)
 		return;
 	SAY(p,
 	    "Commands, each with a new --request-id:\n"
-	    "  begin: vybe task begin --agent " STR_FMT " --request-id REQ --id " STR_FMT
-	    "\n"
-	    "  done:  vybe task complete --agent " STR_FMT
-	    " --request-id REQ --id " STR_FMT " --outcome done --summary \"...\"\n"
-	    "  stuck: vybe task complete --agent " STR_FMT
-	    " --request-id REQ --id " STR_FMT " --outcome blocked --summary \"...\"\n",
-	    STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(t->id),
-	    STR_ARG(c->actor), STR_ARG(t->id));
+	    "  begin: vybe task begin --agent " STR_FMT " --request-id REQ --id " STR_FMT "\n"
+	    "  done:  vybe task complete --agent " STR_FMT " --request-id REQ --id " STR_FMT
+	    " --outcome done --summary \"...\"\n"
+	    "  stuck: vybe task complete --agent " STR_FMT " --request-id REQ --id " STR_FMT
+	    " --outcome blocked --summary \"...\"\n",
+	    STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor),
+	    STR_ARG(t->id));
 	SAY(p,
-	    "  log:   vybe push --agent " STR_FMT " --request-id REQ --json "
-	    "'{\"task_id\":\"" STR_FMT
+	    "  log:   vybe push --agent " STR_FMT
+	    " --request-id REQ --json '{\"task_id\":\"" STR_FMT
 	    "\",\"event\":{\"kind\":\"progress\",\"message\":\"...\"}}'\n"
 	    "  think: the same with \"kind\":\"reasoning\"\n"
 	    "  save:  vybe memory set --agent " STR_FMT
-	    " --request-id REQ --key ... --value ... --scope task --scope-id " STR_FMT
-	    "\n",
+	    " --request-id REQ --key ... --value ... --scope task --scope-id " STR_FMT "\n",
 	    STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(t->id));
 }
 
-/* An id may come from a file that somebody has edited: only one that looks like ours is
- * put into a command. */
+/* An id may come from a file that somebody has edited: only one that looks like ours is put into
+ * a command. */
 static struct str mail_command(struct call *c, const struct mail *m)
 {
 	if (!id_is_minted(m->id, "msg") || !registry_id_valid(m->to))
 		return STR("bb agent inbox");
 	return arena_fmt(&c->mem, "bb agent %s --agent " STR_FMT " --message " STR_FMT,
-			 m->requires_ack ? "ack" : "read", STR_ARG(m->to),
-			 STR_ARG(m->id));
+			 m->requires_ack ? "ack" : "read", STR_ARG(m->to), STR_ARG(m->id));
 }
 
-static void say_mail(struct call *c, struct prompt *p, const char *title,
-		     const struct mail *m)
+static void say_mail(struct call *c, struct prompt *p, const char *title, const struct mail *m)
 {
 	int64_t more = 0;
 
@@ -493,8 +481,8 @@ static void say_mail(struct call *c, struct prompt *p, const char *title,
 			continue;
 		}
 		TITLE(p, "%s (" STR_FMT "):", title, STR_ARG(command));
-		QUOTE(p, 240, "from " STR_FMT " about " STR_FMT ": " STR_FMT,
-		      STR_ARG(m->from), STR_ARG(m->bead), STR_ARG(m->subject));
+		QUOTE(p, 240, "from " STR_FMT " about " STR_FMT ": " STR_FMT, STR_ARG(m->from),
+		      STR_ARG(m->bead), STR_ARG(m->subject));
 		QUOTE(p, 200, STR_FMT, STR_ARG(m->body));
 	}
 	if (more)
@@ -514,16 +502,14 @@ static void say_agent(struct call *c, struct prompt *p, const struct brief *b)
 		      STR_ARG(m->content));
 	}
 	for (const struct reservation *r = b->reserved; r && has_room(p); r = r->next) {
-		TITLE(p, "You have reserved until %s%s:",
-		      moment_format(&c->mem, r->expires_ms).p,
+		TITLE(p, "You have reserved until %s%s:", moment_format(&c->mem, r->expires_ms).p,
 		      r->expires_ms <= c->now_ms ? ", which is over" : "");
 		QUOTE(p, 120, STR_FMT, STR_ARG(r->scope));
 	}
 }
 
 /* What is pinned is said before most; the rest as far as there is room. */
-static void say_memory(struct call *c, struct prompt *p, const struct brief *b,
-		       bool pinned)
+static void say_memory(struct call *c, struct prompt *p, const struct brief *b, bool pinned)
 {
 	TITLE(p, "%s", pinned ? "To be remembered first:" : "Remembered:");
 	for (const struct memory_row *m = b->memory; m && has_room(p); m = m->next)
@@ -544,13 +530,12 @@ static void say_events(struct call *c, struct prompt *p, const char *title,
 		if (has_event(said, e->id))
 			continue;
 		left--;
-		QUOTE(p, 200, STR_FMT " " STR_FMT ": " STR_FMT, STR_ARG(e->agent),
-		      STR_ARG(e->kind), STR_ARG(e->message));
+		QUOTE(p, 200, STR_FMT " " STR_FMT ": " STR_FMT, STR_ARG(e->agent), STR_ARG(e->kind),
+		      STR_ARG(e->message));
 	}
 }
 
-static void say_tasks(struct call *c, struct prompt *p, const char *title,
-		      const struct task *t)
+static void say_tasks(struct call *c, struct prompt *p, const char *title, const struct task *t)
 {
 	TITLE(p, "%s", title);
 	for (; t; t = t->next)
@@ -566,21 +551,18 @@ static void say_adopted(struct call *c, struct prompt *p, const struct adoption 
 	    STR_ARG(a->why));
 	TITLE(p, "Adopted from it, yours from now on:");
 	for (const struct task *t = a->tasks; t; t = t->next)
-		QUOTE(p, 140, "task " STR_FMT " " STR_FMT, STR_ARG(t->id),
-		      STR_ARG(t->title));
+		QUOTE(p, 140, "task " STR_FMT " " STR_FMT, STR_ARG(t->id), STR_ARG(t->title));
 	for (const struct reservation *r = a->reserved; r; r = r->next)
 		QUOTE(p, 140, "reservation of " STR_FMT, STR_ARG(r->scope));
 }
 
-static void say_others(struct call *c, struct prompt *p, const struct other_session *o,
-		       bool over)
+static void say_others(struct call *c, struct prompt *p, const struct other_session *o, bool over)
 {
 	TITLE(p, "%s",
 	      over ? "Left by other sessions that are over; a new session adopts it:" :
 		     "Other sessions are at work here; leave their tasks to them:");
 	for (; o; o = o->next)
-		for (const struct task *t = o->over == over ? o->task : NULL; t;
-		     t = t->next)
+		for (const struct task *t = o->over == over ? o->task : NULL; t; t = t->next)
 			QUOTE(p, 140, STR_FMT ": " STR_FMT " " STR_FMT, STR_ARG(o->agent),
 			      STR_ARG(t->id), STR_ARG(t->title));
 }

@@ -24,10 +24,9 @@ static enum err make_repository(struct call *c, struct str dir)
 	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
 		e = file_make_dir(c, path_join(&c->mem, dir, str_of(folders[i])), 0700);
 	if (!e)
-		e = file_provide(
-			c, path_join(&c->mem, dir, STR("config")),
-			STR("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"),
-			0600);
+		e = file_provide(c, path_join(&c->mem, dir, STR("config")),
+				 STR("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"),
+				 0600);
 	if (!e)
 		e = file_provide(c, path_join(&c->mem, dir, STR("HEAD")),
 				 STR("ref: refs/heads/main\n"), 0600);
@@ -43,9 +42,8 @@ static enum err need_home(struct call *c)
 {
 	if (path_home_known())
 		return ERR_OK;
-	call_fail(
-		c, ERR_INVALID_INPUT,
-		"this folder is in no repository, and HOME does not say where yours is");
+	call_fail(c, ERR_INVALID_INPUT,
+		  "this folder is in no repository, and HOME does not say where yours is");
 	return call_step(c, "Set HOME, or name a store with --db-path.");
 }
 
@@ -72,8 +70,7 @@ static enum err own_repository(struct call *c, struct continuity *k, struct str 
 
 enum err continuity_locate(struct call *c, struct continuity *out)
 {
-	struct str dir =
-		c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
+	struct str dir = c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 	struct repository repo;
 	struct beads b;
 	enum err e;
@@ -82,8 +79,8 @@ enum err continuity_locate(struct call *c, struct continuity *out)
 	if (c->store.p) {
 		out->source = STR("named");
 		out->path = path_resolve(&c->mem, c->dir, c->store);
-		return own_repository(
-			c, out, arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path)));
+		return own_repository(c, out,
+				      arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path)));
 	}
 	if ((e = place_repository(c, dir, &repo)))
 		return e;
@@ -238,8 +235,8 @@ enum err continuity_set_focus(struct call *c, struct continuity *k, struct str t
 
 /* --- events --- */
 
-enum err continuity_note(struct call *c, struct continuity *k,
-			 const struct event_note *note, int64_t *id)
+enum err continuity_note(struct call *c, struct continuity *k, const struct event_note *note,
+			 int64_t *id)
 {
 	struct event_row row = { .kind = str_of(note->kind),
 				 .agent = c->actor,
@@ -307,8 +304,8 @@ enum err continuity_checkpoint(struct call *c, struct continuity *k)
 	enum err e;
 
 	if ((e = vybe_memory_collect(c, &k->db, COLLECT_MOST, &expired)) ||
-	    (e = vybe_ledger_collect(c, &k->db)) ||
-	    (e = vybe_event_live(c, &k->db, &live)) || live <= MANY_EVENTS)
+	    (e = vybe_ledger_collect(c, &k->db)) || (e = vybe_event_live(c, &k->db, &live)) ||
+	    live <= MANY_EVENTS)
 		return e;
 	if ((e = vybe_event_archive(c, &k->db, KEEP_EVENTS, &count, &first, &last)))
 		return e;
@@ -316,8 +313,7 @@ enum err continuity_checkpoint(struct call *c, struct continuity *k)
 		c, k,
 		&(struct event_note){
 			.kind = "events_summary",
-			.message = arena_fmt(
-				&c->mem, "%lld events (%lld to %lld) were archived",
-				(long long)count, (long long)first, (long long)last) },
+			.message = arena_fmt(&c->mem, "%lld events (%lld to %lld) were archived",
+					     (long long)count, (long long)first, (long long)last) },
 		NULL);
 }

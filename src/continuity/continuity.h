@@ -5,9 +5,9 @@
 #include "store/db/vybe_rows.h"
 
 /*
- * What an agent needs to go on where it was: its events, what it remembers, how far it
- * has read. In a repository that is kept beside its beads; outside of one in the
- * user's own store, which is a repository for nothing else; or where the user says.
+ * What an agent needs to go on where it was: its events, what it remembers, how far it has read.
+ * In a repository that is kept beside its beads; outside of one in the user's own store, which is
+ * a repository for nothing else; or where the user says.
  */
 struct continuity {
 	struct vybe_db db;
@@ -24,21 +24,21 @@ enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity 
 enum err continuity_commit(struct call *c, struct continuity *k);
 void continuity_close(struct continuity *k);
 
-/* The beads, to be read, once for all of the call; NULL: nobody keeps any. Whoever
- * changes some lets go of them first. */
+/* The beads, to be read, once for all of the call; NULL: nobody keeps any. Whoever changes some
+ * lets go of them first. */
 enum err continuity_tasks(struct call *c, struct continuity *k, struct beads **out);
 void continuity_let_go(struct continuity *k);
 
-/* The whole id of a task, where only a part of it was given; of none: as it is. Lets go
- * of the beads. */
+/* The whole id of a task, where only a part of it was given; of none: as it is. Lets go of the
+ * beads. */
 enum err continuity_task_id(struct call *c, struct continuity *k, struct str *id);
 
 /* One agent, however its name is written. */
 struct str continuity_agent(struct call *c, struct str name);
 
 /*
- * The task that the agent is at; absent: none. An agent has one focus, whatever project
- * it asks about: only the cursor is one for each project.
+ * The task that the agent is at; absent: none. An agent has one focus, whatever project it asks
+ * about: only the cursor is one for each project.
  */
 enum err continuity_focus(struct call *c, struct continuity *k, struct str *task);
 enum err continuity_set_focus(struct call *c, struct continuity *k, struct str task);
@@ -48,12 +48,12 @@ struct event_note {
 	const char *kind;
 	struct str task, project, message, metadata;
 };
-enum err continuity_note(struct call *c, struct continuity *k,
-			 const struct event_note *note, int64_t *id);
+enum err continuity_note(struct call *c, struct continuity *k, const struct event_note *note,
+			 int64_t *id);
 
 /*
- * What has become of the beads since somebody looked last, here or by a sync, as events
- * of whoever did it. What was done through this store is known already.
+ * What has become of the beads since somebody looked last, here or by a sync, as events of
+ * whoever did it. What was done through this store is known already.
  */
 enum err continuity_absorb(struct call *c, struct continuity *k);
 
@@ -65,8 +65,8 @@ enum err continuity_know(struct call *c, struct continuity *k, const struct task
 enum err continuity_project(struct call *c, struct str dir, struct str *out);
 
 /*
- * For the end of a session: collects what has expired, and puts away all but the newest
- * events where they are many, leaving a summary of them.
+ * For the end of a session: collects what has expired, and puts away all but the newest events
+ * where they are many, leaving a summary of them.
  */
 enum err continuity_checkpoint(struct call *c, struct continuity *k);
 

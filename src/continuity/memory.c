@@ -15,20 +15,17 @@ const struct names memory_kinds = { kinds, 3, NULL };
 enum { KEY_MOST = 500, VALUE_MOST = 1024 * 1024 };
 
 /* As resume calls it: a project may be told by its folder, a task by a part of its id. */
-static enum err memory_known_as(struct call *c, struct continuity *k,
-				struct memory_where *where)
+static enum err memory_known_as(struct call *c, struct continuity *k, struct memory_where *where)
 {
 	struct file_found found;
 	enum err e;
 
 	switch (where->scope) {
 	case SCOPE_PROJECT:
-		if (!str_starts(where->id, STR("/")) ||
-		    (e = file_look(c, where->id, &found)))
+		if (!str_starts(where->id, STR("/")) || (e = file_look(c, where->id, &found)))
 			return c->code;
-		return found.kind == FILE_FOLDER ?
-			       continuity_project(c, where->id, &where->id) :
-			       ERR_OK;
+		return found.kind == FILE_FOLDER ? continuity_project(c, where->id, &where->id) :
+						   ERR_OK;
 	case SCOPE_TASK:
 		return continuity_task_id(c, k, &where->id);
 	case SCOPE_AGENT:
@@ -43,18 +40,16 @@ enum err memory_where(struct call *c, struct continuity *k, struct memory_where 
 {
 	if (where->scope == SCOPE_GLOBAL && where->id.n)
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "the scope 'global' has no scope id, not even '" STR_FMT
-				 "'",
+				 "the scope 'global' has no scope id, not even '" STR_FMT "'",
 				 STR_ARG(where->id));
 	if (where->scope == SCOPE_AGENT && !where->id.n)
 		where->id = c->actor;
 	if ((where->scope == SCOPE_TASK || where->scope == SCOPE_AGENT) && !where->id.n) {
 		call_fail(c, ERR_INVALID_INPUT, "the scope '%s' needs a scope id",
 			  names_word(&memory_scopes, where->scope));
-		return call_step(c,
-				 where->scope == SCOPE_TASK ?
-					 "Give --scope-id the id of the task." :
-					 "Give --scope-id the agent's name, or --agent.");
+		return call_step(c, where->scope == SCOPE_TASK ?
+					    "Give --scope-id the id of the task." :
+					    "Give --scope-id the agent's name, or --agent.");
 	}
 	if (!where->id.p)
 		where->id = STR("");
@@ -78,8 +73,7 @@ static int infer_type(struct call *c, struct str value)
 static enum err check_value(struct call *c, int type, struct str value)
 {
 	struct value_error error;
-	const struct value *v =
-		type == TYPE_STRING ? NULL : value_parse(&c->mem, value, &error);
+	const struct value *v = type == TYPE_STRING ? NULL : value_parse(&c->mem, value, &error);
 	bool well = type == TYPE_STRING  ? utf8_valid(value) :
 		    !v                   ? false :
 		    type == TYPE_NUMBER  ? v->type == VALUE_NUMBER :
@@ -98,12 +92,10 @@ static enum err check_value(struct call *c, int type, struct str value)
 
 static enum err check_key(struct call *c, struct str key)
 {
-	if (str_trim(key).n && key.n <= KEY_MOST && utf8_valid(key) &&
-	    !utf8_has_control(key))
+	if (str_trim(key).n && key.n <= KEY_MOST && utf8_valid(key) && !utf8_has_control(key))
 		return ERR_OK;
 	return call_fail(c, ERR_INVALID_INPUT,
-			 "a key is 1 to %d bytes of text without control characters",
-			 KEY_MOST);
+			 "a key is 1 to %d bytes of text without control characters", KEY_MOST);
 }
 
 static struct str scope_word(const struct memory_where *where)
@@ -113,8 +105,7 @@ static struct str scope_word(const struct memory_where *where)
 
 /* An event of the task that it is about, if it is about one. */
 static enum err memory_note(struct call *c, struct continuity *k, const char *kind,
-			    const struct memory_where *where, struct str key,
-			    int64_t *event)
+			    const struct memory_where *where, struct str key, int64_t *event)
 {
 	struct event_note n = { .kind = kind, .message = key };
 
@@ -151,24 +142,20 @@ enum err memory_set(struct call *c, struct continuity *k, const struct memory_as
 	return memory_note(c, k, "memory_upserted", &ask->where, ask->key, event);
 }
 
-enum err memory_find(struct call *c, struct continuity *k,
-		     const struct memory_where *where, struct str key,
-		     struct memory_row **out)
+enum err memory_find(struct call *c, struct continuity *k, const struct memory_where *where,
+		     struct str key, struct memory_row **out)
 {
 	enum err e = check_key(c, key);
 
-	if (e ||
-	    (e = vybe_memory_find(c, &k->db, scope_word(where), where->id, key, out)) ||
-	    *out)
+	if (e || (e = vybe_memory_find(c, &k->db, scope_word(where), where->id, key, out)) || *out)
 		return e;
 	return call_fail(c, ERR_NOT_FOUND,
-			 "nothing is remembered as '" STR_FMT "' in the scope '%s'",
-			 STR_ARG(key), names_word(&memory_scopes, where->scope));
+			 "nothing is remembered as '" STR_FMT "' in the scope '%s'", STR_ARG(key),
+			 names_word(&memory_scopes, where->scope));
 }
 
-enum err memory_pin(struct call *c, struct continuity *k,
-		    const struct memory_where *where, struct str key, bool pinned,
-		    int64_t *event)
+enum err memory_pin(struct call *c, struct continuity *k, const struct memory_where *where,
+		    struct str key, bool pinned, int64_t *event)
 {
 	struct memory_row *m;
 	enum err e;
@@ -176,25 +163,22 @@ enum err memory_pin(struct call *c, struct continuity *k,
 	if ((e = memory_find(c, k, where, key, &m)) ||
 	    (e = vybe_memory_pin(c, &k->db, m->id, pinned)))
 		return e;
-	return memory_note(c, k, pinned ? "memory_pinned" : "memory_unpinned", where, key,
-			   event);
+	return memory_note(c, k, pinned ? "memory_pinned" : "memory_unpinned", where, key, event);
 }
 
-enum err memory_delete(struct call *c, struct continuity *k,
-		       const struct memory_where *where, struct str key, int64_t *event)
+enum err memory_delete(struct call *c, struct continuity *k, const struct memory_where *where,
+		       struct str key, int64_t *event)
 {
 	struct memory_row *m;
 	enum err e;
 
-	if ((e = memory_find(c, k, where, key, &m)) ||
-	    (e = vybe_memory_drop(c, &k->db, m->id)))
+	if ((e = memory_find(c, k, where, key, &m)) || (e = vybe_memory_drop(c, &k->db, m->id)))
 		return e;
 	return memory_note(c, k, "memory_delete", where, key, event);
 }
 
-enum err memory_each(struct call *c, struct continuity *k,
-		     const struct memory_where *where, int64_t limit,
-		     struct memory_row **out)
+enum err memory_each(struct call *c, struct continuity *k, const struct memory_where *where,
+		     int64_t limit, struct memory_row **out)
 {
 	return vybe_memory_each(c, &k->db, scope_word(where), where->id, limit, out);
 }

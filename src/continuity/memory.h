@@ -10,8 +10,8 @@ enum memory_type { TYPE_STRING, TYPE_NUMBER, TYPE_BOOLEAN, TYPE_JSON, TYPE_ARRAY
 enum memory_kind { KIND_FACT, KIND_DIRECTIVE, KIND_LESSON };
 extern const struct names memory_scopes, memory_types, memory_kinds;
 
-/* Whose: a scope needs an id, or has one of its own (the agent's: who asks). The id
- * becomes the one that resume looks for. */
+/* Whose: a scope needs an id, or has one of its own (the agent's: who asks). The id becomes the
+ * one that resume looks for. */
 struct memory_where {
 	int scope; /* enum memory_scope */
 	struct str id;
@@ -29,16 +29,13 @@ enum err memory_set(struct call *c, struct continuity *k, const struct memory_as
 		    int64_t *event);
 
 /* NOT_FOUND. */
-enum err memory_find(struct call *c, struct continuity *k,
-		     const struct memory_where *where, struct str key,
-		     struct memory_row **out);
-enum err memory_pin(struct call *c, struct continuity *k,
-		    const struct memory_where *where, struct str key, bool pinned,
-		    int64_t *event);
-enum err memory_delete(struct call *c, struct continuity *k,
-		       const struct memory_where *where, struct str key, int64_t *event);
-enum err memory_each(struct call *c, struct continuity *k,
-		     const struct memory_where *where, int64_t limit,
-		     struct memory_row **out);
+enum err memory_find(struct call *c, struct continuity *k, const struct memory_where *where,
+		     struct str key, struct memory_row **out);
+enum err memory_pin(struct call *c, struct continuity *k, const struct memory_where *where,
+		    struct str key, bool pinned, int64_t *event);
+enum err memory_delete(struct call *c, struct continuity *k, const struct memory_where *where,
+		       struct str key, int64_t *event);
+enum err memory_each(struct call *c, struct continuity *k, const struct memory_where *where,
+		     int64_t limit, struct memory_row **out);
 
 #endif

@@ -12,10 +12,9 @@ static bool posts_mentions(struct call *c, struct str text, struct str agent)
 
 	while ((found = str_find(text, at))) {
 		text = str_skip(text, (size_t)(found - text.p) + at.n);
-		if (!text.n ||
-		    !(text.p[0] == '-' || text.p[0] == '_' ||
-		      (text.p[0] >= '0' && text.p[0] <= '9') ||
-		      ((text.p[0] | 0x20) >= 'a' && (text.p[0] | 0x20) <= 'z')))
+		if (!text.n || !(text.p[0] == '-' || text.p[0] == '_' ||
+				 (text.p[0] >= '0' && text.p[0] <= '9') ||
+				 ((text.p[0] | 0x20) >= 'a' && (text.p[0] | 0x20) <= 'z')))
 			return true;
 	}
 	return false;
@@ -23,9 +22,7 @@ static bool posts_mentions(struct call *c, struct str text, struct str agent)
 
 struct message *posts_to(struct call *c, struct str agent, int64_t after, int64_t *last)
 {
-	struct message_filter filter = { .after = after,
-					 .min_priority = -1,
-					 .limit = MOST };
+	struct message_filter filter = { .after = after, .min_priority = -1, .limit = MOST };
 	struct message *all = NULL, *first = NULL, *next;
 	struct board board;
 
@@ -40,8 +37,7 @@ struct message *posts_to(struct call *c, struct str agent, int64_t after, int64_
 		next = all->next;
 		if (all->id > *last)
 			*last = all->id;
-		if (str_eq(all->from_agent, agent) ||
-		    !posts_mentions(c, all->content, agent))
+		if (str_eq(all->from_agent, agent) || !posts_mentions(c, all->content, agent))
 			continue;
 		all->next = first;
 		first = all;

@@ -17,8 +17,7 @@ const struct names focus_rules = { words, sizeof words / sizeof *words, NULL };
 /* --- focus: a function of what there is, and nothing else --- */
 
 /* NULL: there is no such task any more. */
-static enum err resume_look_up(struct call *c, struct beads *b, struct str id,
-			       struct task **out)
+static enum err resume_look_up(struct call *c, struct beads *b, struct str id, struct task **out)
 {
 	struct task *t = arena_new(&c->mem, struct task);
 	enum err e;
@@ -44,8 +43,7 @@ static bool resume_mine(struct call *c, const struct task *t)
 }
 
 /* What I have begun, by whichever command; of several the one that I claimed last. */
-static enum err resume_begun(struct call *c, struct beads *b, struct str project,
-			     struct task **out)
+static enum err resume_begun(struct call *c, struct beads *b, struct str project, struct task **out)
 {
 	struct task_filter my_work = { .status = TASK_IN_PROGRESS,
 				       .project = project.n ? project : (struct str){ 0 },
@@ -63,9 +61,8 @@ static enum err resume_begun(struct call *c, struct beads *b, struct str project
 }
 
 /* Somebody has given it to me since I was last here, and it can be begun. */
-static enum err assigned_since(struct call *c, struct beads *b,
-			       const struct event_row *deltas, struct str project,
-			       struct task **out)
+static enum err assigned_since(struct call *c, struct beads *b, const struct event_row *deltas,
+			       struct str project, struct task **out)
 {
 	enum err e;
 
@@ -74,8 +71,7 @@ static enum err assigned_since(struct call *c, struct beads *b,
 			continue;
 		if ((e = resume_look_up(c, b, deltas->task, out)))
 			return e;
-		if (*out && resume_mine(c, *out) && of_project(*out, project) &&
-		    (*out)->ready)
+		if (*out && resume_mine(c, *out) && of_project(*out, project) && (*out)->ready)
 			return ERR_OK;
 	}
 	*out = NULL;
@@ -110,8 +106,8 @@ static enum err focus_on(struct resume *r, enum focus_rule rule, struct task *t)
 }
 
 /* The old focus if it is still mine, else what I have begun, else the next one. */
-static enum err choose_task(struct call *c, struct beads *b, struct str project,
-			    struct task *old, struct resume *r)
+static enum err choose_task(struct call *c, struct beads *b, struct str project, struct task *old,
+			    struct resume *r)
 {
 	bool own = old && resume_mine(c, old), unassigned = old && !old->assignee.n;
 	struct task *t;
@@ -136,8 +132,8 @@ static enum err choose_task(struct call *c, struct beads *b, struct str project,
 	return focus_on(r, FOCUS_NONE, NULL);
 }
 
-static enum err resume_choose(struct call *c, struct continuity *k,
-			      const struct resume_ask *ask, struct resume *r)
+static enum err resume_choose(struct call *c, struct continuity *k, const struct resume_ask *ask,
+			      struct resume *r)
 {
 	struct task *old;
 	struct beads *b;
@@ -171,8 +167,8 @@ static enum err resume_read_agent(struct call *c, struct continuity *k,
 	return ERR_OK;
 }
 
-/* Is the event of this project? Of none is everybody's; one that names only its task is
- * of the task's. */
+/* Is the event of this project? Of none is everybody's; one that names only its task is of the
+ * task's. */
 static enum err is_of_project(struct call *c, struct beads *b, const struct event_row *d,
 			      struct str project, bool *yes)
 {
@@ -205,8 +201,8 @@ static enum err keep_project(struct call *c, struct beads *b, struct str project
 }
 
 /* What happened since. Who was here before misses nothing that was put away meanwhile. */
-static enum err read_deltas(struct call *c, struct continuity *k,
-			    const struct resume_ask *ask, struct resume *out)
+static enum err read_deltas(struct call *c, struct continuity *k, const struct resume_ask *ask,
+			    struct resume *out)
 {
 	struct event_filter since = { .since = out->old_cursor,
 				      .limit = ask->limit,
@@ -240,8 +236,7 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 	out->agent.focus = out->focus ? out->focus->id : (struct str){ 0 };
 	if ((e = vybe_agent_put(c, &k->db, &out->agent)))
 		return e;
-	/* a project without a task for the agent is no reason to forget its task
-	 * elsewhere */
+	/* a project without a task for the agent is no reason to forget its task elsewhere */
 	if (!out->focus && ask->project.n)
 		return ERR_OK;
 	return continuity_set_focus(c, k, out->agent.focus);
@@ -278,8 +273,7 @@ enum err resume_encode_brief(struct call *c, struct continuity *k, const struct 
 	return ERR_OK;
 }
 
-enum err resume_encode(struct call *c, struct continuity *k, const struct resume *r,
-		       struct json *j)
+enum err resume_encode(struct call *c, struct continuity *k, const struct resume *r, struct json *j)
 {
 	struct brief b = brief_of(r);
 	struct str prompt;

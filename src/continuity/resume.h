@@ -7,8 +7,8 @@
 struct json;
 
 /*
- * One call after which an agent knows what it was doing, what has changed since, and
- * what to do next.
+ * One call after which an agent knows what it was doing, what has changed since, and what to do
+ * next.
  */
 enum focus_rule {
 	FOCUS_ASKED,       /* somebody said so */
@@ -43,8 +43,7 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 enum err resume_peek(struct call *c, struct continuity *k, const struct resume_ask *ask,
 		     struct resume *out);
 
-/* What there is to know about it; `prompt` is the same for a model to read, within its
- * budget. */
+/* What there is to know about it; `prompt` is the same for a model to read, within its budget. */
 enum err resume_encode(struct call *c, struct continuity *k, const struct resume *r,
 		       struct json *j);
 enum err resume_encode_brief(struct call *c, struct continuity *k, const struct resume *r,

@@ -70,8 +70,7 @@ static struct task *first_claimed_first(struct task *list)
 	return sorted;
 }
 
-static enum err sessions_read_tasks(struct call *c, struct continuity *k,
-				    struct holdings *h)
+static enum err sessions_read_tasks(struct call *c, struct continuity *k, struct holdings *h)
 {
 	struct task_filter claimed = { .status = TASK_IN_PROGRESS,
 				       .priority = INT64_MIN,
@@ -94,12 +93,11 @@ static void read_registered(struct call *c, struct holdings *h)
 	struct agent_files files;
 	struct registered *a;
 
-	if (registry_id_valid(agent) && !agent_files_open(c, AGENTS_READ, &files) &&
-	    files.home.p && !registry_find(c, &files, agent, &a)) {
+	if (registry_id_valid(agent) && !agent_files_open(c, AGENTS_READ, &files) && files.home.p &&
+	    !registry_find(c, &files, agent, &a)) {
 		if (a->seen_ms > h->seen_ms)
 			h->seen_ms = a->seen_ms;
-		if (reservation_each_held(c, &files, agent, (struct str){ 0 },
-					  &h->reserved))
+		if (reservation_each_held(c, &files, agent, (struct str){ 0 }, &h->reserved))
 			h->reserved = NULL;
 	}
 	for (const struct reservation *r = h->reserved; r; r = r->next)
@@ -109,8 +107,8 @@ static void read_registered(struct call *c, struct holdings *h)
 	c->code = ERR_OK;
 }
 
-static enum err read_holdings(struct call *c, struct continuity *k,
-			      struct host_session *s, struct holdings *out)
+static enum err read_holdings(struct call *c, struct continuity *k, struct host_session *s,
+			      struct holdings *out)
 {
 	*out = (struct holdings){ .session = s, .seen_ms = s->seen_ms };
 	read_registered(c, out);
@@ -120,22 +118,18 @@ static enum err read_holdings(struct call *c, struct continuity *k,
 /* --- is it over? --- */
 
 /*
- * The process that the session lives and dies with; 0: unknown. One that this session has
- * started from, too, says nothing about the other: a terminal, or a host of several
- * sessions.
+ * The process that the session lives and dies with; 0: unknown. One that this session has started
+ * from, too, says nothing about the other: a terminal, or a host of several sessions.
  */
-static int64_t host_of(struct call *c, const struct host_session *s,
-		       const struct ancestors *own)
+static int64_t host_of(struct call *c, const struct host_session *s, const struct ancestors *own)
 {
 	struct ancestors line = ancestors_decode(&c->mem, s->line);
 
-	return str_eq(line.space, own->space) && !ancestors_have(own, s->host) ? s->host :
-										 0;
+	return str_eq(line.space, own->space) && !ancestors_have(own, s->host) ? s->host : 0;
 }
 
 /* The reason as it is said; absent: it may still be at work. */
-static struct str why_over(struct call *c, const struct holdings *h,
-			   const struct ancestors *own)
+static struct str why_over(struct call *c, const struct holdings *h, const struct ancestors *own)
 {
 	const struct host_session *s = h->session;
 	int64_t host;
@@ -156,8 +150,8 @@ static struct str why_over(struct call *c, const struct holdings *h,
 /* --- evidence, as for bb-init --- */
 
 /* Git is only asked where files are reserved: it may take its time. */
-static bool find_changed_files(struct call *c, struct continuity *k,
-			       const struct holdings *h, struct evidence *out)
+static bool find_changed_files(struct call *c, struct continuity *k, const struct holdings *h,
+			       struct evidence *out)
 {
 	struct session_filter all = { 0 };
 	struct str project = c->project;
@@ -167,8 +161,7 @@ static bool find_changed_files(struct call *c, struct continuity *k,
 	if (!h->reserved)
 		return false;
 	continuity_let_go(k);
-	if (agent_files_open(c, AGENTS_READ, &files) ||
-	    session_evidence(c, &files, &all, &found))
+	if (agent_files_open(c, AGENTS_READ, &files) || session_evidence(c, &files, &all, &found))
 		found = NULL;
 	while (found && (!str_eq(found->agent->id, h->session->agent) ||
 			 found->reason != RESUME_UNCOMMITTED))
@@ -189,15 +182,15 @@ static bool find_evidence(struct call *c, struct continuity *k, const struct hol
 	if (!t)
 		return find_changed_files(c, k, h, out);
 	out->bead = t->id;
-	out->text = arena_fmt(&c->mem, "it has '" STR_FMT "' in progress: " STR_FMT,
-			      STR_ARG(t->id), STR_ARG(t->title));
+	out->text = arena_fmt(&c->mem, "it has '" STR_FMT "' in progress: " STR_FMT, STR_ARG(t->id),
+			      STR_ARG(t->title));
 	return true;
 }
 
 /* --- adopting --- */
 
-static enum err adopt_tasks(struct call *c, struct continuity *k,
-			    const struct holdings *h, struct adoption *a)
+static enum err adopt_tasks(struct call *c, struct continuity *k, const struct holdings *h,
+			    struct adoption *a)
 {
 	struct task **tail = &a->tasks;
 	enum err e = ERR_OK;
@@ -228,8 +221,7 @@ static enum err adopt_tasks(struct call *c, struct continuity *k,
 }
 
 /* Only where agents are in use: a hook makes no folder in the project. */
-static void adopt_reservations(struct call *c, const struct evidence *found,
-			       struct adoption *a)
+static void adopt_reservations(struct call *c, const struct evidence *found, struct adoption *a)
 {
 	struct str project = c->project;
 	struct agent_files files;
@@ -318,8 +310,7 @@ enum err sessions_others(struct call *c, struct continuity *k, struct other_sess
 
 	*out = NULL;
 	for (; !e && s && left; s = s->next) {
-		if (str_eq(s->agent, c->actor) || (e = read_holdings(c, k, s, &h)) ||
-		    !h.tasks)
+		if (str_eq(s->agent, c->actor) || (e = read_holdings(c, k, s, &h)) || !h.tasks)
 			continue;
 		*out = arena_new(&c->mem, struct other_session);
 		**out = (struct other_session){ .agent = s->agent,
@@ -331,8 +322,7 @@ enum err sessions_others(struct call *c, struct continuity *k, struct other_sess
 	return e;
 }
 
-enum err sessions_names(struct call *c, struct continuity *k, struct str **names,
-			size_t *count)
+enum err sessions_names(struct call *c, struct continuity *k, struct str **names, size_t *count)
 {
 	return vybe_session_names(c, &k->db, c->actor, NAMES, names, count);
 }

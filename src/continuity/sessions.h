@@ -15,8 +15,8 @@
  *   runs and what it holds has not expired.
  */
 
-/* An event of the actor's session, in the call's folder. A session that has ended goes on
- * only with work: other events may arrive late. */
+/* An event of the actor's session, in the call's folder. A session that has ended goes on only
+ * with work: other events may arrive late. */
 enum session_sign { SESSION_WORKS, SESSION_ENDS, SESSION_OTHER };
 enum err sessions_note(struct call *c, struct continuity *k, enum session_sign sign);
 
@@ -29,10 +29,10 @@ struct adoption {
 };
 
 /*
- * For a session that begins and holds nothing: adopts what the last session that is over
- * has left, if there is evidence as for `bb-init`: a bead that it holds in progress, or
- * changed files in what it reserved. NULL: there is none. What was read and remembered by
- * sessions that are over is the actor's too, with or without.
+ * For a session that begins and holds nothing: adopts what the last session that is over has
+ * left, if there is evidence as for `bb-init`: a bead that it holds in progress, or changed files
+ * in what it reserved. NULL: there is none. What was read and remembered by sessions that are
+ * over is the actor's too, with or without.
  */
 enum err sessions_adopt(struct call *c, struct continuity *k, struct adoption **out);
 
@@ -43,11 +43,9 @@ struct other_session {
 	struct task *task;
 	struct other_session *next;
 };
-enum err sessions_others(struct call *c, struct continuity *k,
-			 struct other_session **out);
+enum err sessions_others(struct call *c, struct continuity *k, struct other_session **out);
 
 /* The actor's own name, then those of the sessions that it continues. */
-enum err sessions_names(struct call *c, struct continuity *k, struct str **names,
-			size_t *count);
+enum err sessions_names(struct call *c, struct continuity *k, struct str **names, size_t *count);
 
 #endif

@@ -44,9 +44,8 @@ static enum err read_needs(struct call *c, struct beads *b, const struct bead_ro
 			   struct task *out)
 {
 	struct link *link = NULL;
-	enum err e = row->dependencies ?
-			     query_links(c, &b->cache, row->id, SIDE_OUT, &link) :
-			     ERR_OK;
+	enum err e =
+		row->dependencies ? query_links(c, &b->cache, row->id, SIDE_OUT, &link) : ERR_OK;
 
 	for (; !e && link; link = link->next) {
 		if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)))
@@ -58,8 +57,7 @@ static enum err read_needs(struct call *c, struct beads *b, const struct bead_ro
 	return e;
 }
 
-enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row,
-		     struct task *out)
+enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row, struct task *out)
 {
 	struct value_error error;
 	const struct value *line = value_parse(&c->mem, row->line, &error),
@@ -82,8 +80,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 	if (value_int(line, "rank", &rank) && bead_priority(rank) == row->priority)
 		out->priority = rank;
 	if (out->status == TASK_BLOCKED)
-		out->blocked_reason =
-			row->status == BEAD_OPEN ? STR("dependency") : reason;
+		out->blocked_reason = row->status == BEAD_OPEN ? STR("dependency") : reason;
 	stamp_decode(value_find(line, "assignee_at"), &out->claimed);
 	if (at && at->type == VALUE_ARRAY && at->count == 2)
 		value_number(&at->item[1], &n);
@@ -129,8 +126,7 @@ enum err task_find(struct call *c, struct beads *b, struct str id, struct task *
 	enum err e;
 
 	if (!b)
-		return call_fail(c, ERR_NOT_FOUND, "there is no task '" STR_FMT "'",
-				 STR_ARG(id));
+		return call_fail(c, ERR_NOT_FOUND, "there is no task '" STR_FMT "'", STR_ARG(id));
 	e = find_bead(c, b, id, &row);
 	return e ? e : task_of_row(c, b, row, out);
 }
@@ -138,10 +134,8 @@ enum err task_find(struct call *c, struct beads *b, struct str id, struct task *
 static bool tasks_fits(const struct task_filter *f, const struct task *t)
 {
 	return (f->status < 0 || (int)t->status == f->status) &&
-	       (!f->project.p || str_eq(f->project, t->project) ||
-		(f->or_none && !t->project.n)) &&
-	       (f->priority == INT64_MIN || f->priority == t->priority) &&
-	       (!f->ready || t->ready);
+	       (!f->project.p || str_eq(f->project, t->project) || (f->or_none && !t->project.n)) &&
+	       (f->priority == INT64_MIN || f->priority == t->priority) && (!f->ready || t->ready);
 }
 
 static int by_priority(const struct task *a, const struct task *b, bool oldest)
@@ -179,8 +173,8 @@ static struct bead_filter bead_filter_of(const struct task_filter *f)
 	return filter;
 }
 
-static enum err tasks_collect(struct call *c, struct beads *b,
-			      const struct task_filter *f, bool oldest, struct task **out)
+static enum err tasks_collect(struct call *c, struct beads *b, const struct task_filter *f,
+			      bool oldest, struct task **out)
 {
 	struct bead_filter filter = bead_filter_of(f);
 	struct task **list = NULL, *t;
@@ -188,8 +182,7 @@ static enum err tasks_collect(struct call *c, struct beads *b,
 	size_t count = 0;
 	enum err e;
 
-	e = f->ready ? handout_each(c, b, &filter, &row) :
-		       query_each(c, &b->cache, &filter, &row);
+	e = f->ready ? handout_each(c, b, &filter, &row) : query_each(c, &b->cache, &filter, &row);
 	for (; !e && row; row = row->next) {
 		t = arena_new(&c->mem, struct task);
 		if ((e = task_of_row(c, b, row, t)) || !tasks_fits(f, t))
@@ -200,8 +193,7 @@ static enum err tasks_collect(struct call *c, struct beads *b,
 	if (e)
 		return e;
 	if (count)
-		qsort(list, count, sizeof *list,
-		      oldest ? tasks_oldest_first : newest_first);
+		qsort(list, count, sizeof *list, oldest ? tasks_oldest_first : newest_first);
 	for (size_t i = 0; i < count && (!f->limit || (int64_t)i < f->limit); i++) {
 		*out = list[i];
 		out = &(*out)->next;
@@ -210,8 +202,8 @@ static enum err tasks_collect(struct call *c, struct beads *b,
 	return ERR_OK;
 }
 
-enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter,
-		   bool oldest, struct task **out)
+enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
+		   struct task **out)
 {
 	*out = NULL;
 	return b ? tasks_collect(c, b, filter, oldest, out) : ERR_OK;
@@ -221,8 +213,7 @@ enum err task_each(struct call *c, struct beads *b, const struct task_filter *fi
  * assignee. */
 static enum err count_stuck(struct call *c, struct beads *b, int64_t *out)
 {
-	struct bead_filter nobodys = { .statuses = 1u << BEAD_IN_PROGRESS,
-				       .unassigned = true };
+	struct bead_filter nobodys = { .statuses = 1u << BEAD_IN_PROGRESS, .unassigned = true };
 	struct bead_row *row;
 	enum err e = query_each(c, &b->cache, &nobodys, &row);
 
@@ -231,8 +222,7 @@ static enum err count_stuck(struct call *c, struct beads *b, int64_t *out)
 		struct value_error error;
 		const struct value *line = value_parse(&c->mem, row->line, &error);
 
-		*out += tasks_status_of(row, value_str(line, "blocked_reason")) ==
-			TASK_BLOCKED;
+		*out += tasks_status_of(row, value_str(line, "blocked_reason")) == TASK_BLOCKED;
 	}
 	return e;
 }
@@ -293,10 +283,9 @@ static enum err tasks_find_receipt(struct call *c, struct writing *w, const char
 	enum err e;
 
 	old.id = arena_fmt(&c->mem, "vybe:" STR_FMT, STR_ARG(c->request_id));
-	w->b.receipt = (struct receipt){ .actor = c->actor,
-					 .id = old.id,
-					 .op = str_of(what),
-					 .args = c->request_args };
+	w->b.receipt = (struct receipt){
+		.actor = c->actor, .id = old.id, .op = str_of(what), .args = c->request_args
+	};
 	if ((e = beads_find_receipt(c, &w->b, &old)) || !old.op.p)
 		return e;
 	if (!str_is(old.op, what) || !str_eq(old.args, c->request_args))
@@ -379,9 +368,8 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 typedef enum err task_step(struct edit *e, struct state *change, const void *arg);
 
 /* `guard` may be NULL. */
-static enum err edit_one(struct call *c, const char *what, struct str id,
-			 const struct guard *guard, task_step *step, const void *arg,
-			 struct task *out)
+static enum err edit_one(struct call *c, const char *what, struct str id, const struct guard *guard,
+			 task_step *step, const void *arg, struct task *out)
 {
 	struct bead_row *row;
 	struct edit edit;
@@ -391,11 +379,9 @@ static enum err edit_one(struct call *c, const char *what, struct str id,
 	if (e)
 		return e;
 	if (!w.done) {
-		if ((e = find_bead(c, &w.b, id, &row)) ||
-		    (e = edit_begin(c, &w.b, row, &edit)) ||
+		if ((e = find_bead(c, &w.b, id, &row)) || (e = edit_begin(c, &w.b, row, &edit)) ||
 		    (guard && (e = edit_guard(&edit, guard))) ||
-		    (e = task_of_row(c, &w.b, row, out)) ||
-		    (e = step(&edit, w.change, arg))) {
+		    (e = task_of_row(c, &w.b, row, out)) || (e = step(&edit, w.change, arg))) {
 			beads_close(&w.b);
 			return e;
 		}
@@ -477,8 +463,7 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 	if (move->label.n)
 		add_label(e, move->label);
 	edit_extra(e, "blocked_reason",
-		   move->to == TASK_BLOCKED ? tasks_quoted(e->c, reason) :
-					      (struct str){ 0 });
+		   move->to == TASK_BLOCKED ? tasks_quoted(e->c, reason) : (struct str){ 0 });
 	switch (move->to) {
 	case TASK_COMPLETED:
 		return edit_close(e, move->reason);
@@ -516,14 +501,13 @@ static enum err priority_step(struct edit *e, struct state *change, const void *
 	(void)change;
 	edit_int(e, MEMBER_PRIORITY, bead);
 	edit_extra(e, "rank",
-		   PLAIN - bead == *priority ?
-			   (struct str){ 0 } :
-			   arena_fmt(&e->c->mem, "%lld", (long long)*priority));
+		   PLAIN - bead == *priority ? (struct str){ 0 } :
+					       arena_fmt(&e->c->mem, "%lld", (long long)*priority));
 	return ERR_OK;
 }
 
-enum err task_prioritise(struct call *c, struct str id, const struct guard *guard,
-			 int64_t priority, struct task *out)
+enum err task_prioritise(struct call *c, struct str id, const struct guard *guard, int64_t priority,
+			 struct task *out)
 {
 	return edit_one(c, "prioritise", id, guard, priority_step, &priority, out);
 }
@@ -541,17 +525,15 @@ static enum err need_step(struct edit *e, struct state *change, const void *arg)
 
 	if (err)
 		return err;
-	return edit_depend(e, change, to, str_of(names_word(&edge_kinds, EDGE_BLOCKS)),
-			   ask->there);
+	return edit_depend(e, change, to, str_of(names_word(&edge_kinds, EDGE_BLOCKS)), ask->there);
 }
 
-enum err task_depend(struct call *c, struct str id, const struct guard *guard,
-		     struct str on, bool there, struct task *out)
+enum err task_depend(struct call *c, struct str id, const struct guard *guard, struct str on,
+		     bool there, struct task *out)
 {
 	struct need_ask ask = { on, there };
 
-	return edit_one(c, there ? "add-dep" : "remove-dep", id, guard, need_step, &ask,
-			out);
+	return edit_one(c, there ? "add-dep" : "remove-dep", id, guard, need_step, &ask, out);
 }
 
 static enum err delete_step(struct edit *e, struct state *change, const void *arg)
@@ -560,8 +542,7 @@ static enum err delete_step(struct edit *e, struct state *change, const void *ar
 	return edit_bury(e, change, (struct str){ 0 });
 }
 
-enum err task_delete(struct call *c, struct str id, const struct guard *guard,
-		     struct task *out)
+enum err task_delete(struct call *c, struct str id, const struct guard *guard, struct task *out)
 {
 	return edit_one(c, "delete", id, guard, delete_step, NULL, out);
 }

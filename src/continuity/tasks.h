@@ -7,8 +7,8 @@
 struct json;
 
 /*
- * A task is a bead in other words. What a bead has no word for is kept in members of
- * its own: `rank` (an exact priority, higher is sooner), `project`, `blocked_reason`.
+ * A task is a bead in other words. What a bead has no word for is kept in members of its own:
+ * `rank` (an exact priority, higher is sooner), `project`, `blocked_reason`.
  */
 enum task_status { TASK_PENDING, TASK_IN_PROGRESS, TASK_COMPLETED, TASK_BLOCKED };
 extern const struct names task_statuses;
@@ -28,8 +28,7 @@ struct task {
 	struct task *next;
 };
 
-enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row,
-		     struct task *out);
+enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row, struct task *out);
 void task_encode(struct json *j, const struct task *t);
 
 /* Looking; `b` is NULL where nobody keeps beads. NOT_FOUND, AMBIGUOUS_ID, DELETED. */
@@ -50,20 +49,20 @@ struct task_filter {
 enum { TASK_STATUSES = TASK_BLOCKED + 1 };
 enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES]);
 
-enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter,
-		   bool oldest, struct task **out);
+enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
+		   struct task **out);
 
 /*
- * The tasks to hand out next, the first one first, at most `most` (0: all): of the
- * project (absent: of any) and of no project. No task with open children is among them.
+ * The tasks to hand out next, the first one first, at most `most` (0: all): of the project
+ * (absent: of any) and of no project. No task with open children is among them.
  */
 enum err task_next(struct call *c, struct beads *b, struct str project, int64_t most,
 		   struct task **out);
 
 /*
- * Changing: one record of the beads each, with a receipt made from the request id, so
- * that the repeat of a request that died on its way finds what it did. `before` is how
- * the task was, where it was.
+ * Changing: one record of the beads each, with a receipt made from the request id, so that the
+ * repeat of a request that died on its way finds what it did. `before` is how the task was, where
+ * it was.
  */
 struct task_new {
 	struct str title, description, project;
@@ -83,11 +82,10 @@ struct task_move {
 /* A guard may be NULL: there are no conditions. */
 enum err task_move(struct call *c, struct str id, const struct guard *guard,
 		   const struct task_move *move, struct task *out);
-enum err task_prioritise(struct call *c, struct str id, const struct guard *guard,
-			 int64_t priority, struct task *out);
-enum err task_depend(struct call *c, struct str id, const struct guard *guard,
-		     struct str on, bool there, struct task *out);
-enum err task_delete(struct call *c, struct str id, const struct guard *guard,
-		     struct task *out);
+enum err task_prioritise(struct call *c, struct str id, const struct guard *guard, int64_t priority,
+			 struct task *out);
+enum err task_depend(struct call *c, struct str id, const struct guard *guard, struct str on,
+		     bool there, struct task *out);
+enum err task_delete(struct call *c, struct str id, const struct guard *guard, struct task *out);
 
 #endif

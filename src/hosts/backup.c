@@ -19,8 +19,7 @@ static bool is_ours(struct str name, struct str head)
 	return str_starts(name, head) && id_is_minted(str_skip(name, head.n), "bak");
 }
 
-enum err backup_find(struct call *c, struct str path, struct str *copy,
-		     struct str *content)
+enum err backup_find(struct call *c, struct str path, struct str *copy, struct str *content)
 {
 	struct str dir = path_parent(path), latest = { 0 };
 	struct str head = arena_fmt(&c->mem, STR_FMT ".", STR_ARG(path_name(path)));

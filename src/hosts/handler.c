@@ -78,8 +78,7 @@ static enum session_sign sign_of(enum moment_kind kind)
 }
 
 /* Snake or camel: the hosts differ. */
-static struct str handler_member(const struct value *v, const char *snake,
-				 const char *camel)
+static struct str handler_member(const struct value *v, const char *snake, const char *camel)
 {
 	struct str s = value_str(v, snake);
 
@@ -114,8 +113,8 @@ static bool name_agent(struct call *c, enum host_id of, const struct value *in)
 /* The session's own commands act as its agent, too: `bd claim` as well as `vybe`. */
 static void name_in_shell(struct call *c, struct str env_file)
 {
-	struct str line = arena_fmt(&c->mem, "export BB_AGENT_ID='" STR_FMT "'\n",
-				    STR_ARG(c->actor));
+	struct str line =
+		arena_fmt(&c->mem, "export BB_AGENT_ID='" STR_FMT "'\n", STR_ARG(c->actor));
 	struct str text;
 
 	if (env_file.n && env_file.p[0] == '/' && !file_read(c, env_file, &text) &&
@@ -138,23 +137,18 @@ static struct mail *handler_oldest_first(struct mail *newest)
 	return first;
 }
 
-static void handler_put_mail(struct call *c, struct buf *b, struct str name,
-			     const struct mail *m)
+static void handler_put_mail(struct call *c, struct buf *b, struct str name, const struct mail *m)
 {
-	struct str head = arena_fmt(&c->mem, "from " STR_FMT " about " STR_FMT,
-				    STR_ARG(m->from), STR_ARG(m->bead));
+	struct str head = arena_fmt(&c->mem, "from " STR_FMT " about " STR_FMT, STR_ARG(m->from),
+				    STR_ARG(m->bead));
 
-	buf_fmt(b, "Mail from another agent (%s). ",
-		names_word(&categories, m->category));
+	buf_fmt(b, "Mail from another agent (%s). ", names_word(&categories, m->category));
 	if (id_is_minted(m->id, "msg"))
-		buf_fmt(b,
-			"Read it: bb agent read --agent " STR_FMT " --message " STR_FMT
-			"%s\n",
+		buf_fmt(b, "Read it: bb agent read --agent " STR_FMT " --message " STR_FMT "%s\n",
 			STR_ARG(name), STR_ARG(m->id),
 			m->requires_ack ? "; accept it: bb agent ack" : "");
 	else
-		buf_fmt(b, "Read it: bb agent inbox --agent " STR_FMT "\n",
-			STR_ARG(name));
+		buf_fmt(b, "Read it: bb agent inbox --agent " STR_FMT "\n", STR_ARG(name));
 	buf_put(b, quote_line(&c->mem, head, 200));
 	buf_put(b, quote_line(&c->mem, m->subject, 200));
 	buf_put(b, quote_lines(&c->mem, m->body, 1000));
@@ -199,8 +193,7 @@ static struct str deliver_posts(struct call *c, struct continuity *k, struct str
 	before = told.cursor;
 	m = posts_to(c, name, before, &told.cursor);
 	for (; m; m = m->next) {
-		struct str head =
-			arena_fmt(&c->mem, "from " STR_FMT, STR_ARG(m->from_agent));
+		struct str head = arena_fmt(&c->mem, "from " STR_FMT, STR_ARG(m->from_agent));
 
 		buf_fmt(&b, "On the board, another agent to you (bb message %lld):\n",
 			(long long)m->id);
@@ -212,8 +205,8 @@ static struct str deliver_posts(struct call *c, struct continuity *k, struct str
 	return buf_str(&b);
 }
 
-/* Only what reaches the model counts as delivered. What is sent to a session that this
- * one continues is for this one, too. */
+/* Only what reaches the model counts as delivered. What is sent to a session that this one
+ * continues is for this one, too. */
 static struct str deliver_all(struct call *c, struct continuity *k, bool heard)
 {
 	struct buf b = { .mem = &c->mem };
@@ -239,10 +232,9 @@ static bool ends_soon(const struct call *c, const struct reservation *r)
 
 static void renew_one(struct call *c, struct agent_files *f, const struct reservation *r)
 {
-	struct reserve_ask ask = { .agent = c->actor,
-				   .scope = r->scope,
-				   .bead = r->bead,
-				   .minutes = RENEW_MINUTES };
+	struct reserve_ask ask = {
+		.agent = c->actor, .scope = r->scope, .bead = r->bead, .minutes = RENEW_MINUTES
+	};
 	struct reservation *made;
 	struct incursion *with;
 
@@ -279,8 +271,8 @@ static void renew_reservations(struct call *c)
 
 /* --- what is noted, and what is said --- */
 
-static void handler_note(struct call *c, struct continuity *k, const char *kind,
-			 struct str text, struct str task)
+static void handler_note(struct call *c, struct continuity *k, const char *kind, struct str text,
+			 struct str task)
 {
 	struct event_note n = { .kind = kind,
 				.task = task,
@@ -309,8 +301,7 @@ static const struct adoption *adopt_work(struct call *c, struct continuity *k,
 	return adopted;
 }
 
-static struct str begin_session(struct call *c, struct continuity *k,
-				const struct hook_call *h)
+static struct str begin_session(struct call *c, struct continuity *k, const struct hook_call *h)
 {
 	struct resume_ask ask = { .project = STR(""), .limit = 1000 };
 	struct other_session *others = NULL;
@@ -327,15 +318,14 @@ static struct str begin_session(struct call *c, struct continuity *k,
 	return brief_read(c, k, &b) ? (struct str){ 0 } : brief_prompt(c, &b);
 }
 
-/* A host that hears nothing when a session begins is told at the first prompt, and at the
- * first one after its context was cut. */
-static struct str begin_late(struct call *c, struct continuity *k,
-			     const struct hook_call *h)
+/* A host that hears nothing when a session begins is told at the first prompt, and at the first
+ * one after its context was cut. */
+static struct str begin_late(struct call *c, struct continuity *k, const struct hook_call *h)
 {
 	struct vybe_agent told = { .agent = c->actor, .project = STR(":told") };
 
-	if (hooks_heard(h->host, STR("SessionStart")) ||
-	    vybe_agent_find(c, &k->db, &told) || told.focus.n)
+	if (hooks_heard(h->host, STR("SessionStart")) || vybe_agent_find(c, &k->db, &told) ||
+	    told.focus.n)
 		return STR("");
 	told.focus = STR("yes");
 	vybe_agent_put(c, &k->db, &told);
@@ -352,8 +342,7 @@ static void cut_context(struct call *c, struct continuity *k)
 	}
 }
 
-static bool find_task(struct call *c, struct continuity *k, struct str id,
-		      struct task *out)
+static bool find_task(struct call *c, struct continuity *k, struct str id, struct task *out)
 {
 	struct beads *b;
 
@@ -364,22 +353,19 @@ static bool find_task(struct call *c, struct continuity *k, struct str id,
 static struct str tell_loss(struct call *c, struct continuity *k, const struct task *t)
 {
 	struct str by = quote_line(
-		&c->mem, arena_fmt(&c->mem, "held by " STR_FMT, STR_ARG(t->assignee)),
-		200);
+		&c->mem, arena_fmt(&c->mem, "held by " STR_FMT, STR_ARG(t->assignee)), 200);
 
 	if (continuity_set_focus(c, k, (struct str){ 0 }))
 		return STR("");
 	return arena_fmt(&c->mem,
 			 "You no longer hold your task " STR_FMT
-			 ". Stop work on it, and ask for another one: vybe resume "
-			 "--agent " STR_FMT " --request-id REQ\n" STR_FMT,
+			 ". Stop work on it, and ask for another one: vybe resume --agent " STR_FMT
+			 " --request-id REQ\n" STR_FMT,
 			 STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(by));
 }
 
-/* What there is to say about the focus; of one that is still the agent's only if asked.
- */
-static struct str handler_remind(struct call *c, struct continuity *k, struct str focus,
-				 bool asked)
+/* What there is to say about the focus; of one that is still the agent's only if asked. */
+static struct str handler_remind(struct call *c, struct continuity *k, struct str focus, bool asked)
 {
 	struct str title;
 	struct task t;
@@ -401,11 +387,9 @@ static struct str tool_text(struct call *c, const struct value *in)
 {
 	const struct value *input = value_find(in, "tool_input");
 	struct str tool = handler_member(in, "tool_name", "toolName"),
-		   file = value_str(input, "file_path"),
-		   command = value_str(input, "command");
+		   file = value_str(input, "file_path"), command = value_str(input, "command");
 
-	return arena_fmt(&c->mem, STR_FMT " " STR_FMT,
-			 STR_ARG(tool.p ? tool : STR("a tool")),
+	return arena_fmt(&c->mem, STR_FMT " " STR_FMT, STR_ARG(tool.p ? tool : STR("a tool")),
 			 STR_ARG(file.p ? file : command));
 }
 
@@ -451,8 +435,8 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 }
 
 /* What the model hears now: about its focus, and what others wrote to it. */
-static struct str handler_inform(struct call *c, struct continuity *k, struct str focus,
-				 bool asked, bool heard)
+static struct str handler_inform(struct call *c, struct continuity *k, struct str focus, bool asked,
+				 bool heard)
 {
 	struct str first = heard ? handler_remind(c, k, focus, asked) : STR(""), mail;
 
@@ -460,8 +444,7 @@ static struct str handler_inform(struct call *c, struct continuity *k, struct st
 	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(mail));
 }
 
-static struct str handler_act(struct call *c, struct continuity *k,
-			      const struct hook_call *h)
+static struct str handler_act(struct call *c, struct continuity *k, const struct hook_call *h)
 {
 	struct str focus = focus_of(c, k), text, first;
 	enum moment_kind kind = kind_of(h->event);
@@ -473,8 +456,7 @@ static struct str handler_act(struct call *c, struct continuity *k,
 	case BEGINS:
 		text = begin_session(c, k, h);
 		c->code = ERR_OK;
-		handler_note(c, k, "session_start", value_str(h->in, "source"),
-			     focus_of(c, k));
+		handler_note(c, k, "session_start", value_str(h->in, "source"), focus_of(c, k));
 		return text;
 	case PROMPTS:
 		text = value_str(h->in, "prompt");
@@ -511,8 +493,7 @@ static struct str with_rule(struct call *c, struct str text)
 	return arena_fmt(&c->mem, "%s" STR_FMT, QUOTE_RULE, STR_ARG(text));
 }
 
-void handler_run(struct call *c, const struct handler_ask *ask,
-		 struct handler_answer *out)
+void handler_run(struct call *c, const struct handler_ask *ask, struct handler_answer *out)
 {
 	struct value_error error;
 	const struct value *in = value_parse(&c->mem, ask->input, &error);

@@ -4,10 +4,9 @@
 #include "hosts/host.h"
 
 /*
- * What a host's hook is for: an agent that begins a session knows where it was, what it
- * does is noted, what others wrote to it reaches it once, and its leases go on. Nothing
- * of it may be in the host's way: where something is wrong, there is simply nothing to
- * say.
+ * What a host's hook is for: an agent that begins a session knows where it was, what it does is
+ * noted, what others wrote to it reaches it once, and its leases go on. Nothing of it may be in
+ * the host's way: where something is wrong, there is simply nothing to say.
  */
 struct handler_ask {
 	enum host_id host;
@@ -21,7 +20,6 @@ struct handler_answer {
 	struct str text;  /* for the model; or absent */
 };
 
-void handler_run(struct call *c, const struct handler_ask *ask,
-		 struct handler_answer *out);
+void handler_run(struct call *c, const struct handler_ask *ask, struct handler_answer *out);
 
 #endif

@@ -44,9 +44,8 @@ static const struct hook gemini_hooks[] = {
 	{ "PreCompress", NULL },  { "SessionEnd", NULL },  { 0 },
 };
 static const struct hook kimi_hooks[] = {
-	{ "UserPromptSubmit", NULL }, { "PostToolUse", NULL },
-	{ "SessionEnd", NULL },       { "PreCompact", NULL },
-	{ "SessionHeartbeat", NULL }, { 0 },
+	{ "UserPromptSubmit", NULL }, { "PostToolUse", NULL },      { "SessionEnd", NULL },
+	{ "PreCompact", NULL },       { "SessionHeartbeat", NULL }, { 0 },
 };
 static const struct hook cursor_hooks[] = {
 	{ "sessionStart", NULL },
@@ -69,23 +68,19 @@ static const struct host {
 } table[HOST_COUNT] = {
 	[HOST_CLAUDE] = { SHAPE_GROUPS, ".claude/settings.json", ".claude/settings.json",
 			  claude_hooks, 5 },
-	[HOST_CODEX] = { SHAPE_GROUPS, ".codex/hooks.json", ".codex/hooks.json",
-			 codex_hooks, 5 },
+	[HOST_CODEX] = { SHAPE_GROUPS, ".codex/hooks.json", ".codex/hooks.json", codex_hooks, 5 },
 	[HOST_GEMINI] = { SHAPE_GROUPS, ".gemini/settings.json", ".gemini/settings.json",
 			  gemini_hooks, 5000 },
-	[HOST_VSCODE] = { SHAPE_GROUPS, ".github/hooks/abacus.json", NULL, vscode_hooks,
-			  5 },
-	[HOST_CURSOR] = { SHAPE_LIST, ".cursor/hooks.json", ".cursor/hooks.json",
-			  cursor_hooks, 0 },
+	[HOST_VSCODE] = { SHAPE_GROUPS, ".github/hooks/abacus.json", NULL, vscode_hooks, 5 },
+	[HOST_CURSOR] = { SHAPE_LIST, ".cursor/hooks.json", ".cursor/hooks.json", cursor_hooks, 0 },
 	[HOST_KIMI] = { SHAPE_TOML, NULL, ".kimi-code/config.toml", kimi_hooks, 5 },
 	[HOST_OPENCODE] = { SHAPE_PLUGIN, ".opencode/plugins/abacus.js",
 			    ".config/opencode/plugins/abacus.js", none, 0 },
-	[HOST_KILO] = { SHAPE_PLUGIN, ".kilo/plugins/abacus.js",
-			".config/kilo/plugins/abacus.js", none, 0 },
+	[HOST_KILO] = { SHAPE_PLUGIN, ".kilo/plugins/abacus.js", ".config/kilo/plugins/abacus.js",
+			none, 0 },
 };
 
-struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope,
-		      struct str root)
+struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope, struct str root)
 {
 	const char *file = scope == HOST_USER ? table[host].user : table[host].project;
 
@@ -203,8 +198,8 @@ static void put_entry(struct call *c, struct json *j, const struct hooks_entry *
 	json_end(j);
 }
 
-/* The event's list: what others have in it, and ours if it is to be there. Absent: it
- * would be empty. */
+/* The event's list: what others have in it, and ours if it is to be there. Absent: it would be
+ * empty. */
 static enum err event_list(struct call *c, struct str text, const struct hook *hook,
 			   const struct hooks_entry *entry, bool with, struct str *out)
 {
@@ -217,8 +212,7 @@ static enum err event_list(struct call *c, struct str text, const struct hook *h
 		return e;
 	list = value_find(value_find(all, "hooks"), hook->event);
 	if (list && list->type != VALUE_ARRAY)
-		return call_fail(c, ERR_INVALID_INPUT, "'hooks.%s' is not a list",
-				 hook->event);
+		return call_fail(c, ERR_INVALID_INPUT, "'hooks.%s' is not a list", hook->event);
 	json_array(&j);
 	for (size_t i = 0; list && i < list->count; i++)
 		count += keep_others(&j, &list->item[i]);
@@ -242,8 +236,8 @@ static bool has_ours(const struct value *list)
 	return false;
 }
 
-static enum err edit_json(struct call *c, struct str text,
-			  const struct hooks_entry *entry, bool with, struct str *out)
+static enum err edit_json(struct call *c, struct str text, const struct hooks_entry *entry,
+			  bool with, struct str *out)
 {
 	static const char *const version[] = { "version", NULL };
 	const struct value *before;
@@ -252,8 +246,7 @@ static enum err edit_json(struct call *c, struct str text,
 	*out = text;
 	if ((e = jsonc_parse(c, text, &before)))
 		return e;
-	if (with && table[entry->host].shape == SHAPE_LIST &&
-	    !value_find(before, "version") &&
+	if (with && table[entry->host].shape == SHAPE_LIST && !value_find(before, "version") &&
 	    (e = jsonc_put(c, *out, version, STR("1"), out)))
 		return e;
 	for (const struct hook *h = table[entry->host].hooks; !e && h->event; h++) {
@@ -302,9 +295,9 @@ void hooks_changes(struct call *c, enum host_id host, struct str before, struct 
 	for (int i = INSTALLED; i <= SKIPPED; i++) {
 		json_put_array(j, lists[i]);
 		for (const struct hook *h = table[host].hooks; h->event; h++)
-			if ((int)hooks_change_of(
-				    c, value_find(value_find(was, "hooks"), h->event),
-				    value_find(value_find(is, "hooks"), h->event)) == i)
+			if ((int)hooks_change_of(c, value_find(value_find(was, "hooks"), h->event),
+						 value_find(value_find(is, "hooks"), h->event)) ==
+			    i)
 				json_str(j, str_of(h->event));
 		json_end(j);
 	}
@@ -336,8 +329,7 @@ static enum err check_toml(struct call *c, struct str text)
 	return text.p ? toml_find(c, text, STR("abacus"), &found) : ERR_OK;
 }
 
-static struct str toml_section(struct call *c, struct str text,
-			       const struct hooks_entry *entry)
+static struct str toml_section(struct call *c, struct str text, const struct hooks_entry *entry)
 {
 	struct json command = { .out.mem = &c->mem };
 	struct buf b = { .mem = &c->mem };
@@ -348,8 +340,8 @@ static struct str toml_section(struct call *c, struct str text,
 		buf_char(&b, '\n');
 	buf_put(&b, STR(BEGIN));
 	for (const struct hook *h = table[entry->host].hooks; h->event; h++)
-		buf_fmt(&b, "[[hooks]]\nevent = \"%s\"\ncommand = %s\ntimeout = %d\n",
-			h->event, json_text(&command).p, table[entry->host].timeout);
+		buf_fmt(&b, "[[hooks]]\nevent = \"%s\"\ncommand = %s\ntimeout = %d\n", h->event,
+			json_text(&command).p, table[entry->host].timeout);
 	buf_put(&b, STR(END));
 	return buf_str(&b);
 }
@@ -362,8 +354,7 @@ static const char plugin[] =
 	"\n"
 	"const call = (event, more) => {\n"
 	"  const input = JSON.stringify({ hook_event_name: event, ...more });\n"
-	"  const done = spawnSync(\"/bin/sh\", [\"-c\", COMMAND], { input, timeout: 2000 "
-	"});\n"
+	"  const done = spawnSync(\"/bin/sh\", [\"-c\", COMMAND], { input, timeout: 2000 });\n"
 	"  return done.stdout ? done.stdout.toString() : \"\";\n"
 	"};\n"
 	"\n"
@@ -372,15 +363,14 @@ static const char plugin[] =
 	"  return {\n"
 	"    \"experimental.chat.system.transform\": async (input, output) => {\n"
 	"      const session = input.sessionID ?? \"session\";\n"
-	"      const event = started.has(session) ? \"UserPromptSubmit\" : "
-	"\"SessionStart\";\n"
+	"      const event = started.has(session) ? \"UserPromptSubmit\" : \"SessionStart\";\n"
 	"      started.add(session);\n"
 	"      const text = call(event, { session_id: session, cwd: directory });\n"
 	"      if (text) output.system.push(text);\n"
 	"    },\n"
 	"    \"tool.execute.after\": async (input) => {\n"
-	"      call(\"PostToolUse\", { session_id: input.sessionID, cwd: directory, "
-	"tool_name: input.tool });\n"
+	"      call(\"PostToolUse\", { session_id: input.sessionID, cwd: directory, tool_name: "
+	"input.tool });\n"
 	"    },\n"
 	"    event: async ({ event }) => {\n"
 	"      if (event.type === \"session.compacted\") {\n"
@@ -399,14 +389,13 @@ static struct str plugin_text(struct call *c, const struct hooks_entry *entry)
 	const char *at = str_find(text, word);
 
 	json_str(&command, command_of(c, entry));
-	return arena_fmt(&c->mem, "%.*s%s%s", (int)(at - text.p), text.p,
-			 json_text(&command).p, at + word.n);
+	return arena_fmt(&c->mem, "%.*s%s%s", (int)(at - text.p), text.p, json_text(&command).p,
+			 at + word.n);
 }
 
 /* --- all of them --- */
 
-static enum err hooks_add(struct call *c, struct str text, const void *arg,
-			  struct str *out)
+static enum err hooks_add(struct call *c, struct str text, const void *arg, struct str *out)
 {
 	const struct hooks_entry *entry = arg;
 	enum err e;
@@ -425,8 +414,7 @@ static enum err hooks_add(struct call *c, struct str text, const void *arg,
 	}
 }
 
-static enum err hooks_drop(struct call *c, struct str text, const void *arg,
-			   struct str *out)
+static enum err hooks_drop(struct call *c, struct str text, const void *arg, struct str *out)
 {
 	const struct hooks_entry *entry = arg;
 
@@ -447,13 +435,11 @@ struct guest hooks_guest(const struct hooks_entry *entry)
 	return (struct guest){ hooks_add, hooks_drop, entry };
 }
 
-bool hooks_there(struct call *c, enum host_id host, enum host_scope scope,
-		 struct str root)
+bool hooks_there(struct call *c, enum host_id host, enum host_scope scope, struct str root)
 {
 	struct str path = hooks_file(c, host, scope, root), text;
 	bool there = path.p && (scope == HOST_USER || !guest_check(c, path, root)) &&
-		     !file_read_regular(c, path, &text) && text.p &&
-		     str_has(text, STR(OURS));
+		     !file_read_regular(c, path, &text) && text.p && str_has(text, STR(OURS));
 
 	c->code = ERR_OK;
 	return there;
@@ -463,9 +449,8 @@ bool hooks_there(struct call *c, enum host_id host, enum host_scope scope,
 
 bool hooks_heard(enum host_id host, struct str event)
 {
-	static const char *const events[] = { "SessionStart", "UserPromptSubmit",
-					      "PostToolUse",  "BeforeAgent",
-					      "AfterTool",    "sessionStart",
+	static const char *const events[] = { "SessionStart", "UserPromptSubmit", "PostToolUse",
+					      "BeforeAgent",  "AfterTool",        "sessionStart",
 					      "postToolUse" };
 
 	if (host == HOST_VSCODE && str_is(event, "UserPromptSubmit"))
@@ -480,8 +465,7 @@ bool hooks_heard(enum host_id host, struct str event)
 	return false;
 }
 
-struct str hooks_answer(struct call *c, enum host_id host, struct str event,
-			struct str text)
+struct str hooks_answer(struct call *c, enum host_id host, struct str event, struct str text)
 {
 	struct json j = { .out.mem = &c->mem };
 	bool wanted = text.n && hooks_heard(host, event);

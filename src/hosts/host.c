@@ -95,11 +95,9 @@ static const char *const words[] = {
 };
 const struct names hosts = { words, HOST_COUNT, NULL };
 
-struct str host_file(struct call *c, enum host_id host, enum host_scope scope,
-		     struct str root)
+struct str host_file(struct call *c, enum host_id host, enum host_scope scope, struct str root)
 {
-	const char *const *file =
-		scope == HOST_USER ? table[host].user : table[host].project;
+	const char *const *file = scope == HOST_USER ? table[host].user : table[host].project;
 	struct str dir = scope == HOST_USER ? path_home() : root, path;
 
 	for (const char *const *f = file; *f; f++) {
@@ -150,12 +148,10 @@ struct str host_command(struct call *c, enum host_id host, enum host_scope scope
 				  STR_ARG(spawn_quoted(&c->mem, server->agent)));
 	return arena_fmt(&c->mem, "%s %s" STR_FMT " %s" STR_FMT " mcp" STR_FMT, h->add,
 			 h->scope ? h->scope[scope] : "", STR_ARG(server->name),
-			 h->dashes ? "-- " : "", STR_ARG(server->command),
-			 STR_ARG(agent));
+			 h->dashes ? "-- " : "", STR_ARG(server->command), STR_ARG(agent));
 }
 
-static struct str host_entry(struct call *c, enum shape shape,
-			     const struct host_server *server)
+static struct str host_entry(struct call *c, enum shape shape, const struct host_server *server)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -194,8 +190,7 @@ static struct str toml_body(struct call *c, const struct host_server *server)
 			 STR_ARG(json_text(&command)), STR_ARG(json_text(&args)));
 }
 
-static struct str toml_header(struct call *c, enum host_id host,
-			      const struct host_server *server)
+static struct str toml_header(struct call *c, enum host_id host, const struct host_server *server)
 {
 	return arena_fmt(&c->mem, "%s." STR_FMT, table[host].key, STR_ARG(server->name));
 }
@@ -210,8 +205,7 @@ static bool host_is_program(struct str path)
 /* Did we write this entry? Its program and the first argument tell. */
 static bool host_ours(const struct value *v)
 {
-	const struct value *command = value_find(v, "command"),
-			   *args = value_find(v, "args");
+	const struct value *command = value_find(v, "command"), *args = value_find(v, "args");
 	const struct value *first =
 		args && args->type == VALUE_ARRAY && args->count ? &args->item[0] : NULL;
 
@@ -219,8 +213,8 @@ static bool host_ours(const struct value *v)
 		first = &command->item[1];
 		command = &command->item[0];
 	}
-	return command && command->type == VALUE_STRING &&
-	       host_is_program(command->text) && first && str_is(first->text, "mcp");
+	return command && command->type == VALUE_STRING && host_is_program(command->text) &&
+	       first && str_is(first->text, "mcp");
 }
 
 static enum err not_ours(struct call *c, struct str name)
@@ -231,9 +225,9 @@ static enum err not_ours(struct call *c, struct str name)
 }
 
 /*
- * The name under which we are there already; absent: we are not. An entry that has our
- * own name comes first: a file that came with the repository must not keep another
- * program under that name by having an entry of ours under another one.
+ * The name under which we are there already; absent: we are not. An entry that has our own name
+ * comes first: a file that came with the repository must not keep another program under that name
+ * by having an entry of ours under another one.
  */
 static enum err find_ours(struct call *c, const struct host *h, struct str text,
 			  const struct host_server *server, bool add, struct str *name)
@@ -245,8 +239,7 @@ static enum err find_ours(struct call *c, const struct host *h, struct str text,
 	if (e)
 		return e;
 	servers = value_find(root, h->key);
-	for (size_t i = 0; servers && servers->type == VALUE_OBJECT && i < servers->count;
-	     i++) {
+	for (size_t i = 0; servers && servers->type == VALUE_OBJECT && i < servers->count; i++) {
 		const struct value *v = &servers->item[i];
 		bool named = str_eq(v->key, server->name);
 

@@ -5,8 +5,8 @@
 #include "base/names.h"
 
 /*
- * The programs in which agents live, and where each of them reads which MCP
- * servers to start. Their files belong to others: an edit keeps every other byte.
+ * The programs in which agents live, and where each of them reads which MCP servers to start.
+ * Their files belong to others: an edit keeps every other byte.
  */
 enum host_id {
 	HOST_CLAUDE,
@@ -26,14 +26,13 @@ struct host_server {
 	struct str name;    /* "blackboard" */
 	struct str command; /* "bb" */
 	struct str agent;   /* whom it serves; absent: each call says so */
-	bool sole; /* no other program has that name: whatever is there is replaced */
+	bool sole;          /* no other program has that name: whatever is there is replaced */
 };
 
 enum host_scope { HOST_PROJECT, HOST_USER };
 
 /* The file of a scope; absent where the host has none that we may write. */
-struct str host_file(struct call *c, enum host_id host, enum host_scope scope,
-		     struct str root);
+struct str host_file(struct call *c, enum host_id host, enum host_scope scope, struct str root);
 
 /* The host's own command that does the same, where it has one; else absent. */
 struct str host_command(struct call *c, enum host_id host, enum host_scope scope,

@@ -16,8 +16,8 @@ static enum err left_alone(struct call *c, struct str path, enum err e)
 	return e;
 }
 
-static enum err installer_replace(struct call *c, struct str path, struct str old,
-				  struct str text, struct guest_outcome *o)
+static enum err installer_replace(struct call *c, struct str path, struct str old, struct str text,
+				  struct guest_outcome *o)
 {
 	enum err e;
 
@@ -34,20 +34,16 @@ static enum err installer_replace(struct call *c, struct str path, struct str ol
 
 enum err guest_check(struct call *c, struct str path, struct str project)
 {
-	struct str real = path_real_part(&c->mem, path),
-		   root = path_real(&c->mem, project);
+	struct str real = path_real_part(&c->mem, path), root = path_real(&c->mem, project);
 	bool inside = root.p && real.n > root.n && path_within(root, real);
 
 	if (inside && !path_is_reserved(str_skip(real, root.n)))
 		return ERR_OK;
-	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads %s, to '" STR_FMT "'",
-		  STR_ARG(path),
-		  inside ? "into a folder of Git's or of this program's" :
-			   "out of the project",
+	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads %s, to '" STR_FMT "'", STR_ARG(path),
+		  inside ? "into a folder of Git's or of this program's" : "out of the project",
 		  STR_ARG(real));
-	return call_step(
-		c, "It is a link, perhaps one that came with the repository. Replace "
-		   "it by a file, or use the user's own file instead (--user).");
+	return call_step(c, "It is a link, perhaps one that came with the repository. Replace it "
+			    "by a file, or use the user's own file instead (--user).");
 }
 
 enum err guest_add(struct call *c, struct str path, const struct guest *g,
@@ -65,21 +61,20 @@ enum err guest_add(struct call *c, struct str path, const struct guest *g,
 }
 
 /* Did the file look like this before us: without our entry, and like now with it? */
-static bool installer_was(struct call *c, const struct guest *g, struct str before,
-			  struct str now)
+static bool installer_was(struct call *c, const struct guest *g, struct str before, struct str now)
 {
 	struct call probe = { .now_ms = c->now_ms };
 	struct str with, without;
 	bool yes = !g->add(&probe, before, g->arg, &with) && str_eq(with, now) &&
-		   (!before.p || (!g->drop(&probe, before, g->arg, &without) &&
-				  without.p && str_eq(without, before)));
+		   (!before.p || (!g->drop(&probe, before, g->arg, &without) && without.p &&
+				  str_eq(without, before)));
 
 	call_release(&probe);
 	return yes;
 }
 
-/* The copy is put back, or, if there was nothing before, the file goes; else the entry is
- * cut out. */
+/* The copy is put back, or, if there was nothing before, the file goes; else the entry is cut
+ * out. */
 enum err guest_drop(struct call *c, struct str path, const struct guest *g,
 		    struct guest_outcome *out)
 {

@@ -4,16 +4,14 @@
 #include "base/call.h"
 
 /*
- * An entry of ours in a file that belongs to others. The old file is kept beside it, and
- * what we did is undone to the byte while the file is still as we left it.
+ * An entry of ours in a file that belongs to others. The old file is kept beside it, and what we
+ * did is undone to the byte while the file is still as we left it.
  */
 struct guest {
-	/* The file's text with our entry, or without; absent text: there is no file. An
-	 * absent result of `drop`: nothing would be left. */
-	enum err (*add)(struct call *c, struct str text, const void *arg,
-			struct str *out);
-	enum err (*drop)(struct call *c, struct str text, const void *arg,
-			 struct str *out);
+	/* The file's text with our entry, or without; absent text: there is no file. An absent
+	 * result of `drop`: nothing would be left. */
+	enum err (*add)(struct call *c, struct str text, const void *arg, struct str *out);
+	enum err (*drop)(struct call *c, struct str text, const void *arg, struct str *out);
 	const void *arg;
 };
 
@@ -23,9 +21,9 @@ struct guest_outcome {
 };
 
 /*
- * UNSAFE_PATH if the file of a project is somewhere else, whether or not it is there
- * already, or in a folder of Git's or of this program's: a link that came with the
- * repository must not lead to files that are none of its business.
+ * UNSAFE_PATH if the file of a project is somewhere else, whether or not it is there already, or
+ * in a folder of Git's or of this program's: a link that came with the repository must not lead
+ * to files that are none of its business.
  */
 enum err guest_check(struct call *c, struct str path, struct str project);
 

@@ -1,8 +1,8 @@
 /*
- * The text is never written anew, only cut and spliced. Beside it lies `mark`,
- * a copy in which the comments are painted over, so that short loops can step
- * from token to token by the same offsets. They need no checks of their own:
- * value_parse() has accepted the text before the first of them runs.
+ * The text is never written anew, only cut and spliced. Beside it lies `mark`, a copy in which
+ * the comments are painted over, so that short loops can step from token to token by the same
+ * offsets. They need no checks of their own: value_parse() has accepted the text before the first
+ * of them runs.
  */
 #include "hosts/jsonc.h"
 
@@ -36,8 +36,8 @@ struct member {
 struct place {
 	const struct value *object, *value; /* value: NULL if it has no such member */
 	size_t open, close;                 /* of its braces */
-	bool flat;   /* its members do not have lines of their own */
-	size_t keys; /* of the path, up to and with the member's */
+	bool flat;                          /* its members do not have lines of their own */
+	size_t keys;                        /* of the path, up to and with the member's */
 	struct member first, last, hit, before;
 };
 
@@ -89,8 +89,7 @@ static size_t jsonc_skip_blanks(struct str s, size_t at)
 
 static size_t skip_gap(struct str mark, size_t at)
 {
-	while (at < mark.n &&
-	       (is_space(mark.p[at]) || mark.p[at] == LINE || mark.p[at] == BLOCK))
+	while (at < mark.n && (is_space(mark.p[at]) || mark.p[at] == LINE || mark.p[at] == BLOCK))
 		at++;
 	return at;
 }
@@ -171,8 +170,8 @@ static void jsonc_pass(struct tail *t, char ch, size_t at, char *plain)
 }
 
 /*
- * Fills `mark`, and `plain` with what strict JSON has in the same places.
- * False: the comment at `*bad` is not closed.
+ * Fills `mark`, and `plain` with what strict JSON has in the same places. False: the comment at
+ * `*bad` is not closed.
  */
 static bool jsonc_paint(struct str text, char *mark, char *plain, size_t *bad)
 {
@@ -194,8 +193,7 @@ static bool jsonc_paint(struct str text, char *mark, char *plain, size_t *bad)
 	return true;
 }
 
-static enum err jsonc_refuse(struct call *c, const struct doc *d, size_t at,
-			     const char *why)
+static enum err jsonc_refuse(struct call *c, const struct doc *d, size_t at, const char *why)
 {
 	size_t line = 1;
 
@@ -273,8 +271,8 @@ static bool next_member(const struct doc *d, size_t *at, struct member *m)
 }
 
 /* The object whose brace is at `open`, and its member `key`, if it has that. */
-static struct place jsonc_look(const struct doc *d, const struct value *object,
-			       size_t open, const char *key)
+static struct place jsonc_look(const struct doc *d, const struct value *object, size_t open,
+			       const char *key)
 {
 	struct place p = { .object = object, .open = open, .close = open + 1 };
 	struct member m;
@@ -294,8 +292,8 @@ static struct place jsonc_look(const struct doc *d, const struct value *object,
 }
 
 /* Goes along the first `n` keys as far as there are members for them. */
-static enum err jsonc_follow(struct call *c, const struct doc *d, const char *const *path,
-			     size_t n, struct place *p)
+static enum err jsonc_follow(struct call *c, const struct doc *d, const char *const *path, size_t n,
+			     struct place *p)
 {
 	*p = jsonc_look(d, d->root, d->open, path[0]);
 	p->keys = 1;
@@ -303,9 +301,8 @@ static enum err jsonc_follow(struct call *c, const struct doc *d, const char *co
 		struct place outer = *p;
 
 		if (outer.value->type != VALUE_OBJECT)
-			return jsonc_refuse(
-				c, d, outer.hit.from,
-				"a value on the way of the path is not an object");
+			return jsonc_refuse(c, d, outer.hit.from,
+					    "a value on the way of the path is not an object");
 		*p = jsonc_look(d, outer.value, outer.hit.from, path[outer.keys]);
 		p->keys = outer.keys + 1;
 		p->flat |= outer.flat && !p->object->count;
@@ -405,8 +402,8 @@ static struct str jsonc_finish(const struct doc *d, struct layout *l, size_t fro
 	return buf_str(&l->out);
 }
 
-static struct str jsonc_replace(struct call *c, const struct doc *d,
-				const struct place *p, const struct value *v)
+static struct str jsonc_replace(struct call *c, const struct doc *d, const struct place *p,
+				const struct value *v)
 {
 	struct layout l = jsonc_begin(c, d, p->hit.from);
 
@@ -426,8 +423,8 @@ static struct str inner_indent(struct call *c, const struct doc *d, const struct
 }
 
 /*
- * Into an object that holds nothing. Blanks between its braces are replaced by the new
- * lines: kept, they would stand as trailing blanks or empty lines before the member.
+ * Into an object that holds nothing. Blanks between its braces are replaced by the new lines:
+ * kept, they would stand as trailing blanks or empty lines before the member.
  */
 static struct str jsonc_fill(struct call *c, const struct doc *d, const struct place *p,
 			     const struct value *v)
@@ -444,9 +441,9 @@ static struct str jsonc_fill(struct call *c, const struct doc *d, const struct p
 }
 
 /*
- * Behind the last member or comment. Behind a comment to the end of its line
- * only a new line will do. If the last member has a comma the new one gets one
- * too: that tells jsonc_remove() which of the two to take back.
+ * Behind the last member or comment. Behind a comment to the end of its line only a new line will
+ * do. If the last member has a comma the new one gets one too: that tells jsonc_remove() which of
+ * the two to take back.
  */
 static struct str jsonc_append(struct call *c, const struct doc *d, const struct place *p,
 			       const struct value *v)
@@ -459,9 +456,8 @@ static struct str jsonc_append(struct call *c, const struct doc *d, const struct
 		buf_char(&l.out, ',');
 		buf_put(&l.out, jsonc_slice(d->text, comma, end));
 	}
-	l.flat = p->object->count ?
-			 p->flat && d->mark.p[end - 1] != LINE :
-			 !jsonc_breaks(jsonc_slice(d->text, p->open, p->close));
+	l.flat = p->object->count ? p->flat && d->mark.p[end - 1] != LINE :
+				    !jsonc_breaks(jsonc_slice(d->text, p->open, p->close));
 	l.indent = inner_indent(c, d, p);
 	if (l.flat)
 		buf_char(&l.out, ' ');
@@ -494,9 +490,7 @@ static const struct value *jsonc_wrap(struct arena *mem, const char *const *keys
 
 		struct value *outer = arena_new(mem, struct value);
 
-		*outer = (struct value){ .type = VALUE_OBJECT,
-					 .count = 1,
-					 .item = member };
+		*outer = (struct value){ .type = VALUE_OBJECT, .count = 1, .item = member };
 		member = outer;
 	}
 	return member;
@@ -515,8 +509,8 @@ static struct str new_document(struct call *c, struct str text)
 	return arena_fmt(&c->mem, STR_FMT "{}%s", STR_ARG(bom), crlf ? "\r\n" : "\n");
 }
 
-enum err jsonc_put(struct call *c, struct str text, const char *const *path,
-		   struct str value, struct str *out)
+enum err jsonc_put(struct call *c, struct str text, const char *const *path, struct str value,
+		   struct str *out)
 {
 	struct value_error wrong;
 	const struct value *v = value_parse(&c->mem, value, &wrong);
@@ -555,8 +549,7 @@ static bool is_alone(const struct doc *d, const struct place *p)
 	       jsonc_is_blank(jsonc_slice(d->mark, to, p->close));
 }
 
-/* True if behind `to` only the brace on a line of its own follows, as jsonc_fill() left
- * it. */
+/* True if behind `to` only the brace on a line of its own follows, as jsonc_fill() left it. */
 static bool is_filled(const struct doc *d, const struct place *p, size_t to)
 {
 	struct str rest = jsonc_slice(d->text, to, p->close);
@@ -566,8 +559,8 @@ static bool is_filled(const struct doc *d, const struct place *p, size_t to)
 }
 
 /*
- * The bytes of the member, with its line where it has one for itself. What
- * follows must not come to stand behind a comment to the end of a line.
+ * The bytes of the member, with its line where it has one for itself. What follows must not come
+ * to stand behind a comment to the end of a line.
  */
 static struct span member_span(const struct doc *d, const struct place *p, size_t to)
 {
@@ -586,8 +579,8 @@ static struct span member_span(const struct doc *d, const struct place *p, size_
 }
 
 /*
- * Without the member and the comma that goes with it: its own, or else the one
- * before it. A comment may stand between the member and its comma.
+ * Without the member and the comma that goes with it: its own, or else the one before it. A
+ * comment may stand between the member and its comma.
  */
 static struct str jsonc_cut(struct call *c, const struct doc *d, const struct place *p)
 {
@@ -607,8 +600,7 @@ static struct str jsonc_cut(struct call *c, const struct doc *d, const struct pl
 	return jsonc_finish(d, &l, second.to);
 }
 
-enum err jsonc_remove(struct call *c, struct str text, const char *const *path,
-		      struct str *out)
+enum err jsonc_remove(struct call *c, struct str text, const char *const *path, struct str *out)
 {
 	size_t n = path_length(path);
 	struct doc d;
@@ -629,8 +621,7 @@ enum err jsonc_remove(struct call *c, struct str text, const char *const *path,
 	return ERR_OK;
 }
 
-enum err jsonc_find(struct call *c, struct str text, const char *const *path,
-		    struct str *out)
+enum err jsonc_find(struct call *c, struct str text, const char *const *path, struct str *out)
 {
 	struct doc d;
 	struct place p;

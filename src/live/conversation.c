@@ -46,8 +46,7 @@ static void conversation_add(struct thread *t, struct stamp at, struct json *j)
 	t->count++;
 }
 
-static void conversation_begin(struct json *j, const char *kind, int64_t at,
-			       struct str by)
+static void conversation_begin(struct json *j, const char *kind, int64_t at, struct str by)
 {
 	json_object(j);
 	json_put_str(j, "kind", str_of(kind));
@@ -74,8 +73,8 @@ struct change {
 static struct change *change_at(struct thread *t, struct mark m)
 {
 	struct arena *mem = &t->c->mem;
-	struct str key = arena_fmt(mem, "%lld.%lld." STR_FMT, (long long)m.at.ms,
-				   (long long)m.at.n, STR_ARG(m.by));
+	struct str key = arena_fmt(mem, "%lld.%lld." STR_FMT, (long long)m.at.ms, (long long)m.at.n,
+				   STR_ARG(m.by));
 	void **at = map_put(&t->changes, key);
 	struct change *change;
 
@@ -97,8 +96,7 @@ static void note_changes(struct thread *t, const struct bead *b)
 		struct mark mark = b->mark[member_reg((enum member)m)];
 
 		if (mark.by.p && b->member[m].p)
-			change_at(t, mark)->member[m] =
-				arena_copy(&t->c->mem, b->member[m]);
+			change_at(t, mark)->member[m] = arena_copy(&t->c->mem, b->member[m]);
 	}
 }
 
@@ -147,8 +145,7 @@ static void conversation_put_change(struct thread *t, const struct change *c)
 	conversation_add(t, c->mark.at, &j);
 }
 
-static enum err conversation_see_record(struct call *c, const struct journal_record *r,
-					void *arg)
+static enum err conversation_see_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct thread *t = arg;
 	struct record record = { .change = state_new(&c->mem) };
@@ -177,10 +174,10 @@ static void conversation_put_notes(struct thread *t, const struct bead *b)
 	}
 }
 
-/* The journal knows every step since it was last cut; the bead knows the last one of
- * each field. */
-static enum err conversation_put_bead(struct thread *t, struct beads *b,
-				      const struct bead_row *row, struct json *j)
+/* The journal knows every step since it was last cut; the bead knows the last one of each
+ * field. */
+static enum err conversation_put_bead(struct thread *t, struct beads *b, const struct bead_row *row,
+				      struct json *j)
 {
 	static const struct shape all;
 	struct journal_place start = { .last = -1 };
@@ -191,15 +188,13 @@ static enum err conversation_put_bead(struct thread *t, struct beads *b,
 
 	json_key(j, STR("bead"));
 	public_encode(j, row, &all);
-	if (line_decode(&t->c->mem, value_parse(&t->c->mem, row->line, &error), &bead,
-			&why)) {
+	if (line_decode(&t->c->mem, value_parse(&t->c->mem, row->line, &error), &bead, &why)) {
 		note_changes(t, &bead);
 		conversation_put_notes(t, &bead);
 	}
 	e = journal_each(t->c, b->home, &start, conversation_see_record, t);
 	if (e)
-		t->c->code =
-			ERR_OK; /* it has been cut meanwhile, or is for others to mend */
+		t->c->code = ERR_OK; /* it has been cut meanwhile, or is for others to mend */
 	for (size_t i = 0; i < t->changes.count; i++)
 		conversation_put_change(t, t->changes.entry[i].value);
 	return ERR_OK;
@@ -231,8 +226,8 @@ static enum err add_bead(struct thread *t, struct str text, struct json *j)
 
 /* --- mail, and what happened between agents --- */
 
-/* A message. The messages of a broadcast stand in the thread once: they have the same
- * content, were sent in one moment, and each has another recipient. */
+/* A message. The messages of a broadcast stand in the thread once: they have the same content,
+ * were sent in one moment, and each has another recipient. */
 struct letter_item {
 	struct mail first;         /* as it was sent */
 	struct mail *to;           /* how it is for each recipient */
@@ -244,8 +239,7 @@ struct letter_item {
 static struct str content_key(struct thread *t, struct str from, struct str category,
 			      struct str subject, struct str body)
 {
-	struct str zero = { "", 1 },
-		   pieces[] = { from, zero, category, zero, subject, zero, body };
+	struct str zero = { "", 1 }, pieces[] = { from, zero, category, zero, subject, zero, body };
 
 	return sha256_pieces(&t->c->mem, pieces, sizeof pieces / sizeof *pieces);
 }
@@ -261,8 +255,7 @@ static struct mail conversation_own(struct arena *mem, const struct mail *m)
 	return copy;
 }
 
-static const struct mail *conversation_recipient(const struct letter_item *letter,
-						 struct str agent)
+static const struct mail *conversation_recipient(const struct letter_item *letter, struct str agent)
 {
 	const struct mail *to = letter->to;
 
@@ -271,20 +264,17 @@ static const struct mail *conversation_recipient(const struct letter_item *lette
 	return to;
 }
 
-static bool conversation_same_letter(const struct letter_item *letter,
-				     const struct mail *m)
+static bool conversation_same_letter(const struct letter_item *letter, const struct mail *m)
 {
 	return letter->first.created_ms == m->created_ms &&
-	       str_eq(letter->first.thread, m->thread) &&
-	       !conversation_recipient(letter, m->to);
+	       str_eq(letter->first.thread, m->thread) && !conversation_recipient(letter, m->to);
 }
 
 /* What this message belongs to, which may be a broadcast that was seen in part. */
 static struct letter_item *letter_of(struct thread *t, const struct mail *m)
 {
 	struct str category = str_of(names_word(&categories, m->category));
-	void **head = map_put(&t->letters,
-			      content_key(t, m->from, category, m->subject, m->body));
+	void **head = map_put(&t->letters, content_key(t, m->from, category, m->subject, m->body));
 	struct letter_item *letter = *head, *last = NULL;
 
 	for (; letter && !conversation_same_letter(letter, m); letter = letter->same)
@@ -302,8 +292,7 @@ static struct letter_item *letter_of(struct thread *t, const struct mail *m)
 	return letter;
 }
 
-/* A message is known by its id alone: others may have the same sender, subject and time.
- */
+/* A message is known by its id alone: others may have the same sender, subject and time. */
 static void see_mail(struct call *c, const struct mail *m, void *arg)
 {
 	struct thread *t = arg;
@@ -367,13 +356,12 @@ static void put_letter(struct thread *t, const struct letter_item *letter)
 	conversation_add(t, (struct stamp){ .ms = m->created_ms }, &j);
 }
 
-/* May the event of this letter be one that was sent to `to` then? The message is stored
- * together with it and is never older: where the clock was set back, it is as old as the
- * recipient's last message. */
+/* May the event of this letter be one that was sent to `to` then? The message is stored together
+ * with it and is never older: where the clock was set back, it is as old as the recipient's last
+ * message. */
 static bool may_tell(const struct letter_item *letter, struct str to, int64_t at)
 {
-	bool many = letter->to->next,
-	     one = registry_id_valid(to) && !str_is(to, "broadcast");
+	bool many = letter->to->next, one = registry_id_valid(to) && !str_is(to, "broadcast");
 
 	return letter->first.created_ms >= at && (many || !letter->event) &&
 	       (!one || conversation_recipient(letter, to));
@@ -427,9 +415,7 @@ static void conversation_put_event(struct thread *t, const struct value *event)
 
 static enum err add_protocol(struct thread *t, struct agent_files *f)
 {
-	struct protocol_filter filter = { .bead = t->id,
-					  .or_bead = t->brief,
-					  .limit = MOST };
+	struct protocol_filter filter = { .bead = t->id, .or_bead = t->brief, .limit = MOST };
 	struct json list = { .out.mem = &t->c->mem };
 	struct value_error error;
 	const struct value *v;
@@ -452,8 +438,8 @@ static enum err add_agents(struct thread *t)
 	if (e || (e = mailbox_list(c, &f, &agents, &count)))
 		return e;
 	for (size_t i = 0; !e && i < count; i++)
-		e = mailbox_each(c, &f, agents[i], &(int64_t){ 0 },
-				 t->brief.n ? t->brief : t->id, see_mail, t);
+		e = mailbox_each(c, &f, agents[i], &(int64_t){ 0 }, t->brief.n ? t->brief : t->id,
+				 see_mail, t);
 	if (!e)
 		e = add_protocol(t, &f);
 	for (const struct letter_item *l = t->first_letter; !e && l; l = l->next)
@@ -494,9 +480,7 @@ static bool conversation_names(struct str text, struct str id)
 static enum err add_board(struct thread *t)
 {
 	struct call *c = t->c;
-	struct message_filter said = { .min_priority = -1,
-				       .limit = MOST,
-				       .mentions = t->id };
+	struct message_filter said = { .min_priority = -1, .limit = MOST, .mentions = t->id };
 	struct artifact_filter made = { .mentions = t->id, .limit = MOST };
 	struct message *m = NULL;
 	struct artifact *a = NULL;
@@ -515,12 +499,11 @@ static enum err add_board(struct thread *t)
 	for (; !e && m; m = m->next) {
 		struct json j = { .out.mem = &c->mem };
 
-		if (!conversation_names(m->content, t->id) &&
-		    !conversation_names(m->refs, t->id))
+		if (!conversation_names(m->content, t->id) && !conversation_names(m->refs, t->id))
 			continue;
 		message_encode(&j, m);
-		put_whole(t, "post", (struct stamp){ m->created_at, m->id },
-			  m->from_agent, STR("post"), &j);
+		put_whole(t, "post", (struct stamp){ m->created_at, m->id }, m->from_agent,
+			  STR("post"), &j);
 	}
 	for (; !e && a; a = a->next) {
 		struct json j = { .out.mem = &c->mem };
@@ -529,8 +512,8 @@ static enum err add_board(struct thread *t)
 		    !conversation_names(a->refs, t->id))
 			continue;
 		artifact_encode(&j, a);
-		put_whole(t, "artifact", (struct stamp){ a->created_at, a->id },
-			  a->produced_by, STR("artifact"), &j);
+		put_whole(t, "artifact", (struct stamp){ a->created_at, a->id }, a->produced_by,
+			  STR("artifact"), &j);
 	}
 	return e;
 }
@@ -565,8 +548,8 @@ static enum err add_events(struct thread *t)
 		struct json j = { .out.mem = &c->mem };
 
 		artifact_row_encode(&j, a);
-		put_whole(t, "artifact", (struct stamp){ a->created, a->id },
-			  (struct str){ 0 }, STR("artifact"), &j);
+		put_whole(t, "artifact", (struct stamp){ a->created, a->id }, (struct str){ 0 },
+			  STR("artifact"), &j);
 	}
 	return e;
 }
@@ -583,10 +566,9 @@ static int by_time(const void *a, const void *b)
 
 enum err conversation_encode(struct call *c, struct str bead, struct json *j)
 {
-	struct thread t = { .c = c,
-			    .changes.mem = &c->mem,
-			    .messages.mem = &c->mem,
-			    .letters.mem = &c->mem };
+	struct thread t = {
+		.c = c, .changes.mem = &c->mem, .messages.mem = &c->mem, .letters.mem = &c->mem
+	};
 	enum err e;
 
 	t.letters_end = &t.first_letter;

@@ -17,9 +17,9 @@
 #include "live/feed_sources.h"
 
 /*
- * Files feed.1, feed.2, …, of which the last few are kept. Each begins with a comment
- * that tells which feed it is, and up to where each source was known then. An id names
- * the feed, the file and the byte behind its event: there whoever has seen it goes on.
+ * Files feed.1, feed.2, …, of which the last few are kept. Each begins with a comment that tells
+ * which feed it is, and up to where each source was known then. An id names the feed, the file
+ * and the byte behind its event: there whoever has seen it goes on.
  */
 enum { SEGMENTS = 4, SEGMENT_MOST = 4 * 1024 * 1024 };
 
@@ -51,8 +51,7 @@ struct feed_place feed_end(struct feed *f)
 
 void feed_id(struct feed *f, struct feed_place at, char id[FEED_ID])
 {
-	snprintf(id, FEED_ID, "%s-%lld-%lld", f->name, (long long)at.segment,
-		 (long long)at.offset);
+	snprintf(id, FEED_ID, "%s-%lld-%lld", f->name, (long long)at.segment, (long long)at.offset);
 }
 
 /* Up to the end of the last whole event. */
@@ -63,8 +62,7 @@ static size_t whole_events(const char *p, size_t n)
 	return n > 1 ? n : 0;
 }
 
-static ssize_t feed_read_locked(struct feed *f, struct feed_place *at, char *p,
-				size_t most)
+static ssize_t feed_read_locked(struct feed *f, struct feed_place *at, char *p, size_t most)
 {
 	int64_t back;
 	ssize_t got, whole;
@@ -190,14 +188,12 @@ struct batch {
 static void add_event(void *arg, const char *type, struct str data)
 {
 	struct batch *b = arg;
-	struct feed_place start = { b->f->end.segment,
-				    b->f->end.offset + (int64_t)b->text.n },
+	struct feed_place start = { b->f->end.segment, b->f->end.offset + (int64_t)b->text.n },
 			  end = start;
 	char head[FEED_ID + 64], id[FEED_ID];
 	int n = 0;
 
-	if (data.n >
-	    FEED_EVENT - 128) { /* another program's, of a size that says nothing */
+	if (data.n > FEED_EVENT - 128) { /* another program's, of a size that says nothing */
 		type = "reset";
 		data = STR("{}");
 	}
@@ -246,8 +242,7 @@ static void note_segment(void *arg, struct str name)
 	struct found *found = arg;
 	int64_t n;
 
-	if (str_starts(name, STR("feed.")) && number_int(str_skip(name, 5), &n) &&
-	    n > found->last)
+	if (str_starts(name, STR("feed.")) && number_int(str_skip(name, 5), &n) && n > found->last)
 		found->last = n;
 }
 
@@ -325,8 +320,7 @@ enum err feed_open(struct call *c, struct str dir, struct feed **out)
 	pthread_mutex_init(&f->mutex, NULL);
 	for (int i = 0; i < SEGMENTS; i++)
 		f->fd[i] = -1;
-	if ((e = file_make_dir(c, dir, 0700)) ||
-	    (e = file_each(c, dir, note_segment, &found)))
+	if ((e = file_make_dir(c, dir, 0700)) || (e = file_each(c, dir, note_segment, &found)))
 		return e;
 	if (!feed_resume(c, f, found.last)) {
 		c->code = ERR_OK;

@@ -7,12 +7,11 @@
 #include "base/system/watch.h"
 
 /*
- * What happens in all stores of a project, in one order: for whoever follows it live. It
- * is read from the stores, and written to a file as the text that is sent (server-sent
- * events), so that all who follow read the same bytes, at whatever pace, and one who
- * comes back goes on behind the last event it has seen, also after the service was
- * killed. Each event says which place of its source it was read up to; whoever opens the
- * feed later goes on from there.
+ * What happens in all stores of a project, in one order: for whoever follows it live. It is read
+ * from the stores, and written to a file as the text that is sent (server-sent events), so that
+ * all who follow read the same bytes, at whatever pace, and one who comes back goes on behind the
+ * last event it has seen, also after the service was killed. Each event says which place of its
+ * source it was read up to; whoever opens the feed later goes on from there.
  *
  * One thread opens it and collects; any may read.
  */
@@ -42,8 +41,8 @@ bool feed_find(struct feed *f, struct str id, struct feed_place *out);
 enum { FEED_ID = 64 };
 void feed_id(struct feed *f, struct feed_place at, char id[FEED_ID]);
 
-/* Whole events from a place, which moves along, or a part of one where there is no room
- * for it; 0: there are no more yet, -1: what was there is gone. */
+/* Whole events from a place, which moves along, or a part of one where there is no room for it;
+ * 0: there are no more yet, -1: what was there is gone. */
 enum { FEED_EVENT = 16 * 1024 }; /* none is larger */
 ssize_t feed_read(struct feed *f, struct feed_place *at, char *p, size_t most);
 

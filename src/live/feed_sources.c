@@ -179,8 +179,7 @@ static void set_journal_place(struct source *s, const struct journal_place *p)
 /* Whoever wrote a line: of all of it, or of the part that was set. */
 static struct str writer_of(const struct value *line)
 {
-	const struct value *marks = value_find(line, "_v"),
-			   *notes = value_find(line, "notes");
+	const struct value *marks = value_find(line, "_v"), *notes = value_find(line, "notes");
 	struct str by = value_str(line, "_by");
 
 	if (!by.p && marks && marks->count && marks->item[0].count == 2)
@@ -214,9 +213,7 @@ static void touch_lines(struct touched *t, const struct value *list)
 	}
 }
 
-enum {
-	IDS_MOST = 64
-}; /* in one event; more than that, and it is better to look at all */
+enum { IDS_MOST = 64 }; /* in one event; more than that, and it is better to look at all */
 
 static void put_ids(struct json *j, const struct map *ids, bool all)
 {
@@ -230,8 +227,8 @@ static void put_ids(struct json *j, const struct map *ids, bool all)
 enum { ROUND = 2000 }; /* records of a source in one round: the rest comes in the next */
 
 /*
- * Only the next record, or the end, tells the place behind one: so each is told when the
- * next comes.
+ * Only the next record, or the end, tells the place behind one: so each is told when the next
+ * comes.
  */
 struct held_record {
 	struct telling *t;
@@ -241,8 +238,7 @@ struct held_record {
 	bool limited;               /* to what readers see already, … */
 	struct journal_place limit; /* … which ends here */
 	struct str home;
-	int64_t segment,
-		carried; /* where we are; up to where it repeats the one before */
+	int64_t segment, carried; /* where we are; up to where it repeats the one before */
 };
 
 static void tell_pending(struct held_record *p)
@@ -257,8 +253,7 @@ static void tell_pending(struct held_record *p)
 	p->data = (struct str){ 0 };
 }
 
-static struct str feed_sources_describe(struct arena *mem, struct arena *scratch,
-					struct str record)
+static struct str feed_sources_describe(struct arena *mem, struct arena *scratch, struct str record)
 {
 	struct touched t = { .ids.mem = scratch };
 	struct json j = { .out.mem = mem };
@@ -279,8 +274,7 @@ static struct str feed_sources_describe(struct arena *mem, struct arena *scratch
 }
 
 /* A journal that was cut begins with what no commit has yet; then comes its base. */
-static enum err feed_sources_find_base(struct call *c, const struct journal_record *r,
-				       void *arg)
+static enum err feed_sources_find_base(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct held_record *p = arg;
 	struct arena scratch = { 0 };
@@ -311,8 +305,7 @@ static void enter_segment(struct call *c, struct held_record *p, int64_t segment
 	journal_each(c, p->home, &start, feed_sources_find_base, p);
 }
 
-static enum err feed_sources_see_record(struct call *c, const struct journal_record *r,
-					void *arg)
+static enum err feed_sources_see_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct held_record *p = arg;
 	struct arena scratch = { 0 };
@@ -375,8 +368,8 @@ static void collect_beads(struct telling *t)
 		if (news == JOURNAL_SAME)
 			return;
 		if (news >= JOURNAL_AHEAD) /* of what was cut off, all was seen */
-			place = (struct journal_place){ place.segment + 1, 0, -1,
-							place.crc, place.first };
+			place = (struct journal_place){ place.segment + 1, 0, -1, place.crc,
+							place.first };
 	}
 	p.home = b.home;
 	/* whoever is told of a change looks at it at once, and has to see it */
@@ -392,14 +385,13 @@ static void collect_beads(struct telling *t)
 /* --- the files of the agents --- */
 
 /* Of a line, the members that say what it is about: the rest is looked at when wanted. */
-static void put_members_of(struct json *j, const struct value *v,
-			   const char *const *names)
+static void put_members_of(struct json *j, const struct value *v, const char *const *names)
 {
 	for (; *names; names++) {
 		const struct value *member = value_find(v, *names);
 
-		if (!member || member->type == VALUE_ARRAY ||
-		    member->type == VALUE_OBJECT || member->text.n > 512)
+		if (!member || member->type == VALUE_ARRAY || member->type == VALUE_OBJECT ||
+		    member->text.n > 512)
 			continue;
 		json_name(j, str_of(*names));
 		json_value(j, member);
@@ -443,9 +435,8 @@ static void collect_lines(struct telling *t, struct agent_files *f, struct str f
 	}
 }
 
-static const char *const event_members[] = { "id",         "event_type", "bead_id",
-					     "from_agent", "to_agent",   "scope",
-					     "created_at", NULL };
+static const char *const event_members[] = { "id",       "event_type", "bead_id",    "from_agent",
+					     "to_agent", "scope",      "created_at", NULL };
 static const char *const reservation_members[] = {
 	"reservation_id", "scope", "agent_id", "bead_id", "state", "expires_at", NULL
 };
@@ -487,8 +478,7 @@ static void collect_seen(struct telling *t, struct agent_files *f, bool first)
 	for (; a; a = a->next) {
 		struct str now = moment_format(&t->c->mem, a->seen_ms);
 
-		if ((count == IDS_MOST && !first) ||
-		    !news_of(&t->s->seen, &t->s->mem, a->id, now))
+		if ((count == IDS_MOST && !first) || !news_of(&t->s->seen, &t->s->mem, a->id, now))
 			continue;
 		json_key(&j, a->id);
 		json_str(&j, now);
@@ -516,8 +506,7 @@ static void collect_agents(struct telling *t, bool look, bool first)
 		return;
 	}
 	collect_lines(t, &f, STR("agents/history.jsonl"), "agent", agent_members);
-	collect_lines(t, &f, STR("reservations/history.jsonl"), "reservation",
-		      reservation_members);
+	collect_lines(t, &f, STR("reservations/history.jsonl"), "reservation", reservation_members);
 	collect_lines(t, &f, STR("events.jsonl"), "protocol", event_members);
 	if (!mailbox_list(t->c, &f, &agents, &count))
 		for (size_t i = 0; i < count; i++)
@@ -533,9 +522,7 @@ static void collect_agents(struct telling *t, bool look, bool first)
 
 static void collect_messages(struct telling *t, struct board *b)
 {
-	struct message_filter filter = { .min_priority = -1,
-					 .oldest_first = true,
-					 .limit = ROUND };
+	struct message_filter filter = { .min_priority = -1, .oldest_first = true, .limit = ROUND };
 	struct message *m, *last = NULL;
 	struct message_filter newest = { .min_priority = -1, .limit = 1 };
 
@@ -563,8 +550,7 @@ static void collect_messages(struct telling *t, struct board *b)
 		t->at->at[0] = m->id;
 		json_put_int(&j, "id", m->id);
 		json_put_str(&j, "by", m->from_agent);
-		json_put_str(&j, "priority",
-			     str_of(names_word(&priorities, m->priority)));
+		json_put_str(&j, "priority", str_of(names_word(&priorities, m->priority)));
 		feed_sources_end(t, "post", &j);
 	}
 }
@@ -619,16 +605,14 @@ static void collect_status(struct telling *t, struct board *b, bool first)
 	if (agent_each(t->c, b, &a))
 		return;
 	for (; a; a = a->next) {
-		struct str now =
-			arena_fmt(&t->c->mem, "%d %3lld %lld", a->status,
-				  (long long)a->progress, (long long)a->updated_at);
+		struct str now = arena_fmt(&t->c->mem, "%d %3lld %lld", a->status,
+					   (long long)a->progress, (long long)a->updated_at);
 		struct json j = feed_sources_begin(t->c);
 
 		if (!news_of(&t->s->status, &t->s->mem, a->id, now) || first || !t->tell)
 			continue;
 		json_put_str(&j, "agent_id", a->id);
-		json_put_str(&j, "status",
-			     str_of(names_word(&agent_statuses, a->status)));
+		json_put_str(&j, "status", str_of(names_word(&agent_statuses, a->status)));
 		json_end(&j);
 		t->tell(t->arg, "status", json_text(&j));
 	}
@@ -652,8 +636,8 @@ static void collect_board(struct telling *t, bool look, bool first)
 	board_close(&b);
 }
 
-static enum err feed_sources_read_notes(struct telling *t, struct continuity *k,
-					int64_t *last, struct event_row **out)
+static enum err feed_sources_read_notes(struct telling *t, struct continuity *k, int64_t *last,
+					struct event_row **out)
 {
 	struct event_filter filter = {
 		.ascending = true, .archived = true, .since = t->at->at[0], .limit = ROUND
@@ -669,8 +653,7 @@ static enum err feed_sources_read_notes(struct telling *t, struct continuity *k,
 static void collect_notes(struct telling *t)
 {
 	struct event_row *row;
-	struct str project = t->c->project,
-		   gitdir = t->c->gitdir; /* it may change them */
+	struct str project = t->c->project, gitdir = t->c->gitdir; /* it may change them */
 	struct continuity k;
 	int64_t last;
 	enum err e = continuity_open(t->c, VYBE_READ, &k);

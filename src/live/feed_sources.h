@@ -8,9 +8,8 @@ struct json;
 struct value;
 
 /*
- * Up to where each record of each store has been read: the beads' journal, the files of
- * the agents, the board, what agents noted. A source is known by a name, its place by a
- * few numbers.
+ * Up to where each record of each store has been read: the beads' journal, the files of the
+ * agents, the board, what agents noted. A source is known by a name, its place by a few numbers.
  */
 enum { PLACE_NUMBERS = 5 };
 
@@ -30,8 +29,8 @@ struct sources {
 /* Everything there is counts as known. */
 void sources_begin(struct call *c, struct sources *s);
 
-/* Tells of all that is new. What cannot be read is told later. The data of an event is
- * JSON with a member "from": the source, and up to where it has been read now. */
+/* Tells of all that is new. What cannot be read is told later. The data of an event is JSON with
+ * a member "from": the source, and up to where it has been read now. */
 typedef void source_tell(void *arg, const char *type, struct str data);
 void sources_collect(struct call *c, struct sources *s, source_tell *tell, void *arg);
 

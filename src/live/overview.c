@@ -61,8 +61,8 @@ static enum err count_mail(struct call *c, struct agent_files *f, struct mail_ma
 
 	*out = (struct mail_map){ .c = c, .beads.mem = &c->mem };
 	for (size_t i = 0; !e && i < count; i++)
-		e = mailbox_each(c, f, agents[i], &(int64_t){ 0 }, (struct str){ 0 },
-				 count_step, out);
+		e = mailbox_each(c, f, agents[i], &(int64_t){ 0 }, (struct str){ 0 }, count_step,
+				 out);
 	return e;
 }
 
@@ -169,8 +169,7 @@ static enum err add_around(struct crowd *w, struct beads *b, struct str id)
 	return e;
 }
 
-static enum err read_beads(struct call *c, struct crowd *w,
-			   const struct overview_ask *ask)
+static enum err read_beads(struct call *c, struct crowd *w, const struct overview_ask *ask)
 {
 	struct bead_filter all = { .sort = SORT_PRIORITY,
 				   .ids = ask->ids,
@@ -215,8 +214,7 @@ static bool at_is(const struct value *v, const char *key, const struct value *st
 /* What the last write to a bead was, as its line tells. */
 static struct str overview_action(const struct value *line)
 {
-	const struct value *last = value_find(line, "_at"),
-			   *notes = value_find(line, "notes");
+	const struct value *last = value_find(line, "_at"), *notes = value_find(line, "notes");
 
 	if (at_is(line, "created_at", last))
 		return STR("created");
@@ -238,16 +236,15 @@ static struct str word_of_mail(int category)
 					       STR("wrote");
 }
 
-static void put_last_act(struct json *j, const struct bead_row *row,
-			 const struct value *line, const struct mail_tally *mail)
+static void put_last_act(struct json *j, const struct bead_row *row, const struct value *line,
+			 const struct mail_tally *mail)
 {
 	bool mailed = mail->at > row->updated;
 
 	json_put_object(j, "last_act");
 	json_put_moment(j, "at", mailed ? mail->at : row->updated);
 	json_put_str(j, "by", mailed ? mail->by : value_str(line, "_by"));
-	json_put_str(j, "what",
-		     mailed ? word_of_mail(mail->category) : overview_action(line));
+	json_put_str(j, "what", mailed ? word_of_mail(mail->category) : overview_action(line));
 	json_end(j);
 }
 
@@ -270,10 +267,9 @@ static void put_liveness(struct crowd *w, struct json *j, const char *key, struc
 {
 	void **at = who.p ? map_find(&w->by_id, who) : NULL;
 
-	json_put_str(
-		j, key,
-		at ? str_of(names_word(&vitalities, (int)overview_liveness(w, *at))) :
-		     (struct str){ 0 });
+	json_put_str(j, key,
+		     at ? str_of(names_word(&vitalities, (int)overview_liveness(w, *at))) :
+			  (struct str){ 0 });
 }
 
 /* Whoever wrote may have left out the prefix of the id. */
@@ -287,16 +283,15 @@ static struct mail_tally mail_about(const struct crowd *w, struct str id)
 }
 
 /*
- * The moment from which it may be handed out to anybody (1970 where it is free
- * already), so that the page needs no rule of its own; null: not as it is now.
+ * The moment from which it may be handed out to anybody (1970 where it is free already), so that
+ * the page needs no rule of its own; null: not as it is now.
  */
 static void put_free_from(struct json *j, const struct bead_row *row)
 {
 	int64_t from = bead_row_free_from(row, (struct str){ 0 });
 
 	json_put_str(j, "free_from",
-		     from == FREE_NEVER ? (struct str){ 0 } :
-					  moment_format(j->out.mem, from));
+		     from == FREE_NEVER ? (struct str){ 0 } : moment_format(j->out.mem, from));
 }
 
 static void overview_put_task(struct crowd *w, struct json *j, const struct bead_row *row)
@@ -382,9 +377,8 @@ static void overview_put_agents(struct crowd *w, struct json *j)
 		json_put_str(j, "role", a->role);
 		json_put_str(j, "status", a->status);
 		json_put_moment(j, "last_seen_at", a->seen_ms);
-		json_put_str(
-			j, "liveness",
-			str_of(names_word(&vitalities, (int)overview_liveness(w, a))));
+		json_put_str(j, "liveness",
+			     str_of(names_word(&vitalities, (int)overview_liveness(w, a))));
 		json_put_int(j, "unread", mail.unread);
 		json_put_int(j, "to_accept", mail.owed);
 		json_end(j);
@@ -396,8 +390,8 @@ static void overview_put_agents(struct crowd *w, struct json *j)
 static enum err overview_put_reservations(struct crowd *w, struct json *j)
 {
 	struct reservation *r;
-	enum err e = reservation_shown(w->c, &w->files, (struct str){ 0 },
-				       (struct str){ 0 }, true, &r);
+	enum err e =
+		reservation_shown(w->c, &w->files, (struct str){ 0 }, (struct str){ 0 }, true, &r);
 
 	json_put_array(j, "reservations");
 	for (; !e && r; r = r->next) {
@@ -426,17 +420,15 @@ static enum err overview_put_reservations(struct crowd *w, struct json *j)
 static enum err overview_put_incursions(struct crowd *w, struct json *j)
 {
 	enum { MOST = 50 };
-	struct protocol_filter filter = {
-		.type = str_of(names_word(&event_types, EVENT_INCURSION)), .limit = MOST
-	};
+	struct protocol_filter filter = { .type = str_of(names_word(&event_types, EVENT_INCURSION)),
+					  .limit = MOST };
 
 	json_name(j, STR("incursions"));
 	return protocol_each(w->c, &w->files, &filter, j);
 }
 
 /* Only the tasks that are named, and those that wait for them. */
-static enum err encode_some(struct crowd *w, const struct overview_ask *ask,
-			    struct json *j)
+static enum err encode_some(struct crowd *w, const struct overview_ask *ask, struct json *j)
 {
 	enum err e = read_beads(w->c, w, ask);
 
@@ -461,23 +453,20 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 	enum err e;
 
 	if ((e = liveness_check(c)) || (e = agent_files_open(c, AGENTS_READ, &w.files)) ||
-	    (e = registry_each(c, &w.files, (struct str){ 0 }, (struct str){ 0 },
-			       &w.agents)))
+	    (e = registry_each(c, &w.files, (struct str){ 0 }, (struct str){ 0 }, &w.agents)))
 		return e;
 	for (struct registered *a = w.agents; a; a = a->next)
 		*map_put(&w.by_id, a->id) = a;
 	if (ask->ids)
 		return encode_some(&w, ask, j);
-	if (!ask->brief &&
-	    ((e = count_mail(c, &w.files, &w.mail)) || (e = read_beads(c, &w, ask))))
+	if (!ask->brief && ((e = count_mail(c, &w.files, &w.mail)) || (e = read_beads(c, &w, ask))))
 		return e;
 	json_object(j);
 	json_put_moment(j, "at", c->now_ms);
 	if (!ask->brief)
 		put_sessions(&w, j, ask);
 	overview_put_agents(&w, j);
-	if ((e = overview_put_reservations(&w, j)) ||
-	    (e = overview_put_incursions(&w, j)))
+	if ((e = overview_put_reservations(&w, j)) || (e = overview_put_incursions(&w, j)))
 		return e;
 	json_end(j);
 	return ERR_OK;

@@ -37,17 +37,14 @@ static void *field_place(const struct field *f, const void *body)
 }
 
 /* Room for one more item at the end of the field's list. */
-static enum err field_grow(struct call *c, const struct field *f, struct list *list,
-			   void **item)
+static enum err field_grow(struct call *c, const struct field *f, struct list *list, void **item)
 {
 	size_t size = f->kind->size;
 
 	if (f->most && list->n == f->most)
 		return call_fail(c, f->invalid ? f->invalid : ERR_INVALID_INPUT,
-				 "%s has more than %zu items", field_label(c, f),
-				 f->most);
-	list->item =
-		arena_grow(&c->mem, list->item, list->n * size, (list->n + 1) * size);
+				 "%s has more than %zu items", field_label(c, f), f->most);
+	list->item = arena_grow(&c->mem, list->item, list->n * size, (list->n + 1) * size);
 	*item = (char *)list->item + list->n++ * size;
 	f->kind->clear(*item);
 	return ERR_OK;
@@ -59,8 +56,7 @@ static enum err field_target(struct call *c, const struct field *f, void *body, 
 	return f->flags & FIELD_LIST ? field_grow(c, f, *at, at) : ERR_OK;
 }
 
-static enum err one_from_text(struct call *c, const struct field *f, struct str text,
-			      void *body)
+static enum err one_from_text(struct call *c, const struct field *f, struct str text, void *body)
 {
 	void *at;
 	enum err e = field_target(c, f, body, &at);
@@ -68,8 +64,7 @@ static enum err one_from_text(struct call *c, const struct field *f, struct str 
 	return e ? e : f->kind->from_text(c, f, text, at);
 }
 
-enum err field_from_text(struct call *c, const struct field *f, struct str text,
-			 void *body)
+enum err field_from_text(struct call *c, const struct field *f, struct str text, void *body)
 {
 	struct list *list = field_place(f, body);
 	struct str item, rest = text;
@@ -85,8 +80,7 @@ enum err field_from_text(struct call *c, const struct field *f, struct str text,
 	return e;
 }
 
-enum err field_from_json(struct call *c, const struct field *f, const struct value *v,
-			 void *body)
+enum err field_from_json(struct call *c, const struct field *f, const struct value *v, void *body)
 {
 	void *at;
 	enum err e;

@@ -9,32 +9,31 @@ struct json;
 struct value;
 
 /*
- * A type of parameter: how it is read from a command line and from JSON, how it
- * is written, and what its schema says. `at` points to where its value lives.
+ * A type of parameter: how it is read from a command line and from JSON, how it is written, and
+ * what its schema says. `at` points to where its value lives.
  */
 struct kind {
 	const char *type; /* in JSON Schema */
 	const char *arg;  /* what stands for it in help; NULL: it takes no value */
 	size_t size;
 	void (*clear)(void *at); /* to the value that means "not given" */
-	enum err (*from_text)(struct call *c, const struct field *f, struct str text,
+	enum err (*from_text)(struct call *c, const struct field *f, struct str text, void *at);
+	enum err (*from_json)(struct call *c, const struct field *f, const struct value *v,
 			      void *at);
-	enum err (*from_json)(struct call *c, const struct field *f,
-			      const struct value *v, void *at);
 	void (*to_json)(struct json *j, const struct field *f, const void *at);
 	void (*schema)(struct json *j, const struct field *f); /* more members; or NULL */
 };
 
-extern const struct kind kind_str;    /* struct str; absent: not given */
-extern const struct kind kind_line;   /* the same: one line, without control characters */
-extern const struct kind kind_tag;    /* the same: one word */
-extern const struct kind kind_agent;  /* struct str: an agent's name */
-extern const struct kind kind_input;  /* struct str: standard input, if it is asked for */
-extern const struct kind kind_int;    /* int64_t; ABSENT: not given */
-extern const struct kind kind_id;     /* the same, of a thing: "#42" will do too */
-extern const struct kind kind_bool;   /* bool; false: not given */
-extern const struct kind kind_switch; /* int: 1, 0; -1: not given */
-extern const struct kind kind_word;   /* int, of field.words; -1: not given */
+extern const struct kind kind_str;      /* struct str; absent: not given */
+extern const struct kind kind_line;     /* the same: one line, without control characters */
+extern const struct kind kind_tag;      /* the same: one word */
+extern const struct kind kind_agent;    /* struct str: an agent's name */
+extern const struct kind kind_input;    /* struct str: standard input, if it is asked for */
+extern const struct kind kind_int;      /* int64_t; ABSENT: not given */
+extern const struct kind kind_id;       /* the same, of a thing: "#42" will do too */
+extern const struct kind kind_bool;     /* bool; false: not given */
+extern const struct kind kind_switch;   /* int: 1, 0; -1: not given */
+extern const struct kind kind_word;     /* int, of field.words; -1: not given */
 extern const struct kind kind_duration; /* int64_t in ms; ABSENT: not given */
 extern const struct kind kind_path;     /* struct str, completed as a file name */
 extern const struct kind kind_ref;      /* struct ref; where is absent: not given */
@@ -55,31 +54,26 @@ struct list {
 
 enum field_flags {
 	FIELD_REQUIRED = 1 << 0,
-	FIELD_LIST = 1 << 1,  /* may be repeated; an array in JSON */
-	FIELD_PLACE = 1 << 2, /* on a command line it goes by its place, without a flag */
-	FIELD_CLI = 1 << 3,   /* not for models; see field_on_wire() */
-	FIELD_WIRE = 1 << 4,  /* only in JSON */
-	FIELD_CLAMP = 1 << 5, /* a number past the maximum becomes the maximum */
-	FIELD_STDIN = 1 << 6, /* "-" on a command line means standard input */
-	FIELD_FILE = 1 << 7,  /* a command line names a file, whose content it is */
-	FIELD_COMMAS = 1 << 8, /* on a command line, one argument may be many items */
-	FIELD_HIDDEN = 1 << 9, /* is understood, but no help speaks of it */
-	FIELD_ACTOR = 1 << 13, /* who acts: where it is not given, whoever calls */
-	FIELD_WHOSE =
-		1 << 15, /* with FIELD_ACTOR: others may ask, without acting as it */
-	FIELD_PIPED =
-		1 << 14, /* where a command line does not give it, it is standard input */
-	FIELD_LOOK =
-		1 << 11,    /* only how the reply looks; a repeated request may differ */
-	FIELD_AT = 1 << 12, /* where it is given, the operation reads what was then */
-	FIELD_WRITES =
-		1 << 10, /* where it is given, an operation that reads also writes */
+	FIELD_LIST = 1 << 1,    /* may be repeated; an array in JSON */
+	FIELD_PLACE = 1 << 2,   /* on a command line it goes by its place, without a flag */
+	FIELD_CLI = 1 << 3,     /* not for models; see field_on_wire() */
+	FIELD_WIRE = 1 << 4,    /* only in JSON */
+	FIELD_CLAMP = 1 << 5,   /* a number past the maximum becomes the maximum */
+	FIELD_STDIN = 1 << 6,   /* "-" on a command line means standard input */
+	FIELD_FILE = 1 << 7,    /* a command line names a file, whose content it is */
+	FIELD_COMMAS = 1 << 8,  /* on a command line, one argument may be many items */
+	FIELD_HIDDEN = 1 << 9,  /* is understood, but no help speaks of it */
+	FIELD_ACTOR = 1 << 13,  /* who acts: where it is not given, whoever calls */
+	FIELD_WHOSE = 1 << 15,  /* with FIELD_ACTOR: others may ask, without acting as it */
+	FIELD_PIPED = 1 << 14,  /* where a command line does not give it, it is standard input */
+	FIELD_LOOK = 1 << 11,   /* only how the reply looks; a repeated request may differ */
+	FIELD_AT = 1 << 12,     /* where it is given, the operation reads what was then */
+	FIELD_WRITES = 1 << 10, /* where it is given, an operation that reads also writes */
 };
 
 /*
- * One parameter of an operation: `--flag` on a command line, a member of the
- * JSON object on the wire, a property in a tool's schema, a line of help. All of
- * them are read from this one row.
+ * One parameter of an operation: `--flag` on a command line, a member of the JSON object on the
+ * wire, a property in a tool's schema, a line of help. All of them are read from this one row.
  */
 struct field {
 	const char *name; /* in JSON */
@@ -104,8 +98,8 @@ static inline bool field_required(const struct field *f)
 	return (f->flags & FIELD_REQUIRED) && !(f->flags & FIELD_ACTOR);
 }
 
-/* Can a program give it as JSON? Not what names a file of whoever types, or stands for
- * others by its place. */
+/* Can a program give it as JSON? Not what names a file of whoever types, or stands for others by
+ * its place. */
 bool field_on_wire(const struct field *f);
 
 /* The field's flag without dashes; `mem` is used where it has to be made. */
@@ -115,10 +109,8 @@ struct str field_flag(struct arena *mem, const struct field *f);
 const char *field_label(struct call *c, const struct field *f);
 
 /* Reads one value; for a list, adds it. */
-enum err field_from_text(struct call *c, const struct field *f, struct str text,
-			 void *body);
-enum err field_from_json(struct call *c, const struct field *f, const struct value *v,
-			 void *body);
+enum err field_from_text(struct call *c, const struct field *f, struct str text, void *body);
+enum err field_from_json(struct call *c, const struct field *f, const struct value *v, void *body);
 
 void field_clear(const struct field *f, void *body);
 void field_to_json(struct json *j, const struct field *f, const void *body);

@@ -8,13 +8,11 @@ enum err identity_check(struct call *c, struct str *name, size_t most)
 	if (!name->n)
 		return call_fail(c, ERR_INVALID_IDENTITY, "the agent's name is empty");
 	if (!utf8_valid(*name))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "the agent's name is not valid UTF-8");
+		return call_fail(c, ERR_INVALID_INPUT, "the agent's name is not valid UTF-8");
 	if (name->n > most)
-		return call_fail(
-			c, ERR_INVALID_IDENTITY,
-			"the agent's name has %zu bytes; at most %zu are allowed",
-			name->n, most);
+		return call_fail(c, ERR_INVALID_IDENTITY,
+				 "the agent's name has %zu bytes; at most %zu are allowed", name->n,
+				 most);
 	if (utf8_has_control(*name))
 		return call_fail(c, ERR_INVALID_IDENTITY,
 				 "the agent's name contains a control character");

@@ -21,8 +21,8 @@ static enum err wrong_type(struct call *c, const struct field *f)
 }
 
 /* For kinds whose JSON is a string with the same content as on a command line. */
-static enum err string_from_json(struct call *c, const struct field *f,
-				 const struct value *v, void *at)
+static enum err string_from_json(struct call *c, const struct field *f, const struct value *v,
+				 void *at)
 {
 	if (v->type != VALUE_STRING)
 		return wrong_type(c, f);
@@ -36,20 +36,16 @@ static void str_clear(void *at)
 	*(struct str *)at = (struct str){ 0 };
 }
 
-static enum err str_from_text(struct call *c, const struct field *f, struct str text,
-			      void *at)
+static enum err str_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	if (!utf8_valid(text))
-		return call_fail(c, INVALID(f), "%s is not valid UTF-8",
-				 field_label(c, f));
+		return call_fail(c, INVALID(f), "%s is not valid UTF-8", field_label(c, f));
 	if (memchr(text.p, '\0', text.n))
-		return call_fail(c, INVALID(f), "%s contains a NUL character",
-				 field_label(c, f));
+		return call_fail(c, INVALID(f), "%s contains a NUL character", field_label(c, f));
 	if (f->min && str_trim(text).n < (size_t)f->min)
 		return call_fail(c, INVALID(f), "%s may not be empty", field_label(c, f));
 	if (f->max && text.n > (size_t)f->max)
-		return call_fail(c, INVALID(f),
-				 "%s has %zu bytes; at most %" PRId64 " are allowed",
+		return call_fail(c, INVALID(f), "%s has %zu bytes; at most %" PRId64 " are allowed",
 				 field_label(c, f), text.n, f->max);
 	*(struct str *)at = text;
 	return ERR_OK;
@@ -79,13 +75,11 @@ const struct kind kind_str = {
 };
 
 /* Bytes, as they come: a file's name need not be text. */
-static enum err input_from_text(struct call *c, const struct field *f, struct str text,
-				void *at)
+static enum err input_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	if (f->max && text.n > (size_t)f->max)
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "standard input is longer than %" PRId64 " bytes",
-				 f->max);
+				 "standard input is longer than %" PRId64 " bytes", f->max);
 	*(struct str *)at = text;
 	return ERR_OK;
 }
@@ -99,14 +93,12 @@ const struct kind kind_input = {
 	.to_json = str_to_json,
 };
 
-static enum err line_from_text(struct call *c, const struct field *f, struct str text,
-			       void *at)
+static enum err line_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	enum err e = str_from_text(c, f, text, at);
 
 	if (!e && utf8_has_control(text))
-		return call_fail(c, INVALID(f),
-				 "%s is one line, without control characters",
+		return call_fail(c, INVALID(f), "%s is one line, without control characters",
 				 field_label(c, f));
 	*(struct str *)at = str_trim(text);
 	return e;
@@ -123,15 +115,13 @@ const struct kind kind_line = {
 	.schema = str_schema,
 };
 
-static enum err tag_from_text(struct call *c, const struct field *f, struct str text,
-			      void *at)
+static enum err tag_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	enum err e = str_from_text(c, f, text, at);
 
 	if (e || (!utf8_has_control(text) && !memchr(text.p, ' ', text.n)))
 		return e;
-	call_fail(c, INVALID(f),
-		  "%s '" STR_FMT "' has a blank or a control character in it",
+	call_fail(c, INVALID(f), "%s '" STR_FMT "' has a blank or a control character in it",
 		  field_label(c, f), STR_ARG(text));
 	return call_step(c, "Write it as one word, such as needs-review.");
 }
@@ -157,8 +147,7 @@ const struct kind kind_path = {
 	.to_json = str_to_json,
 };
 
-static enum err agent_from_text(struct call *c, const struct field *f, struct str text,
-				void *at)
+static enum err agent_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	(void)f;
 	*(struct str *)at = text;
@@ -182,33 +171,29 @@ static void int_clear(void *at)
 	*(int64_t *)at = ABSENT;
 }
 
-static enum err int_from_text(struct call *c, const struct field *f, struct str text,
-			      void *at)
+static enum err int_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	int64_t v;
 
 	if (!number_int(text, &v))
-		return call_fail(c, INVALID(f),
-				 "%s must be a whole number, not '" STR_FMT "'",
+		return call_fail(c, INVALID(f), "%s must be a whole number, not '" STR_FMT "'",
 				 field_label(c, f), STR_ARG(text));
 	if ((f->flags & FIELD_CLAMP) && v > f->max)
 		v = f->max;
 	if (v < f->min || (f->max && v > f->max)) {
 		if (f->max)
 			return call_fail(c, INVALID(f),
-					 "%s must be from %" PRId64 " to %" PRId64
-					 ", not %" PRId64,
+					 "%s must be from %" PRId64 " to %" PRId64 ", not %" PRId64,
 					 field_label(c, f), f->min, f->max, v);
-		return call_fail(c, INVALID(f),
-				 "%s must be at least %" PRId64 ", not %" PRId64,
+		return call_fail(c, INVALID(f), "%s must be at least %" PRId64 ", not %" PRId64,
 				 field_label(c, f), f->min, v);
 	}
 	*(int64_t *)at = v;
 	return ERR_OK;
 }
 
-static enum err int_from_json(struct call *c, const struct field *f,
-			      const struct value *v, void *at)
+static enum err int_from_json(struct call *c, const struct field *f, const struct value *v,
+			      void *at)
 {
 	struct str text = v->text;
 
@@ -249,11 +234,9 @@ const struct kind kind_int = {
 	.schema = int_schema,
 };
 
-static enum err id_from_text(struct call *c, const struct field *f, struct str text,
-			     void *at)
+static enum err id_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
-	return int_from_text(c, f, str_starts(text, STR("#")) ? str_skip(text, 1) : text,
-			     at);
+	return int_from_text(c, f, str_starts(text, STR("#")) ? str_skip(text, 1) : text, at);
 }
 
 const struct kind kind_id = {
@@ -274,8 +257,7 @@ static void bool_clear(void *at)
 	*(bool *)at = false;
 }
 
-static enum err bool_from_text(struct call *c, const struct field *f, struct str text,
-			       void *at)
+static enum err bool_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	if (str_is(text, "true") || str_is(text, "false")) {
 		*(bool *)at = str_is(text, "true");
@@ -285,8 +267,8 @@ static enum err bool_from_text(struct call *c, const struct field *f, struct str
 			 field_label(c, f), STR_ARG(text));
 }
 
-static enum err bool_from_json(struct call *c, const struct field *f,
-			       const struct value *v, void *at)
+static enum err bool_from_json(struct call *c, const struct field *f, const struct value *v,
+			       void *at)
 {
 	if (v->type != VALUE_BOOL)
 		return wrong_type(c, f);
@@ -316,8 +298,7 @@ static void switch_clear(void *at)
 	*(int *)at = -1;
 }
 
-static enum err switch_from_text(struct call *c, const struct field *f, struct str text,
-				 void *at)
+static enum err switch_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	bool yes = false;
 	enum err e = bool_from_text(c, f, text, &yes);
@@ -327,8 +308,8 @@ static enum err switch_from_text(struct call *c, const struct field *f, struct s
 	return e;
 }
 
-static enum err switch_from_json(struct call *c, const struct field *f,
-				 const struct value *v, void *at)
+static enum err switch_from_json(struct call *c, const struct field *f, const struct value *v,
+				 void *at)
 {
 	bool yes = false;
 	enum err e = bool_from_json(c, f, v, &yes);
@@ -365,8 +346,7 @@ static void word_clear(void *at)
 	*(int *)at = -1;
 }
 
-static enum err word_from_text(struct call *c, const struct field *f, struct str text,
-			       void *at)
+static enum err word_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	struct buf all = { .mem = &c->mem };
 
@@ -409,8 +389,7 @@ const struct kind kind_word = {
 
 /* --- spans of time --- */
 
-static enum err duration_from_text(struct call *c, const struct field *f, struct str text,
-				   void *at)
+static enum err duration_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	int64_t *ms = at;
 
@@ -455,8 +434,7 @@ static bool kinds_parse_date(struct call *c, struct str text, int64_t *ms)
 }
 
 /* A date, with or without the time of day; or how long ago. */
-static enum err moment_from_text(struct call *c, const struct field *f, struct str text,
-				 void *at)
+static enum err moment_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	int64_t ago;
 
@@ -466,10 +444,9 @@ static enum err moment_from_text(struct call *c, const struct field *f, struct s
 		*(int64_t *)at = c->now_ms - ago;
 		return ERR_OK;
 	}
-	call_fail(c, INVALID(f), "%s must be a date, not '" STR_FMT "'",
-		  field_label(c, f), STR_ARG(text));
-	return call_step(c,
-			 "Write 2026-01-31, 2026-01-31T12:00:00Z, or 7d for a week ago.");
+	call_fail(c, INVALID(f), "%s must be a date, not '" STR_FMT "'", field_label(c, f),
+		  STR_ARG(text));
+	return call_step(c, "Write 2026-01-31, 2026-01-31T12:00:00Z, or 7d for a week ago.");
 }
 
 static void moment_to_json(struct json *j, const struct field *f, const void *at)
@@ -500,16 +477,14 @@ static bool looks_like_hash(struct str text)
 	return text.n >= 7;
 }
 
-static enum err when_from_text(struct call *c, const struct field *f, struct str text,
-			       void *at)
+static enum err when_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	struct when *out = at;
 	int64_t ago;
 
 	*out = (struct when){ .spec = text };
 	if (!text.n || text.n > 200)
-		return call_fail(c, INVALID(f), "%s must be a commit or a time",
-				 field_label(c, f));
+		return call_fail(c, INVALID(f), "%s must be a commit or a time", field_label(c, f));
 	if (looks_like_hash(text))
 		return ERR_OK;
 	if (kinds_parse_date(c, text, &out->ms))
@@ -542,12 +517,10 @@ const struct kind kind_when = {
 
 /* --- what beads have --- */
 
-static enum err bead_from_text(struct call *c, const struct field *f, struct str text,
-			       void *at)
+static enum err bead_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	if (!bead_id_valid(text))
-		return call_fail(c, INVALID(f),
-				 "%s '" STR_FMT "' cannot be the id of a bead",
+		return call_fail(c, INVALID(f), "%s '" STR_FMT "' cannot be the id of a bead",
 				 field_label(c, f), STR_ARG(text));
 	*(struct str *)at = text;
 	return ERR_OK;
@@ -563,19 +536,18 @@ const struct kind kind_bead = {
 	.to_json = str_to_json,
 };
 
-static enum err priority_from_text(struct call *c, const struct field *f, struct str text,
-				   void *at)
+static enum err priority_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	if (priority_parse(text, at))
 		return ERR_OK;
 	return call_fail(c, INVALID(f),
-			 "%s must be 0 to 4 or P0 to P4, 0 being the most urgent, "
-			 "not '" STR_FMT "'",
+			 "%s must be 0 to 4 or P0 to P4, 0 being the most urgent, not '" STR_FMT
+			 "'",
 			 field_label(c, f), STR_ARG(text));
 }
 
-static enum err priority_from_json(struct call *c, const struct field *f,
-				   const struct value *v, void *at)
+static enum err priority_from_json(struct call *c, const struct field *f, const struct value *v,
+				   void *at)
 {
 	if (v->type != VALUE_NUMBER && v->type != VALUE_STRING)
 		return wrong_type(c, f);
@@ -605,8 +577,8 @@ static void stamp_clear(void *at)
 	*(struct stamp *)at = (struct stamp){ ABSENT, 0 };
 }
 
-static enum err stamp_from_json(struct call *c, const struct field *f,
-				const struct value *v, void *at)
+static enum err stamp_from_json(struct call *c, const struct field *f, const struct value *v,
+				void *at)
 {
 	if (stamp_decode(v, at))
 		return ERR_OK;
@@ -614,8 +586,7 @@ static enum err stamp_from_json(struct call *c, const struct field *f,
 	return call_step(c, "Pass the epoch as the claim printed it.");
 }
 
-static enum err stamp_from_text(struct call *c, const struct field *f, struct str text,
-				void *at)
+static enum err stamp_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	struct value_error error;
 	const struct value *v = value_parse(&c->mem, text, &error);
@@ -661,8 +632,7 @@ static void ref_clear(void *at)
 	*(struct ref *)at = (struct ref){ 0 };
 }
 
-static enum err ref_from_text(struct call *c, const struct field *f, struct str text,
-			      void *at)
+static enum err ref_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	struct field plain = *f;
 	struct str checked;
@@ -671,19 +641,17 @@ static enum err ref_from_text(struct call *c, const struct field *f, struct str 
 	return e ? e : ref_parse(c, checked, at);
 }
 
-static enum err ref_from_json(struct call *c, const struct field *f,
-			      const struct value *v, void *at)
+static enum err ref_from_json(struct call *c, const struct field *f, const struct value *v,
+			      void *at)
 {
 	const struct value *ref = value_find(v, "ref");
 	struct str where = value_str(v, "where"), what = value_str(v, "what");
 
 	if (v->type == VALUE_STRING)
 		return ref_from_text(c, f, v->text, at);
-	if (!where.p || !what.p || !ref ||
-	    (ref->type != VALUE_STRING && ref->type != VALUE_NUMBER))
+	if (!where.p || !what.p || !ref || (ref->type != VALUE_STRING && ref->type != VALUE_NUMBER))
 		return call_fail(c, ERR_INVALID_REF_FORMAT,
-				 "%s needs \"where\", \"what\" and \"ref\"",
-				 field_label(c, f));
+				 "%s needs \"where\", \"what\" and \"ref\"", field_label(c, f));
 	return ref_make(c, where, what, ref->text, at);
 }
 
@@ -704,8 +672,8 @@ static void ref_to_json(struct json *j, const struct field *f, const void *at)
 }
 
 /* The last part alone: a number as the board prints it, or text. */
-static enum err ref_part_from_json(struct call *c, const struct field *f,
-				   const struct value *v, void *at)
+static enum err ref_part_from_json(struct call *c, const struct field *f, const struct value *v,
+				   void *at)
 {
 	if (v->type != VALUE_NUMBER)
 		return string_from_json(c, f, v, at);

@@ -20,14 +20,14 @@ enum op_flags {
 	OP_RECEIPT = 1 << 6,    /* takes a request id; a repeat gets the first reply */
 	OP_BEADS = 1 << 7,      /* works on the beads, which are opened for it */
 	OP_AGENTS = 1 << 8,     /* works on the files of the agents, likewise */
-	OP_LATE = 1 << 11,    /* looks around first, and takes the agents' lock itself */
-	OP_VYBE = 1 << 9,     /* works on what agents go on from, likewise */
-	OP_TASKS = 1 << 10,   /* and on tasks: there are beads, if need be new ones */
-	OP_HOST = 1 << 13,    /* is a terminal's or a host's: no program is served it */
-	OP_WAITS = 1 << 14,   /* may take long, by waiting */
-	OP_CREATES = 1 << 15, /* makes beads: a repeat in another clone is recognised */
-	OP_LOST = 1 << 16,    /* its reply lists lost claims itself */
-	OP_NAMES = 1 << 12, /* knows agents by their names in small letters, as OP_VYBE */
+	OP_LATE = 1 << 11,      /* looks around first, and takes the agents' lock itself */
+	OP_VYBE = 1 << 9,       /* works on what agents go on from, likewise */
+	OP_TASKS = 1 << 10,     /* and on tasks: there are beads, if need be new ones */
+	OP_HOST = 1 << 13,      /* is a terminal's or a host's: no program is served it */
+	OP_WAITS = 1 << 14,     /* may take long, by waiting */
+	OP_CREATES = 1 << 15,   /* makes beads: a repeat in another clone is recognised */
+	OP_LOST = 1 << 16,      /* its reply lists lost claims itself */
+	OP_NAMES = 1 << 12,     /* knows agents by their names in small letters, as OP_VYBE */
 };
 
 /* What an operation may use; opened for it as its flags ask. */
@@ -39,21 +39,19 @@ struct stores {
 };
 
 /*
- * Something Abacus can be asked to do, on whatever surface. `run` is given a
- * body that has been checked against `fields`, and writes the data of the reply,
- * which has the shape of `reply`.
+ * Something Abacus can be asked to do, on whatever surface. `run` is given a body that has been
+ * checked against `fields`, and writes the data of the reply, which has the shape of `reply`.
  */
 struct op {
-	const char *name; /* "board post": what the schema and the docs call it */
-	const char *help; /* one line */
-	const char *more; /* a paragraph for manuals; or NULL */
+	const char *name;            /* "board post": what the schema and the docs call it */
+	const char *help;            /* one line */
+	const char *more;            /* a paragraph for manuals; or NULL */
 	const char *const *examples; /* command lines, ending with NULL; or NULL */
 	unsigned flags;
 	size_t body_size;
 	const struct field *fields; /* at most 64; the last has no name; or NULL */
 	const struct prop *reply;   /* its one row is the reply itself */
-	enum err (*run)(struct call *c, struct stores *s, const void *body,
-			struct json *reply);
+	enum err (*run)(struct call *c, struct stores *s, const void *body, struct json *reply);
 };
 
 enum prop_type { PROP_STR, PROP_INT, PROP_BOOL, PROP_OBJECT, PROP_ANY };
@@ -67,8 +65,8 @@ struct prop {
 	const struct prop *of;
 };
 
-/* JSON Schema of the parameters as JSON takes them, and of the reply. A model is told
- * of fewer: every session pays for each. */
+/* JSON Schema of the parameters as JSON takes them, and of the reply. A model is told of fewer:
+ * every session pays for each. */
 enum audience { FOR_MODELS, FOR_PROGRAMS };
 void op_input_schema(struct json *j, const struct op *op, enum audience whom);
 void op_reply_schema(struct json *j, const struct op *op);
@@ -107,8 +105,8 @@ enum err request_check(struct call *c, struct request *r);
 bool request_writes(const struct request *r);
 
 /*
- * Runs a checked request: opens the stores it needs, finds or leaves its receipt,
- * commits. On success `reply` holds the data, whole; on failure nothing was changed.
+ * Runs a checked request: opens the stores it needs, finds or leaves its receipt, commits. On
+ * success `reply` holds the data, whole; on failure nothing was changed.
  */
 enum err request_run(struct call *c, const struct request *r, struct json *reply);
 

@@ -53,8 +53,7 @@ static bool of_the_call(struct call *c, const struct op *op, const struct value 
 	return text || member->type == VALUE_NULL;
 }
 
-static enum err request_decode_member(struct call *c, struct request *r,
-				      const struct value *member)
+static enum err request_decode_member(struct call *c, struct request *r, const struct value *member)
 {
 	const struct field *fields = r->op->fields;
 
@@ -95,8 +94,8 @@ enum err request_check(struct call *c, struct request *r)
 		if (r->given >> i & 1)
 			continue;
 		if (field_required(f) && !elsewhere)
-			return call_fail(c, f->missing ? f->missing : ERR_USAGE,
-					 "%s is missing", field_label(c, f));
+			return call_fail(c, f->missing ? f->missing : ERR_USAGE, "%s is missing",
+					 field_label(c, f));
 		if (f->preset && (e = field_from_text(c, f, str_of(f->preset), r->body)))
 			return e;
 	}
@@ -111,8 +110,7 @@ static enum err check_actor(struct call *c, const struct op *op)
 			       call_step(c, "Say it with --agent, or in VYBE_AGENT.") :
 			       c->code;
 	}
-	return identity_check(c, &c->actor,
-			      op->flags & OP_BOARD ? AGENT_MOST : ACTOR_MOST);
+	return identity_check(c, &c->actor, op->flags & OP_BOARD ? AGENT_MOST : ACTOR_MOST);
 }
 
 /* Who acts is told in one way or the other. */
@@ -128,11 +126,12 @@ static enum err name_actor(struct call *c, const struct request *r)
 		if (!who->p && !call_named(c)) {
 			if (!(fields[i].flags & FIELD_REQUIRED))
 				continue;
-			call_fail(c, ERR_USAGE, "%s is missing",
-				  field_label(c, &fields[i]));
-			return call_step(c, c->wire ? "Say who you are." :
-						      "Say who you are, with it, with "
-						      "--as, or in BB_AGENT_ID.");
+			call_fail(c, ERR_USAGE, "%s is missing", field_label(c, &fields[i]));
+			return call_step(
+				c,
+				c->wire ?
+					"Say who you are." :
+					"Say who you are, with it, with --as, or in BB_AGENT_ID.");
 		}
 		if (!who->p)
 			*who = c->actor;
@@ -155,12 +154,10 @@ static enum err check_call(struct call *c, const struct op *op)
 
 	if (((op->flags & OP_ACTOR) || call_named(c)) && (e = check_actor(c, op)))
 		return e;
-	if (c->request_id.p &&
-	    (!c->request_id.n || c->request_id.n > REQUEST_ID_MOST ||
-	     !utf8_valid(c->request_id) || utf8_has_control(c->request_id)))
+	if (c->request_id.p && (!c->request_id.n || c->request_id.n > REQUEST_ID_MOST ||
+				!utf8_valid(c->request_id) || utf8_has_control(c->request_id)))
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "a request id is 1 to %d bytes of text without control "
-				 "characters",
+				 "a request id is 1 to %d bytes of text without control characters",
 				 REQUEST_ID_MOST);
 	return ERR_OK;
 }
@@ -181,23 +178,22 @@ static struct str request_arguments(struct call *c, const struct request *r)
 	return json_text(&j);
 }
 
-/* The answer to a request that is repeated, as it was stored: other programs may have
- * written there since. */
+/* The answer to a request that is repeated, as it was stored: other programs may have written
+ * there since. */
 static enum err put_stored(struct call *c, struct str stored, struct json *reply)
 {
 	struct value_error error;
 
 	if (!value_parse(&c->mem, stored, &error))
 		return call_fail(c, ERR_DAMAGED,
-				 "the stored answer to request id '" STR_FMT
-				 "' is damaged: %s",
+				 "the stored answer to request id '" STR_FMT "' is damaged: %s",
 				 STR_ARG(c->request_id), error.why);
 	json_raw(reply, stored);
 	return ERR_OK;
 }
 
-static enum err run_with_receipt(struct call *c, struct stores *s,
-				 const struct request *r, struct json *reply)
+static enum err run_with_receipt(struct call *c, struct stores *s, const struct request *r,
+				 struct json *reply)
 {
 	struct str name = str_of(r->op->name), args = request_arguments(c, r), old;
 	enum err e = board_receipt_find(c, s->board, name, args, &old);
@@ -259,8 +255,8 @@ static struct str lost_words(struct call *c, const struct value *list)
 }
 
 /*
- * Claims that the actor has lost since its last reply. Not with the answer of a sync,
- * which lists those of all actors, nor with that of a hook, which only the host reads.
+ * Claims that the actor has lost since its last reply. Not with the answer of a sync, which lists
+ * those of all actors, nor with that of a hook, which only the host reads.
  */
 static void add_lost(struct call *c, const struct op *op)
 {
@@ -282,23 +278,22 @@ static void add_lost(struct call *c, const struct op *op)
 		json_put_raw(&j, "lost_claims", lost);
 		json_end(&j);
 		c->meta = json_text(&j);
-		c->warning = c->warning.p ?
-				     arena_fmt(&aside.mem, STR_FMT "; " STR_FMT,
-					       STR_ARG(c->warning), STR_ARG(words)) :
-				     words;
+		c->warning = c->warning.p ? arena_fmt(&aside.mem, STR_FMT "; " STR_FMT,
+						      STR_ARG(c->warning), STR_ARG(words)) :
+					    words;
 	}
 	c->mem = aside.mem;
 }
 
 /*
- * … and in the mail. Whoever runs a command is there, whatever comes of it: what is
- * written moves the agent's time to the millisecond, the rest only if it is old enough to
- * matter. An error stays what it is.
+ * … and in the mail. Whoever runs a command is there, whatever comes of it: what is written moves
+ * the agent's time to the millisecond, the rest only if it is old enough to matter. An error
+ * stays what it is.
  */
 static void request_attend(struct call *c, bool wrote)
 {
-	struct str message = c->message, step = c->step, remedy = c->remedy,
-		   details = c->details, warning = c->warning;
+	struct str message = c->message, step = c->step, remedy = c->remedy, details = c->details,
+		   warning = c->warning;
 	struct mail_waiting mail = { 0 };
 	struct agent_files files;
 	enum err code = c->code;
@@ -343,16 +338,14 @@ static enum err run_plain(struct call *c, const struct request *r, struct json *
 static enum err run_on_board(struct call *c, const struct request *r, struct json *reply)
 {
 	bool write = r->op->flags & OP_WRITE;
-	bool receipt =
-		(r->op->flags & OP_RECEIPT) && c->request_id.p && !request_previews(r);
+	bool receipt = (r->op->flags & OP_RECEIPT) && c->request_id.p && !request_previews(r);
 	struct board board;
 	struct stores s = { .board = &board };
 	enum err e = board_open(c, write ? BOARD_WRITE : BOARD_READ, &board);
 
 	if (e)
 		return e;
-	e = receipt ? run_with_receipt(c, &s, r, reply) :
-		      r->op->run(c, &s, r->body, reply);
+	e = receipt ? run_with_receipt(c, &s, r, reply) : r->op->run(c, &s, r->body, reply);
 	if (!e)
 		e = add_unread(c, &board);
 	if (!e && write)
@@ -376,8 +369,7 @@ bool request_writes(const struct request *r)
 }
 
 /* A bead that an answer was about, as it is now. */
-static enum err put_bead_now(struct call *c, struct beads *b, struct str id,
-			     struct json *j)
+static enum err put_bead_now(struct call *c, struct beads *b, struct str id, struct json *j)
 {
 	struct shape shape = { .brief = c->terse };
 	struct bead_row *row;
@@ -402,8 +394,7 @@ static enum err answer_again(struct call *c, struct beads *b, const struct recei
 {
 	struct json j = { .out.mem = &c->mem };
 	struct value_error error;
-	const struct value *about =
-		old->about.p ? value_parse(&c->mem, old->about, &error) : NULL;
+	const struct value *about = old->about.p ? value_parse(&c->mem, old->about, &error) : NULL;
 	enum err e = ERR_OK;
 
 	*reply = old->reply;
@@ -412,11 +403,9 @@ static enum err answer_again(struct call *c, struct beads *b, const struct recei
 	if (!about) {
 		call_fail(c, ERR_REQUEST_MISMATCH,
 			  "request id '" STR_FMT
-			  "' was carried out at %s; its answer is no "
-			  "longer kept",
+			  "' was carried out at %s; its answer is no longer kept",
 			  STR_ARG(old->id), moment_format(&c->mem, old->at).p);
-		return call_step(c, "Look at what it did; give new work a request id of "
-				    "its own.");
+		return call_step(c, "Look at what it did; give new work a request id of its own.");
 	}
 	if (about->type == VALUE_ARRAY)
 		json_array(&j);
@@ -426,15 +415,15 @@ static enum err answer_again(struct call *c, struct beads *b, const struct recei
 		json_end(&j);
 	else
 		e = put_bead_now(c, b, about->text, &j);
-	c->warning = STR("this request was carried out before; its first answer is no "
-			 "longer kept, so the beads are shown as they are now");
+	c->warning = STR("this request was carried out before; its first answer is no longer kept, "
+			 "so the beads are shown as they are now");
 	*reply = json_text(&j);
 	return e;
 }
 
 /*
- * A request that was carried out in another clone left no receipt here, but what it
- * created says so.
+ * A request that was carried out in another clone left no receipt here, but what it created says
+ * so.
  */
 static enum err find_created(struct call *c, struct beads *b, struct str *reply)
 {
@@ -444,8 +433,8 @@ static enum err find_created(struct call *c, struct beads *b, struct str *reply)
 	struct edit edit;
 	struct str *ids, args;
 	size_t count;
-	enum err e = cache_find_created(c, &b->cache, receipt_key(c, old.actor, old.id),
-					&ids, &count);
+	enum err e =
+		cache_find_created(c, &b->cache, receipt_key(c, old.actor, old.id), &ids, &count);
 
 	if (e || !count || (e = cache_find_bead(c, &b->cache, ids[0], &row)) || !row ||
 	    (e = edit_begin(c, b, row, &edit)))
@@ -470,18 +459,17 @@ static enum err find_created(struct call *c, struct beads *b, struct str *reply)
 }
 
 /* The reply that this request was given before, or absent. */
-static enum err request_find_receipt(struct call *c, struct beads *b,
-				     const struct request *r, struct str *reply)
+static enum err request_find_receipt(struct call *c, struct beads *b, const struct request *r,
+				     struct str *reply)
 {
 	struct receipt old = { .actor = c->actor, .id = c->request_id };
 	struct str args = sha256_hex(&c->mem, request_arguments(c, r));
 	enum err e = beads_find_receipt(c, b, &old);
 
 	*reply = (struct str){ 0 };
-	b->receipt = (struct receipt){ .actor = c->actor,
-				       .id = c->request_id,
-				       .op = str_of(r->op->name),
-				       .args = args };
+	b->receipt = (struct receipt){
+		.actor = c->actor, .id = c->request_id, .op = str_of(r->op->name), .args = args
+	};
 	if (!e && !old.op.p && (r->op->flags & OP_CREATES))
 		return find_created(c, b, reply);
 	if (e || !old.op.p)
@@ -524,8 +512,8 @@ static const struct when *asked_at(const struct request *r)
 	return NULL;
 }
 
-static enum err run_on_past(struct call *c, const struct request *r,
-			    const struct when *when, struct json *reply)
+static enum err run_on_past(struct call *c, const struct request *r, const struct when *when,
+			    struct json *reply)
 {
 	struct beads b;
 	enum err e;
@@ -590,8 +578,7 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	if (e)
 		return e;
 	e = agent_files_open(c, lock ? AGENTS_WRITE : AGENTS_READ, &files);
-	c->request_args =
-		once ? sha256_hex(&c->mem, request_arguments(c, r)) : (struct str){ 0 };
+	c->request_args = once ? sha256_hex(&c->mem, request_arguments(c, r)) : (struct str){ 0 };
 	if (!e && once)
 		e = receipts_find(c, &files, str_of(r->op->name), &old);
 	if (!e && old.p)
@@ -604,8 +591,8 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 
 /* --- on what agents go on from --- */
 
-/* Tasks are beads: where nobody keeps any yet, that begins now. Where they are kept, what
- * others did to them comes before what is done now. */
+/* Tasks are beads: where nobody keeps any yet, that begins now. Where they are kept, what others
+ * did to them comes before what is done now. */
 static enum err begin_beads(struct call *c, struct continuity *k)
 {
 	struct beads *b, made;
@@ -621,13 +608,11 @@ static enum err begin_beads(struct call *c, struct continuity *k)
 }
 
 static enum err request_replay(struct call *c, const struct request *r,
-			       const struct ledger_row *old, struct str args,
-			       struct json *reply)
+			       const struct ledger_row *old, struct str args, struct json *reply)
 {
 	if (!str_is(old->op, r->op->name) || !str_eq(old->args, args))
 		return call_fail(c, ERR_REQUEST_MISMATCH,
-				 "request id '" STR_FMT "' was used for another '" STR_FMT
-				 "'",
+				 "request id '" STR_FMT "' was used for another '" STR_FMT "'",
 				 STR_ARG(c->request_id), STR_ARG(old->op));
 	c->replayed = true;
 	return put_stored(c, old->reply, reply);
@@ -636,8 +621,7 @@ static enum err request_replay(struct call *c, const struct request *r,
 static enum err run_once(struct call *c, const struct request *r, struct stores *s,
 			 struct json *reply)
 {
-	struct ledger_row old,
-		now = { .op = str_of(r->op->name), .args = c->request_args };
+	struct ledger_row old, now = { .op = str_of(r->op->name), .args = c->request_args };
 	enum err e = vybe_ledger_find(c, &s->vybe->db, &old);
 
 	if (e)
@@ -680,8 +664,7 @@ static enum err run_on_vybe(struct call *c, const struct request *r, struct json
 	if (write && !c->request_id.p) {
 		call_fail(c, ERR_USAGE, "--request-id is missing");
 		return call_step(
-			c, "Give every write an id of its own, and repeat it with the "
-			   "same one.");
+			c, "Give every write an id of its own, and repeat it with the same one.");
 	}
 	c->request_args = sha256_hex(&c->mem, request_arguments(c, r));
 	if (!write && (r->op->flags & OP_TASKS)) /* who looks at tasks needs only beads */
@@ -695,8 +678,7 @@ static enum err run_on_vybe(struct call *c, const struct request *r, struct json
 	return e;
 }
 
-static enum err request_run_on_stores(struct call *c, const struct request *r,
-				      struct json *reply)
+static enum err request_run_on_stores(struct call *c, const struct request *r, struct json *reply)
 {
 	if (r->op->flags & OP_VYBE)
 		return run_on_vybe(c, r, reply);

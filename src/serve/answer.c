@@ -11,16 +11,13 @@ struct str header(struct MHD_Connection *connection, const char *name)
 
 struct str argument(struct MHD_Connection *connection, const char *name)
 {
-	return str_of(
-		MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name));
+	return str_of(MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name));
 }
 
 static const char *const headers[][2] = {
 	{ "Content-Security-Policy",
-	  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' "
-	  "data:; "
-	  "connect-src 'self'; base-uri 'none'; form-action 'none'; "
-	  "frame-ancestors 'none'" },
+	  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+	  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" },
 	{ "X-Content-Type-Options", "nosniff" },
 	{ "Referrer-Policy", "no-referrer" },
 	{ "Cross-Origin-Resource-Policy", "same-origin" },
@@ -28,8 +25,8 @@ static const char *const headers[][2] = {
 	{ "X-Frame-Options", "DENY" },
 };
 
-enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection,
-			 unsigned status, struct MHD_Response *response, const char *type)
+enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection, unsigned status,
+			 struct MHD_Response *response, const char *type)
 {
 	enum MHD_Result sent;
 
@@ -48,11 +45,11 @@ enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection,
 const char json_type[] = "application/json; charset=utf-8";
 const char html_type[] = "text/html; charset=utf-8";
 
-enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection,
-			  unsigned status, struct str text, const char *type)
+enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection, unsigned status,
+			  struct str text, const char *type)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-		text.n, (void *)text.p, MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(text.n, (void *)text.p, MHD_RESPMEM_MUST_COPY);
 
 	if (response)
 		MHD_add_response_header(response, "Cache-Control", "no-store");
@@ -86,8 +83,7 @@ static bool same_tag(struct MHD_Connection *connection, struct str tag)
 }
 
 enum MHD_Result send_tagged(struct visit *v, struct MHD_Connection *connection,
-			    struct MHD_Response *response, struct str tag,
-			    const char *type)
+			    struct MHD_Response *response, struct str tag, const char *type)
 {
 	char quoted[96];
 	bool known = same_tag(connection, tag);
@@ -95,13 +91,11 @@ enum MHD_Result send_tagged(struct visit *v, struct MHD_Connection *connection,
 	snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)tag.n, tag.p);
 	if (known && response) {
 		MHD_destroy_response(response);
-		response = MHD_create_response_from_buffer(0, (void *)"",
-							   MHD_RESPMEM_PERSISTENT);
+		response = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
 	}
 	if (response) {
 		MHD_add_response_header(response, "ETag", quoted);
 		MHD_add_response_header(response, "Cache-Control", "no-cache");
 	}
-	return send_off(v, connection, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK,
-			response, type);
+	return send_off(v, connection, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response, type);
 }

@@ -37,13 +37,11 @@ static enum MHD_Result add_said(void *arg, enum MHD_ValueKind kind, const char *
 }
 
 /* What is said more than once is a list. */
-static void put_arguments(struct json *j, struct arena *mem,
-			  struct MHD_Connection *connection)
+static void put_arguments(struct json *j, struct arena *mem, struct MHD_Connection *connection)
 {
 	struct map arguments = { .mem = mem };
 
-	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_said,
-				  &arguments);
+	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_said, &arguments);
 	for (size_t i = 0; i < arguments.count; i++) {
 		const struct said *one = arguments.entry[i].value;
 		bool list = one->next;
@@ -71,8 +69,8 @@ static bool in_address(struct str *op, struct str *bead)
 }
 
 /* The line for a desk; absent: the body is not JSON. */
-static struct str api_line_of(struct visit *v, struct MHD_Connection *connection,
-			      const char *path, bool post)
+static struct str api_line_of(struct visit *v, struct MHD_Connection *connection, const char *path,
+			      bool post)
 {
 	struct json j = { .out.mem = &v->mem };
 	struct str op = str_of(path + sizeof "/api/" - 1), bead;
@@ -86,8 +84,7 @@ static struct str api_line_of(struct visit *v, struct MHD_Connection *connection
 		json_put_str(&j, "bead", bead);
 		json_end(&j);
 	} else if (post) {
-		body = value_parse(&v->mem,
-				   v->n ? (struct str){ v->body, v->n } : STR("{}"),
+		body = value_parse(&v->mem, v->n ? (struct str){ v->body, v->n } : STR("{}"),
 				   &error);
 		if (!body)
 			return (struct str){ 0 };
@@ -105,8 +102,8 @@ static struct str api_line_of(struct visit *v, struct MHD_Connection *connection
 	return buf_str(&j.out);
 }
 
-enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
-			  const char *path, bool post)
+enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection, const char *path,
+			  bool post)
 {
 	const struct op *op = pipe_find(str_of(path + sizeof "/api/" - 1));
 	/* who waits must not keep a desk from the others */
@@ -115,16 +112,16 @@ enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
 
 	if (op && (op->flags & OP_WRITE) && !post)
 		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
-				      "this operation writes", "Send it with POST." });
+			      &(const struct verdict){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
+						       "this operation writes",
+						       "Send it with POST." });
 
 	v->job.line = api_line_of(v, connection, path, post);
 	if (!v->job.line.p)
 		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
-				      "the body is not JSON", "Send one JSON object." });
+			      &(const struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+						       "the body is not JSON",
+						       "Send one JSON object." });
 	v->job.connection = connection;
 	v->job.mem = post && !v->nonce[0] ? NULL : &v->mem;
 	v->begun = true;
@@ -144,8 +141,7 @@ static unsigned api_status_of(struct visit *v, struct str reply)
 
 	if (str_starts(reply, STR("{\"data\":")))
 		return MHD_HTTP_OK;
-	value_int(value_find(value_parse(&v->mem, reply, &error), "error"), "status",
-		  &status);
+	value_int(value_find(value_parse(&v->mem, reply, &error), "error"), "status", &status);
 	return (unsigned)status;
 }
 
@@ -164,33 +160,28 @@ enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, b
 	unsigned status;
 
 	if (v->job.refused)
-		return refuse(
-			v, connection,
-			&(const struct verdict){
-				MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
-				"too many requests wait already, or the service ends",
-				"Nothing was changed; send it again in a moment." });
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
+				      "too many requests wait already, or the service ends",
+				      "Nothing was changed; send it again in a moment." });
 	if (!reply.p)
-		return refuse(
-			v, connection,
-			&(const struct verdict){
-				MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
-				"the process that worked on it ended before it answered",
-				"Look whether it was done; with a request_id it is safe "
-				"to "
-				"send it again." });
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
+				      "the process that worked on it ended before it answered",
+				      "Look whether it was done; with a request_id it is safe to "
+				      "send it again." });
 	status = api_status_of(v, reply);
 	if (v->plain && status == MHD_HTTP_OK) {
 		reply = data_alone(v->job.reply, v->job.n);
 		v->job.tag = sha256_hex(&v->mem, reply);
 	}
 	v->job.reply = NULL; /* the response has it now */
-	response = MHD_create_response_from_buffer(reply.n, (void *)reply.p,
-						   MHD_RESPMEM_MUST_FREE);
+	response = MHD_create_response_from_buffer(reply.n, (void *)reply.p, MHD_RESPMEM_MUST_FREE);
 	sign_answer(v, response, status, v->job.tag);
 	if (get && status == MHD_HTTP_OK)
-		return send_tagged(v, connection, response, str_head(v->job.tag, 32),
-				   json_type);
+		return send_tagged(v, connection, response, str_head(v->job.tag, 32), json_type);
 	if (response) /* a browser would keep that something is gone */
 		MHD_add_response_header(response, "Cache-Control", "no-store");
 	return send_off(v, connection, status, response, json_type);

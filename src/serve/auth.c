@@ -5,15 +5,14 @@
 #include "serve/http.h"
 
 /*
- * Who may speak to us: over our socket, this user's processes; over the loopback, whoever
- * has the token, and the page. The token and the page's key are made anew at every start,
- * because another user's server may have the port as soon as we have ended, and then gets
- * what was meant for us.
+ * Who may speak to us: over our socket, this user's processes; over the loopback, whoever has the
+ * token, and the page. The token and the page's key are made anew at every start, because another
+ * user's server may have the port as soon as we have ended, and then gets what was meant for us.
  *
- * The page shares a key with us, which it got once, with its invitation. The key never
- * travels again: the page signs each request with it, and we sign each answer to it, so
- * that each side knows that the other has the key. The page's files are in the program
- * for everybody to read: they need no key.
+ * The page shares a key with us, which it got once, with its invitation. The key never travels
+ * again: the page signs each request with it, and we sign each answer to it, so that each side
+ * knows that the other has the key. The page's files are in the program for everybody to read:
+ * they need no key.
  */
 enum { NAMES = 4 };
 
@@ -54,11 +53,11 @@ static bool is_signed(struct visit *v, struct str given, const char *method)
 {
 	struct str nonce, hash, text;
 
-	if (!str_next(&given, ':', &nonce) || !str_next(&given, ':', &hash) ||
-	    nonce.n != NONCE || hash.n != TOKEN)
+	if (!str_next(&given, ':', &nonce) || !str_next(&given, ':', &hash) || nonce.n != NONCE ||
+	    hash.n != TOKEN)
 		return false;
-	text = arena_fmt(&v->mem, "abacus ask\n%s\n%s\n" STR_FMT "\n" STR_FMT, method,
-			 v->target.p, STR_ARG(nonce), STR_ARG(hash));
+	text = arena_fmt(&v->mem, "abacus ask\n%s\n%s\n" STR_FMT "\n" STR_FMT, method, v->target.p,
+			 STR_ARG(nonce), STR_ARG(hash));
 	if (!same_secret(given, auth_mac(v, text).p))
 		return false;
 	memcpy(v->nonce, nonce.p, NONCE);
@@ -69,12 +68,10 @@ static bool is_signed(struct visit *v, struct str given, const char *method)
 bool body_is_signed(struct visit *v)
 {
 	return !v->nonce[0] ||
-	       same_secret(sha256_hex(&v->mem, (struct str){ v->body, v->n }),
-			   v->body_hash);
+	       same_secret(sha256_hex(&v->mem, (struct str){ v->body, v->n }), v->body_hash);
 }
 
-void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status,
-		 struct str hash)
+void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status, struct str hash)
 {
 	struct str text;
 
@@ -87,8 +84,7 @@ void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status
 
 /* --- who may come in --- */
 
-static bool has_access(struct visit *v, struct MHD_Connection *connection,
-		       const char *method)
+static bool has_access(struct visit *v, struct MHD_Connection *connection, const char *method)
 {
 	struct str given = header(connection, "Authorization"), bearer = STR("Bearer "),
 		   page = STR("Abacus ");
@@ -127,24 +123,20 @@ static struct verdict judge_loopback(struct visit *v, struct MHD_Connection *con
 					 "the Host header names somebody else",
 					 "Use the address that 'abacus open' prints." };
 	if ((origin.p && !origin_is_ours(v->h, origin)) ||
-	    (site.p && !entering && !str_is(site, "same-origin") &&
-	     !str_is(site, "none")))
+	    (site.p && !entering && !str_is(site, "same-origin") && !str_is(site, "none")))
 		return (struct verdict){ MHD_HTTP_FORBIDDEN, "FORBIDDEN",
 					 "another site sent this request",
 					 "Open the page itself: 'abacus open'." };
 	if (is_api(path) && !has_access(v, connection, method))
-		return (struct verdict){
-			MHD_HTTP_UNAUTHORIZED, "UNAUTHORIZED",
-			"the token is missing, or is not of this service",
-			"Run 'abacus open': it lets your browser in. Programs find the "
-			"token in the file that 'abacus serve' names."
-		};
+		return (struct verdict){ MHD_HTTP_UNAUTHORIZED, "UNAUTHORIZED",
+					 "the token is missing, or is not of this service",
+					 "Run 'abacus open': it lets your browser in. Programs "
+					 "find the token in the file that 'abacus serve' names." };
 	return (struct verdict){ 0 };
 }
 
 struct verdict judge(struct visit *v, struct MHD_Connection *connection, const char *path,
 		     const char *method)
 {
-	return v->local ? judge_local(connection) :
-			  judge_loopback(v, connection, path, method);
+	return v->local ? judge_local(connection) : judge_loopback(v, connection, path, method);
 }

@@ -3,10 +3,9 @@
 #include "serve/http.h"
 
 /*
- * Requests that two parsers could read in two ways are refused, whether or not a second
- * parser is there: a proxy in front of the service, or an older library below it, must
- * not see another request than we do. The library reads the bytes; this checks what it
- * has made of them.
+ * Requests that two parsers could read in two ways are refused, whether or not a second parser is
+ * there: a proxy in front of the service, or an older library below it, must not see another
+ * request than we do. The library reads the bytes; this checks what it has made of them.
  */
 
 struct heads {
@@ -63,8 +62,8 @@ static bool target_is_plain(struct str target)
 {
 	const char *text = target.p;
 
-	return target.n && *text == '/' && !has_control(text, '\0') &&
-	       !strpbrk(text, " #") && !strstr(text, "%00");
+	return target.n && *text == '/' && !has_control(text, '\0') && !strpbrk(text, " #") &&
+	       !strstr(text, "%00");
 }
 
 static bool body_is_plain(struct MHD_Connection *connection, const char *version)
@@ -72,19 +71,19 @@ static bool body_is_plain(struct MHD_Connection *connection, const char *version
 	struct str coded = header(connection, "Transfer-Encoding");
 
 	return !coded.p ||
-	       (!strcasecmp(coded.p, "chunked") &&
-		!header(connection, "Content-Length").p && !strcmp(version, "HTTP/1.1"));
+	       (!strcasecmp(coded.p, "chunked") && !header(connection, "Content-Length").p &&
+		!strcmp(version, "HTTP/1.1"));
 }
 
 /*
- * The library joins a value that goes on in the next line, and cuts one at a NUL: such a
- * request came with more bytes than what is left of it has.
+ * The library joins a value that goes on in the next line, and cuts one at a NUL: such a request
+ * came with more bytes than what is left of it has.
  */
 static bool has_hidden_bytes(const struct visit *v, struct MHD_Connection *connection,
 			     const char *method, size_t headers)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-		connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	size_t first = strlen(method) + v->target.n + sizeof "  HTTP/1.1\r\n" - 1;
 
 	return info && info->header_size > first + headers + 2;
@@ -103,8 +102,7 @@ struct verdict check_request(const struct visit *v, struct MHD_Connection *conne
 	MHD_get_connection_values(connection, MHD_HEADER_KIND, check_header, &heads);
 	if (heads.malformed || has_hidden_bytes(v, connection, method, heads.size))
 		return bad_request("a header has a malformed name or value",
-				   "Send 'Name: value' in one line, without control "
-				   "characters.");
+				   "Send 'Name: value' in one line, without control characters.");
 	if (heads.repeated)
 		return bad_request("a header that may be sent once was sent twice",
 				   "Send each header once.");
@@ -113,11 +111,10 @@ struct verdict check_request(const struct visit *v, struct MHD_Connection *conne
 				   "Send a path, such as '/api/bead/ready'.");
 	if (!body_is_plain(connection, version))
 		return bad_request("the length of the body is ambiguous",
-				   "Send either Content-Length, or 'Transfer-Encoding: "
-				   "chunked' with HTTP/1.1.");
+				   "Send either Content-Length, or 'Transfer-Encoding: chunked' "
+				   "with HTTP/1.1.");
 	if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
-		return (struct verdict){ MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED,
-					 "INVALID_INPUT",
+		return (struct verdict){ MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED, "INVALID_INPUT",
 					 "this version of HTTP is not supported",
 					 "Send HTTP/1.1." };
 	return (struct verdict){ 0 };

@@ -32,16 +32,15 @@ static enum MHD_Result send_file(struct visit *v, struct MHD_Connection *connect
 	while (f->path && strcmp(f->path, path) != 0)
 		f++;
 	if (!f->path)
-		return refuse(
-			v, connection,
-			&(const struct verdict){
-				MHD_HTTP_NOT_FOUND, "NOT_FOUND",
-				"there is nothing at this address",
-				"The page is at '/', the operations below '/api/'." });
-	return send_tagged(v, connection,
-			   MHD_create_response_from_buffer(f->n, (void *)f->p,
-							   MHD_RESPMEM_PERSISTENT),
-			   str_of(f->tag), f->type);
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_NOT_FOUND, "NOT_FOUND",
+				      "there is nothing at this address",
+				      "The page is at '/', the operations below '/api/'." });
+	return send_tagged(
+		v, connection,
+		MHD_create_response_from_buffer(f->n, (void *)f->p, MHD_RESPMEM_PERSISTENT),
+		str_of(f->tag), f->type);
 }
 
 static enum MHD_Result send_events(struct visit *v, struct MHD_Connection *connection)
@@ -52,12 +51,11 @@ static enum MHD_Result send_events(struct visit *v, struct MHD_Connection *conne
 		streams_new(v->h->with.streams, connection, after.n ? after : asked);
 
 	if (!response)
-		return refuse(
-			v, connection,
-			&(const struct verdict){
-				MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
-				"too many follow the events already",
-				"Close a page or a program that you do not need." });
+		return refuse(v, connection,
+			      &(const struct verdict){
+				      MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
+				      "too many follow the events already",
+				      "Close a page or a program that you do not need." });
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	sign_answer(v, response, MHD_HTTP_OK, STR("stream"));
 	return send_off(v, connection, MHD_HTTP_OK, response, "text/event-stream");
@@ -90,8 +88,7 @@ static enum MHD_Result send_invitation(struct visit *v, struct MHD_Connection *c
 			      &(const struct verdict){
 				      MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
 				      "the service cannot listen on the loopback",
-				      "Run 'abacus serve --stop', then 'abacus open' "
-				      "again." });
+				      "Run 'abacus serve --stop', then 'abacus open' again." });
 	json_object(&j);
 	json_put_str(&j, "url", http_invitation(h, &v->mem, browse ? &file : NULL));
 	json_put_str(&j, "file", file);
@@ -144,9 +141,9 @@ static enum MHD_Result http_answer(struct visit *v, struct MHD_Connection *conne
 static enum MHD_Result http_too_large(struct visit *v, struct MHD_Connection *connection)
 {
 	return refuse(v, connection,
-		      &(const struct verdict){
-			      MHD_HTTP_CONTENT_TOO_LARGE, "INVALID_INPUT",
-			      "the body is larger than 4 MiB", "Send less at once." });
+		      &(const struct verdict){ MHD_HTTP_CONTENT_TOO_LARGE, "INVALID_INPUT",
+					       "the body is larger than 4 MiB",
+					       "Send less at once." });
 }
 
 static enum MHD_Result http_admit(struct visit *v, struct MHD_Connection *connection,
@@ -160,16 +157,15 @@ static enum MHD_Result http_admit(struct visit *v, struct MHD_Connection *connec
 		return http_too_large(v, connection);
 	if (!body_is_signed(v))
 		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
-				      "the body is not the one that was signed",
-				      "Load the page again." });
+			      &(const struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+						       "the body is not the one that was signed",
+						       "Load the page again." });
 	if (post && !str_starts(type, STR("application/json")))
 		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "INVALID_INPUT",
-				      "the Content-Type is not application/json",
-				      "Send JSON, and say so." });
+			      &(const struct verdict){ MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+						       "INVALID_INPUT",
+						       "the Content-Type is not application/json",
+						       "Send JSON, and say so." });
 	return http_answer(v, connection, path, post);
 }
 
@@ -197,8 +193,7 @@ static bool announces_too_much(struct MHD_Connection *connection)
 }
 
 /* The library calls this with the request line; only here is the target not decoded. */
-static void *http_connected(void *arg, const char *target,
-			    struct MHD_Connection *connection)
+static void *http_connected(void *arg, const char *target, struct MHD_Connection *connection)
 {
 	const struct transport *on = arg;
 	struct visit *v = calloc(1, sizeof *v);
@@ -218,8 +213,7 @@ static void *http_connected(void *arg, const char *target,
 
 /* Before its body comes: of what is refused not one byte is taken. */
 static enum MHD_Result http_look_at(struct visit *v, struct MHD_Connection *connection,
-				    const char *path, const char *method,
-				    const char *version)
+				    const char *path, const char *method, const char *version)
 {
 	struct verdict verdict = check_request(v, connection, method, version);
 
@@ -235,10 +229,9 @@ static enum MHD_Result http_look_at(struct visit *v, struct MHD_Connection *conn
 	return MHD_YES;
 }
 
-static enum MHD_Result http_handle(void *arg, struct MHD_Connection *connection,
-				   const char *path, const char *method,
-				   const char *version, const char *data, size_t *size,
-				   void **context)
+static enum MHD_Result http_handle(void *arg, struct MHD_Connection *connection, const char *path,
+				   const char *method, const char *version, const char *data,
+				   size_t *size, void **context)
 {
 	struct visit *v = *context;
 	bool post = !strcmp(method, "POST"),
@@ -260,15 +253,14 @@ static enum MHD_Result http_handle(void *arg, struct MHD_Connection *connection,
 		return send_reply(v, connection, get);
 	if (is_entrance(v, path) ? strcmp(method, "GET") != 0 : !get && !post)
 		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
-				      "this method is not allowed here",
-				      "Use GET, or POST for an operation." });
+			      &(const struct verdict){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
+						       "this method is not allowed here",
+						       "Use GET, or POST for an operation." });
 	return http_admit(v, connection, path, post);
 }
 
-static void http_disconnected(void *arg, struct MHD_Connection *connection,
-			      void **context, enum MHD_RequestTerminationCode why)
+static void http_disconnected(void *arg, struct MHD_Connection *connection, void **context,
+			      enum MHD_RequestTerminationCode why)
 {
 	struct visit *v = *context;
 
@@ -287,15 +279,14 @@ static void http_disconnected(void *arg, struct MHD_Connection *connection,
 
 static struct MHD_Daemon *listen_on(struct transport *on, int fd)
 {
-	return MHD_start_daemon(
-		MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-		http_handle, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
-		http_connected, on, MHD_OPTION_NOTIFY_COMPLETED, http_disconnected, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, greet, on->h, MHD_OPTION_END);
+	return MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
+				NULL, http_handle, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+				MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
+				http_connected, on, MHD_OPTION_NOTIFY_COMPLETED, http_disconnected,
+				NULL, MHD_OPTION_NOTIFY_CONNECTION, greet, on->h, MHD_OPTION_END);
 }
 
 static void make_secrets(struct http *h)

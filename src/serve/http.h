@@ -76,15 +76,13 @@ struct str header(struct MHD_Connection *connection, const char *name);
 struct str argument(struct MHD_Connection *connection, const char *name);
 
 /* Each gives the response away. */
-enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection,
-			 unsigned status, struct MHD_Response *response,
-			 const char *type);
-enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection,
-			  unsigned status, struct str text, const char *type);
+enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection, unsigned status,
+			 struct MHD_Response *response, const char *type);
+enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection, unsigned status,
+			  struct str text, const char *type);
 /* Not again to whoever has it already. */
 enum MHD_Result send_tagged(struct visit *v, struct MHD_Connection *connection,
-			    struct MHD_Response *response, struct str tag,
-			    const char *type);
+			    struct MHD_Response *response, struct str tag, const char *type);
 
 /* Why not, and what to do. */
 struct verdict {
@@ -103,8 +101,7 @@ bool same_secret(struct str given, const char *secret); /* of TOKEN digits */
 /* Whether the body is the one whose hash the page has signed. */
 bool body_is_signed(struct visit *v);
 /* Proves to the page that the answer is ours; `hash` is that of its body. */
-void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status,
-		 struct str hash);
+void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status, struct str hash);
 
 /* --- how a browser gets the page's key: serve_invite.c --- */
 
@@ -113,8 +110,8 @@ void invitations_sweep(struct http *h); /* forgets those that are too old */
 void invitations_close(struct http *h); /* forgets all of them */
 bool is_entrance(const struct visit *v, const char *path);
 enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection);
-enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection,
-			  const char *path, const struct verdict *why);
+enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection, const char *path,
+			  const struct verdict *why);
 
 /* --- what is well-formed: serve_check.c --- */
 
@@ -124,14 +121,13 @@ struct verdict check_request(const struct visit *v, struct MHD_Connection *conne
 /* --- operations: serve_api.c --- */
 
 bool is_api(const char *path);
-enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection,
-			  const char *path, bool post);
+enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection, const char *path,
+			  bool post);
 enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, bool get);
 
 /* --- listening: serve_listen.c --- */
 
-/* Both loopback addresses, on that port (0: any, which it then is); no IPv6: fd6 is -1.
- */
+/* Both loopback addresses, on that port (0: any, which it then is); no IPv6: fd6 is -1. */
 bool loopback_bind(int *port, int *fd, int *fd6);
 
 /* --- connections: serve_guest.c --- */

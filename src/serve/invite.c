@@ -8,32 +8,30 @@
 #include "serve/http.h"
 
 /*
- * How a browser gets the page's key: 'abacus open' asks over our socket for an address
- * with a code that works once, for a minute. Everybody on the machine can read a
- * browser's arguments, so the browser is given a file that only this user can read, and
- * the file leads it to the address. It is removed with its invitation.
+ * How a browser gets the page's key: 'abacus open' asks over our socket for an address with a
+ * code that works once, for a minute. Everybody on the machine can read a browser's arguments, so
+ * the browser is given a file that only this user can read, and the file leads it to the address.
+ * It is removed with its invitation.
  */
 enum { INVITATION_MS = 60 * 1000 };
 
 /* Safari does not know that names below .localhost are on this machine. */
-static const char leading[] =
-	"<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>"
-	"<title>Abacus</title><noscript>This page needs JavaScript.</noscript><script>"
-	"location.replace('http://' + (navigator.vendor.startsWith('Apple') ? "
-	"'127.0.0.1' : '%s') + ':%d/enter?code=%s')</script>\n";
+static const char leading[] = "<!doctype html><meta charset=utf-8><meta name=referrer "
+			      "content=no-referrer><title>Abacus</title><noscript>This page needs "
+			      "JavaScript.</noscript><script>location.replace('http://' + "
+			      "(navigator.vendor.startsWith('Apple') ? '127.0.0.1' : '%s') + "
+			      "':%d/enter?code=%s')</script>\n";
 
 static const char entered[] =
-	"<!doctype html><html data-key=%s><meta charset=utf-8><link rel=icon href=data:,>"
-	"<title>Abacus</title><script src='/enter.js'></script>"
-	"<noscript>This page needs JavaScript.</noscript>";
-static const char expired[] =
-	"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>"
-	"<title>Abacus</title><p>This link was used, or is too old. Run <code>abacus "
-	"open</code> again.</p>";
-static const char moved[] =
-	"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>"
-	"<title>Abacus</title><p>The service was restarted. Run <code>abacus open</code> "
-	"in the project to open its page again.</p>";
+	"<!doctype html><html data-key=%s><meta charset=utf-8><link rel=icon "
+	"href=data:,><title>Abacus</title><script src='/enter.js'></script><noscript>This page "
+	"needs JavaScript.</noscript>";
+static const char expired[] = "<!doctype html><meta charset=utf-8><link rel=icon "
+			      "href=data:,><title>Abacus</title><p>This link was used, or is too "
+			      "old. Run <code>abacus open</code> again.</p>";
+static const char moved[] = "<!doctype html><meta charset=utf-8><link rel=icon "
+			    "href=data:,><title>Abacus</title><p>The service was restarted. Run "
+			    "<code>abacus open</code> in the project to open its page again.</p>";
 
 bool is_entrance(const struct visit *v, const char *path)
 {
@@ -119,8 +117,7 @@ enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection)
 	char page[sizeof entered + TOKEN];
 
 	if (!invite_redeem(v->h, code))
-		return send_text(v, connection, MHD_HTTP_UNAUTHORIZED, str_of(expired),
-				 html_type);
+		return send_text(v, connection, MHD_HTTP_UNAUTHORIZED, str_of(expired), html_type);
 	snprintf(page, sizeof page, entered, v->h->key);
 	return send_text(v, connection, MHD_HTTP_OK, str_of(page), html_type);
 }
@@ -158,8 +155,8 @@ struct str http_invitation(struct http *h, struct arena *mem, struct str *file)
 }
 
 /* A page of an earlier start that was loaded again asks for that start's name. */
-enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection,
-			  const char *path, const struct verdict *why)
+enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection, const char *path,
+			  const struct verdict *why)
 {
 	if (why->status == MHD_HTTP_MISDIRECTED_REQUEST && !strcmp(path, "/"))
 		return send_text(v, connection, why->status, str_of(moved), html_type);

@@ -51,8 +51,8 @@ static bool bind_loopback6(int port, int *fd)
 }
 
 /*
- * Browsers try ::1 first for a name that ends with .localhost: another user's server must
- * not wait there. So both addresses are taken, or none.
+ * Browsers try ::1 first for a name that ends with .localhost: another user's server must not
+ * wait there. So both addresses are taken, or none.
  */
 bool loopback_bind(int *port, int *fd, int *fd6)
 {

@@ -30,8 +30,8 @@
 #include "surface/cli/settings.h"
 
 /*
- * abacus-serve DIR PROJECT PORT IDLE: started by 'abacus serve' and 'abacus open'. Its
- * memory of the call at the start lives as long as it does; every round has its own.
+ * abacus-serve DIR PROJECT PORT IDLE: started by 'abacus serve' and 'abacus open'. Its memory of
+ * the call at the start lives as long as it does; every round has its own.
  */
 
 static volatile sig_atomic_t stopped;
@@ -167,8 +167,7 @@ static enum err serve_take_place(struct call *c, struct service *s)
 		return e;
 	c->code = ERR_OK;
 	call_fail(c, ERR_ALREADY_EXISTS, "a service runs for this project already");
-	return call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends "
-			    "it.");
+	return call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends it.");
 }
 
 static enum err open_parts(struct call *c, struct service *s)
@@ -190,9 +189,7 @@ static enum err open_parts(struct call *c, struct service *s)
 	if (ask.socket < 0)
 		return file_fail(c, "listen on", s->place.socket);
 	s->http = http_open(&ask);
-	return s->http ?
-		       ERR_OK :
-		       call_fail(c, ERR_INTERNAL_ERROR, "the service cannot be started");
+	return s->http ? ERR_OK : call_fail(c, ERR_INTERNAL_ERROR, "the service cannot be started");
 }
 
 static enum err serve_begin(struct call *c, struct service *s, int port)
@@ -204,8 +201,7 @@ static enum err serve_begin(struct call *c, struct service *s, int port)
 	if ((e = serve_take_place(c, s)) || (e = open_parts(c, s)))
 		return e;
 	if (port >= 0 && (port = http_listen(s->http, port)) < 0) {
-		call_fail(c, ERR_INVALID_INPUT, "cannot listen on that port: %s",
-			  strerror(errno));
+		call_fail(c, ERR_INVALID_INPUT, "cannot listen on that port: %s", strerror(errno));
 		return call_step(c, "Choose another --port; 0 takes one that is free.");
 	}
 	if ((e = tell_address(c, s, port > 0 ? port : 0)))
@@ -241,8 +237,7 @@ static void serve_follow(const struct call *start, struct service *s)
 		streams_wake(s->streams);
 	/* what comes right after is taken together; of much there is more */
 	watch_wait(&w, count ? 1 : LOOK_MS, -1);
-	/* what was told just now is put on record by the next round: that is not skipped
-	 */
+	/* what was told just now is put on record by the next round: that is not skipped */
 	if (count)
 		moment_sleep(PAUSE_MS);
 	else

@@ -11,9 +11,9 @@ struct MHD_Response;
 struct feed;
 
 /*
- * The parts of abacus-serve. Three kinds of threads: the first one follows the stores and
- * writes the feed; one for each socket speaks HTTP and never waits; and a desk for each
- * process that runs operations, which waits for it. Only the first one uses the stores.
+ * The parts of abacus-serve. Three kinds of threads: the first one follows the stores and writes
+ * the feed; one for each socket speaks HTTP and never waits; and a desk for each process that
+ * runs operations, which waits for it. Only the first one uses the stores.
  */
 
 /* --- desks: processes that run operations --- */
@@ -31,8 +31,8 @@ struct job {
 
 struct desks;
 
-/* `argv` starts a process that answers lines on its standard input and output; there are
- * at most so many at once. */
+/* `argv` starts a process that answers lines on its standard input and output; there are at most
+ * so many at once. */
 enum { DESKS_MOST = 64 };
 struct desks *desks_open(const char *const *argv, size_t most);
 
@@ -68,8 +68,7 @@ extern const struct page_file page_files[]; /* ends with a path of NULL */
 struct http;
 
 struct http_ask {
-	struct desks *desks,
-		*lounge; /* for what is done at once; for what may wait long */
+	struct desks *desks, *lounge; /* for what is done at once; for what may wait long */
 	struct streams *streams;
 	bool (*tell)(void *arg, int port); /* where it listens on the loopback now */
 	void *arg;
@@ -81,8 +80,8 @@ struct http_ask {
 struct http *http_open(const struct http_ask *ask);
 /* Listens on the loopback too, on that port (0: any); the port, or -1. */
 int http_listen(struct http *h, int port);
-/* An address that lets in whoever opens it first, for a minute; and, unless it is NULL, a
- * file of this user that leads there, or an absent one if it cannot be made. */
+/* An address that lets in whoever opens it first, for a minute; and, unless it is NULL, a file of
+ * this user that leads there, or an absent one if it cannot be made. */
 struct str http_invitation(struct http *h, struct arena *mem, struct str *file);
 void http_sweep(struct http *h);          /* now and then: ends what takes too long */
 int64_t http_quiet_since(struct http *h); /* in ticks: nobody has asked, nor waits */

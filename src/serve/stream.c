@@ -10,9 +10,9 @@
 #include "serve/serve.h"
 
 /*
- * All who follow read the same file, each at its own place. Who has read all of it is
- * suspended until there is more. Who does not take what is sent for a while is ended,
- * with a reason, and can come back: nobody waits for it, and it costs no memory.
+ * All who follow read the same file, each at its own place. Who has read all of it is suspended
+ * until there is more. Who does not take what is sent for a while is ended, with a reason, and
+ * can come back: nobody waits for it, and it costs no memory.
  */
 enum {
 	STREAMS = 512,
@@ -65,20 +65,18 @@ static ssize_t next_piece(struct stream *s, char *buf, size_t max)
 		bool reset = s->first == FIRST_RESET;
 
 		s->first = FIRST_DONE;
-		return stream_say(
-			buf, max, reset ? "reset" : "hello", s->all->feed, s->at,
-			reset ? "{\"reason\":\"what came after that event is not "
-				"known any more: look at everything again\"}" :
-				"{}");
+		return stream_say(buf, max, reset ? "reset" : "hello", s->all->feed, s->at,
+				  reset ? "{\"reason\":\"what came after that event is not known "
+					  "any more: look at everything again\"}" :
+					  "{}");
 	}
 	if (s->behind && waited > STALL_MS) {
 		if (s->inside) /* who comes back gets all of it again */
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		s->over = true;
-		return stream_say(
-			buf, max, "dropped", s->all->feed, s->at,
-			"{\"reason\":\"you read too slowly: connect again with the "
-			"last id, and it goes on from there\"}");
+		return stream_say(buf, max, "dropped", s->all->feed, s->at,
+				  "{\"reason\":\"you read too slowly: connect again with the last "
+				  "id, and it goes on from there\"}");
 	}
 	got = feed_read(s->all->feed, &s->at, buf, max < PIECE ? max : PIECE);
 	if (got < 0 && s->inside)
@@ -171,8 +169,8 @@ struct MHD_Response *streams_new(struct streams *all, struct MHD_Connection *con
 	all->list = s;
 	all->count++;
 	pthread_mutex_unlock(&all->mutex);
-	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE, read_stream,
-						     s, stream_free_stream);
+	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE, read_stream, s,
+						     stream_free_stream);
 	if (!response)
 		stream_free_stream(s);
 	return response;

@@ -67,8 +67,8 @@ static bool worker_start(struct desk *d)
 	posix_spawnattr_setpgroup(&how, 0); /* what is typed at the terminal is for us */
 	posix_spawnattr_setsigdefault(&how, &all);
 	posix_spawnattr_setsigmask(&how, &none);
-	failed = posix_spawn(&d->pid, d->all->argv[0], &files, &how,
-			     (char *const *)d->all->argv, environ);
+	failed = posix_spawn(&d->pid, d->all->argv[0], &files, &how, (char *const *)d->all->argv,
+			     environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	close(pair[1]);

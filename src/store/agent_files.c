@@ -43,13 +43,11 @@ static enum err as_io(struct call *c, enum err e, enum err io)
 	return c->code;
 }
 
-/* Who waited has to look at the clock again: what is written has the order of the lock.
- */
+/* Who waited has to look at the clock again: what is written has the order of the lock. */
 static enum err agent_files_wait_lock(struct call *c, struct agent_files *f, int wait_ms)
 {
 	enum stored before = c->stored;
-	enum err e =
-		lock_take(c, agent_files_below(c, f->home, "lock"), wait_ms, &f->lock);
+	enum err e = lock_take(c, agent_files_below(c, f->home, "lock"), wait_ms, &f->lock);
 
 	if (e)
 		return as_io(c, e, ERR_IO_WRITE_FAILED);
@@ -68,8 +66,7 @@ static struct str home_of(struct call *c, struct str root)
 	return agent_files_below(c, root, ".beadboard/agent");
 }
 
-static enum err agent_files_check_use(struct call *c, struct str root,
-				      enum folder_use use)
+static enum err agent_files_check_use(struct call *c, struct str root, enum folder_use use)
 {
 	struct str top = agent_files_below(c, root, ".beadboard");
 	enum err e;
@@ -95,8 +92,7 @@ enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_fi
 		return as_io(c, e, ERR_IO_READ_FAILED);
 	if (!root.p)
 		return ERR_OK;
-	if ((e = agent_files_check_use(
-		     c, root, mode == AGENTS_WRITE ? FOLDER_WRITE : FOLDER_READ)))
+	if ((e = agent_files_check_use(c, root, mode == AGENTS_WRITE ? FOLDER_WRITE : FOLDER_READ)))
 		return e;
 	if ((e = file_look(c, home_of(c, root), &found)))
 		return as_io(c, e, ERR_IO_READ_FAILED);
@@ -145,8 +141,7 @@ static struct str whole_lines(struct str text)
 	return text;
 }
 
-static struct str agent_files_path_of(struct call *c, const struct agent_files *f,
-				      struct str name)
+static struct str agent_files_path_of(struct call *c, const struct agent_files *f, struct str name)
 {
 	return path_join(&c->mem, f->home, name);
 }
@@ -167,8 +162,7 @@ static enum err size_on_disk(struct call *c, const struct agent_files *f, struct
 			     int64_t *out)
 {
 	struct file_found found = { 0 };
-	enum err e = f->home.p ? file_look(c, agent_files_path_of(c, f, name), &found) :
-				 ERR_OK;
+	enum err e = f->home.p ? file_look(c, agent_files_path_of(c, f, name), &found) : ERR_OK;
 
 	*out = found.size > 0 ? found.size : 0;
 	return e ? as_io(c, e, ERR_IO_READ_FAILED) : ERR_OK;
@@ -189,21 +183,18 @@ static enum err read_with_pending(struct call *c, const struct agent_files *f,
 		e = file_read_part(c, agent_files_path_of(c, f, a->name), from,
 				   most && most < before ? most : before, &there);
 	} else {
-		rest = str_skip(rest, from - a->at < (int64_t)rest.n ?
-					      (size_t)(from - a->at) :
-					      rest.n);
+		rest = str_skip(rest,
+				from - a->at < (int64_t)rest.n ? (size_t)(from - a->at) : rest.n);
 	}
 	buf_put(&b, there);
-	buf_put(&b,
-		most && most - there.n < rest.n ? str_head(rest, most - there.n) : rest);
+	buf_put(&b, most && most - there.n < rest.n ? str_head(rest, most - there.n) : rest);
 	*out = buf_str(&b);
 	return e;
 }
 
 /* At most `most` bytes (0: all) from a place in it. */
-static enum err agent_files_read_some(struct call *c, const struct agent_files *f,
-				      struct str name, int64_t from, size_t most,
-				      struct str *out)
+static enum err agent_files_read_some(struct call *c, const struct agent_files *f, struct str name,
+				      int64_t from, size_t most, struct str *out)
 {
 	const struct agent_append *a = NULL;
 	int64_t size;
@@ -224,8 +215,8 @@ enum err agent_file_read(struct call *c, const struct agent_files *f, struct str
 	return agent_file_read_from(c, f, name, 0, out);
 }
 
-enum err agent_file_read_from(struct call *c, const struct agent_files *f,
-			      struct str name, int64_t from, struct str *out)
+enum err agent_file_read_from(struct call *c, const struct agent_files *f, struct str name,
+			      int64_t from, struct str *out)
 {
 	bool record = str_ends(name, STR(".jsonl"));
 	enum err e;
@@ -241,8 +232,8 @@ enum err agent_file_read_from(struct call *c, const struct agent_files *f,
 	return ERR_OK;
 }
 
-enum err agent_file_read_part(struct call *c, const struct agent_files *f,
-			      struct str name, int64_t *from, struct str *out)
+enum err agent_file_read_part(struct call *c, const struct agent_files *f, struct str name,
+			      int64_t *from, struct str *out)
 {
 	enum { PIECE = 256 * 1024 };
 	enum err e = ERR_OK;
@@ -273,8 +264,7 @@ static enum err read_before(struct call *c, struct lines_back *b)
 	enum err e;
 
 	b->at = b->at > more ? b->at - more : 0;
-	e = agent_files_read_some(c, b->f, b->name, b->at, (size_t)(end - b->at),
-				  &b->held);
+	e = agent_files_read_some(c, b->f, b->name, b->at, (size_t)(end - b->at), &b->held);
 	if (!b->whole)
 		b->held = whole_lines(b->held);
 	b->whole = b->whole || b->held.n;
@@ -377,8 +367,8 @@ enum err agent_file_later(struct call *c, enum err e)
 	return ERR_OK;
 }
 
-enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f,
-				struct str name, const struct str *piece, size_t count)
+enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f, struct str name,
+				const struct str *piece, size_t count)
 {
 	struct str path = agent_files_path_of(c, f, name),
 		   temp = agent_files_path_of(c, f, STR("tmp"));
@@ -411,8 +401,8 @@ enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct 
 		return e;
 	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged", line,
 		  STR_ARG(name));
-	return call_remedy(c, "Run 'abacus doctor --fix', which keeps a copy of the file "
-			      "and repairs it");
+	return call_remedy(
+		c, "Run 'abacus doctor --fix', which keeps a copy of the file and repairs it");
 }
 
 enum err agent_file_skipped(struct call *c, const struct agent_files *f, struct str name,
@@ -422,30 +412,26 @@ enum err agent_file_skipped(struct call *c, const struct agent_files *f, struct 
 	enum err e = line_number(c, f, name, at, &line);
 
 	if (!e)
-		call_warn(c,
-			  "line %zu of '" STR_FMT
-			  "' is damaged and was left out; " DOCTOR,
-			  line, STR_ARG(name));
+		call_warn(c, "line %zu of '" STR_FMT "' is damaged and was left out; " DOCTOR, line,
+			  STR_ARG(name));
 	return e;
 }
 
 enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot)
 {
 	call_fail(c, ERR_IO_READ_FAILED,
-		  "'" STR_FMT "' is missing lines that '" STR_FMT "' was made from",
-		  STR_ARG(name), STR_ARG(snapshot));
-	return call_remedy(c, "Run 'abacus doctor --fix', which keeps a copy of the file "
-			      "and puts the lines back");
+		  "'" STR_FMT "' is missing lines that '" STR_FMT "' was made from", STR_ARG(name),
+		  STR_ARG(snapshot));
+	return call_remedy(c, "Run 'abacus doctor --fix', which keeps a copy of the file and puts "
+			      "the lines back");
 }
 
 void agent_file_warn_shortened(struct call *c, struct str name)
 {
-	call_warn(c, "'" STR_FMT "' is missing lines that were there; " DOCTOR,
-		  STR_ARG(name));
+	call_warn(c, "'" STR_FMT "' is missing lines that were there; " DOCTOR, STR_ARG(name));
 }
 
-enum err agent_file_size(struct call *c, const struct agent_files *f, struct str name,
-			 int64_t *out)
+enum err agent_file_size(struct call *c, const struct agent_files *f, struct str name, int64_t *out)
 {
 	enum err e = size_on_disk(c, f, name, out);
 	const struct agent_append *a = agent_pending_find(f, name, *out);

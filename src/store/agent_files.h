@@ -4,9 +4,9 @@
 #include "base/system/lock.h"
 
 /*
- * The folder `.beadboard/agent` of a project: who works here, what they wrote to each
- * other, what they have reserved. Plain files that other programs read too. A file is
- * replaced whole or appended to, under one lock that dies with its process.
+ * The folder `.beadboard/agent` of a project: who works here, what they wrote to each other, what
+ * they have reserved. Plain files that other programs read too. A file is replaced whole or
+ * appended to, under one lock that dies with its process.
  */
 struct agent_files {
 	struct str root; /* the project */
@@ -24,49 +24,48 @@ struct agent_append {
 
 enum agents_mode { AGENTS_READ, AGENTS_WRITE };
 
-/* UNSAFE_PATH if the folders of the agents that are in `root`, or will be, are refused.
- */
+/* UNSAFE_PATH if the folders of the agents that are in `root`, or will be, are refused. */
 enum err agent_files_check(struct call *c, struct str root);
 
 enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_files *out);
 void agent_files_close(struct agent_files *f);
 
-/* Takes the lock for a small write beside what was asked for: checks what a writer
- * checks, and gives up soon if others hold it. */
+/* Takes the lock for a small write beside what was asked for: checks what a writer checks, and
+ * gives up soon if others hold it. */
 enum err agent_files_lock(struct call *c, struct agent_files *f);
 
 /* For a writer: makes the folder, if it is not there. */
 enum err agent_files_begin(struct call *c, struct agent_files *f);
 
-/* A file's text, by its name below the folder; absent: there is none. IO_READ_FAILED.
- * Of a file of lines, only those that have an end. */
+/* A file's text, by its name below the folder; absent: there is none. IO_READ_FAILED. Of a file
+ * of lines, only those that have an end. */
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
 			 struct str *out);
 
 /* The same, from a place in it to its end. */
-enum err agent_file_read_from(struct call *c, const struct agent_files *f,
-			      struct str name, int64_t from, struct str *out);
+enum err agent_file_read_from(struct call *c, const struct agent_files *f, struct str name,
+			      int64_t from, struct str *out);
 
-/* The same of a file of lines, a part at a time: whole lines, and where the next part
- * begins; empty at its end. */
-enum err agent_file_read_part(struct call *c, const struct agent_files *f,
-			      struct str name, int64_t *from, struct str *out);
+/* The same of a file of lines, a part at a time: whole lines, and where the next part begins;
+ * empty at its end. */
+enum err agent_file_read_part(struct call *c, const struct agent_files *f, struct str name,
+			      int64_t *from, struct str *out);
 
 /*
- * A snapshot: old content or new content for whoever reads it. What the power takes of
- * it is made again from the record. IO_WRITE_FAILED.
+ * A snapshot: old content or new content for whoever reads it. What the power takes of it is made
+ * again from the record. IO_WRITE_FAILED.
  */
 enum err agent_file_swap(struct call *c, const struct agent_files *f, struct str name,
 			 struct str text);
-/* What is on record has happened: that a snapshot of it could not be written is a
- * warning, and it is made later. */
+/* What is on record has happened: that a snapshot of it could not be written is a warning, and it
+ * is made later. */
 enum err agent_file_later(struct call *c, enum err e);
-enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f,
-				struct str name, const struct str *piece, size_t count);
+enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f, struct str name,
+				const struct str *piece, size_t count);
 
 /*
- * The record: adds lines, on the medium before it returns. What somebody has left
- * unfinished at the end of the file was never acknowledged, and goes.
+ * The record: adds lines, on the medium before it returns. What somebody has left unfinished at
+ * the end of the file was never acknowledged, and goes.
  */
 enum err agent_file_append(struct call *c, const struct agent_files *f, struct str name,
 			   struct str lines);
@@ -82,8 +81,8 @@ enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct 
 enum err agent_file_skipped(struct call *c, const struct agent_files *f, struct str name,
 			    int64_t at);
 
-/* IO_READ_FAILED: for whoever finds that a snapshot knows more than the record it was
- * made from, which is on the medium first. Or a warning, for whoever can go on. */
+/* IO_READ_FAILED: for whoever finds that a snapshot knows more than the record it was made from,
+ * which is on the medium first. Or a warning, for whoever can go on. */
 enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot);
 void agent_file_warn_shortened(struct call *c, struct str name);
 

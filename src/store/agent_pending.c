@@ -9,8 +9,7 @@ static const struct str file = { "pending.jsonl", 13 };
 
 /* --- text --- */
 
-static struct str agent_pending_encode(struct call *c, const struct agent_append *all,
-				       size_t count)
+static struct str agent_pending_encode(struct call *c, const struct agent_append *all, size_t count)
 {
 	struct json j = { .out.mem = &c->mem };
 
@@ -54,8 +53,8 @@ static bool decode_one(const struct value *v, struct agent_append *out)
 	       out->at <= INT64_MAX - (int64_t)out->lines.n;
 }
 
-static bool agent_pending_decode(struct call *c, struct str line,
-				 struct agent_append **all, size_t *count)
+static bool agent_pending_decode(struct call *c, struct str line, struct agent_append **all,
+				 size_t *count)
 {
 	struct value_error error;
 	const struct value *v = value_parse(&c->mem, line, &error),
@@ -75,10 +74,10 @@ static bool agent_pending_decode(struct call *c, struct str line,
 
 static enum err agent_pending_damaged(struct call *c, const struct agent_files *f)
 {
-	call_fail(c, ERR_IO_READ_FAILED, "'" STR_FMT "/" STR_FMT "' is damaged",
-		  STR_ARG(f->home), STR_ARG(file));
-	return call_remedy(c, "Run 'abacus doctor --fix', which keeps the file aside (it "
-			      "has messages that were being sent to several agents)");
+	call_fail(c, ERR_IO_READ_FAILED, "'" STR_FMT "/" STR_FMT "' is damaged", STR_ARG(f->home),
+		  STR_ARG(file));
+	return call_remedy(c, "Run 'abacus doctor --fix', which keeps the file aside (it has "
+			      "messages that were being sent to several agents)");
 }
 
 /* Nothing is pending, nearly always: the file is empty, or not there. */
@@ -93,8 +92,8 @@ static enum err read_pending(struct call *c, struct agent_files *f)
 	    (e = agent_file_read(c, f, file, &text)))
 		return e;
 	/* one line; without an end it was never finished, and does not count */
-	if (text.n && !agent_pending_decode(c, str_head(text, text.n - 1), &f->pending,
-					    &f->pending_count)) {
+	if (text.n &&
+	    !agent_pending_decode(c, str_head(text, text.n - 1), &f->pending, &f->pending_count)) {
 		f->pending_count = 0;
 		return agent_pending_damaged(c, f);
 	}
@@ -114,23 +113,22 @@ enum err agent_pending_load(struct call *c, struct agent_files *f)
 	return ERR_OK;
 }
 
-const struct agent_append *agent_pending_find(const struct agent_files *f,
-					      struct str name, int64_t size)
+const struct agent_append *agent_pending_find(const struct agent_files *f, struct str name,
+					      int64_t size)
 {
 	for (size_t i = 0; i < f->pending_count; i++) {
 		const struct agent_append *a = &f->pending[i];
 
 		if (str_eq(a->name, name))
-			return size >= a->at && size < a->at + (int64_t)a->lines.n ? a :
-										     NULL;
+			return size >= a->at && size < a->at + (int64_t)a->lines.n ? a : NULL;
 	}
 	return NULL;
 }
 
 /* --- writing --- */
 
-/* The record as it is on the disk, from where the lines belong; `whole`: from its
- * beginning, because it has become shorter. */
+/* The record as it is on the disk, from where the lines belong; `whole`: from its beginning,
+ * because it has become shorter. */
 static enum err read_from(struct call *c, struct str path, const struct agent_append *a,
 			  bool *whole, struct str *out)
 {
@@ -142,8 +140,7 @@ static enum err read_from(struct call *c, struct str path, const struct agent_ap
 }
 
 /* It may be there already, or a part of it. */
-static enum err complete_one(struct call *c, struct agent_files *f,
-			     const struct agent_append *a)
+static enum err complete_one(struct call *c, struct agent_files *f, const struct agent_append *a)
 {
 	struct str path = path_join(&c->mem, f->home, a->name), there;
 	bool whole;
@@ -151,8 +148,7 @@ static enum err complete_one(struct call *c, struct agent_files *f,
 
 	if (e || str_has(there, a->lines))
 		return e;
-	if (!whole && there.n && str_starts(a->lines, there) &&
-	    (e = file_cut(c, path, a->at)))
+	if (!whole && there.n && str_starts(a->lines, there) && (e = file_cut(c, path, a->at)))
 		return e;
 	return agent_file_append(c, f, a->name, a->lines);
 }
@@ -177,8 +173,8 @@ enum err agent_pending_complete(struct call *c, struct agent_files *f)
 	return e || !f->pending_count ? e : agent_pending_write_all(c, f);
 }
 
-enum err agent_files_append_all(struct call *c, struct agent_files *f,
-				struct agent_append *all, size_t count)
+enum err agent_files_append_all(struct call *c, struct agent_files *f, struct agent_append *all,
+				size_t count)
 {
 	struct agent_append *again;
 	struct str line;
@@ -200,6 +196,6 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f,
 		return e;
 	f->pending = again;
 	f->pending_count = n;
-	return agent_file_later(
-		c, agent_pending_write_all(c, f)); /* whoever comes next tries again */
+	return agent_file_later(c,
+				agent_pending_write_all(c, f)); /* whoever comes next tries again */
 }

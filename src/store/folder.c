@@ -16,13 +16,12 @@ enum { WAIT_MS = 2000, LOOK_MS = 10 }; /* for a checkout to end */
 static enum err refuse_link(struct call *c, struct str path)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
-		  "'" STR_FMT "' is a symbolic link; this program only uses a folder of "
-		  "its own there",
+		  "'" STR_FMT
+		  "' is a symbolic link; this program only uses a folder of its own there",
 		  STR_ARG(path));
 	return call_step(c,
 			 "See where it leads with 'ls -ld " STR_FMT
-			 "'; if you did not make it, move it away and run the command "
-			 "again.",
+			 "'; if you did not make it, move it away and run the command again.",
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
@@ -31,8 +30,7 @@ static struct str move_away(struct call *c, struct str path)
 {
 	struct str to = arena_fmt(&c->mem, STR_FMT ".theirs", STR_ARG(path));
 
-	return arena_fmt(&c->mem, "mv " STR_FMT " " STR_FMT,
-			 STR_ARG(spawn_word(&c->mem, path)),
+	return arena_fmt(&c->mem, "mv " STR_FMT " " STR_FMT, STR_ARG(spawn_word(&c->mem, path)),
 			 STR_ARG(spawn_word(&c->mem, to)));
 }
 
@@ -41,8 +39,8 @@ static struct str move_away(struct call *c, struct str path)
 static enum err refuse_submodule(struct call *c, struct str path)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
-		  "'" STR_FMT "' is a Git repository itself, or was a submodule of one: "
-		  "other people decide what it says",
+		  "'" STR_FMT "' is a Git repository itself, or was a submodule of one: other "
+		  "people decide what it says",
 		  STR_ARG(path));
 	return call_step(c, "Move it away: '" STR_FMT "'. Then run the command again.",
 			 STR_ARG(move_away(c, path)));
@@ -50,8 +48,7 @@ static enum err refuse_submodule(struct call *c, struct str path)
 
 static enum err refuse_writable(struct call *c, struct str path)
 {
-	call_fail(c, ERR_UNSAFE_PATH, "other users may write to '" STR_FMT "'",
-		  STR_ARG(path));
+	call_fail(c, ERR_UNSAFE_PATH, "other users may write to '" STR_FMT "'", STR_ARG(path));
 	return call_step(c, "Run 'chmod 700 " STR_FMT "', then the command again.",
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
@@ -81,8 +78,7 @@ enum err folder_check_git(struct call *c, struct str gitdir)
 	static const char *const names[] = { "", "refs", "objects" };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		struct str path =
-			i ? path_join(&c->mem, gitdir, str_of(names[i])) : gitdir;
+		struct str path = i ? path_join(&c->mem, gitdir, str_of(names[i])) : gitdir;
 		struct stat st;
 
 		if (stat(arena_cstr(&c->mem, path), &st) || !(st.st_mode & S_IWOTH))
@@ -95,8 +91,8 @@ enum err folder_check_git(struct call *c, struct str gitdir)
 	return ERR_OK;
 }
 
-enum err folder_check_all(struct call *c, struct str dir, const char *const *names,
-			  size_t count, enum folder_use use)
+enum err folder_check_all(struct call *c, struct str dir, const char *const *names, size_t count,
+			  enum folder_use use)
 {
 	enum err e = ERR_OK;
 
@@ -113,16 +109,15 @@ static void note_shared(void *arg, struct str name)
 }
 
 /* A checkout that failed, or was killed, has left files and no index that names them. */
-static enum err refuse_unknown(struct call *c, const struct repository *repo,
-			       struct str name)
+static enum err refuse_unknown(struct call *c, const struct repository *repo, struct str name)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
 		  "it cannot be told whether '" STR_FMT "/" STR_FMT
 		  "' comes from the repository: Git's index is missing or damaged",
 		  STR_ARG(repo->tree), STR_ARG(name));
 	return call_step(c,
-			 "Run 'git -C " STR_FMT " status' to see what is wrong with the "
-			 "checkout, and mend that first.",
+			 "Run 'git -C " STR_FMT
+			 " status' to see what is wrong with the checkout, and mend that first.",
 			 STR_ARG(spawn_word(&c->mem, repo->tree)));
 }
 
@@ -130,38 +125,36 @@ static enum err refuse_unknown(struct call *c, const struct repository *repo,
 static enum err refuse_broken(struct call *c, struct str path, struct str tree)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
-		  "it cannot be told whether '" STR_FMT
-		  "' comes from a repository: '" STR_FMT "/.git' is not one that Git "
-		  "can use",
+		  "it cannot be told whether '" STR_FMT "' comes from a repository: '" STR_FMT
+		  "/.git' is not one that Git can use",
 		  STR_ARG(path), STR_ARG(tree));
 	return call_step(c,
-			 "Run 'git -C " STR_FMT " status' to see what is wrong with it, "
-			 "and mend that first.",
+			 "Run 'git -C " STR_FMT
+			 " status' to see what is wrong with it, and mend that first.",
 			 STR_ARG(spawn_word(&c->mem, tree)));
 }
 
 static enum err refuse_tracked(struct call *c, struct str path)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
-		  "'" STR_FMT "' comes from the repository: Git tracks what is in it, so "
-		  "other people decide what it says",
+		  "'" STR_FMT "' comes from the repository: Git tracks what is in it, so other "
+		  "people decide what it says",
 		  STR_ARG(path));
 	return call_step(c,
 			 "Move it away first: '" STR_FMT
-			 "'. Then have it taken out of the repository; until that is "
-			 "committed, choose another project with --dir.",
+			 "'. Then have it taken out of the repository; until that is committed, "
+			 "choose another project with --dir.",
 			 STR_ARG(move_away(c, path)));
 }
 
 static enum err refuse_unfinished(struct call *c, struct str path, struct str lock)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
-		  "'" STR_FMT
-		  "' may come from a Git command that is still running: '" STR_FMT
+		  "'" STR_FMT "' may come from a Git command that is still running: '" STR_FMT
 		  "' is there, and the folder is not older",
 		  STR_ARG(path), STR_ARG(lock));
-	return call_step(c, "Run the command again when Git has finished. If no Git "
-			    "command is running, one has died, and has left that file.");
+	return call_step(c, "Run the command again when Git has finished. If no Git command is "
+			    "running, one has died, and has left that file.");
 }
 
 /* Is HEAD at a commit? Where it is not, there never was a checkout. */
@@ -181,8 +174,8 @@ static bool has_commits(struct call *c, const struct repository *repo)
 }
 
 /*
- * A split index keeps most of its entries in a second file. It is rare, and so is an
- * index that cannot be parsed here: then the user's own Git is asked, if there is one.
+ * A split index keeps most of its entries in a second file. It is rare, and so is an index that
+ * cannot be parsed here: then the user's own Git is asked, if there is one.
  */
 static enum err ask_index(struct call *c, const struct repository *repo, struct str name,
 			  enum tracked *tracked)
@@ -228,9 +221,9 @@ static bool is_younger(struct call *c, struct str path, const struct stat *lock)
 }
 
 /*
- * Git makes files first and writes the index, into its lock, at the end. While the lock
- * is empty, a folder that is older than it cannot be of that checkout. Once something is
- * in it, it says itself what will be tracked.
+ * Git makes files first and writes the index, into its lock, at the end. While the lock is empty,
+ * a folder that is older than it cannot be of that checkout. Once something is in it, it says
+ * itself what will be tracked.
  */
 static bool is_in_doubt(struct call *c, struct str path, struct str lock, struct str name)
 {
@@ -242,10 +235,10 @@ static bool is_in_doubt(struct call *c, struct str path, struct str lock, struct
 			    is_younger(c, path, &st);
 }
 
-/* Waits for a checkout that may have brought the folder. The index is to be read after
- * this: then it knows what a checkout has brought that is over. */
-static enum err await_checkout(struct call *c, const struct repository *repo,
-			       struct str path, struct str name)
+/* Waits for a checkout that may have brought the folder. The index is to be read after this: then
+ * it knows what a checkout has brought that is over. */
+static enum err await_checkout(struct call *c, const struct repository *repo, struct str path,
+			       struct str name)
 {
 	struct str lock = path_join(&c->mem, repo->gitdir, STR("index.lock"));
 	int64_t end = 0;
@@ -262,12 +255,11 @@ static enum err await_checkout(struct call *c, const struct repository *repo,
 /* --- whether it is tracked --- */
 
 /*
- * The worktree that the folder is in, whatever GIT_DIR says; absent: there is none, or it
- * is another user's, whose Git cannot have made a folder of this user's. A look that
- * fails means the same: the user's own Git could not get there either.
+ * The worktree that the folder is in, whatever GIT_DIR says; absent: there is none, or it is
+ * another user's, whose Git cannot have made a folder of this user's. A look that fails means the
+ * same: the user's own Git could not get there either.
  */
-static enum err folder_find_worktree(struct call *c, struct str path,
-				     struct repository *out)
+static enum err folder_find_worktree(struct call *c, struct str path, struct repository *out)
 {
 	struct candidate around;
 	enum err e = candidate_around(c, path_parent(path), &around);
@@ -293,19 +285,17 @@ static struct str name_in(const struct repository *repo, struct str path)
 }
 
 /*
- * Somebody may have made a repository in a folder of another one: what the outer one
- * tracks came with it. A submodule is in the outer index too, but as a whole: what is
- * untracked in it is the user's.
+ * Somebody may have made a repository in a folder of another one: what the outer one tracks came
+ * with it. A submodule is in the outer index too, but as a whole: what is untracked in it is the
+ * user's.
  */
-static enum err is_tracked_outside(struct call *c, struct str path, struct str tree,
-				   bool *yes)
+static enum err is_tracked_outside(struct call *c, struct str path, struct str tree, bool *yes)
 {
 	struct candidate around;
 	enum tracked tracked = TRACKED_NO;
 
 	while (tracked != TRACKED_YES && tree.n > 1) {
-		if (candidate_around(c, path_parent(tree), &around) ||
-		    !around.repo.tree.p)
+		if (candidate_around(c, path_parent(tree), &around) || !around.repo.tree.p)
 			break;
 		tree = around.repo.tree;
 		if (around.usable && !around.foreign.path.p &&

@@ -4,10 +4,10 @@
 #include "base/call.h"
 
 /*
- * The folders that belong to this program: `.bb` and `.beadboard` in a project, `abacus`
- * in a Git directory. A repository can carry the first two, with links to the user's
- * files in them, so they are checked before anything in them is opened. What fails a
- * check is UNSAFE_PATH; a folder that is not there passes.
+ * The folders that belong to this program: `.bb` and `.beadboard` in a project, `abacus` in a Git
+ * directory. A repository can carry the first two, with links to the user's files in them, so
+ * they are checked before anything in them is opened. What fails a check is UNSAFE_PATH; a folder
+ * that is not there passes.
  */
 
 enum folder_use {
@@ -19,11 +19,11 @@ enum folder_use {
 enum err folder_check(struct call *c, struct str path, enum folder_use use);
 
 /* The same for folders below `dir`, by their names. */
-enum err folder_check_all(struct call *c, struct str dir, const char *const *names,
-			  size_t count, enum folder_use use);
+enum err folder_check_all(struct call *c, struct str dir, const char *const *names, size_t count,
+			  enum folder_use use);
 
-/* Refuses a Git directory that every user may write to. Groups may: Git can share with
- * them (core.sharedRepository), and many systems give each user a group of their own. */
+/* Refuses a Git directory that every user may write to. Groups may: Git can share with them
+ * (core.sharedRepository), and many systems give each user a group of their own. */
 enum err folder_check_git(struct call *c, struct str gitdir);
 
 /* Refuses a folder in a worktree if Git tracks it or anything in it. */

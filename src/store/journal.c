@@ -19,8 +19,7 @@ enum {
 
 struct str journal_path(struct call *c, struct str dir, int64_t segment)
 {
-	return arena_fmt(&c->mem, STR_FMT "/journal.%lld", STR_ARG(dir),
-			 (long long)segment);
+	return arena_fmt(&c->mem, STR_FMT "/journal.%lld", STR_ARG(dir), (long long)segment);
 }
 
 /* Where a segment begins; the checksums go on from the one before. */
@@ -36,8 +35,8 @@ static uint32_t journal_checksum(struct str json, int64_t before)
 
 static enum err journal_restore(struct call *c)
 {
-	return call_remedy(c, "Run 'bd repair --apply': it keeps the damaged file aside, "
-			      "saves every record that is sound and lists the others");
+	return call_remedy(c, "Run 'bd repair --apply': it keeps the damaged file aside, saves "
+			      "every record that is sound and lists the others");
 }
 
 static void see_segment(void *arg, struct str name)
@@ -45,8 +44,7 @@ static void see_segment(void *arg, struct str name)
 	struct journal_segments *s = arg;
 	int64_t n;
 
-	if (!str_starts(name, STR("journal.")) || !number_int(str_skip(name, 8), &n) ||
-	    n <= 0)
+	if (!str_starts(name, STR("journal.")) || !number_int(str_skip(name, 8), &n) || n <= 0)
 		return;
 	s->first = s->count && s->first < n ? s->first : n;
 	s->last = n > s->last ? n : s->last;
@@ -60,14 +58,11 @@ enum err journal_segments(struct call *c, struct str dir, struct journal_segment
 }
 
 /* Some of the files between the first and the last are not there. */
-static enum err journal_incomplete(struct call *c, struct str dir,
-				   const struct journal_segments *s)
+static enum err journal_incomplete(struct call *c, struct str dir, const struct journal_segments *s)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
-		  "of the files journal.%lld to journal.%lld in '" STR_FMT
-		  "' only %lld are there",
-		  (long long)s->first, (long long)s->last, STR_ARG(dir),
-		  (long long)s->count);
+		  "of the files journal.%lld to journal.%lld in '" STR_FMT "' only %lld are there",
+		  (long long)s->first, (long long)s->last, STR_ARG(dir), (long long)s->count);
 	return journal_restore(c);
 }
 
@@ -106,15 +101,14 @@ static bool journal_agrees(struct call *c, struct str path, struct journal_place
 	return place.last < 0 ||
 	       (fd >= 0 && pread(fd, head, HEAD, (off_t)place.last) == HEAD &&
 		pread(fd, &end, 1, (off_t)place.offset - 1) == 1 && end == '\n' &&
-		journal_hex((struct str){ head, HEAD }, &crc) &&
-		crc == (uint32_t)place.crc);
+		journal_hex((struct str){ head, HEAD }, &crc) && crc == (uint32_t)place.crc);
 }
 
 /* What a segment after the first begins with: how the one before it ended. */
 static struct str journal_head_text(struct call *c, struct journal_place before)
 {
-	return arena_fmt(&c->mem, "{\"after\":%lld,\"first\":%lld}",
-			 (long long)before.crc, (long long)before.first);
+	return arena_fmt(&c->mem, "{\"after\":%lld,\"first\":%lld}", (long long)before.crc,
+			 (long long)before.first);
 }
 
 bool journal_head_parse(struct str json, int64_t *after, int64_t *first)
@@ -122,15 +116,13 @@ bool journal_head_parse(struct str json, int64_t *after, int64_t *first)
 	struct str rest = json, part;
 
 	return str_starts(json, STR("{\"after\":")) &&
-	       (rest = str_skip(json, 9), str_next(&rest, ',', &part)) &&
-	       number_int(part, after) && str_starts(rest, STR("\"first\":")) &&
-	       str_ends(rest, STR("}")) &&
+	       (rest = str_skip(json, 9), str_next(&rest, ',', &part)) && number_int(part, after) &&
+	       str_starts(rest, STR("\"first\":")) && str_ends(rest, STR("}")) &&
 	       number_int(str_skip(str_head(rest, rest.n - 1), 8), first);
 }
 
 /* Which journal the oldest segment is of: the checksum of its very first record. */
-static bool journal_identify(struct call *c, struct str dir, int64_t segment,
-			     int64_t *first)
+static bool journal_identify(struct call *c, struct str dir, int64_t segment, int64_t *first)
 {
 	struct str path = journal_path(c, dir, segment);
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
@@ -145,9 +137,8 @@ static bool journal_identify(struct call *c, struct str dir, int64_t segment,
 	if (segment == 1)
 		return true;
 	end = memchr(head, '\n', (size_t)got);
-	return end && journal_head_parse(
-			      (struct str){ head + HEAD, (size_t)(end - head) - HEAD },
-			      &after, first);
+	return end && journal_head_parse((struct str){ head + HEAD, (size_t)(end - head) - HEAD },
+					 &after, first);
 }
 
 /* Missing altogether, it is taken for the same: that is no reason to forget it. */
@@ -173,11 +164,10 @@ static enum err journal_lost(struct call *c, struct str path, int64_t offset)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
 		  "'" STR_FMT
-		  "' is missing, or has lost records that were there: it ended "
-		  "after byte %lld",
+		  "' is missing, or has lost records that were there: it ended after byte %lld",
 		  STR_ARG(path), (long long)offset);
-	return call_remedy(c, "Restore the file from a backup, or run 'bd repair "
-			      "--apply' to go on with what is published");
+	return call_remedy(c, "Restore the file from a backup, or run 'bd repair --apply' to go on "
+			      "with what is published");
 }
 
 /* Is there no record left in any file? */
@@ -227,8 +217,7 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 static enum err journal_damaged(struct call *c, struct str path, int64_t offset)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
-		  "'" STR_FMT
-		  "' is damaged: the record at byte %lld is not what was written",
+		  "'" STR_FMT "' is damaged: the record at byte %lld is not what was written",
 		  STR_ARG(path), (long long)offset);
 	return journal_restore(c);
 }
@@ -276,15 +265,15 @@ static enum err take_record(struct reader *r, struct str line)
 }
 
 /*
- * What a crash has left at the end of the file can be as large as the disk, and is
- * dropped: only what begins as a record does is held until its end is found.
+ * What a crash has left at the end of the file can be as large as the disk, and is dropped: only
+ * what begins as a record does is held until its end is found.
  */
 static void journal_hold(struct reader *r, struct str rest)
 {
 	uint32_t crc;
 
-	r->skipping = r->skipping ||
-		      (rest.n >= HEAD && (!journal_hex(rest, &crc) || rest.p[8] != ' '));
+	r->skipping =
+		r->skipping || (rest.n >= HEAD && (!journal_hex(rest, &crc) || rest.p[8] != ' '));
 	r->held.n = r->skipping ? 0 : rest.n;
 	memmove(r->held.p, rest.p, r->held.n);
 	r->searched = r->held.n;
@@ -312,8 +301,8 @@ static enum err take_records(struct reader *r)
 	return ERR_OK;
 }
 
-/* A whole record with another byte where its line should end: not an interrupted write,
- * which leaves only the beginning of a line. */
+/* A whole record with another byte where its line should end: not an interrupted write, which
+ * leaves only the beginning of a line. */
 static bool end_overwritten(const struct reader *r)
 {
 	struct str line = { r->held.p, r->held.n };
@@ -432,8 +421,7 @@ enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *f
 }
 
 /* The end of what counts is at `place`; what was left unfinished after it goes. */
-static enum err open_end(struct call *c, struct str path, struct journal_place place,
-			 int *fd)
+static enum err open_end(struct call *c, struct str path, struct journal_place place, int *fd)
 {
 	struct stat st;
 
@@ -475,12 +463,12 @@ static void put_line(struct buf *out, struct journal_place *at, struct str json)
 	buf_char(out, '\n');
 }
 
-/* The lines as one write, at `at`; where they begin a segment, its head is before them.
- * What is written in part has no end, and does not count, whether or not it can be cut
- * off now. A new segment's name is on the medium before anything in it. */
+/* The lines as one write, at `at`; where they begin a segment, its head is before them. What is
+ * written in part has no end, and does not count, whether or not it can be cut off now. A new
+ * segment's name is on the medium before anything in it. */
 static enum err journal_put_lines(struct call *c, struct str dir, struct journal_place at,
-				  const struct str *json, size_t count,
-				  struct journal_place *place, int *fd)
+				  const struct str *json, size_t count, struct journal_place *place,
+				  int *fd)
 {
 	struct buf lines = { .mem = &c->mem };
 	struct journal_place before = at;
@@ -492,8 +480,7 @@ static enum err journal_put_lines(struct call *c, struct str dir, struct journal
 		put_line(&lines, &at, journal_head_text(c, before));
 	for (size_t i = 0; i < count; i++)
 		put_line(&lines, &at, json[i]);
-	if ((e = open_end(c, path, before, fd)) ||
-	    (begins && (e = file_sync_dir(c, path)))) {
+	if ((e = open_end(c, path, before, fd)) || (begins && (e = file_sync_dir(c, path)))) {
 		file_close(fd);
 		return e;
 	}
@@ -526,8 +513,8 @@ enum err journal_restart(struct call *c, struct str dir, struct journal_place *p
 	enum err e = journal_finish(c, dir, *place);
 
 	return e ? e :
-		   journal_put_lines(c, dir, start_of(place->segment + 1, *place), json,
-				     count, place, fd);
+		   journal_put_lines(c, dir, start_of(place->segment + 1, *place), json, count,
+				     place, fd);
 }
 
 enum err journal_drop(struct call *c, struct str dir, int64_t segment)

@@ -18,8 +18,8 @@ enum err journal_segments(struct call *c, struct str dir, struct journal_segment
 /* The eight digits at the beginning of a text of at least that length. */
 bool journal_hex(struct str text, uint32_t *out);
 
-/* What a segment after the first begins with: the checksum of the last record before it,
- * and of the very first one. */
+/* What a segment after the first begins with: the checksum of the last record before it, and of
+ * the very first one. */
 bool journal_head_parse(struct str json, int64_t *after, int64_t *first);
 
 #endif

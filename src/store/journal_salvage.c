@@ -1,11 +1,11 @@
 /*
  * Reads a damaged journal as far as its checksums go.
  *
- * A record's checksum covers its text and the checksum of the record before it. So after
- * a damaged record, the next one may be checked against the checksum that is written
- * before the damaged text, or against the one that the text comes to: which of the two is
- * damaged is not known yet. If the second one is right, the damaged record's own text is
- * right too, and only its checksum is not.
+ * A record's checksum covers its text and the checksum of the record before it. So after a
+ * damaged record, the next one may be checked against the checksum that is written before the
+ * damaged text, or against the one that the text comes to: which of the two is damaged is not
+ * known yet. If the second one is right, the damaged record's own text is right too, and only its
+ * checksum is not.
  */
 #include <stdio.h>
 
@@ -96,8 +96,8 @@ static bool journal_salvage_holds(struct salvage *s, struct str text, struct str
 
 			if (before) {
 				before->verdict = JOURNAL_MENDED;
-				before->why = "its checksum is damaged; the record after "
-					      "it proves its text";
+				before->why = "its checksum is damaged; the record after it proves "
+					      "its text";
 			}
 			return true;
 		}
@@ -105,8 +105,8 @@ static bool journal_salvage_holds(struct salvage *s, struct str text, struct str
 }
 
 /*
- * The end of a record, if the end of its line was overwritten and another record, or
- * nothing, follows in the same line. 0: it is not so.
+ * The end of a record, if the end of its line was overwritten and another record, or nothing,
+ * follows in the same line. 0: it is not so.
  */
 static size_t glued_at(struct salvage *s, struct str text)
 {
@@ -137,8 +137,7 @@ static void journal_salvage_break_line(struct salvage *s, struct line *line)
 
 	memcpy(old, s->before, sizeof old);
 	line->verdict = JOURNAL_BROKEN;
-	line->why = has_head(line->text) ? "its checksum does not hold" :
-					   "it is not a record";
+	line->why = has_head(line->text) ? "its checksum does not hold" : "it is not a record";
 	s->candidates = 0;
 	s->chained = false;
 	if (has_head(line->text)) {
@@ -175,8 +174,7 @@ static void journal_salvage_verdict(struct salvage *s, struct line *line)
 	if (has_head(line->text) && !s->chained) {
 		journal_hex(line->text, &crc);
 		line->verdict = JOURNAL_UNVERIFIED;
-		line->why = "what was before it is damaged, so its checksum proves "
-			    "nothing";
+		line->why = "what was before it is damaged, so its checksum proves nothing";
 		go_on_from(s, crc, true);
 		return;
 	}
@@ -217,8 +215,8 @@ static struct line *journal_salvage_add_line(struct salvage *s, struct str text)
 	return line;
 }
 
-/* A line may hold several records. One without an end, at the very end, was never
- * finished: unless it is whole. */
+/* A line may hold several records. One without an end, at the very end, was never finished:
+ * unless it is whole. */
 static void journal_salvage_take_line(struct salvage *s, struct str text, bool ended)
 {
 	size_t at;
@@ -260,9 +258,8 @@ static void take_segment(struct salvage *s, int64_t segment, struct str text)
 	}
 }
 
-static enum err journal_salvage_visit_lines(struct salvage *s, int64_t segment,
-					    struct str text, journal_piece_visit *visit,
-					    void *arg)
+static enum err journal_salvage_visit_lines(struct salvage *s, int64_t segment, struct str text,
+					    journal_piece_visit *visit, void *arg)
 {
 	enum err e = ERR_OK;
 
@@ -271,8 +268,8 @@ static enum err journal_salvage_visit_lines(struct salvage *s, int64_t segment,
 			.verdict = l->verdict,
 			.text = l->text,
 			.why = l->why,
-			.record = { l->head ? (struct str){ 0 } : json_of(l->text),
-				    segment, l->text.p - text.p },
+			.record = { l->head ? (struct str){ 0 } : json_of(l->text), segment,
+				    l->text.p - text.p },
 		};
 
 		if (!l->head || l->verdict != JOURNAL_SOUND)
@@ -303,8 +300,7 @@ static enum err salvage_segment(struct salvage *s, struct str dir, int64_t segme
 	return journal_salvage_visit_lines(s, segment, text, visit, arg);
 }
 
-enum err journal_salvage(struct call *c, struct str dir, journal_piece_visit *visit,
-			 void *arg)
+enum err journal_salvage(struct call *c, struct str dir, journal_piece_visit *visit, void *arg)
 {
 	struct salvage s = { .c = c };
 	struct journal_segments found;
@@ -324,8 +320,8 @@ enum err journal_salvage(struct call *c, struct str dir, journal_piece_visit *vi
 /* --- putting the damaged files away --- */
 
 /* Which journal it is: as any of its files says. */
-static enum err find_first(struct call *c, struct str dir,
-			   const struct journal_segments *s, int64_t *first)
+static enum err find_first(struct call *c, struct str dir, const struct journal_segments *s,
+			   int64_t *first)
 {
 	enum { HEAD_MOST = 128 };
 	struct str text, line;
@@ -375,8 +371,7 @@ enum err journal_after_damage(struct call *c, struct str dir, struct journal_pla
 	return ERR_OK;
 }
 
-enum err journal_set_aside(struct call *c, struct str dir, int64_t segment,
-			   struct str suffix)
+enum err journal_set_aside(struct call *c, struct str dir, int64_t segment, struct str suffix)
 {
 	struct journal_segments s;
 	enum err e = journal_segments(c, dir, &s);

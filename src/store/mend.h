@@ -6,9 +6,9 @@
 struct json;
 
 /*
- * What a look at the stores finds, file by file, and what was done about it. A damaged
- * file is copied to NAME.damaged_<time>_<random> before it is repaired, and what could
- * not be saved is listed.
+ * What a look at the stores finds, file by file, and what was done about it. A damaged file is
+ * copied to NAME.damaged_<time>_<random> before it is repaired, and what could not be saved is
+ * listed.
  */
 struct mend {
 	struct json *checks; /* an open list */

@@ -79,8 +79,8 @@ bool owner_listed_safe(struct call *c, struct str dir)
 	return s.found;
 }
 
-/* A user's name; absent: unknown. Read by hand, because the C library would load others
- * for that, which a statically linked program should not do. */
+/* A user's name; absent: unknown. Read by hand, because the C library would load others for that,
+ * which a statically linked program should not do. */
 static struct str owner_name_of(struct call *c, uid_t uid)
 {
 	struct str text, line, name, secret, number;
@@ -100,10 +100,9 @@ enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir
 	struct str real = path_real(&c->mem, dir), name = owner_name_of(c, uid);
 
 	call_fail(c, ERR_DUBIOUS_OWNERSHIP,
-		  "'" STR_FMT "' belongs to another user%s" STR_FMT " (uid %lu)",
-		  STR_ARG(path), name.n ? ", " : "", STR_ARG(name), (unsigned long)uid);
-	return call_step(c,
-			 "If you trust that user, run: git config --global --add "
-			 "safe.directory " STR_FMT,
-			 STR_ARG(spawn_quoted(&c->mem, real.p ? real : dir)));
+		  "'" STR_FMT "' belongs to another user%s" STR_FMT " (uid %lu)", STR_ARG(path),
+		  name.n ? ", " : "", STR_ARG(name), (unsigned long)uid);
+	return call_step(
+		c, "If you trust that user, run: git config --global --add safe.directory " STR_FMT,
+		STR_ARG(spawn_quoted(&c->mem, real.p ? real : dir)));
 }

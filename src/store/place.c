@@ -26,8 +26,7 @@ struct found {
 	struct entry entry;
 };
 
-static enum err find_in(struct call *c, struct str dir, struct str name,
-			struct found *out)
+static enum err find_in(struct call *c, struct str dir, struct str name, struct found *out)
 {
 	enum err e = entry_look(c, dir, name, &out->entry);
 
@@ -36,8 +35,8 @@ static enum err find_in(struct call *c, struct str dir, struct str name,
 }
 
 /* In the first folder from `dir` upwards that has it, not above `top`. */
-static enum err place_search(struct call *c, struct str dir, struct str top,
-			     struct str name, struct found *out)
+static enum err place_search(struct call *c, struct str dir, struct str top, struct str name,
+			     struct found *out)
 {
 	enum err e;
 
@@ -57,8 +56,7 @@ static enum err search_around(struct call *c, struct str name, struct found *out
 	if (e)
 		return e;
 	if (around.repo.tree.p) {
-		if ((e = place_search(c, c->dir, around.repo.tree, name, out)) ||
-		    out->root.p)
+		if ((e = place_search(c, c->dir, around.repo.tree, name, out)) || out->root.p)
 			return e;
 		if (around.foreign.path.p)
 			return candidate_refuse(c, &around);
@@ -69,21 +67,18 @@ static enum err search_around(struct call *c, struct str name, struct found *out
 }
 
 /* The folder has to be the user's, and so has what it leads to where it is a link. */
-static enum err place_check_folder(struct call *c, struct str name,
-				   const struct found *found)
+static enum err place_check_folder(struct call *c, struct str name, const struct found *found)
 {
 	struct str path = path_join(&c->mem, found->root, name);
 	uid_t owner = found->entry.owner;
 	struct stat st;
 
-	if (owner_is_user(owner) && found->entry.link &&
-	    !stat(arena_cstr(&c->mem, path), &st))
+	if (owner_is_user(owner) && found->entry.link && !stat(arena_cstr(&c->mem, path), &st))
 		owner = st.st_uid;
 	if (owner_is_user(owner) || owner_listed_safe(c, found->root))
 		return ERR_OK;
 	owner_refuse(c, path, owner, found->root);
-	return call_step(c, "Use --dir to name another project. " STR_FMT,
-			 STR_ARG(c->step));
+	return call_step(c, "Use --dir to name another project. " STR_FMT, STR_ARG(c->step));
 }
 
 enum err place_find(struct call *c, struct str name, struct str *root)
@@ -116,8 +111,7 @@ enum err place_new(struct call *c, struct str name, struct str *root)
 	if ((e = candidate_find(c, &around)))
 		return e;
 	main = around.repo.main;
-	if (found.p &&
-	    (!main.p || path_within(around.repo.tree, found) || str_eq(found, main)))
+	if (found.p && (!main.p || path_within(around.repo.tree, found) || str_eq(found, main)))
 		*root = found;
 	else
 		*root = main.p ? main : c->dir;
@@ -130,8 +124,7 @@ enum err place_tree(struct call *c, struct str root, struct str *tree)
 	enum err e = candidate_find(c, &around);
 
 	*tree = root;
-	if (!e && around.repo.tree.p && !around.foreign.path.p &&
-	    str_eq(around.repo.main, root))
+	if (!e && around.repo.tree.p && !around.foreign.path.p && str_eq(around.repo.main, root))
 		*tree = around.repo.tree;
 	return e;
 }

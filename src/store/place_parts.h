@@ -30,14 +30,14 @@ struct candidate {
 	struct foreign foreign;
 	bool usable; /* Git takes it for a repository */
 	bool plain;  /* no link leads to its Git directory */
-	/* a folder on the way to it whose ".git" is the user's and a link that leads to
-	 * nothing, which Git passes over; or absent */
+	/* a folder on the way to it whose ".git" is the user's and a link that leads to nothing,
+	 * which Git passes over; or absent */
 	struct str dangling;
 };
 
 /*
- * The nearest worktree around a folder, whether or not Git could use it. Another user's
- * ".git" that Git could not use is passed over: it must not choose the project's root.
+ * The nearest worktree around a folder, whether or not Git could use it. Another user's ".git"
+ * that Git could not use is passed over: it must not choose the project's root.
  */
 enum err candidate_around(struct call *c, struct str dir, struct candidate *out);
 enum err candidate_find(struct call *c, struct candidate *out); /* around the user */

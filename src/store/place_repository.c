@@ -13,8 +13,7 @@
 
 static enum err look_failed(struct call *c, struct str path)
 {
-	return errno == ENOENT || errno == ENOTDIR ? ERR_OK :
-						     file_fail(c, "look at", path);
+	return errno == ENOENT || errno == ENOTDIR ? ERR_OK : file_fail(c, "look at", path);
 }
 
 enum err entry_look(struct call *c, struct str dir, struct str name, struct entry *out)
@@ -62,8 +61,8 @@ static struct str tree_of_gitdir(struct str gitdir)
 	return str_is(path_name(gitdir), ".git") ? path_parent(gitdir) : gitdir;
 }
 
-/* Without what ends its line. All else is part of the path, as it is to Git: a folder's
- * name may end in a blank. */
+/* Without what ends its line. All else is part of the path, as it is to Git: a folder's name may
+ * end in a blank. */
 static struct str path_line(struct str text)
 {
 	while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
@@ -75,8 +74,7 @@ static struct str path_line(struct str text)
 static enum err find_shared(struct call *c, struct repository *repo)
 {
 	struct str text;
-	enum err e =
-		file_read(c, path_join(&c->mem, repo->gitdir, STR("commondir")), &text);
+	enum err e = file_read(c, path_join(&c->mem, repo->gitdir, STR("commondir")), &text);
 
 	repo->common = repo->gitdir;
 	if (e || !text.p)
@@ -106,8 +104,7 @@ static enum err find_main(struct call *c, struct repository *repo, struct entry 
 	return dot_git.folder ? ERR_OK : read_link(c, repo->gitdir, repo);
 }
 
-static bool place_repository_is_foreign(struct call *c, struct str path,
-					struct foreign *out)
+static bool place_repository_is_foreign(struct call *c, struct str path, struct foreign *out)
 {
 	struct stat st;
 
@@ -117,8 +114,8 @@ static bool place_repository_is_foreign(struct call *c, struct str path,
 	return true;
 }
 
-/* As Git checks it: ".git", the folder it is in, and what it leads to if it is a file.
- * What safe.directory lists is as good as the user's. */
+/* As Git checks it: ".git", the folder it is in, and what it leads to if it is a file. What
+ * safe.directory lists is as good as the user's. */
 static struct foreign find_foreign(struct call *c, const struct repository *repo,
 				   struct entry dot_git)
 {
@@ -135,8 +132,7 @@ static struct foreign find_foreign(struct call *c, const struct repository *repo
 }
 
 /* What another user does not let us look at may well be a repository. */
-static enum err place_repository_inspect(struct call *c, struct str dir,
-					 struct candidate *out)
+static enum err place_repository_inspect(struct call *c, struct str dir, struct candidate *out)
 {
 	struct entry dot_git;
 	enum err e = entry_look(c, dir, STR(".git"), &dot_git);
@@ -182,8 +178,7 @@ enum err candidate_find(struct call *c, struct candidate *out)
 
 enum err candidate_refuse(struct call *c, const struct candidate *found)
 {
-	return owner_refuse(c, found->foreign.path, found->foreign.owner,
-			    found->repo.tree);
+	return owner_refuse(c, found->foreign.path, found->foreign.owner, found->repo.tree);
 }
 
 /* In a ".git": Git never checks out a file with that name, so no commit made it. */
@@ -219,8 +214,8 @@ static enum err use_bare(struct call *c, struct str dir, struct repository *out)
 			 STR_ARG(spawn_quoted(&c->mem, dir)));
 }
 
-/* A bare repository below a ".git" that Git cannot use: nobody can tell whether it was
- * checked out. */
+/* A bare repository below a ".git" that Git cannot use: nobody can tell whether it was checked
+ * out. */
 static enum err doubt_bare(struct call *c, struct str bare, struct str tree)
 {
 	call_fail(c, ERR_NOT_A_REPOSITORY,
@@ -232,9 +227,9 @@ static enum err doubt_bare(struct call *c, struct str bare, struct str tree)
 }
 
 /*
- * The nearest worktree, else the nearest bare repository. A folder of a worktree that
- * looks like a bare repository may come from a commit, with settings that run programs,
- * so the repository around it counts.
+ * The nearest worktree, else the nearest bare repository. A folder of a worktree that looks like
+ * a bare repository may come from a commit, with settings that run programs, so the repository
+ * around it counts.
  */
 static enum err search_repository(struct call *c, struct str dir, struct repository *out,
 				  bool *plain)
@@ -250,8 +245,7 @@ static enum err search_repository(struct call *c, struct str dir, struct reposit
 		*out = found.repo;
 		*plain = found.plain;
 		if (found.usable)
-			return found.foreign.path.p ? candidate_refuse(c, &found) :
-						      ERR_OK;
+			return found.foreign.path.p ? candidate_refuse(c, &found) : ERR_OK;
 		if (!bare.p && (e = place_repository_is_bare(c, dir, &here)))
 			return e;
 		if (!bare.p && here)
@@ -357,8 +351,8 @@ static enum err use_variable(struct call *c, const char *gitdir, struct reposito
 
 /* --- the repository --- */
 
-static enum err place_repository_find(struct call *c, struct str dir,
-				      struct repository *out, bool *plain)
+static enum err place_repository_find(struct call *c, struct str dir, struct repository *out,
+				      bool *plain)
 {
 	const char *variable = c->gitdir.p ? NULL : git_dir_variable(c);
 
@@ -441,8 +435,7 @@ bool place_has_ref(struct call *c, const struct repository *repo, struct str nam
 	enum err e = file_look(c, path_join(&c->mem, repo->common, name), &loose);
 
 	if (!e && loose.kind != FILE_OTHER)
-		e = file_read(c, path_join(&c->mem, repo->common, STR("packed-refs")),
-			      &text);
+		e = file_read(c, path_join(&c->mem, repo->common, STR("packed-refs")), &text);
 	c->code = ERR_OK;
 	return e || loose.kind == FILE_OTHER || packed_ref(text, name).p;
 }

@@ -24,16 +24,15 @@ enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
 	return ERR_OK;
 }
 
-enum err commit_read_raw(struct call *c, struct repo *r, struct str commit,
-			 struct snapshot *out)
+enum err commit_read_raw(struct call *c, struct repo *r, struct str commit, struct snapshot *out)
 {
 	struct commit about;
 	enum err e = repo_commit(c, r, commit, &about);
 
 	*out = (struct snapshot){ .commit = commit, .time_ms = about.time_ms };
 	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
-		e = repo_file(c, r, commit, snapshot_name((enum snapshot_file)i),
-			      &out->file[i], &out->blob[i]);
+		e = repo_file(c, r, commit, snapshot_name((enum snapshot_file)i), &out->file[i],
+			      &out->blob[i]);
 	return e;
 }
 
@@ -54,8 +53,7 @@ static enum err commits_render(struct call *c, struct repo *r, struct snapshot *
 	return ERR_OK;
 }
 
-enum err commit_read(struct call *c, struct repo *r, struct str commit,
-		     struct snapshot *out)
+enum err commit_read(struct call *c, struct repo *r, struct str commit, struct snapshot *out)
 {
 	enum err e = commit_read_raw(c, r, commit, out);
 

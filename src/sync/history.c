@@ -18,21 +18,19 @@ struct commits {
 	size_t count;
 };
 
-static enum err history_tip(struct call *c, struct repo *r, struct str ref,
-			    struct str *out)
+static enum err history_tip(struct call *c, struct repo *r, struct str ref, struct str *out)
 {
 	enum err e = repo_ref(c, r, ref, out);
 
 	if (e || out->p)
 		return e;
-	call_fail(c, ERR_NOT_FOUND, "nothing was published to '" STR_FMT "' yet",
-		  STR_ARG(ref));
+	call_fail(c, ERR_NOT_FOUND, "nothing was published to '" STR_FMT "' yet", STR_ARG(ref));
 	return call_step(c, "'bd sync' makes a first commit.");
 }
 
 /*
- * A commit of others may be in our history that cannot be read. What came after it is
- * told all the same.
+ * A commit of others may be in our history that cannot be read. What came after it is told all
+ * the same.
  */
 static enum err stop_at(struct call *c, enum err e, struct str commit)
 {
@@ -46,8 +44,7 @@ static enum err stop_at(struct call *c, enum err e, struct str commit)
 }
 
 /* Reads a commit, and goes on to the one before it; absent: there is none. */
-static enum err step_back(struct call *c, struct repo *r, struct str *at,
-			  struct commit *one)
+static enum err step_back(struct call *c, struct repo *r, struct str *at, struct commit *one)
 {
 	struct str name = *at;
 	enum err e = repo_commit(c, r, name, one);
@@ -56,8 +53,7 @@ static enum err step_back(struct call *c, struct repo *r, struct str *at,
 	return e;
 }
 
-static enum err list_commits(struct call *c, struct repo *r, struct str ref,
-			     struct commits *out)
+static enum err list_commits(struct call *c, struct repo *r, struct str ref, struct commits *out)
 {
 	struct str at;
 	enum err e = history_tip(c, r, ref, &at);
@@ -115,8 +111,7 @@ static enum err find_at(struct call *c, struct repo *r, struct str ref, int64_t 
 	}
 	call_fail(c, ERR_NOT_FOUND, "nothing was published before %s",
 		  moment_format(&c->mem, ms).p);
-	return call_step(c, "The first commit is of %s.",
-			 moment_format(&c->mem, first_ms).p);
+	return call_step(c, "The first commit is of %s.", moment_format(&c->mem, first_ms).p);
 }
 
 enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at_ms,
@@ -130,27 +125,24 @@ enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at
 	if (!spec.n || str_is(spec, "@"))
 		return history_tip(c, r, ref, commit);
 	e = repo_find(c, r,
-		      relative ? arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(ref),
-					   STR_ARG(spec)) :
+		      relative ? arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(ref), STR_ARG(spec)) :
 				 spec,
 		      commit);
 	if (e != ERR_NOT_FOUND)
 		return e;
-	return call_step(c, "A commit is a hash, or '~1' for the one before the last; a "
-			    "time is 2026-01-31, 2026-01-31T12:00:00Z, or 2h for two "
-			    "hours ago.");
+	return call_step(c, "A commit is a hash, or '~1' for the one before the last; a time is "
+			    "2026-01-31, 2026-01-31T12:00:00Z, or 2h for two hours ago.");
 }
 
-enum err history_read(struct call *c, struct repo *r, struct str commit,
-		      struct snapshot *out)
+enum err history_read(struct call *c, struct repo *r, struct str commit, struct snapshot *out)
 {
 	enum err e = commit_read(c, r, commit, out);
 
 	if (e || out->file[FILE_META].p || out->file[FILE_STATE].p)
 		return e;
 	call_fail(c, ERR_NOT_FOUND, "there are no beads in commit '%.10s'", commit.p);
-	return call_step(c, "It is one of another ref; 'bd history ID' lists those that "
-			    "have beads.");
+	return call_step(c,
+			 "It is one of another ref; 'bd history ID' lists those that have beads.");
 }
 
 /* --- one bead --- */
@@ -172,8 +164,8 @@ struct past {
 	size_t broken; /* the one whose files cannot be read, plus one; or 0 */
 };
 
-static enum err history_line_of(struct past *p, struct str commit,
-				enum snapshot_file file, struct str *out)
+static enum err history_line_of(struct past *p, struct str commit, enum snapshot_file file,
+				struct str *out)
 {
 	struct str text, blob, line;
 	enum err e = repo_file(p->c, p->repo, commit, snapshot_name(file), &text, &blob);
@@ -196,10 +188,8 @@ static enum err history_look(struct past *p, size_t i)
 	if (v->known)
 		return ERR_OK;
 	v->known = true;
-	if (!(e = history_line_of(p, p->commits.name[i], FILE_STATE, &v->line)) &&
-	    !v->line.p)
-		e = history_line_of(p, p->commits.name[i], FILE_TOMBSTONES,
-				    &v->tombstone);
+	if (!(e = history_line_of(p, p->commits.name[i], FILE_STATE, &v->line)) && !v->line.p)
+		e = history_line_of(p, p->commits.name[i], FILE_TOMBSTONES, &v->tombstone);
 	if (e)
 		p->broken = i + 1;
 	return e;
@@ -211,8 +201,8 @@ static bool history_same(const struct version *a, const struct version *b)
 }
 
 /*
- * A bead only ever moves on: what is the same in two commits was the same in all
- * between them. So few of them have to be read; the newest changes are found first.
+ * A bead only ever moves on: what is the same in two commits was the same in all between them. So
+ * few of them have to be read; the newest changes are found first.
  */
 static enum err history_search(struct past *p, size_t low, size_t high)
 {
@@ -253,8 +243,8 @@ static void forget_before(struct past *p)
 	p->at += p->broken;
 }
 
-static enum err history_look_back(struct call *c, struct repo *r, struct str ref,
-				  struct str id, int64_t limit, struct past *p)
+static enum err history_look_back(struct call *c, struct repo *r, struct str ref, struct str id,
+				  int64_t limit, struct past *p)
 {
 	enum err e;
 
@@ -264,8 +254,7 @@ static enum err history_look_back(struct call *c, struct repo *r, struct str ref
 	p->limit = limit > 0 ? (size_t)limit : SIZE_MAX;
 	p->at = arena_array(&c->mem, p->commits.count, sizeof *p->at);
 	p->changed = arena_array(&c->mem, p->commits.count + 1, sizeof *p->changed);
-	while ((e = search_all(p)) == ERR_DAMAGED && p->broken &&
-	       p->broken < p->commits.count)
+	while ((e = search_all(p)) == ERR_DAMAGED && p->broken && p->broken < p->commits.count)
 		forget_before(p);
 	if (e)
 		return e;
@@ -273,8 +262,8 @@ static enum err history_look_back(struct call *c, struct repo *r, struct str ref
 		p->changed[p->changes++] = 0;
 	if (p->changes)
 		return ERR_OK;
-	call_fail(c, ERR_NOT_FOUND, "no commit of '" STR_FMT "' knows '" STR_FMT "'",
-		  STR_ARG(ref), STR_ARG(id));
+	call_fail(c, ERR_NOT_FOUND, "no commit of '" STR_FMT "' knows '" STR_FMT "'", STR_ARG(ref),
+		  STR_ARG(id));
 	return call_step(c, "If it is new, 'bd sync' puts it into a commit.");
 }
 
@@ -289,8 +278,7 @@ static const struct value *history_parse(struct call *c, struct str line)
 
 static bool is_inner(struct str key)
 {
-	return str_is(key, "_at") || str_is(key, "_by") || str_is(key, "_v") ||
-	       str_is(key, "id");
+	return str_is(key, "_at") || str_is(key, "_by") || str_is(key, "_v") || str_is(key, "id");
 }
 
 static struct str history_text_of(struct call *c, const struct value *v)
@@ -298,8 +286,8 @@ static struct str history_text_of(struct call *c, const struct value *v)
 	return v ? canonical(&c->mem, v) : STR("null");
 }
 
-static void put_field(struct call *c, struct json *j, struct str key,
-		      const struct value *old, const struct value *new)
+static void put_field(struct call *c, struct json *j, struct str key, const struct value *old,
+		      const struct value *new)
 {
 	const char *name = arena_cstr(&c->mem, key);
 	struct str before = history_text_of(c, value_find(old, name)),
@@ -327,8 +315,7 @@ static void put_fields(struct call *c, struct json *j, const struct value *old,
 	json_end(j);
 }
 
-static const char *history_act_of(const struct value *old, const struct value *new,
-				  bool was_buried)
+static const char *history_act_of(const struct value *old, const struct value *new, bool was_buried)
 {
 	bool closed = str_is(value_str(new, "status"), "closed"),
 	     was = str_is(value_str(old, "status"), "closed");
@@ -341,16 +328,13 @@ static const char *history_act_of(const struct value *old, const struct value *n
 }
 
 /* Who wrote last, and when: to the line, or to the tombstone. */
-static void put_writer(struct json *j, const struct value *line,
-		       const struct value *tombstone)
+static void put_writer(struct json *j, const struct value *line, const struct value *tombstone)
 {
 	struct stamp at;
 
-	if (stamp_decode(value_find(line ? line : tombstone, line ? "_at" : "deleted_at"),
-			 &at))
+	if (stamp_decode(value_find(line ? line : tombstone, line ? "_at" : "deleted_at"), &at))
 		json_put_moment(j, "at", at.ms);
-	json_put_str(j, "by",
-		     value_str(line ? line : tombstone, line ? "_by" : "deleted_by"));
+	json_put_str(j, "by", value_str(line ? line : tombstone, line ? "_by" : "deleted_by"));
 }
 
 static enum err put_version(struct past *p, size_t i, struct json *reply)
@@ -368,16 +352,15 @@ static enum err put_version(struct past *p, size_t i, struct json *reply)
 	json_object(reply);
 	json_put_str(reply, "commit", commit.name);
 	json_put_moment(reply, "committed_at", commit.time_ms);
-	json_put_str(reply, "change",
-		     str_of(history_act_of(old, new, before->tombstone.p)));
+	json_put_str(reply, "change", str_of(history_act_of(old, new, before->tombstone.p)));
 	put_writer(reply, new, history_parse(c, now->tombstone));
 	put_fields(c, reply, old, new);
 	json_end(reply);
 	return ERR_OK;
 }
 
-enum err history_of(struct call *c, struct repo *r, struct str ref, struct str id,
-		    int64_t limit, struct json *reply)
+enum err history_of(struct call *c, struct repo *r, struct str ref, struct str id, int64_t limit,
+		    struct json *reply)
 {
 	struct past p;
 	enum err e = history_look_back(c, r, ref, id, limit, &p);
@@ -400,11 +383,9 @@ static struct str came_in(struct past *p, struct str key, struct str value)
 
 	for (size_t i = 0; i < p->changes; i++) {
 		size_t at = p->changed[i];
-		const struct value *before =
-			at ? history_parse(p->c, p->at[at - 1].line) : NULL;
+		const struct value *before = at ? history_parse(p->c, p->at[at - 1].line) : NULL;
 
-		if (!before ||
-		    !str_eq(history_text_of(p->c, value_find(before, name)), value))
+		if (!before || !str_eq(history_text_of(p->c, value_find(before, name)), value))
 			return p->commits.name[at];
 	}
 	return (struct str){ 0 };
@@ -448,8 +429,7 @@ static void put_blame(struct past *p, struct json *reply, const struct value *li
 	json_put_raw(reply, "value", history_text_of(p->c, member));
 	json_put_moment(reply, "at", mark.at.ms);
 	json_put_str(reply, "by", mark.by);
-	json_put_str(reply, "commit",
-		     came_in(p, member->key, history_text_of(p->c, member)));
+	json_put_str(reply, "commit", came_in(p, member->key, history_text_of(p->c, member)));
 	json_end(reply);
 }
 
@@ -496,8 +476,7 @@ static enum err note_buried(void *arg, const struct line_pair *pair)
 static enum err history_put_bead(void *arg, const struct line_pair *pair)
 {
 	struct comparing *k = arg;
-	const struct value *old = history_parse(k->c, pair->a),
-			   *new = history_parse(k->c, pair->b);
+	const struct value *old = history_parse(k->c, pair->a), *new = history_parse(k->c, pair->b);
 
 	json_object(k->j);
 	json_put_str(k->j, "id", pair->key);
@@ -512,8 +491,8 @@ static enum err history_put_bead(void *arg, const struct line_pair *pair)
 static enum err history_put_edge(void *arg, const struct line_pair *pair)
 {
 	struct comparing *k = arg;
-	const struct value *old = history_parse(k->c, pair->a),
-			   *new = history_parse(k->c, pair->b), *any = new ? new : old;
+	const struct value *old = history_parse(k->c, pair->a), *new = history_parse(k->c, pair->b),
+			   *any = new ? new : old;
 	bool was = old && !value_find(old, "deleted_at"),
 	     is = new && !value_find(new, "deleted_at");
 
@@ -534,8 +513,8 @@ static enum err history_compare(struct comparing *k, enum snapshot_file file,
 {
 	size_t number;
 	struct str why;
-	enum err e = lines_diff(&k->c->mem, file, a->file[file], b->file[file], visit, k,
-				&number, &why);
+	enum err e =
+		lines_diff(&k->c->mem, file, a->file[file], b->file[file], visit, k, &number, &why);
 
 	return e && why.p ? snapshot_fail(k->c, b, file, number, why) : e;
 }

@@ -79,11 +79,10 @@ static enum err open_repo(struct request *r)
 }
 
 /* The commit that the words after these two options name. */
-static enum err find_commit(struct request *r, const char *at, const char *spec,
-			    struct str *commit)
+static enum err find_commit(struct request *r, const char *at, const char *spec, struct str *commit)
 {
-	return history_find(r->c, r->repo, sync_main_after(r, "--ref"),
-			    number_after(r, at, 0), sync_main_after(r, spec), commit);
+	return history_find(r->c, r->repo, sync_main_after(r, "--ref"), number_after(r, at, 0),
+			    sync_main_after(r, spec), commit);
 }
 
 /* The commit of a ref, if it goes on from the one that is known, or none is. */
@@ -110,10 +109,9 @@ static enum err sync_main_read_commit(struct request *r)
 		e = find_latest(r, &commit);
 	if (e || (!commit.p && (e = find_commit(r, "--at-ms", "--spec", &commit))))
 		return e;
-	if ((e = sync_main_has(r, "--raw") ? commit_read_raw(c, r->repo, commit, &files) :
-		 sync_main_after(r, "--commit").p ?
-					     commit_read(c, r->repo, commit, &files) :
-					     history_read(c, r->repo, commit, &files)))
+	if ((e = sync_main_has(r, "--raw")        ? commit_read_raw(c, r->repo, commit, &files) :
+		 sync_main_after(r, "--commit").p ? commit_read(c, r->repo, commit, &files) :
+						    history_read(c, r->repo, commit, &files)))
 		return e;
 	json_object(&r->reply);
 	json_put_str(&r->reply, "commit", files.commit);
@@ -135,8 +133,7 @@ static enum err tell_history(struct request *r)
 
 	return e ? e :
 		   history_of(r->c, r->repo, sync_main_after(r, "--ref"),
-			      sync_main_after(r, "--id"), number_after(r, "--limit", 0),
-			      &r->reply);
+			      sync_main_after(r, "--id"), number_after(r, "--limit", 0), &r->reply);
 }
 
 static enum err tell_commits(struct request *r)
@@ -177,8 +174,8 @@ static void sync_main_say(const char *what, struct str with)
 }
 
 /*
- * A message to whoever has lost a claim, if it is an agent that is registered here. The
- * request id makes it one message however often it is told.
+ * A message to whoever has lost a claim, if it is an agent that is registered here. The request
+ * id makes it one message however often it is told.
  */
 static void tell_loser(struct call *c, const struct lost_claim *lost)
 {
@@ -188,25 +185,21 @@ static void tell_loser(struct call *c, const struct lost_claim *lost)
 		.to = lost->holder,
 		.bead = lost->id,
 		.category = STR("INFO"),
-		.subject =
-			arena_fmt(&aside.mem, "Claim lost: " STR_FMT, STR_ARG(lost->id)),
+		.subject = arena_fmt(&aside.mem, "Claim lost: " STR_FMT, STR_ARG(lost->id)),
 		.system = true,
 	};
 	struct agent_files files;
 	struct mail *sent;
 
-	letter.body = arena_fmt(
-		&aside.mem,
-		STR_FMT ". Stop working on it, or agree with " STR_FMT
-			" who goes on. 'bd show " STR_FMT
-			"' shows the bead, 'bd ready --claim' takes another one.",
-		STR_ARG(lost_text(&aside.mem, lost)),
-		STR_ARG(lost->to.p ? lost->to : lost->by), STR_ARG(lost->id));
-	aside.request_id =
-		arena_fmt(&aside.mem, "lost:" STR_FMT ":%lld.%lld", STR_ARG(lost->id),
-			  (long long)lost->epoch.ms, (long long)lost->epoch.n);
-	if (registry_id_valid(lost->holder) &&
-	    !agent_files_open(&aside, AGENTS_WRITE, &files)) {
+	letter.body = arena_fmt(&aside.mem,
+				STR_FMT ". Stop working on it, or agree with " STR_FMT
+					" who goes on. 'bd show " STR_FMT
+					"' shows the bead, 'bd ready --claim' takes another one.",
+				STR_ARG(lost_text(&aside.mem, lost)),
+				STR_ARG(lost->to.p ? lost->to : lost->by), STR_ARG(lost->id));
+	aside.request_id = arena_fmt(&aside.mem, "lost:" STR_FMT ":%lld.%lld", STR_ARG(lost->id),
+				     (long long)lost->epoch.ms, (long long)lost->epoch.n);
+	if (registry_id_valid(lost->holder) && !agent_files_open(&aside, AGENTS_WRITE, &files)) {
 		if (files.home.p)
 			mail_send(&aside, &files, &letter, &sent);
 		agent_files_close(&files);
@@ -221,8 +214,7 @@ static enum err sync_once(struct request *r)
 				    .begin = sync_main_has(r, "--begin"),
 				    .dry = sync_main_has(r, "--dry-run"),
 				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
-				    .collect_before_ms =
-					    number_after(r, "--collect-before-ms", 0),
+				    .collect_before_ms = number_after(r, "--collect-before-ms", 0),
 				    .doing = sync_main_say,
 				    .lost = tell_loser };
 
@@ -305,8 +297,8 @@ static bool sync_main_answer(struct request *r, enum err e)
 	text = json_text(&j);
 	written = fwrite(text.p, 1, text.n, stdout) == text.n && putchar('\n') == '\n';
 	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
-		written = written && fwrite(r->rest[i].p ? r->rest[i].p : "", 1,
-					    r->rest[i].n, stdout) == r->rest[i].n;
+		written = written && fwrite(r->rest[i].p ? r->rest[i].p : "", 1, r->rest[i].n,
+					    stdout) == r->rest[i].n;
 	return !fflush(stdout) && written;
 }
 
@@ -316,8 +308,7 @@ static enum err sync_main_run(struct request *r, const char *act)
 		if (!strcmp(act, acts[i].name)) {
 			for (int k = 0; k < acts[i].words; k++)
 				if (!r->words[k])
-					return call_fail(r->c, ERR_USAGE,
-							 "'%s' wants more", act);
+					return call_fail(r->c, ERR_USAGE, "'%s' wants more", act);
 			r->c->dir = r->c->gitdir = str_of(r->words[0]);
 			return acts[i].run(r);
 		}

@@ -28,8 +28,8 @@ void sync_warn(struct sync *s, struct str text)
 {
 	if (s->warning.p && str_has(s->warning, text))
 		return;
-	s->warning = s->warning.p ? arena_fmt(&s->c->mem, STR_FMT "; " STR_FMT,
-					      STR_ARG(s->warning), STR_ARG(text)) :
+	s->warning = s->warning.p ? arena_fmt(&s->c->mem, STR_FMT "; " STR_FMT, STR_ARG(s->warning),
+					      STR_ARG(text)) :
 				    text;
 }
 
@@ -48,8 +48,7 @@ static void report_remap(struct sync *s, struct str id, const struct remap *r)
 	json_end(&s->remapped);
 }
 
-void sync_report_remaps(struct sync *s, const struct state *now,
-			const struct state *known)
+void sync_report_remaps(struct sync *s, const struct state *now, const struct state *known)
 {
 	for (size_t i = 0; i < now->slots.count; i++) {
 		const struct slot *slot = now->slots.entry[i].value,
@@ -101,8 +100,7 @@ static enum err sync_look_back(struct sync *s, struct str commit)
 	sync_doing(s, "reading back from");
 	if ((e = remote_look(c, &s->remote, s->ref, &there)))
 		return e;
-	if (!str_eq(there, commit) &&
-	    (e = remote_fetch(c, &s->remote, s->ref, commit, &there)))
+	if (!str_eq(there, commit) && (e = remote_fetch(c, &s->remote, s->ref, commit, &there)))
 		return e;
 	if (there.p && repo_reaches(s->repo, there, commit))
 		return ERR_OK;
@@ -126,22 +124,20 @@ static enum err sync_publish(struct sync *s, struct str commit, bool *lost)
 		return ERR_OK;
 	s->published = str_eq(s->there, commit);
 	if (s->published)
-		return str_eq(s->seen, commit) ?
-			       ERR_OK :
-			       repo_ref_put(c, s->repo, s->tracking, commit);
+		return str_eq(s->seen, commit) ? ERR_OK :
+						 repo_ref_put(c, s->repo, s->tracking, commit);
 	sync_doing(s, "pushing to");
 	if ((e = remote_push(c, &s->remote, s->ref, commit, s->there, &moved)))
 		return e;
 	if (!moved && !s->wants->pull)
 		return call_fail(c, ERR_SYNC_FAILED,
-				 "'" STR_FMT "' has what is not here, and --no-pull "
-				 "keeps from taking it in",
+				 "'" STR_FMT
+				 "' has what is not here, and --no-pull keeps from taking it in",
 				 STR_ARG(s->remote.name));
 	*lost = !moved;
 	if (*lost)
 		return ERR_OK;
-	if ((e = repo_ref_put(c, s->repo, s->tracking, commit)) ||
-	    (e = sync_look_back(s, commit)))
+	if ((e = repo_ref_put(c, s->repo, s->tracking, commit)) || (e = sync_look_back(s, commit)))
 		return e;
 	s->published = true;
 	return ERR_OK;
@@ -158,8 +154,8 @@ static enum err sync_settle(struct sync *s, struct str commit)
 /* --- the whole of it --- */
 
 /*
- * A remote that speaks of a race while nobody moves its ref has another reason: the ref
- * is broken, or a lock was left there.
+ * A remote that speaks of a race while nobody moves its ref has another reason: the ref is
+ * broken, or a lock was left there.
  */
 static enum err check_stuck(struct sync *s)
 {
@@ -173,11 +169,9 @@ static enum err check_stuck(struct sync *s)
 	call_fail(s->c, ERR_REMOTE_REJECTED,
 		  "'" STR_FMT "' (" STR_FMT ") does not move the ref '" STR_FMT
 		  "', and nobody else does: " STR_FMT,
-		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(s->ref),
-		  STR_ARG(m->refused));
-	return call_step(s->c,
-			 "Nothing was lost. Ask whoever runs the remote to look at that "
-			 "ref and at a lock file beside it, then run 'bd sync' again.");
+		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(s->ref), STR_ARG(m->refused));
+	return call_step(s->c, "Nothing was lost. Ask whoever runs the remote to look at that ref "
+			       "and at a lock file beside it, then run 'bd sync' again.");
 }
 
 static enum err lost_again(struct sync *s)
@@ -190,8 +184,7 @@ static enum err lost_again(struct sync *s)
 		return e;
 	if (moment_ticks() - s->started_ms > s->wants->timeout_ms)
 		return call_fail(s->c, ERR_SYNC_TIMEOUT,
-				 "others were faster, %lld times; '" STR_FMT
-				 "' is very busy",
+				 "others were faster, %lld times; '" STR_FMT "' is very busy",
 				 (long long)s->attempts, STR_ARG(s->remote.name));
 	platform_random(&some, sizeof some);
 	moment_sleep(some % (most < JITTER_MOST ? most : JITTER_MOST));
@@ -216,21 +209,19 @@ static enum err sync_replaced(struct sync *s)
 	enum err e = sync_keep(s, s->seen, &kept);
 
 	sync_warn(s,
-		  arena_fmt(&s->c->mem,
-			    "the history at '" STR_FMT "' was %s; all of it is kept%s",
+		  arena_fmt(&s->c->mem, "the history at '" STR_FMT "' was %s; all of it is kept%s",
 			    STR_ARG(s->remote.name), s->there.p ? "replaced" : "deleted",
 			    !kept ? "" :
 				    arena_fmt(&s->c->mem,
-					      ", the commit it was at as "
-					      "refs/beads/backup/%.10s…",
+					      ", the commit it was at as refs/beads/backup/%.10s…",
 					      s->seen.p)
 					    .p));
 	return e;
 }
 
 /*
- * Nothing of a history that cannot be read is taken in, and no ref of ours is set to it:
- * neither this program nor the user's own Git could go on with it.
+ * Nothing of a history that cannot be read is taken in, and no ref of ours is set to it: neither
+ * this program nor the user's own Git could go on with it.
  */
 static enum err check_there(struct sync *s)
 {
@@ -240,9 +231,7 @@ static enum err check_there(struct sync *s)
 	if (!s->there.p || str_eq(s->there, s->seen))
 		return ERR_OK;
 	e = repo_check(s->c, s->repo, s->there, s->seen, &fault);
-	return !e && fault.why.p ?
-		       remote_refuse(s->c, &s->remote, s->ref, s->there, &fault) :
-		       e;
+	return !e && fault.why.p ? remote_refuse(s->c, &s->remote, s->ref, s->there, &fault) : e;
 }
 
 /* Our own ref can be moved by others too: 'git fetch' does, if it is told to. */
@@ -261,8 +250,8 @@ static enum err check_here(struct sync *s)
 		  "the ref '" STR_FMT "' of this clone is at " STR_FMT
 		  ", whose history cannot be used: " STR_FMT,
 		  STR_ARG(s->ref), STR_ARG(s->here), STR_ARG(fault.why));
-	return call_step(s->c, "Nothing was changed. 'bd repair --apply' sets the ref to "
-			       "a commit whose history can be used.");
+	return call_step(s->c, "Nothing was changed. 'bd repair --apply' sets the ref to a commit "
+			       "whose history can be used.");
 }
 
 enum err sync_fetch(struct sync *s)
@@ -287,8 +276,8 @@ enum err sync_fetch(struct sync *s)
 }
 
 /*
- * What could be read, and goes on from what was seen, is what was seen last. Others are
- * so only once ours is published on top of them: until then we know what is missing.
+ * What could be read, and goes on from what was seen, is what was seen last. Others are so only
+ * once ours is published on top of them: until then we know what is missing.
  */
 static enum err note_seen(struct sync *s)
 {
@@ -303,8 +292,8 @@ static enum err note_seen(struct sync *s)
 }
 
 /*
- * Is our ref at a commit that was made from the journal as it is? Such a commit tells
- * nothing new. A journal that was cut short since does not have all that the commit has.
+ * Is our ref at a commit that was made from the journal as it is? Such a commit tells nothing
+ * new. A journal that was cut short since does not have all that the commit has.
  */
 static bool made_from_journal(struct sync *s)
 {
@@ -326,12 +315,10 @@ static enum err sync_attempt(struct sync *s, struct str *commit, bool *lost)
 	s->attempts++;
 	s->remote.refused = (struct str){ 0 };
 	if ((e = sync_fetch(s)) || (e = sync_seal(s)) ||
-	    (e = repo_ref(c, s->repo, s->ref, &s->here)) ||
-	    (e = sync_take_in(s, sync_parent(s))) || (e = sync_take_in(s, s->there)) ||
-	    (e = sync_take_in(s, s->seen)) || (e = note_seen(s)))
+	    (e = repo_ref(c, s->repo, s->ref, &s->here)) || (e = sync_take_in(s, sync_parent(s))) ||
+	    (e = sync_take_in(s, s->there)) || (e = sync_take_in(s, s->seen)) || (e = note_seen(s)))
 		return e;
-	if (!made_from_journal(s) &&
-	    ((e = check_here(s)) || (e = sync_take_in(s, s->here))))
+	if (!made_from_journal(s) && ((e = check_here(s)) || (e = sync_take_in(s, s->here))))
 		return e;
 	if (!s->base.p && record_empty(s->pending.change)) /* a store that is not there */
 		return ERR_OK;
@@ -383,8 +370,7 @@ enum err sync_open(struct sync *s)
 	    (e = remote_open(c, s->repo, name, &s->remote)))
 		return e;
 	if (chosen.p && !s->remote.url.p) {
-		call_fail(c, ERR_SYNC_FAILED,
-			  "this repository has no Git remote '" STR_FMT "'",
+		call_fail(c, ERR_SYNC_FAILED, "this repository has no Git remote '" STR_FMT "'",
 			  STR_ARG(url_hide(&c->mem, name)));
 		return call_step(c, "'git remote' lists those there are; 'bd config set "
 				    "sync.remote NAME' chooses one.");
@@ -409,8 +395,7 @@ static void sync_put_reply(struct sync *s, struct str commit, struct json *reply
 	json_put_str(reply, "commit", commit);
 	json_put_int(reply, "attempts", s->attempts);
 	json_put_str(reply, "durability", s->published ? STR("remote") : STR("local"));
-	json_put_str(reply, "remote",
-		     s->remote.url.p ? s->remote.name : (struct str){ 0 });
+	json_put_str(reply, "remote", s->remote.url.p ? s->remote.name : (struct str){ 0 });
 	json_put_str(reply, "ref", s->ref);
 	json_put_bool(reply, "dry_run", s->wants->dry);
 	json_put_str(reply, "warning", s->warning);
@@ -488,8 +473,7 @@ static void advise_init(struct call *c)
 	const char *at = str_find(c->step, sync);
 
 	if (at)
-		call_step(c, "%.*s'bd init'%s", (int)(at - c->step.p), c->step.p,
-			  at + sync.n);
+		call_step(c, "%.*s'bd init'%s", (int)(at - c->step.p), c->step.p, at + sync.n);
 }
 
 enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply)

@@ -6,8 +6,8 @@
 struct json;
 
 /*
- * One sync: fetch, join, commit, push, look. Only `abacus-sync` does it; at most one at
- * a time in a repository. It may be killed at any moment.
+ * One sync: fetch, join, commit, push, look. Only `abacus-sync` does it; at most one at a time in
+ * a repository. It may be killed at any moment.
  */
 struct sync_wants {
 	bool pull, push;
@@ -16,16 +16,16 @@ struct sync_wants {
 	int64_t timeout_ms;        /* after that no race is run again */
 	int64_t collect_before_ms; /* deletions before that are forgotten; 0: none are */
 	void (*doing)(const char *what, struct str with); /* says what comes next */
-	lost_tell *lost; /* tells who has lost a claim; or NULL */
+	lost_tell *lost;                                  /* tells who has lost a claim; or NULL */
 };
 
 /* The reply is what `bd sync` prints. `c->dir` is in the repository. */
 enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply);
 
 /*
- * Looks for commits that cannot be used, at the remote and here; with `apply`, publishes
- * what can be read of them, and keeps them as backup refs. The reply lists every line
- * that is not kept as it was.
+ * Looks for commits that cannot be used, at the remote and here; with `apply`, publishes what can
+ * be read of them, and keeps them as backup refs. The reply lists every line that is not kept as
+ * it was.
  */
 enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 		     struct json *reply);

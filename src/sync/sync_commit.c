@@ -4,8 +4,8 @@
 #include "sync/commits.h"
 #include "sync/sync_parts.h"
 
-enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent,
-			   struct str *commit, bool *same)
+enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent, struct str *commit,
+			   bool *same)
 {
 	struct call *c = s->c;
 	struct repo_file files[SNAPSHOT_FILES];
@@ -27,8 +27,7 @@ enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent,
 			files[f].blob = m->side[0].blob[f];
 	}
 	meta = snapshot_meta(&c->mem, m->joined, sum);
-	files[FILE_META] =
-		(struct repo_file){ snapshot_name(FILE_META), &meta, 1, { 0 } };
+	files[FILE_META] = (struct repo_file){ snapshot_name(FILE_META), &meta, 1, { 0 } };
 	for (size_t i = 0; i < m->sides; i++)
 		if (!m->side[i].foreign) /* a rendering has all that was beside it */
 			keep[i] = m->side[i].commit;
@@ -39,8 +38,8 @@ enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent,
 	*commit = parent;
 	if (*same)
 		return ERR_OK;
-	return repo_commit_tree(c, s->repo, tree, parent,
-				message_of(&c->mem, m->changes, m->count), commit);
+	return repo_commit_tree(c, s->repo, tree, parent, message_of(&c->mem, m->changes, m->count),
+				commit);
 }
 
 static enum err nothing_yet(struct call *c, struct snapshot *out)
@@ -57,8 +56,7 @@ static enum err count_pair(void *arg, const struct line_pair *pair)
 }
 
 /* In how many lines does the base differ from what is published? */
-static enum err count_unpublished(struct sync *s, const struct snapshot *base,
-				  int64_t *count)
+static enum err count_unpublished(struct sync *s, const struct snapshot *base, int64_t *count)
 {
 	struct snapshot there;
 	size_t number;
@@ -72,8 +70,8 @@ static enum err count_unpublished(struct sync *s, const struct snapshot *base,
 			      nothing_yet(s->c, &there)))
 		return e;
 	for (int f = 0; !e && f < FILE_META; f++)
-		e = lines_diff(&s->c->mem, (enum snapshot_file)f, there.file[f],
-			       base->file[f], count_pair, count, &number, &why);
+		e = lines_diff(&s->c->mem, (enum snapshot_file)f, there.file[f], base->file[f],
+			       count_pair, count, &number, &why);
 	return e;
 }
 
@@ -99,8 +97,7 @@ enum err sync_join(struct sync *s, struct str *commit)
 	s->pushed += !s->pushed && m.meta_changed; /* a prefix alone */
 	sync_report_remaps(s, m.joined, m.part[0]);
 	news_of_merge(&m, &s->forgot);
-	if (!s->wants->dry &&
-	    (m.count || m.meta_changed || m.side[0].foreign || !s->base.p)) {
+	if (!s->wants->dry && (m.count || m.meta_changed || m.side[0].foreign || !s->base.p)) {
 		sync_doing(s, "writing a commit for");
 		e = sync_write_commit(s, &m, sync_parent(s), commit, &same);
 	}

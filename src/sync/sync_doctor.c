@@ -1,7 +1,7 @@
 /*
- * What would stop a sync, without one: refs that cannot be read, locks that were left at
- * them, a remote that is a folder and cannot be used. A server is not asked: that may
- * take long, and 'bd sync' tells.
+ * What would stop a sync, without one: refs that cannot be read, locks that were left at them, a
+ * remote that is a folder and cannot be used. A server is not asked: that may take long, and 'bd
+ * sync' tells.
  */
 #include "base/system/spawn.h"
 #include "sync/commits.h"
@@ -31,16 +31,15 @@ static void tell_failure(struct diagnosis *d, const char *code)
 	c->code = ERR_OK;
 }
 
-static void tell_lock(struct diagnosis *d, struct str ref, struct str lock,
-		      struct str fix)
+static void tell_lock(struct diagnosis *d, struct str ref, struct str lock, struct str fix)
 {
-	sync_doctor_tell(d, "lock",
-			 arena_fmt(&d->s->c->mem,
-				   "the lock '" STR_FMT
-				   "' was left behind: until it is removed, no sync can "
-				   "move '" STR_FMT "'",
-				   STR_ARG(lock), STR_ARG(ref)),
-			 fix);
+	sync_doctor_tell(
+		d, "lock",
+		arena_fmt(&d->s->c->mem,
+			  "the lock '" STR_FMT
+			  "' was left behind: until it is removed, no sync can move '" STR_FMT "'",
+			  STR_ARG(lock), STR_ARG(ref)),
+		fix);
 }
 
 /* The remote still has what a commit here has lost. */
@@ -49,13 +48,12 @@ static struct str fetch_again(struct sync *s)
 	struct call *c = s->c;
 	const char *root = arena_cstr(&c->mem, s->b.repo.common);
 
-	return s->remote.url.p ? arena_fmt(&c->mem,
-					   "git -C " STR_FMT " fetch --refetch " STR_FMT
-					   " " STR_FMT,
-					   STR_ARG(spawn_quoted(&c->mem, str_of(root))),
-					   STR_ARG(s->remote.name), STR_ARG(s->ref)) :
-				 arena_fmt(&c->mem, "git -C " STR_FMT " fsck",
-					   STR_ARG(spawn_quoted(&c->mem, str_of(root))));
+	return s->remote.url.p ?
+		       arena_fmt(&c->mem, "git -C " STR_FMT " fetch --refetch " STR_FMT " " STR_FMT,
+				 STR_ARG(spawn_quoted(&c->mem, str_of(root))),
+				 STR_ARG(s->remote.name), STR_ARG(s->ref)) :
+		       arena_fmt(&c->mem, "git -C " STR_FMT " fsck",
+				 STR_ARG(spawn_quoted(&c->mem, str_of(root))));
 }
 
 static void check_ref(struct diagnosis *d, struct str ref)
@@ -64,13 +62,11 @@ static void check_ref(struct diagnosis *d, struct str ref)
 	struct str commit, lock, fix;
 	struct snapshot files;
 
-	if (repo_ref(s->c, s->repo, ref, &commit) ||
-	    repo_ref_movable(s->c, s->repo, ref)) {
+	if (repo_ref(s->c, s->repo, ref, &commit) || repo_ref_movable(s->c, s->repo, ref)) {
 		tell_failure(d, "ref");
 	} else if (commit.p && commit_read_raw(s->c, s->repo, commit, &files)) {
 		sync_doctor_tell(d, "ref",
-				 arena_fmt(&s->c->mem,
-					   "the commit of '" STR_FMT "': " STR_FMT,
+				 arena_fmt(&s->c->mem, "the commit of '" STR_FMT "': " STR_FMT,
 					   STR_ARG(ref), STR_ARG(s->c->message)),
 				 fetch_again(s));
 		s->c->code = ERR_OK;
@@ -84,8 +80,7 @@ static void check_remote(struct diagnosis *d)
 	struct sync *s = d->s;
 	struct str commit, lock, fix;
 
-	if (remote_is_folder(s->c, &s->remote) &&
-	    remote_look(s->c, &s->remote, s->ref, &commit))
+	if (remote_is_folder(s->c, &s->remote) && remote_look(s->c, &s->remote, s->ref, &commit))
 		tell_failure(d, "remote");
 	if (remote_ref_locked(s->c, &s->remote, s->ref, &lock, &fix))
 		tell_lock(d, s->ref, lock, fix);

@@ -1,7 +1,6 @@
 /*
- * Two lines that can be read may come to one that nobody would read any more. So a join
- * is looked at before anything is written: what does not fit is refused, and all stays as
- * it was.
+ * Two lines that can be read may come to one that nobody would read any more. So a join is looked
+ * at before anything is written: what does not fit is refused, and all stays as it was.
  */
 #include "beads/model/lines.h"
 #include "beads/model/record.h"
@@ -14,8 +13,7 @@ struct fitting {
 	struct misfit *first, **last;
 };
 
-static void add_misfit(struct fitting *f, enum snapshot_file file, struct str key,
-		       struct str why)
+static void add_misfit(struct fitting *f, enum snapshot_file file, struct str key, struct str why)
 {
 	struct arena *mem = &f->s->c->mem;
 	struct misfit *one = arena_new(mem, struct misfit);
@@ -34,8 +32,8 @@ static void sync_fit_check_lines(struct fitting *f)
 		struct str why;
 
 		arena_reset(&line);
-		if (change->new.p && !snapshot_take_text(state_new(&line), change->file,
-							 change->new, false, &why))
+		if (change->new.p &&
+		    !snapshot_take_text(state_new(&line), change->file, change->new, false, &why))
 			add_misfit(f, change->file, change->key, why);
 	}
 	arena_release(&line);
@@ -51,8 +49,8 @@ static void sync_fit_check_meta(struct fitting *f)
 	struct str why;
 
 	if (f->m->meta_changed) {
-		files.file[FILE_META] = snapshot_meta(&mem, f->m->joined,
-						      (struct str[]){ sum, sum, sum });
+		files.file[FILE_META] =
+			snapshot_meta(&mem, f->m->joined, (struct str[]){ sum, sum, sum });
 		if (!snapshot_parse_meta(&mem, &files, &why))
 			add_misfit(f, FILE_META, (struct str){ 0 }, why);
 	}
@@ -75,10 +73,8 @@ static void sync_fit_check_files(struct fitting *f)
 		if (size[i] > f->s->file_most)
 			add_misfit(f, (enum snapshot_file)i, (struct str){ 0 },
 				   arena_fmt(&f->s->c->mem,
-					     "it has %lld bytes, and at most %lld are "
-					     "read",
-					     (long long)size[i],
-					     (long long)f->s->file_most));
+					     "it has %lld bytes, and at most %lld are read",
+					     (long long)size[i], (long long)f->s->file_most));
 }
 
 struct misfit *sync_misfits(struct sync *s, const struct merge *m)
@@ -95,18 +91,15 @@ struct misfit *sync_misfits(struct sync *s, const struct merge *m)
 static size_t sync_fit_line_of(struct sync *s, const struct snapshot *files,
 			       enum snapshot_file file, struct str key)
 {
-	struct str text = files->file[file],
-		   line = lines_find(&s->c->mem, file, text, key);
+	struct str text = files->file[file], line = lines_find(&s->c->mem, file, text, key);
 
-	return line.n ? str_count(str_head(text, (size_t)(line.p - text.p)), '\n') + 1 :
-			0;
+	return line.n ? str_count(str_head(text, (size_t)(line.p - text.p)), '\n') + 1 : 0;
 }
 
-size_t sync_place_of(struct sync *s, const struct snapshot *files,
-		     const struct misfit *misfit, enum snapshot_file *file)
+size_t sync_place_of(struct sync *s, const struct snapshot *files, const struct misfit *misfit,
+		     enum snapshot_file *file)
 {
-	enum snapshot_file other =
-		misfit->file == FILE_STATE ? FILE_TOMBSTONES : FILE_STATE;
+	enum snapshot_file other = misfit->file == FILE_STATE ? FILE_TOMBSTONES : FILE_STATE;
 	size_t line;
 
 	*file = misfit->file;
@@ -127,18 +120,15 @@ static enum err refuse_line(struct sync *s, const struct snapshot *files,
 
 	snapshot_fail(s->c, files, file, line,
 		      arena_fmt(&s->c->mem,
-				"'" STR_FMT
-				"' cannot be joined with what is known here: " STR_FMT,
+				"'" STR_FMT "' cannot be joined with what is known here: " STR_FMT,
 				STR_ARG(misfit->key), STR_ARG(misfit->why)));
 	return call_step(s->c,
-			 "Your own work is safe and goes on. 'bd repair --apply' takes "
-			 "that line as it is, and keeps what is known here of '" STR_FMT
-			 "' as another bead.",
+			 "Your own work is safe and goes on. 'bd repair --apply' takes that line "
+			 "as it is, and keeps what is known here of '" STR_FMT "' as another bead.",
 			 STR_ARG(misfit->key));
 }
 
-enum err sync_refuse(struct sync *s, const struct snapshot *files,
-		     const struct misfit *misfit)
+enum err sync_refuse(struct sync *s, const struct snapshot *files, const struct misfit *misfit)
 {
 	if (misfit->key.p)
 		return refuse_line(s, files, misfit);
@@ -146,10 +136,10 @@ enum err sync_refuse(struct sync *s, const struct snapshot *files,
 		      arena_fmt(&s->c->mem, "joined with what is known here, " STR_FMT,
 				STR_ARG(misfit->why)));
 	if (misfit->file == FILE_META)
-		return call_step(s->c, "Your own work is safe and goes on. 'bd repair "
-				       "--apply' takes that file as it is.");
-	return call_step(s->c, "Your own work is safe and goes on. If that much is "
-			       "expected, allow it: 'bd config set sync.max_file 1g'.");
+		return call_step(s->c, "Your own work is safe and goes on. 'bd repair --apply' "
+				       "takes that file as it is.");
+	return call_step(s->c, "Your own work is safe and goes on. If that much is expected, allow "
+			       "it: 'bd config set sync.max_file 1g'.");
 }
 
 enum err sync_fits(struct sync *s, const struct merge *m)
@@ -184,9 +174,8 @@ static struct state *ids_told_twice(struct sync *s, const struct snapshot *files
 
 		arena_reset(&scratch);
 		id = lines_key(&scratch, FILE_TOMBSTONES, line);
-		if (id.p &&
-		    (str_has(line, STR("\"remap\":")) ||
-		     lines_find(&scratch, FILE_STATE, files->file[FILE_STATE], id).n))
+		if (id.p && (str_has(line, STR("\"remap\":")) ||
+			     lines_find(&scratch, FILE_STATE, files->file[FILE_STATE], id).n))
 			state_slot(out, arena_copy(out->mem, id));
 	}
 	arena_release(&scratch);

@@ -6,8 +6,7 @@
 
 static enum err sync_journal_open_writer(struct sync *s)
 {
-	return s->wants->begin ? beads_open_new(s->c, &s->b) :
-				 beads_open(s->c, BEADS_WRITE, &s->b);
+	return s->wants->begin ? beads_open_new(s->c, &s->b) : beads_open(s->c, BEADS_WRITE, &s->b);
 }
 
 enum err sync_seal(struct sync *s)
@@ -36,24 +35,22 @@ static void read_again(struct call *c, const struct snapshot *old, struct str id
 		       struct state *again)
 {
 	struct str why,
-		tombstone = lines_find(&c->mem, FILE_TOMBSTONES,
-				       old->file[FILE_TOMBSTONES], id),
+		tombstone = lines_find(&c->mem, FILE_TOMBSTONES, old->file[FILE_TOMBSTONES], id),
 		line = lines_find(&c->mem, FILE_STATE, old->file[FILE_STATE], id);
 	struct value_error error;
 
 	if (tombstone.n)
-		state_read_tombstone(again, value_parse(&c->mem, tombstone, &error),
-				     &why);
+		state_read_tombstone(again, value_parse(&c->mem, tombstone, &error), &why);
 	if (line.n)
 		state_read_bead(again, value_parse(&c->mem, line, &error), &why);
 }
 
 /*
- * Ids that are gone from the base, but were written to here after what the new one has,
- * come back whole: a change alone is no bead. A deletion that is in it is no such write.
+ * Ids that are gone from the base, but were written to here after what the new one has, come back
+ * whole: a change alone is no bead. A deletion that is in it is no such write.
  */
-static enum err keep_written(struct sync *s, const struct record *r,
-			     const struct news *news, struct state *again)
+static enum err keep_written(struct sync *s, const struct record *r, const struct news *news,
+			     struct state *again)
 {
 	struct call *c = s->c;
 	struct snapshot old = { 0 };
@@ -63,8 +60,7 @@ static enum err keep_written(struct sync *s, const struct record *r,
 
 	if (!news->gone.count)
 		return ERR_OK;
-	if ((e = beads_pending(c, &s->b, &now)) ||
-	    (e = beads_since(c, &s->b, r, &since)) ||
+	if ((e = beads_pending(c, &s->b, &now)) || (e = beads_since(c, &s->b, r, &since)) ||
 	    (e = commit_read(c, s->repo, now.base, &old)))
 		return e;
 	for (size_t i = 0; i < news->gone.count; i++) {
@@ -78,8 +74,8 @@ static enum err keep_written(struct sync *s, const struct record *r,
 }
 
 /*
- * What was written since the journal was sealed has not been looked at yet. With the
- * lock, so that nothing comes in between.
+ * What was written since the journal was sealed has not been looked at yet. With the lock, so
+ * that nothing comes in between.
  */
 static enum err check_late(struct sync *s, const struct record *r)
 {
@@ -142,9 +138,7 @@ enum err sync_hold(struct sync *s)
 
 enum err sync_restart(struct sync *s, struct str commit, struct state *pending)
 {
-	struct record r = { .change = state_new(&s->c->mem),
-			    .base = commit,
-			    .whole = true };
+	struct record r = { .change = state_new(&s->c->mem), .base = commit, .whole = true };
 	enum err e = beads_restart(s->c, &s->b, &r, pending);
 
 	s->base = commit;

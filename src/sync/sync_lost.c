@@ -1,10 +1,9 @@
 /*
- * What a commit has lost. A commit that goes on from our base should have all that the
- * base has: its own files and the base joined are its own files again. Whoever wrote it
- * may have made a mistake, or may want to take something away that others were told is
- * safe. So both are joined, and what the join has and the commit has not is lost; but for
- * deletions that were collected because they are old, which is how tombstones ever go
- * away.
+ * What a commit has lost. A commit that goes on from our base should have all that the base has:
+ * its own files and the base joined are its own files again. Whoever wrote it may have made a
+ * mistake, or may want to take something away that others were told is safe. So both are joined,
+ * and what the join has and the commit has not is lost; but for deletions that were collected
+ * because they are old, which is how tombstones ever go away.
  */
 #include "base/text/value.h"
 #include "beads/model/lines.h"
@@ -19,7 +18,7 @@ static const int64_t COLLECTED_AFTER_MS = INT64_C(6) * 24 * 3600 * 1000;
 /* A bead or an edge that the commit lacks. */
 struct missing {
 	enum snapshot_file file; /* that would tell of its deletion */
-	struct str deletion; /* the latest line there, in a commit between; or absent */
+	struct str deletion;     /* the latest line there, in a commit between; or absent */
 };
 
 struct losing {
@@ -35,8 +34,7 @@ static bool sync_lost_collected(struct losing *l, struct str line)
 	const struct value *v = value_parse(&l->s->c->mem, line, &error);
 	struct stamp at;
 
-	return v && !value_find(v, "remap") &&
-	       stamp_decode(value_find(v, "deleted_at"), &at) &&
+	return v && !value_find(v, "remap") && stamp_decode(value_find(v, "deleted_at"), &at) &&
 	       at.ms < l->s->c->now_ms - COLLECTED_AFTER_MS;
 }
 
@@ -112,8 +110,7 @@ static bool was_deleted(struct losing *l, const struct line_change *change)
 	struct state *both = state_new(&l->s->c->mem);
 	struct str why;
 
-	return missing && missing->deletion.p &&
-	       sync_lost_collected(l, missing->deletion) &&
+	return missing && missing->deletion.p && sync_lost_collected(l, missing->deletion) &&
 	       snapshot_take_text(both, change->file, change->new, false, &why) &&
 	       snapshot_take_text(both, missing->file, missing->deletion, false, &why) &&
 	       !still_there(both, change);
@@ -149,39 +146,34 @@ static bool is_respelled(struct losing *l, const struct line_change *change)
 {
 	struct arena *mem = &l->s->c->mem;
 	struct value_error error;
-	const struct value *v = change->old.p && change->new.p ?
-					value_parse(mem, change->old, &error) :
-					NULL;
+	const struct value *v =
+		change->old.p && change->new.p ? value_parse(mem, change->old, &error) : NULL;
 
 	return v && str_eq(snapshot_spelled(mem, change->file, v), change->new);
 }
 
-/* Changes are sorted by file, and edges come last: then it is known which ids are gone.
- */
+/* Changes are sorted by file, and edges come last: then it is known which ids are gone. */
 static void drop_collected(struct losing *l)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < l->m->count; i++)
-		if (!is_collected(l, &l->m->changes[i]) &&
-		    !is_respelled(l, &l->m->changes[i]))
+		if (!is_collected(l, &l->m->changes[i]) && !is_respelled(l, &l->m->changes[i]))
 			l->m->changes[count++] = l->m->changes[i];
 	l->m->count = count;
 }
 
 enum err sync_lost(struct sync *s, struct merge *m, bool *lost)
 {
-	struct losing l = {
-		.s = s, .m = m, .gone.mem = &s->c->mem, .missing.mem = &s->c->mem
-	};
+	struct losing l = { .s = s, .m = m, .gone.mem = &s->c->mem, .missing.mem = &s->c->mem };
 	enum err e = merge_run(m);
 
 	*lost = false;
 	if (e || (!m->count && !m->meta_changed))
 		return e;
 	find_missing(&l);
-	if (l.missing.count && ((e = look_between(&l, FILE_TOMBSTONES)) ||
-				(e = look_between(&l, FILE_DEPS))))
+	if (l.missing.count &&
+	    ((e = look_between(&l, FILE_TOMBSTONES)) || (e = look_between(&l, FILE_DEPS))))
 		return e;
 	drop_collected(&l);
 	*lost = m->count || m->meta_changed;

@@ -19,8 +19,7 @@ static enum err pack_some(struct sync *s, struct sync_state *known, int64_t new)
 	enum err e;
 
 	if ((e = repo_pack(c, s->repo, s->here, before, &pack)) ||
-	    (e = repo_tidy(c, s->repo, s->here,
-			   ours ? known->packed : (struct str){ 0 })))
+	    (e = repo_tidy(c, s->repo, s->here, ours ? known->packed : (struct str){ 0 })))
 		return e;
 	if (all) {
 		struct str rest = known->packs;
@@ -32,8 +31,8 @@ static enum err pack_some(struct sync *s, struct sync_state *known, int64_t new)
 		known->packed_commits =
 			repo_distance(s->repo, (struct str){ 0 }, s->here, INT64_MAX);
 	} else {
-		known->packs = arena_fmt(&c->mem, STR_FMT " " STR_FMT,
-					 STR_ARG(known->packs), STR_ARG(pack));
+		known->packs = arena_fmt(&c->mem, STR_FMT " " STR_FMT, STR_ARG(known->packs),
+					 STR_ARG(pack));
 	}
 	known->packed = s->here;
 	return e;
@@ -47,9 +46,7 @@ enum err sync_pack(struct call *c)
 	int64_t new;
 	enum err e = beads_home(c, &s.b);
 
-	if (e ||
-	    (e = lock_take(c, path_join(&c->mem, s.b.home, STR("pack.lock")), 0,
-			   &alone)) ||
+	if (e || (e = lock_take(c, path_join(&c->mem, s.b.home, STR("pack.lock")), 0, &alone)) ||
 	    (e = sync_open(&s)) || (e = repo_ref(c, s.repo, s.ref, &s.here)) || !s.here.p)
 		return e;
 	repo_sweep_objects(c, s.repo);

@@ -1,9 +1,9 @@
 /*
- * A commit of others and what is known here may each be sound, and too large together.
- * Then the two versions of the bead part ways: the commit's keeps the id, and the one
- * that is known here becomes a bead of its own. Which id that gets, and its lineage,
- * follow from the bead alone, so that all clones that have to do this end up with one
- * copy. What is deleted here stays deleted under both ids.
+ * A commit of others and what is known here may each be sound, and too large together. Then the
+ * two versions of the bead part ways: the commit's keeps the id, and the one that is known here
+ * becomes a bead of its own. Which id that gets, and its lineage, follow from the bead alone, so
+ * that all clones that have to do this end up with one copy. What is deleted here stays deleted
+ * under both ids.
  */
 #include "base/text/utf8.h"
 #include "base/text/value.h"
@@ -59,8 +59,7 @@ static void read_known(struct parting *p, struct str id, struct state *out)
 	struct arena *mem = &p->s->c->mem;
 
 	for (size_t i = 0; p->two && i < sizeof order / sizeof *order; i++) {
-		struct str why,
-			line = lines_find(mem, order[i], p->known.file[order[i]], id);
+		struct str why, line = lines_find(mem, order[i], p->known.file[order[i]], id);
 
 		if (line.n)
 			snapshot_take_text(out, order[i], line, false, &why);
@@ -120,9 +119,7 @@ static void forget_bead(struct parting *p, const struct slot *known, bool same)
 
 	forget_line(p, FILE_STATE, known->id);
 	forget_line(p, FILE_TOMBSTONES, known->id);
-	*slot = (struct slot){ .id = known->id,
-			       .every = known->every,
-			       .reason = known->reason };
+	*slot = (struct slot){ .id = known->id, .every = known->every, .reason = known->reason };
 	if (same) {
 		slot->bead = arena_new(&p->s->c->mem, struct bead);
 		slot->bead->id = known->id;
@@ -186,8 +183,7 @@ static void drop_request(struct bead *b)
 	b->extras = count;
 }
 
-static void sync_part_relate(struct parting *p, struct str from, struct str to,
-			     struct mark mark)
+static void sync_part_relate(struct parting *p, struct str from, struct str to, struct mark mark)
 {
 	struct edge edge = { .from = from,
 			     .to = to,
@@ -198,8 +194,8 @@ static void sync_part_relate(struct parting *p, struct str from, struct str to,
 	state_put_edge(p->pending, &edge);
 }
 
-static void sync_part_tell(struct parting *p, const struct misfit *misfit,
-			   const char *action, struct str why, struct str text)
+static void sync_part_tell(struct parting *p, const struct misfit *misfit, const char *action,
+			   struct str why, struct str text)
 {
 	struct sync *s = p->s;
 	enum snapshot_file file;
@@ -218,12 +214,12 @@ static void sync_part_tell(struct parting *p, const struct misfit *misfit,
 static enum err cannot_part(struct parting *p, const struct misfit *misfit)
 {
 	sync_refuse(p->s, &p->commit, misfit);
-	return call_step(p->s->c, "Your own work is safe and goes on. Take the last "
-				  "commit off the remote's ref.");
+	return call_step(
+		p->s->c,
+		"Your own work is safe and goes on. Take the last commit off the remote's ref.");
 }
 
-/* The slot of the bead that is known here; it may have had to move to the id in question.
- */
+/* The slot of the bead that is known here; it may have had to move to the id in question. */
 static const struct slot *find_known(struct parting *p, struct str id)
 {
 	const struct slot *known = state_find(known_of(p, id), id);
@@ -247,8 +243,8 @@ static const struct slot *find_known(struct parting *p, struct str id)
 }
 
 /* The version that is known here, whole, under an id of its own. */
-static bool copy_known(struct parting *p, const struct slot *known,
-		       const struct bead *there, struct bead *out)
+static bool copy_known(struct parting *p, const struct slot *known, const struct bead *there,
+		       struct bead *out)
 {
 	struct arena *mem = &p->s->c->mem;
 	struct bead outline;
@@ -258,8 +254,7 @@ static bool copy_known(struct parting *p, const struct slot *known,
 		outline = outline_of(there);
 		bead_join(mem, &outline, known->bead, out);
 	}
-	out->id = bead_other_id(mem, known->id,
-				(struct mark){ out->created.at, STR("parted") });
+	out->id = bead_other_id(mem, known->id, (struct mark){ out->created.at, STR("parted") });
 	drop_request(out);
 	return bead_whole(out);
 }
@@ -284,11 +279,9 @@ static enum err part_bead(struct parting *p, const struct misfit *misfit)
 		return cannot_part(p, misfit);
 	sync_part_tell(p, misfit, "kept_as",
 		       arena_fmt(mem,
-				 "'" STR_FMT
-				 "' cannot be joined with what is known here (" STR_FMT
+				 "'" STR_FMT "' cannot be joined with what is known here (" STR_FMT
 				 "), which is kept as '" STR_FMT "'",
-				 STR_ARG(misfit->key), STR_ARG(misfit->why),
-				 STR_ARG(copy.id)),
+				 STR_ARG(misfit->key), STR_ARG(misfit->why), STR_ARG(copy.id)),
 		       line_text(mem, &copy));
 	forget_bead(p, known, same);
 	state_put_bead(p->pending, &copy);
@@ -307,8 +300,7 @@ static enum err part_one(struct parting *p, const struct misfit *misfit)
 		forget_meta(p);
 		sync_part_tell(
 			p, misfit, "set_aside",
-			STR("joined with the members that are known here it would be too "
-			    "large"),
+			STR("joined with the members that are known here it would be too large"),
 			STR(""));
 		return ERR_OK;
 	}
@@ -376,8 +368,8 @@ static enum err write_joined(struct parting *p, struct str *commit)
 	return sync_write_commit(s, &m, p->commit.commit, commit, &same);
 }
 
-/* What the refs had of the base is in the new commit, but for what has parted: otherwise
- * the next sync would join it again. */
+/* What the refs had of the base is in the new commit, but for what has parted: otherwise the next
+ * sync would join it again. */
 static enum err move_refs(struct parting *p, struct str commit)
 {
 	struct sync *s = p->s;
@@ -389,8 +381,7 @@ static enum err move_refs(struct parting *p, struct str commit)
 		e = sync_move_here(s, commit, &moved);
 	if (!e && !moved) /* it has to be kept by some ref */
 		e = sync_backup(s, commit);
-	if (e || !p->two || !s->seen.p || !s->there.p ||
-	    !repo_reaches(s->repo, commit, s->there) ||
+	if (e || !p->two || !s->seen.p || !s->there.p || !repo_reaches(s->repo, commit, s->there) ||
 	    !repo_reaches(s->repo, s->base, s->seen))
 		return e;
 	s->seen = s->there;
@@ -403,8 +394,7 @@ static enum err move_to(struct parting *p)
 	struct str commit;
 	enum err e = write_joined(p, &commit);
 
-	if (e ||
-	    (!repo_reaches(s->repo, commit, s->base) && (e = sync_backup(s, s->base))))
+	if (e || (!repo_reaches(s->repo, commit, s->base) && (e = sync_backup(s, s->base))))
 		return e;
 	return (e = move_refs(p, commit)) ? e : sync_restart(s, commit, p->pending);
 }
@@ -433,8 +423,7 @@ enum err sync_part(struct sync *s, struct str commit, bool apply, struct json *r
 	*count = 0;
 	state_add(p.pending, s->pending.change);
 	if ((e = commit_read(s->c, s->repo, commit, &p.commit)) ||
-	    (p.two && (e = commit_read(s->c, s->repo, s->base, &p.known))) ||
-	    (e = part_all(&p)))
+	    (p.two && (e = commit_read(s->c, s->repo, s->base, &p.known))) || (e = part_all(&p)))
 		return e;
 	*count = p.count;
 	if (!p.count)
@@ -455,8 +444,7 @@ enum err sync_part_known(struct sync *s, const struct snapshot *known, struct st
 	struct state *rest = state_new(&s->c->mem);
 	enum err e;
 
-	if ((all->slots.count && (e = part_all(&p))) ||
-	    (e = snapshot_read(s->c, &p.known, rest)))
+	if ((all->slots.count && (e = part_all(&p))) || (e = snapshot_read(s->c, &p.known, rest)))
 		return e;
 	*count = p.count;
 	state_add(all, rest);

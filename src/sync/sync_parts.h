@@ -11,8 +11,8 @@
 /* What the files of a sync share; nobody else needs it. */
 
 /*
- * Of commits: `base` is what the journal says has all before a place; `there` is where
- * the remote's ref is, `seen` where it was when we last looked; `here` is our own ref.
+ * Of commits: `base` is what the journal says has all before a place; `there` is where the
+ * remote's ref is, `seen` where it was when we last looked; `here` is our own ref.
  */
 struct sync {
 	struct call *c;
@@ -22,7 +22,7 @@ struct sync {
 	struct remote remote;
 	struct str ref, tracking;
 	struct str base, there, seen, here;
-	struct str made; /* a commit of ours that may not have been published */
+	struct str made;                /* a commit of ours that may not have been published */
 	struct journal_place made_upto; /* it has what the journal has up to here */
 	struct pending pending;
 	struct journal_place sealed;
@@ -56,8 +56,7 @@ enum err sync_move_here(struct sync *s, struct str commit, bool *moved);
 struct str sync_parent(const struct sync *s);
 
 /* Those who had to leave their ids, as far as `known` (or NULL) did not tell. */
-void sync_report_remaps(struct sync *s, const struct state *now,
-			const struct state *known);
+void sync_report_remaps(struct sync *s, const struct state *now, const struct state *known);
 
 /* --- sync_journal.c --- */
 
@@ -65,8 +64,8 @@ void sync_report_remaps(struct sync *s, const struct state *now,
 enum err sync_seal(struct sync *s);
 
 /*
- * From now on this commit is the base. What is new in it is told line by line, unless
- * that is too much, or something was forgotten: an id may be another's since.
+ * From now on this commit is the base. What is new in it is told line by line, unless that is too
+ * much, or something was forgotten: an id may be another's since.
  */
 enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upto,
 		     const struct news *news);
@@ -75,8 +74,8 @@ enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upt
 enum err sync_hold(struct sync *s);
 
 /*
- * The journal begins anew: the commit is the base, and this is all that was written
- * since. For a store that sync_hold() has opened.
+ * The journal begins anew: the commit is the base, and this is all that was written since. For a
+ * store that sync_hold() has opened.
  */
 enum err sync_restart(struct sync *s, struct str commit, struct state *pending);
 
@@ -87,23 +86,22 @@ enum err sync_take_in(struct sync *s, struct str commit);
 enum err sync_backup(struct sync *s, struct str commit);
 
 /*
- * Nothing of it is known here: every line of it has to be readable. Lines that are not in
- * their normal form are kept, and sync_join() normalizes them.
+ * Nothing of it is known here: every line of it has to be readable. Lines that are not in their
+ * normal form are kept, and sync_join() normalizes them.
  */
 enum err sync_check(struct sync *s, const struct snapshot *files);
 
 /* --- sync_lost.c --- */
 
 /*
- * Joins a commit, the first side of the merge, with what was known before it, the second.
- * What is left of the merge's changes is what the commit has lost.
+ * Joins a commit, the first side of the merge, with what was known before it, the second. What is
+ * left of the merge's changes is what the commit has lost.
  */
 enum err sync_lost(struct sync *s, struct merge *m, bool *lost);
 
 /* --- sync_fit.c --- */
 
-/* What would come of a join that nobody could read: a bead, an edge, meta.json, a file.
- */
+/* What would come of a join that nobody could read: a bead, an edge, meta.json, a file. */
 struct misfit {
 	enum snapshot_file file;
 	struct str key; /* absent: the file as a whole */
@@ -113,8 +111,7 @@ struct misfit {
 struct misfit *sync_misfits(struct sync *s, const struct merge *m);
 
 /* REMOTE_DAMAGED, with the place in the commit that it was to be joined to. */
-enum err sync_refuse(struct sync *s, const struct snapshot *files,
-		     const struct misfit *misfit);
+enum err sync_refuse(struct sync *s, const struct snapshot *files, const struct misfit *misfit);
 enum err sync_fits(struct sync *s, const struct merge *m);
 
 /* The same for a commit, what is known beside it (or NULL) and what was written here. */
@@ -125,15 +122,15 @@ enum err sync_fits_change(struct sync *s, const struct snapshot *commit,
 enum err sync_fits_itself(struct sync *s, const struct snapshot *files);
 
 /* In which file and line a commit has it, from 1; 0: it does not have it. */
-size_t sync_place_of(struct sync *s, const struct snapshot *files,
-		     const struct misfit *misfit, enum snapshot_file *file);
+size_t sync_place_of(struct sync *s, const struct snapshot *files, const struct misfit *misfit,
+		     enum snapshot_file *file);
 
 /* --- sync_part.c --- */
 
 /*
- * Where a commit and what is known here cannot be joined: the commit's version of a bead
- * stays as it is, and the one that is known here becomes another bead. With `apply`, the
- * commit is the base from then on. `report` is an open list, of lines.
+ * Where a commit and what is known here cannot be joined: the commit's version of a bead stays as
+ * it is, and the one that is known here becomes another bead. With `apply`, the commit is the
+ * base from then on. `report` is an open list, of lines.
  */
 enum err sync_part(struct sync *s, struct str commit, bool apply, struct json *report,
 		   size_t *count);
@@ -148,8 +145,8 @@ enum err sync_part_known(struct sync *s, const struct snapshot *known, struct st
 enum err sync_join(struct sync *s, struct str *commit);
 
 /* `same`: its files are those of the parent, which is the commit then. */
-enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent,
-			   struct str *commit, bool *same);
+enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent, struct str *commit,
+			   bool *same);
 
 /* --- sync_pack.c --- */
 

@@ -33,8 +33,7 @@ static enum err check_history(struct repair *r, struct str commit, struct str kn
 {
 	enum err e = repo_check(r->s->c, r->s->repo, commit, known, fault);
 
-	if (e || !fault->why.p ||
-	    (fault != &r->there && str_eq(fault->commit, r->there.commit)))
+	if (e || !fault->why.p || (fault != &r->there && str_eq(fault->commit, r->there.commit)))
 		return e;
 	sync_repair_report(r, fault->commit, where);
 	json_put_str(r->reply, "why", fault->why);
@@ -72,16 +71,15 @@ static enum err check_backups(struct repair *r)
 	struct sync *s = r->s;
 	struct str *names, sound = r->there.why.p ? (struct str){ 0 } : s->there;
 	size_t count;
-	enum err e =
-		repo_refs_below(s->c, s->repo, STR("refs/beads/backup/"), &names, &count);
+	enum err e = repo_refs_below(s->c, s->repo, STR("refs/beads/backup/"), &names, &count);
 
 	for (size_t i = 0; !e && i < count; i++) {
 		struct repo_fault fault;
 		struct str commit;
 
 		if (!(e = repo_ref(s->c, s->repo, names[i], &commit)) &&
-		    !(e = check_history(r, commit, sound, "backup", &fault)) &&
-		    fault.why.p && r->apply)
+		    !(e = check_history(r, commit, sound, "backup", &fault)) && fault.why.p &&
+		    r->apply)
 			e = repo_ref_drop(s->c, s->repo, names[i]);
 	}
 	return e;
@@ -106,9 +104,8 @@ static enum err sync_repair_check_version(struct repair *r, const struct snapsho
 	if (!value_int(v, "format_version", &version) || version <= FORMAT_VERSION)
 		return ERR_OK;
 	snapshot_read_meta(c, files, state_new(&c->mem));
-	return call_step(c,
-			 "Your own work is safe and goes on. Install a version of this "
-			 "program that knows that format.");
+	return call_step(c, "Your own work is safe and goes on. Install a version of this program "
+			    "that knows that format.");
 }
 
 /* Where all lines are well, it is meta.json that is written anew. */
@@ -129,8 +126,7 @@ static void report_meta(struct repair *r, const struct snapshot *files)
 }
 
 /* The lines of a commit. What can be read of it is kept, if there is any damage. */
-static enum err sync_repair_check_lines(struct repair *r, struct str commit,
-					const char *where)
+static enum err sync_repair_check_lines(struct repair *r, struct str commit, const char *where)
 {
 	struct sync *s = r->s;
 	struct call *c = s->c;
@@ -144,12 +140,10 @@ static enum err sync_repair_check_lines(struct repair *r, struct str commit,
 	    (e = sync_repair_check_version(r, &raw)))
 		return e;
 	if (foreign_files(&c->mem, &raw)) {
-		if (!(e = commit_read(c, s->repo, commit, &raw)) ||
-		    e != ERR_REMOTE_DAMAGED)
+		if (!(e = commit_read(c, s->repo, commit, &raw)) || e != ERR_REMOTE_DAMAGED)
 			return e;
-		return call_step(c, "Another program wrote it, and only that can mend "
-				    "it. 'bd init --ref REF' publishes to another ref "
-				    "meanwhile.");
+		return call_step(c, "Another program wrote it, and only that can mend it. 'bd init "
+				    "--ref REF' publishes to another ref meanwhile.");
 	}
 	if (sync_repair_sound(s, &raw))
 		return ERR_OK;
@@ -213,12 +207,10 @@ static enum err sync_repair_join_all(struct repair *r)
 	struct sync *s = r->s;
 	enum err e;
 
-	if ((e = join_commit(r, s->there)) ||
-	    (usable_here(r) && (e = join_commit(r, s->here))))
+	if ((e = join_commit(r, s->there)) || (usable_here(r) && (e = join_commit(r, s->here))))
 		return e;
-	return str_eq(s->base, s->there) || str_eq(s->base, s->here) ?
-		       ERR_OK :
-		       join_commit(r, s->base);
+	return str_eq(s->base, s->there) || str_eq(s->base, s->here) ? ERR_OK :
+								       join_commit(r, s->base);
 }
 
 /* What the new commit goes on from: history only goes on, where it can be read. */
@@ -240,14 +232,13 @@ static struct str message_for(struct repair *r)
 	const struct repo_fault *fault = r->there.why.p ? &r->there : &r->here;
 
 	if (!fault->why.p)
-		return arena_fmt(
-			mem,
-			"beads: repaired\n\nThe commit before could not be used; it "
-			"is kept as refs/beads/backup/" STR_FMT ".\n",
-			STR_ARG(r->lines[0]));
+		return arena_fmt(mem,
+				 "beads: repaired\n\nThe commit before could not be used; it is "
+				 "kept as refs/beads/backup/" STR_FMT ".\n",
+				 STR_ARG(r->lines[0]));
 	return arena_fmt(mem,
-			 "beads: repaired\n\nCommit %.10s cannot be read. It and those "
-			 "after it are no part of the history any more.\n",
+			 "beads: repaired\n\nCommit %.10s cannot be read. It and those after it "
+			 "are no part of the history any more.\n",
 			 fault->commit.p);
 }
 
@@ -278,8 +269,7 @@ static enum err write_repaired(struct repair *r)
 static enum err leave_base(struct repair *r)
 {
 	struct sync *s = r->s;
-	struct journal_place upto = { .segment = s->pending.segment,
-				      .offset = s->pending.offset };
+	struct journal_place upto = { .segment = s->pending.segment, .offset = s->pending.offset };
 	struct news all = { .change = state_new(&s->c->mem), .forgets = true };
 
 	return sync_rebase(s, r->made, upto, &all);
@@ -297,8 +287,7 @@ static enum err publish_repaired(struct repair *r)
 	    (e = remote_push(s->c, &s->remote, s->ref, r->made, s->there, &moved)))
 		return e;
 	if (!moved)
-		return call_fail(s->c, ERR_SYNC_FAILED,
-				 "another one has written meanwhile");
+		return call_fail(s->c, ERR_SYNC_FAILED, "another one has written meanwhile");
 	if (!r->there.why.p && !r->here.why.p && !r->base.why.p)
 		return ERR_OK;
 	if (s->remote.url.p && (e = repo_ref_put(s->c, s->repo, s->tracking, r->made)))
@@ -313,8 +302,7 @@ static enum err repair_all(struct repair *r)
 	enum err e;
 
 	if ((e = sync_fetch(s)) || (e = repo_ref(s->c, s->repo, s->ref, &s->here)) ||
-	    (e = check_histories(r)) ||
-	    (e = sync_repair_check_lines(r, s->there, "remote")))
+	    (e = check_histories(r)) || (e = sync_repair_check_lines(r, s->there, "remote")))
 		return e;
 	if (usable_here(r) && (e = sync_repair_check_lines(r, s->here, "here")))
 		return e;
@@ -371,16 +359,15 @@ static enum err repair_joins(struct repair *r)
 	return is_news(s, s->here) ? repair_join(r, s->here, "here") : ERR_OK;
 }
 
-enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
-		     struct json *reply)
+enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply, struct json *reply)
 {
 	struct sync s = { .c = c, .wants = wants, .repairs = true };
 	struct repair r = { .s = &s, .reply = reply, .apply = apply };
 	AUTO_LOCK alone = LOCK_NONE;
 	enum err e = beads_home(c, &s.b);
 
-	if (e || (e = sync_alone(&s, &alone)) ||
-	    (e = beads_pending(c, &s.b, &s.pending)) || (e = sync_open(&s)))
+	if (e || (e = sync_alone(&s, &alone)) || (e = beads_pending(c, &s.b, &s.pending)) ||
+	    (e = sync_open(&s)))
 		return e;
 	s.base = s.pending.base;
 	s.sealed = s.b.about.place;

@@ -7,8 +7,7 @@ enum { BACKUPS = 16 }; /* refs to what was replaced */
 static const struct str backups = { "refs/beads/backup/", 18 };
 
 /* Which of them is of the oldest commit; never that of `kept`. */
-static size_t oldest_backup(struct sync *s, const struct str *names, size_t count,
-			    struct str kept)
+static size_t oldest_backup(struct sync *s, const struct str *names, size_t count, struct str kept)
 {
 	int64_t oldest = INT64_MAX;
 	size_t found = 0;
@@ -30,8 +29,8 @@ static size_t oldest_backup(struct sync *s, const struct str *names, size_t coun
 enum err sync_backup(struct sync *s, struct str commit)
 {
 	struct call *c = s->c;
-	struct str *names, name = arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(backups),
-					    STR_ARG(commit));
+	struct str *names,
+		name = arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(backups), STR_ARG(commit));
 	size_t count;
 	enum err e;
 
@@ -77,8 +76,7 @@ static size_t count_lines(const struct snapshot *files)
 /* The commit, which has all that our base has and this news, is the base from now on. */
 static enum err take_next(struct sync *s, struct str commit, const struct news *news)
 {
-	struct journal_place upto = { .segment = s->pending.segment,
-				      .offset = s->pending.offset };
+	struct journal_place upto = { .segment = s->pending.segment, .offset = s->pending.offset };
 	enum err e;
 
 	s->pulled += (int64_t)news->count;
@@ -94,8 +92,8 @@ static enum err take_next(struct sync *s, struct str commit, const struct news *
 }
 
 /*
- * What is only in our base is joined to the commit: they went different ways, or the
- * commit has lost something.
+ * What is only in our base is joined to the commit: they went different ways, or the commit has
+ * lost something.
  */
 static enum err take_other(struct sync *s, struct merge *m)
 {
@@ -128,18 +126,18 @@ static enum err take_other(struct sync *s, struct merge *m)
 /* Is what a commit has already in the base? */
 static bool sync_take_known(struct sync *s, struct str commit)
 {
-	return !commit.p || (s->base.p && repo_has(s->repo, s->base) &&
-			     repo_reaches(s->repo, s->base, commit));
+	return !commit.p ||
+	       (s->base.p && repo_has(s->repo, s->base) && repo_reaches(s->repo, s->base, commit));
 }
 
 static void say_lost(struct sync *s, const struct merge *m)
 {
-	sync_warn(s, arena_fmt(&s->c->mem,
-			       "commit %.10s of '" STR_FMT "' had lost %zu changes that "
-			       "were published before it; they are kept",
-			       m->side[0].commit.p,
-			       STR_ARG(s->remote.url.p ? s->remote.name : s->ref),
-			       m->count + m->meta_changed));
+	sync_warn(s,
+		  arena_fmt(&s->c->mem,
+			    "commit %.10s of '" STR_FMT
+			    "' had lost %zu changes that were published before it; they are kept",
+			    m->side[0].commit.p, STR_ARG(s->remote.url.p ? s->remote.name : s->ref),
+			    m->count + m->meta_changed));
 }
 
 /* A commit that is not the first one, joined with our base unless it has all of that. */
@@ -149,8 +147,7 @@ static enum err take_more(struct sync *s, struct str commit, const struct snapsh
 	bool apart = !repo_reaches(s->repo, commit, s->base), lost;
 	enum err e = commit_read(s->c, s->repo, s->base, &m.side[1]);
 
-	/* lines that are joined to are copied, not read; whatever is wrong is said first
-	 */
+	/* lines that are joined to are copied, not read; whatever is wrong is said first */
 	if (e || (apart && (e = sync_check(s, new))))
 		return e;
 	if (!apart) {

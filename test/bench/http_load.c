@@ -1,11 +1,10 @@
 /*
  * http_load SOCKET CONNECTIONS SECONDS METHOD PATH [BODY]
  *
- * Keeps that many connections to a Unix socket, each with one request under way, for so
- * long, and prints {"answers","refused","per_second","median_us","p99_us","bytes"}: how
- * many answers came, how many of them were not a 200, how long they took, and how long
- * the last one was. With 0 seconds each connection asks once. What is sent and how an
- * answer ends is all it knows of HTTP.
+ * Keeps that many connections to a Unix socket, each with one request under way, for so long, and
+ * prints {"answers","refused","per_second","median_us","p99_us","bytes"}: how many answers came,
+ * how many of them were not a 200, how long they took, and how long the last one was. With 0
+ * seconds each connection asks once. What is sent and how an answer ends is all it knows of HTTP.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -117,8 +116,7 @@ static size_t length(const struct connection *c)
 
 	for (const char *p = c->p; end && p < end; p++)
 		if (!strncasecmp(p, name, sizeof name - 1))
-			return (size_t)(end + 4 - c->p) +
-			       strtoul(p + sizeof name - 1, NULL, 10);
+			return (size_t)(end + 4 - c->p) + strtoul(p + sizeof name - 1, NULL, 10);
 	if (end) {
 		fputs("http_load: an answer without a length\n", stderr);
 		exit(1);
@@ -203,12 +201,10 @@ static void report(struct arena *mem, int64_t took)
 	puts(json_text(&j).p);
 }
 
-static struct str request(struct arena *mem, const char *method, const char *path,
-			  const char *body)
+static struct str request(struct arena *mem, const char *method, const char *path, const char *body)
 {
 	if (!body)
-		return arena_fmt(mem, "%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n", method,
-				 path);
+		return arena_fmt(mem, "%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n", method, path);
 	return arena_fmt(mem,
 			 "%s %s HTTP/1.1\r\nHost: localhost\r\n"
 			 "Content-Type: application/json\r\n"
@@ -223,8 +219,7 @@ int main(int argc, char **argv)
 	int64_t start;
 
 	if (argc < 6 || argc > 7 || !count || count > CONNECTIONS_MOST) {
-		fputs("usage: http_load SOCKET CONNECTIONS SECONDS METHOD PATH [BODY]\n",
-		      stderr);
+		fputs("usage: http_load SOCKET CONNECTIONS SECONDS METHOD PATH [BODY]\n", stderr);
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);

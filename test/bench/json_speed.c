@@ -1,8 +1,7 @@
 /*
- * How fast JSON is read and written: json_speed FILE fills FILE with about 20 MB
- * of records such as the programs keep, a line each, then reads every line into an
- * arena that is reset between lines, and writes what was read. The best of several
- * rounds counts. Prints one JSON object.
+ * How fast JSON is read and written: json_speed FILE fills FILE with about 20 MB of records such
+ * as the programs keep, a line each, then reads every line into an arena that is reset between
+ * lines, and writes what was read. The best of several rounds counts. Prints one JSON object.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -170,8 +169,8 @@ static void report(struct str text, double parse, double both)
 {
 	double mb = (double)text.n / 1e6;
 
-	printf("{\"bytes\":%zu,\"parse_mb_s\":%.0f,\"write_mb_s\":%.0f}\n", text.n,
-	       mb / parse, mb / (both - parse));
+	printf("{\"bytes\":%zu,\"parse_mb_s\":%.0f,\"write_mb_s\":%.0f}\n", text.n, mb / parse,
+	       mb / (both - parse));
 }
 
 int main(int argc, char **argv)

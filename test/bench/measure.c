@@ -1,10 +1,10 @@
 /*
  * measure ROUNDS DIR -- COMMAND... [-- COMMAND...]...
  *
- * Runs every command once in each round, from DIR, from fork to exit, and prints
- * a JSON array of {"median_us","p95_us","max_us","rss_kb"}. Rounds interleave
- * the commands, so that whatever else the machine does meets all of them alike.
- * The command "@fsync" appends one page to a file in DIR and syncs it, here.
+ * Runs every command once in each round, from DIR, from fork to exit, and prints a JSON array of
+ * {"median_us","p95_us","max_us","rss_kb"}. Rounds interleave the commands, so that whatever else
+ * the machine does meets all of them alike. The command "@fsync" appends one page to a file in
+ * DIR and syncs it, here.
  */
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,8 +1,8 @@
 /*
  * sync_load FILE APPENDERS SECONDS
  *
- * What the disk allows: that many processes append a short record to one file and sync
- * it, again and again, for so long. Prints how many syncs a second they get together.
+ * What the disk allows: that many processes append a short record to one file and sync it, again
+ * and again, for so long. Prints how many syncs a second they get together.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
- * Runs a fuzz target where there is no libFuzzer: replays its seeds, then changes them at
- * random, without knowing which code they reach. It takes libFuzzer's options -runs,
- * -seed, -max_total_time, -max_len and -artifact_prefix, and ignores the others.
- * Arguments are files to replay, or folders of seeds; it writes nothing into those.
+ * Runs a fuzz target where there is no libFuzzer: replays its seeds, then changes them at random,
+ * without knowing which code they reach. It takes libFuzzer's options -runs, -seed,
+ * -max_total_time, -max_len and -artifact_prefix, and ignores the others. Arguments are files to
+ * replay, or folders of seeds; it writes nothing into those.
  */
 #include <dirent.h>
 #include <inttypes.h>

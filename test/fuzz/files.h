@@ -9,8 +9,8 @@
 
 /* The canonical files of a commit, for the targets that read them. */
 
-/* Beads, tombstones and edges from an input's parts, with a meta.json that fits them: an
- * attacker computes the checksums too. */
+/* Beads, tombstones and edges from an input's parts, with a meta.json that fits them: an attacker
+ * computes the checksums too. */
 static inline struct snapshot files_next(struct arena *mem, struct str *input)
 {
 	struct snapshot s = { 0 };

@@ -5,8 +5,8 @@
 #include "base/system/path.h"
 #include "fuzz.h"
 
-/* A folder of the process's own for the targets that read files. In memory, where the
- * system has such a place. It goes with the process. */
+/* A folder of the process's own for the targets that read files. In memory, where the system has
+ * such a place. It goes with the process. */
 static char folder_made[64];
 
 static inline void folder_remove(void)

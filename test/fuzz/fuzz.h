@@ -8,8 +8,8 @@
 #include "base/call.h"
 
 /*
- * A fuzz target is one file with LLVMFuzzerTestOneInput(). libFuzzer calls it where clang
- * has that, driver.c elsewhere. Its seeds are the files of corpus/<target>/.
+ * A fuzz target is one file with LLVMFuzzerTestOneInput(). libFuzzer calls it where clang has
+ * that, driver.c elsewhere. Its seeds are the files of corpus/<target>/.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,7 @@
 /*
- * The agents' files, which anything on this machine may have written: the mail and its
- * snapshot, reservations and theirs, what is pending, who is registered. They are read or
- * refused with a message; what is answered is JSON; and what is written on top of them is
- * read again.
+ * The agents' files, which anything on this machine may have written: the mail and its snapshot,
+ * reservations and theirs, what is pending, who is registered. They are read or refused with a
+ * message; what is answered is JSON; and what is written on top of them is read again.
  */
 #include "agents/mailbox.h"
 #include "agents/reservation.h"
@@ -28,8 +27,7 @@ static void lay_out(struct call *c, struct str *input)
 					       "messages/boxes", "reservations" };
 
 	for (size_t i = 0; i < COUNT(folders); i++)
-		if (file_make_dir(c, path_join(&c->mem, folder(), str_of(folders[i])),
-				  0700))
+		if (file_make_dir(c, path_join(&c->mem, folder(), str_of(folders[i])), 0700))
 			abort();
 	for (size_t i = 0; i < COUNT(files); i++) {
 		struct str part = fuzz_part(input);
@@ -95,8 +93,7 @@ static void check_reserving(struct call *c, struct agent_files *f)
 	struct reservation *made, *again;
 
 	if (!reservation_make(c, f, &ask, &made, &incursions)) {
-		rule(!reservation_release(c, f, ask.agent, ask.scope, made->epoch,
-					  &again) &&
+		rule(!reservation_release(c, f, ask.agent, ask.scope, made->epoch, &again) &&
 			     str_eq(made->id, again->id),
 		     "what was reserved can be released");
 	}

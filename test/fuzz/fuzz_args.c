@@ -1,7 +1,7 @@
 /*
- * Command lines of all programs: each is understood or refused with a message and a next
- * step, and the parameters that were understood can be written as JSON. The input is the
- * program's name and its arguments, each in a line.
+ * Command lines of all programs: each is understood or refused with a message and a next step,
+ * and the parameters that were understood can be written as JSON. The input is the program's name
+ * and its arguments, each in a line.
  */
 #include "base/text/json.h"
 #include "base/text/value.h"

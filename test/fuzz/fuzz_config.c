@@ -1,5 +1,5 @@
-/* The settings of a clone, and beads from a Markdown file: other lines stay as they are,
- * and every value that counts is one that may be set. */
+/* The settings of a clone, and beads from a Markdown file: other lines stay as they are, and
+ * every value that counts is one that may be set. */
 #include "beads/config.h"
 #include "beads/draft.h"
 #include "folder.h"

@@ -1,6 +1,6 @@
 /*
- * Stores of the program that the format comes from: what is read of one is written in our
- * own way, is sound, and is read as the same.
+ * Stores of the program that the format comes from: what is read of one is written in our own
+ * way, is sound, and is read as the same.
  */
 #include "beads/repair/foreign.h"
 #include "files.h"
@@ -20,8 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rule(c.message.n, "a foreign store is refused with a message");
 	} else {
 		ours = snapshot_encode(&c.mem, s);
-		rule(files_sound(&c, &ours),
-		     "a foreign store is rendered as sound files");
+		rule(files_sound(&c, &ours), "a foreign store is rendered as sound files");
 		again = snapshot_encode(&c.mem, files_state(&c, &ours));
 		rule(files_same(&ours, &again), "a rendering is read as the same");
 	}

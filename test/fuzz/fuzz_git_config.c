@@ -1,5 +1,5 @@
-/* Git's configuration: settings that were read are read the same from a file that says
- * them in the plainest way. */
+/* Git's configuration: settings that were read are read the same from a file that says them in
+ * the plainest way. */
 #include "base/buf.h"
 #include "fuzz.h"
 #include "store/git/git_config.h"
@@ -72,8 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	git_config_parse(&mem, fuzz_text(data, size), see, &first);
 	git_config_parse(&mem, buf_str(&first.plain), see, &again);
-	rule(str_eq(buf_str(&first.list), buf_str(&again.list)),
-	     "settings are read as they were");
+	rule(str_eq(buf_str(&first.list), buf_str(&again.list)), "settings are read as they were");
 	arena_release(&mem);
 	return 0;
 }

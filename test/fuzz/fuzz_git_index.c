@@ -1,6 +1,6 @@
 /*
- * Git's index. The answer does not depend on how the name is spelled, and a "yes" is
- * found in the file: in versions 2 and 3, every name is there in full.
+ * Git's index. The answer does not depend on how the name is spelled, and a "yes" is found in the
+ * file: in versions 2 and 3, every name is there in full.
  */
 #include <strings.h>
 
@@ -27,8 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	     "upper and lower case are the same");
 	if (tracked == TRACKED_YES && size > 7 && data[7] < 4)
 		rule(has_name(bytes, name), "a name that is tracked is in the file");
-	rule(size >= 12 || tracked == TRACKED_UNKNOWN,
-	     "a file without a head is unknown");
+	rule(size >= 12 || tracked == TRACKED_UNKNOWN, "a file without a head is unknown");
 	call_release(&c);
 	return 0;
 }

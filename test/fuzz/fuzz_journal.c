@@ -1,7 +1,7 @@
 /*
- * The journal's files. What was appended is read back; a file that was cut gives the
- * records that are whole; a changed byte is noticed, or was in a line without an end. An
- * input that begins with '=' is the file itself, otherwise its lines are appended.
+ * The journal's files. What was appended is read back; a file that was cut gives the records that
+ * are whole; a changed byte is noticed, or was in a line without an end. An input that begins
+ * with '=' is the file itself, otherwise its lines are appended.
  */
 #include "base/buf.h"
 #include "folder.h"
@@ -23,8 +23,7 @@ static enum err see(struct call *c, const struct journal_record *r, void *arg)
 	return ERR_OK;
 }
 
-static enum err read_journal(struct call *c, struct reading *out,
-			     struct journal_place *place)
+static enum err read_journal(struct call *c, struct reading *out, struct journal_place *place)
 {
 	enum err e;
 
@@ -67,8 +66,7 @@ static struct str append_lines(struct call *c, struct str text)
 
 		if (!line.n)
 			continue;
-		rule(!journal_append(c, folder(), &place, line, &fd),
-		     "a line is appended");
+		rule(!journal_append(c, folder(), &place, line, &fd), "a line is appended");
 		file_close(&fd);
 		buf_put(&all, line);
 		buf_char(&all, '\n');
@@ -83,8 +81,7 @@ static void check_changed(struct call *c, struct str bytes, struct str written, 
 	char *copy;
 
 	folder_put(c, "journal.1", str_head(bytes, at));
-	rule(!read_journal(c, &reading, &place) &&
-		     str_starts(written, buf_str(&reading.seen)),
+	rule(!read_journal(c, &reading, &place) && str_starts(written, buf_str(&reading.seen)),
 	     "a journal that was cut gives the records before the cut");
 	copy = (char *)arena_copy(&c->mem, bytes).p;
 	copy[at] ^= 0x20;
@@ -103,8 +100,7 @@ static void check_lines(struct call *c, struct str text)
 
 	rule(!read_journal(c, &reading, &place), "what was appended can be read");
 	rule(str_eq(buf_str(&reading.seen), written), "what was appended is read");
-	if (file_read(c, path_join(&c->mem, folder(), STR("journal.1")), &bytes) ||
-	    !bytes.n)
+	if (file_read(c, path_join(&c->mem, folder(), STR("journal.1")), &bytes) || !bytes.n)
 		return;
 	at = (size_t)(unsigned char)text.p[0] * 37 % bytes.n;
 	check_changed(c, bytes, written, at);

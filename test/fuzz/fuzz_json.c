@@ -27,8 +27,7 @@ static void check_again(struct arena *mem, struct str text, bool canonical)
 
 static void check_value(struct arena *mem, struct str text, const struct value *v)
 {
-	struct str plain = write_text(mem, v, false),
-		   canonical = write_text(mem, v, true);
+	struct str plain = write_text(mem, v, false), canonical = write_text(mem, v, true);
 	struct value_error error;
 
 	rule(utf8_valid(text), "a text that is accepted is UTF-8");

@@ -1,7 +1,7 @@
 /*
- * Edits of somebody else's JSON file: the member is there after it was put, the text
- * before and behind the edit stays as it was, and a member that was added and removed
- * leaves the file that was there.
+ * Edits of somebody else's JSON file: the member is there after it was put, the text before and
+ * behind the edit stays as it was, and a member that was added and removed leaves the file that
+ * was there.
  */
 #include "base/text/json.h"
 #include "base/text/value.h"

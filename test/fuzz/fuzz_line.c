@@ -1,7 +1,6 @@
 /*
- * What is read as a bead, an edge or a tombstone is written in the canonical way: that
- * text is one line, is read again, gives the same text, and joined to itself changes
- * nothing.
+ * What is read as a bead, an edge or a tombstone is written in the canonical way: that text is
+ * one line, is read again, gives the same text, and joined to itself changes nothing.
  */
 #include "base/text/json.h"
 #include "base/text/value.h"

@@ -1,7 +1,7 @@
 /*
- * The laws of the join, for states and for files: it is commutative, associative and
- * idempotent, and the files' merge, which decodes only lines that differ, gives what the
- * join of the whole states gives.
+ * The laws of the join, for states and for files: it is commutative, associative and idempotent,
+ * and the files' merge, which decodes only lines that differ, gives what the join of the whole
+ * states gives.
  */
 #include "beads/model/lines.h"
 #include "files.h"
@@ -24,8 +24,7 @@ static struct state *both(struct call *c, const struct state *a, const struct st
 	return s;
 }
 
-static struct snapshot merge(struct call *c, const struct snapshot *a,
-			     const struct snapshot *b)
+static struct snapshot merge(struct call *c, const struct snapshot *a, const struct snapshot *b)
 {
 	struct merge m = { .c = c, .side = { *a, *b }, .sides = 2 };
 
@@ -48,13 +47,11 @@ static void check_two(struct call *c, const struct snapshot *a, const struct sna
 	rule(files_same(&files, &again), "a merge that is repeated changes nothing");
 }
 
-static void check_three(struct call *c, const struct snapshot *a,
-			const struct snapshot *b, const struct snapshot *d)
+static void check_three(struct call *c, const struct snapshot *a, const struct snapshot *b,
+			const struct snapshot *d)
 {
-	struct state *x = files_state(c, a), *y = files_state(c, b),
-		     *z = files_state(c, d);
-	struct snapshot left = join(c, both(c, x, y), z),
-			right = join(c, x, both(c, y, z));
+	struct state *x = files_state(c, a), *y = files_state(c, b), *z = files_state(c, d);
+	struct snapshot left = join(c, both(c, x, y), z), right = join(c, x, both(c, y, z));
 
 	rule(files_same(&left, &right), "the join is associative");
 }
@@ -68,14 +65,13 @@ static enum err count_pair(void *arg, const struct line_pair *pair)
 	return ERR_OK;
 }
 
-static void check_lines(struct call *c, const struct snapshot *a,
-			const struct snapshot *b)
+static void check_lines(struct call *c, const struct snapshot *a, const struct snapshot *b)
 {
 	for (int f = 0; f < FILE_META; f++) {
 		size_t number, count = 0;
 		struct str why;
-		enum err e = lines_diff(&c->mem, (enum snapshot_file)f, a->file[f],
-					b->file[f], count_pair, &count, &number, &why);
+		enum err e = lines_diff(&c->mem, (enum snapshot_file)f, a->file[f], b->file[f],
+					count_pair, &count, &number, &why);
 
 		rule(!e || why.p, "lines are refused with a reason");
 		rule(e || (count == 0) == str_eq(a->file[f], b->file[f]),

@@ -14,8 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		rule(written.n == sizeof "2026-11-15T21:31:59.123Z" - 1,
 		     "every moment has the same length");
-		rule(moment_parse(written, &again) && again == ms,
-		     "a moment is read as it was");
+		rule(moment_parse(written, &again) && again == ms, "a moment is read as it was");
 	}
 	if (duration_parse(text, &ms)) {
 		rule(ms >= 0, "a duration is not negative");
@@ -23,8 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		     "a duration is read as it was");
 	}
 	if (number_int(text, &ms))
-		rule(number_int(arena_fmt(&mem, "%lld", (long long)ms), &again) &&
-			     again == ms,
+		rule(number_int(arena_fmt(&mem, "%lld", (long long)ms), &again) && again == ms,
 		     "a number is read as it was");
 	arena_release(&mem);
 	return 0;

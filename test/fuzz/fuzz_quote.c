@@ -1,5 +1,5 @@
-/* Whatever is quoted, it cannot leave its lines: each begins with "> ", and no character
- * in it is one that a terminal obeys. */
+/* Whatever is quoted, it cannot leave its lines: each begins with "> ", and no character in it is
+ * one that a terminal obeys. */
 #include "base/text/quote.h"
 #include "base/text/utf8.h"
 #include "fuzz.h"

@@ -1,6 +1,6 @@
 /*
- * Receipts as they are exported and brought back: lines of the file that earlier versions
- * kept, and what is remembered of a reply.
+ * Receipts as they are exported and brought back: lines of the file that earlier versions kept,
+ * and what is remembered of a reply.
  */
 #include "agents/receipts.h"
 #include "base/text/json.h"
@@ -40,8 +40,7 @@ static void check_taken_over(struct call *c, struct str lines)
 		return;
 	rule(!receipts_put(c, &f, c->actor, STR("agent send"), STR("{\"id\":\"m1\"}")),
 	     "a receipt can be left");
-	rule(!receipts_find(c, &f, STR("agent send"), &reply) &&
-		     str_is(reply, "{\"id\":\"m1\"}"),
+	rule(!receipts_find(c, &f, STR("agent send"), &reply) && str_is(reply, "{\"id\":\"m1\"}"),
 	     "a receipt that was left is found");
 }
 

@@ -22,8 +22,7 @@ static void check_record(struct call *c, struct record *r)
 	struct snapshot first = snapshot_encode(&c->mem, r->change), second;
 
 	rule(!memchr(text.p, '\n', text.n), "a record is one line");
-	rule(record_is_base(text) == (r->base.p || r->anew),
-	     "a base is recognised by its text");
+	rule(record_is_base(text) == (r->base.p || r->anew), "a base is recognised by its text");
 	rule(record_decode(text, &again, &why), "a record that was written is accepted");
 	second = snapshot_encode(&c->mem, again.change);
 	rule(files_same(&first, &second), "a change is read as it was");

@@ -20,8 +20,7 @@ static void check_ref(struct call *c, struct str text, const struct ref *ref)
 	rule(str_eq(value_str(one, "where"), ref->where) &&
 		     str_eq(value_str(one, "what"), ref->what),
 	     "what is stored says the same");
-	rule(!ref_make(c, ref->where, ref->what, third, &again) &&
-		     str_eq(again.json, ref->json),
+	rule(!ref_make(c, ref->where, ref->what, third, &again) && str_eq(again.json, ref->json),
 	     "a reference is made again from its parts");
 }
 

@@ -1,7 +1,6 @@
 /*
- * Requests of programs and models, as the service and MCP take them:
- * {"op":…,"params":{…}}. Parameters that are accepted are written as JSON that is
- * accepted, and means the same.
+ * Requests of programs and models, as the service and MCP take them: {"op":…,"params":{…}}.
+ * Parameters that are accepted are written as JSON that is accepted, and means the same.
  */
 #include "base/text/json.h"
 #include "base/text/value.h"
@@ -55,8 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct op *op = v ? pipe_find(value_str(v, "op")) : NULL;
 
 	if (op)
-		rule(pipe_find(str_of(op->name)) == op,
-		     "an operation is found by its own name");
+		rule(pipe_find(str_of(op->name)) == op, "an operation is found by its own name");
 	if (op && params && params->type == VALUE_OBJECT)
 		check_params(&c, op, params);
 	call_release(&c);

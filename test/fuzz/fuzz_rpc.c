@@ -1,5 +1,5 @@
-/* Lines of JSON-RPC on standard input: every line that is not blank is one message, a
- * value or the reason why it is none, unless another line has cancelled it. */
+/* Lines of JSON-RPC on standard input: every line that is not blank is one message, a value or
+ * the reason why it is none, unless another line has cancelled it. */
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -51,8 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rpc_release(m);
 	}
 	rule(count <= count_lines(text), "no line is two messages");
-	rule(str_has(text, STR("notif")) || str_has(text, STR("\\")) ||
-		     count == count_lines(text),
+	rule(str_has(text, STR("notif")) || str_has(text, STR("\\")) || count == count_lines(text),
 	     "every line is a message");
 	rpc_close(&in);
 	sigaction(SIGINT, &interrupt, NULL);

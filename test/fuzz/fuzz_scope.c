@@ -1,5 +1,5 @@
-/* Scopes: what was normalised is normal, lies below the root, and overlaps as folders and
- * files do. The input is two paths, and a path in a project. */
+/* Scopes: what was normalised is normal, lies below the root, and overlaps as folders and files
+ * do. The input is two paths, and a path in a project. */
 #include "agents/scope.h"
 #include "base/system/path.h"
 #include "fuzz.h"
@@ -31,11 +31,10 @@ static void check_two(struct call *c, struct str a, struct str b)
 	rule(overlap == scope_overlap(b, a), "overlap is symmetric");
 	rule((overlap == OVERLAP_EXACT) == str_eq(a, b), "the same scope is the same");
 	rule(scope_overlap(a, inside) == OVERLAP_PARTIAL, "a file overlaps its folder");
-	rule((overlap != OVERLAP_DISJOINT) ==
-		     (path_within(path_resolve(&c->mem, STR("/r"), a),
-				  path_resolve(&c->mem, STR("/r"), b)) ||
-		      path_within(path_resolve(&c->mem, STR("/r"), b),
-				  path_resolve(&c->mem, STR("/r"), a))),
+	rule((overlap != OVERLAP_DISJOINT) == (path_within(path_resolve(&c->mem, STR("/r"), a),
+							   path_resolve(&c->mem, STR("/r"), b)) ||
+					       path_within(path_resolve(&c->mem, STR("/r"), b),
+							   path_resolve(&c->mem, STR("/r"), a))),
 	     "two scopes overlap if one path is within the other");
 }
 
@@ -43,8 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str text = fuzz_text(data, size), a, b;
 	struct call c = fuzz_call();
-	bool both = normalise(&c, fuzz_part(&text), &a) &&
-		    normalise(&c, fuzz_part(&text), &b);
+	bool both = normalise(&c, fuzz_part(&text), &a) && normalise(&c, fuzz_part(&text), &b);
 
 	if (both)
 		check_two(&c, a, b);

@@ -1,6 +1,6 @@
 /*
- * The four files of a commit: what the check before a sync finds sound can be read, and
- * what can be read is written in a way that is sound and is read as the same.
+ * The four files of a commit: what the check before a sync finds sound can be read, and what can
+ * be read is written in a way that is sound and is read as the same.
  */
 #include "base/text/json.h"
 #include "base/text/value.h"

@@ -1,8 +1,7 @@
 /*
- * A commit of somebody else is taken in, as sync_take_in() does, without Git: the input
- * is the commit's files, against a base that is known. A commit that is accepted, on any
- * of the ways that a sync may take, leaves files and a journal record that can be read
- * again.
+ * A commit of somebody else is taken in, as sync_take_in() does, without Git: the input is the
+ * commit's files, against a base that is known. A commit that is accepted, on any of the ways
+ * that a sync may take, leaves files and a journal record that can be read again.
  */
 #include "base/text/json.h"
 #include "beads/message.h"
@@ -15,11 +14,11 @@
 	"\"id\":\"" id "\",\"priority\":2,\"status\":\"open\",\"title\":\"" title      \
 	"\",\"type\":\"task\"}\n"
 
-static const char base_files[] = BEAD("bd-1", "5", "one") BEAD("bd-2", "6", "two") BEAD(
-	"bd-3", "7",
-	"three") "\f{\"deleted_at\":[8,0],\"deleted_by\":\"b\",\"id\":\"bd-9\"}\n\f"
-		 "{\"_at\":[5,0],\"_by\":\"c\",\"created_at\":[3,0],\"created_by\":\"a\","
-		 "\"from\":\"bd-1\",\"kind\":\"blocks\",\"to\":\"bd-2\"}\n";
+static const char base_files[] = BEAD("bd-1", "5", "one") BEAD("bd-2", "6", "two")
+	BEAD("bd-3", "7",
+	     "three") "\f{\"deleted_at\":[8,0],\"deleted_by\":\"b\",\"id\":\"bd-9\"}\n\f"
+		      "{\"_at\":[5,0],\"_by\":\"c\",\"created_at\":[3,0],\"created_by\":\"a\","
+		      "\"from\":\"bd-1\",\"kind\":\"blocks\",\"to\":\"bd-2\"}\n";
 
 /* What the journal gets, and what somebody who opens the store makes of it. */
 static struct state *through_journal(struct call *c, struct state *change)
@@ -36,8 +35,8 @@ static struct state *through_journal(struct call *c, struct state *change)
 }
 
 /* `now` is the base from here on. */
-static void check_base(struct call *c, const struct snapshot *base,
-		       const struct snapshot *now, struct news *news)
+static void check_base(struct call *c, const struct snapshot *base, const struct snapshot *now,
+		       struct news *news)
 {
 	struct state *known = files_state(c, base), *all = files_state(c, now);
 	struct snapshot replayed, whole = snapshot_encode(&c->mem, all);
@@ -52,8 +51,7 @@ static void check_base(struct call *c, const struct snapshot *base,
 }
 
 /* They went different ways: both are joined in a commit of our own. */
-static void take_apart(struct call *c, const struct snapshot *base,
-		       const struct snapshot *new)
+static void take_apart(struct call *c, const struct snapshot *base, const struct snapshot *new)
 {
 	struct merge m = { .c = c, .side = { *new, *base }, .sides = 2 };
 	struct snapshot joined;
@@ -73,8 +71,7 @@ static void take_apart(struct call *c, const struct snapshot *base,
 }
 
 /* It goes on from our base. */
-static void take_next(struct call *c, const struct snapshot *base,
-		      const struct snapshot *new)
+static void take_next(struct call *c, const struct snapshot *base, const struct snapshot *new)
 {
 	struct merge m = { .c = c, .side = { *new, *base }, .sides = 2 };
 	struct news news;
@@ -89,8 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str text = fuzz_text(data, size), known = str_of(base_files);
 	struct call c = fuzz_call();
-	struct snapshot base = files_next(&c.mem, &known),
-			new = files_next(&c.mem, &text);
+	struct snapshot base = files_next(&c.mem, &known), new = files_next(&c.mem, &text);
 
 	rule(files_closed(&c, &base), "the base is sound");
 	take_next(&c, &base, &new);

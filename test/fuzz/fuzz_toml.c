@@ -1,6 +1,6 @@
 /*
- * Edits of somebody else's TOML file: a section that was put is found, a file without it
- * stays as it was before the new section, and is back to the byte once that is removed.
+ * Edits of somebody else's TOML file: a section that was put is found, a file without it stays as
+ * it was before the new section, and is back to the byte once that is removed.
  */
 #include "base/text/toml.h"
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-/* The decoder agrees with the table of the standard, nothing is cut in two, and text that
- * was made safe is safe. */
+/* The decoder agrees with the table of the standard, nothing is cut in two, and text that was
+ * made safe is safe. */
 #include "base/text/utf8.h"
 #include "fuzz.h"
 
@@ -43,17 +43,14 @@ static size_t by_the_table(struct str s)
 
 static void check_columns(struct arena *mem, struct str text, bool valid, size_t columns)
 {
-	struct str head = utf8_head(text, columns),
-		   brief = utf8_shorten(mem, text, columns);
+	struct str head = utf8_head(text, columns), brief = utf8_shorten(mem, text, columns);
 
 	rule(str_starts(text, head) && utf8_width(head) <= columns,
 	     "the head is a head, and no wider than it may be");
 	rule(utf8_width(brief) <= columns, "a shortened text is no wider than it may be");
-	rule(!valid || (utf8_valid(head) && utf8_valid(brief)),
-	     "no character is cut in two");
+	rule(!valid || (utf8_valid(head) && utf8_valid(brief)), "no character is cut in two");
 	if (utf8_width(text) <= columns)
-		rule(head.n == text.n && str_eq(brief, text),
-		     "a text that fits is not shortened");
+		rule(head.n == text.n && str_eq(brief, text), "a text that fits is not shortened");
 }
 
 static void check_safe(struct arena *mem, struct str text, bool valid)
@@ -68,8 +65,7 @@ static void check_safe(struct arena *mem, struct str text, bool valid)
 	rule(str_eq(utf8_safe(mem, safe), safe), "safe text stays as it is");
 	for (struct str rest = safe; rest.n; rest = str_skip(rest, n)) {
 		n = utf8_decode(rest, &cp);
-		rule(cp == '\n' || cp == '\t' || !utf8_is_unsafe(cp),
-		     "safe text is safe");
+		rule(cp == '\n' || cp == '\t' || !utf8_is_unsafe(cp), "safe text is safe");
 	}
 	for (struct str rest = text; plain && rest.n; rest = str_skip(rest, n)) {
 		n = utf8_decode(rest, &cp);

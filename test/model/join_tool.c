@@ -1,9 +1,9 @@
 /*
- * The join, for a model in another language to compare itself with. A line of
- * standard input is an array of states, {"beads":[...],"tombstones":[...],"deps":[...]},
- * of the objects of canonical lines. They are joined from left to right, and a line of
- * standard output is what came of it: the same, with each line of the files as a
- * string; or {"refused":"..."}, if one of the objects cannot be a line.
+ * The join, for a model in another language to compare itself with. A line of standard input is
+ * an array of states, {"beads":[...],"tombstones":[...],"deps":[...]}, of the objects of
+ * canonical lines. They are joined from left to right, and a line of standard output is what came
+ * of it: the same, with each line of the files as a string; or {"refused":"..."}, if one of the
+ * objects cannot be a line.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
- * Reads JSON from standard input and prints its canonical text, or says on standard
- * error what is wrong and where, and ends with 1. With -l every line is a text of
- * its own: "+" and the canonical text, or "-" and the reason, one line for each.
+ * Reads JSON from standard input and prints its canonical text, or says on standard error what is
+ * wrong and where, and ends with 1. With -l every line is a text of its own: "+" and the
+ * canonical text, or "-" and the reason, one line for each.
  */
 #include <stdio.h>
 

@@ -15,23 +15,19 @@ static void call_next_step_says_what_was_stored(void **state)
 	(void)state;
 	call_fail(&c, ERR_INTERNAL_ERROR, "x");
 	call_remedy(&c, "Free some space on that disk");
-	check(&c,
-	      "Nothing was changed. Free some space on that disk, then run the command "
-	      "again.");
+	check(&c, "Nothing was changed. Free some space on that disk, then run the command "
+		  "again.");
 	call_stored(&c, STORED_MAYBE);
-	check(&c,
-	      "It is not known whether this was stored. Free some space on that disk. "
-	      "Look whether it is there before you run the command again.");
+	check(&c, "It is not known whether this was stored. Free some space on that disk. "
+		  "Look whether it is there before you run the command again.");
 	c.request_id = STR("r");
-	check(&c,
-	      "It is not known whether this was stored. Free some space on that disk. "
-	      "Run the command again with the same --request-id: it is stored once.");
+	check(&c, "It is not known whether this was stored. Free some space on that disk. "
+		  "Run the command again with the same --request-id: it is stored once.");
 	call_stored(&c, STORED_PART);
 	call_stored(&c, STORED_NOTHING); /* what is stored stays */
 	c.wire = true;
-	check(&c,
-	      "A part of this was stored. Free some space on that disk. Send it again "
-	      "with the same request_id: it is stored once.");
+	check(&c, "A part of this was stored. Free some space on that disk. Send it again "
+		  "with the same request_id: it is stored once.");
 	c.stored = STORED_SAFE;
 	check(&c, "Nothing was lost. Free some space on that disk, then run the command "
 		  "again.");

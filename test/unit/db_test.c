@@ -85,14 +85,12 @@ static void tables_are_expected_with_their_columns(void **state)
 	static const char *const schema[] = { "CREATE TABLE t (a, b)", NULL };
 	struct place *at = *state;
 
-	assert_int_equal(
-		db_exec(&at->c, at->db,
-			"CREATE VIEW v AS SELECT 1 AS a; CREATE TABLE w (a);"
-			"CREATE TRIGGER x AFTER INSERT ON w BEGIN SELECT 1; END"),
-		ERR_OK);
+	assert_int_equal(db_exec(&at->c, at->db,
+				 "CREATE VIEW v AS SELECT 1 AS a; CREATE TABLE w (a);"
+				 "CREATE TRIGGER x AFTER INSERT ON w BEGIN SELECT 1; END"),
+			 ERR_OK);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		assert_int_equal(db_expect(&at->c, at->db, rows[i].table, schema),
-				 rows[i].want);
+		assert_int_equal(db_expect(&at->c, at->db, rows[i].table, schema), rows[i].want);
 }
 
 #define OURS                                                                      \
@@ -114,8 +112,7 @@ static void a_definition_is_plain_or_ours(void **state)
 		  "r INTEGER REFERENCES m ( id ) ) -- end",
 		  true },
 		{ "M", "CREATE TABLE \"M\" (id INTEGER PRIMARY KEY, more TEXT)", true },
-		{ "n", "CREATE TABLE n (x, y DEFAULT -1.5, z VARCHAR(10) DEFAULT NULL)",
-		  true },
+		{ "n", "CREATE TABLE n (x, y DEFAULT -1.5, z VARCHAR(10) DEFAULT NULL)", true },
 		{ "m", "CREATE INDEX i ON m (t DESC) WHERE p IN ('a','b')", true },
 		{ "m", "CREATE INDEX j ON m (p COLLATE nocase ASC, \"t\")", true },
 		{ "other", "CREATE TABLE other (a AS (b), b CHECK (slow(b)))", true },
@@ -125,8 +122,7 @@ static void a_definition_is_plain_or_ours(void **state)
 		{ "n", "CREATE TABLE n (x DEFAULT 'a as (b)' /* CHECK (x) */)", true },
 		/* computed */
 		{ "m", "CREATE TABLE m (id, t AS (upper(id)))", false },
-		{ "m", "CREATE TABLE m (id, t TEXT GENERATED ALWAYS AS(id) STORED)",
-		  false },
+		{ "m", "CREATE TABLE m (id, t TEXT GENERATED ALWAYS AS(id) STORED)", false },
 		{ "m", "CREATE TABLE m (id, t TEXT CHECK (t > f(1)))", false },
 		{ "m", "CREATE TABLE m (id, t CHECK (json_valid(t) OR f(1)))", false },
 		{ "m", "CREATE TABLE m (id, CHECK (f(1)))", false },
@@ -151,10 +147,8 @@ static void a_definition_is_plain_or_ours(void **state)
 		{ "m", "CREATE INDEX j ON 'm' (t, (p))", false },
 		{ "m", "CREATE INDEX j ON m (t) WHERE p", false },
 		{ "m", "CREATE UNIQUE INDEX j ON m (t)", false },
-		{ "other", "CREATE TABLE other (a REFERENCES m ON DELETE CASCADE)",
-		  false },
-		{ "other", "CREATE TABLE other (a AS (f(b)) REFERENCES 'm'(id), b)",
-		  false },
+		{ "other", "CREATE TABLE other (a REFERENCES m ON DELETE CASCADE)", false },
+		{ "other", "CREATE TABLE other (a AS (f(b)) REFERENCES 'm'(id), b)", false },
 	};
 	struct place *at = *state;
 	struct str ours = schema_normalise(&at->c.mem, STR(OURS)), table;
@@ -190,14 +184,11 @@ static void views_and_triggers_are_not_run(void **state)
 int db_group(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_query_that_takes_too_long_is_ended,
-						enter, leave),
-		cmocka_unit_test_setup_teardown(tables_are_expected_with_their_columns,
-						enter, leave),
-		cmocka_unit_test_setup_teardown(a_definition_is_plain_or_ours, enter,
+		cmocka_unit_test_setup_teardown(a_query_that_takes_too_long_is_ended, enter, leave),
+		cmocka_unit_test_setup_teardown(tables_are_expected_with_their_columns, enter,
 						leave),
-		cmocka_unit_test_setup_teardown(views_and_triggers_are_not_run, enter,
-						leave),
+		cmocka_unit_test_setup_teardown(a_definition_is_plain_or_ours, enter, leave),
+		cmocka_unit_test_setup_teardown(views_and_triggers_are_not_run, enter, leave),
 	};
 
 	return cmocka_run_group_tests_name("db", tests, NULL, NULL);

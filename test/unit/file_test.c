@@ -163,12 +163,8 @@ static void file_replace_keeps_a_link_a_link(void **state)
 	static const struct {
 		const char *link, *to;
 	} row[] = {
-		{ "near", "real" },
-		{ "chain", "near" },
-		{ "far", "sub/real" },
-		{ "up", "sub/up-link" },
-		{ "dangling", "sub/not-yet" },
-		{ "twice", "dangling2" },
+		{ "near", "real" },      { "chain", "near" },           { "far", "sub/real" },
+		{ "up", "sub/up-link" }, { "dangling", "sub/not-yet" }, { "twice", "dangling2" },
 	};
 	struct place *at = *state;
 
@@ -205,8 +201,8 @@ static void file_replace_leaves_nothing_when_it_fails(void **state)
 
 	put(at, "f", "old");
 	limit_size(at, 4096);
-	e = file_replace(&at->c, in(at, "f"),
-			 (struct str){ arena_alloc(&at->c.mem, 10000), 10000 }, 0600);
+	e = file_replace(&at->c, in(at, "f"), (struct str){ arena_alloc(&at->c.mem, 10000), 10000 },
+			 0600);
 	unlimit_size(at);
 	assert_int_equal(e, ERR_INTERNAL_ERROR);
 	assert_true(str_starts(at->c.message, STR("cannot write '")));
@@ -226,8 +222,7 @@ static void file_replace_needs_the_folder(void **state)
 {
 	struct place *at = *state;
 
-	assert_int_equal(file_replace(&at->c, in(at, "no/f"), STR("x"), 0600),
-			 ERR_INTERNAL_ERROR);
+	assert_int_equal(file_replace(&at->c, in(at, "no/f"), STR("x"), 0600), ERR_INTERNAL_ERROR);
 	assert_true(str_ends(at->c.message, STR("No such file or directory")));
 	assert_int_equal(count_entries(at), 0);
 }
@@ -242,8 +237,7 @@ static void file_append_adds_at_the_end(void **state)
 	assert_int_equal(file_append(&at->c, in(at, "log"), STR(""), 0644), ERR_OK);
 	assert_int_equal(mode_of(at, "log"), 0600);
 	assert_file(at, "log", "one\ntwo\n");
-	assert_int_equal(file_append(&at->c, in(at, "no/log"), STR("x"), 0600),
-			 ERR_INTERNAL_ERROR);
+	assert_int_equal(file_append(&at->c, in(at, "no/log"), STR("x"), 0600), ERR_INTERNAL_ERROR);
 }
 
 static void file_append_adds_all_or_nothing(void **state)
@@ -253,8 +247,8 @@ static void file_append_adds_all_or_nothing(void **state)
 
 	put(at, "log", "one\n");
 	limit_size(at, 100);
-	e = file_append(&at->c, in(at, "log"),
-			(struct str){ arena_alloc(&at->c.mem, 1000), 1000 }, 0600);
+	e = file_append(&at->c, in(at, "log"), (struct str){ arena_alloc(&at->c.mem, 1000), 1000 },
+			0600);
 	unlimit_size(at);
 	assert_int_equal(e, ERR_INTERNAL_ERROR);
 	assert_file(at, "log", "one\n");
@@ -284,10 +278,8 @@ static void file_make_dir_does_not_take_another_thing_for_a_folder(void **state)
 	assert_int_equal(symlink("nowhere", in(at, "dangling").p), 0);
 	assert_int_equal(file_make_dir(&at->c, in(at, "f"), 0700), ERR_INTERNAL_ERROR);
 	assert_int_equal(file_make_dir(&at->c, in(at, "f/d"), 0700), ERR_INTERNAL_ERROR);
-	assert_int_equal(file_make_dir(&at->c, in(at, "dangling"), 0700),
-			 ERR_INTERNAL_ERROR);
-	assert_int_equal(file_make_dir(&at->c, in(at, "dangling/d"), 0700),
-			 ERR_INTERNAL_ERROR);
+	assert_int_equal(file_make_dir(&at->c, in(at, "dangling"), 0700), ERR_INTERNAL_ERROR);
+	assert_int_equal(file_make_dir(&at->c, in(at, "dangling/d"), 0700), ERR_INTERNAL_ERROR);
 	assert_int_equal(file_make_dir(&at->c, STR(""), 0700), ERR_INTERNAL_ERROR);
 }
 

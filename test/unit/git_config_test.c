@@ -7,8 +7,7 @@
 
 static void print_setting(void *arg, struct str name, struct str value)
 {
-	buf_fmt(arg, STR_FMT "%s" STR_FMT "|", STR_ARG(name), value.p ? "=" : "",
-		STR_ARG(value));
+	buf_fmt(arg, STR_FMT "%s" STR_FMT "|", STR_ARG(name), value.p ? "=" : "", STR_ARG(value));
 }
 
 static void git_config_parse_reads_what_git_reads(void **state)
@@ -25,8 +24,7 @@ static void git_config_parse_reads_what_git_reads(void **state)
 		{ "[a]\r\nb = 1\r\n", "a.b=1|" },
 		{ "[a]\nb\nc =\n", "a.b|a.c=|" },
 		{ "[a]\nb # alone\n", "a.b|" },
-		{ "[url \"git@Host:\"]\ninsteadOf = gh:\n",
-		  "url.git@Host:.insteadof=gh:|" },
+		{ "[url \"git@Host:\"]\ninsteadOf = gh:\n", "url.git@Host:.insteadof=gh:|" },
 		{ "[s \"a\\\"b\\\\c\"]\nk = 1\n", "s.a\"b\\c.k=1|" },
 		{ "[s.Sub]\nk = 1\n", "s.sub.k=1|" },
 		{ "# c\n; d\n[a] # e\nb = 1 ; f\n", "a.b=1|" },

@@ -24,9 +24,8 @@ static void crc32c_is_the_same_in_one_piece_and_in_many(void **state)
 			for (size_t at = 0; at < n; at += 100)
 				pieces = crc32c(pieces, str_head(str_skip(all, at), 100));
 			assert_int_equal(crc32c(0, all), pieces);
-			assert_int_equal(crc32c(7, all),
-					 crc32c(crc32c(7, str_head(all, 4500)),
-						str_skip(all, 4500)));
+			assert_int_equal(crc32c(7, all), crc32c(crc32c(7, str_head(all, 4500)),
+								str_skip(all, 4500)));
 		}
 }
 
@@ -41,12 +40,11 @@ static void hmac_sha256_has_the_values_of_the_standard(void **state)
 	assert_string_equal(
 		hmac_sha256_hex(&mem, STR("Jefe"), STR("what do ya want for nothing?")).p,
 		"5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-	assert_string_equal(
-		hmac_sha256_hex(&mem, (struct str){ key, sizeof key },
-				STR("Test Using Larger Than Block-Size Key - Hash Key "
-				    "First"))
-			.p,
-		"60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+	assert_string_equal(hmac_sha256_hex(&mem, (struct str){ key, sizeof key },
+					    STR("Test Using Larger Than Block-Size Key - Hash Key "
+						"First"))
+				    .p,
+			    "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 	arena_release(&mem);
 }
 

@@ -14,8 +14,8 @@
 #define COUNT(row) (sizeof(row) / sizeof *(row))
 
 /*
- * A state is written here as its canonical lines, each after the word that says
- * which file it is of, and with ' for ".
+ * A state is written here as its canonical lines, each after the word that says which file it is
+ * of, and with ' for ".
  */
 static const struct {
 	const char *word;
@@ -70,8 +70,7 @@ static struct str state_text(struct arena *mem, const struct state *s)
 
 		while (str_next(&rest, '\n', &line))
 			if (line.n)
-				buf_fmt(&out, "%s" STR_FMT "\n", kinds[i].word,
-					STR_ARG(line));
+				buf_fmt(&out, "%s" STR_FMT "\n", kinds[i].word, STR_ARG(line));
 	}
 	return requoted(mem, buf_str(&out), '"', '\'');
 }
@@ -110,9 +109,8 @@ static void check_rows(const struct row *row, size_t count)
 #define SECOND "'created_at':[2,0],'created_by':'x','id':'a-1'"
 #define THIRD  "'created_at':[2,0],'created_by':'y','id':'a-1'"
 
-#define V(reg, at, by) "'" reg "':[[" #at ",0],'" by "']"
-#define TITLE(who, at, by, text) \
-	"{'_v':{" V("title", at, by) "}," who ",'title':'" text "'}"
+#define V(reg, at, by)           "'" reg "':[[" #at ",0],'" by "']"
+#define TITLE(who, at, by, text) "{'_v':{" V("title", at, by) "}," who ",'title':'" text "'}"
 
 /* --- registers --- */
 
@@ -319,9 +317,9 @@ static void notes_are_united(void **state)
 
 /* --- deletion --- */
 
-#define GONE(at, by, bead, more)                                           \
-	"gone {'bead':" bead ",'deleted_at':[" #at ",0],'deleted_by':'" by \
-	"','id':'a-1'" more "}\n"
+#define GONE(at, by, bead, more)                                                                   \
+	"gone {'bead':" bead ",'deleted_at':[" #at ",0],'deleted_by':'" by "','id':'a-1'" more "}" \
+	"\n"
 
 static void a_deletion_ends_what_is_not_strictly_after_it(void **state)
 {
@@ -419,9 +417,9 @@ static void a_tombstone_without_a_bead_deletes_whoever_had_the_id(void **state)
 
 /* --- edges --- */
 
-#define EDGE(at, by, made, maker, dead)                                      \
-	"edge {'_at':[" #at ",0],'_by':'" by "','created_at':[" #made        \
-	",0],'created_by':'" maker "'" dead ",'from':'a-1','kind':'blocks'," \
+#define EDGE(at, by, made, maker, dead)                                                          \
+	"edge {'_at':[" #at ",0],'_by':'" by "','created_at':[" #made ",0],'created_by':'" maker \
+	"'" dead ",'from':'a-1','kind':'blocks',"                                                \
 	"'to':'b'}\n"
 #define DEAD(at, by) ",'deleted_at':[" #at ",0],'deleted_by':'" by "'"
 
@@ -511,9 +509,8 @@ static void edges_of_other_ends_or_kinds_are_united(void **state)
 #define SECOND_MOVED "'created_at':[2,0],'created_by':'x','id':'" SECOND_TO "'"
 #define THIRD_MOVED  "'created_at':[2,0],'created_by':'y','id':'" THIRD_TO "'"
 #define WENT(by, to) "{'created_at':[2,0],'created_by':'" by "','to':'" to "'}"
-#define LEFT(by, remaps)                                                             \
-	"gone {'deleted_at':[2,0],'deleted_by':'" by "','id':'a-1','remap':[" remaps \
-	"]}\n"
+#define LEFT(by, remaps) \
+	"gone {'deleted_at':[2,0],'deleted_by':'" by "','id':'a-1','remap':[" remaps "]}\n"
 
 static void the_other_id_is_a_function_of_the_lineage(void **state)
 {
@@ -621,8 +618,7 @@ static void a_later_edit_under_the_old_id_lands_on_the_new_one(void **state)
 	check_rows(row, COUNT(row));
 }
 
-/* A bead that leaves may come to an id that another has; the earlier keeps that one too.
- */
+/* A bead that leaves may come to an id that another has; the earlier keeps that one too. */
 static void who_leaves_may_have_to_leave_again(void **state)
 {
 #define NATIVE "'created_at':[1,0],'created_by':'x','id':'" SECOND_TO "'"
@@ -735,8 +731,8 @@ static void show(struct arena *mem, const char *what, const struct state *s)
 }
 
 /* Says what was joined, if the two are not the same. */
-static void check_same(struct arena *mem, const char *law, uint64_t number,
-		       const struct state *a, const struct state *b)
+static void check_same(struct arena *mem, const char *law, uint64_t number, const struct state *a,
+		       const struct state *b)
 {
 	struct snapshot x = snapshot_encode(mem, a), y = snapshot_encode(mem, b);
 
@@ -753,8 +749,7 @@ static void check_same(struct arena *mem, const char *law, uint64_t number,
 
 static struct state *read_snapshot(struct arena *mem, const struct snapshot *files)
 {
-	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE,
-						    FILE_DEPS };
+	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE, FILE_DEPS };
 	struct state *s = state_new(mem);
 
 	for (size_t i = 0; i < COUNT(order); i++) {
@@ -819,8 +814,7 @@ static void a_snapshot_that_is_read_is_written_the_same(void **state)
 
 	(void)state;
 	for (uint64_t i = 0, end = triples() / 10; i < end; i++) {
-		struct state *s =
-			both(any_state(&mem, 2 * i), any_state(&mem, 2 * i + 1));
+		struct state *s = both(any_state(&mem, 2 * i), any_state(&mem, 2 * i + 1));
 		struct snapshot first = snapshot_encode(&mem, s), second;
 
 		s = read_snapshot(&mem, &first);

@@ -118,12 +118,8 @@ static void json_escapes_what_rfc_8785_says_and_no_more(void **state)
 static void json_keeps_all_but_ascii_as_it_is(void **state)
 {
 	static const char *const text[] = {
-		"\"\xc2\x80\"",
-		"\"\xc3\xa9\"",
-		"\"\xe2\x80\xa8\xe2\x80\xa9\"",
-		"\"\xef\xbf\xbf\"",
-		"\"\xf0\x9f\x98\x80\"",
-		"\"\x7f\"",
+		"\"\xc2\x80\"",         "\"\xc3\xa9\"",         "\"\xe2\x80\xa8\xe2\x80\xa9\"",
+		"\"\xef\xbf\xbf\"",     "\"\xf0\x9f\x98\x80\"", "\"\x7f\"",
 		"\"\xf4\x8f\xbf\xbf\"",
 	};
 	struct arena mem = { 0 };
@@ -176,38 +172,35 @@ static void json_value_writes_what_it_read(void **state)
 /* RFC 8785, section 3.2.2, with the integers' rule of our own aside. */
 static void json_canonical_writes_the_example_of_rfc_8785(void **state)
 {
-	static const char text[] =
-		"{\n"
-		"  \"numbers\": [333333333.33333329, 1E30, 4.50,\n"
-		"              2e-3, 0.000000000000000000000000001],\n"
-		"  \"string\": "
-		"\"\\u20ac$\\u000F\\u000aA'\\u0042\\u0022\\u005c\\\\\\\"\\/\",\n"
-		"  \"literals\": [null, true, false]\n"
-		"}";
+	static const char text[] = "{\n"
+				   "  \"numbers\": [333333333.33333329, 1E30, 4.50,\n"
+				   "              2e-3, 0.000000000000000000000000001],\n"
+				   "  \"string\": "
+				   "\"\\u20ac$\\u000F\\u000aA'\\u0042\\u0022\\u005c\\\\\\\"\\/\",\n"
+				   "  \"literals\": [null, true, false]\n"
+				   "}";
 	struct arena mem = { 0 };
 
 	(void)state;
-	assert_str(
-		canonical(&mem, str_of(text)),
-		"{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,"
-		"1e+30,4.5,0.002,1e-27],\"string\":\"\xe2\x82\xac$\\u000f\\nA'B\\\"\\\\"
-		"\\\\\\\"/\"}");
+	assert_str(canonical(&mem, str_of(text)),
+		   "{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,"
+		   "1e+30,4.5,0.002,1e-27],\"string\":\"\xe2\x82\xac$\\u000f\\nA'B\\\"\\\\"
+		   "\\\\\\\"/\"}");
 	arena_release(&mem);
 }
 
 /* RFC 8785, section 3.2.3. */
 static void json_canonical_sorts_the_example_of_rfc_8785(void **state)
 {
-	static const char text[] =
-		"{\n"
-		"  \"\\u20ac\": \"Euro Sign\",\n"
-		"  \"\\r\": \"Carriage Return\",\n"
-		"  \"\\ufb33\": \"Hebrew Letter Dalet With Dagesh\",\n"
-		"  \"1\": \"One\",\n"
-		"  \"\\ud83d\\ude00\": \"Emoji: Grinning Face\",\n"
-		"  \"\\u0080\": \"Control\",\n"
-		"  \"\\u00f6\": \"Latin Small Letter O With Diaeresis\"\n"
-		"}";
+	static const char text[] = "{\n"
+				   "  \"\\u20ac\": \"Euro Sign\",\n"
+				   "  \"\\r\": \"Carriage Return\",\n"
+				   "  \"\\ufb33\": \"Hebrew Letter Dalet With Dagesh\",\n"
+				   "  \"1\": \"One\",\n"
+				   "  \"\\ud83d\\ude00\": \"Emoji: Grinning Face\",\n"
+				   "  \"\\u0080\": \"Control\",\n"
+				   "  \"\\u00f6\": \"Latin Small Letter O With Diaeresis\"\n"
+				   "}";
 	struct arena mem = { 0 };
 
 	(void)state;
@@ -238,8 +231,7 @@ static void json_canonical_sorts_by_utf16_units(void **state)
 		  "{\"x\xf4\x8f\xbf\xbf\":2,\"x\xef\xbf\xbf\":1}" },
 		{ "{\"\\ud83d\\ude01\":1,\"\\ud83d\\ude00\":2}",
 		  "{\"\xf0\x9f\x98\x80\":2,\"\xf0\x9f\x98\x81\":1}" },
-		{ "[{\"b\":{\"d\":1,\"c\":2},\"a\":3}]",
-		  "[{\"a\":3,\"b\":{\"c\":2,\"d\":1}}]" },
+		{ "[{\"b\":{\"d\":1,\"c\":2},\"a\":3}]", "[{\"a\":3,\"b\":{\"c\":2,\"d\":1}}]" },
 	};
 	struct arena mem = { 0 };
 
@@ -265,10 +257,7 @@ static void json_canonical_does_not_depend_on_the_order_it_read(void **state)
 		json_object(&j);
 		for (int i = 0; i < COUNT_OF_KEYS; i++)
 			json_put_int(
-				&j,
-				arena_fmt(&mem, "%d", (start + i * STEP) % COUNT_OF_KEYS)
-					.p,
-				1);
+				&j, arena_fmt(&mem, "%d", (start + i * STEP) % COUNT_OF_KEYS).p, 1);
 		json_end(&j);
 		text = canonical(&mem, json_text(&j));
 		if (first.p)
@@ -304,8 +293,8 @@ static void json_keeps_every_digit_of_the_longest_integer(void **state)
 	arena_release(&mem);
 }
 
-/* Plain text is passed over eight bytes at once: wherever the one that is not stands, it
- * is escaped, or replaced if it is not UTF-8, and nothing else. */
+/* Plain text is passed over eight bytes at once: wherever the one that is not stands, it is
+ * escaped, or replaced if it is not UTF-8, and nothing else. */
 static void json_escapes_at_every_place_of_a_word(void **state)
 {
 	struct arena mem = { 0 };

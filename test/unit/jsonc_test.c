@@ -23,14 +23,12 @@ static const char *const *path_of(struct call *c, const char *path)
 	return keys;
 }
 
-static struct str put(struct call *c, struct str text, const char *path,
-		      const char *value)
+static struct str put(struct call *c, struct str text, const char *path, const char *value)
 {
 	struct str out = { 0 };
 
 	if (jsonc_put(c, text, path_of(c, path), str_of(value), &out))
-		fail_msg("put into \"" STR_FMT "\": " STR_FMT, STR_ARG(text),
-			 STR_ARG(c->message));
+		fail_msg("put into \"" STR_FMT "\": " STR_FMT, STR_ARG(text), STR_ARG(c->message));
 	return out;
 }
 
@@ -49,8 +47,7 @@ static struct str find(struct call *c, struct str text, const char *path)
 	struct str out = { 0 };
 
 	if (jsonc_find(c, text, path_of(c, path), &out))
-		fail_msg("find in \"" STR_FMT "\": " STR_FMT, STR_ARG(text),
-			 STR_ARG(c->message));
+		fail_msg("find in \"" STR_FMT "\": " STR_FMT, STR_ARG(text), STR_ARG(c->message));
 	return out;
 }
 
@@ -79,17 +76,13 @@ static void puts_a_member(void **state)
 		{ "{\n\n}\n", "k", "1", "{\n  \"k\": 1\n}\n" },
 		{ "{\r\n\r\n}\r\n", "k", "1", "{\r\n  \"k\": 1\r\n}\r\n" },
 		{ "  { \t \n }", "k", "1", "  {\n    \"k\": 1\n  }" },
-		{ "{\n  \"a\": { \n\n }\n}", "a/k", "1",
-		  "{\n  \"a\": {\n    \"k\": 1\n  }\n}" },
+		{ "{\n  \"a\": { \n\n }\n}", "a/k", "1", "{\n  \"a\": {\n    \"k\": 1\n  }\n}" },
 		{ "{\n\t\"a\": {}\n}", "a/k", "{\"x\":1}",
 		  "{\n\t\"a\": {\n\t\t\"k\": {\n\t\t\t\"x\": 1\n\t\t}\n\t}\n}" },
-		{ "{\n  \"a\": {\n  }\n}", "a/k", "1",
-		  "{\n  \"a\": {\n    \"k\": 1\n  }\n}" },
-		{ "{\"a\":{}}", "a/k", "{\"x\":[1,2]}",
-		  "{\"a\":{\"k\": {\"x\": [1, 2]}}}" },
+		{ "{\n  \"a\": {\n  }\n}", "a/k", "1", "{\n  \"a\": {\n    \"k\": 1\n  }\n}" },
+		{ "{\"a\":{}}", "a/k", "{\"x\":[1,2]}", "{\"a\":{\"k\": {\"x\": [1, 2]}}}" },
 		{ "{ /* none */ }", "k", "[1,2]", "{ /* none */ \"k\": [1, 2] }" },
-		{ "{\n  // none\n}", "k", "[1]",
-		  "{\n  // none\n  \"k\": [\n    1\n  ]\n}" },
+		{ "{\n  // none\n}", "k", "[1]", "{\n  // none\n  \"k\": [\n    1\n  ]\n}" },
 		{ "{ // none\r}", "k", "1", "{ // none\n  \"k\": 1\r}" },
 
 		/* one line */
@@ -104,13 +97,11 @@ static void puts_a_member(void **state)
 		/* lines */
 		{ "{\n    \"a\": 1\n}\n", "k", "[1]",
 		  "{\n    \"a\": 1,\n    \"k\": [\n        1\n    ]\n}\n" },
-		{ "{\n\t\"a\": 1,\n}", "k", "[1]",
-		  "{\n\t\"a\": 1,\n\t\"k\": [\n\t\t1\n\t],\n}" },
+		{ "{\n\t\"a\": 1,\n}", "k", "[1]", "{\n\t\"a\": 1,\n\t\"k\": [\n\t\t1\n\t],\n}" },
 		{ "{\r\n  \"a\": 1\r\n}\r\n", "k", "[1]",
 		  "{\r\n  \"a\": 1,\r\n  \"k\": [\r\n    1\r\n  ]\r\n}\r\n" },
 		{ BOM "{\n  \"a\": 1\n}", "k", "1", BOM "{\n  \"a\": 1,\n  \"k\": 1\n}" },
-		{ "{\n  \"a\": 1 // one\n}", "k", "1",
-		  "{\n  \"a\": 1, // one\n  \"k\": 1\n}" },
+		{ "{\n  \"a\": 1 // one\n}", "k", "1", "{\n  \"a\": 1, // one\n  \"k\": 1\n}" },
 		{ "{\n  \"a\": 1, // one\n  // \"b\": 2,\n}", "k", "1",
 		  "{\n  \"a\": 1, // one\n  // \"b\": 2,\n  \"k\": 1,\n}" },
 		{ "{\n  \"a\": 1\n  /* {\"b\": 2}\n   */ }", "k", "1",
@@ -126,10 +117,8 @@ static void puts_a_member(void **state)
 		/* a value that is there */
 		{ "{\n  \"a\": 1, // one\n  \"b\": 2\n}", "a", "[1]",
 		  "{\n  \"a\": [\n    1\n  ], // one\n  \"b\": 2\n}" },
-		{ "{\"a\":/*x*/1/*y*/,}", "a", "{\"z\":2}",
-		  "{\"a\":/*x*/{\"z\": 2}/*y*/,}" },
-		{ "{\n  \"a\" : { // gone\n  },\n}", "a", "null",
-		  "{\n  \"a\" : null,\n}" },
+		{ "{\"a\":/*x*/1/*y*/,}", "a", "{\"z\":2}", "{\"a\":/*x*/{\"z\": 2}/*y*/,}" },
+		{ "{\n  \"a\" : { // gone\n  },\n}", "a", "null", "{\n  \"a\" : null,\n}" },
 		{ "{\"\\u0061\": 1}", "a", "2", "{\"\\u0061\": 2}" },
 		{ "{\"a\": {\"b\": [1, {\"b\": 2}], \"c\": \"]\"}}", "a/c", "3",
 		  "{\"a\": {\"b\": [1, {\"b\": 2}], \"c\": 3}}" },
@@ -141,8 +130,7 @@ static void puts_a_member(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct str got =
-			put(&c, str_of(rows[i].text), rows[i].path, rows[i].value);
+		struct str got = put(&c, str_of(rows[i].text), rows[i].path, rows[i].value);
 
 		assert_str(got, rows[i].want);
 		assert_bytes(put(&c, got, rows[i].path, rows[i].value), got);
@@ -204,16 +192,13 @@ static void removes_a_member(void **state)
 		{ "{\n  // c\n  \"k\": 1, \"b\": 2 }", "k", "{\n  // c\n  \"b\": 2 }" },
 		{ "{\n  // c\n  \"k\": 1 }", "k", "{\n  // c\n  }" },
 		{ "{\n  // c\r\"k\": 1, \"b\": 2}", "k", "{\n  // c\r\"b\": 2}" },
-		{ "{\n  \"a\": 1, // one\n  \"k\": 1\n}", "k",
-		  "{\n  \"a\": 1 // one\n}" },
+		{ "{\n  \"a\": 1, // one\n  \"k\": 1\n}", "k", "{\n  \"a\": 1 // one\n}" },
 		{ "{\"k\": 1 /* k */, \"b\": 2}", "k", "{/* k */ \"b\": 2}" },
-		{ "{\"a\": 1, \"k\": 1 // k\n, \"b\": 2}", "k",
-		  "{\"a\": 1, // k\n \"b\": 2}" },
+		{ "{\"a\": 1, \"k\": 1 // k\n, \"b\": 2}", "k", "{\"a\": 1, // k\n \"b\": 2}" },
 		{ "{\"k\": /* k */ 1}", "k", "{}" },
 
 		/* objects that become empty */
-		{ "{\n  \"a\": {\n    \"b\": {\n      \"k\": 1,\n    }\n  }\n}", "a/b/k",
-		  "{}" },
+		{ "{\n  \"a\": {\n    \"b\": {\n      \"k\": 1,\n    }\n  }\n}", "a/b/k", "{}" },
 		{ "{\n  \"x\": 1,\n  \"a\": {\n    \"k\": 1\n  }\n}\n", "a/k",
 		  "{\n  \"x\": 1\n}\n" },
 		{ "{\"a\": {\"k\": 1}, \"x\": 1}", "a/k", "{\"x\": 1}" },
@@ -246,8 +231,7 @@ static void finds_a_member(void **state)
 		{ "{\"a\": true}", "b", NULL },
 		{ "{\"b\": {\"a\": 1}}", "a", NULL },
 		{ "{\"b\": \"a\", \"a\": [ 1, // x\n]}", "a", "[ 1, // x\n]" },
-		{ "{\"x\": {\"\\\"\": \"\\\\\"}, \"a\": {\"b\": \"}\"}}", "a/b",
-		  "\"}\"" },
+		{ "{\"x\": {\"\\\"\": \"\\\\\"}, \"a\": {\"b\": \"}\"}}", "a/b", "\"}\"" },
 		{ "{\"a\": null//\n}", "a", "null" },
 	};
 	struct call c = { 0 };
@@ -300,8 +284,7 @@ static void refuses(void **state)
 		struct str text = str_of(rows[i].text);
 		const char *const *path = path_of(&c, rows[i].path);
 
-		assert_int_equal(jsonc_put(&c, text, path, STR("1"), &out),
-				 ERR_INVALID_INPUT);
+		assert_int_equal(jsonc_put(&c, text, path, STR("1"), &out), ERR_INVALID_INPUT);
 		assert_true(str_starts(c.message, STR("line ")));
 		if (rows[i].message)
 			assert_str(c.message, rows[i].message);
@@ -334,11 +317,8 @@ static void limits_the_depth(void **state)
 	assert_int_equal(jsonc_find(&c, nested(&c, VALUE_DEPTH), path, &out), ERR_OK);
 	assert_int_equal(jsonc_find(&c, nested(&c, VALUE_DEPTH + 1), path, &out),
 			 ERR_INVALID_INPUT);
-	assert_int_equal(jsonc_find(&c, nested(&c, 100000), path, &out),
-			 ERR_INVALID_INPUT);
-	assert_int_equal(
-		jsonc_put(&c, STR("{}"), path, nested(&c, VALUE_DEPTH - 1), &out),
-		ERR_OK);
+	assert_int_equal(jsonc_find(&c, nested(&c, 100000), path, &out), ERR_INVALID_INPUT);
+	assert_int_equal(jsonc_put(&c, STR("{}"), path, nested(&c, VALUE_DEPTH - 1), &out), ERR_OK);
 	assert_int_equal(jsonc_put(&c, STR("{}"), path, nested(&c, VALUE_DEPTH), &out),
 			 ERR_INVALID_INPUT);
 	assert_int_equal(jsonc_put(&c, STR("{}"), path_of(&c, "\xff"), STR("1"), &out),
@@ -430,8 +410,7 @@ static struct str without_blanks(struct call *c, struct str text)
 	return buf_str(&b);
 }
 
-static void check_round_trip(struct call *c, struct str before, const char *path,
-			     size_t value)
+static void check_round_trip(struct call *c, struct str before, const char *path, size_t value)
 {
 	struct str text = without_blanks(c, before);
 	const char *other = values[(value + 1) % COUNT(values)];
@@ -554,8 +533,8 @@ static bool check_damaged(struct str damaged)
 	bool edited;
 
 	memcpy(exact, damaged.p, damaged.n);
-	edited = !jsonc_find(&c, text, path_of(&c, "k"), &out) && !out.p &&
-		 str_trim(text).n && !str_is(text, BOM);
+	edited = !jsonc_find(&c, text, path_of(&c, "k"), &out) && !out.p && str_trim(text).n &&
+		 !str_is(text, BOM);
 	if (edited) {
 		take(&c, put(&c, text, "k", server), "k");
 		take(&c, take(&c, text, "a"), "b");

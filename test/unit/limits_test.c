@@ -13,10 +13,9 @@ static struct bead bead_of(struct arena *mem, struct size size)
 	struct mark mark = { { 1, 0 }, STR("x") };
 	struct bead b = { .id = STR("a-1"), .created = mark };
 	static const enum member texts[] = { MEMBER_DESCRIPTION, MEMBER_DESIGN,
-					     MEMBER_ACCEPTANCE_CRITERIA,
-					     MEMBER_EXTERNAL_REF, MEMBER_SOURCE_REPO };
-	const size_t count = sizeof texts / sizeof *texts,
-		     bytes = (size_t)size.text / count;
+					     MEMBER_ACCEPTANCE_CRITERIA, MEMBER_EXTERNAL_REF,
+					     MEMBER_SOURCE_REPO };
+	const size_t count = sizeof texts / sizeof *texts, bytes = (size_t)size.text / count;
 	char *text = arena_array(mem, bytes + 1, 1);
 
 	for (int i = 0; i < REGS; i++)
@@ -33,8 +32,8 @@ static struct bead bead_of(struct arena *mem, struct size size)
 						 .at = mark.at };
 	b.extra = arena_array(mem, (size_t)size.members + 1, sizeof *b.extra);
 	for (; b.extras < (size_t)size.members; b.extras++)
-		b.extra[b.extras] = (struct extra){ arena_fmt(mem, "x%06zu", b.extras),
-						    STR("1"), mark };
+		b.extra[b.extras] =
+			(struct extra){ arena_fmt(mem, "x%06zu", b.extras), STR("1"), mark };
 	return b;
 }
 
@@ -78,8 +77,7 @@ static void limits_bound_what_grows(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct row *row = &rows[i];
 		struct arena mem = { 0 };
-		struct bead old = bead_of(&mem, row->before),
-			    new = bead_of(&mem, row->after);
+		struct bead old = bead_of(&mem, row->before), new = bead_of(&mem, row->after);
 		struct growth g = { .bead = &new,
 				    .after = line_text(&mem, &new),
 				    .restored = row->how == RESTORED,

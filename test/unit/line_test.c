@@ -87,8 +87,7 @@ static void a_bead_line_is_refused_by_the_name_of_the_field(void **state)
 		{ "{'_at':5,'_by':'x'," MADE "}", "\"_at\" is not a stamp [ms,n]" },
 		{ "{'_at':null,'_by':'x'," MADE "}", "\"_at\" is not a stamp [ms,n]" },
 		{ "{'_at':[5,0]," MADE "}", "\"_by\" is not a name of at most 4 KiB" },
-		{ "{'_at':[5,0],'_by':''," MADE "}",
-		  "\"_by\" is not a name of at most 4 KiB" },
+		{ "{'_at':[5,0],'_by':''," MADE "}", "\"_by\" is not a name of at most 4 KiB" },
 		{ "{'_v':[]," MADE "}", V_WHY },
 		{ "{'_v':{'title':[5,0]}," MADE "}", V_WHY },
 		{ "{'_v':{'title':[[5,0]]}," MADE "}", V_WHY },
@@ -114,51 +113,34 @@ static void a_bead_line_is_refused_by_the_name_of_the_field(void **state)
 		{ BEAD("'assignee_expires':1.5"),
 		  "\"assignee_expires\" is not milliseconds since 1970" },
 		{ BEAD("'closed_at':'x'"), "\"closed_at\" is not a stamp [ms,n]" },
-		{ BEAD("'closed_by':''"),
-		  "\"closed_by\" is not a name of at most 4 KiB" },
+		{ BEAD("'closed_by':''"), "\"closed_by\" is not a name of at most 4 KiB" },
 		{ BEAD("'closed_on_branch':true"),
 		  "\"closed_on_branch\" is not a string of at most 8 MiB" },
 		{ BEAD("'closed_reason':[]"),
 		  "\"closed_reason\" is not a string of at most 8 MiB" },
-		{ BEAD("'description':7"),
-		  "\"description\" is not a string of at most 8 MiB" },
+		{ BEAD("'description':7"), "\"description\" is not a string of at most 8 MiB" },
 		{ BEAD("'design':{}"), "\"design\" is not a string of at most 8 MiB" },
 		{ BEAD("'external_ref':false"),
 		  "\"external_ref\" is not a string of at most 8 MiB" },
-		{ BEAD("'labels':'a'"),
-		  "\"labels\" is not a list of at most 1000 words" },
-		{ BEAD("'labels':['a',1]"),
-		  "\"labels\" is not a list of at most 1000 words" },
-		{ BEAD("'labels':['']"),
-		  "\"labels\" is not a list of at most 1000 words" },
-		{ BEAD("'priority':5"),
-		  "\"priority\" is not a whole number from 0 to 4" },
-		{ BEAD("'priority':-1"),
-		  "\"priority\" is not a whole number from 0 to 4" },
-		{ BEAD("'priority':'1'"),
-		  "\"priority\" is not a whole number from 0 to 4" },
-		{ BEAD("'priority':1.0"),
-		  "\"priority\" is not a whole number from 0 to 4" },
-		{ BEAD("'source_repo':7"),
-		  "\"source_repo\" is not a string of at most 8 MiB" },
-		{ BEAD("'status':'done'"),
-		  "\"status\" is not open, in_progress or closed" },
+		{ BEAD("'labels':'a'"), "\"labels\" is not a list of at most 1000 words" },
+		{ BEAD("'labels':['a',1]"), "\"labels\" is not a list of at most 1000 words" },
+		{ BEAD("'labels':['']"), "\"labels\" is not a list of at most 1000 words" },
+		{ BEAD("'priority':5"), "\"priority\" is not a whole number from 0 to 4" },
+		{ BEAD("'priority':-1"), "\"priority\" is not a whole number from 0 to 4" },
+		{ BEAD("'priority':'1'"), "\"priority\" is not a whole number from 0 to 4" },
+		{ BEAD("'priority':1.0"), "\"priority\" is not a whole number from 0 to 4" },
+		{ BEAD("'source_repo':7"), "\"source_repo\" is not a string of at most 8 MiB" },
+		{ BEAD("'status':'done'"), "\"status\" is not open, in_progress or closed" },
 		{ BEAD("'status':''"), "\"status\" is not open, in_progress or closed" },
-		{ BEAD("'status':'Open'"),
-		  "\"status\" is not open, in_progress or closed" },
-		{ BEAD("'type':'story'"),
-		  "\"type\" is not bug, feature, task, epic or chore" },
+		{ BEAD("'status':'Open'"), "\"status\" is not open, in_progress or closed" },
+		{ BEAD("'type':'story'"), "\"type\" is not bug, feature, task, epic or chore" },
 		{ BEAD("'notes':{}"), "\"notes\" is not a list of at most 20000 notes" },
 		{ BEAD("'notes':[7]"), NOTES_WHY },
 		{ BEAD("'notes':[{'at':[1,0],'author':'x','content':'c'}]"), NOTES_WHY },
-		{ BEAD("'notes':[{'at':[1,0],'author':'x','content':'c','id':''}]"),
-		  NOTES_WHY },
-		{ BEAD("'notes':[{'at':[1,0],'author':'','content':'c','id':'n'}]"),
-		  NOTES_WHY },
-		{ BEAD("'notes':[{'at':1,'author':'x','content':'c','id':'n'}]"),
-		  NOTES_WHY },
-		{ BEAD("'notes':[{'at':[1,0],'author':'x','content':null,'id':'n'}]"),
-		  NOTES_WHY },
+		{ BEAD("'notes':[{'at':[1,0],'author':'x','content':'c','id':''}]"), NOTES_WHY },
+		{ BEAD("'notes':[{'at':[1,0],'author':'','content':'c','id':'n'}]"), NOTES_WHY },
+		{ BEAD("'notes':[{'at':1,'author':'x','content':'c','id':'n'}]"), NOTES_WHY },
+		{ BEAD("'notes':[{'at':[1,0],'author':'x','content':null,'id':'n'}]"), NOTES_WHY },
 		{ BEAD("'notes':[{'at':[1,0],'author':'x','content':'c','id':'n'},"
 		       "{'at':[2,0],'author':'x','content':'c','id':'n'}]"),
 		  "\"notes\" is not a list of notes with different ids" },
@@ -196,28 +178,24 @@ static void a_bead_line_is_normalised(void **state)
 		  "'description':'','design':null,'labels':[],'notes':[],'priority':null,"
 		  "'status':null,'title':'t','type':null}",
 		  "{" ALL_AT5 "," MADE PLAIN },
-		{ "{" ALL_AT5 "," MADE ",'notes':null,'title':'t'}",
-		  "{" ALL_AT5 "," MADE PLAIN },
+		{ "{" ALL_AT5 "," MADE ",'notes':null,'title':'t'}", "{" ALL_AT5 "," MADE PLAIN },
 		{ BEAD("'priority':-0"),
 		  "{" ALL_AT5 "," MADE ",'priority':0,'status':'open','title':'t',"
 		  "'type':'task'}" },
 		/* labels are a set */
-		{ "{'_v':{'labels':[[5,0],'x']}," MADE
-		  ",'labels':['b','a','b','\xc3\xa9',"
+		{ "{'_v':{'labels':[[5,0],'x']}," MADE ",'labels':['b','a','b','\xc3\xa9',"
 		  "'B']}",
 		  "{'_v':{'labels':[[5,0],'x']}," MADE ",'labels':['B','a','b',"
 		  "'\xc3\xa9']}" },
 		/* what is only computed from the rest is not kept */
-		{ "{" ALL_AT5 "," MADE
-		  ",'content_hash':'0','title':'t','updated_at':[9,0],"
+		{ "{" ALL_AT5 "," MADE ",'content_hash':'0','title':'t','updated_at':[9,0],"
 		  "'updated_by':'z'}",
 		  "{" ALL_AT5 "," MADE PLAIN },
 		/* `_v` that says the same as `_at` */
 		{ "{" ALL_AT5 ",'_v':{'title':[[5,0],'x']}," MADE ",'title':'t'}",
 		  "{" ALL_AT5 "," MADE PLAIN },
 		/* `_v` of members, and of what has no mark of its own */
-		{ "{" ALL_AT5
-		  ",'_v':{'closed_at':[[3,0],'x'],'closed_reason':[[4,0],'x'],"
+		{ "{" ALL_AT5 ",'_v':{'closed_at':[[3,0],'x'],'closed_reason':[[4,0],'x'],"
 		  "'created_at':[[9,0],'x'],'notes':[[9,0],'x']}," MADE ",'title':'t'}",
 		  "{" ALL_AT5 ",'_v':{'status':[[4,0],'x']}," MADE PLAIN },
 		/* a change has only the registers of which it has marks */
@@ -327,11 +305,9 @@ static void an_edge_line_is_refused_by_the_name_of_the_field(void **state)
 
 static void an_edge_line_is_normalised(void **state)
 {
-#define EDGE(life, rest) \
-	"{'_at':" life ",'_by':'x','created_at':[1,0],'created_by':'x'" rest "}"
+#define EDGE(life, rest) "{'_at':" life ",'_by':'x','created_at':[1,0],'created_by':'x'" rest "}"
 	static const struct row row[] = {
-		{ "{" ENDS ",'created_at':[1,0],'created_by':'x'}",
-		  EDGE("[1,0]", "," ENDS) },
+		{ "{" ENDS ",'created_at':[1,0],'created_by':'x'}", EDGE("[1,0]", "," ENDS) },
 		{ "{" ENDS ",'created_at':[1,0],'created_by':'x','_at':null,"
 		  "'deleted_at':null,'deleted_by':null}",
 		  EDGE("[1,0]", "," ENDS) },
@@ -391,17 +367,14 @@ static void a_tombstone_line_is_refused_by_the_name_of_the_field(void **state)
 		{ "{'id':'a-1'," DELETED ",'bead':7}", "it is not an object" },
 		{ "{'id':'a-1'," DELETED ",'bead':{'id':'a-1'}}",
 		  "\"created_at\" is not a stamp [ms,n]" },
-		{ "{'id':'a-2'," DELETED ",'bead':{" MADE "}}",
-		  "\"bead\" has another id" },
+		{ "{'id':'a-2'," DELETED ",'bead':{" MADE "}}", "\"bead\" has another id" },
 		{ "{'id':'a-1'," DELETED ",'every':7}", "\"every\" is not a deletion" },
 		{ "{'id':'a-1'," DELETED ",'every':{'deleted_by':'x'}}",
 		  "\"every\" is not a deletion" },
 		{ "{'id':'a-1'," DELETED ",'remap':{}}", remap },
 		{ "{'id':'a-1'," DELETED ",'remap':[]}", remap },
 		{ "{'id':'a-1'," DELETED ",'remap':['a-34mki']}", remap },
-		{ "{'id':'a-1'," DELETED
-		  ",'remap':[{'created_at':[2,0],'to':'a-34mki'}]}",
-		  remap },
+		{ "{'id':'a-1'," DELETED ",'remap':[{'created_at':[2,0],'to':'a-34mki'}]}", remap },
 		{ "{'id':'a-1'," DELETED
 		  ",'remap':[{'created_at':2,'created_by':'x','to':'a-34mki'}]}",
 		  remap },

@@ -50,8 +50,8 @@ static int64_t clock_ms(void)
 }
 
 /*
- * A child that takes the lock, says so and holds it until the parent says so too,
- * or kills it. (An end of the pipe is no sign: a later child has it open as well.)
+ * A child that takes the lock, says so and holds it until the parent says so too, or kills it.
+ * (An end of the pipe is no sign: a later child has it open as well.)
  */
 struct holder {
 	pid_t pid;
@@ -72,8 +72,7 @@ static struct holder start_holder(struct place *at, int wait_ms)
 		struct lock lock = LOCK_NONE;
 
 		close(go[1]);
-		if (lock_take(&at->c, at->path, wait_ms, &lock) ||
-		    !file_write(said[1], STR("!")))
+		if (lock_take(&at->c, at->path, wait_ms, &lock) || !file_write(said[1], STR("!")))
 			_exit(1);
 		file_some(go[0], &byte, 1);
 		_exit(0);
@@ -244,8 +243,7 @@ static void count_up(struct place *at, struct str counter, int times)
 		    file_read(&at->c, counter, &text))
 			_exit(1);
 		n = text.p ? strtol(text.p, NULL, 10) : 0;
-		if (file_replace(&at->c, counter, arena_fmt(&at->c.mem, "%ld", n + 1),
-				 0600))
+		if (file_replace(&at->c, counter, arena_fmt(&at->c.mem, "%ld", n + 1), 0600))
 			_exit(1);
 	}
 }
@@ -279,8 +277,7 @@ static void lock_needs_its_folder(void **state)
 	struct place *at = *state;
 	struct lock lock = LOCK_NONE;
 
-	assert_int_equal(lock_take(&at->c, STR("/nowhere/at/all"), 0, &lock),
-			 ERR_INTERNAL_ERROR);
+	assert_int_equal(lock_take(&at->c, STR("/nowhere/at/all"), 0, &lock), ERR_INTERNAL_ERROR);
 	assert_int_equal(lock.fd, -1);
 }
 

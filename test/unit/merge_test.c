@@ -39,8 +39,7 @@ static void show(const char *what, struct str text)
 	print_error("%s:\n" STR_FMT "\n", what, STR_ARG(text));
 }
 
-static void assert_same(struct call *c, const struct merge *m, const struct state *want,
-			uint64_t n)
+static void assert_same(struct call *c, const struct merge *m, const struct state *want, uint64_t n)
 {
 	struct snapshot files = snapshot_encode(&c->mem, want);
 
@@ -53,8 +52,7 @@ static void assert_same(struct call *c, const struct merge *m, const struct stat
 			show("side", m->side[i].file[f]);
 		show("got", got);
 		show("want", files.file[f]);
-		fail_msg("%s of %llu", snapshot_name((enum snapshot_file)f),
-			 (unsigned long long)n);
+		fail_msg("%s of %llu", snapshot_name((enum snapshot_file)f), (unsigned long long)n);
 	}
 }
 
@@ -176,10 +174,9 @@ static void damage_is_named(void **arg)
 		m.side[1].file[FILE_STATE] = spelled(&c, damages[i].text);
 		assert_int_equal(merge_run(&m), ERR_REMOTE_DAMAGED);
 		if (!str_has(c.message, str_of(damages[i].why)) ||
-		    !str_has(c.details,
-			     arena_fmt(&c.mem, "\"line\":%zu", damages[i].line)))
-			fail_msg("%s: " STR_FMT " " STR_FMT, damages[i].name,
-				 STR_ARG(c.message), STR_ARG(c.details));
+		    !str_has(c.details, arena_fmt(&c.mem, "\"line\":%zu", damages[i].line)))
+			fail_msg("%s: " STR_FMT " " STR_FMT, damages[i].name, STR_ARG(c.message),
+				 STR_ARG(c.details));
 		call_release(&c);
 	}
 }
@@ -200,8 +197,7 @@ static void lines_are_found_by_their_keys(void **arg)
 	}
 	assert_true(!lines_find(&c.mem, FILE_STATE, text, STR("a")).n);
 	assert_ptr_equal(lines_find(&c.mem, FILE_STATE, text, STR("a")).p, text.p);
-	assert_ptr_equal(lines_find(&c.mem, FILE_STATE, text, STR("z")).p,
-			 text.p + text.n);
+	assert_ptr_equal(lines_find(&c.mem, FILE_STATE, text, STR("z")).p, text.p + text.n);
 	call_release(&c);
 }
 

@@ -193,9 +193,8 @@ static void moment_agrees_with_the_c_library(void **state)
 		char want[64];
 
 		gmtime_r(&t, &tm);
-		snprintf(want, sizeof want, "%04d-%02d-%02dT%02d:%02d:%02d.000Z",
-			 tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
-			 tm.tm_min, tm.tm_sec);
+		snprintf(want, sizeof want, "%04d-%02d-%02dT%02d:%02d:%02d.000Z", tm.tm_year + 1900,
+			 tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 		assert_str(moment_format(&mem, (int64_t)t * 1000), want);
 		arena_reset(&mem);
 	}
@@ -208,18 +207,10 @@ static void duration_reads_a_count_and_a_unit(void **state)
 		const char *text;
 		int64_t ms;
 	} row[] = {
-		{ "0s", 0 },
-		{ "1s", 1000 },
-		{ "30s", 30000 },
-		{ "10m", 600000 },
-		{ "1h", 3600000 },
-		{ "2d", 172800000 },
-		{ "1w", 604800000 },
-		{ "007d", 604800000 },
-		{ "999999999w", 604799999395200000 },
-		{ "1d1h", 90000000 },
-		{ "1h30m", 5400000 },
-		{ "1w2d3h4m5s", 788645000 },
+		{ "0s", 0 },          { "1s", 1000 },        { "30s", 30000 },
+		{ "10m", 600000 },    { "1h", 3600000 },     { "2d", 172800000 },
+		{ "1w", 604800000 },  { "007d", 604800000 }, { "999999999w", 604799999395200000 },
+		{ "1d1h", 90000000 }, { "1h30m", 5400000 },  { "1w2d3h4m5s", 788645000 },
 	};
 
 	(void)state;

@@ -93,8 +93,7 @@ static void number_canonical_follows_ecmascript(void **state)
 		{ "2.2250738585072011e-308", "2.225073858507201e-308" },
 		{ "4.9e-324", "5e-324" },
 		{ "2e-324", "0" },
-		{ "1.7976931348623159e308",
-		  "1.7976931348623159e308" }, /* infinite: kept */
+		{ "1.7976931348623159e308", "1.7976931348623159e308" }, /* infinite: kept */
 		{ "1e400", "1e400" },
 		{ "9007199254740993.0", "9007199254740992" },
 		{ "9007199254740993", "9007199254740993" }, /* an integer: kept */
@@ -127,9 +126,7 @@ static void number_canonical_reads_back_and_is_shortest_at_powers_of_two(void **
 			struct str text;
 			size_t digits = 0;
 
-			v = near < 0 ? nextafter(v, 0) :
-			    near > 0 ? nextafter(v, 1e308) :
-				       v;
+			v = near < 0 ? nextafter(v, 0) : near > 0 ? nextafter(v, 1e308) : v;
 			if (v == 0)
 				continue;
 			text = number_canonical(&mem, long_form(&mem, v));
@@ -196,8 +193,7 @@ int number_group(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(number_canonical_prints_appendix_b_of_rfc_8785),
 		cmocka_unit_test(number_canonical_follows_ecmascript),
-		cmocka_unit_test(
-			number_canonical_reads_back_and_is_shortest_at_powers_of_two),
+		cmocka_unit_test(number_canonical_reads_back_and_is_shortest_at_powers_of_two),
 		cmocka_unit_test(number_int_takes_64_bits_and_no_more),
 	};
 

@@ -20,8 +20,7 @@ static void path_join_puts_one_slash(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++)
-		assert_str(path_join(&mem, str_of(row[i].dir), str_of(row[i].name)),
-			   row[i].want);
+		assert_str(path_join(&mem, str_of(row[i].dir), str_of(row[i].name)), row[i].want);
 	arena_release(&mem);
 }
 
@@ -58,8 +57,7 @@ static void path_resolve_leaves_no_dots(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {
-		struct str got =
-			path_resolve(&mem, str_of(row[i].base), str_of(row[i].path));
+		struct str got = path_resolve(&mem, str_of(row[i].base), str_of(row[i].path));
 
 		assert_str(got, row[i].want);
 		assert_int_equal(got.p[got.n], '\0');
@@ -92,13 +90,11 @@ static void path_within_compares_whole_names(void **state)
 		const char *dir, *path;
 		bool within;
 	} row[] = {
-		{ "/a", "/a", true },     { "/a", "/a/b", true },
-		{ "/a", "/a/b/c", true }, { "/a", "/ab", false },
-		{ "/a", "/", false },     { "/a", "/b", false },
-		{ "/a/b", "/a", false },  { "/", "/", true },
-		{ "/", "/a", true },      { "/a/", "/a/b", true },
-		{ "a", "a/b", true },     { "a", "ab", false },
-		{ "a", "a", true },       { "/A", "/a/b", false },
+		{ "/a", "/a", true },    { "/a", "/a/b", true },  { "/a", "/a/b/c", true },
+		{ "/a", "/ab", false },  { "/a", "/", false },    { "/a", "/b", false },
+		{ "/a/b", "/a", false }, { "/", "/", true },      { "/", "/a", true },
+		{ "/a/", "/a/b", true }, { "a", "a/b", true },    { "a", "ab", false },
+		{ "a", "a", true },      { "/A", "/a/b", false },
 	};
 
 	(void)state;
@@ -175,10 +171,9 @@ static void path_real_part_follows_links_to_what_is_not_there(void **state)
 
 static void path_is_reserved_knows_folders_by_their_whole_names(void **state)
 {
-	static const char *const reserved[] = { ".git", "/.git/x", "a/.BB",
-						"a/.beadboard/b", ".Abacus/x" };
-	static const char *const others[] = { "",           "/",    "x.git/y",
-					      ".gitignore", ".bbq", "a/b" };
+	static const char *const reserved[] = { ".git", "/.git/x", "a/.BB", "a/.beadboard/b",
+						".Abacus/x" };
+	static const char *const others[] = { "", "/", "x.git/y", ".gitignore", ".bbq", "a/b" };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(reserved); i++)

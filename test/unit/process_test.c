@@ -9,8 +9,8 @@
 
 static void ancestors_are_read_back_as_they_were_written(void **state)
 {
-	static const char *const line[] = { "12 34@host", "12 34 56 78 90 91 92@host",
-					    "34@host", "9223372036854775807 1@h" };
+	static const char *const line[] = { "12 34@host", "12 34 56 78 90 91 92@host", "34@host",
+					    "9223372036854775807 1@h" };
 	static const char *const junk[] = { "",
 					    "x 34@host",
 					    "-4 34@host",
@@ -34,8 +34,7 @@ static void ancestors_are_read_back_as_they_were_written(void **state)
 	arena_release(&mem);
 }
 
-/* Between two hooks of one session, the shells that ran them differ, the host does not.
- */
+/* Between two hooks of one session, the shells that ran them differ, the host does not. */
 static void ancestors_common_is_the_nearest_of_both(void **state)
 {
 	static const struct {

@@ -48,8 +48,7 @@ static void a_preset_stands_for_what_is_not_given(void **state)
 {
 	struct call c = { 0 };
 	const struct body *preset = decoded(&c, "{\"data\":\"x\"}", ERR_OK).body;
-	const struct body *given =
-		decoded(&c, "{\"data\":\"x\",\"wait\":\"2s\"}", ERR_OK).body;
+	const struct body *given = decoded(&c, "{\"data\":\"x\",\"wait\":\"2s\"}", ERR_OK).body;
 
 	(void)state;
 	assert_int_equal(preset->wait, 600000);

@@ -34,8 +34,7 @@ static struct mark any_mark(struct chance *c)
 
 	static const int64_t n[] = { 0, 1, 1, INT64_C(9007199254740991) };
 
-	return (struct mark){ { ms[draw(c, COUNT(ms))], n[draw(c, COUNT(n))] },
-			      PICK(c, "x", "y") };
+	return (struct mark){ { ms[draw(c, COUNT(ms))], n[draw(c, COUNT(n))] }, PICK(c, "x", "y") };
 }
 
 static struct mark any_creation(struct chance *c)
@@ -85,9 +84,8 @@ static void any_notes(struct arena *mem, struct chance *c, struct bead *b)
 		struct mark mark = any_mark(c);
 
 		if (!draw(c, 4))
-			b->note[b->notes++] =
-				(struct note){ i ? STR("n2") : STR("n1"), mark.by,
-					       PICK(c, "", "c"), mark.at };
+			b->note[b->notes++] = (struct note){ i ? STR("n2") : STR("n1"), mark.by,
+							     PICK(c, "", "c"), mark.at };
 	}
 }
 
@@ -116,8 +114,8 @@ static void any_bead(struct state *s, struct chance *c)
 		any_extras(s->mem, c, &b);
 	}
 	if (!draw(c, 4)) {
-		b.deleted = draw(c, 4) ? any_mark(c) :
-					 (struct mark){ stamp_end, PICK(c, "x", "y") };
+		b.deleted =
+			draw(c, 4) ? any_mark(c) : (struct mark){ stamp_end, PICK(c, "x", "y") };
 		if (draw(c, 2))
 			b.reason = PICK(c, "\"p\"", "\"q\"");
 	}

@@ -27,9 +27,8 @@ static void str_cmp_puts_a_prefix_first(void **state)
 		const char *a, *b;
 		int order;
 	} row[] = {
-		{ "", "", 0 },     { "a", "a", 0 },         { "", "a", -1 },
-		{ "a", "ab", -1 }, { "ab", "b", -1 },       { "a", "b", -1 },
-		{ "Z", "a", -1 },  { "a", "\xc3\xa9", -1 },
+		{ "", "", 0 },     { "a", "a", 0 },  { "", "a", -1 },  { "a", "ab", -1 },
+		{ "ab", "b", -1 }, { "a", "b", -1 }, { "Z", "a", -1 }, { "a", "\xc3\xa9", -1 },
 	};
 
 	(void)state;

@@ -30,13 +30,11 @@
 
 #define assert_str(got, want) assert_str_at((got), str_of(want), __FILE__, __LINE__)
 
-static inline void assert_str_at(struct str got, struct str want, const char *file,
-				 int line)
+static inline void assert_str_at(struct str got, struct str want, const char *file, int line)
 {
 	if (str_eq(got, want) && !got.p == !want.p)
 		return;
-	print_error("got \"" STR_FMT "\", want \"" STR_FMT "\"\n", STR_ARG(got),
-		    STR_ARG(want));
+	print_error("got \"" STR_FMT "\", want \"" STR_FMT "\"\n", STR_ARG(got), STR_ARG(want));
 	_fail(file, line);
 }
 

@@ -14,8 +14,7 @@ static struct str put(struct call *c, struct str text, const char *body)
 	struct str out = { 0 };
 
 	if (toml_put(c, text, STR(HEADER), str_of(body), &out))
-		fail_msg("put into \"" STR_FMT "\": " STR_FMT, STR_ARG(text),
-			 STR_ARG(c->message));
+		fail_msg("put into \"" STR_FMT "\": " STR_FMT, STR_ARG(text), STR_ARG(c->message));
 	return out;
 }
 
@@ -61,16 +60,16 @@ static void puts_a_section(void **state)
 		/* in the place of the one that is there */
 		{ "[mcp_servers.bb]\nx = 1\n", "y = 2", "[mcp_servers.bb]\ny = 2\n" },
 		{ "[mcp_servers.bb]", "y = 2", "[mcp_servers.bb]\ny = 2" },
-		{ "a = 1\n[mcp_servers.bb] # ours\n\n# old\nx = 1\n\n# of b\n[b]\n",
-		  "y = 2", "a = 1\n[mcp_servers.bb] # ours\ny = 2\n\n# of b\n[b]\n" },
+		{ "a = 1\n[mcp_servers.bb] # ours\n\n# old\nx = 1\n\n# of b\n[b]\n", "y = 2",
+		  "a = 1\n[mcp_servers.bb] # ours\ny = 2\n\n# of b\n[b]\n" },
 		{ "  [ mcp_servers . \"b\\u0062\" ]\nx = 1\n[b]\n", "y = 2",
 		  "  [ mcp_servers . \"b\\u0062\" ]\ny = 2\n[b]\n" },
 		{ "['mcp_servers'.\"\\U00000062b\"]\nx = 1", "",
 		  "['mcp_servers'.\"\\U00000062b\"]" },
 		{ "[mcp_servers.bb]\r\nx = 1\r\n\r\n[b]\r\n", "y = 2\nz = 3\n",
 		  "[mcp_servers.bb]\r\ny = 2\r\nz = 3\r\n\r\n[b]\r\n" },
-		{ "[mcp_servers.bb]\nx = [\n'[b]',\n[2],\n]\nz = '''\n[b]\n'''\n[b]\n",
-		  "y = 2", "[mcp_servers.bb]\ny = 2\n[b]\n" },
+		{ "[mcp_servers.bb]\nx = [\n'[b]',\n[2],\n]\nz = '''\n[b]\n'''\n[b]\n", "y = 2",
+		  "[mcp_servers.bb]\ny = 2\n[b]\n" },
 
 		/* with the tables below it */
 		{ "[mcp_servers.bb]\nx = 1\n\n[mcp_servers.bb.env]\nz = 1\n"
@@ -78,8 +77,8 @@ static void puts_a_section(void **state)
 		  "y = 2", "[mcp_servers.bb]\ny = 2\n\n[mcp_servers.bbb]\n" },
 		{ "[mcp_servers.bb.env]\nz = 1\n\n[b]\n", "y = 2",
 		  "[mcp_servers.bb]\ny = 2\n\n[b]\n" },
-		{ "[mcp_servers.bb.env]\n[a]\n\n[mcp_servers.bb]\nx = 1\n\n[b]\n",
-		  "y = 2", "[mcp_servers.bb]\ny = 2\n[a]\n\n[b]\n" },
+		{ "[mcp_servers.bb.env]\n[a]\n\n[mcp_servers.bb]\nx = 1\n\n[b]\n", "y = 2",
+		  "[mcp_servers.bb]\ny = 2\n[a]\n\n[b]\n" },
 		{ "[mcp_servers.bb.env]\n[a]\n\n[mcp_servers.bb]\nx = 1\n[b]\n", "y = 2",
 		  "[mcp_servers.bb]\ny = 2\n[a]\n\n[b]\n" },
 	};
@@ -111,10 +110,8 @@ static void removes_a_section(void **state)
 		{ "[a]\n\n[mcp_servers.bb]\nx = 1\n\n[b]\n", "[a]\n\n[b]\n" },
 		{ "[a]\n\n[mcp_servers.bb]\nx = 1\n[b]\n", "[a]\n\n[b]\n" },
 		{ "[a]\n[mcp_servers.bb]\nx = 1\n\n[b]\n", "[a]\n\n[b]\n" },
-		{ "[a]\n\n[mcp_servers.bb]\nx = 1\n# of b\n[b]\n",
-		  "[a]\n\n# of b\n[b]\n" },
-		{ "[a]\n[mcp_servers.bb.x.y]\n[b]\n['mcp_servers'.bb]\n[c]\n",
-		  "[a]\n[b]\n[c]\n" },
+		{ "[a]\n\n[mcp_servers.bb]\nx = 1\n# of b\n[b]\n", "[a]\n\n# of b\n[b]\n" },
+		{ "[a]\n[mcp_servers.bb.x.y]\n[b]\n['mcp_servers'.bb]\n[c]\n", "[a]\n[b]\n[c]\n" },
 		{ "x = 1\n\n[mcp_servers.bb]\nx = 1", "x = 1" },
 		{ "x = 1\n[mcp_servers.bb]\nx = 1", "x = 1\n" },
 		{ "\n[mcp_servers.bb]\nx = 1", "" },
@@ -227,18 +224,13 @@ static void refuses(void **state)
 		{ "a = 1\r\nb = 1\r", "line 2: a carriage return stands alone" },
 		{ "[a.]\n", "line 1: a key is missing" },
 
-		{ "mcp_servers = { bb = {} }\n",
-		  "line 1: the section is there in another form" },
-		{ "# c\nmcp_servers.bb = {}\n",
-		  "line 2: the section is there in another form" },
+		{ "mcp_servers = { bb = {} }\n", "line 1: the section is there in another form" },
+		{ "# c\nmcp_servers.bb = {}\n", "line 2: the section is there in another form" },
 		{ "\"mcp_servers\" . 'bb' . x = 1\n",
 		  "line 1: the section is there in another form" },
-		{ "[mcp_servers]\nbb = {}\n",
-		  "line 2: the section is there in another form" },
-		{ "[mcp_servers]\nbb.x = 1\n",
-		  "line 2: the section is there in another form" },
-		{ "[[mcp_servers.bb]]\n",
-		  "line 1: the section is there in another form" },
+		{ "[mcp_servers]\nbb = {}\n", "line 2: the section is there in another form" },
+		{ "[mcp_servers]\nbb.x = 1\n", "line 2: the section is there in another form" },
+		{ "[[mcp_servers.bb]]\n", "line 1: the section is there in another form" },
 		{ "[[mcp_servers]]\n", "line 1: the section is there in another form" },
 		{ "[mcp_servers.bb]\n[b]\n[mcp_servers.'bb']\n",
 		  "line 3: the section is there twice" },
@@ -253,8 +245,7 @@ static void refuses(void **state)
 		assert_int_equal(toml_put(&c, text, STR(HEADER), STR("x = 1"), &out),
 				 ERR_INVALID_INPUT);
 		assert_str(c.message, rows[i].message);
-		assert_int_equal(toml_remove(&c, text, STR(HEADER), &out),
-				 ERR_INVALID_INPUT);
+		assert_int_equal(toml_remove(&c, text, STR(HEADER), &out), ERR_INVALID_INPUT);
 		assert_str(c.message, rows[i].message);
 	}
 	call_release(&c);
@@ -265,19 +256,18 @@ static void refuses_what_it_is_given(void **state)
 	static const struct {
 		const char *header, *body;
 	} rows[] = {
-		{ NULL, "" },          { "", "" },       { "a b", "" },
-		{ "a.", "" },          { "a]\n[b", "" }, { "'a", "" },
-		{ "a", "x = 1\n[b]" }, { "a", "[a]" },   { "a", "[[a]]" },
-		{ "a.b", "[a]" },      { "a", "x" },     { "a", "x = [" },
+		{ NULL, "" },     { "", "" },       { "a b", "" },         { "a.", "" },
+		{ "a]\n[b", "" }, { "'a", "" },     { "a", "x = 1\n[b]" }, { "a", "[a]" },
+		{ "a", "[[a]]" }, { "a.b", "[a]" }, { "a", "x" },          { "a", "x = [" },
 	};
 	struct call c = { 0 };
 	struct str out;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
-		assert_int_equal(toml_put(&c, STR(""), str_of(rows[i].header),
-					  str_of(rows[i].body), &out),
-				 ERR_INVALID_INPUT);
+		assert_int_equal(
+			toml_put(&c, STR(""), str_of(rows[i].header), str_of(rows[i].body), &out),
+			ERR_INVALID_INPUT);
 	call_release(&c);
 }
 
@@ -290,15 +280,13 @@ static void limits_the_depth(void **state)
 	(void)state;
 	memset(text, '[', sizeof text);
 	memcpy(text, "a = ", 4);
-	assert_int_equal(
-		toml_remove(&c, (struct str){ text, sizeof text }, STR("a"), &out),
-		ERR_INVALID_INPUT);
+	assert_int_equal(toml_remove(&c, (struct str){ text, sizeof text }, STR("a"), &out),
+			 ERR_INVALID_INPUT);
 	assert_str(c.message, "line 1: nested too deep");
 	for (size_t i = 0; i < sizeof text; i++)
 		text[i] = i % 2 ? '.' : 'a';
-	assert_int_equal(
-		toml_remove(&c, (struct str){ text, sizeof text }, STR("a"), &out),
-		ERR_INVALID_INPUT);
+	assert_int_equal(toml_remove(&c, (struct str){ text, sizeof text }, STR("a"), &out),
+			 ERR_INVALID_INPUT);
 	assert_str(c.message, "line 1: a key has too many parts");
 	call_release(&c);
 }

@@ -21,8 +21,7 @@ static void url_hide_leaves_no_secret_in_a_text(void **state)
 		{ "https://anna:p?w#@host/x", "https://***@host/x" },
 		{ "https://host/a@b", "https://host/a@b" },
 		{ "https://host/x?token=pw", "https://host/x?***" },
-		{ "cannot reach 'https://a:pw@h/x': no",
-		  "cannot reach 'https://***@h/x': no" },
+		{ "cannot reach 'https://a:pw@h/x': no", "cannot reach 'https://***@h/x': no" },
 		{ "<ssh://a:pw@h> and http://b:pw@i", "<ssh://***@h> and http://***@i" },
 		{ "http://a:pw@[::1]:80/x", "http://***@[::1]:80/x" },
 		{ "://pw@", "://***@" },
@@ -59,8 +58,7 @@ static void url_secret_is_the_password_or_a_token(void **state)
 {
 	(void)state;
 	assert_str(url_secret(STR("https://anna:p%40w@host/x")), "p%40w");
-	assert_str(url_secret(STR("https://ghp_0123456789abc@host/x")),
-		   "ghp_0123456789abc");
+	assert_str(url_secret(STR("https://ghp_0123456789abc@host/x")), "ghp_0123456789abc");
 	assert_null(url_secret(STR("ssh://git@host/x")).p);
 	assert_null(url_secret(STR("https://host/x")).p);
 	assert_null(url_secret(STR("/a/folder@x")).p);

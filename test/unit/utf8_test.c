@@ -29,8 +29,7 @@ static void utf8_decodes_every_code_point(void **state)
 		    (!surrogate && got != cp))
 			fail_msg("U+%04X", (unsigned)cp);
 		for (size_t cut = 0; cut < n; cut++)
-			assert_int_equal(utf8_decode((struct str){ bytes, cut }, &got),
-					 0);
+			assert_int_equal(utf8_decode((struct str){ bytes, cut }, &got), 0);
 	}
 }
 
@@ -125,11 +124,10 @@ static void utf8_width_counts_columns(void **state)
 		{ STR(ACUTE), 0 },
 		{ STR(NIHON), 4 },
 		{ STR("a" NIHON "b"), 6 },
-		{ STR("\xef\xbc\xa1"), 2 }, /* full width A */
-		{ STR("\xef\xbd\xb1"), 1 }, /* half width katakana */
-		{ STR("\xed\x95\x9c"), 2 }, /* a Hangul syllable */
-		{ STR("\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab"),
-		  2 }, /* its three letters */
+		{ STR("\xef\xbc\xa1"), 2 },                         /* full width A */
+		{ STR("\xef\xbd\xb1"), 1 },                         /* half width katakana */
+		{ STR("\xed\x95\x9c"), 2 },                         /* a Hangul syllable */
+		{ STR("\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab"), 2 }, /* its three letters */
 		{ STR(WOMAN), 2 },
 		{ STR(JOINER), 0 },
 		{ STR("a" JOINER "b"), 2 },
@@ -150,8 +148,8 @@ static void utf8_width_counts_columns(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++)
 		if (utf8_width(row[i].text) != row[i].columns)
-			fail_msg("row %zu: %zu columns, want %zu", i,
-				 utf8_width(row[i].text), row[i].columns);
+			fail_msg("row %zu: %zu columns, want %zu", i, utf8_width(row[i].text),
+				 row[i].columns);
 }
 
 static void utf8_head_fills_at_most_its_columns(void **state)
@@ -209,17 +207,15 @@ static void utf8_shorten_says_that_something_is_missing(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++)
-		assert_str(utf8_shorten(&mem, str_of(row[i].text), row[i].columns),
-			   row[i].want);
-	assert_true(
-		str_eq(utf8_shorten(&mem, STR("a\0bcdef"), 5), STR("a\0bc" ELLIPSIS)));
+		assert_str(utf8_shorten(&mem, str_of(row[i].text), row[i].columns), row[i].want);
+	assert_true(str_eq(utf8_shorten(&mem, STR("a\0bcdef"), 5), STR("a\0bc" ELLIPSIS)));
 	arena_release(&mem);
 }
 
 static void utf8_never_cuts_inside_a_character(void **state)
 {
-	static const char text[] = "a\xc3\xa9" NIHON "e" ACUTE WOMAN JOINER LAPTOP SHALOM
-				   "\xed\x95\x9c" ELLIPSIS "z";
+	static const char text[] =
+		"a\xc3\xa9" NIHON "e" ACUTE WOMAN JOINER LAPTOP SHALOM "\xed\x95\x9c" ELLIPSIS "z";
 	struct str whole = str_of(text);
 	struct arena mem = { 0 };
 

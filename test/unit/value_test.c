@@ -7,12 +7,8 @@
 
 #define COUNT(row) (sizeof(row) / sizeof *(row))
 
-/*
- * Parses a copy that ends where the text ends, so that a sanitizer sees a read
- * past it.
- */
-static const struct value *parse(struct arena *mem, struct str text,
-				 struct value_error *error)
+/* Parses a copy that ends where the text ends, so that a sanitizer sees a read past it. */
+static const struct value *parse(struct arena *mem, struct str text, struct value_error *error)
 {
 	char *exact = malloc(text.n ? text.n : 1);
 	const struct value *v, *again;
@@ -45,8 +41,8 @@ static void assert_accepted(const struct accepted *row, size_t count)
 		const struct value *v = parse(&mem, row[i].text, &error);
 
 		if (!v)
-			fail_msg("row %zu: " STR_FMT ": at %zu: %s", i,
-				 STR_ARG(row[i].text), error.offset, error.why);
+			fail_msg("row %zu: " STR_FMT ": at %zu: %s", i, STR_ARG(row[i].text),
+				 error.offset, error.why);
 		assert_null(error.why);
 		assert_int_equal(error.offset, row[i].text.n);
 		if (!str_eq(canonical(&mem, v), row[i].canonical))
@@ -205,8 +201,7 @@ static void assert_refused(const struct refused *row, size_t count)
 		struct value_error error = { 0 };
 
 		if (parse(&mem, row[i].text, &error))
-			fail_msg("row %zu was accepted: " STR_FMT, i,
-				 STR_ARG(row[i].text));
+			fail_msg("row %zu was accepted: " STR_FMT, i, STR_ARG(row[i].text));
 		assert_string_equal(error.why, row[i].why);
 		if (error.offset != row[i].offset)
 			fail_msg("row %zu: " STR_FMT ": offset %zu, want %zu", i,
@@ -216,9 +211,9 @@ static void assert_refused(const struct refused *row, size_t count)
 }
 
 static const char missing[] = "a value is missing", other[] = "not a JSON value",
-		  open_end[] = "an array or object is not closed",
-		  comma[] = "a comma is missing", colon[] = "a colon is missing",
-		  key[] = "a key is missing", more[] = "something follows the value";
+		  open_end[] = "an array or object is not closed", comma[] = "a comma is missing",
+		  colon[] = "a colon is missing", key[] = "a key is missing",
+		  more[] = "something follows the value";
 
 static void value_refuses_broken_structure(void **state)
 {
@@ -517,25 +512,22 @@ static struct str many_members(struct arena *mem, int count, int same)
 
 	buf_char(&b, '{');
 	for (int i = 0; i < count; i++)
-		buf_fmt(&b, "%s\"k%d\":%d", i ? "," : "",
-			i == count - 1 && same >= 0 ? same : i, i);
+		buf_fmt(&b, "%s\"k%d\":%d", i ? "," : "", i == count - 1 && same >= 0 ? same : i,
+			i);
 	buf_char(&b, '}');
 	return buf_str(&b);
 }
 
 static void value_finds_a_repeated_key_among_any_number(void **state)
 {
-	static const int count[] = {
-		2, 3, 15, 16, 17, 31, 32, 33, 47, 48, 49, 100, 20000
-	};
+	static const int count[] = { 2, 3, 15, 16, 17, 31, 32, 33, 47, 48, 49, 100, 20000 };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(count); i++) {
 		struct arena mem = { 0 };
 		struct value_error error;
 		int last = count[i] - 1;
-		const struct value *v =
-			value_parse(&mem, many_members(&mem, count[i], -1), &error);
+		const struct value *v = value_parse(&mem, many_members(&mem, count[i], -1), &error);
 
 		assert_non_null(v);
 		assert_int_equal(v->count, count[i]);
@@ -544,8 +536,7 @@ static void value_finds_a_repeated_key_among_any_number(void **state)
 			struct str text = many_members(&mem, count[i], same);
 
 			assert_null(value_parse(&mem, text, &error));
-			assert_string_equal(error.why,
-					    "a key stands twice in one object");
+			assert_string_equal(error.why, "a key stands twice in one object");
 		}
 		arena_release(&mem);
 	}
@@ -553,9 +544,8 @@ static void value_finds_a_repeated_key_among_any_number(void **state)
 
 static void value_does_not_take_alike_keys_for_the_same(void **state)
 {
-	static const char text[] =
-		"{\"ab\":1,\"ba\":2,\"aab\":3,\"a\":4,\"\":5,\"abb\":6,"
-		"\"ac\":7,\"a\\u0000\":8,\"a\\u0000b\":9}";
+	static const char text[] = "{\"ab\":1,\"ba\":2,\"aab\":3,\"a\":4,\"\":5,\"abb\":6,"
+				   "\"ac\":7,\"a\\u0000\":8,\"a\\u0000b\":9}";
 	struct arena mem = { 0 };
 	struct value_error error;
 	const struct value *v = value_parse(&mem, str_of(text), &error);
@@ -569,8 +559,7 @@ static void value_does_not_take_alike_keys_for_the_same(void **state)
 }
 
 /* `depth` times `open`, then `depth` times `close`. */
-static struct str nested(struct arena *mem, size_t depth, const char *open,
-			 const char *close)
+static struct str nested(struct arena *mem, size_t depth, const char *open, const char *close)
 {
 	struct buf b = { .mem = mem };
 
@@ -594,18 +583,15 @@ static void value_stops_at_its_depth(void **state)
 		size_t levels = row[i].open[1] == '{' ? 2 : 1;
 		struct arena mem = { 0 };
 		struct value_error error;
-		struct str most =
-			nested(&mem, SHALLOW / levels, row[i].open, row[i].close);
-		struct str past =
-			nested(&mem, SHALLOW / levels + 1, row[i].open, row[i].close);
+		struct str most = nested(&mem, SHALLOW / levels, row[i].open, row[i].close);
+		struct str past = nested(&mem, SHALLOW / levels + 1, row[i].open, row[i].close);
 		const struct value *v = value_parse(&mem, most, &error);
 
 		assert_non_null(v);
 		assert_true(str_eq(canonical(&mem, v), most));
 		assert_null(value_parse(&mem, past, &error));
 		assert_string_equal(error.why, "nested too deep");
-		assert_null(
-			value_parse(&mem, nested(&mem, 100000, row[i].open, ""), &error));
+		assert_null(value_parse(&mem, nested(&mem, 100000, row[i].open, ""), &error));
 		assert_string_equal(error.why, "nested too deep");
 		arena_release(&mem);
 	}
@@ -631,9 +617,8 @@ static void value_counts_depth_not_brackets(void **state)
 
 static void value_refuses_every_cut_of_a_text(void **state)
 {
-	static const char text[] =
-		"{\"a\\u00e9\xc3\xa9\":[null,true,false,-1.5e+3,\"\\n\\ud83d\\"
-		"ude00 eight plain bytes\"],\"b\":{}}";
+	static const char text[] = "{\"a\\u00e9\xc3\xa9\":[null,true,false,-1.5e+3,\"\\n\\ud83d\\"
+				   "ude00 eight plain bytes\"],\"b\":{}}";
 	struct arena mem = { 0 };
 	struct value_error error;
 
@@ -689,11 +674,11 @@ static void value_tells_absent_from_empty(void **state)
 {
 	struct arena mem = { 0 };
 	struct value_error error;
-	const struct value *v = value_parse(
-		&mem,
-		STR("{\"s\":\"\",\"n\":null,\"i\":7,\"big\":9223372036854775808,"
-		    "\"f\":1.0,\"e\":\"\\u0041\"}"),
-		&error);
+	const struct value *v =
+		value_parse(&mem,
+			    STR("{\"s\":\"\",\"n\":null,\"i\":7,\"big\":9223372036854775808,"
+				"\"f\":1.0,\"e\":\"\\u0041\"}"),
+			    &error);
 	int64_t out = -1;
 
 	(void)state;

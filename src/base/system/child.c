@@ -54,9 +54,7 @@ static void child_become(const struct child *child, int in)
 static int input_file(struct call *c, struct str text)
 {
 	const char *dir = getenv("TMPDIR");
-	char *path =
-		(char *)arena_fmt(&c->mem, "%s/abacus.XXXXXX", dir && *dir ? dir : "/tmp")
-			.p;
+	char *path = (char *)arena_fmt(&c->mem, "%s/abacus.XXXXXX", dir && *dir ? dir : "/tmp").p;
 	int fd = mkstemp(path);
 
 	if (fd < 0)
@@ -67,8 +65,8 @@ static int input_file(struct call *c, struct str text)
 	return fd;
 }
 
-/* Waits for it; who does not end when asked is made to. What began after we were told to
- * stop is to be done all the same. */
+/* Waits for it; who does not end when asked is made to. What began after we were told to stop is
+ * to be done all the same. */
 static int child_await(struct child *child, pid_t pid)
 {
 	int64_t end = moment_ticks() + child->timeout_ms, last = 0;

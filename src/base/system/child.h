@@ -3,8 +3,7 @@
 
 #include "base/call.h"
 
-/* A command of the user's that is given a time, and is asked to end before it is made to.
- */
+/* A command of the user's that is given a time, and is asked to end before it is made to. */
 struct child {
 	const char *command;    /* for /bin/sh */
 	const char *const *env; /* "NAME=value", ending with NULL: added to ours */
@@ -15,8 +14,8 @@ struct child {
 };
 
 /*
- * Runs it to its end, in a group of its own. What it writes goes to standard error. When
- * we are told to stop meanwhile it is asked to end, too.
+ * Runs it to its end, in a group of its own. What it writes goes to standard error. When we are
+ * told to stop meanwhile it is asked to end, too.
  */
 enum err child_run(struct call *c, struct child *child);
 

@@ -17,13 +17,11 @@
 static enum err fail_link(struct call *c, const char *verb, struct str path)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
-		  "cannot %s '" STR_FMT "': it is a symbolic link, and links are not "
-		  "followed here",
+		  "cannot %s '" STR_FMT "': it is a symbolic link, and links are not followed here",
 		  verb, STR_ARG(path));
 	return call_step(c,
 			 "See where it leads with 'ls -l " STR_FMT
-			 "'; if you did not make it, move it away and run the command "
-			 "again.",
+			 "'; if you did not make it, move it away and run the command again.",
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
@@ -34,8 +32,7 @@ enum err file_fail(struct call *c, const char *verb, struct str path)
 
 	if (reason == ELOOP && path_is_link(&c->mem, path))
 		return fail_link(c, verb, path);
-	e = call_fail(c, ERR_INTERNAL_ERROR, "cannot %s '" STR_FMT "': %s", verb,
-		      STR_ARG(path),
+	e = call_fail(c, ERR_INTERNAL_ERROR, "cannot %s '" STR_FMT "': %s", verb, STR_ARG(path),
 		      reason == ENXIO ? "it is not a regular file" : strerror(reason));
 	if (reason == ENOSPC || reason == EDQUOT)
 		call_remedy(c, "Free some space on that disk");
@@ -87,8 +84,7 @@ bool file_write(int fd, struct str bytes)
 /* O_NONBLOCK: a FIFO would wait for its other end. */
 int file_own_open(struct arena *mem, struct str path, int flags, mode_t mode)
 {
-	int fd = open(arena_cstr(mem, path), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-		      mode);
+	int fd = open(arena_cstr(mem, path), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
 	struct stat st = { 0 };
 
 	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
@@ -124,8 +120,8 @@ static enum err file_read_all(struct call *c, struct str path, int fd, struct st
 		b.n += (size_t)got;
 		if (b.n > FILE_MOST)
 			return call_fail(c, ERR_INVALID_INPUT,
-					 "'" STR_FMT "' is larger than %d MiB",
-					 STR_ARG(path), FILE_MOST >> 20);
+					 "'" STR_FMT "' is larger than %d MiB", STR_ARG(path),
+					 FILE_MOST >> 20);
 	} while (got);
 	*out = buf_str(&b);
 	return ERR_OK;
@@ -138,8 +134,8 @@ enum err file_read(struct call *c, struct str path, struct str *out)
 	return file_read_all(c, path, fd, out);
 }
 
-/* It is looked at before it is opened, because opening a device may do something, and
- * afterwards, because it may have been replaced in between. */
+/* It is looked at before it is opened, because opening a device may do something, and afterwards,
+ * because it may have been replaced in between. */
 enum err file_read_regular(struct call *c, struct str path, struct str *out)
 {
 	const char *z = arena_cstr(&c->mem, path);
@@ -148,12 +144,10 @@ enum err file_read_regular(struct call *c, struct str path, struct str *out)
 	*out = (struct str){ 0 };
 	if (stat(z, &st))
 		return file_missing() ? ERR_OK : file_fail(c, "look at", path);
-	AUTO_FD fd = S_ISREG(st.st_mode) ?
-			     open(z, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) :
-			     -1;
+	AUTO_FD fd =
+		S_ISREG(st.st_mode) ? open(z, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
 
-	if (!S_ISREG(st.st_mode) ||
-	    (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode)))) {
+	if (!S_ISREG(st.st_mode) || (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode)))) {
 		errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
 		return file_fail(c, "read", path);
 	}
@@ -167,8 +161,7 @@ enum err file_own_read(struct call *c, struct str path, struct str *out)
 	return file_read_all(c, path, fd, out);
 }
 
-enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
-			struct str *out)
+enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most, struct str *out)
 {
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	struct buf b = { .mem = &c->mem };
@@ -187,8 +180,7 @@ enum err file_read_part(struct call *c, struct str path, int64_t from, size_t mo
 		return file_fail(c, "read", path);
 	}
 	while (got && b.n < most) {
-		got = pread(fd, buf_room(&b, most - b.n), most - b.n,
-			    (off_t)from + (off_t)b.n);
+		got = pread(fd, buf_room(&b, most - b.n), most - b.n, (off_t)from + (off_t)b.n);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
@@ -211,8 +203,7 @@ enum err file_sync_dir(struct call *c, struct str path)
 }
 
 /* Writes and syncs a new file; on failure nothing of it is left. */
-static enum err write_new(struct call *c, struct str path, struct str content,
-			  mode_t mode)
+static enum err write_new(struct call *c, struct str path, struct str content, mode_t mode)
 {
 	const char *z = arena_cstr(&c->mem, path);
 	AUTO_FD fd = open(z, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -256,11 +247,10 @@ enum err file_replace(struct call *c, struct str path, struct str content, mode_
 }
 
 /* The rename replaces a link, and does not follow it. */
-enum err file_own_replace(struct call *c, struct str target, struct str content,
-			  mode_t mode)
+enum err file_own_replace(struct call *c, struct str target, struct str content, mode_t mode)
 {
-	struct str temp = arena_fmt(&c->mem, STR_FMT ".%s.tmp", STR_ARG(target),
-				    id_random(&c->mem, 8).p);
+	struct str temp =
+		arena_fmt(&c->mem, STR_FMT ".%s.tmp", STR_ARG(target), id_random(&c->mem, 8).p);
 	enum err e;
 
 	if ((e = write_new(c, temp, content, mode)))
@@ -301,8 +291,8 @@ static int open_temp(struct arena *mem, struct str path)
 	return fd;
 }
 
-enum err file_swap(struct call *c, struct str path, struct str temp,
-		   const struct str *piece, size_t count)
+enum err file_swap(struct call *c, struct str path, struct str temp, const struct str *piece,
+		   size_t count)
 {
 	AUTO_FD fd = open_temp(&c->mem, temp);
 
@@ -328,8 +318,7 @@ void file_append_hint(struct call *c, struct str path, struct str bytes, mode_t 
 /* Whoever adds to it after the rename adds to a new file. */
 enum err file_own_take(struct call *c, struct str path, struct str *out)
 {
-	struct str mine =
-		arena_fmt(&c->mem, STR_FMT ".%ld", STR_ARG(path), (long)getpid());
+	struct str mine = arena_fmt(&c->mem, STR_FMT ".%ld", STR_ARG(path), (long)getpid());
 	enum err e;
 
 	*out = (struct str){ 0 };
@@ -365,8 +354,7 @@ enum err file_cut(struct call *c, struct str path, int64_t size)
 	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY, 0);
 
 	fault_point();
-	return fd < 0 || ftruncate(fd, (off_t)size) ? file_fail(c, "shorten", path) :
-						      ERR_OK;
+	return fd < 0 || ftruncate(fd, (off_t)size) ? file_fail(c, "shorten", path) : ERR_OK;
 }
 
 enum err file_create(struct call *c, struct str path, mode_t mode)
@@ -387,8 +375,8 @@ enum err file_stamp(struct call *c, struct str path, struct str *out)
 	return ERR_OK;
 }
 
-enum err file_each(struct call *c, struct str dir,
-		   void (*see)(void *arg, struct str name), void *arg)
+enum err file_each(struct call *c, struct str dir, void (*see)(void *arg, struct str name),
+		   void *arg)
 {
 	DIR *d = opendir(arena_cstr(&c->mem, dir));
 	struct dirent *entry;
@@ -485,9 +473,8 @@ enum err file_make_dir(struct call *c, struct str path, mode_t mode)
 
 enum err file_remove(struct call *c, struct str path)
 {
-	return unlink(arena_cstr(&c->mem, path)) && errno != ENOENT ?
-		       file_fail(c, "remove", path) :
-		       ERR_OK;
+	return unlink(arena_cstr(&c->mem, path)) && errno != ENOENT ? file_fail(c, "remove", path) :
+								      ERR_OK;
 }
 
 static enum err remove_entries(struct call *c, struct str path, DIR *dir)
@@ -561,8 +548,7 @@ static void file_remove_leftover(void *arg, struct str name)
 enum err file_remove_leftovers(struct call *c, struct str path)
 {
 	struct leftovers left = { c, path_parent(path),
-				  arena_fmt(&c->mem, STR_FMT ".",
-					    STR_ARG(path_name(path))) };
+				  arena_fmt(&c->mem, STR_FMT ".", STR_ARG(path_name(path))) };
 
 	return file_each(c, left.dir, file_remove_leftover, &left);
 }

@@ -6,8 +6,8 @@
 #include "base/call.h"
 
 /*
- * Whole files, in durable steps. A failure is INTERNAL_ERROR with the path and
- * the system's reason; a file that is not there is not a failure to file_read().
+ * Whole files, in durable steps. A failure is INTERNAL_ERROR with the path and the system's
+ * reason; a file that is not there is not a failure to file_read().
  */
 
 void file_close(int *fd);
@@ -15,28 +15,26 @@ void file_close(int *fd);
 
 enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
 
-/* The content, or an absent string if there is no such file. Follows symbolic links: for
- * the files of the user and of Git. */
+/* The content, or an absent string if there is no such file. Follows symbolic links: for the
+ * files of the user and of Git. */
 enum err file_read(struct call *c, struct str path, struct str *out);
 
-/* The same where somebody else may have chosen what is there: only a regular file is
- * read, and nobody waits for a FIFO or a terminal. */
+/* The same where somebody else may have chosen what is there: only a regular file is read, and
+ * nobody waits for a FIFO or a terminal. */
 enum err file_read_regular(struct call *c, struct str path, struct str *out);
 
 /*
- * This program's own files are regular files, and never symbolic links: a repository can
- * carry a link to any file of the user's. A link fails with UNSAFE_PATH; a FIFO or a
- * device fails too, and nobody waits for it. All functions below work on own files, where
- * the comment does not say otherwise. The folders above are checked by store/folder.h.
+ * This program's own files are regular files, and never symbolic links: a repository can carry a
+ * link to any file of the user's. A link fails with UNSAFE_PATH; a FIFO or a device fails too,
+ * and nobody waits for it. All functions below work on own files, where the comment does not say
+ * otherwise. The folders above are checked by store/folder.h.
  */
 int file_own_open(struct arena *mem, struct str path, int flags, mode_t mode);
-enum err file_own_check(struct call *c,
-			struct str path); /* for whoever opens it by name */
+enum err file_own_check(struct call *c, struct str path); /* for whoever opens it by name */
 enum err file_own_read(struct call *c, struct str path, struct str *out);
 
 /* Old content or new content, never a mixture; on the medium before it returns. */
-enum err file_own_replace(struct call *c, struct str path, struct str content,
-			  mode_t mode);
+enum err file_own_replace(struct call *c, struct str path, struct str content, mode_t mode);
 
 enum { FILE_PART_MOST = 1 << 30 }; /* a larger part is refused, not read */
 
@@ -49,31 +47,29 @@ ssize_t file_some(int fd, char *p, size_t n);
 bool file_write(int fd, struct str bytes);
 
 /*
- * For the files of the user: old content or new content, never a mixture, whatever
- * happens on the way: a temporary file beside it, synced, renamed over it. A symbolic
- * link stays one.
+ * For the files of the user: old content or new content, never a mixture, whatever happens on the
+ * way: a temporary file beside it, synced, renamed over it. A symbolic link stays one.
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
 
-/* A small file that has to be there, with this content, if there is none. It is not what
- * the call was asked to store. */
+/* A small file that has to be there, with this content, if there is none. It is not what the call
+ * was asked to store. */
 enum err file_provide(struct call *c, struct str path, struct str content, mode_t mode);
 
 /*
- * The same for readers, but not on the medium when it returns: for what can be made
- * again. `temp` is the temporary file; only one process may use it at a time. The
- * content is given in pieces.
+ * The same for readers, but not on the medium when it returns: for what can be made again. `temp`
+ * is the temporary file; only one process may use it at a time. The content is given in pieces.
  */
-enum err file_swap(struct call *c, struct str path, struct str temp,
-		   const struct str *piece, size_t count);
+enum err file_swap(struct call *c, struct str path, struct str temp, const struct str *piece,
+		   size_t count);
 
 /* What those left who died while they replaced it. One process at a time. */
 enum err file_remove_leftovers(struct call *c, struct str path);
 
 /*
- * Adds one run of bytes at the end, on the medium before it returns; all of them
- * or none, unless that could not be undone: then the call's `stored` says so. Only one
- * process may append at a time: the caller has a lock.
+ * Adds one run of bytes at the end, on the medium before it returns; all of them or none, unless
+ * that could not be undone: then the call's `stored` says so. Only one process may append at a
+ * time: the caller has a lock.
  */
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode);
 
@@ -90,15 +86,13 @@ enum err file_cut(struct call *c, struct str path, int64_t size);
 /* A new file, with nothing in it, that may be lost with the power. */
 enum err file_create(struct call *c, struct str path, mode_t mode);
 
-enum err file_make_dir(struct call *c, struct str path,
-		       mode_t mode); /* with its parents */
+enum err file_make_dir(struct call *c, struct str path, mode_t mode); /* with its parents */
 /* A name that stays the same while the file does: when it was changed, and its number. */
 enum err file_stamp(struct call *c, struct str path, struct str *out);
 
-/* Calls `see` with the name of everything in a folder; a folder that is not there is
- * empty. */
-enum err file_each(struct call *c, struct str dir,
-		   void (*see)(void *arg, struct str name), void *arg);
+/* Calls `see` with the name of everything in a folder; a folder that is not there is empty. */
+enum err file_each(struct call *c, struct str dir, void (*see)(void *arg, struct str name),
+		   void *arg);
 
 /* The folder of a file that was just made, on the medium. */
 enum err file_sync_dir(struct call *c, struct str path);
@@ -107,9 +101,8 @@ enum err file_sync_dir(struct call *c, struct str path);
 enum err file_ends_line(struct call *c, struct str path, bool *yes);
 
 /*
- * What a path leads to. A look that fails (for want of permission, a loop of links, a
- * path that is too long, a disk that cannot be read) is an error, never "nothing is
- * there".
+ * What a path leads to. A look that fails (for want of permission, a loop of links, a path that
+ * is too long, a disk that cannot be read) is an error, never "nothing is there".
  */
 enum file_kind { FILE_NONE, FILE_FOLDER, FILE_OTHER };
 struct file_found {

@@ -17,10 +17,10 @@ static void lock_wake(int signal)
 }
 
 /*
- * flock() hands nothing over: whoever comes at the right moment overtakes those who
- * wait, for seconds where many do. So who has to wait takes a number first, a byte of
- * the file beyond its end, and waits for the one before it; who comes new and finds
- * a number taken does the same. The numbers only give the order; flock() decides.
+ * flock() hands nothing over: whoever comes at the right moment overtakes those who wait, for
+ * seconds where many do. So who has to wait takes a number first, a byte of the file beyond its
+ * end, and waits for the one before it; who comes new and finds a number taken does the same. The
+ * numbers only give the order; flock() decides.
  */
 enum { MUTEX = 0, NUMBERS = 16 };
 
@@ -35,9 +35,7 @@ static bool byte_lock(int fd, int how, short type, off_t at, off_t count)
 
 static bool queue_empty(int fd)
 {
-	struct flock range = { .l_type = F_WRLCK,
-			       .l_whence = SEEK_SET,
-			       .l_start = NUMBERS };
+	struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = NUMBERS };
 
 	return fcntl(fd, F_GETLK, &range) == 0 && range.l_type == F_UNLCK;
 }
@@ -68,8 +66,8 @@ static bool wait_turn(int fd)
 }
 
 /*
- * None of these has a deadline, so a timer interrupts them. The timer repeats: one
- * that fired between the check and the call would otherwise be lost.
+ * None of these has a deadline, so a timer interrupts them. The timer repeats: one that fired
+ * between the check and the call would otherwise be lost.
  */
 static bool lock_wait_for(int fd, int wait_ms)
 {
@@ -118,8 +116,8 @@ enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *ou
 	}
 	file_close(&out->fd);
 	return call_fail(c, ERR_DATABASE_BUSY,
-			 "another process has held '" STR_FMT "' for more than %d s",
-			 STR_ARG(path), wait_ms / 1000);
+			 "another process has held '" STR_FMT "' for more than %d s", STR_ARG(path),
+			 wait_ms / 1000);
 }
 
 bool lock_held(struct call *c, struct str path)

@@ -4,9 +4,8 @@
 #include "base/call.h"
 
 /*
- * One holder at a time among all processes; who waits, waits in order. The
- * kernel lets go of it when its process ends, however it ends; the file that
- * stands for it stays.
+ * One holder at a time among all processes; who waits, waits in order. The kernel lets go of it
+ * when its process ends, however it ends; the file that stands for it stays.
  */
 struct lock {
 	int fd; /* -1: not held */

@@ -10,8 +10,7 @@ struct str path_join(struct arena *mem, struct str dir, struct str name)
 {
 	bool slash = dir.n && dir.p[dir.n - 1] == '/';
 
-	return arena_fmt(mem, STR_FMT "%s" STR_FMT, STR_ARG(dir), slash ? "" : "/",
-			 STR_ARG(name));
+	return arena_fmt(mem, STR_FMT "%s" STR_FMT, STR_ARG(dir), slash ? "" : "/", STR_ARG(name));
 }
 
 /* Appends one segment of a path, resolving "." and ".." on the way. */
@@ -77,8 +76,7 @@ bool path_is_reserved(struct str path)
 
 	while (path.n && str_next(&path, '/', &name))
 		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-			if (name.n == strlen(names[i]) &&
-			    !strncasecmp(name.p, names[i], name.n))
+			if (name.n == strlen(names[i]) && !strncasecmp(name.p, names[i], name.n))
 				return true;
 	return false;
 }
@@ -129,8 +127,8 @@ static struct str read_target(struct arena *mem, struct str path)
 }
 
 /*
- * Name by name, as the kernel does it, but it goes on where a name is missing. So a link
- * whose target is not there yet counts as its target, not as a file of its own.
+ * Name by name, as the kernel does it, but it goes on where a name is missing. So a link whose
+ * target is not there yet counts as its target, not as a file of its own.
  */
 struct str path_real_part(struct arena *mem, struct str path)
 {
@@ -162,6 +160,5 @@ struct str path_data(struct arena *mem)
 {
 	const char *xdg = getenv("XDG_DATA_HOME");
 
-	return xdg && *xdg == '/' ? str_of(xdg) :
-				    path_join(mem, path_home(), STR(".local/share"));
+	return xdg && *xdg == '/' ? str_of(xdg) : path_join(mem, path_home(), STR(".local/share"));
 }

@@ -14,8 +14,8 @@ struct str path_parent(struct str path); /* of "/": "/" */
 struct str path_name(struct str path);   /* what follows the last slash */
 bool path_within(struct str dir, struct str path);
 
-/* Does a name in it stand for a folder of Git's or of this program's (.git, .bb,
- * .beadboard, .abacus)? Upper and lower case are the same, as to some file systems. */
+/* Does a name in it stand for a folder of Git's or of this program's (.git, .bb, .beadboard,
+ * .abacus)? Upper and lower case are the same, as to some file systems. */
 bool path_is_reserved(struct str path);
 
 bool path_is_link(struct arena *mem, struct str path);
@@ -23,8 +23,8 @@ bool path_is_link(struct arena *mem, struct str path);
 /* After all symbolic links; absent if it does not exist or cannot be reached. */
 struct str path_real(struct arena *mem, struct str path);
 
-/* The same of as much of it as is there; the rest is text. Links are followed whether or
- * not there is anything at their end. `path` is absolute. */
+/* The same of as much of it as is there; the rest is text. Links are followed whether or not
+ * there is anything at their end. `path` is absolute. */
 struct str path_real_part(struct arena *mem, struct str path);
 
 /* Where the programs of this user keep their data. */

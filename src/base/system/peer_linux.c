@@ -16,6 +16,5 @@ bool peer_is_us(int fd)
 	struct credentials who = { 0 };
 	socklen_t size = sizeof who;
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) &&
-	       who.uid == geteuid();
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) && who.uid == geteuid();
 }

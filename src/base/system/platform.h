@@ -23,21 +23,21 @@ bool platform_self(char *path, size_t size);
 /* The process that started another one; 0 if that cannot be told. */
 int64_t platform_parent(int64_t process);
 
-/* Another path to an open folder, short however long its own is; it holds while the
- * folder is open. False: there is none. */
+/* Another path to an open folder, short however long its own is; it holds while the folder is
+ * open. False: there is none. */
 enum { PLATFORM_ALIAS = 64 };
 bool platform_alias(int fd, char path[PLATFORM_ALIAS]);
 bool platform_is_alias(const char *path); /* or of something below it */
 
-/* For what runs long: memory that was freed goes back to the system; of what is freed
- * from now on, all but a little does so by itself. */
+/* For what runs long: memory that was freed goes back to the system; of what is freed from now
+ * on, all but a little does so by itself. */
 void platform_give_back(void);
 
 /* From now on this process gets no more memory than that; where the system can do so. */
 void platform_limit_memory(int64_t bytes);
 
-/* When a file's content was last written, and when anything about it last changed, in
- * nanoseconds since 1970. */
+/* When a file's content was last written, and when anything about it last changed, in nanoseconds
+ * since 1970. */
 struct stat;
 int64_t platform_written_ns(const struct stat *st);
 int64_t platform_changed_ns(const struct stat *st);

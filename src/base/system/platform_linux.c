@@ -25,16 +25,14 @@ void platform_random(void *p, size_t n)
 		abort();
 }
 
-/* Without /proc: when it was, to the minute. A clock that is set looks like a new start.
- */
+/* Without /proc: when it was, to the minute. A clock that is set looks like a new start. */
 static void name_by_time(char name[PLATFORM_BOOT])
 {
 	struct timespec wall, up;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	clock_gettime(CLOCK_BOOTTIME, &up);
-	snprintf(name, PLATFORM_BOOT, "minute %lld",
-		 (long long)(wall.tv_sec - up.tv_sec) / 60);
+	snprintf(name, PLATFORM_BOOT, "minute %lld", (long long)(wall.tv_sec - up.tv_sec) / 60);
 }
 
 static void ask_kernel(char name[PLATFORM_BOOT])
@@ -58,8 +56,8 @@ void platform_boot(char name[PLATFORM_BOOT])
 	memcpy(name, known, PLATFORM_BOOT);
 }
 
-/* Without /proc: the path that the kernel was given to execute, which it tells every
- * program. A shell has found that in PATH; argv[0] could be anything. */
+/* Without /proc: the path that the kernel was given to execute, which it tells every program. A
+ * shell has found that in PATH; argv[0] could be anything. */
 static bool ask_loader(char *path, size_t size)
 {
 	const char *name = (const char *)getauxval(AT_EXECFN);

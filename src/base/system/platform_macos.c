@@ -10,8 +10,7 @@
 #include <sys/sysctl.h>
 #include <unistd.h>
 
-/* fsync() leaves the data in the drive's cache there; some file systems know no better.
- */
+/* fsync() leaves the data in the drive's cache there; some file systems know no better. */
 int platform_sync(int fd)
 {
 	return fcntl(fd, F_FULLFSYNC) == -1 ? fsync(fd) : 0;
@@ -45,9 +44,7 @@ int64_t platform_parent(int64_t process)
 	struct kinfo_proc info;
 	size_t n = sizeof info;
 
-	return !sysctl(name, 4, &info, &n, NULL, 0) && n == sizeof info ?
-		       info.kp_eproc.e_ppid :
-		       0;
+	return !sysctl(name, 4, &info, &n, NULL, 0) && n == sizeof info ? info.kp_eproc.e_ppid : 0;
 }
 
 /* Any file by the numbers of its volume and itself. */

@@ -4,8 +4,8 @@
 #include "base/arena.h"
 
 /*
- * Processes by their numbers. A number means something only on one machine and in one
- * container, which `space` names.
+ * Processes by their numbers. A number means something only on one machine and in one container,
+ * which `space` names.
  */
 enum { ANCESTORS = 6 };
 struct ancestors {
@@ -16,8 +16,8 @@ struct ancestors {
 /* Those that started this process. */
 struct ancestors process_ancestors(struct arena *mem);
 
-/* Their numbers and their space as a line of text, and back. What is no such line names
- * no process. */
+/* Their numbers and their space as a line of text, and back. What is no such line names no
+ * process. */
 struct str ancestors_encode(struct arena *mem, const struct ancestors *a);
 struct ancestors ancestors_decode(struct arena *mem, struct str text);
 
@@ -25,8 +25,8 @@ struct ancestors ancestors_decode(struct arena *mem, struct str text);
 int64_t ancestors_common(const struct ancestors *a, const struct ancestors *b);
 bool ancestors_have(const struct ancestors *a, int64_t process);
 
-/* Whether a process of this space has ended. Its number may have been given to another
- * one since, which then counts. */
+/* Whether a process of this space has ended. Its number may have been given to another one since,
+ * which then counts. */
 bool process_ended(int64_t process);
 
 #endif

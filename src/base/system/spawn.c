@@ -45,8 +45,7 @@ static bool fill_input(const struct spawn *s, int in[2])
 	if (!s->input.p)
 		return true;
 	errno = EMSGSIZE;
-	filled =
-		s->input.n <= SPAWN_INPUT && open_pipe(in) && file_write(in[1], s->input);
+	filled = s->input.n <= SPAWN_INPUT && open_pipe(in) && file_write(in[1], s->input);
 	file_close(&in[1]);
 	return filled;
 }
@@ -94,8 +93,7 @@ static void tell_lines(struct spawn *s, struct buf *said, size_t *told)
 {
 	const char *end;
 
-	while (*told < said->n &&
-	       (end = memchr(said->p + *told, '\n', said->n - *told))) {
+	while (*told < said->n && (end = memchr(said->p + *told, '\n', said->n - *told))) {
 		struct str line = { said->p + *told, (size_t)(end - said->p) - *told };
 
 		*told += line.n + 1;
@@ -145,8 +143,8 @@ static enum err fail_unknown(struct call *c)
 	return call_step(c, "Start it by its absolute path, or mount /proc.");
 }
 
-/* A relative path would be one of the folder that the user happens to stand in, which
- * may be somebody else's repository. */
+/* A relative path would be one of the folder that the user happens to stand in, which may be
+ * somebody else's repository. */
 static bool is_absolute(const char *path)
 {
 	return path[0] == '/';
@@ -251,12 +249,11 @@ static bool spawn_is_program(struct arena *mem, struct str path)
 struct str spawn_command(struct arena *mem, struct str name)
 {
 	const char *value = getenv("PATH");
-	struct str list = value ? str_of(value) : (struct str){ 0 }, dir,
-		   self = spawn_self(mem), beside;
+	struct str list = value ? str_of(value) : (struct str){ 0 }, dir, self = spawn_self(mem),
+		   beside;
 
 	while (list.n && str_next(&list, ':', &dir))
-		if (str_starts(dir, STR("/")) &&
-		    spawn_is_program(mem, path_join(mem, dir, name)))
+		if (str_starts(dir, STR("/")) && spawn_is_program(mem, path_join(mem, dir, name)))
 			return name;
 	if (!self.p)
 		return self;
@@ -270,16 +267,15 @@ struct str spawn_quoted(struct arena *mem, struct str text)
 
 	buf_char(&b, '\'');
 	for (size_t i = 0; i < text.n; i++)
-		buf_put(&b,
-			text.p[i] == '\'' ? STR("'\\''") : (struct str){ text.p + i, 1 });
+		buf_put(&b, text.p[i] == '\'' ? STR("'\\''") : (struct str){ text.p + i, 1 });
 	buf_char(&b, '\'');
 	return buf_str(&b);
 }
 
 struct str spawn_word(struct arena *mem, struct str text)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789_-./:@%+,";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:@%+,";
 
 	for (size_t i = 0; i < text.n; i++)
 		if (!memchr(plain, text.p[i], sizeof plain - 1))

@@ -10,9 +10,9 @@ enum { SPAWN_INPUT = 4096 }; /* what every pipe has room for */
 /* What to run, and what became of it. */
 struct spawn {
 	const char *const *argv; /* the path first, NULL last */
-	int64_t timeout_ms; /* then it is killed, with all it has started; 0: never */
-	/* for every line it writes to standard error, and every now and then, with an
-	 * absent one; NULL: nobody listens */
+	int64_t timeout_ms;      /* then it is killed, with all it has started; 0: never */
+	/* for every line it writes to standard error, and every now and then, with an absent one;
+	 * NULL: nobody listens */
 	void (*heard)(void *arg, struct str line);
 	void *arg;
 	struct str input; /* what it reads, at most SPAWN_INPUT bytes; absent: nothing */
@@ -25,27 +25,27 @@ struct spawn {
 enum err spawn_run(struct call *c, struct spawn *s);
 
 /*
- * Starts a program that goes on by itself: in a session of its own, with no open file
- * of ours, and nobody waits for it. False: it could not be started.
+ * Starts a program that goes on by itself: in a session of its own, with no open file of ours,
+ * and nobody waits for it. False: it could not be started.
  */
 bool spawn_away(const char *const *argv);
 
 /* A word for a shell, in quotes. */
 struct str spawn_quoted(struct arena *mem, struct str text);
 
-/* The same for a command that a person or an agent is told to run: in quotes only where
- * it needs them. Every path, name or id in such a command goes through this. */
+/* The same for a command that a person or an agent is told to run: in quotes only where it needs
+ * them. Every path, name or id in such a command goes through this. */
 struct str spawn_word(struct arena *mem, struct str text);
 
-/* This program's own file, after symbolic links; an absolute path, or absent if the
- * system cannot tell. */
+/* This program's own file, after symbolic links; an absolute path, or absent if the system cannot
+ * tell. */
 struct str spawn_self(struct arena *mem);
 
 /* The same for whoever cannot go on without it: INTERNAL_ERROR. */
 enum err spawn_need_self(struct call *c, struct str *out);
 
-/* How a shell of this user finds a program of this installation: by its name alone if
- * that is on PATH, else by its path. Absent: neither. */
+/* How a shell of this user finds a program of this installation: by its name alone if that is on
+ * PATH, else by its path. Absent: neither. */
 struct str spawn_command(struct arena *mem, struct str name);
 
 /* A file of the same installation, such as "libexec/abacus-sync"; likewise. */

@@ -10,8 +10,7 @@ enum { NOW_AND_THEN_MS = 200 };
 
 static struct timespec until_then(int64_t left)
 {
-	return (struct timespec){ .tv_sec = left / 1000,
-				  .tv_nsec = left % 1000 * 1000000 };
+	return (struct timespec){ .tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000 };
 }
 
 /* Signals that a server keeps back while it works may come in here. */

@@ -6,9 +6,9 @@
 #include "base/arena.h"
 
 /*
- * Waits until files change, without looking at them over and over; where the system
- * cannot tell, every now and then counts as a change. What is watched is armed when it is
- * opened: who looks after that and then waits misses nothing.
+ * Waits until files change, without looking at them over and over; where the system cannot tell,
+ * every now and then counts as a change. What is watched is armed when it is opened: who looks
+ * after that and then waits misses nothing.
  */
 struct watch_at {
 	struct str dir;  /* absent: nothing */
@@ -24,8 +24,7 @@ struct watch {
 
 enum watch_end { WATCH_CHANGED, WATCH_TIMEOUT, WATCH_INPUT };
 
-void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at,
-		size_t count);
+void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at, size_t count);
 /* Ends with WATCH_INPUT also when `input` can be read (-1: none), or a signal came. */
 enum watch_end watch_wait(struct watch *w, int64_t ms, int input);
 void watch_close(struct watch *w);

@@ -11,8 +11,7 @@ enum {
 	EVENTS = IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_DELETE | GONE
 };
 
-void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at,
-		size_t count)
+void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at, size_t count)
 {
 	*w = (struct watch){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
 			     .at = at,
@@ -22,8 +21,7 @@ void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at,
 		w->number[i] = -1;
 		if (!at[i].dir.p)
 			continue;
-		w->number[i] =
-			inotify_add_watch(w->fd, arena_cstr(mem, at[i].dir), EVENTS);
+		w->number[i] = inotify_add_watch(w->fd, arena_cstr(mem, at[i].dir), EVENTS);
 		if (w->number[i] < 0)
 			watch_close(w); /* not there, or too many: look now and then */
 	}
@@ -34,8 +32,7 @@ static bool watch_concerns(const struct watch *w, const struct inotify_event *ev
 	if (event->mask & (IN_Q_OVERFLOW | IN_IGNORED | GONE))
 		return true;
 	for (size_t i = 0; i < w->count; i++)
-		if (w->number[i] == event->wd &&
-		    str_starts(str_of(event->name), w->at[i].head))
+		if (w->number[i] == event->wd && str_starts(str_of(event->name), w->at[i].head))
 			return true;
 	return false;
 }

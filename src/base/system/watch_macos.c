@@ -16,8 +16,7 @@ static bool watch_add(struct watch *w, struct arena *mem, struct str path)
 	struct kevent change;
 	int *held = w->number, fd;
 
-	if (held[0] == MOST ||
-	    (fd = open(arena_cstr(mem, path), O_EVTONLY | O_CLOEXEC)) < 0)
+	if (held[0] == MOST || (fd = open(arena_cstr(mem, path), O_EVTONLY | O_CLOEXEC)) < 0)
 		return false;
 	held[++held[0]] = fd;
 	EV_SET(&change, (uintptr_t)fd, EVFILT_VNODE, EV_ADD | EV_CLEAR,
@@ -25,8 +24,8 @@ static bool watch_add(struct watch *w, struct arena *mem, struct str path)
 	return kevent(w->fd, &change, 1, NULL, 0, NULL) == 0;
 }
 
-/* The folder, which tells of new files, and each file, which tells of what is written to
- * it. A file that goes in between changes the folder. */
+/* The folder, which tells of new files, and each file, which tells of what is written to it. A
+ * file that goes in between changes the folder. */
 static bool watch_add_all(struct watch *w, struct arena *mem, const struct watch_at *at)
 {
 	DIR *dir = opendir(arena_cstr(mem, at->dir));
@@ -37,16 +36,14 @@ static bool watch_add_all(struct watch *w, struct arena *mem, const struct watch
 		if (str_starts(str_of(entry->d_name), at->head)) {
 			struct str path = path_join(mem, at->dir, str_of(entry->d_name));
 
-			well = watch_add(w, mem, path) ||
-			       access(arena_cstr(mem, path), F_OK) != 0;
+			well = watch_add(w, mem, path) || access(arena_cstr(mem, path), F_OK) != 0;
 		}
 	if (dir)
 		closedir(dir);
 	return well;
 }
 
-void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at,
-		size_t count)
+void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at, size_t count)
 {
 	*w = (struct watch){ .fd = kqueue(), .at = at, .count = count };
 	w->number = arena_array(mem, MOST + 1, sizeof *w->number);

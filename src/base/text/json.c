@@ -43,9 +43,9 @@ static void json_escape(struct buf *b, unsigned char ch)
 }
 
 /*
- * Eight bytes at once: might one of them have to be escaped? A subtraction tells the
- * controls and, after the exclusive or, the quote behind them; a borrow from one byte to
- * the next can only say yes too often.
+ * Eight bytes at once: might one of them have to be escaped? A subtraction tells the controls
+ * and, after the exclusive or, the quote behind them; a borrow from one byte to the next can only
+ * say yes too often.
  */
 static bool json_suspect(const char *p)
 {

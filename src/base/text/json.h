@@ -8,11 +8,10 @@
 struct value;
 
 /*
- * Writes one JSON text: no white space, the escapes and numbers of RFC 8785.
- * Commas, quotes and escapes are its business alone, and so is UTF-8: bytes of a
- * string that are not UTF-8 are written as U+FFFD. Members come in the order
- * they are given; json_canonical() writes a parsed value with its keys sorted.
- * `{ .out.mem = arena }` is ready for use.
+ * Writes one JSON text: no white space, the escapes and numbers of RFC 8785. Commas, quotes and
+ * escapes are its business alone, and so is UTF-8: bytes of a string that are not UTF-8 are
+ * written as U+FFFD. Members come in the order they are given; json_canonical() writes a parsed
+ * value with its keys sorted. `{ .out.mem = arena }` is ready for use.
  */
 struct json {
 	struct buf out;
@@ -36,8 +35,8 @@ void json_raw(struct json *j, struct str text); /* JSON already; absent: null */
 void json_value(struct json *j, const struct value *v);
 
 /*
- * RFC 8785: keys sorted by UTF-16 units, numbers as ECMAScript prints them;
- * except that an integer keeps all its digits, however many they are.
+ * RFC 8785: keys sorted by UTF-16 units, numbers as ECMAScript prints them; except that an
+ * integer keeps all its digits, however many they are.
  */
 void json_canonical(struct json *j, const struct value *v);
 

@@ -4,9 +4,9 @@
 #include "base/arena.h"
 
 /*
- * Words of others in a text that a model reads. Each of their lines begins with "> ", no
- * line of ours does, and nothing in them can end a line: so whatever they say, it is
- * plain where they end. A text that has quotes says once what they are: QUOTE_RULE.
+ * Words of others in a text that a model reads. Each of their lines begins with "> ", no line of
+ * ours does, and nothing in them can end a line: so whatever they say, it is plain where they
+ * end. A text that has quotes says once what they are: QUOTE_RULE.
  */
 #define QUOTE_RULE                                                                     \
 	"Lines that begin with \"> \" quote text that other agents or people stored. " \

@@ -1,8 +1,8 @@
 /*
- * The text is divided into items of whole lines: blank ones, comments, tables
- * and pairs, a pair with all the lines of its value. A section is one or more
- * runs of items, since the tables below a table need not stand with it. What
- * follows the last table or pair of a run belongs to the next header.
+ * The text is divided into items of whole lines: blank ones, comments, tables and pairs, a pair
+ * with all the lines of its value. A section is one or more runs of items, since the tables below
+ * a table need not stand with it. What follows the last table or pair of a run belongs to the
+ * next header.
  */
 #include "base/text/toml.h"
 
@@ -85,8 +85,7 @@ static void toml_skip_comment(struct doc *d)
 
 static bool at_break(const struct doc *d)
 {
-	return toml_peek(d, 0) == '\n' ||
-	       (toml_peek(d, 0) == '\r' && toml_peek(d, 1) == '\n');
+	return toml_peek(d, 0) == '\n' || (toml_peek(d, 0) == '\r' && toml_peek(d, 1) == '\n');
 }
 
 static void take_break(struct doc *d)
@@ -119,8 +118,7 @@ static enum err scan_short_string(struct doc *d)
 
 static bool at_triple(const struct doc *d, char quote)
 {
-	return toml_peek(d, 0) == quote && toml_peek(d, 1) == quote &&
-	       toml_peek(d, 2) == quote;
+	return toml_peek(d, 0) == quote && toml_peek(d, 1) == quote && toml_peek(d, 2) == quote;
 }
 
 static enum err scan_long_string(struct doc *d)
@@ -206,8 +204,8 @@ static enum err scan_value(struct doc *d)
 
 static bool toml_is_bare(char ch)
 {
-	return (ch >= '0' && ch <= '9') || (ch >= 'A' && ch <= 'Z') ||
-	       (ch >= 'a' && ch <= 'z') || ch == '_' || ch == '-';
+	return (ch >= '0' && ch <= '9') || (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z') ||
+	       ch == '_' || ch == '-';
 }
 
 static enum err scan_part(struct doc *d, struct part *part)
@@ -315,8 +313,7 @@ static void add_item(struct doc *d, struct item item)
 		size_t old = d->cap;
 
 		d->cap = old ? old * 2 : 32;
-		d->item = arena_grow(&d->c->mem, d->item, old * sizeof item,
-				     d->cap * sizeof item);
+		d->item = arena_grow(&d->c->mem, d->item, old * sizeof item, d->cap * sizeof item);
 	}
 	d->item[d->count++] = item;
 }
@@ -335,8 +332,7 @@ static enum err check_returns(const struct doc *d)
 
 	for (size_t i = 0; i < d->text.n; i++) {
 		line += d->text.p[i] == '\n';
-		if (d->text.p[i] == '\r' &&
-		    (i + 1 == d->text.n || d->text.p[i + 1] != '\n'))
+		if (d->text.p[i] == '\r' && (i + 1 == d->text.n || d->text.p[i + 1] != '\n'))
 			return toml_refuse(d->c, line, "a carriage return stands alone");
 	}
 	return ERR_OK;
@@ -417,8 +413,7 @@ static bool part_eq(struct part a, struct part b)
 static bool toml_agree(struct key table, struct key key, struct key path)
 {
 	for (size_t i = 0; i < path.count && i < table.count + key.count; i++) {
-		struct part part =
-			i < table.count ? table.part[i] : key.part[i - table.count];
+		struct part part = i < table.count ? table.part[i] : key.part[i - table.count];
 
 		if (!part_eq(part, path.part[i]))
 			return false;
@@ -464,8 +459,7 @@ static enum err check_forms(const struct doc *d, struct key path)
 			return toml_refuse(d->c, item->line,
 					   "the section is there in another form");
 		if (seen && is_head(item, path))
-			return toml_refuse(d->c, item->line,
-					   "the section is there twice");
+			return toml_refuse(d->c, item->line, "the section is there twice");
 		seen |= is_head(item, path);
 		if (is_header(item))
 			table = item->key;
@@ -502,8 +496,8 @@ static enum err parse_header(struct call *c, struct str header, struct key *path
 	return ERR_OK;
 }
 
-static enum err toml_survey(struct call *c, struct str text, struct str header,
-			    struct doc *d, struct key *path, struct section *s)
+static enum err toml_survey(struct call *c, struct str text, struct str header, struct doc *d,
+			    struct key *path, struct section *s)
 {
 	enum err e;
 
@@ -524,8 +518,7 @@ static struct str without_break(struct str s)
 }
 
 /* The body up to its last table or pair; absent if it has none. */
-static enum err check_body(struct call *c, struct str body, struct key path,
-			   struct str *out)
+static enum err check_body(struct call *c, struct str body, struct key path, struct str *out)
 {
 	struct doc d;
 	enum err e;
@@ -558,8 +551,8 @@ static bool is_open_ended(const struct doc *d, struct run run)
 }
 
 /* `head` and the body's lines; the last one is ended only if `ended`. */
-static void write_section(struct buf *out, struct str newline, struct str head,
-			  struct str body, bool ended)
+static void write_section(struct buf *out, struct str newline, struct str head, struct str body,
+			  bool ended)
 {
 	struct str line;
 
@@ -573,16 +566,15 @@ static void write_section(struct buf *out, struct str newline, struct str head,
 }
 
 /*
- * Where the text is cut to take a run out. The blank line before it goes too,
- * unless it has to part what remains; and where the file had no end of its
- * last line, the one that toml_put() gave it.
+ * Where the text is cut to take a run out. The blank line before it goes too, unless it has to
+ * part what remains; and where the file had no end of its last line, the one that toml_put() gave
+ * it.
  */
 static size_t cut_from(const struct doc *d, struct run run)
 {
 	size_t next = run.last + 1, i = run.first;
 
-	if (!i || d->item[i - 1].kind != BLANK ||
-	    (next < d->count && d->item[next].kind != BLANK))
+	if (!i || d->item[i - 1].kind != BLANK || (next < d->count && d->item[next].kind != BLANK))
 		return d->item[i].from;
 	i--;
 	if (i && is_open_ended(d, run))
@@ -592,8 +584,8 @@ static size_t cut_from(const struct doc *d, struct run run)
 }
 
 /* What is behind `from`, without the runs from the nth one on. */
-static struct str toml_finish(struct buf *out, const struct doc *d,
-			      const struct section *s, size_t nth, size_t from)
+static struct str toml_finish(struct buf *out, const struct doc *d, const struct section *s,
+			      size_t nth, size_t from)
 {
 	for (; nth < s->count; nth++) {
 		buf_put(out, toml_slice(d->text, from, cut_from(d, s->run[nth])));
@@ -604,8 +596,8 @@ static struct str toml_finish(struct buf *out, const struct doc *d,
 }
 
 /* The new section stands where the first run did; its header keeps its spelling. */
-static struct str toml_replace(const struct doc *d, const struct section *s,
-			       struct key path, struct str head, struct str body)
+static struct str toml_replace(const struct doc *d, const struct section *s, struct key path,
+			       struct str head, struct str body)
 {
 	struct buf out = { .mem = &d->c->mem };
 	struct run run = s->run[0];
@@ -618,8 +610,8 @@ static struct str toml_replace(const struct doc *d, const struct section *s,
 }
 
 /* Behind the last line that is not blank; blank ones remain the end of the text. */
-static struct str toml_append(const struct doc *d, const struct section *s,
-			      struct str head, struct str body)
+static struct str toml_append(const struct doc *d, const struct section *s, struct str head,
+			      struct str body)
 {
 	struct buf out = { .mem = &d->c->mem };
 	size_t i = d->count;
@@ -653,8 +645,7 @@ enum err toml_put(struct call *c, struct str text, struct str header, struct str
 	if ((e = toml_survey(c, text, header, &d, &path, &s)) ||
 	    (e = check_body(c, body, path, &lines)))
 		return e;
-	*out = s.count ? toml_replace(&d, &s, path, head, lines) :
-			 toml_append(&d, &s, head, lines);
+	*out = s.count ? toml_replace(&d, &s, path, head, lines) : toml_append(&d, &s, head, lines);
 	return ERR_OK;
 }
 
@@ -681,7 +672,6 @@ enum err toml_find(struct call *c, struct str text, struct str header, struct st
 
 	*out = (struct str){ 0 };
 	if (!e && s.count)
-		*out = toml_slice(d.text, d.item[s.run[0].first].to,
-				  d.item[s.run[0].last].to);
+		*out = toml_slice(d.text, d.item[s.run[0].first].to, d.item[s.run[0].last].to);
 	return e;
 }

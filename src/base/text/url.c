@@ -30,8 +30,8 @@ static size_t last_at(struct str s)
 }
 
 /*
- * A password should be escaped, but may have '@' or '/' in it nevertheless. Whoever hides
- * one is `wary`: where there may be a password, the last '@' of all ends it.
+ * A password should be escaped, but may have '@' or '/' in it nevertheless. Whoever hides one is
+ * `wary`: where there may be a password, the last '@' of all ends it.
  */
 static bool url_parse(struct str text, bool wary, struct url *out)
 {
@@ -97,8 +97,7 @@ struct str url_drop_password(struct arena *mem, struct str url)
 	if (!url_parse(url, false, &u) || !u.userinfo.p)
 		return url;
 	return arena_fmt(mem, STR_FMT STR_FMT "@" STR_FMT, STR_ARG(u.scheme),
-			 STR_ARG(str_head(u.userinfo, find_any(u.userinfo, ":"))),
-			 STR_ARG(u.rest));
+			 STR_ARG(str_head(u.userinfo, find_any(u.userinfo, ":"))), STR_ARG(u.rest));
 }
 
 struct str url_secret(struct str url)

@@ -9,9 +9,9 @@
  */
 
 /*
- * The text as it may be shown or logged: what could be secret in the URLs in it is "***".
- * A URL ends at a space, a quote or an angle bracket. What is not well-formed loses
- * rather too much than too little.
+ * The text as it may be shown or logged: what could be secret in the URLs in it is "***". A URL
+ * ends at a space, a quote or an angle bracket. What is not well-formed loses rather too much
+ * than too little.
  */
 struct str url_hide(struct arena *mem, struct str text);
 
@@ -19,8 +19,8 @@ struct str url_hide(struct arena *mem, struct str text);
 struct str url_drop_password(struct arena *mem, struct str url);
 
 /*
- * What of a URL is secret wherever it stands: the password, or a name without one that is
- * long enough to be a token; absent: nothing.
+ * What of a URL is secret wherever it stands: the password, or a name without one that is long
+ * enough to be a token; absent: nothing.
  */
 struct str url_secret(struct str url);
 

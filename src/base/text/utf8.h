@@ -13,10 +13,9 @@ struct str utf8_clean(struct arena *mem, struct str s); /* what is not becomes U
 bool utf8_has_control(struct str s);                    /* C0, DEL or C1 */
 
 /*
- * Characters that a terminal obeys, or that make text look like other text: controls
- * (C0, DEL, C1), line and paragraph separators, bidirectional marks and overrides, and
- * invisible format characters. The joiners U+200C and U+200D are none of them: Persian
- * and emoji need them.
+ * Characters that a terminal obeys, or that make text look like other text: controls (C0, DEL,
+ * C1), line and paragraph separators, bidirectional marks and overrides, and invisible format
+ * characters. The joiners U+200C and U+200D are none of them: Persian and emoji need them.
  */
 bool utf8_is_unsafe(uint32_t cp);
 

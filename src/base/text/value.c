@@ -1,9 +1,8 @@
 /*
- * A recursive descent over the bytes. Each function takes the place where its part
- * begins and returns the place after it, or NULL. Values are gathered on one stack:
- * the one being read is on top, and what an array or object holds is moved from
- * above it to the arena when it closes, so that the items of a value lie side by
- * side.
+ * A recursive descent over the bytes. Each function takes the place where its part begins and
+ * returns the place after it, or NULL. Values are gathered on one stack: the one being read is on
+ * top, and what an array or object holds is moved from above it to the arena when it closes, so
+ * that the items of a value lie side by side.
  */
 #include "base/text/value.h"
 
@@ -99,8 +98,7 @@ static const char *parse_hex4(struct parser *ps, const char *p, uint32_t *out)
 		else if (lower >= 'a' && lower <= 'f')
 			*out = *out << 4 | (uint32_t)(lower - 'a' + 10);
 		else
-			return value_refuse(
-				ps, p, "a \\u escape is not four hexadecimal digits");
+			return value_refuse(ps, p, "a \\u escape is not four hexadecimal digits");
 	}
 	return p;
 }
@@ -167,10 +165,10 @@ static const char *value_parse_escape(struct parser *ps, const char *p, char **o
 }
 
 /*
- * Eight bytes are looked at together. `stops` sets the high bit of each that does
- * not stand for itself in a string (a control, a quote, a backslash, not ASCII);
- * perhaps of later ones too, but of none before the first. The exclusive or with
- * two puts the quote right behind the controls, and a subtraction tells both.
+ * Eight bytes are looked at together. `stops` sets the high bit of each that does not stand for
+ * itself in a string (a control, a quote, a backslash, not ASCII); perhaps of later ones too, but
+ * of none before the first. The exclusive or with two puts the quote right behind the controls,
+ * and a subtraction tells both.
  */
 static const uint64_t ones = UINT64_C(0x0101010101010101);
 
@@ -200,8 +198,8 @@ static inline const char *skip_plain(const char *p, const char *end)
 		if (stop)
 			return p + value_before(stop);
 	}
-	while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 &&
-	       *p != '"' && *p != '\\')
+	while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
+	       *p != '\\')
 		p++;
 	return p;
 }
@@ -222,8 +220,7 @@ static const char *value_skip_string(struct parser *ps, const char *p, const cha
 			return value_refuse(ps, p, "a control character in a string");
 		if (*p == '\\')
 			*slash = *slash ? *slash : p;
-		else if (!(n = utf8_decode((struct str){ p, (size_t)(ps->end - p) },
-					   &cp)))
+		else if (!(n = utf8_decode((struct str){ p, (size_t)(ps->end - p) }, &cp)))
 			return value_refuse(ps, p, "not UTF-8");
 		if ((size_t)(ps->end - p) < n)
 			return value_refuse(ps, ps->end, "a string is not closed");
@@ -232,8 +229,7 @@ static const char *value_skip_string(struct parser *ps, const char *p, const cha
 }
 
 /* No escape is shorter than what it stands for, so as many bytes are room enough. */
-static bool value_unescape(struct parser *ps, struct str s, const char *slash,
-			   struct str *out)
+static bool value_unescape(struct parser *ps, struct str s, const char *slash, struct str *out)
 {
 	const char *p = s.p, *end = s.p + s.n;
 	char *copy = arena_grow(ps->mem, NULL, 0, s.n), *at = copy;
@@ -443,8 +439,7 @@ static const char *value_parse_value(struct parser *ps, const char *p, struct va
 	}
 }
 
-const struct value *value_parse(struct arena *mem, struct str text,
-				struct value_error *error)
+const struct value *value_parse(struct arena *mem, struct str text, struct value_error *error)
 {
 	return value_parse_bounded(mem, text, SIZE_MAX, error);
 }

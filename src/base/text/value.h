@@ -15,9 +15,8 @@ enum value_type {
 };
 
 /*
- * A parsed JSON text. Strings point into the text where nothing in them was
- * escaped, so the text must outlive the value. Numbers stay as they were
- * written, so that no digit is lost.
+ * A parsed JSON text. Strings point into the text where nothing in them was escaped, so the text
+ * must outlive the value. Numbers stay as they were written, so that no digit is lost.
  */
 struct value {
 	struct str key; /* as a member of an object; absent elsewhere */
@@ -29,9 +28,8 @@ struct value {
 };
 
 enum {
-	VALUE_DEPTH = 100, /* arrays and objects inside each other */
-	VALUE_DATA_DEPTH =
-		64, /* of data that is kept: the rest is for what is around it */
+	VALUE_DEPTH = 100,        /* arrays and objects inside each other */
+	VALUE_DATA_DEPTH = 64,    /* of data that is kept: the rest is for what is around it */
 	VALUE_NUMBER_MOST = 1000, /* characters; other readers stop at some 4,000 */
 };
 
@@ -42,14 +40,13 @@ struct value_error {
 };
 
 /*
- * RFC 8259, strictly: one value, no duplicate keys, valid UTF-8, surrogates in
- * pairs, at most VALUE_DEPTH deep. NULL: refused, and `error` says why.
+ * RFC 8259, strictly: one value, no duplicate keys, valid UTF-8, surrogates in pairs, at most
+ * VALUE_DEPTH deep. NULL: refused, and `error` says why.
  */
-const struct value *value_parse(struct arena *mem, struct str text,
-				struct value_error *error);
+const struct value *value_parse(struct arena *mem, struct str text, struct value_error *error);
 
-/* The same for text from elsewhere: also refused if it has more than `most` values. A
- * value takes many times the memory of its text. */
+/* The same for text from elsewhere: also refused if it has more than `most` values. A value takes
+ * many times the memory of its text. */
 const struct value *value_parse_bounded(struct arena *mem, struct str text, size_t most,
 					struct value_error *error);
 

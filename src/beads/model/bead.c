@@ -74,8 +74,7 @@ const char *reg_word(enum reg r)
 }
 
 /* Most marks of a bead are by the same actor: one copy will do. */
-static void bead_own_name(struct arena *mem, struct str *name, struct str *old,
-			  struct str *new)
+static void bead_own_name(struct arena *mem, struct str *name, struct str *old, struct str *new)
 {
 	if (!name->p)
 		return;
@@ -236,9 +235,7 @@ struct stamp bead_stamp(const struct bead *b, enum member m)
 /* The word between the quotes: neither of these sets needs an escape. */
 static int bead_word_of(const struct names *names, struct str quoted)
 {
-	return quoted.n > 2 ?
-		       names_exact(names, (struct str){ quoted.p + 1, quoted.n - 2 }) :
-		       -1;
+	return quoted.n > 2 ? names_exact(names, (struct str){ quoted.p + 1, quoted.n - 2 }) : -1;
 }
 
 int bead_status(const struct bead *b)

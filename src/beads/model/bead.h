@@ -9,12 +9,12 @@ struct json;
 struct value;
 
 /*
- * A bead as it merges: a product of registers, each with the mark of its last
- * write, a set of notes, and perhaps the mark of its deletion. Who it is, is its
- * lineage: its id and the mark of its creation.
+ * A bead as it merges: a product of registers, each with the mark of its last write, a set of
+ * notes, and perhaps the mark of its deletion. Who it is, is its lineage: its id and the mark of
+ * its creation.
  *
- * A bead need not have all of its registers: a change is a bead that has only
- * those that it sets. Joined to what was there before, it is applied.
+ * A bead need not have all of its registers: a change is a bead that has only those that it sets.
+ * Joined to what was there before, it is applied.
  */
 
 /* What a line of state.jsonl may say of a bead, by name; in the order of the names. */
@@ -138,8 +138,8 @@ bool bead_prefix_valid(struct str prefix);
 enum { ID_CHOSEN_MOST = 120, BEAD_ID_MOST = 200, BEAD_PREFIX_MOST = 64 };
 
 /*
- * Another place for one of two beads that were given the same id: a function of
- * the lineage alone, so that everybody finds the same. `id` is where it was.
+ * Another place for one of two beads that were given the same id: a function of the lineage
+ * alone, so that everybody finds the same. `id` is where it was.
  */
 struct str bead_other_id(struct arena *mem, struct str id, struct mark created);
 

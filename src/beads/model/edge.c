@@ -10,8 +10,8 @@
 /* No byte of an id is below '-', so this sorts as (from, to, kind). */
 struct str edge_key(struct arena *mem, const struct edge *e)
 {
-	return arena_fmt(mem, STR_FMT " " STR_FMT " " STR_FMT, STR_ARG(e->from),
-			 STR_ARG(e->to), STR_ARG(e->kind));
+	return arena_fmt(mem, STR_FMT " " STR_FMT " " STR_FMT, STR_ARG(e->from), STR_ARG(e->to),
+			 STR_ARG(e->kind));
 }
 
 void edge_own(struct arena *mem, struct edge *e)
@@ -44,9 +44,8 @@ struct edge edge_join(struct edge a, struct edge b)
 	return out;
 }
 
-static const char *const own[] = { "_at",        "_by",        "created_at",
-				   "created_by", "deleted_at", "deleted_by",
-				   "from",       "kind",       "to" };
+static const char *const own[] = { "_at",        "_by",  "created_at", "created_by", "deleted_at",
+				   "deleted_by", "from", "kind",       "to" };
 static const struct names own_names = { own, sizeof own / sizeof *own, NULL };
 
 static struct str more_of(struct arena *mem, const struct value *v)
@@ -71,8 +70,7 @@ static bool edge_decode_mark(const struct value *v, const char *at, const char *
 			     struct mark *out)
 {
 	out->by = value_str(v, by);
-	return out->by.n && out->by.n <= LIMIT_NAME &&
-	       stamp_decode(value_find(v, at), &out->at);
+	return out->by.n && out->by.n <= LIMIT_NAME && stamp_decode(value_find(v, at), &out->at);
 }
 
 static bool kind_valid(struct str kind)
@@ -83,8 +81,7 @@ static bool kind_valid(struct str kind)
 	return kind.n > 0 && kind.n <= LIMIT_NAME;
 }
 
-bool edge_decode(struct arena *mem, const struct value *v, struct edge *out,
-		 struct str *why)
+bool edge_decode(struct arena *mem, const struct value *v, struct edge *out, struct str *why)
 {
 	struct mark deleted = { 0 };
 	int known;
@@ -95,26 +92,20 @@ bool edge_decode(struct arena *mem, const struct value *v, struct edge *out,
 	known = out->kind.p ? names_value(&edge_kinds, out->kind) : -1;
 	if (known >= 0)
 		out->kind = str_of(names_word(&edge_kinds, known));
-	*why = v->type != VALUE_OBJECT ?
-		       STR("it is not an object") :
-	       value_depth(v) > LIMIT_DEPTH ?
-		       STR("it is nested too deep") :
-	       v->count > LIMIT_MEMBERS ?
-		       STR("it has too many members") :
-	       !bead_id_valid(out->from) ?
-		       STR("\"from\" is not an id") :
-	       !bead_id_valid(out->to) ?
-		       STR("\"to\" is not an id") :
-	       !kind_valid(out->kind) ?
-		       STR("\"kind\" is not a word") :
+	*why = v->type != VALUE_OBJECT      ? STR("it is not an object") :
+	       value_depth(v) > LIMIT_DEPTH ? STR("it is nested too deep") :
+	       v->count > LIMIT_MEMBERS     ? STR("it has too many members") :
+	       !bead_id_valid(out->from)    ? STR("\"from\" is not an id") :
+	       !bead_id_valid(out->to)      ? STR("\"to\" is not an id") :
+	       !kind_valid(out->kind)       ? STR("\"kind\" is not a word") :
 	       !edge_decode_mark(v, "created_at", "created_by", &out->created) ?
-		       STR("\"created_at\" and \"created_by\" are not a mark") :
+					STR("\"created_at\" and \"created_by\" are not a mark") :
 	       edge_given(v, "_at") && !edge_decode_mark(v, "_at", "_by", &out->life) ?
-		       STR("\"_at\" and \"_by\" are not a mark") :
-	       edge_given(v, "deleted_at") && !edge_decode_mark(v, "deleted_at",
-								"deleted_by", &deleted) ?
-		       STR("\"deleted_at\" and \"deleted_by\" are not a mark") :
-		       (struct str){ 0 };
+					STR("\"_at\" and \"_by\" are not a mark") :
+	       edge_given(v, "deleted_at") &&
+			       !edge_decode_mark(v, "deleted_at", "deleted_by", &deleted) ?
+					STR("\"deleted_at\" and \"deleted_by\" are not a mark") :
+					(struct str){ 0 };
 	if (why->p)
 		return false;
 	if (!out->life.by.p)
@@ -133,8 +124,7 @@ static void encode_more(struct json *j, const struct value *more, struct json *p
 	const struct value *known = value_parse(j->out.mem, json_text(plain), &error);
 	struct value both = { .type = VALUE_OBJECT };
 
-	both.item =
-		arena_array(j->out.mem, known->count + more->count, sizeof *both.item);
+	both.item = arena_array(j->out.mem, known->count + more->count, sizeof *both.item);
 	memcpy(both.item, known->item, known->count * sizeof *both.item);
 	memcpy(both.item + known->count, more->item, more->count * sizeof *both.item);
 	both.count = known->count + more->count;

@@ -15,8 +15,8 @@ static struct str reg_value(struct arena *mem, const struct bead *b, enum reg re
 	return json_text(&j);
 }
 
-static const struct bead *join_later(struct arena *mem, const struct bead *a,
-				     const struct bead *b, enum reg reg)
+static const struct bead *join_later(struct arena *mem, const struct bead *a, const struct bead *b,
+				     enum reg reg)
 {
 	int order = mark_cmp(a->mark[reg], b->mark[reg]);
 
@@ -54,15 +54,13 @@ static void join_extras(struct arena *mem, const struct bead *a, const struct be
 
 	out->extra = arena_array(mem, a->extras + b->extras + 1, sizeof *out->extra);
 	while (i < a->extras || k < b->extras) {
-		int order =
-			i == a->extras ? 1 :
-			k == b->extras ? -1 :
-					 json_key_cmp(a->extra[i].key, b->extra[k].key);
+		int order = i == a->extras ? 1 :
+			    k == b->extras ? -1 :
+					     json_key_cmp(a->extra[i].key, b->extra[k].key);
 
-		out->extra[out->extras++] =
-			order < 0 ? a->extra[i] :
-			order > 0 ? b->extra[k] :
-				    later_extra(a->extra[i], b->extra[k]);
+		out->extra[out->extras++] = order < 0 ? a->extra[i] :
+					    order > 0 ? b->extra[k] :
+							later_extra(a->extra[i], b->extra[k]);
 		i += order <= 0;
 		k += order >= 0;
 	}
@@ -70,8 +68,7 @@ static void join_extras(struct arena *mem, const struct bead *a, const struct be
 
 static struct note later_note(struct note a, struct note b)
 {
-	int order = mark_cmp((struct mark){ a.at, a.author },
-			     (struct mark){ b.at, b.author });
+	int order = mark_cmp((struct mark){ a.at, a.author }, (struct mark){ b.at, b.author });
 
 	if (!order)
 		order = str_cmp(a.content, b.content);
@@ -106,8 +103,7 @@ static const struct bead *later_deleted(const struct bead *a, const struct bead 
 	return order < 0 ? b : a;
 }
 
-void bead_join(struct arena *mem, const struct bead *a, const struct bead *b,
-	       struct bead *out)
+void bead_join(struct arena *mem, const struct bead *a, const struct bead *b, struct bead *out)
 {
 	const struct bead *deleted = later_deleted(a, b);
 

@@ -6,24 +6,23 @@
 struct bead;
 
 /*
- * How large the parts of a bead may be wherever they are read: in a commit that somebody
- * pushed, in the journal, in the store of another program. Commands may write less
- * (draft.h and below), so that what two replicas write to one bead still fits once it is
- * joined. A sync refuses to join what would not fit, before it has changed anything.
- * doc/storage.md lists the limits.
+ * How large the parts of a bead may be wherever they are read: in a commit that somebody pushed,
+ * in the journal, in the store of another program. Commands may write less (draft.h and below),
+ * so that what two replicas write to one bead still fits once it is joined. A sync refuses to
+ * join what would not fit, before it has changed anything. doc/storage.md lists the limits.
  */
 enum {
 	LIMIT_DEPTH = VALUE_DATA_DEPTH, /* arrays and objects inside each other */
 	LIMIT_VALUES = 256 << 10,       /* JSON values in a line */
-	LIMIT_NAME = 4 << 10,   /* bytes of an actor, a label, a key, an id of a note */
-	LIMIT_TITLE = 64 << 10, /* bytes of a title */
-	LIMIT_TEXT = 8 << 20,   /* bytes of any other text */
-	LIMIT_LABELS = 1000,    /* of a bead */
-	LIMIT_NOTES = 20000,    /* of a bead */
-	LIMIT_MEMBERS = 10000,  /* of a bead that this program does not know */
-	LIMIT_REMAPS = 1000,    /* of one id */
-	LIMIT_LINE = 32 << 20,  /* bytes of a line */
-	LIMIT_META = 1 << 20,   /* bytes of meta.json */
+	LIMIT_NAME = 4 << 10,           /* bytes of an actor, a label, a key, an id of a note */
+	LIMIT_TITLE = 64 << 10,         /* bytes of a title */
+	LIMIT_TEXT = 8 << 20,           /* bytes of any other text */
+	LIMIT_LABELS = 1000,            /* of a bead */
+	LIMIT_NOTES = 20000,            /* of a bead */
+	LIMIT_MEMBERS = 10000,          /* of a bead that this program does not know */
+	LIMIT_REMAPS = 1000,            /* of one id */
+	LIMIT_LINE = 32 << 20,          /* bytes of a line */
+	LIMIT_META = 1 << 20,           /* bytes of meta.json */
 };
 
 /* A tombstone has a whole bead inside: any bead that can be read can be deleted. */

@@ -62,8 +62,7 @@ static bool is_moment(const struct value *v)
 {
 	int64_t ms;
 
-	return v->type == VALUE_NUMBER && number_int(v->text, &ms) && ms >= 0 &&
-	       ms <= MOMENT_LAST;
+	return v->type == VALUE_NUMBER && number_int(v->text, &ms) && ms >= 0 && ms <= MOMENT_LAST;
 }
 
 static bool is_labels(const struct value *v)
@@ -116,8 +115,7 @@ static bool line_refuse(struct decoder *d, const char *key, const char *want)
 	return false;
 }
 
-static bool line_decode_mark(struct decoder *d, const char *at, const char *by,
-			     struct mark *out)
+static bool line_decode_mark(struct decoder *d, const char *at, const char *by, struct mark *out)
 {
 	struct str who = value_str(d->line, by);
 
@@ -180,10 +178,9 @@ static bool line_decode_member(struct decoder *d, int m, const struct value *v)
 
 static bool line_reserved(struct str key)
 {
-	static const char *const list[] = { "_at",         "_by",        "_v",
-					    "id",          "created_at", "created_by",
-					    "notes",       "updated_at", "updated_by",
-					    "content_hash" };
+	static const char *const list[] = { "_at",        "_by",         "_v",    "id",
+					    "created_at", "created_by",  "notes", "updated_at",
+					    "updated_by", "content_hash" };
 	static const struct names names = { list, sizeof list / sizeof *list, NULL };
 
 	return names_exact(&names, key) >= 0;
@@ -191,8 +188,7 @@ static bool line_reserved(struct str key)
 
 static int by_extra_key(const void *a, const void *b)
 {
-	return json_key_cmp(((const struct extra *)a)->key,
-			    ((const struct extra *)b)->key);
+	return json_key_cmp(((const struct extra *)a)->key, ((const struct extra *)b)->key);
 }
 
 static bool line_unknown(struct str key)
@@ -204,12 +200,10 @@ static bool line_unknown(struct str key)
 static bool extra_fits(struct decoder *d, const struct value *v)
 {
 	if (d->out->extras == LIMIT_MEMBERS)
-		*d->why = arena_fmt(d->mem, "it has more than %d unknown members",
-				    LIMIT_MEMBERS);
+		*d->why = arena_fmt(d->mem, "it has more than %d unknown members", LIMIT_MEMBERS);
 	else if (v->key.n > LIMIT_NAME)
-		*d->why =
-			arena_fmt(d->mem, "the name of a member is longer than %d bytes",
-				  LIMIT_NAME);
+		*d->why = arena_fmt(d->mem, "the name of a member is longer than %d bytes",
+				    LIMIT_NAME);
 	else if (value_depth(v) > LIMIT_DEPTH)
 		*d->why = arena_fmt(d->mem, "\"" STR_FMT "\" is nested more than %d deep",
 				    STR_ARG(v->key), LIMIT_DEPTH);
@@ -218,8 +212,7 @@ static bool extra_fits(struct decoder *d, const struct value *v)
 	return false;
 }
 
-static void add_extra(struct decoder *d, struct str key, struct str value,
-		      struct mark mark)
+static void add_extra(struct decoder *d, struct str key, struct str value, struct mark mark)
 {
 	struct bead *b = d->out;
 
@@ -295,19 +288,16 @@ static bool decode_notes(struct decoder *d)
 		n->id = value_str(v, "id");
 		n->author = value_str(v, "author");
 		n->content = value_str(v, "content");
-		if (!n->id.n || n->id.n > LIMIT_NAME || !n->author.n ||
-		    n->author.n > LIMIT_NAME || !n->content.p ||
-		    n->content.n > LIMIT_TEXT ||
+		if (!n->id.n || n->id.n > LIMIT_NAME || !n->author.n || n->author.n > LIMIT_NAME ||
+		    !n->content.p || n->content.n > LIMIT_TEXT ||
 		    !stamp_decode(value_find(v, "at"), &n->at))
 			return line_refuse(d, "notes",
-					   "a list of notes with id, content, "
-					   "author and at");
+					   "a list of notes with id, content, author and at");
 	}
 	qsort(b->note, b->notes, sizeof *b->note, line_by_note_id);
 	for (size_t i = 1; i < b->notes; i++)
 		if (str_eq(b->note[i].id, b->note[i - 1].id))
-			return line_refuse(d, "notes",
-					   "a list of notes with different ids");
+			return line_refuse(d, "notes", "a list of notes with different ids");
 	return true;
 }
 
@@ -334,8 +324,7 @@ static bool decode_members(struct decoder *d)
 	return true;
 }
 
-bool line_decode(struct arena *mem, const struct value *v, struct bead *out,
-		 struct str *why)
+bool line_decode(struct arena *mem, const struct value *v, struct bead *out, struct str *why)
 {
 	struct decoder d = { .mem = mem, .out = out, .line = v, .why = why };
 
@@ -354,8 +343,7 @@ bool line_decode(struct arena *mem, const struct value *v, struct bead *out,
 	if (value_find(v, "_at") && !line_decode_mark(&d, "_at", "_by", &d.last))
 		return false;
 	return line_decode_mark(&d, "created_at", "created_by", &out->created) &&
-	       decode_marks(&d) && decode_members(&d) && decode_notes(&d) &&
-	       decode_extras(&d);
+	       decode_marks(&d) && decode_members(&d) && decode_notes(&d) && decode_extras(&d);
 }
 
 /* --- encoding --- */
@@ -423,12 +411,10 @@ static void add_marks(struct pairs *p, const struct bead *b, struct mark last)
 	v.pair = arena_array(p->mem, REGS + b->extras, sizeof *v.pair);
 	for (int i = 0; i < REGS; i++)
 		if (b->mark[i].by.p && mark_cmp(b->mark[i], last))
-			line_add(&v, str_of(reg_word((enum reg)i)),
-				 mark_text(p->mem, b->mark[i]));
+			line_add(&v, str_of(reg_word((enum reg)i)), mark_text(p->mem, b->mark[i]));
 	for (size_t i = 0; i < b->extras; i++)
 		if (mark_cmp(b->extra[i].mark, last))
-			line_add(&v, b->extra[i].key,
-				 mark_text(p->mem, b->extra[i].mark));
+			line_add(&v, b->extra[i].key, mark_text(p->mem, b->extra[i].mark));
 	if (!v.count)
 		return;
 	put_pairs(&j, &v);

@@ -41,15 +41,13 @@ static bool lines_find_members(struct str line, struct member *want, size_t coun
 			return false;
 		key = (struct str){ line.p + i + 1, end - i - 2 };
 		i = end;
-		if (depth != 1 || i + 1 >= line.n || line.p[i] != ':' ||
-		    line.p[i + 1] != '"')
+		if (depth != 1 || i + 1 >= line.n || line.p[i] != ':' || line.p[i + 1] != '"')
 			continue;
 		if (!(end = lines_skip_string(line, i + 1)))
 			return false;
 		for (size_t k = 0; k < count; k++)
 			if (!want[k].text.p && str_is(key, want[k].name)) {
-				want[k].text =
-					(struct str){ line.p + i + 2, end - i - 3 };
+				want[k].text = (struct str){ line.p + i + 2, end - i - 3 };
 				found++;
 			}
 		i = end;
@@ -78,11 +76,8 @@ struct str lines_key(struct arena *mem, enum snapshot_file file, struct str line
 		return lines_find_members(line, &id, 1) ? id.text : (struct str){ 0 };
 	if (!lines_find_members(line, ends, 3))
 		return (struct str){ 0 };
-	e = (struct edge){ .from = ends[0].text,
-			   .kind = ends[1].text,
-			   .to = ends[2].text };
-	return memchr(e.kind.p, '\\', e.kind.n) ? parsed_edge_key(mem, line) :
-						  edge_key(mem, &e);
+	e = (struct edge){ .from = ends[0].text, .kind = ends[1].text, .to = ends[2].text };
+	return memchr(e.kind.p, '\\', e.kind.n) ? parsed_edge_key(mem, line) : edge_key(mem, &e);
 }
 
 /* --- looking --- */
@@ -91,8 +86,7 @@ static struct str line_at(struct str text, size_t at)
 {
 	const char *end = memchr(text.p + at, '\n', text.n - at);
 
-	return (struct str){ text.p + at,
-			     end ? (size_t)(end - text.p) - at : text.n - at };
+	return (struct str){ text.p + at, end ? (size_t)(end - text.p) - at : text.n - at };
 }
 
 static size_t start_of_line(struct str text, size_t at)
@@ -102,8 +96,7 @@ static size_t start_of_line(struct str text, size_t at)
 	return at;
 }
 
-struct str lines_find(struct arena *mem, enum snapshot_file file, struct str text,
-		      struct str key)
+struct str lines_find(struct arena *mem, enum snapshot_file file, struct str text, struct str key)
 {
 	size_t low = 0, high = text.n;
 
@@ -162,8 +155,7 @@ static void skip_same(struct walk *w)
 
 static bool lines_check(struct walk *w, struct str key, struct str line)
 {
-	struct str last =
-		w->before.p ? lines_key(w->mem, w->file, w->before) : (struct str){ 0 };
+	struct str last = w->before.p ? lines_key(w->mem, w->file, w->before) : (struct str){ 0 };
 	int order = last.p ? str_cmp(last, key) : -1;
 
 	if (!key.p)
@@ -173,20 +165,17 @@ static bool lines_check(struct walk *w, struct str key, struct str line)
 	else if (!order)
 		*w->why = arena_fmt(w->mem, "'" STR_FMT "' is there twice", STR_ARG(key));
 	else if (order > 0)
-		*w->why = arena_fmt(w->mem, "'" STR_FMT "' comes after '" STR_FMT "'",
-				    STR_ARG(key), STR_ARG(last));
+		*w->why = arena_fmt(w->mem, "'" STR_FMT "' comes after '" STR_FMT "'", STR_ARG(key),
+				    STR_ARG(last));
 	else
 		return true;
 	return false;
 }
 
-enum err lines_diff(struct arena *mem, enum snapshot_file file, struct str a,
-		    struct str b, lines_visit *visit, void *arg, size_t *number,
-		    struct str *why)
+enum err lines_diff(struct arena *mem, enum snapshot_file file, struct str a, struct str b,
+		    lines_visit *visit, void *arg, size_t *number, struct str *why)
 {
-	struct walk w = {
-		.mem = mem, .file = file, .a = a, .b = b, .number = 1, .why = why
-	};
+	struct walk w = { .mem = mem, .file = file, .a = a, .b = b, .number = 1, .why = why };
 	enum err e = ERR_OK;
 
 	*why = (struct str){ 0 };

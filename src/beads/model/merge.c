@@ -17,19 +17,17 @@ static size_t merge_number_of(struct str text, struct str line)
 }
 
 /* The line of that key on one side, if it has one. */
-static enum err load_line(struct merge *m, size_t side, enum snapshot_file file,
-			  struct str key)
+static enum err load_line(struct merge *m, size_t side, enum snapshot_file file, struct str key)
 {
-	struct str text = m->side[side].file[file],
-		   line = lines_find(&m->scratch, file, text, key), why;
+	struct str text = m->side[side].file[file], line = lines_find(&m->scratch, file, text, key),
+		   why;
 
 	if (!line.n)
 		return ERR_OK;
 	m->decoded++;
 	if (snapshot_take_text(m->part[side], file, line, side > 0, &why))
 		return ERR_OK;
-	return snapshot_fail(m->c, &m->side[side], file, merge_number_of(text, line),
-			     why);
+	return snapshot_fail(m->c, &m->side[side], file, merge_number_of(text, line), why);
 }
 
 /* --- what has to be known --- */
@@ -79,8 +77,7 @@ static void index_side(struct merge *m, struct str text)
 	struct str line;
 
 	while (text.n && str_next(&text, '\n', &line)) {
-		struct str key = lines_key(&m->c->mem, FILE_DEPS, line), rest = key, from,
-			   to;
+		struct str key = lines_key(&m->c->mem, FILE_DEPS, line), rest = key, from, to;
 
 		if (!key.p || !str_next(&rest, ' ', &from) || !str_next(&rest, ' ', &to))
 			continue;
@@ -91,8 +88,8 @@ static void index_side(struct merge *m, struct str text)
 }
 
 /*
- * All edges at an id: whoever leaves it takes them along. Ids rarely have to be left, so
- * the files are looked through only when one is, and then once for all of them.
+ * All edges at an id: whoever leaves it takes them along. Ids rarely have to be left, so the
+ * files are looked through only when one is, and then once for all of them.
  */
 static enum err merge_load_edges_of(struct merge *m, struct str id)
 {
@@ -180,8 +177,7 @@ static enum err meet_remaps(struct merge *m, struct str id, const struct slot *s
 		for (size_t i = 0; !e && i <= m->sides; i++) {
 			const struct slot *there = slot_on(m, i, id);
 
-			if (there && there->bead &&
-			    !mark_cmp(there->bead->created, r->created))
+			if (there && there->bead && !mark_cmp(there->bead->created, r->created))
 				e = merge_load_edges_of(m, id);
 		}
 		if (!e)
@@ -210,15 +206,13 @@ struct differing {
 	enum snapshot_file file;
 };
 
-/* Is the line on the first side all that anybody knows of its key? Then it stays as it
- * is. */
+/* Is the line on the first side all that anybody knows of its key? Then it stays as it is. */
 static bool stands_alone(struct merge *m, enum snapshot_file file, struct str key)
 {
 	for (size_t i = 0; file != FILE_DEPS && i < m->sides; i++)
 		for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
 			if ((i || f != (int)file) &&
-			    lines_find(&m->scratch, (enum snapshot_file)f,
-				       m->side[i].file[f], key)
+			    lines_find(&m->scratch, (enum snapshot_file)f, m->side[i].file[f], key)
 				    .n)
 				return false;
 	return true;
@@ -245,8 +239,8 @@ static enum err compare_side(struct merge *m, size_t side)
 		size_t number;
 		struct str why;
 
-		e = lines_diff(&m->scratch, file, m->side[0].file[f],
-			       m->side[side].file[f], merge_differs, &d, &number, &why);
+		e = lines_diff(&m->scratch, file, m->side[0].file[f], m->side[side].file[f],
+			       merge_differs, &d, &number, &why);
 		if (e && why.p)
 			e = snapshot_fail(m->c, &m->side[side], file, number, why);
 	}
@@ -287,8 +281,7 @@ static enum err merge_load_joined_edges(struct merge *m)
 
 /* --- what became of it --- */
 
-static void merge_changed(struct merge *m, enum snapshot_file file, struct str key,
-			  struct str new)
+static void merge_changed(struct merge *m, enum snapshot_file file, struct str key, struct str new)
 {
 	struct str old = lines_find(&m->scratch, file, m->side[0].file[file], key);
 
@@ -343,8 +336,7 @@ static int by_place(const void *a, const void *b)
 {
 	const struct line_change *x = a, *y = b;
 
-	return x->file != y->file ? (x->file < y->file ? -1 : 1) :
-				    str_cmp(x->key, y->key);
+	return x->file != y->file ? (x->file < y->file ? -1 : 1) : str_cmp(x->key, y->key);
 }
 
 static void sort_changes(struct merge *m)
@@ -360,8 +352,7 @@ static struct line_change *merge_change_of(const struct merge *m, enum snapshot_
 {
 	struct line_change want = { .file = file, .key = key };
 
-	return m->count ? bsearch(&want, m->changes, m->count, sizeof want, by_place) :
-			  NULL;
+	return m->count ? bsearch(&want, m->changes, m->count, sizeof want, by_place) : NULL;
 }
 
 /* When something was deleted, of what nobody has to know any more; else 0. */
@@ -424,8 +415,8 @@ static void forget_in(struct forgetting *f, enum snapshot_file file)
 		const struct line_change *known = merge_change_of(f->m, file, key);
 		struct str now = known ? known->new : line;
 
-		if (!now.p || (!is_old(f, now) &&
-			       (file != FILE_DEPS || !merge_has_lost_an_end(f, key))))
+		if (!now.p ||
+		    (!is_old(f, now) && (file != FILE_DEPS || !merge_has_lost_an_end(f, key))))
 			continue;
 		merge_forget(f, file, key, line);
 		if (file == FILE_TOMBSTONES)
@@ -527,8 +518,7 @@ struct pieces merge_file(const struct merge *m, enum snapshot_file file)
 
 		if (change->file != file)
 			continue;
-		line = change->old.p ? change->old :
-				       lines_find(&scratch, file, text, change->key);
+		line = change->old.p ? change->old : lines_find(&scratch, file, text, change->key);
 		add_piece(&out, at, line.p);
 		at = change->old.p ? line.p + line.n + 1 : line.p;
 		if (!change->new.p)

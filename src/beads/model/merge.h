@@ -5,10 +5,10 @@
 #include "beads/model/state.h"
 
 /*
- * The join of canonical files without reading all of them: lines that are the same on
- * all sides, and of which the change does not speak, stay bytes. What differs is
- * decoded, with whatever the join has to know beside it, joined as states, and put back
- * in its place. Memory grows with what differs.
+ * The join of canonical files without reading all of them: lines that are the same on all sides,
+ * and of which the change does not speak, stay bytes. What differs is decoded, with whatever the
+ * join has to know beside it, joined as states, and put back in its place. Memory grows with what
+ * differs.
  *
  * All but the change has to be canonical; that of sides after the first is checked.
  */
@@ -26,7 +26,7 @@ struct merge {
 	struct snapshot side[MERGE_SIDES];
 	size_t sides;
 	const struct state *change; /* or NULL */
-	int64_t collect_before; /* ms; deletions before it are forgotten; 0: none are */
+	int64_t collect_before;     /* ms; deletions before it are forgotten; 0: none are */
 
 	/* what came of it */
 	struct line_change *changes; /* by file and key */
@@ -38,8 +38,7 @@ struct merge {
 	/* while it runs */
 	struct state *part[MERGE_SIDES];
 	struct map ids, edges, met;
-	struct map
-		ends; /* by id: struct end_edge, a list; made when it is first needed */
+	struct map ends; /* by id: struct end_edge, a list; made when it is first needed */
 	struct arena scratch;
 };
 

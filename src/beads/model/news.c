@@ -41,8 +41,8 @@ static void note_gone_remaps(struct comparing *k)
 }
 
 /*
- * Whoever has to leave an id takes the edges along. If the one who stays has the same
- * edges, they are no news, and yet joining the news would take them away.
+ * Whoever has to leave an id takes the edges along. If the one who stays has the same edges, they
+ * are no news, and yet joining the news would take them away.
  */
 static bool has_remaps(const struct state *change)
 {
@@ -67,8 +67,8 @@ static bool news_take_line(struct comparing *k, struct str line, struct str *why
 	if (taken == TAKEN_NOT)
 		*why = arena_copy(&k->c->mem, *why);
 	else if (taken == TAKEN_REWRITTEN)
-		snapshot_take_text(k->out->rewritten, k->file,
-				   arena_copy(&k->c->mem, line), false, why);
+		snapshot_take_text(k->out->rewritten, k->file, arena_copy(&k->c->mem, line), false,
+				   why);
 	return taken != TAKEN_NOT;
 }
 
@@ -89,24 +89,22 @@ static enum err take_news(void *arg, const struct line_pair *pair)
 	return snapshot_fail(k->c, k->now, k->file, pair->number, why);
 }
 
-enum err news_between(struct call *c, const struct snapshot *before,
-		      const struct snapshot *now, bool forgets, struct news *out)
+enum err news_between(struct call *c, const struct snapshot *before, const struct snapshot *now,
+		      bool forgets, struct news *out)
 {
-	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE,
-						    FILE_DEPS };
+	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE, FILE_DEPS };
 	struct comparing k = { .c = c, .now = now, .forgets = forgets, .out = out };
 	enum err e;
 
-	*out = (struct news){ .change = state_new(&c->mem),
-			      .rewritten = state_new(&c->mem) };
+	*out = (struct news){ .change = state_new(&c->mem), .rewritten = state_new(&c->mem) };
 	e = snapshot_read_meta(c, now, out->change);
 	for (size_t i = 0; !e && i < sizeof order / sizeof *order; i++) {
 		size_t number;
 		struct str why;
 
 		k.file = order[i];
-		e = lines_diff(&k.scratch, k.file, before->file[k.file],
-			       now->file[k.file], take_news, &k, &number, &why);
+		e = lines_diff(&k.scratch, k.file, before->file[k.file], now->file[k.file],
+			       take_news, &k, &number, &why);
 		if (e && why.p)
 			e = snapshot_fail(c, now, k.file, number, why);
 	}
@@ -127,8 +125,7 @@ void news_of_merge(const struct merge *m, struct news *out)
 		if (change->new.p || change->file == FILE_STATE)
 			continue;
 		out->forgets = true;
-		if (change->file == FILE_TOMBSTONES &&
-		    !merge_change(m, FILE_STATE, change->key))
+		if (change->file == FILE_TOMBSTONES && !merge_change(m, FILE_STATE, change->key))
 			add_gone(&m->c->mem, out, change->key);
 	}
 }

@@ -3,22 +3,20 @@
 
 #include "beads/model/merge.h"
 
-enum {
-	NEWS_MOST = 2000
-}; /* lines; more are not told one by one, but read in the commit */
+enum { NEWS_MOST = 2000 }; /* lines; more are not told one by one, but read in the commit */
 
 /* What a commit has that another has not. */
 struct news {
-	struct state *change; /* of more than NEWS_MOST lines, only ids that were left */
-	size_t count;         /* of lines */
-	struct map gone;      /* ids of which it knows nothing any more */
+	struct state *change;    /* of more than NEWS_MOST lines, only ids that were left */
+	size_t count;            /* of lines */
+	struct map gone;         /* ids of which it knows nothing any more */
 	struct state *rewritten; /* lines that are to be published in their normal form */
-	bool forgets; /* something is missing, or moved: joining cannot tell that */
+	bool forgets;            /* something is missing, or moved: joining cannot tell that */
 };
 
 /* With `forgets`, what is missing in `now` was forgotten; otherwise it is only older. */
-enum err news_between(struct call *c, const struct snapshot *before,
-		      const struct snapshot *now, bool forgets, struct news *out);
+enum err news_between(struct call *c, const struct snapshot *before, const struct snapshot *now,
+		      bool forgets, struct news *out);
 
 /* What a merge has collected. */
 void news_of_merge(const struct merge *m, struct news *out);

@@ -178,11 +178,9 @@ static struct receipt read_receipt(const struct value *v)
 
 static void read_receipts(const struct value *v, struct record *r)
 {
-	const struct value *one = value_find(v, "receipt"),
-			   *many = value_find(v, "receipts");
+	const struct value *one = value_find(v, "receipt"), *many = value_find(v, "receipts");
 	size_t count = one ? 1 : many && many->type == VALUE_ARRAY ? many->count : 0;
-	struct receipt *list =
-		arena_array(r->change->mem, count + 1, sizeof(struct receipt));
+	struct receipt *list = arena_array(r->change->mem, count + 1, sizeof(struct receipt));
 
 	for (size_t i = 0; i < count; i++)
 		list[i] = read_receipt(one ? one : &many->item[i]);
@@ -203,9 +201,8 @@ static bool read_base(const struct value *v, struct record *r, struct str *why)
 	r->anew = base && !r->base.p;
 	r->whole = is_yes(value_find(base, "whole"));
 	r->repaired = is_yes(value_find(base, "repaired"));
-	if (!base ||
-	    ((!r->base.p || r->base.n >= 40) && value_int(base, "segment", &r->segment) &&
-	     value_int(base, "offset", &r->offset)))
+	if (!base || ((!r->base.p || r->base.n >= 40) && value_int(base, "segment", &r->segment) &&
+		      value_int(base, "offset", &r->offset)))
 		return true;
 	*why = STR("\"base\" is not a commit and a place");
 	return false;
@@ -226,8 +223,7 @@ bool record_decode(struct str json, struct record *r, struct str *why)
 	value_int(value_find(v, "joined"), "records", &r->joined);
 	value_int(value_find(v, "joined"), "since", &r->since_ms);
 	return read_base(v, r, why) &&
-	       record_read_lines(change, value_find(v, "tombstones"),
-				 state_read_tombstone, why) &&
+	       record_read_lines(change, value_find(v, "tombstones"), state_read_tombstone, why) &&
 	       record_read_lines(change, value_find(v, "beads"), state_read_bead, why) &&
 	       record_read_lines(change, value_find(v, "deps"), state_read_edge, why) &&
 	       record_read_prefix(change, value_find(v, "prefix"), why);

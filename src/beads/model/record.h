@@ -7,11 +7,11 @@ struct receipt;
 struct state;
 
 /*
- * A record of the journal: what one command changed, as a small state, and the
- * receipt that it left. Or what a sync brought: then `base` is a commit on this disk
- * that has all that was written before a place of the journal, and all that is in the
- * record. Or the journal began anew: then the record before it, or the record itself, has
- * all that was written and that no commit has. Members that are empty are not there.
+ * A record of the journal: what one command changed, as a small state, and the receipt that it
+ * left. Or what a sync brought: then `base` is a commit on this disk that has all that was
+ * written before a place of the journal, and all that is in the record. Or the journal began
+ * anew: then the record before it, or the record itself, has all that was written and that no
+ * commit has. Members that are empty are not there.
  */
 struct record {
 	struct state *change;
@@ -19,10 +19,10 @@ struct record {
 	size_t receipt_count;
 	struct str base;         /* absent: it is a command's */
 	int64_t segment, offset; /* the place */
-	bool whole; /* what is new in the commit is not told here, but has to be read */
-	bool anew;  /* the journal begins at the place; `base` may be absent */
-	bool repaired;  /* a repair wrote it: what is before the place may be lost */
-	int64_t joined; /* records that were joined to this one; 0: it is a single one */
+	bool whole;       /* what is new in the commit is not told here, but has to be read */
+	bool anew;        /* the journal begins at the place; `base` may be absent */
+	bool repaired;    /* a repair wrote it: what is before the place may be lost */
+	int64_t joined;   /* records that were joined to this one; 0: it is a single one */
 	int64_t since_ms; /* when the first of those was written */
 };
 

@@ -29,14 +29,12 @@ static void snapshot_end_line(struct json *j)
 
 /* Members of meta.json that this program writes itself. */
 static const char *const own_words[] = { "checksums", "format_version", "prefix" };
-static const struct names own_members = { own_words, sizeof own_words / sizeof *own_words,
-					  NULL };
+static const struct names own_members = { own_words, sizeof own_words / sizeof *own_words, NULL };
 
 static struct str own_meta(struct arena *mem, const struct state *s,
 			   const struct str checksum[FILE_META])
 {
-	static const enum snapshot_file order[] = { FILE_DEPS, FILE_STATE,
-						    FILE_TOMBSTONES };
+	static const enum snapshot_file order[] = { FILE_DEPS, FILE_STATE, FILE_TOMBSTONES };
 	struct json j = { .out.mem = mem };
 
 	json_object(&j);
@@ -106,13 +104,12 @@ struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
 
 /* --- reading --- */
 
-enum err snapshot_fail(struct call *c, const struct snapshot *files,
-		       enum snapshot_file file, size_t line, struct str why)
+enum err snapshot_fail(struct call *c, const struct snapshot *files, enum snapshot_file file,
+		       size_t line, struct str why)
 {
 	struct json j = { .out.mem = &c->mem };
-	struct str of = files->commit.p ?
-				arena_fmt(&c->mem, " of commit %.10s", files->commit.p) :
-				STR("");
+	struct str of =
+		files->commit.p ? arena_fmt(&c->mem, " of commit %.10s", files->commit.p) : STR("");
 
 	if (line)
 		call_fail(c, ERR_REMOTE_DAMAGED,
@@ -155,32 +152,28 @@ static struct str spelled_tombstone(struct arena *mem, const struct value *line)
 	return json_text(&j);
 }
 
-struct str snapshot_spelled(struct arena *mem, enum snapshot_file file,
-			    const struct value *line)
+struct str snapshot_spelled(struct arena *mem, enum snapshot_file file, const struct value *line)
 {
 	struct bead b;
 	struct edge e;
 	struct str why;
 
 	if (file == FILE_STATE)
-		return line_decode(mem, line, &b, &why) && bead_whole(&b) ?
-			       line_text(mem, &b) :
-			       (struct str){ 0 };
+		return line_decode(mem, line, &b, &why) && bead_whole(&b) ? line_text(mem, &b) :
+									    (struct str){ 0 };
 	if (file == FILE_DEPS)
-		return edge_decode(mem, line, &e, &why) ? edge_text(mem, &e) :
-							  (struct str){ 0 };
+		return edge_decode(mem, line, &e, &why) ? edge_text(mem, &e) : (struct str){ 0 };
 	return spelled_tombstone(mem, line);
 }
 
 struct str snapshot_misfit(enum snapshot_file file)
 {
-	return file == FILE_TOMBSTONES ?
-		       STR("the bead in it was written to after its deletion") :
-		       STR("\"_at\" and \"_by\" are missing");
+	return file == FILE_TOMBSTONES ? STR("the bead in it was written to after its deletion") :
+					 STR("\"_at\" and \"_by\" are missing");
 }
 
-const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file,
-					struct str line, struct str *why)
+const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file, struct str line,
+					struct str *why)
 {
 	bool buried = file == FILE_TOMBSTONES;
 	size_t most = buried ? LIMIT_TOMBSTONE : LIMIT_LINE,
@@ -189,8 +182,7 @@ const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file fi
 	const struct value *v;
 
 	if (line.n > most) {
-		*why = arena_fmt(mem, "it has %zu bytes, and a line may have %zu", line.n,
-				 most);
+		*why = arena_fmt(mem, "it has %zu bytes, and a line may have %zu", line.n, most);
 		return NULL;
 	}
 	if (!(v = value_parse_bounded(mem, line, values, &error)))
@@ -205,8 +197,7 @@ const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot
 	const struct value *v;
 
 	if (text.n > LIMIT_META) {
-		*why = arena_fmt(mem, "it has %zu bytes, and may have %d", text.n,
-				 LIMIT_META);
+		*why = arena_fmt(mem, "it has %zu bytes, and may have %d", text.n, LIMIT_META);
 		return NULL;
 	}
 	v = snapshot_parse_line(mem, FILE_META, text, why);
@@ -223,8 +214,8 @@ static bool is_synonym(struct str kind)
 }
 
 /* Written as it should be, a line may be longer. */
-static bool can_be_rewritten(struct arena *mem, enum snapshot_file file,
-			     struct str normal, struct str *why)
+static bool can_be_rewritten(struct arena *mem, enum snapshot_file file, struct str normal,
+			     struct str *why)
 {
 	struct str reason;
 	const struct value *v = snapshot_parse_line(mem, file, normal, &reason);
@@ -235,8 +226,8 @@ static bool can_be_rewritten(struct arena *mem, enum snapshot_file file,
 	return false;
 }
 
-enum taken snapshot_compare(struct arena *mem, enum snapshot_file file,
-			    const struct value *v, struct str line, struct str *why)
+enum taken snapshot_compare(struct arena *mem, enum snapshot_file file, const struct value *v,
+			    struct str line, struct str *why)
 {
 	struct str normal = snapshot_spelled(mem, file, v);
 
@@ -263,8 +254,8 @@ enum taken snapshot_take_text(struct state *s, enum snapshot_file file, struct s
 	return strict ? snapshot_compare(s->mem, file, v, line, why) : TAKEN_AS_IS;
 }
 
-static bool snapshot_read_bead(struct state *s, struct arena *scratch,
-			       const struct value *v, struct str *why)
+static bool snapshot_read_bead(struct state *s, struct arena *scratch, const struct value *v,
+			       struct str *why)
 {
 	struct bead b;
 
@@ -275,8 +266,8 @@ static bool snapshot_read_bead(struct state *s, struct arena *scratch,
 	return true;
 }
 
-static bool snapshot_read_edge(struct state *s, struct arena *scratch,
-			       const struct value *v, struct str *why)
+static bool snapshot_read_edge(struct state *s, struct arena *scratch, const struct value *v,
+			       struct str *why)
 {
 	struct edge e;
 
@@ -287,8 +278,8 @@ static bool snapshot_read_edge(struct state *s, struct arena *scratch,
 	return true;
 }
 
-static bool snapshot_read_tombstone(struct state *s, struct arena *scratch,
-				    const struct value *v, struct str *why)
+static bool snapshot_read_tombstone(struct state *s, struct arena *scratch, const struct value *v,
+				    struct str *why)
 {
 	struct state *one = state_new(scratch);
 
@@ -302,8 +293,7 @@ typedef bool read_line(struct state *s, struct arena *scratch, const struct valu
 		       struct str *why);
 
 static enum err snapshot_read_file(struct call *c, const struct snapshot *files,
-				   enum snapshot_file file, read_line *read,
-				   struct state *s)
+				   enum snapshot_file file, read_line *read, struct state *s)
 {
 	struct str text = files->file[file], line;
 	struct arena scratch = { 0 };
@@ -351,16 +341,14 @@ static enum err snapshot_read_prefix(struct call *c, const struct snapshot *file
 	if (!prefix || prefix->type != VALUE_OBJECT) /* one without a mark says nothing */
 		return ERR_OK;
 	if (!bead_prefix_valid(value) || !mark_decode(value_find(prefix, "mark"), &mark))
-		return snapshot_fail(
-			c, files, FILE_META, 1,
-			STR("\"prefix\" is not a prefix of ids and its mark"));
+		return snapshot_fail(c, files, FILE_META, 1,
+				     STR("\"prefix\" is not a prefix of ids and its mark"));
 	mark.by = arena_copy(out->mem, mark.by);
 	state_put_prefix(out, arena_copy(out->mem, value), mark);
 	return ERR_OK;
 }
 
-enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
-			    struct state *out)
+enum err snapshot_read_meta(struct call *c, const struct snapshot *files, struct state *out)
 {
 	struct str why;
 	const struct value *v = snapshot_parse_meta(&c->mem, files, &why);
@@ -372,11 +360,11 @@ enum err snapshot_read_meta(struct call *c, const struct snapshot *files,
 		return snapshot_fail(c, files, FILE_META, 1,
 				     STR("\"format_version\" is not a number"));
 	if (version != FORMAT_VERSION)
-		return snapshot_fail(c, files, FILE_META, 1,
-				     arena_fmt(&c->mem,
-					       "the format is version %lld, and this "
-					       "program knows version %d",
-					       (long long)version, FORMAT_VERSION));
+		return snapshot_fail(
+			c, files, FILE_META, 1,
+			arena_fmt(&c->mem,
+				  "the format is version %lld, and this program knows version %d",
+				  (long long)version, FORMAT_VERSION));
 	state_put_meta(out, unknown_meta(&c->mem, v));
 	return snapshot_read_prefix(c, files, value_find(v, "prefix"), out);
 }
@@ -386,8 +374,7 @@ enum err snapshot_read(struct call *c, const struct snapshot *files, struct stat
 	enum err e;
 
 	if ((e = snapshot_read_meta(c, files, out)) ||
-	    (e = snapshot_read_file(c, files, FILE_TOMBSTONES, snapshot_read_tombstone,
-				    out)) ||
+	    (e = snapshot_read_file(c, files, FILE_TOMBSTONES, snapshot_read_tombstone, out)) ||
 	    (e = snapshot_read_file(c, files, FILE_STATE, snapshot_read_bead, out)) ||
 	    (e = snapshot_read_file(c, files, FILE_DEPS, snapshot_read_edge, out)))
 		return e;
@@ -411,9 +398,8 @@ enum err snapshot_check(struct call *c, const struct snapshot *files)
 		struct str sum = value_str(sums, snapshot_name((enum snapshot_file)f));
 
 		if (sum.p && !str_eq(sum, sha256_hex(&c->mem, files->file[f])))
-			return snapshot_fail(
-				c, files, (enum snapshot_file)f, 0,
-				STR("its checksum is not the one in meta.json"));
+			return snapshot_fail(c, files, (enum snapshot_file)f, 0,
+					     STR("its checksum is not the one in meta.json"));
 	}
 	return ERR_OK;
 }

@@ -56,8 +56,7 @@ void stamp_encode(struct json *j, struct stamp s)
 
 static bool count_decode(const struct value *v, int64_t most, int64_t *out)
 {
-	return v->type == VALUE_NUMBER && number_int(v->text, out) && *out >= 0 &&
-	       *out <= most;
+	return v->type == VALUE_NUMBER && number_int(v->text, out) && *out >= 0 && *out <= most;
 }
 
 bool stamp_decode(const struct value *v, struct stamp *out)
@@ -72,8 +71,7 @@ bool stamp_decode_deletion(const struct value *v, struct stamp *out)
 	return stamp_decode(v, out) ||
 	       (v && v->type == VALUE_ARRAY && v->count == 2 &&
 		count_decode(&v->item[0], stamp_end.ms, &out->ms) &&
-		count_decode(&v->item[1], stamp_end.n, &out->n) &&
-		!stamp_cmp(*out, stamp_end));
+		count_decode(&v->item[1], stamp_end.n, &out->n) && !stamp_cmp(*out, stamp_end));
 }
 
 void mark_encode(struct json *j, struct mark m)
@@ -86,9 +84,8 @@ void mark_encode(struct json *j, struct mark m)
 
 bool mark_decode(const struct value *v, struct mark *out)
 {
-	if (!v || v->type != VALUE_ARRAY || v->count != 2 ||
-	    !stamp_decode(&v->item[0], &out->at) || v->item[1].type != VALUE_STRING ||
-	    !v->item[1].text.n || v->item[1].text.n > LIMIT_NAME)
+	if (!v || v->type != VALUE_ARRAY || v->count != 2 || !stamp_decode(&v->item[0], &out->at) ||
+	    v->item[1].type != VALUE_STRING || !v->item[1].text.n || v->item[1].text.n > LIMIT_NAME)
 		return false;
 	out->by = v->item[1].text;
 	return true;

@@ -27,8 +27,8 @@ struct mark mark_max(struct mark a, struct mark b);
 struct stamp stamp_next(struct stamp last, int64_t now_ms);
 
 /*
- * How far ahead of the wall clock a replica follows the stamps of others. Later ones are
- * kept, and win what they were written to, but no other stamp is made from them.
+ * How far ahead of the wall clock a replica follows the stamps of others. Later ones are kept,
+ * and win what they were written to, but no other stamp is made from them.
  */
 #define STAMP_FOLLOWED_MS (INT64_C(24) * 3600 * 1000)
 

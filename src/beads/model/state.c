@@ -68,8 +68,8 @@ static void state_put_remap(struct state *s, struct slot *slot, struct remap r)
 /* --- beads --- */
 
 /*
- * Beads that were here before, and whose id another one has taken in this round; by id:
- * the mark of the bead's creation. `moved` is NULL where there are no edges to go along.
+ * Beads that were here before, and whose id another one has taken in this round; by id: the mark
+ * of the bead's creation. `moved` is NULL where there are no edges to go along.
  */
 static void note_moved(struct state *s, const struct slot *slot, struct map *moved)
 {
@@ -82,8 +82,7 @@ static void note_moved(struct state *s, const struct slot *slot, struct map *mov
 	*map_put(moved, slot->id) = created;
 }
 
-static struct bead *state_joined(struct state *s, const struct bead *a,
-				 const struct bead *b)
+static struct bead *state_joined(struct state *s, const struct bead *a, const struct bead *b)
 {
 	struct bead *out = arena_new(s->mem, struct bead);
 
@@ -132,10 +131,9 @@ static void state_put(struct state *s, struct bead *b, struct map *moved)
 			slot->bead = b;
 			slot->round = s->round;
 		}
-		state_put_remap(
-			s, slot,
-			(struct remap){ loser->created, bead_other_id(s->mem, slot->id,
-								      loser->created) });
+		state_put_remap(s, slot,
+				(struct remap){ loser->created,
+						bead_other_id(s->mem, slot->id, loser->created) });
 		b = loser;
 	}
 }
@@ -152,22 +150,19 @@ static void state_bury(struct state *s, struct str id, const struct mark *create
 		       struct mark every, struct str reason)
 {
 	struct slot *slot = state_find(s, id);
-	bool its = slot && slot->bead &&
-		   (!created || !mark_cmp(slot->bead->created, *created));
+	bool its = slot && slot->bead && (!created || !mark_cmp(slot->bead->created, *created));
 	int order = its ? mark_cmp(every, slot->bead->deleted) : 0;
 
 	if (its && (order > 0 || (!order && str_cmp(reason, slot->bead->reason) > 0))) {
-		struct bead dead = { .id = id,
-				     .created = slot->bead->created,
-				     .deleted = every,
-				     .reason = reason };
+		struct bead dead = {
+			.id = id, .created = slot->bead->created, .deleted = every, .reason = reason
+		};
 
 		slot->bead = state_joined(s, slot->bead, &dead);
 	}
 	for (size_t i = 0; slot && i < slot->remaps; i++)
 		if (!created || !mark_cmp(slot->remap[i].created, *created))
-			state_bury(s, slot->remap[i].to, &slot->remap[i].created, every,
-				   reason);
+			state_bury(s, slot->remap[i].to, &slot->remap[i].created, every, reason);
 }
 
 static void put_every(struct slot *slot, struct mark every, struct str reason)
@@ -211,8 +206,7 @@ void state_put_edge(struct state *s, const struct edge *e)
 	*at = out;
 }
 
-static struct str state_moved_to(const struct state *s, const struct map *moved,
-				 struct str id)
+static struct str state_moved_to(const struct state *s, const struct map *moved, struct str id)
 {
 	void **created = map_find(moved, id);
 
@@ -237,8 +231,7 @@ static void state_move_edges(struct state *s, const struct map *moved)
 }
 
 /* The id that another state means by this one. */
-static struct str state_meant(const struct state *s, const struct state *other,
-			      struct str id)
+static struct str state_meant(const struct state *s, const struct state *other, struct str id)
 {
 	const struct slot *slot = state_find(other, id);
 
@@ -367,10 +360,9 @@ void state_add(struct state *s, const struct state *more)
 	add_edges(s, more);
 	slay_all(s);
 	if (more->prefix_mark.by.p)
-		state_put_prefix(
-			s, arena_copy(s->mem, more->prefix),
-			(struct mark){ more->prefix_mark.at,
-				       arena_copy(s->mem, more->prefix_mark.by) });
+		state_put_prefix(s, arena_copy(s->mem, more->prefix),
+				 (struct mark){ more->prefix_mark.at,
+						arena_copy(s->mem, more->prefix_mark.by) });
 	state_put_meta(s, more->meta);
 }
 
@@ -391,8 +383,7 @@ static void follow_bead(struct stamp *clock, int64_t horizon_ms, const struct be
 	for (size_t i = 0; i < b->extras; i++)
 		follow_stamp(clock, horizon_ms, b->extra[i].mark);
 	for (size_t i = 0; i < b->notes; i++)
-		follow_stamp(clock, horizon_ms,
-			     (struct mark){ b->note[i].at, b->note[i].author });
+		follow_stamp(clock, horizon_ms, (struct mark){ b->note[i].at, b->note[i].author });
 }
 
 struct stamp state_clock(const struct state *s, int64_t horizon_ms)

@@ -6,16 +6,16 @@
 #include "beads/model/edge.h"
 
 /*
- * All that is known: beads by their ids, edges by their ends, and what became of
- * ids that are gone. A change is a small state, so is a record of the journal,
- * so is the content of a commit; state_add() is how any of them meets another.
+ * All that is known: beads by their ids, edges by their ends, and what became of ids that are
+ * gone. A change is a small state, so is a record of the journal, so is the content of a commit;
+ * state_add() is how any of them meets another.
  *
- * The join is commutative, associative and idempotent on closed states: those that
- * know the beads at both ends of their edges, and who has an id that others left.
+ * The join is commutative, associative and idempotent on closed states: those that know the beads
+ * at both ends of their edges, and who has an id that others left.
  *
- * Two beads that were given one id on two machines: the one created first keeps
- * it, and the other moves to bead_other_id(), with its edges. Where it went is
- * kept, so that what is written to it elsewhere, under the old id, follows it.
+ * Two beads that were given one id on two machines: the one created first keeps it, and the other
+ * moves to bead_other_id(), with its edges. Where it went is kept, so that what is written to it
+ * elsewhere, under the old id, follows it.
  */
 
 /* A lineage that had to leave an id, and where it went. */

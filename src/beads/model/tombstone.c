@@ -45,8 +45,7 @@ static void put_remaps(struct json *j, const struct slot *slot)
 
 void tombstone_encode(struct json *j, const struct slot *slot)
 {
-	const struct bead *dead =
-		slot->bead && !bead_live(slot->bead) ? slot->bead : NULL;
+	const struct bead *dead = slot->bead && !bead_live(slot->bead) ? slot->bead : NULL;
 	bool every = slot->every.by.p, alone = !dead && !slot->remaps;
 
 	json_object(j);
@@ -69,8 +68,8 @@ void tombstone_encode(struct json *j, const struct slot *slot)
 	json_end(j);
 }
 
-static bool tombstone_decode_mark(const struct value *v, struct mark *mark,
-				  struct str *reason, struct arena *mem)
+static bool tombstone_decode_mark(const struct value *v, struct mark *mark, struct str *reason,
+				  struct arena *mem)
 {
 	const struct value *why = value_find(v, "reason");
 
@@ -132,8 +131,7 @@ static bool tombstone_read_bead(struct state *made, const struct value *v, struc
 bool state_read_tombstone(struct state *s, const struct value *line, struct str *why)
 {
 	struct str id = value_str(line, "id"), reason;
-	const struct value *bead = value_find(line, "bead"),
-			   *remap = value_find(line, "remap"),
+	const struct value *bead = value_find(line, "bead"), *remap = value_find(line, "remap"),
 			   *every = value_find(line, "every");
 	struct state *made = state_new(s->mem);
 	struct mark deleted;
@@ -143,14 +141,13 @@ bool state_read_tombstone(struct state *s, const struct value *line, struct str 
 		return tombstone_refuse(why, STR("\"id\" is not an id"));
 	if (!tombstone_decode_mark(line, &deleted, &reason, s->mem))
 		return tombstone_refuse(
-			why, STR("\"deleted_at\", \"deleted_by\" and \"reason\" "
-				 "are not a deletion"));
+			why,
+			STR("\"deleted_at\", \"deleted_by\" and \"reason\" are not a deletion"));
 	if (bead && !tombstone_read_bead(made, bead, id, deleted, reason, why))
 		return false;
 	slot = state_slot(made, id);
 	if (remap && !read_remaps(remap, made, id))
-		return tombstone_refuse(
-			why, STR("\"remap\" is not a list of where beads went"));
+		return tombstone_refuse(why, STR("\"remap\" is not a list of where beads went"));
 	if (every && !tombstone_decode_mark(every, &slot->every, &slot->reason, s->mem))
 		return tombstone_refuse(why, STR("\"every\" is not a deletion"));
 	if (!bead && !remap && mark_cmp(deleted, slot->every) >= 0) {

@@ -22,8 +22,7 @@ bool foreign_files(struct arena *mem, const struct snapshot *files)
 static const struct value *parse_line(struct arena *mem, struct str line, struct str *why)
 {
 	struct value_error error;
-	const struct value *v =
-		value_parse_bounded(mem, line, 8 * (size_t)LIMIT_VALUES, &error);
+	const struct value *v = value_parse_bounded(mem, line, 8 * (size_t)LIMIT_VALUES, &error);
 
 	if (!v)
 		*why = str_of(error.why);
@@ -72,8 +71,7 @@ static void put_word(struct json *j, struct str key, struct str word, struct str
 	json_str(j, known);
 	if (str_eq(word, known))
 		return;
-	json_key(j,
-		 str_is(key, "status") ? STR("original_status") : STR("original_type"));
+	json_key(j, str_is(key, "status") ? STR("original_status") : STR("original_type"));
 	json_str(j, word);
 }
 
@@ -128,8 +126,7 @@ static struct str foreign_respelled(struct arena *mem, const struct value *v)
 static bool foreign_read_bead(struct state *s, const struct value *v, struct str *why)
 {
 	struct value_error error;
-	const struct value *line =
-		value_parse(s->mem, foreign_respelled(s->mem, v), &error);
+	const struct value *line = value_parse(s->mem, foreign_respelled(s->mem, v), &error);
 
 	struct bead b;
 
@@ -147,8 +144,8 @@ static bool foreign_read_bead(struct state *s, const struct value *v, struct str
 	return true;
 }
 
-/* Tombstones and edges are written as the lines of ours that say the same, and read as
- * those: so the same rules hold for them. */
+/* Tombstones and edges are written as the lines of ours that say the same, and read as those: so
+ * the same rules hold for them. */
 static const struct value *foreign_end_line(struct json *j)
 {
 	struct value_error error;
@@ -173,11 +170,9 @@ static void put_member(struct json *j, const struct value *v, const char *key)
 		json_put_raw(j, key, canonical(j->out.mem, member));
 }
 
-static bool foreign_read_tombstone(struct state *s, const struct value *v,
-				   struct str *why)
+static bool foreign_read_tombstone(struct state *s, const struct value *v, struct str *why)
 {
-	static const char *const members[] = { "deleted_at", "deleted_by", "id",
-					       "reason" };
+	static const char *const members[] = { "deleted_at", "deleted_by", "id", "reason" };
 	struct json j = { .out.mem = s->mem };
 	struct mark created;
 
@@ -205,8 +200,7 @@ static struct str end_of(const struct value *v, const char *key)
 	return id.p ? id : value_str(value_find(v, key), "id");
 }
 
-static bool read_entry(struct state *s, const struct value *key, struct mark stamp,
-		       struct str *why)
+static bool read_entry(struct state *s, const struct value *key, struct mark stamp, struct str *why)
 {
 	struct json j = { .out.mem = s->mem };
 
@@ -242,14 +236,13 @@ static bool foreign_read_edge(struct state *s, const struct value *v, struct str
 
 static bool note_fits(const struct note *n)
 {
-	return n->id.n && n->id.n <= LIMIT_NAME && n->author.n &&
-	       n->author.n <= LIMIT_NAME && n->content.p && n->content.n <= LIMIT_TEXT;
+	return n->id.n && n->id.n <= LIMIT_NAME && n->author.n && n->author.n <= LIMIT_NAME &&
+	       n->content.p && n->content.n <= LIMIT_TEXT;
 }
 
-/* Notes are gathered, by bead, before they are joined to it: one at a time, each join
- * would copy all that were there. */
-static bool read_note(struct state *s, const struct value *v, struct map *gathered,
-		      struct str *why)
+/* Notes are gathered, by bead, before they are joined to it: one at a time, each join would copy
+ * all that were there. */
+static bool read_note(struct state *s, const struct value *v, struct map *gathered, struct str *why)
 {
 	const struct value *value = value_find(v, "note");
 	struct note n = { .id = value_str(value, "id"),
@@ -261,8 +254,7 @@ static bool read_note(struct state *s, const struct value *v, struct map *gather
 	struct bead *b;
 	void **at;
 
-	if (!bead_id_valid(id) || !note_fits(&n) ||
-	    !stamp_decode(value_find(value, "at"), &n.at)) {
+	if (!bead_id_valid(id) || !note_fits(&n) || !stamp_decode(value_find(value, "at"), &n.at)) {
 		*why = STR("it is not a note");
 		return false;
 	}
@@ -337,8 +329,7 @@ static size_t foreign_read_notes(struct state *s, struct str text, struct str *w
 typedef bool read_line(struct state *s, const struct value *v, struct str *why);
 
 /* 0: all of it was read; otherwise the number of the line that was not. */
-static size_t foreign_read_lines(struct state *s, struct str text, read_line *read,
-				 struct str *why)
+static size_t foreign_read_lines(struct state *s, struct str text, read_line *read, struct str *why)
 {
 	struct str line;
 
@@ -367,11 +358,9 @@ static struct str common_prefix(const struct state *s)
 }
 
 /* A choice that gives way to any that was made. */
-static void foreign_read_prefix(struct call *c, const struct snapshot *files,
-				struct state *s)
+static void foreign_read_prefix(struct call *c, const struct snapshot *files, struct state *s)
 {
-	struct str why,
-		slug = value_str(snapshot_parse_meta(&c->mem, files, &why), "root_slug");
+	struct str why, slug = value_str(snapshot_parse_meta(&c->mem, files, &why), "root_slug");
 	struct mark mark = { .by = STR("unknown") };
 
 	slug = bead_prefix_valid(slug) ? slug : common_prefix(s);
@@ -393,10 +382,8 @@ enum err foreign_read(struct call *c, const struct snapshot *files, struct str n
 
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
 		if (!files->file[order[i].file].p)
-			return snapshot_fail(c, files, order[i].file, 0,
-					     STR("it is missing"));
-		if ((n = foreign_read_lines(out, files->file[order[i].file],
-					    order[i].read, &why)))
+			return snapshot_fail(c, files, order[i].file, 0, STR("it is missing"));
+		if ((n = foreign_read_lines(out, files->file[order[i].file], order[i].read, &why)))
 			return snapshot_fail(c, files, order[i].file, n, why);
 	}
 	if ((n = foreign_read_notes(out, notes, &why)))

@@ -6,10 +6,9 @@
 struct state;
 
 /*
- * Stores of the program that this format comes from, as they are found on
- * refs/heads/beads/store: keys in any order, registers called `workflow` and `claim`,
- * labels and edges as sets of dots, notes in a file of their own, tombstones that name a
- * lineage, no checksums of ours.
+ * Stores of the program that this format comes from, as they are found on refs/heads/beads/store:
+ * keys in any order, registers called `workflow` and `claim`, labels and edges as sets of dots,
+ * notes in a file of their own, tombstones that name a lineage, no checksums of ours.
  */
 bool foreign_files(struct arena *mem, const struct snapshot *files);
 

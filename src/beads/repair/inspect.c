@@ -15,15 +15,14 @@ static bool inspect_is_foreign(struct call *c, const struct snapshot *files)
 	int64_t version;
 
 	return foreign_files(&c->mem, files) &&
-	       value_int(snapshot_parse_meta(&c->mem, files, &why), "format_version",
-			 &version);
+	       value_int(snapshot_parse_meta(&c->mem, files, &why), "format_version", &version);
 }
 
 /* What the specification asks of every store, however a program spells its lines. */
 static bool is_basic(const struct finding *f)
 {
-	static const char *const codes[] = { "duplicate_id", "invalid_json",
-					     "missing_file", "unsorted" };
+	static const char *const codes[] = { "duplicate_id", "invalid_json", "missing_file",
+					     "unsorted" };
 
 	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
 		if (!strcmp(f->code, codes[i]))
@@ -116,8 +115,8 @@ static bool is_known(const struct finding *list, const struct finding *f)
 }
 
 /*
- * How records relate is said of the next commit: the journal may have mended what was
- * published, or broken it. All else is said of the files that are published.
+ * How records relate is said of the next commit: the journal may have mended what was published,
+ * or broken it. All else is said of the files that are published.
  */
 static void join_findings(struct finding *published, struct finding *next_commit,
 			  struct finding **out)

@@ -17,8 +17,7 @@ struct mending {
 	struct journal_repair *out;
 	struct json report;
 	struct replay replay; /* its base is the last one that can be read */
-	struct record synced; /* the last one that a sync wrote: what is before it is
-				 published */
+	struct record synced; /* the last one that a sync wrote: what is before it is published */
 	bool base_lost;       /* there may have been a later base */
 	struct state *all;    /* the base and all that was saved */
 	struct str *json;     /* records that the base does not have */
@@ -28,15 +27,13 @@ struct mending {
 
 /* --- what is reported --- */
 
-static void repair_tell_piece(struct call *c, struct mending *m,
-			      const struct journal_piece *p, const char *action,
-			      struct str why)
+static void repair_tell_piece(struct call *c, struct mending *m, const struct journal_piece *p,
+			      const char *action, struct str why)
 {
 	struct json *j = &m->report;
 
 	json_object(j);
-	json_put_str(j, "file",
-		     arena_fmt(&c->mem, "journal.%lld", (long long)p->record.segment));
+	json_put_str(j, "file", arena_fmt(&c->mem, "journal.%lld", (long long)p->record.segment));
 	json_put_int(j, "offset", p->record.offset);
 	json_put_str(j, "action", str_of(action));
 	json_put_str(j, "why", why);
@@ -44,8 +41,7 @@ static void repair_tell_piece(struct call *c, struct mending *m,
 	json_end(j);
 }
 
-static void tell_of_bead(struct mending *m, struct str id, const char *action,
-			 const char *why)
+static void tell_of_bead(struct mending *m, struct str id, const char *action, const char *why)
 {
 	struct json *j = &m->report;
 
@@ -68,8 +64,7 @@ static bool is_before(const struct journal_record *r, const struct record *base)
 static void repair_lose(struct call *c, struct mending *m, const struct journal_piece *p,
 			struct str why)
 {
-	bool published =
-		is_before(&p->record, &m->synced) || record_is_base(p->record.json);
+	bool published = is_before(&p->record, &m->synced) || record_is_base(p->record.json);
 
 	m->out->lost += !published;
 	m->base_lost = m->base_lost || !is_before(&p->record, &m->replay.base);
@@ -77,8 +72,7 @@ static void repair_lose(struct call *c, struct mending *m, const struct journal_
 			  published                 ? "published" :
 			  p->verdict == JOURNAL_GAP ? "missing" :
 						      "set_aside",
-			  published ? arena_fmt(&c->mem,
-						STR_FMT "; a commit has what it said",
+			  published ? arena_fmt(&c->mem, STR_FMT "; a commit has what it said",
 						STR_ARG(why)) :
 				      why);
 }
@@ -108,14 +102,13 @@ static enum err keep_receipts(struct call *c, struct mending *m, const struct re
 	return e;
 }
 
-static enum err repair_save(struct call *c, struct mending *m,
-			    const struct journal_piece *p, const struct record *r)
+static enum err repair_save(struct call *c, struct mending *m, const struct journal_piece *p,
+			    const struct record *r)
 {
 	m->out->salvaged++;
 	if (p->verdict != JOURNAL_SOUND)
-		repair_tell_piece(
-			c, m, p, p->verdict == JOURNAL_UNVERIFIED ? "unverified" : "kept",
-			str_of(p->why));
+		repair_tell_piece(c, m, p, p->verdict == JOURNAL_UNVERIFIED ? "unverified" : "kept",
+				  str_of(p->why));
 	if (replay_has(&m->replay, &p->record))
 		return keep_receipts(c, m, r);
 	replay_add(c, &m->replay, r);
@@ -141,8 +134,7 @@ static enum err take_piece(struct call *c, const struct journal_piece *p, void *
 	}
 	if (replay_decode(c, &m->replay, &p->record, &record)) {
 		c->code = ERR_OK;
-		repair_lose(c, m, p,
-			    p->verdict == JOURNAL_SOUND ? c->message : str_of(p->why));
+		repair_lose(c, m, p, p->verdict == JOURNAL_SOUND ? c->message : str_of(p->why));
 		return ERR_OK;
 	}
 	return repair_save(c, m, p, &record);
@@ -171,8 +163,8 @@ static bool same_files(struct arena *mem, const struct state *a, const struct st
 }
 
 /*
- * Where the record of a later base may be lost, our ref has that commit. It is the base
- * then, if it has all that the older one has; if not, the next sync joins the two.
+ * Where the record of a later base may be lost, our ref has that commit. It is the base then, if
+ * it has all that the older one has; if not, the next sync joins the two.
  */
 static enum err choose_base(struct call *c, struct mending *m)
 {
@@ -202,8 +194,8 @@ static enum err choose_base(struct call *c, struct mending *m)
 	return ERR_OK;
 }
 
-/* A bead whose first record is lost gets what every bead has; older than all that was
- * written to it, so that the real values win, should they turn up in another clone. */
+/* A bead whose first record is lost gets what every bead has; older than all that was written to
+ * it, so that the real values win, should they turn up in another clone. */
 static struct bead repair_completed(struct arena *mem, const struct bead *b)
 {
 	static const struct {
@@ -223,17 +215,15 @@ static struct bead repair_completed(struct arena *mem, const struct bead *b)
 		if (!b->mark[needed[i].reg].by.p)
 			bead_put(&out, needed[i].member, str_of(needed[i].value));
 	if (!b->mark[REG_TITLE].by.p)
-		bead_put_text(
-			mem, &out, MEMBER_TITLE,
-			arena_fmt(mem, STR_FMT " (its title was lost)", STR_ARG(b->id)));
+		bead_put_text(mem, &out, MEMBER_TITLE,
+			      arena_fmt(mem, STR_FMT " (its title was lost)", STR_ARG(b->id)));
 	for (int i = 0; i < REGS; i++)
 		if (!b->mark[i].by.p)
 			out.mark[i] = before;
 	return out;
 }
 
-struct state *repair_complete(struct call *c, struct state *all, repair_tell *told,
-			      void *arg)
+struct state *repair_complete(struct call *c, struct state *all, repair_tell *told, void *arg)
 {
 	struct state *missing = state_new(&c->mem);
 
@@ -255,8 +245,8 @@ struct state *repair_complete(struct call *c, struct state *all, repair_tell *to
 static void tell_completed(void *arg, struct str id)
 {
 	tell_of_bead(arg, id, "completed",
-		     "the record that created it is lost; it got a title, a status, a "
-		     "priority and a type anew");
+		     "the record that created it is lost; it got a title, a status, a priority and "
+		     "a type anew");
 }
 
 /* What the ids of the beads begin with; where there are none, what it was. */
@@ -274,8 +264,7 @@ static struct str guess_prefix(const struct beads *b, const struct state *all)
 }
 
 /* All that no record says any more, as one more record; absent: nothing is missing. */
-static enum err repair_complete_record(struct call *c, struct mending *m,
-				       struct str *json)
+static enum err repair_complete_record(struct call *c, struct mending *m, struct str *json)
 {
 	struct record r = { 0 };
 
@@ -284,11 +273,10 @@ static enum err repair_complete_record(struct call *c, struct mending *m,
 	if (!m->all->prefix_mark.by.p) {
 		struct str prefix = guess_prefix(m->b, m->all);
 
-		state_put_prefix(r.change, prefix,
-				 (struct mark){ { 0, 1 }, STR("bd-repair") });
-		tell_of_bead(m, prefix, "completed",
-			     "the record with the prefix of ids is lost; it was taken "
-			     "from the beads");
+		state_put_prefix(r.change, prefix, (struct mark){ { 0, 1 }, STR("bd-repair") });
+		tell_of_bead(
+			m, prefix, "completed",
+			"the record with the prefix of ids is lost; it was taken from the beads");
 	}
 	*json = (struct str){ 0 };
 	return record_empty(r.change) ? ERR_OK : beads_encode_record(c, &r, json);
@@ -356,22 +344,18 @@ static enum err salvage_all(struct call *c, struct mending *m, bool apply)
 	return apply ? write_journal(c, m, rest) : ERR_OK;
 }
 
-/* Receipts of what is published leave the journal with it. If they cannot be kept, a
- * request that is repeated is not recognised; that is said, and no reason to stop. */
-static enum err repair_mend(struct call *c, struct beads *b, bool apply,
-			    struct journal_repair *out)
+/* Receipts of what is published leave the journal with it. If they cannot be kept, a request that
+ * is repeated is not recognised; that is said, and no reason to stop. */
+static enum err repair_mend(struct call *c, struct beads *b, bool apply, struct journal_repair *out)
 {
-	struct mending m = {
-		.b = b, .out = out, .report.out.mem = &c->mem, .replay = { .b = b }
-	};
+	struct mending m = { .b = b, .out = out, .report.out.mem = &c->mem, .replay = { .b = b } };
 	struct receipt_db receipts = { 0 };
 	enum err e;
 
 	if (apply && receipt_db_open(c, beads_path(c, b, "receipts.db"), true, &receipts))
-		c->warning = arena_fmt(&c->mem,
-				       STR_FMT "; requests of before are not "
-					       "recognised when repeated",
-				       STR_ARG(c->message));
+		c->warning = arena_fmt(
+			&c->mem, STR_FMT "; requests of before are not recognised when repeated",
+			STR_ARG(c->message));
 	c->code = ERR_OK;
 	m.receipts = receipts.db ? &receipts : NULL;
 	e = salvage_all(c, &m, apply);
@@ -395,16 +379,14 @@ static enum err repair_check(struct call *c, struct beads *b, bool *damaged)
 		return e;
 	if (!cache_open(c, beads_path(c, b, "cache.db"), CACHE_READ, &b->cache, &about)) {
 		b->about.prefix = about.prefix;
-		*damaged = journal_compare(c, b->home, about.place, &news) ==
-			   ERR_JOURNAL_LOST;
+		*damaged = journal_compare(c, b->home, about.place, &news) == ERR_JOURNAL_LOST;
 	}
 	cache_close(&b->cache);
 	c->code = ERR_OK;
 	return ERR_OK;
 }
 
-enum err repair_journal(struct call *c, bool apply, int64_t timeout_ms,
-			struct journal_repair *out)
+enum err repair_journal(struct call *c, bool apply, int64_t timeout_ms, struct journal_repair *out)
 {
 	AUTO_LOCK alone = LOCK_NONE;
 	struct beads b;
@@ -414,11 +396,9 @@ enum err repair_journal(struct call *c, bool apply, int64_t timeout_ms,
 	if (e || (e = repair_check(c, &b, &out->damaged)) || !out->damaged)
 		return e;
 	/* a sync that is on its way would write of places that are gone */
-	if (apply &&
-	    ((e = lock_take(c, beads_path(c, &b, "sync.lock"), (int)timeout_ms,
-			    &alone)) ||
-	     (e = lock_take(c, beads_path(c, &b, "lock"), (int)timeout_ms, &b.lock)) ||
-	     (e = repair_check(c, &b, &out->damaged))))
+	if (apply && ((e = lock_take(c, beads_path(c, &b, "sync.lock"), (int)timeout_ms, &alone)) ||
+		      (e = lock_take(c, beads_path(c, &b, "lock"), (int)timeout_ms, &b.lock)) ||
+		      (e = repair_check(c, &b, &out->damaged))))
 		out->damaged = out->damaged && !e;
 	if (!e && out->damaged)
 		e = repair_mend(c, &b, apply, out);

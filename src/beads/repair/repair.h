@@ -6,9 +6,9 @@
 struct json;
 
 /*
- * Repairs a damaged journal. Every record whose checksum holds is written to a new
- * segment, also those after the damage; the damaged files are kept beside it under
- * another name. May be killed at any moment, and run again.
+ * Repairs a damaged journal. Every record whose checksum holds is written to a new segment, also
+ * those after the damage; the damaged files are kept beside it under another name. May be killed
+ * at any moment, and run again.
  */
 struct journal_repair {
 	bool damaged; /* nothing else is set otherwise */
@@ -20,7 +20,6 @@ struct journal_repair {
 };
 
 /* Without `apply` it only says what it would do. */
-enum err repair_journal(struct call *c, bool apply, int64_t timeout_ms,
-			struct journal_repair *out);
+enum err repair_journal(struct call *c, bool apply, int64_t timeout_ms, struct journal_repair *out);
 
 #endif

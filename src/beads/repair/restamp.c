@@ -16,8 +16,7 @@ struct restamp {
 	struct restamped *first;
 };
 
-static void restamp_note(struct restamp *r, struct str id, struct str title,
-			 int64_t at_ms)
+static void restamp_note(struct restamp *r, struct str id, struct str title, int64_t at_ms)
 {
 	struct restamped *one = arena_new(&r->c->mem, struct restamped);
 
@@ -31,8 +30,7 @@ static void restamp_note(struct restamp *r, struct str id, struct str title,
 
 static enum err restamp_find_live(struct restamp *r)
 {
-	struct bead_filter ahead = { .updated_after = {
-					     true, r->c->now_ms + STAMP_FOLLOWED_MS } };
+	struct bead_filter ahead = { .updated_after = { true, r->c->now_ms + STAMP_FOLLOWED_MS } };
 	struct bead_row *row;
 	enum err e = query_each(r->c, &r->b->cache, &ahead, &row);
 
@@ -68,8 +66,7 @@ static enum err restamp_find_deleted(struct restamp *r)
 }
 
 /* The bead as it is, or was when it was deleted. */
-static enum err restamp_read(struct restamp *r, struct str id, struct edit *edit,
-			     bool *live)
+static enum err restamp_read(struct restamp *r, struct str id, struct edit *edit, bool *live)
 {
 	struct bead_row *row;
 	struct str line;
@@ -79,8 +76,7 @@ static enum err restamp_read(struct restamp *r, struct str id, struct edit *edit
 	if (!e && !row && !(e = cache_find_tombstone(r->c, &r->b->cache, id, &line))) {
 		row = arena_new(&r->c->mem, struct bead_row);
 		row->id = id;
-		row->line = canonical(&r->c->mem,
-				      value_find(restamp_tombstone(r, line), "bead"));
+		row->line = canonical(&r->c->mem, value_find(restamp_tombstone(r, line), "bead"));
 	}
 	return e ? e : edit_begin(r->c, r->b, row, edit);
 }
@@ -134,8 +130,7 @@ static enum err restamp_copy(struct restamp *r, struct restamped *one)
 		edit.mark.at = stamp_end;
 	edit.force = true; /* the copy has the same claim */
 	return edit_bury(&edit, r->change,
-			 arena_fmt(&c->mem,
-				   "its stamp was ahead of time; it is " STR_FMT " now",
+			 arena_fmt(&c->mem, "its stamp was ahead of time; it is " STR_FMT " now",
 				   STR_ARG(one->copy)));
 }
 
@@ -174,13 +169,10 @@ static enum err restamp_copy_edges(struct restamp *r, struct str id)
 				     .life = mark };
 		struct bead_row *from, *to;
 
-		if (!row->active ||
-		    (e = cache_find_bead(r->c, &r->b->cache, row->from, &from)) ||
-		    (e = cache_find_bead(r->c, &r->b->cache, row->to, &to)) || !from ||
-		    !to)
+		if (!row->active || (e = cache_find_bead(r->c, &r->b->cache, row->from, &from)) ||
+		    (e = cache_find_bead(r->c, &r->b->cache, row->to, &to)) || !from || !to)
 			continue;
-		if (!(e = restamp_put_end(r, edge.from)) &&
-		    !(e = restamp_put_end(r, edge.to)))
+		if (!(e = restamp_put_end(r, edge.from)) && !(e = restamp_put_end(r, edge.to)))
 			state_put_edge(r->change, &edge);
 	}
 	return e;
@@ -188,9 +180,7 @@ static enum err restamp_copy_edges(struct restamp *r, struct str id)
 
 enum err restamp_all(struct call *c, struct beads *b, bool apply, struct restamped **out)
 {
-	struct restamp r = {
-		.c = c, .b = b, .copies.mem = &c->mem, .change = state_new(&c->mem)
-	};
+	struct restamp r = { .c = c, .b = b, .copies.mem = &c->mem, .change = state_new(&c->mem) };
 	enum err e;
 
 	r.tail = &r.first;

@@ -44,8 +44,7 @@ struct str salvage_shown(struct arena *mem, struct str line)
 	return utf8_shorten(mem, buf_str(&b), SHOWN);
 }
 
-static void salvage_tell(struct salvaging *s, const char *action, struct str why,
-			 struct str line)
+static void salvage_tell(struct salvaging *s, const char *action, struct str why, struct str line)
 {
 	s->aside += !strcmp(action, "set_aside");
 	if (++s->told > TOLD_MOST)
@@ -85,13 +84,11 @@ static void salvage_take_line(struct salvaging *s, struct str line, struct str b
 	}
 	snapshot_take_text(s->out, s->file, line, false, &why);
 	if (!order)
-		salvage_tell(s, "rewritten", STR("it is there twice; both were joined"),
-			     line);
+		salvage_tell(s, "rewritten", STR("it is there twice; both were joined"), line);
 	else if (order > 0)
 		salvage_tell(s, "rewritten", STR("it was not in its place"), line);
 	else if (!str_eq(line, spelled))
-		salvage_tell(s, "rewritten",
-			     STR("it was not written in the canonical way"), line);
+		salvage_tell(s, "rewritten", STR("it was not written in the canonical way"), line);
 }
 
 /* --- lines that can be read, and not joined --- */
@@ -123,20 +120,18 @@ static bool salvage_fits(struct salvaging *s, const struct slot *slot, struct st
 {
 	struct json tombstone = { .out.mem = &s->line };
 
-	if (slot_live(slot) &&
-	    !snapshot_take_text(state_new(&s->line), FILE_STATE,
-				line_text(&s->line, slot->bead), false, why))
+	if (slot_live(slot) && !snapshot_take_text(state_new(&s->line), FILE_STATE,
+						   line_text(&s->line, slot->bead), false, why))
 		return false;
 	if (!slot_has_tombstone(slot))
 		return true;
 	tombstone_encode(&tombstone, slot);
-	return snapshot_take_text(state_new(&s->line), FILE_TOMBSTONES,
-				  json_text(&tombstone), false, why);
+	return snapshot_take_text(state_new(&s->line), FILE_TOMBSTONES, json_text(&tombstone),
+				  false, why);
 }
 
 /* What one line alone says of an id; NULL: even that is too large. */
-static struct slot *read_alone(struct salvaging *s, const struct snapshot *files,
-			       struct str id)
+static struct slot *read_alone(struct salvaging *s, const struct snapshot *files, struct str id)
 {
 	struct state *alone = state_new(s->mem);
 	const struct salvaged *one;
@@ -149,8 +144,7 @@ static struct slot *read_alone(struct salvaging *s, const struct snapshot *files
 	if (!(at = map_find(&s->lines, id)))
 		return NULL;
 	one = *at;
-	if (!snapshot_take_text(alone, one->file, arena_copy(s->mem, one->line), false,
-				&why) ||
+	if (!snapshot_take_text(alone, one->file, arena_copy(s->mem, one->line), false, &why) ||
 	    !(slot = state_find(alone, id)) || !salvage_fits(s, slot, &why))
 		return NULL;
 	return slot;
@@ -170,21 +164,18 @@ static void part_lines(struct salvaging *s, const struct snapshot *files)
 		s->file = FILE_TOMBSTONES;
 		s->number = 0;
 		salvage_tell(s, "set_aside",
-			     arena_fmt(s->mem,
-				       "'" STR_FMT "' would be too large: " STR_FMT,
+			     arena_fmt(s->mem, "'" STR_FMT "' would be too large: " STR_FMT,
 				       STR_ARG(at->key), STR_ARG(why)),
 			     at->key);
 		alone = read_alone(s, files, at->key);
-		*(struct slot *)at->value =
-			alone ? *alone : (struct slot){ .id = at->key };
+		*(struct slot *)at->value = alone ? *alone : (struct slot){ .id = at->key };
 	}
 }
 
 size_t salvage(struct arena *mem, const struct snapshot *files, struct state *out,
 	       struct json *report)
 {
-	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE,
-						    FILE_DEPS };
+	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE, FILE_DEPS };
 	struct salvaging s = { .mem = mem, .out = out, .report = report };
 
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
@@ -193,11 +184,9 @@ size_t salvage(struct arena *mem, const struct snapshot *files, struct state *ou
 		s.file = order[i];
 		s.number = 0;
 		if (!text.p)
-			salvage_tell(&s, "rewritten", STR("the file was missing"),
-				     STR(""));
+			salvage_tell(&s, "rewritten", STR("the file was missing"), STR(""));
 		else if (text.n && text.p[text.n - 1] != '\n')
-			salvage_tell(&s, "rewritten", STR("the last line had no end"),
-				     STR(""));
+			salvage_tell(&s, "rewritten", STR("the last line had no end"), STR(""));
 		while (text.n && str_next(&text, '\n', &line)) {
 			s.number++;
 			arena_reset(&s.line);

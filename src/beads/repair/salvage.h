@@ -7,17 +7,16 @@ struct json;
 struct state;
 
 /*
- * Reads canonical files that are damaged, as far as they can be read. What is done to
- * each line that is not as it should be is written into the open list `report`:
- * {"file","line","action","why","text"}; the actions are `rewritten` (what it says is
- * kept, how it was written is not) and `set_aside` (it says nothing that can be kept).
- * The number of lines that had to be set aside is returned.
+ * Reads canonical files that are damaged, as far as they can be read. What is done to each line
+ * that is not as it should be is written into the open list `report`:
+ * {"file","line","action","why","text"}; the actions are `rewritten` (what it says is kept, how
+ * it was written is not) and `set_aside` (it says nothing that can be kept). The number of lines
+ * that had to be set aside is returned.
  */
 size_t salvage(struct arena *mem, const struct snapshot *files, struct state *out,
 	       struct json *report);
 
-/* What can be shown of anything, shortened: bytes that are no text become question marks.
- */
+/* What can be shown of anything, shortened: bytes that are no text become question marks. */
 struct str salvage_shown(struct arena *mem, struct str line);
 
 #endif

@@ -55,11 +55,10 @@ static void validate_found(struct checker *k, enum severity severity, const char
 static void validate_skewed(struct checker *k, struct str id, struct stamp at)
 {
 	if (at.ms > k->now_ms + STAMP_FOLLOWED_MS)
-		validate_found(
-			k, SEVERITY_WARNING, "clock_skew", id,
-			arena_fmt(k->mem,
-				  "it was written at %s, which is more than a day ahead",
-				  moment_format(k->mem, at.ms).p));
+		validate_found(k, SEVERITY_WARNING, "clock_skew", id,
+			       arena_fmt(k->mem,
+					 "it was written at %s, which is more than a day ahead",
+					 moment_format(k->mem, at.ms).p));
 }
 
 static bool is_mark(struct str key)
@@ -85,8 +84,7 @@ static struct value without_marks(struct arena *mem, const struct value *v)
 }
 
 /* Do two records differ in nothing but the way in which their marks are written? */
-static bool same_but_for_marks(struct arena *mem, const struct value *v,
-			       struct str normal)
+static bool same_but_for_marks(struct arena *mem, const struct value *v, struct str normal)
 {
 	struct value_error error;
 	struct value a = without_marks(mem, v),
@@ -101,13 +99,11 @@ static void validate_rewritten(struct checker *k, struct str id, const struct va
 	struct str why;
 
 	if (k->rewritten)
-		snapshot_take_text(k->rewritten, k->file,
-				   arena_copy(k->rewritten->mem, line), false, &why);
-	else if (same_but_for_marks(&k->scratch, v,
-				    snapshot_spelled(&k->scratch, k->file, v)))
+		snapshot_take_text(k->rewritten, k->file, arena_copy(k->rewritten->mem, line),
+				   false, &why);
+	else if (same_but_for_marks(&k->scratch, v, snapshot_spelled(&k->scratch, k->file, v)))
 		validate_found(k, SEVERITY_WARNING, "not_normalized", id,
-			       STR("\"_at\", \"_by\" and \"_v\" are not in their normal "
-				   "form; the "
+			       STR("\"_at\", \"_by\" and \"_v\" are not in their normal form; the "
 				   "next change to this record rewrites them"));
 	else
 		validate_found(k, SEVERITY_ERROR, "not_canonical", id,
@@ -125,8 +121,8 @@ static void validate_compare(struct checker *k, struct str id, const struct valu
 	if (taken == TAKEN_REWRITTEN)
 		validate_rewritten(k, id, v, line);
 	else if (taken == TAKEN_NOT)
-		validate_found(k, SEVERITY_ERROR,
-			       fits ? "not_canonical" : "invalid_field", id, why);
+		validate_found(k, SEVERITY_ERROR, fits ? "not_canonical" : "invalid_field", id,
+			       why);
 }
 
 /* A record: its key for sorting, which lasts; or absent if it was refused. */
@@ -155,8 +151,8 @@ static struct str check_bead(struct checker *k, const struct value *v, struct st
 }
 
 /*
- * An id may be in both files if the bead was created or restored after the deletion, or
- * took an id that another one had to leave. Otherwise one of the two lines is wrong.
+ * An id may be in both files if the bead was created or restored after the deletion, or took an
+ * id that another one had to leave. Otherwise one of the two lines is wrong.
  */
 static void check_both(struct checker *k, struct str id, const struct value *tombstone)
 {
@@ -173,14 +169,11 @@ static void check_both(struct checker *k, struct str id, const struct value *tom
 	slot = state_find(s, id);
 	if (!slot_live(slot) || !slot_has_tombstone(slot))
 		validate_found(k, SEVERITY_ERROR, "duplicate_id", id,
-			       arena_fmt(k->mem,
-					 "'" STR_FMT
-					 "' has a tombstone, and is in %s too",
+			       arena_fmt(k->mem, "'" STR_FMT "' has a tombstone, and is in %s too",
 					 STR_ARG(id), snapshot_name(FILE_STATE)));
 }
 
-static struct str check_tombstone(struct checker *k, const struct value *v,
-				  struct str line)
+static struct str check_tombstone(struct checker *k, const struct value *v, struct str line)
 {
 	struct state *s = state_new(&k->scratch);
 	struct str why, id = value_str(v, "id");
@@ -207,8 +200,7 @@ static struct str check_edge(struct checker *k, const struct value *v, struct st
 	validate_skewed(k, e.from, e.life.at);
 	if (!k->rewritten && names_exact(&edge_kinds, e.kind) < 0)
 		validate_refused(k, e.from,
-				 STR("\"kind\" is not blocks, parent, related or "
-				     "discovered_from"));
+				 STR("\"kind\" is not blocks, parent, related or discovered_from"));
 	kept = arena_new(k->mem, struct numbered_edge);
 	kept->row = (struct edge_row){ .from = arena_copy(k->mem, e.from),
 				       .to = arena_copy(k->mem, e.to),
@@ -225,18 +217,16 @@ static void validate_in_order(struct checker *k, struct str before, struct str k
 	int order = before.p ? str_cmp(before, key) : -1;
 
 	if (!order)
-		validate_found(
-			k, SEVERITY_ERROR, "duplicate_id", key,
-			arena_fmt(k->mem, "'" STR_FMT "' is there twice", STR_ARG(key)));
+		validate_found(k, SEVERITY_ERROR, "duplicate_id", key,
+			       arena_fmt(k->mem, "'" STR_FMT "' is there twice", STR_ARG(key)));
 	else if (order > 0)
 		validate_found(k, SEVERITY_ERROR, "unsorted", key,
-			       arena_fmt(k->mem,
-					 "'" STR_FMT "' comes after '" STR_FMT "'",
+			       arena_fmt(k->mem, "'" STR_FMT "' comes after '" STR_FMT "'",
 					 STR_ARG(key), STR_ARG(before)));
 }
 
-static void validate_check_lines(struct checker *k, enum snapshot_file file,
-				 struct str text, check_line *check)
+static void validate_check_lines(struct checker *k, enum snapshot_file file, struct str text,
+				 check_line *check)
 {
 	struct map keys = { .mem = k->mem };
 	struct str line, before = { 0 };
@@ -252,8 +242,7 @@ static void validate_check_lines(struct checker *k, enum snapshot_file file,
 		k->line++;
 		arena_reset(&k->scratch);
 		if (!(v = snapshot_parse_line(&k->scratch, file, line, &why))) {
-			validate_found(k, SEVERITY_ERROR, "invalid_json",
-				       (struct str){ 0 }, why);
+			validate_found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
 			continue;
 		}
 		key = check(k, v, line);
@@ -271,22 +260,19 @@ static void validate_check_lines(struct checker *k, enum snapshot_file file,
 			       STR("the last line has no end"));
 }
 
-static void check_sums(struct checker *k, const struct snapshot *files,
-		       const struct value *sums)
+static void check_sums(struct checker *k, const struct snapshot *files, const struct value *sums)
 {
 	for (int i = FILE_STATE; sums && i < FILE_META; i++) {
 		const char *name = snapshot_name((enum snapshot_file)i);
 		struct str sum = value_str(sums, name);
 
 		if (sum.p && !str_eq(sum, sha256_hex(k->mem, files->file[i])))
-			validate_found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
-				       arena_fmt(k->mem,
-						 "%s is not the file it was made for",
-						 name));
-		else if (!sum.p && !k->rewritten)
 			validate_found(
 				k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
-				arena_fmt(k->mem, "it has no checksum of %s", name));
+				arena_fmt(k->mem, "%s is not the file it was made for", name));
+		else if (!sum.p && !k->rewritten)
+			validate_found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
+				       arena_fmt(k->mem, "it has no checksum of %s", name));
 	}
 }
 
@@ -295,14 +281,12 @@ static void validate_check_version(struct checker *k, const struct value *v)
 	int64_t version;
 
 	if (!value_int(v, "format_version", &version))
-		validate_refused(k, (struct str){ 0 },
-				 STR("\"format_version\" is not a number"));
+		validate_refused(k, (struct str){ 0 }, STR("\"format_version\" is not a number"));
 	else if (version != FORMAT_VERSION)
 		validate_refused(
 			k, (struct str){ 0 },
 			arena_fmt(k->mem,
-				  "the format is version %lld; this program knows "
-				  "version %d",
+				  "the format is version %lld; this program knows version %d",
 				  (long long)version, FORMAT_VERSION));
 }
 
@@ -337,13 +321,11 @@ static void check_end(struct checker *k, struct str from, struct str id)
 	if (map_find(&k->live, id))
 		return;
 	if (map_find(&k->gone, id))
-		validate_found(
-			k, SEVERITY_WARNING, "orphaned_dependency", from,
-			arena_fmt(k->mem, "'" STR_FMT "' was deleted", STR_ARG(id)));
+		validate_found(k, SEVERITY_WARNING, "orphaned_dependency", from,
+			       arena_fmt(k->mem, "'" STR_FMT "' was deleted", STR_ARG(id)));
 	else
-		validate_found(
-			k, SEVERITY_WARNING, "dangling_dependency", from,
-			arena_fmt(k->mem, "there is no '" STR_FMT "'", STR_ARG(id)));
+		validate_found(k, SEVERITY_WARNING, "dangling_dependency", from,
+			       arena_fmt(k->mem, "there is no '" STR_FMT "'", STR_ARG(id)));
 }
 
 static void check_edges(struct checker *k)
@@ -370,8 +352,7 @@ static void check_edges(struct checker *k)
 			buf_fmt(&b, STR_FMT " → ", STR_ARG(c->ids[i]));
 		buf_put(&b, c->ids[0]);
 		validate_found(k, SEVERITY_WARNING, "dependency_cycle", c->ids[0],
-			       arena_fmt(k->mem,
-					 "these wait for each other (" STR_FMT "): %s",
+			       arena_fmt(k->mem, "these wait for each other (" STR_FMT "): %s",
 					 STR_ARG(c->kind), buf_str(&b).p));
 	}
 }
@@ -389,13 +370,12 @@ static struct finding *validate_check_all(struct checker *k, const struct snapsh
 		k->file = (enum snapshot_file)i;
 		k->line = 0;
 		if (!files->file[i].p)
-			validate_found(k, SEVERITY_ERROR, "missing_file",
-				       (struct str){ 0 }, STR("the file is missing"));
+			validate_found(k, SEVERITY_ERROR, "missing_file", (struct str){ 0 },
+				       STR("the file is missing"));
 		else if (i == FILE_META)
 			validate_check_meta(k, files);
 		else
-			validate_check_lines(k, (enum snapshot_file)i, files->file[i],
-					     checks[i]);
+			validate_check_lines(k, (enum snapshot_file)i, files->file[i], checks[i]);
 	}
 	arena_release(&k->scratch);
 	k->relations = true;
@@ -403,35 +383,31 @@ static struct finding *validate_check_all(struct checker *k, const struct snapsh
 	return k->first;
 }
 
-struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files,
-				  int64_t now_ms)
+struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files, int64_t now_ms)
 {
 	struct checker k = { .mem = mem, .now_ms = now_ms };
 
 	return validate_check_all(&k, files);
 }
 
-struct finding *validate_readable(struct arena *mem, const struct snapshot *files,
-				  int64_t now_ms, struct state *rewritten)
+struct finding *validate_readable(struct arena *mem, const struct snapshot *files, int64_t now_ms,
+				  struct state *rewritten)
 {
 	struct checker k = { .mem = mem, .now_ms = now_ms, .rewritten = rewritten };
 
 	return validate_check_all(&k, files);
 }
 
-static enum err validate_fail(struct call *c, const struct snapshot *files,
-			      const struct finding *f)
+static enum err validate_fail(struct call *c, const struct snapshot *files, const struct finding *f)
 {
 	int file = FILE_STATE;
 
 	while (strcmp(f->file, snapshot_name((enum snapshot_file)file)) != 0)
 		file++;
-	return snapshot_fail(c, files, (enum snapshot_file)file, (size_t)f->line,
-			     f->message);
+	return snapshot_fail(c, files, (enum snapshot_file)file, (size_t)f->line, f->message);
 }
 
-enum err validate_usable(struct call *c, const struct snapshot *files,
-			 struct state *rewritten)
+enum err validate_usable(struct call *c, const struct snapshot *files, struct state *rewritten)
 {
 	const struct finding *f = validate_readable(&c->mem, files, c->now_ms, rewritten);
 

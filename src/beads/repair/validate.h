@@ -24,21 +24,19 @@ struct finding {
 enum { FINDINGS_MOST = 1000 }; /* then nothing more is looked for */
 
 /* In the order of the files. An absent file is an error, an empty one is not. */
-struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files,
-				  int64_t now_ms);
+struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files, int64_t now_ms);
 
 /*
- * The same for a sync, which reports only what it cannot read. Lines that say something
- * sound in another way than this program would are put into `rewritten`.
+ * The same for a sync, which reports only what it cannot read. Lines that say something sound in
+ * another way than this program would are put into `rewritten`.
  */
-struct finding *validate_readable(struct arena *mem, const struct snapshot *files,
-				  int64_t now_ms, struct state *rewritten);
+struct finding *validate_readable(struct arena *mem, const struct snapshot *files, int64_t now_ms,
+				  struct state *rewritten);
 
 /*
- * Are the checksums right, and can every line be read? REMOTE_DAMAGED, with the file and
- * the line: a line that is wrong says more than a checksum.
+ * Are the checksums right, and can every line be read? REMOTE_DAMAGED, with the file and the
+ * line: a line that is wrong says more than a checksum.
  */
-enum err validate_usable(struct call *c, const struct snapshot *files,
-			 struct state *rewritten);
+enum err validate_usable(struct call *c, const struct snapshot *files, struct state *rewritten);
 
 #endif

@@ -11,11 +11,10 @@
 
 #define AGENT_FIELD(body, member, text) AGENT_FIELD_AS(body, member, 0, text)
 #define WHOSE_FIELD(body, member, text) AGENT_FIELD_AS(body, member, FIELD_WHOSE, text)
-#define AGENT_FIELD_AS(body, member, more, text)                                        \
-	{                                                                               \
-		"agent", &kind_str, offsetof(body, member),                             \
-			FIELD_ACTOR | FIELD_REQUIRED | (more), .arg = "ID", .min = 1,   \
-							       .max = 200, .help = text \
+#define AGENT_FIELD_AS(body, member, more, text)                                                   \
+	{                                                                                          \
+		"agent", &kind_str, offsetof(body, member), FIELD_ACTOR | FIELD_REQUIRED | (more), \
+			.arg = "ID", .min = 1, .max = 200, .help = text                            \
 	}
 
 extern const struct prop registered_props[];

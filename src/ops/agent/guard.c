@@ -11,8 +11,7 @@
 #include "store/git/git_tool.h"
 #include "store/place.h"
 
-/* bb agent guard, guard install, guard uninstall: keeps others out of what is reserved.
- */
+/* bb agent guard, guard install, guard uninstall: keeps others out of what is reserved. */
 
 enum policy { POLICY_REFUSE, POLICY_WARN };
 static const char *const policy_words[] = { "refuse", "warn" };
@@ -28,14 +27,16 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define POLICY_FIELDS                                                             \
-	{ "on_deny",          &kind_word,                                         \
-	  AT(on_deny),        .words = &policies,                                 \
-	  .preset = "refuse", .help = "what comes of files that are another's" }, \
-	{                                                                         \
-		"on_error", &kind_word, AT(on_error),                             \
-			.words = &policies, .preset = "refuse",                   \
-			.help = "what comes of not being able to tell"            \
+#define POLICY_FIELDS                                                                \
+	{                                                                            \
+		"on_deny",          &kind_word,                                      \
+		AT(on_deny),        .words = &policies,                              \
+		.preset = "refuse", .help = "what comes of files that are another's" \
+	},                                                                           \
+	{                                                                            \
+		"on_error", &kind_word, AT(on_error),                                \
+			.words = &policies, .preset = "refuse",                      \
+			.help = "what comes of not being able to tell"               \
 	}
 
 static const struct field guard_fields[] = {
@@ -44,8 +45,7 @@ static const struct field guard_fields[] = {
 	{ "paths", &kind_path, AT(paths), FIELD_PLACE | FIELD_LIST, .min = 1, .max = 4096,
 	  .help = "files, from the project's root" },
 	{ "stdin", &kind_input, AT(input), FIELD_CLI, .max = 64 << 20,
-	  .help = "the files come on standard input, one on a line, or with NUL "
-		  "between" },
+	  .help = "the files come on standard input, one on a line, or with NUL between" },
 	{ "staged", &kind_bool, AT(staged), .help = "the files of the next commit" },
 	{ "pushed", &kind_input, AT(pushed), FIELD_CLI, .max = 64 << 20,
 	  .help = "the files of the commits that Git tells a pre-push hook of" },
@@ -98,13 +98,13 @@ static void add_asked(struct paths *list, struct str path)
 	add_path(list, (struct guard_path){ .path = path, .follow = true });
 }
 
-/* What Git names counts from the root of the worktree, which need not be the project's; a
- * link that it names is a file of its own. */
+/* What Git names counts from the root of the worktree, which need not be the project's; a link
+ * that it names is a file of its own. */
 static void add_found(struct paths *list, struct str tree, const struct git_path *found)
 {
 	for (; found; found = found->next)
-		add_path(list, (struct guard_path){ .path = path_join(&list->c->mem, tree,
-								      found->path) });
+		add_path(list, (struct guard_path){
+				       .path = path_join(&list->c->mem, tree, found->path) });
 }
 
 static void add_lines(struct paths *list, struct str text)
@@ -135,8 +135,8 @@ static enum err any_reserved(struct call *c, struct agent_files *f, bool *out)
 	return e;
 }
 
-static enum err agent_guard_collect(struct call *c, struct agent_files *f,
-				    const struct body *in, struct guard_path **out)
+static enum err agent_guard_collect(struct call *c, struct agent_files *f, const struct body *in,
+				    struct guard_path **out)
 {
 	bool any;
 	struct repository repo;
@@ -148,12 +148,10 @@ static enum err agent_guard_collect(struct call *c, struct agent_files *f,
 	for (size_t i = 0; i < in->paths.n; i++)
 		add_asked(&list, given[i]);
 	add_lines(&list, in->input);
-	if ((in->staged || in->pushed.p) &&
-	    (e = place_repository(c, agent_guard_where(c), &repo)))
+	if ((in->staged || in->pushed.p) && (e = place_repository(c, agent_guard_where(c), &repo)))
 		return e;
 	if ((in->staged || in->pushed.p) && !repo.tree.p) {
-		call_fail(c, ERR_IO_READ_FAILED,
-			  "'" STR_FMT "' is not in a worktree of Git",
+		call_fail(c, ERR_IO_READ_FAILED, "'" STR_FMT "' is not in a worktree of Git",
 			  STR_ARG(agent_guard_where(c)));
 		return call_step(c, "Change to one, or name the files.");
 	}
@@ -188,8 +186,7 @@ static void agent_guard_encode(struct json *j, const struct call *c, const char 
 	for (const struct guard_finding *f = answer->denied; f; f = f->next) {
 		json_object(j);
 		json_put_str(j, "path", utf8_clean(j->out.mem, f->path));
-		json_put_str(j, "owner_liveness",
-			     str_of(names_word(&vitalities, (int)f->owner)));
+		json_put_str(j, "owner_liveness", str_of(names_word(&vitalities, (int)f->owner)));
 		json_key(j, STR("reservation"));
 		reservation_encode(j, c, &f->held);
 		json_end(j);
@@ -218,27 +215,23 @@ static enum err agent_guard_deny(struct call *c, const struct body *in,
 		  moment_format(&c->mem, f->held.expires_ms).p,
 		  more ? arena_fmt(&c->mem, ", and %zu more like it", more).p : "");
 	if (f->owner == VITALITY_ACTIVE)
-		return call_step(c,
-				 "Leave it out, or ask " STR_FMT
-				 " for it. This waits until it is free: bb agent wait "
-				 "--freed " STR_FMT,
-				 STR_ARG(f->held.agent),
-				 STR_ARG(spawn_word(&c->mem, f->held.scope)));
-	return call_step(
-		c,
-		"Its owner is %s. Look whether it is still at work. This takes it "
-		"over: bb agent reserve --takeover-stale --bead " STR_FMT
-		" --scope " STR_FMT,
-		names_word(&vitalities, (int)f->owner),
-		STR_ARG(spawn_word(&c->mem, f->held.bead)),
-		STR_ARG(spawn_word(&c->mem, f->held.scope)));
+		return call_step(
+			c,
+			"Leave it out, or ask " STR_FMT
+			" for it. This waits until it is free: bb agent wait --freed " STR_FMT,
+			STR_ARG(f->held.agent), STR_ARG(spawn_word(&c->mem, f->held.scope)));
+	return call_step(c,
+			 "Its owner is %s. Look whether it is still at work. This takes it over: "
+			 "bb agent reserve --takeover-stale --bead " STR_FMT " --scope " STR_FMT,
+			 names_word(&vitalities, (int)f->owner),
+			 STR_ARG(spawn_word(&c->mem, f->held.bead)),
+			 STR_ARG(spawn_word(&c->mem, f->held.scope)));
 }
 
 static enum err agent_guard_check(struct call *c, struct stores *s, const struct body *in,
 				  struct guard_answer *answer)
 {
-	struct guard_ask ask = { .agent = in->agent,
-				 .epoch = in->epoch == ABSENT ? 0 : in->epoch };
+	struct guard_ask ask = { .agent = in->agent, .epoch = in->epoch == ABSENT ? 0 : in->epoch };
 	enum err e;
 
 	if ((e = place_tree(c, s->agents->root, &ask.tree)) ||
@@ -267,8 +260,7 @@ static enum err agent_guard_run(struct call *c, struct stores *s, const void *bo
 	if (e == ERR_USAGE)
 		return e;
 	if ((denied ? in->on_deny : in->on_error) == POLICY_REFUSE) {
-		agent_guard_encode(&details, c, denied ? "deny" : "error", c->message,
-				   &answer);
+		agent_guard_encode(&details, c, denied ? "deny" : "error", c->message, &answer);
 		return call_detail(c, json_text(&details));
 	}
 	c->code = ERR_OK;
@@ -280,37 +272,33 @@ static enum err agent_guard_run(struct call *c, struct stores *s, const void *bo
 /* --- hooks --- */
 
 /* A project that is not the whole repository has to be named. */
-static struct str agent_guard_script(struct call *c, const struct body *in,
-				     struct str project, const char *files,
-				     const char *before, const char *after)
+static struct str agent_guard_script(struct call *c, const struct body *in, struct str project,
+				     const char *files, const char *before, const char *after)
 {
 	struct str self = spawn_quoted(&c->mem, spawn_self(&c->mem)),
 		   dir = project.p ? arena_fmt(&c->mem, " --dir " STR_FMT,
 					       STR_ARG(spawn_quoted(&c->mem, project))) :
 				     STR("");
 
-	return arena_fmt(
-		&c->mem,
-		"%sif [ -x " STR_FMT " ]; then\n"
-		"\t%s" STR_FMT " bb" STR_FMT " agent guard %s --on-deny %s --on-error %s "
-		">/dev/null || exit 1\n"
-		"else\n"
-		"\techo " STR_FMT " is not there: reservations are not checked "
-		">&2\n"
-		"fi\n%s",
-		before, STR_ARG(self),
-		*before ? "printf '%s\\n' \"$abacus_input\" | " : "", STR_ARG(self),
-		STR_ARG(dir), files, names_word(&policies, in->on_deny),
-		names_word(&policies, in->on_error), STR_ARG(self), after);
+	return arena_fmt(&c->mem,
+			 "%sif [ -x " STR_FMT " ]; then\n"
+			 "\t%s" STR_FMT " bb" STR_FMT
+			 " agent guard %s --on-deny %s --on-error %s >/dev/null || exit 1\n"
+			 "else\n"
+			 "\techo " STR_FMT " is not there: reservations are not checked >&2\n"
+			 "fi\n%s",
+			 before, STR_ARG(self),
+			 *before ? "printf '%s\\n' \"$abacus_input\" | " : "", STR_ARG(self),
+			 STR_ARG(dir), files, names_word(&policies, in->on_deny),
+			 names_word(&policies, in->on_error), STR_ARG(self), after);
 }
 
 /* A pre-push hook reads its input once: what comes after ours gets it again. */
 static void make_hooks(struct call *c, const struct body *in, struct str project,
 		       struct git_hook out[2])
 {
-	out[0] =
-		(struct git_hook){ "pre-commit", agent_guard_script(c, in, project,
-								    "--staged", "", "") };
+	out[0] = (struct git_hook){ "pre-commit",
+				    agent_guard_script(c, in, project, "--staged", "", "") };
 	out[1] = (struct git_hook){
 		"pre-push",
 		agent_guard_script(c, in, project, "--pushed", "abacus_input=$(cat)\n",
@@ -328,20 +316,17 @@ static bool agent_guard_is_within(struct call *c, struct str dir, struct str rea
 {
 	struct str root = path_real(&c->mem, dir);
 
-	return root.p && path_within(root, real) &&
-	       !path_is_reserved(str_skip(real, root.n));
+	return root.p && path_within(root, real) && !path_is_reserved(str_skip(real, root.n));
 }
 
 /*
- * With all links followed: a hook may be a link, but not one that leads to any file of
- * the user's. Of the Git directory, only its folder for hooks counts, or one that the
- * user's configuration names there: a link that a commit brought must not lead to the
- * other files in it.
+ * With all links followed: a hook may be a link, but not one that leads to any file of the
+ * user's. Of the Git directory, only its folder for hooks counts, or one that the user's
+ * configuration names there: a link that a commit brought must not lead to the other files in it.
  */
 static bool is_inside(struct call *c, const struct repository *repo, struct str path)
 {
-	struct str real = path_real_part(&c->mem, path),
-		   common = path_real(&c->mem, repo->common);
+	struct str real = path_real_part(&c->mem, path), common = path_real(&c->mem, repo->common);
 	struct str hooks = path_join(&c->mem, common, STR("hooks"));
 
 	if (path_within(common, real))
@@ -383,17 +368,15 @@ static enum err hooks_dir(struct call *c, struct str *out, struct str *main)
 		return e;
 	if (!repo.tree.p)
 		return call_fail(c, ERR_NOT_A_REPOSITORY,
-				 "'" STR_FMT "' is not in a Git repository",
-				 STR_ARG(dir));
+				 "'" STR_FMT "' is not in a Git repository", STR_ARG(dir));
 	if ((e = git_hooks_dir(c, repo.tree, out)))
 		return e;
 	if (is_inside(c, &repo, *out))
 		return check_links(c, &repo, *out);
 	call_fail(c, ERR_INVALID_INPUT,
-		  "the hooks are in '" STR_FMT "', outside of this repository",
-		  STR_ARG(*out));
-	return call_step(c, "Unset core.hooksPath for this repository, or let the hooks "
-			    "there call 'bb agent guard' yourself.");
+		  "the hooks are in '" STR_FMT "', outside of this repository", STR_ARG(*out));
+	return call_step(c, "Unset core.hooksPath for this repository, or let the hooks there call "
+			    "'bb agent guard' yourself.");
 }
 
 static void put_hook(struct call *c, struct json *reply, struct str dir,
@@ -406,8 +389,8 @@ static void put_hook(struct call *c, struct json *reply, struct str dir,
 	json_end(reply);
 }
 
-static enum err agent_guard_run_install(struct call *c, struct stores *s,
-					const void *body, struct json *reply)
+static enum err agent_guard_run_install(struct call *c, struct stores *s, const void *body,
+					struct json *reply)
 {
 	struct git_hook hooks[2];
 	enum hook_change change;
@@ -416,8 +399,7 @@ static enum err agent_guard_run_install(struct call *c, struct stores *s,
 
 	if (!e)
 		e = hooks_dir(c, &dir, &main);
-	make_hooks(c, body,
-		   !e && root.p && !str_eq(root, main) ? root : (struct str){ 0 }, hooks);
+	make_hooks(c, body, !e && root.p && !str_eq(root, main) ? root : (struct str){ 0 }, hooks);
 	for (int i = 0; !e && i < 2; i++)
 		e = git_hook_check(c, dir, &hooks[i]);
 	json_array(reply);
@@ -428,11 +410,10 @@ static enum err agent_guard_run_install(struct call *c, struct stores *s,
 	return e;
 }
 
-static enum err agent_guard_run_uninstall(struct call *c, struct stores *s,
-					  const void *body, struct json *reply)
+static enum err agent_guard_run_uninstall(struct call *c, struct stores *s, const void *body,
+					  struct json *reply)
 {
-	static const struct git_hook hooks[] = { { "pre-commit", { 0 } },
-						 { "pre-push", { 0 } } };
+	static const struct git_hook hooks[] = { { "pre-commit", { 0 } }, { "pre-push", { 0 } } };
 	enum hook_change change;
 	struct str dir, main;
 	enum err e = hooks_dir(c, &dir, &main);
@@ -454,12 +435,11 @@ static const char *const guard_examples[] = {
 
 const struct op op_agent_guard = {
 	.name = "agent guard",
-	.help = "Tell whether files may be changed: not if another agent has reserved "
-		"them",
-	.more = "Exits with 0 if all may be, 1 if one may not be, 3 if that cannot be "
-		"told. 'bb agent guard install' lets Git ask before every commit and "
-		"push. Of a push, every commit counts that no remote is known to have, "
-		"also where it was made before the reservation: its date proves nothing.",
+	.help = "Tell whether files may be changed: not if another agent has reserved them",
+	.more = "Exits with 0 if all may be, 1 if one may not be, 3 if that cannot be told. 'bb "
+		"agent guard install' lets Git ask before every commit and push. Of a push, every "
+		"commit counts that no remote is known to have, also where it was made before the "
+		"reservation: its date proves nothing.",
 	.examples = guard_examples,
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
@@ -472,8 +452,8 @@ const struct op op_agent_guard_install = {
 	.name = "agent guard install",
 	.help = "Let Git ask the guard before every commit and push",
 	.more = "A marked section is added to the hooks pre-commit and pre-push of this "
-		"repository; what is there stays and is run after it. Without the "
-		"program, the hooks let everything pass.",
+		"repository; what is there stays and is run after it. Without the program, the "
+		"hooks let everything pass.",
 	.flags = OP_AGENTS | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,

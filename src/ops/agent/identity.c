@@ -14,8 +14,8 @@ struct body {
 static const struct field register_fields[] = {
 	{ "name", &kind_str, AT(id), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = 200,
 	  .help = "the id to be known by, such as amber-otter" },
-	{ "role", &kind_str, AT(role), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
-	  .max = 200, .help = "what you are here for" },
+	{ "role", &kind_str, AT(role), FIELD_REQUIRED, .arg = "TEXT", .min = 1, .max = 200,
+	  .help = "what you are here for" },
 	{ "display", &kind_str, AT(display), .arg = "TEXT", .min = 1, .max = 200,
 	  .help = "the name to show; the id otherwise" },
 	{ "force_update", &kind_bool, AT(update),
@@ -54,24 +54,22 @@ const struct prop registered_props[] = {
 	{ 0 },
 };
 const struct prop registered_reply = { "agent", PROP_OBJECT, 0, registered_props };
-const struct prop registered_list_reply = { "agents", PROP_OBJECT, PROP_LIST,
-					    registered_props };
+const struct prop registered_list_reply = { "agents", PROP_OBJECT, PROP_LIST, registered_props };
 
-static enum err agent_identity_run_register(struct call *c, struct stores *s,
-					    const void *body, struct json *reply)
+static enum err agent_identity_run_register(struct call *c, struct stores *s, const void *body,
+					    struct json *reply)
 {
 	const struct body *in = body;
 	struct registered *a;
-	enum err e =
-		registry_add(c, s->agents, in->id, in->display, in->role, in->update, &a);
+	enum err e = registry_add(c, s->agents, in->id, in->display, in->role, in->update, &a);
 
 	if (!e)
 		registered_encode(reply, c, a);
 	return e;
 }
 
-static enum err agent_identity_run_list(struct call *c, struct stores *s,
-					const void *body, struct json *reply)
+static enum err agent_identity_run_list(struct call *c, struct stores *s, const void *body,
+					struct json *reply)
 {
 	const struct body *in = body;
 	struct registered *a;
@@ -84,8 +82,8 @@ static enum err agent_identity_run_list(struct call *c, struct stores *s,
 	return e;
 }
 
-static enum err agent_identity_run_show(struct call *c, struct stores *s,
-					const void *body, struct json *reply)
+static enum err agent_identity_run_show(struct call *c, struct stores *s, const void *body,
+					struct json *reply)
 {
 	const struct body *in = body;
 	struct registered *a;
@@ -96,15 +94,14 @@ static enum err agent_identity_run_show(struct call *c, struct stores *s,
 	return e;
 }
 
-static enum err agent_identity_run_heartbeat(struct call *c, struct stores *s,
-					     const void *body, struct json *reply)
+static enum err agent_identity_run_heartbeat(struct call *c, struct stores *s, const void *body,
+					     struct json *reply)
 {
 	const struct body *in = body;
 	struct registered *a;
 	enum err e;
 
-	if ((e = registry_find(c, s->agents, in->id, &a)) ||
-	    (e = registry_touch(c, s->agents, a)))
+	if ((e = registry_find(c, s->agents, in->id, &a)) || (e = registry_touch(c, s->agents, a)))
 		return e;
 	registered_encode(reply, c, a);
 	return ERR_OK;

@@ -26,12 +26,11 @@ static const struct field fields[] = {
 	  .help = "only what it has left in this scope counts" },
 	{ "bead", &kind_str, AT(filter.bead), .arg = "BEAD", .min = 1, .max = 200,
 	  .help = "only what it has left of this bead counts" },
-	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200,
-	  .preset = "agent", .help = "what you are here for" },
+	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200, .preset = "agent",
+	  .help = "what you are here for" },
 	{ "display", &kind_str, AT(display), .arg = "TEXT", .min = 1, .max = 200,
 	  .help = "the name to show; the id otherwise" },
-	{ "non_interactive", &kind_bool, AT(quietly),
-	  .help = "never ask, not even on a terminal" },
+	{ "non_interactive", &kind_bool, AT(quietly), .help = "never ask, not even on a terminal" },
 	{ 0 },
 };
 
@@ -70,8 +69,8 @@ struct advice {
 	struct evidence *candidates;
 };
 
-static enum err agent_init_advise(struct call *c, struct agent_files *f,
-				  const struct body *in, struct advice *out)
+static enum err agent_init_advise(struct call *c, struct agent_files *f, const struct body *in,
+				  struct advice *out)
 {
 	const struct evidence *gone;
 	enum err e = session_evidence(c, f, &in->filter, &out->candidates);
@@ -83,8 +82,7 @@ static enum err agent_init_advise(struct call *c, struct agent_files *f,
 	out->adopt = gone;
 	if (gone) {
 		out->agent = gone->agent->id;
-		out->reason = arena_fmt(&c->mem,
-					"'" STR_FMT "' is %s and has left work: " STR_FMT,
+		out->reason = arena_fmt(&c->mem, "'" STR_FMT "' is %s and has left work: " STR_FMT,
 					STR_ARG(gone->agent->id),
 					names_word(&vitalities, (int)gone->vitality),
 					STR_ARG(gone->text));
@@ -140,8 +138,7 @@ static enum err register_new(struct call *c, struct agent_files *f, const struct
 
 	if (!in->name.p && a->adopt) {
 		call_fail(c, ERR_AMBIGUOUS_SESSION,
-			  "this may be '" STR_FMT "' going on, or somebody new",
-			  STR_ARG(a->agent));
+			  "this may be '" STR_FMT "' going on, or somebody new", STR_ARG(a->agent));
 		call_step(c,
 			  "Choose: 'bb agent init --adopt " STR_FMT
 			  "', or 'bb agent init --register' with a new name.",
@@ -149,8 +146,7 @@ static enum err register_new(struct call *c, struct agent_files *f, const struct
 		return with_advice(c, a);
 	}
 	/* a name that is free has to stay so until it is taken */
-	if (!name.p &&
-	    ((e = agent_files_begin(c, f)) || (e = session_name(c, f, &a->agent))))
+	if (!name.p && ((e = agent_files_begin(c, f)) || (e = session_name(c, f, &a->agent))))
 		return e;
 	name = name.p ? name : a->agent;
 	return registry_add(c, f, name, in->display, in->role, false, out);
@@ -165,8 +161,8 @@ static bool has_left(const struct advice *a, struct str agent)
 }
 
 /* Before the lock is taken: nobody has to wait for a person's answer. */
-static enum err ask_for_adoption(struct call *c, struct agent_files *f,
-				 const struct body *in, struct advice *a)
+static enum err ask_for_adoption(struct call *c, struct agent_files *f, const struct body *in,
+				 struct advice *a)
 {
 	struct evidence *confirmed;
 	enum err e;
@@ -176,9 +172,8 @@ static enum err ask_for_adoption(struct call *c, struct agent_files *f,
 	if ((e = session_confirmed(c, f, in->adopt, &in->filter, &confirmed)))
 		return e;
 	if (!c->ask(c, arena_fmt(&c->mem,
-				 "'" STR_FMT "' is %s and has left nothing here that "
-				 "could be gone on with. You would go on as it all the "
-				 "same.",
+				 "'" STR_FMT "' is %s and has left nothing here that could be gone "
+				 "on with. You would go on as it all the same.",
 				 STR_ARG(in->adopt),
 				 names_word(&vitalities, (int)confirmed->vitality))))
 		return ERR_OK;
@@ -187,8 +182,8 @@ static enum err ask_for_adoption(struct call *c, struct agent_files *f,
 	return ERR_OK;
 }
 
-static enum err agent_init_put_reservations(struct call *c, struct agent_files *f,
-					    struct str agent, struct json *reply)
+static enum err agent_init_put_reservations(struct call *c, struct agent_files *f, struct str agent,
+					    struct json *reply)
 {
 	struct reservation *r;
 	enum err e = reservation_each_held(c, f, agent, (struct str){ 0 }, &r);
@@ -210,8 +205,7 @@ static enum err agent_init_run(struct call *c, struct stores *s, const void *bod
 	enum err e;
 
 	if (in->name.p && in->adopt.p)
-		return call_fail(c, ERR_USAGE,
-				 "--register and --adopt exclude each other");
+		return call_fail(c, ERR_USAGE, "--register and --adopt exclude each other");
 	/* Git may take its time: nobody waits for it */
 	if ((e = agent_init_advise(c, s->agents, in, &advice)))
 		return e;
@@ -252,15 +246,12 @@ static const char *const examples[] = {
 
 const struct op op_agent_init = {
 	.name = "agent init",
-	.help = "Begin a session: as somebody new, or as an agent that has left work "
-		"here",
-	.more = "Without --register and --adopt, a free name is registered; unless an "
-		"agent "
-		"that is gone has left changed files in what it reserved, or a bead in "
-		"progress: then it is an error that recommends what to do. An agent that "
-		"has left nothing is not adopted; on a terminal, without "
-		"--non-interactive, a person is asked. 'bb-init' is the same, and always "
-		"answers with JSON.",
+	.help = "Begin a session: as somebody new, or as an agent that has left work here",
+	.more = "Without --register and --adopt, a free name is registered; unless an agent that "
+		"is gone has left changed files in what it reserved, or a bead in progress: then "
+		"it is an error that recommends what to do. An agent that has left nothing is not "
+		"adopted; on a terminal, without --non-interactive, a person is asked. 'bb-init' "
+		"is the same, and always answers with JSON.",
 	.examples = examples,
 	.flags = AGENT_WRITE | OP_LATE,
 	.body_size = sizeof(struct body),

@@ -17,24 +17,22 @@ struct body {
 #define MAX_LETTER  (1024 * 1024)
 
 static const struct field send_fields[] = {
-	{ "from", &kind_str, AT(letter.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID",
-	  .min = 1, .max = MAX_ID_TEXT, .help = "who you are" },
-	{ "to", &kind_str, AT(letter.to), FIELD_REQUIRED, .arg = "ID", .min = 1,
-	  .max = MAX_ID_TEXT, .help = "an agent, role:NAME, or broadcast: all but you" },
-	{ "bead", &kind_str, AT(letter.bead), FIELD_REQUIRED, .arg = "BEAD",
-	  .max = MAX_ID_TEXT, .missing = ERR_MISSING_BEAD_ID,
-	  .help = "the bead it is about" },
+	{ "from", &kind_str, AT(letter.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID", .min = 1,
+	  .max = MAX_ID_TEXT, .help = "who you are" },
+	{ "to", &kind_str, AT(letter.to), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = MAX_ID_TEXT,
+	  .help = "an agent, role:NAME, or broadcast: all but you" },
+	{ "bead", &kind_str, AT(letter.bead), FIELD_REQUIRED, .arg = "BEAD", .max = MAX_ID_TEXT,
+	  .missing = ERR_MISSING_BEAD_ID, .help = "the bead it is about" },
 	{ "category", &kind_str, AT(letter.category), FIELD_REQUIRED, .arg = "WORD",
 	  .max = MAX_ID_TEXT, .help = "HANDOFF, BLOCKED, DECISION or INFO" },
-	{ "subject", &kind_line, AT(letter.subject), FIELD_REQUIRED, .arg = "TEXT",
-	  .min = 1, .max = 500, .help = "what it is about, in a line" },
-	{ "body", &kind_str, AT(letter.body), FIELD_REQUIRED | FIELD_STDIN, .arg = "TEXT",
-	  .min = 1, .max = MAX_LETTER,
-	  .help = "what you have to say; - reads standard input" },
+	{ "subject", &kind_line, AT(letter.subject), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
+	  .max = 500, .help = "what it is about, in a line" },
+	{ "body", &kind_str, AT(letter.body), FIELD_REQUIRED | FIELD_STDIN, .arg = "TEXT", .min = 1,
+	  .max = MAX_LETTER, .help = "what you have to say; - reads standard input" },
 	{ "thread", &kind_line, AT(letter.thread), .arg = "ID", .min = 1, .max = 500,
 	  .help = "the conversation it belongs to; that of the bead otherwise" },
-	{ "next_action", &kind_line, AT(letter.action), .arg = "TEXT", .min = 1,
-	  .max = 500, .help = "what the other is to do; the subject otherwise" },
+	{ "next_action", &kind_line, AT(letter.action), .arg = "TEXT", .min = 1, .max = 500,
+	  .help = "what the other is to do; the subject otherwise" },
 	{ "urgency", &kind_str, AT(letter.urgency), .arg = "WORD", .max = MAX_ID_TEXT,
 	  .help = "of BLOCKED: low, medium or high; medium otherwise" },
 	{ 0 },
@@ -48,11 +46,11 @@ static const struct field inbox_fields[] = {
 	  .help = "only about this bead" },
 	{ "after", &kind_str, AT(after), .arg = "MESSAGE", .min = 1, .max = MAX_ID_TEXT,
 	  .help = "only what was sent after this one" },
-	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 1, .max = 500,
-	  .preset = "50", .help = "at most so many" },
+	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 1, .max = 500, .preset = "50",
+	  .help = "at most so many" },
 	{ "wait", &kind_duration, AT(wait), .min = 0, .max = 24 * 3600 * 1000,
-	  .help = "if there is none, wait so long for one; unread, unless --state or "
-		  "--after say otherwise" },
+	  .help = "if there is none, wait so long for one; unread, unless --state or --after say "
+		  "otherwise" },
 	{ 0 },
 };
 
@@ -63,19 +61,16 @@ static const struct field message_fields[] = {
 	{ 0 },
 };
 
-#define MAIL_PROPS(flags)                                                                \
-	{ "message_id", PROP_STR, flags, NULL }, { "thread_id", PROP_STR, flags, NULL }, \
-		{ "bead_id", PROP_STR, flags, NULL },                                    \
-		{ "from_agent", PROP_STR, flags, NULL },                                 \
-		{ "to_agent", PROP_STR, flags, NULL },                                   \
-		{ "category", PROP_STR, flags, NULL },                                   \
-		{ "subject", PROP_STR, flags, NULL }, { "body", PROP_STR, flags, NULL }, \
-		{ "state", PROP_STR, flags, NULL },                                      \
-		{ "requires_ack", PROP_BOOL, flags, NULL },                              \
-		{ "created_at", PROP_STR, flags, NULL },                                 \
-		{ "read_at", PROP_STR, PROP_NULL | (flags), NULL },                      \
-	{                                                                                \
-		"acked_at", PROP_STR, PROP_NULL | (flags), NULL                          \
+#define MAIL_PROPS(flags)                                                                       \
+	{ "message_id", PROP_STR, flags, NULL }, { "thread_id", PROP_STR, flags, NULL },        \
+		{ "bead_id", PROP_STR, flags, NULL }, { "from_agent", PROP_STR, flags, NULL },  \
+		{ "to_agent", PROP_STR, flags, NULL }, { "category", PROP_STR, flags, NULL },   \
+		{ "subject", PROP_STR, flags, NULL }, { "body", PROP_STR, flags, NULL },        \
+		{ "state", PROP_STR, flags, NULL }, { "requires_ack", PROP_BOOL, flags, NULL }, \
+		{ "created_at", PROP_STR, flags, NULL },                                        \
+		{ "read_at", PROP_STR, PROP_NULL | (flags), NULL },                             \
+	{                                                                                       \
+		"acked_at", PROP_STR, PROP_NULL | (flags), NULL                                 \
 	}
 
 static const struct prop mail_props[] = { MAIL_PROPS(0), { 0 } };
@@ -123,11 +118,8 @@ static enum err agent_mail_run_inbox(struct call *c, struct stores *s, const voi
 				     struct json *reply)
 {
 	const struct body *in = body;
-	struct mail_filter filter = { in->state, str_trim(in->bead), in->after,
-				      in->limit };
-	struct wait_ask ask = { .agent = in->agent,
-				.mail = true,
-				.timeout_ms = in->wait };
+	struct mail_filter filter = { in->state, str_trim(in->bead), in->after, in->limit };
+	struct wait_ask ask = { .agent = in->agent, .mail = true, .timeout_ms = in->wait };
 	struct wait_answer answer = { 0 };
 	enum err e;
 
@@ -171,8 +163,8 @@ static enum err agent_mail_run_ack(struct call *c, struct stores *s, const void 
 const struct op op_agent_send = {
 	.name = "agent send",
 	.help = "Write to another agent, or to all of them, about a bead",
-	.more = "HANDOFF and BLOCKED have to be accepted by the other, and are noted as "
-		"events of the session.",
+	.more = "HANDOFF and BLOCKED have to be accepted by the other, and are noted as events of "
+		"the session.",
 	.flags = AGENT_WRITE | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = send_fields,

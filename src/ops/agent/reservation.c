@@ -13,10 +13,10 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define SCOPE_FIELD(text)                                                  \
-	{                                                                  \
-		"scope", &kind_str, AT(ask.scope), FIELD_REQUIRED,         \
-			.arg = "PATH", .min = 1, .max = 4096, .help = text \
+#define SCOPE_FIELD(text)                                                                    \
+	{                                                                                    \
+		"scope", &kind_str, AT(ask.scope), FIELD_REQUIRED, .arg = "PATH", .min = 1,  \
+								   .max = 4096, .help = text \
 	}
 
 static const struct field reserve_fields[] = {
@@ -28,8 +28,7 @@ static const struct field reserve_fields[] = {
 	  .preset = "120", .help = "for how long" },
 	{ "takeover_stale", &kind_bool, AT(ask.takeover),
 	  .help = "take it from one that is not there any more, or whose time is over" },
-	{ "strict", &kind_bool, AT(ask.strict),
-	  .help = "not if any part of it is another's" },
+	{ "strict", &kind_bool, AT(ask.strict), .help = "not if any part of it is another's" },
 	{ 0 },
 };
 
@@ -49,15 +48,14 @@ static const struct field status_fields[] = {
 	{ 0 },
 };
 
-#define RESERVATION_PROPS                                                            \
-	{ "reservation_id", PROP_STR, 0, NULL }, { "scope", PROP_STR, 0, NULL },     \
-		{ "agent_id", PROP_STR, 0, NULL }, { "bead_id", PROP_STR, 0, NULL }, \
-		{ "state", PROP_STR, 0, NULL }, { "created_at", PROP_STR, 0, NULL }, \
-		{ "expires_at", PROP_STR, 0, NULL },                                 \
-		{ "released_at", PROP_STR, PROP_NULL, NULL },                        \
-		{ "epoch", PROP_INT, 0, NULL },                                      \
-	{                                                                            \
-		"expired", PROP_BOOL, 0, NULL                                        \
+#define RESERVATION_PROPS                                                                          \
+	{ "reservation_id", PROP_STR, 0, NULL }, { "scope", PROP_STR, 0, NULL },                   \
+		{ "agent_id", PROP_STR, 0, NULL }, { "bead_id", PROP_STR, 0, NULL },               \
+		{ "state", PROP_STR, 0, NULL }, { "created_at", PROP_STR, 0, NULL },               \
+		{ "expires_at", PROP_STR, 0, NULL }, { "released_at", PROP_STR, PROP_NULL, NULL }, \
+		{ "epoch", PROP_INT, 0, NULL },                                                    \
+	{                                                                                          \
+		"expired", PROP_BOOL, 0, NULL                                                      \
 	}
 
 const struct prop reservation_props[] = { RESERVATION_PROPS, { 0 } };
@@ -84,8 +82,8 @@ static const struct prop status_props[] = {
 	{ 0 },
 };
 
-static enum err agent_reservation_run_reserve(struct call *c, struct stores *s,
-					      const void *body, struct json *reply)
+static enum err agent_reservation_run_reserve(struct call *c, struct stores *s, const void *body,
+					      struct json *reply)
 {
 	const struct body *in = body;
 	struct reservation *r;
@@ -111,8 +109,8 @@ static enum err agent_reservation_run_reserve(struct call *c, struct stores *s,
 	return ERR_OK;
 }
 
-static enum err agent_reservation_run_release(struct call *c, struct stores *s,
-					      const void *body, struct json *reply)
+static enum err agent_reservation_run_release(struct call *c, struct stores *s, const void *body,
+					      struct json *reply)
 {
 	const struct body *in = body;
 	struct reservation *r;
@@ -152,8 +150,8 @@ static void put_summary(struct json *reply, const struct reservation_counts *res
 	json_end(reply);
 }
 
-static enum err agent_reservation_run_status(struct call *c, struct stores *s,
-					     const void *body, struct json *reply)
+static enum err agent_reservation_run_status(struct call *c, struct stores *s, const void *body,
+					     struct json *reply)
 {
 	const struct body *in = body;
 	struct str agent = in->ask.agent, bead = in->ask.bead;
@@ -186,9 +184,8 @@ static enum err agent_reservation_run_status(struct call *c, struct stores *s,
 const struct op op_agent_reserve = {
 	.name = "agent reserve",
 	.help = "Reserve a file or a folder, so that others stay out of it",
-	.more = "The same scope has one holder. Another one that overlaps it is told of "
-		"it, "
-		"and both are noted as events of the session.",
+	.more = "The same scope has one holder. Another one that overlaps it is told of it, and "
+		"both are noted as events of the session.",
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = reserve_fields,

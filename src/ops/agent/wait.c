@@ -23,12 +23,10 @@ static const struct field fields[] = {
 	  .help = "until unread mail is there; so if nothing else is waited for" },
 	{ "after", &kind_str, AT(after), .arg = "MESSAGE", .min = 1, .max = 200,
 	  .help = "only mail that was sent after this one, read or not" },
-	{ "freed", &kind_str, AT(freed), FIELD_LIST, .arg = "SCOPE", .min = 1,
-	  .max = 4096, .most = 64,
-	  .help = "until nobody else has any part of this scope" },
-	{ "bead", &kind_str, AT(beads), FIELD_LIST, .arg = "ID:STATUS", .min = 1,
-	  .max = 200, .most = 64,
-	  .help = "until this bead is closed, or whatever is said" },
+	{ "freed", &kind_str, AT(freed), FIELD_LIST, .arg = "SCOPE", .min = 1, .max = 4096,
+	  .most = 64, .help = "until nobody else has any part of this scope" },
+	{ "bead", &kind_str, AT(beads), FIELD_LIST, .arg = "ID:STATUS", .min = 1, .max = 200,
+	  .most = 64, .help = "until this bead is closed, or whatever is said" },
 	{ "timeout", &kind_duration, AT(timeout), .min = 0, .max = 24 * 60 * MINUTE,
 	  .help = "for how long at most; 10m otherwise, over MCP 50s" },
 	{ 0 },
@@ -43,8 +41,7 @@ static const struct prop props[] = {
 };
 
 /* "bd-a1b2:closed" */
-static enum err parse_goals(struct call *c, const struct list *list,
-			    struct bead_goal **out)
+static enum err parse_goals(struct call *c, const struct list *list, struct bead_goal **out)
 {
 	const struct str *text = list->item;
 
@@ -56,8 +53,8 @@ static enum err parse_goals(struct call *c, const struct list *list,
 		(*out)[i].status = rest.p ? names_value(&bead_statuses, rest) : -1;
 		if ((*out)[i].status >= 0 && (*out)[i].id.n)
 			continue;
-		call_fail(c, ERR_INVALID_INPUT,
-			  "'" STR_FMT "' is not a bead and a status", STR_ARG(text[i]));
+		call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a bead and a status",
+			  STR_ARG(text[i]));
 		return call_step(c, "Write ID:closed, ID:in_progress or ID:open.");
 	}
 	return ERR_OK;
@@ -135,12 +132,10 @@ static const char *const examples[] = {
 const struct op op_agent_wait = {
 	.name = "agent wait",
 	.help = "Wait until there is mail, a scope is free, or a bead is in a state",
-	.more = "Whatever is so first ends it, also if it is so already; then the events "
-		"tell. The cursor is the last message there is, or the last that is told "
-		"if "
-		"there are more than 50: with --after it, nothing is missed and nothing "
-		"is "
-		"told twice. Exits with 1 if the time is over.",
+	.more = "Whatever is so first ends it, also if it is so already; then the events tell. The "
+		"cursor is the last message there is, or the last that is told if there are more "
+		"than 50: with --after it, nothing is missed and nothing is told twice. Exits with "
+		"1 if the time is over.",
 	.examples = examples,
 	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),

@@ -215,8 +215,8 @@ static enum err whole_ids(struct call *c, struct beads *b, const struct filter_b
 	return e;
 }
 
-enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in,
-		   bool everything, struct bead_filter *out)
+enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in, bool everything,
+		   struct bead_filter *out)
 {
 	*out = (struct bead_filter){
 		.statuses = bits_of_words(&in->statuses),
@@ -241,8 +241,8 @@ enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in
 	};
 	if (in->all)
 		out->statuses = 0;
-	else if (!out->statuses && !everything && !in->ids.n &&
-		 !out->closed_after.given && !out->closed_before.given)
+	else if (!out->statuses && !everything && !in->ids.n && !out->closed_after.given &&
+		 !out->closed_before.given)
 		out->statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS;
 	return whole_ids(c, b, in, out);
 }
@@ -258,8 +258,7 @@ enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out)
 	if (*out <= 0)
 		return call_fail(c, ERR_INVALID_INPUT, "a lease of no time is none");
 	if (*out > MOMENT_LAST - c->now_ms)
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "the lease would end after the year 9999");
+		return call_fail(c, ERR_INVALID_INPUT, "the lease would end after the year 9999");
 	return ERR_OK;
 }
 

@@ -35,12 +35,11 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 
 /* --- several beads, by id --- */
 
-#define IDS_FIELD(body, member)                                          \
-	{                                                                \
-		"ids", &kind_bead, offsetof(body, member),               \
-			FIELD_LIST | FIELD_PLACE | FIELD_REQUIRED,       \
-			.most = MAX_IDS,                                 \
-			.help = "which ones; the start of an id will do" \
+#define IDS_FIELD(body, member)                                                           \
+	{                                                                                 \
+		"ids", &kind_bead, offsetof(body, member),                                \
+			FIELD_LIST | FIELD_PLACE | FIELD_REQUIRED,                        \
+			.most = MAX_IDS, .help = "which ones; the start of an id will do" \
 	}
 
 #define ID_FIELD(body, member)                                                          \
@@ -66,10 +65,9 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 	}
 
 /* For what claim_permit() refuses; `text` says what is forced. */
-#define FORCE_FIELD(body, member, text)                                           \
-	{                                                                         \
-		"force", &kind_bool, offsetof(body, member.force), .letter = 'f', \
-								   .help = text   \
+#define FORCE_FIELD(body, member, text)                                                        \
+	{                                                                                      \
+		"force", &kind_bool, offsetof(body, member.force), .letter = 'f', .help = text \
 	}
 
 /* A guard is for one bead. */
@@ -93,18 +91,18 @@ struct shape_body {
 	bool brief, full;
 };
 
-#define SHAPE_FIELDS(body, member)                                            \
-	{ "fields",                                                           \
-	  &kind_str,                                                          \
-	  offsetof(body, member.fields),                                      \
-	  FIELD_LIST | FIELD_COMMAS | FIELD_LOOK,                             \
-	  .arg = "A,B",                                                       \
-	  .help = "only these members" },                                     \
-		{ "brief", &kind_bool, offsetof(body, member.brief),          \
-		  FIELD_CLI | FIELD_LOOK, .help = "only what a list needs" }, \
-	{                                                                     \
-		"full", &kind_bool, offsetof(body, member.full),              \
-			FIELD_WIRE | FIELD_LOOK, .help = "every member"       \
+#define SHAPE_FIELDS(body, member)                                                           \
+	{ "fields",                                                                          \
+	  &kind_str,                                                                         \
+	  offsetof(body, member.fields),                                                     \
+	  FIELD_LIST | FIELD_COMMAS | FIELD_LOOK,                                            \
+	  .arg = "A,B",                                                                      \
+	  .help = "only these members" },                                                    \
+		{ "brief", &kind_bool, offsetof(body, member.brief), FIELD_CLI | FIELD_LOOK, \
+		  .help = "only what a list needs" },                                        \
+	{                                                                                    \
+		"full", &kind_bool, offsetof(body, member.full), FIELD_WIRE | FIELD_LOOK,    \
+			.help = "every member"                                               \
 	}
 
 struct shape shape_of(const struct call *c, const struct shape_body *in);
@@ -115,8 +113,8 @@ struct filter_body {
 	struct list statuses, types, priorities, labels, any_labels, ids;
 	struct str assignee, parent, title_part, description_part;
 	int64_t priority_min, priority_max;
-	int64_t created_after, created_before, updated_after, updated_before,
-		closed_after, closed_before;
+	int64_t created_after, created_before, updated_after, updated_before, closed_after,
+		closed_before;
 	bool all, unassigned;
 };
 
@@ -126,87 +124,82 @@ struct filter_body {
 	.created_before = ABSENT, .updated_after = ABSENT, .updated_before = ABSENT, \
 	.closed_after = ABSENT, .closed_before = ABSENT
 
-#define FILTER_FIELDS(body, member)                                                       \
-	{ "status",                                                                       \
-	  &kind_word,                                                                     \
-	  offsetof(body, member.statuses),                                                \
-	  FIELD_LIST | FIELD_COMMAS,                                                      \
-	  .letter = 's',                                                                  \
-	  .words = &bead_statuses,                                                        \
-	  .help = "in one of these states" },                                             \
-		{ "all", &kind_bool, offsetof(body, member.all),                          \
-		  .help = "closed ones too" },                                            \
-		{ "type",                                                                 \
-		  &kind_word,                                                             \
-		  offsetof(body, member.types),                                           \
-		  FIELD_LIST | FIELD_COMMAS,                                              \
-		  .letter = 't',                                                          \
-		  .words = &bead_types,                                                   \
-		  .help = "of one of these types" },                                      \
-		{ "priority",                                                             \
-		  &kind_priority,                                                         \
-		  offsetof(body, member.priorities),                                      \
-		  FIELD_LIST | FIELD_COMMAS,                                              \
-		  .letter = 'p',                                                          \
-		  .help = "0 (most urgent) to 4" },                                       \
-		{ "priority_min", &kind_priority, offsetof(body, member.priority_min),    \
-		  FIELD_CLI, .help = "this number or a higher one" },                     \
-		{ "priority_max", &kind_priority, offsetof(body, member.priority_max),    \
-		  FIELD_CLI, .help = "this number or a lower one" },                      \
-		{ "assignee",    &kind_str,     offsetof(body, member.assignee),          \
-		  .letter = 'a', .arg = "NAME", .help = "of this agent or person" },      \
-		{ "no_assignee", &kind_bool,           offsetof(body, member.unassigned), \
-		  .letter = 'u', .also = "unassigned", .help = "of nobody" },             \
-		{ "labels",                                                               \
-		  &kind_str,                                                              \
-		  offsetof(body, member.labels),                                          \
-		  FIELD_LIST | FIELD_COMMAS,                                              \
-		  .flag = "label",                                                        \
-		  .also = "labels",                                                       \
-		  .letter = 'l',                                                          \
-		  .arg = "LABEL",                                                         \
-		  .most = 100,                                                            \
-		  .max = MAX_WORD,                                                        \
-		  .help = "with all of these labels" },                                   \
-		{ "any_labels",                                                           \
-		  &kind_str,                                                              \
-		  offsetof(body, member.any_labels),                                      \
-		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                  \
-		  .flag = "label-any",                                                    \
-		  .arg = "LABEL",                                                         \
-		  .most = 100,                                                            \
-		  .max = MAX_WORD,                                                        \
-		  .help = "with one of these labels" },                                   \
-		{ "ids",                                                                  \
-		  &kind_bead,                                                             \
-		  offsetof(body, member.ids),                                             \
-		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                  \
-		  .flag = "id",                                                           \
-		  .most = MAX_IDS,                                                        \
-		  .help = "only these" },                                                 \
-		{ "parent", &kind_bead, offsetof(body, member.parent),                    \
-		  .help = "children of this one" },                                       \
-		{ "title_contains", &kind_str,        offsetof(body, member.title_part),  \
-		  FIELD_CLI,        .max = MAX_TITLE, .help = "with this in the title" }, \
-		{ "desc_contains",                                                        \
-		  &kind_str,                                                              \
-		  offsetof(body, member.description_part),                                \
-		  FIELD_CLI,                                                              \
-		  .max = MAX_TITLE,                                                       \
-		  .help = "with this in the description" },                               \
-		{ "created_after", &kind_moment, offsetof(body, member.created_after),    \
-		  FIELD_CLI, .help = "created at or after this" },                        \
-		{ "created_before", &kind_moment, offsetof(body, member.created_before),  \
-		  FIELD_CLI, .help = "created before this" },                             \
-		{ "updated_after", &kind_moment, offsetof(body, member.updated_after),    \
-		  FIELD_CLI, .help = "last changed at or after this" },                   \
-		{ "updated_before", &kind_moment, offsetof(body, member.updated_before),  \
-		  FIELD_CLI, .help = "last changed before this" },                        \
-		{ "closed_after", &kind_moment, offsetof(body, member.closed_after),      \
-		  FIELD_CLI, .help = "closed at or after this" },                         \
-	{                                                                                 \
-		"closed_before", &kind_moment, offsetof(body, member.closed_before),      \
-			FIELD_CLI, .help = "closed before this"                           \
+#define FILTER_FIELDS(body, member)                                                               \
+	{ "status",                                                                               \
+	  &kind_word,                                                                             \
+	  offsetof(body, member.statuses),                                                        \
+	  FIELD_LIST | FIELD_COMMAS,                                                              \
+	  .letter = 's',                                                                          \
+	  .words = &bead_statuses,                                                                \
+	  .help = "in one of these states" },                                                     \
+		{ "all", &kind_bool, offsetof(body, member.all), .help = "closed ones too" },     \
+		{ "type",                                                                         \
+		  &kind_word,                                                                     \
+		  offsetof(body, member.types),                                                   \
+		  FIELD_LIST | FIELD_COMMAS,                                                      \
+		  .letter = 't',                                                                  \
+		  .words = &bead_types,                                                           \
+		  .help = "of one of these types" },                                              \
+		{ "priority",                                                                     \
+		  &kind_priority,                                                                 \
+		  offsetof(body, member.priorities),                                              \
+		  FIELD_LIST | FIELD_COMMAS,                                                      \
+		  .letter = 'p',                                                                  \
+		  .help = "0 (most urgent) to 4" },                                               \
+		{ "priority_min", &kind_priority, offsetof(body, member.priority_min), FIELD_CLI, \
+		  .help = "this number or a higher one" },                                        \
+		{ "priority_max", &kind_priority, offsetof(body, member.priority_max), FIELD_CLI, \
+		  .help = "this number or a lower one" },                                         \
+		{ "assignee",    &kind_str,     offsetof(body, member.assignee),                  \
+		  .letter = 'a', .arg = "NAME", .help = "of this agent or person" },              \
+		{ "no_assignee", &kind_bool,           offsetof(body, member.unassigned),         \
+		  .letter = 'u', .also = "unassigned", .help = "of nobody" },                     \
+		{ "labels",                                                                       \
+		  &kind_str,                                                                      \
+		  offsetof(body, member.labels),                                                  \
+		  FIELD_LIST | FIELD_COMMAS,                                                      \
+		  .flag = "label",                                                                \
+		  .also = "labels",                                                               \
+		  .letter = 'l',                                                                  \
+		  .arg = "LABEL",                                                                 \
+		  .most = 100,                                                                    \
+		  .max = MAX_WORD,                                                                \
+		  .help = "with all of these labels" },                                           \
+		{ "any_labels",                                                                   \
+		  &kind_str,                                                                      \
+		  offsetof(body, member.any_labels),                                              \
+		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                          \
+		  .flag = "label-any",                                                            \
+		  .arg = "LABEL",                                                                 \
+		  .most = 100,                                                                    \
+		  .max = MAX_WORD,                                                                \
+		  .help = "with one of these labels" },                                           \
+		{ "ids",                                                                          \
+		  &kind_bead,                                                                     \
+		  offsetof(body, member.ids),                                                     \
+		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                          \
+		  .flag = "id",                                                                   \
+		  .most = MAX_IDS,                                                                \
+		  .help = "only these" },                                                         \
+		{ "parent", &kind_bead, offsetof(body, member.parent),                            \
+		  .help = "children of this one" },                                               \
+		{ "title_contains", &kind_str,        offsetof(body, member.title_part),          \
+		  FIELD_CLI,        .max = MAX_TITLE, .help = "with this in the title" },         \
+		{ "desc_contains", &kind_str,        offsetof(body, member.description_part),     \
+		  FIELD_CLI,       .max = MAX_TITLE, .help = "with this in the description" },    \
+		{ "created_after", &kind_moment, offsetof(body, member.created_after), FIELD_CLI, \
+		  .help = "created at or after this" },                                           \
+		{ "created_before", &kind_moment, offsetof(body, member.created_before),          \
+		  FIELD_CLI, .help = "created before this" },                                     \
+		{ "updated_after", &kind_moment, offsetof(body, member.updated_after), FIELD_CLI, \
+		  .help = "last changed at or after this" },                                      \
+		{ "updated_before", &kind_moment, offsetof(body, member.updated_before),          \
+		  FIELD_CLI, .help = "last changed before this" },                                \
+		{ "closed_after", &kind_moment, offsetof(body, member.closed_after), FIELD_CLI,   \
+		  .help = "closed at or after this" },                                            \
+	{                                                                                         \
+		"closed_before", &kind_moment, offsetof(body, member.closed_before), FIELD_CLI,   \
+			.help = "closed before this"                                              \
 	}
 
 #define PAGE_FIELDS(body, limit, sort, reverse)                            \
@@ -229,8 +222,8 @@ struct filter_body {
 	}
 
 /* `everything`: closed ones are not left out unless that is asked for. */
-enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in,
-		   bool everything, struct bead_filter *out);
+enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in, bool everything,
+		   struct bead_filter *out);
 
 /* How long a claim lasts: as asked, else as configured, else an hour. */
 enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out);
@@ -245,7 +238,6 @@ enum err put_sync_status(struct call *c, struct beads *b, struct json *j);
 void put_epoch(struct json *j, const struct value *line, const struct shape *shape);
 
 /* A bead as a reply to whoever holds it: with the epoch. */
-void encode_claimed(struct json *j, const struct bead_row *row,
-		    const struct shape *shape);
+void encode_claimed(struct json *j, const struct bead_row *row, const struct shape *shape);
 
 #endif

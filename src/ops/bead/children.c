@@ -13,8 +13,8 @@ static const struct field children_fields[] = {
 	{ 0 },
 };
 
-static enum err bead_children_run_children(struct call *c, struct stores *s,
-					   const void *body, struct json *reply)
+static enum err bead_children_run_children(struct call *c, struct stores *s, const void *body,
+					   struct json *reply)
 {
 	const struct children_body *in = body;
 	struct shape shape = shape_of(c, &in->shape);

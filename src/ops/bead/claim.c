@@ -62,8 +62,7 @@ static enum err bead_claim_run_claim(struct call *c, struct stores *s, const voi
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_claim_take, body,
-			      reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_claim_take, body, reply);
 }
 
 static enum err bead_claim_run_renew(struct call *c, struct stores *s, const void *body,
@@ -71,8 +70,7 @@ static enum err bead_claim_run_renew(struct call *c, struct stores *s, const voi
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_claim_renew, body,
-			      reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_claim_renew, body, reply);
 }
 
 static enum err bead_claim_run_unclaim(struct call *c, struct stores *s, const void *body,
@@ -80,15 +78,14 @@ static enum err bead_claim_run_unclaim(struct call *c, struct stores *s, const v
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_claim_release, body,
-			      reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_claim_release, body, reply);
 }
 
 const struct op op_bead_claim = {
 	.name = "bead claim",
 	.help = "Take beads to work on; nobody else can until the lease ends",
-	.more = "The reply has the epoch of the claim. Pass it as --epoch with what you "
-		"write, and it is refused once the bead is somebody else's.",
+	.more = "The reply has the epoch of the claim. Pass it as --epoch with what you write, and "
+		"it is refused once the bead is somebody else's.",
 	.examples = claim_examples,
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),

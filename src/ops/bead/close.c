@@ -14,14 +14,12 @@ struct body {
 
 static const struct field fields[] = {
 	IDS_FIELD(struct body, ids),
-	{ "reason", &kind_str, AT(reason), FIELD_STDIN, .letter = 'r',
-	  .also = "m message", .max = MAX_TEXT,
-	  .help = "what was done, or why it will not be" },
-	{ "note", &kind_str, AT(note), .min = 1, .max = MAX_TEXT,
-	  .help = "a note to add" },
-	FORCE_FIELD(struct body, guard,
-		    "even if it has open blockers or open children, or another agent has "
-		    "claimed it"),
+	{ "reason", &kind_str, AT(reason), FIELD_STDIN, .letter = 'r', .also = "m message",
+	  .max = MAX_TEXT, .help = "what was done, or why it will not be" },
+	{ "note", &kind_str, AT(note), .min = 1, .max = MAX_TEXT, .help = "a note to add" },
+	FORCE_FIELD(
+		struct body, guard,
+		"even if it has open blockers or open children, or another agent has claimed it"),
 	{ "suggest_next", &kind_bool, AT(suggest_next), FIELD_CLI,
 	  .help = "also show what this has made ready" },
 	{ "claim_next", &kind_bool, AT(claim_next), FIELD_CLI,
@@ -71,8 +69,7 @@ static enum err put_freed(struct call *c, struct beads *b, const struct bead_row
 			if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
 			    link->bead->status != BEAD_OPEN || !is_free(c, link->bead))
 				continue;
-			if (!(e = cache_find_bead(c, &b->cache, link->bead->id, &row)) &&
-			    row) {
+			if (!(e = cache_find_bead(c, &b->cache, link->bead->id, &row)) && row) {
 				json_object(reply);
 				public_put(reply, row, shape);
 				json_put_bool(reply, "unblocked", true);
@@ -91,8 +88,7 @@ static enum err put_claimed(struct call *c, struct beads *b, const struct shape 
 	int64_t lease;
 	enum err e;
 
-	if ((e = lease_of(c, b, ABSENT, &lease)) ||
-	    (e = handout_claim(c, b, &any, lease, &row)))
+	if ((e = lease_of(c, b, ABSENT, &lease)) || (e = handout_claim(c, b, &any, lease, &row)))
 		return e;
 	if (row)
 		encode_claimed(reply, row, shape);
@@ -105,8 +101,7 @@ static enum err bead_close_run(struct call *c, struct stores *s, const void *bod
 	const struct body *in = body;
 	struct shape shape = { .brief = c->terse };
 	struct bead_row *rows, *now;
-	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, bead_close_step, body,
-			       &rows);
+	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, bead_close_step, body, &rows);
 
 	if (e)
 		return e;

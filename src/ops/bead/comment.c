@@ -14,8 +14,8 @@ static const struct field fields[] = {
 	ID_FIELD(struct body, id),
 	{ "text", &kind_str, AT(text), FIELD_PLACE | FIELD_STDIN, .arg = "TEXT", .min = 1,
 	  .max = MAX_TEXT, .help = "what to add" },
-	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f',
-	  .arg = "FILE", .min = 1, .max = MAX_TEXT, .help = "the same, from a file" },
+	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE",
+	  .min = 1, .max = MAX_TEXT, .help = "the same, from a file" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -26,8 +26,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static void bead_comment_put(struct call *c, struct json *j, struct str bead,
-			     const struct note *n)
+static void bead_comment_put(struct call *c, struct json *j, struct str bead, const struct note *n)
 {
 	json_object(j);
 	json_put_str(j, "id", n->id);
@@ -51,11 +50,9 @@ static enum err bead_comment_run(struct call *c, struct stores *s, const void *b
 	if (in->file.p && in->text.p)
 		return call_fail(c, ERR_INVALID_INPUT, TWO_PLACES, "TEXT", "--file");
 	if (!text.p)
-		return call_fail(c, ERR_USAGE, "%s is missing",
-				 c->wire ? "text" : "TEXT");
+		return call_fail(c, ERR_USAGE, "%s is missing", c->wire ? "text" : "TEXT");
 	if ((e = find_bead(c, s->beads, in->id, &row)) ||
-	    (e = edit_begin(c, s->beads, row, &edit)) ||
-	    (e = edit_guard(&edit, &in->guard)))
+	    (e = edit_begin(c, s->beads, row, &edit)) || (e = edit_guard(&edit, &in->guard)))
 		return e;
 	edit_note(&edit, text);
 	bead_comment_put(c, reply, row->id, &edit.change.note[0]);
@@ -116,7 +113,6 @@ const struct op op_bead_comments = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct list_body),
 	.fields = list_fields,
-	.reply =
-		&(const struct prop){ "comments", PROP_OBJECT, PROP_LIST, comment_props },
+	.reply = &(const struct prop){ "comments", PROP_OBJECT, PROP_LIST, comment_props },
 	.run = bead_comment_run_list,
 };

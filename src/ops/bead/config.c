@@ -8,11 +8,10 @@ struct body {
 	struct str value;
 };
 
-#define KEY_FIELD                                                                  \
-	{                                                                          \
-		"key", &kind_word, offsetof(struct body, key),                     \
-			FIELD_PLACE | FIELD_REQUIRED,                              \
-			.arg = "KEY", .words = &config_keys, .help = "the setting" \
+#define KEY_FIELD                                                                            \
+	{                                                                                    \
+		"key", &kind_word, offsetof(struct body, key), FIELD_PLACE | FIELD_REQUIRED, \
+			.arg = "KEY", .words = &config_keys, .help = "the setting"           \
 	}
 
 static const struct field get_fields[] = {
@@ -36,8 +35,7 @@ static const struct prop props[] = {
 };
 static const struct prop one_reply = { "setting", PROP_OBJECT, 0, props };
 
-static enum err bead_config_put(struct call *c, struct beads *b, int key,
-				struct json *reply)
+static enum err bead_config_put(struct call *c, struct beads *b, int key, struct json *reply)
 {
 	struct str value;
 	enum err e = config_find(c, b->home, (enum config_key)key, &value);
@@ -71,8 +69,7 @@ static enum err bead_config_run_unset(struct call *c, struct stores *s, const vo
 				      struct json *reply)
 {
 	const struct body *in = body;
-	enum err e = config_put(c, s->beads->home, (enum config_key)in->key,
-				(struct str){ 0 });
+	enum err e = config_put(c, s->beads->home, (enum config_key)in->key, (struct str){ 0 });
 
 	return e ? e : bead_config_put(c, s->beads, in->key, reply);
 }

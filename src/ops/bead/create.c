@@ -4,8 +4,8 @@
 #include "ops/ops.h"
 
 struct body {
-	struct str title, description, body_file, design, acceptance, assignee,
-		external_ref, id, parent, file;
+	struct str title, description, body_file, design, acceptance, assignee, external_ref, id,
+		parent, file;
 	struct list labels, deps;
 	int type;
 	int64_t priority;
@@ -15,10 +15,10 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "title", &kind_line, AT(title), FIELD_PLACE, .arg = "TITLE", .min = 1,
-	  .max = MAX_TITLE, .help = "what is to be done" },
-	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd',
-	  .also = "body", .max = MAX_TEXT, .help = "why and how" },
+	{ "title", &kind_line, AT(title), FIELD_PLACE, .arg = "TITLE", .min = 1, .max = MAX_TITLE,
+	  .help = "what is to be done" },
+	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd', .also = "body",
+	  .max = MAX_TEXT, .help = "why and how" },
 	{ "body_file", &kind_str, AT(body_file), FIELD_CLI | FIELD_FILE, .arg = "FILE",
 	  .max = MAX_TEXT, .help = "the same, from a file; '-' is standard input" },
 	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types,
@@ -27,21 +27,20 @@ static const struct field fields[] = {
 	  .help = "0 (most urgent) to 4; 2 if not given" },
 	{ "labels", &kind_line, AT(labels), FIELD_LIST | FIELD_COMMAS, .also = "label",
 	  .letter = 'l', .arg = "A,B", .min = 1, .max = MAX_WORD, .help = "labels" },
-	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME",
-	  .max = MAX_NAME, .help = "whose it is" },
+	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME", .max = MAX_NAME,
+	  .help = "whose it is" },
 	{ "deps", &kind_str, AT(deps), FIELD_LIST | FIELD_COMMAS, .arg = "KIND:ID",
 	  .help = "what it depends on: blocks:ID, discovered-from:ID, …" },
 	{ "parent", &kind_bead, AT(parent), .help = "the bead it is a part of" },
 	{ "design", &kind_str, AT(design), .max = MAX_TEXT, .help = "how to build it" },
-	{ "acceptance", &kind_str, AT(acceptance), .also = "acceptance-criteria",
-	  .max = MAX_TEXT, .help = "when it is done" },
+	{ "acceptance", &kind_str, AT(acceptance), .also = "acceptance-criteria", .max = MAX_TEXT,
+	  .help = "when it is done" },
 	{ "external_ref", &kind_line, AT(external_ref), .max = MAX_TITLE,
 	  .help = "what it is elsewhere, for example gh-42" },
 	{ "id", &kind_bead, AT(id), .help = "its id; otherwise one is made" },
-	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI,
-	  .help = "show it, and create nothing" },
-	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f',
-	  .arg = "FILE.md", .help = "a bead for each '## Title' of this file" },
+	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .help = "show it, and create nothing" },
+	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE.md",
+	  .help = "a bead for each '## Title' of this file" },
 	{ 0 },
 };
 
@@ -52,19 +51,16 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
-			 struct draft *d)
+static enum err draft_of(struct call *c, struct beads *b, const struct body *in, struct draft *d)
 {
 	const struct str *dep = in->deps.item;
 	struct bead_row *row;
 	enum err e;
 
 	if (in->description.p && in->body_file.p)
-		return call_fail(c, ERR_INVALID_INPUT, TWO_PLACES, "--description",
-				 "--body-file");
+		return call_fail(c, ERR_INVALID_INPUT, TWO_PLACES, "--description", "--body-file");
 	if (!in->title.p)
-		return call_fail(c, ERR_USAGE, "%s is missing",
-				 c->wire ? "title" : "TITLE");
+		return call_fail(c, ERR_USAGE, "%s is missing", c->wire ? "title" : "TITLE");
 	*d = (struct draft){
 		.title = in->title,
 		.description = in->body_file.p ? in->body_file : in->description,
@@ -97,8 +93,7 @@ static bool only_file(const struct body *in)
 	       in->priority == ABSENT;
 }
 
-static enum err reply_with(struct call *c, struct beads *b, struct str id,
-			   struct json *reply)
+static enum err reply_with(struct call *c, struct beads *b, struct str id, struct json *reply)
 {
 	struct shape shape = { .brief = c->terse };
 	struct bead_row *row;
@@ -119,11 +114,9 @@ static enum err bead_create_run(struct call *c, struct stores *s, const void *bo
 	bool many = in->file.p;
 
 	if (many && !only_file(in))
-		return call_fail(
-			c, ERR_INVALID_INPUT,
-			"with --file, all that is said of a bead stands in the file");
-	enum err e =
-		many ? draft_parse(c, in->file, &list) : draft_of(c, s->beads, in, &one);
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "with --file, all that is said of a bead stands in the file");
+	enum err e = many ? draft_parse(c, in->file, &list) : draft_of(c, s->beads, in, &one);
 
 	for (struct draft *d = list; !e && d; d = d->next) {
 		d->order = count++;
@@ -145,9 +138,7 @@ static enum err bead_create_run(struct call *c, struct stores *s, const void *bo
 const struct op op_bead_create = {
 	.name = "bead create",
 	.help = "Create a bead",
-	.more = "The reply is the bead. With --silent, or as 'bd q TITLE', only its id "
-		"is "
-		"printed.",
+	.more = "The reply is the bead. With --silent, or as 'bd q TITLE', only its id is printed.",
 	.examples = examples,
 	.flags = BEAD_WRITE | OP_CREATES,
 	.body_size = sizeof(struct body),

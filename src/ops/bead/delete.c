@@ -15,8 +15,7 @@ struct body {
 
 static const struct field delete_fields[] = {
 	IDS_FIELD(struct body, ids),
-	{ "reason", &kind_str, AT(reason), .letter = 'r', .max = MAX_TEXT,
-	  .help = "why" },
+	{ "reason", &kind_str, AT(reason), .letter = 'r', .max = MAX_TEXT, .help = "why" },
 	{ "force", &kind_bool, AT(guard.force), .letter = 'f', .also = "yes",
 	  .help = "even if another agent has claimed it; do not ask on a terminal" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI,
@@ -25,8 +24,7 @@ static const struct field delete_fields[] = {
 	{ 0 },
 };
 
-static enum err delete_run(struct call *c, struct stores *s, const void *body,
-			   struct json *reply)
+static enum err delete_run(struct call *c, struct stores *s, const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct bead_row *row;
@@ -48,8 +46,7 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body,
 		json_put_str(reply, "title", row->title);
 		json_put_str(reply, "deleted_at", moment_of(c, edit.mark.at));
 		json_put_str(reply, "deleted_by", edit.mark.by);
-		json_put_str(reply, "reason",
-			     in->reason.n ? in->reason : (struct str){ 0 });
+		json_put_str(reply, "reason", in->reason.n ? in->reason : (struct str){ 0 });
 		json_put_int(reply, "dependent_count", row->dependents);
 		json_put_bool(reply, "deleted", !in->dry_run);
 		json_end(reply);
@@ -63,9 +60,9 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body,
 const struct op op_bead_delete = {
 	.name = "bead delete",
 	.help = "Delete beads; 'bd undelete' brings them back",
-	.more = "A tombstone stays, so that the deletion reaches every clone. On a "
-		"terminal it shows what would go and asks, unless --force is given. A "
-		"bead that another agent has claimed is deleted only with --force.",
+	.more = "A tombstone stays, so that the deletion reaches every clone. On a terminal it "
+		"shows what would go and asks, unless --force is given. A bead that another agent "
+		"has claimed is deleted only with --force.",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = delete_fields,

@@ -8,13 +8,12 @@ struct deleted_body {
 };
 
 static const struct field deleted_fields[] = {
-	{ "limit", &kind_int, offsetof(struct deleted_body, limit), .letter = 'n',
-	  .min = 0, .preset = "50", .help = "at most so many; 0: all" },
+	{ "limit", &kind_int, offsetof(struct deleted_body, limit), .letter = 'n', .min = 0,
+	  .preset = "50", .help = "at most so many; 0: all" },
 	{ 0 },
 };
 
-static enum err deleted_run(struct call *c, struct stores *s, const void *body,
-			    struct json *reply)
+static enum err deleted_run(struct call *c, struct stores *s, const void *body, struct json *reply)
 {
 	const struct deleted_body *in = body;
 	struct buried *b;

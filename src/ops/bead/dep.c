@@ -24,16 +24,16 @@ struct body {
 
 static const struct field add_fields[] = {
 	END_FIELDS,
-	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't',
-	  .words = &edge_kinds, .preset = "blocks", .help = "how it depends" },
+	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't', .words = &edge_kinds,
+	  .preset = "blocks", .help = "how it depends" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
 
 static const struct field remove_fields[] = {
 	END_FIELDS,
-	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't',
-	  .words = &edge_kinds, .help = "only this kind; otherwise all between the two" },
+	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't', .words = &edge_kinds,
+	  .help = "only this kind; otherwise all between the two" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -54,8 +54,7 @@ static const struct prop edge_props[] = {
 	{ 0 },
 };
 static const struct prop edge_reply = { "dependency", PROP_OBJECT, 0, edge_props };
-static const struct prop edges_reply = { "dependencies", PROP_OBJECT, PROP_LIST,
-					 edge_props };
+static const struct prop edges_reply = { "dependencies", PROP_OBJECT, PROP_LIST, edge_props };
 
 static enum err bead_dep_begin(struct call *c, struct beads *b, const struct body *in,
 			       struct edit *edit, struct bead_row **to)
@@ -118,9 +117,8 @@ static enum err bead_dep_run_add(struct call *c, struct stores *s, const void *b
 const struct op op_bead_dep_add = {
 	.name = "bead dep add",
 	.help = "Make a bead depend on another",
-	.more = "The first depends on the second: with 'blocks' it waits for it, with "
-		"'parent' "
-		"it is a part of it. Circles of these two are refused.",
+	.more = "The first depends on the second: with 'blocks' it waits for it, with 'parent' it "
+		"is a part of it. Circles of these two are refused.",
 	.examples = add_examples,
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
@@ -130,8 +128,7 @@ const struct op op_bead_dep_add = {
 };
 
 /* Ends that are deleted, or were never here, can be cut off as well. */
-static enum err bead_dep_whole_id(struct call *c, struct beads *b, struct str text,
-				  struct str *out)
+static enum err bead_dep_whole_id(struct call *c, struct beads *b, struct str text, struct str *out)
 {
 	struct bead_row *row;
 	struct edge_row *edges;
@@ -176,8 +173,7 @@ static enum err bead_dep_cut(struct call *c, struct beads *b, const struct edge_
 }
 
 /* One that was deleted had a lineage too; the id may be another's somewhere else. */
-static enum err put_dead_end(struct call *c, struct beads *b, struct str id,
-			     struct state *change)
+static enum err put_dead_end(struct call *c, struct beads *b, struct str id, struct state *change)
 {
 	struct value_error error;
 	const struct value *bead;
@@ -185,8 +181,7 @@ static enum err put_dead_end(struct call *c, struct beads *b, struct str id,
 	struct str line;
 	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
 
-	bead = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "bead") :
-			      NULL;
+	bead = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "bead") : NULL;
 	end.created.by = value_str(bead, "created_by");
 	if (bead && stamp_decode(value_find(bead, "created_at"), &end.created.at))
 		state_put_bead(change, &end);
@@ -194,8 +189,8 @@ static enum err put_dead_end(struct call *c, struct beads *b, struct str id,
 }
 
 /* An end is named by its lineage, if it was ever here; the first is under the guard. */
-static enum err put_end(struct call *c, struct beads *b, struct str id,
-			const struct guard *guard, struct state *change)
+static enum err put_end(struct call *c, struct beads *b, struct str id, const struct guard *guard,
+			struct state *change)
 {
 	struct bead_row *row;
 	struct edit edit;
@@ -203,8 +198,7 @@ static enum err put_end(struct call *c, struct beads *b, struct str id,
 
 	if (e || !row)
 		return e ? e : put_dead_end(c, b, id, change);
-	if ((e = edit_begin(c, b, row, &edit)) ||
-	    (guard && (e = edit_guard(&edit, guard))))
+	if ((e = edit_begin(c, b, row, &edit)) || (guard && (e = edit_guard(&edit, guard))))
 		return e;
 	state_put_bead(change, &edit.change);
 	if (guard)
@@ -246,15 +240,13 @@ static enum err bead_dep_run_remove(struct call *c, struct stores *s, const void
 	enum err e;
 
 	if ((e = edges_between(c, b, in, &from, &to, &rows)) ||
-	    (e = put_end(c, b, from, &in->guard, change)) ||
-	    (e = put_end(c, b, to, NULL, change)))
+	    (e = put_end(c, b, from, &in->guard, change)) || (e = put_end(c, b, to, NULL, change)))
 		return e;
 	json_array(reply);
 	e = bead_dep_cut(c, b, rows, change, reply, &removed);
 	json_end(reply);
 	if (!e && !removed)
-		return call_fail(c, ERR_NOT_FOUND,
-				 "'" STR_FMT "' does not depend on '" STR_FMT "'",
+		return call_fail(c, ERR_NOT_FOUND, "'" STR_FMT "' does not depend on '" STR_FMT "'",
 				 STR_ARG(from), STR_ARG(to));
 	return e ? e : beads_put(c, b, change);
 }

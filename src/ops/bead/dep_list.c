@@ -9,24 +9,22 @@ struct list_body {
 
 static const struct field list_fields[] = {
 	ID_FIELD(struct list_body, id),
-	{ "kind", &kind_word, offsetof(struct list_body, kind), .also = "type",
-	  .letter = 't', .words = &edge_kinds, .help = "only this kind" },
-	{ "direction", &kind_word, offsetof(struct list_body, direction),
-	  .words = &directions, .preset = "down",
-	  .help = "down: what it depends on; up: what depends on it" },
+	{ "kind", &kind_word, offsetof(struct list_body, kind), .also = "type", .letter = 't',
+	  .words = &edge_kinds, .help = "only this kind" },
+	{ "direction", &kind_word, offsetof(struct list_body, direction), .words = &directions,
+	  .preset = "down", .help = "down: what it depends on; up: what depends on it" },
 	{ 0 },
 };
 
-static enum err put_side(struct call *c, struct beads *b, const struct list_body *in,
-			 struct str id, enum side side, struct json *reply)
+static enum err put_side(struct call *c, struct beads *b, const struct list_body *in, struct str id,
+			 enum side side, struct json *reply)
 {
 	struct shape shape = { .brief = c->terse };
 	struct link *link;
 	enum err e = query_links(c, &b->cache, id, side, &link);
 
 	for (; !e && link; link = link->next) {
-		if (in->kind >= 0 &&
-		    !str_is(link->kind, names_word(&edge_kinds, in->kind)))
+		if (in->kind >= 0 && !str_is(link->kind, names_word(&edge_kinds, in->kind)))
 			continue;
 		json_object(reply);
 		public_put(reply, link->bead, &shape);

@@ -14,14 +14,12 @@ static const struct names formats = { format_words, 3, NULL };
 
 static const struct field tree_fields[] = {
 	ID_FIELD(struct tree_body, id),
-	{ "direction", &kind_word, offsetof(struct tree_body, direction),
-	  .words = &directions, .preset = "down",
-	  .help = "down: what it depends on; up: what depends on it" },
-	{ "depth", &kind_int, offsetof(struct tree_body, depth), .letter = 'd',
-	  .also = "max-depth", .min = 1, .max = TREE_DEPTH, .preset = "50",
-	  .help = "how many levels" },
-	{ "format", &kind_word, offsetof(struct tree_body, format), FIELD_CLI,
-	  .words = &formats, .preset = "tree", .help = "for people: how it looks" },
+	{ "direction", &kind_word, offsetof(struct tree_body, direction), .words = &directions,
+	  .preset = "down", .help = "down: what it depends on; up: what depends on it" },
+	{ "depth", &kind_int, offsetof(struct tree_body, depth), .letter = 'd', .also = "max-depth",
+	  .min = 1, .max = TREE_DEPTH, .preset = "50", .help = "how many levels" },
+	{ "format", &kind_word, offsetof(struct tree_body, format), FIELD_CLI, .words = &formats,
+	  .preset = "tree", .help = "for people: how it looks" },
 	{ 0 },
 };
 
@@ -49,8 +47,8 @@ static enum err bead_dep_tree_run_tree(struct call *c, struct stores *s, const v
 	enum err e = find_bead(c, s->beads, in->id, &row);
 
 	if (!e)
-		e = graph_tree(c, s->beads, row, in->direction != 1, in->direction != 0,
-			       in->depth, &b);
+		e = graph_tree(c, s->beads, row, in->direction != 1, in->direction != 0, in->depth,
+			       &b);
 	json_object(reply);
 	json_put_str(reply, "format", str_of(names_word(&formats, in->format)));
 	json_put_array(reply, "nodes");

@@ -53,8 +53,7 @@ static void check_mode(struct doctor *d, struct beads *b)
 		return;
 	bead_doctor_tell(
 		d, "permissions", "warning",
-		arena_fmt(&d->c->mem, "others may look into '" STR_FMT "'",
-			  STR_ARG(b->home)),
+		arena_fmt(&d->c->mem, "others may look into '" STR_FMT "'", STR_ARG(b->home)),
 		arena_fmt(&d->c->mem, "chmod 700 '" STR_FMT "'", STR_ARG(b->home)).p);
 }
 
@@ -63,8 +62,7 @@ static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
 	int64_t bytes, files;
 
 	if (beads_replay(d->c, b, all) || journal_size(d->c, b->home, &bytes, &files)) {
-		bead_doctor_tell(d, "journal", "error", d->c->message,
-				 call_next_step(d->c).p);
+		bead_doctor_tell(d, "journal", "error", d->c->message, call_next_step(d->c).p);
 		d->c->code = ERR_OK;
 		return false;
 	}
@@ -75,35 +73,32 @@ static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
 		return true;
 	}
 	bead_doctor_tell(d, "journal", "ok",
-			 arena_fmt(&d->c->mem,
-				   "every record is as it was written (%lld bytes)",
+			 arena_fmt(&d->c->mem, "every record is as it was written (%lld bytes)",
 				   (long long)bytes),
 			 NULL);
 	return true;
 }
 
-static void check_contents(struct doctor *d, const struct beads *b,
-			   const struct state *all)
+static void check_contents(struct doctor *d, const struct beads *b, const struct state *all)
 {
 	struct finding *found;
 	size_t errors = 0, warnings = 0;
 
 	if (inspect_store(d->c, b, all, &found)) {
-		bead_doctor_tell(d, "contents", "error", d->c->message,
-				 call_next_step(d->c).p);
+		bead_doctor_tell(d, "contents", "error", d->c->message, call_next_step(d->c).p);
 		d->c->code = ERR_OK;
 		return;
 	}
 	for (const struct finding *f = found; f; f = f->next)
 		*(f->severity == SEVERITY_ERROR ? &errors : &warnings) += 1;
 	if (errors || warnings)
-		bead_doctor_tell(d, "contents", errors ? "error" : "warning",
-				 arena_fmt(&d->c->mem, "%zu errors and %zu warnings",
-					   errors, warnings),
-				 "bd validate");
+		bead_doctor_tell(
+			d, "contents", errors ? "error" : "warning",
+			arena_fmt(&d->c->mem, "%zu errors and %zu warnings", errors, warnings),
+			"bd validate");
 	else
-		bead_doctor_tell(d, "contents", "ok",
-				 STR("every bead and every edge is sound"), NULL);
+		bead_doctor_tell(d, "contents", "ok", STR("every bead and every edge is sound"),
+				 NULL);
 }
 
 /* Does the cache say what the journal says? */
@@ -118,45 +113,38 @@ static void check_cache(struct doctor *d, struct beads *b, const struct state *a
 		e = cache_same(d->c, &b->cache, &fresh, &same);
 	cache_close(&fresh);
 	if (e || !same)
-		bead_doctor_tell(d, "cache", "error",
-				 e ? d->c->message : STR("it differs from the journal"),
-				 arena_fmt(&d->c->mem, "rm '" STR_FMT "/cache.db'",
-					   STR_ARG(b->home))
-					 .p);
+		bead_doctor_tell(
+			d, "cache", "error", e ? d->c->message : STR("it differs from the journal"),
+			arena_fmt(&d->c->mem, "rm '" STR_FMT "/cache.db'", STR_ARG(b->home)).p);
 	else
-		bead_doctor_tell(d, "cache", "ok", STR("it says what the journal says"),
-				 NULL);
+		bead_doctor_tell(d, "cache", "ok", STR("it says what the journal says"), NULL);
 	d->c->code = ERR_OK;
 }
 
 /* A sync that only had to wait too long says nothing about the store. */
 static bool has_failed(const struct sync_state *last)
 {
-	return last->failures && !str_is(last->code, "busy") &&
-	       !str_is(last->code, "sync_timeout");
+	return last->failures && !str_is(last->code, "busy") && !str_is(last->code, "sync_timeout");
 }
 
 /* What would stop a sync, and whether the last one failed. */
 static void check_sync(struct doctor *d, struct beads *b)
 {
-	struct helper h = { .words = { "diagnose",
-				       arena_cstr(&d->c->mem, b->repo.common) } };
+	struct helper h = { .words = { "diagnose", arena_cstr(&d->c->mem, b->repo.common) } };
 	struct sync_state last = sync_state_read(d->c, b->home);
 	const struct value *list;
 	struct value_error error;
 
 	if (helper_run(d->c, &h)) {
-		bead_doctor_tell(d, "sync", "error", d->c->message,
-				 call_next_step(d->c).p);
+		bead_doctor_tell(d, "sync", "error", d->c->message, call_next_step(d->c).p);
 		d->c->code = ERR_OK;
 		return;
 	}
 	list = value_parse(&d->c->mem, h.reply, &error);
 	for (size_t i = 0; list && i < list->count; i++)
-		bead_doctor_tell(
-			d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
-			"error", value_str(&list->item[i], "message"),
-			arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
+		bead_doctor_tell(d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
+				 "error", value_str(&list->item[i], "message"),
+				 arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
 	if (has_failed(&last))
 		bead_doctor_tell(d, "sync", "warning",
 				 arena_fmt(&d->c->mem, "the last sync failed: " STR_FMT,
@@ -174,8 +162,7 @@ static void check_clock(struct doctor *d, const struct beads *b)
 		bead_doctor_tell(
 			d, "clock", "warning",
 			arena_fmt(&d->c->mem,
-				  "the last change is of %s, later than this machine's "
-				  "clock",
+				  "the last change is of %s, later than this machine's clock",
 				  moment_format(&d->c->mem, b->about.latest_ms).p),
 			"check the clocks of the machines that share this store");
 }
@@ -188,11 +175,9 @@ static void check_stamps(struct doctor *d, struct beads *b)
 		bead_doctor_tell(
 			d, "stamps", "warning",
 			arena_fmt(&d->c->mem,
-				  "'" STR_FMT
-				  "' and perhaps others carry stamps more than a "
-				  "day ahead of this machine's clock (%s)",
-				  STR_ARG(ahead->id),
-				  moment_format(&d->c->mem, ahead->at_ms).p),
+				  "'" STR_FMT "' and perhaps others carry stamps more than a day "
+				  "ahead of this machine's clock (%s)",
+				  STR_ARG(ahead->id), moment_format(&d->c->mem, ahead->at_ms).p),
 			"bd repair --stamps");
 	d->c->code = ERR_OK;
 }
@@ -203,10 +188,9 @@ static void check_claims(struct doctor *d, struct beads *b)
 	int64_t count;
 
 	if (!query_count(d->c, &b->cache, &filter, &count) && count)
-		bead_doctor_tell(
-			d, "claims", "warning",
-			arena_fmt(&d->c->mem, "%lld leases have ended", (long long)count),
-			"bd reclaim");
+		bead_doctor_tell(d, "claims", "warning",
+				 arena_fmt(&d->c->mem, "%lld leases have ended", (long long)count),
+				 "bd reclaim");
 }
 
 static enum err bead_doctor_run(struct call *c, struct stores *s, const void *body,

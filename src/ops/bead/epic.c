@@ -53,8 +53,7 @@ static void bead_epic_put(struct json *j, const struct bead_row *row, struct pro
 static enum err open_epics(struct call *c, struct beads *b, struct bead_row **out)
 {
 	struct bead_filter filter = { .types = 1u << BEAD_EPIC,
-				      .statuses =
-					      1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS };
+				      .statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS };
 
 	return query_each(c, &b->cache, &filter, out);
 }
@@ -119,9 +118,9 @@ static enum err bead_epic_run_close(struct call *c, struct stores *s, const void
 	for (; !e && row; row = row->next) {
 		struct edit edit;
 
-		if ((e = bead_epic_look(c, s->beads, row->id, &p)) ||
-		    !bead_epic_eligible(p) || row->blockers ||
-		    (e = edit_begin(c, s->beads, row, &edit)) || claim_is_anothers(&edit))
+		if ((e = bead_epic_look(c, s->beads, row->id, &p)) || !bead_epic_eligible(p) ||
+		    row->blockers || (e = edit_begin(c, s->beads, row, &edit)) ||
+		    claim_is_anothers(&edit))
 			continue;
 		if (!in->dry_run && !(e = edit_close(&edit, STR("all parts are closed"))))
 			edit_end(&edit, change);

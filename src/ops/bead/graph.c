@@ -16,8 +16,8 @@ static const struct names formats = { format_words, 3, NULL };
 static const struct field fields[] = {
 	{ "id", &kind_bead, offsetof(struct body, id), FIELD_PLACE,
 	  .help = "only what hangs together with this one" },
-	{ "format", &kind_word, offsetof(struct body, format), FIELD_CLI,
-	  .words = &formats, .preset = "text", .help = "for people: how it looks" },
+	{ "format", &kind_word, offsetof(struct body, format), FIELD_CLI, .words = &formats,
+	  .preset = "text", .help = "for people: how it looks" },
 	{ "all", &kind_bool, offsetof(struct body, all), .help = "closed ones too" },
 	{ 0 },
 };
@@ -76,8 +76,7 @@ static struct cluster *cluster_of(struct map *clusters, struct str id)
 }
 
 /* All that can be reached from one bead, along edges in either direction. */
-static void choose_connected(struct map *chosen, struct str id,
-			     const struct edge_row *edges)
+static void choose_connected(struct map *chosen, struct str id, const struct edge_row *edges)
 {
 	struct map clusters = { .mem = chosen->mem };
 	struct cluster *root;
@@ -105,8 +104,7 @@ static void put_nodes(struct json *j, const struct bead_row *rows, const struct 
 	json_end(j);
 }
 
-static void bead_graph_put_edges(struct json *j, const struct edge_row *e,
-				 const struct map *shown)
+static void bead_graph_put_edges(struct json *j, const struct edge_row *e, const struct map *shown)
 {
 	json_put_array(j, "edges");
 	for (; e; e = e->next) {

@@ -35,8 +35,7 @@ static const struct field blame_fields[] = {
 static const struct field diff_fields[] = {
 	{ "from", &kind_when, AT(from), FIELD_PLACE | FIELD_REQUIRED,
 	  .help = "from this commit or time; '~1' is the one before the last" },
-	{ "to", &kind_when, AT(to), FIELD_PLACE,
-	  .help = "to this one; the last otherwise" },
+	{ "to", &kind_when, AT(to), FIELD_PLACE, .help = "to this one; the last otherwise" },
 	{ 0 },
 };
 
@@ -123,8 +122,8 @@ static const char *bead_history_number(struct call *c, int64_t n)
 	return arena_fmt(&c->mem, "%lld", (long long)n).p;
 }
 
-static enum err ask_of_bead(struct call *c, struct beads *b, const struct body *in,
-			    const char *act, struct json *reply)
+static enum err ask_of_bead(struct call *c, struct beads *b, const struct body *in, const char *act,
+			    struct json *reply)
 {
 	struct str ref, id;
 	enum err e;
@@ -134,15 +133,15 @@ static enum err ask_of_bead(struct call *c, struct beads *b, const struct body *
 		return e;
 	return bead_history_ask(
 		c,
-		&(struct helper){ .words = { act, arena_cstr(&c->mem, b->repo.common),
-					     "--ref", arena_cstr(&c->mem, ref), "--id",
+		&(struct helper){ .words = { act, arena_cstr(&c->mem, b->repo.common), "--ref",
+					     arena_cstr(&c->mem, ref), "--id",
 					     arena_cstr(&c->mem, id), "--limit",
 					     bead_history_number(c, in->limit) } },
 		reply);
 }
 
-static enum err bead_history_run_history(struct call *c, struct stores *s,
-					 const void *body, struct json *reply)
+static enum err bead_history_run_history(struct call *c, struct stores *s, const void *body,
+					 struct json *reply)
 {
 	return ask_of_bead(c, s->beads, body, "history", reply);
 }
@@ -162,8 +161,8 @@ static enum err ref_of(struct call *c, struct beads *b, const char **ref)
 	return e;
 }
 
-static enum err bead_history_run_commits(struct call *c, struct stores *s,
-					 const void *body, struct json *reply)
+static enum err bead_history_run_commits(struct call *c, struct stores *s, const void *body,
+					 struct json *reply)
 {
 	const struct body *in = body;
 	const char *ref;
@@ -173,8 +172,7 @@ static enum err bead_history_run_commits(struct call *c, struct stores *s,
 		return e;
 	return bead_history_ask(
 		c,
-		&(struct helper){ .words = { "commits",
-					     arena_cstr(&c->mem, s->beads->repo.common),
+		&(struct helper){ .words = { "commits", arena_cstr(&c->mem, s->beads->repo.common),
 					     "--ref", ref, "--limit",
 					     bead_history_number(c, in->limit) } },
 		reply);
@@ -192,13 +190,11 @@ static enum err bead_history_run_diff(struct call *c, struct stores *s, const vo
 	return bead_history_ask(
 		c,
 		&(struct helper){
-			.words = { "diff", arena_cstr(&c->mem, s->beads->repo.common),
-				   "--ref", ref, "--from-ms",
-				   bead_history_number(c, in->from.ms), "--from",
+			.words = { "diff", arena_cstr(&c->mem, s->beads->repo.common), "--ref", ref,
+				   "--from-ms", bead_history_number(c, in->from.ms), "--from",
 				   arena_cstr(&c->mem, in->from.spec), "--to-ms",
 				   bead_history_number(c, in->to.ms), "--to",
-				   in->to.spec.p ? arena_cstr(&c->mem, in->to.spec) :
-						   "@" } },
+				   in->to.spec.p ? arena_cstr(&c->mem, in->to.spec) : "@" } },
 		reply);
 }
 

@@ -6,9 +6,8 @@
 #include "ops/ops.h"
 
 static const struct field fields[] = {
-	{ "prefix", &kind_str, offsetof(struct setup_ask, prefix), .letter = 'p',
-	  .arg = "WORD", .min = 1, .max = 32,
-	  .help = "what ids begin with; otherwise the folder's name" },
+	{ "prefix", &kind_str, offsetof(struct setup_ask, prefix), .letter = 'p', .arg = "WORD",
+	  .min = 1, .max = 32, .help = "what ids begin with; otherwise the folder's name" },
 	{ "ref", &kind_str, offsetof(struct setup_ask, ref), .arg = "REF",
 	  .help = "the Git ref to publish to; refs/beads/store otherwise" },
 	{ "remote", &kind_str, offsetof(struct setup_ask, remote), .arg = "NAME",
@@ -26,31 +25,27 @@ static const char advice[] =
 	"## Work items\n"
 	"\n"
 	"This project keeps its work items as beads; use `bd`, not a TODO list.\n"
-	"- `bd ready --claim --json` takes the next one; `bd show ID` tells all about "
-	"it.\n"
-	"- `bd create \"title\" -p 2 --deps discovered-from:ID` for what you find on the "
-	"way.\n"
+	"- `bd ready --claim --json` takes the next one; `bd show ID` tells all about it.\n"
+	"- `bd create \"title\" -p 2 --deps discovered-from:ID` for what you find on the way.\n"
 	"- `bd close ID --reason \"what was done\"` when it is done.\n";
 
-static void bead_init_warn(struct call *c, const struct setup *done,
-			   const struct beads *b)
+static void bead_init_warn(struct call *c, const struct setup *done, const struct beads *b)
 {
 	if (done->step.p)
-		c->warning = arena_fmt(&c->mem, STR_FMT ". " STR_FMT,
-				       STR_ARG(done->problem), STR_ARG(done->step));
+		c->warning = arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(done->problem),
+				       STR_ARG(done->step));
 	else if (done->problem.p)
 		c->warning = arena_fmt(&c->mem,
-				       STR_FMT ". The beads work all the same, and are "
-					       "exchanged as soon as it can be reached.",
+				       STR_FMT ". The beads work all the same, and are exchanged "
+					       "as soon as it can be reached.",
 				       STR_ARG(done->problem));
 	else if (done->asked.p)
-		c->warning =
-			arena_fmt(&c->mem,
-				  "the beads that are shared here begin with '" STR_FMT
-				  "-', and still do; 'bd init --prefix " STR_FMT
-				  "' once more changes that for everybody",
-				  STR_ARG(b->about.prefix),
-				  STR_ARG(spawn_word(&c->mem, done->asked)));
+		c->warning = arena_fmt(&c->mem,
+				       "the beads that are shared here begin with '" STR_FMT
+				       "-', and still do; 'bd init --prefix " STR_FMT
+				       "' once more changes that for everybody",
+				       STR_ARG(b->about.prefix),
+				       STR_ARG(spawn_word(&c->mem, done->asked)));
 }
 
 static enum err bead_init_run(struct call *c, struct stores *s, const void *body,
@@ -77,9 +72,8 @@ static enum err bead_init_run(struct call *c, struct stores *s, const void *body
 const struct op op_bead_init = {
 	.name = "bead init",
 	.help = "Begin to keep beads in this repository, or find those that are there",
-	.more = "It touches none of your files, branches or settings: the store is a "
-		"folder in "
-		"the Git directory. It prints what you may want to add to AGENTS.md.",
+	.more = "It touches none of your files, branches or settings: the store is a folder in the "
+		"Git directory. It prints what you may want to add to AGENTS.md.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
 	.body_size = sizeof(struct setup_ask),
 	.fields = fields,

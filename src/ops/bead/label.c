@@ -12,13 +12,12 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "words", &kind_line, AT(words), FIELD_LIST | FIELD_PLACE | FIELD_CLI,
-	  .arg = "ID… LABEL", .min = 1, .max = MAX_WORD, .most = MAX_IDS,
-	  .help = "which beads, and then the label" },
-	{ "ids", &kind_bead, AT(ids), FIELD_LIST | FIELD_WIRE | FIELD_REQUIRED,
-	  .most = MAX_IDS, .help = "which beads" },
-	{ "label", &kind_line, AT(label), FIELD_WIRE | FIELD_REQUIRED, .min = 1,
-	  .max = MAX_WORD, .help = "the label" },
+	{ "words", &kind_line, AT(words), FIELD_LIST | FIELD_PLACE | FIELD_CLI, .arg = "ID… LABEL",
+	  .min = 1, .max = MAX_WORD, .most = MAX_IDS, .help = "which beads, and then the label" },
+	{ "ids", &kind_bead, AT(ids), FIELD_LIST | FIELD_WIRE | FIELD_REQUIRED, .most = MAX_IDS,
+	  .help = "which beads" },
+	{ "label", &kind_line, AT(label), FIELD_WIRE | FIELD_REQUIRED, .min = 1, .max = MAX_WORD,
+	  .help = "the label" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -42,8 +41,7 @@ static enum err bead_label_step(struct edit *e, struct state *change, const void
 {
 	const struct plan *plan = body;
 	size_t have, n = 0;
-	struct str *now = bead_labels(&e->c->mem, &e->now, &have), rest = plan->labels,
-		   label;
+	struct str *now = bead_labels(&e->c->mem, &e->now, &have), rest = plan->labels, label;
 	struct str *out = arena_array(&e->c->mem, have + plan->labels.n + 1, sizeof *out);
 
 	(void)change;
@@ -57,8 +55,8 @@ static enum err bead_label_step(struct edit *e, struct state *change, const void
 	return ERR_OK;
 }
 
-static enum err bead_label_run(struct call *c, struct stores *s, const struct body *in,
-			       bool add, struct json *reply)
+static enum err bead_label_run(struct call *c, struct stores *s, const struct body *in, bool add,
+			       struct json *reply)
 {
 	const struct str *words = in->words.item;
 	struct list ids = in->ids;
@@ -67,14 +65,12 @@ static enum err bead_label_run(struct call *c, struct stores *s, const struct bo
 	if (!c->wire) {
 		if (in->words.n < 2) {
 			call_fail(c, ERR_USAGE, "a bead and a label are needed");
-			return call_step(c, "Usage: bd label %s ID… LABEL",
-					 add ? "add" : "remove");
+			return call_step(c, "Usage: bd label %s ID… LABEL", add ? "add" : "remove");
 		}
 		ids = in->words;
 		plan.labels = words[--ids.n];
 	}
-	return edit_and_reply(c, s->beads, &ids, &in->guard, bead_label_step, &plan,
-			      reply);
+	return edit_and_reply(c, s->beads, &ids, &in->guard, bead_label_step, &plan, reply);
 }
 
 static enum err bead_label_run_add(struct call *c, struct stores *s, const void *body,

@@ -21,8 +21,7 @@ static enum err bead_labels_run_list(struct call *c, struct stores *s, const voi
 	size_t count;
 	enum err e;
 
-	if ((e = find_bead(c, s->beads, in->id, &row)) ||
-	    (e = edit_begin(c, s->beads, row, &edit)))
+	if ((e = find_bead(c, s->beads, in->id, &row)) || (e = edit_begin(c, s->beads, row, &edit)))
 		return e;
 	label = bead_labels(&c->mem, &edit.now, &count);
 	json_array(reply);

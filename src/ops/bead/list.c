@@ -17,15 +17,14 @@ struct body {
 static const char *const format_words[] = { "table", "ids", "lines" };
 static const struct names formats = { format_words, 3, NULL };
 
-#define LOOK_FIELDS                                                     \
-	{ "long", &kind_bool, AT(lengthy), FIELD_CLI,                   \
-	  .help = "for people: with description and dates" },           \
-		{ "tree", &kind_bool, AT(tree), FIELD_CLI,              \
-		  .help = "for people: children below their parents" }, \
-	{                                                               \
-		"format", &kind_word, AT(format), FIELD_CLI,            \
-			.words = &formats, .preset = "table",           \
-			.help = "for people: how it looks"              \
+#define LOOK_FIELDS                                                                                \
+	{ "long", &kind_bool, AT(lengthy), FIELD_CLI,                                              \
+	  .help = "for people: with description and dates" },                                      \
+		{ "tree", &kind_bool, AT(tree), FIELD_CLI,                                         \
+		  .help = "for people: children below their parents" },                            \
+	{                                                                                          \
+		"format", &kind_word, AT(format), FIELD_CLI, .words = &formats, .preset = "table", \
+							     .help = "for people: how it looks"    \
 	}
 
 static const struct field list_fields[] = {
@@ -38,8 +37,8 @@ static const struct field list_fields[] = {
 };
 
 static const struct field search_fields[] = {
-	{ "query", &kind_str, AT(words), FIELD_REQUIRED | FIELD_PLACE, .arg = "WORDS",
-	  .min = 1, .max = MAX_TITLE, .help = "each begins a word of the bead" },
+	{ "query", &kind_str, AT(words), FIELD_REQUIRED | FIELD_PLACE, .arg = "WORDS", .min = 1,
+	  .max = MAX_TITLE, .help = "each begins a word of the bead" },
 	FILTER_FIELDS(struct body, filter),
 	PAGE_FIELDS(struct body, limit, sort, reverse),
 	SHAPE_FIELDS(struct body, shape),
@@ -60,8 +59,8 @@ static const char *const search_examples[] = {
 	NULL,
 };
 
-static enum err bead_list_run_filter(struct call *c, struct stores *s,
-				     const struct body *in, struct json *reply)
+static enum err bead_list_run_filter(struct call *c, struct stores *s, const struct body *in,
+				     struct json *reply)
 {
 	struct shape shape = shape_of(c, &in->shape);
 	struct bead_filter filter;
@@ -100,9 +99,8 @@ const struct op op_bead_list = {
 const struct op op_bead_search = {
 	.name = "bead search",
 	.help = "Find beads by words; closed ones too",
-	.more = "Looks at titles, ids, descriptions, design, acceptance criteria and "
-		"notes. "
-		"Titles that match come first, then the newest.",
+	.more = "Looks at titles, ids, descriptions, design, acceptance criteria and notes. Titles "
+		"that match come first, then the newest.",
 	.examples = search_examples,
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),

@@ -29,22 +29,21 @@ static const struct field fields[] = {
 	  .words = &bead_types, .help = "of one of these types" },
 	{ "assignee", &kind_str, AT(filter.assignee), .letter = 'a', .arg = "NAME",
 	  .help = "of this agent or person" },
-	{ "unassigned", &kind_bool, AT(filter.unassigned), .letter = 'u',
-	  .also = "no-assignee", .help = "of nobody" },
-	{ "labels", &kind_str, AT(filter.labels), FIELD_LIST | FIELD_COMMAS,
-	  .flag = "label", .also = "labels", .letter = 'l', .arg = "LABEL", .most = 100,
-	  .max = MAX_WORD, .help = "with all of these labels" },
-	{ "any_labels", &kind_str, AT(filter.any_labels),
-	  FIELD_LIST | FIELD_COMMAS | FIELD_CLI, .flag = "label-any", .arg = "LABEL",
-	  .most = 100, .max = MAX_WORD, .help = "with one of these labels" },
+	{ "unassigned", &kind_bool, AT(filter.unassigned), .letter = 'u', .also = "no-assignee",
+	  .help = "of nobody" },
+	{ "labels", &kind_str, AT(filter.labels), FIELD_LIST | FIELD_COMMAS, .flag = "label",
+	  .also = "labels", .letter = 'l', .arg = "LABEL", .most = 100, .max = MAX_WORD,
+	  .help = "with all of these labels" },
+	{ "any_labels", &kind_str, AT(filter.any_labels), FIELD_LIST | FIELD_COMMAS | FIELD_CLI,
+	  .flag = "label-any", .arg = "LABEL", .most = 100, .max = MAX_WORD,
+	  .help = "with one of these labels" },
 	{ "parent", &kind_bead, AT(filter.parent), .help = "children of this one" },
 	{ "sort", &kind_word, AT(sort), FIELD_CLI, .words = &sorts, .preset = "priority",
 	  .help = "in which order" },
 	{ "claim", &kind_bool, AT(claim), FIELD_WRITES,
 	  .help = "take the first one, in the same step" },
 	{ "lease", &kind_duration, AT(lease), .help = "with claim: for how long" },
-	{ "explain", &kind_bool, AT(explain), FIELD_LOOK,
-	  .help = "say why each of them is ready" },
+	{ "explain", &kind_bool, AT(explain), FIELD_LOOK, .help = "say why each of them is ready" },
 	SHAPE_FIELDS(struct body, shape),
 	WHEN_FIELD(struct body, when),
 	{ 0 },
@@ -61,26 +60,22 @@ static struct str bead_ready_reason(struct call *c, const struct bead_row *row)
 {
 	int64_t ms = c->now_ms > row->created ? c->now_ms - row->created : 0;
 	struct str age = duration_format(&c->mem, ms / 60000 * 60000);
-	struct str children =
-		!row->children ?
-			STR("") :
-			arena_fmt(&c->mem, "; %" PRId64 " open child%s before it",
-				  row->children, row->children == 1 ? "" : "ren");
+	struct str children = !row->children ?
+				      STR("") :
+				      arena_fmt(&c->mem, "; %" PRId64 " open child%s before it",
+						row->children, row->children == 1 ? "" : "ren");
 
 	if (row->status == BEAD_IN_PROGRESS)
-		return arena_fmt(&c->mem,
-				 "the lease of " STR_FMT
-				 " ended at %s; nothing blocks it%s",
-				 STR_ARG(row->assignee),
-				 moment_format(&c->mem, row->lease).p, children.p);
-	return arena_fmt(&c->mem,
-			 "open, priority %d, created %s ago; nothing blocks it%s%s",
+		return arena_fmt(
+			&c->mem, "the lease of " STR_FMT " ended at %s; nothing blocks it%s",
+			STR_ARG(row->assignee), moment_format(&c->mem, row->lease).p, children.p);
+	return arena_fmt(&c->mem, "open, priority %d, created %s ago; nothing blocks it%s%s",
 			 (int)row->priority, age.p, row->dependencies ? " any more" : "",
 			 children.p);
 }
 
-static void bead_ready_encode(struct call *c, const struct body *in,
-			      const struct bead_row *rows, struct json *reply)
+static void bead_ready_encode(struct call *c, const struct body *in, const struct bead_row *rows,
+			      struct json *reply)
 {
 	struct shape shape = shape_of(c, &in->shape);
 
@@ -128,8 +123,7 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 	enum err e = filter_of(c, s->beads, &which, true, &filter);
 
 	if (in->claim && !c->actor.p)
-		return call_fail(c, ERR_IDENTITY_REQUIRED,
-				 "a claim needs to know who you are");
+		return call_fail(c, ERR_IDENTITY_REQUIRED, "a claim needs to know who you are");
 	filter.sort = order[in->sort].sort;
 	filter.reverse = order[in->sort].reverse;
 	filter.lean = !in->claim && shape_lean(&shape);
@@ -147,12 +141,11 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 const struct op op_bead_ready = {
 	.name = "bead ready",
 	.help = "List what can be worked on now",
-	.more = "Lists open beads that have no open blocker and are not claimed by "
-		"another agent, and beads whose claim has expired: the highest priority "
-		"first, then the oldest. Beads with open children are containers: they "
-		"come last, are marked with `container` and `open_children`, and are "
-		"never handed out. With --claim the first bead that is not a container "
-		"is yours; an empty list says that there is none.",
+	.more = "Lists open beads that have no open blocker and are not claimed by another agent, "
+		"and beads whose claim has expired: the highest priority first, then the oldest. "
+		"Beads with open children are containers: they come last, are marked with "
+		"`container` and `open_children`, and are never handed out. With --claim the first "
+		"bead that is not a container is yours; an empty list says that there is none.",
 	.examples = examples,
 	.flags = BEAD_READ | OP_READER | OP_RECEIPT,
 	.body_size = sizeof(struct body),

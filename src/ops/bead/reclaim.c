@@ -16,8 +16,8 @@ static const struct field reclaim_fields[] = {
 	{ 0 },
 };
 
-static enum err bead_reclaim_run_reclaim(struct call *c, struct stores *s,
-					 const void *body, struct json *reply)
+static enum err bead_reclaim_run_reclaim(struct call *c, struct stores *s, const void *body,
+					 struct json *reply)
 {
 	const struct reclaim_body *in = body;
 	struct bead_filter filter = { .expired = true, .now = c->now_ms };

@@ -16,8 +16,8 @@ static const struct field fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "reason", &kind_str, offsetof(struct body, reason), .letter = 'r', .min = 1,
 	  .max = MAX_TEXT, .help = "why; kept as a note" },
-	{ "status", &kind_word, offsetof(struct body, status), .letter = 's',
-	  .words = &to, .preset = "open", .help = "the state it goes back to" },
+	{ "status", &kind_word, offsetof(struct body, status), .letter = 's', .words = &to,
+	  .preset = "open", .help = "the state it goes back to" },
 	FORCE_FIELD(struct body, guard, "even if another agent has claimed it"),
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
@@ -43,8 +43,7 @@ static enum err bead_reopen_run(struct call *c, struct stores *s, const void *bo
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_reopen_step, body,
-			      reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_reopen_step, body, reply);
 }
 
 const struct op op_bead_reopen = {

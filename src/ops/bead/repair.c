@@ -17,11 +17,10 @@ static const struct field fields[] = {
 	{ "apply", &kind_bool, offsetof(struct body, apply),
 	  .help = "repair what is damaged, and keep the damaged files and commits" },
 	{ "stamps", &kind_bool, offsetof(struct body, stamps),
-	  .help = "list beads whose stamps are ahead of time; with --apply, copy each to "
-		  "a "
-		  "new bead and delete the old one" },
-	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000,
-	  .max = 3600000, .preset = "30s", .help = "give up after so long" },
+	  .help = "list beads whose stamps are ahead of time; with --apply, copy each to a new "
+		  "bead and delete the old one" },
+	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000, .max = 3600000,
+	  .preset = "30s", .help = "give up after so long" },
 	{ 0 },
 };
 
@@ -151,8 +150,7 @@ static void put_both(struct call *c, struct json *reply, struct str commits,
 {
 	struct value_error error;
 	const struct value *v = commits.p ? value_parse(&c->mem, commits, &error) : NULL,
-			   *list = value_find(v, "commits"),
-			   *applied = value_find(v, "applied");
+			   *list = value_find(v, "commits"), *applied = value_find(v, "applied");
 	int64_t damaged = 0, aside = 0;
 
 	value_int(v, "damaged", &damaged);
@@ -173,8 +171,8 @@ static void put_both(struct call *c, struct json *reply, struct str commits,
 	json_end(reply);
 }
 
-/* The journal is repaired first: nothing can be published from a damaged one. What was
- * done to it is reported, whatever becomes of the rest. */
+/* The journal is repaired first: nothing can be published from a damaged one. What was done to it
+ * is reported, whatever becomes of the rest. */
 static enum err bead_repair_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
@@ -205,19 +203,18 @@ static enum err bead_repair_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_bead_repair = {
 	.name = "bead repair",
-	.help = "Find damage in the journal and in commits, or stamps ahead of time; "
-		"with --apply, repair them",
-	.more = "Without --apply it only tells what it would do. With it, every record "
-		"of a damaged journal whose checksum holds goes to a new file, and the "
-		"damaged files are kept under another name. On top of a damaged commit, "
-		"which is kept as a backup ref, goes a commit of all that can be read, "
-		"joined with what is known here. Nothing is deleted. Every record and "
-		"every line that is not kept as it was is listed. A history that Git "
-		"cannot read is left: the new commit goes on from the last one before "
-		"the damage, and the remote's ref is set to it. A bead that is too large "
-		"to be joined with what is known here becomes two beads.\n"
-		"A stamp that is more than a day ahead wins over everything that is "
-		"written later, and cannot be taken back. --stamps is the way out.",
+	.help = "Find damage in the journal and in commits, or stamps ahead of time; with --apply, "
+		"repair them",
+	.more = "Without --apply it only tells what it would do. With it, every record of a "
+		"damaged journal whose checksum holds goes to a new file, and the damaged files "
+		"are kept under another name. On top of a damaged commit, which is kept as a "
+		"backup ref, goes a commit of all that can be read, joined with what is known "
+		"here. Nothing is deleted. Every record and every line that is not kept as it was "
+		"is listed. A history that Git cannot read is left: the new commit goes on from "
+		"the last one before the damage, and the remote's ref is set to it. A bead that is "
+		"too large to be joined with what is known here becomes two beads.\n"
+		"A stamp that is more than a day ahead wins over everything that is written later, "
+		"and cannot be taken back. --stamps is the way out.",
 	.flags = OP_WRITE | OP_ACTOR,
 	.body_size = sizeof(struct body),
 	.fields = fields,

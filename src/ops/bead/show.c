@@ -46,8 +46,7 @@ static enum err bead_show_put_remap(struct call *c, struct beads *b, struct str 
 	struct str line;
 	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
 
-	remap = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") :
-			       NULL;
+	remap = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") : NULL;
 	if (remap) {
 		json_key(reply, STR("remap"));
 		json_value(reply, remap);
@@ -55,9 +54,8 @@ static enum err bead_show_put_remap(struct call *c, struct beads *b, struct str 
 	return e;
 }
 
-static enum err bead_show_put_bead(struct call *c, struct beads *b,
-				   const struct bead_row *row, const struct shape *shape,
-				   struct json *reply)
+static enum err bead_show_put_bead(struct call *c, struct beads *b, const struct bead_row *row,
+				   const struct shape *shape, struct json *reply)
 {
 	struct value_error error;
 	const struct value *line = value_parse(&c->mem, row->line, &error);

@@ -11,9 +11,8 @@ struct stale_body {
 static const struct field stale_fields[] = {
 	{ "days", &kind_int, offsetof(struct stale_body, days), .letter = 'd', .min = 1,
 	  .max = 36500, .preset = "30", .help = "for so many days" },
-	{ "status", &kind_word, offsetof(struct stale_body, statuses),
-	  FIELD_LIST | FIELD_COMMAS, .letter = 's', .words = &bead_statuses,
-	  .help = "in one of these states" },
+	{ "status", &kind_word, offsetof(struct stale_body, statuses), FIELD_LIST | FIELD_COMMAS,
+	  .letter = 's', .words = &bead_statuses, .help = "in one of these states" },
 	{ "limit", &kind_int, offsetof(struct stale_body, limit), .letter = 'n', .min = 0,
 	  .preset = "50", .help = "at most so many; 0: all" },
 	SHAPE_FIELDS(struct stale_body, shape),
@@ -30,8 +29,7 @@ static enum err bead_stale_run_stale(struct call *c, struct stores *s, const voi
 	struct bead_row *row;
 	enum err e = filter_of(c, s->beads, &which, false, &filter);
 
-	filter.updated_before =
-		(struct bound){ true, c->now_ms - in->days * 24 * 3600 * 1000 };
+	filter.updated_before = (struct bound){ true, c->now_ms - in->days * 24 * 3600 * 1000 };
 	filter.sort = SORT_UPDATED;
 	filter.reverse = true;
 	filter.limit = in->limit;

@@ -32,8 +32,7 @@ static enum err bead_status_run(struct call *c, struct stores *s, const void *bo
 		{ "in_progress_issues", { .statuses = 1u << BEAD_IN_PROGRESS } },
 		{ "closed_issues", { .statuses = 1u << BEAD_CLOSED } },
 		{ "blocked_issues", { .blocked = true } },
-		{ "ready_issues",
-		  { .ready = true, .now = c->now_ms, .actor = c->actor } },
+		{ "ready_issues", { .ready = true, .now = c->now_ms, .actor = c->actor } },
 		{ "expired_claims", { .expired = true, .now = c->now_ms } },
 	};
 	int64_t count, files;

@@ -20,8 +20,8 @@ static const struct field fields[] = {
 	  .help = "take in nothing; publish only if nobody else has meanwhile" },
 	{ "status", &kind_bool, offsetof(struct body, status),
 	  .help = "only tell how the last syncs went, and what waits" },
-	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000,
-	  .max = 3600000, .preset = "30s", .help = "give up after so long" },
+	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000, .max = 3600000,
+	  .preset = "30s", .help = "give up after so long" },
 	{ 0 },
 };
 
@@ -71,10 +71,9 @@ static enum err check_ttl(struct call *c)
 		  "BD_TOMBSTONE_TTL_MS is '" STR_FMT
 		  "', which is not a number of milliseconds of at least 7 days",
 		  STR_ARG(c->wrong_ttl));
-	return call_step(c,
-			 "Set it to %lld or more, or unset it: then deletions are "
-			 "remembered for ever.",
-			 (long long)SYNC_TTL_LEAST_MS);
+	return call_step(
+		c, "Set it to %lld or more, or unset it: then deletions are remembered for ever.",
+		(long long)SYNC_TTL_LEAST_MS);
 }
 
 static enum err bead_sync_run(struct call *c, struct stores *s, const void *body,
@@ -117,12 +116,9 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 const struct op op_bead_sync = {
 	.name = "bead sync",
 	.help = "Exchange beads with the Git remote: fetch, join, push",
-	.more = "Nobody has to resolve anything: what others wrote and what was written "
-		"here "
-		"are joined, and the same everywhere afterwards. Changes are also "
-		"published by "
-		"themselves, a moment after they were made; 'bd config set sync.auto "
-		"false' or "
+	.more = "Nobody has to resolve anything: what others wrote and what was written here are "
+		"joined, and the same everywhere afterwards. Changes are also published by "
+		"themselves, a moment after they were made; 'bd config set sync.auto false' or "
 		"ABACUS_AUTOSYNC=0 turns that off. A failure loses nothing.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS | OP_LOST,
 	.body_size = sizeof(struct body),

@@ -32,13 +32,11 @@ static enum err bead_undelete_restore(struct call *c, struct beads *b, struct st
 		return e;
 	tombstone = value_parse(&c->mem, line, &error);
 	bead = value_find(tombstone, "bead");
-	if (!bead ||
-	    !stamp_decode_deletion(value_find(tombstone, "deleted_at"), &deleted.at)) {
+	if (!bead || !stamp_decode_deletion(value_find(tombstone, "deleted_at"), &deleted.at)) {
 		call_fail(c, ERR_NOT_FOUND,
-			  "of '" STR_FMT "' nothing is left but that it was deleted",
-			  STR_ARG(*id));
-		return call_step(c, "It was deleted by a program that keeps no content; "
-				    "create it anew, under another id.");
+			  "of '" STR_FMT "' nothing is left but that it was deleted", STR_ARG(*id));
+		return call_step(c, "It was deleted by a program that keeps no content; create it "
+				    "anew, under another id.");
 	}
 	row.id = *id;
 	row.line = canonical(&c->mem, bead);
@@ -54,8 +52,7 @@ static enum err bead_undelete_restore(struct call *c, struct beads *b, struct st
 	return ERR_OK;
 }
 
-static enum err undelete_run(struct call *c, struct stores *s, const void *body,
-			     struct json *reply)
+static enum err undelete_run(struct call *c, struct stores *s, const void *body, struct json *reply)
 {
 	const struct undelete_body *in = body;
 	const struct str *text = in->ids.item;
@@ -66,8 +63,7 @@ static enum err undelete_run(struct call *c, struct stores *s, const void *body,
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < in->ids.n; i++)
-		e = bead_undelete_restore(c, s->beads, text[i], &in->guard, change,
-					  &ids[i]);
+		e = bead_undelete_restore(c, s->beads, text[i], &in->guard, change, &ids[i]);
 	if (e || (e = beads_put(c, s->beads, change)))
 		return e;
 	json_array(reply);

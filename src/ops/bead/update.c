@@ -6,8 +6,8 @@
 struct body {
 	struct list ids, add_labels, remove_labels, set_labels;
 	struct guard guard;
-	struct str title, description, body_file, design, acceptance, note, assignee,
-		external_ref, parent;
+	struct str title, description, body_file, design, acceptance, note, assignee, external_ref,
+		parent;
 	int status, type;
 	int64_t priority, lease;
 	bool claim;
@@ -19,30 +19,27 @@ static const struct field fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "status", &kind_word, AT(status), .letter = 's', .words = &bead_statuses,
 	  .help = "its new state" },
-	{ "priority", &kind_priority, AT(priority), .letter = 'p',
-	  .help = "0 (most urgent) to 4" },
-	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types,
-	  .help = "what it is" },
+	{ "priority", &kind_priority, AT(priority), .letter = 'p', .help = "0 (most urgent) to 4" },
+	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types, .help = "what it is" },
 	{ "title", &kind_line, AT(title), .min = 1, .max = MAX_TITLE,
 	  .help = "what is to be done" },
-	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd',
-	  .also = "body", .max = MAX_TEXT, .help = "why and how" },
+	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd', .also = "body",
+	  .max = MAX_TEXT, .help = "why and how" },
 	{ "body_file", &kind_str, AT(body_file), FIELD_CLI | FIELD_FILE, .arg = "FILE",
 	  .max = MAX_TEXT, .help = "the same, from a file; '-' is standard input" },
 	{ "design", &kind_str, AT(design), .max = MAX_TEXT, .help = "how to build it" },
-	{ "acceptance", &kind_str, AT(acceptance), .also = "acceptance-criteria",
-	  .max = MAX_TEXT, .help = "when it is done" },
+	{ "acceptance", &kind_str, AT(acceptance), .also = "acceptance-criteria", .max = MAX_TEXT,
+	  .help = "when it is done" },
 	{ "append_notes", &kind_str, AT(note), .also = "notes", .min = 1, .max = MAX_TEXT,
 	  .help = "a note to add" },
-	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME",
-	  .max = MAX_NAME, .help = "whose it is; \"\" for nobody" },
-	{ "add_labels", &kind_line, AT(add_labels), FIELD_LIST | FIELD_COMMAS,
-	  .flag = "add-label", .arg = "LABEL", .min = 1, .max = MAX_WORD,
-	  .help = "labels to add" },
+	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME", .max = MAX_NAME,
+	  .help = "whose it is; \"\" for nobody" },
+	{ "add_labels", &kind_line, AT(add_labels), FIELD_LIST | FIELD_COMMAS, .flag = "add-label",
+	  .arg = "LABEL", .min = 1, .max = MAX_WORD, .help = "labels to add" },
 	{ "remove_labels", &kind_str, AT(remove_labels), FIELD_LIST | FIELD_COMMAS,
 	  .flag = "remove-label", .arg = "LABEL", .help = "labels to take off" },
-	{ "set_labels", &kind_line, AT(set_labels), FIELD_LIST | FIELD_COMMAS,
-	  .arg = "A,B", .max = MAX_WORD, .help = "its labels, instead of those it has" },
+	{ "set_labels", &kind_line, AT(set_labels), FIELD_LIST | FIELD_COMMAS, .arg = "A,B",
+	  .max = MAX_WORD, .help = "its labels, instead of those it has" },
 	{ "parent", &kind_str, AT(parent), .arg = "ID",
 	  .help = "the bead it is a part of; \"\" for none" },
 	{ "external_ref", &kind_line, AT(external_ref), .max = MAX_TITLE,
@@ -50,8 +47,8 @@ static const struct field fields[] = {
 	{ "claim", &kind_bool, AT(claim), .help = "take it, as 'bd claim' does" },
 	{ "lease", &kind_duration, AT(lease), .help = "with --claim: for how long" },
 	FORCE_FIELD(struct body, guard,
-		    "change the status even if another agent has claimed it, or close it "
-		    "with open blockers or children"),
+		    "change the status even if another agent has claimed it, or close it with open "
+		    "blockers or children"),
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -79,8 +76,8 @@ static void set_labels(struct edit *e, const struct body *in)
 	struct arena *mem = &e->c->mem;
 	size_t have, n = 0;
 	struct str *now = bead_labels(mem, &e->now, &have);
-	struct str *out = arena_array(mem, have + in->add_labels.n + in->set_labels.n + 1,
-				      sizeof *out);
+	struct str *out =
+		arena_array(mem, have + in->add_labels.n + in->set_labels.n + 1, sizeof *out);
 
 	if (!in->add_labels.item && !in->remove_labels.item && !in->set_labels.item)
 		return;
@@ -112,8 +109,7 @@ static enum err set_parent(struct edit *e, struct state *change, struct str pare
 	if ((err = query_links(e->c, &e->b->cache, e->row->id, SIDE_OUT, &link)))
 		return err;
 	for (; link; link = link->next)
-		if (str_eq(link->kind, kind) &&
-		    (!to || !str_eq(link->bead->id, to->id)) &&
+		if (str_eq(link->kind, kind) && (!to || !str_eq(link->bead->id, to->id)) &&
 		    (err = edit_depend(e, change, link->bead, kind, false)))
 			return err;
 	return to ? edit_depend(e, change, to, kind, true) : ERR_OK;
@@ -174,8 +170,8 @@ static enum err bead_update_step(struct edit *e, struct state *change, const voi
 		return call_fail(e->c, ERR_INVALID_INPUT,
 				 "a bead that is claimed is in progress, not %s",
 				 names_word(&bead_statuses, in->status));
-	if (in->claim && ((err = lease_of(e->c, e->b, in->lease, &lease)) ||
-			  (err = claim_take(e, lease))))
+	if (in->claim &&
+	    ((err = lease_of(e->c, e->b, in->lease, &lease)) || (err = claim_take(e, lease))))
 		return err;
 	if (in->claim && in->assignee.p && !str_eq(in->assignee, e->c->actor))
 		return call_fail(e->c, ERR_INVALID_INPUT,
@@ -193,15 +189,13 @@ static enum err bead_update_run(struct call *c, struct stores *s, const void *bo
 {
 	const struct body *in = body;
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_update_step, body,
-			      reply);
+	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_update_step, body, reply);
 }
 
 const struct op op_bead_update = {
 	.name = "bead update",
 	.help = "Change beads, all in one step",
-	.more = "Either everything that is asked for happens, to all of them, or "
-		"nothing.",
+	.more = "Either everything that is asked for happens, to all of them, or nothing.",
 	.examples = examples,
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),

@@ -51,8 +51,7 @@ static void bead_validate_encode(struct json *j, const struct finding *list)
 		json_object(j);
 		json_put_str(j, "code", str_of(f->code));
 		json_put_str(j, "severity",
-			     f->severity == SEVERITY_ERROR ? STR("error") :
-							     STR("warning"));
+			     f->severity == SEVERITY_ERROR ? STR("error") : STR("warning"));
 		json_put_str(j, "file", str_of(f->file));
 		json_put_int(j, "line", f->line);
 		json_put_str(j, "id", f->id);
@@ -76,14 +75,12 @@ static enum err read_files(struct call *c, struct str folder, struct snapshot *o
 				 STR_ARG(dir));
 	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
 		e = file_read(c,
-			      path_join(&c->mem, dir,
-					str_of(snapshot_name((enum snapshot_file)i))),
+			      path_join(&c->mem, dir, str_of(snapshot_name((enum snapshot_file)i))),
 			      &out->file[i]);
 	return e;
 }
 
-static enum err bead_validate_check_folder(struct call *c, struct str folder,
-					   struct finding **out)
+static enum err bead_validate_check_folder(struct call *c, struct str folder, struct finding **out)
 {
 	struct snapshot files = { 0 };
 	enum err e = read_files(c, folder, &files);
@@ -110,11 +107,10 @@ static bool any_error(const struct finding *f)
 }
 
 /*
- * The store could not be read. If that is because of what is published, the findings
- * tell; otherwise the reason stands.
+ * The store could not be read. If that is because of what is published, the findings tell;
+ * otherwise the reason stands.
  */
-static enum err check_published(struct call *c, const struct beads *b,
-				struct finding **out)
+static enum err check_published(struct call *c, const struct beads *b, struct finding **out)
 {
 	struct call aside = *c;
 	bool told;
@@ -162,8 +158,7 @@ static enum err bead_validate_run(struct call *c, struct stores *s, const void *
 
 const struct op op_bead_validate = {
 	.name = "bead validate",
-	.help = "Check the published files and the journal; exits with 1 if there are "
-		"errors",
+	.help = "Check the published files and the journal; exits with 1 if there are errors",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "validation", PROP_OBJECT, 0, props },

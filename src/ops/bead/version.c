@@ -9,8 +9,8 @@ static const struct prop version_props[] = {
 	{ 0 },
 };
 
-static enum err bead_version_run_version(struct call *c, struct stores *s,
-					 const void *body, struct json *reply)
+static enum err bead_version_run_version(struct call *c, struct stores *s, const void *body,
+					 struct json *reply)
 {
 	(void)c, (void)s, (void)body;
 	json_object(reply);

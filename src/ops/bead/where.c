@@ -16,11 +16,9 @@ static struct str bead_where_explanation(struct call *c, const struct beads *b)
 	if (str_eq(b->repo.tree, b->repo.gitdir))
 		return STR("this is a bare repository; the store is inside it");
 	if (!str_eq(path_real(&c->mem, b->repo.gitdir), b->repo.common))
-		return STR(
-			"this is a linked worktree; all worktrees share the store in the "
-			"common Git directory");
-	return STR(
-		"the store is in the Git directory of the repository around this folder");
+		return STR("this is a linked worktree; all worktrees share the store in the common "
+			   "Git directory");
+	return STR("the store is in the Git directory of the repository around this folder");
 }
 
 /* Somebody began it; whether it can be read is another question. */
@@ -35,8 +33,8 @@ static bool bead_where_exists(struct call *c)
 	return e != ERR_NOT_INITIALIZED;
 }
 
-static void bead_where_put_where(struct json *reply, const struct beads *b,
-				 struct str ref, bool there, struct str why)
+static void bead_where_put_where(struct json *reply, const struct beads *b, struct str ref,
+				 bool there, struct str why)
 {
 	json_object(reply);
 	json_put_str(reply, "repository", b->repo.main);
@@ -59,16 +57,14 @@ static enum err bead_where_run_where(struct call *c, struct stores *s, const voi
 	(void)s, (void)body;
 	if (e == ERR_DUBIOUS_OWNERSHIP) {
 		bead_where_put_where(reply, &b, (struct str){ 0 }, false,
-				     arena_fmt(&c->mem, STR_FMT ". " STR_FMT,
-					       STR_ARG(c->message),
+				     arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
 					       STR_ARG(call_next_step(c))));
 		c->code = ERR_OK;
 		return ERR_OK;
 	}
 	if (e || (e = config_find(c, b.home, CONFIG_SYNC_REF, &ref)))
 		return e;
-	bead_where_put_where(reply, &b,
-			     ref.p ? ref : str_of(config_default(CONFIG_SYNC_REF)),
+	bead_where_put_where(reply, &b, ref.p ? ref : str_of(config_default(CONFIG_SYNC_REF)),
 			     bead_where_exists(c), bead_where_explanation(c, &b));
 	return ERR_OK;
 }

@@ -30,8 +30,7 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static void bead_why_put(struct json *j, const char *code, struct str id,
-			 struct str message)
+static void bead_why_put(struct json *j, const char *code, struct str id, struct str message)
 {
 	json_object(j);
 	json_put_str(j, "code", str_of(code));
@@ -61,14 +60,12 @@ static bool put_state(struct call *c, const struct bead_row *row, struct json *j
 	}
 	if (row->status == BEAD_IN_PROGRESS) {
 		bead_why_put(j, "in_progress", none,
-			     row->lease ?
-				     arena_fmt(&c->mem, STR_FMT " works on it until %s",
-					       STR_ARG(row->assignee), end) :
-			     row->assignee.p ?
-				     arena_fmt(&c->mem,
-					       STR_FMT " works on it, without a lease",
-					       STR_ARG(row->assignee)) :
-				     STR("it is in progress, and nobody holds it"));
+			     row->lease      ? arena_fmt(&c->mem, STR_FMT " works on it until %s",
+							 STR_ARG(row->assignee), end) :
+			     row->assignee.p ? arena_fmt(&c->mem,
+							 STR_FMT " works on it, without a lease",
+							 STR_ARG(row->assignee)) :
+					       STR("it is in progress, and nobody holds it"));
 		return true;
 	}
 	if (row->lease && !ended && !mine) {
@@ -91,29 +88,24 @@ static enum err put_blockers(struct call *c, struct beads *b, const struct bead_
 	for (; !e && link; link = link->next)
 		if (str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
 		    link->bead->status != BEAD_CLOSED && (found = true))
-			bead_why_put(
-				j, "blocked_by", link->bead->id,
-				arena_fmt(&c->mem,
-					  "it waits for " STR_FMT " (%s): " STR_FMT,
-					  STR_ARG(link->bead->id),
-					  names_word(&bead_statuses, link->bead->status),
-					  STR_ARG(link->bead->title)));
+			bead_why_put(j, "blocked_by", link->bead->id,
+				     arena_fmt(&c->mem, "it waits for " STR_FMT " (%s): " STR_FMT,
+					       STR_ARG(link->bead->id),
+					       names_word(&bead_statuses, link->bead->status),
+					       STR_ARG(link->bead->title)));
 	if (!e && row->blockers && !found)
-		bead_why_put(j, "circle", row->id,
-			     STR("over others, it is a part of itself"));
+		bead_why_put(j, "circle", row->id, STR("over others, it is a part of itself"));
 	if (!e && !row->blockers)
 		bead_why_put(j, "unblocked", (struct str){ 0 }, STR("nothing blocks it"));
 	if (!e && row->children)
 		bead_why_put(j, "container", (struct str){ 0 },
 			     arena_fmt(&c->mem,
-				       "it has %" PRId64
-				       " open child%s, so it is not handed out",
+				       "it has %" PRId64 " open child%s, so it is not handed out",
 				       row->children, row->children == 1 ? "" : "ren"));
 	return e;
 }
 
-static enum err bead_why_run(struct call *c, struct stores *s, const void *body,
-			     struct json *reply)
+static enum err bead_why_run(struct call *c, struct stores *s, const void *body, struct json *reply)
 {
 	const struct body *in = body;
 	struct json reasons = { .out.mem = &c->mem };

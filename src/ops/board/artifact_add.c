@@ -12,20 +12,18 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "path", &kind_path, AT(path), FIELD_REQUIRED | FIELD_PLACE, .min = 1,
-	  .max = MAX_PATH, .help = "file, from the project's root" },
+	{ "path", &kind_path, AT(path), FIELD_REQUIRED | FIELD_PLACE, .min = 1, .max = MAX_PATH,
+	  .help = "file, from the project's root" },
 	{ "description", &kind_str, AT(description), FIELD_REQUIRED | FIELD_PLACE,
 	  .max = MAX_DESCRIPTION, .help = "what it is for" },
-	{ "version", &kind_str, AT(version), .max = MAX_VERSION,
-	  .help = "which state of it" },
+	{ "version", &kind_str, AT(version), .max = MAX_VERSION, .help = "which state of it" },
 	{ "refs", &kind_ref, AT(refs), FIELD_LIST, .flag = "ref", .most = MAX_REFS,
 	  .help = "what it is about" },
 	{ 0 },
 };
 
 static const char *const examples[] = {
-	"bb --as kimi-01 artifact add doc/api.md \"the HTTP API\" --version 2 --ref "
-	"tt:issue:13",
+	"bb --as kimi-01 artifact add doc/api.md \"the HTTP API\" --version 2 --ref tt:issue:13",
 	NULL,
 };
 
@@ -50,8 +48,7 @@ static enum err board_artifact_add_run(struct call *c, struct stores *s, const v
 const struct op op_board_artifact_add = {
 	.name = "board artifact add",
 	.help = "Register a file that others should know of",
-	.more = "The file must exist inside the project. Registering a path again "
-		"replaces its "
+	.more = "The file must exist inside the project. Registering a path again replaces its "
 		"entry.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,

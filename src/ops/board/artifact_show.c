@@ -8,15 +8,15 @@ struct body {
 };
 
 static const struct field fields[] = {
-	{ "path", &kind_path, offsetof(struct body, path), FIELD_REQUIRED | FIELD_PLACE,
-	  .min = 1, .max = MAX_PATH, .help = "file, from the project's root" },
+	{ "path", &kind_path, offsetof(struct body, path), FIELD_REQUIRED | FIELD_PLACE, .min = 1,
+	  .max = MAX_PATH, .help = "file, from the project's root" },
 	{ 0 },
 };
 
 static const char *const examples[] = { "bb artifact show doc/api.md", NULL };
 
-static enum err board_artifact_show_run(struct call *c, struct stores *s,
-					const void *body, struct json *reply)
+static enum err board_artifact_show_run(struct call *c, struct stores *s, const void *body,
+					struct json *reply)
 {
 	const struct body *in = body;
 	struct artifact *a;

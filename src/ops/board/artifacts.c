@@ -19,8 +19,8 @@ static const struct field fields[] = {
 	{ "ref_where", &kind_str, AT(ref_part[0]), FIELD_WIRE, .help = "first part" },
 	{ "ref_what", &kind_str, AT(ref_part[1]), FIELD_WIRE, .help = "second" },
 	{ "ref_ref", &kind_ref_part, AT(ref_part[2]), FIELD_WIRE, .help = "third" },
-	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .letter = 'n', .min = 1,
-	  .max = MAX_PAGE, .preset = "50", .help = "at most so many" },
+	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .letter = 'n', .min = 1, .max = MAX_PAGE,
+	  .preset = "50", .help = "at most so many" },
 	{ 0 },
 };
 
@@ -30,8 +30,7 @@ static enum err board_artifacts_run(struct call *c, struct stores *s, const void
 				    struct json *reply)
 {
 	const struct body *in = body;
-	struct artifact_filter filter = { .produced_by = in->produced_by,
-					  .limit = in->limit };
+	struct artifact_filter filter = { .produced_by = in->produced_by, .limit = in->limit };
 	struct artifact *list;
 	struct ref ref;
 	enum err e = ref_choose(c, &in->ref, in->ref_part, &ref);

@@ -18,8 +18,7 @@ struct body {
 static const struct field fields[] = {
 	{ "messages_before", &kind_duration, AT(messages_before),
 	  .help = "messages older than this, unless a newer one replies to them" },
-	{ "reset_offline", &kind_bool, AT(reset_offline),
-	  .help = "agents that are offline" },
+	{ "reset_offline", &kind_bool, AT(reset_offline), .help = "agents that are offline" },
 	{ "artifacts", &kind_bool, AT(artifacts), .help = "all entries for files" },
 	{ "confirm", &kind_bool, AT(confirm), .help = "do it without asking" },
 	{ 0 },
@@ -47,11 +46,9 @@ static enum err board_clear_count(struct call *c, struct board *b, const struct 
 
 	*out = (struct board_counts){ .artifacts = in->artifacts ? all.artifacts : 0 };
 	if (!e && in->messages_before != ABSENT)
-		e = message_count_before(c, b, c->now_ms - in->messages_before,
-					 &out->messages);
+		e = message_count_before(c, b, c->now_ms - in->messages_before, &out->messages);
 	if (!e && in->reset_offline)
-		e = agent_count_unseen(c, b, presence_offline_before(c->now_ms),
-				       &out->agents);
+		e = agent_count_unseen(c, b, presence_offline_before(c->now_ms), &out->agents);
 	return e;
 }
 
@@ -70,21 +67,18 @@ static enum err board_clear_clear(struct call *c, struct board *b, const struct 
 
 static enum err nothing_chosen(struct call *c, struct board *b)
 {
-	const struct body all = { .messages_before = 0,
-				  .reset_offline = true,
-				  .artifacts = true };
+	const struct body all = { .messages_before = 0, .reset_offline = true, .artifacts = true };
 	struct board_counts counts;
 	enum err e = board_clear_count(c, b, &all, &counts);
 
 	if (e)
 		return e;
 	call_fail(c, ERR_INVALID_INPUT,
-		  "nothing was chosen to be cleared; there are %" PRId64
-		  " messages, %" PRId64 " offline agents and %" PRId64 " artifacts",
+		  "nothing was chosen to be cleared; there are %" PRId64 " messages, %" PRId64
+		  " offline agents and %" PRId64 " artifacts",
 		  counts.messages, counts.agents, counts.artifacts);
-	return call_step(c,
-			 "Choose with --messages-before, --reset-offline or --artifacts; "
-			 "'bb export' keeps a copy.");
+	return call_step(c, "Choose with --messages-before, --reset-offline or --artifacts; 'bb "
+			    "export' keeps a copy.");
 }
 
 static enum err board_clear_run(struct call *c, struct stores *s, const void *body,
@@ -112,8 +106,8 @@ static enum err board_clear_run(struct call *c, struct stores *s, const void *bo
 const struct op op_board_clear = {
 	.name = "board clear",
 	.help = "Clear old messages, offline agents or artifacts",
-	.more = "Says what it would delete, and on a terminal asks. Elsewhere it needs "
-		"--confirm. An old message stays while a newer one replies to it.",
+	.more = "Says what it would delete, and on a terminal asks. Elsewhere it needs --confirm. "
+		"An old message stays while a newer one replies to it.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_WRITE | OP_DESTROYS | OP_RECEIPT,
 	.body_size = sizeof(struct body),

@@ -20,8 +20,7 @@ static const struct prop props[] = {
 };
 
 /* A damaged board can be removed too; its counts are not known. */
-static enum err board_destroy_count(struct call *c, struct board_counts *counts,
-				    struct str *root)
+static enum err board_destroy_count(struct call *c, struct board_counts *counts, struct str *root)
 {
 	struct board b;
 	enum err e = board_open(c, BOARD_READ, &b);
@@ -61,8 +60,7 @@ static enum err board_destroy_run(struct call *c, struct stores *s, const void *
 const struct op op_board_destroy = {
 	.name = "board destroy",
 	.help = "Remove the blackboard of this project",
-	.more = "Removes the folder .bb with all that is in it. Without --confirm it "
-		"only says "
+	.more = "Removes the folder .bb with all that is in it. Without --confirm it only says "
 		"what is there.",
 	.flags = OP_WRITE | OP_DESTROYS,
 	.body_size = sizeof(struct body),

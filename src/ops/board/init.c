@@ -18,8 +18,7 @@ static enum err board_init_run(struct call *c, struct stores *s, const void *bod
 	enum err e;
 
 	(void)s, (void)body;
-	if ((e = place_new(c, STR(".bb"), &root)) ||
-	    (e = board_make(c, root, &made, &aside)))
+	if ((e = place_new(c, STR(".bb"), &root)) || (e = board_make(c, root, &made, &aside)))
 		return e;
 	if (made == BOARD_REPLACED && aside.p)
 		c->warning = arena_fmt(&c->mem,
@@ -46,11 +45,9 @@ static const struct prop props[] = {
 const struct op op_board_init = {
 	.name = "board init",
 	.help = "Create a blackboard for this project",
-	.more = "Makes the folder .bb with its database at the root of the (main) Git "
-		"worktree, "
-		"or in the current directory outside a repository. An existing board is "
-		"left "
-		"as it is. A damaged database is kept aside under a new name.",
+	.more = "Makes the folder .bb with its database at the root of the (main) Git worktree, or "
+		"in the current directory outside a repository. An existing board is left as it "
+		"is. A damaged database is kept aside under a new name.",
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.reply = &(const struct prop){ "board", PROP_OBJECT, 0, props },
 	.run = board_init_run,

@@ -20,8 +20,7 @@ static const struct field fields[] = {
 	{ "write", &kind_bool, AT(write), .help = "add the server to the host's file" },
 	{ "remove", &kind_bool, AT(remove), .help = "take it out again" },
 	{ "print", &kind_bool, AT(print), .help = "only show it; this is the default" },
-	{ "project", &kind_bool, AT(project),
-	  .help = "in the project's file; the default" },
+	{ "project", &kind_bool, AT(project), .help = "in the project's file; the default" },
 	{ "user", &kind_bool, AT(user), .help = "in the user's own file" },
 	{ "agent", &kind_agent, AT(agent), .help = "serve this agent only" },
 	{ 0 },
@@ -56,8 +55,7 @@ struct ours {
 	const struct host_server *server;
 };
 
-static enum err board_install_add(struct call *c, struct str text, const void *arg,
-				  struct str *out)
+static enum err board_install_add(struct call *c, struct str text, const void *arg, struct str *out)
 {
 	const struct ours *o = arg;
 
@@ -72,8 +70,7 @@ static enum err board_install_drop(struct call *c, struct str text, const void *
 	return host_drop(c, o->host, text, o->server, out);
 }
 
-static enum err board_install_no_file(struct call *c, enum host_id host,
-				      enum host_scope scope,
+static enum err board_install_no_file(struct call *c, enum host_id host, enum host_scope scope,
 				      const struct host_server *server)
 {
 	call_fail(c, ERR_INVALID_INPUT, "%s has no file for this that others may write",
@@ -82,9 +79,8 @@ static enum err board_install_no_file(struct call *c, enum host_id host,
 			 STR_ARG(host_command(c, host, scope, server)));
 }
 
-static enum err board_install_act(struct call *c, const struct body *in,
-				  enum host_id host, const struct host_server *server,
-				  struct outcome *o)
+static enum err board_install_act(struct call *c, const struct body *in, enum host_id host,
+				  const struct host_server *server, struct outcome *o)
 {
 	struct ours ours = { host, server };
 	struct guest guest = { board_install_add, board_install_drop, &ours };
@@ -92,12 +88,10 @@ static enum err board_install_act(struct call *c, const struct body *in,
 	enum err e;
 
 	if (!in->write && !in->remove)
-		return o->path.p ?
-			       host_add(c, host, (struct str){ 0 }, server, &o->snippet) :
-			       ERR_OK;
+		return o->path.p ? host_add(c, host, (struct str){ 0 }, server, &o->snippet) :
+				   ERR_OK;
 	if (!o->path.p)
-		return board_install_no_file(c, host, in->user ? HOST_USER : HOST_PROJECT,
-					     server);
+		return board_install_no_file(c, host, in->user ? HOST_USER : HOST_PROJECT, server);
 	e = in->write ? guest_add(c, o->path, &guest, &done) :
 			guest_drop(c, o->path, &guest, &done);
 	o->result = !done.changed ? "unchanged" : in->write ? "added to" : "removed from";
@@ -113,22 +107,18 @@ struct offer {
 
 static enum err not_on_path(struct call *c, const char *program)
 {
-	call_fail(
-		c, ERR_NOT_FOUND,
-		"'%s' is neither on PATH nor beside this program, so no host would find "
-		"it",
-		program);
-	return call_step(c, "Install abacus again, or add the folder of '%s' to PATH.",
-			 program);
+	call_fail(c, ERR_NOT_FOUND,
+		  "'%s' is neither on PATH nor beside this program, so no host would find it",
+		  program);
+	return call_step(c, "Install abacus again, or add the folder of '%s' to PATH.", program);
 }
 
-static enum err board_install_one(struct call *c, const struct body *in,
-				  const struct offer *offer, enum host_id host,
-				  struct str root, struct json *reply)
+static enum err board_install_one(struct call *c, const struct body *in, const struct offer *offer,
+				  enum host_id host, struct str root, struct json *reply)
 {
 	struct host_server server = { str_of(offer->name),
-				      spawn_command(&c->mem, str_of(offer->command)),
-				      in->agent, offer->sole };
+				      spawn_command(&c->mem, str_of(offer->command)), in->agent,
+				      offer->sole };
 	enum host_scope scope = in->user ? HOST_USER : HOST_PROJECT;
 	struct outcome o = { .result = "add to" };
 	enum err e;
@@ -160,13 +150,11 @@ static enum err board_install_install(struct call *c, const struct body *in,
 	enum err e;
 
 	if (in->write + in->remove + in->print > 1)
-		return call_fail(c, ERR_USAGE,
-				 "--write, --remove and --print exclude each other");
+		return call_fail(c, ERR_USAGE, "--write, --remove and --print exclude each other");
 	if (in->user && in->project)
 		return call_fail(c, ERR_USAGE, "--user and --project exclude each other");
 	if ((in->write || in->remove) && in->host < 0)
-		return call_fail(c, ERR_USAGE,
-				 "name the host whose file is to be changed");
+		return call_fail(c, ERR_USAGE, "name the host whose file is to be changed");
 	if ((e = place_new(c, STR(".bb"), &root)))
 		return e;
 	json_array(reply);
@@ -206,8 +194,7 @@ static const char *const all_examples[] = {
 const struct op op_project_install = {
 	.name = "install",
 	.help = "Show how to give an agent's host all the tools, or do it",
-	.more = "As 'bb install', with the beads, the agents and continuity beside the "
-		"board; "
+	.more = "As 'bb install', with the beads, the agents and continuity beside the board; "
 		"where the board alone is there already, its entry becomes this one.",
 	.examples = all_examples,
 	.flags = OP_WRITE | OP_IDEMPOTENT,
@@ -220,11 +207,9 @@ const struct op op_project_install = {
 const struct op op_board_install = {
 	.name = "board install",
 	.help = "Show how to give an agent's host the board, or do it",
-	.more = "Prints what to add to the host's file. With --write it adds it there: "
-		"every "
-		"other byte stays, the old file is kept beside it, and a file that "
-		"cannot be "
-		"understood is left alone.",
+	.more = "Prints what to add to the host's file. With --write it adds it there: every other "
+		"byte stays, the old file is kept beside it, and a file that cannot be understood "
+		"is left alone.",
 	.examples = examples,
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),

@@ -16,10 +16,9 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "since", &kind_duration, AT(since),
-	  .help = "only the last 30s, 10m, 1h, 2d, 1w" },
-	{ "tags", &kind_str, AT(tags), FIELD_LIST, .flag = "tag", .letter = 't',
-	  .arg = "TAG", .max = MAX_TAG, .most = MAX_TAGS, .help = "with any of these" },
+	{ "since", &kind_duration, AT(since), .help = "only the last 30s, 10m, 1h, 2d, 1w" },
+	{ "tags", &kind_str, AT(tags), FIELD_LIST, .flag = "tag", .letter = 't', .arg = "TAG",
+	  .max = MAX_TAG, .most = MAX_TAGS, .help = "with any of these" },
 	{ "from_agent", &kind_str, AT(from_agent), .flag = "from", .arg = "AGENT",
 	  .help = "by this agent" },
 	{ "priority", &kind_word, AT(priority), .letter = 'p', .words = &priorities,
@@ -28,10 +27,9 @@ static const struct field fields[] = {
 	{ "ref_where", &kind_str, AT(ref_part[0]), FIELD_WIRE, .help = "first part" },
 	{ "ref_what", &kind_str, AT(ref_part[1]), FIELD_WIRE, .help = "second" },
 	{ "ref_ref", &kind_ref_part, AT(ref_part[2]), FIELD_WIRE, .help = "third" },
-	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .letter = 'n', .min = 1,
-	  .max = MAX_PAGE, .preset = "20", .help = "at most so many" },
-	{ "unread", &kind_bool, AT(unread), .letter = 'u',
-	  .help = "only what you have not seen" },
+	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .letter = 'n', .min = 1, .max = MAX_PAGE,
+	  .preset = "20", .help = "at most so many" },
+	{ "unread", &kind_bool, AT(unread), .letter = 'u', .help = "only what you have not seen" },
 	{ "catch_up", &kind_bool, AT(catch_up), FIELD_CLI,
 	  .help = "and let all that is older count as read" },
 	{ 0 },
@@ -82,17 +80,15 @@ static struct message *board_log_reversed(struct message *list)
 }
 
 /* What is unread comes oldest first, all else newest first; asked for is either. */
-static enum err board_log_run_in_order(struct call *c, struct stores *s,
-				       const struct body *in, bool newest_first,
-				       struct json *reply)
+static enum err board_log_run_in_order(struct call *c, struct stores *s, const struct body *in,
+				       bool newest_first, struct json *reply)
 {
 	struct message *list;
 	enum err e = read_log(c, s, in, &list);
 
 	if (!e)
-		message_encode_all(reply, in->unread == newest_first ?
-						  board_log_reversed(list) :
-						  list);
+		message_encode_all(reply,
+				   in->unread == newest_first ? board_log_reversed(list) : list);
 	return e;
 }
 
@@ -111,8 +107,7 @@ static enum err board_log_run_read(struct call *c, struct stores *s, const void 
 const struct op op_board_log = {
 	.name = "board log",
 	.help = "Show the latest messages",
-	.more = "An agent that gives its name has read what it was shown. With --unread "
-		"it gets "
+	.more = "An agent that gives its name has read what it was shown. With --unread it gets "
 		"what it has not read, beginning with the oldest.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_READER,

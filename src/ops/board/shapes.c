@@ -56,5 +56,4 @@ const struct prop agents_reply = { "agents", PROP_OBJECT, PROP_LIST, agent_props
 const struct prop message_reply = { "message", PROP_OBJECT, 0, message_props };
 const struct prop messages_reply = { "messages", PROP_OBJECT, PROP_LIST, message_props };
 const struct prop artifact_reply = { "artifact", PROP_OBJECT, 0, artifact_props };
-const struct prop artifacts_reply = { "artifacts", PROP_OBJECT, PROP_LIST,
-				      artifact_props };
+const struct prop artifacts_reply = { "artifacts", PROP_OBJECT, PROP_LIST, artifact_props };

@@ -10,8 +10,8 @@ struct body {
 	struct str agent_id;
 };
 
-static enum err board_status_encode(struct call *c, struct board *b,
-				    const struct agent *a, struct json *reply)
+static enum err board_status_encode(struct call *c, struct board *b, const struct agent *a,
+				    struct json *reply)
 {
 	struct unread unread;
 	enum err e;
@@ -31,9 +31,8 @@ static enum err board_status_run(struct call *c, struct stores *s, const void *b
 {
 	const struct body *in = body;
 	struct agent *a;
-	enum err e = in->agent_id.p ?
-			     presence_get(c, s->board, str_trim(in->agent_id), &a) :
-			     presence_each(c, s->board, &a);
+	enum err e = in->agent_id.p ? presence_get(c, s->board, str_trim(in->agent_id), &a) :
+				      presence_each(c, s->board, &a);
 
 	if (e)
 		return e;
@@ -52,8 +51,8 @@ static const struct field any[] = {
 };
 
 static const struct field one[] = {
-	{ "agent_id", &kind_str, offsetof(struct body, agent_id),
-	  FIELD_REQUIRED | FIELD_PLACE, .arg = "AGENT", .help = "the agent" },
+	{ "agent_id", &kind_str, offsetof(struct body, agent_id), FIELD_REQUIRED | FIELD_PLACE,
+	  .arg = "AGENT", .help = "the agent" },
 	{ 0 },
 };
 
@@ -63,8 +62,8 @@ static const char *const get_examples[] = { "bb status get claude-01", NULL };
 const struct op op_board_status = {
 	.name = "board status",
 	.help = "Show the agents, what they do and whether they are alive",
-	.more = "An agent is active up to 5 whole minutes after its last write, then "
-		"stale, and after 30 minutes offline.",
+	.more = "An agent is active up to 5 whole minutes after its last write, then stale, and "
+		"after 30 minutes offline.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),

@@ -6,8 +6,8 @@
 #define AT(member) offsetof(struct presence_change, member)
 
 static const struct field fields[] = {
-	{ "current_task", &kind_str, AT(current_task), FIELD_PLACE, .arg = "TASK",
-	  .max = MAX_TASK, .help = "what you are doing" },
+	{ "current_task", &kind_str, AT(current_task), FIELD_PLACE, .arg = "TASK", .max = MAX_TASK,
+	  .help = "what you are doing" },
 	{ "progress", &kind_int, AT(progress), .max = 100, .help = "percent done" },
 	{ "status", &kind_word, AT(status), .words = &agent_active_statuses,
 	  .help = "what kind of work it is" },
@@ -29,11 +29,10 @@ static enum err board_status_set_run(struct call *c, struct stores *s, const voi
 	struct agent *a;
 	enum err e;
 
-	if (!change->current_task.p && !change->blockers.p &&
-	    change->progress == ABSENT && change->status < 0)
-		return call_fail(
-			c, ERR_INVALID_INPUT,
-			"nothing to set: give a task, progress, status or blockers");
+	if (!change->current_task.p && !change->blockers.p && change->progress == ABSENT &&
+	    change->status < 0)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "nothing to set: give a task, progress, status or blockers");
 	if (!(e = presence_set(c, s->board, change, &a)))
 		agent_encode(reply, c, a, NULL);
 	return e;
@@ -42,8 +41,7 @@ static enum err board_status_set_run(struct call *c, struct stores *s, const voi
 const struct op op_board_status_set = {
 	.name = "board status set",
 	.help = "Say what you are doing",
-	.more = "What is not given stays as it was. Any status but blocked clears the "
-		"blockers.",
+	.more = "What is not given stays as it was. Any status but blocked clears the blockers.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,
 	.body_size = sizeof(struct presence_change),

@@ -38,8 +38,7 @@ static bool board_summary_blocked(const struct call *c, const struct agent *a)
 
 static void board_summary_put_agents(struct json *j, struct call *c, const char *key,
 				     const struct agent *a,
-				     bool (*wanted)(const struct call *,
-						    const struct agent *))
+				     bool (*wanted)(const struct call *, const struct agent *))
 {
 	json_put_array(j, key);
 	for (; a; a = a->next)
@@ -87,8 +86,7 @@ static enum err board_summary_run(struct call *c, struct stores *s, const void *
 	json_object(reply);
 	board_summary_put_agents(reply, c, "agents", agents, board_summary_any);
 	board_summary_put_agents(reply, c, "active_agents", agents, board_summary_active);
-	board_summary_put_agents(reply, c, "blocked_agents", agents,
-				 board_summary_blocked);
+	board_summary_put_agents(reply, c, "blocked_agents", agents, board_summary_blocked);
 	json_key(reply, STR("recent_messages"));
 	message_encode_all(reply, messages);
 	json_key(reply, STR("high_priority_messages"));
@@ -104,12 +102,9 @@ static enum err board_summary_run(struct call *c, struct stores *s, const void *
 const struct op op_board_summary = {
 	.name = "board summary",
 	.help = "Show a compact overview of the board",
-	.more = "Agents, who is blocked, the messages of the last 30 minutes, high and "
-		"critical "
-		"ones, the artifacts of the last hour; at most 10 of each. The two "
-		"windows can "
-		"be set in .bb/config.toml, section [summary], keys messages and "
-		"artifacts.",
+	.more = "Agents, who is blocked, the messages of the last 30 minutes, high and critical "
+		"ones, the artifacts of the last hour; at most 10 of each. The two windows can be "
+		"set in .bb/config.toml, section [summary], keys messages and artifacts.",
 	.flags = OP_BOARD | OP_READER,
 	.reply = &(const struct prop){ "summary", PROP_OBJECT, 0, props },
 	.run = board_summary_run,

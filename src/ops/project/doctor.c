@@ -61,11 +61,10 @@ static struct str lost_records(struct call *c, struct str report)
 		    str_is(value_str(one, "action"), "published"))
 			continue;
 		value_int(one, "offset", &offset);
-		json_str(&j,
-			 arena_fmt(&c->mem, STR_FMT ", byte %lld: " STR_FMT ": " STR_FMT,
-				   STR_ARG(value_str(one, "file")), (long long)offset,
-				   STR_ARG(value_str(one, "action")),
-				   STR_ARG(value_str(one, "text"))));
+		json_str(&j, arena_fmt(&c->mem, STR_FMT ", byte %lld: " STR_FMT ": " STR_FMT,
+				       STR_ARG(value_str(one, "file")), (long long)offset,
+				       STR_ARG(value_str(one, "action")),
+				       STR_ARG(value_str(one, "text"))));
 	}
 	json_end(&j);
 	return json_text(&j);
@@ -78,21 +77,19 @@ static void tell_journal(struct call *c, struct mend *m, struct str home,
 				      .status = r->applied ? "fixed" :
 						r->damaged ? "error" :
 							     "ok",
-				      .message =
-					      STR("every record is as it was written") };
+				      .message = STR("every record is as it was written") };
 
 	if (r->damaged) {
-		found.message = arena_fmt(&c->mem,
-					  "the journal is damaged: %lld records can be "
-					  "saved, %lld are lost",
-					  (long long)r->salvaged, (long long)r->lost);
+		found.message = arena_fmt(
+			&c->mem, "the journal is damaged: %lld records can be saved, %lld are lost",
+			(long long)r->salvaged, (long long)r->lost);
 		found.lost = lost_records(c, r->report);
 	}
 	if (r->damaged && !r->applied)
 		found.fix = STR("abacus doctor --fix");
 	if (r->suffix.p)
-		found.kept = arena_fmt(&c->mem, STR_FMT "/journal.*." STR_FMT,
-				       STR_ARG(home), STR_ARG(r->suffix));
+		found.kept = arena_fmt(&c->mem, STR_FMT "/journal.*." STR_FMT, STR_ARG(home),
+				       STR_ARG(r->suffix));
 	mend_tell(m, &found);
 }
 
@@ -217,12 +214,11 @@ static const char *const examples[] = { "abacus doctor", "abacus doctor --fix", 
 const struct op op_project_doctor = {
 	.name = "doctor",
 	.help = "Check that every store can be read; with --fix, repair what is damaged",
-	.more = "Looks at the journal of the beads, the files of the agents, the board, "
-		"vybe.db and the settings. With --fix, everything that can still be read "
-		"is saved, each damaged file is kept beside the new one as "
-		"NAME.damaged_<time>_<random>, and everything that is lost is listed. "
-		"Published commits are for 'bd repair'. Exits with 1 if something is "
-		"still damaged.",
+	.more = "Looks at the journal of the beads, the files of the agents, the board, vybe.db "
+		"and the settings. With --fix, everything that can still be read is saved, each "
+		"damaged file is kept beside the new one as NAME.damaged_<time>_<random>, and "
+		"everything that is lost is listed. Published commits are for 'bd repair'. Exits "
+		"with 1 if something is still damaged.",
 	.examples = examples,
 	.flags = OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),

@@ -7,8 +7,8 @@ struct body {
 };
 
 static const struct field fields[] = {
-	{ "op", &kind_str, offsetof(struct body, words), FIELD_PLACE | FIELD_LIST,
-	  .arg = "OP", .help = "only this operation, for example: board post" },
+	{ "op", &kind_str, offsetof(struct body, words), FIELD_PLACE | FIELD_LIST, .arg = "OP",
+	  .help = "only this operation, for example: board post" },
 	{ 0 },
 };
 
@@ -26,8 +26,7 @@ static void project_schema_encode(struct json *j, const struct op *op)
 	json_put_str(j, "description", str_of(op->help));
 	json_put_bool(j, "mutates", op_may_write(op));
 	json_put_bool(j, "destructive", op->flags & OP_DESTROYS);
-	json_put_bool(j, "idempotent",
-		      !(op->flags & OP_WRITE) || (op->flags & OP_IDEMPOTENT));
+	json_put_bool(j, "idempotent", !(op->flags & OP_WRITE) || (op->flags & OP_IDEMPOTENT));
 	json_key(j, STR("input"));
 	op_input_schema(j, op, FOR_PROGRAMS);
 	json_key(j, STR("output"));

@@ -12,13 +12,11 @@ struct sessions_body {
 };
 
 static const struct field sessions_fields[] = {
-	{ "all", &kind_bool, offsetof(struct sessions_body, ask.all),
-	  .help = "closed ones too" },
+	{ "all", &kind_bool, offsetof(struct sessions_body, ask.all), .help = "closed ones too" },
 	{ "brief", &kind_bool, offsetof(struct sessions_body, ask.brief),
 	  .help = "only the agents, what they hold, and incursions" },
-	{ "ids", &kind_str, offsetof(struct sessions_body, ids),
-	  FIELD_LIST | FIELD_COMMAS, .arg = "ID", .most = 500,
-	  .help = "only these tasks, without the mail about them" },
+	{ "ids", &kind_str, offsetof(struct sessions_body, ids), FIELD_LIST | FIELD_COMMAS,
+	  .arg = "ID", .most = 500, .help = "only these tasks, without the mail about them" },
 	{ 0 },
 };
 
@@ -80,18 +78,12 @@ static const struct prop agent_props[] = {
 };
 
 static const struct prop reservation_props[] = {
-	{ "reservation_id", PROP_STR, 0, NULL },
-	{ "scope", PROP_STR, 0, NULL },
-	{ "path", PROP_STR, 0, NULL },
-	{ "agent_id", PROP_STR, 0, NULL },
-	{ "bead_id", PROP_STR, 0, NULL },
-	{ "owner_liveness", PROP_STR, PROP_NULL, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
-	{ "expires_at", PROP_STR, 0, NULL },
-	{ "epoch", PROP_INT, 0, NULL },
-	{ "expired", PROP_BOOL, 0, NULL },
-	{ "stale", PROP_BOOL, 0, NULL },
-	{ 0 },
+	{ "reservation_id", PROP_STR, 0, NULL }, { "scope", PROP_STR, 0, NULL },
+	{ "path", PROP_STR, 0, NULL },           { "agent_id", PROP_STR, 0, NULL },
+	{ "bead_id", PROP_STR, 0, NULL },        { "owner_liveness", PROP_STR, PROP_NULL, NULL },
+	{ "created_at", PROP_STR, 0, NULL },     { "expires_at", PROP_STR, 0, NULL },
+	{ "epoch", PROP_INT, 0, NULL },          { "expired", PROP_BOOL, 0, NULL },
+	{ "stale", PROP_BOOL, 0, NULL },         { 0 },
 };
 
 static const struct prop sessions_props[] = {
@@ -104,8 +96,8 @@ static const struct prop sessions_props[] = {
 	{ 0 },
 };
 
-static enum err project_session_run_sessions(struct call *c, struct stores *s,
-					     const void *body, struct json *reply)
+static enum err project_session_run_sessions(struct call *c, struct stores *s, const void *body,
+					     struct json *reply)
 {
 	const struct sessions_body *in = body;
 
@@ -149,8 +141,8 @@ static const struct prop conversation_props[] = {
 	{ 0 },
 };
 
-static enum err project_session_run_conversation(struct call *c, struct stores *s,
-						 const void *body, struct json *reply)
+static enum err project_session_run_conversation(struct call *c, struct stores *s, const void *body,
+						 struct json *reply)
 {
 	const struct conversation_body *in = body;
 
@@ -163,13 +155,11 @@ static const char *const conversation_examples[] = { "abacus conversation a1b2",
 const struct op op_conversation = {
 	.name = "conversation",
 	.help = "Show all that was done and said about a bead, in one thread",
-	.more = "Changes, notes, mail, what happened between agents, posts, files and "
-		"what "
-		"agents noted of their work, the oldest first.",
+	.more = "Changes, notes, mail, what happened between agents, posts, files and what agents "
+		"noted of their work, the oldest first.",
 	.examples = conversation_examples,
 	.body_size = sizeof(struct conversation_body),
 	.fields = conversation_fields,
-	.reply = &(const struct prop){ "conversation", PROP_OBJECT, 0,
-				       conversation_props },
+	.reply = &(const struct prop){ "conversation", PROP_OBJECT, 0, conversation_props },
 	.run = project_session_run_conversation,
 };

@@ -18,8 +18,8 @@ static const struct prop store_props[] = {
 	{ 0 },
 };
 
-static void project_where_put(struct json *reply, const char *store, struct str path,
-			      bool there, struct str why)
+static void project_where_put(struct json *reply, const char *store, struct str path, bool there,
+			      struct str why)
 {
 	json_object(reply);
 	json_put_str(reply, "store", str_of(store));
@@ -45,8 +45,7 @@ static bool is_refusal(enum err e)
 }
 
 /* A store that is refused: what is wrong, and what to do. */
-static void put_refused(struct call *c, struct json *reply, const char *store,
-			struct str path)
+static void put_refused(struct call *c, struct json *reply, const char *store, struct str path)
 {
 	project_where_put(reply, store, path, path.p != NULL,
 			  arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
@@ -62,14 +61,12 @@ static enum err project_where_put_beads(struct call *c, struct json *reply)
 	enum err e = beads_home(c, &b);
 
 	if (is_refusal(e)) {
-		put_refused(c, reply, "beads",
-			    e == ERR_UNSAFE_PATH ? b.home : (struct str){ 0 });
+		put_refused(c, reply, "beads", e == ERR_UNSAFE_PATH ? b.home : (struct str){ 0 });
 		return ERR_OK;
 	}
 	if (e == ERR_NOT_A_REPOSITORY) {
-		project_where_put(
-			reply, "beads", (struct str){ 0 }, false,
-			STR("beads need a Git repository, and this folder is in none"));
+		project_where_put(reply, "beads", (struct str){ 0 }, false,
+				  STR("beads need a Git repository, and this folder is in none"));
 		c->code = ERR_OK;
 		return ERR_OK;
 	}
@@ -80,8 +77,7 @@ static enum err project_where_put_beads(struct call *c, struct json *reply)
 	return ERR_OK;
 }
 
-static struct str folder_reason(struct call *c, const struct repository *repo,
-				struct str root)
+static struct str folder_reason(struct call *c, const struct repository *repo, struct str root)
 {
 	if (c->project.p)
 		return STR("this project was named");
@@ -101,8 +97,7 @@ struct folder {
 	enum err (*check)(struct call *c, struct str root);
 };
 
-static enum err put_folder(struct call *c, const struct folder *folder,
-			   struct json *reply)
+static enum err put_folder(struct call *c, const struct folder *folder, struct json *reply)
 {
 	const char *store = folder->store;
 	struct str name = folder->name, root;
@@ -112,8 +107,7 @@ static enum err put_folder(struct call *c, const struct folder *folder,
 	if (!e && root.p)
 		e = folder->check(c, root);
 	if (is_refusal(e)) {
-		put_refused(c, reply, store,
-			    root.p ? path_join(&c->mem, root, name) : root);
+		put_refused(c, reply, store, root.p ? path_join(&c->mem, root, name) : root);
 		return ERR_OK;
 	}
 	if (e)
@@ -138,15 +132,13 @@ static enum err project_where_run(struct call *c, struct stores *s, const void *
 				  struct json *reply)
 {
 	static const struct folder board = { "board", { ".bb", 3 }, board_check },
-				   agents = { "agents",
-					      { ".beadboard", 10 },
-					      agent_files_check };
+				   agents = { "agents", { ".beadboard", 10 }, agent_files_check };
 	enum err e;
 
 	(void)s, (void)body;
 	json_array(reply);
-	if ((e = project_where_put_beads(c, reply)) ||
-	    (e = put_folder(c, &board, reply)) || (e = put_folder(c, &agents, reply)))
+	if ((e = project_where_put_beads(c, reply)) || (e = put_folder(c, &board, reply)) ||
+	    (e = put_folder(c, &agents, reply)))
 		return e;
 	json_end(reply);
 	return ERR_OK;

@@ -16,15 +16,12 @@ static const struct field event_fields[] = {
 	{ "all", &kind_bool, AT(all), .help = "of all agents, also where one is named" },
 	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID,
 	  .help = "only of this task" },
-	{ "kind", &kind_str, AT(kind), .arg = "WORD", .max = MAX_ID,
-	  .help = "only of this kind" },
+	{ "kind", &kind_str, AT(kind), .arg = "WORD", .max = MAX_ID, .help = "only of this kind" },
 	{ "limit", &kind_int, AT(limit), .min = 1, .max = 100000, .preset = "50",
 	  .help = "at most so many" },
-	{ "since_id", &kind_int, AT(since), .min = 0,
-	  .help = "only those after this one" },
+	{ "since_id", &kind_int, AT(since), .min = 0, .help = "only those after this one" },
 	{ "asc", &kind_bool, AT(ascending), .help = "the oldest first" },
-	{ "include_archived", &kind_bool, AT(archived),
-	  .help = "also those that were put away" },
+	{ "include_archived", &kind_bool, AT(archived), .help = "also those that were put away" },
 	{ 0 },
 };
 
@@ -110,8 +107,8 @@ static enum err vybe_events_run_events(struct call *c, struct stores *s, const v
 	return ERR_OK;
 }
 
-static enum err vybe_events_run_artifacts(struct call *c, struct stores *s,
-					  const void *body, struct json *reply)
+static enum err vybe_events_run_artifacts(struct call *c, struct stores *s, const void *body,
+					  struct json *reply)
 {
 	const struct body *in = body;
 	struct json list = { .out.mem = &c->mem };

@@ -60,9 +60,8 @@ static const struct prop answer_props[] = {
 	{ 0 },
 };
 
-static void put_host(struct call *c, struct json *reply, enum host_id host,
-		     struct str path, struct str before, const struct guest_outcome *done,
-		     bool install)
+static void put_host(struct call *c, struct json *reply, enum host_id host, struct str path,
+		     struct str before, const struct guest_outcome *done, bool install)
 {
 	struct str now;
 
@@ -86,8 +85,7 @@ static enum err vybe_hook_no_file(struct call *c, enum host_id host, bool projec
 }
 
 /* Those that are named; if none is, Claude. */
-static enum err choose_hosts(struct call *c, const struct body *in,
-			     bool wanted[HOST_COUNT])
+static enum err choose_hosts(struct call *c, const struct body *in, bool wanted[HOST_COUNT])
 {
 	bool any = false;
 
@@ -116,15 +114,13 @@ static enum err vybe_hook_each(struct call *c, const struct body *in, bool insta
 	    (e = place_new(c, STR(".bb"), &root)))
 		return e;
 	for (int i = 0; !e && i < HOST_COUNT; i++) {
-		struct hooks_entry entry = { (enum host_id)i,
-					     spawn_quoted(&c->mem, self) };
+		struct hooks_entry entry = { (enum host_id)i, spawn_quoted(&c->mem, self) };
 		struct guest guest = hooks_guest(&entry);
 		struct guest_outcome done;
 
 		if (!wanted[i])
 			continue;
-		path = hooks_file(c, (enum host_id)i, project ? HOST_PROJECT : HOST_USER,
-				  root);
+		path = hooks_file(c, (enum host_id)i, project ? HOST_PROJECT : HOST_USER, root);
 		if (!project && !path_home_known()) {
 			call_fail(c, ERR_INVALID_INPUT,
 				  "HOME does not say where your own files are");
@@ -143,8 +139,7 @@ static enum err vybe_hook_each(struct call *c, const struct body *in, bool insta
 	return e;
 }
 
-/* The files of hosts are UTF-8: another path would be written as one that is not there.
- */
+/* The files of hosts are UTF-8: another path would be written as one that is not there. */
 static enum err check_program(struct call *c)
 {
 	struct str self = spawn_self(&c->mem);
@@ -152,10 +147,9 @@ static enum err check_program(struct call *c)
 	if (utf8_valid(self))
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT,
-		  "the path of this program, '" STR_FMT "', is not valid UTF-8",
-		  STR_ARG(self));
-	return call_step(c, "Nothing was changed. Install abacus in a folder whose name "
-			    "is valid UTF-8, and run the command from there.");
+		  "the path of this program, '" STR_FMT "', is not valid UTF-8", STR_ARG(self));
+	return call_step(c, "Nothing was changed. Install abacus in a folder whose name is valid "
+			    "UTF-8, and run the command from there.");
 }
 
 static enum err vybe_hook_change(struct call *c, const struct body *in, bool install,
@@ -169,10 +163,9 @@ static enum err vybe_hook_change(struct call *c, const struct body *in, bool ins
 	if (in->project && in->user)
 		return call_fail(c, ERR_USAGE, "--project and --user exclude each other");
 	json_object(reply);
-	json_put_str(
-		reply, "message",
-		install ? STR("The hosts below call vybe from their next session on.") :
-			  STR("The hosts below do not call vybe any more."));
+	json_put_str(reply, "message",
+		     install ? STR("The hosts below call vybe from their next session on.") :
+			       STR("The hosts below do not call vybe any more."));
 	e = vybe_hook_each(c, in, install, reply);
 	json_end(reply);
 	return e;
@@ -185,8 +178,8 @@ static enum err vybe_hook_run_install(struct call *c, struct stores *s, const vo
 	return vybe_hook_change(c, body, true, reply);
 }
 
-static enum err vybe_hook_run_uninstall(struct call *c, struct stores *s,
-					const void *body, struct json *reply)
+static enum err vybe_hook_run_uninstall(struct call *c, struct stores *s, const void *body,
+					struct json *reply)
 {
 	(void)s;
 	return vybe_hook_change(c, body, false, reply);
@@ -211,10 +204,8 @@ static enum err vybe_hook_run_handle(struct call *c, struct stores *s, const voi
 
 const struct op op_vybe_hook_install = {
 	.name = "vybe hook install",
-	.help = "Let agents' hosts call vybe: at the start of a session, at prompts, "
-		"after tools",
-	.more = "What others have in the file stays, the old file is kept beside it, and "
-		"one that "
+	.help = "Let agents' hosts call vybe: at the start of a session, at prompts, after tools",
+	.more = "What others have in the file stays, the old file is kept beside it, and one that "
 		"cannot be understood is left alone.",
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),

@@ -102,8 +102,7 @@ static enum err call_op(struct call *c, const struct op *op, const char *const *
 /* Unless it was begun, and given up. */
 static bool is_anothers(struct call *c, const struct task *t)
 {
-	return t->assignee.n && !str_eq(t->assignee, c->actor) &&
-	       t->status != TASK_IN_PROGRESS;
+	return t->assignee.n && !str_eq(t->assignee, c->actor) && t->status != TASK_IN_PROGRESS;
 }
 
 /* What is ready and nobody else's; of what follows the first only the dry run speaks. */
@@ -141,8 +140,7 @@ static enum err vybe_loop_look_again(struct call *c, struct task *t)
 	return e;
 }
 
-static enum err prompt_of(struct call *c, const struct run *run, struct task *t,
-			  struct str *out)
+static enum err prompt_of(struct call *c, const struct run *run, struct task *t, struct str *out)
 {
 	struct brief b = { .task = t, .project = run->project };
 	struct continuity k;
@@ -164,18 +162,16 @@ static void add_env(struct call *c, const char **env, const char *name, struct s
 }
 
 /* Only what the task itself says is success. */
-static enum err vybe_loop_outcome(struct call *c, const struct child *child,
-				  struct task *t, const char **status)
+static enum err vybe_loop_outcome(struct call *c, const struct child *child, struct task *t,
+				  const char **status)
 {
-	const char *reason = child->timed_out ? "failure: it took too long" :
-			     child_stopped()  ? "failure: the loop was stopped" :
-			     child->status    ? "failure: the command failed" :
-						"failure: the command ended, and the task "
-						"was not completed";
+	const char *reason =
+		child->timed_out ? "failure: it took too long" :
+		child_stopped()  ? "failure: the loop was stopped" :
+		child->status    ? "failure: the command failed" :
+				   "failure: the command ended, and the task was not completed";
 	const char *id = arena_cstr(&c->mem, t->id);
-	const char *blocked[] = {
-		"id", id, "outcome", "blocked", "summary", reason, NULL
-	};
+	const char *blocked[] = { "id", id, "outcome", "blocked", "summary", reason, NULL };
 	struct json reply = { .out.mem = &c->mem };
 	enum err e = vybe_loop_look_again(c, t);
 
@@ -195,8 +191,7 @@ static enum err vybe_loop_outcome(struct call *c, const struct child *child,
 	return call_op(c, &op_vybe_task_complete, blocked, &reply);
 }
 
-static enum err work_on(struct call *c, struct run *run, struct task *t,
-			const char **status)
+static enum err work_on(struct call *c, struct run *run, struct task *t, const char **status)
 {
 	const char *env[7] = { NULL }, *id = arena_cstr(&c->mem, t->id);
 	const char *begin[] = { "id", id, NULL };
@@ -333,15 +328,12 @@ static enum err vybe_loop_run_loop(struct call *c, struct stores *s, const void 
 	(void)s;
 	if (!in->command.p && !in->dry) {
 		call_fail(c, ERR_USAGE, "--command is missing");
-		return call_step(
-			c, "Give it the command that works on a task, or --dry-run.");
+		return call_step(c, "Give it the command that works on a task, or --dry-run.");
 	}
-	if ((e = continuity_locate(c, &k)) ||
-	    (e = continuity_project(c, in->dir, &run.project)))
+	if ((e = continuity_locate(c, &k)) || (e = continuity_project(c, in->dir, &run.project)))
 		return e;
-	run.sum = (struct run_row){ .agent = c->actor,
-					      .project = run.project,
-					      .started = c->now_ms };
+	run.sum =
+		(struct run_row){ .agent = c->actor, .project = run.project, .started = c->now_ms };
 	if (!in->dry)
 		child_listen();
 	json_array(&run.results);
@@ -402,8 +394,7 @@ static enum err vybe_loop_run_stats(struct call *c, struct stores *s, const void
 	json_put_raw(reply, "avg_completed", vybe_loop_ratio(c, sum.completed, runs));
 	json_put_raw(reply, "avg_failed", vybe_loop_ratio(c, sum.failed, runs));
 	json_put_raw(reply, "blocked_rate", vybe_loop_ratio(c, sum.blocked, sum.total));
-	json_put_raw(reply, "avg_duration_sec",
-		     vybe_loop_ratio(c, sum.duration_ms / 1000, runs));
+	json_put_raw(reply, "avg_duration_sec", vybe_loop_ratio(c, sum.duration_ms / 1000, runs));
 	json_put_raw(reply, "history", json_text(&history));
 	json_end(reply);
 	return e;
@@ -412,12 +403,10 @@ static enum err vybe_loop_run_stats(struct call *c, struct stores *s, const void
 const struct op op_vybe_loop = {
 	.name = "vybe loop",
 	.help = "Run an agent's command on one task after the other",
-	.more = "It takes the next task that is ready, runs the command with the prompt "
-		"on its "
-		"standard input, and goes on with the next one. A task that the command "
-		"has not "
-		"completed is blocked, with the reason. SIGINT ends it after asking the "
-		"command to.",
+	.more = "It takes the next task that is ready, runs the command with the prompt on its "
+		"standard input, and goes on with the next one. A task that the command has not "
+		"completed is blocked, with the reason. SIGINT ends it after asking the command "
+		"to.",
 	.flags = OP_WRITE | OP_ACTOR | OP_NAMES | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = loop_fields,

@@ -14,11 +14,11 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define KEY_FIELD                                                 \
-	{                                                         \
-		"key", &kind_str, AT(ask.key), FIELD_REQUIRED,    \
-			.letter = 'k', .arg = "KEY", .max = 4096, \
-			.help = "by which it is remembered"       \
+#define KEY_FIELD                                                                                  \
+	{                                                                                          \
+		"key", &kind_str, AT(ask.key), FIELD_REQUIRED, .letter = 'k', .arg = "KEY",        \
+							       .max = 4096,                        \
+							       .help = "by which it is remembered" \
 	}
 #define WHERE_FIELDS                                                             \
 	{ "scope",                                                               \
@@ -213,12 +213,11 @@ static enum err vybe_memory_run_gc(struct call *c, struct stores *s, const void 
 
 	if ((e = vybe_memory_collect(c, &s->vybe->db, in->limit, &deleted)) ||
 	    (e = vybe_ledger_collect(c, &s->vybe->db)) ||
-	    (e = continuity_note(
-		     c, s->vybe,
-		     &(struct event_note){ .kind = "memory_gc",
-					   .message = arena_fmt(&c->mem, "%lld expired",
-								(long long)deleted) },
-		     &event)))
+	    (e = continuity_note(c, s->vybe,
+				 &(struct event_note){ .kind = "memory_gc",
+						       .message = arena_fmt(&c->mem, "%lld expired",
+									    (long long)deleted) },
+				 &event)))
 		return e;
 	json_object(reply);
 	json_put_int(reply, "event_id", event);
@@ -245,11 +244,10 @@ MEMORY_OP(get, "get", "Tell what is remembered by a key", VYBE_LOOKS, key_fields
 	  (&(const struct prop){ "memory", PROP_OBJECT, 0, vybe_memory_props }),
 	  vybe_memory_run_get);
 MEMORY_OP(list, "list", "List what is remembered in a scope", VYBE_LOOKS, list_fields,
-	  (&(const struct prop){ "list", PROP_OBJECT, 0, list_props }),
-	  vybe_memory_run_list);
+	  (&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), vybe_memory_run_list);
 MEMORY_OP(delete, "delete", "Forget something", VYBE_CHANGES, key_fields, &set_reply,
 	  vybe_memory_run_delete);
-MEMORY_OP(pin, "pin", "Keep something among the first in every resume", VYBE_CHANGES,
-	  pin_fields, &set_reply, vybe_memory_run_pin);
+MEMORY_OP(pin, "pin", "Keep something among the first in every resume", VYBE_CHANGES, pin_fields,
+	  &set_reply, vybe_memory_run_pin);
 MEMORY_OP(gc, "gc", "Collect what has expired", VYBE_CHANGES, gc_fields,
 	  (&(const struct prop){ "gc", PROP_OBJECT, 0, gc_props }), vybe_memory_run_gc);

@@ -17,9 +17,8 @@ struct body {
 enum { MOST_BYTES = 1 << 20, MOST_ITEMS = 50 };
 
 static const struct field fields[] = {
-	{ "json", &kind_str, AT(json), FIELD_REQUIRED | FIELD_STDIN | FIELD_PIPED,
-	  .arg = "JSON", .min = 1, .max = MOST_BYTES,
-	  .help = "what to push; standard input otherwise" },
+	{ "json", &kind_str, AT(json), FIELD_REQUIRED | FIELD_STDIN | FIELD_PIPED, .arg = "JSON",
+	  .min = 1, .max = MOST_BYTES, .help = "what to push; standard input otherwise" },
 	{ 0 },
 };
 
@@ -48,9 +47,8 @@ static enum err check_members(struct call *c, const struct value *v, const char 
 		while (rest.p && str_next(&rest, ' ', &word))
 			found = found || str_eq(word, v->item[i].key);
 		if (!found)
-			return call_fail(c, ERR_INVALID_INPUT,
-					 "%s has no member '" STR_FMT "'", where,
-					 STR_ARG(v->item[i].key));
+			return call_fail(c, ERR_INVALID_INPUT, "%s has no member '" STR_FMT "'",
+					 where, STR_ARG(v->item[i].key));
 	}
 	return ERR_OK;
 }
@@ -68,8 +66,7 @@ static enum err vybe_push_text(struct call *c, const struct value *v, const char
 }
 
 /* True or false; false where it is not there. */
-static enum err vybe_push_yes(struct call *c, const struct value *v, const char *key,
-			      bool *out)
+static enum err vybe_push_yes(struct call *c, const struct value *v, const char *key, bool *out)
 {
 	const struct value *m = value_find(v, key);
 
@@ -90,8 +87,8 @@ static enum err vybe_push_word(struct call *c, const struct value *v, const char
 		return e;
 	*out = names_exact(names, s);
 	return *out >= 0 ? ERR_OK :
-			   call_fail(c, ERR_INVALID_INPUT, "'%s' cannot be '" STR_FMT "'",
-				     key, STR_ARG(s));
+			   call_fail(c, ERR_INVALID_INPUT, "'%s' cannot be '" STR_FMT "'", key,
+				     STR_ARG(s));
 }
 
 static enum err vybe_push_object(struct call *c, const struct value *v, const char *key,
@@ -106,9 +103,8 @@ static enum err vybe_push_object(struct call *c, const struct value *v, const ch
 			 type == VALUE_ARRAY ? "a list" : "an object");
 }
 
-static enum err vybe_push_put_event(struct call *c, struct stores *s,
-				    const struct value *v, struct str task,
-				    struct json *reply)
+static enum err vybe_push_put_event(struct call *c, struct stores *s, const struct value *v,
+				    struct str task, struct json *reply)
 {
 	const struct value *metadata;
 	struct json meta = { .out.mem = &c->mem };
@@ -162,11 +158,9 @@ static struct str value_as_text(struct call *c, const struct value *v, int *type
 static enum err put_memory(struct call *c, struct stores *s, const struct value *v,
 			   struct json *reply)
 {
-	static const char known[] =
-		"key value value_type scope scope_id expires_at kind pinned";
+	static const char known[] = "key value value_type scope scope_id expires_at kind pinned";
 	struct memory_ask ask = { 0 };
-	const struct value *value = value_find(v, "value"),
-			   *pinned = value_find(v, "pinned");
+	const struct value *value = value_find(v, "value"), *pinned = value_find(v, "pinned");
 	struct str expires;
 	int64_t event;
 	enum err e;
@@ -232,13 +226,12 @@ static enum err vybe_push_epoch(struct call *c, const struct value *v, struct st
 
 	if (!m || m->type == VALUE_NULL || stamp_decode(m, out))
 		return ERR_OK;
-	return vybe_push_wrong(
-		c, "'epoch' is not the epoch of a claim, such as [1794896617915,0]");
+	return vybe_push_wrong(c, "'epoch' is not the epoch of a claim, such as [1794896617915,0]");
 }
 
 /* The work item last: what comes before it can still be taken back. */
-static enum err put_status(struct call *c, struct stores *s, const struct value *v,
-			   struct str id, struct json *reply)
+static enum err put_status(struct call *c, struct stores *s, const struct value *v, struct str id,
+			   struct json *reply)
 {
 	struct guard guard = { .epoch.ms = ABSENT };
 	struct task_move move = { 0 };
@@ -264,8 +257,7 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 	move.to = (enum task_status)to;
 	move.reason = to == TASK_BLOCKED && reason.n ? reason : summary;
 	if ((e = task_move(c, id, &guard, &move, &t)) ||
-	    (e = vybe_note_moved(c, s->vybe, &t, move.to, summary, &status_event,
-				 &close_event)))
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, summary, &status_event, &close_event)))
 		return e;
 	json_put_object(reply, "task_status");
 	json_put_str(reply, "task_id", t.id);
@@ -293,8 +285,7 @@ static enum err vybe_push_parse(struct call *c, struct str json, struct push *ou
 				 error.why, error.offset);
 	if (v->type != VALUE_OBJECT)
 		return vybe_push_wrong(c, "it is not an object");
-	if ((e = check_members(c, v, "a push",
-			       "task_id event memories artifacts task_status")) ||
+	if ((e = check_members(c, v, "a push", "task_id event memories artifacts task_status")) ||
 	    (e = vybe_push_text(c, v, "task_id", &out->task)) ||
 	    (e = vybe_push_object(c, v, "event", VALUE_OBJECT, &out->event)) ||
 	    (e = vybe_push_object(c, v, "memories", VALUE_ARRAY, &out->memories)) ||
@@ -304,8 +295,7 @@ static enum err vybe_push_parse(struct call *c, struct str json, struct push *ou
 	if (!out->event && !(out->memories && out->memories->count) &&
 	    !(out->artifacts && out->artifacts->count) && !out->status)
 		return vybe_push_wrong(
-			c, "there is nothing in it: no event, memories, artifacts or "
-			   "task_status");
+			c, "there is nothing in it: no event, memories, artifacts or task_status");
 	if ((out->memories && out->memories->count > MOST_ITEMS) ||
 	    (out->artifacts && out->artifacts->count > MOST_ITEMS))
 		return vybe_push_wrong(c, "at most 50 memories and 50 artifacts at once");
@@ -336,8 +326,7 @@ static enum err vybe_push_run(struct call *c, struct stores *s, const void *body
 	struct push p = { 0 };
 	enum err e;
 
-	if ((e = vybe_push_parse(c, in->json, &p)) ||
-	    (e = vybe_push_resolve(c, s->vybe, &p)))
+	if ((e = vybe_push_parse(c, in->json, &p)) || (e = vybe_push_resolve(c, s->vybe, &p)))
 		return e;
 	/* what others did to the task comes before what is done now */
 	if (p.status) {
@@ -371,12 +360,9 @@ const struct op op_vybe_push = {
 	.name = "vybe push",
 	.help = "Record an event, memories, artifacts and a status at once, all or none",
 	.more = "The JSON is an object with any of these: task_id; event {kind, message, "
-		"metadata}; memories [{key, value, value_type, scope, scope_id, "
-		"expires_at, kind, "
-		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, "
-		"summary, "
-		"label, blocked_reason, force, epoch}. Artifacts and task_status need a "
-		"task_id.",
+		"metadata}; memories [{key, value, value_type, scope, scope_id, expires_at, kind, "
+		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, summary, "
+		"label, blocked_reason, force, epoch}. Artifacts and task_status need a task_id.",
 	.flags = VYBE_CHANGES,
 	.body_size = sizeof(struct body),
 	.fields = fields,

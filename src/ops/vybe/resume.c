@@ -60,11 +60,9 @@ static enum err vybe_resume_run(struct call *c, struct stores *s, const void *bo
 const struct op op_vybe_resume = {
 	.name = "vybe resume",
 	.help = "Go on where you were: what has changed, what your task is, what to know",
-	.more = "The deltas are all that happened since you last asked, by anybody, also "
-		"to the "
-		"beads. The focus follows from fixed rules, and the rule is named. The "
-		"prompt "
-		"is for a model to read.",
+	.more = "The deltas are all that happened since you last asked, by anybody, also to the "
+		"beads. The focus follows from fixed rules, and the rule is named. The prompt is "
+		"for a model to read.",
 	.flags = VYBE_CHANGES,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -13,8 +13,7 @@ struct body {
 };
 
 static const struct field fields[] = {
-	{ "check", &kind_bool, offsetof(struct body, check),
-	  .help = "fail if something is wrong" },
+	{ "check", &kind_bool, offsetof(struct body, check), .help = "fail if something is wrong" },
 	{ 0 },
 };
 
@@ -70,10 +69,9 @@ static void put_hooks(struct call *c, struct json *reply)
 	c->code = ERR_OK;
 	json_put_object(reply, "hooks");
 	for (int i = 0; i < HOST_COUNT; i++)
-		json_put_bool(
-			reply, names_word(&hosts, i),
-			hooks_there(c, (enum host_id)i, HOST_USER, root) ||
-				hooks_there(c, (enum host_id)i, HOST_PROJECT, root));
+		json_put_bool(reply, names_word(&hosts, i),
+			      hooks_there(c, (enum host_id)i, HOST_USER, root) ||
+				      hooks_there(c, (enum host_id)i, HOST_PROJECT, root));
 	json_end(reply);
 }
 
@@ -158,15 +156,15 @@ static const struct prop upgrade_props[] = {
 	{ 0 },
 };
 
-static enum err vybe_status_run_upgrade(struct call *c, struct stores *s,
-					const void *body, struct json *reply)
+static enum err vybe_status_run_upgrade(struct call *c, struct stores *s, const void *body,
+					struct json *reply)
 {
 	(void)c, (void)s, (void)body;
 	json_object(reply);
 	json_put_str(reply, "version", STR(ABACUS_VERSION));
 	json_put_str(reply, "message",
-		     STR("Nothing was done: to upgrade, fetch the source and run its "
-			 "quickstart. The store needs no step of its own."));
+		     STR("Nothing was done: to upgrade, fetch the source and run its quickstart. "
+			 "The store needs no step of its own."));
 	json_put_array(reply, "commands");
 	json_str(reply, STR("git pull"));
 	json_str(reply, STR("./quickstart --no-tour"));

@@ -17,22 +17,20 @@ enum outcome { OUTCOME_DONE, OUTCOME_BLOCKED };
 static const char *const outcome_words[] = { "done", "blocked" };
 static const struct names outcomes = { outcome_words, 2, NULL };
 
-#define ID_FIELD                                                                     \
-	{                                                                            \
-		"id", &kind_str, AT(id), FIELD_REQUIRED,                             \
-			.arg = "TASK", .min = 1, .max = MAX_ID, .help = "which task" \
+#define ID_FIELD                                                                                 \
+	{                                                                                        \
+		"id", &kind_str, AT(id), FIELD_REQUIRED, .arg = "TASK", .min = 1, .max = MAX_ID, \
+							 .help = "which task"                    \
 	}
-#define PRIORITY_FIELD(how, otherwise, text)                                  \
-	{                                                                     \
-		"priority", &kind_int, AT(priority), how,                     \
-			.min = -1000000, .max = 1000000, .preset = otherwise, \
-			.help = text                                          \
+#define PRIORITY_FIELD(how, otherwise, text)                                                \
+	{                                                                                   \
+		"priority", &kind_int, AT(priority), how, .min = -1000000, .max = 1000000,  \
+							  .preset = otherwise, .help = text \
 	}
 
-#define FORCE_FIELD                                                  \
-	{                                                            \
-		"force", &kind_bool, AT(guard.force),                \
-			.help = "even if another agent has begun it" \
+#define FORCE_FIELD                                                                                \
+	{                                                                                          \
+		"force", &kind_bool, AT(guard.force), .help = "even if another agent has begun it" \
 	}
 
 #define EPOCH_FIELD                                                       \
@@ -42,8 +40,8 @@ static const struct names outcomes = { outcome_words, 2, NULL };
 	}
 
 static const struct field create_fields[] = {
-	{ "title", &kind_str, AT(title), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
-	  .max = 1000, .help = "what is to be done" },
+	{ "title", &kind_str, AT(title), FIELD_REQUIRED, .arg = "TEXT", .min = 1, .max = 1000,
+	  .help = "what is to be done" },
 	{ "desc", &kind_str, AT(description), .arg = "TEXT", .max = 1 << 20,
 	  .help = "more about it" },
 	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
@@ -56,8 +54,7 @@ static const struct field id_fields[] = { ID_FIELD, { 0 } };
 static const struct field delete_fields[] = { ID_FIELD, FORCE_FIELD, EPOCH_FIELD, { 0 } };
 
 static const struct field list_fields[] = {
-	{ "status", &kind_word, AT(status), .words = &task_statuses,
-	  .help = "only these" },
+	{ "status", &kind_word, AT(status), .words = &task_statuses, .help = "only these" },
 	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
 	  .help = "only of this project" },
 	PRIORITY_FIELD(0, "-1", "only of this priority; -1: of any"),
@@ -98,8 +95,8 @@ static const struct field complete_fields[] = {
 
 static const struct field dep_fields[] = {
 	ID_FIELD,
-	{ "depends_on", &kind_str, AT(on), FIELD_REQUIRED, .arg = "TASK", .min = 1,
-	  .max = MAX_ID, .help = "what has to be done first" },
+	{ "depends_on", &kind_str, AT(on), FIELD_REQUIRED, .arg = "TASK", .min = 1, .max = MAX_ID,
+	  .help = "what has to be done first" },
 	EPOCH_FIELD,
 	{ 0 },
 };
@@ -176,8 +173,7 @@ static void put_changed(struct json *reply, const struct task *t, int64_t event)
 }
 
 static enum err vybe_task_changed(struct call *c, struct stores *s, const char *kind,
-				  const struct task *t, struct str message,
-				  struct json *reply)
+				  const struct task *t, struct str message, struct json *reply)
 {
 	int64_t event;
 	enum err e = vybe_note_task(c, s->vybe, kind, t, message, &event);
@@ -192,8 +188,7 @@ static struct str vybe_task_word_of(const struct task *t)
 }
 
 enum err vybe_note_moved(struct call *c, struct continuity *k, const struct task *t,
-			 enum task_status to, struct str summary, int64_t *status,
-			 int64_t *closing)
+			 enum task_status to, struct str summary, int64_t *status, int64_t *closing)
 {
 	bool terminal = to == TASK_COMPLETED || to == TASK_BLOCKED;
 	enum err e = vybe_note_task(c, k, "task_status", t, vybe_task_word_of(t), status);
@@ -201,8 +196,8 @@ enum err vybe_note_moved(struct call *c, struct continuity *k, const struct task
 	*closing = 0;
 	if (e || !terminal)
 		return e;
-	return vybe_note_task(c, k, "task_closed", t,
-			      summary.n ? summary : vybe_task_word_of(t), closing);
+	return vybe_note_task(c, k, "task_closed", t, summary.n ? summary : vybe_task_word_of(t),
+			      closing);
 }
 
 static enum err vybe_task_run_create(struct call *c, struct stores *s, const void *body,
@@ -211,8 +206,7 @@ static enum err vybe_task_run_create(struct call *c, struct stores *s, const voi
 	const struct body *in = body;
 	struct task_new ask = { .title = in->title,
 				.description = in->description,
-				.project =
-					in->project.n ? in->project : (struct str){ 0 },
+				.project = in->project.n ? in->project : (struct str){ 0 },
 				.priority = in->priority };
 	struct task t;
 	enum err e = task_create(c, &ask, &t);
@@ -229,8 +223,7 @@ static enum err vybe_task_run_begin(struct call *c, struct stores *s, const void
 	enum err e;
 
 	if ((e = task_begin(c, in->id, &t)) ||
-	    (e = vybe_note_task(c, s->vybe, "task_status", &t, vybe_task_word_of(&t),
-				&status)) ||
+	    (e = vybe_note_task(c, s->vybe, "task_status", &t, vybe_task_word_of(&t), &status)) ||
 	    (e = vybe_note_task(c, s->vybe, "agent_focus", &t, t.title, &focus)) ||
 	    (e = continuity_set_focus(c, s->vybe, t.id)))
 		return e;
@@ -262,8 +255,7 @@ static enum err vybe_task_run_list(struct call *c, struct stores *s, const void 
 	const struct body *in = body;
 	struct task_filter filter = { .status = in->status,
 				      .project = in->project,
-				      .priority = in->priority == -1 ? INT64_MIN :
-								       in->priority };
+				      .priority = in->priority == -1 ? INT64_MIN : in->priority };
 	struct json list = { .out.mem = &c->mem };
 	int64_t count = 0;
 	struct beads *b;
@@ -283,8 +275,8 @@ static enum err vybe_task_run_list(struct call *c, struct stores *s, const void 
 	return e;
 }
 
-static enum err vybe_task_run_set_status(struct call *c, struct stores *s,
-					 const void *body, struct json *reply)
+static enum err vybe_task_run_set_status(struct call *c, struct stores *s, const void *body,
+					 struct json *reply)
 {
 	const struct body *in = body;
 	struct task_move move = { .to = (enum task_status)in->status };
@@ -293,15 +285,14 @@ static enum err vybe_task_run_set_status(struct call *c, struct stores *s,
 	enum err e;
 
 	if ((e = task_move(c, in->id, &in->guard, &move, &t)) ||
-	    (e = vybe_note_moved(c, s->vybe, &t, move.to, (struct str){ 0 }, &status,
-				 &closing)))
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, (struct str){ 0 }, &status, &closing)))
 		return e;
 	put_changed(reply, &t, status);
 	return ERR_OK;
 }
 
-static enum err vybe_task_run_set_priority(struct call *c, struct stores *s,
-					   const void *body, struct json *reply)
+static enum err vybe_task_run_set_priority(struct call *c, struct stores *s, const void *body,
+					   struct json *reply)
 {
 	const struct body *in = body;
 	struct task t;
@@ -309,8 +300,7 @@ static enum err vybe_task_run_set_priority(struct call *c, struct stores *s,
 
 	return e ? e :
 		   vybe_task_changed(c, s, "task_priority_changed", &t,
-				     arena_fmt(&c->mem, "%lld", (long long)t.priority),
-				     reply);
+				     arena_fmt(&c->mem, "%lld", (long long)t.priority), reply);
 }
 
 static enum err vybe_task_run_complete(struct call *c, struct stores *s, const void *body,
@@ -319,16 +309,14 @@ static enum err vybe_task_run_complete(struct call *c, struct stores *s, const v
 	const struct body *in = body;
 	bool done = in->outcome == OUTCOME_DONE;
 	struct task_move move = { .to = done ? TASK_COMPLETED : TASK_BLOCKED,
-				  .reason = !done && in->reason.n ? in->reason :
-								    in->summary,
+				  .reason = !done && in->reason.n ? in->reason : in->summary,
 				  .label = in->label };
 	int64_t status, closing;
 	struct task t;
 	enum err e;
 
 	if ((e = task_move(c, in->id, &in->guard, &move, &t)) ||
-	    (e = vybe_note_moved(c, s->vybe, &t, move.to, in->summary, &status,
-				 &closing)))
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, in->summary, &status, &closing)))
 		return e;
 	json_object(reply);
 	json_key(reply, STR("task"));
@@ -346,8 +334,7 @@ static enum err vybe_task_depend(struct call *c, struct stores *s, const struct 
 	enum err e = task_depend(c, in->id, &in->guard, in->on, there, &t);
 
 	if (e || (e = vybe_note_task(c, s->vybe,
-				     there ? "task_dependency_added" :
-					     "task_dependency_removed",
+				     there ? "task_dependency_added" : "task_dependency_removed",
 				     &t, in->on, NULL)))
 		return e;
 	json_object(reply);
@@ -365,8 +352,8 @@ static enum err vybe_task_run_add_dep(struct call *c, struct stores *s, const vo
 	return vybe_task_depend(c, s, body, true, reply);
 }
 
-static enum err vybe_task_run_remove_dep(struct call *c, struct stores *s,
-					 const void *body, struct json *reply)
+static enum err vybe_task_run_remove_dep(struct call *c, struct stores *s, const void *body,
+					 struct json *reply)
 {
 	return vybe_task_depend(c, s, body, false, reply);
 }
@@ -405,28 +392,23 @@ static enum err vybe_task_run_delete(struct call *c, struct stores *s, const voi
 
 TASK_OP(create, "create", "Create a task", VYBE_CHANGES, create_fields, &changed_reply,
 	vybe_task_run_create);
-TASK_OP(begin, "begin", "Take a task to work on; nobody else can", VYBE_CHANGES,
-	id_fields, (&(const struct prop){ "begun", PROP_OBJECT, 0, begun_props }),
-	vybe_task_run_begin);
+TASK_OP(begin, "begin", "Take a task to work on; nobody else can", VYBE_CHANGES, id_fields,
+	(&(const struct prop){ "begun", PROP_OBJECT, 0, begun_props }), vybe_task_run_begin);
 TASK_OP(get, "get", "Show a task", VYBE_LOOKS, id_fields,
-	(&(const struct prop){ "task", PROP_OBJECT, 0, vybe_task_props }),
-	vybe_task_run_get);
+	(&(const struct prop){ "task", PROP_OBJECT, 0, vybe_task_props }), vybe_task_run_get);
 TASK_OP(list, "list", "List tasks, the highest priority first", VYBE_LOOKS, list_fields,
 	(&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), vybe_task_run_list);
-TASK_OP(set_status, "set-status", "Say what a task is from now on", VYBE_CHANGES,
-	status_fields, &changed_reply, vybe_task_run_set_status);
+TASK_OP(set_status, "set-status", "Say what a task is from now on", VYBE_CHANGES, status_fields,
+	&changed_reply, vybe_task_run_set_status);
 TASK_OP(set_priority, "set-priority", "Say how soon a task is to be done", VYBE_CHANGES,
 	priority_fields, &changed_reply, vybe_task_run_set_priority);
 TASK_OP(complete, "complete", "End work on a task: it is done, or blocked", VYBE_CHANGES,
-	complete_fields,
-	(&(const struct prop){ "completed", PROP_OBJECT, 0, completed_props }),
+	complete_fields, (&(const struct prop){ "completed", PROP_OBJECT, 0, completed_props }),
 	vybe_task_run_complete);
 TASK_OP(add_dep, "add-dep", "Let a task wait for another one", VYBE_CHANGES, dep_fields,
-	(&(const struct prop){ "added", PROP_OBJECT, 0, message_props }),
-	vybe_task_run_add_dep);
-TASK_OP(remove_dep, "remove-dep", "Let a task not wait for another one any more",
-	VYBE_CHANGES, dep_fields,
-	(&(const struct prop){ "removed", PROP_OBJECT, 0, message_props }),
+	(&(const struct prop){ "added", PROP_OBJECT, 0, message_props }), vybe_task_run_add_dep);
+TASK_OP(remove_dep, "remove-dep", "Let a task not wait for another one any more", VYBE_CHANGES,
+	dep_fields, (&(const struct prop){ "removed", PROP_OBJECT, 0, message_props }),
 	vybe_task_run_remove_dep);
 TASK_OP(delete, "delete", "Delete a task; 'bd undelete' brings it back", VYBE_CHANGES,
 	delete_fields, (&(const struct prop){ "deleted", PROP_OBJECT, 0, deleted_props }),

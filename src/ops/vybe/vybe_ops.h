@@ -20,8 +20,8 @@ extern const struct prop vybe_task_props[], vybe_event_props[], vybe_memory_prop
 enum err vybe_note_task(struct call *c, struct continuity *k, const char *kind,
 			const struct task *t, struct str message, int64_t *event);
 
-/* The events of a move to `to`: its status and, if the work ends with it (completed or
- * blocked), that it is closed; 0 otherwise. */
+/* The events of a move to `to`: its status and, if the work ends with it (completed or blocked),
+ * that it is closed; 0 otherwise. */
 enum err vybe_note_moved(struct call *c, struct continuity *k, const struct task *t,
 			 enum task_status to, struct str summary, int64_t *status,
 			 int64_t *closing);

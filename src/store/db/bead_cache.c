@@ -17,53 +17,36 @@ enum {
 };
 
 static const char schema[] =
-	"CREATE TABLE about ("
-	"    version INTEGER, boot TEXT, segment INTEGER, offset INTEGER,"
-	"    last INTEGER, crc INTEGER, first INTEGER, clock_ms INTEGER, clock_n "
-	"INTEGER, latest_ms INTEGER, prefix TEXT, prefix_mark TEXT,"
-	"    beads INTEGER, cut_segment INTEGER, cut_offset INTEGER);"
-	"CREATE TABLE beads ("
-	"    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status INTEGER NOT NULL,"
-	"    priority INTEGER NOT NULL, type INTEGER NOT NULL, assignee TEXT,"
-	"    lease INTEGER, created INTEGER NOT NULL, created_n INTEGER NOT NULL,"
-	"    updated INTEGER NOT NULL, closed INTEGER,"
-	"    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER NOT NULL DEFAULT "
-	"0,"
-	"    dependents INTEGER NOT NULL DEFAULT 0,"
-	"    children INTEGER NOT NULL DEFAULT 0, parent TEXT,"
-	"    waits TEXT,"
-	"    title TEXT NOT NULL, hash TEXT, line TEXT NOT NULL);"
-	"CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT "
-	"ROWID;"
-	"CREATE TABLE edges ("
-	"    src TEXT, dst TEXT, kind TEXT, active INTEGER NOT NULL, line TEXT NOT NULL,"
-	"    PRIMARY KEY (src, dst, kind)) WITHOUT ROWID;"
-	"CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER, line TEXT NOT NULL)"
-	"    WITHOUT ROWID;"
-	"CREATE TABLE created (request TEXT, id TEXT, PRIMARY KEY (request, id)) WITHOUT "
-	"ROWID;"
-	"CREATE TABLE receipts ("
-	"    actor TEXT, id TEXT, op TEXT, args TEXT, reply TEXT, at INTEGER,"
-	"    PRIMARY KEY (actor, id)) WITHOUT ROWID;"
-	"CREATE VIRTUAL TABLE search USING"
-	"    fts5(title, body, content = '', columnsize = 0);";
+	"CREATE TABLE about (    version INTEGER, boot TEXT, segment INTEGER, offset INTEGER,    "
+	"last INTEGER, crc INTEGER, first INTEGER, clock_ms INTEGER, clock_n INTEGER, latest_ms "
+	"INTEGER, prefix TEXT, prefix_mark TEXT,    beads INTEGER, cut_segment INTEGER, cut_offset "
+	"INTEGER);CREATE TABLE beads (    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status "
+	"INTEGER NOT NULL,    priority INTEGER NOT NULL, type INTEGER NOT NULL, assignee TEXT,    "
+	"lease INTEGER, created INTEGER NOT NULL, created_n INTEGER NOT NULL,    updated INTEGER "
+	"NOT NULL, closed INTEGER,    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER "
+	"NOT NULL DEFAULT 0,    dependents INTEGER NOT NULL DEFAULT 0,    children INTEGER NOT "
+	"NULL DEFAULT 0, parent TEXT,    waits TEXT,    title TEXT NOT NULL, hash TEXT, line TEXT "
+	"NOT NULL);CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT "
+	"ROWID;CREATE TABLE edges (    src TEXT, dst TEXT, kind TEXT, active INTEGER NOT NULL, "
+	"line TEXT NOT NULL,    PRIMARY KEY (src, dst, kind)) WITHOUT ROWID;CREATE TABLE "
+	"tombstones (id TEXT PRIMARY KEY, at INTEGER, line TEXT NOT NULL)    WITHOUT ROWID;CREATE "
+	"TABLE created (request TEXT, id TEXT, PRIMARY KEY (request, id)) WITHOUT ROWID;CREATE "
+	"TABLE receipts (    actor TEXT, id TEXT, op TEXT, args TEXT, reply TEXT, at INTEGER,    "
+	"PRIMARY KEY (actor, id)) WITHOUT ROWID;CREATE VIRTUAL TABLE search USING    fts5(title, "
+	"body, content = '', columnsize = 0);";
 
 /* The lists that people and agents ask for, in the order in which they get them. */
 static const char indexes[] =
-	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;"
-	"CREATE INDEX ready ON beads (priority, created, created_n, id, children)"
-	"    WHERE status = 0 AND blockers = 0;"
-	"CREATE INDEX blocked ON beads (priority, created, created_n, id)"
-	"    WHERE status < 2 AND blockers > 0;"
-	"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
-	"CREATE INDEX back ON edges (dst, src, kind);";
+	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;CREATE "
+	"INDEX ready ON beads (priority, created, created_n, id, children)    WHERE status = 0 AND "
+	"blockers = 0;CREATE INDEX blocked ON beads (priority, created, created_n, id)    WHERE "
+	"status < 2 AND blockers > 0;CREATE INDEX held ON beads (priority, created, created_n, id) "
+	"WHERE status = 1;CREATE INDEX back ON edges (dst, src, kind);";
 
 static enum err bead_cache_doubt(struct call *c, struct str path, const char *why)
 {
 	call_fail(c, ERR_DAMAGED, "'" STR_FMT "' %s", STR_ARG(path), why);
-	return call_step(c,
-			 "Run the command again: this file is only a cache, and is made "
-			 "anew.");
+	return call_step(c, "Run the command again: this file is only a cache, and is made anew.");
 }
 
 /* It is never synced, so it is trusted only until the system is started again. */
@@ -78,9 +61,9 @@ static struct str bead_cache_boot(struct call *c)
 static enum err read_about(struct call *c, struct cache *cache, struct cache_about *out)
 {
 	AUTO_STMT *st = db_stmt(
-		cache->db, "SELECT version, boot, segment, offset, last, crc,"
-			   " first, clock_ms, clock_n, latest_ms, prefix, prefix_mark,"
-			   " beads, cut_segment, cut_offset FROM about");
+		cache->db,
+		"SELECT version, boot, segment, offset, last, crc, first, clock_ms, clock_n, "
+		"latest_ms, prefix, prefix_mark, beads, cut_segment, cut_offset FROM about");
 	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
 	struct str booted;
 	enum err e = stmt_end(c, st);
@@ -104,17 +87,16 @@ static enum err read_about(struct call *c, struct cache *cache, struct cache_abo
 	out->cut_segment = stmt_int(st);
 	out->cut_offset = stmt_int(st);
 	if (!booted.n || !str_eq(booted, bead_cache_boot(c)))
-		return bead_cache_doubt(c, cache->path,
-					"was made before the system was started");
+		return bead_cache_doubt(c, cache->path, "was made before the system was started");
 	return ERR_OK;
 }
 
-static enum err bead_cache_open_as(struct call *c, enum cache_mode mode,
-				   struct cache *out, struct cache_about *about)
+static enum err bead_cache_open_as(struct call *c, enum cache_mode mode, struct cache *out,
+				   struct cache_about *about)
 {
-	static const enum db_mode modes[] = { [CACHE_READ] = DB_READ,
-					      [CACHE_WRITE] = DB_SCRATCH,
-					      [CACHE_STILL] = DB_STILL };
+	static const enum db_mode modes[] = {
+		[CACHE_READ] = DB_READ, [CACHE_WRITE] = DB_SCRATCH, [CACHE_STILL] = DB_STILL
+	};
 	enum err e;
 
 	static const char *const ours[] = { schema, indexes, NULL };
@@ -132,11 +114,11 @@ static enum err bead_cache_open_as(struct call *c, enum cache_mode mode,
 }
 
 /*
- * What it says it holds is only true of the whole file if nothing was on its way
- * into it after that was read: the log has to be empty before and after.
+ * What it says it holds is only true of the whole file if nothing was on its way into it after
+ * that was read: the log has to be empty before and after.
  */
-enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
-		    struct cache *out, struct cache_about *about)
+enum err cache_open(struct call *c, struct str path, enum cache_mode mode, struct cache *out,
+		    struct cache_about *about)
 {
 	off_t size;
 	enum err e;
@@ -151,8 +133,7 @@ enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
 		return bead_cache_doubt(c, path, "was cut");
 	if (mode != CACHE_STILL)
 		return bead_cache_open_as(c, mode, out, about);
-	e = cache_quiet(c, path) ? bead_cache_open_as(c, CACHE_STILL, out, about) :
-				   ERR_DAMAGED;
+	e = cache_quiet(c, path) ? bead_cache_open_as(c, CACHE_STILL, out, about) : ERR_DAMAGED;
 	if (!e && cache_quiet(c, path))
 		return ERR_OK;
 	cache_close(out);
@@ -202,8 +183,7 @@ static void bead_cache_remove_leftover(void *arg, struct str name)
 enum err cache_create(struct call *c, struct str path, struct cache *out)
 {
 	struct leftovers left = { c, path_parent(path),
-				  arena_fmt(&c->mem, STR_FMT ".",
-					    STR_ARG(path_name(path))) };
+				  arena_fmt(&c->mem, STR_FMT ".", STR_ARG(path_name(path))) };
 	enum err e = file_each(c, left.dir, bead_cache_remove_leftover, &left);
 
 	if (e)
@@ -242,25 +222,22 @@ enum err cache_install(struct call *c, struct cache *made, struct str path)
 	db_close(made->db);
 	made->db = NULL;
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-		if ((e = file_remove(c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path),
-						  part[i]))))
+		if ((e = file_remove(c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]))))
 			return e;
 	if (rename(arena_cstr(&c->mem, made->path), arena_cstr(&c->mem, path)))
 		return file_fail(c, "replace", path);
 	return ERR_OK;
 }
 
-enum err cache_set_aside(struct call *c, struct str path, struct str suffix,
-			 struct str *kept)
+enum err cache_set_aside(struct call *c, struct str path, struct str suffix, struct str *kept)
 {
 	static const char *const part[] = { "-wal", "" };
 	enum err e = file_remove(c, arena_fmt(&c->mem, STR_FMT "-shm", STR_ARG(path)));
 
-	*kept = arena_fmt(&c->mem, STR_FMT "/cache_" STR_FMT ".db",
-			  STR_ARG(path_parent(path)), STR_ARG(suffix));
+	*kept = arena_fmt(&c->mem, STR_FMT "/cache_" STR_FMT ".db", STR_ARG(path_parent(path)),
+			  STR_ARG(suffix));
 	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++) {
-		struct str from = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path),
-					    part[i]),
+		struct str from = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]),
 			   to = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*kept), part[i]);
 
 		if (rename(from.p, to.p) && !file_missing())
@@ -269,16 +246,13 @@ enum err cache_set_aside(struct call *c, struct str path, struct str suffix,
 	return e;
 }
 
-enum err cache_about_put(struct call *c, struct cache *cache,
-			 const struct cache_about *about)
+enum err cache_about_put(struct call *c, struct cache *cache, const struct cache_about *about)
 {
-	AUTO_STMT *st = db_stmt(cache->db,
-				"INSERT OR REPLACE INTO about (rowid, version, boot,"
-				" segment, offset, last, crc, first, clock_ms, clock_n,"
-				" latest_ms, prefix, prefix_mark, beads, cut_segment,"
-				" cut_offset)"
-				" VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-				" ?)");
+	AUTO_STMT *st = db_stmt(
+		cache->db,
+		"INSERT OR REPLACE INTO about (rowid, version, boot, segment, offset, last, crc, "
+		"first, clock_ms, clock_n, latest_ms, prefix, prefix_mark, beads, cut_segment, "
+		"cut_offset) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	stmt_bind_int(st, VERSION);
 	stmt_bind_str(st, bead_cache_boot(c));
@@ -303,19 +277,16 @@ enum err cache_commit(struct call *c, struct cache *cache)
 	return db_commit(c, cache->db);
 }
 
-enum err cache_find_bead(struct call *c, struct cache *cache, struct str id,
-			 struct bead_row **out)
+enum err cache_find_bead(struct call *c, struct cache *cache, struct str id, struct bead_row **out)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "SELECT" BEAD_COLUMNS " FROM beads b WHERE b.id = ?");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT" BEAD_COLUMNS " FROM beads b WHERE b.id = ?");
 
 	stmt_bind_str(st, id);
 	*out = stmt_row(st) ? bead_row_read(c, st) : NULL;
 	return stmt_end(c, st);
 }
 
-enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id,
-			      struct str *line)
+enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id, struct str *line)
 {
 	AUTO_STMT *st = db_stmt(cache->db, "SELECT line FROM tombstones WHERE id = ?");
 
@@ -324,11 +295,11 @@ enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id
 	return stmt_end(c, st);
 }
 
-enum err cache_find_edge(struct call *c, struct cache *cache, struct str from,
-			 struct str to, struct str kind, struct str *line)
+enum err cache_find_edge(struct call *c, struct cache *cache, struct str from, struct str to,
+			 struct str kind, struct str *line)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT line FROM edges"
-					   " WHERE src = ? AND dst = ? AND kind = ?");
+	AUTO_STMT *st =
+		db_stmt(cache->db, "SELECT line FROM edges WHERE src = ? AND dst = ? AND kind = ?");
 
 	stmt_bind_str(st, from);
 	stmt_bind_str(st, to);
@@ -362,16 +333,13 @@ static void bind_row(struct stmt *st, const struct bead_row *row)
 	stmt_bind_str(st, row->line);
 }
 
-static enum err insert_row(struct call *c, struct cache *cache,
-			   const struct bead_row *row)
+static enum err insert_row(struct call *c, struct cache *cache, const struct bead_row *row)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db,
-			"INSERT INTO beads (status, priority, type, assignee, lease,"
-			" created, created_n, updated, closed, title, hash, line, id,"
-			" blockers, dependencies, dependents, children, parent, waits)"
-			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-			" ?)");
+	AUTO_STMT *st = db_stmt(cache->db,
+				"INSERT INTO beads (status, priority, type, assignee, lease, "
+				"created, created_n, updated, closed, title, hash, line, id, "
+				"blockers, dependencies, dependents, children, parent, waits) "
+				"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	bind_row(st, row);
 	stmt_bind_str(st, row->id);
@@ -384,22 +352,20 @@ static enum err insert_row(struct call *c, struct cache *cache,
 	return stmt_run(c, st);
 }
 
-static enum err update_row(struct call *c, struct cache *cache,
-			   const struct bead_row *row, int64_t n)
+static enum err update_row(struct call *c, struct cache *cache, const struct bead_row *row,
+			   int64_t n)
 {
-	AUTO_STMT *st = db_stmt(cache->db,
-				"UPDATE beads SET status = ?, priority = ?, type = ?,"
-				" assignee = ?, lease = ?, created = ?, created_n = ?,"
-				" updated = ?, closed = ?, title = ?, hash = ?, line = ?"
-				" WHERE n = ?");
+	AUTO_STMT *st =
+		db_stmt(cache->db, "UPDATE beads SET status = ?, priority = ?, type = ?, assignee "
+				   "= ?, lease = ?, created = ?, created_n = ?, updated = ?, "
+				   "closed = ?, title = ?, hash = ?, line = ? WHERE n = ?");
 
 	bind_row(st, row);
 	stmt_bind_int(st, n);
 	return stmt_run(c, st);
 }
 
-static enum err put_label(struct call *c, struct cache *cache, struct str label,
-			  int64_t n)
+static enum err put_label(struct call *c, struct cache *cache, struct str label, int64_t n)
 {
 	AUTO_STMT *st = db_stmt(cache->db, "INSERT INTO labels VALUES (?, ?)");
 
@@ -408,11 +374,9 @@ static enum err put_label(struct call *c, struct cache *cache, struct str label,
 	return stmt_run(c, st);
 }
 
-static enum err drop_label(struct call *c, struct cache *cache, struct str label,
-			   int64_t n)
+static enum err drop_label(struct call *c, struct cache *cache, struct str label, int64_t n)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "DELETE FROM labels WHERE label = ? AND n = ?");
+	AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM labels WHERE label = ? AND n = ?");
 
 	stmt_bind_str(st, label);
 	stmt_bind_int(st, n);
@@ -430,8 +394,8 @@ static bool same_labels(const struct bead_row *a, const struct bead_row *b)
 }
 
 static enum err bead_cache_put_labels(struct call *c, struct cache *cache,
-				      const struct bead_row *row,
-				      const struct bead_row *old, int64_t n)
+				      const struct bead_row *row, const struct bead_row *old,
+				      int64_t n)
 {
 	static const struct bead_row none;
 	enum err e = ERR_OK;
@@ -446,11 +410,11 @@ static enum err bead_cache_put_labels(struct call *c, struct cache *cache,
 	return e;
 }
 
-static enum err index_text(struct call *c, struct cache *cache,
-			   const struct bead_row *row, int64_t n)
+static enum err index_text(struct call *c, struct cache *cache, const struct bead_row *row,
+			   int64_t n)
 {
-	AUTO_STMT *st = db_stmt(
-		cache->db, "INSERT INTO search (rowid, title, body) VALUES (?, ?, ?)");
+	AUTO_STMT *st =
+		db_stmt(cache->db, "INSERT INTO search (rowid, title, body) VALUES (?, ?, ?)");
 
 	stmt_bind_int(st, n);
 	stmt_bind_str(st, row->title);
@@ -459,11 +423,11 @@ static enum err index_text(struct call *c, struct cache *cache,
 }
 
 /* The index keeps no text, so it has to be told what to take out. */
-static enum err unindex_text(struct call *c, struct cache *cache,
-			     const struct bead_row *old)
+static enum err unindex_text(struct call *c, struct cache *cache, const struct bead_row *old)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "INSERT INTO search (search, rowid, title,"
-					   " body) VALUES ('delete', ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(
+		cache->db,
+		"INSERT INTO search (search, rowid, title, body) VALUES ('delete', ?, ?, ?)");
 
 	stmt_bind_int(st, old->n);
 	stmt_bind_str(st, old->title);
@@ -483,8 +447,7 @@ static enum err stmt_all(struct call *c, struct stmt *st, struct str **out, size
 	return stmt_end(c, st);
 }
 
-static enum err put_created(struct call *c, struct cache *cache,
-			    const struct bead_row *row)
+static enum err put_created(struct call *c, struct cache *cache, const struct bead_row *row)
 {
 	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR IGNORE INTO created VALUES (?, ?)");
 
@@ -531,8 +494,8 @@ enum err cache_drop_bead(struct call *c, struct cache *cache, const struct bead_
 	return stmt_run(c, st);
 }
 
-enum err cache_put_tombstone(struct call *c, struct cache *cache, struct str id,
-			     int64_t at, struct str line)
+enum err cache_put_tombstone(struct call *c, struct cache *cache, struct str id, int64_t at,
+			     struct str line)
 {
 	AUTO_STMT *drop = NULL, *st = NULL;
 
@@ -550,8 +513,7 @@ enum err cache_put_tombstone(struct call *c, struct cache *cache, struct str id,
 
 enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_row *row)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "INSERT OR REPLACE INTO edges VALUES (?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO edges VALUES (?, ?, ?, ?, ?)");
 
 	stmt_bind_str(st, row->from);
 	stmt_bind_str(st, row->to);
@@ -567,8 +529,8 @@ enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_r
 	" SELECT e.dst FROM up JOIN edges e ON e.src = up.id"  \
 	" WHERE e.kind = 'parent' AND e.active)"
 
-enum err cache_ancestors(struct call *c, struct cache *cache, struct str id,
-			 struct str **ids, size_t *count)
+enum err cache_ancestors(struct call *c, struct cache *cache, struct str id, struct str **ids,
+			 size_t *count)
 {
 	AUTO_STMT *st = db_stmt(cache->db, ANCESTORS " SELECT id FROM up");
 
@@ -580,24 +542,19 @@ enum err cache_recount(struct call *c, struct cache *cache, struct str id)
 {
 	AUTO_STMT *st = db_stmt(
 		cache->db,
-		"UPDATE beads SET"
-		" blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.dst"
-		"  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2)"
-		"  + (" ANCESTORS " SELECT count(*) FROM up WHERE id = ?1),"
-		" waits = (SELECT group_concat(id) FROM (SELECT t.id FROM edges e"
-		"  CROSS JOIN beads t ON t.id = e.dst WHERE e.src = ?1"
-		"  AND e.kind = 'blocks' AND e.active AND t.status < 2 ORDER BY t.id)),"
-		" dependencies = (SELECT count(*) FROM edges e JOIN beads t"
-		"  ON t.id = e.dst WHERE e.src = ?1 AND e.active),"
-		" dependents = (SELECT count(*) FROM edges e JOIN beads t"
-		"  ON t.id = e.src WHERE e.dst = ?1 AND e.active),"
-		" children = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.src"
-		"  WHERE e.dst = ?1 AND e.kind = 'parent' AND e.active"
-		"  AND t.status < 2),"
-		" parent = (SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"
-		"  WHERE e.src = ?1 AND e.kind = 'parent' AND e.active"
-		"  ORDER BY e.dst LIMIT 1)"
-		" WHERE id = ?1");
+		"UPDATE beads SET blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = "
+		"e.dst  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2)  + "
+		"(" ANCESTORS
+		" SELECT count(*) FROM up WHERE id = ?1), waits = (SELECT group_concat(id) FROM "
+		"(SELECT t.id FROM edges e  CROSS JOIN beads t ON t.id = e.dst WHERE e.src = ?1  "
+		"AND e.kind = 'blocks' AND e.active AND t.status < 2 ORDER BY t.id)), dependencies "
+		"= (SELECT count(*) FROM edges e JOIN beads t  ON t.id = e.dst WHERE e.src = ?1 "
+		"AND e.active), dependents = (SELECT count(*) FROM edges e JOIN beads t  ON t.id = "
+		"e.src WHERE e.dst = ?1 AND e.active), children = (SELECT count(*) FROM edges e "
+		"JOIN beads t ON t.id = e.src  WHERE e.dst = ?1 AND e.kind = 'parent' AND e.active "
+		" AND t.status < 2), parent = (SELECT e.dst FROM edges e JOIN beads t ON t.id = "
+		"e.dst  WHERE e.src = ?1 AND e.kind = 'parent' AND e.active  ORDER BY e.dst LIMIT "
+		"1) WHERE id = ?1");
 
 	stmt_bind_str(st, id);
 	return stmt_run(c, st);
@@ -605,8 +562,8 @@ enum err cache_recount(struct call *c, struct cache *cache, struct str id)
 
 enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_row *row)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM edges"
-					   " WHERE src = ? AND dst = ? AND kind = ?");
+	AUTO_STMT *st =
+		db_stmt(cache->db, "DELETE FROM edges WHERE src = ? AND dst = ? AND kind = ?");
 
 	stmt_bind_str(st, row->from);
 	stmt_bind_str(st, row->to);
@@ -614,13 +571,11 @@ enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_
 	return stmt_run(c, st);
 }
 
-enum err cache_edges_of(struct call *c, struct cache *cache, struct str id,
-			struct edge_row **out)
+enum err cache_edges_of(struct call *c, struct cache *cache, struct str id, struct edge_row **out)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "SELECT src, dst, kind, active, line FROM edges"
-				   " WHERE src = ?1 UNION SELECT src, dst, kind, active,"
-				   " line FROM edges WHERE dst = ?1");
+	AUTO_STMT *st = db_stmt(
+		cache->db, "SELECT src, dst, kind, active, line FROM edges WHERE src = ?1 UNION "
+			   "SELECT src, dst, kind, active, line FROM edges WHERE dst = ?1");
 
 	*out = NULL;
 	stmt_bind_str(st, id);
@@ -640,8 +595,8 @@ enum err cache_edges_of(struct call *c, struct cache *cache, struct str id,
 
 enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt *r)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT op, args, reply FROM receipts"
-					   " WHERE actor = ? AND id = ?");
+	AUTO_STMT *st = db_stmt(cache->db,
+				"SELECT op, args, reply FROM receipts WHERE actor = ? AND id = ?");
 
 	r->op = r->reply = (struct str){ 0 };
 	stmt_bind_str(st, r->actor);
@@ -656,8 +611,8 @@ enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt 
 
 enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO receipts"
-					   " VALUES (?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st =
+		db_stmt(cache->db, "INSERT OR REPLACE INTO receipts VALUES (?, ?, ?, ?, ?, ?)");
 
 	stmt_bind_str(st, r->actor);
 	stmt_bind_str(st, r->id);
@@ -676,18 +631,16 @@ enum err cache_drop_receipts(struct call *c, struct cache *cache)
 }
 
 static const char *const everything[] = {
-	"SELECT id, status, priority, type, assignee, lease, created, created_n, updated,"
-	" closed, blockers, dependencies, dependents, children, parent, waits, title,"
-	" line FROM beads"
-	" ORDER BY id",
+	"SELECT id, status, priority, type, assignee, lease, created, created_n, updated, closed, "
+	"blockers, dependencies, dependents, children, parent, waits, title, line FROM beads ORDER "
+	"BY id",
 	"SELECT b.id, l.label FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
 };
 static const int widths[] = { 18, 2, 5, 3 };
 
-static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width,
-			  bool *same)
+static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width, bool *same)
 {
 	struct arena mem = { 0 };
 	bool more_a, more_b;

@@ -9,9 +9,9 @@
 struct db;
 
 /*
- * `cache.db`: the beads as rows, so that questions cost no more in a large store
- * than in a small one. It is made from the journal and the published commit, says
- * up to where it knows them, and can be thrown away at any time.
+ * `cache.db`: the beads as rows, so that questions cost no more in a large store than in a small
+ * one. It is made from the journal and the published commit, says up to where it knows them, and
+ * can be thrown away at any time.
  */
 struct cache {
 	struct db *db;
@@ -24,8 +24,7 @@ struct cache {
 struct cache_about {
 	struct journal_place place; /* of the journal: all before is in the cache */
 	int64_t clock_ms, clock_n;
-	int64_t latest_ms; /* of any stamp, also of those that the clock does not follow
-			    */
+	int64_t latest_ms; /* of any stamp, also of those that the clock does not follow */
 	struct str prefix, prefix_mark;  /* and when it was chosen, by whom: JSON */
 	int64_t beads;                   /* that there ever were, for the length of ids */
 	int64_t cut_segment, cut_offset; /* of the journal: up to where it was cut last */
@@ -35,20 +34,20 @@ enum cache_mode {
 	CACHE_READ,
 	CACHE_WRITE,
 	/*
-	 * As if the file never changed, without a lock and without SQLite's shared
-	 * memory, which is most of what opening it costs. Only where nothing is on its
-	 * way into it; whoever does so has to look, when it is done, whether the journal
-	 * has grown meanwhile. Nobody changes the file before that.
+	 * As if the file never changed, without a lock and without SQLite's shared memory, which
+	 * is most of what opening it costs. Only where nothing is on its way into it; whoever
+	 * does so has to look, when it is done, whether the journal has grown meanwhile. Nobody
+	 * changes the file before that.
 	 */
 	CACHE_STILL,
 };
 
 /*
- * DAMAGED where there is none that can be used: it is missing, broken, of another
- * version, or was not written out before the system went down.
+ * DAMAGED where there is none that can be used: it is missing, broken, of another version, or was
+ * not written out before the system went down.
  */
-enum err cache_open(struct call *c, struct str path, enum cache_mode mode,
-		    struct cache *out, struct cache_about *about);
+enum err cache_open(struct call *c, struct str path, enum cache_mode mode, struct cache *out,
+		    struct cache_about *about);
 bool cache_quiet(struct call *c, struct str path);
 void cache_close(struct cache *cache); /* without a commit: nothing was written */
 
@@ -57,14 +56,12 @@ enum err cache_create(struct call *c, struct str path, struct cache *out);
 enum err cache_install(struct call *c, struct cache *made, struct str path);
 
 /* Takes it away, with its log, as `cache_<suffix>.db` beside it; none is fine. */
-enum err cache_set_aside(struct call *c, struct str path, struct str suffix,
-			 struct str *kept);
+enum err cache_set_aside(struct call *c, struct str path, struct str suffix, struct str *kept);
 
 /* One in memory, for where nothing can be written. */
 enum err cache_create_private(struct call *c, struct cache *out);
 
-enum err cache_about_put(struct call *c, struct cache *cache,
-			 const struct cache_about *about);
+enum err cache_about_put(struct call *c, struct cache *cache, const struct cache_about *about);
 enum err cache_commit(struct call *c, struct cache *cache);
 
 /* Is it still the file that the path names? */
@@ -93,19 +90,17 @@ struct bead_row {
 };
 
 /* The line of a bead, of the tombstone of an id, of an edge; absent: there is none. */
-enum err cache_find_bead(struct call *c, struct cache *cache, struct str id,
-			 struct bead_row **out);
-enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id,
-			      struct str *line);
-enum err cache_find_edge(struct call *c, struct cache *cache, struct str from,
-			 struct str to, struct str kind, struct str *line);
+enum err cache_find_bead(struct call *c, struct cache *cache, struct str id, struct bead_row **out);
+enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id, struct str *line);
+enum err cache_find_edge(struct call *c, struct cache *cache, struct str from, struct str to,
+			 struct str kind, struct str *line);
 
 /* `old` is the row as it was, with its labels and its text; or NULL. */
 enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_row *row,
 			const struct bead_row *old);
 enum err cache_drop_bead(struct call *c, struct cache *cache, const struct bead_row *old);
-enum err cache_put_tombstone(struct call *c, struct cache *cache, struct str id,
-			     int64_t at, struct str line); /* absent line: none */
+enum err cache_put_tombstone(struct call *c, struct cache *cache, struct str id, int64_t at,
+			     struct str line); /* absent line: none */
 
 struct edge_row {
 	struct str from, to, kind, line;
@@ -116,16 +111,15 @@ enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_r
 enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_row *row);
 
 /* What a bead is a part of, however indirectly; by the edges that are there. */
-enum err cache_ancestors(struct call *c, struct cache *cache, struct str id,
-			 struct str **ids, size_t *count);
+enum err cache_ancestors(struct call *c, struct cache *cache, struct str id, struct str **ids,
+			 size_t *count);
 
 /* All edges at a bead, deleted ones too. */
-enum err cache_edges_of(struct call *c, struct cache *cache, struct str id,
-			struct edge_row **out);
+enum err cache_edges_of(struct call *c, struct cache *cache, struct str id, struct edge_row **out);
 
 /*
- * Counts again what a bead's edges say. One that is, over others, a part of itself
- * waits for itself: that counts as a blocker.
+ * Counts again what a bead's edges say. One that is, over others, a part of itself waits for
+ * itself: that counts as a blocker.
  */
 enum err cache_recount(struct call *c, struct cache *cache, struct str id);
 
@@ -136,8 +130,8 @@ enum err cache_same(struct call *c, struct cache *a, struct cache *b, bool *same
 enum err cache_find_created(struct call *c, struct cache *cache, struct str request,
 			    struct str **ids, size_t *count);
 
-/* Receipts that are in the journal: of that actor's request id; `op` is absent if there
- * is none. Those of before are in receipts.db. */
+/* Receipts that are in the journal: of that actor's request id; `op` is absent if there is none.
+ * Those of before are in receipts.db. */
 enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt *r);
 enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r);
 enum err cache_drop_receipts(struct call *c, struct cache *cache);

@@ -4,18 +4,15 @@
 #include "store/db/db.h"
 
 static const char *const sort_words[] = {
-	[SORT_PRIORITY] = "priority", [SORT_CREATED] = "created",
-	[SORT_UPDATED] = "updated",   [SORT_CLOSED] = "closed",
-	[SORT_STATUS] = "status",     [SORT_ID] = "id",
-	[SORT_TITLE] = "title",       [SORT_TYPE] = "type",
-	[SORT_ASSIGNEE] = "assignee",
+	[SORT_PRIORITY] = "priority", [SORT_CREATED] = "created", [SORT_UPDATED] = "updated",
+	[SORT_CLOSED] = "closed",     [SORT_STATUS] = "status",   [SORT_ID] = "id",
+	[SORT_TITLE] = "title",       [SORT_TYPE] = "type",       [SORT_ASSIGNEE] = "assignee",
 };
 const struct names bead_sorts = { sort_words, SORT_ASSIGNEE + 1, NULL };
 
 static const char *const group_words[] = {
-	[GROUP_STATUS] = "status", [GROUP_PRIORITY] = "priority",
-	[GROUP_TYPE] = "type",     [GROUP_ASSIGNEE] = "assignee",
-	[GROUP_LABEL] = "label",
+	[GROUP_STATUS] = "status",     [GROUP_PRIORITY] = "priority", [GROUP_TYPE] = "type",
+	[GROUP_ASSIGNEE] = "assignee", [GROUP_LABEL] = "label",
 };
 static const struct names groups = { group_words, GROUP_LABEL + 1, NULL };
 
@@ -31,8 +28,8 @@ struct query {
 
 static void add_param(struct query *q, struct param p)
 {
-	q->param = arena_grow(q->sql.mem, q->param, q->params * sizeof p,
-			      (q->params + 1) * sizeof p);
+	q->param =
+		arena_grow(q->sql.mem, q->param, q->params * sizeof p, (q->params + 1) * sizeof p);
 	q->param[q->params++] = p;
 }
 
@@ -80,8 +77,7 @@ static void with_set(struct query *q, const char *column, unsigned set)
 
 	if (!set)
 		return;
-	if (!strcmp(column, "status") &&
-	    set == (1 << BEAD_OPEN | 1 << BEAD_IN_PROGRESS)) {
+	if (!strcmp(column, "status") && set == (1 << BEAD_OPEN | 1 << BEAD_IN_PROGRESS)) {
 		bead_query_sql(q, " AND b.status < 2");
 		return;
 	}
@@ -102,8 +98,8 @@ static void with_set(struct query *q, const char *column, unsigned set)
 	bead_query_sql(q, ")");
 }
 
-static void with_list(struct query *q, const char *before, const struct str *list,
-		      size_t count, const char *after)
+static void with_list(struct query *q, const char *before, const struct str *list, size_t count,
+		      const char *after)
 {
 	if (!count)
 		return;
@@ -150,8 +146,7 @@ enum kin { KIN_ANY, KIN_LEAF, KIN_CONTAINER };
 static void with_kin(struct query *q, enum kin kin)
 {
 	if (kin != KIN_ANY)
-		bead_query_sql(q, kin == KIN_LEAF ? " AND b.children = 0" :
-						    " AND b.children > 0");
+		bead_query_sql(q, kin == KIN_LEAF ? " AND b.children = 0" : " AND b.children > 0");
 }
 
 static void with_half(struct query *q, const struct bead_filter *f, enum half half)
@@ -167,8 +162,7 @@ static void with_half(struct query *q, const struct bead_filter *f, enum half ha
 	}
 }
 
-static void bead_query_conditions(struct query *q, const struct bead_filter *f,
-				  enum half half)
+static void bead_query_conditions(struct query *q, const struct bead_filter *f, enum half half)
 {
 	struct arena *mem = q->sql.mem;
 
@@ -181,17 +175,15 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f,
 	if (f->unassigned)
 		bead_query_sql(q, " AND b.assignee IS NULL");
 	for (size_t i = 0; i < f->label_count; i++)
-		with_text(q, " AND b.n IN (SELECT n FROM labels WHERE label = ?)",
-			  f->labels[i]);
+		with_text(q, " AND b.n IN (SELECT n FROM labels WHERE label = ?)", f->labels[i]);
 	with_list(q, " AND b.n IN (SELECT n FROM labels WHERE label IN (", f->any_labels,
 		  f->any_count, "))");
 	with_list(q, " AND b.id IN (", f->ids, f->id_count, ")");
-	with_text(q,
-		  " AND b.id IN (SELECT src FROM edges WHERE kind = 'parent' AND active"
-		  " AND dst = ?)",
-		  f->parent);
-	with_text(q, " AND b.title LIKE ? ESCAPE '\\'",
-		  bead_query_anywhere(mem, f->title_part));
+	with_text(
+		q,
+		" AND b.id IN (SELECT src FROM edges WHERE kind = 'parent' AND active AND dst = ?)",
+		f->parent);
+	with_text(q, " AND b.title LIKE ? ESCAPE '\\'", bead_query_anywhere(mem, f->title_part));
 	with_text(q, " AND json_extract(b.line, '$.description') LIKE ? ESCAPE '\\'",
 		  bead_query_anywhere(mem, f->description_part));
 	with_bound(q, " AND b.created >= ?", f->created_after);
@@ -213,8 +205,7 @@ static void bead_query_order(struct query *q, const struct bead_filter *f)
 		const char *up, *down;
 	} by[] = {
 		[SORT_PRIORITY] = { "priority, created, created_n, id",
-				    "priority DESC, created DESC, created_n DESC, id "
-				    "DESC" },
+				    "priority DESC, created DESC, created_n DESC, id DESC" },
 		[SORT_CREATED] = { "created DESC, created_n DESC, id DESC",
 				   "created, created_n, id" },
 		[SORT_UPDATED] = { "updated DESC, id DESC", "updated, id" },
@@ -222,13 +213,11 @@ static void bead_query_order(struct query *q, const struct bead_filter *f)
 		[SORT_STATUS] = { "status, priority, created, created_n, id",
 				  "status DESC, priority, created, created_n, id" },
 		[SORT_ID] = { "id", "id DESC" },
-		[SORT_TITLE] = { "title COLLATE NOCASE, id",
-				 "title COLLATE NOCASE DESC, id" },
+		[SORT_TITLE] = { "title COLLATE NOCASE, id", "title COLLATE NOCASE DESC, id" },
 		[SORT_TYPE] = { "type, priority, created, created_n, id",
 				"type DESC, priority, created, created_n, id" },
 		[SORT_ASSIGNEE] = { "assignee IS NULL, assignee, priority, created, id",
-				    "assignee IS NULL, assignee DESC, priority, created, "
-				    "id" },
+				    "assignee IS NULL, assignee DESC, priority, created, id" },
 	};
 
 	buf_fmt(&q->sql, " ORDER BY %s", f->reverse ? by[f->sort].down : by[f->sort].up);
@@ -278,8 +267,7 @@ static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
 }
 
 /* What begins with each of the words, as FTS5 wants to hear it. */
-static struct str bead_query_match(struct arena *mem, struct str words,
-				   const char *column)
+static struct str bead_query_match(struct arena *mem, struct str words, const char *column)
 {
 	struct buf b = { .mem = mem };
 	struct str word;
@@ -301,16 +289,15 @@ static struct str bead_query_match(struct arena *mem, struct str words,
 	return buf_str(&b);
 }
 
-static void bead_query_columns(struct query *q, const struct bead_filter *f,
-			       const char *select)
+static void bead_query_columns(struct query *q, const struct bead_filter *f, const char *select)
 {
 	bead_query_sql(q, select);
 	bead_query_sql(q, f->lean ? BEAD_COLUMNS_WITH("NULL", "NULL") : BEAD_COLUMNS);
 }
 
 /* Titles that match come first, then all else; of each the newest first. */
-static enum err bead_query_search(struct call *c, struct cache *cache,
-				  const struct bead_filter *f, struct bead_row **out)
+static enum err bead_query_search(struct call *c, struct cache *cache, const struct bead_filter *f,
+				  struct bead_row **out)
 {
 	int64_t found = 0;
 	enum err e = ERR_OK;
@@ -327,8 +314,8 @@ static enum err bead_query_search(struct call *c, struct cache *cache,
 			  bead_query_match(&c->mem, f->words, pass ? "" : "title : "));
 		if (pass)
 			with_text(&q,
-				  " AND s.rowid NOT IN (SELECT rowid FROM search"
-				  " WHERE search MATCH ?)",
+				  " AND s.rowid NOT IN (SELECT rowid FROM search WHERE search "
+				  "MATCH ?)",
 				  bead_query_match(&c->mem, f->words, "title : "));
 		bead_query_sql(&q, " ORDER BY s.rowid DESC");
 		if (rest.limit)
@@ -339,15 +326,13 @@ static enum err bead_query_search(struct call *c, struct cache *cache,
 }
 
 /* Both halves, in one order. */
-static enum err each_ready(struct call *c, struct cache *cache,
-			   const struct bead_filter *f, enum kin kin,
-			   struct bead_row ***tail, int64_t *found)
+static enum err each_ready(struct call *c, struct cache *cache, const struct bead_filter *f,
+			   enum kin kin, struct bead_row ***tail, int64_t *found)
 {
 	struct query q = { .sql.mem = &c->mem };
 
 	for (int half = HALF_OPEN; half <= HALF_EXPIRED; half++) {
-		bead_query_columns(&q, f,
-				   half == HALF_OPEN ? "SELECT" : " UNION ALL SELECT");
+		bead_query_columns(&q, f, half == HALF_OPEN ? "SELECT" : " UNION ALL SELECT");
 		bead_query_sql(&q, " FROM beads b");
 		bead_query_conditions(&q, f, (enum half)half);
 		with_kin(&q, kin);
@@ -357,8 +342,8 @@ static enum err each_ready(struct call *c, struct cache *cache,
 }
 
 /* What can be worked on comes before what is worked on through its children. */
-static enum err leaves_first(struct call *c, struct cache *cache,
-			     const struct bead_filter *f, struct bead_row **out)
+static enum err leaves_first(struct call *c, struct cache *cache, const struct bead_filter *f,
+			     struct bead_row **out)
 {
 	struct bead_filter rest = *f;
 	int64_t found = 0;
@@ -385,15 +370,13 @@ enum err query_each(struct call *c, struct cache *cache, const struct bead_filte
 	bead_query_sql(&q, " FROM beads b");
 	bead_query_conditions(&q, f, HALF_NONE);
 	if (f->words.p)
-		with_text(&q,
-			  " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
+		with_text(&q, " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
 			  bead_query_match(&c->mem, f->words, ""));
 	bead_query_order(&q, f);
 	return read_rows(c, cache, &q, &out, &found);
 }
 
-enum err query_count(struct call *c, struct cache *cache, const struct bead_filter *f,
-		     int64_t *out)
+enum err query_count(struct call *c, struct cache *cache, const struct bead_filter *f, int64_t *out)
 {
 	enum err e = ERR_OK;
 
@@ -436,8 +419,7 @@ enum err query_tally(struct call *c, struct cache *cache, const struct bead_filt
 	struct query q = { .sql.mem = &c->mem };
 	bool label = group == GROUP_LABEL;
 	const char *key =
-		label ? "l.label" :
-			arena_fmt(&c->mem, "b.%s", names_word(&groups, group)).p;
+		label ? "l.label" : arena_fmt(&c->mem, "b.%s", names_word(&groups, group)).p;
 
 	buf_fmt(&q.sql, "SELECT %s, count(*) FROM beads b%s", key,
 		label ? " JOIN labels l ON l.n = b.n" : "");
@@ -451,21 +433,19 @@ enum err query_tally(struct call *c, struct cache *cache, const struct bead_filt
 
 enum err query_labels(struct call *c, struct cache *cache, struct tally **out)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT label, count(*) FROM labels"
-					   " GROUP BY label ORDER BY label");
+	AUTO_STMT *st = db_stmt(cache->db,
+				"SELECT label, count(*) FROM labels GROUP BY label ORDER BY label");
 
 	return read_tally(c, st, out);
 }
 
-enum err query_ids(struct call *c, struct cache *cache, struct str head, bool gone,
-		   size_t most, struct str **ids, size_t *count)
+enum err query_ids(struct call *c, struct cache *cache, struct str head, bool gone, size_t most,
+		   struct str **ids, size_t *count)
 {
-	AUTO_STMT *st = db_stmt(
-		cache->db,
-		gone ? "SELECT id FROM tombstones WHERE id >= ?1 AND id < ?1 || '~'"
-		       " ORDER BY id LIMIT ?2" :
-		       "SELECT id FROM beads WHERE id >= ?1 AND id < ?1 || '~'"
-		       " ORDER BY id LIMIT ?2");
+	AUTO_STMT *st = db_stmt(cache->db, gone ? "SELECT id FROM tombstones WHERE id >= ?1 AND id "
+						  "< ?1 || '~' ORDER BY id LIMIT ?2" :
+						  "SELECT id FROM beads WHERE id >= ?1 AND id < ?1 "
+						  "|| '~' ORDER BY id LIMIT ?2");
 
 	*ids = arena_array(&c->mem, most, sizeof **ids);
 	*count = 0;
@@ -479,15 +459,14 @@ enum err query_ids(struct call *c, struct cache *cache, struct str head, bool go
 enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
 		     struct link **out)
 {
-	AUTO_STMT *st = db_stmt(
-		cache->db, side == SIDE_OUT ? "SELECT e.kind," BEAD_COLUMNS
-					      " FROM edges e JOIN beads b ON b.id = e.dst"
-					      " WHERE e.src = ? AND e.active ORDER BY "
-					      "e.kind, b.priority, b.id" :
-					      "SELECT e.kind," BEAD_COLUMNS
-					      " FROM edges e JOIN beads b ON b.id = e.src"
-					      " WHERE e.dst = ? AND e.active ORDER BY "
-					      "e.kind, b.priority, b.id");
+	AUTO_STMT *st =
+		db_stmt(cache->db, side == SIDE_OUT ?
+					   "SELECT e.kind," BEAD_COLUMNS
+					   " FROM edges e JOIN beads b ON b.id = e.dst WHERE e.src "
+					   "= ? AND e.active ORDER BY e.kind, b.priority, b.id" :
+					   "SELECT e.kind," BEAD_COLUMNS
+					   " FROM edges e JOIN beads b ON b.id = e.src WHERE e.dst "
+					   "= ? AND e.active ORDER BY e.kind, b.priority, b.id");
 
 	*out = NULL;
 	stmt_bind_str(st, id);
@@ -502,12 +481,10 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 	return stmt_end(c, st);
 }
 
-enum err query_edges(struct call *c, struct cache *cache, struct str kind,
-		     struct edge_row **out)
+enum err query_edges(struct call *c, struct cache *cache, struct str kind, struct edge_row **out)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, line FROM edges"
-					   " WHERE active AND kind = coalesce(?, kind)"
-					   " ORDER BY src, dst, kind");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, line FROM edges WHERE active "
+					   "AND kind = coalesce(?, kind) ORDER BY src, dst, kind");
 
 	*out = NULL;
 	stmt_bind_str(st, kind);
@@ -525,11 +502,10 @@ enum err query_edges(struct call *c, struct cache *cache, struct str kind,
 	return stmt_end(c, st);
 }
 
-enum err query_buried(struct call *c, struct cache *cache, int64_t limit,
-		      struct buried **out)
+enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct buried **out)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT id, line FROM tombstones"
-					   " ORDER BY at DESC, id LIMIT ?");
+	AUTO_STMT *st =
+		db_stmt(cache->db, "SELECT id, line FROM tombstones ORDER BY at DESC, id LIMIT ?");
 
 	*out = NULL;
 	stmt_bind_int(st, limit ? limit : -1);

@@ -67,8 +67,8 @@ enum err query_tally(struct call *c, struct cache *cache, const struct bead_filt
 		     enum group group, struct tally **out);
 
 /* Ids that begin so, at most `most`, of beads or, if `gone`, of tombstones. */
-enum err query_ids(struct call *c, struct cache *cache, struct str head, bool gone,
-		   size_t most, struct str **ids, size_t *count);
+enum err query_ids(struct call *c, struct cache *cache, struct str head, bool gone, size_t most,
+		   struct str **ids, size_t *count);
 
 enum side { SIDE_OUT, SIDE_IN }; /* what a bead depends on; what depends on it */
 
@@ -82,16 +82,14 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 		     struct link **out);
 
 /* All edges of a kind that are there (absent: of any), between live beads or not. */
-enum err query_edges(struct call *c, struct cache *cache, struct str kind,
-		     struct edge_row **out);
+enum err query_edges(struct call *c, struct cache *cache, struct str kind, struct edge_row **out);
 
 /* Tombstones, the last deleted first. */
 struct buried {
 	struct str id, line;
 	struct buried *next;
 };
-enum err query_buried(struct call *c, struct cache *cache, int64_t limit,
-		      struct buried **out);
+enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct buried **out);
 enum err query_buried_count(struct call *c, struct cache *cache, int64_t *out);
 
 /* All labels in use, and how many beads have each. */
@@ -104,14 +102,14 @@ enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
 #define BEAD_COLUMNS BEAD_COLUMNS_WITH("b.line", "b.hash")
 
 /*
- * The rule of what is handed out as work, to whoever asks for the next bead: it is open
- * and not under another's live lease, or its lease has ended; no blocker and no child of
- * it is open. The filter's `handout` is the same rule in SQL.
+ * The rule of what is handed out as work, to whoever asks for the next bead: it is open and not
+ * under another's live lease, or its lease has ended; no blocker and no child of it is open. The
+ * filter's `handout` is the same rule in SQL.
  */
 enum { FREE_NEVER = -1 };
 
-/* From which moment on, in ms, `actor` may be given the bead; 0: it is free already;
- * FREE_NEVER: not as long as the bead is as it is. */
+/* From which moment on, in ms, `actor` may be given the bead; 0: it is free already; FREE_NEVER:
+ * not as long as the bead is as it is. */
 int64_t bead_row_free_from(const struct bead_row *row, struct str actor);
 
 /* A row of BEAD_COLUMNS. */

@@ -37,8 +37,7 @@ enum err agent_put(struct call *c, struct board *b, const struct agent *a);
 enum err agent_touch(struct call *c, struct board *b, struct str id);
 
 /* Those last seen before a moment. */
-enum err agent_count_unseen(struct call *c, struct board *b, int64_t before,
-			    int64_t *out);
+enum err agent_count_unseen(struct call *c, struct board *b, int64_t before, int64_t *out);
 enum err agent_delete_unseen(struct call *c, struct board *b, int64_t before);
 
 /* Writes down who has gone offline; only where that costs nobody anything. */

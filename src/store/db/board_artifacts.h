@@ -25,10 +25,9 @@ struct artifact_filter {
 };
 
 /* A chain, the newest first. */
-enum err artifact_each(struct call *c, struct board *b,
-		       const struct artifact_filter *filter, struct artifact **out);
-enum err artifact_find(struct call *c, struct board *b, struct str path,
+enum err artifact_each(struct call *c, struct board *b, const struct artifact_filter *filter,
 		       struct artifact **out);
+enum err artifact_find(struct call *c, struct board *b, struct str path, struct artifact **out);
 
 /* A path has one entry; registering it again replaces all but its id. */
 enum err artifact_put(struct call *c, struct board *b, const struct artifact *a);

@@ -20,14 +20,12 @@
 /* Names the file in what a parser said of one of its lines. */
 static enum err board_config_unclear(struct call *c, struct str path)
 {
-	call_fail(c, ERR_INVALID_INPUT, "'.bb/config.toml', " STR_FMT,
-		  STR_ARG(c->message));
-	return call_step(c, "Correct the line, or move '" STR_FMT "' away.",
-			 STR_ARG(path));
+	call_fail(c, ERR_INVALID_INPUT, "'.bb/config.toml', " STR_FMT, STR_ARG(c->message));
+	return call_step(c, "Correct the line, or move '" STR_FMT "' away.", STR_ARG(path));
 }
 
-static enum err board_config_set(struct call *c, struct board_config *config,
-				 struct str key, struct str value)
+static enum err board_config_set(struct call *c, struct board_config *config, struct str key,
+				 struct str value)
 {
 	int64_t *at = str_is(key, "messages")  ? &config->summary_messages :
 		      str_is(key, "artifacts") ? &config->summary_artifacts :
@@ -38,21 +36,19 @@ static enum err board_config_set(struct call *c, struct board_config *config,
 				 "'.bb/config.toml' has an unknown key '" STR_FMT "'",
 				 STR_ARG(key));
 	if (*at >= 0)
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "'.bb/config.toml' sets '" STR_FMT "' twice",
+		return call_fail(c, ERR_INVALID_INPUT, "'.bb/config.toml' sets '" STR_FMT "' twice",
 				 STR_ARG(key));
 	if (value.n > 2 && value.p[0] == '"' && value.p[value.n - 1] == '"' &&
 	    duration_parse((struct str){ value.p + 1, value.n - 2 }, at))
 		return ERR_OK;
 	return call_fail(c, ERR_INVALID_INPUT,
-			 "'.bb/config.toml': '" STR_FMT
-			 "' must be a duration such as \"30m\"",
+			 "'.bb/config.toml': '" STR_FMT "' must be a duration such as \"30m\"",
 			 STR_ARG(key));
 }
 
 /* A line of the section; tables below it are not ours. */
-static enum err board_config_read_line(struct call *c, struct board_config *config,
-				       struct str line, bool *below)
+static enum err board_config_read_line(struct call *c, struct board_config *config, struct str line,
+				       bool *below)
 {
 	struct str key, value = line;
 

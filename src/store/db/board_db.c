@@ -18,85 +18,53 @@ enum {
 };
 
 static const char schema[] =
-	"CREATE TABLE schema_version (version INTEGER NOT NULL);"
-	"INSERT INTO schema_version (version) VALUES (1);"
-	"CREATE TABLE agents ("
-	"    id TEXT PRIMARY KEY,"
-	"    current_task TEXT NOT NULL DEFAULT '',"
-	"    progress INTEGER NOT NULL DEFAULT 0"
-	"        CHECK (progress >= 0 AND progress <= 100),"
-	"    status TEXT NOT NULL DEFAULT 'idle'"
-	"        CHECK (status IN ('idle', 'planning', 'coding', 'testing',"
-	"            'reviewing', 'blocked', 'offline')),"
-	"    blockers TEXT,"
-	"    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,"
-	"    updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
-	"CREATE TABLE messages ("
-	"    id INTEGER PRIMARY KEY AUTOINCREMENT,"
-	"    from_agent TEXT NOT NULL,"
-	"    content TEXT NOT NULL,"
-	"    tags TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags)),"
-	"    priority TEXT NOT NULL DEFAULT 'normal'"
-	"        CHECK (priority IN ('low', 'normal', 'high', 'critical')),"
-	"    in_reply_to INTEGER REFERENCES messages(id),"
-	"    refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),"
-	"    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
-	"CREATE TABLE artifacts ("
-	"    id INTEGER PRIMARY KEY AUTOINCREMENT,"
-	"    path TEXT NOT NULL UNIQUE,"
-	"    produced_by TEXT NOT NULL,"
-	"    description TEXT NOT NULL DEFAULT '',"
-	"    version TEXT,"
-	"    refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),"
-	"    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
-	"CREATE INDEX idx_agents_status ON agents(status);"
-	"CREATE INDEX idx_agents_last_seen ON agents(last_seen);"
-	"CREATE INDEX idx_messages_created_at ON messages(created_at DESC);"
-	"CREATE INDEX idx_messages_from_agent ON messages(from_agent);"
-	"CREATE INDEX idx_messages_priority ON messages(priority)"
-	"    WHERE priority IN ('high', 'critical');"
-	"CREATE INDEX idx_messages_in_reply_to ON messages(in_reply_to)"
-	"    WHERE in_reply_to IS NOT NULL;"
-	"CREATE INDEX idx_artifacts_path ON artifacts(path);"
-	"CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);";
+	"CREATE TABLE schema_version (version INTEGER NOT NULL);INSERT INTO schema_version "
+	"(version) VALUES (1);CREATE TABLE agents (    id TEXT PRIMARY KEY,    current_task TEXT "
+	"NOT NULL DEFAULT '',    progress INTEGER NOT NULL DEFAULT 0        CHECK (progress >= 0 "
+	"AND progress <= 100),    status TEXT NOT NULL DEFAULT 'idle'        CHECK (status IN "
+	"('idle', 'planning', 'coding', 'testing',            'reviewing', 'blocked', 'offline')), "
+	"   blockers TEXT,    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,    "
+	"updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);CREATE TABLE messages (    id "
+	"INTEGER PRIMARY KEY AUTOINCREMENT,    from_agent TEXT NOT NULL,    content TEXT NOT NULL, "
+	"   tags TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags)),    priority TEXT NOT NULL "
+	"DEFAULT 'normal'        CHECK (priority IN ('low', 'normal', 'high', 'critical')),    "
+	"in_reply_to INTEGER REFERENCES messages(id),    refs TEXT NOT NULL DEFAULT '[]' CHECK "
+	"(json_valid(refs)),    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);CREATE "
+	"TABLE artifacts (    id INTEGER PRIMARY KEY AUTOINCREMENT,    path TEXT NOT NULL UNIQUE,  "
+	"  produced_by TEXT NOT NULL,    description TEXT NOT NULL DEFAULT '',    version TEXT,    "
+	"refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),    created_at TIMESTAMP NOT "
+	"NULL DEFAULT CURRENT_TIMESTAMP);CREATE INDEX idx_agents_status ON agents(status);CREATE "
+	"INDEX idx_agents_last_seen ON agents(last_seen);CREATE INDEX idx_messages_created_at ON "
+	"messages(created_at DESC);CREATE INDEX idx_messages_from_agent ON "
+	"messages(from_agent);CREATE INDEX idx_messages_priority ON messages(priority)    WHERE "
+	"priority IN ('high', 'critical');CREATE INDEX idx_messages_in_reply_to ON "
+	"messages(in_reply_to)    WHERE in_reply_to IS NOT NULL;CREATE INDEX idx_artifacts_path ON "
+	"artifacts(path);CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);";
 
 /* Beside the specification's tables, so that its other users see what they know. */
 static const char extras[] =
-	"CREATE TABLE IF NOT EXISTS reads ("
-	"    agent TEXT NOT NULL,"
-	"    first INTEGER NOT NULL,"
-	"    last INTEGER NOT NULL,"
-	"    PRIMARY KEY (agent, first)) WITHOUT ROWID;"
-	"CREATE TABLE IF NOT EXISTS receipts ("
-	"    agent TEXT NOT NULL,"
-	"    request_id TEXT NOT NULL,"
-	"    op TEXT NOT NULL,"
-	"    args TEXT NOT NULL,"
-	"    reply TEXT NOT NULL,"
-	"    created_ms INTEGER NOT NULL,"
-	"    PRIMARY KEY (agent, request_id)) WITHOUT ROWID;"
-	"CREATE INDEX IF NOT EXISTS idx_receipts_created ON receipts(created_ms);"
-	"CREATE TABLE IF NOT EXISTS refs ("
-	"    ref TEXT NOT NULL,"
-	"    message INTEGER NOT NULL,"
-	"    PRIMARY KEY (ref, message)) WITHOUT ROWID;"
-	"INSERT OR IGNORE INTO refs VALUES ('', 0);";
+	"CREATE TABLE IF NOT EXISTS reads (    agent TEXT NOT NULL,    first INTEGER NOT NULL,    "
+	"last INTEGER NOT NULL,    PRIMARY KEY (agent, first)) WITHOUT ROWID;CREATE TABLE IF NOT "
+	"EXISTS receipts (    agent TEXT NOT NULL,    request_id TEXT NOT NULL,    op TEXT NOT "
+	"NULL,    args TEXT NOT NULL,    reply TEXT NOT NULL,    created_ms INTEGER NOT NULL,    "
+	"PRIMARY KEY (agent, request_id)) WITHOUT ROWID;CREATE INDEX IF NOT EXISTS "
+	"idx_receipts_created ON receipts(created_ms);CREATE TABLE IF NOT EXISTS refs (    ref "
+	"TEXT NOT NULL,    message INTEGER NOT NULL,    PRIMARY KEY (ref, message)) WITHOUT "
+	"ROWID;INSERT OR IGNORE INTO refs VALUES ('', 0);";
 
 /* The board is shared with other programs, which may have tables of their own. */
 static const struct db_table tables[] = {
 	{ "schema_version", false, { "version" } },
 	{ "agents",
 	  false,
-	  { "id", "current_task", "progress", "status", "blockers", "last_seen",
-	    "updated_at" } },
+	  { "id", "current_task", "progress", "status", "blockers", "last_seen", "updated_at" } },
 	{ "messages",
 	  false,
 	  { "id", "from_agent", "content", "tags", "priority", "in_reply_to", "refs",
 	    "created_at" } },
 	{ "artifacts",
 	  false,
-	  { "id", "path", "produced_by", "description", "version", "refs",
-	    "created_at" } },
+	  { "id", "path", "produced_by", "description", "version", "refs", "created_at" } },
 	{ "reads", true, { "agent", "first", "last" } },
 	{ "receipts", true, { "agent", "request_id" } },
 	{ "refs", true, { "ref", "message" } },
@@ -142,8 +110,8 @@ static enum err board_db_take_lock(struct call *c, struct board *b)
 			return e;
 		if (found.kind != FILE_FOLDER)
 			return board_db_not_initialized(c);
-		if (!(e = lock_take(c, path, WAIT_MS, &b->lock)) ||
-		    e == ERR_DATABASE_BUSY || file_exists(&c->mem, path))
+		if (!(e = lock_take(c, path, WAIT_MS, &b->lock)) || e == ERR_DATABASE_BUSY ||
+		    file_exists(&c->mem, path))
 			break;
 	}
 	return e;
@@ -158,8 +126,7 @@ static enum err board_db_check_version(struct call *c, struct board *b)
 	enum err e = db_expect(c, b->db, tables, ours);
 
 	if (e == ERR_DAMAGED && !db_has_table(b->db, "schema_version"))
-		return call_fail(c, ERR_DAMAGED,
-				 "'" STR_FMT "/.bb/blackboard.db' holds no board",
+		return call_fail(c, ERR_DAMAGED, "'" STR_FMT "/.bb/blackboard.db' holds no board",
 				 STR_ARG(b->root));
 	if (e)
 		return e;
@@ -171,8 +138,7 @@ static enum err board_db_check_version(struct call *c, struct board *b)
 	if (version == SCHEMA_VERSION)
 		return ERR_OK;
 	call_fail(c, ERR_INTERNAL_ERROR,
-		  "the board in '" STR_FMT
-		  "' has version %d; this program reads version %d",
+		  "the board in '" STR_FMT "' has version %d; this program reads version %d",
 		  STR_ARG(b->root), (int)version, SCHEMA_VERSION);
 	return call_remedy(c, "Use a program of that version");
 }
@@ -183,8 +149,7 @@ static struct str log_of(struct call *c, struct str path)
 }
 
 /* SQLite would delete the log of an empty database, and with it all that is left. */
-static enum err board_db_look_at(struct call *c, struct str path, bool *there,
-				 bool *cut_off)
+static enum err board_db_look_at(struct call *c, struct str path, bool *there, bool *cut_off)
 {
 	struct file_found db, log = { 0 };
 	enum err e = file_look(c, path, &db);
@@ -244,8 +209,7 @@ enum err board_open(struct call *c, enum board_mode mode, struct board *out)
 		return e;
 	if (!out->root.p)
 		return board_db_not_initialized(c);
-	if ((e = board_db_check(c, out->root,
-				mode == BOARD_WRITE ? FOLDER_WRITE : FOLDER_READ)))
+	if ((e = board_db_check(c, out->root, mode == BOARD_WRITE ? FOLDER_WRITE : FOLDER_READ)))
 		return e;
 	out->file = file_number(&c->mem, board_db_database(c, out->root));
 	if ((e = open_database(c, mode, out))) {
@@ -329,8 +293,8 @@ static enum err board_db_inspect(struct call *c, struct board *b, enum state *st
 }
 
 /*
- * The database and its log go together: one without the other is neither. The log
- * goes first, because SQLite would delete one that lies beside a new database.
+ * The database and its log go together: one without the other is neither. The log goes first,
+ * because SQLite would delete one that lies beside a new database.
  */
 static enum err set_aside(struct call *c, struct str path, struct str *aside)
 {
@@ -341,13 +305,10 @@ static enum err set_aside(struct call *c, struct str path, struct str *aside)
 
 	if (e)
 		return e;
-	*aside = arena_fmt(&c->mem, STR_FMT ".damaged_" STR_FMT, STR_ARG(path),
-			   STR_ARG(name));
+	*aside = arena_fmt(&c->mem, STR_FMT ".damaged_" STR_FMT, STR_ARG(path), STR_ARG(name));
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-		struct str from =
-			arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]);
-		struct str to =
-			arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*aside), part[i]);
+		struct str from = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]);
+		struct str to = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*aside), part[i]);
 
 		if (rename(from.p, to.p) == 0)
 			call_stored(c, STORED_PART);
@@ -358,16 +319,14 @@ static enum err set_aside(struct call *c, struct str path, struct str *aside)
 }
 
 /* A log without a database is put aside with it: SQLite would delete it. */
-static enum err clear_place(struct call *c, struct str path, enum state state,
-			    struct str *aside)
+static enum err clear_place(struct call *c, struct str path, enum state state, struct str *aside)
 {
 	struct file_found log;
 	enum err e;
 
 	if (state == USABLE || (e = file_look(c, log_of(c, path), &log)))
 		return c->code;
-	return state == DAMAGED || log.kind != FILE_NONE ? set_aside(c, path, aside) :
-							   ERR_OK;
+	return state == DAMAGED || log.kind != FILE_NONE ? set_aside(c, path, aside) : ERR_OK;
 }
 
 static enum err board_db_make(struct call *c, struct board *b, enum board_made *made,
@@ -388,8 +347,7 @@ static enum err board_db_make(struct call *c, struct board *b, enum board_made *
 	return e || state == USABLE ? e : board_db_create(c, b);
 }
 
-enum err board_make(struct call *c, struct str root, enum board_made *made,
-		    struct str *aside)
+enum err board_make(struct call *c, struct str root, enum board_made *made, struct str *aside)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };
 	enum err e = board_db_check(c, root, FOLDER_WRITE);
@@ -419,11 +377,9 @@ enum err board_mend(struct call *c, struct mend *m)
 	static const struct db_plan plan = {
 		.schema = { schema, extras },
 		.tables = tables,
-		.after = "DELETE FROM schema_version;"
-			 "INSERT INTO schema_version VALUES (1);"
-			 "INSERT OR IGNORE INTO refs VALUES ('', 0);"
-			 "UPDATE messages SET in_reply_to = NULL"
-			 " WHERE in_reply_to NOT IN (SELECT id FROM messages)",
+		.after = "DELETE FROM schema_version;INSERT INTO schema_version VALUES (1);INSERT "
+			 "OR IGNORE INTO refs VALUES ('', 0);UPDATE messages SET in_reply_to = "
+			 "NULL WHERE in_reply_to NOT IN (SELECT id FROM messages)",
 	};
 	struct board b = { .lock = LOCK_NONE };
 	bool there, cut_off;
@@ -434,8 +390,7 @@ enum err board_mend(struct call *c, struct mend *m)
 	if ((e = board_db_check(c, b.root, m->fix ? FOLDER_WRITE : FOLDER_READ)) ||
 	    (m->fix && (e = board_db_take_lock(c, &b))))
 		return e;
-	if (!(e = board_db_look_at(c, board_db_database(c, b.root), &there, &cut_off)) &&
-	    there)
+	if (!(e = board_db_look_at(c, board_db_database(c, b.root), &there, &cut_off)) && there)
 		e = db_mend(c, m, board_db_database(c, b.root), &plan, check_board);
 	lock_drop(&b.lock);
 	return e;
@@ -445,9 +400,8 @@ enum err board_mend(struct call *c, struct mend *m)
 enum err board_destroy(struct call *c, struct str root)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };
-	struct str gone =
-		arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(board_db_folder(c, root)),
-			  id_random(&c->mem, 8).p);
+	struct str gone = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(board_db_folder(c, root)),
+				    id_random(&c->mem, 8).p);
 	enum err e = board_db_take_lock(c, &b);
 
 	if (!e && rename(arena_cstr(&c->mem, board_db_folder(c, root)), gone.p))
@@ -460,11 +414,11 @@ enum err board_destroy(struct call *c, struct str root)
 	return e;
 }
 
-enum err board_receipt_find(struct call *c, struct board *b, struct str op,
-			    struct str args, struct str *reply)
+enum err board_receipt_find(struct call *c, struct board *b, struct str op, struct str args,
+			    struct str *reply)
 {
-	AUTO_STMT *st = db_stmt(b->db, "SELECT op, args, reply FROM receipts"
-				       " WHERE agent = ? AND request_id = ?");
+	AUTO_STMT *st = db_stmt(
+		b->db, "SELECT op, args, reply FROM receipts WHERE agent = ? AND request_id = ?");
 	struct str old_op, old_args;
 
 	*reply = (struct str){ 0 };
@@ -485,22 +439,20 @@ enum err board_receipt_find(struct call *c, struct board *b, struct str op,
 /* As in receipts.db: so many stay, however old they are. */
 static enum err sweep_receipts(struct call *c, struct board *b)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "DELETE FROM receipts WHERE created_ms < min(?,"
-			       " coalesce((SELECT created_ms FROM receipts"
-			       " ORDER BY created_ms DESC LIMIT 1 OFFSET ?), 0))");
+	AUTO_STMT *st = db_stmt(
+		b->db, "DELETE FROM receipts WHERE created_ms < min(?, coalesce((SELECT created_ms "
+		       "FROM receipts ORDER BY created_ms DESC LIMIT 1 OFFSET ?), 0))");
 
 	stmt_bind_int(st, c->now_ms - RECEIPT_KEPT_MS);
 	stmt_bind_int(st, RECEIPT_FLOOR);
 	return stmt_run(c, st);
 }
 
-enum err board_receipt_put(struct call *c, struct board *b, struct str op,
-			   struct str args, struct str reply)
+enum err board_receipt_put(struct call *c, struct board *b, struct str op, struct str args,
+			   struct str reply)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "INSERT INTO receipts (agent, request_id, op, args,"
-			       " reply, created_ms) VALUES (?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(b->db, "INSERT INTO receipts (agent, request_id, op, args, reply, "
+				       "created_ms) VALUES (?, ?, ?, ?, ?, ?)");
 	enum err e;
 
 	if (c->now_ms % RECEIPT_SWEEP == 0 && (e = sweep_receipts(c, b)))
@@ -516,9 +468,8 @@ enum err board_receipt_put(struct call *c, struct board *b, struct str op,
 
 enum err board_count(struct call *c, struct board *b, struct board_counts *out)
 {
-	AUTO_STMT *st = db_stmt(b->db, "SELECT (SELECT count(*) FROM agents),"
-				       " (SELECT count(*) FROM messages),"
-				       " (SELECT count(*) FROM artifacts)");
+	AUTO_STMT *st = db_stmt(b->db, "SELECT (SELECT count(*) FROM agents), (SELECT count(*) "
+				       "FROM messages), (SELECT count(*) FROM artifacts)");
 
 	if (stmt_row(st)) {
 		out->agents = stmt_int(st);

@@ -6,9 +6,9 @@
 struct db;
 
 /*
- * The blackboard on disk: `.bb/blackboard.db`, with the three tables of the
- * Blackboard specification and, beside them, what readers have seen and the
- * receipts of request ids. Opened, used and closed by every operation.
+ * The blackboard on disk: `.bb/blackboard.db`, with the three tables of the Blackboard
+ * specification and, beside them, what readers have seen and the receipts of request ids. Opened,
+ * used and closed by every operation.
  */
 struct mend;
 
@@ -43,8 +43,7 @@ enum board_made { BOARD_MADE, BOARD_THERE, BOARD_REPLACED };
 enum err board_check(struct call *c, struct str root);
 
 /* Makes a board, or finds one; a damaged database is kept aside under `aside`. */
-enum err board_make(struct call *c, struct str root, enum board_made *made,
-		    struct str *aside);
+enum err board_make(struct call *c, struct str root, enum board_made *made, struct str *aside);
 enum err board_destroy(struct call *c, struct str root);
 
 /* How many rows the three tables have, for whoever asks before it deletes. */
@@ -54,10 +53,10 @@ struct board_counts {
 enum err board_count(struct call *c, struct board *b, struct board_counts *out);
 
 /* The reply that was given to this request id, or absent; the arguments must agree. */
-enum err board_receipt_find(struct call *c, struct board *b, struct str op,
-			    struct str args, struct str *reply);
-enum err board_receipt_put(struct call *c, struct board *b, struct str op,
-			   struct str args, struct str reply);
+enum err board_receipt_find(struct call *c, struct board *b, struct str op, struct str args,
+			    struct str *reply);
+enum err board_receipt_put(struct call *c, struct board *b, struct str op, struct str args,
+			   struct str reply);
 
 /* Looks at the board's database; a damaged one is repaired, if that is asked for. */
 enum err board_mend(struct call *c, struct mend *m);

@@ -35,11 +35,10 @@ static struct message *board_messages_decode(struct arena *mem, struct stmt *st)
 static const char *const at_least[] = {
 	[PRIORITY_LOW] = "",
 	[PRIORITY_NORMAL] = " AND priority <> 'low'",
-	[PRIORITY_HIGH] = " AND id IN (SELECT id FROM messages"
-			  " WHERE priority IN ('high', 'critical'))",
-	[PRIORITY_CRITICAL] =
-		" AND id IN (SELECT id FROM messages WHERE priority = 'critical'"
-		" AND priority IN ('high', 'critical'))",
+	[PRIORITY_HIGH] =
+		" AND id IN (SELECT id FROM messages WHERE priority IN ('high', 'critical'))",
+	[PRIORITY_CRITICAL] = " AND id IN (SELECT id FROM messages WHERE priority = 'critical' AND "
+			      "priority IN ('high', 'critical'))",
 };
 
 /* Where nothing else is asked, the last few of each word are enough. */
@@ -51,8 +50,8 @@ static const char last_high[] =
 
 static bool only_priority(const struct message_filter *f)
 {
-	return f->min_priority == PRIORITY_HIGH && !f->since && !f->from_agent.p &&
-	       !f->tags.p && !f->ref && !f->after && !f->before && !f->oldest_first;
+	return f->min_priority == PRIORITY_HIGH && !f->since && !f->from_agent.p && !f->tags.p &&
+	       !f->ref && !f->after && !f->before && !f->oldest_first;
 }
 
 /* "2026-11-15 21:31:59": what SQLite itself would have written. */
@@ -61,8 +60,8 @@ static struct str space_form(struct arena *mem, struct str moment)
 	return arena_fmt(mem, "%.10s %.8s", moment.p, moment.p + 11);
 }
 
-static struct str board_messages_select_sql(struct arena *mem,
-					    const struct message_filter *f, bool tracked)
+static struct str board_messages_select_sql(struct arena *mem, const struct message_filter *f,
+					    bool tracked)
 {
 	struct buf sql = { .mem = mem };
 
@@ -70,17 +69,15 @@ static struct str board_messages_select_sql(struct arena *mem,
 	if (f->after || f->before)
 		buf_put(&sql, STR(" AND id > ?1 AND id < ?2"));
 	if (f->since)
-		/* SQLite's own form has a space for the T, and so is less on the same day
-		 */
-		buf_put(&sql,
-			STR(" AND id IN (SELECT id FROM messages WHERE created_at >= ?3"
-			    " UNION ALL SELECT id FROM messages WHERE created_at >= ?4"
-			    " AND created_at < substr(?3, 1, 10) || '!')"));
+		/* SQLite's own form has a space for the T, and so is less on the same day */
+		buf_put(&sql, STR(" AND id IN (SELECT id FROM messages WHERE created_at >= ?3 "
+				  "UNION ALL SELECT id FROM messages WHERE created_at >= ?4 AND "
+				  "created_at < substr(?3, 1, 10) || '!')"));
 	if (f->from_agent.p)
 		buf_put(&sql, STR(" AND from_agent = ?5"));
 	if (f->tags.p)
-		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(tags) t"
-				  " JOIN json_each(?6) w ON w.value = t.value)"));
+		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(tags) t JOIN json_each(?6) "
+				  "w ON w.value = t.value)"));
 	if (only_priority(f))
 		buf_put(&sql, str_of(last_high));
 	else if (f->min_priority >= 0)
@@ -97,8 +94,7 @@ static struct str board_messages_select_sql(struct arena *mem,
 enum err message_each(struct call *c, struct board *b, const struct message_filter *f,
 		      struct message **out)
 {
-	AUTO_STMT *st =
-		db_stmt_once(b->db, board_messages_select_sql(&c->mem, f, b->tracked));
+	AUTO_STMT *st = db_stmt_once(b->db, board_messages_select_sql(&c->mem, f, b->tracked));
 	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
 	struct str since = { 0 };
 
@@ -137,9 +133,8 @@ enum err message_find(struct call *c, struct board *b, int64_t id, struct messag
 enum err message_put(struct call *c, struct board *b, struct message *m)
 {
 	AUTO_STMT *st = db_stmt(
-		b->db, "INSERT INTO messages (from_agent, content, tags, priority,"
-		       " in_reply_to, refs, created_at)"
-		       " VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?)");
+		b->db, "INSERT INTO messages (from_agent, content, tags, priority, in_reply_to, "
+		       "refs, created_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?)");
 	enum err e;
 
 	stmt_bind_str(st, m->from_agent);
@@ -156,8 +151,8 @@ enum err message_put(struct call *c, struct board *b, struct message *m)
 }
 
 /*
- * A recursive query whose queue is sorted by depth, deepest first, and then by
- * id visits a tree depth first; but only as long as nothing is joined to it.
+ * A recursive query whose queue is sorted by depth, deepest first, and then by id visits a tree
+ * depth first; but only as long as nothing is joined to it.
  */
 #define THREAD                                                        \
 	"WITH RECURSIVE thread(id, depth) AS (SELECT ?1, 0 UNION ALL" \
@@ -200,8 +195,7 @@ enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t lim
 	" WHERE m.in_reply_to IS NOT NULL)"
 #define IS_OLD " julianday(created_at) < julianday(?1) AND id NOT IN kept"
 
-enum err message_count_before(struct call *c, struct board *b, int64_t before,
-			      int64_t *out)
+enum err message_count_before(struct call *c, struct board *b, int64_t before, int64_t *out)
 {
 	AUTO_STMT *st = db_stmt(b->db, OLD " SELECT count(*) FROM messages WHERE" IS_OLD);
 

@@ -36,19 +36,17 @@ struct message_filter {
 };
 
 /* A chain in the order asked for; NULL is the empty one. */
-enum err message_each(struct call *c, struct board *b,
-		      const struct message_filter *filter, struct message **out);
+enum err message_each(struct call *c, struct board *b, const struct message_filter *filter,
+		      struct message **out);
 enum err message_find(struct call *c, struct board *b, int64_t id, struct message **out);
-enum err message_put(struct call *c, struct board *b,
-		     struct message *m); /* sets its id */
+enum err message_put(struct call *c, struct board *b, struct message *m); /* sets its id */
 
 /* A message and its replies, depth first, and how many there are in all. */
 enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t limit,
 			struct message **out, int64_t *total);
 
 /* Those older than a moment to which no later one replies, however indirectly. */
-enum err message_count_before(struct call *c, struct board *b, int64_t before,
-			      int64_t *out);
+enum err message_count_before(struct call *c, struct board *b, int64_t before, int64_t *out);
 enum err message_delete_before(struct call *c, struct board *b, int64_t before);
 
 #endif

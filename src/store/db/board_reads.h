@@ -6,8 +6,8 @@
 struct board;
 
 /*
- * What an agent has seen, as spans of message ids. Everything outside of them is
- * unread. Its own messages are seen as they are posted.
+ * What an agent has seen, as spans of message ids. Everything outside of them is unread. Its own
+ * messages are seen as they are posted.
  */
 struct span {
 	int64_t first, last;
@@ -27,7 +27,7 @@ bool reads_note(struct board *b, struct str agent, const struct span *spans);
 struct gap {
 	int64_t after, before;
 };
-enum err gap_count(struct call *c, struct board *b, struct gap gap, int64_t most,
-		   int64_t *count, int *priority);
+enum err gap_count(struct call *c, struct board *b, struct gap gap, int64_t most, int64_t *count,
+		   int *priority);
 
 #endif

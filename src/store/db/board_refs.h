@@ -7,10 +7,9 @@ struct board;
 struct message;
 
 /*
- * An index from references to the messages that have them. It may lag behind:
- * its row for the empty reference says up to which message it is complete, and
- * whoever asks looks through the few after that. So it also stands up to messages
- * that other programs put into the board.
+ * An index from references to the messages that have them. It may lag behind: its row for the
+ * empty reference says up to which message it is complete, and whoever asks looks through the few
+ * after that. So it also stands up to messages that other programs put into the board.
  */
 
 /* After a message was put, in its transaction. */
@@ -20,8 +19,8 @@ enum err refs_follow(struct call *c, struct board *b, const struct message *m);
 enum err refs_forget(struct call *c, struct board *b);
 
 /*
- * SQL: the ids of the messages with a reference. Parameters: ?7 where, ?8 what,
- * ?9 ref as JSON; the first form wants the index.
+ * SQL: the ids of the messages with a reference. Parameters: ?7 where, ?8 what, ?9 ref as JSON;
+ * the first form wants the index.
  */
 #define REFS_MATCH(refs)                                         \
 	" json_extract(" refs ", r.fullkey || '.where') = ?7"    \

@@ -79,17 +79,16 @@ static enum err db_fail(struct call *c, struct db *db, int rc)
 				 STR_ARG(db->path));
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-		return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: %s",
-				 STR_ARG(db->path), sqlite3_errmsg(db->raw));
+		return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: %s", STR_ARG(db->path),
+				 sqlite3_errmsg(db->raw));
 	case SQLITE_INTERRUPT:
 		return call_fail(c, ERR_QUERY_TIMEOUT,
 				 "a query of '" STR_FMT "' took longer than %d s",
 				 STR_ARG(db->path), db->query_ms / 1000);
 	case SQLITE_TOOBIG:
-		return call_fail(c, ERR_DAMAGED,
-				 "'" STR_FMT "' holds a value that is larger than %d MiB",
-				 STR_ARG(db->path),
-				 sqlite3_limit(db->raw, SQLITE_LIMIT_LENGTH, -1) >> 20);
+		return call_fail(
+			c, ERR_DAMAGED, "'" STR_FMT "' holds a value that is larger than %d MiB",
+			STR_ARG(db->path), sqlite3_limit(db->raw, SQLITE_LIMIT_LENGTH, -1) >> 20);
 	case SQLITE_FULL:
 		call_fail(c, ERR_INTERNAL_ERROR, "no space left to write '" STR_FMT "'",
 			  STR_ARG(db->path));
@@ -109,12 +108,11 @@ static enum err db_fail(struct call *c, struct db *db, int rc)
 			  STR_ARG(db->path), sqlite3_errmsg(db->raw));
 		return call_remedy(c, "Check who may read and write there");
 	default:
-		call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s%s%s",
-			  STR_ARG(db->path), sqlite3_errmsg(db->raw), reason ? ": " : "",
+		call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s%s%s", STR_ARG(db->path),
+			  sqlite3_errmsg(db->raw), reason ? ": " : "",
 			  reason ? strerror(reason) : "");
 		if (reason == EFBIG)
-			call_remedy(c,
-				    "Allow larger files ('ulimit -f' shows the limit)");
+			call_remedy(c, "Allow larger files ('ulimit -f' shows the limit)");
 		return c->code;
 	}
 }
@@ -126,11 +124,10 @@ static sqlite3_vfs *lockless_vfs, our_lockless_vfs;
 static const char lockless[] = "abacus-none";
 
 /*
- * SQLite syncs the folder of every log that it may have created. Ours is there
- * nearly always, and then that sync is saved.
+ * SQLite syncs the folder of every log that it may have created. Ours is there nearly always, and
+ * then that sync is saved.
  */
-static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
-		     int *out)
+static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
 {
 	int there = 0;
 
@@ -141,8 +138,7 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 	return system_vfs->xOpen(system_vfs, name, file, flags, out);
 }
 
-/* An alias stays as it is: SQLite would replace it by the long path that it stands for.
- */
+/* An alias stays as it is: SQLite would replace it by the long path that it stands for. */
 static int full_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
 {
 	sqlite3_vfs *system = vfs == &our_vfs ? system_vfs : lockless_vfs;
@@ -198,10 +194,10 @@ void db_limit_time(struct db *db, int ms)
 }
 
 /*
- * What the schema of a database says is SQL of whoever made it, and would be run by any
- * query of ours. We have no views and no triggers, so none is run. None of our tables is
- * wide, and no value is longer than a file that we would read. A file that is being made
- * may go without a journal, which SQLite counts as dangerous.
+ * What the schema of a database says is SQL of whoever made it, and would be run by any query of
+ * ours. We have no views and no triggers, so none is run. None of our tables is wide, and no
+ * value is longer than a file that we would read. A file that is being made may go without a
+ * journal, which SQLite counts as dangerous.
  */
 static void db_harden(struct db *db)
 {
@@ -217,8 +213,8 @@ static void db_harden(struct db *db)
 		sqlite3_db_config(db->raw, options[i].option, options[i].on, NULL);
 	/*
 	 * Up to 3.40, SQLite takes its own functions for JSON for unsafe ones, and the
-	 * specification of the board has json_valid() in its schema. There, nothing is
-	 * lost: we add no functions that a schema could call.
+	 * specification of the board has json_valid() in its schema. There, nothing is lost: we
+	 * add no functions that a schema could call.
 	 */
 	if (sqlite3_libversion_number() >= 3041000)
 		sqlite3_db_config(db->raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -250,8 +246,8 @@ static int open_raw(struct db *db, int flags, struct str name)
 }
 
 /*
- * SQLite takes paths of 512 bytes. Where one is longer, its folder is opened and SQLite
- * is given another path to that. The databases' own names are short.
+ * SQLite takes paths of 512 bytes. Where one is longer, its folder is opened and SQLite is given
+ * another path to that. The databases' own names are short.
  */
 static struct str short_path(struct call *c, struct db *db)
 {
@@ -287,8 +283,7 @@ static struct str db_uri(struct arena *mem, struct str path, const char *query)
 /* True if the log of the database can be used, which is only known by reading. */
 static int db_probe(struct db *db)
 {
-	return sqlite3_exec(db->raw, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL,
-			    NULL);
+	return sqlite3_exec(db->raw, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL);
 }
 
 static bool db_forbidden(int rc)
@@ -302,15 +297,14 @@ static int db_open_as(struct call *c, struct db *db, const char *query)
 			  db_uri(&c->mem, short_path(c, db), query));
 
 	if (!rc)
-		rc = sqlite3_exec(db->raw, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL,
-				  NULL);
+		rc = sqlite3_exec(db->raw, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
 	return rc ? rc : db_probe(db);
 }
 
 /*
- * Reading in WAL mode wants to write too, beside the file. Where that is not
- * allowed: without a log the file alone is the whole truth; a log that nobody
- * has open can be read in private memory.
+ * Reading in WAL mode wants to write too, beside the file. Where that is not allowed: without a
+ * log the file alone is the whole truth; a log that nobody has open can be read in private
+ * memory.
  */
 static int open_read(struct call *c, struct db *db)
 {
@@ -326,8 +320,7 @@ static int open_read(struct call *c, struct db *db)
 		rc = db_probe(db);
 	if (!db_forbidden(rc))
 		return rc;
-	return db_open_as(
-		c, db, file_exists(&c->mem, wal) ? "?vfs=abacus-none" : "?immutable=1");
+	return db_open_as(c, db, file_exists(&c->mem, wal) ? "?vfs=abacus-none" : "?immutable=1");
 }
 
 static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)
@@ -351,8 +344,7 @@ static int open_write(struct call *c, struct db *db, enum db_mode mode)
 	db->log_most = db->scratch ? 0 : LOG_PAGES;
 	return sqlite3_exec(db->raw,
 			    mode == DB_SCRATCH ? "PRAGMA synchronous = OFF" :
-						 "PRAGMA synchronous = FULL;"
-						 "PRAGMA fullfsync = ON",
+						 "PRAGMA synchronous = FULL;PRAGMA fullfsync = ON",
 			    NULL, NULL, NULL);
 }
 
@@ -431,8 +423,8 @@ static bool db_keep_open(struct db *db)
 }
 
 /*
- * SQLite opens the database and the files that it keeps beside it by name. None of them
- * may be a link to somewhere else, or a FIFO that it would wait for.
+ * SQLite opens the database and the files that it keeps beside it by name. None of them may be a
+ * link to somewhere else, or a FIFO that it would wait for.
  */
 static enum err db_check_files(struct call *c, struct str path)
 {
@@ -440,8 +432,7 @@ static enum err db_check_files(struct call *c, struct str path)
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++)
-		e = file_own_check(
-			c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]));
+		e = file_own_check(c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]));
 	return e;
 }
 
@@ -451,12 +442,10 @@ static struct str real_path(struct call *c, struct str path)
 {
 	struct str dir = path_real(&c->mem, path_parent(path));
 
-	return dir.p ? path_join(&c->mem, dir, path_name(path)) :
-		       arena_copy(&c->mem, path);
+	return dir.p ? path_join(&c->mem, dir, path_name(path)) : arena_copy(&c->mem, path);
 }
 
-enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
-		 struct db **out)
+enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms, struct db **out)
 {
 	bool in_memory = str_is(path, ":memory:");
 	struct db *db;
@@ -488,8 +477,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 		db_end(db);
 		return e;
 	}
-	if (keeping && mode != DB_CREATE && mode != DB_STILL &&
-	    (db->name = strdup(db->path.p)))
+	if (keeping && mode != DB_CREATE && mode != DB_STILL && (db->name = strdup(db->path.p)))
 		db->file = file_number(&c->mem, path);
 	db->real = (struct str){ 0 }; /* it ends with the call */
 	*out = db;
@@ -523,10 +511,10 @@ enum err db_begin(struct call *c, struct db *db)
 }
 
 /*
- * Whoever opens a database first reads its whole log, and here nearly every
- * process is the first: so the log is kept short. It has to be emptied, not only
- * copied back, because what was copied is forgotten when the last process closes.
- * Where others are reading it, it stays, and a later commit tries again.
+ * Whoever opens a database first reads its whole log, and here nearly every process is the first:
+ * so the log is kept short. It has to be emptied, not only copied back, because what was copied
+ * is forgotten when the last process closes. Where others are reading it, it stays, and a later
+ * commit tries again.
  */
 static void shorten_log(struct db *db)
 {
@@ -536,9 +524,9 @@ static void shorten_log(struct db *db)
 }
 
 /*
- * Where there is no space, the last frame of the log was not written whole, and nobody
- * takes it for a commit. After any other failure of the disk (a sync, above all) the
- * frame may be there, and whoever opens the database next finds it.
+ * Where there is no space, the last frame of the log was not written whole, and nobody takes it
+ * for a commit. After any other failure of the disk (a sync, above all) the frame may be there,
+ * and whoever opens the database next finds it.
  */
 static enum stored after_commit(int rc)
 {
@@ -580,8 +568,8 @@ bool db_begin_lazy(struct db *db)
 		sqlite3_exec(db->raw, "COMMIT", NULL, NULL, NULL);
 	sqlite3_busy_timeout(db->raw, 0);
 	sqlite3_wal_autocheckpoint(db->raw, 0);
-	rc = sqlite3_exec(db->raw, "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", NULL,
-			  NULL, NULL);
+	rc = sqlite3_exec(db->raw, "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", NULL, NULL,
+			  NULL);
 	sqlite3_busy_timeout(db->raw, db->wait_ms);
 	return rc == SQLITE_OK;
 }
@@ -598,8 +586,8 @@ int64_t db_changes(struct db *db)
 
 bool db_has_table(struct db *db, const char *name)
 {
-	return sqlite3_table_column_metadata(db->raw, NULL, name, NULL, NULL, NULL, NULL,
-					     NULL, NULL) == SQLITE_OK;
+	return sqlite3_table_column_metadata(db->raw, NULL, name, NULL, NULL, NULL, NULL, NULL,
+					     NULL) == SQLITE_OK;
 }
 
 enum err db_is_empty(struct call *c, struct db *db, bool *empty)
@@ -613,8 +601,8 @@ enum err db_is_empty(struct call *c, struct db *db, bool *empty)
 static enum err db_unexpected(struct call *c, const struct db *db, const char *name,
 			      const char *what)
 {
-	return call_fail(c, ERR_DAMAGED, "in '" STR_FMT "', '%s' %s", STR_ARG(db->path),
-			 name, what);
+	return call_fail(c, ERR_DAMAGED, "in '" STR_FMT "', '%s' %s", STR_ARG(db->path), name,
+			 what);
 }
 
 /* Names of tables are the same in upper and lower case. */
@@ -632,18 +620,16 @@ static enum err check_table(struct call *c, struct db *db, const struct db_table
 	if (t->optional && !db_has_table(db, t->name))
 		return ERR_OK;
 	for (const char *const *column = t->columns; *column; column++)
-		if (sqlite3_table_column_metadata(db->raw, "main", t->name, *column, NULL,
-						  NULL, NULL, NULL, NULL))
+		if (sqlite3_table_column_metadata(db->raw, "main", t->name, *column, NULL, NULL,
+						  NULL, NULL, NULL))
 			return db_unexpected(
 				c, db, t->name,
-				arena_fmt(&c->mem, "is not a table with a column '%s'",
-					  *column)
-					.p);
+				arena_fmt(&c->mem, "is not a table with a column '%s'", *column).p);
 	return ERR_OK;
 }
 
-/* No virtual tables but the one that takes JSON apart, no long patterns, and every page
- * is checked when it is read. */
+/* No virtual tables but the one that takes JSON apart, no long patterns, and every page is
+ * checked when it is read. */
 static enum err db_distrust(struct call *c, struct db *db)
 {
 	const char *keep[] = { "json_each", NULL };
@@ -660,17 +646,15 @@ static enum err db_distrust(struct call *c, struct db *db)
 static enum err check_kinds(struct call *c, struct db *db, const struct db_table *tables)
 {
 	const struct db_table *t = NULL;
-	AUTO_STMT *st =
-		db_stmt(db, "SELECT tbl_name, type FROM sqlite_schema"
-			    " WHERE type NOT IN ('table', 'index') OR rootpage < 1");
+	AUTO_STMT *st = db_stmt(db, "SELECT tbl_name, type FROM sqlite_schema WHERE type NOT IN "
+				    "('table', 'index') OR rootpage < 1");
 
 	while (!t && stmt_row(st))
 		t = find_table(tables, arena_cstr(&c->mem, stmt_str(st, &c->mem)));
 	if (t)
 		return db_unexpected(c, db, t->name,
-				     str_is(stmt_str(st, &c->mem), "trigger") ?
-					     "has a trigger" :
-					     "is not a table");
+				     str_is(stmt_str(st, &c->mem), "trigger") ? "has a trigger" :
+										"is not a table");
 	return stmt_end(c, st);
 }
 
@@ -734,8 +718,8 @@ enum err db_check(struct call *c, struct db *db)
 		return e;
 	while (str_next(&said, '\n', &last)) /* a headline comes first */
 		;
-	return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: " STR_FMT,
-			 STR_ARG(db->path), STR_ARG(last));
+	return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: " STR_FMT, STR_ARG(db->path),
+			 STR_ARG(last));
 }
 
 static struct stmt *db_prepare(struct db *db, const char *sql)
@@ -789,8 +773,7 @@ struct stmt *db_stmt_once(struct db *db, struct str sql)
 			abort();
 		st->db = db;
 		begin_query(db);
-		st->failed =
-			sqlite3_prepare_v2(db->raw, sql.p, (int)sql.n, &st->raw, NULL);
+		st->failed = sqlite3_prepare_v2(db->raw, sql.p, (int)sql.n, &st->raw, NULL);
 	}
 	st->lent = true;
 	return st;
@@ -836,8 +819,8 @@ static void db_note(struct stmt *st, int rc)
 
 void stmt_bind_str(struct stmt *st, struct str s)
 {
-	db_note(st, sqlite3_bind_text64(st->raw, ++st->bound, s.p, s.n, SQLITE_STATIC,
-					SQLITE_UTF8));
+	db_note(st,
+		sqlite3_bind_text64(st->raw, ++st->bound, s.p, s.n, SQLITE_STATIC, SQLITE_UTF8));
 }
 
 void stmt_bind_int(struct stmt *st, int64_t v)
@@ -894,8 +877,7 @@ struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise)
 	return otherwise;
 }
 
-int stmt_word(struct stmt *st, struct arena *mem, const struct names *words,
-	      int otherwise)
+int stmt_word(struct stmt *st, struct arena *mem, const struct names *words, int otherwise)
 {
 	int value = names_value(words, stmt_str(st, mem));
 

@@ -6,18 +6,17 @@
 struct names;
 
 /*
- * One SQLite connection. Only this module knows that it is SQLite. A database may come
- * from somebody else: views, triggers and functions in its schema are not run, values
- * are at most FILE_MOST bytes long (DAMAGED), and a query takes at most 30 s
- * (QUERY_TIMEOUT).
+ * One SQLite connection. Only this module knows that it is SQLite. A database may come from
+ * somebody else: views, triggers and functions in its schema are not run, values are at most
+ * FILE_MOST bytes long (DAMAGED), and a query takes at most 30 s (QUERY_TIMEOUT).
  */
 struct db;
 
 /*
- * A prepared statement on loan. The SQL of db_stmt() is a literal: it is
- * compiled once per connection and found again by the literal's address. Parameters
- * are bound, and columns read, from left to right. An error on the way makes
- * every later step a no-op; stmt_end() reports the first one.
+ * A prepared statement on loan. The SQL of db_stmt() is a literal: it is compiled once per
+ * connection and found again by the literal's address. Parameters are bound, and columns read,
+ * from left to right. An error on the way makes every later step a no-op; stmt_end() reports the
+ * first one.
  */
 struct stmt;
 
@@ -25,18 +24,16 @@ enum db_mode {
 	DB_READ,    /* also where nothing can be written */
 	DB_WRITE,   /* must exist */
 	DB_CREATE,  /* made if it does not exist */
-	DB_SCRATCH, /* as DB_WRITE, but a commit is not synced, and leaves no log behind
-		     */
+	DB_SCRATCH, /* as DB_WRITE, but a commit is not synced, and leaves no log behind */
 	DB_STILL,   /* a file that does not change while it is read */
 };
 
 /* Waits for others up to `wait_ms`, here and later, then it is DATABASE_BUSY. */
-enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms,
-		 struct db **out);
+enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms, struct db **out);
 void db_close(struct db *db);
 
-/* For a process that stays: what is closed from here on is kept open for the next call
- * that wants the same, as long as it is the same file. */
+/* For a process that stays: what is closed from here on is kept open for the next call that wants
+ * the same, as long as it is the same file. */
 void db_keep(void);
 bool db_keeps(void);
 
@@ -51,8 +48,8 @@ enum err db_commit(struct call *c, struct db *db);
 void db_rollback(struct db *db);
 
 /*
- * For notes that may be lost, such as what a reader has seen: never waits, never
- * fails, costs no sync. False: somebody else writes, or nothing can be written.
+ * For notes that may be lost, such as what a reader has seen: never waits, never fails, costs no
+ * sync. False: somebody else writes, or nothing can be written.
  */
 bool db_begin_lazy(struct db *db);
 
@@ -69,10 +66,10 @@ struct db_table {
 };
 
 /*
- * For a database that others may have made, before it is used: DAMAGED if one of these is
- * a view or a virtual table, lacks a column or has a trigger, or if SQLite would evaluate
- * something for it that is not in our own `schema`; see db_schema.h. The list of tables
- * ends with one without a name, the statements of the schema with NULL.
+ * For a database that others may have made, before it is used: DAMAGED if one of these is a view
+ * or a virtual table, lacks a column or has a trigger, or if SQLite would evaluate something for
+ * it that is not in our own `schema`; see db_schema.h. The list of tables ends with one without a
+ * name, the statements of the schema with NULL.
  */
 enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
 		   const char *const *schema);
@@ -106,12 +103,11 @@ struct str stmt_str(struct stmt *st, struct arena *mem); /* NULL: absent */
 int64_t stmt_int(struct stmt *st);
 
 /*
- * Columns whose text is JSON, or one of a few words. Other programs can write what our
- * tables would not allow: `otherwise` is read instead.
+ * Columns whose text is JSON, or one of a few words. Other programs can write what our tables
+ * would not allow: `otherwise` is read instead.
  */
 struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise);
-int stmt_word(struct stmt *st, struct arena *mem, const struct names *words,
-	      int otherwise);
+int stmt_word(struct stmt *st, struct arena *mem, const struct names *words, int otherwise);
 
 int64_t stmt_int_or(struct stmt *st, int64_t absent);
 enum err stmt_end(struct call *c, struct stmt *st); /* did it all go well? */

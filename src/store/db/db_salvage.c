@@ -1,7 +1,7 @@
 /*
- * A damaged database gives up its rows as far as SQLite can reach them. Rows are copied a
- * range of row numbers at a time; a range that cannot be read is halved until only the
- * rows on damaged pages are left over.
+ * A damaged database gives up its rows as far as SQLite can reach them. Rows are copied a range
+ * of row numbers at a time; a range that cannot be read is halved until only the rows on damaged
+ * pages are left over.
  */
 #include "store/db/db_salvage.h"
 
@@ -38,12 +38,11 @@ static void tell_rows(struct salvage *s)
 	struct arena *mem = &s->c->mem;
 
 	if (s->from && s->from == s->to)
-		db_salvage_tell(s, arena_fmt(mem, "row %lld of '%s'", (long long)s->from,
-					     s->table));
+		db_salvage_tell(s,
+				arena_fmt(mem, "row %lld of '%s'", (long long)s->from, s->table));
 	else if (s->from)
-		db_salvage_tell(s, arena_fmt(mem, "rows %lld to %lld of '%s'",
-					     (long long)s->from, (long long)s->to,
-					     s->table));
+		db_salvage_tell(s, arena_fmt(mem, "rows %lld to %lld of '%s'", (long long)s->from,
+					     (long long)s->to, s->table));
 	s->from = s->to = 0;
 }
 
@@ -61,10 +60,8 @@ static void db_salvage_lose(struct salvage *s, int64_t from, int64_t to)
 static enum err read_columns(struct salvage *s)
 {
 	struct buf b = { .mem = &s->c->mem };
-	AUTO_STMT *st = db_stmt_once(s->db, arena_fmt(&s->c->mem,
-						      "SELECT name FROM"
-						      " pragma_table_info('%s')",
-						      s->table));
+	AUTO_STMT *st = db_stmt_once(
+		s->db, arena_fmt(&s->c->mem, "SELECT name FROM pragma_table_info('%s')", s->table));
 
 	while (stmt_row(st)) {
 		struct str name = stmt_str(st, &s->c->mem);
@@ -79,10 +76,10 @@ static enum err read_columns(struct salvage *s)
 static bool db_salvage_copy(struct salvage *s, struct str condition)
 {
 	struct str sql = arena_fmt(&s->c->mem,
-				   "INSERT OR IGNORE INTO main.%s (" STR_FMT
-				   ") SELECT " STR_FMT " FROM old.%s " STR_FMT,
-				   s->table, STR_ARG(s->columns), STR_ARG(s->columns),
-				   s->table, STR_ARG(condition));
+				   "INSERT OR IGNORE INTO main.%s (" STR_FMT ") SELECT " STR_FMT
+				   " FROM old.%s " STR_FMT,
+				   s->table, STR_ARG(s->columns), STR_ARG(s->columns), s->table,
+				   STR_ARG(condition));
 	AUTO_STMT *st = db_stmt_once(s->db, sql);
 	bool well = !stmt_run(s->c, st);
 
@@ -118,8 +115,8 @@ static void copy_from_ends(struct salvage *s)
 	db_salvage_tell(s, arena_fmt(mem, "some rows of '%s'", s->table));
 	for (int i = 0; i < 2; i++)
 		for (int64_t n = 1; n < 1 << 20; n *= 2)
-			if (!db_salvage_copy(s, arena_fmt(mem, "%sLIMIT %lld", order[i],
-							  (long long)n)))
+			if (!db_salvage_copy(
+				    s, arena_fmt(mem, "%sLIMIT %lld", order[i], (long long)n)))
 				break;
 }
 
@@ -186,9 +183,8 @@ static void mend_header(char *p, size_t n)
 /* A copy that may be written to: with its log, if SQLite can still apply that. */
 static enum err make_work(struct call *c, struct str path, struct str work)
 {
-	struct str text, log,
-		logs = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path)),
-		log_of_work = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(work));
+	struct str text, log, logs = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path)),
+			      log_of_work = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(work));
 	struct db *db = NULL;
 	enum err e;
 
@@ -220,18 +216,15 @@ static enum err copy_all(struct salvage *s, struct str work, const struct db_pla
 	for (int i = 0; plan->schema[i]; i++)
 		if ((e = db_exec(c, s->db, plan->schema[i])))
 			return e;
-	for (const struct db_table *t = plan->tables; t->name;
-	     t++) /* rows of a new one */
-		if ((e = db_exec(c, s->db,
-				 arena_fmt(&c->mem, "DELETE FROM %s", t->name).p)))
+	for (const struct db_table *t = plan->tables; t->name; t++) /* rows of a new one */
+		if ((e = db_exec(c, s->db, arena_fmt(&c->mem, "DELETE FROM %s", t->name).p)))
 			return e;
 	if ((e = db_attach_old(c, s->db, work)) && e != ERR_DAMAGED)
 		return e;
 	attached = !e;
 	c->code = ERR_OK;
 	if (!attached)
-		db_salvage_tell(s,
-				STR("everything: the list of its tables cannot be read"));
+		db_salvage_tell(s, STR("everything: the list of its tables cannot be read"));
 	for (const struct db_table *t = plan->tables; attached && t->name; t++)
 		if ((e = copy_table(s, t)))
 			return e;
@@ -246,8 +239,7 @@ static enum err db_salvage_replace(struct call *c, struct str made, struct str p
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < 2; i++)
-		e = file_remove(c,
-				arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]));
+		e = file_remove(c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]));
 	if (!e && rename(arena_cstr(&c->mem, made), arena_cstr(&c->mem, path)))
 		e = file_fail(c, "replace", path);
 	return e ? e : file_sync_dir(c, path);
@@ -264,8 +256,7 @@ static enum err db_salvage_build(struct call *c, struct salvage *s, struct str p
 	    (e = make_work(c, path, work)) || (e = file_create(c, made, 0600)))
 		return e;
 	if (!(e = db_open(c, made, DB_CREATE, WAIT_MS, &s->db)) &&
-	    !(e = db_exec(c, s->db,
-			  "PRAGMA journal_mode = DELETE; PRAGMA foreign_keys = OFF")))
+	    !(e = db_exec(c, s->db, "PRAGMA journal_mode = DELETE; PRAGMA foreign_keys = OFF")))
 		e = copy_all(s, work, plan);
 	db_close(s->db);
 	unlink(arena_cstr(&c->mem, work));
@@ -284,22 +275,20 @@ static enum err db_salvage_salvage(struct call *c, struct mend *m, struct str pa
 
 	c->code = ERR_OK;
 	json_array(&s.lost);
-	if ((e = db_salvage_build(c, &s, path, made, plan)) ||
-	    (e = mend_keep(c, path, &kept)) ||
+	if ((e = db_salvage_build(c, &s, path, made, plan)) || (e = mend_keep(c, path, &kept)) ||
 	    (e = mend_keep(c, arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path)), &log)) ||
 	    (e = db_salvage_replace(c, made, path))) {
 		unlink(arena_cstr(&c->mem, made));
 		return e;
 	}
 	json_end(&s.lost);
-	mend_tell(m,
-		  &(struct mend_finding){
-			  .file = path,
-			  .status = "fixed",
-			  .message = arena_fmt(&c->mem, STR_FMT "; %lld rows were saved",
-					       STR_ARG(why), (long long)s.saved),
-			  .kept = kept,
-			  .lost = json_text(&s.lost) });
+	mend_tell(m, &(struct mend_finding){ .file = path,
+					     .status = "fixed",
+					     .message = arena_fmt(&c->mem,
+								  STR_FMT "; %lld rows were saved",
+								  STR_ARG(why), (long long)s.saved),
+					     .kept = kept,
+					     .lost = json_text(&s.lost) });
 	return ERR_OK;
 }
 
@@ -316,8 +305,8 @@ static enum err db_salvage_check_header(struct call *c, struct str path)
 			 STR_ARG(path));
 }
 
-enum err db_mend(struct call *c, struct mend *m, struct str path,
-		 const struct db_plan *plan, db_store_check *check)
+enum err db_mend(struct call *c, struct mend *m, struct str path, const struct db_plan *plan,
+		 db_store_check *check)
 {
 	struct db *db = NULL;
 	struct file_found found;
@@ -327,14 +316,13 @@ enum err db_mend(struct call *c, struct mend *m, struct str path,
 		return e;
 	if (!found.size)
 		e = call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is empty", STR_ARG(path));
-	else if (!(e = db_open(c, path, DB_READ, WAIT_MS, &db)) &&
-		 !(e = db_check(c, db)) && !(e = db_salvage_check_header(c, path)))
+	else if (!(e = db_open(c, path, DB_READ, WAIT_MS, &db)) && !(e = db_check(c, db)) &&
+		 !(e = db_salvage_check_header(c, path)))
 		e = check ? check(c, db, path) : ERR_OK;
 	db_close(db);
 	if (!e)
-		mend_tell(m, &(struct mend_finding){ .file = path,
-						     .status = "ok",
-						     .message = STR("it is sound") });
+		mend_tell(m, &(struct mend_finding){
+				     .file = path, .status = "ok", .message = STR("it is sound") });
 	if (e != ERR_DAMAGED)
 		return e;
 	if (m->fix)

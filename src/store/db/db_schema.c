@@ -215,11 +215,9 @@ static bool in_ours(struct str ours, const struct statement *s, size_t first, si
 
 /* --- our tables --- */
 
-static struct str own_text(struct arena *mem, struct str ours, const char *kind,
-			   struct str name)
+static struct str own_text(struct arena *mem, struct str ours, const char *kind, struct str name)
 {
-	struct str head =
-		arena_fmt(mem, " create %stable " STR_FMT " ", kind, STR_ARG(name));
+	struct str head = arena_fmt(mem, " create %stable " STR_FMT " ", kind, STR_ARG(name));
 	const char *found = str_find(ours, head), *end;
 	struct str text;
 
@@ -259,8 +257,8 @@ static size_t count_unique(struct str text)
 /* --- what is looked for --- */
 
 /* AS and ON are reserved words: no column has such a name without quotes. */
-static const char *table_fault(struct arena *mem, struct str ours,
-			       const struct statement *s, struct str name)
+static const char *table_fault(struct arena *mem, struct str ours, const struct statement *s,
+			       struct str name)
 {
 	size_t unique = 0;
 
@@ -274,17 +272,15 @@ static const char *table_fault(struct arena *mem, struct str ours,
 			return "has an ON clause of its own";
 		if (db_schema_is(t, "check") && !in_ours(ours, s, i, group_end(s, i)))
 			return "has a CHECK of its own";
-		if (db_schema_is(t, "default") &&
-		    db_schema_is(db_schema_at(s, i + 1), "("))
+		if (db_schema_is(t, "default") && db_schema_is(db_schema_at(s, i + 1), "("))
 			return "has a DEFAULT that is computed";
 	}
-	return unique > count_unique(own_text(mem, ours, "", name)) ?
-		       "has a UNIQUE of its own" :
-		       NULL;
+	return unique > count_unique(own_text(mem, ours, "", name)) ? "has a UNIQUE of its own" :
+								      NULL;
 }
 
-/* A column by its name, perhaps with a COLLATE and a direction; then a comma or the end.
- * Returns where that is, or `count`. */
+/* A column by its name, perhaps with a COLLATE and a direction; then a comma or the end. Returns
+ * where that is, or `count`. */
 static size_t skip_column(const struct statement *s, size_t i)
 {
 	if (db_schema_at(s, i)->kind != WORD && db_schema_at(s, i)->kind != QUOTED)
@@ -292,11 +288,9 @@ static size_t skip_column(const struct statement *s, size_t i)
 	i++;
 	if (db_schema_is(db_schema_at(s, i), "collate"))
 		i += 2;
-	if (db_schema_is(db_schema_at(s, i), "asc") ||
-	    db_schema_is(db_schema_at(s, i), "desc"))
+	if (db_schema_is(db_schema_at(s, i), "asc") || db_schema_is(db_schema_at(s, i), "desc"))
 		i++;
-	return db_schema_is(db_schema_at(s, i), ",") ||
-			       db_schema_is(db_schema_at(s, i), ")") ?
+	return db_schema_is(db_schema_at(s, i), ",") || db_schema_is(db_schema_at(s, i), ")") ?
 		       i :
 		       s->count;
 }
@@ -319,28 +313,25 @@ static const char *index_fault(struct str ours, const struct statement *s, size_
 }
 
 /* Does a table of somebody else's refer to one of ours? */
-static bool db_schema_refers(struct arena *mem, struct str ours,
-			     const struct statement *s, struct str *table)
+static bool db_schema_refers(struct arena *mem, struct str ours, const struct statement *s,
+			     struct str *table)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		*table = name_at(mem, s, i + 1);
-		if (db_schema_is(db_schema_at(s, i), "references") &&
-		    is_own(mem, ours, *table))
+		if (db_schema_is(db_schema_at(s, i), "references") && is_own(mem, ours, *table))
 			return true;
 	}
 	return false;
 }
 
 /* What the row says it is, and what its statement says, have to be the same. */
-static const char *create_fault(struct arena *mem, struct str ours,
-				const struct schema_row *row, const struct statement *s,
-				struct str *table)
+static const char *create_fault(struct arena *mem, struct str ours, const struct schema_row *row,
+				const struct statement *s, struct str *table)
 {
 	size_t unique = db_schema_is(db_schema_at(s, 1), "unique");
 	struct str name = name_at(mem, s, 2), about;
 
-	if (db_schema_is(db_schema_at(s, 1), "table") &&
-	    db_schema_is(db_schema_at(s, 3), "(")) {
+	if (db_schema_is(db_schema_at(s, 1), "table") && db_schema_is(db_schema_at(s, 3), "(")) {
 		if (is_own(mem, ours, name) || db_schema_refers(mem, ours, s, &about)) {
 			*table = is_own(mem, ours, name) ? name : about;
 			return table_fault(mem, ours, s, name);
@@ -356,8 +347,7 @@ static const char *create_fault(struct arena *mem, struct str ours,
 		*table = is_own(mem, ours, about) ? about : *table;
 		return index_fault(ours, s, 3 + unique);
 	}
-	return is_own(mem, ours, *table) ||
-			       is_own(mem, ours, db_schema_lower(mem, row->name)) ?
+	return is_own(mem, ours, *table) || is_own(mem, ours, db_schema_lower(mem, row->name)) ?
 		       "is not a table" :
 		       NULL;
 }

@@ -4,20 +4,20 @@
 #include "base/arena.h"
 
 /*
- * What a database says about its own tables and indexes is SQL of whoever made it, and
- * SQLite evaluates parts of it with every query: computed columns, CHECK, computed
- * DEFAULT, indexes of expressions, partial indexes, what becomes of a conflict or of
- * rows that refer to others. One call of a function in it can take minutes, which no
- * limit on the time of a query can stop. So each such part has to be one of ours.
- * Columns and indexes that only name something may be added by others.
+ * What a database says about its own tables and indexes is SQL of whoever made it, and SQLite
+ * evaluates parts of it with every query: computed columns, CHECK, computed DEFAULT, indexes of
+ * expressions, partial indexes, what becomes of a conflict or of rows that refer to others. One
+ * call of a function in it can take minutes, which no limit on the time of a query can stop. So
+ * each such part has to be one of ours. Columns and indexes that only name something may be added
+ * by others.
  */
 
-/* A statement's tokens, with one blank before and after each of them, words in lower
- * case, without comments and "IF NOT EXISTS". */
+/* A statement's tokens, with one blank before and after each of them, words in lower case,
+ * without comments and "IF NOT EXISTS". */
 struct str schema_normalise(struct arena *mem, struct str sql);
 
-/* Is it, to the byte, in a schema of ours? SQLite keeps statements as they were given,
- * but for "IF NOT EXISTS". An absent one is of SQLite itself, and counts as ours. */
+/* Is it, to the byte, in a schema of ours? SQLite keeps statements as they were given, but for
+ * "IF NOT EXISTS". An absent one is of SQLite itself, and counts as ours. */
 bool schema_is_verbatim(struct str schema, struct str sql);
 
 /* A row of sqlite_schema. */
@@ -26,8 +26,8 @@ struct schema_row {
 };
 
 /*
- * What is wrong with it: "has a CHECK of its own"; NULL: nothing, or it is about none of
- * our tables. `ours` is our own schema, normalised; `table` is which table it is about.
+ * What is wrong with it: "has a CHECK of its own"; NULL: nothing, or it is about none of our
+ * tables. `ours` is our own schema, normalised; `table` is which table it is about.
  */
 const char *schema_fault(struct arena *mem, struct str ours, const struct schema_row *row,
 			 struct str *table);

@@ -9,16 +9,14 @@
 enum { VERSION = 1, WAIT_MS = 10000, ABOUT_MOST = 100 /* ids */ };
 
 /*
- * `bytes` is what the replies come to. They have a table of their own: what is deleted
- * there frees whole pages, which the next ones use.
+ * `bytes` is what the replies come to. They have a table of their own: what is deleted there
+ * frees whole pages, which the next ones use.
  */
 static const char schema[] =
-	"CREATE TABLE about (version INTEGER, bytes INTEGER);"
-	"INSERT INTO about VALUES (1, 0);"
-	"CREATE TABLE replies (n INTEGER PRIMARY KEY, reply TEXT NOT NULL);"
-	"CREATE TABLE receipts ("
-	"    n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
-	"    op TEXT NOT NULL, args TEXT, at INTEGER NOT NULL, about TEXT);";
+	"CREATE TABLE about (version INTEGER, bytes INTEGER);INSERT INTO about VALUES (1, "
+	"0);CREATE TABLE replies (n INTEGER PRIMARY KEY, reply TEXT NOT NULL);CREATE TABLE "
+	"receipts (    n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,    op TEXT "
+	"NOT NULL, args TEXT, at INTEGER NOT NULL, about TEXT);";
 
 static const struct db_table tables[] = {
 	{ "about", false, { "version", "bytes" } },
@@ -44,8 +42,7 @@ static enum err make_file(struct call *c, struct str path)
 	return e || found.kind != FILE_NONE ? e : file_create(c, path, 0600);
 }
 
-enum err receipt_db_open(struct call *c, struct str path, bool write,
-			 struct receipt_db *out)
+enum err receipt_db_open(struct call *c, struct str path, bool write, struct receipt_db *out)
 {
 	static const char *const ours[] = { schema, NULL };
 	off_t size = file_size(&c->mem, path);
@@ -99,8 +96,8 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 	if (!db->db)
 		return ERR_OK;
 
-	AUTO_STMT *st = db_stmt(db->db, "SELECT op, args, at, about, reply FROM receipts"
-					" LEFT JOIN replies USING (n) WHERE key = ?");
+	AUTO_STMT *st = db_stmt(db->db, "SELECT op, args, at, about, reply FROM receipts LEFT JOIN "
+					"replies USING (n) WHERE key = ?");
 
 	stmt_bind_str(st, receipt_key(c, r->actor, r->id));
 	if (stmt_row(st)) {
@@ -145,8 +142,7 @@ static enum err add_bytes(struct call *c, struct db *db, int64_t more)
 	return stmt_run(c, st);
 }
 
-static enum err receipt_db_put_reply(struct call *c, struct db *db, int64_t n,
-				     struct str reply)
+static enum err receipt_db_put_reply(struct call *c, struct db *db, int64_t n, struct str reply)
 {
 	AUTO_STMT *st = db_stmt(db, "INSERT INTO replies VALUES (?, ?)");
 	enum err e;
@@ -161,9 +157,8 @@ static enum err receipt_db_put_reply(struct call *c, struct db *db, int64_t n,
 /* The oldest reply, if all of them are too much; `n` is 0 if they are not. */
 static enum err find_excess(struct call *c, struct db *db, int64_t *n, int64_t *bytes)
 {
-	AUTO_STMT *st = db_stmt(db, "SELECT n, length(CAST(reply AS BLOB)) FROM replies"
-				    " WHERE (SELECT bytes FROM about) > ?"
-				    " ORDER BY n LIMIT 1");
+	AUTO_STMT *st = db_stmt(db, "SELECT n, length(CAST(reply AS BLOB)) FROM replies WHERE "
+				    "(SELECT bytes FROM about) > ? ORDER BY n LIMIT 1");
 
 	*n = *bytes = 0;
 	stmt_bind_int(st, RECEIPT_REPLIES);
@@ -196,9 +191,8 @@ static enum err bound_replies(struct call *c, struct db *db)
 /* Each new receipt takes two old ones along, if they are old enough. */
 static enum err drop_old(struct call *c, struct db *db, int64_t last, int64_t now_ms)
 {
-	AUTO_STMT *st = db_stmt(db, "DELETE FROM receipts WHERE n IN"
-				    " (SELECT n FROM receipts ORDER BY n LIMIT 2)"
-				    " AND n <= ? AND at < ?");
+	AUTO_STMT *st = db_stmt(db, "DELETE FROM receipts WHERE n IN (SELECT n FROM receipts ORDER "
+				    "BY n LIMIT 2) AND n <= ? AND at < ?");
 
 	stmt_bind_int(st, last - RECEIPT_FLOOR);
 	stmt_bind_int(st, now_ms - RECEIPT_KEPT_MS);
@@ -207,9 +201,9 @@ static enum err drop_old(struct call *c, struct db *db, int64_t last, int64_t no
 
 enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct receipt *r)
 {
-	AUTO_STMT *st = db_stmt(db->db, "INSERT OR IGNORE INTO receipts"
-					" (key, op, args, at, about)"
-					" VALUES (?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(
+		db->db,
+		"INSERT OR IGNORE INTO receipts (key, op, args, at, about) VALUES (?, ?, ?, ?, ?)");
 	int64_t last;
 	enum err e;
 
@@ -221,8 +215,7 @@ enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct rece
 	if ((e = stmt_run(c, st)) || !db_changes(db->db))
 		return e;
 	last = db_last_id(db->db);
-	if ((e = receipt_db_put_reply(c, db->db, last, r->reply)) ||
-	    (e = bound_replies(c, db->db)))
+	if ((e = receipt_db_put_reply(c, db->db, last, r->reply)) || (e = bound_replies(c, db->db)))
 		return e;
 	return drop_old(c, db->db, last, r->at);
 }

@@ -6,14 +6,14 @@
 struct db;
 
 /*
- * `receipts.db`: what was answered to request ids, so that a request that is repeated is
- * not carried out twice. A row is found by a digest of the actor and the id. The last
- * RECEIPT_REPLIES bytes of replies are kept whole; of older ones only what the request
- * was and which things it was about.
+ * `receipts.db`: what was answered to request ids, so that a request that is repeated is not
+ * carried out twice. A row is found by a digest of the actor and the id. The last RECEIPT_REPLIES
+ * bytes of replies are kept whole; of older ones only what the request was and which things it
+ * was about.
  */
 
-/* A receipt goes when it is this old and so many newer ones are there: a clock that is
- * set forward by a month forgets nothing that somebody may still repeat. */
+/* A receipt goes when it is this old and so many newer ones are there: a clock that is set
+ * forward by a month forgets nothing that somebody may still repeat. */
 #define RECEIPT_KEPT_MS (INT64_C(30) * 24 * 3600 * 1000)
 enum { RECEIPT_FLOOR = 10000, RECEIPT_REPLIES = 16 << 20, RECEIPT_SWEEP = 64 };
 
@@ -29,8 +29,7 @@ struct receipt_db {
 };
 
 /* For reading, a database that is not there has no receipts. */
-enum err receipt_db_open(struct call *c, struct str path, bool write,
-			 struct receipt_db *out);
+enum err receipt_db_open(struct call *c, struct str path, bool write, struct receipt_db *out);
 void receipt_db_close(struct receipt_db *r);
 
 /* By its actor and id; `op` is absent if there is none. */

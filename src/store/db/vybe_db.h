@@ -7,9 +7,9 @@
 struct db;
 
 /*
- * `vybe.db`: what agents did, what they want to remember, how far they have read and
- * what they were answered. The work itself is the beads'. Opened, used and closed by
- * every command; `db` is NULL for a reader where there is none yet.
+ * `vybe.db`: what agents did, what they want to remember, how far they have read and what they
+ * were answered. The work itself is the beads'. Opened, used and closed by every command; `db` is
+ * NULL for a reader where there is none yet.
  */
 struct mend;
 
@@ -26,8 +26,7 @@ enum vybe_mode {
 };
 
 /* For writing it is made if it is not there, and a transaction is begun. */
-enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode,
-		      struct vybe_db *out);
+enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode, struct vybe_db *out);
 enum err vybe_db_commit(struct call *c, struct vybe_db *v);
 void vybe_db_close(struct vybe_db *v); /* without a commit: nothing was written */
 
@@ -44,15 +43,12 @@ enum err vybe_ledger_collect(struct call *c, struct vybe_db *v); /* older than 3
 
 struct vybe_task {
 	struct str id, assignee;
-	int status; /* enum bead_status; -1: it was not there */
-	int64_t created,
-		updated; /* two beads of one id were not made in the same moment */
+	int status;               /* enum bead_status; -1: it was not there */
+	int64_t created, updated; /* two beads of one id were not made in the same moment */
 };
 enum err vybe_place_find(struct call *c, struct vybe_db *v, struct journal_place *out);
-enum err vybe_place_put(struct call *c, struct vybe_db *v,
-			const struct journal_place *place);
-enum err vybe_task_find(struct call *c, struct vybe_db *v, struct str id,
-			struct vybe_task *out);
+enum err vybe_place_put(struct call *c, struct vybe_db *v, const struct journal_place *place);
+enum err vybe_task_find(struct call *c, struct vybe_db *v, struct str id, struct vybe_task *out);
 enum err vybe_task_put(struct call *c, struct vybe_db *v, const struct vybe_task *t);
 enum err vybe_task_each(struct call *c, struct vybe_db *v, struct vybe_task **out,
 			size_t *count); /* by id */

@@ -7,9 +7,8 @@
 
 enum err vybe_event_put(struct call *c, struct vybe_db *v, struct event_row *event)
 {
-	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO events (kind, agent, project, task,"
-				       " message, metadata, created)"
-				       " VALUES (?, ?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO events (kind, agent, project, task, message, "
+				       "metadata, created) VALUES (?, ?, ?, ?, ?, ?, ?)");
 	enum err e;
 
 	event->created = c->now_ms;
@@ -64,9 +63,8 @@ enum err vybe_event_each(struct call *c, struct vybe_db *v, const struct event_f
 		&c->mem,
 		"SELECT " EVENT_COLUMNS " FROM events WHERE id > ?1%s%s%s%s%s" STR_FMT
 		" ORDER BY id %s LIMIT ?6",
-		f->archived ? "" : " AND archived = 0",
-		f->agent.p ? " AND agent = ?2" : "", f->task.p ? " AND task = ?3" : "",
-		f->kind.p ? " AND kind = ?4" : "",
+		f->archived ? "" : " AND archived = 0", f->agent.p ? " AND agent = ?2" : "",
+		f->task.p ? " AND task = ?3" : "", f->kind.p ? " AND kind = ?4" : "",
 		f->project.p ? " AND project = ?5" : "", STR_ARG(without),
 		f->ascending ? "ASC" : "DESC");
 	AUTO_STMT *st = v->db ? db_stmt_once(v->db, sql) : NULL;
@@ -98,22 +96,21 @@ enum err vybe_event_last(struct call *c, struct vybe_db *v, int64_t *id)
 enum err vybe_event_live(struct call *c, struct vybe_db *v, int64_t *count)
 {
 	AUTO_STMT *st =
-		v->db ? db_stmt(v->db, "SELECT count(*) FROM events WHERE archived = 0") :
-			NULL;
+		v->db ? db_stmt(v->db, "SELECT count(*) FROM events WHERE archived = 0") : NULL;
 
 	*count = st && stmt_row(st) ? stmt_int(st) : 0;
 	return st ? stmt_end(c, st) : ERR_OK;
 }
 
-enum err vybe_event_archive(struct call *c, struct vybe_db *v, int64_t keep,
-			    int64_t *count, int64_t *first, int64_t *last)
+enum err vybe_event_archive(struct call *c, struct vybe_db *v, int64_t keep, int64_t *count,
+			    int64_t *first, int64_t *last)
 {
-	AUTO_STMT *find = db_stmt(v->db, "SELECT min(id), max(id), count(*) FROM events"
-					 " WHERE archived = 0 AND id <= (SELECT id FROM"
-					 " events WHERE archived = 0 ORDER BY id DESC"
-					 " LIMIT 1 OFFSET ?)");
-	AUTO_STMT *put = db_stmt(
-		v->db, "UPDATE events SET archived = 1 WHERE archived = 0 AND id <= ?");
+	AUTO_STMT *find = db_stmt(
+		v->db,
+		"SELECT min(id), max(id), count(*) FROM events WHERE archived = 0 AND id <= "
+		"(SELECT id FROM events WHERE archived = 0 ORDER BY id DESC LIMIT 1 OFFSET ?)");
+	AUTO_STMT *put =
+		db_stmt(v->db, "UPDATE events SET archived = 1 WHERE archived = 0 AND id <= ?");
 	enum err e;
 
 	*count = *first = *last = 0;
@@ -152,14 +149,13 @@ static struct memory_row *vybe_rows_read_memory(struct call *c, struct stmt *st)
 	return m;
 }
 
-enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope,
-			  struct str scope_id, int64_t limit, struct memory_row **out)
+enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
+			  int64_t limit, struct memory_row **out)
 {
-	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
-					       " WHERE scope = ? AND scope_id = ? AND"
-					       " (expires IS NULL OR expires > ?)"
-					       " ORDER BY pinned DESC, updated DESC,"
-					       " id DESC LIMIT ?") :
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS
+					       " FROM memory WHERE scope = ? AND scope_id = ? AND "
+					       "(expires IS NULL OR expires > ?) ORDER BY pinned "
+					       "DESC, updated DESC, id DESC LIMIT ?") :
 				NULL;
 
 	*out = NULL;
@@ -176,13 +172,12 @@ enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope,
 	return stmt_end(c, st);
 }
 
-enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope,
-			  struct str scope_id, struct str key, struct memory_row **out)
+enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
+			  struct str key, struct memory_row **out)
 {
-	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
-					       " WHERE scope = ? AND scope_id = ? AND"
-					       " key = ? AND"
-					       " (expires IS NULL OR expires > ?)") :
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS
+					       " FROM memory WHERE scope = ? AND scope_id = ? AND "
+					       "key = ? AND (expires IS NULL OR expires > ?)") :
 				NULL;
 
 	*out = NULL;
@@ -209,17 +204,13 @@ enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_
 {
 	AUTO_STMT *st = db_stmt(
 		v->db,
-		"INSERT INTO memory (scope, scope_id, key, value, type, kind, pinned,"
-		" expires, created, updated)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)"
-		" ON CONFLICT (scope, scope_id, key) DO UPDATE SET"
-		" value = excluded.value, type = excluded.type,"
-		" kind = iif(expires <= ?9, excluded.kind,"
-		"            coalesce(excluded.kind, kind)),"
-		" pinned = iif(expires <= ?9, excluded.pinned,"
-		"              max(pinned, excluded.pinned)),"
-		" expires = excluded.expires, updated = excluded.updated,"
-		" created = iif(expires <= ?9, excluded.created, created)");
+		"INSERT INTO memory (scope, scope_id, key, value, type, kind, pinned, expires, "
+		"created, updated) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9) ON CONFLICT "
+		"(scope, scope_id, key) DO UPDATE SET value = excluded.value, type = "
+		"excluded.type, kind = iif(expires <= ?9, excluded.kind,            "
+		"coalesce(excluded.kind, kind)), pinned = iif(expires <= ?9, excluded.pinned,      "
+		"        max(pinned, excluded.pinned)), expires = excluded.expires, updated = "
+		"excluded.updated, created = iif(expires <= ?9, excluded.created, created)");
 
 	stmt_bind_str(st, m->scope);
 	stmt_bind_str(st, m->scope_id);
@@ -235,8 +226,7 @@ enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_
 
 enum err vybe_memory_pin(struct call *c, struct vybe_db *v, int64_t id, bool pinned)
 {
-	AUTO_STMT *st =
-		db_stmt(v->db, "UPDATE memory SET pinned = ?, updated = ? WHERE id = ?");
+	AUTO_STMT *st = db_stmt(v->db, "UPDATE memory SET pinned = ?, updated = ? WHERE id = ?");
 
 	stmt_bind_int(st, pinned);
 	stmt_bind_int(st, c->now_ms);
@@ -252,12 +242,11 @@ enum err vybe_memory_drop(struct call *c, struct vybe_db *v, int64_t id)
 	return stmt_run(c, st);
 }
 
-enum err vybe_memory_collect(struct call *c, struct vybe_db *v, int64_t limit,
-			     int64_t *count)
+enum err vybe_memory_collect(struct call *c, struct vybe_db *v, int64_t limit, int64_t *count)
 {
-	AUTO_STMT *st = db_stmt(v->db, "DELETE FROM memory WHERE id IN (SELECT id FROM"
-				       " memory WHERE expires IS NOT NULL AND"
-				       " expires <= ? ORDER BY expires LIMIT ?)");
+	AUTO_STMT *st =
+		db_stmt(v->db, "DELETE FROM memory WHERE id IN (SELECT id FROM memory WHERE "
+			       "expires IS NOT NULL AND expires <= ? ORDER BY expires LIMIT ?)");
 	enum err e;
 
 	stmt_bind_int(st, c->now_ms);
@@ -271,8 +260,9 @@ enum err vybe_memory_collect(struct call *c, struct vybe_db *v, int64_t limit,
 
 enum err vybe_artifact_put(struct call *c, struct vybe_db *v, struct artifact_row *a)
 {
-	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO artifacts (task, event, path, type,"
-				       " created) VALUES (?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(
+		v->db,
+		"INSERT INTO artifacts (task, event, path, type, created) VALUES (?, ?, ?, ?, ?)");
 	enum err e;
 
 	a->created = c->now_ms;
@@ -286,13 +276,12 @@ enum err vybe_artifact_put(struct call *c, struct vybe_db *v, struct artifact_ro
 	return e;
 }
 
-enum err vybe_artifact_each(struct call *c, struct vybe_db *v, struct str task,
-			    int64_t limit, struct artifact_row **out)
+enum err vybe_artifact_each(struct call *c, struct vybe_db *v, struct str task, int64_t limit,
+			    struct artifact_row **out)
 {
 	AUTO_STMT *st =
-		v->db ? db_stmt(v->db, "SELECT id, event, task, path, type, created"
-				       " FROM artifacts WHERE ?1 IS NULL OR"
-				       " task = ?1 ORDER BY id DESC LIMIT ?2") :
+		v->db ? db_stmt(v->db, "SELECT id, event, task, path, type, created FROM artifacts "
+				       "WHERE ?1 IS NULL OR task = ?1 ORDER BY id DESC LIMIT ?2") :
 			NULL;
 	struct artifact_row **tail = out;
 
@@ -324,16 +313,13 @@ enum err vybe_artifact_drop(struct call *c, struct vybe_db *v, struct str task)
 	return stmt_run(c, st);
 }
 
-enum err vybe_rename_task(struct call *c, struct vybe_db *v, struct str from,
-			  struct str to)
+enum err vybe_rename_task(struct call *c, struct vybe_db *v, struct str from, struct str to)
 {
 	static const char *const sql[] = {
 		"UPDATE events SET task = ?2 WHERE task = ?1",
 		"UPDATE artifacts SET task = ?2 WHERE task = ?1",
 		"UPDATE agents SET focus = ?2 WHERE focus = ?1",
-		"UPDATE OR IGNORE memory SET scope_id = ?2 WHERE scope = 'task' AND "
-		"scope_id "
-		"= ?1",
+		"UPDATE OR IGNORE memory SET scope_id = ?2 WHERE scope = 'task' AND scope_id = ?1",
 	};
 	enum err e = ERR_OK;
 
@@ -352,9 +338,8 @@ enum err vybe_rename_task(struct call *c, struct vybe_db *v, struct str from,
 enum err vybe_run_put(struct call *c, struct vybe_db *v, const struct run_row *r)
 {
 	AUTO_STMT *st =
-		db_stmt(v->db, "INSERT INTO runs (agent, project, started, duration,"
-			       " completed, failed, blocked, total)"
-			       " VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+		db_stmt(v->db, "INSERT INTO runs (agent, project, started, duration, completed, "
+			       "failed, blocked, total) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 
 	stmt_bind_str(st, r->agent);
 	stmt_bind_str(st, r->project);
@@ -367,14 +352,13 @@ enum err vybe_run_put(struct call *c, struct vybe_db *v, const struct run_row *r
 	return stmt_run(c, st);
 }
 
-enum err vybe_run_each(struct call *c, struct vybe_db *v, struct str project,
-		       int64_t limit, struct run_row **out)
+enum err vybe_run_each(struct call *c, struct vybe_db *v, struct str project, int64_t limit,
+		       struct run_row **out)
 {
 	AUTO_STMT *st =
-		v->db ? db_stmt(v->db,
-				"SELECT agent, project, started, duration, completed,"
-				" failed, blocked, total FROM runs WHERE ?1 IS NULL"
-				" OR project = ?1 ORDER BY id DESC LIMIT ?2") :
+		v->db ? db_stmt(v->db, "SELECT agent, project, started, duration, completed, "
+				       "failed, blocked, total FROM runs WHERE ?1 IS NULL OR "
+				       "project = ?1 ORDER BY id DESC LIMIT ?2") :
 			NULL;
 	struct run_row **tail = out;
 

@@ -27,8 +27,8 @@ enum err vybe_event_each(struct call *c, struct vybe_db *v, const struct event_f
 enum err vybe_event_last(struct call *c, struct vybe_db *v, int64_t *id);
 
 /* Puts away all but the newest; how many. */
-enum err vybe_event_archive(struct call *c, struct vybe_db *v, int64_t keep,
-			    int64_t *count, int64_t *first, int64_t *last);
+enum err vybe_event_archive(struct call *c, struct vybe_db *v, int64_t keep, int64_t *count,
+			    int64_t *first, int64_t *last);
 enum err vybe_event_live(struct call *c, struct vybe_db *v, int64_t *count);
 
 struct memory_row {
@@ -42,15 +42,14 @@ struct memory_row {
 };
 
 /* Only what has not expired. Of a scope: the pinned ones first, then the newest. */
-enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope,
-			  struct str scope_id, int64_t limit, struct memory_row **out);
-enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope,
-			  struct str scope_id, struct str key, struct memory_row **out);
+enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
+			  int64_t limit, struct memory_row **out);
+enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
+			  struct str key, struct memory_row **out);
 enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_row *m);
 enum err vybe_memory_pin(struct call *c, struct vybe_db *v, int64_t id, bool pinned);
 enum err vybe_memory_drop(struct call *c, struct vybe_db *v, int64_t id);
-enum err vybe_memory_collect(struct call *c, struct vybe_db *v, int64_t limit,
-			     int64_t *count);
+enum err vybe_memory_collect(struct call *c, struct vybe_db *v, int64_t limit, int64_t *count);
 
 struct artifact_row {
 	int64_t id, event, created;
@@ -58,13 +57,12 @@ struct artifact_row {
 	struct artifact_row *next;
 };
 enum err vybe_artifact_put(struct call *c, struct vybe_db *v, struct artifact_row *a);
-enum err vybe_artifact_each(struct call *c, struct vybe_db *v, struct str task,
-			    int64_t limit, struct artifact_row **out);
+enum err vybe_artifact_each(struct call *c, struct vybe_db *v, struct str task, int64_t limit,
+			    struct artifact_row **out);
 enum err vybe_artifact_drop(struct call *c, struct vybe_db *v, struct str task);
 
 /* Where a bead had to leave its id, all that speaks of it follows. */
-enum err vybe_rename_task(struct call *c, struct vybe_db *v, struct str from,
-			  struct str to);
+enum err vybe_rename_task(struct call *c, struct vybe_db *v, struct str from, struct str to);
 
 /* One run of the loop. */
 struct run_row {
@@ -73,7 +71,7 @@ struct run_row {
 	struct run_row *next;
 };
 enum err vybe_run_put(struct call *c, struct vybe_db *v, const struct run_row *r);
-enum err vybe_run_each(struct call *c, struct vybe_db *v, struct str project,
-		       int64_t limit, struct run_row **out);
+enum err vybe_run_each(struct call *c, struct vybe_db *v, struct str project, int64_t limit,
+		       struct run_row **out);
 
 #endif

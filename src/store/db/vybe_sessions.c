@@ -12,8 +12,7 @@ static enum err need_table(struct call *c, struct vybe_db *v)
 
 #define COLUMNS "agent, workspace, line, host, ended, heir, seen"
 
-static void vybe_sessions_read_row(struct call *c, struct stmt *st,
-				   struct host_session *out)
+static void vybe_sessions_read_row(struct call *c, struct stmt *st, struct host_session *out)
 {
 	out->agent = stmt_str(st, &c->mem);
 	out->workspace = stmt_str(st, &c->mem);
@@ -42,8 +41,8 @@ enum err vybe_session_find(struct call *c, struct vybe_db *v, struct str agent,
 
 enum err vybe_session_put(struct call *c, struct vybe_db *v, const struct host_session *s)
 {
-	AUTO_STMT *st = db_stmt(v->db, "INSERT OR REPLACE INTO sessions (" COLUMNS ")"
-				       " VALUES (?, ?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(v->db, "INSERT OR REPLACE INTO sessions (" COLUMNS
+				       ") VALUES (?, ?, ?, ?, ?, ?, ?)");
 
 	stmt_bind_str(st, s->agent);
 	stmt_bind_str(st, s->workspace);
@@ -55,8 +54,8 @@ enum err vybe_session_put(struct call *c, struct vybe_db *v, const struct host_s
 	return stmt_run(c, st);
 }
 
-enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspace,
-			   int64_t limit, struct host_session **out)
+enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspace, int64_t limit,
+			   struct host_session **out)
 {
 	AUTO_STMT *st = NULL;
 	enum err e = need_table(c, v);
@@ -64,8 +63,8 @@ enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspa
 	*out = NULL;
 	if (e)
 		return e;
-	st = db_stmt(v->db, "SELECT " COLUMNS " FROM sessions WHERE workspace = ? AND"
-			    " heir IS NULL ORDER BY seen DESC, agent LIMIT ?");
+	st = db_stmt(v->db, "SELECT " COLUMNS " FROM sessions WHERE workspace = ? AND heir IS NULL "
+			    "ORDER BY seen DESC, agent LIMIT ?");
 	stmt_bind_str(st, workspace);
 	stmt_bind_int(st, limit);
 	while (stmt_row(st)) {
@@ -76,8 +75,8 @@ enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspa
 	return stmt_end(c, st);
 }
 
-enum err vybe_session_names(struct call *c, struct vybe_db *v, struct str agent,
-			    int64_t limit, struct str **names, size_t *count)
+enum err vybe_session_names(struct call *c, struct vybe_db *v, struct str agent, int64_t limit,
+			    struct str **names, size_t *count)
 {
 	AUTO_STMT *st = NULL;
 
@@ -86,10 +85,9 @@ enum err vybe_session_names(struct call *c, struct vybe_db *v, struct str agent,
 	*count = 1;
 	if (!v->db || !db_has_table(v->db, "sessions"))
 		return ERR_OK;
-	st = db_stmt(v->db, "WITH RECURSIVE line (agent) AS (VALUES (?1) UNION"
-			    " SELECT s.agent FROM sessions s JOIN line"
-			    " ON s.heir = line.agent) SELECT agent FROM line"
-			    " WHERE agent <> ?1 LIMIT ?2");
+	st = db_stmt(v->db, "WITH RECURSIVE line (agent) AS (VALUES (?1) UNION SELECT s.agent FROM "
+			    "sessions s JOIN line ON s.heir = line.agent) SELECT agent FROM line "
+			    "WHERE agent <> ?1 LIMIT ?2");
 	stmt_bind_str(st, agent);
 	stmt_bind_int(st, limit - 1);
 	while (stmt_row(st))
@@ -97,19 +95,15 @@ enum err vybe_session_names(struct call *c, struct vybe_db *v, struct str agent,
 	return stmt_end(c, st);
 }
 
-enum err vybe_session_inherit(struct call *c, struct vybe_db *v, struct str from,
-			      struct str to)
+enum err vybe_session_inherit(struct call *c, struct vybe_db *v, struct str from, struct str to)
 {
 	static const char *const sql[] = {
-		"INSERT INTO agents (agent, project, cursor, focus, seen)"
-		" SELECT ?2, project, cursor, NULL, seen FROM agents"
-		" WHERE agent = ?1 AND project NOT LIKE ':%'"
-		" ON CONFLICT (agent, project) DO UPDATE SET"
-		" cursor = max(cursor, excluded.cursor)",
-		"INSERT OR IGNORE INTO memory (scope, scope_id, key, value, type, kind,"
-		" pinned, expires, created, updated) SELECT scope, ?2, key, value, type,"
-		" kind, pinned, expires, created, updated FROM memory"
-		" WHERE scope = 'agent' AND scope_id = ?1",
+		"INSERT INTO agents (agent, project, cursor, focus, seen) SELECT ?2, project, "
+		"cursor, NULL, seen FROM agents WHERE agent = ?1 AND project NOT LIKE ':%' ON "
+		"CONFLICT (agent, project) DO UPDATE SET cursor = max(cursor, excluded.cursor)",
+		"INSERT OR IGNORE INTO memory (scope, scope_id, key, value, type, kind, pinned, "
+		"expires, created, updated) SELECT scope, ?2, key, value, type, kind, pinned, "
+		"expires, created, updated FROM memory WHERE scope = 'agent' AND scope_id = ?1",
 	};
 	enum err e = ERR_OK;
 

@@ -13,9 +13,9 @@ struct host_session {
 	struct str agent;
 	struct str workspace; /* the root of the worktree that it works in */
 	struct str line;      /* the processes that started its last hook, as text */
-	int64_t host; /* the nearest one that started the hook before, too; 0: unknown */
-	bool ended;   /* the host said so, and nothing has come since */
-	struct str heir; /* the session that continues it; or absent */
+	int64_t host;         /* the nearest one that started the hook before, too; 0: unknown */
+	bool ended;           /* the host said so, and nothing has come since */
+	struct str heir;      /* the session that continues it; or absent */
 	int64_t seen_ms;
 	struct host_session *next;
 };
@@ -23,21 +23,19 @@ struct host_session {
 /* For a writer. Without a row, `out` has the agent alone, and was never seen. */
 enum err vybe_session_find(struct call *c, struct vybe_db *v, struct str agent,
 			   struct host_session *out);
-enum err vybe_session_put(struct call *c, struct vybe_db *v,
-			  const struct host_session *s);
+enum err vybe_session_put(struct call *c, struct vybe_db *v, const struct host_session *s);
 
 /* Those of a workspace that none continues, the last seen first. */
-enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspace,
-			   int64_t limit, struct host_session **out);
+enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspace, int64_t limit,
+			   struct host_session **out);
 
 /* The agent, then the sessions that it continues, in turn; also for a reader. */
-enum err vybe_session_names(struct call *c, struct vybe_db *v, struct str agent,
-			    int64_t limit, struct str **names, size_t *count);
+enum err vybe_session_names(struct call *c, struct vybe_db *v, struct str agent, int64_t limit,
+			    struct str **names, size_t *count);
 
-/* What `from` has read and what it remembers of its own, `to` has read and remembers
- * too, beside its own. */
-enum err vybe_session_inherit(struct call *c, struct vybe_db *v, struct str from,
-			      struct str to);
+/* What `from` has read and what it remembers of its own, `to` has read and remembers too, beside
+ * its own. */
+enum err vybe_session_inherit(struct call *c, struct vybe_db *v, struct str from, struct str to);
 
 /* Those that were last seen before that moment. */
 enum err vybe_session_collect(struct call *c, struct vybe_db *v, int64_t before_ms);

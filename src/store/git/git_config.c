@@ -230,16 +230,16 @@ static void see_setting(void *arg, struct str name, struct str value)
 
 	r->see(r->arg, name, value);
 	if (str_is(name, "include.path") && value.n)
-		git_config_read_file(r, path_resolve(mem, path_parent(r->path),
-						     git_config_path(mem, value)));
+		git_config_read_file(
+			r, path_resolve(mem, path_parent(r->path), git_config_path(mem, value)));
 }
 
 static void git_config_read_file(struct reading *r, struct str path)
 {
 	struct str text, outer = r->path;
 
-	if (r->depth >= DEEPEST || r->files++ >= MOST_FILES ||
-	    file_read(r->c, path, &text) || !text.p)
+	if (r->depth >= DEEPEST || r->files++ >= MOST_FILES || file_read(r->c, path, &text) ||
+	    !text.p)
 		return;
 	r->path = path;
 	r->depth++;
@@ -276,8 +276,7 @@ static void read_global(struct reading *r)
 	if (!path_home_known())
 		return;
 	if (!xdg || !*xdg)
-		git_config_read_file(
-			r, path_join(mem, path_home(), STR(".config/git/config")));
+		git_config_read_file(r, path_join(mem, path_home(), STR(".config/git/config")));
 	git_config_read_file(r, path_join(mem, path_home(), STR(".gitconfig")));
 }
 

@@ -12,14 +12,12 @@
 #define SHEBANG "#!/bin/sh\n"
 
 static const char *const words[] = {
-	[HOOK_MADE] = "made",           [HOOK_ADDED] = "added",
-	[HOOK_RENEWED] = "renewed",     [HOOK_SAME] = "unchanged",
-	[HOOK_TAKEN_OUT] = "taken out", [HOOK_REMOVED] = "removed",
+	[HOOK_MADE] = "made",      [HOOK_ADDED] = "added",         [HOOK_RENEWED] = "renewed",
+	[HOOK_SAME] = "unchanged", [HOOK_TAKEN_OUT] = "taken out", [HOOK_REMOVED] = "removed",
 };
 const struct names hook_changes = { words, sizeof words / sizeof *words, NULL };
 
-static struct str git_hooks_path_of(struct call *c, struct str dir,
-				    const struct git_hook *hook)
+static struct str git_hooks_path_of(struct call *c, struct str dir, const struct git_hook *hook)
 {
 	return path_join(&c->mem, dir, str_of(hook->name));
 }
@@ -59,17 +57,15 @@ static bool is_shell(struct str text)
 		program = word;
 		break;
 	}
-	return str_is(program, "sh") || str_is(program, "bash") ||
-	       str_is(program, "dash") || str_is(program, "zsh") ||
-	       str_is(program, "ksh") || str_is(program, "ash");
+	return str_is(program, "sh") || str_is(program, "bash") || str_is(program, "dash") ||
+	       str_is(program, "zsh") || str_is(program, "ksh") || str_is(program, "ash");
 }
 
 static enum err git_hooks_refuse(struct call *c, struct str path, const char *why)
 {
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(path), why);
-	return call_step(c, "Let it call 'bb agent guard --staged' (pre-commit) or 'bb "
-			    "agent guard --pushed' (pre-push), and stop where that "
-			    "fails.");
+	return call_step(c, "Let it call 'bb agent guard --staged' (pre-commit) or 'bb agent guard "
+			    "--pushed' (pre-push), and stop where that fails.");
 }
 
 enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *hook)
@@ -81,10 +77,8 @@ enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *h
 	if (e || !text.p)
 		return e;
 	if (stat(arena_cstr(&c->mem, path), &st) == 0 && !(st.st_mode & 0111))
-		return git_hooks_refuse(c, path,
-					"is not executable, so Git does not run it");
-	return is_shell(text) ? ERR_OK :
-				git_hooks_refuse(c, path, "is not a script of a shell");
+		return git_hooks_refuse(c, path, "is not executable, so Git does not run it");
+	return is_shell(text) ? ERR_OK : git_hooks_refuse(c, path, "is not a script of a shell");
 }
 
 enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hook,

@@ -5,8 +5,8 @@
 
 /*
  * A section of ours in the repository's hooks, between two marks. It comes first, so that
- * whatever the hook does afterwards it does as before, with the same input; and all
- * other bytes stay as they are. A hook that does nothing else goes with it.
+ * whatever the hook does afterwards it does as before, with the same input; and all other bytes
+ * stay as they are. A hook that does nothing else goes with it.
  */
 struct git_hook {
 	const char *name;  /* "pre-commit" */
@@ -14,19 +14,12 @@ struct git_hook {
 };
 
 /* What became of a hook. */
-enum hook_change {
-	HOOK_MADE,
-	HOOK_ADDED,
-	HOOK_RENEWED,
-	HOOK_SAME,
-	HOOK_TAKEN_OUT,
-	HOOK_REMOVED
-};
+enum hook_change { HOOK_MADE, HOOK_ADDED, HOOK_RENEWED, HOOK_SAME, HOOK_TAKEN_OUT, HOOK_REMOVED };
 extern const struct names hook_changes;
 
 /*
- * INVALID_INPUT if the hook is there and is no script of a shell, or Git would not run
- * it: then nothing is changed.
+ * INVALID_INPUT if the hook is there and is no script of a shell, or Git would not run it: then
+ * nothing is changed.
  */
 enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *hook);
 enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hook,

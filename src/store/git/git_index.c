@@ -107,8 +107,7 @@ static bool take_name(struct reader *r, size_t head, size_t length)
 		return length >= LENGTH && git_index_take(r, fill);
 	}
 	fill = 8 - (head + length) % 8;
-	if (!(p = git_index_take(r, length + fill)) || memchr(p, '\0', length) ||
-	    p[length])
+	if (!(p = git_index_take(r, length + fill)) || memchr(p, '\0', length) || p[length])
 		return false;
 	memcpy(r->name, p, length);
 	r->before = length;
@@ -158,8 +157,8 @@ enum tracked git_entry_covers(struct git_entry entry, struct str name)
 								 TRACKED_NO;
 }
 
-/* All names that could match come before this one: of all spellings, the one in lower
- * case is the last. */
+/* All names that could match come before this one: of all spellings, the one in lower case is the
+ * last. */
 static bool is_past(struct str name, const unsigned char *entry, size_t n)
 {
 	for (size_t i = 0; i < name.n && i < n; i++) {
@@ -192,8 +191,7 @@ static enum tracked look_with(struct reader *r, struct str name, size_t id)
 	for (count = git_index_number(p + 8); count; count--) {
 		if (!take_entry(r, version, id))
 			return TRACKED_UNKNOWN;
-		entry = (struct git_entry){ { (const char *)r->name, r->before },
-					    r->folder };
+		entry = (struct git_entry){ { (const char *)r->name, r->before }, r->folder };
 		if ((tracked = git_entry_covers(entry, name)) != TRACKED_NO)
 			return tracked;
 		if (is_past(name, r->name, r->before))
@@ -208,8 +206,8 @@ static bool is_found(enum tracked tracked)
 }
 
 /*
- * The file does not say how long its object ids are. With the wrong length it is no
- * index, all but surely; so both are tried, and what either of them finds counts.
+ * The file does not say how long its object ids are. With the wrong length it is no index, all
+ * but surely; so both are tried, and what either of them finds counts.
  */
 enum tracked git_index_look(struct arena *mem, struct str index, struct str name)
 {

@@ -4,14 +4,14 @@
 #include "base/arena.h"
 
 /*
- * Git's index, versions 2 to 4, read only as far as it takes to answer one question. The
- * entries are sorted, and the names we ask about begin with a dot: mostly the first block
- * of the file is enough. A reader of our own, because libgit2 is too slow to load.
+ * Git's index, versions 2 to 4, read only as far as it takes to answer one question. The entries
+ * are sorted, and the names we ask about begin with a dot: mostly the first block of the file is
+ * enough. A reader of our own, because libgit2 is too slow to load.
  */
 enum tracked {
 	TRACKED_NO,
-	TRACKED_YES,   /* it, or something below it */
-	TRACKED_ABOVE, /* a submodule, or a folder of a sparse checkout, that it is in */
+	TRACKED_YES,     /* it, or something below it */
+	TRACKED_ABOVE,   /* a submodule, or a folder of a sparse checkout, that it is in */
 	TRACKED_UNKNOWN, /* the index is damaged, or of a later version */
 };
 
@@ -21,8 +21,7 @@ struct git_entry {
 	bool folder; /* it stands for all that is below it */
 };
 
-/* What it says of `name`. Upper and lower case are the same, as they are to some file
- * systems. */
+/* What it says of `name`. Upper and lower case are the same, as they are to some file systems. */
 enum tracked git_entry_covers(struct git_entry entry, struct str name);
 
 /* What the whole index says of it. No index: TRACKED_NO. */

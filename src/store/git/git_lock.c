@@ -55,8 +55,7 @@ static bool own_parse(struct str name, struct str *path, struct str *run)
 		return false;
 	*path = str_head(name, name.n - tail);
 	*run = str_head(str_skip(name, path->n + mark.n), RUN);
-	return str_starts(str_skip(name, path->n), mark) &&
-	       name.p[path->n + mark.n + RUN] == '-';
+	return str_starts(str_skip(name, path->n), mark) && name.p[path->n + mark.n + RUN] == '-';
 }
 
 static struct str lock_name(struct arena *mem, struct str path)
@@ -142,8 +141,8 @@ struct watch {
 
 static bool git_lock_unchanged(const struct stat *a, const struct stat *b)
 {
-	return same_file(a, b) && a->st_size == b->st_size &&
-	       a->st_mtime == b->st_mtime && a->st_ctime == b->st_ctime;
+	return same_file(a, b) && a->st_size == b->st_size && a->st_mtime == b->st_mtime &&
+	       a->st_ctime == b->st_ctime;
 }
 
 static bool is_stale(struct arena *mem, struct watch *w, struct str lock)
@@ -235,20 +234,21 @@ struct str git_lock_remedy(struct arena *mem, struct str lock)
 			 STR_ARG(spawn_quoted(mem, lock)));
 }
 
-static enum err git_lock_refused(struct call *c, const struct git_lock *l,
-				 const struct watch *w, int64_t waited_ms)
+static enum err git_lock_refused(struct call *c, const struct git_lock *l, const struct watch *w,
+				 int64_t waited_ms)
 {
 	call_fail(c, ERR_SYNC_FAILED,
 		  w->alive ? "another sync has held '" STR_FMT "' for more than %lld s" :
 			     "a Git program has held '" STR_FMT "' for more than %lld s",
 		  STR_ARG(l->lock), (long long)waited_ms / 1000);
 	if (w->alive)
-		return call_step(c, "Nothing was lost. Wait until that sync has ended, "
-				    "then run 'bd sync' again.");
-	return call_step(c,
-			 "Nothing was lost. If no Git program works on that ref any "
-			 "more, run " STR_FMT ", then 'bd sync'.",
-			 STR_ARG(git_lock_remedy(&c->mem, l->lock)));
+		return call_step(c, "Nothing was lost. Wait until that sync has ended, then run "
+				    "'bd sync' again.");
+	return call_step(
+		c,
+		"Nothing was lost. If no Git program works on that ref any more, run " STR_FMT
+		", then 'bd sync'.",
+		STR_ARG(git_lock_remedy(&c->mem, l->lock)));
 }
 
 bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable)
@@ -262,8 +262,7 @@ bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *remo
 	if (lstat(name, &before))
 		return false;
 	if (S_ISREG(before.st_mode) && before.st_nlink > 1)
-		return false; /* one of ours: git_lock_take() sees whether its maker lives
-			       */
+		return false; /* one of ours: git_lock_take() sees whether its maker lives */
 	moment_sleep(LOOK_MS);
 	is_stale(&c->mem, &w, *lock);
 	*removable = S_ISREG(before.st_mode);
@@ -280,9 +279,7 @@ enum err git_lock_take(struct call *c, struct str path, struct str content,
 	struct stat st;
 	enum err e;
 
-	*out = (struct git_lock){ .path = path,
-				  .lock = lock_name(&c->mem, path),
-				  .fd = -1 };
+	*out = (struct git_lock){ .path = path, .lock = lock_name(&c->mem, path), .fd = -1 };
 	for (;;) {
 		/* Git removes folders of refs when they are empty */
 		if ((e = file_make_dir(c, dir, 0777)))
@@ -330,8 +327,7 @@ enum err git_lock_write(struct call *c, struct git_lock *l, struct str content)
 /* Where refs below this one were, Git may have left an empty folder. */
 static bool git_lock_replace(struct call *c, const struct git_lock *l)
 {
-	const char *from = arena_cstr(&c->mem, l->lock),
-		   *to = arena_cstr(&c->mem, l->path);
+	const char *from = arena_cstr(&c->mem, l->lock), *to = arena_cstr(&c->mem, l->path);
 
 	fault_point();
 	return !rename(from, to) || (errno == EISDIR && !rmdir(to) && !rename(from, to));
@@ -347,8 +343,7 @@ enum err git_lock_commit(struct call *c, struct git_lock *l)
 	if (!git_lock_still_ours(&c->mem, l)) {
 		git_lock_drop(l);
 		return call_fail(c, ERR_SYNC_FAILED,
-				 "another program removed '" STR_FMT
-				 "' while it was held",
+				 "another program removed '" STR_FMT "' while it was held",
 				 STR_ARG(l->lock));
 	}
 	if (!git_lock_replace(c, l))

@@ -35,9 +35,9 @@ struct git_lock {
 enum git_lock_others { GIT_LOCK_RESPECT, GIT_LOCK_REMOVE_STALE };
 
 /*
- * The lock file has the content from the moment it is there. SYNC_FAILED
- * if a program that lives has the lock for 10 s, or, with GIT_LOCK_RESPECT, if a program
- * of which nobody knows whether it lives has it for 1 s.
+ * The lock file has the content from the moment it is there. SYNC_FAILED if a program that lives
+ * has the lock for 10 s, or, with GIT_LOCK_RESPECT, if a program of which nobody knows whether it
+ * lives has it for 1 s.
  */
 enum err git_lock_take(struct call *c, struct str path, struct str content,
 		       enum git_lock_others others, struct git_lock *out);
@@ -53,9 +53,9 @@ void git_lock_drop(struct git_lock *l);
 #define AUTO_GIT_LOCK __attribute__((cleanup(git_lock_drop))) struct git_lock
 
 /*
- * Is there a lock of that file which was not made here, which no living process of ours
- * holds, and which does not change while it is looked at? `removable`: git_lock_take()
- * removes it after a while.
+ * Is there a lock of that file which was not made here, which no living process of ours holds,
+ * and which does not change while it is looked at? `removable`: git_lock_take() removes it after
+ * a while.
  */
 bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable);
 

@@ -28,16 +28,14 @@ static size_t add_words(const char *argv[MOST_WORDS], size_t n, const char *cons
 	return n;
 }
 
-/* `words` ends with NULL, and so does `unset`: variables that Git does not get. Who only
- * looks does not lock the index against who works. What 'git replace' put in place of a
- * commit is not what is pushed. */
+/* `words` ends with NULL, and so does `unset`: variables that Git does not get. Who only looks
+ * does not lock the index against who works. What 'git replace' put in place of a commit is not
+ * what is pushed. */
 static enum err git_without(struct call *c, struct str dir, const char *const *unset,
 			    const char *const *words, struct str *out)
 {
-	const char *const first[] = {
-		"git", "--no-optional-locks",    "--no-replace-objects",
-		"-C",  arena_cstr(&c->mem, dir), NULL
-	};
+	const char *const first[] = { "git", "--no-optional-locks",    "--no-replace-objects",
+				      "-C",  arena_cstr(&c->mem, dir), NULL };
 	const char *argv[MOST_WORDS] = { "/usr/bin/env" };
 	struct str said = { 0 };
 	struct spawn s = {
@@ -55,8 +53,8 @@ static enum err git_without(struct call *c, struct str dir, const char *const *u
 	*out = s.out;
 	if (!s.status)
 		return ERR_OK;
-	call_fail(c, ERR_INTERNAL_ERROR, "'git %s' failed%s" STR_FMT, words[0],
-		  said.p ? ": " : "", STR_ARG(said));
+	call_fail(c, ERR_INTERNAL_ERROR, "'git %s' failed%s" STR_FMT, words[0], said.p ? ": " : "",
+		  STR_ARG(said));
 	return call_step(c, "Try it by hand: it has to work for this, too.");
 }
 
@@ -76,8 +74,7 @@ static struct git_path *path_new(struct call *c, struct str path)
 	return p;
 }
 
-static enum err diff_index(struct call *c, struct str dir, const char *with,
-			   struct str *out)
+static enum err diff_index(struct call *c, struct str dir, const char *with, struct str *out)
 {
 	const char *const words[] = { "diff",
 				      "--cached",
@@ -95,8 +92,7 @@ static enum err diff_index(struct call *c, struct str dir, const char *with,
 
 static bool git_tool_merges(struct call *c, struct str dir)
 {
-	static const char *const words[] = { "rev-parse", "-q", "--verify", "MERGE_HEAD",
-					     NULL };
+	static const char *const words[] = { "rev-parse", "-q", "--verify", "MERGE_HEAD", NULL };
 	struct str oid;
 	bool yes = !git_tool_git(c, dir, words, &oid);
 
@@ -128,10 +124,8 @@ enum err git_staged(struct call *c, struct str dir, struct git_path **out)
 /* "XY path" each; without renames there is one path. */
 enum err git_changed(struct call *c, struct str dir, struct git_path **out)
 {
-	static const char *const words[] = {
-		"status",       "--porcelain",           "-z",
-		"--no-renames", "--untracked-files=all", NULL
-	};
+	static const char *const words[] = { "status",       "--porcelain",           "-z",
+					     "--no-renames", "--untracked-files=all", NULL };
 	struct str text, entry;
 	enum err e = git_tool_git(c, dir, words, &text);
 
@@ -171,10 +165,9 @@ static bool parse_update(struct str line, struct ref_update *out)
 
 static bool has_commit(struct call *c, struct str dir, struct str oid)
 {
-	const char *const words[] = {
-		"cat-file", "-e", arena_fmt(&c->mem, STR_FMT "^{commit}", STR_ARG(oid)).p,
-		NULL
-	};
+	const char *const words[] = { "cat-file", "-e",
+				      arena_fmt(&c->mem, STR_FMT "^{commit}", STR_ARG(oid)).p,
+				      NULL };
 	struct str nothing;
 	bool yes = !git_tool_git(c, dir, words, &nothing);
 
@@ -182,8 +175,8 @@ static bool has_commit(struct call *c, struct str dir, struct str oid)
 	return yes;
 }
 
-/* The commits of `from` except those of `without` (may be absent) and, with
- * `unpublished`, those that a ref of any remote has. */
+/* The commits of `from` except those of `without` (may be absent) and, with `unpublished`, those
+ * that a ref of any remote has. */
 struct range {
 	struct str from, without;
 	bool unpublished;
@@ -203,30 +196,23 @@ static enum err git_range(struct call *c, struct str dir, const struct range *ra
 	return git_tool_git(c, dir, words, out);
 }
 
-/* However the user likes to read the log, here it is the same. `merges` says how a merge
- * is compared. */
+/* However the user likes to read the log, here it is the same. `merges` says how a merge is
+ * compared. */
 static enum err log_files(struct call *c, struct str dir, const struct range *range,
 			  const char *merges, struct str *out)
 {
-	const char *words[MOST_WORDS] = { "log",
-					  "--format=",
-					  "--name-only",
-					  "-z",
-					  "--no-renames",
-					  "--no-relative",
-					  "--no-show-signature",
-					  "--ignore-submodules=none",
-					  "--root",
-					  merges };
+	const char *words[MOST_WORDS] = {
+		"log",          "--format=",     "--name-only",         "-z",
+		"--no-renames", "--no-relative", "--no-show-signature", "--ignore-submodules=none",
+		"--root",       merges
+	};
 
 	return git_range(c, dir, range, words, 10, out);
 }
 
-static enum err has_octopus(struct call *c, struct str dir, const struct range *range,
-			    bool *yes)
+static enum err has_octopus(struct call *c, struct str dir, const struct range *range, bool *yes)
 {
-	const char *words[MOST_WORDS] = { "rev-list", "--min-parents=3",
-					  "--max-count=1" };
+	const char *words[MOST_WORDS] = { "rev-list", "--min-parents=3", "--max-count=1" };
 	struct str found;
 	enum err e = git_range(c, dir, range, words, 3, &found);
 
@@ -234,8 +220,8 @@ static enum err has_octopus(struct call *c, struct str dir, const struct range *
 	return e;
 }
 
-/* Git before 2.35 cannot make the automatic merge again, and no version can where there
- * are more than two parents: then all that differs from any parent counts. */
+/* Git before 2.35 cannot make the automatic merge again, and no version can where there are more
+ * than two parents: then all that differs from any parent counts. */
 static enum err add_commits(struct call *c, struct str dir, const struct range *range,
 			    struct git_path ***tail)
 {
@@ -265,8 +251,7 @@ static enum err add_update(struct call *c, struct str dir, const struct ref_upda
 {
 	bool known = !is_zero(u->remote_oid) && has_commit(c, dir, u->remote_oid),
 	     branch = str_starts(u->remote_ref, STR("refs/heads/"));
-	struct range added = { u->local_oid, known ? u->remote_oid : (struct str){ 0 },
-			       true },
+	struct range added = { u->local_oid, known ? u->remote_oid : (struct str){ 0 }, true },
 		     removed = { u->remote_oid, u->local_oid, false };
 	enum err e;
 
@@ -282,8 +267,7 @@ static enum err add_update(struct call *c, struct str dir, const struct ref_upda
 	return branch && known ? add_commits(c, dir, &removed, tail) : ERR_OK;
 }
 
-enum err git_pushed(struct call *c, struct str dir, struct str lines,
-		    struct git_path **out)
+enum err git_pushed(struct call *c, struct str dir, struct str lines, struct git_path **out)
 {
 	struct ref_update u;
 	struct str line;
@@ -298,8 +282,8 @@ enum err git_pushed(struct call *c, struct str dir, struct str lines,
 
 /* --- the rest --- */
 
-/* These say which repository, index or files are meant, or how paths are matched. The
- * caller may have them for another repository, or for a commit that is being made. */
+/* These say which repository, index or files are meant, or how paths are matched. The caller may
+ * have them for another repository, or for a commit that is being made. */
 static const char *const other_repository[] = {
 	"GIT_DIR",
 	"GIT_WORK_TREE",
@@ -325,8 +309,7 @@ static bool parse_staged(struct str line, struct git_entry *out)
 
 	if (!str_next(&line, ' ', &mode) || !str_next(&line, '\t', &(struct str){ 0 }))
 		return false;
-	*out = (struct git_entry){ line,
-				   str_is(mode, "160000") || str_is(mode, "040000") };
+	*out = (struct git_entry){ line, str_is(mode, "160000") || str_is(mode, "040000") };
 	return line.n > 0;
 }
 
@@ -337,21 +320,18 @@ enum err git_tracks(struct call *c, const struct repository *repo, struct str pa
 	struct str rest = path, top, out, line;
 	struct git_entry entry;
 	bool any = str_next(&rest, '/', &top);
-	const char *words[] = {
-		arena_fmt(&c->mem, "--git-dir=" STR_FMT, STR_ARG(repo->gitdir)).p,
-		arena_fmt(&c->mem, "--work-tree=" STR_FMT, STR_ARG(repo->tree)).p,
-		"ls-files",
-		"--stage",
-		"-z",
-		"--",
-		arena_fmt(&c->mem, ":(top,icase,literal)" STR_FMT, STR_ARG(top)).p,
-		NULL
-	};
+	const char *words[] = { arena_fmt(&c->mem, "--git-dir=" STR_FMT, STR_ARG(repo->gitdir)).p,
+				arena_fmt(&c->mem, "--work-tree=" STR_FMT, STR_ARG(repo->tree)).p,
+				"ls-files",
+				"--stage",
+				"-z",
+				"--",
+				arena_fmt(&c->mem, ":(top,icase,literal)" STR_FMT, STR_ARG(top)).p,
+				NULL };
 	enum err e = git_without(c, repo->tree, other_repository, words, &out);
 
 	*tracked = TRACKED_NO;
-	while (!e && any && *tracked == TRACKED_NO && out.n &&
-	       str_next(&out, '\0', &line))
+	while (!e && any && *tracked == TRACKED_NO && out.n && str_next(&out, '\0', &line))
 		if (parse_staged(line, &entry))
 			*tracked = git_entry_covers(entry, path);
 	return e;

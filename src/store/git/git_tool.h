@@ -5,9 +5,9 @@
 #include "store/git/git_index.h"
 
 /*
- * What the user's own `git` says of a worktree, as seen from `dir`: it alone knows which
- * index a commit under way is made from, and what is ignored. A failure is
- * INTERNAL_ERROR, with what it said.
+ * What the user's own `git` says of a worktree, as seen from `dir`: it alone knows which index a
+ * commit under way is made from, and what is ignored. A failure is INTERNAL_ERROR, with what it
+ * said.
  */
 
 /* A file, from the root of the worktree. */
@@ -21,14 +21,13 @@ enum err git_staged(struct call *c, struct str dir, struct git_path **out);
 enum err git_changed(struct call *c, struct str dir, struct git_path **out);
 
 /*
- * The files that a push changes at the remote. `lines` is what Git tells a pre-push hook.
- * Counted are the commits that are pushed and that no remote is known to have, on all
- * lines of their history, whatever their dates say; of a merge, what differs from the
- * automatic merge of its parents; and the commits that a forced push takes away from a
- * branch. A file may be named more than once.
+ * The files that a push changes at the remote. `lines` is what Git tells a pre-push hook. Counted
+ * are the commits that are pushed and that no remote is known to have, on all lines of their
+ * history, whatever their dates say; of a merge, what differs from the automatic merge of its
+ * parents; and the commits that a forced push takes away from a branch. A file may be named more
+ * than once.
  */
-enum err git_pushed(struct call *c, struct str dir, struct str lines,
-		    struct git_path **out);
+enum err git_pushed(struct call *c, struct str dir, struct str lines, struct git_path **out);
 
 /* What the index says of `path`, from the root of the worktree; never TRACKED_UNKNOWN. */
 struct repository;

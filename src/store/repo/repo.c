@@ -36,14 +36,13 @@ static enum err repo_fail_internal(struct call *c, const char *what, struct str 
 static enum err fail_to_read(struct call *c, const char *what, struct str of)
 {
 	const git_error *error = git_error_last();
-	bool disk = error &&
-		    (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
+	bool disk = error && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
 
 	if (disk)
 		return repo_fail_internal(c, what, of);
 	repo_fail(c, ERR_DAMAGED, what, of);
-	return call_step(c, "Run 'bd sync': the remote may have what is lost. 'bd "
-			    "repair' tells what else is damaged.");
+	return call_step(c, "Run 'bd sync': the remote may have what is lost. 'bd repair' tells "
+			    "what else is damaged.");
 }
 
 /* Versions before 1.5 cannot be told. */
@@ -68,8 +67,7 @@ enum err repo_open_other(struct call *c, struct str gitdir, struct repo **out)
 	*out = r;
 	r->file_most = INT64_MAX;
 	if (git_repository_open_ext(&r->git, arena_cstr(&c->mem, gitdir),
-				    GIT_REPOSITORY_OPEN_NO_SEARCH |
-					    GIT_REPOSITORY_OPEN_NO_DOTGIT,
+				    GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_NO_DOTGIT,
 				    NULL) ||
 	    git_repository_odb(&r->odb, r->git))
 		return repo_fail_internal(c, "open the repository", gitdir);
@@ -142,8 +140,7 @@ const char *repo_kind(struct repo *r, struct str name)
 	git_object_t type;
 	size_t size;
 
-	return repo_oid_of(name, &oid) &&
-			       !git_odb_read_header(&size, &type, r->odb, &oid) ?
+	return repo_oid_of(name, &oid) && !git_odb_read_header(&size, &type, r->odb, &oid) ?
 		       git_object_type2string(type) :
 		       NULL;
 }
@@ -158,17 +155,15 @@ bool repo_is_commit(struct repo *r, struct str name)
 	return yes;
 }
 
-static enum err repo_lookup(struct call *c, struct repo *r, struct str name,
-			    git_commit **out)
+static enum err repo_lookup(struct call *c, struct repo *r, struct str name, git_commit **out)
 {
 	git_oid oid;
 
 	if (!repo_oid_of(name, &oid))
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a commit",
 				 STR_ARG(name));
-	return git_commit_lookup(out, r->git, &oid) ?
-		       fail_to_read(c, "read the commit", name) :
-		       ERR_OK;
+	return git_commit_lookup(out, r->git, &oid) ? fail_to_read(c, "read the commit", name) :
+						      ERR_OK;
 }
 
 enum err repo_commit(struct call *c, struct repo *r, struct str name, struct commit *out)
@@ -206,9 +201,8 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 	if (!code)
 		return ERR_OK;
 	return call_fail(c, code == GIT_EAMBIGUOUS ? ERR_AMBIGUOUS_ID : ERR_NOT_FOUND,
-			 code == GIT_EAMBIGUOUS ?
-				 "more than one commit begins with '" STR_FMT "'" :
-				 "there is no commit '" STR_FMT "'",
+			 code == GIT_EAMBIGUOUS ? "more than one commit begins with '" STR_FMT "'" :
+						  "there is no commit '" STR_FMT "'",
 			 STR_ARG(spec));
 }
 
@@ -243,8 +237,7 @@ int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t mo
 
 static void repo_hold(struct repo *r, git_odb_object *object)
 {
-	git_odb_object **held =
-		realloc(r->held, (r->held_count + 1) * sizeof(git_odb_object *));
+	git_odb_object **held = realloc(r->held, (r->held_count + 1) * sizeof(git_odb_object *));
 
 	if (!held)
 		abort();
@@ -258,8 +251,8 @@ void repo_limit_files(struct repo *r, int64_t most)
 }
 
 /* The size is asked first: a few bytes of a pack can become gigabytes. */
-static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid,
-			  const char *name, struct str commit, struct str *text)
+static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid, const char *name,
+			  struct str commit, struct str *text)
 {
 	git_odb_object *object = NULL;
 	git_object_t type;
@@ -269,11 +262,10 @@ static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid,
 		return fail_to_read(c, "read", str_of(name));
 	if ((int64_t)size > r->file_most) {
 		call_fail(c, ERR_REMOTE_DAMAGED,
-			  "%s of commit %.10s has %zu bytes; at most %lld are read", name,
-			  commit.p, size, (long long)r->file_most);
-		return call_step(c,
-				 "Nothing was changed. If that much is expected, allow "
-				 "it: 'bd config set sync.max_file 1g'.");
+			  "%s of commit %.10s has %zu bytes; at most %lld are read", name, commit.p,
+			  size, (long long)r->file_most);
+		return call_step(c, "Nothing was changed. If that much is expected, allow it: 'bd "
+				    "config set sync.max_file 1g'.");
 	}
 	if (git_odb_read(&object, r->odb, oid))
 		return fail_to_read(c, "read", str_of(name));
@@ -320,8 +312,7 @@ static int write_pieces(git_odb *odb, const struct repo_file *file, git_oid *out
 	code = git_odb_open_wstream(&stream, odb, size, GIT_OBJECT_BLOB);
 	for (size_t i = 0; !code && i < file->pieces; i++)
 		if (file->piece[i].n)
-			code = git_odb_stream_write(stream, file->piece[i].p,
-						    file->piece[i].n);
+			code = git_odb_stream_write(stream, file->piece[i].p, file->piece[i].n);
 	if (!code)
 		code = git_odb_stream_finalize_write(out, stream);
 	git_odb_stream_free(stream);
@@ -334,8 +325,7 @@ static enum err put_file(struct call *c, struct repo *r, git_treebuilder *tree,
 	git_oid oid;
 
 	fault_point();
-	if ((file->blob.p ? !repo_oid_of(file->blob, &oid) :
-			    write_pieces(r->odb, file, &oid)) ||
+	if ((file->blob.p ? !repo_oid_of(file->blob, &oid) : write_pieces(r->odb, file, &oid)) ||
 	    git_treebuilder_insert(NULL, tree, file->name, &oid, GIT_FILEMODE_BLOB))
 		return repo_fail_internal(c, "write", str_of(file->name));
 	return ERR_OK;
@@ -411,16 +401,15 @@ static int repo_sign(struct call *c, struct repo *r, git_signature **out)
 		git_config_get_string_buf(&email, config, "user.email");
 	}
 	code = git_signature_new(out, name.size ? name.ptr : "abacus",
-				 email.size ? email.ptr : "abacus@localhost",
-				 c->now_ms / 1000, 0);
+				 email.size ? email.ptr : "abacus@localhost", c->now_ms / 1000, 0);
 	git_buf_dispose(&name);
 	git_buf_dispose(&email);
 	git_config_free(config);
 	return code;
 }
 
-enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree,
-			  struct str parent, struct str message, struct str *commit)
+enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree, struct str parent,
+			  struct str message, struct str *commit)
 {
 	git_signature *who = NULL;
 	git_tree *files = NULL;
@@ -433,9 +422,8 @@ enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree,
 	fault_point();
 	if (repo_sign(c, r, &who) || !repo_oid_of(tree, &tree_oid) ||
 	    git_tree_lookup(&files, r->git, &tree_oid) ||
-	    git_commit_create_v(&oid, r->git, NULL, who, who, "UTF-8",
-				arena_cstr(&c->mem, message), files, before ? 1 : 0,
-				before))
+	    git_commit_create_v(&oid, r->git, NULL, who, who, "UTF-8", arena_cstr(&c->mem, message),
+				files, before ? 1 : 0, before))
 		e = repo_fail_internal(c, "write", STR("a commit"));
 	else
 		*commit = repo_hex(c, &oid);

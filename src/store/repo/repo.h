@@ -4,16 +4,16 @@
 #include "base/call.h"
 
 /*
- * The user's Git repository, of which we touch our refs and our commits and nothing
- * else. Only `abacus-sync` is linked with this; see beads/helper.h.
+ * The user's Git repository, of which we touch our refs and our commits and nothing else. Only
+ * `abacus-sync` is linked with this; see beads/helper.h.
  *
  * A commit is named by its hash in hexadecimal; an absent one is none.
  */
 struct repo;
 
 /*
- * Exactly this Git directory, which store/place.h has found; whether its owner may be
- * trusted was decided there.
+ * Exactly this Git directory, which store/place.h has found; whether its owner may be trusted was
+ * decided there.
  */
 enum err repo_open(struct call *c, struct str gitdir, struct repo **out);
 
@@ -24,17 +24,17 @@ void repo_close(struct repo *r);
 
 /* --- refs --- */
 
-/* Where a ref points; absent if there is no such ref. DAMAGED if it is not a commit that
- * the repository has. */
+/* Where a ref points; absent if there is no such ref. DAMAGED if it is not a commit that the
+ * repository has. */
 enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *commit);
 
 /* The same; `fault` is what is wrong with it ("is at the tree …"), or absent. */
-enum err repo_ref_fault(struct call *c, struct repo *r, struct str name,
-			struct str *commit, struct str *fault);
+enum err repo_ref_fault(struct call *c, struct repo *r, struct str name, struct str *commit,
+			struct str *fault);
 
 /*
- * Moves a ref from `old` (absent: it must not be there) to `new`; `moved` is false if it
- * was somewhere else meanwhile.
+ * Moves a ref from `old` (absent: it must not be there) to `new`; `moved` is false if it was
+ * somewhere else meanwhile.
  */
 enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct str old,
 		       struct str new, bool *moved);
@@ -45,21 +45,21 @@ enum err repo_ref_movable(struct call *c, struct repo *r, struct str name);
 enum err repo_ref_drop(struct call *c, struct repo *r, struct str name);
 
 /*
- * Lock files that dead processes of ours left at our refs. A ref that is moved is cleared
- * of them anyway; this is for those that the user's own Git would trip over.
+ * Lock files that dead processes of ours left at our refs. A ref that is moved is cleared of them
+ * anyway; this is for those that the user's own Git would trip over.
  */
 void repo_sweep_locks(struct call *c, struct repo *r, struct str ref);
 
 /*
- * Has a program left a lock at this ref, so that it cannot be moved? `fix` is a command
- * that removes it.
+ * Has a program left a lock at this ref, so that it cannot be moved? `fix` is a command that
+ * removes it.
  */
 bool repo_ref_locked(struct call *c, struct repo *r, struct str name, struct str *lock,
 		     struct str *fix);
 
 /* The names of refs below a prefix, sorted. */
-enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
-			 struct str **names, size_t *count);
+enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix, struct str **names,
+			 size_t *count);
 
 /* --- commits --- */
 
@@ -92,24 +92,23 @@ struct repo_fault {
 };
 
 /*
- * Can Git read all of a history, from `tip` back to what `known` (or absent) reaches?
- * Every commit can be parsed and has dates that Git can represent, and its trees and
- * files are there and are what they should be. What is in the files is not read. The
- * time it takes grows with the number of commits that are new.
+ * Can Git read all of a history, from `tip` back to what `known` (or absent) reaches? Every
+ * commit can be parsed and has dates that Git can represent, and its trees and files are there
+ * and are what they should be. What is in the files is not read. The time it takes grows with the
+ * number of commits that are new.
  */
 enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str known,
 		    struct repo_fault *fault);
 
-/* The last commit on the way to `tip`, along first parents, whose whole history passes
- * that check; absent: none. */
-enum err repo_last_sound(struct call *c, struct repo *r, struct str tip,
-			 struct str *commit);
+/* The last commit on the way to `tip`, along first parents, whose whole history passes that
+ * check; absent: none. */
+enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct str *commit);
 
 /* Files of more bytes are not even inflated: REMOTE_DAMAGED. */
 void repo_limit_files(struct repo *r, int64_t most);
 
-/* A file of a commit, and the hash that names it; absent if it has no such file. It
- * lives until repo_forget(). */
+/* A file of a commit, and the hash that names it; absent if it has no such file. It lives until
+ * repo_forget(). */
 enum err repo_file(struct call *c, struct repo *r, struct str commit, const char *name,
 		   struct str *text, struct str *blob);
 void repo_forget(struct repo *r);
@@ -125,21 +124,21 @@ struct repo_file {
 };
 
 /*
- * The tree of these files, on the medium. Whatever else is in the trees of the commits in
- * `keep` (absent ones are none) stays; where two differ, the greater hash does.
+ * The tree of these files, on the medium. Whatever else is in the trees of the commits in `keep`
+ * (absent ones are none) stays; where two differ, the greater hash does.
  */
 enum { REPO_KEEP = 2 };
 enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KEEP],
 		   struct repo_file *files, size_t count, struct str *tree);
-enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree,
-			  struct str parent, struct str message, struct str *commit);
+enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree, struct str parent,
+			  struct str message, struct str *commit);
 
 /* How many commits come after one, on the way to another; -1: it is not on it. */
 int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t most);
 
 /*
- * A pack, with deltas, of what a commit has and `before` (absent: nothing) has not; its
- * name. What is in it need not lie around loose any more.
+ * A pack, with deltas, of what a commit has and `before` (absent: nothing) has not; its name.
+ * What is in it need not lie around loose any more.
  */
 enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str before,
 		   struct str *pack);

@@ -1,7 +1,7 @@
 /*
- * Whether a history that somebody else made can be used: by us, and by the user's own Git
- * once a ref of ours points at it. `git gc` and `git log --all` die of an object that is
- * missing, and a date that does not fit makes `git gc` run for ever.
+ * Whether a history that somebody else made can be used: by us, and by the user's own Git once a
+ * ref of ours points at it. `git gc` and `git log --all` die of an object that is missing, and a
+ * date that does not fit makes `git gc` run for ever.
  */
 #include <git2.h>
 #include <stdarg.h>
@@ -32,8 +32,7 @@ struct check {
 	git_odb *odb;
 	struct map commits; /* that are known, or were checked */
 	struct map trees;   /* that were checked: how deep they were, as int */
-	struct map shallow; /* commits whose parents the user left out, by 'git fetch
-			       --depth' */
+	struct map shallow; /* commits whose parents the user left out, by 'git fetch --depth' */
 	struct todo new, known;
 	const git_oid *commit; /* the one that is checked now */
 	size_t bytes;
@@ -86,38 +85,32 @@ static bool repo_check_blame(struct check *k, const char *fmt, ...)
 }
 
 /* "commit …", "the tree … of commit …" */
-static const char *repo_check_naming(struct check *k, const char *kind,
-				     const git_oid *oid)
+static const char *repo_check_naming(struct check *k, const char *kind, const git_oid *oid)
 {
 	if (git_oid_equal(oid, k->commit))
 		return arena_fmt(&k->c->mem, "commit %s", repo_check_hex(k, oid).p).p;
-	return arena_fmt(&k->c->mem, "the %s %s of commit %s", kind,
-			 repo_check_hex(k, oid).p, repo_check_hex(k, k->commit).p)
+	return arena_fmt(&k->c->mem, "the %s %s of commit %s", kind, repo_check_hex(k, oid).p,
+			 repo_check_hex(k, k->commit).p)
 		.p;
 }
 
-static bool repo_check_unreadable(struct check *k, int code, const char *kind,
-				  const git_oid *oid)
+static bool repo_check_unreadable(struct check *k, int code, const char *kind, const git_oid *oid)
 {
 	const git_error *error = git_error_last();
 
-	if (error &&
-	    (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY)) {
+	if (error && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY)) {
 		k->failed = repo_fail(k->c, ERR_INTERNAL_ERROR, "read the object",
 				      repo_check_hex(k, oid));
 		return false;
 	}
 	if (code == GIT_ENOTFOUND)
-		return repo_check_blame(k, "%s is missing",
-					repo_check_naming(k, kind, oid));
-	return repo_check_blame(k, "%s cannot be read: %s",
-				repo_check_naming(k, kind, oid),
+		return repo_check_blame(k, "%s is missing", repo_check_naming(k, kind, oid));
+	return repo_check_blame(k, "%s cannot be read: %s", repo_check_naming(k, kind, oid),
 				error && error->message ? error->message : "unknown");
 }
 
 /* libgit2 calls an object that it fails to open missing: look twice. */
-static int repo_check_header(struct check *k, const git_oid *oid, size_t *size,
-			     git_object_t *type)
+static int repo_check_header(struct check *k, const git_oid *oid, size_t *size, git_object_t *type)
 {
 	git_error_clear();
 	if (!git_odb_read_header(size, type, k->odb, oid))
@@ -146,9 +139,8 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 		return repo_check_blame(k, "%s has %zu bytes; at most %zu are read",
 					repo_check_naming(k, kind, oid), size, most);
 	if (k->bytes > READ_MOST)
-		return repo_check_blame(
-			k, "the commits up to %s have more than %zu bytes of names",
-			repo_check_hex(k, k->commit).p, READ_MOST);
+		return repo_check_blame(k, "the commits up to %s have more than %zu bytes of names",
+					repo_check_hex(k, k->commit).p, READ_MOST);
 	return true;
 }
 
@@ -166,24 +158,21 @@ static git_tree *read_tree(struct check *k, const git_oid *oid)
 		       NULL;
 }
 
-static bool check_tree(struct check *k, const git_oid *oid, const git_oid *before,
-		       int depth);
+static bool check_tree(struct check *k, const git_oid *oid, const git_oid *before, int depth);
 
 /* A submodule is in another repository. */
-static bool check_entry(struct check *k, const git_tree_entry *entry,
-			const git_tree_entry *before, int depth)
+static bool check_entry(struct check *k, const git_tree_entry *entry, const git_tree_entry *before,
+			int depth)
 {
 	const git_oid *oid = git_tree_entry_id(entry);
 	git_object_t type = git_tree_entry_type(entry);
 
 	if (before && git_tree_entry_type(before) != type)
 		before = NULL;
-	if (type == GIT_OBJECT_COMMIT ||
-	    (before && git_oid_equal(git_tree_entry_id(before), oid)))
+	if (type == GIT_OBJECT_COMMIT || (before && git_oid_equal(git_tree_entry_id(before), oid)))
 		return true;
 	if (type == GIT_OBJECT_TREE)
-		return check_tree(k, oid, before ? git_tree_entry_id(before) : NULL,
-				  depth + 1);
+		return check_tree(k, oid, before ? git_tree_entry_id(before) : NULL, depth + 1);
 	return check_object(k, oid, GIT_OBJECT_BLOB);
 }
 
@@ -204,8 +193,7 @@ static bool was_checked(struct check *k, const git_oid *oid, int depth)
 }
 
 /* What the tree `before` (or NULL), of the commit before, has too is checked there. */
-static bool check_tree(struct check *k, const git_oid *oid, const git_oid *before,
-		       int depth)
+static bool check_tree(struct check *k, const git_oid *oid, const git_oid *before, int depth)
 {
 	git_tree *tree, *old;
 	bool sound = true;
@@ -213,9 +201,9 @@ static bool check_tree(struct check *k, const git_oid *oid, const git_oid *befor
 	if ((before && git_oid_equal(oid, before)) || was_checked(k, oid, depth))
 		return true;
 	if (depth > REPO_DEPTH)
-		return repo_check_blame(
-			k, "commit %s has folders that are nested more than %d deep",
-			repo_check_hex(k, k->commit).p, REPO_DEPTH);
+		return repo_check_blame(k,
+					"commit %s has folders that are nested more than %d deep",
+					repo_check_hex(k, k->commit).p, REPO_DEPTH);
 	if (!check_object(k, oid, GIT_OBJECT_TREE))
 		return false;
 	if (!(tree = read_tree(k, oid)))
@@ -226,9 +214,7 @@ static bool check_tree(struct check *k, const git_oid *oid, const git_oid *befor
 
 		sound = check_entry(
 			k, entry,
-			old ? git_tree_entry_byname(old, git_tree_entry_name(entry)) :
-			      NULL,
-			depth);
+			old ? git_tree_entry_byname(old, git_tree_entry_name(entry)) : NULL, depth);
 	}
 	git_tree_free(tree);
 	git_tree_free(old);
@@ -277,9 +263,8 @@ static bool check_dates(struct check *k, const git_oid *oid)
 			  str_starts(line, STR("committer "))) ||
 			check_date(line);
 	git_odb_object_free(object);
-	return sound ||
-	       repo_check_blame(k, "commit %s has a date that Git cannot represent",
-				repo_check_hex(k, oid).p);
+	return sound || repo_check_blame(k, "commit %s has a date that Git cannot represent",
+					 repo_check_hex(k, oid).p);
 }
 
 static void add_parents(struct check *k, struct todo *todo, const git_commit *commit)
@@ -332,16 +317,15 @@ static void step_known(struct check *k)
 	if (!k->known.count)
 		return;
 	oid = k->known.oid[--k->known.count];
-	if (!repo_check_mark(k, &k->commits, &oid) ||
-	    !(commit = repo_check_read_commit(k, &oid)))
+	if (!repo_check_mark(k, &k->commits, &oid) || !(commit = repo_check_read_commit(k, &oid)))
 		return;
 	add_parents(k, &k->known, commit);
 	git_commit_free(commit);
 }
 
 /*
- * From the tip back to what is known. Those who went back in the known history begin in
- * the middle of it: the walk from its end has to be the faster one.
+ * From the tip back to what is known. Those who went back in the known history begin in the
+ * middle of it: the walk from its end has to be the faster one.
  */
 static bool repo_check_check_line(struct check *k, const git_oid *tip)
 {
@@ -369,8 +353,7 @@ static bool repo_check_oid_of(struct str name, git_oid *out)
 static enum err read_shallow(struct check *k)
 {
 	struct str text, line,
-		path = path_join(&k->mem, str_of(git_repository_commondir(k->git)),
-				 STR("shallow"));
+		path = path_join(&k->mem, str_of(git_repository_commondir(k->git)), STR("shallow"));
 	git_oid oid;
 	enum err e;
 
@@ -454,8 +437,7 @@ static void repo_check_add_line(struct check *k, struct todo *line, git_oid at)
 	} while (first_parent(k, &at, &at));
 }
 
-enum err repo_last_sound(struct call *c, struct repo *r, struct str tip,
-			 struct str *commit)
+enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct str *commit)
 {
 	struct todo line = { 0 };
 	struct repo_fault fault;

@@ -1,7 +1,7 @@
 /*
- * Fetching from a folder. libgit2 would get all branches that are there, too, and would
- * fail if it cannot parse one of their commits. What cannot be parsed is fetched as it
- * is: repo_check() finds it afterwards.
+ * Fetching from a folder. libgit2 would get all branches that are there, too, and would fail if
+ * it cannot parse one of their commits. What cannot be parsed is fetched as it is: repo_check()
+ * finds it afterwards.
  */
 #if __has_include(<git2/sys/errors.h>)
 #include <git2/sys/errors.h>
@@ -45,9 +45,8 @@ static int repo_copy_take(struct fetching *f, const git_oid *oid, const char *na
 {
 	if (git_odb_exists_ext(f->here, oid, GIT_ODB_LOOKUP_NO_REFRESH))
 		return 0;
-	return git_odb_exists(f->there, oid) ?
-		       git_packbuilder_insert(f->pack, oid, name) :
-		       repo_copy_lost(oid);
+	return git_odb_exists(f->there, oid) ? git_packbuilder_insert(f->pack, oid, name) :
+					       repo_copy_lost(oid);
 }
 
 static int take_tree(struct fetching *f, const git_oid *oid, const char *name, int depth)
@@ -150,8 +149,7 @@ int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 	    !(code = git_odb_refresh(f.here)))
 		code = git_packbuilder_new(&f.pack, f.from);
 	for (size_t i = 0; i < count; i++)
-		if (known[i].n == GIT_OID_HEXSZ &&
-		    !git_oid_fromstrn(&oid, known[i].p, known[i].n))
+		if (known[i].n == GIT_OID_HEXSZ && !git_oid_fromstrn(&oid, known[i].p, known[i].n))
 			first_time(&f, &oid);
 	if (!code && !(code = git_oid_fromstrn(&oid, commit.p, commit.n)))
 		add_commit(&f, &oid);

@@ -1,7 +1,7 @@
 /*
- * What a fetch tells the other side that is here. libgit2 walks back from every ref of
- * the repository for that, so one commit in any branch that it cannot parse would stop
- * it. While it fetches for us, it sees no refs but these.
+ * What a fetch tells the other side that is here. libgit2 walks back from every ref of the
+ * repository for that, so one commit in any branch that it cannot parse would stop it. While it
+ * fetches for us, it sees no refs but these.
  */
 #include <git2.h>
 #include <git2/sys/refdb_backend.h>
@@ -115,9 +115,8 @@ static int no_write(git_refdb_backend *b, const git_reference *ref, int force,
 	return -1;
 }
 
-static int no_rename(git_reference **out, git_refdb_backend *b, const char *old,
-		     const char *new, int force, const git_signature *who,
-		     const char *message)
+static int no_rename(git_reference **out, git_refdb_backend *b, const char *old, const char *new,
+		     int force, const git_signature *who, const char *message)
 {
 	(void)out, (void)b, (void)old, (void)new, (void)force, (void)who, (void)message;
 	return -1;
@@ -186,8 +185,7 @@ static struct haves *haves_new(const struct str *commits, size_t count)
 	return h;
 }
 
-int repo_show_only(git_repository *git, const struct str *commits, size_t count,
-		   git_refdb **before)
+int repo_show_only(git_repository *git, const struct str *commits, size_t count, git_refdb **before)
 {
 	git_refdb *shown = NULL;
 	int code = git_repository_refdb(before, git);

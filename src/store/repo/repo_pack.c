@@ -37,8 +37,7 @@ enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str
 	fault_point();
 	if (git_packbuilder_new(&pb, repo_git(r)) ||
 	    repo_pack_walk_from(r, commit, before, &walk) ||
-	    git_packbuilder_insert_walk(pb, walk) ||
-	    git_packbuilder_write(pb, NULL, 0, NULL, NULL))
+	    git_packbuilder_insert_walk(pb, walk) || git_packbuilder_write(pb, NULL, 0, NULL, NULL))
 		e = repo_pack_fail(c, commit);
 	else
 		*pack = arena_copy(&c->mem, str_of(git_packbuilder_name(pb)));
@@ -51,8 +50,7 @@ enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str
 
 static struct str repo_pack_objects(struct call *c, struct repo *r)
 {
-	return path_join(&c->mem, str_of(git_repository_commondir(repo_git(r))),
-			 STR("objects"));
+	return path_join(&c->mem, str_of(git_repository_commondir(repo_git(r))), STR("objects"));
 }
 
 static void remove_loose(struct call *c, struct str dir, const git_oid *oid)
@@ -61,8 +59,7 @@ static void remove_loose(struct call *c, struct str dir, const git_oid *oid)
 
 	git_oid_tostr(name, sizeof name, oid);
 	fault_point();
-	file_remove(c,
-		    arena_fmt(&c->mem, STR_FMT "/%.2s/%s", STR_ARG(dir), name, name + 2));
+	file_remove(c, arena_fmt(&c->mem, STR_FMT "/%.2s/%s", STR_ARG(dir), name, name + 2));
 	c->code = ERR_OK; /* it only takes up room */
 }
 
@@ -137,8 +134,7 @@ void repo_sweep_objects(struct call *c, struct repo *r)
 {
 	struct str dir = repo_pack_objects(c, r);
 	struct leftovers loose = { c, dir, STR("tmp_object_git2_") },
-			 packs = { c, path_join(&c->mem, dir, STR("pack")),
-				   STR("pack_git2_") };
+			 packs = { c, path_join(&c->mem, dir, STR("pack")), STR("pack_git2_") };
 	enum err before = c->code;
 
 	file_each(c, loose.dir, repo_pack_remove_leftover, &loose);

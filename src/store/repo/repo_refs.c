@@ -1,6 +1,6 @@
 /*
- * Refs are read through libgit2 and written here, because a lock file that libgit2 has
- * left behind cannot be told from one that a living program holds (store/git_lock.h).
+ * Refs are read through libgit2 and written here, because a lock file that libgit2 has left
+ * behind cannot be told from one that a living program holds (store/git_lock.h).
  */
 #include <git2.h>
 
@@ -33,25 +33,23 @@ static struct str repo_refs_hex(struct call *c, const git_oid *oid)
 /* --- reading --- */
 
 /* The ref cannot be used, and no retry will change that. */
-static enum err repo_refs_broken(struct call *c, struct repo *r, struct str name,
-				 struct str fault)
+static enum err repo_refs_broken(struct call *c, struct repo *r, struct str name, struct str fault)
 {
 	struct str file = repo_refs_path_of(c, r, name);
 
-	call_fail(c, ERR_DAMAGED, "the ref '" STR_FMT "' of '" STR_FMT "' " STR_FMT,
-		  STR_ARG(name), STR_ARG(repo_refs_folder(r)), STR_ARG(fault));
+	call_fail(c, ERR_DAMAGED, "the ref '" STR_FMT "' of '" STR_FMT "' " STR_FMT, STR_ARG(name),
+		  STR_ARG(repo_refs_folder(r)), STR_ARG(fault));
 	if (file_exists(&c->mem, file))
 		return call_step(c,
 				 "Nothing was changed. Move the file '" STR_FMT
-				 "' aside, then run 'bd sync': it makes the ref again, "
-				 "from the journal and the remote.",
+				 "' aside, then run 'bd sync': it makes the ref again, from the "
+				 "journal and the remote.",
 				 STR_ARG(file));
-	return call_step(
-		c,
-		"Nothing was changed. Set the ref to its commit again: 'git -C " STR_FMT
-		" update-ref " STR_FMT " COMMIT'.",
-		STR_ARG(spawn_word(&c->mem, repo_refs_folder(r))),
-		STR_ARG(spawn_word(&c->mem, name)));
+	return call_step(c,
+			 "Nothing was changed. Set the ref to its commit again: 'git -C " STR_FMT
+			 " update-ref " STR_FMT " COMMIT'.",
+			 STR_ARG(spawn_word(&c->mem, repo_refs_folder(r))),
+			 STR_ARG(spawn_word(&c->mem, name)));
 }
 
 /* A disk that fails says nothing about what is on it. */
@@ -59,8 +57,7 @@ static bool disk_failed(void)
 {
 	const git_error *error = git_error_last();
 
-	return error &&
-	       (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
+	return error && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
 }
 
 static enum err repo_refs_unreadable(struct call *c, struct str name, struct str *fault)
@@ -94,17 +91,15 @@ static enum err repo_refs_check_commit(struct call *c, struct repo *r, struct st
 	if (!kind && disk_failed())
 		return repo_fail(c, ERR_INTERNAL_ERROR, "read the commit", name);
 	if (!kind)
-		*fault = arena_fmt(&c->mem, "is at " STR_FMT ", which is not there",
-				   STR_ARG(name));
+		*fault = arena_fmt(&c->mem, "is at " STR_FMT ", which is not there", STR_ARG(name));
 	else if (!str_is(str_of(kind), "commit"))
-		*fault = arena_fmt(&c->mem,
-				   "is at the %s " STR_FMT ", and not at a commit", kind,
+		*fault = arena_fmt(&c->mem, "is at the %s " STR_FMT ", and not at a commit", kind,
 				   STR_ARG(name));
 	return ERR_OK;
 }
 
-enum err repo_ref_fault(struct call *c, struct repo *r, struct str name,
-			struct str *commit, struct str *fault)
+enum err repo_ref_fault(struct call *c, struct repo *r, struct str name, struct str *commit,
+			struct str *fault)
 {
 	const char *ref = arena_cstr(&c->mem, name);
 	git_reference *found = NULL;
@@ -114,18 +109,16 @@ enum err repo_ref_fault(struct call *c, struct repo *r, struct str name,
 
 	*commit = *fault = (struct str){ 0 };
 	if (code)
-		return code == GIT_ENOTFOUND ? ERR_OK :
-					       repo_refs_unreadable(c, name, fault);
+		return code == GIT_ENOTFOUND ? ERR_OK : repo_refs_unreadable(c, name, fault);
 	target = target_of(c, found);
 	git_reference_free(found);
 	code = git_reference_name_to_id(&oid, repo_git(r), ref);
 	if (code == GIT_ENOTFOUND && target.p)
-		*fault = arena_fmt(
-			&c->mem, "is a symbolic ref to '" STR_FMT "', which is not there",
-			STR_ARG(target));
+		*fault =
+			arena_fmt(&c->mem, "is a symbolic ref to '" STR_FMT "', which is not there",
+				  STR_ARG(target));
 	if (code) /* without a target, it was removed in between */
-		return code == GIT_ENOTFOUND ? ERR_OK :
-					       repo_refs_unreadable(c, name, fault);
+		return code == GIT_ENOTFOUND ? ERR_OK : repo_refs_unreadable(c, name, fault);
 	*commit = repo_refs_hex(c, &oid);
 	return repo_refs_check_commit(c, r, *commit, fault);
 }
@@ -138,8 +131,8 @@ enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *c
 	return !e && fault.p ? repo_refs_broken(c, r, name, fault) : e;
 }
 
-enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
-			 struct str **names, size_t *count)
+enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix, struct str **names,
+			 size_t *count)
 {
 	struct str glob = arena_fmt(&c->mem, STR_FMT "*", STR_ARG(prefix)), *list = NULL;
 	git_reference_iterator *all = NULL;
@@ -163,10 +156,9 @@ enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix,
 
 static enum err no_room(struct call *c, struct repo *r, struct str name, struct str other)
 {
-	return repo_refs_broken(c, r, name,
-				arena_fmt(&c->mem,
-					  "cannot be made beside the ref '" STR_FMT "'",
-					  STR_ARG(other)));
+	return repo_refs_broken(
+		c, r, name,
+		arena_fmt(&c->mem, "cannot be made beside the ref '" STR_FMT "'", STR_ARG(other)));
 }
 
 /* A ref cannot be where another one has a folder, or the other way round. */
@@ -175,16 +167,15 @@ static enum err check_room(struct call *c, struct repo *r, struct str name)
 	struct str *below, at = name;
 	git_reference *found = NULL;
 	size_t count;
-	enum err e = repo_refs_below(c, r, arena_fmt(&c->mem, STR_FMT "/", STR_ARG(name)),
-				     &below, &count);
+	enum err e = repo_refs_below(c, r, arena_fmt(&c->mem, STR_FMT "/", STR_ARG(name)), &below,
+				     &count);
 
 	if (e)
 		return e;
 	if (count)
 		return no_room(c, r, name, below[0]);
 	while (at = path_parent(at), at.n > STR("refs").n) {
-		int code = git_reference_lookup(&found, repo_git(r),
-						arena_cstr(&c->mem, at));
+		int code = git_reference_lookup(&found, repo_git(r), arena_cstr(&c->mem, at));
 
 		git_reference_free(found);
 		if (!code)
@@ -203,8 +194,7 @@ static enum err check_name(struct call *c, struct repo *r, struct str name)
 
 	if (git_reference_name_is_valid(&valid, arena_cstr(&c->mem, name)) || !valid ||
 	    !str_starts(name, STR("refs/")))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "'" STR_FMT "' cannot be the name of a ref",
+		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be the name of a ref",
 				 STR_ARG(name));
 	if (git_repository_config_snapshot(&config, repo_git(r)))
 		return repo_fail(c, ERR_INTERNAL_ERROR, "read the settings of",
@@ -213,8 +203,7 @@ static enum err check_name(struct call *c, struct repo *r, struct str name)
 		str_is(str_of(kind.ptr), "files");
 	git_buf_dispose(&kind);
 	git_config_free(config);
-	return files ? ERR_OK :
-		       repo_refs_broken(c, r, name, STR("is not kept in a file"));
+	return files ? ERR_OK : repo_refs_broken(c, r, name, STR("is not kept in a file"));
 }
 
 /* Where the ref itself points, not where it leads to; for a writer with the lock. */
@@ -232,8 +221,7 @@ static enum err repo_refs_read_locked(struct call *c, struct repo *r, struct str
 	if (code)
 		e = repo_refs_unreadable(c, name, &fault);
 	else if ((target = target_of(c, found)).p)
-		fault = arena_fmt(&c->mem, "is a symbolic ref to '" STR_FMT "'",
-				  STR_ARG(target));
+		fault = arena_fmt(&c->mem, "is a symbolic ref to '" STR_FMT "'", STR_ARG(target));
 	else
 		*commit = repo_refs_hex(c, git_reference_target(found));
 	git_reference_free(found);
@@ -259,8 +247,7 @@ static void add_to_log(struct call *c, struct repo *r, struct str name, struct s
 		return;
 	file_append(c, path,
 		    arena_fmt(&c->mem,
-			      STR_FMT " " STR_FMT
-				      " abacus <abacus@localhost> %lld +0000\tabacus\n",
+			      STR_FMT " " STR_FMT " abacus <abacus@localhost> %lld +0000\tabacus\n",
 			      STR_ARG(old.p ? old : str_of(nothing)), STR_ARG(new),
 			      (long long)c->now_ms / 1000),
 		    0666);
@@ -278,10 +265,9 @@ static enum err repo_refs_move(struct call *c, struct repo *r, struct str name,
 	*moved = false;
 	fault_point();
 	if (e ||
-	    (e = git_lock_take(c, repo_refs_path_of(c, r, name), content,
-			       GIT_LOCK_REMOVE_STALE, &lock)) ||
-	    (e = repo_refs_read_locked(c, r, name, &at)) ||
-	    (!at.p && (e = check_room(c, r, name))))
+	    (e = git_lock_take(c, repo_refs_path_of(c, r, name), content, GIT_LOCK_REMOVE_STALE,
+			       &lock)) ||
+	    (e = repo_refs_read_locked(c, r, name, &at)) || (!at.p && (e = check_room(c, r, name))))
 		return e;
 	if (old && !(str_eq(at, *old) && !at.p == !old->p))
 		return ERR_OK;
@@ -308,8 +294,7 @@ enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct st
 /* --- removing --- */
 
 /* The lines of `packed-refs` without those of one ref. */
-static bool repo_refs_without(struct arena *mem, struct str text, struct str name,
-			      struct str *out)
+static bool repo_refs_without(struct arena *mem, struct str text, struct str name, struct str *out)
 {
 	struct buf b = { .mem = mem };
 	bool found = false, skips = false;
@@ -330,8 +315,8 @@ static bool repo_refs_without(struct arena *mem, struct str text, struct str nam
 }
 
 /*
- * All refs of the user are in there, so a lock that is not known to be ours is left
- * alone, however old it is; the ref stays then, until it is dropped the next time.
+ * All refs of the user are in there, so a lock that is not known to be ours is left alone,
+ * however old it is; the ref stays then, until it is dropped the next time.
  */
 static enum err drop_packed(struct call *c, struct repo *r, struct str name)
 {

@@ -30,9 +30,8 @@ static struct str repo_remote_folder(struct call *c, struct repo *r, struct str 
 		return path_real(&c->mem, url_decode(&c->mem, str_skip(url, 7)));
 	if (ssh_address(url) || strstr(arena_cstr(&c->mem, url), "://"))
 		return (struct str){ 0 };
-	dir = git_repository_is_bare(repo_git(r)) ?
-		      str_of(root) :
-		      path_parent(path_real(&c->mem, str_of(root)));
+	dir = git_repository_is_bare(repo_git(r)) ? str_of(root) :
+						    path_parent(path_real(&c->mem, str_of(root)));
 	return path_real(&c->mem, path_resolve(&c->mem, path_real(&c->mem, dir), url));
 }
 
@@ -93,14 +92,14 @@ static struct str repo_remote_member(struct str text, const char *key)
 }
 
 /*
- * The user's helpers for passwords, where there is a `git` that knows them. The address
- * goes through a pipe, because everybody can read the words of a command.
+ * The user's helpers for passwords, where there is a `git` that knows them. The address goes
+ * through a pipe, because everybody can read the words of a command.
  */
-static bool ask_git(struct call *c, const struct remote *m, struct str url,
-		    struct str *user, struct str *password)
+static bool ask_git(struct call *c, const struct remote *m, struct str url, struct str *user,
+		    struct str *password)
 {
-	struct str dir = arena_fmt(&c->mem, "--git-dir=%s",
-				   git_repository_commondir(repo_git(m->repo)));
+	struct str dir =
+		arena_fmt(&c->mem, "--git-dir=%s", git_repository_commondir(repo_git(m->repo)));
 	const char *argv[] = { "/usr/bin/env",
 			       "GIT_TERMINAL_PROMPT=0",
 			       "GIT_ASKPASS=",
@@ -126,8 +125,8 @@ static bool ask_git(struct call *c, const struct remote *m, struct str url,
 	return user->p && password->p;
 }
 
-static int repo_remote_credentials(git_credential **out, const char *url,
-				   const char *user, unsigned int allowed, void *arg)
+static int repo_remote_credentials(git_credential **out, const char *url, const char *user,
+				   unsigned int allowed, void *arg)
 {
 	struct talk *t = arg;
 	struct str name, password;
@@ -135,9 +134,8 @@ static int repo_remote_credentials(git_credential **out, const char *url,
 	(void)user;
 	if (!(allowed & GIT_CREDENTIAL_USERPASS_PLAINTEXT) || t->tries++ ||
 	    !ask_git(t->c, t->remote, str_of(url), &name, &password)) {
-		git_error_set_str(GIT_ERROR_NET,
-				  "it wants a user name and a password, and takes none "
-				  "of those that are known here");
+		git_error_set_str(GIT_ERROR_NET, "it wants a user name and a password, and takes "
+						 "none of those that are known here");
 		return GIT_EAUTH;
 	}
 	return git_credential_userpass_plaintext_new(out, arena_cstr(&t->c->mem, name),
@@ -164,9 +162,9 @@ static int repo_remote_judged(const char *ref, const char *why, void *arg)
 }
 
 /*
- * Before libgit2 looks for what the other side lacks, it walks back from everything that
- * both sides have: from branches too, which have nothing to do with beads, and in which
- * somebody may have put a commit that cannot be parsed. It skips refs at zeros.
+ * Before libgit2 looks for what the other side lacks, it walks back from everything that both
+ * sides have: from branches too, which have nothing to do with beads, and in which somebody may
+ * have put a commit that cannot be parsed. It skips refs at zeros.
  */
 static int forget_heads(const git_push_update **updates, size_t count, void *arg)
 {
@@ -174,8 +172,8 @@ static int forget_heads(const git_push_update **updates, size_t count, void *arg
 	const git_remote_head **heads;
 	git_oid old;
 	size_t n;
-	bool known = !t->remote->replaces && t->old.p &&
-		     !git_oid_fromstrn(&old, t->old.p, t->old.n);
+	bool known =
+		!t->remote->replaces && t->old.p && !git_oid_fromstrn(&old, t->old.p, t->old.n);
 
 	(void)updates;
 	(void)count;
@@ -237,11 +235,10 @@ static struct str repo_remote_without(struct call *c, struct str text, struct st
 }
 
 /*
- * The words of libgit2, of ssh and of the other side, as they may be shown: all of them
- * may quote the address, or the password alone.
+ * The words of libgit2, of ssh and of the other side, as they may be shown: all of them may quote
+ * the address, or the password alone.
  */
-static struct str repo_remote_shown(struct call *c, const struct remote *m,
-				    struct str text)
+static struct str repo_remote_shown(struct call *c, const struct remote *m, struct str text)
 {
 	const struct str addresses[] = { m->address, m->push_address };
 
@@ -265,23 +262,22 @@ static enum err repo_remote_unreachable(struct call *c, const struct remote *m, 
 	const git_error *error = git_error_last();
 	const char *why = error && error->message ? error->message : "no reason given",
 		   *ssh = ssh_complaint();
-	bool shut = code == GIT_EAUTH || repo_remote_about(why, doors) ||
-		    repo_remote_about(ssh, doors);
+	bool shut =
+		code == GIT_EAUTH || repo_remote_about(why, doors) || repo_remote_about(ssh, doors);
 	struct str text = str_of(*ssh ? ssh : why);
 
 	if (str_is(text, "unsupported URL protocol") && !str_has(m->url, STR("://")))
 		text = STR("there is no Git repository");
 	text = repo_remote_shown(c, m, text);
 	return call_fail(c, shut ? ERR_AUTH_FAILED : ERR_SYNC_FAILED,
-			 "cannot %s '" STR_FMT "' (" STR_FMT "): " STR_FMT, doing,
-			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(text));
+			 "cannot %s '" STR_FMT "' (" STR_FMT "): " STR_FMT, doing, STR_ARG(m->name),
+			 STR_ARG(m->url), STR_ARG(text));
 }
 
-/* A remote that has no settings: only the one ref is spoken about. `url.*.insteadOf` was
- * applied when the address was read. */
-static enum err repo_remote_connect(struct call *c, struct remote *m,
-				    git_direction direction, git_remote_callbacks *calls,
-				    git_remote **out)
+/* A remote that has no settings: only the one ref is spoken about. `url.*.insteadOf` was applied
+ * when the address was read. */
+static enum err repo_remote_connect(struct call *c, struct remote *m, git_direction direction,
+				    git_remote_callbacks *calls, git_remote **out)
 {
 	git_remote_create_options options;
 	git_proxy_options proxy;
@@ -293,8 +289,7 @@ static enum err repo_remote_connect(struct call *c, struct remote *m,
 	proxy.type = GIT_PROXY_AUTO;
 	git_remote_create_options_init(&options, GIT_REMOTE_CREATE_OPTIONS_VERSION);
 	options.repository = repo_git(m->repo);
-	options.flags = GIT_REMOTE_CREATE_SKIP_INSTEADOF |
-			GIT_REMOTE_CREATE_SKIP_DEFAULT_FETCHSPEC;
+	options.flags = GIT_REMOTE_CREATE_SKIP_INSTEADOF | GIT_REMOTE_CREATE_SKIP_DEFAULT_FETCHSPEC;
 	if ((code = git_remote_create_with_opts(out, arena_cstr(&c->mem, to), &options)))
 		return repo_remote_unreachable(c, m, code, "use");
 	code = git_remote_connect(*out, direction, calls, &proxy, NULL);
@@ -313,36 +308,31 @@ static enum err repo_remote_broken(struct call *c, const struct remote *m, struc
 				   struct str fault)
 {
 	call_fail(c, ERR_REMOTE_DAMAGED,
-		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") " STR_FMT,
-		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(fault));
+		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") " STR_FMT, STR_ARG(ref),
+		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(fault));
 	return call_step(c,
-			 "Your own work is safe and goes on. 'git push --force " STR_FMT
-			 " " STR_FMT "' sets the ref to the last commit of this clone. "
-			 "If that is refused, the repository there is damaged: run 'git "
-			 "fsck' in it.",
-			 STR_ARG(spawn_word(&c->mem, m->name)),
-			 STR_ARG(spawn_word(&c->mem, ref)));
+			 "Your own work is safe and goes on. 'git push --force " STR_FMT " " STR_FMT
+			 "' sets the ref to the last commit of this clone. If that is refused, the "
+			 "repository there is damaged: run 'git fsck' in it.",
+			 STR_ARG(spawn_word(&c->mem, m->name)), STR_ARG(spawn_word(&c->mem, ref)));
 }
 
-enum err remote_refuse(struct call *c, const struct remote *m, struct str ref,
-		       struct str commit, const struct repo_fault *fault)
+enum err remote_refuse(struct call *c, const struct remote *m, struct str ref, struct str commit,
+		       const struct repo_fault *fault)
 {
 	struct str why = repo_remote_shown(c, m, fault->why);
 
 	if (str_eq(fault->commit, commit))
-		return repo_remote_broken(c, m, ref,
-					  arena_fmt(&c->mem,
-						    "is at " STR_FMT
-						    ", which cannot be used: " STR_FMT,
-						    STR_ARG(commit), STR_ARG(why)));
+		return repo_remote_broken(
+			c, m, ref,
+			arena_fmt(&c->mem, "is at " STR_FMT ", which cannot be used: " STR_FMT,
+				  STR_ARG(commit), STR_ARG(why)));
 	call_fail(c, ERR_REMOTE_DAMAGED,
 		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") is at " STR_FMT
 		  ", whose history cannot be used: " STR_FMT,
-		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(commit),
-		  STR_ARG(why));
-	return call_step(c, "Your own work is safe and goes on. 'bd repair --apply' "
-			    "publishes all beads again, without that part of the "
-			    "history.");
+		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(commit), STR_ARG(why));
+	return call_step(c, "Your own work is safe and goes on. 'bd repair --apply' publishes all "
+			    "beads again, without that part of the history.");
 }
 
 /* A folder is a repository, or has one in `.git`. */
@@ -357,22 +347,20 @@ static enum err open_folder(struct call *c, struct str path, struct repo **out)
 }
 
 /* libgit2 would wait for ever for somebody to write to a FIFO. */
-static enum err repo_remote_check_file(struct call *c, const struct remote *m,
-				       struct str path)
+static enum err repo_remote_check_file(struct call *c, const struct remote *m, struct str path)
 {
 	struct stat st;
 
-	if (stat(arena_cstr(&c->mem, path), &st) || S_ISREG(st.st_mode) ||
-	    S_ISDIR(st.st_mode))
+	if (stat(arena_cstr(&c->mem, path), &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
 		return ERR_OK; /* whatever else is wrong, libgit2 tells */
 	call_fail(c, ERR_REMOTE_DAMAGED, "'" STR_FMT "' of '" STR_FMT "' is not a file",
 		  STR_ARG(path), STR_ARG(m->name));
-	return call_step(c, "Your own work is safe and goes on. Look at it with 'ls -l', "
-			    "and remove it if it is not needed there.");
+	return call_step(c, "Your own work is safe and goes on. Look at it with 'ls -l', and "
+			    "remove it if it is not needed there.");
 }
 
-static enum err repo_remote_check_files(struct call *c, const struct remote *m,
-					struct str folder, struct str ref)
+static enum err repo_remote_check_files(struct call *c, const struct remote *m, struct str folder,
+					struct str ref)
 {
 	const struct str names[] = { STR("HEAD"),
 				     STR("config"),
@@ -385,17 +373,15 @@ static enum err repo_remote_check_files(struct call *c, const struct remote *m,
 	enum err e = repo_remote_check_file(c, m, inner);
 
 	for (size_t i = 0; !e && i < sizeof names / sizeof *names; i++)
-		if (!(e = repo_remote_check_file(c, m,
-						 path_join(&c->mem, folder, names[i]))))
-			e = repo_remote_check_file(c, m,
-						   path_join(&c->mem, inner, names[i]));
+		if (!(e = repo_remote_check_file(c, m, path_join(&c->mem, folder, names[i]))))
+			e = repo_remote_check_file(c, m, path_join(&c->mem, inner, names[i]));
 	return e;
 }
 
 /*
- * Where the ref of a folder is; libgit2 would leave a ref that it cannot read out of the
- * list, and would look at all the others. `there` is to be closed, unless it is NULL:
- * then connecting to it tells what is wrong.
+ * Where the ref of a folder is; libgit2 would leave a ref that it cannot read out of the list,
+ * and would look at all the others. `there` is to be closed, unless it is NULL: then connecting
+ * to it tells what is wrong.
  */
 static enum err look_at_folder(struct call *c, const struct remote *m, struct str ref,
 			       struct str *commit, struct repo **there)
@@ -445,13 +431,12 @@ static enum err check_listed(struct call *c, const struct remote *m, struct str 
 			     struct str commit)
 {
 	return commit.p && str_count(commit, '0') == commit.n ?
-		       repo_remote_broken(c, m, ref,
-					  STR("cannot be read by the server")) :
+		       repo_remote_broken(c, m, ref, STR("cannot be read by the server")) :
 		       ERR_OK;
 }
 
-static enum err repo_remote_find(struct call *c, const struct remote *m,
-				 git_remote *remote, struct str ref, struct str *commit)
+static enum err repo_remote_find(struct call *c, const struct remote *m, git_remote *remote,
+				 struct str ref, struct str *commit)
 {
 	const git_remote_head **heads;
 	size_t count;
@@ -475,30 +460,25 @@ static bool repo_remote_unreadable(void)
 {
 	const git_error *error = git_error_last();
 
-	return error &&
-	       (error->klass == GIT_ERROR_INVALID || error->klass == GIT_ERROR_OBJECT ||
-		error->klass == GIT_ERROR_ODB);
+	return error && (error->klass == GIT_ERROR_INVALID || error->klass == GIT_ERROR_OBJECT ||
+			 error->klass == GIT_ERROR_ODB);
 }
 
-static struct str unreadable_commit(struct call *c, const struct remote *m,
-				    struct str commit)
+static struct str unreadable_commit(struct call *c, const struct remote *m, struct str commit)
 {
-	return arena_fmt(
-		&c->mem, "is at " STR_FMT ", which cannot be read: " STR_FMT,
-		STR_ARG(commit),
-		STR_ARG(repo_remote_shown(c, m, str_of(git_error_last()->message))));
+	return arena_fmt(&c->mem, "is at " STR_FMT ", which cannot be read: " STR_FMT,
+			 STR_ARG(commit),
+			 STR_ARG(repo_remote_shown(c, m, str_of(git_error_last()->message))));
 }
 
-static enum err fetch_failed(struct call *c, const struct remote *m, int code,
-			     struct str ref, struct str commit)
+static enum err fetch_failed(struct call *c, const struct remote *m, int code, struct str ref,
+			     struct str commit)
 {
 	if (repo_remote_unreadable())
 		return repo_remote_broken(c, m, ref, unreadable_commit(c, m, commit));
-	return repo_remote_unreachable(c, m, code,
-				       arena_fmt(&c->mem,
-						 "fetch '" STR_FMT "' (%.10s…) from",
-						 STR_ARG(ref), commit.p)
-					       .p);
+	return repo_remote_unreachable(
+		c, m, code,
+		arena_fmt(&c->mem, "fetch '" STR_FMT "' (%.10s…) from", STR_ARG(ref), commit.p).p);
 }
 
 /* Into no ref: the caller keeps what it wants. */
@@ -543,8 +523,8 @@ static enum err repo_remote_fetch(struct call *c, struct remote *m, git_remote *
 	return code ? fetch_failed(c, m, code, ref, *commit) : ERR_OK;
 }
 
-static enum err repo_remote_check_commit(struct call *c, const struct remote *m,
-					 struct str ref, struct str name)
+static enum err repo_remote_check_commit(struct call *c, const struct remote *m, struct str ref,
+					 struct str name)
 {
 	const char *kind = repo_kind(m->repo, name);
 
@@ -554,10 +534,10 @@ static enum err repo_remote_check_commit(struct call *c, const struct remote *m,
 		return ERR_OK;
 	if (str_is(str_of(kind), "commit"))
 		return repo_remote_broken(c, m, ref, unreadable_commit(c, m, name));
-	return repo_remote_broken(
-		c, m, ref,
-		arena_fmt(&c->mem, "is at the %s " STR_FMT ", and not at a commit", kind,
-			  STR_ARG(name)));
+	return repo_remote_broken(c, m, ref,
+				  arena_fmt(&c->mem,
+					    "is at the %s " STR_FMT ", and not at a commit", kind,
+					    STR_ARG(name)));
 }
 
 static bool repo_remote_has(const struct remote *m, struct str commit)
@@ -587,8 +567,7 @@ static enum err fetch_by_wire(struct call *c, struct remote *m, struct str ref,
 
 	if (e)
 		return e;
-	if (!(e = repo_remote_find(c, m, remote, ref, commit)) &&
-	    !repo_remote_has(m, *commit))
+	if (!(e = repo_remote_find(c, m, remote, ref, commit)) && !repo_remote_has(m, *commit))
 		e = repo_remote_fetch(c, m, &remote, &calls, ref, haves, commit);
 	if (remote)
 		git_remote_disconnect(remote);
@@ -626,8 +605,7 @@ enum err remote_look(struct call *c, struct remote *m, struct str ref, struct st
 
 	if (there)
 		repo_close(there);
-	if (e || there ||
-	    (e = repo_remote_connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
+	if (e || there || (e = repo_remote_connect(c, m, GIT_DIRECTION_FETCH, &calls, &remote)))
 		return e;
 	e = repo_remote_find(c, m, remote, ref, commit);
 	git_remote_disconnect(remote);
@@ -654,8 +632,7 @@ static int copy_object(struct copy *k, const git_oid *oid)
 	fault_point();
 	if (!(code = git_odb_read(&object, k->from, oid)))
 		code = git_odb_write(&made, k->to, git_odb_object_data(object),
-				     git_odb_object_size(object),
-				     git_odb_object_type(object));
+				     git_odb_object_size(object), git_odb_object_type(object));
 	git_odb_object_free(object);
 	return code;
 }
@@ -707,11 +684,9 @@ static int copy_line(struct remote *m, git_repository *there, const git_oid *tip
 	int code;
 
 	if (!(code = git_repository_odb(&k.from, here)) &&
-	    !(code = git_repository_odb(&k.to, there)) &&
-	    !(code = git_revwalk_new(&walk, here)))
+	    !(code = git_repository_odb(&k.to, there)) && !(code = git_revwalk_new(&walk, here)))
 		code = git_revwalk_push(walk, tip);
-	while (!code && !(code = git_revwalk_next(&at, walk)) &&
-	       !git_odb_exists(k.to, &at)) {
+	while (!code && !(code = git_revwalk_next(&at, walk)) && !git_odb_exists(k.to, &at)) {
 		git_oid *more = realloc(missing, (count + 1) * sizeof *more);
 
 		if (!more)
@@ -738,13 +713,13 @@ static enum err broken_here(struct call *c, const struct remote *m, struct str r
 		  "' in this clone cannot be read: " STR_FMT,
 		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(ref),
 		  STR_ARG(repo_remote_shown(c, m, str_of(git_error_last()->message))));
-	return call_step(c, "Nothing was lost. 'bd repair --apply' publishes all beads "
-			    "again, without that part of the history.");
+	return call_step(c, "Nothing was lost. 'bd repair --apply' publishes all beads again, "
+			    "without that part of the history.");
 }
 
 /* What is wrong with the ref there is the remote's fault. */
-static enum err move_there(struct call *c, struct repo *there, struct str ref,
-			   struct str old, struct str commit, bool *moved)
+static enum err move_there(struct call *c, struct repo *there, struct str ref, struct str old,
+			   struct str commit, bool *moved)
 {
 	enum err e = repo_ref_move(c, there, ref, old, commit, moved);
 
@@ -755,8 +730,8 @@ static enum err move_there(struct call *c, struct repo *there, struct str ref,
 	return e;
 }
 
-static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
-			       struct str commit, struct str old, bool *moved)
+static enum err push_to_folder(struct call *c, struct remote *m, struct str ref, struct str commit,
+			       struct str old, bool *moved)
 {
 	struct repo *there;
 	git_oid tip;
@@ -804,28 +779,25 @@ static struct str repo_remote_words_of(struct talk *t, const git_error *error)
 	struct str said = str_trim(buf_str(&t->said)), why = t->refused;
 
 	if (!why.p)
-		why = str_of(error && error->message ? error->message :
-						       "no reason given");
+		why = str_of(error && error->message ? error->message : "no reason given");
 	return repo_remote_shown(t->c, t->remote,
 				 arena_fmt(&t->c->mem, STR_FMT "%s" STR_FMT, STR_ARG(why),
 					   said.n ? "; it said: " : "", STR_ARG(said)));
 }
 
-static enum err repo_remote_rejected(struct call *c, const struct remote *m,
-				     struct talk *t)
+static enum err repo_remote_rejected(struct call *c, const struct remote *m, struct talk *t)
 {
 	return call_fail(c, ERR_REMOTE_REJECTED,
 			 "'" STR_FMT "' (" STR_FMT ") did not take the change: " STR_FMT,
-			 STR_ARG(m->name), STR_ARG(m->url),
-			 STR_ARG(repo_remote_words_of(t, NULL)));
+			 STR_ARG(m->name), STR_ARG(m->url), STR_ARG(repo_remote_words_of(t, NULL)));
 }
 
 static enum err repo_remote_push(struct call *c, struct remote *m, struct talk *t,
-				 git_remote *remote, git_remote_callbacks *calls,
-				 struct str ref, bool *moved)
+				 git_remote *remote, git_remote_callbacks *calls, struct str ref,
+				 bool *moved)
 {
-	char *spec = (char *)arena_fmt(&c->mem, "%s" STR_FMT ":" STR_FMT,
-				       m->replaces ? "+" : "", STR_ARG(ref), STR_ARG(ref))
+	char *spec = (char *)arena_fmt(&c->mem, "%s" STR_FMT ":" STR_FMT, m->replaces ? "+" : "",
+				       STR_ARG(ref), STR_ARG(ref))
 			     .p;
 	git_strarray specs = { &spec, 1 };
 	git_push_options options;
@@ -840,8 +812,7 @@ static enum err repo_remote_push(struct call *c, struct remote *m, struct talk *
 	error = git_error_last();
 	if (!code && !t->refused.p)
 		*moved = true;
-	else if (code == GIT_ENONFASTFORWARD ||
-		 (t->refused.p && lost_race(t->refused.p)) ||
+	else if (code == GIT_ENONFASTFORWARD || (t->refused.p && lost_race(t->refused.p)) ||
 		 (code && error && error->message && lost_race(error->message)))
 		m->refused = repo_remote_words_of(t, code ? error : NULL);
 	else if (t->refused.p)

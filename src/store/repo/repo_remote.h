@@ -4,20 +4,19 @@
 #include "store/repo/repo.h"
 
 /*
- * A ref at a remote. It is spoken to over whatever the address says: a path, HTTP, ssh
- * (through the user's own `ssh`, with all its settings). Nothing ever asks on a
- * terminal.
+ * A ref at a remote. It is spoken to over whatever the address says: a path, HTTP, ssh (through
+ * the user's own `ssh`, with all its settings). Nothing ever asks on a terminal.
  *
  * SYNC_FAILED if it cannot be reached, AUTH_FAILED if it does not want to know us,
- * REMOTE_REJECTED if it does not take what we give it, REMOTE_DAMAGED if its ref is not
- * at a commit that it has.
+ * REMOTE_REJECTED if it does not take what we give it, REMOTE_DAMAGED if its ref is not at a
+ * commit that it has.
  */
 struct remote {
 	struct repo *repo;
 	struct str name, url;             /* without the password, for messages */
 	struct str address, push_address; /* with it */
-	struct str from, to; /* folders to fetch from, to push to; or absent */
-	struct str refused;  /* why the last push lost a race, in the remote's words */
+	struct str from, to;              /* folders to fetch from, to push to; or absent */
+	struct str refused;               /* why the last push lost a race, in the remote's words */
 	bool replaces; /* a push need not go on from what is there, which is damaged */
 };
 
@@ -28,20 +27,19 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 bool remote_is_folder(struct call *c, const struct remote *m);
 
 /* Where the ref is; absent: it is not there. */
-enum err remote_look(struct call *c, struct remote *m, struct str ref,
-		     struct str *commit);
+enum err remote_look(struct call *c, struct remote *m, struct str ref, struct str *commit);
 
 /* The same, and gets all that the commit has, unless `known` is where it is. */
 enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
 		      struct str *commit);
 
 /* REMOTE_DAMAGED: the history of the commit that the ref is at cannot be used. */
-enum err remote_refuse(struct call *c, const struct remote *m, struct str ref,
-		       struct str commit, const struct repo_fault *fault);
+enum err remote_refuse(struct call *c, const struct remote *m, struct str ref, struct str commit,
+		       const struct repo_fault *fault);
 
 /*
- * Moves the remote's ref from `old` (absent: it must not be there) to the commit to which
- * our own `ref` points. `moved` is false if another was faster.
+ * Moves the remote's ref from `old` (absent: it must not be there) to the commit to which our own
+ * `ref` points. `moved` is false if another was faster.
  */
 enum err remote_push(struct call *c, struct remote *m, struct str ref, struct str commit,
 		     struct str old, bool *moved);

@@ -1,6 +1,6 @@
 /*
- * Git's protocol through the user's own ssh: its agent, keys, hosts, jumps and settings
- * are those that `git` would use. It is told not to ask anything.
+ * Git's protocol through the user's own ssh: its agent, keys, hosts, jumps and settings are those
+ * that `git` would use. It is told not to ask anything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -136,12 +136,11 @@ static int repo_ssh_say(const char *what)
 }
 
 /* The words of the command: `$GIT_SSH_COMMAND`, `$GIT_SSH`, or ssh. */
-static void repo_ssh_command(struct arena *mem, const struct address *a,
-			     const char *service, const char **argv)
+static void repo_ssh_command(struct arena *mem, const struct address *a, const char *service,
+			     const char **argv)
 {
 	const char *line = getenv("GIT_SSH_COMMAND"), *program = getenv("GIT_SSH");
-	const char *act =
-		arena_fmt(mem, "%s %s", service, repo_ssh_quoted(mem, a->path).p).p;
+	const char *act = arena_fmt(mem, "%s %s", service, repo_ssh_quoted(mem, a->path).p).p;
 	int n = 0;
 
 	if (line && *line) {
@@ -190,8 +189,7 @@ static int repo_ssh_start(struct ssh *s, const char *const *argv)
 	posix_spawnattr_init(&how);
 	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigdefault(&how, &ours);
-	failed = posix_spawnp(&s->pid, argv[0], &files, &how, (char *const *)argv,
-			      environ);
+	failed = posix_spawnp(&s->pid, argv[0], &files, &how, (char *const *)argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	file_close(&to[0]);
@@ -201,8 +199,7 @@ static int repo_ssh_start(struct ssh *s, const char *const *argv)
 	return failed ? repo_ssh_say("there is no program 'ssh' to reach it with") : 0;
 }
 
-static int repo_ssh_read_some(git_smart_subtransport_stream *stream, char *p, size_t n,
-			      size_t *got)
+static int repo_ssh_read_some(git_smart_subtransport_stream *stream, char *p, size_t n, size_t *got)
 {
 	struct stream *s = (struct stream *)stream;
 	ssize_t r = file_some(s->out, p, n);
@@ -247,13 +244,11 @@ static int repo_ssh_stop(git_smart_subtransport *transport)
 	return 0;
 }
 
-static int repo_ssh_act(git_smart_subtransport_stream **out,
-			git_smart_subtransport *transport, const char *url,
-			git_smart_service_t service)
+static int repo_ssh_act(git_smart_subtransport_stream **out, git_smart_subtransport *transport,
+			const char *url, git_smart_service_t service)
 {
 	struct ssh *s = (struct ssh *)transport;
-	bool pull =
-		service == GIT_SERVICE_UPLOADPACK_LS || service == GIT_SERVICE_UPLOADPACK;
+	bool pull = service == GIT_SERVICE_UPLOADPACK_LS || service == GIT_SERVICE_UPLOADPACK;
 	struct arena mem = { 0 };
 	struct address a;
 	const char *argv[16];

@@ -13,8 +13,7 @@
 
 static const struct field globals[] = {
 	{ "actor", &kind_str, AT(actor), .arg = "NAME", .help = "who you are" },
-	{ "dir", &kind_path, AT(dir), .min = 1,
-	  .help = "the project, instead of looking for it" },
+	{ "dir", &kind_path, AT(dir), .min = 1, .help = "the project, instead of looking for it" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
 	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
@@ -23,25 +22,21 @@ static const struct field globals[] = {
 
 static void view_project(struct view *v, const struct value *data)
 {
-	const struct value *beads = value_find(data, "beads"),
-			   *board = value_find(data, "board"),
+	const struct value *beads = value_find(data, "beads"), *board = value_find(data, "board"),
 			   *agents = value_find(data, "agents");
 
 	view_line(v, "Beads:  " STR_FMT " (" STR_FMT ", ids begin with '" STR_FMT "-')",
 		  STR_ARG(value_str(beads, "store")), STR_ARG(value_str(beads, "result")),
 		  STR_ARG(value_str(beads, "prefix")));
 	view_line(v, "Board:  " STR_FMT "/.bb (" STR_FMT ")",
-		  STR_ARG(value_str(board, "project_dir")),
-		  STR_ARG(value_str(board, "result")));
-	view_line(v, "Agents: " STR_FMT " (" STR_FMT ")",
-		  STR_ARG(value_str(agents, "path")),
+		  STR_ARG(value_str(board, "project_dir")), STR_ARG(value_str(board, "result")));
+	view_line(v, "Agents: " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(agents, "path")),
 		  STR_ARG(value_str(agents, "result")));
 	view_line(v, "None of your files was touched.\n\n"
 		     "For the agents that work here, add to AGENTS.md:\n");
 	view_line(v, STR_FMT, STR_ARG(value_str(data, "agents_md")));
-	view_line(v, "'abacus install HOST --write' gives an agent's host its tools; 'bb "
-		     "agent guard "
-		     "install' lets Git keep others out of reserved files.");
+	view_line(v, "'abacus install HOST --write' gives an agent's host its tools; 'bb agent "
+		     "guard install' lets Git keep others out of reserved files.");
 }
 
 static void view_stores(struct view *v, const struct value *data)
@@ -62,20 +57,17 @@ static void view_doctor(struct view *v, const struct value *data)
 	const struct value *checks = value_find(data, "checks");
 
 	for (size_t i = 0; checks && i < checks->count; i++) {
-		const struct value *one = &checks->item[i],
-				   *lost = value_find(one, "lost");
+		const struct value *one = &checks->item[i], *lost = value_find(one, "lost");
 		struct str file = value_str(one, "file"), fix = value_str(one, "fix"),
 			   kept = value_str(one, "kept");
 
-		view_line(v, STR_FMT " " STR_FMT ": " STR_FMT,
-			  STR_ARG(value_str(one, "status")),
+		view_line(v, STR_FMT " " STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "status")),
 			  STR_ARG(file.p ? file : value_str(one, "store")),
 			  STR_ARG(value_str(one, "message")));
 		for (size_t k = 0; lost && k < lost->count; k++)
 			view_line(v, "   lost: " STR_FMT, STR_ARG(lost->item[k].text));
 		if (kept.p)
-			view_line(v, "   the damaged file is kept as " STR_FMT,
-				  STR_ARG(kept));
+			view_line(v, "   the damaged file is kept as " STR_FMT, STR_ARG(kept));
 		if (fix.p)
 			view_line(v, "   → " STR_FMT, STR_ARG(fix));
 	}
@@ -105,10 +97,8 @@ static const struct command commands[] = {
 const struct face face_abacus = {
 	.name = "abacus",
 	.about = "shared work for agents and people; 'abacus bd …' is the same as 'bd …'",
-	.more = "The one program behind all the others: it sets up a project, serves it "
-		"to "
-		"agents' hosts, and tells what it knows of itself: schemas, completion, "
-		"manuals.",
+	.more = "The one program behind all the others: it sets up a project, serves it to agents' "
+		"hosts, and tells what it knows of itself: schemas, completion, manuals.",
 	.globals = globals,
 	.commands = commands,
 	.actor_variables = bd_actor_variables,

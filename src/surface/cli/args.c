@@ -41,8 +41,7 @@ static bool args_also(const struct field *f, struct str name)
 	return false;
 }
 
-static const struct field *find_long(struct arena *mem, const struct field *fields,
-				     struct str name)
+static const struct field *find_long(struct arena *mem, const struct field *fields, struct str name)
 {
 	for (const struct field *f = fields; f && f->name; f++)
 		if (field_on_cli(f) && !(f->flags & FIELD_PLACE) &&
@@ -59,8 +58,7 @@ static const struct field *find_letter(const struct field *fields, char letter)
 	return NULL;
 }
 
-static const struct field *find_flag(struct arena *mem, const struct field *fields,
-				     const char *arg)
+static const struct field *find_flag(struct arena *mem, const struct field *fields, const char *arg)
 {
 	struct str value;
 
@@ -85,8 +83,7 @@ static bool begins_command(const struct face *face, struct str words)
 	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
 		struct str full = str_of(cmd->words);
 
-		if (str_starts(full, words) &&
-		    (full.n == words.n || full.p[words.n] == ' '))
+		if (str_starts(full, words) && (full.n == words.n || full.p[words.n] == ' '))
 			return true;
 	}
 	return false;
@@ -154,11 +151,9 @@ static size_t args_distance(struct str a, struct str b)
 				d[i][j] = i + j;
 				continue;
 			}
-			d[i][j] =
-				args_least(args_least(d[i - 1][j], d[i][j - 1]) + 1,
-					   d[i - 1][j - 1] + (a.p[i - 1] != b.p[j - 1]));
-			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] &&
-			    a.p[i - 2] == b.p[j - 1])
+			d[i][j] = args_least(args_least(d[i - 1][j], d[i][j - 1]) + 1,
+					     d[i - 1][j - 1] + (a.p[i - 1] != b.p[j - 1]));
+			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1])
 				d[i][j] = args_least(d[i][j], d[i - 2][j - 2] + 1);
 		}
 	return d[a.n][b.n];
@@ -196,12 +191,10 @@ static enum err unknown_command(struct parser *p, const char *word)
 
 	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++)
 		args_consider(&near, str_of(cmd->words));
-	call_fail(c, ERR_USAGE, "'" STR_FMT "' is not a command of %s", STR_ARG(words),
-		  program);
+	call_fail(c, ERR_USAGE, "'" STR_FMT "' is not a command of %s", STR_ARG(words), program);
 	if (near.best.p)
-		return call_step(
-			c, "Did you mean '%s " STR_FMT "'? '%s --help' lists them all.",
-			program, STR_ARG(near.best), program);
+		return call_step(c, "Did you mean '%s " STR_FMT "'? '%s --help' lists them all.",
+				 program, STR_ARG(near.best), program);
 	return call_step(c, "Run '%s --help' to see the commands.", program);
 }
 
@@ -218,8 +211,8 @@ static enum err unfinished_command(struct parser *p)
 			buf_fmt(&all, "%s'%s %s'", all.n ? ", " : "", p->out->face->name,
 				cmd->words);
 	}
-	call_fail(c, ERR_USAGE, "'%s " STR_FMT "' needs one more word",
-		  p->out->face->name, STR_ARG(words));
+	call_fail(c, ERR_USAGE, "'%s " STR_FMT "' needs one more word", p->out->face->name,
+		  STR_ARG(words));
 	return call_step(c, "Run one of %s.", buf_str(&all).p);
 }
 
@@ -234,8 +227,7 @@ static enum err unknown_flag(struct parser *p, const char *arg)
 {
 	struct call *c = p->c;
 	const struct args *out = p->out;
-	const struct field *const sets[] = { out->command ? out->command->op->fields :
-							    NULL,
+	const struct field *const sets[] = { out->command ? out->command->op->fields : NULL,
 					     out->face->globals };
 	struct str value, name = arg[1] == '-' ? flag_name(arg, &value) : str_of(arg + 1);
 	struct nearest near = nearest_to(name);
@@ -248,8 +240,8 @@ static enum err unknown_flag(struct parser *p, const char *arg)
 		  out->words.n ? " " : "", STR_ARG(out->words), arg);
 	if (near.best.p)
 		return call_step(c, "Did you mean --" STR_FMT "?", STR_ARG(near.best));
-	return call_step(c, "Run '%s%s" STR_FMT " --help' to see its options.",
-			 out->face->name, out->words.n ? " " : "", STR_ARG(out->words));
+	return call_step(c, "Run '%s%s" STR_FMT " --help' to see its options.", out->face->name,
+			 out->words.n ? " " : "", STR_ARG(out->words));
 }
 
 /* --- values --- */
@@ -289,9 +281,8 @@ static enum err read_named(struct call *c, const struct field *f, struct str *te
 		return read_stdin(c, f, text);
 	e = file_read(c, path, text);
 	if (!e && !text->p)
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "%s: there is no file '" STR_FMT "'", field_label(c, f),
-				 STR_ARG(path));
+		return call_fail(c, ERR_INVALID_INPUT, "%s: there is no file '" STR_FMT "'",
+				 field_label(c, f), STR_ARG(path));
 	return e;
 }
 
@@ -331,8 +322,7 @@ static enum err needs_value(struct parser *p, const struct field *f)
 }
 
 /* Sets a field from what is attached to its flag, or else from the next argument. */
-static enum err set_flag(struct parser *p, const struct field *f, struct str value,
-			 size_t *i)
+static enum err set_flag(struct parser *p, const struct field *f, struct str value, size_t *i)
 {
 	if (!f->kind->arg)
 		return args_set(p, f, value.p ? value : STR("true"));
@@ -354,9 +344,7 @@ static enum err parse_letters(struct parser *p, size_t *i)
 
 		if (!f)
 			return unknown_flag(p, arg);
-		e = set_flag(p, f,
-			     value ? str_of(at + 1 + (at[1] == '=')) : (struct str){ 0 },
-			     i);
+		e = set_flag(p, f, value ? str_of(at + 1 + (at[1] == '=')) : (struct str){ 0 }, i);
 		if (f->kind->arg)
 			break;
 	}
@@ -405,16 +393,14 @@ static enum err parse_place(struct parser *p, const char *arg)
 	if (f)
 		return args_set(p, f, str_of(arg));
 	if (begins_command(p->out->face, p->out->words) && !p->place && !p->only_text)
-		for (const struct command *cmd = p->out->face->commands; cmd->words;
-		     cmd++) {
+		for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++) {
 			struct str full = str_of(cmd->words);
 
 			if (full.n > p->out->words.n && str_starts(full, p->out->words))
 				return unknown_command(p, arg);
 		}
-	return call_fail(p->c, ERR_USAGE,
-			 "'%s' is one argument more than '%s " STR_FMT "' takes", arg,
-			 p->out->face->name, STR_ARG(p->out->words));
+	return call_fail(p->c, ERR_USAGE, "'%s' is one argument more than '%s " STR_FMT "' takes",
+			 arg, p->out->face->name, STR_ARG(p->out->words));
 }
 
 static enum err parse_all(struct parser *p)
@@ -450,13 +436,12 @@ static enum err args_check_text(struct call *c, char **argv)
 {
 	for (size_t i = 0; argv[i]; i++)
 		if (!utf8_valid(str_of(argv[i])))
-			return call_fail(c, ERR_INVALID_INPUT,
-					 "argument %zu is not valid UTF-8", i + 1);
+			return call_fail(c, ERR_INVALID_INPUT, "argument %zu is not valid UTF-8",
+					 i + 1);
 	return ERR_OK;
 }
 
-enum err args_parse(struct call *c, const struct face *face, char **argv,
-		    struct args *out)
+enum err args_parse(struct call *c, const struct face *face, char **argv, struct args *out)
 {
 	struct parser p = { .c = c, .out = out, .argv = argv };
 	size_t count = 0;
@@ -489,7 +474,6 @@ enum err args_parse(struct call *c, const struct face *face, char **argv,
 	if (!out->command)
 		return out->globals.json ? no_command(c, face) : ERR_OK;
 	if ((e = request_check(c, &out->request)) == ERR_USAGE)
-		call_step(c, "Usage: " STR_FMT,
-			  STR_ARG(help_usage(&c->mem, face, out->command)));
+		call_step(c, "Usage: " STR_FMT, STR_ARG(help_usage(&c->mem, face, out->command)));
 	return e;
 }

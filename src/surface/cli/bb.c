@@ -7,13 +7,11 @@
 
 static const struct field globals[] = {
 	{ "as", &kind_str, AT(actor), .arg = "AGENT", .help = "who you are" },
-	{ "dir", &kind_path, AT(dir), .min = 1,
-	  .help = "the project, instead of looking for it" },
+	{ "dir", &kind_path, AT(dir), .min = 1, .help = "the project, instead of looking for it" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
 	  .help = "repeat a write safely: same id, one effect" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
-	{ "quiet", &kind_bool, AT(quiet), .letter = 'q',
-	  .help = "print only what was asked for" },
+	{ "quiet", &kind_bool, AT(quiet), .letter = 'q', .help = "print only what was asked for" },
 	{ "mcp", &kind_bool, AT(mcp), .help = "the same as the command mcp" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
 	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
@@ -40,8 +38,7 @@ static const struct command commands[] = {
 	{ "artifact add", &op_board_artifact_add, bb_view_artifact_add, NULL, 0, NULL },
 	{ "artifact show", &op_board_artifact_show, bb_view_artifact, NULL, 0, NULL },
 	{ "refs", &op_board_refs, bb_view_refs, NULL, 0, NULL },
-	{ "clear", &op_board_clear, bb_view_clear, NULL, COMMAND_CONFIRM | COMMAND_ASKS,
-	  NULL },
+	{ "clear", &op_board_clear, bb_view_clear, NULL, COMMAND_CONFIRM | COMMAND_ASKS, NULL },
 	{ "export", &op_board_export, NULL, NULL, 0, NULL },
 	{ "summary", &op_board_summary, bb_view_summary, NULL, 0, NULL },
 	AGENT("agent register", agent_register, bb_view_registered, 0),
@@ -85,11 +82,9 @@ static const char *const environment[] = {
 const struct face face_bb = {
 	.name = "bb",
 	.about = "a blackboard for the agents and people of one project",
-	.more = "Agents post messages, say what they are doing and register the files "
-		"they made; "
-		"everybody in the project sees it. The board is one SQLite database in "
-		"the "
-		"folder .bb; no server runs.",
+	.more = "Agents post messages, say what they are doing and register the files they made; "
+		"everybody in the project sees it. The board is one SQLite database in the folder "
+		".bb; no server runs.",
 	.globals = globals,
 	.commands = commands,
 	.default_actor = "human",

@@ -10,15 +10,13 @@
 
 #define AT(member) offsetof(struct globals, member)
 
-#define IGNORED(name)                                        \
-	{                                                    \
-		name, &kind_bool, AT(ignored), FIELD_HIDDEN, \
-			.help = "has no meaning here"        \
+#define IGNORED(name)                                                                      \
+	{                                                                                  \
+		name, &kind_bool, AT(ignored), FIELD_HIDDEN, .help = "has no meaning here" \
 	}
-#define IGNORED_TEXT(name)                                       \
-	{                                                        \
-		name, &kind_str, AT(ignored_text), FIELD_HIDDEN, \
-			.help = "has no meaning here"            \
+#define IGNORED_TEXT(name)                                                                     \
+	{                                                                                      \
+		name, &kind_str, AT(ignored_text), FIELD_HIDDEN, .help = "has no meaning here" \
 	}
 
 static const struct field globals[] = {
@@ -29,10 +27,8 @@ static const struct field globals[] = {
 	  .help = "repeat a write safely: same id, one effect" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
 	{ "silent", &kind_bool, AT(silent), .help = "print only ids" },
-	{ "quiet", &kind_bool, AT(quiet), .letter = 'q',
-	  .help = "print only what was asked for" },
-	{ "version", &kind_bool, AT(version), .letter = 'V',
-	  .help = "print the version" },
+	{ "quiet", &kind_bool, AT(quiet), .letter = 'q', .help = "print only what was asked for" },
+	{ "version", &kind_bool, AT(version), .letter = 'V', .help = "print the version" },
 	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
 	IGNORED("no_daemon"),
 	IGNORED("no_auto_flush"),
@@ -59,8 +55,7 @@ static const struct command commands[] = {
 	{ "list", &op_bead_list, bd_view_list, NULL, 0, ROW },
 	{ "ls", &op_bead_list, bd_view_list, NULL, COMMAND_ALIAS, ROW },
 	{ "search", &op_bead_search, bd_view_list, NULL, 0, ROW },
-	{ "ready", &op_bead_ready, bd_view_ready, NULL, 0,
-	  ROW ",container,open_children" },
+	{ "ready", &op_bead_ready, bd_view_ready, NULL, 0, ROW ",container,open_children" },
 	{ "why", &op_bead_why, bd_view_why, NULL, 0, NULL },
 	{ "claim", &op_bead_claim, bd_view_claimed, NULL, 0, NULL },
 	{ "renew", &op_bead_renew, bd_view_claimed, NULL, 0, NULL },
@@ -100,8 +95,7 @@ static const struct command commands[] = {
 	{ "count", &op_bead_count, bd_view_count, NULL, 0, NULL },
 	{ "stale", &op_bead_stale, bd_view_list, NULL, 0, ROW },
 	{ "epic status", &op_bead_epic_status, bd_view_epics, NULL, 0, NULL },
-	{ "epic close-eligible", &op_bead_epic_close_eligible, bd_view_epics, NULL, 0,
-	  NULL },
+	{ "epic close-eligible", &op_bead_epic_close_eligible, bd_view_epics, NULL, 0, NULL },
 	{ "graph", &op_bead_graph, bd_view_graph, NULL, 0, NULL },
 	{ "validate", &op_bead_validate, bd_view_validate, NULL, COMMAND_CHECKS, NULL },
 	{ "repair", &op_bead_repair, bd_view_repair, NULL, 0, NULL },
@@ -147,17 +141,15 @@ static struct str bd_login(struct call *c)
 }
 
 /* Who acts: the environment, else Git's user, else the login. */
-const char *const bd_actor_variables[] = { "BD_ACTOR", "BEADS_ACTOR", "BB_AGENT_ID",
-					   NULL };
+const char *const bd_actor_variables[] = { "BD_ACTOR", "BEADS_ACTOR", "BB_AGENT_ID", NULL };
 
 struct str bd_actor(struct call *c)
 {
 	struct repository repo;
 	struct str name = { 0 };
 
-	if (place_repository(
-		    c, c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir,
-		    &repo))
+	if (place_repository(c, c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir,
+			     &repo))
 		repo = (struct repository){ 0 };
 	git_config_user(c, repo.common, &name);
 	c->code = ERR_OK;
@@ -167,10 +159,8 @@ struct str bd_actor(struct call *c)
 const struct face face_bd = {
 	.name = "bd",
 	.about = "work items that agents and people share through Git",
-	.more = "A bead is a task, a bug, a feature: it has a state, waits for others, "
-		"is "
-		"claimed by "
-		"one agent at a time and closed when it is done. Beads live in the Git "
+	.more = "A bead is a task, a bug, a feature: it has a state, waits for others, is claimed "
+		"by one agent at a time and closed when it is done. Beads live in the Git "
 		"directory; no server runs.",
 	.globals = globals,
 	.commands = commands,

@@ -33,8 +33,7 @@ static enum err cli_locate(struct call *c)
 	if (!cwd && errno != ENOENT)
 		return file_fail(c, "find the path of", STR("."));
 	if (!cwd) {
-		call_fail(c, ERR_INVALID_INPUT,
-			  "the current directory is not there any more");
+		call_fail(c, ERR_INVALID_INPUT, "the current directory is not there any more");
 		return call_step(c, "Change to one that is, and run the command again.");
 	}
 	c->dir = arena_copy(&c->mem, str_of(cwd));
@@ -72,8 +71,7 @@ static enum err cli_identify(struct call *c, const struct args *a)
 		c->store = str_of(cli_env(face->store_variable));
 	c->project = g->dir.p ? g->dir : str_of(dir);
 	if (!utf8_valid(c->project))
-		return call_fail(c, ERR_INVALID_INPUT, "%s is not valid UTF-8",
-				 face->dir_variable);
+		return call_fail(c, ERR_INVALID_INPUT, "%s is not valid UTF-8", face->dir_variable);
 	c->actor = g->actor;
 	for (const char *const *v = face->actor_variables; v && *v && !c->actor.p; v++)
 		c->actor = str_of(cli_env(*v));
@@ -95,8 +93,8 @@ static struct view view_new(struct call *c)
 		size.ws_col = 80;
 	return (struct view){
 		.out.mem = &c->mem,
-		.colour = terminal && !getenv("NO_COLOR") &&
-			  !str_is(str_of(getenv("TERM")), "dumb"),
+		.colour =
+			terminal && !getenv("NO_COLOR") && !str_is(str_of(getenv("TERM")), "dumb"),
 		.width = size.ws_col,
 		.now_ms = c->now_ms,
 	};
@@ -111,8 +109,7 @@ static bool cli_enveloped(const struct args *a)
 	       (str_is(a->words, "agent") || str_starts(a->words, STR("agent ")));
 }
 
-static void put_envelope(struct json *j, const struct args *a, struct str data,
-			 struct call *failed)
+static void put_envelope(struct json *j, const struct args *a, struct str data, struct call *failed)
 {
 	json_object(j);
 	json_put_bool(j, "ok", !failed);
@@ -125,8 +122,7 @@ static void put_envelope(struct json *j, const struct args *a, struct str data,
 		json_put_str(j, "reason", str_of(err_name(failed->code)));
 		json_put_str(j, "message", failed->message);
 		json_put_str(j, "hint", call_next_step(failed));
-		json_put_raw(j, "details",
-			     failed->details.p ? failed->details : STR("{}"));
+		json_put_raw(j, "details", failed->details.p ? failed->details : STR("{}"));
 		json_end(j);
 	} else {
 		json_null(j);
@@ -134,8 +130,7 @@ static void put_envelope(struct json *j, const struct args *a, struct str data,
 	json_end(j);
 }
 
-static void cli_put_error(struct json *j, struct call *c, enum dialect dialect,
-			  struct str preview)
+static void cli_put_error(struct json *j, struct call *c, enum dialect dialect, struct str preview)
 {
 	json_object(j);
 	json_put_object(j, "error");
@@ -177,10 +172,8 @@ static void print_beside(struct call *c, const struct args *a)
 {
 	const struct globals *g = &a->globals;
 	struct value_error error;
-	const struct value *meta =
-		c->meta.p ? value_parse(&c->mem, c->meta, &error) : NULL;
-	const struct value *unread = value_find(meta, "unread"),
-			   *mail = value_find(meta, "mail");
+	const struct value *meta = c->meta.p ? value_parse(&c->mem, c->meta, &error) : NULL;
+	const struct value *unread = value_find(meta, "unread"), *mail = value_find(meta, "mail");
 	int64_t count = 0, letters = 0, owed = 0;
 
 	if (a->face->dialect == DIALECT_VYBE) {
@@ -190,22 +183,20 @@ static void print_beside(struct call *c, const struct args *a)
 	value_int(unread, "count", &count);
 	value_int(mail, "unread", &letters);
 	value_int(mail, "to_accept", &owed);
-	if (g->quiet ||
-	    (!count && !mail && !(g->json && value_find(meta, "lost_claims"))))
+	if (g->quiet || (!count && !mail && !(g->json && value_find(meta, "lost_claims"))))
 		return;
 	if (g->json) {
 		out_say_json(&c->mem, c->meta);
 		return;
 	}
 	if (count)
-		out_say("%lld unread message%s, highest priority " STR_FMT
-			": bb%s" STR_FMT " log --unread",
+		out_say("%lld unread message%s, highest priority " STR_FMT ": bb%s" STR_FMT
+			" log --unread",
 			(long long)count, count == 1 ? "" : "s",
-			STR_ARG(value_str(unread, "highest_priority")),
-			g->actor.p ? " --as " : "", STR_ARG(g->actor));
+			STR_ARG(value_str(unread, "highest_priority")), g->actor.p ? " --as " : "",
+			STR_ARG(g->actor));
 	if (mail && a->command->op != &op_agent_inbox) /* which has just shown it */
-		out_say("%lld unread in your mail, %lld to accept: bb agent inbox "
-			"--agent " STR_FMT,
+		out_say("%lld unread in your mail, %lld to accept: bb agent inbox --agent " STR_FMT,
 			(long long)letters, (long long)owed, STR_ARG(c->actor));
 }
 
@@ -247,8 +238,8 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 static enum err cli_unreadable(struct call *c)
 {
 	call_fail(c, ERR_DAMAGED, "what is stored is damaged: the reply is not JSON");
-	return call_step(c, "'bd doctor' looks for the damaged file; add --json to see "
-			    "the reply as it is.");
+	return call_step(
+		c, "'bd doctor' looks for the damaged file; add --json to see the reply as it is.");
 }
 
 static enum err cli_render(struct call *c, struct view *v, const struct command *cmd,
@@ -297,8 +288,7 @@ static int cli_verdict(struct call *c, const struct command *cmd, struct str rep
 static bool wants_json(const struct args *a)
 {
 	return a->face->dialect == DIALECT_VYBE || a->globals.json ||
-	       (!a->command->view && !(a->command->flags & COMMAND_IDS) &&
-		!a->globals.silent);
+	       (!a->command->view && !(a->command->flags & COMMAND_IDS) && !a->globals.silent);
 }
 
 static int print_json(struct call *c, const struct args *a, struct str reply, int status)
@@ -342,8 +332,7 @@ static bool answers_yes(void)
 	char line[16];
 
 	out_ask("Go on? [y/N] ");
-	return fgets(line, sizeof line, stdin) &&
-	       names_value(&yes, str_trim(str_of(line))) >= 0;
+	return fgets(line, sizeof line, stdin) && names_value(&yes, str_trim(str_of(line))) >= 0;
 }
 
 /* For an operation that needs a person's word. */
@@ -364,8 +353,7 @@ static bool only_looked(struct call *c, const struct command *cmd, struct str re
 	data = value_parse(&c->mem, reply, &error);
 	confirmed = value_find(data, "confirmed");
 	for (size_t i = 0; data && i < data->count; i++)
-		if (data->item[i].type == VALUE_NUMBER &&
-		    !str_is(data->item[i].text, "0"))
+		if (data->item[i].type == VALUE_NUMBER && !str_is(data->item[i].text, "0"))
 			return confirmed && !confirmed->yes;
 	return confirmed && !confirmed->yes && !(cmd->flags & COMMAND_ASKS);
 }
@@ -464,9 +452,8 @@ static int cli_print_version(struct call *c, const struct args *a)
 {
 	if (a->face->version && !isatty(STDOUT_FILENO))
 		return a->face->version(c);
-	return out_text(
-		&c->mem,
-		arena_fmt(&c->mem, "%s version %s\n", a->face->name, ABACUS_VERSION), 0);
+	return out_text(&c->mem,
+			arena_fmt(&c->mem, "%s version %s\n", a->face->name, ABACUS_VERSION), 0);
 }
 
 static int cli_run(struct call *c, struct args *a)

@@ -13,8 +13,7 @@ static const char *const shell_words[] = {
 static const struct names shells = { shell_words, SHELL_FISH + 1, NULL };
 
 static const char *const program_words[] = { "abacus", "bb", "bd", "vybe" };
-static const struct names programs = { program_words,
-				       sizeof program_words / sizeof *program_words,
+static const struct names programs = { program_words, sizeof program_words / sizeof *program_words,
 				       NULL };
 
 struct body {
@@ -24,9 +23,8 @@ struct body {
 static const struct field fields[] = {
 	{ "shell", &kind_word, offsetof(struct body, shell), FIELD_REQUIRED | FIELD_PLACE,
 	  .arg = "SHELL", .words = &shells, .help = "the shell" },
-	{ "program", &kind_word, offsetof(struct body, program), FIELD_PLACE,
-	  .arg = "PROGRAM", .words = &programs, .preset = "abacus",
-	  .help = "the program" },
+	{ "program", &kind_word, offsetof(struct body, program), FIELD_PLACE, .arg = "PROGRAM",
+	  .words = &programs, .preset = "abacus", .help = "the program" },
 	{ 0 },
 };
 
@@ -51,8 +49,7 @@ static void next_words(struct buf *b, const struct face *face, struct str words)
 		struct str rest = str_of(cmd->words), next;
 
 		if (words.n) {
-			if (!str_starts(rest, words) || rest.n == words.n ||
-			    rest.p[words.n] != ' ')
+			if (!str_starts(rest, words) || rest.n == words.n || rest.p[words.n] != ' ')
 				continue;
 			rest = str_skip(rest, words.n + 1);
 		}
@@ -78,8 +75,7 @@ static bool has_flag(struct arena *mem, const struct field *fields_of, struct st
 }
 
 /* Options and words that go by their place; not those that `others` has too. */
-static void own_words(struct buf *b, const struct field *fields_of,
-		      const struct field *others)
+static void own_words(struct buf *b, const struct field *fields_of, const struct field *others)
 {
 	for (const struct field *f = fields_of; f && f->name; f++) {
 		struct str flag = field_flag(b->mem, f);
@@ -94,8 +90,7 @@ static void own_words(struct buf *b, const struct field *fields_of,
 }
 
 /* The first word of a group, if no command before this one began with it. */
-static bool leads_group(const struct face *face, const struct command *cmd,
-			struct str *group)
+static bool leads_group(const struct face *face, const struct command *cmd, struct str *group)
 {
 	struct str rest = str_of(cmd->words);
 
@@ -208,8 +203,7 @@ static void complete_bash(struct buf *b, const struct face *face)
 /* zsh runs bash's function; its own cases would say the same again. */
 static void complete_zsh(struct buf *b, const struct face *face)
 {
-	buf_fmt(b, "#compdef %s\nautoload -U +X bashcompinit && bashcompinit\n",
-		face->name);
+	buf_fmt(b, "#compdef %s\nautoload -U +X bashcompinit && bashcompinit\n", face->name);
 	buf_put(b, STR("mapfile() { COMPREPLY=(\"${(@f)$(cat)}\"); }\n"));
 	complete_bash(b, face);
 }
@@ -230,8 +224,8 @@ static void fish_flag(struct buf *b, const struct face *face, const char *words,
 {
 	buf_fmt(b, "complete -c %s", face->name);
 	if (words)
-		buf_fmt(b, " -n '__fish_seen_subcommand_from %.*s'",
-			(int)strcspn(words, " "), words);
+		buf_fmt(b, " -n '__fish_seen_subcommand_from %.*s'", (int)strcspn(words, " "),
+			words);
 	buf_fmt(b, " -l " STR_FMT, STR_ARG(field_flag(b->mem, f)));
 	if (f->letter)
 		buf_fmt(b, " -s %c", f->letter);
@@ -256,9 +250,8 @@ static void complete_fish(struct buf *b, const struct face *face)
 		str_next(&rest, ' ', &first);
 		if (rest.p)
 			buf_fmt(b,
-				"complete -c %s -f -n "
-				"'__fish_seen_subcommand_from " STR_FMT "' -a " STR_FMT
-				" -d ",
+				"complete -c %s -f -n '__fish_seen_subcommand_from " STR_FMT
+				"' -a " STR_FMT " -d ",
 				face->name, STR_ARG(first), STR_ARG(rest));
 		else
 			buf_fmt(b, "complete -c %s -f -n __fish_use_subcommand -a %s -d ",

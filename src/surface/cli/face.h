@@ -7,23 +7,20 @@ struct value;
 struct view;
 
 /*
- * A face is a program that people and agents know: its commands, each a name for
- * an operation, what it shows of the reply, and its options. Help, completion,
- * manuals and the reference are made from these tables.
+ * A face is a program that people and agents know: its commands, each a name for an operation,
+ * what it shows of the reply, and its options. Help, completion, manuals and the reference are
+ * made from these tables.
  */
 
 enum command_flags {
-	COMMAND_CONFIRM =
-		1 << 0,         /* the reply says whether it was done or only looked at */
-	COMMAND_ASKS = 1 << 1,  /* and on a terminal it is asked for, then done */
-	COMMAND_ALIAS = 1 << 2, /* another name for one that help shows */
-	COMMAND_IDS = 1 << 3,   /* only the ids of the reply are shown */
-	COMMAND_CHECKS =
-		1 << 5, /* exits with 1 if the reply is not "ok", or "timed_out" */
-	COMMAND_ENVELOPE =
-		1 << 6,           /* its JSON says beside the data whether it went well */
-	COMMAND_SILENT = 1 << 8,  /* nobody hears of what is wrong; it exits with 0 */
-	COMMAND_VERDICT = 1 << 7, /* 1 is an answer of it: what cannot be told is 3 */
+	COMMAND_CONFIRM = 1 << 0,  /* the reply says whether it was done or only looked at */
+	COMMAND_ASKS = 1 << 1,     /* and on a terminal it is asked for, then done */
+	COMMAND_ALIAS = 1 << 2,    /* another name for one that help shows */
+	COMMAND_IDS = 1 << 3,      /* only the ids of the reply are shown */
+	COMMAND_CHECKS = 1 << 5,   /* exits with 1 if the reply is not "ok", or "timed_out" */
+	COMMAND_ENVELOPE = 1 << 6, /* its JSON says beside the data whether it went well */
+	COMMAND_SILENT = 1 << 8,   /* nobody hears of what is wrong; it exits with 0 */
+	COMMAND_VERDICT = 1 << 7,  /* 1 is an answer of it: what cannot be told is 3 */
 	COMMAND_PREVIEWS = 1 << 4, /* on a terminal it is shown first, unless forced */
 };
 
@@ -54,14 +51,14 @@ struct face {
 	const char *default_actor;      /* NULL: nobody */
 	const char *const *environment; /* name, meaning, …, NULL */
 	enum dialect dialect;           /* of its errors */
-	/* Who acts where no option says so: variables, ending with NULL; who it is where
-	 * somebody has to, or NULL. And in which folder. */
+	/* Who acts where no option says so: variables, ending with NULL; who it is where somebody
+	 * has to, or NULL. And in which folder. */
 	const char *const *actor_variables;
 	struct str (*actor)(struct call *c);
 	const char *dir_variable;
 	const char *request_variable, *store_variable; /* or NULL */
-	/* Prints what there is, where only the beginning of a command is given; or NULL:
-	 * then that is an error, and nothing at all asks for help. */
+	/* Prints what there is, where only the beginning of a command is given; or NULL: then
+	 * that is an error, and nothing at all asks for help. */
 	int (*index)(struct call *c, struct str words);
 	int (*version)(struct call *c); /* for programs; NULL: as for people */
 };

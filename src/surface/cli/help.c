@@ -64,8 +64,7 @@ static void usage_field(struct buf *b, const struct field *f)
 	buf_put(b, required ? STR("") : STR("]"));
 }
 
-struct str help_usage(struct arena *mem, const struct face *face,
-		      const struct command *cmd)
+struct str help_usage(struct arena *mem, const struct face *face, const struct command *cmd)
 {
 	struct buf b = { .mem = mem };
 
@@ -144,8 +143,7 @@ static void help_options(struct view *v, const char *head, const struct field *f
 void help_command(struct view *v, const struct face *face, const struct command *cmd)
 {
 	struct arena *mem = v->out.mem;
-	size_t column =
-		option_column(mem, face->globals, option_column(mem, cmd->op->fields, 0));
+	size_t column = option_column(mem, face->globals, option_column(mem, cmd->op->fields, 0));
 
 	view_line(v, "%s", cmd->op->help);
 	help_title(v, "Usage");
@@ -168,8 +166,8 @@ static bool in_group(const struct command *cmd, struct str group)
 
 	if (cmd->flags & COMMAND_ALIAS)
 		return false;
-	return (!group.n || (str_starts(words, group) &&
-			     (words.n == group.n || words.p[group.n] == ' ')));
+	return (!group.n ||
+		(str_starts(words, group) && (words.n == group.n || words.p[group.n] == ' ')));
 }
 
 void help_face(struct view *v, const struct face *face, struct str group)

@@ -10,8 +10,7 @@ void help_face(struct view *v, const struct face *face, struct str group);
 void help_command(struct view *v, const struct face *face, const struct command *cmd);
 
 /* "bb status set [TASK] [--progress N] …", as one line. */
-struct str help_usage(struct arena *mem, const struct face *face,
-		      const struct command *cmd);
+struct str help_usage(struct arena *mem, const struct face *face, const struct command *cmd);
 
 /* "-n, --limit N" */
 struct str help_option(struct arena *mem, const struct field *f);

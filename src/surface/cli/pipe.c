@@ -77,8 +77,7 @@ static enum err set_text(struct call *c, struct request *r, const struct value *
 			 STR_ARG(arg->key));
 }
 
-static enum err pipe_set_texts(struct call *c, struct request *r,
-			       const struct value *args)
+static enum err pipe_set_texts(struct call *c, struct request *r, const struct value *args)
 {
 	enum err e = ERR_OK;
 
@@ -86,8 +85,7 @@ static enum err pipe_set_texts(struct call *c, struct request *r,
 	for (size_t i = 0; !e && args && i < args->count; i++) {
 		const struct value *arg = &args->item[i];
 
-		for (size_t k = 0; !e && arg->type == VALUE_ARRAY && k < arg->count;
-		     k++) {
+		for (size_t k = 0; !e && arg->type == VALUE_ARRAY && k < arg->count; k++) {
 			struct value one = arg->item[k];
 
 			one.key = arg->key;
@@ -114,20 +112,18 @@ static void pipe_identify(struct call *c, const struct op *op, const struct valu
 static enum err pipe_run(struct call *c, const struct op *op, const struct value *v,
 			 struct json *data)
 {
-	const struct value *params = value_find(v, "params"),
-			   *args = value_find(v, "args");
+	const struct value *params = value_find(v, "params"), *args = value_find(v, "args");
 	struct request r;
 	enum err e;
 
 	if (params && params->type != VALUE_OBJECT)
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "the parameters of '%s' are not an object", op->name);
+		return call_fail(c, ERR_INVALID_INPUT, "the parameters of '%s' are not an object",
+				 op->name);
 	r = request_new(c, op);
 	pipe_identify(c, op, args ? args : params);
 	e = args ? pipe_set_texts(c, &r, args) : request_decode(c, &r, params);
 	if (!e && args && request_writes(&r))
-		e = call_fail(c, ERR_INVALID_INPUT, "'%s' may write: it is posted",
-			      op->name);
+		e = call_fail(c, ERR_INVALID_INPUT, "'%s' may write: it is posted", op->name);
 	if (!e)
 		e = request_check(c, &r);
 	return e ? e : request_run(c, &r, data);
@@ -169,8 +165,7 @@ static struct str pipe_answer(struct call *c, const struct rpc_message *m)
 	return buf_str(&j.out);
 }
 
-static void pipe_begin(const struct call *start, const struct rpc_input *in,
-		       struct call *c)
+static void pipe_begin(const struct call *start, const struct rpc_input *in, struct call *c)
 {
 	struct arena mem = c->mem;
 
@@ -215,9 +210,8 @@ static const char *const examples[] = {
 const struct op op_pipe = {
 	.name = "pipe",
 	.help = "Answer operations that come as lines of JSON, for programs",
-	.more = "Reads {\"op\":…,\"params\":{…}}, one a line, and answers each with "
-		"{\"data\":…} or {\"error\":{…}}, in order, until the input ends. "
-		"Operations and "
-		"parameters are those of 'abacus schema'; \"agent\" says who acts.",
+	.more = "Reads {\"op\":…,\"params\":{…}}, one a line, and answers each with {\"data\":…} "
+		"or {\"error\":{…}}, in order, until the input ends. Operations and parameters are "
+		"those of 'abacus schema'; \"agent\" says who acts.",
 	.examples = examples,
 };

@@ -4,9 +4,8 @@
 #include "op/op.h"
 
 /*
- * Operations as lines of JSON, for programs: {"op":…,"params":{…}} is answered with
- * {"data":…} or {"error":{…}}, one line each, in order. The local service answers with
- * what such processes say.
+ * Operations as lines of JSON, for programs: {"op":…,"params":{…}} is answered with {"data":…} or
+ * {"error":{…}}, one line each, in order. The local service answers with what such processes say.
  */
 extern const struct op op_pipe;
 int pipe_start(struct call *c, const struct request *r);

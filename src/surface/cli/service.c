@@ -25,8 +25,7 @@ static const struct field serve_fields[] = {
 	  .help = "on the loopback, too, with a token; 0: any free port" },
 	{ "idle", &kind_duration, offsetof(struct serve_body, idle),
 	  .help = "end after so long without a request" },
-	{ "stop", &kind_bool, offsetof(struct serve_body, stop),
-	  .help = "end the one that runs" },
+	{ "stop", &kind_bool, offsetof(struct serve_body, stop), .help = "end the one that runs" },
 	{ 0 },
 };
 
@@ -41,8 +40,7 @@ static const char **service_words_of(struct call *c, int64_t port, int64_t idle)
 {
 	const char **words = arena_array(&c->mem, 6, sizeof *words);
 
-	words[0] =
-		arena_cstr(&c->mem, spawn_beside(&c->mem, STR("libexec/abacus-serve")));
+	words[0] = arena_cstr(&c->mem, spawn_beside(&c->mem, STR("libexec/abacus-serve")));
 	words[1] = arena_cstr(&c->mem, c->dir);
 	words[2] = c->project.p ? arena_cstr(&c->mem, c->project) : "";
 	words[3] = arena_fmt(&c->mem, "%lld", (long long)port).p;
@@ -86,10 +84,8 @@ int serve_start(struct call *c, const struct request *r)
 	if (in->stop)
 		return stop_service(c, &at);
 	if (lock_held(c, at.lock)) {
-		call_fail(c, ERR_ALREADY_EXISTS,
-			  "a service runs for this project already");
-		call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends "
-			     "it.");
+		call_fail(c, ERR_ALREADY_EXISTS, "a service runs for this project already");
+		call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends it.");
 		return -1;
 	}
 	words = service_words_of(c, in->port == ABSENT ? -1 : in->port,
@@ -101,10 +97,9 @@ int serve_start(struct call *c, const struct request *r)
 const struct op op_serve = {
 	.name = "serve",
 	.help = "Serve the page and an HTTP API of all operations to this user",
-	.more = "Listens on a socket that only this user can reach, and with --port on "
-		"the loopback. Nothing needs it: all commands work the same while it "
-		"runs, "
-		"and without it. It ends on SIGTERM, or when --idle is over.",
+	.more = "Listens on a socket that only this user can reach, and with --port on the "
+		"loopback. Nothing needs it: all commands work the same while it runs, and without "
+		"it. It ends on SIGTERM, or when --idle is over.",
 	.examples = serve_examples,
 	.body_size = sizeof(struct serve_body),
 	.fields = serve_fields,
@@ -143,11 +138,11 @@ static enum err read_invitation(struct call *c, struct str reply, struct invited
 }
 
 /*
- * Started here, it ends when nobody has looked for a while. One that is about to end
- * keeps a new one from beginning: then that is tried again.
+ * Started here, it ends when nobody has looked for a while. One that is about to end keeps a new
+ * one from beginning: then that is tried again.
  */
-static enum err service_invitation(struct call *c, const struct service_place *at,
-				   const char *path, struct invited *out)
+static enum err service_invitation(struct call *c, const struct service_place *at, const char *path,
+				   struct invited *out)
 {
 	enum { PATIENCE_MS = 10 * 1000, STEP_MS = 20, AGAIN_MS = 1000 };
 	enum { IDLE_MS = 15 * 60 * 1000 };
@@ -170,8 +165,7 @@ static enum err service_invitation(struct call *c, const struct service_place *a
 		moment_sleep(STEP_MS);
 	}
 	call_fail(c, ERR_INTERNAL_ERROR, "the service does not answer");
-	return call_step(c, "'abacus serve' starts it here, and tells what is in its "
-			    "way.");
+	return call_step(c, "'abacus serve' starts it here, and tells what is in its way.");
 }
 
 /* Everybody can read a browser's arguments: they name the file, not the address. */
@@ -190,8 +184,7 @@ static bool service_browse(struct call *c, struct str file)
 	return file.p && words[0] && spawn_away(words);
 }
 
-static enum err run_open(struct call *c, struct stores *s, const void *body,
-			 struct json *reply)
+static enum err run_open(struct call *c, struct stores *s, const void *body, struct json *reply)
 {
 	const struct open_body *in = body;
 	const char *path = in->print ? "/service/open" : "/service/browse";
@@ -212,9 +205,8 @@ static enum err run_open(struct call *c, struct stores *s, const void *body,
 void view_open(struct view *v, const struct value *data)
 {
 	if (view_yes(data, "opened"))
-		view_line(v,
-			  "Opening the page in your browser. If it does not appear, use "
-			  "this address within a minute:");
+		view_line(v, "Opening the page in your browser. If it does not appear, use this "
+			     "address within a minute:");
 	view_line(v, STR_FMT, STR_ARG(value_str(data, "url")));
 }
 
@@ -229,13 +221,11 @@ static const char *const open_examples[] = { "abacus open", "abacus open --print
 const struct op op_open = {
 	.name = "open",
 	.help = "Open the live page of this project in your browser",
-	.more = "Starts the service if none runs; that one ends by itself after 15 "
-		"minutes "
-		"without a page. The address lets in one browser, once, within a minute. "
-		"The browser gets it through a file that only you can read, because "
-		"other "
-		"users can read a program's arguments; --print is for a browser that "
-		"cannot read the file, or runs on another machine.",
+	.more = "Starts the service if none runs; that one ends by itself after 15 minutes without "
+		"a page. The address lets in one browser, once, within a minute. The browser gets "
+		"it through a file that only you can read, because other users can read a "
+		"program's arguments; --print is for a browser that cannot read the file, or runs "
+		"on another machine.",
 	.examples = open_examples,
 	.body_size = sizeof(struct open_body),
 	.fields = open_fields,

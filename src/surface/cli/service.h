@@ -7,8 +7,8 @@ struct value;
 struct view;
 
 /*
- * The local service, `abacus-serve`, from outside: where one for this project is, and how
- * to speak to it. No command needs it.
+ * The local service, `abacus-serve`, from outside: where one for this project is, and how to
+ * speak to it. No command needs it.
  */
 struct service_place {
 	struct str dir;     /* what it keeps, for its user alone */

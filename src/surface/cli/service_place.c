@@ -25,8 +25,8 @@ static enum err check_private(struct call *c, struct str dir)
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a folder of yours alone",
 		  STR_ARG(dir));
-	return call_step(c, "Look who made it; remove it, or set XDG_RUNTIME_DIR to a "
-			    "folder of your own.");
+	return call_step(
+		c, "Look who made it; remove it, or set XDG_RUNTIME_DIR to a folder of your own.");
 }
 
 /* Beside the rest if its path is short enough, else in a folder for such things. */
@@ -50,8 +50,8 @@ static enum err place_socket(struct call *c, struct service_place *p)
 }
 
 /*
- * A browser that is a snap can read nothing below a folder whose name begins with a dot,
- * as '.git' does, nor in /tmp. Where there are snaps, the file is in the home folder.
+ * A browser that is a snap can read nothing below a folder whose name begins with a dot, as
+ * '.git' does, nor in /tmp. Where there are snaps, the file is in the home folder.
  */
 static void place_page(struct call *c, struct service_place *p)
 {
@@ -63,8 +63,7 @@ static void place_page(struct call *c, struct service_place *p)
 	if (home && *home == '/' && !stat(home, &st) && st.st_uid == geteuid() &&
 	    !(st.st_mode & 022) &&
 	    file_is_dir(&c->mem, path_join(&c->mem, str_of(home), STR("snap"))))
-		p->page = arena_fmt(&c->mem, "%s/abacus-open-" STR_FMT, home,
-				    STR_ARG(name));
+		p->page = arena_fmt(&c->mem, "%s/abacus-open-" STR_FMT, home, STR_ARG(name));
 }
 
 enum err service_place(struct call *c, struct service_place *out)
@@ -73,8 +72,7 @@ enum err service_place(struct call *c, struct service_place *out)
 	struct str root, home;
 	enum err e;
 
-	if ((e = place_new(c, STR(".beadboard"), &root)) ||
-	    (e = place_repository(c, root, &repo)))
+	if ((e = place_new(c, STR(".beadboard"), &root)) || (e = place_repository(c, root, &repo)))
 		return e;
 	home = repo.common.p ? path_join(&c->mem, repo.common, STR("abacus")) :
 			       path_join(&c->mem, path_data(&c->mem), STR("abacus"));
@@ -84,8 +82,8 @@ enum err service_place(struct call *c, struct service_place *out)
 				     sha256_hex(&c->mem, root).p);
 	out->lock = path_join(&c->mem, out->dir, STR("lock"));
 	out->address = path_join(&c->mem, out->dir, STR("address.json"));
-	if ((e = file_make_dir(c, home, 0700)) ||
-	    (e = file_make_dir(c, out->dir, 0700)) || (e = check_private(c, out->dir)))
+	if ((e = file_make_dir(c, home, 0700)) || (e = file_make_dir(c, out->dir, 0700)) ||
+	    (e = check_private(c, out->dir)))
 		return e;
 	place_page(c, out);
 	return place_socket(c, out);
@@ -120,11 +118,13 @@ enum err service_ask(struct call *c, const struct service_place *at, const char 
 	if (fd < 0)
 		return ERR_OK;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-	if (!file_write(fd, arena_fmt(&c->mem,
-				      "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-"
-				      "Type: application/json\r\nContent-Length: "
-				      "2\r\nConnection: close\r\n\r\n{}",
-				      path)))
+	if (!file_write(
+		    fd,
+		    arena_fmt(
+			    &c->mem,
+			    "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+			    "application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
+			    path)))
 		return ERR_OK;
 	while ((got = file_some(fd, buf_room(&b, CHUNK), CHUNK)) > 0)
 		b.n += (size_t)got;

@@ -14,18 +14,16 @@ enum err settings_now(struct call *c)
 
 	c->now_ms = moment_now();
 	c->still = text.n;
-	if (!text.n ||
-	    ((moment_parse(text, &c->now_ms) || number_int(text, &c->now_ms)) &&
-	     c->now_ms >= 0 && c->now_ms <= MOMENT_LAST))
+	if (!text.n || ((moment_parse(text, &c->now_ms) || number_int(text, &c->now_ms)) &&
+			c->now_ms >= 0 && c->now_ms <= MOMENT_LAST))
 		return ERR_OK;
 	return call_fail(c, ERR_INVALID_INPUT,
-			 "ABACUS_NOW is '%s', which is neither RFC 3339 nor milliseconds",
-			 now);
+			 "ABACUS_NOW is '%s', which is neither RFC 3339 nor milliseconds", now);
 }
 
 /* A number from the environment; where it is another text, that is noted. */
-static int64_t settings_number_of(const char *name, int64_t least, int64_t most,
-				  int64_t otherwise, struct str *wrong)
+static int64_t settings_number_of(const char *name, int64_t least, int64_t most, int64_t otherwise,
+				  struct str *wrong)
 {
 	const char *text = getenv(name);
 	int64_t n;

@@ -60,9 +60,8 @@ static void top_hold_signals(void)
 	sigprocmask(SIG_BLOCK, &held, NULL);
 }
 
-/* Another screen, which leaves what was there as it was; no cursor; lines that end at the
- * edge, also where the terminal takes a letter for wider than we do; keys as they come.
- */
+/* Another screen, which leaves what was there as it was; no cursor; lines that end at the edge,
+ * also where the terminal takes a letter for wider than we do; keys as they come. */
 static void take_terminal(void)
 {
 	struct termios raw;
@@ -121,13 +120,12 @@ static struct str top_foot(struct call *c, const struct screen *s, size_t lines)
 	struct str time = moment_format(&c->mem, c->now_ms);
 	size_t last = s->first + s->rows - 1;
 
-	return arena_fmt(&c->mem,
-			 "%.*s UTC   lines %zu to %zu of %zu   j, k: scroll   q: end", 8,
+	return arena_fmt(&c->mem, "%.*s UTC   lines %zu to %zu of %zu   j, k: scroll   q: end", 8,
 			 time.p + 11, s->first + 1, last < lines ? last : lines, lines);
 }
 
-/* As much of a line as there is room for; its colours take none. What is behind it is
- * wiped, but not from the last column: that would be its own last letter. */
+/* As much of a line as there is room for; its colours take none. What is behind it is wiped, but
+ * not from the last column: that would be its own last letter. */
 static void put_cut(struct buf *out, struct str line, size_t columns)
 {
 	while (line.n) {
@@ -165,8 +163,7 @@ static void top_show(struct call *c, struct screen *s, struct str text)
 	}
 	buf_put(&out, STR("\033[J"));
 	buf_fmt(&out, "\033[%zu;1H\033[2m", s->rows);
-	put_cut(&out, utf8_shorten(&c->mem, top_foot(c, s, lines), s->columns),
-		s->columns);
+	put_cut(&out, utf8_shorten(&c->mem, top_foot(c, s, lines), s->columns), s->columns);
 	out_screen(buf_str(&out));
 }
 
@@ -224,8 +221,7 @@ static struct view view_of(struct call *c, size_t columns, bool colour)
 			      .now_ms = c->now_ms };
 }
 
-/* One picture: arms the watch, looks, shows, and sleeps until there is a reason for the
- * next. */
+/* One picture: arms the watch, looks, shows, and sleeps until there is a reason for the next. */
 static void top_look(const struct call *start, const struct request *r, struct screen *s)
 {
 	struct call c = *start;
@@ -284,9 +280,7 @@ static const char *const examples[] = { "abacus top", "abacus top | head -20", N
 const struct op op_top = {
 	.name = "top",
 	.help = "Show what everybody is doing, live, on this terminal",
-	.more = "Keys: j and k, the arrows, space and b scroll; q ends it. Where the "
-		"output "
-		"is "
-		"no terminal it is printed once.",
+	.more = "Keys: j and k, the arrows, space and b scroll; q ends it. Where the output is no "
+		"terminal it is printed once.",
 	.examples = examples,
 };

@@ -16,8 +16,7 @@
 #define AT(member) offsetof(struct globals, member)
 
 static const struct field globals[] = {
-	{ "agent", &kind_str, AT(actor), .letter = 'a', .arg = "NAME",
-	  .help = "who you are" },
+	{ "agent", &kind_str, AT(actor), .letter = 'a', .arg = "NAME", .help = "who you are" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
 	  .help = "of this write: the same id, one effect, one answer" },
 	{ "db_path", &kind_path, AT(store), .min = 1,
@@ -38,8 +37,7 @@ static struct str vybe_pretty(struct arena *mem, struct str json)
 
 	for (size_t i = 0; i < json.n; i++) {
 		char ch = json.p[i];
-		bool empty =
-			i + 1 < json.n && (json.p[i + 1] == ']' || json.p[i + 1] == '}');
+		bool empty = i + 1 < json.n && (json.p[i + 1] == ']' || json.p[i + 1] == '}');
 
 		if (quoted) {
 			buf_char(&b, ch);
@@ -49,8 +47,7 @@ static struct str vybe_pretty(struct arena *mem, struct str json)
 			continue;
 		}
 		quoted = ch == '"';
-		if ((ch == ']' || ch == '}') && json.p[i - 1] != '[' &&
-		    json.p[i - 1] != '{') {
+		if ((ch == ']' || ch == '}') && json.p[i - 1] != '[' && json.p[i - 1] != '{') {
 			buf_char(&b, '\n');
 			buf_pad(&b, ' ', 2 * --depth);
 		} else if (ch == ']' || ch == '}') {
@@ -168,8 +165,7 @@ static void put_command(struct json *j, const struct command *cmd)
 	bool once = (op->flags & OP_VYBE) && (op->flags & OP_WRITE);
 
 	json_object(j);
-	json_put_str(j, "command",
-		     arena_fmt(j->out.mem, "%s %s", face_vybe.name, cmd->words));
+	json_put_str(j, "command", arena_fmt(j->out.mem, "%s %s", face_vybe.name, cmd->words));
 	json_put_str(j, "description", str_of(op->help));
 	json_key(j, STR("args_schema"));
 	op_args_schema(j, op);
@@ -228,8 +224,7 @@ static int handle_start(struct call *c, const struct request *r)
 
 	for (size_t i = 0; full.op->fields[i].name; i++)
 		if (!strcmp(full.op->fields[i].name, "input"))
-			*(struct str *)((char *)full.body + full.op->fields[i].at) =
-				read_input(c);
+			*(struct str *)((char *)full.body + full.op->fields[i].at) = read_input(c);
 	c->request_id = (struct str){ 0 };
 	if (request_run(c, &full, &reply))
 		return 0;
@@ -269,8 +264,8 @@ static const struct command commands[] = {
 	{ "help", &op_help, NULL, help_start, 0, NULL },
 	{ "hook install", &op_vybe_hook_install, NULL, NULL, 0, NULL },
 	{ "hook uninstall", &op_vybe_hook_uninstall, NULL, NULL, 0, NULL },
-	{ "hook handle", &op_vybe_hook_handle, NULL, handle_start,
-	  COMMAND_ALIAS | COMMAND_SILENT, NULL },
+	{ "hook handle", &op_vybe_hook_handle, NULL, handle_start, COMMAND_ALIAS | COMMAND_SILENT,
+	  NULL },
 	ORIGINAL("session-start"),
 	ORIGINAL("session-end"),
 	ORIGINAL("prompt"),
@@ -329,12 +324,9 @@ static const char *const environment[] = {
 const struct face face_vybe = {
 	.name = "vybe",
 	.about = "go on where you were: tasks, events and memory that survive a session",
-	.more = "Tasks are the beads of the repository; events, memory and how far each "
-		"agent "
-		"has read are kept beside them. Every write has a request id: repeated, "
-		"it has "
-		"one effect and gets the same answer. Replies are JSON on standard "
-		"output.",
+	.more = "Tasks are the beads of the repository; events, memory and how far each agent has "
+		"read are kept beside them. Every write has a request id: repeated, it has one "
+		"effect and gets the same answer. Replies are JSON on standard output.",
 	.globals = globals,
 	.commands = commands,
 	.environment = environment,

@@ -9,8 +9,8 @@ struct body {
 };
 
 static const struct field fields[] = {
-	{ "program", &kind_str, offsetof(struct body, program), FIELD_PLACE,
-	  .arg = "PROGRAM", .preset = "abacus", .help = "the program" },
+	{ "program", &kind_str, offsetof(struct body, program), FIELD_PLACE, .arg = "PROGRAM",
+	  .preset = "abacus", .help = "the program" },
 	{ 0 },
 };
 
@@ -42,8 +42,7 @@ static void manual_option(struct buf *b, const struct field *f)
 	buf_char(b, '\n');
 }
 
-static void manual_command(struct buf *b, const struct face *face,
-			   const struct command *cmd)
+static void manual_command(struct buf *b, const struct face *face, const struct command *cmd)
 {
 	buf_put(b, STR(".SS "));
 	manual_roff(b, help_usage(b->mem, face, cmd));
@@ -66,12 +65,10 @@ static void manual_command(struct buf *b, const struct face *face,
 
 static void manual_page(struct buf *b, const struct face *face)
 {
-	buf_fmt(b, ".TH %s 1 \"\" \"Abacus %s\"\n.SH NAME\n%s \\- ", face->name,
-		ABACUS_VERSION, face->name);
+	buf_fmt(b, ".TH %s 1 \"\" \"Abacus %s\"\n.SH NAME\n%s \\- ", face->name, ABACUS_VERSION,
+		face->name);
 	manual_roff(b, str_of(face->about));
-	buf_fmt(b,
-		"\n.SH SYNOPSIS\n.B %s\n.I command\n[\n.I arguments\n] [\n.I "
-		"options\n]\n",
+	buf_fmt(b, "\n.SH SYNOPSIS\n.B %s\n.I command\n[\n.I arguments\n] [\n.I options\n]\n",
 		face->name);
 	buf_put(b, STR(".SH DESCRIPTION\n"));
 	manual_roff(b, str_of(face->more));
@@ -98,8 +95,7 @@ int man_start(struct call *c, const struct request *r)
 	struct buf b = { .mem = &c->mem };
 
 	if (!face) {
-		out_say("error: there is no program '" STR_FMT "' here",
-			STR_ARG(in->program));
+		out_say("error: there is no program '" STR_FMT "' here", STR_ARG(in->program));
 		return err_exit(ERR_NOT_FOUND, DIALECT_BOARD);
 	}
 	manual_page(&b, face);

@@ -84,8 +84,7 @@ static void put_parameters(struct json *j, const struct op *op, const char *plac
 
 		if (!field_on_wire(f))
 			continue;
-		put_parameter(j, f->name, path ? "path" : "query",
-			      path || field_required(f));
+		put_parameter(j, f->name, path ? "path" : "query", path || field_required(f));
 		json_key(j, STR("schema"));
 		field_schema(j, f);
 		json_end(j);
@@ -97,9 +96,8 @@ static void put_parameters(struct json *j, const struct op *op, const char *plac
 static void put_get(struct json *j, const struct op *op, const char *placed)
 {
 	json_put_object(j, "get");
-	json_put_str(
-		j, "operationId",
-		arena_fmt(j->out.mem, "%s %s", placed ? "look at" : "get", op->name));
+	json_put_str(j, "operationId",
+		     arena_fmt(j->out.mem, "%s %s", placed ? "look at" : "get", op->name));
 	json_put_str(j, "summary", str_of(op->help));
 	put_parameters(j, op, placed);
 	put_responses(j, op);
@@ -115,8 +113,7 @@ static void put_plain(struct json *j, const char *path, const char *id, const ch
 	json_put_str(j, "summary", str_of(help));
 	json_put_array(j, "parameters");
 	for (int i = 0; cursor && i < 2; i++) {
-		put_parameter(j, i ? "Last-Event-ID" : "after", i ? "header" : "query",
-			      false);
+		put_parameter(j, i ? "Last-Event-ID" : "after", i ? "header" : "query", false);
 		json_put_object(j, "schema");
 		json_put_str(j, "type", STR("string"));
 		json_end(j);
@@ -139,8 +136,7 @@ static void put_error_response(struct json *j)
 	json_put_object(j, "components");
 	json_put_object(j, "responses");
 	json_put_object(j, "Error");
-	json_put_str(j, "description",
-		     STR("What is wrong, with which value, and what to do."));
+	json_put_str(j, "description", STR("What is wrong, with which value, and what to do."));
 	put_content(j);
 	json_put_str(j, "type", STR("object"));
 	json_put_object(j, "properties");
@@ -186,11 +182,9 @@ enum err openapi_put(struct json *j)
 	json_put_object(j, "/api/sessions/{bead}/conversation");
 	put_get(j, &op_conversation, "bead");
 	json_end(j);
-	put_plain(j, "/api/events", "events",
-		  "Follow what happens, as server-sent events", "text/event-stream",
-		  true);
-	put_plain(j, "/api/openapi.json", "openapi", "This description",
-		  "application/json", false);
+	put_plain(j, "/api/events", "events", "Follow what happens, as server-sent events",
+		  "text/event-stream", true);
+	put_plain(j, "/api/openapi.json", "openapi", "This description", "application/json", false);
 	json_end(j);
 	put_error_response(j);
 	json_end(j);

@@ -45,16 +45,14 @@ static void reference_reply(struct buf *b, const struct op *op)
 
 	if (!p || !p->of)
 		return;
-	buf_fmt(b, "\nReply: %s with",
-		p->flags & PROP_LIST ? "an array of objects" : "an object");
+	buf_fmt(b, "\nReply: %s with", p->flags & PROP_LIST ? "an array of objects" : "an object");
 	for (const struct prop *m = p->of; m->name; m++)
 		buf_fmt(b, "%s `%s`%s", m == p->of ? "" : ",", m->name,
 			m->flags & PROP_OPTIONAL ? " (optional)" : "");
 	buf_put(b, STR(".\n"));
 }
 
-static void reference_command(struct buf *b, const struct face *face,
-			      const struct command *cmd)
+static void reference_command(struct buf *b, const struct face *face, const struct command *cmd)
 {
 	buf_fmt(b, "\n### `%s %s`\n\n%s.\n", face->name, cmd->words, cmd->op->help);
 	buf_fmt(b, "\n    " STR_FMT "\n", STR_ARG(help_usage(b->mem, face, cmd)));
@@ -63,8 +61,7 @@ static void reference_command(struct buf *b, const struct face *face,
 	reference_options(b, cmd->op->fields);
 	reference_reply(b, cmd->op);
 	for (const char *const *e = cmd->op->examples; e && *e; e++)
-		buf_fmt(b, "%s    %s\n", e == cmd->op->examples ? "\nExamples:\n\n" : "",
-			*e);
+		buf_fmt(b, "%s    %s\n", e == cmd->op->examples ? "\nExamples:\n\n" : "", *e);
 }
 
 int docs_start(struct call *c, const struct request *r)
@@ -72,12 +69,11 @@ int docs_start(struct call *c, const struct request *r)
 	struct buf b = { .mem = &c->mem };
 
 	(void)r;
-	buf_put(&b,
-		STR("# Commands\n\nMade from the tables of commands and operations by "
-		    "`make doc`; edit those.\n"));
+	buf_put(&b, STR("# Commands\n\nMade from the tables of commands and operations by `make "
+			"doc`; edit those.\n"));
 	for (const struct face *const *face = faces; *face; face++) {
-		buf_fmt(&b, "\n## `%s`\n\nIn short: %s. %s\n", (*face)->name,
-			(*face)->about, (*face)->more);
+		buf_fmt(&b, "\n## `%s`\n\nIn short: %s. %s\n", (*face)->name, (*face)->about,
+			(*face)->more);
 		reference_options(&b, (*face)->globals);
 		for (const char *const *e = (*face)->environment; e && *e; e += 2)
 			buf_fmt(&b, "%s| `%s` | %s |\n",

@@ -6,14 +6,13 @@
 #include "surface/mcp/mcp_exchange.h"
 
 static const char modern[] = "2026-07-28";
-static const char *const legacy[] = { "2025-11-25", "2025-06-18", "2025-03-26",
-				      "2024-11-05", NULL };
+static const char *const legacy[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05",
+				      NULL };
 static const char batching[] = "2025-03-26"; /* the one revision that has it */
 
 static void put_capabilities(struct exchange *x)
 {
-	static const char *const names[] = { "tools", "resources", "prompts",
-					     "completions" };
+	static const char *const names[] = { "tools", "resources", "prompts", "completions" };
 
 	json_put_object(&x->reply, "capabilities");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -44,8 +43,7 @@ static enum err mcp_initialize(struct exchange *x)
 static enum err mcp_discover(struct exchange *x)
 {
 	if (!x->stateless)
-		return call_fail(x->c, ERR_USAGE,
-				 "server/discover needs _meta with '" STR_FMT "'",
+		return call_fail(x->c, ERR_USAGE, "server/discover needs _meta with '" STR_FMT "'",
 				 STR_ARG(STR(META("protocolVersion"))));
 	begin_result(x);
 	json_put_array(&x->reply, "supportedVersions");
@@ -95,8 +93,7 @@ static void reply_version(struct exchange *x, struct str asked)
 	json_end(&data);
 	json_put_str(&data, "requested", asked);
 	json_end(&data);
-	reply_error(x, RPC_VERSION, STR("Unsupported protocol version"),
-		    json_text(&data));
+	reply_error(x, RPC_VERSION, STR("Unsupported protocol version"), json_text(&data));
 }
 
 /* Which revision the request speaks; false: it was answered with an error. */
@@ -131,10 +128,10 @@ static void run_method(struct exchange *x, struct str name)
 	while (m->name && !str_is(name, m->name))
 		m++;
 	if (!m->name || !(m->eras & (x->stateless ? MODERN : LEGACY))) {
-		reply_error(x, RPC_METHOD,
-			    arena_fmt(&x->c->mem, "there is no method '" STR_FMT "'",
-				      STR_ARG(name)),
-			    (struct str){ 0 });
+		reply_error(
+			x, RPC_METHOD,
+			arena_fmt(&x->c->mem, "there is no method '" STR_FMT "'", STR_ARG(name)),
+			(struct str){ 0 });
 		return;
 	}
 	switch (m->run(x)) {
@@ -166,8 +163,7 @@ static bool mcp_answer(struct exchange *x, const struct value *v)
 	x->id = named ? id : NULL;
 	if (!str_is(value_str(v, "jsonrpc"), "2.0") || !method.p || (id && !named) ||
 	    (params && params->type != VALUE_OBJECT)) {
-		reply_error(x, RPC_REQUEST, STR("not a JSON-RPC 2.0 request"),
-			    (struct str){ 0 });
+		reply_error(x, RPC_REQUEST, STR("not a JSON-RPC 2.0 request"), (struct str){ 0 });
 		return true;
 	}
 	if (!id)
@@ -196,8 +192,7 @@ static void begin_call(struct session *s, struct call *c)
 		c->now_ms = moment_now();
 }
 
-static struct str answer_batch(struct session *s, struct call *c,
-			       const struct value *batch)
+static struct str answer_batch(struct session *s, struct call *c, const struct value *batch)
 {
 	struct json all = { .out.mem = &c->mem };
 	size_t answers = 0;
@@ -262,8 +257,7 @@ int mcp_serve(const struct call *start, const struct mcp_server *server, struct 
 		line = mcp_handle(&s, m);
 		in.current = NULL;
 		if (line.p && !in.cancelled)
-			heard = rpc_send(
-				arena_fmt(&m->call.mem, STR_FMT "\n", STR_ARG(line)));
+			heard = rpc_send(arena_fmt(&m->call.mem, STR_FMT "\n", STR_ARG(line)));
 		rpc_release(m);
 	}
 	rpc_close(&in);

@@ -4,9 +4,9 @@
 #include "op/op.h"
 
 /*
- * A server of the Model Context Protocol on standard input and output. It speaks
- * the stateless revision of 2026-07-28 and the four before it, which begin with
- * `initialize`. It knows nothing of what it serves: that is in the tables.
+ * A server of the Model Context Protocol on standard input and output. It speaks the stateless
+ * revision of 2026-07-28 and the four before it, which begin with `initialize`. It knows nothing
+ * of what it serves: that is in the tables.
  */
 
 struct mcp_tool {
@@ -41,8 +41,7 @@ struct mcp_server {
 };
 
 /* Serves until the input ends or a signal comes; `agent` may be absent. */
-int mcp_serve(const struct call *start, const struct mcp_server *server,
-	      struct str agent);
+int mcp_serve(const struct call *start, const struct mcp_server *server, struct str agent);
 
 /* The tool with which a session of the older revisions says who it is. */
 extern const struct op op_mcp_identify;

@@ -24,8 +24,7 @@ void put_info(struct exchange *x)
 static void put_meta(struct exchange *x, struct str more)
 {
 	struct value_error error;
-	const struct value *object =
-		more.p ? value_parse(&x->c->mem, more, &error) : NULL;
+	const struct value *object = more.p ? value_parse(&x->c->mem, more, &error) : NULL;
 
 	if (!object && !x->stateless)
 		return;
@@ -46,8 +45,7 @@ void end_result(struct exchange *x, struct str meta, enum cacheable cacheable)
 	if (x->stateless) {
 		json_put_str(&x->reply, "resultType", STR("complete"));
 		if (cacheable) {
-			json_put_int(&x->reply, "ttlMs",
-				     cacheable == CHANGES_NEVER ? CACHE_MS : 0);
+			json_put_int(&x->reply, "ttlMs", cacheable == CHANGES_NEVER ? CACHE_MS : 0);
 			json_put_str(&x->reply, "cacheScope", STR("private"));
 		}
 	}
@@ -56,8 +54,7 @@ void end_result(struct exchange *x, struct str meta, enum cacheable cacheable)
 	json_end(&x->reply);
 }
 
-void reply_error(struct exchange *x, enum rpc_error code, struct str message,
-		 struct str data)
+void reply_error(struct exchange *x, enum rpc_error code, struct str message, struct str data)
 {
 	x->reply = (struct json){ .out.mem = &x->c->mem };
 	json_object(&x->reply);
@@ -77,8 +74,7 @@ void reply_failure(struct exchange *x, enum rpc_error code)
 
 	json_object(&data);
 	json_put_str(&data, "code", str_of(err_code(x->c->code, DIALECT_BOARD)));
-	if (x->c->code !=
-	    ERR_USAGE) /* what to type on a command line helps nobody here */
+	if (x->c->code != ERR_USAGE) /* what to type on a command line helps nobody here */
 		json_put_str(&data, "next_step", call_next_step(x->c));
 	json_end(&data);
 	reply_error(x, code, x->c->message, json_text(&data));

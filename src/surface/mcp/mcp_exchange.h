@@ -39,14 +39,12 @@ void end_result(struct exchange *x, struct str meta, enum cacheable cacheable);
 /* The server's name and version, as a value. */
 void put_info(struct exchange *x);
 
-void reply_error(struct exchange *x, enum rpc_error code, struct str message,
-		 struct str data);
+void reply_error(struct exchange *x, enum rpc_error code, struct str message, struct str data);
 
 /* What went wrong below, as a JSON-RPC error with our own code beside it. */
 void reply_failure(struct exchange *x, enum rpc_error code);
 
-/* Sets who calls: as the server was started, else what the call says, else the session.
- */
+/* Sets who calls: as the server was started, else what the call says, else the session. */
 void identify(struct exchange *x, const struct value *arguments);
 
 /* The methods, by the file that has them. */

@@ -55,8 +55,7 @@ static struct str percent_decode(struct arena *mem, struct str s)
 	struct buf b = { .mem = mem };
 
 	for (size_t i = 0; i < s.n; i++) {
-		bool coded = s.p[i] == '%' && i + 2 < s.n &&
-			     mcp_resources_hex(s.p[i + 1]) >= 0 &&
+		bool coded = s.p[i] == '%' && i + 2 < s.n && mcp_resources_hex(s.p[i + 1]) >= 0 &&
 			     mcp_resources_hex(s.p[i + 2]) >= 0;
 
 		buf_char(&b, coded ? (char)(mcp_resources_hex(s.p[i + 1]) << 4 |
@@ -67,22 +66,20 @@ static struct str percent_decode(struct arena *mem, struct str s)
 	return buf_str(&b);
 }
 
-static const struct mcp_resource *find_resource(const struct mcp_server *server,
-						struct str uri)
+static const struct mcp_resource *find_resource(const struct mcp_server *server, struct str uri)
 {
 	for (const struct mcp_resource *r = server->resources; r->uri; r++) {
 		struct str head = str_head(str_of(r->uri), mcp_resources_brace(r->uri));
 
-		if (is_template(r) ? str_starts(uri, head) && uri.n > head.n :
-				     str_eq(uri, head))
+		if (is_template(r) ? str_starts(uri, head) && uri.n > head.n : str_eq(uri, head))
 			return r;
 	}
 	return NULL;
 }
 
 /* Runs an operation for its reply, with at most one field set. */
-static enum err reply_of(struct exchange *x, const struct op *op, size_t field,
-			 struct str text, struct str *out)
+static enum err reply_of(struct exchange *x, const struct op *op, size_t field, struct str text,
+			 struct str *out)
 {
 	struct json data = { .out.mem = &x->c->mem };
 	struct request r = request_new(x->c, op);
@@ -108,11 +105,9 @@ enum err resources_read(struct exchange *x)
 		return call_fail(x->c, ERR_USAGE, "there is no resource '" STR_FMT "'",
 				 STR_ARG(uri));
 	if (is_template(r))
-		name = percent_decode(&x->c->mem,
-				      str_skip(uri, mcp_resources_brace(r->uri)));
+		name = percent_decode(&x->c->mem, str_skip(uri, mcp_resources_brace(r->uri)));
 	if (!utf8_valid(name))
-		return call_fail(x->c, ERR_USAGE,
-				 "'" STR_FMT "' does not spell valid UTF-8",
+		return call_fail(x->c, ERR_USAGE, "'" STR_FMT "' does not spell valid UTF-8",
 				 STR_ARG(uri));
 	identify(x, NULL);
 	if (reply_of(x, r->op, r->field, name, &text))
@@ -129,8 +124,7 @@ enum err resources_read(struct exchange *x)
 	return ERR_OK;
 }
 
-static const struct mcp_prompt *find_prompt(const struct mcp_server *server,
-					    struct str name)
+static const struct mcp_prompt *find_prompt(const struct mcp_server *server, struct str name)
 {
 	for (const struct mcp_prompt *p = server->prompts; p->name; p++)
 		if (str_is(name, p->name))
@@ -138,8 +132,7 @@ static const struct mcp_prompt *find_prompt(const struct mcp_server *server,
 	return NULL;
 }
 
-static const struct mcp_resource *find_template(const struct mcp_server *server,
-						struct str uri)
+static const struct mcp_resource *find_template(const struct mcp_server *server, struct str uri)
 {
 	for (const struct mcp_resource *r = server->resources; r->uri; r++)
 		if (is_template(r) && str_is(uri, r->uri))
@@ -198,13 +191,12 @@ enum err complete(struct exchange *x)
 	const struct value *argument = value_find(x->params, "argument");
 	struct str type = value_str(ref, "type"), typed = value_str(argument, "value");
 	const struct mcp_resource *r = find_template(x->s->server, value_str(ref, "uri"));
-	bool prompt = str_is(type, "ref/prompt") &&
-		      find_prompt(x->s->server, value_str(ref, "name"));
+	bool prompt =
+		str_is(type, "ref/prompt") && find_prompt(x->s->server, value_str(ref, "name"));
 	enum err e;
 
 	if (!prompt && !(str_is(type, "ref/resource") && r))
-		return call_fail(x->c, ERR_USAGE,
-				 "there is nothing to complete for '" STR_FMT "'",
+		return call_fail(x->c, ERR_USAGE, "there is nothing to complete for '" STR_FMT "'",
 				 STR_ARG(type));
 	if (!value_str(argument, "name").p || !typed.p)
 		return call_fail(x->c, ERR_USAGE, "argument needs a name and a value");
@@ -252,8 +244,7 @@ enum err prompts_get(struct exchange *x)
 	json_put_object(&x->reply, "content");
 	json_put_str(&x->reply, "type", STR("text"));
 	json_put_str(&x->reply, "text",
-		     arena_fmt(&x->c->mem, "%s\n\n%s" STR_FMT, p->lead, QUOTE_RULE,
-			       STR_ARG(text)));
+		     arena_fmt(&x->c->mem, "%s\n\n%s" STR_FMT, p->lead, QUOTE_RULE, STR_ARG(text)));
 	json_end(&x->reply);
 	json_end(&x->reply);
 	json_end(&x->reply);

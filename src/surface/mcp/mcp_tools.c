@@ -61,8 +61,7 @@ enum err tools_list(struct exchange *x)
 static const struct mcp_tool *find_tool(const struct mcp_server *server, struct str name)
 {
 	for (const struct mcp_tool *t = server->tools; t->name; t++)
-		if (str_is(name, t->name) ||
-		    str_is(name, t->name + strlen(server->prefix)))
+		if (str_is(name, t->name) || str_is(name, t->name + strlen(server->prefix)))
 			return t;
 	return NULL;
 }
@@ -78,8 +77,7 @@ static enum err mcp_tools_remember(struct exchange *x, struct str id, const char
 	char *copy;
 
 	if (s->fixed.p)
-		return call_fail(x->c, ERR_INVALID_INPUT,
-				 "identity already fixed by --agent");
+		return call_fail(x->c, ERR_INVALID_INPUT, "identity already fixed by --agent");
 	if (s->from_env.p && !str_eq(id, set))
 		return call_fail(x->c, ERR_INVALID_INPUT,
 				 "cannot change identity set by BB_AGENT_ID");
@@ -88,13 +86,12 @@ static enum err mcp_tools_remember(struct exchange *x, struct str id, const char
 		return ERR_OK;
 	if (x->stateless) {
 		call_fail(x->c, ERR_INVALID_INPUT,
-			  "this revision of the protocol has no session to remember you "
-			  "in");
+			  "this revision of the protocol has no session to remember you in");
 		return call_step(x->c, "Pass \"agent\" with each call.");
 	}
 	if (set.p && !str_eq(id, set))
-		return call_fail(x->c, ERR_INVALID_INPUT,
-				 "identity already set to '" STR_FMT "'", STR_ARG(set));
+		return call_fail(x->c, ERR_INVALID_INPUT, "identity already set to '" STR_FMT "'",
+				 STR_ARG(set));
 	if (!set.p && (copy = malloc(id.n + 1))) {
 		memcpy(copy, id.p, id.n);
 		s->identified = (struct str){ copy, id.n };
@@ -103,8 +100,7 @@ static enum err mcp_tools_remember(struct exchange *x, struct str id, const char
 }
 
 /* The body's id has passed the check that every actor passes. */
-static enum err run_identify(struct exchange *x, const struct request *r,
-			     struct json *data)
+static enum err run_identify(struct exchange *x, const struct request *r, struct json *data)
 {
 	const struct identify_body *in = r->body;
 	const char *source = NULL;
@@ -112,8 +108,7 @@ static enum err run_identify(struct exchange *x, const struct request *r,
 
 	x->c->actor = in->agent_id;
 	x->c->anonymous = false;
-	if ((e = request_run(x->c, r, data)) ||
-	    (e = mcp_tools_remember(x, x->c->actor, &source)))
+	if ((e = request_run(x->c, r, data)) || (e = mcp_tools_remember(x, x->c->actor, &source)))
 		return e;
 	*data = (struct json){ .out.mem = &x->c->mem };
 	json_object(data);
@@ -126,8 +121,7 @@ static enum err run_identify(struct exchange *x, const struct request *r,
 static void put_details(struct json *j, struct call *c)
 {
 	struct value_error error;
-	const struct value *v =
-		c->details.p ? value_parse(&c->mem, c->details, &error) : NULL;
+	const struct value *v = c->details.p ? value_parse(&c->mem, c->details, &error) : NULL;
 
 	for (size_t i = 0; v && i < v->count; i++) {
 		json_key(j, v->item[i].key);
@@ -136,8 +130,7 @@ static void put_details(struct json *j, struct call *c)
 }
 
 /* The text a model reads and the structure a program reads are the same. */
-static void put_tool_result(struct exchange *x, enum dialect dialect, enum err e,
-			    struct str data)
+static void put_tool_result(struct exchange *x, enum dialect dialect, enum err e, struct str data)
 {
 	struct json body = { .out.mem = &x->c->mem };
 	struct str text;
@@ -183,12 +176,10 @@ enum err tools_call(struct exchange *x)
 	enum err e;
 
 	if (!tool)
-		return call_fail(x->c, ERR_USAGE, "unknown tool '" STR_FMT "'",
-				 STR_ARG(name));
+		return call_fail(x->c, ERR_USAGE, "unknown tool '" STR_FMT "'", STR_ARG(name));
 	if (arguments && arguments->type != VALUE_OBJECT)
 		return call_fail(x->c, ERR_USAGE,
-				 "the arguments of '" STR_FMT "' are not an object",
-				 STR_ARG(name));
+				 "the arguments of '" STR_FMT "' are not an object", STR_ARG(name));
 	r = request_new(x->c, tool->op);
 	x->c->request_id = value_str(value_find(x->params, "_meta"), TOOL_USE_ID);
 	identify(x, arguments);
@@ -199,14 +190,13 @@ enum err tools_call(struct exchange *x)
 	if (!e)
 		e = tool->op == &op_mcp_identify ? run_identify(x, &r, &data) :
 						   request_run(x->c, &r, &data);
-	put_tool_result(x, op_dialect(tool->op), e,
-			e ? (struct str){ 0 } : json_text(&data));
+	put_tool_result(x, op_dialect(tool->op), e, e ? (struct str){ 0 } : json_text(&data));
 	return ERR_OK;
 }
 
 static const struct field identify_fields[] = {
-	{ "agent_id", &kind_agent, offsetof(struct identify_body, agent_id),
-	  FIELD_REQUIRED, .help = "your name, for example claude-01" },
+	{ "agent_id", &kind_agent, offsetof(struct identify_body, agent_id), FIELD_REQUIRED,
+	  .help = "your name, for example claude-01" },
 	{ 0 },
 };
 

@@ -236,8 +236,7 @@ bool rpc_send(struct str line)
 	return !line.n;
 }
 
-void rpc_put_error(struct json *j, enum rpc_error code, struct str message,
-		   struct str data)
+void rpc_put_error(struct json *j, enum rpc_error code, struct str message, struct str data)
 {
 	json_put_object(j, "error");
 	json_put_int(j, "code", code);

@@ -7,8 +7,8 @@ struct json;
 struct value;
 
 /*
- * JSON-RPC 2.0 over lines of text. Messages are read ahead while one is at work,
- * so that a request can be cancelled before its turn.
+ * JSON-RPC 2.0 over lines of text. Messages are read ahead while one is at work, so that a
+ * request can be cancelled before its turn.
  */
 
 enum rpc_error {
@@ -53,7 +53,6 @@ void rpc_release(struct rpc_message *m);
 bool rpc_send(struct str line);
 
 /* The error object of a reply, as a member of the open object. */
-void rpc_put_error(struct json *j, enum rpc_error code, struct str message,
-		   struct str data);
+void rpc_put_error(struct json *j, enum rpc_error code, struct str message, struct str data);
 
 #endif

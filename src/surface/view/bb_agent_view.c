@@ -7,19 +7,18 @@ void bb_view_registered(struct view *v, const struct value *data)
 	struct str liveness = value_str(data, "liveness");
 
 	view_paint(v, PAINT_BOLD, value_str(data, "agent_id"));
-	view_line(v, ": " STR_FMT " (" STR_FMT ")",
-		  STR_ARG(value_str(data, "display_name")),
+	view_line(v, ": " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(data, "display_name")),
 		  STR_ARG(value_str(data, "role")));
 	buf_fmt(&v->out, "  " STR_FMT ", ", STR_ARG(value_str(data, "status")));
 	view_paint(v, view_liveness(liveness), liveness);
-	view_line(v, ", last seen " STR_FMT,
-		  STR_ARG(view_age(v, value_str(data, "last_seen_at"))));
+	view_line(v, ", last seen " STR_FMT, STR_ARG(view_age(v, value_str(data, "last_seen_at"))));
 }
 
 void bb_view_registry(struct view *v, const struct value *data)
 {
-	static const char *const heads[] = { "AGENT", "ROLE",      "STATUS",
-					     "STATE", "LAST SEEN", NULL };
+	static const char *const heads[] = {
+		"AGENT", "ROLE", "STATUS", "STATE", "LAST SEEN", NULL
+	};
 	struct table t = table_new(v, heads);
 
 	for (size_t i = 0; i < data->count; i++) {
@@ -31,8 +30,7 @@ void bb_view_registry(struct view *v, const struct value *data)
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "role"));
 		table_cell(&t, 2, PAINT_NONE, value_str(one, "status"));
 		table_cell(&t, 3, view_liveness(liveness), liveness);
-		table_cell(&t, 4, PAINT_NONE,
-			   view_age(v, value_str(one, "last_seen_at")));
+		table_cell(&t, 4, PAINT_NONE, view_age(v, value_str(one, "last_seen_at")));
 	}
 	if (data->count)
 		table_print(&t);
@@ -78,14 +76,12 @@ static struct str category_word(const struct value *m)
 /* Agents read this too: what the sender wrote is quoted, as in prompts. */
 static void mail_head(struct view *v, const struct value *m)
 {
-	bool waits =
-		view_yes(m, "requires_ack") && !str_is(value_str(m, "state"), "acked");
+	bool waits = view_yes(m, "requires_ack") && !str_is(value_str(m, "state"), "acked");
 
 	view_paint(v, PAINT_BOLD, category_word(m));
-	view_line(v, " " STR_FMT ", " STR_FMT ". " STR_FMT "%s",
-		  STR_ARG(value_str(m, "to_agent")),
-		  STR_ARG(view_age(v, value_str(m, "created_at"))),
-		  STR_ARG(state_word(m)), waits ? ", to be accepted" : "");
+	view_line(v, " " STR_FMT ", " STR_FMT ". " STR_FMT "%s", STR_ARG(value_str(m, "to_agent")),
+		  STR_ARG(view_age(v, value_str(m, "created_at"))), STR_ARG(state_word(m)),
+		  waits ? ", to be accepted" : "");
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(m, "message_id")));
 	view_quote(v, arena_fmt(v->out.mem, "from " STR_FMT " about " STR_FMT,
 				STR_ARG(value_str(m, "from_agent")),
@@ -141,8 +137,7 @@ void bb_view_reserved(struct view *v, const struct value *data)
 		const struct value *other = value_find(&list->item[i], "reservation");
 
 		view_line(v, "  overlaps " STR_FMT " of " STR_FMT ", who is " STR_FMT,
-			  STR_ARG(value_str(other, "scope")),
-			  STR_ARG(value_str(other, "agent_id")),
+			  STR_ARG(value_str(other, "scope")), STR_ARG(value_str(other, "agent_id")),
 			  STR_ARG(value_str(&list->item[i], "owner_liveness")));
 	}
 }
@@ -188,11 +183,9 @@ void bb_view_waited(struct view *v, const struct value *data)
 		if (str_is(kind, "mail"))
 			mail_head(v, value_find(one, "message"));
 		else if (str_is(kind, "freed"))
-			view_line(v, STR_FMT " is free.",
-				  STR_ARG(value_str(one, "scope")));
+			view_line(v, STR_FMT " is free.", STR_ARG(value_str(one, "scope")));
 		else
-			view_line(v, STR_FMT " is " STR_FMT ".",
-				  STR_ARG(value_str(one, "id")),
+			view_line(v, STR_FMT " is " STR_FMT ".", STR_ARG(value_str(one, "id")),
 				  STR_ARG(value_str(one, "status")));
 	}
 	if (view_yes(data, "timed_out"))
@@ -204,12 +197,10 @@ void bb_view_guard(struct view *v, const struct value *data)
 	const struct value *denied = value_find(data, "denied");
 
 	for (size_t i = 0; i < denied->count; i++) {
-		const struct value *one = &denied->item[i],
-				   *held = value_find(one, "reservation");
+		const struct value *one = &denied->item[i], *held = value_find(one, "reservation");
 
 		view_line(v, STR_FMT " is reserved by " STR_FMT ", who is " STR_FMT,
-			  STR_ARG(value_str(one, "path")),
-			  STR_ARG(value_str(held, "agent_id")),
+			  STR_ARG(value_str(one, "path")), STR_ARG(value_str(held, "agent_id")),
 			  STR_ARG(value_str(one, "owner_liveness")));
 	}
 	if (str_is(value_str(data, "outcome"), "allow"))
@@ -221,31 +212,25 @@ void bb_view_guard(struct view *v, const struct value *data)
 void bb_view_hooks(struct view *v, const struct value *data)
 {
 	for (size_t i = 0; i < data->count; i++)
-		view_line(v, STR_FMT ": " STR_FMT,
-			  STR_ARG(value_str(&data->item[i], "path")),
+		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(value_str(&data->item[i], "path")),
 			  STR_ARG(value_str(&data->item[i], "change")));
 }
 
 void bb_view_events(struct view *v, const struct value *data)
 {
 	for (size_t i = 0; i < data->count; i++) {
-		const struct value *one = &data->item[i],
-				   *payload = value_find(one, "payload");
-		struct str scope = value_str(one, "scope"),
-			   subject = value_str(payload, "subject"),
+		const struct value *one = &data->item[i], *payload = value_find(one, "payload");
+		struct str scope = value_str(one, "scope"), subject = value_str(payload, "subject"),
 			   hint = value_str(payload, "resolution_hint"),
 			   text = subject.p ? subject :
 				  hint.p    ? hint :
 					      value_str(payload, "evidence");
 
 		view_paint(v, PAINT_BOLD, value_str(one, "event_type"));
-		view_line(v,
-			  " " STR_FMT " → " STR_FMT " about " STR_FMT "%s" STR_FMT
-			  ", " STR_FMT,
+		view_line(v, " " STR_FMT " → " STR_FMT " about " STR_FMT "%s" STR_FMT ", " STR_FMT,
 			  STR_ARG(value_str(one, "from_agent")),
-			  STR_ARG(value_str(one, "to_agent")),
-			  STR_ARG(value_str(one, "bead_id")), scope.p ? " in " : "",
-			  STR_ARG(scope),
+			  STR_ARG(value_str(one, "to_agent")), STR_ARG(value_str(one, "bead_id")),
+			  scope.p ? " in " : "", STR_ARG(scope),
 			  STR_ARG(view_age(v, value_str(one, "created_at"))));
 		view_line(v, "  " STR_FMT, STR_ARG(text));
 	}

@@ -72,15 +72,13 @@ static struct str marked_status(struct view *v, const struct value *agent)
 	struct str status = value_str(agent, "status");
 	bool stale = str_is(value_str(agent, "liveness"), "stale");
 
-	return arena_fmt(v->out.mem, STR_FMT "%s", STR_ARG(status),
-			 stale ? " [STALE]" : "");
+	return arena_fmt(v->out.mem, STR_FMT "%s", STR_ARG(status), stale ? " [STALE]" : "");
 }
 
 static void agent_row(struct table *t, const struct value *agent)
 {
 	struct arena *mem = t->view->out.mem;
-	struct str status = value_str(agent, "status"),
-		   blockers = value_str(agent, "blockers");
+	struct str status = value_str(agent, "status"), blockers = value_str(agent, "blockers");
 
 	table_row(t);
 	table_cell(t, 0, PAINT_BOLD, value_str(agent, "id"));
@@ -134,8 +132,8 @@ void bb_view_agent(struct view *v, const struct value *data)
 
 void bb_view_status_set(struct view *v, const struct value *data)
 {
-	view_line(v, "Updated status for " STR_FMT ": " STR_FMT,
-		  STR_ARG(value_str(data, "id")), STR_ARG(value_str(data, "status")));
+	view_line(v, "Updated status for " STR_FMT ": " STR_FMT, STR_ARG(value_str(data, "id")),
+		  STR_ARG(value_str(data, "status")));
 	agent_details(v, data);
 }
 
@@ -183,8 +181,7 @@ static void bb_view_message(struct view *v, const struct value *m, size_t indent
 	int64_t parent = view_number(m, "in_reply_to");
 
 	buf_pad(&v->out, ' ', indent);
-	view_paint(v, PAINT_BOLD,
-		   arena_fmt(v->out.mem, "#%" PRId64, view_number(m, "id")));
+	view_paint(v, PAINT_BOLD, arena_fmt(v->out.mem, "#%" PRId64, view_number(m, "id")));
 	view_paint(v, bb_view_priority_paint(priority), str_of(priority_mark(priority)));
 	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(m, "from_agent")));
 	for (size_t i = 0; tags && i < tags->count; i++)
@@ -278,8 +275,7 @@ void bb_view_artifact_add(struct view *v, const struct value *data)
 
 void bb_view_artifact(struct view *v, const struct value *data)
 {
-	struct str version = value_str(data, "version"),
-		   at = value_str(data, "created_at");
+	struct str version = value_str(data, "version"), at = value_str(data, "created_at");
 
 	view_paint(v, PAINT_BOLD, value_str(data, "path"));
 	view_line(v, " (ID: %" PRId64 ")", view_number(data, "id"));

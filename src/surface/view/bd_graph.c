@@ -54,14 +54,13 @@ static void dot_node(struct view *v, const struct value *bead)
 {
 	buf_fmt(&v->out, "  \"" STR_FMT "\" [label=", STR_ARG(value_str(bead, "id")));
 	bd_graph_quoted(v, bead, "\\\"");
-	view_line(v, "%s];",
-		  str_is(value_str(bead, "status"), "closed") ? ", style=dashed" : "");
+	view_line(v, "%s];", str_is(value_str(bead, "status"), "closed") ? ", style=dashed" : "");
 }
 
 static void dot_edge(struct view *v, struct str from, struct str to, struct str kind)
 {
-	view_line(v, "  \"" STR_FMT "\" -> \"" STR_FMT "\" [label=\"" STR_FMT "\"];",
-		  STR_ARG(from), STR_ARG(to), STR_ARG(kind));
+	view_line(v, "  \"" STR_FMT "\" -> \"" STR_FMT "\" [label=\"" STR_FMT "\"];", STR_ARG(from),
+		  STR_ARG(to), STR_ARG(kind));
 }
 
 struct language {
@@ -70,11 +69,10 @@ struct language {
 	void (*edge)(struct view *v, struct str from, struct str to, struct str kind);
 };
 
-static const struct language mermaid = { "graph TD",
-					 "    classDef closed stroke-dasharray: 3",
+static const struct language mermaid = { "graph TD", "    classDef closed stroke-dasharray: 3",
 					 mermaid_node, mermaid_edge };
-static const struct language dot = { "digraph beads {\n  rankdir=TB; node [shape=box];",
-				     "}", dot_node, dot_edge };
+static const struct language dot = { "digraph beads {\n  rankdir=TB; node [shape=box];", "}",
+				     dot_node, dot_edge };
 
 static const struct language *language_of(const struct value *data)
 {
@@ -119,13 +117,12 @@ static void bd_graph_bead_text(struct view *v, const struct value *n)
 }
 
 /*
- * Of each node: does another branch follow on its level, before the tree goes back above
- * it? Found from the end; a level that the tree leaves has none any more.
+ * Of each node: does another branch follow on its level, before the tree goes back above it?
+ * Found from the end; a level that the tree leaves has none any more.
  */
 static bool *followed_nodes(struct view *v, const struct value *nodes)
 {
-	bool *followed = arena_alloc(v->out.mem, nodes->count),
-	     level[TREE_DEPTH + 1] = { 0 };
+	bool *followed = arena_alloc(v->out.mem, nodes->count), level[TREE_DEPTH + 1] = { 0 };
 
 	for (size_t i = nodes->count; i-- > 0;) {
 		int64_t depth = view_number(&nodes->item[i], "depth");
@@ -178,8 +175,7 @@ void bd_view_tree(struct view *v, const struct value *data)
 }
 
 /* Every bead, and below it what it depends on. The edges come by their first bead. */
-static void draw_graph(struct view *v, const struct value *nodes,
-		       const struct value *edges)
+static void draw_graph(struct view *v, const struct value *nodes, const struct value *edges)
 {
 	struct map first = { .mem = v->out.mem };
 
@@ -192,19 +188,16 @@ static void draw_graph(struct view *v, const struct value *nodes,
 
 		bd_graph_bead_text(v, &nodes->item[i]);
 		buf_char(&v->out, '\n');
-		for (; edge < edges->item + edges->count &&
-		       str_eq(value_str(edge, "from"), id);
+		for (; edge < edges->item + edges->count && str_eq(value_str(edge, "from"), id);
 		     edge++)
-			view_line(v, "  → " STR_FMT " " STR_FMT,
-				  STR_ARG(value_str(edge, "kind")),
+			view_line(v, "  → " STR_FMT " " STR_FMT, STR_ARG(value_str(edge, "kind")),
 				  STR_ARG(value_str(edge, "to")));
 	}
 }
 
 void bd_view_graph(struct view *v, const struct value *data)
 {
-	const struct value *nodes = value_find(data, "nodes"),
-			   *edges = value_find(data, "edges");
+	const struct value *nodes = value_find(data, "nodes"), *edges = value_find(data, "edges");
 	const struct language *l = language_of(data);
 
 	if (!l && !nodes->count)
@@ -217,8 +210,7 @@ void bd_view_graph(struct view *v, const struct value *data)
 	for (size_t i = 0; i < nodes->count; i++)
 		l->node(v, &nodes->item[i]);
 	for (size_t i = 0; i < edges->count; i++)
-		l->edge(v, value_str(&edges->item[i], "from"),
-			value_str(&edges->item[i], "to"),
+		l->edge(v, value_str(&edges->item[i], "from"), value_str(&edges->item[i], "to"),
 			value_str(&edges->item[i], "kind"));
 	view_line(v, "%s", l->end);
 }

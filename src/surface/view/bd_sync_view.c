@@ -14,16 +14,14 @@ enum { VALUE_COLUMNS = 60 };
 
 void bd_sync_state(struct view *v, const struct value *data)
 {
-	int64_t pending = view_number(data, "pending"),
-		failures = view_number(data, "failures");
-	struct str oldest = value_str(data, "oldest_pending"),
-		   last = value_str(data, "last_sync");
+	int64_t pending = view_number(data, "pending"), failures = view_number(data, "failures");
+	struct str oldest = value_str(data, "oldest_pending"), last = value_str(data, "last_sync");
 	const struct value *published = value_find(data, "published");
 
 	if (pending)
-		view_line(v, "%" PRId64 " change%s not published yet%s" STR_FMT ".",
-			  pending, pending == 1 ? " is" : "s are",
-			  oldest.p ? ", the oldest from " : "", STR_ARG(oldest));
+		view_line(v, "%" PRId64 " change%s not published yet%s" STR_FMT ".", pending,
+			  pending == 1 ? " is" : "s are", oldest.p ? ", the oldest from " : "",
+			  STR_ARG(oldest));
 	else
 		view_line(v, "All changes are in a commit%s.",
 			  published && published->type == VALUE_BOOL && !published->yes ?
@@ -32,26 +30,23 @@ void bd_sync_state(struct view *v, const struct value *data)
 	view_line(v, "Last sync: " STR_FMT, STR_ARG(last.p ? last : STR("never")));
 	if (failures)
 		view_line(v, "It has failed %" PRId64 " time%s since: " STR_FMT, failures,
-			  failures == 1 ? "" : "s",
-			  STR_ARG(value_str(data, "last_error")));
+			  failures == 1 ? "" : "s", STR_ARG(value_str(data, "last_error")));
 }
 
 static void sync_counts(struct view *v, const struct value *data, bool dry)
 {
-	int64_t pulled = view_number(data, "pulled"),
-		pushed = view_number(data, "pushed");
+	int64_t pulled = view_number(data, "pulled"), pushed = view_number(data, "pushed");
 	struct str remote = value_str(data, "remote"), commit = value_str(data, "commit");
 	bool there = str_is(value_str(data, "durability"), "remote");
 
 	if (!remote.p)
-		view_line(v, "There is no Git remote 'origin' to publish to; all is kept "
-			     "here. 'git remote add origin URL' adds one.");
+		view_line(v, "There is no Git remote 'origin' to publish to; all is kept here. "
+			     "'git remote add origin URL' adds one.");
 	if (!pulled && !pushed)
 		view_line(v, "Nothing new%s.", remote.p ? " on either side" : "");
 	if (pulled)
-		view_line(v, "%s %" PRId64 " line%s of others.",
-			  dry ? "Would take in" : "Took in", pulled,
-			  pulled == 1 ? "" : "s");
+		view_line(v, "%s %" PRId64 " line%s of others.", dry ? "Would take in" : "Took in",
+			  pulled, pulled == 1 ? "" : "s");
 	if (pushed)
 		view_line(v, "%s %" PRId64 " line%s.",
 			  dry   ? "Would publish" :
@@ -59,8 +54,7 @@ static void sync_counts(struct view *v, const struct value *data, bool dry)
 				  "Committed",
 			  pushed, pushed == 1 ? "" : "s");
 	if (!dry && commit.p)
-		view_line(v, "%s " STR_FMT,
-			  there ? "The remote is at" : "On this disk at",
+		view_line(v, "%s " STR_FMT, there ? "The remote is at" : "On this disk at",
 			  STR_ARG(str_head(commit, 10)));
 }
 
@@ -77,8 +71,8 @@ void bd_view_sync(struct view *v, const struct value *data)
 	sync_counts(v, data, value_find(data, "dry_run")->yes);
 	for (size_t i = 0; moved && i < moved->count; i++)
 		view_line(v,
-			  "Two beads were given the id " STR_FMT
-			  ": the later one is " STR_FMT " now.",
+			  "Two beads were given the id " STR_FMT ": the later one is " STR_FMT
+			  " now.",
 			  STR_ARG(value_str(&moved->item[i], "from")),
 			  STR_ARG(value_str(&moved->item[i], "to")));
 	for (size_t i = 0; lost && i < lost->count; i++)
@@ -107,10 +101,9 @@ static void repaired_lines(struct view *v, const struct value *commit)
 							"rewritten",
 			  STR_ARG(value_str(line, "why")));
 		if (str_is(value_str(line, "action"), "set_aside"))
-			view_line(
-				v, "    " STR_FMT,
-				STR_ARG(utf8_shorten(v->out.mem, value_str(line, "text"),
-						     v->width > 8 ? v->width - 4 : 8)));
+			view_line(v, "    " STR_FMT,
+				  STR_ARG(utf8_shorten(v->out.mem, value_str(line, "text"),
+						       v->width > 8 ? v->width - 4 : 8)));
 	}
 }
 
@@ -122,17 +115,15 @@ static void repaired_journal(struct view *v, const struct value *journal)
 	view_line(v, "The journal is damaged:");
 	for (size_t i = 0; records && i < records->count; i++) {
 		const struct value *one = &records->item[i];
-		struct str file = value_str(one, "file"),
-			   action = value_str(one, "action");
+		struct str file = value_str(one, "file"), action = value_str(one, "action");
 
 		if (file.p)
-			view_line(v, "  " STR_FMT ", byte %" PRId64 ": %s: " STR_FMT,
-				  STR_ARG(file), view_number(one, "offset"),
+			view_line(v, "  " STR_FMT ", byte %" PRId64 ": %s: " STR_FMT, STR_ARG(file),
+				  view_number(one, "offset"),
 				  str_is(action, "set_aside") ? "set aside" : action.p,
 				  STR_ARG(value_str(one, "why")));
 		else
-			view_line(v, "  " STR_FMT ": " STR_FMT,
-				  STR_ARG(value_str(one, "text")),
+			view_line(v, "  " STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "text")),
 				  STR_ARG(value_str(one, "why")));
 		if (str_is(action, "set_aside") || str_is(action, "unverified"))
 			view_line(v, "    " STR_FMT,
@@ -144,9 +135,8 @@ static void repaired_journal(struct view *v, const struct value *journal)
 	if (kept.p)
 		view_line(v, "The damaged files are kept as " STR_FMT ".", STR_ARG(kept));
 	else
-		view_line(v,
-			  "Nothing was changed. 'bd repair --apply' writes the journal "
-			  "anew, and keeps the damaged files.");
+		view_line(v, "Nothing was changed. 'bd repair --apply' writes the journal anew, "
+			     "and keeps the damaged files.");
 }
 
 static void restamped_beads(struct view *v, const struct value *data)
@@ -164,9 +154,8 @@ static void restamped_beads(struct view *v, const struct value *data)
 			  STR_ARG(copy));
 	}
 	if (!view_yes(data, "applied"))
-		view_line(v,
-			  "Nothing was changed. 'bd repair --stamps --apply' copies each "
-			  "to a new bead, and deletes the old one.");
+		view_line(v, "Nothing was changed. 'bd repair --stamps --apply' copies each to a "
+			     "new bead, and deletes the old one.");
 }
 
 /* Were commits only joined, and none replaced? */
@@ -203,15 +192,14 @@ void bd_view_repair(struct view *v, const struct value *data)
 	else if (view_yes(data, "applied") && value_str(data, "commit").p)
 		view_line(v,
 			  "Mended by commit " STR_FMT
-			  "; what Git can read of what was there is kept below "
-			  "refs/beads/backup/. Now run 'bd sync'.",
+			  "; what Git can read of what was there is kept below refs/beads/backup/. "
+			  "Now run 'bd sync'.",
 			  STR_ARG(str_head(value_str(data, "commit"), 10)));
 	else if (view_yes(data, "applied"))
 		view_line(v, "Refs to it were removed.");
 	else
-		view_line(v,
-			  "Nothing was changed. 'bd repair --apply' mends it, and keeps "
-			  "what Git can read of it as a backup ref.");
+		view_line(v, "Nothing was changed. 'bd repair --apply' mends it, and keeps what "
+			     "Git can read of it as a backup ref.");
 }
 
 /* --- the past --- */
@@ -243,8 +231,7 @@ static struct str bd_sync_view_spoken(struct view *v, const struct value *value)
 		return STR("-");
 	if (bd_sync_view_is_stamp(value, &ms))
 		return moment_format(v->out.mem, ms);
-	if (value->type == VALUE_ARRAY && value->count &&
-	    value->item[0].type == VALUE_OBJECT)
+	if (value->type == VALUE_ARRAY && value->count && value->item[0].type == VALUE_OBJECT)
 		return spoken_notes(v, value);
 	if (value->type == VALUE_STRING)
 		return utf8_shorten(v->out.mem, value->text, VALUE_COLUMNS);
@@ -284,8 +271,7 @@ void bd_view_history(struct view *v, const struct value *data)
 
 		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
 		view_line(v, "  " STR_FMT "  " STR_FMT " by " STR_FMT,
-			  STR_ARG(value_str(one, "at")),
-			  STR_ARG(value_str(one, "change")),
+			  STR_ARG(value_str(one, "at")), STR_ARG(value_str(one, "change")),
 			  STR_ARG(value_str(one, "by")));
 		fields_of(v, one);
 	}
@@ -293,9 +279,7 @@ void bd_view_history(struct view *v, const struct value *data)
 
 void bd_view_blame(struct view *v, const struct value *data)
 {
-	static const char *const heads[] = {
-		"FIELD", "BY", "AT", "COMMIT", "VALUE", NULL
-	};
+	static const char *const heads[] = { "FIELD", "BY", "AT", "COMMIT", "VALUE", NULL };
 	struct table t = table_new(v, heads);
 
 	for (size_t i = 0; i < data->count; i++) {
@@ -306,8 +290,7 @@ void bd_view_blame(struct view *v, const struct value *data)
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "by"));
 		table_cell(&t, 2, PAINT_NONE, str_head(value_str(one, "at"), 19));
 		table_cell(&t, 3, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
-		table_cell(&t, 4, PAINT_NONE,
-			   bd_sync_view_spoken(v, value_find(one, "value")));
+		table_cell(&t, 4, PAINT_NONE, bd_sync_view_spoken(v, value_find(one, "value")));
 	}
 	table_print(&t);
 }

@@ -38,8 +38,8 @@ static void claim_line(struct view *v, const struct value *bead)
 	if (end.p)
 		buf_fmt(&v->out, " until " STR_FMT, STR_ARG(end));
 	if (epoch && epoch->count == 2)
-		buf_fmt(&v->out, ", epoch [" STR_FMT "," STR_FMT "]",
-			STR_ARG(epoch->item[0].text), STR_ARG(epoch->item[1].text));
+		buf_fmt(&v->out, ", epoch [" STR_FMT "," STR_FMT "]", STR_ARG(epoch->item[0].text),
+			STR_ARG(epoch->item[1].text));
 	buf_char(&v->out, '\n');
 }
 
@@ -47,14 +47,11 @@ void bd_view_init(struct view *v, const struct value *data)
 {
 	if (str_is(value_str(data, "result"), "exists")) {
 		view_line(v, "Beads are here already: " STR_FMT " (prefix " STR_FMT ")",
-			  STR_ARG(value_str(data, "store")),
-			  STR_ARG(value_str(data, "prefix")));
+			  STR_ARG(value_str(data, "store")), STR_ARG(value_str(data, "prefix")));
 		return;
 	}
 	if (str_is(value_str(data, "result"), "updated")) {
-		view_line(v,
-			  "New ids begin with '" STR_FMT
-			  "-' from now on; the others stay.",
+		view_line(v, "New ids begin with '" STR_FMT "-' from now on; the others stay.",
 			  STR_ARG(value_str(data, "prefix")));
 		return;
 	}
@@ -94,8 +91,8 @@ void bd_view_created(struct view *v, const struct value *data)
 static void bd_view_updated_one(struct view *v, const struct value *bead)
 {
 	bd_view_bead_line(v, "Updated", bead);
-	view_line(v, "  " STR_FMT ", priority %" PRId64,
-		  STR_ARG(value_str(bead, "status")), view_number(bead, "priority"));
+	view_line(v, "  " STR_FMT ", priority %" PRId64, STR_ARG(value_str(bead, "status")),
+		  view_number(bead, "priority"));
 	claim_line(v, bead);
 }
 
@@ -117,8 +114,7 @@ void bd_view_claimed(struct view *v, const struct value *data)
 
 static void bd_view_reclaimed_one(struct view *v, const struct value *bead)
 {
-	bd_view_bead_line(v, view_wants(v, "dry_run") ? "Would open" : "Open again",
-			  bead);
+	bd_view_bead_line(v, view_wants(v, "dry_run") ? "Would open" : "Open again", bead);
 }
 
 void bd_view_reclaimed(struct view *v, const struct value *data)
@@ -147,8 +143,7 @@ static void bd_view_deleted_one(struct view *v, const struct value *bead)
 {
 	int64_t dependents = view_number(bead, "dependent_count");
 
-	bd_view_bead_line(v, view_yes(bead, "deleted") ? "Deleted" : "Would delete",
-			  bead);
+	bd_view_bead_line(v, view_yes(bead, "deleted") ? "Deleted" : "Would delete", bead);
 	if (dependents)
 		view_line(v, "  %" PRId64 " other%s depend%s on it", dependents,
 			  dependents == 1 ? "" : "s", dependents == 1 ? "s" : "");
@@ -161,8 +156,7 @@ void bd_view_deleted(struct view *v, const struct value *data)
 
 void bd_view_tombstones(struct view *v, const struct value *data)
 {
-	static const char *const heads[] = { "ID",    "DELETED", "BY",
-					     "TITLE", "REASON",  NULL };
+	static const char *const heads[] = { "ID", "DELETED", "BY", "TITLE", "REASON", NULL };
 	struct table t = table_new(v, heads);
 
 	for (size_t i = 0; i < data->count; i++) {
@@ -186,8 +180,7 @@ void bd_view_tombstones(struct view *v, const struct value *data)
 
 static struct str holder_of(struct view *v, const struct value *bead)
 {
-	struct str end = value_str(bead, "assignee_expires"),
-		   name = value_str(bead, "assignee");
+	struct str end = value_str(bead, "assignee_expires"), name = value_str(bead, "assignee");
 	int64_t ms;
 
 	if (!name.p)
@@ -213,8 +206,7 @@ static void bead_cells(struct table *t, const struct value *bead, struct str tit
 	table_cell(t, 5, PAINT_NONE, title);
 }
 
-static const char *const bead_heads[] = { "ID",       "P",     "TYPE", "STATUS",
-					  "ASSIGNEE", "TITLE", NULL };
+static const char *const bead_heads[] = { "ID", "P", "TYPE", "STATUS", "ASSIGNEE", "TITLE", NULL };
 
 enum { DEEPEST = 100 }; /* what is deeper begins again at the left */
 
@@ -308,11 +300,8 @@ static void bd_view_plain(struct view *v, const struct value *data, int format)
 		if (format == FORMAT_IDS)
 			view_line(v, STR_FMT, STR_ARG(value_str(bead, "id")));
 		else
-			view_line(v,
-				  STR_FMT " [P%" PRId64 "] [" STR_FMT "] " STR_FMT
-					  " - " STR_FMT,
-				  STR_ARG(value_str(bead, "id")),
-				  view_number(bead, "priority"),
+			view_line(v, STR_FMT " [P%" PRId64 "] [" STR_FMT "] " STR_FMT " - " STR_FMT,
+				  STR_ARG(value_str(bead, "id")), view_number(bead, "priority"),
 				  STR_ARG(value_str(bead, "type")),
 				  STR_ARG(value_str(bead, "status")),
 				  STR_ARG(value_str(bead, "title")));
@@ -378,8 +367,7 @@ void bd_view_ready(struct view *v, const struct value *data)
 	if (!data->count) {
 		view_line(
 			v,
-			"Nothing is ready. 'bd blocked' shows what waits, 'bd list' what "
-			"is open.");
+			"Nothing is ready. 'bd blocked' shows what waits, 'bd list' what is open.");
 	} else if (view_wants(v, "claim")) {
 		bd_view_each(v, data, bd_view_claimed_one);
 	} else {
@@ -483,8 +471,7 @@ static void link_lines(struct view *v, const char *title, const struct value *li
 
 		buf_put(&v->out, STR("  "));
 		view_paint(v, PAINT_BOLD, value_str(bead, "id"));
-		buf_fmt(&v->out, " " STR_FMT " ",
-			STR_ARG(value_str(bead, "dependency_type")));
+		buf_fmt(&v->out, " " STR_FMT " ", STR_ARG(value_str(bead, "dependency_type")));
 		view_paint(v, bd_view_status_paint(status), status);
 		view_line(v, ": " STR_FMT, STR_ARG(value_str(bead, "title")));
 	}
@@ -511,8 +498,7 @@ static void remap_lines(struct view *v, const struct value *bead)
 	for (size_t i = 0; remap && i < remap->count; i++)
 		bd_view_fact(v, "not this",
 			     arena_fmt(v->out.mem,
-				       "what " STR_FMT " created as " STR_FMT
-				       " is " STR_FMT " now",
+				       "what " STR_FMT " created as " STR_FMT " is " STR_FMT " now",
 				       STR_ARG(value_str(&remap->item[i], "created_by")),
 				       STR_ARG(value_str(bead, "id")),
 				       STR_ARG(value_str(&remap->item[i], "to"))));
@@ -522,8 +508,7 @@ static void bd_view_page(struct view *v, const struct value *bead)
 {
 	struct arena *mem = v->out.mem;
 	const struct value *comments = value_find(bead, "comments");
-	struct str status = value_str(bead, "status"),
-		   end = value_str(bead, "assignee_expires");
+	struct str status = value_str(bead, "status"), end = value_str(bead, "assignee_expires");
 
 	if (v->out.n)
 		buf_char(&v->out, '\n');
@@ -535,8 +520,7 @@ static void bd_view_page(struct view *v, const struct value *bead)
 		  STR_ARG(value_str(bead, "type")));
 	bd_view_fact(v, "assignee",
 		     end.p ? arena_fmt(mem, STR_FMT " until " STR_FMT,
-				       STR_ARG(value_str(bead, "assignee")),
-				       STR_ARG(end)) :
+				       STR_ARG(value_str(bead, "assignee")), STR_ARG(end)) :
 			     value_str(bead, "assignee"));
 	bd_view_fact(v, "labels", bd_view_joined(v, value_find(bead, "labels")));
 	bd_view_fact(v, "parent", value_str(bead, "parent"));
@@ -572,12 +556,10 @@ void bd_view_why(struct view *v, const struct value *data)
 
 	view_paint(v, PAINT_BOLD, value_str(data, "id"));
 	buf_put(&v->out, STR(" is "));
-	view_paint(v, ready ? PAINT_GREEN : PAINT_YELLOW,
-		   ready ? STR("ready") : STR("not ready"));
+	view_paint(v, ready ? PAINT_GREEN : PAINT_YELLOW, ready ? STR("ready") : STR("not ready"));
 	view_line(v, ": " STR_FMT, STR_ARG(value_str(data, "title")));
 	for (size_t i = 0; reasons && i < reasons->count; i++)
-		view_line(v, "  " STR_FMT,
-			  STR_ARG(value_str(&reasons->item[i], "message")));
+		view_line(v, "  " STR_FMT, STR_ARG(value_str(&reasons->item[i], "message")));
 }
 
 /* --- edges --- */
@@ -587,8 +569,7 @@ void bd_view_edge(struct view *v, const struct value *data)
 	bool removed = str_is(value_str(data, "status"), "removed");
 	bool parent = str_is(value_str(data, "kind"), "parent");
 
-	view_line(v, STR_FMT " %s " STR_FMT " (" STR_FMT ")",
-		  STR_ARG(value_str(data, "from")),
+	view_line(v, STR_FMT " %s " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(data, "from")),
 		  removed ? "no longer depends on" :
 		  parent  ? "is a part of" :
 			    "depends on",
@@ -610,8 +591,7 @@ void bd_view_cycles(struct view *v, const struct value *data)
 		buf_fmt(&v->out, STR_FMT ":", STR_ARG(value_str(&data->item[i], "kind")));
 		for (size_t k = 0; ids && k < ids->count; k++)
 			buf_fmt(&v->out, " " STR_FMT " →", STR_ARG(ids->item[k].text));
-		view_line(v, " " STR_FMT,
-			  ids && ids->count ? (int)ids->item[0].text.n : 0,
+		view_line(v, " " STR_FMT, ids && ids->count ? (int)ids->item[0].text.n : 0,
 			  ids && ids->count ? ids->item[0].text.p : "");
 	}
 }
@@ -643,8 +623,7 @@ void bd_view_all_labels(struct view *v, const struct value *data)
 	if (!data->count)
 		view_line(v, "No labels.");
 	for (size_t i = 0; i < data->count; i++)
-		view_line(v, "%6" PRId64 "  " STR_FMT,
-			  view_number(&data->item[i], "count"),
+		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(&data->item[i], "count"),
 			  STR_ARG(value_str(&data->item[i], "label")));
 }
 
@@ -662,13 +641,10 @@ void bd_view_status(struct view *v, const struct value *data)
 	view_line(v, "%" PRId64 " bead%s", view_number(data, "total_issues"),
 		  view_number(data, "total_issues") == 1 ? "" : "s");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		view_line(v, "  %-13s%6" PRId64, rows[i].name,
-			  view_number(data, rows[i].key));
+		view_line(v, "  %-13s%6" PRId64, rows[i].name, view_number(data, rows[i].key));
 	bd_sync_state(v, value_find(data, "sync"));
 	if (view_number(data, "clock_ahead_ms") > 60000)
-		view_line(v,
-			  "The last change is %" PRId64
-			  " s ahead of this machine's clock.",
+		view_line(v, "The last change is %" PRId64 " s ahead of this machine's clock.",
 			  view_number(data, "clock_ahead_ms") / 1000);
 }
 
@@ -679,8 +655,7 @@ void bd_view_count(struct view *v, const struct value *data)
 	for (size_t i = 0; list && i < list->count; i++) {
 		struct str name = value_str(&list->item[i], "group");
 
-		view_line(v, "%6" PRId64 "  " STR_FMT,
-			  view_number(&list->item[i], "count"),
+		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(&list->item[i], "count"),
 			  STR_ARG(name.p ? name : STR("(none)")));
 	}
 	if (!list)
@@ -699,8 +674,7 @@ void bd_view_epics(struct view *v, const struct value *data)
 		table_cell(&t, 0, PAINT_BOLD, value_str(e, "id"));
 		table_cell(&t, 1, bd_view_status_paint(value_str(e, "status")),
 			   value_str(e, "status"));
-		table_cell(&t, 2,
-			   view_yes(e, "eligible_for_close") ? PAINT_GREEN : PAINT_NONE,
+		table_cell(&t, 2, view_yes(e, "eligible_for_close") ? PAINT_GREEN : PAINT_NONE,
 			   arena_fmt(v->out.mem, "%" PRId64 "/%" PRId64,
 				     view_number(e, "closed_children"),
 				     view_number(e, "total_children")));
@@ -729,8 +703,8 @@ void bd_view_validate(struct view *v, const struct value *data)
 			buf_fmt(&v->out, ":%" PRId64, view_number(f, "line"));
 		view_line(v, ": " STR_FMT, STR_ARG(value_str(f, "message")));
 	}
-	view_line(v, "%" PRId64 " errors, %" PRId64 " warnings",
-		  view_number(data, "errors"), view_number(data, "warnings"));
+	view_line(v, "%" PRId64 " errors, %" PRId64 " warnings", view_number(data, "errors"),
+		  view_number(data, "warnings"));
 }
 
 void bd_view_doctor(struct view *v, const struct value *data)
@@ -771,8 +745,7 @@ void bd_view_info(struct view *v, const struct value *data)
 	view_line(v, "  store:   " STR_FMT, STR_ARG(value_str(data, "store")));
 	view_line(v, "  prefix:  " STR_FMT, STR_ARG(value_str(data, "prefix")));
 	view_line(v, "  you are: " STR_FMT, STR_ARG(value_str(data, "actor")));
-	view_line(v, "  beads:   %" PRId64 ", deleted ones included",
-		  view_number(data, "beads"));
+	view_line(v, "  beads:   %" PRId64 ", deleted ones included", view_number(data, "beads"));
 	view_line(v, "  journal: %" PRId64 " bytes", view_number(data, "journal_bytes"));
 }
 
@@ -784,8 +757,7 @@ void bd_view_version(struct view *v, const struct value *data)
 void bd_view_setting(struct view *v, const struct value *data)
 {
 	view_line(v, STR_FMT " = " STR_FMT "%s", STR_ARG(value_str(data, "key")),
-		  STR_ARG(value_str(data, "value")),
-		  view_yes(data, "set") ? "" : "  (default)");
+		  STR_ARG(value_str(data, "value")), view_yes(data, "set") ? "" : "  (default)");
 }
 
 void bd_view_settings(struct view *v, const struct value *data)

@@ -3,8 +3,7 @@
 #include "base/moment.h"
 #include "surface/view/view.h"
 
-static struct str session_view_count(struct view *v, const struct value *one,
-				     const char *key)
+static struct str session_view_count(struct view *v, const struct value *one, const char *key)
 {
 	int64_t n = view_number(one, key);
 
@@ -19,16 +18,13 @@ static void session_view_put_incursions(struct view *v, const struct value *list
 	int64_t at;
 
 	for (size_t i = 0; list && i < list->count && i < MOST; i++) {
-		const struct value *one = &list->item[i],
-				   *payload = value_find(one, "payload");
+		const struct value *one = &list->item[i], *payload = value_find(one, "payload");
 
-		if (!moment_parse(value_str(one, "created_at"), &at) ||
-		    v->now_ms - at > DAY_MS)
+		if (!moment_parse(value_str(one, "created_at"), &at) || v->now_ms - at > DAY_MS)
 			continue;
 		view_paint(v, PAINT_RED, STR("Incursion"));
 		view_line(v,
-			  "  " STR_FMT " into " STR_FMT " of " STR_FMT " (" STR_FMT
-			  "), " STR_FMT,
+			  "  " STR_FMT " into " STR_FMT " of " STR_FMT " (" STR_FMT "), " STR_FMT,
 			  STR_ARG(value_str(payload, "incoming_agent")),
 			  STR_ARG(value_str(one, "scope")),
 			  STR_ARG(value_str(payload, "owner_agent")),
@@ -46,10 +42,8 @@ static void put_stale(struct view *v, const struct value *list)
 			continue;
 		view_paint(v, PAINT_YELLOW, STR("Stale"));
 		view_line(v, "      " STR_FMT " of " STR_FMT ", %s",
-			  STR_ARG(value_str(one, "scope")),
-			  STR_ARG(value_str(one, "agent_id")),
-			  view_yes(one, "expired") ? "expired" :
-						     "whose holder is not there");
+			  STR_ARG(value_str(one, "scope")), STR_ARG(value_str(one, "agent_id")),
+			  view_yes(one, "expired") ? "expired" : "whose holder is not there");
 	}
 }
 
@@ -66,8 +60,7 @@ static void session_view_put_agents(struct view *v, const struct value *agents)
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "agent_id"));
 		table_cell(&t, 1, view_liveness(liveness), liveness);
-		table_cell(&t, 2, PAINT_NONE,
-			   view_age(v, value_str(one, "last_seen_at")));
+		table_cell(&t, 2, PAINT_NONE, view_age(v, value_str(one, "last_seen_at")));
 		table_cell(&t, 3, PAINT_NONE, session_view_count(v, one, "unread"));
 		table_cell(&t, 4, PAINT_NONE, session_view_count(v, one, "to_accept"));
 		table_cell(&t, 5, PAINT_NONE, value_str(one, "role"));
@@ -85,18 +78,16 @@ static struct str session_view_act(struct view *v, const struct value *task)
 			 STR_ARG(view_age(v, value_str(last, "at"))));
 }
 
-static void session_view_put_task(struct view *v, struct table *t,
-				  const struct value *task, bool inside)
+static void session_view_put_task(struct view *v, struct table *t, const struct value *task,
+				  bool inside)
 {
-	struct str status = value_str(task, "status"),
-		   owner = value_str(task, "assignee");
+	struct str status = value_str(task, "status"), owner = value_str(task, "assignee");
 	bool waits = view_number(task, "blockers");
 
 	table_row(t);
 	table_cell(t, 0, PAINT_NONE, value_str(task, "id"));
-	table_cell(
-		t, 1, PAINT_NONE,
-		arena_fmt(v->out.mem, "P%lld", (long long)view_number(task, "priority")));
+	table_cell(t, 1, PAINT_NONE,
+		   arena_fmt(v->out.mem, "P%lld", (long long)view_number(task, "priority")));
 	table_cell(t, 2,
 		   str_is(status, "closed") ? PAINT_DIM :
 		   waits                    ? PAINT_YELLOW :
@@ -117,8 +108,7 @@ static void session_view_put_tasks(struct view *v, const struct value *sessions)
 	struct table t = table_new(v, heads);
 
 	for (size_t i = 0; i < sessions->count; i++) {
-		const struct value *one = &sessions->item[i],
-				   *tasks = value_find(one, "tasks");
+		const struct value *one = &sessions->item[i], *tasks = value_find(one, "tasks");
 		bool epic = value_str(one, "id").p;
 
 		if (epic)
@@ -144,8 +134,8 @@ void view_sessions(struct view *v, const struct value *data)
 	}
 	for (size_t i = 0; i < agents->count; i++)
 		active += str_is(value_str(&agents->item[i], "liveness"), "active");
-	view_line(v, "%zu of %zu agents active, %zu scopes reserved", active,
-		  agents->count, value_find(data, "reservations")->count);
+	view_line(v, "%zu of %zu agents active, %zu scopes reserved", active, agents->count,
+		  value_find(data, "reservations")->count);
 	session_view_put_incursions(v, value_find(data, "incursions"));
 	put_stale(v, value_find(data, "reservations"));
 	buf_char(&v->out, '\n');
@@ -166,8 +156,7 @@ static void session_view_put_change(struct view *v, const struct value *item)
 
 	buf_put(&v->out, what);
 	for (size_t i = 0; str_is(what, "changed") && i < fields->count; i++)
-		buf_fmt(&v->out, "%s" STR_FMT, i ? ", " : " ",
-			STR_ARG(fields->item[i].text));
+		buf_fmt(&v->out, "%s" STR_FMT, i ? ", " : " ", STR_ARG(fields->item[i].text));
 	buf_char(&v->out, '\n');
 }
 
@@ -196,8 +185,8 @@ static struct str first_of(const struct value *v, const char *const *keys)
 /* What an event between agents has to say. */
 static struct str payload_text(const struct value *event)
 {
-	static const char *const keys[] = { "summary", "blocker", "evidence",
-					    "resolution_hint", NULL };
+	static const char *const keys[] = { "summary", "blocker", "evidence", "resolution_hint",
+					    NULL };
 
 	return first_of(value_find(event, "payload"), keys);
 }
@@ -207,8 +196,7 @@ static void put_item(struct view *v, const struct value *item)
 	static const char *const words[] = { "content", "message", "description", NULL };
 	static const char *const names[] = { "path", "file_path", NULL };
 	struct str kind = value_str(item, "kind"), label = value_str(item, "label");
-	const struct value *inner = value_member(item, kind),
-			   *to = value_find(item, "recipients");
+	const struct value *inner = value_member(item, kind), *to = value_find(item, "recipients");
 
 	view_paint(v, PAINT_DIM, view_age(v, value_str(item, "at")));
 	buf_fmt(&v->out, "  " STR_FMT "  ", STR_ARG(value_str(item, "by")));
@@ -234,13 +222,11 @@ static void put_item(struct view *v, const struct value *item)
 
 void view_conversation(struct view *v, const struct value *data)
 {
-	const struct value *bead = value_find(data, "bead"),
-			   *items = value_find(data, "items");
+	const struct value *bead = value_find(data, "bead"), *items = value_find(data, "items");
 
 	if (bead && bead->type == VALUE_OBJECT) {
 		view_paint(v, PAINT_BOLD, value_str(bead, "id"));
-		view_line(v, ": " STR_FMT " (" STR_FMT ")",
-			  STR_ARG(value_str(bead, "title")),
+		view_line(v, ": " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(bead, "title")),
 			  STR_ARG(value_str(bead, "status")));
 	}
 	for (size_t i = 0; i < items->count; i++)

@@ -6,8 +6,8 @@
 #include "base/text/utf8.h"
 #include "op/op.h"
 
-/* Where the text of a reply breaks its lines. It is shown as a blank, but by view_wrap()
- * and view_lines(): so no text of others can begin a line that looks like one of ours. */
+/* Where the text of a reply breaks its lines. It is shown as a blank, but by view_wrap() and
+ * view_lines(): so no text of others can begin a line that looks like one of ours. */
 enum { BREAK = 0x7f };
 
 static const char *const codes[] = {
@@ -197,8 +197,8 @@ struct str view_age(struct view *v, struct str moment)
 	age = v->now_ms - then;
 	for (size_t i = 0; i < sizeof step / sizeof *step; i++)
 		if (age >= step[i].ms)
-			return arena_fmt(v->out.mem, "%" PRId64 "%s ago",
-					 age / step[i].ms, step[i].unit);
+			return arena_fmt(v->out.mem, "%" PRId64 "%s ago", age / step[i].ms,
+					 step[i].unit);
 	return STR("just now");
 }
 
@@ -234,8 +234,7 @@ static void wrap_line(struct view *v, struct str line, size_t indent, struct str
 	} while (line.n);
 }
 
-static void view_wrap_marked(struct view *v, struct str text, size_t indent,
-			     struct str mark)
+static void view_wrap_marked(struct view *v, struct str text, size_t indent, struct str mark)
 {
 	struct str part, line;
 
@@ -281,8 +280,7 @@ void table_row(struct table *t)
 	struct arena *mem = t->view->out.mem;
 
 	if (t->rows == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 16,
-		       size = t->columns * sizeof(struct cell);
+		size_t cap = t->cap ? t->cap * 2 : 16, size = t->columns * sizeof(struct cell);
 		struct cell *cells = arena_array(mem, cap, size);
 		struct str *below = arena_array(mem, cap, sizeof *below);
 

@@ -7,13 +7,13 @@
 struct request;
 
 /*
- * What a person reads. A view turns the data of a reply, which is JSON whatever
- * the surface, into text.
+ * What a person reads. A view turns the data of a reply, which is JSON whatever the surface, into
+ * text.
  *
- * Most of that text was written by others, and may try to give orders to the terminal.
- * It cannot: view_parse() hands the view only text that is safe to show, in one line
- * each, and view_text() makes all of the output safe once more. Colours are not in the
- * text: they are marks beside it, so no text can contain one.
+ * Most of that text was written by others, and may try to give orders to the terminal. It cannot:
+ * view_parse() hands the view only text that is safe to show, in one line each, and view_text()
+ * makes all of the output safe once more. Colours are not in the text: they are marks beside it,
+ * so no text can contain one.
  */
 struct view {
 	struct buf out;
@@ -42,8 +42,7 @@ enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YE
 int64_t view_number(const struct value *v, const char *key);
 bool view_yes(const struct value *v, const char *key);
 
-void view_line(struct view *v, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void view_line(struct view *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void view_paint(struct view *v, enum paint paint, struct str text);
 
 /* The colour of whether somebody is there. */
@@ -62,8 +61,8 @@ void view_quote(struct view *v, struct str text);
 void view_lines(struct view *v, struct str text);
 
 /*
- * Columns that line up whatever the letters, and together fit the terminal. Cells
- * are added row by row.
+ * Columns that line up whatever the letters, and together fit the terminal. Cells are added row
+ * by row.
  */
 struct table {
 	struct view *view;
