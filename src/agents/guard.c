@@ -50,8 +50,7 @@ static enum err check_epoch(struct call *c, struct agent_files *f, const struct 
 			    bool *lost)
 {
 	struct reservation *r = NULL;
-	enum err e =
-		ask->agent.p ? reservation_each(c, f, ask->agent, (struct str){ 0 }, &r) : ERR_OK;
+	enum err e = ask->agent.p ? reservation_each(c, f, ask->agent, STR_NONE, &r) : ERR_OK;
 
 	while (r && (r->epoch != ask->epoch || r->expires_ms <= c->now_ms))
 		r = r->next;

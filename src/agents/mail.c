@@ -116,7 +116,7 @@ static struct str mail_mark_of(struct call *c, const struct letter *l, struct st
 	struct str zero = { "", 1 }, pieces[] = { c->request_id, zero, l->from, zero, to };
 
 	if (!c->request_id.p)
-		return (struct str){ 0 };
+		return STR_NONE;
 	return str_head(sha256_pieces(&c->mem, pieces, 5), 16);
 }
 
@@ -189,7 +189,7 @@ static enum err prepare_all(struct call *c, struct agent_files *f, const struct 
 			    struct str role, struct delivery ***tail)
 {
 	struct registered *a;
-	enum err e = registry_each(c, f, role, (struct str){ 0 }, &a);
+	enum err e = registry_each(c, f, role, STR_NONE, &a);
 
 	for (; !e && a; a = a->next)
 		if (!str_eq(a->id, l->from))
@@ -331,7 +331,7 @@ static enum err mail_collect(struct call *c, struct agent_files *f, struct str a
 	if (e || (e = mail_most(c, f, agent, filter, &left)))
 		return e;
 	if (newest)
-		*newest = m ? m->id : (struct str){ 0 };
+		*newest = m ? m->id : STR_NONE;
 	for (; !e && left > 0 && m; e = mailbox_next(c, &w, &m)) {
 		if (filter->after.p && str_eq(m->id, filter->after))
 			return ERR_OK;
@@ -481,7 +481,7 @@ enum err mail_totals(struct call *c, struct agent_files *f, struct str agent, st
 
 	*out = (struct mail_totals){ 0 };
 	if (!agent.p)
-		e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
+		e = registry_each(c, f, STR_NONE, STR_NONE, &a);
 	for (; !e && a; a = a->next)
 		e = bead.p ? add_all(c, f, a->id, bead, out, &tail) :
 			     add_box(c, f, a->id, out, &tail);

@@ -8,7 +8,7 @@
 
 static struct str mailbox_text_of(struct call *c, const struct mail *m)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	mail_encode(&j, m);
 	buf_char(&j.out, '\n');
@@ -25,9 +25,7 @@ static bool decode_moment(const struct value *v, const char *key, int64_t *ms)
 
 static struct mail *mailbox_decode(struct arena *mem, struct str line)
 {
-	struct value_error error;
-	const struct value *v = value_parse(mem, line, &error),
-			   *ack = value_find(v, "requires_ack");
+	const struct value *v = value_read(mem, line), *ack = value_find(v, "requires_ack");
 	struct mail *m = arena_new(mem, struct mail);
 
 	*m = (struct mail){ .id = value_str(v, "message_id"),
@@ -73,8 +71,7 @@ static struct mailbox empty_box(struct call *c, struct str agent)
 /* False: it is lost, or says nothing. */
 static bool read_box(struct call *c, struct str text, struct mailbox *box)
 {
-	struct value_error error;
-	const struct value *v = text.p ? value_parse(&c->mem, text, &error) : NULL,
+	const struct value *v = text.p ? value_read(&c->mem, text) : NULL,
 			   *owed = value_find(v, "owed");
 	bool well = owed && owed->type == VALUE_ARRAY && value_int(v, "known", &box->known) &&
 		    box->known >= 0 && value_int(v, "latest", &box->latest_ms);
@@ -92,7 +89,7 @@ static bool read_box(struct call *c, struct str text, struct mailbox *box)
 
 static enum err write_box(struct call *c, struct agent_files *f, struct mailbox *box)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	json_put_int(&j, "known", box->known);
@@ -378,7 +375,7 @@ enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id, str
 	struct mail *m;
 	enum err e = read_index(c, f, id, &m);
 
-	*out = m ? m->to : (struct str){ 0 };
+	*out = m ? m->to : STR_NONE;
 	return e;
 }
 

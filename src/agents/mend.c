@@ -137,7 +137,7 @@ static enum err mend_record(struct mending *k, struct str name, struct str agent
 	found.lost = json_text(&r.lost);
 	found.message = mend_describe(c, &r);
 	if (k->m->fix) {
-		found.fix = (struct str){ 0 };
+		found.fix = STR_NONE;
 		if ((e = mend_replace(k, &r, &found.kept)))
 			return e;
 	}
@@ -198,7 +198,7 @@ static enum err mend_agent(struct mending *k, struct str id)
 	if (!restored)
 		found.lost = arena_fmt(&c->mem, "[\"agent " STR_FMT "\"]", STR_ARG(id));
 	if (k->m->fix) {
-		found.fix = (struct str){ 0 };
+		found.fix = STR_NONE;
 		if ((e = mend_keep(c, path, &found.kept)) ||
 		    (e = restored ? registry_mend(c, &k->f, id, true, &damaged, &restored) :
 				    file_remove(c, path)))
@@ -232,8 +232,7 @@ static void put_away(struct mending *k, const char *name, const char *what, cons
 	struct mend_finding found = { .file = path,
 				      .status = k->m->fix ? "fixed" : "error",
 				      .message = str_of(what),
-				      .fix = k->m->fix ? (struct str){ 0 } :
-							 STR("abacus doctor --fix"),
+				      .fix = k->m->fix ? STR_NONE : STR("abacus doctor --fix"),
 				      .lost = arena_fmt(&c->mem, "[\"%s\"]", lost) };
 
 	k->damaged++;
@@ -284,12 +283,11 @@ enum err agents_mend(struct call *c, struct mend *m)
 	if (m->fix && (e = lock_take(c, path_join(&c->mem, k.f.home, STR("lock")), WAIT_MS, &lock)))
 		return e;
 	mend_pending(&k);
-	mend_look_at(&k, STR("agents/history.jsonl"), (struct str){ 0 }, registry_line);
+	mend_look_at(&k, STR("agents/history.jsonl"), STR_NONE, registry_line);
 	mend_agents(&k);
 	mend_inboxes(&k);
-	mend_look_at(&k, STR("reservations/history.jsonl"), (struct str){ 0 },
-		     reservation_line_valid);
-	mend_look_at(&k, STR("events.jsonl"), (struct str){ 0 }, protocol_line_valid);
+	mend_look_at(&k, STR("reservations/history.jsonl"), STR_NONE, reservation_line_valid);
+	mend_look_at(&k, STR("events.jsonl"), STR_NONE, protocol_line_valid);
 	mend_receipts(&k);
 	if (!k.damaged)
 		mend_tell(m, &(struct mend_finding){

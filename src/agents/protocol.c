@@ -94,7 +94,7 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 enum err protocol_line(struct call *c, struct agent_files *f, const struct protocol_event *event,
 		       struct agent_append *out)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	struct str mark = event->mark.p ? event->mark : id_random(&c->mem, 16), text;
 	enum err e = protocol_check(c, event);
 
@@ -133,9 +133,7 @@ enum err protocol_record(struct call *c, struct agent_files *f, const struct pro
 
 bool protocol_line_valid(struct call *c, struct str line)
 {
-	struct value_error error;
-
-	return value_str(value_parse(&c->mem, line, &error), "event_type").p;
+	return value_str(value_read(&c->mem, line), "event_type").p;
 }
 
 static bool protocol_fits(const struct value *v, const struct protocol_filter *filter)
@@ -161,8 +159,7 @@ enum err protocol_each(struct call *c, struct agent_files *f, const struct proto
 
 	json_array(out);
 	while (left && !(e = lines_back(c, &back, &line)) && line.p) {
-		struct value_error error;
-		const struct value *v = value_parse(&parsed, line, &error);
+		const struct value *v = value_read(&parsed, line);
 
 		if (!v || !value_str(v, "event_type").p) {
 			if ((e = agent_file_skipped(c, f, file, lines_back_at(&back))))

@@ -14,7 +14,7 @@ static const struct str lines_of_before = { "receipts.jsonl", 14 };
 static struct receipt receipt_of_line(struct call *c, const struct value *v)
 {
 	const struct value *reply = value_find(v, "reply");
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	struct receipt r = { .actor = value_str(v, "agent_id"),
 			     .id = value_str(v, "request_id"),
 			     .op = value_str(v, "op"),
@@ -34,8 +34,7 @@ static enum err take_over_lines(struct call *c, struct agent_files *f, struct re
 	enum err e = agent_file_read(c, f, lines_of_before, &text);
 
 	while (!e && text.n && str_next(&text, '\n', &line)) {
-		struct value_error error;
-		struct receipt r = receipt_of_line(c, value_parse(&c->mem, line, &error));
+		struct receipt r = receipt_of_line(c, value_read(&c->mem, line));
 
 		if (!r.id.p || !r.op.p)
 			e = call_fail(c, ERR_IO_READ_FAILED, "'receipts.jsonl' has a damaged line");
@@ -83,7 +82,7 @@ enum err receipts_find(struct call *c, struct agent_files *f, struct str op, str
 	struct receipt r = { .actor = c->actor, .id = c->request_id };
 	enum err e = f->home.p ? find_row(c, f, &r) : ERR_OK;
 
-	*reply = (struct str){ 0 };
+	*reply = STR_NONE;
 	if (e || !r.op.p)
 		return e;
 	if (!str_eq(r.op, op) || !str_eq(r.args, c->request_args))
@@ -125,6 +124,6 @@ struct str receipts_mark(struct call *c, struct str agent)
 		   pieces[] = { c->request_id, zero, agent, zero, c->request_args };
 
 	if (!c->request_id.p)
-		return (struct str){ 0 };
+		return STR_NONE;
 	return str_head(sha256_pieces(&c->mem, pieces, 5), 32);
 }

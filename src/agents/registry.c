@@ -56,7 +56,7 @@ static void put_record(struct json *j, const struct registered *a)
 
 static struct str registry_text_of(struct call *c, const struct registered *a)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	put_record(&j, a);
@@ -71,8 +71,7 @@ static struct str registry_text_of(struct call *c, const struct registered *a)
 static struct registered *registry_decode(struct arena *mem, struct str text)
 {
 	struct registered *a = arena_new(mem, struct registered);
-	struct value_error error;
-	const struct value *v = value_parse(mem, text, &error);
+	const struct value *v = value_read(mem, text);
 
 	*a = (struct registered){ .id = value_str(v, "agent_id"),
 				  .display = value_str(v, "display_name"),

@@ -124,12 +124,10 @@ static bool epoch_valid(int64_t epoch)
 static bool reservation_parse(struct call *c, struct str line, struct str key,
 			      struct reservation *out)
 {
-	struct value_error error;
 	bool well;
 
 	line = str_trim(line); /* a hand may have left something around it */
-	well = reservation_scan(line, out) ||
-	       reservation_decode(value_parse(&c->mem, line, &error), out);
+	well = reservation_scan(line, out) || reservation_decode(value_read(&c->mem, line), out);
 	out->text = line;
 	out->key = key;
 	return well && epoch_valid(out->epoch) &&
@@ -138,7 +136,7 @@ static bool reservation_parse(struct call *c, struct str line, struct str key,
 
 static struct str reservation_line_of(struct call *c, const struct reservation *r)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	put_members(&j, r);
@@ -266,7 +264,7 @@ static enum err reservation_read_history(struct call *c, struct agent_files *f, 
 	for (rest = *text; !e && rest.n && str_next(&rest, '\n', &line);) {
 		struct reservation r;
 
-		if (reservation_parse(c, line, (struct str){ 0 }, &r))
+		if (reservation_parse(c, line, STR_NONE, &r))
 			reservation_enter(c, b, &r);
 		else
 			e = (lenient ? agent_file_skipped : agent_file_damaged)(c, f, history_file,
@@ -289,7 +287,7 @@ static bool reservation_read_row(struct call *c, struct str line, struct row *ou
 	out->line = line;
 	if (reservation_take(&rest, FIRST_KEY, &id) && reservation_take(&rest, SCOPE_KEY, &scope))
 		return scope_parse(&c->mem, STR("/"), scope, &out->key) == SCOPE_FINE;
-	if (!reservation_parse(c, line, (struct str){ 0 }, &r))
+	if (!reservation_parse(c, line, STR_NONE, &r))
 		return false;
 	out->key = r.key;
 	return true;
@@ -297,14 +295,13 @@ static bool reservation_read_row(struct call *c, struct str line, struct row *ou
 
 static bool read_active(struct call *c, struct str text, int64_t *known, struct book *b)
 {
-	struct value_error error;
 	struct str head, line;
 	const struct value *v;
 	int64_t crc;
 
 	if (!str_next(&text, '\n', &head) || !str_ends(text, last_line))
 		return false;
-	v = value_parse(&c->mem, arena_fmt(&c->mem, STR_FMT "]}", STR_ARG(head)), &error);
+	v = value_read(&c->mem, arena_fmt(&c->mem, STR_FMT "]}", STR_ARG(head)));
 	if (!value_int(v, "history", known) || !value_int(v, "epoch", &b->epoch) ||
 	    !epoch_valid(b->epoch) || !value_int(v, "crc", &crc) || crc != crc32c(0, text))
 		return false;
@@ -325,8 +322,7 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
  */
 static bool read_foreign(struct call *c, struct str text, struct book *b)
 {
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, text, &error), *list = v;
+	const struct value *v = value_read(&c->mem, text), *list = v;
 
 	if (v && v->type == VALUE_OBJECT && !value_find(v, "crc"))
 		list = value_find(v, "reservations");
@@ -438,7 +434,7 @@ static void add_row(struct pieces *p, const struct row *row, const struct row *n
 
 static enum err write_active(struct call *c, struct agent_files *f, const struct book *b)
 {
-	struct json head = { .out.mem = &c->mem };
+	struct json head = json_new(&c->mem);
 	struct pieces p = { .mem = &c->mem };
 	uint32_t crc = 0;
 	int64_t size;
@@ -470,7 +466,7 @@ static void reservation_add_line(struct call *c, struct buf *lines, const struct
 
 static void reservation_expire(struct reservation *r)
 {
-	r->text = (struct str){ 0 };
+	r->text = STR_NONE;
 	r->state = STR("expired");
 }
 
@@ -504,7 +500,7 @@ static enum err reservation_note(struct call *c, struct agent_files *f, struct b
 	enum err e;
 
 	buf_put(&lines, b->adopted);
-	b->adopted = (struct str){ 0 };
+	b->adopted = STR_NONE;
 	reservation_sweep(c, b, now->key, &lines);
 	if (before) {
 		reservation_enter(c, b, before);
@@ -535,7 +531,7 @@ enum vitality reservation_owner(struct call *c, struct agent_files *f, const str
 static enum err reservation_taken(struct call *c, enum err code, const struct reservation *r,
 				  const char *how)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	call_fail(c, code, "'" STR_FMT "' is reserved by '" STR_FMT "' %s %s", STR_ARG(r->scope),
 		  STR_ARG(r->agent), how, moment_format(&c->mem, r->expires_ms).p);
@@ -641,7 +637,7 @@ static struct reservation *reservation_renewed(struct call *c, const struct rese
 			   .created_ms = c->now_ms,
 			   .epoch = epoch,
 		   };
-	r->text = (struct str){ 0 };
+	r->text = STR_NONE;
 	r->bead = ask->bead;
 	r->expires_ms = c->now_ms + ask->minutes * 60000;
 	return r;
@@ -691,13 +687,13 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 	enum err e = open_book(c, f, &b);
 
 	if (!e)
-		e = reservation_each_held(c, f, from, (struct str){ 0 }, out);
+		e = reservation_each_held(c, f, from, STR_NONE, out);
 	for (r = e ? NULL : *out; !e && r; r = r->next) {
 		struct reservation old = *r;
 		int64_t end = c->now_ms + minutes * 60000;
 
 		reservation_expire(&old);
-		r->text = (struct str){ 0 };
+		r->text = STR_NONE;
 		r->id = id_mint(&c->mem, "res", c->now_ms);
 		r->agent = to;
 		r->created_ms = c->now_ms;
@@ -722,10 +718,10 @@ static enum err find_released(struct call *c, struct agent_files *f, struct str 
 	if (e || !str_has(text, mark))
 		return e;
 	while (text.n && str_next(&text, '\n', &line)) {
-		if (!str_has(line, mark) || !reservation_parse(c, line, (struct str){ 0 }, r) ||
+		if (!str_has(line, mark) || !reservation_parse(c, line, STR_NONE, r) ||
 		    !str_eq(r->request, mark))
 			continue;
-		r->text = (struct str){ 0 };
+		r->text = STR_NONE;
 		*out = r;
 		break;
 	}
@@ -760,7 +756,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 		return call_fail(c, ERR_RELEASE_FORBIDDEN,
 				 "'" STR_FMT "' was taken since: its epoch is %lld, not %lld",
 				 STR_ARG(scope), (long long)(*out)->epoch, (long long)epoch);
-	(*out)->text = (struct str){ 0 };
+	(*out)->text = STR_NONE;
 	(*out)->state = STR("released");
 	(*out)->request = mark;
 	(*out)->released_ms = /* not before it was made, whatever the clock says */
@@ -823,7 +819,7 @@ enum err reservation_shown(struct call *c, struct agent_files *f, struct str age
 
 static struct str member_of(struct call *c, const char *key, struct str value)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	json_put_str(&j, key, value);
@@ -870,7 +866,7 @@ enum err reservation_each_lapsed(struct call *c, struct agent_files *f, struct r
 	while (!e && text.n && str_next(&text, '\n', &line)) {
 		struct reservation *r = arena_new(&c->mem, struct reservation);
 
-		if (reservation_parse(c, line, (struct str){ 0 }, r))
+		if (reservation_parse(c, line, STR_NONE, r))
 			*map_put(&last, r->key) = r;
 	}
 	for (size_t i = 0; i < last.count; i++) {
@@ -891,7 +887,7 @@ bool reservation_line_valid(struct call *c, struct str line)
 {
 	struct reservation r;
 
-	return reservation_parse(c, line, (struct str){ 0 }, &r);
+	return reservation_parse(c, line, STR_NONE, &r);
 }
 
 /* Of a snapshot that can be read: what is active in it, but not by the record. */
@@ -906,7 +902,7 @@ enum err reservation_missing(struct call *c, struct agent_files *f, struct str r
 
 	*count = 0;
 	for (struct str rest = record; rest.n && str_next(&rest, '\n', &line);)
-		if (reservation_parse(c, line, (struct str){ 0 }, &r))
+		if (reservation_parse(c, line, STR_NONE, &r))
 			reservation_enter(c, &book, &r);
 	if (!e && text.p && read_active(c, text, &known, &snapshot))
 		reservation_adopt_rows(c, &book, record, &snapshot);

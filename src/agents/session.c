@@ -77,7 +77,7 @@ static enum err see_beads(struct call *c, struct scene *s)
 static enum err see_scopes(struct call *c, struct agent_files *f, struct scene *s)
 {
 	struct reservation **tail = &s->held;
-	enum err e = reservation_each_held(c, f, (struct str){ 0 }, (struct str){ 0 }, tail);
+	enum err e = reservation_each_held(c, f, STR_NONE, STR_NONE, tail);
 
 	while (!e && *tail)
 		tail = &(*tail)->next;
@@ -169,7 +169,7 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 	see_files(c, f, &s);
 	if ((e = see_beads(c, &s)) || (e = see_scopes(c, f, &s)))
 		return e;
-	e = registry_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &a);
+	e = registry_each(c, f, STR_NONE, STR_NONE, &a);
 	for (; !e && a; a = a->next) {
 		struct evidence *one = arena_new(&c->mem, struct evidence);
 
@@ -244,7 +244,7 @@ static enum err session_take_place(struct call *c, struct agent_files *f,
 
 	if (e == ERR_AGENT_NOT_FOUND) {
 		c->code = ERR_OK;
-		e = registry_add(c, f, c->actor, (struct str){ 0 }, old->role, false, &own);
+		e = registry_add(c, f, c->actor, STR_NONE, old->role, false, &own);
 	}
 	return e ? e : reservation_adopt(c, f, old->id, c->actor, MINUTES, out);
 }

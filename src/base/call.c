@@ -57,7 +57,7 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	va_start(ap, fmt);
 	c->message = call_clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
-	c->step = c->remedy = c->details = (struct str){ 0 };
+	c->step = c->remedy = c->details = STR_NONE;
 	return c->code = code;
 }
 

@@ -79,7 +79,7 @@ static inline bool call_named(const struct call *c)
 /* The agent that this call shows to be there; absent: nobody said who that is. */
 static inline struct str call_present(const struct call *c)
 {
-	return c->looker.p ? c->looker : call_named(c) ? c->actor : (struct str){ 0 };
+	return c->looker.p ? c->looker : call_named(c) ? c->actor : STR_NONE;
 }
 
 /* Records the failure and returns its code: `return call_fail(...)`. */

@@ -79,7 +79,7 @@ struct str moment_format(struct arena *mem, int64_t ms)
 
 void json_put_moment(struct json *j, const char *key, int64_t ms)
 {
-	json_put_str(j, key, ms ? moment_format(j->out.mem, ms) : (struct str){ 0 });
+	json_put_str(j, key, ms ? moment_format(j->out.mem, ms) : STR_NONE);
 }
 
 /* Takes exactly n digits off the front; -1 where there are none such. */

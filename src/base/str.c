@@ -33,7 +33,7 @@ bool str_next(struct str *rest, char sep, struct str *part)
 
 	if (!end) {
 		*part = *rest;
-		*rest = (struct str){ 0 };
+		*rest = STR_NONE;
 		return true;
 	}
 	*part = str_head(*rest, (size_t)(end - rest->p));

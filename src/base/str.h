@@ -16,6 +16,7 @@ struct str {
 };
 
 #define STR(lit)   ((struct str){ "" lit, sizeof(lit) - 1 })
+#define STR_NONE   ((struct str){ 0 }) /* absent */
 #define STR_FMT    "%.*s"
 #define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
 

@@ -66,7 +66,7 @@ static struct bead_row row_of(struct arena *mem, const struct bead *b)
 
 static struct str tombstone_text(struct arena *mem, const struct slot *slot)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	tombstone_encode(&j, slot);
 	return json_text(&j);
@@ -271,8 +271,7 @@ static enum err apply_unreadable(struct call *c, struct str why)
 static enum err read_cached(struct meeting *m, struct str line,
 			    bool (*read)(struct state *, const struct value *, struct str *))
 {
-	struct value_error error;
-	const struct value *v = value_parse(&m->c->mem, line, &error);
+	const struct value *v = value_read(&m->c->mem, line);
 	struct str why = STR("not JSON");
 
 	return v && read(m->state, v, &why) ? ERR_OK : apply_unreadable(m->c, why);
@@ -384,11 +383,10 @@ static void apply_touch(struct meeting *m, struct str id)
 static struct bead_row *old_row(struct meeting *m, struct bead_row *row)
 {
 	struct arena *mem = &m->c->mem;
-	struct value_error error;
 	struct bead old;
 	struct str why;
 
-	if (row && line_decode(mem, value_parse(mem, row->line, &error), &old, &why)) {
+	if (row && line_decode(mem, value_read(mem, row->line), &old, &why)) {
 		row->labels = bead_labels(mem, &old, &row->label_count);
 		row->text = search_text(mem, &old);
 	}
@@ -410,8 +408,7 @@ static enum err touch_around(struct meeting *m, struct str id)
 
 static enum err put_tombstone(struct meeting *m, const struct slot *slot, struct str before)
 {
-	struct str line =
-		slot_has_tombstone(slot) ? tombstone_text(&m->c->mem, slot) : (struct str){ 0 };
+	struct str line = slot_has_tombstone(slot) ? tombstone_text(&m->c->mem, slot) : STR_NONE;
 
 	if (str_eq(line, before))
 		return ERR_OK;

@@ -52,7 +52,7 @@ static void autosync_note(struct call *c, struct str home, enum err e, bool push
 		s.failures = s.not_before_ms = 0;
 		s.succeeded_ms = now;
 		s.pushed_ms = pushes ? now : s.pushed_ms;
-		s.code = s.message = (struct str){ 0 };
+		s.code = s.message = STR_NONE;
 	}
 	sync_state_write(c, home, &s);
 	c->code = e; /* a note that cannot be written hides nothing */

@@ -80,7 +80,7 @@ static enum err beads_not_initialized(struct call *c, const struct beads *b)
 /* What ids begin with, and the mark of that choice. */
 static void set_prefix(struct call *c, struct beads *b, struct str prefix, struct mark mark)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	mark_encode(&j, mark);
 	b->about.prefix = prefix;
@@ -91,13 +91,11 @@ static void set_prefix(struct call *c, struct beads *b, struct str prefix, struc
 static void beads_choose_prefix(struct call *c, struct beads *b, const struct state *change)
 {
 	struct state *both = state_new(&c->mem);
-	struct value_error error;
 	struct mark mark;
 
 	if (!change->prefix_mark.by.p)
 		return;
-	if (b->about.prefix.p &&
-	    mark_decode(value_parse(&c->mem, b->about.prefix_mark, &error), &mark))
+	if (b->about.prefix.p && mark_decode(value_read(&c->mem, b->about.prefix_mark), &mark))
 		state_put_prefix(both, b->about.prefix, mark);
 	state_put_prefix(both, change->prefix, change->prefix_mark);
 	set_prefix(c, b, both->prefix, both->prefix_mark);

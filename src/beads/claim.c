@@ -29,13 +29,13 @@ static bool claim_held(const struct edit *e)
 
 static struct str claim_about(const struct edit *e, const struct stamp *epoch)
 {
-	struct json j = { .out.mem = &e->c->mem };
+	struct json j = json_new(&e->c->mem);
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
 
 	json_object(&j);
 	json_put_str(&j, "id", e->row->id);
 	json_put_str(&j, "holder", claim_holder(e));
-	json_put_str(&j, "expires", end ? moment_format(&e->c->mem, end) : (struct str){ 0 });
+	json_put_str(&j, "expires", end ? moment_format(&e->c->mem, end) : STR_NONE);
 	if (epoch) {
 		json_key(&j, STR("epoch"));
 		stamp_encode(&j, *epoch);
@@ -135,9 +135,9 @@ enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms)
 
 void claim_drop(struct edit *e)
 {
-	edit_set(e, MEMBER_ASSIGNEE, (struct str){ 0 });
-	edit_set(e, MEMBER_ASSIGNEE_AT, (struct str){ 0 });
-	edit_set(e, MEMBER_ASSIGNEE_EXPIRES, (struct str){ 0 });
+	edit_set(e, MEMBER_ASSIGNEE, STR_NONE);
+	edit_set(e, MEMBER_ASSIGNEE_AT, STR_NONE);
+	edit_set(e, MEMBER_ASSIGNEE_EXPIRES, STR_NONE);
 }
 
 void claim_go_on(struct edit *e)
@@ -178,5 +178,5 @@ void claim_assign(struct edit *e, struct str name)
 	if (claim_held(e) && !e->change.mark[REG_STATUS].by.p)
 		set_end(e, e->b->lease_ms);
 	else
-		edit_set(e, MEMBER_ASSIGNEE_EXPIRES, (struct str){ 0 });
+		edit_set(e, MEMBER_ASSIGNEE_EXPIRES, STR_NONE);
 }

@@ -118,7 +118,7 @@ static struct str config_key_of(struct str line, struct str *value)
 
 	line = str_trim(line);
 	if (!line.n || line.p[0] == '#' || !memchr(line.p, '=', line.n))
-		return (struct str){ 0 };
+		return STR_NONE;
 	str_next(&line, '=', &key);
 	*value = str_trim(line);
 	return str_trim(key);
@@ -129,7 +129,7 @@ enum err config_find(struct call *c, struct str home, enum config_key key, struc
 	struct str text, line, value, name;
 	enum err e = file_own_read(c, config_path_of(c, home), &text);
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	while (!e && str_next(&text, '\n', &line)) {
 		name = config_key_of(line, &value);
 		if (name.p && str_is(name, names_word(&config_keys, key)) && rules[key].fits(value))

@@ -63,7 +63,7 @@ static enum err choose_id(struct call *c, struct beads *b, const struct state *c
 static struct extra *branch_extra(struct call *c, struct str branch, struct mark mark)
 {
 	struct extra *x = arena_new(&c->mem, struct extra);
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_str(&j, branch);
 	*x = (struct extra){ STR("created_on_branch"), json_text(&j), mark };

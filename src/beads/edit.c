@@ -13,8 +13,7 @@
 
 enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row, struct edit *out)
 {
-	struct value_error error;
-	const struct value *line = value_parse(&c->mem, row->line, &error);
+	const struct value *line = value_read(&c->mem, row->line);
 	struct str why = STR("not JSON");
 
 	*out = (struct edit){ .c = c, .b = b, .row = row, .mark = beads_mark(c, b) };
@@ -36,7 +35,7 @@ void edit_after(struct edit *e, struct mark known)
 static enum err changed_since(struct edit *e, struct str expected, struct str actual)
 {
 	struct call *c = e->c;
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	json_put_str(&j, "id", e->row->id);
@@ -51,7 +50,7 @@ static enum err changed_since(struct edit *e, struct str expected, struct str ac
 
 enum err edit_guard(struct edit *e, const struct guard *guard)
 {
-	struct str hash = guard->if_hash.p ? row_hash(&e->c->mem, e->row) : (struct str){ 0 };
+	struct str hash = guard->if_hash.p ? row_hash(&e->c->mem, e->row) : STR_NONE;
 
 	e->force = guard->force;
 	if (guard->if_hash.p && !str_eq(guard->if_hash, hash))
@@ -135,7 +134,7 @@ struct str edit_extra_now(const struct edit *e, const char *key)
 	for (size_t i = 0; i < e->now.extras; i++)
 		if (str_is(e->now.extra[i].key, key) && !str_is(e->now.extra[i].value, "null"))
 			return e->now.extra[i].value;
-	return (struct str){ 0 };
+	return STR_NONE;
 }
 
 void edit_extra(struct edit *e, const char *key, struct str value)
@@ -186,7 +185,7 @@ static void open_add(struct edit *e, struct open_beads *open, struct str id)
 static enum err close_refused(struct edit *e, struct open_beads *open, const char *what,
 			      const char *key)
 {
-	struct json j = { .out.mem = &e->c->mem };
+	struct json j = json_new(&e->c->mem);
 
 	json_end(&open->list);
 	json_object(&j);
@@ -282,7 +281,7 @@ enum err edit_reopen(struct edit *e, int status)
 		return err;
 	edit_word(e, MEMBER_STATUS, &bead_statuses, status);
 	for (size_t i = 0; i < sizeof closing / sizeof *closing; i++)
-		edit_set(e, closing[i], (struct str){ 0 });
+		edit_set(e, closing[i], STR_NONE);
 	return ERR_OK;
 }
 
@@ -327,10 +326,9 @@ enum err edit_depend(struct edit *e, struct state *change, const struct bead_row
 	if ((err = cache_find_edge(e->c, &e->b->cache, e->row->id, to->id, kind, &line)))
 		return err;
 	if (line.p) {
-		struct value_error error;
 		struct edge old;
 		struct str why;
-		const struct value *v = value_parse(&e->c->mem, line, &error);
+		const struct value *v = value_read(&e->c->mem, line);
 
 		if (v && edge_decode(&e->c->mem, v, &old, &why)) {
 			if (old.deleted == !there)
@@ -364,7 +362,7 @@ static void forget_same(struct edit *e)
 		e->change.mark[r] = (struct mark){ 0 };
 		for (int m = 0; m < MEMBERS; m++)
 			if ((int)member_reg((enum member)m) == r)
-				e->change.member[m] = (struct str){ 0 };
+				e->change.member[m] = STR_NONE;
 	}
 }
 

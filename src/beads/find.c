@@ -13,7 +13,7 @@ enum { SHOWN = 5 }; /* of those that could have been meant */
 static enum err find_ambiguous(struct call *c, struct str text, const struct str *ids, size_t count)
 {
 	struct buf all = { .mem = &c->mem };
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	json_put_array(&j, "matches");
@@ -30,9 +30,8 @@ static enum err find_ambiguous(struct call *c, struct str text, const struct str
 
 static enum err is_deleted(struct call *c, struct str id, struct str line)
 {
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, line, &error);
-	struct json j = { .out.mem = &c->mem };
+	const struct value *v = value_read(&c->mem, line);
+	struct json j = json_new(&c->mem);
 	struct stamp at = { 0 };
 
 	stamp_decode(value_find(v, "deleted_at"), &at);
@@ -57,7 +56,7 @@ static struct str find_prefixed(struct call *c, const struct beads *b, struct st
 struct str find_brief(struct str prefix, struct str id)
 {
 	if (!prefix.n || id.n <= prefix.n + 1 || !str_starts(id, prefix) || id.p[prefix.n] != '-')
-		return (struct str){ 0 };
+		return STR_NONE;
 	return str_skip(id, prefix.n + 1);
 }
 

@@ -62,7 +62,7 @@ enum err helper_run(struct call *c, struct helper *h)
 			   .arg = &listening };
 	struct value_error error;
 	const struct value *v, *reply;
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	struct str line;
 	enum err e;
 
@@ -85,8 +85,7 @@ enum err helper_run(struct call *c, struct helper *h)
 
 static enum err take_files(struct call *c, struct helper *h, struct snapshot *out)
 {
-	struct value_error error;
-	const struct value *reply = value_parse(&c->mem, h->reply, &error),
+	const struct value *reply = value_read(&c->mem, h->reply),
 			   *sizes = value_find(reply, "sizes");
 
 	out->commit = value_str(reply, "commit");

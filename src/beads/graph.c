@@ -38,7 +38,7 @@ static enum err graph_search(struct way *w, struct str from, struct str to, bool
 static enum err cycle_found(struct way *w, struct str from, struct str to)
 {
 	struct buf text = { .mem = &w->c->mem };
-	struct json j = { .out.mem = &w->c->mem };
+	struct json j = json_new(&w->c->mem);
 	struct str at = from;
 
 	json_object(&j);

@@ -36,7 +36,7 @@ struct claim_note {
 
 static void note_encode(struct buf *out, const struct claim_note *n)
 {
-	struct json j = { .out.mem = out->mem };
+	struct json j = json_new(out->mem);
 
 	json_object(&j);
 	json_put_str(&j, "id", n->id);
@@ -51,8 +51,7 @@ static void note_encode(struct buf *out, const struct claim_note *n)
 
 static bool note_decode(struct arena *mem, struct str line, struct claim_note *out)
 {
-	struct value_error error;
-	const struct value *v = value_parse(mem, line, &error);
+	const struct value *v = value_read(mem, line);
 
 	*out = (struct claim_note){ .id = value_str(v, "id"), .holder = value_str(v, "holder") };
 	return out->id.p && out->holder.p && stamp_decode(value_find(v, "epoch"), &out->epoch) &&
@@ -120,7 +119,6 @@ static bool is_loss(const struct claim_note *n, struct mark by)
 static enum err look_deleted(struct call *c, struct beads *b, const struct claim_note *n,
 			     struct lost_claim *lost, bool *is)
 {
-	struct value_error error;
 	const struct value *v;
 	struct mark by = { 0 };
 	struct str line;
@@ -128,7 +126,7 @@ static enum err look_deleted(struct call *c, struct beads *b, const struct claim
 
 	if (e || !line.p)
 		return e;
-	v = value_parse(&c->mem, line, &error);
+	v = value_read(&c->mem, line);
 	by.by = value_str(v, "deleted_by");
 	*is = stamp_decode_deletion(value_find(v, "deleted_at"), &by.at) && is_loss(n, by);
 	lost->by = by.by;
@@ -141,7 +139,6 @@ static enum err look_deleted(struct call *c, struct beads *b, const struct claim
 static enum err lost_look_at(struct call *c, struct beads *b, const struct claim_note *n,
 			     struct lost_claim *lost, bool *is, bool *holds)
 {
-	struct value_error error;
 	struct bead_row *row;
 	struct bead now;
 	struct mark by;
@@ -152,7 +149,7 @@ static enum err lost_look_at(struct call *c, struct beads *b, const struct claim
 	*lost = (struct lost_claim){ .id = n->id, .holder = n->holder, .epoch = n->epoch };
 	if (e || !row)
 		return e ? e : look_deleted(c, b, n, lost, is);
-	if (!line_decode(&c->mem, value_parse(&c->mem, row->line, &error), &now, &why))
+	if (!line_decode(&c->mem, value_read(&c->mem, row->line), &now, &why))
 		return ERR_OK;
 	if ((*holds = still_held(c, &now, n)))
 		return ERR_OK;
@@ -160,7 +157,7 @@ static enum err lost_look_at(struct call *c, struct beads *b, const struct claim
 	*is = is_loss(n, by);
 	lost->title = row->title;
 	lost->by = by.by;
-	lost->to = row->status == BEAD_CLOSED ? (struct str){ 0 } : row->assignee;
+	lost->to = row->status == BEAD_CLOSED ? STR_NONE : row->assignee;
 	lost->until_ms = lost->to.p ? row->lease : 0;
 	lost->status = names_word(&bead_statuses, row->status);
 	return ERR_OK;
@@ -168,7 +165,7 @@ static enum err lost_look_at(struct call *c, struct beads *b, const struct claim
 
 static void lost_keep(struct call *c, struct str home, const struct lost_claim *lost)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	struct str path = lost_path(c, home, lost->holder);
 
 	lost_encode(&j, lost);
@@ -251,14 +248,13 @@ enum err lost_check(struct call *c, struct str home, lost_tell *tell, struct los
 struct str lost_take(struct call *c, struct str home, struct str actor)
 {
 	struct str path = lost_path(c, home, actor), text, line;
-	struct json list = { .out.mem = &c->mem };
-	struct value_error error;
+	struct json list = json_new(&c->mem);
 
 	if (file_own_take(c, path, &text) || !text.p)
-		return (struct str){ 0 };
+		return STR_NONE;
 	json_array(&list);
 	while (str_next(&text, '\n', &line)) {
-		const struct value *v = value_parse(&c->mem, line, &error);
+		const struct value *v = value_read(&c->mem, line);
 
 		if (v && v->type == VALUE_OBJECT)
 			json_value(&list, v);

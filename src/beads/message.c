@@ -20,9 +20,7 @@ struct telling {
 
 static const struct value *message_parse(struct telling *t, struct str line)
 {
-	struct value_error error;
-
-	return line.p ? value_parse(t->mem, line, &error) : NULL;
+	return line.p ? value_read(t->mem, line) : NULL;
 }
 
 /* On one line, and not too long. */

@@ -101,9 +101,8 @@ static const struct {
 
 struct str public_hash(struct arena *mem, struct str text)
 {
-	struct json j = { .out.mem = mem };
-	struct value_error error;
-	const struct value *line = value_parse(mem, text, &error);
+	struct json j = json_new(mem);
+	const struct value *line = value_read(mem, text);
 	size_t at = 0;
 
 	json_object(&j);
@@ -337,14 +336,13 @@ static void put_lean(struct json *j, const struct bead_row *row, const struct sh
 
 void public_put(struct json *j, const struct bead_row *row, const struct shape *shape)
 {
-	struct value_error error;
 	const struct value *line, *notes, *found[COUNT] = { NULL };
 
 	if (!row->line.p) {
 		put_lean(j, row, shape);
 		return;
 	}
-	line = value_parse(j->out.mem, row->line, &error);
+	line = value_read(j->out.mem, row->line);
 	public_find_members(line, found);
 	notes = value_find(line, "notes");
 	for (size_t i = 0; i < COUNT; i++) {

@@ -73,14 +73,13 @@ static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str 
 {
 	struct state *change = state_new(&c->mem);
 	struct mark mark, known = { 0 };
-	struct value_error error;
 	struct str prefix = asked.p           ? asked :
 			    b->about.prefix.p ? b->about.prefix :
 						prefix_of(c, folder_name(c, b));
 
 	if (b->about.prefix.p && str_eq(prefix, b->about.prefix))
 		return ERR_OK;
-	mark_decode(value_parse(&c->mem, b->about.prefix_mark, &error), &known);
+	mark_decode(value_read(&c->mem, b->about.prefix_mark), &known);
 	mark = first ? first_mark(c) : beads_mark_after(c, b, known);
 	if (!stamp_valid(mark.at))
 		return call_fail(c, ERR_INVALID_INPUT,
@@ -150,7 +149,7 @@ static enum err setup_begin(struct call *c, struct beads *b, const struct setup_
 									     "exists";
 	if (there && !mine && in->prefix.p && !str_eq(in->prefix, b->about.prefix))
 		out->asked = in->prefix;
-	e = setup_choose_prefix(c, b, out->asked.p ? (struct str){ 0 } : in->prefix, !there);
+	e = setup_choose_prefix(c, b, out->asked.p ? STR_NONE : in->prefix, !there);
 	if (!e)
 		e = beads_commit(c, b);
 	beads_close(b);

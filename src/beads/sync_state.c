@@ -36,7 +36,6 @@ static void sync_state_put_place(struct json *j, const char *key, struct journal
 struct sync_state sync_state_read(struct call *c, struct str home)
 {
 	struct sync_state s = { 0 };
-	struct value_error error;
 	const struct value *v;
 	struct str text;
 
@@ -44,7 +43,7 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 		c->code = ERR_OK;
 		return s;
 	}
-	v = value_parse(&c->mem, text, &error);
+	v = value_read(&c->mem, text);
 	value_int(v, "tried_ms", &s.tried_ms);
 	value_int(v, "succeeded_ms", &s.succeeded_ms);
 	value_int(v, "pushed_ms", &s.pushed_ms);
@@ -63,7 +62,7 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 
 enum err sync_state_write(struct call *c, struct str home, const struct sync_state *s)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	enum err e;
 
 	json_object(&j);

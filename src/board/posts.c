@@ -44,7 +44,7 @@ enum err talk_post(struct call *c, struct board *b, const struct draft *draft, s
 
 struct str tags_encode(struct call *c, const struct str *tags, size_t count)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_array(&j);
 	for (size_t i = 0; i < count; i++)

@@ -21,7 +21,7 @@ static struct str ref_number(struct str digits)
 enum err ref_make(struct call *c, struct str where, struct str what, struct str ref,
 		  struct ref *out)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	if (!where.n || !what.n || !ref.n)
 		return call_fail(c, ERR_INVALID_REF_FORMAT,
@@ -66,7 +66,7 @@ enum err ref_choose(struct call *c, const struct ref *whole, const struct str pa
 
 struct str ref_encode_all(struct call *c, const struct ref *refs, size_t count)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_array(&j);
 	for (size_t i = 0; i < count; i++) {

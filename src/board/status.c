@@ -91,7 +91,7 @@ enum err presence_set(struct call *c, struct board *b, const struct presence_cha
 		a->blockers = change->blockers;
 	}
 	if (a->status != AGENT_BLOCKED || (change->blockers.p && !change->blockers.n))
-		a->blockers = (struct str){ 0 };
+		a->blockers = STR_NONE;
 	return status_put(c, b, &before, a);
 }
 
@@ -106,7 +106,7 @@ enum err presence_clear(struct call *c, struct board *b, struct agent **out)
 	a->current_task = STR("");
 	a->progress = 0;
 	a->status = AGENT_IDLE;
-	a->blockers = (struct str){ 0 };
+	a->blockers = STR_NONE;
 	return status_put(c, b, &before, a);
 }
 

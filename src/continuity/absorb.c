@@ -81,8 +81,7 @@ static void keep_edges(struct looking *l, const struct value *list)
 static enum err absorb_see_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct looking *l = arg;
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, r->json, &error);
+	const struct value *v = value_read(&c->mem, r->json);
 	bool mine = is_this(c, value_find(v, "receipt"));
 
 	if (value_find(value_find(v, "base"), "whole"))
@@ -125,13 +124,12 @@ static struct str absorb_described(struct call *c, const struct vybe_task *old,
 static enum err find_writer(struct call *c, struct beads *b, const struct bead_row *row,
 			    struct str id, struct str *by)
 {
-	struct value_error error;
-	struct str line = row ? row->line : (struct str){ 0 };
+	struct str line = row ? row->line : STR_NONE;
 	enum err e = row ? ERR_OK : cache_find_tombstone(c, &b->cache, id, &line);
 
-	*by = (struct str){ 0 };
+	*by = STR_NONE;
 	if (!e && line.p)
-		*by = value_str(value_parse(&c->mem, line, &error), row ? "_by" : "deleted_by");
+		*by = value_str(value_read(&c->mem, line), row ? "_by" : "deleted_by");
 	if (!by->n)
 		*by = STR("somebody");
 	return e;
@@ -162,14 +160,13 @@ static enum err note_edge(struct call *c, struct continuity *k, struct beads *b,
 static enum err absorb_moved_to(struct call *c, struct beads *b, const struct vybe_task *old,
 				struct str *to)
 {
-	struct value_error error;
 	const struct value *list, *at;
 	struct str line;
 	int64_t ms;
 	enum err e = cache_find_tombstone(c, &b->cache, old->id, &line);
 
-	*to = (struct str){ 0 };
-	list = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") : NULL;
+	*to = STR_NONE;
+	list = !e && line.p ? value_find(value_read(&c->mem, line), "remap") : NULL;
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++) {
 		at = value_find(&list->item[i], "created_at");
 		if (at && at->type == VALUE_ARRAY && at->count && value_number(&at->item[0], &ms) &&

@@ -153,7 +153,7 @@ static enum err brief_read_notes(struct call *c, struct continuity *k, struct ev
 	of.kind = STR("reasoning");
 	if ((e = vybe_event_each(c, &k->db, &of, &b->reasoning)))
 		return e;
-	of.kind = (struct str){ 0 };
+	of.kind = STR_NONE;
 	of.without = not_progress;
 	if ((e = vybe_event_each(c, &k->db, &of, &others)))
 		return e;
@@ -251,7 +251,7 @@ static void read_mail(struct call *c, struct agent_files *f, struct str name, st
 		tail = &(*tail)->next;
 	while (*unread)
 		unread = &(*unread)->next;
-	if (registry_id_valid(name) && !mail_totals(c, f, name, (struct str){ 0 }, &all))
+	if (registry_id_valid(name) && !mail_totals(c, f, name, STR_NONE, &all))
 		*tail = all.owed;
 	if (!registry_id_valid(name) || mail_inbox(c, f, name, &fresh, &m, NULL))
 		m = NULL;
@@ -282,7 +282,7 @@ static void brief_read_agent(struct call *c, struct continuity *k, struct brief 
 		for (size_t i = 0; i < count; i++)
 			read_mail(c, &files, name[i], b);
 		if (registry_id_valid(c->actor) &&
-		    reservation_each(c, &files, c->actor, (struct str){ 0 }, &b->reserved))
+		    reservation_each(c, &files, c->actor, STR_NONE, &b->reserved))
 			b->reserved = NULL;
 	}
 	c->project = project;
@@ -398,13 +398,12 @@ static void brief_add(struct prompt *p, struct str text)
 		buf_put(&p->out, line);
 		buf_char(&p->out, '\n');
 		p->left -= head + line.n + 1;
-		p->title = (struct str){ 0 };
+		p->title = STR_NONE;
 	}
 }
 
 /* Our own words; a title that nothing followed is forgotten. */
-#define SAY(p, ...) \
-	((p)->title = (struct str){ 0 }, brief_add((p), arena_fmt(&c->mem, __VA_ARGS__)))
+#define SAY(p, ...) ((p)->title = STR_NONE, brief_add((p), arena_fmt(&c->mem, __VA_ARGS__)))
 
 /* What others wrote stands on one line, and is never longer than a few. */
 #define QUOTE(p, columns, ...) \

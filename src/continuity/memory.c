@@ -64,16 +64,14 @@ static int infer_type(struct call *c, struct str value)
 		[VALUE_NUMBER] = TYPE_NUMBER, [VALUE_STRING] = TYPE_STRING,
 		[VALUE_ARRAY] = TYPE_ARRAY,   [VALUE_OBJECT] = TYPE_JSON,
 	};
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, value, &error);
+	const struct value *v = value_read(&c->mem, value);
 
 	return v ? inferred[v->type] : TYPE_STRING;
 }
 
 static enum err check_value(struct call *c, int type, struct str value)
 {
-	struct value_error error;
-	const struct value *v = type == TYPE_STRING ? NULL : value_parse(&c->mem, value, &error);
+	const struct value *v = type == TYPE_STRING ? NULL : value_read(&c->mem, value);
 	bool well = type == TYPE_STRING  ? utf8_valid(value) :
 		    !v                   ? false :
 		    type == TYPE_NUMBER  ? v->type == VALUE_NUMBER :
@@ -126,8 +124,7 @@ enum err memory_set(struct call *c, struct continuity *k, const struct memory_as
 		.key = ask->key,
 		.value = ask->value,
 		.type = str_of(names_word(&memory_types, type)),
-		.kind = ask->kind < 0 ? (struct str){ 0 } :
-					str_of(names_word(&memory_kinds, ask->kind)),
+		.kind = ask->kind < 0 ? STR_NONE : str_of(names_word(&memory_kinds, ask->kind)),
 		.pinned = ask->pinned,
 		.expires = ask->expires_ms,
 	};

@@ -46,7 +46,7 @@ static bool resume_mine(struct call *c, const struct task *t)
 static enum err resume_begun(struct call *c, struct beads *b, struct str project, struct task **out)
 {
 	struct task_filter my_work = { .status = TASK_IN_PROGRESS,
-				       .project = project.n ? project : (struct str){ 0 },
+				       .project = project.n ? project : STR_NONE,
 				       .priority = INT64_MIN,
 				       .or_none = true,
 				       .assignee = c->actor };
@@ -83,7 +83,7 @@ static enum err resume_assigned(struct call *c, struct beads *b, struct str proj
 				struct task **out)
 {
 	struct task_filter for_me = { .status = -1,
-				      .project = project.n ? project : (struct str){ 0 },
+				      .project = project.n ? project : STR_NONE,
 				      .priority = INT64_MIN,
 				      .or_none = true,
 				      .ready = true,
@@ -233,7 +233,7 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 		out->agent.cursor = out->seen;
 	if ((e = resume_choose(c, k, ask, out)))
 		return e;
-	out->agent.focus = out->focus ? out->focus->id : (struct str){ 0 };
+	out->agent.focus = out->focus ? out->focus->id : STR_NONE;
 	if ((e = vybe_agent_put(c, &k->db, &out->agent)))
 		return e;
 	/* a project without a task for the agent is no reason to forget its task elsewhere */

@@ -36,7 +36,7 @@ enum err sessions_note(struct call *c, struct continuity *k, enum session_sign s
 	s.line = ancestors_encode(&c->mem, &now);
 	s.workspace = workspace_of(c);
 	s.ended = sign == SESSION_ENDS;
-	s.heir = (struct str){ 0 };
+	s.heir = STR_NONE;
 	if (c->now_ms > s.seen_ms)
 		s.seen_ms = c->now_ms;
 	e = vybe_session_put(c, &k->db, &s);
@@ -97,7 +97,7 @@ static void read_registered(struct call *c, struct holdings *h)
 	    !registry_find(c, &files, agent, &a)) {
 		if (a->seen_ms > h->seen_ms)
 			h->seen_ms = a->seen_ms;
-		if (reservation_each_held(c, &files, agent, (struct str){ 0 }, &h->reserved))
+		if (reservation_each_held(c, &files, agent, STR_NONE, &h->reserved))
 			h->reserved = NULL;
 	}
 	for (const struct reservation *r = h->reserved; r; r = r->next)
@@ -140,9 +140,9 @@ static struct str why_over(struct call *c, const struct holdings *h, const struc
 	if (host && process_ended(host))
 		return STR("whose host process has ended");
 	if (vitality_of(h->seen_ms, c->now_ms, c->stale_minutes) == VITALITY_ACTIVE)
-		return (struct str){ 0 };
+		return STR_NONE;
 	if (host && h->until_ms > c->now_ms)
-		return (struct str){ 0 };
+		return STR_NONE;
 	return arena_fmt(&c->mem, "which was last seen %lld minutes ago",
 			 (long long)(c->now_ms - h->seen_ms) / 60000);
 }
@@ -215,7 +215,7 @@ static enum err adopt_tasks(struct call *c, struct continuity *k, const struct h
 			e = continuity_know(c, k, *tail);
 		tail = &(*tail)->next;
 	}
-	c->request_id = (struct str){ 0 };
+	c->request_id = STR_NONE;
 	*tail = NULL;
 	return e;
 }

@@ -59,9 +59,7 @@ static enum err read_needs(struct call *c, struct beads *b, const struct bead_ro
 
 enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row, struct task *out)
 {
-	struct value_error error;
-	const struct value *line = value_parse(&c->mem, row->line, &error),
-			   *at = value_find(line, "_at");
+	const struct value *line = value_read(&c->mem, row->line), *at = value_find(line, "_at");
 	struct str reason = value_str(line, "blocked_reason");
 	int64_t rank, n = 0, from = bead_row_free_from(row, c->actor);
 
@@ -110,7 +108,7 @@ void task_encode(struct json *j, const struct task *t)
 	json_put_int(j, "version", t->version);
 	json_put_str(j, "created_at", moment_format(mem, t->created));
 	json_put_str(j, "updated_at", moment_format(mem, t->updated));
-	json_put_str(j, "assignee", t->assignee.n ? t->assignee : (struct str){ 0 });
+	json_put_str(j, "assignee", t->assignee.n ? t->assignee : STR_NONE);
 	if (t->assignee.n && t->bead_status == BEAD_IN_PROGRESS) {
 		json_key(j, STR("epoch"));
 		stamp_encode(j, t->claimed);
@@ -219,8 +217,7 @@ static enum err count_stuck(struct call *c, struct beads *b, int64_t *out)
 
 	*out = 0;
 	for (; !e && row; row = row->next) {
-		struct value_error error;
-		const struct value *line = value_parse(&c->mem, row->line, &error);
+		const struct value *line = value_read(&c->mem, row->line);
 
 		*out += tasks_status_of(row, value_str(line, "blocked_reason")) == TASK_BLOCKED;
 	}
@@ -256,7 +253,7 @@ enum err task_next(struct call *c, struct beads *b, struct str project, int64_t 
 		   struct task **out)
 {
 	struct task_filter next = { .status = -1,
-				    .project = project.n ? project : (struct str){ 0 },
+				    .project = project.n ? project : STR_NONE,
 				    .priority = INT64_MIN,
 				    .or_none = true,
 				    .ready = true,
@@ -278,7 +275,6 @@ struct writing {
 static enum err tasks_find_receipt(struct call *c, struct writing *w, const char *what)
 {
 	struct receipt old = { .actor = c->actor };
-	struct value_error error;
 	const struct value *was;
 	enum err e;
 
@@ -293,7 +289,7 @@ static enum err tasks_find_receipt(struct call *c, struct writing *w, const char
 				 "request id '" STR_FMT "' was used for another command",
 				 STR_ARG(c->request_id));
 	w->done = true;
-	was = value_parse(&c->mem, old.reply.p ? old.reply : old.about, &error);
+	was = value_read(&c->mem, old.reply.p ? old.reply : old.about);
 	w->id = old.reply.p ? value_str(was, "id") : value_text(was);
 	w->title = value_str(was, "title");
 	return ERR_OK;
@@ -314,7 +310,7 @@ static enum err tasks_begin(struct call *c, const char *what, struct writing *w)
 /* The task as it is after the change; then the change is made to last. */
 static enum err tasks_finish(struct call *c, struct writing *w, struct task *out)
 {
-	struct json reply = { .out.mem = &c->mem };
+	struct json reply = json_new(&c->mem);
 	struct bead_row *row;
 	enum err e = w->done ? ERR_OK : beads_put(c, &w->b, w->change);
 
@@ -339,7 +335,7 @@ static enum err tasks_finish(struct call *c, struct writing *w, struct task *out
 
 enum err task_create(struct call *c, const struct task_new *ask, struct task *out)
 {
-	struct json project = { .out.mem = &c->mem };
+	struct json project = json_new(&c->mem);
 	struct draft d = { .title = ask->title,
 			   .description = ask->description,
 			   .type = BEAD_TASK,
@@ -398,7 +394,7 @@ static enum err begin_step(struct edit *e, struct state *change, const void *arg
 	if (bead_status(&e->now) == BEAD_OPEN && e->row->blockers)
 		return call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for " STR_FMT,
 				 STR_ARG(e->row->id), STR_ARG(e->row->waits));
-	edit_extra(e, "blocked_reason", (struct str){ 0 });
+	edit_extra(e, "blocked_reason", STR_NONE);
 	return claim_take(e, e->b->lease_ms);
 }
 
@@ -433,7 +429,7 @@ enum err task_adopt(struct call *c, struct str id, struct str from, struct task 
 
 static struct str tasks_quoted(struct call *c, struct str text)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_str(&j, text);
 	return json_text(&j);
@@ -463,7 +459,7 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 	if (move->label.n)
 		add_label(e, move->label);
 	edit_extra(e, "blocked_reason",
-		   move->to == TASK_BLOCKED ? tasks_quoted(e->c, reason) : (struct str){ 0 });
+		   move->to == TASK_BLOCKED ? tasks_quoted(e->c, reason) : STR_NONE);
 	switch (move->to) {
 	case TASK_COMPLETED:
 		return edit_close(e, move->reason);
@@ -501,7 +497,7 @@ static enum err priority_step(struct edit *e, struct state *change, const void *
 	(void)change;
 	edit_int(e, MEMBER_PRIORITY, bead);
 	edit_extra(e, "rank",
-		   PLAIN - bead == *priority ? (struct str){ 0 } :
+		   PLAIN - bead == *priority ? STR_NONE :
 					       arena_fmt(&e->c->mem, "%lld", (long long)*priority));
 	return ERR_OK;
 }
@@ -539,7 +535,7 @@ enum err task_depend(struct call *c, struct str id, const struct guard *guard, s
 static enum err delete_step(struct edit *e, struct state *change, const void *arg)
 {
 	(void)arg;
-	return edit_bury(e, change, (struct str){ 0 });
+	return edit_bury(e, change, STR_NONE);
 }
 
 enum err task_delete(struct call *c, struct str id, const struct guard *guard, struct task *out)

@@ -34,7 +34,7 @@ enum err backup_find(struct call *c, struct str path, struct str *copy, struct s
 	}
 	if (open)
 		closedir(open);
-	*copy = *content = (struct str){ 0 };
+	*copy = *content = STR_NONE;
 	if (!latest.p)
 		return ERR_OK;
 	*copy = path_join(&c->mem, dir, latest);

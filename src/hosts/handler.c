@@ -166,10 +166,10 @@ static struct str handler_deliver(struct call *c, struct continuity *k, struct s
 
 	if (!registry_id_valid(name) || vybe_agent_find(c, &k->db, &mark) ||
 	    agent_files_open(c, AGENTS_READ, &files) || !files.home.p)
-		return (struct str){ 0 };
+		return STR_NONE;
 	filter.after = mark.focus;
 	if (mail_inbox(c, &files, name, &filter, &m, NULL) || !m)
-		return (struct str){ 0 };
+		return STR_NONE;
 	for (m = handler_oldest_first(m); m && left--; m = m->next) {
 		mark.focus = m->id;
 		handler_put_mail(c, &b, name, m);
@@ -249,7 +249,7 @@ static const struct reservation *find_ending(struct call *c, enum agents_mode mo
 	struct reservation *r = NULL;
 
 	if (!agent_files_open(c, mode, files) && files->home.p &&
-	    !reservation_each(c, files, c->actor, (struct str){ 0 }, &r))
+	    !reservation_each(c, files, c->actor, STR_NONE, &r))
 		while (r && !ends_soon(c, r))
 			r = r->next;
 	return c->code ? NULL : r;
@@ -285,7 +285,7 @@ static struct str focus_of(struct call *c, struct continuity *k)
 {
 	struct str task;
 
-	return continuity_focus(c, k, &task) ? (struct str){ 0 } : task;
+	return continuity_focus(c, k, &task) ? STR_NONE : task;
 }
 
 /* A session that only goes on after its context was cut adopts nothing. */
@@ -312,10 +312,10 @@ static struct str begin_session(struct call *c, struct continuity *k, const stru
 		others = NULL;
 	c->code = ERR_OK;
 	if (resume_run(c, k, &ask, &r))
-		return (struct str){ 0 };
+		return STR_NONE;
 	b.task = r.focus;
 	b.others = others;
-	return brief_read(c, k, &b) ? (struct str){ 0 } : brief_prompt(c, &b);
+	return brief_read(c, k, &b) ? STR_NONE : brief_prompt(c, &b);
 }
 
 /* A host that hears nothing when a session begins is told at the first prompt, and at the first
@@ -337,7 +337,7 @@ static void cut_context(struct call *c, struct continuity *k)
 	struct vybe_agent told = { .agent = c->actor, .project = STR(":told") };
 
 	if (!vybe_agent_find(c, &k->db, &told) && told.focus.n) {
-		told.focus = (struct str){ 0 };
+		told.focus = STR_NONE;
 		vybe_agent_put(c, &k->db, &told);
 	}
 }
@@ -355,7 +355,7 @@ static struct str tell_loss(struct call *c, struct continuity *k, const struct t
 	struct str by = quote_line(
 		&c->mem, arena_fmt(&c->mem, "held by " STR_FMT, STR_ARG(t->assignee)), 200);
 
-	if (continuity_set_focus(c, k, (struct str){ 0 }))
+	if (continuity_set_focus(c, k, STR_NONE))
 		return STR("");
 	return arena_fmt(&c->mem,
 			 "You no longer hold your task " STR_FMT
@@ -469,19 +469,19 @@ static struct str handler_act(struct call *c, struct continuity *k, const struct
 		return handler_inform(c, k, focus, false, heard);
 	case TOOL_FAILED:
 		handler_note(c, k, "tool_failure", tool_text(c, h->in), focus);
-		return (struct str){ 0 };
+		return STR_NONE;
 	case COMPACTS:
 	case ENDS:
 		handler_note(c, k, "checkpoint", h->event, focus);
 		continuity_checkpoint(c, k);
 		cut_context(c, k);
-		return (struct str){ 0 };
+		return STR_NONE;
 	case TASK_DONE:
 		finish_task(c, k, focus);
-		return (struct str){ 0 };
+		return STR_NONE;
 	default:
 		handler_note(c, k, "host_event", h->event, focus);
-		return (struct str){ 0 };
+		return STR_NONE;
 	}
 }
 
@@ -495,8 +495,7 @@ static struct str with_rule(struct call *c, struct str text)
 
 void handler_run(struct call *c, const struct handler_ask *ask, struct handler_answer *out)
 {
-	struct value_error error;
-	const struct value *in = value_parse(&c->mem, ask->input, &error);
+	const struct value *in = value_read(&c->mem, ask->input);
 	struct str cwd = value_str(in, "cwd");
 	struct hook_call h = { .host = ask->host, .in = in };
 	struct continuity k;
@@ -516,7 +515,7 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 			renew_claims(c, &k);
 		c->code = ERR_OK;
 		if (continuity_commit(c, &k))
-			out->text = (struct str){ 0 };
+			out->text = STR_NONE;
 		continuity_close(&k);
 		renew_reservations(c);
 		if (h.own_name && kind_of(h.event) == BEGINS)

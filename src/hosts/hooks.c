@@ -85,7 +85,7 @@ struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope, 
 	const char *file = scope == HOST_USER ? table[host].user : table[host].project;
 
 	if (!file)
-		return (struct str){ 0 };
+		return STR_NONE;
 	return path_join(&c->mem, scope == HOST_USER ? path_home() : root, str_of(file));
 }
 
@@ -204,7 +204,7 @@ static enum err event_list(struct call *c, struct str text, const struct hook *h
 			   const struct hooks_entry *entry, bool with, struct str *out)
 {
 	const struct value *all, *list;
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	size_t count = 0;
 	enum err e = jsonc_parse(c, text, &all);
 
@@ -221,7 +221,7 @@ static enum err event_list(struct call *c, struct str text, const struct hook *h
 		count++;
 	}
 	json_end(&j);
-	*out = count ? json_text(&j) : (struct str){ 0 };
+	*out = count ? json_text(&j) : STR_NONE;
 	return ERR_OK;
 }
 
@@ -270,7 +270,7 @@ enum change { INSTALLED, UPDATED, SKIPPED };
 static enum change hooks_change_of(struct call *c, const struct value *before,
 				   const struct value *after)
 {
-	struct json was = { .out.mem = &c->mem }, is = { .out.mem = &c->mem };
+	struct json was = json_new(&c->mem), is = json_new(&c->mem);
 
 	if (!before || !after)
 		return before ? UPDATED : after ? INSTALLED : SKIPPED;
@@ -331,7 +331,7 @@ static enum err check_toml(struct call *c, struct str text)
 
 static struct str toml_section(struct call *c, struct str text, const struct hooks_entry *entry)
 {
-	struct json command = { .out.mem = &c->mem };
+	struct json command = json_new(&c->mem);
 	struct buf b = { .mem = &c->mem };
 
 	json_str(&command, command_of(c, entry));
@@ -384,7 +384,7 @@ static const char plugin[] =
 
 static struct str plugin_text(struct call *c, const struct hooks_entry *entry)
 {
-	struct json command = { .out.mem = &c->mem };
+	struct json command = json_new(&c->mem);
 	struct str text = str_of(plugin), word = STR("COMMAND");
 	const char *at = str_find(text, word);
 
@@ -423,7 +423,7 @@ static enum err hooks_drop(struct call *c, struct str text, const void *arg, str
 		*out = without_section(c, text);
 		return ERR_OK;
 	case SHAPE_PLUGIN:
-		*out = str_has(text, STR(OURS)) ? (struct str){ 0 } : text;
+		*out = str_has(text, STR(OURS)) ? STR_NONE : text;
 		return ERR_OK;
 	default:
 		return edit_json(c, text, entry, false, out);
@@ -467,11 +467,11 @@ bool hooks_heard(enum host_id host, struct str event)
 
 struct str hooks_answer(struct call *c, enum host_id host, struct str event, struct str text)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	bool wanted = text.n && hooks_heard(host, event);
 
 	if (host == HOST_OPENCODE || host == HOST_KILO || host == HOST_KIMI)
-		return wanted ? text : (struct str){ 0 };
+		return wanted ? text : STR_NONE;
 	if (host == HOST_CURSOR) {
 		json_object(&j);
 		if (wanted)
@@ -482,7 +482,7 @@ struct str hooks_answer(struct call *c, enum host_id host, struct str event, str
 		return json_text(&j);
 	}
 	if (!wanted)
-		return (struct str){ 0 };
+		return STR_NONE;
 	json_object(&j);
 	json_put_object(&j, "hookSpecificOutput");
 	json_put_str(&j, "hookEventName", event);

@@ -105,7 +105,7 @@ struct str host_file(struct call *c, enum host_id host, enum host_scope scope, s
 		if (file_exists(&c->mem, path))
 			return path;
 	}
-	return *file ? path_join(&c->mem, dir, str_of(*file)) : (struct str){ 0 };
+	return *file ? path_join(&c->mem, dir, str_of(*file)) : STR_NONE;
 }
 
 static void put_args(struct json *j, const struct host_server *server)
@@ -120,7 +120,7 @@ static void put_args(struct json *j, const struct host_server *server)
 /* Its command line takes the entry with the name inside. */
 static struct str vscode_entry(struct call *c, const struct host_server *server)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	json_put_str(&j, "name", server->name);
@@ -142,7 +142,7 @@ struct str host_command(struct call *c, enum host_id host, enum host_scope scope
 		return arena_fmt(&c->mem, "code --add-mcp " STR_FMT,
 				 STR_ARG(spawn_quoted(&c->mem, vscode_entry(c, server))));
 	if (!h->add)
-		return (struct str){ 0 };
+		return STR_NONE;
 	if (server->agent.p)
 		agent = arena_fmt(&c->mem, " --agent " STR_FMT,
 				  STR_ARG(spawn_quoted(&c->mem, server->agent)));
@@ -153,7 +153,7 @@ struct str host_command(struct call *c, enum host_id host, enum host_scope scope
 
 static struct str host_entry(struct call *c, enum shape shape, const struct host_server *server)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	if (shape == SHAPE_LOCAL) {
@@ -180,7 +180,7 @@ static struct str host_entry(struct call *c, enum shape shape, const struct host
 /* TOML's basic strings and arrays are written as JSON's. */
 static struct str toml_body(struct call *c, const struct host_server *server)
 {
-	struct json command = { .out.mem = &c->mem }, args = { .out.mem = &c->mem };
+	struct json command = json_new(&c->mem), args = json_new(&c->mem);
 
 	json_str(&command, server->command);
 	json_array(&args);
@@ -235,7 +235,7 @@ static enum err find_ours(struct call *c, const struct host *h, struct str text,
 	const struct value *root, *servers;
 	enum err e = jsonc_parse(c, text, &root);
 
-	*name = (struct str){ 0 };
+	*name = STR_NONE;
 	if (e)
 		return e;
 	servers = value_find(root, h->key);

@@ -322,7 +322,7 @@ static size_t path_length(const char *const *path)
 
 static struct str jsonc_canonical(struct arena *mem, const struct value *v)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_canonical(&j, v);
 	return json_text(&j);
@@ -627,7 +627,7 @@ enum err jsonc_find(struct call *c, struct str text, const char *const *path, st
 	struct place p;
 	enum err e;
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (is_empty(text))
 		return ERR_OK;
 	if ((e = jsonc_open_doc(c, text, &d)) ||

@@ -125,7 +125,7 @@ static bool is_short(enum member m)
 
 static void conversation_put_change(struct thread *t, const struct change *c)
 {
-	struct json j = { .out.mem = &t->c->mem };
+	struct json j = json_new(&t->c->mem);
 
 	if (!c->regs)
 		return;
@@ -164,7 +164,7 @@ static void conversation_put_notes(struct thread *t, const struct bead *b)
 {
 	for (size_t i = 0; i < b->notes; i++) {
 		const struct note *n = &b->note[i];
-		struct json j = { .out.mem = &t->c->mem };
+		struct json j = json_new(&t->c->mem);
 
 		conversation_begin(&j, "note", n->at.ms, n->author);
 		json_put_str(&j, "id", n->id);
@@ -181,14 +181,13 @@ static enum err conversation_put_bead(struct thread *t, struct beads *b, const s
 {
 	static const struct shape all;
 	struct journal_place start = { .last = -1 };
-	struct value_error error;
 	struct bead bead = { 0 };
 	struct str why;
 	enum err e;
 
 	json_key(j, STR("bead"));
 	public_encode(j, row, &all);
-	if (line_decode(&t->c->mem, value_parse(&t->c->mem, row->line, &error), &bead, &why)) {
+	if (line_decode(&t->c->mem, value_read(&t->c->mem, row->line), &bead, &why)) {
 		note_changes(t, &bead);
 		conversation_put_notes(t, &bead);
 	}
@@ -337,7 +336,7 @@ static void conversation_put_recipients(struct json *j, const struct mail *to)
 static void put_letter(struct thread *t, const struct letter_item *letter)
 {
 	const struct mail *m = &letter->first;
-	struct json j = { .out.mem = &t->c->mem };
+	struct json j = json_new(&t->c->mem);
 
 	conversation_begin(&j, "mail", m->created_ms, m->from);
 	json_put_str(&j, "category", str_of(names_word(&categories, m->category)));
@@ -397,7 +396,7 @@ static bool told_by_mail(struct thread *t, const struct value *event, int64_t at
 
 static void conversation_put_event(struct thread *t, const struct value *event)
 {
-	struct json j = { .out.mem = &t->c->mem };
+	struct json j = json_new(&t->c->mem);
 	struct str type = value_str(event, "event_type");
 	int kind = names_exact(&event_types, type);
 	int64_t at = 0;
@@ -416,12 +415,11 @@ static void conversation_put_event(struct thread *t, const struct value *event)
 static enum err add_protocol(struct thread *t, struct agent_files *f)
 {
 	struct protocol_filter filter = { .bead = t->id, .or_bead = t->brief, .limit = MOST };
-	struct json list = { .out.mem = &t->c->mem };
-	struct value_error error;
+	struct json list = json_new(&t->c->mem);
 	const struct value *v;
 	enum err e = protocol_each(t->c, f, &filter, &list);
 
-	v = e ? NULL : value_parse(&t->c->mem, json_text(&list), &error);
+	v = e ? NULL : value_read(&t->c->mem, json_text(&list));
 	for (size_t i = v ? v->count : 0; i; i--) /* the newest is the first */
 		conversation_put_event(t, &v->item[i - 1]);
 	return e;
@@ -452,7 +450,7 @@ static enum err add_agents(struct thread *t)
 static void put_whole(struct thread *t, const char *kind, struct stamp at, struct str by,
 		      struct str member, struct json *value)
 {
-	struct json j = { .out.mem = &t->c->mem };
+	struct json j = json_new(&t->c->mem);
 
 	conversation_begin(&j, kind, at.ms, by);
 	json_put_raw(&j, member.p, json_text(value));
@@ -497,7 +495,7 @@ static enum err add_board(struct thread *t)
 		e = artifact_each(c, &board, &made, &a);
 	board_close(&board);
 	for (; !e && m; m = m->next) {
-		struct json j = { .out.mem = &c->mem };
+		struct json j = json_new(&c->mem);
 
 		if (!conversation_names(m->content, t->id) && !conversation_names(m->refs, t->id))
 			continue;
@@ -506,7 +504,7 @@ static enum err add_board(struct thread *t)
 			  STR("post"), &j);
 	}
 	for (; !e && a; a = a->next) {
-		struct json j = { .out.mem = &c->mem };
+		struct json j = json_new(&c->mem);
 
 		if (!conversation_names(a->description, t->id) &&
 		    !conversation_names(a->refs, t->id))
@@ -536,7 +534,7 @@ static enum err add_events(struct thread *t)
 		e = vybe_artifact_each(c, &k.db, t->id, MOST, &a);
 	continuity_close(&k);
 	for (; !e && row; row = row->next) {
-		struct json j = { .out.mem = &c->mem };
+		struct json j = json_new(&c->mem);
 
 		if (str_starts(row->kind, STR("task_"))) /* a change, and told as one */
 			continue;
@@ -545,10 +543,10 @@ static enum err add_events(struct thread *t)
 			  STR("event"), &j);
 	}
 	for (; !e && a; a = a->next) {
-		struct json j = { .out.mem = &c->mem };
+		struct json j = json_new(&c->mem);
 
 		artifact_row_encode(&j, a);
-		put_whole(t, "artifact", (struct stamp){ a->created, a->id }, (struct str){ 0 },
+		put_whole(t, "artifact", (struct stamp){ a->created, a->id }, STR_NONE,
 			  STR("artifact"), &j);
 	}
 	return e;

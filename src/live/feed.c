@@ -141,7 +141,7 @@ static enum err write_at_end(struct call *c, struct feed *f, struct str text)
 
 static struct str feed_head_text(struct call *c, const struct feed *f)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	char boot[PLATFORM_BOOT];
 
 	platform_boot(boot);
@@ -248,7 +248,6 @@ static void note_segment(void *arg, struct str name)
 
 static const struct value *feed_comment(struct call *c, struct str *text)
 {
-	struct value_error error;
 	const char *end = str_find(*text, STR("\n\n"));
 	struct str line;
 
@@ -256,7 +255,7 @@ static const struct value *feed_comment(struct call *c, struct str *text)
 		return NULL;
 	line = str_skip(str_head(*text, (size_t)(end - text->p)), 2);
 	*text = str_skip(*text, line.n + 4);
-	return value_parse(&c->mem, line, &error);
+	return value_read(&c->mem, line);
 }
 
 static void feed_learn(struct call *c, struct feed *f, struct str rest)

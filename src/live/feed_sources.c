@@ -66,8 +66,7 @@ void sources_decode(struct sources *s, const struct value *v)
 
 void sources_learn(struct call *c, struct sources *s, struct str data)
 {
-	struct value_error error;
-	const struct value *from = value_find(value_parse(&c->mem, data, &error), "from");
+	const struct value *from = value_find(value_read(&c->mem, data), "from");
 
 	if (value_str(from, "source").p)
 		feed_sources_read_place(value_find(from, "to"),
@@ -107,7 +106,7 @@ struct telling {
 
 static struct json feed_sources_begin(struct call *c)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	return j;
@@ -250,15 +249,14 @@ static void tell_pending(struct held_record *p)
 	set_journal_place(p->t->at, p->place);
 	json_put_members(&j, p->data);
 	feed_sources_end(p->t, "bead", &j);
-	p->data = (struct str){ 0 };
+	p->data = STR_NONE;
 }
 
 static struct str feed_sources_describe(struct arena *mem, struct arena *scratch, struct str record)
 {
 	struct touched t = { .ids.mem = scratch };
-	struct json j = { .out.mem = mem };
-	struct value_error error;
-	const struct value *v = value_parse(scratch, record, &error);
+	struct json j = json_new(mem);
+	const struct value *v = value_read(scratch, record);
 	const struct value *base = value_find(v, "base");
 
 	touch_lines(&t, value_find(v, "beads"));
@@ -266,7 +264,7 @@ static struct str feed_sources_describe(struct arena *mem, struct arena *scratch
 	touch_lines(&t, value_find(v, "deps"));
 	json_object(&j);
 	put_ids(&j, &t.ids, value_find(base, "whole"));
-	json_put_str(&j, "by", base ? (struct str){ 0 } : t.by);
+	json_put_str(&j, "by", base ? STR_NONE : t.by);
 	json_put_str(&j, "op", value_str(value_find(v, "receipt"), "op"));
 	json_put_bool(&j, "sync", base);
 	json_end(&j);
@@ -278,7 +276,6 @@ static enum err feed_sources_find_base(struct call *c, const struct journal_reco
 {
 	struct held_record *p = arg;
 	struct arena scratch = { 0 };
-	struct value_error error;
 	const struct value *base;
 	int64_t segment = 0, offset = 0;
 
@@ -287,7 +284,7 @@ static enum err feed_sources_find_base(struct call *c, const struct journal_reco
 		return ERR_DATABASE_BUSY;
 	if (!record_is_base(r->json))
 		return ERR_OK;
-	base = value_find(value_parse(&scratch, r->json, &error), "base");
+	base = value_find(value_read(&scratch, r->json), "base");
 	value_int(base, "segment", &segment);
 	value_int(base, "offset", &offset);
 	arena_release(&scratch);
@@ -424,8 +421,7 @@ static void collect_lines(struct telling *t, struct agent_files *f, struct str f
 		return;
 	while (text.n && str_next(&text, '\n', &line)) {
 		struct arena scratch = { 0 };
-		struct value_error error;
-		const struct value *v = value_parse(&scratch, line, &error);
+		const struct value *v = value_read(&scratch, line);
 		struct json j = feed_sources_begin(t->c);
 
 		t->at->at[0] += (int64_t)line.n + 1;
@@ -472,7 +468,7 @@ static void collect_seen(struct telling *t, struct agent_files *f, bool first)
 	struct registered *a;
 	size_t count = 0;
 
-	if (registry_each(t->c, f, (struct str){ 0 }, (struct str){ 0 }, &a))
+	if (registry_each(t->c, f, STR_NONE, STR_NONE, &a))
 		return;
 	json_put_object(&j, "agents");
 	for (; a; a = a->next) {
@@ -592,7 +588,7 @@ static void collect_artifacts(struct telling *t, struct board *b)
 		if (a->created_at == filter.since && known-- > 0)
 			continue;
 		pass_artifact(t->at, a);
-		json_put_str(&j, "path", a->path.n > 1024 ? (struct str){ 0 } : a->path);
+		json_put_str(&j, "path", a->path.n > 1024 ? STR_NONE : a->path);
 		json_put_str(&j, "by", a->produced_by);
 		feed_sources_end(t, "artifact", &j);
 	}

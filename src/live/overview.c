@@ -61,8 +61,7 @@ static enum err count_mail(struct call *c, struct agent_files *f, struct mail_ma
 
 	*out = (struct mail_map){ .c = c, .beads.mem = &c->mem };
 	for (size_t i = 0; !e && i < count; i++)
-		e = mailbox_each(c, f, agents[i], &(int64_t){ 0 }, (struct str){ 0 }, count_step,
-				 out);
+		e = mailbox_each(c, f, agents[i], &(int64_t){ 0 }, STR_NONE, count_step, out);
 	return e;
 }
 
@@ -269,7 +268,7 @@ static void put_liveness(struct crowd *w, struct json *j, const char *key, struc
 
 	json_put_str(j, key,
 		     at ? str_of(names_word(&vitalities, (int)overview_liveness(w, *at))) :
-			  (struct str){ 0 });
+			  STR_NONE);
 }
 
 /* Whoever wrote may have left out the prefix of the id. */
@@ -288,18 +287,17 @@ static struct mail_tally mail_about(const struct crowd *w, struct str id)
  */
 static void put_free_from(struct json *j, const struct bead_row *row)
 {
-	int64_t from = bead_row_free_from(row, (struct str){ 0 });
+	int64_t from = bead_row_free_from(row, STR_NONE);
 
 	json_put_str(j, "free_from",
-		     from == FREE_NEVER ? (struct str){ 0 } : moment_format(j->out.mem, from));
+		     from == FREE_NEVER ? STR_NONE : moment_format(j->out.mem, from));
 }
 
 static void overview_put_task(struct crowd *w, struct json *j, const struct bead_row *row)
 {
 	struct mail_tally mail = mail_about(w, row->id);
 	struct arena scratch = { 0 };
-	struct value_error error;
-	const struct value *line = value_parse(&scratch, row->line, &error);
+	const struct value *line = value_read(&scratch, row->line);
 
 	json_put_str(j, "id", row->id);
 	json_put_str(j, "title", row->title);
@@ -337,7 +335,7 @@ static void put_session(struct crowd *w, struct json *j, const struct session *s
 	if (s->epic) {
 		overview_put_task(w, j, s->epic);
 	} else {
-		json_put_str(j, "id", (struct str){ 0 });
+		json_put_str(j, "id", STR_NONE);
 		json_put_str(j, "title", STR("Without an epic"));
 	}
 	json_put_int(j, "total", (int64_t)s->count);
@@ -390,8 +388,7 @@ static void overview_put_agents(struct crowd *w, struct json *j)
 static enum err overview_put_reservations(struct crowd *w, struct json *j)
 {
 	struct reservation *r;
-	enum err e =
-		reservation_shown(w->c, &w->files, (struct str){ 0 }, (struct str){ 0 }, true, &r);
+	enum err e = reservation_shown(w->c, &w->files, STR_NONE, STR_NONE, true, &r);
 
 	json_put_array(j, "reservations");
 	for (; !e && r; r = r->next) {
@@ -453,7 +450,7 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 	enum err e;
 
 	if ((e = liveness_check(c)) || (e = agent_files_open(c, AGENTS_READ, &w.files)) ||
-	    (e = registry_each(c, &w.files, (struct str){ 0 }, (struct str){ 0 }, &w.agents)))
+	    (e = registry_each(c, &w.files, STR_NONE, STR_NONE, &w.agents)))
 		return e;
 	for (struct registered *a = w.agents; a; a = a->next)
 		*map_put(&w.by_id, a->id) = a;

@@ -33,7 +33,7 @@ static enum err string_from_json(struct call *c, const struct field *f, const st
 
 static void str_clear(void *at)
 {
-	*(struct str *)at = (struct str){ 0 };
+	*(struct str *)at = STR_NONE;
 }
 
 static enum err str_from_text(struct call *c, const struct field *f, struct str text, void *at)
@@ -363,7 +363,7 @@ static void word_to_json(struct json *j, const struct field *f, const void *at)
 {
 	int v = *(const int *)at;
 
-	json_str(j, v < 0 ? (struct str){ 0 } : str_of(names_word(f->words, v)));
+	json_str(j, v < 0 ? STR_NONE : str_of(names_word(f->words, v)));
 }
 
 static void word_schema(struct json *j, const struct field *f)
@@ -410,7 +410,7 @@ static void duration_to_json(struct json *j, const struct field *f, const void *
 	int64_t v = *(const int64_t *)at;
 
 	(void)f;
-	json_str(j, v == ABSENT ? (struct str){ 0 } : duration_format(j->out.mem, v));
+	json_str(j, v == ABSENT ? STR_NONE : duration_format(j->out.mem, v));
 }
 
 const struct kind kind_duration = {
@@ -454,7 +454,7 @@ static void moment_to_json(struct json *j, const struct field *f, const void *at
 	int64_t v = *(const int64_t *)at;
 
 	(void)f;
-	json_str(j, v == ABSENT ? (struct str){ 0 } : moment_format(j->out.mem, v));
+	json_str(j, v == ABSENT ? STR_NONE : moment_format(j->out.mem, v));
 }
 
 const struct kind kind_moment = {
@@ -588,8 +588,7 @@ static enum err stamp_from_json(struct call *c, const struct field *f, const str
 
 static enum err stamp_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, text, &error);
+	const struct value *v = value_read(&c->mem, text);
 	struct value none = { .type = VALUE_NULL };
 
 	return stamp_from_json(c, f, v ? v : &none, at);

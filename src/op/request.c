@@ -165,7 +165,7 @@ static enum err check_call(struct call *c, const struct op *op)
 /* The arguments as one text: what a repeated request must agree with. */
 static struct str request_arguments(struct call *c, const struct request *r)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	for (const struct field *f = r->op->fields; f && f->name; f++) {
@@ -210,7 +210,7 @@ static enum err run_with_receipt(struct call *c, struct stores *s, const struct 
 /* What waits for the actor rides beside every reply to it: on the board, … */
 static enum err add_unread(struct call *c, struct board *b)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	struct unread unread;
 	enum err e;
 
@@ -228,7 +228,7 @@ static enum err add_unread(struct call *c, struct board *b)
 
 static void request_put_mail(struct call *c, struct mail_waiting mail)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	if (!mail.unread && !mail.owed)
 		return;
@@ -261,8 +261,7 @@ static struct str lost_words(struct call *c, const struct value *list)
 static void add_lost(struct call *c, const struct op *op)
 {
 	struct call aside = *c;
-	struct json j = { .out.mem = &aside.mem };
-	struct value_error error;
+	struct json j = json_new(&aside.mem);
 	struct str lost = { 0 }, words;
 	struct beads b;
 
@@ -271,7 +270,7 @@ static void add_lost(struct call *c, const struct op *op)
 	if (aside.home.p || !beads_home(&aside, &b))
 		lost = lost_take(&aside, aside.home, aside.actor);
 	if (lost.p) {
-		words = lost_words(&aside, value_parse(&aside.mem, lost, &error));
+		words = lost_words(&aside, value_read(&aside.mem, lost));
 		json_object(&j);
 		if (c->meta.p)
 			json_put_members(&j, c->meta);
@@ -392,9 +391,8 @@ static enum err put_bead_now(struct call *c, struct beads *b, struct str id, str
 static enum err answer_again(struct call *c, struct beads *b, const struct receipt *old,
 			     struct str *reply)
 {
-	struct json j = { .out.mem = &c->mem };
-	struct value_error error;
-	const struct value *about = old->about.p ? value_parse(&c->mem, old->about, &error) : NULL;
+	struct json j = json_new(&c->mem);
+	const struct value *about = old->about.p ? value_read(&c->mem, old->about) : NULL;
 	enum err e = ERR_OK;
 
 	*reply = old->reply;
@@ -428,7 +426,7 @@ static enum err answer_again(struct call *c, struct beads *b, const struct recei
 static enum err find_created(struct call *c, struct beads *b, struct str *reply)
 {
 	struct receipt old = b->receipt;
-	struct json about = { .out.mem = &c->mem };
+	struct json about = json_new(&c->mem);
 	struct bead_row *row;
 	struct edit edit;
 	struct str *ids, args;
@@ -453,7 +451,7 @@ static enum err find_created(struct call *c, struct beads *b, struct str *reply)
 		json_str(&about, ids[i]);
 	if (count > 1)
 		json_end(&about);
-	old.reply = (struct str){ 0 };
+	old.reply = STR_NONE;
 	old.about = json_text(&about);
 	return answer_again(c, b, &old, reply);
 }
@@ -466,7 +464,7 @@ static enum err request_find_receipt(struct call *c, struct beads *b, const stru
 	struct str args = sha256_hex(&c->mem, request_arguments(c, r));
 	enum err e = beads_find_receipt(c, b, &old);
 
-	*reply = (struct str){ 0 };
+	*reply = STR_NONE;
 	b->receipt = (struct receipt){
 		.actor = c->actor, .id = c->request_id, .op = str_of(r->op->name), .args = args
 	};
@@ -546,7 +544,7 @@ static enum err run_on_beads(struct call *c, const struct request *r, struct jso
 			c->code = ERR_OK;
 			continue;
 		}
-		*reply = (struct json){ .out.mem = &c->mem };
+		*reply = json_new(&c->mem);
 		e = run_opened(c, &b, r, reply);
 		disturbed = !write && !beads_undisturbed(c, &b);
 		doubtful = !b.committing && (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR);
@@ -578,7 +576,7 @@ static enum err run_on_agents(struct call *c, const struct request *r, struct js
 	if (e)
 		return e;
 	e = agent_files_open(c, lock ? AGENTS_WRITE : AGENTS_READ, &files);
-	c->request_args = once ? sha256_hex(&c->mem, request_arguments(c, r)) : (struct str){ 0 };
+	c->request_args = once ? sha256_hex(&c->mem, request_arguments(c, r)) : STR_NONE;
 	if (!e && once)
 		e = receipts_find(c, &files, str_of(r->op->name), &old);
 	if (!e && old.p)
@@ -695,7 +693,7 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 {
 	enum err e;
 
-	c->looker = (struct str){ 0 };
+	c->looker = STR_NONE;
 	if ((e = name_actor(c, r)) || (e = check_call(c, r->op)))
 		return e;
 	if ((r->op->flags & (OP_VYBE | OP_NAMES)) && (e = lower_actor(c)))

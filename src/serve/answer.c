@@ -60,7 +60,7 @@ enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection, un
 enum MHD_Result refuse(struct visit *v, struct MHD_Connection *connection,
 		       const struct verdict *why)
 {
-	struct json j = { .out.mem = &v->mem };
+	struct json j = json_new(&v->mem);
 
 	json_object(&j);
 	json_put_object(&j, "error");

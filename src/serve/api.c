@@ -72,9 +72,8 @@ static bool in_address(struct str *op, struct str *bead)
 static struct str api_line_of(struct visit *v, struct MHD_Connection *connection, const char *path,
 			      bool post)
 {
-	struct json j = { .out.mem = &v->mem };
+	struct json j = json_new(&v->mem);
 	struct str op = str_of(path + sizeof "/api/" - 1), bead;
-	struct value_error error;
 	const struct value *body;
 
 	json_object(&j);
@@ -84,10 +83,9 @@ static struct str api_line_of(struct visit *v, struct MHD_Connection *connection
 		json_put_str(&j, "bead", bead);
 		json_end(&j);
 	} else if (post) {
-		body = value_parse(&v->mem, v->n ? (struct str){ v->body, v->n } : STR("{}"),
-				   &error);
+		body = value_read(&v->mem, v->n ? (struct str){ v->body, v->n } : STR("{}"));
 		if (!body)
-			return (struct str){ 0 };
+			return STR_NONE;
 		json_put_str(&j, "op", op);
 		json_name(&j, STR("params"));
 		json_value(&j, body);

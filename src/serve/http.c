@@ -64,7 +64,7 @@ static enum MHD_Result send_events(struct visit *v, struct MHD_Connection *conne
 /* All that the page wants to know is that it is signed. */
 static enum MHD_Result send_proof(struct visit *v, struct MHD_Connection *connection)
 {
-	struct json j = { .out.mem = &v->mem };
+	struct json j = json_new(&v->mem);
 
 	json_object(&j);
 	json_put_object(&j, "data");
@@ -79,7 +79,7 @@ static enum MHD_Result send_proof(struct visit *v, struct MHD_Connection *connec
 static enum MHD_Result send_invitation(struct visit *v, struct MHD_Connection *connection,
 				       bool browse)
 {
-	struct json j = { .out.mem = &v->mem };
+	struct json j = json_new(&v->mem);
 	struct http *h = v->h;
 	struct str file = { 0 };
 
@@ -98,7 +98,7 @@ static enum MHD_Result send_invitation(struct visit *v, struct MHD_Connection *c
 
 static enum MHD_Result send_farewell(struct visit *v, struct MHD_Connection *connection)
 {
-	struct json j = { .out.mem = &v->mem };
+	struct json j = json_new(&v->mem);
 
 	json_object(&j);
 	json_put_bool(&j, "stopping", true);

@@ -148,7 +148,7 @@ struct str http_invitation(struct http *h, struct arena *mem, struct str *file)
 		text = arena_fmt(mem, leading, h->name, h->port, code.p);
 		h->invitation[i].file = true;
 		if (!write_file(file->p, text))
-			*file = (struct str){ 0 };
+			*file = STR_NONE;
 	}
 	pthread_mutex_unlock(&h->mutex);
 	return arena_fmt(mem, "http://%s:%d/enter?code=%s", h->name, h->port, code.p);

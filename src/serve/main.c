@@ -103,14 +103,13 @@ static int open_socket(struct call *c, struct str path)
 
 static enum err write_address(struct call *c, const struct service *s)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	json_put_int(&j, "pid", getpid());
 	json_put_str(&j, "socket", s->place.socket);
 	json_put_str(&j, "url",
-		     s->port ? arena_fmt(&c->mem, "http://127.0.0.1:%d/", s->port) :
-			       (struct str){ 0 });
+		     s->port ? arena_fmt(&c->mem, "http://127.0.0.1:%d/", s->port) : STR_NONE);
 	json_put_str(&j, "token", str_of(s->token));
 	json_end(&j);
 	buf_char(&j.out, '\n');

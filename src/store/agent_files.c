@@ -221,7 +221,7 @@ enum err agent_file_read_from(struct call *c, const struct agent_files *f, struc
 	bool record = str_ends(name, STR(".jsonl"));
 	enum err e;
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (!f->home.p)
 		return ERR_OK;
 	/* the beginning of a snapshot that is too large is damage as any other */
@@ -238,7 +238,7 @@ enum err agent_file_read_part(struct call *c, const struct agent_files *f, struc
 	enum { PIECE = 256 * 1024 };
 	enum err e = ERR_OK;
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (!f->home.p)
 		return ERR_OK;
 	for (size_t most = PIECE;; most *= 2) {
@@ -292,7 +292,7 @@ enum err lines_back(struct call *c, struct lines_back *b, struct str *line)
 	size_t start;
 	enum err e;
 
-	*line = (struct str){ 0 };
+	*line = STR_NONE;
 	if (!b->begun && (e = agent_file_size(c, b->f, b->name, &b->at)))
 		return e;
 	b->begun = true;

@@ -11,7 +11,7 @@ static const struct str file = { "pending.jsonl", 13 };
 
 static struct str agent_pending_encode(struct call *c, const struct agent_append *all, size_t count)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	json_put_array(&j, "appends");
@@ -56,9 +56,7 @@ static bool decode_one(const struct value *v, struct agent_append *out)
 static bool agent_pending_decode(struct call *c, struct str line, struct agent_append **all,
 				 size_t *count)
 {
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, line, &error),
-			   *list = value_find(v, "appends");
+	const struct value *v = value_read(&c->mem, line), *list = value_find(v, "appends");
 
 	*count = 0;
 	if (!list || list->type != VALUE_ARRAY)

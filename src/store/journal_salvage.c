@@ -268,7 +268,7 @@ static enum err journal_salvage_visit_lines(struct salvage *s, int64_t segment, 
 			.verdict = l->verdict,
 			.text = l->text,
 			.why = l->why,
-			.record = { l->head ? (struct str){ 0 } : json_of(l->text), segment,
+			.record = { l->head ? STR_NONE : json_of(l->text), segment,
 				    l->text.p - text.p },
 		};
 

@@ -32,7 +32,7 @@ enum err mend_keep(struct call *c, struct str path, struct str *kept)
 	struct str content;
 	enum err e = file_read_part(c, path, 0, 0, &content);
 
-	*kept = (struct str){ 0 };
+	*kept = STR_NONE;
 	if (e || !content.p)
 		return e;
 	*kept = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),

@@ -87,12 +87,12 @@ static struct str owner_name_of(struct call *c, uid_t uid)
 	int64_t n;
 
 	if (file_read(c, STR("/etc/passwd"), &text) || !text.p)
-		return (struct str){ 0 };
+		return STR_NONE;
 	while (text.n && str_next(&text, '\n', &line))
 		if (str_next(&line, ':', &name) && str_next(&line, ':', &secret) &&
 		    str_next(&line, ':', &number) && number_int(number, &n) && n == uid)
 			return name;
-	return (struct str){ 0 };
+	return STR_NONE;
 }
 
 enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir)

@@ -30,7 +30,7 @@ static enum err find_in(struct call *c, struct str dir, struct str name, struct 
 {
 	enum err e = entry_look(c, dir, name, &out->entry);
 
-	out->root = out->entry.folder ? dir : (struct str){ 0 };
+	out->root = out->entry.folder ? dir : STR_NONE;
 	return e;
 }
 
@@ -87,7 +87,7 @@ enum err place_find(struct call *c, struct str name, struct str *root)
 	struct str dir;
 	enum err e;
 
-	*root = (struct str){ 0 };
+	*root = STR_NONE;
 	if (!c->project.p)
 		e = search_around(c, name, &found);
 	else if (!(e = place_named(c, &dir)))

@@ -398,7 +398,7 @@ enum err place_branch(struct call *c, const struct repository *repo, struct str 
 	enum err e = file_read(c, path_join(&c->mem, repo->gitdir, STR("HEAD")), &head);
 
 	head = str_trim(head);
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (!e && str_starts(head, STR("ref: refs/heads/")) && utf8_valid(head) &&
 	    !str_is(head, "ref: refs/heads/.invalid")) /* what reftables put there */
 		*out = str_skip(head, sizeof "ref: refs/heads/" - 1);
@@ -413,7 +413,7 @@ static struct str packed_ref(struct str text, struct str name)
 	while (text.n && str_next(&text, '\n', &line))
 		if (line.n > 41 && str_eq(str_skip(line, 41), name))
 			return str_head(line, 40);
-	return (struct str){ 0 };
+	return STR_NONE;
 }
 
 struct str place_ref(struct call *c, const struct repository *repo, struct str name)

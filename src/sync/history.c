@@ -49,7 +49,7 @@ static enum err step_back(struct call *c, struct repo *r, struct str *at, struct
 	struct str name = *at;
 	enum err e = repo_commit(c, r, name, one);
 
-	*at = e ? (struct str){ 0 } : one->parent;
+	*at = e ? STR_NONE : one->parent;
 	return e;
 }
 
@@ -89,7 +89,7 @@ static enum err find_at(struct call *c, struct repo *r, struct str ref, int64_t 
 	bool stopped = false;
 	enum err e = history_tip(c, r, ref, &at);
 
-	*commit = (struct str){ 0 };
+	*commit = STR_NONE;
 	while (!e && at.p && !commit->p) {
 		struct str name = at;
 
@@ -170,7 +170,7 @@ static enum err history_line_of(struct past *p, struct str commit, enum snapshot
 	struct str text, blob, line;
 	enum err e = repo_file(p->c, p->repo, commit, snapshot_name(file), &text, &blob);
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (e || !text.p)
 		return e;
 	line = lines_find(&p->c->mem, file, text, p->id);
@@ -271,9 +271,7 @@ static enum err history_look_back(struct call *c, struct repo *r, struct str ref
 
 static const struct value *history_parse(struct call *c, struct str line)
 {
-	struct value_error error;
-
-	return line.p ? value_parse(&c->mem, line, &error) : NULL;
+	return line.p ? value_read(&c->mem, line) : NULL;
 }
 
 static bool is_inner(struct str key)
@@ -388,7 +386,7 @@ static struct str came_in(struct past *p, struct str key, struct str value)
 		if (!before || !str_eq(history_text_of(p->c, value_find(before, name)), value))
 			return p->commits.name[at];
 	}
-	return (struct str){ 0 };
+	return STR_NONE;
 }
 
 /* The mark of a member: that of its register, else that of the last write. */

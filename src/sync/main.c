@@ -60,7 +60,7 @@ static struct str sync_main_after(struct request *r, const char *word)
 	for (char **w = r->words; *w; w++)
 		if (!strcmp(*w, word))
 			return str_of(w[1]);
-	return (struct str){ 0 };
+	return STR_NONE;
 }
 
 static int64_t number_after(struct request *r, const char *word, int64_t otherwise)
@@ -282,7 +282,7 @@ static void sync_main_put_error(struct call *c, enum err e, struct json *j)
 
 static bool sync_main_answer(struct request *r, enum err e)
 {
-	struct json j = { .out.mem = &r->c->mem };
+	struct json j = json_new(&r->c->mem);
 	struct str text;
 	bool written;
 

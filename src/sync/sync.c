@@ -195,7 +195,7 @@ static enum err lost_again(struct sync *s)
 static enum err sync_keep(struct sync *s, struct str commit, bool *kept)
 {
 	struct repo_fault fault;
-	struct str sound = s->repairs ? (struct str){ 0 } : s->there;
+	struct str sound = s->repairs ? STR_NONE : s->there;
 	enum err e = repo_check(s->c, s->repo, commit, sound, &fault);
 
 	*kept = !e && !fault.why.p;
@@ -313,7 +313,7 @@ static enum err sync_attempt(struct sync *s, struct str *commit, bool *lost)
 
 	*lost = false;
 	s->attempts++;
-	s->remote.refused = (struct str){ 0 };
+	s->remote.refused = STR_NONE;
 	if ((e = sync_fetch(s)) || (e = sync_seal(s)) ||
 	    (e = repo_ref(c, s->repo, s->ref, &s->here)) || (e = sync_take_in(s, sync_parent(s))) ||
 	    (e = sync_take_in(s, s->there)) || (e = sync_take_in(s, s->seen)) || (e = note_seen(s)))
@@ -395,7 +395,7 @@ static void sync_put_reply(struct sync *s, struct str commit, struct json *reply
 	json_put_str(reply, "commit", commit);
 	json_put_int(reply, "attempts", s->attempts);
 	json_put_str(reply, "durability", s->published ? STR("remote") : STR("local"));
-	json_put_str(reply, "remote", s->remote.url.p ? s->remote.name : (struct str){ 0 });
+	json_put_str(reply, "remote", s->remote.url.p ? s->remote.name : STR_NONE);
 	json_put_str(reply, "ref", s->ref);
 	json_put_bool(reply, "dry_run", s->wants->dry);
 	json_put_str(reply, "warning", s->warning);

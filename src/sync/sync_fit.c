@@ -52,7 +52,7 @@ static void sync_fit_check_meta(struct fitting *f)
 		files.file[FILE_META] =
 			snapshot_meta(&mem, f->m->joined, (struct str[]){ sum, sum, sum });
 		if (!snapshot_parse_meta(&mem, &files, &why))
-			add_misfit(f, FILE_META, (struct str){ 0 }, why);
+			add_misfit(f, FILE_META, STR_NONE, why);
 	}
 	arena_release(&mem);
 }
@@ -71,7 +71,7 @@ static void sync_fit_check_files(struct fitting *f)
 	}
 	for (int i = 0; i < FILE_META; i++)
 		if (size[i] > f->s->file_most)
-			add_misfit(f, (enum snapshot_file)i, (struct str){ 0 },
+			add_misfit(f, (enum snapshot_file)i, STR_NONE,
 				   arena_fmt(&f->s->c->mem,
 					     "it has %lld bytes, and at most %lld are read",
 					     (long long)size[i], (long long)f->s->file_most));

@@ -37,12 +37,11 @@ static void read_again(struct call *c, const struct snapshot *old, struct str id
 	struct str why,
 		tombstone = lines_find(&c->mem, FILE_TOMBSTONES, old->file[FILE_TOMBSTONES], id),
 		line = lines_find(&c->mem, FILE_STATE, old->file[FILE_STATE], id);
-	struct value_error error;
 
 	if (tombstone.n)
-		state_read_tombstone(again, value_parse(&c->mem, tombstone, &error), &why);
+		state_read_tombstone(again, value_read(&c->mem, tombstone), &why);
 	if (line.n)
-		state_read_bead(again, value_parse(&c->mem, line, &error), &why);
+		state_read_bead(again, value_read(&c->mem, line), &why);
 }
 
 /*

@@ -30,8 +30,7 @@ struct losing {
 
 static bool sync_lost_collected(struct losing *l, struct str line)
 {
-	struct value_error error;
-	const struct value *v = value_parse(&l->s->c->mem, line, &error);
+	const struct value *v = value_read(&l->s->c->mem, line);
 	struct stamp at;
 
 	return v && !value_find(v, "remap") && stamp_decode(value_find(v, "deleted_at"), &at) &&
@@ -145,9 +144,8 @@ static bool is_collected(struct losing *l, const struct line_change *change)
 static bool is_respelled(struct losing *l, const struct line_change *change)
 {
 	struct arena *mem = &l->s->c->mem;
-	struct value_error error;
 	const struct value *v =
-		change->old.p && change->new.p ? value_parse(mem, change->old, &error) : NULL;
+		change->old.p && change->new.p ? value_read(mem, change->old) : NULL;
 
 	return v && str_eq(snapshot_spelled(mem, change->file, v), change->new);
 }

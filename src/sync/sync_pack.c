@@ -14,12 +14,12 @@ static enum err pack_some(struct sync *s, struct sync_state *known, int64_t new)
 	struct call *c = s->c;
 	bool all = !known->packed.p || new >= known->packed_commits ||
 		   !repo_reaches(s->repo, s->here, known->packed);
-	struct str before = all ? (struct str){ 0 } : known->packed, pack, old;
+	struct str before = all ? STR_NONE : known->packed, pack, old;
 	bool ours = known->packed.p && repo_reaches(s->repo, s->here, known->packed);
 	enum err e;
 
 	if ((e = repo_pack(c, s->repo, s->here, before, &pack)) ||
-	    (e = repo_tidy(c, s->repo, s->here, ours ? known->packed : (struct str){ 0 })))
+	    (e = repo_tidy(c, s->repo, s->here, ours ? known->packed : STR_NONE)))
 		return e;
 	if (all) {
 		struct str rest = known->packs;
@@ -28,8 +28,7 @@ static enum err pack_some(struct sync *s, struct sync_state *known, int64_t new)
 			if (!str_eq(old, pack))
 				e = repo_drop_pack(c, s->repo, old);
 		known->packs = pack;
-		known->packed_commits =
-			repo_distance(s->repo, (struct str){ 0 }, s->here, INT64_MAX);
+		known->packed_commits = repo_distance(s->repo, STR_NONE, s->here, INT64_MAX);
 	} else {
 		known->packs = arena_fmt(&c->mem, STR_FMT " " STR_FMT, STR_ARG(known->packs),
 					 STR_ARG(pack));
@@ -53,7 +52,7 @@ enum err sync_pack(struct call *c)
 	known = sync_state_read(c, s.b.home);
 	new = repo_distance(s.repo, known.packed, s.here, PACK_LOOK);
 	if (new < 0) /* history was replaced */
-		new = repo_distance(s.repo, (struct str){ 0 }, s.here, PACK_LOOK);
+		new = repo_distance(s.repo, STR_NONE, s.here, PACK_LOOK);
 	if (new >= PACK_AFTER && !(e = pack_some(&s, &known, new))) {
 		now = sync_state_read(c, s.b.home);
 		now.packed = known.packed;

@@ -166,7 +166,7 @@ static void forget_meta(struct parting *p)
 
 	if (!p->two || snapshot_read_meta(p->s->c, &p->known, own))
 		return;
-	own->meta = (struct str){ 0 };
+	own->meta = STR_NONE;
 	p->known.file[FILE_META] = snapshot_meta(own->mem, own, sum);
 }
 

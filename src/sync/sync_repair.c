@@ -53,7 +53,7 @@ static enum err check_histories(struct repair *r)
 		return e;
 	if (r->there.why.p && str_eq(r->there.commit, s->there))
 		return remote_refuse(s->c, &s->remote, s->ref, s->there, &r->there);
-	sound = r->there.why.p ? (struct str){ 0 } : s->there;
+	sound = r->there.why.p ? STR_NONE : s->there;
 	if (str_eq(s->here, s->there))
 		r->here = r->there;
 	else if ((e = check_history(r, s->here, sound, "here", &r->here)))
@@ -69,7 +69,7 @@ static enum err check_histories(struct repair *r)
 static enum err check_backups(struct repair *r)
 {
 	struct sync *s = r->s;
-	struct str *names, sound = r->there.why.p ? (struct str){ 0 } : s->there;
+	struct str *names, sound = r->there.why.p ? STR_NONE : s->there;
 	size_t count;
 	enum err e = repo_refs_below(s->c, s->repo, STR("refs/beads/backup/"), &names, &count);
 
@@ -175,7 +175,7 @@ static void report_parted(struct repair *r, struct str commit, const char *where
 static enum err join_commit(struct repair *r, struct str commit)
 {
 	struct sync *s = r->s;
-	struct json lines = { .out.mem = &s->c->mem };
+	struct json lines = json_new(&s->c->mem);
 	struct snapshot files;
 	size_t count = 0;
 	enum err e;
@@ -320,7 +320,7 @@ static enum err repair_all(struct repair *r)
 
 static enum err repair_join(struct repair *r, struct str commit, const char *where)
 {
-	struct json lines = { .out.mem = &r->s->c->mem };
+	struct json lines = json_new(&r->s->c->mem);
 	size_t count;
 	enum err e;
 

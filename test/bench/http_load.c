@@ -186,7 +186,7 @@ static int by_value(const void *a, const void *b)
 
 static void report(struct arena *mem, int64_t took)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 	size_t n = load.answers;
 
 	qsort(load.us, n, sizeof *load.us, by_value);

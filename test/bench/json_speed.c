@@ -101,7 +101,7 @@ static struct str generate(struct arena *mem)
 
 	for (int id = 1; all.n < SIZE; id++) {
 		struct arena scratch = { 0 };
-		struct json j = { .out.mem = &scratch };
+		struct json j = json_new(&scratch);
 
 		record(&j, &scratch, id);
 		buf_put(&all, json_text(&j));
@@ -142,7 +142,7 @@ static double round_trip(const struct lines *lines, struct buf *out)
 
 	for (size_t i = 0; i < lines->n; i++) {
 		const struct value *v = value_parse(&mem, lines->line[i], &why);
-		struct json j = { .out.mem = &mem };
+		struct json j = json_new(&mem);
 
 		if (!v) {
 			fprintf(stderr, "at %zu: %s\n", why.offset, why.why);

@@ -87,7 +87,7 @@ static void report(struct json *j, struct command *cmd, size_t rounds)
 int main(int argc, char **argv)
 {
 	struct arena mem = { 0 };
-	struct json j = { .out.mem = &mem };
+	struct json j = json_new(&mem);
 	struct command cmds[64];
 	size_t count = 0, rounds = argc > 2 ? strtoul(argv[1], NULL, 10) : 0;
 	posix_spawn_file_actions_t quiet;

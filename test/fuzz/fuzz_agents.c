@@ -32,15 +32,13 @@ static void lay_out(struct call *c, struct str *input)
 	for (size_t i = 0; i < COUNT(files); i++) {
 		struct str part = fuzz_part(input);
 
-		folder_put(c, files[i], part.n ? part : (struct str){ 0 });
+		folder_put(c, files[i], part.n ? part : STR_NONE);
 	}
 }
 
 static void check_json(struct call *c, struct json *j)
 {
-	struct value_error error;
-
-	rule(value_parse(&c->mem, json_text(j), &error), "an answer is JSON");
+	rule(value_read(&c->mem, json_text(j)), "an answer is JSON");
 }
 
 static void check_mail(struct call *c, struct agent_files *f)
@@ -53,12 +51,12 @@ static void check_mail(struct call *c, struct agent_files *f)
 	if (!mailbox_open(c, f, STR(AGENT), &box))
 		mailbox_settle(c, f, &box);
 	c->code = ERR_OK;
-	mail_totals(c, f, STR(AGENT), (struct str){ 0 }, &totals);
+	mail_totals(c, f, STR(AGENT), STR_NONE, &totals);
 	c->code = ERR_OK;
 	if (mail_inbox(c, f, STR(AGENT), &all, &m, NULL))
 		rule(c->message.n, "mail is refused with a message");
 	for (; !c->code && m; m = m->next) {
-		struct json j = { .out.mem = &c->mem };
+		struct json j = json_new(&c->mem);
 
 		mail_encode(&j, m);
 		check_json(c, &j);
@@ -70,10 +68,10 @@ static void check_reservations(struct call *c, struct agent_files *f)
 {
 	struct reservation *all = NULL;
 
-	if (reservation_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &all))
+	if (reservation_each(c, f, STR_NONE, STR_NONE, &all))
 		rule(c->message.n, "reservations are refused with a message");
 	for (; !c->code && all; all = all->next) {
-		struct json j = { .out.mem = &c->mem };
+		struct json j = json_new(&c->mem);
 
 		reservation_encode(&j, c, all);
 		check_json(c, &j);
@@ -128,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_mail(&c, &f);
 	check_reserving(&c, &f);
 	check_reservations(&c, &f);
-	registry_each(&c, &f, (struct str){ 0 }, (struct str){ 0 }, &agents);
+	registry_each(&c, &f, STR_NONE, STR_NONE, &agents);
 	call_release(&c);
 	return 0;
 }

@@ -15,13 +15,12 @@ static void check_request(struct call *c, const struct request *r)
 	const struct field *fields = r->op->fields;
 
 	for (size_t i = 0; fields && fields[i].name; i++) {
-		struct json j = { .out.mem = &c->mem };
-		struct value_error error;
+		struct json j = json_new(&c->mem);
 
 		if (!(r->given >> i & 1))
 			continue;
 		field_to_json(&j, &fields[i], r->body);
-		rule(value_parse(&c->mem, json_text(&j), &error),
+		rule(value_read(&c->mem, json_text(&j)),
 		     "a parameter that is understood can be written as JSON");
 	}
 }

@@ -18,8 +18,8 @@ static void check_settings(struct call *c, struct str text)
 		rule(!config_put(c, home, k, value) && !config_find(c, home, k, &again) &&
 			     str_eq(value, again),
 		     "a value that is set is found");
-		rule(!config_put(c, home, k, (struct str){ 0 }) &&
-			     !config_find(c, home, k, &again) && !again.p,
+		rule(!config_put(c, home, k, STR_NONE) && !config_find(c, home, k, &again) &&
+			     !again.p,
 		     "a value that is taken back is gone");
 	}
 }

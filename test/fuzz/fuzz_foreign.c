@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		files.file[f] = fuzz_part(&text);
 	notes = fuzz_part(&text);
 	foreign_files(&c.mem, &files);
-	if (foreign_read(&c, &files, notes.n ? notes : (struct str){ 0 }, s)) {
+	if (foreign_read(&c, &files, notes.n ? notes : STR_NONE, s)) {
 		rule(c.message.n, "a foreign store is refused with a message");
 	} else {
 		ours = snapshot_encode(&c.mem, s);

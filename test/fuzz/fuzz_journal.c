@@ -60,7 +60,7 @@ static struct str append_lines(struct call *c, struct str text)
 	struct buf all = { .mem = &c->mem };
 	struct str line;
 
-	folder_put(c, "journal.1", (struct str){ 0 });
+	folder_put(c, "journal.1", STR_NONE);
 	while (text.n && str_next(&text, '\n', &line)) {
 		int fd = -1;
 

@@ -6,7 +6,7 @@
 
 static struct str write_text(struct arena *mem, const struct value *v, bool canonical)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	if (canonical)
 		json_canonical(&j, v);
@@ -17,8 +17,7 @@ static struct str write_text(struct arena *mem, const struct value *v, bool cano
 
 static void check_again(struct arena *mem, struct str text, bool canonical)
 {
-	struct value_error error;
-	const struct value *v = value_parse(mem, text, &error);
+	const struct value *v = value_read(mem, text);
 
 	rule(v, "the text that was written is valid");
 	rule(str_eq(write_text(mem, v, canonical), text),
@@ -28,12 +27,11 @@ static void check_again(struct arena *mem, struct str text, bool canonical)
 static void check_value(struct arena *mem, struct str text, const struct value *v)
 {
 	struct str plain = write_text(mem, v, false), canonical = write_text(mem, v, true);
-	struct value_error error;
 
 	rule(utf8_valid(text), "a text that is accepted is UTF-8");
 	check_again(mem, plain, false);
 	check_again(mem, canonical, true);
-	rule(str_eq(write_text(mem, value_parse(mem, plain, &error), true), canonical),
+	rule(str_eq(write_text(mem, value_read(mem, plain), true), canonical),
 	     "one value has one canonical text");
 	rule(value_depth(v) <= VALUE_DEPTH, "the depth is bounded");
 	for (size_t i = 0; v->type == VALUE_OBJECT && i < v->count; i++)

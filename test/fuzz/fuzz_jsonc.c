@@ -13,7 +13,7 @@ static const char *const path[] = { "mcpServers", "abacus", NULL };
 
 static struct str meaning(struct call *c, struct str text)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	const struct value *v = NULL;
 
 	rule(!jsonc_parse(c, text, &v), "an edited file can be read");

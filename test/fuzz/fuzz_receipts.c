@@ -11,12 +11,11 @@
 static void check_about(struct call *c, struct str reply)
 {
 	struct str about = receipt_about(c, reply);
-	struct value_error error;
 	const struct value *v;
 
 	if (!about.p)
 		return;
-	v = value_parse(&c->mem, about, &error);
+	v = value_read(&c->mem, about);
 	rule(v && (v->type == VALUE_STRING || v->type == VALUE_ARRAY),
 	     "what is remembered of a reply is an id or a list of ids");
 	rule(about.n <= reply.n + 2, "what is remembered is shorter than the reply");
@@ -27,7 +26,7 @@ static void check_taken_over(struct call *c, struct str lines)
 	struct agent_files f = { .root = folder(), .home = folder(), .lock = LOCK_NONE };
 	struct str reply;
 
-	folder_put(c, "receipts.db", (struct str){ 0 });
+	folder_put(c, "receipts.db", STR_NONE);
 	folder_put(c, "receipts.jsonl", lines);
 	c->request_id = STR("r1");
 	c->request_args = STR("args");

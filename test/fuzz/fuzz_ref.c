@@ -8,8 +8,7 @@
 static void check_ref(struct call *c, struct str text, const struct ref *ref)
 {
 	struct str stored = ref_encode_all(c, ref, 1), third;
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, stored, &error), *one;
+	const struct value *v = value_read(&c->mem, stored), *one;
 	struct ref again;
 
 	rule(v && v->type == VALUE_ARRAY && v->count == 1, "what is stored is JSON");

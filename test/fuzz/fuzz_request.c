@@ -11,7 +11,7 @@
 static struct str written(struct call *c, const struct request *r)
 {
 	const struct field *fields = r->op->fields;
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	for (size_t i = 0; fields && fields[i].name; i++) {
@@ -27,7 +27,6 @@ static struct str written(struct call *c, const struct request *r)
 static void check_params(struct call *c, const struct op *op, const struct value *params)
 {
 	struct request first = request_new(c, op), again = request_new(c, op);
-	struct value_error error;
 	const struct value *v;
 	struct str text;
 
@@ -37,7 +36,7 @@ static void check_params(struct call *c, const struct op *op, const struct value
 		return;
 	}
 	text = written(c, &first);
-	v = value_parse(&c->mem, text, &error);
+	v = value_read(&c->mem, text);
 	rule(v, "parameters are written as JSON");
 	rule(!request_decode(c, &again, v), "parameters that were written are accepted");
 	rule(str_eq(written(c, &again), text), "parameters are read as they were");
@@ -48,8 +47,7 @@ static void check_params(struct call *c, const struct op *op, const struct value
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct call c = fuzz_call();
-	struct value_error error;
-	const struct value *v = value_parse(&c.mem, fuzz_text(data, size), &error),
+	const struct value *v = value_read(&c.mem, fuzz_text(data, size)),
 			   *params = value_find(v, "params");
 	const struct op *op = v ? pipe_find(value_str(v, "op")) : NULL;
 

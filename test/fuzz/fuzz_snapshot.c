@@ -19,15 +19,14 @@ static void check_written(struct call *c, const struct state *s)
 static void check_salvage(struct call *c, const struct snapshot *files)
 {
 	struct state *kept = state_new(&c->mem);
-	struct json report = { .out.mem = &c->mem };
-	struct value_error error;
+	struct json report = json_new(&c->mem);
 	const struct value *list;
 	size_t lost;
 
 	json_array(&report);
 	lost = salvage(&c->mem, files, kept, &report);
 	json_end(&report);
-	list = value_parse(&c->mem, json_text(&report), &error);
+	list = value_read(&c->mem, json_text(&report));
 	rule(list && list->count >= lost, "every line that is set aside is reported");
 	check_written(c, kept);
 }

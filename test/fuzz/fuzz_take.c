@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rule(files_closed(&c, &base), "the base is sound");
 	take_next(&c, &base, &new);
 	c.code = ERR_OK;
-	c.details = (struct str){ 0 };
+	c.details = STR_NONE;
 	if (files_sound(&c, &new))
 		take_apart(&c, &base, &new);
 	call_release(&c);

@@ -75,7 +75,7 @@ static struct str answer(struct arena *mem, struct str line)
 	struct value_error error;
 	const struct value *states = value_parse(mem, line, &error);
 	struct state *s = state_new(mem);
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 	struct snapshot files;
 	struct str why = { 0 };
 

@@ -24,7 +24,7 @@ static bool convert(struct arena *mem, struct str text, struct str *out)
 {
 	struct value_error error;
 	const struct value *v = value_parse(mem, text, &error);
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	if (!v) {
 		*out = arena_fmt(mem, "at %zu: %s", error.offset, error.why);

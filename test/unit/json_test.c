@@ -17,7 +17,7 @@ static const struct value *parse(struct arena *mem, struct str text)
 
 static struct str as_read(struct arena *mem, struct str text)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_value(&j, parse(mem, text));
 	return json_text(&j);
@@ -25,7 +25,7 @@ static struct str as_read(struct arena *mem, struct str text)
 
 static struct str canonical(struct arena *mem, struct str text)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_canonical(&j, parse(mem, text));
 	return json_text(&j);
@@ -34,17 +34,17 @@ static struct str canonical(struct arena *mem, struct str text)
 static void json_puts_commas_and_brackets(void **state)
 {
 	struct arena mem = { 0 };
-	struct json j = { .out.mem = &mem };
+	struct json j = json_new(&mem);
 
 	(void)state;
 	json_object(&j);
 	json_put_str(&j, "s", STR("text"));
-	json_put_str(&j, "absent", (struct str){ 0 });
+	json_put_str(&j, "absent", STR_NONE);
 	json_put_int(&j, "i", -7);
 	json_put_bool(&j, "yes", true);
 	json_put_bool(&j, "no", false);
 	json_put_raw(&j, "raw", STR("[1]"));
-	json_put_raw(&j, "none", (struct str){ 0 });
+	json_put_raw(&j, "none", STR_NONE);
 	json_put_object(&j, "o");
 	json_end(&j);
 	json_put_array(&j, "a");
@@ -82,7 +82,7 @@ static void json_writes_every_integer(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {
 		struct arena mem = { 0 };
-		struct json j = { .out.mem = &mem };
+		struct json j = json_new(&mem);
 
 		json_int(&j, row[i].value);
 		assert_str(json_text(&j), row[i].text);
@@ -101,7 +101,7 @@ static void json_escapes_what_rfc_8785_says_and_no_more(void **state)
 			['\f'] = "\"\\f\"",  ['\r'] = "\"\\r\"", ['"'] = "\"\\\"\"",
 			['\\'] = "\"\\\\\"",
 		};
-		struct json j = { .out.mem = &mem };
+		struct json j = json_new(&mem);
 		char byte = (char)ch;
 
 		json_str(&j, (struct str){ &byte, 1 });
@@ -134,7 +134,7 @@ static void json_keeps_all_but_ascii_as_it_is(void **state)
 static void json_writes_valid_utf8_whatever_it_is_given(void **state)
 {
 	struct arena mem = { 0 };
-	struct json j = { .out.mem = &mem };
+	struct json j = json_new(&mem);
 
 	(void)state;
 	json_object(&j);
@@ -251,7 +251,7 @@ static void json_canonical_does_not_depend_on_the_order_it_read(void **state)
 
 	(void)state;
 	for (int start = 0; start < 5; start++) {
-		struct json j = { .out.mem = &mem };
+		struct json j = json_new(&mem);
 		struct str text;
 
 		json_object(&j);
@@ -304,7 +304,7 @@ static void json_escapes_at_every_place_of_a_word(void **state)
 	for (int ch = 0; ch < 256; ch++)
 		for (size_t at = 0; at < sizeof text; at++) {
 			bool odd = ch < 0x20 || ch == '"' || ch == '\\';
-			struct json j = { .out.mem = &mem };
+			struct json j = json_new(&mem);
 			struct str out;
 
 			memset(text, 'x', sizeof text);

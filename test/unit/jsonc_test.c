@@ -487,7 +487,7 @@ static void replacing_touches_only_the_value(void **state)
 static struct str others(struct call *c, struct str text, const char *key)
 {
 	static const char *const keys[] = { "a", "b", "c", "d" };
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_array(&j);
 	for (size_t i = 0; i < COUNT(keys); i++)

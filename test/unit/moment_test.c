@@ -129,7 +129,7 @@ static void moment_refuses_everything_else(void **state)
 		if (moment_parse(row[i], &ms))
 			fail_msg("accepted " STR_FMT, STR_ARG(row[i]));
 	}
-	assert_false(moment_parse((struct str){ 0 }, &(int64_t){ 0 }));
+	assert_false(moment_parse(STR_NONE, &(int64_t){ 0 }));
 }
 
 static void moment_formats_utc_with_milliseconds(void **state)
@@ -176,7 +176,7 @@ static void moment_comes_back_from_every_year(void **state)
 		before = text;
 		if (ms % 1000 == 0) {
 			arena_reset(&mem);
-			before = (struct str){ 0 };
+			before = STR_NONE;
 		}
 	}
 	arena_release(&mem);

@@ -184,7 +184,7 @@ static void number_int_takes_64_bits_and_no_more(void **state)
 			fail_msg("%s", row[i].text);
 		assert_true(got == row[i].value);
 	}
-	assert_false(number_int((struct str){ 0 }, &(int64_t){ 0 }));
+	assert_false(number_int(STR_NONE, &(int64_t){ 0 }));
 	assert_false(number_int(STR("1\0"), &(int64_t){ 0 }));
 }
 

@@ -35,8 +35,8 @@ static void quotes_every_line(void **state)
 		assert_str(quote_line(&mem, str_of(rows[i].text), 12), rows[i].line);
 	}
 	assert_str(quote_line(&mem, STR("\x01\x02\x03\x04"), 3), "> " BAD BAD "\xe2\x80\xa6\n");
-	assert_str(quote_lines(&mem, (struct str){ 0 }, 12), "> \n");
-	assert_str(quote_line(&mem, (struct str){ 0 }, 12), "> \n");
+	assert_str(quote_lines(&mem, STR_NONE, 12), "> \n");
+	assert_str(quote_line(&mem, STR_NONE, 12), "> \n");
 	arena_release(&mem);
 }
 

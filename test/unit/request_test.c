@@ -26,9 +26,8 @@ static const struct op op = {
 
 static struct request decoded(struct call *c, const char *json, enum err want)
 {
-	struct value_error error;
 	struct request r = request_new(c, &op);
-	enum err e = request_decode(c, &r, value_parse(&c->mem, str_of(json), &error));
+	enum err e = request_decode(c, &r, value_read(&c->mem, str_of(json)));
 
 	assert_int_equal(e ? e : request_check(c, &r), want);
 	return r;

@@ -149,7 +149,7 @@ static void any_every(struct state *s, struct chance *c)
 	struct slot *slot = state_slot(made, any_id(c));
 
 	slot->every = any_mark(c);
-	slot->reason = draw(c, 2) ? (struct str){ 0 } : PICK(c, "\"p\"", "\"q\"");
+	slot->reason = draw(c, 2) ? STR_NONE : PICK(c, "\"p\"", "\"q\"");
 	state_add(s, made);
 }
 

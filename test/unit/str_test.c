@@ -9,7 +9,7 @@
 static void str_eq_compares_bytes_and_length(void **state)
 {
 	(void)state;
-	assert_true(str_eq(STR(""), (struct str){ 0 }));
+	assert_true(str_eq(STR(""), STR_NONE));
 	assert_true(str_eq(STR("a\0b"), STR("a\0b")));
 	assert_false(str_eq(STR("a\0b"), STR("a\0c")));
 	assert_false(str_eq(STR("a"), STR("a\0")));
@@ -39,7 +39,7 @@ static void str_cmp_puts_a_prefix_first(void **state)
 		assert_int_equal((ab > 0) - (ab < 0), row[i].order);
 		assert_int_equal((ba > 0) - (ba < 0), -row[i].order);
 	}
-	assert_int_equal(str_cmp((struct str){ 0 }, STR("")), 0);
+	assert_int_equal(str_cmp(STR_NONE, STR("")), 0);
 }
 
 static void str_starts_and_ends_take_the_empty_string(void **state)
@@ -50,7 +50,7 @@ static void str_starts_and_ends_take_the_empty_string(void **state)
 	assert_false(str_starts(STR("abc"), STR("abcd")));
 	assert_false(str_starts(STR("abc"), STR("b")));
 	assert_true(str_starts(STR("abc"), STR("")));
-	assert_true(str_starts((struct str){ 0 }, (struct str){ 0 }));
+	assert_true(str_starts(STR_NONE, STR_NONE));
 	assert_true(str_ends(STR("abc"), STR("bc")));
 	assert_true(str_ends(STR("abc"), STR("")));
 	assert_false(str_ends(STR("abc"), STR("ab")));
@@ -175,8 +175,8 @@ static void arena_copies_end_with_a_nul(void **state)
 
 	(void)state;
 	assert_string_equal(empty.p, "");
-	assert_null(arena_copy(&mem, (struct str){ 0 }).p);
-	assert_string_equal(arena_cstr(&mem, (struct str){ 0 }), "");
+	assert_null(arena_copy(&mem, STR_NONE).p);
+	assert_string_equal(arena_cstr(&mem, STR_NONE), "");
 	assert_string_equal(arena_cstr(&mem, str_head(STR("abcdef"), 3)), "abc");
 	assert_true(str_eq(arena_copy(&mem, STR("a\0b")), STR("a\0b")));
 	assert_str(arena_fmt(&mem, "%s-%d", "x", 7), "x-7");
@@ -193,7 +193,7 @@ static void buf_grows_with_what_is_put(void **state)
 
 	(void)state;
 	assert_str(buf_str(&b), "");
-	buf_put(&b, (struct str){ 0 });
+	buf_put(&b, STR_NONE);
 	buf_pad(&b, 'x', 0);
 	assert_str(buf_str(&b), "");
 	buf_fmt(&b, "%d,", 42);

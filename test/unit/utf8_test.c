@@ -78,7 +78,7 @@ static void utf8_refuses_what_no_character_is_spelled_with(void **state)
 		assert_false(utf8_valid(arena_fmt(&mem, "%s good", text[i])));
 	}
 	assert_true(utf8_valid(STR("")));
-	assert_true(utf8_valid((struct str){ 0 }));
+	assert_true(utf8_valid(STR_NONE));
 	assert_true(utf8_valid(STR("a\0b \xc3\xa9 " NIHON " " WOMAN)));
 	arena_release(&mem);
 }

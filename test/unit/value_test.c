@@ -23,7 +23,7 @@ static const struct value *parse(struct arena *mem, struct str text, struct valu
 
 static struct str canonical(struct arena *mem, const struct value *v)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_canonical(&j, v);
 	return json_text(&j);
@@ -547,8 +547,7 @@ static void value_does_not_take_alike_keys_for_the_same(void **state)
 	static const char text[] = "{\"ab\":1,\"ba\":2,\"aab\":3,\"a\":4,\"\":5,\"abb\":6,"
 				   "\"ac\":7,\"a\\u0000\":8,\"a\\u0000b\":9}";
 	struct arena mem = { 0 };
-	struct value_error error;
-	const struct value *v = value_parse(&mem, str_of(text), &error);
+	const struct value *v = value_read(&mem, str_of(text));
 
 	(void)state;
 	assert_non_null(v);
@@ -601,7 +600,6 @@ static void value_counts_depth_not_brackets(void **state)
 {
 	struct arena mem = { 0 };
 	struct buf b = { .mem = &mem };
-	struct value_error error;
 	const struct value *v;
 
 	(void)state;
@@ -609,7 +607,7 @@ static void value_counts_depth_not_brackets(void **state)
 	for (int i = 0; i < 1000; i++)
 		buf_put(&b, STR("[[]],"));
 	buf_put(&b, STR("{}]"));
-	v = value_parse(&mem, buf_str(&b), &error);
+	v = value_read(&mem, buf_str(&b));
 	assert_non_null(v);
 	assert_int_equal(v->count, 1001);
 	arena_release(&mem);
@@ -696,7 +694,7 @@ static void value_tells_absent_from_empty(void **state)
 	assert_null(value_find(NULL, "s"));
 	assert_null(value_find(value_find(v, "s"), "s"));
 	assert_non_null(value_find(v, "n"));
-	assert_null(value_parse(&mem, (struct str){ 0 }, &error));
+	assert_null(value_parse(&mem, STR_NONE, &error));
 	assert_string_equal(error.why, "a value is missing");
 	arena_release(&mem);
 }
@@ -705,8 +703,7 @@ static void value_does_not_copy_a_string_without_escapes(void **state)
 {
 	static const char text[] = "[\"as it is \xc3\xa9\",12.50]";
 	struct arena mem = { 0 };
-	struct value_error error;
-	const struct value *v = value_parse(&mem, str_of(text), &error);
+	const struct value *v = value_read(&mem, str_of(text));
 
 	(void)state;
 	assert_ptr_equal(v->item[0].text.p, text + 2);

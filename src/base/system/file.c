@@ -109,7 +109,7 @@ static enum err file_read_all(struct call *c, struct str path, int fd, struct st
 	struct buf b = { .mem = &c->mem };
 	ssize_t got;
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (fd < 0)
 		return file_missing() ? ERR_OK : file_fail(c, "open", path);
 	do {
@@ -141,7 +141,7 @@ enum err file_read_regular(struct call *c, struct str path, struct str *out)
 	const char *z = arena_cstr(&c->mem, path);
 	struct stat st;
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (stat(z, &st))
 		return file_missing() ? ERR_OK : file_fail(c, "look at", path);
 	AUTO_FD fd =
@@ -168,7 +168,7 @@ enum err file_read_part(struct call *c, struct str path, int64_t from, size_t mo
 	struct stat st;
 	ssize_t got = 1;
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (fd < 0)
 		return file_missing() ? ERR_OK : file_fail(c, "open", path);
 	if (fstat(fd, &st))
@@ -321,7 +321,7 @@ enum err file_own_take(struct call *c, struct str path, struct str *out)
 	struct str mine = arena_fmt(&c->mem, STR_FMT ".%ld", STR_ARG(path), (long)getpid());
 	enum err e;
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (rename(arena_cstr(&c->mem, path), arena_cstr(&c->mem, mine)))
 		return file_missing() ? ERR_OK : file_fail(c, "rename", path);
 	e = file_own_read(c, mine, out);

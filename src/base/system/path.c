@@ -123,7 +123,7 @@ static struct str read_target(struct arena *mem, struct str path)
 	char *target = arena_alloc(mem, MOST_BYTES);
 	ssize_t n = readlink(arena_cstr(mem, path), target, MOST_BYTES);
 
-	return n < 0 ? (struct str){ 0 } : (struct str){ target, (size_t)n };
+	return n < 0 ? STR_NONE : (struct str){ target, (size_t)n };
 }
 
 /*
@@ -141,7 +141,7 @@ struct str path_real_part(struct arena *mem, struct str path)
 	real = STR("/");
 	while (rest.n && str_next(&rest, '/', &name)) {
 		struct str next = path_resolve(mem, real, name),
-			   target = name.n ? read_target(mem, next) : (struct str){ 0 };
+			   target = name.n ? read_target(mem, next) : STR_NONE;
 
 		if (!target.p) {
 			real = next;

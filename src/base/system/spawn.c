@@ -131,7 +131,7 @@ static void spawn_listen(struct call *c, struct spawn *s, struct pipes *p)
 			fds[1].fd = -1;
 		tell_lines(s, &said, &told);
 		if (s->heard)
-			s->heard(s->arg, (struct str){ 0 });
+			s->heard(s->arg, STR_NONE);
 	}
 	s->out = buf_str(&out);
 }
@@ -222,7 +222,7 @@ struct str spawn_self(struct arena *mem)
 	char path[4096];
 
 	if (!platform_self(path, sizeof path))
-		return (struct str){ 0 };
+		return STR_NONE;
 	return path_real(mem, arena_copy(mem, str_of(path)));
 }
 
@@ -249,8 +249,7 @@ static bool spawn_is_program(struct arena *mem, struct str path)
 struct str spawn_command(struct arena *mem, struct str name)
 {
 	const char *value = getenv("PATH");
-	struct str list = value ? str_of(value) : (struct str){ 0 }, dir, self = spawn_self(mem),
-		   beside;
+	struct str list = value ? str_of(value) : STR_NONE, dir, self = spawn_self(mem), beside;
 
 	while (list.n && str_next(&list, ':', &dir))
 		if (str_starts(dir, STR("/")) && spawn_is_program(mem, path_join(mem, dir, name)))
@@ -258,7 +257,7 @@ struct str spawn_command(struct arena *mem, struct str name)
 	if (!self.p)
 		return self;
 	beside = path_join(mem, path_parent(self), name);
-	return spawn_is_program(mem, beside) ? beside : (struct str){ 0 };
+	return spawn_is_program(mem, beside) ? beside : STR_NONE;
 }
 
 struct str spawn_quoted(struct arena *mem, struct str text)

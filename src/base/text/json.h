@@ -11,7 +11,7 @@ struct value;
  * Writes one JSON text: no white space, the escapes and numbers of RFC 8785. Commas, quotes and
  * escapes are its business alone, and so is UTF-8: bytes of a string that are not UTF-8 are
  * written as U+FFFD. Members come in the order they are given; json_canonical() writes a parsed
- * value with its keys sorted. `{ .out.mem = arena }` is ready for use.
+ * value with its keys sorted.
  */
 struct json {
 	struct buf out;
@@ -19,6 +19,11 @@ struct json {
 	unsigned char depth;
 	bool comma;
 };
+
+static inline struct json json_new(struct arena *mem)
+{
+	return (struct json){ .out.mem = mem };
+}
 
 void json_object(struct json *j);
 void json_array(struct json *j);

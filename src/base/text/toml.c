@@ -523,7 +523,7 @@ static enum err check_body(struct call *c, struct str body, struct key path, str
 	struct doc d;
 	enum err e;
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if ((e = toml_open_doc(c, body, &d)))
 		return e;
 	for (size_t i = 0; i < d.count; i++) {
@@ -670,7 +670,7 @@ enum err toml_find(struct call *c, struct str text, struct str header, struct st
 	struct section s;
 	enum err e = toml_survey(c, text, header, &d, &path, &s);
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (!e && s.count)
 		*out = toml_slice(d.text, d.item[s.run[0].first].to, d.item[s.run[0].last].to);
 	return e;

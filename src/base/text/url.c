@@ -42,7 +42,7 @@ static bool url_parse(struct str text, bool wary, struct url *out)
 	if (!mark)
 		return false;
 	out->scheme = str_head(text, (size_t)(mark - text.p) + 3);
-	out->userinfo = (struct str){ 0 };
+	out->userinfo = STR_NONE;
 	out->rest = str_skip(text, out->scheme.n);
 	host = str_head(out->rest, find_any(out->rest, "/?#"));
 	if (wary && find_any(host, ":") < host.n)

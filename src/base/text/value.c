@@ -499,7 +499,7 @@ const struct value *value_member(const struct value *v, struct str key)
 
 struct str value_text(const struct value *member)
 {
-	return member && member->type == VALUE_STRING ? member->text : (struct str){ 0 };
+	return member && member->type == VALUE_STRING ? member->text : STR_NONE;
 }
 
 bool value_number(const struct value *member, int64_t *out)

@@ -45,6 +45,14 @@ struct value_error {
  */
 const struct value *value_parse(struct arena *mem, struct str text, struct value_error *error);
 
+/* The same where the reason does not matter. */
+static inline const struct value *value_read(struct arena *mem, struct str text)
+{
+	struct value_error error;
+
+	return value_parse(mem, text, &error);
+}
+
 /* The same for text from elsewhere: also refused if it has more than `most` values. A value takes
  * many times the memory of its text. */
 const struct value *value_parse_bounded(struct arena *mem, struct str text, size_t most,

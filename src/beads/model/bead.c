@@ -173,9 +173,9 @@ void bead_put_extra(struct arena *mem, struct bead *b, struct str key, struct st
 
 void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str text)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
-	b->member[m] = (struct str){ 0 };
+	b->member[m] = STR_NONE;
 	if (!text.n)
 		return;
 	json_str(&j, text);
@@ -184,7 +184,7 @@ void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str 
 
 void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_int(&j, v);
 	b->member[m] = json_text(&j);
@@ -192,7 +192,7 @@ void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v)
 
 void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct stamp s)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	stamp_encode(&j, s);
 	b->member[m] = json_text(&j);
@@ -201,8 +201,7 @@ void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct sta
 /* The members hold what the writer wrote, so they parse. */
 static const struct value *bead_parsed(struct arena *mem, struct str text)
 {
-	struct value_error error;
-	const struct value *v = text.p ? value_parse(mem, text, &error) : NULL;
+	const struct value *v = text.p ? value_read(mem, text) : NULL;
 
 	assert(v || !text.p);
 	return v;
@@ -212,7 +211,7 @@ struct str bead_text(struct arena *mem, const struct bead *b, enum member m)
 {
 	const struct value *v = bead_parsed(mem, b->member[m]);
 
-	return v && v->type == VALUE_STRING ? v->text : (struct str){ 0 };
+	return v && v->type == VALUE_STRING ? v->text : STR_NONE;
 }
 
 int64_t bead_int(const struct bead *b, enum member m, int64_t otherwise)
@@ -254,10 +253,10 @@ int bead_type(const struct bead *b)
 
 struct str labels_encode(struct arena *mem, struct str *labels, size_t count)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	if (!count)
-		return (struct str){ 0 };
+		return STR_NONE;
 	str_sort(labels, count);
 	json_array(&j);
 	for (size_t i = 0; i < count; i++)
@@ -293,14 +292,14 @@ struct str bead_request(struct arena *mem, const struct bead *b, struct str *arg
 		*args = value_text(&v->item[1]);
 		return value_text(&v->item[0]);
 	}
-	return (struct str){ 0 };
+	return STR_NONE;
 }
 
 void bead_put_request(struct arena *mem, struct bead *b, struct str key, struct str args,
 		      struct mark mark)
 {
 	enum { DIGITS = 32 }; /* of the arguments' hash: enough to tell two apart */
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_array(&j);
 	json_str(&j, key);
@@ -356,7 +355,7 @@ struct str bead_other_id(struct arena *mem, struct str id, struct mark created)
 {
 	enum { LONGER = 4, DIGITS = 50 };
 	unsigned char digest[SHA256_BYTES];
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 	struct buf out = { .mem = mem };
 	size_t prefix = id.n;
 	char digits[DIGITS];

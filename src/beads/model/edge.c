@@ -56,7 +56,7 @@ static struct str more_of(struct arena *mem, const struct value *v)
 	for (size_t i = 0; i < v->count; i++)
 		if (names_exact(&own_names, v->item[i].key) < 0)
 			rest.item[rest.count++] = v->item[i];
-	return rest.count ? canonical(mem, &rest) : (struct str){ 0 };
+	return rest.count ? canonical(mem, &rest) : STR_NONE;
 }
 
 static bool edge_given(const struct value *v, const char *key)
@@ -105,7 +105,7 @@ bool edge_decode(struct arena *mem, const struct value *v, struct edge *out, str
 	       edge_given(v, "deleted_at") &&
 			       !edge_decode_mark(v, "deleted_at", "deleted_by", &deleted) ?
 					STR("\"deleted_at\" and \"deleted_by\" are not a mark") :
-					(struct str){ 0 };
+					STR_NONE;
 	if (why->p)
 		return false;
 	if (!out->life.by.p)
@@ -120,8 +120,7 @@ bool edge_decode(struct arena *mem, const struct value *v, struct edge *out, str
 /* The members not known here, each where the order of keys puts it. */
 static void encode_more(struct json *j, const struct value *more, struct json *plain)
 {
-	struct value_error error;
-	const struct value *known = value_parse(j->out.mem, json_text(plain), &error);
+	const struct value *known = value_read(j->out.mem, json_text(plain));
 	struct value both = { .type = VALUE_OBJECT };
 
 	both.item = arena_array(j->out.mem, known->count + more->count, sizeof *both.item);
@@ -153,20 +152,19 @@ static void encode_known(struct json *j, const struct edge *e)
 
 void edge_encode(struct json *j, const struct edge *e)
 {
-	struct json plain = { .out.mem = j->out.mem };
-	struct value_error error;
+	struct json plain = json_new(j->out.mem);
 
 	if (!e->more.p) {
 		encode_known(j, e);
 		return;
 	}
 	encode_known(&plain, e);
-	encode_more(j, value_parse(j->out.mem, e->more, &error), &plain);
+	encode_more(j, value_read(j->out.mem, e->more), &plain);
 }
 
 struct str edge_text(struct arena *mem, const struct edge *e)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	edge_encode(&j, e);
 	return json_text(&j);

@@ -5,7 +5,7 @@
 /* A register's value as one text, to decide between two writes of one mark. */
 static struct str reg_value(struct arena *mem, const struct bead *b, enum reg reg)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_object(&j);
 	for (int m = 0; m < MEMBERS; m++)

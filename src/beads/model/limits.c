@@ -27,17 +27,15 @@ static struct measure measure_after(struct arena *mem, const struct growth *g)
 	struct measure out = { .bytes = g->after.n,
 			       .notes = g->bead->notes,
 			       .members = g->bead->extras };
-	struct value_error error;
 
 	if (g->after.n > 2 * (size_t)LIMIT_OWN_VALUES)
-		out.values = measure_values(value_parse(mem, g->after, &error));
+		out.values = measure_values(value_read(mem, g->after));
 	return out;
 }
 
 static struct measure measure_before(struct arena *mem, const struct growth *g)
 {
-	struct value_error error;
-	const struct value *v = g->before.p ? value_parse(mem, g->before, &error) : NULL;
+	const struct value *v = g->before.p ? value_read(mem, g->before) : NULL;
 	struct bead old;
 	struct str why;
 

@@ -11,7 +11,7 @@
 
 struct str canonical(struct arena *mem, const struct value *v)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_canonical(&j, v);
 	return json_text(&j);
@@ -315,7 +315,7 @@ static bool decode_members(struct decoder *d)
 		bool there = b->mark[member_reg((enum member)m)].by.p;
 
 		if (!there)
-			b->member[m] = (struct str){ 0 };
+			b->member[m] = STR_NONE;
 		else if (!b->member[m].p && rules[m].otherwise)
 			b->member[m] = str_of(rules[m].otherwise);
 	}
@@ -381,7 +381,7 @@ static void put_pairs(struct json *j, struct pairs *p)
 
 static struct str stamp_text(struct arena *mem, struct stamp s)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	stamp_encode(&j, s);
 	return json_text(&j);
@@ -389,7 +389,7 @@ static struct str stamp_text(struct arena *mem, struct stamp s)
 
 static struct str line_quoted(struct arena *mem, struct str s)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_str(&j, s);
 	return json_text(&j);
@@ -397,7 +397,7 @@ static struct str line_quoted(struct arena *mem, struct str s)
 
 static struct str mark_text(struct arena *mem, struct mark m)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	mark_encode(&j, m);
 	return json_text(&j);
@@ -406,7 +406,7 @@ static struct str mark_text(struct arena *mem, struct mark m)
 static void add_marks(struct pairs *p, const struct bead *b, struct mark last)
 {
 	struct pairs v = { .mem = p->mem };
-	struct json j = { .out.mem = p->mem };
+	struct json j = json_new(p->mem);
 
 	v.pair = arena_array(p->mem, REGS + b->extras, sizeof *v.pair);
 	for (int i = 0; i < REGS; i++)
@@ -431,7 +431,7 @@ static int by_note_time(const void *a, const void *b)
 
 static struct str notes_text(struct arena *mem, const struct bead *b)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 	struct note *list = arena_array(mem, b->notes, sizeof *list);
 
 	memcpy(list, b->note, b->notes * sizeof *list);
@@ -478,7 +478,7 @@ void line_encode(struct json *j, const struct bead *b)
 
 struct str line_text(struct arena *mem, const struct bead *b)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	line_encode(&j, b);
 	return json_text(&j);

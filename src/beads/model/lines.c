@@ -57,13 +57,12 @@ static bool lines_find_members(struct str line, struct member *want, size_t coun
 
 static struct str parsed_edge_key(struct arena *mem, struct str line)
 {
-	struct value_error error;
-	const struct value *v = value_parse(mem, line, &error);
+	const struct value *v = value_read(mem, line);
 	struct edge e = { .from = value_str(v, "from"),
 			  .to = value_str(v, "to"),
 			  .kind = value_str(v, "kind") };
 
-	return e.from.p && e.to.p && e.kind.p ? edge_key(mem, &e) : (struct str){ 0 };
+	return e.from.p && e.to.p && e.kind.p ? edge_key(mem, &e) : STR_NONE;
 }
 
 struct str lines_key(struct arena *mem, enum snapshot_file file, struct str line)
@@ -73,9 +72,9 @@ struct str lines_key(struct arena *mem, enum snapshot_file file, struct str line
 	struct edge e;
 
 	if (file != FILE_DEPS)
-		return lines_find_members(line, &id, 1) ? id.text : (struct str){ 0 };
+		return lines_find_members(line, &id, 1) ? id.text : STR_NONE;
 	if (!lines_find_members(line, ends, 3))
-		return (struct str){ 0 };
+		return STR_NONE;
 	e = (struct edge){ .from = ends[0].text, .kind = ends[1].text, .to = ends[2].text };
 	return memchr(e.kind.p, '\\', e.kind.n) ? parsed_edge_key(mem, line) : edge_key(mem, &e);
 }
@@ -129,7 +128,7 @@ struct walk {
 
 static struct str first_line(struct str text)
 {
-	return text.n ? line_at(text, 0) : (struct str){ 0 };
+	return text.n ? line_at(text, 0) : STR_NONE;
 }
 
 static void lines_step(struct str *text, struct str line)
@@ -155,7 +154,7 @@ static void skip_same(struct walk *w)
 
 static bool lines_check(struct walk *w, struct str key, struct str line)
 {
-	struct str last = w->before.p ? lines_key(w->mem, w->file, w->before) : (struct str){ 0 };
+	struct str last = w->before.p ? lines_key(w->mem, w->file, w->before) : STR_NONE;
 	int order = last.p ? str_cmp(last, key) : -1;
 
 	if (!key.p)
@@ -178,7 +177,7 @@ enum err lines_diff(struct arena *mem, enum snapshot_file file, struct str a, st
 	struct walk w = { .mem = mem, .file = file, .a = a, .b = b, .number = 1, .why = why };
 	enum err e = ERR_OK;
 
-	*why = (struct str){ 0 };
+	*why = STR_NONE;
 	for (skip_same(&w); !e && (w.a.n || w.b.n); skip_same(&w)) {
 		struct line_pair pair = { .a = first_line(w.a),
 					  .b = first_line(w.b),
@@ -194,13 +193,13 @@ enum err lines_diff(struct arena *mem, enum snapshot_file file, struct str a, st
 		if (order <= 0)
 			lines_step(&w.a, pair.a);
 		else
-			pair.a = (struct str){ 0 };
+			pair.a = STR_NONE;
 		if (order >= 0) {
 			w.before = pair.b;
 			lines_step(&w.b, pair.b);
 			w.number++;
 		} else {
-			pair.b = (struct str){ 0 };
+			pair.b = STR_NONE;
 		}
 		e = visit(arg, &pair);
 	}

@@ -117,7 +117,7 @@ static const struct slot *slot_on(const struct merge *m, size_t side, struct str
 
 static bool merge_met(struct merge *m, struct str id, const struct mark *visitor)
 {
-	struct json j = { .out.mem = &m->c->mem };
+	struct json j = json_new(&m->c->mem);
 	void **at;
 
 	json_array(&j);
@@ -285,7 +285,7 @@ static void merge_changed(struct merge *m, enum snapshot_file file, struct str k
 {
 	struct str old = lines_find(&m->scratch, file, m->side[0].file[file], key);
 
-	old = old.n ? old : (struct str){ 0 };
+	old = old.n ? old : STR_NONE;
 	if (old.p ? str_eq(old, new) : !new.p)
 		return;
 	m->changes = arena_room(&m->c->mem, m->changes, m->count, sizeof *m->changes);
@@ -297,15 +297,15 @@ static struct str merge_bead_line(struct merge *m, const struct slot *slot)
 {
 	return slot && slot_live(slot) && bead_whole(slot->bead) ?
 		       line_text(&m->c->mem, slot->bead) :
-		       (struct str){ 0 };
+		       STR_NONE;
 }
 
 static struct str tombstone_line(struct merge *m, const struct slot *slot)
 {
-	struct json j = { .out.mem = &m->c->mem };
+	struct json j = json_new(&m->c->mem);
 
 	if (!slot || !slot_has_tombstone(slot))
-		return (struct str){ 0 };
+		return STR_NONE;
 	tombstone_encode(&j, slot);
 	return json_text(&j);
 }
@@ -327,8 +327,7 @@ static void collect_changes(struct merge *m)
 		struct str key = m->edges.entry[i].key;
 		void **at = map_find(&m->joined->edges, key);
 
-		merge_changed(m, FILE_DEPS, key,
-			      at ? edge_text(&m->c->mem, *at) : (struct str){ 0 });
+		merge_changed(m, FILE_DEPS, key, at ? edge_text(&m->c->mem, *at) : STR_NONE);
 	}
 }
 
@@ -358,13 +357,11 @@ static struct line_change *merge_change_of(const struct merge *m, enum snapshot_
 /* When something was deleted, of what nobody has to know any more; else 0. */
 static int64_t deleted_ms(struct merge *m, struct str line)
 {
-	struct value_error error;
 	const struct value *v;
 	struct stamp at;
 
-	if (!str_has(line, STR("\"deleted_at\":")) ||
-	    !(v = value_parse(&m->scratch, line, &error)) || value_find(v, "remap") ||
-	    !stamp_decode(value_find(v, "deleted_at"), &at))
+	if (!str_has(line, STR("\"deleted_at\":")) || !(v = value_read(&m->scratch, line)) ||
+	    value_find(v, "remap") || !stamp_decode(value_find(v, "deleted_at"), &at))
 		return 0;
 	return at.ms;
 }
@@ -383,7 +380,7 @@ static void merge_forget(struct forgetting *f, enum snapshot_file file, struct s
 	struct line_change *known = merge_change_of(f->m, file, key);
 
 	if (known) {
-		known->new = (struct str){ 0 };
+		known->new = STR_NONE;
 		return;
 	}
 	f->found = arena_room(&f->m->c->mem, f->found, f->count, sizeof *f->found);
@@ -433,7 +430,7 @@ static void forget_old(struct merge *m)
 	forget_in(&f, FILE_TOMBSTONES);
 	forget_in(&f, FILE_DEPS);
 	for (size_t i = 0; i < f.count; i++)
-		merge_changed(m, f.found[i].file, f.found[i].key, (struct str){ 0 });
+		merge_changed(m, f.found[i].file, f.found[i].key, STR_NONE);
 	sort_changes(m);
 }
 

@@ -114,7 +114,7 @@ static bool record_buries(const struct state *s)
 
 struct str record_encode(struct call *c, const struct record *r)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	if (r->base.p || r->anew)

@@ -35,7 +35,7 @@ static struct str own_meta(struct arena *mem, const struct state *s,
 			   const struct str checksum[FILE_META])
 {
 	static const enum snapshot_file order[] = { FILE_DEPS, FILE_STATE, FILE_TOMBSTONES };
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_object(&j);
 	json_put_object(&j, "checksums");
@@ -60,11 +60,10 @@ static struct str own_meta(struct arena *mem, const struct state *s,
 struct str snapshot_meta(struct arena *mem, const struct state *s,
 			 const struct str checksum[FILE_META])
 {
-	struct value_error error;
 	struct str text = own_meta(mem, s, checksum);
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
-	json_canonical(&j, value_parse(mem, text, &error));
+	json_canonical(&j, value_read(mem, text));
 	snapshot_end_line(&j);
 	return buf_str(&j.out);
 }
@@ -73,7 +72,7 @@ struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
 {
 	const struct map_entry **slots = map_sorted(&s->slots, mem),
 			       **edges = map_sorted(&s->edges, mem);
-	struct json state = { .out.mem = mem }, tombs = state, deps = state;
+	struct json state = json_new(mem), tombs = state, deps = state;
 	struct str checksum[FILE_META];
 	struct snapshot out = { 0 };
 
@@ -107,7 +106,7 @@ struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
 enum err snapshot_fail(struct call *c, const struct snapshot *files, enum snapshot_file file,
 		       size_t line, struct str why)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	struct str of =
 		files->commit.p ? arena_fmt(&c->mem, " of commit %.10s", files->commit.p) : STR("");
 
@@ -138,16 +137,16 @@ bool snapshot_take(struct state *s, enum snapshot_file file, const struct value 
 static struct str spelled_tombstone(struct arena *mem, const struct value *line)
 {
 	struct state *alone = state_new(mem);
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 	struct str why;
 
 	const struct slot *slot;
 
 	if (!state_read_tombstone(alone, line, &why))
-		return (struct str){ 0 };
+		return STR_NONE;
 	slot = state_find(alone, value_str(line, "id"));
 	if (!slot_has_tombstone(slot))
-		return (struct str){ 0 };
+		return STR_NONE;
 	tombstone_encode(&j, slot);
 	return json_text(&j);
 }
@@ -160,9 +159,9 @@ struct str snapshot_spelled(struct arena *mem, enum snapshot_file file, const st
 
 	if (file == FILE_STATE)
 		return line_decode(mem, line, &b, &why) && bead_whole(&b) ? line_text(mem, &b) :
-									    (struct str){ 0 };
+									    STR_NONE;
 	if (file == FILE_DEPS)
-		return edge_decode(mem, line, &e, &why) ? edge_text(mem, &e) : (struct str){ 0 };
+		return edge_decode(mem, line, &e, &why) ? edge_text(mem, &e) : STR_NONE;
 	return spelled_tombstone(mem, line);
 }
 
@@ -317,7 +316,7 @@ static enum err snapshot_read_file(struct call *c, const struct snapshot *files,
 
 static struct str unknown_meta(struct arena *mem, const struct value *v)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 	size_t count = 0;
 
 	json_object(&j);
@@ -329,7 +328,7 @@ static struct str unknown_meta(struct arena *mem, const struct value *v)
 		count++;
 	}
 	json_end(&j);
-	return count ? json_text(&j) : (struct str){ 0 };
+	return count ? json_text(&j) : STR_NONE;
 }
 
 static enum err snapshot_read_prefix(struct call *c, const struct snapshot *files,

@@ -264,8 +264,7 @@ void state_put_prefix(struct state *s, struct str prefix, struct mark mark)
 
 static void add_members(struct map *out, struct str object)
 {
-	struct value_error error;
-	const struct value *v = object.p ? value_parse(out->mem, object, &error) : NULL;
+	const struct value *v = object.p ? value_read(out->mem, object) : NULL;
 
 	for (size_t i = 0; v && i < v->count; i++) {
 		struct str *text = arena_new(out->mem, struct str), *old;
@@ -281,7 +280,7 @@ static void add_members(struct map *out, struct str object)
 void state_put_meta(struct state *s, struct str members)
 {
 	struct map all = { .mem = s->mem };
-	struct json j = { .out.mem = s->mem };
+	struct json j = json_new(s->mem);
 	const struct map_entry **order;
 
 	if (!members.p || str_eq(members, s->meta))

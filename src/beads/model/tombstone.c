@@ -63,7 +63,7 @@ void tombstone_encode(struct json *j, const struct slot *slot)
 		json_end(j);
 	}
 	json_put_str(j, "id", slot->id);
-	put_reason(j, dead ? dead->reason : alone ? slot->reason : (struct str){ 0 });
+	put_reason(j, dead ? dead->reason : alone ? slot->reason : STR_NONE);
 	put_remaps(j, slot);
 	json_end(j);
 }
@@ -78,8 +78,7 @@ static bool tombstone_decode_mark(const struct value *v, struct mark *mark, stru
 	if (why && why->text.n > LIMIT_TEXT)
 		return false;
 	mark->by = value_str(v, "deleted_by");
-	*reason = why && why->type == VALUE_STRING && why->text.n ? canonical(mem, why) :
-								    (struct str){ 0 };
+	*reason = why && why->type == VALUE_STRING && why->text.n ? canonical(mem, why) : STR_NONE;
 	return mark->by.n && mark->by.n <= LIMIT_NAME &&
 	       stamp_decode_deletion(value_find(v, "deleted_at"), &mark->at);
 }

@@ -97,7 +97,7 @@ static bool foreign_is_type(struct str word)
 /* The line as this program would spell it. */
 static struct str foreign_respelled(struct arena *mem, const struct value *v)
 {
-	struct json j = { .out.mem = mem };
+	struct json j = json_new(mem);
 
 	json_object(&j);
 	for (size_t i = 0; i < v->count; i++) {
@@ -148,10 +148,8 @@ static bool foreign_read_bead(struct state *s, const struct value *v, struct str
  * the same rules hold for them. */
 static const struct value *foreign_end_line(struct json *j)
 {
-	struct value_error error;
-
 	json_end(j);
-	return value_parse(j->out.mem, json_text(j), &error);
+	return value_read(j->out.mem, json_text(j));
 }
 
 /* --- what is gone --- */
@@ -173,7 +171,7 @@ static void put_member(struct json *j, const struct value *v, const char *key)
 static bool foreign_read_tombstone(struct state *s, const struct value *v, struct str *why)
 {
 	static const char *const members[] = { "deleted_at", "deleted_by", "id", "reason" };
-	struct json j = { .out.mem = s->mem };
+	struct json j = json_new(s->mem);
 	struct mark created;
 
 	if (!read_lineage(v, &created))
@@ -202,7 +200,7 @@ static struct str end_of(const struct value *v, const char *key)
 
 static bool read_entry(struct state *s, const struct value *key, struct mark stamp, struct str *why)
 {
-	struct json j = { .out.mem = s->mem };
+	struct json j = json_new(s->mem);
 
 	json_object(&j);
 	json_name(&j, STR("created_at"));
@@ -354,7 +352,7 @@ static struct str common_prefix(const struct state *s)
 			if (id.p[n] == '-')
 				return str_head(id, n);
 	}
-	return (struct str){ 0 };
+	return STR_NONE;
 }
 
 /* A choice that gives way to any that was made. */

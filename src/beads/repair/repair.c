@@ -46,7 +46,7 @@ static void tell_of_bead(struct mending *m, struct str id, const char *action, c
 	struct json *j = &m->report;
 
 	json_object(j);
-	json_put_str(j, "file", (struct str){ 0 });
+	json_put_str(j, "file", STR_NONE);
 	json_put_int(j, "offset", 0);
 	json_put_str(j, "action", str_of(action));
 	json_put_str(j, "why", str_of(why));
@@ -278,7 +278,7 @@ static enum err repair_complete_record(struct call *c, struct mending *m, struct
 			m, prefix, "completed",
 			"the record with the prefix of ids is lost; it was taken from the beads");
 	}
-	*json = (struct str){ 0 };
+	*json = STR_NONE;
 	return record_empty(r.change) ? ERR_OK : beads_encode_record(c, &r, json);
 }
 

@@ -41,9 +41,7 @@ static enum err restamp_find_live(struct restamp *r)
 
 static const struct value *restamp_tombstone(struct restamp *r, struct str line)
 {
-	struct value_error error;
-
-	return value_parse(&r->c->mem, line, &error);
+	return value_read(&r->c->mem, line);
 }
 
 /* The last deletions are listed first: all of these are among them. */
@@ -92,7 +90,7 @@ static void restamp_copy_members(struct restamp *r, struct bead *copy, struct ma
 		copy->mark[i] = mark;
 	for (int m = 0; m < MEMBERS; m++)
 		if (member_reg((enum member)m) == REG_ASSIGNEE)
-			copy->member[m] = (struct str){ 0 };
+			copy->member[m] = STR_NONE;
 	if (bead_status(copy) == BEAD_IN_PROGRESS)
 		bead_put_text(&r->c->mem, copy, MEMBER_STATUS,
 			      str_of(names_word(&bead_statuses, BEAD_OPEN)));

@@ -73,7 +73,7 @@ static void salvage_take_line(struct salvaging *s, struct str line, struct str b
 	struct arena *mem = &s->line;
 	struct str broken;
 	const struct value *v = snapshot_parse_line(mem, s->file, line, &broken);
-	struct str spelled = v ? snapshot_spelled(mem, s->file, v) : (struct str){ 0 },
+	struct str spelled = v ? snapshot_spelled(mem, s->file, v) : STR_NONE,
 		   key = lines_key(mem, s->file, line),
 		   last = before.p ? lines_key(mem, s->file, before) : before, why;
 	int order = last.p && key.p ? str_cmp(last, key) : -1;
@@ -118,7 +118,7 @@ static void index_lines(struct salvaging *s, const struct snapshot *files)
 
 static bool salvage_fits(struct salvaging *s, const struct slot *slot, struct str *why)
 {
-	struct json tombstone = { .out.mem = &s->line };
+	struct json tombstone = json_new(&s->line);
 
 	if (slot_live(slot) && !snapshot_take_text(state_new(&s->line), FILE_STATE,
 						   line_text(&s->line, slot->bead), false, why))

@@ -86,9 +86,7 @@ static struct value without_marks(struct arena *mem, const struct value *v)
 /* Do two records differ in nothing but the way in which their marks are written? */
 static bool same_but_for_marks(struct arena *mem, const struct value *v, struct str normal)
 {
-	struct value_error error;
-	struct value a = without_marks(mem, v),
-		     b = without_marks(mem, value_parse(mem, normal, &error));
+	struct value a = without_marks(mem, v), b = without_marks(mem, value_read(mem, normal));
 
 	return str_eq(canonical(mem, &a), canonical(mem, &b));
 }
@@ -131,7 +129,7 @@ typedef struct str check_line(struct checker *k, const struct value *v, struct s
 static struct str validate_refused(struct checker *k, struct str id, struct str why)
 {
 	validate_found(k, SEVERITY_ERROR, "invalid_field", id, why);
-	return (struct str){ 0 };
+	return STR_NONE;
 }
 
 static struct str check_bead(struct checker *k, const struct value *v, struct str line)
@@ -242,7 +240,7 @@ static void validate_check_lines(struct checker *k, enum snapshot_file file, str
 		k->line++;
 		arena_reset(&k->scratch);
 		if (!(v = snapshot_parse_line(&k->scratch, file, line, &why))) {
-			validate_found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
+			validate_found(k, SEVERITY_ERROR, "invalid_json", STR_NONE, why);
 			continue;
 		}
 		key = check(k, v, line);
@@ -256,7 +254,7 @@ static void validate_check_lines(struct checker *k, enum snapshot_file file, str
 		before = key;
 	}
 	if (!ended)
-		validate_found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
+		validate_found(k, SEVERITY_ERROR, "not_canonical", STR_NONE,
 			       STR("the last line has no end"));
 }
 
@@ -268,10 +266,10 @@ static void check_sums(struct checker *k, const struct snapshot *files, const st
 
 		if (sum.p && !str_eq(sum, sha256_hex(k->mem, files->file[i])))
 			validate_found(
-				k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
+				k, SEVERITY_ERROR, "checksum", STR_NONE,
 				arena_fmt(k->mem, "%s is not the file it was made for", name));
 		else if (!sum.p && !k->rewritten)
-			validate_found(k, SEVERITY_ERROR, "checksum", (struct str){ 0 },
+			validate_found(k, SEVERITY_ERROR, "checksum", STR_NONE,
 				       arena_fmt(k->mem, "it has no checksum of %s", name));
 	}
 }
@@ -281,10 +279,10 @@ static void validate_check_version(struct checker *k, const struct value *v)
 	int64_t version;
 
 	if (!value_int(v, "format_version", &version))
-		validate_refused(k, (struct str){ 0 }, STR("\"format_version\" is not a number"));
+		validate_refused(k, STR_NONE, STR("\"format_version\" is not a number"));
 	else if (version != FORMAT_VERSION)
 		validate_refused(
-			k, (struct str){ 0 },
+			k, STR_NONE,
 			arena_fmt(k->mem,
 				  "the format is version %lld; this program knows version %d",
 				  (long long)version, FORMAT_VERSION));
@@ -300,19 +298,19 @@ static void validate_check_meta(struct checker *k, const struct snapshot *files)
 	k->file = FILE_META;
 	k->line = 1;
 	if (!v) {
-		validate_found(k, SEVERITY_ERROR, "invalid_json", (struct str){ 0 }, why);
+		validate_found(k, SEVERITY_ERROR, "invalid_json", STR_NONE, why);
 		return;
 	}
 	validate_check_version(k, v);
 	if (prefix && prefix->type == VALUE_OBJECT &&
 	    (!bead_prefix_valid(value_str(prefix, "value")) ||
 	     !mark_decode(value_find(prefix, "mark"), &mark)))
-		validate_refused(k, (struct str){ 0 },
+		validate_refused(k, STR_NONE,
 				 STR("\"prefix\" is not a prefix of ids and its mark"));
 	check_sums(k, files, value_find(v, "checksums"));
 	if (!k->rewritten &&
 	    !str_eq(text, arena_fmt(k->mem, STR_FMT "\n", STR_ARG(canonical(k->mem, v)))))
-		validate_found(k, SEVERITY_ERROR, "not_canonical", (struct str){ 0 },
+		validate_found(k, SEVERITY_ERROR, "not_canonical", STR_NONE,
 			       STR("the file is not written in the canonical way"));
 }
 
@@ -370,7 +368,7 @@ static struct finding *validate_check_all(struct checker *k, const struct snapsh
 		k->file = (enum snapshot_file)i;
 		k->line = 0;
 		if (!files->file[i].p)
-			validate_found(k, SEVERITY_ERROR, "missing_file", (struct str){ 0 },
+			validate_found(k, SEVERITY_ERROR, "missing_file", STR_NONE,
 				       STR("the file is missing"));
 		else if (i == FILE_META)
 			validate_check_meta(k, files);

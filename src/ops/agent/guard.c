@@ -129,7 +129,7 @@ static struct str agent_guard_where(struct call *c)
 static enum err any_reserved(struct call *c, struct agent_files *f, bool *out)
 {
 	struct reservation *r;
-	enum err e = reservation_each(c, f, (struct str){ 0 }, (struct str){ 0 }, &r);
+	enum err e = reservation_each(c, f, STR_NONE, STR_NONE, &r);
 
 	*out = !e && r;
 	return e;
@@ -251,10 +251,10 @@ static enum err agent_guard_run(struct call *c, struct stores *s, const void *bo
 	struct guard_answer answer = { 0 };
 	enum err e = agent_guard_check(c, s, in, &answer);
 	bool denied = answer.denied || answer.lost;
-	struct json details = { .out.mem = &c->mem };
+	struct json details = json_new(&c->mem);
 
 	if (!e) {
-		agent_guard_encode(reply, c, "allow", (struct str){ 0 }, &answer);
+		agent_guard_encode(reply, c, "allow", STR_NONE, &answer);
 		return ERR_OK;
 	}
 	if (e == ERR_USAGE)
@@ -399,7 +399,7 @@ static enum err agent_guard_run_install(struct call *c, struct stores *s, const 
 
 	if (!e)
 		e = hooks_dir(c, &dir, &main);
-	make_hooks(c, body, !e && root.p && !str_eq(root, main) ? root : (struct str){ 0 }, hooks);
+	make_hooks(c, body, !e && root.p && !str_eq(root, main) ? root : STR_NONE, hooks);
 	for (int i = 0; !e && i < 2; i++)
 		e = git_hook_check(c, dir, &hooks[i]);
 	json_array(reply);

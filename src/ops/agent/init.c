@@ -120,7 +120,7 @@ static void put_advice(struct json *j, const struct advice *a)
 
 static enum err with_advice(struct call *c, const struct advice *a)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	put_advice(&j, a);
@@ -186,7 +186,7 @@ static enum err agent_init_put_reservations(struct call *c, struct agent_files *
 					    struct json *reply)
 {
 	struct reservation *r;
-	enum err e = reservation_each_held(c, f, agent, (struct str){ 0 }, &r);
+	enum err e = reservation_each_held(c, f, agent, STR_NONE, &r);
 
 	json_put_array(reply, "reservations");
 	for (; !e && r; r = r->next)

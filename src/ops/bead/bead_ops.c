@@ -155,8 +155,7 @@ void put_epoch(struct json *j, const struct value *line, const struct shape *sha
 
 void encode_claimed(struct json *j, const struct bead_row *row, const struct shape *shape)
 {
-	struct value_error error;
-	const struct value *line = value_parse(j->out.mem, row->line, &error);
+	const struct value *line = value_read(j->out.mem, row->line);
 
 	json_object(j);
 	public_put(j, row, shape);

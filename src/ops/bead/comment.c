@@ -87,13 +87,12 @@ static enum err bead_comment_run_list(struct call *c, struct stores *s, const vo
 {
 	const struct list_body *in = body;
 	const struct value *notes;
-	struct value_error error;
 	struct bead_row *row;
 	enum err e = find_bead(c, s->beads, in->id, &row);
 
 	if (e)
 		return e;
-	notes = value_find(value_parse(&c->mem, row->line, &error), "notes");
+	notes = value_find(value_read(&c->mem, row->line), "notes");
 	json_array(reply);
 	for (size_t i = 0; notes && i < notes->count; i++) {
 		struct note n = { .id = value_str(&notes->item[i], "id"),

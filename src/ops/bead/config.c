@@ -69,7 +69,7 @@ static enum err bead_config_run_unset(struct call *c, struct stores *s, const vo
 				      struct json *reply)
 {
 	const struct body *in = body;
-	enum err e = config_put(c, s->beads->home, (enum config_key)in->key, (struct str){ 0 });
+	enum err e = config_put(c, s->beads->home, (enum config_key)in->key, STR_NONE);
 
 	return e ? e : bead_config_put(c, s->beads, in->key, reply);
 }

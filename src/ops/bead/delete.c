@@ -46,7 +46,7 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body, s
 		json_put_str(reply, "title", row->title);
 		json_put_str(reply, "deleted_at", moment_of(c, edit.mark.at));
 		json_put_str(reply, "deleted_by", edit.mark.by);
-		json_put_str(reply, "reason", in->reason.n ? in->reason : (struct str){ 0 });
+		json_put_str(reply, "reason", in->reason.n ? in->reason : STR_NONE);
 		json_put_int(reply, "dependent_count", row->dependents);
 		json_put_bool(reply, "deleted", !in->dry_run);
 		json_end(reply);

@@ -21,8 +21,7 @@ static enum err deleted_run(struct call *c, struct stores *s, const void *body, 
 
 	json_array(reply);
 	for (; !e && b; b = b->next) {
-		struct value_error error;
-		const struct value *v = value_parse(&c->mem, b->line, &error);
+		const struct value *v = value_read(&c->mem, b->line);
 		struct stamp at = { 0 };
 
 		stamp_decode(value_find(v, "deleted_at"), &at);

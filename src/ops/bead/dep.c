@@ -81,8 +81,7 @@ static void bead_dep_put_edge(struct json *j, const struct edge *e)
 /* An edge of the cache, from its line. */
 static bool bead_dep_read_edge(struct call *c, struct str line, struct edge *out)
 {
-	struct value_error error;
-	const struct value *v = line.p ? value_parse(&c->mem, line, &error) : NULL;
+	const struct value *v = line.p ? value_read(&c->mem, line) : NULL;
 	struct str why;
 
 	return v && edge_decode(&c->mem, v, out, &why);
@@ -175,13 +174,12 @@ static enum err bead_dep_cut(struct call *c, struct beads *b, const struct edge_
 /* One that was deleted had a lineage too; the id may be another's somewhere else. */
 static enum err put_dead_end(struct call *c, struct beads *b, struct str id, struct state *change)
 {
-	struct value_error error;
 	const struct value *bead;
 	struct bead end = { .id = id };
 	struct str line;
 	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
 
-	bead = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "bead") : NULL;
+	bead = !e && line.p ? value_find(value_read(&c->mem, line), "bead") : NULL;
 	end.created.by = value_str(bead, "created_by");
 	if (bead && stamp_decode(value_find(bead, "created_at"), &end.created.at))
 		state_put_bead(change, &end);

@@ -13,7 +13,7 @@ static enum err bead_dep_cycles_run_cycles(struct call *c, struct stores *s, con
 					   struct json *reply)
 {
 	struct edge_row *edges;
-	enum err e = query_edges(c, &s->beads->cache, (struct str){ 0 }, &edges);
+	enum err e = query_edges(c, &s->beads->cache, STR_NONE, &edges);
 
 	(void)body;
 	json_array(reply);

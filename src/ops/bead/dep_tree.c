@@ -59,8 +59,7 @@ static enum err bead_dep_tree_run_tree(struct call *c, struct stores *s, const v
 		json_put_str(reply, "under", b->under);
 		json_put_str(reply, "kind", b->kind);
 		json_put_str(reply, "direction",
-			     b->depth ? str_of(names_word(&directions, b->inward)) :
-					(struct str){ 0 });
+			     b->depth ? str_of(names_word(&directions, b->inward)) : STR_NONE);
 		json_put_bool(reply, "again", b->again);
 		json_end(reply);
 	}

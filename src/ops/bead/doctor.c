@@ -69,7 +69,7 @@ static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
 	if (d->c->warning.p) {
 		d->behind = true;
 		bead_doctor_tell(d, "journal", "warning", d->c->warning, "bd sync");
-		d->c->warning = (struct str){ 0 };
+		d->c->warning = STR_NONE;
 		return true;
 	}
 	bead_doctor_tell(d, "journal", "ok",
@@ -196,7 +196,7 @@ static void check_claims(struct doctor *d, struct beads *b)
 static enum err bead_doctor_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
-	struct json checks = { .out.mem = &c->mem };
+	struct json checks = json_new(&c->mem);
 	struct doctor d = { .c = c, .j = &checks, .ok = true };
 	struct state *all;
 	struct beads b;

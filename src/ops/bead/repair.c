@@ -80,7 +80,7 @@ static void put_stamps(struct json *reply, const struct restamped *one, bool app
 	json_put_int(reply, "damaged", 0);
 	json_put_int(reply, "set_aside", 0);
 	json_put_bool(reply, "applied", applied);
-	json_put_str(reply, "commit", (struct str){ 0 });
+	json_put_str(reply, "commit", STR_NONE);
 	json_put_array(reply, "stamps");
 	for (; one; one = one->next) {
 		json_object(reply);
@@ -148,8 +148,7 @@ static void put_journal(struct json *reply, const struct journal_repair *journal
 static void put_both(struct call *c, struct json *reply, struct str commits,
 		     const struct journal_repair *journal)
 {
-	struct value_error error;
-	const struct value *v = commits.p ? value_parse(&c->mem, commits, &error) : NULL,
+	const struct value *v = commits.p ? value_read(&c->mem, commits) : NULL,
 			   *list = value_find(v, "commits"), *applied = value_find(v, "applied");
 	int64_t damaged = 0, aside = 0;
 

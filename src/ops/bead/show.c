@@ -41,12 +41,11 @@ static enum err put_links(struct call *c, struct beads *b, const struct bead_row
 static enum err bead_show_put_remap(struct call *c, struct beads *b, struct str id,
 				    struct json *reply)
 {
-	struct value_error error;
 	const struct value *remap;
 	struct str line;
 	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
 
-	remap = !e && line.p ? value_find(value_parse(&c->mem, line, &error), "remap") : NULL;
+	remap = !e && line.p ? value_find(value_read(&c->mem, line), "remap") : NULL;
 	if (remap) {
 		json_key(reply, STR("remap"));
 		json_value(reply, remap);
@@ -57,8 +56,7 @@ static enum err bead_show_put_remap(struct call *c, struct beads *b, struct str 
 static enum err bead_show_put_bead(struct call *c, struct beads *b, const struct bead_row *row,
 				   const struct shape *shape, struct json *reply)
 {
-	struct value_error error;
-	const struct value *line = value_parse(&c->mem, row->line, &error);
+	const struct value *line = value_read(&c->mem, row->line);
 	enum err e = ERR_OK;
 
 	json_object(reply);

@@ -20,7 +20,6 @@ static enum err bead_undelete_restore(struct call *c, struct beads *b, struct st
 				      const struct guard *guard, struct state *change,
 				      struct str *id)
 {
-	struct value_error error;
 	const struct value *bead, *tombstone;
 	struct mark deleted;
 	struct bead_row row = { 0 };
@@ -30,7 +29,7 @@ static enum err bead_undelete_restore(struct call *c, struct beads *b, struct st
 
 	if (e)
 		return e;
-	tombstone = value_parse(&c->mem, line, &error);
+	tombstone = value_read(&c->mem, line);
 	bead = value_find(tombstone, "bead");
 	if (!bead || !stamp_decode_deletion(value_find(tombstone, "deleted_at"), &deleted.at)) {
 		call_fail(c, ERR_NOT_FOUND,

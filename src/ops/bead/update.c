@@ -124,7 +124,7 @@ static enum err set_status(struct edit *e, int status)
 		return ERR_OK;
 	if (status == BEAD_CLOSED) {
 		err = edit_may_close(e);
-		return err ? err : edit_close(e, (struct str){ 0 });
+		return err ? err : edit_close(e, STR_NONE);
 	}
 	if ((err = edit_reopen(e, status)))
 		return err;

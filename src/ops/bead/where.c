@@ -56,7 +56,7 @@ static enum err bead_where_run_where(struct call *c, struct stores *s, const voi
 
 	(void)s, (void)body;
 	if (e == ERR_DUBIOUS_OWNERSHIP) {
-		bead_where_put_where(reply, &b, (struct str){ 0 }, false,
+		bead_where_put_where(reply, &b, STR_NONE, false,
 				     arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
 					       STR_ARG(call_next_step(c))));
 		c->code = ERR_OK;

@@ -96,9 +96,9 @@ static enum err put_blockers(struct call *c, struct beads *b, const struct bead_
 	if (!e && row->blockers && !found)
 		bead_why_put(j, "circle", row->id, STR("over others, it is a part of itself"));
 	if (!e && !row->blockers)
-		bead_why_put(j, "unblocked", (struct str){ 0 }, STR("nothing blocks it"));
+		bead_why_put(j, "unblocked", STR_NONE, STR("nothing blocks it"));
 	if (!e && row->children)
-		bead_why_put(j, "container", (struct str){ 0 },
+		bead_why_put(j, "container", STR_NONE,
 			     arena_fmt(&c->mem,
 				       "it has %" PRId64 " open child%s, so it is not handed out",
 				       row->children, row->children == 1 ? "" : "ren"));
@@ -108,7 +108,7 @@ static enum err put_blockers(struct call *c, struct beads *b, const struct bead_
 static enum err bead_why_run(struct call *c, struct stores *s, const void *body, struct json *reply)
 {
 	const struct body *in = body;
-	struct json reasons = { .out.mem = &c->mem };
+	struct json reasons = json_new(&c->mem);
 	struct bead_row *row;
 	bool kept;
 	enum err e = find_bead(c, s->beads, in->id, &row);

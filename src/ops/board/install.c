@@ -88,8 +88,7 @@ static enum err board_install_act(struct call *c, const struct body *in, enum ho
 	enum err e;
 
 	if (!in->write && !in->remove)
-		return o->path.p ? host_add(c, host, (struct str){ 0 }, server, &o->snippet) :
-				   ERR_OK;
+		return o->path.p ? host_add(c, host, STR_NONE, server, &o->snippet) : ERR_OK;
 	if (!o->path.p)
 		return board_install_no_file(c, host, in->user ? HOST_USER : HOST_PROJECT, server);
 	e = in->write ? guest_add(c, o->path, &guest, &done) :

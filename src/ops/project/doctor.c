@@ -48,9 +48,8 @@ static bool no_store(enum err e)
 /* Of the records that a repair reports, those that were not saved. */
 static struct str lost_records(struct call *c, struct str report)
 {
-	struct value_error error;
-	const struct value *list = value_parse(&c->mem, report, &error);
-	struct json j = { .out.mem = &c->mem };
+	const struct value *list = value_read(&c->mem, report);
+	struct json j = json_new(&c->mem);
 
 	json_array(&j);
 	for (size_t i = 0; list && i < list->count; i++) {
@@ -149,7 +148,7 @@ static void look_at_board(struct call *c, struct mend *m)
 
 	m->store = "board";
 	if (board_mend(c, m))
-		mend_fail(c, m, (struct str){ 0 });
+		mend_fail(c, m, STR_NONE);
 	if (place_find(c, STR(".bb"), &b.root) || !b.root.p) {
 		c->code = ERR_OK;
 		return;
@@ -181,14 +180,14 @@ static void look_at_settings(struct call *c, struct mend *m)
 {
 	m->store = "settings";
 	if (liveness_check(c))
-		mend_fail(c, m, (struct str){ 0 });
+		mend_fail(c, m, STR_NONE);
 }
 
 static enum err project_doctor_run(struct call *c, struct stores *s, const void *body,
 				   struct json *reply)
 {
 	const struct body *in = body;
-	struct json checks = { .out.mem = &c->mem };
+	struct json checks = json_new(&c->mem);
 	struct mend m = { .checks = &checks, .fix = in->fix, .sound = true };
 
 	(void)s;
@@ -196,12 +195,12 @@ static enum err project_doctor_run(struct call *c, struct stores *s, const void 
 	look_at_beads(c, &m);
 	m.store = "agents";
 	if (agents_mend(c, &m))
-		mend_fail(c, &m, (struct str){ 0 });
+		mend_fail(c, &m, STR_NONE);
 	look_at_board(c, &m);
 	look_at_vybe(c, &m);
 	look_at_settings(c, &m);
 	json_end(&checks);
-	c->warning = (struct str){ 0 }; /* all of it is in the reply */
+	c->warning = STR_NONE; /* all of it is in the reply */
 	json_object(reply);
 	json_put_bool(reply, "ok", m.sound);
 	json_put_raw(reply, "checks", json_text(&checks));

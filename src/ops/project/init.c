@@ -41,7 +41,7 @@ static enum err project_init_run_op(struct call *c, const struct op *op, const c
 				    struct json *reply)
 {
 	struct request r = request_new(c, op);
-	struct json part = { .out.mem = &c->mem };
+	struct json part = json_new(&c->mem);
 	enum err e;
 
 	if ((e = request_check(c, &r)) || (e = request_run(c, &r, &part)))

@@ -61,11 +61,11 @@ static enum err project_where_put_beads(struct call *c, struct json *reply)
 	enum err e = beads_home(c, &b);
 
 	if (is_refusal(e)) {
-		put_refused(c, reply, "beads", e == ERR_UNSAFE_PATH ? b.home : (struct str){ 0 });
+		put_refused(c, reply, "beads", e == ERR_UNSAFE_PATH ? b.home : STR_NONE);
 		return ERR_OK;
 	}
 	if (e == ERR_NOT_A_REPOSITORY) {
-		project_where_put(reply, "beads", (struct str){ 0 }, false,
+		project_where_put(reply, "beads", STR_NONE, false,
 				  STR("beads need a Git repository, and this folder is in none"));
 		c->code = ERR_OK;
 		return ERR_OK;

@@ -79,7 +79,7 @@ static enum err vybe_events_run_events(struct call *c, struct stores *s, const v
 				       .limit = in->limit,
 				       .ascending = in->ascending,
 				       .archived = in->archived };
-	struct json list = { .out.mem = &c->mem };
+	struct json list = json_new(&c->mem);
 	struct event_row *row;
 	int64_t count = 0;
 	enum err e;
@@ -111,7 +111,7 @@ static enum err vybe_events_run_artifacts(struct call *c, struct stores *s, cons
 					  struct json *reply)
 {
 	const struct body *in = body;
-	struct json list = { .out.mem = &c->mem };
+	struct json list = json_new(&c->mem);
 	struct artifact_row *a;
 	struct str task = in->task;
 	int64_t count = 0;

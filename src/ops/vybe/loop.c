@@ -95,7 +95,7 @@ static enum err call_op(struct call *c, const struct op *op, const char *const *
 				e = request_set(c, &r, i, str_of(pairs[1]));
 	if (!e && !(e = request_check(c, &r)))
 		e = request_run(c, &r, reply);
-	c->request_id = (struct str){ 0 };
+	c->request_id = STR_NONE;
 	return e;
 }
 
@@ -172,7 +172,7 @@ static enum err vybe_loop_outcome(struct call *c, const struct child *child, str
 				   "failure: the command ended, and the task was not completed";
 	const char *id = arena_cstr(&c->mem, t->id);
 	const char *blocked[] = { "id", id, "outcome", "blocked", "summary", reason, NULL };
-	struct json reply = { .out.mem = &c->mem };
+	struct json reply = json_new(&c->mem);
 	enum err e = vybe_loop_look_again(c, t);
 
 	*status = child->timed_out ? "timeout" : "failed";
@@ -195,7 +195,7 @@ static enum err work_on(struct call *c, struct run *run, struct task *t, const c
 {
 	const char *env[7] = { NULL }, *id = arena_cstr(&c->mem, t->id);
 	const char *begin[] = { "id", id, NULL };
-	struct json reply = { .out.mem = &c->mem };
+	struct json reply = json_new(&c->mem);
 	struct child child = { .command = arena_cstr(&c->mem, run->in->command),
 			       .env = env,
 			       .timeout_ms = run->in->timeout };
@@ -366,7 +366,7 @@ static enum err vybe_loop_run_stats(struct call *c, struct stores *s, const void
 				    struct json *reply)
 {
 	const struct body *in = body;
-	struct json history = { .out.mem = &c->mem };
+	struct json history = json_new(&c->mem);
 	struct run_row *r, sum = { 0 };
 	int64_t runs = 0;
 	enum err e = vybe_run_each(c, &s->vybe->db, in->project, in->last, &r);

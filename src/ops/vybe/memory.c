@@ -156,7 +156,7 @@ static enum err vybe_memory_run_list(struct call *c, struct stores *s, const voi
 				     struct json *reply)
 {
 	struct body in = *(const struct body *)body;
-	struct json list = { .out.mem = &c->mem };
+	struct json list = json_new(&c->mem);
 	struct memory_row *m;
 	int64_t count = 0;
 	enum err e;

@@ -107,7 +107,7 @@ static enum err vybe_push_put_event(struct call *c, struct stores *s, const stru
 				    struct str task, struct json *reply)
 {
 	const struct value *metadata;
-	struct json meta = { .out.mem = &c->mem };
+	struct json meta = json_new(&c->mem);
 	struct event_note note = { .task = task };
 	struct str kind;
 	int64_t id;
@@ -142,7 +142,7 @@ static enum err vybe_push_put_event(struct call *c, struct stores *s, const stru
 /* Strings as they are; anything else as JSON, of the type that it is. */
 static struct str value_as_text(struct call *c, const struct value *v, int *type)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	if (v->type == VALUE_STRING)
 		return v->text;

@@ -96,7 +96,7 @@ static enum err vybe_status_run(struct call *c, struct stores *s, const void *bo
 				struct json *reply)
 {
 	const struct body *in = body;
-	struct json problems = { .out.mem = &c->mem };
+	struct json problems = json_new(&c->mem);
 	struct continuity k;
 	struct vybe_counts counts = { 0 };
 	bool well;

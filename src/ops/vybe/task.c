@@ -206,7 +206,7 @@ static enum err vybe_task_run_create(struct call *c, struct stores *s, const voi
 	const struct body *in = body;
 	struct task_new ask = { .title = in->title,
 				.description = in->description,
-				.project = in->project.n ? in->project : (struct str){ 0 },
+				.project = in->project.n ? in->project : STR_NONE,
 				.priority = in->priority };
 	struct task t;
 	enum err e = task_create(c, &ask, &t);
@@ -256,7 +256,7 @@ static enum err vybe_task_run_list(struct call *c, struct stores *s, const void 
 	struct task_filter filter = { .status = in->status,
 				      .project = in->project,
 				      .priority = in->priority == -1 ? INT64_MIN : in->priority };
-	struct json list = { .out.mem = &c->mem };
+	struct json list = json_new(&c->mem);
 	int64_t count = 0;
 	struct beads *b;
 	struct task *t;
@@ -285,7 +285,7 @@ static enum err vybe_task_run_set_status(struct call *c, struct stores *s, const
 	enum err e;
 
 	if ((e = task_move(c, in->id, &in->guard, &move, &t)) ||
-	    (e = vybe_note_moved(c, s->vybe, &t, move.to, (struct str){ 0 }, &status, &closing)))
+	    (e = vybe_note_moved(c, s->vybe, &t, move.to, STR_NONE, &status, &closing)))
 		return e;
 	put_changed(reply, &t, status);
 	return ERR_OK;

@@ -291,7 +291,7 @@ enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id
 	AUTO_STMT *st = db_stmt(cache->db, "SELECT line FROM tombstones WHERE id = ?");
 
 	stmt_bind_str(st, id);
-	*line = stmt_row(st) ? stmt_str(st, &c->mem) : (struct str){ 0 };
+	*line = stmt_row(st) ? stmt_str(st, &c->mem) : STR_NONE;
 	return stmt_end(c, st);
 }
 
@@ -304,7 +304,7 @@ enum err cache_find_edge(struct call *c, struct cache *cache, struct str from, s
 	stmt_bind_str(st, from);
 	stmt_bind_str(st, to);
 	stmt_bind_str(st, kind);
-	*line = stmt_row(st) ? stmt_str(st, &c->mem) : (struct str){ 0 };
+	*line = stmt_row(st) ? stmt_str(st, &c->mem) : STR_NONE;
 	return stmt_end(c, st);
 }
 
@@ -598,7 +598,7 @@ enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt 
 	AUTO_STMT *st = db_stmt(cache->db,
 				"SELECT op, args, reply FROM receipts WHERE actor = ? AND id = ?");
 
-	r->op = r->reply = (struct str){ 0 };
+	r->op = r->reply = STR_NONE;
 	stmt_bind_str(st, r->actor);
 	stmt_bind_str(st, r->id);
 	if (stmt_row(st)) {

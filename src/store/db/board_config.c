@@ -68,7 +68,7 @@ static enum err find_section(struct call *c, struct str path, struct str *out)
 	struct str text;
 	enum err e = file_own_read(c, path, &text);
 
-	*out = (struct str){ 0 };
+	*out = STR_NONE;
 	if (e || !text.p)
 		return e;
 	if (!utf8_valid(text))

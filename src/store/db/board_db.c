@@ -421,7 +421,7 @@ enum err board_receipt_find(struct call *c, struct board *b, struct str op, stru
 		b->db, "SELECT op, args, reply FROM receipts WHERE agent = ? AND request_id = ?");
 	struct str old_op, old_args;
 
-	*reply = (struct str){ 0 };
+	*reply = STR_NONE;
 	stmt_bind_str(st, c->actor);
 	stmt_bind_str(st, c->request_id);
 	if (!stmt_row(st))

@@ -37,8 +37,9 @@ static const char *const at_least[] = {
 	[PRIORITY_NORMAL] = " AND priority <> 'low'",
 	[PRIORITY_HIGH] =
 		" AND id IN (SELECT id FROM messages WHERE priority IN ('high', 'critical'))",
-	[PRIORITY_CRITICAL] = " AND id IN (SELECT id FROM messages WHERE priority = 'critical' AND "
-			      "priority IN ('high', 'critical'))",
+	[PRIORITY_CRITICAL] =
+		(" AND id IN (SELECT id FROM messages WHERE priority = 'critical' AND "
+		 "priority IN ('high', 'critical'))"),
 };
 
 /* Where nothing else is asked, the last few of each word are enough. */

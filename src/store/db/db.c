@@ -479,7 +479,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	}
 	if (keeping && mode != DB_CREATE && mode != DB_STILL && (db->name = strdup(db->path.p)))
 		db->file = file_number(&c->mem, path);
-	db->real = (struct str){ 0 }; /* it ends with the call */
+	db->real = STR_NONE; /* it ends with the call */
 	*out = db;
 	return ERR_OK;
 }
@@ -864,15 +864,14 @@ struct str stmt_str(struct stmt *st, struct arena *mem)
 	const char *p = (const char *)sqlite3_column_text(st->raw, st->column);
 	int n = sqlite3_column_bytes(st->raw, st->column++);
 
-	return p ? arena_copy(mem, (struct str){ p, (size_t)n }) : (struct str){ 0 };
+	return p ? arena_copy(mem, (struct str){ p, (size_t)n }) : STR_NONE;
 }
 
 struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise)
 {
 	struct str text = stmt_str(st, mem);
-	struct value_error error;
 
-	if (str_is(text, "[]") || (text.p && value_parse(mem, text, &error)))
+	if (str_is(text, "[]") || (text.p && value_read(mem, text)))
 		return text;
 	return otherwise;
 }

@@ -222,7 +222,7 @@ static struct str own_text(struct arena *mem, struct str ours, const char *kind,
 	struct str text;
 
 	if (!name.n || !found)
-		return (struct str){ 0 };
+		return STR_NONE;
 	text = str_skip(ours, (size_t)(found - ours.p));
 	end = str_find(text, STR(" ; "));
 	return end ? str_head(text, (size_t)(end - text.p) + 1) : text;

@@ -82,7 +82,7 @@ enum err receipt_db_commit(struct call *c, struct receipt_db *r)
 
 struct str receipt_key(struct call *c, struct str actor, struct str id)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_array(&j);
 	json_str(&j, actor.p ? actor : STR(""));
@@ -112,20 +112,19 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 
 struct str receipt_about(struct call *c, struct str reply)
 {
-	struct json j = { .out.mem = &c->mem };
-	struct value_error error;
-	const struct value *v = value_parse(&c->mem, reply, &error);
+	struct json j = json_new(&c->mem);
+	const struct value *v = value_read(&c->mem, reply);
 
 	if (v && v->type == VALUE_OBJECT && value_str(v, "id").p) {
 		json_str(&j, value_str(v, "id"));
 		return json_text(&j);
 	}
 	if (!v || v->type != VALUE_ARRAY || v->count > ABOUT_MOST)
-		return (struct str){ 0 };
+		return STR_NONE;
 	json_array(&j);
 	for (size_t i = 0; i < v->count; i++) {
 		if (!value_str(&v->item[i], "id").p)
-			return (struct str){ 0 };
+			return STR_NONE;
 		json_str(&j, value_str(&v->item[i], "id"));
 	}
 	json_end(&j);

@@ -337,7 +337,7 @@ enum err vybe_agent_find(struct call *c, struct vybe_db *v, struct vybe_agent *a
 				NULL;
 
 	a->cursor = a->seen_ms = 0;
-	a->focus = (struct str){ 0 };
+	a->focus = STR_NONE;
 	if (!st)
 		return ERR_OK;
 	stmt_bind_str(st, a->agent);

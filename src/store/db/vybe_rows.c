@@ -36,7 +36,7 @@ static struct event_row *read_event(struct call *c, struct stmt *st)
 	r->project = stmt_str(st, &c->mem);
 	r->task = stmt_str(st, &c->mem);
 	r->message = stmt_str(st, &c->mem);
-	r->metadata = stmt_json(st, &c->mem, (struct str){ 0 });
+	r->metadata = stmt_json(st, &c->mem, STR_NONE);
 	r->created = stmt_int(st);
 	return r;
 }
@@ -197,7 +197,7 @@ static void bind_or_null(struct stmt *st, int64_t value)
 	if (value)
 		stmt_bind_int(st, value);
 	else
-		stmt_bind_str(st, (struct str){ 0 });
+		stmt_bind_str(st, STR_NONE);
 }
 
 enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_row *m)

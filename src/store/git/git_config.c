@@ -343,6 +343,6 @@ enum err git_config_user(struct call *c, struct str common, struct str *out)
 		git_config_read_file(&r, path_join(&c->mem, common, STR("config")));
 	read_environment(&r);
 	c->code = ERR_OK;
-	*out = name.n ? name : (struct str){ 0 };
+	*out = name.n ? name : STR_NONE;
 	return ERR_OK;
 }

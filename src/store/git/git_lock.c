@@ -185,7 +185,7 @@ static enum err git_lock_fail(struct call *c, const char *verb, struct git_lock 
 /* A file system without hard links: nobody will know whose lock this is. */
 static enum err take_plain(struct call *c, struct git_lock *l, struct str content)
 {
-	l->own = (struct str){ 0 };
+	l->own = STR_NONE;
 	fault_point();
 	l->fd = open(arena_cstr(&c->mem, l->lock),
 		     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

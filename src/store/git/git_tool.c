@@ -251,7 +251,7 @@ static enum err add_update(struct call *c, struct str dir, const struct ref_upda
 {
 	bool known = !is_zero(u->remote_oid) && has_commit(c, dir, u->remote_oid),
 	     branch = str_starts(u->remote_ref, STR("refs/heads/"));
-	struct range added = { u->local_oid, known ? u->remote_oid : (struct str){ 0 }, true },
+	struct range added = { u->local_oid, known ? u->remote_oid : STR_NONE, true },
 		     removed = { u->remote_oid, u->local_oid, false };
 	enum err e;
 
@@ -307,7 +307,7 @@ static bool parse_staged(struct str line, struct git_entry *out)
 {
 	struct str mode;
 
-	if (!str_next(&line, ' ', &mode) || !str_next(&line, '\t', &(struct str){ 0 }))
+	if (!str_next(&line, ' ', &mode) || !str_next(&line, '\t', &STR_NONE))
 		return false;
 	*out = (struct git_entry){ line, str_is(mode, "160000") || str_is(mode, "040000") };
 	return line.n > 0;

@@ -193,7 +193,7 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 	git_object *found = NULL, *peeled = NULL;
 	int code = git_revparse_single(&found, r->git, arena_cstr(&c->mem, spec));
 
-	*commit = (struct str){ 0 };
+	*commit = STR_NONE;
 	if (!code && !(code = git_object_peel(&peeled, found, GIT_OBJECT_COMMIT)))
 		*commit = repo_hex(c, git_object_id(peeled));
 	git_object_free(found);
@@ -284,7 +284,7 @@ enum err repo_file(struct call *c, struct repo *r, struct str commit, const char
 	const git_tree_entry *entry;
 	enum err e = repo_lookup(c, r, commit, &found);
 
-	*text = *blob = (struct str){ 0 };
+	*text = *blob = STR_NONE;
 	if (e)
 		return e;
 	if (git_commit_tree(&tree, found))

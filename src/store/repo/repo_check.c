@@ -445,7 +445,7 @@ enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct 
 	git_oid oid;
 	enum err e = repo_check_begin(c, r, &fault, &k);
 
-	*commit = (struct str){ 0 };
+	*commit = STR_NONE;
 	if (!e && repo_check_oid_of(tip, &oid)) {
 		repo_check_add_line(&k, &line, oid);
 		while (line.count && repo_check_check_line(&k, &line.oid[line.count - 1]))

@@ -76,7 +76,7 @@ static struct str target_of(struct call *c, git_reference *ref)
 {
 	return git_reference_type(ref) == GIT_REFERENCE_SYMBOLIC ?
 		       arena_copy(&c->mem, str_of(git_reference_symbolic_target(ref))) :
-		       (struct str){ 0 };
+		       STR_NONE;
 }
 
 static enum err repo_refs_check_commit(struct call *c, struct repo *r, struct str name,
@@ -107,7 +107,7 @@ enum err repo_ref_fault(struct call *c, struct repo *r, struct str name, struct 
 	git_oid oid;
 	int code = git_reference_lookup(&found, repo_git(r), ref);
 
-	*commit = *fault = (struct str){ 0 };
+	*commit = *fault = STR_NONE;
 	if (code)
 		return code == GIT_ENOTFOUND ? ERR_OK : repo_refs_unreadable(c, name, fault);
 	target = target_of(c, found);
@@ -215,7 +215,7 @@ static enum err repo_refs_read_locked(struct call *c, struct repo *r, struct str
 	enum err e = ERR_OK;
 	struct str target, fault = { 0 };
 
-	*commit = (struct str){ 0 };
+	*commit = STR_NONE;
 	if (code == GIT_ENOTFOUND)
 		return ERR_OK;
 	if (code)

@@ -29,7 +29,7 @@ static struct str repo_remote_folder(struct call *c, struct repo *r, struct str 
 	if (str_starts(url, STR("file://")))
 		return path_real(&c->mem, url_decode(&c->mem, str_skip(url, 7)));
 	if (ssh_address(url) || strstr(arena_cstr(&c->mem, url), "://"))
-		return (struct str){ 0 };
+		return STR_NONE;
 	dir = git_repository_is_bare(repo_git(r)) ? str_of(root) :
 						    path_parent(path_real(&c->mem, str_of(root)));
 	return path_real(&c->mem, path_resolve(&c->mem, path_real(&c->mem, dir), url));
@@ -88,7 +88,7 @@ static struct str repo_remote_member(struct str text, const char *key)
 	while (str_next(&text, '\n', &line))
 		if (str_next(&line, '=', &name) && str_is(name, key))
 			return line;
-	return (struct str){ 0 };
+	return STR_NONE;
 }
 
 /*
@@ -442,7 +442,7 @@ static enum err repo_remote_find(struct call *c, const struct remote *m, git_rem
 	size_t count;
 	int code = git_remote_ls(&heads, &count, remote);
 
-	*commit = (struct str){ 0 };
+	*commit = STR_NONE;
 	if (code)
 		return repo_remote_unreachable(c, m, code, "list the refs of");
 	for (size_t i = 0; i < count; i++)
@@ -585,7 +585,7 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 	if (e || (e = repo_ref_fault(c, m->repo, ref, &haves[1], &fault)))
 		return e;
 	if (fault.p || !repo_remote_has(m, haves[1]))
-		haves[1] = (struct str){ 0 };
+		haves[1] = STR_NONE;
 	if (!there)
 		e = fetch_by_wire(c, m, ref, haves, commit);
 	else if (!repo_remote_has(m, *commit))
@@ -834,7 +834,7 @@ enum err remote_push(struct call *c, struct remote *m, struct str ref, struct st
 	enum err e;
 
 	*moved = false;
-	m->refused = (struct str){ 0 };
+	m->refused = STR_NONE;
 	if (m->to.p)
 		return push_to_folder(c, m, ref, commit, old, moved);
 	if ((e = repo_remote_connect(c, m, GIT_DIRECTION_PUSH, &calls, &remote)))

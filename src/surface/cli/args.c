@@ -344,7 +344,7 @@ static enum err parse_letters(struct parser *p, size_t *i)
 
 		if (!f)
 			return unknown_flag(p, arg);
-		e = set_flag(p, f, value ? str_of(at + 1 + (at[1] == '=')) : (struct str){ 0 }, i);
+		e = set_flag(p, f, value ? str_of(at + 1 + (at[1] == '=')) : STR_NONE, i);
 		if (f->kind->arg)
 			break;
 	}

@@ -154,7 +154,7 @@ static void cli_put_error(struct json *j, struct call *c, enum dialect dialect, 
 /* The same for programs that read logs: a line of JSON each. */
 static void print_log(struct call *c)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	if (c->warning.p) {
 		json_object(&j);
@@ -171,8 +171,7 @@ static void print_log(struct call *c)
 static void print_beside(struct call *c, const struct args *a)
 {
 	const struct globals *g = &a->globals;
-	struct value_error error;
-	const struct value *meta = c->meta.p ? value_parse(&c->mem, c->meta, &error) : NULL;
+	const struct value *meta = c->meta.p ? value_read(&c->mem, c->meta) : NULL;
 	const struct value *unread = value_find(meta, "unread"), *mail = value_find(meta, "mail");
 	int64_t count = 0, letters = 0, owed = 0;
 
@@ -204,7 +203,7 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 {
 	enum dialect dialect = cli_enveloped(a) ? DIALECT_AGENTS : a->face->dialect;
 	int status = err_exit(c->code, dialect);
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	if (a->command && (a->command->flags & COMMAND_SILENT))
 		return 0;
@@ -213,10 +212,10 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 		status = 3;
 
 	if (dialect == DIALECT_VYBE)
-		return out_json(&c->mem, vybe_envelope(c, (struct str){ 0 }), status);
+		return out_json(&c->mem, vybe_envelope(c, STR_NONE), status);
 	if (a->globals.json) {
 		if (cli_enveloped(a))
-			put_envelope(&j, a, (struct str){ 0 }, c);
+			put_envelope(&j, a, STR_NONE, c);
 		else
 			cli_put_error(&j, c, dialect, preview);
 		buf_char(&j.out, '\n');
@@ -273,12 +272,11 @@ static enum err render_ids(struct call *c, struct view *v, struct str reply)
 /* Commands that check something say with their status what they found. */
 static int cli_verdict(struct call *c, const struct command *cmd, struct str reply)
 {
-	struct value_error error;
 	const struct value *data, *ok, *late;
 
 	if (!(cmd->flags & COMMAND_CHECKS))
 		return 0;
-	data = value_parse(&c->mem, reply, &error);
+	data = value_read(&c->mem, reply);
 	ok = value_find(data, "ok");
 	late = value_find(data, "timed_out");
 	return (ok && ok->type == VALUE_BOOL && !ok->yes) || (late && late->yes);
@@ -293,7 +291,7 @@ static bool wants_json(const struct args *a)
 
 static int print_json(struct call *c, const struct args *a, struct str reply, int status)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	if (a->face->dialect == DIALECT_VYBE)
 		return out_json(&c->mem, vybe_envelope(c, reply), status);
@@ -316,7 +314,7 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 	} else if (ids || !a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
 		v.asked = &a->request;
 		if (ids ? render_ids(c, &v, reply) : cli_render(c, &v, a->command, reply))
-			return print_error(c, a, (struct str){ 0 });
+			return print_error(c, a, STR_NONE);
 		status = out_view(&v, status);
 	}
 	if (c->warning.p && a->face->dialect != DIALECT_VYBE)
@@ -345,12 +343,11 @@ static bool ask_person(struct call *c, struct str question)
 
 static bool only_looked(struct call *c, const struct command *cmd, struct str reply)
 {
-	struct value_error error;
 	const struct value *data, *confirmed;
 
 	if (!(cmd->flags & COMMAND_CONFIRM))
 		return false;
-	data = value_parse(&c->mem, reply, &error);
+	data = value_read(&c->mem, reply);
 	confirmed = value_find(data, "confirmed");
 	for (size_t i = 0; data && i < data->count; i++)
 		if (data->item[i].type == VALUE_NUMBER && !str_is(data->item[i].text, "0"))
@@ -364,11 +361,11 @@ static int cli_confirm(struct call *c, struct args *a, struct str reply)
 	struct view v = view_new(c);
 	bool ask = (a->command->flags & COMMAND_ASKS) && isatty(STDIN_FILENO) &&
 		   isatty(STDERR_FILENO) && !a->globals.json;
-	struct json done = { .out.mem = &c->mem };
+	struct json done = json_new(&c->mem);
 
 	if (!a->globals.json) {
 		if (cli_render(c, &v, a->command, reply))
-			return print_error(c, a, (struct str){ 0 });
+			return print_error(c, a, STR_NONE);
 		out_view(&v, 0);
 	}
 	if (ask && answers_yes()) {
@@ -376,7 +373,7 @@ static int cli_confirm(struct call *c, struct args *a, struct str reply)
 			if (!strcmp(a->command->op->fields[i].name, "confirm"))
 				request_set(c, &a->request, i, STR("true"));
 		if (request_run(c, &a->request, &done))
-			return print_error(c, a, (struct str){ 0 });
+			return print_error(c, a, STR_NONE);
 		return print_reply(c, a, json_text(&done));
 	}
 	call_fail(c, ERR_INVALID_INPUT, "nothing was deleted: that needs --confirm");
@@ -397,7 +394,7 @@ static bool cli_agrees(struct call *c, const struct args *a)
 {
 	struct request look = a->request;
 	struct view v = view_new(c);
-	struct json reply = { .out.mem = &c->mem };
+	struct json reply = json_new(&c->mem);
 	struct str id = c->request_id;
 	bool failed;
 
@@ -409,7 +406,7 @@ static bool cli_agrees(struct call *c, const struct args *a)
 	for (size_t i = 0; look.op->fields[i].name; i++)
 		if (!strcmp(look.op->fields[i].name, "dry_run"))
 			request_set(c, &look, i, STR("true"));
-	c->request_id = (struct str){ 0 };
+	c->request_id = STR_NONE;
 	failed = request_run(c, &look, &reply);
 	c->request_id = id;
 	if (failed) {
@@ -458,7 +455,7 @@ static int cli_print_version(struct call *c, const struct args *a)
 
 static int cli_run(struct call *c, struct args *a)
 {
-	struct json reply = { .out.mem = &c->mem };
+	struct json reply = json_new(&c->mem);
 
 	if (!a->command && a->face->index && !a->globals.help && !a->globals.version)
 		return a->face->index(c, a->words);
@@ -471,18 +468,18 @@ static int cli_run(struct call *c, struct args *a)
 	if (a->request.op != a->command->op)
 		a->request = request_new(c, a->command->op);
 	if (cli_identify(c, a))
-		return print_error(c, a, (struct str){ 0 });
+		return print_error(c, a, STR_NONE);
 	if (a->command->start) {
 		int status = a->command->start(c, &a->request);
 
-		return status < 0 ? print_error(c, a, (struct str){ 0 }) : status;
+		return status < 0 ? print_error(c, a, STR_NONE) : status;
 	}
 	if (a->command->fields && !a->globals.json)
 		ask_less(c, a);
 	if ((a->command->flags & COMMAND_PREVIEWS) && !cli_agrees(c, a))
 		return 1;
 	if (request_run(c, &a->request, &reply))
-		return print_error(c, a, (struct str){ 0 });
+		return print_error(c, a, STR_NONE);
 	if (only_looked(c, a->command, json_text(&reply)))
 		return cli_confirm(c, a, json_text(&reply));
 	return print_reply(c, a, json_text(&reply));
@@ -502,7 +499,7 @@ int cli_main(const struct face *face, char **argv)
 	lost = cli_locate(&c); /* first: "2h ago" is on command lines too */
 	settings_read(&c);
 	if (args_parse(&c, face, argv, &args) || lost)
-		status = print_error(&c, &args, (struct str){ 0 });
+		status = print_error(&c, &args, STR_NONE);
 	else
 		status = cli_run(&c, &args);
 	call_release(&c);

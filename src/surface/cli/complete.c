@@ -120,7 +120,7 @@ static void bash_commands(struct buf *b, const struct face *face)
 		buf_put(b, STR("\" ;;\n"));
 	}
 	buf_put(b, STR("\t\"\") words=\""));
-	next_words(b, face, (struct str){ 0 });
+	next_words(b, face, STR_NONE);
 	own_words(b, face->globals, NULL);
 	buf_put(b, STR("\" ;;\n"));
 }

@@ -102,10 +102,9 @@ static void pipe_identify(struct call *c, const struct op *op, const struct valu
 {
 	struct str person = c->actor, agent = value_str(said, "agent");
 
-	c->actor = agent.p ? agent :
-		   (op->flags & OP_BEADS) && (op->flags & (OP_ACTOR | OP_READER)) ?
-			     person :
-			     (struct str){ 0 };
+	c->actor = agent.p                                                        ? agent :
+		   (op->flags & OP_BEADS) && (op->flags & (OP_ACTOR | OP_READER)) ? person :
+										    STR_NONE;
 	c->anonymous = !c->actor.p;
 }
 
@@ -140,7 +139,7 @@ static enum err pipe_find_op(struct call *c, struct str name, const struct op **
 
 static struct str pipe_answer(struct call *c, const struct rpc_message *m)
 {
-	struct json j = { .out.mem = &c->mem }, data = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem), data = json_new(&c->mem);
 	struct str name = value_str(m->value, "op");
 	const struct op *op = NULL;
 	enum err e;
@@ -171,7 +170,7 @@ static void pipe_begin(const struct call *start, const struct rpc_input *in, str
 
 	*c = *start;
 	c->mem = mem;
-	c->request_id = (struct str){ 0 };
+	c->request_id = STR_NONE;
 	c->listener = &in->listener;
 	if (!c->still)
 		c->now_ms = moment_now();

@@ -114,7 +114,7 @@ enum err service_ask(struct call *c, const struct service_place *at, const char 
 	const char *body;
 	AUTO_FD fd = lock_held(c, at->lock) ? service_place_connected(at->socket) : -1;
 
-	*reply = (struct str){ 0 };
+	*reply = STR_NONE;
 	if (fd < 0)
 		return ERR_OK;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

@@ -10,7 +10,7 @@
 enum err settings_now(struct call *c)
 {
 	const char *now = getenv("ABACUS_NOW");
-	struct str text = now ? str_of(now) : (struct str){ 0 };
+	struct str text = now ? str_of(now) : STR_NONE;
 
 	c->now_ms = moment_now();
 	c->still = text.n;

@@ -98,7 +98,7 @@ static struct screen top_measure(struct screen s)
 
 static enum err top_render(struct call *c, const struct request *r, struct view *v)
 {
-	struct json reply = { .out.mem = &c->mem };
+	struct json reply = json_new(&c->mem);
 	const struct value *data;
 	enum err e = request_run(c, r, &reply);
 

@@ -73,7 +73,7 @@ static struct str vybe_pretty(struct arena *mem, struct str json)
 struct str vybe_envelope(struct call *c, struct str data)
 {
 	const char *wanted = getenv("VYBE_PRETTY_JSON");
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	struct str text;
 
 	json_object(&j);
@@ -125,7 +125,7 @@ static void put_names(struct json *j, struct str head)
 
 static int print_index(struct call *c, struct str words)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	if (!words.n) {
@@ -151,7 +151,7 @@ static int print_index(struct call *c, struct str words)
 
 static int vybe_print_version(struct call *c)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	json_put_str(&j, "version", STR(ABACUS_VERSION));
@@ -176,7 +176,7 @@ static void put_command(struct json *j, const struct command *cmd)
 
 static int schema_start(struct call *c, const struct request *r)
 {
-	struct json j = { .out.mem = &c->mem };
+	struct json j = json_new(&c->mem);
 
 	(void)r;
 	json_object(&j);
@@ -217,18 +217,17 @@ static struct str read_input(struct call *c)
 /* Whatever happens, the host goes on as if we were not there. */
 static int handle_start(struct call *c, const struct request *r)
 {
-	struct json reply = { .out.mem = &c->mem };
+	struct json reply = json_new(&c->mem);
 	struct request full = *r;
-	struct value_error error;
 	struct str answer;
 
 	for (size_t i = 0; full.op->fields[i].name; i++)
 		if (!strcmp(full.op->fields[i].name, "input"))
 			*(struct str *)((char *)full.body + full.op->fields[i].at) = read_input(c);
-	c->request_id = (struct str){ 0 };
+	c->request_id = STR_NONE;
 	if (request_run(c, &full, &reply))
 		return 0;
-	answer = value_str(value_parse(&c->mem, json_text(&reply), &error), "answer");
+	answer = value_str(value_read(&c->mem, json_text(&reply)), "answer");
 	if (answer.p)
 		out_text(&c->mem, arena_fmt(&c->mem, STR_FMT "\n", STR_ARG(answer)), 0);
 	return 0;

@@ -36,7 +36,7 @@ static enum err mcp_initialize(struct exchange *x)
 	json_key(&x->reply, STR("serverInfo"));
 	put_info(x);
 	json_put_str(&x->reply, "instructions", str_of(x->s->server->instructions));
-	end_result(x, (struct str){ 0 }, NOT_CACHEABLE);
+	end_result(x, STR_NONE, NOT_CACHEABLE);
 	return ERR_OK;
 }
 
@@ -51,14 +51,14 @@ static enum err mcp_discover(struct exchange *x)
 	json_end(&x->reply);
 	put_capabilities(x);
 	json_put_str(&x->reply, "instructions", str_of(x->s->server->instructions));
-	end_result(x, (struct str){ 0 }, CHANGES_NEVER);
+	end_result(x, STR_NONE, CHANGES_NEVER);
 	return ERR_OK;
 }
 
 static enum err mcp_ping(struct exchange *x)
 {
 	begin_result(x);
-	end_result(x, (struct str){ 0 }, NOT_CACHEABLE);
+	end_result(x, STR_NONE, NOT_CACHEABLE);
 	return ERR_OK;
 }
 
@@ -85,7 +85,7 @@ static const struct method {
 
 static void reply_version(struct exchange *x, struct str asked)
 {
-	struct json data = { .out.mem = &x->c->mem };
+	struct json data = json_new(&x->c->mem);
 
 	json_object(&data);
 	json_put_array(&data, "supported");
@@ -131,7 +131,7 @@ static void run_method(struct exchange *x, struct str name)
 		reply_error(
 			x, RPC_METHOD,
 			arena_fmt(&x->c->mem, "there is no method '" STR_FMT "'", STR_ARG(name)),
-			(struct str){ 0 });
+			STR_NONE);
 		return;
 	}
 	switch (m->run(x)) {
@@ -163,7 +163,7 @@ static bool mcp_answer(struct exchange *x, const struct value *v)
 	x->id = named ? id : NULL;
 	if (!str_is(value_str(v, "jsonrpc"), "2.0") || !method.p || (id && !named) ||
 	    (params && params->type != VALUE_OBJECT)) {
-		reply_error(x, RPC_REQUEST, STR("not a JSON-RPC 2.0 request"), (struct str){ 0 });
+		reply_error(x, RPC_REQUEST, STR("not a JSON-RPC 2.0 request"), STR_NONE);
 		return true;
 	}
 	if (!id)
@@ -185,7 +185,7 @@ static void begin_call(struct session *s, struct call *c)
 
 	*c = *s->start;
 	c->mem = mem;
-	c->request_id = (struct str){ 0 };
+	c->request_id = STR_NONE;
 	c->listener = s->listener;
 	c->terse = true;
 	if (!c->still)
@@ -194,7 +194,7 @@ static void begin_call(struct session *s, struct call *c)
 
 static struct str answer_batch(struct session *s, struct call *c, const struct value *batch)
 {
-	struct json all = { .out.mem = &c->mem };
+	struct json all = json_new(&c->mem);
 	size_t answers = 0;
 
 	json_array(&all);
@@ -209,7 +209,7 @@ static struct str answer_batch(struct session *s, struct call *c, const struct v
 		}
 	}
 	json_end(&all);
-	return answers ? json_text(&all) : (struct str){ 0 };
+	return answers ? json_text(&all) : STR_NONE;
 }
 
 /* The line to send back, or absent. */
@@ -227,12 +227,12 @@ static struct str mcp_handle(struct session *s, struct rpc_message *m)
 	if (m->value->type == VALUE_ARRAY && m->value->count && s->version &&
 	    !strcmp(s->version, batching))
 		return answer_batch(s, &m->call, m->value);
-	return mcp_answer(&x, m->value) ? json_text(&x.reply) : (struct str){ 0 };
+	return mcp_answer(&x, m->value) ? json_text(&x.reply) : STR_NONE;
 }
 
 static struct str mcp_trimmed(const char *text)
 {
-	return text && *text ? str_trim(str_of(text)) : (struct str){ 0 };
+	return text && *text ? str_trim(str_of(text)) : STR_NONE;
 }
 
 int mcp_serve(const struct call *start, const struct mcp_server *server, struct str agent)

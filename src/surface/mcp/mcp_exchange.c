@@ -23,8 +23,7 @@ void put_info(struct exchange *x)
 /* `more` is a JSON object whose members go beside ours; it may be absent. */
 static void put_meta(struct exchange *x, struct str more)
 {
-	struct value_error error;
-	const struct value *object = more.p ? value_parse(&x->c->mem, more, &error) : NULL;
+	const struct value *object = more.p ? value_read(&x->c->mem, more) : NULL;
 
 	if (!object && !x->stateless)
 		return;
@@ -56,7 +55,7 @@ void end_result(struct exchange *x, struct str meta, enum cacheable cacheable)
 
 void reply_error(struct exchange *x, enum rpc_error code, struct str message, struct str data)
 {
-	x->reply = (struct json){ .out.mem = &x->c->mem };
+	x->reply = json_new(&x->c->mem);
 	json_object(&x->reply);
 	json_put_str(&x->reply, "jsonrpc", STR("2.0"));
 	json_key(&x->reply, STR("id"));
@@ -70,7 +69,7 @@ void reply_error(struct exchange *x, enum rpc_error code, struct str message, st
 
 void reply_failure(struct exchange *x, enum rpc_error code)
 {
-	struct json data = { .out.mem = &x->c->mem };
+	struct json data = json_new(&x->c->mem);
 
 	json_object(&data);
 	json_put_str(&data, "code", str_of(err_code(x->c->code, DIALECT_BOARD)));
@@ -88,7 +87,7 @@ void identify(struct exchange *x, const struct value *arguments)
 	x->c->actor = s->fixed.p    ? s->fixed :
 		      s->from_env.p ? s->from_env :
 		      said.p        ? said :
-		      x->stateless  ? (struct str){ 0 } :
+		      x->stateless  ? STR_NONE :
 				      s->identified;
 	x->c->anonymous = !x->c->actor.p;
 }

@@ -29,7 +29,7 @@ static enum err list_resources(struct exchange *x, bool templates, const char *k
 		json_end(&x->reply);
 	}
 	json_end(&x->reply);
-	end_result(x, (struct str){ 0 }, CHANGES_NEVER);
+	end_result(x, STR_NONE, CHANGES_NEVER);
 	return ERR_OK;
 }
 
@@ -81,7 +81,7 @@ static const struct mcp_resource *find_resource(const struct mcp_server *server,
 static enum err reply_of(struct exchange *x, const struct op *op, size_t field, struct str text,
 			 struct str *out)
 {
-	struct json data = { .out.mem = &x->c->mem };
+	struct json data = json_new(&x->c->mem);
 	struct request r = request_new(x->c, op);
 	enum err e = ERR_OK;
 
@@ -173,7 +173,6 @@ static enum err value_rows(struct exchange *x, const struct mcp_resource *r,
 			   const struct value **rows)
 {
 	struct str most = arena_fmt(&x->c->mem, "%d", VALUES_MOST), text;
-	struct value_error error;
 	enum err e;
 
 	*rows = NULL;
@@ -181,7 +180,7 @@ static enum err value_rows(struct exchange *x, const struct mcp_resource *r,
 		return ERR_OK;
 	if ((e = reply_of(x, r->values, field_named(r->values, "limit"), most, &text)))
 		return e;
-	*rows = value_parse(&x->c->mem, text, &error);
+	*rows = value_read(&x->c->mem, text);
 	return ERR_OK;
 }
 
@@ -205,7 +204,7 @@ enum err complete(struct exchange *x)
 		return e;
 	begin_result(x);
 	put_values(x, rows, r ? r->value_key : "", typed);
-	end_result(x, (struct str){ 0 }, NOT_CACHEABLE);
+	end_result(x, STR_NONE, NOT_CACHEABLE);
 	return ERR_OK;
 }
 
@@ -220,7 +219,7 @@ enum err prompts_list(struct exchange *x)
 		json_end(&x->reply);
 	}
 	json_end(&x->reply);
-	end_result(x, (struct str){ 0 }, CHANGES_NEVER);
+	end_result(x, STR_NONE, CHANGES_NEVER);
 	return ERR_OK;
 }
 
@@ -233,7 +232,7 @@ enum err prompts_get(struct exchange *x)
 		return call_fail(x->c, ERR_USAGE, "there is no prompt '" STR_FMT "'",
 				 STR_ARG(name));
 	identify(x, NULL);
-	if (reply_of(x, p->op, 0, (struct str){ 0 }, &text))
+	if (reply_of(x, p->op, 0, STR_NONE, &text))
 		return x->c->code;
 	text = quote_line(&x->c->mem, text, SIZE_MAX);
 	begin_result(x);

@@ -54,7 +54,7 @@ enum err tools_list(struct exchange *x)
 		json_end(j);
 	}
 	json_end(j);
-	end_result(x, (struct str){ 0 }, CHANGES_NEVER);
+	end_result(x, STR_NONE, CHANGES_NEVER);
 	return ERR_OK;
 }
 
@@ -110,7 +110,7 @@ static enum err run_identify(struct exchange *x, const struct request *r, struct
 	x->c->anonymous = false;
 	if ((e = request_run(x->c, r, data)) || (e = mcp_tools_remember(x, x->c->actor, &source)))
 		return e;
-	*data = (struct json){ .out.mem = &x->c->mem };
+	*data = json_new(&x->c->mem);
 	json_object(data);
 	json_put_str(data, "agent_id", x->c->actor);
 	json_put_str(data, "source", str_of(source));
@@ -120,8 +120,7 @@ static enum err run_identify(struct exchange *x, const struct request *r, struct
 
 static void put_details(struct json *j, struct call *c)
 {
-	struct value_error error;
-	const struct value *v = c->details.p ? value_parse(&c->mem, c->details, &error) : NULL;
+	const struct value *v = c->details.p ? value_read(&c->mem, c->details) : NULL;
 
 	for (size_t i = 0; v && i < v->count; i++) {
 		json_key(j, v->item[i].key);
@@ -132,7 +131,7 @@ static void put_details(struct json *j, struct call *c)
 /* The text a model reads and the structure a program reads are the same. */
 static void put_tool_result(struct exchange *x, enum dialect dialect, enum err e, struct str data)
 {
-	struct json body = { .out.mem = &x->c->mem };
+	struct json body = json_new(&x->c->mem);
 	struct str text;
 
 	if (e == ERR_IDENTITY_REQUIRED && x->stateless)
@@ -171,7 +170,7 @@ enum err tools_call(struct exchange *x)
 	struct str name = value_str(x->params, "name");
 	const struct mcp_tool *tool = find_tool(x->s->server, name);
 	const struct value *arguments = value_find(x->params, "arguments");
-	struct json data = { .out.mem = &x->c->mem };
+	struct json data = json_new(&x->c->mem);
 	struct request r;
 	enum err e;
 
@@ -190,7 +189,7 @@ enum err tools_call(struct exchange *x)
 	if (!e)
 		e = tool->op == &op_mcp_identify ? run_identify(x, &r, &data) :
 						   request_run(x->c, &r, &data);
-	put_tool_result(x, op_dialect(tool->op), e, e ? (struct str){ 0 } : json_text(&data));
+	put_tool_result(x, op_dialect(tool->op), e, e ? STR_NONE : json_text(&data));
 	return ERR_OK;
 }
 

@@ -224,7 +224,7 @@ static struct str spoken_notes(struct view *v, const struct value *notes)
 /* A value as one would say it: texts without quotes, all of it on a line. */
 static struct str bd_sync_view_spoken(struct view *v, const struct value *value)
 {
-	struct json j = { .out.mem = v->out.mem };
+	struct json j = json_new(v->out.mem);
 	int64_t ms;
 
 	if (!value || value->type == VALUE_NULL)

@@ -444,7 +444,7 @@ static struct str bd_view_dated(struct view *v, const struct value *bead, const 
 	struct str when = value_str(bead, at), who = value_str(bead, by);
 
 	if (!when.p)
-		return (struct str){ 0 };
+		return STR_NONE;
 	return arena_fmt(v->out.mem, STR_FMT " (%s) by " STR_FMT, STR_ARG(when),
 			 view_age(v, when).p, STR_ARG(who));
 }

@@ -134,8 +134,7 @@ static void tame_all(struct arena *mem, struct value *v)
 
 const struct value *view_parse(struct view *v, struct str reply)
 {
-	struct value_error error;
-	const struct value *data = value_parse(v->out.mem, reply, &error);
+	const struct value *data = value_read(v->out.mem, reply);
 	struct value *tamed;
 
 	if (!data)
