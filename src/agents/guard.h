@@ -24,7 +24,7 @@ struct guard_ask {
 struct guard_finding {
 	struct str path;
 	struct reservation held;
-	enum vitality owner;
+	enum liveness owner;
 	struct guard_finding *next;
 };
 

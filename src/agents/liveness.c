@@ -1,19 +1,19 @@
 #include "agents/liveness.h"
 
 static const char *const words[] = {
-	[VITALITY_ACTIVE] = "active",
-	[VITALITY_STALE] = "stale",
-	[VITALITY_EVICTED] = "evicted",
+	[LIVENESS_ACTIVE] = "active",
+	[LIVENESS_STALE] = "stale",
+	[LIVENESS_EVICTED] = "evicted",
 };
-const struct names vitalities = { words, sizeof words / sizeof *words, NULL };
+const struct names liveness_words = { words, sizeof words / sizeof *words, NULL };
 
-enum vitality vitality_of(int64_t last_seen_ms, int64_t now_ms, int64_t stale_minutes)
+enum liveness liveness_of(int64_t last_seen_ms, int64_t now_ms, int64_t stale_minutes)
 {
 	int64_t stale_ms = stale_minutes * 60000, quiet_ms = now_ms - last_seen_ms;
 
-	return quiet_ms < stale_ms     ? VITALITY_ACTIVE :
-	       quiet_ms < 2 * stale_ms ? VITALITY_STALE :
-					 VITALITY_EVICTED;
+	return quiet_ms < stale_ms     ? LIVENESS_ACTIVE :
+	       quiet_ms < 2 * stale_ms ? LIVENESS_STALE :
+					 LIVENESS_EVICTED;
 }
 
 enum err liveness_check(struct call *c)

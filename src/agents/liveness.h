@@ -8,12 +8,12 @@
  * Whether an agent is still there, told from when it last did something. It is worked out when it
  * is asked for, and never written down.
  */
-enum vitality { VITALITY_ACTIVE, VITALITY_STALE, VITALITY_EVICTED };
-extern const struct names vitalities;
+enum liveness { LIVENESS_ACTIVE, LIVENESS_STALE, LIVENESS_EVICTED };
+extern const struct names liveness_words;
 
 /* Stale after so many minutes, evicted after twice as many. */
 enum { STALE_MINUTES = 15, STALE_MOST = 100000 }; /* by default; at most */
-enum vitality vitality_of(int64_t last_seen_ms, int64_t now_ms, int64_t stale_minutes);
+enum liveness liveness_of(int64_t last_seen_ms, int64_t now_ms, int64_t stale_minutes);
 
 /* INVALID_INPUT: the environment's number of minutes is none. */
 enum err liveness_check(struct call *c);

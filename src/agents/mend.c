@@ -13,7 +13,7 @@
 
 enum { WAIT_MS = 10000 };
 
-struct mending {
+struct mend_mending {
 	struct call *c;
 	struct mend *m;
 	struct agent_files f;
@@ -23,7 +23,7 @@ struct mending {
 typedef bool line_valid(struct call *c, struct str line);
 
 /* A record: its lines as they should be, and what is wrong with it. */
-struct record {
+struct mend_record {
 	struct str name;
 	struct str agent; /* whose inbox it is; or absent */
 	line_valid *valid;
@@ -33,7 +33,7 @@ struct record {
 };
 
 /* Two lines that have lost the end between them. */
-static bool take_both(struct mending *k, struct record *r, struct str line)
+static bool take_both(struct mend_mending *k, struct mend_record *r, struct str line)
 {
 	for (size_t i = 1; i + 1 < line.n; i++) {
 		struct str head = str_head(line, i),
@@ -48,7 +48,7 @@ static bool take_both(struct mending *k, struct record *r, struct str line)
 	return false;
 }
 
-static void mend_take_lines(struct mending *k, struct record *r, struct str text)
+static void mend_take_lines(struct mend_mending *k, struct mend_record *r, struct str text)
 {
 	struct str line;
 
@@ -67,7 +67,7 @@ static void mend_take_lines(struct mending *k, struct record *r, struct str text
 }
 
 /* What the snapshots know, and the record does not. */
-static enum err mend_restore(struct mending *k, struct record *r)
+static enum err mend_restore(struct mend_mending *k, struct mend_record *r)
 {
 	struct str lines = { 0 };
 	enum err e = ERR_OK;
@@ -81,7 +81,7 @@ static enum err mend_restore(struct mending *k, struct record *r)
 }
 
 /* The record first: a snapshot that knows more than it would be damage. */
-static enum err mend_replace(struct mending *k, struct record *r, struct str *kept)
+static enum err mend_replace(struct mend_mending *k, struct mend_record *r, struct str *kept)
 {
 	struct call *c = k->c;
 	struct str path = agent_file_path(c, &k->f, r->name);
@@ -101,7 +101,7 @@ static void mend_say(struct buf *out, size_t count, const char *one, const char 
 		buf_fmt(out, "%s%zu %s", out->n ? "; " : "", count, count == 1 ? one : many);
 }
 
-static struct str mend_describe(struct call *c, const struct record *r)
+static struct str mend_describe(struct call *c, const struct mend_record *r)
 {
 	struct buf out = { .mem = &c->mem };
 
@@ -112,14 +112,15 @@ static struct str mend_describe(struct call *c, const struct record *r)
 	return buf_str(&out);
 }
 
-static enum err mend_record(struct mending *k, struct str name, struct str agent, line_valid *valid)
+static enum err mend_record(struct mend_mending *k, struct str name, struct str agent,
+			    line_valid *valid)
 {
 	struct call *c = k->c;
-	struct record r = { .name = name,
-			    .agent = agent,
-			    .valid = valid,
-			    .good.mem = &c->mem,
-			    .lost.out.mem = &c->mem };
+	struct mend_record r = { .name = name,
+				 .agent = agent,
+				 .valid = valid,
+				 .good.mem = &c->mem,
+				 .lost.out.mem = &c->mem };
 	struct mend_finding found = { .file = agent_file_path(c, &k->f, name),
 				      .status = k->m->fix ? "fixed" : "error",
 				      .fix = STR("abacus doctor --fix") };
@@ -146,7 +147,8 @@ static enum err mend_record(struct mending *k, struct str name, struct str agent
 }
 
 /* The failure of one file is a finding; the others are looked at all the same. */
-static void mend_look_at(struct mending *k, struct str name, struct str agent, line_valid *valid)
+static void mend_look_at(struct mend_mending *k, struct str name, struct str agent,
+			 line_valid *valid)
 {
 	if (mend_record(k, name, agent, valid)) {
 		k->damaged++;
@@ -154,7 +156,7 @@ static void mend_look_at(struct mending *k, struct str name, struct str agent, l
 	}
 }
 
-static void mend_inboxes(struct mending *k)
+static void mend_inboxes(struct mend_mending *k)
 {
 	struct call *c = k->c;
 	struct str *agents, *ids;
@@ -177,7 +179,7 @@ static void mend_inboxes(struct mending *k)
 
 /* --- snapshots of agents --- */
 
-static enum err mend_agent(struct mending *k, struct str id)
+static enum err mend_agent(struct mend_mending *k, struct str id)
 {
 	struct call *c = k->c;
 	struct str path = agent_file_path(
@@ -208,7 +210,7 @@ static enum err mend_agent(struct mending *k, struct str id)
 	return ERR_OK;
 }
 
-static void mend_agents(struct mending *k)
+static void mend_agents(struct mend_mending *k)
 {
 	struct call *c = k->c;
 	struct str *ids;
@@ -225,7 +227,7 @@ static void mend_agents(struct mending *k)
 
 /* --- what is put away whole --- */
 
-static void put_away(struct mending *k, const char *name, const char *what, const char *lost)
+static void put_away(struct mend_mending *k, const char *name, const char *what, const char *lost)
 {
 	struct call *c = k->c;
 	struct str path = agent_file_path(c, &k->f, str_of(name));
@@ -243,7 +245,7 @@ static void put_away(struct mending *k, const char *name, const char *what, cons
 		mend_tell(k->m, &found);
 }
 
-static void mend_pending(struct mending *k)
+static void mend_pending(struct mend_mending *k)
 {
 	enum err e = agent_pending_check(k->c, &k->f);
 
@@ -254,7 +256,7 @@ static void mend_pending(struct mending *k)
 		mend_fail(k->c, k->m, agent_file_path(k->c, &k->f, STR("pending.jsonl")));
 }
 
-static void mend_receipts(struct mending *k)
+static void mend_receipts(struct mend_mending *k)
 {
 	struct receipt_db db = { 0 };
 	struct receipt none = { .actor = STR("doctor"), .id = STR("none") };
@@ -274,7 +276,7 @@ static void mend_receipts(struct mending *k)
 
 enum err agents_mend(struct call *c, struct mend *m)
 {
-	struct mending k = { .c = c, .m = m };
+	struct mend_mending k = { .c = c, .m = m };
 	AUTO_LOCK lock = LOCK_NONE;
 	enum err e = agent_files_open(c, AGENTS_READ, &k.f);
 

@@ -334,10 +334,10 @@ void registry_saw(struct call *c, const struct agent_files *f, struct str id, in
 
 void registered_encode(struct json *j, const struct call *c, const struct registered *a)
 {
-	enum vitality vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
+	enum liveness liveness = liveness_of(a->seen_ms, c->now_ms, c->stale_minutes);
 
 	json_object(j);
 	put_record(j, a);
-	json_put_str(j, "liveness", str_of(names_word(&vitalities, (int)vitality)));
+	json_put_str(j, "liveness", str_of(names_word(&liveness_words, (int)liveness)));
 	json_end(j);
 }

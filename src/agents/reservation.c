@@ -399,14 +399,14 @@ static enum err open_book(struct call *c, struct agent_files *f, struct book *b)
 	return open_book_as(c, f, false, b);
 }
 
-struct pieces {
+struct reservation_pieces {
 	struct arena *mem;
 	struct str *piece;
 	size_t count;
 };
 
 /* What follows the last piece in memory too is part of it. */
-static void reservation_add(struct pieces *p, struct str text)
+static void reservation_add(struct reservation_pieces *p, struct str text)
 {
 	struct str *last = p->count ? &p->piece[p->count - 1] : NULL;
 
@@ -420,7 +420,7 @@ static void reservation_add(struct pieces *p, struct str text)
 
 /* Lines of the old snapshot follow each other as they were; others may do so by chance, with
  * anything between them. */
-static void add_row(struct pieces *p, const struct row *row, const struct row *next)
+static void add_row(struct reservation_pieces *p, const struct row *row, const struct row *next)
 {
 	struct str line = row->line, end = { line.p + line.n, 2 }, between = STR(",\n");
 
@@ -435,7 +435,7 @@ static void add_row(struct pieces *p, const struct row *row, const struct row *n
 static enum err write_active(struct call *c, struct agent_files *f, const struct book *b)
 {
 	struct json head = json_new(&c->mem);
-	struct pieces p = { .mem = &c->mem };
+	struct reservation_pieces p = { .mem = &c->mem };
 	uint32_t crc = 0;
 	int64_t size;
 	enum err e = agent_file_size(c, f, history_file, &size);
@@ -518,14 +518,14 @@ static enum err reservation_note(struct call *c, struct agent_files *f, struct b
 
 /* --- reserving --- */
 
-enum vitality reservation_owner(struct call *c, struct agent_files *f, const struct reservation *r)
+enum liveness reservation_owner(struct call *c, struct agent_files *f, const struct reservation *r)
 {
 	struct registered *a;
 
 	if (!registry_find(c, f, r->agent, &a))
-		return vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
+		return liveness_of(a->seen_ms, c->now_ms, c->stale_minutes);
 	c->code = ERR_OK;
-	return VITALITY_EVICTED; /* whoever is not known is not there */
+	return LIVENESS_EVICTED; /* whoever is not known is not there */
 }
 
 static enum err reservation_taken(struct call *c, enum err code, const struct reservation *r,
@@ -551,7 +551,7 @@ static enum err may_take(struct call *c, struct agent_files *f, const struct res
 {
 	bool over = r->expires_ms <= c->now_ms;
 
-	if (!over && reservation_owner(c, f, r) == VITALITY_ACTIVE)
+	if (!over && reservation_owner(c, f, r) == LIVENESS_ACTIVE)
 		return reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
 	if (takeover)
 		return ERR_OK;
@@ -601,7 +601,7 @@ static enum err incursion_lines(struct call *c, struct agent_files *f,
 			.to = i->with.agent,
 			.scope = mine->scope,
 			.kind = str_of(names_word(&overlaps, (int)i->kind)),
-			.liveness = str_of(names_word(&vitalities, (int)i->owner)),
+			.liveness = str_of(names_word(&liveness_words, (int)i->owner)),
 			.action = i->kind == OVERLAP_EXACT ?
 					  STR("The scope was taken over; agree with its owner "
 					      "before it goes on.") :

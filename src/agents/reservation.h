@@ -29,7 +29,7 @@ struct reservation {
 struct incursion {
 	struct reservation with;
 	enum overlap kind;
-	enum vitality owner;
+	enum liveness owner;
 	struct incursion *next;
 };
 
@@ -85,7 +85,7 @@ enum err reservation_open(struct call *c, struct agent_files *f, struct book **o
 struct reservation *reservation_overlapping(struct call *c, const struct book *b, struct str key);
 
 /* Is whoever has it there? Somebody who is not registered is not. */
-enum vitality reservation_owner(struct call *c, struct agent_files *f, const struct reservation *r);
+enum liveness reservation_owner(struct call *c, struct agent_files *f, const struct reservation *r);
 
 /* Into an open object, or as one. */
 void reservation_put(struct json *j, const struct call *c, const struct reservation *r);

@@ -174,7 +174,7 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 		struct evidence *one = arena_new(&c->mem, struct evidence);
 
 		one->agent = a;
-		one->vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes);
+		one->liveness = liveness_of(a->seen_ms, c->now_ms, c->stale_minutes);
 		if (find_files(c, &s, one) || find_beads_of(c, &s, one))
 			session_insert(out, one);
 	}
@@ -193,7 +193,7 @@ enum err session_confirmed(struct call *c, struct agent_files *f, struct str age
 	*out = arena_new(&c->mem, struct evidence);
 	**out = (struct evidence){
 		.agent = a,
-		.vitality = vitality_of(a->seen_ms, c->now_ms, c->stale_minutes),
+		.liveness = liveness_of(a->seen_ms, c->now_ms, c->stale_minutes),
 		.reason = filter->bead.p ? RESUME_IN_PROGRESS : RESUME_UNCOMMITTED,
 		.bead = filter->bead.p ? filter->bead : STR(""),
 		.scope = filter->scope,
@@ -220,7 +220,7 @@ enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 				 STR_ARG(agent));
 	*out = found;
 	found->agent = a; /* as it is now */
-	if ((*out)->vitality == VITALITY_ACTIVE)
+	if ((*out)->liveness == LIVENESS_ACTIVE)
 		c->warning = arena_fmt(&c->mem,
 				       "'" STR_FMT "' was seen less than %lld minutes ago: make "
 				       "sure that nobody else goes on as it",

@@ -13,7 +13,7 @@ extern const struct names resume_reasons;
 
 struct evidence {
 	struct registered *agent;
-	enum vitality vitality;
+	enum liveness liveness;
 	enum resume_reason reason;
 	struct str bead, scope; /* it is about; a scope may be absent */
 	struct str text;        /* in a sentence */

@@ -16,7 +16,7 @@
 enum { PLACES = 4, BEHIND_MS = 10 };
 
 /* What a look in vain has found out about when to look again. */
-struct glance {
+struct probe_result {
 	int64_t until; /* when the first reservation in the way ends; 0: there is none */
 	bool behind;   /* a change of a bead was on its way into the cache */
 };
@@ -28,7 +28,7 @@ static bool waiting_is_done(const struct wait_answer *a)
 
 /* A scope is free for the agent if nobody else has any part of it. */
 static enum err look_scopes(struct call *c, struct agent_files *f, const struct wait_ask *ask,
-			    struct wait_answer *out, struct glance *g)
+			    struct wait_answer *out, struct probe_result *g)
 {
 	struct book *book;
 	struct str key;
@@ -55,7 +55,7 @@ static enum err look_scopes(struct call *c, struct agent_files *f, const struct 
 }
 
 static enum err look_beads(struct call *c, const struct wait_ask *ask, struct wait_answer *out,
-			   struct glance *g)
+			   struct probe_result *g)
 {
 	struct beads b;
 	struct bead_row *row;
@@ -100,13 +100,14 @@ static enum err look_mail(struct call *c, struct agent_files *f, const struct wa
 /* Messages that are stored for several agents at once count before each inbox has its own: what
  * is pending is looked at anew each time. */
 static enum err waiting_look(struct call *c, const struct agent_files *f,
-			     const struct wait_ask *ask, struct wait_answer *out, struct glance *g)
+			     const struct wait_ask *ask, struct wait_answer *out,
+			     struct probe_result *g)
 {
 	struct agent_files now = *f;
 	enum err e = agent_pending_load(c, &now);
 
 	*out = (struct wait_answer){ 0 };
-	*g = (struct glance){ 0 };
+	*g = (struct probe_result){ 0 };
 	if (e || (e = look_mail(c, &now, ask, out)) || (e = look_scopes(c, &now, ask, out, g)))
 		return e;
 	return look_beads(c, ask, out, g);
@@ -114,7 +115,7 @@ static enum err waiting_look(struct call *c, const struct agent_files *f,
 
 /* Looks without leaving memory behind, however often that is. */
 static bool waiting_probe(struct call *c, const struct agent_files *f, const struct wait_ask *ask,
-			  struct glance *g)
+			  struct probe_result *g)
 {
 	struct call once = *c;
 	struct wait_answer answer;
@@ -178,7 +179,7 @@ static int64_t beat_ms(const struct call *c)
 }
 
 /* For how long it makes sense to sleep if nothing changes. */
-static int64_t waiting_sleep_ms(const struct call *c, const struct glance *g, int64_t left)
+static int64_t waiting_sleep_ms(const struct call *c, const struct probe_result *g, int64_t left)
 {
 	int64_t most = g->behind ? BEHIND_MS : beat_ms(c);
 
@@ -192,7 +193,7 @@ static enum err round_of(struct call *c, const struct agent_files *f, const stru
 			 const struct watch_at at[PLACES], int64_t left, struct arena *mem,
 			 struct wait_answer *out)
 {
-	struct glance g;
+	struct probe_result g;
 	enum err e;
 	AUTO_WATCH w;
 
@@ -211,7 +212,7 @@ static enum err waiting_look_again(struct call *c, const struct agent_files *f,
 				   const struct wait_ask *ask, struct wait_answer *out)
 {
 	bool interrupted = out->interrupted;
-	struct glance g;
+	struct probe_result g;
 	enum err e = waiting_look(c, f, ask, out, &g);
 
 	out->interrupted = interrupted && !waiting_is_done(out);

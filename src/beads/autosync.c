@@ -18,7 +18,7 @@ enum {
 	TRY_MS = 15000,      /* for one attempt by itself */
 	RETRY_MS = 1000,     /* the pause after the first failure; it doubles */
 	RETRY_MOST_MS = 300000,
-	PROBE_MS = 200, /* more than those who look for a courier hold its lock */
+	PROBE_MS = 200, /* longer than others hold the lock to see whether autosync runs */
 };
 
 /* --- one sync --- */
@@ -63,14 +63,15 @@ static int64_t collect_before(struct call *c)
 	return c->tombstone_ttl_ms ? c->now_ms - c->tombstone_ttl_ms : 0;
 }
 
-enum err courier_sync(struct call *c, struct beads *b, const struct sync_ask *ask,
-		      struct str *reply)
+enum err sync_now(struct call *c, struct beads *b, const struct sync_ask *ask, struct str *reply)
 {
-	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.common), "--timeout-ms",
-				       arena_fmt(&c->mem, "%lld", (long long)ask->timeout_ms).p,
-				       "--collect-before-ms",
-				       arena_fmt(&c->mem, "%lld", (long long)collect_before(c)).p },
-			    .timeout_ms = ask->timeout_ms };
+	struct git_process h = {
+		.words = { "sync", arena_cstr(&c->mem, b->repo.common), "--timeout-ms",
+			   arena_fmt(&c->mem, "%lld", (long long)ask->timeout_ms).p,
+			   "--collect-before-ms",
+			   arena_fmt(&c->mem, "%lld", (long long)collect_before(c)).p },
+		.timeout_ms = ask->timeout_ms
+	};
 	size_t n = 6;
 	enum err e;
 
@@ -82,7 +83,7 @@ enum err courier_sync(struct call *c, struct beads *b, const struct sync_ask *as
 		h.words[n++] = "--dry-run";
 	if (ask->begin)
 		h.words[n++] = "--begin";
-	e = helper_run(c, &h);
+	e = git_process_run(c, &h);
 	if (!ask->dry)
 		autosync_note(c, b->home, e, !ask->no_push);
 	*reply = h.reply;
@@ -96,7 +97,7 @@ static struct str lock_path(struct call *c, const struct beads *b)
 	return path_join(&c->mem, b->home, STR("courier.lock"));
 }
 
-static bool autosync_wanted(struct call *c, const struct beads *b)
+static bool autosync_enabled(struct call *c, const struct beads *b)
 {
 	struct str set;
 
@@ -113,32 +114,32 @@ static int64_t turn_of(const struct sync_state *s, int64_t now, int64_t interval
 	return turn > retry ? turn : retry;
 }
 
-bool courier_there(struct call *c, const struct beads *b)
+bool autosync_is_running(struct call *c, const struct beads *b)
 {
 	return lock_held(c, lock_path(c, b));
 }
 
-void courier_call(struct call *c, const struct beads *b)
+void autosync_start(struct call *c, const struct beads *b)
 {
-	const char *argv[] = { NULL, "courier", arena_cstr(&c->mem, b->repo.common), NULL };
+	const char *argv[] = { NULL, "autosync", arena_cstr(&c->mem, b->repo.common), NULL };
 	enum err before = c->code;
 	struct sync_state known;
 	int64_t now;
 
-	if (!autosync_wanted(c, b) || courier_there(c, b)) {
+	if (!autosync_enabled(c, b) || autosync_is_running(c, b)) {
 		c->code = before;
 		return; /* one is there, and will see what was written */
 	}
 	known = sync_state_read(c, b->home);
 	now = moment_now();
 	if (turn_of(&known, now, 0) < now + STAY_MS) {
-		argv[0] = arena_cstr(&c->mem, helper_path(&c->mem));
+		argv[0] = arena_cstr(&c->mem, git_process_path(&c->mem));
 		spawn_away(argv);
 	}
 	c->code = before;
 }
 
-struct courier {
+struct autosync {
 	struct call *start;
 	struct beads *b;
 	int64_t interval_ms;
@@ -147,7 +148,7 @@ struct courier {
 };
 
 /* Every look and every try has its own memory: this may go on for long. */
-static struct call autosync_fresh(const struct courier *k)
+static struct call autosync_fresh(const struct autosync *k)
 {
 	struct call c = *k->start;
 
@@ -156,7 +157,7 @@ static struct call autosync_fresh(const struct courier *k)
 	return c;
 }
 
-static bool autosync_changed(struct courier *k)
+static bool autosync_changed(struct autosync *k)
 {
 	struct call c = autosync_fresh(k);
 	struct journal_place end;
@@ -172,7 +173,7 @@ static bool autosync_changed(struct courier *k)
 }
 
 /* Is there anything that is in no commit? */
-static bool autosync_waiting(struct courier *k)
+static bool autosync_waiting(struct autosync *k)
 {
 	struct call c = autosync_fresh(k);
 	struct beads b = *k->b;
@@ -184,7 +185,7 @@ static bool autosync_waiting(struct courier *k)
 }
 
 /* Until nobody has written for a moment, or some have for too long. */
-static void wait_for_quiet(struct courier *k)
+static void wait_for_quiet(struct autosync *k)
 {
 	int64_t first = moment_now();
 
@@ -194,7 +195,7 @@ static void wait_for_quiet(struct courier *k)
 }
 
 /* Until the remote may be bothered again; false: that is too long to stay for. */
-static bool wait_for_turn(struct courier *k)
+static bool wait_for_turn(struct autosync *k)
 {
 	struct call c = autosync_fresh(k);
 	struct sync_state s = sync_state_read(&c, k->b->home);
@@ -207,19 +208,19 @@ static bool wait_for_turn(struct courier *k)
 	return true;
 }
 
-static bool autosync_deliver(struct courier *k)
+static bool autosync_deliver(struct autosync *k)
 {
 	struct call c = autosync_fresh(k);
 	struct sync_ask ask = { .timeout_ms = TRY_MS };
 	struct str reply;
-	bool delivered = !courier_sync(&c, k->b, &ask, &reply);
+	bool delivered = !sync_now(&c, k->b, &ask, &reply);
 
 	call_release(&c);
 	return delivered;
 }
 
 /* With the lock. */
-static void autosync_serve(struct courier *k)
+static void autosync_serve(struct autosync *k)
 {
 	wait_for_quiet(k);
 	while (autosync_waiting(k) && wait_for_turn(k)) {
@@ -234,15 +235,15 @@ static void autosync_serve(struct courier *k)
 	}
 }
 
-enum err courier_run(struct call *c, struct beads *b)
+enum err autosync_run(struct call *c, struct beads *b)
 {
-	struct courier k = { .start = c, .b = b };
+	struct autosync k = { .start = c, .b = b };
 	struct lock lock = LOCK_NONE;
 	enum err e = config_duration(c, b->home, CONFIG_SYNC_PUSH_INTERVAL, &k.interval_ms);
 
 	autosync_changed(&k);
 	/* whoever writes between our last look and the end of the lock found us there */
-	while (!e && !courier_there(c, b) && !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
+	while (!e && !autosync_enabled(c, b) && !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
 		autosync_serve(&k);
 		lock_drop(&lock);
 		if (!autosync_changed(&k))

@@ -19,19 +19,18 @@ struct sync_ask {
 };
 
 /* Syncs now, and notes how it went. The reply is JSON. `b` only says where. */
-enum err courier_sync(struct call *c, struct beads *b, const struct sync_ask *ask,
-		      struct str *reply);
+enum err sync_now(struct call *c, struct beads *b, const struct sync_ask *ask, struct str *reply);
 
 /*
  * After a change: starts the process, unless it is there already or is not wanted. It never
  * fails, and costs nothing while one is there.
  */
-void courier_call(struct call *c, const struct beads *b);
+void autosync_start(struct call *c, const struct beads *b);
 
 /* Is that process there? */
-bool courier_there(struct call *c, const struct beads *b);
+bool autosync_is_running(struct call *c, const struct beads *b);
 
 /* What that process does. Ends when all is published, or cannot be for now. */
-enum err courier_run(struct call *c, struct beads *b);
+enum err autosync_run(struct call *c, struct beads *b);
 
 #endif

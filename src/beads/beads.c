@@ -492,12 +492,12 @@ static void warn_of_loss(struct call *c, const struct beads *b)
 
 static enum err beads_adopt(struct call *c, struct beads *b)
 {
-	struct helper h = { .words = { "sync", arena_cstr(&c->mem, b->repo.common), "--begin",
-				       "--no-pull", "--no-push" } };
+	struct git_process h = { .words = { "sync", arena_cstr(&c->mem, b->repo.common), "--begin",
+					    "--no-pull", "--no-push" } };
 	enum err e;
 
 	c->code = ERR_OK;
-	if (!(e = helper_run(c, &h)))
+	if (!(e = git_process_run(c, &h)))
 		warn_of_loss(c, b);
 	return e;
 }
@@ -529,7 +529,8 @@ enum err beads_open_at(struct call *c, const struct when *when, struct beads *ou
 	enum err e;
 
 	if ((e = beads_home(c, out)) || (e = config_get(c, out->home, CONFIG_SYNC_REF, &ref)) ||
-	    (e = helper_read_at(c, out->repo.common, ref, when->ms, when->spec, false, &files)) ||
+	    (e = git_process_read_at(c, out->repo.common, ref, when->ms, when->spec, false,
+				     &files)) ||
 	    (e = fill_then(c, out, &files))) {
 		beads_close(out);
 		return e;

@@ -20,7 +20,7 @@ static enum err has_news(struct call *c, const struct replay *replay, const stru
 	enum err e = ERR_OK;
 
 	if (replay->base.base.p &&
-	    ((e = helper_read(c, replay->b->repo.common, replay->base.base, &files)) ||
+	    ((e = git_process_read(c, replay->b->repo.common, replay->base.base, &files)) ||
 	     (e = snapshot_read(c, &files, known))))
 		return e;
 	state_add(known, replay->since);
@@ -49,7 +49,7 @@ static enum err read_tip(struct call *c, const struct replay *replay, struct str
 			 struct snapshot *out, bool *news)
 {
 	struct str base = replay->base.base;
-	enum err e = helper_read_latest(c, replay->b->repo.common, base, ref, out);
+	enum err e = git_process_read_latest(c, replay->b->repo.common, base, ref, out);
 
 	*news = false;
 	if (e || str_eq(out->commit, base))
@@ -78,5 +78,5 @@ enum err base_read(struct call *c, const struct replay *replay, struct snapshot 
 		return e;
 	/* it has nothing new, or 'bd doctor' tells what is wrong with it */
 	c->code = ERR_OK;
-	return helper_read(c, b->repo.common, base, out);
+	return git_process_read(c, b->repo.common, base, out);
 }

@@ -3,7 +3,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 
-struct str helper_path(struct arena *mem)
+struct str git_process_path(struct arena *mem)
 {
 	return spawn_beside(mem, STR("libexec/abacus-sync"));
 }
@@ -19,7 +19,8 @@ static enum err git_process_failed(struct call *c, const struct value *error)
 	return details.p ? call_detail(c, details) : e;
 }
 
-static enum err git_process_broken(struct call *c, const struct helper *h, const struct spawn *s)
+static enum err git_process_broken(struct call *c, const struct git_process *h,
+				   const struct spawn *s)
 {
 	if (s->timed_out)
 		return call_fail(c, ERR_SYNC_TIMEOUT, "it took longer than %lld s; it was " STR_FMT,
@@ -39,7 +40,7 @@ static enum err git_process_broken(struct call *c, const struct helper *h, const
 
 struct listening {
 	struct call *c;
-	struct helper *h;
+	struct git_process *h;
 };
 
 static void git_process_hear(void *arg, struct str line)
@@ -52,9 +53,9 @@ static void git_process_hear(void *arg, struct str line)
 		l->c->progress(l->c, l->h->doing);
 }
 
-enum err helper_run(struct call *c, struct helper *h)
+enum err git_process_run(struct call *c, struct git_process *h)
 {
-	const char *argv[HELPER_WORDS + 2] = { arena_cstr(&c->mem, helper_path(&c->mem)) };
+	const char *argv[HELPER_WORDS + 2] = { arena_cstr(&c->mem, git_process_path(&c->mem)) };
 	struct listening listening = { c, h };
 	struct spawn s = { .argv = argv,
 			   .timeout_ms = h->timeout_ms,
@@ -83,7 +84,7 @@ enum err helper_run(struct call *c, struct helper *h)
 	return ERR_OK;
 }
 
-static enum err take_files(struct call *c, struct helper *h, struct snapshot *out)
+static enum err take_files(struct call *c, struct git_process *h, struct snapshot *out)
 {
 	const struct value *reply = value_read(&c->mem, h->reply),
 			   *sizes = value_find(reply, "sizes");
@@ -103,36 +104,37 @@ static enum err take_files(struct call *c, struct helper *h, struct snapshot *ou
 	return ERR_OK;
 }
 
-enum err helper_read(struct call *c, struct str gitdir, struct str commit, struct snapshot *out)
+enum err git_process_read(struct call *c, struct str gitdir, struct str commit,
+			  struct snapshot *out)
 {
-	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--commit",
-				       arena_cstr(&c->mem, commit) } };
-	enum err e = helper_run(c, &h);
+	struct git_process h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--commit",
+					    arena_cstr(&c->mem, commit) } };
+	enum err e = git_process_run(c, &h);
 
 	*out = (struct snapshot){ 0 };
 	return e ? e : take_files(c, &h, out);
 }
 
-enum err helper_read_latest(struct call *c, struct str gitdir, struct str commit, struct str ref,
-			    struct snapshot *out)
+enum err git_process_read_latest(struct call *c, struct str gitdir, struct str commit,
+				 struct str ref, struct snapshot *out)
 {
-	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--latest",
-				       arena_cstr(&c->mem, ref), commit.p ? "--commit" : NULL,
-				       arena_cstr(&c->mem, commit) } };
-	enum err e = helper_run(c, &h);
+	struct git_process h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--latest",
+					    arena_cstr(&c->mem, ref), commit.p ? "--commit" : NULL,
+					    arena_cstr(&c->mem, commit) } };
+	enum err e = git_process_run(c, &h);
 
 	*out = (struct snapshot){ 0 };
 	return e ? e : take_files(c, &h, out);
 }
 
-enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
-			struct str spec, bool raw, struct snapshot *out)
+enum err git_process_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
+			     struct str spec, bool raw, struct snapshot *out)
 {
-	struct helper h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--ref",
-				       arena_cstr(&c->mem, ref), "--at-ms",
-				       arena_fmt(&c->mem, "%lld", (long long)ms).p, "--spec",
-				       arena_cstr(&c->mem, spec), raw ? "--raw" : NULL } };
-	enum err e = helper_run(c, &h);
+	struct git_process h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--ref",
+					    arena_cstr(&c->mem, ref), "--at-ms",
+					    arena_fmt(&c->mem, "%lld", (long long)ms).p, "--spec",
+					    arena_cstr(&c->mem, spec), raw ? "--raw" : NULL } };
+	enum err e = git_process_run(c, &h);
 
 	*out = (struct snapshot){ 0 };
 	return e ? e : take_files(c, &h, out);

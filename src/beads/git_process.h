@@ -14,31 +14,32 @@
  */
 enum { HELPER_WORDS = 16 };
 
-struct helper {
+struct git_process {
 	const char *words[HELPER_WORDS]; /* the first is the act; NULL ends them */
 	int64_t timeout_ms;              /* 0: none */
 	struct str reply;                /* JSON */
 	struct str rest;                 /* what came after the line */
 	struct str doing;                /* what it said last; the call is told */
 };
-enum err helper_run(struct call *c, struct helper *h);
+enum err git_process_run(struct call *c, struct git_process *h);
 
 /* The files of a commit. */
-enum err helper_read(struct call *c, struct str gitdir, struct str commit, struct snapshot *out);
+enum err git_process_read(struct call *c, struct str gitdir, struct str commit,
+			  struct snapshot *out);
 
 /*
  * The files of a commit, or of the one that a ref is at if that goes on from it; `out` says which
  * it was. An absent commit: those of the ref, which has to be readable then.
  */
-enum err helper_read_latest(struct call *c, struct str gitdir, struct str commit, struct str ref,
-			    struct snapshot *out);
+enum err git_process_read_latest(struct call *c, struct str gitdir, struct str commit,
+				 struct str ref, struct snapshot *out);
 
 /* Of the commit that a ref was at, at a time (0: none), or that a person names; `raw`: as they
  * are, whoever wrote them. */
-enum err helper_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
-			struct str spec, bool raw, struct snapshot *out);
+enum err git_process_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
+			     struct str spec, bool raw, struct snapshot *out);
 
 /* Its path: beside this program, in ../libexec. */
-struct str helper_path(struct arena *mem);
+struct str git_process_path(struct arena *mem);
 
 #endif

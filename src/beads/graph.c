@@ -197,7 +197,7 @@ struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges)
 /* --- which beads are part of themselves --- */
 
 /* Tarjan's components, without the stack of the machine: chains can be long. */
-struct walk {
+struct graph_walk {
 	struct arena *mem;
 	struct node **stack; /* nodes whose component is not known yet */
 	size_t count;
@@ -206,7 +206,7 @@ struct walk {
 	size_t found;
 };
 
-static void walk_enter(struct walk *w, struct node *n, struct node *from)
+static void walk_enter(struct graph_walk *w, struct node *n, struct node *from)
 {
 	n->order = n->lowest = ++w->visited;
 	n->from = from;
@@ -216,7 +216,7 @@ static void walk_enter(struct walk *w, struct node *n, struct node *from)
 }
 
 /* All that was entered after `n`, and is still on the stack, is in one component. */
-static void walk_take_component(struct walk *w, const struct node *n)
+static void walk_take_component(struct graph_walk *w, const struct node *n)
 {
 	size_t first = w->count;
 	bool circle;
@@ -232,7 +232,7 @@ static void walk_take_component(struct walk *w, const struct node *n)
 	w->count = first;
 }
 
-static void graph_walk_from(struct walk *w, struct node *start)
+static void graph_walk_from(struct graph_walk *w, struct node *start)
 {
 	struct node *at = start;
 
@@ -262,7 +262,7 @@ static void graph_walk_from(struct walk *w, struct node *start)
 struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_t *count)
 {
 	struct map nodes = { .mem = mem };
-	struct walk w = { .mem = mem };
+	struct graph_walk w = { .mem = mem };
 
 	for (const struct edge_row *e = edges; e; e = e->next)
 		add_target(mem, node_of(&nodes, e->from), node_of(&nodes, e->to));

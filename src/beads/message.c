@@ -11,20 +11,20 @@ enum act { CREATED, CLOSED, REOPENED, DELETED, RESTORED, UPDATED, ACTS };
 static const char *const verbs[ACTS] = { "created", "closed",   "reopened",
 					 "deleted", "restored", "updated" };
 
-struct telling {
+struct message_telling {
 	struct arena *mem;
 	size_t count[ACTS], edges;
 	struct buf list;
 	size_t listed;
 };
 
-static const struct value *message_parse(struct telling *t, struct str line)
+static const struct value *message_parse(struct message_telling *t, struct str line)
 {
 	return line.p ? value_read(t->mem, line) : NULL;
 }
 
 /* On one line, and not too long. */
-static struct str message_title_of(struct telling *t, const struct value *bead)
+static struct str message_title_of(struct message_telling *t, const struct value *bead)
 {
 	struct str title = value_str(bead, "title");
 	struct buf b = { .mem = t->mem };
@@ -70,7 +70,7 @@ static struct map message_buried(struct arena *mem, const struct line_change *ch
 	return out;
 }
 
-static void tell_bead(struct telling *t, const struct line_change *change, bool buried)
+static void tell_bead(struct message_telling *t, const struct line_change *change, bool buried)
 {
 	const struct value *old = message_parse(t, change->old),
 			   *new = message_parse(t, change->new);
@@ -90,7 +90,7 @@ static void message_add(struct buf *head, size_t count, const char *what)
 
 struct str message_of(struct arena *mem, const struct line_change *changes, size_t count)
 {
-	struct telling t = { .mem = mem, .list.mem = mem };
+	struct message_telling t = { .mem = mem, .list.mem = mem };
 	struct map graves = message_buried(mem, changes, count);
 	struct buf out = { .mem = mem };
 

@@ -112,7 +112,7 @@ static enum err join_others(struct call *c, struct beads *b, struct setup *out)
 {
 	struct sync_ask ask = { .begin = true, .no_push = true, .timeout_ms = ASK_MS };
 	struct str reply;
-	enum err e = courier_sync(c, b, &ask, &reply);
+	enum err e = sync_now(c, b, &ask, &reply);
 
 	if (!e || e == ERR_DAMAGED) /* a ref of this repository cannot be read */
 		return e;
@@ -123,7 +123,7 @@ static enum err join_others(struct call *c, struct beads *b, struct setup *out)
 	if (!beads_ref_here(c, b))
 		return ERR_OK;
 	ask.no_pull = true;
-	return courier_sync(c, b, &ask, &reply);
+	return sync_now(c, b, &ask, &reply);
 }
 
 /* What there is stays as it is, but for a prefix that was asked for. */
@@ -166,6 +166,6 @@ enum err setup_run(struct call *c, const struct setup_ask *in, struct beads *b, 
 	    (in->ref.p && (e = config_check(c, CONFIG_SYNC_REF, in->ref))) ||
 	    (e = setup_begin(c, b, in, out)))
 		return e;
-	courier_call(c, b);
+	autosync_start(c, b);
 	return ERR_OK;
 }

@@ -76,8 +76,8 @@ static enum err artifacts_check_file(struct call *c, struct str tree, struct str
 	return ERR_OK;
 }
 
-enum err files_add(struct call *c, struct board *b, const struct artifact *draft,
-		   struct artifact **out)
+enum err artifact_register(struct call *c, struct board *b, const struct artifact *draft,
+			   struct artifact **out)
 {
 	struct artifact a = *draft;
 	struct str tree;
@@ -94,7 +94,7 @@ enum err files_add(struct call *c, struct board *b, const struct artifact *draft
 	return artifact_find(c, b, a.path, out);
 }
 
-enum err files_get(struct call *c, struct board *b, struct str path, struct artifact **out)
+enum err artifact_get(struct call *c, struct board *b, struct str path, struct artifact **out)
 {
 	struct str tree, stored;
 	enum err e;

@@ -8,9 +8,9 @@ struct json;
 
 /* Files that were made for others to find: one entry a path, inside the project. */
 
-enum err files_add(struct call *c, struct board *b, const struct artifact *draft,
-		   struct artifact **out);
-enum err files_get(struct call *c, struct board *b, struct str path, struct artifact **out);
+enum err artifact_register(struct call *c, struct board *b, const struct artifact *draft,
+			   struct artifact **out);
+enum err artifact_get(struct call *c, struct board *b, struct str path, struct artifact **out);
 
 void artifact_encode(struct json *j, const struct artifact *a);
 void artifact_encode_all(struct json *j, const struct artifact *list);

@@ -19,7 +19,7 @@ static enum err posts_require(struct call *c, struct board *b, int64_t id, const
 	return call_step(c, "Run 'bb log' to see the messages there are.");
 }
 
-enum err talk_post(struct call *c, struct board *b, const struct draft *draft, struct message **out)
+enum err post_add(struct call *c, struct board *b, const struct post *draft, struct message **out)
 {
 	struct message *m = arena_new(&c->mem, struct message), *parent;
 	enum err e;
@@ -99,7 +99,7 @@ static enum err who_asks(struct call *c)
 		"Say who you are: --as NAME or BB_AGENT_ID on a command line, \"agent\" over MCP.");
 }
 
-enum err talk_read(struct call *c, struct board *b, const struct talk_query *query,
+enum err post_read(struct call *c, struct board *b, const struct post_query *query,
 		   struct message **out)
 {
 	struct span *seen = NULL;
@@ -124,7 +124,7 @@ enum err talk_read(struct call *c, struct board *b, const struct talk_query *que
 	return ERR_OK;
 }
 
-enum err talk_thread(struct call *c, struct board *b, int64_t id, struct message **out,
+enum err post_thread(struct call *c, struct board *b, int64_t id, struct message **out,
 		     int64_t *left_out)
 {
 	struct message *root;
@@ -133,9 +133,9 @@ enum err talk_thread(struct call *c, struct board *b, int64_t id, struct message
 	enum err e;
 
 	if ((e = posts_require(c, b, id, "", &root)) ||
-	    (e = message_thread(c, b, id, TALK_THREAD, out, &total)))
+	    (e = message_thread(c, b, id, THREAD_MOST, out, &total)))
 		return e;
-	*left_out = total > TALK_THREAD ? total - TALK_THREAD : 0;
+	*left_out = total > THREAD_MOST ? total - THREAD_MOST : 0;
 	if (!call_named(c))
 		return ERR_OK;
 	if ((e = reads_each(c, b, c->actor, &seen)))

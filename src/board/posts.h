@@ -8,9 +8,9 @@ struct json;
 
 /* What was said. Messages are never changed; they go only when the board is cleared. */
 
-enum { TALK_THREAD = 50 }; /* messages of one thread that are shown */
+enum { THREAD_MOST = 50 }; /* messages of one thread that are shown */
 
-struct draft {
+struct post {
 	struct str content;
 	struct str tags, refs; /* JSON arrays */
 	int priority;
@@ -20,21 +20,20 @@ struct draft {
 /* The JSON array that the board stores. */
 struct str tags_encode(struct call *c, const struct str *tags, size_t count);
 
-enum err talk_post(struct call *c, struct board *b, const struct draft *draft,
-		   struct message **out);
+enum err post_add(struct call *c, struct board *b, const struct post *draft, struct message **out);
 
-struct talk_query {
+struct post_query {
 	struct message_filter filter;
 	bool unread;   /* only what the actor has not seen, oldest first */
 	bool catch_up; /* and let what is older count as seen too */
 };
 
 /* A page of messages. A reader who gave a name has seen them after this. */
-enum err talk_read(struct call *c, struct board *b, const struct talk_query *query,
+enum err post_read(struct call *c, struct board *b, const struct post_query *query,
 		   struct message **out);
 
 /* A message and the replies below it, depth first; `left_out` of them are not shown. */
-enum err talk_thread(struct call *c, struct board *b, int64_t id, struct message **out,
+enum err post_thread(struct call *c, struct board *b, int64_t id, struct message **out,
 		     int64_t *left_out);
 
 void message_encode(struct json *j, const struct message *m);

@@ -7,23 +7,21 @@
 
 static const int64_t MINUTE = 60 * 1000, ACTIVE = 5, STALE = 30;
 
-static const char *const liveness_words[] = {
-	[LIVENESS_ACTIVE] = "active",
-	[LIVENESS_STALE] = "stale",
-	[LIVENESS_OFFLINE] = "offline",
+static const char *const board_words[] = {
+	[BOARD_ACTIVE] = "active",
+	[BOARD_STALE] = "stale",
+	[BOARD_OFFLINE] = "offline",
 };
-const struct names livenesses = { liveness_words, LIVENESS_OFFLINE + 1, NULL };
+const struct names board_liveness_words = { board_words, BOARD_OFFLINE + 1, NULL };
 
-enum liveness liveness_of(int64_t last_seen, int64_t now)
+enum board_liveness board_liveness_of(int64_t last_seen, int64_t now)
 {
 	int64_t minutes = (now - last_seen) / MINUTE; /* those that are over */
 
-	return minutes <= ACTIVE ? LIVENESS_ACTIVE :
-	       minutes <= STALE  ? LIVENESS_STALE :
-				   LIVENESS_OFFLINE;
+	return minutes <= ACTIVE ? BOARD_ACTIVE : minutes <= STALE ? BOARD_STALE : BOARD_OFFLINE;
 }
 
-int64_t presence_offline_before(int64_t now)
+int64_t status_offline_before(int64_t now)
 {
 	return now - STALE * MINUTE;
 }
@@ -67,8 +65,8 @@ static enum err status_put(struct call *c, struct board *b, const struct agent *
 	return agent_put(c, b, a);
 }
 
-enum err presence_set(struct call *c, struct board *b, const struct presence_change *change,
-		      struct agent **out)
+enum err status_set(struct call *c, struct board *b, const struct status_change *change,
+		    struct agent **out)
 {
 	enum err e = status_actor(c, b, out);
 	struct agent *a = *out, before;
@@ -95,7 +93,7 @@ enum err presence_set(struct call *c, struct board *b, const struct presence_cha
 	return status_put(c, b, &before, a);
 }
 
-enum err presence_clear(struct call *c, struct board *b, struct agent **out)
+enum err status_clear(struct call *c, struct board *b, struct agent **out)
 {
 	enum err e = status_actor(c, b, out);
 	struct agent *a = *out, before;
@@ -115,7 +113,7 @@ static void derive_offline(struct call *c, struct board *b, struct agent *list)
 	bool news = false;
 
 	for (struct agent *a = list; a; a = a->next) {
-		bool gone = a->last_seen < presence_offline_before(c->now_ms);
+		bool gone = a->last_seen < status_offline_before(c->now_ms);
 
 		if (!gone && a->status == AGENT_OFFLINE)
 			a->status = status_woken(a); /* a clock was wrong once */
@@ -125,10 +123,10 @@ static void derive_offline(struct call *c, struct board *b, struct agent *list)
 		news = true;
 	}
 	if (news)
-		agent_note_offline(c, b, presence_offline_before(c->now_ms));
+		agent_note_offline(c, b, status_offline_before(c->now_ms));
 }
 
-enum err presence_get(struct call *c, struct board *b, struct str id, struct agent **out)
+enum err status_get(struct call *c, struct board *b, struct str id, struct agent **out)
 {
 	enum err e = agent_find(c, b, id, out);
 
@@ -142,7 +140,7 @@ enum err presence_get(struct call *c, struct board *b, struct str id, struct age
 	return ERR_OK;
 }
 
-enum err presence_each(struct call *c, struct board *b, struct agent **out)
+enum err status_each(struct call *c, struct board *b, struct agent **out)
 {
 	enum err e = agent_each(c, b, out);
 
@@ -156,7 +154,7 @@ void agent_encode(struct json *j, const struct call *c, const struct agent *a,
 {
 	struct arena *mem = j->out.mem;
 	int64_t silent = c->now_ms - a->last_seen;
-	enum liveness liveness = liveness_of(a->last_seen, c->now_ms);
+	enum board_liveness liveness = board_liveness_of(a->last_seen, c->now_ms);
 
 	json_object(j);
 	json_put_str(j, "id", a->id);
@@ -166,7 +164,7 @@ void agent_encode(struct json *j, const struct call *c, const struct agent *a,
 	json_put_str(j, "blockers", a->blockers);
 	json_put_str(j, "last_seen", moment_format(mem, a->last_seen));
 	json_put_str(j, "updated_at", moment_format(mem, a->updated_at));
-	json_put_str(j, "liveness", str_of(names_word(&livenesses, liveness)));
+	json_put_str(j, "liveness", str_of(names_word(&board_liveness_words, liveness)));
 	json_put_int(j, "minutes_since_last_seen", silent > 0 ? silent / MINUTE : 0);
 	if (unread) {
 		json_key(j, STR("unread"));

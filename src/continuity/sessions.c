@@ -139,7 +139,7 @@ static struct str why_over(struct call *c, const struct holdings *h, const struc
 	host = host_of(c, s, own);
 	if (host && process_ended(host))
 		return STR("whose host process has ended");
-	if (vitality_of(h->seen_ms, c->now_ms, c->stale_minutes) == VITALITY_ACTIVE)
+	if (liveness_of(h->seen_ms, c->now_ms, c->stale_minutes) == LIVENESS_ACTIVE)
 		return STR_NONE;
 	if (host && h->until_ms > c->now_ms)
 		return STR_NONE;

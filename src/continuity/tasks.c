@@ -264,7 +264,7 @@ enum err task_next(struct call *c, struct beads *b, struct str project, int64_t 
 
 /* --- changing --- */
 
-struct writing {
+struct tasks_writing {
 	struct beads b;
 	struct state *change;
 	struct str id, title; /* of the task */
@@ -272,7 +272,7 @@ struct writing {
 };
 
 /* A receipt of ours among the beads': whose request, and which task came of it. */
-static enum err tasks_find_receipt(struct call *c, struct writing *w, const char *what)
+static enum err tasks_find_receipt(struct call *c, struct tasks_writing *w, const char *what)
 {
 	struct receipt old = { .actor = c->actor };
 	const struct value *was;
@@ -295,11 +295,11 @@ static enum err tasks_find_receipt(struct call *c, struct writing *w, const char
 	return ERR_OK;
 }
 
-static enum err tasks_begin(struct call *c, const char *what, struct writing *w)
+static enum err tasks_begin(struct call *c, const char *what, struct tasks_writing *w)
 {
 	enum err e;
 
-	*w = (struct writing){ .change = state_new(&c->mem) };
+	*w = (struct tasks_writing){ .change = state_new(&c->mem) };
 	if ((e = beads_open(c, BEADS_WRITE, &w->b)))
 		return e;
 	if ((e = tasks_find_receipt(c, w, what)))
@@ -308,7 +308,7 @@ static enum err tasks_begin(struct call *c, const char *what, struct writing *w)
 }
 
 /* The task as it is after the change; then the change is made to last. */
-static enum err tasks_finish(struct call *c, struct writing *w, struct task *out)
+static enum err tasks_finish(struct call *c, struct tasks_writing *w, struct task *out)
 {
 	struct json reply = json_new(&c->mem);
 	struct bead_row *row;
@@ -329,7 +329,7 @@ static enum err tasks_finish(struct call *c, struct writing *w, struct task *out
 		e = w->done ? beads_settle(c, &w->b) : beads_commit(c, &w->b);
 	beads_close(&w->b);
 	if (!e && !w->done)
-		courier_call(c, &w->b);
+		autosync_start(c, &w->b);
 	return e;
 }
 
@@ -340,7 +340,7 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 			   .description = ask->description,
 			   .type = BEAD_TASK,
 			   .priority = bead_priority(ask->priority) };
-	struct writing w;
+	struct tasks_writing w;
 	enum err e = tasks_begin(c, "create", &w);
 
 	if (e)
@@ -369,7 +369,7 @@ static enum err edit_one(struct call *c, const char *what, struct str id, const 
 {
 	struct bead_row *row;
 	struct edit edit;
-	struct writing w;
+	struct tasks_writing w;
 	enum err e = tasks_begin(c, what, &w);
 
 	if (e)

@@ -430,15 +430,15 @@ static enum err hooks_drop(struct call *c, struct str text, const void *arg, str
 	}
 }
 
-struct guest hooks_guest(const struct hooks_entry *entry)
+struct install_edit hooks_edit(const struct hooks_entry *entry)
 {
-	return (struct guest){ hooks_add, hooks_drop, entry };
+	return (struct install_edit){ hooks_add, hooks_drop, entry };
 }
 
 bool hooks_there(struct call *c, enum host_id host, enum host_scope scope, struct str root)
 {
 	struct str path = hooks_file(c, host, scope, root), text;
-	bool there = path.p && (scope == HOST_USER || !guest_check(c, path, root)) &&
+	bool there = path.p && (scope == HOST_USER || !install_check(c, path, root)) &&
 		     !file_read_regular(c, path, &text) && text.p && str_has(text, STR(OURS));
 
 	c->code = ERR_OK;

@@ -17,7 +17,7 @@ struct hooks_entry {
 	enum host_id host;
 	struct str command;
 };
-struct guest hooks_guest(const struct hooks_entry *entry);
+struct install_edit hooks_edit(const struct hooks_entry *entry);
 
 /* What became of a file of JSON, as lists of events: ours is there now, it is another one than
  * before, it is as it was. */

@@ -17,7 +17,7 @@ static enum err left_alone(struct call *c, struct str path, enum err e)
 }
 
 static enum err installer_replace(struct call *c, struct str path, struct str old, struct str text,
-				  struct guest_outcome *o)
+				  struct install_outcome *o)
 {
 	enum err e;
 
@@ -32,7 +32,7 @@ static enum err installer_replace(struct call *c, struct str path, struct str ol
 	return e;
 }
 
-enum err guest_check(struct call *c, struct str path, struct str project)
+enum err install_check(struct call *c, struct str path, struct str project)
 {
 	struct str real = path_real_part(&c->mem, path), root = path_real(&c->mem, project);
 	bool inside = root.p && real.n > root.n && path_within(root, real);
@@ -46,13 +46,13 @@ enum err guest_check(struct call *c, struct str path, struct str project)
 			    "by a file, or use the user's own file instead (--user).");
 }
 
-enum err guest_add(struct call *c, struct str path, const struct guest *g,
-		   struct guest_outcome *out)
+enum err install_add(struct call *c, struct str path, const struct install_edit *g,
+		     struct install_outcome *out)
 {
 	struct str old, text;
 	enum err e = file_read_regular(c, path, &old);
 
-	*out = (struct guest_outcome){ 0 };
+	*out = (struct install_outcome){ 0 };
 	if (e)
 		return e;
 	if ((e = g->add(c, old, g->arg, &text)))
@@ -61,7 +61,8 @@ enum err guest_add(struct call *c, struct str path, const struct guest *g,
 }
 
 /* Did the file look like this before us: without our entry, and like now with it? */
-static bool installer_was(struct call *c, const struct guest *g, struct str before, struct str now)
+static bool installer_was(struct call *c, const struct install_edit *g, struct str before,
+			  struct str now)
 {
 	struct call probe = { .now_ms = c->now_ms };
 	struct str with, without;
@@ -75,13 +76,13 @@ static bool installer_was(struct call *c, const struct guest *g, struct str befo
 
 /* The copy is put back, or, if there was nothing before, the file goes; else the entry is cut
  * out. */
-enum err guest_drop(struct call *c, struct str path, const struct guest *g,
-		    struct guest_outcome *out)
+enum err install_drop(struct call *c, struct str path, const struct install_edit *g,
+		      struct install_outcome *out)
 {
 	struct str now, before, copy, text;
 	enum err e;
 
-	*out = (struct guest_outcome){ 0 };
+	*out = (struct install_outcome){ 0 };
 	if ((e = file_read_regular(c, path, &now)) || !now.p ||
 	    (e = backup_find(c, path, &copy, &before)))
 		return e;

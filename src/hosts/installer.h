@@ -7,7 +7,7 @@
  * An entry of ours in a file that belongs to others. The old file is kept beside it, and what we
  * did is undone to the byte while the file is still as we left it.
  */
-struct guest {
+struct install_edit {
 	/* The file's text with our entry, or without; absent text: there is no file. An absent
 	 * result of `drop`: nothing would be left. */
 	enum err (*add)(struct call *c, struct str text, const void *arg, struct str *out);
@@ -15,7 +15,7 @@ struct guest {
 	const void *arg;
 };
 
-struct guest_outcome {
+struct install_outcome {
 	bool changed;
 	struct str backup; /* of what was there; or absent */
 };
@@ -25,12 +25,12 @@ struct guest_outcome {
  * in a folder of Git's or of this program's: a link that came with the repository must not lead
  * to files that are none of its business.
  */
-enum err guest_check(struct call *c, struct str path, struct str project);
+enum err install_check(struct call *c, struct str path, struct str project);
 
 /* INVALID_INPUT, naming the file, where it cannot be understood: it is left alone. */
-enum err guest_add(struct call *c, struct str path, const struct guest *g,
-		   struct guest_outcome *out);
-enum err guest_drop(struct call *c, struct str path, const struct guest *g,
-		    struct guest_outcome *out);
+enum err install_add(struct call *c, struct str path, const struct install_edit *g,
+		     struct install_outcome *out);
+enum err install_drop(struct call *c, struct str path, const struct install_edit *g,
+		      struct install_outcome *out);
 
 #endif

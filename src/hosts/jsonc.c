@@ -15,7 +15,7 @@
 /* What comments are painted with; outside of strings no token has these. */
 enum { LINE = '#', BLOCK = '/' };
 
-struct doc {
+struct jsonc_doc {
 	struct str bom, text; /* the text without its byte order mark */
 	struct str mark;
 	struct str newline, unit; /* how its lines end and are indented */
@@ -23,11 +23,11 @@ struct doc {
 	size_t open; /* of the root's brace */
 };
 
-struct span {
+struct jsonc_span {
 	size_t from, to;
 };
 
-struct member {
+struct jsonc_member {
 	size_t key, from, to; /* of its key; of its value */
 	size_t comma;         /* behind it; 0: none */
 };
@@ -38,7 +38,7 @@ struct place {
 	size_t open, close;                 /* of its braces */
 	bool flat;                          /* its members do not have lines of their own */
 	size_t keys;                        /* of the path, up to and with the member's */
-	struct member first, last, hit, before;
+	struct jsonc_member first, last, hit, before;
 };
 
 static struct str jsonc_slice(struct str s, size_t from, size_t to)
@@ -71,7 +71,7 @@ static size_t line_start(struct str s, size_t at)
 }
 
 /* The white space that the line of `at` begins with. */
-static struct str indent_at(const struct doc *d, size_t at)
+static struct str indent_at(const struct jsonc_doc *d, size_t at)
 {
 	size_t from = line_start(d->text, at), to = from;
 
@@ -193,7 +193,7 @@ static bool jsonc_paint(struct str text, char *mark, char *plain, size_t *bad)
 	return true;
 }
 
-static enum err jsonc_refuse(struct call *c, const struct doc *d, size_t at, const char *why)
+static enum err jsonc_refuse(struct call *c, const struct jsonc_doc *d, size_t at, const char *why)
 {
 	size_t line = 1;
 
@@ -232,7 +232,7 @@ static struct str bom_of(struct str text)
 	return str_starts(text, STR("\xef\xbb\xbf")) ? str_head(text, 3) : STR("");
 }
 
-static enum err jsonc_open_doc(struct call *c, struct str text, struct doc *d)
+static enum err jsonc_open_doc(struct call *c, struct str text, struct jsonc_doc *d)
 {
 	struct str bom = bom_of(text), body = str_skip(text, bom.n);
 	char *mark = memcpy(arena_alloc(&c->mem, body.n + 1), body.p, body.n);
@@ -241,7 +241,7 @@ static enum err jsonc_open_doc(struct call *c, struct str text, struct doc *d)
 	struct value_error wrong;
 	size_t bad;
 
-	*d = (struct doc){ .bom = bom, .text = body, .mark = { mark, body.n } };
+	*d = (struct jsonc_doc){ .bom = bom, .text = body, .mark = { mark, body.n } };
 	if (!jsonc_paint(body, mark, plain, &bad))
 		return jsonc_refuse(c, d, bad, "a comment is not closed");
 	if (!(d->root = value_parse(&c->mem, strict, &wrong)))
@@ -255,7 +255,7 @@ static enum err jsonc_open_doc(struct call *c, struct str text, struct doc *d)
 }
 
 /* Takes the next member at `*at`; false: there is the closing brace instead. */
-static bool next_member(const struct doc *d, size_t *at, struct member *m)
+static bool next_member(const struct jsonc_doc *d, size_t *at, struct jsonc_member *m)
 {
 	struct str mark = d->mark;
 
@@ -271,11 +271,11 @@ static bool next_member(const struct doc *d, size_t *at, struct member *m)
 }
 
 /* The object whose brace is at `open`, and its member `key`, if it has that. */
-static struct place jsonc_look(const struct doc *d, const struct value *object, size_t open,
+static struct place jsonc_look(const struct jsonc_doc *d, const struct value *object, size_t open,
 			       const char *key)
 {
 	struct place p = { .object = object, .open = open, .close = open + 1 };
-	struct member m;
+	struct jsonc_member m;
 
 	for (size_t i = 0; next_member(d, &p.close, &m); i++) {
 		if (!i)
@@ -292,8 +292,8 @@ static struct place jsonc_look(const struct doc *d, const struct value *object, 
 }
 
 /* Goes along the first `n` keys as far as there are members for them. */
-static enum err jsonc_follow(struct call *c, const struct doc *d, const char *const *path, size_t n,
-			     struct place *p)
+static enum err jsonc_follow(struct call *c, const struct jsonc_doc *d, const char *const *path,
+			     size_t n, struct place *p)
 {
 	*p = jsonc_look(d, d->root, d->open, path[0]);
 	p->keys = 1;
@@ -387,7 +387,7 @@ static void write_value(struct layout *l, const struct value *v, size_t depth)
 }
 
 /* The output, begun with what is before `until`. */
-static struct layout jsonc_begin(struct call *c, const struct doc *d, size_t until)
+static struct layout jsonc_begin(struct call *c, const struct jsonc_doc *d, size_t until)
 {
 	struct layout l = { .out.mem = &c->mem, .newline = d->newline, .unit = d->unit };
 
@@ -396,13 +396,13 @@ static struct layout jsonc_begin(struct call *c, const struct doc *d, size_t unt
 	return l;
 }
 
-static struct str jsonc_finish(const struct doc *d, struct layout *l, size_t from)
+static struct str jsonc_finish(const struct jsonc_doc *d, struct layout *l, size_t from)
 {
 	buf_put(&l->out, str_skip(d->text, from));
 	return buf_str(&l->out);
 }
 
-static struct str jsonc_replace(struct call *c, const struct doc *d, const struct place *p,
+static struct str jsonc_replace(struct call *c, const struct jsonc_doc *d, const struct place *p,
 				const struct value *v)
 {
 	struct layout l = jsonc_begin(c, d, p->hit.from);
@@ -413,7 +413,7 @@ static struct str jsonc_replace(struct call *c, const struct doc *d, const struc
 	return jsonc_finish(d, &l, p->hit.to);
 }
 
-static struct str inner_indent(struct call *c, const struct doc *d, const struct place *p)
+static struct str inner_indent(struct call *c, const struct jsonc_doc *d, const struct place *p)
 {
 	struct str outer = indent_at(d, p->open);
 
@@ -426,7 +426,7 @@ static struct str inner_indent(struct call *c, const struct doc *d, const struct
  * Into an object that holds nothing. Blanks between its braces are replaced by the new lines:
  * kept, they would stand as trailing blanks or empty lines before the member.
  */
-static struct str jsonc_fill(struct call *c, const struct doc *d, const struct place *p,
+static struct str jsonc_fill(struct call *c, const struct jsonc_doc *d, const struct place *p,
 			     const struct value *v)
 {
 	struct layout l = jsonc_begin(c, d, p->open + 1);
@@ -445,7 +445,7 @@ static struct str jsonc_fill(struct call *c, const struct doc *d, const struct p
  * do. If the last member has a comma the new one gets one too: that tells jsonc_remove() which of
  * the two to take back.
  */
-static struct str jsonc_append(struct call *c, const struct doc *d, const struct place *p,
+static struct str jsonc_append(struct call *c, const struct jsonc_doc *d, const struct place *p,
 			       const struct value *v)
 {
 	size_t end = back_space(d->mark, p->close);
@@ -468,7 +468,7 @@ static struct str jsonc_append(struct call *c, const struct doc *d, const struct
 	return jsonc_finish(d, &l, end);
 }
 
-static struct str jsonc_insert(struct call *c, const struct doc *d, const struct place *p,
+static struct str jsonc_insert(struct call *c, const struct jsonc_doc *d, const struct place *p,
 			       const struct value *v)
 {
 	bool bare = back_space(d->mark, p->close) == p->open + 1;
@@ -514,7 +514,7 @@ enum err jsonc_put(struct call *c, struct str text, const char *const *path, str
 {
 	struct value_error wrong;
 	const struct value *v = value_parse(&c->mem, value, &wrong);
-	struct doc d, done;
+	struct jsonc_doc d, done;
 	struct place p;
 	enum err e;
 
@@ -539,7 +539,7 @@ enum err jsonc_put(struct call *c, struct str text, const char *const *path, str
 }
 
 /* True if the object would have nothing in it without its member. */
-static bool is_alone(const struct doc *d, const struct place *p)
+static bool is_alone(const struct jsonc_doc *d, const struct place *p)
 {
 	size_t to = p->hit.comma ? p->hit.comma + 1 : p->hit.to;
 
@@ -550,7 +550,7 @@ static bool is_alone(const struct doc *d, const struct place *p)
 }
 
 /* True if behind `to` only the brace on a line of its own follows, as jsonc_fill() left it. */
-static bool is_filled(const struct doc *d, const struct place *p, size_t to)
+static bool is_filled(const struct jsonc_doc *d, const struct place *p, size_t to)
 {
 	struct str rest = jsonc_slice(d->text, to, p->close);
 
@@ -562,7 +562,7 @@ static bool is_filled(const struct doc *d, const struct place *p, size_t to)
  * The bytes of the member, with its line where it has one for itself. What follows must not come
  * to stand behind a comment to the end of a line.
  */
-static struct span member_span(const struct doc *d, const struct place *p, size_t to)
+static struct jsonc_span member_span(const struct jsonc_doc *d, const struct place *p, size_t to)
 {
 	struct str mark = d->mark;
 	size_t key = p->hit.key, start = back_space(mark, key);
@@ -571,29 +571,29 @@ static struct span member_span(const struct doc *d, const struct place *p, size_
 	bool shares = !ends && (mark.p[rest] != '}' || mark.p[start - 1] == LINE);
 
 	if (line <= start && mark.p[start - 1] != '{' && mark.p[start - 1] != LINE)
-		return (struct span){ start, to };
+		return (struct jsonc_span){ start, to };
 	if (line <= start || shares)
-		return (struct span){ key, rest };
+		return (struct jsonc_span){ key, rest };
 	line -= line - start > 1 && mark.p[line - 2] == '\r' ? 2 : 1;
-	return (struct span){ line, is_filled(d, p, to) ? p->close : to };
+	return (struct jsonc_span){ line, is_filled(d, p, to) ? p->close : to };
 }
 
 /*
  * Without the member and the comma that goes with it: its own, or else the one before it. A
  * comment may stand between the member and its comma.
  */
-static struct str jsonc_cut(struct call *c, const struct doc *d, const struct place *p)
+static struct str jsonc_cut(struct call *c, const struct jsonc_doc *d, const struct place *p)
 {
 	size_t at = p->hit.comma ? p->hit.comma : p->before.comma;
 	bool joined = p->hit.comma && jsonc_is_blank(jsonc_slice(d->mark, p->hit.to, at));
-	struct span member = member_span(d, p, joined ? at + 1 : p->hit.to);
-	struct span comma = { 0 };
+	struct jsonc_span member = member_span(d, p, joined ? at + 1 : p->hit.to);
+	struct jsonc_span comma = { 0 };
 
 	if (at && !joined)
-		comma = (struct span){ at, at + 1 };
+		comma = (struct jsonc_span){ at, at + 1 };
 
 	bool early = comma.from < member.from;
-	struct span first = early ? comma : member, second = early ? member : comma;
+	struct jsonc_span first = early ? comma : member, second = early ? member : comma;
 	struct layout l = jsonc_begin(c, d, first.from);
 
 	buf_put(&l.out, jsonc_slice(d->text, first.to, second.from));
@@ -603,7 +603,7 @@ static struct str jsonc_cut(struct call *c, const struct doc *d, const struct pl
 enum err jsonc_remove(struct call *c, struct str text, const char *const *path, struct str *out)
 {
 	size_t n = path_length(path);
-	struct doc d;
+	struct jsonc_doc d;
 	struct place p;
 	enum err e;
 
@@ -623,7 +623,7 @@ enum err jsonc_remove(struct call *c, struct str text, const char *const *path, 
 
 enum err jsonc_find(struct call *c, struct str text, const char *const *path, struct str *out)
 {
-	struct doc d;
+	struct jsonc_doc d;
 	struct place p;
 	enum err e;
 
@@ -640,7 +640,7 @@ enum err jsonc_find(struct call *c, struct str text, const char *const *path, st
 
 enum err jsonc_parse(struct call *c, struct str text, const struct value **out)
 {
-	struct doc d;
+	struct jsonc_doc d;
 	enum err e;
 
 	*out = NULL;

@@ -28,7 +28,7 @@ enum err jsonc_put(struct call *c, struct str text, const char *const *path, str
  * Takes the member out, and the objects on its way that it leaves empty, but for the root and for
  * those that have a comment in them. What jsonc_put() added to a text is gone to the byte, unless
  * the object it was put into was empty: that object goes too, or is "{}" if it is the root,
- * whatever blanks it had. guest_drop() restores those bytes from its backup of the file.
+ * whatever blanks it had. install_drop() restores those bytes from its backup of the file.
  */
 enum err jsonc_remove(struct call *c, struct str text, const char *const *path, struct str *out);
 

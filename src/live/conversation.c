@@ -22,7 +22,7 @@
 
 enum { MOST = 1000 }; /* of each kind, the newest */
 
-struct item {
+struct conversation_item {
 	struct stamp at; /* of what is not a bead's, the ms and what came first in it */
 	size_t order;
 	struct str json;
@@ -31,7 +31,7 @@ struct item {
 struct thread {
 	struct call *c;
 	struct str id, brief; /* of the bead; without its prefix */
-	struct item *item;
+	struct conversation_item *item;
 	size_t count;
 	struct map changes;  /* by mark: struct change */
 	struct map messages; /* by id: struct mail */
@@ -42,7 +42,7 @@ struct thread {
 static void conversation_add(struct thread *t, struct stamp at, struct json *j)
 {
 	t->item = arena_room(&t->c->mem, t->item, t->count, sizeof *t->item);
-	t->item[t->count] = (struct item){ at, t->count, json_text(j) };
+	t->item[t->count] = (struct conversation_item){ at, t->count, json_text(j) };
 	t->count++;
 }
 
@@ -554,7 +554,7 @@ static enum err add_events(struct thread *t)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct item *x = a, *y = b;
+	const struct conversation_item *x = a, *y = b;
 	int order = stamp_cmp(x->at, y->at);
 
 	if (order)

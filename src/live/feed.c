@@ -233,13 +233,13 @@ enum err feed_collect(struct call *c, struct feed *f, size_t *count)
 
 /* --- opening --- */
 
-struct found {
+struct feed_found {
 	int64_t last;
 };
 
 static void note_segment(void *arg, struct str name)
 {
-	struct found *found = arg;
+	struct feed_found *found = arg;
 	int64_t n;
 
 	if (str_starts(name, STR("feed.")) && number_int(str_skip(name, 5), &n) && n > found->last)
@@ -309,7 +309,7 @@ static void remove_segment(void *arg, struct str name)
 enum err feed_open(struct call *c, struct str dir, struct feed **out)
 {
 	struct feed *f = calloc(1, sizeof *f);
-	struct found found = { 0 };
+	struct feed_found found = { 0 };
 	enum err e;
 
 	if (!f)

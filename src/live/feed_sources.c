@@ -95,7 +95,7 @@ void sources_restore(struct sources *s, const struct sources *copy)
 
 /* --- telling --- */
 
-struct telling {
+struct feed_sources_telling {
 	struct call *c; /* of the round; what is told of is freed with its visit */
 	struct sources *s;
 	source_tell *tell;
@@ -112,7 +112,7 @@ static struct json feed_sources_begin(struct call *c)
 	return j;
 }
 
-static void feed_sources_end(struct telling *t, const char *type, struct json *j)
+static void feed_sources_end(struct feed_sources_telling *t, const char *type, struct json *j)
 {
 	json_put_object(j, "from");
 	json_put_str(j, "source", t->name);
@@ -124,14 +124,14 @@ static void feed_sources_end(struct telling *t, const char *type, struct json *j
 		t->tell(t->arg, type, json_text(j));
 }
 
-static void feed_sources_choose(struct telling *t, struct str name)
+static void feed_sources_choose(struct feed_sources_telling *t, struct str name)
 {
 	t->name = name;
 	t->at = source_of(t->s, name);
 }
 
 /* What was known of a source is not there any more: all of it has to be looked at. */
-static void tell_reset(struct telling *t)
+static void tell_reset(struct feed_sources_telling *t)
 {
 	struct json j = feed_sources_begin(t->c);
 
@@ -139,7 +139,7 @@ static void tell_reset(struct telling *t)
 }
 
 /* A store was taken away, and with it all sources whose names begin so. */
-static void tell_gone(struct telling *t, const char *const *heads)
+static void tell_gone(struct feed_sources_telling *t, const char *const *heads)
 {
 	static const struct source nowhere;
 	bool lost = false;
@@ -230,7 +230,7 @@ enum { ROUND = 2000 }; /* records of a source in one round: the rest comes in th
  * comes.
  */
 struct held_record {
-	struct telling *t;
+	struct feed_sources_telling *t;
 	const struct journal_place *place;
 	struct str data; /* of the record before, without its place; or absent */
 	int count;
@@ -329,7 +329,7 @@ static enum err skip_record(struct call *c, const struct journal_record *r, void
 }
 
 /* Behind all that is there now; false: it cannot be read, and is looked at again. */
-static bool learn_journal(struct telling *t, struct str home)
+static bool learn_journal(struct feed_sources_telling *t, struct str home)
 {
 	struct journal_place end = { .last = -1 };
 
@@ -339,7 +339,7 @@ static bool learn_journal(struct telling *t, struct str home)
 	return true;
 }
 
-static void collect_beads(struct telling *t)
+static void collect_beads(struct feed_sources_telling *t)
 {
 	struct journal_place place;
 	struct held_record p = { .t = t, .place = &place };
@@ -395,7 +395,7 @@ static void put_members_of(struct json *j, const struct value *v, const char *co
 	}
 }
 
-static void collect_lines(struct telling *t, struct agent_files *f, struct str file,
+static void collect_lines(struct feed_sources_telling *t, struct agent_files *f, struct str file,
 			  const char *type, const char *const *names)
 {
 	struct str text, line;
@@ -462,7 +462,7 @@ static bool news_of(struct map *map, struct arena *mem, struct str key, struct s
 }
 
 /* Who has been seen again. Told now and then; an earlier service's word is not kept. */
-static void collect_seen(struct telling *t, struct agent_files *f, bool first)
+static void collect_seen(struct feed_sources_telling *t, struct agent_files *f, bool first)
 {
 	struct json j = feed_sources_begin(t->c);
 	struct registered *a;
@@ -489,7 +489,7 @@ static void collect_seen(struct telling *t, struct agent_files *f, bool first)
 static const char *const agent_sources[] = { "agents/", "reservations/", "events.jsonl",
 					     "messages/", NULL };
 
-static void collect_agents(struct telling *t, bool look, bool first)
+static void collect_agents(struct feed_sources_telling *t, bool look, bool first)
 {
 	struct agent_files f;
 	struct str *agents;
@@ -516,7 +516,7 @@ static void collect_agents(struct telling *t, bool look, bool first)
 
 /* --- the board, and what agents noted --- */
 
-static void collect_messages(struct telling *t, struct board *b)
+static void collect_messages(struct feed_sources_telling *t, struct board *b)
 {
 	struct message_filter filter = { .min_priority = -1, .oldest_first = true, .limit = ROUND };
 	struct message *m, *last = NULL;
@@ -564,7 +564,7 @@ static void pass_artifact(struct source *at, const struct artifact *a)
 
 /* One that is registered again is news, and so is a new one, also after the clock was set
  * back. */
-static void collect_artifacts(struct telling *t, struct board *b)
+static void collect_artifacts(struct feed_sources_telling *t, struct board *b)
 {
 	struct artifact_filter filter = { 0 };
 	struct artifact *list, **order;
@@ -594,7 +594,7 @@ static void collect_artifacts(struct telling *t, struct board *b)
 	}
 }
 
-static void collect_status(struct telling *t, struct board *b, bool first)
+static void collect_status(struct feed_sources_telling *t, struct board *b, bool first)
 {
 	struct agent *a;
 
@@ -614,7 +614,7 @@ static void collect_status(struct telling *t, struct board *b, bool first)
 	}
 }
 
-static void collect_board(struct telling *t, bool look, bool first)
+static void collect_board(struct feed_sources_telling *t, bool look, bool first)
 {
 	struct board b;
 	struct str where;
@@ -632,8 +632,8 @@ static void collect_board(struct telling *t, bool look, bool first)
 	board_close(&b);
 }
 
-static enum err feed_sources_read_notes(struct telling *t, struct continuity *k, int64_t *last,
-					struct event_row **out)
+static enum err feed_sources_read_notes(struct feed_sources_telling *t, struct continuity *k,
+					int64_t *last, struct event_row **out)
 {
 	struct event_filter filter = {
 		.ascending = true, .archived = true, .since = t->at->at[0], .limit = ROUND
@@ -646,7 +646,7 @@ static enum err feed_sources_read_notes(struct telling *t, struct continuity *k,
 	return vybe_event_each(t->c, &k->db, &filter, out);
 }
 
-static void collect_notes(struct telling *t)
+static void collect_notes(struct feed_sources_telling *t)
 {
 	struct event_row *row;
 	struct str project = t->c->project, gitdir = t->c->gitdir; /* it may change them */
@@ -685,7 +685,7 @@ enum { LOOK_MS = 1000 }; /* at those who only say that they are there */
 
 void sources_collect(struct call *c, struct sources *s, source_tell *tell, void *arg)
 {
-	struct telling t = { .c = c, .s = s, .tell = tell, .arg = arg };
+	struct feed_sources_telling t = { .c = c, .s = s, .tell = tell, .arg = arg };
 	int64_t now = moment_ticks();
 	bool first = !s->begun, look = first || now - s->looked_ms >= LOOK_MS;
 

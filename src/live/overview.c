@@ -91,21 +91,21 @@ struct crowd {
 	struct mail_map mail;
 	struct str prefix; /* of ids */
 	struct map rows;   /* by id: struct bead_row */
-	struct map epics;  /* by id, "" for none: struct session */
+	struct map epics;  /* by id, "" for none: struct overview_session */
 };
 
-struct session {
+struct overview_session {
 	const struct bead_row *epic; /* NULL: of none */
 	struct bead_row **task;
 	size_t count, closed;
 };
 
-static struct session *session_of(struct crowd *w, struct str epic)
+static struct overview_session *session_of(struct crowd *w, struct str epic)
 {
 	void **at = map_put(&w->epics, epic);
 
 	if (!*at)
-		*at = arena_new(&w->c->mem, struct session);
+		*at = arena_new(&w->c->mem, struct overview_session);
 	return *at;
 }
 
@@ -129,7 +129,7 @@ static const struct bead_row *epic_of(struct crowd *w, const struct bead_row *ro
 static void put_in_session(struct crowd *w, struct bead_row *row)
 {
 	const struct bead_row *epic = epic_of(w, row);
-	struct session *s;
+	struct overview_session *s;
 
 	if (row->type == BEAD_EPIC) {
 		session_of(w, row->id)->epic = row;
@@ -256,9 +256,9 @@ static void overview_put_labels(struct json *j, const struct value *labels)
 		json_raw(j, STR("[]"));
 }
 
-static enum vitality overview_liveness(const struct crowd *w, const struct registered *a)
+static enum liveness overview_liveness(const struct crowd *w, const struct registered *a)
 {
-	return vitality_of(a->seen_ms, w->c->now_ms, w->c->stale_minutes);
+	return liveness_of(a->seen_ms, w->c->now_ms, w->c->stale_minutes);
 }
 
 /* Of whoever has it; null for people and others who are not registered. */
@@ -267,7 +267,7 @@ static void put_liveness(struct crowd *w, struct json *j, const char *key, struc
 	void **at = who.p ? map_find(&w->by_id, who) : NULL;
 
 	json_put_str(j, key,
-		     at ? str_of(names_word(&vitalities, (int)overview_liveness(w, *at))) :
+		     at ? str_of(names_word(&liveness_words, (int)overview_liveness(w, *at))) :
 			  STR_NONE);
 }
 
@@ -321,14 +321,14 @@ static void overview_put_task(struct crowd *w, struct json *j, const struct bead
 	arena_release(&scratch);
 }
 
-static bool overview_shown(const struct session *s, const struct overview_ask *ask)
+static bool overview_shown(const struct overview_session *s, const struct overview_ask *ask)
 {
 	if (ask->all || !s->epic)
 		return ask->all || s->count > s->closed;
 	return s->epic->status != BEAD_CLOSED || s->count > s->closed;
 }
 
-static void put_session(struct crowd *w, struct json *j, const struct session *s,
+static void put_session(struct crowd *w, struct json *j, const struct overview_session *s,
 			const struct overview_ask *ask)
 {
 	json_object(j);
@@ -376,7 +376,7 @@ static void overview_put_agents(struct crowd *w, struct json *j)
 		json_put_str(j, "status", a->status);
 		json_put_moment(j, "last_seen_at", a->seen_ms);
 		json_put_str(j, "liveness",
-			     str_of(names_word(&vitalities, (int)overview_liveness(w, a))));
+			     str_of(names_word(&liveness_words, (int)overview_liveness(w, a))));
 		json_put_int(j, "unread", mail.unread);
 		json_put_int(j, "to_accept", mail.owed);
 		json_end(j);
@@ -394,7 +394,7 @@ static enum err overview_put_reservations(struct crowd *w, struct json *j)
 	for (; !e && r; r = r->next) {
 		void **at = map_find(&w->by_id, r->agent);
 		bool expired = r->expires_ms <= w->c->now_ms,
-		     gone = !at || overview_liveness(w, *at) != VITALITY_ACTIVE;
+		     gone = !at || overview_liveness(w, *at) != LIVENESS_ACTIVE;
 
 		json_object(j);
 		json_put_str(j, "reservation_id", r->id);

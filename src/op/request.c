@@ -551,7 +551,7 @@ static enum err run_on_beads(struct call *c, const struct request *r, struct jso
 		beads_close(&b);
 		if ((!disturbed && !doubtful) || tries == 2) {
 			if (!e && write && !b.forgotten)
-				courier_call(c, &b);
+				autosync_start(c, &b);
 			return e;
 		}
 		c->code = ERR_OK;

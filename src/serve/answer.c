@@ -4,12 +4,12 @@
 #include "base/text/json.h"
 #include "serve/http.h"
 
-struct str header(struct MHD_Connection *connection, const char *name)
+struct str answer_header(struct MHD_Connection *connection, const char *name)
 {
 	return str_of(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name));
 }
 
-struct str argument(struct MHD_Connection *connection, const char *name)
+struct str answer_argument(struct MHD_Connection *connection, const char *name)
 {
 	return str_of(MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name));
 }
@@ -25,7 +25,7 @@ static const char *const headers[][2] = {
 	{ "X-Frame-Options", "DENY" },
 };
 
-enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection, unsigned status,
+enum MHD_Result send_off(struct http_request *v, struct MHD_Connection *connection, unsigned status,
 			 struct MHD_Response *response, const char *type)
 {
 	enum MHD_Result sent;
@@ -45,8 +45,8 @@ enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection, uns
 const char json_type[] = "application/json; charset=utf-8";
 const char html_type[] = "text/html; charset=utf-8";
 
-enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection, unsigned status,
-			  struct str text, const char *type)
+enum MHD_Result send_text(struct http_request *v, struct MHD_Connection *connection,
+			  unsigned status, struct str text, const char *type)
 {
 	struct MHD_Response *response =
 		MHD_create_response_from_buffer(text.n, (void *)text.p, MHD_RESPMEM_MUST_COPY);
@@ -57,8 +57,8 @@ enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection, un
 	return send_off(v, connection, status, response, type);
 }
 
-enum MHD_Result refuse(struct visit *v, struct MHD_Connection *connection,
-		       const struct verdict *why)
+enum MHD_Result answer_refuse(struct http_request *v, struct MHD_Connection *connection,
+			      const struct verdict *why)
 {
 	struct json j = json_new(&v->mem);
 
@@ -79,10 +79,10 @@ enum MHD_Result refuse(struct visit *v, struct MHD_Connection *connection,
 
 static bool same_tag(struct MHD_Connection *connection, struct str tag)
 {
-	return str_has(header(connection, "If-None-Match"), tag);
+	return str_has(answer_header(connection, "If-None-Match"), tag);
 }
 
-enum MHD_Result send_tagged(struct visit *v, struct MHD_Connection *connection,
+enum MHD_Result send_tagged(struct http_request *v, struct MHD_Connection *connection,
 			    struct MHD_Response *response, struct str tag, const char *type)
 {
 	char quoted[96];

@@ -7,7 +7,7 @@
 #include "surface/cli/pipe.h"
 #include "surface/docs/openapi.h"
 
-/* Operations: an address and a body become a line for a desk, its answer a reply. */
+/* Operations: an address and a body become a line for a worker, its answer a reply. */
 
 bool is_api(const char *path)
 {
@@ -68,9 +68,9 @@ static bool in_address(struct str *op, struct str *bead)
 	return true;
 }
 
-/* The line for a desk; absent: the body is not JSON. */
-static struct str api_line_of(struct visit *v, struct MHD_Connection *connection, const char *path,
-			      bool post)
+/* The line for a worker; absent: the body is not JSON. */
+static struct str api_line_of(struct http_request *v, struct MHD_Connection *connection,
+			      const char *path, bool post)
 {
 	struct json j = json_new(&v->mem);
 	struct str op = str_of(path + sizeof "/api/" - 1), bead;
@@ -100,39 +100,39 @@ static struct str api_line_of(struct visit *v, struct MHD_Connection *connection
 	return buf_str(&j.out);
 }
 
-enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection, const char *path,
-			  bool post)
+enum MHD_Result begin_job(struct http_request *v, struct MHD_Connection *connection,
+			  const char *path, bool post)
 {
 	const struct op *op = pipe_find(str_of(path + sizeof "/api/" - 1));
-	/* who waits must not keep a desk from the others */
+	/* a waiting request must not occupy a worker */
 	bool waits = op && (op->flags & OP_WAITS);
-	struct desks *desks = waits ? v->h->with.lounge : v->h->with.desks;
+	struct workers *workers = waits ? v->h->with.waiters : v->h->with.workers;
 
 	if (op && (op->flags & OP_WRITE) && !post)
-		return refuse(v, connection,
-			      &(const struct verdict){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
-						       "this operation writes",
-						       "Send it with POST." });
+		return answer_refuse(
+			v, connection,
+			&(const struct verdict){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
+						 "this operation writes", "Send it with POST." });
 
 	v->job.line = api_line_of(v, connection, path, post);
 	if (!v->job.line.p)
-		return refuse(v, connection,
-			      &(const struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
-						       "the body is not JSON",
-						       "Send one JSON object." });
+		return answer_refuse(v, connection,
+				     &(const struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+							      "the body is not JSON",
+							      "Send one JSON object." });
 	v->job.connection = connection;
 	v->job.mem = post && !v->nonce[0] ? NULL : &v->mem;
 	v->begun = true;
 	v->plain = !strcmp(path, "/api/" OPENAPI);
 	MHD_suspend_connection(connection);
-	if (!desks_put(desks, &v->job)) {
+	if (!workers_put(workers, &v->job)) {
 		v->job.refused = true;
 		MHD_resume_connection(connection);
 	}
 	return MHD_YES;
 }
 
-static unsigned api_status_of(struct visit *v, struct str reply)
+static unsigned api_status_of(struct http_request *v, struct str reply)
 {
 	struct value_error error;
 	int64_t status = MHD_HTTP_INTERNAL_SERVER_ERROR;
@@ -151,25 +151,26 @@ static struct str data_alone(char *reply, size_t n)
 	return (struct str){ reply, n - head - 1 };
 }
 
-enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, bool get)
+enum MHD_Result send_reply(struct http_request *v, struct MHD_Connection *connection, bool get)
 {
 	struct str reply = { v->job.reply, v->job.n };
 	struct MHD_Response *response;
 	unsigned status;
 
 	if (v->job.refused)
-		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
-				      "too many requests wait already, or the service ends",
-				      "Nothing was changed; send it again in a moment." });
+		return answer_refuse(v, connection,
+				     &(const struct verdict){
+					     MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
+					     "too many requests wait already, or the service ends",
+					     "Nothing was changed; send it again in a moment." });
 	if (!reply.p)
-		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
-				      "the process that worked on it ended before it answered",
-				      "Look whether it was done; with a request_id it is safe to "
-				      "send it again." });
+		return answer_refuse(
+			v, connection,
+			&(const struct verdict){
+				MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
+				"the process that worked on it ended before it answered",
+				"Look whether it was done; with a request_id it is safe to "
+				"send it again." });
 	status = api_status_of(v, reply);
 	if (v->plain && status == MHD_HTTP_OK) {
 		reply = data_alone(v->job.reply, v->job.n);

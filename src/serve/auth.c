@@ -36,20 +36,20 @@ static bool origin_is_ours(const struct http *h, struct str origin)
 	       host_is_ours(h, str_skip(origin, sizeof "http://" - 1));
 }
 
-bool same_secret(struct str given, const char *secret)
+bool auth_same_secret(struct str given, const char *secret)
 {
 	return given.n == TOKEN && !sodium_memcmp(given.p, secret, TOKEN);
 }
 
 /* --- what the page signs, and what we sign for it --- */
 
-static struct str auth_mac(struct visit *v, struct str text)
+static struct str auth_mac(struct http_request *v, struct str text)
 {
 	return hmac_sha256_hex(&v->mem, str_of(v->h->key), text);
 }
 
 /* "Authorization: Abacus NONCE:HASH:MAC", where HASH is that of the body. */
-static bool is_signed(struct visit *v, struct str given, const char *method)
+static bool is_signed(struct http_request *v, struct str given, const char *method)
 {
 	struct str nonce, hash, text;
 
@@ -58,20 +58,21 @@ static bool is_signed(struct visit *v, struct str given, const char *method)
 		return false;
 	text = arena_fmt(&v->mem, "abacus ask\n%s\n%s\n" STR_FMT "\n" STR_FMT, method, v->target.p,
 			 STR_ARG(nonce), STR_ARG(hash));
-	if (!same_secret(given, auth_mac(v, text).p))
+	if (!auth_same_secret(given, auth_mac(v, text).p))
 		return false;
 	memcpy(v->nonce, nonce.p, NONCE);
 	memcpy(v->body_hash, hash.p, TOKEN);
 	return true;
 }
 
-bool body_is_signed(struct visit *v)
+bool body_is_signed(struct http_request *v)
 {
 	return !v->nonce[0] ||
-	       same_secret(sha256_hex(&v->mem, (struct str){ v->body, v->n }), v->body_hash);
+	       auth_same_secret(sha256_hex(&v->mem, (struct str){ v->body, v->n }), v->body_hash);
 }
 
-void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status, struct str hash)
+void sign_answer(struct http_request *v, struct MHD_Response *response, unsigned status,
+		 struct str hash)
 {
 	struct str text;
 
@@ -84,41 +85,42 @@ void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status
 
 /* --- who may come in --- */
 
-static bool has_access(struct visit *v, struct MHD_Connection *connection, const char *method)
+static bool has_access(struct http_request *v, struct MHD_Connection *connection,
+		       const char *method)
 {
-	struct str given = header(connection, "Authorization"), bearer = STR("Bearer "),
+	struct str given = answer_header(connection, "Authorization"), bearer = STR("Bearer "),
 		   page = STR("Abacus ");
 
 	if (str_starts(given, bearer))
-		return same_secret(str_skip(given, bearer.n), v->h->with.token);
+		return auth_same_secret(str_skip(given, bearer.n), v->h->with.token);
 	return str_starts(given, page) && is_signed(v, str_skip(given, page.n), method);
 }
 
-static struct verdict judge_local(struct MHD_Connection *connection)
+static struct verdict auth_local(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	const struct guest *guest = info ? info->socket_context : NULL;
+	const struct connection *known = info ? info->socket_context : NULL;
 
-	if (!guest || guest->stranger)
+	if (!known || known->stranger)
 		return (struct verdict){ MHD_HTTP_FORBIDDEN, "FORBIDDEN",
 					 "this socket is another user's",
 					 "Start a service of your own: 'abacus serve'." };
-	if (header(connection, "Origin").p)
+	if (answer_header(connection, "Origin").p)
 		return (struct verdict){ MHD_HTTP_FORBIDDEN, "FORBIDDEN",
 					 "no page speaks over this socket",
 					 "Leave the Origin header out." };
 	return (struct verdict){ 0 };
 }
 
-static struct verdict judge_loopback(struct visit *v, struct MHD_Connection *connection,
-				     const char *path, const char *method)
+static struct verdict auth_loopback(struct http_request *v, struct MHD_Connection *connection,
+				    const char *path, const char *method)
 {
-	bool entering = is_entrance(v, path);
-	struct str origin = header(connection, "Origin"),
-		   site = header(connection, "Sec-Fetch-Site");
+	bool entering = invite_is_address(v, path);
+	struct str origin = answer_header(connection, "Origin"),
+		   site = answer_header(connection, "Sec-Fetch-Site");
 
-	if (!host_is_ours(v->h, header(connection, "Host")))
+	if (!host_is_ours(v->h, answer_header(connection, "Host")))
 		return (struct verdict){ MHD_HTTP_MISDIRECTED_REQUEST, "FORBIDDEN",
 					 "the Host header names somebody else",
 					 "Use the address that 'abacus open' prints." };
@@ -135,8 +137,8 @@ static struct verdict judge_loopback(struct visit *v, struct MHD_Connection *con
 	return (struct verdict){ 0 };
 }
 
-struct verdict judge(struct visit *v, struct MHD_Connection *connection, const char *path,
-		     const char *method)
+struct verdict auth_check(struct http_request *v, struct MHD_Connection *connection,
+			  const char *path, const char *method)
 {
-	return v->local ? judge_local(connection) : judge_loopback(v, connection, path, method);
+	return v->local ? auth_local(connection) : auth_loopback(v, connection, path, method);
 }

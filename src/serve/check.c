@@ -68,10 +68,10 @@ static bool target_is_plain(struct str target)
 
 static bool body_is_plain(struct MHD_Connection *connection, const char *version)
 {
-	struct str coded = header(connection, "Transfer-Encoding");
+	struct str coded = answer_header(connection, "Transfer-Encoding");
 
 	return !coded.p ||
-	       (!strcasecmp(coded.p, "chunked") && !header(connection, "Content-Length").p &&
+	       (!strcasecmp(coded.p, "chunked") && !answer_header(connection, "Content-Length").p &&
 		!strcmp(version, "HTTP/1.1"));
 }
 
@@ -79,7 +79,7 @@ static bool body_is_plain(struct MHD_Connection *connection, const char *version
  * The library joins a value that goes on in the next line, and cuts one at a NUL: such a request
  * came with more bytes than what is left of it has.
  */
-static bool has_hidden_bytes(const struct visit *v, struct MHD_Connection *connection,
+static bool has_hidden_bytes(const struct http_request *v, struct MHD_Connection *connection,
 			     const char *method, size_t headers)
 {
 	const union MHD_ConnectionInfo *info =
@@ -94,7 +94,7 @@ static struct verdict bad_request(const char *message, const char *hint)
 	return (struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT", message, hint };
 }
 
-struct verdict check_request(const struct visit *v, struct MHD_Connection *connection,
+struct verdict check_request(const struct http_request *v, struct MHD_Connection *connection,
 			     const char *method, const char *version)
 {
 	struct heads heads = { 0 };

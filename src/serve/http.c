@@ -22,7 +22,7 @@ enum {
 /* --- what there is --- */
 
 /* Only what is part of the program: there is no path that leads to a file. */
-static enum MHD_Result send_file(struct visit *v, struct MHD_Connection *connection,
+static enum MHD_Result send_file(struct http_request *v, struct MHD_Connection *connection,
 				 const char *path)
 {
 	const struct page_file *f = page_files;
@@ -32,37 +32,37 @@ static enum MHD_Result send_file(struct visit *v, struct MHD_Connection *connect
 	while (f->path && strcmp(f->path, path) != 0)
 		f++;
 	if (!f->path)
-		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_NOT_FOUND, "NOT_FOUND",
-				      "there is nothing at this address",
-				      "The page is at '/', the operations below '/api/'." });
+		return answer_refuse(v, connection,
+				     &(const struct verdict){
+					     MHD_HTTP_NOT_FOUND, "NOT_FOUND",
+					     "there is nothing at this address",
+					     "The page is at '/', the operations below '/api/'." });
 	return send_tagged(
 		v, connection,
 		MHD_create_response_from_buffer(f->n, (void *)f->p, MHD_RESPMEM_PERSISTENT),
 		str_of(f->tag), f->type);
 }
 
-static enum MHD_Result send_events(struct visit *v, struct MHD_Connection *connection)
+static enum MHD_Result send_events(struct http_request *v, struct MHD_Connection *connection)
 {
-	struct str after = header(connection, "Last-Event-ID"),
-		   asked = argument(connection, "after");
+	struct str after = answer_header(connection, "Last-Event-ID"),
+		   asked = answer_argument(connection, "after");
 	struct MHD_Response *response =
 		streams_new(v->h->with.streams, connection, after.n ? after : asked);
 
 	if (!response)
-		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
-				      "too many follow the events already",
-				      "Close a page or a program that you do not need." });
+		return answer_refuse(v, connection,
+				     &(const struct verdict){
+					     MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
+					     "too many follow the events already",
+					     "Close a page or a program that you do not need." });
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	sign_answer(v, response, MHD_HTTP_OK, STR("stream"));
 	return send_off(v, connection, MHD_HTTP_OK, response, "text/event-stream");
 }
 
 /* All that the page wants to know is that it is signed. */
-static enum MHD_Result send_proof(struct visit *v, struct MHD_Connection *connection)
+static enum MHD_Result send_proof(struct http_request *v, struct MHD_Connection *connection)
 {
 	struct json j = json_new(&v->mem);
 
@@ -76,7 +76,7 @@ static enum MHD_Result send_proof(struct visit *v, struct MHD_Connection *connec
 /* --- for the commands that start and stop it --- */
 
 /* With a file for a browser, or without. */
-static enum MHD_Result send_invitation(struct visit *v, struct MHD_Connection *connection,
+static enum MHD_Result send_invitation(struct http_request *v, struct MHD_Connection *connection,
 				       bool browse)
 {
 	struct json j = json_new(&v->mem);
@@ -84,11 +84,12 @@ static enum MHD_Result send_invitation(struct visit *v, struct MHD_Connection *c
 	struct str file = { 0 };
 
 	if (!h->port && (http_listen(h, 0) < 0 || !h->with.tell(h->with.arg, h->port)))
-		return refuse(v, connection,
-			      &(const struct verdict){
-				      MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
-				      "the service cannot listen on the loopback",
-				      "Run 'abacus serve --stop', then 'abacus open' again." });
+		return answer_refuse(
+			v, connection,
+			&(const struct verdict){
+				MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
+				"the service cannot listen on the loopback",
+				"Run 'abacus serve --stop', then 'abacus open' again." });
 	json_object(&j);
 	json_put_str(&j, "url", http_invitation(h, &v->mem, browse ? &file : NULL));
 	json_put_str(&j, "file", file);
@@ -96,7 +97,7 @@ static enum MHD_Result send_invitation(struct visit *v, struct MHD_Connection *c
 	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
 }
 
-static enum MHD_Result send_farewell(struct visit *v, struct MHD_Connection *connection)
+static enum MHD_Result send_farewell(struct http_request *v, struct MHD_Connection *connection)
 {
 	struct json j = json_new(&v->mem);
 
@@ -107,7 +108,7 @@ static enum MHD_Result send_farewell(struct visit *v, struct MHD_Connection *con
 	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
 }
 
-static enum MHD_Result answer_command(struct visit *v, struct MHD_Connection *connection,
+static enum MHD_Result answer_command(struct http_request *v, struct MHD_Connection *connection,
 				      const char *path)
 {
 	if (!strcmp(path, "/service/open"))
@@ -116,15 +117,15 @@ static enum MHD_Result answer_command(struct visit *v, struct MHD_Connection *co
 		return send_invitation(v, connection, true);
 	if (!strcmp(path, "/service/stop"))
 		return send_farewell(v, connection);
-	return refuse(v, connection,
-		      &(const struct verdict){ MHD_HTTP_NOT_FOUND, "NOT_FOUND",
-					       "there is no such command",
-					       "See 'abacus serve --help'." });
+	return answer_refuse(v, connection,
+			     &(const struct verdict){ MHD_HTTP_NOT_FOUND, "NOT_FOUND",
+						      "there is no such command",
+						      "See 'abacus serve --help'." });
 }
 
 /* --- requests --- */
 
-static enum MHD_Result http_answer(struct visit *v, struct MHD_Connection *connection,
+static enum MHD_Result http_answer(struct http_request *v, struct MHD_Connection *connection,
 				   const char *path, bool post)
 {
 	if (post && v->local && !strncmp(path, "/service/", 9))
@@ -138,39 +139,40 @@ static enum MHD_Result http_answer(struct visit *v, struct MHD_Connection *conne
 	return send_file(v, connection, path);
 }
 
-static enum MHD_Result http_too_large(struct visit *v, struct MHD_Connection *connection)
+static enum MHD_Result http_too_large(struct http_request *v, struct MHD_Connection *connection)
 {
-	return refuse(v, connection,
-		      &(const struct verdict){ MHD_HTTP_CONTENT_TOO_LARGE, "INVALID_INPUT",
-					       "the body is larger than 4 MiB",
-					       "Send less at once." });
+	return answer_refuse(v, connection,
+			     &(const struct verdict){ MHD_HTTP_CONTENT_TOO_LARGE, "INVALID_INPUT",
+						      "the body is larger than 4 MiB",
+						      "Send less at once." });
 }
 
-static enum MHD_Result http_admit(struct visit *v, struct MHD_Connection *connection,
+static enum MHD_Result http_admit(struct http_request *v, struct MHD_Connection *connection,
 				  const char *path, bool post)
 {
-	struct str type = header(connection, "Content-Type");
+	struct str type = answer_header(connection, "Content-Type");
 
-	if (is_entrance(v, path))
-		return enter(v, connection);
+	if (invite_is_address(v, path))
+		return invite_redeem_page(v, connection);
 	if (v->too_large)
 		return http_too_large(v, connection);
 	if (!body_is_signed(v))
-		return refuse(v, connection,
-			      &(const struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
-						       "the body is not the one that was signed",
-						       "Load the page again." });
+		return answer_refuse(
+			v, connection,
+			&(const struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+						 "the body is not the one that was signed",
+						 "Load the page again." });
 	if (post && !str_starts(type, STR("application/json")))
-		return refuse(v, connection,
-			      &(const struct verdict){ MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-						       "INVALID_INPUT",
-						       "the Content-Type is not application/json",
-						       "Send JSON, and say so." });
+		return answer_refuse(
+			v, connection,
+			&(const struct verdict){ MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "INVALID_INPUT",
+						 "the Content-Type is not application/json",
+						 "Send JSON, and say so." });
 	return http_answer(v, connection, path, post);
 }
 
 /* False: there is no end to it. */
-static bool take_body(struct visit *v, const char *p, size_t n)
+static bool take_body(struct http_request *v, const char *p, size_t n)
 {
 	size_t at = v->n;
 	char *more;
@@ -187,7 +189,7 @@ static bool take_body(struct visit *v, const char *p, size_t n)
 
 static bool announces_too_much(struct MHD_Connection *connection)
 {
-	struct str length = header(connection, "Content-Length");
+	struct str length = answer_header(connection, "Content-Length");
 
 	return length.n > 9 || (length.n && strtoll(length.p, NULL, 10) > BODY_MOST);
 }
@@ -196,7 +198,7 @@ static bool announces_too_much(struct MHD_Connection *connection)
 static void *http_connected(void *arg, const char *target, struct MHD_Connection *connection)
 {
 	const struct transport *on = arg;
-	struct visit *v = calloc(1, sizeof *v);
+	struct http_request *v = calloc(1, sizeof *v);
 	char *copy = strdup(target); /* no arena yet: whoever says no more costs little */
 
 	(void)connection;
@@ -212,7 +214,7 @@ static void *http_connected(void *arg, const char *target, struct MHD_Connection
 }
 
 /* Before its body comes: of what is refused not one byte is taken. */
-static enum MHD_Result http_look_at(struct visit *v, struct MHD_Connection *connection,
+static enum MHD_Result http_look_at(struct http_request *v, struct MHD_Connection *connection,
 				    const char *path, const char *method, const char *version)
 {
 	struct verdict verdict = check_request(v, connection, method, version);
@@ -220,10 +222,10 @@ static enum MHD_Result http_look_at(struct visit *v, struct MHD_Connection *conn
 	v->looked_at = true;
 	v->closes = verdict.status; /* what follows on it may be no request */
 	if (verdict.status)
-		return refuse(v, connection, &verdict);
-	verdict = judge(v, connection, path, method);
+		return answer_refuse(v, connection, &verdict);
+	verdict = auth_check(v, connection, path, method);
 	if (verdict.status)
-		return turn_away(v, connection, path, &verdict);
+		return invite_refuse(v, connection, path, &verdict);
 	if (announces_too_much(connection))
 		return http_too_large(v, connection);
 	return MHD_YES;
@@ -233,7 +235,7 @@ static enum MHD_Result http_handle(void *arg, struct MHD_Connection *connection,
 				   const char *method, const char *version, const char *data,
 				   size_t *size, void **context)
 {
-	struct visit *v = *context;
+	struct http_request *v = *context;
 	bool post = !strcmp(method, "POST"),
 	     get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
 
@@ -248,24 +250,25 @@ static enum MHD_Result http_handle(void *arg, struct MHD_Connection *connection,
 		*size = 0;
 		return MHD_YES;
 	}
-	expect(connection, false);
+	connection_expect(connection, false);
 	if (v->begun)
 		return send_reply(v, connection, get);
-	if (is_entrance(v, path) ? strcmp(method, "GET") != 0 : !get && !post)
-		return refuse(v, connection,
-			      &(const struct verdict){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
-						       "this method is not allowed here",
-						       "Use GET, or POST for an operation." });
+	if (invite_is_address(v, path) ? strcmp(method, "GET") != 0 : !get && !post)
+		return answer_refuse(
+			v, connection,
+			&(const struct verdict){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
+						 "this method is not allowed here",
+						 "Use GET, or POST for an operation." });
 	return http_admit(v, connection, path, post);
 }
 
 static void http_disconnected(void *arg, struct MHD_Connection *connection, void **context,
 			      enum MHD_RequestTerminationCode why)
 {
-	struct visit *v = *context;
+	struct http_request *v = *context;
 
 	(void)arg, (void)why;
-	expect(connection, true);
+	connection_expect(connection, true);
 	if (!v)
 		return;
 	arena_release(&v->mem);
@@ -279,14 +282,14 @@ static void http_disconnected(void *arg, struct MHD_Connection *connection, void
 
 static struct MHD_Daemon *listen_on(struct transport *on, int fd)
 {
-	return MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
-				NULL, http_handle, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-				MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
-				http_connected, on, MHD_OPTION_NOTIFY_COMPLETED, http_disconnected,
-				NULL, MHD_OPTION_NOTIFY_CONNECTION, greet, on->h, MHD_OPTION_END);
+	return MHD_start_daemon(
+		MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, http_handle,
+		NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, http_connected, on,
+		MHD_OPTION_NOTIFY_COMPLETED, http_disconnected, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+		connection_notify, on->h, MHD_OPTION_END);
 }
 
 static void make_secrets(struct http *h)
@@ -355,14 +358,14 @@ int64_t http_quiet_since(struct http *h)
 
 	pthread_mutex_lock(&h->mutex);
 	last = h->last;
-	for (struct guest *g = h->guests; g; g = g->next)
+	for (struct connection *g = h->connections; g; g = g->next)
 		if (!g->expected) /* it is being answered, or follows */
 			last = moment_ticks();
 	pthread_mutex_unlock(&h->mutex);
 	return last;
 }
 
-void http_close_doors(struct http *h)
+void http_stop_listening(struct http *h)
 {
 	MHD_socket fd;
 

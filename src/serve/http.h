@@ -15,13 +15,13 @@ enum {
 };
 
 /* A connection, while it is there. */
-struct guest {
+struct connection {
 	struct http *h;
 	int fd;
 	bool stranger; /* another user's */
 	bool expected; /* a request is to come, or the rest of it */
 	int64_t since; /* ticks */
-	struct guest *next, **link;
+	struct connection *next, **link;
 };
 
 struct invitation {
@@ -45,13 +45,13 @@ struct http {
 	char key[TOKEN + 1];       /* shared with the page */
 	pthread_mutex_t listening; /* two threads may open the loopback */
 	pthread_mutex_t mutex;     /* of what follows */
-	struct guest *guests;
+	struct connection *connections;
 	struct invitation invitation[INVITATIONS];
 	int64_t last;
 };
 
 /* A request, until its answer is on its way. */
-struct visit {
+struct http_request {
 	struct http *h;
 	struct arena mem;
 	struct str target; /* as it was sent, not decoded */
@@ -64,24 +64,24 @@ struct visit {
 	size_t n;
 	bool too_large;
 	struct job job;
-	bool begun; /* it is at a desk */
+	bool begun; /* a worker has it */
 	bool plain; /* its data is the answer, as it is */
 };
 
-/* --- answers: serve_answer.c --- */
+/* --- answers: serve/answer.c --- */
 
 extern const char json_type[], html_type[];
 
-struct str header(struct MHD_Connection *connection, const char *name);
-struct str argument(struct MHD_Connection *connection, const char *name);
+struct str answer_header(struct MHD_Connection *connection, const char *name);
+struct str answer_argument(struct MHD_Connection *connection, const char *name);
 
 /* Each gives the response away. */
-enum MHD_Result send_off(struct visit *v, struct MHD_Connection *connection, unsigned status,
+enum MHD_Result send_off(struct http_request *v, struct MHD_Connection *connection, unsigned status,
 			 struct MHD_Response *response, const char *type);
-enum MHD_Result send_text(struct visit *v, struct MHD_Connection *connection, unsigned status,
-			  struct str text, const char *type);
+enum MHD_Result send_text(struct http_request *v, struct MHD_Connection *connection,
+			  unsigned status, struct str text, const char *type);
 /* Not again to whoever has it already. */
-enum MHD_Result send_tagged(struct visit *v, struct MHD_Connection *connection,
+enum MHD_Result send_tagged(struct http_request *v, struct MHD_Connection *connection,
 			    struct MHD_Response *response, struct str tag, const char *type);
 
 /* Why not, and what to do. */
@@ -89,52 +89,53 @@ struct verdict {
 	unsigned status; /* 0: may come in */
 	const char *code, *message, *hint;
 };
-enum MHD_Result refuse(struct visit *v, struct MHD_Connection *connection,
-		       const struct verdict *why);
+enum MHD_Result answer_refuse(struct http_request *v, struct MHD_Connection *connection,
+			      const struct verdict *why);
 
-/* --- who may come in: serve_auth.c --- */
+/* --- who may come in: serve/auth.c --- */
 
-struct verdict judge(struct visit *v, struct MHD_Connection *connection, const char *path,
-		     const char *method);
-bool same_secret(struct str given, const char *secret); /* of TOKEN digits */
+struct verdict auth_check(struct http_request *v, struct MHD_Connection *connection,
+			  const char *path, const char *method);
+bool auth_same_secret(struct str given, const char *secret); /* of TOKEN digits */
 
 /* Whether the body is the one whose hash the page has signed. */
-bool body_is_signed(struct visit *v);
+bool body_is_signed(struct http_request *v);
 /* Proves to the page that the answer is ours; `hash` is that of its body. */
-void sign_answer(struct visit *v, struct MHD_Response *response, unsigned status, struct str hash);
+void sign_answer(struct http_request *v, struct MHD_Response *response, unsigned status,
+		 struct str hash);
 
-/* --- how a browser gets the page's key: serve_invite.c --- */
+/* --- how a browser gets the page's key: serve/invite.c --- */
 
 void invitations_open(struct http *h);  /* removes what one that was killed has left */
 void invitations_sweep(struct http *h); /* forgets those that are too old */
 void invitations_close(struct http *h); /* forgets all of them */
-bool is_entrance(const struct visit *v, const char *path);
-enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection);
-enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection, const char *path,
-			  const struct verdict *why);
+bool invite_is_address(const struct http_request *v, const char *path);
+enum MHD_Result invite_redeem_page(struct http_request *v, struct MHD_Connection *connection);
+enum MHD_Result invite_refuse(struct http_request *v, struct MHD_Connection *connection,
+			      const char *path, const struct verdict *why);
 
-/* --- what is well-formed: serve_check.c --- */
+/* --- what is well-formed: serve/check.c --- */
 
-struct verdict check_request(const struct visit *v, struct MHD_Connection *connection,
+struct verdict check_request(const struct http_request *v, struct MHD_Connection *connection,
 			     const char *method, const char *version);
 
-/* --- operations: serve_api.c --- */
+/* --- operations: serve/api.c --- */
 
 bool is_api(const char *path);
-enum MHD_Result begin_job(struct visit *v, struct MHD_Connection *connection, const char *path,
-			  bool post);
-enum MHD_Result send_reply(struct visit *v, struct MHD_Connection *connection, bool get);
+enum MHD_Result begin_job(struct http_request *v, struct MHD_Connection *connection,
+			  const char *path, bool post);
+enum MHD_Result send_reply(struct http_request *v, struct MHD_Connection *connection, bool get);
 
-/* --- listening: serve_listen.c --- */
+/* --- listening: serve/listen.c --- */
 
 /* Both loopback addresses, on that port (0: any, which it then is); no IPv6: fd6 is -1. */
 bool loopback_bind(int *port, int *fd, int *fd6);
 
-/* --- connections: serve_guest.c --- */
+/* --- connections: serve/connection.c --- */
 
-void greet(void *arg, struct MHD_Connection *connection, void **context,
-	   enum MHD_ConnectionNotificationCode what);
+void connection_notify(void *arg, struct MHD_Connection *connection, void **context,
+		       enum MHD_ConnectionNotificationCode what);
 /* Whether a request is to come, or is being answered. */
-void expect(struct MHD_Connection *connection, bool expected);
+void connection_expect(struct MHD_Connection *connection, bool expected);
 
 #endif

@@ -33,7 +33,7 @@ static const char moved[] = "<!doctype html><meta charset=utf-8><link rel=icon "
 			    "href=data:,><title>Abacus</title><p>The service was restarted. Run "
 			    "<code>abacus open</code> in the project to open its page again.</p>";
 
-bool is_entrance(const struct visit *v, const char *path)
+bool invite_is_address(const struct http_request *v, const char *path)
 {
 	return !v->local && !strcmp(path, "/enter");
 }
@@ -102,7 +102,7 @@ static bool invite_redeem(struct http *h, struct str code)
 	for (int i = 0; code.p && i < INVITATIONS; i++) {
 		struct invitation *one = &h->invitation[i];
 
-		if (!one->code[0] || one->until < now || !same_secret(code, one->code))
+		if (!one->code[0] || one->until < now || !auth_same_secret(code, one->code))
 			continue;
 		good = true;
 		invite_forget(h, i);
@@ -111,9 +111,9 @@ static bool invite_redeem(struct http *h, struct str code)
 	return good;
 }
 
-enum MHD_Result enter(struct visit *v, struct MHD_Connection *connection)
+enum MHD_Result invite_redeem_page(struct http_request *v, struct MHD_Connection *connection)
 {
-	struct str code = argument(connection, "code");
+	struct str code = answer_argument(connection, "code");
 	char page[sizeof entered + TOKEN];
 
 	if (!invite_redeem(v->h, code))
@@ -155,10 +155,10 @@ struct str http_invitation(struct http *h, struct arena *mem, struct str *file)
 }
 
 /* A page of an earlier start that was loaded again asks for that start's name. */
-enum MHD_Result turn_away(struct visit *v, struct MHD_Connection *connection, const char *path,
-			  const struct verdict *why)
+enum MHD_Result invite_refuse(struct http_request *v, struct MHD_Connection *connection,
+			      const char *path, const struct verdict *why)
 {
 	if (why->status == MHD_HTTP_MISDIRECTED_REQUEST && !strcmp(path, "/"))
 		return send_text(v, connection, why->status, str_of(moved), html_type);
-	return refuse(v, connection, why);
+	return answer_refuse(v, connection, why);
 }

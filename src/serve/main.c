@@ -64,7 +64,7 @@ struct service {
 	struct service_place place;
 	struct lock lock;
 	struct feed *feed;
-	struct desks *desks, *lounge;
+	struct workers *workers, *waiters;
 	struct streams *streams;
 	struct http *http;
 	char token[65];
@@ -139,7 +139,7 @@ static bool tell_port(void *arg, int port)
 	return told;
 }
 
-static const char *const *desk_words(struct call *c)
+static const char *const *worker_argv(struct call *c)
 {
 	const char **words = arena_array(&c->mem, 5, sizeof *words);
 	int n = 0;
@@ -171,7 +171,7 @@ static enum err serve_take_place(struct call *c, struct service *s)
 
 static enum err open_parts(struct call *c, struct service *s)
 {
-	enum { DESKS = 16 }; /* most of a write is waiting for the disk */
+	enum { WORKERS = 16 }; /* most of a write is waiting for the disk */
 	struct http_ask ask = { .tell = tell_port, .arg = s };
 	enum err e;
 
@@ -180,8 +180,8 @@ static enum err open_parts(struct call *c, struct service *s)
 		return e; /* the file in which earlier versions kept a token */
 	memcpy(s->token, id_random(&c->mem, sizeof s->token - 1).p, sizeof s->token - 1);
 	ask.streams = s->streams = streams_open(s->feed);
-	ask.desks = s->desks = desks_open(desk_words(c), DESKS);
-	ask.lounge = s->lounge = desks_open(desk_words(c), DESKS_MOST);
+	ask.workers = s->workers = workers_open(worker_argv(c), WORKERS);
+	ask.waiters = s->waiters = workers_open(worker_argv(c), WORKERS_MOST);
 	ask.page_file = arena_cstr(&c->mem, s->place.page);
 	ask.socket = open_socket(c, s->place.socket);
 	memcpy(ask.token, s->token, sizeof ask.token);
@@ -272,14 +272,14 @@ static void serve_end(struct call *c, struct service *s)
 	int64_t until = moment_ticks() + FINISH_MS, left;
 
 	if (s->http)
-		http_close_doors(s->http);
+		http_stop_listening(s->http);
 	if (s->streams)
 		streams_close(s->streams);
-	if (s->desks)
-		desks_close(s->desks, FINISH_MS);
+	if (s->workers)
+		workers_close(s->workers, FINISH_MS);
 	left = until - moment_ticks();
-	if (s->lounge)
-		desks_close(s->lounge, left > 0 ? left : 0);
+	if (s->waiters)
+		workers_close(s->waiters, left > 0 ? left : 0);
 	if (s->http) {
 		http_close(s->http);
 		if (serve_still_ours(c, s)) {
@@ -288,8 +288,8 @@ static void serve_end(struct call *c, struct service *s)
 		}
 	}
 	free(s->streams); /* they are closed, and nobody is left to use them */
-	free(s->desks);
-	free(s->lounge);
+	free(s->workers);
+	free(s->waiters);
 	if (s->feed)
 		feed_close(s->feed);
 	lock_drop(&s->lock);

@@ -12,11 +12,11 @@ struct feed;
 
 /*
  * The parts of abacus-serve. Three kinds of threads: the first one follows the stores and writes
- * the feed; one for each socket speaks HTTP and never waits; and a desk for each process that
+ * the feed; one for each socket speaks HTTP and never waits; and a worker for each process that
  * runs operations, which waits for it. Only the first one uses the stores.
  */
 
-/* --- desks: processes that run operations --- */
+/* --- workers: processes that run operations --- */
 
 struct job {
 	struct MHD_Connection *connection; /* suspended until it is done */
@@ -29,18 +29,18 @@ struct job {
 	struct job *next;
 };
 
-struct desks;
+struct workers;
 
 /* `argv` starts a process that answers lines on its standard input and output; there are at most
  * so many at once. */
-enum { DESKS_MOST = 64 };
-struct desks *desks_open(const char *const *argv, size_t most);
+enum { WORKERS_MOST = 64 };
+struct workers *workers_open(const char *const *argv, size_t most);
 
 /* False: too many wait already. */
-bool desks_put(struct desks *d, struct job *job);
+bool workers_put(struct workers *d, struct job *job);
 
 /* Ends them all; what has begun is finished, if that takes no longer than this. */
-void desks_close(struct desks *d, int64_t ms);
+void workers_close(struct workers *d, int64_t ms);
 
 /* --- streams: who follows the feed --- */
 
@@ -68,7 +68,7 @@ extern const struct page_file page_files[]; /* ends with a path of NULL */
 struct http;
 
 struct http_ask {
-	struct desks *desks, *lounge; /* for what is done at once; for what may wait long */
+	struct workers *workers, *waiters; /* for short requests; for requests that may wait long */
 	struct streams *streams;
 	bool (*tell)(void *arg, int port); /* where it listens on the loopback now */
 	void *arg;
@@ -85,7 +85,7 @@ int http_listen(struct http *h, int port);
 struct str http_invitation(struct http *h, struct arena *mem, struct str *file);
 void http_sweep(struct http *h);          /* now and then: ends what takes too long */
 int64_t http_quiet_since(struct http *h); /* in ticks: nobody has asked, nor waits */
-void http_close_doors(struct http *h);    /* nobody new is let in */
+void http_stop_listening(struct http *h); /* nobody new is let in */
 void http_close(struct http *h);
 
 #endif

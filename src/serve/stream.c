@@ -23,7 +23,7 @@ enum {
 
 enum first { FIRST_HELLO, FIRST_RESET, FIRST_DONE };
 
-struct stream {
+struct stream_stream {
 	struct streams *all;
 	struct MHD_Connection *connection;
 	struct feed_place at;
@@ -31,13 +31,13 @@ struct stream {
 	bool suspended, behind, over;
 	bool inside;  /* an event, of which the rest has to come first */
 	int64_t sent; /* ticks: when it last took something */
-	struct stream *next, **link;
+	struct stream_stream *next, **link;
 };
 
 struct streams {
 	struct feed *feed;
 	pthread_mutex_t mutex;
-	struct stream *list;
+	struct stream_stream *list;
 	size_t count;
 	bool closing;
 };
@@ -54,7 +54,7 @@ static ssize_t stream_say(char *buf, size_t max, const char *event, struct feed 
 }
 
 /* With the mutex held. */
-static ssize_t next_piece(struct stream *s, char *buf, size_t max)
+static ssize_t next_piece(struct stream_stream *s, char *buf, size_t max)
 {
 	int64_t now = moment_ticks(), waited = now - s->sent;
 	ssize_t got;
@@ -94,7 +94,7 @@ static ssize_t next_piece(struct stream *s, char *buf, size_t max)
 }
 
 /* Who is suspended is not listened to. */
-static bool has_gone(const struct stream *s)
+static bool has_gone(const struct stream_stream *s)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(s->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -105,7 +105,7 @@ static bool has_gone(const struct stream *s)
 
 static ssize_t read_stream(void *arg, uint64_t pos, char *buf, size_t max)
 {
-	struct stream *s = arg;
+	struct stream_stream *s = arg;
 	ssize_t got;
 
 	(void)pos;
@@ -126,7 +126,7 @@ static ssize_t read_stream(void *arg, uint64_t pos, char *buf, size_t max)
 
 static void stream_free_stream(void *arg)
 {
-	struct stream *s = arg;
+	struct stream_stream *s = arg;
 
 	pthread_mutex_lock(&s->all->mutex);
 	*s->link = s->next;
@@ -140,15 +140,15 @@ static void stream_free_stream(void *arg)
 struct MHD_Response *streams_new(struct streams *all, struct MHD_Connection *connection,
 				 struct str after)
 {
-	struct stream *s = calloc(1, sizeof *s);
+	struct stream_stream *s = calloc(1, sizeof *s);
 	struct MHD_Response *response;
 
 	if (!s)
 		return NULL;
-	*s = (struct stream){ .all = all,
-			      .connection = connection,
-			      .at = feed_end(all->feed),
-			      .sent = moment_ticks() };
+	*s = (struct stream_stream){ .all = all,
+				     .connection = connection,
+				     .at = feed_end(all->feed),
+				     .sent = moment_ticks() };
 	if (after.p && !feed_find(all->feed, after, &s->at)) {
 		s->at = feed_end(all->feed);
 		s->first = FIRST_RESET;
@@ -179,7 +179,7 @@ struct MHD_Response *streams_new(struct streams *all, struct MHD_Connection *con
 void streams_wake(struct streams *all)
 {
 	pthread_mutex_lock(&all->mutex);
-	for (struct stream *s = all->list; s; s = s->next)
+	for (struct stream_stream *s = all->list; s; s = s->next)
 		if (s->suspended) {
 			s->suspended = false;
 			MHD_resume_connection(s->connection);

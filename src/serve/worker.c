@@ -20,31 +20,31 @@ extern char **environ;
 
 enum {
 	WAITING = 1024,   /* jobs that may wait */
-	IDLE_S = 20,      /* after which a desk is given up */
+	IDLE_S = 20,      /* after which an idle worker ends */
 	ANSWER = 64 << 20 /* the longest answer */
 };
 
-struct desk {
-	struct desks *all;
+struct worker {
+	struct workers *all;
 	pid_t pid; /* 0: no process */
 	int fd;
 	bool busy;
 };
 
-struct desks {
+struct workers {
 	const char *const *argv;
 	pthread_mutex_t mutex;
-	pthread_cond_t work, less; /* there is a job; a desk is free, or gone */
+	pthread_cond_t work, less; /* there is a job; a worker is free, or gone */
 	struct job *first, **last;
 	size_t waiting, idle, count, most;
 	bool closing;
-	struct desk *desk[DESKS_MOST];
+	struct worker *worker[WORKERS_MOST];
 };
 
 /* --- the process --- */
 
 /* One at a time: what one thread has opened must not be inherited by another's child. */
-static bool worker_start(struct desk *d)
+static bool worker_start(struct worker *d)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -82,7 +82,7 @@ static bool worker_start(struct desk *d)
 }
 
 /* It sees the end of its input, and ends. */
-static void let_go(struct desk *d)
+static void let_go(struct worker *d)
 {
 	if (!d->pid)
 		return;
@@ -121,7 +121,7 @@ static bool worker_read_line(int fd, struct job *job)
 	}
 }
 
-static bool worker_begin(struct desk *d, struct job *job)
+static bool worker_begin(struct worker *d, struct job *job)
 {
 	bool there;
 
@@ -133,7 +133,7 @@ static bool worker_begin(struct desk *d, struct job *job)
 }
 
 /* One that ended while it had nothing to do has not seen the job. */
-static bool worker_give(struct desk *d, struct job *job)
+static bool worker_give(struct worker *d, struct job *job)
 {
 	if (d->pid && file_write(d->fd, job->line))
 		return true;
@@ -141,7 +141,7 @@ static bool worker_give(struct desk *d, struct job *job)
 	return worker_begin(d, job) && file_write(d->fd, job->line);
 }
 
-static void worker_serve(struct desk *d, struct job *job)
+static void worker_serve(struct worker *d, struct job *job)
 {
 	if (!worker_give(d, job) || !worker_read_line(d->fd, job)) {
 		free(job->reply);
@@ -156,7 +156,7 @@ static void worker_serve(struct desk *d, struct job *job)
 /* --- the queue --- */
 
 /* NULL: there has been nothing to do for long, or no more will come. */
-static struct job *worker_take(struct desks *all)
+static struct job *worker_take(struct workers *all)
 {
 	struct timespec until;
 	struct job *job;
@@ -180,8 +180,8 @@ static struct job *worker_take(struct desks *all)
 
 static void *worker_loop(void *arg)
 {
-	struct desk *d = arg;
-	struct desks *all = d->all;
+	struct worker *d = arg;
+	struct workers *all = d->all;
 	struct job *job;
 
 	pthread_mutex_lock(&all->mutex);
@@ -196,9 +196,9 @@ static void *worker_loop(void *arg)
 	pthread_mutex_unlock(&all->mutex);
 	let_go(d);
 	pthread_mutex_lock(&all->mutex);
-	for (int i = 0; i < DESKS_MOST; i++)
-		if (all->desk[i] == d)
-			all->desk[i] = NULL;
+	for (int i = 0; i < WORKERS_MOST; i++)
+		if (all->worker[i] == d)
+			all->worker[i] = NULL;
 	all->count--;
 	pthread_cond_broadcast(&all->less);
 	pthread_mutex_unlock(&all->mutex);
@@ -206,10 +206,10 @@ static void *worker_loop(void *arg)
 	return NULL;
 }
 
-static bool worker_launch(struct desks *all)
+static bool worker_launch(struct workers *all)
 {
 	enum { STACK = 256 * 1024 };
-	struct desk *d = calloc(1, sizeof *d);
+	struct worker *d = calloc(1, sizeof *d);
 	pthread_attr_t attr;
 	pthread_t thread;
 	int i = 0;
@@ -218,24 +218,24 @@ static bool worker_launch(struct desks *all)
 	if (!d)
 		return false;
 	d->all = all;
-	while (all->desk[i])
+	while (all->worker[i])
 		i++;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK);
-	all->desk[i] = d;
+	all->worker[i] = d;
 	all->count++;
 	well = !pthread_create(&thread, &attr, worker_loop, d);
 	pthread_attr_destroy(&attr);
 	if (!well) {
-		all->desk[i] = NULL;
+		all->worker[i] = NULL;
 		all->count--;
 		free(d);
 	}
 	return well;
 }
 
-bool desks_put(struct desks *all, struct job *job)
+bool workers_put(struct workers *all, struct job *job)
 {
 	bool taken;
 
@@ -254,9 +254,9 @@ bool desks_put(struct desks *all, struct job *job)
 	return taken;
 }
 
-struct desks *desks_open(const char *const *argv, size_t most)
+struct workers *workers_open(const char *const *argv, size_t most)
 {
-	struct desks *all = calloc(1, sizeof *all);
+	struct workers *all = calloc(1, sizeof *all);
 
 	if (!all)
 		abort();
@@ -269,16 +269,16 @@ struct desks *desks_open(const char *const *argv, size_t most)
 	return all;
 }
 
-static bool any_busy(const struct desks *all)
+static bool any_busy(const struct workers *all)
 {
-	for (int i = 0; i < DESKS_MOST; i++)
-		if (all->desk[i] && all->desk[i]->busy)
+	for (int i = 0; i < WORKERS_MOST; i++)
+		if (all->worker[i] && all->worker[i]->busy)
 			return true;
 	return all->first;
 }
 
 /* Whatever nobody has begun. */
-static void refuse_all(struct desks *all)
+static void refuse_all(struct workers *all)
 {
 	struct job *job = all->first, *next;
 
@@ -293,7 +293,7 @@ static void refuse_all(struct desks *all)
 }
 
 /* Killing is safe at any point; it is only that whoever asked is not told. */
-void desks_close(struct desks *all, int64_t ms)
+void workers_close(struct workers *all, int64_t ms)
 {
 	struct timespec until;
 	int late = 0;
@@ -307,9 +307,9 @@ void desks_close(struct desks *all, int64_t ms)
 		late = pthread_cond_timedwait(&all->less, &all->mutex, &until);
 	all->closing = true;
 	refuse_all(all);
-	for (int i = 0; i < DESKS_MOST; i++)
-		if (all->desk[i] && all->desk[i]->busy && all->desk[i]->pid)
-			kill(all->desk[i]->pid, SIGKILL);
+	for (int i = 0; i < WORKERS_MOST; i++)
+		if (all->worker[i] && all->worker[i]->busy && all->worker[i]->pid)
+			kill(all->worker[i]->pid, SIGKILL);
 	pthread_cond_broadcast(&all->work);
 	while (all->count)
 		pthread_cond_wait(&all->less, &all->mutex);

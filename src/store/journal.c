@@ -223,7 +223,7 @@ static enum err journal_damaged(struct call *c, struct str path, int64_t offset)
 }
 
 /* A segment that is being read: what of it is in memory. */
-struct reader {
+struct journal_reader {
 	struct call *c;
 	struct str path;
 	struct journal_place *place;
@@ -237,7 +237,7 @@ struct reader {
 };
 
 /* The record at the front, which ends with a line's end. */
-static enum err take_record(struct reader *r, struct str line)
+static enum err take_record(struct journal_reader *r, struct str line)
 {
 	struct journal_place *place = r->place;
 	struct journal_record record = { str_skip(line, line.n < HEAD ? line.n : HEAD),
@@ -268,7 +268,7 @@ static enum err take_record(struct reader *r, struct str line)
  * What a crash has left at the end of the file can be as large as the disk, and is dropped: only
  * what begins as a record does is held until its end is found.
  */
-static void journal_hold(struct reader *r, struct str rest)
+static void journal_hold(struct journal_reader *r, struct str rest)
 {
 	uint32_t crc;
 
@@ -280,7 +280,7 @@ static void journal_hold(struct reader *r, struct str rest)
 }
 
 /* All records that are whole in memory; what is left of it is moved to the front. */
-static enum err take_records(struct reader *r)
+static enum err take_records(struct journal_reader *r)
 {
 	struct str rest = { r->held.p, r->held.n };
 	const char *end;
@@ -303,7 +303,7 @@ static enum err take_records(struct reader *r)
 
 /* A whole record with another byte where its line should end: not an interrupted write, which
  * leaves only the beginning of a line. */
-static bool end_overwritten(const struct reader *r)
+static bool end_overwritten(const struct journal_reader *r)
 {
 	struct str line = { r->held.p, r->held.n };
 	uint32_t crc;
@@ -314,7 +314,7 @@ static bool end_overwritten(const struct reader *r)
 	return crc == journal_checksum(str_skip(line, HEAD), r->place->crc);
 }
 
-static enum err journal_read_all(struct reader *r, int fd)
+static enum err journal_read_all(struct journal_reader *r, int fd)
 {
 	enum { CHUNK = 256 * 1024 };
 	ssize_t got;
@@ -335,7 +335,7 @@ static enum err journal_read_all(struct reader *r, int fd)
 		       ERR_OK;
 }
 
-static enum err read_segment(struct reader *r)
+static enum err read_segment(struct journal_reader *r)
 {
 	AUTO_FD fd = file_own_open(&r->c->mem, r->path, O_RDONLY, 0);
 	enum err e;
@@ -353,7 +353,7 @@ static enum err read_segment(struct reader *r)
 enum err journal_each(struct call *c, struct str dir, struct journal_place *place,
 		      journal_visit *visit, void *arg)
 {
-	struct reader r = { .c = c, .place = place, .visit = visit, .arg = arg };
+	struct journal_reader r = { .c = c, .place = place, .visit = visit, .arg = arg };
 	struct journal_segments s;
 	enum err e = journal_segments(c, dir, &s);
 

@@ -30,16 +30,16 @@ struct line {
 };
 
 /* What the checksum before a record may have been. */
-struct candidate {
+struct journal_salvage_candidate {
 	uint32_t crc;
 	struct line *confirms; /* the text of this line is right if it was; or NULL */
 };
 
-struct salvage {
+struct journal_salvage_salvage {
 	struct call *c;
 	bool last; /* no other segment follows */
 	struct line *first, **tail;
-	struct candidate before[CANDIDATES];
+	struct journal_salvage_candidate before[CANDIDATES];
 	size_t candidates;
 	bool chained; /* the line before is sound: there is one candidate */
 };
@@ -56,13 +56,13 @@ static struct str json_of(struct str text)
 	return str_skip(text, text.n < JOURNAL_HEAD ? text.n : JOURNAL_HEAD);
 }
 
-static void put_candidate(struct salvage *s, uint32_t crc, struct line *confirms)
+static void put_candidate(struct journal_salvage_salvage *s, uint32_t crc, struct line *confirms)
 {
 	if (s->candidates < CANDIDATES)
-		s->before[s->candidates++] = (struct candidate){ crc, confirms };
+		s->before[s->candidates++] = (struct journal_salvage_candidate){ crc, confirms };
 }
 
-static void go_on_from(struct salvage *s, uint32_t crc, bool chained)
+static void go_on_from(struct journal_salvage_salvage *s, uint32_t crc, bool chained)
 {
 	s->candidates = 0;
 	s->chained = chained;
@@ -84,7 +84,8 @@ static bool journal_salvage_alike(struct str text, uint32_t crc)
 }
 
 /* Does the text go with its checksum, after one of the candidates? */
-static bool journal_salvage_holds(struct salvage *s, struct str text, struct str json)
+static bool journal_salvage_holds(struct journal_salvage_salvage *s, struct str text,
+				  struct str json)
 {
 	uint32_t crc;
 
@@ -108,7 +109,7 @@ static bool journal_salvage_holds(struct salvage *s, struct str text, struct str
  * The end of a record, if the end of its line was overwritten and another record, or nothing,
  * follows in the same line. 0: it is not so.
  */
-static size_t glued_at(struct salvage *s, struct str text)
+static size_t glued_at(struct journal_salvage_salvage *s, struct str text)
 {
 	struct str json = json_of(text);
 	size_t done = 0;
@@ -129,9 +130,9 @@ static size_t glued_at(struct salvage *s, struct str text)
 	return 0;
 }
 
-static void journal_salvage_break_line(struct salvage *s, struct line *line)
+static void journal_salvage_break_line(struct journal_salvage_salvage *s, struct line *line)
 {
-	struct candidate old[CANDIDATES];
+	struct journal_salvage_candidate old[CANDIDATES];
 	size_t count = s->candidates;
 	uint32_t written;
 
@@ -150,7 +151,7 @@ static void journal_salvage_break_line(struct salvage *s, struct line *line)
 		put_candidate(s, old[i].crc, old[i].confirms);
 }
 
-static void journal_salvage_verdict(struct salvage *s, struct line *line)
+static void journal_salvage_verdict(struct journal_salvage_salvage *s, struct line *line)
 {
 	struct str json = json_of(line->text);
 	uint32_t crc = 0, due;
@@ -182,7 +183,7 @@ static void journal_salvage_verdict(struct salvage *s, struct line *line)
 }
 
 /* The line that begins a segment after the first; it is no record. */
-static void judge_head(struct salvage *s, struct line *line)
+static void judge_head(struct journal_salvage_salvage *s, struct line *line)
 {
 	struct str json = json_of(line->text);
 	int64_t after, first;
@@ -205,7 +206,7 @@ static void judge_head(struct salvage *s, struct line *line)
 	go_on_from(s, crc, true);
 }
 
-static struct line *journal_salvage_add_line(struct salvage *s, struct str text)
+static struct line *journal_salvage_add_line(struct journal_salvage_salvage *s, struct str text)
 {
 	struct line *line = arena_new(&s->c->mem, struct line);
 
@@ -217,7 +218,8 @@ static struct line *journal_salvage_add_line(struct salvage *s, struct str text)
 
 /* A line may hold several records. One without an end, at the very end, was never finished:
  * unless it is whole. */
-static void journal_salvage_take_line(struct salvage *s, struct str text, bool ended)
+static void journal_salvage_take_line(struct journal_salvage_salvage *s, struct str text,
+				      bool ended)
 {
 	size_t at;
 
@@ -237,7 +239,7 @@ static void journal_salvage_take_line(struct salvage *s, struct str text, bool e
 		journal_salvage_verdict(s, journal_salvage_add_line(s, text));
 }
 
-static void take_segment(struct salvage *s, int64_t segment, struct str text)
+static void take_segment(struct journal_salvage_salvage *s, int64_t segment, struct str text)
 {
 	bool head = segment > 1;
 
@@ -258,8 +260,8 @@ static void take_segment(struct salvage *s, int64_t segment, struct str text)
 	}
 }
 
-static enum err journal_salvage_visit_lines(struct salvage *s, int64_t segment, struct str text,
-					    journal_piece_visit *visit, void *arg)
+static enum err journal_salvage_visit_lines(struct journal_salvage_salvage *s, int64_t segment,
+					    struct str text, journal_piece_visit *visit, void *arg)
 {
 	enum err e = ERR_OK;
 
@@ -278,7 +280,7 @@ static enum err journal_salvage_visit_lines(struct salvage *s, int64_t segment, 
 	return e;
 }
 
-static enum err salvage_segment(struct salvage *s, struct str dir, int64_t segment,
+static enum err salvage_segment(struct journal_salvage_salvage *s, struct str dir, int64_t segment,
 				journal_piece_visit *visit, void *arg)
 {
 	struct str path = journal_path(s->c, dir, segment), text;
@@ -302,7 +304,7 @@ static enum err salvage_segment(struct salvage *s, struct str dir, int64_t segme
 
 enum err journal_salvage(struct call *c, struct str dir, journal_piece_visit *visit, void *arg)
 {
-	struct salvage s = { .c = c };
+	struct journal_salvage_salvage s = { .c = c };
 	struct journal_segments found;
 	enum err e = journal_segments(c, dir, &found);
 

@@ -21,12 +21,12 @@ static enum err place_named(struct call *c, struct str *root)
 }
 
 /* A folder that was looked for. */
-struct found {
+struct place_found {
 	struct str root; /* absent: it was not found */
 	struct entry entry;
 };
 
-static enum err find_in(struct call *c, struct str dir, struct str name, struct found *out)
+static enum err find_in(struct call *c, struct str dir, struct str name, struct place_found *out)
 {
 	enum err e = entry_look(c, dir, name, &out->entry);
 
@@ -36,7 +36,7 @@ static enum err find_in(struct call *c, struct str dir, struct str name, struct 
 
 /* In the first folder from `dir` upwards that has it, not above `top`. */
 static enum err place_search(struct call *c, struct str dir, struct str top, struct str name,
-			     struct found *out)
+			     struct place_found *out)
 {
 	enum err e;
 
@@ -48,7 +48,7 @@ static enum err place_search(struct call *c, struct str dir, struct str top, str
 	return e;
 }
 
-static enum err search_around(struct call *c, struct str name, struct found *out)
+static enum err search_around(struct call *c, struct str name, struct place_found *out)
 {
 	struct candidate around;
 	enum err e = candidate_find(c, &around);
@@ -67,7 +67,7 @@ static enum err search_around(struct call *c, struct str name, struct found *out
 }
 
 /* The folder has to be the user's, and so has what it leads to where it is a link. */
-static enum err place_check_folder(struct call *c, struct str name, const struct found *found)
+static enum err place_check_folder(struct call *c, struct str name, const struct place_found *found)
 {
 	struct str path = path_join(&c->mem, found->root, name);
 	uid_t owner = found->entry.owner;
@@ -83,7 +83,7 @@ static enum err place_check_folder(struct call *c, struct str name, const struct
 
 enum err place_find(struct call *c, struct str name, struct str *root)
 {
-	struct found found = { 0 };
+	struct place_found found = { 0 };
 	struct str dir;
 	enum err e;
 

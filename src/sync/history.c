@@ -455,7 +455,7 @@ enum err history_blame(struct call *c, struct repo *r, struct str ref, struct st
 
 /* --- two commits --- */
 
-struct comparing {
+struct history_comparing {
 	struct call *c;
 	struct json *j;
 	enum snapshot_file file;
@@ -464,7 +464,7 @@ struct comparing {
 
 static enum err note_buried(void *arg, const struct line_pair *pair)
 {
-	struct comparing *k = arg;
+	struct history_comparing *k = arg;
 
 	if (pair->a.p)
 		map_put(&k->buried, arena_copy(&k->c->mem, pair->key));
@@ -473,7 +473,7 @@ static enum err note_buried(void *arg, const struct line_pair *pair)
 
 static enum err history_put_bead(void *arg, const struct line_pair *pair)
 {
-	struct comparing *k = arg;
+	struct history_comparing *k = arg;
 	const struct value *old = history_parse(k->c, pair->a), *new = history_parse(k->c, pair->b);
 
 	json_object(k->j);
@@ -488,7 +488,7 @@ static enum err history_put_bead(void *arg, const struct line_pair *pair)
 
 static enum err history_put_edge(void *arg, const struct line_pair *pair)
 {
-	struct comparing *k = arg;
+	struct history_comparing *k = arg;
 	const struct value *old = history_parse(k->c, pair->a), *new = history_parse(k->c, pair->b),
 			   *any = new ? new : old;
 	bool was = old && !value_find(old, "deleted_at"),
@@ -505,7 +505,7 @@ static enum err history_put_edge(void *arg, const struct line_pair *pair)
 	return ERR_OK;
 }
 
-static enum err history_compare(struct comparing *k, enum snapshot_file file,
+static enum err history_compare(struct history_comparing *k, enum snapshot_file file,
 				const struct snapshot *a, const struct snapshot *b,
 				lines_visit *visit)
 {
@@ -520,7 +520,7 @@ static enum err history_compare(struct comparing *k, enum snapshot_file file,
 enum err history_diff(struct call *c, struct repo *r, struct str from, struct str to,
 		      struct json *reply)
 {
-	struct comparing k = { .c = c, .j = reply, .buried.mem = &c->mem };
+	struct history_comparing k = { .c = c, .j = reply, .buried.mem = &c->mem };
 	struct snapshot a, b;
 	enum err e;
 

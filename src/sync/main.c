@@ -1,6 +1,6 @@
 /*
  * abacus-sync: the part of Abacus that knows Git. It is not for people: `bd` starts it,
- * with the act, a Git directory and options, and reads what it answers (beads/helper.h).
+ * with the act, a Git directory and options, and reads what it answers (beads/git_process.h).
  * It uses exactly that Git directory: which one is right, and whether it may be trusted,
  * was decided by whoever started it.
  *
@@ -13,7 +13,7 @@
  *	repair GITDIR …         mend commits that cannot be used
  *	diagnose GITDIR         what would stop a sync
  *	pack GITDIR             makes the repository smaller, every so often
- *	courier GITDIR          sync whenever there is something to publish
+ *	autosync GITDIR         sync whenever there is something to publish
  */
 #include <poll.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@
 #include "sync/history.h"
 #include "sync/sync.h"
 
-struct request {
+struct sync_main_request {
 	struct call *c;
 	struct repo *repo; /* of those who read the past; else NULL */
 	char **words;      /* after the act; NULL ends them */
@@ -46,7 +46,7 @@ struct request {
 
 /* --- words --- */
 
-static bool sync_main_has(struct request *r, const char *word)
+static bool sync_main_has(struct sync_main_request *r, const char *word)
 {
 	for (char **w = r->words; *w; w++)
 		if (!strcmp(*w, word))
@@ -55,7 +55,7 @@ static bool sync_main_has(struct request *r, const char *word)
 }
 
 /* What follows an option; absent without it. */
-static struct str sync_main_after(struct request *r, const char *word)
+static struct str sync_main_after(struct sync_main_request *r, const char *word)
 {
 	for (char **w = r->words; *w; w++)
 		if (!strcmp(*w, word))
@@ -63,7 +63,7 @@ static struct str sync_main_after(struct request *r, const char *word)
 	return STR_NONE;
 }
 
-static int64_t number_after(struct request *r, const char *word, int64_t otherwise)
+static int64_t number_after(struct sync_main_request *r, const char *word, int64_t otherwise)
 {
 	struct str text = sync_main_after(r, word);
 	int64_t n;
@@ -73,20 +73,21 @@ static int64_t number_after(struct request *r, const char *word, int64_t otherwi
 
 /* --- acts --- */
 
-static enum err open_repo(struct request *r)
+static enum err open_repo(struct sync_main_request *r)
 {
 	return commits_open(r->c, str_of(r->words[0]), &r->repo);
 }
 
 /* The commit that the words after these two options name. */
-static enum err find_commit(struct request *r, const char *at, const char *spec, struct str *commit)
+static enum err find_commit(struct sync_main_request *r, const char *at, const char *spec,
+			    struct str *commit)
 {
 	return history_find(r->c, r->repo, sync_main_after(r, "--ref"), number_after(r, at, 0),
 			    sync_main_after(r, spec), commit);
 }
 
 /* The commit of a ref, if it goes on from the one that is known, or none is. */
-static enum err find_latest(struct request *r, struct str *commit)
+static enum err find_latest(struct sync_main_request *r, struct str *commit)
 {
 	struct str tip;
 	enum err e = repo_ref(r->c, r->repo, sync_main_after(r, "--latest"), &tip);
@@ -98,7 +99,7 @@ static enum err find_latest(struct request *r, struct str *commit)
 	return e;
 }
 
-static enum err sync_main_read_commit(struct request *r)
+static enum err sync_main_read_commit(struct sync_main_request *r)
 {
 	struct call *c = r->c;
 	struct str commit = sync_main_after(r, "--commit");
@@ -127,7 +128,7 @@ static enum err sync_main_read_commit(struct request *r)
 	return ERR_OK;
 }
 
-static enum err tell_history(struct request *r)
+static enum err tell_history(struct sync_main_request *r)
 {
 	enum err e = open_repo(r);
 
@@ -136,7 +137,7 @@ static enum err tell_history(struct request *r)
 			      sync_main_after(r, "--id"), number_after(r, "--limit", 0), &r->reply);
 }
 
-static enum err tell_commits(struct request *r)
+static enum err tell_commits(struct sync_main_request *r)
 {
 	enum err e = open_repo(r);
 
@@ -145,7 +146,7 @@ static enum err tell_commits(struct request *r)
 				   number_after(r, "--limit", 0), &r->reply);
 }
 
-static enum err tell_blame(struct request *r)
+static enum err tell_blame(struct sync_main_request *r)
 {
 	enum err e = open_repo(r);
 
@@ -154,7 +155,7 @@ static enum err tell_blame(struct request *r)
 				 sync_main_after(r, "--id"), &r->reply);
 }
 
-static enum err tell_diff(struct request *r)
+static enum err tell_diff(struct sync_main_request *r)
 {
 	struct str from, to;
 	enum err e = open_repo(r);
@@ -207,7 +208,7 @@ static void tell_loser(struct call *c, const struct lost_claim *lost)
 	c->mem = aside.mem;
 }
 
-static enum err sync_once(struct request *r)
+static enum err sync_once(struct sync_main_request *r)
 {
 	struct sync_wants wants = { .pull = !sync_main_has(r, "--no-pull"),
 				    .push = !sync_main_has(r, "--no-push"),
@@ -221,7 +222,7 @@ static enum err sync_once(struct request *r)
 	return sync_run(r->c, &wants, &r->reply);
 }
 
-static enum err sync_main_repair(struct request *r)
+static enum err sync_main_repair(struct sync_main_request *r)
 {
 	struct sync_wants wants = { .pull = true,
 				    .dry = !sync_main_has(r, "--apply"),
@@ -231,30 +232,30 @@ static enum err sync_main_repair(struct request *r)
 	return sync_repair(r->c, &wants, sync_main_has(r, "--apply"), &r->reply);
 }
 
-static enum err sync_main_diagnose(struct request *r)
+static enum err sync_main_diagnose(struct sync_main_request *r)
 {
 	return sync_diagnose(r->c, &r->reply);
 }
 
-static enum err run_pack(struct request *r)
+static enum err run_pack(struct sync_main_request *r)
 {
 	json_null(&r->reply);
 	return sync_pack(r->c);
 }
 
-static enum err run_courier(struct request *r)
+static enum err run_autosync(struct sync_main_request *r)
 {
 	struct beads b;
 	enum err e = beads_home(r->c, &b);
 
 	json_null(&r->reply);
-	return e ? e : courier_run(r->c, &b);
+	return e ? e : autosync_run(r->c, &b);
 }
 
 static const struct {
 	const char *name;
 	int words;
-	enum err (*run)(struct request *r);
+	enum err (*run)(struct sync_main_request *r);
 } acts[] = {
 	{ "read", 1, sync_main_read_commit },
 	{ "history", 1, tell_history },
@@ -263,7 +264,7 @@ static const struct {
 	{ "diff", 1, tell_diff },
 	{ "sync", 1, sync_once },
 	{ "pack", 1, run_pack },
-	{ "courier", 1, run_courier },
+	{ "autosync", 1, run_autosync },
 	{ "repair", 1, sync_main_repair },
 	{ "diagnose", 1, sync_main_diagnose },
 };
@@ -280,7 +281,7 @@ static void sync_main_put_error(struct call *c, enum err e, struct json *j)
 	json_end(j);
 }
 
-static bool sync_main_answer(struct request *r, enum err e)
+static bool sync_main_answer(struct sync_main_request *r, enum err e)
 {
 	struct json j = json_new(&r->c->mem);
 	struct str text;
@@ -302,7 +303,7 @@ static bool sync_main_answer(struct request *r, enum err e)
 	return !fflush(stdout) && written;
 }
 
-static enum err sync_main_run(struct request *r, const char *act)
+static enum err sync_main_run(struct sync_main_request *r, const char *act)
 {
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
 		if (!strcmp(act, acts[i].name)) {
@@ -343,7 +344,7 @@ static void end_with_reader(void)
 int main(int argc, char **argv)
 {
 	struct call c = { .actor = STR("abacus-sync"), .stored = STORED_SAFE };
-	struct request r = { .c = &c, .words = argv + 2, .reply.out.mem = &c.mem };
+	struct sync_main_request r = { .c = &c, .words = argv + 2, .reply.out.mem = &c.mem };
 	enum err e;
 	bool told;
 

@@ -102,13 +102,13 @@ static void an_agent_is_stale_and_then_evicted(void **arg)
 	enum { MINUTE = 60000 };
 
 	(void)arg;
-	assert_int_equal(vitality_of(0, 0, 15), VITALITY_ACTIVE);
-	assert_int_equal(vitality_of(0, 15 * MINUTE - 1, 15), VITALITY_ACTIVE);
-	assert_int_equal(vitality_of(0, 15 * MINUTE, 15), VITALITY_STALE);
-	assert_int_equal(vitality_of(0, 30 * MINUTE - 1, 15), VITALITY_STALE);
-	assert_int_equal(vitality_of(0, 30 * MINUTE, 15), VITALITY_EVICTED);
-	assert_int_equal(vitality_of(0, 2 * MINUTE, 1), VITALITY_EVICTED);
-	assert_int_equal(vitality_of(MINUTE, 0, 15), VITALITY_ACTIVE); /* clocks differ */
+	assert_int_equal(liveness_of(0, 0, 15), LIVENESS_ACTIVE);
+	assert_int_equal(liveness_of(0, 15 * MINUTE - 1, 15), LIVENESS_ACTIVE);
+	assert_int_equal(liveness_of(0, 15 * MINUTE, 15), LIVENESS_STALE);
+	assert_int_equal(liveness_of(0, 30 * MINUTE - 1, 15), LIVENESS_STALE);
+	assert_int_equal(liveness_of(0, 30 * MINUTE, 15), LIVENESS_EVICTED);
+	assert_int_equal(liveness_of(0, 2 * MINUTE, 1), LIVENESS_EVICTED);
+	assert_int_equal(liveness_of(MINUTE, 0, 15), LIVENESS_ACTIVE); /* clocks differ */
 }
 
 int scope_group(void)

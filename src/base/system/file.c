@@ -532,14 +532,14 @@ enum err file_ends_line(struct call *c, struct str path, bool *yes)
 	return ERR_OK;
 }
 
-struct leftovers {
+struct file_leftovers {
 	struct call *c;
 	struct str dir, head;
 };
 
 static void file_remove_leftover(void *arg, struct str name)
 {
-	struct leftovers *l = arg;
+	struct file_leftovers *l = arg;
 
 	if (str_starts(name, l->head) && str_ends(name, STR(".tmp")))
 		file_remove(l->c, path_join(&l->c->mem, l->dir, name));
@@ -547,8 +547,8 @@ static void file_remove_leftover(void *arg, struct str name)
 
 enum err file_remove_leftovers(struct call *c, struct str path)
 {
-	struct leftovers left = { c, path_parent(path),
-				  arena_fmt(&c->mem, STR_FMT ".", STR_ARG(path_name(path))) };
+	struct file_leftovers left = { c, path_parent(path),
+				       arena_fmt(&c->mem, STR_FMT ".", STR_ARG(path_name(path))) };
 
 	return file_each(c, left.dir, file_remove_leftover, &left);
 }

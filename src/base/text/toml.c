@@ -24,29 +24,29 @@ struct key {
 	size_t count;
 };
 
-struct item {
+struct toml_item {
 	enum kind kind;
 	size_t from, to; /* with the end of its last line */
 	size_t line;
 	struct key key;
 };
 
-struct doc {
+struct toml_doc {
 	struct call *c;
 	struct str text, newline;
 	size_t start;    /* behind a byte order mark */
 	size_t at, line; /* how far it is divided */
-	struct item *item;
+	struct toml_item *item;
 	size_t count, cap;
 };
 
 /* Items that belong to the section, from the first one's header. */
-struct run {
+struct toml_run {
 	size_t first, last;
 };
 
 struct section {
-	struct run *run;
+	struct toml_run *run;
 	size_t count;
 };
 
@@ -60,35 +60,35 @@ static enum err toml_refuse(struct call *c, size_t line, const char *why)
 	return call_fail(c, ERR_INVALID_INPUT, "line %zu: %s", line, why);
 }
 
-static bool toml_more(const struct doc *d)
+static bool toml_more(const struct toml_doc *d)
 {
 	return d->at < d->text.n;
 }
 
 /* The byte n further on; a NUL behind the end. */
-static char toml_peek(const struct doc *d, size_t n)
+static char toml_peek(const struct toml_doc *d, size_t n)
 {
 	return d->at + n < d->text.n ? d->text.p[d->at + n] : '\0';
 }
 
-static void toml_skip_blanks(struct doc *d)
+static void toml_skip_blanks(struct toml_doc *d)
 {
 	while (toml_peek(d, 0) == ' ' || toml_peek(d, 0) == '\t')
 		d->at++;
 }
 
-static void toml_skip_comment(struct doc *d)
+static void toml_skip_comment(struct toml_doc *d)
 {
 	while (toml_more(d) && toml_peek(d, 0) != '\n')
 		d->at++;
 }
 
-static bool at_break(const struct doc *d)
+static bool at_break(const struct toml_doc *d)
 {
 	return toml_peek(d, 0) == '\n' || (toml_peek(d, 0) == '\r' && toml_peek(d, 1) == '\n');
 }
 
-static void take_break(struct doc *d)
+static void take_break(struct toml_doc *d)
 {
 	if (!toml_more(d))
 		return;
@@ -101,7 +101,7 @@ static bool is_quote(char ch)
 	return ch == '"' || ch == '\'';
 }
 
-static enum err scan_short_string(struct doc *d)
+static enum err scan_short_string(struct toml_doc *d)
 {
 	char quote = toml_peek(d, 0);
 
@@ -116,12 +116,12 @@ static enum err scan_short_string(struct doc *d)
 	return toml_refuse(d->c, d->line, "a string is not closed");
 }
 
-static bool at_triple(const struct doc *d, char quote)
+static bool at_triple(const struct toml_doc *d, char quote)
 {
 	return toml_peek(d, 0) == quote && toml_peek(d, 1) == quote && toml_peek(d, 2) == quote;
 }
 
-static enum err scan_long_string(struct doc *d)
+static enum err scan_long_string(struct toml_doc *d)
 {
 	char quote = toml_peek(d, 0);
 	size_t line = d->line;
@@ -141,7 +141,7 @@ static enum err scan_long_string(struct doc *d)
 	return toml_refuse(d->c, line, "a string is not closed");
 }
 
-static enum err scan_string(struct doc *d)
+static enum err scan_string(struct toml_doc *d)
 {
 	return at_triple(d, toml_peek(d, 0)) ? scan_long_string(d) : scan_short_string(d);
 }
@@ -152,7 +152,7 @@ struct nest {
 	size_t depth;
 };
 
-static enum err scan_bracket(struct doc *d, struct nest *nest)
+static enum err scan_bracket(struct toml_doc *d, struct nest *nest)
 {
 	char ch = toml_peek(d, 0);
 
@@ -169,7 +169,7 @@ static enum err scan_bracket(struct doc *d, struct nest *nest)
 }
 
 /* One byte of a value, or the whole of a string or comment. */
-static enum err scan_token(struct doc *d, struct nest *nest)
+static enum err scan_token(struct toml_doc *d, struct nest *nest)
 {
 	char ch = toml_peek(d, 0);
 
@@ -187,7 +187,7 @@ static enum err scan_token(struct doc *d, struct nest *nest)
 }
 
 /* To the end of the line on which no bracket is open any more. */
-static enum err scan_value(struct doc *d)
+static enum err scan_value(struct toml_doc *d)
 {
 	struct nest nest = { .depth = 0 };
 	size_t line = d->line;
@@ -208,7 +208,7 @@ static bool toml_is_bare(char ch)
 	       ch == '_' || ch == '-';
 }
 
-static enum err scan_part(struct doc *d, struct part *part)
+static enum err scan_part(struct toml_doc *d, struct part *part)
 {
 	size_t from = d->at;
 	enum err e;
@@ -234,7 +234,7 @@ static void add_part(struct arena *mem, struct key *key, struct part part)
 	key->part[key->count++] = part;
 }
 
-static enum err scan_key(struct doc *d, struct key *key)
+static enum err scan_key(struct toml_doc *d, struct key *key)
 {
 	enum err e;
 
@@ -254,7 +254,7 @@ static enum err scan_key(struct doc *d, struct key *key)
 	}
 }
 
-static enum err scan_table(struct doc *d, struct item *item)
+static enum err scan_table(struct toml_doc *d, struct toml_item *item)
 {
 	size_t brackets = toml_peek(d, 1) == '[' ? 2 : 1;
 	enum err e;
@@ -273,7 +273,7 @@ static enum err scan_table(struct doc *d, struct item *item)
 	return ERR_OK;
 }
 
-static enum err scan_pair(struct doc *d, struct item *item)
+static enum err scan_pair(struct toml_doc *d, struct toml_item *item)
 {
 	enum err e;
 
@@ -286,11 +286,11 @@ static enum err scan_pair(struct doc *d, struct item *item)
 	return scan_value(d);
 }
 
-static enum err scan_item(struct doc *d, struct item *item)
+static enum err scan_item(struct toml_doc *d, struct toml_item *item)
 {
 	enum err e = ERR_OK;
 
-	*item = (struct item){ .kind = BLANK, .from = d->at, .line = d->line };
+	*item = (struct toml_item){ .kind = BLANK, .from = d->at, .line = d->line };
 	toml_skip_blanks(d);
 	if (toml_peek(d, 0) == '#') {
 		item->kind = COMMENT;
@@ -307,7 +307,7 @@ static enum err scan_item(struct doc *d, struct item *item)
 	return ERR_OK;
 }
 
-static void add_item(struct doc *d, struct item item)
+static void add_item(struct toml_doc *d, struct toml_item item)
 {
 	if (d->count == d->cap) {
 		size_t old = d->cap;
@@ -326,7 +326,7 @@ static struct str toml_newline_of(struct str text)
 }
 
 /* A carriage return alone ends no line, and would end one if we wrote behind it. */
-static enum err check_returns(const struct doc *d)
+static enum err check_returns(const struct toml_doc *d)
 {
 	size_t line = 1;
 
@@ -338,12 +338,12 @@ static enum err check_returns(const struct doc *d)
 	return ERR_OK;
 }
 
-static enum err toml_open_doc(struct call *c, struct str text, struct doc *d)
+static enum err toml_open_doc(struct call *c, struct str text, struct toml_doc *d)
 {
-	struct item item;
+	struct toml_item item;
 	enum err e;
 
-	*d = (struct doc){ .c = c, .text = text.p ? text : STR(""), .line = 1 };
+	*d = (struct toml_doc){ .c = c, .text = text.p ? text : STR(""), .line = 1 };
 	d->newline = toml_newline_of(d->text);
 	if (str_starts(d->text, STR("\xef\xbb\xbf")))
 		d->at = d->start = 3;
@@ -421,7 +421,7 @@ static bool toml_agree(struct key table, struct key key, struct key path)
 	return true;
 }
 
-static bool is_header(const struct item *item)
+static bool is_header(const struct toml_item *item)
 {
 	return item->kind == TABLE || item->kind == TABLES;
 }
@@ -431,14 +431,14 @@ static bool toml_is_below(struct key key, struct key path)
 	return key.count >= path.count && toml_agree(key, (struct key){ 0 }, path);
 }
 
-static bool is_head(const struct item *item, struct key path)
+static bool is_head(const struct toml_item *item, struct key path)
 {
 	return item->kind == TABLE && item->key.count == path.count &&
 	       toml_is_below(item->key, path);
 }
 
 /* The path as something else than one table: `table` is the header above the item. */
-static bool is_other_form(const struct item *item, struct key table, struct key path)
+static bool is_other_form(const struct toml_item *item, struct key table, struct key path)
 {
 	if (item->kind == TABLES)
 		return item->key.count <= path.count &&
@@ -447,13 +447,13 @@ static bool is_other_form(const struct item *item, struct key table, struct key 
 	       toml_agree(table, item->key, path);
 }
 
-static enum err check_forms(const struct doc *d, struct key path)
+static enum err check_forms(const struct toml_doc *d, struct key path)
 {
 	struct key table = { 0 };
 	bool seen = false;
 
 	for (size_t i = 0; i < d->count; i++) {
-		const struct item *item = &d->item[i];
+		const struct toml_item *item = &d->item[i];
 
 		if (is_other_form(item, table, path))
 			return toml_refuse(d->c, item->line,
@@ -467,17 +467,17 @@ static enum err check_forms(const struct doc *d, struct key path)
 	return ERR_OK;
 }
 
-static void find_runs(const struct doc *d, struct key path, struct section *s)
+static void find_runs(const struct toml_doc *d, struct key path, struct section *s)
 {
 	bool inside = false;
 
 	*s = (struct section){ .run = arena_array(&d->c->mem, d->count, sizeof *s->run) };
 	for (size_t i = 0; i < d->count; i++) {
-		const struct item *item = &d->item[i];
+		const struct toml_item *item = &d->item[i];
 		bool below = is_header(item) && toml_is_below(item->key, path);
 
 		if (below && !inside)
-			s->run[s->count++] = (struct run){ i, i };
+			s->run[s->count++] = (struct toml_run){ i, i };
 		if (is_header(item))
 			inside = below;
 		if (inside && (below || item->kind == PAIR))
@@ -487,7 +487,7 @@ static void find_runs(const struct doc *d, struct key path, struct section *s)
 
 static enum err parse_header(struct call *c, struct str header, struct key *path)
 {
-	struct doc d = { .c = c, .text = header, .line = 1 };
+	struct toml_doc d = { .c = c, .text = header, .line = 1 };
 
 	*path = (struct key){ 0 };
 	if (!header.n || scan_key(&d, path) || toml_more(&d))
@@ -496,7 +496,7 @@ static enum err parse_header(struct call *c, struct str header, struct key *path
 	return ERR_OK;
 }
 
-static enum err toml_survey(struct call *c, struct str text, struct str header, struct doc *d,
+static enum err toml_survey(struct call *c, struct str text, struct str header, struct toml_doc *d,
 			    struct key *path, struct section *s)
 {
 	enum err e;
@@ -520,14 +520,14 @@ static struct str without_break(struct str s)
 /* The body up to its last table or pair; absent if it has none. */
 static enum err check_body(struct call *c, struct str body, struct key path, struct str *out)
 {
-	struct doc d;
+	struct toml_doc d;
 	enum err e;
 
 	*out = STR_NONE;
 	if ((e = toml_open_doc(c, body, &d)))
 		return e;
 	for (size_t i = 0; i < d.count; i++) {
-		const struct item *item = &d.item[i];
+		const struct toml_item *item = &d.item[i];
 
 		if (is_header(item) &&
 		    (item->key.count == path.count || !toml_is_below(item->key, path)))
@@ -539,13 +539,13 @@ static enum err check_body(struct call *c, struct str body, struct key path, str
 	return ERR_OK;
 }
 
-static struct str item_text(const struct doc *d, size_t i)
+static struct str item_text(const struct toml_doc *d, size_t i)
 {
 	return toml_slice(d->text, d->item[i].from, d->item[i].to);
 }
 
 /* True if the run ends where the text does, and that is not the end of a line. */
-static bool is_open_ended(const struct doc *d, struct run run)
+static bool is_open_ended(const struct toml_doc *d, struct toml_run run)
 {
 	return !str_ends(item_text(d, run.last), STR("\n"));
 }
@@ -570,7 +570,7 @@ static void write_section(struct buf *out, struct str newline, struct str head, 
  * part what remains; and where the file had no end of its last line, the one that toml_put() gave
  * it.
  */
-static size_t cut_from(const struct doc *d, struct run run)
+static size_t cut_from(const struct toml_doc *d, struct toml_run run)
 {
 	size_t next = run.last + 1, i = run.first;
 
@@ -584,7 +584,7 @@ static size_t cut_from(const struct doc *d, struct run run)
 }
 
 /* What is behind `from`, without the runs from the nth one on. */
-static struct str toml_finish(struct buf *out, const struct doc *d, const struct section *s,
+static struct str toml_finish(struct buf *out, const struct toml_doc *d, const struct section *s,
 			      size_t nth, size_t from)
 {
 	for (; nth < s->count; nth++) {
@@ -596,11 +596,11 @@ static struct str toml_finish(struct buf *out, const struct doc *d, const struct
 }
 
 /* The new section stands where the first run did; its header keeps its spelling. */
-static struct str toml_replace(const struct doc *d, const struct section *s, struct key path,
+static struct str toml_replace(const struct toml_doc *d, const struct section *s, struct key path,
 			       struct str head, struct str body)
 {
 	struct buf out = { .mem = &d->c->mem };
-	struct run run = s->run[0];
+	struct toml_run run = s->run[0];
 
 	if (is_head(&d->item[run.first], path))
 		head = without_break(item_text(d, run.first));
@@ -610,7 +610,7 @@ static struct str toml_replace(const struct doc *d, const struct section *s, str
 }
 
 /* Behind the last line that is not blank; blank ones remain the end of the text. */
-static struct str toml_append(const struct doc *d, const struct section *s, struct str head,
+static struct str toml_append(const struct toml_doc *d, const struct section *s, struct str head,
 			      struct str body)
 {
 	struct buf out = { .mem = &d->c->mem };
@@ -636,7 +636,7 @@ static struct str toml_append(const struct doc *d, const struct section *s, stru
 enum err toml_put(struct call *c, struct str text, struct str header, struct str body,
 		  struct str *out)
 {
-	struct doc d;
+	struct toml_doc d;
 	struct key path;
 	struct section s;
 	struct str lines, head = arena_fmt(&c->mem, "[" STR_FMT "]", STR_ARG(header));
@@ -651,7 +651,7 @@ enum err toml_put(struct call *c, struct str text, struct str header, struct str
 
 enum err toml_remove(struct call *c, struct str text, struct str header, struct str *out)
 {
-	struct doc d;
+	struct toml_doc d;
 	struct key path;
 	struct section s;
 	struct buf rest = { .mem = &c->mem };
@@ -665,7 +665,7 @@ enum err toml_remove(struct call *c, struct str text, struct str header, struct 
 
 enum err toml_find(struct call *c, struct str text, struct str header, struct str *out)
 {
-	struct doc d;
+	struct toml_doc d;
 	struct key path;
 	struct section s;
 	enum err e = toml_survey(c, text, header, &d, &path, &s);

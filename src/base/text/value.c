@@ -17,7 +17,7 @@ enum {
 	FEW_KEYS = 32,   /* that are compared with each other rather than sorted */
 };
 
-struct parser {
+struct value_parser {
 	struct arena *mem;
 	const char *end;
 	struct value *stack, *few;
@@ -27,28 +27,28 @@ struct parser {
 	const char *why, *where;
 };
 
-static const char *value_refuse(struct parser *ps, const char *where, const char *why)
+static const char *value_refuse(struct value_parser *ps, const char *where, const char *why)
 {
 	ps->why = why;
 	ps->where = where;
 	return NULL;
 }
 
-static const char *skip_space(const struct parser *ps, const char *p)
+static const char *skip_space(const struct value_parser *ps, const char *p)
 {
 	while (p < ps->end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
 		p++;
 	return p;
 }
 
-static const char *parse_word(struct parser *ps, const char *p, struct str word)
+static const char *parse_word(struct value_parser *ps, const char *p, struct str word)
 {
 	if (!str_starts((struct str){ p, (size_t)(ps->end - p) }, word))
 		return value_refuse(ps, p, "not a JSON value");
 	return p + word.n;
 }
 
-static const char *skip_digits(const struct parser *ps, const char *p)
+static const char *skip_digits(const struct value_parser *ps, const char *p)
 {
 	while (p < ps->end && *p >= '0' && *p <= '9')
 		p++;
@@ -56,14 +56,14 @@ static const char *skip_digits(const struct parser *ps, const char *p)
 }
 
 /* A sign, a point or an E was passed over: digits have to follow. */
-static const char *need_digits(struct parser *ps, const char *p)
+static const char *need_digits(struct value_parser *ps, const char *p)
 {
 	const char *after = skip_digits(ps, p);
 
 	return after > p ? after : value_refuse(ps, p, "a digit is missing in a number");
 }
 
-static const char *parse_number(struct parser *ps, const char *p, struct value *v)
+static const char *parse_number(struct value_parser *ps, const char *p, struct value *v)
 {
 	const char *from = p, *whole = p + (*p == '-');
 
@@ -87,7 +87,7 @@ static const char *parse_number(struct parser *ps, const char *p, struct value *
 	return p;
 }
 
-static const char *parse_hex4(struct parser *ps, const char *p, uint32_t *out)
+static const char *parse_hex4(struct value_parser *ps, const char *p, uint32_t *out)
 {
 	*out = 0;
 	for (int i = 0; i < 4; i++, p++) {
@@ -125,7 +125,7 @@ static char *value_encode(char *out, uint32_t cp)
 }
 
 /* After "\u": one character, which two escapes may spell. */
-static const char *parse_unicode(struct parser *ps, const char *p, char **out)
+static const char *parse_unicode(struct value_parser *ps, const char *p, char **out)
 {
 	const char *from = p - 2;
 	uint32_t cp, low;
@@ -148,7 +148,7 @@ static const char *parse_unicode(struct parser *ps, const char *p, char **out)
 }
 
 /* At a backslash; the string is known to be closed, so a byte follows. */
-static const char *value_parse_escape(struct parser *ps, const char *p, char **out)
+static const char *value_parse_escape(struct value_parser *ps, const char *p, char **out)
 {
 	static const char meant[UCHAR_MAX + 1] = {
 		['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
@@ -205,7 +205,7 @@ static inline const char *skip_plain(const char *p, const char *end)
 }
 
 /* Finds the quote that closes a string; what its escapes say is not looked at. */
-static const char *value_skip_string(struct parser *ps, const char *p, const char **slash)
+static const char *value_skip_string(struct value_parser *ps, const char *p, const char **slash)
 {
 	for (;;) {
 		uint32_t cp;
@@ -229,7 +229,8 @@ static const char *value_skip_string(struct parser *ps, const char *p, const cha
 }
 
 /* No escape is shorter than what it stands for, so as many bytes are room enough. */
-static bool value_unescape(struct parser *ps, struct str s, const char *slash, struct str *out)
+static bool value_unescape(struct value_parser *ps, struct str s, const char *slash,
+			   struct str *out)
 {
 	const char *p = s.p, *end = s.p + s.n;
 	char *copy = arena_grow(ps->mem, NULL, 0, s.n), *at = copy;
@@ -247,7 +248,7 @@ static bool value_unescape(struct parser *ps, struct str s, const char *slash, s
 }
 
 /* From `p` on, where something in the string does not stand for itself. */
-static const char *parse_hard_string(struct parser *ps, const char *from, const char *p,
+static const char *parse_hard_string(struct value_parser *ps, const char *from, const char *p,
 				     struct str *out)
 {
 	const char *slash = NULL;
@@ -260,7 +261,7 @@ static const char *parse_hard_string(struct parser *ps, const char *from, const 
 	return p + 1;
 }
 
-static inline const char *parse_string(struct parser *ps, const char *p, struct str *out)
+static inline const char *parse_string(struct value_parser *ps, const char *p, struct str *out)
 {
 	const char *from = p + 1;
 
@@ -271,7 +272,7 @@ static inline const char *parse_string(struct parser *ps, const char *p, struct 
 	return p + 1;
 }
 
-static void value_grow(struct parser *ps)
+static void value_grow(struct value_parser *ps)
 {
 	struct value *more = malloc(2 * ps->cap * sizeof *more);
 
@@ -284,7 +285,7 @@ static void value_grow(struct parser *ps)
 	ps->cap *= 2;
 }
 
-static struct value *value_push(struct parser *ps)
+static struct value *value_push(struct value_parser *ps)
 {
 	if (ps->used == ps->cap)
 		value_grow(ps);
@@ -301,7 +302,7 @@ static int value_by_key(const void *a, const void *b)
 }
 
 /* Sorts, so that no input makes it slow. */
-static bool repeats_among_many(struct parser *ps, const struct value *item, size_t count)
+static bool repeats_among_many(struct value_parser *ps, const struct value *item, size_t count)
 {
 	struct value *copy = arena_grow(ps->mem, NULL, 0, count * sizeof *copy);
 
@@ -314,7 +315,7 @@ static bool repeats_among_many(struct parser *ps, const struct value *item, size
 }
 
 /* True if two members have one key. Few keys share a length and a first byte. */
-static bool value_repeats(struct parser *ps, const struct value *item, size_t count)
+static bool value_repeats(struct value_parser *ps, const struct value *item, size_t count)
 {
 	uint64_t seen = 0;
 
@@ -333,9 +334,9 @@ static bool value_repeats(struct parser *ps, const struct value *item, size_t co
 	return false;
 }
 
-static const char *value_parse_value(struct parser *ps, const char *p, struct value *v);
+static const char *value_parse_value(struct value_parser *ps, const char *p, struct value *v);
 
-static const char *parse_member(struct parser *ps, const char *p, struct value *v)
+static const char *parse_member(struct value_parser *ps, const char *p, struct value *v)
 {
 	p = skip_space(ps, p);
 	if (p == ps->end || *p != '"')
@@ -349,7 +350,7 @@ static const char *parse_member(struct parser *ps, const char *p, struct value *
 }
 
 /* After the opening bracket; the items are left on the stack. */
-static const char *parse_items(struct parser *ps, const char *p, bool object)
+static const char *parse_items(struct value_parser *ps, const char *p, bool object)
 {
 	char close = object ? '}' : ']';
 
@@ -375,7 +376,7 @@ static const char *parse_items(struct parser *ps, const char *p, bool object)
 }
 
 /* The value is on top of the stack, which may move while its items are read. */
-static const char *parse_container(struct parser *ps, const char *p, bool object)
+static const char *parse_container(struct value_parser *ps, const char *p, bool object)
 {
 	size_t base = ps->used;
 
@@ -400,7 +401,7 @@ static const char *parse_container(struct parser *ps, const char *p, bool object
 	return p;
 }
 
-static const char *value_parse_value(struct parser *ps, const char *p, struct value *v)
+static const char *value_parse_value(struct value_parser *ps, const char *p, struct value *v)
 {
 	p = skip_space(ps, p);
 	if (p == ps->end)
@@ -465,7 +466,7 @@ const struct value *value_parse_bounded(struct arena *mem, struct str text, size
 		text = STR("");
 
 	struct value few[FEW_VALUES], *v = NULL;
-	struct parser ps = {
+	struct value_parser ps = {
 		.mem = mem,
 		.end = text.p + text.n,
 		.stack = few,

@@ -17,13 +17,13 @@ static size_t lines_skip_string(struct str line, size_t i)
 	return 0;
 }
 
-struct member {
+struct lines_member {
 	const char *name;
 	struct str text; /* between the quotes */
 };
 
 /* Fills in those members of the object itself, not of what is inside it. */
-static bool lines_find_members(struct str line, struct member *want, size_t count)
+static bool lines_find_members(struct str line, struct lines_member *want, size_t count)
 {
 	size_t depth = 0, found = 0, end;
 
@@ -67,8 +67,8 @@ static struct str parsed_edge_key(struct arena *mem, struct str line)
 
 struct str lines_key(struct arena *mem, enum snapshot_file file, struct str line)
 {
-	struct member id = { "id", { 0 } },
-		      ends[] = { { "from", { 0 } }, { "kind", { 0 } }, { "to", { 0 } } };
+	struct lines_member id = { "id", { 0 } },
+			    ends[] = { { "from", { 0 } }, { "kind", { 0 } }, { "to", { 0 } } };
 	struct edge e;
 
 	if (file != FILE_DEPS)
@@ -117,7 +117,7 @@ struct str lines_find(struct arena *mem, enum snapshot_file file, struct str tex
 
 /* --- comparing --- */
 
-struct walk {
+struct lines_walk {
 	struct arena *mem;
 	enum snapshot_file file;
 	struct str a, b;   /* what is left */
@@ -137,7 +137,7 @@ static void lines_step(struct str *text, struct str line)
 }
 
 /* Over all lines that are the same in both. */
-static void skip_same(struct walk *w)
+static void skip_same(struct lines_walk *w)
 {
 	while (w->a.n && w->b.n) {
 		struct str line = line_at(w->a, 0);
@@ -152,7 +152,7 @@ static void skip_same(struct walk *w)
 	}
 }
 
-static bool lines_check(struct walk *w, struct str key, struct str line)
+static bool lines_check(struct lines_walk *w, struct str key, struct str line)
 {
 	struct str last = w->before.p ? lines_key(w->mem, w->file, w->before) : STR_NONE;
 	int order = last.p ? str_cmp(last, key) : -1;
@@ -174,7 +174,7 @@ static bool lines_check(struct walk *w, struct str key, struct str line)
 enum err lines_diff(struct arena *mem, enum snapshot_file file, struct str a, struct str b,
 		    lines_visit *visit, void *arg, size_t *number, struct str *why)
 {
-	struct walk w = { .mem = mem, .file = file, .a = a, .b = b, .number = 1, .why = why };
+	struct lines_walk w = { .mem = mem, .file = file, .a = a, .b = b, .number = 1, .why = why };
 	enum err e = ERR_OK;
 
 	*why = STR_NONE;

@@ -2,7 +2,7 @@
 
 #include "beads/model/lines.h"
 
-struct comparing {
+struct news_comparing {
 	struct call *c;
 	const struct snapshot *now;
 	enum snapshot_file file;
@@ -19,7 +19,7 @@ static void add_gone(struct arena *mem, struct news *out, struct str id)
 		map_put(&out->gone, arena_copy(mem, id));
 }
 
-static void note_gone(struct comparing *k, struct str id)
+static void note_gone(struct news_comparing *k, struct str id)
 {
 	for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
 		if (lines_find(&k->scratch, (enum snapshot_file)f, k->now->file[f], id).n)
@@ -28,7 +28,7 @@ static void note_gone(struct comparing *k, struct str id)
 }
 
 /* Whoever had to leave an id may have been forgotten under the other one since. */
-static void note_gone_remaps(struct comparing *k)
+static void note_gone_remaps(struct news_comparing *k)
 {
 	const struct map *slots = &k->out->change->slots;
 
@@ -53,7 +53,7 @@ static bool has_remaps(const struct state *change)
 }
 
 /* Reads a line, strictly; whether it is kept depends on how many there are. */
-static bool news_take_line(struct comparing *k, struct str line, struct str *why)
+static bool news_take_line(struct news_comparing *k, struct str line, struct str *why)
 {
 	bool told = k->out->count <= NEWS_MOST ||
 		    (k->file == FILE_TOMBSTONES && str_has(line, STR("\"remap\":")));
@@ -74,7 +74,7 @@ static bool news_take_line(struct comparing *k, struct str line, struct str *why
 
 static enum err take_news(void *arg, const struct line_pair *pair)
 {
-	struct comparing *k = arg;
+	struct news_comparing *k = arg;
 	struct str why;
 
 	k->out->count++;
@@ -93,7 +93,7 @@ enum err news_between(struct call *c, const struct snapshot *before, const struc
 		      bool forgets, struct news *out)
 {
 	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE, FILE_DEPS };
-	struct comparing k = { .c = c, .now = now, .forgets = forgets, .out = out };
+	struct news_comparing k = { .c = c, .now = now, .forgets = forgets, .out = out };
 	enum err e;
 
 	*out = (struct news){ .change = state_new(&c->mem), .rewritten = state_new(&c->mem) };

@@ -63,7 +63,7 @@ static enum err inspect_foreign(struct call *c, const struct beads *b, struct st
 		if (is_basic(f))
 			tail = inspect_append(tail, f);
 	}
-	if (helper_read(c, b->repo.common, raw->commit, &files)) {
+	if (git_process_read(c, b->repo.common, raw->commit, &files)) {
 		inspect_append(tail, inspect_unreadable(c, ref));
 		return ERR_OK;
 	}
@@ -89,8 +89,8 @@ static enum err read_raw(struct call *c, const struct beads *b, const struct whe
 	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, ref);
 
 	return e ? e :
-		   helper_read_at(c, b->repo.common, *ref, when ? when->ms : 0,
-				  when ? when->spec : STR("@"), true, files);
+		   git_process_read_at(c, b->repo.common, *ref, when ? when->ms : 0,
+				       when ? when->spec : STR("@"), true, files);
 }
 
 enum err inspect_commit(struct call *c, const struct beads *b, const struct when *when,

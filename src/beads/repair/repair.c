@@ -12,7 +12,7 @@
 #include "beads/model/state.h"
 #include "beads/repair/salvage.h"
 
-struct mending {
+struct repair_mending {
 	struct beads *b;
 	struct journal_repair *out;
 	struct json report;
@@ -27,8 +27,8 @@ struct mending {
 
 /* --- what is reported --- */
 
-static void repair_tell_piece(struct call *c, struct mending *m, const struct journal_piece *p,
-			      const char *action, struct str why)
+static void repair_tell_piece(struct call *c, struct repair_mending *m,
+			      const struct journal_piece *p, const char *action, struct str why)
 {
 	struct json *j = &m->report;
 
@@ -41,7 +41,8 @@ static void repair_tell_piece(struct call *c, struct mending *m, const struct jo
 	json_end(j);
 }
 
-static void tell_of_bead(struct mending *m, struct str id, const char *action, const char *why)
+static void tell_of_bead(struct repair_mending *m, struct str id, const char *action,
+			 const char *why)
 {
 	struct json *j = &m->report;
 
@@ -61,7 +62,7 @@ static bool is_before(const struct journal_record *r, const struct record *base)
 		(r->segment == base->segment && r->offset < base->offset));
 }
 
-static void repair_lose(struct call *c, struct mending *m, const struct journal_piece *p,
+static void repair_lose(struct call *c, struct repair_mending *m, const struct journal_piece *p,
 			struct str why)
 {
 	bool published = is_before(&p->record, &m->synced) || record_is_base(p->record.json);
@@ -82,7 +83,7 @@ static void repair_lose(struct call *c, struct mending *m, const struct journal_
 /* Pass one: which commit is the base. */
 static enum err repair_find_base(struct call *c, const struct journal_piece *p, void *arg)
 {
-	struct mending *m = arg;
+	struct repair_mending *m = arg;
 
 	if (p->verdict > JOURNAL_MENDED || !p->record.json.p)
 		return ERR_OK;
@@ -93,7 +94,7 @@ static enum err repair_find_base(struct call *c, const struct journal_piece *p, 
 	return ERR_OK;
 }
 
-static enum err keep_receipts(struct call *c, struct mending *m, const struct record *r)
+static enum err keep_receipts(struct call *c, struct repair_mending *m, const struct record *r)
 {
 	enum err e = ERR_OK;
 
@@ -102,7 +103,7 @@ static enum err keep_receipts(struct call *c, struct mending *m, const struct re
 	return e;
 }
 
-static enum err repair_save(struct call *c, struct mending *m, const struct journal_piece *p,
+static enum err repair_save(struct call *c, struct repair_mending *m, const struct journal_piece *p,
 			    const struct record *r)
 {
 	m->out->salvaged++;
@@ -120,7 +121,7 @@ static enum err repair_save(struct call *c, struct mending *m, const struct jour
 /* Pass two: every record is saved, or reported. */
 static enum err take_piece(struct call *c, const struct journal_piece *p, void *arg)
 {
-	struct mending *m = arg;
+	struct repair_mending *m = arg;
 	struct record record;
 	bool base = record_is_base(p->record.json);
 
@@ -142,11 +143,11 @@ static enum err take_piece(struct call *c, const struct journal_piece *p, void *
 
 /* --- what the records come to --- */
 
-static enum err repair_read_commit(struct call *c, struct mending *m, struct str commit,
+static enum err repair_read_commit(struct call *c, struct repair_mending *m, struct str commit,
 				   struct state **out)
 {
 	struct snapshot files;
-	enum err e = helper_read(c, m->b->repo.common, commit, &files);
+	enum err e = git_process_read(c, m->b->repo.common, commit, &files);
 
 	*out = state_new(&c->mem);
 	return e ? e : snapshot_read(c, &files, *out);
@@ -166,7 +167,7 @@ static bool same_files(struct arena *mem, const struct state *a, const struct st
  * Where the record of a later base may be lost, our ref has that commit. It is the base then, if
  * it has all that the older one has; if not, the next sync joins the two.
  */
-static enum err choose_base(struct call *c, struct mending *m)
+static enum err choose_base(struct call *c, struct repair_mending *m)
 {
 	struct str ref, here, *base = &m->replay.base.base;
 	struct state *newer, *both;
@@ -264,7 +265,7 @@ static struct str guess_prefix(const struct beads *b, const struct state *all)
 }
 
 /* All that no record says any more, as one more record; absent: nothing is missing. */
-static enum err repair_complete_record(struct call *c, struct mending *m, struct str *json)
+static enum err repair_complete_record(struct call *c, struct repair_mending *m, struct str *json)
 {
 	struct record r = { 0 };
 
@@ -285,7 +286,7 @@ static enum err repair_complete_record(struct call *c, struct mending *m, struct
 /* --- writing --- */
 
 /* The base comes last: a segment that was written in part replaces nothing. */
-static enum err write_segment(struct call *c, struct mending *m, struct str rest,
+static enum err write_segment(struct call *c, struct repair_mending *m, struct str rest,
 			      struct journal_place *place)
 {
 	struct record r = { .change = state_new(&c->mem),
@@ -310,7 +311,7 @@ static enum err write_segment(struct call *c, struct mending *m, struct str rest
 	return journal_sync(c, m->b->home, fd);
 }
 
-static enum err write_journal(struct call *c, struct mending *m, struct str rest)
+static enum err write_journal(struct call *c, struct repair_mending *m, struct str rest)
 {
 	struct journal_place place;
 	struct str kept;
@@ -328,7 +329,7 @@ static enum err write_journal(struct call *c, struct mending *m, struct str rest
 
 /* --- the whole of it --- */
 
-static enum err salvage_all(struct call *c, struct mending *m, bool apply)
+static enum err salvage_all(struct call *c, struct repair_mending *m, bool apply)
 {
 	struct str home = m->b->home, rest;
 	enum err e;
@@ -348,7 +349,9 @@ static enum err salvage_all(struct call *c, struct mending *m, bool apply)
  * is repeated is not recognised; that is said, and no reason to stop. */
 static enum err repair_mend(struct call *c, struct beads *b, bool apply, struct journal_repair *out)
 {
-	struct mending m = { .b = b, .out = out, .report.out.mem = &c->mem, .replay = { .b = b } };
+	struct repair_mending m = {
+		.b = b, .out = out, .report.out.mem = &c->mem, .replay = { .b = b }
+	};
 	struct receipt_db receipts = { 0 };
 	enum err e;
 

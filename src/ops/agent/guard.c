@@ -186,7 +186,8 @@ static void agent_guard_encode(struct json *j, const struct call *c, const char 
 	for (const struct guard_finding *f = answer->denied; f; f = f->next) {
 		json_object(j);
 		json_put_str(j, "path", utf8_clean(j->out.mem, f->path));
-		json_put_str(j, "owner_liveness", str_of(names_word(&vitalities, (int)f->owner)));
+		json_put_str(j, "owner_liveness",
+			     str_of(names_word(&liveness_words, (int)f->owner)));
 		json_key(j, STR("reservation"));
 		reservation_encode(j, c, &f->held);
 		json_end(j);
@@ -214,7 +215,7 @@ static enum err agent_guard_deny(struct call *c, const struct body *in,
 		  STR_ARG(utf8_clean(&c->mem, f->path)), STR_ARG(f->held.agent),
 		  moment_format(&c->mem, f->held.expires_ms).p,
 		  more ? arena_fmt(&c->mem, ", and %zu more like it", more).p : "");
-	if (f->owner == VITALITY_ACTIVE)
+	if (f->owner == LIVENESS_ACTIVE)
 		return call_step(
 			c,
 			"Leave it out, or ask " STR_FMT
@@ -223,7 +224,7 @@ static enum err agent_guard_deny(struct call *c, const struct body *in,
 	return call_step(c,
 			 "Its owner is %s. Look whether it is still at work. This takes it over: "
 			 "bb agent reserve --takeover-stale --bead " STR_FMT " --scope " STR_FMT,
-			 names_word(&vitalities, (int)f->owner),
+			 names_word(&liveness_words, (int)f->owner),
 			 STR_ARG(spawn_word(&c->mem, f->held.bead)),
 			 STR_ARG(spawn_word(&c->mem, f->held.scope)));
 }

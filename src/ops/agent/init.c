@@ -77,14 +77,14 @@ static enum err agent_init_advise(struct call *c, struct agent_files *f, const s
 
 	if (e)
 		return e;
-	for (gone = out->candidates; gone && gone->vitality == VITALITY_ACTIVE;)
+	for (gone = out->candidates; gone && gone->liveness == LIVENESS_ACTIVE;)
 		gone = gone->next;
 	out->adopt = gone;
 	if (gone) {
 		out->agent = gone->agent->id;
 		out->reason = arena_fmt(&c->mem, "'" STR_FMT "' is %s and has left work: " STR_FMT,
 					STR_ARG(gone->agent->id),
-					names_word(&vitalities, (int)gone->vitality),
+					names_word(&liveness_words, (int)gone->liveness),
 					STR_ARG(gone->text));
 		return ERR_OK;
 	}
@@ -97,7 +97,7 @@ static void put_evidence(struct json *j, const struct evidence *e)
 {
 	json_object(j);
 	json_put_str(j, "agent_id", e->agent->id);
-	json_put_str(j, "liveness", str_of(names_word(&vitalities, (int)e->vitality)));
+	json_put_str(j, "liveness", str_of(names_word(&liveness_words, (int)e->liveness)));
 	json_put_str(j, "reason", str_of(names_word(&resume_reasons, (int)e->reason)));
 	json_put_str(j, "evidence", e->text);
 	json_put_str(j, "bead_id", e->bead);
@@ -175,7 +175,7 @@ static enum err ask_for_adoption(struct call *c, struct agent_files *f, const st
 				 "'" STR_FMT "' is %s and has left nothing here that could be gone "
 				 "on with. You would go on as it all the same.",
 				 STR_ARG(in->adopt),
-				 names_word(&vitalities, (int)confirmed->vitality))))
+				 names_word(&liveness_words, (int)confirmed->liveness))))
 		return ERR_OK;
 	confirmed->next = a->candidates;
 	a->candidates = confirmed;

@@ -99,7 +99,7 @@ static enum err agent_reservation_run_reserve(struct call *c, struct stores *s, 
 		json_object(reply);
 		json_put_str(reply, "kind", str_of(names_word(&overlaps, (int)i->kind)));
 		json_put_str(reply, "owner_liveness",
-			     str_of(names_word(&vitalities, (int)i->owner)));
+			     str_of(names_word(&liveness_words, (int)i->owner)));
 		json_key(reply, STR("reservation"));
 		reservation_encode(reply, c, &i->with);
 		json_end(reply);

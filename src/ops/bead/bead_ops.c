@@ -311,6 +311,6 @@ enum err put_sync_status(struct call *c, struct beads *b, struct json *j)
 	json_put_moment(j, "last_try", known.tried_ms);
 	json_put_int(j, "failures", known.failures);
 	json_put_str(j, "last_error", known.message);
-	json_put_bool(j, "running", courier_there(c, b));
+	json_put_bool(j, "running", autosync_is_running(c, b));
 	return ERR_OK;
 }

@@ -73,19 +73,19 @@ const struct op op_bead_comment = {
 
 /* --- comments --- */
 
-struct list_body {
+struct bead_comment_list_body {
 	struct str id;
 };
 
 static const struct field list_fields[] = {
-	ID_FIELD(struct list_body, id),
+	ID_FIELD(struct bead_comment_list_body, id),
 	{ 0 },
 };
 
 static enum err bead_comment_run_list(struct call *c, struct stores *s, const void *body,
 				      struct json *reply)
 {
-	const struct list_body *in = body;
+	const struct bead_comment_list_body *in = body;
 	const struct value *notes;
 	struct bead_row *row;
 	enum err e = find_bead(c, s->beads, in->id, &row);
@@ -110,7 +110,7 @@ const struct op op_bead_comments = {
 	.name = "bead comments",
 	.help = "Show the notes of a bead, the oldest first",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct list_body),
+	.body_size = sizeof(struct bead_comment_list_body),
 	.fields = list_fields,
 	.reply = &(const struct prop){ "comments", PROP_OBJECT, PROP_LIST, comment_props },
 	.run = bead_comment_run_list,

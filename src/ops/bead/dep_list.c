@@ -2,22 +2,23 @@
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 
-struct list_body {
+struct bead_dep_list_list_body {
 	struct str id;
 	int kind, direction;
 };
 
 static const struct field list_fields[] = {
-	ID_FIELD(struct list_body, id),
-	{ "kind", &kind_word, offsetof(struct list_body, kind), .also = "type", .letter = 't',
-	  .words = &edge_kinds, .help = "only this kind" },
-	{ "direction", &kind_word, offsetof(struct list_body, direction), .words = &directions,
-	  .preset = "down", .help = "down: what it depends on; up: what depends on it" },
+	ID_FIELD(struct bead_dep_list_list_body, id),
+	{ "kind", &kind_word, offsetof(struct bead_dep_list_list_body, kind), .also = "type",
+	  .letter = 't', .words = &edge_kinds, .help = "only this kind" },
+	{ "direction", &kind_word, offsetof(struct bead_dep_list_list_body, direction),
+	  .words = &directions, .preset = "down",
+	  .help = "down: what it depends on; up: what depends on it" },
 	{ 0 },
 };
 
-static enum err put_side(struct call *c, struct beads *b, const struct list_body *in, struct str id,
-			 enum side side, struct json *reply)
+static enum err put_side(struct call *c, struct beads *b, const struct bead_dep_list_list_body *in,
+			 struct str id, enum side side, struct json *reply)
 {
 	struct shape shape = { .brief = c->terse };
 	struct link *link;
@@ -38,7 +39,7 @@ static enum err put_side(struct call *c, struct beads *b, const struct list_body
 static enum err bead_dep_list_run_list(struct call *c, struct stores *s, const void *body,
 				       struct json *reply)
 {
-	const struct list_body *in = body;
+	const struct bead_dep_list_list_body *in = body;
 	struct bead_row *row;
 	enum err e = find_bead(c, s->beads, in->id, &row);
 
@@ -55,7 +56,7 @@ const struct op op_bead_dep_list = {
 	.name = "bead dep list",
 	.help = "List what a bead depends on, or what depends on it",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct list_body),
+	.body_size = sizeof(struct bead_dep_list_list_body),
 	.fields = list_fields,
 	.reply = &beads_reply,
 	.run = bead_dep_list_run_list,

@@ -130,12 +130,12 @@ static bool has_failed(const struct sync_state *last)
 /* What would stop a sync, and whether the last one failed. */
 static void check_sync(struct doctor *d, struct beads *b)
 {
-	struct helper h = { .words = { "diagnose", arena_cstr(&d->c->mem, b->repo.common) } };
+	struct git_process h = { .words = { "diagnose", arena_cstr(&d->c->mem, b->repo.common) } };
 	struct sync_state last = sync_state_read(d->c, b->home);
 	const struct value *list;
 	struct value_error error;
 
-	if (helper_run(d->c, &h)) {
+	if (git_process_run(d->c, &h)) {
 		bead_doctor_tell(d, "sync", "error", d->c->message, call_next_step(d->c).p);
 		d->c->code = ERR_OK;
 		return;

@@ -108,9 +108,9 @@ static enum err bead_history_whole_id(struct call *c, struct beads *b, struct st
 	return e;
 }
 
-static enum err bead_history_ask(struct call *c, struct helper *h, struct json *reply)
+static enum err bead_history_ask(struct call *c, struct git_process *h, struct json *reply)
 {
-	enum err e = helper_run(c, h);
+	enum err e = git_process_run(c, h);
 
 	if (!e)
 		json_raw(reply, h->reply);
@@ -133,10 +133,10 @@ static enum err ask_of_bead(struct call *c, struct beads *b, const struct body *
 		return e;
 	return bead_history_ask(
 		c,
-		&(struct helper){ .words = { act, arena_cstr(&c->mem, b->repo.common), "--ref",
-					     arena_cstr(&c->mem, ref), "--id",
-					     arena_cstr(&c->mem, id), "--limit",
-					     bead_history_number(c, in->limit) } },
+		&(struct git_process){ .words = { act, arena_cstr(&c->mem, b->repo.common), "--ref",
+						  arena_cstr(&c->mem, ref), "--id",
+						  arena_cstr(&c->mem, id), "--limit",
+						  bead_history_number(c, in->limit) } },
 		reply);
 }
 
@@ -172,9 +172,9 @@ static enum err bead_history_run_commits(struct call *c, struct stores *s, const
 		return e;
 	return bead_history_ask(
 		c,
-		&(struct helper){ .words = { "commits", arena_cstr(&c->mem, s->beads->repo.common),
-					     "--ref", ref, "--limit",
-					     bead_history_number(c, in->limit) } },
+		&(struct git_process){
+			.words = { "commits", arena_cstr(&c->mem, s->beads->repo.common), "--ref",
+				   ref, "--limit", bead_history_number(c, in->limit) } },
 		reply);
 }
 
@@ -189,7 +189,7 @@ static enum err bead_history_run_diff(struct call *c, struct stores *s, const vo
 		return e;
 	return bead_history_ask(
 		c,
-		&(struct helper){
+		&(struct git_process){
 			.words = { "diff", arena_cstr(&c->mem, s->beads->repo.common), "--ref", ref,
 				   "--from-ms", bead_history_number(c, in->from.ms), "--from",
 				   arena_cstr(&c->mem, in->from.spec), "--to-ms",

@@ -2,19 +2,19 @@
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 
-struct list_body {
+struct bead_labels_list_body {
 	struct str id;
 };
 
 static const struct field list_fields[] = {
-	ID_FIELD(struct list_body, id),
+	ID_FIELD(struct bead_labels_list_body, id),
 	{ 0 },
 };
 
 static enum err bead_labels_run_list(struct call *c, struct stores *s, const void *body,
 				     struct json *reply)
 {
-	const struct list_body *in = body;
+	const struct bead_labels_list_body *in = body;
 	struct bead_row *row;
 	struct str *label;
 	struct edit edit;
@@ -35,7 +35,7 @@ const struct op op_bead_label_list = {
 	.name = "bead label list",
 	.help = "Show the labels of a bead",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct list_body),
+	.body_size = sizeof(struct bead_labels_list_body),
 	.fields = list_fields,
 	.reply = &(const struct prop){ "labels", PROP_STR, PROP_LIST, NULL },
 	.run = bead_labels_run_list,

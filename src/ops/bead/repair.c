@@ -108,14 +108,14 @@ static enum err repair_stamps(struct call *c, bool apply, struct json *reply)
 	}
 	beads_close(&b);
 	if (!e && apply)
-		courier_call(c, &b);
+		autosync_start(c, &b);
 	return e;
 }
 
 /* The published commits are checked by the program that knows Git. */
 static enum err repair_commits(struct call *c, const struct body *in, struct str *reply)
 {
-	struct helper h = { .timeout_ms = in->timeout };
+	struct git_process h = { .timeout_ms = in->timeout };
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
 
@@ -125,7 +125,7 @@ static enum err repair_commits(struct call *c, const struct body *in, struct str
 	h.words[0] = "repair";
 	h.words[1] = arena_cstr(&c->mem, b.repo.common);
 	h.words[2] = in->apply ? "--apply" : NULL;
-	e = helper_run(c, &h);
+	e = git_process_run(c, &h);
 	*reply = h.reply;
 	return e;
 }

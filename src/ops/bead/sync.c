@@ -107,7 +107,7 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 		return e;
 	}
 	beads_close(&b);
-	if ((e = courier_sync(c, &b, &ask, &text)))
+	if ((e = sync_now(c, &b, &ask, &text)))
 		return e;
 	json_raw(reply, text);
 	return ERR_OK;

@@ -38,7 +38,7 @@ static enum err board_artifact_add_run(struct call *c, struct stores *s, const v
 		.refs = ref_encode_all(c, in->refs.item, in->refs.n),
 	};
 	struct artifact *a;
-	enum err e = files_add(c, s->board, &draft, &a);
+	enum err e = artifact_register(c, s->board, &draft, &a);
 
 	if (!e)
 		artifact_encode(reply, a);

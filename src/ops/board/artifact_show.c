@@ -20,7 +20,7 @@ static enum err board_artifact_show_run(struct call *c, struct stores *s, const 
 {
 	const struct body *in = body;
 	struct artifact *a;
-	enum err e = files_get(c, s->board, in->path, &a);
+	enum err e = artifact_get(c, s->board, in->path, &a);
 
 	if (!e)
 		artifact_encode(reply, a);

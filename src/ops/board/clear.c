@@ -48,7 +48,7 @@ static enum err board_clear_count(struct call *c, struct board *b, const struct 
 	if (!e && in->messages_before != ABSENT)
 		e = message_count_before(c, b, c->now_ms - in->messages_before, &out->messages);
 	if (!e && in->reset_offline)
-		e = agent_count_unseen(c, b, presence_offline_before(c->now_ms), &out->agents);
+		e = agent_count_unseen(c, b, status_offline_before(c->now_ms), &out->agents);
 	return e;
 }
 
@@ -59,7 +59,7 @@ static enum err board_clear_clear(struct call *c, struct board *b, const struct 
 	if (in->messages_before != ABSENT)
 		e = message_delete_before(c, b, c->now_ms - in->messages_before);
 	if (!e && in->reset_offline)
-		e = agent_delete_unseen(c, b, presence_offline_before(c->now_ms));
+		e = agent_delete_unseen(c, b, status_offline_before(c->now_ms));
 	if (!e && in->artifacts)
 		e = artifact_delete_all(c, b);
 	return e;

@@ -29,7 +29,7 @@ static enum err board_export_run(struct call *c, struct stores *s, const void *b
 	enum err e;
 
 	(void)body;
-	if ((e = presence_each(c, s->board, &agents)) ||
+	if ((e = status_each(c, s->board, &agents)) ||
 	    (e = message_each(c, s->board, &every, &messages)) ||
 	    (e = artifact_each(c, s->board, &all, &artifacts)))
 		return e;

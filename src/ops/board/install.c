@@ -83,16 +83,16 @@ static enum err board_install_act(struct call *c, const struct body *in, enum ho
 				  const struct host_server *server, struct outcome *o)
 {
 	struct ours ours = { host, server };
-	struct guest guest = { board_install_add, board_install_drop, &ours };
-	struct guest_outcome done;
+	struct install_edit edit = { board_install_add, board_install_drop, &ours };
+	struct install_outcome done;
 	enum err e;
 
 	if (!in->write && !in->remove)
 		return o->path.p ? host_add(c, host, STR_NONE, server, &o->snippet) : ERR_OK;
 	if (!o->path.p)
 		return board_install_no_file(c, host, in->user ? HOST_USER : HOST_PROJECT, server);
-	e = in->write ? guest_add(c, o->path, &guest, &done) :
-			guest_drop(c, o->path, &guest, &done);
+	e = in->write ? install_add(c, o->path, &edit, &done) :
+			install_drop(c, o->path, &edit, &done);
 	o->result = !done.changed ? "unchanged" : in->write ? "added to" : "removed from";
 	o->backup = done.backup;
 	return e;
@@ -127,7 +127,7 @@ static enum err board_install_one(struct call *c, const struct body *in, const s
 	o.path = host_file(c, host, scope, root);
 	if (!o.path.p)
 		o.result = "use its own command";
-	if (o.path.p && scope == HOST_PROJECT && (e = guest_check(c, o.path, root)))
+	if (o.path.p && scope == HOST_PROJECT && (e = install_check(c, o.path, root)))
 		return e;
 	if ((e = board_install_act(c, in, host, &server, &o)))
 		return e;

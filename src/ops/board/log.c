@@ -46,7 +46,7 @@ static enum err read_log(struct call *c, struct stores *s, const struct body *in
 			 struct message **out)
 {
 	struct ref ref;
-	struct talk_query query = {
+	struct post_query query = {
 		.filter = {
 			.since = in->since == ABSENT ? 0 : c->now_ms - in->since,
 			.from_agent = in->from_agent,
@@ -64,7 +64,7 @@ static enum err read_log(struct call *c, struct stores *s, const struct body *in
 		query.filter.tags = tags_encode(c, in->tags.item, in->tags.n);
 	if (ref.where.p)
 		query.filter.ref = &ref;
-	return talk_read(c, s->board, &query, out);
+	return post_read(c, s->board, &query, out);
 }
 
 static struct message *board_log_reversed(struct message *list)

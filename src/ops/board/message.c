@@ -23,7 +23,7 @@ static enum err board_message_run(struct call *c, struct stores *s, const void *
 	const struct body *in = body;
 	struct message *thread;
 	int64_t left_out;
-	enum err e = talk_thread(c, s->board, in->id, &thread, &left_out);
+	enum err e = post_thread(c, s->board, in->id, &thread, &left_out);
 
 	if (e)
 		return e;

@@ -39,7 +39,7 @@ static enum err board_post_run(struct call *c, struct stores *s, const void *bod
 			       struct json *reply)
 {
 	const struct body *in = body;
-	struct draft draft = {
+	struct post draft = {
 		.content = in->content,
 		.tags = tags_encode(c, in->tags.item, in->tags.n),
 		.refs = ref_encode_all(c, in->refs.item, in->refs.n),
@@ -47,7 +47,7 @@ static enum err board_post_run(struct call *c, struct stores *s, const void *bod
 		.in_reply_to = in->in_reply_to == ABSENT ? 0 : in->in_reply_to,
 	};
 	struct message *m;
-	enum err e = talk_post(c, s->board, &draft, &m);
+	enum err e = post_add(c, s->board, &draft, &m);
 
 	if (!e)
 		message_encode(reply, m);

@@ -31,8 +31,8 @@ static enum err board_status_run(struct call *c, struct stores *s, const void *b
 {
 	const struct body *in = body;
 	struct agent *a;
-	enum err e = in->agent_id.p ? presence_get(c, s->board, str_trim(in->agent_id), &a) :
-				      presence_each(c, s->board, &a);
+	enum err e = in->agent_id.p ? status_get(c, s->board, str_trim(in->agent_id), &a) :
+				      status_each(c, s->board, &a);
 
 	if (e)
 		return e;

@@ -7,7 +7,7 @@ static enum err board_status_clear_run(struct call *c, struct stores *s, const v
 				       struct json *reply)
 {
 	struct agent *a;
-	enum err e = presence_clear(c, s->board, &a);
+	enum err e = status_clear(c, s->board, &a);
 
 	(void)body;
 	if (!e)

@@ -3,7 +3,7 @@
 #include "ops/board/shapes.h"
 #include "ops/ops.h"
 
-#define AT(member) offsetof(struct presence_change, member)
+#define AT(member) offsetof(struct status_change, member)
 
 static const struct field fields[] = {
 	{ "current_task", &kind_str, AT(current_task), FIELD_PLACE, .arg = "TASK", .max = MAX_TASK,
@@ -25,7 +25,7 @@ static const char *const examples[] = {
 static enum err board_status_set_run(struct call *c, struct stores *s, const void *body,
 				     struct json *reply)
 {
-	const struct presence_change *change = body;
+	const struct status_change *change = body;
 	struct agent *a;
 	enum err e;
 
@@ -33,7 +33,7 @@ static enum err board_status_set_run(struct call *c, struct stores *s, const voi
 	    change->status < 0)
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "nothing to set: give a task, progress, status or blockers");
-	if (!(e = presence_set(c, s->board, change, &a)))
+	if (!(e = status_set(c, s->board, change, &a)))
 		agent_encode(reply, c, a, NULL);
 	return e;
 }
@@ -44,7 +44,7 @@ const struct op op_board_status_set = {
 	.more = "What is not given stays as it was. Any status but blocked clears the blockers.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,
-	.body_size = sizeof(struct presence_change),
+	.body_size = sizeof(struct status_change),
 	.fields = fields,
 	.reply = &agent_reply,
 	.run = board_status_set_run,

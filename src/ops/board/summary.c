@@ -28,7 +28,7 @@ static bool board_summary_any(const struct call *c, const struct agent *a)
 
 static bool board_summary_active(const struct call *c, const struct agent *a)
 {
-	return liveness_of(a->last_seen, c->now_ms) == LIVENESS_ACTIVE;
+	return board_liveness_of(a->last_seen, c->now_ms) == BOARD_ACTIVE;
 }
 
 static bool board_summary_blocked(const struct call *c, const struct agent *a)
@@ -78,7 +78,7 @@ static enum err board_summary_run(struct call *c, struct stores *s, const void *
 		return e;
 	recent.since = c->now_ms - config.summary_messages;
 	fresh.since = c->now_ms - config.summary_artifacts;
-	if ((e = presence_each(c, s->board, &agents)) ||
+	if ((e = status_each(c, s->board, &agents)) ||
 	    (e = message_each(c, s->board, &recent, &messages)) ||
 	    (e = message_each(c, s->board, &urgent, &high)) ||
 	    (e = artifact_each(c, s->board, &fresh, &artifacts)))

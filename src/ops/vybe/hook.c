@@ -61,7 +61,7 @@ static const struct prop answer_props[] = {
 };
 
 static void put_host(struct call *c, struct json *reply, enum host_id host, struct str path,
-		     struct str before, const struct guest_outcome *done, bool install)
+		     struct str before, const struct install_outcome *done, bool install)
 {
 	struct str now;
 
@@ -115,8 +115,8 @@ static enum err vybe_hook_each(struct call *c, const struct body *in, bool insta
 		return e;
 	for (int i = 0; !e && i < HOST_COUNT; i++) {
 		struct hooks_entry entry = { (enum host_id)i, spawn_quoted(&c->mem, self) };
-		struct guest guest = hooks_guest(&entry);
-		struct guest_outcome done;
+		struct install_edit edit = hooks_edit(&entry);
+		struct install_outcome done;
 
 		if (!wanted[i])
 			continue;
@@ -128,11 +128,11 @@ static enum err vybe_hook_each(struct call *c, const struct body *in, bool insta
 		}
 		if (!path.p)
 			return vybe_hook_no_file(c, (enum host_id)i, project);
-		if (project && (e = guest_check(c, path, root)))
+		if (project && (e = install_check(c, path, root)))
 			return e;
 		if (!(e = file_read_regular(c, path, &before)))
-			e = install ? guest_add(c, path, &guest, &done) :
-				      guest_drop(c, path, &guest, &done);
+			e = install ? install_add(c, path, &edit, &done) :
+				      install_drop(c, path, &edit, &done);
 		if (!e)
 			put_host(c, reply, (enum host_id)i, path, before, &done, install);
 	}

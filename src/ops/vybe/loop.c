@@ -72,7 +72,7 @@ static const struct prop stats_props[] = {
 
 /* --- one task --- */
 
-struct run {
+struct vybe_loop_run {
 	const struct body *in;
 	struct str project;
 	struct json results;
@@ -106,7 +106,7 @@ static bool is_anothers(struct call *c, const struct task *t)
 }
 
 /* What is ready and nobody else's; of what follows the first only the dry run speaks. */
-static enum err next_task(struct call *c, const struct run *run, struct task **out)
+static enum err next_task(struct call *c, const struct vybe_loop_run *run, struct task **out)
 {
 	struct continuity k;
 	struct beads *b;
@@ -140,7 +140,8 @@ static enum err vybe_loop_look_again(struct call *c, struct task *t)
 	return e;
 }
 
-static enum err prompt_of(struct call *c, const struct run *run, struct task *t, struct str *out)
+static enum err prompt_of(struct call *c, const struct vybe_loop_run *run, struct task *t,
+			  struct str *out)
 {
 	struct brief b = { .task = t, .project = run->project };
 	struct continuity k;
@@ -191,7 +192,8 @@ static enum err vybe_loop_outcome(struct call *c, const struct child *child, str
 	return call_op(c, &op_vybe_task_complete, blocked, &reply);
 }
 
-static enum err work_on(struct call *c, struct run *run, struct task *t, const char **status)
+static enum err work_on(struct call *c, struct vybe_loop_run *run, struct task *t,
+			const char **status)
 {
 	const char *env[7] = { NULL }, *id = arena_cstr(&c->mem, t->id);
 	const char *begin[] = { "id", id, NULL };
@@ -223,7 +225,7 @@ static enum err work_on(struct call *c, struct run *run, struct task *t, const c
 	return e;
 }
 
-static void vybe_loop_note(struct run *run, const struct task *t, const char *status,
+static void vybe_loop_note(struct vybe_loop_run *run, const struct task *t, const char *status,
 			   int64_t began_ms)
 {
 	bool done = !strcmp(status, "completed"), blocked = !strcmp(status, "blocked");
@@ -249,7 +251,7 @@ static void vybe_loop_pause(int64_t ms)
 		moment_sleep(20);
 }
 
-static enum err vybe_loop_rounds(struct call *c, struct run *run)
+static enum err vybe_loop_rounds(struct call *c, struct vybe_loop_run *run)
 {
 	const struct body *in = run->in;
 	struct task *t;
@@ -291,7 +293,7 @@ static enum err vybe_loop_rounds(struct call *c, struct run *run)
 	return ERR_OK;
 }
 
-static enum err vybe_loop_preview(struct call *c, struct run *run)
+static enum err vybe_loop_preview(struct call *c, struct vybe_loop_run *run)
 {
 	struct task *t;
 	enum err e = next_task(c, run, &t);
@@ -303,7 +305,7 @@ static enum err vybe_loop_preview(struct call *c, struct run *run)
 	return e;
 }
 
-static enum err vybe_loop_keep(struct call *c, const struct run *run)
+static enum err vybe_loop_keep(struct call *c, const struct vybe_loop_run *run)
 {
 	struct continuity k;
 	enum err e = continuity_open(c, VYBE_WRITE, &k);
@@ -320,7 +322,7 @@ static enum err vybe_loop_run_loop(struct call *c, struct stores *s, const void 
 				   struct json *reply)
 {
 	const struct body *in = body;
-	struct run run = { .in = in, .results.out.mem = &c->mem };
+	struct vybe_loop_run run = { .in = in, .results.out.mem = &c->mem };
 	struct continuity k;
 	int64_t began = moment_ticks();
 	enum err e;

@@ -167,14 +167,14 @@ static enum err fill_new(struct call *c, struct cache *out)
 	return e ? e : db_exec(c, out->db, schema);
 }
 
-struct leftovers {
+struct bead_cache_leftovers {
 	struct call *c;
 	struct str dir, head; /* of the files that never became the cache */
 };
 
 static void bead_cache_remove_leftover(void *arg, struct str name)
 {
-	struct leftovers *l = arg;
+	struct bead_cache_leftovers *l = arg;
 
 	if (str_starts(name, l->head))
 		unlink(arena_cstr(&l->c->mem, path_join(&l->c->mem, l->dir, name)));
@@ -182,8 +182,9 @@ static void bead_cache_remove_leftover(void *arg, struct str name)
 
 enum err cache_create(struct call *c, struct str path, struct cache *out)
 {
-	struct leftovers left = { c, path_parent(path),
-				  arena_fmt(&c->mem, STR_FMT ".", STR_ARG(path_name(path))) };
+	struct bead_cache_leftovers left = {
+		c, path_parent(path), arena_fmt(&c->mem, STR_FMT ".", STR_ARG(path_name(path)))
+	};
 	enum err e = file_each(c, left.dir, bead_cache_remove_leftover, &left);
 
 	if (e)

@@ -17,7 +17,7 @@ enum {
 	TRIES_MOST = 20000, /* of one table: then the rest of a range counts as lost */
 };
 
-struct salvage {
+struct db_salvage_salvage {
 	struct call *c;
 	struct db *db; /* the new one; the old one is attached as `old` */
 	const char *table;
@@ -28,12 +28,12 @@ struct salvage {
 	int tries;
 };
 
-static void db_salvage_tell(struct salvage *s, struct str text)
+static void db_salvage_tell(struct db_salvage_salvage *s, struct str text)
 {
 	json_str(&s->lost, text);
 }
 
-static void tell_rows(struct salvage *s)
+static void tell_rows(struct db_salvage_salvage *s)
 {
 	struct arena *mem = &s->c->mem;
 
@@ -47,7 +47,7 @@ static void tell_rows(struct salvage *s)
 }
 
 /* Rows that follow each other are told of together. */
-static void db_salvage_lose(struct salvage *s, int64_t from, int64_t to)
+static void db_salvage_lose(struct db_salvage_salvage *s, int64_t from, int64_t to)
 {
 	if (s->from && from != s->to + 1)
 		tell_rows(s);
@@ -57,7 +57,7 @@ static void db_salvage_lose(struct salvage *s, int64_t from, int64_t to)
 
 /* --- one table --- */
 
-static enum err read_columns(struct salvage *s)
+static enum err read_columns(struct db_salvage_salvage *s)
 {
 	struct buf b = { .mem = &s->c->mem };
 	AUTO_STMT *st = db_stmt_once(
@@ -73,7 +73,7 @@ static enum err read_columns(struct salvage *s)
 }
 
 /* True: all rows that the condition names were copied. */
-static bool db_salvage_copy(struct salvage *s, struct str condition)
+static bool db_salvage_copy(struct db_salvage_salvage *s, struct str condition)
 {
 	struct str sql = arena_fmt(&s->c->mem,
 				   "INSERT OR IGNORE INTO main.%s (" STR_FMT ") SELECT " STR_FMT
@@ -90,7 +90,7 @@ static bool db_salvage_copy(struct salvage *s, struct str condition)
 	return well;
 }
 
-static void copy_range(struct salvage *s, int64_t from, int64_t to)
+static void copy_range(struct db_salvage_salvage *s, int64_t from, int64_t to)
 {
 	int64_t middle = from + (to - from) / 2;
 
@@ -107,7 +107,7 @@ static void copy_range(struct salvage *s, int64_t from, int64_t to)
 }
 
 /* Without row numbers: as many as can be read from each end. */
-static void copy_from_ends(struct salvage *s)
+static void copy_from_ends(struct db_salvage_salvage *s)
 {
 	static const char *const order[] = { "", "ORDER BY 1 DESC, 2 DESC " };
 	struct arena *mem = &s->c->mem;
@@ -121,7 +121,7 @@ static void copy_from_ends(struct salvage *s)
 }
 
 /* The highest row number; of a damaged table it may not be known. */
-static bool find_last(struct salvage *s, int64_t *last)
+static bool find_last(struct db_salvage_salvage *s, int64_t *last)
 {
 	AUTO_STMT *st = db_stmt_once(
 		s->db, arena_fmt(&s->c->mem, "SELECT max(rowid) FROM old.%s", s->table));
@@ -133,7 +133,7 @@ static bool find_last(struct salvage *s, int64_t *last)
 	return well;
 }
 
-static enum err copy_table(struct salvage *s, const struct db_table *t)
+static enum err copy_table(struct db_salvage_salvage *s, const struct db_table *t)
 {
 	int64_t last;
 	enum err e;
@@ -207,7 +207,7 @@ static enum err make_work(struct call *c, struct str path, struct str work)
 	return file_own_replace(c, work, text.p ? text : STR(""), 0600);
 }
 
-static enum err copy_all(struct salvage *s, struct str work, const struct db_plan *plan)
+static enum err copy_all(struct db_salvage_salvage *s, struct str work, const struct db_plan *plan)
 {
 	struct call *c = s->c;
 	bool attached;
@@ -246,7 +246,7 @@ static enum err db_salvage_replace(struct call *c, struct str made, struct str p
 }
 
 /* The new database is whole, and on the medium, before it takes the place of the old. */
-static enum err db_salvage_build(struct call *c, struct salvage *s, struct str path,
+static enum err db_salvage_build(struct call *c, struct db_salvage_salvage *s, struct str path,
 				 struct str made, const struct db_plan *plan)
 {
 	struct str work = arena_fmt(&c->mem, STR_FMT ".work", STR_ARG(path)), content;
@@ -268,7 +268,7 @@ static enum err db_salvage_build(struct call *c, struct salvage *s, struct str p
 static enum err db_salvage_salvage(struct call *c, struct mend *m, struct str path,
 				   const struct db_plan *plan)
 {
-	struct salvage s = { .c = c, .lost.out.mem = &c->mem };
+	struct db_salvage_salvage s = { .c = c, .lost.out.mem = &c->mem };
 	struct str why = c->message, kept, log,
 		   made = arena_fmt(&c->mem, STR_FMT ".salvaged", STR_ARG(path));
 	enum err e;

@@ -9,7 +9,7 @@
 
 /* --- the text of a file --- */
 
-struct parser {
+struct git_config_parser {
 	struct arena *mem;
 	const char *p, *end;
 	struct str section; /* "section." or "section.Sub." */
@@ -38,30 +38,30 @@ static bool git_config_is_blank(char ch)
 }
 
 /* The next character; a line's end where there is none. */
-static char git_config_peek(const struct parser *t)
+static char git_config_peek(const struct git_config_parser *t)
 {
 	return t->p < t->end ? *t->p : '\n';
 }
 
-static char git_config_take(struct parser *t)
+static char git_config_take(struct git_config_parser *t)
 {
 	return t->p < t->end ? *t->p++ : '\n';
 }
 
-static void git_config_skip_blanks(struct parser *t)
+static void git_config_skip_blanks(struct git_config_parser *t)
 {
 	while (git_config_is_blank(git_config_peek(t)))
 		t->p++;
 }
 
-static void skip_line(struct parser *t)
+static void skip_line(struct git_config_parser *t)
 {
 	while (git_config_peek(t) != '\n')
 		t->p++;
 }
 
 /* "Sub"] after the section's name. */
-static bool parse_subsection(struct parser *t, struct buf *name)
+static bool parse_subsection(struct git_config_parser *t, struct buf *name)
 {
 	char ch;
 
@@ -79,7 +79,7 @@ static bool parse_subsection(struct parser *t, struct buf *name)
 	return git_config_take(t) == ']';
 }
 
-static bool parse_section(struct parser *t)
+static bool parse_section(struct git_config_parser *t)
 {
 	struct buf name = { .mem = t->mem };
 	bool well;
@@ -112,7 +112,7 @@ static char git_config_escaped(char ch)
 }
 
 /* One character behind a backslash; a line's end there continues the value. */
-static bool git_config_parse_escape(struct parser *t, struct buf *b)
+static bool git_config_parse_escape(struct git_config_parser *t, struct buf *b)
 {
 	char ch = git_config_take(t);
 
@@ -126,7 +126,7 @@ static bool git_config_parse_escape(struct parser *t, struct buf *b)
 }
 
 /* Blanks count inside of a value and in quotes, but not at its end. */
-static bool git_config_parse_value(struct parser *t, struct str *out)
+static bool git_config_parse_value(struct git_config_parser *t, struct str *out)
 {
 	struct buf b = { .mem = t->mem };
 	bool quoted = false;
@@ -153,7 +153,7 @@ static bool git_config_parse_value(struct parser *t, struct str *out)
 	return !quoted;
 }
 
-static bool parse_setting(struct parser *t)
+static bool parse_setting(struct git_config_parser *t)
 {
 	struct buf name = { .mem = t->mem };
 	struct str value = { 0 };
@@ -180,7 +180,7 @@ static bool parse_setting(struct parser *t)
 void git_config_parse(struct arena *mem, struct str text, git_setting *see, void *arg)
 {
 	static const struct str mark = { "\xef\xbb\xbf", 3 };
-	struct parser t = { .mem = mem, .see = see, .arg = arg };
+	struct git_config_parser t = { .mem = mem, .see = see, .arg = arg };
 	bool well = true;
 
 	if (str_starts(text, mark))

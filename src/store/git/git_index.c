@@ -16,7 +16,7 @@ enum {
 	LENGTH = 0x0fff,
 };
 
-struct reader {
+struct git_index_reader {
 	int fd;
 	off_t next;      /* the place in the file of what follows the block */
 	size_t begun;    /* the bytes of the file's beginning, while they are the block */
@@ -29,7 +29,7 @@ struct reader {
 };
 
 /* The next n bytes, which stay in the block; NULL: the file ends before. */
-static const unsigned char *git_index_peek(struct reader *r, size_t n)
+static const unsigned char *git_index_peek(struct git_index_reader *r, size_t n)
 {
 	while (r->held < n) {
 		ssize_t got;
@@ -49,7 +49,7 @@ static const unsigned char *git_index_peek(struct reader *r, size_t n)
 	return r->block + r->at;
 }
 
-static const unsigned char *git_index_take(struct reader *r, size_t n)
+static const unsigned char *git_index_take(struct git_index_reader *r, size_t n)
 {
 	const unsigned char *p = git_index_peek(r, n);
 
@@ -66,7 +66,7 @@ static uint32_t git_index_number(const unsigned char *p)
 }
 
 /* A name up to its NUL, after `keep` bytes of the name before. */
-static bool take_text(struct reader *r, size_t keep)
+static bool take_text(struct git_index_reader *r, size_t keep)
 {
 	const unsigned char *p;
 
@@ -79,7 +79,7 @@ static bool take_text(struct reader *r, size_t keep)
 }
 
 /* How many bytes of the name before do not count. */
-static bool take_cut(struct reader *r, size_t *cut)
+static bool take_cut(struct git_index_reader *r, size_t *cut)
 {
 	const unsigned char *p = git_index_take(r, 1);
 
@@ -94,7 +94,7 @@ static bool take_cut(struct reader *r, size_t *cut)
 }
 
 /* Versions 2 and 3: NULs fill an entry up to a multiple of eight bytes, at least one. */
-static bool take_name(struct reader *r, size_t head, size_t length)
+static bool take_name(struct git_index_reader *r, size_t head, size_t length)
 {
 	const unsigned char *p;
 	size_t fill;
@@ -120,7 +120,7 @@ static bool is_folder(uint32_t mode)
 }
 
 /* The name of the next entry; false: it is not one. */
-static bool take_entry(struct reader *r, uint32_t version, size_t id)
+static bool take_entry(struct git_index_reader *r, uint32_t version, size_t id)
 {
 	const unsigned char *p = git_index_take(r, STAT + id + 2);
 	size_t head = STAT + id + 2, cut;
@@ -173,7 +173,7 @@ static bool is_past(struct str name, const unsigned char *entry, size_t n)
 }
 
 /* With object ids of that many bytes. */
-static enum tracked look_with(struct reader *r, struct str name, size_t id)
+static enum tracked look_with(struct git_index_reader *r, struct str name, size_t id)
 {
 	const unsigned char *p;
 	uint32_t version, count;
@@ -212,7 +212,7 @@ static bool is_found(enum tracked tracked)
 enum tracked git_index_look(struct arena *mem, struct str index, struct str name)
 {
 	enum { SHA1 = 20, SHA256 = 32 };
-	struct reader *r;
+	struct git_index_reader *r;
 	enum tracked first, second;
 	AUTO_FD fd = open(arena_cstr(mem, index), O_RDONLY | O_CLOEXEC);
 

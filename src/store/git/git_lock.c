@@ -133,7 +133,7 @@ void git_lock_sweep(struct call *c, struct str dir)
 }
 
 /* A lock of another, and since when it has not changed. */
-struct watch {
+struct git_lock_watch {
 	struct stat seen;
 	int64_t since;
 	bool alive; /* a process holds flock() on it: one of ours */
@@ -145,7 +145,7 @@ static bool git_lock_unchanged(const struct stat *a, const struct stat *b)
 	       a->st_ctime == b->st_ctime;
 }
 
-static bool is_stale(struct arena *mem, struct watch *w, struct str lock)
+static bool is_stale(struct arena *mem, struct git_lock_watch *w, struct str lock)
 {
 	int64_t now = moment_ticks();
 	struct stat st = { 0 };
@@ -161,7 +161,7 @@ static bool is_stale(struct arena *mem, struct watch *w, struct str lock)
 }
 
 /* Of several that find it stale one removes it, and none removes what came after it. */
-static void remove_stale(struct arena *mem, const struct watch *w, struct str lock)
+static void remove_stale(struct arena *mem, const struct git_lock_watch *w, struct str lock)
 {
 	struct stat st;
 	AUTO_FD fd = open_plain(mem, lock, &st);
@@ -234,8 +234,8 @@ struct str git_lock_remedy(struct arena *mem, struct str lock)
 			 STR_ARG(spawn_quoted(mem, lock)));
 }
 
-static enum err git_lock_refused(struct call *c, const struct git_lock *l, const struct watch *w,
-				 int64_t waited_ms)
+static enum err git_lock_refused(struct call *c, const struct git_lock *l,
+				 const struct git_lock_watch *w, int64_t waited_ms)
 {
 	call_fail(c, ERR_SYNC_FAILED,
 		  w->alive ? "another sync has held '" STR_FMT "' for more than %lld s" :
@@ -254,7 +254,7 @@ static enum err git_lock_refused(struct call *c, const struct git_lock *l, const
 bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable)
 {
 	struct stat before, after;
-	struct watch w = { 0 };
+	struct git_lock_watch w = { 0 };
 	const char *name;
 
 	*lock = lock_name(&c->mem, path);
@@ -273,7 +273,7 @@ enum err git_lock_take(struct call *c, struct str path, struct str content,
 		       enum git_lock_others others, struct git_lock *out)
 {
 	struct str dir = path_parent(path);
-	struct watch w = { .since = moment_ticks() };
+	struct git_lock_watch w = { .since = moment_ticks() };
 	int64_t wait_ms = others == GIT_LOCK_REMOVE_STALE ? WAIT_MS : SHORT_MS;
 	int64_t end = w.since + wait_ms;
 	struct stat st;

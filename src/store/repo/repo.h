@@ -5,7 +5,7 @@
 
 /*
  * The user's Git repository, of which we touch our refs and our commits and nothing else. Only
- * `abacus-sync` is linked with this; see beads/helper.h.
+ * `abacus-sync` is linked with this; see beads/git_process.h.
  *
  * A commit is named by its hash in hexadecimal; an absent one is none.
  */

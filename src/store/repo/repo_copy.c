@@ -109,21 +109,21 @@ static int take_commit(struct fetching *f, const git_oid *oid)
 	return code;
 }
 
-struct writing {
+struct repo_copy_writing {
 	git_odb_writepack *pack;
 	git_indexer_progress progress;
 };
 
 static int repo_copy_append(void *bytes, size_t count, void *arg)
 {
-	struct writing *w = arg;
+	struct repo_copy_writing *w = arg;
 
 	return w->pack->append(w->pack, bytes, count, &w->progress);
 }
 
 static int write_pack(struct fetching *f)
 {
-	struct writing w = { 0 };
+	struct repo_copy_writing w = { 0 };
 	int code;
 
 	if (!git_packbuilder_object_count(f->pack))

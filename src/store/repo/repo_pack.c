@@ -113,7 +113,7 @@ enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack)
 
 /* --- what the dead left --- */
 
-struct leftovers {
+struct repo_pack_leftovers {
 	struct call *c;
 	struct str dir, start; /* what the names of temporary files begin with */
 };
@@ -121,7 +121,7 @@ struct leftovers {
 static void repo_pack_remove_leftover(void *arg, struct str name)
 {
 	enum { DAY_S = 24 * 60 * 60 };
-	struct leftovers *l = arg;
+	struct repo_pack_leftovers *l = arg;
 	const char *path = arena_cstr(&l->c->mem, path_join(&l->c->mem, l->dir, name));
 	struct stat st;
 
@@ -133,8 +133,9 @@ static void repo_pack_remove_leftover(void *arg, struct str name)
 void repo_sweep_objects(struct call *c, struct repo *r)
 {
 	struct str dir = repo_pack_objects(c, r);
-	struct leftovers loose = { c, dir, STR("tmp_object_git2_") },
-			 packs = { c, path_join(&c->mem, dir, STR("pack")), STR("pack_git2_") };
+	struct repo_pack_leftovers loose = { c, dir, STR("tmp_object_git2_") },
+				   packs = { c, path_join(&c->mem, dir, STR("pack")),
+					     STR("pack_git2_") };
 	enum err before = c->code;
 
 	file_each(c, loose.dir, repo_pack_remove_leftover, &loose);

@@ -102,7 +102,7 @@ static struct str repo_ssh_quoted(struct arena *mem, struct str text)
 
 struct ssh {
 	git_smart_subtransport parent;
-	struct stream {
+	struct repo_ssh_stream {
 		git_smart_subtransport_stream parent;
 		int in, out; /* to ssh, from it */
 	} stream;
@@ -201,7 +201,7 @@ static int repo_ssh_start(struct ssh *s, const char *const *argv)
 
 static int repo_ssh_read_some(git_smart_subtransport_stream *stream, char *p, size_t n, size_t *got)
 {
-	struct stream *s = (struct stream *)stream;
+	struct repo_ssh_stream *s = (struct repo_ssh_stream *)stream;
 	ssize_t r = file_some(s->out, p, n);
 
 	*got = r > 0 ? (size_t)r : 0;
@@ -210,7 +210,7 @@ static int repo_ssh_read_some(git_smart_subtransport_stream *stream, char *p, si
 
 static int write_all(git_smart_subtransport_stream *stream, const char *p, size_t n)
 {
-	struct stream *s = (struct stream *)stream;
+	struct repo_ssh_stream *s = (struct repo_ssh_stream *)stream;
 
 	while (n) {
 		ssize_t put = write(s->in, p, n);

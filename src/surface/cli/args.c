@@ -7,7 +7,7 @@
 #include "base/text/utf8.h"
 #include "surface/cli/help.h"
 
-struct parser {
+struct args_parser {
 	struct call *c;
 	struct args *out;
 	char **argv;
@@ -67,7 +67,7 @@ static const struct field *find_flag(struct arena *mem, const struct field *fiel
 }
 
 /* Before the command is known, any command's option may stand; does it take a value? */
-static bool takes_next(struct parser *p, const char *arg)
+static bool takes_next(struct args_parser *p, const char *arg)
 {
 	const struct face *face = p->out->face;
 	const struct field *f = find_flag(&p->c->mem, face->globals, arg);
@@ -90,7 +90,7 @@ static bool begins_command(const struct face *face, struct str words)
 }
 
 /* "bb help log" is "bb log --help". */
-static bool is_help(struct parser *p, const char *word)
+static bool is_help(struct args_parser *p, const char *word)
 {
 	struct args *out = p->out;
 
@@ -99,7 +99,7 @@ static bool is_help(struct parser *p, const char *word)
 	return out->globals.help = true;
 }
 
-static void find_command(struct parser *p)
+static void find_command(struct args_parser *p)
 {
 	struct args *out = p->out;
 
@@ -181,7 +181,7 @@ static struct nearest nearest_to(struct str word)
 	return (struct nearest){ .word = word, .edits = args_least(3, word.n / 2 + 1) };
 }
 
-static enum err unknown_command(struct parser *p, const char *word)
+static enum err unknown_command(struct args_parser *p, const char *word)
 {
 	struct call *c = p->c;
 	const char *program = p->out->face->name;
@@ -198,7 +198,7 @@ static enum err unknown_command(struct parser *p, const char *word)
 	return call_step(c, "Run '%s --help' to see the commands.", program);
 }
 
-static enum err unfinished_command(struct parser *p)
+static enum err unfinished_command(struct args_parser *p)
 {
 	struct call *c = p->c;
 	struct str words = p->out->words;
@@ -223,7 +223,7 @@ static enum err no_command(struct call *c, const struct face *face)
 	return call_step(c, "Run '%s --help' to see the commands.", face->name);
 }
 
-static enum err unknown_flag(struct parser *p, const char *arg)
+static enum err unknown_flag(struct args_parser *p, const char *arg)
 {
 	struct call *c = p->c;
 	const struct args *out = p->out;
@@ -287,7 +287,7 @@ static enum err read_named(struct call *c, const struct field *f, struct str *te
 }
 
 /* Into the operation's request if it is one of its fields, else into the globals. */
-static enum err args_set(struct parser *p, const struct field *f, struct str text)
+static enum err args_set(struct args_parser *p, const struct field *f, struct str text)
 {
 	struct request *r = &p->out->request;
 	const struct field *fields = r->op ? r->op->fields : NULL;
@@ -304,7 +304,7 @@ static enum err args_set(struct parser *p, const struct field *f, struct str tex
 	return field_from_text(p->c, f, text, &p->out->globals);
 }
 
-static const struct field *known_flag(struct parser *p, const char *arg)
+static const struct field *known_flag(struct args_parser *p, const char *arg)
 {
 	const struct command *cmd = p->out->command;
 	const struct field *f = cmd ? find_flag(&p->c->mem, cmd->op->fields, arg) : NULL;
@@ -312,7 +312,7 @@ static const struct field *known_flag(struct parser *p, const char *arg)
 	return f ? f : find_flag(&p->c->mem, p->out->face->globals, arg);
 }
 
-static enum err needs_value(struct parser *p, const struct field *f)
+static enum err needs_value(struct args_parser *p, const struct field *f)
 {
 	struct str flag = field_flag(&p->c->mem, f);
 
@@ -322,7 +322,7 @@ static enum err needs_value(struct parser *p, const struct field *f)
 }
 
 /* Sets a field from what is attached to its flag, or else from the next argument. */
-static enum err set_flag(struct parser *p, const struct field *f, struct str value, size_t *i)
+static enum err set_flag(struct args_parser *p, const struct field *f, struct str value, size_t *i)
 {
 	if (!f->kind->arg)
 		return args_set(p, f, value.p ? value : STR("true"));
@@ -332,7 +332,7 @@ static enum err set_flag(struct parser *p, const struct field *f, struct str val
 }
 
 /* "-q", "-n5", "-n=5", "-qn 5": letters, up to the first that takes a value. */
-static enum err parse_letters(struct parser *p, size_t *i)
+static enum err parse_letters(struct args_parser *p, size_t *i)
 {
 	const char *arg = p->argv[*i];
 	enum err e = ERR_OK;
@@ -351,7 +351,7 @@ static enum err parse_letters(struct parser *p, size_t *i)
 	return e;
 }
 
-static enum err parse_flag(struct parser *p, size_t *i)
+static enum err parse_flag(struct args_parser *p, size_t *i)
 {
 	const char *arg = p->argv[*i];
 	const struct field *f = known_flag(p, arg);
@@ -366,7 +366,7 @@ static enum err parse_flag(struct parser *p, size_t *i)
 }
 
 /* The field that takes the next argument without a flag; a list takes them all. */
-static const struct field *next_place(struct parser *p)
+static const struct field *next_place(struct args_parser *p)
 {
 	size_t place = 0;
 	const struct command *cmd = p->out->command;
@@ -383,7 +383,7 @@ static const struct field *next_place(struct parser *p)
 	return NULL;
 }
 
-static enum err parse_place(struct parser *p, const char *arg)
+static enum err parse_place(struct args_parser *p, const char *arg)
 {
 	const struct field *f;
 
@@ -403,7 +403,7 @@ static enum err parse_place(struct parser *p, const char *arg)
 			 arg, p->out->face->name, STR_ARG(p->out->words));
 }
 
-static enum err parse_all(struct parser *p)
+static enum err parse_all(struct args_parser *p)
 {
 	enum err e = ERR_OK;
 
@@ -420,7 +420,7 @@ static enum err parse_all(struct parser *p)
 	return e;
 }
 
-static enum err read_piped(struct parser *p)
+static enum err read_piped(struct args_parser *p)
 {
 	struct request *r = &p->out->request;
 	enum err e;
@@ -443,7 +443,7 @@ static enum err args_check_text(struct call *c, char **argv)
 
 enum err args_parse(struct call *c, const struct face *face, char **argv, struct args *out)
 {
-	struct parser p = { .c = c, .out = out, .argv = argv };
+	struct args_parser p = { .c = c, .out = out, .argv = argv };
 	size_t count = 0;
 	enum err e;
 

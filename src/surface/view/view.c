@@ -41,7 +41,7 @@ void view_line(struct view *v, const char *fmt, ...)
 }
 
 /* From here on the text has this colour. */
-struct mark {
+struct view_mark {
 	size_t at;
 	enum paint paint;
 };
@@ -50,14 +50,14 @@ static void view_put_mark(struct view *v, enum paint paint)
 {
 	if (v->marked == v->room) {
 		size_t room = v->room ? v->room * 2 : 64;
-		struct mark *marks = arena_array(v->out.mem, room, sizeof *marks);
+		struct view_mark *marks = arena_array(v->out.mem, room, sizeof *marks);
 
 		if (v->marked)
 			memcpy(marks, v->marks, v->marked * sizeof *marks);
 		v->marks = marks;
 		v->room = room;
 	}
-	v->marks[v->marked++] = (struct mark){ v->out.n, paint };
+	v->marks[v->marked++] = (struct view_mark){ v->out.n, paint };
 }
 
 void view_paint(struct view *v, enum paint paint, struct str text)

@@ -17,7 +17,7 @@ struct request;
  */
 struct view {
 	struct buf out;
-	struct mark *marks;
+	struct view_mark *marks;
 	size_t marked, room;
 	bool colour;
 	size_t width; /* of the terminal, in columns */

@@ -28,7 +28,7 @@ def couriers(repo):
 
 def courier(repo):
     """The one courier that has to be there."""
-    found = subprocess.run(["pgrep", "-f", f"abacus-sync courier {repo.path}/.git$"], capture_output=True, check=False)
+    found = subprocess.run(["pgrep", "-f", f"abacus-sync autosync {repo.path}/.git$"], capture_output=True, check=False)
     return [int(pid) for pid in found.stdout.split()]
 
 
