@@ -161,13 +161,14 @@ fuzz: fuzzers
 check:
 	./check --no-install
 
-lint: layers lint-format
+lint: house lint-format
 
 lint-format:
 	@$(FORMAT) --dry-run --Werror $(FORMATTED)
 
-layers:
-	@test/layers
+# How the source is kept: layers, folders, names, docs.
+house:
+	@$(PYTHON) test/house
 
 fmt:
 	$(FORMAT) -i $(FORMATTED)
@@ -228,5 +229,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(SYNC_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT:.o=.d)
-.PHONY: all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format layers fmt bench doc \
+.PHONY: all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench doc \
 	shots portable install uninstall clean

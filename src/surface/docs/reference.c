@@ -14,6 +14,24 @@ static void reference_cell(struct buf *b, struct str text)
 	}
 }
 
+/* A paragraph, in lines of at most 100 bytes. */
+static void reference_text(struct buf *b, struct str text)
+{
+	enum { COLUMNS = 100 };
+	size_t column = 0;
+	struct str word;
+
+	while (text.n && str_next(&text, ' ', &word)) {
+		bool fits = column + word.n < COLUMNS;
+
+		if (column)
+			buf_char(b, fits ? ' ' : '\n');
+		buf_put(b, word);
+		column = (fits && column ? column + 1 : 0) + word.n;
+	}
+	buf_char(b, '\n');
+}
+
 static void reference_options(struct buf *b, const struct field *fields)
 {
 	bool any = false;
@@ -41,23 +59,29 @@ static void reference_options(struct buf *b, const struct field *fields)
 
 static void reference_reply(struct buf *b, const struct op *op)
 {
+	struct buf text = { .mem = b->mem };
 	const struct prop *p = op->reply;
 
 	if (!p || !p->of)
 		return;
-	buf_fmt(b, "\nReply: %s with", p->flags & PROP_LIST ? "an array of objects" : "an object");
+	buf_fmt(&text, "Reply: %s with",
+		p->flags & PROP_LIST ? "an array of objects" : "an object");
 	for (const struct prop *m = p->of; m->name; m++)
-		buf_fmt(b, "%s `%s`%s", m == p->of ? "" : ",", m->name,
+		buf_fmt(&text, "%s `%s`%s", m == p->of ? "" : ",", m->name,
 			m->flags & PROP_OPTIONAL ? " (optional)" : "");
-	buf_put(b, STR(".\n"));
+	buf_char(&text, '.');
+	buf_char(b, '\n');
+	reference_text(b, buf_str(&text));
 }
 
 static void reference_command(struct buf *b, const struct face *face, const struct command *cmd)
 {
 	buf_fmt(b, "\n### `%s %s`\n\n%s.\n", face->name, cmd->words, cmd->op->help);
 	buf_fmt(b, "\n    " STR_FMT "\n", STR_ARG(help_usage(b->mem, face, cmd)));
-	if (cmd->op->more)
-		buf_fmt(b, "\n%s\n", cmd->op->more);
+	if (cmd->op->more) {
+		buf_char(b, '\n');
+		reference_text(b, str_of(cmd->op->more));
+	}
 	reference_options(b, cmd->op->fields);
 	reference_reply(b, cmd->op);
 	for (const char *const *e = cmd->op->examples; e && *e; e++)
@@ -72,8 +96,9 @@ int docs_start(struct call *c, const struct request *r)
 	buf_put(&b, STR("# Commands\n\nMade from the tables of commands and operations by `make "
 			"doc`; edit those.\n"));
 	for (const struct face *const *face = faces; *face; face++) {
-		buf_fmt(&b, "\n## `%s`\n\nIn short: %s. %s\n", (*face)->name, (*face)->about,
-			(*face)->more);
+		buf_fmt(&b, "\n## `%s`\n\n", (*face)->name);
+		reference_text(
+			&b, arena_fmt(&c->mem, "In short: %s. %s", (*face)->about, (*face)->more));
 		reference_options(&b, (*face)->globals);
 		for (const char *const *e = (*face)->environment; e && *e; e += 2)
 			buf_fmt(&b, "%s| `%s` | %s |\n",
