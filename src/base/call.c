@@ -126,7 +126,9 @@ struct str call_next_step(struct call *c)
 		[STORED_PART] = "A part of this was stored.",
 		[STORED_SAFE] = "Nothing was lost.",
 	};
-	struct str step = c->step.p ? c->step : c->remedy.p ? c->remedy : str_of(err_step(c->code));
+	struct str step = c->step.p   ? c->step :
+			  c->remedy.p ? c->remedy :
+					str_of(err_steps[c->code]);
 	bool remedy = !c->step.p && !str_ends(step, STR("."));
 
 	if (c->stored == STORED_NOTHING || c->stored == STORED_SAFE)

@@ -9,7 +9,7 @@
  */
 enum err {
 	ERR_OK,
-#define ERR(name, code, bd_code, agent_code, class, step) ERR_##name,
+#define ERR(name, code, bd_code, agent_code, class, http, again) ERR_##name,
 #include "base/err.def"
 #undef ERR
 	ERR_COUNT,
@@ -21,11 +21,13 @@ enum dialect { DIALECT_BOARD, DIALECT_BEADS, DIALECT_AGENTS, DIALECT_VYBE };
 const char *err_code(enum err e, enum dialect dialect);
 int err_exit(enum err e, enum dialect dialect);
 int err_http(enum err e); /* a status of HTTP */
-const char *err_step(enum err e);
 /* For another program of ours: the name in the table, and back. */
 const char *err_name(enum err e);
 enum err err_named(const char *name);
 
 bool err_retryable(enum err e); /* the same call may succeed a moment later */
+
+/* What to do next, in the words of the product: op/steps.c defines them. */
+extern const char *const err_steps[ERR_COUNT];
 
 #endif

@@ -40,7 +40,7 @@ static void call_next_step_claims_nothing_by_itself(void **state)
 
 	(void)state;
 	call_fail(&c, ERR_NOT_FOUND, "x");
-	check(&c, err_step(ERR_NOT_FOUND));
+	check(&c, err_steps[ERR_NOT_FOUND]);
 	call_step(&c, "Run 'x'");
 	check(&c, "Run 'x'");
 	call_fail(&c, ERR_DATABASE_BUSY, "x");
