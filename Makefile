@@ -60,7 +60,7 @@ LIBS = $(shell $(PKG) --libs sqlite3 libsodium) -lm
 endif
 
 ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(VERSION)"' \
-	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -include src/base/banned.h \
+	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -Itest -include src/base/banned.h \
 	     $(shell $(PKG) --cflags sqlite3 libsodium libgit2 libmicrohttpd) -MMD -MP
 
 # Folders decide what is linked into which program. What needs libgit2 or libmicrohttpd is a
@@ -76,7 +76,7 @@ OBJ     = $(SRC:%.c=$(OUT)/%.o)
 SYNC_OBJ = $(SYNC:%.c=$(OUT)/%.o)
 SERVE_OBJ = $(SERVE:%.c=$(OUT)/%.o) $(OUT)/page.o
 MAIN_OBJ = $(MAIN:%.c=$(OUT)/%.o)
-UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c))
+UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c test/unit/*/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
 FUZZ    = $(patsubst test/fuzz/fuzz_%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
 MODEL   = $(patsubst test/model/%.c,$(OUT)/model/%,$(wildcard test/model/*.c))

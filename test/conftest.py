@@ -11,7 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("ABACUS_BUILD", ROOT / "build")).resolve()
 BIN = BUILD / "bin"
-sys.path += [str(ROOT / "test" / folder) for folder in ("cli", "system")]  # test/hostile uses the helpers of both
+sys.path += [str(ROOT / "test" / "helpers")] + sorted({str(file.parent) for file in (ROOT / "test").rglob("test_*.py")})
 
 
 class Result:

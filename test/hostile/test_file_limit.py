@@ -1,16 +1,12 @@
 """RLIMIT_FSIZE: a write that it forbids is an error that names the file, not the death of the process."""
 import os
-import pathlib
 import resource
 import subprocess
-import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
-
-from conftest import BIN, Result, environment, git  # noqa: E402
-from harness import wait_until  # noqa: E402
+from conftest import BIN, Result, environment, git
+from harness import wait_until
 
 WRITES = {
     "bead": ["bd", "create", "x", "-d", "d" * 4000, "--json"],

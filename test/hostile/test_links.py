@@ -5,14 +5,11 @@ import pathlib
 import shutil
 import stat
 import subprocess
-import sys
 
 import pytest
 
-from conftest import BIN, ROOT, Project, environment, git
-
-sys.path[:0] = [str(ROOT / "test" / "cli")]
-from test_agent_identity import agent, register  # noqa: E402
+from conftest import BIN, Project, environment, git
+from test_agent_identity import agent, register
 
 MAIL = ["send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", "b-1", "--category", "INFO",
         "--subject", "s", "--body", "b"]

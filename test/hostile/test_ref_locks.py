@@ -3,17 +3,14 @@ import fcntl
 import os
 import pathlib
 import subprocess
-import sys
 import threading
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
-
-from bead_harness import faulty  # noqa: E402, F401
-from conftest import environment, git  # noqa: E402
-from harness import STRACE, killed, needs_strace  # noqa: E402
-from test_sync_crash import SYNC, THOROUGH, World, both, folder, helper_of, ids, run_sync, sync  # noqa: E402, F401
+from bead_harness import faulty  # noqa: F401
+from conftest import environment, git
+from harness import STRACE, killed, needs_strace
+from test_sync_crash import SYNC, THOROUGH, World, both, folder, helper_of, ids, run_sync, sync  # noqa: F401
 
 REF, TRACKING = "refs/beads/store", "refs/beads/remote/origin"
 KILLS = 1000 if THOROUGH else 40  # with a lock of Git left behind

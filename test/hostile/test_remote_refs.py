@@ -5,15 +5,12 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
-
-from conftest import BUILD, Repo, environment, git  # noqa: E402
-from harness import STRACE, needs_strace  # noqa: E402
-from remotes import (REF, at, backups, bare, clone, http_remote, is_sync_error, point, same_everywhere, sync,  # noqa: E402
+from conftest import BUILD, Repo, environment, git
+from harness import STRACE, needs_strace
+from remotes import (REF, at, backups, bare, clone, http_remote, is_sync_error, point, same_everywhere, sync,
                      tcp_server, titles)
 
 TRACKING = "refs/beads/remote/origin"

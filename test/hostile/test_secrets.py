@@ -6,10 +6,8 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
-
-from conftest import git  # noqa: E402
-from remotes import at, bare, clone, http_remote, is_sync_error, point, sync  # noqa: E402
+from conftest import git
+from remotes import at, bare, clone, http_remote, is_sync_error, point, sync
 
 SECRET = "hunter2swordfish"
 COMMANDS = [("bd", *words) for words in (

@@ -1,12 +1,8 @@
 """The service refuses requests that two HTTP parsers could read in two ways."""
-import pathlib
-import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
-
-from service import Answer, Service, project_at  # noqa: E402
+from service import Answer, Service, project_at
 
 CREATE = "/api/bead/create"
 BODY = b'{"title":"x"}'

@@ -1,17 +1,13 @@
 """'abacus open' shows its invitation to nobody but the user: a browser's arguments can be read by everybody."""
 import os
-import pathlib
 import re
 import stat
-import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
-
-from harness import needs_root, wait_until  # noqa: E402
-from service import served, services  # noqa: E402, F401
-from test_serve_guard import later  # noqa: E402, F401
+from harness import needs_root, wait_until
+from service import served, services  # noqa: F401
+from test_serve_guard import later  # noqa: F401
 
 NOBODY = 65534
 

@@ -1,15 +1,11 @@
 """What the service and its page share is of no use to another user, and to no later start."""
 import contextlib
-import pathlib
 import re
 import socket
-import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
-
-from service import Answer, Key, head_of, served, services  # noqa: E402, F401
+from service import Answer, Key, head_of, served, services  # noqa: F401
 
 LIST = "/api/bead/list"
 CREATE = "/api/bead/create"

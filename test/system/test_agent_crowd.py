@@ -1,13 +1,11 @@
 """Many agents at once: one winner, nothing lost, nothing twice, every file whole at every moment."""
 import json
-import os
-import subprocess
 import threading
 
 import pytest
 
-from conftest import BIN, Project, environment
-from harness import finish
+from conftest import Project
+from harness import start_together
 
 
 @pytest.fixture
@@ -22,14 +20,7 @@ def crowd(tmp_path):
 
 
 def together(project, commands):
-    """Programs that all wait at a gate, and then start in the same moment."""
-    gate, opener = os.pipe()
-    waiting = [subprocess.Popen(["sh", "-c", 'read _; exec "$@" </dev/null', "sh", str(BIN / "bb"), "agent", *command,
-                                 "--json"], stdin=gate, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                cwd=project.path, env=environment()) for command in commands]
-    os.close(gate)
-    os.close(opener)
-    return [json.loads(finish(p).out) for p in waiting]
+    return [done.json for done in start_together(project, [["agent", *command, "--json"] for command in commands])]
 
 
 def test_one_scope_has_one_winner(crowd):

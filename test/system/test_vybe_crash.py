@@ -1,6 +1,5 @@
 """vybe killed after every durable step of every write, and in a crowd: one effect, one answer."""
 import json
-import os
 import pathlib
 import shutil
 import subprocess
@@ -9,7 +8,7 @@ import pytest
 
 from bead_harness import faulty  # noqa: F401 (a fixture)
 from conftest import BIN, Result, environment
-from harness import finish, killed
+from harness import killed, start_together
 
 COMMANDS = {
     "create": ["task", "create", "--title", "made", "--priority", "7", "--project-id", "p"],
@@ -88,14 +87,8 @@ def test_killed_at_every_step(project, faulty, tmp_path, name):  # noqa: F811
 
 
 def together(project, commands, env=None):
-    """Programs that all wait at a gate, and then start in the same moment."""
-    gate, opener = os.pipe()
-    waiting = [subprocess.Popen(["sh", "-c", 'read _; exec "$@" </dev/null', "sh", str(BIN / "vybe"), *args], stdin=gate,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=project.path,
-                                env=environment(**{k: v for k, v in project.env.items() if k != "ABACUS_NOW"})) for args in commands]
-    os.close(gate)
-    os.close(opener)
-    return [json.loads(finish(p).out) for p in waiting]
+    env = {key: value for key, value in project.env.items() if key != "ABACUS_NOW"}
+    return [done.json for done in start_together(project, commands, env=env, program=str(BIN / "vybe"))]
 
 
 def test_fifty_agents_push_twenty_times_each(project):

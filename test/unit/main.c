@@ -1,4 +1,4 @@
-#include "test.h"
+#include "unit/test.h"
 
 #include <stdio.h>
 
@@ -8,7 +8,7 @@ static const struct {
 	int (*run)(void);
 } groups[] = {
 #define GROUP(name) { #name, name##_group },
-#include "groups.def"
+#include "unit/groups.def"
 #undef GROUP
 };
 

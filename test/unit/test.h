@@ -25,7 +25,7 @@
  */
 
 #define GROUP(name) int name##_group(void);
-#include "groups.def"
+#include "unit/groups.def"
 #undef GROUP
 
 #define assert_str(got, want) assert_str_at((got), str_of(want), __FILE__, __LINE__)

@@ -1,0 +1,103 @@
+#include "beads/apply.h"
+
+#include "base/call.h"
+#include "beads/model/snapshot.h"
+#include "beads/model/state.h"
+#include "store/db/bead_cache.h"
+#include "unit/beads/states.h"
+#include "unit/test.h"
+
+static void check(struct call *c, enum err e)
+{
+	if (e)
+		fail_msg(STR_FMT, STR_ARG(c->message));
+}
+
+/* The cache as it is made from all there is. */
+static struct cache cache_of(struct call *c, const struct state *s)
+{
+	struct cache cache;
+
+	check(c, cache_create_private(c, &cache));
+	check(c, apply_all(c, &cache, s));
+	check(c, cache_install(c, &cache, cache.path));
+	return cache;
+}
+
+/* A bead of which nothing is said is in no file, and not in the cache either. */
+static bool has_blanks(const struct state *s)
+{
+	for (size_t i = 0; i < s->slots.count; i++) {
+		const struct slot *slot = s->slots.entry[i].value;
+
+		if (slot->bead && bead_blank(slot->bead))
+			return true;
+	}
+	return false;
+}
+
+static void show(struct arena *mem, const char *what, const struct state *s)
+{
+	struct snapshot files = snapshot_encode(mem, s);
+
+	print_error("%s:\n", what);
+	for (int i = 0; i < FILE_META; i++) {
+		struct str rest = files.file[i], line;
+
+		while (str_next(&rest, '\n', &line))
+			if (line.n)
+				print_error(STR_FMT "\n", STR_ARG(line));
+	}
+}
+
+static bool same_as_made_new(struct call *c, struct cache *told, const struct state *s)
+{
+	struct cache made = cache_of(c, s);
+	bool same;
+
+	check(c, cache_same(c, told, &made, &same));
+	cache_close(&made);
+	return same;
+}
+
+/* A cache that is told of changes holds what one made from their join does. */
+static void check_changes(struct call *c, uint64_t n)
+{
+	struct state *s = any_state(&c->mem, n);
+	struct cache told = cache_of(c, s);
+	int64_t added = 0;
+
+	for (uint64_t i = 1; i <= 2 && !has_blanks(s); i++) {
+		check(c, apply_change(c, &told, any_state(&c->mem, n + i), &added));
+		state_add(s, any_state(&c->mem, n + i));
+		if (same_as_made_new(c, &told, s))
+			continue;
+		for (uint64_t k = 0; k <= i; k++)
+			show(&c->mem, k ? "change" : "before", any_state(&c->mem, n + k));
+		show(&c->mem, "join", s);
+		fail();
+	}
+	cache_close(&told);
+}
+
+static void a_change_makes_of_the_cache_what_the_join_is(void **state)
+{
+	enum { TRIALS = 1000 };
+
+	(void)state;
+	for (uint64_t n = 0; n < TRIALS; n++) {
+		struct call c = { .dir = STR("/") };
+
+		check_changes(&c, 3 * n);
+		call_release(&c);
+	}
+}
+
+int apply_group(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_change_makes_of_the_cache_what_the_join_is),
+	};
+
+	return cmocka_run_group_tests_name("apply", tests, NULL, NULL);
+}

@@ -1,0 +1,856 @@
+#include "beads/model/join.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/model/line.h"
+#include "beads/model/snapshot.h"
+#include "beads/model/state.h"
+#include "unit/beads/states.h"
+#include "unit/test.h"
+
+#define COUNT(row) (sizeof(row) / sizeof *(row))
+
+/*
+ * A state is written here as its canonical lines, each after the word that says which file it is
+ * of, and with ' for ".
+ */
+static const struct {
+	const char *word;
+	bool (*read)(struct state *s, const struct value *line, struct str *why);
+} kinds[] = {
+	[FILE_STATE] = { "bead ", state_read_bead },
+	[FILE_TOMBSTONES] = { "gone ", state_read_tombstone },
+	[FILE_DEPS] = { "edge ", state_read_edge },
+};
+
+static struct str requoted(struct arena *mem, struct str text, char old, char new)
+{
+	char *out = arena_alloc(mem, text.n + 1);
+
+	for (size_t i = 0; i < text.n; i++)
+		out[i] = text.p[i] == old ? new : text.p[i];
+	return (struct str){ out, text.n };
+}
+
+static void read_line(struct state *s, enum snapshot_file file, struct str line)
+{
+	struct value_error error;
+	const struct value *v = value_parse(s->mem, line, &error);
+	struct str why = { 0 };
+
+	if (!v)
+		fail_msg(STR_FMT ": at %zu: %s", STR_ARG(line), error.offset, error.why);
+	if (!kinds[file].read(s, v, &why))
+		fail_msg(STR_FMT ": " STR_FMT, STR_ARG(line), STR_ARG(why));
+}
+
+static struct state *read_state(struct arena *mem, const char *text)
+{
+	struct state *s = state_new(mem);
+	struct str rest = requoted(mem, str_of(text), '\'', '"'), line;
+
+	while (str_next(&rest, '\n', &line))
+		for (size_t i = 0; i < COUNT(kinds); i++)
+			if (str_starts(line, str_of(kinds[i].word)))
+				read_line(s, (enum snapshot_file)i,
+					  str_skip(line, strlen(kinds[i].word)));
+	return s;
+}
+
+static struct str state_text(struct arena *mem, const struct state *s)
+{
+	struct snapshot files = snapshot_encode(mem, s);
+	struct buf out = { .mem = mem };
+
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		struct str rest = files.file[i], line;
+
+		while (str_next(&rest, '\n', &line))
+			if (line.n)
+				buf_fmt(&out, "%s" STR_FMT "\n", kinds[i].word, STR_ARG(line));
+	}
+	return requoted(mem, buf_str(&out), '"', '\'');
+}
+
+static struct state *both(struct state *a, const struct state *b)
+{
+	state_add(a, b);
+	return a;
+}
+
+struct row {
+	const char *a, *b, *want;
+};
+
+/* Each joins to the same in either order, and joined again with a side stays so. */
+static void check_rows(const struct row *row, size_t count)
+{
+	struct arena mem = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		const char *a = row[i].a, *b = row[i].b;
+		struct state *s = both(read_state(&mem, a), read_state(&mem, b));
+
+		assert_str(state_text(&mem, s), row[i].want);
+		assert_str(state_text(&mem, both(s, read_state(&mem, a))), row[i].want);
+		s = both(read_state(&mem, b), read_state(&mem, a));
+		assert_str(state_text(&mem, s), row[i].want);
+		assert_str(state_text(&mem, both(s, read_state(&mem, b))), row[i].want);
+		assert_str(state_text(&mem, read_state(&mem, row[i].want)), row[i].want);
+	}
+	arena_release(&mem);
+}
+
+/* A lineage of the id a-1: the first is earlier, then the one of the lesser actor. */
+#define FIRST  "'created_at':[1,0],'created_by':'x','id':'a-1'"
+#define SECOND "'created_at':[2,0],'created_by':'x','id':'a-1'"
+#define THIRD  "'created_at':[2,0],'created_by':'y','id':'a-1'"
+
+#define V(reg, at, by)           "'" reg "':[[" #at ",0],'" by "']"
+#define TITLE(who, at, by, text) "{'_v':{" V("title", at, by) "}," who ",'title':'" text "'}"
+
+/* --- registers --- */
+
+static void a_register_is_what_was_written_last(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead " TITLE(FIRST, 5, "x", "old") "\n",
+		  "bead " TITLE(FIRST, 6, "x", "new") "\n",
+		  "bead " TITLE(FIRST, 6, "x", "new") "\n" },
+		/* the count within a millisecond */
+		{ "bead {'_v':{'title':[[5,2],'x']}," FIRST ",'title':'new'}\n",
+		  "bead {'_v':{'title':[[5,1],'y']}," FIRST ",'title':'old'}\n",
+		  "bead {'_v':{'title':[[5,2],'x']}," FIRST ",'title':'new'}\n" },
+		/* of one stamp, the greater actor */
+		{ "bead " TITLE(FIRST, 5, "x", "by x") "\n",
+		  "bead " TITLE(FIRST, 5, "y", "by y") "\n",
+		  "bead " TITLE(FIRST, 5, "y", "by y") "\n" },
+		/* of one mark, the greater value */
+		{ "bead " TITLE(FIRST, 5, "x", "b") "\n",
+		  "bead " TITLE(FIRST, 5, "x", "a") "\n",
+		  "bead " TITLE(FIRST, 5, "x", "b") "\n" },
+		{ "bead " TITLE(FIRST, 5, "x", "a") "\n",
+		  "bead " TITLE(FIRST, 5, "x", "ab") "\n",
+		  "bead " TITLE(FIRST, 5, "x", "ab") "\n" },
+		/* far ahead is accepted */
+		{ "bead " TITLE(FIRST, 253402300799999, "x", "ahead") "\n",
+		  "bead " TITLE(FIRST, 6, "y", "now") "\n",
+		  "bead " TITLE(FIRST, 253402300799999, "x", "ahead") "\n" },
+		/* set to nothing, later */
+		{ "bead {'_v':{" V("labels", 5, "x") "}," FIRST ",'labels':['l']}\n",
+		  "bead {'_v':{" V("labels", 6, "x") "}," FIRST "}\n",
+		  "bead {'_v':{" V("labels", 6, "x") "}," FIRST "}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+static void different_registers_are_both_kept(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead " TITLE(FIRST, 5, "x", "t") "\n",
+		  "bead {'_v':{" V("priority", 9, "y") "}," FIRST ",'priority':0}\n",
+		  "bead {'_v':{" V("priority", 9, "y") "," V("title", 5, "x") "}," FIRST
+		  ",'priority':0,'title':'t'}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+static void labels_are_one_value(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead {'_v':{" V("labels", 5, "x") "}," FIRST ",'labels':['a','b']}\n",
+		  "bead {'_v':{" V("labels", 6, "x") "}," FIRST ",'labels':['c']}\n",
+		  "bead {'_v':{" V("labels", 6, "x") "}," FIRST ",'labels':['c']}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* Closed by one and reopened by the other: never a mixture of the two. */
+static void members_of_one_register_go_together(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead {'_v':{" V("status", 5, "x")
+		  "},'closed_at':[5,0],'closed_by':'x','closed_reason':'done'," FIRST
+		  ",'status':'closed'}\n",
+		  "bead {'_v':{" V("status", 6, "y") "}," FIRST ",'status':'open'}\n",
+		  "bead {'_v':{" V("status", 6, "y") "}," FIRST ",'status':'open'}\n" },
+		{ "bead {'_v':{" V("assignee", 5, "x")
+		  "},'assignee':'x','assignee_at':[5,0],'assignee_expires':9," FIRST
+		  "}\n",
+		  "bead {'_v':{" V("assignee", 6, "y")
+		  "},'assignee':'y','assignee_at':[6,0]," FIRST "}\n",
+		  "bead {'_v':{" V("assignee", 6, "y")
+		  "},'assignee':'y','assignee_at':[6,0]," FIRST "}\n" },
+		/* of one mark, the greater of all of its members */
+		{ "bead {'_v':{" V("assignee", 5, "x")
+		  "},'assignee':'x','assignee_expires':8," FIRST "}\n",
+		  "bead {'_v':{" V("assignee", 5, "x")
+		  "},'assignee':'x','assignee_expires':9," FIRST "}\n",
+		  "bead {'_v':{" V("assignee", 5, "x")
+		  "},'assignee':'x','assignee_expires':9," FIRST "}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+static void fields_not_known_here_survive(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':{'k':[1]}}\n",
+		  "bead " TITLE(FIRST, 6, "x", "t") "\n",
+		  "bead {'_v':{" V("title", 6, "x") "," V("zeta", 5, "x") "}," FIRST
+		  ",'title':'t','zeta':{'k':[1]}}\n" },
+		{ "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':1}\n",
+		  "bead {'_v':{" V("zeta", 5, "y") "}," FIRST ",'zeta':0}\n",
+		  "bead {'_v':{" V("zeta", 5, "y") "}," FIRST ",'zeta':0}\n" },
+		{ "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':1}\n",
+		  "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':2}\n",
+		  "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':2}\n" },
+		/* of which only the mark is left: it was set to nothing */
+		{ "bead {'_v':{" V("zeta", 6, "x") "}," FIRST "}\n",
+		  "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':2}\n",
+		  "bead {'_v':{" V("zeta", 6, "x") "}," FIRST ",'zeta':null}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* The marks of one write are left out of `_v`; which one, changes with the join. */
+static void the_marks_are_written_anew(void **state)
+{
+#define WHOLE(last, by, v, title)                              \
+	"bead {'_at':[" #last ",0],'_by':'" by "'" v "," FIRST \
+	",'priority':2,'status':'open','title':'" title "','type':'task'}\n"
+	/* clang-format off */
+	static const struct row row[] = {
+		{ WHOLE(5, "x", "", "old"),
+		  "bead " TITLE(FIRST, 6, "y", "new") "\n",
+		  "bead {'_at':[6,0],'_by':'y','_v':{" V("acceptance_criteria", 5, "x")
+		  "," V("assignee", 5, "x") "," V("description", 5, "x") ","
+		  V("design", 5, "x") "," V("external_ref", 5, "x") ","
+		  V("labels", 5, "x") "," V("priority", 5, "x") ","
+		  V("source_repo", 5, "x") "," V("status", 5, "x") "," V("type", 5, "x")
+		  "}," FIRST
+		  ",'priority':2,'status':'open','title':'new','type':'task'}\n" },
+		/* `_v` newer than `_at` */
+		{ WHOLE(5, "x", ",'_v':{" V("title", 4, "x") "}", "old"),
+		  WHOLE(3, "x", ",'_v':{" V("title", 9, "y") "}", "new"),
+		  "bead {'_at':[9,0],'_by':'y','_v':{" V("acceptance_criteria", 5, "x")
+		  "," V("assignee", 5, "x") "," V("description", 5, "x") ","
+		  V("design", 5, "x") "," V("external_ref", 5, "x") ","
+		  V("labels", 5, "x") "," V("priority", 5, "x") ","
+		  V("source_repo", 5, "x") "," V("status", 5, "x") "," V("type", 5, "x")
+		  "}," FIRST
+		  ",'priority':2,'status':'open','title':'new','type':'task'}\n" },
+		/* `_v` under the names of members: the latest counts */
+		{ "bead {'_v':{" V("closed_at", 7, "x") "," V("closed_by", 5, "x")
+		  "},'closed_at':[5,0],'closed_by':'x'," FIRST ",'status':'closed'}\n",
+		  "bead {'_v':{" V("status", 6, "y") "}," FIRST ",'status':'open'}\n",
+		  "bead {'_v':{" V("status", 7, "x")
+		  "},'closed_at':[5,0],'closed_by':'x'," FIRST ",'status':'closed'}\n" },
+		{ "bead {'_v':{" V("assignee_expires", 7, "x") "},'assignee':'x'," FIRST
+		  "}\n",
+		  "bead {'_v':{" V("assignee", 6, "y") "},'assignee':'y'," FIRST "}\n",
+		  "bead {'_v':{" V("assignee", 7, "x") "},'assignee':'x'," FIRST "}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* --- notes --- */
+
+#define NOTE(at, by, text, id) \
+	"{'at':[" #at ",0],'author':'" by "','content':'" text "','id':'" id "'}"
+
+static void notes_are_united(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead {" FIRST ",'notes':[" NOTE(7, "x", "late", "n1") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "early", "n2") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "early", "n2") ","
+		  NOTE(7, "x", "late", "n1") "]}\n" },
+		/* at one time: by id */
+		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n2") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n1") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n1") ","
+		  NOTE(5, "x", "b", "n2") "]}\n" },
+		/* of one id: the later, then the greater author, then the text */
+		{ "bead {" FIRST ",'notes':[" NOTE(7, "x", "a", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "b", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(7, "x", "a", "n") "]}\n" },
+		{ "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n") "]}\n" },
+		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* --- deletion --- */
+
+#define GONE(at, by, bead, more)                                                                   \
+	"gone {'bead':" bead ",'deleted_at':[" #at ",0],'deleted_by':'" by "','id':'a-1'" more "}" \
+	"\n"
+
+static void a_deletion_ends_what_is_not_strictly_after_it(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		/* the write before it is kept, to be restored */
+		{ "bead " TITLE(FIRST, 5, "x", "t") "\n",
+		  GONE(6, "x", "{" FIRST "}", ""),
+		  GONE(6, "x", TITLE(FIRST, 5, "x", "t"), "") },
+		/* the very mark of the write */
+		{ "bead " TITLE(FIRST, 6, "x", "t") "\n",
+		  GONE(6, "x", "{" FIRST "}", ""),
+		  GONE(6, "x", TITLE(FIRST, 6, "x", "t"), "") },
+		/* one stamp: the greater actor decides */
+		{ "bead " TITLE(FIRST, 6, "x", "t") "\n",
+		  GONE(6, "y", "{" FIRST "}", ""),
+		  GONE(6, "y", TITLE(FIRST, 6, "x", "t"), "") },
+		{ "bead " TITLE(FIRST, 6, "y", "t") "\n",
+		  GONE(6, "x", "{" FIRST "}", ""),
+		  "bead " TITLE(FIRST, 6, "y", "t") "\n" },
+		/* restored whole by a later write to one register */
+		{ GONE(6, "x", TITLE(FIRST, 5, "x", "t"), ",'reason':'r'"),
+		  "bead {'_v':{" V("priority", 7, "y") "}," FIRST ",'priority':0}\n",
+		  "bead {'_v':{" V("priority", 7, "y") "," V("title", 5, "x") "}," FIRST
+		  ",'priority':0,'title':'t'}\n" },
+		/* or by a later note, but not by an earlier one */
+		{ GONE(6, "x", "{" FIRST "}", ""),
+		  "bead {" FIRST ",'notes':[" NOTE(7, "y", "c", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(7, "y", "c", "n") "]}\n" },
+		{ GONE(6, "x", "{" FIRST "}", ""),
+		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "c", "n") "]}\n",
+		  GONE(6, "x", "{" FIRST ",'notes':[" NOTE(5, "y", "c", "n") "]}", "") },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+static void the_last_deletion_says_who_and_why(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ GONE(6, "x", "{" FIRST "}", ",'reason':'z'"),
+		  GONE(7, "x", "{" FIRST "}", ",'reason':'a'"),
+		  GONE(7, "x", "{" FIRST "}", ",'reason':'a'") },
+		{ GONE(6, "x", "{" FIRST "}", ",'reason':'z'"),
+		  GONE(6, "y", "{" FIRST "}", ""),
+		  GONE(6, "y", "{" FIRST "}", "") },
+		{ GONE(6, "x", "{" FIRST "}", ",'reason':'a'"),
+		  GONE(6, "x", "{" FIRST "}", ""),
+		  GONE(6, "x", "{" FIRST "}", ",'reason':'a'") },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* A tombstone that another program wrote, which says nothing of a bead. */
+static void a_tombstone_without_a_bead_deletes_whoever_had_the_id(void **state)
+{
+#define EVERY(at) "gone {'deleted_at':[" #at ",0],'deleted_by':'x','id':'a-1'}\n"
+#define BOTH(at)  ",'every':{'deleted_at':[" #at ",0],'deleted_by':'x'},'id':'a-1'}\n"
+	/* clang-format off */
+	static const struct row row[] = {
+		{ EVERY(6),
+		  "bead " TITLE(FIRST, 5, "x", "t") "\n",
+		  "gone {'bead':" TITLE(FIRST, 5, "x", "t")
+		  ",'deleted_at':[6,0],'deleted_by':'x'" BOTH(6) },
+		{ EVERY(6),
+		  "bead " TITLE(FIRST, 7, "x", "t") "\n",
+		  "bead " TITLE(FIRST, 7, "x", "t") "\n"
+		  EVERY(6) },
+		{ EVERY(6),
+		  EVERY(7),
+		  EVERY(7) },
+		/* its own deletion may be the later one */
+		{ EVERY(6),
+		  GONE(7, "y", TITLE(FIRST, 5, "x", "t"), ""),
+		  "gone {'bead':" TITLE(FIRST, 5, "x", "t")
+		  ",'deleted_at':[7,0],'deleted_by':'y'" BOTH(6) },
+		{ EVERY(6),
+		  "bead {'_v':{" V("title", 5, "x")
+		  "},'created_at':[1,0],'created_by':'x','id':'b','title':'t'}\n",
+		  "bead {'_v':{" V("title", 5, "x")
+		  "},'created_at':[1,0],'created_by':'x','id':'b','title':'t'}\n"
+		  EVERY(6) },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* --- edges --- */
+
+#define EDGE(at, by, made, maker, dead)                                                          \
+	"edge {'_at':[" #at ",0],'_by':'" by "','created_at':[" #made ",0],'created_by':'" maker \
+	"'" dead ",'from':'a-1','kind':'blocks',"                                                \
+	"'to':'b'}\n"
+#define DEAD(at, by) ",'deleted_at':[" #at ",0],'deleted_by':'" by "'"
+
+static void an_edge_lives_as_was_written_last(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		/* its creation is the earliest */
+		{ EDGE(5, "x", 5, "x", ""),
+		  EDGE(6, "y", 6, "y", ""),
+		  EDGE(6, "y", 5, "x", "") },
+		{ EDGE(5, "x", 5, "x", ""),
+		  EDGE(5, "y", 5, "y", ""),
+		  EDGE(5, "y", 5, "x", "") },
+		/* deleted later, and made again later still */
+		{ EDGE(5, "x", 5, "x", ""),
+		  EDGE(6, "x", 5, "x", DEAD(6, "x")),
+		  EDGE(6, "x", 5, "x", DEAD(6, "x")) },
+		{ EDGE(7, "x", 5, "x", ""),
+		  EDGE(6, "x", 5, "x", DEAD(6, "x")),
+		  EDGE(7, "x", 5, "x", "") },
+		{ EDGE(7, "x", 7, "x", ""),
+		  EDGE(6, "x", 5, "x", DEAD(6, "x")),
+		  EDGE(7, "x", 5, "x", "") },
+		/* of one stamp, the greater actor; of one mark, the deletion */
+		{ EDGE(6, "y", 5, "x", ""),
+		  EDGE(6, "x", 5, "x", DEAD(6, "x")),
+		  EDGE(6, "y", 5, "x", "") },
+		{ EDGE(6, "x", 5, "x", ""),
+		  EDGE(6, "y", 5, "x", DEAD(6, "y")),
+		  EDGE(6, "y", 5, "x", DEAD(6, "y")) },
+		{ EDGE(6, "x", 5, "x", ""),
+		  EDGE(6, "x", 5, "x", DEAD(6, "x")),
+		  EDGE(6, "x", 5, "x", DEAD(6, "x")) },
+		/* without a life of its own, its creation is it */
+		{ "edge {'created_at':[5,0],'created_by':'x','from':'a-1',"
+		  "'kind':'blocks','to':'b'}\n",
+		  "edge {'created_at':[5,0],'created_by':'x','deleted_at':[6,0],"
+		  "'deleted_by':'x','from':'a-1','kind':'blocks','to':'b'}\n",
+		  EDGE(6, "x", 5, "x", DEAD(6, "x")) },
+		/* fields not known here go with the life */
+		{ "edge {'_at':[5,0],'_by':'x','a':1,'created_at':[5,0],"
+		  "'created_by':'x','from':'a-1','kind':'blocks','to':'b'," "'z':[]}\n",
+		  EDGE(4, "x", 4, "x", ""),
+		  "edge {'_at':[5,0],'_by':'x','a':1,'created_at':[4,0],"
+		  "'created_by':'x','from':'a-1','kind':'blocks','to':'b'," "'z':[]}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+static void edges_of_other_ends_or_kinds_are_united(void **state)
+{
+#define ARC(from, kind, to)                                                             \
+	"edge {'_at':[5,0],'_by':'x','created_at':[5,0],'created_by':'x','from':'" from \
+	"','kind':'" kind "','to':'" to "'}\n"
+	/* clang-format off */
+	static const struct row row[] = {
+		{ ARC("b", "blocks", "a-1")
+		  ARC("a-1", "related", "b")
+		  ARC("a-1", "later_kind", "b"),
+		  ARC("a", "blocks", "b")
+		  ARC("a-1", "parent", "b")
+		  ARC("a-1", "blocks", "b")
+		  ARC("a-1", "blocks", "a-1"),
+		  ARC("a", "blocks", "b")
+		  ARC("a-1", "blocks", "a-1")
+		  ARC("a-1", "blocks", "b")
+		  ARC("a-1", "later_kind", "b")
+		  ARC("a-1", "parent", "b")
+		  ARC("a-1", "related", "b")
+		  ARC("b", "blocks", "a-1") },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* --- two beads of one id --- */
+
+/* Where the lineages of a-1 go: computed apart from this program. */
+#define SECOND_TO    "a-34mki"
+#define THIRD_TO     "a-2y2aj"
+#define SECOND_MOVED "'created_at':[2,0],'created_by':'x','id':'" SECOND_TO "'"
+#define THIRD_MOVED  "'created_at':[2,0],'created_by':'y','id':'" THIRD_TO "'"
+#define WENT(by, to) "{'created_at':[2,0],'created_by':'" by "','to':'" to "'}"
+#define LEFT(by, remaps) \
+	"gone {'deleted_at':[2,0],'deleted_by':'" by "','id':'a-1','remap':[" remaps "]}\n"
+
+static void the_other_id_is_a_function_of_the_lineage(void **state)
+{
+	struct arena mem = { 0 };
+	struct mark second = { { 2, 0 }, STR("x") }, third = { { 2, 0 }, STR("y") };
+
+	(void)state;
+	assert_str(bead_other_id(&mem, STR("a-1"), second), SECOND_TO);
+	assert_str(bead_other_id(&mem, STR("a-1"), third), THIRD_TO);
+	assert_str(bead_other_id(&mem, STR("b"), second), "b-5ug6");
+	assert_str(bead_other_id(&mem, STR("my-proj-abc"), second), "my-proj-5g284dm");
+	arena_release(&mem);
+}
+
+static void of_two_beads_of_one_id_the_earlier_keeps_it(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		/* the earlier one, whatever was written last */
+		{ "bead " TITLE(FIRST, 5, "x", "first") "\n",
+		  "bead " TITLE(SECOND, 9, "x", "second") "\n",
+		  "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(SECOND_MOVED, 9, "x", "second") "\n"
+		  LEFT("x", WENT("x", SECOND_TO)) },
+		/* created at one time: the lesser actor */
+		{ "bead " TITLE(THIRD, 5, "x", "third") "\n",
+		  "bead " TITLE(SECOND, 5, "x", "second") "\n",
+		  "bead " TITLE(SECOND, 5, "x", "second") "\n"
+		  "bead " TITLE(THIRD_MOVED, 5, "x", "third") "\n"
+		  LEFT("y", WENT("y", THIRD_TO)) },
+		/* even if it is deleted, or the other is */
+		{ GONE(6, "x", TITLE(FIRST, 5, "x", "first"), ""),
+		  "bead " TITLE(SECOND, 5, "x", "second") "\n",
+		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
+		  "gone {'bead':" TITLE(FIRST, 5, "x", "first")
+		  ",'deleted_at':[6,0],'deleted_by':'x','id':'a-1','remap':["
+		  WENT("x", SECOND_TO) "]}\n" },
+		{ "bead " TITLE(FIRST, 5, "x", "first") "\n",
+		  GONE(6, "x", TITLE(SECOND, 5, "x", "second"), ""),
+		  "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  LEFT("x", WENT("x", SECOND_TO))
+		  "gone {'bead':" TITLE(SECOND_MOVED, 5, "x", "second")
+		  ",'deleted_at':[6,0],'deleted_by':'x','id':'" SECOND_TO "'}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+static void of_three_beads_of_one_id_two_leave(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(THIRD, 5, "x", "third") "\n",
+		  "bead " TITLE(SECOND, 5, "x", "second") "\n",
+		  "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(THIRD_MOVED, 5, "x", "third") "\n"
+		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
+		  LEFT("y", WENT("x", SECOND_TO) "," WENT("y", THIRD_TO)) },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* What is written to it elsewhere, under the id that it had to leave, follows it. */
+static void a_later_edit_under_the_old_id_lands_on_the_new_one(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
+		  LEFT("x", WENT("x", SECOND_TO)),
+		  "bead " TITLE(SECOND, 9, "y", "edited") "\n",
+		  "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(SECOND_MOVED, 9, "y", "edited") "\n"
+		  LEFT("x", WENT("x", SECOND_TO)) },
+		/* so does a deletion of that lineage */
+		{ "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
+		  LEFT("x", WENT("x", SECOND_TO)),
+		  GONE(9, "y", "{" SECOND "}", ""),
+		  "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  LEFT("x", WENT("x", SECOND_TO))
+		  "gone {'bead':" TITLE(SECOND_MOVED, 5, "x", "second")
+		  ",'deleted_at':[9,0],'deleted_by':'y','id':'" SECOND_TO "'}\n" },
+		/* and one of whoever had the id ends both */
+		{ "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
+		  LEFT("x", WENT("x", SECOND_TO)),
+		  EVERY(6),
+		  "gone {'bead':" TITLE(FIRST, 5, "x", "first")
+		  ",'deleted_at':[6,0],'deleted_by':'x','every':{'deleted_at':[6,"
+		  "0],'deleted_by':'x'},'id':'a-1','remap':[" WENT("x", SECOND_TO)
+		  "]}\n"
+		  "gone {'bead':" TITLE(SECOND_MOVED, 5, "x", "second")
+		  ",'deleted_at':[6,0],'deleted_by':'x','id':'" SECOND_TO "'}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* A bead that leaves may come to an id that another has; the earlier keeps that one too. */
+static void who_leaves_may_have_to_leave_again(void **state)
+{
+#define NATIVE "'created_at':[1,0],'created_by':'x','id':'" SECOND_TO "'"
+#define FAR_TO "a-20c2evtxr"
+#define FAR    "'created_at':[2,0],'created_by':'x','id':'" FAR_TO "'"
+#define LEFT_AGAIN                                                   \
+	"gone {'deleted_at':[2,0],'deleted_by':'x','id':'" SECOND_TO \
+	"','remap':[" WENT("x", FAR_TO) "]}\n"
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead " TITLE(FIRST, 7, "x", "first") "\n"
+		  "bead " TITLE(NATIVE, 5, "x", "native") "\n",
+		  "bead " TITLE(SECOND, 5, "x", "second") "\n",
+		  "bead " TITLE(FIRST, 7, "x", "first") "\n"
+		  "bead " TITLE(FAR, 5, "x", "second") "\n"
+		  "bead " TITLE(NATIVE, 5, "x", "native") "\n"
+		  LEFT("x", WENT("x", SECOND_TO))
+		  LEFT_AGAIN },
+		/* a deletion of whoever had the first id reaches it, and nobody else */
+		{ "bead " TITLE(FIRST, 7, "x", "first") "\n"
+		  "bead " TITLE(FAR, 5, "x", "second") "\n"
+		  "bead " TITLE(NATIVE, 5, "x", "native") "\n"
+		  LEFT("x", WENT("x", SECOND_TO))
+		  LEFT_AGAIN,
+		  EVERY(6),
+		  "bead " TITLE(FIRST, 7, "x", "first") "\n"
+		  "bead " TITLE(NATIVE, 5, "x", "native") "\n"
+		  "gone {'deleted_at':[2,0],'deleted_by':'x',"
+		  "'every':{'deleted_at':[6,0],'deleted_by':'x'},'id':'a-1',"
+		  "'remap':[" WENT("x", SECOND_TO) "]}\n"
+		  "gone {'bead':" TITLE(FAR, 5, "x", "second")
+		  ",'deleted_at':[6,0],'deleted_by':'x','id':'" FAR_TO "'}\n"
+		  LEFT_AGAIN },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* Even where nobody knows yet for whom. */
+static void who_is_said_to_have_left_leaves(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead " TITLE(SECOND, 5, "x", "second") "\n"
+		  ARC("a-1", "blocks", "a-1"),
+		  LEFT("x", WENT("x", SECOND_TO)),
+		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
+		  LEFT("x", WENT("x", SECOND_TO))
+		  ARC(SECOND_TO, "blocks", SECOND_TO) },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+static void edges_go_with_the_bead_that_leaves(void **state)
+{
+#define B "'created_at':[1,0],'created_by':'x','id':'b'"
+	/* clang-format off */
+	static const struct row row[] = {
+		{ "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(B, 5, "x", "b") "\n"
+		  ARC("a-1", "blocks", "b")
+		  ARC("a-1", "related", "b"),
+		  "bead " TITLE(SECOND, 5, "x", "second") "\n"
+		  "bead " TITLE(B, 5, "x", "b") "\n"
+		  ARC("a-1", "blocks", "b")
+		  ARC("b", "parent", "a-1"),
+		  "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
+		  "bead " TITLE(B, 5, "x", "b") "\n"
+		  LEFT("x", WENT("x", SECOND_TO))
+		  ARC("a-1", "blocks", "b")
+		  ARC("a-1", "related", "b")
+		  ARC(SECOND_TO, "blocks", "b")
+		  ARC("b", "parent", SECOND_TO) },
+		/* one that is made later, where nobody has heard of it */
+		{ "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
+		  LEFT("x", WENT("x", SECOND_TO)),
+		  "bead {" SECOND "}\nbead {" B "}\n"
+		  ARC("a-1", "blocks", "b"),
+		  "bead " TITLE(FIRST, 5, "x", "first") "\n"
+		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
+		  LEFT("x", WENT("x", SECOND_TO))
+		  ARC(SECOND_TO, "blocks", "b") },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* --- the laws --- */
+
+static bool same(const struct snapshot *a, const struct snapshot *b)
+{
+	for (int i = 0; i < SNAPSHOT_FILES; i++)
+		if (!str_eq(a->file[i], b->file[i]))
+			return false;
+	return true;
+}
+
+static void show(struct arena *mem, const char *what, const struct state *s)
+{
+	print_error("%s:\n" STR_FMT, what, STR_ARG(state_text(mem, s)));
+}
+
+/* Says what was joined, if the two are not the same. */
+static void check_same(struct arena *mem, const char *law, uint64_t number, const struct state *a,
+		       const struct state *b)
+{
+	struct snapshot x = snapshot_encode(mem, a), y = snapshot_encode(mem, b);
+
+	if (same(&x, &y))
+		return;
+	print_error("not %s: %" PRIu64 "\n", law, number);
+	show(mem, "a", any_state(mem, number));
+	show(mem, "b", any_state(mem, number + 1));
+	show(mem, "c", any_state(mem, number + 2));
+	show(mem, "one way", a);
+	show(mem, "the other", b);
+	fail();
+}
+
+static struct state *read_snapshot(struct arena *mem, const struct snapshot *files)
+{
+	static const enum snapshot_file order[] = { FILE_TOMBSTONES, FILE_STATE, FILE_DEPS };
+	struct state *s = state_new(mem);
+
+	for (size_t i = 0; i < COUNT(order); i++) {
+		struct str rest = files->file[order[i]], line;
+
+		while (str_next(&rest, '\n', &line))
+			if (line.n)
+				read_line(s, order[i], line);
+	}
+	return s;
+}
+
+/* Joins another state to it, of which nothing is left afterwards. */
+static struct state *with(struct state *s, uint64_t number)
+{
+	struct arena passing = { 0 };
+
+	state_add(s, any_state(&passing, number));
+	arena_release(&passing);
+	return s;
+}
+
+static void check_laws(struct arena *mem, uint64_t n)
+{
+	struct arena passing = { 0 };
+	struct state *a_bc = any_state(mem, n), *ab = with(any_state(mem, n), n + 1);
+
+	check_same(mem, "commutative", n, ab, with(any_state(mem, n + 1), n));
+	state_add(a_bc, with(any_state(&passing, n + 1), n + 2));
+	arena_release(&passing);
+	check_same(mem, "associative", n, with(ab, n + 2), a_bc);
+	check_same(mem, "idempotent", n, any_state(mem, n), with(any_state(mem, n), n));
+}
+
+static uint64_t triples(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	enum { DEFAULT = 10000 };
+#else
+	enum { DEFAULT = 100000 };
+#endif
+	const char *wish = getenv("JOIN_TRIPLES");
+
+	return wish ? strtoull(wish, NULL, 10) : DEFAULT;
+}
+
+static void the_join_is_commutative_associative_and_idempotent(void **state)
+{
+	struct arena mem = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0, end = triples(); i < end; i++) {
+		check_laws(&mem, 3 * i);
+		arena_reset(&mem);
+	}
+	arena_release(&mem);
+}
+
+static void a_snapshot_that_is_read_is_written_the_same(void **state)
+{
+	struct arena mem = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0, end = triples() / 10; i < end; i++) {
+		struct state *s = both(any_state(&mem, 2 * i), any_state(&mem, 2 * i + 1));
+		struct snapshot first = snapshot_encode(&mem, s), second;
+
+		s = read_snapshot(&mem, &first);
+		second = snapshot_encode(&mem, s);
+		for (size_t k = 0; k < COUNT(kinds); k++)
+			assert_true(str_eq(first.file[k], second.file[k]));
+		arena_reset(&mem);
+	}
+	arena_release(&mem);
+}
+
+int join_group(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_register_is_what_was_written_last),
+		cmocka_unit_test(different_registers_are_both_kept),
+		cmocka_unit_test(labels_are_one_value),
+		cmocka_unit_test(members_of_one_register_go_together),
+		cmocka_unit_test(fields_not_known_here_survive),
+		cmocka_unit_test(the_marks_are_written_anew),
+		cmocka_unit_test(notes_are_united),
+		cmocka_unit_test(a_deletion_ends_what_is_not_strictly_after_it),
+		cmocka_unit_test(the_last_deletion_says_who_and_why),
+		cmocka_unit_test(a_tombstone_without_a_bead_deletes_whoever_had_the_id),
+		cmocka_unit_test(an_edge_lives_as_was_written_last),
+		cmocka_unit_test(edges_of_other_ends_or_kinds_are_united),
+		cmocka_unit_test(the_other_id_is_a_function_of_the_lineage),
+		cmocka_unit_test(of_two_beads_of_one_id_the_earlier_keeps_it),
+		cmocka_unit_test(of_three_beads_of_one_id_two_leave),
+		cmocka_unit_test(a_later_edit_under_the_old_id_lands_on_the_new_one),
+		cmocka_unit_test(who_leaves_may_have_to_leave_again),
+		cmocka_unit_test(who_is_said_to_have_left_leaves),
+		cmocka_unit_test(edges_go_with_the_bead_that_leaves),
+		cmocka_unit_test(the_join_is_commutative_associative_and_idempotent),
+		cmocka_unit_test(a_snapshot_that_is_read_is_written_the_same),
+	};
+
+	return cmocka_run_group_tests_name("join", tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+#include "base/text/value.h"
+#include "op/op.h"
+#include "unit/test.h"
+
+struct body {
+	struct str data;
+	int64_t wait;
+	struct list names;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "data", &kind_str, AT(data), FIELD_REQUIRED, .missing = ERR_NOT_FOUND,
+	  .invalid = ERR_INVALID_REF_FORMAT },
+	{ "wait", &kind_duration, AT(wait), .preset = "10m" },
+	{ "names", &kind_agent, AT(names), FIELD_LIST, .most = 2 },
+	{ 0 },
+};
+
+static const struct op op = {
+	.name = "test",
+	.body_size = sizeof(struct body),
+	.fields = fields,
+};
+
+static struct request decoded(struct call *c, const char *json, enum err want)
+{
+	struct request r = request_new(c, &op);
+	enum err e = request_decode(c, &r, value_read(&c->mem, str_of(json)));
+
+	assert_int_equal(e ? e : request_check(c, &r), want);
+	return r;
+}
+
+static void what_is_missing_has_the_fields_own_error(void **state)
+{
+	struct call c = { 0 };
+
+	(void)state;
+	decoded(&c, "{\"wait\":\"1h\"}", ERR_NOT_FOUND);
+	assert_str(c.message, "data is missing");
+	call_release(&c);
+}
+
+static void a_preset_stands_for_what_is_not_given(void **state)
+{
+	struct call c = { 0 };
+	const struct body *preset = decoded(&c, "{\"data\":\"x\"}", ERR_OK).body;
+	const struct body *given = decoded(&c, "{\"data\":\"x\",\"wait\":\"2s\"}", ERR_OK).body;
+
+	(void)state;
+	assert_int_equal(preset->wait, 600000);
+	assert_int_equal(given->wait, 2000);
+	call_release(&c);
+}
+
+static void refuses_what_the_rows_do_not_allow(void **state)
+{
+	static const struct {
+		const char *json;
+		enum err want;
+	} rows[] = {
+		{ "{\"data\":\"x\",\"names\":[\"a\",\"b\"]}", ERR_OK },
+		{ "{\"data\":\"x\",\"names\":[\"a\",\"b\",\"c\"]}", ERR_INVALID_INPUT },
+		{ "{\"data\":\"x\",\"names\":[\" \"]}", ERR_INVALID_IDENTITY },
+		{ "{\"data\":\"x\",\"names\":\"a\"}", ERR_USAGE },
+		{ "{\"data\":\"x\",\"wait\":5}", ERR_USAGE },
+		{ "{\"data\":\"x\",\"wait\":\"5\"}", ERR_INVALID_INPUT },
+		{ "{\"data\":\"x\",\"other\":5}", ERR_USAGE },
+	};
+	struct call c = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		decoded(&c, rows[i].json, rows[i].want);
+	call_release(&c);
+}
+
+int request_group(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_missing_has_the_fields_own_error),
+		cmocka_unit_test(a_preset_stands_for_what_is_not_given),
+		cmocka_unit_test(refuses_what_the_rows_do_not_allow),
+	};
+
+	return cmocka_run_group_tests_name("request", tests, NULL, NULL);
+}

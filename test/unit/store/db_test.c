@@ -1,0 +1,195 @@
+#include "store/db/db.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "store/db/db_schema.h"
+#include "unit/test.h"
+
+struct place {
+	struct call c;
+	char dir[sizeof "/tmp/db_test.XXXXXX"];
+	struct db *db;
+};
+
+static int enter(void **state)
+{
+	struct place *at = calloc(1, sizeof *at);
+	struct str path;
+
+	memcpy(at->dir, "/tmp/db_test.XXXXXX", sizeof at->dir);
+	*state = at;
+	if (!mkdtemp(at->dir))
+		return -1;
+	path = path_join(&at->c.mem, str_of(at->dir), STR("x.db"));
+	if (db_open(&at->c, path, DB_CREATE, 0, &at->db) ||
+	    db_exec(&at->c, at->db, "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 2)"))
+		return -1;
+	db_close(at->db);
+	return db_open(&at->c, path, DB_WRITE, 0, &at->db) ? -1 : 0;
+}
+
+static int leave(void **state)
+{
+	struct place *at = *state;
+	enum err e;
+
+	db_close(at->db);
+	at->c.code = ERR_OK;
+	e = file_remove_tree(&at->c, str_of(at->dir));
+	call_release(&at->c);
+	free(at);
+	return e ? -1 : 0;
+}
+
+#define ENDLESS                                                                   \
+	"WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x) SELECT " \
+	"count(*) FROM x"
+
+static void a_query_that_takes_too_long_is_ended(void **state)
+{
+	struct place *at = *state;
+
+	db_limit_time(at->db, 20);
+	assert_int_equal(db_exec(&at->c, at->db, ENDLESS), ERR_QUERY_TIMEOUT);
+
+	AUTO_STMT *st = db_stmt(at->db, ENDLESS);
+
+	assert_false(stmt_row(st));
+	assert_int_equal(stmt_end(&at->c, st), ERR_QUERY_TIMEOUT);
+
+	/* the next one has its own time */
+	AUTO_STMT *next = db_stmt(at->db, "SELECT a FROM t");
+
+	assert_true(stmt_row(next));
+	assert_int_equal(stmt_int(next), 1);
+}
+
+static void tables_are_expected_with_their_columns(void **state)
+{
+	static const struct {
+		struct db_table table[2];
+		enum err want;
+	} rows[] = {
+		{ { { "t", false, { "a", "b" } } }, ERR_OK },
+		{ { { "T", false, { "A" } } }, ERR_OK },
+		{ { { "t", false, { "a", "c" } } }, ERR_DAMAGED },
+		{ { { "t", true, { "c" } } }, ERR_DAMAGED },
+		{ { { "u", false, { "a" } } }, ERR_DAMAGED },
+		{ { { "u", true, { "a" } } }, ERR_OK },
+		{ { { "v", true, { "a" } } }, ERR_DAMAGED },
+		{ { { "w", false, { "a" } } }, ERR_DAMAGED },
+	};
+	static const char *const schema[] = { "CREATE TABLE t (a, b)", NULL };
+	struct place *at = *state;
+
+	assert_int_equal(db_exec(&at->c, at->db,
+				 "CREATE VIEW v AS SELECT 1 AS a; CREATE TABLE w (a);"
+				 "CREATE TRIGGER x AFTER INSERT ON w BEGIN SELECT 1; END"),
+			 ERR_OK);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_int_equal(db_expect(&at->c, at->db, rows[i].table, schema), rows[i].want);
+}
+
+#define OURS                                                                      \
+	"CREATE TABLE m (id INTEGER PRIMARY KEY, t TEXT NOT NULL DEFAULT 'it''s'" \
+	" CHECK (json_valid(t)), p TEXT UNIQUE, r INTEGER REFERENCES m(id));"     \
+	"CREATE INDEX i ON m(t DESC) WHERE p IN ('a', 'b');"                      \
+	"CREATE TABLE IF NOT EXISTS n (x);"
+
+static void a_definition_is_plain_or_ours(void **state)
+{
+	static const struct {
+		const char *table, *sql;
+		bool fine;
+	} rows[] = {
+		/* as ours, however it is written */
+		{ "m",
+		  "CREATE TABLE m(id integer primary key, t text not null DEFAULT "
+		  "'it''s' check/* x */(JSON_VALID (t)), p text unique,\n"
+		  "r INTEGER REFERENCES m ( id ) ) -- end",
+		  true },
+		{ "M", "CREATE TABLE \"M\" (id INTEGER PRIMARY KEY, more TEXT)", true },
+		{ "n", "CREATE TABLE n (x, y DEFAULT -1.5, z VARCHAR(10) DEFAULT NULL)", true },
+		{ "m", "CREATE INDEX i ON m (t DESC) WHERE p IN ('a','b')", true },
+		{ "m", "CREATE INDEX j ON m (p COLLATE nocase ASC, \"t\")", true },
+		{ "other", "CREATE TABLE other (a AS (b), b CHECK (slow(b)))", true },
+		{ "other", "CREATE TABLE other (a REFERENCES m(id))", true },
+		{ "other", "CREATE UNIQUE INDEX o ON other (f(a)) WHERE a", true },
+		{ "n", "CREATE TABLE n (\"as\" TEXT, [check] TEXT, `on` TEXT)", true },
+		{ "n", "CREATE TABLE n (x DEFAULT 'a as (b)' /* CHECK (x) */)", true },
+		/* computed */
+		{ "m", "CREATE TABLE m (id, t AS (upper(id)))", false },
+		{ "m", "CREATE TABLE m (id, t TEXT GENERATED ALWAYS AS(id) STORED)", false },
+		{ "m", "CREATE TABLE m (id, t TEXT CHECK (t > f(1)))", false },
+		{ "m", "CREATE TABLE m (id, t CHECK (json_valid(t) OR f(1)))", false },
+		{ "m", "CREATE TABLE m (id, CHECK (f(1)))", false },
+		{ "m", "CREATE TABLE m (id, t DEFAULT (f(1)))", false },
+		{ "m", "CREATE TABLE [m] (id, t DEFAULT (f(1)))", false },
+		{ "m", "CREATE TABLE 'm' (id, t DEFAULT (f(1)))", false },
+		{ "n", "CREATE TABLE n (x UNIQUE ON CONFLICT REPLACE)", false },
+		{ "n", "CREATE TABLE n (x UNIQUE)", false },
+		{ "n", "CREATE TABLE n (x REFERENCES m(id) ON DELETE CASCADE)", false },
+		{ "n", "CREATE TABLE n (x, y 'quote'AS(x))", false },
+		{ "n",
+		  "CREATE TABLE n (x, y \xef\xbb\xbf"
+		  "AS (x))",
+		  false },
+		{ "n", "CREATE TABLE n AS SELECT 1", false },
+		{ "n", "CREATE VIRTUAL TABLE n USING fts5(x)", false },
+		{ "n", "CREATE VIEW n AS SELECT 1 AS x", false },
+		{ "m", "CREATE INDEX j ON m (f(t))", false },
+		{ "m", "CREATE INDEX j ON m (t || p)", false },
+		{ "m", "CREATE INDEX j ON m (t LIKE p)", false },
+		{ "m", "CREATE INDEX j ON m (t, (p))", false },
+		{ "m", "CREATE INDEX j ON 'm' (t, (p))", false },
+		{ "m", "CREATE INDEX j ON m (t) WHERE p", false },
+		{ "m", "CREATE UNIQUE INDEX j ON m (t)", false },
+		{ "other", "CREATE TABLE other (a REFERENCES m ON DELETE CASCADE)", false },
+		{ "other", "CREATE TABLE other (a AS (f(b)) REFERENCES 'm'(id), b)", false },
+	};
+	struct place *at = *state;
+	struct str ours = schema_normalise(&at->c.mem, STR(OURS)), table;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct schema_row row = { str_of(rows[i].table), str_of(rows[i].table),
+					  str_of(rows[i].sql) };
+		const char *fault = schema_fault(&at->c.mem, ours, &row, &table);
+
+		if (!fault != rows[i].fine)
+			fail_msg("%s: %s", rows[i].sql, fault ? fault : "fine");
+	}
+}
+
+static void views_and_triggers_are_not_run(void **state)
+{
+	struct place *at = *state;
+
+	assert_int_equal(db_exec(&at->c, at->db,
+				 "CREATE VIEW v AS SELECT 1 AS a;"
+				 "CREATE TRIGGER x AFTER INSERT ON t"
+				 " BEGIN DELETE FROM t; END;"
+				 "INSERT INTO t VALUES (3, 4)"),
+			 ERR_OK);
+	assert_int_equal(db_exec(&at->c, at->db, "SELECT a FROM v"), ERR_INTERNAL_ERROR);
+
+	AUTO_STMT *st = db_stmt(at->db, "SELECT count(*) FROM t");
+
+	assert_true(stmt_row(st));
+	assert_int_equal(stmt_int(st), 2);
+}
+
+int db_group(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_query_that_takes_too_long_is_ended, enter, leave),
+		cmocka_unit_test_setup_teardown(tables_are_expected_with_their_columns, enter,
+						leave),
+		cmocka_unit_test_setup_teardown(a_definition_is_plain_or_ours, enter, leave),
+		cmocka_unit_test_setup_teardown(views_and_triggers_are_not_run, enter, leave),
+	};
+
+	return cmocka_run_group_tests_name("db", tests, NULL, NULL);
+}
