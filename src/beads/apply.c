@@ -24,13 +24,12 @@ static void add_text(struct buf *b, struct str text)
 /* What else is searched: everything in words but the title. */
 static struct str search_text(struct arena *mem, const struct bead *b)
 {
-	static const enum member texts[] = { MEMBER_DESCRIPTION, MEMBER_DESIGN,
-					     MEMBER_ACCEPTANCE_CRITERIA, MEMBER_EXTERNAL_REF };
 	struct buf out = { .mem = mem };
 
 	add_text(&out, b->id);
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		add_text(&out, bead_text(mem, b, texts[i]));
+	for (int i = 0; i < MEMBERS; i++)
+		if (member_flags((enum member)i) & SEARCHED)
+			add_text(&out, bead_text(mem, b, (enum member)i));
 	for (size_t i = 0; i < b->notes; i++)
 		add_text(&out, b->note[i].content);
 	return buf_str(&out);

@@ -89,11 +89,9 @@ static enum err make_bead(struct call *c, struct beads *b, const struct draft *d
 	*out = (struct bead){ .id = d->id, .created = mark };
 	for (int i = 0; i < REGS; i++)
 		out->mark[i] = mark;
-	bead_put_text(mem, out, MEMBER_TITLE, d->title);
-	bead_put_text(mem, out, MEMBER_DESCRIPTION, d->description);
-	bead_put_text(mem, out, MEMBER_DESIGN, d->design);
-	bead_put_text(mem, out, MEMBER_ACCEPTANCE_CRITERIA, d->acceptance);
-	bead_put_text(mem, out, MEMBER_EXTERNAL_REF, d->external_ref);
+	for (int i = 0; i < MEMBERS; i++)
+		if (d->text[i].p)
+			bead_put_text(mem, out, (enum member)i, d->text[i]);
 	bead_put_text(mem, out, MEMBER_STATUS, str_of(names_word(&bead_statuses, BEAD_OPEN)));
 	bead_put_text(mem, out, MEMBER_TYPE, str_of(names_word(&bead_types, d->type)));
 	bead_put_int(mem, out, MEMBER_PRIORITY, d->priority);
@@ -164,14 +162,14 @@ static enum err not_valid(struct call *c, const struct draft *d, const char *wha
 			  const char *step)
 {
 	call_fail(c, ERR_INVALID_INPUT, "the %s of '" STR_FMT "' cannot be '" STR_FMT "'", what,
-		  STR_ARG(utf8_shorten(&c->mem, d->title, 60)), STR_ARG(value));
+		  STR_ARG(utf8_shorten(&c->mem, d->text[MEMBER_TITLE], 60)), STR_ARG(value));
 	return call_step(c, "%s", step);
 }
 
 static enum err draft_too_long(struct call *c, const struct draft *d, const char *what, size_t most)
 {
 	call_fail(c, ERR_INVALID_INPUT, "the %s of '" STR_FMT "' is longer than %zu bytes", what,
-		  STR_ARG(utf8_shorten(&c->mem, d->title, 60)), most);
+		  STR_ARG(utf8_shorten(&c->mem, d->text[MEMBER_TITLE], 60)), most);
 	return call_step(c, "Shorten the %s; longer text belongs in a comment.", what);
 }
 
@@ -190,18 +188,16 @@ static enum err draft_check_line(struct call *c, const struct draft *d, const ch
 /* What came from a file has passed no field. */
 static enum err draft_check(struct call *c, const struct draft *d)
 {
-	const struct str texts[] = { d->description, d->design, d->acceptance };
-
 	enum err e;
 
-	if ((e = draft_check_line(c, d, "title", d->title, TITLE_MOST)) ||
+	if ((e = draft_check_line(c, d, "title", d->text[MEMBER_TITLE], TITLE_MOST)) ||
 	    (e = draft_check_line(c, d, "assignee", d->assignee, NAME_MOST)))
 		return e;
 	for (size_t i = 0; i < d->label_count; i++)
 		if ((e = draft_check_line(c, d, "label", d->labels[i], WORD_MOST)))
 			return e;
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		if (texts[i].n > TEXT_MOST)
+	for (int i = 0; i < MEMBERS; i++)
+		if (d->text[i].n > TEXT_MOST)
 			return draft_too_long(c, d, "text", TEXT_MOST);
 	return ERR_OK;
 }
@@ -224,28 +220,48 @@ enum part {
 	PART_DESCRIPTION,
 	PART_PRIORITY,
 	PART_TYPE,
-	PART_DESIGN,
-	PART_ACCEPTANCE,
 	PART_ASSIGNEE,
 	PART_LABELS,
 	PART_DEPENDENCIES,
+	PARTS, /* then come the members with an option of their own */
 };
+
+static bool is_option(struct str head, const char *option)
+{
+	return option && str_eq(head, str_of(option));
+}
+
+/* "acceptance criteria" is acceptance_criteria. */
+static bool same_words(struct str head, struct str key)
+{
+	for (size_t i = 0; i < head.n && i < key.n; i++)
+		if (head.p[i] != (key.p[i] == '_' ? ' ' : key.p[i]))
+			return false;
+	return head.n == key.n;
+}
 
 static int part_of(struct str head)
 {
-	static const char *const words[] = { "description", "priority", "type",   "design",
-					     "acceptance",  "assignee", "labels", "dependencies" };
-	static const struct synonym more[] = { { "acceptance criteria", PART_ACCEPTANCE },
-					       { "deps", PART_DEPENDENCIES },
-					       { NULL, 0 } };
-	static const struct names names = { words, PART_DEPENDENCIES + 1, more };
+	static const char *const words[] = { "description", "priority", "type",
+					     "assignee",    "labels",   "dependencies" };
+	static const struct synonym more[] = { { "deps", PART_DEPENDENCIES }, { NULL, 0 } };
+	static const struct names names = { words, PARTS, more };
 	char lower[32];
-	size_t n = 0;
+	struct str word = { lower, 0 };
 
-	for (; n < head.n && n < sizeof lower; n++)
-		lower[n] =
-			(char)(head.p[n] >= 'A' && head.p[n] <= 'Z' ? head.p[n] | 0x20 : head.p[n]);
-	return names_value(&names, (struct str){ lower, n });
+	for (; word.n < head.n && word.n < sizeof lower; word.n++) {
+		char ch = head.p[word.n];
+
+		lower[word.n] = ch >= 'A' && ch <= 'Z' ? (char)(ch | 0x20) : ch;
+	}
+	for (int i = 0; i < MEMBERS; i++) {
+		const struct member_option *m = member_option((enum member)i);
+
+		if (m->section && (is_option(word, m->option) ||
+				   same_words(word, str_of(names_word(&bead_members, i)))))
+			return PARTS + i;
+	}
+	return names_value(&names, word);
 }
 
 /* The words of a list, by commas or lines, with or without a bullet. */
@@ -281,16 +297,16 @@ static enum err set_part(struct call *c, struct draft *d, int part, struct str t
 	struct str item;
 
 	text = str_trim(text);
+	if (part >= PARTS) {
+		d->text[part - PARTS] = text;
+		return ERR_OK;
+	}
 	switch ((enum part)part) {
+	case PARTS:
+		break;
 	case PART_DESCRIPTION:
 		if (text.n)
-			d->description = text;
-		break;
-	case PART_DESIGN:
-		d->design = text;
-		break;
-	case PART_ACCEPTANCE:
-		d->acceptance = text;
+			d->text[MEMBER_DESCRIPTION] = text;
 		break;
 	case PART_ASSIGNEE:
 		d->assignee = text;
@@ -341,13 +357,13 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 		from = line.p + line.n;
 		if (bead) {
 			d = arena_new(&c->mem, struct draft);
-			d->title = str_trim(str_skip(line, 3));
+			d->text[MEMBER_TITLE] = str_trim(str_skip(line, 3));
 			d->type = BEAD_TASK;
 			d->priority = 2;
 			*out = d;
 			out = &d->next;
 			part = PART_DESCRIPTION;
-			if (!d->title.n)
+			if (!d->text[MEMBER_TITLE].n)
 				e = call_fail(c, ERR_INVALID_INPUT,
 					      "a line begins with '##' and has no title");
 		} else if (d && (part = part_of(str_trim(str_skip(line, 4)))) < 0) {

@@ -2,6 +2,7 @@
 #define BEADS_DRAFT_H
 
 #include "beads/beads.h"
+#include "beads/model/bead.h"
 
 struct state;
 
@@ -9,7 +10,8 @@ enum { TITLE_MOST = 1000, WORD_MOST = 200, NAME_MOST = 256, TEXT_MOST = 1024 * 1
 
 /* A bead that is to be created. */
 struct draft {
-	struct str title, description, design, acceptance, assignee, external_ref;
+	struct str text[MEMBERS]; /* of those that are text and merged by themselves */
+	struct str assignee;
 	struct str id; /* absent: a new one is made */
 	int type;      /* enum bead_type */
 	int64_t priority;

@@ -8,14 +8,17 @@
 #include "base/number.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
-#include "beads/model/stamp.h"
+#include "beads/model/bead.h"
 #include "store/db/bead_query.h"
 
 /* How a member of the line is shown. */
 enum look {
 	LOOK_PLAIN,  /* as it is; null if it is not there */
-	LOOK_TEXT,   /* the same, but "" */
+	LOOK_NUMBER, /* the same, a number */
+	LOOK_RAW,    /* the same, of any type */
+	LOOK_TEXT,   /* the same, but "" if it is not there */
 	LOOK_LIST,   /* the same, but [] */
+	LOOK_NOTES,  /* the same, of objects */
 	LOOK_STAMP,  /* [ms,n] as RFC 3339 */
 	LOOK_MOMENT, /* ms as RFC 3339 */
 };
@@ -34,7 +37,8 @@ static void put_look(struct json *j, const struct value *v, enum look look)
 		if (look == LOOK_TEXT)
 			json_str(j, STR(""));
 		else
-			json_raw(j, look == LOOK_LIST ? STR("[]") : STR("null"));
+			json_raw(j,
+				 look == LOOK_LIST || look == LOOK_NOTES ? STR("[]") : STR("null"));
 	} else if (look == LOOK_STAMP && stamp_decode(v, &stamp)) {
 		put_time(j, stamp.ms);
 	} else if (look == LOOK_MOMENT && number_int(v->text, &ms)) {
@@ -71,32 +75,16 @@ struct str row_hash(struct arena *mem, const struct bead_row *row)
 	return row->hash.p ? row->hash : public_hash(mem, row->line);
 }
 
-/* The fields of the seed's 8.5.1, in the order of their names, as they are on the line. */
+/* In the order of their names, as they are on the line. */
 static const struct {
 	const char *name;
 	enum look look;
+	unsigned flags;
 } hashed[] = {
-	{ "acceptance_criteria", LOOK_PLAIN },
-	{ "assignee", LOOK_PLAIN },
-	{ "assignee_expires", LOOK_MOMENT },
-	{ "closed_at", LOOK_STAMP },
-	{ "closed_by", LOOK_PLAIN },
-	{ "closed_on_branch", LOOK_PLAIN },
-	{ "closed_reason", LOOK_PLAIN },
-	{ "created_at", LOOK_STAMP },
-	{ "created_by", LOOK_PLAIN },
-	{ "created_on_branch", LOOK_PLAIN },
-	{ "description", LOOK_TEXT },
-	{ "design", LOOK_PLAIN },
-	{ "external_ref", LOOK_PLAIN },
-	{ "id", LOOK_PLAIN },
-	{ "labels", LOOK_LIST },
-	{ "notes", LOOK_LIST },
-	{ "priority", LOOK_PLAIN },
-	{ "source_repo", LOOK_PLAIN },
-	{ "status", LOOK_PLAIN },
-	{ "title", LOOK_PLAIN },
-	{ "type", LOOK_PLAIN },
+#define MEMBER(NAME, key, place, rule, look, flags)   { #key, LOOK_##look, flags },
+#define PART(NAME, key, place, rule, look, flags, OF) { #key, LOOK_##look, flags },
+#define FIXED(key, place, look, flags)                { #key, LOOK_##look, flags },
+#include "beads/model/members.def"
 };
 
 struct str public_hash(struct arena *mem, struct str text)
@@ -110,11 +98,13 @@ struct str public_hash(struct arena *mem, struct str text)
 		struct str name = str_of(hashed[i].name);
 		const struct value *v = NULL;
 
+		if (!(hashed[i].flags & HASHED))
+			continue;
 		while (line && at < line->count && str_cmp(line->item[at].key, name) < 0)
 			at++;
 		if (line && at < line->count && str_eq(line->item[at].key, name))
 			v = &line->item[at];
-		if (!strcmp(hashed[i].name, "notes")) {
+		if (hashed[i].look == LOOK_NOTES) {
 			put_notes_by_id(&j, v);
 			continue;
 		}
@@ -127,38 +117,17 @@ struct str public_hash(struct arena *mem, struct str text)
 
 /* --- the bead --- */
 
-static const struct member {
+static const struct public_member {
 	const char *name; /* in the reply */
 	const char *from; /* on the line */
 	enum look look;
-	bool brief;
+	unsigned flags;
 } members[] = {
-	{ "id", "id", LOOK_PLAIN, true },
-	{ "title", "title", LOOK_PLAIN, true },
-	{ "description", "description", LOOK_TEXT, false },
-	{ "status", "status", LOOK_PLAIN, true },
-	{ "priority", "priority", LOOK_PLAIN, true },
-	{ "type", "type", LOOK_PLAIN, true },
-	{ "labels", "labels", LOOK_LIST, true },
-	{ "assignee", "assignee", LOOK_PLAIN, true },
-	{ "assignee_at", "assignee_at", LOOK_PLAIN, false },
-	{ "assignee_expires", "assignee_expires", LOOK_MOMENT, false },
-	{ "created_at", "created_at", LOOK_STAMP, false },
-	{ "created_by", "created_by", LOOK_PLAIN, false },
-	{ "created_on_branch", "created_on_branch", LOOK_PLAIN, false },
-	{ "updated_at", "_at", LOOK_STAMP, false },
-	{ "updated_by", "_by", LOOK_PLAIN, false },
-	{ "closed_at", "closed_at", LOOK_STAMP, false },
-	{ "closed_by", "closed_by", LOOK_PLAIN, false },
-	{ "closed_reason", "closed_reason", LOOK_PLAIN, false },
-	{ "closed_on_branch", "closed_on_branch", LOOK_PLAIN, false },
-	{ "design", "design", LOOK_PLAIN, false },
-	{ "acceptance_criteria", "acceptance_criteria", LOOK_PLAIN, false },
-	{ "external_ref", "external_ref", LOOK_PLAIN, false },
-	{ "source_repo", "source_repo", LOOK_PLAIN, false },
-	{ "notes", "notes", LOOK_LIST, false },
-	{ "issue_type", "type", LOOK_PLAIN, false },
-	{ "close_reason", "closed_reason", LOOK_PLAIN, false },
+#define MEMBER(NAME, key, place, rule, look, flags)   [place] = { #key, #key, LOOK_##look, flags },
+#define PART(NAME, key, place, rule, look, flags, OF) [place] = { #key, #key, LOOK_##look, flags },
+#define FIXED(key, place, look, flags)                [place] = { #key, #key, LOOK_##look, flags },
+#define ALIAS(key, place, look, flags, from)          [place] = { #key, #from, LOOK_##look, flags },
+#include "beads/model/members.def"
 };
 
 enum { COUNT = sizeof members / sizeof *members };
@@ -346,9 +315,9 @@ void public_put(struct json *j, const struct bead_row *row, const struct shape *
 	public_find_members(line, found);
 	notes = value_find(line, "notes");
 	for (size_t i = 0; i < COUNT; i++) {
-		const struct member *m = &members[i];
+		const struct public_member *m = &members[i];
 
-		if (!public_wanted(shape, m->name, m->brief))
+		if (!public_wanted(shape, m->name, m->flags & BRIEF))
 			continue;
 		json_key(j, str_of(m->name));
 		put_look(j, found[i], m->look);

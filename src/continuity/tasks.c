@@ -336,10 +336,11 @@ static enum err tasks_finish(struct call *c, struct tasks_writing *w, struct tas
 enum err task_create(struct call *c, const struct task_new *ask, struct task *out)
 {
 	struct json project = json_new(&c->mem);
-	struct draft d = { .title = ask->title,
-			   .description = ask->description,
-			   .type = BEAD_TASK,
-			   .priority = bead_priority(ask->priority) };
+	struct draft d = {
+		.text = { [MEMBER_TITLE] = ask->title, [MEMBER_DESCRIPTION] = ask->description },
+		.type = BEAD_TASK,
+		.priority = bead_priority(ask->priority)
+	};
 	struct tasks_writing w;
 	enum err e = tasks_begin(c, "create", &w);
 
@@ -356,7 +357,7 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 			return e;
 		}
 		w.id = d.id;
-		w.title = d.title;
+		w.title = ask->title;
 	}
 	return tasks_finish(c, &w, out);
 }

@@ -9,46 +9,18 @@
 #include "base/text/value.h"
 
 static const char *const words[MEMBERS] = {
-	[MEMBER_ACCEPTANCE_CRITERIA] = "acceptance_criteria",
-	[MEMBER_ASSIGNEE] = "assignee",
-	[MEMBER_ASSIGNEE_AT] = "assignee_at",
-	[MEMBER_ASSIGNEE_EXPIRES] = "assignee_expires",
-	[MEMBER_CLOSED_AT] = "closed_at",
-	[MEMBER_CLOSED_BY] = "closed_by",
-	[MEMBER_CLOSED_ON_BRANCH] = "closed_on_branch",
-	[MEMBER_CLOSED_REASON] = "closed_reason",
-	[MEMBER_DESCRIPTION] = "description",
-	[MEMBER_DESIGN] = "design",
-	[MEMBER_EXTERNAL_REF] = "external_ref",
-	[MEMBER_LABELS] = "labels",
-	[MEMBER_PRIORITY] = "priority",
-	[MEMBER_SOURCE_REPO] = "source_repo",
-	[MEMBER_STATUS] = "status",
-	[MEMBER_TITLE] = "title",
-	[MEMBER_TYPE] = "type",
+#define MEMBER(NAME, key, place, rule, look, flags)   [MEMBER_##NAME] = #key,
+#define PART(NAME, key, place, rule, look, flags, OF) [MEMBER_##NAME] = #key,
+#include "beads/model/members.def"
 };
 const struct names bead_members = { words, MEMBERS, NULL };
 
 enum reg member_reg(enum member m)
 {
 	static const enum reg reg[MEMBERS] = {
-		[MEMBER_ACCEPTANCE_CRITERIA] = REG_ACCEPTANCE_CRITERIA,
-		[MEMBER_ASSIGNEE] = REG_ASSIGNEE,
-		[MEMBER_ASSIGNEE_AT] = REG_ASSIGNEE,
-		[MEMBER_ASSIGNEE_EXPIRES] = REG_ASSIGNEE,
-		[MEMBER_CLOSED_AT] = REG_STATUS,
-		[MEMBER_CLOSED_BY] = REG_STATUS,
-		[MEMBER_CLOSED_ON_BRANCH] = REG_STATUS,
-		[MEMBER_CLOSED_REASON] = REG_STATUS,
-		[MEMBER_DESCRIPTION] = REG_DESCRIPTION,
-		[MEMBER_DESIGN] = REG_DESIGN,
-		[MEMBER_EXTERNAL_REF] = REG_EXTERNAL_REF,
-		[MEMBER_LABELS] = REG_LABELS,
-		[MEMBER_PRIORITY] = REG_PRIORITY,
-		[MEMBER_SOURCE_REPO] = REG_SOURCE_REPO,
-		[MEMBER_STATUS] = REG_STATUS,
-		[MEMBER_TITLE] = REG_TITLE,
-		[MEMBER_TYPE] = REG_TYPE,
+#define MEMBER(NAME, key, place, rule, look, flags)   [MEMBER_##NAME] = REG_##NAME,
+#define PART(NAME, key, place, rule, look, flags, OF) [MEMBER_##NAME] = REG_##OF,
+#include "beads/model/members.def"
 	};
 
 	return reg[m];
@@ -57,20 +29,33 @@ enum reg member_reg(enum member m)
 const char *reg_word(enum reg r)
 {
 	static const enum member leads[REGS] = {
-		[REG_ACCEPTANCE_CRITERIA] = MEMBER_ACCEPTANCE_CRITERIA,
-		[REG_ASSIGNEE] = MEMBER_ASSIGNEE,
-		[REG_DESCRIPTION] = MEMBER_DESCRIPTION,
-		[REG_DESIGN] = MEMBER_DESIGN,
-		[REG_EXTERNAL_REF] = MEMBER_EXTERNAL_REF,
-		[REG_LABELS] = MEMBER_LABELS,
-		[REG_PRIORITY] = MEMBER_PRIORITY,
-		[REG_SOURCE_REPO] = MEMBER_SOURCE_REPO,
-		[REG_STATUS] = MEMBER_STATUS,
-		[REG_TITLE] = MEMBER_TITLE,
-		[REG_TYPE] = MEMBER_TYPE,
+#define MEMBER(NAME, key, place, rule, look, flags) [REG_##NAME] = MEMBER_##NAME,
+#include "beads/model/members.def"
 	};
 
 	return words[leads[r]];
+}
+
+unsigned member_flags(enum member m)
+{
+	static const unsigned char all[MEMBERS] = {
+#define MEMBER(NAME, key, place, rule, look, flags)   [MEMBER_##NAME] = flags,
+#define PART(NAME, key, place, rule, look, flags, OF) [MEMBER_##NAME] = flags,
+#include "beads/model/members.def"
+	};
+
+	return all[m];
+}
+
+const struct member_option *member_option(enum member m)
+{
+	static const struct member_option options[MEMBERS] = {
+#define TEXT(NAME, key, place, flags, option, also, help) [MEMBER_##NAME] = { option, also, true },
+#define LINE(NAME, key, place, flags, option, also, help) [MEMBER_##NAME] = { option, also, false },
+#include "beads/model/members.def"
+	};
+
+	return &options[m];
 }
 
 /* Most marks of a bead are by the same actor: one copy will do. */

@@ -17,44 +17,40 @@ struct value;
  * Joined to what was there before, it is applied.
  */
 
-/* What a line of state.jsonl may say of a bead, by name; in the order of the names. */
+/* What may be said of a bead, in the order of the keys; members.def says how. */
 enum member {
-	MEMBER_ACCEPTANCE_CRITERIA,
-	MEMBER_ASSIGNEE,
-	MEMBER_ASSIGNEE_AT,
-	MEMBER_ASSIGNEE_EXPIRES,
-	MEMBER_CLOSED_AT,
-	MEMBER_CLOSED_BY,
-	MEMBER_CLOSED_ON_BRANCH,
-	MEMBER_CLOSED_REASON,
-	MEMBER_DESCRIPTION,
-	MEMBER_DESIGN,
-	MEMBER_EXTERNAL_REF,
-	MEMBER_LABELS,
-	MEMBER_PRIORITY,
-	MEMBER_SOURCE_REPO,
-	MEMBER_STATUS,
-	MEMBER_TITLE,
-	MEMBER_TYPE,
+#define MEMBER(NAME, key, place, rule, look, flags)   MEMBER_##NAME,
+#define PART(NAME, key, place, rule, look, flags, OF) MEMBER_##NAME,
+#include "beads/model/members.def"
 	MEMBERS,
 };
 extern const struct names bead_members;
 
-/* Members are written and merged in these groups; most are alone in theirs. */
+/* Members are written and merged in registers; most are alone in theirs. */
 enum reg {
-	REG_ACCEPTANCE_CRITERIA,
-	REG_ASSIGNEE, /* and since when, and until when */
-	REG_DESCRIPTION,
-	REG_DESIGN,
-	REG_EXTERNAL_REF,
-	REG_LABELS,
-	REG_PRIORITY,
-	REG_SOURCE_REPO,
-	REG_STATUS, /* and who closed it, when and why */
-	REG_TITLE,
-	REG_TYPE,
+#define MEMBER(NAME, key, place, rule, look, flags) REG_##NAME,
+#include "beads/model/members.def"
 	REGS,
 };
+
+/* See members.def. */
+enum member_flags {
+	HASHED = 1 << 0,
+	SEARCHED = 1 << 1,
+	BRIEF = 1 << 2,
+	FULL = 1 << 3,
+	REQUIRED = 1 << 4,
+};
+unsigned member_flags(enum member m);
+
+/* Text that 'bd create' and 'bd update' set by an option of its own. */
+struct member_option {
+	const char *option; /* NULL: it has none */
+	const char *also;   /* another spelling; or NULL */
+	bool section;       /* 'bd show' prints it below a heading */
+};
+const struct member_option *member_option(enum member m);
+
 enum reg member_reg(enum member m);
 const char *reg_word(enum reg r); /* its key in `_v` */
 

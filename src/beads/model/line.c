@@ -75,28 +75,51 @@ static bool is_labels(const struct value *v)
 	return true;
 }
 
+#define RULE_TEXT                                          \
+	{                                                  \
+		is_text, "a string of at most 8 MiB", NULL \
+	}
+#define RULE_NAME                                        \
+	{                                                \
+		is_name, "a name of at most 4 KiB", NULL \
+	}
+#define RULE_STAMP                                    \
+	{                                             \
+		line_is_stamp, "a stamp [ms,n]", NULL \
+	}
+#define RULE_MOMENT                                        \
+	{                                                  \
+		is_moment, "milliseconds since 1970", NULL \
+	}
+#define RULE_LABELS                                             \
+	{                                                       \
+		is_labels, "a list of at most 1000 words", NULL \
+	}
+#define RULE_PRIORITY                                          \
+	{                                                      \
+		is_priority, "a whole number from 0 to 4", "2" \
+	}
+#define RULE_STATUS                                                  \
+	{                                                            \
+		is_status, "open, in_progress or closed", "\"open\"" \
+	}
+#define RULE_TITLE                                           \
+	{                                                    \
+		is_title, "a text of 1 byte to 64 KiB", NULL \
+	}
+#define RULE_TYPE                                                             \
+	{                                                                     \
+		line_is_type, "bug, feature, task, epic or chore", "\"task\"" \
+	}
+
 static const struct rule {
 	bool (*fits)(const struct value *v);
 	const char *want;
 	const char *otherwise; /* what its absence means, as canonical JSON */
 } rules[MEMBERS] = {
-	[MEMBER_ACCEPTANCE_CRITERIA] = { is_text, "a string of at most 8 MiB", NULL },
-	[MEMBER_ASSIGNEE] = { is_name, "a name of at most 4 KiB", NULL },
-	[MEMBER_ASSIGNEE_AT] = { line_is_stamp, "a stamp [ms,n]", NULL },
-	[MEMBER_ASSIGNEE_EXPIRES] = { is_moment, "milliseconds since 1970", NULL },
-	[MEMBER_CLOSED_AT] = { line_is_stamp, "a stamp [ms,n]", NULL },
-	[MEMBER_CLOSED_BY] = { is_name, "a name of at most 4 KiB", NULL },
-	[MEMBER_CLOSED_ON_BRANCH] = { is_text, "a string of at most 8 MiB", NULL },
-	[MEMBER_CLOSED_REASON] = { is_text, "a string of at most 8 MiB", NULL },
-	[MEMBER_DESCRIPTION] = { is_text, "a string of at most 8 MiB", NULL },
-	[MEMBER_DESIGN] = { is_text, "a string of at most 8 MiB", NULL },
-	[MEMBER_EXTERNAL_REF] = { is_text, "a string of at most 8 MiB", NULL },
-	[MEMBER_LABELS] = { is_labels, "a list of at most 1000 words", NULL },
-	[MEMBER_PRIORITY] = { is_priority, "a whole number from 0 to 4", "2" },
-	[MEMBER_SOURCE_REPO] = { is_text, "a string of at most 8 MiB", NULL },
-	[MEMBER_STATUS] = { is_status, "open, in_progress or closed", "\"open\"" },
-	[MEMBER_TITLE] = { is_title, "a text of 1 byte to 64 KiB", NULL },
-	[MEMBER_TYPE] = { line_is_type, "bug, feature, task, epic or chore", "\"task\"" },
+#define MEMBER(NAME, key, place, rule, look, flags)   [MEMBER_##NAME] = RULE_##rule,
+#define PART(NAME, key, place, rule, look, flags, OF) [MEMBER_##NAME] = RULE_##rule,
+#include "beads/model/members.def"
 };
 
 /* --- decoding --- */

@@ -23,34 +23,38 @@ const struct prop comment_props[] = {
 
 #define OPT PROP_OPTIONAL
 
+/* What a look of members.def is in a schema. */
+#define TYPE_PLAIN  PROP_STR, PROP_NULL, NULL
+#define TYPE_NUMBER PROP_INT, 0, NULL
+#define TYPE_RAW    PROP_ANY, 0, NULL
+#define TYPE_TEXT   PROP_STR, 0, NULL
+#define TYPE_LIST   PROP_STR, PROP_LIST, NULL
+#define TYPE_NOTES  PROP_OBJECT, PROP_LIST, note_props
+#define TYPE_STAMP  PROP_STR, PROP_NULL, NULL
+#define TYPE_MOMENT PROP_STR, PROP_NULL, NULL
+
+#define PROP_WITH(key, type, shape, of, flags)                                              \
+	{                                                                                   \
+#key, type, ((flags)&FULL ? 0 : (shape)) | ((flags)&REQUIRED ? 0 : OPT), of \
+	}
+#define PROP_ROW(key, flags, ...) PROP_WITH(key, __VA_ARGS__, flags)
+
+enum {
+	MEMBER_PROPS = 0
+#define MEMBER(NAME, key, place, rule, look, flags)   +1
+#define PART(NAME, key, place, rule, look, flags, OF) +1
+#define FIXED(key, place, look, flags)                +1
+#define ALIAS(key, place, look, flags, from)          +1
+#include "beads/model/members.def"
+};
+
 const struct prop bead_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, OPT, NULL },
-	{ "description", PROP_STR, OPT, NULL },
-	{ "status", PROP_STR, OPT, NULL },
-	{ "priority", PROP_INT, OPT, NULL },
-	{ "type", PROP_STR, OPT, NULL },
-	{ "labels", PROP_STR, OPT | PROP_LIST, NULL },
-	{ "assignee", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "assignee_at", PROP_ANY, OPT, NULL },
-	{ "assignee_expires", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "created_at", PROP_STR, OPT, NULL },
-	{ "created_by", PROP_STR, OPT, NULL },
-	{ "created_on_branch", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "updated_at", PROP_STR, OPT, NULL },
-	{ "updated_by", PROP_STR, OPT, NULL },
-	{ "closed_at", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "closed_by", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "closed_reason", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "closed_on_branch", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "design", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "acceptance_criteria", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "external_ref", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "source_repo", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "notes", PROP_OBJECT, OPT | PROP_LIST, note_props },
-	{ "issue_type", PROP_STR, OPT, NULL },
-	{ "close_reason", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "content_hash", PROP_STR, OPT, NULL },
+#define MEMBER(NAME, key, place, rule, look, flags)   [place] = PROP_ROW(key, flags, TYPE_##look),
+#define PART(NAME, key, place, rule, look, flags, OF) [place] = PROP_ROW(key, flags, TYPE_##look),
+#define FIXED(key, place, look, flags)                [place] = PROP_ROW(key, flags, TYPE_##look),
+#define ALIAS(key, place, look, flags, from)          [place] = PROP_ROW(key, flags, TYPE_##look),
+#include "beads/model/members.def"
+	[MEMBER_PROPS] = { "content_hash", PROP_STR, OPT, NULL },
 	{ "comments", PROP_OBJECT, OPT | PROP_LIST, comment_props },
 	{ "dependency_count", PROP_INT, OPT, NULL },
 	{ "dependent_count", PROP_INT, OPT, NULL },

@@ -64,6 +64,18 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 			.help = "only if this claim of yours still holds"               \
 	}
 
+/* For the rows of members.def: the body has `struct str text[MEMBERS]`. */
+#define TEXT_FIELD(body, NAME, option, other, text_of_help)                  \
+	{                                                                    \
+		option, &kind_str, offsetof(body, text[MEMBER_##NAME]),      \
+			.also = other, .max = MAX_TEXT, .help = text_of_help \
+	}
+#define LINE_FIELD(body, NAME, option, other, text_of_help)                   \
+	{                                                                     \
+		option, &kind_line, offsetof(body, text[MEMBER_##NAME]),      \
+			.also = other, .max = MAX_TITLE, .help = text_of_help \
+	}
+
 /* For what claim_permit() refuses; `text` says what is forced. */
 #define FORCE_FIELD(body, member, text)                                                        \
 	{                                                                                      \

@@ -4,8 +4,8 @@
 #include "ops/ops.h"
 
 struct body {
-	struct str title, description, body_file, design, acceptance, assignee, external_ref, id,
-		parent, file;
+	struct str title, description, body_file, assignee, id, parent, file;
+	struct str text[MEMBERS]; /* of those with an option of their own */
 	struct list labels, deps;
 	int type;
 	int64_t priority;
@@ -32,11 +32,9 @@ static const struct field fields[] = {
 	{ "deps", &kind_str, AT(deps), FIELD_LIST | FIELD_COMMAS, .arg = "KIND:ID",
 	  .help = "what it depends on: blocks:ID, discovered-from:ID, …" },
 	{ "parent", &kind_bead, AT(parent), .help = "the bead it is a part of" },
-	{ "design", &kind_str, AT(design), .max = MAX_TEXT, .help = "how to build it" },
-	{ "acceptance", &kind_str, AT(acceptance), .also = "acceptance-criteria", .max = MAX_TEXT,
-	  .help = "when it is done" },
-	{ "external_ref", &kind_line, AT(external_ref), .max = MAX_TITLE,
-	  .help = "what it is elsewhere, for example gh-42" },
+#define TEXT(NAME, key, place, flags, ...) TEXT_FIELD(struct body, NAME, __VA_ARGS__),
+#define LINE(NAME, key, place, flags, ...) LINE_FIELD(struct body, NAME, __VA_ARGS__),
+#include "beads/model/members.def"
 	{ "id", &kind_bead, AT(id), .help = "its id; otherwise one is made" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .help = "show it, and create nothing" },
 	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE.md",
@@ -62,18 +60,16 @@ static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
 	if (!in->title.p)
 		return call_fail(c, ERR_USAGE, "%s is missing", c->wire ? "title" : "TITLE");
 	*d = (struct draft){
-		.title = in->title,
-		.description = in->body_file.p ? in->body_file : in->description,
-		.design = in->design,
-		.acceptance = in->acceptance,
 		.assignee = in->assignee,
-		.external_ref = in->external_ref,
 		.id = in->id,
 		.type = in->type < 0 ? BEAD_TASK : in->type,
 		.priority = in->priority == ABSENT ? 2 : in->priority,
 		.labels = in->labels.item,
 		.label_count = in->labels.n,
 	};
+	memcpy(d->text, in->text, sizeof d->text);
+	d->text[MEMBER_TITLE] = in->title;
+	d->text[MEMBER_DESCRIPTION] = in->body_file.p ? in->body_file : in->description;
 	for (size_t i = 0; i < in->deps.n; i++)
 		if ((e = draft_need_text(c, d, dep[i])))
 			return e;
@@ -87,9 +83,11 @@ static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
 
 static bool only_file(const struct body *in)
 {
-	return !in->title.p && !in->description.p && !in->body_file.p && !in->design.p &&
-	       !in->acceptance.p && !in->assignee.p && !in->external_ref.p && !in->id.p &&
-	       !in->parent.p && !in->labels.n && !in->deps.n && in->type < 0 &&
+	for (int i = 0; i < MEMBERS; i++)
+		if (in->text[i].p)
+			return false;
+	return !in->title.p && !in->description.p && !in->body_file.p && !in->assignee.p &&
+	       !in->id.p && !in->parent.p && !in->labels.n && !in->deps.n && in->type < 0 &&
 	       in->priority == ABSENT;
 }
 

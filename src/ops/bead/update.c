@@ -6,8 +6,8 @@
 struct body {
 	struct list ids, add_labels, remove_labels, set_labels;
 	struct guard guard;
-	struct str title, description, body_file, design, acceptance, note, assignee, external_ref,
-		parent;
+	struct str title, description, body_file, note, assignee, parent;
+	struct str text[MEMBERS]; /* of those with an option of their own */
 	int status, type;
 	int64_t priority, lease;
 	bool claim;
@@ -27,9 +27,9 @@ static const struct field fields[] = {
 	  .max = MAX_TEXT, .help = "why and how" },
 	{ "body_file", &kind_str, AT(body_file), FIELD_CLI | FIELD_FILE, .arg = "FILE",
 	  .max = MAX_TEXT, .help = "the same, from a file; '-' is standard input" },
-	{ "design", &kind_str, AT(design), .max = MAX_TEXT, .help = "how to build it" },
-	{ "acceptance", &kind_str, AT(acceptance), .also = "acceptance-criteria", .max = MAX_TEXT,
-	  .help = "when it is done" },
+#define TEXT(NAME, key, place, flags, ...) TEXT_FIELD(struct body, NAME, __VA_ARGS__),
+#define LINE(NAME, key, place, flags, ...) LINE_FIELD(struct body, NAME, __VA_ARGS__),
+#include "beads/model/members.def"
 	{ "append_notes", &kind_str, AT(note), .also = "notes", .min = 1, .max = MAX_TEXT,
 	  .help = "a note to add" },
 	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME", .max = MAX_NAME,
@@ -42,8 +42,6 @@ static const struct field fields[] = {
 	  .max = MAX_WORD, .help = "its labels, instead of those it has" },
 	{ "parent", &kind_str, AT(parent), .arg = "ID",
 	  .help = "the bead it is a part of; \"\" for none" },
-	{ "external_ref", &kind_line, AT(external_ref), .max = MAX_TITLE,
-	  .help = "what it is elsewhere" },
 	{ "claim", &kind_bool, AT(claim), .help = "take it, as 'bd claim' does" },
 	{ "lease", &kind_duration, AT(lease), .help = "with --claim: for how long" },
 	FORCE_FIELD(struct body, guard,
@@ -141,12 +139,9 @@ static void bead_update_set_texts(struct edit *e, const struct body *in)
 		edit_text(e, MEMBER_TITLE, in->title);
 	if (description.p)
 		edit_text(e, MEMBER_DESCRIPTION, description);
-	if (in->design.p)
-		edit_text(e, MEMBER_DESIGN, in->design);
-	if (in->acceptance.p)
-		edit_text(e, MEMBER_ACCEPTANCE_CRITERIA, in->acceptance);
-	if (in->external_ref.p)
-		edit_text(e, MEMBER_EXTERNAL_REF, in->external_ref);
+	for (int i = 0; i < MEMBERS; i++)
+		if (in->text[i].p)
+			edit_text(e, (enum member)i, in->text[i]);
 	if (in->note.p)
 		edit_note(e, in->note);
 	if (in->priority != ABSENT)

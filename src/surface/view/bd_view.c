@@ -4,6 +4,8 @@
 
 #include "base/map.h"
 #include "base/moment.h"
+#include "base/names.h"
+#include "beads/model/bead.h"
 #include "surface/view/view.h"
 
 /* --- one bead in a line --- */
@@ -504,6 +506,22 @@ static void remap_lines(struct view *v, const struct value *bead)
 				       STR_ARG(value_str(&remap->item[i], "to"))));
 }
 
+/* The text of members that have an option of their own, in the order of replies. */
+static void option_sections(struct view *v, const struct value *bead)
+{
+	for (size_t i = 0; i < bead->count; i++) {
+		int m = names_exact(&bead_members, bead->item[i].key);
+		const struct member_option *o = m < 0 ? NULL : member_option((enum member)m);
+
+		if (o && o->section)
+			bd_view_section(v,
+					arena_fmt(v->out.mem, "%c%s", o->option[0] - 'a' + 'A',
+						  o->option + 1)
+						.p,
+					bead->item[i].text);
+	}
+}
+
 static void bd_view_page(struct view *v, const struct value *bead)
 {
 	struct arena *mem = v->out.mem;
@@ -533,8 +551,7 @@ static void bd_view_page(struct view *v, const struct value *bead)
 	bd_view_fact(v, "hash", value_str(bead, "content_hash"));
 	remap_lines(v, bead);
 	bd_view_section(v, "Description", value_str(bead, "description"));
-	bd_view_section(v, "Design", value_str(bead, "design"));
-	bd_view_section(v, "Acceptance", value_str(bead, "acceptance_criteria"));
+	option_sections(v, bead);
 	link_lines(v, "Depends on", value_find(bead, "dependencies"));
 	link_lines(v, "Needed by", value_find(bead, "dependents"));
 	if (comments && comments->count) {
