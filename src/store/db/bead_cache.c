@@ -17,31 +17,43 @@ enum {
 };
 
 static const char schema[] =
-	"CREATE TABLE about (    version INTEGER, boot TEXT, segment INTEGER, offset INTEGER,    "
-	"last INTEGER, crc INTEGER, first INTEGER, clock_ms INTEGER, clock_n INTEGER, latest_ms "
-	"INTEGER, prefix TEXT, prefix_mark TEXT,    beads INTEGER, cut_segment INTEGER, cut_offset "
-	"INTEGER);CREATE TABLE beads (    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status "
-	"INTEGER NOT NULL,    priority INTEGER NOT NULL, type INTEGER NOT NULL, assignee TEXT,    "
-	"lease INTEGER, created INTEGER NOT NULL, created_n INTEGER NOT NULL,    updated INTEGER "
-	"NOT NULL, closed INTEGER,    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER "
-	"NOT NULL DEFAULT 0,    dependents INTEGER NOT NULL DEFAULT 0,    children INTEGER NOT "
-	"NULL DEFAULT 0, parent TEXT,    waits TEXT,    title TEXT NOT NULL, hash TEXT, line TEXT "
-	"NOT NULL);CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT "
-	"ROWID;CREATE TABLE edges (    src TEXT, dst TEXT, kind TEXT, active INTEGER NOT NULL, "
-	"line TEXT NOT NULL,    PRIMARY KEY (src, dst, kind)) WITHOUT ROWID;CREATE TABLE "
-	"tombstones (id TEXT PRIMARY KEY, at INTEGER, line TEXT NOT NULL)    WITHOUT ROWID;CREATE "
-	"TABLE created (request TEXT, id TEXT, PRIMARY KEY (request, id)) WITHOUT ROWID;CREATE "
-	"TABLE receipts (    actor TEXT, id TEXT, op TEXT, args TEXT, reply TEXT, at INTEGER,    "
-	"PRIMARY KEY (actor, id)) WITHOUT ROWID;CREATE VIRTUAL TABLE search USING    fts5(title, "
-	"body, content = '', columnsize = 0);";
+	"CREATE TABLE about ("
+	"    version INTEGER, boot TEXT, segment INTEGER, offset INTEGER,"
+	"    last INTEGER, crc INTEGER, first INTEGER, clock_ms INTEGER, clock_n INTEGER,"
+	" latest_ms INTEGER, prefix TEXT, prefix_mark TEXT,"
+	"    beads INTEGER, cut_segment INTEGER, cut_offset INTEGER);"
+	"CREATE TABLE beads ("
+	"    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status INTEGER NOT NULL,"
+	"    priority INTEGER NOT NULL, type INTEGER NOT NULL, assignee TEXT,"
+	"    lease INTEGER, created INTEGER NOT NULL, created_n INTEGER NOT NULL,"
+	"    updated INTEGER NOT NULL, closed INTEGER,"
+	"    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER NOT NULL DEFAULT 0,"
+	"    dependents INTEGER NOT NULL DEFAULT 0,"
+	"    children INTEGER NOT NULL DEFAULT 0, parent TEXT,"
+	"    waits TEXT,"
+	"    title TEXT NOT NULL, hash TEXT, line TEXT NOT NULL);"
+	"CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT ROWID;"
+	"CREATE TABLE edges ("
+	"    src TEXT, dst TEXT, kind TEXT, active INTEGER NOT NULL, line TEXT NOT NULL,"
+	"    PRIMARY KEY (src, dst, kind)) WITHOUT ROWID;"
+	"CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER, line TEXT NOT NULL)"
+	"    WITHOUT ROWID;"
+	"CREATE TABLE created (request TEXT, id TEXT, PRIMARY KEY (request, id)) WITHOUT ROWID;"
+	"CREATE TABLE receipts ("
+	"    actor TEXT, id TEXT, op TEXT, args TEXT, reply TEXT, at INTEGER,"
+	"    PRIMARY KEY (actor, id)) WITHOUT ROWID;"
+	"CREATE VIRTUAL TABLE search USING"
+	"    fts5(title, body, content = '', columnsize = 0);";
 
 /* The lists that people and agents ask for, in the order in which they get them. */
 static const char indexes[] =
-	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;CREATE "
-	"INDEX ready ON beads (priority, created, created_n, id, children)    WHERE status = 0 AND "
-	"blockers = 0;CREATE INDEX blocked ON beads (priority, created, created_n, id)    WHERE "
-	"status < 2 AND blockers > 0;CREATE INDEX held ON beads (priority, created, created_n, id) "
-	"WHERE status = 1;CREATE INDEX back ON edges (dst, src, kind);";
+	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;"
+	"CREATE INDEX ready ON beads (priority, created, created_n, id, children)"
+	"    WHERE status = 0 AND blockers = 0;"
+	"CREATE INDEX blocked ON beads (priority, created, created_n, id)"
+	"    WHERE status < 2 AND blockers > 0;"
+	"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
+	"CREATE INDEX back ON edges (dst, src, kind);";
 
 static enum err bead_cache_doubt(struct call *c, struct str path, const char *why)
 {
@@ -60,10 +72,10 @@ static struct str bead_cache_boot(struct call *c)
 
 static enum err read_about(struct call *c, struct cache *cache, struct cache_about *out)
 {
-	AUTO_STMT *st = db_stmt(
-		cache->db,
-		"SELECT version, boot, segment, offset, last, crc, first, clock_ms, clock_n, "
-		"latest_ms, prefix, prefix_mark, beads, cut_segment, cut_offset FROM about");
+	AUTO_STMT *st =
+		db_stmt(cache->db, "SELECT version, boot, segment, offset, last, crc,"
+				   " first, clock_ms, clock_n, latest_ms, prefix, prefix_mark,"
+				   " beads, cut_segment, cut_offset FROM about");
 	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
 	struct str booted;
 	enum err e = stmt_end(c, st);
@@ -249,11 +261,12 @@ enum err cache_set_aside(struct call *c, struct str path, struct str suffix, str
 
 enum err cache_about_put(struct call *c, struct cache *cache, const struct cache_about *about)
 {
-	AUTO_STMT *st = db_stmt(
-		cache->db,
-		"INSERT OR REPLACE INTO about (rowid, version, boot, segment, offset, last, crc, "
-		"first, clock_ms, clock_n, latest_ms, prefix, prefix_mark, beads, cut_segment, "
-		"cut_offset) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO about (rowid, version, boot,"
+					   " segment, offset, last, crc, first, clock_ms, clock_n,"
+					   " latest_ms, prefix, prefix_mark, beads, cut_segment,"
+					   " cut_offset)"
+					   " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+					   " ?)");
 
 	stmt_bind_int(st, VERSION);
 	stmt_bind_str(st, bead_cache_boot(c));
@@ -299,8 +312,8 @@ enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id
 enum err cache_find_edge(struct call *c, struct cache *cache, struct str from, struct str to,
 			 struct str kind, struct str *line)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "SELECT line FROM edges WHERE src = ? AND dst = ? AND kind = ?");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT line FROM edges"
+					   " WHERE src = ? AND dst = ? AND kind = ?");
 
 	stmt_bind_str(st, from);
 	stmt_bind_str(st, to);
@@ -336,11 +349,12 @@ static void bind_row(struct stmt *st, const struct bead_row *row)
 
 static enum err insert_row(struct call *c, struct cache *cache, const struct bead_row *row)
 {
-	AUTO_STMT *st = db_stmt(cache->db,
-				"INSERT INTO beads (status, priority, type, assignee, lease, "
-				"created, created_n, updated, closed, title, hash, line, id, "
-				"blockers, dependencies, dependents, children, parent, waits) "
-				"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st =
+		db_stmt(cache->db, "INSERT INTO beads (status, priority, type, assignee, lease,"
+				   " created, created_n, updated, closed, title, hash, line, id,"
+				   " blockers, dependencies, dependents, children, parent, waits)"
+				   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+				   " ?)");
 
 	bind_row(st, row);
 	stmt_bind_str(st, row->id);
@@ -356,10 +370,10 @@ static enum err insert_row(struct call *c, struct cache *cache, const struct bea
 static enum err update_row(struct call *c, struct cache *cache, const struct bead_row *row,
 			   int64_t n)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "UPDATE beads SET status = ?, priority = ?, type = ?, assignee "
-				   "= ?, lease = ?, created = ?, created_n = ?, updated = ?, "
-				   "closed = ?, title = ?, hash = ?, line = ? WHERE n = ?");
+	AUTO_STMT *st = db_stmt(cache->db, "UPDATE beads SET status = ?, priority = ?, type = ?,"
+					   " assignee = ?, lease = ?, created = ?, created_n = ?,"
+					   " updated = ?, closed = ?, title = ?, hash = ?, line = ?"
+					   " WHERE n = ?");
 
 	bind_row(st, row);
 	stmt_bind_int(st, n);
@@ -426,9 +440,8 @@ static enum err index_text(struct call *c, struct cache *cache, const struct bea
 /* The index keeps no text, so it has to be told what to take out. */
 static enum err unindex_text(struct call *c, struct cache *cache, const struct bead_row *old)
 {
-	AUTO_STMT *st = db_stmt(
-		cache->db,
-		"INSERT INTO search (search, rowid, title, body) VALUES ('delete', ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT INTO search (search, rowid, title,"
+					   " body) VALUES ('delete', ?, ?, ?)");
 
 	stmt_bind_int(st, old->n);
 	stmt_bind_str(st, old->title);
@@ -542,20 +555,24 @@ enum err cache_ancestors(struct call *c, struct cache *cache, struct str id, str
 enum err cache_recount(struct call *c, struct cache *cache, struct str id)
 {
 	AUTO_STMT *st = db_stmt(
-		cache->db,
-		"UPDATE beads SET blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = "
-		"e.dst  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2)  + "
-		"(" ANCESTORS
-		" SELECT count(*) FROM up WHERE id = ?1), waits = (SELECT group_concat(id) FROM "
-		"(SELECT t.id FROM edges e  CROSS JOIN beads t ON t.id = e.dst WHERE e.src = ?1  "
-		"AND e.kind = 'blocks' AND e.active AND t.status < 2 ORDER BY t.id)), dependencies "
-		"= (SELECT count(*) FROM edges e JOIN beads t  ON t.id = e.dst WHERE e.src = ?1 "
-		"AND e.active), dependents = (SELECT count(*) FROM edges e JOIN beads t  ON t.id = "
-		"e.src WHERE e.dst = ?1 AND e.active), children = (SELECT count(*) FROM edges e "
-		"JOIN beads t ON t.id = e.src  WHERE e.dst = ?1 AND e.kind = 'parent' AND e.active "
-		" AND t.status < 2), parent = (SELECT e.dst FROM edges e JOIN beads t ON t.id = "
-		"e.dst  WHERE e.src = ?1 AND e.kind = 'parent' AND e.active  ORDER BY e.dst LIMIT "
-		"1) WHERE id = ?1");
+		cache->db, "UPDATE beads SET"
+			   " blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.dst"
+			   "  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2)"
+			   "  + (" ANCESTORS " SELECT count(*) FROM up WHERE id = ?1),"
+			   " waits = (SELECT group_concat(id) FROM (SELECT t.id FROM edges e"
+			   "  CROSS JOIN beads t ON t.id = e.dst WHERE e.src = ?1"
+			   "  AND e.kind = 'blocks' AND e.active AND t.status < 2 ORDER BY t.id)),"
+			   " dependencies = (SELECT count(*) FROM edges e JOIN beads t"
+			   "  ON t.id = e.dst WHERE e.src = ?1 AND e.active),"
+			   " dependents = (SELECT count(*) FROM edges e JOIN beads t"
+			   "  ON t.id = e.src WHERE e.dst = ?1 AND e.active),"
+			   " children = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.src"
+			   "  WHERE e.dst = ?1 AND e.kind = 'parent' AND e.active"
+			   "  AND t.status < 2),"
+			   " parent = (SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"
+			   "  WHERE e.src = ?1 AND e.kind = 'parent' AND e.active"
+			   "  ORDER BY e.dst LIMIT 1)"
+			   " WHERE id = ?1");
 
 	stmt_bind_str(st, id);
 	return stmt_run(c, st);
@@ -563,8 +580,8 @@ enum err cache_recount(struct call *c, struct cache *cache, struct str id)
 
 enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_row *row)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "DELETE FROM edges WHERE src = ? AND dst = ? AND kind = ?");
+	AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM edges"
+					   " WHERE src = ? AND dst = ? AND kind = ?");
 
 	stmt_bind_str(st, row->from);
 	stmt_bind_str(st, row->to);
@@ -574,9 +591,9 @@ enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_
 
 enum err cache_edges_of(struct call *c, struct cache *cache, struct str id, struct edge_row **out)
 {
-	AUTO_STMT *st = db_stmt(
-		cache->db, "SELECT src, dst, kind, active, line FROM edges WHERE src = ?1 UNION "
-			   "SELECT src, dst, kind, active, line FROM edges WHERE dst = ?1");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, active, line FROM edges"
+					   " WHERE src = ?1 UNION SELECT src, dst, kind, active,"
+					   " line FROM edges WHERE dst = ?1");
 
 	*out = NULL;
 	stmt_bind_str(st, id);
@@ -596,8 +613,8 @@ enum err cache_edges_of(struct call *c, struct cache *cache, struct str id, stru
 
 enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt *r)
 {
-	AUTO_STMT *st = db_stmt(cache->db,
-				"SELECT op, args, reply FROM receipts WHERE actor = ? AND id = ?");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT op, args, reply FROM receipts"
+					   " WHERE actor = ? AND id = ?");
 
 	r->op = r->reply = STR_NONE;
 	stmt_bind_str(st, r->actor);
@@ -612,8 +629,8 @@ enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt 
 
 enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "INSERT OR REPLACE INTO receipts VALUES (?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO receipts"
+					   " VALUES (?, ?, ?, ?, ?, ?)");
 
 	stmt_bind_str(st, r->actor);
 	stmt_bind_str(st, r->id);
@@ -632,9 +649,10 @@ enum err cache_drop_receipts(struct call *c, struct cache *cache)
 }
 
 static const char *const everything[] = {
-	"SELECT id, status, priority, type, assignee, lease, created, created_n, updated, closed, "
-	"blockers, dependencies, dependents, children, parent, waits, title, line FROM beads ORDER "
-	"BY id",
+	"SELECT id, status, priority, type, assignee, lease, created, created_n, updated,"
+	" closed, blockers, dependencies, dependents, children, parent, waits, title,"
+	" line FROM beads"
+	" ORDER BY id",
 	"SELECT b.id, l.label FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",

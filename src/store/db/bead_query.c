@@ -179,10 +179,10 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 	with_list(q, " AND b.n IN (SELECT n FROM labels WHERE label IN (", f->any_labels,
 		  f->any_count, "))");
 	with_list(q, " AND b.id IN (", f->ids, f->id_count, ")");
-	with_text(
-		q,
-		" AND b.id IN (SELECT src FROM edges WHERE kind = 'parent' AND active AND dst = ?)",
-		f->parent);
+	with_text(q,
+		  " AND b.id IN (SELECT src FROM edges WHERE kind = 'parent' AND active"
+		  " AND dst = ?)",
+		  f->parent);
 	with_text(q, " AND b.title LIKE ? ESCAPE '\\'", bead_query_anywhere(mem, f->title_part));
 	with_text(q, " AND json_extract(b.line, '$.description') LIKE ? ESCAPE '\\'",
 		  bead_query_anywhere(mem, f->description_part));
@@ -314,8 +314,8 @@ static enum err bead_query_search(struct call *c, struct cache *cache, const str
 			  bead_query_match(&c->mem, f->words, pass ? "" : "title : "));
 		if (pass)
 			with_text(&q,
-				  " AND s.rowid NOT IN (SELECT rowid FROM search WHERE search "
-				  "MATCH ?)",
+				  " AND s.rowid NOT IN (SELECT rowid FROM search"
+				  " WHERE search MATCH ?)",
 				  bead_query_match(&c->mem, f->words, "title : "));
 		bead_query_sql(&q, " ORDER BY s.rowid DESC");
 		if (rest.limit)
@@ -433,8 +433,8 @@ enum err query_tally(struct call *c, struct cache *cache, const struct bead_filt
 
 enum err query_labels(struct call *c, struct cache *cache, struct tally **out)
 {
-	AUTO_STMT *st = db_stmt(cache->db,
-				"SELECT label, count(*) FROM labels GROUP BY label ORDER BY label");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT label, count(*) FROM labels"
+					   " GROUP BY label ORDER BY label");
 
 	return read_tally(c, st, out);
 }
@@ -442,10 +442,11 @@ enum err query_labels(struct call *c, struct cache *cache, struct tally **out)
 enum err query_ids(struct call *c, struct cache *cache, struct str head, bool gone, size_t most,
 		   struct str **ids, size_t *count)
 {
-	AUTO_STMT *st = db_stmt(cache->db, gone ? "SELECT id FROM tombstones WHERE id >= ?1 AND id "
-						  "< ?1 || '~' ORDER BY id LIMIT ?2" :
-						  "SELECT id FROM beads WHERE id >= ?1 AND id < ?1 "
-						  "|| '~' ORDER BY id LIMIT ?2");
+	AUTO_STMT *st = db_stmt(cache->db,
+				gone ? "SELECT id FROM tombstones WHERE id >= ?1 AND id < ?1 || '~'"
+				       " ORDER BY id LIMIT ?2" :
+				       "SELECT id FROM beads WHERE id >= ?1 AND id < ?1 || '~'"
+				       " ORDER BY id LIMIT ?2");
 
 	*ids = arena_array(&c->mem, most, sizeof **ids);
 	*count = 0;
@@ -459,14 +460,13 @@ enum err query_ids(struct call *c, struct cache *cache, struct str head, bool go
 enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
 		     struct link **out)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, side == SIDE_OUT ?
-					   "SELECT e.kind," BEAD_COLUMNS
-					   " FROM edges e JOIN beads b ON b.id = e.dst WHERE e.src "
-					   "= ? AND e.active ORDER BY e.kind, b.priority, b.id" :
-					   "SELECT e.kind," BEAD_COLUMNS
-					   " FROM edges e JOIN beads b ON b.id = e.src WHERE e.dst "
-					   "= ? AND e.active ORDER BY e.kind, b.priority, b.id");
+	AUTO_STMT *st = db_stmt(
+		cache->db,
+		side == SIDE_OUT ?
+			"SELECT e.kind," BEAD_COLUMNS " FROM edges e JOIN beads b ON b.id = e.dst"
+			" WHERE e.src = ? AND e.active ORDER BY e.kind, b.priority, b.id" :
+			"SELECT e.kind," BEAD_COLUMNS " FROM edges e JOIN beads b ON b.id = e.src"
+			" WHERE e.dst = ? AND e.active ORDER BY e.kind, b.priority, b.id");
 
 	*out = NULL;
 	stmt_bind_str(st, id);
@@ -483,8 +483,9 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 
 enum err query_edges(struct call *c, struct cache *cache, struct str kind, struct edge_row **out)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, line FROM edges WHERE active "
-					   "AND kind = coalesce(?, kind) ORDER BY src, dst, kind");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, line FROM edges"
+					   " WHERE active AND kind = coalesce(?, kind)"
+					   " ORDER BY src, dst, kind");
 
 	*out = NULL;
 	stmt_bind_str(st, kind);
@@ -504,8 +505,8 @@ enum err query_edges(struct call *c, struct cache *cache, struct str kind, struc
 
 enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct buried **out)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "SELECT id, line FROM tombstones ORDER BY at DESC, id LIMIT ?");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT id, line FROM tombstones"
+					   " ORDER BY at DESC, id LIMIT ?");
 
 	*out = NULL;
 	stmt_bind_int(st, limit ? limit : -1);

@@ -30,9 +30,8 @@ static struct agent *board_agents_decode(struct arena *mem, struct stmt *st)
 
 enum err agent_each(struct call *c, struct board *b, struct agent **out)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "SELECT " COLUMNS
-			       " FROM agents ORDER BY replace(last_seen, ' ', 'T') DESC, id");
+	AUTO_STMT *st = db_stmt(b->db, "SELECT " COLUMNS " FROM agents"
+				       " ORDER BY replace(last_seen, ' ', 'T') DESC, id");
 
 	*out = NULL;
 	for (; stmt_row(st); out = &(*out)->next)
@@ -51,12 +50,14 @@ enum err agent_find(struct call *c, struct board *b, struct str id, struct agent
 
 enum err agent_put(struct call *c, struct board *b, const struct agent *a)
 {
-	AUTO_STMT *st = db_stmt(
-		b->db, "INSERT INTO agents (" COLUMNS
-		       ") VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET current_task "
-		       "= excluded.current_task, progress = excluded.progress, status = "
-		       "excluded.status, blockers = excluded.blockers, last_seen = "
-		       "excluded.last_seen, updated_at = excluded.updated_at");
+	AUTO_STMT *st =
+		db_stmt(b->db, "INSERT INTO agents (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?)"
+			       " ON CONFLICT (id) DO UPDATE SET"
+			       " current_task = excluded.current_task,"
+			       " progress = excluded.progress, status = excluded.status,"
+			       " blockers = excluded.blockers,"
+			       " last_seen = excluded.last_seen,"
+			       " updated_at = excluded.updated_at");
 
 	stmt_bind_str(st, a->id);
 	stmt_bind_str(st, a->current_task);
@@ -70,11 +71,12 @@ enum err agent_put(struct call *c, struct board *b, const struct agent *a)
 
 enum err agent_touch(struct call *c, struct board *b, struct str id)
 {
-	AUTO_STMT *st = db_stmt(
-		b->db,
-		"INSERT INTO agents (id, last_seen, updated_at) VALUES (?1, ?2, ?2) ON CONFLICT "
-		"(id) DO UPDATE SET last_seen = excluded.last_seen, status = CASE WHEN status <> "
-		"'offline' THEN status WHEN blockers IS NULL THEN 'idle' ELSE 'blocked' END");
+	AUTO_STMT *st =
+		db_stmt(b->db, "INSERT INTO agents (id, last_seen, updated_at)"
+			       " VALUES (?1, ?2, ?2)"
+			       " ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen,"
+			       " status = CASE WHEN status <> 'offline' THEN status"
+			       " WHEN blockers IS NULL THEN 'idle' ELSE 'blocked' END");
 
 	stmt_bind_str(st, id);
 	stmt_bind_str(st, moment_format(&c->mem, c->now_ms));
@@ -83,8 +85,8 @@ enum err agent_touch(struct call *c, struct board *b, struct str id)
 
 enum err agent_count_unseen(struct call *c, struct board *b, int64_t before, int64_t *out)
 {
-	AUTO_STMT *st = db_stmt(
-		b->db, "SELECT count(*) FROM agents WHERE julianday(last_seen) < julianday(?)");
+	AUTO_STMT *st = db_stmt(b->db, "SELECT count(*) FROM agents"
+				       " WHERE julianday(last_seen) < julianday(?)");
 
 	stmt_bind_str(st, moment_format(&c->mem, before));
 	*out = stmt_row(st) ? stmt_int(st) : 0;
@@ -93,8 +95,8 @@ enum err agent_count_unseen(struct call *c, struct board *b, int64_t before, int
 
 enum err agent_delete_unseen(struct call *c, struct board *b, int64_t before)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "DELETE FROM agents WHERE julianday(last_seen) < julianday(?)");
+	AUTO_STMT *st = db_stmt(b->db, "DELETE FROM agents"
+				       " WHERE julianday(last_seen) < julianday(?)");
 
 	stmt_bind_str(st, moment_format(&c->mem, before));
 	return stmt_run(c, st);
@@ -107,8 +109,8 @@ void agent_note_offline(struct call *c, struct board *b, int64_t before)
 
 	if (b->writing || !db_begin_lazy(b->db))
 		return;
-	st = db_stmt(b->db, "UPDATE agents SET status = 'offline' WHERE status <> 'offline' AND "
-			    "julianday(last_seen) < julianday(?)");
+	st = db_stmt(b->db, "UPDATE agents SET status = 'offline' WHERE status <> 'offline'"
+			    " AND julianday(last_seen) < julianday(?)");
 	stmt_bind_str(st, moment_format(&c->mem, before));
 	if (stmt_run(&quiet, st) || db_commit(&quiet, b->db))
 		db_rollback(b->db);

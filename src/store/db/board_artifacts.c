@@ -29,12 +29,13 @@ static struct str board_artifacts_select_sql(struct arena *mem, const struct art
 	if (f->produced_by.p)
 		buf_put(&sql, STR(" AND produced_by = ?1"));
 	if (f->since)
-		buf_put(&sql, STR(" AND (replace(created_at, ' ', 'T') >= ?2 OR id > ?8)"));
+		buf_put(&sql, STR(" AND (replace(created_at, ' ', 'T') >= ?2"
+				  " OR id > ?8)"));
 	if (f->ref)
-		buf_put(&sql, STR(" AND refs <> '[]' AND EXISTS (SELECT 1 FROM json_each(refs) r "
-				  "WHERE json_extract(refs, r.fullkey || '.where') = ?3 AND "
-				  "json_extract(refs, r.fullkey || '.what') = ?4 AND (refs -> "
-				  "(r.fullkey || '.ref')) = ?5)"));
+		buf_put(&sql, STR(" AND refs <> '[]' AND EXISTS (SELECT 1 FROM json_each(refs) r"
+				  " WHERE json_extract(refs, r.fullkey || '.where') = ?3"
+				  " AND json_extract(refs, r.fullkey || '.what') = ?4"
+				  " AND (refs -> (r.fullkey || '.ref')) = ?5)"));
 	if (f->mentions.p)
 		buf_put(&sql, STR(" AND (instr(description, ?7) OR instr(refs, ?7))"));
 	buf_put(&sql, STR(" ORDER BY replace(created_at, ' ', 'T') DESC, id DESC LIMIT ?6"));
@@ -88,11 +89,11 @@ static void board_artifacts_bind(struct call *c, struct stmt *st, const struct a
 /* Two statements, because an upsert would use up an id each time. */
 enum err artifact_put(struct call *c, struct board *b, const struct artifact *a)
 {
-	AUTO_STMT *again = db_stmt(b->db, "UPDATE artifacts SET produced_by = ?, description = ?, "
-					  "version = ?, refs = ?, created_at = ? WHERE path = ?");
-	AUTO_STMT *first =
-		db_stmt(b->db, "INSERT INTO artifacts (produced_by, description, version, refs, "
-			       "created_at, path) VALUES (?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *again = db_stmt(b->db, "UPDATE artifacts SET produced_by = ?, description = ?,"
+					  " version = ?, refs = ?, created_at = ? WHERE path = ?");
+	AUTO_STMT *first = db_stmt(b->db, "INSERT INTO artifacts (produced_by, description,"
+					  " version, refs, created_at, path)"
+					  " VALUES (?, ?, ?, ?, ?, ?)");
 	enum err e;
 
 	board_artifacts_bind(c, again, a);

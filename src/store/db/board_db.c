@@ -17,40 +17,69 @@ enum {
 	WAIT_MS = 5000,
 };
 
-static const char schema[] =
-	"CREATE TABLE schema_version (version INTEGER NOT NULL);INSERT INTO schema_version "
-	"(version) VALUES (1);CREATE TABLE agents (    id TEXT PRIMARY KEY,    current_task TEXT "
-	"NOT NULL DEFAULT '',    progress INTEGER NOT NULL DEFAULT 0        CHECK (progress >= 0 "
-	"AND progress <= 100),    status TEXT NOT NULL DEFAULT 'idle'        CHECK (status IN "
-	"('idle', 'planning', 'coding', 'testing',            'reviewing', 'blocked', 'offline')), "
-	"   blockers TEXT,    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,    "
-	"updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);CREATE TABLE messages (    id "
-	"INTEGER PRIMARY KEY AUTOINCREMENT,    from_agent TEXT NOT NULL,    content TEXT NOT NULL, "
-	"   tags TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags)),    priority TEXT NOT NULL "
-	"DEFAULT 'normal'        CHECK (priority IN ('low', 'normal', 'high', 'critical')),    "
-	"in_reply_to INTEGER REFERENCES messages(id),    refs TEXT NOT NULL DEFAULT '[]' CHECK "
-	"(json_valid(refs)),    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);CREATE "
-	"TABLE artifacts (    id INTEGER PRIMARY KEY AUTOINCREMENT,    path TEXT NOT NULL UNIQUE,  "
-	"  produced_by TEXT NOT NULL,    description TEXT NOT NULL DEFAULT '',    version TEXT,    "
-	"refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),    created_at TIMESTAMP NOT "
-	"NULL DEFAULT CURRENT_TIMESTAMP);CREATE INDEX idx_agents_status ON agents(status);CREATE "
-	"INDEX idx_agents_last_seen ON agents(last_seen);CREATE INDEX idx_messages_created_at ON "
-	"messages(created_at DESC);CREATE INDEX idx_messages_from_agent ON "
-	"messages(from_agent);CREATE INDEX idx_messages_priority ON messages(priority)    WHERE "
-	"priority IN ('high', 'critical');CREATE INDEX idx_messages_in_reply_to ON "
-	"messages(in_reply_to)    WHERE in_reply_to IS NOT NULL;CREATE INDEX idx_artifacts_path ON "
-	"artifacts(path);CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);";
+static const char schema[] = "CREATE TABLE schema_version (version INTEGER NOT NULL);"
+			     "INSERT INTO schema_version (version) VALUES (1);"
+			     "CREATE TABLE agents ("
+			     "    id TEXT PRIMARY KEY,"
+			     "    current_task TEXT NOT NULL DEFAULT '',"
+			     "    progress INTEGER NOT NULL DEFAULT 0"
+			     "        CHECK (progress >= 0 AND progress <= 100),"
+			     "    status TEXT NOT NULL DEFAULT 'idle'"
+			     "        CHECK (status IN ('idle', 'planning', 'coding', 'testing',"
+			     "            'reviewing', 'blocked', 'offline')),"
+			     "    blockers TEXT,"
+			     "    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,"
+			     "    updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
+			     "CREATE TABLE messages ("
+			     "    id INTEGER PRIMARY KEY AUTOINCREMENT,"
+			     "    from_agent TEXT NOT NULL,"
+			     "    content TEXT NOT NULL,"
+			     "    tags TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags)),"
+			     "    priority TEXT NOT NULL DEFAULT 'normal'"
+			     "        CHECK (priority IN ('low', 'normal', 'high', 'critical')),"
+			     "    in_reply_to INTEGER REFERENCES messages(id),"
+			     "    refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),"
+			     "    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
+			     "CREATE TABLE artifacts ("
+			     "    id INTEGER PRIMARY KEY AUTOINCREMENT,"
+			     "    path TEXT NOT NULL UNIQUE,"
+			     "    produced_by TEXT NOT NULL,"
+			     "    description TEXT NOT NULL DEFAULT '',"
+			     "    version TEXT,"
+			     "    refs TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(refs)),"
+			     "    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"
+			     "CREATE INDEX idx_agents_status ON agents(status);"
+			     "CREATE INDEX idx_agents_last_seen ON agents(last_seen);"
+			     "CREATE INDEX idx_messages_created_at ON messages(created_at DESC);"
+			     "CREATE INDEX idx_messages_from_agent ON messages(from_agent);"
+			     "CREATE INDEX idx_messages_priority ON messages(priority)"
+			     "    WHERE priority IN ('high', 'critical');"
+			     "CREATE INDEX idx_messages_in_reply_to ON messages(in_reply_to)"
+			     "    WHERE in_reply_to IS NOT NULL;"
+			     "CREATE INDEX idx_artifacts_path ON artifacts(path);"
+			     "CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);";
 
 /* Beside the specification's tables, so that its other users see what they know. */
 static const char extras[] =
-	"CREATE TABLE IF NOT EXISTS reads (    agent TEXT NOT NULL,    first INTEGER NOT NULL,    "
-	"last INTEGER NOT NULL,    PRIMARY KEY (agent, first)) WITHOUT ROWID;CREATE TABLE IF NOT "
-	"EXISTS receipts (    agent TEXT NOT NULL,    request_id TEXT NOT NULL,    op TEXT NOT "
-	"NULL,    args TEXT NOT NULL,    reply TEXT NOT NULL,    created_ms INTEGER NOT NULL,    "
-	"PRIMARY KEY (agent, request_id)) WITHOUT ROWID;CREATE INDEX IF NOT EXISTS "
-	"idx_receipts_created ON receipts(created_ms);CREATE TABLE IF NOT EXISTS refs (    ref "
-	"TEXT NOT NULL,    message INTEGER NOT NULL,    PRIMARY KEY (ref, message)) WITHOUT "
-	"ROWID;INSERT OR IGNORE INTO refs VALUES ('', 0);";
+	"CREATE TABLE IF NOT EXISTS reads ("
+	"    agent TEXT NOT NULL,"
+	"    first INTEGER NOT NULL,"
+	"    last INTEGER NOT NULL,"
+	"    PRIMARY KEY (agent, first)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS receipts ("
+	"    agent TEXT NOT NULL,"
+	"    request_id TEXT NOT NULL,"
+	"    op TEXT NOT NULL,"
+	"    args TEXT NOT NULL,"
+	"    reply TEXT NOT NULL,"
+	"    created_ms INTEGER NOT NULL,"
+	"    PRIMARY KEY (agent, request_id)) WITHOUT ROWID;"
+	"CREATE INDEX IF NOT EXISTS idx_receipts_created ON receipts(created_ms);"
+	"CREATE TABLE IF NOT EXISTS refs ("
+	"    ref TEXT NOT NULL,"
+	"    message INTEGER NOT NULL,"
+	"    PRIMARY KEY (ref, message)) WITHOUT ROWID;"
+	"INSERT OR IGNORE INTO refs VALUES ('', 0);";
 
 /* The board is shared with other programs, which may have tables of their own. */
 static const struct db_table tables[] = {
@@ -377,9 +406,11 @@ enum err board_mend(struct call *c, struct mend *m)
 	static const struct db_plan plan = {
 		.schema = { schema, extras },
 		.tables = tables,
-		.after = "DELETE FROM schema_version;INSERT INTO schema_version VALUES (1);INSERT "
-			 "OR IGNORE INTO refs VALUES ('', 0);UPDATE messages SET in_reply_to = "
-			 "NULL WHERE in_reply_to NOT IN (SELECT id FROM messages)",
+		.after = "DELETE FROM schema_version;"
+			 "INSERT INTO schema_version VALUES (1);"
+			 "INSERT OR IGNORE INTO refs VALUES ('', 0);"
+			 "UPDATE messages SET in_reply_to = NULL"
+			 " WHERE in_reply_to NOT IN (SELECT id FROM messages)",
 	};
 	struct board b = { .lock = LOCK_NONE };
 	bool there, cut_off;
@@ -417,8 +448,8 @@ enum err board_destroy(struct call *c, struct str root)
 enum err board_receipt_find(struct call *c, struct board *b, struct str op, struct str args,
 			    struct str *reply)
 {
-	AUTO_STMT *st = db_stmt(
-		b->db, "SELECT op, args, reply FROM receipts WHERE agent = ? AND request_id = ?");
+	AUTO_STMT *st = db_stmt(b->db, "SELECT op, args, reply FROM receipts"
+				       " WHERE agent = ? AND request_id = ?");
 	struct str old_op, old_args;
 
 	*reply = STR_NONE;
@@ -439,9 +470,9 @@ enum err board_receipt_find(struct call *c, struct board *b, struct str op, stru
 /* As in receipts.db: so many stay, however old they are. */
 static enum err sweep_receipts(struct call *c, struct board *b)
 {
-	AUTO_STMT *st = db_stmt(
-		b->db, "DELETE FROM receipts WHERE created_ms < min(?, coalesce((SELECT created_ms "
-		       "FROM receipts ORDER BY created_ms DESC LIMIT 1 OFFSET ?), 0))");
+	AUTO_STMT *st = db_stmt(b->db, "DELETE FROM receipts WHERE created_ms < min(?,"
+				       " coalesce((SELECT created_ms FROM receipts"
+				       " ORDER BY created_ms DESC LIMIT 1 OFFSET ?), 0))");
 
 	stmt_bind_int(st, c->now_ms - RECEIPT_KEPT_MS);
 	stmt_bind_int(st, RECEIPT_FLOOR);
@@ -451,8 +482,8 @@ static enum err sweep_receipts(struct call *c, struct board *b)
 enum err board_receipt_put(struct call *c, struct board *b, struct str op, struct str args,
 			   struct str reply)
 {
-	AUTO_STMT *st = db_stmt(b->db, "INSERT INTO receipts (agent, request_id, op, args, reply, "
-				       "created_ms) VALUES (?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(b->db, "INSERT INTO receipts (agent, request_id, op, args,"
+				       " reply, created_ms) VALUES (?, ?, ?, ?, ?, ?)");
 	enum err e;
 
 	if (c->now_ms % RECEIPT_SWEEP == 0 && (e = sweep_receipts(c, b)))
@@ -468,8 +499,9 @@ enum err board_receipt_put(struct call *c, struct board *b, struct str op, struc
 
 enum err board_count(struct call *c, struct board *b, struct board_counts *out)
 {
-	AUTO_STMT *st = db_stmt(b->db, "SELECT (SELECT count(*) FROM agents), (SELECT count(*) "
-				       "FROM messages), (SELECT count(*) FROM artifacts)");
+	AUTO_STMT *st = db_stmt(b->db, "SELECT (SELECT count(*) FROM agents),"
+				       " (SELECT count(*) FROM messages),"
+				       " (SELECT count(*) FROM artifacts)");
 
 	if (stmt_row(st)) {
 		out->agents = stmt_int(st);

@@ -35,11 +35,10 @@ static struct message *board_messages_decode(struct arena *mem, struct stmt *st)
 static const char *const at_least[] = {
 	[PRIORITY_LOW] = "",
 	[PRIORITY_NORMAL] = " AND priority <> 'low'",
-	[PRIORITY_HIGH] =
-		" AND id IN (SELECT id FROM messages WHERE priority IN ('high', 'critical'))",
-	[PRIORITY_CRITICAL] =
-		(" AND id IN (SELECT id FROM messages WHERE priority = 'critical' AND "
-		 "priority IN ('high', 'critical'))"),
+	[PRIORITY_HIGH] = " AND id IN (SELECT id FROM messages"
+			  " WHERE priority IN ('high', 'critical'))",
+	[PRIORITY_CRITICAL] = (" AND id IN (SELECT id FROM messages WHERE priority = 'critical'"
+			       " AND priority IN ('high', 'critical'))"),
 };
 
 /* Where nothing else is asked, the last few of each word are enough. */
@@ -71,14 +70,14 @@ static struct str board_messages_select_sql(struct arena *mem, const struct mess
 		buf_put(&sql, STR(" AND id > ?1 AND id < ?2"));
 	if (f->since)
 		/* SQLite's own form has a space for the T, and so is less on the same day */
-		buf_put(&sql, STR(" AND id IN (SELECT id FROM messages WHERE created_at >= ?3 "
-				  "UNION ALL SELECT id FROM messages WHERE created_at >= ?4 AND "
-				  "created_at < substr(?3, 1, 10) || '!')"));
+		buf_put(&sql, STR(" AND id IN (SELECT id FROM messages WHERE created_at >= ?3"
+				  " UNION ALL SELECT id FROM messages WHERE created_at >= ?4"
+				  " AND created_at < substr(?3, 1, 10) || '!')"));
 	if (f->from_agent.p)
 		buf_put(&sql, STR(" AND from_agent = ?5"));
 	if (f->tags.p)
-		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(tags) t JOIN json_each(?6) "
-				  "w ON w.value = t.value)"));
+		buf_put(&sql, STR(" AND EXISTS (SELECT 1 FROM json_each(tags) t"
+				  " JOIN json_each(?6) w ON w.value = t.value)"));
 	if (only_priority(f))
 		buf_put(&sql, str_of(last_high));
 	else if (f->min_priority >= 0)
@@ -133,9 +132,9 @@ enum err message_find(struct call *c, struct board *b, int64_t id, struct messag
 
 enum err message_put(struct call *c, struct board *b, struct message *m)
 {
-	AUTO_STMT *st = db_stmt(
-		b->db, "INSERT INTO messages (from_agent, content, tags, priority, in_reply_to, "
-		       "refs, created_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?)");
+	AUTO_STMT *st = db_stmt(b->db, "INSERT INTO messages (from_agent, content, tags, priority,"
+				       " in_reply_to, refs, created_at)"
+				       " VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?)");
 	enum err e;
 
 	stmt_bind_str(st, m->from_agent);

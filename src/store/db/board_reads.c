@@ -26,10 +26,12 @@ enum err reads_each(struct call *c, struct board *b, struct str agent, struct sp
 static enum err board_reads_absorb(struct call *c, struct board *b, struct str agent,
 				   struct span *span)
 {
-	AUTO_STMT *find = db_stmt(b->db, "SELECT min(first), max(last) FROM reads WHERE agent = ?1 "
-					 "AND first <= ?3 + 1 AND last >= ?2 - 1");
-	AUTO_STMT *drop = db_stmt(
-		b->db, "DELETE FROM reads WHERE agent = ?1 AND first <= ?3 + 1 AND last >= ?2 - 1");
+	AUTO_STMT *find =
+		db_stmt(b->db, "SELECT min(first), max(last) FROM reads"
+			       " WHERE agent = ?1 AND first <= ?3 + 1 AND last >= ?2 - 1");
+	AUTO_STMT *drop =
+		db_stmt(b->db, "DELETE FROM reads"
+			       " WHERE agent = ?1 AND first <= ?3 + 1 AND last >= ?2 - 1");
 	enum err e;
 
 	stmt_bind_str(find, agent);
@@ -68,10 +70,10 @@ static enum err board_reads_insert(struct call *c, struct board *b, struct str a
 static enum err board_reads_lengthen(struct call *c, struct board *b, struct str agent,
 				     struct span span, bool *done)
 {
-	AUTO_STMT *st = db_stmt(
-		b->db,
-		"UPDATE reads SET last = ?3 WHERE agent = ?1 AND last BETWEEN ?2 - 1 AND ?3 AND "
-		"first = (SELECT max(first) FROM reads  WHERE agent = ?1) AND first <= ?2");
+	AUTO_STMT *st = db_stmt(b->db, "UPDATE reads SET last = ?3 WHERE agent = ?1"
+				       " AND last BETWEEN ?2 - 1 AND ?3"
+				       " AND first = (SELECT max(first) FROM reads"
+				       "  WHERE agent = ?1) AND first <= ?2");
 	enum err e;
 
 	stmt_bind_str(st, agent);
@@ -111,11 +113,12 @@ bool reads_note(struct board *b, struct str agent, const struct span *spans)
 static enum err board_reads_highest(struct call *c, struct board *b, struct gap gap, int64_t most,
 				    int *priority)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "SELECT coalesce((SELECT max(priority = 'critical') + 2 FROM "
-			       "messages WHERE priority IN ('high', 'critical') AND id > ?1 AND id "
-			       "< ?2),(SELECT 1 FROM (SELECT priority FROM messages WHERE id > ?1 "
-			       "AND id < ?2 LIMIT ?3) WHERE priority = 'normal' LIMIT 1), 0)");
+	AUTO_STMT *st = db_stmt(
+		b->db, "SELECT coalesce("
+		       "(SELECT max(priority = 'critical') + 2 FROM messages"
+		       " WHERE priority IN ('high', 'critical') AND id > ?1 AND id < ?2),"
+		       "(SELECT 1 FROM (SELECT priority FROM messages WHERE id > ?1 AND id < ?2"
+		       " LIMIT ?3) WHERE priority = 'normal' LIMIT 1), 0)");
 	int found;
 
 	stmt_bind_int(st, gap.after);
@@ -129,9 +132,8 @@ static enum err board_reads_highest(struct call *c, struct board *b, struct gap 
 enum err gap_count(struct call *c, struct board *b, struct gap gap, int64_t most, int64_t *count,
 		   int *priority)
 {
-	AUTO_STMT *st = db_stmt(
-		b->db,
-		"SELECT count(*) FROM (SELECT 1 FROM messages WHERE id > ? AND id < ? LIMIT ?)");
+	AUTO_STMT *st = db_stmt(b->db, "SELECT count(*) FROM (SELECT 1 FROM messages"
+				       " WHERE id > ? AND id < ? LIMIT ?)");
 	enum err e;
 
 	stmt_bind_int(st, gap.after);

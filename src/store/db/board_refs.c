@@ -16,11 +16,12 @@ static enum err board_refs_known(struct call *c, struct board *b, int64_t *upto)
 
 static enum err board_refs_extend(struct call *c, struct board *b, int64_t upto)
 {
-	AUTO_STMT *add = db_stmt(
-		b->db, "INSERT OR IGNORE INTO refs SELECT json_extract(m.refs, r.fullkey || "
-		       "'.where') || ':' || json_extract(m.refs, r.fullkey || '.what') || ':' || "
-		       "(m.refs -> (r.fullkey || '.ref')), m.id FROM messages m, json_each(m.refs) "
-		       "r WHERE m.id > ? AND m.refs <> '[]' AND r.type = 'object'");
+	AUTO_STMT *add = db_stmt(b->db, "INSERT OR IGNORE INTO refs"
+					" SELECT json_extract(m.refs, r.fullkey || '.where') || ':'"
+					" || json_extract(m.refs, r.fullkey || '.what') || ':'"
+					" || (m.refs -> (r.fullkey || '.ref')), m.id"
+					" FROM messages m, json_each(m.refs) r"
+					" WHERE m.id > ? AND m.refs <> '[]' AND r.type = 'object'");
 
 	stmt_bind_int(add, upto);
 	return stmt_run(c, add);
@@ -48,7 +49,7 @@ enum err refs_follow(struct call *c, struct board *b, const struct message *m)
 
 enum err refs_forget(struct call *c, struct board *b)
 {
-	return db_exec(
-		c, b->db,
-		"DELETE FROM refs WHERE ref <> '' AND message NOT IN (SELECT id FROM messages)");
+	return db_exec(c, b->db,
+		       "DELETE FROM refs WHERE ref <> ''"
+		       " AND message NOT IN (SELECT id FROM messages)");
 }

@@ -646,8 +646,8 @@ static enum err db_distrust(struct call *c, struct db *db)
 static enum err check_kinds(struct call *c, struct db *db, const struct db_table *tables)
 {
 	const struct db_table *t = NULL;
-	AUTO_STMT *st = db_stmt(db, "SELECT tbl_name, type FROM sqlite_schema WHERE type NOT IN "
-				    "('table', 'index') OR rootpage < 1");
+	AUTO_STMT *st = db_stmt(db, "SELECT tbl_name, type FROM sqlite_schema"
+				    " WHERE type NOT IN ('table', 'index') OR rootpage < 1");
 
 	while (!t && stmt_row(st))
 		t = find_table(tables, arena_cstr(&c->mem, stmt_str(st, &c->mem)));

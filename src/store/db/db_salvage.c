@@ -60,8 +60,10 @@ static void db_salvage_lose(struct db_salvage_salvage *s, int64_t from, int64_t 
 static enum err read_columns(struct db_salvage_salvage *s)
 {
 	struct buf b = { .mem = &s->c->mem };
-	AUTO_STMT *st = db_stmt_once(
-		s->db, arena_fmt(&s->c->mem, "SELECT name FROM pragma_table_info('%s')", s->table));
+	AUTO_STMT *st = db_stmt_once(s->db, arena_fmt(&s->c->mem,
+						      "SELECT name FROM"
+						      " pragma_table_info('%s')",
+						      s->table));
 
 	while (stmt_row(st)) {
 		struct str name = stmt_str(st, &s->c->mem);

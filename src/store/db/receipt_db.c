@@ -12,11 +12,12 @@ enum { VERSION = 1, WAIT_MS = 10000, ABOUT_MOST = 100 /* ids */ };
  * `bytes` is what the replies come to. They have a table of their own: what is deleted there
  * frees whole pages, which the next ones use.
  */
-static const char schema[] =
-	"CREATE TABLE about (version INTEGER, bytes INTEGER);INSERT INTO about VALUES (1, "
-	"0);CREATE TABLE replies (n INTEGER PRIMARY KEY, reply TEXT NOT NULL);CREATE TABLE "
-	"receipts (    n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,    op TEXT "
-	"NOT NULL, args TEXT, at INTEGER NOT NULL, about TEXT);";
+static const char schema[] = "CREATE TABLE about (version INTEGER, bytes INTEGER);"
+			     "INSERT INTO about VALUES (1, 0);"
+			     "CREATE TABLE replies (n INTEGER PRIMARY KEY, reply TEXT NOT NULL);"
+			     "CREATE TABLE receipts ("
+			     "    n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
+			     "    op TEXT NOT NULL, args TEXT, at INTEGER NOT NULL, about TEXT);";
 
 static const struct db_table tables[] = {
 	{ "about", false, { "version", "bytes" } },
@@ -96,8 +97,8 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 	if (!db->db)
 		return ERR_OK;
 
-	AUTO_STMT *st = db_stmt(db->db, "SELECT op, args, at, about, reply FROM receipts LEFT JOIN "
-					"replies USING (n) WHERE key = ?");
+	AUTO_STMT *st = db_stmt(db->db, "SELECT op, args, at, about, reply FROM receipts"
+					" LEFT JOIN replies USING (n) WHERE key = ?");
 
 	stmt_bind_str(st, receipt_key(c, r->actor, r->id));
 	if (stmt_row(st)) {
@@ -156,8 +157,9 @@ static enum err receipt_db_put_reply(struct call *c, struct db *db, int64_t n, s
 /* The oldest reply, if all of them are too much; `n` is 0 if they are not. */
 static enum err find_excess(struct call *c, struct db *db, int64_t *n, int64_t *bytes)
 {
-	AUTO_STMT *st = db_stmt(db, "SELECT n, length(CAST(reply AS BLOB)) FROM replies WHERE "
-				    "(SELECT bytes FROM about) > ? ORDER BY n LIMIT 1");
+	AUTO_STMT *st = db_stmt(db, "SELECT n, length(CAST(reply AS BLOB)) FROM replies"
+				    " WHERE (SELECT bytes FROM about) > ?"
+				    " ORDER BY n LIMIT 1");
 
 	*n = *bytes = 0;
 	stmt_bind_int(st, RECEIPT_REPLIES);
@@ -190,8 +192,9 @@ static enum err bound_replies(struct call *c, struct db *db)
 /* Each new receipt takes two old ones along, if they are old enough. */
 static enum err drop_old(struct call *c, struct db *db, int64_t last, int64_t now_ms)
 {
-	AUTO_STMT *st = db_stmt(db, "DELETE FROM receipts WHERE n IN (SELECT n FROM receipts ORDER "
-				    "BY n LIMIT 2) AND n <= ? AND at < ?");
+	AUTO_STMT *st = db_stmt(db, "DELETE FROM receipts WHERE n IN"
+				    " (SELECT n FROM receipts ORDER BY n LIMIT 2)"
+				    " AND n <= ? AND at < ?");
 
 	stmt_bind_int(st, last - RECEIPT_FLOOR);
 	stmt_bind_int(st, now_ms - RECEIPT_KEPT_MS);
@@ -200,9 +203,9 @@ static enum err drop_old(struct call *c, struct db *db, int64_t last, int64_t no
 
 enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct receipt *r)
 {
-	AUTO_STMT *st = db_stmt(
-		db->db,
-		"INSERT OR IGNORE INTO receipts (key, op, args, at, about) VALUES (?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(db->db, "INSERT OR IGNORE INTO receipts"
+					" (key, op, args, at, about)"
+					" VALUES (?, ?, ?, ?, ?)");
 	int64_t last;
 	enum err e;
 

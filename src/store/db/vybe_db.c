@@ -10,31 +10,43 @@
 enum { VERSION = 1, WAIT_MS = 10000, NOTE_WAIT_MS = 500 };
 
 static const char schema[] =
-	"CREATE TABLE about (version INTEGER, segment INTEGER, offset INTEGER,    last INTEGER, "
-	"crc INTEGER, first INTEGER);INSERT INTO about VALUES (1, 0, 0, 0, 0, 0);CREATE TABLE "
-	"events (    id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL,    agent TEXT NOT "
-	"NULL, project TEXT, task TEXT, message TEXT NOT NULL,    metadata TEXT, created INTEGER "
-	"NOT NULL,    archived INTEGER NOT NULL DEFAULT 0);CREATE INDEX events_task ON events "
-	"(task, id) WHERE task IS NOT NULL;CREATE TABLE memory (    id INTEGER PRIMARY KEY "
-	"AUTOINCREMENT, scope TEXT NOT NULL,    scope_id TEXT NOT NULL, key TEXT NOT NULL, value "
-	"TEXT NOT NULL,    type TEXT NOT NULL, kind TEXT, pinned INTEGER NOT NULL DEFAULT 0,    "
-	"expires INTEGER, created INTEGER NOT NULL, updated INTEGER NOT NULL,    UNIQUE (scope, "
-	"scope_id, key));CREATE INDEX memory_order ON memory (scope, scope_id, pinned DESC, "
-	"updated DESC,    id DESC);CREATE INDEX memory_expires ON memory (expires) WHERE expires "
-	"IS NOT NULL;CREATE TABLE artifacts (    id INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT "
-	"NOT NULL,    event INTEGER NOT NULL, path TEXT NOT NULL, type TEXT, created INTEGER NOT "
-	"NULL);CREATE INDEX artifacts_task ON artifacts (task, id);CREATE TABLE agents (    agent "
-	"TEXT, project TEXT, cursor INTEGER NOT NULL, focus TEXT,    seen INTEGER NOT NULL, "
-	"PRIMARY KEY (agent, project)) WITHOUT ROWID;"
+	"CREATE TABLE about (version INTEGER, segment INTEGER, offset INTEGER,"
+	"    last INTEGER, crc INTEGER, first INTEGER);"
+	"INSERT INTO about VALUES (1, 0, 0, 0, 0, 0);"
+	"CREATE TABLE events ("
+	"    id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL,"
+	"    agent TEXT NOT NULL, project TEXT, task TEXT, message TEXT NOT NULL,"
+	"    metadata TEXT, created INTEGER NOT NULL,"
+	"    archived INTEGER NOT NULL DEFAULT 0);"
+	"CREATE INDEX events_task ON events (task, id) WHERE task IS NOT NULL;"
+	"CREATE TABLE memory ("
+	"    id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
+	"    scope_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
+	"    type TEXT NOT NULL, kind TEXT, pinned INTEGER NOT NULL DEFAULT 0,"
+	"    expires INTEGER, created INTEGER NOT NULL, updated INTEGER NOT NULL,"
+	"    UNIQUE (scope, scope_id, key));"
+	"CREATE INDEX memory_order ON memory (scope, scope_id, pinned DESC, updated DESC,"
+	"    id DESC);"
+	"CREATE INDEX memory_expires ON memory (expires) WHERE expires IS NOT NULL;"
+	"CREATE TABLE artifacts ("
+	"    id INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT NOT NULL,"
+	"    event INTEGER NOT NULL, path TEXT NOT NULL, type TEXT, created INTEGER NOT NULL);"
+	"CREATE INDEX artifacts_task ON artifacts (task, id);"
+	"CREATE TABLE agents ("
+	"    agent TEXT, project TEXT, cursor INTEGER NOT NULL, focus TEXT,"
+	"    seen INTEGER NOT NULL, PRIMARY KEY (agent, project)) WITHOUT ROWID;"
 	/* replies are long: the keys are apart from them */
-	"CREATE TABLE ledger (    agent TEXT, request TEXT, op TEXT NOT NULL, args TEXT NOT NULL,  "
-	"  reply TEXT NOT NULL, created INTEGER NOT NULL);CREATE UNIQUE INDEX ledger_key ON ledger "
-	"(agent, request);CREATE INDEX ledger_created ON ledger (created);CREATE TABLE tasks (id "
-	"TEXT PRIMARY KEY, status INTEGER NOT NULL, assignee TEXT,    created INTEGER NOT NULL, "
-	"updated INTEGER NOT NULL) WITHOUT ROWID;CREATE TABLE runs (id INTEGER PRIMARY KEY "
-	"AUTOINCREMENT, agent TEXT NOT NULL,    project TEXT, started INTEGER NOT NULL, duration "
-	"INTEGER NOT NULL,    completed INTEGER NOT NULL, failed INTEGER NOT NULL, blocked INTEGER "
-	"NOT NULL,    total INTEGER NOT NULL);" VYBE_SESSIONS_TABLE;
+	"CREATE TABLE ledger ("
+	"    agent TEXT, request TEXT, op TEXT NOT NULL, args TEXT NOT NULL,"
+	"    reply TEXT NOT NULL, created INTEGER NOT NULL);"
+	"CREATE UNIQUE INDEX ledger_key ON ledger (agent, request);"
+	"CREATE INDEX ledger_created ON ledger (created);"
+	"CREATE TABLE tasks (id TEXT PRIMARY KEY, status INTEGER NOT NULL, assignee TEXT,"
+	"    created INTEGER NOT NULL, updated INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL,"
+	"    project TEXT, started INTEGER NOT NULL, duration INTEGER NOT NULL,"
+	"    completed INTEGER NOT NULL, failed INTEGER NOT NULL, blocked INTEGER NOT NULL,"
+	"    total INTEGER NOT NULL);" VYBE_SESSIONS_TABLE;
 
 static const char *const ours[] = { schema, NULL };
 
@@ -189,8 +201,9 @@ enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
 	static const struct db_plan plan = {
 		.schema = { schema },
 		.tables = tables,
-		.after = "DELETE FROM about WHERE version IS NOT 1;INSERT INTO about SELECT 1, 0, "
-			 "0, 0, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM about)",
+		.after = "DELETE FROM about WHERE version IS NOT 1;"
+			 "INSERT INTO about SELECT 1, 0, 0, 0, 0, 0"
+			 " WHERE NOT EXISTS (SELECT 1 FROM about)",
 	};
 	struct str name = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
 	AUTO_LOCK lock = LOCK_NONE;
@@ -208,8 +221,8 @@ enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
 
 enum err vybe_ledger_find(struct call *c, struct vybe_db *v, struct ledger_row *out)
 {
-	AUTO_STMT *st = db_stmt(
-		v->db, "SELECT op, args, reply FROM ledger WHERE agent = ?1 AND request = ?2");
+	AUTO_STMT *st = db_stmt(v->db, "SELECT op, args, reply FROM ledger"
+				       " WHERE agent = ?1 AND request = ?2");
 
 	*out = (struct ledger_row){ 0 };
 	stmt_bind_str(st, c->actor);
@@ -238,8 +251,8 @@ enum err vybe_ledger_put(struct call *c, struct vybe_db *v, const struct ledger_
 enum err vybe_ledger_collect(struct call *c, struct vybe_db *v)
 {
 	/* as in receipts.db: so many stay, however old they are */
-	AUTO_STMT *st = db_stmt(v->db, "DELETE FROM ledger WHERE created < ? AND rowid <= (SELECT "
-				       "max(rowid) FROM ledger) - ?");
+	AUTO_STMT *st = db_stmt(v->db, "DELETE FROM ledger WHERE created < ? AND rowid <="
+				       " (SELECT max(rowid) FROM ledger) - ?");
 
 	stmt_bind_int(st, c->now_ms - RECEIPT_KEPT_MS);
 	stmt_bind_int(st, RECEIPT_FLOOR);
@@ -265,8 +278,8 @@ enum err vybe_place_find(struct call *c, struct vybe_db *v, struct journal_place
 
 enum err vybe_place_put(struct call *c, struct vybe_db *v, const struct journal_place *place)
 {
-	AUTO_STMT *st = db_stmt(
-		v->db, "UPDATE about SET segment = ?, offset = ?, last = ?, crc = ?, first = ?");
+	AUTO_STMT *st = db_stmt(v->db, "UPDATE about SET segment = ?, offset = ?,"
+				       " last = ?, crc = ?, first = ?");
 
 	stmt_bind_int(st, place->segment);
 	stmt_bind_int(st, place->offset);
@@ -294,9 +307,9 @@ enum err vybe_task_find(struct call *c, struct vybe_db *v, struct str id, struct
 
 enum err vybe_task_put(struct call *c, struct vybe_db *v, const struct vybe_task *t)
 {
-	AUTO_STMT *st = db_stmt(
-		v->db, t->status < 0 ? "DELETE FROM tasks WHERE id = ?" :
-				       "INSERT OR REPLACE INTO tasks VALUES (?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(v->db, t->status < 0 ? "DELETE FROM tasks WHERE id = ?" :
+						       "INSERT OR REPLACE INTO tasks"
+						       " VALUES (?, ?, ?, ?, ?)");
 
 	stmt_bind_str(st, t->id);
 	if (t->status >= 0) {
@@ -310,8 +323,8 @@ enum err vybe_task_put(struct call *c, struct vybe_db *v, const struct vybe_task
 
 enum err vybe_task_each(struct call *c, struct vybe_db *v, struct vybe_task **out, size_t *count)
 {
-	AUTO_STMT *st = db_stmt(
-		v->db, "SELECT id, status, assignee, created, updated FROM tasks ORDER BY id");
+	AUTO_STMT *st = db_stmt(v->db, "SELECT id, status, assignee, created, updated FROM tasks"
+				       " ORDER BY id");
 
 	*out = NULL;
 	for (*count = 0; stmt_row(st); ++*count) {
@@ -332,8 +345,8 @@ enum err vybe_task_each(struct call *c, struct vybe_db *v, struct vybe_task **ou
 
 enum err vybe_agent_find(struct call *c, struct vybe_db *v, struct vybe_agent *a)
 {
-	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT cursor, focus, seen FROM agents WHERE agent "
-					       "= ? AND project = ?") :
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT cursor, focus, seen FROM agents"
+					       " WHERE agent = ? AND project = ?") :
 				NULL;
 
 	a->cursor = a->seen_ms = 0;
@@ -352,10 +365,11 @@ enum err vybe_agent_find(struct call *c, struct vybe_db *v, struct vybe_agent *a
 
 enum err vybe_agent_put(struct call *c, struct vybe_db *v, const struct vybe_agent *a)
 {
-	AUTO_STMT *st =
-		db_stmt(v->db, "INSERT INTO agents VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (agent, "
-			       "project) DO UPDATE SET cursor = max(cursor, excluded.cursor), "
-			       "focus = excluded.focus, seen = max(seen, excluded.seen)");
+	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO agents VALUES (?1, ?2, ?3, ?4, ?5)"
+				       " ON CONFLICT (agent, project) DO UPDATE SET"
+				       " cursor = max(cursor, excluded.cursor),"
+				       " focus = excluded.focus,"
+				       " seen = max(seen, excluded.seen)");
 
 	stmt_bind_str(st, a->agent);
 	stmt_bind_str(st, a->project);
@@ -367,12 +381,13 @@ enum err vybe_agent_put(struct call *c, struct vybe_db *v, const struct vybe_age
 
 enum err vybe_count(struct call *c, struct vybe_db *v, struct vybe_counts *out)
 {
-	AUTO_STMT *st =
-		v->db ? db_stmt(v->db, "SELECT (SELECT count(*) FROM events), (SELECT count(*) "
-				       "FROM memory), (SELECT count(*) FROM artifacts), (SELECT "
-				       "count(DISTINCT agent) FROM agents), (SELECT count(DISTINCT "
-				       "project) FROM agents  WHERE project NOT LIKE ':%')") :
-			NULL;
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT (SELECT count(*) FROM events),"
+					       " (SELECT count(*) FROM memory),"
+					       " (SELECT count(*) FROM artifacts),"
+					       " (SELECT count(DISTINCT agent) FROM agents),"
+					       " (SELECT count(DISTINCT project) FROM agents"
+					       "  WHERE project NOT LIKE ':%')") :
+				NULL;
 
 	*out = (struct vybe_counts){ 0 };
 	if (!st)

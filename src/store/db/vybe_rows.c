@@ -7,8 +7,9 @@
 
 enum err vybe_event_put(struct call *c, struct vybe_db *v, struct event_row *event)
 {
-	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO events (kind, agent, project, task, message, "
-				       "metadata, created) VALUES (?, ?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO events (kind, agent, project, task,"
+				       " message, metadata, created)"
+				       " VALUES (?, ?, ?, ?, ?, ?, ?)");
 	enum err e;
 
 	event->created = c->now_ms;
@@ -105,10 +106,10 @@ enum err vybe_event_live(struct call *c, struct vybe_db *v, int64_t *count)
 enum err vybe_event_archive(struct call *c, struct vybe_db *v, int64_t keep, int64_t *count,
 			    int64_t *first, int64_t *last)
 {
-	AUTO_STMT *find = db_stmt(
-		v->db,
-		"SELECT min(id), max(id), count(*) FROM events WHERE archived = 0 AND id <= "
-		"(SELECT id FROM events WHERE archived = 0 ORDER BY id DESC LIMIT 1 OFFSET ?)");
+	AUTO_STMT *find = db_stmt(v->db, "SELECT min(id), max(id), count(*) FROM events"
+					 " WHERE archived = 0 AND id <= (SELECT id FROM"
+					 " events WHERE archived = 0 ORDER BY id DESC"
+					 " LIMIT 1 OFFSET ?)");
 	AUTO_STMT *put =
 		db_stmt(v->db, "UPDATE events SET archived = 1 WHERE archived = 0 AND id <= ?");
 	enum err e;
@@ -152,10 +153,11 @@ static struct memory_row *vybe_rows_read_memory(struct call *c, struct stmt *st)
 enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
 			  int64_t limit, struct memory_row **out)
 {
-	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS
-					       " FROM memory WHERE scope = ? AND scope_id = ? AND "
-					       "(expires IS NULL OR expires > ?) ORDER BY pinned "
-					       "DESC, updated DESC, id DESC LIMIT ?") :
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
+					       " WHERE scope = ? AND scope_id = ? AND"
+					       " (expires IS NULL OR expires > ?)"
+					       " ORDER BY pinned DESC, updated DESC,"
+					       " id DESC LIMIT ?") :
 				NULL;
 
 	*out = NULL;
@@ -175,9 +177,10 @@ enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, s
 enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
 			  struct str key, struct memory_row **out)
 {
-	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS
-					       " FROM memory WHERE scope = ? AND scope_id = ? AND "
-					       "key = ? AND (expires IS NULL OR expires > ?)") :
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
+					       " WHERE scope = ? AND scope_id = ? AND"
+					       " key = ? AND"
+					       " (expires IS NULL OR expires > ?)") :
 				NULL;
 
 	*out = NULL;
@@ -203,14 +206,17 @@ static void bind_or_null(struct stmt *st, int64_t value)
 enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_row *m)
 {
 	AUTO_STMT *st = db_stmt(
-		v->db,
-		"INSERT INTO memory (scope, scope_id, key, value, type, kind, pinned, expires, "
-		"created, updated) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9) ON CONFLICT "
-		"(scope, scope_id, key) DO UPDATE SET value = excluded.value, type = "
-		"excluded.type, kind = iif(expires <= ?9, excluded.kind,            "
-		"coalesce(excluded.kind, kind)), pinned = iif(expires <= ?9, excluded.pinned,      "
-		"        max(pinned, excluded.pinned)), expires = excluded.expires, updated = "
-		"excluded.updated, created = iif(expires <= ?9, excluded.created, created)");
+		v->db, "INSERT INTO memory (scope, scope_id, key, value, type, kind, pinned,"
+		       " expires, created, updated)"
+		       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)"
+		       " ON CONFLICT (scope, scope_id, key) DO UPDATE SET"
+		       " value = excluded.value, type = excluded.type,"
+		       " kind = iif(expires <= ?9, excluded.kind,"
+		       "            coalesce(excluded.kind, kind)),"
+		       " pinned = iif(expires <= ?9, excluded.pinned,"
+		       "              max(pinned, excluded.pinned)),"
+		       " expires = excluded.expires, updated = excluded.updated,"
+		       " created = iif(expires <= ?9, excluded.created, created)");
 
 	stmt_bind_str(st, m->scope);
 	stmt_bind_str(st, m->scope_id);
@@ -244,9 +250,9 @@ enum err vybe_memory_drop(struct call *c, struct vybe_db *v, int64_t id)
 
 enum err vybe_memory_collect(struct call *c, struct vybe_db *v, int64_t limit, int64_t *count)
 {
-	AUTO_STMT *st =
-		db_stmt(v->db, "DELETE FROM memory WHERE id IN (SELECT id FROM memory WHERE "
-			       "expires IS NOT NULL AND expires <= ? ORDER BY expires LIMIT ?)");
+	AUTO_STMT *st = db_stmt(v->db, "DELETE FROM memory WHERE id IN (SELECT id FROM"
+				       " memory WHERE expires IS NOT NULL AND"
+				       " expires <= ? ORDER BY expires LIMIT ?)");
 	enum err e;
 
 	stmt_bind_int(st, c->now_ms);
@@ -260,9 +266,8 @@ enum err vybe_memory_collect(struct call *c, struct vybe_db *v, int64_t limit, i
 
 enum err vybe_artifact_put(struct call *c, struct vybe_db *v, struct artifact_row *a)
 {
-	AUTO_STMT *st = db_stmt(
-		v->db,
-		"INSERT INTO artifacts (task, event, path, type, created) VALUES (?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO artifacts (task, event, path, type,"
+				       " created) VALUES (?, ?, ?, ?, ?)");
 	enum err e;
 
 	a->created = c->now_ms;
@@ -279,10 +284,10 @@ enum err vybe_artifact_put(struct call *c, struct vybe_db *v, struct artifact_ro
 enum err vybe_artifact_each(struct call *c, struct vybe_db *v, struct str task, int64_t limit,
 			    struct artifact_row **out)
 {
-	AUTO_STMT *st =
-		v->db ? db_stmt(v->db, "SELECT id, event, task, path, type, created FROM artifacts "
-				       "WHERE ?1 IS NULL OR task = ?1 ORDER BY id DESC LIMIT ?2") :
-			NULL;
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT id, event, task, path, type, created"
+					       " FROM artifacts WHERE ?1 IS NULL OR"
+					       " task = ?1 ORDER BY id DESC LIMIT ?2") :
+				NULL;
 	struct artifact_row **tail = out;
 
 	*out = NULL;
@@ -337,9 +342,9 @@ enum err vybe_rename_task(struct call *c, struct vybe_db *v, struct str from, st
 
 enum err vybe_run_put(struct call *c, struct vybe_db *v, const struct run_row *r)
 {
-	AUTO_STMT *st =
-		db_stmt(v->db, "INSERT INTO runs (agent, project, started, duration, completed, "
-			       "failed, blocked, total) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO runs (agent, project, started, duration,"
+				       " completed, failed, blocked, total)"
+				       " VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 
 	stmt_bind_str(st, r->agent);
 	stmt_bind_str(st, r->project);
@@ -356,9 +361,9 @@ enum err vybe_run_each(struct call *c, struct vybe_db *v, struct str project, in
 		       struct run_row **out)
 {
 	AUTO_STMT *st =
-		v->db ? db_stmt(v->db, "SELECT agent, project, started, duration, completed, "
-				       "failed, blocked, total FROM runs WHERE ?1 IS NULL OR "
-				       "project = ?1 ORDER BY id DESC LIMIT ?2") :
+		v->db ? db_stmt(v->db, "SELECT agent, project, started, duration, completed,"
+				       " failed, blocked, total FROM runs WHERE ?1 IS NULL"
+				       " OR project = ?1 ORDER BY id DESC LIMIT ?2") :
 			NULL;
 	struct run_row **tail = out;
 

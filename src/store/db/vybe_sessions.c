@@ -63,8 +63,8 @@ enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspa
 	*out = NULL;
 	if (e)
 		return e;
-	st = db_stmt(v->db, "SELECT " COLUMNS " FROM sessions WHERE workspace = ? AND heir IS NULL "
-			    "ORDER BY seen DESC, agent LIMIT ?");
+	st = db_stmt(v->db, "SELECT " COLUMNS " FROM sessions WHERE workspace = ? AND"
+			    " heir IS NULL ORDER BY seen DESC, agent LIMIT ?");
 	stmt_bind_str(st, workspace);
 	stmt_bind_int(st, limit);
 	while (stmt_row(st)) {
@@ -85,9 +85,10 @@ enum err vybe_session_names(struct call *c, struct vybe_db *v, struct str agent,
 	*count = 1;
 	if (!v->db || !db_has_table(v->db, "sessions"))
 		return ERR_OK;
-	st = db_stmt(v->db, "WITH RECURSIVE line (agent) AS (VALUES (?1) UNION SELECT s.agent FROM "
-			    "sessions s JOIN line ON s.heir = line.agent) SELECT agent FROM line "
-			    "WHERE agent <> ?1 LIMIT ?2");
+	st = db_stmt(v->db, "WITH RECURSIVE line (agent) AS (VALUES (?1) UNION"
+			    " SELECT s.agent FROM sessions s JOIN line"
+			    " ON s.heir = line.agent) SELECT agent FROM line"
+			    " WHERE agent <> ?1 LIMIT ?2");
 	stmt_bind_str(st, agent);
 	stmt_bind_int(st, limit - 1);
 	while (stmt_row(st))
@@ -98,12 +99,15 @@ enum err vybe_session_names(struct call *c, struct vybe_db *v, struct str agent,
 enum err vybe_session_inherit(struct call *c, struct vybe_db *v, struct str from, struct str to)
 {
 	static const char *const sql[] = {
-		"INSERT INTO agents (agent, project, cursor, focus, seen) SELECT ?2, project, "
-		"cursor, NULL, seen FROM agents WHERE agent = ?1 AND project NOT LIKE ':%' ON "
-		"CONFLICT (agent, project) DO UPDATE SET cursor = max(cursor, excluded.cursor)",
-		"INSERT OR IGNORE INTO memory (scope, scope_id, key, value, type, kind, pinned, "
-		"expires, created, updated) SELECT scope, ?2, key, value, type, kind, pinned, "
-		"expires, created, updated FROM memory WHERE scope = 'agent' AND scope_id = ?1",
+		"INSERT INTO agents (agent, project, cursor, focus, seen)"
+		" SELECT ?2, project, cursor, NULL, seen FROM agents"
+		" WHERE agent = ?1 AND project NOT LIKE ':%'"
+		" ON CONFLICT (agent, project) DO UPDATE SET"
+		" cursor = max(cursor, excluded.cursor)",
+		"INSERT OR IGNORE INTO memory (scope, scope_id, key, value, type, kind,"
+		" pinned, expires, created, updated) SELECT scope, ?2, key, value, type,"
+		" kind, pinned, expires, created, updated FROM memory"
+		" WHERE scope = 'agent' AND scope_id = ?1",
 	};
 	enum err e = ERR_OK;
 
