@@ -10,9 +10,10 @@
 #include "beads/claim.h"
 #include "beads/draft.h"
 #include "beads/find.h"
-#include "beads/handout.h"
 #include "beads/model/state.h"
+#include "beads/ready.h"
 #include "store/db/bead_query.h"
+#include "store/db/bead_ready.h"
 
 static const char *const words[] = { "pending", "in_progress", "completed", "blocked" };
 const struct names task_statuses = { words, 4, NULL };
@@ -61,7 +62,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 {
 	const struct value *line = value_read(&c->mem, row->line), *at = value_find(line, "_at");
 	struct str reason = value_str(line, "blocked_reason");
-	int64_t rank, n = 0, from = bead_row_free_from(row, c->actor);
+	int64_t rank, n = 0;
 
 	*out = (struct task){ .id = row->id,
 			      .title = row->title,
@@ -74,7 +75,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 			      .created = row->created,
 			      .updated = row->updated,
 			      .lease = row->lease,
-			      .ready = from != FREE_NEVER && from <= c->now_ms };
+			      .ready = bead_row_free(row, c->actor, c->now_ms) };
 	if (value_int(line, "rank", &rank) && bead_priority(rank) == row->priority)
 		out->priority = rank;
 	if (out->status == TASK_BLOCKED)
@@ -180,7 +181,7 @@ static enum err tasks_collect(struct call *c, struct beads *b, const struct task
 	size_t count = 0;
 	enum err e;
 
-	e = f->ready ? handout_each(c, b, &filter, &row) : query_each(c, &b->cache, &filter, &row);
+	e = f->ready ? ready_each(c, b, &filter, &row) : query_each(c, &b->cache, &filter, &row);
 	for (; !e && row; row = row->next) {
 		t = arena_new(&c->mem, struct task);
 		if ((e = task_of_row(c, b, row, t)) || !tasks_fits(f, t))

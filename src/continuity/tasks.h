@@ -24,7 +24,7 @@ struct task {
 	int64_t created, updated, version;
 	int64_t lease;        /* when its claim ends; 0: it does not, or nobody has it */
 	struct stamp claimed; /* when its assignee got it */
-	bool ready;           /* it may be handed out now: bead_row_free_from() */
+	bool ready;           /* it may be handed out now: bead_row_free() */
 	struct task *next;
 };
 

@@ -9,6 +9,7 @@
 #include "base/text/value.h"
 #include "beads/find.h"
 #include "store/db/bead_query.h"
+#include "store/db/bead_ready.h"
 
 /* --- the mail about each bead --- */
 

@@ -1,7 +1,8 @@
 #include "base/text/json.h"
-#include "beads/handout.h"
+#include "beads/ready.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
+#include "store/db/bead_ready.h"
 
 struct body {
 	struct list ids;
@@ -47,13 +48,6 @@ static enum err bead_close_step(struct edit *e, struct state *change, const void
 	return edit_close(e, in->reason);
 }
 
-static bool is_free(const struct call *c, const struct bead_row *row)
-{
-	int64_t from = bead_row_free_from(row, c->actor);
-
-	return from != FREE_NEVER && from <= c->now_ms;
-}
-
 /* What waited for these, and can be worked on now. */
 static enum err put_freed(struct call *c, struct beads *b, const struct bead_row *closed,
 			  const struct shape *shape, struct json *reply)
@@ -67,7 +61,8 @@ static enum err put_freed(struct call *c, struct beads *b, const struct bead_row
 			return e;
 		for (; !e && link; link = link->next) {
 			if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
-			    link->bead->status != BEAD_OPEN || !is_free(c, link->bead))
+			    link->bead->status != BEAD_OPEN ||
+			    !bead_row_free(link->bead, c->actor, c->now_ms))
 				continue;
 			if (!(e = cache_find_bead(c, &b->cache, link->bead->id, &row)) && row) {
 				json_object(reply);
@@ -88,7 +83,7 @@ static enum err put_claimed(struct call *c, struct beads *b, const struct shape 
 	int64_t lease;
 	enum err e;
 
-	if ((e = lease_of(c, b, ABSENT, &lease)) || (e = handout_claim(c, b, &any, lease, &row)))
+	if ((e = lease_of(c, b, ABSENT, &lease)) || (e = ready_claim(c, b, &any, lease, &row)))
 		return e;
 	if (row)
 		encode_claimed(reply, row, shape);

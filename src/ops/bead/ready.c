@@ -2,7 +2,7 @@
 
 #include "base/moment.h"
 #include "base/text/json.h"
-#include "beads/handout.h"
+#include "beads/ready.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 
@@ -130,7 +130,7 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 	filter.ready = true;
 	filter.limit = in->limit;
 	if (!e && in->claim && !(e = lease_of(c, s->beads, in->lease, &lease)))
-		e = handout_claim(c, s->beads, &filter, lease, &rows);
+		e = ready_claim(c, s->beads, &filter, lease, &rows);
 	else if (!e)
 		e = query_each(c, &s->beads->cache, &filter, &rows);
 	if (!e)

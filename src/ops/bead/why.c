@@ -4,6 +4,7 @@
 #include "base/text/json.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
+#include "store/db/bead_ready.h"
 
 struct body {
 	struct str id;
@@ -40,42 +41,38 @@ static void bead_why_put(struct json *j, const char *code, struct str id, struct
 	json_end(j);
 }
 
-/* True if the bead's own state keeps it from being ready. */
-static bool put_state(struct call *c, const struct bead_row *row, struct json *j)
+static void put_holding(struct call *c, const struct bead_row *row, struct json *j)
 {
-	static const struct str none;
-	bool ended = row->lease && row->lease <= c->now_ms;
-	bool mine = row->assignee.p && str_eq(row->assignee, c->actor);
 	const char *end = row->lease ? moment_format(&c->mem, row->lease).p : "";
+	struct arena *mem = &c->mem;
 
-	if (row->status == BEAD_CLOSED) {
-		bead_why_put(j, "closed", none, STR("it is closed"));
-		return true;
-	}
-	if (row->status == BEAD_IN_PROGRESS && ended) {
-		bead_why_put(j, "lease_ended", none,
-			     arena_fmt(&c->mem, "the lease of " STR_FMT " ended at %s",
+	switch (bead_row_holding(row, c->actor, c->now_ms)) {
+	case HOLDING_CLOSED:
+		bead_why_put(j, "closed", STR_NONE, STR("it is closed"));
+		break;
+	case HOLDING_ENDED:
+		bead_why_put(j, "lease_ended", STR_NONE,
+			     arena_fmt(mem, "the lease of " STR_FMT " ended at %s",
 				       STR_ARG(row->assignee), end));
-		return false;
-	}
-	if (row->status == BEAD_IN_PROGRESS) {
-		bead_why_put(j, "in_progress", none,
-			     row->lease      ? arena_fmt(&c->mem, STR_FMT " works on it until %s",
-							 STR_ARG(row->assignee), end) :
-			     row->assignee.p ? arena_fmt(&c->mem,
-							 STR_FMT " works on it, without a lease",
-							 STR_ARG(row->assignee)) :
-					       STR("it is in progress, and nobody holds it"));
-		return true;
-	}
-	if (row->lease && !ended && !mine) {
-		bead_why_put(j, "claimed", none,
-			     arena_fmt(&c->mem, STR_FMT " has claimed it until %s",
+		break;
+	case HOLDING_IN_PROGRESS:
+		bead_why_put(j, "in_progress", STR_NONE,
+			     row->lease ? arena_fmt(mem, STR_FMT " works on it until %s",
+						    STR_ARG(row->assignee), end) :
+			     row->assignee.p ?
+					  arena_fmt(mem, STR_FMT " works on it, without a lease",
+						    STR_ARG(row->assignee)) :
+					  STR("it is in progress, and nobody holds it"));
+		break;
+	case HOLDING_CLAIMED:
+		bead_why_put(j, "claimed", STR_NONE,
+			     arena_fmt(mem, STR_FMT " has claimed it until %s",
 				       STR_ARG(row->assignee), end));
-		return true;
+		break;
+	case HOLDING_NONE:
+		bead_why_put(j, "open", STR_NONE, STR("it is open, and nobody else holds it"));
+		break;
 	}
-	bead_why_put(j, "open", none, STR("it is open, and nobody else holds it"));
-	return false;
 }
 
 static enum err put_blockers(struct call *c, struct beads *b, const struct bead_row *row,
@@ -110,13 +107,12 @@ static enum err bead_why_run(struct call *c, struct stores *s, const void *body,
 	const struct body *in = body;
 	struct json reasons = json_new(&c->mem);
 	struct bead_row *row;
-	bool kept;
 	enum err e = find_bead(c, s->beads, in->id, &row);
 
 	if (e)
 		return e;
 	json_array(&reasons);
-	kept = put_state(c, row, &reasons);
+	put_holding(c, row, &reasons);
 	if ((e = put_blockers(c, s->beads, row, &reasons)))
 		return e;
 	json_end(&reasons);
@@ -124,7 +120,7 @@ static enum err bead_why_run(struct call *c, struct stores *s, const void *body,
 	json_put_str(reply, "id", row->id);
 	json_put_str(reply, "title", row->title);
 	json_put_str(reply, "status", str_of(names_word(&bead_statuses, row->status)));
-	json_put_bool(reply, "ready", !kept && !row->blockers);
+	json_put_bool(reply, "ready", bead_row_ready(row, c->actor, c->now_ms));
 	json_put_raw(reply, "reasons", json_text(&reasons));
 	json_end(reply);
 	return ERR_OK;

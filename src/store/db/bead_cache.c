@@ -8,6 +8,7 @@
 #include "base/system/path.h"
 #include "base/system/platform.h"
 #include "store/db/bead_query.h"
+#include "store/db/bead_ready.h"
 #include "store/db/db.h"
 
 enum {
@@ -49,11 +50,13 @@ static const char schema[] =
 static const char indexes[] =
 	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;"
 	"CREATE INDEX ready ON beads (priority, created, created_n, id, children)"
-	"    WHERE status = 0 AND blockers = 0;"
-	"CREATE INDEX blocked ON beads (priority, created, created_n, id)"
-	"    WHERE status < 2 AND blockers > 0;"
-	"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
-	"CREATE INDEX back ON edges (dst, src, kind);";
+	"    WHERE " READY_OPEN_SQL(
+		"") ";"
+		    "CREATE INDEX blocked ON beads (priority, created, created_n, id)"
+		    "    WHERE " BLOCKED_SQL(
+			    "") ";"
+				"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
+				"CREATE INDEX back ON edges (dst, src, kind);";
 
 static enum err bead_cache_doubt(struct call *c, struct str path, const char *why)
 {

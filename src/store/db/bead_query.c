@@ -1,6 +1,7 @@
 #include "store/db/bead_query.h"
 
 #include "base/buf.h"
+#include "store/db/bead_ready.h"
 #include "store/db/db.h"
 
 static const char *const sort_words[] = {
@@ -126,17 +127,6 @@ static struct str bead_query_anywhere(struct arena *mem, struct str text)
 	return buf_str(&b);
 }
 
-int64_t bead_row_free_from(const struct bead_row *row, struct str actor)
-{
-	bool mine = row->assignee.p && actor.p && str_eq(row->assignee, actor);
-
-	if (row->status == BEAD_CLOSED || row->blockers || row->children)
-		return FREE_NEVER;
-	if (row->status == BEAD_OPEN)
-		return mine ? 0 : row->lease;
-	return row->lease ? row->lease : FREE_NEVER;
-}
-
 /* One half of what is ready: what nobody holds, and what was held too long. */
 enum half { HALF_OPEN, HALF_EXPIRED, HALF_NONE };
 
@@ -152,12 +142,12 @@ static void with_kin(struct query *q, enum kin kin)
 static void with_half(struct query *q, const struct bead_filter *f, enum half half)
 {
 	if (half == HALF_OPEN) {
-		bead_query_sql(q, " AND b.status = 0 AND b.blockers = 0");
+		bead_query_sql(q, " AND " READY_OPEN_SQL("b."));
 		with_number(q, " AND (b.lease IS NULL OR b.lease <= ?", f->now);
 		with_text(q, " OR b.assignee = ?", f->actor);
 		bead_query_sql(q, ")");
 	} else if (half == HALF_EXPIRED) {
-		bead_query_sql(q, " AND b.status = 1 AND b.blockers = 0");
+		bead_query_sql(q, " AND " READY_HELD_SQL("b."));
 		with_number(q, " AND b.lease <= ?", f->now);
 	}
 }
@@ -193,7 +183,7 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 	with_bound(q, " AND b.closed >= ?", f->closed_after);
 	with_bound(q, " AND b.closed < ?", f->closed_before);
 	if (f->blocked)
-		bead_query_sql(q, " AND b.status < 2 AND b.blockers > 0");
+		bead_query_sql(q, " AND " BLOCKED_SQL("b."));
 	if (f->expired)
 		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
 }
@@ -349,7 +339,7 @@ static enum err leaves_first(struct call *c, struct cache *cache, const struct b
 	int64_t found = 0;
 	enum err e = each_ready(c, cache, f, KIN_LEAF, &out, &found);
 
-	if (e || f->handout || (f->limit && found >= f->limit))
+	if (e || f->free || (f->limit && found >= f->limit))
 		return e;
 	rest.limit = f->limit ? f->limit - found : 0;
 	return each_ready(c, cache, &rest, KIN_CONTAINER, &out, &found);
@@ -364,7 +354,7 @@ enum err query_each(struct call *c, struct cache *cache, const struct bead_filte
 	*out = NULL;
 	if (f->words.p && f->sort == SORT_PRIORITY && !f->reverse)
 		return bead_query_search(c, cache, f, out);
-	if (f->ready || f->handout)
+	if (f->ready || f->free)
 		return leaves_first(c, cache, f, out);
 	bead_query_columns(&q, f, "SELECT");
 	bead_query_sql(&q, " FROM beads b");
@@ -381,12 +371,12 @@ enum err query_count(struct call *c, struct cache *cache, const struct bead_filt
 	enum err e = ERR_OK;
 
 	*out = 0;
-	for (int half = f->ready || f->handout ? HALF_OPEN : HALF_NONE; !e; half++) {
+	for (int half = f->ready || f->free ? HALF_OPEN : HALF_NONE; !e; half++) {
 		struct query q = { .sql.mem = &c->mem };
 
 		bead_query_sql(&q, "SELECT count(*) FROM beads b");
 		bead_query_conditions(&q, f, (enum half)half);
-		with_kin(&q, f->handout ? KIN_LEAF : KIN_ANY);
+		with_kin(&q, f->free ? KIN_LEAF : KIN_ANY);
 
 		AUTO_STMT *st = bead_query_prepared(cache, &q);
 

@@ -37,7 +37,7 @@ struct bead_filter {
 	struct bound updated_after, updated_before;
 	struct bound closed_after, closed_before;
 	bool ready;   /* can be taken now, by `actor`; those with open children last */
-	bool handout; /* ready, and no child is open: see bead_row_free_from() */
+	bool free;    /* may be handed out: see bead_ready.h */
 	bool blocked; /* waits for another one */
 	bool expired; /* its lease ended before `now` */
 	struct str actor;
@@ -100,17 +100,6 @@ enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
 	" b.created_n, b.updated, b.closed, b.lease, " line ", " hash ", b.blockers," \
 	" b.dependencies, b.dependents, b.children, b.parent, b.waits"
 #define BEAD_COLUMNS BEAD_COLUMNS_WITH("b.line", "b.hash")
-
-/*
- * The rule of what is handed out as work, to whoever asks for the next bead: it is open and not
- * under another's live lease, or its lease has ended; no blocker and no child of it is open. The
- * filter's `handout` is the same rule in SQL.
- */
-enum { FREE_NEVER = -1 };
-
-/* From which moment on, in ms, `actor` may be given the bead; 0: it is free already; FREE_NEVER:
- * not as long as the bead is as it is. */
-int64_t bead_row_free_from(const struct bead_row *row, struct str actor);
 
 /* A row of BEAD_COLUMNS. */
 struct bead_row *bead_row_read(struct call *c, struct stmt *st);

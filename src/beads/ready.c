@@ -1,22 +1,22 @@
-#include "beads/handout.h"
+#include "beads/ready.h"
 
 #include "beads/claim.h"
 #include "beads/model/state.h"
 #include "store/db/bead_query.h"
 
-enum err handout_each(struct call *c, struct beads *b, const struct bead_filter *filter,
-		      struct bead_row **out)
+enum err ready_each(struct call *c, struct beads *b, const struct bead_filter *filter,
+		    struct bead_row **out)
 {
 	struct bead_filter next = *filter;
 
-	next.handout = true;
+	next.free = true;
 	next.actor = c->actor;
 	next.now = c->now_ms;
 	return query_each(c, &b->cache, &next, out);
 }
 
-enum err handout_claim(struct call *c, struct beads *b, const struct bead_filter *filter,
-		       int64_t lease_ms, struct bead_row **out)
+enum err ready_claim(struct call *c, struct beads *b, const struct bead_filter *filter,
+		     int64_t lease_ms, struct bead_row **out)
 {
 	struct state *change = state_new(&c->mem);
 	struct bead_filter first = *filter;
@@ -24,7 +24,7 @@ enum err handout_claim(struct call *c, struct beads *b, const struct bead_filter
 	enum err e;
 
 	first.limit = 1;
-	if ((e = handout_each(c, b, &first, out)) || !*out)
+	if ((e = ready_each(c, b, &first, out)) || !*out)
 		return e;
 	if ((e = edit_begin(c, b, *out, &edit)) || (e = claim_take(&edit, lease_ms)))
 		return e;

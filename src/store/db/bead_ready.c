@@ -1,0 +1,30 @@
+#include "store/db/bead_ready.h"
+
+enum holding bead_row_holding(const struct bead_row *row, struct str actor, int64_t now)
+{
+	bool live = row->lease > now;
+	bool mine = row->assignee.p && actor.p && str_eq(row->assignee, actor);
+
+	if (row->status == BEAD_CLOSED)
+		return HOLDING_CLOSED;
+	if (row->status == BEAD_IN_PROGRESS)
+		return row->lease && !live ? HOLDING_ENDED : HOLDING_IN_PROGRESS;
+	return live && !mine ? HOLDING_CLAIMED : HOLDING_NONE;
+}
+
+bool bead_row_ready(const struct bead_row *row, struct str actor, int64_t now)
+{
+	return bead_row_holding(row, actor, now) <= HOLDING_ENDED && !row->blockers;
+}
+
+bool bead_row_free(const struct bead_row *row, struct str actor, int64_t now)
+{
+	return bead_row_ready(row, actor, now) && !row->children;
+}
+
+int64_t bead_row_free_from(const struct bead_row *row, struct str actor)
+{
+	if (bead_row_free(row, actor, 0))
+		return 0;
+	return row->lease && bead_row_free(row, actor, row->lease) ? row->lease : FREE_NEVER;
+}
