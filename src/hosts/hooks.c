@@ -7,82 +7,12 @@
 #include "base/text/value.h"
 #include "hosts/jsonc.h"
 
-enum shape {
-	SHAPE_NONE,
-	SHAPE_GROUPS, /* {"hooks":{EVENT:[{"matcher","hooks":[{"type","command"}]}]}} */
-	SHAPE_LIST,   /* {"version":1,"hooks":{event:[{"command"}]}} */
-	SHAPE_TOML,   /* [[hooks]] event = … command = … */
-	SHAPE_PLUGIN, /* a file of JavaScript that is all ours */
-};
-
 #define OURS " vybe hook handle --host "
-
-struct hook {
-	const char *event, *matcher; /* matcher may be NULL */
-};
-
-static const struct hook claude_hooks[] = {
-	{ "SessionStart", "startup|resume|clear|compact" },
-	{ "UserPromptSubmit", NULL },
-	{ "PostToolUse", "Write|Edit|MultiEdit|Bash|NotebookEdit" },
-	{ "PostToolUseFailure", NULL },
-	{ "PreCompact", NULL },
-	{ "SessionEnd", NULL },
-	{ "TaskCompleted", NULL },
-	{ "Stop", NULL },
-	{ "SubagentStart", NULL },
-	{ "SubagentStop", NULL },
-	{ 0 },
-};
-static const struct hook codex_hooks[] = {
-	{ "SessionStart", NULL }, { "UserPromptSubmit", NULL },
-	{ "PostToolUse", NULL },  { "PreCompact", NULL },
-	{ "Stop", NULL },         { 0 },
-};
-static const struct hook gemini_hooks[] = {
-	{ "SessionStart", NULL }, { "BeforeAgent", NULL }, { "AfterTool", NULL },
-	{ "PreCompress", NULL },  { "SessionEnd", NULL },  { 0 },
-};
-static const struct hook kimi_hooks[] = {
-	{ "UserPromptSubmit", NULL }, { "PostToolUse", NULL },      { "SessionEnd", NULL },
-	{ "PreCompact", NULL },       { "SessionHeartbeat", NULL }, { 0 },
-};
-static const struct hook cursor_hooks[] = {
-	{ "sessionStart", NULL },
-	{ "beforeSubmitPrompt", NULL },
-	{ "postToolUse", NULL },
-	{ 0 },
-};
-static const struct hook vscode_hooks[] = {
-	{ "SessionStart", NULL }, { "UserPromptSubmit", NULL },
-	{ "PostToolUse", NULL },  { "PreCompact", NULL },
-	{ "Stop", NULL },         { 0 },
-};
-static const struct hook none[] = { { 0 } };
-
-static const struct host {
-	enum shape shape;
-	const char *project, *user; /* or NULL */
-	const struct hook *hooks;
-	int timeout; /* in the host's own unit */
-} table[HOST_COUNT] = {
-	[HOST_CLAUDE] = { SHAPE_GROUPS, ".claude/settings.json", ".claude/settings.json",
-			  claude_hooks, 5 },
-	[HOST_CODEX] = { SHAPE_GROUPS, ".codex/hooks.json", ".codex/hooks.json", codex_hooks, 5 },
-	[HOST_GEMINI] = { SHAPE_GROUPS, ".gemini/settings.json", ".gemini/settings.json",
-			  gemini_hooks, 5000 },
-	[HOST_VSCODE] = { SHAPE_GROUPS, ".github/hooks/abacus.json", NULL, vscode_hooks, 5 },
-	[HOST_CURSOR] = { SHAPE_LIST, ".cursor/hooks.json", ".cursor/hooks.json", cursor_hooks, 0 },
-	[HOST_KIMI] = { SHAPE_TOML, NULL, ".kimi-code/config.toml", kimi_hooks, 5 },
-	[HOST_OPENCODE] = { SHAPE_PLUGIN, ".opencode/plugins/abacus.js",
-			    ".config/opencode/plugins/abacus.js", none, 0 },
-	[HOST_KILO] = { SHAPE_PLUGIN, ".kilo/plugins/abacus.js", ".config/kilo/plugins/abacus.js",
-			none, 0 },
-};
 
 struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope, struct str root)
 {
-	const char *file = scope == HOST_USER ? table[host].user : table[host].project;
+	const struct host *h = host_row(host);
+	const char *file = scope == HOST_USER ? h->hooks.user : h->hooks.project;
 
 	if (!file)
 		return STR_NONE;
@@ -179,10 +109,10 @@ static bool keep_others(struct json *j, const struct value *entry)
 static void put_entry(struct call *c, struct json *j, const struct hooks_entry *entry,
 		      const struct hook *hook)
 {
-	const struct host *host = &table[entry->host];
+	const struct host *host = host_row(entry->host);
 
 	json_object(j);
-	if (host->shape == SHAPE_GROUPS) {
+	if (host->hooks.shape == HOOKS_GROUPS) {
 		if (hook->matcher)
 			json_put_str(j, "matcher", str_of(hook->matcher));
 		json_put_array(j, "hooks");
@@ -190,8 +120,8 @@ static void put_entry(struct call *c, struct json *j, const struct hooks_entry *
 		json_put_str(j, "type", STR("command"));
 	}
 	json_put_str(j, "command", command_of(c, entry));
-	if (host->shape == SHAPE_GROUPS) {
-		json_put_int(j, "timeout", host->timeout);
+	if (host->hooks.shape == HOOKS_GROUPS) {
+		json_put_int(j, "timeout", host->hooks.timeout);
 		json_end(j);
 		json_end(j);
 	}
@@ -246,10 +176,10 @@ static enum err edit_json(struct call *c, struct str text, const struct hooks_en
 	*out = text;
 	if ((e = jsonc_parse(c, text, &before)))
 		return e;
-	if (with && table[entry->host].shape == SHAPE_LIST && !value_find(before, "version") &&
-	    (e = jsonc_put(c, *out, version, STR("1"), out)))
+	if (with && host_row(entry->host)->hooks.shape == HOOKS_LIST &&
+	    !value_find(before, "version") && (e = jsonc_put(c, *out, version, STR("1"), out)))
 		return e;
-	for (const struct hook *h = table[entry->host].hooks; !e && h->event; h++) {
+	for (const struct hook *h = host_row(entry->host)->hooks.event; !e && h->event; h++) {
 		const char *const path[] = { "hooks", h->event, NULL };
 		struct str list;
 
@@ -294,7 +224,7 @@ void hooks_changes(struct call *c, enum host_id host, struct str before, struct 
 	c->code = ERR_OK;
 	for (int i = INSTALLED; i <= SKIPPED; i++) {
 		json_put_array(j, lists[i]);
-		for (const struct hook *h = table[host].hooks; h->event; h++)
+		for (const struct hook *h = host_row(host)->hooks.event; h->event; h++)
 			if ((int)hooks_change_of(c, value_find(value_find(was, "hooks"), h->event),
 						 value_find(value_find(is, "hooks"), h->event)) ==
 			    i)
@@ -339,9 +269,9 @@ static struct str toml_section(struct call *c, struct str text, const struct hoo
 	if (b.n && b.p[b.n - 1] != '\n')
 		buf_char(&b, '\n');
 	buf_put(&b, STR(BEGIN));
-	for (const struct hook *h = table[entry->host].hooks; h->event; h++)
+	for (const struct hook *h = host_row(entry->host)->hooks.event; h->event; h++)
 		buf_fmt(&b, "[[hooks]]\nevent = \"%s\"\ncommand = %s\ntimeout = %d\n", h->event,
-			json_text(&command).p, table[entry->host].timeout);
+			json_text(&command).p, host_row(entry->host)->hooks.timeout);
 	buf_put(&b, STR(END));
 	return buf_str(&b);
 }
@@ -400,13 +330,13 @@ static enum err hooks_add(struct call *c, struct str text, const void *arg, stru
 	const struct hooks_entry *entry = arg;
 	enum err e;
 
-	switch (table[entry->host].shape) {
-	case SHAPE_TOML:
+	switch (host_row(entry->host)->hooks.shape) {
+	case HOOKS_TOML:
 		if ((e = check_toml(c, text)))
 			return e;
 		*out = toml_section(c, without_section(c, text), entry);
 		return ERR_OK;
-	case SHAPE_PLUGIN:
+	case HOOKS_PLUGIN:
 		*out = plugin_text(c, entry);
 		return ERR_OK;
 	default:
@@ -418,11 +348,11 @@ static enum err hooks_drop(struct call *c, struct str text, const void *arg, str
 {
 	const struct hooks_entry *entry = arg;
 
-	switch (table[entry->host].shape) {
-	case SHAPE_TOML:
+	switch (host_row(entry->host)->hooks.shape) {
+	case HOOKS_TOML:
 		*out = without_section(c, text);
 		return ERR_OK;
-	case SHAPE_PLUGIN:
+	case HOOKS_PLUGIN:
 		*out = str_has(text, STR(OURS)) ? STR_NONE : text;
 		return ERR_OK;
 	default:
@@ -449,19 +379,9 @@ bool hooks_there(struct call *c, enum host_id host, enum host_scope scope, struc
 
 bool hooks_heard(enum host_id host, struct str event)
 {
-	static const char *const events[] = { "SessionStart", "UserPromptSubmit", "PostToolUse",
-					      "BeforeAgent",  "AfterTool",        "sessionStart",
-					      "postToolUse" };
-
-	if (host == HOST_VSCODE && str_is(event, "UserPromptSubmit"))
-		return false;
-	if (host == HOST_KIMI && !str_is(event, "UserPromptSubmit"))
-		return false;
-	if ((host == HOST_OPENCODE || host == HOST_KILO) && str_is(event, "PostToolUse"))
-		return false; /* the plugin has nowhere to put it */
-	for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-		if (str_is(event, events[i]))
-			return true;
+	for (const struct hook *h = host_row(host)->hooks.event; h->event; h++)
+		if (str_is(event, h->event))
+			return h->heard == HEARD;
 	return false;
 }
 
@@ -470,9 +390,9 @@ struct str hooks_answer(struct call *c, enum host_id host, struct str event, str
 	struct json j = json_new(&c->mem);
 	bool wanted = text.n && hooks_heard(host, event);
 
-	if (host == HOST_OPENCODE || host == HOST_KILO || host == HOST_KIMI)
+	if (host_row(host)->hooks.answer == ANSWER_TEXT)
 		return wanted ? text : STR_NONE;
-	if (host == HOST_CURSOR) {
+	if (host_row(host)->hooks.answer == ANSWER_CURSOR) {
 		json_object(&j);
 		if (wanted)
 			json_put_str(&j, "additional_context", text);

@@ -8,96 +8,28 @@
 #include "base/text/value.h"
 #include "hosts/jsonc.h"
 
-/* How a host writes a server down. */
-enum shape {
-	SHAPE_STDIO,  /* {"type":"stdio","command":…,"args":[…]} */
-	SHAPE_PLAIN,  /* {"command":…,"args":[…]} */
-	SHAPE_LOADED, /* as stdio, and its tools are loaded from the start */
-	SHAPE_LOCAL,  /* {"type":"local","command":[…],"enabled":true} */
-	SHAPE_TOML,   /* command = … and args = […] in a table of its own */
-};
-
-static const char *const dashed_scope[] = {
-	[HOST_PROJECT] = "--scope project ",
-	[HOST_USER] = "--scope user ",
-};
-
-static const struct host {
-	enum shape shape;
-	const char *key;              /* the object, or table, that holds the servers */
-	const char *const project[3]; /* the first that exists, or else the first */
-	const char *const user[3];    /* below the home directory */
-	const char *add;              /* the host's own command … */
-	const char *const *scope;     /* … with its word for each scope … */
-	bool dashes;                  /* … and dashes between the name and the server */
-} table[] = {
-	[HOST_CLAUDE] = {
-		.shape = SHAPE_LOADED,
-		.key = "mcpServers",
-		.project = { ".mcp.json" },
-		.add = "claude mcp add --transport stdio",
-		.scope = dashed_scope,
-		.dashes = true,
-	},
-	[HOST_CODEX] = {
-		.shape = SHAPE_TOML,
-		.key = "mcp_servers",
-		.project = { ".codex/config.toml" },
-		.user = { ".codex/config.toml" },
-		.add = "codex mcp add",
-		.dashes = true,
-	},
-	[HOST_CURSOR] = {
-		.shape = SHAPE_PLAIN,
-		.key = "mcpServers",
-		.project = { ".cursor/mcp.json" },
-		.user = { ".cursor/mcp.json" },
-	},
-	[HOST_GEMINI] = {
-		.shape = SHAPE_PLAIN,
-		.key = "mcpServers",
-		.project = { ".gemini/settings.json" },
-		.user = { ".gemini/settings.json" },
-		.add = "gemini mcp add",
-		.scope = dashed_scope,
-	},
-	[HOST_KILO] = {
-		.shape = SHAPE_LOCAL,
-		.key = "mcp",
-		.project = { "kilo.jsonc", ".kilo/kilo.jsonc" },
-		.user = { ".config/kilo/kilo.jsonc" },
-	},
-	[HOST_KIMI] = {
-		.shape = SHAPE_LOADED,
-		.key = "mcpServers",
-		.project = { ".mcp.json" },
-		.user = { ".kimi-code/mcp.json", ".kimi/mcp.json" },
-		.add = "kimi mcp add --transport stdio",
-		.dashes = true,
-	},
-	[HOST_OPENCODE] = {
-		.shape = SHAPE_LOCAL,
-		.key = "mcp",
-		.project = { "opencode.json", "opencode.jsonc" },
-		.user = { ".config/opencode/opencode.json", ".config/opencode/opencode.jsonc" },
-	},
-	[HOST_VSCODE] = {
-		.shape = SHAPE_STDIO,
-		.key = "servers",
-		.project = { ".vscode/mcp.json" },
-	},
-};
-
 static const char *const words[] = {
-	[HOST_CLAUDE] = "claude",     [HOST_CODEX] = "codex",   [HOST_CURSOR] = "cursor",
-	[HOST_GEMINI] = "gemini",     [HOST_KILO] = "kilo",     [HOST_KIMI] = "kimi",
-	[HOST_OPENCODE] = "opencode", [HOST_VSCODE] = "vscode",
+#define HOST(NAME, word, ...) #word,
+#include "hosts/hosts.def"
+#undef HOST
 };
 const struct names hosts = { words, HOST_COUNT, NULL };
 
+const struct host *host_row(enum host_id host)
+{
+	static const struct host rows[] = {
+#define HOST(NAME, word, ...) { __VA_ARGS__ },
+#include "hosts/hosts.def"
+#undef HOST
+	};
+
+	return &rows[host];
+}
+
 struct str host_file(struct call *c, enum host_id host, enum host_scope scope, struct str root)
 {
-	const char *const *file = scope == HOST_USER ? table[host].user : table[host].project;
+	const struct host *h = host_row(host);
+	const char *const *file = scope == HOST_USER ? h->mcp.user : h->mcp.project;
 	struct str dir = scope == HOST_USER ? path_home() : root, path;
 
 	for (const char *const *f = file; *f; f++) {
@@ -117,8 +49,8 @@ static void put_args(struct json *j, const struct host_server *server)
 	}
 }
 
-/* Its command line takes the entry with the name inside. */
-static struct str vscode_entry(struct call *c, const struct host_server *server)
+/* For a command line that takes the entry with the name inside. */
+static struct str whole_entry(struct call *c, const struct host_server *server)
 {
 	struct json j = json_new(&c->mem);
 
@@ -135,28 +67,31 @@ static struct str vscode_entry(struct call *c, const struct host_server *server)
 struct str host_command(struct call *c, enum host_id host, enum host_scope scope,
 			const struct host_server *server)
 {
-	const struct host *h = &table[host];
+	const struct host *h = host_row(host);
 	struct str agent = STR("");
 
-	if (host == HOST_VSCODE)
-		return arena_fmt(&c->mem, "code --add-mcp " STR_FMT,
-				 STR_ARG(spawn_quoted(&c->mem, vscode_entry(c, server))));
-	if (!h->add)
+	if (!h->mcp.add)
 		return STR_NONE;
+	if (h->mcp.whole)
+		return arena_fmt(&c->mem, "%s " STR_FMT, h->mcp.add,
+				 STR_ARG(spawn_quoted(&c->mem, whole_entry(c, server))));
 	if (server->agent.p)
 		agent = arena_fmt(&c->mem, " --agent " STR_FMT,
 				  STR_ARG(spawn_quoted(&c->mem, server->agent)));
-	return arena_fmt(&c->mem, "%s %s" STR_FMT " %s" STR_FMT " mcp" STR_FMT, h->add,
-			 h->scope ? h->scope[scope] : "", STR_ARG(server->name),
-			 h->dashes ? "-- " : "", STR_ARG(server->command), STR_ARG(agent));
+	return arena_fmt(&c->mem, "%s %s" STR_FMT " %s" STR_FMT " mcp" STR_FMT, h->mcp.add,
+			 !h->mcp.scopes        ? "" :
+			 scope == HOST_PROJECT ? "--scope project " :
+						 "--scope user ",
+			 STR_ARG(server->name), h->mcp.dashes ? "-- " : "",
+			 STR_ARG(server->command), STR_ARG(agent));
 }
 
-static struct str host_entry(struct call *c, enum shape shape, const struct host_server *server)
+static struct str host_entry(struct call *c, enum mcp_shape shape, const struct host_server *server)
 {
 	struct json j = json_new(&c->mem);
 
 	json_object(&j);
-	if (shape == SHAPE_LOCAL) {
+	if (shape == MCP_LOCAL) {
 		json_put_str(&j, "type", STR("local"));
 		json_put_array(&j, "command");
 		json_str(&j, server->command);
@@ -164,13 +99,13 @@ static struct str host_entry(struct call *c, enum shape shape, const struct host
 		json_end(&j);
 		json_put_bool(&j, "enabled", true);
 	} else {
-		if (shape != SHAPE_PLAIN)
+		if (shape != MCP_PLAIN)
 			json_put_str(&j, "type", STR("stdio"));
 		json_put_str(&j, "command", server->command);
 		json_put_array(&j, "args");
 		put_args(&j, server);
 		json_end(&j);
-		if (shape == SHAPE_LOADED)
+		if (shape == MCP_LOADED)
 			json_put_bool(&j, "alwaysLoad", true);
 	}
 	json_end(&j);
@@ -192,7 +127,7 @@ static struct str toml_body(struct call *c, const struct host_server *server)
 
 static struct str toml_header(struct call *c, enum host_id host, const struct host_server *server)
 {
-	return arena_fmt(&c->mem, "%s." STR_FMT, table[host].key, STR_ARG(server->name));
+	return arena_fmt(&c->mem, "%s." STR_FMT, host_row(host)->mcp.key, STR_ARG(server->name));
 }
 
 static bool host_is_program(struct str path)
@@ -238,7 +173,7 @@ static enum err find_ours(struct call *c, const struct host *h, struct str text,
 	*name = STR_NONE;
 	if (e)
 		return e;
-	servers = value_find(root, h->key);
+	servers = value_find(root, h->mcp.key);
 	for (size_t i = 0; servers && servers->type == VALUE_OBJECT && i < servers->count; i++) {
 		const struct value *v = &servers->item[i];
 		bool named = str_eq(v->key, server->name);
@@ -291,17 +226,17 @@ static enum err edit_toml(struct call *c, enum host_id host, struct str text,
 static enum err host_edit(struct call *c, enum host_id host, struct str text,
 			  const struct host_server *server, bool add, struct str *out)
 {
-	const struct host *h = &table[host];
-	const char *path[] = { h->key, NULL, NULL };
+	const struct host *h = host_row(host);
+	const char *path[] = { h->mcp.key, NULL, NULL };
 	struct str name;
 	enum err e;
 
-	if (h->shape == SHAPE_TOML)
+	if (h->mcp.shape == MCP_TOML)
 		return edit_toml(c, host, text, server, add, out);
 	if ((e = find_ours(c, h, text, server, add, &name)))
 		return e;
 	path[1] = arena_cstr(&c->mem, name.p ? name : server->name);
-	return add ? jsonc_put(c, text, path, host_entry(c, h->shape, server), out) :
+	return add ? jsonc_put(c, text, path, host_entry(c, h->mcp.shape, server), out) :
 		     jsonc_remove(c, text, path, out);
 }
 

@@ -9,17 +9,60 @@
  * Their files belong to others: an edit keeps every other byte.
  */
 enum host_id {
-	HOST_CLAUDE,
-	HOST_CODEX,
-	HOST_CURSOR,
-	HOST_GEMINI,
-	HOST_KILO,
-	HOST_KIMI,
-	HOST_OPENCODE,
-	HOST_VSCODE,
+#define HOST(NAME, word, ...) HOST_##NAME,
+#include "hosts/hosts.def"
+#undef HOST
 	HOST_COUNT,
 };
 extern const struct names hosts;
+
+/* How a host writes a server of MCP down. */
+enum mcp_shape {
+	MCP_STDIO,  /* {"type":"stdio","command":…,"args":[…]} */
+	MCP_PLAIN,  /* {"command":…,"args":[…]} */
+	MCP_LOADED, /* as stdio, and its tools are loaded from the start */
+	MCP_LOCAL,  /* {"type":"local","command":[…],"enabled":true} */
+	MCP_TOML,   /* command = … and args = […] in a table of its own */
+};
+
+/* How a host writes hooks down. */
+enum hooks_shape {
+	HOOKS_GROUPS, /* {"hooks":{EVENT:[{"matcher","hooks":[{"type","command"}]}]}} */
+	HOOKS_LIST,   /* {"version":1,"hooks":{event:[{"command"}]}} */
+	HOOKS_TOML,   /* [[hooks]] event = … command = … */
+	HOOKS_PLUGIN, /* a file of JavaScript that is all ours */
+};
+
+/* What a hook of a host prints for the model to read. */
+enum hooks_answer {
+	ANSWER_OUTPUT, /* {"hookSpecificOutput":{"hookEventName","additionalContext"}} */
+	ANSWER_CURSOR, /* {"additional_context","continue"} */
+	ANSWER_TEXT,   /* the text itself */
+};
+
+struct host {
+	struct {
+		enum mcp_shape shape;
+		const char *key;              /* the object, or table, that holds the servers */
+		const char *const project[3]; /* the first that exists, or else the first */
+		const char *const user[3];    /* below the home directory */
+		const char *add;              /* the host's own command that adds a server … */
+		bool scopes;                  /* … with --scope project or user … */
+		bool dashes; /* … and dashes between the name and the server … */
+		bool whole;  /* … or all of it as one JSON object */
+	} mcp;
+	struct {
+		enum hooks_shape shape;
+		const char *project, *user; /* or NULL */
+		int timeout;                /* in the host's own unit */
+		enum hooks_answer answer;
+		struct hook {
+			const char *event, *matcher;   /* matcher may be NULL */
+			enum { UNHEARD, HEARD } heard; /* does our answer reach the model? */
+		} event[12];                           /* ends with a NULL event */
+	} hooks;
+};
+const struct host *host_row(enum host_id host);
 
 /* What to put into a host's file: a server by this name. */
 struct host_server {

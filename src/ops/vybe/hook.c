@@ -23,20 +23,10 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define HOST_FIELD(word, id)                                                           \
-	{                                                                              \
-		word, &kind_switch, AT(host) + (id) * sizeof(int), .help = "for " word \
-	}
-
 static const struct field install_fields[] = {
-	HOST_FIELD("claude", HOST_CLAUDE),
-	HOST_FIELD("opencode", HOST_OPENCODE),
-	HOST_FIELD("codex", HOST_CODEX),
-	HOST_FIELD("gemini", HOST_GEMINI),
-	HOST_FIELD("kimi", HOST_KIMI),
-	HOST_FIELD("cursor", HOST_CURSOR),
-	HOST_FIELD("vscode", HOST_VSCODE),
-	HOST_FIELD("kilo", HOST_KILO),
+#define HOST(NAME, word, ...) { #word, &kind_switch, AT(host[HOST_##NAME]), .help = "for " #word },
+#include "hosts/hosts.def"
+#undef HOST
 	{ "project", &kind_bool, AT(project),
 	  .help = "in the project's file; the user's otherwise" },
 	{ "user", &kind_bool, AT(user), .help = "in the user's own file; the default" },
