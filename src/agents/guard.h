@@ -5,7 +5,7 @@
 
 /*
  * May these files be changed? Not if they lie in what another agent has reserved and still has.
- * Who asks need not be registered: whoever it is, others' files are others'.
+ * The agent that asks need not be registered: other agents' reservations hold either way.
  */
 struct guard_path {
 	struct str path; /* from the project's root, or from that of the disk */

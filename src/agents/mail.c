@@ -384,7 +384,7 @@ static int64_t mail_later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Whoever it was sent to has done something with it: it goes on by one state, or two. */
+/* The recipient has done something with it: its state moves on by one step, or two. */
 static enum err mail_advance(struct call *c, struct agent_files *f, struct str agent, struct str id,
 			     int to, struct mail **out)
 {

@@ -7,7 +7,7 @@
 struct json;
 
 /*
- * What happened between agents, for whoever looks at a session later: lines of events.jsonl, each
+ * What happened between agents, for a later look at the session: lines of events.jsonl, each
  * checked against the rules of its kind before it is written.
  */
 enum event_type { EVENT_HANDOFF, EVENT_BLOCKED, EVENT_INCURSION, EVENT_RESUME };
@@ -26,8 +26,8 @@ struct protocol_event {
 	struct str liveness;      /* of an incursion: whether its owner, `to`, is there */
 };
 
-/* Its line, for whoever stores it together with something else; its lines are absent if an event
- * with this mark is on record already. */
+/* Its line, for a caller that stores it together with something else; its lines are absent if an
+ * event with this mark is on record already. */
 enum err protocol_line(struct call *c, struct agent_files *f, const struct protocol_event *event,
 		       struct agent_append *out);
 

@@ -525,7 +525,7 @@ enum liveness reservation_owner(struct call *c, struct agent_files *f, const str
 	if (!registry_find(c, f, r->agent, &a))
 		return liveness_of(a->seen_ms, c->now_ms, c->stale_minutes);
 	c->code = ERR_OK;
-	return LIVENESS_EVICTED; /* whoever is not known is not there */
+	return LIVENESS_EVICTED; /* an agent that is not registered is not there */
 }
 
 static enum err reservation_taken(struct call *c, enum err code, const struct reservation *r,

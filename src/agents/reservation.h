@@ -79,12 +79,12 @@ enum err reservation_each_lapsed(struct call *c, struct agent_files *f, struct r
 enum err reservation_shown(struct call *c, struct agent_files *f, struct str agent, struct str bead,
 			   bool over, struct reservation **out);
 
-/* What overlaps a scope that is normalised, by scope; for whoever asks more than once. */
+/* What overlaps a scope that is normalised, by scope; for callers that ask more than once. */
 struct book;
 enum err reservation_open(struct call *c, struct agent_files *f, struct book **out);
 struct reservation *reservation_overlapping(struct call *c, const struct book *b, struct str key);
 
-/* Is whoever has it there? Somebody who is not registered is not. */
+/* The liveness of its owner. An owner that is not registered counts as evicted. */
 enum liveness reservation_owner(struct call *c, struct agent_files *f, const struct reservation *r);
 
 /* Into an open object, or as one. */

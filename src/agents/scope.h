@@ -21,7 +21,7 @@ extern const struct names overlaps;
  */
 enum err scope_normalise(struct call *c, struct str root, struct str text, struct str *out);
 
-/* The same for whoever only asks. */
+/* The same without an error, for a question. */
 enum scope_fault { SCOPE_FINE, SCOPE_NO_TEXT, SCOPE_STAR, SCOPE_OUTSIDE };
 enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text, struct str *out);
 

@@ -25,7 +25,7 @@ struct session_filter {
 	struct str scope, bead;
 };
 
-/* One for each agent that has left any, whoever was seen last first. */
+/* One for each agent that has left any, the one that was seen last first. */
 enum err session_evidence(struct call *c, struct agent_files *f,
 			  const struct session_filter *filter, struct evidence **out);
 

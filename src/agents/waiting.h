@@ -37,7 +37,7 @@ struct wait_answer {
 	struct bead_goal *beads;
 	size_t bead_count;
 	bool timed_out;   /* nothing is */
-	bool interrupted; /* neither; whoever called has something else to do */
+	bool interrupted; /* neither: the caller has something else to do */
 };
 
 /* The clock of the call goes on while it waits. */

@@ -28,7 +28,7 @@ void arena_reset(struct arena *a);
  */
 void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
 
-/* The same for whoever alone knows `p`: what is large is not kept twice. */
+/* The same where nothing else points to `p`: large memory is not kept twice. */
 void *arena_stretch(struct arena *a, void *p, size_t old_size, size_t new_size);
 
 /*

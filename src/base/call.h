@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* Whoever called may have something to say while it waits for the reply. */
+/* The caller may have something to say while it waits for the reply. */
 struct listener {
 	int fd;                  /* can be read then */
 	bool (*stop)(void *arg); /* has it? Then what waits ends early. */
@@ -32,7 +32,7 @@ enum stored {
 struct call {
 	struct arena mem;
 	int64_t now_ms;
-	bool still;               /* the clock stands: whoever calls has set it */
+	bool still;               /* the clock stands: the caller has set it */
 	struct str dir;           /* where the user stands; absolute */
 	struct str project;       /* the project's folder, where the user named one */
 	struct str gitdir;        /* the Git directory to use, where no search is needed */
@@ -48,7 +48,7 @@ struct call {
 	int64_t stale_minutes;    /* after which an agent that does nothing counts as stale */
 	int64_t tombstone_ttl_ms; /* how long deletions are remembered; 0: for ever */
 	/* what the environment has in their places, if that is no such number; a default is used
-	 * then, and whoever depends on it refuses */
+	 * then, and operations that depend on it refuse */
 	struct str wrong_stale, wrong_ttl;
 	/* told what is going on, where that takes long; or NULL */
 	void (*progress)(struct call *c, struct str doing);

@@ -329,7 +329,7 @@ static enum err apply_load(struct meeting *m, struct str id, const struct mark *
 	return apply_load(m, bead_other_id(&m->c->mem, id, other), &other);
 }
 
-/* Whoever the change says has left an id takes its edges along. */
+/* A bead that leaves its id in this change takes its edges along. */
 static enum err load_remap(struct meeting *m, struct str id, const struct remap *remap)
 {
 	const struct slot *slot = state_find(m->state, id);
@@ -354,7 +354,7 @@ static enum err load_all(struct meeting *m, const struct state *change)
 	return e;
 }
 
-/* What the change calls by an id of before, the cache has under the one of now. */
+/* The change may use a bead's old id after the cache has remapped it. */
 static enum err apply_load_joined_edges(struct meeting *m)
 {
 	enum err e = ERR_OK;
@@ -392,7 +392,7 @@ static struct bead_row *old_row(struct meeting *m, struct bead_row *row)
 	return row;
 }
 
-/* Whoever waits for it, or is waited for by it, has to count again. */
+/* Beads that it blocks, or that block it, have to be counted again. */
 static enum err touch_around(struct meeting *m, struct str id)
 {
 	struct edge_row *row;

@@ -242,7 +242,7 @@ enum err autosync_run(struct call *c, struct beads *b)
 	enum err e = config_duration(c, b->home, CONFIG_SYNC_PUSH_INTERVAL, &k.interval_ms);
 
 	autosync_changed(&k);
-	/* whoever writes between our last look and the end of the lock found us there */
+	/* a writer between our last look and the end of the lock found us running */
 	while (!e && !autosync_enabled(c, b) && !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
 		autosync_serve(&k);
 		lock_drop(&lock);

@@ -5,8 +5,8 @@
 #include "beads/sync_state.h"
 
 /*
- * When syncs happen. Whoever asks for one waits for it; after a change one happens by itself, in
- * a process that nobody waits for and that ends when there is nothing to do.
+ * When syncs happen. 'bd sync' waits for its sync; after a change one happens by itself, in a
+ * process that nobody waits for and that ends when there is nothing to do.
  */
 
 /* The ref that says where a remote was last seen begins so; its name follows. */

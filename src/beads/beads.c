@@ -246,7 +246,7 @@ static enum err open_rebuilt(struct call *c, struct beads *b, enum cache_mode mo
 
 /*
  * With the lock. The cache knows whole records that the journal does not have any more. It is
- * only a guess, and is made anew; but what it knew is kept for whoever misses it.
+ * only a guess, and is made anew; but the old file is kept.
  */
 static void keep_longer_cache(struct call *c, struct beads *b)
 {
@@ -311,7 +311,7 @@ static enum err beads_mend(struct call *c, struct beads *b)
 }
 
 /*
- * Whoever has the lock has written a record, and is about to put it into the cache: nobody was
+ * The holder of the lock has written a record, and is about to put it into the cache: nobody was
  * told of it yet, so it need not be seen. More than one: the cache is old.
  */
 static bool being_written(struct call *c, struct beads *b)
@@ -647,10 +647,10 @@ static enum err write_record(struct call *c, struct beads *b, int *fd)
 		return e;
 	cuts = beads_cut_due(b, CUT_BY_WRITER) && beads_cut_alone(c, b);
 	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
-		c->code = ERR_OK; /* the record counts; whoever comes next makes a cache */
+		c->code = ERR_OK; /* the record counts; the next command makes a cache */
 		file_remove(c, b->cache.path);
 	}
-	if (cuts) /* the one before stays until then: whoever follows may not be at its end */
+	if (cuts) /* the old segment stays until then: a follower may not have read it to its end */
 		journal_drop(c, b->home, b->about.place.segment - 1);
 	c->code = ERR_OK;
 	return ERR_OK;

@@ -62,7 +62,7 @@ bool beads_undisturbed(struct call *c, const struct beads *b);
 
 /*
  * Is a record of the journal on its way into the cache? Then `known` is up to where readers see
- * the journal: whoever tells others of records tells of those before. `b` is that of
+ * the journal: a program that reports records reports those before it. `b` is that of
  * beads_home().
  */
 bool beads_being_written(struct call *c, struct beads *b, struct journal_place *known);
@@ -94,7 +94,7 @@ enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r);
 /* Takes all of it back: the command was only to show what it would do. */
 void beads_forget(struct beads *b);
 
-/* All that was answered from is on the medium, whoever wrote it. */
+/* All that the answer was made from is on the medium, also what other processes wrote. */
 enum err beads_settle(struct call *c, struct beads *b);
 
 /* One record in the journal, on the medium, with all changes and the receipt. */

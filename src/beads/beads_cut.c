@@ -1,7 +1,7 @@
 /*
  * The journal, cut. It begins anew with what no commit has yet, joined to one record, and the
- * base; receipts go to a database of their own. Whoever writes does that once the journal has
- * grown enough, and so does a sync.
+ * base; receipts go to a database of their own. A writer does that once the journal has grown
+ * enough, and so does a sync.
  */
 #include "base/system/file.h"
 #include "base/system/spawn.h"

@@ -5,8 +5,8 @@
 
 /*
  * Claims: who works on a bead, since when, until when. The beginning is the epoch of the claim:
- * it stays as long as the holder renews it, and whoever shows another one has lost the bead. An
- * end that has passed lets anybody else in.
+ * it stays as long as the holder renews it, and an agent that shows another epoch has lost the
+ * bead. An end that has passed lets anybody else in.
  */
 
 /* ALREADY_CLAIMED, naming the holder and the end; CLOSED. One's own goes on. */
@@ -16,8 +16,8 @@ enum err claim_take(struct edit *e, int64_t lease_ms);
 enum err claim_renew(struct edit *e, int64_t lease_ms);
 enum err claim_release(struct edit *e);
 
-/* For whoever continues the work of `from`, which is over: the claim is the actor's from now on,
- * with a new epoch. NOT_CLAIMED unless `from` still holds it. */
+/* For an agent that continues the work of `from`, which has ended: the claim is the actor's from
+ * now on, with a new epoch. NOT_CLAIMED unless `from` still holds it. */
 enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms);
 
 /* Without asking: it is open to everybody. */
@@ -27,7 +27,7 @@ void claim_drop(struct edit *e);
 void claim_go_on(struct edit *e);
 
 /*
- * The one rule of who may close, reopen or delete a bead, or change its status: whoever holds its
+ * The one rule of who may close, reopen or delete a bead, or change its status: the holder of its
  * lease; everybody if there is no live lease; everybody else only with force. ALREADY_CLAIMED,
  * naming the holder and the end.
  */

@@ -35,7 +35,7 @@ enum err git_process_read_latest(struct call *c, struct str gitdir, struct str c
 				 struct str ref, struct snapshot *out);
 
 /* Of the commit that a ref was at, at a time (0: none), or that a person names; `raw`: as they
- * are, whoever wrote them. */
+ * are, also of other programs. */
 enum err git_process_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
 			     struct str spec, bool raw, struct snapshot *out);
 

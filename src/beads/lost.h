@@ -11,9 +11,9 @@ struct json;
  *
  * `claims.jsonl` in the store's folder has the claims that were made in this clone: a line for
  * each new claim, for each new end of one, and for each that was given up or ended here; the last
- * line of a bead counts. After every sync those that do not hold any longer are taken out, and
- * whoever lost one finds it in `lost/`, with the next reply. Both files are hints: without them
- * nobody is told, and nothing else is different.
+ * line of a bead counts. After every sync those that do not hold any longer are taken out, and an
+ * actor that lost one finds it in `lost/`, with the next reply. Both files are hints: without
+ * them nobody is told, and nothing else is different.
  */
 struct lost_claim {
 	struct str id, title;

@@ -27,7 +27,7 @@ enum err status_set(struct call *c, struct board *b, const struct status_change 
 		    struct agent **out);
 enum err status_clear(struct call *c, struct board *b, struct agent **out);
 
-/* One agent, or all; whoever has gone offline is shown and noted as such. */
+/* One agent, or all; an agent that has gone offline is shown and noted as such. */
 enum err status_get(struct call *c, struct board *b, struct str id, struct agent **out);
 enum err status_each(struct call *c, struct board *b, struct agent **out);
 

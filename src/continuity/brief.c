@@ -65,7 +65,7 @@ static enum err brief_read_memory(struct call *c, struct continuity *k, struct b
 	return e;
 }
 
-/* What hooks and commands log by themselves, now and in stores of before. Everything else
+/* What hooks and commands log by themselves, now and in stores of older versions. Everything else
  * somebody wrote down, to be read later: progress, of whatever kind, and reasoning, which is
  * asked for apart. */
 static const char *const not_progress[] = {

@@ -10,7 +10,7 @@
 
 struct json;
 
-/* All that is worth knowing about a task, and about whoever works on it. */
+/* All that is worth knowing about a task, and about the agent that works on it. */
 struct brief {
 	struct task *task; /* or NULL */
 	struct str project;

@@ -24,8 +24,8 @@ enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity 
 enum err continuity_commit(struct call *c, struct continuity *k);
 void continuity_close(struct continuity *k);
 
-/* The beads, to be read, once for all of the call; NULL: nobody keeps any. Whoever changes some
- * lets go of them first. */
+/* The beads, to be read, once for all of the call; NULL: there are none. A caller that changes
+ * some lets go of them first. */
 enum err continuity_tasks(struct call *c, struct continuity *k, struct beads **out);
 void continuity_let_go(struct continuity *k);
 
@@ -52,8 +52,8 @@ enum err continuity_note(struct call *c, struct continuity *k, const struct even
 			 int64_t *id);
 
 /*
- * What has become of the beads since somebody looked last, here or by a sync, as events of
- * whoever did it. What was done through this store is known already.
+ * What has become of the beads since somebody looked last, here or by a sync, as events of by any
+ * program. What was done through this store is known already.
  */
 enum err continuity_absorb(struct call *c, struct continuity *k);
 

@@ -54,7 +54,7 @@ static void conversation_begin(struct json *j, const char *kind, int64_t at, str
 	json_put_str(j, "by", by);
 }
 
-/* Is it about this bead? Whoever wrote may have left out the prefix. */
+/* Is it about this bead? The writer may have left out the prefix. */
 static bool conversation_about(const struct thread *t, struct str bead)
 {
 	return str_eq(bead, t->id) || (t->brief.n && str_eq(bead, t->brief));

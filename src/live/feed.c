@@ -19,7 +19,7 @@
 /*
  * Files feed.1, feed.2, …, of which the last few are kept. Each begins with a comment that tells
  * which feed it is, and up to where each source was known then. An id names the feed, the file
- * and the byte behind its event: there whoever has seen it goes on.
+ * and the byte behind its event: a client that has seen it goes on there.
  */
 enum { SEGMENTS = 4, SEGMENT_MOST = 4 * 1024 * 1024 };
 
@@ -37,7 +37,7 @@ static struct str segment_path(struct arena *mem, const struct feed *f, int64_t 
 	return path_join(mem, f->dir, arena_fmt(mem, "feed.%lld", (long long)n));
 }
 
-/* --- reading, by whoever follows --- */
+/* --- reading, by clients that follow --- */
 
 struct feed_place feed_end(struct feed *f)
 {
@@ -277,7 +277,7 @@ static bool feed_resume(struct call *c, struct feed *f, int64_t last)
 	if (!last || file_own_read(c, segment_path(&c->mem, f, last), &text) || !text.p)
 		return false;
 	text.n = whole_events(text.p, text.n);
-	if (!text.n) /* whoever began it was killed at that */
+	if (!text.n) /* the service that began it was killed */
 		return feed_resume(c, f, last - 1);
 	rest = text;
 	head = feed_comment(c, &rest);

@@ -7,11 +7,11 @@
 #include "base/system/watch.h"
 
 /*
- * What happens in all stores of a project, in one order: for whoever follows it live. It is read
- * from the stores, and written to a file as the text that is sent (server-sent events), so that
- * all who follow read the same bytes, at whatever pace, and one who comes back goes on behind the
- * last event it has seen, also after the service was killed. Each event says which place of its
- * source it was read up to; whoever opens the feed later goes on from there.
+ * What happens in all stores of a project, in one order, for clients that follow it live. It is
+ * read from the stores, and written to a file as the text that is sent (server-sent events), so
+ * that all who follow read the same bytes, at whatever pace, and one who comes back goes on
+ * behind the last event it has seen, also after the service was killed. Each event says which
+ * place of its source it was read up to; a client that opens the feed later goes on from there.
  *
  * One thread opens it and collects; any may read.
  */

@@ -175,7 +175,7 @@ static void set_journal_place(struct source *s, const struct journal_place *p)
 	*s = (struct source){ { p->segment, p->offset, p->last, p->crc, p->first } };
 }
 
-/* Whoever wrote a line: of all of it, or of the part that was set. */
+/* The writer of a line: of all of it, or of the part that was set. */
 static struct str writer_of(const struct value *line)
 {
 	const struct value *marks = value_find(line, "_v"), *notes = value_find(line, "notes");
@@ -369,7 +369,7 @@ static void collect_beads(struct feed_sources_telling *t)
 							place.first };
 	}
 	p.home = b.home;
-	/* whoever is told of a change looks at it at once, and has to see it */
+	/* a client that is told of a change reads it at once, and has to see it */
 	p.limited = beads_being_written(t->c, &b, &p.limit);
 	p.segment = place.offset ? place.segment : 0;
 	e = journal_each(t->c, b.home, &place, feed_sources_see_record, &p);

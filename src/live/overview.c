@@ -262,7 +262,7 @@ static enum liveness overview_liveness(const struct crowd *w, const struct regis
 	return liveness_of(a->seen_ms, w->c->now_ms, w->c->stale_minutes);
 }
 
-/* Of whoever has it; null for people and others who are not registered. */
+/* Of the owner; null for people and others who are not registered. */
 static void put_liveness(struct crowd *w, struct json *j, const char *key, struct str who)
 {
 	void **at = who.p ? map_find(&w->by_id, who) : NULL;
@@ -272,7 +272,7 @@ static void put_liveness(struct crowd *w, struct json *j, const char *key, struc
 			  STR_NONE);
 }
 
-/* Whoever wrote may have left out the prefix of the id. */
+/* The writer may have left out the prefix of the id. */
 static struct mail_tally mail_about(const struct crowd *w, struct str id)
 {
 	struct mail_tally sum = { 0 };

@@ -13,7 +13,7 @@ struct json;
 struct overview_ask {
 	bool all;   /* closed ones too, of which otherwise only those of open epics count */
 	bool brief; /* without the epics and their tasks */
-	/* only these tasks, without the mail about them, which whoever asks again and again
+	/* only these tasks, without the mail about them, which a client that asks again and again
 	 * counts for itself; NULL: not so */
 	const struct str *ids;
 	size_t id_count;

@@ -63,7 +63,7 @@ enum field_flags {
 	FIELD_FILE = 1 << 7,    /* a command line names a file, whose content it is */
 	FIELD_COMMAS = 1 << 8,  /* on a command line, one argument may be many items */
 	FIELD_HIDDEN = 1 << 9,  /* is understood, but no help speaks of it */
-	FIELD_ACTOR = 1 << 13,  /* who acts: where it is not given, whoever calls */
+	FIELD_ACTOR = 1 << 13,  /* the actor: where it is not given, the caller */
 	FIELD_WHOSE = 1 << 15,  /* with FIELD_ACTOR: others may ask, without acting as it */
 	FIELD_PIPED = 1 << 14,  /* where a command line does not give it, it is standard input */
 	FIELD_LOOK = 1 << 11,   /* only how the reply looks; a repeated request may differ */
@@ -98,8 +98,8 @@ static inline bool field_required(const struct field *f)
 	return (f->flags & FIELD_REQUIRED) && !(f->flags & FIELD_ACTOR);
 }
 
-/* Can a program give it as JSON? Not what names a file of whoever types, or stands for others by
- * its place. */
+/* Can a program give it as JSON? Not what names a file of the person who types, or stands for
+ * others by its place. */
 bool field_on_wire(const struct field *f);
 
 /* The field's flag without dashes; `mem` is used where it has to be made. */

@@ -285,9 +285,9 @@ static void add_lost(struct call *c, const struct op *op)
 }
 
 /*
- * … and in the mail. Whoever runs a command is there, whatever comes of it: what is written moves
- * the agent's time to the millisecond, the rest only if it is old enough to matter. An error
- * stays what it is.
+ * … and in the mail. An agent that runs a command is alive, also if the command fails: what is
+ * written moves the agent's time to the millisecond, the rest only if it is old enough to matter.
+ * An error stays what it is.
  */
 static void request_attend(struct call *c, bool wrote)
 {

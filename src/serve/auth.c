@@ -5,9 +5,10 @@
 #include "serve/http.h"
 
 /*
- * Who may speak to us: over our socket, this user's processes; over the loopback, whoever has the
- * token, and the page. The token and the page's key are made anew at every start, because another
- * user's server may have the port as soon as we have ended, and then gets what was meant for us.
+ * Who may speak to us: over our socket, this user's processes; over the loopback, a client that
+ * has the token, and the page. The token and the page's key are made anew at every start, because
+ * another user's server may have the port as soon as we have ended, and then gets what was meant
+ * for us.
  *
  * The page shares a key with us, which it got once, with its invitation. The key never travels
  * again: the page signs each request with it, and we sign each answer to it, so that each side

@@ -40,7 +40,7 @@ void connection_notify(void *arg, struct MHD_Connection *connection, void **cont
 	pthread_mutex_unlock(&h->mutex);
 }
 
-/* Whoever sends a byte now and then would be there for ever. */
+/* A client that sends one byte now and then would keep its connection for ever. */
 void http_sweep(struct http *h)
 {
 	int64_t now = moment_ticks();

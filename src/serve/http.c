@@ -199,7 +199,8 @@ static void *http_connected(void *arg, const char *target, struct MHD_Connection
 {
 	const struct transport *on = arg;
 	struct http_request *v = calloc(1, sizeof *v);
-	char *copy = strdup(target); /* no arena yet: whoever says no more costs little */
+	char *copy =
+		strdup(target); /* no arena yet: a client that sends nothing more costs little */
 
 	(void)connection;
 	if (!v || !copy) {
@@ -343,7 +344,7 @@ static int listen_loopback(struct http *h, int port)
 	return -1;
 }
 
-/* Once, whoever asks first. Port 0 is another one at each start. */
+/* Once, for the first request. Port 0 is another one at each start. */
 int http_listen(struct http *h, int port)
 {
 	pthread_mutex_lock(&h->listening);

@@ -80,7 +80,7 @@ enum MHD_Result send_off(struct http_request *v, struct MHD_Connection *connecti
 			 struct MHD_Response *response, const char *type);
 enum MHD_Result send_text(struct http_request *v, struct MHD_Connection *connection,
 			  unsigned status, struct str text, const char *type);
-/* Not again to whoever has it already. */
+/* Not again to a client that has it already. */
 enum MHD_Result send_tagged(struct http_request *v, struct MHD_Connection *connection,
 			    struct MHD_Response *response, struct str tag, const char *type);
 

@@ -84,7 +84,7 @@ static void raise_limits(void)
 	setrlimit(RLIMIT_NOFILE, &most);
 }
 
-/* Whoever has the lock may remove what one that was killed has left. */
+/* The holder of the lock may remove what a killed service has left. */
 static int open_socket(struct call *c, struct str path)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -156,7 +156,7 @@ static const char *const *worker_argv(struct call *c)
 /* One at a time for a project. */
 static enum err serve_take_place(struct call *c, struct service *s)
 {
-	enum { LOCK_MS = 500 }; /* whoever asks if it is held has it for a moment */
+	enum { LOCK_MS = 500 }; /* a process that asks whether it is held has it for a moment */
 	enum err e;
 
 	if ((e = service_place(c, &s->place)))

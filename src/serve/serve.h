@@ -80,8 +80,8 @@ struct http_ask {
 struct http *http_open(const struct http_ask *ask);
 /* Listens on the loopback too, on that port (0: any); the port, or -1. */
 int http_listen(struct http *h, int port);
-/* An address that lets in whoever opens it first, for a minute; and, unless it is NULL, a file of
- * this user that leads there, or an absent one if it cannot be made. */
+/* An address that lets in the first browser that opens it, for a minute; and, unless it is NULL,
+ * a file of this user that leads there, or an absent one if it cannot be made. */
 struct str http_invitation(struct http *h, struct arena *mem, struct str *file);
 void http_sweep(struct http *h);          /* now and then: ends what takes too long */
 int64_t http_quiet_since(struct http *h); /* in ticks: nobody has asked, nor waits */

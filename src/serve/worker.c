@@ -292,7 +292,7 @@ static void refuse_all(struct workers *all)
 	}
 }
 
-/* Killing is safe at any point; it is only that whoever asked is not told. */
+/* Killing is safe at any point; only the client gets no answer. */
 void workers_close(struct workers *all, int64_t ms)
 {
 	struct timespec until;

@@ -52,8 +52,8 @@ enum err agent_file_read_part(struct call *c, const struct agent_files *f, struc
 			      int64_t *from, struct str *out);
 
 /*
- * A snapshot: old content or new content for whoever reads it. What the power takes of it is made
- * again from the record. IO_WRITE_FAILED.
+ * A snapshot: readers see the old content or the new. What a power cut takes of it is made again
+ * from the record. IO_WRITE_FAILED.
  */
 enum err agent_file_swap(struct call *c, const struct agent_files *f, struct str name,
 			 struct str text);
@@ -73,16 +73,16 @@ enum err agent_file_append(struct call *c, const struct agent_files *f, struct s
 /* Takes away what somebody has left unfinished at the end of a record. */
 enum err agent_file_finish(struct call *c, const struct agent_files *f, struct str name);
 
-/* IO_READ_FAILED: for whoever finds that the line that begins there says nothing. */
+/* IO_READ_FAILED: the line that begins there cannot be read. */
 enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,
 			    int64_t at);
 
-/* The same for whoever can go on without that line: a warning. */
+/* The same as a warning, for a caller that can go on without that line. */
 enum err agent_file_skipped(struct call *c, const struct agent_files *f, struct str name,
 			    int64_t at);
 
-/* IO_READ_FAILED: for whoever finds that a snapshot knows more than the record it was made from,
- * which is on the medium first. Or a warning, for whoever can go on. */
+/* IO_READ_FAILED: a snapshot knows more than the record it was made from, which is on the medium
+ * first. Or a warning, for a caller that can go on. */
 enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot);
 void agent_file_warn_shortened(struct call *c, struct str name);
 

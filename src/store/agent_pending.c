@@ -195,5 +195,5 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f, struct ag
 	f->pending = again;
 	f->pending_count = n;
 	return agent_file_later(c,
-				agent_pending_write_all(c, f)); /* whoever comes next tries again */
+				agent_pending_write_all(c, f)); /* the next command tries again */
 }

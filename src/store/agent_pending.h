@@ -9,7 +9,7 @@
  *
  * `pending.jsonl` is written first, in one line that has all of the others. Once that line is on
  * the medium, all of them count. Then each record gets its lines, and pending.jsonl is emptied.
- * If the writer dies in between, whoever takes the lock next completes it before anything else,
+ * If the writer dies in between, the next holder of the lock completes it before anything else,
  * and a reader, who takes no lock, reads each record as if its lines were there already.
  */
 enum err agent_files_append_all(struct call *c, struct agent_files *f, struct agent_append *all,

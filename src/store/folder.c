@@ -59,7 +59,7 @@ enum err folder_check(struct call *c, struct str path, enum folder_use use)
 	struct stat st, git;
 
 	if (lstat(z, &st))
-		return ERR_OK; /* whoever opens it says why that fails */
+		return ERR_OK; /* opening it says why that fails */
 	if (S_ISLNK(st.st_mode))
 		return refuse_link(c, path);
 	if (!S_ISDIR(st.st_mode))

@@ -10,7 +10,7 @@
  * was never acknowledged, and is dropped. The oldest files go once a commit has all that is in
  * them; what is left begins with a line that says how the one before ended.
  *
- * Whoever appends has the writer's lock.
+ * A writer that appends has the writer's lock.
  */
 
 /* All before is known; zeros are the beginning. */
@@ -72,7 +72,7 @@ enum err journal_after_damage(struct call *c, struct str dir, struct journal_pla
 /* Renames the files before a segment to NAME.<suffix>, oldest first. */
 enum err journal_set_aside(struct call *c, struct str dir, int64_t segment, struct str suffix);
 
-/* JOURNAL_LOST: for whoever finds that a file is missing which should be there. */
+/* JOURNAL_LOST: a file is missing that should be there. */
 enum err journal_missing(struct call *c, struct str dir, int64_t segment);
 
 /* Is what follows a place one record at most, or a part of one? */
@@ -101,7 +101,7 @@ enum err journal_restart(struct call *c, struct str dir, struct journal_place *p
 			 const struct str *json, size_t count, int *fd);
 enum err journal_drop(struct call *c, struct str dir, int64_t segment);
 
-/* For whoever answers with what another process has written: it may not have synced. */
+/* For a reply that has what another process has written, which may not have synced it. */
 enum err journal_sync_end(struct call *c, struct str dir, struct journal_place place);
 
 #endif

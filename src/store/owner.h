@@ -6,9 +6,9 @@
 #include "base/call.h"
 
 /*
- * Whose folders and files are used. What a search finds has to belong to the user, as in Git:
- * whoever owns a repository or a store decides what is read from it and which programs run.
- * Otherwise the user has to list the folder in `safe.directory`.
+ * Whose folders and files are used. What a search finds has to belong to the user, as in Git: the
+ * owner of a repository or a store decides what is read from it and which programs run. Otherwise
+ * the user has to list the folder in `safe.directory`.
  */
 
 /* Is this the user? For root, who was meant by sudo also counts. */

@@ -23,7 +23,7 @@ enum err place_find(struct call *c, struct str name, struct str *root);
  */
 enum err place_new(struct call *c, struct str name, struct str *root);
 
-/* Where the project's files are for whoever stands here: a linked worktree, or the root. */
+/* Where the project's files are, seen from the current folder: a linked worktree, or the root. */
 enum err place_tree(struct call *c, struct str root, struct str *tree);
 
 /* The Git repository around a folder. All are absent outside of one. */

@@ -2,7 +2,7 @@
  * abacus-sync: the part of Abacus that knows Git. It is not for people: `bd` starts it,
  * with the act, a Git directory and options, and reads what it answers (beads/git_process.h).
  * It uses exactly that Git directory: which one is right, and whether it may be trusted,
- * was decided by whoever started it.
+ * was decided by the program that started it.
  *
  *	read GITDIR …           the files of a commit
  *	history GITDIR …        what became of a bead
@@ -175,8 +175,8 @@ static void sync_main_say(const char *what, struct str with)
 }
 
 /*
- * A message to whoever has lost a claim, if it is an agent that is registered here. The request
- * id makes it one message however often it is told.
+ * A message to the actor that has lost a claim, if it is an agent that is registered here. The
+ * request id makes it one message however often it is told.
  */
 static void tell_loser(struct call *c, const struct lost_claim *lost)
 {

@@ -1,9 +1,9 @@
 /*
  * What a commit has lost. A commit that goes on from our base should have all that the base has:
- * its own files and the base joined are its own files again. Whoever wrote it may have made a
- * mistake, or may want to take something away that others were told is safe. So both are joined,
- * and what the join has and the commit has not is lost; but for deletions that were collected
- * because they are old, which is how tombstones ever go away.
+ * its own files and the base joined are its own files again. Its writer may have made a mistake,
+ * or may want to take something away that others were told is safe. So both are joined, and what
+ * the join has and the commit has not is lost; but for deletions that were collected because they
+ * are old, which is how tombstones ever go away.
  */
 #include "base/text/value.h"
 #include "beads/model/lines.h"

@@ -108,7 +108,8 @@ enum err child_run(struct call *c, struct child *child)
 		return file_fail(c, "start", str_of(child->command));
 	if (!pid)
 		child_become(child, in);
-	setpgid(pid, pid); /* whoever comes first: from now on it can be asked to end */
+	setpgid(pid,
+		pid); /* parent or child, the first does it: from now on it can be asked to end */
 	status = child_await(child, pid);
 	kill(-pid, SIGKILL); /* what it has left behind */
 	if (WIFEXITED(status))

@@ -315,7 +315,7 @@ void file_append_hint(struct call *c, struct str path, struct str bytes, mode_t 
 		file_write(fd, bytes);
 }
 
-/* Whoever adds to it after the rename adds to a new file. */
+/* A process that appends after the rename appends to a new file. */
 enum err file_own_take(struct call *c, struct str path, struct str *out)
 {
 	struct str mine = arena_fmt(&c->mem, STR_FMT ".%ld", STR_ARG(path), (long)getpid());

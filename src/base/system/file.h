@@ -30,7 +30,7 @@ enum err file_read_regular(struct call *c, struct str path, struct str *out);
  * otherwise. The folders above are checked by store/folder.h.
  */
 int file_own_open(struct arena *mem, struct str path, int flags, mode_t mode);
-enum err file_own_check(struct call *c, struct str path); /* for whoever opens it by name */
+enum err file_own_check(struct call *c, struct str path); /* for a library that opens it by name */
 enum err file_own_read(struct call *c, struct str path, struct str *out);
 
 /* Old content or new content, never a mixture; on the medium before it returns. */
@@ -114,7 +114,7 @@ enum err file_look(struct call *c, struct str path, struct file_found *out);
 /* After a call that failed: does errno say that nothing is there? */
 bool file_missing(void);
 
-/* For where a wrong "no" does no harm: caches, hints, whoever is told again later. */
+/* For where a wrong "no" does no harm: caches, hints, what is reported again later. */
 uint64_t file_number(struct arena *mem, struct str path); /* which one; 0: none */
 uint64_t file_number_size(struct arena *mem, struct str path, off_t *size);
 off_t file_size(struct arena *mem, struct str path); /* -1: there is no such file */

@@ -17,10 +17,10 @@ static void lock_wake(int signal)
 }
 
 /*
- * flock() hands nothing over: whoever comes at the right moment overtakes those who wait, for
- * seconds where many do. So who has to wait takes a number first, a byte of the file beyond its
- * end, and waits for the one before it; who comes new and finds a number taken does the same. The
- * numbers only give the order; flock() decides.
+ * flock() hands nothing over: a process that comes at the right moment overtakes those that wait,
+ * for seconds where many do. So who has to wait takes a number first, a byte of the file beyond
+ * its end, and waits for the one before it; who comes new and finds a number taken does the same.
+ * The numbers only give the order; flock() decides.
  */
 enum { MUTEX = 0, NUMBERS = 16 };
 

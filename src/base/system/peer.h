@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* Is whoever is at the other end of a local socket the user we run as? Of a socket of another
+/* Is the process at the other end of a local socket of the user we run as? Of a socket of another
  * kind that cannot be told, and is not asked. */
 bool peer_is_us(int fd);
 

@@ -24,7 +24,7 @@ static struct str space_name(struct arena *mem)
 	return arena_fmt(mem, "%lld@%s", (long long)numbers.st_ino, host);
 }
 
-/* Process 1 adopts whoever has lost its parent: it is no one's host. */
+/* Process 1 adopts every process that has lost its parent: it is no host. */
 struct ancestors process_ancestors(struct arena *mem)
 {
 	struct ancestors a = { .space = space_name(mem) };

@@ -41,7 +41,7 @@ struct str spawn_word(struct arena *mem, struct str text);
  * tell. */
 struct str spawn_self(struct arena *mem);
 
-/* The same for whoever cannot go on without it: INTERNAL_ERROR. */
+/* The same for a caller that cannot go on without it: INTERNAL_ERROR. */
 enum err spawn_need_self(struct call *c, struct str *out);
 
 /* How a shell of this user finds a program of this installation: by its name alone if that is on

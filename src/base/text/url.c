@@ -30,8 +30,8 @@ static size_t last_at(struct str s)
 }
 
 /*
- * A password should be escaped, but may have '@' or '/' in it nevertheless. Whoever hides one is
- * `wary`: where there may be a password, the last '@' of all ends it.
+ * A password should be escaped, but may have '@' or '/' in it nevertheless. The code that hides
+ * one is `wary`: where there may be a password, the last '@' of all ends it.
  */
 static bool url_parse(struct str text, bool wary, struct url *out)
 {

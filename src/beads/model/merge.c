@@ -88,8 +88,8 @@ static void index_side(struct merge *m, struct str text)
 }
 
 /*
- * All edges at an id: whoever leaves it takes them along. Ids rarely have to be left, so the
- * files are looked through only when one is, and then once for all of them.
+ * All edges at an id: a bead that leaves the id takes them along. Ids rarely have to be left, so
+ * the files are looked through only when one is, and then once for all of them.
  */
 static enum err merge_load_edges_of(struct merge *m, struct str id)
 {
@@ -134,7 +134,7 @@ static bool merge_met(struct merge *m, struct str id, const struct mark *visitor
 
 static enum err merge_meet(struct merge *m, struct str id, const struct mark *visitor);
 
-/* Whoever is not the first of an id has to go elsewhere, and meets others there. */
+/* A bead that is not the first of an id moves to another id, and may meet another bead there. */
 static enum err part_ways(struct merge *m, struct str id, const struct mark *visitor)
 {
 	struct mark here[MERGE_SIDES + 2], least;
@@ -258,7 +258,7 @@ static enum err meet_change(struct merge *m)
 	return e;
 }
 
-/* What a side calls by an id of before, another has under the one of now. */
+/* One side may still use a bead's old id after the other has remapped it. */
 static enum err merge_load_joined_edges(struct merge *m)
 {
 	enum err e = ERR_OK;

@@ -27,7 +27,7 @@ static void note_gone(struct news_comparing *k, struct str id)
 	add_gone(&k->c->mem, k->out, id);
 }
 
-/* Whoever had to leave an id may have been forgotten under the other one since. */
+/* A bead that had to leave its id may have been collected under the other id since. */
 static void note_gone_remaps(struct news_comparing *k)
 {
 	const struct map *slots = &k->out->change->slots;
@@ -41,8 +41,8 @@ static void note_gone_remaps(struct news_comparing *k)
 }
 
 /*
- * Whoever has to leave an id takes the edges along. If the one who stays has the same edges, they
- * are no news, and yet joining the news would take them away.
+ * A bead that leaves its id takes its edges along. If the bead that stays has the same edges,
+ * they are no news, and yet joining the news would take them away.
  */
 static bool has_remaps(const struct state *change)
 {

@@ -377,7 +377,7 @@ enum err snapshot_read(struct call *c, const struct snapshot *files, struct stat
 	    (e = snapshot_read_file(c, files, FILE_STATE, snapshot_read_bead, out)) ||
 	    (e = snapshot_read_file(c, files, FILE_DEPS, snapshot_read_edge, out)))
 		return e;
-	state_add(out, state_new(&c->mem)); /* what was deleted whole, whoever had it */
+	state_add(out, state_new(&c->mem)); /* deletions that apply to every bead of an id */
 	return ERR_OK;
 }
 

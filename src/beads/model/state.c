@@ -145,7 +145,7 @@ void state_put_bead(struct state *s, const struct bead *b)
 
 /* --- ids that are gone --- */
 
-/* A deletion of whoever had the id reaches those who have left it since. */
+/* A deletion of every bead of an id also reaches the beads that have left it since. */
 static void state_bury(struct state *s, struct str id, const struct mark *created,
 		       struct mark every, struct str reason)
 {
@@ -304,7 +304,7 @@ static struct remap owned_remap(struct state *s, struct remap r)
 	return r;
 }
 
-/* What the other state knows of ids; whoever it says has left, leaves. */
+/* What the other state knows of ids: a bead that has left its id there leaves it here, too. */
 static void add_slots(struct state *s, const struct state *more, struct map *moved)
 {
 	for (size_t i = 0; i < more->slots.count; i++) {

@@ -28,7 +28,7 @@ struct remap {
 struct slot {
 	struct str id;
 	struct bead *bead;   /* who has it, deleted or not; or NULL */
-	struct mark every;   /* a deletion of whoever had it; or absent */
+	struct mark every;   /* a deletion of every bead of this id; or absent */
 	struct str reason;   /* of that; canonical JSON, or absent */
 	struct remap *remap; /* by lineage */
 	size_t remaps;

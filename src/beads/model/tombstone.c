@@ -4,7 +4,7 @@
  *	{"bead":{...},"deleted_at":...,"deleted_by":...,"id":...,"reason":...}
  *
  * the bead that had it was deleted, and is kept to be restored. Without "bead", and
- * without "remap", whoever had the id was deleted; beside either of them that
+ * without "remap", every bead of the id was deleted; beside either of them that
  * is the member "every". "remap" lists those who had to leave the id; for them alone,
  * the deletion is the creation of the last of them.
  */

@@ -389,6 +389,6 @@ enum err foreign_read(struct call *c, const struct snapshot *files, struct str n
 				 "line %zu of notes.jsonl cannot be used: " STR_FMT, n,
 				 STR_ARG(why));
 	foreign_read_prefix(c, files, out);
-	state_add(out, state_new(&c->mem)); /* what was deleted whole, whoever had it */
+	state_add(out, state_new(&c->mem)); /* deletions that apply to every bead of an id */
 	return ERR_OK;
 }

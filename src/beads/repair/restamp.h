@@ -6,7 +6,7 @@
 /*
  * The way back from stamps that are ahead of time. A stamp cannot be taken back once others know
  * it, because the later one always wins; so a bead that carries one is copied to a new bead, with
- * stamps of now, and deleted. Deletions that nothing can be written after are undone in the same
+ * current stamps, and deleted. Deletions that nothing can be written after are undone in the same
  * way.
  */
 struct restamped {

@@ -194,7 +194,7 @@ size_t salvage(struct arena *mem, const struct snapshot *files, struct state *ou
 			before = line;
 		}
 	}
-	state_add(out, state_new(mem)); /* what was deleted whole, whoever had it */
+	state_add(out, state_new(mem)); /* deletions that apply to every bead of an id */
 	part_lines(&s, files);
 	arena_release(&s.line);
 	return s.aside;

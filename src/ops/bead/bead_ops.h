@@ -249,7 +249,7 @@ enum err put_sync_status(struct call *c, struct beads *b, struct json *j);
 /* The epoch of the claim, if there is one, as a member of the open object. */
 void put_epoch(struct json *j, const struct value *line, const struct shape *shape);
 
-/* A bead as a reply to whoever holds it: with the epoch. */
+/* A bead as a reply to its holder: with the epoch. */
 void encode_claimed(struct json *j, const struct bead_row *row, const struct shape *shape);
 
 #endif

@@ -16,7 +16,7 @@ struct db;
 struct cache {
 	struct db *db;
 	struct str path;
-	uint64_t file; /* which file it is, for whoever replaces it meanwhile */
+	uint64_t file; /* which file it is: it may be replaced meanwhile */
 	bool still;    /* it is read as if nobody wrote to it */
 };
 
@@ -35,9 +35,9 @@ enum cache_mode {
 	CACHE_WRITE,
 	/*
 	 * As if the file never changed, without a lock and without SQLite's shared memory, which
-	 * is most of what opening it costs. Only where nothing is on its way into it; whoever
-	 * does so has to look, when it is done, whether the journal has grown meanwhile. Nobody
-	 * changes the file before that.
+	 * is most of what opening it costs. Only where nothing is on its way into it; a process
+	 * that does so has to look, when it is done, whether the journal has grown meanwhile.
+	 * Nobody changes the file before that.
 	 */
 	CACHE_STILL,
 };
@@ -131,7 +131,7 @@ enum err cache_find_created(struct call *c, struct cache *cache, struct str requ
 			    struct str **ids, size_t *count);
 
 /* Receipts that are in the journal: of that actor's request id; `op` is absent if there is none.
- * Those of before are in receipts.db. */
+ * Older ones are in receipts.db. */
 enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt *r);
 enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r);
 enum err cache_drop_receipts(struct call *c, struct cache *cache);

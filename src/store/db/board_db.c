@@ -427,7 +427,7 @@ enum err board_mend(struct call *c, struct mend *m)
 	return e;
 }
 
-/* Out of the way first: whoever waits for it must find all of it, or nothing. */
+/* Renamed first: a process that waits for it must find all of it, or nothing. */
 enum err board_destroy(struct call *c, struct str root)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };

@@ -15,7 +15,7 @@ struct mend;
 struct board {
 	struct str root; /* the project's */
 	struct db *db;
-	uint64_t file;    /* which database it is, for whoever removes it meanwhile */
+	uint64_t file;    /* which database it is: it may be removed meanwhile */
 	struct lock lock; /* writers queue here, in order */
 	bool writing;
 	bool tracked; /* it has our tables beside the specification's */
@@ -46,7 +46,7 @@ enum err board_check(struct call *c, struct str root);
 enum err board_make(struct call *c, struct str root, enum board_made *made, struct str *aside);
 enum err board_destroy(struct call *c, struct str root);
 
-/* How many rows the three tables have, for whoever asks before it deletes. */
+/* How many rows the three tables have, to be shown before they are deleted. */
 struct board_counts {
 	int64_t agents, messages, artifacts;
 };

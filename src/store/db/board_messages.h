@@ -19,7 +19,7 @@ struct message {
 	int priority;          /* enum priority */
 	int64_t in_reply_to;   /* 0: not a reply */
 	int64_t created_at;    /* moment */
-	enum seen seen;        /* by whoever asks */
+	enum seen seen;        /* by the reader */
 	struct message *next;
 };
 

@@ -8,7 +8,7 @@ struct message;
 
 /*
  * An index from references to the messages that have them. It may lag behind: its row for the
- * empty reference says up to which message it is complete, and whoever asks looks through the few
+ * empty reference says up to which message it is complete, and a query looks through the few
  * after that. So it also stands up to messages that other programs put into the board.
  */
 

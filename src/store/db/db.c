@@ -194,10 +194,10 @@ void db_limit_time(struct db *db, int ms)
 }
 
 /*
- * What the schema of a database says is SQL of whoever made it, and would be run by any query of
- * ours. We have no views and no triggers, so none is run. None of our tables is wide, and no
- * value is longer than a file that we would read. A file that is being made may go without a
- * journal, which SQLite counts as dangerous.
+ * What the schema of a database says is SQL of the program that made it, and would be run by any
+ * query of ours. We have no views and no triggers, so none is run. None of our tables is wide,
+ * and no value is longer than a file that we would read. A file that is being made may go without
+ * a journal, which SQLite counts as dangerous.
  */
 static void db_harden(struct db *db)
 {
@@ -511,10 +511,10 @@ enum err db_begin(struct call *c, struct db *db)
 }
 
 /*
- * Whoever opens a database first reads its whole log, and here nearly every process is the first:
- * so the log is kept short. It has to be emptied, not only copied back, because what was copied
- * is forgotten when the last process closes. Where others are reading it, it stays, and a later
- * commit tries again.
+ * The first process that opens a database reads its whole log, and here nearly every process is
+ * the first: so the log is kept short. It has to be emptied, not only copied back, because what
+ * was copied is forgotten when the last process closes. Where others are reading it, it stays,
+ * and a later commit tries again.
  */
 static void shorten_log(struct db *db)
 {
@@ -526,7 +526,7 @@ static void shorten_log(struct db *db)
 /*
  * Where there is no space, the last frame of the log was not written whole, and nobody takes it
  * for a commit. After any other failure of the disk (a sync, above all) the frame may be there,
- * and whoever opens the database next finds it.
+ * and the next process that opens the database finds it.
  */
 static enum stored after_commit(int rc)
 {

@@ -80,7 +80,7 @@ enum err db_expect_schema(struct call *c, struct db *db, const char *const *sche
 /* Another limit for the queries from here on; for tests. */
 void db_limit_time(struct db *db, int ms);
 
-/* Another database beside it, as `old`, for whoever saves what can be read of that. */
+/* Another database beside it, as `old`, from which rows are saved. */
 enum err db_attach_old(struct call *c, struct db *db, struct str path);
 
 /* A quick look at its structure: DAMAGED if it is not sound. */

@@ -13,8 +13,8 @@ struct db_plan {
 
 /*
  * Looks at a database, and reports it. With `m->fix`, a damaged one is copied, and every row that
- * can still be read goes to a new database in its place. Whoever calls has the lock of its
- * writers. `check` (or NULL) says whether a sound database is the store's.
+ * can still be read goes to a new database in its place. The caller has the lock of its writers.
+ * `check` (or NULL) says whether a sound database is the store's.
  */
 typedef enum err db_store_check(struct call *c, struct db *db, struct str path);
 enum err db_mend(struct call *c, struct mend *m, struct str path, const struct db_plan *plan,

@@ -4,12 +4,12 @@
 #include "base/arena.h"
 
 /*
- * What a database says about its own tables and indexes is SQL of whoever made it, and SQLite
- * evaluates parts of it with every query: computed columns, CHECK, computed DEFAULT, indexes of
- * expressions, partial indexes, what becomes of a conflict or of rows that refer to others. One
- * call of a function in it can take minutes, which no limit on the time of a query can stop. So
- * each such part has to be one of ours. Columns and indexes that only name something may be added
- * by others.
+ * What a database says about its own tables and indexes is SQL of the program that made it, and
+ * SQLite evaluates parts of it with every query: computed columns, CHECK, computed DEFAULT,
+ * indexes of expressions, partial indexes, what becomes of a conflict or of rows that refer to
+ * others. One call of a function in it can take minutes, which no limit on the time of a query
+ * can stop. So each such part has to be one of ours. Columns and indexes that only name something
+ * may be added by others.
  */
 
 /* A statement's tokens, with one blank before and after each of them, words in lower case,

@@ -86,7 +86,7 @@ static enum err vybe_db_check_version(struct call *c, struct vybe_db *v, struct 
 	return call_remedy(c, "Move the file away to begin a new one (the tasks are not in it)");
 }
 
-/* Whoever began to make it may have died before its tables were there. */
+/* The process that began to make it may have died before its tables were there. */
 static enum err make_tables(struct call *c, struct vybe_db *v)
 {
 	bool empty;

@@ -64,7 +64,7 @@ struct vybe_agent {
 enum err vybe_agent_find(struct call *c, struct vybe_db *v, struct vybe_agent *a);
 enum err vybe_agent_put(struct call *c, struct vybe_db *v, const struct vybe_agent *a);
 
-/* How many rows there are of each, for whoever asks how it is. */
+/* How many rows there are of each, for 'vybe status'. */
 struct vybe_counts {
 	int64_t events, memory, artifacts, agents, projects;
 };

@@ -129,7 +129,7 @@ void git_lock_sweep(struct call *c, struct str dir)
 	enum err before = c->code;
 
 	file_each(c, dir, sweep_file, &s);
-	c->code = before; /* whoever cannot list a folder cannot lock in it either */
+	c->code = before; /* a folder that cannot be listed cannot be locked either */
 }
 
 /* A lock of another, and since when it has not changed. */

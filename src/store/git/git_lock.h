@@ -4,7 +4,7 @@
 #include "base/call.h"
 
 /*
- * Git's lock file: whoever creates `<path>.lock` may replace `path`, by renaming the lock
+ * Git's lock file: the process that creates `<path>.lock` may replace `path`, by renaming the lock
  * over it. Git and libgit2 leave the lock behind when they are killed, and nobody can
  * replace the file from then on. A lock made here can be told from theirs, and the
  * death of its maker can be seen:

@@ -143,7 +143,7 @@ int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t mo
 enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str before,
 		   struct str *pack);
 enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before);
-/* Temporary files of libgit2 that are older than a day: whoever wrote them is dead. */
+/* Temporary files of libgit2 that are older than a day: their writer is dead. */
 void repo_sweep_objects(struct call *c, struct repo *r);
 enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack);
 

@@ -284,7 +284,7 @@ static enum err repo_remote_connect(struct call *c, struct remote *m, git_direct
 	struct str to = direction == GIT_DIRECTION_PUSH ? m->push_address : m->address;
 	int code;
 
-	git_error_clear(); /* of before: not everything that fails says why */
+	git_error_clear(); /* an earlier error: not everything that fails says why */
 	git_proxy_options_init(&proxy, GIT_PROXY_OPTIONS_VERSION);
 	proxy.type = GIT_PROXY_AUTO;
 	git_remote_create_options_init(&options, GIT_REMOTE_CREATE_OPTIONS_VERSION);

@@ -216,7 +216,7 @@ static enum err unfinished_command(struct args_parser *p)
 	return call_step(c, "Run one of %s.", buf_str(&all).p);
 }
 
-/* Help is prose, and whoever asked for JSON wants none. */
+/* Help is prose, and a caller that asked for JSON wants none. */
 static enum err no_command(struct call *c, const struct face *face)
 {
 	call_fail(c, ERR_USAGE, "no command was given");

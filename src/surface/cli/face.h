@@ -63,7 +63,7 @@ struct face {
 	int (*version)(struct call *c); /* for programs; NULL: as for people */
 };
 
-/* Whoever changes beads: variables, and else the user that Git knows. */
+/* Who changes beads: variables, or else the user that Git knows. */
 extern const char *const bd_actor_variables[];
 struct str bd_actor(struct call *c);
 

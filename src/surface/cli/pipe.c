@@ -97,7 +97,7 @@ static enum err pipe_set_texts(struct call *c, struct request *r, const struct v
 	return e;
 }
 
-/* Who acts: whoever the call names; on beads, else the one who runs us. */
+/* The actor: the one the call names; on beads, else the user who runs us. */
 static void pipe_identify(struct call *c, const struct op *op, const struct value *said)
 {
 	struct str person = c->actor, agent = value_str(said, "agent");
