@@ -58,7 +58,8 @@ struct mail_totals {
 enum err mail_totals(struct call *c, struct agent_files *f, struct str agent, struct str bead,
 		     struct mail_totals *out);
 
-/* How much mail waits for an agent, to be shown beside another reply; nothing if the agent is not known. */
+/* How much mail waits for an agent, to be shown beside another reply; nothing if the agent is not
+ * known. */
 struct mail_waiting {
 	int64_t unread;
 	int64_t owed; /* of all that have to be accepted, those that are not */

@@ -413,12 +413,12 @@ def test_three_beads_of_one_id(clones):
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_two_begin_at_one_empty_remote(tmp_path, first):
-    """They agree on a prefix, the same whoever was first, and no bead is lost."""
+    """In the same second: they agree on a prefix, the same whoever syncs first, and no bead is lost."""
     make_remote(tmp_path)
     clones = [make_clone(tmp_path, actor) for actor in ("ann", "bob")]
     ids = []
     for clone, prefix in zip(clones, ("left", "right")):
-        clone.bd("init", "--prefix", prefix).ok()
+        clone.bd("init", "--prefix", prefix, env={"ABACUS_NOW": "2026-01-01T00:00:00Z"}).ok()
         ids.append(clone.create("x"))
     assert [i.split("-")[0] for i in ids] == ["left", "right"]
     settle(clones if first == 0 else clones[::-1])

@@ -50,13 +50,11 @@ static const char schema[] =
 static const char indexes[] =
 	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;"
 	"CREATE INDEX ready ON beads (priority, created, created_n, id, children)"
-	"    WHERE " READY_OPEN_SQL(
-		"") ";"
-		    "CREATE INDEX blocked ON beads (priority, created, created_n, id)"
-		    "    WHERE " BLOCKED_SQL(
-			    "") ";"
-				"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
-				"CREATE INDEX back ON edges (dst, src, kind);";
+	"    WHERE " READY_OPEN_SQL ";"
+	"CREATE INDEX blocked ON beads (priority, created, created_n, id)"
+	"    WHERE " BLOCKED_SQL ";"
+	"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
+	"CREATE INDEX back ON edges (dst, src, kind);";
 
 static enum err bead_cache_doubt(struct call *c, struct str path, const char *why)
 {

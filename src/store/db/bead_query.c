@@ -142,12 +142,12 @@ static void with_kin(struct query *q, enum kin kin)
 static void with_half(struct query *q, const struct bead_filter *f, enum half half)
 {
 	if (half == HALF_OPEN) {
-		bead_query_sql(q, " AND " READY_OPEN_SQL("b."));
+		bead_query_sql(q, " AND " READY_OPEN_SQL);
 		with_number(q, " AND (b.lease IS NULL OR b.lease <= ?", f->now);
 		with_text(q, " OR b.assignee = ?", f->actor);
 		bead_query_sql(q, ")");
 	} else if (half == HALF_EXPIRED) {
-		bead_query_sql(q, " AND " READY_HELD_SQL("b."));
+		bead_query_sql(q, " AND " READY_HELD_SQL);
 		with_number(q, " AND b.lease <= ?", f->now);
 	}
 }
@@ -183,7 +183,7 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 	with_bound(q, " AND b.closed >= ?", f->closed_after);
 	with_bound(q, " AND b.closed < ?", f->closed_before);
 	if (f->blocked)
-		bead_query_sql(q, " AND " BLOCKED_SQL("b."));
+		bead_query_sql(q, " AND " BLOCKED_SQL);
 	if (f->expired)
 		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
 }

@@ -11,11 +11,11 @@
  * open child either: then the work is in the children. 'bd ready' lists both.
  */
 
-/* Both parts of what is ready; `t` is the table's name and a dot, or empty. What the lease says
- * is compared when it is asked. */
-#define READY_OPEN_SQL(t) t "status = 0 AND " t "blockers = 0"
-#define READY_HELD_SQL(t) t "status = 1 AND " t "blockers = 0"
-#define BLOCKED_SQL(t)    t "status < 2 AND " t "blockers > 0"
+/* Both parts of what is ready, of the table of beads. What the lease says is compared when it is
+ * asked. */
+#define READY_OPEN_SQL "status = 0 AND blockers = 0"
+#define READY_HELD_SQL "status = 1 AND blockers = 0"
+#define BLOCKED_SQL    "status < 2 AND blockers > 0"
 
 /* What a bead's own state means for being ready. */
 enum holding {
