@@ -281,7 +281,7 @@ static enum err feed_sources_find_base(struct call *c, const struct journal_reco
 
 	(void)c;
 	if (r->segment != p->segment)
-		return ERR_DATABASE_BUSY;
+		return JOURNAL_STOP;
 	if (!record_is_base(r->json))
 		return ERR_OK;
 	base = value_find(value_read(&scratch, r->json), "base");
@@ -290,7 +290,7 @@ static enum err feed_sources_find_base(struct call *c, const struct journal_reco
 	arena_release(&scratch);
 	if (segment == p->segment && !offset)
 		p->carried = r->offset;
-	return ERR_DATABASE_BUSY;
+	return JOURNAL_STOP;
 }
 
 static void enter_segment(struct call *c, struct held_record *p, int64_t segment)
@@ -311,7 +311,7 @@ static enum err feed_sources_see_record(struct call *c, const struct journal_rec
 		      (r->segment == p->limit.segment && r->offset >= p->limit.offset);
 
 	if ((p->limited && beyond) || p->count++ == ROUND)
-		return ERR_DATABASE_BUSY; /* that was enough for now */
+		return JOURNAL_STOP; /* enough for now */
 	tell_pending(p);
 	if (r->segment != p->segment)
 		enter_segment(c, p, r->segment);
@@ -375,7 +375,7 @@ static void collect_beads(struct feed_sources_telling *t)
 	e = journal_each(t->c, b.home, &place, feed_sources_see_record, &p);
 	tell_pending(&p);
 	/* what follows is gone */
-	if (e && e != ERR_DATABASE_BUSY && !p.count && learn_journal(t, b.home))
+	if (e && !p.count && learn_journal(t, b.home))
 		tell_reset(t);
 }
 

@@ -365,7 +365,7 @@ enum err journal_each(struct call *c, struct str dir, struct journal_place *plac
 		r.path = journal_path(c, dir, place->segment);
 		r.last = place->segment == s.last;
 		if ((e = read_segment(&r)) || r.last)
-			return e;
+			return e == JOURNAL_STOP ? ERR_OK : e;
 		if (!file_exists(&c->mem, journal_path(c, dir, place->segment + 1)))
 			return journal_incomplete(c, dir, &s);
 		*place = start_of(place->segment + 1, *place);

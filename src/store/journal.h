@@ -40,8 +40,10 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 
 /*
  * Visits the records after a place, which moves along. A record is gone when its visit ends.
- * DAMAGED, with the file and the offset, if one is not what was written.
+ * DAMAGED, with the file and the offset, if one is not what was written. A visit that returns
+ * JOURNAL_STOP ends the walk before its record, which is no failure.
  */
+#define JOURNAL_STOP ERR_COUNT
 typedef enum err journal_visit(struct call *c, const struct journal_record *r, void *arg);
 enum err journal_each(struct call *c, struct str dir, struct journal_place *place,
 		      journal_visit *visit, void *arg);
