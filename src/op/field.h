@@ -71,6 +71,22 @@ enum field_flags {
 	FIELD_WRITES = 1 << 10, /* where it is given, an operation that reads also writes */
 };
 
+/* What a field means to the code around operations, which knows them by this alone. */
+enum field_role {
+	ROLE_NONE,
+	ROLE_CLAIM,   /* also takes what it lists */
+	ROLE_CONFIRM, /* without it, the operation only tells what it would do */
+	ROLE_DRY_RUN, /* with it, likewise */
+	ROLE_FIELDS,  /* which members the reply has */
+	ROLE_FORCE,   /* does not ask */
+	ROLE_FORMAT,  /* how the view draws it */
+	ROLE_INPUT,   /* what a host's hook says */
+	ROLE_LIMIT,   /* how many there are at most */
+	ROLE_LONG,    /* shows more */
+	ROLE_PEEK,    /* leaves no trace */
+	ROLE_TREE,    /* draws a tree */
+};
+
 /*
  * One parameter of an operation: `--flag` on a command line, a member of the JSON object on the
  * wire, a property in a tool's schema, a line of help. All of them are read from this one row.
@@ -80,6 +96,7 @@ struct field {
 	const struct kind *kind;
 	size_t at; /* offset into the request's body */
 	unsigned flags;
+	enum field_role role;
 	const char *help;
 	const char *flag; /* on a command line; NULL: the name, with dashes */
 	const char *also; /* other flags for it, with spaces between; or NULL */

@@ -101,6 +101,13 @@ enum err request_decode(struct call *c, struct request *r, const struct value *o
 /* Presets for what was not given, or could not be here; an error for what had to be. */
 enum err request_check(struct call *c, struct request *r);
 
+/* What was given for the field of that role, as its kind keeps it; NULL: there is none. */
+const void *request_value(const struct request *r, enum field_role role);
+bool request_bool(const struct request *r, enum field_role role);
+
+/* Sets the field of that role, if there is one. */
+enum err request_set_role(struct call *c, struct request *r, enum field_role role, struct str text);
+
 /* Does it write, as it was asked? */
 bool request_writes(const struct request *r);
 

@@ -33,6 +33,37 @@ struct request request_new(struct call *c, const struct op *op)
 	return r;
 }
 
+static size_t field_of_role(const struct request *r, enum field_role role)
+{
+	const struct field *fields = r->op->fields;
+	size_t i = 0;
+
+	while (fields && fields[i].name && fields[i].role != role)
+		i++;
+	return fields && fields[i].name ? i : SIZE_MAX;
+}
+
+const void *request_value(const struct request *r, enum field_role role)
+{
+	size_t i = field_of_role(r, role);
+
+	return i == SIZE_MAX ? NULL : (const char *)r->body + r->op->fields[i].at;
+}
+
+bool request_bool(const struct request *r, enum field_role role)
+{
+	const bool *at = request_value(r, role);
+
+	return at && *at;
+}
+
+enum err request_set_role(struct call *c, struct request *r, enum field_role role, struct str text)
+{
+	size_t i = field_of_role(r, role);
+
+	return i == SIZE_MAX ? ERR_OK : request_set(c, r, i, text);
+}
+
 enum err request_set(struct call *c, struct request *r, size_t i, struct str text)
 {
 	r->given |= UINT64_C(1) << i;
@@ -315,18 +346,9 @@ static void request_attend(struct call *c, bool wrote)
 /* Only looks at what it would do: nothing that a repeat could double. */
 static bool request_previews(const struct request *r)
 {
-	for (const struct field *f = r->op->fields; f && f->name; f++)
-		if (!strcmp(f->name, "confirm"))
-			return !*(const bool *)((const char *)r->body + f->at);
-	return false;
-}
+	const bool *confirmed = request_value(r, ROLE_CONFIRM);
 
-static bool is_peek(const struct request *r)
-{
-	for (const struct field *f = r->op->fields; f && f->name; f++)
-		if (!strcmp(f->name, "peek"))
-			return *(const bool *)((const char *)r->body + f->at);
-	return false;
+	return confirmed && !*confirmed;
 }
 
 static enum err run_plain(struct call *c, const struct request *r, struct json *reply)
@@ -652,7 +674,7 @@ static enum err lower_actor(struct call *c)
 /* What only looks needs no request id; what is done leaves its answer. */
 static enum err run_on_vybe(struct call *c, const struct request *r, struct json *reply)
 {
-	bool write = (r->op->flags & OP_WRITE) && !is_peek(r);
+	bool write = (r->op->flags & OP_WRITE) && !request_bool(r, ROLE_PEEK);
 	struct continuity k;
 	struct stores s = { .vybe = &k };
 	enum err e;

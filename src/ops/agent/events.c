@@ -17,8 +17,8 @@ static const struct field fields[] = {
 	{ "agent", &kind_str, AT(agent), .arg = "ID", .min = 1, .max = 200,
 	  .help = "only by this agent, or about it" },
 	{ "type", &kind_word, AT(type), .words = &event_types, .help = "only of this kind" },
-	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 1, .max = 500, .preset = "50",
-	  .help = "at most so many" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 1, .max = 500,
+	  .preset = "50", .help = "at most so many" },
 	{ 0 },
 };
 

@@ -46,8 +46,8 @@ static const struct field inbox_fields[] = {
 	  .help = "only about this bead" },
 	{ "after", &kind_str, AT(after), .arg = "MESSAGE", .min = 1, .max = MAX_ID_TEXT,
 	  .help = "only what was sent after this one" },
-	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 1, .max = 500, .preset = "50",
-	  .help = "at most so many" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 1, .max = 500,
+	  .preset = "50", .help = "at most so many" },
 	{ "wait", &kind_duration, AT(wait), .min = 0, .max = 24 * 3600 * 1000,
 	  .help = "if there is none, wait so long for one; unread, unless --state or --after say "
 		  "otherwise" },

@@ -79,7 +79,8 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 /* For what claim_permit() refuses; `text` says what is forced. */
 #define FORCE_FIELD(body, member, text)                                                        \
 	{                                                                                      \
-		"force", &kind_bool, offsetof(body, member.force), .letter = 'f', .help = text \
+		"force", &kind_bool, offsetof(body, member.force), .role = ROLE_FORCE,         \
+								   .letter = 'f', .help = text \
 	}
 
 /* A guard is for one bead. */
@@ -108,6 +109,7 @@ struct shape_body {
 	  &kind_str,                                                                         \
 	  offsetof(body, member.fields),                                                     \
 	  FIELD_LIST | FIELD_COMMAS | FIELD_LOOK,                                            \
+	  .role = ROLE_FIELDS,                                                               \
 	  .arg = "A,B",                                                                      \
 	  .help = "only these members" },                                                    \
 		{ "brief", &kind_bool, offsetof(body, member.brief), FIELD_CLI | FIELD_LOOK, \
@@ -214,23 +216,18 @@ struct filter_body {
 			.help = "closed before this"                                              \
 	}
 
-#define PAGE_FIELDS(body, limit, sort, reverse)                            \
-	{ "limit",                                                         \
-	  &kind_int,                                                       \
-	  offsetof(body, limit),                                           \
-	  .letter = 'n',                                                   \
-	  .min = 0,                                                        \
-	  .preset = "50",                                                  \
-	  .help = "at most so many; 0: all" },                             \
-		{ "sort",                                                  \
-		  &kind_word,                                              \
-		  offsetof(body, sort),                                    \
-		  .words = &bead_sorts,                                    \
-		  .preset = "priority",                                    \
-		  .help = "in which order" },                              \
-	{                                                                  \
-		"reverse", &kind_bool, offsetof(body, reverse), FIELD_CLI, \
-			.letter = 'r', .help = "the other way round"       \
+#define PAGE_FIELDS(body, limit, sort, reverse)                                                 \
+	{ "limit",       &kind_int, offsetof(body, limit), .role = ROLE_LIMIT,                  \
+	  .letter = 'n', .min = 0,  .preset = "50",        .help = "at most so many; 0: all" }, \
+		{ "sort",                                                                       \
+		  &kind_word,                                                                   \
+		  offsetof(body, sort),                                                         \
+		  .words = &bead_sorts,                                                         \
+		  .preset = "priority",                                                         \
+		  .help = "in which order" },                                                   \
+	{                                                                                       \
+		"reverse", &kind_bool, offsetof(body, reverse), FIELD_CLI,                      \
+			.letter = 'r', .help = "the other way round"                            \
 	}
 
 /* `everything`: closed ones are not left out unless that is asked for. */

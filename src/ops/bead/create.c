@@ -36,7 +36,8 @@ static const struct field fields[] = {
 #define LINE(NAME, key, place, flags, ...) LINE_FIELD(struct body, NAME, __VA_ARGS__),
 #include "beads/model/members.def"
 	{ "id", &kind_bead, AT(id), .help = "its id; otherwise one is made" },
-	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .help = "show it, and create nothing" },
+	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
+	  .help = "show it, and create nothing" },
 	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE.md",
 	  .help = "a bead for each '## Title' of this file" },
 	{ 0 },

@@ -16,9 +16,9 @@ struct body {
 static const struct field delete_fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "reason", &kind_str, AT(reason), .letter = 'r', .max = MAX_TEXT, .help = "why" },
-	{ "force", &kind_bool, AT(guard.force), .letter = 'f', .also = "yes",
+	{ "force", &kind_bool, AT(guard.force), .role = ROLE_FORCE, .letter = 'f', .also = "yes",
 	  .help = "even if another agent has claimed it; do not ask on a terminal" },
-	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI,
+	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
 	  .help = "show what would go, and delete nothing" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },

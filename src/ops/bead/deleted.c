@@ -8,8 +8,8 @@ struct deleted_body {
 };
 
 static const struct field deleted_fields[] = {
-	{ "limit", &kind_int, offsetof(struct deleted_body, limit), .letter = 'n', .min = 0,
-	  .preset = "50", .help = "at most so many; 0: all" },
+	{ "limit", &kind_int, offsetof(struct deleted_body, limit), .role = ROLE_LIMIT,
+	  .letter = 'n', .min = 0, .preset = "50", .help = "at most so many; 0: all" },
 	{ 0 },
 };
 

@@ -18,8 +18,8 @@ static const struct field tree_fields[] = {
 	  .preset = "down", .help = "down: what it depends on; up: what depends on it" },
 	{ "depth", &kind_int, offsetof(struct tree_body, depth), .letter = 'd', .also = "max-depth",
 	  .min = 1, .max = TREE_DEPTH, .preset = "50", .help = "how many levels" },
-	{ "format", &kind_word, offsetof(struct tree_body, format), FIELD_CLI, .words = &formats,
-	  .preset = "tree", .help = "for people: how it looks" },
+	{ "format", &kind_word, offsetof(struct tree_body, format), FIELD_CLI, .role = ROLE_FORMAT,
+	  .words = &formats, .preset = "tree", .help = "for people: how it looks" },
 	{ 0 },
 };
 

@@ -100,7 +100,7 @@ struct close_body {
 };
 
 static const struct field close_fields[] = {
-	{ "dry_run", &kind_bool, offsetof(struct close_body, dry_run),
+	{ "dry_run", &kind_bool, offsetof(struct close_body, dry_run), .role = ROLE_DRY_RUN,
 	  .help = "show them, and close nothing" },
 	{ 0 },
 };

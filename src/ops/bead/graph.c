@@ -16,8 +16,8 @@ static const struct names formats = { format_words, 3, NULL };
 static const struct field fields[] = {
 	{ "id", &kind_bead, offsetof(struct body, id), FIELD_PLACE,
 	  .help = "only what hangs together with this one" },
-	{ "format", &kind_word, offsetof(struct body, format), FIELD_CLI, .words = &formats,
-	  .preset = "text", .help = "for people: how it looks" },
+	{ "format", &kind_word, offsetof(struct body, format), FIELD_CLI, .role = ROLE_FORMAT,
+	  .words = &formats, .preset = "text", .help = "for people: how it looks" },
 	{ "all", &kind_bool, offsetof(struct body, all), .help = "closed ones too" },
 	{ 0 },
 };

@@ -16,14 +16,14 @@ struct body {
 
 static const struct field history_fields[] = {
 	ID_FIELD(struct body, id),
-	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 0, .preset = "20",
-	  .help = "at most so many changes; 0: all" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,
+	  .preset = "20", .help = "at most so many changes; 0: all" },
 	{ 0 },
 };
 
 static const struct field commits_fields[] = {
-	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 0, .preset = "20",
-	  .help = "at most so many; 0: all" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,
+	  .preset = "20", .help = "at most so many; 0: all" },
 	{ 0 },
 };
 

@@ -17,14 +17,15 @@ struct body {
 static const char *const format_words[] = { "table", "ids", "lines" };
 static const struct names formats = { format_words, 3, NULL };
 
-#define LOOK_FIELDS                                                                                \
-	{ "long", &kind_bool, AT(lengthy), FIELD_CLI,                                              \
-	  .help = "for people: with description and dates" },                                      \
-		{ "tree", &kind_bool, AT(tree), FIELD_CLI,                                         \
-		  .help = "for people: children below their parents" },                            \
-	{                                                                                          \
-		"format", &kind_word, AT(format), FIELD_CLI, .words = &formats, .preset = "table", \
-							     .help = "for people: how it looks"    \
+#define LOOK_FIELDS                                                                                   \
+	{ "long",    &kind_bool,        AT(lengthy),                                                  \
+	  FIELD_CLI, .role = ROLE_LONG, .help = "for people: with description and dates" },           \
+		{ "tree",    &kind_bool,        AT(tree),                                             \
+		  FIELD_CLI, .role = ROLE_TREE, .help = "for people: children below their parents" }, \
+	{                                                                                             \
+		"format", &kind_word, AT(format), FIELD_CLI, .role = ROLE_FORMAT,                     \
+							     .words = &formats, .preset = "table",    \
+							     .help = "for people: how it looks"       \
 	}
 
 static const struct field list_fields[] = {

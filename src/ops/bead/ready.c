@@ -21,8 +21,8 @@ static const char *const sort_words[] = { "priority", "oldest", "newest", "updat
 static const struct names sorts = { sort_words, 4, NULL };
 
 static const struct field fields[] = {
-	{ "limit", &kind_int, AT(limit), .letter = 'n', .min = 0, .preset = "50",
-	  .help = "at most so many; 0: all" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,
+	  .preset = "50", .help = "at most so many; 0: all" },
 	{ "priority", &kind_priority, AT(filter.priorities), FIELD_LIST | FIELD_COMMAS,
 	  .letter = 'p', .help = "0 (most urgent) to 4" },
 	{ "type", &kind_word, AT(filter.types), FIELD_LIST | FIELD_COMMAS, .letter = 't',
@@ -40,7 +40,7 @@ static const struct field fields[] = {
 	{ "parent", &kind_bead, AT(filter.parent), .help = "children of this one" },
 	{ "sort", &kind_word, AT(sort), FIELD_CLI, .words = &sorts, .preset = "priority",
 	  .help = "in which order" },
-	{ "claim", &kind_bool, AT(claim), FIELD_WRITES,
+	{ "claim", &kind_bool, AT(claim), FIELD_WRITES, .role = ROLE_CLAIM,
 	  .help = "take the first one, in the same step" },
 	{ "lease", &kind_duration, AT(lease), .help = "with claim: for how long" },
 	{ "explain", &kind_bool, AT(explain), FIELD_LOOK, .help = "say why each of them is ready" },

@@ -12,7 +12,7 @@ static const struct field reclaim_fields[] = {
 	{ "older_than", &kind_duration, offsetof(struct reclaim_body, older_than),
 	  .help = "only leases that ended so long ago" },
 	{ "dry_run", &kind_bool, offsetof(struct reclaim_body, dry_run), FIELD_CLI,
-	  .help = "show them, and change nothing" },
+	  .role = ROLE_DRY_RUN, .help = "show them, and change nothing" },
 	{ 0 },
 };
 

@@ -13,8 +13,8 @@ static const struct field stale_fields[] = {
 	  .max = 36500, .preset = "30", .help = "for so many days" },
 	{ "status", &kind_word, offsetof(struct stale_body, statuses), FIELD_LIST | FIELD_COMMAS,
 	  .letter = 's', .words = &bead_statuses, .help = "in one of these states" },
-	{ "limit", &kind_int, offsetof(struct stale_body, limit), .letter = 'n', .min = 0,
-	  .preset = "50", .help = "at most so many; 0: all" },
+	{ "limit", &kind_int, offsetof(struct stale_body, limit), .role = ROLE_LIMIT, .letter = 'n',
+	  .min = 0, .preset = "50", .help = "at most so many; 0: all" },
 	SHAPE_FIELDS(struct stale_body, shape),
 	{ 0 },
 };

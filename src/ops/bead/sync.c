@@ -12,7 +12,7 @@ struct body {
 };
 
 static const struct field fields[] = {
-	{ "dry_run", &kind_bool, offsetof(struct body, dry), .letter = 'n',
+	{ "dry_run", &kind_bool, offsetof(struct body, dry), .role = ROLE_DRY_RUN, .letter = 'n',
 	  .help = "only tell what there is to do" },
 	{ "no_push", &kind_bool, offsetof(struct body, no_push), .also = "pull-only",
 	  .help = "take in what others have published, publish nothing" },

@@ -42,7 +42,8 @@ static const struct field fields[] = {
 	  .max = MAX_WORD, .help = "its labels, instead of those it has" },
 	{ "parent", &kind_str, AT(parent), .arg = "ID",
 	  .help = "the bead it is a part of; \"\" for none" },
-	{ "claim", &kind_bool, AT(claim), .help = "take it, as 'bd claim' does" },
+	{ "claim", &kind_bool, AT(claim), .role = ROLE_CLAIM,
+	  .help = "take it, as 'bd claim' does" },
 	{ "lease", &kind_duration, AT(lease), .help = "with --claim: for how long" },
 	FORCE_FIELD(struct body, guard,
 		    "change the status even if another agent has claimed it, or close it with open "

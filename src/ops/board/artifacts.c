@@ -19,8 +19,8 @@ static const struct field fields[] = {
 	{ "ref_where", &kind_str, AT(ref_part[0]), FIELD_WIRE, .help = "first part" },
 	{ "ref_what", &kind_str, AT(ref_part[1]), FIELD_WIRE, .help = "second" },
 	{ "ref_ref", &kind_ref_part, AT(ref_part[2]), FIELD_WIRE, .help = "third" },
-	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .letter = 'n', .min = 1, .max = MAX_PAGE,
-	  .preset = "50", .help = "at most so many" },
+	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .role = ROLE_LIMIT, .letter = 'n', .min = 1,
+	  .max = MAX_PAGE, .preset = "50", .help = "at most so many" },
 	{ 0 },
 };
 

@@ -20,7 +20,8 @@ static const struct field fields[] = {
 	  .help = "messages older than this, unless a newer one replies to them" },
 	{ "reset_offline", &kind_bool, AT(reset_offline), .help = "agents that are offline" },
 	{ "artifacts", &kind_bool, AT(artifacts), .help = "all entries for files" },
-	{ "confirm", &kind_bool, AT(confirm), .help = "do it without asking" },
+	{ "confirm", &kind_bool, AT(confirm), .role = ROLE_CONFIRM,
+	  .help = "do it without asking" },
 	{ 0 },
 };
 

@@ -8,7 +8,7 @@ struct body {
 };
 
 static const struct field fields[] = {
-	{ "confirm", &kind_bool, offsetof(struct body, confirm),
+	{ "confirm", &kind_bool, offsetof(struct body, confirm), .role = ROLE_CONFIRM,
 	  .help = "really remove it; without this nothing is removed" },
 	{ 0 },
 };

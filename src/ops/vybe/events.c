@@ -17,8 +17,8 @@ static const struct field event_fields[] = {
 	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID,
 	  .help = "only of this task" },
 	{ "kind", &kind_str, AT(kind), .arg = "WORD", .max = MAX_ID, .help = "only of this kind" },
-	{ "limit", &kind_int, AT(limit), .min = 1, .max = 100000, .preset = "50",
-	  .help = "at most so many" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,
+	  .preset = "50", .help = "at most so many" },
 	{ "since_id", &kind_int, AT(since), .min = 0, .help = "only those after this one" },
 	{ "asc", &kind_bool, AT(ascending), .help = "the oldest first" },
 	{ "include_archived", &kind_bool, AT(archived), .help = "also those that were put away" },
@@ -28,8 +28,8 @@ static const struct field event_fields[] = {
 static const struct field artifact_fields[] = {
 	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID,
 	  .help = "only of this task" },
-	{ "limit", &kind_int, AT(limit), .min = 1, .max = 100000, .preset = "50",
-	  .help = "at most so many" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,
+	  .preset = "50", .help = "at most so many" },
 	{ 0 },
 };
 

@@ -36,7 +36,7 @@ static const struct field install_fields[] = {
 static const struct field handle_fields[] = {
 	{ "host", &kind_word, AT(of), .words = &hosts, .preset = "claude",
 	  .help = "which host calls" },
-	{ "input", &kind_str, AT(input), .help = "what it says" },
+	{ "input", &kind_str, AT(input), .role = ROLE_INPUT, .help = "what it says" },
 	{ 0 },
 };
 

@@ -59,8 +59,8 @@ static const struct field pin_fields[] = {
 	{ 0 },
 };
 static const struct field gc_fields[] = {
-	{ "limit", &kind_int, AT(limit), .min = 1, .max = 100000, .preset = "500",
-	  .help = "at most so many" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,
+	  .preset = "500", .help = "at most so many" },
 	{ 0 },
 };
 

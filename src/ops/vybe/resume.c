@@ -14,11 +14,11 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "limit", &kind_int, AT(limit), .min = 1, .max = 100000, .preset = "1000",
-	  .help = "at most so many deltas" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,
+	  .preset = "1000", .help = "at most so many deltas" },
 	{ "project_dir", &kind_path, AT(dir), .min = 1, .max = 4096,
 	  .help = "the folder you work in; the repository otherwise" },
-	{ "peek", &kind_bool, AT(peek),
+	{ "peek", &kind_bool, AT(peek), .role = ROLE_PEEK,
 	  .help = "only look: nothing is marked as seen, and no request id is needed" },
 	{ "focus", &kind_str, AT(focus), .arg = "TASK", .min = 1, .max = MAX_ID,
 	  .help = "the task to be at from now on" },

@@ -30,7 +30,8 @@ static const struct names outcomes = { outcome_words, 2, NULL };
 
 #define FORCE_FIELD                                                                                \
 	{                                                                                          \
-		"force", &kind_bool, AT(guard.force), .help = "even if another agent has begun it" \
+		"force", &kind_bool, AT(guard.force), .role = ROLE_FORCE,                          \
+						      .help = "even if another agent has begun it" \
 	}
 
 #define EPOCH_FIELD                                                       \
@@ -87,7 +88,7 @@ static const struct field complete_fields[] = {
 	  .help = "a label to put on it" },
 	{ "blocked_reason", &kind_str, AT(reason), .arg = "TEXT", .max = 1 << 20,
 	  .help = "what blocks it; the summary otherwise" },
-	{ "force", &kind_bool, AT(guard.force),
+	{ "force", &kind_bool, AT(guard.force), .role = ROLE_FORCE,
 	  .help = "even if another agent has begun it, or it has open children" },
 	EPOCH_FIELD,
 	{ 0 },

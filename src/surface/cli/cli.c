@@ -369,9 +369,7 @@ static int cli_confirm(struct call *c, struct args *a, struct str reply)
 		out_view(&v, 0);
 	}
 	if (ask && answers_yes()) {
-		for (size_t i = 0; a->command->op->fields[i].name; i++)
-			if (!strcmp(a->command->op->fields[i].name, "confirm"))
-				request_set(c, &a->request, i, STR("true"));
+		request_set_role(c, &a->request, ROLE_CONFIRM, STR("true"));
 		if (request_run(c, &a->request, &done))
 			return print_error(c, a, STR_NONE);
 		return print_reply(c, a, json_text(&done));
@@ -379,14 +377,6 @@ static int cli_confirm(struct call *c, struct args *a, struct str reply)
 	call_fail(c, ERR_INVALID_INPUT, "nothing was deleted: that needs --confirm");
 	call_step(c, "'bb export > board.json' keeps a copy of all that is there.");
 	return print_error(c, a, reply);
-}
-
-static bool is_set(const struct request *r, const char *name)
-{
-	for (const struct field *f = r->op->fields; f && f->name; f++)
-		if (!strcmp(f->name, name))
-			return *(const bool *)((const char *)r->body + f->at);
-	return false;
 }
 
 /* At a terminal, shows what would go, and asks. Nobody else is kept waiting. */
@@ -399,13 +389,11 @@ static bool cli_agrees(struct call *c, const struct args *a)
 	bool failed;
 
 	if (a->globals.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
-	    is_set(&a->request, "force") || is_set(&a->request, "dry_run"))
+	    request_bool(&a->request, ROLE_FORCE) || request_bool(&a->request, ROLE_DRY_RUN))
 		return true;
 	look.body = arena_grow(&c->mem, NULL, 0, look.op->body_size);
 	memcpy(look.body, a->request.body, look.op->body_size);
-	for (size_t i = 0; look.op->fields[i].name; i++)
-		if (!strcmp(look.op->fields[i].name, "dry_run"))
-			request_set(c, &look, i, STR("true"));
+	request_set_role(c, &look, ROLE_DRY_RUN, STR("true"));
 	c->request_id = STR_NONE;
 	failed = request_run(c, &look, &reply);
 	c->request_id = id;
@@ -425,13 +413,11 @@ static bool cli_agrees(struct call *c, const struct args *a)
 /* What is shown need not be all there is: the view says what it reads. */
 static void ask_less(struct call *c, struct args *a)
 {
-	const struct field *fields = a->request.op->fields;
+	const struct list *given = request_value(&a->request, ROLE_FIELDS);
 
-	if (is_set(&a->request, "long") || is_set(&a->request, "claim"))
-		return;
-	for (size_t i = 0; fields[i].name; i++)
-		if (!strcmp(fields[i].name, "fields") && !(a->request.given >> i & 1))
-			request_set(c, &a->request, i, str_of(a->command->fields));
+	if (given && !given->item && !request_bool(&a->request, ROLE_LONG) &&
+	    !request_bool(&a->request, ROLE_CLAIM))
+		request_set_role(c, &a->request, ROLE_FIELDS, str_of(a->command->fields));
 }
 
 static int print_help(struct call *c, const struct args *a)

@@ -221,11 +221,8 @@ static int handle_start(struct call *c, const struct request *r)
 	struct request full = *r;
 	struct str answer;
 
-	for (size_t i = 0; full.op->fields[i].name; i++)
-		if (!strcmp(full.op->fields[i].name, "input"))
-			*(struct str *)((char *)full.body + full.op->fields[i].at) = read_input(c);
 	c->request_id = STR_NONE;
-	if (request_run(c, &full, &reply))
+	if (request_set_role(c, &full, ROLE_INPUT, read_input(c)) || request_run(c, &full, &reply))
 		return 0;
 	answer = value_str(value_read(&c->mem, json_text(&reply)), "answer");
 	if (answer.p)

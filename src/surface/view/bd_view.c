@@ -82,7 +82,7 @@ static void bd_view_each(struct view *v, const struct value *data,
 
 static void bd_view_created_one(struct view *v, const struct value *bead)
 {
-	bd_view_bead_line(v, view_wants(v, "dry_run") ? "Would create" : "Created", bead);
+	bd_view_bead_line(v, view_wants(v, ROLE_DRY_RUN) ? "Would create" : "Created", bead);
 }
 
 void bd_view_created(struct view *v, const struct value *data)
@@ -116,7 +116,7 @@ void bd_view_claimed(struct view *v, const struct value *data)
 
 static void bd_view_reclaimed_one(struct view *v, const struct value *bead)
 {
-	bd_view_bead_line(v, view_wants(v, "dry_run") ? "Would open" : "Open again", bead);
+	bd_view_bead_line(v, view_wants(v, ROLE_DRY_RUN) ? "Would open" : "Open again", bead);
 }
 
 void bd_view_reclaimed(struct view *v, const struct value *data)
@@ -326,12 +326,12 @@ static void table_of(struct view *v, const struct value *data)
 {
 	struct table t = table_new(v, bead_heads);
 
-	if (view_wants(v, "tree"))
+	if (view_wants(v, ROLE_TREE))
 		tree_rows(&t, data);
-	for (size_t i = 0; !view_wants(v, "tree") && i < data->count; i++) {
+	for (size_t i = 0; !view_wants(v, ROLE_TREE) && i < data->count; i++) {
 		const struct value *bead = &data->item[i];
 
-		if (view_wants(v, "long"))
+		if (view_wants(v, ROLE_LONG))
 			long_row(&t, bead);
 		else
 			bead_cells(&t, bead, bd_view_title_of(v, bead));
@@ -350,7 +350,7 @@ static void bd_view_more(struct view *v, const struct value *data)
 
 void bd_view_list(struct view *v, const struct value *data)
 {
-	int format = view_choice(v, "format");
+	int format = view_choice(v, ROLE_FORMAT);
 
 	if (format > FORMAT_TABLE) {
 		bd_view_plain(v, data, format);
@@ -370,7 +370,7 @@ void bd_view_ready(struct view *v, const struct value *data)
 		view_line(
 			v,
 			"Nothing is ready. 'bd blocked' shows what waits, 'bd list' what is open.");
-	} else if (view_wants(v, "claim")) {
+	} else if (view_wants(v, ROLE_CLAIM)) {
 		bd_view_each(v, data, bd_view_claimed_one);
 	} else {
 		table_of(v, data);

@@ -145,33 +145,21 @@ const struct value *view_parse(struct view *v, struct str reply)
 	return tamed;
 }
 
-static const void *view_parameter(const struct view *v, const char *name)
+bool view_wants(const struct view *v, enum field_role role)
 {
-	const struct field *f = v->asked ? v->asked->op->fields : NULL;
-
-	for (; f && f->name; f++)
-		if (!strcmp(f->name, name))
-			return (const char *)v->asked->body + f->at;
-	return NULL;
+	return v->asked && request_bool(v->asked, role);
 }
 
-bool view_wants(const struct view *v, const char *field)
+int view_choice(const struct view *v, enum field_role role)
 {
-	const bool *at = view_parameter(v, field);
-
-	return at && *at;
-}
-
-int view_choice(const struct view *v, const char *field)
-{
-	const int *at = view_parameter(v, field);
+	const int *at = v->asked ? request_value(v->asked, role) : NULL;
 
 	return at ? *at : -1;
 }
 
 int64_t view_limit(const struct view *v)
 {
-	const int64_t *at = view_parameter(v, "limit");
+	const int64_t *at = v->asked ? request_value(v->asked, ROLE_LIMIT) : NULL;
 
 	return at ? *at : 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/text/value.h"
+#include "op/op.h"
 
 struct request;
 
@@ -32,8 +33,8 @@ const struct value *view_parse(struct view *v, struct str reply);
 struct str view_text(struct view *v);
 
 /* How a parameter that is only about looks was set: a bool, or the number of a word. */
-bool view_wants(const struct view *v, const char *field);
-int view_choice(const struct view *v, const char *field);
+bool view_wants(const struct view *v, enum field_role role);
+int view_choice(const struct view *v, enum field_role role);
 int64_t view_limit(const struct view *v); /* 0: none */
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YELLOW };
