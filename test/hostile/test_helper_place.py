@@ -1,4 +1,4 @@
-"""The programs beside this one are found by an absolute path: never in the folder that the user stands in."""
+"""Other programs are found by an absolute path: never in the folder that the user stands in."""
 import os
 import shutil
 import subprocess
@@ -82,3 +82,54 @@ def test_with_proc_the_folder_does_not_matter_either(trap, tmp_path):
     git(trap.path, "remote", "add", "origin", str(tmp_path / "remote.git"))
     trap.bd("sync", env={"PATH": f".:./bin:./libexec:{os.environ['PATH']}"}).ok()
     assert not trap.trapped.exists()
+
+
+# --- programs that PATH finds ---
+
+RELATIVE = ["./node_modules/.bin:", "node_modules/.bin:", ":", "/nonexistent::", ".:"]
+
+
+@pytest.fixture
+def planted(tmp_path, repo_with_beads):
+    """A repository that brings a 'git' and an 'ssh', which note that they were started."""
+    path = tmp_path / "proj"
+    shutil.copytree(repo_with_beads, path)
+    for folder in (path, path / "node_modules" / ".bin"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("git", "ssh", "env", "sh"):
+            file = folder / name
+            file.write_text(f"#!/bin/sh\necho {name} >>{tmp_path}/trapped\nexit 1\n")
+            file.chmod(0o755)
+    repo = Repo(path)
+    repo.trapped = tmp_path / "trapped"
+    return repo
+
+
+@pytest.mark.parametrize("entries", RELATIVE)
+def test_a_relative_entry_of_the_search_path_finds_no_git(planted, entries):
+    env = {"PATH": entries + os.environ["PATH"]}
+    assert planted.run("agent", "register", "--name", "amber-otter", "--role", "x", program="bb", env=env).code == 0
+    planted.run(program="bb-init", env=env)
+    planted.run("agent", "guard", "install", program="bb", env=env).ok()
+    planted.run("agent", "guard", "--staged", "--agent", "amber-otter", program="bb", env=env).ok()
+    git(planted.path, "update-index", "--split-index")
+    planted.run("init", program="bb", env=env).ok()
+    assert not planted.trapped.exists()
+
+
+@pytest.mark.parametrize("entries", RELATIVE[1:3])
+@pytest.mark.parametrize("ssh", [{}, {"GIT_SSH": "ssh"}, {"GIT_SSH_COMMAND": "ssh"}], ids=["ssh", "GIT_SSH", "GIT_SSH_COMMAND"])
+def test_a_relative_entry_of_the_search_path_finds_no_ssh(planted, tmp_path, entries, ssh):
+    real = tmp_path / "bin"
+    real.mkdir()
+    (real / "ssh").write_text(f"#!/bin/sh\ntouch {tmp_path}/right\nexit 1\n")
+    (real / "ssh").chmod(0o755)
+    git(planted.path, "remote", "add", "origin", "ssh://nobody@127.0.0.1:1/x.git")
+    env = {**ssh, "PATH": f"{entries}{real}:{os.environ['PATH']}"}
+    assert planted.bd("sync", env=env).code != 0
+    assert (tmp_path / "right").exists() and not planted.trapped.exists()
+
+
+def test_a_search_path_of_relative_entries_alone_means_the_systems_programs(planted):
+    planted.run("agent", "guard", "install", program="bb", env={"PATH": ".:node_modules/.bin"}).ok()
+    assert not planted.trapped.exists()

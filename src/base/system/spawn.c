@@ -50,8 +50,57 @@ static bool fill_input(const struct spawn *s, int in[2])
 	return filled;
 }
 
+/* --- the search path --- */
+
+/* An empty list would mean the current folder, and no list what the system thinks best. */
+static const char default_path[] = "PATH=/usr/bin:/bin";
+
+static struct str path_variable(void)
+{
+	const char *value = getenv("PATH");
+
+	return value ? str_of(value) : STR_NONE;
+}
+
+struct str spawn_absolute(struct arena *mem, struct str list)
+{
+	struct buf b = { .mem = mem };
+	struct str dir;
+
+	while (list.n && str_next(&list, ':', &dir)) {
+		if (!str_starts(dir, STR("/")))
+			continue;
+		if (b.n)
+			buf_char(&b, ':');
+		buf_put(&b, dir);
+	}
+	return buf_str(&b);
+}
+
+char **spawn_environment(struct arena *mem)
+{
+	struct str before = path_variable(), path = spawn_absolute(mem, before);
+	size_t n = 0, kept = 0;
+	char **all;
+
+	if (!before.p || (path.n && str_eq(before, path)))
+		return environ;
+	while (environ[n])
+		n++;
+	all = arena_alloc(mem, (n + 2) * sizeof *all);
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(environ[i], "PATH=", 5) != 0)
+			all[kept++] = environ[i];
+	all[kept++] = path.n ? (char *)arena_fmt(mem, "PATH=" STR_FMT, STR_ARG(path)).p :
+			       (char *)default_path;
+	all[kept] = NULL;
+	return all;
+}
+
+/* --- a program that is waited for --- */
+
 /* In a group of its own, so that all of it can be killed; deaf to our signals. */
-static int spawn_start(const char *const *argv, const struct pipes *p, pid_t *pid)
+static int spawn_start(struct call *c, const char *const *argv, const struct pipes *p, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -73,7 +122,8 @@ static int spawn_start(const char *const *argv, const struct pipes *p, pid_t *pi
 	posix_spawnattr_setpgroup(&how, 0);
 	posix_spawnattr_setsigdefault(&how, &all);
 	posix_spawnattr_setsigmask(&how, &none);
-	failed = posix_spawn(pid, argv[0], &files, &how, (char *const *)argv, environ);
+	failed = posix_spawn(pid, argv[0], &files, &how, (char *const *)argv,
+			     spawn_environment(&c->mem));
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	return failed;
@@ -163,7 +213,7 @@ enum err spawn_run(struct call *c, struct spawn *s)
 		close_pipes(&p);
 		return file_fail(c, "start", str_of(s->argv[0]));
 	}
-	if ((failed = spawn_start(s->argv, &p, &pid))) {
+	if ((failed = spawn_start(c, s->argv, &p, &pid))) {
 		close_pipes(&p);
 		errno = failed;
 		return file_fail(c, "start", str_of(s->argv[0]));
@@ -183,7 +233,7 @@ enum err spawn_run(struct call *c, struct spawn *s)
 }
 
 /* Only what is safe between fork() and exec(). */
-static void spawn_leave(const char *const *argv)
+static void spawn_leave(const char *const *argv, char **env)
 {
 	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
@@ -194,26 +244,30 @@ static void spawn_leave(const char *const *argv)
 	for (int i = 0; i < 3; i++)
 		dup2(null, i);
 	platform_close_from(3);
-	execv(argv[0], (char *const *)argv);
+	execve(argv[0], (char *const *)argv, env);
 	_exit(127);
 }
 
 bool spawn_away(const char *const *argv)
 {
+	struct arena mem = { 0 };
+	char **env;
 	pid_t pid;
 	int status;
 
 	if (!is_absolute(argv[0]))
 		return false;
+	env = spawn_environment(&mem);
 	pid = fork();
 	if (!pid) {
 		setsid();
 		if (!fork())
-			spawn_leave(argv);
+			spawn_leave(argv, env);
 		_exit(0);
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	arena_release(&mem);
 	return pid > 0;
 }
 
@@ -246,14 +300,24 @@ static bool spawn_is_program(struct arena *mem, struct str path)
 	return !file_is_dir(mem, path) && !access(arena_cstr(mem, path), X_OK);
 }
 
+struct str spawn_find(struct arena *mem, struct str name)
+{
+	struct str list = spawn_absolute(mem, path_variable()), dir, path;
+
+	if (!list.n)
+		list = str_of(default_path + sizeof "PATH");
+	while (list.n && str_next(&list, ':', &dir))
+		if (spawn_is_program(mem, path = path_join(mem, dir, name)))
+			return path;
+	return STR_NONE;
+}
+
 struct str spawn_command(struct arena *mem, struct str name)
 {
-	const char *value = getenv("PATH");
-	struct str list = value ? str_of(value) : STR_NONE, dir, self = spawn_self(mem), beside;
+	struct str self = spawn_self(mem), beside;
 
-	while (list.n && str_next(&list, ':', &dir))
-		if (str_starts(dir, STR("/")) && spawn_is_program(mem, path_join(mem, dir, name)))
-			return name;
+	if (spawn_find(mem, name).p)
+		return name;
 	if (!self.p)
 		return self;
 	beside = path_join(mem, path_parent(self), name);

@@ -44,6 +44,15 @@ struct str spawn_self(struct arena *mem);
 /* The same for a caller that cannot go on without it: INTERNAL_ERROR. */
 enum err spawn_need_self(struct call *c, struct str *out);
 
+/*
+ * The variable PATH may have relative entries, and empty ones, which mean the current folder: that
+ * may be somebody else's repository, with programs in it. They are left out of every search here,
+ * and of the environment of every program that is started here.
+ */
+struct str spawn_absolute(struct arena *mem, struct str list); /* a list without them */
+char **spawn_environment(struct arena *mem);                   /* ours, with such a PATH */
+struct str spawn_find(struct arena *mem, struct str name);     /* a program; absent: not there */
+
 /* How a shell of this user finds a program of this installation: by its name alone if that is on
  * PATH, else by its path. Absent: neither. */
 struct str spawn_command(struct arena *mem, struct str name);

@@ -19,10 +19,9 @@
 #include "base/buf.h"
 #include "base/system/file.h"
 #include "base/system/signals.h"
+#include "base/system/spawn.h"
 #include "base/text/url.h"
 #include "store/repo/repo_remote.h"
-
-extern char **environ;
 
 /* [user@]host, a port or nothing, and the path there. */
 struct address {
@@ -135,6 +134,18 @@ static int repo_ssh_say(const char *what)
 	return -1;
 }
 
+/* A name without a slash is looked for; a path that the user has chosen is used as it is. */
+static const char *repo_ssh_program(struct arena *mem)
+{
+	const char *chosen = getenv("GIT_SSH"), *name = chosen && *chosen ? chosen : "ssh";
+	struct str path;
+
+	if (strchr(name, '/'))
+		return name;
+	path = spawn_find(mem, str_of(name));
+	return path.p ? path.p : "/usr/bin/ssh";
+}
+
 /* The words of the command: `$GIT_SSH_COMMAND`, `$GIT_SSH`, or ssh. */
 static void repo_ssh_command(struct arena *mem, const struct address *a, const char *service,
 			     const char **argv)
@@ -149,7 +160,7 @@ static void repo_ssh_command(struct arena *mem, const struct address *a, const c
 		argv[n++] = arena_fmt(mem, "exec %s \"$@\"", line).p;
 		argv[n++] = line;
 	} else {
-		argv[n++] = program && *program ? program : "ssh";
+		argv[n++] = repo_ssh_program(mem);
 	}
 	if (!program || (line && *line)) {
 		argv[n++] = "-oBatchMode=yes";
@@ -164,7 +175,7 @@ static void repo_ssh_command(struct arena *mem, const struct address *a, const c
 	argv[n] = NULL;
 }
 
-static int repo_ssh_start(struct ssh *s, const char *const *argv)
+static int repo_ssh_start(struct arena *mem, struct ssh *s, const char *const *argv)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -189,7 +200,8 @@ static int repo_ssh_start(struct ssh *s, const char *const *argv)
 	posix_spawnattr_init(&how);
 	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigdefault(&how, &ours);
-	failed = posix_spawnp(&s->pid, argv[0], &files, &how, (char *const *)argv, environ);
+	failed = posix_spawn(&s->pid, argv[0], &files, &how, (char *const *)argv,
+			     spawn_environment(mem));
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	file_close(&to[0]);
@@ -265,7 +277,7 @@ static int repo_ssh_act(git_smart_subtransport_stream **out, git_smart_subtransp
 		return repo_ssh_say("this is no address for ssh");
 	}
 	repo_ssh_command(&mem, &a, pull ? "git-upload-pack" : "git-receive-pack", argv);
-	code = repo_ssh_start(s, argv);
+	code = repo_ssh_start(&mem, s, argv);
 	arena_release(&mem);
 	return code;
 }

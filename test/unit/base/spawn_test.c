@@ -55,12 +55,36 @@ static void a_word_of_a_hint_is_quoted_where_a_shell_would_read_it(void **state)
 	arena_release(&mem);
 }
 
+static void a_relative_entry_of_the_search_path_does_not_count(void **state)
+{
+	static const struct {
+		const char *list, *absolute;
+	} rows[] = {
+		{ "/usr/bin:/bin", "/usr/bin:/bin" },
+		{ "./node_modules/.bin:/usr/bin", "/usr/bin" },
+		{ ":/usr/bin", "/usr/bin" },
+		{ "/usr/bin:", "/usr/bin" },
+		{ "/usr/bin::/bin", "/usr/bin:/bin" },
+		{ "/usr/bin:.:..:bin:/bin", "/usr/bin:/bin" },
+		{ ".", "" },
+		{ ":", "" },
+		{ "", "" },
+	};
+	struct arena mem = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_str(spawn_absolute(&mem, str_of(rows[i].list)), rows[i].absolute);
+	arena_release(&mem);
+}
+
 int spawn_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_relative_path_is_never_started),
 		cmocka_unit_test(the_place_of_the_program_is_absolute),
 		cmocka_unit_test(a_word_of_a_hint_is_quoted_where_a_shell_would_read_it),
+		cmocka_unit_test(a_relative_entry_of_the_search_path_does_not_count),
 	};
 
 	return cmocka_run_group_tests_name("spawn", tests, NULL, NULL);
