@@ -25,24 +25,31 @@ struct scene {
 	struct reservation *held;  /* all that is or was reserved, and is nobody else's */
 };
 
-/* A folder without Git, or without a `git`, has nothing that is uncommitted. */
+/* A folder without Git, or without a `git`, has nothing that is uncommitted. Git gets only a few
+ * seconds to find what is. */
 static void see_files(struct call *c, const struct agent_files *f, struct scene *s)
 {
 	struct str dir = c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 	struct repository repo;
 	struct str tree, path;
 
-	if (!place_repository(c, dir, &repo) && repo.tree.p && !place_tree(c, f->root, &tree) &&
-	    !git_changed(c, repo.tree, &s->changed))
-		for (struct git_path *p = s->changed; p; p = p->next) {
-			path = path_join(&c->mem, repo.tree, p->path);
-			p->path = path_within(tree, path) && path.n > tree.n ?
-					  path_resolve(&c->mem, STR("/"),
-						       str_skip(path, tree.n + 1)) :
-					  STR("/");
-			p->path = str_skip(p->path, 1);
-		}
-	c->code = ERR_OK;
+	enum err e;
+
+	if ((e = place_repository(c, dir, &repo)) || !repo.tree.p ||
+	    (e = place_tree(c, f->root, &tree)) || (e = git_changed(c, repo.tree, &s->changed))) {
+		if (e == ERR_QUERY_TIMEOUT)
+			call_warn(c, "changed files were not considered: " STR_FMT,
+				  STR_ARG(c->message));
+		c->code = ERR_OK;
+		return;
+	}
+	for (struct git_path *p = s->changed; p; p = p->next) {
+		path = path_join(&c->mem, repo.tree, p->path);
+		p->path = path_within(tree, path) && path.n > tree.n ?
+				  path_resolve(&c->mem, STR("/"), str_skip(path, tree.n + 1)) :
+				  STR("/");
+		p->path = str_skip(p->path, 1);
+	}
 }
 
 /* Nor has one without beads any in progress. Beads that cannot be read are another thing. */
@@ -221,10 +228,10 @@ enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 	*out = found;
 	found->agent = a; /* as it is now */
 	if ((*out)->liveness == LIVENESS_ACTIVE)
-		c->warning = arena_fmt(&c->mem,
-				       "'" STR_FMT "' was seen less than %lld minutes ago: make "
-				       "sure that nobody else goes on as it",
-				       STR_ARG(agent), (long long)c->stale_minutes);
+		call_warn(c,
+			  "'" STR_FMT "' was seen less than %lld minutes ago: make sure that "
+			  "nobody else goes on as it",
+			  STR_ARG(agent), (long long)c->stale_minutes);
 	event.bead = (*out)->bead;
 	event.from = event.to = a->id;
 	event.scope = (*out)->scope;

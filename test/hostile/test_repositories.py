@@ -3,6 +3,9 @@ import contextlib
 import http.server
 import os
 import pathlib
+import select
+import signal
+import subprocess
 import threading
 
 import pytest
@@ -293,3 +296,44 @@ def test_the_git_process_opens_exactly_the_repository_that_was_chosen(real, bare
     assert real.json("sync", "-C", str(real.path), cwd=other, env=env)["durability"] == "remote"
     assert "refs/beads/store" in git(bare.path, "for-each-ref")
     assert not pathlib.Path(other / ".git" / "abacus").exists()
+
+
+# --- a Git that does not end ---
+
+
+def agents_of(repo):
+    repo.run("agent", "register", "--name", "amber-otter", "--role", "x", program="bb").ok()
+    repo.run("agent", "reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", "b-1", program="bb").ok()
+
+
+def test_a_search_for_changed_files_that_never_ends_is_given_up(real):
+    agents_of(real)
+    os.mkfifo(real.path / ".gitignore")  # nobody writes to it, so Git waits
+    done = real.run(program="bb-init", timeout=60)
+    assert "changed files were not considered: 'git status' did not end within 5 s" in done.out + done.err
+    assert done.code == 0 and done.json["data"]["recommendation"]
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """A folder for PATH with a 'git' that tells that it runs, in the pipe with this number, and never ends."""
+    folder = tmp_path / "endless"
+    folder.mkdir()
+    tell, hold = os.pipe()
+    (folder / "git").write_text(f"#!/bin/sh\nsleep 1000 &\necho running >/dev/fd/{hold}\nwait\n")
+    (folder / "git").chmod(0o755)
+    yield folder, tell, hold
+    os.close(tell)
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_git_that_still_runs_ends_with_the_command_that_asked_it(real, endless, end):
+    agents_of(real)
+    folder, tell, hold = endless
+    with real.spawn("agent", "init", program="bb", env={"PATH": f"{folder}:{os.environ['PATH']}"}, pass_fds=[hold],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as asked:
+        os.close(hold)
+        assert os.read(tell, 100) == b"running\n"
+        asked.send_signal(end)
+    assert select.select([tell], [], [], 30)[0], "something still has the pipe open"
+    assert os.read(tell, 100) == b""

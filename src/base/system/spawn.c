@@ -99,8 +99,61 @@ char **spawn_environment(struct arena *mem)
 
 /* --- a program that is waited for --- */
 
-/* In a group of its own, so that all of it can be killed; deaf to our signals. */
-static int spawn_start(struct call *c, const char *const *argv, const struct pipes *p, pid_t *pid)
+/*
+ * The process group that a program is started in, so that all of it can be killed. A watcher may
+ * lead the group: it waits for the end of a pipe whose other end only this process has open, and
+ * so outlives it by a moment even if it is killed.
+ */
+struct group {
+	pid_t id;    /* 0: the program gets a group of its own */
+	int alive;   /* our end of the pipe */
+	int watched; /* the watcher's */
+};
+
+/* Only what is safe after fork(). */
+static void group_watch(const struct group *g)
+{
+	char nothing;
+
+	setpgid(0, 0);
+	dup2(g->watched, 0);
+	platform_close_from(1);
+	while (read(0, &nothing, 1) < 0 && errno == EINTR)
+		;
+	if (getpgrp() == getpid()) /* never the group of whoever started us */
+		kill(0, SIGKILL);
+	_exit(0);
+}
+
+static bool group_open(struct group *g)
+{
+	int pipe[2] = { -1, -1 };
+	bool piped = open_pipe(pipe);
+
+	*g = (struct group){ .alive = pipe[1], .watched = pipe[0] };
+	if (!piped || (g->id = fork()) < 0)
+		return false;
+	if (!g->id)
+		group_watch(g);
+	setpgid(g->id, g->id); /* whoever is first: the program is about to join the group */
+	return true;
+}
+
+/* What the program has left running goes on. */
+static void group_close(struct group *g)
+{
+	if (g->id > 0) {
+		kill(g->id, SIGKILL);
+		while (waitpid(g->id, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	file_close(&g->alive);
+	file_close(&g->watched);
+}
+
+/* Deaf to our signals. */
+static int spawn_start(struct call *c, const char *const *argv, const struct pipes *p, pid_t group,
+		       pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -119,7 +172,7 @@ static int spawn_start(struct call *c, const char *const *argv, const struct pip
 	posix_spawnattr_init(&how);
 	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
 					       POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setpgroup(&how, 0);
+	posix_spawnattr_setpgroup(&how, group);
 	posix_spawnattr_setsigdefault(&how, &all);
 	posix_spawnattr_setsigmask(&how, &none);
 	failed = posix_spawn(pid, argv[0], &files, &how, (char *const *)argv,
@@ -200,36 +253,47 @@ static bool is_absolute(const char *path)
 	return path[0] == '/';
 }
 
-enum err spawn_run(struct call *c, struct spawn *s)
+/* With everything open that it needs. */
+static enum err spawn_finish(struct call *c, struct spawn *s, struct pipes *p, struct group *g)
 {
-	struct pipes p = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	int failed, status = 0;
 	pid_t pid;
 
-	s->status = -1;
-	if (!is_absolute(s->argv[0]))
-		return fail_unknown(c);
-	if (!open_pipe(p.out) || !open_pipe(p.err) || !fill_input(s, p.in)) {
-		close_pipes(&p);
-		return file_fail(c, "start", str_of(s->argv[0]));
-	}
-	if ((failed = spawn_start(c, s->argv, &p, &pid))) {
-		close_pipes(&p);
+	if ((failed = spawn_start(c, s->argv, p, g->id, &pid))) {
 		errno = failed;
 		return file_fail(c, "start", str_of(s->argv[0]));
 	}
-	file_close(&p.in[0]);
-	file_close(&p.out[1]);
-	file_close(&p.err[1]);
-	spawn_listen(c, s, &p);
+	file_close(&p->in[0]);
+	file_close(&p->out[1]);
+	file_close(&p->err[1]);
+	spawn_listen(c, s, p);
 	if (s->timed_out)
-		kill(-pid, SIGKILL);
-	close_pipes(&p);
+		kill(g->id ? -g->id : -pid, SIGKILL);
+	close_pipes(p);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status))
 		s->status = WEXITSTATUS(status);
 	return ERR_OK;
+}
+
+enum err spawn_run(struct call *c, struct spawn *s)
+{
+	struct pipes p = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	struct group g = { .alive = -1, .watched = -1 };
+	enum err e;
+
+	s->status = -1;
+	if (!is_absolute(s->argv[0]))
+		return fail_unknown(c);
+	if (open_pipe(p.out) && open_pipe(p.err) && fill_input(s, p.in) &&
+	    (!s->tied || group_open(&g)))
+		e = spawn_finish(c, s, &p, &g);
+	else
+		e = file_fail(c, "start", str_of(s->argv[0]));
+	close_pipes(&p);
+	group_close(&g);
+	return e;
 }
 
 /* Only what is safe between fork() and exec(). */

@@ -11,6 +11,7 @@ enum { SPAWN_INPUT = 4096 }; /* what every pipe has room for */
 struct spawn {
 	const char *const *argv; /* the path first, NULL last */
 	int64_t timeout_ms;      /* then it is killed, with all it has started; 0: never */
+	bool tied;               /* the same happens when this process ends, even if it is killed */
 	/* for every line it writes to standard error, and every now and then, with an absent one;
 	 * NULL: nobody listens */
 	void (*heard)(void *arg, struct str line);

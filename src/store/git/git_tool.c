@@ -9,7 +9,11 @@
 #include "store/git/git_index.h"
 #include "store/place.h"
 
-enum { MOST_WORDS = 64, WAIT_MS = 60000, OID = 40 };
+enum { MOST_WORDS = 64, OID = 40 };
+
+/* A search for changed files is worth less than the time of whoever waits for it. Patterns of a
+ * cloned repository can make it take for ever. */
+enum { WAIT_MS = 60000, SEARCH_MS = 5000 };
 
 static void git_tool_note(void *arg, struct str line)
 {
@@ -28,42 +32,60 @@ static size_t add_words(const char *argv[MOST_WORDS], size_t n, const char *cons
 	return n;
 }
 
-/* `words` ends with NULL, and so does `unset`: variables that Git does not get. Who only looks
- * does not lock the index against who works. What 'git replace' put in place of a commit is not
- * what is pushed. */
-static enum err git_without(struct call *c, struct str dir, const char *const *unset,
-			    const char *const *words, struct str *out)
+/* A question to Git. */
+struct git_question {
+	struct str dir;
+	const char *const *words; /* NULL is the last */
+	const char *const *unset; /* variables that Git does not get; the same. NULL: it gets all */
+	int64_t timeout_ms;       /* 0: WAIT_MS */
+};
+
+static enum err git_tool_failed(struct call *c, const struct git_question *q, const struct spawn *s,
+				struct str said)
 {
-	const char *const first[] = { "git", "--no-optional-locks",    "--no-replace-objects",
-				      "-C",  arena_cstr(&c->mem, dir), NULL };
+	if (s->timed_out) {
+		call_fail(c, ERR_QUERY_TIMEOUT, "'git %s' did not end within %d s", q->words[0],
+			  (int)(s->timeout_ms / 1000));
+		return call_step(c, "Run 'git -C " STR_FMT " %s' to see what it waits for.",
+				 STR_ARG(spawn_word(&c->mem, q->dir)), q->words[0]);
+	}
+	call_fail(c, ERR_INTERNAL_ERROR, "'git %s' failed%s" STR_FMT, q->words[0],
+		  said.p ? ": " : "", STR_ARG(said));
+	return call_step(c, "Try it by hand: it has to work for this, too.");
+}
+
+/* Who only looks does not lock the index against who works. What 'git replace' put in place of a
+ * commit is not what is pushed. */
+static enum err git_ask(struct call *c, const struct git_question *q, struct str *out)
+{
+	const char *const first[] = { "git", "--no-optional-locks",       "--no-replace-objects",
+				      "-C",  arena_cstr(&c->mem, q->dir), NULL };
 	const char *argv[MOST_WORDS] = { "/usr/bin/env" };
 	struct str said = { 0 };
-	struct spawn s = {
-		.argv = argv, .timeout_ms = WAIT_MS, .heard = git_tool_note, .arg = &said
-	};
+	struct spawn s = { .argv = argv,
+			   .timeout_ms = q->timeout_ms ? q->timeout_ms : WAIT_MS,
+			   .tied = true,
+			   .heard = git_tool_note,
+			   .arg = &said };
 	size_t n = 1;
 	enum err e;
 
-	for (; *unset; unset++)
-		n = add_words(argv, n, (const char *const[]){ "-u", *unset, NULL });
+	for (size_t i = 0; q->unset && q->unset[i]; i++)
+		n = add_words(argv, n, (const char *const[]){ "-u", q->unset[i], NULL });
 	n = add_words(argv, n, first);
-	add_words(argv, n, words);
+	add_words(argv, n, q->words);
 	if ((e = spawn_run(c, &s)))
 		return e;
 	*out = s.out;
-	if (!s.status)
-		return ERR_OK;
-	call_fail(c, ERR_INTERNAL_ERROR, "'git %s' failed%s" STR_FMT, words[0], said.p ? ": " : "",
-		  STR_ARG(said));
-	return call_step(c, "Try it by hand: it has to work for this, too.");
+	return s.status || s.timed_out ? git_tool_failed(c, q, &s, said) : ERR_OK;
 }
 
 static enum err git_tool_git(struct call *c, struct str dir, const char *const *words,
 			     struct str *out)
 {
-	static const char *const none[] = { NULL };
+	const struct git_question q = { .dir = dir, .words = words };
 
-	return git_without(c, dir, none, words, out);
+	return git_ask(c, &q, out);
 }
 
 static struct git_path *path_new(struct call *c, struct str path)
@@ -126,8 +148,9 @@ enum err git_changed(struct call *c, struct str dir, struct git_path **out)
 {
 	static const char *const words[] = { "status",       "--porcelain",           "-z",
 					     "--no-renames", "--untracked-files=all", NULL };
+	const struct git_question q = { .dir = dir, .words = words, .timeout_ms = SEARCH_MS };
 	struct str text, entry;
-	enum err e = git_tool_git(c, dir, words, &text);
+	enum err e = git_ask(c, &q, &text);
 
 	*out = NULL;
 	while (!e && text.n && str_next(&text, '\0', &entry)) {
@@ -328,7 +351,8 @@ enum err git_tracks(struct call *c, const struct repository *repo, struct str pa
 				"--",
 				arena_fmt(&c->mem, ":(top,icase,literal)" STR_FMT, STR_ARG(top)).p,
 				NULL };
-	enum err e = git_without(c, repo->tree, other_repository, words, &out);
+	const struct git_question q = { repo->tree, words, other_repository, 0 };
+	enum err e = git_ask(c, &q, &out);
 
 	*tracked = TRACKED_NO;
 	while (!e && any && *tracked == TRACKED_NO && out.n && str_next(&out, '\0', &line))

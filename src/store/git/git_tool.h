@@ -7,7 +7,7 @@
 /*
  * What the user's own `git` says of a worktree, as seen from `dir`: it alone knows which index a
  * commit under way is made from, and what is ignored. A failure is INTERNAL_ERROR, with what it
- * said.
+ * said; QUERY_TIMEOUT, if it took too long and was ended.
  */
 
 /* A file, from the root of the worktree. */
@@ -18,6 +18,8 @@ struct git_path {
 
 /* Of a merge, only what neither side has: what comes from elsewhere was made there. */
 enum err git_staged(struct call *c, struct str dir, struct git_path **out);
+
+/* Gets a few seconds only: the patterns of a repository can make Git search for ever. */
 enum err git_changed(struct call *c, struct str dir, struct git_path **out);
 
 /*

@@ -79,7 +79,7 @@ struct talk {
 	struct buf said;    /* its words, from hooks; all in one line */
 };
 
-enum { WORDS_MOST = 2000 };
+enum { WORDS_MOST = 2000, HELPER_MS = 60000 };
 
 static struct str repo_remote_member(struct str text, const char *key)
 {
@@ -109,7 +109,7 @@ static bool ask_git(struct call *c, const struct remote *m, struct str url, stru
 			       "credential",
 			       "fill",
 			       NULL };
-	struct spawn git = { .argv = argv };
+	struct spawn git = { .argv = argv, .timeout_ms = HELPER_MS, .tied = true };
 
 	if (memchr(url.p, '\n', url.n))
 		return false;
