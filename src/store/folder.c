@@ -175,7 +175,8 @@ static bool has_commits(struct call *c, const struct repository *repo)
 
 /*
  * A split index keeps most of its entries in a second file. It is rare, and so is an index that
- * cannot be parsed here: then the user's own Git is asked, if there is one.
+ * cannot be parsed here: then the user's own Git is asked, if there is one. A long index may be a
+ * split one that does not look like it; mostly the second file is beside it.
  */
 static enum err ask_index(struct call *c, const struct repository *repo, struct str name,
 			  enum tracked *tracked)
@@ -187,27 +188,11 @@ static enum err ask_index(struct call *c, const struct repository *repo, struct 
 	*tracked = git_index_look(&c->mem, index, name);
 	if (*tracked == TRACKED_YES || *tracked == TRACKED_ABOVE)
 		return ERR_OK;
-	if ((e = file_each(c, repo->gitdir, note_shared, &shared)))
+	if (*tracked == TRACKED_NO && (e = file_each(c, repo->gitdir, note_shared, &shared)))
 		return e;
-	if ((*tracked == TRACKED_UNKNOWN || shared) && git_tracks(c, repo, name, tracked))
+	if ((*tracked != TRACKED_NO || shared) && git_tracks(c, repo, index, name, tracked))
 		return refuse_unknown(c, repo, name);
 	return ERR_OK;
-}
-
-static enum err is_tracked(struct call *c, const struct repository *repo, struct str name,
-			   bool *yes)
-{
-	struct str index = path_join(&c->mem, repo->gitdir, STR("index"));
-	enum tracked tracked;
-	bool bare;
-	enum err e = ask_index(c, repo, name, &tracked);
-
-	*yes = !e && tracked != TRACKED_NO;
-	if (e || *yes || file_exists(&c->mem, index) || !has_commits(c, repo))
-		return e;
-	if ((e = place_is_bare(c, repo, &bare)) || bare) /* it never had an index */
-		return e;
-	return refuse_unknown(c, repo, name);
 }
 
 /* --- a checkout that is under way --- */
@@ -225,14 +210,21 @@ static bool is_younger(struct call *c, struct str path, const struct stat *lock)
  * a folder that is older than it cannot be of that checkout. Once something is in it, it says
  * itself what will be tracked.
  */
-static bool is_in_doubt(struct call *c, struct str path, struct str lock, struct str name)
+static bool is_in_doubt(struct call *c, const struct repository *repo, struct str path,
+			struct str lock, struct str name)
 {
+	enum tracked tracked;
 	struct stat st;
 
 	if (lstat(arena_cstr(&c->mem, lock), &st))
 		return false;
-	return st.st_size ? git_index_look(&c->mem, lock, name) != TRACKED_NO :
-			    is_younger(c, path, &st);
+	if (!st.st_size)
+		return is_younger(c, path, &st);
+	tracked = git_index_look(&c->mem, lock, name);
+	if (tracked != TRACKED_SPLIT || !git_tracks(c, repo, lock, name, &tracked))
+		return tracked != TRACKED_NO;
+	c->code = ERR_OK; /* the lock may be gone by now */
+	return true;
 }
 
 /* Waits for a checkout that may have brought the folder. The index is to be read after this: then
@@ -243,7 +235,7 @@ static enum err await_checkout(struct call *c, const struct repository *repo, st
 	struct str lock = path_join(&c->mem, repo->gitdir, STR("index.lock"));
 	int64_t end = 0;
 
-	while (is_in_doubt(c, path, lock, name)) {
+	while (is_in_doubt(c, repo, path, lock, name)) {
 		end = end ? end : moment_ticks() + WAIT_MS;
 		if (moment_ticks() >= end)
 			return refuse_unfinished(c, path, lock);
@@ -253,6 +245,12 @@ static enum err await_checkout(struct call *c, const struct repository *repo, st
 }
 
 /* --- whether it is tracked --- */
+
+/* A worktree that a folder may be in. */
+struct worktree {
+	struct repository repo;
+	bool named; /* by a variable: then it is one, even if the repository is a bare one */
+};
 
 /*
  * The worktree that the folder is in, whatever GIT_DIR says; absent: there is none, or it is
@@ -284,12 +282,43 @@ static struct str name_in(const struct repository *repo, struct str path)
 	return str_skip(path, repo->tree.n + (repo->tree.n > 1));
 }
 
+/* In a worktree of the repository. Without an index, nothing is tracked if there never was a
+ * checkout. */
+static enum err is_tracked(struct call *c, const struct worktree *w, struct str name, bool *yes)
+{
+	struct str index = path_join(&c->mem, w->repo.gitdir, STR("index"));
+	enum tracked tracked;
+	bool bare = false;
+	enum err e = ask_index(c, &w->repo, name, &tracked);
+
+	*yes = !e && tracked != TRACKED_NO;
+	if (e || *yes || file_exists(&c->mem, index) || !has_commits(c, &w->repo))
+		return e;
+	if ((!w->named && (e = place_is_bare(c, &w->repo, &bare))) || bare)
+		return e;
+	return refuse_unknown(c, &w->repo, name);
+}
+
+/* Refuses what is in that worktree and tracked. */
+static enum err check_in(struct call *c, const struct worktree *w, struct str path)
+{
+	struct str name = name_in(&w->repo, path);
+	bool tracked;
+	enum err e;
+
+	if (!path_within(w->repo.tree, path))
+		return ERR_OK;
+	if ((e = await_checkout(c, &w->repo, path, name)) || (e = is_tracked(c, w, name, &tracked)))
+		return e;
+	return tracked ? refuse_tracked(c, path) : ERR_OK;
+}
+
 /*
  * Somebody may have made a repository in a folder of another one: what the outer one tracks came
  * with it. A submodule is in the outer index too, but as a whole: what is untracked in it is the
  * user's.
  */
-static enum err is_tracked_outside(struct call *c, struct str path, struct str tree, bool *yes)
+static enum err check_outside(struct call *c, struct str path, struct str tree)
 {
 	struct candidate around;
 	enum tracked tracked = TRACKED_NO;
@@ -303,26 +332,42 @@ static enum err is_tracked_outside(struct call *c, struct str path, struct str t
 			return c->code;
 	}
 	c->code = ERR_OK;
-	*yes = tracked == TRACKED_YES;
-	return ERR_OK;
+	return tracked == TRACKED_YES ? refuse_tracked(c, path) : ERR_OK;
+}
+
+/* By the ".git" of a folder around it, whose configuration may name another folder. */
+static enum err check_around(struct call *c, struct str path)
+{
+	struct worktree w = { 0 };
+	struct str tree;
+	enum err e;
+
+	if ((e = folder_find_worktree(c, path, &w.repo)) || !w.repo.tree.p)
+		return e;
+	if ((e = check_in(c, &w, path)) || (e = check_outside(c, path, w.repo.tree)) ||
+	    (e = place_of_setting(c, &w.repo, &tree)) || !tree.p || str_eq(tree, w.repo.tree))
+		return e;
+	w.repo.tree = tree;
+	return check_in(c, &w, path);
+}
+
+/* Git's variables can make a folder a worktree that has no ".git". */
+static enum err check_named(struct call *c, struct str path)
+{
+	struct worktree w = { .named = true };
+
+	place_of_variables(c, &w.repo);
+	return w.repo.tree.p ? check_in(c, &w, path) : ERR_OK;
 }
 
 enum err folder_check_tracked(struct call *c, struct str path)
 {
-	struct repository repo;
-	bool tracked;
 	enum err e;
 
 	if (str_eq(c->untracked, path)) /* a call opens some stores more than once */
 		return ERR_OK;
-	if ((e = folder_find_worktree(c, path, &repo)) || !repo.tree.p)
+	if ((e = check_around(c, path)) || (e = check_named(c, path)))
 		return e;
-	if ((e = await_checkout(c, &repo, path, name_in(&repo, path))) ||
-	    (e = is_tracked(c, &repo, name_in(&repo, path), &tracked)) ||
-	    (!tracked && (e = is_tracked_outside(c, path, repo.tree, &tracked))))
-		return e;
-	if (tracked)
-		return refuse_tracked(c, path);
 	c->untracked = arena_copy(&c->mem, path);
 	return ERR_OK;
 }

@@ -42,6 +42,17 @@ struct candidate {
 enum err candidate_around(struct call *c, struct str dir, struct candidate *out);
 enum err candidate_find(struct call *c, struct candidate *out); /* around the user */
 
+/*
+ * The repository that the variables of Git name, for whoever stands here: the one of GIT_DIR, or
+ * the one around the user with the worktree of GIT_WORK_TREE. The path of its worktree has no
+ * links; absent: none is named, Git could not use it, or it has no worktree.
+ */
+void place_of_variables(struct call *c, struct repository *out);
+
+/* The worktree that its configuration names (core.worktree), in which Git's index has its files
+ * then, whatever folder ".git" is in; a path without links. Absent: it names none. */
+enum err place_of_setting(struct call *c, const struct repository *repo, struct str *tree);
+
 /* Does its own configuration say that it has no worktree of its own? Linked ones have. */
 enum err place_is_bare(struct call *c, const struct repository *repo, bool *yes);
 

@@ -262,12 +262,28 @@ static enum err search_repository(struct call *c, struct str dir, struct reposit
 
 /* --- a Git directory that was named --- */
 
+/* As ".git", it may be a file that says where the folder is. */
+static enum err follow_file(struct call *c, struct str *gitdir)
+{
+	struct entry found;
+	struct str text = { 0 };
+	enum err e = entry_look(c, path_parent(*gitdir), path_name(*gitdir), &found);
+
+	if (!e && found.file)
+		e = file_read(c, *gitdir, &text);
+	if (!e && str_starts(text, STR("gitdir: ")))
+		*gitdir = path_resolve(&c->mem, path_parent(*gitdir), path_line(str_skip(text, 8)));
+	return e;
+}
+
 static enum err use_gitdir(struct call *c, struct str gitdir, struct repository *out)
 {
 	struct str tree = tree_of_gitdir(gitdir);
-	bool usable;
-	enum err e = is_gitdir(c, gitdir, &usable);
+	bool usable = false;
+	enum err e = follow_file(c, &gitdir);
 
+	if (!e)
+		e = is_gitdir(c, gitdir, &usable);
 	*out = (struct repository){ tree, tree, gitdir, gitdir };
 	if (e || usable)
 		return e ? e : find_shared(c, out);
@@ -277,6 +293,7 @@ static enum err use_gitdir(struct call *c, struct str gitdir, struct repository 
 
 struct worktree_settings {
 	bool bare;
+	bool own; /* the worktree has a file of settings of its own */
 	struct str worktree;
 };
 
@@ -288,6 +305,8 @@ static void see_worktree(void *arg, struct str name, struct str value)
 		s->bare = !value.p || str_is(value, "true") || str_is(value, "1");
 	else if (str_is(name, "core.worktree"))
 		s->worktree = value;
+	else if (str_is(name, "extensions.worktreeconfig"))
+		s->own = !value.p || str_is(value, "true") || str_is(value, "1");
 }
 
 static enum err read_settings(struct call *c, const struct repository *repo,
@@ -298,6 +317,9 @@ static enum err read_settings(struct call *c, const struct repository *repo,
 
 	*out = (struct worktree_settings){ 0 };
 	if (!e)
+		git_config_parse(&c->mem, text, see_worktree, out);
+	if (!e && out->own &&
+	    !(e = file_read(c, path_join(&c->mem, repo->gitdir, STR("config.worktree")), &text)))
 		git_config_parse(&c->mem, text, see_worktree, out);
 	return e;
 }
@@ -332,6 +354,17 @@ static enum err place_repository_find_worktree(struct call *c, struct repository
 	return ERR_OK;
 }
 
+enum err place_of_setting(struct call *c, const struct repository *repo, struct str *tree)
+{
+	struct worktree_settings s;
+	enum err e = read_settings(c, repo, &s);
+
+	*tree = STR_NONE;
+	if (!e && s.worktree.n && str_eq(repo->gitdir, repo->common))
+		*tree = path_real(&c->mem, path_resolve(&c->mem, repo->gitdir, s.worktree));
+	return e;
+}
+
 /* GIT_DIR, unless a folder was named in another way. */
 static const char *git_dir_variable(const struct call *c)
 {
@@ -347,6 +380,26 @@ static enum err use_variable(struct call *c, const char *gitdir, struct reposito
 	if (e)
 		return call_step(c, "Unset GIT_DIR, or set it to a Git directory.");
 	return place_repository_find_worktree(c, out);
+}
+
+void place_of_variables(struct call *c, struct repository *out)
+{
+	const char *gitdir = getenv("GIT_DIR"), *tree = getenv("GIT_WORK_TREE");
+	struct candidate around = { 0 };
+	enum err e = ERR_OK;
+
+	*out = (struct repository){ 0 };
+	if (gitdir && *gitdir) {
+		e = use_variable(c, gitdir, out);
+	} else if (tree && *tree && !(e = candidate_find(c, &around)) && around.usable) {
+		*out = around.repo;
+		out->tree = path_resolve(&c->mem, c->dir, str_of(tree));
+	}
+	c->code = ERR_OK;
+	if (!e && out->tree.p && !str_eq(out->tree, out->gitdir))
+		out->tree = path_real(&c->mem, out->tree);
+	if (e || str_eq(out->tree, out->gitdir))
+		out->tree = STR_NONE;
 }
 
 /* --- the repository --- */

@@ -334,6 +334,25 @@ def test_every_kind_of_index_is_understood(tmp_path, config):
     assert clone.fails("log")["code"] == "UNSAFE_PATH"
 
 
+@pytest.mark.parametrize("changed", ["nothing", "added", "replaced"])
+def test_a_split_index_whose_other_file_is_missing_is_not_trusted(tmp_path, changed):
+    clone = clone_of(tmp_path, lambda path: (fill_board(path), (path / "file").write_text("x")))
+    if changed == "replaced":  # entries without a name, which are the first, and many others
+        git(clone.path, "config", "splitIndex.maxPercentChange", "100")
+    git(clone.path, "update-index", "--split-index")
+    if changed != "nothing":
+        for n in range(3000 if changed == "replaced" else 3):
+            (clone.path / f"new{n}").write_text("x")
+        (clone.path / "file").write_text("y" if changed == "replaced" else "x")
+        git(clone.path, "add", "-A")
+    assert "Git tracks" in clone.fails("log")["message"]
+    for file in (clone.path / ".git").glob("sharedindex.*"):
+        file.unlink()
+    for command in (["log"], ["post", "x"]):
+        error = clone.fails(*command)
+        assert error["code"] == "UNSAFE_PATH" and "index is missing or damaged" in error["message"], error
+
+
 @pytest.mark.parametrize("split", ["false", "true"])
 def test_a_variable_that_names_another_repository_does_not_hide_it(tmp_path, split):
     clone = clone_of(tmp_path, fill_board)
@@ -721,6 +740,20 @@ def test_the_end_of_a_checkout_is_awaited(checkout):
         assert asked.wait(20) == 0
 
 
+def test_a_split_index_that_is_about_to_be_used_counts_already(checkout):
+    index = checkout.path / ".git" / "index"
+    git(checkout.path, "update-index", "--split-index")
+    before = index.read_bytes()
+    checkout.lock.write_bytes(before)
+    checkout.bb("log").ok()
+    checkout.lock.unlink()
+    git(checkout.path, "add", "-f", ".bb/blackboard.db")
+    git(checkout.path, "update-index", "--split-index")  # all of it is in another file now
+    checkout.lock.write_bytes(index.read_bytes())
+    index.write_bytes(before)
+    assert checkout.fails("log")["code"] == "UNSAFE_PATH"
+
+
 def test_an_index_that_is_about_to_be_used_counts_already(checkout):
     index = checkout.path / ".git" / "index"
     before = index.read_bytes()
@@ -747,6 +780,76 @@ def test_the_callers_variables_do_not_hide_what_git_tracks(tmp_path, variable):
     value = str(tmp_path / other[variable]) if variable in other else "1"
     error = clone.fails("log", env={variable: value})
     assert error["code"] == "UNSAFE_PATH" and "Git tracks" in error["message"], error
+
+
+@pytest.fixture
+def dotfiles(tmp_path, evil):
+    """A folder that is the worktree of a bare repository, which only variables or settings tell Git."""
+    home = tmp_path / "home"
+    home.mkdir()
+    git(tmp_path, "clone", "-q", "--bare", str(evil), str(home / ".dot"))
+    git(home, f"--git-dir={home}/.dot", f"--work-tree={home}", "checkout", "-q")
+    assert (home / ".bb" / "blackboard.db").exists()
+    return Project(home)
+
+
+def tracked_in(project, env, **kw):
+    for command in (["log"], ["post", "x"], ["init"]):
+        error = project.fails(*command, env=env, **kw)
+        assert error["code"] == "UNSAFE_PATH" and "Git tracks" in error["message"], error
+    assert "Git tracks" in error_of(json.loads(project.bb("agent", "list", "--json", env=env, **kw).out))["message"]
+
+
+def test_the_worktree_that_variables_name_is_asked_what_it_tracks(dotfiles, tmp_path):
+    home = dotfiles.path
+    tracked_in(dotfiles, {"GIT_DIR": ".dot", "GIT_WORK_TREE": "."})
+    tracked_in(dotfiles, {"GIT_DIR": home / ".dot", "GIT_WORK_TREE": home})
+    tracked_in(dotfiles, {"GIT_DIR": home / ".dot", "GIT_WORK_TREE": home, "BB_DIR": home}, cwd=tmp_path)
+    (tmp_path / "link").symlink_to("home")
+    tracked_in(dotfiles, {"GIT_DIR": home / ".dot", "GIT_WORK_TREE": tmp_path / "link"})
+    (tmp_path / "file").write_text(f"gitdir: {home}/.dot\n")
+    tracked_in(dotfiles, {"GIT_DIR": tmp_path / "file", "GIT_WORK_TREE": home})
+    git(home, f"--git-dir={home}/.dot", f"--work-tree={home}", "update-index", "--split-index")
+    tracked_in(dotfiles, {"GIT_DIR": home / ".dot", "GIT_WORK_TREE": home})
+    (home / ".dot" / "index").unlink()
+    error = dotfiles.fails("log", env={"GIT_DIR": home / ".dot", "GIT_WORK_TREE": home})
+    assert "index is missing or damaged" in error["message"]
+
+
+@pytest.mark.parametrize("file", ["config", "config.worktree"])
+def test_the_worktree_that_the_configuration_names_is_asked_what_it_tracks(dotfiles, file):
+    settings = dotfiles.path / ".dot" / "config"
+    text = f"[core]\n\tbare = false\n\tworktree = {dotfiles.path}\n"
+    if file != "config":
+        settings.write_text("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n")
+    (settings.parent / file).write_text(text)
+    tracked_in(dotfiles, {"GIT_DIR": dotfiles.path / ".dot"})
+    below = dotfiles.path / "below"
+    below.mkdir()
+    (dotfiles.path / ".dot").rename(below / ".git")
+    (dotfiles.path / ".bb").rename(below / ".bb")
+    git(below, "add", "-f", ".bb")  # its name from the root of the worktree is "below/.bb"
+    error = Project(below).fails("log")
+    assert error["code"] == "UNSAFE_PATH" and "Git tracks" in error["message"], error
+
+
+def test_the_worktree_that_git_work_tree_alone_names_is_asked_what_it_tracks(dotfiles, tmp_path):
+    place = tmp_path / "place"
+    place.mkdir()
+    (dotfiles.path / ".dot").rename(place / ".git")
+    error = Project(place).fails("--dir", str(dotfiles.path), "log", env={"GIT_WORK_TREE": dotfiles.path})
+    assert error["code"] == "UNSAFE_PATH" and "Git tracks" in error["message"], error
+
+
+def test_a_board_beside_what_variables_name_is_used(dotfiles, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    mine = Project(other)
+    for env in ({"GIT_DIR": dotfiles.path / ".dot", "GIT_WORK_TREE": dotfiles.path}, {"GIT_DIR": dotfiles.path / ".dot"},
+                {"GIT_DIR": tmp_path / "nothing"}, {"GIT_WORK_TREE": dotfiles.path}):
+        mine.bb("--dir", ".", "init", env=env).ok()
+        mine.bb("--dir", ".", "post", "x", env=env).ok()
+    Project(dotfiles.path / ".dot").bb("--dir", ".", "init", env={"GIT_DIR": "."}).ok()
 
 
 def test_a_bare_repository_with_worktrees_tracks_nothing_itself(tmp_path):

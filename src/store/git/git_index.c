@@ -14,6 +14,7 @@ enum {
 	MODE = 24,            /* where its mode is in them */
 	EXTENDED = 0x4000,
 	LENGTH = 0x0fff,
+	SHORT = 1024, /* entries of an index that is read to its end */
 };
 
 struct git_index_reader {
@@ -172,6 +173,32 @@ static bool is_past(struct str name, const unsigned char *entry, size_t n)
 	return n > name.n && entry[name.n] > '/';
 }
 
+static void git_index_skip(struct git_index_reader *r, uint32_t n)
+{
+	if (n <= r->held) {
+		r->at += n;
+		r->held -= n;
+		return;
+	}
+	r->next += (off_t)(n - r->held);
+	r->at = r->held = r->begun = 0;
+}
+
+/* Is one of the extensions, which follow the entries, the name of another file with entries? A
+ * checksum as long as an object id is the last in the file. */
+static enum tracked look_for_link(struct git_index_reader *r, size_t id)
+{
+	const unsigned char *p;
+
+	while ((p = git_index_peek(r, 8 + id))) {
+		if (!memcmp(p, "link", 4))
+			return TRACKED_SPLIT;
+		git_index_skip(r, 8);
+		git_index_skip(r, git_index_number(p + 4));
+	}
+	return r->held == id ? TRACKED_NO : TRACKED_UNKNOWN;
+}
+
 /* With object ids of that many bytes. */
 static enum tracked look_with(struct git_index_reader *r, struct str name, size_t id)
 {
@@ -179,6 +206,7 @@ static enum tracked look_with(struct git_index_reader *r, struct str name, size_
 	uint32_t version, count;
 	struct git_entry entry;
 	enum tracked tracked;
+	bool past = false;
 
 	r->at = r->before = 0;
 	r->held = r->begun;
@@ -191,13 +219,18 @@ static enum tracked look_with(struct git_index_reader *r, struct str name, size_
 	for (count = git_index_number(p + 8); count; count--) {
 		if (!take_entry(r, version, id))
 			return TRACKED_UNKNOWN;
+		if (!r->before) /* the entry of that place in the other file has the name */
+			return TRACKED_SPLIT;
+		if (past)
+			continue;
 		entry = (struct git_entry){ { (const char *)r->name, r->before }, r->folder };
 		if ((tracked = git_entry_covers(entry, name)) != TRACKED_NO)
 			return tracked;
-		if (is_past(name, r->name, r->before))
+		past = is_past(name, r->name, r->before);
+		if (past && count > SHORT)
 			return TRACKED_NO;
 	}
-	return TRACKED_NO;
+	return look_for_link(r, id);
 }
 
 static bool is_found(enum tracked tracked)

@@ -7,11 +7,16 @@
  * Git's index, versions 2 to 4, read only as far as it takes to answer one question. The entries
  * are sorted, and the names we ask about begin with a dot: mostly the first block of the file is
  * enough. A reader of our own, because libgit2 is too slow to load.
+ *
+ * A split index has most entries in another file. That is seen by an entry without a name, or by
+ * what follows the entries, which is read only where they are few: what differs from the other
+ * file is mostly little.
  */
 enum tracked {
 	TRACKED_NO,
 	TRACKED_YES,     /* it, or something below it */
 	TRACKED_ABOVE,   /* a submodule, or a folder of a sparse checkout, that it is in */
+	TRACKED_SPLIT,   /* this file does not say so, but most entries are in another one */
 	TRACKED_UNKNOWN, /* the index is damaged, or of a later version */
 };
 

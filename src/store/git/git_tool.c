@@ -37,6 +37,7 @@ struct git_question {
 	struct str dir;
 	const char *const *words; /* NULL is the last */
 	const char *const *unset; /* variables that Git does not get; the same. NULL: it gets all */
+	const char *set;          /* "NAME=value", one that it gets; or NULL */
 	int64_t timeout_ms;       /* 0: WAIT_MS */
 };
 
@@ -72,6 +73,7 @@ static enum err git_ask(struct call *c, const struct git_question *q, struct str
 
 	for (size_t i = 0; q->unset && q->unset[i]; i++)
 		n = add_words(argv, n, (const char *const[]){ "-u", q->unset[i], NULL });
+	n = add_words(argv, n, (const char *const[]){ q->set, NULL });
 	n = add_words(argv, n, first);
 	add_words(argv, n, q->words);
 	if ((e = spawn_run(c, &s)))
@@ -337,8 +339,8 @@ static bool parse_staged(struct str line, struct git_entry *out)
 }
 
 /* A submodule stands for all that is below it, so entries above `path` count too. */
-enum err git_tracks(struct call *c, const struct repository *repo, struct str path,
-		    enum tracked *tracked)
+enum err git_tracks(struct call *c, const struct repository *repo, struct str index,
+		    struct str path, enum tracked *tracked)
 {
 	struct str rest = path, top, out, line;
 	struct git_entry entry;
@@ -351,7 +353,12 @@ enum err git_tracks(struct call *c, const struct repository *repo, struct str pa
 				"--",
 				arena_fmt(&c->mem, ":(top,icase,literal)" STR_FMT, STR_ARG(top)).p,
 				NULL };
-	const struct git_question q = { repo->tree, words, other_repository, 0 };
+	const struct git_question q = {
+		.dir = repo->tree,
+		.words = words,
+		.unset = other_repository,
+		.set = arena_fmt(&c->mem, "GIT_INDEX_FILE=" STR_FMT, STR_ARG(index)).p,
+	};
 	enum err e = git_ask(c, &q, &out);
 
 	*tracked = TRACKED_NO;

@@ -31,10 +31,11 @@ enum err git_changed(struct call *c, struct str dir, struct git_path **out);
  */
 enum err git_pushed(struct call *c, struct str dir, struct str lines, struct git_path **out);
 
-/* What the index says of `path`, from the root of the worktree; never TRACKED_UNKNOWN. */
+/* What the index in that file says of `path`, from the root of the worktree. It may be a split one;
+ * TRACKED_NO, TRACKED_YES or TRACKED_ABOVE. */
 struct repository;
-enum err git_tracks(struct call *c, const struct repository *repo, struct str path,
-		    enum tracked *tracked);
+enum err git_tracks(struct call *c, const struct repository *repo, struct str index,
+		    struct str path, enum tracked *tracked);
 
 /* Where the hooks of the repository are. */
 enum err git_hooks_dir(struct call *c, struct str dir, struct str *out);
