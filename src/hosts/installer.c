@@ -3,6 +3,7 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "hosts/backup.h"
+#include "store/place.h"
 
 static enum err left_alone(struct call *c, struct str path, enum err e)
 {
@@ -37,7 +38,7 @@ enum err install_check(struct call *c, struct str path, struct str project)
 	struct str real = path_real_part(&c->mem, path), root = path_real(&c->mem, project);
 	bool inside = root.p && real.n > root.n && path_within(root, real);
 
-	if (inside && !path_is_reserved(str_skip(real, root.n)))
+	if (inside && !place_is_reserved(c, root, real))
 		return ERR_OK;
 	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads %s, to '" STR_FMT "'", STR_ARG(path),
 		  inside ? "into a folder of Git's or of this program's" : "out of the project",

@@ -43,6 +43,12 @@ enum err place_repository(struct call *c, struct str dir, struct repository *out
 /* The same for a folder whose path has no links: that need not be found out again. */
 enum err place_repository_real(struct call *c, struct str dir, struct repository *out);
 
+/*
+ * Does a path below `root`, without links, lead into a folder of this program's or a Git directory:
+ * the one that is used there, or any other, whatever it is called? A look that fails counts as yes.
+ */
+bool place_is_reserved(struct call *c, struct str root, struct str path);
+
 /* Where a ref points, by Git's own files; absent: nowhere. For where it matters little. */
 struct str place_ref(struct call *c, const struct repository *repo, struct str name);
 

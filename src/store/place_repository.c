@@ -445,6 +445,20 @@ enum err place_repository_real(struct call *c, struct str dir, struct repository
 	return e || !out->common.p || plain ? e : find_common(c, out);
 }
 
+bool place_is_reserved(struct call *c, struct str root, struct str path)
+{
+	struct repository repo = { 0 };
+	bool yes = path_is_reserved(str_skip(path, root.n));
+
+	if (!yes && !place_repository(c, root, &repo) && repo.common.p)
+		yes = path_within(repo.common, path) ||
+		      path_within(path_real(&c->mem, repo.gitdir), path);
+	for (; !yes && path.n > root.n; path = path_parent(path))
+		yes = place_repository_is_bare(c, path, &yes) || yes;
+	c->code = ERR_OK;
+	return yes;
+}
+
 enum err place_branch(struct call *c, const struct repository *repo, struct str *out)
 {
 	struct str head;

@@ -919,6 +919,20 @@ def test_a_hosts_file_that_leads_into_a_store_or_a_git_directory_is_refused(repo
 
 
 @pytest.mark.parametrize("command, file", INSTALLERS)
+@pytest.mark.parametrize("target", [".repo/shallow", ".repo/config", ".repo/abacus/sync.json", "vendor/lib.git/config",
+                                    "vendor/lib.git/hooks/new"])
+def test_a_hosts_file_that_leads_into_a_git_directory_of_another_name_is_refused(repo, command, file, target):
+    git(repo.path, "init", "-q", f"--separate-git-dir={repo.path}/.repo")
+    git(repo.path, "init", "-q", "--bare", "vendor/lib.git")
+    linked(repo, file, repo.path / target)
+    before = {path: path.read_bytes() for path in repo.path.rglob("*") if path.is_file() and not path.is_symlink()}
+    done = repo.run(*command[1:], program=command[0], env={"HOME": str(repo.path.parent)})
+    assert done.code != 0 and "leads into a folder of Git's or of this program's" in done.out + done.err, done.out + done.err
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert (repo.path / target).exists() == (repo.path / target in before)
+
+
+@pytest.mark.parametrize("command, file", INSTALLERS)
 def test_a_hosts_file_may_be_a_link_to_a_file_of_the_project_that_is_not_there_yet(repo, command, file):
     (repo.path / "shared").mkdir()
     link = linked(repo, file, repo.path / "shared" / "file")
@@ -987,18 +1001,20 @@ def test_a_hooks_folder_that_is_a_link_out_of_the_repository_is_left_alone(tmp_p
     assert not list(outside.iterdir())
 
 
-@pytest.mark.parametrize("target", ["../.git/config", "../.bb/x", "../.git/new"])
-def test_a_tracked_hook_that_leads_into_the_git_directory_or_a_store_is_left_alone(tmp_path, target):
+@pytest.mark.parametrize("target", ["../.git/config", "../.bb/x", "../.git/new", "../lib.git/config"])
+def test_a_tracked_hook_that_leads_into_a_git_directory_or_a_store_is_left_alone(tmp_path, target):
     def fill(path):
         (path / ".husky").mkdir()
         (path / ".husky" / "pre-commit").symlink_to(target)
 
     clone = clone_of(tmp_path, fill)
     git(clone.path, "config", "core.hooksPath", ".husky")
-    config = (clone.path / ".git" / "config").read_bytes()
+    git(clone.path, "init", "-q", "--bare", "lib.git")
+    configs = [clone.path / ".git" / "config", clone.path / "lib.git" / "config"]
+    before = [config.read_bytes() for config in configs]
     for command in ("install", "uninstall"):
         assert "link" in error_of(agent(clone, "guard", command))["message"]
-    assert (clone.path / ".git" / "config").read_bytes() == config
+    assert [config.read_bytes() for config in configs] == before
     assert not (clone.path / ".git" / "new").exists() and not (clone.path / ".bb").exists()
 
 

@@ -317,7 +317,7 @@ static bool agent_guard_is_within(struct call *c, struct str dir, struct str rea
 {
 	struct str root = path_real(&c->mem, dir);
 
-	return root.p && path_within(root, real) && !path_is_reserved(str_skip(real, root.n));
+	return root.p && path_within(root, real) && !place_is_reserved(c, root, real);
 }
 
 /*
