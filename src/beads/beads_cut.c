@@ -4,6 +4,7 @@
  * enough, and so does a sync.
  */
 #include "base/system/file.h"
+#include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "beads/beads_parts.h"
 #include "beads/model/state.h"
@@ -30,7 +31,7 @@ static enum err open_receipts(struct call *c, struct beads *b, bool write, struc
 
 	if (e != ERR_DAMAGED)
 		return e;
-	aside = arena_fmt(&c->mem, STR_FMT ".damaged", STR_ARG(path));
+	aside = path_unused(&c->mem, path, "damaged");
 	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is damaged", STR_ARG(path));
 	return call_step(c,
 			 "Move it away, 'mv " STR_FMT " " STR_FMT

@@ -1,5 +1,6 @@
 #include "store/folder.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/moment.h"
@@ -28,7 +29,7 @@ static enum err refuse_link(struct call *c, struct str path)
 /* The command that puts a folder of somebody else's out of the way. */
 static struct str move_away(struct call *c, struct str path)
 {
-	struct str to = arena_fmt(&c->mem, STR_FMT ".theirs", STR_ARG(path));
+	struct str to = path_unused(&c->mem, path, "theirs");
 
 	return arena_fmt(&c->mem, "mv " STR_FMT " " STR_FMT, STR_ARG(spawn_word(&c->mem, path)),
 			 STR_ARG(spawn_word(&c->mem, to)));
@@ -38,12 +39,14 @@ static struct str move_away(struct call *c, struct str path)
  * submodule: then Git has filled it. */
 static enum err refuse_submodule(struct call *c, struct str path)
 {
+	struct str command = move_away(c, path);
+
 	call_fail(c, ERR_UNSAFE_PATH,
 		  "'" STR_FMT "' is a Git repository itself, or was a submodule of one: other "
 		  "people decide what it says",
 		  STR_ARG(path));
 	return call_step(c, "Move it away: '" STR_FMT "'. Then run the command again.",
-			 STR_ARG(move_away(c, path)));
+			 STR_ARG(command));
 }
 
 static enum err refuse_writable(struct call *c, struct str path)
@@ -132,19 +135,6 @@ static enum err refuse_broken(struct call *c, struct str path, struct str tree)
 			 "Run 'git -C " STR_FMT
 			 " status' to see what is wrong with it, and mend that first.",
 			 STR_ARG(spawn_word(&c->mem, tree)));
-}
-
-static enum err refuse_tracked(struct call *c, struct str path)
-{
-	call_fail(c, ERR_UNSAFE_PATH,
-		  "'" STR_FMT "' comes from the repository: Git tracks what is in it, so other "
-		  "people decide what it says",
-		  STR_ARG(path));
-	return call_step(c,
-			 "Move it away first: '" STR_FMT
-			 "'. Then have it taken out of the repository; until that is committed, "
-			 "choose another project with --dir.",
-			 STR_ARG(move_away(c, path)));
 }
 
 static enum err refuse_unfinished(struct call *c, struct str path, struct str lock)
@@ -244,13 +234,90 @@ static enum err await_checkout(struct call *c, const struct repository *repo, st
 	return ERR_OK;
 }
 
-/* --- whether it is tracked --- */
+/* --- what is tracked --- */
 
 /* A worktree that a folder may be in. */
 struct worktree {
 	struct repository repo;
-	bool named; /* by a variable: then it is one, even if the repository is a bare one */
+	bool named; /* by a variable or a setting: then no ".git" in it leads to the repository,
+		     * which may look like a bare one */
 };
+
+/* From the root of its worktree. */
+static struct str name_in(const struct repository *repo, struct str path)
+{
+	return str_skip(path, repo->tree.n + (repo->tree.n > 1));
+}
+
+/* What a store can make again counts little: who moves it away loses nothing. */
+static bool is_worth_keeping(struct str path)
+{
+	struct str name = path_name(path);
+
+	return !str_is(name, "lock") && !str_is(name, ".gitignore") &&
+	       !str_ends(name, STR("-wal")) && !str_ends(name, STR("-shm"));
+}
+
+/* Is there something of the user's in it, which no commit brought? `as` is how the index spells
+ * its name. Where Git does not tell, there is not. */
+static bool has_own_files(struct call *c, const struct worktree *w, struct str path, struct str *as)
+{
+	struct git_folder folder;
+	struct git_path *own;
+	enum err e = git_folder(c, &w->repo, name_in(&w->repo, path), &folder);
+
+	c->code = ERR_OK;
+	if (e || !folder.name.p)
+		return false;
+	for (own = folder.untracked; own && !is_worth_keeping(own->path);)
+		own = own->next;
+	*as = folder.name;
+	return own;
+}
+
+/* The command that removes the files that Git tracks, and no others. It refuses where that would
+ * lose a change. */
+static struct str remove_tracked(struct call *c, const struct worktree *w, struct str name)
+{
+	struct str tree = spawn_word(&c->mem, w->repo.tree),
+		   gitdir = spawn_word(&c->mem, w->repo.gitdir);
+	bool pattern = name.p[0] == ':' || strpbrk(arena_cstr(&c->mem, name), "*?[\\");
+
+	name = arena_fmt(&c->mem, "%s" STR_FMT, pattern ? ":(literal)" : "", STR_ARG(name));
+	name = spawn_word(&c->mem, name);
+	if (!w->named && !getenv("GIT_DIR") && !getenv("GIT_WORK_TREE"))
+		return arena_fmt(&c->mem, "git -C " STR_FMT " rm -r -- " STR_FMT, STR_ARG(tree),
+				 STR_ARG(name));
+	return arena_fmt(&c->mem,
+			 "git -C " STR_FMT " --git-dir=" STR_FMT " --work-tree=" STR_FMT
+			 " rm -r -- " STR_FMT,
+			 STR_ARG(tree), STR_ARG(gitdir), STR_ARG(tree), STR_ARG(name));
+}
+
+static enum err refuse_tracked(struct call *c, const struct worktree *w, struct str path)
+{
+	struct str name, command;
+	bool own = has_own_files(c, w, path, &name);
+
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "'" STR_FMT "' comes from the repository: Git tracks %s in it, so other people "
+		  "decide what it says",
+		  STR_ARG(path), own ? "some of what is" : "what is");
+	command = own ? remove_tracked(c, w, name) : move_away(c, path);
+	if (own)
+		return call_step(c,
+				 "Other files in it are your own. Remove only those that Git "
+				 "tracks: '" STR_FMT
+				 "'. Then run the command again, and commit the removal.",
+				 STR_ARG(command));
+	return call_step(c,
+			 "Move it away first: '" STR_FMT
+			 "'. Then have it taken out of the repository; until that is committed, "
+			 "choose another project with --dir.",
+			 STR_ARG(command));
+}
+
+/* --- whether it is tracked --- */
 
 /*
  * The worktree that the folder is in, whatever GIT_DIR says; absent: there is none, or it is
@@ -274,12 +341,6 @@ static enum err folder_find_worktree(struct call *c, struct str path, struct rep
 	if (!around.foreign.path.p)
 		*out = around.repo;
 	return ERR_OK;
-}
-
-/* From the root of its worktree. */
-static struct str name_in(const struct repository *repo, struct str path)
-{
-	return str_skip(path, repo->tree.n + (repo->tree.n > 1));
 }
 
 /* In a worktree of the repository. Without an index, nothing is tracked if there never was a
@@ -310,7 +371,7 @@ static enum err check_in(struct call *c, const struct worktree *w, struct str pa
 		return ERR_OK;
 	if ((e = await_checkout(c, &w->repo, path, name)) || (e = is_tracked(c, w, name, &tracked)))
 		return e;
-	return tracked ? refuse_tracked(c, path) : ERR_OK;
+	return tracked ? refuse_tracked(c, w, path) : ERR_OK;
 }
 
 /*
@@ -321,18 +382,20 @@ static enum err check_in(struct call *c, const struct worktree *w, struct str pa
 static enum err check_outside(struct call *c, struct str path, struct str tree)
 {
 	struct candidate around;
+	struct worktree w = { 0 };
 	enum tracked tracked = TRACKED_NO;
 
 	while (tracked != TRACKED_YES && tree.n > 1) {
 		if (candidate_around(c, path_parent(tree), &around) || !around.repo.tree.p)
 			break;
+		w.repo = around.repo;
 		tree = around.repo.tree;
 		if (around.usable && !around.foreign.path.p &&
 		    ask_index(c, &around.repo, name_in(&around.repo, path), &tracked))
 			return c->code;
 	}
 	c->code = ERR_OK;
-	return tracked == TRACKED_YES ? refuse_tracked(c, path) : ERR_OK;
+	return tracked == TRACKED_YES ? refuse_tracked(c, &w, path) : ERR_OK;
 }
 
 /* By the ".git" of a folder around it, whose configuration may name another folder. */
@@ -347,6 +410,7 @@ static enum err check_around(struct call *c, struct str path)
 	if ((e = check_in(c, &w, path)) || (e = check_outside(c, path, w.repo.tree)) ||
 	    (e = place_of_setting(c, &w.repo, &tree)) || !tree.p || str_eq(tree, w.repo.tree))
 		return e;
+	w = (struct worktree){ .repo = w.repo, .named = true };
 	w.repo.tree = tree;
 	return check_in(c, &w, path);
 }

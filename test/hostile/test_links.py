@@ -519,22 +519,111 @@ def test_the_path_in_a_command_of_a_hint_is_one_word(odd):
     text = hint(odd, "log")
     assert "git rm" not in text and "ls-files" not in text
     pasted(odd, text, "mv")
-    assert not board.exists() and (odd.path / ".bb.theirs" / "blackboard.db").exists()
+    theirs = moved(odd)
+    assert not board.exists() and (theirs / "blackboard.db").exists()
     git(odd.path, "rm", "-rq", "--cached", ".bb")
 
-    board.symlink_to(".bb.theirs")
+    board.symlink_to(theirs.name)
     assert str(board) in subprocess.run(["sh", "-c", f"printf '%s\n' {pasted(odd, hint(odd, 'log'), 'ls')}"],
                                         capture_output=True, check=True).stdout.decode()
     board.unlink()
 
     board.mkdir(mode=0o700)
     (board / "lock").symlink_to("nowhere")
-    (odd.path / ".bb.theirs" / "blackboard.db").rename(board / "blackboard.db")
+    (theirs / "blackboard.db").rename(board / "blackboard.db")
     pasted(odd, hint(odd, "post", "x"), "ls")
     (board / "lock").unlink()
     index = odd.path / ".git" / "index"
     index.rename(odd.path / ".git" / "kept")
     pasted(odd, hint(odd, "log"), "git -C")
+
+
+def moved(project, name=".bb"):
+    """Where a folder is that was moved away."""
+    folder, = [path for path in project.path.glob(f"{name}.theirs-*") if not path.is_symlink()]
+    return folder
+
+
+@pytest.mark.parametrize("trap", ["a link to the folder above", "a dangling link", "a file", "a folder"])
+def test_a_folder_that_is_moved_away_stays_in_the_project(tmp_path, evil, trap):
+    for name in (".bb", ".beadboard"):
+        for path in (evil / f"{name}.theirs", evil / f"{name}.theirs-0123456789ab"):
+            if trap == "a file":
+                path.write_text("x")
+            elif trap == "a folder":
+                path.mkdir()
+                (path / "x").write_text("x")
+            else:
+                path.symlink_to(".." if "above" in trap else "nowhere")
+    git(evil, "add", "-f", "-A")
+    git(evil, "commit", "-q", "-m", "y")
+    work = tmp_path / "work"
+    work.mkdir()
+    git(tmp_path, "clone", "-q", str(evil), str(work / "clone"))
+    clone = Project(work / "clone")
+    before = sorted(work.iterdir())
+    pasted(clone, hint(clone, "log"), "mv")
+    pasted(clone, error_of(agent(clone, "list"))["hint"], "mv")
+    assert sorted(work.iterdir()) == before
+    for name, file in ((".bb", "blackboard.db"), (".beadboard", "agent")):
+        assert not (clone.path / name).exists()
+        assert [path for path in clone.path.glob(f"{name}.theirs-*/{file}") if not path.parent.is_symlink()]
+
+
+def test_a_submodule_that_is_moved_away_stays_in_the_project(tmp_path):
+    clone = clone_of(tmp_path, lambda path: (path / ".bb.theirs").symlink_to(".."))
+    clone.bb("init").ok()
+    git(clone.path / ".bb", "init", "-q")
+    pasted(clone, hint(clone, "log"), "mv")
+    assert (moved(clone) / "blackboard.db").exists() and not (tmp_path / ".bb").exists()
+    clone.bb("init").ok()
+
+
+@pytest.mark.parametrize("folder", ["", "sub*/it's"])
+@pytest.mark.parametrize("file", ["config.toml", "Deep/er/x"])
+def test_a_board_that_got_a_tracked_file_is_used_again_after_the_command_of_the_hint(tmp_path, folder, file):
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    mine, theirs = Project(clone.path / folder), tmp_path / "source" / folder / ".bb" / file
+    mine.path.mkdir(parents=True, exist_ok=True)
+    mine.bb("--dir", ".", "init").ok()
+    mine.bb("post", "mine").ok()
+    beside = clone.path / "subject" / "it's" / ".bb" / "kept"
+    for path in (theirs, tmp_path / "source" / beside.relative_to(clone.path)):
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+    git(tmp_path / "source", "add", "-f", "-A")
+    git(tmp_path / "source", "commit", "-q", "-m", "y")
+    git(clone.path, "pull", "-q")
+    for env in ({}, {"GIT_DIR": str(tmp_path / "nothing")}):
+        text = mine.fails("log", env=env)["details"]["next_step"]
+        assert "mv " not in text and "your own" in text
+    pasted(mine, hint(mine, "log"), "git")
+    assert [post["content"] for post in mine.json("log")] == ["mine"]
+    assert not (mine.path / ".bb" / file).exists() and beside.exists()
+
+
+def test_agents_that_got_a_tracked_file_are_used_again_after_the_command_of_the_hint(tmp_path):
+    clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
+    fill_agents(clone.path)
+    planted = tmp_path / "source" / ".beadboard" / "agent" / "agents" / "evil.json"
+    planted.parent.mkdir(parents=True)
+    planted.write_text("{}")
+    git(tmp_path / "source", "add", "-f", "-A")
+    git(tmp_path / "source", "commit", "-q", "-m", "y")
+    git(clone.path, "pull", "-q")
+    pasted(clone, error_of(agent(clone, "list"))["hint"], "git")
+    assert len(agent(clone, "list")["data"]) == 2
+
+
+def test_the_hint_names_the_repository_that_variables_name(dotfiles):
+    home = dotfiles.path
+    env = {"GIT_DIR": home / ".dot", "GIT_WORK_TREE": home}
+    git(home, f"--git-dir={home}/.dot", f"--work-tree={home}", "rm", "-rq", "--cached", ".bb")
+    (home / ".bb" / "config.toml").write_text("")
+    git(home, f"--git-dir={home}/.dot", f"--work-tree={home}", "add", "-f", ".bb/config.toml")
+    git(home, f"--git-dir={home}/.dot", f"--work-tree={home}", "commit", "-q", "-m", "z")
+    pasted(dotfiles, dotfiles.fails("log", env=env)["details"]["next_step"], "git")
+    dotfiles.bb("log", env=env).ok()
 
 
 def test_the_scope_in_a_command_of_a_hint_is_one_word(agents):

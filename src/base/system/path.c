@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/id.h"
+
 struct str path_join(struct arena *mem, struct str dir, struct str name)
 {
 	bool slash = dir.n && dir.p[dir.n - 1] == '/';
@@ -114,6 +116,19 @@ bool path_is_link(struct arena *mem, struct str path)
 	struct stat st;
 
 	return lstat(arena_cstr(mem, path), &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+struct str path_unused(struct arena *mem, struct str path, const char *kind)
+{
+	enum { DIGITS = 12 };
+	struct str digits, to;
+	struct stat st;
+
+	do {
+		digits = id_random(mem, DIGITS);
+		to = arena_fmt(mem, STR_FMT ".%s-" STR_FMT, STR_ARG(path), kind, STR_ARG(digits));
+	} while (!lstat(to.p, &st));
+	return to;
 }
 
 /* The target of a link; absent: it is none, or nothing is there. */

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 
-/* Paths are text here; only path_real…() and path_is_link() ask the file system. */
+/* Paths are text here; only path_real…(), path_is_link() and path_unused() ask the file system. */
 
 struct str path_join(struct arena *mem, struct str dir, struct str name);
 
@@ -19,6 +19,12 @@ bool path_within(struct str dir, struct str path);
 bool path_is_reserved(struct str path);
 
 bool path_is_link(struct arena *mem, struct str path);
+
+/*
+ * Where to move what is at `path`: a name beside it, such as ".bb.theirs-0123456789ab", that
+ * nothing has. It is a random one, so nobody could put a link there beforehand.
+ */
+struct str path_unused(struct arena *mem, struct str path, const char *kind);
 
 /* After all symbolic links; absent if it does not exist or cannot be reached. */
 struct str path_real(struct arena *mem, struct str path);

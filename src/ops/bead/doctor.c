@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 
 #include "base/moment.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/apply.h"
@@ -104,18 +106,20 @@ static void check_contents(struct doctor *d, const struct beads *b, const struct
 /* Does the cache say what the journal says? */
 static void check_cache(struct doctor *d, struct beads *b, const struct state *all)
 {
+	struct str file = path_join(&d->c->mem, b->home, STR("cache.db"));
 	struct cache fresh;
 	bool same = false;
 	enum err e = cache_create_private(d->c, &fresh);
 
+	file = spawn_word(&d->c->mem, file);
 	if (!e && !(e = apply_all(d->c, &fresh, all)) &&
 	    !(e = cache_install(d->c, &fresh, fresh.path)))
 		e = cache_same(d->c, &b->cache, &fresh, &same);
 	cache_close(&fresh);
 	if (e || !same)
-		bead_doctor_tell(
-			d, "cache", "error", e ? d->c->message : STR("it differs from the journal"),
-			arena_fmt(&d->c->mem, "rm '" STR_FMT "/cache.db'", STR_ARG(b->home)).p);
+		bead_doctor_tell(d, "cache", "error",
+				 e ? d->c->message : STR("it differs from the journal"),
+				 arena_fmt(&d->c->mem, "rm " STR_FMT, STR_ARG(file)).p);
 	else
 		bead_doctor_tell(d, "cache", "ok", STR("it says what the journal says"), NULL);
 	d->c->code = ERR_OK;

@@ -368,6 +368,42 @@ enum err git_tracks(struct call *c, const struct repository *repo, struct str in
 	return e;
 }
 
+/* A letter, a blank and a path each; the letter of what is not tracked is '?'. */
+enum err git_folder(struct call *c, const struct repository *repo, struct str path,
+		    struct git_folder *out)
+{
+	const char *words[] = { arena_fmt(&c->mem, "--git-dir=" STR_FMT, STR_ARG(repo->gitdir)).p,
+				arena_fmt(&c->mem, "--work-tree=" STR_FMT, STR_ARG(repo->tree)).p,
+				"ls-files",
+				"-t",
+				"-z",
+				"--cached",
+				"--others",
+				"--",
+				arena_fmt(&c->mem, ":(top,icase,literal)" STR_FMT, STR_ARG(path)).p,
+				NULL };
+	const struct git_question q = { .dir = repo->tree,
+					.words = words,
+					.unset = other_repository,
+					.timeout_ms = SEARCH_MS };
+	struct git_path **tail = &out->untracked;
+	struct str text, line;
+	enum err e = git_ask(c, &q, &text);
+
+	*out = (struct git_folder){ 0 };
+	while (!e && text.n && str_next(&text, '\0', &line)) {
+		if (line.n < 2 + path.n)
+			continue;
+		if (line.p[0] != '?') {
+			out->name = str_head(str_skip(line, 2), path.n);
+			continue;
+		}
+		*tail = path_new(c, str_skip(line, 2));
+		tail = &(*tail)->next;
+	}
+	return e;
+}
+
 enum err git_hooks_dir(struct call *c, struct str dir, struct str *out)
 {
 	static const char *const words[] = { "rev-parse", "--git-path", "hooks", NULL };

@@ -37,6 +37,15 @@ struct repository;
 enum err git_tracks(struct call *c, const struct repository *repo, struct str index,
 		    struct str path, enum tracked *tracked);
 
+/* What is in a folder of the worktree: how the index spells the folder's name (absent: it tracks
+ * nothing there), and the files that it does not track. */
+struct git_folder {
+	struct str name;
+	struct git_path *untracked;
+};
+enum err git_folder(struct call *c, const struct repository *repo, struct str path,
+		    struct git_folder *out);
+
 /* Where the hooks of the repository are. */
 enum err git_hooks_dir(struct call *c, struct str dir, struct str *out);
 
