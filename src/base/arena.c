@@ -98,12 +98,30 @@ void *arena_room(struct arena *a, void *list, size_t count, size_t size)
 	return arena_grow(a, list, count * size, (count ? 2 * count : 1) * size);
 }
 
-static void free_pages(struct arena_page *page)
+/* Pages are chained from the newest to the oldest. */
+static void free_pages_until(struct arena_page *page, const struct arena_page *kept)
 {
-	for (struct arena_page *next; page; page = next) {
+	for (struct arena_page *next; page != kept; page = next) {
 		next = page->next;
 		free(page);
 	}
+}
+
+static void free_pages(struct arena_page *page)
+{
+	free_pages_until(page, NULL);
+}
+
+struct arena arena_mark(const struct arena *a)
+{
+	return *a;
+}
+
+void arena_rewind(struct arena *a, struct arena mark)
+{
+	free_pages_until(a->large, mark.large);
+	free_pages_until(a->page, mark.page);
+	*a = mark;
 }
 
 void arena_release(struct arena *a)

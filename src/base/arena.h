@@ -23,6 +23,13 @@ void arena_release(struct arena *a);
 void arena_reset(struct arena *a);
 
 /*
+ * Takes back all that was allocated since a mark: for text that turns out to be worthless. What
+ * was allocated before the mark must not be stretched in between.
+ */
+struct arena arena_mark(const struct arena *a);
+void arena_rewind(struct arena *a, struct arena mark);
+
+/*
  * A larger copy of `p`; in place where it was the last thing allocated. What is added is not
  * zeroed, and `p` may be NULL, so it also gives memory as it comes.
  */

@@ -83,14 +83,23 @@ enum err call_remedy(struct call *c, const char *fmt, ...)
 
 void call_warn(struct call *c, const char *fmt, ...)
 {
+	enum { MOST = 4096 }; /* bytes: nobody reads a thousand warnings */
+	const struct str more = STR("There are more warnings");
+	struct arena before = arena_mark(&c->mem);
 	struct str text;
 	va_list ap;
 
+	if (c->warning.n > MOST && str_ends(c->warning, more))
+		return;
 	va_start(ap, fmt);
 	text = arena_vfmt(&c->mem, fmt, ap);
 	va_end(ap);
-	if (c->warning.p && str_has(c->warning, text))
+	if (c->warning.p && str_has(c->warning, text)) {
+		arena_rewind(&c->mem, before);
 		return;
+	}
+	if (c->warning.n > MOST)
+		text = more;
 	c->warning = c->warning.p ? arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->warning),
 					      STR_ARG(text)) :
 				    text;

@@ -93,7 +93,8 @@ enum err call_step(struct call *c, const char *fmt, ...) __attribute__((format(p
  * disk"), without a full stop. What was stored is said with it. */
 enum err call_remedy(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds a sentence, without its full stop, to what people are told beside a success. */
+/* Adds a sentence, without its full stop, to what people are told beside a success. It is left out
+ * if they are told that already, or enough else. */
 void call_warn(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Something of what this call was asked to store is stored now, or may be. */

@@ -48,11 +48,49 @@ static void call_next_step_claims_nothing_by_itself(void **state)
 	call_release(&c);
 }
 
+static void call_warn_tells_each_thing_once_and_stops_when_it_is_enough(void **state)
+{
+	const struct str end = STR(". There are more warnings");
+	struct call c = { 0 };
+
+	(void)state;
+	call_warn(&c, "a is lost");
+	call_warn(&c, "a is lost");
+	call_warn(&c, "b is lost");
+	assert_string_equal(c.warning.p, "a is lost. b is lost");
+	for (int i = 0; i < 100000; i++)
+		call_warn(&c, "agent %d is lost", i);
+	assert_true(c.warning.n < 8192);
+	assert_true(str_ends(c.warning, end));
+	call_release(&c);
+}
+
+static void arena_rewind_takes_back_what_came_after_the_mark(void **state)
+{
+	struct arena mem = { 0 }, mark;
+	struct str kept;
+
+	(void)state;
+	arena_rewind(&mem, arena_mark(&mem));
+	kept = arena_copy(&mem, STR("kept"));
+	mark = arena_mark(&mem);
+	for (int i = 0; i < 1000; i++) {
+		arena_alloc(&mem, 100);
+		arena_alloc(&mem, 100000);
+	}
+	arena_rewind(&mem, mark);
+	assert_memory_equal(&mem, &mark, sizeof mem);
+	assert_true(str_is(kept, "kept"));
+	arena_release(&mem);
+}
+
 int call_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(call_next_step_says_what_was_stored),
 		cmocka_unit_test(call_next_step_claims_nothing_by_itself),
+		cmocka_unit_test(call_warn_tells_each_thing_once_and_stops_when_it_is_enough),
+		cmocka_unit_test(arena_rewind_takes_back_what_came_after_the_mark),
 	};
 
 	return cmocka_run_group_tests_name("call", tests, NULL, NULL);
