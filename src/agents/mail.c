@@ -334,7 +334,7 @@ static enum err mail_collect(struct call *c, struct agent_files *f, struct str a
 		*newest = m ? m->id : STR_NONE;
 	for (; !e && left > 0 && m; e = mailbox_next(c, &w, &m)) {
 		if (filter->after.p && str_eq(m->id, filter->after))
-			return ERR_OK;
+			break;
 		if (!mail_fits(filter, m))
 			continue;
 		*tail = m;
@@ -342,6 +342,7 @@ static enum err mail_collect(struct call *c, struct agent_files *f, struct str a
 		m->next = NULL;
 		left--;
 	}
+	mailbox_walk_end(c, &w);
 	return e;
 }
 

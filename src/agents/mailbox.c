@@ -23,9 +23,11 @@ static bool decode_moment(const struct value *v, const char *key, int64_t *ms)
 	return !text.p || moment_parse(text, ms);
 }
 
+/* NULL: it is no message; then no memory is taken, because there may be millions of such lines. */
 static struct mail *mailbox_decode(struct arena *mem, struct str line)
 {
-	const struct value *v = value_read(mem, line), *ack = value_find(v, "requires_ack");
+	struct arena before = arena_mark(mem);
+	const struct value *v = agent_line_parse(mem, line), *ack = value_find(v, "requires_ack");
 	struct mail *m = arena_new(mem, struct mail);
 
 	*m = (struct mail){ .id = value_str(v, "message_id"),
@@ -38,12 +40,12 @@ static struct mail *mailbox_decode(struct arena *mem, struct str line)
 			    .category = names_exact(&categories, value_str(v, "category")),
 			    .state = names_exact(&mail_states, value_str(v, "state")),
 			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes };
-	return m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p && m->category >= 0 &&
-			       m->state >= 0 && decode_moment(v, "created_at", &m->created_ms) &&
-			       decode_moment(v, "read_at", &m->read_ms) &&
-			       decode_moment(v, "acked_at", &m->acked_ms) ?
-		       m :
-		       NULL;
+	if (m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p && m->category >= 0 &&
+	    m->state >= 0 && decode_moment(v, "created_at", &m->created_ms) &&
+	    decode_moment(v, "read_at", &m->read_ms) && decode_moment(v, "acked_at", &m->acked_ms))
+		return m;
+	arena_rewind(mem, before);
+	return NULL;
 }
 
 /* --- files --- */
@@ -71,7 +73,7 @@ static struct mailbox empty_box(struct call *c, struct str agent)
 /* False: it is lost, or says nothing. */
 static bool read_box(struct call *c, struct str text, struct mailbox *box)
 {
-	const struct value *v = text.p ? value_read(&c->mem, text) : NULL,
+	const struct value *v = text.p ? agent_snapshot_parse(&c->mem, text) : NULL,
 			   *owed = value_find(v, "owed");
 	bool well = owed && owed->type == VALUE_ARRAY && value_int(v, "known", &box->known) &&
 		    box->known >= 0 && value_int(v, "latest", &box->latest_ms);
@@ -127,6 +129,7 @@ static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox
 {
 	struct str name = stream_of(c, box->agent), text, rest, line;
 	int64_t from = box->known ? box->known - 1 : 0;
+	struct agent_skips skips = { 0 };
 	enum err e = agent_file_read_from(c, f, name, from, &text);
 
 	if (e)
@@ -136,15 +139,16 @@ static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox
 		return apply_rest(c, f, box);
 	}
 	rest = box->known ? str_skip(text, 1) : text;
-	while (rest.n && str_next(&rest, '\n', &line)) {
+	while (agent_line_next(&rest, &line)) {
 		struct mail *m = mailbox_decode(&c->mem, line);
 
 		if (m)
 			mailbox_apply(box, m);
-		else if ((e = agent_file_skipped(c, f, name, from + (line.p - text.p))))
-			return e;
-		box->known = from + (line.p - text.p) + (int64_t)line.n + 1;
+		else
+			agent_skips_add(&skips, from + (line.p - text.p));
 	}
+	box->known = from + (int64_t)text.n;
+	agent_skips_warn(c, f, name, &skips);
 	return ERR_OK;
 }
 
@@ -307,6 +311,7 @@ static enum err mailbox_search(struct call *c, struct agent_files *f, struct str
 	while (!(e = mailbox_next(c, &w, out)) && *out)
 		if (str_eq((*out)->id, id))
 			break;
+	mailbox_walk_end(c, &w);
 	return e;
 }
 
@@ -396,13 +401,12 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 	enum err e;
 
 	while (!(e = lines_back(c, &w->back, &line)) && line.p) {
-		struct mail *m = mailbox_decode(&c->mem, line);
+		struct mail *m = line.n ? mailbox_decode(&c->mem, line) : NULL;
 		void **at;
 
 		if (!m) {
-			if ((e = agent_file_skipped(c, w->back.f, w->back.name,
-						    lines_back_at(&w->back))))
-				return e;
+			if (line.n)
+				agent_skips_add(&w->skips, lines_back_at(&w->back));
 			continue;
 		}
 		at = map_put(&w->seen, m->id);
@@ -416,33 +420,37 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 	return e;
 }
 
+void mailbox_walk_end(struct call *c, struct mailbox_walk *w)
+{
+	agent_skips_warn(c, w->back.f, w->back.name, &w->skips);
+}
+
 enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents, size_t *count)
 {
 	return agent_files_list(c, f, STR("messages"), STR(".jsonl"), agents, count);
 }
 
-static enum err mailbox_visit_lines(struct call *c, struct agent_files *f, struct str name,
-				    struct str text, int64_t at, struct str about,
-				    mail_visit *visit, void *arg)
+/* `at` is where the text begins in the record. */
+static void mailbox_visit_lines(struct call *c, struct str text, int64_t at, struct str about,
+				struct agent_skips *skips, mail_visit *visit, void *arg)
 {
 	struct str rest = text, line;
-	enum err e;
 
-	while (rest.n && str_next(&rest, '\n', &line)) {
+	while (agent_line_next(&rest, &line)) {
 		struct mail *m = str_has(line, about) ? mailbox_decode(&c->mem, line) : NULL;
 
 		if (m)
 			visit(c, m, arg);
-		else if (!about.p && (e = agent_file_skipped(c, f, name, at + (line.p - text.p))))
-			return e;
+		else if (!about.p)
+			agent_skips_add(skips, at + (line.p - text.p));
 	}
-	return ERR_OK;
 }
 
 enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent, int64_t *from,
 		      struct str about, mail_visit *visit, void *arg)
 {
 	struct str name = stream_of(c, agent), text;
+	struct agent_skips skips = { 0 };
 	enum err e;
 
 	do {
@@ -452,14 +460,13 @@ enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent, i
 		part.mem = (struct arena){ 0 };
 		e = agent_file_read_part(&part, f, name, from, &text);
 		if (!e)
-			e = mailbox_visit_lines(&part, f, name, text, at, about, visit, arg);
-		if (e)
+			mailbox_visit_lines(&part, text, at, about, &skips, visit, arg);
+		else
 			call_fail(c, e, STR_FMT, STR_ARG(part.message));
-		if (part.warning.p)
-			c->warning = arena_copy(&c->mem, part.warning);
 		call_release(&part);
 	} while (!e && text.n);
-	return e;
+	agent_skips_warn(c, f, name, &skips);
+	return agent_file_pass_over(c, f, name, e);
 }
 
 /* --- repairs --- */
@@ -489,40 +496,84 @@ static void mailbox_put_lines(struct call *c, struct buf *out, struct mail *m)
 static struct map known_messages(struct call *c, struct str record)
 {
 	struct map known = { .mem = &c->mem };
+	struct arena scratch = { 0 };
 	struct str line;
 
-	while (record.n && str_next(&record, '\n', &line)) {
-		struct mail *m = mailbox_decode(&c->mem, line);
-		void **at = m ? map_put(&known, m->id) : NULL;
+	for (; agent_line_next(&record, &line); arena_reset(&scratch)) {
+		struct mail *m = mailbox_decode(&scratch, line);
+		void **at = m ? map_find(&known, m->id) : NULL;
 
 		if (!m)
 			continue;
-		if (!*at)
+		if (!at) {
+			at = map_put(&known, arena_copy(&c->mem, m->id));
 			*at = arena_new(&c->mem, struct lines_of);
+		}
 		if (m->state == MAIL_UNREAD)
 			((struct lines_of *)*at)->sent = true;
 	}
+	arena_release(&scratch);
 	return known;
 }
 
-enum err mailbox_missing(struct call *c, struct agent_files *f, struct str agent, struct str record,
-			 struct str *lines, size_t *count)
+struct mailbox_ids {
+	struct str *id;
+	size_t count;
+};
+
+static void mailbox_note_snapshot(struct call *c, struct map *all, struct str id, struct str to)
+{
+	void **at = map_find(all, to);
+	struct mailbox_ids *ids;
+
+	if (!at) {
+		at = map_put(all, arena_copy(&c->mem, to));
+		*at = arena_new(&c->mem, struct mailbox_ids);
+	}
+	ids = *at;
+	ids->id = arena_room(&c->mem, ids->id, ids->count, sizeof *ids->id);
+	ids->id[ids->count++] = id;
+}
+
+enum err mailbox_snapshots(struct call *c, struct agent_files *f, struct map *out)
+{
+	struct call part = *c;
+	struct str *ids;
+	size_t count;
+	enum err e = agent_files_list(c, f, STR("messages/index"), STR(".json"), &ids, &count);
+
+	*out = (struct map){ .mem = &c->mem };
+	part.mem = (struct arena){ 0 };
+	for (size_t i = 0; !e && i < count; i++) {
+		struct mail *m;
+
+		if ((e = read_index(&part, f, ids[i], &m)))
+			call_fail(c, e, STR_FMT, STR_ARG(part.message));
+		else if (m)
+			mailbox_note_snapshot(c, out, ids[i], m->to);
+		arena_reset(&part.mem);
+	}
+	arena_release(&part.mem);
+	return e;
+}
+
+enum err mailbox_missing(struct call *c, struct agent_files *f, const struct map *snapshots,
+			 struct str agent, struct str record, struct str *lines, size_t *count)
 {
 	struct map known = known_messages(c, record);
 	struct buf out = { .mem = &c->mem };
-	struct str *ids;
-	size_t all;
-	enum err e = agent_files_list(c, f, STR("messages/index"), STR(".json"), &ids, &all);
+	void **of_agent = map_find(snapshots, agent);
+	const struct mailbox_ids *ids = of_agent ? *of_agent : &(const struct mailbox_ids){ 0 };
+	enum err e = ERR_OK;
 
 	*count = 0;
-	for (size_t i = 0; !e && i < all; i++) {
+	for (size_t i = 0; !e && i < ids->count; i++) {
+		void **at = map_find(&known, ids->id[i]);
 		struct mail *m;
-		void **at;
 
-		if ((e = read_index(c, f, ids[i], &m)) || !m || !str_eq(m->to, agent))
-			continue;
-		at = map_find(&known, m->id);
 		if (at && ((struct lines_of *)*at)->sent)
+			continue;
+		if ((e = read_index(c, f, ids->id[i], &m)) || !m || !str_eq(m->to, agent))
 			continue;
 		mailbox_put_lines(c, &out, m);
 		++*count;

@@ -59,10 +59,12 @@ enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents
 struct mailbox_walk {
 	struct lines_back back;
 	struct map seen; /* by id: how it is now */
-	bool adopts;     /* there is no box yet: the index may know more */
+	struct agent_skips skips;
+	bool adopts; /* there is no box yet: the index may know more */
 };
 struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f, struct str agent);
 enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out);
+void mailbox_walk_end(struct call *c, struct mailbox_walk *w); /* warns of damaged lines */
 
 /* The one whose id ends so; NULL: there is none. */
 enum err mailbox_find_end(struct call *c, struct agent_files *f, const struct mailbox *box,
@@ -74,8 +76,11 @@ enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id, str
 /* For repairs: is it a line of a record? Which lines does a record lack of messages that have
  * snapshots? A box is counted again once it is forgotten. */
 bool mailbox_line_valid(struct call *c, struct str line);
-enum err mailbox_missing(struct call *c, struct agent_files *f, struct str agent, struct str record,
-			 struct str *lines, size_t *count);
+enum err mailbox_missing(struct call *c, struct agent_files *f, const struct map *snapshots,
+			 struct str agent, struct str record, struct str *lines, size_t *count);
+
+/* By agent: a list of the ids of its messages that have snapshots, for mailbox_missing(). */
+enum err mailbox_snapshots(struct call *c, struct agent_files *f, struct map *out);
 enum err mailbox_forget_box(struct call *c, struct agent_files *f, struct str agent);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "agents/mailbox.h"
 #include "agents/protocol.h"
+#include "agents/receipts.h"
 #include "agents/registry.h"
 #include "agents/reservation.h"
 #include "base/system/file.h"
@@ -11,13 +12,14 @@
 #include "store/agent_pending.h"
 #include "store/db/receipt_db.h"
 
-enum { WAIT_MS = 10000 };
+enum { WAIT_MS = 10000, LISTED_MOST = 100 };
 
 struct mend_mending {
-	struct call *c;
+	struct call *c; /* while a file is looked at, with memory for that file alone */
 	struct mend *m;
 	struct agent_files f;
-	size_t damaged; /* files */
+	struct map messages; /* by agent: those that have snapshots */
+	size_t damaged;      /* files */
 };
 
 typedef bool line_valid(struct call *c, struct str line);
@@ -27,43 +29,101 @@ struct mend_record {
 	struct str name;
 	struct str agent; /* whose inbox it is; or absent */
 	line_valid *valid;
-	struct buf good;
+	struct str text;  /* all that is good of it */
 	struct json lost; /* an open list */
 	size_t bad, split, restored;
 };
 
-/* Two lines that have lost the end between them. */
-static bool take_both(struct mend_mending *k, struct mend_record *r, struct str line)
+/* What is made of a line to look at it is not kept: there may be millions. */
+static bool mend_line_valid(struct mend_mending *k, const struct mend_record *r, struct str line)
 {
-	for (size_t i = 1; i + 1 < line.n; i++) {
-		struct str head = str_head(line, i),
-			   rest = str_skip(line, i + (line.p[i] == '{' ? 0 : 1));
+	struct arena before = arena_mark(&k->c->mem);
+	bool valid = r->valid(k->c, line);
 
-		if (line.p[i - 1] != '}' || !rest.n || rest.p[0] != '{' || !r->valid(k->c, head) ||
-		    !r->valid(k->c, rest))
-			continue;
-		buf_fmt(&r->good, STR_FMT "\n" STR_FMT "\n", STR_ARG(head), STR_ARG(rest));
-		return true;
-	}
-	return false;
+	arena_rewind(&k->c->mem, before);
+	return valid;
 }
 
+/* Where the object ends that a line begins with; 0: nowhere. */
+static size_t mend_object_end(struct str line)
+{
+	bool quoted = false;
+	size_t depth = 0;
+
+	for (size_t i = 0; i < line.n; i++) {
+		char ch = line.p[i];
+
+		if (quoted && ch == '\\')
+			i++;
+		else if (ch == '"')
+			quoted = !quoted;
+		else if (!quoted && ch == '{')
+			depth++;
+		else if (!quoted && ch == '}' && depth && !--depth)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* Two lines that have lost the end between them: it is missing, or another byte is there. */
+static bool mend_is_pair(struct mend_mending *k, const struct mend_record *r, struct str line,
+			 struct str *head, struct str *rest)
+{
+	size_t end = mend_object_end(line);
+
+	if (!end || end == line.n)
+		return false;
+	*head = str_head(line, end);
+	*rest = str_skip(line, end + (line.p[end] == '{' ? 0 : 1));
+	return mend_line_valid(k, r, *head) && mend_line_valid(k, r, *rest);
+}
+
+static void mend_list_lost(struct mend_mending *k, struct mend_record *r, size_t number,
+			   struct str line)
+{
+	enum { LOOKED_AT = 4096 };
+	struct arena *mem = &k->c->mem;
+
+	if (++r->bad <= LISTED_MOST)
+		json_str(&r->lost,
+			 arena_fmt(mem, "line %zu: " STR_FMT, number,
+				   STR_ARG(salvage_shown(mem, line.n > LOOKED_AT ?
+								      str_head(line, LOOKED_AT) :
+								      line))));
+}
+
+static void mend_end_lost(struct mend_mending *k, struct mend_record *r)
+{
+	if (r->bad > LISTED_MOST)
+		json_str(&r->lost,
+			 arena_fmt(&k->c->mem, "and %zu lines more", r->bad - LISTED_MOST));
+	json_end(&r->lost);
+}
+
+/* Good lines are copied only where something between them is damaged; blank ones are good. */
 static void mend_take_lines(struct mend_mending *k, struct mend_record *r, struct str text)
 {
-	struct str line;
+	struct buf good = { .mem = &k->c->mem };
+	struct str rest = text, line, one, two;
+	const char *from = text.p; /* after the last damaged line */
 
-	for (size_t n = 1; text.n && str_next(&text, '\n', &line); n++) {
-		if (r->valid(k->c, line)) {
-			buf_put(&r->good, line);
-			buf_char(&r->good, '\n');
-		} else if (take_both(k, r, line)) {
+	for (size_t n = 1; rest.n && str_next(&rest, '\n', &line); n++) {
+		if (!line.n || mend_line_valid(k, r, line))
+			continue;
+		buf_put(&good, (struct str){ from, (size_t)(line.p - from) });
+		from = line.p + line.n + 1;
+		if (mend_is_pair(k, r, line, &one, &two)) {
 			r->split++;
+			buf_fmt(&good, STR_FMT "\n" STR_FMT "\n", STR_ARG(one), STR_ARG(two));
 		} else {
-			r->bad++;
-			json_str(&r->lost, arena_fmt(&k->c->mem, "line %zu: " STR_FMT, n,
-						     STR_ARG(salvage_shown(&k->c->mem, line))));
+			mend_list_lost(k, r, n, line);
 		}
 	}
+	r->text = text;
+	if (!r->bad && !r->split)
+		return;
+	buf_put(&good, (struct str){ from, (size_t)(text.p + text.n - from) });
+	r->text = buf_str(&good);
 }
 
 /* What the snapshots know, and the record does not. */
@@ -73,25 +133,30 @@ static enum err mend_restore(struct mend_mending *k, struct mend_record *r)
 	enum err e = ERR_OK;
 
 	if (r->agent.p)
-		e = mailbox_missing(k->c, &k->f, r->agent, buf_str(&r->good), &lines, &r->restored);
+		e = mailbox_missing(k->c, &k->f, &k->messages, r->agent, r->text, &lines,
+				    &r->restored);
 	else if (r->valid == reservation_line_valid)
-		e = reservation_missing(k->c, &k->f, buf_str(&r->good), &lines, &r->restored);
-	buf_put(&r->good, lines);
+		e = reservation_missing(k->c, &k->f, r->text, &lines, &r->restored);
+	if (!e && r->restored) {
+		struct buf all = { .mem = &k->c->mem };
+
+		buf_put(&all, r->text);
+		buf_put(&all, lines);
+		r->text = buf_str(&all);
+	}
 	return e;
 }
 
 /* The record first: a snapshot that knows more than it would be damage. */
-static enum err mend_replace(struct mend_mending *k, struct mend_record *r, struct str *kept)
+static enum err mend_replace(struct mend_mending *k, const struct mend_record *r)
 {
 	struct call *c = k->c;
-	struct str path = agent_file_path(c, &k->f, r->name);
-	enum err e;
+	enum err e = file_own_replace(c, agent_file_path(c, &k->f, r->name), r->text, 0600);
 
-	if ((e = mend_keep(c, path, kept)) ||
-	    (e = file_own_replace(c, path, buf_str(&r->good), 0600)))
+	if (e)
 		return e;
 	return r->agent.p                         ? mailbox_forget_box(c, &k->f, r->agent) :
-	       r->valid == reservation_line_valid ? reservation_forget_snapshot(c, &k->f) :
+	       r->valid == reservation_line_valid ? reservation_renew_snapshot(c, &k->f) :
 						    ERR_OK;
 }
 
@@ -112,48 +177,91 @@ static struct str mend_describe(struct call *c, const struct mend_record *r)
 	return buf_str(&out);
 }
 
-static enum err mend_record(struct mend_mending *k, struct str name, struct str agent,
-			    line_valid *valid)
+static struct mend_finding mend_found(struct mend_mending *k, struct str name)
+{
+	return (struct mend_finding){ .file = agent_file_path(k->c, &k->f, name),
+				      .status = k->m->fix ? "fixed" : "error",
+				      .fix = k->m->fix ? STR_NONE : STR("abacus doctor --fix") };
+}
+
+static enum err mend_lines(struct mend_mending *k, struct mend_record *r)
 {
 	struct call *c = k->c;
-	struct mend_record r = { .name = name,
-				 .agent = agent,
-				 .valid = valid,
-				 .good.mem = &c->mem,
-				 .lost.out.mem = &c->mem };
-	struct mend_finding found = { .file = agent_file_path(c, &k->f, name),
-				      .status = k->m->fix ? "fixed" : "error",
-				      .fix = STR("abacus doctor --fix") };
+	struct mend_finding found = mend_found(k, r->name);
 	struct str text;
-	enum err e = agent_file_read(c, &k->f, name, &text);
+	enum err e = agent_file_read(c, &k->f, r->name, &text);
 
 	if (e)
 		return e;
-	json_array(&r.lost);
-	mend_take_lines(k, &r, text);
-	json_end(&r.lost);
-	if ((e = mend_restore(k, &r)) || !(r.bad + r.split + r.restored))
+	json_array(&r->lost);
+	mend_take_lines(k, r, text);
+	mend_end_lost(k, r);
+	if ((e = mend_restore(k, r)) || !(r->bad + r->split + r->restored))
 		return e;
 	k->damaged++;
-	found.lost = json_text(&r.lost);
-	found.message = mend_describe(c, &r);
-	if (k->m->fix) {
-		found.fix = STR_NONE;
-		if ((e = mend_replace(k, &r, &found.kept)))
-			return e;
-	}
+	found.lost = json_text(&r->lost);
+	found.message = mend_describe(c, r);
+	if (k->m->fix && ((e = mend_keep(c, found.file, &found.kept)) || (e = mend_replace(k, r))))
+		return e;
 	mend_tell(k->m, &found);
 	return ERR_OK;
+}
+
+/* A record that has no room for more lines. Its old lines stay in the file that is set aside; the
+ * new one begins with what the snapshots know. */
+static enum err mend_full(struct mend_mending *k, struct mend_record *r, int64_t size)
+{
+	struct call *c = k->c;
+	struct mend_finding found = mend_found(k, r->name);
+	enum err e = r->valid == registry_line ? registry_lines(c, &k->f, &r->text, &r->restored) :
+						 mend_restore(k, r);
+
+	if (e)
+		return e;
+	k->damaged++;
+	found.lost = STR("[\"lines of which no other file knows\"]");
+	found.message =
+		arena_fmt(&c->mem,
+			  "it is full: it has %lld bytes, and nothing is added beyond %d; "
+			  "%s what other files know of it (%zu %s)",
+			  (long long)size, AGENT_RECORD_FULL,
+			  k->m->fix ? "a new file was begun with" : "--fix begins a new file with",
+			  r->restored, r->restored == 1 ? "entry" : "entries");
+	if (k->m->fix &&
+	    ((e = mend_set_aside(c, found.file, &found.kept)) || (e = mend_replace(k, r))))
+		return e;
+	mend_tell(k->m, &found);
+	return ERR_OK;
+}
+
+static enum err mend_record(struct mend_mending *k, struct str name, struct str agent,
+			    line_valid *valid)
+{
+	struct mend_record r = {
+		.name = name, .agent = agent, .valid = valid, .lost = json_new(&k->c->mem)
+	};
+	int64_t size;
+	enum err e = agent_file_size(k->c, &k->f, name, &size);
+
+	if (e)
+		return e;
+	return size > AGENT_RECORD_FULL ? mend_full(k, &r, size) : mend_lines(k, &r);
 }
 
 /* The failure of one file is a finding; the others are looked at all the same. */
 static void mend_look_at(struct mend_mending *k, struct str name, struct str agent,
 			 line_valid *valid)
 {
+	struct call *c = k->c, part = *c;
+
+	part.mem = (struct arena){ 0 };
+	k->c = &part;
 	if (mend_record(k, name, agent, valid)) {
 		k->damaged++;
-		mend_fail(k->c, k->m, agent_file_path(k->c, &k->f, name));
+		mend_fail(&part, k->m, agent_file_path(&part, &k->f, name));
 	}
+	call_release(&part);
+	k->c = c;
 }
 
 static void mend_inboxes(struct mend_mending *k)
@@ -163,6 +271,10 @@ static void mend_inboxes(struct mend_mending *k)
 	struct map all = { .mem = &c->mem };
 	size_t count;
 
+	if (mailbox_snapshots(c, &k->f, &k->messages)) {
+		k->damaged++;
+		mend_fail(c, k->m, agent_file_path(c, &k->f, STR("messages/index")));
+	}
 	if (!mailbox_list(c, &k->f, &agents, &count))
 		for (size_t i = 0; i < count; i++)
 			map_put(&all, agents[i]);
@@ -179,33 +291,26 @@ static void mend_inboxes(struct mend_mending *k)
 
 /* --- snapshots of agents --- */
 
-static enum err mend_agent(struct mend_mending *k, struct str id)
+static enum err mend_agent(struct mend_mending *k, const struct map *history, struct str id)
 {
 	struct call *c = k->c;
-	struct str path = agent_file_path(
-		c, &k->f, arena_fmt(&c->mem, "agents/" STR_FMT ".json", STR_ARG(id)));
-	struct mend_finding found = { .file = path,
-				      .status = k->m->fix ? "fixed" : "error",
-				      .fix = STR("abacus doctor --fix") };
-	bool damaged, restored;
-	enum err e = registry_mend(c, &k->f, id, false, &damaged, &restored);
+	struct mend_finding found =
+		mend_found(k, arena_fmt(&c->mem, "agents/" STR_FMT ".json", STR_ARG(id)));
+	bool damaged, recorded;
+	enum err e = registry_check(c, &k->f, history, id, &damaged, &recorded);
 
 	if (e || !damaged)
 		return e;
 	k->damaged++;
-	found.message = restored ? STR("it is damaged; what the agent registered as is in "
+	found.message = recorded ? STR("it is damaged; what the agent registered as is in "
 				       "'agents/history.jsonl'") :
 				   STR("it is damaged, and nothing else says what the agent "
 				       "registered as: it has to register again");
-	if (!restored)
+	if (!recorded)
 		found.lost = arena_fmt(&c->mem, "[\"agent " STR_FMT "\"]", STR_ARG(id));
-	if (k->m->fix) {
-		found.fix = STR_NONE;
-		if ((e = mend_keep(c, path, &found.kept)) ||
-		    (e = restored ? registry_mend(c, &k->f, id, true, &damaged, &restored) :
-				    file_remove(c, path)))
-			return e;
-	}
+	if (k->m->fix && ((e = mend_set_aside(c, found.file, &found.kept)) ||
+			  (recorded && (e = registry_remake(c, &k->f, history, id)))))
+		return e;
 	mend_tell(k->m, &found);
 	return ERR_OK;
 }
@@ -213,13 +318,15 @@ static enum err mend_agent(struct mend_mending *k, struct str id)
 static void mend_agents(struct mend_mending *k)
 {
 	struct call *c = k->c;
+	struct map history;
 	struct str *ids;
 	size_t count = 0;
 
-	if (agent_files_list(c, &k->f, STR("agents"), STR(".json"), &ids, &count))
+	if (registry_history(c, &k->f, &history) ||
+	    agent_files_list(c, &k->f, STR("agents"), STR(".json"), &ids, &count))
 		mend_fail(c, k->m, agent_file_path(c, &k->f, STR("agents")));
 	for (size_t i = 0; i < count; i++)
-		if (registry_id_valid(ids[i]) && mend_agent(k, ids[i])) {
+		if (registry_id_valid(ids[i]) && mend_agent(k, &history, ids[i])) {
 			k->damaged++;
 			mend_fail(c, k->m, agent_file_path(c, &k->f, STR("agents")));
 		}
@@ -230,17 +337,14 @@ static void mend_agents(struct mend_mending *k)
 static void put_away(struct mend_mending *k, const char *name, const char *what, const char *lost)
 {
 	struct call *c = k->c;
-	struct str path = agent_file_path(c, &k->f, str_of(name));
-	struct mend_finding found = { .file = path,
-				      .status = k->m->fix ? "fixed" : "error",
-				      .message = str_of(what),
-				      .fix = k->m->fix ? STR_NONE : STR("abacus doctor --fix"),
-				      .lost = arena_fmt(&c->mem, "[\"%s\"]", lost) };
+	struct mend_finding found = mend_found(k, str_of(name));
 
+	found.message = str_of(what);
+	found.lost = arena_fmt(&c->mem, "[\"%s\"]", lost);
 	k->damaged++;
 	c->code = ERR_OK;
-	if (k->m->fix && (mend_keep(c, path, &found.kept) || file_remove(c, path)))
-		mend_fail(c, k->m, path);
+	if (k->m->fix && mend_set_aside(c, found.file, &found.kept))
+		mend_fail(c, k->m, found.file);
 	else
 		mend_tell(k->m, &found);
 }
@@ -290,6 +394,7 @@ enum err agents_mend(struct call *c, struct mend *m)
 	mend_inboxes(&k);
 	mend_look_at(&k, STR("reservations/history.jsonl"), STR_NONE, reservation_line_valid);
 	mend_look_at(&k, STR("events.jsonl"), STR_NONE, protocol_line_valid);
+	mend_look_at(&k, STR("receipts.jsonl"), STR_NONE, receipts_line_valid);
 	mend_receipts(&k);
 	if (!k.damaged)
 		mend_tell(m, &(struct mend_finding){

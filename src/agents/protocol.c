@@ -133,7 +133,7 @@ enum err protocol_record(struct call *c, struct agent_files *f, const struct pro
 
 bool protocol_line_valid(struct call *c, struct str line)
 {
-	return value_str(value_read(&c->mem, line), "event_type").p;
+	return value_str(agent_line_parse(&c->mem, line), "event_type").p;
 }
 
 static bool protocol_fits(const struct value *v, const struct protocol_filter *filter)
@@ -153,17 +153,18 @@ enum err protocol_each(struct call *c, struct agent_files *f, const struct proto
 {
 	struct arena text = { 0 }, parsed = { 0 };
 	struct lines_back back = { .f = f, .name = file, .mem = &text };
+	struct agent_skips skips = { 0 };
 	int64_t left = filter->limit;
 	struct str line;
 	enum err e = ERR_OK;
 
 	json_array(out);
 	while (left && !(e = lines_back(c, &back, &line)) && line.p) {
-		const struct value *v = value_read(&parsed, line);
+		const struct value *v = agent_line_parse(&parsed, line);
 
-		if (!v || !value_str(v, "event_type").p) {
-			if ((e = agent_file_skipped(c, f, file, lines_back_at(&back))))
-				break;
+		if (!value_str(v, "event_type").p) {
+			if (line.n)
+				agent_skips_add(&skips, lines_back_at(&back));
 		} else if (protocol_fits(v, filter)) {
 			json_value(out, v);
 			left--;
@@ -173,5 +174,6 @@ enum err protocol_each(struct call *c, struct agent_files *f, const struct proto
 	json_end(out);
 	arena_release(&text);
 	arena_release(&parsed);
-	return e;
+	agent_skips_warn(c, f, file, &skips);
+	return agent_file_pass_over(c, f, file, e);
 }

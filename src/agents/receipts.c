@@ -28,16 +28,30 @@ static struct receipt receipt_of_line(struct call *c, const struct value *v)
 	return r;
 }
 
+bool receipts_line_valid(struct call *c, struct str line)
+{
+	struct receipt r = receipt_of_line(c, value_read(&c->mem, line));
+
+	return r.id.p && r.op.p;
+}
+
+static enum err receipts_damaged(struct call *c)
+{
+	call_fail(c, ERR_IO_READ_FAILED, "'receipts.jsonl' has a damaged line");
+	return call_remedy(
+		c, "Run 'abacus doctor --fix', which keeps a copy of the file and repairs it");
+}
+
 static enum err take_over_lines(struct call *c, struct agent_files *f, struct receipt_db *db)
 {
 	struct str text, line;
 	enum err e = agent_file_read(c, f, lines_of_before, &text);
 
-	while (!e && text.n && str_next(&text, '\n', &line)) {
+	while (!e && agent_line_next(&text, &line)) {
 		struct receipt r = receipt_of_line(c, value_read(&c->mem, line));
 
 		if (!r.id.p || !r.op.p)
-			e = call_fail(c, ERR_IO_READ_FAILED, "'receipts.jsonl' has a damaged line");
+			e = receipts_damaged(c);
 		else
 			e = receipt_db_put(c, db, &r);
 	}

@@ -14,6 +14,9 @@ enum err receipts_find(struct call *c, struct agent_files *f, struct str op,
 enum err receipts_put(struct call *c, struct agent_files *f, struct str actor, struct str op,
 		      struct str reply);
 
+/* For repairs: is it a line of the file in which earlier versions kept receipts? */
+bool receipts_line_valid(struct call *c, struct str line);
+
 /* Of the agent's request: its id with its arguments. Absent: it has no id. */
 struct str receipts_mark(struct call *c, struct str agent);
 

@@ -67,23 +67,25 @@ static struct str registry_text_of(struct call *c, const struct registered *a)
 	return buf_str(&j.out);
 }
 
-/* NULL: it does not say who it is. */
+/* NULL: it does not say who it is; then no memory is taken. */
 static struct registered *registry_decode(struct arena *mem, struct str text)
 {
+	struct arena before = arena_mark(mem);
 	struct registered *a = arena_new(mem, struct registered);
-	const struct value *v = value_read(mem, text);
+	const struct value *v = agent_line_parse(mem, text);
 
 	*a = (struct registered){ .id = value_str(v, "agent_id"),
 				  .display = value_str(v, "display_name"),
 				  .role = value_str(v, "role"),
 				  .status = value_str(v, "status"),
 				  .request = value_str(v, "request") };
-	return registry_id_valid(a->id) && a->role.n && a->status.n &&
-			       moment_parse(value_str(v, "created_at"), &a->created_ms) &&
-			       moment_parse(value_str(v, "last_seen_at"), &a->seen_ms) &&
-			       value_int(v, "version", &a->version) ?
-		       a :
-		       NULL;
+	if (registry_id_valid(a->id) && a->role.n && a->status.n &&
+	    moment_parse(value_str(v, "created_at"), &a->created_ms) &&
+	    moment_parse(value_str(v, "last_seen_at"), &a->seen_ms) &&
+	    value_int(v, "version", &a->version))
+		return a;
+	arena_rewind(mem, before);
+	return NULL;
 }
 
 bool registry_line(struct call *c, struct str line)
@@ -91,22 +93,24 @@ bool registry_line(struct call *c, struct str line)
 	return registry_decode(&c->mem, line);
 }
 
-/* By id: what each registered as last. */
+/* By id: what each registered as last. Without the record, agents still have their own files. */
 static enum err registry_read_history(struct call *c, struct agent_files *f, struct map *out)
 {
+	struct agent_skips skips = { 0 };
 	struct str text, rest, line;
 	enum err e = agent_file_read(c, f, history_file, &text);
 
 	*out = (struct map){ .mem = &c->mem };
-	for (rest = text; !e && rest.n && str_next(&rest, '\n', &line);) {
+	for (rest = text; agent_line_next(&rest, &line);) {
 		struct registered *a = registry_decode(&c->mem, line);
 
 		if (a)
 			*map_put(out, a->id) = a;
 		else
-			e = agent_file_skipped(c, f, history_file, line.p - text.p);
+			agent_skips_add(&skips, line.p - text.p);
 	}
-	return e;
+	agent_skips_warn(c, f, history_file, &skips);
+	return agent_file_pass_over(c, f, history_file, e);
 }
 
 static enum err registry_damaged(struct call *c, struct str id)
@@ -271,25 +275,50 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id, stru
 		c, agent_file_swap(c, f, registry_name_of(c, id), registry_text_of(c, *out)));
 }
 
-enum err registry_mend(struct call *c, struct agent_files *f, struct str id, bool fix,
-		       bool *damaged, bool *restored)
+enum err registry_history(struct call *c, struct agent_files *f, struct map *out)
+{
+	return registry_read_history(c, f, out);
+}
+
+enum err registry_lines(struct call *c, struct agent_files *f, struct str *lines, size_t *count)
+{
+	struct buf out = { .mem = &c->mem };
+	struct registered *a;
+	struct str *ids;
+	size_t all;
+	bool there;
+	enum err e = agent_files_list(c, f, STR("agents"), STR(".json"), &ids, &all);
+
+	*count = 0;
+	for (size_t i = 0; !e && i < all; i++) {
+		if (!registry_id_valid(ids[i]) ||
+		    (e = registry_read_file(c, f, ids[i], &there, &a)) || !a)
+			continue;
+		buf_put(&out, registry_text_of(c, a));
+		++*count;
+	}
+	*lines = buf_str(&out);
+	return e;
+}
+
+enum err registry_check(struct call *c, struct agent_files *f, const struct map *history,
+			struct str id, bool *damaged, bool *recorded)
 {
 	struct registered *a;
-	struct map history;
-	void **at;
-	enum err e;
+	bool there;
+	void **at = map_find(history, id);
+	enum err e = registry_read_file(c, f, id, &there, &a);
 
-	*restored = false;
-	if ((e = registry_read_file(c, f, id, damaged, &a)))
-		return e;
-	*damaged = *damaged && !a;
-	if (!*damaged || (e = registry_read_history(c, f, &history)))
-		return e;
-	at = map_find(&history, id);
-	*restored = at && *at;
-	return *restored && fix ?
-		       agent_file_swap(c, f, registry_name_of(c, id), registry_text_of(c, *at)) :
-		       ERR_OK;
+	*damaged = there && !a;
+	*recorded = at && *at;
+	return e;
+}
+
+enum err registry_remake(struct call *c, struct agent_files *f, const struct map *history,
+			 struct str id)
+{
+	return agent_file_swap(c, f, registry_name_of(c, id),
+			       registry_text_of(c, *map_find(history, id)));
 }
 
 enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a)

@@ -5,6 +5,7 @@
 #include "store/agent_files.h"
 
 struct json;
+struct map;
 
 /*
  * Who works here: a file for each of them, agents/<id>.json. What they registered as is also
@@ -51,9 +52,15 @@ void registered_encode(struct json *j, const struct call *c, const struct regist
 /* For repairs: is it a line of the record? */
 bool registry_line(struct call *c, struct str line);
 
-/* For repairs: is an agent's file damaged, and does the record have what it said? With `fix`, it
- * is made from that again. */
-enum err registry_mend(struct call *c, struct agent_files *f, struct str id, bool fix,
-		       bool *damaged, bool *restored);
+/* For repairs: the record, by id. Is an agent's file damaged, and does the record have what it
+ * said? Then it can be made from that again. */
+enum err registry_history(struct call *c, struct agent_files *f, struct map *out);
+enum err registry_check(struct call *c, struct agent_files *f, const struct map *history,
+			struct str id, bool *damaged, bool *recorded);
+enum err registry_remake(struct call *c, struct agent_files *f, const struct map *history,
+			 struct str id);
+
+/* For repairs: a line of the record for each agent whose file can be read. */
+enum err registry_lines(struct call *c, struct agent_files *f, struct str *lines, size_t *count);
 
 #endif

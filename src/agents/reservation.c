@@ -120,18 +120,23 @@ static bool epoch_valid(int64_t epoch)
 	return epoch >= 0 && epoch < INT64_MAX / 2;
 }
 
-/* `key` is absent where it is not known. */
+/* `key` is absent where it is not known. False: it is no reservation; then no memory is taken. */
 static bool reservation_parse(struct call *c, struct str line, struct str key,
 			      struct reservation *out)
 {
+	struct arena before = arena_mark(&c->mem);
 	bool well;
 
 	line = str_trim(line); /* a hand may have left something around it */
-	well = reservation_scan(line, out) || reservation_decode(value_read(&c->mem, line), out);
+	well = reservation_scan(line, out) ||
+	       reservation_decode(agent_line_parse(&c->mem, line), out);
 	out->text = line;
 	out->key = key;
-	return well && epoch_valid(out->epoch) &&
-	       (key.p || scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE);
+	if (well && epoch_valid(out->epoch) &&
+	    (key.p || scope_parse(&c->mem, STR("/"), out->scope, &out->key) == SCOPE_FINE))
+		return true;
+	arena_rewind(&c->mem, before);
+	return false;
 }
 
 static struct str reservation_line_of(struct call *c, const struct reservation *r)
@@ -258,18 +263,21 @@ static void reservation_enter(struct call *c, struct book *b, const struct reser
 static enum err reservation_read_history(struct call *c, struct agent_files *f, bool lenient,
 					 struct book *b, struct str *text)
 {
+	struct agent_skips skips = { 0 };
 	struct str rest, line;
 	enum err e = agent_file_read(c, f, history_file, text);
 
-	for (rest = *text; !e && rest.n && str_next(&rest, '\n', &line);) {
+	for (rest = *text; !e && agent_line_next(&rest, &line);) {
 		struct reservation r;
 
 		if (reservation_parse(c, line, STR_NONE, &r))
 			reservation_enter(c, b, &r);
+		else if (lenient)
+			agent_skips_add(&skips, line.p - text->p);
 		else
-			e = (lenient ? agent_file_skipped : agent_file_damaged)(c, f, history_file,
-										line.p - text->p);
+			e = agent_file_damaged(c, f, history_file, line.p - text->p);
 	}
+	agent_skips_warn(c, f, history_file, &skips);
 	return e;
 }
 
@@ -301,7 +309,7 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
 
 	if (!str_next(&text, '\n', &head) || !str_ends(text, last_line))
 		return false;
-	v = value_read(&c->mem, arena_fmt(&c->mem, STR_FMT "]}", STR_ARG(head)));
+	v = agent_line_parse(&c->mem, arena_fmt(&c->mem, STR_FMT "]}", STR_ARG(head)));
 	if (!value_int(v, "history", known) || !value_int(v, "epoch", &b->epoch) ||
 	    !epoch_valid(b->epoch) || !value_int(v, "crc", &crc) || crc != crc32c(0, text))
 		return false;
@@ -322,7 +330,7 @@ static bool read_active(struct call *c, struct str text, int64_t *known, struct 
  */
 static bool read_foreign(struct call *c, struct str text, struct book *b)
 {
-	const struct value *v = value_read(&c->mem, text), *list = v;
+	const struct value *v = agent_snapshot_parse(&c->mem, text), *list = v;
 
 	if (v && v->type == VALUE_OBJECT && !value_find(v, "crc"))
 		list = value_find(v, "reservations");
@@ -340,17 +348,31 @@ static bool read_foreign(struct call *c, struct str text, struct book *b)
 	return true;
 }
 
+/* The ids that a record knows. */
+static struct map reservation_ids(struct call *c, struct str record)
+{
+	struct map ids = { .mem = &c->mem };
+	struct reservation r;
+	struct str line;
+
+	while (agent_line_next(&record, &line))
+		if (reservation_parse(c, line, STR("/"), &r))
+			map_put(&ids, r.id);
+	return ids;
+}
+
 /* Takes in the rows of which the record knows nothing. */
 static void reservation_adopt_rows(struct call *c, struct book *b, struct str record,
 				   const struct book *foreign)
 {
 	struct buf lines = { .mem = &c->mem };
 	struct reservation r, there;
+	struct map known = reservation_ids(c, foreign->count ? record : STR_NONE);
 
 	for (size_t i = 0; i < foreign->count; i++) {
 		const struct row *row = &foreign->row[i];
 
-		if (!reservation_parse(c, row->line, row->key, &r) || str_has(record, r.id) ||
+		if (!reservation_parse(c, row->line, row->key, &r) || map_find(&known, r.id) ||
 		    (find_scope(c, b, r.key, &there) && there.epoch >= r.epoch))
 			continue;
 		reservation_enter(c, b, &r);
@@ -363,7 +385,7 @@ static void reservation_adopt_rows(struct call *c, struct book *b, struct str re
 /* The snapshot, if it knows all of the record; else that has to be read. */
 static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient, struct book *b)
 {
-	struct book foreign = { 0 };
+	struct book foreign = { 0 }, snapshot;
 	int64_t known = -1, size;
 	struct str text;
 	enum err e = agent_file_read(c, f, active_file, &text);
@@ -388,9 +410,12 @@ static enum err open_book_as(struct call *c, struct agent_files *f, bool lenient
 		agent_file_warn_shortened(c, history_file);
 	if (known >= size)
 		return ERR_OK;
+	snapshot = known < 0 ? foreign : *b;
 	*b = (struct book){ 0 };
 	if (!(e = reservation_read_history(c, f, lenient, b, &text)))
 		reservation_adopt_rows(c, b, text, &foreign);
+	else if (lenient && !(e = agent_file_pass_over(c, f, history_file, e)))
+		*b = snapshot;
 	return e;
 }
 
@@ -841,7 +866,8 @@ enum err reservation_count(struct call *c, struct agent_files *f, struct str age
 
 	*out = (struct reservation_counts){ 0 };
 	if ((e = reservation_each_where(c, f, agent, bead, true, true, &r)) ||
-	    (e = agent_file_read(c, f, history_file, &text)))
+	    (e = agent_file_pass_over(c, f, history_file,
+				      agent_file_read(c, f, history_file, &text))))
 		return e;
 	for (; r; r = r->next)
 		++*(r->expires_ms > c->now_ms ? &out->active : &out->expired);
@@ -912,13 +938,20 @@ enum err reservation_missing(struct call *c, struct agent_files *f, struct str r
 	return e;
 }
 
-enum err reservation_forget_snapshot(struct call *c, struct agent_files *f)
+enum err reservation_renew_snapshot(struct call *c, struct agent_files *f)
 {
-	struct book foreign = { 0 };
+	struct book foreign = { 0 }, old = { 0 }, b = { 0 };
 	struct str text;
+	int64_t known;
 	enum err e = agent_file_read(c, f, active_file, &text);
 
 	if (e || (text.p && read_foreign(c, text, &foreign)))
 		return e; /* it is not made from the record */
-	return agent_file_remove(c, f, active_file);
+	if (!text.p || !read_active(c, text, &known, &old))
+		return agent_file_remove(c, f, active_file);
+	if ((e = reservation_read_history(c, f, true, &b, &text)))
+		return e;
+	if (b.epoch < old.epoch)
+		b.epoch = old.epoch;
+	return write_active(c, f, &b);
 }

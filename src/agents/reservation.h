@@ -92,10 +92,11 @@ void reservation_put(struct json *j, const struct call *c, const struct reservat
 void reservation_encode(struct json *j, const struct call *c, const struct reservation *r);
 
 /* For repairs: is it a line of the record? Which active reservations does the record lack that
- * the snapshot has? The snapshot is made from the record once it is forgotten. */
+ * the snapshot has? Once the record is repaired, the snapshot is made from it again; epochs are
+ * still counted on from the last one that was given. */
 bool reservation_line_valid(struct call *c, struct str line);
 enum err reservation_missing(struct call *c, struct agent_files *f, struct str record,
 			     struct str *lines, size_t *count);
-enum err reservation_forget_snapshot(struct call *c, struct agent_files *f);
+enum err reservation_renew_snapshot(struct call *c, struct agent_files *f);
 
 #endif

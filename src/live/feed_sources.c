@@ -417,11 +417,13 @@ static void collect_lines(struct feed_sources_telling *t, struct agent_files *f,
 		return;
 	}
 	from = t->at->at[0];
-	if (agent_file_read_part(t->c, f, file, &from, &text))
+	if (agent_file_read_part(t->c, f, file, &from, &text)) {
+		t->c->code = ERR_OK;
 		return;
+	}
 	while (text.n && str_next(&text, '\n', &line)) {
 		struct arena scratch = { 0 };
-		const struct value *v = value_read(&scratch, line);
+		const struct value *v = agent_line_parse(&scratch, line);
 		struct json j = feed_sources_begin(t->c);
 
 		t->at->at[0] += (int64_t)line.n + 1;
@@ -429,6 +431,7 @@ static void collect_lines(struct feed_sources_telling *t, struct agent_files *f,
 		feed_sources_end(t, type, &j);
 		arena_release(&scratch);
 	}
+	t->at->at[0] = from; /* a damaged line may have no end */
 }
 
 static const char *const event_members[] = { "id",       "event_type", "bead_id",    "from_agent",

@@ -4,11 +4,16 @@
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/text/value.h"
 #include "store/agent_pending.h"
 #include "store/folder.h"
 #include "store/place.h"
 
 enum { WAIT_MS = 10000, WAIT_BRIEF_MS = 250 };
+
+#define DOCTOR_ASIDE                                                                           \
+	"Run 'abacus doctor --fix', which sets the file aside and begins a new one with what " \
+	"other files know of it"
 
 static const char *const folders[] = { "agent",
 				       "agent/agents",
@@ -168,6 +173,76 @@ static enum err size_on_disk(struct call *c, const struct agent_files *f, struct
 	return e ? as_io(c, e, ERR_IO_READ_FAILED) : ERR_OK;
 }
 
+static bool agent_files_is_record(struct str name)
+{
+	return str_ends(name, STR(".jsonl"));
+}
+
+/* How large a file of that name may be. */
+static int64_t agent_files_largest(struct str name)
+{
+	enum { AGENT_MOST = 1 << 20 };
+
+	return agent_files_is_record(name)              ? AGENT_RECORD_MOST :
+	       str_starts(name, STR("agents/"))         ? AGENT_MOST :
+	       str_starts(name, STR("messages/index/")) ? AGENT_LINE_MOST :
+							  FILE_MOST;
+}
+
+static bool agent_files_too_large(struct call *c, const struct agent_files *f, struct str name,
+				  int64_t *size)
+{
+	struct file_found found = { 0 };
+
+	*size = 0;
+	if (!f->home.p || file_look(c, agent_files_path_of(c, f, name), &found)) {
+		c->code = ERR_OK;
+		return false;
+	}
+	*size = found.size;
+	return found.size > agent_files_largest(name);
+}
+
+/* Why a file could not be read; a snapshot that is too large is damaged as any other is, and the
+ * record has what it was made from. */
+static enum err agent_files_unread(struct call *c, const struct agent_files *f, struct str name,
+				   enum err e, struct str *out)
+{
+	int64_t size;
+
+	*out = STR_NONE;
+	if (!agent_files_too_large(c, f, name, &size)) {
+		c->code = e;
+		return e;
+	}
+	c->code = ERR_OK;
+	if (!agent_files_is_record(name)) {
+		*out = STR("");
+		return ERR_OK;
+	}
+	call_fail(c, ERR_IO_READ_FAILED,
+		  "'" STR_FMT "' has %lld bytes, and at most %d are read of such a file",
+		  STR_ARG(name), (long long)size, AGENT_RECORD_MOST);
+	return call_remedy(c, DOCTOR_ASIDE);
+}
+
+enum err agent_file_pass_over(struct call *c, const struct agent_files *f, struct str name,
+			      enum err e)
+{
+	struct str message = c->message;
+	int64_t size;
+
+	if (!e)
+		return e;
+	if (!agent_files_too_large(c, f, name, &size)) {
+		c->code = e;
+		return e;
+	}
+	call_warn(c, STR_FMT "; it was left out, and 'abacus doctor --fix' sets it aside",
+		  STR_ARG(message));
+	return ERR_OK;
+}
+
 /* What is pending is read as if it were in the file: that is as it will be. */
 static enum err read_with_pending(struct call *c, const struct agent_files *f,
 				  const struct agent_append *a, int64_t from, size_t most,
@@ -180,8 +255,8 @@ static enum err read_with_pending(struct call *c, const struct agent_files *f,
 	if (from < a->at) {
 		size_t before = (size_t)(a->at - from);
 
-		e = file_read_part(c, agent_files_path_of(c, f, a->name), from,
-				   most && most < before ? most : before, &there);
+		e = file_read_within(c, agent_files_path_of(c, f, a->name), AGENT_RECORD_MOST, from,
+				     most && most < before ? most : before, &there);
 	} else {
 		rest = str_skip(rest,
 				from - a->at < (int64_t)rest.n ? (size_t)(from - a->at) : rest.n);
@@ -205,8 +280,10 @@ static enum err agent_files_read_some(struct call *c, const struct agent_files *
 			return e;
 		a = agent_pending_find(f, name, size);
 	}
-	return a ? read_with_pending(c, f, a, from, most, out) :
-		   file_read_part(c, agent_files_path_of(c, f, name), from, most, out);
+	e = a ? read_with_pending(c, f, a, from, most, out) :
+		file_read_within(c, agent_files_path_of(c, f, name), agent_files_largest(name),
+				 from, most, out);
+	return e ? agent_files_unread(c, f, name, e, out) : ERR_OK;
 }
 
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
@@ -218,16 +295,14 @@ enum err agent_file_read(struct call *c, const struct agent_files *f, struct str
 enum err agent_file_read_from(struct call *c, const struct agent_files *f, struct str name,
 			      int64_t from, struct str *out)
 {
-	bool record = str_ends(name, STR(".jsonl"));
 	enum err e;
 
 	*out = STR_NONE;
 	if (!f->home.p)
 		return ERR_OK;
-	/* the beginning of a snapshot that is too large is damage as any other */
-	if ((e = agent_files_read_some(c, f, name, from, record ? 0 : FILE_MOST, out)))
+	if ((e = agent_files_read_some(c, f, name, from, 0, out)))
 		return as_io(c, e, ERR_IO_READ_FAILED);
-	if (out->p && record)
+	if (out->p && agent_files_is_record(name))
 		*out = whole_lines(*out);
 	return ERR_OK;
 }
@@ -247,6 +322,8 @@ enum err agent_file_read_part(struct call *c, const struct agent_files *f, struc
 		if ((e = agent_files_read_some(c, f, name, *from, most, out)))
 			return as_io(c, e, ERR_IO_READ_FAILED);
 		got = out->n;
+		if (got >= AGENT_LINE_MOST && !memchr(out->p, '\n', got))
+			break; /* no line is so long: it is damaged, and is given in pieces */
 		*out = whole_lines(*out);
 		if (out->n || got < most) /* a line may be longer than a piece */
 			break;
@@ -273,11 +350,15 @@ static enum err read_before(struct call *c, struct lines_back *b)
 
 static enum err hold_more(struct call *c, struct lines_back *b)
 {
+	struct arena before = arena_mark(&c->mem);
 	struct call part = *c;
 	enum err e;
 
-	if (!b->mem)
-		return read_before(c, b);
+	if (!b->mem) {
+		if (!(e = read_before(c, b)) && !b->held.n)
+			arena_rewind(&c->mem, before); /* all of it is an unfinished line */
+		return e;
+	}
 	part.mem = (struct arena){ 0 };
 	e = read_before(&part, b);
 	if (e)
@@ -300,7 +381,7 @@ enum err lines_back(struct call *c, struct lines_back *b, struct str *line)
 		start = b->held.n ? b->held.n - 1 : 0;
 		while (start && b->held.p[start - 1] != '\n')
 			start--;
-		if (start || !b->at)
+		if (start || !b->at || b->held.n >= AGENT_LINE_MOST) /* no line is so long */
 			break;
 		if ((e = hold_more(c, b)))
 			return e;
@@ -325,15 +406,32 @@ static bool lacks_folder(struct call *c, struct str path)
 	return !file_make_dir(c, dir, 0700);
 }
 
+/* Nobody writes a record that is refused when it is read. */
+static enum err agent_file_check_room(struct call *c, const struct agent_files *f, struct str name)
+{
+	int64_t size;
+	enum err e = size_on_disk(c, f, name, &size);
+
+	if (e || size <= AGENT_RECORD_FULL)
+		return e;
+	call_fail(c, ERR_IO_WRITE_FAILED,
+		  "'" STR_FMT "' is full: it has %lld bytes, and nothing is added beyond %d",
+		  STR_ARG(name), (long long)size, AGENT_RECORD_FULL);
+	return call_remedy(c, DOCTOR_ASIDE);
+}
+
 enum err agent_file_finish(struct call *c, const struct agent_files *f, struct str name)
 {
 	struct str path = agent_files_path_of(c, f, name), text;
 	bool whole;
-	enum err e = file_ends_line(c, path, &whole);
+	enum err e = agent_file_check_room(c, f, name);
 
+	if (e)
+		return e;
+	e = file_ends_line(c, path, &whole);
 	if (!e && whole)
 		return ERR_OK;
-	if (!e && !(e = file_read_part(c, path, 0, 0, &text)))
+	if (!e && !(e = file_read_within(c, path, AGENT_RECORD_MOST, 0, 0, &text)))
 		e = file_cut(c, path, (int64_t)whole_lines(text).n);
 	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
@@ -381,40 +479,87 @@ enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f, str
 
 #define DOCTOR "'abacus doctor --fix' keeps a copy of the file and repairs it"
 
-static enum err line_number(struct call *c, const struct agent_files *f, struct str name,
-			    int64_t at, size_t *out)
+/* The number of the line that begins there; 0: the file cannot be read. */
+static size_t line_number(struct call *c, const struct agent_files *f, struct str name, int64_t at)
 {
-	struct str before;
-	enum err e = agent_file_read(c, f, name, &before);
+	enum { PIECE = 256 * 1024 };
+	struct call part = *c;
+	size_t line = 1;
+	int64_t from = 0;
 
-	*out = str_count(str_head(before, (size_t)at), '\n') + 1;
-	return e;
+	part.mem = (struct arena){ 0 };
+	while (line && from < at) {
+		size_t most = at - from < PIECE ? (size_t)(at - from) : PIECE;
+		struct str text;
+
+		if (agent_files_read_some(&part, f, name, from, most, &text) || !text.n)
+			line = 0;
+		else
+			line += str_count(text, '\n');
+		from += (int64_t)text.n;
+		arena_reset(&part.mem);
+	}
+	arena_release(&part.mem);
+	return line;
 }
 
 enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,
 			    int64_t at)
 {
-	size_t line;
-	enum err e = line_number(c, f, name, at, &line);
-
-	if (e)
-		return e;
-	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged", line,
-		  STR_ARG(name));
+	call_fail(c, ERR_IO_READ_FAILED, "line %zu of '" STR_FMT "' is damaged",
+		  line_number(c, f, name, at), STR_ARG(name));
 	return call_remedy(
 		c, "Run 'abacus doctor --fix', which keeps a copy of the file and repairs it");
 }
 
-enum err agent_file_skipped(struct call *c, const struct agent_files *f, struct str name,
-			    int64_t at)
+void agent_skips_add(struct agent_skips *s, int64_t at)
 {
-	size_t line;
-	enum err e = line_number(c, f, name, at, &line);
+	if (!s->count++ || at < s->first)
+		s->first = at;
+}
 
-	if (!e)
-		call_warn(c, "line %zu of '" STR_FMT "' is damaged and was left out; " DOCTOR, line,
-			  STR_ARG(name));
-	return e;
+/* One command may read a file twice: then the first look reports it. */
+void agent_skips_warn(struct call *c, const struct agent_files *f, struct str name,
+		      const struct agent_skips *s)
+{
+	struct str file = arena_fmt(&c->mem, " of '" STR_FMT "' ", STR_ARG(name));
+	size_t line;
+
+	if (!s->count || str_has(c->warning, file))
+		return;
+	line = line_number(c, f, name, s->first);
+	if (s->count == 1)
+		call_warn(c, "line %zu" STR_FMT "is damaged and was left out; " DOCTOR, line,
+			  STR_ARG(file));
+	else
+		call_warn(c,
+			  "%zu lines" STR_FMT
+			  "are damaged and were left out, the first of them line %zu; " DOCTOR,
+			  s->count, STR_ARG(file), line);
+}
+
+bool agent_line_next(struct str *text, struct str *line)
+{
+	while (text->n && str_next(text, '\n', line))
+		if (line->n)
+			return true;
+	return false;
+}
+
+const struct value *agent_line_parse(struct arena *mem, struct str line)
+{
+	enum { VALUES = 4096 };
+	struct value_error error;
+
+	return line.n <= AGENT_LINE_MOST ? value_parse_bounded(mem, line, VALUES, &error) : NULL;
+}
+
+const struct value *agent_snapshot_parse(struct arena *mem, struct str text)
+{
+	enum { VALUES = 1 << 20 };
+	struct value_error error;
+
+	return value_parse_bounded(mem, text, VALUES, &error);
 }
 
 enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot)

@@ -22,6 +22,18 @@ struct agent_append {
 	int64_t at; /* how long the record was without them */
 };
 
+/*
+ * How large these files may be. A record gets no more lines once it is full, and is not read at
+ * all if it has become larger than that by other means; 'abacus doctor --fix' sets it aside then.
+ */
+enum {
+	AGENT_RECORD_FULL = 96 << 20,
+	AGENT_RECORD_MOST = 128 << 20,
+	AGENT_LINE_MOST = 16 << 20,
+};
+
+struct value;
+
 enum agents_mode { AGENTS_READ, AGENTS_WRITE };
 
 /* UNSAFE_PATH if the folders of the agents that are in `root`, or will be, are refused. */
@@ -77,9 +89,28 @@ enum err agent_file_finish(struct call *c, const struct agent_files *f, struct s
 enum err agent_file_damaged(struct call *c, const struct agent_files *f, struct str name,
 			    int64_t at);
 
-/* The same as a warning, for a caller that can go on without that line. */
-enum err agent_file_skipped(struct call *c, const struct agent_files *f, struct str name,
-			    int64_t at);
+/* The lines that a reader has left out because they say nothing: there may be millions. They are
+ * counted, by the byte that each begins at, and reported once, as a warning. */
+struct agent_skips {
+	size_t count;
+	int64_t first;
+};
+
+void agent_skips_add(struct agent_skips *s, int64_t at);
+void agent_skips_warn(struct call *c, const struct agent_files *f, struct str name,
+		      const struct agent_skips *s);
+
+/* A record that is too large to be read is a warning, for a caller that can go on without it; any
+ * other failure stays. */
+enum err agent_file_pass_over(struct call *c, const struct agent_files *f, struct str name,
+			      enum err e);
+
+/* The next line that is not blank, without its end. False: no more. */
+bool agent_line_next(struct str *text, struct str *line);
+
+/* One line as JSON, or a snapshot; NULL: it is none, or far larger than this program writes. */
+const struct value *agent_line_parse(struct arena *mem, struct str line);
+const struct value *agent_snapshot_parse(struct arena *mem, struct str text);
 
 /* IO_READ_FAILED: a snapshot knows more than the record it was made from, which is on the medium
  * first. Or a warning, for a caller that can go on. */

@@ -56,7 +56,8 @@ static bool decode_one(const struct value *v, struct agent_append *out)
 static bool agent_pending_decode(struct call *c, struct str line, struct agent_append **all,
 				 size_t *count)
 {
-	const struct value *v = value_read(&c->mem, line), *list = value_find(v, "appends");
+	const struct value *v = agent_snapshot_parse(&c->mem, line),
+			   *list = value_find(v, "appends");
 
 	*count = 0;
 	if (!list || list->type != VALUE_ARRAY)
@@ -134,7 +135,7 @@ static enum err read_from(struct call *c, struct str path, const struct agent_ap
 	enum err e = file_look(c, path, &found);
 
 	*whole = found.size < a->at;
-	return e ? e : file_read_part(c, path, *whole ? 0 : a->at, 0, out);
+	return e ? e : file_read_within(c, path, AGENT_RECORD_MOST, *whole ? 0 : a->at, 0, out);
 }
 
 /* It may be there already, or a part of it. */

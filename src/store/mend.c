@@ -1,5 +1,7 @@
 #include "store/mend.h"
 
+#include <stdio.h>
+
 #include "base/id.h"
 #include "base/system/file.h"
 #include "base/text/json.h"
@@ -27,6 +29,12 @@ void mend_fail(struct call *c, struct mend *m, struct str file)
 	c->code = ERR_OK;
 }
 
+static struct str mend_name_of(struct call *c, struct str path)
+{
+	return arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
+			 id_mint(&c->mem, "damaged", c->now_ms).p);
+}
+
 enum err mend_keep(struct call *c, struct str path, struct str *kept)
 {
 	struct str content;
@@ -35,7 +43,15 @@ enum err mend_keep(struct call *c, struct str path, struct str *kept)
 	*kept = STR_NONE;
 	if (e || !content.p)
 		return e;
-	*kept = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
-			  id_mint(&c->mem, "damaged", c->now_ms).p);
+	*kept = mend_name_of(c, path);
 	return file_own_replace(c, *kept, content, 0600);
+}
+
+enum err mend_set_aside(struct call *c, struct str path, struct str *kept)
+{
+	*kept = mend_name_of(c, path);
+	if (!rename(arena_cstr(&c->mem, path), kept->p))
+		return file_sync_dir(c, path);
+	*kept = STR_NONE;
+	return file_fail(c, "rename", path);
 }

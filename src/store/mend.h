@@ -34,4 +34,7 @@ void mend_fail(struct call *c, struct mend *m, struct str file);
 /* Copies a damaged file, on the medium when it returns. */
 enum err mend_keep(struct call *c, struct str path, struct str *kept);
 
+/* The same by renaming it: for a file that a new one takes the place of, or that is huge. */
+enum err mend_set_aside(struct call *c, struct str path, struct str *kept);
+
 #endif

@@ -161,7 +161,22 @@ enum err file_own_read(struct call *c, struct str path, struct str *out)
 	return file_read_all(c, path, fd, out);
 }
 
+enum err file_too_large(struct call *c, struct str path, int64_t size, int64_t largest)
+{
+	call_fail(c, ERR_INTERNAL_ERROR,
+		  "'" STR_FMT
+		  "' has %lld bytes, and this program reads at most %lld of such a file",
+		  STR_ARG(path), (long long)size, (long long)largest);
+	return call_remedy(c, "Move the file to another folder, which keeps it");
+}
+
 enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most, struct str *out)
+{
+	return file_read_within(c, path, INT64_MAX, from, most, out);
+}
+
+enum err file_read_within(struct call *c, struct str path, int64_t largest, int64_t from,
+			  size_t most, struct str *out)
 {
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	struct buf b = { .mem = &c->mem };
@@ -175,10 +190,10 @@ enum err file_read_part(struct call *c, struct str path, int64_t from, size_t mo
 		return file_fail(c, "look at", path);
 	if (!most || (st.st_size > from && most > (size_t)(st.st_size - from)))
 		most = st.st_size > from ? (size_t)(st.st_size - from) : 0;
-	if (most > FILE_PART_MOST) {
-		errno = EFBIG;
-		return file_fail(c, "read", path);
-	}
+	if (st.st_size > largest)
+		return file_too_large(c, path, st.st_size, largest);
+	if (most > FILE_PART_MOST)
+		return file_too_large(c, path, st.st_size, FILE_PART_MOST);
 	while (got && b.n < most) {
 		got = pread(fd, buf_room(&b, most - b.n), most - b.n, (off_t)from + (off_t)b.n);
 		if (got < 0 && errno == EINTR)

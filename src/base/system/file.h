@@ -42,6 +42,13 @@ enum { FILE_PART_MOST = 1 << 30 }; /* a larger part is refused, not read */
 enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
 			struct str *out);
 
+/* The same, if the whole file has at most `largest` bytes; a larger file is refused, not read. */
+enum err file_read_within(struct call *c, struct str path, int64_t largest, int64_t from,
+			  size_t most, struct str *out);
+
+/* INTERNAL_ERROR: a file is larger than this program reads. */
+enum err file_too_large(struct call *c, struct str path, int64_t size, int64_t largest);
+
 /* The next run of bytes from an open file; 0 at its end, -1 on an error. */
 ssize_t file_some(int fd, char *p, size_t n);
 bool file_write(int fd, struct str bytes);
