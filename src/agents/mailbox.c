@@ -454,16 +454,13 @@ enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent, i
 	enum err e;
 
 	do {
-		struct call part = *c;
+		struct call part = call_part(c);
 		int64_t at = *from;
 
-		part.mem = (struct arena){ 0 };
 		e = agent_file_read_part(&part, f, name, from, &text);
 		if (!e)
 			mailbox_visit_lines(&part, text, at, about, &skips, visit, arg);
-		else
-			call_fail(c, e, STR_FMT, STR_ARG(part.message));
-		call_release(&part);
+		call_part_end(c, &part, e);
 	} while (!e && text.n);
 	agent_skips_warn(c, f, name, &skips);
 	return agent_file_pass_over(c, f, name, e);
@@ -537,24 +534,24 @@ static void mailbox_note_snapshot(struct call *c, struct map *all, struct str id
 
 enum err mailbox_snapshots(struct call *c, struct agent_files *f, struct map *out)
 {
-	struct call part = *c;
+	struct call part = call_part(c);
 	struct str *ids;
 	size_t count;
 	enum err e = agent_files_list(c, f, STR("messages/index"), STR(".json"), &ids, &count);
 
 	*out = (struct map){ .mem = &c->mem };
-	part.mem = (struct arena){ 0 };
-	for (size_t i = 0; !e && i < count; i++) {
+	if (e)
+		return e;
+	for (size_t i = 0; i < count; i++) {
 		struct mail *m;
 
-		if ((e = read_index(&part, f, ids[i], &m)))
-			call_fail(c, e, STR_FMT, STR_ARG(part.message));
-		else if (m)
-			mailbox_note_snapshot(c, out, ids[i], m->to);
 		arena_reset(&part.mem);
+		if ((e = read_index(&part, f, ids[i], &m)))
+			break;
+		if (m)
+			mailbox_note_snapshot(c, out, ids[i], m->to);
 	}
-	arena_release(&part.mem);
-	return e;
+	return call_part_end(c, &part, e);
 }
 
 enum err mailbox_missing(struct call *c, struct agent_files *f, const struct map *snapshots,

@@ -252,9 +252,8 @@ static enum err mend_record(struct mend_mending *k, struct str name, struct str 
 static void mend_look_at(struct mend_mending *k, struct str name, struct str agent,
 			 line_valid *valid)
 {
-	struct call *c = k->c, part = *c;
+	struct call *c = k->c, part = call_part(c);
 
-	part.mem = (struct arena){ 0 };
 	k->c = &part;
 	if (mend_record(k, name, agent, valid)) {
 		k->damaged++;

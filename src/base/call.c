@@ -105,6 +105,26 @@ void call_warn(struct call *c, const char *fmt, ...)
 				    text;
 }
 
+struct call call_part(const struct call *c)
+{
+	struct call part = *c;
+
+	part.mem = (struct arena){ 0 };
+	return part;
+}
+
+enum err call_part_end(struct call *c, struct call *part, enum err e)
+{
+	if (e) {
+		call_fail(c, e, STR_FMT, STR_ARG(part->message));
+		c->step = arena_copy(&c->mem, part->step);
+		c->remedy = arena_copy(&c->mem, part->remedy);
+		c->details = arena_copy(&c->mem, part->details);
+	}
+	arena_release(&part->mem);
+	return e;
+}
+
 void call_stored(struct call *c, enum stored stored)
 {
 	if (stored > c->stored)

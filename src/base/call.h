@@ -103,6 +103,13 @@ void call_stored(struct call *c, enum stored stored);
 /* What a program may want to know of the recorded failure, as a JSON object. */
 enum err call_detail(struct call *c, struct str json);
 
+/*
+ * A part of a call that has memory of its own: all of it goes when the part ends, so that a loop of
+ * parts takes no more than the largest. Its failure is the call's.
+ */
+struct call call_part(const struct call *c);
+enum err call_part_end(struct call *c, struct call *part, enum err e);
+
 /* The next step to show for the recorded failure. */
 struct str call_next_step(struct call *c);
 

@@ -38,5 +38,7 @@ enum err backup_find(struct call *c, struct str path, struct str *copy, struct s
 	if (!latest.p)
 		return ERR_OK;
 	*copy = path_join(&c->mem, dir, latest);
+	if (file_size(&c->mem, *copy) > FILE_SETTINGS_MOST) /* not of a file that we edited */
+		return ERR_OK;
 	return file_own_read(c, *copy, content);
 }

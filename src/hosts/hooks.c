@@ -133,16 +133,19 @@ static void put_entry(struct call *c, struct json *j, const struct hooks_entry *
 static enum err event_list(struct call *c, struct str text, const struct hook *hook,
 			   const struct hooks_entry *entry, bool with, struct str *out)
 {
+	struct call part = call_part(c);
 	const struct value *all, *list;
 	struct json j = json_new(&c->mem);
 	size_t count = 0;
-	enum err e = jsonc_parse(c, text, &all);
+	enum err e = jsonc_parse(&part, text, &all);
 
 	if (e)
-		return e;
+		return call_part_end(c, &part, e);
 	list = value_find(value_find(all, "hooks"), hook->event);
 	if (list && list->type != VALUE_ARRAY)
-		return call_fail(c, ERR_INVALID_INPUT, "'hooks.%s' is not a list", hook->event);
+		e = call_fail(&part, ERR_INVALID_INPUT, "'hooks.%s' is not a list", hook->event);
+	if (e)
+		return call_part_end(c, &part, e);
 	json_array(&j);
 	for (size_t i = 0; list && i < list->count; i++)
 		count += keep_others(&j, &list->item[i]);
@@ -152,7 +155,7 @@ static enum err event_list(struct call *c, struct str text, const struct hook *h
 	}
 	json_end(&j);
 	*out = count ? json_text(&j) : STR_NONE;
-	return ERR_OK;
+	return call_part_end(c, &part, ERR_OK);
 }
 
 static bool has_ours(const struct value *list)

@@ -2,6 +2,7 @@
 
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/system/spawn.h"
 #include "hosts/backup.h"
 #include "store/place.h"
 
@@ -14,7 +15,11 @@ static enum err left_alone(struct call *c, struct str path, enum err e)
 	call_fail(c, e, "'" STR_FMT "' was left alone: " STR_FMT, STR_ARG(path),
 		  STR_ARG(c->message));
 	c->step = step;
-	return e;
+	return step.p ? e :
+			call_step(c,
+				  "Nothing was changed. Correct that line of " STR_FMT
+				  ", then run the command again.",
+				  STR_ARG(spawn_word(&c->mem, path)));
 }
 
 static enum err installer_replace(struct call *c, struct str path, struct str old, struct str text,

@@ -15,6 +15,8 @@
 /* What comments are painted with; outside of strings no token has these. */
 enum { LINE = '#', BLOCK = '/' };
 
+enum { VALUES_MOST = 262144 }; /* each takes many times the memory of its text */
+
 struct jsonc_doc {
 	struct str bom, text; /* the text without its byte order mark */
 	struct str mark;
@@ -244,7 +246,7 @@ static enum err jsonc_open_doc(struct call *c, struct str text, struct jsonc_doc
 	*d = (struct jsonc_doc){ .bom = bom, .text = body, .mark = { mark, body.n } };
 	if (!jsonc_paint(body, mark, plain, &bad))
 		return jsonc_refuse(c, d, bad, "a comment is not closed");
-	if (!(d->root = value_parse(&c->mem, strict, &wrong)))
+	if (!(d->root = value_parse_bounded(&c->mem, strict, VALUES_MOST, &wrong)))
 		return jsonc_refuse(c, d, wrong.offset, wrong.why);
 	d->open = skip_gap(d->mark, 0);
 	if (d->root->type != VALUE_OBJECT)
@@ -509,8 +511,8 @@ static struct str new_document(struct call *c, struct str text)
 	return arena_fmt(&c->mem, STR_FMT "{}%s", STR_ARG(bom), crlf ? "\r\n" : "\n");
 }
 
-enum err jsonc_put(struct call *c, struct str text, const char *const *path, struct str value,
-		   struct str *out)
+static enum err jsonc_put_part(struct call *c, struct str text, const char *const *path,
+			       struct str value, struct str *out)
 {
 	struct value_error wrong;
 	const struct value *v = value_parse(&c->mem, value, &wrong);
@@ -536,6 +538,18 @@ enum err jsonc_put(struct call *c, struct str text, const char *const *path, str
 
 	/* It may have become too deep. */
 	return jsonc_open_doc(c, *out, &done);
+}
+
+enum err jsonc_put(struct call *c, struct str text, const char *const *path, struct str value,
+		   struct str *out)
+{
+	struct call part = call_part(c);
+	struct str made;
+	enum err e = jsonc_put_part(&part, text, path, value, &made);
+
+	if (!e)
+		*out = arena_copy(&c->mem, made);
+	return call_part_end(c, &part, e);
 }
 
 /* True if the object would have nothing in it without its member. */
@@ -600,7 +614,8 @@ static struct str jsonc_cut(struct call *c, const struct jsonc_doc *d, const str
 	return jsonc_finish(d, &l, second.to);
 }
 
-enum err jsonc_remove(struct call *c, struct str text, const char *const *path, struct str *out)
+static enum err jsonc_remove_part(struct call *c, struct str text, const char *const *path,
+				  struct str *out)
 {
 	size_t n = path_length(path);
 	struct jsonc_doc d;
@@ -619,6 +634,17 @@ enum err jsonc_remove(struct call *c, struct str text, const char *const *path, 
 			return e;
 	*out = jsonc_cut(c, &d, &p);
 	return ERR_OK;
+}
+
+enum err jsonc_remove(struct call *c, struct str text, const char *const *path, struct str *out)
+{
+	struct call part = call_part(c);
+	struct str made;
+	enum err e = jsonc_remove_part(&part, text, path, &made);
+
+	if (!e)
+		*out = arena_copy(&c->mem, made);
+	return call_part_end(c, &part, e);
 }
 
 enum err jsonc_find(struct call *c, struct str text, const char *const *path, struct str *out)

@@ -483,11 +483,10 @@ enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f, str
 static size_t line_number(struct call *c, const struct agent_files *f, struct str name, int64_t at)
 {
 	enum { PIECE = 256 * 1024 };
-	struct call part = *c;
+	struct call part = call_part(c);
 	size_t line = 1;
 	int64_t from = 0;
 
-	part.mem = (struct arena){ 0 };
 	while (line && from < at) {
 		size_t most = at - from < PIECE ? (size_t)(at - from) : PIECE;
 		struct str text;

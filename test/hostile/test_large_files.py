@@ -153,3 +153,67 @@ def test_a_huge_file_that_stops_all_writers_is_set_aside_by_doctor(world, name, 
     assert done.code and "abacus doctor --fix" in done.out and "ulimit" not in done.out, done.out
     assert checks(world, "--fix")[name]["status"] == "fixed"
     world.bb(*line).ok()
+
+
+# --- files of hosts ---
+
+SETTINGS_MOST = 4 * MB
+HOSTS = [
+    (".codex/config.toml", "abacus install codex --write"),
+    (".codex/config.toml", "abacus install codex --remove"),
+    (".mcp.json", "abacus install claude --write"),
+    (".mcp.json", "abacus install claude --remove"),
+    (".claude/settings.json", "vybe hook install --project --claude"),
+    (".claude/settings.json", "vybe hook uninstall --project --claude"),
+]
+
+
+def host_file(world, name, text):
+    file = world.path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(text)
+    return file
+
+
+@pytest.mark.parametrize("name, line", HOSTS)
+def test_a_file_of_a_host_that_is_too_large_is_left_alone_and_named(world, name, line):
+    text = b"{" + b" " * SETTINGS_MOST + b"}" if name.endswith("json") else b"\n" * (SETTINGS_MOST + 1)
+    file = host_file(world, name, text)
+    done = run(world, world, line)
+    said = (done.out + done.err).decode()
+    assert done.code == 1 and (SANITIZED or done.memory < 64 * MB), done.memory // MB
+    assert f"{name}' has {len(text)} bytes" in said and f"only up to {SETTINGS_MOST} bytes" in said, said
+    assert "Nothing was changed" in said and file.read_bytes() == text
+
+
+@pytest.mark.parametrize("name, line", HOSTS)
+def test_a_file_of_a_host_takes_memory_in_proportion_to_its_size(world, name, line):
+    """As many values or lines as are accepted; one more is refused, whatever the size of the file."""
+    if name.endswith("json"):
+        text = b"{" + b",".join(b'"%x":0' % n for n in range(200_000)) + b"}\n"
+        more = b'{"x":[' + b"0," * 300_000 + b"0]}"
+    else:
+        text, more = b"a.b=0\n" * 200_000, b"\n" * 300_000
+    host_file(world, name, text)
+    done = run(world, world, line)
+    assert done.code == 0, done.err
+    assert SANITIZED or done.memory < 256 * MB, done.memory // MB
+    file = host_file(world, name, more)
+    done = run(world, world, line)
+    assert done.code == 1 and b"too many" in done.out + done.err, done.err
+    assert file.read_bytes() == more
+
+
+@pytest.mark.parametrize("name, line", HOSTS[1::2])
+def test_a_huge_copy_of_a_file_of_a_host_is_not_read(world, name, line):
+    """It came with the repository, and is named as the copies that an installation leaves."""
+    install = line.replace("uninstall", "install").replace("--remove", "--write")
+    host_file(world, name, b"{}" if name.endswith("json") else b"")
+    assert run(world, world, install).code == 0
+    copy = world.path / (name + ".bak_20990101_000000_0123456789abcdef")
+    copy.touch()
+    hole(copy, 1 << 33)
+    done = run(world, world, line)
+    assert done.code == 0, done.err
+    assert SANITIZED or done.memory < 64 * MB, done.memory // MB
+    assert copy.exists()

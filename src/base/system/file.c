@@ -134,6 +134,18 @@ enum err file_read(struct call *c, struct str path, struct str *out)
 	return file_read_all(c, path, fd, out);
 }
 
+static enum err file_refuse_settings(struct call *c, struct str path, int64_t size)
+{
+	call_fail(c, ERR_INVALID_INPUT,
+		  "'" STR_FMT "' has %lld bytes, and this program reads and edits such files only "
+		  "up to %d bytes",
+		  STR_ARG(path), (long long)size, FILE_SETTINGS_MOST);
+	return call_step(c,
+			 "Nothing was changed. Look at it with 'head -c 1000 " STR_FMT
+			 "'; make it smaller, or move it away, and run the command again.",
+			 STR_ARG(spawn_word(&c->mem, path)));
+}
+
 /* It is looked at before it is opened, because opening a device may do something, and afterwards,
  * because it may have been replaced in between. */
 enum err file_read_regular(struct call *c, struct str path, struct str *out)
@@ -151,6 +163,8 @@ enum err file_read_regular(struct call *c, struct str path, struct str *out)
 		errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
 		return file_fail(c, "read", path);
 	}
+	if (fd >= 0 && st.st_size > FILE_SETTINGS_MOST)
+		return file_refuse_settings(c, path, st.st_size);
 	return file_read_all(c, path, fd, out);
 }
 

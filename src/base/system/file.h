@@ -19,8 +19,11 @@ enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
  * files of the user and of Git. */
 enum err file_read(struct call *c, struct str path, struct str *out);
 
-/* The same where somebody else may have chosen what is there: only a regular file is read, and
- * nobody waits for a FIFO or a terminal. */
+enum { FILE_SETTINGS_MOST = 4 * 1024 * 1024 };
+
+/* The same for settings of other programs, and scripts: somebody else may have chosen what is
+ * there. Only a regular file is read, nobody waits for a FIFO or a terminal, and one that is larger
+ * than FILE_SETTINGS_MOST is refused (INVALID_INPUT): such files have some kilobytes. */
 enum err file_read_regular(struct call *c, struct str path, struct str *out);
 
 /*

@@ -9,7 +9,10 @@
 #include "base/buf.h"
 #include "base/text/utf8.h"
 
-enum { NESTED = 100 }; /* brackets in each other; parts of a key */
+enum {
+	NESTED = 100,        /* brackets in each other; parts of a key */
+	ITEMS_MOST = 262144, /* in a text: each takes many times the memory of a line */
+};
 
 enum kind { BLANK, COMMENT, PAIR, TABLE, TABLES };
 
@@ -313,7 +316,8 @@ static void add_item(struct toml_doc *d, struct toml_item item)
 		size_t old = d->cap;
 
 		d->cap = old ? old * 2 : 32;
-		d->item = arena_grow(&d->c->mem, d->item, old * sizeof item, d->cap * sizeof item);
+		d->item =
+			arena_stretch(&d->c->mem, d->item, old * sizeof item, d->cap * sizeof item);
 	}
 	d->item[d->count++] = item;
 }
@@ -348,6 +352,8 @@ static enum err toml_open_doc(struct call *c, struct str text, struct toml_doc *
 	if (str_starts(d->text, STR("\xef\xbb\xbf")))
 		d->at = d->start = 3;
 	while (toml_more(d)) {
+		if (d->count == ITEMS_MOST)
+			return toml_refuse(c, d->line, "the file has too many lines");
 		if ((e = scan_item(d, &item)))
 			return e;
 		add_item(d, item);
@@ -633,8 +639,8 @@ static struct str toml_append(const struct toml_doc *d, const struct section *s,
 	return toml_finish(&out, d, s, 0, at);
 }
 
-enum err toml_put(struct call *c, struct str text, struct str header, struct str body,
-		  struct str *out)
+static enum err toml_put_part(struct call *c, struct str text, struct str header, struct str body,
+			      struct str *out)
 {
 	struct toml_doc d;
 	struct key path;
@@ -649,29 +655,42 @@ enum err toml_put(struct call *c, struct str text, struct str header, struct str
 	return ERR_OK;
 }
 
+enum err toml_put(struct call *c, struct str text, struct str header, struct str body,
+		  struct str *out)
+{
+	struct call part = call_part(c);
+	struct str made;
+	enum err e = toml_put_part(&part, text, header, body, &made);
+
+	if (!e)
+		*out = arena_copy(&c->mem, made);
+	return call_part_end(c, &part, e);
+}
+
 enum err toml_remove(struct call *c, struct str text, struct str header, struct str *out)
 {
+	struct call part = call_part(c);
 	struct toml_doc d;
 	struct key path;
 	struct section s;
 	struct buf rest = { .mem = &c->mem };
-	enum err e;
+	enum err e = toml_survey(&part, text, header, &d, &path, &s);
 
-	if ((e = toml_survey(c, text, header, &d, &path, &s)))
-		return e;
-	*out = s.count ? toml_finish(&rest, &d, &s, 0, 0) : text;
-	return ERR_OK;
+	if (!e)
+		*out = s.count ? toml_finish(&rest, &d, &s, 0, 0) : text;
+	return call_part_end(c, &part, e);
 }
 
 enum err toml_find(struct call *c, struct str text, struct str header, struct str *out)
 {
+	struct call part = call_part(c);
 	struct toml_doc d;
 	struct key path;
 	struct section s;
-	enum err e = toml_survey(c, text, header, &d, &path, &s);
+	enum err e = toml_survey(&part, text, header, &d, &path, &s);
 
 	*out = STR_NONE;
 	if (!e && s.count)
 		*out = toml_slice(d.text, d.item[s.run[0].first].to, d.item[s.run[0].last].to);
-	return e;
+	return call_part_end(c, &part, e);
 }
