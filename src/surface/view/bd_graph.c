@@ -23,10 +23,23 @@ static void bd_graph_quoted(struct view *v, const struct value *bead, const char
 	buf_char(&v->out, '"');
 }
 
+/* The name of a node may not have a '-' or a '.'; two ids never get the same name. */
 static void mermaid_id(struct view *v, struct str id)
 {
 	for (size_t i = 0; i < id.n; i++)
-		buf_char(&v->out, id.p[i] == '-' || id.p[i] == '.' ? '_' : id.p[i]);
+		switch (id.p[i]) {
+		case '-':
+			buf_put(&v->out, STR("__"));
+			break;
+		case '_':
+			buf_put(&v->out, STR("_u"));
+			break;
+		case '.':
+			buf_put(&v->out, STR("_d"));
+			break;
+		default:
+			buf_char(&v->out, id.p[i]);
+		}
 }
 
 static void mermaid_node(struct view *v, const struct value *bead)

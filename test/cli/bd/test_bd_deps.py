@@ -196,6 +196,20 @@ def test_the_tree_as_mermaid_and_dot(repo):
         assert f'"{x}" -> "{y}"' in out
 
 
+def test_every_bead_is_a_node_of_its_own_in_mermaid(repo):
+    """Ids that differ only in '-', '_' and '.' are different beads."""
+    prefix = repo.create("first").partition("-")[0]
+    ids = [f"{prefix}-{rest}" for rest in ("b-1", "b_1", "b.1", "b--1", "b-u1", "b-_1", "b__1", "bu1")]
+    for n, id in enumerate(ids):
+        repo.create("x", "--id", id, *(["--deps", ids[n - 1]] if n else []))
+    for args in (("dep", "tree", ids[-1]), ("graph",)):
+        out = repo.bd(*args, "--format", "mermaid").ok().out
+        nodes = {line.split("[")[0].strip(): line for line in out.splitlines() if '["' in line}
+        assert len(nodes) == len(ids) and all(name.replace("_", "").isalnum() for name in nodes), out
+        edges = [tuple(line.split(" -->|blocks| ")) for line in out.splitlines() if "-->" in line]
+        assert len(edges) == len(ids) - 1 and {end.strip() for edge in edges for end in edge} == set(nodes), out
+
+
 @pytest.mark.parametrize("title", ['say "hi"', "back\\slash", "<b>&amp;", "a]b[c", "日本語 🎉"])
 def test_titles_in_drawings_are_quoted(repo, title):
     a = repo.create(title)
