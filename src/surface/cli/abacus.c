@@ -34,7 +34,7 @@ static void view_project(struct view *v, const struct value *data)
 		  STR_ARG(value_str(agents, "result")));
 	view_line(v, "None of your files was touched.\n\n"
 		     "For the agents that work here, add to AGENTS.md:\n");
-	view_line(v, STR_FMT, STR_ARG(value_str(data, "agents_md")));
+	view_lines(v, value_str(data, "agents_md"));
 	view_line(v, "'abacus install HOST --write' gives an agent's host its tools; 'bb agent "
 		     "guard install' lets Git keep others out of reserved files.");
 }

@@ -40,6 +40,11 @@ def test_everything_is_set_up(project):
         project.run(*args, program=program).ok()
 
 
+def test_what_to_add_to_agents_md_is_printed_line_by_line(project):
+    text = abacus(project, "init").ok().json["agents_md"]
+    assert text.count("\n") > 3 and text in project.run("init", program="abacus").ok().out
+
+
 def test_outside_of_a_repository_nothing_is_made(tmp_path):
     done = abacus(Project(tmp_path), "init")
     assert done.code == 1 and "Git repository" in done.error["message"] and list(tmp_path.iterdir()) == []
