@@ -87,23 +87,30 @@ static void set_prefix(struct call *c, struct beads *b, struct str prefix, struc
 	b->about.prefix_mark = json_text(&j);
 }
 
+int64_t beads_horizon(const struct call *c)
+{
+	return c->now_ms + STAMP_FOLLOWED_MS;
+}
+
+struct mark beads_prefix_mark(struct call *c, const struct beads *b)
+{
+	struct mark mark = { 0 };
+
+	if (!b->about.prefix.p || !mark_decode(value_read(&c->mem, b->about.prefix_mark), &mark))
+		return (struct mark){ 0 };
+	return mark_within(mark, beads_horizon(c));
+}
+
 /* The later choice counts, wherever it was made. */
 static void beads_choose_prefix(struct call *c, struct beads *b, const struct state *change)
 {
 	struct state *both = state_new(&c->mem);
-	struct mark mark;
 
 	if (!change->prefix_mark.by.p)
 		return;
-	if (b->about.prefix.p && mark_decode(value_read(&c->mem, b->about.prefix_mark), &mark))
-		state_put_prefix(both, b->about.prefix, mark);
-	state_put_prefix(both, change->prefix, change->prefix_mark);
+	state_put_prefix(both, b->about.prefix, beads_prefix_mark(c, b));
+	state_put_prefix(both, change->prefix, mark_within(change->prefix_mark, beads_horizon(c)));
 	set_prefix(c, b, both->prefix, both->prefix_mark);
-}
-
-int64_t beads_horizon(const struct call *c)
-{
-	return c->now_ms + STAMP_FOLLOWED_MS;
 }
 
 /* The last stamp of this replica; one that the clock does not reach any more is none. */

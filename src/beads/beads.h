@@ -85,6 +85,9 @@ struct mark beads_mark(struct call *c, const struct beads *b);
  */
 struct mark beads_mark_after(struct call *c, const struct beads *b, struct mark known);
 
+/* When the prefix of ids was chosen, and by whom; absent: it was not. See mark_within(). */
+struct mark beads_prefix_mark(struct call *c, const struct beads *b);
+
 /* Joins a change to the cache, so that the command sees it; not durable yet. */
 enum err beads_put(struct call *c, struct beads *b, struct state *change);
 

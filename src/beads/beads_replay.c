@@ -21,8 +21,10 @@ enum err replay_decode(struct call *c, struct replay *replay, const struct journ
 
 	arena_reset(&replay->scratch);
 	*out = (struct record){ .change = state_new(&replay->scratch) };
-	return record_decode(r->json, out, &why) ? ERR_OK :
-						   beads_not_a_record(c, replay->b, r, why);
+	if (!record_decode(r->json, out, &why))
+		return beads_not_a_record(c, replay->b, r, why);
+	out->change->prefix_mark = mark_within(out->change->prefix_mark, beads_horizon(c));
+	return ERR_OK;
 }
 
 enum err replay_find_base(struct call *c, const struct journal_record *r, void *arg)

@@ -2,7 +2,6 @@
 
 #include "base/buf.h"
 #include "base/system/path.h"
-#include "base/text/value.h"
 #include "beads/autosync.h"
 #include "beads/beads.h"
 #include "beads/config.h"
@@ -72,21 +71,14 @@ static struct mark first_mark(const struct call *c)
 static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str asked, bool first)
 {
 	struct state *change = state_new(&c->mem);
-	struct mark mark, known = { 0 };
 	struct str prefix = asked.p           ? asked :
 			    b->about.prefix.p ? b->about.prefix :
 						prefix_of(c, folder_name(c, b));
 
 	if (b->about.prefix.p && str_eq(prefix, b->about.prefix))
 		return ERR_OK;
-	mark_decode(value_read(&c->mem, b->about.prefix_mark), &known);
-	mark = first ? first_mark(c) : beads_mark_after(c, b, known);
-	if (!stamp_valid(mark.at))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "the prefix '" STR_FMT
-				 "' was chosen at the end of time: no choice can be later",
-				 STR_ARG(b->about.prefix));
-	state_put_prefix(change, prefix, mark);
+	state_put_prefix(change, prefix,
+			 first ? first_mark(c) : beads_mark_after(c, b, beads_prefix_mark(c, b)));
 	return beads_put(c, b, change);
 }
 

@@ -169,15 +169,59 @@ def test_an_edge_at_the_end_of_time_refuses_with_a_sentence(world):
     world.converges()
 
 
-def test_a_prefix_at_the_end_of_time_stays_and_moves_no_clock(world):
+def poison_prefix(world, stamp=END):
     files = published(world.remote)
     meta = json.loads(files["meta.json"])
-    meta["prefix"] = {"mark": [END, "mallory"], "value": "evil"}
+    meta["prefix"] = {"mark": [stamp, "mallory"], "value": "evil"}
     files["meta.json"] = (canonical(meta) + "\n").encode()
     git(world.remote, "update-ref", REF, commit(world.remote, summed(files), at(world.remote)))
+
+
+def prefix_there(world):
+    return json.loads(published(world.remote)["meta.json"])["prefix"]["value"]
+
+
+def prefix_of(id):
+    return id.rpartition("-")[0]
+
+
+@pytest.mark.parametrize("stamp", [END, [1767225600000 + 3 * 86400000, 0]])
+def test_a_prefix_ahead_of_time_gives_way_to_the_one_that_was_chosen(world, stamp):
+    """It neither replaces the prefix nor moves the clock, and the sync takes it off the remote."""
+    before = prefix_of(world.plain)
+    poison_prefix(world, stamp)
     sync(world.anna)
-    assert of_today(world.anna, world.anna.create("new"))
-    assert "end of time" in world.anna.fails("init", "--prefix", "bd")["message"]
+    new = world.anna.create("new")
+    assert of_today(world.anna, new) and prefix_of(new) == before
+    world.converges()
+    assert prefix_there(world) == before
+
+
+def test_a_prefix_ahead_of_time_can_be_replaced_in_every_clone(world, tmp_path):
+    """Also in a clone that begins with that commit, which has no other prefix to use."""
+    poison_prefix(world)
+    carl = clone(tmp_path / "carl", world.remote)
+    carl.env = {**carl.env, **NOW}
+    drop_cache(carl)
+    assert prefix_of(carl.create("carl's")) == "evil"
+    carl.bd("init", "--prefix", "good").ok()
+    assert prefix_of(carl.create("carl's")) == "good"
+    drop_cache(carl)
+    assert prefix_of(carl.create("carl's")) == "good"
+    sync(carl)
+    world.converges()
+    assert {prefix_of(repo.create("new")) for repo in (world.anna, world.ben)} == {"good"}
+    assert prefix_there(world) == "good"
+
+
+def test_a_prefix_that_a_wrong_clock_chose_can_be_replaced(world):
+    world.anna.bd("init", "--prefix", "far", env=FUTURE).ok()
+    world.anna.bd("init", "--prefix", "near").ok()
+    assert prefix_of(world.anna.create("new")) == "near"
+    drop_cache(world.anna)
+    assert prefix_of(world.anna.create("new")) == "near"
+    world.converges()
+    assert prefix_of(world.ben.create("new")) == "near"
 
 
 def test_repair_needs_no_name_and_the_copy_of_a_claimed_bead_is_open(world):

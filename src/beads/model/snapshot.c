@@ -343,7 +343,8 @@ static enum err snapshot_read_prefix(struct call *c, const struct snapshot *file
 		return snapshot_fail(c, files, FILE_META, 1,
 				     STR("\"prefix\" is not a prefix of ids and its mark"));
 	mark.by = arena_copy(out->mem, mark.by);
-	state_put_prefix(out, arena_copy(out->mem, value), mark);
+	state_put_prefix(out, arena_copy(out->mem, value),
+			 mark_within(mark, c->now_ms + STAMP_FOLLOWED_MS));
 	return ERR_OK;
 }
 

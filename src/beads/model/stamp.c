@@ -46,6 +46,18 @@ struct stamp stamp_next(struct stamp last, int64_t now_ms)
 	return last.ms < MOMENT_LAST ? (struct stamp){ last.ms + 1, 0 } : stamp_end;
 }
 
+struct mark mark_within(struct mark m, int64_t horizon_ms)
+{
+	if (m.at.ms > horizon_ms)
+		m.at = (struct stamp){ 0 };
+	return m;
+}
+
+bool stamp_has_later(struct stamp s)
+{
+	return stamp_valid(stamp_next(s, 0));
+}
+
 void stamp_encode(struct json *j, struct stamp s)
 {
 	json_array(j);

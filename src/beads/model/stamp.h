@@ -32,6 +32,15 @@ struct stamp stamp_next(struct stamp last, int64_t now_ms);
  */
 #define STAMP_FOLLOWED_MS (INT64_C(24) * 3600 * 1000)
 
+/*
+ * A mark that is after the horizon counts as the least of all marks, by the same actor: for choices
+ * that cannot be copied elsewhere, so that another choice can always be made after them.
+ */
+struct mark mark_within(struct mark m, int64_t horizon_ms);
+
+/* Can a replica, whatever its clock, make a stamp that is later? */
+bool stamp_has_later(struct stamp s);
+
 /* Later than every stamp that can be written: of what is deleted for good. */
 extern const struct stamp stamp_end;
 bool stamp_valid(struct stamp s);
