@@ -34,7 +34,7 @@ static enum err is_deleted(struct call *c, struct str id, struct str line)
 	struct json j = json_new(&c->mem);
 	struct stamp at = { 0 };
 
-	stamp_decode(value_find(v, "deleted_at"), &at);
+	stamp_decode_deletion(value_find(v, "deleted_at"), &at);
 	json_object(&j);
 	json_put_str(&j, "id", id);
 	json_put_str(&j, "deleted_at", moment_format(&c->mem, at.ms));
@@ -176,17 +176,41 @@ static struct str random_id(struct call *c, struct str prefix, size_t length)
 	return buf_str(&id);
 }
 
-enum err find_free_id(struct call *c, struct beads *b, const struct state *change, struct str *out)
+static enum err find_is_free(struct call *c, struct beads *b, const struct state *change,
+			     struct str id, bool *is)
 {
 	struct bead_row *row;
 	struct str line;
-	enum err e;
+	enum err e = cache_find_bead(c, &b->cache, id, &row);
 
-	do {
-		*out = random_id(c, b->about.prefix, id_length(b->about.beads));
-		if ((e = cache_find_bead(c, &b->cache, *out, &row)) ||
-		    (e = cache_find_tombstone(c, &b->cache, *out, &line)))
-			return e;
-	} while (row || line.p || state_find(change, *out));
+	if (e || (e = cache_find_tombstone(c, &b->cache, id, &line)))
+		return e;
+	*is = !row && !line.p && !state_find(change, id);
 	return ERR_OK;
+}
+
+enum err find_free_id(struct call *c, struct beads *b, const struct state *change, struct str *out)
+{
+	bool is = false;
+	enum err e = ERR_OK;
+
+	while (!e && !is) {
+		*out = random_id(c, b->about.prefix, id_length(b->about.beads));
+		e = find_is_free(c, b, change, *out, &is);
+	}
+	return e;
+}
+
+/* Others may have used, or deleted, some of these ids on purpose: the first free one is taken. */
+enum err find_copy_id(struct call *c, struct beads *b, const struct state *change,
+		      const struct bead *bead, struct str *out)
+{
+	bool is = false;
+	enum err e = ERR_OK;
+
+	for (size_t n = 0; !e && !is; n++) {
+		*out = bead_copy_id(&c->mem, bead->id, bead->created, n);
+		e = find_is_free(c, b, change, *out, &is);
+	}
+	return e;
 }

@@ -3,6 +3,8 @@
 
 #include "beads/beads.h"
 
+struct bead;
+
 /*
  * The bead that is meant: by its id, by the start of it, or by the start of what follows the
  * prefix, as long as there is one such. NOT_FOUND, DELETED or AMBIGUOUS_ID otherwise.
@@ -22,5 +24,9 @@ enum err find_buried(struct call *c, struct beads *b, struct str text, struct st
 
 /* An id that no bead has or had, nor one of this change. */
 enum err find_free_id(struct call *c, struct beads *b, const struct state *change, struct str *out);
+
+/* Such an id for a copy of a bead: the same in every clone that knows of the same ids. */
+enum err find_copy_id(struct call *c, struct beads *b, const struct state *change,
+		      const struct bead *bead, struct str *out);
 
 #endif

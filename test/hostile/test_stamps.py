@@ -6,9 +6,11 @@ import pytest
 from bead_harness import drop_cache
 from beads import canonical
 from conftest import git
+from generator import other_id
 from remotes import REF, at, bare, clone, commit, published, same_everywhere, summed, sync, titles
 
 END = [253402300799999, 9007199254740991]
+AFTER_THE_END = [253402300800000, 0]  # only deletions can have it
 FUTURE = {"ABACUS_NOW": "9999-06-01T00:00:00Z"}
 NOW = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}
 
@@ -141,24 +143,118 @@ def test_stamps_within_a_day_are_followed(world):
     assert world.ben.show(world.ben.create("after"))["created_at"] == "2026-01-01T20:00:00.000Z"
 
 
-def test_a_deletion_at_the_end_of_time_is_undone_by_repair(world):
-    def bury(lines):
-        return [*lines, {"bead": victim, "deleted_at": END, "deleted_by": "mallory", "id": world.victim}]
-    victim = next(json.loads(line) for line in published(world.remote)["state.jsonl"].splitlines()
-                  if json.loads(line)["id"] == world.victim)
+def bury(world, stamp, *ids, content=True):
+    """A commit in which those beads are deleted at that stamp; without `content`, whoever has the ids."""
     files = published(world.remote)
-    files["state.jsonl"] = b"".join(line + b"\n" for line in files["state.jsonl"].splitlines()
-                                    if json.loads(line)["id"] != world.victim)
-    files["tombstones.jsonl"] = (canonical(bury([])[0]) + "\n").encode()
+    beads = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+    files["state.jsonl"] = "".join(canonical(b) + "\n" for b in beads if b["id"] not in ids).encode()
+    known = {b["id"]: {"bead": b} for b in beads if content}
+    graves = [{**known.get(id, {}), "deleted_at": stamp, "deleted_by": "mallory", "id": id} for id in sorted(ids)]
+    files["tombstones.jsonl"] = "".join(canonical(g) + "\n" for g in graves).encode()
+    git(world.remote, "update-ref", REF, commit(world.remote, summed(files), at(world.remote)))
+
+
+def undeleted(repo, *ids):
+    """Their new ids; each of them is named in a warning."""
+    done = repo.bd("undelete", *ids, "--json").ok()
+    copies = [bead["id"] for bead in done.json]
+    for id, copy in zip(ids, copies):
+        assert f"'{id}' was deleted at the end of time" in done.err and f"'{copy}'" in done.err, done.err
+    return copies
+
+
+@pytest.mark.parametrize("stamp", [END, AFTER_THE_END])
+@pytest.mark.parametrize("content", [True, False])
+def test_a_deletion_at_the_end_of_time_is_undone_by_undelete(world, stamp, content):
+    """The bead comes back as a copy, whole, which is the same one if two clones do it at once."""
+    world.anna.bd("comment", world.victim, "a note").ok()
+    sync(world.anna)
+    sync(world.ben)
+    bury(world, stamp, world.plain, world.victim, content=content)
+    sync(world.anna)
+    sync(world.ben)
+    assert titles(world.anna) == titles(world.ben) == []
+    assert f"bd undelete {world.victim}" in world.anna.fails("show", world.victim)["hint"]
+    plain, victim = undeleted(world.anna, world.plain, world.victim)
+    assert undeleted(world.ben, world.victim) == [victim]
+    assert undeleted(world.ben, world.plain) == [plain]
+    world.anna.bd("update", victim, "--title", "edited").ok()
+    world.converges()
+    for repo in (world.anna, world.ben):
+        drop_cache(repo)
+        assert titles(repo) == ["edited", "plain"]
+        bead = repo.show(victim)
+        assert [edge["id"] for edge in bead["dependencies"]] == [plain]
+        assert [note["content"] for note in bead["notes"]] == ["a note"]
+        assert of_today(repo, victim) and repo.json("repair", "--stamps")["stamps"] == []
+    assert world.ben.json("validate")["ok"]
+
+
+def test_beads_that_others_delete_before_they_are_published_come_back(world):
+    """So does one that had to leave its id for another that was deleted in advance."""
+    mine = world.anna.create("not published", "--id", "bd-mine")
+    bury(world, AFTER_THE_END, mine, content=False)
+    sync(world.anna)
+    assert titles(world.anna) == ["plain", "victim"]
+    [copy] = undeleted(world.anna, mine)
+    assert world.anna.show(copy)["title"] == "not published"
+    world.converges()
+
+    files = published(world.remote)
+    beads = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+    for bead in beads:
+        if bead["id"] == world.victim:
+            other = other_id(world.victim, bead["created_at"], bead["created_by"])
+            bead.update(created_at=[0, 0], created_by="mallory", title="impostor")
+    graves = [json.loads(line) for line in files["tombstones.jsonl"].splitlines()]
+    graves = [*graves, {"deleted_at": AFTER_THE_END, "deleted_by": "mallory", "id": other}]
+    files["state.jsonl"] = "".join(canonical(bead) + "\n" for bead in beads).encode()
+    files["tombstones.jsonl"] = "".join(canonical(g) + "\n" for g in sorted(graves, key=lambda g: g["id"])).encode()
     git(world.remote, "update-ref", REF, commit(world.remote, summed(files), at(world.remote)))
     sync(world.anna)
-    assert titles(world.anna) == ["plain"]
-    assert world.anna.fails("undelete", world.victim)["hint"].startswith("'bd repair --stamps --apply'")
-    assert world.anna.json("repair", "--stamps", "--apply")["applied"]
-    assert titles(world.anna) == ["plain", "victim"]
+    assert titles(world.anna) == ["impostor", "not published", "plain"]
+    [copy] = undeleted(world.anna, other)
     world.converges()
-    assert titles(world.ben) == ["plain", "victim"]
-    assert world.anna.json("repair", "--stamps", "--apply")["stamps"] == []
+    assert world.ben.show(copy)["title"] == "victim"
+
+
+def test_ids_of_copies_that_were_taken_in_advance_are_left_out(world):
+    """Whoever knows a bead can tell what its copies will be called, and use or delete those ids first."""
+    bury(world, AFTER_THE_END, world.victim)
+    sync(world.anna)
+    [first] = undeleted(world.anna, world.victim)
+    bury(world, AFTER_THE_END, world.victim, first)
+    sync(world.anna)
+    assert titles(world.anna) == ["plain"]
+    sync(world.ben)
+    [second] = undeleted(world.ben, world.victim)
+    assert second != first and world.ben.show(second)["title"] == "victim"
+    world.converges()
+    assert titles(world.anna) == titles(world.ben) == ["plain", "victim"]
+
+
+def test_deleting_a_bead_at_the_end_of_time_can_be_undone(world):
+    world.poison()
+    sync(world.anna)
+    world.anna.bd("delete", world.victim).ok()
+    [copy] = undeleted(world.anna, world.victim)
+    world.anna.bd("update", copy, "--title", "mine").ok()
+    world.converges()
+    assert titles(world.ben) == ["mine", "plain"]
+
+
+def test_repairs_in_two_clones_make_one_copy_and_keep_what_was_written_to_it(world):
+    world.poison()
+    sync(world.anna)
+    sync(world.ben)
+    later = {"ABACUS_NOW": "2026-01-01T01:00:00Z"}
+    [copy] = [one["copy"] for one in world.anna.json("repair", "--stamps", "--apply")["stamps"]]
+    world.anna.bd("update", copy, "--title", "mine").ok()
+    world.anna.bd("dep", "remove", copy, world.plain).ok()
+    assert [one["copy"] for one in world.ben.json("repair", "--stamps", "--apply", env=later)["stamps"]] == [copy]
+    world.converges()
+    assert titles(world.anna) == titles(world.ben) == ["mine", "plain"]
+    assert world.ben.show(copy)["dependencies"] == []
 
 
 def test_an_edge_at_the_end_of_time_refuses_with_a_sentence(world):
@@ -233,4 +329,4 @@ def test_repair_needs_no_name_and_the_copy_of_a_claimed_bead_is_open(world):
     git(world.anna.path, "config", "user.name", "Anna")
     copy = world.anna.json("repair", "--stamps", "--apply")["stamps"][0]["copy"]
     bead = world.anna.show(copy)
-    assert (bead["status"], bead["assignee"], bead["created_by"]) == ("open", None, "Anna")
+    assert (bead["status"], bead["assignee"], bead["updated_by"]) == ("open", None, "Anna")

@@ -336,21 +336,16 @@ static void bead_base36(unsigned char digest[SHA256_BYTES], char out[50])
 	}
 }
 
-struct str bead_other_id(struct arena *mem, struct str id, struct mark created)
+/* An id with the same prefix, and a longer suffix that is made from the text. */
+static struct str bead_derived_id(struct arena *mem, struct str id, struct str text)
 {
 	enum { LONGER = 4, DIGITS = 50 };
 	unsigned char digest[SHA256_BYTES];
-	struct json j = json_new(mem);
 	struct buf out = { .mem = mem };
 	size_t prefix = id.n;
 	char digits[DIGITS];
 
-	json_array(&j);
-	json_str(&j, id);
-	stamp_encode(&j, created.at);
-	json_str(&j, created.by);
-	json_end(&j);
-	sha256(json_text(&j), digest);
+	sha256(text, digest);
 	bead_base36(digest, digits);
 	while (prefix && id.p[prefix - 1] != '-')
 		prefix--;
@@ -370,4 +365,29 @@ struct str bead_other_id(struct arena *mem, struct str id, struct mark created)
 	for (size_t i = 0; i < id.n - prefix + LONGER; i++)
 		buf_char(&out, digits[i % sizeof digits]);
 	return buf_str(&out);
+}
+
+struct str bead_other_id(struct arena *mem, struct str id, struct mark created)
+{
+	struct json j = json_new(mem);
+
+	json_array(&j);
+	json_str(&j, id);
+	stamp_encode(&j, created.at);
+	json_str(&j, created.by);
+	json_end(&j);
+	return bead_derived_id(mem, id, json_text(&j));
+}
+
+struct str bead_copy_id(struct arena *mem, struct str id, struct mark created, size_t n)
+{
+	struct json j = json_new(mem);
+
+	json_array(&j);
+	json_str(&j, STR("copy"));
+	json_str(&j, id);
+	mark_encode(&j, created);
+	json_int(&j, (int64_t)n);
+	json_end(&j);
+	return bead_derived_id(mem, id, json_text(&j));
 }

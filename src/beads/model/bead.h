@@ -139,4 +139,10 @@ enum { ID_CHOSEN_MOST = 120, BEAD_ID_MOST = 200, BEAD_PREFIX_MOST = 64 };
  */
 struct str bead_other_id(struct arena *mem, struct str id, struct mark created);
 
+/*
+ * The n-th id for a copy of a bead whose own id cannot be used any more. It is a function of the
+ * lineage too, so that clones which copy the bead at the same time make one copy.
+ */
+struct str bead_copy_id(struct arena *mem, struct str id, struct mark created, size_t n);
+
 #endif

@@ -6,9 +6,9 @@
 #include "base/text/value.h"
 #include "beads/model/limits.h"
 
-static const int64_t MOST = INT64_C(1) << 53; /* what every JSON reader can hold */
+#define MOST (INT64_C(1) << 53) /* what every JSON reader can hold */
 
-const struct stamp stamp_end = { MOMENT_LAST + 1, 0 };
+const struct stamp stamp_last = { MOMENT_LAST, MOST - 1 }, stamp_end = { MOMENT_LAST + 1, 0 };
 
 bool stamp_valid(struct stamp s)
 {
@@ -55,7 +55,7 @@ struct mark mark_within(struct mark m, int64_t horizon_ms)
 
 bool stamp_has_later(struct stamp s)
 {
-	return stamp_valid(stamp_next(s, 0));
+	return stamp_cmp(s, stamp_last) < 0;
 }
 
 void stamp_encode(struct json *j, struct stamp s)

@@ -38,12 +38,11 @@ struct stamp stamp_next(struct stamp last, int64_t now_ms);
  */
 struct mark mark_within(struct mark m, int64_t horizon_ms);
 
-/* Can a replica, whatever its clock, make a stamp that is later? */
-bool stamp_has_later(struct stamp s);
-
-/* Later than every stamp that can be written: of what is deleted for good. */
-extern const struct stamp stamp_end;
+/* The latest stamp that a register or an edge can have; and the one after it, which only deletions
+ * have: of beads with the latest stamp. */
+extern const struct stamp stamp_last, stamp_end;
 bool stamp_valid(struct stamp s);
+bool stamp_has_later(struct stamp s); /* that can be written */
 
 void stamp_encode(struct json *j, struct stamp s); /* [ms,n] */
 bool stamp_decode(const struct value *v, struct stamp *out);

@@ -3,6 +3,7 @@
 #include "base/text/value.h"
 #include "beads/edit.h"
 #include "beads/find.h"
+#include "beads/model/edge.h"
 #include "beads/model/line.h"
 #include "beads/model/state.h"
 #include "store/db/bead_query.h"
@@ -10,18 +11,34 @@
 struct restamp {
 	struct call *c;
 	struct beads *b;
-	struct map copies; /* by id: struct restamped */
+	int64_t horizon_ms; /* stamps after it are ahead of time */
+	bool undeletes;     /* the beads are deleted; so may be those that they depend on */
+	struct map copies;  /* by id: struct restamped */
 	struct state *change;
 	struct restamped **tail;
 	struct restamped *first;
 };
 
+static void restamp_begin(struct restamp *r, struct call *c, struct beads *b)
+{
+	*r = (struct restamp){ .c = c,
+			       .b = b,
+			       .horizon_ms = c->now_ms + STAMP_FOLLOWED_MS,
+			       .copies.mem = &c->mem,
+			       .change = state_new(&c->mem) };
+	r->tail = &r->first;
+	b->repairs = true;
+}
+
+/* --- which beads --- */
+
 static void restamp_note(struct restamp *r, struct str id, struct str title, int64_t at_ms)
 {
-	struct restamped *one = arena_new(&r->c->mem, struct restamped);
+	struct restamped *one;
 
-	if (r->copies.count == RESTAMP_MOST)
+	if (map_find(&r->copies, id) || (r->copies.count == RESTAMP_MOST && !r->undeletes))
 		return;
+	one = arena_new(&r->c->mem, struct restamped);
 	*one = (struct restamped){ .id = id, .title = title, .at_ms = at_ms };
 	*map_put(&r->copies, id) = one;
 	*r->tail = one;
@@ -30,7 +47,7 @@ static void restamp_note(struct restamp *r, struct str id, struct str title, int
 
 static enum err restamp_find_live(struct restamp *r)
 {
-	struct bead_filter ahead = { .updated_after = { true, r->c->now_ms + STAMP_FOLLOWED_MS } };
+	struct bead_filter ahead = { .updated_after = { true, r->horizon_ms } };
 	struct bead_row *row;
 	enum err e = query_each(r->c, &r->b->cache, &ahead, &row);
 
@@ -39,71 +56,81 @@ static enum err restamp_find_live(struct restamp *r)
 	return e;
 }
 
-static const struct value *restamp_tombstone(struct restamp *r, struct str line)
+static bool restamp_read_edge(struct restamp *r, const struct edge_row *row, struct edge *out)
 {
-	return value_read(&r->c->mem, line);
+	const struct value *v = value_read(&r->c->mem, row->line);
+	struct str why;
+
+	return v && edge_decode(&r->c->mem, v, out, &why);
 }
 
-/* The last deletions are listed first: all of these are among them. */
-static enum err restamp_find_deleted(struct restamp *r)
+/* --- copies --- */
+
+/* A bead as it is, or was when it was deleted. */
+struct restamp_source {
+	struct edit edit;
+	bool live, known; /* not known: nothing is left of it, or it was never here */
+};
+
+static enum err restamp_read(struct restamp *r, struct str id, struct restamp_source *out)
 {
-	struct buried *gone;
-	enum err e = query_buried(r->c, &r->b->cache, 2 * RESTAMP_MOST, &gone);
-
-	for (; !e && gone; gone = gone->next) {
-		const struct value *v = restamp_tombstone(r, gone->line),
-				   *bead = value_find(v, "bead");
-		struct stamp at;
-
-		if (!bead || !stamp_decode(value_find(v, "deleted_at"), &at) ||
-		    stamp_valid(stamp_next(at, r->c->now_ms)))
-			continue;
-		restamp_note(r, gone->id, value_str(bead, "title"), at.ms);
-	}
-	return e;
-}
-
-/* The bead as it is, or was when it was deleted. */
-static enum err restamp_read(struct restamp *r, struct str id, struct edit *edit, bool *live)
-{
+	const struct value *bead = NULL;
 	struct bead_row *row;
 	struct str line;
 	enum err e = cache_find_bead(r->c, &r->b->cache, id, &row);
 
-	*live = row != NULL;
-	if (!e && !row && !(e = cache_find_tombstone(r->c, &r->b->cache, id, &line))) {
-		row = arena_new(&r->c->mem, struct bead_row);
-		row->id = id;
-		row->line = canonical(&r->c->mem, value_find(restamp_tombstone(r, line), "bead"));
-	}
-	return e ? e : edit_begin(r->c, r->b, row, edit);
+	out->live = out->known = row != NULL;
+	if (e || row)
+		return e ? e : edit_begin(r->c, r->b, row, &out->edit);
+	if ((e = cache_find_tombstone(r->c, &r->b->cache, id, &line)))
+		return e;
+	bead = line.p ? value_find(value_read(&r->c->mem, line), "bead") : NULL;
+	if (!(out->known = bead != NULL))
+		return ERR_OK;
+	row = arena_new(&r->c->mem, struct bead_row);
+	row->id = id;
+	row->line = canonical(&r->c->mem, bead);
+	return edit_begin(r->c, r->b, row, &out->edit);
 }
 
-/* All it says, as if it was written now; nobody holds it. */
-static void restamp_copy_members(struct restamp *r, struct bead *copy, struct mark mark)
+/* The mark of a write that was ahead of time: that of the creation, so that all others win. */
+static struct mark restamp_mark(const struct restamp *r, struct mark m, struct mark created)
 {
-	struct note *notes = arena_array(&r->c->mem, copy->notes + 1, sizeof *notes);
-	struct extra *extras = arena_array(&r->c->mem, copy->extras + 1, sizeof *extras);
+	return m.at.ms > r->horizon_ms ? (struct mark){ created.at, r->c->actor } : m;
+}
 
-	copy->created = mark;
-	for (int i = 0; i < REGS; i++)
-		copy->mark[i] = mark;
+static void restamp_release_claim(struct restamp *r, struct bead *copy)
+{
 	for (int m = 0; m < MEMBERS; m++)
 		if (member_reg((enum member)m) == REG_ASSIGNEE)
 			copy->member[m] = STR_NONE;
 	if (bead_status(copy) == BEAD_IN_PROGRESS)
 		bead_put_text(&r->c->mem, copy, MEMBER_STATUS,
 			      str_of(names_word(&bead_statuses, BEAD_OPEN)));
-	if (copy->member[MEMBER_CLOSED_AT].p)
-		bead_put_stamp(&r->c->mem, copy, MEMBER_CLOSED_AT, mark.at);
+}
+
+/* All it says, with no stamp that is ahead of `now`; nobody holds it. */
+static void restamp_copy_members(struct restamp *r, struct bead *copy, struct mark now)
+{
+	struct note *notes = arena_array(&r->c->mem, copy->notes + 1, sizeof *notes);
+	struct extra *extras = arena_array(&r->c->mem, copy->extras + 1, sizeof *extras);
+
+	if (copy->created.at.ms > r->horizon_ms)
+		copy->created = now;
+	for (int i = 0; i < REGS; i++)
+		copy->mark[i] = restamp_mark(r, copy->mark[i], copy->created);
+	restamp_release_claim(r, copy);
+	if (copy->member[MEMBER_CLOSED_AT].p &&
+	    bead_stamp(copy, MEMBER_CLOSED_AT).ms > r->horizon_ms)
+		bead_put_stamp(&r->c->mem, copy, MEMBER_CLOSED_AT, now.at);
 	for (size_t i = 0; i < copy->extras; i++) {
 		extras[i] = copy->extra[i];
-		extras[i].mark = mark;
+		extras[i].mark = restamp_mark(r, extras[i].mark, copy->created);
 	}
 	for (size_t i = 0; i < copy->notes; i++) {
 		notes[i] = copy->note[i];
-		if (stamp_cmp(notes[i].at, mark.at) > 0)
-			notes[i].at = mark.at;
+		if (notes[i].at.ms > r->horizon_ms)
+			notes[i].at = now.at;
 	}
 	copy->extra = extras;
 	copy->note = notes;
@@ -112,84 +139,104 @@ static void restamp_copy_members(struct restamp *r, struct bead *copy, struct ma
 static enum err restamp_copy(struct restamp *r, struct restamped *one)
 {
 	struct call *c = r->c;
-	struct edit edit;
+	struct restamp_source from;
 	struct bead copy;
-	bool live;
 	enum err e;
 
-	if ((e = find_free_id(c, r->b, r->change, &one->copy)) ||
-	    (e = restamp_read(r, one->id, &edit, &live)))
+	if ((e = restamp_read(r, one->id, &from)) ||
+	    (e = find_copy_id(c, r->b, r->change, &from.edit.now, &one->copy)))
 		return e;
-	copy = edit.now;
+	copy = from.edit.now;
 	copy.id = one->copy;
 	restamp_copy_members(r, &copy, beads_mark(c, r->b));
 	state_put_bead(r->change, &copy);
-	if (!live) /* so that it is not found again */
-		edit.mark.at = stamp_end;
-	edit.force = true; /* the copy has the same claim */
-	return edit_bury(&edit, r->change,
+	if (!from.live)
+		from.edit.mark.at = stamp_end;
+	from.edit.force = true; /* the copy has the same claim */
+	return edit_bury(&from.edit, r->change,
 			 arena_fmt(&c->mem, "its stamp was ahead of time; it is " STR_FMT " now",
 				   STR_ARG(one->copy)));
 }
 
-static struct str restamp_id(const struct restamp *r, struct str id)
-{
-	void **one = map_find(&r->copies, id);
+/* --- their dependencies --- */
 
-	return one ? ((const struct restamped *)*one)->copy : id;
-}
-
-/* Both ends of an edge have to be known by their lineage. */
-static enum err restamp_put_end(struct restamp *r, struct str id)
+/* The end of a copied edge, by its lineage; absent: nothing can depend on that bead. */
+static enum err restamp_put_end(struct restamp *r, struct str *id)
 {
-	struct edit edit;
-	bool live;
+	void **copied = map_find(&r->copies, *id);
+	struct restamp_source end;
 	enum err e;
 
-	if (state_find(r->change, id))
+	if (copied) {
+		*id = ((const struct restamped *)*copied)->copy;
 		return ERR_OK;
-	if (!(e = restamp_read(r, id, &edit, &live)))
-		state_put_bead(r->change, &edit.change);
-	return e;
+	}
+	if ((e = restamp_read(r, *id, &end)))
+		return e;
+	if (r->undeletes ? !end.known : !end.live)
+		*id = STR_NONE;
+	else if (!state_find(r->change, *id))
+		state_put_bead(r->change, &end.edit.change);
+	return ERR_OK;
 }
 
 static enum err restamp_copy_edges(struct restamp *r, struct str id)
 {
-	struct mark mark = beads_mark(r->c, r->b);
+	struct mark now = beads_mark(r->c, r->b);
 	struct edge_row *row;
 	enum err e = cache_edges_of(r->c, &r->b->cache, id, &row);
 
 	for (; !e && row; row = row->next) {
-		struct edge edge = { .from = restamp_id(r, row->from),
-				     .to = restamp_id(r, row->to),
-				     .kind = row->kind,
-				     .created = mark,
-				     .life = mark };
-		struct bead_row *from, *to;
+		struct edge edge;
 
-		if (!row->active || (e = cache_find_bead(r->c, &r->b->cache, row->from, &from)) ||
-		    (e = cache_find_bead(r->c, &r->b->cache, row->to, &to)) || !from || !to)
+		if (!row->active || !restamp_read_edge(r, row, &edge))
 			continue;
-		if (!(e = restamp_put_end(r, edge.from)) && !(e = restamp_put_end(r, edge.to)))
+		if (edge.created.at.ms > r->horizon_ms)
+			edge.created = now;
+		edge.life = restamp_mark(r, edge.life, edge.created);
+		if ((e = restamp_put_end(r, &edge.from)) || (e = restamp_put_end(r, &edge.to)))
+			return e;
+		if (edge.from.p && edge.to.p)
 			state_put_edge(r->change, &edge);
 	}
 	return e;
 }
 
+static enum err restamp_apply(struct restamp *r)
+{
+	enum err e = ERR_OK;
+
+	for (struct restamped *one = r->first; !e && one; one = one->next)
+		e = restamp_copy(r, one);
+	for (struct restamped *one = r->first; !e && one; one = one->next)
+		e = restamp_copy_edges(r, one->id);
+	return e ? e : beads_put(r->c, r->b, r->change);
+}
+
 enum err restamp_all(struct call *c, struct beads *b, bool apply, struct restamped **out)
 {
-	struct restamp r = { .c = c, .b = b, .copies.mem = &c->mem, .change = state_new(&c->mem) };
+	struct restamp r;
 	enum err e;
 
-	r.tail = &r.first;
 	*out = NULL;
-	b->repairs = true;
-	if ((e = restamp_find_live(&r)) || (e = restamp_find_deleted(&r)))
+	restamp_begin(&r, c, b);
+	if ((e = restamp_find_live(&r)) || (apply && (e = restamp_apply(&r))))
 		return e;
-	for (struct restamped *one = r.first; !e && apply && one; one = one->next)
-		e = restamp_copy(&r, one);
-	for (struct restamped *one = r.first; !e && apply && one; one = one->next)
-		e = restamp_copy_edges(&r, one->id);
 	*out = r.first;
-	return !e && apply ? beads_put(c, b, r.change) : e;
+	return ERR_OK;
+}
+
+enum err restamp_undelete(struct call *c, struct beads *b, const struct str *ids, size_t count,
+			  struct restamped **out)
+{
+	struct restamp r;
+	enum err e;
+
+	restamp_begin(&r, c, b);
+	r.undeletes = true;
+	for (size_t i = 0; i < count; i++)
+		restamp_note(&r, ids[i], STR_NONE, stamp_end.ms);
+	e = restamp_apply(&r);
+	*out = r.first;
+	return e;
 }

@@ -5,9 +5,10 @@
 
 /*
  * The way back from stamps that are ahead of time. A stamp cannot be taken back once others know
- * it, because the later one always wins; so a bead that carries one is copied to a new bead, with
- * current stamps, and deleted. Deletions that nothing can be written after are undone in the same
- * way.
+ * it, because the later one always wins; so a bead that carries one is copied to a new bead and
+ * deleted. In the copy, stamps
+ * that are ahead are replaced by those of its creation, so that it is the same copy in every clone
+ * and whatever is written to it wins.
  */
 struct restamped {
 	struct str id, title;
@@ -20,5 +21,10 @@ enum { RESTAMP_MOST = 1000 }; /* at once */
 
 /* Lists such beads; with `apply`, and a store that is open for writing, copies them. */
 enum err restamp_all(struct call *c, struct beads *b, bool apply, struct restamped **out);
+
+/* Copies deleted beads, with their dependencies, because no write can be later than their
+ * deletion. */
+enum err restamp_undelete(struct call *c, struct beads *b, const struct str *ids, size_t count,
+			  struct restamped **out);
 
 #endif

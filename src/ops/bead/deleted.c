@@ -24,7 +24,7 @@ static enum err deleted_run(struct call *c, struct stores *s, const void *body, 
 		const struct value *v = value_read(&c->mem, b->line);
 		struct stamp at = { 0 };
 
-		stamp_decode(value_find(v, "deleted_at"), &at);
+		stamp_decode_deletion(value_find(v, "deleted_at"), &at);
 		json_object(reply);
 		json_put_str(reply, "id", b->id);
 		json_put_str(reply, "title", value_str(value_find(v, "bead"), "title"));

@@ -525,6 +525,18 @@ static void the_other_id_is_a_function_of_the_lineage(void **state)
 	arena_release(&mem);
 }
 
+/* Never the id that the bead has to move to: copies do not meet the bead there. */
+static void the_ids_of_copies_are_functions_of_the_lineage(void **state)
+{
+	struct arena mem = { 0 };
+	struct mark second = { { 2, 0 }, STR("x") };
+
+	(void)state;
+	assert_str(bead_copy_id(&mem, STR("a-1"), second, 0), "a-2605z");
+	assert_str(bead_copy_id(&mem, STR("a-1"), second, 1), "a-2q7nf");
+	arena_release(&mem);
+}
+
 static void of_two_beads_of_one_id_the_earlier_keeps_it(void **state)
 {
 	/* clang-format off */
@@ -845,6 +857,7 @@ int join_group(void)
 		cmocka_unit_test(of_two_beads_of_one_id_the_earlier_keeps_it),
 		cmocka_unit_test(of_three_beads_of_one_id_two_leave),
 		cmocka_unit_test(a_later_edit_under_the_old_id_lands_on_the_new_one),
+		cmocka_unit_test(the_ids_of_copies_are_functions_of_the_lineage),
 		cmocka_unit_test(who_leaves_may_have_to_leave_again),
 		cmocka_unit_test(who_is_said_to_have_left_leaves),
 		cmocka_unit_test(edges_go_with_the_bead_that_leaves),
