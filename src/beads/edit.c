@@ -1,7 +1,6 @@
 #include "beads/edit.h"
 
 #include "base/id.h"
-#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/claim.h"
@@ -299,14 +298,26 @@ static enum err put_ends(struct edit *e, struct state *change, const struct bead
 	return ERR_OK;
 }
 
-enum err edit_edge_at_the_end(struct call *c, const struct edge *edge)
+enum err edit_edge_at_the_end(struct call *c, struct beads *b, const struct edge *edge)
 {
+	struct bead_row *from;
+	enum err e = cache_find_bead(c, &b->cache, edge->from, &from);
+
+	if (e)
+		return e;
 	call_fail(c, ERR_INVALID_INPUT,
 		  "the dependency of '" STR_FMT "' on '" STR_FMT "' (" STR_FMT
 		  ") was last written at the end of time: nothing can be written after that",
 		  STR_ARG(edge->from), STR_ARG(edge->to), STR_ARG(edge->kind));
-	return call_step(c, "Create the bead again, and delete this one: 'bd delete " STR_FMT "'.",
-			 STR_ARG(spawn_word(&c->mem, edge->from)));
+	if (!from)
+		return call_step(c,
+				 "It has no effect, because '" STR_FMT "' is deleted: 'bd "
+				 "deleted' tells why.",
+				 STR_ARG(edge->from));
+	return call_step(c,
+			 "'bd repair --stamps --apply' copies '" STR_FMT
+			 "' to a new bead whose dependencies can be changed, and deletes it.",
+			 STR_ARG(edge->from));
 }
 
 enum err edit_depend(struct edit *e, struct state *change, const struct bead_row *to,
@@ -337,7 +348,7 @@ enum err edit_depend(struct edit *e, struct state *change, const struct bead_row
 			edge.life = beads_mark_after(e->c, e->b, old.life);
 			edge.more = old.more;
 			if (!stamp_valid(edge.life.at))
-				return edit_edge_at_the_end(e->c, &edge);
+				return edit_edge_at_the_end(e->c, e->b, &edge);
 		}
 	} else if (!there) {
 		return ERR_OK;

@@ -65,7 +65,7 @@ enum err edit_depend(struct edit *e, struct state *change, const struct bead_row
 		     struct str kind, bool there);
 
 /* An edge that nothing can be written to after its last stamp. */
-enum err edit_edge_at_the_end(struct call *c, const struct edge *edge);
+enum err edit_edge_at_the_end(struct call *c, struct beads *b, const struct edge *edge);
 
 /* Adds to `change` what was set; the holder's lease goes on. */
 void edit_end(struct edit *e, struct state *change);

@@ -257,12 +257,34 @@ def test_repairs_in_two_clones_make_one_copy_and_keep_what_was_written_to_it(wor
     assert world.ben.show(copy)["dependencies"] == []
 
 
-def test_an_edge_at_the_end_of_time_refuses_with_a_sentence(world):
-    world.push("deps.jsonl", lambda lines: [{**line, "_at": END, "_by": "mallory"} for line in lines])
+def test_dependencies_at_the_end_of_time_can_be_changed_after_a_repair(world):
+    """One that cannot be removed, and one that cannot be added again."""
+    def change(lines):
+        [edge] = lines
+        gone = {**edge, "from": world.plain, "to": world.victim, "kind": "related", "deleted_at": END, "deleted_by": "mallory"}
+        return sorted(({**line, "_at": END, "_by": "mallory"} for line in (edge, gone)), key=lambda e: e["from"])
+    world.push("deps.jsonl", change)
     sync(world.anna)
-    assert "end of time" in world.anna.fails("dep", "remove", world.victim, world.plain)["message"]
-    assert of_today(world.anna, world.anna.create("new"))
+    sync(world.ben)
+    for words in (("remove", world.victim, world.plain), ("add", world.plain, world.victim, "--type", "related")):
+        error = world.anna.fails("dep", *words)
+        assert "end of time" in error["message"] and "bd repair --stamps --apply" in error["hint"], error
+    doctor = {check["code"]: check for check in world.anna.json("doctor")["checks"]}
+    assert doctor["stamps"]["fix"] == "bd repair --stamps"
+    told = {repo: {one["id"]: one["copy"] for one in repo.json("repair", "--stamps", "--apply")["stamps"]}
+            for repo in (world.anna, world.ben)}
+    copies = told[world.anna]
+    assert set(copies) == {world.plain, world.victim} and copies == told[world.ben]
+    plain, victim = copies[world.plain], copies[world.victim]
+    assert [edge["id"] for edge in world.anna.show(victim)["dependencies"]] == [plain]
+    world.anna.bd("dep", "remove", victim, plain).ok()
+    world.anna.bd("dep", "add", plain, victim, "--type", "related").ok()
     world.converges()
+    for repo in (world.anna, world.ben):
+        assert [edge["id"] for edge in repo.show(plain)["dependencies"]] == [victim]
+        assert repo.show(victim)["dependencies"] == [] and repo.json("repair", "--stamps")["stamps"] == []
+        error = repo.fails("dep", "remove", world.victim, world.plain)
+        assert "repair" not in error["hint"] and world.victim in error["message"], error
 
 
 def poison_prefix(world, stamp=END):

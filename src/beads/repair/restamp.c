@@ -1,5 +1,6 @@
 #include "beads/repair/restamp.h"
 
+#include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/edit.h"
 #include "beads/find.h"
@@ -62,6 +63,26 @@ static bool restamp_read_edge(struct restamp *r, const struct edge_row *row, str
 	struct str why;
 
 	return v && edge_decode(&r->c->mem, v, out, &why);
+}
+
+/* Beads with a dependency that can be neither removed nor added again. */
+static enum err restamp_find_edges(struct restamp *r)
+{
+	struct edge_row *row;
+	struct bead_row *from;
+	struct edge edge;
+	struct json last = json_new(&r->c->mem);
+	enum err e;
+
+	stamp_encode(&last, stamp_last);
+	e = query_edges_with(r->c, &r->b->cache, json_text(&last), &row);
+	for (; !e && row; row = row->next) {
+		if (!restamp_read_edge(r, row, &edge) || stamp_has_later(edge.life.at))
+			continue;
+		if (!(e = cache_find_bead(r->c, &r->b->cache, row->from, &from)) && from)
+			restamp_note(r, from->id, from->title, edge.life.at.ms);
+	}
+	return e;
 }
 
 /* --- copies --- */
@@ -220,7 +241,8 @@ enum err restamp_all(struct call *c, struct beads *b, bool apply, struct restamp
 
 	*out = NULL;
 	restamp_begin(&r, c, b);
-	if ((e = restamp_find_live(&r)) || (apply && (e = restamp_apply(&r))))
+	if ((e = restamp_find_live(&r)) || (e = restamp_find_edges(&r)) ||
+	    (apply && (e = restamp_apply(&r))))
 		return e;
 	*out = r.first;
 	return ERR_OK;

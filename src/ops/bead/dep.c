@@ -161,7 +161,7 @@ static enum err bead_dep_cut(struct call *c, struct beads *b, const struct edge_
 		edge.life = beads_mark_after(c, b, edge.life);
 		edge.deleted = true;
 		if (!stamp_valid(edge.life.at))
-			return edit_edge_at_the_end(c, &edge);
+			return edit_edge_at_the_end(c, b, &edge);
 		state_put_edge(change, &edge);
 		bead_dep_put_edge(reply, &edge);
 		json_put_str(reply, "status", STR("removed"));

@@ -17,8 +17,8 @@ static const struct field fields[] = {
 	{ "apply", &kind_bool, offsetof(struct body, apply),
 	  .help = "repair what is damaged, and keep the damaged files and commits" },
 	{ "stamps", &kind_bool, offsetof(struct body, stamps),
-	  .help = "list beads whose stamps are ahead of time; with --apply, copy each to a new "
-		  "bead and delete the old one" },
+	  .help = "list beads whose stamps, or whose dependencies' stamps, are ahead of time; with "
+		  "--apply, copy each to a new bead and delete the old one" },
 	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000, .max = 3600000,
 	  .preset = "30s", .help = "give up after so long" },
 	{ 0 },

@@ -471,14 +471,10 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 	return stmt_end(c, st);
 }
 
-enum err query_edges(struct call *c, struct cache *cache, struct str kind, struct edge_row **out)
+/* Rows of src, dst, kind, line and active. */
+static enum err query_read_edges(struct call *c, struct stmt *st, struct edge_row **out)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, line FROM edges"
-					   " WHERE active AND kind = coalesce(?, kind)"
-					   " ORDER BY src, dst, kind");
-
 	*out = NULL;
-	stmt_bind_str(st, kind);
 	while (stmt_row(st)) {
 		struct edge_row *row = arena_new(&c->mem, struct edge_row);
 
@@ -486,11 +482,31 @@ enum err query_edges(struct call *c, struct cache *cache, struct str kind, struc
 		row->to = stmt_str(st, &c->mem);
 		row->kind = stmt_str(st, &c->mem);
 		row->line = stmt_str(st, &c->mem);
-		row->active = true;
+		row->active = stmt_int(st);
 		*out = row;
 		out = &row->next;
 	}
 	return stmt_end(c, st);
+}
+
+enum err query_edges(struct call *c, struct cache *cache, struct str kind, struct edge_row **out)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, line, active FROM edges"
+					   " WHERE active AND kind = coalesce(?, kind)"
+					   " ORDER BY src, dst, kind");
+
+	stmt_bind_str(st, kind);
+	return query_read_edges(c, st, out);
+}
+
+enum err query_edges_with(struct call *c, struct cache *cache, struct str text,
+			  struct edge_row **out)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, line, active FROM edges"
+					   " WHERE instr(line, ?) ORDER BY src, dst, kind");
+
+	stmt_bind_str(st, text);
+	return query_read_edges(c, st, out);
 }
 
 enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct buried **out)

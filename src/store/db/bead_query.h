@@ -84,6 +84,10 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 /* All edges of a kind that are there (absent: of any), between live beads or not. */
 enum err query_edges(struct call *c, struct cache *cache, struct str kind, struct edge_row **out);
 
+/* Edges whose line has this text, deleted ones too. */
+enum err query_edges_with(struct call *c, struct cache *cache, struct str text,
+			  struct edge_row **out);
+
 /* Tombstones, the last deleted first. */
 struct buried {
 	struct str id, line;

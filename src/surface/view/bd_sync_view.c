@@ -149,9 +149,9 @@ static void restamped_beads(struct view *v, const struct value *data)
 
 		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "id")),
 			  STR_ARG(value_str(one, "title")));
-		view_line(v, "  last written at " STR_FMT "%s" STR_FMT,
-			  STR_ARG(value_str(one, "at")), copy.p ? "; copied to " : "",
-			  STR_ARG(copy));
+		view_line(
+			v, "  it, or a dependency of it, was last written at " STR_FMT "%s" STR_FMT,
+			STR_ARG(value_str(one, "at")), copy.p ? "; copied to " : "", STR_ARG(copy));
 	}
 	if (!view_yes(data, "applied"))
 		view_line(v, "Nothing was changed. 'bd repair --stamps --apply' copies each to a "
