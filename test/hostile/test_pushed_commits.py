@@ -1,5 +1,6 @@
 """What anybody who can push to the remote can put into a commit: it never bricks a clone, loses nothing that was
 acknowledged, and costs no more than its size."""
+import hashlib
 import json
 import subprocess
 import sys
@@ -277,6 +278,49 @@ def test_what_a_commit_on_top_of_ours_has_lost_is_joined_again_and_said(world, l
     drop_cache(world.anna)
     assert acknowledged(world.anna) == before
     assert acknowledged(world.ben) == before
+
+
+def rewritten(change):
+    def each_note(line):
+        for note in line.get("notes", []):
+            note.update(change)
+    return each(each_note)
+
+
+@pytest.mark.parametrize("change", [{"content": "zzz, approved"}, {"content": "0, approved"}, {"author": "zoe"},
+                                    {"content": "approved", "at": [1, 0]}], ids=str)
+def test_a_note_that_was_changed_is_a_second_note_and_said(world, change):
+    """Whether the new version is later, or greater, or neither: nobody can say it was the only one."""
+    [before] = world.anna.show(world.first)["notes"]
+    world.push(rewritten(change))
+    replies = [sync(world.anna), sync(world.ben)]
+    assert "had lost" in replies[0]["warning"], replies
+    world.converges()
+    for repo in (world.anna, world.ben):
+        drop_cache(repo)
+        notes = [{key: note[key] for key in ("author", "content", "at")} for note in repo.show(world.first)["notes"]]
+        kept = {key: before[key] for key in ("author", "content", "at")}
+        assert len(notes) == 2 and kept in notes and {**kept, **change} in notes, notes
+    assert world.anna.json("validate")["ok"]
+
+
+def test_the_name_of_a_second_note_cannot_be_taken_in_advance(world):
+    """Whoever knows both versions can tell what the second one will be called."""
+    [note] = world.anna.show(world.first)["notes"]
+    second = {"at": note["at"], "author": note["author"], "content": "zzz"}
+    name = hashlib.sha256(canonical([second["at"], second["author"], "zzz"]).encode()).hexdigest()[:32]
+
+    def take(line):
+        if line.get("notes"):
+            line["notes"] = [{**second, "id": note["id"]}, {**second, "content": "squatter", "id": f"{note['id']}~{name}"}]
+    world.push(each(take))
+    for repo in (world.anna, world.ben):
+        sync(repo)
+    world.converges()
+    for repo in (world.anna, world.ben):
+        notes = repo.show(world.first)["notes"]
+        assert sorted(n["content"] for n in notes) == ["a note", "squatter", "zzz"]
+        assert len({n["id"] for n in notes}) == 3
 
 
 def test_an_edge_whose_end_became_another_bead_is_in_the_cache_too(world):

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import sqlite3
 import subprocess
 
@@ -95,8 +96,33 @@ def bead_facts(line):
         written = given.get(key, last)
         if written:
             writes.append((key, written, line.get(key)))
-    notes = [(n["id"], mark(n["at"], n["author"]), n["content"]) for n in line.get("notes") or ()]
+    notes = [(given_id(n), mark(n["at"], n["author"]), n["content"]) for n in line.get("notes") or ()]
     return writes, notes
+
+
+DERIVED = re.compile(r"(.+)~([0-9a-f]{32})", re.DOTALL)
+
+
+def note_digest(stamp, author, content):
+    return hashlib.sha256(canonical([stamp, author, content]).encode()).hexdigest()[:32]
+
+
+def given_id(note):
+    """The id that a note had before it left that to another note."""
+    name, digest = note["id"], note_digest(note["at"], note["author"], note["content"])
+    while (parts := DERIVED.fullmatch(name)) and parts[2] == digest:
+        name = parts[1]
+    return name
+
+
+def named_notes(said):
+    """Notes of one id are all kept: the least has the id, the others one of their own."""
+    for given, notes in said.items():
+        for n, (written, content) in enumerate(sorted(notes)):
+            text = content.decode()
+            stays = n == 0 and not DERIVED.fullmatch(given)
+            name = given if stays else f"{given}~{note_digest(at(written), by(written), text)}"
+            yield {"at": at(written), "author": by(written), "content": text, "id": name}
 
 
 class Facts:
@@ -234,10 +260,10 @@ class Bead:
             if not old or written >= old[0]:
                 self.regs[reg] = (written, value)
         for note, written, content in self.notes:
-            self.said[note] = max(self.said.get(note, (written, b"")), (written, content.encode()))
+            self.said.setdefault(note, set()).add((written, content.encode()))
         self.deleted = max(self.deletions, key=lambda d: (d[0], order(d[1]) if d[1] else b""),
                            default=None)
-        marks = [m for m, _ in self.regs.values()] + [m for m, _ in self.said.values()]
+        marks = [m for m, _ in self.regs.values()] + [m for notes in self.said.values() for m, _ in notes]
         self.top = max(marks, default=None)
         self.live = not self.deleted or (self.top is not None and self.top > self.deleted[0])
 
@@ -251,8 +277,7 @@ class Bead:
             line["_v"] = other
         for reg, (_, value) in self.regs.items():
             line.update(value if reg in REGISTERS else {reg: value})
-        notes = [{"at": at(m), "author": by(m), "content": text.decode(), "id": note}
-                 for note, (m, text) in self.said.items()]
+        notes = list(named_notes(self.said))
         if notes:
             line["notes"] = sorted(notes, key=lambda n: (n["at"], n["id"].encode()))
         return line
@@ -399,7 +424,10 @@ class Maker:
         if marks:
             line["_v"] = marks
         notes = [{"id": note, "at": self.stamp(), "author": self.actor(),
-                  "content": self.one("", "c")} for note in ("n2", "n1") if self.maybe(0.2)]
+                  "content": self.one("", "c")} for note in ("n2", "n1", "n1~" + "0" * 32, "n3") if self.maybe(0.2)]
+        for note in notes:
+            if note["id"] == "n3":  # the name that a note n1 gets, right or wrong
+                note["id"] = "n1~" + note_digest(note["at"], note["author"], self.one("", note["content"]))
         if notes:
             line["notes"] = notes
         return {key: value for key, value in line.items() if value is not None or self.maybe(0.5)}

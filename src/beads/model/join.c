@@ -1,6 +1,7 @@
 #include "beads/model/join.h"
 
 #include "base/text/json.h"
+#include "beads/model/note.h"
 
 /* A register's value as one text, to decide between two writes of one mark. */
 static struct str reg_value(struct arena *mem, const struct bead *b, enum reg reg)
@@ -66,19 +67,11 @@ static void join_extras(struct arena *mem, const struct bead *a, const struct be
 	}
 }
 
-static struct note later_note(struct note a, struct note b)
-{
-	int order = mark_cmp((struct mark){ a.at, a.author }, (struct mark){ b.at, b.author });
-
-	if (!order)
-		order = str_cmp(a.content, b.content);
-	return order < 0 ? b : a;
-}
-
 static void join_notes(struct arena *mem, const struct bead *a, const struct bead *b,
 		       struct bead *out)
 {
 	size_t i = 0, k = 0;
+	bool differ = false;
 
 	out->note = arena_array(mem, a->notes + b->notes + 1, sizeof *out->note);
 	while (i < a->notes || k < b->notes) {
@@ -86,12 +79,17 @@ static void join_notes(struct arena *mem, const struct bead *a, const struct bea
 			    k == b->notes ? -1 :
 					    str_cmp(a->note[i].id, b->note[k].id);
 
-		out->note[out->notes++] = order < 0 ? a->note[i] :
-					  order > 0 ? b->note[k] :
-						      later_note(a->note[i], b->note[k]);
+		if (!order && !note_same(&a->note[i], &b->note[k])) {
+			differ = true;
+			out->note[out->notes++] = a->note[i++];
+			continue;
+		}
+		out->note[out->notes++] = order < 0 ? a->note[i] : b->note[k];
 		i += order <= 0;
 		k += order >= 0;
 	}
+	if (differ)
+		out->notes = notes_normalize(mem, out->note, out->notes);
 }
 
 static const struct bead *later_deleted(const struct bead *a, const struct bead *b)

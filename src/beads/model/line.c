@@ -8,6 +8,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/model/limits.h"
+#include "beads/model/note.h"
 
 struct str canonical(struct arena *mem, const struct value *v)
 {
@@ -298,6 +299,7 @@ static bool decode_notes(struct decoder *d)
 {
 	const struct value *list = value_find(d->line, "notes");
 	struct bead *b = d->out;
+	bool derived = false;
 
 	if (!list || list->type == VALUE_NULL)
 		return true;
@@ -318,9 +320,13 @@ static bool decode_notes(struct decoder *d)
 					   "a list of notes with id, content, author and at");
 	}
 	qsort(b->note, b->notes, sizeof *b->note, line_by_note_id);
-	for (size_t i = 1; i < b->notes; i++)
-		if (str_eq(b->note[i].id, b->note[i - 1].id))
+	for (size_t i = 0; i < b->notes; i++) {
+		if (i && str_eq(b->note[i].id, b->note[i - 1].id))
 			return line_refuse(d, "notes", "a list of notes with different ids");
+		derived = derived || note_id_derived(b->note[i].id);
+	}
+	if (derived)
+		b->notes = notes_normalize(d->mem, b->note, b->notes);
 	return true;
 }
 

@@ -1,12 +1,11 @@
 #include "beads/repair/foreign.h"
 
-#include <stdlib.h>
-
 #include "base/names.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/model/limits.h"
 #include "beads/model/line.h"
+#include "beads/model/note.h"
 #include "beads/model/state.h"
 #include "store/db/bead_words.h"
 
@@ -273,30 +272,12 @@ static bool read_note(struct state *s, const struct value *v, struct map *gather
 	return true;
 }
 
-static int by_note(const void *a, const void *b)
-{
-	const struct note *x = a, *y = b;
-	int order = str_cmp(x->id, y->id);
-
-	order = order ? order :
-			mark_cmp((struct mark){ x->at, x->author },
-				 (struct mark){ y->at, y->author });
-	return order ? order : str_cmp(x->content, y->content);
-}
-
-/* Of two notes with one id, the later stays. */
 static void foreign_put_notes(struct state *s, const struct map *gathered)
 {
 	for (size_t i = 0; i < gathered->count; i++) {
 		struct bead b = *(const struct bead *)gathered->entry[i].value;
-		size_t kept = 0;
 
-		qsort(b.note, b.notes, sizeof *b.note, by_note);
-		for (size_t k = 0; k < b.notes; k++) {
-			kept -= kept && str_eq(b.note[kept - 1].id, b.note[k].id);
-			b.note[kept++] = b.note[k];
-		}
-		b.notes = kept;
+		b.notes = notes_normalize(s->mem, b.note, b.notes);
 		b.id = gathered->entry[i].key;
 		b.created = state_find(s, b.id)->bead->created;
 		state_put_bead(s, &b);

@@ -151,7 +151,7 @@ static void restamp_copy_members(struct restamp *r, struct bead *copy, struct ma
 	for (size_t i = 0; i < copy->notes; i++) {
 		notes[i] = copy->note[i];
 		if (notes[i].at.ms > r->horizon_ms)
-			notes[i].at = now.at;
+			notes[i].at = copy->created.at;
 	}
 	copy->extra = extras;
 	copy->note = notes;

@@ -298,15 +298,40 @@ static void notes_are_united(void **state)
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n1") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n1") ","
 		  NOTE(5, "x", "b", "n2") "]}\n" },
-		/* of one id: the later, then the greater author, then the text */
+		/* of one id: both; the earlier has it, then the lesser author, then the lesser text */
 		{ "bead {" FIRST ",'notes':[" NOTE(7, "x", "a", "n") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "b", "n") "]}\n",
-		  "bead {" FIRST ",'notes':[" NOTE(7, "x", "a", "n") "]}\n" },
+		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "b", "n") ","
+		  NOTE(7, "x", "a", "n~0485de9685b2ef9a404a4edb64bc3441") "]}\n" },
 		{ "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n",
-		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n") "]}\n" },
+		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") ","
+		  NOTE(5, "y", "a", "n~e5b8838c6aa36cd5be96fc7230503d12") "]}\n" },
 		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") ","
+		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n" },
+		/* one that has left the id is known by its name, and leaves it to nobody else */
+		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") ","
+		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") ","
+		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n" },
+		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") ","
+		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(3, "z", "c", "n") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(3, "z", "c", "n") ","
+		  NOTE(5, "x", "", "n~2ac3b4f7c8a4c0a34317f3f1fd52935e") ","
+		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n" },
+		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") ","
+		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(9, "y", "q", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") ","
+		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") ","
+		  NOTE(9, "y", "q", "n~8fb03acd3e920349560e0054a67bbbe4~ba63aa248ca50177306165344fca23e6") "]}\n" },
+		/* a name that is not needed is not kept */
+		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n",
+		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n" },
 	};
 	/* clang-format on */

@@ -1,5 +1,6 @@
 #include "unit/beads/states.h"
 
+#include "beads/model/note.h"
 #include "beads/model/state.h"
 
 #define COUNT(row) (sizeof(row) / sizeof *(row))
@@ -77,16 +78,21 @@ static void any_register(struct chance *c, struct bead *b, enum reg reg)
 	}
 }
 
+/* Ids that several notes have, and one that looks as if a note had left it to another. */
 static void any_notes(struct arena *mem, struct chance *c, struct bead *b)
 {
-	b->note = arena_array(mem, 2, sizeof *b->note);
-	for (int i = 0; i < 2; i++) {
+	static const char *const ids[] = { "n1", "n1", "n2",
+					   "n1~0123456789abcdef0123456789abcdef" };
+
+	b->note = arena_array(mem, sizeof ids / sizeof *ids, sizeof *b->note);
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
 		struct mark mark = any_mark(c);
 
 		if (!draw(c, 4))
-			b->note[b->notes++] = (struct note){ i ? STR("n2") : STR("n1"), mark.by,
-							     PICK(c, "", "c"), mark.at };
+			b->note[b->notes++] =
+				(struct note){ str_of(ids[i]), mark.by, PICK(c, "", "c"), mark.at };
 	}
+	b->notes = notes_normalize(mem, b->note, b->notes);
 }
 
 static void any_extras(struct arena *mem, struct chance *c, struct bead *b)
