@@ -46,8 +46,10 @@ static void map_grow(struct map *m)
 
 	m->entry = arena_grow(m->mem, m->entry, m->cap * sizeof *m->entry, cap * sizeof *m->entry);
 	m->cap = cap;
+	m->slot = arena_stretch(m->mem, m->slot, m->slots * sizeof *m->slot,
+				cap * 2 * sizeof *m->slot);
 	m->slots = cap * 2;
-	m->slot = arena_array(m->mem, m->slots, sizeof *m->slot);
+	memset(m->slot, 0, m->slots * sizeof *m->slot);
 	for (size_t i = 0; i < m->count; i++)
 		*slot_of(m, m->entry[i].key, m->entry[i].hash) = (uint32_t)i + 1;
 }

@@ -21,12 +21,6 @@ const char *snapshot_name(enum snapshot_file file)
 	return names[file];
 }
 
-static void snapshot_end_line(struct json *j)
-{
-	buf_char(&j->out, '\n');
-	j->comma = false;
-}
-
 /* Members of meta.json that this program writes itself. */
 static const char *const own_words[] = { "checksums", "format_version", "prefix" };
 static const struct names own_members = { own_words, sizeof own_words / sizeof *own_words, NULL };
@@ -64,37 +58,63 @@ struct str snapshot_meta(struct arena *mem, const struct state *s,
 	struct json j = json_new(mem);
 
 	json_canonical(&j, value_read(mem, text));
-	snapshot_end_line(&j);
+	buf_char(&j.out, '\n');
 	return buf_str(&j.out);
+}
+
+static void snapshot_add_line(struct buf *file, struct str line)
+{
+	buf_put(file, line);
+	buf_char(file, '\n');
+}
+
+/* Encoding a line takes far more memory than the line, so each has the scratch for itself. */
+static void snapshot_encode_slots(struct arena *scratch, const struct state *s, struct buf *state,
+				  struct buf *tombstones)
+{
+	struct arena order = { 0 };
+	const struct map_entry **slots = map_sorted(&s->slots, &order);
+
+	for (size_t i = 0; i < s->slots.count; i++) {
+		const struct slot *slot = slots[i]->value;
+		struct json j;
+
+		arena_reset(scratch);
+		j = json_new(scratch);
+		if (slot_live(slot) && !bead_blank(slot->bead))
+			snapshot_add_line(state, line_text(scratch, slot->bead));
+		if (!slot_has_tombstone(slot))
+			continue;
+		tombstone_encode(&j, slot);
+		snapshot_add_line(tombstones, json_text(&j));
+	}
+	arena_release(&order);
+}
+
+static void snapshot_encode_edges(struct arena *scratch, const struct state *s, struct buf *deps)
+{
+	struct arena order = { 0 };
+	const struct map_entry **edges = map_sorted(&s->edges, &order);
+
+	for (size_t i = 0; i < s->edges.count; i++) {
+		arena_reset(scratch);
+		snapshot_add_line(deps, edge_text(scratch, edges[i]->value));
+	}
+	arena_release(&order);
 }
 
 struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
 {
-	const struct map_entry **slots = map_sorted(&s->slots, mem),
-			       **edges = map_sorted(&s->edges, mem);
-	struct json state = json_new(mem), tombs = state, deps = state;
+	struct buf file[FILE_META] = { { .mem = mem }, { .mem = mem }, { .mem = mem } };
+	struct arena scratch = { 0 };
 	struct str checksum[FILE_META];
 	struct snapshot out = { 0 };
 
-	for (size_t i = 0; i < s->slots.count; i++) {
-		const struct slot *slot = slots[i]->value;
-
-		if (slot_live(slot) && !bead_blank(slot->bead)) {
-			line_encode(&state, slot->bead);
-			snapshot_end_line(&state);
-		}
-		if (slot_has_tombstone(slot)) {
-			tombstone_encode(&tombs, slot);
-			snapshot_end_line(&tombs);
-		}
-	}
-	for (size_t i = 0; i < s->edges.count; i++) {
-		edge_encode(&deps, edges[i]->value);
-		snapshot_end_line(&deps);
-	}
-	out.file[FILE_STATE] = buf_str(&state.out);
-	out.file[FILE_TOMBSTONES] = buf_str(&tombs.out);
-	out.file[FILE_DEPS] = buf_str(&deps.out);
+	snapshot_encode_slots(&scratch, s, &file[FILE_STATE], &file[FILE_TOMBSTONES]);
+	snapshot_encode_edges(&scratch, s, &file[FILE_DEPS]);
+	arena_release(&scratch);
+	for (int i = 0; i < FILE_META; i++)
+		out.file[i] = buf_str(&file[i]);
 	for (int i = 0; i < FILE_META; i++)
 		checksum[i] = sha256_hex(mem, out.file[i]);
 	out.file[FILE_META] = snapshot_meta(mem, s, checksum);
@@ -288,11 +308,16 @@ static bool snapshot_read_tombstone(struct state *s, struct arena *scratch, cons
 	return true;
 }
 
-typedef bool read_line(struct state *s, struct arena *scratch, const struct value *v,
-		       struct str *why);
+bool snapshot_keep(struct state *s, struct arena *scratch, enum snapshot_file file,
+		   const struct value *line, struct str *why)
+{
+	return file == FILE_STATE      ? snapshot_read_bead(s, scratch, line, why) :
+	       file == FILE_TOMBSTONES ? snapshot_read_tombstone(s, scratch, line, why) :
+					 snapshot_read_edge(s, scratch, line, why);
+}
 
 static enum err snapshot_read_file(struct call *c, const struct snapshot *files,
-				   enum snapshot_file file, read_line *read, struct state *s)
+				   enum snapshot_file file, struct state *s)
 {
 	struct str text = files->file[file], line;
 	struct arena scratch = { 0 };
@@ -306,7 +331,7 @@ static enum err snapshot_read_file(struct call *c, const struct snapshot *files,
 		if (!str_trim(line).n)
 			continue;
 		v = snapshot_parse_line(&scratch, file, line, &why);
-		if (v && read(s, &scratch, v, &why))
+		if (v && snapshot_keep(s, &scratch, file, v, &why))
 			continue;
 		e = snapshot_fail(c, files, file, n, why);
 	}
@@ -374,9 +399,9 @@ enum err snapshot_read(struct call *c, const struct snapshot *files, struct stat
 	enum err e;
 
 	if ((e = snapshot_read_meta(c, files, out)) ||
-	    (e = snapshot_read_file(c, files, FILE_TOMBSTONES, snapshot_read_tombstone, out)) ||
-	    (e = snapshot_read_file(c, files, FILE_STATE, snapshot_read_bead, out)) ||
-	    (e = snapshot_read_file(c, files, FILE_DEPS, snapshot_read_edge, out)))
+	    (e = snapshot_read_file(c, files, FILE_TOMBSTONES, out)) ||
+	    (e = snapshot_read_file(c, files, FILE_STATE, out)) ||
+	    (e = snapshot_read_file(c, files, FILE_DEPS, out)))
 		return e;
 	state_add(out, state_new(&c->mem)); /* deletions that apply to every bead of an id */
 	return ERR_OK;

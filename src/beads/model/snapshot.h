@@ -37,6 +37,13 @@ bool snapshot_take(struct state *s, enum snapshot_file file, const struct value 
 		   struct str *why);
 struct str snapshot_spelled(struct arena *mem, enum snapshot_file file, const struct value *line);
 
+/*
+ * The same as snapshot_take(), for many lines: the state copies what it keeps, so that the parsed
+ * line, and all else that is in the scratch, may be forgotten.
+ */
+bool snapshot_keep(struct state *s, struct arena *scratch, enum snapshot_file file,
+		   const struct value *line, struct str *why);
+
 /* Why a record that can be read has no place in its file. */
 struct str snapshot_misfit(enum snapshot_file file);
 

@@ -7,11 +7,13 @@
 #include "base/text/value.h"
 #include "beads/graph.h"
 #include "beads/model/line.h"
+#include "beads/model/lines.h"
 #include "beads/model/state.h"
 #include "store/db/bead_words.h"
 
 struct checker {
-	struct arena *mem;
+	struct arena *mem;    /* for the findings */
+	struct arena work;    /* for the checks, until they are done */
 	struct arena scratch; /* for one line */
 	int64_t now_ms;
 	struct map live;                     /* by id: the line, a struct str */
@@ -56,9 +58,9 @@ static void validate_skewed(struct checker *k, struct str id, struct stamp at)
 {
 	if (at.ms > k->now_ms + STAMP_FOLLOWED_MS)
 		validate_found(k, SEVERITY_WARNING, "clock_skew", id,
-			       arena_fmt(k->mem,
+			       arena_fmt(&k->scratch,
 					 "it was written at %s, which is more than a day ahead",
-					 moment_format(k->mem, at.ms).p));
+					 moment_format(&k->scratch, at.ms).p));
 }
 
 static bool is_mark(struct str key)
@@ -91,14 +93,12 @@ static bool same_but_for_marks(struct arena *mem, const struct value *v, struct 
 	return str_eq(canonical(mem, &a), canonical(mem, &b));
 }
 
-static void validate_rewritten(struct checker *k, struct str id, const struct value *v,
-			       struct str line)
+static void validate_rewritten(struct checker *k, struct str id, const struct value *v)
 {
 	struct str why;
 
 	if (k->rewritten)
-		snapshot_take_text(k->rewritten, k->file, arena_copy(k->rewritten->mem, line),
-				   false, &why);
+		snapshot_keep(k->rewritten, &k->scratch, k->file, v, &why);
 	else if (same_but_for_marks(&k->scratch, v, snapshot_spelled(&k->scratch, k->file, v)))
 		validate_found(k, SEVERITY_WARNING, "not_normalized", id,
 			       STR("\"_at\", \"_by\" and \"_v\" are not in their normal form; the "
@@ -117,13 +117,21 @@ static void validate_compare(struct checker *k, struct str id, const struct valu
 	bool fits = snapshot_spelled(&k->scratch, k->file, v).p;
 
 	if (taken == TAKEN_REWRITTEN)
-		validate_rewritten(k, id, v, line);
+		validate_rewritten(k, id, v);
 	else if (taken == TAKEN_NOT)
 		validate_found(k, SEVERITY_ERROR, fits ? "not_canonical" : "invalid_field", id,
 			       why);
 }
 
-/* A record: its key for sorting, which lasts; or absent if it was refused. */
+/* A text of a line, for as long as the checks last: most are a part of the file. */
+static struct str validate_lasting(struct checker *k, struct str line, struct str text)
+{
+	bool within = text.p >= line.p && text.p < line.p + line.n;
+
+	return within ? text : arena_copy(&k->work, text);
+}
+
+/* A record: its key for sorting; or absent if it was refused. */
 typedef struct str check_line(struct checker *k, const struct value *v, struct str line);
 
 static struct str validate_refused(struct checker *k, struct str id, struct str why)
@@ -141,8 +149,8 @@ static struct str check_bead(struct checker *k, const struct value *v, struct st
 		return validate_refused(k, id, why);
 	validate_skewed(k, id, bead_top(&b).at);
 	validate_compare(k, id, v, line);
-	id = arena_copy(k->mem, id);
-	kept = arena_new(k->mem, struct str);
+	id = validate_lasting(k, line, id);
+	kept = arena_new(&k->work, struct str);
 	*kept = line;
 	*map_put(&k->live, id) = kept;
 	return id;
@@ -167,7 +175,8 @@ static void check_both(struct checker *k, struct str id, const struct value *tom
 	slot = state_find(s, id);
 	if (!slot_live(slot) || !slot_has_tombstone(slot))
 		validate_found(k, SEVERITY_ERROR, "duplicate_id", id,
-			       arena_fmt(k->mem, "'" STR_FMT "' has a tombstone, and is in %s too",
+			       arena_fmt(&k->scratch,
+					 "'" STR_FMT "' has a tombstone, and is in %s too",
 					 STR_ARG(id), snapshot_name(FILE_STATE)));
 }
 
@@ -181,9 +190,16 @@ static struct str check_tombstone(struct checker *k, const struct value *v, stru
 	validate_compare(k, id, v, line);
 	check_both(k, id, v);
 	validate_skewed(k, id, state_clock(s, INT64_MAX));
-	id = arena_copy(k->mem, id);
+	id = validate_lasting(k, line, id);
 	map_put(&k->gone, id);
 	return id;
+}
+
+static struct str validate_kind(struct checker *k, struct str kind)
+{
+	int known = names_exact(&edge_kinds, kind);
+
+	return known < 0 ? arena_copy(&k->work, kind) : str_of(names_word(&edge_kinds, known));
 }
 
 static struct str check_edge(struct checker *k, const struct value *v, struct str line)
@@ -199,40 +215,74 @@ static struct str check_edge(struct checker *k, const struct value *v, struct st
 	if (!k->rewritten && names_exact(&edge_kinds, e.kind) < 0)
 		validate_refused(k, e.from,
 				 STR("\"kind\" is not blocks, parent, related or discovered_from"));
-	kept = arena_new(k->mem, struct numbered_edge);
-	kept->row = (struct edge_row){ .from = arena_copy(k->mem, e.from),
-				       .to = arena_copy(k->mem, e.to),
-				       .kind = arena_copy(k->mem, e.kind),
+	kept = arena_new(&k->work, struct numbered_edge);
+	kept->row = (struct edge_row){ .from = validate_lasting(k, line, e.from),
+				       .to = validate_lasting(k, line, e.to),
+				       .kind = validate_kind(k, e.kind),
 				       .active = !e.deleted };
 	kept->line = k->line;
 	*k->last_edge = &kept->row;
 	k->last_edge = &kept->row.next;
-	return edge_key(k->mem, &e);
+	return edge_key(&k->scratch, &e);
 }
 
-static void validate_in_order(struct checker *k, struct str before, struct str key)
-{
-	int order = before.p ? str_cmp(before, key) : -1;
+/* How the keys of a file follow each other. */
+struct ordering {
+	struct checker *k;
+	struct str text;   /* of the whole file */
+	struct buf before; /* the last key; empty: there was none */
+	struct map keys;   /* all of them; made when one is first out of order */
+};
 
-	if (!order)
-		validate_found(k, SEVERITY_ERROR, "duplicate_id", key,
-			       arena_fmt(k->mem, "'" STR_FMT "' is there twice", STR_ARG(key)));
+static void ordering_index(struct ordering *o, struct str line)
+{
+	struct str rest = str_head(o->text, (size_t)(line.p - o->text.p)), earlier;
+
+	o->keys.mem = &o->k->work;
+	while (rest.n && str_next(&rest, '\n', &earlier)) {
+		struct str key = lines_key(o->keys.mem, o->k->file, earlier);
+
+		if (key.p)
+			map_put(&o->keys, key);
+	}
+}
+
+static void validate_twice(struct checker *k, struct str key)
+{
+	validate_found(k, SEVERITY_ERROR, "duplicate_id", key,
+		       arena_fmt(&k->scratch, "'" STR_FMT "' is there twice", STR_ARG(key)));
+}
+
+/* As long as keys ascend none can be there twice, so nothing has to be remembered. */
+static void validate_in_order(struct ordering *o, struct str line, struct str key)
+{
+	struct checker *k = o->k;
+	struct str before = { o->before.p, o->before.n };
+	int order = before.n ? str_cmp(before, key) : -1;
+
+	if (order > 0 && !o->keys.mem)
+		ordering_index(o, line);
+	if (!order || (o->keys.mem && map_find(&o->keys, key)))
+		validate_twice(k, key);
 	else if (order > 0)
 		validate_found(k, SEVERITY_ERROR, "unsorted", key,
-			       arena_fmt(k->mem, "'" STR_FMT "' comes after '" STR_FMT "'",
+			       arena_fmt(&k->scratch, "'" STR_FMT "' comes after '" STR_FMT "'",
 					 STR_ARG(key), STR_ARG(before)));
+	if (o->keys.mem)
+		map_put(&o->keys, arena_copy(o->keys.mem, key));
+	o->before.n = 0;
+	buf_put(&o->before, key);
 }
 
 static void validate_check_lines(struct checker *k, enum snapshot_file file, struct str text,
 				 check_line *check)
 {
-	struct map keys = { .mem = k->mem };
-	struct str line, before = { 0 };
+	struct ordering order = { .k = k, .text = text, .before.mem = &k->work };
+	bool ended = !text.n || text.p[text.n - 1] == '\n';
+	struct str line;
 
 	k->file = file;
 	k->line = 0;
-	bool ended = !text.n || text.p[text.n - 1] == '\n';
-
 	while (text.n && k->findings <= FINDINGS_MOST && str_next(&text, '\n', &line)) {
 		struct str key, why;
 		const struct value *v;
@@ -244,14 +294,8 @@ static void validate_check_lines(struct checker *k, enum snapshot_file file, str
 			continue;
 		}
 		key = check(k, v, line);
-		if (!key.p)
-			continue;
-		if (map_find(&keys, key) && !str_eq(key, before))
-			validate_in_order(k, key, key);
-		else
-			validate_in_order(k, before, key);
-		map_put(&keys, key);
-		before = key;
+		if (key.p)
+			validate_in_order(&order, line, key);
 	}
 	if (!ended)
 		validate_found(k, SEVERITY_ERROR, "not_canonical", STR_NONE,
@@ -320,10 +364,10 @@ static void check_end(struct checker *k, struct str from, struct str id)
 		return;
 	if (map_find(&k->gone, id))
 		validate_found(k, SEVERITY_WARNING, "orphaned_dependency", from,
-			       arena_fmt(k->mem, "'" STR_FMT "' was deleted", STR_ARG(id)));
+			       arena_fmt(&k->scratch, "'" STR_FMT "' was deleted", STR_ARG(id)));
 	else
 		validate_found(k, SEVERITY_WARNING, "dangling_dependency", from,
-			       arena_fmt(k->mem, "there is no '" STR_FMT "'", STR_ARG(id)));
+			       arena_fmt(&k->scratch, "there is no '" STR_FMT "'", STR_ARG(id)));
 }
 
 static void check_edges(struct checker *k)
@@ -333,6 +377,7 @@ static void check_edges(struct checker *k)
 	k->file = FILE_DEPS;
 	for (struct edge_row *e = k->edges; e; e = next) {
 		next = e->next;
+		arena_reset(&k->scratch);
 		k->line = ((const struct numbered_edge *)e)->line;
 		if (!e->active)
 			continue;
@@ -343,14 +388,15 @@ static void check_edges(struct checker *k)
 	}
 	*tail = NULL;
 	k->line = 0;
-	for (struct cycle *c = graph_cycles(k->mem, active); c; c = c->next) {
-		struct buf b = { .mem = k->mem };
+	for (struct cycle *c = graph_cycles(&k->work, active); c; c = c->next) {
+		struct buf b = { .mem = &k->scratch };
 
+		arena_reset(&k->scratch);
 		for (size_t i = 0; i < c->count; i++)
 			buf_fmt(&b, STR_FMT " → ", STR_ARG(c->ids[i]));
 		buf_put(&b, c->ids[0]);
 		validate_found(k, SEVERITY_WARNING, "dependency_cycle", c->ids[0],
-			       arena_fmt(k->mem, "these wait for each other (" STR_FMT "): %s",
+			       arena_fmt(&k->scratch, "these wait for each other (" STR_FMT "): %s",
 					 STR_ARG(c->kind), buf_str(&b).p));
 	}
 }
@@ -361,7 +407,7 @@ static struct finding *validate_check_all(struct checker *k, const struct snapsh
 					      [FILE_TOMBSTONES] = check_tombstone,
 					      [FILE_DEPS] = check_edge };
 
-	k->live.mem = k->gone.mem = k->mem;
+	k->live.mem = k->gone.mem = &k->work;
 	k->last = &k->first;
 	k->last_edge = &k->edges;
 	for (int i = FILE_STATE; i < SNAPSHOT_FILES; i++) {
@@ -375,9 +421,10 @@ static struct finding *validate_check_all(struct checker *k, const struct snapsh
 		else
 			validate_check_lines(k, (enum snapshot_file)i, files->file[i], checks[i]);
 	}
-	arena_release(&k->scratch);
 	k->relations = true;
 	check_edges(k);
+	arena_release(&k->scratch);
+	arena_release(&k->work);
 	return k->first;
 }
 
