@@ -162,27 +162,7 @@ enum err sync_fits_change(struct sync *s, const struct snapshot *commit,
 	return (e = merge_run(&m)) ? e : sync_fits(s, &m);
 }
 
-/* Which ids have lines in both files, or lines that speak of other ids. */
-static struct state *ids_told_twice(struct sync *s, const struct snapshot *files)
-{
-	struct state *out = state_new(&s->c->mem);
-	struct str text = files->file[FILE_TOMBSTONES], line;
-	struct arena scratch = { 0 };
-
-	while (text.n && str_next(&text, '\n', &line)) {
-		struct str id;
-
-		arena_reset(&scratch);
-		id = lines_key(&scratch, FILE_TOMBSTONES, line);
-		if (id.p && (str_has(line, STR("\"remap\":")) ||
-			     lines_find(&scratch, FILE_STATE, files->file[FILE_STATE], id).n))
-			state_slot(out, arena_copy(out->mem, id));
-	}
-	arena_release(&scratch);
-	return out;
-}
-
 enum err sync_fits_itself(struct sync *s, const struct snapshot *files)
 {
-	return sync_fits_change(s, files, NULL, ids_told_twice(s, files));
+	return sync_fits_change(s, files, NULL, merge_own_ids(&s->c->mem, files));
 }

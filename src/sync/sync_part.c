@@ -432,22 +432,20 @@ enum err sync_part(struct sync *s, struct str commit, bool apply, struct json *r
 	return apply ? write_parted(&p) : ERR_OK;
 }
 
-enum err sync_part_known(struct sync *s, const struct snapshot *known, struct state *all,
+enum err sync_part_known(struct sync *s, const struct snapshot *known, struct snapshot *all,
 			 struct json *report, size_t *count)
 {
 	struct parting p = { .s = s,
 			     .report = report,
-			     .commit = snapshot_encode(&s->c->mem, all),
+			     .commit = *all,
 			     .known = *known,
 			     .two = true,
 			     .pending = state_new(&s->c->mem) };
-	struct state *rest = state_new(&s->c->mem);
-	enum err e;
+	enum err e = part_all(&p);
 
-	if ((all->slots.count && (e = part_all(&p))) || (e = snapshot_read(s->c, &p.known, rest)))
+	if (e)
 		return e;
 	*count = p.count;
-	state_add(all, rest);
-	state_add(all, p.pending);
+	*all = merge_files(&p.m);
 	return ERR_OK;
 }

@@ -136,7 +136,7 @@ enum err sync_part(struct sync *s, struct str commit, bool apply, struct json *r
 		   size_t *count);
 
 /* The same for what could be read of a commit: what is known is joined to it. */
-enum err sync_part_known(struct sync *s, const struct snapshot *known, struct state *all,
+enum err sync_part_known(struct sync *s, const struct snapshot *known, struct snapshot *all,
 			 struct json *report, size_t *count);
 
 /* --- sync_commit.c --- */

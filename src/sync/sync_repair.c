@@ -9,11 +9,12 @@ struct repair {
 	struct json *reply; /* an open list, of commits */
 	bool apply;
 	int64_t damaged, aside;
-	struct state *all;   /* what can be read of commits with damaged lines */
-	struct str lines[2]; /* these commits */
+	struct str lines[2];         /* commits with damaged lines */
+	struct snapshot readable[2]; /* what can be read of them */
 	size_t line_count;
+	struct snapshot all; /* what is to be published; its files are absent at first */
 	struct repo_fault there, here, base; /* what is wrong with their histories */
-	struct str made;                     /* what is to be published; or absent */
+	struct str made;                     /* the commit that was made; or absent */
 	bool parted;                         /* the journal goes on from another commit */
 };
 
@@ -131,7 +132,7 @@ static enum err sync_repair_check_lines(struct repair *r, struct str commit, con
 	struct sync *s = r->s;
 	struct call *c = s->c;
 	struct snapshot raw;
-	size_t told;
+	size_t told, aside = 0;
 	enum err e;
 
 	if (!commit.p)
@@ -150,15 +151,14 @@ static enum err sync_repair_check_lines(struct repair *r, struct str commit, con
 	sync_repair_report(r, commit, where);
 	json_put_array(r->reply, "lines");
 	told = r->reply->out.n;
-	r->aside += (int64_t)salvage(&c->mem, &raw, r->all, r->reply);
-	if (r->reply->out.n == told)
+	e = salvage(c, &raw, r->reply, &r->readable[r->line_count], &aside);
+	r->aside += (int64_t)aside;
+	if (!e && r->reply->out.n == told)
 		report_meta(r, &raw);
 	json_end(r->reply);
 	json_end(r->reply);
-	snapshot_read_meta(c, &raw, r->all);
-	c->code = ERR_OK; /* the prefix is known here, if it is not known there */
 	r->lines[r->line_count++] = commit;
-	return ERR_OK;
+	return e;
 }
 
 /* --- mending it --- */
@@ -171,13 +171,30 @@ static void report_parted(struct repair *r, struct str commit, const char *where
 	json_end(r->reply);
 }
 
-/* Nothing that is known is lost with a line or a history that cannot be read. */
-static enum err join_commit(struct repair *r, struct str commit)
+static enum err join_files(struct repair *r, const struct snapshot *files, struct str commit)
 {
 	struct sync *s = r->s;
 	struct json lines = json_new(&s->c->mem);
-	struct snapshot files;
 	size_t count = 0;
+	enum err e;
+
+	if (!r->all.file[FILE_META].p) {
+		r->all = *files;
+		return ERR_OK;
+	}
+	json_array(&lines);
+	if ((e = sync_part_known(s, files, &r->all, &lines, &count)))
+		return e;
+	json_end(&lines);
+	if (count)
+		report_parted(r, commit, "here", &lines);
+	return ERR_OK;
+}
+
+/* Nothing that is known is lost with a line or a history that cannot be read. */
+static enum err join_commit(struct repair *r, struct str commit)
+{
+	struct snapshot files;
 	enum err e;
 
 	if (!commit.p)
@@ -185,14 +202,8 @@ static enum err join_commit(struct repair *r, struct str commit)
 	for (size_t i = 0; i < r->line_count; i++)
 		if (str_eq(commit, r->lines[i]))
 			return ERR_OK;
-	json_array(&lines);
-	if ((e = commit_read(s->c, s->repo, commit, &files)) ||
-	    (e = sync_part_known(s, &files, r->all, &lines, &count)))
-		return e;
-	json_end(&lines);
-	if (count)
-		report_parted(r, commit, "here", &lines);
-	return ERR_OK;
+	e = commit_read(r->s->c, r->s->repo, commit, &files);
+	return e ? e : join_files(r, &files, commit);
 }
 
 /* Our own ref may be at what cannot be read at all; its beads are in the base. */
@@ -205,9 +216,12 @@ static bool usable_here(const struct repair *r)
 static enum err sync_repair_join_all(struct repair *r)
 {
 	struct sync *s = r->s;
-	enum err e;
+	enum err e = ERR_OK;
 
-	if ((e = join_commit(r, s->there)) || (usable_here(r) && (e = join_commit(r, s->here))))
+	for (size_t i = 0; !e && i < r->line_count; i++)
+		e = join_files(r, &r->readable[i], r->lines[i]);
+	if (e || (e = join_commit(r, s->there)) ||
+	    (usable_here(r) && (e = join_commit(r, s->here))))
 		return e;
 	return str_eq(s->base, s->there) || str_eq(s->base, s->here) ? ERR_OK :
 								       join_commit(r, s->base);
@@ -246,7 +260,6 @@ static enum err write_repaired(struct repair *r)
 {
 	struct sync *s = r->s;
 	struct call *c = s->c;
-	struct snapshot mended;
 	struct repo_file files[SNAPSHOT_FILES];
 	struct str tree, parent, keep[REPO_KEEP] = { s->there };
 	enum err e;
@@ -255,10 +268,9 @@ static enum err write_repaired(struct repair *r)
 		keep[1] = s->here;
 	if ((e = sync_repair_join_all(r)) || (e = find_parent(r, &parent)))
 		return e;
-	mended = snapshot_encode(&c->mem, r->all);
 	for (int f = 0; f < SNAPSHOT_FILES; f++)
 		files[f] = (struct repo_file){
-			snapshot_name((enum snapshot_file)f), &mended.file[f], 1, { 0 }
+			snapshot_name((enum snapshot_file)f), &r->all.file[f], 1, { 0 }
 		};
 	if ((e = repo_tree(c, s->repo, keep, files, SNAPSHOT_FILES, &tree)))
 		return e;
@@ -371,7 +383,6 @@ enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 		return e;
 	s.base = s.pending.base;
 	s.sealed = s.b.about.place;
-	r.all = state_new(&c->mem);
 	json_object(reply);
 	json_put_array(reply, "commits");
 	if (!(e = repair_all(&r)))

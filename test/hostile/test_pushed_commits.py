@@ -512,6 +512,59 @@ def test_repair_of_a_million_damaged_lines_costs_little_and_lists_some(world):
     world.converges()
 
 
+def plain(name, **more):
+    """A bead that Mallory made, as a line of state.jsonl."""
+    return spelled({"_at": [5, 0], "_by": "m", "created_at": [5, 0], "created_by": "m", "id": name, "priority": 2,
+                    "status": "open", "title": "t", "type": "task", **more})
+
+
+def with_lines(lines):
+    """Lines that sort behind all others."""
+    return lambda files: {**files, "state.jsonl": files["state.jsonl"] + "".join(lines)}
+
+
+def repaired(world):
+    """What repair tells, the memory that it took, and a clone that goes on."""
+    is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    done, _, memory = usage(world.anna, "repair", "--json")
+    assert done.code == 0 and not done.json["applied"], done.out[:200]
+    done, _, applying = usage(world.anna, "repair", "--apply", "--json")
+    assert done.code == 0 and done.json["applied"], done.out[:200]
+    world.converges()
+    return done.json, max(memory, applying)
+
+
+def test_repair_joins_a_line_that_is_there_very_often_and_lists_it_once(world):
+    world.push(with_lines([plain("zz-1")] * 100_000))
+    told, memory = repaired(world)
+    [line] = told["commits"][0]["lines"]
+    assert line["action"] == "rewritten" and "100000 times" in line["why"], line
+    assert not told["set_aside"] and memory < 150 * MB, memory // MB
+
+
+def test_repair_joins_different_lines_of_one_bead_in_little_memory(world):
+    notes = [{"at": [6, n], "author": "m", "content": f"note {n}", "id": f"{n:012x}"} for n in range(15_000)]
+    world.push(with_lines(plain("zz-1", _at=note["at"], notes=[note]) for note in notes))
+    told, memory = repaired(world)
+    assert memory < 200 * MB, memory // MB
+    assert len(world.anna.json("comments", "zz-1")) == len(notes)
+
+
+def test_repair_of_many_sound_lines_and_a_bad_one_takes_a_small_multiple_of_the_file(world):
+    world.push(with_lines([plain(f"zz-{n:07}") for n in range(60_000)] + ["{}\n"]))
+    told, memory = repaired(world)
+    assert told["set_aside"] == 1 and memory < 120 * MB, memory // MB
+
+
+def test_repair_sorts_lines_and_keeps_every_bead_that_was_given_one_id(world):
+    lines = [plain("zz-3"), plain("zz-1", created_by="n", title="other"), plain("zz-2"), plain("zz-1")]
+    world.push(with_lines(lines))
+    told, _ = repaired(world)
+    assert not told["set_aside"]
+    mine = [(bead["id"], bead["title"]) for bead in world.anna.json("list", "--limit", "0") if bead["id"] > "zz"]
+    assert {("zz-1", "t"), ("zz-2", "t"), ("zz-3", "t")} < set(mine) and len(mine) == 4, mine
+
+
 def test_repair_lists_a_meta_that_was_written_anew(world):
     files = published(world.remote)
     meta = {**json.loads(files["meta.json"]), "checksums": {"state.jsonl": "0" * 64}}

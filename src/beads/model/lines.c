@@ -65,18 +65,56 @@ static struct str parsed_edge_key(struct arena *mem, struct str line)
 	return e.from.p && e.to.p && e.kind.p ? edge_key(mem, &e) : STR_NONE;
 }
 
+static bool lines_find_ends(struct str line, struct edge *out)
+{
+	struct lines_member ends[] = { { "from", { 0 } }, { "kind", { 0 } }, { "to", { 0 } } };
+
+	if (!lines_find_members(line, ends, 3))
+		return false;
+	*out = (struct edge){ .from = ends[0].text, .kind = ends[1].text, .to = ends[2].text };
+	return true;
+}
+
+static bool lines_is_escaped(const struct edge *e)
+{
+	return memchr(e->kind.p, '\\', e->kind.n);
+}
+
 struct str lines_key(struct arena *mem, enum snapshot_file file, struct str line)
 {
-	struct lines_member id = { "id", { 0 } },
-			    ends[] = { { "from", { 0 } }, { "kind", { 0 } }, { "to", { 0 } } };
+	struct lines_member id = { "id", { 0 } };
 	struct edge e;
 
 	if (file != FILE_DEPS)
 		return lines_find_members(line, &id, 1) ? id.text : STR_NONE;
-	if (!lines_find_members(line, ends, 3))
+	if (!lines_find_ends(line, &e))
 		return STR_NONE;
-	e = (struct edge){ .from = ends[0].text, .kind = ends[1].text, .to = ends[2].text };
-	return memchr(e.kind.p, '\\', e.kind.n) ? parsed_edge_key(mem, line) : edge_key(mem, &e);
+	return lines_is_escaped(&e) ? parsed_edge_key(mem, line) : edge_key(mem, &e);
+}
+
+/* As str_cmp(edge_key(), key), without a copy: a search compares many. */
+static int lines_compare_edge(const struct edge *e, struct str key)
+{
+	const struct str part[] = { e->from, STR(" "), e->to, STR(" "), e->kind };
+
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+		int order = str_cmp(part[i], str_head(key, part[i].n));
+
+		if (order)
+			return order;
+		key = str_skip(key, part[i].n);
+	}
+	return key.n ? -1 : 0;
+}
+
+static int lines_compare(struct arena *mem, enum snapshot_file file, struct str line,
+			 struct str key)
+{
+	struct edge e;
+
+	if (file == FILE_DEPS && lines_find_ends(line, &e) && !lines_is_escaped(&e))
+		return lines_compare_edge(&e, key);
+	return str_cmp(lines_key(mem, file, line), key);
 }
 
 /* --- looking --- */
@@ -102,7 +140,7 @@ struct str lines_find(struct arena *mem, enum snapshot_file file, struct str tex
 	while (low < high) {
 		size_t at = start_of_line(text, low + (high - low) / 2);
 		struct str line = line_at(text, at);
-		int order = str_cmp(lines_key(mem, file, line), key);
+		int order = lines_compare(mem, file, line, key);
 
 		if (!order)
 			return line;

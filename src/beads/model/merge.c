@@ -21,11 +21,15 @@ static enum err load_line(struct merge *m, size_t side, enum snapshot_file file,
 {
 	struct str text = m->side[side].file[file], line = lines_find(&m->scratch, file, text, key),
 		   why;
+	const struct value *v;
 
 	if (!line.n)
 		return ERR_OK;
 	m->decoded++;
-	if (snapshot_take_text(m->part[side], file, line, side > 0, &why))
+	arena_reset(&m->line);
+	v = snapshot_parse_line(&m->line, file, line, &why);
+	if (v && snapshot_keep(m->part[side], &m->line, file, v, &why) &&
+	    (!side || snapshot_compare(&m->line, file, v, line, &why)))
 		return ERR_OK;
 	return snapshot_fail(m->c, &m->side[side], file, merge_number_of(text, line), why);
 }
@@ -478,6 +482,7 @@ enum err merge_run(struct merge *m)
 	enum err e = merge_join_all(m);
 
 	arena_release(&m->scratch);
+	arena_release(&m->line);
 	return e;
 }
 
@@ -524,6 +529,48 @@ struct pieces merge_file(const struct merge *m, enum snapshot_file file)
 		out.piece[out.count++] = STR("\n");
 	}
 	add_piece(&out, at, end);
+	arena_release(&scratch);
+	return out;
+}
+
+struct snapshot merge_files(const struct merge *m)
+{
+	struct arena *mem = &m->c->mem;
+	struct snapshot out = { 0 };
+	struct str sum[FILE_META];
+
+	for (int f = 0; f < FILE_META; f++) {
+		struct buf text = { .mem = mem };
+		struct pieces all;
+
+		out.file[f] = m->side[0].file[f];
+		if (merge_touches(m, (enum snapshot_file)f)) {
+			all = merge_file(m, (enum snapshot_file)f);
+			for (size_t i = 0; i < all.count; i++)
+				buf_put(&text, all.piece[i]);
+			out.file[f] = buf_str(&text);
+		}
+		sum[f] = sha256_hex(mem, out.file[f]);
+	}
+	out.file[FILE_META] = snapshot_meta(mem, m->joined, sum);
+	return out;
+}
+
+struct state *merge_own_ids(struct arena *mem, const struct snapshot *files)
+{
+	struct state *out = state_new(mem);
+	struct str text = files->file[FILE_TOMBSTONES], line;
+	struct arena scratch = { 0 };
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct str id;
+
+		arena_reset(&scratch);
+		id = lines_key(&scratch, FILE_TOMBSTONES, line);
+		if (id.p && (str_has(line, STR("\"remap\":")) ||
+			     lines_find(&scratch, FILE_STATE, files->file[FILE_STATE], id).n))
+			state_slot(out, arena_copy(mem, id));
+	}
 	arena_release(&scratch);
 	return out;
 }

@@ -40,6 +40,7 @@ struct merge {
 	struct map ids, edges, met;
 	struct map ends; /* by id: struct end_edge, a list; made when it is first needed */
 	struct arena scratch;
+	struct arena line; /* for one */
 };
 
 /* REMOTE_DAMAGED, with the file and the line. */
@@ -51,6 +52,15 @@ struct pieces {
 	size_t count;
 };
 struct pieces merge_file(const struct merge *m, enum snapshot_file file);
+
+/* All files, as texts of their own, and meta.json with their checksums. */
+struct snapshot merge_files(const struct merge *m);
+
+/*
+ * The ids of which files have lines in both state.jsonl and tombstones.jsonl, or lines that speak
+ * of other ids. As the change of a merge, they make it join the lines of one id.
+ */
+struct state *merge_own_ids(struct arena *mem, const struct snapshot *files);
 
 bool merge_touches(const struct merge *m, enum snapshot_file file);
 

@@ -4,17 +4,18 @@
 #include "beads/model/snapshot.h"
 
 struct json;
-struct state;
 
 /*
- * Reads canonical files that are damaged, as far as they can be read. What is done to each line
- * that is not as it should be is written into the open list `report`:
- * {"file","line","action","why","text"}; the actions are `rewritten` (what it says is kept, how
- * it was written is not) and `set_aside` (it says nothing that can be kept). The number of lines
- * that had to be set aside is returned.
+ * Reads canonical files that are damaged, as far as they can be read, and makes sound ones of
+ * them. What is done to each line that is not as it should be is written into the open list
+ * `report`: {"file","line","action","why","text"}; the actions are `rewritten` (what it says is
+ * kept, how it was written is not) and `set_aside` (it says nothing that can be kept). The number
+ * of lines that had to be set aside is counted in `aside`.
+ *
+ * Memory grows with the files: a line that is sound stays the bytes that it is.
  */
-size_t salvage(struct arena *mem, const struct snapshot *files, struct state *out,
-	       struct json *report);
+enum err salvage(struct call *c, const struct snapshot *files, struct json *report,
+		 struct snapshot *out, size_t *aside);
 
 /* What can be shown of anything, shortened: bytes that are no text become question marks. */
 struct str salvage_shown(struct arena *mem, struct str line);
