@@ -103,8 +103,17 @@ enum err beads_settle(struct call *c, struct beads *b);
 /* One record in the journal, on the medium, with all changes and the receipt. */
 enum err beads_commit(struct call *c, struct beads *b);
 
-/* All there is, from the truth alone. */
-enum err beads_replay(struct call *c, struct beads *b, struct state **out);
+/*
+ * All there is, from the truth alone: the files of a commit (`commit` is absent: nothing was
+ * published), and what was written since. Both together are the state, which takes far more
+ * memory than the files. `tip`, or NULL, are files that were read before, so that they need not
+ * be read again if they are the ones.
+ */
+struct snapshot;
+enum err beads_replay(struct call *c, struct beads *b, const struct snapshot *tip,
+		      struct snapshot *base, struct state **since);
+enum err beads_join_files(struct call *c, const struct snapshot *base, const struct state *since,
+			  struct state *out);
 
 /* What was written since the last commit that has all before it. */
 struct pending {

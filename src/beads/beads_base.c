@@ -7,31 +7,38 @@
 #include "beads/beads_parts.h"
 #include "beads/config.h"
 #include "beads/git_process.h"
-#include "beads/model/snapshot.h"
+#include "beads/model/merge.h"
 #include "beads/model/state.h"
 #include "beads/repair/validate.h"
+
+/* What the journal knows: its base, and what was written since. */
+static enum err base_known(struct call *c, const struct replay *replay, struct snapshot *out)
+{
+	struct merge m = { .c = c, .sides = 1, .change = replay->since };
+	enum err e;
+
+	if (!replay->base.base.p) {
+		*out = snapshot_encode(&c->mem, replay->since);
+		return ERR_OK;
+	}
+	if ((e = git_process_read(c, replay->b->repo.common, replay->base.base, &m.side[0])) ||
+	    (e = merge_run(&m)))
+		return e;
+	*out = merge_files(&m);
+	return ERR_OK;
+}
 
 /* Whether joining the commit to what the journal knows changes anything. */
 static enum err has_news(struct call *c, const struct replay *replay, const struct snapshot *commit,
 			 bool *news)
 {
-	struct state *known = state_new(&c->mem);
-	struct snapshot files, before, after;
-	enum err e = ERR_OK;
+	struct merge m = { .c = c, .side = { { { { 0 } } }, *commit }, .sides = 2 };
+	enum err e = base_known(c, replay, &m.side[0]);
 
-	if (replay->base.base.p &&
-	    ((e = git_process_read(c, replay->b->repo.common, replay->base.base, &files)) ||
-	     (e = snapshot_read(c, &files, known))))
-		return e;
-	state_add(known, replay->since);
-	before = snapshot_encode(&c->mem, known);
-	if ((e = snapshot_read(c, commit, known)))
-		return e;
-	after = snapshot_encode(&c->mem, known);
-	*news = false;
-	for (int f = FILE_STATE; f < FILE_META; f++)
-		*news = *news || !str_eq(before.file[f], after.file[f]);
-	return ERR_OK;
+	if (!e)
+		e = merge_run(&m);
+	*news = m.count;
+	return e;
 }
 
 static void beads_base_warn(struct call *c, struct str ref, struct str commit)

@@ -116,6 +116,16 @@ enum err replay_all(struct call *c, struct replay *replay)
 	return e;
 }
 
+enum err beads_join_files(struct call *c, const struct snapshot *base, const struct state *since,
+			  struct state *out)
+{
+	enum err e = base->commit.p ? snapshot_read(c, base, out) : ERR_OK;
+
+	if (!e)
+		state_add(out, since);
+	return e;
+}
+
 /* The commit with what was written since. */
 enum err replay_join(struct call *c, struct replay *replay, struct state **out)
 {
@@ -126,18 +136,23 @@ enum err replay_join(struct call *c, struct replay *replay, struct state **out)
 	if ((e = base_read(c, replay, &files)) || !files.commit.p)
 		return e;
 	*out = state_new(&c->mem);
-	if ((e = snapshot_read(c, &files, *out)))
-		return e;
-	state_add(*out, replay->since);
-	return ERR_OK;
+	return beads_join_files(c, &files, replay->since, *out);
 }
 
-enum err beads_replay(struct call *c, struct beads *b, struct state **out)
+enum err beads_replay(struct call *c, struct beads *b, const struct snapshot *tip,
+		      struct snapshot *base, struct state **since)
 {
 	struct replay replay = { .b = b };
 	enum err e = replay_all(c, &replay);
 
-	return e ? e : replay_join(c, &replay, out);
+	*since = replay.since;
+	*base = (struct snapshot){ 0 };
+	if (e)
+		return e;
+	if (!tip || !tip->commit.p || !str_eq(tip->commit, replay.base.base))
+		return base_read(c, &replay, base);
+	*base = *tip;
+	return ERR_OK;
 }
 
 enum err beads_pending(struct call *c, struct beads *b, struct pending *out)

@@ -499,6 +499,30 @@ def test_what_a_caller_stores_in_vybe_is_nested_no_deeper_than_every_reader_take
     plain_repo.resume()
 
 
+# --- checks ---
+
+def chain(count):
+    """Many beads, each of which waits for the next one."""
+    def edit(files):
+        edges = [canonical({"_at": [5, 0], "_by": "m", "created_at": [5, 0], "created_by": "m", "from": f"zz-{n:07}",
+                            "kind": "blocks", "to": f"zz-{n + 1:07}"}) + "\n" for n in range(count - 1)]
+        return {**with_lines([plain(f"zz-{n:07}") for n in range(count)])(files),
+                "deps.jsonl": files["deps.jsonl"] + "".join(edges)}
+    return edit
+
+
+def test_validate_and_doctor_take_a_small_multiple_of_the_files(world):
+    world.push(chain(30_000))
+    sync(world.anna)
+    size = sum(len(text) for text in published(world.remote).values())
+    for _ in range(2):  # the second time with a change that is not published
+        done, _, memory = usage(world.anna, "validate", "--json")
+        assert done.code == 0 and memory < 8 * size + 16 * MB, (memory // MB, size // MB)
+        done, _, memory = usage(world.anna, "doctor", "--json")
+        assert done.code == 0 and memory < 12 * size + 16 * MB, (memory // MB, size // MB)
+        world.anna.create("not published")
+
+
 # --- repair ---
 
 def test_repair_of_a_million_damaged_lines_costs_little_and_lists_some(world):

@@ -316,6 +316,7 @@ bool snapshot_keep(struct state *s, struct arena *scratch, enum snapshot_file fi
 					 snapshot_read_edge(s, scratch, line, why);
 }
 
+/* Without a state, a line is only tried. */
 static enum err snapshot_read_file(struct call *c, const struct snapshot *files,
 				   enum snapshot_file file, struct state *s)
 {
@@ -331,7 +332,7 @@ static enum err snapshot_read_file(struct call *c, const struct snapshot *files,
 		if (!str_trim(line).n)
 			continue;
 		v = snapshot_parse_line(&scratch, file, line, &why);
-		if (v && snapshot_keep(s, &scratch, file, v, &why))
+		if (v && snapshot_keep(s ? s : state_new(&scratch), &scratch, file, v, &why))
 			continue;
 		e = snapshot_fail(c, files, file, n, why);
 	}
@@ -405,6 +406,15 @@ enum err snapshot_read(struct call *c, const struct snapshot *files, struct stat
 		return e;
 	state_add(out, state_new(&c->mem)); /* deletions that apply to every bead of an id */
 	return ERR_OK;
+}
+
+enum err snapshot_try(struct call *c, const struct snapshot *files)
+{
+	enum err e = snapshot_read_meta(c, files, state_new(&c->mem));
+
+	for (int f = 0; !e && f < FILE_META; f++)
+		e = snapshot_read_file(c, files, (enum snapshot_file)f, NULL);
+	return e;
 }
 
 enum err snapshot_check(struct call *c, const struct snapshot *files)

@@ -29,6 +29,9 @@ struct str snapshot_meta(struct arena *mem, const struct state *s,
 /* All of it into a state; REMOTE_DAMAGED, with the file and the line. */
 enum err snapshot_read(struct call *c, const struct snapshot *files, struct state *out);
 
+/* Whether snapshot_read() could read it, without the memory that this takes. */
+enum err snapshot_try(struct call *c, const struct snapshot *files);
+
 /*
  * One line of a file. `snapshot_take` reads it into a state, or says why it cannot be one;
  * `snapshot_spelled` is how it should be written, absent if it cannot be.

@@ -3,7 +3,8 @@
 #include "base/text/value.h"
 #include "beads/config.h"
 #include "beads/git_process.h"
-#include "beads/model/state.h"
+#include "beads/model/merge.h"
+#include "beads/model/record.h"
 #include "beads/repair/foreign.h"
 
 /* --- the published files --- */
@@ -136,40 +137,95 @@ static void join_findings(struct finding *published, struct finding *next_commit
 	*out = kept;
 }
 
-/* What is published, joined with what the journal knows: the next commit. */
-static struct finding *inspect_next(struct call *c, const struct snapshot *files,
-				    const struct state *all)
+static bool inspect_any_error(const struct finding *f)
 {
-	struct state *both = state_new(&c->mem);
-	struct snapshot next;
-
-	if (files->commit.p && !inspect_is_foreign(c, files) &&
-	    !validate_usable(c, files, state_new(&c->mem)))
-		snapshot_read(c, files, both);
-	c->code = ERR_OK;
-	state_add(both, all);
-	next = snapshot_encode(&c->mem, both);
-	return validate_snapshot(&c->mem, &next, c->now_ms);
+	while (f && f->severity != SEVERITY_ERROR)
+		f = f->next;
+	return f;
 }
 
-enum err inspect_store(struct call *c, const struct beads *b, const struct state *all,
+/* Can the files on the ref be joined with what the journal knows? */
+static bool inspect_usable(struct call *c, const struct inspection *i, const struct finding *found)
+{
+	bool usable = i->tip.commit.p && !i->foreign;
+
+	if (usable && inspect_any_error(found)) /* it may be one that a sync can live with */
+		usable = !validate_usable(c, &i->tip, state_new(&c->mem));
+	c->code = ERR_OK;
+	return usable;
+}
+
+/* What the next commit has: what is published, joined with what the journal knows. */
+static enum err inspect_join(struct call *c, const struct inspection *i, bool usable,
+			     struct snapshot *out)
+{
+	struct merge m = { .c = c, .change = i->since };
+	enum err e;
+
+	if (usable)
+		m.side[m.sides++] = i->tip;
+	if (i->base.commit.p && !(usable && str_eq(i->base.commit, i->tip.commit)))
+		m.side[m.sides++] = i->base;
+	if (!m.sides) {
+		*out = snapshot_encode(&c->mem, i->since);
+		return ERR_OK;
+	}
+	if ((e = merge_run(&m)))
+		return e;
+	*out = merge_files(&m);
+	return ERR_OK;
+}
+
+static struct finding *inspect_next(struct call *c, const struct inspection *i, bool usable)
+{
+	struct snapshot next;
+
+	return inspect_join(c, i, usable, &next) ? inspect_unreadable(c, i->ref) :
+						   validate_snapshot(&c->mem, &next, c->now_ms);
+}
+
+enum err inspect_open(struct call *c, const struct beads *b, struct inspection *out)
+{
+	enum err e;
+
+	*out = (struct inspection){ 0 };
+	if ((e = config_get(c, b->home, CONFIG_SYNC_REF, &out->ref)))
+		return e;
+	if (!place_has_ref(c, &b->repo, out->ref))
+		return ERR_OK;
+	if (read_raw(c, b, NULL, &out->ref, &out->tip)) {
+		out->unreadable = inspect_unreadable(c, out->ref);
+		out->tip = (struct snapshot){ 0 };
+	}
+	out->foreign = out->tip.commit.p && inspect_is_foreign(c, &out->tip);
+	return ERR_OK;
+}
+
+enum err inspect_journal(struct call *c, struct beads *b, struct inspection *i)
+{
+	const struct snapshot *tip = i->foreign ? NULL : &i->tip;
+	enum err e = beads_replay(c, b, tip, &i->base, &i->since);
+
+	if (!e && i->base.commit.p)
+		e = snapshot_try(c, &i->base);
+	i->replayed = !e;
+	return e;
+}
+
+enum err inspect_store(struct call *c, const struct beads *b, const struct inspection *i,
 		       struct finding **out)
 {
-	struct finding *published = NULL;
-	struct snapshot files = { 0 };
-	struct str ref;
-	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, &ref);
+	bool usable;
+	enum err e;
 
-	if (e)
+	*out = i->unreadable;
+	if (i->tip.commit.p && (e = inspect_files(c, b, i->ref, &i->tip, out)))
 		return e;
-	if (place_has_ref(c, &b->repo, ref)) {
-		if (read_raw(c, b, NULL, &ref, &files))
-			published = inspect_unreadable(c, ref);
-		else if ((e = inspect_files(c, b, ref, &files, &published)))
-			return e;
-	}
-	*out = published;
-	if (all)
-		join_findings(published, inspect_next(c, &files, all), out);
+	if (!i->replayed)
+		return ERR_OK;
+	usable = inspect_usable(c, i, *out);
+	if (usable && str_eq(i->base.commit, i->tip.commit) && record_empty(i->since))
+		return ERR_OK; /* it is the next commit itself */
+	join_findings(*out, inspect_next(c, i, usable), out);
 	return ERR_OK;
 }

@@ -59,11 +59,12 @@ static void check_mode(struct doctor *d, struct beads *b)
 		arena_fmt(&d->c->mem, "chmod 700 '" STR_FMT "'", STR_ARG(b->home)).p);
 }
 
-static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
+static bool check_journal(struct doctor *d, struct beads *b, struct inspection *i)
 {
 	int64_t bytes, files;
 
-	if (beads_replay(d->c, b, all) || journal_size(d->c, b->home, &bytes, &files)) {
+	if (inspect_open(d->c, b, i) || inspect_journal(d->c, b, i) ||
+	    journal_size(d->c, b->home, &bytes, &files)) {
 		bead_doctor_tell(d, "journal", "error", d->c->message, call_next_step(d->c).p);
 		d->c->code = ERR_OK;
 		return false;
@@ -81,12 +82,12 @@ static bool check_journal(struct doctor *d, struct beads *b, struct state **all)
 	return true;
 }
 
-static void check_contents(struct doctor *d, const struct beads *b, const struct state *all)
+static void check_contents(struct doctor *d, const struct beads *b, const struct inspection *i)
 {
 	struct finding *found;
 	size_t errors = 0, warnings = 0;
 
-	if (inspect_store(d->c, b, all, &found)) {
+	if (inspect_store(d->c, b, i, &found)) {
 		bead_doctor_tell(d, "contents", "error", d->c->message, call_next_step(d->c).p);
 		d->c->code = ERR_OK;
 		return;
@@ -104,17 +105,23 @@ static void check_contents(struct doctor *d, const struct beads *b, const struct
 }
 
 /* Does the cache say what the journal says? */
-static void check_cache(struct doctor *d, struct beads *b, const struct state *all)
+static void check_cache(struct doctor *d, struct beads *b, const struct inspection *i)
 {
 	struct str file = path_join(&d->c->mem, b->home, STR("cache.db"));
+	struct arena mem = { 0 };
+	struct state *all = state_new(&mem);
 	struct cache fresh;
 	bool same = false;
 	enum err e = cache_create_private(d->c, &fresh);
 
 	file = spawn_word(&d->c->mem, file);
-	if (!e && !(e = apply_all(d->c, &fresh, all)) &&
-	    !(e = cache_install(d->c, &fresh, fresh.path)))
-		e = cache_same(d->c, &b->cache, &fresh, &same);
+	if (!e && !(e = beads_join_files(d->c, &i->base, i->since, all)) &&
+	    !(e = apply_all(d->c, &fresh, all))) {
+		arena_release(&mem);
+		if (!(e = cache_install(d->c, &fresh, fresh.path)))
+			e = cache_same(d->c, &b->cache, &fresh, &same);
+	}
+	arena_release(&mem);
 	cache_close(&fresh);
 	if (e || !same)
 		bead_doctor_tell(d, "cache", "error",
@@ -202,7 +209,7 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 {
 	struct json checks = json_new(&c->mem);
 	struct doctor d = { .c = c, .j = &checks, .ok = true };
-	struct state *all;
+	struct inspection i;
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
 	struct journal_place known = b.about.place;
@@ -216,11 +223,11 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 		bead_doctor_tell(&d, e == ERR_JOURNAL_LOST ? "journal" : "store", "error",
 				 c->message, call_next_step(c).p);
 		c->code = ERR_OK;
-	} else if (check_journal(&d, &b, &all)) {
-		check_contents(&d, &b, all);
+	} else if (check_journal(&d, &b, &i)) {
+		check_contents(&d, &b, &i);
 		if (!d.behind && b.about.place.offset == known.offset &&
 		    b.about.place.segment == known.segment) /* nobody wrote meanwhile */
-			check_cache(&d, &b, all);
+			check_cache(&d, &b, &i);
 		check_clock(&d, &b);
 		check_stamps(&d, &b);
 		check_claims(&d, &b);

@@ -113,10 +113,12 @@ static bool any_error(const struct finding *f)
 static enum err check_published(struct call *c, const struct beads *b, struct finding **out)
 {
 	struct call aside = *c;
+	struct inspection i;
 	bool told;
 
 	aside.code = ERR_OK;
-	told = b->home.p && !inspect_store(&aside, b, NULL, out) && any_error(*out);
+	told = b->home.p && !inspect_open(&aside, b, &i) && !inspect_store(&aside, b, &i, out) &&
+	       any_error(*out);
 	c->mem = aside.mem;
 	if (told)
 		c->code = ERR_OK;
@@ -126,15 +128,16 @@ static enum err check_published(struct call *c, const struct beads *b, struct fi
 static enum err bead_validate_check_store(struct call *c, struct finding **out)
 {
 	struct beads b;
-	struct state *all;
+	struct inspection i;
 	enum err e = beads_open(c, BEADS_READ, &b);
 
 	if (!e) {
 		cache_close(&b.cache);
-		e = beads_replay(c, &b, &all);
+		if (!(e = inspect_open(c, &b, &i)))
+			e = inspect_journal(c, &b, &i);
 	}
 	if (!e)
-		e = inspect_store(c, &b, all, out);
+		e = inspect_store(c, &b, &i, out);
 	else if (e == ERR_DAMAGED || e == ERR_REMOTE_DAMAGED || e == ERR_INTERNAL_ERROR)
 		e = check_published(c, &b, out);
 	beads_close(&b);
