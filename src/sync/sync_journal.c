@@ -95,7 +95,7 @@ enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upt
 		     const struct news *news)
 {
 	struct call *c = s->c;
-	bool whole = news->count > NEWS_MOST || news->forgets;
+	bool whole = news_too_many(news) || news->forgets;
 	struct record r = { .change = whole ? state_new(&c->mem) : news->change,
 			    .base = commit,
 			    .segment = upto.segment,

@@ -55,20 +55,18 @@ static bool has_remaps(const struct state *change)
 /* Reads a line, strictly; whether it is kept depends on how many there are. */
 static bool news_take_line(struct news_comparing *k, struct str line, struct str *why)
 {
-	bool told = k->out->count <= NEWS_MOST ||
+	bool told = !news_too_many(k->out) ||
 		    (k->file == FILE_TOMBSTONES && str_has(line, STR("\"remap\":")));
-	struct arena *mem = told ? &k->c->mem : &k->line;
-	enum taken taken;
+	const struct value *v;
+	enum taken taken = TAKEN_NOT;
 
 	arena_reset(&k->line);
-	/* the line is kept by what is decoded from it */
-	taken = snapshot_take_text(told ? k->out->change : state_new(mem), k->file,
-				   told ? arena_copy(mem, line) : line, true, why);
-	if (taken == TAKEN_NOT)
-		*why = arena_copy(&k->c->mem, *why);
-	else if (taken == TAKEN_REWRITTEN)
-		snapshot_take_text(k->out->rewritten, k->file, arena_copy(&k->c->mem, line), false,
-				   why);
+	v = snapshot_parse_line(&k->line, k->file, line, why);
+	if (v &&
+	    snapshot_keep(told ? k->out->change : state_new(&k->line), &k->line, k->file, v, why))
+		taken = snapshot_compare(&k->line, k->file, v, line, why);
+	if (taken == TAKEN_REWRITTEN)
+		snapshot_keep(k->out->rewritten, &k->line, k->file, v, why);
 	return taken != TAKEN_NOT;
 }
 
@@ -78,6 +76,7 @@ static enum err take_news(void *arg, const struct line_pair *pair)
 	struct str why;
 
 	k->out->count++;
+	k->out->bytes += pair->b.n;
 	if (!pair->b.p && k->forgets) {
 		/* a bead gives way to its tombstone; others give way to nothing */
 		k->out->forgets = k->out->forgets || k->file != FILE_STATE;

@@ -3,16 +3,22 @@
 
 #include "beads/model/merge.h"
 
-enum { NEWS_MOST = 2000 }; /* lines; more are not told one by one, but read in the commit */
+/* Lines and bytes; more are not told one by one, but read in the commit. */
+enum { NEWS_MOST = 2000, NEWS_BYTES = 16 << 20 };
 
 /* What a commit has that another has not. */
 struct news {
-	struct state *change;    /* of more than NEWS_MOST lines, only ids that were left */
-	size_t count;            /* of lines */
+	struct state *change;    /* if there is too much of it, only ids that were left */
+	size_t count, bytes;     /* of lines */
 	struct map gone;         /* ids of which it knows nothing any more */
 	struct state *rewritten; /* lines that are to be published in their normal form */
 	bool forgets;            /* something is missing, or moved: joining cannot tell that */
 };
+
+static inline bool news_too_many(const struct news *n)
+{
+	return n->count > NEWS_MOST || n->bytes > NEWS_BYTES;
+}
 
 /* With `forgets`, what is missing in `now` was forgotten; otherwise it is only older. */
 enum err news_between(struct call *c, const struct snapshot *before, const struct snapshot *now,
