@@ -347,12 +347,26 @@ void public_encode(struct json *j, const struct bead_row *row, const struct shap
 	json_end(j);
 }
 
+void public_add(struct json *j, struct arena *scratch, const struct bead_row *row,
+		const struct shape *shape)
+{
+	struct json one;
+
+	arena_reset(scratch);
+	one = json_new(scratch);
+	public_encode(&one, row, shape);
+	json_raw(j, json_text(&one));
+}
+
 void public_encode_all(struct json *j, const struct bead_row *rows, const struct shape *shape)
 {
+	struct arena scratch = { 0 };
+
 	json_array(j);
 	for (; rows; rows = rows->next)
-		public_encode(j, rows, shape);
+		public_add(j, &scratch, rows, shape);
 	json_end(j);
+	arena_release(&scratch);
 }
 
 void public_encode_links(struct json *j, const struct link *links, const struct shape *shape)

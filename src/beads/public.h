@@ -30,6 +30,10 @@ void public_encode(struct json *j, const struct bead_row *row, const struct shap
  */
 void public_put_container(struct json *j, const struct bead_row *row, const struct shape *shape);
 
+/* One of many in a list: encoding it takes more memory than it has, which the next one reuses. */
+void public_add(struct json *j, struct arena *scratch, const struct bead_row *row,
+		const struct shape *shape);
+
 /* A chain of rows, or the beads at the ends of links, as a list. */
 void public_encode_all(struct json *j, const struct bead_row *rows, const struct shape *shape);
 void public_encode_links(struct json *j, const struct link *links, const struct shape *shape);

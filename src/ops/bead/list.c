@@ -60,23 +60,40 @@ static const char *const search_examples[] = {
 	NULL,
 };
 
+struct bead_listing {
+	struct json *reply;
+	struct arena scratch;
+	struct shape shape;
+};
+
+static void bead_list_add(void *arg, const struct bead_row *row)
+{
+	struct bead_listing *l = arg;
+
+	public_add(l->reply, &l->scratch, row, &l->shape);
+}
+
 static enum err bead_list_run_filter(struct call *c, struct stores *s, const struct body *in,
 				     struct json *reply)
 {
-	struct shape shape = shape_of(c, &in->shape);
+	struct bead_listing list = { .reply = reply, .shape = shape_of(c, &in->shape) };
 	struct bead_filter filter;
 	struct bead_row *rows;
 	enum err e = filter_of(c, s->beads, &in->filter, in->words.p, &filter);
 
-	filter.lean = shape_lean(&shape);
+	filter.lean = shape_lean(&list.shape);
 	filter.words = in->words;
 	filter.limit = in->limit;
 	filter.sort = (enum bead_sort)in->sort;
 	filter.reverse = in->reverse;
-	if (!e)
-		e = query_each(c, &s->beads->cache, &filter, &rows);
-	if (!e)
-		public_encode_all(reply, rows, &shape);
+	filter.visit = bead_list_add;
+	filter.arg = &list;
+	if (e)
+		return e;
+	json_array(reply);
+	e = query_each(c, &s->beads->cache, &filter, &rows);
+	json_end(reply);
+	arena_release(&list.scratch);
 	return e;
 }
 

@@ -242,17 +242,31 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 	return r;
 }
 
+static void visit_rows(struct call *c, struct stmt *st, const struct bead_filter *f, int64_t *count)
+{
+	struct call aside = *c;
+
+	aside.mem = (struct arena){ 0 };
+	for (; stmt_row(st); ++*count) {
+		arena_reset(&aside.mem);
+		f->visit(f->arg, bead_row_read(&aside, st));
+	}
+	arena_release(&aside.mem);
+}
+
 /* The query is used up. */
 static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
-			  struct bead_row ***tail, int64_t *count)
+			  const struct bead_filter *f, struct bead_row ***tail, int64_t *count)
 {
 	AUTO_STMT *st = bead_query_prepared(cache, q);
 
-	while (stmt_row(st)) {
-		**tail = bead_row_read(c, st);
-		*tail = &(**tail)->next;
-		++*count;
-	}
+	if (f->visit)
+		visit_rows(c, st, f, count);
+	else
+		for (; stmt_row(st); ++*count) {
+			**tail = bead_row_read(c, st);
+			*tail = &(**tail)->next;
+		}
 	return stmt_end(c, st);
 }
 
@@ -310,7 +324,7 @@ static enum err bead_query_search(struct call *c, struct cache *cache, const str
 		bead_query_sql(&q, " ORDER BY s.rowid DESC");
 		if (rest.limit)
 			with_number(&q, " LIMIT ?", rest.limit);
-		e = read_rows(c, cache, &q, &out, &found);
+		e = read_rows(c, cache, &q, f, &out, &found);
 	}
 	return e;
 }
@@ -328,7 +342,7 @@ static enum err each_ready(struct call *c, struct cache *cache, const struct bea
 		with_kin(&q, kin);
 	}
 	bead_query_order(&q, f);
-	return read_rows(c, cache, &q, tail, found);
+	return read_rows(c, cache, &q, f, tail, found);
 }
 
 /* What can be worked on comes before what is worked on through its children. */
@@ -363,7 +377,7 @@ enum err query_each(struct call *c, struct cache *cache, const struct bead_filte
 		with_text(&q, " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
 			  bead_query_match(&c->mem, f->words, ""));
 	bead_query_order(&q, f);
-	return read_rows(c, cache, &q, &out, &found);
+	return read_rows(c, cache, &q, f, &out, &found);
 }
 
 enum err query_count(struct call *c, struct cache *cache, const struct bead_filter *f, int64_t *out)

@@ -25,6 +25,9 @@ struct bound {
 };
 
 /* Which beads; zeros ask for all of them. */
+/* Told of a row, which lasts until the next one. */
+typedef void query_visit(void *arg, const struct bead_row *row);
+
 struct bead_filter {
 	unsigned statuses, types, priorities; /* bit i: the i-th will do; 0: any */
 	struct str assignee;
@@ -45,8 +48,10 @@ struct bead_filter {
 	struct str words; /* every one of them begins a word of it */
 	enum bead_sort sort;
 	bool reverse;
-	bool lean;     /* rows without their lines and hashes */
-	int64_t limit; /* 0: none */
+	bool lean;          /* rows without their lines and hashes */
+	int64_t limit;      /* 0: none */
+	query_visit *visit; /* gets the rows one by one, and no chain is made; or NULL */
+	void *arg;          /* of that */
 };
 
 /* A chain in the order asked for; NULL is the empty one. */

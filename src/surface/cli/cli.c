@@ -289,6 +289,8 @@ static bool wants_json(const struct args *a)
 	       (!a->command->view && !(a->command->flags & COMMAND_IDS) && !a->globals.silent);
 }
 
+enum { LARGE_REPLY = 1 << 20 }; /* bytes */
+
 static int print_json(struct call *c, const struct args *a, struct str reply, int status)
 {
 	struct json j = json_new(&c->mem);
@@ -297,6 +299,8 @@ static int print_json(struct call *c, const struct args *a, struct str reply, in
 		return out_json(&c->mem, vybe_envelope(c, reply), status);
 	if (a->globals.json && cli_enveloped(a))
 		put_envelope(&j, a, reply, NULL);
+	else if (reply.n > LARGE_REPLY) /* no second copy of it */
+		status = out_json(&c->mem, reply, status);
 	else
 		buf_put(&j.out, reply);
 	buf_char(&j.out, '\n');
