@@ -7,6 +7,7 @@
 #include "beads/beads_parts.h"
 #include "beads/config.h"
 #include "beads/git_process.h"
+#include "beads/model/lines.h"
 #include "beads/model/merge.h"
 #include "beads/model/state.h"
 #include "beads/repair/validate.h"
@@ -28,6 +29,37 @@ static enum err base_known(struct call *c, const struct replay *replay, struct s
 	return ERR_OK;
 }
 
+struct base_unknown {
+	const struct snapshot *known;
+	struct arena scratch;
+	bool found;
+};
+
+static enum err base_compare(void *arg, const struct line_pair *pair)
+{
+	struct base_unknown *u = arg;
+	struct str gone = u->known->file[FILE_TOMBSTONES];
+
+	arena_reset(&u->scratch);
+	u->found = !pair->a.p && !lines_find(&u->scratch, FILE_TOMBSTONES, gone, pair->key).n;
+	return u->found ? ERR_DAMAGED : ERR_OK; /* enough is known */
+}
+
+/* A bead of which nothing is known is news: with very many of them a join would be costly. */
+static bool has_unknown_bead(const struct snapshot *known, const struct snapshot *commit)
+{
+	struct base_unknown u = { .known = known };
+	struct arena mem = { 0 };
+	struct str why;
+	size_t number;
+
+	lines_diff(&mem, FILE_STATE, known->file[FILE_STATE], commit->file[FILE_STATE],
+		   base_compare, &u, &number, &why);
+	arena_release(&mem);
+	arena_release(&u.scratch);
+	return u.found;
+}
+
 /* Whether joining the commit to what the journal knows changes anything. */
 static enum err has_news(struct call *c, const struct replay *replay, const struct snapshot *commit,
 			 bool *news)
@@ -35,8 +67,10 @@ static enum err has_news(struct call *c, const struct replay *replay, const stru
 	struct merge m = { .c = c, .side = { { { { 0 } } }, *commit }, .sides = 2 };
 	enum err e = base_known(c, replay, &m.side[0]);
 
-	if (!e)
-		e = merge_run(&m);
+	*news = !e && has_unknown_bead(&m.side[0], commit);
+	if (e || *news)
+		return e;
+	e = merge_run(&m);
 	*news = m.count;
 	return e;
 }
