@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { PAGE = 16 * 1024 };
 
@@ -19,8 +20,8 @@ static struct arena_page *page_sized(struct arena_page *page, size_t cap)
 		abort();
 	page = realloc(page, sizeof *page + cap);
 	if (!page) {
-		fputs("out of memory\n", stderr);
-		abort();
+		fputs("error: out of memory. 'ulimit -v' shows what a process may have.\n", stderr);
+		_exit(ARENA_EXHAUSTED);
 	}
 	return page;
 }

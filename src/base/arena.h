@@ -15,6 +15,8 @@ struct arena {
 	size_t used; /* of the first page */
 };
 
+enum { ARENA_EXHAUSTED = 71 }; /* the status of a process that got no memory; EX_OSERR */
+
 void *arena_alloc(struct arena *a, size_t size);               /* zeroed */
 void *arena_array(struct arena *a, size_t count, size_t size); /* zeroed */
 void arena_release(struct arena *a);

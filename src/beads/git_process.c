@@ -26,6 +26,12 @@ static enum err git_process_broken(struct call *c, const struct git_process *h,
 		return call_fail(c, ERR_SYNC_TIMEOUT, "it took longer than %lld s; it was " STR_FMT,
 				 (long long)(h->timeout_ms + 999) / 1000,
 				 STR_ARG(h->doing.n ? h->doing : STR("starting")));
+	if (s->status == ARENA_EXHAUSTED) {
+		call_fail(c, ERR_SYNC_FAILED, "the git process needs more memory than it may have");
+		return call_step(c, "Nothing was lost. Its limit is 512 MB and four times "
+				    "sync.max_file; to allow more: 'bd config set sync.max_file "
+				    "1g'.");
+	}
 	if (s->status < 0) {
 		call_fail(c, ERR_SYNC_FAILED, "the git process died; it was " STR_FMT,
 			  STR_ARG(h->doing.n ? h->doing : STR("starting")));

@@ -523,6 +523,32 @@ def test_validate_and_doctor_take_a_small_multiple_of_the_files(world):
         world.anna.create("not published")
 
 
+def test_a_list_takes_little_more_memory_than_its_text(world):
+    world.push(chain(30_000))
+    sync(world.anna)
+    done, _, memory = usage(world.anna, "list", "--limit", "0", "--json")
+    assert len(done.json) > 30_000 and memory < 2 * len(done.out) + 16 * MB, (memory // MB, len(done.out) // MB)
+
+
+def test_a_sync_of_many_large_lines_takes_a_small_multiple_of_the_file(world):
+    world.push(with_lines(plain(f"zz-{n:02}", description="x" * MB) for n in range(60)))
+    done, _, memory = usage(world.anna, "sync", "--json")
+    assert done.code == 0 and memory < 4 * 60 * MB + 32 * MB, memory // MB
+    world.converges()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+def test_a_command_without_memory_says_so_and_ends_with_a_status(world):
+    world.push(chain(30_000))
+    sync(world.anna)
+    script = ("import os, resource, sys\n"
+              "resource.setrlimit(resource.RLIMIT_AS, (32 << 20, 32 << 20))\n"
+              "os.execv(sys.argv[1], sys.argv[1:])\n")
+    done = subprocess.run([sys.executable, "-c", script, str(BIN / "bd"), "list", "--limit", "0", "--json"], timeout=60,
+                          cwd=world.anna.path, capture_output=True, env=environment(**world.anna.env))
+    assert done.returncode == 71 and b"error: out of memory" in done.stderr and not done.stdout, done
+
+
 # --- repair ---
 
 def test_repair_of_a_million_damaged_lines_costs_little_and_lists_some(world):
