@@ -127,7 +127,7 @@ static enum err sync_publish(struct sync *s, struct str commit, bool *lost)
 		return str_eq(s->seen, commit) ? ERR_OK :
 						 repo_ref_put(c, s->repo, s->tracking, commit);
 	sync_doing(s, "pushing to");
-	if ((e = remote_push(c, &s->remote, s->ref, commit, s->there, &moved)))
+	if ((e = remote_push(c, &s->remote, s->ref, s->ref, commit, s->there, &moved)))
 		return e;
 	if (!moved && !s->wants->pull)
 		return call_fail(c, ERR_SYNC_FAILED,
@@ -433,6 +433,40 @@ static void find_lost(struct sync *s)
 	s->c->mem = aside.mem;
 }
 
+enum err sync_commit_own(struct sync *s)
+{
+	const struct sync_wants *asked = s->wants;
+	struct sync_wants own = *asked;
+	struct str commit = { 0 };
+	bool lost;
+	enum err e;
+
+	own.pull = own.push = own.dry = false;
+	s->wants = &own;
+	if (!(e = sync_attempt(s, &commit, &lost)) && !lost)
+		e = sync_settle(s, commit);
+	s->wants = asked;
+	return e;
+}
+
+/*
+ * The remote's ref cannot be used, and the way out is to publish what is here: that needs a ref.
+ * The failure of the sync stays the failure of the call.
+ */
+static void make_ref_to_publish(struct sync *s)
+{
+	struct call *c = s->c, aside = *c;
+
+	if (!(s->remote.broken || s->remote.cut_short) || s->here.p || s->wants->begin ||
+	    s->wants->dry || !s->wants->push)
+		return;
+	aside.code = ERR_OK;
+	s->c = &aside;
+	sync_commit_own(s);
+	s->c = c;
+	c->mem = aside.mem;
+}
+
 static enum err sync_run_steps(struct sync *s, struct json *reply)
 {
 	struct str commit = { 0 };
@@ -442,6 +476,8 @@ static enum err sync_run_steps(struct sync *s, struct json *reply)
 	while (!e && lost)
 		if (!(e = sync_attempt(s, &commit, &lost)) && lost)
 			e = lost_again(s);
+	if (e)
+		make_ref_to_publish(s);
 	sync_remember(s);
 	if (!e && !s->wants->dry)
 		e = sync_settle(s, commit);

@@ -52,6 +52,9 @@ enum err sync_alone(struct sync *s, struct lock *lock);
 enum err sync_fetch(struct sync *s);
 enum err sync_move_here(struct sync *s, struct str commit, bool *moved);
 
+/* Commits what is known here to our own ref, without asking the remote. */
+enum err sync_commit_own(struct sync *s);
+
 /* What a new commit goes on from: all that was ever published stays in its history. */
 struct str sync_parent(const struct sync *s);
 
@@ -147,6 +150,24 @@ enum err sync_join(struct sync *s, struct str *commit);
 /* `same`: its files are those of the parent, which is the commit then. */
 enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent, struct str *commit,
 			   bool *same);
+
+/* --- sync_refs.c --- */
+
+/* Has this commit the files of a store, or one of those before it? */
+bool sync_has_store(struct sync *s, struct str commit);
+struct str sync_no_store(struct sync *s, struct str commit); /* the words for it */
+
+/* What a ref of this clone is at, and why that is no store; `why` is absent if it is one. */
+enum err sync_find_stray(struct sync *s, struct str ref, struct str *object, struct str *why);
+
+/* Removes such a ref; what it was at is kept as a backup ref. */
+enum err sync_set_aside(struct sync *s, struct str ref, struct str object);
+
+/*
+ * Sets the remote's ref, which is at an object that cannot be used, to the last commit that can;
+ * that is `there` from then on. Absent: nothing is known that could be published.
+ */
+enum err sync_reset_remote(struct sync *s, struct str object, struct str *commit);
 
 /* --- sync_pack.c --- */
 

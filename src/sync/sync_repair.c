@@ -14,8 +14,10 @@ struct repair {
 	size_t line_count;
 	struct snapshot all; /* what is to be published; its files are absent at first */
 	struct repo_fault there, here, base; /* what is wrong with their histories */
-	struct str made;                     /* the commit that was made; or absent */
+	struct str made;                     /* what is to be published; or absent */
+	struct str reset;                    /* what the remote's ref was set back to; or absent */
 	bool parted;                         /* the journal goes on from another commit */
+	bool ended; /* a ref cannot be used: nothing else can be looked at before it is mended */
 };
 
 /* --- what is damaged --- */
@@ -28,32 +30,57 @@ static void sync_repair_report(struct repair *r, struct str commit, const char *
 	json_put_str(r->reply, "where", str_of(where));
 }
 
+/* Something that is damaged as a whole. */
+static void report_whole(struct repair *r, struct str object, const char *where, struct str why)
+{
+	sync_repair_report(r, object, where);
+	json_put_str(r->reply, "why", why);
+	json_put_array(r->reply, "lines");
+	json_end(r->reply);
+	json_end(r->reply);
+}
+
 /* All of it, not only what is new: this clone may have taken it in long ago. */
 static enum err check_history(struct repair *r, struct str commit, struct str known,
 			      const char *where, struct repo_fault *fault)
 {
 	enum err e = repo_check(r->s->c, r->s->repo, commit, known, fault);
 
-	if (e || !fault->why.p || (fault != &r->there && str_eq(fault->commit, r->there.commit)))
+	if (!e && fault->why.p && (fault == &r->there || !str_eq(fault->commit, r->there.commit)))
+		report_whole(r, fault->commit, where, fault->why);
+	return e;
+}
+
+/* The remote's ref is at an object that cannot be used: it is set back. */
+static enum err reset_remote(struct repair *r, struct str object)
+{
+	enum err e = r->apply ? sync_reset_remote(r->s, object, &r->reset) : ERR_OK;
+
+	r->ended = !r->reset.p;
+	return e;
+}
+
+/* The history of what the remote's ref is at; if that cannot be used, of what it is set to. */
+static enum err check_remote_history(struct repair *r)
+{
+	struct sync *s = r->s;
+	enum err e = check_history(r, s->there, STR_NONE, "remote", &r->there);
+
+	if (e || !r->there.why.p || !str_eq(r->there.commit, s->there))
 		return e;
-	sync_repair_report(r, fault->commit, where);
-	json_put_str(r->reply, "why", fault->why);
-	json_put_array(r->reply, "lines");
-	json_end(r->reply);
-	json_end(r->reply);
-	return ERR_OK;
+	if ((e = reset_remote(r, s->there)) || r->ended)
+		return e;
+	return check_history(r, s->there, STR_NONE, "remote", &r->there);
 }
 
 static enum err check_histories(struct repair *r)
 {
 	struct sync *s = r->s;
-	struct str sound = { 0 };
-	enum err e = check_history(r, s->there, sound, "remote", &r->there);
+	struct str sound;
+	enum err e = check_remote_history(r);
 
-	if (e)
+	if (e || r->ended)
 		return e;
-	if (r->there.why.p && str_eq(r->there.commit, s->there))
-		return remote_refuse(s->c, &s->remote, s->ref, s->there, &r->there);
 	sound = r->there.why.p ? STR_NONE : s->there;
 	if (str_eq(s->here, s->there))
 		r->here = r->there;
@@ -66,6 +93,51 @@ static enum err check_histories(struct repair *r)
 	return repo_check(s->c, s->repo, s->base, sound, &r->base);
 }
 
+/* --- refs that are not at a store --- */
+
+static enum err repair_own_refs(struct repair *r)
+{
+	struct sync *s = r->s;
+	const struct str refs[] = { s->ref, s->tracking };
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < sizeof refs / sizeof *refs; i++) {
+		struct str object, why;
+
+		if ((e = sync_find_stray(s, refs[i], &object, &why)) || !why.p)
+			continue;
+		report_whole(r, object, "here",
+			     arena_fmt(&s->c->mem, "the ref '" STR_FMT "' " STR_FMT,
+				       STR_ARG(refs[i]), STR_ARG(why)));
+		if (r->apply)
+			e = sync_set_aside(s, refs[i], object);
+		else
+			r->ended = true;
+	}
+	return e;
+}
+
+static enum err repair_fetch(struct repair *r)
+{
+	struct sync *s = r->s;
+	struct remote *m = &s->remote;
+	enum err e = sync_fetch(s);
+
+	if (e == ERR_REMOTE_DAMAGED && m->unusable.p) {
+		s->c->code = ERR_OK;
+	} else if (e || !m->url.p || !s->there.p || !repo_is_commit(s->repo, s->there) ||
+		   sync_has_store(s, s->there)) {
+		return e;
+	} else {
+		m->unusable = s->there;
+		m->why = sync_no_store(s, s->there);
+	}
+	report_whole(r, m->unusable, "remote",
+		     arena_fmt(&s->c->mem, "the ref '" STR_FMT "' " STR_FMT, STR_ARG(s->ref),
+			       STR_ARG(m->why)));
+	return reset_remote(r, m->unusable);
+}
+
 /* Refs to what cannot be read are removed: `git gc` would die of them. */
 static enum err check_backups(struct repair *r)
 {
@@ -76,9 +148,10 @@ static enum err check_backups(struct repair *r)
 
 	for (size_t i = 0; !e && i < count; i++) {
 		struct repo_fault fault;
-		struct str commit;
+		struct str commit, wrong;
 
-		if (!(e = repo_ref(s->c, s->repo, names[i], &commit)) &&
+		if (!(e = repo_ref_fault(s->c, s->repo, names[i], &commit, &wrong)) &&
+		    !wrong.p && /* else it is no commit, and was set aside */
 		    !(e = check_history(r, commit, sound, "backup", &fault)) && fault.why.p &&
 		    r->apply)
 			e = repo_ref_drop(s->c, s->repo, names[i]);
@@ -277,6 +350,12 @@ static enum err write_repaired(struct repair *r)
 	return repo_commit_tree(c, s->repo, tree, parent, message_for(r), &r->made);
 }
 
+/* A store that is not here yet has no journal; 'bd init' makes one. */
+static bool has_journal(const struct sync *s)
+{
+	return s->base.p || s->pending.records;
+}
+
 /* The base was a commit to which no ref points any more. */
 static enum err leave_base(struct repair *r)
 {
@@ -296,7 +375,7 @@ static enum err publish_repaired(struct repair *r)
 	if ((e = sync_move_here(s, r->made, &moved)))
 		return e;
 	if (moved && s->remote.url.p &&
-	    (e = remote_push(s->c, &s->remote, s->ref, r->made, s->there, &moved)))
+	    (e = remote_push(s->c, &s->remote, s->ref, s->ref, r->made, s->there, &moved)))
 		return e;
 	if (!moved)
 		return call_fail(s->c, ERR_SYNC_FAILED, "another one has written meanwhile");
@@ -304,7 +383,7 @@ static enum err publish_repaired(struct repair *r)
 		return ERR_OK;
 	if (s->remote.url.p && (e = repo_ref_put(s->c, s->repo, s->tracking, r->made)))
 		return e;
-	return leave_base(r);
+	return has_journal(s) ? leave_base(r) : ERR_OK;
 }
 
 static enum err repair_all(struct repair *r)
@@ -313,8 +392,9 @@ static enum err repair_all(struct repair *r)
 	bool history;
 	enum err e;
 
-	if ((e = sync_fetch(s)) || (e = repo_ref(s->c, s->repo, s->ref, &s->here)) ||
-	    (e = check_histories(r)) || (e = sync_repair_check_lines(r, s->there, "remote")))
+	if ((e = repair_own_refs(r)) || r->ended || (e = repair_fetch(r)) || r->ended ||
+	    (e = repo_ref(s->c, s->repo, s->ref, &s->here)) || (e = check_histories(r)) ||
+	    r->ended || (e = sync_repair_check_lines(r, s->there, "remote")))
 		return e;
 	if (usable_here(r) && (e = sync_repair_check_lines(r, s->here, "here")))
 		return e;
@@ -358,7 +438,7 @@ static enum err repair_joins(struct repair *r)
 	bool damaged = r->line_count || r->there.why.p || r->here.why.p || r->base.why.p;
 	enum err e;
 
-	if (damaged && !r->made.p) /* that has to be mended first */
+	if (r->ended || !has_journal(s) || (damaged && !r->made.p)) /* that is mended first */
 		return ERR_OK;
 	if (r->made.p && (e = sync_seal(s)))
 		return e;
@@ -391,7 +471,7 @@ enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 	json_put_int(reply, "damaged", r.damaged);
 	json_put_int(reply, "set_aside", r.aside);
 	json_put_bool(reply, "applied", apply && r.damaged);
-	json_put_str(reply, "commit", apply && r.parted ? s.base : r.made);
+	json_put_str(reply, "commit", apply && r.parted ? s.base : r.made.p ? r.made : r.reset);
 	json_end(reply);
 	repo_close(s.repo);
 	return e;

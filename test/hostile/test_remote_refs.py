@@ -118,18 +118,83 @@ def test_of_a_server(world, what):
 @pytest.mark.parametrize("what", PUSHED)
 def test_the_step_that_is_named_mends_what_somebody_pushed(world, what, over):
     tip, wrong = at(world.remote), world.content(what)
+    git(world.remote, "update-ref", "-d", "refs/tags/x")
     with http_remote(world.path) as server:
         if over == "http":
             point(world.anna, f"{server.url}/beads.git")
         (world.remote / REF).write_text(wrong)
-        for command in ("sync --timeout 60s", "repair", "repair --apply"):
-            error = is_sync_error(world.anna.run(*command.split(), "--json"), "corrupt")
-            assert re.search(PUSHED[what], error["message"]) and not error["retryable"], error
+        error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
+        assert re.search(PUSHED[what], error["message"]) and not error["retryable"], error
+        told = world.anna.json("repair")
+        assert told["damaged"] == 1 and not told["applied"] and told["commits"][0]["where"] == "remote", told
+        assert re.search(PUSHED[what].replace("is at [0-9a-f]{40}, which ", ""), told["commits"][0]["why"]), told
         assert titles(world.anna) == ["published", "waiting"] and at(world.anna.path) == tip
-        step = re.search(r"'git (push --force [^']+)'", error["hint"])[1]
-        git(world.anna.path, *step.split())
+        assert (world.remote / REF).read_text() == wrong
+        follow(world, error["hint"])
         assert at(world.remote) == tip
         assert sync(world.anna)["durability"] == "remote"
+        assert titles(world.anna) == ["published", "waiting"]
+
+
+@pytest.mark.parametrize("over", ["folder", "http"])
+@pytest.mark.parametrize("what", PUSHED)
+def test_a_new_clone_can_publish_though_the_ref_cannot_be_used(world, what, over):
+    """It has never synced: all that can be used of what was published is kept, and its own bead joins it."""
+    (world.remote / REF).write_text(world.content(what))
+    git(world.remote, "update-ref", "-d", "refs/tags/x")
+    with http_remote(world.path) as server:
+        ben = clone(world.path / "ben", f"{server.url}/beads.git" if over == "http" else world.remote)
+        ben.create("of ben")
+        error = is_sync_error(ben.run("sync", "--json", "--timeout", "60s"), "corrupt")
+        assert at(ben.path), "there is a ref to push"
+        obey(ben, re.search(r"'(bd repair [^']+)'", error["hint"])[1])
+        assert sync(ben)["durability"] == "remote"
+        assert titles(ben) == (["of ben"] if what in ("tree", "blob") else ["of ben", "published"])
+        sync(world.anna)
+        sync(ben)
+        assert titles(ben) == ["of ben", "published", "waiting"]
+    same_everywhere(world.remote, world.anna, ben)
+
+
+def test_a_new_clone_can_push_its_ref_with_force_too(world):
+    (world.remote / REF).write_text(world.content("blob"))
+    ben = clone(world.path / "ben", world.remote)
+    ben.create("of ben")
+    is_sync_error(ben.run("sync", "--json", "--timeout", "60s"), "corrupt")
+    git(ben.path, "push", "-q", "--force", "origin", REF)
+    sync(world.anna)
+    sync(ben)
+    assert titles(ben) == ["of ben", "published", "waiting"]
+
+
+@pytest.mark.parametrize("over", ["folder", "http"])
+def test_an_object_that_the_server_has_lost_is_named_with_a_command_that_works(world, over):
+    tip = at(world.remote)
+    (world.remote / REF).write_text(world.commit(signed(1800000000), world.tree_with(b"100644", b"zz", "2" * 40)) + "\n")
+    with reached(world, over):
+        done = world.anna.run("sync", "--json", "--timeout", "60s")
+        assert done.code == 4, done.out
+        follow(world, done.error["hint"])
+        assert at(world.remote) == tip and sync(world.anna)["durability"] == "remote"
+
+
+@pytest.mark.parametrize("over", ["folder", "http"])
+@pytest.mark.parametrize("there", [True, False], ids=["at a branch", "at a new branch"])
+def test_a_repair_does_not_write_through_a_symbolic_ref(world, over, there):
+    """Over a wire nobody says that the ref is symbolic; that it is where a branch is has to be enough."""
+    main = git(world.remote, "commit-tree", "-m", "x", git(world.remote, "mktree").strip()).strip()
+    git(world.remote, "update-ref", "refs/heads/main", main)
+    git(world.remote, "symbolic-ref", REF, "refs/heads/main") if there else (world.remote / REF).write_text(main + "\n")
+    with reached(world, over):
+        is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
+        if there or over == "http":
+            error = is_sync_error(world.anna.run("repair", "--apply", "--json"), "corrupt")
+            assert "refs/heads/main" in error["message"], error
+        assert at(world.remote, "refs/heads/main") == main
+        if not there:
+            follow(world, error["hint"] if over == "http" else "'bd repair --apply'")
+            assert sync(world.anna)["durability"] == "remote"
+        assert at(world.remote, "refs/heads/main") == main
 
 
 def test_a_server_that_calls_everything_a_race_is_not_asked_until_the_deadline(world):
@@ -411,9 +476,18 @@ def test_no_ref_of_ours_is_at_objects_that_the_server_left_out(world, what):
 # --- here ---
 
 
-def named_file(hint):
-    """The file that the hint says to move aside."""
-    return pathlib.Path(re.search(r"Move the file '([^']+)' aside", hint)[1])
+def mend_here(world, hint):
+    """Does what the hint says about a ref of this clone."""
+    file = re.search(r"Move the file '([^']+)' aside", hint)
+    if file:
+        pathlib.Path(file[1]).rename(world.path / "aside")
+    else:
+        follow(world, hint)
+
+
+def follow(world, hint):
+    """Runs the command that the hint names."""
+    obey(world.anna, re.search(r"'((?:bd repair|git push|git -c|git -C) [^']+)'", hint)[1])
 
 
 @pytest.mark.parametrize("ref", [REF, TRACKING])
@@ -427,7 +501,7 @@ def test_here(world, what, ref):
     assert f"the ref '{ref}' of '{world.anna.path}/.git/' " in done.error["message"], done.out
     assert file.read_text() == world.content(what), "the damage is still there to be looked at"
     assert "waiting" in titles(world.anna)
-    named_file(done.error["hint"]).rename(world.path / "aside")
+    mend_here(world, done.error["hint"])
     assert sync(world.anna)["durability"] == "remote"
     assert titles(world.anna) == ["published", "waiting"]
     assert at(world.anna.path) == at(world.anna.path, TRACKING) == at(world.remote)
@@ -440,7 +514,7 @@ def test_here_without_a_remote(world):
     (world.anna.path / ".git" / REF).write_text("garbage\n")
     done = world.anna.run("sync", "--json")
     assert done.code == 3 and done.error["code"] == "corrupt", done.out
-    named_file(done.error["hint"]).rename(world.path / "aside")
+    mend_here(world, done.error["hint"])
     sync(world.anna)
     assert titles(world.anna) == ["later", "published", "waiting"]
     assert world.anna.json("validate")["ok"]
@@ -463,7 +537,7 @@ def test_no_store_begins_beside_a_ref_that_cannot_be_read(world, what, remote):
     assert anna.run("doctor", "--json").code != 0
     assert file.read_text() == content
     assert "'bd init'" in done.error["hint"], done.error
-    named_file(done.error["hint"]).rename(world.path / "aside")
+    mend_here(world, done.error["hint"])
     anna.bd("init").ok()
     assert titles(anna) == ["published"]  # from the remote, or from where it was last seen
 
@@ -486,14 +560,31 @@ def test_init_takes_what_is_on_the_ref_though_the_remote_cannot_be_reached(world
     assert "127.0.0.1" in done.err and titles(world.anna) == ["published"]
 
 
-def test_refs_that_leave_no_room_for_ours(world):
+@pytest.mark.parametrize("over", ["folder", "http"])
+def test_refs_that_leave_no_room_for_ours(world, over):
     """Git allows no ref below another one; that is no race either."""
+    with reached(world, over):
+        makes_room(world)
+
+
+def makes_room(world):
     tip = at(world.remote)
     git(world.remote, "update-ref", "-d", REF)
     git(world.remote, "update-ref", f"{REF}/below", tip)
     git(world.remote, "pack-refs", "--all")
     error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
     assert f"cannot be made beside the ref '{REF}/below'" in error["message"], error
+    follow(world, error["hint"])
+    assert sync(world.anna)["durability"] == "remote" and titles(world.anna) == ["published", "waiting"]
+
+
+def test_a_ref_here_that_leaves_no_room_for_ours(world):
+    git(world.anna.path, "update-ref", "-d", REF)
+    git(world.anna.path, "update-ref", f"{REF}/below", at(world.remote))
+    done = world.anna.run("sync", "--json", "--timeout", "60s")
+    assert done.code == 3 and f"cannot be made beside the ref '{REF}/below'" in done.error["message"], done.out
+    follow(world, done.error["hint"])
+    assert sync(world.anna)["durability"] == "remote" and titles(world.anna) == ["published", "waiting"]
 
 
 @needs_strace
@@ -515,6 +606,47 @@ def test_a_commit_that_cannot_be_read_here_is_not_published(world):
         assert git(world.remote, "cat-file", "-t", (world.remote / REF).read_text().strip()) == "commit\n"
     assert (1, False) in outcomes, "no failure was ever met"
     assert sync(world.anna)["durability"] == "remote" and at(world.remote) == new
+
+
+# --- a ref that came through Git itself ---
+
+
+def mirror(world, how):
+    """A clone to which Git has brought the remote's ref."""
+    path = world.path / "ben"
+    if how == "mirror":
+        git(world.path, "clone", "-q", "--mirror", world.remote, path)
+    else:
+        git(world.path, "clone", "-q", world.remote, path)
+        git(path, "fetch", "-q", "origin", "refs/beads/*:refs/beads/*")
+    ben = Repo(path)
+    ben.env = {"BD_ACTOR": "ben"}
+    return ben
+
+
+@pytest.mark.parametrize("how", ["mirror", "fetch"])
+@pytest.mark.parametrize("what", ["tree", "blob", "tag", "unsigned", "dated", "code"])
+def test_a_clone_whose_ref_is_no_store_has_a_way_out(world, what, how):
+    """'code' is the history of a program, which has nothing to do with beads."""
+    code = git(world.remote, "commit-tree", "-m", "x", git(world.remote, "mktree").strip())
+    content = code if what == "code" else world.content(what)
+    (world.remote / REF).write_text(content)
+    ben = mirror(world, how)
+    done = ben.run("init", "--json")
+    if done.code:
+        assert done.code in (3, 4) and done.error["code"] == "corrupt" and "bd repair" in done.error["hint"], done.out
+        assert ben.json("repair")["damaged"] and content.strip() in git(ben.path, "rev-parse", REF)
+        assert ben.json("repair", "--apply")["applied"]
+        ben.bd("init").ok()
+    ben.create("of ben")
+    if ben.run("sync", "--json", "--timeout", "60s").code:
+        assert ben.json("repair", "--apply")["applied"]
+    assert sync(ben)["durability"] == "remote" and ben.json("repair")["damaged"] == 0
+    sync(world.anna)
+    sync(ben)
+    assert titles(ben) == ["of ben", "published", "waiting"]
+    same_everywhere(world.remote, world.anna, ben)
+    git_works(ben)
 
 
 # --- doctor ---
@@ -562,7 +694,7 @@ def test_doctor_names_a_ref_that_cannot_be_read_here(world, what, ref):
     file.write_text(world.content(what))
     told = [(message, fix) for code, message, fix in problems(world.anna) if code == "ref"]
     assert len(told) == 1 and f"the ref '{ref}' of '{world.anna.path}/.git/' " in told[0][0], told
-    named_file(told[0][1]).rename(world.path / "aside")
+    mend_here(world, told[0][1])
     sync(world.anna)
     assert problems(world.anna) == [] and titles(world.anna) == ["published", "waiting"]
 

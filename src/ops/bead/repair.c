@@ -119,9 +119,12 @@ static enum err repair_commits(struct call *c, const struct body *in, struct str
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
 
-	if (e)
+	/* a store that begins at a ref which cannot be used is what is to be repaired */
+	if (e && e != ERR_DAMAGED && e != ERR_REMOTE_DAMAGED)
 		return e;
-	beads_close(&b);
+	c->code = ERR_OK;
+	if (!e)
+		beads_close(&b);
 	h.words[0] = "repair";
 	h.words[1] = arena_cstr(&c->mem, b.repo.common);
 	h.words[2] = in->apply ? "--apply" : NULL;

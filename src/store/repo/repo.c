@@ -188,6 +188,23 @@ enum err repo_commit(struct call *c, struct repo *r, struct str name, struct com
 	return ERR_OK;
 }
 
+struct str repo_peel(struct call *c, struct repo *r, struct str name)
+{
+	git_object *found = NULL, *peeled = NULL;
+	struct str commit = STR_NONE, kind = str_of(repo_kind(r, name));
+	git_oid oid;
+
+	if (kind.p && str_is(kind, "commit")) /* libgit2 may refuse to parse it */
+		return name;
+	if (kind.p && str_is(kind, "tag") && repo_oid_of(name, &oid) &&
+	    !git_object_lookup(&found, r->git, &oid, GIT_OBJECT_TAG) &&
+	    !git_object_peel(&peeled, found, GIT_OBJECT_COMMIT))
+		commit = repo_hex(c, git_object_id(peeled));
+	git_object_free(found);
+	git_object_free(peeled);
+	return commit;
+}
+
 enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *commit)
 {
 	git_object *found = NULL, *peeled = NULL;

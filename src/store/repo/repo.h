@@ -40,6 +40,9 @@ enum err repo_ref_move(struct call *c, struct repo *r, struct str name, struct s
 		       struct str new, bool *moved);
 enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct str commit);
 
+/* A ref that leaves no room for this one, which is not there: Git allows no ref below another. */
+enum err repo_ref_room(struct call *c, struct repo *r, struct str name, struct str *other);
+
 /* DAMAGED if a ref could not be moved: a symbolic ref is never written to. */
 enum err repo_ref_movable(struct call *c, struct repo *r, struct str name);
 enum err repo_ref_drop(struct call *c, struct repo *r, struct str name);
@@ -76,6 +79,9 @@ bool repo_has(struct repo *r, struct str commit);
 const char *repo_kind(struct repo *r, struct str name);
 bool repo_is_commit(struct repo *r, struct str name);
 enum err repo_commit(struct call *c, struct repo *r, struct str name, struct commit *out);
+
+/* The commit that an object is, or that a tag leads to; absent: none. */
+struct str repo_peel(struct call *c, struct repo *r, struct str name);
 
 /* What a person names a commit by: a hash or its start, a ref, `ref~2`. */
 enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *commit);

@@ -128,7 +128,14 @@ enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *c
 	struct str fault;
 	enum err e = repo_ref_fault(c, r, name, commit, &fault);
 
-	return !e && fault.p ? repo_refs_broken(c, r, name, fault) : e;
+	if (e || !fault.p)
+		return e;
+	e = repo_refs_broken(c, r, name, fault);
+	if (commit->p)
+		call_step(c, "Nothing was changed. 'bd repair --apply' keeps what the ref is at as "
+			     "a backup ref; then run 'bd sync': it makes the ref again, from the "
+			     "journal and the remote.");
+	return e;
 }
 
 enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix, struct str **names,
@@ -154,15 +161,7 @@ enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix, stru
 
 /* --- writing --- */
 
-static enum err no_room(struct call *c, struct repo *r, struct str name, struct str other)
-{
-	return repo_refs_broken(
-		c, r, name,
-		arena_fmt(&c->mem, "cannot be made beside the ref '" STR_FMT "'", STR_ARG(other)));
-}
-
-/* A ref cannot be where another one has a folder, or the other way round. */
-static enum err check_room(struct call *c, struct repo *r, struct str name)
+enum err repo_ref_room(struct call *c, struct repo *r, struct str name, struct str *other)
 {
 	struct str *below, at = name;
 	git_reference *found = NULL;
@@ -170,18 +169,32 @@ static enum err check_room(struct call *c, struct repo *r, struct str name)
 	enum err e = repo_refs_below(c, r, arena_fmt(&c->mem, STR_FMT "/", STR_ARG(name)), &below,
 				     &count);
 
-	if (e)
-		return e;
-	if (count)
-		return no_room(c, r, name, below[0]);
-	while (at = path_parent(at), at.n > STR("refs").n) {
+	*other = !e && count ? below[0] : STR_NONE;
+	while (!e && !other->p && (at = path_parent(at), at.n > STR("refs").n)) {
 		int code = git_reference_lookup(&found, repo_git(r), arena_cstr(&c->mem, at));
 
 		git_reference_free(found);
+		found = NULL;
 		if (!code)
-			return no_room(c, r, name, at);
+			*other = at;
 	}
-	return ERR_OK;
+	return e;
+}
+
+static enum err check_room(struct call *c, struct repo *r, struct str name)
+{
+	struct str other, folder = spawn_word(&c->mem, repo_refs_folder(r));
+	enum err e = repo_ref_room(c, r, name, &other);
+
+	if (e || !other.p)
+		return e;
+	repo_refs_broken(
+		c, r, name,
+		arena_fmt(&c->mem, "cannot be made beside the ref '" STR_FMT "'", STR_ARG(other)));
+	return call_step(c,
+			 "Nothing was changed. 'git -C " STR_FMT " update-ref -d " STR_FMT
+			 "' removes that ref; then run 'bd sync'.",
+			 STR_ARG(folder), STR_ARG(spawn_word(&c->mem, other)));
 }
 
 /* What can be written here: a name that Git allows, in the files that Git has for it. */

@@ -35,6 +35,19 @@ static struct str repo_remote_folder(struct call *c, struct repo *r, struct str 
 	return path_real(&c->mem, path_resolve(&c->mem, path_real(&c->mem, dir), url));
 }
 
+static bool repo_remote_is_mirror(struct call *c, struct repo *r, struct str name)
+{
+	git_config *config = NULL;
+	int yes = 0;
+
+	if (!git_repository_config_snapshot(&config, repo_git(r)))
+		git_config_get_bool(
+			&yes, config,
+			arena_fmt(&c->mem, "remote." STR_FMT ".mirror", STR_ARG(name)).p);
+	git_config_free(config);
+	return yes;
+}
+
 enum err remote_open(struct call *c, struct repo *r, struct str name, struct remote *out)
 {
 	git_remote *remote = NULL;
@@ -52,6 +65,7 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	out->push_address = url ? arena_copy(&c->mem, str_of(url)) : out->address;
 	git_remote_free(remote);
 	out->url = url_hide(&c->mem, out->address);
+	out->mirror = repo_remote_is_mirror(c, r, name);
 	out->to = repo_remote_folder(c, r, out->push_address);
 	out->from = repo_remote_folder(c, r, out->address);
 	if (out->from.p) /* wherever this process stands */
@@ -303,28 +317,87 @@ static enum err repo_remote_connect(struct call *c, struct remote *m, git_direct
 	return repo_remote_unreachable(c, m, code, "reach");
 }
 
-/* Trying again will not help: the ref of the remote has to be mended there. */
-static enum err repo_remote_broken(struct call *c, const struct remote *m, struct str ref,
+/* "git push", so that it takes refs; then the option, if any, and the remote. */
+static struct str repo_remote_push_command(struct call *c, const struct remote *m,
+					   const char *option)
+{
+	struct str mirror = arena_fmt(&c->mem, "remote." STR_FMT ".mirror=false", STR_ARG(m->name));
+
+	return arena_fmt(&c->mem, "git %s" STR_FMT "%spush %s" STR_FMT, m->mirror ? "-c " : "",
+			 STR_ARG(m->mirror ? spawn_word(&c->mem, mirror) : STR("")),
+			 m->mirror ? " " : "", option, STR_ARG(spawn_word(&c->mem, m->name)));
+}
+
+static struct str repo_remote_force(struct call *c, const struct remote *m, struct str ref)
+{
+	return arena_fmt(&c->mem, STR_FMT " " STR_FMT,
+			 STR_ARG(repo_remote_push_command(c, m, "--force ")),
+			 STR_ARG(spawn_word(&c->mem, ref)));
+}
+
+/* Trying again will not help: the ref of the remote has to be mended there. `at` is the object that
+ * it is at, as far as that is known. */
+static enum err repo_remote_broken(struct call *c, struct remote *m, struct str ref, struct str at,
 				   struct str fault)
 {
+	m->broken = true;
+	m->unusable = at;
+	m->why = fault;
 	call_fail(c, ERR_REMOTE_DAMAGED,
 		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") " STR_FMT, STR_ARG(ref),
 		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(fault));
+	if (at.p)
+		return call_step(c, "Your own work is safe and goes on. 'bd repair --apply' sets "
+				    "the ref to the last commit that can be used.");
 	return call_step(c,
-			 "Your own work is safe and goes on. 'git push --force " STR_FMT " " STR_FMT
+			 "Your own work is safe and goes on. '" STR_FMT
 			 "' sets the ref to the last commit of this clone. If that is refused, the "
 			 "repository there is damaged: run 'git fsck' in it.",
-			 STR_ARG(spawn_word(&c->mem, m->name)), STR_ARG(spawn_word(&c->mem, ref)));
+			 STR_ARG(repo_remote_force(c, m, ref)));
 }
 
-enum err remote_refuse(struct call *c, const struct remote *m, struct str ref, struct str commit,
+enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str ref)
+{
+	call_fail(c, ERR_REMOTE_DAMAGED,
+		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT
+		  ") is at the same object as '" STR_FMT
+		  "': it may be a symbolic ref, and then a push would change that one",
+		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(m->shared));
+	return call_step(c,
+			 "Your own work is safe and goes on. Run 'git ls-remote --symref " STR_FMT
+			 " " STR_FMT
+			 "'. If it prints a line that begins with 'ref:', the symbolic ref has to "
+			 "be removed in the repository there. If not, '" STR_FMT
+			 "' replaces the ref.",
+			 STR_ARG(spawn_word(&c->mem, m->name)), STR_ARG(spawn_word(&c->mem, ref)),
+			 STR_ARG(repo_remote_force(c, m, ref)));
+}
+
+/* Git allows no ref below another one. */
+static enum err repo_remote_no_room(struct call *c, struct remote *m, struct str ref,
+				    struct str other)
+{
+	m->broken = true;
+	call_fail(c, ERR_REMOTE_DAMAGED,
+		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT
+		  ") cannot be made beside the ref '" STR_FMT "'",
+		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(other));
+	return call_step(
+		c,
+		"Your own work is safe and goes on. '" STR_FMT " " STR_FMT
+		"' removes that ref; then run 'bd sync'.",
+		STR_ARG(repo_remote_push_command(c, m, "")),
+		STR_ARG(spawn_word(&c->mem, arena_fmt(&c->mem, ":" STR_FMT, STR_ARG(other)))));
+}
+
+enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct str commit,
 		       const struct repo_fault *fault)
 {
 	struct str why = repo_remote_shown(c, m, fault->why);
 
 	if (str_eq(fault->commit, commit))
 		return repo_remote_broken(
-			c, m, ref,
+			c, m, ref, commit,
 			arena_fmt(&c->mem, "is at " STR_FMT ", which cannot be used: " STR_FMT,
 				  STR_ARG(commit), STR_ARG(why)));
 	call_fail(c, ERR_REMOTE_DAMAGED,
@@ -383,8 +456,8 @@ static enum err repo_remote_check_files(struct call *c, const struct remote *m, 
  * and would look at all the others. `there` is to be closed, unless it is NULL: then connecting
  * to it tells what is wrong.
  */
-static enum err look_at_folder(struct call *c, const struct remote *m, struct str ref,
-			       struct str *commit, struct repo **there)
+static enum err look_at_folder(struct call *c, struct remote *m, struct str ref, struct str *commit,
+			       struct repo **there)
 {
 	struct str fault;
 	enum err e;
@@ -401,9 +474,12 @@ static enum err look_at_folder(struct call *c, const struct remote *m, struct st
 	if ((e = repo_ref_fault(c, *there, ref, commit, &fault)))
 		e = c->code = ERR_SYNC_FAILED;
 	else if (fault.p)
-		e = repo_remote_broken(c, m, ref, fault);
+		e = repo_remote_broken(c, m, ref, *commit, fault);
 	if (!e)
 		return ERR_OK;
+	m->leads_to = commit->p ? repo_peel(c, *there, *commit) : STR_NONE;
+	if (m->leads_to.p && repo_copy_from(*there, m->repo, m->leads_to, NULL, 0))
+		m->leads_to = STR_NONE;
 	repo_close(*there);
 	*there = NULL;
 	return e;
@@ -427,22 +503,39 @@ bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct 
 }
 
 /* A server may list a ref that it cannot read, as a commit of zeros. */
-static enum err check_listed(struct call *c, const struct remote *m, struct str ref,
-			     struct str commit)
+static enum err check_listed(struct call *c, struct remote *m, struct str ref, struct str commit)
 {
 	return commit.p && str_count(commit, '0') == commit.n ?
-		       repo_remote_broken(c, m, ref, STR("cannot be read by the server")) :
+		       repo_remote_broken(c, m, ref, STR_NONE,
+					  STR("cannot be read by the server")) :
 		       ERR_OK;
 }
 
-static enum err repo_remote_find(struct call *c, const struct remote *m, git_remote *remote,
+/*
+ * A ref outside of ours that is at this object. Servers do not say which refs are symbolic, but for
+ * HEAD; the target of a symbolic ref is listed too, though, at the same object.
+ */
+static struct str repo_remote_shared(struct call *c, const git_remote_head **heads, size_t count,
+				     const git_oid *oid)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct str name = str_of(heads[i]->name);
+
+		if (git_oid_equal(&heads[i]->oid, oid) && str_starts(name, STR("refs/")) &&
+		    !str_starts(name, STR("refs/beads/")) && !str_ends(name, STR("^{}")))
+			return arena_copy(&c->mem, name);
+	}
+	return STR_NONE;
+}
+
+static enum err repo_remote_find(struct call *c, struct remote *m, git_remote *remote,
 				 struct str ref, struct str *commit)
 {
 	const git_remote_head **heads;
 	size_t count;
 	int code = git_remote_ls(&heads, &count, remote);
 
-	*commit = STR_NONE;
+	*commit = m->shared = STR_NONE;
 	if (code)
 		return repo_remote_unreachable(c, m, code, "list the refs of");
 	for (size_t i = 0; i < count; i++)
@@ -451,8 +544,29 @@ static enum err repo_remote_find(struct call *c, const struct remote *m, git_rem
 
 			git_oid_tostr(text, sizeof text, &heads[i]->oid);
 			*commit = arena_copy(&c->mem, str_of(text));
+			m->shared = repo_remote_shared(c, heads, count, &heads[i]->oid);
 		}
 	return check_listed(c, m, ref, *commit);
+}
+
+/* Is there room for a ref that the server does not list? */
+static enum err repo_remote_check_room(struct call *c, struct remote *m, git_remote *remote,
+				       struct str ref)
+{
+	struct str below = arena_fmt(&c->mem, STR_FMT "/", STR_ARG(ref));
+	const git_remote_head **heads;
+	size_t count;
+
+	if (git_remote_ls(&heads, &count, remote))
+		return ERR_OK; /* the push tells */
+	for (size_t i = 0; i < count; i++) {
+		struct str name = arena_copy(&c->mem, str_of(heads[i]->name));
+
+		if (str_starts(name, below) ||
+		    (str_starts(ref, name) && ref.n > name.n && ref.p[name.n] == '/'))
+			return repo_remote_no_room(c, m, ref, name);
+	}
+	return ERR_OK;
 }
 
 /* Has libgit2 failed because an object is missing, or is not what it should be? */
@@ -471,14 +585,24 @@ static struct str unreadable_commit(struct call *c, const struct remote *m, stru
 			 STR_ARG(repo_remote_shown(c, m, str_of(git_error_last()->message))));
 }
 
-static enum err fetch_failed(struct call *c, const struct remote *m, int code, struct str ref,
+/* A server that lacks an object ends the connection without a word, as one does that is stopped. */
+static enum err fetch_failed(struct call *c, struct remote *m, int code, struct str ref,
 			     struct str commit)
 {
 	if (repo_remote_unreadable())
-		return repo_remote_broken(c, m, ref, unreadable_commit(c, m, commit));
-	return repo_remote_unreachable(
-		c, m, code,
-		arena_fmt(&c->mem, "fetch '" STR_FMT "' (%.10s…) from", STR_ARG(ref), commit.p).p);
+		return repo_remote_broken(c, m, ref, commit, unreadable_commit(c, m, commit));
+	if (repo_remote_unreachable(
+		    c, m, code,
+		    arena_fmt(&c->mem, "fetch '" STR_FMT "' (%.10s…) from", STR_ARG(ref), commit.p)
+			    .p) != ERR_SYNC_FAILED)
+		return c->code;
+	m->cut_short = true;
+	return call_step(
+		c,
+		"Nothing was lost: your changes are on this disk. Run 'bd sync' again. If "
+		"it fails in the same way each time, the repository there lacks an object: "
+		"'" STR_FMT "' sets the ref to the last commit of this clone.",
+		STR_ARG(repo_remote_force(c, m, ref)));
 }
 
 /* Into no ref: the caller keeps what it wants. */
@@ -523,7 +647,7 @@ static enum err repo_remote_fetch(struct call *c, struct remote *m, git_remote *
 	return code ? fetch_failed(c, m, code, ref, *commit) : ERR_OK;
 }
 
-static enum err repo_remote_check_commit(struct call *c, const struct remote *m, struct str ref,
+static enum err repo_remote_check_commit(struct call *c, struct remote *m, struct str ref,
 					 struct str name)
 {
 	const char *kind = repo_kind(m->repo, name);
@@ -533,8 +657,8 @@ static enum err repo_remote_check_commit(struct call *c, const struct remote *m,
 	if (repo_is_commit(m->repo, name))
 		return ERR_OK;
 	if (str_is(str_of(kind), "commit"))
-		return repo_remote_broken(c, m, ref, unreadable_commit(c, m, name));
-	return repo_remote_broken(c, m, ref,
+		return repo_remote_broken(c, m, ref, name, unreadable_commit(c, m, name));
+	return repo_remote_broken(c, m, ref, name,
 				  arena_fmt(&c->mem,
 					    "is at the %s " STR_FMT ", and not at a commit", kind,
 					    STR_ARG(name)));
@@ -580,8 +704,11 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 {
 	struct str haves[REPO_HAVES] = { known }, fault;
 	struct repo *there;
-	enum err e = look_at_folder(c, m, ref, commit, &there);
+	enum err e;
 
+	m->broken = m->cut_short = false;
+	m->unusable = m->why = m->shared = m->leads_to = STR_NONE;
+	e = look_at_folder(c, m, ref, commit, &there);
 	if (e || (e = repo_ref_fault(c, m->repo, ref, &haves[1], &fault)))
 		return e;
 	if (fault.p || !repo_remote_has(m, haves[1]))
@@ -734,6 +861,7 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 			       struct str old, bool *moved)
 {
 	struct repo *there;
+	struct str other;
 	git_oid tip;
 	enum err e = repo_remote_check_files(c, m, m->to, ref);
 
@@ -743,7 +871,9 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 		return repo_remote_unreachable(c, m, 0, "push to");
 	git_oid_fromstrn(&tip, commit.p, commit.n);
 	git_error_clear();
-	if (!copy_line(m, repo_git(there), &tip))
+	if (!old.p && ((e = repo_ref_room(c, there, ref, &other)) || other.p))
+		e = e ? e : repo_remote_no_room(c, m, ref, other);
+	else if (!copy_line(m, repo_git(there), &tip))
 		e = move_there(c, there, ref, old, commit, moved);
 	else if (repo_remote_unreadable() && git_error_last()->klass != GIT_ERROR_ODB)
 		e = broken_here(c, m, ref);
@@ -793,11 +923,11 @@ static enum err repo_remote_rejected(struct call *c, const struct remote *m, str
 }
 
 static enum err repo_remote_push(struct call *c, struct remote *m, struct talk *t,
-				 git_remote *remote, git_remote_callbacks *calls, struct str ref,
-				 bool *moved)
+				 git_remote *remote, git_remote_callbacks *calls, struct str from,
+				 struct str ref, bool *moved)
 {
 	char *spec = (char *)arena_fmt(&c->mem, "%s" STR_FMT ":" STR_FMT, m->replaces ? "+" : "",
-				       STR_ARG(ref), STR_ARG(ref))
+				       STR_ARG(from), STR_ARG(ref))
 			     .p;
 	git_strarray specs = { &spec, 1 };
 	git_push_options options;
@@ -824,8 +954,8 @@ static enum err repo_remote_push(struct call *c, struct remote *m, struct talk *
 	return ERR_OK;
 }
 
-enum err remote_push(struct call *c, struct remote *m, struct str ref, struct str commit,
-		     struct str old, bool *moved)
+enum err remote_push(struct call *c, struct remote *m, struct str from, struct str ref,
+		     struct str commit, struct str old, bool *moved)
 {
 	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };
 	git_remote_callbacks calls = repo_remote_callbacks(&t);
@@ -842,8 +972,9 @@ enum err remote_push(struct call *c, struct remote *m, struct str ref, struct st
 	/* what the other side shows now is what it will compare with */
 	t.wire = remote;
 	t.old = old;
-	if (!(e = repo_remote_find(c, m, remote, ref, &at)) && str_eq(at, old))
-		e = repo_remote_push(c, m, &t, remote, &calls, ref, moved);
+	if (!(e = repo_remote_find(c, m, remote, ref, &at)) && str_eq(at, old) &&
+	    (at.p || !(e = repo_remote_check_room(c, m, remote, ref))))
+		e = repo_remote_push(c, m, &t, remote, &calls, from, ref, moved);
 	git_remote_disconnect(remote);
 	git_remote_free(remote);
 	return e;

@@ -18,6 +18,16 @@ struct remote {
 	struct str from, to;              /* folders to fetch from, to push to; or absent */
 	struct str refused;               /* why the last push lost a race, in the remote's words */
 	bool replaces; /* a push need not go on from what is there, which is damaged */
+	bool mirror;   /* 'git push' takes no refs for it, unless it is told otherwise */
+
+	/* of the last fetch */
+	struct str unusable; /* the object that the ref is at, if it cannot be used */
+	struct str why;      /* what is wrong with it; "is at the blob …" */
+	struct str leads_to; /* the commit that it leads to, if it is a tag in a folder */
+	struct str
+		shared; /* another ref that is at the same object; ours may be a symbolic ref to it */
+	bool broken;    /* the ref cannot be used: REMOTE_DAMAGED */
+	bool cut_short; /* the ref is listed, and what it is at did not come */
 };
 
 /* `url` is absent where there is no such remote. */
@@ -34,15 +44,18 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 		      struct str *commit);
 
 /* REMOTE_DAMAGED: the history of the commit that the ref is at cannot be used. */
-enum err remote_refuse(struct call *c, const struct remote *m, struct str ref, struct str commit,
+enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct str commit,
 		       const struct repo_fault *fault);
+
+/* REMOTE_DAMAGED: a push might write to another ref (`shared`), because ours may be symbolic. */
+enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str ref);
 
 /*
  * Moves the remote's ref from `old` (absent: it must not be there) to the commit to which our own
- * `ref` points. `moved` is false if another was faster.
+ * ref `from` points. `moved` is false if another was faster.
  */
-enum err remote_push(struct call *c, struct remote *m, struct str ref, struct str commit,
-		     struct str old, bool *moved);
+enum err remote_push(struct call *c, struct remote *m, struct str from, struct str ref,
+		     struct str commit, struct str old, bool *moved);
 
 /* The same as repo_ref_locked(), where the remote is a folder; of others nobody knows. */
 bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct str *lock,

@@ -87,9 +87,13 @@ static void repaired_lines(struct view *v, const struct value *commit)
 	const struct value *lines = value_find(commit, "lines");
 	struct str why = value_str(commit, "why");
 
-	view_line(v, "Commit " STR_FMT " (" STR_FMT ") cannot be used:%s" STR_FMT,
-		  STR_ARG(str_head(value_str(commit, "commit"), 10)),
-		  STR_ARG(value_str(commit, "where")), why.p ? " " : "", STR_ARG(why));
+	if (str_starts(why, STR("the ref "))) /* which need not be at a commit */
+		view_line(v, "Damaged (" STR_FMT "): " STR_FMT, STR_ARG(value_str(commit, "where")),
+			  STR_ARG(why));
+	else
+		view_line(v, "Commit " STR_FMT " (" STR_FMT ") cannot be used:%s" STR_FMT,
+			  STR_ARG(str_head(value_str(commit, "commit"), 10)),
+			  STR_ARG(value_str(commit, "where")), why.p ? " " : "", STR_ARG(why));
 	for (size_t i = 0; lines && i < lines->count; i++) {
 		const struct value *line = &lines->item[i];
 		struct str action = value_str(line, "action");
@@ -164,6 +168,8 @@ static bool only_kept(const struct value *commits)
 	for (size_t i = 0; i < commits->count; i++) {
 		const struct value *lines = value_find(&commits->item[i], "lines");
 
+		if (!lines->count)
+			return false;
 		for (size_t k = 0; k < lines->count; k++)
 			if (!str_is(value_str(&lines->item[k], "action"), "kept_as"))
 				return false;
@@ -196,7 +202,7 @@ void bd_view_repair(struct view *v, const struct value *data)
 			  "Now run 'bd sync'.",
 			  STR_ARG(str_head(value_str(data, "commit"), 10)));
 	else if (view_yes(data, "applied"))
-		view_line(v, "Refs to it were removed.");
+		view_line(v, "Refs to it were removed. Now run 'bd sync'.");
 	else
 		view_line(v, "Nothing was changed. 'bd repair --apply' mends it, and keeps what "
 			     "Git can read of it as a backup ref.");
