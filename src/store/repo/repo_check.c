@@ -1,15 +1,18 @@
 /*
  * Whether a history that somebody else made can be used: by us, and by the user's own Git once a
  * ref of ours points at it. `git gc` and `git log --all` die of an object that is missing, and a
- * date that does not fit makes `git gc` run for ever.
+ * date that does not fit makes `git gc` run for ever. `git fsck` fails for good where one commit or
+ * tree is malformed.
  */
 #include <git2.h>
+#include <git2/sys/path.h>
 #include <stdarg.h>
 
 #include "base/map.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "store/repo/repo.h"
+#include "store/repo/repo_fsck.h"
 
 enum {
 	KNOWN_STEPS = 4,  /* commits that are known, for each one that is checked */
@@ -144,7 +147,70 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 	return true;
 }
 
+/* The words of `git fsck` for what it would call an error. */
+static bool check_strictly(struct check *k, const git_oid *oid, git_object_t kind)
+{
+	git_odb_object *object = NULL;
+	struct arena scratch = { 0 };
+	const char *fault;
+	struct str bytes;
+
+	if (git_odb_read(&object, k->odb, oid))
+		return repo_check_unreadable(k, -1, git_object_type2string(kind), oid);
+	bytes = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
+	fault = kind == GIT_OBJECT_TREE ? repo_fsck_tree(&scratch, bytes) : repo_fsck_commit(bytes);
+	git_odb_object_free(object);
+	arena_release(&scratch);
+	return !fault ||
+	       repo_check_blame(k, "%s %s", repo_check_naming(k, git_object_type2string(kind), oid),
+				fault);
+}
+
 /* --- trees --- */
+
+static bool repo_check_is_called(const git_tree_entry *entry, git_path_gitfile file)
+{
+	const char *name = git_tree_entry_name(entry);
+
+	return git_path_is_gitfile(name, strlen(name), file, GIT_PATH_FS_GENERIC) > 0;
+}
+
+/* `git fsck` takes no lines of 2048 bytes in it. */
+static bool check_attributes(struct check *k, const git_oid *oid)
+{
+	enum { ATTRIBUTES_MOST = 1 << 20, LINE_MOST = 2047 };
+	git_odb_object *object = NULL;
+	struct str text, line;
+	git_object_t type;
+	size_t size;
+	bool sound = true;
+
+	if (repo_check_header(k, oid, &size, &type) || type != GIT_OBJECT_BLOB)
+		return true; /* whatever is wrong is told elsewhere */
+	if (size > ATTRIBUTES_MOST || git_odb_read(&object, k->odb, oid))
+		return false;
+	text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
+	while (sound && text.n && str_next(&text, '\n', &line))
+		sound = line.n <= LINE_MOST;
+	git_odb_object_free(object);
+	return sound;
+}
+
+/*
+ * Files that Git itself obeys: `git fsck` reads them, and fails if it does not like what is in
+ * them. A store has no submodules.
+ */
+static bool check_obeyed(struct check *k, const git_oid *tree, const git_tree_entry *entry)
+{
+	if (repo_check_is_called(entry, GIT_PATH_GITFILE_GITMODULES))
+		return repo_check_blame(k, "%s has a file '.gitmodules'",
+					repo_check_naming(k, "tree", tree));
+	if (repo_check_is_called(entry, GIT_PATH_GITFILE_GITATTRIBUTES) &&
+	    !check_attributes(k, git_tree_entry_id(entry)))
+		return repo_check_blame(k, "%s has a file '.gitattributes' that Git does not take",
+					repo_check_naming(k, "tree", tree));
+	return true;
+}
 
 static git_tree *read_tree(struct check *k, const git_oid *oid)
 {
@@ -208,13 +274,16 @@ static bool check_tree(struct check *k, const git_oid *oid, const git_oid *befor
 		return false;
 	if (!(tree = read_tree(k, oid)))
 		return repo_check_unreadable(k, -1, "tree", oid);
+	sound = check_strictly(k, oid, GIT_OBJECT_TREE);
 	old = before ? read_tree(k, before) : NULL;
 	for (size_t i = 0; sound && i < git_tree_entrycount(tree); i++) {
 		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
 
-		sound = check_entry(
-			k, entry,
-			old ? git_tree_entry_byname(old, git_tree_entry_name(entry)) : NULL, depth);
+		sound = check_obeyed(k, oid, entry) &&
+			check_entry(k, entry,
+				    old ? git_tree_entry_byname(old, git_tree_entry_name(entry)) :
+					  NULL,
+				    depth);
 	}
 	git_tree_free(tree);
 	git_tree_free(old);
@@ -299,7 +368,8 @@ static bool repo_check_check_commit(struct check *k, const git_oid *oid)
 		return repo_check_unreadable(k, -1, "commit", oid);
 	if (git_commit_parentcount(commit))
 		before = repo_check_read_commit(k, git_commit_parent_id(commit, 0));
-	sound = check_tree(k, git_commit_tree_id(commit),
+	sound = check_strictly(k, oid, GIT_OBJECT_COMMIT) &&
+		check_tree(k, git_commit_tree_id(commit),
 			   before ? git_commit_tree_id(before) : NULL, 0);
 	if (sound)
 		add_parents(k, &k->new, commit);
