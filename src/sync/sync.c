@@ -95,6 +95,7 @@ static enum err sync_look_back(struct sync *s, struct str commit)
 {
 	struct call *c = s->c;
 	struct str there;
+	bool has;
 	enum err e;
 
 	sync_doing(s, "reading back from");
@@ -102,7 +103,9 @@ static enum err sync_look_back(struct sync *s, struct str commit)
 		return e;
 	if (!str_eq(there, commit) && (e = remote_fetch(c, &s->remote, s->ref, commit, &there)))
 		return e;
-	if (there.p && repo_reaches(s->repo, there, commit))
+	has = there.p && repo_reaches(s->repo, there, commit);
+	repo_turn_away(s->repo); /* the next sync checks what others have written since */
+	if (has)
 		return ERR_OK;
 	return call_fail(c, ERR_SYNC_FAILED,
 			 "'" STR_FMT "' took the change, and then did not have it",
@@ -268,7 +271,7 @@ enum err sync_fetch(struct sync *s)
 		return ERR_OK;
 	sync_doing(s, "fetching from");
 	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)) ||
-	    (!s->repairs && (e = check_there(s))))
+	    (!s->repairs && ((e = check_there(s)) || (e = repo_admit(c, s->repo, s->there)))))
 		return e;
 	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)))
 		return sync_replaced(s);
@@ -443,6 +446,7 @@ enum err sync_commit_own(struct sync *s)
 
 	own.pull = own.push = own.dry = false;
 	s->wants = &own;
+	repo_turn_away(s->repo); /* what is written now has to stay */
 	if (!(e = sync_attempt(s, &commit, &lost)) && !lost)
 		e = sync_settle(s, commit);
 	s->wants = asked;
@@ -526,8 +530,11 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 	    (e = sync_alone(&s, &alone)))
 		return e;
 	json_array(&s.remapped);
-	if (!(e = sync_open(&s)))
+	if (!(e = sync_open(&s))) {
+		repo_sweep_fetched(c, s.repo);
+		repo_sweep_objects(c, s.repo);
 		e = sync_run_steps(&s, reply);
+	}
 	if (e == ERR_DAMAGED && wants->begin)
 		advise_init(c);
 	if (s.repo)

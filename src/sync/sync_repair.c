@@ -66,7 +66,9 @@ static enum err check_remote_history(struct repair *r)
 	struct sync *s = r->s;
 	enum err e = check_history(r, s->there, STR_NONE, "remote", &r->there);
 
-	if (e || !r->there.why.p || !str_eq(r->there.commit, s->there))
+	if (!e && !r->there.why.p)
+		return s->there.p ? repo_admit(s->c, s->repo, s->there) : ERR_OK;
+	if (e || !str_eq(r->there.commit, s->there))
 		return e;
 	if ((e = reset_remote(r, s->there)) || r->ended)
 		return e;
@@ -372,7 +374,7 @@ static enum err publish_repaired(struct repair *r)
 	bool moved = true;
 	enum err e;
 
-	if ((e = sync_move_here(s, r->made, &moved)))
+	if ((e = repo_admit(s->c, s->repo, r->made)) || (e = sync_move_here(s, r->made, &moved)))
 		return e;
 	if (moved && s->remote.url.p &&
 	    (e = remote_push(s->c, &s->remote, s->ref, s->ref, r->made, s->there, &moved)))
@@ -461,6 +463,7 @@ enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 	if (e || (e = sync_alone(&s, &alone)) || (e = beads_pending(c, &s.b, &s.pending)) ||
 	    (e = sync_open(&s)))
 		return e;
+	repo_sweep_fetched(c, s.repo);
 	s.base = s.pending.base;
 	s.sealed = s.b.about.place;
 	json_object(reply);

@@ -403,6 +403,127 @@ def test_folders_that_are_many_only_by_name_cost_little(world):
     assert git(other, "rev-parse", f"{REF}:zz").strip() == tree
 
 
+# --- what Git's own check refuses ---
+
+
+def person(who, name="m <m@example.com>", date="1800000000 +0000"):
+    return f"{who} {name} {date}\n"
+
+
+def by(**author):
+    """The signatures of a commit whose author is not as Git wants it."""
+    return person("author", **author) + person("committer")
+
+
+def tree_of(world, *entries):
+    """The tree of the remote's commit with more entries, in the order of Git."""
+    old = subprocess.run(["git", "ls-tree", REF], cwd=world.remote, check=True, capture_output=True, env=environment()).stdout
+    known = [(mode, name, id) for mode, _, id, name in (line.split(None, 3) for line in old.splitlines())]
+    listed = sorted([*known, *((mode, name, id.encode()) for mode, name, id in entries)],
+                    key=lambda e: e[1] + b"/" * (e[0] == b"40000"))
+    return world.object("tree", b"".join(b"%s %s\0" % (mode, name) + bytes.fromhex(id.decode()) for mode, name, id in listed))
+
+
+def with_files(*files):
+    """A commit with files of these modes, names and contents; bytes that are None are a folder."""
+    def make(world):
+        entries = [(mode, name, world.object("blob", data) if data is not None else world.object("tree", b""))
+                   for mode, name, data in files]
+        return world.commit(signed(1800000000), tree_of(world, *entries))
+    return make
+
+
+MALFORMED = {
+    "two authors": lambda w: w.commit(person("author") + by()),
+    "time zone": lambda w: w.commit(by(date="1800000000 0000")), "no time zone": lambda w: w.commit(by(date="1800000000")),
+    "padded date": lambda w: w.commit(by(date="01800000000 +0000")),
+    "bracket in a name": lambda w: w.commit(by(name="m < <m@example.com>")), "no name": lambda w: w.commit(by(name="<m@example.com>")),
+    "no space": lambda w: w.commit(by(name="m<m@example.com>")), "zero byte": lambda w: w.commit(by(), message="a\0b"),
+    "duplicate entries": with_files((b"100644", b"zz", b"1"), (b"100644", b"zz", b"2")),
+    "file and folder": with_files((b"100644", b"zz", b"1"), (b"100644", b"zz.c", b"2"), (b"40000", b"zz", None)),
+    "unsorted entries": lambda w: w.commit(by(), w.tree_with(b"100644", b"a")),
+    "empty entry name": lambda w: w.commit(by(), w.tree_with(b"100644", b"")),
+    "submodules": with_files((b"100644", b".gitmodules", b"[submodule \"../x\"]\n\tpath = x\n\turl = -x\n")),
+    "submodules of HFS": with_files((b"100644", ".git\u200cmodules".encode(), b"[submodule \"../x\"]\n\turl = -x\n")),
+    "attributes": with_files((b"100644", b".gitattributes", b"x" * 4000)),
+    "file that is a folder": with_files((b"100644", b"zz", None)), "folder that is a file": with_files((b"40000", b"zz", b"x")),
+    "parent that is a tree": lambda w: w.commit(by(), parents=[git(w.remote, "rev-parse", REF + "^{tree}").strip()]),
+}
+SENT = ("two authors", "unsorted entries", "submodules")  # by Git's own server, too
+
+
+def objects(repo):
+    return git(repo.path, "cat-file", "--batch-all-objects", "--batch-check")
+
+
+def is_clean(repo):
+    """Git itself finds nothing wrong, and nothing of a fetch lies around."""
+    git(repo.path, "fsck", "--no-dangling")
+    git_works(repo)
+    assert not [file for file in (repo.path / ".git/objects").rglob("*") if "git2" in file.name or "tmp" in file.name]
+
+
+@pytest.mark.parametrize("what, over", [*((what, "folder") for what in MALFORMED), *((what, "http") for what in SENT)])
+def test_what_git_fsck_refuses_never_gets_into_the_clone(world, what, over):
+    wrong, before = MALFORMED[what](world), objects(world.anna)
+    (world.remote / REF).write_text(wrong + "\n")
+    with reached(world, over):
+        for command in ("sync --timeout 60s", "repair"):
+            done = world.anna.run(*command.split(), "--json")
+            assert done.json["damaged"] == 1 if command == "repair" else is_sync_error(done, "corrupt"), done.out
+            assert objects(world.anna) == before
+        is_clean(world.anna)
+        world.anna.json("repair", "--apply")
+        assert wrong not in git(world.remote, "rev-list", REF)
+        assert sync(world.anna)["durability"] == "remote" and titles(world.anna) == ["published", "waiting"]
+        is_clean(world.anna)
+
+
+@pytest.mark.parametrize("over", ["folder", "http"])
+def test_the_last_sound_commit_is_kept_of_a_history_that_git_fsck_refuses(world, over):
+    """Somebody worked on after a sound commit, and then pushed a malformed one."""
+    ben = clone(world.path / "ben", world.remote)
+    ben.create("of ben")
+    sync(ben)
+    sound = at(world.remote)
+    (world.remote / REF).write_text(world.commit(signed(1800000001), parents=[MALFORMED["two authors"](world)]) + "\n")
+    with reached(world, over):
+        is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+        mends(world, ben)
+        is_clean(world.anna)
+    assert sound in git(world.remote, "rev-list", REF) and titles(world.anna) == ["of ben", "published", "waiting"]
+
+
+def test_a_clone_that_has_taken_in_such_a_commit_has_a_way_out(world):
+    """Earlier versions took it in: a server that checks what it gets did not take the history from then on."""
+    wrong = MALFORMED["two authors"](world)
+    (world.remote / REF).write_text(wrong + "\n")
+    for ref in (REF, TRACKING):
+        git(world.anna.path, "fetch", "-q", world.remote, f"+{REF}:{ref}")
+    told = world.anna.json("repair", "--apply")
+    assert told["applied"] and wrong in [commit["commit"] for commit in told["commits"]], told
+    assert sync(world.anna)["durability"] == "remote" and wrong not in git(world.anna.path, "rev-list", "--all")
+    git(world.remote, "fsck", "--connectivity-only", REF)
+
+
+def test_what_is_beside_the_files_of_a_store_is_taken_in(world):
+    """Folders, attributes and names that sort in surprising ways are no reason to refuse a commit."""
+    make = with_files((b"100644", b".gitattributes", b"* -text\n"), (b"100644", b"a", b"1"), (b"100644", b"a-b", b"2"),
+                      (b"40000", b"a.d", None), (b"100644", b"a0", b"3"), (b"120000", b"link", b"../x"))
+    git(world.remote, "update-ref", REF, make(world))
+    assert sync(world.anna)["durability"] == "remote"
+    assert "a.d" in git(world.remote, "ls-tree", "--name-only", REF).split()
+    is_clean(world.anna)
+
+
+@pytest.mark.parametrize("name, email", [("A <B>", "b@x"), ("A\\nB", "b\\n@x"), ("<>", "<>")])
+def test_our_own_commits_are_as_git_wants_them_whatever_the_user_is_called(world, name, email):
+    with open(world.anna.path / ".git/config", "a") as config:
+        config.write(f'[user]\n\tname = "{name}"\n\temail = "{email}"\n')
+    assert sync(world.anna)["durability"] == "remote"
+    is_clean(world.anna)
+
+
 # --- a server that leaves something out ---
 
 MISSING = "f" * 39 + "e"
@@ -450,6 +571,53 @@ class Incomplete:
             stream.flush()
             if text.startswith(b"done"):
                 return
+
+
+class Generous(Incomplete):
+    """Sends a good commit, and objects that nobody has asked for."""
+
+    def __init__(self, world):
+        self.world, self.repo = world, world.remote
+        self.tip, self.junk = world.commit(signed(1800000000)), world.object("tree", b"100644 b\0" + b"1" * 20 + b"100644 a\0" + b"1" * 20)
+        self.pack = subprocess.run(["git", "pack-objects", "--stdout", "-q"], input="\n".join([*self.all(self.tip), self.junk]).encode(),
+                                   cwd=self.repo, check=True, capture_output=True, env=environment()).stdout
+
+
+def test_objects_that_belong_to_no_commit_are_not_kept(world):
+    server = Generous(world)
+    with tcp_server(server.talk) as port:
+        point(world.anna, f"git://127.0.0.1:{port}/beads.git")
+        sync(world.anna, "--no-push")
+    assert server.tip in objects(world.anna) and server.junk not in objects(world.anna)
+    is_clean(world.anna)
+
+
+class Stalling(Incomplete):
+    """Sends one half of a pack, and then nothing."""
+
+    def __init__(self, world):
+        self.repo, self.tip = world.remote, "a" * 40
+        blob = world.object("blob", os.urandom(1 << 20))
+        self.pack = subprocess.run(["git", "pack-objects", "--stdout", "-q"], input=blob.encode(), cwd=self.repo, check=True,
+                                   capture_output=True, env=environment()).stdout[:1 << 19]
+
+    def talk(self, connection, stop):
+        super().talk(connection, stop)
+        stop.wait(60)
+
+
+def test_fetches_that_do_not_end_leave_at_most_one_half(world):
+    before = objects(world.anna)
+    with tcp_server(Stalling(world).talk) as port:
+        point(world.anna, f"git://127.0.0.1:{port}/beads.git")
+        for _ in range(3):
+            is_sync_error(world.anna.run("sync", "--json", "--timeout", "1s"), "sync_timeout")
+    left = [file for file in (world.anna.path / ".git/objects").rglob("*git2*")]
+    assert len(left) <= 1 and not list((world.anna.path / ".git/objects/pack").glob("*git2*")), left
+    assert objects(world.anna) == before
+    point(world.anna, world.remote)
+    assert sync(world.anna)["durability"] == "remote"
+    is_clean(world.anna)
 
 
 @pytest.mark.parametrize("what", ["blob", "folder", "parent", "parent is a blob", "ancestor", "ancestor is a blob"])

@@ -5,14 +5,7 @@
 
 #include "base/system/fault.h"
 #include "base/system/file.h"
-
-struct repo {
-	git_repository *git;
-	git_odb *odb;
-	int64_t file_most;
-	git_odb_object **held; /* whose content somebody reads */
-	size_t held_count;
-};
+#include "store/repo/repo_parts.h"
 
 struct git_repository *repo_git(struct repo *r)
 {
@@ -107,6 +100,7 @@ void repo_forget(struct repo *r)
 void repo_close(struct repo *r)
 {
 	repo_forget(r);
+	repo_turn_away(r);
 	git_odb_free(r->odb);
 	git_repository_free(r->git);
 	git_libgit2_shutdown();
@@ -406,6 +400,17 @@ enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KE
 	return e;
 }
 
+/* Git has no way to write these into a commit. */
+static const char *repo_plain(struct call *c, const git_buf *text, const char *otherwise)
+{
+	char *plain = (char *)arena_cstr(&c->mem, str_of(text->ptr));
+
+	for (char *at = plain; text->size && *at; at++)
+		if ((unsigned char)*at < ' ' || *at == '<' || *at == '>')
+			*at = ' ';
+	return text->size && str_trim(str_of(plain)).n ? plain : otherwise;
+}
+
 /* Who the user is to Git; not everybody has told it. */
 static int repo_sign(struct call *c, struct repo *r, git_signature **out)
 {
@@ -417,8 +422,8 @@ static int repo_sign(struct call *c, struct repo *r, git_signature **out)
 		git_config_get_string_buf(&name, config, "user.name");
 		git_config_get_string_buf(&email, config, "user.email");
 	}
-	code = git_signature_new(out, name.size ? name.ptr : "abacus",
-				 email.size ? email.ptr : "abacus@localhost", c->now_ms / 1000, 0);
+	code = git_signature_new(out, repo_plain(c, &name, "abacus"),
+				 repo_plain(c, &email, "abacus@localhost"), c->now_ms / 1000, 0);
 	git_buf_dispose(&name);
 	git_buf_dispose(&email);
 	git_config_free(config);

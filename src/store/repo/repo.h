@@ -100,7 +100,7 @@ struct repo_fault {
 /*
  * Can Git read all of a history, from `tip` back to what `known` (or absent) reaches? Every
  * commit can be parsed and has dates that Git can represent, and its trees and files are there
- * and are what they should be. What is in the files is not read. The time it takes grows with the
+ * and are what they should be. `git fsck` has nothing to say against commits and trees. What is in the files is not read. The time it takes grows with the
  * number of commits that are new.
  */
 enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str known,
@@ -109,6 +109,21 @@ enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str k
 /* The last commit on the way to `tip`, along first parents, whose whole history passes that
  * check; absent: none. */
 enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct str *commit);
+
+/* --- what was fetched --- */
+
+/*
+ * What comes from a remote is kept apart from the user's objects until it was checked: objects
+ * that break `git gc` or `git fsck` never get there. Until then it can be read, and what is written
+ * is kept apart too.
+ *
+ * Makes all that a commit needs a part of the user's objects, and drops the rest.
+ */
+enum err repo_admit(struct call *c, struct repo *r, struct str commit);
+void repo_turn_away(struct repo *r); /* drops all of it */
+
+/* What a process that was killed left. Only one process may fetch at a time. */
+void repo_sweep_fetched(struct call *c, struct repo *r);
 
 /* Files of more bytes are not even inflated: REMOTE_DAMAGED. */
 void repo_limit_files(struct repo *r, int64_t most);

@@ -136,33 +136,48 @@ static int write_pack(struct fetching *f)
 	return code;
 }
 
-int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
-		   const struct str *known, size_t count)
+/* The pack is of what is lacking. */
+static int repo_copy_collect(struct fetching *f, struct str commit, const struct str *known,
+			     size_t count)
 {
-	struct fetching f = { .from = repo_git(there) };
 	git_oid oid;
 	int code;
 
-	f.seen.mem = &f.mem;
-	if (!(code = git_repository_odb(&f.there, f.from)) &&
-	    !(code = git_repository_odb(&f.here, repo_git(here))) &&
-	    !(code = git_odb_refresh(f.here)))
-		code = git_packbuilder_new(&f.pack, f.from);
+	f->seen.mem = &f->mem;
+	if (!(code = git_repository_odb(&f->there, f->from)) && !(code = git_odb_refresh(f->here)))
+		code = git_packbuilder_new(&f->pack, f->from);
 	for (size_t i = 0; i < count; i++)
 		if (known[i].n == GIT_OID_HEXSZ && !git_oid_fromstrn(&oid, known[i].p, known[i].n))
-			first_time(&f, &oid);
+			first_time(f, &oid);
 	if (!code && !(code = git_oid_fromstrn(&oid, commit.p, commit.n)))
-		add_commit(&f, &oid);
-	while (!code && f.count) {
-		oid = f.todo[--f.count];
-		if (first_time(&f, &oid))
-			code = take_commit(&f, &oid);
+		add_commit(f, &oid);
+	while (!code && f->count) {
+		oid = f->todo[--f->count];
+		if (first_time(f, &oid))
+			code = take_commit(f, &oid);
 	}
-	if (!code)
+	return code;
+}
+
+int repo_copy_objects(git_repository *from, git_odb *to, struct str commit, const struct str *known,
+		      size_t count, size_t most, bool *all)
+{
+	struct fetching f = { .from = from, .here = to };
+	int code = repo_copy_collect(&f, commit, known, count);
+
+	*all = !code && most && git_packbuilder_object_count(f.pack) == most;
+	if (!code && !*all)
 		code = write_pack(&f);
 	git_packbuilder_free(f.pack);
 	git_odb_free(f.there);
-	git_odb_free(f.here);
 	arena_release(&f.mem);
 	return code;
+}
+
+int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
+		   const struct str *known, size_t count)
+{
+	bool all;
+
+	return repo_copy_objects(repo_git(there), here->odb, commit, known, count, 0, &all);
 }

@@ -1,4 +1,3 @@
-#include <git2.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -6,7 +5,7 @@
 #include "base/system/fault.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
-#include "store/repo/repo.h"
+#include "store/repo/repo_parts.h"
 
 static enum err repo_pack_fail(struct call *c, struct str of)
 {
@@ -48,7 +47,7 @@ enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str
 
 /* --- what lies around --- */
 
-static struct str repo_pack_objects(struct call *c, struct repo *r)
+struct str repo_objects(struct call *c, struct repo *r)
 {
 	return path_join(&c->mem, str_of(git_repository_commondir(repo_git(r))), STR("objects"));
 }
@@ -85,7 +84,7 @@ static int tidy_commit(struct call *c, struct repo *r, struct str dir, const git
 /* Only what a pack has: that was just made of the same commits. */
 enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before)
 {
-	struct str dir = repo_pack_objects(c, r);
+	struct str dir = repo_objects(c, r);
 	git_revwalk *walk = NULL;
 	git_oid oid;
 	int code = repo_pack_walk_from(r, commit, before, &walk);
@@ -100,7 +99,7 @@ enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack)
 {
 	/* the index first: without it nobody looks for the pack */
 	static const char *const parts[] = { "idx", "rev", "pack" };
-	struct str dir = repo_pack_objects(c, r);
+	struct str dir = repo_objects(c, r);
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < sizeof parts / sizeof *parts; i++) {
@@ -132,7 +131,7 @@ static void repo_pack_remove_leftover(void *arg, struct str name)
 
 void repo_sweep_objects(struct call *c, struct repo *r)
 {
-	struct str dir = repo_pack_objects(c, r);
+	struct str dir = repo_objects(c, r);
 	struct repo_pack_leftovers loose = { c, dir, STR("tmp_object_git2_") },
 				   packs = { c, path_join(&c->mem, dir, STR("pack")),
 					     STR("pack_git2_") };

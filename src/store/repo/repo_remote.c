@@ -451,13 +451,28 @@ static enum err repo_remote_check_files(struct call *c, const struct remote *m, 
 	return e;
 }
 
+/* The commit that a tag leads to may be what a repair can go on from. */
+static void repo_remote_fetch_tagged(struct call *c, struct remote *m, struct repo *there,
+				     struct str tag)
+{
+	const struct str haves[REPO_HAVES] = { 0 };
+	struct str commit = repo_peel(c, there, tag);
+	struct call aside = *c;
+
+	if (commit.p && !repo_keep_apart(&aside, m->repo, haves) &&
+	    !repo_copy_from(there, m->repo, commit, NULL, 0))
+		m->leads_to = commit;
+	c->mem = aside.mem;
+	m->repo->call = c;
+}
+
 /*
  * Where the ref of a folder is; libgit2 would leave a ref that it cannot read out of the list,
  * and would look at all the others. `there` is to be closed, unless it is NULL: then connecting
  * to it tells what is wrong.
  */
-static enum err look_at_folder(struct call *c, struct remote *m, struct str ref, struct str *commit,
-			       struct repo **there)
+static enum err look_at_folder(struct call *c, struct remote *m, struct str ref, bool fetch,
+			       struct str *commit, struct repo **there)
 {
 	struct str fault;
 	enum err e;
@@ -477,9 +492,8 @@ static enum err look_at_folder(struct call *c, struct remote *m, struct str ref,
 		e = repo_remote_broken(c, m, ref, *commit, fault);
 	if (!e)
 		return ERR_OK;
-	m->leads_to = commit->p ? repo_peel(c, *there, *commit) : STR_NONE;
-	if (m->leads_to.p && repo_copy_from(*there, m->repo, m->leads_to, NULL, 0))
-		m->leads_to = STR_NONE;
+	if (fetch && commit->p)
+		repo_remote_fetch_tagged(c, m, *there, *commit);
 	repo_close(*there);
 	*there = NULL;
 	return e;
@@ -673,8 +687,11 @@ static enum err fetch_from_folder(struct call *c, struct remote *m, struct repo 
 				  struct str ref, const struct str haves[REPO_HAVES],
 				  struct str commit)
 {
+	enum err e = repo_keep_apart(c, m->repo, haves);
 	int code;
 
+	if (e)
+		return e;
 	fault_point();
 	git_error_clear();
 	code = repo_copy_from(there, m->repo, commit, haves, REPO_HAVES);
@@ -691,7 +708,8 @@ static enum err fetch_by_wire(struct call *c, struct remote *m, struct str ref,
 
 	if (e)
 		return e;
-	if (!(e = repo_remote_find(c, m, remote, ref, commit)) && !repo_remote_has(m, *commit))
+	if (!(e = repo_remote_find(c, m, remote, ref, commit)) && !repo_remote_has(m, *commit) &&
+	    !(e = repo_keep_apart(c, m->repo, haves)))
 		e = repo_remote_fetch(c, m, &remote, &calls, ref, haves, commit);
 	if (remote)
 		git_remote_disconnect(remote);
@@ -708,7 +726,7 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 
 	m->broken = m->cut_short = false;
 	m->unusable = m->why = m->shared = m->leads_to = STR_NONE;
-	e = look_at_folder(c, m, ref, commit, &there);
+	e = look_at_folder(c, m, ref, true, commit, &there);
 	if (e || (e = repo_ref_fault(c, m->repo, ref, &haves[1], &fault)))
 		return e;
 	if (fault.p || !repo_remote_has(m, haves[1]))
@@ -728,7 +746,7 @@ enum err remote_look(struct call *c, struct remote *m, struct str ref, struct st
 	git_remote_callbacks calls = repo_remote_callbacks(&t);
 	git_remote *remote = NULL;
 	struct repo *there;
-	enum err e = look_at_folder(c, m, ref, commit, &there);
+	enum err e = look_at_folder(c, m, ref, false, commit, &there);
 
 	if (there)
 		repo_close(there);

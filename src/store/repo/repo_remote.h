@@ -39,7 +39,8 @@ bool remote_is_folder(struct call *c, const struct remote *m);
 /* Where the ref is; absent: it is not there. */
 enum err remote_look(struct call *c, struct remote *m, struct str ref, struct str *commit);
 
-/* The same, and gets all that the commit has, unless `known` is where it is. */
+/* The same, and gets all that the commit has, unless `known` is where it is. What came is kept
+ * apart: see repo_admit(). */
 enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
 		      struct str *commit);
 

@@ -1,0 +1,176 @@
+/*
+ * What comes from a remote lies in a folder of its own, beside the user's objects, until it was
+ * checked. `git fsck` and `git gc` look at every object of a repository, whether a ref leads to it
+ * or not: what is malformed must not get there at all. A fetch that is killed leaves its part of a
+ * pack in that folder too, and the next one removes it.
+ *
+ * The name is one that `git prune` recognizes as temporary.
+ */
+#include <git2/sys/repository.h>
+#include <stdio.h>
+
+#include "base/system/fault.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "store/repo/repo_parts.h"
+
+static struct str repo_quarantine_folder(struct call *c, struct repo *r)
+{
+	return path_join(&c->mem, repo_objects(c, r), STR("tmp_objdir-abacus"));
+}
+
+static enum err repo_quarantine_fail(struct call *c, struct repo *r, const char *what)
+{
+	return repo_fail(c, ERR_INTERNAL_ERROR, what, repo_quarantine_folder(c, r));
+}
+
+void repo_sweep_fetched(struct call *c, struct repo *r)
+{
+	enum err before = c->code;
+
+	file_remove_tree(c, repo_quarantine_folder(c, r));
+	c->code = before; /* it only takes up room, or the next fetch tells */
+}
+
+enum err repo_keep_apart(struct call *c, struct repo *r, const struct str haves[REPO_HAVES])
+{
+	struct str folder = repo_quarantine_folder(c, r);
+	git_odb *apart = NULL;
+	enum err e;
+
+	if (r->own)
+		return ERR_OK;
+	fault_point();
+	if ((e = file_remove_tree(c, folder)) ||
+	    (e = file_make_dir(c, path_join(&c->mem, folder, STR("pack")), 0700)))
+		return e;
+	if (git_odb_open(&apart, arena_cstr(&c->mem, folder)) ||
+	    git_odb_add_disk_alternate(apart, arena_cstr(&c->mem, repo_objects(c, r))) ||
+	    git_repository_set_odb(r->git, apart)) {
+		git_odb_free(apart);
+		return repo_quarantine_fail(c, r, "use the folder");
+	}
+	for (size_t i = 0; i < REPO_HAVES; i++)
+		r->haves[i] = haves[i];
+	r->own = r->odb;
+	r->odb = apart;
+	r->call = c;
+	return ERR_OK;
+}
+
+void repo_turn_away(struct repo *r)
+{
+	if (!r->own)
+		return;
+	git_repository_set_odb(r->git, r->own);
+	git_odb_free(r->odb);
+	r->odb = r->own;
+	r->own = NULL;
+	repo_sweep_fetched(r->call, r);
+}
+
+/* --- letting it in --- */
+
+struct repo_quarantine_count {
+	git_odb *own;
+	size_t new;
+};
+
+static int repo_quarantine_count_one(const git_oid *oid, void *arg)
+{
+	struct repo_quarantine_count *n = arg;
+
+	/* a pack also has what the differences in it are based on */
+	n->new += !git_odb_exists_ext(n->own, oid, GIT_ODB_LOOKUP_NO_REFRESH);
+	return 0;
+}
+
+static void repo_quarantine_see(void *only_packs, struct str name)
+{
+	*(bool *)only_packs = *(bool *)only_packs && str_is(name, "pack");
+}
+
+/* How many objects lie in the folder that the user's own do not have; 0: that cannot be told, or
+ * some were written since, which are not in packs. */
+static size_t repo_quarantine_new_objects(struct call *c, struct repo *r)
+{
+	struct repo_quarantine_count n = { .own = r->own };
+	struct str folder = repo_quarantine_folder(c, r);
+	git_odb_backend *packs = NULL;
+	git_odb *alone = NULL;
+	bool only_packs = true;
+	int code = git_odb_new(&alone);
+
+	if (file_each(c, folder, repo_quarantine_see, &only_packs) || !only_packs) {
+		c->code = ERR_OK;
+		code = -1;
+	}
+	if (!code && !(code = git_odb_backend_pack(&packs, arena_cstr(&c->mem, folder))) &&
+	    !(code = git_odb_add_backend(alone, packs, 1)))
+		code = git_odb_foreach(alone, repo_quarantine_count_one, &n);
+	git_odb_free(alone);
+	return code ? 0 : n.new;
+}
+
+struct repo_quarantine_moving {
+	struct call *c;
+	struct str from, to;
+	const char *suffix;
+	enum err failed;
+};
+
+static void repo_quarantine_move_one(void *arg, struct str name)
+{
+	struct repo_quarantine_moving *m = arg;
+	struct arena *mem = &m->c->mem;
+	struct str to = path_join(mem, m->to, name);
+
+	if (m->failed || !str_starts(name, STR("pack-")) || !str_ends(name, str_of(m->suffix)))
+		return;
+	fault_point();
+	if (rename(arena_cstr(mem, path_join(mem, m->from, name)), arena_cstr(mem, to)))
+		m->failed = file_fail(m->c, "write", to);
+}
+
+/* The indexes last: nobody looks for a pack that has none. */
+static enum err repo_quarantine_move_packs(struct call *c, struct repo *r)
+{
+	static const char *const suffixes[] = { ".pack", ".rev", ".idx" };
+	struct str pack = STR("pack");
+	struct repo_quarantine_moving m = { .c = c,
+					    .from = path_join(&c->mem, repo_quarantine_folder(c, r),
+							      pack),
+					    .to = path_join(&c->mem, repo_objects(c, r), pack) };
+	enum err e = file_make_dir(c, m.to, 0777);
+
+	for (size_t i = 0; !e && i < sizeof suffixes / sizeof *suffixes; i++) {
+		m.suffix = suffixes[i];
+		if (!(e = file_each(c, m.from, repo_quarantine_move_one, &m)))
+			e = m.failed;
+	}
+	return e ? e : file_sync_dir(c, path_join(&c->mem, m.to, pack));
+}
+
+/*
+ * The packs themselves are moved if all that is in them is needed; a server may have sent objects
+ * that nobody has checked, because no commit leads to them.
+ */
+enum err repo_admit(struct call *c, struct repo *r, struct str commit)
+{
+	size_t new;
+	bool all;
+	enum err e = ERR_OK;
+
+	if (!r->own)
+		return ERR_OK;
+	git_error_clear();
+	new = repo_quarantine_new_objects(c, r);
+	if (repo_copy_objects(r->git, r->own, commit, r->haves, REPO_HAVES, new, &all))
+		return repo_quarantine_fail(c, r, "take over what is in");
+	if (all)
+		e = repo_quarantine_move_packs(c, r);
+	repo_turn_away(r);
+	if (!e && git_odb_refresh(r->odb))
+		e = repo_quarantine_fail(c, r, "read what was in");
+	return e;
+}
