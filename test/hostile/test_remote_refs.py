@@ -804,6 +804,8 @@ def test_a_clone_whose_ref_is_no_store_has_a_way_out(world, what, how):
     if done.code:
         assert done.code in (3, 4) and done.error["code"] == "corrupt" and "bd repair" in done.error["hint"], done.out
         assert ben.json("repair")["damaged"] and content.strip() in git(ben.path, "rev-parse", REF)
+        beads, = [check for check in ben.run("doctor", "--json", program="abacus").json["checks"] if check["store"] == "beads"]
+        assert beads["status"] == "error" and beads["fix"] == "bd repair --apply", beads
         assert ben.json("repair", "--apply")["applied"]
         ben.bd("init").ok()
     ben.create("of ben")
@@ -815,6 +817,18 @@ def test_a_clone_whose_ref_is_no_store_has_a_way_out(world, what, how):
     assert titles(ben) == ["of ben", "published", "waiting"]
     same_everywhere(world.remote, world.anna, ben)
     git_works(ben)
+
+
+def test_the_command_that_is_named_works_in_a_mirror_clone_too(world):
+    """'git push' takes no refs for the remote of such a clone, unless it is told otherwise."""
+    git(world.anna.path, "config", "remote.origin.mirror", "true")
+    tip = at(world.remote)
+    (world.remote / REF).write_text(world.commit(signed(1800000000), world.tree_with(b"100644", b"zz", "2" * 40)) + "\n")
+    with http_remote(world.path) as server:
+        git(world.anna.path, "config", "remote.origin.url", f"{server.url}/beads.git")
+        error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "sync_failed")
+        follow(world, error["hint"])
+        assert at(world.remote) == tip and sync(world.anna)["durability"] == "remote"
 
 
 # --- doctor ---

@@ -213,7 +213,8 @@ const struct op op_bead_repair = {
 		"backup ref, goes a commit of all that can be read, joined with what is known "
 		"here. Nothing is deleted. Every record and every line that is not kept as it was "
 		"is listed. A history that Git cannot read is left: the new commit goes on from "
-		"the last one before the damage, and the remote's ref is set to it. A bead that is "
+		"the last one before the damage, and the remote's ref is set to it. A ref that is "
+		"at something else than a store is set to the last commit that can be used. A bead that is "
 		"too large to be joined with what is known here becomes two beads.\n"
 		"A stamp that is more than a day ahead wins over everything that is written later, "
 		"and cannot be taken back. --stamps is the way out.",

@@ -120,6 +120,20 @@ static void tell_receipts(struct call *c, struct mend *m, struct str home)
 	mend_tell(m, &found);
 }
 
+/* A store that would begin at a ref of the repository, if that can be used. */
+static void look_at_ref(struct call *c, struct mend *m, struct beads *b)
+{
+	enum err e = beads_open(c, BEADS_READ, b);
+
+	if (!e)
+		beads_close(b);
+	if (e == ERR_DAMAGED || e == ERR_REMOTE_DAMAGED)
+		mend_tell(m, &(struct mend_finding){ .status = "error",
+						     .message = c->message,
+						     .fix = STR("bd repair --apply") });
+	c->code = ERR_OK;
+}
+
 static void look_at_beads(struct call *c, struct mend *m)
 {
 	enum { WAIT_MS = 30000 };
@@ -133,6 +147,8 @@ static void look_at_beads(struct call *c, struct mend *m)
 			tell_journal(c, m, b.home, &r);
 		if (!e)
 			tell_receipts(c, m, b.home);
+	} else if (!e && beads_ref_here(c, &b)) {
+		look_at_ref(c, m, &b);
 	}
 	if (e && !no_store(e))
 		mend_fail(c, m, b.home);

@@ -321,11 +321,12 @@ static enum err repo_remote_connect(struct call *c, struct remote *m, git_direct
 static struct str repo_remote_push_command(struct call *c, const struct remote *m,
 					   const char *option)
 {
-	struct str mirror = arena_fmt(&c->mem, "remote." STR_FMT ".mirror=false", STR_ARG(m->name));
+	struct str name = spawn_word(&c->mem, m->name),
+		   mirror =
+			   arena_fmt(&c->mem, "-c remote." STR_FMT ".mirror=false ", STR_ARG(name));
 
-	return arena_fmt(&c->mem, "git %s" STR_FMT "%spush %s" STR_FMT, m->mirror ? "-c " : "",
-			 STR_ARG(m->mirror ? spawn_word(&c->mem, mirror) : STR("")),
-			 m->mirror ? " " : "", option, STR_ARG(spawn_word(&c->mem, m->name)));
+	return arena_fmt(&c->mem, "git " STR_FMT "push %s" STR_FMT,
+			 STR_ARG(m->mirror ? mirror : STR("")), option, STR_ARG(name));
 }
 
 static struct str repo_remote_force(struct call *c, const struct remote *m, struct str ref)
