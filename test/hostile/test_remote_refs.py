@@ -592,6 +592,25 @@ def test_objects_that_belong_to_no_commit_are_not_kept(world):
     is_clean(world.anna)
 
 
+@pytest.mark.parametrize("over", ["folder", "http"])
+def test_a_shallow_clone_goes_on_from_where_its_history_ends(world, over):
+    """'git fetch --depth' has left out the parents; the remote goes on from the first commit that is here, not the last."""
+    sync(world.anna)
+    first = at(world.remote)
+    with http_remote(world.path) as server:
+        ben = clone(world.path / "ben", f"{server.url}/beads.git")
+        shutil.rmtree(ben.home)
+        git(ben.path, "fetch", "-q", "--depth", "1", "origin", f"{REF}:{REF}")
+        ben.bd("init").ok()
+        ben.create("of ben")
+        sync(ben)
+        git(world.remote, "update-ref", REF, world.commit(signed(1800000000), parents=[first]))
+        if over == "folder":
+            point(ben, world.remote)
+        assert sync(ben)["durability"] == "remote"
+    assert titles(ben) == ["of ben", "published", "waiting"]
+
+
 class Stalling(Incomplete):
     """Sends one half of a pack, and then nothing."""
 

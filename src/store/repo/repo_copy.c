@@ -18,6 +18,7 @@ struct fetching {
 	struct map seen;
 	git_oid *todo; /* commits */
 	size_t count;
+	bool checked; /* what is missing may be missing: the user left it out, by 'git fetch --depth' */
 };
 
 static bool first_time(struct fetching *f, const git_oid *oid)
@@ -45,8 +46,9 @@ static int repo_copy_take(struct fetching *f, const git_oid *oid, const char *na
 {
 	if (git_odb_exists_ext(f->here, oid, GIT_ODB_LOOKUP_NO_REFRESH))
 		return 0;
-	return git_odb_exists(f->there, oid) ? git_packbuilder_insert(f->pack, oid, name) :
-					       repo_copy_lost(oid);
+	if (git_odb_exists(f->there, oid))
+		return git_packbuilder_insert(f->pack, oid, name);
+	return f->checked ? 0 : repo_copy_lost(oid);
 }
 
 static int take_tree(struct fetching *f, const git_oid *oid, const char *name, int depth)
@@ -159,25 +161,34 @@ static int repo_copy_collect(struct fetching *f, struct str commit, const struct
 	return code;
 }
 
+static void repo_copy_release(struct fetching *f)
+{
+	git_packbuilder_free(f->pack);
+	git_odb_free(f->there);
+	arena_release(&f->mem);
+}
+
 int repo_copy_objects(git_repository *from, git_odb *to, struct str commit, const struct str *known,
 		      size_t count, size_t most, bool *all)
 {
-	struct fetching f = { .from = from, .here = to };
+	struct fetching f = { .from = from, .here = to, .checked = true };
 	int code = repo_copy_collect(&f, commit, known, count);
 
 	*all = !code && most && git_packbuilder_object_count(f.pack) == most;
 	if (!code && !*all)
 		code = write_pack(&f);
-	git_packbuilder_free(f.pack);
-	git_odb_free(f.there);
-	arena_release(&f.mem);
+	repo_copy_release(&f);
 	return code;
 }
 
 int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 		   const struct str *known, size_t count)
 {
-	bool all;
+	struct fetching f = { .from = repo_git(there), .here = here->odb };
+	int code = repo_copy_collect(&f, commit, known, count);
 
-	return repo_copy_objects(repo_git(there), here->odb, commit, known, count, 0, &all);
+	if (!code)
+		code = write_pack(&f);
+	repo_copy_release(&f);
+	return code;
 }

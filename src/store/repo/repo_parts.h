@@ -43,8 +43,8 @@ int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 		   const struct str *known, size_t count);
 
 /*
- * The same with the objects of a repository; nothing is written, and `all` is true, if exactly so
- * many objects are lacking.
+ * The same with the objects of a repository, of a commit that repo_check() has passed. If exactly
+ * `most` objects are lacking, nothing is written, and `all` is true.
  */
 int repo_copy_objects(git_repository *from, git_odb *to, struct str commit, const struct str *known,
 		      size_t count, size_t most, bool *all);
