@@ -5,6 +5,7 @@
 #include "agents/receipts.h"
 #include "agents/registry.h"
 #include "agents/reservation.h"
+#include "base/map.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
@@ -290,25 +291,35 @@ static void mend_inboxes(struct mend_mending *k)
 
 /* --- snapshots of agents --- */
 
-static enum err mend_agent(struct mend_mending *k, const struct map *history, struct str id)
+static struct str mend_agent_words(enum registry_file file, bool recorded)
+{
+	if (file == REGISTRY_MISSING)
+		return STR("it is missing; what the agent registered as is in "
+			   "'agents/history.jsonl'");
+	return recorded ? STR("it is damaged; what the agent registered as is in "
+			      "'agents/history.jsonl'") :
+			  STR("it is damaged, and nothing else says what the agent "
+			      "registered as: it has to register again");
+}
+
+/* `recorded` is what the record knows of the agent, or NULL. */
+static enum err mend_agent(struct mend_mending *k, struct str id, const struct registered *recorded)
 {
 	struct call *c = k->c;
 	struct mend_finding found =
 		mend_found(k, arena_fmt(&c->mem, "agents/" STR_FMT ".json", STR_ARG(id)));
-	bool damaged, recorded;
-	enum err e = registry_check(c, &k->f, history, id, &damaged, &recorded);
+	enum registry_file file;
+	enum err e = registry_look_at(c, &k->f, id, &file);
 
-	if (e || !damaged)
+	if (e || file == REGISTRY_SOUND)
 		return e;
 	k->damaged++;
-	found.message = recorded ? STR("it is damaged; what the agent registered as is in "
-				       "'agents/history.jsonl'") :
-				   STR("it is damaged, and nothing else says what the agent "
-				       "registered as: it has to register again");
+	found.message = mend_agent_words(file, recorded);
 	if (!recorded)
 		found.lost = arena_fmt(&c->mem, "[\"agent " STR_FMT "\"]", STR_ARG(id));
-	if (k->m->fix && ((e = mend_set_aside(c, found.file, &found.kept)) ||
-			  (recorded && (e = registry_remake(c, &k->f, history, id)))))
+	if (k->m->fix && ((file == REGISTRY_DAMAGED &&
+			   (e = mend_set_aside(c, found.file, &found.kept))) ||
+			  (recorded && (e = registry_rewrite(c, &k->f, recorded)))))
 		return e;
 	mend_tell(k->m, &found);
 	return ERR_OK;
@@ -317,18 +328,17 @@ static enum err mend_agent(struct mend_mending *k, const struct map *history, st
 static void mend_agents(struct mend_mending *k)
 {
 	struct call *c = k->c;
-	struct map history;
-	struct str *ids;
-	size_t count = 0;
+	struct map known = { .mem = &c->mem };
+	struct str warning = c->warning;
 
-	if (registry_history(c, &k->f, &history) ||
-	    agent_files_list(c, &k->f, STR("agents"), STR(".json"), &ids, &count))
+	if (registry_list_known(c, &k->f, &known))
 		mend_fail(c, k->m, agent_file_path(c, &k->f, STR("agents")));
-	for (size_t i = 0; i < count; i++)
-		if (registry_id_valid(ids[i]) && mend_agent(k, &history, ids[i])) {
+	for (size_t i = 0; i < known.count; i++)
+		if (mend_agent(k, known.entry[i].key, known.entry[i].value)) {
 			k->damaged++;
 			mend_fail(c, k->m, agent_file_path(c, &k->f, STR("agents")));
 		}
+	c->warning = warning; /* damaged lines of the record are a finding already */
 }
 
 /* --- what is put away whole --- */

@@ -91,6 +91,25 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 	json_end(j);
 }
 
+/* What follows the time in the id of an event, and only there. */
+static struct str protocol_mark_text(struct call *c, struct str mark)
+{
+	return arena_fmt(&c->mem, "_" STR_FMT "\",\"version\"", STR_ARG(mark));
+}
+
+enum err protocol_find(struct call *c, struct agent_files *f, struct str mark,
+		       const struct value **out)
+{
+	struct str text, line, end = protocol_mark_text(c, mark);
+	enum err e = agent_file_read(c, f, file, &text);
+
+	*out = NULL;
+	while (!e && !*out && text.n && str_next(&text, '\n', &line))
+		if (str_has(line, end))
+			*out = value_read(&c->mem, line);
+	return e;
+}
+
 enum err protocol_line(struct call *c, struct agent_files *f, const struct protocol_event *event,
 		       struct agent_append *out)
 {
@@ -101,8 +120,7 @@ enum err protocol_line(struct call *c, struct agent_files *f, const struct proto
 	*out = (struct agent_append){ .name = file };
 	if (e || (event->mark.p && (e = agent_file_read(c, f, file, &text))))
 		return e;
-	if (event->mark.p &&
-	    str_has(text, arena_fmt(&c->mem, "_" STR_FMT "\",\"version\"", STR_ARG(mark))))
+	if (event->mark.p && str_has(text, protocol_mark_text(c, mark)))
 		return ERR_OK;
 	json_object(&j);
 	json_put_str(&j, "id", id_mint_as(&c->mem, "proto", c->now_ms, mark));

@@ -5,6 +5,7 @@
 #include "store/agent_files.h"
 
 struct json;
+struct value;
 
 /*
  * What happened between agents, for a later look at the session: lines of events.jsonl, each
@@ -32,6 +33,10 @@ enum err protocol_line(struct call *c, struct agent_files *f, const struct proto
 		       struct agent_append *out);
 
 enum err protocol_record(struct call *c, struct agent_files *f, const struct protocol_event *event);
+
+/* The event that has the mark; NULL: there is none. */
+enum err protocol_find(struct call *c, struct agent_files *f, struct str mark,
+		       const struct value **out);
 
 /* Which of them; absent: any. */
 struct protocol_filter {

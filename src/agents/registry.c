@@ -144,7 +144,8 @@ static enum err registry_restore(struct call *c, const struct map *history, stru
 	*out = *at;
 	call_warn(c,
 		  "'agents/" STR_FMT
-		  ".json' is %s; what it registered as was taken from 'agents/history.jsonl'",
+		  ".json' is %s; what it registered as was taken from 'agents/history.jsonl', and "
+		  "'abacus doctor --fix' writes the file again",
 		  STR_ARG(id), there ? "damaged" : "missing");
 	return ERR_OK;
 }
@@ -174,6 +175,24 @@ enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 	return call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(id));
 }
 
+/* A later registration of the same agent has a mark of its own: every line counts. */
+enum err registry_find_requested(struct call *c, struct agent_files *f, struct registered **out)
+{
+	struct str mark = receipts_mark(c, c->actor), text, line;
+	enum err e = mark.p && f->home.p ? agent_file_read(c, f, history_file, &text) : ERR_OK;
+
+	*out = NULL;
+	if (e || !mark.p || !f->home.p)
+		return e;
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct registered *a = str_has(line, mark) ? registry_decode(&c->mem, line) : NULL;
+
+		if (a && str_eq(a->request, mark))
+			return registry_look_up(c, f, a->id, out);
+	}
+	return ERR_OK;
+}
+
 static bool registry_fits(struct str want, struct str have)
 {
 	return !want.p || str_eq(want, have);
@@ -189,23 +208,32 @@ static void leave_out(struct call *c, struct str id)
 	c->code = ERR_OK;
 }
 
+enum err registry_list_known(struct call *c, struct agent_files *f, struct map *out)
+{
+	struct str *ids;
+	size_t count;
+	enum err e;
+
+	if ((e = registry_read_history(c, f, out)) ||
+	    (e = agent_files_list(c, f, STR("agents"), STR(".json"), &ids, &count)))
+		return e;
+	for (size_t i = 0; i < count; i++)
+		if (registry_id_valid(ids[i]))
+			map_put(out, ids[i]);
+	return ERR_OK;
+}
+
 enum err registry_each(struct call *c, struct agent_files *f, struct str role, struct str status,
 		       struct registered **out)
 {
 	struct registered **tail = out, *a;
 	const struct map_entry **order;
 	struct map known;
-	struct str *ids;
-	size_t count;
 	enum err e;
 
 	*out = NULL;
-	if ((e = registry_read_history(c, f, &known)) ||
-	    (e = agent_files_list(c, f, STR("agents"), STR(".json"), &ids, &count)))
+	if ((e = registry_list_known(c, f, &known)))
 		return e;
-	for (size_t i = 0; i < count; i++)
-		if (registry_id_valid(ids[i]))
-			map_put(&known, ids[i]);
 	order = map_sorted(&known, &c->mem);
 	for (size_t i = 0; !e && i < known.count; i++) {
 		struct str id = order[i]->key;
@@ -236,7 +264,7 @@ static enum err check_words(struct call *c, struct str display, struct str role)
 enum err registry_add(struct call *c, struct agent_files *f, struct str id, struct str display,
 		      struct str role, bool update, struct registered **out)
 {
-	struct str mark = receipts_mark(c, id);
+	struct str mark = receipts_mark(c, c->actor);
 	enum err e;
 
 	if (str_is(id, "broadcast")) {
@@ -275,11 +303,6 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id, stru
 		c, agent_file_swap(c, f, registry_name_of(c, id), registry_text_of(c, *out)));
 }
 
-enum err registry_history(struct call *c, struct agent_files *f, struct map *out)
-{
-	return registry_read_history(c, f, out);
-}
-
 enum err registry_lines(struct call *c, struct agent_files *f, struct str *lines, size_t *count)
 {
 	struct buf out = { .mem = &c->mem };
@@ -301,24 +324,20 @@ enum err registry_lines(struct call *c, struct agent_files *f, struct str *lines
 	return e;
 }
 
-enum err registry_check(struct call *c, struct agent_files *f, const struct map *history,
-			struct str id, bool *damaged, bool *recorded)
+enum err registry_look_at(struct call *c, struct agent_files *f, struct str id,
+			  enum registry_file *out)
 {
 	struct registered *a;
 	bool there;
-	void **at = map_find(history, id);
 	enum err e = registry_read_file(c, f, id, &there, &a);
 
-	*damaged = there && !a;
-	*recorded = at && *at;
+	*out = a ? REGISTRY_SOUND : there ? REGISTRY_DAMAGED : REGISTRY_MISSING;
 	return e;
 }
 
-enum err registry_remake(struct call *c, struct agent_files *f, const struct map *history,
-			 struct str id)
+enum err registry_rewrite(struct call *c, struct agent_files *f, const struct registered *a)
 {
-	return agent_file_swap(c, f, registry_name_of(c, id),
-			       registry_text_of(c, *map_find(history, id)));
+	return agent_file_swap(c, f, registry_name_of(c, a->id), registry_text_of(c, a));
 }
 
 enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a)

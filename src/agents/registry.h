@@ -29,6 +29,9 @@ enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 enum err registry_each(struct call *c, struct agent_files *f, struct str role, struct str status,
 		       struct registered **out);
 
+/* The agent that an earlier try of this request has registered, under whatever id; NULL: none. */
+enum err registry_find_requested(struct call *c, struct agent_files *f, struct registered **out);
+
 /* DUPLICATE_AGENT_ID, unless `update`: then the name that is shown and the role change. */
 enum err registry_add(struct call *c, struct agent_files *f, struct str id, struct str display,
 		      struct str role, bool update, struct registered **out);
@@ -52,13 +55,15 @@ void registered_encode(struct json *j, const struct call *c, const struct regist
 /* For repairs: is it a line of the record? */
 bool registry_line(struct call *c, struct str line);
 
-/* For repairs: the record, by id. Is an agent's file damaged, and does the record have what it
- * said? Then it can be made from that again. */
-enum err registry_history(struct call *c, struct agent_files *f, struct map *out);
-enum err registry_check(struct call *c, struct agent_files *f, const struct map *history,
-			struct str id, bool *damaged, bool *recorded);
-enum err registry_remake(struct call *c, struct agent_files *f, const struct map *history,
-			 struct str id);
+/* For repairs: the ids of all agents that have a file or are on record, with their `struct
+ * registered` of the record, or NULL. */
+enum err registry_list_known(struct call *c, struct agent_files *f, struct map *out);
+
+/* For repairs: the state of an agent's file; and the file, made again from the record. */
+enum registry_file { REGISTRY_SOUND, REGISTRY_DAMAGED, REGISTRY_MISSING };
+enum err registry_look_at(struct call *c, struct agent_files *f, struct str id,
+			  enum registry_file *out);
+enum err registry_rewrite(struct call *c, struct agent_files *f, const struct registered *a);
 
 /* For repairs: a line of the record for each agent whose file can be read. */
 enum err registry_lines(struct call *c, struct agent_files *f, struct str *lines, size_t *count);

@@ -1,8 +1,10 @@
 #include "agents/session.h"
 
 #include "agents/protocol.h"
+#include "agents/receipts.h"
 #include "base/hash.h"
 #include "base/system/path.h"
+#include "base/text/value.h"
 #include "beads/beads.h"
 #include "beads/find.h"
 #include "store/db/bead_query.h"
@@ -210,15 +212,43 @@ enum err session_confirmed(struct call *c, struct agent_files *f, struct str age
 	return ERR_OK;
 }
 
+/* The adoption that an earlier try of this request has recorded; NULL: there is none. */
+static enum err session_find_adopted(struct call *c, struct agent_files *f, struct registered *a,
+				     struct evidence **out)
+{
+	struct str mark = receipts_mark(c, c->actor);
+	const struct value *event = NULL, *payload;
+	enum err e = mark.p ? protocol_find(c, f, mark, &event) : ERR_OK;
+	int reason;
+
+	*out = NULL;
+	if (e || !event)
+		return e;
+	payload = value_find(event, "payload");
+	reason = names_exact(&resume_reasons, value_str(payload, "resume_reason"));
+	*out = arena_new(&c->mem, struct evidence);
+	**out = (struct evidence){
+		.agent = a,
+		.liveness = liveness_of(a->seen_ms, c->now_ms, c->stale_minutes),
+		.reason = reason == RESUME_IN_PROGRESS ? RESUME_IN_PROGRESS : RESUME_UNCOMMITTED,
+		.bead = value_str(event, "bead_id"),
+		.scope = value_str(event, "scope"),
+		.text = value_str(payload, "evidence"),
+	};
+	return ERR_OK;
+}
+
 enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 		       struct evidence *found, struct evidence **out)
 {
-	struct protocol_event event = { .type = EVENT_RESUME };
+	struct protocol_event event = { .type = EVENT_RESUME, .mark = receipts_mark(c, c->actor) };
 	struct registered *a;
 	enum err e = registry_find(c, f, agent, &a);
 
-	if (e)
+	if (e || (e = session_find_adopted(c, f, a, out)))
 		return e;
+	if (*out)
+		return registry_acted(c, f, a);
 	while (found && !str_eq(found->agent->id, agent))
 		found = found->next;
 	if (!found)

@@ -29,8 +29,8 @@ struct session_filter {
 enum err session_evidence(struct call *c, struct agent_files *f,
 			  const struct session_filter *filter, struct evidence **out);
 
-/* With the agent's own among what was found: the event is recorded, and the agent is seen.
- * ADOPTION_REJECTED if there is none. */
+/* With the agent's own among what was found: the event is recorded, and the agent is seen. An
+ * earlier try of the request that got so far counts. ADOPTION_REJECTED if there is none. */
 enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 		       struct evidence *found, struct evidence **out);
 

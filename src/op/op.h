@@ -20,7 +20,6 @@ enum op_flags {
 	OP_RECEIPT = 1 << 6,    /* takes a request id; a repeat gets the first reply */
 	OP_BEADS = 1 << 7,      /* works on the beads, which are opened for it */
 	OP_AGENTS = 1 << 8,     /* works on the files of the agents, likewise */
-	OP_LATE = 1 << 11,      /* looks around first, and takes the agents' lock itself */
 	OP_VYBE = 1 << 9,       /* works on what agents go on from, likewise */
 	OP_TASKS = 1 << 10,     /* and on tasks: there are beads, if need be new ones */
 	OP_HOST = 1 << 13,      /* is a terminal's or a host's: no program is served it */
@@ -36,11 +35,14 @@ struct stores {
 	struct board *board;
 	struct beads *beads;
 	struct continuity *vybe;
+	void *seen; /* what the operation's `look` has left */
 };
 
 /*
  * Something Abacus can be asked to do, on whatever surface. `run` is given a body that has been
  * checked against `fields`, and writes the data of the reply, which has the shape of `reply`.
+ * `look`, of an operation on the agents' files, gathers before the lock is taken what may take
+ * long, as asking Git does, and leaves it in `seen`; a repeated request does not come to it.
  */
 struct op {
 	const char *name;            /* "board post": what the schema and the docs call it */
@@ -52,6 +54,7 @@ struct op {
 	const struct field *fields; /* at most 64; the last has no name; or NULL */
 	const struct prop *reply;   /* its one row is the reply itself */
 	enum err (*run)(struct call *c, struct stores *s, const void *body, struct json *reply);
+	enum err (*look)(struct call *c, struct stores *s, const void *body); /* or NULL */
 };
 
 enum prop_type { PROP_STR, PROP_INT, PROP_BOOL, PROP_OBJECT, PROP_ANY };

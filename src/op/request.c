@@ -585,26 +585,77 @@ static enum err run_on_beads(struct call *c, const struct request *r, struct jso
 
 /* --- on the files of the agents --- */
 
-/* Each write is a file that is replaced or a line that is added: there is no commit. */
+/* The answer that this request got before; absent: none, or it has no request id. */
+static enum err request_find_answer(struct call *c, struct agent_files *files,
+				    const struct request *r, struct str *old)
+{
+	*old = STR_NONE;
+	return c->request_args.p ? receipts_find(c, files, str_of(r->op->name), old) : ERR_OK;
+}
+
+static enum err request_look(struct call *c, const struct request *r, struct stores *s,
+			     struct str *old)
+{
+	enum err e = agent_files_open(c, AGENTS_READ, s->agents);
+
+	if (!e)
+		e = request_find_answer(c, s->agents, r, old);
+	return e || old->p ? e : r->op->look(c, s, r->body);
+}
+
+/*
+ * Runs the operation and leaves its receipt. Where there were no files yet, and so no lock, the
+ * operation has made them: whoever did so first with the same request id gave the answer.
+ */
+static enum err request_run_once(struct call *c, const struct request *r, struct stores *s,
+				 struct json *reply)
+{
+	struct str old = { 0 }, asker = c->actor; /* a session may become somebody */
+	bool unlocked = !s->agents->home.p;
+	enum err e = r->op->run(c, s, r->body, reply);
+
+	if (e || !c->request_args.p)
+		return e;
+	if (unlocked) {
+		struct str now = c->actor;
+
+		c->actor = asker;
+		e = request_find_answer(c, s->agents, r, &old);
+		c->actor = now;
+	}
+	if (e)
+		return e;
+	if (!old.p)
+		return receipts_put(c, s->agents, asker, str_of(r->op->name), json_text(reply));
+	*reply = json_new(&c->mem);
+	return put_stored(c, old, reply);
+}
+
+/*
+ * Each write is a file that is replaced or a line that is added: there is no commit. The receipt
+ * is looked up under the lock, so that of several equal requests at once only one is carried out.
+ */
 static enum err run_on_agents(struct call *c, const struct request *r, struct json *reply)
 {
-	bool write = r->op->flags & OP_WRITE, once = write && c->request_id.p;
+	bool write = r->op->flags & OP_WRITE;
 	struct agent_files files;
 	struct stores s = { .agents = &files };
-	struct str old = { 0 }, asker = c->actor; /* a session may become somebody */
-	bool lock = write && !(r->op->flags & OP_LATE);
+	struct str old = { 0 };
 	enum err e = liveness_check(c);
 
 	if (e)
 		return e;
-	e = agent_files_open(c, lock ? AGENTS_WRITE : AGENTS_READ, &files);
-	c->request_args = once ? sha256_hex(&c->mem, request_arguments(c, r)) : STR_NONE;
-	if (!e && once)
-		e = receipts_find(c, &files, str_of(r->op->name), &old);
-	if (!e && old.p)
-		e = put_stored(c, old, reply);
-	else if (!e && !(e = r->op->run(c, &s, r->body, reply)) && once)
-		e = receipts_put(c, &files, asker, str_of(r->op->name), json_text(reply));
+	c->request_args =
+		write && c->request_id.p ? sha256_hex(&c->mem, request_arguments(c, r)) : STR_NONE;
+	if (r->op->look && (e = request_look(c, r, &s, &old)))
+		return e;
+	if (old.p)
+		return put_stored(c, old, reply);
+	e = agent_files_open(c, write ? AGENTS_WRITE : AGENTS_READ, &files);
+	if (!e)
+		e = request_find_answer(c, &files, r, &old);
+	if (!e)
+		e = old.p ? put_stored(c, old, reply) : request_run_once(c, r, &s, reply);
 	agent_files_close(&files);
 	return e;
 }

@@ -238,6 +238,64 @@ def test_a_session_that_begins_twice_with_one_request_id_is_one_agent(empty):
     assert begin() == first and len(empty.run("agent", "list", "--json").json["data"]) == 1
 
 
+def at_once(project, *args):
+    """What ten programs answer that are all started with the same arguments."""
+    programs = [subprocess.Popen([str(BIN / "bb"), "agent", *args, "--request-id", "same", "--json"], cwd=project.path,
+                                 env=environment(**project.env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE) for _ in range(10)]
+    done = [p.communicate(timeout=60) for p in programs]
+    assert [p.returncode for p in programs] == [0] * 10, done
+    return [json.loads(out)["data"] for out, _ in done]
+
+
+@pytest.mark.parametrize("args", [["init", "--non-interactive"], ["init", "--register", "amber-otter"],
+                                  ["register", "--name", "amber-otter", "--role", "ui"]])
+@pytest.mark.parametrize("before", ["nothing", "an agent"])
+def test_ten_equal_requests_at_once_register_one_agent(empty, args, before):
+    if before == "an agent":
+        empty.run("agent", "register", "--name", "blue-fox", "--role", "x", "--json").ok()
+    answers = at_once(empty, *args)
+    assert all(answer == answers[0] for answer in answers), answers
+    agents = [a["agent_id"] for a in empty.run("agent", "list", "--json").json["data"]]
+    assert len(agents) == (2 if before == "an agent" else 1), agents
+
+
+def left_work(repo):
+    """The agent amber-otter, which has a bead in progress."""
+    agent = {"BB_AGENT_ID": "amber-otter", **THEN}
+    repo.run("agent", "register", "--name", "amber-otter", "--role", "x", program="bb", env=agent).ok()
+    bead = repo.create("a bead")
+    repo.bd("claim", bead, "--actor", "amber-otter", env=agent).ok()
+
+
+def resumed(repo):
+    events = repo.run("agent", "events", "--json", program="bb").ok().json["data"]
+    return len([e for e in events if e["event_type"] == "RESUME"])
+
+
+def test_ten_equal_requests_at_once_adopt_an_agent_once(repo):
+    left_work(repo)
+    answers = at_once(repo, "init", "--adopt", "amber-otter")
+    assert all(answer == answers[0] for answer in answers), answers
+    assert answers[0]["decision"] == "adopted" and resumed(repo) == 1
+
+
+def test_an_adoption_whose_receipt_was_lost_is_not_recorded_again(repo):
+    """The process was killed after the event and before the receipt; the work is finished meanwhile."""
+    left_work(repo)
+    adopt = lambda: repo.run("agent", "init", "--adopt", "amber-otter", "--request-id", "same", "--json",  # noqa: E731
+                             program="bb").ok()
+    first = adopt().json["data"]
+    for file in (repo.path / ".beadboard" / "agent").glob("receipts.db*"):
+        file.unlink()
+    for bead in repo.json("list"):
+        repo.bd("close", bead["id"], "--force").ok()
+    again = adopt()
+    assert again.err == "" and resumed(repo) == 1
+    assert again.json["data"]["decision"] == "adopted"
+    assert again.json["data"]["resumed"]["evidence"] == first["resumed"]["evidence"]
+
+
 def test_the_database_of_receipts_is_nobody_elses_business(repo, empty):
     empty.run("agent", "init", "--role", "x", "--request-id", "same", "--json").ok()
     pipe(repo, updates([repo.create("a")], 1500))

@@ -29,6 +29,8 @@ COMMANDS = {
     "takeover": ["reserve", "--agent", "blue-fox", "--scope", "src", "--bead", "bd-1", "--takeover-stale"],
     "release": ["release", "--agent", "amber-otter", "--scope", "src"],
     "register once": ["register", "--name", "new-one", "--role", "ui", "--request-id", "once"],
+    "init once": ["init", "--non-interactive", "--request-id", "once"],
+    "init named once": ["init", "--register", "new-one", "--request-id", "once"],
     "release once": ["release", "--agent", "amber-otter", "--scope", "src", "--request-id", "once"],
 }
 

@@ -130,26 +130,36 @@ static enum err with_advice(struct call *c, const struct advice *a)
 
 /* --- the decision --- */
 
-static enum err register_new(struct call *c, struct agent_files *f, const struct body *in,
-			     struct advice *a, struct registered **out)
+static enum err agent_init_ambiguous(struct call *c, const struct advice *a)
 {
-	struct str name = in->name;
+	call_fail(c, ERR_AMBIGUOUS_SESSION, "this may be '" STR_FMT "' going on, or somebody new",
+		  STR_ARG(a->agent));
+	call_step(c,
+		  "Choose: 'bb agent init --adopt " STR_FMT
+		  "', or 'bb agent init --register' with a new name.",
+		  STR_ARG(spawn_word(&c->mem, a->agent)));
+	return with_advice(c, a);
+}
+
+/* A free name is looked for under the lock, so that it is still free when it is taken. */
+static enum err agent_init_register(struct call *c, struct agent_files *f, const struct body *in,
+				    struct advice *a, struct registered **out)
+{
 	enum err e;
 
-	if (!in->name.p && a->adopt) {
-		call_fail(c, ERR_AMBIGUOUS_SESSION,
-			  "this may be '" STR_FMT "' going on, or somebody new", STR_ARG(a->agent));
-		call_step(c,
-			  "Choose: 'bb agent init --adopt " STR_FMT
-			  "', or 'bb agent init --register' with a new name.",
-			  STR_ARG(spawn_word(&c->mem, a->agent)));
-		return with_advice(c, a);
-	}
-	/* a name that is free has to stay so until it is taken */
-	if (!name.p && ((e = agent_files_begin(c, f)) || (e = session_name(c, f, &a->agent))))
+	if (in->name.p)
+		return registry_add(c, f, in->name, in->display, in->role, false, out);
+	if ((e = agent_files_begin(c, f)) || (e = registry_find_requested(c, f, out)))
 		return e;
-	name = name.p ? name : a->agent;
-	return registry_add(c, f, name, in->display, in->role, false, out);
+	if (*out) {
+		a->agent = a->adopt ? a->agent : (*out)->id;
+		return registry_acted(c, f, *out);
+	}
+	if (a->adopt)
+		return agent_init_ambiguous(c, a);
+	if ((e = session_name(c, f, &a->agent)))
+		return e;
+	return registry_add(c, f, a->agent, in->display, in->role, false, out);
 }
 
 static bool has_left(const struct advice *a, struct str agent)
@@ -160,7 +170,6 @@ static bool has_left(const struct advice *a, struct str agent)
 	return false;
 }
 
-/* Before the lock is taken: nobody has to wait for a person's answer. */
 static enum err ask_for_adoption(struct call *c, struct agent_files *f, const struct body *in,
 				 struct advice *a)
 {
@@ -195,30 +204,36 @@ static enum err agent_init_put_reservations(struct call *c, struct agent_files *
 	return e;
 }
 
+/* Git and a person at the terminal may take their time: no lock is held meanwhile. */
+static enum err agent_init_look(struct call *c, struct stores *s, const void *body)
+{
+	const struct body *in = body;
+	struct advice *advice = arena_new(&c->mem, struct advice);
+	enum err e;
+
+	s->seen = advice;
+	if (in->name.p && in->adopt.p)
+		return call_fail(c, ERR_USAGE, "--register and --adopt exclude each other");
+	if ((e = agent_init_advise(c, s->agents, in, advice)))
+		return e;
+	return ask_for_adoption(c, s->agents, in, advice) ? with_advice(c, advice) : ERR_OK;
+}
+
 static enum err agent_init_run(struct call *c, struct stores *s, const void *body,
 			       struct json *reply)
 {
 	const struct body *in = body;
 	struct evidence *resumed = NULL;
 	struct registered *agent = NULL;
-	struct advice advice = { 0 };
+	struct advice *advice = s->seen;
 	enum err e;
 
-	if (in->name.p && in->adopt.p)
-		return call_fail(c, ERR_USAGE, "--register and --adopt exclude each other");
-	/* Git may take its time: nobody waits for it */
-	if ((e = agent_init_advise(c, s->agents, in, &advice)))
-		return e;
-	if (ask_for_adoption(c, s->agents, in, &advice))
-		return with_advice(c, &advice);
-	if ((e = agent_files_open(c, AGENTS_WRITE, s->agents)))
-		return e;
 	if (in->adopt.p)
-		e = session_adopt(c, s->agents, in->adopt, advice.candidates, &resumed);
+		e = session_adopt(c, s->agents, in->adopt, advice->candidates, &resumed);
 	else
-		e = register_new(c, s->agents, in, &advice, &agent);
+		e = agent_init_register(c, s->agents, in, advice, &agent);
 	if (e)
-		return c->details.p ? e : with_advice(c, &advice);
+		return c->details.p ? e : with_advice(c, advice);
 	agent = resumed ? resumed->agent : agent;
 	c->actor = agent->id;
 	c->anonymous = false;
@@ -231,7 +246,7 @@ static enum err agent_init_run(struct call *c, struct stores *s, const void *bod
 		put_evidence(reply, resumed);
 	else
 		json_null(reply);
-	put_advice(reply, &advice);
+	put_advice(reply, advice);
 	e = agent_init_put_reservations(c, s->agents, agent->id, reply);
 	json_end(reply);
 	return e;
@@ -253,9 +268,10 @@ const struct op op_agent_init = {
 		"adopted; on a terminal, without --non-interactive, a person is asked. 'bb-init' "
 		"is the same, and always answers with JSON.",
 	.examples = examples,
-	.flags = AGENT_WRITE | OP_LATE,
+	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "session", PROP_OBJECT, 0, props },
 	.run = agent_init_run,
+	.look = agent_init_look,
 };

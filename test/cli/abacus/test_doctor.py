@@ -144,6 +144,20 @@ def test_a_torn_file_of_an_agent(repo):
     doctor(repo)
 
 
+def test_a_missing_file_of_an_agent_is_written_from_the_record(repo):
+    """A process that was killed while it registered the agent leaves no file."""
+    file = home(repo) / "agents/blue-fox.json"
+    file.unlink()
+    [found] = about(doctor(repo, code=1), "blue-fox.json")
+    assert found["status"] == "error" and "missing" in found["message"] and not file.exists()
+    assert "abacus doctor --fix" in repo.run("agent", "list", program="bb").ok().err
+    [found] = about(doctor(repo, "--fix"), "blue-fox.json")
+    assert (found["status"], found["lost"], found["kept"]) == ("fixed", [], None), found
+    assert json.loads(file.read_text())["agent_id"] == "blue-fox"
+    assert repo.run("agent", "list", program="bb").ok().err == ""
+    doctor(repo)
+
+
 def test_a_torn_file_of_an_agent_that_nothing_else_knows(repo):
     record, file = home(repo) / "agents/history.jsonl", home(repo) / "agents/blue-fox.json"
     record.write_text("".join(line for line in record.read_text().splitlines(keepends=True) if "blue-fox" not in line))
