@@ -143,12 +143,32 @@ def test_no_failure_tells_it(anna, remote, how, status):
     "http://anna:{}@127.0.0.1:99999/x.git", "http://anna:{}@[::1:80/x.git", "gopher://anna:{}@127.0.0.1/x.git",
     "http://anna:x@{}@127.0.0.1:1/x.git", "http://anna:{}/y@127.0.0.1:1/x.git", "https://{}@127.0.0.1:1/x.git",
     "git://anna:{}@127.0.0.1:1/x.git", "http://127.0.0.1:1/x.git?private_token={}", "ssh://anna:{}@127.0.0.1:1/x.git",
-    "http://anna:{}%@127.0.0.1:1/x.git", "file://anna:{}@localhost/nonexistent"])
-def test_no_address_that_cannot_be_used_tells_it(anna, url):
+    "http://anna:{}%@127.0.0.1:1/x.git", "file://anna:{}@localhost/nonexistent", "http:/anna:{}@127.0.0.1/x.git",
+    "http:\\\\anna:{}@127.0.0.1/x.git", "anna:{}@127.0.0.1:x.git", "anna:{}@127.0.0.1/x.git",
+    "anna@example.com:{}@127.0.0.1:x.git", "ssh:/anna:{}@127.0.0.1/x.git", "ssh://anna:{}/y@127.0.0.1/x.git",
+    "anna:{}@127.0.0.1://x.git", "http:/127.0.0.1/x.git?private_token={}", "http://anna:a b{}@127.0.0.1:1/x.git"])
+def test_no_address_that_cannot_be_used_tells_it(anna, tmp_path, url):
+    """Nor does the argument list of the ssh that would be started for it."""
+    fake, words = tmp_path / "fake-ssh", tmp_path / "words"
+    fake.write_text(f"#!/bin/sh\necho \"$@\" >>{shlex.quote(str(words))}\nexit 255\n")
+    fake.chmod(0o755)
+    anna.env["GIT_SSH_COMMAND"] = str(fake)
     point(anna, url.format(SECRET))
     done = anna.run("sync", "--json")
     assert done.code == 4 and SECRET not in done.out + done.err, done.out
+    assert not words.exists() or SECRET not in words.read_text()
     said_nowhere(anna, ("bd", "sync"), ("bd", "sync", "--status", "--json"), ("bd", "status"), ("bd", "doctor"))
+
+
+def test_an_address_of_ssh_may_have_an_at_sign_in_its_path(anna, remote, tmp_path):
+    """Where it names its user, nothing in the path can be a password."""
+    fake = tmp_path / "fake-ssh"
+    fake.write_text("#!/bin/sh\nfor last; do :; done\neval \"$last\"\n")
+    fake.chmod(0o755)
+    anna.env["GIT_SSH_COMMAND"] = str(fake)
+    remote.rename(remote.parent / "beads@v1.git")
+    point(anna, f"anna@example.invalid:{remote.parent}/beads@v1.git")
+    assert sync(anna)["durability"] == "remote"
 
 
 def test_a_server_that_repeats_it_is_not_quoted(anna, remote):

@@ -29,25 +29,57 @@ static size_t last_at(struct str s)
 	return s.n;
 }
 
+static bool url_in_scheme(char ch)
+{
+	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+	       ch == '+' || ch == '-' || ch == '.';
+}
+
+/* How much of the text is its scheme, with what stands before it; 0: it has none. */
+static size_t url_scheme_length(struct str text, bool wary)
+{
+	const char *mark = str_find(text, STR("://"));
+	size_t n = 0, start;
+
+	if (mark && !wary)
+		return (size_t)(mark - text.p) + 3;
+	if (mark) {
+		n = start = (size_t)(mark - text.p);
+		while (start && url_in_scheme(text.p[start - 1]))
+			start--;
+		return find_any(str_head(text, start), ":@") < start ? 0 : n + 3;
+	}
+	if (!wary)
+		return 0;
+	while (n < text.n && url_in_scheme(text.p[n])) /* "http:/" and "http:\\", mistyped */
+		n++;
+	start = n + 1;
+	if (!n || n >= text.n || text.p[n] != ':')
+		return 0;
+	for (n = start; n < text.n && (text.p[n] == '/' || text.p[n] == '\\');)
+		n++;
+	return n > start ? n : 0;
+}
+
 /*
- * A password should be escaped, but may have '@' or '/' in it nevertheless. The code that hides
- * one is `wary`: where there may be a password, the last '@' of all ends it.
+ * A password should be escaped, but may have '@' or '/' in it nevertheless, and the scheme may be
+ * mistyped or missing. The code that hides a password is `wary`: where there may be one, the
+ * last '@' of all ends it.
  */
 static bool url_parse(struct str text, bool wary, struct url *out)
 {
-	const char *mark = str_find(text, STR("://"));
+	size_t scheme = url_scheme_length(text, wary), at;
 	struct str host;
-	size_t at;
 
-	if (!mark)
-		return false;
-	out->scheme = str_head(text, (size_t)(mark - text.p) + 3);
+	out->scheme = str_head(text, scheme);
 	out->userinfo = STR_NONE;
-	out->rest = str_skip(text, out->scheme.n);
-	host = str_head(out->rest, find_any(out->rest, "/?#"));
+	out->rest = str_skip(text, scheme);
+	host = scheme ? str_head(out->rest, find_any(out->rest, "/?#")) : out->rest;
 	if (wary && find_any(host, ":") < host.n)
 		host = out->rest;
 	at = last_at(host);
+	if (!scheme && (!wary || at == host.n || find_any(str_head(host, at), ":") == at))
+		return false;
 	if (at == host.n)
 		return true;
 	out->userinfo = str_head(out->rest, at);
@@ -70,6 +102,14 @@ static void hide_one(struct buf *b, struct str url)
 	buf_put(b, u.userinfo.p ? STR("***@") : STR(""));
 	buf_put(b, str_head(u.rest, query));
 	buf_put(b, query < u.rest.n ? STR("?***") : STR(""));
+}
+
+struct str url_shown(struct arena *mem, struct str url)
+{
+	struct buf b = { .mem = mem };
+
+	hide_one(&b, url);
+	return buf_str(&b);
 }
 
 struct str url_hide(struct arena *mem, struct str text)
@@ -100,6 +140,18 @@ struct str url_drop_password(struct arena *mem, struct str url)
 			 STR_ARG(str_head(u.userinfo, find_any(u.userinfo, ":"))), STR_ARG(u.rest));
 }
 
+bool url_scp_has_password(struct str address)
+{
+	size_t colon = find_any(address, ":"), at;
+	struct str path = str_skip(address, colon < address.n ? colon + 1 : address.n);
+
+	if (address.n && address.p[0] == '[') /* an address of IPv6 has colons of its own */
+		return false;
+	at = last_at(path);
+	return at < path.n && (find_any(str_head(address, colon), "@") == colon ||
+			       find_any(str_skip(path, at), ":") < path.n - at);
+}
+
 struct str url_secret(struct str url)
 {
 	enum { TOKEN = 16 };
@@ -107,7 +159,8 @@ struct str url_secret(struct str url)
 	struct url u;
 	size_t colon;
 
-	if (!url_parse(url, true, &u) || !u.userinfo.n)
+	if (!url_parse(url, true, &u) || !u.userinfo.n ||
+	    (!u.scheme.n && !url_scp_has_password(url)))
 		return none;
 	colon = find_any(u.userinfo, ":");
 	if (colon < u.userinfo.n)

@@ -64,7 +64,7 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	url = git_remote_pushurl(remote);
 	out->push_address = url ? arena_copy(&c->mem, str_of(url)) : out->address;
 	git_remote_free(remote);
-	out->url = url_hide(&c->mem, out->address);
+	out->url = url_shown(&c->mem, out->address);
 	out->mirror = repo_remote_is_mirror(c, r, name);
 	out->to = repo_remote_folder(c, r, out->push_address);
 	out->from = repo_remote_folder(c, r, out->address);
@@ -233,15 +233,16 @@ static bool repo_remote_about(const char *text, const char *const *words)
 	return false;
 }
 
-/* A text without any occurrence of a word. */
-static struct str repo_remote_without(struct call *c, struct str text, struct str word)
+/* A text in which every occurrence of a word is replaced. */
+static struct str repo_remote_replace(struct call *c, struct str text, struct str word,
+				      struct str by)
 {
 	struct buf b = { .mem = &c->mem };
 	const char *at;
 
 	while (word.n && (at = str_find(text, word))) {
 		buf_put(&b, str_head(text, (size_t)(at - text.p)));
-		buf_put(&b, STR("***"));
+		buf_put(&b, by);
 		text = str_skip(text, (size_t)(at - text.p) + word.n);
 	}
 	buf_put(&b, text);
@@ -256,14 +257,14 @@ static struct str repo_remote_shown(struct call *c, const struct remote *m, stru
 {
 	const struct str addresses[] = { m->address, m->push_address };
 
-	text = url_hide(&c->mem, text);
 	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
-		struct str secret = url_secret(addresses[i]);
+		struct str secret = url_secret(addresses[i]), stars = STR("***");
 
-		text = repo_remote_without(c, text, secret);
-		text = repo_remote_without(c, text, url_decode(&c->mem, secret));
+		text = repo_remote_replace(c, text, addresses[i], url_shown(&c->mem, addresses[i]));
+		text = repo_remote_replace(c, text, secret, stars);
+		text = repo_remote_replace(c, text, url_decode(&c->mem, secret), stars);
 	}
-	return text;
+	return url_hide(&c->mem, text);
 }
 
 static enum err repo_remote_unreachable(struct call *c, const struct remote *m, int code,

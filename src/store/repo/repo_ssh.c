@@ -256,6 +256,30 @@ static int repo_ssh_stop(git_smart_subtransport *transport)
 	return 0;
 }
 
+/*
+ * NULL: ssh can be started with it. ssh takes no password, and everybody can read the words of a
+ * command, so what may be a password is not given to it.
+ */
+static const char *repo_ssh_fault(struct str url, const struct address *a)
+{
+	static const char *const schemes[] = { "http", "https", "ssh", "git", "file", "ftp", NULL };
+	bool scp = !str_has(url, STR("://"));
+
+	for (const char *const *s = schemes; scp && *s; s++)
+		if (str_is(a->host, *s) &&
+		    (str_starts(a->path, STR("/")) || str_starts(a->path, STR("\\"))))
+			return "after the ':' of a URL there are two slashes, as in https://";
+	if (scp && url_scp_has_password(url))
+		return "it looks as if there were a password in it, and ssh takes none: write it "
+		       "as USER@HOST:PATH or ssh://USER@HOST/PATH";
+	for (size_t i = 0; i < a->port.n; i++)
+		if (a->port.p[i] < '0' || a->port.p[i] > '9')
+			return "its port is not a number";
+	if (!a->host.n || a->host.p[0] == '-' || !a->path.n)
+		return "this is no address for ssh";
+	return NULL;
+}
+
 static int repo_ssh_act(git_smart_subtransport_stream **out, git_smart_subtransport *transport,
 			const char *url, git_smart_service_t service)
 {
@@ -263,18 +287,17 @@ static int repo_ssh_act(git_smart_subtransport_stream **out, git_smart_subtransp
 	bool pull = service == GIT_SERVICE_UPLOADPACK_LS || service == GIT_SERVICE_UPLOADPACK;
 	struct arena mem = { 0 };
 	struct address a;
-	const char *argv[16];
+	const char *argv[16], *wrong;
 	int code;
 
 	*out = &s->stream.parent;
 	if (service == GIT_SERVICE_UPLOADPACK || service == GIT_SERVICE_RECEIVEPACK)
 		return 0; /* goes on where the list of refs ended */
 	repo_ssh_stop(transport);
-	/* ssh takes no password, and everybody can read the words of a command */
 	a = repo_ssh_parse(&mem, url_drop_password(&mem, str_of(url)));
-	if (!a.host.n || a.host.p[0] == '-' || !a.path.n) {
+	if ((wrong = repo_ssh_fault(str_of(url), &a))) {
 		arena_release(&mem);
-		return repo_ssh_say("this is no address for ssh");
+		return repo_ssh_say(wrong);
 	}
 	repo_ssh_command(&mem, &a, pull ? "git-upload-pack" : "git-receive-pack", argv);
 	code = repo_ssh_start(&mem, s, argv);

@@ -25,6 +25,18 @@ static void url_hide_leaves_no_secret_in_a_text(void **state)
 		{ "<ssh://a:pw@h> and http://b:pw@i", "<ssh://***@h> and http://***@i" },
 		{ "http://a:pw@[::1]:80/x", "http://***@[::1]:80/x" },
 		{ "://pw@", "://***@" },
+		{ "http:/anna:pw@host/x.git", "http:/***@host/x.git" },
+		{ "http:/token@host/x.git", "http:/***@host/x.git" },
+		{ "http:\\\\anna:pw@host/x.git", "http:\\\\***@host/x.git" },
+		{ "http:/host/x?token=pw", "http:/host/x?***" },
+		{ "anna:pw@host:x.git", "***@host:x.git" },
+		{ "anna:pw@host://x.git", "***@host://x.git" },
+		{ "anna:pw://x@host/x.git", "***@host/x.git" },
+		{ "anna@b.example:pw@host/x", "***@host/x" },
+		{ "http::http://anna:pw@host/x", "***@host/x" },
+		{ "(http://anna:pw@host/x)", "(http://***@host/x)" },
+		{ "anna@host:x.git", "anna@host:x.git" },
+		{ "host:/srv/x.git: no", "host:/srv/x.git: no" },
 	};
 	struct arena mem = { 0 };
 
@@ -32,6 +44,41 @@ static void url_hide_leaves_no_secret_in_a_text(void **state)
 	for (size_t i = 0; i < COUNT(row); i++)
 		assert_str(url_hide(&mem, str_of(row[i].text)), row[i].shown);
 	arena_release(&mem);
+}
+
+static void url_shown_takes_any_character_as_a_part_of_the_url(void **state)
+{
+	struct arena mem = { 0 };
+
+	(void)state;
+	assert_str(url_shown(&mem, STR("http://anna:p w'<@host/x")), "http://***@host/x");
+	assert_str(url_shown(&mem, STR("anna:p w@host:x")), "***@host:x");
+	assert_str(url_shown(&mem, STR("/srv/a b.git")), "/srv/a b.git");
+	arena_release(&mem);
+}
+
+static void url_scp_has_password_where_a_user_and_a_host_are_likely(void **state)
+{
+	static const struct {
+		const char *address;
+		bool has;
+	} row[] = {
+		{ "anna:pw@host:x.git", true },
+		{ "anna:pw@host/x.git", true },
+		{ "anna@b.example:pw@host:x.git", true },
+		{ "http:/anna:pw@host/x.git", true },
+		{ "host:a@b.git", true },
+		{ "anna@host:a@b.git", false },
+		{ "anna@host:x.git", false },
+		{ "host:x.git", false },
+		{ "[::1]:x.git", false },
+		{ "x", false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++)
+		assert_int_equal(url_scp_has_password(str_of(row[i].address)), row[i].has);
 }
 
 static void url_drop_password_keeps_the_rest(void **state)
@@ -62,6 +109,9 @@ static void url_secret_is_the_password_or_a_token(void **state)
 	assert_null(url_secret(STR("ssh://git@host/x")).p);
 	assert_null(url_secret(STR("https://host/x")).p);
 	assert_null(url_secret(STR("/a/folder@x")).p);
+	assert_str(url_secret(STR("http:/anna:pw@host/x")), "pw");
+	assert_str(url_secret(STR("anna:pw@host:x")), "pw");
+	assert_null(url_secret(STR("anna@host:a@b")).p);
 }
 
 static void url_decode_knows_percent_signs(void **state)
@@ -78,6 +128,8 @@ int url_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(url_hide_leaves_no_secret_in_a_text),
+		cmocka_unit_test(url_shown_takes_any_character_as_a_part_of_the_url),
+		cmocka_unit_test(url_scp_has_password_where_a_user_and_a_host_are_likely),
 		cmocka_unit_test(url_drop_password_keeps_the_rest),
 		cmocka_unit_test(url_secret_is_the_password_or_a_token),
 		cmocka_unit_test(url_decode_knows_percent_signs),
