@@ -233,6 +233,58 @@ def test_the_command_of_the_hint_works_when_pasted(tmp_path):
     assert accepts(repo, GIT_CONFIG_GLOBAL=tmp_path / "gitconfig")
 
 
+# --- path remotes ---
+
+
+@pytest.fixture
+def published(repo, tmp_path):
+    """A path remote that somebody else owns, and what a sync with it answers with a given safe.directory."""
+    def make(kind):
+        path = tmp_path / "remote"
+        path.mkdir()
+        git(path, "init", "-q", *(["--bare"] if kind == "bare" else []))
+        gitdir = path if kind == "bare" else path / ".git"
+        git(repo.path, "remote", "add", "origin", str(path))
+        give_all(path)
+        repo.create("a bead")
+
+        def sync(*safe):
+            config = tmp_path / "gitconfig"
+            config.write_text("[safe]\n" + "".join(f'\tdirectory = "{value}"\n' for value in safe))
+            return repo.bd("--json", "sync", env={"GIT_CONFIG_GLOBAL": config, "PATH": os.environ["PATH"]})
+
+        return gitdir, sync
+
+    return make
+
+
+@pytest.mark.parametrize("kind", ["bare", "worktree"])
+def test_a_path_remote_of_another_user_is_refused(published, kind):
+    gitdir, sync = published(kind)
+    is_refused(sync().error, gitdir, gitdir)
+    hint = sync().error["hint"]
+    assert sync(hint.split("'")[1]).ok().json["durability"] == "remote", "the command of the hint works"
+
+
+@pytest.mark.parametrize("value,safe", [("*", True), ("{parent}/*", True), ("{gitdir}/", True), ("{parent}", False)])
+def test_safe_directory_allows_a_path_remote_as_git_does(published, repo, tmp_path, value, safe):
+    gitdir, sync = published("bare")
+    done = sync(value.format(gitdir=gitdir, parent=gitdir.parent))
+    assert done.code == (0 if safe else 1), done.out
+    if not value.endswith(("/*", "/")):  # Git 2.39 does not know these yet
+        fetched = subprocess.run(["git", "fetch", "origin"], cwd=repo.path, capture_output=True,
+                                env=environment(GIT_CONFIG_GLOBAL=tmp_path / "gitconfig"))
+        assert (fetched.returncode == 0) == safe, fetched.stderr
+
+
+def test_a_git_file_of_ones_own_does_not_lead_to_another_users_remote(published, repo, tmp_path):
+    gitdir, sync = published("bare")
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / ".git").write_text(f"gitdir: {gitdir}\n")
+    git(repo.path, "remote", "set-url", "origin", str(tmp_path / "link"))
+    is_refused(sync().error, gitdir, gitdir)
+
+
 # --- sudo ---
 
 

@@ -39,20 +39,19 @@ static enum err fail_to_read(struct call *c, const char *what, struct str of)
 }
 
 /* Versions before 1.5 cannot be told. */
-static void validate_owner(bool yes)
+static void repo_trust_owners(void)
 {
 #if LIBGIT2_VER_MAJOR > 1 || LIBGIT2_VER_MINOR >= 5
-	git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, (int)yes);
-#else
-	(void)yes;
+	git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
 #endif
 }
 
-enum err repo_open_other(struct call *c, struct str gitdir, struct repo **out)
+enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
 {
 	struct repo *r = arena_new(&c->mem, struct repo);
 
 	git_libgit2_init();
+	repo_trust_owners();
 	/* what is said to be stored is on the medium */
 	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
 	/* what we have written ourselves a moment ago need not be hashed again */
@@ -65,18 +64,6 @@ enum err repo_open_other(struct call *c, struct str gitdir, struct repo **out)
 	    git_repository_odb(&r->odb, r->git))
 		return repo_fail_internal(c, "open the repository", gitdir);
 	return ERR_OK;
-}
-
-enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
-{
-	enum err e;
-
-	git_libgit2_init();
-	validate_owner(false);
-	e = repo_open_other(c, gitdir, out);
-	validate_owner(true);
-	git_libgit2_shutdown();
-	return e;
 }
 
 size_t repo_held(const struct repo *r)

@@ -12,14 +12,10 @@
 struct repo;
 
 /*
- * Exactly this Git directory, which store/place.h has found; whether its owner may be trusted was
- * decided there.
+ * Exactly this Git directory. The caller has decided whether its owner may be trusted, by the rules
+ * of store/owner.h: libgit2 has rules of its own, which differ from Git's, and is not asked.
  */
 enum err repo_open(struct call *c, struct str gitdir, struct repo **out);
-
-/* One that the remote's address names: libgit2 refuses it if another user owns it and
- * safe.directory does not list it. */
-enum err repo_open_other(struct call *c, struct str gitdir, struct repo **out);
 void repo_close(struct repo *r);
 
 /* --- refs --- */

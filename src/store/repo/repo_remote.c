@@ -14,6 +14,7 @@
 #include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "base/text/url.h"
+#include "store/owner.h"
 #include "store/repo/repo_parts.h"
 
 /* --- which remote --- */
@@ -410,15 +411,33 @@ enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct 
 			    "beads again, without that part of the history.");
 }
 
-/* A folder is a repository, or has one in `.git`. */
+/* As Git does before it serves a folder. For a worktree, its root may be listed as well. */
+static enum err repo_remote_check_owner(struct call *c, struct str gitdir)
+{
+	struct stat st;
+	bool inner = str_is(path_name(gitdir), ".git");
+
+	if (lstat(arena_cstr(&c->mem, gitdir), &st) || owner_is_user(st.st_uid) ||
+	    owner_listed_safe(c, gitdir) || (inner && owner_listed_safe(c, path_parent(gitdir))))
+		return ERR_OK;
+	return owner_refuse(c, gitdir, st.st_uid, gitdir);
+}
+
+/* A folder is a repository, or has one in `.git`. DUBIOUS_OWNERSHIP: it is another user's. */
 static enum err open_folder(struct call *c, struct str path, struct repo **out)
 {
-	enum err e = repo_open_other(c, path, out);
+	struct stat st;
+	bool bare = !stat(arena_cstr(&c->mem, path_join(&c->mem, path, STR("HEAD"))), &st);
+	struct str gitdir = bare ? path : path_join(&c->mem, path, STR(".git")), real;
+	enum err e;
 
-	if (!e)
-		return ERR_OK;
-	c->code = ERR_OK;
-	return repo_open_other(c, path_join(&c->mem, path, STR(".git")), out);
+	if ((e = repo_remote_check_owner(c, gitdir)) || (e = repo_open(c, gitdir, out)))
+		return e;
+	/* `.git` may be a file that names another folder */
+	real = path_real(&c->mem, str_of(git_repository_path(repo_git(*out))));
+	if (real.p && (e = repo_remote_check_owner(c, real)))
+		repo_close(*out);
+	return e;
 }
 
 /* libgit2 would wait for ever for somebody to write to a FIFO. */
@@ -484,9 +503,9 @@ static enum err look_at_folder(struct call *c, struct remote *m, struct str ref,
 		return ERR_OK;
 	if ((e = repo_remote_check_files(c, m, m->from, ref)))
 		return e;
-	if (open_folder(c, m->from, there)) {
+	if ((e = open_folder(c, m->from, there))) {
 		*there = NULL;
-		return c->code = ERR_OK;
+		return e == ERR_DUBIOUS_OWNERSHIP ? e : (c->code = ERR_OK);
 	}
 	if ((e = repo_ref_fault(c, *there, ref, commit, &fault)))
 		e = c->code = ERR_SYNC_FAILED;
@@ -887,8 +906,8 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 
 	if (e)
 		return e;
-	if (open_folder(c, m->to, &there))
-		return repo_remote_unreachable(c, m, 0, "push to");
+	if ((e = open_folder(c, m->to, &there)))
+		return e == ERR_DUBIOUS_OWNERSHIP ? e : repo_remote_unreachable(c, m, 0, "push to");
 	git_oid_fromstrn(&tip, commit.p, commit.n);
 	git_error_clear();
 	if (!old.p && ((e = repo_ref_room(c, there, ref, &other)) || other.p))
