@@ -1,5 +1,6 @@
 #include "serve/http.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,12 +84,15 @@ static enum MHD_Result send_invitation(struct http_request *v, struct MHD_Connec
 	struct http *h = v->h;
 	struct str file = { 0 };
 
+	errno = 0;
 	if (!h->port && (http_listen(h, 0) < 0 || !h->with.tell(h->with.arg, h->port)))
 		return answer_refuse(
 			v, connection,
 			&(const struct verdict){
 				MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
-				"the service cannot listen on the loopback",
+				arena_fmt(&v->mem, "the service cannot listen on the loopback: %s",
+					  errno ? strerror(errno) : "no reason is known")
+					.p,
 				"Run 'abacus serve --stop', then 'abacus open' again." });
 	json_object(&j);
 	json_put_str(&j, "url", http_invitation(h, &v->mem, browse ? &file : NULL));

@@ -187,8 +187,11 @@ static enum err open_parts(struct call *c, struct service *s)
 	memcpy(ask.token, s->token, sizeof ask.token);
 	if (ask.socket < 0)
 		return file_fail(c, "listen on", s->place.socket);
+	errno = 0;
 	s->http = http_open(&ask);
-	return s->http ? ERR_OK : call_fail(c, ERR_INTERNAL_ERROR, "the service cannot be started");
+	return s->http ? ERR_OK :
+			 call_fail(c, ERR_INTERNAL_ERROR, "the service cannot be started: %s",
+				   errno ? strerror(errno) : "libmicrohttpd gives no reason");
 }
 
 static enum err serve_begin(struct call *c, struct service *s, int port)

@@ -82,6 +82,30 @@ def test_too_few_open_files_are_an_error_that_says_so(used, name):
     assert len(codes) > 1
 
 
+@pytest.mark.parametrize("words", [["serve", "--port", "0"], ["open", "--print"], ["serve", "--stop"]], ids=" ".join)
+@pytest.mark.parametrize("count", [4, 6, 10, 14, 40])
+def test_a_service_that_may_open_too_few_files_is_not_started(used, words, count):
+    """The limit is named, and no service is left that has no page."""
+    done = Result(subprocess.run([str(BIN / "abacus"), *words], cwd=used.path, capture_output=True, timeout=60,
+                                 stdin=subprocess.DEVNULL, env=environment(**used.env),
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))))
+    assert done.code == 1 and "open files" in done.err and "ulimit -n" in done.err, done.err
+    assert "No service runs" in used.run("serve", "--stop", program="abacus").ok().out
+
+
+def test_a_page_is_opened_where_the_limit_may_be_raised(used):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (10, 64))
+
+    try:
+        done = Result(subprocess.run([str(BIN / "abacus"), "open", "--print"], cwd=used.path, capture_output=True,
+                                     timeout=60, stdin=subprocess.DEVNULL, env=environment(**used.env),
+                                     preexec_fn=limit))
+        assert done.ok().out.startswith("http://"), done.out
+    finally:
+        used.run("serve", "--stop", program="abacus").ok()
+
+
 def test_a_sync_beyond_the_limit_is_an_error(used, tmp_path):
     git(tmp_path, "init", "-q", "--bare", "remote.git")
     git(used.path, "remote", "add", "origin", str(tmp_path / "remote.git"))

@@ -107,15 +107,22 @@ def test_a_folder_that_others_may_enter_is_not_used(repo, services):
 
 
 @needs_root
-def test_a_folder_that_another_user_made_is_not_used(tmp_path, run_dir):
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_what_another_user_made_in_place_of_the_folder_is_not_used(tmp_path, run_dir, kind):
     """The short place of a socket is in a folder where everybody may make folders."""
     repo = project_at(tmp_path / ("d" * 60) / ("e" * 60))
     trap = run_dir / "abacus"
-    trap.mkdir()
-    trap.chmod(0o700)
-    os.chown(trap, NOBODY, NOBODY)
-    done = repo.run("serve", program="abacus", env={"XDG_RUNTIME_DIR": run_dir}, timeout=10)
-    assert done.code == 1 and "is not a folder of yours alone" in done.err
+    if kind == "folder":
+        trap.mkdir(mode=0o700)
+    elif kind == "file":
+        trap.write_text("")
+    else:
+        trap.symlink_to(tmp_path)
+    os.chown(trap, NOBODY, NOBODY, follow_symlinks=False)
+    for words in (["serve"], ["open", "--print"]):
+        done = repo.run(*words, program="abacus", env={"XDG_RUNTIME_DIR": run_dir}, timeout=10)
+        assert done.code == 1 and "is not a folder of yours alone" in done.err, done.err
+        assert "Set XDG_RUNTIME_DIR" in done.err, done.err
 
 
 @pytest.mark.parametrize("runtime", [True, False])

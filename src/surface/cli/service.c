@@ -1,6 +1,7 @@
 #include "surface/cli/service.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/moment.h"
@@ -48,6 +49,29 @@ static const char **service_words_of(struct call *c, int64_t port, int64_t idle)
 	return words;
 }
 
+/*
+ * The service has a few files open for each thread, store and worker, and is of no use with fewer.
+ * Whoever may raise the limit need not do so by hand.
+ */
+static enum err service_allow_files(struct call *c)
+{
+	enum { FILES_LEAST = 64 };
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most) || most.rlim_cur >= FILES_LEAST)
+		return ERR_OK;
+	if (most.rlim_max >= FILES_LEAST) {
+		most.rlim_cur = FILES_LEAST;
+		if (!setrlimit(RLIMIT_NOFILE, &most))
+			return ERR_OK;
+	}
+	call_fail(c, ERR_INVALID_INPUT,
+		  "too few open files are allowed: the service needs %d, the limit is %llu",
+		  FILES_LEAST, (unsigned long long)most.rlim_max);
+	return call_step(c, "Run the command in a new shell that allows more ('ulimit -n' shows "
+			    "the limit).");
+}
+
 static int no_program(struct call *c, const char *path)
 {
 	call_fail(c, ERR_INTERNAL_ERROR, "cannot start '%s'", path);
@@ -79,7 +103,7 @@ int serve_start(struct call *c, const struct request *r)
 	struct service_place at;
 	const char **words;
 
-	if (service_place(c, &at))
+	if (service_allow_files(c) || service_place(c, &at))
 		return -1;
 	if (in->stop)
 		return stop_service(c, &at);
@@ -193,7 +217,8 @@ static enum err run_open(struct call *c, struct stores *s, const void *body, str
 	enum err e;
 
 	(void)s;
-	if ((e = service_place(c, &at)) || (e = service_invitation(c, &at, path, &to)))
+	if ((e = service_allow_files(c)) || (e = service_place(c, &at)) ||
+	    (e = service_invitation(c, &at, path, &to)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "url", to.url);

@@ -16,7 +16,7 @@
 enum { SOCKET_MOST = 100 }; /* macOS takes 103 bytes */
 
 /* A folder that another user made, or may write to, would be a trap. */
-static enum err check_private(struct call *c, struct str dir)
+static enum err check_private(struct call *c, struct str dir, const char *step)
 {
 	struct stat st;
 
@@ -25,8 +25,16 @@ static enum err check_private(struct call *c, struct str dir)
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a folder of yours alone",
 		  STR_ARG(dir));
-	return call_step(
-		c, "Look who made it; remove it, or set XDG_RUNTIME_DIR to a folder of your own.");
+	return call_step(c, "%s", step);
+}
+
+/* Whatever is there already has to be a folder of the user's. */
+static enum err service_make_private(struct call *c, struct str dir, const char *step)
+{
+	struct stat st;
+	enum err e = lstat(arena_cstr(&c->mem, dir), &st) ? file_make_dir(c, dir, 0700) : ERR_OK;
+
+	return e ? e : check_private(c, dir, step);
 }
 
 /* Beside the rest if its path is short enough, else in a folder for such things. */
@@ -43,7 +51,9 @@ static enum err place_socket(struct call *c, struct service_place *p)
 		dir = path_join(&c->mem, str_of(run), STR("abacus"));
 	else
 		dir = arena_fmt(&c->mem, "/tmp/abacus-%lu", (unsigned long)geteuid());
-	if ((e = file_make_dir(c, dir, 0700)) || (e = check_private(c, dir)))
+	if ((e = service_make_private(c, dir,
+				      "Set XDG_RUNTIME_DIR to a folder of your own, or look who "
+				      "made it and remove it.")))
 		return e;
 	p->socket = path_join(&c->mem, dir, name);
 	return ERR_OK;
@@ -82,8 +92,8 @@ enum err service_place(struct call *c, struct service_place *out)
 				     sha256_hex(&c->mem, root).p);
 	out->lock = path_join(&c->mem, out->dir, STR("lock"));
 	out->address = path_join(&c->mem, out->dir, STR("address.json"));
-	if ((e = file_make_dir(c, home, 0700)) || (e = file_make_dir(c, out->dir, 0700)) ||
-	    (e = check_private(c, out->dir)))
+	if ((e = file_make_dir(c, home, 0700)) ||
+	    (e = service_make_private(c, out->dir, "Look who made it, and remove it.")))
 		return e;
 	place_page(c, out);
 	return place_socket(c, out);
