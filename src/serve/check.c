@@ -1,3 +1,4 @@
+#include <stdint.h>
 #include <strings.h>
 
 #include "serve/http.h"
@@ -9,10 +10,16 @@
  */
 
 struct heads {
-	unsigned seen; /* one bit for each of `single` */
-	bool repeated, malformed;
-	size_t size; /* of all of them, written as 'Name: value' and CRLF */
+	unsigned seen;      /* one bit for each of `single` */
+	unsigned arguments; /* one bit for each of `single_arguments` */
+	bool repeated, argument_repeated, malformed;
+	size_t size;     /* of all of them, written as 'Name: value' and CRLF */
+	const char *end; /* of the line before; see ends_with_lf() */
+	bool bare_lf;
 };
+
+/* The library takes the first of several; other parsers take the last. */
+static const char *const single_arguments[] = { "after", "code" };
 
 /* A second one of these would change whom a request is from, or where it ends. */
 static const char *const single[] = {
@@ -39,12 +46,31 @@ static bool has_control(const char *text, char allowed)
 	return false;
 }
 
+/*
+ * Versions of the library before 0.9.77 take LF for the end of a line, and put zeros in place of
+ * the line ends in their buffer: `next` follows `end` after `least` bytes, if each line before it
+ * has ended with CRLF. Newer ones refuse such a request themselves.
+ */
+static bool ends_with_lf(const char *end, const char *next, size_t least)
+{
+#if MHD_VERSION >= 0x00097701
+	(void)end, (void)next, (void)least;
+	return false;
+#else
+	uintptr_t from = (uintptr_t)end, to = (uintptr_t)next;
+
+	return end && to > from && to - from < least;
+#endif
+}
+
 static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name,
 				    const char *value)
 {
 	struct heads *heads = arg;
 
 	(void)kind;
+	heads->bare_lf |= ends_with_lf(heads->end, name, 2);
+	heads->end = value ? value + strlen(value) : NULL;
 	heads->size += strlen(name) + (value ? strlen(value) : 0) + 4;
 	if (!is_token(name) || (value && has_control(value, '\t')))
 		heads->malformed = true;
@@ -53,6 +79,21 @@ static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const ch
 			continue;
 		heads->repeated |= heads->seen >> i & 1;
 		heads->seen |= 1U << i;
+	}
+	return MHD_YES;
+}
+
+static enum MHD_Result check_argument(void *arg, enum MHD_ValueKind kind, const char *name,
+				      const char *value)
+{
+	struct heads *heads = arg;
+
+	(void)kind, (void)value;
+	for (size_t i = 0; i < sizeof single_arguments / sizeof *single_arguments; i++) {
+		if (strcmp(name, single_arguments[i]) != 0)
+			continue;
+		heads->argument_repeated |= heads->arguments >> i & 1;
+		heads->arguments |= 1U << i;
 	}
 	return MHD_YES;
 }
@@ -89,6 +130,16 @@ static bool has_hidden_bytes(const struct http_request *v, struct MHD_Connection
 	return info && info->header_size > first + headers + 2;
 }
 
+/* The last header is followed by its own line end and by that of an empty line. */
+static bool has_bare_lf(const struct heads *heads, struct MHD_Connection *connection,
+			const char *method)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+	return heads->bare_lf || (info && ends_with_lf(heads->end, method + info->header_size, 4));
+}
+
 static struct verdict bad_request(const char *message, const char *hint)
 {
 	return (struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT", message, hint };
@@ -97,12 +148,19 @@ static struct verdict bad_request(const char *message, const char *hint)
 struct verdict check_request(const struct http_request *v, struct MHD_Connection *connection,
 			     const char *method, const char *version)
 {
-	struct heads heads = { 0 };
+	struct heads heads = { .end = version + strlen(version) };
 
 	MHD_get_connection_values(connection, MHD_HEADER_KIND, check_header, &heads);
 	if (heads.malformed || has_hidden_bytes(v, connection, method, heads.size))
 		return bad_request("a header has a malformed name or value",
 				   "Send 'Name: value' in one line, without control characters.");
+	if (has_bare_lf(&heads, connection, method))
+		return bad_request("a line of the request does not end with CRLF",
+				   "End each line with CRLF.");
+	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, check_argument, &heads);
+	if (heads.argument_repeated)
+		return bad_request("a parameter that may be sent once was sent twice",
+				   "Send each parameter once.");
 	if (heads.repeated)
 		return bad_request("a header that may be sent once was sent twice",
 				   "Send each header once.");

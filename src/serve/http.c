@@ -20,6 +20,13 @@ enum {
 	CONNECTION_MEMORY = 24576, /* headers have to fit in there */
 };
 
+/* As strict as the library can be with programs that are in use. */
+#if MHD_VERSION >= 0x00097701
+#define HTTP_STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL, 2
+#else
+#define HTTP_STRICT MHD_OPTION_STRICT_FOR_CLIENT, 1
+#endif
+
 /* --- what there is --- */
 
 /* Only what is part of the program: there is no path that leads to a file. */
@@ -291,10 +298,10 @@ static struct MHD_Daemon *listen_on(struct transport *on, int fd)
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, http_handle,
 		NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, http_connected, on,
-		MHD_OPTION_NOTIFY_COMPLETED, http_disconnected, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-		connection_notify, on->h, MHD_OPTION_END);
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, HTTP_STRICT,
+		MHD_OPTION_URI_LOG_CALLBACK, http_connected, on, MHD_OPTION_NOTIFY_COMPLETED,
+		http_disconnected, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, on->h,
+		MHD_OPTION_END);
 }
 
 static void make_secrets(struct http *h)

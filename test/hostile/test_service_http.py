@@ -98,6 +98,13 @@ AMBIGUOUS = {
     "a target with a fragment": line(f"POST {CREATE}#x HTTP/1.1"),
     "a target with an encoded NUL": line(f"POST {CREATE}%00x HTTP/1.1"),
     "a target with a space": line(f"POST {CREATE} x HTTP/1.1"),
+    "LF alone after a header": add("X-A: b\nX-B: c"),
+    "LF alone after a header that ends with a space": add("X-A: b \nX-B: c"),
+    "LF alone after a header without a value": add("X-A:\nX-B: c"),
+    "LF alone after the request line": lambda r: line(r.line + "\n" + r.headers.pop(0))(r),
+    "LF alone before the empty line": lambda r: r.length.__setitem__(0, r.length[0] + "\n"),
+    "an empty line that is LF alone": lambda r: setattr(r, "body", b"") or r.length.__setitem__(
+        0, "Content-Length: 0\r\n\nX-A: b"),
     "an unknown version": line(f"POST {CREATE} HTTP/1.2"),
     "chunks in HTTP/1.0": lambda r: (line(f"POST {CREATE} HTTP/1.0")(r), chunked("Transfer-Encoding: chunked")(r)),
 }
@@ -114,6 +121,21 @@ def test_an_ambiguous_request_is_refused_and_closes_the_connection(running, chan
     assert b" 200 OK" not in answer, answer
     assert not answer or Answer(answer).status in (400, 505), answer
     assert running.get("/api/bead/list").data == []
+
+
+@pytest.mark.parametrize("query", ["limit=1&limit=2", "limit=1&li%6Dit=2", "agent=anna&agent=ben", "limit=1&x&limit=1"])
+def test_a_parameter_that_is_given_twice_is_refused(running, query):
+    answer = running.ask("GET", f"/api/bead/ready?{query}")
+    assert answer.status == 400 and answer.error["message"], answer.body
+
+
+def test_a_place_in_the_events_that_is_given_twice_is_refused(running):
+    answer = running.ask("GET", "/api/events?after=1&after=2", headers={"Connection": "close"})
+    assert answer.status == 400, answer.body
+
+
+def test_a_list_may_be_given_as_several_parameters(running):
+    assert running.get("/api/bead/list?type=bug&type=task").data == []
 
 
 PLAIN = {

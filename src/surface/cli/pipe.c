@@ -61,18 +61,27 @@ static void put_success(struct json *j, const struct call *c, struct str data)
 		json_put_str(j, "warning", c->warning);
 }
 
+/* Which of several values counts is not the same for all programs. */
+static enum err pipe_fail_repeated(struct call *c, struct str name)
+{
+	return call_fail(c, ERR_INVALID_INPUT,
+			 "the parameter '" STR_FMT "' is given more than once", STR_ARG(name));
+}
+
 /* Texts, as an address has them, or a command line. */
-static enum err set_text(struct call *c, struct request *r, const struct value *arg)
+static enum err set_text(struct call *c, struct request *r, const struct value *arg, bool repeated)
 {
 	const struct field *fields = r->op->fields;
 
 	for (size_t i = 0; fields && fields[i].name; i++) {
 		if (!str_is(arg->key, fields[i].name) || !field_on_wire(&fields[i]))
 			continue;
+		if (repeated && !(fields[i].flags & FIELD_LIST))
+			return pipe_fail_repeated(c, arg->key);
 		return request_set(c, r, i, arg->text);
 	}
 	if (str_is(arg->key, "agent") && (r->op->flags & (OP_ACTOR | OP_READER)))
-		return ERR_OK;
+		return repeated ? pipe_fail_repeated(c, arg->key) : ERR_OK;
 	return call_fail(c, ERR_USAGE, "'%s' has no parameter '" STR_FMT "'", r->op->name,
 			 STR_ARG(arg->key));
 }
@@ -89,10 +98,10 @@ static enum err pipe_set_texts(struct call *c, struct request *r, const struct v
 			struct value one = arg->item[k];
 
 			one.key = arg->key;
-			e = set_text(c, r, &one);
+			e = set_text(c, r, &one, arg->count > 1);
 		}
 		if (arg->type != VALUE_ARRAY)
-			e = set_text(c, r, arg);
+			e = set_text(c, r, arg, false);
 	}
 	return e;
 }
