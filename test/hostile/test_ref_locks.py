@@ -207,9 +207,10 @@ def hold_like_a_sync(world, ref, program):
 
 
 def test_a_lock_of_a_living_program_is_not_removed(folder, faulty):  # noqa: F811
-    """In the clone, at the remote, and one that a stopped sync of ours has: all at once, since each takes long."""
+    """In the clone, at the remote, one that a stopped sync of ours has, and one of a Git that waits for a hook and
+    leaves it as it is: all at once, since each takes long."""
     worlds = []
-    for name in ("foreign-clone", "foreign-remote", "ours"):
+    for name in ("foreign-clone", "foreign-remote", "ours", "hook-clone", "hook-remote"):
         (folder / name).mkdir()
         w = World(folder / name)
         both(w)
@@ -219,13 +220,18 @@ def test_a_lock_of_a_living_program_is_not_removed(folder, faulty):  # noqa: F81
     there = pathlib.Path(f"{worlds[1].remote / REF}.lock")
     lock, held = hold_like_a_sync(worlds[2], worlds[2].remote / REF, helper_of(faulty))
     slow = [Touching(here), Touching(there)]
+    still = [pathlib.Path(f"{gitdir(worlds[3].a.path) / REF}.lock"), pathlib.Path(f"{worlds[4].remote / REF}.lock")]
+    for path in still:
+        path.touch()
     syncing = [w.a.spawn("sync", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE) for w in worlds]
     answers = [p.communicate(timeout=60)[0].decode() for p in syncing]
-    for p, answer, path in zip(syncing, answers, (here, there, lock)):
+    for p, answer, path in zip(syncing, answers, (here, there, lock, *still)):
         assert p.returncode == 4 and '"sync_failed"' in answer and str(path) in answer, answer
     assert lock.exists() and os.fstat(held.fileno()).st_ino == lock.stat().st_ino
     for thread in slow:
         thread.end()
+    for path in still:
+        path.unlink()  # it is still there
     held.close()
     for w in worlds:
         sync(w.a)

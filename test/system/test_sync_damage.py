@@ -1,5 +1,6 @@
 """What bd sync does when a remote or a clone was rewound, replaced, deleted or damaged."""
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -519,12 +520,13 @@ def test_all_refs_and_objects_lost(world, cache):
 
 @pytest.mark.parametrize("place,lock", [("anna/.git", REF), ("anna/.git", TRACKING), ("beads.git", REF)])
 def test_lock_of_a_dead_process(world, place, lock):
-    """A lock of Git that nobody touches for some seconds was left behind, and is removed."""
+    """A lock of Git that is minutes old, and that nobody touches, was left behind and is removed."""
     world.ben.create("theirs")
     sync(world.ben)
     world.anna.create("new")
     left = world.path / place / f"{lock}.lock"
     left.touch()
+    os.utime(left, (time.time() - 600,) * 2)
     assert sync(world.anna)["durability"] == "remote"
     assert not left.exists()
     world.healed("theirs", "new")

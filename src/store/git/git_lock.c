@@ -17,7 +17,8 @@
 #include "base/system/spawn.h"
 
 enum {
-	STALE_MS = 5000, /* a lock that did not change for so long was left behind */
+	STALE_MS = 5000,      /* a lock of ours that did not change for so long was left behind */
+	LEFT_MS = 300 * 1000, /* any other lock has to be so old besides */
 	WAIT_MS = 10000,
 	SHORT_MS = 1000, /* to wait for a lock that will not be removed */
 	PAUSE_MS = 20,
@@ -145,6 +146,16 @@ static bool git_lock_unchanged(const struct stat *a, const struct stat *b)
 	       a->st_ctime == b->st_ctime;
 }
 
+/*
+ * Git closes its lock before it runs the hook reference-transaction, so that neither an open file
+ * nor a change of the lock tells that it lives; only its age does. Locks made here are held for
+ * milliseconds.
+ */
+static bool git_lock_may_be_left(const struct stat *st)
+{
+	return st->st_nlink > 1 || moment_now() - (int64_t)st->st_mtime * 1000 >= LEFT_MS;
+}
+
 static bool is_stale(struct arena *mem, struct git_lock_watch *w, struct str lock)
 {
 	int64_t now = moment_ticks();
@@ -157,7 +168,7 @@ static bool is_stale(struct arena *mem, struct git_lock_watch *w, struct str loc
 		w->seen = st;
 		w->since = now;
 	}
-	return now - w->since >= STALE_MS;
+	return now - w->since >= STALE_MS && git_lock_may_be_left(&st);
 }
 
 /* Of several that find it stale one removes it, and none removes what came after it. */
@@ -246,9 +257,9 @@ static enum err git_lock_refused(struct call *c, const struct git_lock *l,
 				    "'bd sync' again.");
 	return call_step(
 		c,
-		"Nothing was lost. If no Git program works on that ref any more, run " STR_FMT
-		", then 'bd sync'.",
-		STR_ARG(git_lock_remedy(&c->mem, l->lock)));
+		"Nothing was lost. A sync removes a lock file that is %d minutes old. If you know "
+		"that no Git program works on that ref any more, run " STR_FMT ", then 'bd sync'.",
+		LEFT_MS / 60000, STR_ARG(git_lock_remedy(&c->mem, l->lock)));
 }
 
 bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable)
@@ -263,6 +274,8 @@ bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *remo
 		return false;
 	if (S_ISREG(before.st_mode) && before.st_nlink > 1)
 		return false; /* one of ours: git_lock_take() sees whether its maker lives */
+	if (S_ISREG(before.st_mode) && !git_lock_may_be_left(&before))
+		return false; /* its maker may be at work */
 	moment_sleep(LOOK_MS);
 	is_stale(&c->mem, &w, *lock);
 	*removable = S_ISREG(before.st_mode);

@@ -13,11 +13,11 @@
  *   `run` stands for the machine and its boot. Git ignores both names in `refs`;
  * - its maker holds flock() on it, which the kernel releases when the process ends.
  *
- * A lock of the same run whose flock() is free is removed at once. Of any other lock
- * (of Git, of another machine that shares the folder, from before a loss of power)
- * nobody can tell whether its maker lives. A living one holds it for milliseconds, so it
- * is removed once it has not changed for 5 s on the monotonic clock. Where a file system
- * has no hard links, locks made here are of that kind, too.
+ * A lock of the same run whose flock() is free is removed at once. Of any other lock nobody can
+ * tell whether its maker lives. One of ours (of another machine that shares the folder, or from
+ * before a loss of power) is held for milliseconds, so it is removed once it has not changed for
+ * 5 s on the monotonic clock. Git may hold one for as long as a hook runs: it has to be 5 minutes
+ * old besides. Where a file system has no hard links, locks made here are of that kind, too.
  *
  * Should the maker of a removed lock be alive after all, its own change fails, because
  * its lock cannot be renamed; or it renames ours, which is complete by then.
@@ -54,8 +54,8 @@ void git_lock_drop(struct git_lock *l);
 
 /*
  * Is there a lock of that file which was not made here, which no living process of ours holds,
- * and which does not change while it is looked at? `removable`: git_lock_take() removes it after
- * a while.
+ * which is old enough to have been left behind, and which does not change while it is looked at?
+ * `removable`: git_lock_take() removes it after a while.
  */
 bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable);
 
