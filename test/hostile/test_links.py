@@ -280,6 +280,30 @@ def fill_agents(path):
         register(Project(path), name)
 
 
+def readable(path):
+    """The files that other users can read, if they can enter the folders that they are in."""
+    return [f for f in path.rglob("*") if f.is_file() and f.stat().st_mode & 0o044]
+
+
+def test_what_is_in_no_commit_yet_is_readable_for_nobody_else(repo):
+    repo.create("a title that is kept")
+    assert not [f for f in readable(repo.path / ".git") if b"a title that is kept" in f.read_bytes()]
+    assert not readable(repo.home)
+
+
+def test_a_sync_makes_objects_for_its_user_alone_where_the_umask_says_so(repo):
+    """As the limits say, together with a Git directory that nobody else can enter."""
+    (repo.path / ".git").chmod(0o700)
+    before = set(repo.path.glob(".git/objects/??/*"))
+    subprocess.run([str(BIN / "bd"), "create", "x"], cwd=repo.path, env=environment(**repo.env), check=True, umask=0o077,
+                   capture_output=True)
+    subprocess.run([str(BIN / "bd"), "sync"], cwd=repo.path, env=environment(**repo.env), umask=0o077,
+                   capture_output=True)
+    made = set(repo.path.glob(".git/objects/??/*")) - before
+    assert made and not [f for f in made if f.stat().st_mode & 0o077]
+    assert stat.S_IMODE((repo.path / ".git").stat().st_mode) == 0o700
+
+
 @pytest.mark.parametrize("mask", [0o022, 0o077])
 @pytest.mark.parametrize("version", [2, 3, 4])
 def test_a_board_that_git_tracks_is_refused(tmp_path, mask, version):
