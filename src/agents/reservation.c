@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/moment.h"
 #include "base/number.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"
@@ -570,6 +571,29 @@ static enum err reservation_taken(struct call *c, enum err code, const struct re
 	return call_detail(c, json_text(&j));
 }
 
+/*
+ * An agent whose clock was once far ahead counts as active until that time comes. Nobody else can
+ * tell whether it is at work, so the error names the command that lets go of what it holds.
+ */
+static enum err reservation_held(struct call *c, struct agent_files *f, const struct reservation *r)
+{
+	enum { DAY_MS = 86400000 };
+	struct registered *a;
+	enum err e = registry_find(c, f, r->agent, &a);
+
+	if (e)
+		return e;
+	e = reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
+	if (a->seen_ms - c->now_ms < DAY_MS)
+		return e;
+	return call_step(c,
+			 "Its clock was wrong: it was last seen in the future, at %s. If it is not "
+			 "at work any more, run: bb agent release --agent " STR_FMT
+			 " --scope " STR_FMT,
+			 moment_format(&c->mem, a->seen_ms).p, STR_ARG(r->agent),
+			 STR_ARG(spawn_quoted(&c->mem, r->scope)));
+}
+
 /* May the reservation of another of the very same scope be taken? */
 static enum err may_take(struct call *c, struct agent_files *f, const struct reservation *r,
 			 bool takeover)
@@ -577,7 +601,7 @@ static enum err may_take(struct call *c, struct agent_files *f, const struct res
 	bool over = r->expires_ms <= c->now_ms;
 
 	if (!over && reservation_owner(c, f, r) == LIVENESS_ACTIVE)
-		return reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
+		return reservation_held(c, f, r);
 	if (takeover)
 		return ERR_OK;
 	return reservation_taken(c, ERR_RESERVATION_STALE_FOUND, r,

@@ -361,3 +361,13 @@ def test_for_people(two):
     assert "src/lib" in two.bb("agent", "status").ok().out
     done = two.bb("agent", *args("cobalt-harbor"))
     assert done.code == 1 and "amber-otter" in done.err and "until" in done.err
+
+
+def test_an_owner_whose_clock_was_once_ahead_can_be_released(two):
+    """It counts as active until that time comes; the error names the command that lets go of its scope."""
+    reserve(two, "amber-otter", env={"ABACUS_NOW": "2099-01-01T00:00:00Z"})
+    error = agent(two, *args("cobalt-harbor", "src/lib", "--takeover-stale"), env=at())["error"]
+    assert error["code"] == "RESERVATION_CONFLICT" and "2099-01-01" in error["hint"], error
+    command = error["hint"].split("run: bb agent ")[1].replace("'", "").split()
+    data(two, *command, env=at())
+    assert reserve(two, "cobalt-harbor", env=at())["agent_id"] == "cobalt-harbor"
