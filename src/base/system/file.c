@@ -536,8 +536,8 @@ enum err file_remove_tree(struct call *c, struct str path)
 
 	DIR *dir = opendir(z);
 
-	if (!dir)
-		return file_fail(c, "open", path);
+	if (!dir) /* another process may remove it, too */
+		return errno == ENOENT ? ERR_OK : file_fail(c, "open", path);
 	e = remove_entries(c, path, dir);
 	closedir(dir);
 	if (!e && rmdir(z) && errno != ENOENT)

@@ -2,6 +2,7 @@
 #include "op/op.h"
 #include "ops/ops.h"
 #include "store/db/board_db.h"
+#include "store/place.h"
 
 struct body {
 	bool confirm;
@@ -39,9 +40,13 @@ static enum err board_destroy_run(struct call *c, struct stores *s, const void *
 	const struct body *in = body;
 	struct board_counts counts = { 0 };
 	struct str root;
-	enum err e = board_destroy_count(c, &counts, &root);
+	enum err e;
 
 	(void)s;
+	if (in->confirm && !place_new(c, STR(".bb"), &root))
+		board_sweep(c, root);
+	c->code = ERR_OK;
+	e = board_destroy_count(c, &counts, &root);
 	if (e && (e != ERR_DAMAGED || !in->confirm))
 		return e;
 	c->code = ERR_OK;

@@ -376,6 +376,42 @@ static enum err board_db_make(struct call *c, struct board *b, enum board_made *
 	return e || state == USABLE ? e : board_db_create(c, b);
 }
 
+/* --- boards that are being removed --- */
+
+/* Long enough that nobody names a folder so by chance. */
+static const char board_gone[] = ".bb.destroyed-";
+enum { GONE_DIGITS = 16 };
+
+struct board_sweep {
+	struct call *c;
+	struct str root;
+};
+
+static void board_sweep_one(void *arg, struct str name)
+{
+	struct board_sweep *s = arg;
+	struct str digits = str_skip(name, sizeof board_gone - 1);
+
+	if (!str_starts(name, str_of(board_gone)) || digits.n != GONE_DIGITS)
+		return;
+	for (size_t i = 0; i < digits.n; i++)
+		if (!strchr("0123456789abcdef", digits.p[i]))
+			return;
+	file_remove_tree(s->c, path_join(&s->c->mem, s->root, name));
+}
+
+void board_sweep(struct call *c, struct str root)
+{
+	struct board_sweep s = { .c = c, .root = root };
+	struct call before = *c;
+
+	file_each(c, root, board_sweep_one, &s);
+	c->code = before.code; /* the next one tries again */
+	c->message = before.message;
+	c->step = before.step;
+	c->remedy = before.remedy;
+}
+
 enum err board_make(struct call *c, struct str root, enum board_made *made, struct str *aside)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };
@@ -383,6 +419,7 @@ enum err board_make(struct call *c, struct str root, enum board_made *made, stru
 
 	if (e)
 		return e;
+	board_sweep(c, root);
 	do { /* again, if it is destroyed in between */
 		if ((e = file_make_dir(c, board_db_folder(c, root), 0700)))
 			return e;
@@ -431,8 +468,9 @@ enum err board_mend(struct call *c, struct mend *m)
 enum err board_destroy(struct call *c, struct str root)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };
-	struct str gone = arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(board_db_folder(c, root)),
-				    id_random(&c->mem, 8).p);
+	struct str gone = path_join(
+		&c->mem, root,
+		arena_fmt(&c->mem, "%s%s", board_gone, id_random(&c->mem, GONE_DIGITS).p));
 	enum err e = board_db_take_lock(c, &b);
 
 	if (!e && rename(arena_cstr(&c->mem, board_db_folder(c, root)), gone.p))

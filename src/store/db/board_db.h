@@ -46,6 +46,9 @@ enum err board_check(struct call *c, struct str root);
 enum err board_make(struct call *c, struct str root, enum board_made *made, struct str *aside);
 enum err board_destroy(struct call *c, struct str root);
 
+/* Removes what a board_destroy() that was killed has left there. */
+void board_sweep(struct call *c, struct str root);
+
 /* How many rows the three tables have, to be shown before they are deleted. */
 struct board_counts {
 	int64_t agents, messages, artifacts;

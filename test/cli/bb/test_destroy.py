@@ -1,7 +1,12 @@
 """bb destroy"""
 import os
+import subprocess
+
+import pytest
 
 from board import counts, on_terminal
+from conftest import BIN, environment
+from harness import STRACE, needs_strace
 
 
 def test_without_confirm_it_warns_and_does_nothing(project):
@@ -78,3 +83,25 @@ def test_a_damaged_board_can_be_removed(project):
     project.database.write_bytes(b"garbage" * 100)
     project.bb("destroy", "--confirm").ok()
     assert not (project.path / ".bb").exists()
+
+
+@pytest.mark.parametrize("next_command", [["init"], ["destroy", "--confirm"]], ids=" ".join)
+def test_what_a_killed_destroy_left_is_removed_by_the_next_command(project, next_command):
+    """The folder is renamed before it is emptied; other folders of similar names stay."""
+    left = project.path / ".bb.destroyed-0123456789abcdef"
+    kept = {".bb.destroyed-mine", ".bb.0123abcd", ".bb.destroyed-0123456789abcdeX"}
+    (project.path / ".bb").rename(left)
+    for name in kept:
+        (project.path / name).mkdir()
+    project.bb(*next_command)
+    assert {*os.listdir(project.path)} - {".bb"} == kept
+
+
+@needs_strace
+def test_a_destroy_that_is_killed_leaves_nothing_after_the_next_one(project):
+    project.bb("post", "x").ok()
+    subprocess.run([STRACE, "-f", "-qq", "-o", os.devnull, "-e", "inject=unlink,unlinkat:signal=KILL:when=2",
+                    str(BIN / "bb"), "destroy", "--confirm"], cwd=project.path, capture_output=True, env=environment())
+    assert [name for name in os.listdir(project.path) if name.startswith(".bb.")]
+    project.bb("destroy", "--confirm")
+    assert os.listdir(project.path) == []
