@@ -317,9 +317,9 @@ static enum err mend_agent(struct mend_mending *k, struct str id, const struct r
 	found.message = mend_agent_words(file, recorded);
 	if (!recorded)
 		found.lost = arena_fmt(&c->mem, "[\"agent " STR_FMT "\"]", STR_ARG(id));
-	if (k->m->fix && ((file == REGISTRY_DAMAGED &&
-			   (e = mend_set_aside(c, found.file, &found.kept))) ||
-			  (recorded && (e = registry_rewrite(c, &k->f, recorded)))))
+	if (k->m->fix &&
+	    ((file == REGISTRY_DAMAGED && (e = mend_set_aside(c, found.file, &found.kept))) ||
+	     (recorded && (e = registry_rewrite(c, &k->f, recorded)))))
 		return e;
 	mend_tell(k->m, &found);
 	return ERR_OK;

@@ -64,7 +64,7 @@ static bool has_unknown_bead(const struct snapshot *known, const struct snapshot
 static enum err has_news(struct call *c, const struct replay *replay, const struct snapshot *commit,
 			 bool *news)
 {
-	struct merge m = { .c = c, .side = { { { { 0 } } }, *commit }, .sides = 2 };
+	struct merge m = { .c = c, .side[1] = *commit, .sides = 2 };
 	enum err e = base_known(c, replay, &m.side[0]);
 
 	*news = !e && has_unknown_bead(&m.side[0], commit);
