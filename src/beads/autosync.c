@@ -243,7 +243,8 @@ enum err autosync_run(struct call *c, struct beads *b)
 
 	autosync_changed(&k);
 	/* a writer between our last look and the end of the lock found us running */
-	while (!e && !autosync_enabled(c, b) && !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
+	while (!e && !autosync_is_running(c, b) &&
+	       !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
 		autosync_serve(&k);
 		lock_drop(&lock);
 		if (!autosync_changed(&k))
