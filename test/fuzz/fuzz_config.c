@@ -30,9 +30,12 @@ static void check_drafts(struct call *c, struct str text)
 
 	if (draft_parse(c, text, &d))
 		rule(c->message.n, "a file of beads is refused with a message");
-	for (; !c->code && d; d = d->next)
-		rule(d->title.n && !memchr(d->title.p, '\n', d->title.n),
+	for (; !c->code && d; d = d->next) {
+		struct str title = d->text[MEMBER_TITLE];
+
+		rule(title.n && !memchr(title.p, '\n', title.n),
 		     "every bead of a file has a title of one line");
+	}
 	c->code = ERR_OK;
 }
 
