@@ -1,5 +1,7 @@
 #include "store/folder.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -173,6 +175,7 @@ static enum err ask_index(struct call *c, const struct repository *repo, struct 
 {
 	struct str index = path_join(&c->mem, repo->gitdir, STR("index"));
 	bool shared = false;
+	AUTO_FD fd = -1;
 	enum err e;
 
 	*tracked = git_index_look(&c->mem, index, name);
@@ -180,9 +183,11 @@ static enum err ask_index(struct call *c, const struct repository *repo, struct 
 		return ERR_OK;
 	if (*tracked == TRACKED_NO && (e = file_each(c, repo->gitdir, note_shared, &shared)))
 		return e;
-	if ((*tracked != TRACKED_NO || shared) && git_tracks(c, repo, index, name, tracked))
-		return refuse_unknown(c, repo, name);
-	return ERR_OK;
+	if ((*tracked == TRACKED_NO && !shared) || !git_tracks(c, repo, index, name, tracked))
+		return ERR_OK;
+	fd = open(arena_cstr(&c->mem, index), O_RDONLY | O_CLOEXEC);
+	return fd < 0 && (errno == EMFILE || errno == ENFILE) ? file_fail(c, "open", index) :
+								refuse_unknown(c, repo, name);
 }
 
 /* --- a checkout that is under way --- */
