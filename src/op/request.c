@@ -328,7 +328,8 @@ static void request_attend(struct call *c, bool wrote)
 	struct agent_files files;
 	enum err code = c->code;
 
-	if (!call_named(c))
+	/* most people's names cannot be the id of an agent */
+	if (!call_named(c) || (!registry_id_valid(c->actor) && !registry_id_valid(call_present(c))))
 		return;
 	if (!agent_files_open(c, AGENTS_READ, &files)) {
 		registry_saw(c, &files, call_present(c), wrote ? 1 : SEEN_LEAST_MS);
