@@ -1,4 +1,5 @@
 #include <stdint.h>
+#include <stdlib.h>
 #include <strings.h>
 
 #include "serve/http.h"
@@ -46,21 +47,24 @@ static bool has_control(const char *text, char allowed)
 	return false;
 }
 
+/* Versions of the library before 0.9.77 take LF for the end of a line. Asked at run time: the
+ * program may be compiled with one version and run with another. */
+static bool library_takes_lf(void)
+{
+	const char *version = MHD_get_version();
+
+	return !strncmp(version, "0.9.", 4) && strtol(version + 4, NULL, 10) < 77;
+}
+
 /*
- * Versions of the library before 0.9.77 take LF for the end of a line, and put zeros in place of
- * the line ends in their buffer: `next` follows `end` after `least` bytes, if each line before it
- * has ended with CRLF. Newer ones refuse such a request themselves.
+ * These versions put zeros in place of the line ends in their buffer: `next` follows `end` after
+ * `least` bytes, if each line before it has ended with CRLF.
  */
 static bool ends_with_lf(const char *end, const char *next, size_t least)
 {
-#if MHD_VERSION >= 0x00097701
-	(void)end, (void)next, (void)least;
-	return false;
-#else
 	uintptr_t from = (uintptr_t)end, to = (uintptr_t)next;
 
-	return end && to > from && to - from < least;
-#endif
+	return end && to > from && to - from < least && library_takes_lf();
 }
 
 static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name,
