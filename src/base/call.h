@@ -93,8 +93,8 @@ enum err call_step(struct call *c, const char *fmt, ...) __attribute__((format(p
  * disk"), without a full stop. What was stored is said with it. */
 enum err call_remedy(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds a sentence, without its full stop, to what people are told beside a success. It is left out
- * if they are told that already, or enough else. */
+/* Adds a sentence, without its full stop, to what people are told beside a success. It is left
+ * out if they are told that already, or enough else. */
 void call_warn(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Something of what this call was asked to store is stored now, or may be. */
@@ -104,8 +104,8 @@ void call_stored(struct call *c, enum stored stored);
 enum err call_detail(struct call *c, struct str json);
 
 /*
- * A part of a call that has memory of its own: all of it goes when the part ends, so that a loop of
- * parts takes no more than the largest. Its failure is the call's.
+ * A part of a call that has memory of its own: all of it goes when the part ends, so that a loop
+ * of parts takes no more than the largest. Its failure is the call's.
  */
 struct call call_part(const struct call *c);
 enum err call_part_end(struct call *c, struct call *part, enum err e);

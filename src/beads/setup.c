@@ -11,7 +11,8 @@ enum { ASK_MS = 10000 }; /* for the remote to answer */
 
 /* --- the prefix of ids --- */
 
-static bool prefix_valid(struct str s)
+/* May it be chosen? Others may have published one that bead_prefix_valid() takes and this not. */
+static bool may_choose(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char ch = s.p[i], lower = (char)(ch | 0x20);
@@ -51,7 +52,7 @@ static struct str folder_name(struct call *c, const struct beads *b)
 
 static enum err check_prefix(struct call *c, struct str prefix)
 {
-	if (!prefix.p || prefix_valid(prefix))
+	if (!prefix.p || may_choose(prefix))
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be a prefix of ids", STR_ARG(prefix));
 	return call_step(c, "Use letters, digits, '-' and '_', beginning with a letter.");

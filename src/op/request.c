@@ -606,7 +606,8 @@ static enum err request_look(struct call *c, const struct request *r, struct sto
 
 /*
  * Runs the operation and leaves its receipt. Where there were no files yet, and so no lock, the
- * operation has made them: whoever did so first with the same request id gave the answer.
+ * operation has made them: the first process that did so with the same request id gave the
+ * answer.
  */
 static enum err request_run_once(struct call *c, const struct request *r, struct stores *s,
 				 struct json *reply)

@@ -44,8 +44,9 @@ enum err place_repository(struct call *c, struct str dir, struct repository *out
 enum err place_repository_real(struct call *c, struct str dir, struct repository *out);
 
 /*
- * Does a path below `root`, without links, lead into a folder of this program's or a Git directory:
- * the one that is used there, or any other, whatever it is called? A look that fails counts as yes.
+ * Does a path below `root`, without links, lead into a folder of this program's or a Git
+ * directory: the one that is used there, or any other, whatever it is called? A look that fails
+ * counts as yes.
  */
 bool place_is_reserved(struct call *c, struct str root, struct str path);
 

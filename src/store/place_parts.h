@@ -43,9 +43,9 @@ enum err candidate_around(struct call *c, struct str dir, struct candidate *out)
 enum err candidate_find(struct call *c, struct candidate *out); /* around the user */
 
 /*
- * The repository that the variables of Git name, for whoever stands here: the one of GIT_DIR, or
- * the one around the user with the worktree of GIT_WORK_TREE. The path of its worktree has no
- * links; absent: none is named, Git could not use it, or it has no worktree.
+ * The repository that the variables of Git name, seen from the current folder: the one of
+ * GIT_DIR, or the one around the user with the worktree of GIT_WORK_TREE. The path of its
+ * worktree has no links; absent: none is named, Git could not use it, or it has no worktree.
  */
 void place_of_variables(struct call *c, struct repository *out);
 

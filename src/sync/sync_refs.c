@@ -1,6 +1,6 @@
 /*
- * Refs that are not at a store, at the remote and here. Whoever can push can set the remote's ref
- * to anything, and 'git clone --mirror' or 'git fetch' of all refs brings it here.
+ * Refs that are not at a store, at the remote and here. Everybody who can push can set the
+ * remote's ref to anything, and 'git clone --mirror' or 'git fetch' of all refs brings it here.
  */
 #include "sync/commits.h"
 #include "sync/sync_parts.h"

@@ -22,8 +22,8 @@ enum err file_read(struct call *c, struct str path, struct str *out);
 enum { FILE_SETTINGS_MOST = 4 * 1024 * 1024 };
 
 /* The same for settings of other programs, and scripts: somebody else may have chosen what is
- * there. Only a regular file is read, nobody waits for a FIFO or a terminal, and one that is larger
- * than FILE_SETTINGS_MOST is refused (INVALID_INPUT): such files have some kilobytes. */
+ * there. Only a regular file is read, nobody waits for a FIFO or a terminal, and one that is
+ * larger than FILE_SETTINGS_MOST is refused (INVALID_INPUT): such files have some kilobytes. */
 enum err file_read_regular(struct call *c, struct str path, struct str *out);
 
 /*

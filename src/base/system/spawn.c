@@ -120,7 +120,7 @@ static void group_watch(const struct group *g)
 	platform_close_from(1);
 	while (read(0, &nothing, 1) < 0 && errno == EINTR)
 		;
-	if (getpgrp() == getpid()) /* never the group of whoever started us */
+	if (getpgrp() == getpid()) /* never the group of the process that started us */
 		kill(0, SIGKILL);
 	_exit(0);
 }
@@ -135,7 +135,8 @@ static bool group_open(struct group *g)
 		return false;
 	if (!g->id)
 		group_watch(g);
-	setpgid(g->id, g->id); /* whoever is first: the program is about to join the group */
+	setpgid(g->id,
+		g->id); /* parent or child, the first does it: the program is about to join the group */
 	return true;
 }
 

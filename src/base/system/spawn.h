@@ -46,9 +46,9 @@ struct str spawn_self(struct arena *mem);
 enum err spawn_need_self(struct call *c, struct str *out);
 
 /*
- * The variable PATH may have relative entries, and empty ones, which mean the current folder: that
- * may be somebody else's repository, with programs in it. They are left out of every search here,
- * and of the environment of every program that is started here.
+ * The variable PATH may have relative entries, and empty ones, which mean the current folder:
+ * that may be somebody else's repository, with programs in it. They are left out of every search
+ * here, and of the environment of every program that is started here.
  */
 struct str spawn_absolute(struct arena *mem, struct str list); /* a list without them */
 char **spawn_environment(struct arena *mem);                   /* ours, with such a PATH */

@@ -63,8 +63,8 @@ static size_t url_scheme_length(struct str text, bool wary)
 
 /*
  * A password should be escaped, but may have '@' or '/' in it nevertheless, and the scheme may be
- * mistyped or missing. The code that hides a password is `wary`: where there may be one, the
- * last '@' of all ends it.
+ * mistyped or missing. The code that hides a password is `wary`: where there may be one, the last
+ * '@' of all ends it.
  */
 static bool url_parse(struct str text, bool wary, struct url *out)
 {

@@ -9,10 +9,9 @@
  */
 
 /*
- * The text as it may be shown or logged: what could be secret in the URLs in it is "***", also
- * in those whose scheme is mistyped or missing ("http:/user:password@host"). A URL
- * ends at a space, a quote or an angle bracket. What is not well-formed loses rather too much
- * than too little.
+ * The text as it may be shown or logged: what could be secret in the URLs in it is "***", also in
+ * those whose scheme is mistyped or missing ("http:/user:password@host"). A URL ends at a space,
+ * a quote or an angle bracket. What is not well-formed loses rather too much than too little.
  */
 struct str url_hide(struct arena *mem, struct str text);
 

@@ -33,13 +33,13 @@ struct stamp stamp_next(struct stamp last, int64_t now_ms);
 #define STAMP_FOLLOWED_MS (INT64_C(24) * 3600 * 1000)
 
 /*
- * A mark that is after the horizon counts as the least of all marks, by the same actor: for choices
- * that cannot be copied elsewhere, so that another choice can always be made after them.
+ * A mark that is after the horizon counts as the least of all marks, by the same actor: for
+ * choices that cannot be copied elsewhere, so that another choice can always be made after them.
  */
 struct mark mark_within(struct mark m, int64_t horizon_ms);
 
-/* The latest stamp that a register or an edge can have; and the one after it, which only deletions
- * have: of beads with the latest stamp. */
+/* The latest stamp that a register or an edge can have; and the one after it, which only
+ * deletions have: of beads with the latest stamp. */
 extern const struct stamp stamp_last, stamp_end;
 bool stamp_valid(struct stamp s);
 bool stamp_has_later(struct stamp s); /* that can be written */

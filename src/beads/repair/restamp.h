@@ -7,8 +7,8 @@
  * The way back from stamps that are ahead of time. A stamp cannot be taken back once others know
  * it, because the later one always wins; so a bead that carries one, or that has a dependency
  * which carries the last stamp there is, is copied to a new bead and deleted. In the copy, stamps
- * that are ahead are replaced by those of its creation, so that it is the same copy in every clone
- * and whatever is written to it wins.
+ * that are ahead are replaced by those of its creation, so that it is the same copy in every
+ * clone and whatever is written to it wins.
  */
 struct restamped {
 	struct str id, title;

@@ -11,8 +11,8 @@
 
 enum { MOST_WORDS = 64, OID = 40 };
 
-/* A search for changed files is worth less than the time of whoever waits for it. Patterns of a
- * cloned repository can make it take for ever. */
+/* A search for changed files is not worth a long wait. Patterns of a cloned repository can make
+ * it take for ever. */
 enum { WAIT_MS = 60000, SEARCH_MS = 5000 };
 
 static void git_tool_note(void *arg, struct str line)

@@ -31,8 +31,8 @@ enum err git_changed(struct call *c, struct str dir, struct git_path **out);
  */
 enum err git_pushed(struct call *c, struct str dir, struct str lines, struct git_path **out);
 
-/* What the index in that file says of `path`, from the root of the worktree. It may be a split one;
- * TRACKED_NO, TRACKED_YES or TRACKED_ABOVE. */
+/* What the index in that file says of `path`, from the root of the worktree. It may be a split
+ * one; TRACKED_NO, TRACKED_YES or TRACKED_ABOVE. */
 struct repository;
 enum err git_tracks(struct call *c, const struct repository *repo, struct str index,
 		    struct str path, enum tracked *tracked);

@@ -12,8 +12,9 @@
 struct repo;
 
 /*
- * Exactly this Git directory. The caller has decided whether its owner may be trusted, by the rules
- * of store/owner.h: libgit2 has rules of its own, which differ from Git's, and is not asked.
+ * Exactly this Git directory. The caller has decided whether its owner may be trusted, by the
+ * rules of store/owner.h: libgit2 has rules of its own, which differ from Git's, and is not
+ * asked.
  */
 enum err repo_open(struct call *c, struct str gitdir, struct repo **out);
 void repo_close(struct repo *r);
@@ -96,8 +97,8 @@ struct repo_fault {
 /*
  * Can Git read all of a history, from `tip` back to what `known` (or absent) reaches? Every
  * commit can be parsed and has dates that Git can represent, and its trees and files are there
- * and are what they should be. `git fsck` has nothing to say against commits and trees. What is in the files is not read. The time it takes grows with the
- * number of commits that are new.
+ * and are what they should be. `git fsck` has nothing to say against commits and trees. What is
+ * in the files is not read. The time it takes grows with the number of commits that are new.
  */
 enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str known,
 		    struct repo_fault *fault);
@@ -110,8 +111,8 @@ enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct 
 
 /*
  * What comes from a remote is kept apart from the user's objects until it was checked: objects
- * that break `git gc` or `git fsck` never get there. Until then it can be read, and what is written
- * is kept apart too.
+ * that break `git gc` or `git fsck` never get there. Until then it can be read, and what is
+ * written is kept apart too.
  *
  * Makes all that a commit needs a part of the user's objects, and drops the rest.
  */

@@ -1,8 +1,8 @@
 /*
  * Whether a history that somebody else made can be used: by us, and by the user's own Git once a
  * ref of ours points at it. `git gc` and `git log --all` die of an object that is missing, and a
- * date that does not fit makes `git gc` run for ever. `git fsck` fails for good where one commit or
- * tree is malformed.
+ * date that does not fit makes `git gc` run for ever. `git fsck` fails for good where one commit
+ * or tree is malformed.
  */
 #include <git2.h>
 #include <git2/sys/path.h>

@@ -1,8 +1,8 @@
 /*
  * What comes from a remote lies in a folder of its own, beside the user's objects, until it was
- * checked. `git fsck` and `git gc` look at every object of a repository, whether a ref leads to it
- * or not: what is malformed must not get there at all. A fetch that is killed leaves its part of a
- * pack in that folder too, and the next one removes it.
+ * checked. `git fsck` and `git gc` look at every object of a repository, whether a ref leads to
+ * it or not: what is malformed must not get there at all. A fetch that is killed leaves its part
+ * of a pack in that folder too, and the next one removes it.
  *
  * The name is one that `git prune` recognizes as temporary.
  */

@@ -338,8 +338,8 @@ static struct str repo_remote_force(struct call *c, const struct remote *m, stru
 			 STR_ARG(spawn_word(&c->mem, ref)));
 }
 
-/* Trying again will not help: the ref of the remote has to be mended there. `at` is the object that
- * it is at, as far as that is known. */
+/* Trying again will not help: the ref of the remote has to be mended there. `at` is the object
+ * that it is at, as far as that is known. */
 static enum err repo_remote_broken(struct call *c, struct remote *m, struct str ref, struct str at,
 				   struct str fault)
 {
@@ -547,8 +547,8 @@ static enum err check_listed(struct call *c, struct remote *m, struct str ref, s
 }
 
 /*
- * A ref outside of ours that is at this object. Servers do not say which refs are symbolic, but for
- * HEAD; the target of a symbolic ref is listed too, though, at the same object.
+ * A ref outside of ours that is at this object. Servers do not say which refs are symbolic, but
+ * for HEAD; the target of a symbolic ref is listed too, though, at the same object.
  */
 static struct str repo_remote_shared(struct call *c, const git_remote_head **heads, size_t count,
 				     const git_oid *oid)

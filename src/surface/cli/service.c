@@ -50,8 +50,8 @@ static const char **service_words_of(struct call *c, int64_t port, int64_t idle)
 }
 
 /*
- * The service has a few files open for each thread, store and worker, and is of no use with fewer.
- * Whoever may raise the limit need not do so by hand.
+ * The service has a few files open for each thread, store and worker, and is of no use with
+ * fewer. The limit is raised where that is allowed.
  */
 static enum err service_allow_files(struct call *c)
 {
