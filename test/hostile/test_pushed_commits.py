@@ -441,7 +441,7 @@ def test_many_edges_at_one_bead_and_long_chains_are_linear(world):
                  "dep tree bd-n00000", "dep tree bd-n00000 --format mermaid", "dep tree bd-n15000 --direction up",
                  "dep cycles", "why bd-n00000", "blocked -n 0", "epic status", "list --tree -n 0"):
         done, seconds, memory = usage(world.anna, *view.split())
-        assert memory < 500 * MB and seconds < 5, (view, seconds, memory)
+        assert memory < 300 * MB and seconds < 5, (view, seconds, memory)
     ready = world.anna.ids("ready", "-n", "0")
     assert "bd-n00001" in ready and "bd-n00000" not in ready and "bd-n15000" not in ready
 
