@@ -13,6 +13,16 @@ struct listener {
 	void *arg;
 };
 
+/* Where the actor's name came from. */
+enum actor_source {
+	ACTOR_UNKNOWN,
+	ACTOR_OPTION,
+	ACTOR_VARIABLE,
+	ACTOR_GIT_USER,
+	ACTOR_LOGIN,
+	ACTOR_DEFAULT, /* the face's own, where nobody is named */
+};
+
 /*
  * What a call has stored of what it was asked to store: where it fails, its next step says so.
  * Snapshots, caches and empty folders do not count.
@@ -32,21 +42,23 @@ enum stored {
 struct call {
 	struct arena mem;
 	int64_t now_ms;
-	bool still;               /* the clock stands: the caller has set it */
-	struct str dir;           /* where the user stands; absolute */
-	struct str project;       /* the project's folder, where the user named one */
-	struct str gitdir;        /* the Git directory to use, where no search is needed */
-	struct str home;          /* the folder that the beads are kept in, once it was found */
-	struct str store;         /* a file to keep continuity in, where the user named one */
-	struct str actor;         /* who acts; absent: nobody said */
-	bool anonymous;           /* the actor is a default, not somebody's word */
-	struct str looker;        /* who looks at the actor's mail; empty: somebody without a
+	bool still;         /* the clock stands: the caller has set it */
+	struct str dir;     /* where the user stands; absolute */
+	struct str project; /* the project's folder, where the user named one */
+	struct str gitdir;  /* the Git directory to use, where no search is needed */
+	struct str home;    /* the folder that the beads are kept in, once it was found */
+	struct str store;   /* a file to keep continuity in, where the user named one */
+	struct str actor;   /* who acts; absent: nobody said */
+	enum actor_source actor_source;
+	const char *actor_variable; /* of the environment, where that named the actor */
+	bool anonymous;             /* the actor is a default, not somebody's word */
+	struct str looker;          /* who looks at the actor's mail; empty: somebody without a
 				   * name; absent: the actor itself */
-	bool wire;                /* it came as JSON, not from a command line */
-	bool terse;               /* for a model, which pays for every word it reads */
-	bool autosync;            /* changes are published by themselves */
-	int64_t stale_minutes;    /* after which an agent that does nothing counts as stale */
-	int64_t tombstone_ttl_ms; /* how long deletions are remembered; 0: for ever */
+	bool wire;                  /* it came as JSON, not from a command line */
+	bool terse;                 /* for a model, which pays for every word it reads */
+	bool autosync;              /* changes are published by themselves */
+	int64_t stale_minutes;      /* after which an agent that does nothing counts as stale */
+	int64_t tombstone_ttl_ms;   /* how long deletions are remembered; 0: for ever */
 	/* what the environment has in their places, if that is no such number; a default is used
 	 * then, and operations that depend on it refuse */
 	struct str wrong_stale, wrong_ttl;

@@ -12,7 +12,8 @@
 #define AT(member) offsetof(struct globals, member)
 
 static const struct field globals[] = {
-	{ "actor", &kind_str, AT(actor), .arg = "NAME", .help = "who you are" },
+	{ "as", &kind_str, AT(actor), .also = "actor agent", .arg = "NAME",
+	  .help = "your name as an agent or a person" },
 	{ "dir", &kind_path, AT(dir), .min = 1, .help = "the project, instead of looking for it" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
@@ -52,6 +53,37 @@ static void view_stores(struct view *v, const struct value *data)
 	}
 }
 
+static void view_whoami(struct view *v, const struct value *data)
+{
+	const struct value *claims = value_find(data, "claims"),
+			   *reserved = value_find(data, "reservations");
+	int64_t mail = 0, accept = 0, posts = 0;
+	struct str role = value_str(data, "role");
+
+	value_int(data, "unread_mail", &mail);
+	value_int(data, "mail_to_accept", &accept);
+	value_int(data, "unread_posts", &posts);
+	view_line(v, STR_FMT " (from " STR_FMT ")%s" STR_FMT "%s" STR_FMT,
+		  STR_ARG(value_str(data, "actor")), STR_ARG(value_str(data, "source")),
+		  role.p ? ", registered as " : ", not registered", STR_ARG(role),
+		  role.p ? ", " : "", STR_ARG(value_str(data, "liveness")));
+	for (size_t i = 0; i < claims->count; i++)
+		view_line(v, "  works on " STR_FMT ": " STR_FMT,
+			  STR_ARG(value_str(&claims->item[i], "id")),
+			  STR_ARG(value_str(&claims->item[i], "title")));
+	for (size_t i = 0; i < reserved->count; i++)
+		view_line(v, "  reserved " STR_FMT " for " STR_FMT ", ends " STR_FMT,
+			  STR_ARG(value_str(&reserved->item[i], "scope")),
+			  STR_ARG(value_str(&reserved->item[i], "bead_id")),
+			  STR_ARG(view_age(v, value_str(&reserved->item[i], "expires_at"))));
+	if (mail || accept)
+		view_line(v, "  %lld unread message%s, %lld to accept: bb agent inbox",
+			  (long long)mail, mail == 1 ? "" : "s", (long long)accept);
+	if (posts)
+		view_line(v, "  %lld unread post%s: bb log --unread", (long long)posts,
+			  posts == 1 ? "" : "s");
+}
+
 static void view_doctor(struct view *v, const struct value *data)
 {
 	const struct value *checks = value_find(data, "checks");
@@ -78,6 +110,7 @@ static void view_doctor(struct view *v, const struct value *data)
 static const struct command commands[] = {
 	{ "init", &op_project_init, view_project, NULL, 0, NULL },
 	{ "where", &op_project_where, view_stores, NULL, 0, NULL },
+	{ "whoami", &op_project_whoami, view_whoami, NULL, 0, NULL },
 	{ "doctor", &op_project_doctor, view_doctor, NULL, COMMAND_CHECKS, NULL },
 	{ "install", &op_project_install, bb_view_install, NULL, 0, NULL },
 	{ "sessions", &op_sessions, view_sessions, NULL, 0, NULL },
@@ -101,6 +134,5 @@ const struct face face_abacus = {
 		"hosts, and tells what it knows of itself: schemas, completion, manuals.",
 	.globals = globals,
 	.commands = commands,
-	.actor_variables = bd_actor_variables,
 	.actor = bd_actor,
 };

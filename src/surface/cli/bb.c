@@ -6,7 +6,8 @@
 #define AT(member) offsetof(struct globals, member)
 
 static const struct field globals[] = {
-	{ "as", &kind_str, AT(actor), .arg = "AGENT", .help = "who you are" },
+	{ "as", &kind_str, AT(actor), .also = "actor agent", .arg = "NAME",
+	  .help = "your name as an agent or a person" },
 	{ "dir", &kind_path, AT(dir), .min = 1, .help = "the project, instead of looking for it" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
 	  .help = "repeat a write safely: same id, one effect" },
@@ -67,15 +68,17 @@ static const char *const actor_variables[] = { "BB_AGENT_ID", NULL };
 
 static const char *const environment[] = {
 	"BB_AGENT_ID",
-	"who you are, where --as is not given",
+	"your name, without --as; before ABACUS_AGENT",
+	"ABACUS_AGENT",
+	"your name on every face; then BD_ACTOR, VYBE_AGENT",
 	"BB_DIR",
-	"the project, where --dir is not given",
+	"the project's folder, without --dir",
 	"BB_AGENT_STALE_MINUTES",
-	"after which an agent that does nothing counts as stale; 15 otherwise",
+	"idle minutes until an agent is stale (default 15)",
 	"ABACUS_NOW",
-	"the time to work with (RFC 3339 or ms), for tests",
+	"the current time (RFC 3339 or ms), for tests",
 	"NO_COLOR",
-	"no colour, even on a terminal",
+	"turn off colour",
 	NULL,
 };
 

@@ -20,7 +20,8 @@
 	}
 
 static const struct field globals[] = {
-	{ "actor", &kind_str, AT(actor), .arg = "NAME", .help = "who you are" },
+	{ "as", &kind_str, AT(actor), .also = "actor agent", .arg = "NAME",
+	  .help = "your name as an agent or a person" },
 	{ "dir", &kind_path, AT(dir), .letter = 'C', .min = 1,
 	  .help = "a folder of the repository, instead of this one" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
@@ -112,21 +113,19 @@ static const struct command commands[] = {
 
 static const char *const environment[] = {
 	"BD_ACTOR",
-	"who you are, where --actor is not given",
-	"BEADS_ACTOR",
-	"the same, after BD_ACTOR",
-	"BB_AGENT_ID",
-	"the same, after both",
+	"your name, without --as; then BEADS_ACTOR",
+	"ABACUS_AGENT",
+	"your name on every face; then BB_AGENT_ID, VYBE_AGENT",
 	"BEADS_DIR",
-	"a folder of the repository, where --dir is not given",
+	"a folder of the repository, without --dir",
 	"ABACUS_NOW",
-	"the time to work with (RFC 3339 or ms), for tests",
+	"the current time (RFC 3339 or ms), for tests",
 	"ABACUS_AUTOSYNC",
-	"0: changes are not published by themselves, for tests and CI",
+	"0 turns off background sync, for tests and CI",
 	"BD_TOMBSTONE_TTL_MS",
-	"forget deletions after so long, at least 7 days; otherwise never",
+	"how long deletions are remembered (at least 7 days)",
 	"NO_COLOR",
-	"no colour, even on a terminal",
+	"turn off colour",
 	NULL,
 };
 
@@ -140,8 +139,7 @@ static struct str bd_login(struct call *c)
 			 *host ? host : "localhost");
 }
 
-/* Who acts: the environment, else Git's user, else the login. */
-const char *const bd_actor_variables[] = { "BD_ACTOR", "BEADS_ACTOR", "BB_AGENT_ID", NULL };
+static const char *const actor_variables[] = { "BD_ACTOR", "BEADS_ACTOR", NULL };
 
 struct str bd_actor(struct call *c)
 {
@@ -153,6 +151,7 @@ struct str bd_actor(struct call *c)
 		repo = (struct repository){ 0 };
 	git_config_user(c, repo.common, &name);
 	c->code = ERR_OK;
+	c->actor_source = name.p ? ACTOR_GIT_USER : ACTOR_LOGIN;
 	return name.p ? name : bd_login(c);
 }
 
@@ -166,7 +165,7 @@ const struct face face_bd = {
 	.commands = commands,
 	.environment = environment,
 	.dialect = DIALECT_BEADS,
-	.actor_variables = bd_actor_variables,
+	.actor_variables = actor_variables,
 	.actor = bd_actor,
 	.dir_variable = "BEADS_DIR",
 };

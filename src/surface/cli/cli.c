@@ -56,7 +56,30 @@ static void show_progress(struct call *c, struct str doing)
 	out_say("%s …", shown);
 }
 
-/* Who acts and where, from the options, else the environment, else the face's default. */
+/* The actor is the one of the option, else of the environment, else the face's default. */
+static void cli_name_actor(struct call *c, const struct args *a)
+{
+	const struct face *face = a->face;
+	const char *variables[ACTOR_VARIABLES];
+	size_t count = face_actor_variables(face, variables);
+
+	c->actor = a->globals.actor;
+	c->actor_source = ACTOR_OPTION;
+	for (size_t i = 0; i < count && !c->actor.p; i++) {
+		c->actor = str_of(cli_env(variables[i]));
+		c->actor_source = ACTOR_VARIABLE;
+		c->actor_variable = variables[i];
+	}
+	if (!c->actor.p && face->actor && a->command &&
+	    (a->command->op->flags & (OP_ACTOR | OP_READER)))
+		c->actor = face->actor(c);
+	c->anonymous = !c->actor.p;
+	if (!c->actor.p) {
+		c->actor = str_of(face->default_actor);
+		c->actor_source = ACTOR_DEFAULT;
+	}
+}
+
 static enum err cli_identify(struct call *c, const struct args *a)
 {
 	const struct face *face = a->face;
@@ -72,15 +95,7 @@ static enum err cli_identify(struct call *c, const struct args *a)
 	c->project = g->dir.p ? g->dir : str_of(dir);
 	if (!utf8_valid(c->project))
 		return call_fail(c, ERR_INVALID_INPUT, "%s is not valid UTF-8", face->dir_variable);
-	c->actor = g->actor;
-	for (const char *const *v = face->actor_variables; v && *v && !c->actor.p; v++)
-		c->actor = str_of(cli_env(*v));
-	if (!c->actor.p && face->actor && a->command &&
-	    (a->command->op->flags & (OP_ACTOR | OP_READER)))
-		c->actor = face->actor(c);
-	c->anonymous = !c->actor.p;
-	if (!c->actor.p)
-		c->actor = str_of(face->default_actor);
+	cli_name_actor(c, a);
 	return ERR_OK;
 }
 

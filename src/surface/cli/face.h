@@ -51,11 +51,13 @@ struct face {
 	const char *default_actor;      /* NULL: nobody */
 	const char *const *environment; /* name, meaning, …, NULL */
 	enum dialect dialect;           /* of its errors */
-	/* Who acts where no option says so: variables, ending with NULL; who it is where somebody
-	 * has to, or NULL. And in which folder. */
+	/* The face's own variables that name the actor, ending with NULL. They come before those
+	 * of other faces; see face_actor_variables(). */
 	const char *const *actor_variables;
+	/* The actor where no option and no variable names one, and the operation needs one; or
+	 * NULL. */
 	struct str (*actor)(struct call *c);
-	const char *dir_variable;
+	const char *dir_variable;                      /* the project's folder; or NULL */
 	const char *request_variable, *store_variable; /* or NULL */
 	/* Prints what there is, where only the beginning of a command is given; or NULL: then
 	 * that is an error, and nothing at all asks for help. */
@@ -63,8 +65,12 @@ struct face {
 	int (*version)(struct call *c); /* for programs; NULL: as for people */
 };
 
-/* Who changes beads: variables, or else the user that Git knows. */
-extern const char *const bd_actor_variables[];
+/* The variables that name the actor on this face, in their order: the face's own, ABACUS_AGENT,
+ * those of the other faces. Returns their number. */
+enum { ACTOR_VARIABLES = 5 };
+size_t face_actor_variables(const struct face *face, const char *out[ACTOR_VARIABLES]);
+
+/* The user that Git knows, else the login: who changes beads where nobody is named. */
 struct str bd_actor(struct call *c);
 
 extern const struct face face_abacus, face_bb, face_bd, face_vybe;

@@ -16,7 +16,8 @@
 #define AT(member) offsetof(struct globals, member)
 
 static const struct field globals[] = {
-	{ "agent", &kind_str, AT(actor), .letter = 'a', .arg = "NAME", .help = "who you are" },
+	{ "agent", &kind_str, AT(actor), .letter = 'a', .also = "as actor", .arg = "NAME",
+	  .help = "your name as an agent" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
 	  .help = "of this write: the same id, one effect, one answer" },
 	{ "db_path", &kind_path, AT(store), .min = 1,
@@ -301,19 +302,21 @@ static const struct command commands[] = {
 	{ 0 },
 };
 
-static const char *const actor_variables[] = { "VYBE_AGENT", "BB_AGENT_ID", NULL };
+static const char *const actor_variables[] = { "VYBE_AGENT", NULL };
 
 static const char *const environment[] = {
 	"VYBE_AGENT",
-	"who you are, where --agent is not given",
+	"your name, without --agent; before ABACUS_AGENT",
+	"ABACUS_AGENT",
+	"your name on every face; then BD_ACTOR, BB_AGENT_ID",
 	"VYBE_REQUEST_ID",
-	"where --request-id is not given",
+	"the request id, without --request-id",
 	"VYBE_DB_PATH",
-	"where --db-path is not given",
+	"a database of its own, without --db-path",
 	"VYBE_PRETTY_JSON",
-	"1: JSON on many lines",
+	"1 indents JSON",
 	"ABACUS_NOW",
-	"the time to work with (RFC 3339 or ms), for tests",
+	"the current time (RFC 3339 or ms), for tests",
 	NULL,
 };
 

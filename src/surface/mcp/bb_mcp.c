@@ -1,4 +1,3 @@
-#include <stdlib.h>
 
 #include "ops/ops.h"
 #include "surface/mcp/mcp.h"
@@ -63,11 +62,7 @@ static const char *const examples[] = {
 
 int mcp_start(struct call *c, const struct request *r)
 {
-	const struct mcp_body *in = r->body;
-	const char *env = getenv("BB_AGENT_ID");
-	bool as = call_named(c) && !(env && str_is(c->actor, env)); /* bb --as NAME mcp */
-
-	return mcp_serve(c, &server, in->agent.p || !as ? in->agent : c->actor);
+	return mcp_serve(c, &server, ((const struct mcp_body *)r->body)->agent);
 }
 
 const struct op op_mcp = {

@@ -230,9 +230,11 @@ static struct str mcp_handle(struct session *s, struct rpc_message *m)
 	return mcp_answer(&x, m->value) ? json_text(&x.reply) : STR_NONE;
 }
 
-static struct str mcp_trimmed(const char *text)
+/* The actor that the command line or the environment named when the server was started. */
+static struct str mcp_started_as(const struct call *start, enum actor_source source)
 {
-	return text && *text ? str_trim(str_of(text)) : STR_NONE;
+	return call_named(start) && start->actor_source == source ? str_trim(start->actor) :
+								    STR_NONE;
 }
 
 int mcp_serve(const struct call *start, const struct mcp_server *server, struct str agent)
@@ -240,8 +242,8 @@ int mcp_serve(const struct call *start, const struct mcp_server *server, struct 
 	struct session s = {
 		.start = start,
 		.server = server,
-		.fixed = agent,
-		.from_env = mcp_trimmed(getenv("BB_AGENT_ID")),
+		.fixed = agent.p ? agent : mcp_started_as(start, ACTOR_OPTION),
+		.from_env = mcp_started_as(start, ACTOR_VARIABLE),
 	};
 	struct rpc_input in;
 	struct rpc_message *m;

@@ -79,8 +79,8 @@ static enum err mcp_tools_remember(struct exchange *x, struct str id, const char
 	if (s->fixed.p)
 		return call_fail(x->c, ERR_INVALID_INPUT, "identity already fixed by --agent");
 	if (s->from_env.p && !str_eq(id, set))
-		return call_fail(x->c, ERR_INVALID_INPUT,
-				 "cannot change identity set by BB_AGENT_ID");
+		return call_fail(x->c, ERR_INVALID_INPUT, "cannot change identity set by %s",
+				 s->start->actor_variable);
 	*source = s->from_env.p ? "env" : "identify";
 	if (s->from_env.p)
 		return ERR_OK;

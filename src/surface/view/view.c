@@ -182,10 +182,14 @@ struct str view_age(struct view *v, struct str moment)
 	if (!moment_parse(moment, &then))
 		return moment;
 	age = v->now_ms - then;
-	for (size_t i = 0; i < sizeof step / sizeof *step; i++)
+	for (size_t i = 0; i < sizeof step / sizeof *step; i++) {
 		if (age >= step[i].ms)
 			return arena_fmt(v->out.mem, "%" PRId64 "%s ago", age / step[i].ms,
 					 step[i].unit);
+		if (-age >= step[i].ms)
+			return arena_fmt(v->out.mem, "in %" PRId64 "%s", -age / step[i].ms,
+					 step[i].unit);
+	}
 	return STR("just now");
 }
 

@@ -49,7 +49,7 @@ void view_paint(struct view *v, enum paint paint, struct str text);
 /* The colour of whether somebody is there. */
 enum paint view_liveness(struct str liveness);
 
-/* "just now", "5m ago", "2h ago", "3d ago"; of RFC 3339 text */
+/* "just now", "5m ago", "2h ago", "3d ago", "in 2h"; of RFC 3339 text */
 struct str view_age(struct view *v, struct str moment);
 
 /* Text in lines of at most `width` columns, each behind `indent` spaces. */

@@ -1,0 +1,175 @@
+#include "agents/mail.h"
+#include "agents/reservation.h"
+#include "base/moment.h"
+#include "base/text/json.h"
+#include "beads/beads.h"
+#include "beads/model/bead.h"
+#include "board/unread.h"
+#include "op/op.h"
+#include "ops/ops.h"
+#include "store/db/bead_query.h"
+#include "store/db/board_db.h"
+
+/*
+ * abacus whoami: the actor of this command line, what named it, and what is waiting for it or
+ * reserved by it. A store that does not exist here contributes nothing.
+ */
+
+static const struct prop claim_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "title", PROP_STR, 0, NULL },
+	{ "lease_ends_at", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static const struct prop reservation_props[] = {
+	{ "scope", PROP_STR, 0, NULL },
+	{ "bead_id", PROP_STR, 0, NULL },
+	{ "expires_at", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "actor", PROP_STR, 0, NULL },
+	{ "source", PROP_STR, 0, NULL },
+	{ "registered", PROP_BOOL, 0, NULL },
+	{ "role", PROP_STR, PROP_NULL, NULL },
+	{ "liveness", PROP_STR, PROP_NULL, NULL },
+	{ "claims", PROP_OBJECT, PROP_LIST, claim_props },
+	{ "reservations", PROP_OBJECT, PROP_LIST, reservation_props },
+	{ "unread_mail", PROP_INT, 0, NULL },
+	{ "mail_to_accept", PROP_INT, 0, NULL },
+	{ "unread_posts", PROP_INT, 0, NULL },
+	{ 0 },
+};
+
+static const char *whoami_source(const struct call *c)
+{
+	switch (c->actor_source) {
+	case ACTOR_OPTION:
+		return "--as";
+	case ACTOR_VARIABLE:
+		return c->actor_variable;
+	case ACTOR_GIT_USER:
+		return "git config user.name";
+	case ACTOR_LOGIN:
+		return "login";
+	default:
+		return "default";
+	}
+}
+
+static enum err whoami_put_claims(struct call *c, struct json *reply)
+{
+	struct bead_filter mine = { .statuses = 1u << BEAD_IN_PROGRESS,
+				    .assignee = c->actor,
+				    .sort = SORT_PRIORITY };
+	struct bead_row *row = NULL;
+	struct beads b;
+	enum err e = beads_open(c, BEADS_READ, &b);
+
+	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
+		c->code = ERR_OK;
+		json_put_raw(reply, "claims", STR("[]"));
+		return ERR_OK;
+	}
+	if (e)
+		return e;
+	e = query_each(c, &b.cache, &mine, &row);
+	beads_close(&b);
+	json_put_array(reply, "claims");
+	for (; !e && row; row = row->next) {
+		json_object(reply);
+		json_put_str(reply, "id", row->id);
+		json_put_str(reply, "title", row->title);
+		json_put_moment(reply, "lease_ends_at", row->lease);
+		json_end(reply);
+	}
+	json_end(reply);
+	return e;
+}
+
+static void whoami_put_registration(struct call *c, struct agent_files *files, struct json *reply)
+{
+	struct registered *self = NULL;
+
+	if (registry_find(c, files, c->actor, &self))
+		self = NULL;
+	c->code = ERR_OK;
+	json_put_bool(reply, "registered", self);
+	json_put_str(reply, "role", self ? self->role : STR_NONE);
+	json_put_str(
+		reply, "liveness",
+		self ? str_of(names_word(&liveness_words, (int)liveness_of(self->seen_ms, c->now_ms,
+									   c->stale_minutes))) :
+		       STR_NONE);
+}
+
+static enum err whoami_put_reservations(struct call *c, struct agent_files *files,
+					struct json *reply)
+{
+	struct reservation *r = NULL;
+	enum err e = reservation_each(c, files, c->actor, STR_NONE, &r);
+
+	json_put_array(reply, "reservations");
+	for (; !e && r; r = r->next) {
+		json_object(reply);
+		json_put_str(reply, "scope", r->scope);
+		json_put_str(reply, "bead_id", r->bead);
+		json_put_moment(reply, "expires_at", r->expires_ms);
+		json_end(reply);
+	}
+	json_end(reply);
+	return e;
+}
+
+static enum err whoami_put_posts(struct call *c, struct json *reply)
+{
+	struct unread unread = { 0 };
+	struct board board;
+	enum err e = board_open(c, BOARD_READ, &board);
+
+	if (!e) {
+		e = board_explain(c, &board, unread_count(c, &board, c->actor, &unread));
+		board_close(&board);
+	} else if (e == ERR_NOT_INITIALIZED) {
+		c->code = ERR_OK;
+		e = ERR_OK;
+	}
+	json_put_int(reply, "unread_posts", unread.count);
+	return e;
+}
+
+static enum err project_whoami_run(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
+{
+	struct mail_waiting mail;
+	enum err e;
+
+	(void)body;
+	json_object(reply);
+	json_put_str(reply, "actor", c->actor);
+	json_put_str(reply, "source", str_of(whoami_source(c)));
+	whoami_put_registration(c, s->agents, reply);
+	if ((e = whoami_put_claims(c, reply)) || (e = whoami_put_reservations(c, s->agents, reply)))
+		return e;
+	mail = mail_waiting(c, s->agents, c->actor);
+	json_put_int(reply, "unread_mail", mail.unread);
+	json_put_int(reply, "mail_to_accept", mail.owed);
+	if ((e = whoami_put_posts(c, reply)))
+		return e;
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_project_whoami = {
+	.name = "whoami",
+	.help = "Show who you are, what named you, and what you hold",
+	.more = "The actor is named by --as (--actor and --agent are aliases), else by the "
+		"program's own variables (bd: BD_ACTOR, BEADS_ACTOR; bb: BB_AGENT_ID; vybe: "
+		"VYBE_AGENT), else by ABACUS_AGENT, else by the other programs' variables, else "
+		"it is Git's user.name or the login name.",
+	.flags = OP_AGENTS | OP_READER,
+	.reply = &(const struct prop){ "whoami", PROP_OBJECT, 0, props },
+	.run = project_whoami_run,
+};
