@@ -17,7 +17,7 @@ import uuid
 import pytest
 
 from conftest import BIN, BUILD, Repo, environment, git
-from harness import wait_until
+from harness import patience, wait_until
 
 AGENTS = ("amber-otter", "cobalt-harbor")
 SANITIZED = b"__asan_init" in (BUILD / "libexec" / "abacus-serve").read_bytes()
@@ -286,7 +286,7 @@ class Stream:
 
     def until(self, true, seconds=10, what="what the stream should bring"):
         """Reads until something is so."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while not true(self):
             left = end - time.monotonic()
             assert left > 0, f"never came: {what}; last {self.events[-3:]}"
@@ -313,7 +313,7 @@ class Stream:
 
 def read_all(streams, true, seconds=30, what="what all streams should bring"):
     """Reads many at once until something is so of each."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     left = {s.fileno(): s for s in streams if not true(s)}
     poll = select.poll()
     for fd in left:

@@ -8,6 +8,7 @@ import pytest
 
 from conftest import BIN, environment
 from test_abacus_mcp import META, call
+from harness import patience
 
 LETTER = {"bead": "bd-1", "category": "HANDOFF", "subject": "s", "body": "b"}
 
@@ -116,7 +117,7 @@ def test_waiting_ends_with_the_session(repo, server):
     assert server.silent()
     began = time.monotonic()
     server.process.terminate()
-    assert server.process.wait(5) == 0 and time.monotonic() - began < 2
+    assert server.process.wait(patience(5)) == 0 and time.monotonic() - began < patience(2)
 
 
 def test_the_same_use_of_a_tool_sends_once(repo, server):

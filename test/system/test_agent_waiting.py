@@ -8,7 +8,7 @@ import time
 import pytest
 
 from conftest import BIN, environment
-from harness import STRACE, finish, needs_strace, wait_until
+from harness import finish, needs_strace, patience, STRACE, wait_until
 
 AGENTS = ("amber-otter", "cobalt-harbor")
 
@@ -64,7 +64,7 @@ def test_mail_is_seen_within_50_ms(project):
         assert result(waiter) == [sent]
         late.append(time.monotonic() - began)
         act(project, "agent", "read", "--agent", "cobalt-harbor", "--message", sent["message_id"])
-    assert min(late) < 0.05, late
+    assert min(late) < patience(0.05), late
 
 
 def test_waiting_uses_no_processor(project):
@@ -165,7 +165,7 @@ def test_a_scope_is_freed_by_time(project):
     began = time.monotonic()
     waiter = start(project, *wait("--freed", "src"), env={"ABACUS_NOW": "2026-01-01T00:04:59Z"})
     assert result(waiter)["events"] == [{"kind": "freed", "scope": "src"}]
-    assert 0.5 < time.monotonic() - began < 5
+    assert 0.5 < time.monotonic() - began < patience(5)
 
 
 def test_ones_own_scope_is_free(project):
@@ -189,7 +189,7 @@ def test_time_is_over(project):
     began = time.monotonic()
     done = project.run("agent", "wait", "--agent", "cobalt-harbor", "--timeout", "1s", "--json", program="bb")
     assert done.code == 1 and done.json["data"] == {"events": [], "cursor": None, "timed_out": True, "interrupted": False}
-    assert 0.9 < time.monotonic() - began < 5
+    assert 0.9 < time.monotonic() - began < patience(5)
     assert project.run("agent", "inbox", "--agent", "cobalt-harbor", "--wait", "1s", "--json", program="bb").json["data"] == []
     assert "Nothing has happened" in project.run("agent", "wait", "--agent", "cobalt-harbor", "--timeout", "1s",
                                                  program="bb").out

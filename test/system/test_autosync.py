@@ -14,6 +14,7 @@ import time
 import pytest
 
 from conftest import BIN, Repo, environment, git
+from harness import patience
 
 REF = "refs/beads/store"
 
@@ -40,7 +41,7 @@ def stat(pid):
 
 def until(seconds, condition):
     """What a condition gives as soon as it gives something."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while not (got := condition()):
         assert time.monotonic() < end, f"not within {seconds} s"
         time.sleep(0.05)

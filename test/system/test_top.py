@@ -12,6 +12,7 @@ import time
 import pytest
 
 from conftest import BIN, environment
+from harness import patience
 
 
 class Terminal:
@@ -41,7 +42,7 @@ class Terminal:
             self.text += os.read(self.parent, 65536).decode(errors="replace")
 
     def sees(self, words, seconds=5):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while time.monotonic() < end:
             self.read()
             if words in self.text:
@@ -62,7 +63,7 @@ class Terminal:
         os.write(self.parent, keys.encode())
 
     def ends(self, seconds=2):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while time.monotonic() < end:
             self.read()
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -151,7 +152,7 @@ def test_what_is_too_wide_ends_at_the_edge(repo, top):
         top.forget()
         top.resize(rows, columns)
         os.kill(top.pid, signal.SIGWINCH)
-        end = time.monotonic() + 5
+        end = time.monotonic() + patience(5)
         while True:  # the one before may still be on its way
             lines = top.picture()
             plain = [re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", line) for line in lines]

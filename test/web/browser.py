@@ -8,6 +8,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from harness import patience
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -60,7 +61,7 @@ class Browser:
     @staticmethod
     def until(question, seconds=10):
         """The first answer that is not empty."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         last = None
         while time.monotonic() < end:
             try:

@@ -8,6 +8,7 @@ import tomllib
 import pytest
 
 from vybe import vybe  # noqa: F401 (a fixture)
+from harness import patience
 
 JSON_HOSTS = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json",
               "cursor": ".cursor/hooks.json", "vscode": ".github/hooks/abacus.json"}
@@ -435,7 +436,7 @@ def test_a_store_that_others_are_at_is_in_nobodys_way(vybe):
         fcntl.flock(lock, fcntl.LOCK_EX)
         began = time.monotonic()
         assert handle(vybe, hook_event_name="SessionStart", cwd=str(vybe.path)) == ""
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < patience(2)
 
 
 def test_it_is_quick(vybe):
@@ -445,7 +446,7 @@ def test_it_is_quick(vybe):
         began = time.monotonic()
         context(vybe, "SessionStart")
         times.append(time.monotonic() - began)
-    assert min(times) < 0.05, times
+    assert min(times) < patience(0.05), times
 
 
 @pytest.mark.parametrize("args, env", [(["--host", "nobody"], {}), ([], {}), (["--host", "claude"], {"ABACUS_NOW": "junk"}),
