@@ -9,12 +9,17 @@
 #include "base/text/utf8.h"
 #include "store/agent_pending.h"
 
-enum { TITLE_MOST = 500, TEXT_MOST = 1024 * 1024 }; /* bytes */
+enum { TITLE_MOST = 500, TEXT_MOST = 1024 * 1024, MARK = 16 }; /* bytes */
 
-static const char *const category_words[] = { "HANDOFF", "BLOCKED", "DECISION", "INFO" };
+static const char *const category_words[] = {
+	[CATEGORY_HANDOFF] = "HANDOFF",
+	[CATEGORY_BLOCKED] = "BLOCKED",
+	[CATEGORY_DECISION] = "DECISION",
+	[CATEGORY_INFO] = "INFO",
+};
 const struct names categories = { category_words, 4, NULL };
 
-const char *category_label(int category)
+const char *category_label(enum category category)
 {
 	static const char *const labels[] = {
 		[CATEGORY_HANDOFF] = "Passed to",
@@ -26,8 +31,23 @@ const char *category_label(int category)
 	return labels[category];
 }
 
-static const char *const state_words[] = { "unread", "read", "acked" };
-const struct names mail_states = { state_words, 3, NULL };
+enum err category_parse(struct call *c, struct str word, enum category *out)
+{
+	int value = names_exact(&categories, word);
+
+	if (value < 0)
+		return call_fail(c, ERR_INVALID_CATEGORY,
+				 "'" STR_FMT "' is not a category of messages", STR_ARG(word));
+	*out = (enum category)value;
+	return ERR_OK;
+}
+
+static const char *const state_words[] = {
+	[MAIL_UNREAD] = "unread",
+	[MAIL_READ] = "read",
+	[MAIL_ACKED] = "acked",
+};
+const struct names mail_states = { state_words, MAIL_STATES, NULL };
 
 /* --- text --- */
 
@@ -38,10 +58,10 @@ void mail_put(struct json *j, const struct mail *m)
 	json_put_str(j, "bead_id", m->bead);
 	json_put_str(j, "from_agent", m->from);
 	json_put_str(j, "to_agent", m->to);
-	json_put_str(j, "category", str_of(names_word(&categories, m->category)));
+	json_put_word(j, "category", &categories, m->category);
 	json_put_str(j, "subject", m->subject);
 	json_put_str(j, "body", m->body);
-	json_put_str(j, "state", str_of(names_word(&mail_states, m->state)));
+	json_put_word(j, "state", &mail_states, m->state);
 	json_put_bool(j, "requires_ack", m->requires_ack);
 	json_put_moment(j, "created_at", m->created_ms);
 	json_put_moment(j, "read_at", m->read_ms);
@@ -64,40 +84,37 @@ static enum err mail_check_text(struct call *c, const char *what, struct str tex
 	return str_trim(text).n ? ERR_OK : call_fail(c, ERR_INVALID_INPUT, "%s is blank", what);
 }
 
-static enum err check_letter(struct call *c, const struct letter *l)
+static bool category_requires_ack(enum category category)
 {
-	enum err e;
-
-	if (!str_trim(l->bead).n)
-		return call_fail(c, ERR_MISSING_BEAD_ID,
-				 "a message has to say which bead it is about");
-	if (utf8_has_control(l->bead))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "the id of a bead has no control characters");
-	if (names_exact(&categories, l->category) < 0)
-		return call_fail(c, ERR_INVALID_CATEGORY,
-				 "'" STR_FMT "' is not a category of messages",
-				 STR_ARG(l->category));
-	if (l->urgency.p && !str_is(l->urgency, "low") && !str_is(l->urgency, "medium") &&
-	    !str_is(l->urgency, "high"))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "the urgency is low, medium or high, not '" STR_FMT "'",
-				 STR_ARG(l->urgency));
-	if ((l->urgency.p && !str_is(l->category, "BLOCKED")) ||
-	    (l->action.p && !str_is(l->category, "BLOCKED") && !str_is(l->category, "HANDOFF")))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "a message of the category " STR_FMT " has no %s",
-				 STR_ARG(l->category), l->urgency.p ? "urgency" : "next action");
-	if (l->action.p && (e = mail_check_text(c, "the next action", l->action, TITLE_MOST)))
-		return e;
-	if (l->thread.p && (e = mail_check_text(c, "the thread", l->thread, TITLE_MOST)))
-		return e;
-	if ((e = mail_check_text(c, "the subject", l->subject, TITLE_MOST)))
-		return e;
-	return mail_check_text(c, "the body", l->body, TEXT_MOST);
+	return category == CATEGORY_HANDOFF || category == CATEGORY_BLOCKED;
 }
 
-/* Somebody who is not registered is one of these, not simply not found. */
+static enum err mail_check_draft(struct call *c, const struct mail_draft *d)
+{
+	bool urgency = d->urgency >= 0;
+	enum err e;
+
+	if (!str_trim(d->bead).n)
+		return call_fail(c, ERR_MISSING_BEAD_ID,
+				 "a message has to say which bead it is about");
+	if (utf8_has_control(d->bead))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the id of a bead has no control characters");
+	if ((urgency && d->category != CATEGORY_BLOCKED) ||
+	    (d->action.p && !category_requires_ack(d->category)))
+		return call_fail(c, ERR_INVALID_INPUT, "a message of the category %s has no %s",
+				 names_word(&categories, d->category),
+				 urgency ? "urgency" : "next action");
+	if (d->action.p && (e = mail_check_text(c, "the next action", d->action, TITLE_MOST)))
+		return e;
+	if (d->thread.p && (e = mail_check_text(c, "the thread", d->thread, TITLE_MOST)))
+		return e;
+	if ((e = mail_check_text(c, "the subject", d->subject, TITLE_MOST)))
+		return e;
+	return mail_check_text(c, "the body", d->body, TEXT_MOST);
+}
+
+/* As registry_find(), but an unknown agent is the error `what`. */
 static enum err mail_known(struct call *c, struct agent_files *f, struct str id, enum err what,
 			   struct registered **out)
 {
@@ -110,46 +127,49 @@ static enum err mail_known(struct call *c, struct agent_files *f, struct str id,
 	return e;
 }
 
-/* What a repeat of the request comes to again: the end of an id. Absent: it cannot be known. */
-static struct str mail_mark_of(struct call *c, const struct letter *l, struct str to)
+/*
+ * The end of the message's id, a hash of the request id, the sender and the recipient: a repeated
+ * request finds the message of the first try by it. Absent if the request has no id.
+ */
+static struct str mail_mark_of(struct call *c, const struct mail_draft *d, struct str to)
 {
-	struct str zero = { "", 1 }, pieces[] = { c->request_id, zero, l->from, zero, to };
+	struct str zero = { "", 1 }, pieces[] = { c->request_id, zero, d->from, zero, to };
 
 	if (!c->request_id.p)
 		return STR_NONE;
-	return str_head(sha256_pieces(&c->mem, pieces, 5), 16);
+	return str_head(sha256_pieces(&c->mem, pieces, 5), MARK);
 }
 
-static bool mail_same_letter(const struct letter *l, const struct mail *m)
+static bool mail_is_of_draft(const struct mail *m, const struct mail_draft *d)
 {
-	return str_eq(l->bead, m->bead) && str_eq(l->subject, m->subject) &&
-	       str_eq(l->body, m->body) && names_exact(&categories, l->category) == m->category &&
-	       (!l->thread.p || str_eq(l->thread, m->thread));
+	return str_eq(d->bead, m->bead) && str_eq(d->subject, m->subject) &&
+	       str_eq(d->body, m->body) && d->category == m->category &&
+	       (!d->thread.p || str_eq(d->thread, m->thread));
 }
 
-static struct mail *mail_new(struct call *c, const struct letter *l, struct str to, struct str mark)
+static struct mail *mail_new(struct call *c, const struct mail_draft *d, struct str to,
+			     struct str mark)
 {
 	struct mail *m = arena_new(&c->mem, struct mail);
-	int category = names_exact(&categories, l->category);
 
-	*m = (struct mail){ .id = mark.p ? id_mint_as(&c->mem, "msg", c->now_ms, mark) :
-					   id_mint(&c->mem, "msg", c->now_ms),
-			    .thread = l->thread.p ?
-					      l->thread :
-					      arena_fmt(&c->mem, "bead:" STR_FMT, STR_ARG(l->bead)),
-			    .bead = l->bead,
-			    .from = l->from,
-			    .to = to,
-			    .subject = l->subject,
-			    .body = l->body,
-			    .category = category,
-			    .requires_ack =
-				    category == CATEGORY_HANDOFF || category == CATEGORY_BLOCKED,
-			    .created_ms = c->now_ms };
+	*m = (struct mail){
+		.id = mark.p ? id_mint_as(&c->mem, "msg", c->now_ms, mark) :
+			       id_mint(&c->mem, "msg", c->now_ms),
+		.thread = d->thread.p ? d->thread :
+					arena_fmt(&c->mem, "bead:" STR_FMT, STR_ARG(d->bead)),
+		.bead = d->bead,
+		.from = d->from,
+		.to = to,
+		.subject = d->subject,
+		.body = d->body,
+		.category = d->category,
+		.requires_ack = category_requires_ack(d->category),
+		.created_ms = c->now_ms,
+	};
 	return m;
 }
 
-/* A message on its way. */
+/* A message to one recipient that is about to be stored. */
 struct delivery {
 	struct mailbox box;
 	struct mail *mail;
@@ -157,26 +177,26 @@ struct delivery {
 	struct delivery *next;
 };
 
-/* Once, however often the request is repeated. */
-static enum err mail_prepare(struct call *c, struct agent_files *f, const struct letter *l,
+static enum err mail_prepare(struct call *c, struct agent_files *f, const struct mail_draft *draft,
 			     struct str to, struct delivery ***tail)
 {
 	struct delivery *d = arena_new(&c->mem, struct delivery);
-	struct str mark = mail_mark_of(c, l, to);
+	struct str mark = mail_mark_of(c, draft, to);
 	enum err e;
 
 	*d = (struct delivery){ 0 };
 	if ((e = mailbox_open(c, f, to, &d->box)) ||
 	    (mark.p && (e = mailbox_find_end(c, f, &d->box, mark, &d->mail))))
 		return e;
-	if (d->mail && !mail_same_letter(l, d->mail))
+	if (d->mail && !mail_is_of_draft(d->mail, draft))
 		return call_fail(c, ERR_REQUEST_MISMATCH,
 				 "request id '" STR_FMT "' was used for another message",
 				 STR_ARG(c->request_id));
 	if (!d->mail) {
 		d->fresh = true;
-		d->mail = mail_new(c, l, to, mark);
-		if (d->box.latest_ms > d->mail->created_ms) /* later is never older */
+		d->mail = mail_new(c, draft, to, mark);
+		/* A clock that was set back must not reorder the mailbox. */
+		if (d->box.latest_ms > d->mail->created_ms)
 			d->mail->created_ms = d->box.latest_ms;
 	}
 	**tail = d;
@@ -184,46 +204,47 @@ static enum err mail_prepare(struct call *c, struct agent_files *f, const struct
 	return ERR_OK;
 }
 
-/* All agents but the sender; with a role, those that have it. */
-static enum err prepare_all(struct call *c, struct agent_files *f, const struct letter *l,
-			    struct str role, struct delivery ***tail)
+/* To all agents but the sender; to those of a role, if it is not absent. */
+static enum err mail_prepare_all(struct call *c, struct agent_files *f,
+				 const struct mail_draft *draft, struct str role,
+				 struct delivery ***tail)
 {
 	struct registered *a;
 	enum err e = registry_each(c, f, role, STR_NONE, &a);
 
 	for (; !e && a; a = a->next)
-		if (!str_eq(a->id, l->from))
-			e = mail_prepare(c, f, l, a->id, tail);
+		if (!str_eq(a->id, draft->from))
+			e = mail_prepare(c, f, draft, a->id, tail);
 	return e;
 }
 
-/* A handoff, and a call for help, belong to the story of the session. */
-static enum err event_line(struct call *c, struct agent_files *f, const struct letter *l,
-			   const struct mail *m, struct agent_append *out)
+/* HANDOFF and BLOCKED are protocol events too; the lines are absent for other categories. */
+static enum err mail_event_line(struct call *c, struct agent_files *f, const struct mail_draft *d,
+				struct agent_append *out)
 {
 	struct protocol_event event = {
-		.type = m->category == CATEGORY_HANDOFF ? EVENT_HANDOFF : EVENT_BLOCKED,
-		.mark = mail_mark_of(c, l, l->to),
-		.bead = l->bead,
-		.from = l->from,
-		.to = l->to,
-		.subject = l->subject,
-		.text = l->body,
-		.action = l->action.p ? l->action : l->subject,
-		.urgency = l->urgency.p ? l->urgency : STR("medium"),
+		.type = d->category == CATEGORY_HANDOFF ? EVENT_HANDOFF : EVENT_BLOCKED,
+		.mark = mail_mark_of(c, d, d->to),
+		.bead = d->bead,
+		.from = d->from,
+		.to = d->to,
+		.subject = d->subject,
+		.text = d->body,
+		.action = d->action.p ? d->action : d->subject,
+		.urgency = d->urgency < 0 ? URGENCY_MEDIUM : (enum urgency)d->urgency,
 	};
 
 	*out = (struct agent_append){ 0 };
-	return m->requires_ack ? protocol_line(c, f, &event, out) : ERR_OK;
+	return category_requires_ack(d->category) ? protocol_line(c, f, &event, out) : ERR_OK;
 }
 
-/* All recipients get it, with its event, or none does. */
-static enum err mail_deliver(struct call *c, struct agent_files *f, const struct letter *l,
+/* One append stores the messages to all recipients and the event, so a crash leaves all or none. */
+static enum err mail_deliver(struct call *c, struct agent_files *f, const struct mail_draft *draft,
 			     struct delivery *list)
 {
 	struct agent_append *all = NULL, event;
 	size_t count = 0;
-	enum err e = event_line(c, f, l, list->mail, &event);
+	enum err e = mail_event_line(c, f, draft, &event);
 
 	for (struct delivery *d = list; !e && d; d = d->next) {
 		if (!d->fresh)
@@ -243,46 +264,47 @@ static enum err mail_deliver(struct call *c, struct agent_files *f, const struct
 	return e;
 }
 
-/* Who gets it: an agent, everybody ("broadcast"), or all of a role ("role:ui"). */
-static enum err mail_address(struct call *c, struct agent_files *f, const struct letter *l,
+static enum err mail_address(struct call *c, struct agent_files *f, const struct mail_draft *d,
 			     struct delivery **list)
 {
 	struct delivery **tail = list;
-	struct str role = { 0 };
 	struct registered *other;
+	struct str role;
 	enum err e;
 
-	if (str_is(l->to, "broadcast"))
-		return prepare_all(c, f, l, role, &tail);
-	if (!str_starts(l->to, STR("role:"))) {
-		e = mail_known(c, f, l->to, ERR_UNKNOWN_RECIPIENT, &other);
-		return e ? e : mail_prepare(c, f, l, l->to, &tail);
+	switch (recipient_parse(d->to, &role)) {
+	case RECIPIENT_ALL:
+		return mail_prepare_all(c, f, d, STR_NONE, &tail);
+	case RECIPIENT_AGENT:
+		e = mail_known(c, f, d->to, ERR_UNKNOWN_RECIPIENT, &other);
+		return e ? e : mail_prepare(c, f, d, d->to, &tail);
+	case RECIPIENT_ROLE:
+		break;
 	}
-	role = str_trim(str_skip(l->to, 5));
-	if ((e = prepare_all(c, f, l, role, &tail)) || *list)
+	if ((e = mail_prepare_all(c, f, d, role, &tail)) || *list)
 		return e;
 	call_fail(c, ERR_UNKNOWN_RECIPIENT, "no other agent has the role '" STR_FMT "'",
 		  STR_ARG(role));
 	return call_step(c, "'bb agent list' shows the agents and their roles.");
 }
 
-enum err mail_send(struct call *c, struct agent_files *f, const struct letter *letter,
+enum err mail_send(struct call *c, struct agent_files *f, const struct mail_draft *draft,
 		   struct mail **out)
 {
 	struct registered *sender = NULL;
 	struct delivery *list = NULL;
-	struct letter l = *letter;
+	struct mail_draft d = *draft;
 	enum err e;
 
 	*out = NULL;
-	l.bead = str_trim(l.bead);
-	if ((e = check_letter(c, &l)) ||
-	    (!l.system && (e = mail_known(c, f, l.from, ERR_UNKNOWN_SENDER, &sender))) ||
-	    (e = mail_address(c, f, &l, &list)) || (list && (e = mail_deliver(c, f, &l, list))))
+	d.bead = str_trim(d.bead);
+	if ((e = mail_check_draft(c, &d)) ||
+	    (!d.system && (e = mail_known(c, f, d.from, ERR_UNKNOWN_SENDER, &sender))) ||
+	    (e = mail_address(c, f, &d, &list)) || (list && (e = mail_deliver(c, f, &d, list))))
 		return e;
-	for (struct delivery *d = list; d; d = d->next) {
-		*out = d->mail;
-		out = &d->mail->next;
+	for (; list; list = list->next) {
+		*out = list->mail;
+		out = &list->mail->next;
 		*out = NULL;
 	}
 	return sender ? registry_acted(c, f, sender) : ERR_OK;
@@ -292,11 +314,11 @@ enum err mail_send(struct call *c, struct agent_files *f, const struct letter *l
 
 static bool mail_fits(const struct mail_filter *filter, const struct mail *m)
 {
-	return (filter->state < 0 || m->state == filter->state) &&
+	return (filter->state < 0 || m->state == (enum mail_state)filter->state) &&
 	       (!filter->bead.p || str_eq(m->bead, filter->bead));
 }
 
-/* So many there are at most: who has found them need not look further. */
+/* How many messages can fit the filter at most: the search stops once it has found them. */
 static enum err mail_most(struct call *c, struct agent_files *f, struct str agent,
 			  const struct mail_filter *filter, int64_t *out)
 {
@@ -317,7 +339,7 @@ static enum err mail_not_found(struct call *c, struct str id)
 			 STR_ARG(id));
 }
 
-/* The walk begins before anything is counted: all that it meets is in the count. */
+/* The walk begins before mail_most() counts, so every message that the walk meets is counted. */
 static enum err mail_collect(struct call *c, struct agent_files *f, struct str agent,
 			     const struct mail_filter *filter, struct mail **tail,
 			     struct str *newest)
@@ -346,7 +368,7 @@ static enum err mail_collect(struct call *c, struct agent_files *f, struct str a
 	return e;
 }
 
-/* A message to this agent, or why it is not. */
+/* MESSAGE_NOT_FOUND, or the error `forbidden` if the message was sent to another agent. */
 static enum err mail_find(struct call *c, struct agent_files *f, const struct mailbox *box,
 			  struct str id, enum err forbidden, struct mail **out)
 {
@@ -379,15 +401,15 @@ enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
 	return mail_collect(c, f, agent, filter, out, newest);
 }
 
-/* Nothing happens to a message before what happened to it last. */
 static int64_t mail_later(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
 
-/* The recipient has done something with it: its state moves on by one step, or two. */
+/* Moves the state forward. Accepting an unread message is two steps, and two lines of the record:
+ * every line is one step further than the line before. */
 static enum err mail_advance(struct call *c, struct agent_files *f, struct str agent, struct str id,
-			     int to, struct mail **out)
+			     enum mail_state to, struct mail **out)
 {
 	enum err forbidden = to == MAIL_READ ? ERR_READ_FORBIDDEN : ERR_ACK_FORBIDDEN;
 	struct registered *a;
@@ -429,10 +451,10 @@ enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struc
 	return mail_advance(c, f, agent, id, MAIL_ACKED, out);
 }
 
-/* --- what it comes to --- */
+/* --- totals --- */
 
-static enum err add_all(struct call *c, struct agent_files *f, struct str agent, struct str bead,
-			struct mail_totals *t, struct mail ***tail)
+static enum err mail_add_about(struct call *c, struct agent_files *f, struct str agent,
+			       struct str bead, struct mail_totals *t, struct mail ***tail)
 {
 	struct mail_filter filter = { .state = -1, .bead = bead, .limit = INT64_MAX };
 	struct mail *m, *next;
@@ -450,9 +472,9 @@ static enum err add_all(struct call *c, struct agent_files *f, struct str agent,
 	return e;
 }
 
-/* About all beads: the mailbox has counted them already. */
-static enum err add_box(struct call *c, struct agent_files *f, struct str agent,
-			struct mail_totals *t, struct mail ***tail)
+/* For all beads the mailbox's own counts will do. */
+static enum err mail_add_box(struct call *c, struct agent_files *f, struct str agent,
+			     struct mail_totals *t, struct mail ***tail)
 {
 	struct mailbox box;
 	struct mail *m;
@@ -460,11 +482,11 @@ static enum err add_box(struct call *c, struct agent_files *f, struct str agent,
 
 	if (e)
 		return e;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < MAIL_STATES; i++)
 		t->count[i] += box.count[i];
-	for (size_t i = box.owed.count; !e && i-- > 0;) {
-		if (!box.owed.entry[i].value ||
-		    (e = mailbox_find(c, f, &box, box.owed.entry[i].key, &m)) || !m)
+	for (size_t i = box.unacked.count; !e && i-- > 0;) {
+		if (!box.unacked.entry[i].value ||
+		    (e = mailbox_find(c, f, &box, box.unacked.entry[i].key, &m)) || !m)
 			continue;
 		**tail = m;
 		*tail = &m->next;
@@ -476,7 +498,7 @@ static enum err add_box(struct call *c, struct agent_files *f, struct str agent,
 enum err mail_totals(struct call *c, struct agent_files *f, struct str agent, struct str bead,
 		     struct mail_totals *out)
 {
-	struct mail **tail = &out->owed;
+	struct mail **tail = &out->unacked;
 	struct registered one = { .id = agent }, *a = &one;
 	enum err e = ERR_OK;
 
@@ -484,12 +506,12 @@ enum err mail_totals(struct call *c, struct agent_files *f, struct str agent, st
 	if (!agent.p)
 		e = registry_each(c, f, STR_NONE, STR_NONE, &a);
 	for (; !e && a; a = a->next)
-		e = bead.p ? add_all(c, f, a->id, bead, out, &tail) :
-			     add_box(c, f, a->id, out, &tail);
+		e = bead.p ? mail_add_about(c, f, a->id, bead, out, &tail) :
+			     mail_add_box(c, f, a->id, out, &tail);
 	return e;
 }
 
-/* Whatever is wrong with the mail is not wrong with what was asked for. */
+/* The counts are shown beside another reply, so an unreadable mailbox is no error. */
 struct mail_waiting mail_waiting(struct call *c, struct agent_files *f, struct str agent)
 {
 	struct mail_waiting waiting = { 0 };
@@ -497,8 +519,8 @@ struct mail_waiting mail_waiting(struct call *c, struct agent_files *f, struct s
 
 	if (registry_id_valid(agent) && !mailbox_open(c, f, agent, &box)) {
 		waiting.unread = box.count[MAIL_UNREAD];
-		for (size_t i = 0; i < box.owed.count; i++)
-			waiting.owed += box.owed.entry[i].value != NULL;
+		for (size_t i = 0; i < box.unacked.count; i++)
+			waiting.unacked += box.unacked.entry[i].value != NULL;
 	}
 	c->code = ERR_OK;
 	return waiting;

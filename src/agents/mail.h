@@ -5,64 +5,70 @@
 
 struct json;
 
-/* What agents write to each other. Where it is kept: see mailbox.h. */
+/* Messages between agents: sending, reading, accepting. mailbox.h says where they are kept. */
 enum category { CATEGORY_HANDOFF, CATEGORY_BLOCKED, CATEGORY_DECISION, CATEGORY_INFO };
 extern const struct names categories;
-const char *category_label(int category); /* what people read */
+const char *category_label(enum category category);                           /* what people read */
+enum err category_parse(struct call *c, struct str word, enum category *out); /* INVALID_CATEGORY */
 
 enum mail_state { MAIL_UNREAD, MAIL_READ, MAIL_ACKED };
+enum { MAIL_STATES = 3 };
 extern const struct names mail_states;
 
 struct mail {
 	struct str id, thread, bead, from, to, subject, body;
-	int category, state;
+	enum category category;
+	enum mail_state state;
 	bool requires_ack;
 	int64_t created_ms, read_ms, acked_ms; /* 0: not yet */
 	struct mail *next;
 };
 
-/* To one agent, or to "broadcast": a message for each who is registered, but the sender. */
-struct letter {
-	struct str from, to, bead, category, subject, body;
-	struct str thread;  /* absent: that of the bead */
-	struct str action;  /* what the other is to do; absent: the subject */
-	struct str urgency; /* of what blocks; absent: medium */
-	bool system;        /* from this program, which is no registered agent */
+/* A message to be sent. */
+struct mail_draft {
+	struct str from, bead, subject, body;
+	struct str to; /* see recipient_parse() */
+	enum category category;
+	int urgency;       /* enum urgency, only of BLOCKED; -1: medium */
+	struct str thread; /* absent: the bead's thread */
+	struct str action; /* the recipient's next action; absent: the subject */
+	bool system;       /* sent by this program, which is no registered agent */
 };
-enum err mail_send(struct call *c, struct agent_files *f, const struct letter *letter,
+
+/* `out` has one message for each recipient; a repeated request sends none twice. */
+enum err mail_send(struct call *c, struct agent_files *f, const struct mail_draft *draft,
 		   struct mail **out);
 
-/* Which of the messages of an agent; the newest first. */
 struct mail_filter {
-	int state; /* -1: any */
+	int state; /* enum mail_state; -1: any */
 	struct str bead;
-	struct str after; /* only what was sent after this message; absent: all */
+	struct str after; /* only messages sent after this one; absent: all */
 	int64_t limit;
 };
-/* `newest`, if not NULL: the last message of any kind that was there then; or absent. */
+/* Newest first. `newest`, if not NULL, is the id of the agent's newest message, whether it fits the
+ * filter or not; absent if the agent has none. */
 enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
 		    const struct mail_filter *filter, struct mail **out, struct str *newest);
 
-/* By the one it was sent to: MESSAGE_NOT_FOUND, READ_FORBIDDEN, ACK_FORBIDDEN. */
+/* Only the recipient may: MESSAGE_NOT_FOUND, READ_FORBIDDEN, ACK_FORBIDDEN. */
 enum err mail_read(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		   struct mail **out);
 enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		  struct mail **out);
 
-/* What agents have still to accept, the newest first, and how many messages there are in each
- * state; absent: of all agents, about all beads. */
+/* The messages that still have to be accepted, newest first, and the number of messages in each
+ * state. An absent agent or bead stands for all of them. */
 struct mail_totals {
-	struct mail *owed;
-	int64_t count[3]; /* by state */
+	struct mail *unacked;
+	int64_t count[MAIL_STATES];
 };
 enum err mail_totals(struct call *c, struct agent_files *f, struct str agent, struct str bead,
 		     struct mail_totals *out);
 
-/* How much mail waits for an agent, to be shown beside another reply; nothing if the agent is not
- * known. */
+/* An agent's unread and unaccepted messages, to be shown beside another reply; 0 if the agent is
+ * not known or its mailbox cannot be read. */
 struct mail_waiting {
-	int64_t unread;
-	int64_t owed; /* of all that have to be accepted, those that are not */
+	int64_t unread, unacked;
 };
 struct mail_waiting mail_waiting(struct call *c, struct agent_files *f, struct str agent);
 

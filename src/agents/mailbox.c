@@ -29,6 +29,8 @@ static struct mail *mailbox_decode(struct arena *mem, struct str line)
 	struct arena before = arena_mark(mem);
 	const struct value *v = agent_line_parse(mem, line), *ack = value_find(v, "requires_ack");
 	struct mail *m = arena_new(mem, struct mail);
+	int category = names_exact(&categories, value_str(v, "category")),
+	    state = names_exact(&mail_states, value_str(v, "state"));
 
 	*m = (struct mail){ .id = value_str(v, "message_id"),
 			    .thread = value_str(v, "thread_id"),
@@ -37,11 +39,11 @@ static struct mail *mailbox_decode(struct arena *mem, struct str line)
 			    .to = value_str(v, "to_agent"),
 			    .subject = value_str(v, "subject"),
 			    .body = value_str(v, "body"),
-			    .category = names_exact(&categories, value_str(v, "category")),
-			    .state = names_exact(&mail_states, value_str(v, "state")),
+			    .category = (enum category)category,
+			    .state = (enum mail_state)state,
 			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes };
-	if (m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p && m->category >= 0 &&
-	    m->state >= 0 && decode_moment(v, "created_at", &m->created_ms) &&
+	if (m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p && category >= 0 &&
+	    state >= 0 && decode_moment(v, "created_at", &m->created_ms) &&
 	    decode_moment(v, "read_at", &m->read_ms) && decode_moment(v, "acked_at", &m->acked_ms))
 		return m;
 	arena_rewind(mem, before);
@@ -67,24 +69,24 @@ static struct str box_of(struct call *c, struct str agent)
 
 static struct mailbox empty_box(struct call *c, struct str agent)
 {
-	return (struct mailbox){ .agent = agent, .owed.mem = &c->mem, .fresh.mem = &c->mem };
+	return (struct mailbox){ .agent = agent, .unacked.mem = &c->mem, .fresh.mem = &c->mem };
 }
 
 /* False: it is lost, or says nothing. */
 static bool read_box(struct call *c, struct str text, struct mailbox *box)
 {
 	const struct value *v = text.p ? agent_snapshot_parse(&c->mem, text) : NULL,
-			   *owed = value_find(v, "owed");
-	bool well = owed && owed->type == VALUE_ARRAY && value_int(v, "known", &box->known) &&
+			   *unacked = value_find(v, "owed");
+	bool well = unacked && unacked->type == VALUE_ARRAY && value_int(v, "known", &box->known) &&
 		    box->known >= 0 && value_int(v, "latest", &box->latest_ms);
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < MAIL_STATES; i++)
 		well = well && value_int(v, names_word(&mail_states, i), &box->count[i]) &&
 		       box->count[i] >= 0 && box->count[i] <= box->known;
-	for (size_t i = 0; well && i < owed->count; i++) {
-		well = owed->item[i].type == VALUE_STRING;
+	for (size_t i = 0; well && i < unacked->count; i++) {
+		well = unacked->item[i].type == VALUE_STRING;
 		if (well)
-			*map_put(&box->owed, owed->item[i].text) = box;
+			*map_put(&box->unacked, unacked->item[i].text) = box;
 	}
 	return well;
 }
@@ -96,12 +98,12 @@ static enum err write_box(struct call *c, struct agent_files *f, struct mailbox 
 	json_object(&j);
 	json_put_int(&j, "known", box->known);
 	json_put_int(&j, "latest", box->latest_ms);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < MAIL_STATES; i++)
 		json_put_int(&j, names_word(&mail_states, i), box->count[i]);
 	json_put_array(&j, "owed");
-	for (size_t i = 0; i < box->owed.count; i++)
-		if (box->owed.entry[i].value)
-			json_str(&j, box->owed.entry[i].key);
+	for (size_t i = 0; i < box->unacked.count; i++)
+		if (box->unacked.entry[i].value)
+			json_str(&j, box->unacked.entry[i].key);
 	json_end(&j);
 	json_end(&j);
 	buf_char(&j.out, '\n');
@@ -112,7 +114,7 @@ static enum err write_box(struct call *c, struct agent_files *f, struct mailbox 
 static void mailbox_apply(struct mailbox *box, struct mail *m)
 {
 	void **at = map_put(&box->fresh, m->id);
-	int before = *at ? ((struct mail *)*at)->state : m->state - 1;
+	int before = (int)(*at ? ((struct mail *)*at)->state : m->state) - !*at;
 
 	*at = m;
 	if (before >= 0 && box->count[before]) /* 0: the lines before it are gone */
@@ -121,7 +123,7 @@ static void mailbox_apply(struct mailbox *box, struct mail *m)
 	if (m->created_ms > box->latest_ms)
 		box->latest_ms = m->created_ms;
 	if (m->requires_ack)
-		*map_put(&box->owed, m->id) = m->state == MAIL_ACKED ? NULL : m;
+		*map_put(&box->unacked, m->id) = m->state == MAIL_ACKED ? NULL : m;
 }
 
 /* What is known ends with a line; if not, the record was changed by hand since. */

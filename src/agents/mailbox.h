@@ -14,12 +14,12 @@
  */
 struct mailbox {
 	struct str agent;
-	bool begun;        /* it has a snapshot */
-	int64_t known;     /* bytes of the record that the rest is about */
-	int64_t count[3];  /* of the messages, by their state */
-	int64_t latest_ms; /* when the last one was sent */
-	struct map owed;   /* by id: those that are still to be accepted, as sent */
-	struct map fresh;  /* by id: struct mail that the snapshots did not know */
+	bool begun;    /* it has a snapshot */
+	int64_t known; /* bytes of the record that the rest is about */
+	int64_t count[MAIL_STATES];
+	int64_t latest_ms;  /* when the last one was sent */
+	struct map unacked; /* by id: messages to be accepted; NULL: accepted since */
+	struct map fresh;   /* by id: struct mail that the snapshots did not know */
 };
 
 enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, struct mailbox *out);

@@ -1,5 +1,6 @@
 #include "agents/protocol.h"
 
+#include "agents/registry.h"
 #include "base/id.h"
 #include "base/moment.h"
 #include "base/names.h"
@@ -28,8 +29,28 @@ const char *event_label(enum event_type type)
 
 static const struct str file = { "events.jsonl", 12 };
 
-static const char *const urgencies[] = { "low", "medium", "high" };
-static const struct names urgency_names = { urgencies, 3, NULL };
+static const char *const urgency_words[] = {
+	[URGENCY_LOW] = "low",
+	[URGENCY_MEDIUM] = "medium",
+	[URGENCY_HIGH] = "high",
+};
+const struct names urgencies = { urgency_words, 3, NULL };
+
+enum err urgency_parse(struct call *c, struct str word, int *out)
+{
+	*out = word.p ? names_exact(&urgencies, word) : -1;
+	if (word.p && *out < 0)
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "the urgency is low, medium or high, not '" STR_FMT "'",
+				 STR_ARG(word));
+	return ERR_OK;
+}
+
+static const char *const reason_words[] = {
+	[RESUME_UNCOMMITTED] = "uncommitted_scope",
+	[RESUME_IN_PROGRESS] = "in_progress_ownership",
+};
+const struct names resume_reasons = { reason_words, 2, NULL };
 
 static enum err protocol_missing(struct call *c, const char *what)
 {
@@ -39,24 +60,19 @@ static enum err protocol_missing(struct call *c, const char *what)
 static enum err protocol_check(struct call *c, const struct protocol_event *event)
 {
 	if (event->type == EVENT_INCURSION)
-		return event->kind.n && event->liveness.n && event->action.n && event->from.n &&
-				       event->to.n ?
+		return event->action.n && event->from.n && event->to.n ?
 			       ERR_OK :
-			       protocol_missing(c, "kind, owner or hint");
+			       protocol_missing(c, "owner or hint");
 	if (event->type == EVENT_RESUME)
-		return event->kind.n && event->text.n && event->from.n && event->to.n ?
+		return event->text.n && event->from.n && event->to.n ?
 			       ERR_OK :
-			       protocol_missing(c, "reason, agent or evidence");
+			       protocol_missing(c, "agent or evidence");
 	if (!str_trim(event->subject).n)
 		return protocol_missing(c, "subject");
 	if (!str_trim(event->text).n)
 		return protocol_missing(c, event->type == EVENT_HANDOFF ? "summary" : "blocker");
 	if (!str_trim(event->action).n)
 		return protocol_missing(c, "next action");
-	if (event->type == EVENT_BLOCKED && names_exact(&urgency_names, event->urgency) < 0)
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "the urgency is low, medium or high, not '" STR_FMT "'",
-				 STR_ARG(event->urgency));
 	return ERR_OK;
 }
 
@@ -66,16 +82,16 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 
 	json_put_object(j, "payload");
 	if (event->type == EVENT_INCURSION) {
-		json_put_str(j, "incursion_kind", event->kind);
+		json_put_word(j, "incursion_kind", &overlaps, event->overlap);
 		json_put_str(j, "owner_agent", event->to);
 		json_put_str(j, "incoming_agent", event->from);
-		json_put_str(j, "owner_liveness", event->liveness);
+		json_put_word(j, "owner_liveness", &liveness_words, event->owner);
 		json_put_str(j, "resolution_hint", event->action);
 		json_end(j);
 		return;
 	}
 	if (event->type == EVENT_RESUME) {
-		json_put_str(j, "resume_reason", event->kind);
+		json_put_word(j, "resume_reason", &resume_reasons, event->reason);
 		json_put_str(j, "prior_session_agent", event->to);
 		json_put_str(j, "adopted_agent", event->from);
 		json_put_str(j, "evidence", event->text);
@@ -86,7 +102,7 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 	json_put_str(j, handoff ? "summary" : "blocker", event->text);
 	json_put_str(j, handoff ? "next_action" : "requested_action", event->action);
 	if (!handoff)
-		json_put_str(j, "urgency", event->urgency);
+		json_put_word(j, "urgency", &urgencies, event->urgency);
 	json_put_bool(j, "requires_ack", true);
 	json_end(j);
 }
@@ -125,7 +141,7 @@ enum err protocol_line(struct call *c, struct agent_files *f, const struct proto
 	json_object(&j);
 	json_put_str(&j, "id", id_mint_as(&c->mem, "proto", c->now_ms, mark));
 	json_put_str(&j, "version", STR("v1"));
-	json_put_str(&j, "event_type", str_of(types[event->type]));
+	json_put_word(&j, "event_type", &event_types, event->type);
 	json_put_str(&j, "project_root", f->root);
 	json_put_str(&j, "bead_id", event->bead);
 	json_put_str(&j, "from_agent", event->from);
@@ -156,14 +172,14 @@ bool protocol_line_valid(struct call *c, struct str line)
 
 static bool protocol_fits(const struct value *v, const struct protocol_filter *filter)
 {
-	struct str to = value_str(v, "to_agent"), bead = value_str(v, "bead_id");
+	struct str to = value_str(v, "to_agent"), bead = value_str(v, "bead_id"), role;
 
 	return (!filter->bead.p || str_eq(filter->bead, bead) ||
 		(filter->or_bead.n && str_eq(filter->or_bead, bead))) &&
-	       (!filter->type.p || str_eq(filter->type, value_str(v, "event_type"))) &&
+	       (filter->type < 0 ||
+		names_exact(&event_types, value_str(v, "event_type")) == filter->type) &&
 	       (!filter->agent.p || str_eq(filter->agent, value_str(v, "from_agent")) ||
-		str_eq(filter->agent, to) || str_is(to, "broadcast") ||
-		str_starts(to, STR("role:")));
+		str_eq(filter->agent, to) || recipient_parse(to, &role) != RECIPIENT_AGENT);
 }
 
 enum err protocol_each(struct call *c, struct agent_files *f, const struct protocol_filter *filter,

@@ -1,7 +1,8 @@
 #ifndef AGENTS_PROTOCOL_H
 #define AGENTS_PROTOCOL_H
 
-#include "base/names.h"
+#include "agents/liveness.h"
+#include "agents/scope.h"
 #include "store/agent_files.h"
 
 struct json;
@@ -15,16 +16,24 @@ enum event_type { EVENT_HANDOFF, EVENT_BLOCKED, EVENT_INCURSION, EVENT_RESUME };
 extern const struct names event_types;
 const char *event_label(enum event_type type); /* what people read */
 
+enum urgency { URGENCY_LOW, URGENCY_MEDIUM, URGENCY_HIGH };
+extern const struct names urgencies;
+enum err urgency_parse(struct call *c, struct str word, int *out); /* INVALID_INPUT; absent: -1 */
+
+enum resume_reason { RESUME_UNCOMMITTED, RESUME_IN_PROGRESS };
+extern const struct names resume_reasons;
+
 struct protocol_event {
 	enum event_type type;
 	struct str mark; /* the end of its id, by which a repeat is known; or absent */
 	struct str bead, from, to;
-	struct str subject, text; /* the summary, what blocks, or the evidence */
-	struct str action;        /* what the other is to do; how it may be resolved */
-	struct str urgency;       /* low, medium or high, of what blocks */
-	struct str scope;         /* absent: it is about none */
-	struct str kind;          /* of an incursion: exact or partial; of a resume: the reason */
-	struct str liveness;      /* of an incursion: whether its owner, `to`, is there */
+	struct str subject, text;  /* the summary, what blocks, or the evidence */
+	struct str action;         /* what the other is to do; how it may be resolved */
+	struct str scope;          /* absent: it is about none */
+	enum urgency urgency;      /* of BLOCKED */
+	enum overlap overlap;      /* of INCURSION: OVERLAP_PARTIAL or OVERLAP_EXACT */
+	enum liveness owner;       /* of INCURSION: the liveness of the scope's owner, `to` */
+	enum resume_reason reason; /* of RESUME */
 };
 
 /* Its line, for a caller that stores it together with something else; its lines are absent if an
@@ -40,8 +49,9 @@ enum err protocol_find(struct call *c, struct agent_files *f, struct str mark,
 
 /* Which of them; absent: any. */
 struct protocol_filter {
-	struct str bead, agent, type; /* an agent that wrote it, or that it is about */
-	struct str or_bead;           /* another name of the bead, that will do too */
+	int type;               /* enum event_type; -1: any */
+	struct str bead, agent; /* an agent that wrote it, or that it is about */
+	struct str or_bead;     /* another name of the bead, that will do too */
 	int64_t limit;
 };
 

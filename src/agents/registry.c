@@ -24,6 +24,19 @@ bool registry_id_valid(struct str id)
 	return id.n >= ID_LEAST && id.n <= ID_MOST;
 }
 
+enum recipient recipient_parse(struct str to, struct str *role)
+{
+	const struct str prefix = STR("role:");
+
+	*role = STR_NONE;
+	if (str_is(to, "broadcast"))
+		return RECIPIENT_ALL;
+	if (!str_starts(to, prefix))
+		return RECIPIENT_AGENT;
+	*role = str_trim(str_skip(to, prefix.n));
+	return RECIPIENT_ROLE;
+}
+
 static enum err check_id(struct call *c, struct str id)
 {
 	if (registry_id_valid(id))
@@ -267,7 +280,7 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id, stru
 	struct str mark = receipts_mark(c, c->actor);
 	enum err e;
 
-	if (str_is(id, "broadcast")) {
+	if (recipient_parse(id, &(struct str){ 0 }) == RECIPIENT_ALL) {
 		call_fail(c, ERR_INVALID_INPUT, "'broadcast' is what all agents go by");
 		return call_step(c, "Choose another id.");
 	}
@@ -386,6 +399,6 @@ void registered_encode(struct json *j, const struct call *c, const struct regist
 
 	json_object(j);
 	put_record(j, a);
-	json_put_str(j, "liveness", str_of(names_word(&liveness_words, (int)liveness)));
+	json_put_word(j, "liveness", &liveness_words, liveness);
 	json_end(j);
 }

@@ -21,6 +21,11 @@ struct registered {
 
 bool registry_id_valid(struct str id);
 
+/* To whom a message or an event goes: to one agent, to all ("broadcast"), or to all of a role
+ * ("role:ui"), which is `role` then. */
+enum recipient { RECIPIENT_AGENT, RECIPIENT_ALL, RECIPIENT_ROLE };
+enum recipient recipient_parse(struct str to, struct str *role);
+
 /* AGENT_NOT_FOUND; INVALID_INPUT: an id is 3 to 48 letters, digits and single dashes. */
 enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 		       struct registered **out);

@@ -16,6 +16,22 @@
 static const struct str active_file = { "reservations/active.json", 24 };
 static const struct str history_file = { "reservations/history.jsonl", 26 };
 
+static const char *const state_words[] = {
+	[RESERVATION_ACTIVE] = "active",
+	[RESERVATION_RELEASED] = "released",
+	[RESERVATION_EXPIRED] = "expired",
+};
+const struct names reservation_states = { state_words, RESERVATION_OTHER, NULL };
+
+/* False: there is no word. */
+static bool reservation_read_state(struct str word, enum reservation_state *out)
+{
+	int value = names_exact(&reservation_states, word);
+
+	*out = value < 0 ? RESERVATION_OTHER : (enum reservation_state)value;
+	return word.n;
+}
+
 /* --- text --- */
 
 static void put_members(struct json *j, const struct reservation *r)
@@ -28,7 +44,7 @@ static void put_members(struct json *j, const struct reservation *r)
 	json_put_str(j, "scope", r->scope);
 	json_put_str(j, "agent_id", r->agent);
 	json_put_str(j, "bead_id", r->bead);
-	json_put_str(j, "state", r->state);
+	json_put_word(j, "state", &reservation_states, r->state);
 	json_put_moment(j, "created_at", r->created_ms);
 	json_put_moment(j, "expires_at", r->expires_ms);
 	json_put_moment(j, "released_at", r->released_ms);
@@ -38,7 +54,7 @@ static void put_members(struct json *j, const struct reservation *r)
 void reservation_put(struct json *j, const struct call *c, const struct reservation *r)
 {
 	put_members(j, r);
-	json_put_bool(j, "expired", r->expires_ms <= c->now_ms || str_is(r->state, "expired"));
+	json_put_bool(j, "expired", r->expires_ms <= c->now_ms || r->state == RESERVATION_EXPIRED);
 }
 
 void reservation_encode(struct json *j, const struct call *c, const struct reservation *r)
@@ -56,9 +72,9 @@ static bool reservation_decode(const struct value *v, struct reservation *out)
 				     .scope = value_str(v, "scope"),
 				     .agent = value_str(v, "agent_id"),
 				     .bead = value_str(v, "bead_id"),
-				     .state = value_str(v, "state"),
 				     .request = value_str(v, "request") };
-	return v && out->id.n && out->agent.n && out->bead.n && out->state.n &&
+	return v && out->id.n && out->agent.n && out->bead.n &&
+	       reservation_read_state(value_str(v, "state"), &out->state) &&
 	       moment_parse(value_str(v, "created_at"), &out->created_ms) &&
 	       moment_parse(value_str(v, "expires_at"), &out->expires_ms) &&
 	       (!released.p || moment_parse(released, &out->released_ms)) &&
@@ -99,14 +115,15 @@ static bool reservation_take(struct str *rest, struct str key, struct str *out)
 static bool reservation_scan(struct str line, struct reservation *out)
 {
 	const struct str tail = STR(",\"released_at\":null,\"epoch\":");
-	struct str rest = line, created, expires;
+	struct str rest = line, state, created, expires;
 
 	*out = (struct reservation){ 0 };
 	return reservation_take(&rest, FIRST_KEY, &out->id) &&
 	       reservation_take(&rest, SCOPE_KEY, &out->scope) &&
 	       reservation_take(&rest, STR(",\"agent_id\":\""), &out->agent) &&
 	       reservation_take(&rest, STR(",\"bead_id\":\""), &out->bead) &&
-	       reservation_take(&rest, STR(",\"state\":\""), &out->state) &&
+	       reservation_take(&rest, STR(",\"state\":\""), &state) &&
+	       reservation_read_state(state, &out->state) &&
 	       reservation_take(&rest, STR(",\"created_at\":\""), &created) &&
 	       reservation_take(&rest, STR(",\"expires_at\":\""), &expires) &&
 	       str_starts(rest, tail) && str_ends(rest, STR("}")) &&
@@ -248,7 +265,7 @@ static void reservation_enter(struct call *c, struct book *b, const struct reser
 
 	if (b->epoch < r->epoch)
 		b->epoch = r->epoch;
-	if (!str_is(r->state, "active")) {
+	if (r->state != RESERVATION_ACTIVE) {
 		if (found && str_eq(there.id, r->id))
 			memmove(&b->row[at], &b->row[at + 1], (--b->count - at) * sizeof *b->row);
 		return;
@@ -493,7 +510,7 @@ static void reservation_add_line(struct call *c, struct buf *lines, const struct
 static void reservation_expire(struct reservation *r)
 {
 	r->text = STR_NONE;
-	r->state = STR("expired");
+	r->state = RESERVATION_EXPIRED;
 }
 
 /* Archives those whose time is over, but for the scope that is being written. */
@@ -649,8 +666,8 @@ static enum err incursion_lines(struct call *c, struct agent_files *f,
 			.from = mine->agent,
 			.to = i->with.agent,
 			.scope = mine->scope,
-			.kind = str_of(names_word(&overlaps, (int)i->kind)),
-			.liveness = str_of(names_word(&liveness_words, (int)i->owner)),
+			.overlap = i->kind,
+			.owner = i->owner,
 			.action = i->kind == OVERLAP_EXACT ?
 					  STR("The scope was taken over; agree with its owner "
 					      "before it goes on.") :
@@ -682,11 +699,11 @@ static struct reservation *reservation_renewed(struct call *c, const struct rese
 							     STR("/"),
 			   .agent = ask->agent,
 			   .key = key,
-			   .state = STR("active"),
 			   .created_ms = c->now_ms,
 			   .epoch = epoch,
 		   };
 	r->text = STR_NONE;
+	r->state = RESERVATION_ACTIVE;
 	r->bead = ask->bead;
 	r->expires_ms = c->now_ms + ask->minutes * 60000;
 	return r;
@@ -743,6 +760,7 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 
 		reservation_expire(&old);
 		r->text = STR_NONE;
+		r->state = RESERVATION_ACTIVE;
 		r->id = id_mint(&c->mem, "res", c->now_ms);
 		r->agent = to;
 		r->created_ms = c->now_ms;
@@ -768,7 +786,7 @@ static enum err find_released(struct call *c, struct agent_files *f, struct str 
 		return e;
 	while (text.n && str_next(&text, '\n', &line)) {
 		if (!str_has(line, mark) || !reservation_parse(c, line, STR_NONE, r) ||
-		    !str_eq(r->request, mark))
+		    r->state != RESERVATION_RELEASED || !str_eq(r->request, mark))
 			continue;
 		r->text = STR_NONE;
 		*out = r;
@@ -806,7 +824,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 				 "'" STR_FMT "' was taken since: its epoch is %lld, not %lld",
 				 STR_ARG(scope), (long long)(*out)->epoch, (long long)epoch);
 	(*out)->text = STR_NONE;
-	(*out)->state = STR("released");
+	(*out)->state = RESERVATION_RELEASED;
 	(*out)->request = mark;
 	(*out)->released_ms = /* not before it was made, whatever the clock says */
 		c->now_ms > there.created_ms ? c->now_ms : there.created_ms;
@@ -876,13 +894,18 @@ static struct str member_of(struct call *c, const char *key, struct str value)
 	return str_skip(str_head(json_text(&j), json_text(&j).n - 1), 1);
 }
 
+static struct str reservation_state_member(struct call *c, enum reservation_state state)
+{
+	return member_of(c, "state", str_of(names_word(&reservation_states, state)));
+}
+
 /* Lines are compared as text: the record may be long, and each of them is as put_members() wrote
  * it. */
 enum err reservation_count(struct call *c, struct agent_files *f, struct str agent, struct str bead,
 			   struct reservation_counts *out)
 {
-	const struct str released = STR("\"state\":\"released\""),
-			 expired = STR("\"state\":\"expired\"");
+	struct str released = reservation_state_member(c, RESERVATION_RELEASED),
+		   expired = reservation_state_member(c, RESERVATION_EXPIRED);
 	struct str of_agent = agent.p ? member_of(c, "agent_id", agent) : STR(""),
 		   of_bead = bead.p ? member_of(c, "bead_id", bead) : STR(""), text, line;
 	struct reservation *r;
@@ -922,7 +945,7 @@ enum err reservation_each_lapsed(struct call *c, struct agent_files *f, struct r
 	for (size_t i = 0; i < last.count; i++) {
 		struct reservation *r = last.entry[i].value;
 
-		if (!str_is(r->state, "expired"))
+		if (r->state != RESERVATION_EXPIRED)
 			continue;
 		*out = r;
 		out = &r->next;

@@ -15,10 +15,18 @@ struct json;
  * Every reservation that is not a renewal has a higher epoch than all before it: who comes with
  * an older one has lost its scope in between.
  */
+enum reservation_state {
+	RESERVATION_ACTIVE,
+	RESERVATION_RELEASED,
+	RESERVATION_EXPIRED,
+	RESERVATION_OTHER, /* another program's word: it is over, in a way that we do not know */
+};
+extern const struct names reservation_states; /* without RESERVATION_OTHER */
+
 struct reservation {
 	struct str id, scope, agent, bead;
-	struct str key;   /* the scope as it is compared */
-	struct str state; /* active, released, expired */
+	struct str key; /* the scope as it is compared */
+	enum reservation_state state;
 	int64_t created_ms, expires_ms, released_ms, epoch;
 	struct str request; /* receipts_mark() of the release; or absent */
 	struct str text;    /* as it is in the file; absent: it is new, or has changed */

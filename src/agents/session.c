@@ -1,6 +1,5 @@
 #include "agents/session.h"
 
-#include "agents/protocol.h"
 #include "agents/receipts.h"
 #include "base/hash.h"
 #include "base/system/path.h"
@@ -11,12 +10,6 @@
 #include "store/db/bead_words.h"
 #include "store/git/git_tool.h"
 #include "store/place.h"
-
-static const char *const reason_words[] = {
-	[RESUME_UNCOMMITTED] = "uncommitted_scope",
-	[RESUME_IN_PROGRESS] = "in_progress_ownership",
-};
-const struct names resume_reasons = { reason_words, 2, NULL };
 
 /* What there is to see, looked at once for all agents. */
 struct scene {
@@ -265,7 +258,7 @@ enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 	event.bead = (*out)->bead;
 	event.from = event.to = a->id;
 	event.scope = (*out)->scope;
-	event.kind = str_of(names_word(&resume_reasons, (int)(*out)->reason));
+	event.reason = (*out)->reason;
 	event.text = (*out)->text;
 	if ((e = protocol_record(c, f, &event)))
 		return e;
@@ -294,8 +287,7 @@ enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
 					.from = c->actor,
 					.to = from,
 					.scope = found->scope,
-					.kind = str_of(
-						names_word(&resume_reasons, (int)found->reason)),
+					.reason = found->reason,
 					.text = found->text };
 	struct registered *old;
 	enum err e;

@@ -1,6 +1,7 @@
 #ifndef AGENTS_SESSION_H
 #define AGENTS_SESSION_H
 
+#include "agents/protocol.h"
 #include "agents/reservation.h"
 
 /*
@@ -8,9 +9,6 @@
  * word: it has left files that are changed in what it has reserved, or a bead that it has in
  * progress.
  */
-enum resume_reason { RESUME_UNCOMMITTED, RESUME_IN_PROGRESS };
-extern const struct names resume_reasons;
-
 struct evidence {
 	struct registered *agent;
 	enum liveness liveness;

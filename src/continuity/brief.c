@@ -252,7 +252,7 @@ static void read_mail(struct call *c, struct agent_files *f, struct str name, st
 	while (*unread)
 		unread = &(*unread)->next;
 	if (registry_id_valid(name) && !mail_totals(c, f, name, STR_NONE, &all))
-		*tail = all.owed;
+		*tail = all.unacked;
 	if (!registry_id_valid(name) || mail_inbox(c, f, name, &fresh, &m, NULL))
 		m = NULL;
 	for (; m; m = m->next)

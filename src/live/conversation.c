@@ -325,7 +325,7 @@ static void conversation_put_recipients(struct json *j, const struct mail *to)
 		json_object(j);
 		json_put_str(j, "agent", to->to);
 		json_put_str(j, "message_id", to->id);
-		json_put_str(j, "state", str_of(names_word(&mail_states, to->state)));
+		json_put_word(j, "state", &mail_states, to->state);
 		json_put_moment(j, "read_at", to->read_ms);
 		json_put_moment(j, "acked_at", to->acked_ms);
 		json_end(j);
@@ -339,7 +339,7 @@ static void put_letter(struct thread *t, const struct letter_item *letter)
 	struct json j = json_new(&t->c->mem);
 
 	conversation_begin(&j, "mail", m->created_ms, m->from);
-	json_put_str(&j, "category", str_of(names_word(&categories, m->category)));
+	json_put_word(&j, "category", &categories, m->category);
 	json_put_str(&j, "label", str_of(category_label(m->category)));
 	json_put_str(&j, "thread_id", m->thread);
 	json_put_str(&j, "subject", m->subject);
@@ -360,7 +360,9 @@ static void put_letter(struct thread *t, const struct letter_item *letter)
  * message. */
 static bool may_tell(const struct letter_item *letter, struct str to, int64_t at)
 {
-	bool many = letter->to->next, one = registry_id_valid(to) && !str_is(to, "broadcast");
+	struct str role;
+	bool many = letter->to->next,
+	     one = recipient_parse(to, &role) == RECIPIENT_AGENT && registry_id_valid(to);
 
 	return letter->first.created_ms >= at && (many || !letter->event) &&
 	       (!one || conversation_recipient(letter, to));
@@ -414,7 +416,9 @@ static void conversation_put_event(struct thread *t, const struct value *event)
 
 static enum err add_protocol(struct thread *t, struct agent_files *f)
 {
-	struct protocol_filter filter = { .bead = t->id, .or_bead = t->brief, .limit = MOST };
+	struct protocol_filter filter = {
+		.type = -1, .bead = t->id, .or_bead = t->brief, .limit = MOST
+	};
 	struct json list = json_new(&t->c->mem);
 	const struct value *v;
 	enum err e = protocol_each(t->c, f, &filter, &list);

@@ -549,7 +549,7 @@ static void collect_messages(struct feed_sources_telling *t, struct board *b)
 		t->at->at[0] = m->id;
 		json_put_int(&j, "id", m->id);
 		json_put_str(&j, "by", m->from_agent);
-		json_put_str(&j, "priority", str_of(names_word(&priorities, m->priority)));
+		json_put_word(&j, "priority", &priorities, m->priority);
 		feed_sources_end(t, "post", &j);
 	}
 }
@@ -611,7 +611,7 @@ static void collect_status(struct feed_sources_telling *t, struct board *b, bool
 		if (!news_of(&t->s->status, &t->s->mem, a->id, now) || first || !t->tell)
 			continue;
 		json_put_str(&j, "agent_id", a->id);
-		json_put_str(&j, "status", str_of(names_word(&agent_statuses, a->status)));
+		json_put_word(&j, "status", &agent_statuses, a->status);
 		json_end(&j);
 		t->tell(t->arg, "status", json_text(&j));
 	}

@@ -14,7 +14,7 @@
 /* --- the mail about each bead --- */
 
 struct mail_tally {
-	int64_t unread, owed;
+	int64_t unread, unacked;
 	int64_t at; /* of the last message */
 	struct str by;
 	int category;
@@ -45,7 +45,7 @@ static void count_step(struct call *c, const struct mail *m, void *arg)
 	(void)c;
 	t->unread += m->state == MAIL_UNREAD ? 1 : m->state == MAIL_READ ? -1 : 0;
 	if (m->requires_ack)
-		t->owed += m->state == MAIL_UNREAD ? 1 : m->state == MAIL_ACKED ? -1 : 0;
+		t->unacked += m->state == MAIL_UNREAD ? 1 : m->state == MAIL_ACKED ? -1 : 0;
 	if (m->created_ms < t->at)
 		return;
 	t->at = m->created_ms;
@@ -74,7 +74,7 @@ static void add_tally(const struct mail_map *map, struct str bead, struct mail_t
 	if (!t)
 		return;
 	sum->unread += t->unread;
-	sum->owed += t->owed;
+	sum->unacked += t->unacked;
 	if (t->at < sum->at)
 		return;
 	sum->at = t->at;
@@ -302,9 +302,9 @@ static void overview_put_task(struct crowd *w, struct json *j, const struct bead
 
 	json_put_str(j, "id", row->id);
 	json_put_str(j, "title", row->title);
-	json_put_str(j, "status", str_of(names_word(&bead_statuses, row->status)));
+	json_put_word(j, "status", &bead_statuses, row->status);
 	json_put_int(j, "priority", row->priority);
-	json_put_str(j, "type", str_of(names_word(&bead_types, row->type)));
+	json_put_word(j, "type", &bead_types, row->type);
 	json_put_str(j, "assignee", row->assignee);
 	put_liveness(w, j, "owner_liveness", row->assignee);
 	json_put_moment(j, "lease_ends_at", row->lease);
@@ -316,7 +316,7 @@ static void overview_put_task(struct crowd *w, struct json *j, const struct bead
 	json_put_moment(j, "created_at", row->created);
 	json_put_moment(j, "updated_at", row->updated);
 	json_put_int(j, "unread", mail.unread);
-	json_put_int(j, "to_accept", mail.owed);
+	json_put_int(j, "to_accept", mail.unacked);
 	overview_put_labels(j, value_find(line, "labels"));
 	put_last_act(j, row, line, &mail);
 	arena_release(&scratch);
@@ -376,10 +376,9 @@ static void overview_put_agents(struct crowd *w, struct json *j)
 		json_put_str(j, "role", a->role);
 		json_put_str(j, "status", a->status);
 		json_put_moment(j, "last_seen_at", a->seen_ms);
-		json_put_str(j, "liveness",
-			     str_of(names_word(&liveness_words, (int)overview_liveness(w, a))));
+		json_put_word(j, "liveness", &liveness_words, overview_liveness(w, a));
 		json_put_int(j, "unread", mail.unread);
-		json_put_int(j, "to_accept", mail.owed);
+		json_put_int(j, "to_accept", mail.unacked);
 		json_end(j);
 	}
 	json_end(j);
@@ -418,8 +417,7 @@ static enum err overview_put_reservations(struct crowd *w, struct json *j)
 static enum err overview_put_incursions(struct crowd *w, struct json *j)
 {
 	enum { MOST = 50 };
-	struct protocol_filter filter = { .type = str_of(names_word(&event_types, EVENT_INCURSION)),
-					  .limit = MOST };
+	struct protocol_filter filter = { .type = EVENT_INCURSION, .limit = MOST };
 
 	json_name(j, STR("incursions"));
 	return protocol_each(w->c, &w->files, &filter, j);

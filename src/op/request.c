@@ -261,14 +261,14 @@ static void request_put_mail(struct call *c, struct mail_waiting mail)
 {
 	struct json j = json_new(&c->mem);
 
-	if (!mail.unread && !mail.owed)
+	if (!mail.unread && !mail.unacked)
 		return;
 	json_object(&j);
 	if (c->meta.p)
 		json_put_members(&j, c->meta);
 	json_put_object(&j, "mail");
 	json_put_int(&j, "unread", mail.unread);
-	json_put_int(&j, "to_accept", mail.owed);
+	json_put_int(&j, "to_accept", mail.unacked);
 	json_end(&j);
 	json_end(&j);
 	c->meta = json_text(&j);

@@ -181,28 +181,29 @@ static void sync_main_say(const char *what, struct str with)
 static void tell_loser(struct call *c, const struct lost_claim *lost)
 {
 	struct call aside = *c;
-	struct letter letter = {
+	struct mail_draft draft = {
 		.from = STR("abacus"),
 		.to = lost->holder,
 		.bead = lost->id,
-		.category = STR("INFO"),
+		.category = CATEGORY_INFO,
+		.urgency = -1,
 		.subject = arena_fmt(&aside.mem, "Claim lost: " STR_FMT, STR_ARG(lost->id)),
 		.system = true,
 	};
 	struct agent_files files;
 	struct mail *sent;
 
-	letter.body = arena_fmt(&aside.mem,
-				STR_FMT ". Stop working on it, or agree with " STR_FMT
-					" who goes on. 'bd show " STR_FMT
-					"' shows the bead, 'bd ready --claim' takes another one.",
-				STR_ARG(lost_text(&aside.mem, lost)),
-				STR_ARG(lost->to.p ? lost->to : lost->by), STR_ARG(lost->id));
+	draft.body = arena_fmt(&aside.mem,
+			       STR_FMT ". Stop working on it, or agree with " STR_FMT
+				       " who goes on. 'bd show " STR_FMT
+				       "' shows the bead, 'bd ready --claim' takes another one.",
+			       STR_ARG(lost_text(&aside.mem, lost)),
+			       STR_ARG(lost->to.p ? lost->to : lost->by), STR_ARG(lost->id));
 	aside.request_id = arena_fmt(&aside.mem, "lost:" STR_FMT ":%lld.%lld", STR_ARG(lost->id),
 				     (long long)lost->epoch.ms, (long long)lost->epoch.n);
 	if (registry_id_valid(lost->holder) && !agent_files_open(&aside, AGENTS_WRITE, &files)) {
 		if (files.home.p)
-			mail_send(&aside, &files, &letter, &sent);
+			mail_send(&aside, &files, &draft, &sent);
 		agent_files_close(&files);
 	}
 	c->mem = aside.mem;

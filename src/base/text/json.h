@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/names.h"
 
 struct value;
 
@@ -56,6 +57,13 @@ static inline void json_put_str(struct json *j, const char *key, struct str s)
 {
 	json_name(j, str_of(key));
 	json_str(j, s);
+}
+
+/* The word of an enum's value. */
+static inline void json_put_word(struct json *j, const char *key, const struct names *names,
+				 int value)
+{
+	json_put_str(j, key, str_of(names_word(names, value)));
 }
 
 static inline void json_put_int(struct json *j, const char *key, int64_t v)

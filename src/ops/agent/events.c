@@ -40,12 +40,10 @@ static enum err agent_events_run(struct call *c, struct stores *s, const void *b
 				 struct json *reply)
 {
 	const struct body *in = body;
-	struct protocol_filter filter = { .bead = in->bead,
-					  .agent = in->agent,
-					  .limit = in->limit };
+	struct protocol_filter filter = {
+		.type = in->type, .bead = in->bead, .agent = in->agent, .limit = in->limit
+	};
 
-	if (in->type >= 0)
-		filter.type = str_of(names_word(&event_types, in->type));
 	return protocol_each(c, s->agents, &filter, reply);
 }
 

@@ -186,8 +186,7 @@ static void agent_guard_encode(struct json *j, const struct call *c, const char 
 	for (const struct guard_finding *f = answer->denied; f; f = f->next) {
 		json_object(j);
 		json_put_str(j, "path", utf8_clean(j->out.mem, f->path));
-		json_put_str(j, "owner_liveness",
-			     str_of(names_word(&liveness_words, (int)f->owner)));
+		json_put_word(j, "owner_liveness", &liveness_words, f->owner);
 		json_key(j, STR("reservation"));
 		reservation_encode(j, c, &f->held);
 		json_end(j);
@@ -386,7 +385,7 @@ static void put_hook(struct call *c, struct json *reply, struct str dir,
 	json_object(reply);
 	json_put_str(reply, "hook", str_of(hook->name));
 	json_put_str(reply, "path", path_join(&c->mem, dir, str_of(hook->name)));
-	json_put_str(reply, "change", str_of(names_word(&hook_changes, (int)change)));
+	json_put_word(reply, "change", &hook_changes, change);
 	json_end(reply);
 }
 

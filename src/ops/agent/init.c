@@ -97,8 +97,8 @@ static void put_evidence(struct json *j, const struct evidence *e)
 {
 	json_object(j);
 	json_put_str(j, "agent_id", e->agent->id);
-	json_put_str(j, "liveness", str_of(names_word(&liveness_words, (int)e->liveness)));
-	json_put_str(j, "reason", str_of(names_word(&resume_reasons, (int)e->reason)));
+	json_put_word(j, "liveness", &liveness_words, e->liveness);
+	json_put_word(j, "reason", &resume_reasons, e->reason);
 	json_put_str(j, "evidence", e->text);
 	json_put_str(j, "bead_id", e->bead);
 	json_put_str(j, "scope", e->scope);

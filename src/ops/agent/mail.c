@@ -1,3 +1,4 @@
+#include "agents/protocol.h"
 #include "agents/waiting.h"
 #include "base/text/json.h"
 #include "ops/agent/agent_ops.h"
@@ -6,7 +7,8 @@
 /* bb agent send, inbox, read, ack: what agents write to each other. */
 
 struct body {
-	struct letter letter;
+	struct mail_draft draft;
+	struct str category, urgency;
 	struct str agent, message, bead, after;
 	int state;
 	int64_t limit, wait;
@@ -17,23 +19,23 @@ struct body {
 #define MAX_LETTER  (1024 * 1024)
 
 static const struct field send_fields[] = {
-	{ "from", &kind_str, AT(letter.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID", .min = 1,
+	{ "from", &kind_str, AT(draft.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID", .min = 1,
 	  .max = MAX_ID_TEXT, .help = "who you are" },
-	{ "to", &kind_str, AT(letter.to), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = MAX_ID_TEXT,
+	{ "to", &kind_str, AT(draft.to), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = MAX_ID_TEXT,
 	  .help = "an agent, role:NAME, or broadcast: all but you" },
-	{ "bead", &kind_str, AT(letter.bead), FIELD_REQUIRED, .arg = "BEAD", .max = MAX_ID_TEXT,
+	{ "bead", &kind_str, AT(draft.bead), FIELD_REQUIRED, .arg = "BEAD", .max = MAX_ID_TEXT,
 	  .missing = ERR_MISSING_BEAD_ID, .help = "the bead it is about" },
-	{ "category", &kind_str, AT(letter.category), FIELD_REQUIRED, .arg = "WORD",
-	  .max = MAX_ID_TEXT, .help = "HANDOFF, BLOCKED, DECISION or INFO" },
-	{ "subject", &kind_line, AT(letter.subject), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
+	{ "category", &kind_str, AT(category), FIELD_REQUIRED, .arg = "WORD", .max = MAX_ID_TEXT,
+	  .help = "HANDOFF, BLOCKED, DECISION or INFO" },
+	{ "subject", &kind_line, AT(draft.subject), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
 	  .max = 500, .help = "what it is about, in a line" },
-	{ "body", &kind_str, AT(letter.body), FIELD_REQUIRED | FIELD_STDIN, .arg = "TEXT", .min = 1,
+	{ "body", &kind_str, AT(draft.body), FIELD_REQUIRED | FIELD_STDIN, .arg = "TEXT", .min = 1,
 	  .max = MAX_LETTER, .help = "what you have to say; - reads standard input" },
-	{ "thread", &kind_line, AT(letter.thread), .arg = "ID", .min = 1, .max = 500,
+	{ "thread", &kind_line, AT(draft.thread), .arg = "ID", .min = 1, .max = 500,
 	  .help = "the conversation it belongs to; that of the bead otherwise" },
-	{ "next_action", &kind_line, AT(letter.action), .arg = "TEXT", .min = 1, .max = 500,
+	{ "next_action", &kind_line, AT(draft.action), .arg = "TEXT", .min = 1, .max = 500,
 	  .help = "what the other is to do; the subject otherwise" },
-	{ "urgency", &kind_str, AT(letter.urgency), .arg = "WORD", .max = MAX_ID_TEXT,
+	{ "urgency", &kind_str, AT(urgency), .arg = "WORD", .max = MAX_ID_TEXT,
 	  .help = "of BLOCKED: low, medium or high; medium otherwise" },
 	{ 0 },
 };
@@ -96,10 +98,13 @@ static enum err agent_mail_run_send(struct call *c, struct stores *s, const void
 				    struct json *reply)
 {
 	const struct body *in = body;
+	struct mail_draft draft = in->draft;
 	struct mail *sent;
-	enum err e = mail_send(c, s->agents, &in->letter, &sent);
+	enum err e;
 
-	if (e)
+	if ((e = category_parse(c, in->category, &draft.category)) ||
+	    (e = urgency_parse(c, in->urgency, &draft.urgency)) ||
+	    (e = mail_send(c, s->agents, &draft, &sent)))
 		return e;
 	json_object(reply);
 	if (sent)

@@ -97,9 +97,8 @@ static enum err agent_reservation_run_reserve(struct call *c, struct stores *s, 
 	json_put_array(reply, "incursions");
 	for (; i; i = i->next) {
 		json_object(reply);
-		json_put_str(reply, "kind", str_of(names_word(&overlaps, (int)i->kind)));
-		json_put_str(reply, "owner_liveness",
-			     str_of(names_word(&liveness_words, (int)i->owner)));
+		json_put_word(reply, "kind", &overlaps, i->kind);
+		json_put_word(reply, "owner_liveness", &liveness_words, i->owner);
 		json_key(reply, STR("reservation"));
 		reservation_encode(reply, c, &i->with);
 		json_end(reply);
@@ -123,30 +122,30 @@ static enum err agent_reservation_run_release(struct call *c, struct stores *s, 
 }
 
 /* What waits to be accepted, under our name and under that of the original. */
-static void put_unacked(struct json *reply, const struct mail *owed)
+static void put_unacked(struct json *reply, const struct mail *unacked)
 {
 	static const char *const keys[] = { "unacked", "unacked_required_messages" };
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		json_put_array(reply, keys[i]);
-		for (const struct mail *m = owed; m; m = m->next)
+		for (const struct mail *m = unacked; m; m = m->next)
 			mail_encode(reply, m);
 		json_end(reply);
 	}
 }
 
 static void put_summary(struct json *reply, const struct reservation_counts *reserved,
-			const struct mail *owed)
+			const struct mail *unacked)
 {
-	int64_t unacked = 0;
+	int64_t count = 0;
 
-	for (; owed; owed = owed->next)
-		unacked++;
+	for (; unacked; unacked = unacked->next)
+		count++;
 	json_put_object(reply, "summary");
 	json_put_int(reply, "active", reserved->active);
 	json_put_int(reply, "released", reserved->released);
 	json_put_int(reply, "expired", reserved->expired);
-	json_put_int(reply, "unacked_required_messages", unacked);
+	json_put_int(reply, "unacked_required_messages", count);
 	json_end(reply);
 }
 
@@ -171,12 +170,12 @@ static enum err agent_reservation_run_status(struct call *c, struct stores *s, c
 	for (; r; r = r->next)
 		reservation_encode(reply, c, r);
 	json_end(reply);
-	put_unacked(reply, mail.owed);
+	put_unacked(reply, mail.unacked);
 	json_put_object(reply, "counts");
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < MAIL_STATES; i++)
 		json_put_int(reply, names_word(&mail_states, i), mail.count[i]);
 	json_end(reply);
-	put_summary(reply, &reserved, mail.owed);
+	put_summary(reply, &reserved, mail.unacked);
 	json_end(reply);
 	return ERR_OK;
 }

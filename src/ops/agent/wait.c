@@ -80,8 +80,7 @@ static void put_events(struct json *reply, const struct wait_answer *answer)
 		json_object(reply);
 		json_put_str(reply, "kind", STR("bead"));
 		json_put_str(reply, "id", answer->beads[i].id);
-		json_put_str(reply, "status",
-			     str_of(names_word(&bead_statuses, answer->beads[i].status)));
+		json_put_word(reply, "status", &bead_statuses, answer->beads[i].status);
 		json_end(reply);
 	}
 	json_end(reply);

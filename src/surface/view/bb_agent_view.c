@@ -1,4 +1,6 @@
 /* What is shown of agents. */
+#include "agents/mail.h"
+#include "agents/reservation.h"
 #include "surface/view/bb_view.h"
 #include "surface/view/view.h"
 
@@ -56,27 +58,32 @@ void bb_view_sent(struct view *v, const struct value *data)
 /* The words that the sessions use: "Seen", "Accepted". */
 static struct str state_word(const struct value *m)
 {
-	struct str state = value_str(m, "state");
+	static const char *const words[] = {
+		[MAIL_UNREAD] = "New", [MAIL_READ] = "Seen", [MAIL_ACKED] = "Accepted"
+	};
+	int state = names_exact(&mail_states, value_str(m, "state"));
 
-	return str_is(state, "read")  ? STR("Seen") :
-	       str_is(state, "acked") ? STR("Accepted") :
-					STR("New");
+	return str_of(words[state < 0 ? MAIL_UNREAD : state]);
 }
 
 static struct str category_word(const struct value *m)
 {
-	struct str category = value_str(m, "category");
+	static const char *const words[] = {
+		[CATEGORY_HANDOFF] = "Passed to",
+		[CATEGORY_BLOCKED] = "Needs input",
+		[CATEGORY_DECISION] = "Decision",
+		[CATEGORY_INFO] = "Info",
+	};
+	int category = names_exact(&categories, value_str(m, "category"));
 
-	return str_is(category, "HANDOFF")  ? STR("Passed to") :
-	       str_is(category, "BLOCKED")  ? STR("Needs input") :
-	       str_is(category, "DECISION") ? STR("Decision") :
-					      STR("Info");
+	return str_of(words[category < 0 ? CATEGORY_INFO : category]);
 }
 
 /* Agents read this too: what the sender wrote is quoted, as in prompts. */
 static void mail_head(struct view *v, const struct value *m)
 {
-	bool waits = view_yes(m, "requires_ack") && !str_is(value_str(m, "state"), "acked");
+	bool waits = view_yes(m, "requires_ack") &&
+		     names_exact(&mail_states, value_str(m, "state")) != MAIL_ACKED;
 
 	view_paint(v, PAINT_BOLD, category_word(m));
 	view_line(v, " " STR_FMT ", " STR_FMT ". " STR_FMT "%s", STR_ARG(value_str(m, "to_agent")),
@@ -109,7 +116,8 @@ void bb_view_mail(struct view *v, const struct value *data)
 /* There may be a thousand of these: put together, not formatted. */
 void bb_view_reservation(struct view *v, const struct value *data)
 {
-	bool released = str_is(value_str(data, "state"), "released");
+	bool released =
+		names_exact(&reservation_states, value_str(data, "state")) == RESERVATION_RELEASED;
 	struct buf *out = &v->out;
 
 	view_paint(v, PAINT_BOLD, value_str(data, "scope"));

@@ -4,6 +4,8 @@
 
 #include "base/text/json.h"
 #include "base/text/utf8.h"
+#include "board/status.h"
+#include "store/db/board_messages.h"
 #include "surface/view/view.h"
 
 void bb_view_init(struct view *v, const struct value *data)
@@ -61,16 +63,23 @@ void bb_view_destroy(struct view *v, const struct value *data)
 
 static enum paint bb_view_status_paint(struct str status)
 {
-	return str_is(status, "blocked") ? PAINT_RED :
-	       str_is(status, "offline") ? PAINT_DIM :
-	       str_is(status, "idle")    ? PAINT_NONE :
-					   PAINT_GREEN;
+	switch (names_exact(&agent_statuses, status)) {
+	case AGENT_BLOCKED:
+		return PAINT_RED;
+	case AGENT_OFFLINE:
+		return PAINT_DIM;
+	case AGENT_IDLE:
+		return PAINT_NONE;
+	default:
+		return PAINT_GREEN;
+	}
 }
 
 static struct str marked_status(struct view *v, const struct value *agent)
 {
 	struct str status = value_str(agent, "status");
-	bool stale = str_is(value_str(agent, "liveness"), "stale");
+	bool stale =
+		names_exact(&board_liveness_words, value_str(agent, "liveness")) == BOARD_STALE;
 
 	return arena_fmt(v->out.mem, STR_FMT "%s", STR_ARG(status), stale ? " [STALE]" : "");
 }
@@ -144,17 +153,24 @@ void bb_view_status_clear(struct view *v, const struct value *data)
 
 static enum paint bb_view_priority_paint(struct str priority)
 {
-	return str_is(priority, "critical") ? PAINT_RED :
-	       str_is(priority, "high")     ? PAINT_YELLOW :
-					      PAINT_NONE;
+	int value = names_exact(&priorities, priority);
+
+	return value == PRIORITY_CRITICAL ? PAINT_RED :
+	       value == PRIORITY_HIGH     ? PAINT_YELLOW :
+					    PAINT_NONE;
 }
 
 static const char *priority_mark(struct str priority)
 {
-	return str_is(priority, "critical") ? " !!" :
-	       str_is(priority, "high")     ? " !" :
-	       str_is(priority, "low")      ? " -" :
-					      "";
+	static const char *const marks[] = {
+		[PRIORITY_LOW] = " -",
+		[PRIORITY_NORMAL] = "",
+		[PRIORITY_HIGH] = " !",
+		[PRIORITY_CRITICAL] = " !!",
+	};
+	int value = names_exact(&priorities, priority);
+
+	return value < 0 ? "" : marks[value];
 }
 
 static void list_refs(struct view *v, const struct value *refs, size_t indent)

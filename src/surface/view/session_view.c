@@ -1,5 +1,6 @@
 #include "surface/view/session_view.h"
 
+#include "agents/mail.h"
 #include "base/moment.h"
 #include "surface/view/view.h"
 
@@ -133,7 +134,8 @@ void view_sessions(struct view *v, const struct value *data)
 		return;
 	}
 	for (size_t i = 0; i < agents->count; i++)
-		active += str_is(value_str(&agents->item[i], "liveness"), "active");
+		active += names_exact(&liveness_words, value_str(&agents->item[i], "liveness")) ==
+			  LIVENESS_ACTIVE;
 	view_line(v, "%zu of %zu agents active, %zu scopes reserved", active, agents->count,
 		  value_find(data, "reservations")->count);
 	session_view_put_incursions(v, value_find(data, "incursions"));
@@ -162,13 +164,14 @@ static void session_view_put_change(struct view *v, const struct value *item)
 
 static void session_view_put_recipients(struct view *v, const struct value *to)
 {
-	for (size_t i = 0; to && i < to->count; i++) {
-		struct str state = value_str(&to->item[i], "state");
+	static const char *const words[] = {
+		[MAIL_UNREAD] = "not seen", [MAIL_READ] = "seen", [MAIL_ACKED] = "accepted"
+	};
 
-		view_line(v, "    %s by " STR_FMT,
-			  str_is(state, "acked") ? "accepted" :
-			  str_is(state, "read")  ? "seen" :
-						   "not seen",
+	for (size_t i = 0; to && i < to->count; i++) {
+		int state = names_exact(&mail_states, value_str(&to->item[i], "state"));
+
+		view_line(v, "    %s by " STR_FMT, words[state < 0 ? MAIL_UNREAD : state],
 			  STR_ARG(value_str(&to->item[i], "agent")));
 	}
 }

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "agents/liveness.h"
 #include "base/moment.h"
 #include "base/text/utf8.h"
 #include "op/op.h"
@@ -166,9 +167,14 @@ int64_t view_limit(const struct view *v)
 
 enum paint view_liveness(struct str liveness)
 {
-	return str_is(liveness, "active") ? PAINT_GREEN :
-	       str_is(liveness, "stale")  ? PAINT_YELLOW :
-					    PAINT_DIM;
+	switch (names_exact(&liveness_words, liveness)) {
+	case LIVENESS_ACTIVE:
+		return PAINT_GREEN;
+	case LIVENESS_STALE:
+		return PAINT_YELLOW;
+	default:
+		return PAINT_DIM;
+	}
 }
 
 struct str view_age(struct view *v, struct str moment)
