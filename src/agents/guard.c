@@ -1,5 +1,6 @@
 #include "agents/guard.h"
 
+#include "agents/reservation_book.h"
 #include "base/system/path.h"
 
 /* Where two agents' reservations overlap, the one that was there first decides: the epoch of what
@@ -36,7 +37,7 @@ static const struct reservation *find_other(struct call *c, const struct agent_f
 
 		if (scope_of_path(&c->mem, f->root, ask->tree,
 				  i ? path_real_part(&c->mem, full) : full, key))
-			r = reservation_overlapping(c, book, *key);
+			r = book_overlapping(c, book, *key);
 		own = own_epoch(r, ask, *key, c->now_ms);
 		while (r && !guard_counts(r, ask, own, c->now_ms))
 			r = r->next;
@@ -62,9 +63,9 @@ enum err guard_paths(struct call *c, struct agent_files *f, const struct guard_a
 		     struct guard_answer *out)
 {
 	struct guard_finding **tail = &out->denied;
-	struct book *book;
+	struct book book;
 	struct str key;
-	enum err e = reservation_open(c, f, &book);
+	enum err e = book_open(c, f, false, &book);
 
 	*out = (struct guard_answer){ 0 };
 	if (e || (ask->epoch && (e = check_epoch(c, f, ask, &out->lost))))
@@ -74,7 +75,7 @@ enum err guard_paths(struct call *c, struct agent_files *f, const struct guard_a
 
 		out->checked++;
 		if (f->root.p)
-			r = find_other(c, f, book, ask, p, &key);
+			r = find_other(c, f, &book, ask, p, &key);
 		if (!r)
 			continue;
 		*tail = arena_new(&c->mem, struct guard_finding);

@@ -4,7 +4,7 @@
 #include "agents/protocol.h"
 #include "agents/receipts.h"
 #include "agents/registry.h"
-#include "agents/reservation.h"
+#include "agents/reservation_book.h"
 #include "base/map.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
@@ -136,8 +136,8 @@ static enum err mend_restore(struct mend_mending *k, struct mend_record *r)
 	if (r->agent.p)
 		e = mailbox_missing(k->c, &k->f, &k->messages, r->agent, r->text, &lines,
 				    &r->restored);
-	else if (r->valid == reservation_line_valid)
-		e = reservation_missing(k->c, &k->f, r->text, &lines, &r->restored);
+	else if (r->valid == book_line_valid)
+		e = book_missing(k->c, &k->f, r->text, &lines, &r->restored);
 	if (!e && r->restored) {
 		struct buf all = { .mem = &k->c->mem };
 
@@ -156,9 +156,9 @@ static enum err mend_replace(struct mend_mending *k, const struct mend_record *r
 
 	if (e)
 		return e;
-	return r->agent.p                         ? mailbox_forget_box(c, &k->f, r->agent) :
-	       r->valid == reservation_line_valid ? reservation_renew_snapshot(c, &k->f) :
-						    ERR_OK;
+	return r->agent.p                  ? mailbox_forget_box(c, &k->f, r->agent) :
+	       r->valid == book_line_valid ? book_renew_snapshot(c, &k->f) :
+					     ERR_OK;
 }
 
 static void mend_say(struct buf *out, size_t count, const char *one, const char *many)
@@ -401,7 +401,7 @@ enum err agents_mend(struct call *c, struct mend *m)
 	mend_look_at(&k, STR("agents/history.jsonl"), STR_NONE, registry_line);
 	mend_agents(&k);
 	mend_inboxes(&k);
-	mend_look_at(&k, STR("reservations/history.jsonl"), STR_NONE, reservation_line_valid);
+	mend_look_at(&k, STR("reservations/history.jsonl"), STR_NONE, book_line_valid);
 	mend_look_at(&k, STR("events.jsonl"), STR_NONE, protocol_line_valid);
 	mend_look_at(&k, STR("receipts.jsonl"), STR_NONE, receipts_line_valid);
 	mend_receipts(&k);

@@ -1,5 +1,6 @@
 #include "agents/waiting.h"
 
+#include "agents/reservation_book.h"
 #include "base/moment.h"
 #include "base/system/path.h"
 #include "base/system/watch.h"
@@ -30,9 +31,9 @@ static bool waiting_is_done(const struct wait_answer *a)
 static enum err look_scopes(struct call *c, struct agent_files *f, const struct wait_ask *ask,
 			    struct wait_answer *out, struct probe_result *g)
 {
-	struct book *book;
+	struct book book;
 	struct str key;
-	enum err e = ask->scope_count ? reservation_open(c, f, &book) : ERR_OK;
+	enum err e = ask->scope_count ? book_open(c, f, false, &book) : ERR_OK;
 
 	out->freed = arena_array(&c->mem, ask->scope_count + 1, sizeof *out->freed);
 	for (size_t i = 0; !e && i < ask->scope_count; i++) {
@@ -41,7 +42,7 @@ static enum err look_scopes(struct call *c, struct agent_files *f, const struct 
 
 		if ((e = scope_normalise(c, f->root.p ? f->root : STR("/"), ask->scopes[i], &key)))
 			break;
-		for (r = reservation_overlapping(c, book, key); r; r = r->next) {
+		for (r = book_overlapping(c, &book, key); r; r = r->next) {
 			if (r->expires_ms <= c->now_ms || str_eq(r->agent, ask->agent))
 				continue;
 			held = true;
