@@ -7,6 +7,7 @@
 #include "beads/find.h"
 #include "continuity/memory.h"
 #include "store/db/bead_query.h"
+#include "store/db/vybe_deliveries.h"
 
 enum {
 	EVENTS = 20,
@@ -230,14 +231,14 @@ static enum err brief_read_tasks(struct call *c, struct continuity *k, struct br
 
 static void read_posts(struct call *c, struct continuity *k, struct str name, struct brief *b)
 {
-	struct vybe_agent told = { .agent = name, .project = STR(":board") };
+	struct vybe_delivery shown;
 	struct message **tail = &b->posts;
 	int64_t last;
 
 	while (*tail)
 		tail = &(*tail)->next;
-	if (!vybe_agent_find(c, &k->db, &told))
-		*tail = posts_to(c, name, told.cursor, &last);
+	if (!vybe_delivery_find(c, &k->db, name, &shown))
+		*tail = posts_to(c, name, shown.post, &last);
 	c->code = ERR_OK;
 }
 

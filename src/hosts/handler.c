@@ -15,6 +15,7 @@
 #include "continuity/resume.h"
 #include "continuity/sessions.h"
 #include "hosts/hooks.h"
+#include "store/db/vybe_deliveries.h"
 
 enum {
 	PROMPT_MOST = 500,
@@ -154,44 +155,36 @@ static void handler_put_mail(struct call *c, struct buf *b, struct str name, con
 	buf_put(b, quote_lines(&c->mem, m->body, 1000));
 }
 
-/* A few at a time; the others the next time. */
-static struct str handler_deliver(struct call *c, struct continuity *k, struct str name)
+/* The agent's unread messages that no hook has shown yet, a few at a time. */
+static struct str handler_deliver_mail(struct call *c, struct vybe_delivery *shown)
 {
-	struct vybe_agent mark = { .agent = name, .project = STR(":mail") };
 	struct mail_filter filter = { .state = MAIL_UNREAD, .limit = INT64_MAX };
 	struct agent_files files;
 	struct buf b = { .mem = &c->mem };
 	struct mail *m;
 	int left = DELIVERED_MOST;
 
-	if (!registry_id_valid(name) || vybe_agent_find(c, &k->db, &mark) ||
-	    agent_files_open(c, AGENTS_READ, &files) || !files.home.p)
+	if (!registry_id_valid(shown->agent) || agent_files_open(c, AGENTS_READ, &files) ||
+	    !files.home.p)
 		return STR_NONE;
-	filter.after = mark.focus;
-	if (mail_inbox(c, &files, name, &filter, &m, NULL) || !m)
+	filter.after = shown->mail;
+	if (mail_inbox(c, &files, shown->agent, &filter, &m, NULL))
 		return STR_NONE;
 	for (m = handler_oldest_first(m); m && left--; m = m->next) {
-		mark.focus = m->id;
-		handler_put_mail(c, &b, name, m);
+		shown->mail = m->id;
+		handler_put_mail(c, &b, shown->agent, m);
 	}
-	vybe_agent_put(c, &k->db, &mark);
 	return buf_str(&b);
 }
 
-/* The same for what was said on the board to it. */
-static struct str deliver_posts(struct call *c, struct continuity *k, struct str name)
+/* The posts on the board that mention the agent and that no hook has shown yet. */
+static struct str handler_deliver_posts(struct call *c, struct vybe_delivery *shown)
 {
-	struct vybe_agent told = { .agent = name, .project = STR(":board") };
 	struct buf b = { .mem = &c->mem };
 	const struct message *m;
-	int64_t before;
+	int64_t last = shown->post;
 
-	if (vybe_agent_find(c, &k->db, &told)) {
-		c->code = ERR_OK;
-		return STR("");
-	}
-	before = told.cursor;
-	m = posts_to(c, name, before, &told.cursor);
+	m = posts_to(c, shown->agent, shown->post, &last);
 	for (; m; m = m->next) {
 		struct str head = arena_fmt(&c->mem, "from " STR_FMT, STR_ARG(m->from_agent));
 
@@ -200,14 +193,16 @@ static struct str deliver_posts(struct call *c, struct continuity *k, struct str
 		buf_put(&b, quote_line(&c->mem, head, 100));
 		buf_put(&b, quote_lines(&c->mem, m->content, 1000));
 	}
-	if (told.cursor > before)
-		vybe_agent_put(c, &k->db, &told);
+	if (last > shown->post)
+		shown->post = last;
 	return buf_str(&b);
 }
 
-/* Only what reaches the model counts as delivered. What is sent to a session that this one
- * continues is for this one, too. */
-static struct str deliver_all(struct call *c, struct continuity *k, bool heard)
+/*
+ * Only text that reaches the model counts as shown. Messages to a session that this one continues
+ * are for this one too.
+ */
+static struct str handler_deliver(struct call *c, struct continuity *k, bool heard)
 {
 	struct buf b = { .mem = &c->mem };
 	struct str *name;
@@ -216,9 +211,17 @@ static struct str deliver_all(struct call *c, struct continuity *k, bool heard)
 	if (!heard || sessions_names(c, k, &name, &count))
 		return STR("");
 	for (size_t i = 0; i < count; i++) {
-		buf_put(&b, handler_deliver(c, k, name[i]));
+		struct vybe_delivery before, shown;
+
+		if (!vybe_delivery_find(c, &k->db, name[i], &before)) {
+			shown = before;
+			buf_put(&b, handler_deliver_mail(c, &shown));
+			c->code = ERR_OK;
+			buf_put(&b, handler_deliver_posts(c, &shown));
+			if (!str_eq(shown.mail, before.mail) || shown.post != before.post)
+				vybe_delivery_put(c, &k->db, &shown);
+		}
 		c->code = ERR_OK;
-		buf_put(&b, deliver_posts(c, k, name[i]));
 	}
 	return buf_str(&b);
 }
@@ -322,23 +325,23 @@ static struct str begin_session(struct call *c, struct continuity *k, const stru
  * one after its context was cut. */
 static struct str begin_late(struct call *c, struct continuity *k, const struct hook_call *h)
 {
-	struct vybe_agent told = { .agent = c->actor, .project = STR(":told") };
+	struct vybe_delivery shown;
 
-	if (hooks_heard(h->host, STR("SessionStart")) || vybe_agent_find(c, &k->db, &told) ||
-	    told.focus.n)
+	if (hooks_heard(h->host, STR("SessionStart")) ||
+	    vybe_delivery_find(c, &k->db, c->actor, &shown) || shown.briefed)
 		return STR("");
-	told.focus = STR("yes");
-	vybe_agent_put(c, &k->db, &told);
+	shown.briefed = true;
+	vybe_delivery_put(c, &k->db, &shown);
 	return begin_session(c, k, h);
 }
 
 static void cut_context(struct call *c, struct continuity *k)
 {
-	struct vybe_agent told = { .agent = c->actor, .project = STR(":told") };
+	struct vybe_delivery shown;
 
-	if (!vybe_agent_find(c, &k->db, &told) && told.focus.n) {
-		told.focus = STR_NONE;
-		vybe_agent_put(c, &k->db, &told);
+	if (!vybe_delivery_find(c, &k->db, c->actor, &shown) && shown.briefed) {
+		shown.briefed = false;
+		vybe_delivery_put(c, &k->db, &shown);
 	}
 }
 
@@ -440,7 +443,7 @@ static struct str handler_inform(struct call *c, struct continuity *k, struct st
 {
 	struct str first = heard ? handler_remind(c, k, focus, asked) : STR(""), mail;
 
-	mail = deliver_all(c, k, heard);
+	mail = handler_deliver(c, k, heard);
 	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(mail));
 }
 

@@ -5,6 +5,7 @@
 #include "base/system/path.h"
 #include "store/db/db_salvage.h"
 #include "store/db/receipt_db.h"
+#include "store/db/vybe_deliveries.h"
 #include "store/db/vybe_sessions.h"
 
 enum { VERSION = 1, WAIT_MS = 10000, NOTE_WAIT_MS = 500 };
@@ -46,7 +47,7 @@ static const char schema[] =
 	"CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL,"
 	"    project TEXT, started INTEGER NOT NULL, duration INTEGER NOT NULL,"
 	"    completed INTEGER NOT NULL, failed INTEGER NOT NULL, blocked INTEGER NOT NULL,"
-	"    total INTEGER NOT NULL);" VYBE_SESSIONS_TABLE;
+	"    total INTEGER NOT NULL);" VYBE_SESSIONS_TABLE ";" VYBE_DELIVERIES_TABLE;
 
 static const char *const ours[] = { schema, NULL };
 
@@ -65,6 +66,7 @@ static const struct db_table tables[] = {
 	{ "ledger", false, { "agent", "request" } },
 	{ "tasks", false, { "id", "status", "assignee", "created", "updated" } },
 	{ "runs", false, { "id", "agent", "project", "started", "duration" } },
+	{ "deliveries", true, { "agent", "mail", "post", "briefed" } },
 	{ "sessions", true, { "agent", "workspace", "line", "host", "ended", "heir", "seen" } },
 	{ 0 },
 };
@@ -132,7 +134,7 @@ static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms
 	    (e = db_begin(c, v->db)))
 		return e;
 	v->writing = true;
-	return ERR_OK;
+	return vybe_deliveries_upgrade(c, v);
 }
 
 /* One without tables was only begun: nothing is in it. */
@@ -203,7 +205,7 @@ enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
 		.tables = tables,
 		.after = "DELETE FROM about WHERE version IS NOT 1;"
 			 "INSERT INTO about SELECT 1, 0, 0, 0, 0, 0"
-			 " WHERE NOT EXISTS (SELECT 1 FROM about)",
+			 " WHERE NOT EXISTS (SELECT 1 FROM about);" VYBE_DELIVERIES_MOVE,
 	};
 	struct str name = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
 	AUTO_LOCK lock = LOCK_NONE;
@@ -379,19 +381,23 @@ enum err vybe_agent_put(struct call *c, struct vybe_db *v, const struct vybe_age
 	return stmt_run(c, st);
 }
 
+/* An older file has no deliveries, but rows of `agents` in their place. */
+#define VYBE_COUNT(agents)                                                        \
+	"SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM memory),"    \
+	" (SELECT count(*) FROM artifacts), (SELECT count(*) FROM (" agents "))," \
+	" (SELECT count(DISTINCT project) FROM agents WHERE project NOT LIKE ':%')"
+
 enum err vybe_count(struct call *c, struct vybe_db *v, struct vybe_counts *out)
 {
-	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT (SELECT count(*) FROM events),"
-					       " (SELECT count(*) FROM memory),"
-					       " (SELECT count(*) FROM artifacts),"
-					       " (SELECT count(DISTINCT agent) FROM agents),"
-					       " (SELECT count(DISTINCT project) FROM agents"
-					       "  WHERE project NOT LIKE ':%')") :
-				NULL;
+	AUTO_STMT *st = NULL;
 
 	*out = (struct vybe_counts){ 0 };
-	if (!st)
+	if (!v->db)
 		return ERR_OK;
+	st = db_stmt(v->db, db_has_table(v->db, "deliveries") ?
+				    VYBE_COUNT("SELECT agent FROM agents UNION"
+					       " SELECT agent FROM deliveries") :
+				    VYBE_COUNT("SELECT DISTINCT agent FROM agents"));
 	if (stmt_row(st)) {
 		out->events = stmt_int(st);
 		out->memory = stmt_int(st);

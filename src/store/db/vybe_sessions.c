@@ -101,7 +101,7 @@ enum err vybe_session_inherit(struct call *c, struct vybe_db *v, struct str from
 	static const char *const sql[] = {
 		"INSERT INTO agents (agent, project, cursor, focus, seen)"
 		" SELECT ?2, project, cursor, NULL, seen FROM agents"
-		" WHERE agent = ?1 AND project NOT LIKE ':%'"
+		" WHERE agent = ?1"
 		" ON CONFLICT (agent, project) DO UPDATE SET"
 		" cursor = max(cursor, excluded.cursor)",
 		"INSERT OR IGNORE INTO memory (scope, scope_id, key, value, type, kind,"

@@ -2,8 +2,10 @@
 import fcntl
 import json
 import re
+import sqlite3
 import time
 import tomllib
+from contextlib import closing
 
 import pytest
 
@@ -411,6 +413,39 @@ def test_a_host_that_hears_no_start_is_told_at_its_first_prompt(vybe):
         texts = [handle(vybe, hook_event_name="UserPromptSubmit", **said) for _ in "12"]
         assert texts[0].startswith(RULE + "Your task: ") and texts[1].startswith(RULE + "Your task is ")
         assert handle(vybe, hook_event_name=event, **said) == ""
+
+
+def written_by_the_version_before(vybe):
+    """That version had no table for what the hooks have shown, but rows of `agents` with projects of their own."""
+    with closing(sqlite3.connect(vybe.path / ".git/abacus/vybe.db")) as db, db:
+        for agent, mail, post, briefed in db.execute("SELECT agent, mail, post, briefed FROM deliveries").fetchall():
+            rows = [(":mail", 0, mail), (":board", post, None), (":told", 0, "yes" if briefed else None)]
+            db.executemany("INSERT INTO agents VALUES (?, ?, ?, ?, 0)", [(agent, *row) for row in rows])
+        db.execute("DROP TABLE deliveries")
+
+
+def rows(vybe, sql):
+    with closing(sqlite3.connect(vybe.path / ".git/abacus/vybe.db")) as db:
+        return db.execute(sql).fetchall()
+
+
+def test_a_store_of_the_version_before_is_upgraded_in_place(vybe):
+    """Nothing is shown twice: no message, no post, no brief."""
+    correspond(vybe, 1)
+    vybe.run("init", program="bb").ok()
+    vybe.run("--as", "alice", "post", "@w-one p0", program="bb").ok()
+    said = dict(host="kimi", hook_event_name="UserPromptSubmit", session_id="s", cwd=str(vybe.path), agent="w-one")
+    handle(vybe, **said)
+    shown = rows(vybe, "SELECT * FROM deliveries")
+    assert [bool(one) for one in shown[0]] == [True] * 4
+    written_by_the_version_before(vybe)
+    before = vybe.ok("status", agent="w-one", request=False)
+    assert rows(vybe, "SELECT count(*) FROM agents WHERE project LIKE ':%'") == [(3,)]  # a reader changes nothing
+    assert handle(vybe, **said) == ""
+    assert rows(vybe, "SELECT * FROM deliveries") == shown
+    assert rows(vybe, "SELECT count(*) FROM agents WHERE project LIKE ':%'") == [(0,)]
+    assert vybe.ok("status", agent="w-one", request=False)["counts"] | {"events": 0} == before["counts"] | {"events": 0}
+    vybe.run("doctor", program="abacus").ok()
 
 
 @pytest.mark.parametrize("stdin", [b"", b"junk", b"{", b"[]", b"\xff\xfe", b"null", b'{"hook_event_name":5}',
