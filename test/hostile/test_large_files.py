@@ -1,6 +1,7 @@
 """A file of a store that is far larger than it can be costs little memory, and is damage as any other."""
 
 import json
+import resource
 
 import pytest
 from stores import made, world  # noqa: F401  (fixtures)
@@ -125,6 +126,23 @@ def test_epochs_of_reservations_go_on_after_their_record_was_set_aside(world):
     hole(world.agents / "reservations/history.jsonl", 2 * MOST)
     checks(world, "--fix")
     assert reserve("doc/b") == last + 1
+
+
+def test_the_scopes_of_a_record_may_come_in_any_order(world):
+    """Every scope was moved aside for the one before it, so a record in descending order took time by its square."""
+    record = world.agents / "reservations/history.jsonl"
+    many, last = 80_000, json.loads(record.read_text().splitlines()[-1])
+
+    def cost(order):
+        record.write_text("".join(json.dumps({**last, "reservation_id": f"res_{i}", "scope": f"many/{i:06}", "epoch": i + 1},
+                                             separators=(",", ":")) + "\n" for i in order))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        world.bb("agent", "guard", "many/000007")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    (world.agents / "reservations/active.json").unlink()
+    assert cost(range(many, 0, -1)) < 4 * cost(range(many)) + 0.1
 
 
 @pytest.mark.parametrize("name, line", [
