@@ -25,7 +25,7 @@ static const char *const headers[][2] = {
 	{ "X-Frame-Options", "DENY" },
 };
 
-enum MHD_Result send_off(struct http_request *v, struct MHD_Connection *connection, unsigned status,
+enum MHD_Result send_off(struct http_request *r, struct MHD_Connection *connection, unsigned status,
 			 struct MHD_Response *response, const char *type)
 {
 	enum MHD_Result sent;
@@ -35,7 +35,7 @@ enum MHD_Result send_off(struct http_request *v, struct MHD_Connection *connecti
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
 		MHD_add_response_header(response, headers[i][0], headers[i][1]);
 	MHD_add_response_header(response, "Content-Type", type);
-	if (v->closes)
+	if (r->closes)
 		MHD_add_response_header(response, "Connection", "close");
 	sent = MHD_queue_response(connection, status, response);
 	MHD_destroy_response(response);
@@ -45,7 +45,7 @@ enum MHD_Result send_off(struct http_request *v, struct MHD_Connection *connecti
 const char json_type[] = "application/json; charset=utf-8";
 const char html_type[] = "text/html; charset=utf-8";
 
-enum MHD_Result send_text(struct http_request *v, struct MHD_Connection *connection,
+enum MHD_Result send_text(struct http_request *r, struct MHD_Connection *connection,
 			  unsigned status, struct str text, const char *type)
 {
 	struct MHD_Response *response =
@@ -53,14 +53,14 @@ enum MHD_Result send_text(struct http_request *v, struct MHD_Connection *connect
 
 	if (response)
 		MHD_add_response_header(response, "Cache-Control", "no-store");
-	sign_answer(v, response, status, sha256_hex(&v->mem, text));
-	return send_off(v, connection, status, response, type);
+	sign_answer(r, response, status, sha256_hex(&r->mem, text));
+	return send_off(r, connection, status, response, type);
 }
 
-enum MHD_Result answer_refuse(struct http_request *v, struct MHD_Connection *connection,
-			      const struct verdict *why)
+enum MHD_Result answer_refuse(struct http_request *r, struct MHD_Connection *connection,
+			      const struct refusal *why)
 {
-	struct json j = json_new(&v->mem);
+	struct json j = json_new(&r->mem);
 
 	json_object(&j);
 	json_put_object(&j, "error");
@@ -74,7 +74,7 @@ enum MHD_Result answer_refuse(struct http_request *v, struct MHD_Connection *con
 	json_end(&j);
 	json_end(&j);
 	json_end(&j);
-	return send_text(v, connection, why->status, json_text(&j), json_type);
+	return send_text(r, connection, why->status, json_text(&j), json_type);
 }
 
 static bool same_tag(struct MHD_Connection *connection, struct str tag)
@@ -82,7 +82,7 @@ static bool same_tag(struct MHD_Connection *connection, struct str tag)
 	return str_has(answer_header(connection, "If-None-Match"), tag);
 }
 
-enum MHD_Result send_tagged(struct http_request *v, struct MHD_Connection *connection,
+enum MHD_Result send_tagged(struct http_request *r, struct MHD_Connection *connection,
 			    struct MHD_Response *response, struct str tag, const char *type)
 {
 	char quoted[96];
@@ -97,5 +97,5 @@ enum MHD_Result send_tagged(struct http_request *v, struct MHD_Connection *conne
 		MHD_add_response_header(response, "ETag", quoted);
 		MHD_add_response_header(response, "Cache-Control", "no-cache");
 	}
-	return send_off(v, connection, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response, type);
+	return send_off(r, connection, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response, type);
 }

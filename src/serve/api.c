@@ -7,24 +7,25 @@
 #include "surface/cli/pipe.h"
 #include "surface/docs/openapi.h"
 
-/* Operations: an address and a body become a line for a worker, its answer a reply. */
+/* Operations: turns a request into a line for a worker, and the worker's line into a response. */
 
 bool is_api(const char *path)
 {
 	return !strncmp(path, "/api/", 5);
 }
 
-/* The values of one name, in the order in which they were said. */
-struct said {
+/* The values of one query parameter, in the order they were sent. */
+struct api_argument {
 	struct str value;
-	struct said *next, *last; /* of the first one: the end of them */
+	struct api_argument *next;
+	struct api_argument *last; /* only in the first one */
 };
 
-static enum MHD_Result add_said(void *arg, enum MHD_ValueKind kind, const char *key,
-				const char *value)
+static enum MHD_Result api_add_argument(void *arg, enum MHD_ValueKind kind, const char *key,
+					const char *value)
 {
 	struct map *arguments = arg;
-	struct said *one = arena_new(arguments->mem, struct said), *first;
+	struct api_argument *one = arena_new(arguments->mem, struct api_argument), *first;
 	void **at = map_put(arguments, str_of(key));
 
 	(void)kind;
@@ -36,14 +37,14 @@ static enum MHD_Result add_said(void *arg, enum MHD_ValueKind kind, const char *
 	return MHD_YES;
 }
 
-/* What is said more than once is a list. */
-static void put_arguments(struct json *j, struct arena *mem, struct MHD_Connection *connection)
+/* A parameter that was sent more than once is a list. */
+static void api_put_arguments(struct json *j, struct arena *mem, struct MHD_Connection *connection)
 {
 	struct map arguments = { .mem = mem };
 
-	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_said, &arguments);
+	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, api_add_argument, &arguments);
 	for (size_t i = 0; i < arguments.count; i++) {
-		const struct said *one = arguments.entry[i].value;
+		const struct api_argument *one = arguments.entry[i].value;
 		bool list = one->next;
 
 		json_key(j, arguments.entry[i].key);
@@ -57,7 +58,7 @@ static void put_arguments(struct json *j, struct arena *mem, struct MHD_Connecti
 }
 
 /* /api/sessions/<bead>/conversation is an operation with a parameter in its address. */
-static bool in_address(struct str *op, struct str *bead)
+static bool api_take_bead(struct str *op, struct str *bead)
 {
 	struct str head = STR("sessions/"), tail = STR("/conversation");
 
@@ -69,21 +70,21 @@ static bool in_address(struct str *op, struct str *bead)
 }
 
 /* The line for a worker; absent: the body is not JSON. */
-static struct str api_line_of(struct http_request *v, struct MHD_Connection *connection,
+static struct str api_line_of(struct http_request *r, struct MHD_Connection *connection,
 			      const char *path, bool post)
 {
-	struct json j = json_new(&v->mem);
+	struct json j = json_new(&r->mem);
 	struct str op = str_of(path + sizeof "/api/" - 1), bead;
 	const struct value *body;
 
 	json_object(&j);
-	if (in_address(&op, &bead)) {
+	if (api_take_bead(&op, &bead)) {
 		json_put_str(&j, "op", op);
 		json_put_object(&j, "args");
 		json_put_str(&j, "bead", bead);
 		json_end(&j);
 	} else if (post) {
-		body = value_read(&v->mem, v->n ? (struct str){ v->body, v->n } : STR("{}"));
+		body = value_read(&r->mem, r->n ? (struct str){ r->body, r->n } : STR("{}"));
 		if (!body)
 			return STR_NONE;
 		json_put_str(&j, "op", op);
@@ -92,7 +93,7 @@ static struct str api_line_of(struct http_request *v, struct MHD_Connection *con
 	} else {
 		json_put_str(&j, "op", op);
 		json_put_object(&j, "args");
-		put_arguments(&j, &v->mem, connection);
+		api_put_arguments(&j, &r->mem, connection);
 		json_end(&j);
 	}
 	json_end(&j);
@@ -100,50 +101,50 @@ static struct str api_line_of(struct http_request *v, struct MHD_Connection *con
 	return buf_str(&j.out);
 }
 
-enum MHD_Result begin_job(struct http_request *v, struct MHD_Connection *connection,
+enum MHD_Result begin_job(struct http_request *r, struct MHD_Connection *connection,
 			  const char *path, bool post)
 {
 	const struct op *op = pipe_find(str_of(path + sizeof "/api/" - 1));
-	/* a waiting request must not occupy a worker */
+	/* A blocking request must not occupy a worker of the short ones. */
 	bool waits = op && (op->flags & OP_WAITS);
-	struct workers *workers = waits ? v->h->with.waiters : v->h->with.workers;
+	struct workers *workers = waits ? r->h->with.waiters : r->h->with.workers;
 
 	if (op && (op->flags & OP_WRITE) && !post)
 		return answer_refuse(
-			v, connection,
-			&(const struct verdict){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
+			r, connection,
+			&(const struct refusal){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
 						 "this operation writes", "Send it with POST." });
 
-	v->job.line = api_line_of(v, connection, path, post);
-	if (!v->job.line.p)
-		return answer_refuse(v, connection,
-				     &(const struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+	r->job.line = api_line_of(r, connection, path, post);
+	if (!r->job.line.p)
+		return answer_refuse(r, connection,
+				     &(const struct refusal){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
 							      "the body is not JSON",
 							      "Send one JSON object." });
-	v->job.connection = connection;
-	v->job.mem = post && !v->nonce[0] ? NULL : &v->mem;
-	v->begun = true;
-	v->plain = !strcmp(path, "/api/" OPENAPI);
+	r->job.connection = connection;
+	r->job.mem = post && !r->nonce[0] ? NULL : &r->mem;
+	r->begun = true;
+	r->plain = !strcmp(path, "/api/" OPENAPI);
 	MHD_suspend_connection(connection);
-	if (!workers_put(workers, &v->job)) {
-		v->job.refused = true;
+	if (!workers_put(workers, &r->job)) {
+		r->job.refused = true;
 		MHD_resume_connection(connection);
 	}
 	return MHD_YES;
 }
 
-static unsigned api_status_of(struct http_request *v, struct str reply)
+static unsigned api_status_of(struct http_request *r, struct str reply)
 {
 	struct value_error error;
 	int64_t status = MHD_HTTP_INTERNAL_SERVER_ERROR;
 
 	if (str_starts(reply, STR("{\"data\":")))
 		return MHD_HTTP_OK;
-	value_int(value_find(value_parse(&v->mem, reply, &error), "error"), "status", &status);
+	value_int(value_find(value_parse(&r->mem, reply, &error), "error"), "status", &status);
 	return (unsigned)status;
 }
 
-static struct str data_alone(char *reply, size_t n)
+static struct str api_bare_data(char *reply, size_t n)
 {
 	size_t head = sizeof "{\"data\":" - 1;
 
@@ -151,37 +152,37 @@ static struct str data_alone(char *reply, size_t n)
 	return (struct str){ reply, n - head - 1 };
 }
 
-enum MHD_Result send_reply(struct http_request *v, struct MHD_Connection *connection, bool get)
+enum MHD_Result send_reply(struct http_request *r, struct MHD_Connection *connection, bool get)
 {
-	struct str reply = { v->job.reply, v->job.n };
+	struct str reply = { r->job.reply, r->job.n };
 	struct MHD_Response *response;
 	unsigned status;
 
-	if (v->job.refused)
-		return answer_refuse(v, connection,
-				     &(const struct verdict){
+	if (r->job.refused)
+		return answer_refuse(r, connection,
+				     &(const struct refusal){
 					     MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
 					     "too many requests wait already, or the service ends",
 					     "Nothing was changed; send it again in a moment." });
 	if (!reply.p)
 		return answer_refuse(
-			v, connection,
-			&(const struct verdict){
+			r, connection,
+			&(const struct refusal){
 				MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
 				"the process that worked on it ended before it answered",
 				"Look whether it was done; with a request_id it is safe to "
 				"send it again." });
-	status = api_status_of(v, reply);
-	if (v->plain && status == MHD_HTTP_OK) {
-		reply = data_alone(v->job.reply, v->job.n);
-		v->job.tag = sha256_hex(&v->mem, reply);
+	status = api_status_of(r, reply);
+	if (r->plain && status == MHD_HTTP_OK) {
+		reply = api_bare_data(r->job.reply, r->job.n);
+		r->job.tag = sha256_hex(&r->mem, reply);
 	}
-	v->job.reply = NULL; /* the response has it now */
+	r->job.reply = NULL; /* the response frees it */
 	response = MHD_create_response_from_buffer(reply.n, (void *)reply.p, MHD_RESPMEM_MUST_FREE);
-	sign_answer(v, response, status, v->job.tag);
+	sign_answer(r, response, status, r->job.tag);
 	if (get && status == MHD_HTTP_OK)
-		return send_tagged(v, connection, response, str_head(v->job.tag, 32), json_type);
-	if (response) /* a browser would keep that something is gone */
+		return send_tagged(r, connection, response, str_head(r->job.tag, 32), json_type);
+	if (response) /* a browser would cache a 410 */
 		MHD_add_response_header(response, "Cache-Control", "no-store");
-	return send_off(v, connection, status, response, json_type);
+	return send_off(r, connection, status, response, json_type);
 }

@@ -5,24 +5,24 @@
 #include "serve/http.h"
 
 /*
- * Requests that two parsers could read in two ways are refused, whether or not a second parser is
- * there: a proxy in front of the service, or an older library below it, must not see another
- * request than we do. The library reads the bytes; this checks what it has made of them.
+ * Refuses ambiguous requests, those that two parsers could read in two ways: a proxy in front of
+ * the service, or another version of the library, must not see another request than this program
+ * does. The library parses the bytes; this file checks the result.
  */
 
 struct heads {
 	unsigned seen;      /* one bit for each of `single` */
 	unsigned arguments; /* one bit for each of `single_arguments` */
 	bool repeated, argument_repeated, malformed;
-	size_t size;     /* of all of them, written as 'Name: value' and CRLF */
-	const char *end; /* of the line before; see ends_with_lf() */
+	size_t size;     /* of all headers, written as 'Name: value' and CRLF */
+	const char *end; /* of the previous line; see ends_with_lf() */
 	bool bare_lf;
 };
 
-/* The library takes the first of several; other parsers take the last. */
+/* The library takes the first of several values; other parsers take the last. */
 static const char *const single_arguments[] = { "after", "code" };
 
-/* A second one of these would change whom a request is from, or where it ends. */
+/* A second header of these could change the sender of a request, or its end. */
 static const char *const single[] = {
 	"Host",          "Content-Length", "Transfer-Encoding", "Content-Type",
 	"Authorization", "Origin",         "Last-Event-ID",     "Sec-Fetch-Site",
@@ -102,7 +102,7 @@ static enum MHD_Result check_argument(void *arg, enum MHD_ValueKind kind, const 
 	return MHD_YES;
 }
 
-/* A path of ours, as the client wrote it: no other host's, no fragment, no NUL. */
+/* A path, as the client wrote it: no absolute URL, no fragment, no NUL. */
 static bool target_is_plain(struct str target)
 {
 	const char *text = target.p;
@@ -121,15 +121,15 @@ static bool body_is_plain(struct MHD_Connection *connection, const char *version
 }
 
 /*
- * The library joins a value that goes on in the next line, and cuts one at a NUL: such a request
- * came with more bytes than what is left of it has.
+ * The library joins a value that continues in the next line, and cuts a value at a NUL: such a
+ * request came with more bytes than its parsed headers account for.
  */
-static bool has_hidden_bytes(const struct http_request *v, struct MHD_Connection *connection,
+static bool has_hidden_bytes(const struct http_request *r, struct MHD_Connection *connection,
 			     const char *method, size_t headers)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	size_t first = strlen(method) + v->target.n + sizeof "  HTTP/1.1\r\n" - 1;
+	size_t first = strlen(method) + r->target.n + sizeof "  HTTP/1.1\r\n" - 1;
 
 	return info && info->header_size > first + headers + 2;
 }
@@ -144,18 +144,18 @@ static bool has_bare_lf(const struct heads *heads, struct MHD_Connection *connec
 	return heads->bare_lf || (info && ends_with_lf(heads->end, method + info->header_size, 4));
 }
 
-static struct verdict bad_request(const char *message, const char *hint)
+static struct refusal bad_request(const char *message, const char *hint)
 {
-	return (struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT", message, hint };
+	return (struct refusal){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT", message, hint };
 }
 
-struct verdict check_request(const struct http_request *v, struct MHD_Connection *connection,
+struct refusal check_request(const struct http_request *r, struct MHD_Connection *connection,
 			     const char *method, const char *version)
 {
 	struct heads heads = { .end = version + strlen(version) };
 
 	MHD_get_connection_values(connection, MHD_HEADER_KIND, check_header, &heads);
-	if (heads.malformed || has_hidden_bytes(v, connection, method, heads.size))
+	if (heads.malformed || has_hidden_bytes(r, connection, method, heads.size))
 		return bad_request("a header has a malformed name or value",
 				   "Send 'Name: value' in one line, without control characters.");
 	if (has_bare_lf(&heads, connection, method))
@@ -168,7 +168,7 @@ struct verdict check_request(const struct http_request *v, struct MHD_Connection
 	if (heads.repeated)
 		return bad_request("a header that may be sent once was sent twice",
 				   "Send each header once.");
-	if (!target_is_plain(v->target))
+	if (!target_is_plain(r->target))
 		return bad_request("the request target is not a path",
 				   "Send a path, such as '/api/bead/ready'.");
 	if (!body_is_plain(connection, version))
@@ -176,8 +176,8 @@ struct verdict check_request(const struct http_request *v, struct MHD_Connection
 				   "Send either Content-Length, or 'Transfer-Encoding: chunked' "
 				   "with HTTP/1.1.");
 	if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
-		return (struct verdict){ MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED, "INVALID_INPUT",
+		return (struct refusal){ MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED, "INVALID_INPUT",
 					 "this version of HTTP is not supported",
 					 "Send HTTP/1.1." };
-	return (struct verdict){ 0 };
+	return (struct refusal){ 0 };
 }

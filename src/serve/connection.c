@@ -5,9 +5,9 @@
 #include "base/system/peer.h"
 #include "serve/http.h"
 
-/* Connections: whose they are, and how long they may take to say something. */
+/* The open connections: the user of each peer, and the time in which a request has to come. */
 
-enum { HEAD_S = 10 }; /* for a request to come */
+enum { HEAD_S = 10 }; /* to receive a request */
 
 void connection_notify(void *arg, struct MHD_Connection *connection, void **context,
 		       enum MHD_ConnectionNotificationCode what)
@@ -25,7 +25,7 @@ void connection_notify(void *arg, struct MHD_Connection *connection, void **cont
 					      .since = moment_ticks(),
 					      .next = h->connections,
 					      .link = &h->connections };
-		known->stranger = !peer_is_us(known->fd);
+		known->foreign = !peer_is_us(known->fd);
 		if (known->next)
 			known->next->link = &known->next;
 		h->connections = known;
@@ -40,16 +40,17 @@ void connection_notify(void *arg, struct MHD_Connection *connection, void **cont
 	pthread_mutex_unlock(&h->mutex);
 }
 
-/* A client that sends one byte now and then would keep its connection for ever. */
+/* The library's timeout counts from the last byte, so a client that sends a byte now and then would
+ * keep its connection for ever. */
 void http_sweep(struct http *h)
 {
 	int64_t now = moment_ticks();
 
 	invitations_sweep(h);
 	pthread_mutex_lock(&h->mutex);
-	for (struct connection *g = h->connections; g; g = g->next)
-		if (g->expected && now - g->since > HEAD_S * 1000)
-			shutdown(g->fd, SHUT_RDWR);
+	for (struct connection *one = h->connections; one; one = one->next)
+		if (one->expected && now - one->since > HEAD_S * 1000)
+			shutdown(one->fd, SHUT_RDWR);
 	pthread_mutex_unlock(&h->mutex);
 }
 

@@ -11,26 +11,26 @@
 #include "base/system/file.h"
 #include "base/text/json.h"
 
-/* Requests, from their first byte to their answer. What they may say is small. */
+/* Requests, from the request line to the response. */
 enum {
-	CONNECTIONS = 1000,        /* on each of the two */
+	CONNECTIONS = 1000,        /* maximum on each listening socket */
 	BODY_MOST = 4 << 20,       /* bytes */
-	READ_MOST = 16 << 20,      /* of a body that is too large anyway */
-	IDLE_S = 30,               /* for a connection without a request */
-	CONNECTION_MEMORY = 24576, /* headers have to fit in there */
+	READ_MOST = 16 << 20,      /* bytes read of a body that is too large */
+	IDLE_S = 30,               /* a connection without a request is closed after this time */
+	CONNECTION_MEMORY = 24576, /* bytes; the headers have to fit */
 };
 
-/* As strict as the library can be with programs that are in use. */
+/* The strictest level at which the library still accepts common clients. */
 #if MHD_VERSION >= 0x00097701
 #define HTTP_STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL, 2
 #else
 #define HTTP_STRICT MHD_OPTION_STRICT_FOR_CLIENT, 1
 #endif
 
-/* --- what there is --- */
+/* --- responses --- */
 
-/* Only what is part of the program: there is no path that leads to a file. */
-static enum MHD_Result send_file(struct http_request *v, struct MHD_Connection *connection,
+/* Only files that are embedded in the program: no path leads to the file system. */
+static enum MHD_Result send_file(struct http_request *r, struct MHD_Connection *connection,
 				 const char *path)
 {
 	const struct page_file *f = page_files;
@@ -40,161 +40,161 @@ static enum MHD_Result send_file(struct http_request *v, struct MHD_Connection *
 	while (f->path && strcmp(f->path, path) != 0)
 		f++;
 	if (!f->path)
-		return answer_refuse(v, connection,
-				     &(const struct verdict){
+		return answer_refuse(r, connection,
+				     &(const struct refusal){
 					     MHD_HTTP_NOT_FOUND, "NOT_FOUND",
 					     "there is nothing at this address",
 					     "The page is at '/', the operations below '/api/'." });
 	return send_tagged(
-		v, connection,
+		r, connection,
 		MHD_create_response_from_buffer(f->n, (void *)f->p, MHD_RESPMEM_PERSISTENT),
 		str_of(f->tag), f->type);
 }
 
-static enum MHD_Result send_events(struct http_request *v, struct MHD_Connection *connection)
+static enum MHD_Result send_events(struct http_request *r, struct MHD_Connection *connection)
 {
 	struct str after = answer_header(connection, "Last-Event-ID"),
 		   asked = answer_argument(connection, "after");
 	struct MHD_Response *response =
-		streams_new(v->h->with.streams, connection, after.n ? after : asked);
+		streams_new(r->h->with.streams, connection, after.n ? after : asked);
 
 	if (!response)
-		return answer_refuse(v, connection,
-				     &(const struct verdict){
+		return answer_refuse(r, connection,
+				     &(const struct refusal){
 					     MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
 					     "too many follow the events already",
 					     "Close a page or a program that you do not need." });
 	MHD_add_response_header(response, "Cache-Control", "no-store");
-	sign_answer(v, response, MHD_HTTP_OK, STR("stream"));
-	return send_off(v, connection, MHD_HTTP_OK, response, "text/event-stream");
+	sign_answer(r, response, MHD_HTTP_OK, STR("stream"));
+	return send_off(r, connection, MHD_HTTP_OK, response, "text/event-stream");
 }
 
-/* All that the page wants to know is that it is signed. */
-static enum MHD_Result send_proof(struct http_request *v, struct MHD_Connection *connection)
+/* The page asks for this to see the signature of the response. */
+static enum MHD_Result send_proof(struct http_request *r, struct MHD_Connection *connection)
 {
-	struct json j = json_new(&v->mem);
+	struct json j = json_new(&r->mem);
 
 	json_object(&j);
 	json_put_object(&j, "data");
 	json_end(&j);
 	json_end(&j);
-	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
+	return send_text(r, connection, MHD_HTTP_OK, json_text(&j), json_type);
 }
 
-/* --- for the commands that start and stop it --- */
+/* --- commands of 'abacus open' and 'abacus serve --stop' --- */
 
-/* With a file for a browser, or without. */
-static enum MHD_Result send_invitation(struct http_request *v, struct MHD_Connection *connection,
+/* `browse`: with a file that redirects a browser. */
+static enum MHD_Result send_invitation(struct http_request *r, struct MHD_Connection *connection,
 				       bool browse)
 {
-	struct json j = json_new(&v->mem);
-	struct http *h = v->h;
+	struct json j = json_new(&r->mem);
+	struct http *h = r->h;
 	struct str file = { 0 };
 
 	errno = 0;
 	if (!h->port && (http_listen(h, 0) < 0 || !h->with.tell(h->with.arg, h->port)))
 		return answer_refuse(
-			v, connection,
-			&(const struct verdict){
+			r, connection,
+			&(const struct refusal){
 				MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
-				arena_fmt(&v->mem, "the service cannot listen on the loopback: %s",
+				arena_fmt(&r->mem, "the service cannot listen on the loopback: %s",
 					  errno ? strerror(errno) : "no reason is known")
 					.p,
 				"Run 'abacus serve --stop', then 'abacus open' again." });
 	json_object(&j);
-	json_put_str(&j, "url", http_invitation(h, &v->mem, browse ? &file : NULL));
+	json_put_str(&j, "url", http_invitation(h, &r->mem, browse ? &file : NULL));
 	json_put_str(&j, "file", file);
 	json_end(&j);
-	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
+	return send_text(r, connection, MHD_HTTP_OK, json_text(&j), json_type);
 }
 
-static enum MHD_Result send_farewell(struct http_request *v, struct MHD_Connection *connection)
+static enum MHD_Result send_stopping(struct http_request *r, struct MHD_Connection *connection)
 {
-	struct json j = json_new(&v->mem);
+	struct json j = json_new(&r->mem);
 
 	json_object(&j);
 	json_put_bool(&j, "stopping", true);
 	json_end(&j);
 	kill(getpid(), SIGTERM);
-	return send_text(v, connection, MHD_HTTP_OK, json_text(&j), json_type);
+	return send_text(r, connection, MHD_HTTP_OK, json_text(&j), json_type);
 }
 
-static enum MHD_Result answer_command(struct http_request *v, struct MHD_Connection *connection,
+static enum MHD_Result answer_command(struct http_request *r, struct MHD_Connection *connection,
 				      const char *path)
 {
 	if (!strcmp(path, "/service/open"))
-		return send_invitation(v, connection, false);
+		return send_invitation(r, connection, false);
 	if (!strcmp(path, "/service/browse"))
-		return send_invitation(v, connection, true);
+		return send_invitation(r, connection, true);
 	if (!strcmp(path, "/service/stop"))
-		return send_farewell(v, connection);
-	return answer_refuse(v, connection,
-			     &(const struct verdict){ MHD_HTTP_NOT_FOUND, "NOT_FOUND",
+		return send_stopping(r, connection);
+	return answer_refuse(r, connection,
+			     &(const struct refusal){ MHD_HTTP_NOT_FOUND, "NOT_FOUND",
 						      "there is no such command",
 						      "See 'abacus serve --help'." });
 }
 
 /* --- requests --- */
 
-static enum MHD_Result http_answer(struct http_request *v, struct MHD_Connection *connection,
+static enum MHD_Result http_answer(struct http_request *r, struct MHD_Connection *connection,
 				   const char *path, bool post)
 {
-	if (post && v->local && !strncmp(path, "/service/", 9))
-		return answer_command(v, connection, path);
+	if (post && r->local && !strncmp(path, "/service/", 9))
+		return answer_command(r, connection, path);
 	if (!post && !strcmp(path, "/api/events"))
-		return send_events(v, connection);
+		return send_events(r, connection);
 	if (!post && !strcmp(path, "/api/proof"))
-		return send_proof(v, connection);
+		return send_proof(r, connection);
 	if (is_api(path))
-		return begin_job(v, connection, path, post);
-	return send_file(v, connection, path);
+		return begin_job(r, connection, path, post);
+	return send_file(r, connection, path);
 }
 
-static enum MHD_Result http_too_large(struct http_request *v, struct MHD_Connection *connection)
+static enum MHD_Result http_too_large(struct http_request *r, struct MHD_Connection *connection)
 {
-	return answer_refuse(v, connection,
-			     &(const struct verdict){ MHD_HTTP_CONTENT_TOO_LARGE, "INVALID_INPUT",
+	return answer_refuse(r, connection,
+			     &(const struct refusal){ MHD_HTTP_CONTENT_TOO_LARGE, "INVALID_INPUT",
 						      "the body is larger than 4 MiB",
 						      "Send less at once." });
 }
 
-static enum MHD_Result http_admit(struct http_request *v, struct MHD_Connection *connection,
+static enum MHD_Result http_admit(struct http_request *r, struct MHD_Connection *connection,
 				  const char *path, bool post)
 {
 	struct str type = answer_header(connection, "Content-Type");
 
-	if (invite_is_address(v, path))
-		return invite_redeem_page(v, connection);
-	if (v->too_large)
-		return http_too_large(v, connection);
-	if (!body_is_signed(v))
+	if (invite_is_address(r, path))
+		return invite_redeem_page(r, connection);
+	if (r->too_large)
+		return http_too_large(r, connection);
+	if (!body_is_signed(r))
 		return answer_refuse(
-			v, connection,
-			&(const struct verdict){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+			r, connection,
+			&(const struct refusal){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
 						 "the body is not the one that was signed",
 						 "Load the page again." });
 	if (post && !str_starts(type, STR("application/json")))
 		return answer_refuse(
-			v, connection,
-			&(const struct verdict){ MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "INVALID_INPUT",
+			r, connection,
+			&(const struct refusal){ MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "INVALID_INPUT",
 						 "the Content-Type is not application/json",
 						 "Send JSON, and say so." });
-	return http_answer(v, connection, path, post);
+	return http_answer(r, connection, path, post);
 }
 
-/* False: there is no end to it. */
-static bool take_body(struct http_request *v, const char *p, size_t n)
+/* False if the body exceeds even READ_MOST. */
+static bool take_body(struct http_request *r, const char *p, size_t n)
 {
-	size_t at = v->n;
+	size_t at = r->n;
 	char *more;
 
-	v->n += n;
-	if (v->too_large || v->n > BODY_MOST || !(more = realloc(v->body, v->n))) {
-		v->too_large = true;
-		return v->n <= READ_MOST;
+	r->n += n;
+	if (r->too_large || r->n > BODY_MOST || !(more = realloc(r->body, r->n))) {
+		r->too_large = true;
+		return r->n <= READ_MOST;
 	}
-	v->body = more;
-	memcpy(v->body + at, p, n);
+	r->body = more;
+	memcpy(r->body + at, p, n);
 	return true;
 }
 
@@ -205,41 +205,41 @@ static bool announces_too_much(struct MHD_Connection *connection)
 	return length.n > 9 || (length.n && strtoll(length.p, NULL, 10) > BODY_MOST);
 }
 
-/* The library calls this with the request line; only here is the target not decoded. */
+/* The library calls this with the request line, before it decodes the target. */
 static void *http_connected(void *arg, const char *target, struct MHD_Connection *connection)
 {
 	const struct transport *on = arg;
-	struct http_request *v = calloc(1, sizeof *v);
-	char *copy =
-		strdup(target); /* no arena yet: a client that sends nothing more costs little */
+	struct http_request *r = calloc(1, sizeof *r);
+	char *copy = strdup(
+		target); /* not in the arena: a client that sends nothing more must cost little */
 
 	(void)connection;
-	if (!v || !copy) {
+	if (!r || !copy) {
 		free(copy);
-		free(v);
+		free(r);
 		return NULL;
 	}
-	v->h = on->h;
-	v->local = on->local;
-	v->target = str_of(copy);
-	return v;
+	r->h = on->h;
+	r->local = on->local;
+	r->target = str_of(copy);
+	return r;
 }
 
-/* Before its body comes: of what is refused not one byte is taken. */
-static enum MHD_Result http_look_at(struct http_request *v, struct MHD_Connection *connection,
+/* Checks the headers before the body is read, so that a refused request's body is not read. */
+static enum MHD_Result http_look_at(struct http_request *r, struct MHD_Connection *connection,
 				    const char *path, const char *method, const char *version)
 {
-	struct verdict verdict = check_request(v, connection, method, version);
+	struct refusal refusal = check_request(r, connection, method, version);
 
-	v->looked_at = true;
-	v->closes = verdict.status; /* what follows on it may be no request */
-	if (verdict.status)
-		return answer_refuse(v, connection, &verdict);
-	verdict = auth_check(v, connection, path, method);
-	if (verdict.status)
-		return invite_refuse(v, connection, path, &verdict);
+	r->looked_at = true;
+	r->closes = refusal.status; /* the bytes that follow may not be a request */
+	if (refusal.status)
+		return answer_refuse(r, connection, &refusal);
+	refusal = auth_check(r, connection, path, method);
+	if (refusal.status)
+		return invite_refuse(r, connection, path, &refusal);
 	if (announces_too_much(connection))
-		return http_too_large(v, connection);
+		return http_too_large(r, connection);
 	return MHD_YES;
 }
 
@@ -247,47 +247,47 @@ static enum MHD_Result http_handle(void *arg, struct MHD_Connection *connection,
 				   const char *method, const char *version, const char *data,
 				   size_t *size, void **context)
 {
-	struct http_request *v = *context;
+	struct http_request *r = *context;
 	bool post = !strcmp(method, "POST"),
 	     get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
 
 	(void)arg;
-	if (!v)
-		return MHD_NO; /* there was no memory for it */
-	if (!v->looked_at)
-		return http_look_at(v, connection, path, method, version);
+	if (!r)
+		return MHD_NO; /* out of memory */
+	if (!r->looked_at)
+		return http_look_at(r, connection, path, method, version);
 	if (*size) {
-		if (!take_body(v, data, *size))
+		if (!take_body(r, data, *size))
 			return MHD_NO;
 		*size = 0;
 		return MHD_YES;
 	}
 	connection_expect(connection, false);
-	if (v->begun)
-		return send_reply(v, connection, get);
-	if (invite_is_address(v, path) ? strcmp(method, "GET") != 0 : !get && !post)
+	if (r->begun)
+		return send_reply(r, connection, get);
+	if (invite_is_address(r, path) ? strcmp(method, "GET") != 0 : !get && !post)
 		return answer_refuse(
-			v, connection,
-			&(const struct verdict){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
+			r, connection,
+			&(const struct refusal){ MHD_HTTP_METHOD_NOT_ALLOWED, "INVALID_INPUT",
 						 "this method is not allowed here",
 						 "Use GET, or POST for an operation." });
-	return http_admit(v, connection, path, post);
+	return http_admit(r, connection, path, post);
 }
 
 static void http_disconnected(void *arg, struct MHD_Connection *connection, void **context,
 			      enum MHD_RequestTerminationCode why)
 {
-	struct http_request *v = *context;
+	struct http_request *r = *context;
 
 	(void)arg, (void)why;
 	connection_expect(connection, true);
-	if (!v)
+	if (!r)
 		return;
-	arena_release(&v->mem);
-	free(v->job.reply);
-	free(v->body);
-	free((char *)v->target.p);
-	free(v);
+	arena_release(&r->mem);
+	free(r->job.reply);
+	free(r->body);
+	free((char *)r->target.p);
+	free(r);
 }
 
 /* --- opening and closing --- */
@@ -355,7 +355,6 @@ static int listen_loopback(struct http *h, int port)
 	return -1;
 }
 
-/* Once, for the first request. Port 0 is another one at each start. */
 int http_listen(struct http *h, int port)
 {
 	pthread_mutex_lock(&h->listening);
@@ -370,8 +369,8 @@ int64_t http_quiet_since(struct http *h)
 
 	pthread_mutex_lock(&h->mutex);
 	last = h->last;
-	for (struct connection *g = h->connections; g; g = g->next)
-		if (!g->expected) /* it is being answered, or follows */
+	for (struct connection *one = h->connections; one; one = one->next)
+		if (!one->expected) /* a request is running, or a stream is open */
 			last = moment_ticks();
 	pthread_mutex_unlock(&h->mutex);
 	return last;

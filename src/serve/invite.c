@@ -8,14 +8,14 @@
 #include "serve/http.h"
 
 /*
- * How a browser gets the page's key: 'abacus open' asks over our socket for an address with a
- * code that works once, for a minute. Everybody on the machine can read a browser's arguments, so
- * the browser is given a file that only this user can read, and the file leads it to the address.
- * It is removed with its invitation.
+ * Invitations, by which a browser gets the page's key. 'abacus open' asks over the Unix socket for
+ * an address with a code that works once, for a minute. Every user of the machine can read a
+ * browser's arguments, so the browser is given a file that only this user can read and that
+ * redirects to the address. The file is removed with its invitation.
  */
 enum { INVITATION_MS = 60 * 1000 };
 
-/* Safari does not know that names below .localhost are on this machine. */
+/* Safari does not resolve names below .localhost to the loopback. */
 static const char leading[] = "<!doctype html><meta charset=utf-8><meta name=referrer "
 			      "content=no-referrer><title>Abacus</title><noscript>This page needs "
 			      "JavaScript.</noscript><script>location.replace('http://' + "
@@ -33,9 +33,9 @@ static const char moved[] = "<!doctype html><meta charset=utf-8><link rel=icon "
 			    "href=data:,><title>Abacus</title><p>The service was restarted. Run "
 			    "<code>abacus open</code> in the project to open its page again.</p>";
 
-bool invite_is_address(const struct http_request *v, const char *path)
+bool invite_is_address(const struct http_request *r, const char *path)
 {
-	return !v->local && !strcmp(path, "/enter");
+	return !r->local && !strcmp(path, "/enter");
 }
 
 /* --- the file --- */
@@ -54,7 +54,7 @@ static bool write_file(const char *path, struct str text)
 	return fd >= 0 && file_write(fd, text);
 }
 
-/* With the mutex held. */
+/* The caller holds the mutex. */
 static void invite_forget(struct http *h, int i)
 {
 	struct arena mem = { 0 };
@@ -111,18 +111,18 @@ static bool invite_redeem(struct http *h, struct str code)
 	return good;
 }
 
-enum MHD_Result invite_redeem_page(struct http_request *v, struct MHD_Connection *connection)
+enum MHD_Result invite_redeem_page(struct http_request *r, struct MHD_Connection *connection)
 {
 	struct str code = answer_argument(connection, "code");
 	char page[sizeof entered + TOKEN];
 
-	if (!invite_redeem(v->h, code))
-		return send_text(v, connection, MHD_HTTP_UNAUTHORIZED, str_of(expired), html_type);
-	snprintf(page, sizeof page, entered, v->h->key);
-	return send_text(v, connection, MHD_HTTP_OK, str_of(page), html_type);
+	if (!invite_redeem(r->h, code))
+		return send_text(r, connection, MHD_HTTP_UNAUTHORIZED, str_of(expired), html_type);
+	snprintf(page, sizeof page, entered, r->h->key);
+	return send_text(r, connection, MHD_HTTP_OK, str_of(page), html_type);
 }
 
-/* In place of the oldest one; its number. */
+/* Replaces the oldest invitation; returns its index. */
 static int make_invitation(struct http *h, struct str code)
 {
 	int oldest = 0;
@@ -154,11 +154,11 @@ struct str http_invitation(struct http *h, struct arena *mem, struct str *file)
 	return arena_fmt(mem, "http://%s:%d/enter?code=%s", h->name, h->port, code.p);
 }
 
-/* A page of an earlier start that was loaded again asks for that start's name. */
-enum MHD_Result invite_refuse(struct http_request *v, struct MHD_Connection *connection,
-			      const char *path, const struct verdict *why)
+/* A page of an earlier start that is reloaded has that start's host name. */
+enum MHD_Result invite_refuse(struct http_request *r, struct MHD_Connection *connection,
+			      const char *path, const struct refusal *why)
 {
 	if (why->status == MHD_HTTP_MISDIRECTED_REQUEST && !strcmp(path, "/"))
-		return send_text(v, connection, why->status, str_of(moved), html_type);
-	return answer_refuse(v, connection, why);
+		return send_text(r, connection, why->status, str_of(moved), html_type);
+	return answer_refuse(r, connection, why);
 }

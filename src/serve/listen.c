@@ -6,7 +6,7 @@
 #include "base/system/file.h"
 #include "serve/http.h"
 
-/* Listening on the loopback, for IPv4 and IPv6. */
+/* Listens on the loopback, for IPv4 and IPv6. */
 
 static int bind_socket(const struct sockaddr *at, socklen_t size)
 {
@@ -39,7 +39,7 @@ static int bind_loopback(int *port)
 	return fd;
 }
 
-/* False: somebody else has the port. A machine without IPv6 needs none. */
+/* False if the port is in use. A machine without IPv6 needs no second socket. */
 static bool bind_loopback6(int port, int *fd)
 {
 	struct sockaddr_in6 at = { .sin6_family = AF_INET6,
@@ -51,8 +51,8 @@ static bool bind_loopback6(int port, int *fd)
 }
 
 /*
- * Browsers try ::1 first for a name that ends with .localhost: another user's server must not
- * wait there. So both addresses are taken, or none.
+ * Browsers try ::1 first for a name below .localhost, where another user's server could listen. So
+ * both addresses are bound, or none.
  */
 bool loopback_bind(int *port, int *fd, int *fd6)
 {

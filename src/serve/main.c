@@ -30,8 +30,9 @@
 #include "surface/cli/settings.h"
 
 /*
- * abacus-serve DIR PROJECT PORT IDLE: started by 'abacus serve' and 'abacus open'. Its memory of
- * the call at the start lives as long as it does; every round has its own.
+ * abacus-serve DIR PROJECT PORT IDLE: started by 'abacus serve' and 'abacus open'. The call of
+ * main() lives as long as the service; each round of serve_follow() has a call of its own, whose
+ * memory is freed at its end.
  */
 
 static volatile sig_atomic_t stopped;
@@ -42,7 +43,7 @@ static void serve_stop(int signal)
 	stopped = 1;
 }
 
-/* They come in only while the first thread sleeps. */
+/* Signals are delivered only while the first thread sleeps in watch_wait(). */
 static void serve_hold_signals(void)
 {
 	struct sigaction act = { .sa_handler = serve_stop };
@@ -68,12 +69,12 @@ struct service {
 	struct streams *streams;
 	struct http *http;
 	char token[65];
-	pthread_mutex_t mutex; /* of what follows, and of the file that tells it */
+	pthread_mutex_t mutex; /* protects `port` and address.json */
 	int port;              /* on the loopback; 0: none */
-	int64_t idle_ms;       /* ends after so long without a request; 0: never */
+	int64_t idle_ms;       /* the service ends after this time without a request; 0: never */
 };
 
-/* Connections are files, too. */
+/* Every connection needs a file descriptor. */
 static void raise_limits(void)
 {
 	struct rlimit most;
@@ -84,7 +85,7 @@ static void raise_limits(void)
 	setrlimit(RLIMIT_NOFILE, &most);
 }
 
-/* The holder of the lock may remove what a killed service has left. */
+/* The caller holds the lock, so a socket that is there was left by a killed service. */
 static int open_socket(struct call *c, struct str path)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -116,7 +117,8 @@ static enum err write_address(struct call *c, const struct service *s)
 	return file_replace(c, s->place.address, buf_str(&j.out), 0600);
 }
 
-/* A page may be opened while the first thread still starts: both tell of what is then. */
+/* 'abacus open' may ask for the port while the first thread is still starting, so two threads may
+ * write the file; each writes the current state. */
 static enum err tell_address(struct call *c, struct service *s, int port)
 {
 	enum err e;
@@ -129,7 +131,7 @@ static enum err tell_address(struct call *c, struct service *s, int port)
 	return e;
 }
 
-/* Of the thread that speaks over our socket, when a page is opened. */
+/* Called by the HTTP thread of the Unix socket when a page is opened. */
 static bool tell_port(void *arg, int port)
 {
 	struct call c = { 0 };
@@ -153,10 +155,10 @@ static const char *const *worker_argv(struct call *c)
 	return words;
 }
 
-/* One at a time for a project. */
+/* ALREADY_EXISTS if a service runs for this project. */
 static enum err serve_take_place(struct call *c, struct service *s)
 {
-	enum { LOCK_MS = 500 }; /* a process that asks whether it is held has it for a moment */
+	enum { LOCK_MS = 500 }; /* a process that tests the lock holds it for a moment */
 	enum err e;
 
 	if ((e = service_place(c, &s->place)))
@@ -171,13 +173,14 @@ static enum err serve_take_place(struct call *c, struct service *s)
 
 static enum err open_parts(struct call *c, struct service *s)
 {
-	enum { WORKERS = 16 }; /* most of a write is waiting for the disk */
+	enum { WORKERS = 16 }; /* more than cores: a write mostly waits for the disk */
 	struct http_ask ask = { .tell = tell_port, .arg = s };
 	enum err e;
 
+	/* Earlier versions kept a token in the file 'door'. */
 	if ((e = feed_open(c, s->place.dir, &s->feed)) ||
 	    (e = file_remove(c, path_join(&c->mem, s->place.dir, STR("door")))))
-		return e; /* the file in which earlier versions kept a token */
+		return e;
 	memcpy(s->token, id_random(&c->mem, sizeof s->token - 1).p, sizeof s->token - 1);
 	ask.streams = s->streams = streams_open(s->feed);
 	ask.workers = s->workers = workers_open(worker_argv(c), WORKERS);
@@ -222,7 +225,7 @@ static enum err serve_begin(struct call *c, struct service *s, int port)
 
 enum { LOOK_MS = 500, PAUSE_MS = 5 };
 
-/* One round: arms the watch, takes in what is new, and sleeps until there may be more. */
+/* One round: arms the watch, collects new events, and sleeps until a store changes. */
 static void serve_follow(const struct call *start, struct service *s)
 {
 	struct call c = *start;
@@ -237,9 +240,10 @@ static void serve_follow(const struct call *start, struct service *s)
 	watch_open(&w, &c.mem, at, FEED_WATCHED);
 	if (!feed_collect(&c, s->feed, &count) && count)
 		streams_wake(s->streams);
-	/* what comes right after is taken together; of much there is more */
+	/* After events were collected, the next round comes soon: more may be waiting. */
 	watch_wait(&w, count ? 1 : LOOK_MS, -1);
-	/* what was told just now is put on record by the next round: that is not skipped */
+	/* The pause lets changes in quick succession share a round. A signal ends it only if no events
+	 * were collected: the place after them is recorded by the next round. */
 	if (count)
 		moment_sleep(PAUSE_MS);
 	else
@@ -247,12 +251,12 @@ static void serve_follow(const struct call *start, struct service *s)
 	call_release(&c);
 }
 
-static void keep_house(struct service *s, int64_t *beat)
+static void serve_tick(struct service *s, int64_t *beat)
 {
 	int64_t now = moment_ticks();
 
 	http_sweep(s->http);
-	if (now - *beat > 2000) { /* so that those who have gone are noticed */
+	if (now - *beat > 2000) { /* a woken stream notices that its client has gone */
 		*beat = now;
 		streams_wake(s->streams);
 	}
@@ -260,7 +264,7 @@ static void keep_house(struct service *s, int64_t *beat)
 		stopped = 1;
 }
 
-/* Where its folder was taken away, another may have begun in a new one. */
+/* If the folder was removed, another service may have started in a new one. */
 static bool serve_still_ours(struct call *c, const struct service *s)
 {
 	struct stat held;
@@ -290,7 +294,7 @@ static void serve_end(struct call *c, struct service *s)
 			unlink(arena_cstr(&c->mem, s->place.address));
 		}
 	}
-	free(s->streams); /* they are closed, and nobody is left to use them */
+	free(s->streams); /* no thread is left that uses them */
 	free(s->workers);
 	free(s->waiters);
 	if (s->feed)
@@ -329,7 +333,7 @@ int main(int argc, char **argv)
 		status = say_failure(&c);
 	while (!status && !stopped) {
 		serve_follow(&c, &s);
-		keep_house(&s, &beat);
+		serve_tick(&s, &beat);
 	}
 	serve_end(&c, &s);
 	call_release(&c);

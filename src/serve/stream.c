@@ -10,34 +10,35 @@
 #include "serve/serve.h"
 
 /*
- * All who follow read the same file, each at its own place. Who has read all of it is suspended
- * until there is more. Who does not take what is sent for a while is ended, with a reason, and
- * can come back: nobody waits for it, and it costs no memory.
+ * All streams read the file of the feed, each at its own place, so a slow client costs no memory
+ * and delays no other. A stream that has read all events is suspended until there are more. A
+ * client that does not read for a while gets the event 'dropped' and its stream ends; it can
+ * connect again with its last id.
  */
 enum {
 	STREAMS = 512,
-	PIECE = 2 * FEED_EVENT, /* sent at once */
+	PIECE = 2 * FEED_EVENT, /* maximum bytes sent at once */
 	STALL_MS = 10 * 1000,
-	BEAT_MS = 15 * 1000, /* a comment, so that what lies between stays open */
+	BEAT_MS = 15 * 1000, /* interval of comments that keep proxies from closing */
 };
 
-enum first { FIRST_HELLO, FIRST_RESET, FIRST_DONE };
+enum stream_first { FIRST_HELLO, FIRST_RESET, FIRST_DONE };
 
-struct stream_stream {
+struct stream {
 	struct streams *all;
 	struct MHD_Connection *connection;
 	struct feed_place at;
-	enum first first; /* what it is sent before all else */
+	enum stream_first first; /* the event that is sent before all others */
 	bool suspended, behind, over;
-	bool inside;  /* an event, of which the rest has to come first */
-	int64_t sent; /* ticks: when it last took something */
-	struct stream_stream *next, **link;
+	bool inside;  /* a part of an event was sent, and the rest has to follow */
+	int64_t sent; /* ticks: when the client last read something */
+	struct stream *next, **link;
 };
 
 struct streams {
 	struct feed *feed;
 	pthread_mutex_t mutex;
-	struct stream_stream *list;
+	struct stream *list;
 	size_t count;
 	bool closing;
 };
@@ -53,8 +54,8 @@ static ssize_t stream_say(char *buf, size_t max, const char *event, struct feed 
 	return n;
 }
 
-/* With the mutex held. */
-static ssize_t next_piece(struct stream_stream *s, char *buf, size_t max)
+/* The caller holds the mutex. */
+static ssize_t next_piece(struct stream *s, char *buf, size_t max)
 {
 	int64_t now = moment_ticks(), waited = now - s->sent;
 	ssize_t got;
@@ -71,7 +72,7 @@ static ssize_t next_piece(struct stream_stream *s, char *buf, size_t max)
 					  "{}");
 	}
 	if (s->behind && waited > STALL_MS) {
-		if (s->inside) /* who comes back gets all of it again */
+		if (s->inside) /* a client that reconnects gets the whole event again */
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		s->over = true;
 		return stream_say(buf, max, "dropped", s->all->feed, s->at,
@@ -93,8 +94,8 @@ static ssize_t next_piece(struct stream_stream *s, char *buf, size_t max)
 	return got;
 }
 
-/* Who is suspended is not listened to. */
-static bool has_gone(const struct stream_stream *s)
+/* The library does not notice that the client of a suspended connection has gone. */
+static bool has_gone(const struct stream *s)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(s->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -105,7 +106,7 @@ static bool has_gone(const struct stream_stream *s)
 
 static ssize_t read_stream(void *arg, uint64_t pos, char *buf, size_t max)
 {
-	struct stream_stream *s = arg;
+	struct stream *s = arg;
 	ssize_t got;
 
 	(void)pos;
@@ -124,9 +125,9 @@ static ssize_t read_stream(void *arg, uint64_t pos, char *buf, size_t max)
 	return got;
 }
 
-static void stream_free_stream(void *arg)
+static void stream_free(void *arg)
 {
-	struct stream_stream *s = arg;
+	struct stream *s = arg;
 
 	pthread_mutex_lock(&s->all->mutex);
 	*s->link = s->next;
@@ -140,15 +141,15 @@ static void stream_free_stream(void *arg)
 struct MHD_Response *streams_new(struct streams *all, struct MHD_Connection *connection,
 				 struct str after)
 {
-	struct stream_stream *s = calloc(1, sizeof *s);
+	struct stream *s = calloc(1, sizeof *s);
 	struct MHD_Response *response;
 
 	if (!s)
 		return NULL;
-	*s = (struct stream_stream){ .all = all,
-				     .connection = connection,
-				     .at = feed_end(all->feed),
-				     .sent = moment_ticks() };
+	*s = (struct stream){ .all = all,
+			      .connection = connection,
+			      .at = feed_end(all->feed),
+			      .sent = moment_ticks() };
 	if (after.p && !feed_find(all->feed, after, &s->at)) {
 		s->at = feed_end(all->feed);
 		s->first = FIRST_RESET;
@@ -158,7 +159,7 @@ struct MHD_Response *streams_new(struct streams *all, struct MHD_Connection *con
 	pthread_mutex_lock(&all->mutex);
 	if (all->count == STREAMS || all->closing) {
 		pthread_mutex_unlock(&all->mutex);
-		streams_wake(all); /* who has gone makes room for the next */
+		streams_wake(all); /* streams whose clients have gone end, and make room */
 		free(s);
 		return NULL;
 	}
@@ -170,16 +171,16 @@ struct MHD_Response *streams_new(struct streams *all, struct MHD_Connection *con
 	all->count++;
 	pthread_mutex_unlock(&all->mutex);
 	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE, read_stream, s,
-						     stream_free_stream);
+						     stream_free);
 	if (!response)
-		stream_free_stream(s);
+		stream_free(s);
 	return response;
 }
 
 void streams_wake(struct streams *all)
 {
 	pthread_mutex_lock(&all->mutex);
-	for (struct stream_stream *s = all->list; s; s = s->next)
+	for (struct stream *s = all->list; s; s = s->next)
 		if (s->suspended) {
 			s->suspended = false;
 			MHD_resume_connection(s->connection);

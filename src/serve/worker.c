@@ -19,9 +19,9 @@
 extern char **environ;
 
 enum {
-	WAITING = 1024,   /* jobs that may wait */
-	IDLE_S = 20,      /* after which an idle worker ends */
-	ANSWER = 64 << 20 /* the longest answer */
+	WAITING = 1024,   /* maximum length of the queue */
+	IDLE_S = 20,      /* an idle worker ends after this time */
+	ANSWER = 64 << 20 /* maximum bytes of a reply */
 };
 
 struct worker {
@@ -34,7 +34,8 @@ struct worker {
 struct workers {
 	const char *const *argv;
 	pthread_mutex_t mutex;
-	pthread_cond_t work, less; /* there is a job; a worker is free, or gone */
+	pthread_cond_t work;  /* signalled when a job is queued */
+	pthread_cond_t freed; /* signalled when a worker has finished a job, or has ended */
 	struct job *first, **last;
 	size_t waiting, idle, count, most;
 	bool closing;
@@ -43,8 +44,9 @@ struct workers {
 
 /* --- the process --- */
 
-/* One at a time: what one thread has opened must not be inherited by another's child. */
-static bool worker_start(struct worker *d)
+/* Under the mutex: a child must not inherit the descriptors that another thread has just opened and
+ * not yet marked close-on-exec. */
+static bool worker_start(struct worker *w)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -64,37 +66,37 @@ static bool worker_start(struct worker *d)
 	posix_spawnattr_init(&how);
 	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
 					       POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setpgroup(&how, 0); /* what is typed at the terminal is for us */
+	posix_spawnattr_setpgroup(&how, 0); /* Ctrl-C at the terminal must not reach it */
 	posix_spawnattr_setsigdefault(&how, &all);
 	posix_spawnattr_setsigmask(&how, &none);
-	failed = posix_spawn(&d->pid, d->all->argv[0], &files, &how, (char *const *)d->all->argv,
+	failed = posix_spawn(&w->pid, w->all->argv[0], &files, &how, (char *const *)w->all->argv,
 			     environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	close(pair[1]);
 	if (failed) {
 		close(pair[0]);
-		d->pid = 0;
+		w->pid = 0;
 		return false;
 	}
-	d->fd = pair[0];
+	w->fd = pair[0];
 	return true;
 }
 
-/* It sees the end of its input, and ends. */
-static void let_go(struct worker *d)
+/* The process ends at the end of its input. */
+static void worker_stop(struct worker *w)
 {
-	if (!d->pid)
+	if (!w->pid)
 		return;
-	close(d->fd);
-	while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR)
+	close(w->fd);
+	while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	pthread_mutex_lock(&d->all->mutex);
-	d->pid = 0;
-	pthread_mutex_unlock(&d->all->mutex);
+	pthread_mutex_lock(&w->all->mutex);
+	w->pid = 0;
+	pthread_mutex_unlock(&w->all->mutex);
 }
 
-/* Up to the end of the line; false: it has none. */
+/* False if the reply has no line end, or is too long. */
 static bool worker_read_line(int fd, struct job *job)
 {
 	enum { CHUNK = 64 * 1024 };
@@ -114,39 +116,39 @@ static bool worker_read_line(int fd, struct job *job)
 		if (got <= 0 || job->n > ANSWER)
 			return false;
 		job->n += (size_t)got;
-		if (job->reply[job->n - 1] == '\n') { /* one answer, one line */
+		if (job->reply[job->n - 1] == '\n') { /* a reply is one line */
 			job->n--;
 			return true;
 		}
 	}
 }
 
-static bool worker_begin(struct worker *d, struct job *job)
+static bool worker_begin(struct worker *w, struct job *job)
 {
 	bool there;
 
-	pthread_mutex_lock(&d->all->mutex);
-	job->refused = d->all->closing;
-	there = !job->refused && worker_start(d);
-	pthread_mutex_unlock(&d->all->mutex);
+	pthread_mutex_lock(&w->all->mutex);
+	job->refused = w->all->closing;
+	there = !job->refused && worker_start(w);
+	pthread_mutex_unlock(&w->all->mutex);
 	return there;
 }
 
-/* One that ended while it had nothing to do has not seen the job. */
-static bool worker_give(struct worker *d, struct job *job)
+/* A process that ended while it was idle has not seen the job, so a new one gets it. */
+static bool worker_give(struct worker *w, struct job *job)
 {
-	if (d->pid && file_write(d->fd, job->line))
+	if (w->pid && file_write(w->fd, job->line))
 		return true;
-	let_go(d);
-	return worker_begin(d, job) && file_write(d->fd, job->line);
+	worker_stop(w);
+	return worker_begin(w, job) && file_write(w->fd, job->line);
 }
 
-static void worker_serve(struct worker *d, struct job *job)
+static void worker_serve(struct worker *w, struct job *job)
 {
-	if (!worker_give(d, job) || !worker_read_line(d->fd, job)) {
+	if (!worker_give(w, job) || !worker_read_line(w->fd, job)) {
 		free(job->reply);
 		job->reply = NULL;
-		let_go(d); /* the next job finds a new one */
+		worker_stop(w); /* the next job starts a new process */
 	}
 	if (job->mem && job->reply)
 		job->tag = sha256_hex(job->mem, (struct str){ job->reply, job->n });
@@ -155,7 +157,7 @@ static void worker_serve(struct worker *d, struct job *job)
 
 /* --- the queue --- */
 
-/* NULL: there has been nothing to do for long, or no more will come. */
+/* NULL if no job came for IDLE_S, or if the workers are closing. */
 static struct job *worker_take(struct workers *all)
 {
 	struct timespec until;
@@ -180,57 +182,57 @@ static struct job *worker_take(struct workers *all)
 
 static void *worker_loop(void *arg)
 {
-	struct worker *d = arg;
-	struct workers *all = d->all;
+	struct worker *w = arg;
+	struct workers *all = w->all;
 	struct job *job;
 
 	pthread_mutex_lock(&all->mutex);
 	while ((job = worker_take(all))) {
-		d->busy = true;
+		w->busy = true;
 		pthread_mutex_unlock(&all->mutex);
-		worker_serve(d, job);
+		worker_serve(w, job);
 		pthread_mutex_lock(&all->mutex);
-		d->busy = false;
-		pthread_cond_broadcast(&all->less);
+		w->busy = false;
+		pthread_cond_broadcast(&all->freed);
 	}
 	pthread_mutex_unlock(&all->mutex);
-	let_go(d);
+	worker_stop(w);
 	pthread_mutex_lock(&all->mutex);
 	for (int i = 0; i < WORKERS_MOST; i++)
-		if (all->worker[i] == d)
+		if (all->worker[i] == w)
 			all->worker[i] = NULL;
 	all->count--;
-	pthread_cond_broadcast(&all->less);
+	pthread_cond_broadcast(&all->freed);
 	pthread_mutex_unlock(&all->mutex);
-	free(d);
+	free(w);
 	return NULL;
 }
 
 static bool worker_launch(struct workers *all)
 {
 	enum { STACK = 256 * 1024 };
-	struct worker *d = calloc(1, sizeof *d);
+	struct worker *w = calloc(1, sizeof *w);
 	pthread_attr_t attr;
 	pthread_t thread;
 	int i = 0;
 	bool well;
 
-	if (!d)
+	if (!w)
 		return false;
-	d->all = all;
+	w->all = all;
 	while (all->worker[i])
 		i++;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK);
-	all->worker[i] = d;
+	all->worker[i] = w;
 	all->count++;
-	well = !pthread_create(&thread, &attr, worker_loop, d);
+	well = !pthread_create(&thread, &attr, worker_loop, w);
 	pthread_attr_destroy(&attr);
 	if (!well) {
 		all->worker[i] = NULL;
 		all->count--;
-		free(d);
+		free(w);
 	}
 	return well;
 }
@@ -265,11 +267,11 @@ struct workers *workers_open(const char *const *argv, size_t most)
 	all->last = &all->first;
 	pthread_mutex_init(&all->mutex, NULL);
 	pthread_cond_init(&all->work, NULL);
-	pthread_cond_init(&all->less, NULL);
+	pthread_cond_init(&all->freed, NULL);
 	return all;
 }
 
-static bool any_busy(const struct workers *all)
+static bool workers_busy(const struct workers *all)
 {
 	for (int i = 0; i < WORKERS_MOST; i++)
 		if (all->worker[i] && all->worker[i]->busy)
@@ -277,8 +279,8 @@ static bool any_busy(const struct workers *all)
 	return all->first;
 }
 
-/* Whatever nobody has begun. */
-static void refuse_all(struct workers *all)
+/* The jobs that no worker has begun. */
+static void workers_refuse_jobs(struct workers *all)
 {
 	struct job *job = all->first, *next;
 
@@ -292,7 +294,7 @@ static void refuse_all(struct workers *all)
 	}
 }
 
-/* Killing is safe at any point; only the client gets no answer. */
+/* Killing a process is safe at any point; only the client gets no reply. */
 void workers_close(struct workers *all, int64_t ms)
 {
 	struct timespec until;
@@ -303,15 +305,15 @@ void workers_close(struct workers *all, int64_t ms)
 	until.tv_sec += (time_t)(ms / 1000) + until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&all->mutex);
-	while (any_busy(all) && !late)
-		late = pthread_cond_timedwait(&all->less, &all->mutex, &until);
+	while (workers_busy(all) && !late)
+		late = pthread_cond_timedwait(&all->freed, &all->mutex, &until);
 	all->closing = true;
-	refuse_all(all);
+	workers_refuse_jobs(all);
 	for (int i = 0; i < WORKERS_MOST; i++)
 		if (all->worker[i] && all->worker[i]->busy && all->worker[i]->pid)
 			kill(all->worker[i]->pid, SIGKILL);
 	pthread_cond_broadcast(&all->work);
 	while (all->count)
-		pthread_cond_wait(&all->less, &all->mutex);
+		pthread_cond_wait(&all->freed, &all->mutex);
 	pthread_mutex_unlock(&all->mutex);
 }

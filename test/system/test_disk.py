@@ -225,9 +225,9 @@ def test_init_on_a_read_only_mount(empty):
 
 
 @pytest.fixture
-def guest():
+def shared():
     """A board of root's in a folder that all may enter, and `bb` as somebody without rights there."""
-    base = pathlib.Path(tempfile.mkdtemp(prefix="bb-guest-"))
+    base = pathlib.Path(tempfile.mkdtemp(prefix="bb-shared-"))
     try:
         base.chmod(0o755)
         shutil.copy(BB, base / "bb")
@@ -243,7 +243,7 @@ def guest():
                                          env=environment(**{**trust, **(env or {})}), user=65534, group=65534,
                                          extra_groups=[]))
 
-        project.as_guest = run
+        project.as_other_user = run
         yield project
     finally:
         shutil.rmtree(base)
@@ -251,42 +251,42 @@ def guest():
 
 @needs_root
 @pytest.mark.parametrize("state", LEFT)
-def test_a_board_that_may_only_be_read(guest, state):
-    leave(guest, state)
-    folder = guest.path / ".bb"
+def test_a_board_that_may_only_be_read(shared, state):
+    leave(shared, state)
+    folder = shared.path / ".bb"
     folder.chmod(0o755)
     for file in folder.iterdir():
         file.chmod(0o644)
-    before = held(guest)
-    assert_reads_work(guest.as_guest)
-    done = guest.as_guest("--json", "post", "x")
+    before = held(shared)
+    assert_reads_work(shared.as_other_user)
+    done = shared.as_other_user("--json", "post", "x")
     error = assert_error(done, "INTERNAL_ERROR")
     assert "ermission denied" in error["message"], error
-    there = guest.as_guest("--json", "init")
+    there = shared.as_other_user("--json", "init")
     assert there.code == 1 or there.json["result"] == "exists"
-    assert held(guest) == before
-    assert guest.json("post", "again")["id"] == 2
+    assert held(shared) == before
+    assert shared.json("post", "again")["id"] == 2
 
 
 @needs_root
-def test_a_board_that_may_not_even_be_read(guest):
+def test_a_board_that_may_not_even_be_read(shared):
     """It is there, and that is what has to be said: 'none found' would send people to init."""
     for command in (["log"], ["post", "x"], ["init"]):
-        error = assert_error(guest.as_guest("--json", *command), "INTERNAL_ERROR")
+        error = assert_error(shared.as_other_user("--json", *command), "INTERNAL_ERROR")
         assert "ermission denied" in error["message"], (command, error)
 
 
 @needs_root
-def test_a_database_that_may_not_be_read_in_a_folder_that_may(guest):
+def test_a_database_that_may_not_be_read_in_a_folder_that_may(shared):
     """Not damaged, only not ours: init leaves it alone although it could rename it."""
-    guest.json("post", "kept")
-    folder = guest.path / ".bb"
+    shared.json("post", "kept")
+    folder = shared.path / ".bb"
     os.chown(folder, 65534, 65534)
     os.chown(folder / "lock", 65534, 65534)
-    before = held(guest)
-    done = guest.as_guest("--json", "init")
-    assert not [name for name in held(guest) if "damaged" in name], "init took a sound board away"
-    assert done.code == 1 and held(guest) == before, done.out
+    before = held(shared)
+    done = shared.as_other_user("--json", "init")
+    assert not [name for name in held(shared) if "damaged" in name], "init took a sound board away"
+    assert done.code == 1 and held(shared) == before, done.out
 
 
 # --- a locked database

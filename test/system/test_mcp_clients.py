@@ -132,7 +132,7 @@ def expected(name, data):
     return data == {"agent_id": "tester", "source": "identify"}
 
 
-def judge(said, modern):
+def check_session(said, modern):
     assert [t["name"] for t in said["tools"]] == TOOLS
     assert said["server"]["name"] and said["instructions"]
     assert {"tools", "resources", "prompts"} <= set(said["capabilities"])
@@ -167,7 +167,7 @@ def calls():
 def test_sdk_of_the_initialize_revisions(run, project):
     out, _ = run(CACHE / "sdk.mjs", BIN / "bb", project.path, calls())
     said = json.loads(out)
-    judge(said, modern=False)
+    check_session(said, modern=False)
     assert said["pong"] == {}
 
 
@@ -175,7 +175,7 @@ def test_sdk_of_the_initialize_revisions(run, project):
 def test_client_of_the_stateless_revision(run, project, mode):
     out, _ = run(CACHE / "client.mjs", BIN / "bb", project.path, calls(), mode)
     said = json.loads(out)
-    judge(said, modern=True)
+    check_session(said, modern=True)
     assert said["version"] == "2026-07-28"
 
 
