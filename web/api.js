@@ -3,7 +3,7 @@
 // The page and the service share a key, which the page got with its invitation. The key is never
 // sent: each request is signed with it, and each answer is used only if the service has signed it.
 // When the service has ended, another user's server may have its port: it learns no key, and
-// nothing that it says is shown. See "Who may come in" in doc/service.md.
+// nothing that it says is shown. See "Authentication" in doc/service.md.
 
 export class Failure extends Error {
   constructor(error) {
