@@ -108,12 +108,16 @@ static bool still_held(struct call *c, const struct bead *b, const struct claim_
 	       bead_status(b) != BEAD_CLOSED;
 }
 
-/* A write of the holder is no loss, nor is one after the lease; nor is a claim lost that was
- * noted and never made. */
-static bool is_loss(const struct claim_note *n, struct mark by)
+/*
+ * A write of the holder is no loss, nor is one after the lease; nor is a claim lost that was noted
+ * and never made. Another clone chooses its stamps: one beyond the lease's end proves that the
+ * lease is over only once it is over by the clock here.
+ */
+static bool is_loss(const struct call *c, const struct claim_note *n, struct mark by)
 {
-	return by.by.p && !str_eq(by.by, n->holder) && by.at.ms < n->until_ms &&
-	       stamp_cmp(by.at, n->epoch) > 0;
+	bool during = by.at.ms < n->until_ms || c->now_ms < n->until_ms;
+
+	return by.by.p && !str_eq(by.by, n->holder) && during && stamp_cmp(by.at, n->epoch) > 0;
 }
 
 static enum err look_deleted(struct call *c, struct beads *b, const struct claim_note *n,
@@ -128,7 +132,7 @@ static enum err look_deleted(struct call *c, struct beads *b, const struct claim
 		return e;
 	v = value_read(&c->mem, line);
 	by.by = value_str(v, "deleted_by");
-	*is = stamp_decode_deletion(value_find(v, "deleted_at"), &by.at) && is_loss(n, by);
+	*is = stamp_decode_deletion(value_find(v, "deleted_at"), &by.at) && is_loss(c, n, by);
 	lost->by = by.by;
 	lost->status = "deleted";
 	lost->title = value_str(value_find(v, "bead"), "title");
@@ -154,7 +158,7 @@ static enum err lost_look_at(struct call *c, struct beads *b, const struct claim
 	if ((*holds = still_held(c, &now, n)))
 		return ERR_OK;
 	by = ended_by(&now, n);
-	*is = is_loss(n, by);
+	*is = is_loss(c, n, by);
 	lost->title = row->title;
 	lost->by = by.by;
 	lost->to = row->status == BEAD_CLOSED ? STR_NONE : row->assignee;

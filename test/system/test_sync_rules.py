@@ -860,6 +860,17 @@ def test_what_was_given_up_or_ran_out_is_not_lost(clones):
     assert not list((ann.path / ".git/abacus").glob("lost/*"))
 
 
+@pytest.mark.parametrize("act", [["claim", "bd-one"], ["close", "bd-one"], ["delete", "bd-one", "--force"]], ids=lambda a: a[0])
+def test_a_stamp_beyond_the_end_of_a_lease_does_not_hide_the_loss(clones, act):
+    """Whoever pushes chooses the stamp; the lease runs by the clock of the clone that made the claim."""
+    ann, bob, _ = clones
+    ann.at(10, "claim", "bd-one", "--lease", "10m")
+    bob.at(3600, *act)
+    bob.sync()
+    assert [x["holder"] for x in ann.at(60, "sync")["lost_claims"]] == ["ann"]
+    assert told(ann, "list", actor="ann") == ["bd-one"]
+
+
 def test_a_renewed_claim_is_lost_up_to_its_new_end(clones):
     ann, bob, _ = clones
     ann.at(10, "claim", "bd-one", "--lease", "1m")
