@@ -3,10 +3,10 @@
 #include "agents/reservation_book.h"
 #include "base/system/path.h"
 
-/* Where two agents' reservations overlap, the one that was there first decides: the epoch of what
- * the agent itself has of all this, or more than any. */
-static int64_t own_epoch(const struct reservation *r, const struct guard_ask *ask, struct str key,
-			 int64_t now_ms)
+/* Where reservations of two agents overlap, the older one counts. This is the lowest epoch of the
+ * agent's own reservations around the file; INT64_MAX if it has none. */
+static int64_t guard_own_epoch(const struct reservation *r, const struct guard_ask *ask,
+			       struct str key, int64_t now_ms)
 {
 	int64_t first = INT64_MAX;
 
@@ -24,10 +24,11 @@ static bool guard_counts(const struct reservation *r, const struct guard_ask *as
 	       r->epoch < own;
 }
 
-/* The first that is another's, by the name that was asked about or by where it leads. */
-static const struct reservation *find_other(struct call *c, const struct agent_files *f,
-					    const struct book *book, const struct guard_ask *ask,
-					    const struct guard_path *p, struct str *key)
+/* Another agent's reservation of the path, or of the file that its links lead to; NULL: none. */
+static const struct reservation *guard_find_other(struct call *c, const struct agent_files *f,
+						  const struct book *book,
+						  const struct guard_ask *ask,
+						  const struct guard_path *p, struct str *key)
 {
 	struct str full = path_resolve(&c->mem, f->root, p->path);
 
@@ -38,7 +39,7 @@ static const struct reservation *find_other(struct call *c, const struct agent_f
 		if (scope_of_path(&c->mem, f->root, ask->tree,
 				  i ? path_real_part(&c->mem, full) : full, key))
 			r = book_overlapping(c, book, *key);
-		own = own_epoch(r, ask, *key, c->now_ms);
+		own = guard_own_epoch(r, ask, *key, c->now_ms);
 		while (r && !guard_counts(r, ask, own, c->now_ms))
 			r = r->next;
 		if (r)
@@ -47,8 +48,8 @@ static const struct reservation *find_other(struct call *c, const struct agent_f
 	return NULL;
 }
 
-static enum err check_epoch(struct call *c, struct agent_files *f, const struct guard_ask *ask,
-			    bool *lost)
+static enum err guard_check_epoch(struct call *c, struct agent_files *f,
+				  const struct guard_ask *ask, bool *lost)
 {
 	struct reservation *r = NULL;
 	enum err e = ask->agent.p ? reservation_each(c, f, ask->agent, STR_NONE, &r) : ERR_OK;
@@ -68,14 +69,14 @@ enum err guard_paths(struct call *c, struct agent_files *f, const struct guard_a
 	enum err e = book_open(c, f, false, &book);
 
 	*out = (struct guard_answer){ 0 };
-	if (e || (ask->epoch && (e = check_epoch(c, f, ask, &out->lost))))
+	if (e || (ask->epoch && (e = guard_check_epoch(c, f, ask, &out->lost))))
 		return e;
 	for (const struct guard_path *p = ask->paths; p; p = p->next) {
 		const struct reservation *r = NULL;
 
 		out->checked++;
 		if (f->root.p)
-			r = find_other(c, f, &book, ask, p, &key);
+			r = guard_find_other(c, f, &book, ask, p, &key);
 		if (!r)
 			continue;
 		*tail = arena_new(&c->mem, struct guard_finding);

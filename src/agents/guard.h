@@ -4,23 +4,23 @@
 #include "agents/reservation.h"
 
 /*
- * May these files be changed? Not if they lie in what another agent has reserved and still has.
- * The agent that asks need not be registered: other agents' reservations hold either way.
+ * Whether an agent may change files: not if another agent has reserved them. The agent need not be
+ * registered.
  */
 struct guard_path {
-	struct str path; /* from the project's root, or from that of the disk */
-	bool follow;     /* who writes to it writes to what its links lead to */
+	struct str path; /* relative to the project's root, or absolute */
+	bool follow;     /* check the file that its links lead to, too */
 	struct guard_path *next;
 };
 
 struct guard_ask {
-	struct str agent; /* absent: nobody has told */
-	int64_t epoch;    /* of the reservation that it believes to hold; 0: any */
-	struct str tree;  /* the root of the worktree it works in */
+	struct str agent; /* absent: unknown */
+	int64_t epoch;    /* of the reservation that the agent believes to hold; 0: any */
+	struct str tree;  /* the root of the agent's worktree */
 	struct guard_path *paths;
 };
 
-/* A file that is another's. */
+/* A file that another agent has reserved. */
 struct guard_finding {
 	struct str path;
 	struct reservation held;
@@ -29,9 +29,9 @@ struct guard_finding {
 };
 
 struct guard_answer {
-	struct guard_finding *denied; /* in the order that was asked */
+	struct guard_finding *denied; /* in the order of the paths */
 	size_t checked;
-	bool lost; /* the agent does not hold the epoch that it named */
+	bool lost; /* the agent does not hold the epoch */
 };
 
 enum err guard_paths(struct call *c, struct agent_files *f, const struct guard_ask *ask,

@@ -4,18 +4,15 @@
 #include "base/call.h"
 #include "base/names.h"
 
-/*
- * Whether an agent is still there, told from when it last did something. It is worked out when it
- * is asked for, and never written down.
- */
+/* Whether an agent is still at work, computed from the time it was last seen; it is never stored. */
 enum liveness { LIVENESS_ACTIVE, LIVENESS_STALE, LIVENESS_EVICTED };
 extern const struct names liveness_words;
 
 /* Stale after so many minutes, evicted after twice as many. */
-enum { STALE_MINUTES = 15, STALE_MOST = 100000 }; /* by default; at most */
+enum { STALE_MINUTES = 15, STALE_MOST = 100000 }; /* default; maximum */
 enum liveness liveness_of(int64_t last_seen_ms, int64_t now_ms, int64_t stale_minutes);
 
-/* INVALID_INPUT: the environment's number of minutes is none. */
+/* INVALID_INPUT if BB_AGENT_STALE_MINUTES is not a number of minutes. */
 enum err liveness_check(struct call *c);
 
 #endif

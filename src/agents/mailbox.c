@@ -23,7 +23,7 @@ static bool decode_moment(const struct value *v, const char *key, int64_t *ms)
 	return !text.p || moment_parse(text, ms);
 }
 
-/* NULL: it is no message; then no memory is taken, because there may be millions of such lines. */
+/* NULL if the line is no message; then no memory is taken, as there may be millions of them. */
 static struct mail *mailbox_decode(struct arena *mem, struct str line)
 {
 	struct arena before = arena_mark(mem);
@@ -72,7 +72,7 @@ static struct mailbox empty_box(struct call *c, struct str agent)
 	return (struct mailbox){ .agent = agent, .unacked.mem = &c->mem, .fresh.mem = &c->mem };
 }
 
-/* False: it is lost, or says nothing. */
+/* False if there is no snapshot, or a damaged one. */
 static bool read_box(struct call *c, struct str text, struct mailbox *box)
 {
 	const struct value *v = text.p ? agent_snapshot_parse(&c->mem, text) : NULL,
@@ -110,14 +110,14 @@ static enum err write_box(struct call *c, struct agent_files *f, struct mailbox 
 	return agent_file_swap(c, f, box_of(c, box->agent), buf_str(&j.out));
 }
 
-/* One line more. What came before it is known, or follows from its state. */
+/* Counts a line. The state before it is known from an earlier line, or is the preceding state. */
 static void mailbox_apply(struct mailbox *box, struct mail *m)
 {
 	void **at = map_put(&box->fresh, m->id);
 	int before = (int)(*at ? ((struct mail *)*at)->state : m->state) - !*at;
 
 	*at = m;
-	if (before >= 0 && box->count[before]) /* 0: the lines before it are gone */
+	if (before >= 0 && box->count[before]) /* 0: the earlier line is lost */
 		box->count[before]--;
 	box->count[m->state]++;
 	if (m->created_ms > box->latest_ms)
@@ -126,7 +126,8 @@ static void mailbox_apply(struct mailbox *box, struct mail *m)
 		*map_put(&box->unacked, m->id) = m->state == MAIL_ACKED ? NULL : m;
 }
 
-/* What is known ends with a line; if not, the record was changed by hand since. */
+/* Applies the lines after the known ones. If `known` is not the end of a line, the record was edited
+ * since, and is read from its start. */
 static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	struct str name = stream_of(c, box->agent), text, rest, line;
@@ -154,7 +155,7 @@ static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox
 	return ERR_OK;
 }
 
-/* An id that no message can have names no file either. */
+/* Whether the id may be used in a file name. */
 static bool mailbox_plausible(struct str id)
 {
 	return id.n < 200 && str_starts(id, STR("msg_")) && !memchr(id.p, '/', id.n);
@@ -173,15 +174,15 @@ static enum err read_index(struct call *c, const struct agent_files *f, struct s
 }
 
 /*
- * A program that keeps no boxes notes in the index alone what was read and accepted. So where
- * there is no box yet, a message is taken as the index has it, if that is further.
+ * A program that keeps no boxes writes to the index alone that a message was read or accepted. So
+ * as long as there is no box, the state of a message is the later one of record and index.
  */
 static struct mail *mailbox_adopted(struct call *c, const struct agent_files *f, struct mail *m)
 {
 	struct mail *indexed;
 
 	if (read_index(c, f, m->id, &indexed)) {
-		c->code = ERR_OK; /* what the record says holds */
+		c->code = ERR_OK; /* the record counts */
 		return m;
 	}
 	return indexed && str_eq(indexed->to, m->to) && indexed->state > m->state ? indexed : m;
@@ -199,7 +200,7 @@ static void put_steps(struct call *c, struct buf *lines, const struct mail *m,
 	buf_put(lines, mailbox_text_of(c, now));
 }
 
-/* A writer puts that on record first. */
+/* Takes over later states from the index; a writer appends them to the record. */
 static enum err mailbox_adopt(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	struct buf lines = { .mem = &c->mem };
@@ -220,7 +221,7 @@ static enum err mailbox_adopt(struct call *c, struct agent_files *f, struct mail
 	return e ? e : apply_rest(c, f, box);
 }
 
-/* What the snapshot says, and how long the record is now, which only grows. */
+/* Reads the snapshot, then the size of the record, which only grows. */
 static enum err load_box(struct call *c, struct agent_files *f, struct str agent,
 			 struct mailbox *out, int64_t *size)
 {
@@ -232,7 +233,7 @@ static enum err load_box(struct call *c, struct agent_files *f, struct str agent
 		return e;
 	if (!read_box(c, text, out))
 		*out = empty_box(c, agent);
-	if (out->known > *size) { /* the messages themselves have snapshots too */
+	if (out->known > *size) { /* the index still has each message */
 		agent_file_warn_shortened(c, stream_of(c, agent));
 		*out = empty_box(c, agent);
 	}
@@ -258,7 +259,7 @@ enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, s
 	return !e && !out->begun ? mailbox_adopt(c, f, out) : e;
 }
 
-/* What the last writers had no time for. */
+/* Writes the snapshots, also for lines of writers that died before they could. */
 static enum err mailbox_catch_up(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	enum err e = ERR_OK;
@@ -277,7 +278,7 @@ struct agent_append mailbox_line(struct call *c, const struct mailbox *box, cons
 				      .lines = mailbox_text_of(c, m) };
 }
 
-/* While something is pending, the record itself lacks it: no snapshot may know more. */
+/* While lines are pending, the snapshots must not know more than the record. */
 enum err mailbox_settle(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	enum err e;
@@ -302,7 +303,7 @@ enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
 	return e ? e : mailbox_settle(c, f, box);
 }
 
-/* --- looking --- */
+/* --- finding messages --- */
 
 static enum err mailbox_search(struct call *c, struct agent_files *f, struct str agent,
 			       struct str id, struct mail **out)
@@ -336,7 +337,7 @@ enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbo
 	return ERR_OK;
 }
 
-/* The last line about it tells; most others need not be parsed for that. */
+/* The last line with the id counts; lines without it are not parsed. */
 enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mailbox *box,
 			 struct mail **m)
 {
@@ -396,7 +397,8 @@ struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f, st
 						!size };
 }
 
-/* A message stands where it was sent; what happened to it came by before. */
+/* Walking back, the line of the last state comes first, and the line of the sending last: there the
+ * message is returned. */
 enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 {
 	struct str line;
@@ -432,9 +434,9 @@ enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents
 	return agent_files_list(c, f, STR("messages"), STR(".jsonl"), agents, count);
 }
 
-/* `at` is where the text begins in the record. */
-static void mailbox_visit_lines(struct call *c, struct str text, int64_t at, struct str about,
-				struct agent_skips *skips, mail_visit *visit, void *arg)
+/* `at` is the offset of the text in the record. */
+static void mailbox_each_line(struct call *c, struct str text, int64_t at, struct str about,
+			      struct agent_skips *skips, mail_each *each, void *arg)
 {
 	struct str rest = text, line;
 
@@ -442,14 +444,14 @@ static void mailbox_visit_lines(struct call *c, struct str text, int64_t at, str
 		struct mail *m = str_has(line, about) ? mailbox_decode(&c->mem, line) : NULL;
 
 		if (m)
-			visit(c, m, arg);
+			each(c, m, arg);
 		else if (!about.p)
 			agent_skips_add(skips, at + (line.p - text.p));
 	}
 }
 
 enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent, int64_t *from,
-		      struct str about, mail_visit *visit, void *arg)
+		      struct str about, mail_each *each, void *arg)
 {
 	struct str name = stream_of(c, agent), text;
 	struct agent_skips skips = { 0 };
@@ -461,7 +463,7 @@ enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent, i
 
 		e = agent_file_read_part(&part, f, name, from, &text);
 		if (!e)
-			mailbox_visit_lines(&part, text, at, about, &skips, visit, arg);
+			mailbox_each_line(&part, text, at, about, &skips, each, arg);
 		call_part_end(c, &part, e);
 	} while (!e && text.n);
 	agent_skips_warn(c, f, name, &skips);
@@ -475,9 +477,9 @@ bool mailbox_line_valid(struct call *c, struct str line)
 	return mailbox_decode(&c->mem, line);
 }
 
-/* What is known of a message's lines in a record. */
+/* The lines of a message in a record. */
 struct lines_of {
-	bool sent; /* the line with which it was sent is there */
+	bool sent; /* the record has the line of its sending */
 };
 
 static void mailbox_put_lines(struct call *c, struct buf *out, struct mail *m)
@@ -491,7 +493,7 @@ static void mailbox_put_lines(struct call *c, struct buf *out, struct mail *m)
 		buf_put(out, mailbox_text_of(c, m));
 }
 
-/* By id: the messages of a record, and whether it says that they were sent. */
+/* The messages of a record by id: struct lines_of. */
 static struct map known_messages(struct call *c, struct str record)
 {
 	struct map known = { .mem = &c->mem };

@@ -5,81 +5,81 @@
 #include "base/map.h"
 
 /*
- * What one agent has been sent. messages/<agent>.jsonl is the record: a line is a message as it
- * was after something happened to it, one step at a time (sent, read, acked), and the last line
- * of an id is how it is now. Two snapshots are made from it: messages/index/<id>.json, a message
- * as it is now, and messages/boxes/<agent>.json, what the messages come to, up to which byte of
- * the record. What the record has beyond that is read with every mailbox that is opened, so
- * nothing depends on the last writer having come to its end.
+ * The messages to one agent. messages/<agent>.jsonl is the record: a line is a message after a step
+ * (sent, read, acked), and the last line with an id is the message's current state. Two kinds of
+ * snapshots are made from it: messages/index/<id>.json, a message in its current state, and
+ * messages/boxes/<agent>.json, the counts up to a byte of the record. Opening a mailbox reads the
+ * lines after that byte, so it does not matter if the last writer died before it wrote them.
  */
 struct mailbox {
 	struct str agent;
-	bool begun;    /* it has a snapshot */
-	int64_t known; /* bytes of the record that the rest is about */
+	bool begun;    /* there is a box file */
+	int64_t known; /* bytes of the record that are counted below */
 	int64_t count[MAIL_STATES];
-	int64_t latest_ms;  /* when the last one was sent */
+	int64_t latest_ms;  /* when the latest message was sent */
 	struct map unacked; /* by id: messages to be accepted; NULL: accepted since */
-	struct map fresh;   /* by id: struct mail that the snapshots did not know */
+	struct map fresh;   /* by id: struct mail, from lines after the snapshot */
 };
 
 enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, struct mailbox *out);
 
-/* Warns if the record has lost what the snapshot knows. */
+/* Warns if the record is shorter than its snapshot says. */
 enum err mailbox_check(struct call *c, struct agent_files *f, struct str agent);
 
-/* How a message is now; NULL: it was not sent to this agent. */
+/* A message in its current state; NULL if it was not sent to this agent. */
 enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbox *box,
 		      struct str id, struct mail **out);
 
-/* For a writer: how it is by the record, for its snapshot may be an old one; that is mended
- * then. */
+/* For a writer: replaces `m` by its state in the record, because its snapshot may be outdated;
+ * repairs the snapshot. */
 enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mailbox *box,
 			 struct mail **m);
 
-/* For a writer, in two steps: the line for a message that is sent, which may be stored together
- * with others; then, once it is, the snapshots. */
+/* For a writer, in two steps: the line of a sent message, which may be stored together with other
+ * lines; then, once it is stored, the snapshots. */
 struct agent_append mailbox_line(struct call *c, const struct mailbox *box, const struct mail *m);
 enum err mailbox_settle(struct call *c, struct agent_files *f, struct mailbox *box);
 
-/* For a writer: what has happened to a message, by one step or two; then the snapshots. */
+/* For a writer: appends one step of a message, or two (`then` may be NULL), and updates the
+ * snapshots. */
 enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
 		     const struct mail *m, const struct mail *then);
 
-/* Every line of the record after a byte of it, which moves along, in order: a message as it was
- * after each step. Only those with this text, if it is not absent. What a visit is given, and
- * allocates, goes with it. */
-typedef void mail_visit(struct call *c, const struct mail *m, void *arg);
+/* Calls `each` for every line of the record from the byte `from`, which moves to the end, in order:
+ * a message after each step. `about`, if not absent, is a text that the line has to contain. The
+ * memory of a message is freed after the call. */
+typedef void mail_each(struct call *c, const struct mail *m, void *arg);
 enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent, int64_t *from,
-		      struct str about, mail_visit *visit, void *arg);
+		      struct str about, mail_each *each, void *arg);
 
-/* Who has one. */
+/* The agents that have a mailbox. */
 enum err mailbox_list(struct call *c, struct agent_files *f, struct str **agents, size_t *count);
 
-/* From the newest to the oldest. */
+/* Walks through the messages, newest first. */
 struct mailbox_walk {
 	struct lines_back back;
-	struct map seen; /* by id: how it is now */
+	struct map seen; /* by id: the current state */
 	struct agent_skips skips;
-	bool adopts; /* there is no box yet: the index may know more */
+	bool adopts; /* there is no box: the index may have later states */
 };
 struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f, struct str agent);
 enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out);
 void mailbox_walk_end(struct call *c, struct mailbox_walk *w); /* warns of damaged lines */
 
-/* The one whose id ends so; NULL: there is none. */
+/* The message whose id has this end; NULL: there is none. */
 enum err mailbox_find_end(struct call *c, struct agent_files *f, const struct mailbox *box,
 			  struct str end, struct mail **out);
 
-/* Whose message it is, by its snapshot; absent: nobody's. */
+/* The recipient of a message, by its snapshot; absent if there is none. */
 enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id, struct str *out);
 
-/* For repairs: is it a line of a record? Which lines does a record lack of messages that have
- * snapshots? A box is counted again once it is forgotten. */
+/* For repairs: whether it is a line of a record; the lines that a record lacks of messages that have
+ * snapshots; removing a box, so that its messages are counted again. */
 bool mailbox_line_valid(struct call *c, struct str line);
 enum err mailbox_missing(struct call *c, struct agent_files *f, const struct map *snapshots,
 			 struct str agent, struct str record, struct str *lines, size_t *count);
 
-/* By agent: a list of the ids of its messages that have snapshots, for mailbox_missing(). */
+/* By agent: the ids of its messages that have snapshots, for mailbox_missing(). */
 enum err mailbox_snapshots(struct call *c, struct agent_files *f, struct map *out);
 enum err mailbox_forget_box(struct call *c, struct agent_files *f, struct str agent);
 

@@ -16,26 +16,26 @@
 enum { WAIT_MS = 10000, LISTED_MOST = 100 };
 
 struct mend_mending {
-	struct call *c; /* while a file is looked at, with memory for that file alone */
+	struct call *c; /* its memory is freed after each file */
 	struct mend *m;
 	struct agent_files f;
-	struct map messages; /* by agent: those that have snapshots */
+	struct map messages; /* from mailbox_snapshots() */
 	size_t damaged;      /* files */
 };
 
 typedef bool line_valid(struct call *c, struct str line);
 
-/* A record: its lines as they should be, and what is wrong with it. */
+/* A record, and what is wrong with it. */
 struct mend_record {
 	struct str name;
-	struct str agent; /* whose inbox it is; or absent */
+	struct str agent; /* the owner of an inbox; or absent */
 	line_valid *valid;
-	struct str text;  /* all that is good of it */
-	struct json lost; /* an open list */
+	struct str text;  /* the sound lines */
+	struct json lost; /* the damaged lines, as an open list */
 	size_t bad, split, restored;
 };
 
-/* What is made of a line to look at it is not kept: there may be millions. */
+/* Frees the memory that the check takes: there may be millions of lines. */
 static bool mend_line_valid(struct mend_mending *k, const struct mend_record *r, struct str line)
 {
 	struct arena before = arena_mark(&k->c->mem);
@@ -45,7 +45,7 @@ static bool mend_line_valid(struct mend_mending *k, const struct mend_record *r,
 	return valid;
 }
 
-/* Where the object ends that a line begins with; 0: nowhere. */
+/* The end of the object that the line begins with; 0: there is none. */
 static size_t mend_object_end(struct str line)
 {
 	bool quoted = false;
@@ -66,7 +66,7 @@ static size_t mend_object_end(struct str line)
 	return 0;
 }
 
-/* Two lines that have lost the end between them: it is missing, or another byte is there. */
+/* Whether the line is two lines whose line end was lost or overwritten. */
 static bool mend_is_pair(struct mend_mending *k, const struct mend_record *r, struct str line,
 			 struct str *head, struct str *rest)
 {
@@ -101,7 +101,7 @@ static void mend_end_lost(struct mend_mending *k, struct mend_record *r)
 	json_end(&r->lost);
 }
 
-/* Good lines are copied only where something between them is damaged; blank ones are good. */
+/* Sound lines are copied only if the text has a damaged line; blank lines are sound. */
 static void mend_take_lines(struct mend_mending *k, struct mend_record *r, struct str text)
 {
 	struct buf good = { .mem = &k->c->mem };
@@ -127,7 +127,7 @@ static void mend_take_lines(struct mend_mending *k, struct mend_record *r, struc
 	r->text = buf_str(&good);
 }
 
-/* What the snapshots know, and the record does not. */
+/* The lines that the snapshots have and the record lacks. */
 static enum err mend_restore(struct mend_mending *k, struct mend_record *r)
 {
 	struct str lines = { 0 };
@@ -148,7 +148,7 @@ static enum err mend_restore(struct mend_mending *k, struct mend_record *r)
 	return e;
 }
 
-/* The record first: a snapshot that knows more than it would be damage. */
+/* Writes the record first, because a snapshot must not know more than its record. */
 static enum err mend_replace(struct mend_mending *k, const struct mend_record *r)
 {
 	struct call *c = k->c;
@@ -208,8 +208,7 @@ static enum err mend_lines(struct mend_mending *k, struct mend_record *r)
 	return ERR_OK;
 }
 
-/* A record that has no room for more lines. Its old lines stay in the file that is set aside; the
- * new one begins with what the snapshots know. */
+/* Sets a full record aside. The new record begins with the lines that the snapshots have. */
 static enum err mend_full(struct mend_mending *k, struct mend_record *r, int64_t size)
 {
 	struct call *c = k->c;
@@ -249,7 +248,7 @@ static enum err mend_record(struct mend_mending *k, struct str name, struct str 
 	return size > AGENT_RECORD_FULL ? mend_full(k, &r, size) : mend_lines(k, &r);
 }
 
-/* The failure of one file is a finding; the others are looked at all the same. */
+/* A file that cannot be read is a finding, and the next files are checked all the same. */
 static void mend_look_at(struct mend_mending *k, struct str name, struct str agent,
 			 line_valid *valid)
 {
@@ -279,7 +278,7 @@ static void mend_inboxes(struct mend_mending *k)
 		for (size_t i = 0; i < count; i++)
 			map_put(&all, agents[i]);
 	if (!agent_files_list(c, &k->f, STR("agents"), STR(".json"), &ids, &count))
-		for (size_t i = 0; i < count; i++) /* whose inbox may be gone */
+		for (size_t i = 0; i < count; i++) /* also agents without an inbox */
 			map_put(&all, ids[i]);
 	c->code = ERR_OK;
 	for (size_t i = 0; i < all.count; i++)
@@ -302,7 +301,7 @@ static struct str mend_agent_words(enum registry_file file, bool recorded)
 			      "registered as: it has to register again");
 }
 
-/* `recorded` is what the record knows of the agent, or NULL. */
+/* `recorded` is the agent's registration in the record, or NULL. */
 static enum err mend_agent(struct mend_mending *k, struct str id, const struct registered *recorded)
 {
 	struct call *c = k->c;
@@ -338,10 +337,10 @@ static void mend_agents(struct mend_mending *k)
 			k->damaged++;
 			mend_fail(c, k->m, agent_file_path(c, &k->f, STR("agents")));
 		}
-	c->warning = warning; /* damaged lines of the record are a finding already */
+	c->warning = warning; /* damaged lines of the record were reported as findings */
 }
 
-/* --- what is put away whole --- */
+/* --- files that are set aside whole --- */
 
 static void put_away(struct mend_mending *k, const char *name, const char *what, const char *lost)
 {

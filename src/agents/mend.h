@@ -4,9 +4,9 @@
 #include "store/mend.h"
 
 /*
- * Looks at the files of the agents. With `m->fix`, damaged lines are taken out of the records,
- * what snapshots still know is put back, and damaged snapshots are made again; a copy of each
- * damaged file is kept.
+ * Checks the files of the agents. With `m->fix`, removes damaged lines from the records, restores
+ * lines that only the snapshots have, and writes damaged snapshots again; a copy of each damaged
+ * file is kept.
  */
 enum err agents_mend(struct call *c, struct mend *m);
 

@@ -9,8 +9,8 @@ struct json;
 struct value;
 
 /*
- * What happened between agents, for a later look at the session: lines of events.jsonl, each
- * checked against the rules of its kind before it is written.
+ * The events between agents, as lines of events.jsonl. Each is checked against the rules of its
+ * type before it is written.
  */
 enum event_type { EVENT_HANDOFF, EVENT_BLOCKED, EVENT_INCURSION, EVENT_RESUME };
 extern const struct names event_types;
@@ -25,41 +25,40 @@ extern const struct names resume_reasons;
 
 struct protocol_event {
 	enum event_type type;
-	struct str mark; /* the end of its id, by which a repeat is known; or absent */
+	struct str mark; /* the end of its id, by which a repeated request finds it; or absent */
 	struct str bead, from, to;
-	struct str subject, text;  /* the summary, what blocks, or the evidence */
-	struct str action;         /* what the other is to do; how it may be resolved */
-	struct str scope;          /* absent: it is about none */
+	struct str subject, text;  /* the summary, the blocker or the evidence */
+	struct str action;         /* the next action, or the hint for INCURSION */
+	struct str scope;          /* or absent */
 	enum urgency urgency;      /* of BLOCKED */
 	enum overlap overlap;      /* of INCURSION: OVERLAP_PARTIAL or OVERLAP_EXACT */
 	enum liveness owner;       /* of INCURSION: the liveness of the scope's owner, `to` */
 	enum resume_reason reason; /* of RESUME */
 };
 
-/* Its line, for a caller that stores it together with something else; its lines are absent if an
- * event with this mark is on record already. */
+/* The line of an event, for a caller that stores it together with other lines. The lines are absent
+ * if the record has an event with this mark already. */
 enum err protocol_line(struct call *c, struct agent_files *f, const struct protocol_event *event,
 		       struct agent_append *out);
 
 enum err protocol_record(struct call *c, struct agent_files *f, const struct protocol_event *event);
 
-/* The event that has the mark; NULL: there is none. */
+/* The event with the mark; NULL: there is none. */
 enum err protocol_find(struct call *c, struct agent_files *f, struct str mark,
 		       const struct value **out);
 
-/* Which of them; absent: any. */
 struct protocol_filter {
 	int type;               /* enum event_type; -1: any */
-	struct str bead, agent; /* an agent that wrote it, or that it is about */
-	struct str or_bead;     /* another name of the bead, that will do too */
+	struct str bead, agent; /* sender or recipient; absent: any */
+	struct str or_bead;     /* another id of the bead, which matches too */
 	int64_t limit;
 };
 
-/* The newest first, as a list. IO_READ_FAILED, with the line, if one is damaged. */
+/* Writes the events as a list, newest first. Damaged lines are left out, with a warning. */
 enum err protocol_each(struct call *c, struct agent_files *f, const struct protocol_filter *filter,
 		       struct json *out);
 
-/* For repairs: is it a line of the record? */
+/* For repairs: whether it is a line of the record. */
 bool protocol_line_valid(struct call *c, struct str line);
 
 #endif

@@ -8,8 +8,8 @@
 
 static const struct str database = { "receipts.db", 11 };
 
-/* What earlier versions kept instead: lines that only grew. */
-static const struct str lines_of_before = { "receipts.jsonl", 14 };
+/* Earlier versions kept receipts in a file of lines, which only grew. */
+static const struct str old_lines = { "receipts.jsonl", 14 };
 
 static struct receipt receipt_of_line(struct call *c, const struct value *v)
 {
@@ -45,7 +45,7 @@ static enum err receipts_damaged(struct call *c)
 static enum err take_over_lines(struct call *c, struct agent_files *f, struct receipt_db *db)
 {
 	struct str text, line;
-	enum err e = agent_file_read(c, f, lines_of_before, &text);
+	enum err e = agent_file_read(c, f, old_lines, &text);
 
 	while (!e && agent_line_next(&text, &line)) {
 		struct receipt r = receipt_of_line(c, value_read(&c->mem, line));
@@ -58,16 +58,16 @@ static enum err take_over_lines(struct call *c, struct agent_files *f, struct re
 	return e;
 }
 
-/* In one transaction: killed on the way, the lines are still there. */
+/* Takes over the lines of an earlier version in one transaction, then removes their file. */
 static enum err open_for_writing(struct call *c, struct agent_files *f, struct receipt_db *db)
 {
 	int64_t before;
-	enum err e = agent_file_size(c, f, lines_of_before, &before);
+	enum err e = agent_file_size(c, f, old_lines, &before);
 
 	if (e || (e = receipt_db_open(c, agent_file_path(c, f, database), true, db)) || !before)
 		return e;
 	if (!(e = take_over_lines(c, f, db)) && !(e = receipt_db_commit(c, db)) &&
-	    !(e = agent_file_remove(c, f, lines_of_before))) {
+	    !(e = agent_file_remove(c, f, old_lines))) {
 		receipt_db_close(db);
 		return receipt_db_open(c, agent_file_path(c, f, database), true, db);
 	}
@@ -79,7 +79,7 @@ static enum err find_row(struct call *c, struct agent_files *f, struct receipt *
 {
 	struct receipt_db db;
 	int64_t before;
-	enum err e = agent_file_size(c, f, lines_of_before, &before);
+	enum err e = agent_file_size(c, f, old_lines, &before);
 
 	if (!e)
 		e = before ? open_for_writing(c, f, &db) :

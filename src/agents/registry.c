@@ -80,7 +80,7 @@ static struct str registry_text_of(struct call *c, const struct registered *a)
 	return buf_str(&j.out);
 }
 
-/* NULL: it does not say who it is; then no memory is taken. */
+/* NULL if the text is no registration; then no memory is taken. */
 static struct registered *registry_decode(struct arena *mem, struct str text)
 {
 	struct arena before = arena_mark(mem);
@@ -106,7 +106,8 @@ bool registry_line(struct call *c, struct str line)
 	return registry_decode(&c->mem, line);
 }
 
-/* By id: what each registered as last. Without the record, agents still have their own files. */
+/* The last registration of each agent, by id. A record that cannot be read is a warning: the agents
+ * still have their own files. */
 static enum err registry_read_history(struct call *c, struct agent_files *f, struct map *out)
 {
 	struct agent_skips skips = { 0 };
@@ -146,7 +147,7 @@ static enum err registry_read_file(struct call *c, struct agent_files *f, struct
 	return e;
 }
 
-/* From the record, if the file is lost. NULL: there is no such agent. */
+/* Takes the agent from the record if its file is lost; NULL if there is no such agent. */
 static enum err registry_restore(struct call *c, const struct map *history, struct str id,
 				 bool there, struct registered **out)
 {
@@ -188,7 +189,7 @@ enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 	return call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(id));
 }
 
-/* A later registration of the same agent has a mark of its own: every line counts. */
+/* All lines are searched: a later registration of the same agent has another mark. */
 enum err registry_find_requested(struct call *c, struct agent_files *f, struct registered **out)
 {
 	struct str mark = receipts_mark(c, c->actor), text, line;
@@ -378,7 +379,7 @@ static bool seen_lately(struct call *c, struct agent_files *f, struct str id, in
 
 void registry_saw(struct call *c, const struct agent_files *f, struct str id, int64_t least_ms)
 {
-	struct call own = *c; /* whatever goes wrong here is not the command's */
+	struct call own = *c; /* a failure here is no failure of the command */
 	struct agent_files files = *f;
 	struct registered *a;
 

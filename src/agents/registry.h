@@ -8,9 +8,9 @@ struct json;
 struct map;
 
 /*
- * Who works here: a file for each of them, agents/<id>.json. What they registered as is also
- * recorded in agents/history.jsonl, from which a file that is lost is made again; when they were
- * last seen is only in the file.
+ * The agents of a project: a file for each, agents/<id>.json. Registrations are also recorded in
+ * agents/history.jsonl, from which a lost file is restored; the time an agent was last seen is only
+ * in its file.
  */
 struct registered {
 	struct str id, display, role, status;
@@ -21,8 +21,8 @@ struct registered {
 
 bool registry_id_valid(struct str id);
 
-/* To whom a message or an event goes: to one agent, to all ("broadcast"), or to all of a role
- * ("role:ui"), which is `role` then. */
+/* The recipient of a message or an event: one agent, all agents ("broadcast"), or the agents of a
+ * role ("role:ui"), which is `role` then. */
 enum recipient { RECIPIENT_AGENT, RECIPIENT_ALL, RECIPIENT_ROLE };
 enum recipient recipient_parse(struct str to, struct str *role);
 
@@ -30,41 +30,41 @@ enum recipient recipient_parse(struct str to, struct str *role);
 enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 		       struct registered **out);
 
-/* By their ids; absent: all. */
+/* Sorted by id; an absent role or status matches any. */
 enum err registry_each(struct call *c, struct agent_files *f, struct str role, struct str status,
 		       struct registered **out);
 
-/* The agent that an earlier try of this request has registered, under whatever id; NULL: none. */
+/* The agent that an earlier try of this request has registered, under any id; NULL: none. */
 enum err registry_find_requested(struct call *c, struct agent_files *f, struct registered **out);
 
-/* DUPLICATE_AGENT_ID, unless `update`: then the name that is shown and the role change. */
+/* DUPLICATE_AGENT_ID, unless `update`: then display name and role are changed. */
 enum err registry_add(struct call *c, struct agent_files *f, struct str id, struct str display,
 		      struct str role, bool update, struct registered **out);
 
-/* It did something: its time moves on, and never back. */
+/* Sets last_seen_at to now; the time never moves back. */
 enum err registry_touch(struct call *c, struct agent_files *f, struct registered *a);
 
 /*
- * An agent has run a command, on whatever face: its time moves on, unless it did so less than
- * `least_ms` ago. Reads without the lock where nothing has to be written. Does nothing for
- * somebody who is not registered, and never fails: the next command of the agent makes up for it.
+ * The same after any command of an agent, unless last_seen_at is less than `least_ms` old. Takes
+ * the lock only to write. Does nothing for an actor that is not registered, and never fails: the
+ * agent's next command makes up for it.
  */
 enum { SEEN_LEAST_MS = 1000 }; /* for commands that only read */
 void registry_saw(struct call *c, const struct agent_files *f, struct str id, int64_t least_ms);
 
-/* The same beside what it did, which stands even if this fails. */
+/* As registry_touch(), after a write that is done already: a failure is only a warning. */
 enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a);
 
 void registered_encode(struct json *j, const struct call *c, const struct registered *a);
 
-/* For repairs: is it a line of the record? */
+/* For repairs: whether it is a line of the record. */
 bool registry_line(struct call *c, struct str line);
 
-/* For repairs: the ids of all agents that have a file or are on record, with their `struct
- * registered` of the record, or NULL. */
+/* For repairs: by id, all agents that have a file or are in the record: `struct registered` from the
+ * record, or NULL. */
 enum err registry_list_known(struct call *c, struct agent_files *f, struct map *out);
 
-/* For repairs: the state of an agent's file; and the file, made again from the record. */
+/* For repairs: the state of an agent's file; writing the file again. */
 enum registry_file { REGISTRY_SOUND, REGISTRY_DAMAGED, REGISTRY_MISSING };
 enum err registry_look_at(struct call *c, struct agent_files *f, struct str id,
 			  enum registry_file *out);

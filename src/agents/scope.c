@@ -11,7 +11,7 @@ static const char *const words[] = {
 };
 const struct names overlaps = { words, sizeof words / sizeof *words, NULL };
 
-/* A star or two as the last name stand for all that is in the folder. */
+/* "*" and "**" as the last name stand for the content of the folder. */
 static struct str without_stars(struct str text)
 {
 	struct str name = path_name(text);
@@ -22,7 +22,7 @@ static struct str without_stars(struct str text)
 	return text.n > 1 ? str_head(text, text.n - 1) : text.n ? text : STR(".");
 }
 
-/* Nothing in it would be resolved. */
+/* Whether the path has no empty name, and none that begins with a dot: it is normalised then. */
 static bool scope_plain(struct str path)
 {
 	size_t start = 0;
@@ -37,7 +37,7 @@ static bool scope_plain(struct str path)
 	return true;
 }
 
-/* Some systems write it the other way round; a scope is the same on all of them. */
+/* Windows separates names with backslashes. */
 static struct str with_slashes(struct arena *mem, struct str text)
 {
 	char *copy;
@@ -97,7 +97,7 @@ bool scope_of_path(struct arena *mem, struct str root, struct str tree, struct s
 	return scope_of_path(mem, root, tree, real, out);
 }
 
-/* A whole path may pass through a link, or lie in another worktree, which may itself lie in the
+/* An absolute path may pass through a link, or lie in another worktree, which may itself lie in the
  * main one. */
 static bool is_whole_path(struct call *c, struct str root, struct str text, struct str *out)
 {
@@ -127,7 +127,7 @@ enum err scope_normalise(struct call *c, struct str root, struct str text, struc
 			    "README.md; / is all of it.");
 }
 
-/* Is `b` in the folder `a`? */
+/* Whether `b` is in the folder `a`. */
 static bool scope_holds(struct str a, struct str b)
 {
 	return !a.n || (b.n > a.n && b.p[a.n] == '/' && str_starts(b, a));

@@ -5,32 +5,31 @@
 #include "base/names.h"
 
 /*
- * The part of a project that an agent has reserved: a file, or a folder with all that is in it.
- * Two of them are compared as text, so the answer is the same for files that are not there yet,
- * and on every machine.
+ * A part of a project that an agent can reserve: a file, or a folder with its content. Scopes are
+ * compared as text, so the result is the same for files that do not exist yet, and on every
+ * machine.
  */
 
 enum overlap { OVERLAP_DISJOINT, OVERLAP_PARTIAL, OVERLAP_EXACT };
 extern const struct names overlaps;
 
 /*
- * A path as it is compared: from the project's root, without a slash at either end, without "."
- * and "..", and without stars at its end, which mean what the folder alone means: everything in
- * it. The root itself is "". INVALID_INPUT if it lies outside of the root, or has stars
- * elsewhere.
+ * The normalised path: relative to the project's root, without a slash at either end, without "."
+ * and "..", and without stars at its end, because a folder includes its content anyway. The root
+ * itself is "". INVALID_INPUT if the path is outside of the root, or has stars elsewhere.
  */
 enum err scope_normalise(struct call *c, struct str root, struct str text, struct str *out);
 
-/* The same without an error, for a question. */
+/* The same, but without an error in the call. */
 enum scope_fault { SCOPE_FINE, SCOPE_NO_TEXT, SCOPE_STAR, SCOPE_OUTSIDE };
 enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text, struct str *out);
 
-/* A file as scopes are compared, the same in every worktree: `tree` is the one at hand. False: it
- * lies outside of the project, where nobody can reserve anything. */
+/* The normalised path of a file, the same in every worktree; `tree` is the current one. False if the
+ * file is outside of the project. */
 bool scope_of_path(struct arena *mem, struct str root, struct str tree, struct str path,
 		   struct str *out);
 
-/* Of two that are normalised. */
+/* Both scopes are normalised. */
 enum overlap scope_overlap(struct str a, struct str b);
 
 #endif

@@ -11,18 +11,18 @@
 #include "store/git/git_tool.h"
 #include "store/place.h"
 
-/* What there is to see, looked at once for all agents. */
+/* The evidence, gathered once for all agents. */
 struct scene {
 	const struct session_filter *filter;
-	struct str scope;          /* the filter's, as it is compared; absent: none */
-	struct git_path *changed;  /* keys */
+	struct str scope;          /* the filter's, normalised; absent: none */
+	struct git_path *changed;  /* changed files, as normalised scopes */
 	struct bead_row *progress; /* all beads in progress */
-	struct reservation *held;  /* all that is or was reserved, and is nobody else's */
+	struct reservation *held;  /* active reservations, and expired ones of free scopes */
 };
 
-/* A folder without Git, or without a `git`, has nothing that is uncommitted. Git gets only a few
- * seconds to find what is. */
-static void see_files(struct call *c, const struct agent_files *f, struct scene *s)
+/* Without a repository or a `git` there are no uncommitted files. Git gets only a few seconds to
+ * list them. */
+static void session_see_files(struct call *c, const struct agent_files *f, struct scene *s)
 {
 	struct str dir = c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 	struct repository repo;
@@ -47,8 +47,8 @@ static void see_files(struct call *c, const struct agent_files *f, struct scene 
 	}
 }
 
-/* Nor has one without beads any in progress. Beads that cannot be read are another thing. */
-static enum err see_beads(struct call *c, struct scene *s)
+/* Without a store of beads none are in progress. A store that cannot be read is an error. */
+static enum err session_see_beads(struct call *c, struct scene *s)
 {
 	struct bead_filter filter = { .statuses = 1u << BEAD_IN_PROGRESS,
 				      .sort = SORT_ID,
@@ -62,7 +62,7 @@ static enum err see_beads(struct call *c, struct scene *s)
 	}
 	if (e)
 		return e;
-	if (b.damaged) { /* a claim may be behind the damage */
+	if (b.damaged) { /* the damaged part may have a claim */
 		call_fail(c, ERR_JOURNAL_LOST,
 			  "the journal of the beads is damaged, so it is not known who works on "
 			  "which bead");
@@ -75,8 +75,7 @@ static enum err see_beads(struct call *c, struct scene *s)
 	return e;
 }
 
-/* What agents have reserved, and where they were at work when their time was over. */
-static enum err see_scopes(struct call *c, struct agent_files *f, struct scene *s)
+static enum err session_see_scopes(struct call *c, struct agent_files *f, struct scene *s)
 {
 	struct reservation **tail = &s->held;
 	enum err e = reservation_each_held(c, f, STR_NONE, STR_NONE, tail);
@@ -86,7 +85,7 @@ static enum err see_scopes(struct call *c, struct agent_files *f, struct scene *
 	return e ? e : reservation_each_lapsed(c, f, tail);
 }
 
-/* By its id, or what follows the prefix. */
+/* `asked` may lack the prefix of the id; absent: any bead. */
 static bool is_bead(struct str id, struct str asked)
 {
 	return !asked.p || str_eq(id, asked) ||
@@ -121,7 +120,7 @@ static bool find_files(struct call *c, const struct scene *s, struct evidence *e
 	return false;
 }
 
-/* Has the agent reserved anything there for the bead? */
+/* Whether the agent has reserved a part of the filter's scope for the bead. */
 static bool is_about(const struct scene *s, struct str agent, struct str bead)
 {
 	const struct reservation *r = s->held;
@@ -168,8 +167,8 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 		return e;
 	if (!f->home.p)
 		return ERR_OK;
-	see_files(c, f, &s);
-	if ((e = see_beads(c, &s)) || (e = see_scopes(c, f, &s)))
+	session_see_files(c, f, &s);
+	if ((e = session_see_beads(c, &s)) || (e = session_see_scopes(c, f, &s)))
 		return e;
 	e = registry_each(c, f, STR_NONE, STR_NONE, &a);
 	for (; !e && a; a = a->next) {
@@ -183,7 +182,7 @@ enum err session_evidence(struct call *c, struct agent_files *f,
 	return e;
 }
 
-/* The protocol knows two reasons; the text says that neither was found. */
+/* The protocol has only two reasons, so the text says that neither was found. */
 enum err session_confirmed(struct call *c, struct agent_files *f, struct str agent,
 			   const struct session_filter *filter, struct evidence **out)
 {
@@ -249,7 +248,7 @@ enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 				 "'" STR_FMT "' has left nothing here that could be gone on with",
 				 STR_ARG(agent));
 	*out = found;
-	found->agent = a; /* as it is now */
+	found->agent = a; /* read again under the lock */
 	if ((*out)->liveness == LIVENESS_ACTIVE)
 		call_warn(c,
 			  "'" STR_FMT "' was seen less than %lld minutes ago: make sure that "
@@ -325,7 +324,7 @@ enum err session_name(struct call *c, struct agent_files *f, struct str *out)
 		ADJECTIVES = sizeof adjectives / sizeof *adjectives,
 		NOUNS = sizeof nouns / sizeof *nouns,
 		STEP = 619
-	}; /* a prime: it passes by all of them */
+	}; /* STEP is a prime, so all pairs are tried */
 	uint32_t at = crc32c(0, f->root.p ? f->root : c->dir);
 	struct registered *a;
 
@@ -334,7 +333,7 @@ enum err session_name(struct call *c, struct agent_files *f, struct str *out)
 
 		*out = arena_fmt(&c->mem, "%s-%s", adjectives[pair % ADJECTIVES],
 				 nouns[pair / ADJECTIVES]);
-		if (i >= ADJECTIVES * NOUNS) /* all are taken: numbers, then */
+		if (i >= ADJECTIVES * NOUNS) /* all pairs are taken */
 			*out = arena_fmt(&c->mem, STR_FMT "-%u", STR_ARG(*out),
 					 i / (ADJECTIVES * NOUNS) + 1);
 		if (registry_find(c, f, *out, &a) == ERR_AGENT_NOT_FOUND)

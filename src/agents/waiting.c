@@ -9,17 +9,17 @@
 #include "store/agent_pending.h"
 
 /*
- * Every round arms the watch first, then looks, then sleeps: a change after the look wakes it.
- * That is enough only if whatever was written before the watch was armed can be seen. The one
- * exception is a bead: a writer appends to the journal, which the watch tells of, before it
- * updates the cache, which the look reads. Such a look is behind, and is repeated soon.
+ * Every round arms the watch, looks, then sleeps, so a change after the look ends the sleep. The
+ * look has to see every change that came before the watch was armed. Beads are the exception: a
+ * writer appends to the journal, which is watched, before it updates the cache, which is read. A
+ * look that finds the cache behind the journal is repeated soon.
  */
 enum { PLACES = 4, BEHIND_MS = 10 };
 
-/* What a look in vain has found out about when to look again. */
+/* When to look again after nothing was found. */
 struct probe_result {
-	int64_t until; /* when the first reservation in the way ends; 0: there is none */
-	bool behind;   /* a change of a bead was on its way into the cache */
+	int64_t until; /* the earliest end of a reservation that is waited for; 0: none */
+	bool behind;   /* the cache of the beads lacks a record of the journal */
 };
 
 static bool waiting_is_done(const struct wait_answer *a)
@@ -27,7 +27,7 @@ static bool waiting_is_done(const struct wait_answer *a)
 	return a->mail || a->freed_count || a->bead_count;
 }
 
-/* A scope is free for the agent if nobody else has any part of it. */
+/* A scope is free for the agent if no other agent has reserved any part of it. */
 static enum err look_scopes(struct call *c, struct agent_files *f, const struct wait_ask *ask,
 			    struct wait_answer *out, struct probe_result *g)
 {
@@ -79,7 +79,7 @@ static enum err look_beads(struct call *c, const struct wait_ask *ask, struct wa
 	return e;
 }
 
-/* All of it counts for the cursor, so that no message comes in between. */
+/* One read gives both the messages and the cursor, so that no message comes between them. */
 static enum err look_mail(struct call *c, struct agent_files *f, const struct wait_ask *ask,
 			  struct wait_answer *out)
 {
@@ -98,8 +98,8 @@ static enum err look_mail(struct call *c, struct agent_files *f, const struct wa
 	return e;
 }
 
-/* Messages that are stored for several agents at once count before each inbox has its own: what
- * is pending is looked at anew each time. */
+/* A message to several agents counts while it is pending, before each inbox has its line. So the
+ * pending lines are loaded again for every look. */
 static enum err waiting_look(struct call *c, const struct agent_files *f,
 			     const struct wait_ask *ask, struct wait_answer *out,
 			     struct probe_result *g)
@@ -114,7 +114,7 @@ static enum err waiting_look(struct call *c, const struct agent_files *f,
 	return look_beads(c, ask, out, g);
 }
 
-/* Looks without leaving memory behind, however often that is. */
+/* Looks, and frees the memory that it took: a command may look any number of times. */
 static bool waiting_probe(struct call *c, const struct agent_files *f, const struct wait_ask *ask,
 			  struct probe_result *g)
 {
@@ -123,7 +123,7 @@ static bool waiting_probe(struct call *c, const struct agent_files *f, const str
 	bool found;
 
 	once.mem = (struct arena){ 0 };
-	/* an error is reported by the look that follows */
+	/* An error is reported by the look that follows. */
 	found = waiting_look(&once, f, ask, &answer, g) || waiting_is_done(&answer);
 	call_release(&once);
 	return found;
@@ -154,7 +154,6 @@ static enum err waiting_places(struct call *c, const struct agent_files *f,
 	return ERR_OK;
 }
 
-/* Sleeps until something may have changed. */
 static void sleep_on(struct call *c, struct watch *w, int64_t ms, struct wait_answer *out)
 {
 	const struct listener *l = c->listener;
@@ -171,7 +170,7 @@ static void sleep_on(struct call *c, struct watch *w, int64_t ms, struct wait_an
 	}
 }
 
-/* How often an agent that waits is noted as seen, so that it stays active. */
+/* How often last_seen_at of a waiting agent is updated, so that the agent stays active. */
 static int64_t beat_ms(const struct call *c)
 {
 	int64_t ms = c->stale_minutes * 60 * 1000 / 15;
@@ -179,7 +178,7 @@ static int64_t beat_ms(const struct call *c)
 	return ms < 60 * 1000 ? ms : 60 * 1000;
 }
 
-/* For how long it makes sense to sleep if nothing changes. */
+/* The time until the next look if no file changes. */
 static int64_t waiting_sleep_ms(const struct call *c, const struct probe_result *g, int64_t left)
 {
 	int64_t most = g->behind ? BEHIND_MS : beat_ms(c);
@@ -189,7 +188,6 @@ static int64_t waiting_sleep_ms(const struct call *c, const struct probe_result 
 	return left < most ? left : most;
 }
 
-/* Looks, and if that was in vain sleeps until it is worth looking again. */
 static enum err round_of(struct call *c, const struct agent_files *f, const struct wait_ask *ask,
 			 const struct watch_at at[PLACES], int64_t left, struct arena *mem,
 			 struct wait_answer *out)
@@ -208,7 +206,7 @@ static enum err round_of(struct call *c, const struct agent_files *f, const stru
 	return ERR_OK;
 }
 
-/* For the cursor; and something may have come at the last moment. */
+/* The last look sets the cursor, and finds what came at the last moment. */
 static enum err waiting_look_again(struct call *c, const struct agent_files *f,
 				   const struct wait_ask *ask, struct wait_answer *out)
 {

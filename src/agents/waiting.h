@@ -7,8 +7,8 @@
 struct beads;
 
 /*
- * Waits until one of several things is so: mail is there, a scope is free, a bead is in a state.
- * What is so already ends it at once.
+ * Waits until any of several conditions holds: unread mail, a free scope, a bead with a status. A
+ * condition that holds already ends the wait at once.
  */
 struct bead_goal {
 	struct str id;
@@ -18,16 +18,16 @@ struct bead_goal {
 struct wait_ask {
 	struct str agent;
 	bool mail;
-	struct mail_filter filter; /* which mail, … */
-	bool oldest;               /* … and the oldest if there is more than its limit */
-	const struct str *scopes;  /* those that are to be free of others */
+	struct mail_filter filter;
+	bool oldest;              /* the oldest messages, if more than the limit fit the filter */
+	const struct str *scopes; /* to be free of other agents' reservations */
 	size_t scope_count;
 	const struct bead_goal *beads;
 	size_t bead_count;
 	int64_t timeout_ms;
 };
 
-/* What is so when it ends. */
+/* The conditions that hold. */
 struct wait_answer {
 	struct mail *mail;
 	struct str cursor; /* the last message that was there; or the last in `mail`, if
@@ -36,11 +36,11 @@ struct wait_answer {
 	size_t freed_count;
 	struct bead_goal *beads;
 	size_t bead_count;
-	bool timed_out;   /* nothing is */
-	bool interrupted; /* neither: the caller has something else to do */
+	bool timed_out;   /* no condition holds */
+	bool interrupted; /* no condition holds, and the caller has other input to read */
 };
 
-/* The clock of the call goes on while it waits. */
+/* Updates the clock of the call while it waits. */
 enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *ask,
 		  struct wait_answer *out);
 
