@@ -13,7 +13,7 @@ enum err backup_put(struct call *c, struct str path, struct str content, struct 
 	return file_own_replace(c, *copy, content, 0600);
 }
 
-/* Exactly as we name them: what else is there belongs to somebody. */
+/* Only files with exactly our form of name are backups. */
 static bool is_ours(struct str name, struct str head)
 {
 	return str_starts(name, head) && id_is_minted(str_skip(name, head.n), "bak");
@@ -38,7 +38,8 @@ enum err backup_find(struct call *c, struct str path, struct str *copy, struct s
 	if (!latest.p)
 		return ERR_OK;
 	*copy = path_join(&c->mem, dir, latest);
-	if (file_size(&c->mem, *copy) > FILE_SETTINGS_MOST) /* not of a file that we edited */
+	if (file_size(&c->mem, *copy) >
+	    FILE_SETTINGS_MOST) /* the installer edits no file of that size */
 		return ERR_OK;
 	return file_own_read(c, *copy, content);
 }

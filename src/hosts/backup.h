@@ -3,11 +3,11 @@
 
 #include "base/call.h"
 
-/* Copies of files that belong to others, beside them: NAME.bak_<time>_<random>. */
+/* Backups of the hosts' files, beside them: NAME.bak_<time>_<random>. */
 
 enum err backup_put(struct call *c, struct str path, struct str content, struct str *copy);
 
-/* The latest copy and what it holds; both absent if there is none. */
+/* The latest backup and its text; both absent if there is none. */
 enum err backup_find(struct call *c, struct str path, struct str *copy, struct str *content);
 
 #endif

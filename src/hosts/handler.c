@@ -19,7 +19,7 @@
 
 enum {
 	PROMPT_MOST = 500,
-	HEAD = 8, /* of a session's id, in the agent's name */
+	HEAD = 8, /* bytes of a session's id in the agent's name */
 	DELIVERED_MOST = 5,
 	SOON_MS = 20 * 60 * 1000,
 	RENEW_MINUTES = 120,
@@ -27,7 +27,7 @@ enum {
 
 enum moment_kind { BEGINS, PROMPTS, TOOL, TOOL_FAILED, COMPACTS, ENDS, TASK_DONE, OTHER };
 
-/* One call of a host. */
+/* One call of a hook. */
 struct hook_call {
 	enum host_id host;
 	struct str event;
@@ -35,7 +35,7 @@ struct hook_call {
 	bool own_name; /* the agent is named after the session, not by the environment */
 };
 
-/* What the hosts' words mean. */
+/* The hosts' names of events. */
 static const struct {
 	const char *event;
 	enum moment_kind kind;
@@ -78,7 +78,7 @@ static enum session_sign sign_of(enum moment_kind kind)
 	}
 }
 
-/* Snake or camel: the hosts differ. */
+/* Some hosts write snake case, others camel case. */
 static struct str handler_member(const struct value *v, const char *snake, const char *camel)
 {
 	struct str s = value_str(v, snake);
@@ -86,8 +86,9 @@ static struct str handler_member(const struct value *v, const char *snake, const
 	return s.p ? s : value_str(v, camel);
 }
 
-/* The agent that the environment names, else one for each session; true: the latter. */
-static bool name_agent(struct call *c, enum host_id of, const struct value *in)
+/* Sets the actor: the agent that the environment names, else one named after the session. True if
+ * the actor is named after the session. */
+static bool handler_name_agent(struct call *c, enum host_id of, const struct value *in)
 {
 	const char *host = names_word(&hosts, (int)of);
 	struct str session = handler_member(in, "session_id", "sessionId");
@@ -102,17 +103,17 @@ static bool name_agent(struct call *c, enum host_id of, const struct value *in)
 	}
 	if (b.n == strlen(host) + 1)
 		buf_put(&b, STR("session"));
-	if (session.n > HEAD) /* often a time, which others have too */
+	if (session.n > HEAD) /* the head is often a time, which other sessions share */
 		buf_fmt(&b, "-%.8s", sha256_hex(&c->mem, session).p);
-	if (call_named(c)) /* by us, when the session began? */
+	if (call_named(c)) /* handler_handler_name_in_shell() may have set that name */
 		return str_eq(c->actor, buf_str(&b));
 	c->actor = buf_str(&b);
 	c->anonymous = false;
 	return true;
 }
 
-/* The session's own commands act as its agent, too: `bd claim` as well as `vybe`. */
-static void name_in_shell(struct call *c, struct str env_file)
+/* Makes the commands of the session act as its agent: `bd claim` as well as `vybe`. */
+static void handler_name_in_shell(struct call *c, struct str env_file)
 {
 	struct str line =
 		arena_fmt(&c->mem, "export BB_AGENT_ID='" STR_FMT "'\n", STR_ARG(c->actor));
@@ -124,7 +125,7 @@ static void name_in_shell(struct call *c, struct str env_file)
 	c->code = ERR_OK;
 }
 
-/* --- mail, once each --- */
+/* --- messages and posts, shown once each --- */
 
 static struct mail *handler_oldest_first(struct mail *newest)
 {
@@ -226,7 +227,7 @@ static struct str handler_deliver(struct call *c, struct continuity *k, bool hea
 	return buf_str(&b);
 }
 
-/* --- an agent that works keeps what it has --- */
+/* --- renewing reservations --- */
 
 static bool ends_soon(const struct call *c, const struct reservation *r)
 {
@@ -258,7 +259,7 @@ static const struct reservation *find_ending(struct call *c, enum agents_mode mo
 	return c->code ? NULL : r;
 }
 
-/* Takes the lock only if a reservation ends soon, and then looks again. */
+/* Takes the lock only if a reservation ends soon, and reads them again under the lock. */
 static void renew_reservations(struct call *c)
 {
 	struct agent_files files = { .lock = LOCK_NONE };
@@ -272,7 +273,7 @@ static void renew_reservations(struct call *c)
 	c->code = ERR_OK;
 }
 
-/* --- what is noted, and what is said --- */
+/* --- notes, and text for the model --- */
 
 static void handler_note(struct call *c, struct continuity *k, const char *kind, struct str text,
 			 struct str task)
@@ -291,7 +292,7 @@ static struct str focus_of(struct call *c, struct continuity *k)
 	return continuity_focus(c, k, &task) ? STR_NONE : task;
 }
 
-/* A session that only goes on after its context was cut adopts nothing. */
+/* A session that continues after its context was compacted adopts nothing. */
 static const struct adoption *adopt_work(struct call *c, struct continuity *k,
 					 const struct hook_call *h)
 {
@@ -321,8 +322,8 @@ static struct str begin_session(struct call *c, struct continuity *k, const stru
 	return brief_read(c, k, &b) ? STR_NONE : brief_prompt(c, &b);
 }
 
-/* A host that hears nothing when a session begins is told at the first prompt, and at the first
- * one after its context was cut. */
+/* A host that ignores the text of SessionStart gets the brief with its first prompt, and with the
+ * first one after its context was compacted. */
 static struct str begin_late(struct call *c, struct continuity *k, const struct hook_call *h)
 {
 	struct vybe_delivery shown;
@@ -352,7 +353,7 @@ static bool find_task(struct call *c, struct continuity *k, struct str id, struc
 	return id.n && !continuity_tasks(c, k, &b) && !task_find(c, b, id, out);
 }
 
-/* Another agent has it now: a session that was away is told once. */
+/* Tells the session once that another agent has its task now. */
 static struct str tell_loss(struct call *c, struct continuity *k, const struct task *t)
 {
 	struct str by = quote_line(
@@ -367,7 +368,7 @@ static struct str tell_loss(struct call *c, struct continuity *k, const struct t
 			 STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(by));
 }
 
-/* What there is to say about the focus; of one that is still the agent's only if asked. */
+/* A reminder of the agent's task, if `asked`; or the news that the agent has lost it. */
 static struct str handler_remind(struct call *c, struct continuity *k, struct str focus, bool asked)
 {
 	struct str title;
@@ -396,7 +397,7 @@ static struct str tool_text(struct call *c, const struct value *in)
 			 STR_ARG(file.p ? file : command));
 }
 
-/* The agent's claims that would end soon: also of tasks that it is not at right now. */
+/* Renews all claims of the agent that end soon, not only that of its focus. */
 static void renew_claims(struct call *c, struct continuity *k)
 {
 	struct task_filter claimed = { .status = TASK_IN_PROGRESS,
@@ -437,7 +438,7 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 	}
 }
 
-/* What the model hears now: about its focus, and what others wrote to it. */
+/* The text for the model: its task, messages and posts. */
 static struct str handler_inform(struct call *c, struct continuity *k, struct str focus, bool asked,
 				 bool heard)
 {
@@ -488,7 +489,7 @@ static struct str handler_act(struct call *c, struct continuity *k, const struct
 	}
 }
 
-/* A brief has said it already. */
+/* A brief begins with the rule already. */
 static struct str with_rule(struct call *c, struct str text)
 {
 	if (!text.n || str_starts(text, STR(QUOTE_RULE)))
@@ -510,7 +511,7 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 	if (cwd.n && cwd.p[0] == '/' && file_is_dir(&c->mem, cwd))
 		c->dir = path_real(&c->mem, cwd);
 	h.event = out->event;
-	h.own_name = name_agent(c, ask->host, in);
+	h.own_name = handler_name_agent(c, ask->host, in);
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
 		out->text = with_rule(c, handler_act(c, &k, &h));
 		c->code = ERR_OK;
@@ -522,7 +523,7 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 		continuity_close(&k);
 		renew_reservations(c);
 		if (h.own_name && kind_of(h.event) == BEGINS)
-			name_in_shell(c, ask->env_file);
+			handler_name_in_shell(c, ask->env_file);
 	}
 	c->code = ERR_OK;
 }

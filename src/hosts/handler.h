@@ -4,19 +4,19 @@
 #include "hosts/host.h"
 
 /*
- * What a host's hook is for: an agent that begins a session knows where it was, what it does is
- * noted, what others wrote to it reaches it once, and its leases go on. Nothing of it may be in
- * the host's way: where something is wrong, there is simply nothing to say.
+ * Handles a call of a host's hook: gives a new session its brief, notes what the agent does, shows
+ * it each message once, and renews its leases. A hook must never disturb the host: a failure gives
+ * no text and no error.
  */
 struct handler_ask {
 	enum host_id host;
-	struct str input;    /* what the host tells: JSON, or anything */
+	struct str input;    /* from the host; JSON, if the host is sound */
 	struct str env_file; /* a script that the host runs before each command of the
 			      * session; or absent */
 };
 
 struct handler_answer {
-	struct str event; /* as the host calls it; absent: it did not say */
+	struct str event; /* the host's name of it; absent: the input has none */
 	struct str text;  /* for the model; or absent */
 };
 

@@ -27,7 +27,7 @@ static struct str command_of(struct call *c, const struct hooks_entry *entry)
 			 names_word(&hosts, (int)entry->host));
 }
 
-/* A command of the original vybe: `vybe hook session-start`, with any path before it. */
+/* Whether it is a command of the original vybe, `vybe hook session-start`, with any path. */
 static bool is_original(struct str command)
 {
 	static const char *const words[] = {
@@ -60,7 +60,7 @@ static bool hooks_ours(const struct value *v)
 	return str_has(command, STR(OURS)) || is_original(command);
 }
 
-/* How many entries in a group are ours, and how many are not. */
+/* Counts our entries of a group, and the others. */
 static size_t ours_among(const struct value *list, size_t *others)
 {
 	size_t count = 0;
@@ -71,7 +71,7 @@ static size_t ours_among(const struct value *list, size_t *others)
 	return count;
 }
 
-/* The group without what is ours in it. */
+/* The group without our entries. */
 static void put_others(struct json *j, const struct value *group)
 {
 	json_object(j);
@@ -92,7 +92,7 @@ static void put_others(struct json *j, const struct value *group)
 	json_end(j);
 }
 
-/* What others have in an entry of an event; false: nothing, it is all ours. */
+/* The foreign part of an entry of an event; false if the entry is all ours. */
 static bool keep_others(struct json *j, const struct value *entry)
 {
 	size_t others, mine = ours_among(value_find(entry, "hooks"), &others);
@@ -128,7 +128,7 @@ static void put_entry(struct call *c, struct json *j, const struct hooks_entry *
 	json_end(j);
 }
 
-/* The event's list: what others have in it, and ours if it is to be there. Absent: it would be
+/* The event's list: the foreign entries, and ours if it is to be installed. Absent if it would be
  * empty. */
 static enum err event_list(struct call *c, struct str text, const struct hook *hook,
 			   const struct hooks_entry *entry, bool with, struct str *out)
@@ -254,7 +254,7 @@ static struct str without_section(struct call *c, struct str text)
 	return buf_str(&b);
 }
 
-/* Nothing is added to what cannot be understood. */
+/* A file that does not parse is left alone. */
 static enum err check_toml(struct call *c, struct str text)
 {
 	struct str found;
@@ -326,7 +326,7 @@ static struct str plugin_text(struct call *c, const struct hooks_entry *entry)
 			 at + word.n);
 }
 
-/* --- all of them --- */
+/* --- all hosts --- */
 
 static enum err hooks_add(struct call *c, struct str text, const void *arg, struct str *out)
 {

@@ -7,30 +7,29 @@
 struct json;
 
 /*
- * How each host is told to call us: which of its files, in which shape, for which of its events.
- * Hosts without hooks have no file.
+ * The entries in a host's file that make it call `vybe hook handle`: which file, in which shape,
+ * for which events. Hosts without hooks have no file.
  */
 struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope, struct str root);
 
-/* `command` is the program, quoted for a shell; our entries are known by what follows. */
+/* `command` is the program, quoted for a shell; our entries are recognised by the words after it. */
 struct hooks_entry {
 	enum host_id host;
 	struct str command;
 };
 struct install_edit hooks_edit(const struct hooks_entry *entry);
 
-/* What became of a file of JSON, as lists of events: ours is there now, it is another one than
- * before, it is as it was. */
+/* The events of a JSON file whose entry was added, replaced or left as it was. */
 void hooks_changes(struct call *c, enum host_id host, struct str before, struct str after,
 		   struct json *j);
 
-/* Are our entries in the host's file? A file of a project that is refused has none. */
+/* Whether our entries are in the host's file; false for a project's file that is refused. */
 bool hooks_there(struct call *c, enum host_id host, enum host_scope scope, struct str root);
 
-/* Does what we say at this event reach the host's model? */
+/* Whether the hook's text at this event reaches the model. */
 bool hooks_heard(enum host_id host, struct str event);
 
-/* What a host wants to read: the text is for its model. Absent: nothing. */
+/* The output for a host, with this text for its model; absent: none. */
 struct str hooks_answer(struct call *c, enum host_id host, struct str event, struct str text);
 
 #endif

@@ -49,7 +49,7 @@ static void put_args(struct json *j, const struct host_server *server)
 	}
 }
 
-/* For a command line that takes the entry with the name inside. */
+/* For a host whose command takes the entry with its name in it. */
 static struct str whole_entry(struct call *c, const struct host_server *server)
 {
 	struct json j = json_new(&c->mem);
@@ -112,7 +112,7 @@ static struct str host_entry(struct call *c, enum mcp_shape shape, const struct 
 	return json_text(&j);
 }
 
-/* TOML's basic strings and arrays are written as JSON's. */
+/* JSON's strings and arrays are valid TOML. */
 static struct str toml_body(struct call *c, const struct host_server *server)
 {
 	struct json command = json_new(&c->mem), args = json_new(&c->mem);
@@ -137,7 +137,7 @@ static bool host_is_program(struct str path)
 	return str_is(name, "bb") || str_is(name, "abacus");
 }
 
-/* Did we write this entry? Its program and the first argument tell. */
+/* Our entries are recognised by the program and its first argument. */
 static bool host_ours(const struct value *v)
 {
 	const struct value *command = value_find(v, "command"), *args = value_find(v, "args");
@@ -160,9 +160,9 @@ static enum err not_ours(struct call *c, struct str name)
 }
 
 /*
- * The name under which we are there already; absent: we are not. An entry that has our own name
- * comes first: a file that came with the repository must not keep another program under that name
- * by having an entry of ours under another one.
+ * The name of our entry in the file; absent: there is none. An entry under our own name comes
+ * first: a file that came with the repository must not keep another program under that name by
+ * having an entry of ours under another one.
  */
 static enum err find_ours(struct call *c, const struct host *h, struct str text,
 			  const struct host_server *server, bool add, struct str *name)
@@ -186,7 +186,7 @@ static enum err find_ours(struct call *c, const struct host *h, struct str text,
 	return ERR_OK;
 }
 
-/* What stands in the quotes, of either kind, at the start. */
+/* The text in the single or double quotes at the start. */
 static struct str host_unquoted(struct str value)
 {
 	struct str rest = str_skip(value, 1), text;
@@ -195,7 +195,7 @@ static struct str host_unquoted(struct str value)
 	return text;
 }
 
-/* A table's command is the one line that tells whose it is. */
+/* The line `command = …` says whether a table is ours. */
 static bool ours_in_toml(struct str body)
 {
 	struct str line, key;

@@ -5,8 +5,8 @@
 #include "base/names.h"
 
 /*
- * The programs in which agents live, and where each of them reads which MCP servers to start.
- * Their files belong to others: an edit keeps every other byte.
+ * The hosts, which are programs that run agents, and the files in which each lists its MCP servers.
+ * The files are the user's: an edit keeps every other byte.
  */
 enum host_id {
 #define HOST(NAME, word, ...) HOST_##NAME,
@@ -16,7 +16,7 @@ enum host_id {
 };
 extern const struct names hosts;
 
-/* How a host writes a server of MCP down. */
+/* How a host's file describes an MCP server. */
 enum mcp_shape {
 	MCP_STDIO,  /* {"type":"stdio","command":…,"args":[…]} */
 	MCP_PLAIN,  /* {"command":…,"args":[…]} */
@@ -25,15 +25,15 @@ enum mcp_shape {
 	MCP_TOML,   /* command = … and args = […] in a table of its own */
 };
 
-/* How a host writes hooks down. */
+/* How a host's file describes hooks. */
 enum hooks_shape {
 	HOOKS_GROUPS, /* {"hooks":{EVENT:[{"matcher","hooks":[{"type","command"}]}]}} */
 	HOOKS_LIST,   /* {"version":1,"hooks":{event:[{"command"}]}} */
 	HOOKS_TOML,   /* [[hooks]] event = … command = … */
-	HOOKS_PLUGIN, /* a file of JavaScript that is all ours */
+	HOOKS_PLUGIN, /* a JavaScript file that is all ours */
 };
 
-/* What a hook of a host prints for the model to read. */
+/* How a hook returns text for the model. */
 enum hooks_answer {
 	ANSWER_OUTPUT, /* {"hookSpecificOutput":{"hookEventName","additionalContext"}} */
 	ANSWER_CURSOR, /* {"additional_context","continue"} */
@@ -57,27 +57,30 @@ struct host {
 		int timeout;                /* in the host's own unit */
 		enum hooks_answer answer;
 		struct hook {
-			const char *event, *matcher;   /* matcher may be NULL */
-			enum { UNHEARD, HEARD } heard; /* does our answer reach the model? */
-		} event[12];                           /* ends with a NULL event */
+			const char *event, *matcher; /* matcher may be NULL */
+			enum {
+				UNHEARD,
+				HEARD
+			} heard; /* whether the hook's text reaches the model */
+		} event[12];     /* ends with a NULL event */
 	} hooks;
 };
 const struct host *host_row(enum host_id host);
 
-/* What to put into a host's file: a server by this name. */
+/* An MCP server to put into a host's file. */
 struct host_server {
 	struct str name;    /* "blackboard" */
 	struct str command; /* "bb" */
-	struct str agent;   /* whom it serves; absent: each call says so */
-	bool sole;          /* no other program has that name: whatever is there is replaced */
+	struct str agent;   /* the actor of all calls; absent: each call names its own */
+	bool sole;          /* the name is ours alone: an existing entry is replaced */
 };
 
 enum host_scope { HOST_PROJECT, HOST_USER };
 
-/* The file of a scope; absent where the host has none that we may write. */
+/* The file of a scope; absent if the host has none. */
 struct str host_file(struct call *c, enum host_id host, enum host_scope scope, struct str root);
 
-/* The host's own command that does the same, where it has one; else absent. */
+/* The host's own command that adds the server; absent if it has none. */
 struct str host_command(struct call *c, enum host_id host, enum host_scope scope,
 			const struct host_server *server);
 

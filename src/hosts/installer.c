@@ -66,7 +66,7 @@ enum err install_add(struct call *c, struct str path, const struct install_edit 
 	return installer_replace(c, path, old, text, out);
 }
 
-/* Did the file look like this before us: without our entry, and like now with it? */
+/* Whether the backup is the file without our entry, so that adding the entry gives the file. */
 static bool installer_was(struct call *c, const struct install_edit *g, struct str before,
 			  struct str now)
 {
@@ -80,8 +80,8 @@ static bool installer_was(struct call *c, const struct install_edit *g, struct s
 	return yes;
 }
 
-/* The copy is put back, or, if there was nothing before, the file goes; else the entry is cut
- * out. */
+/* Restores the backup, or removes a file that we created; if the file has changed since, only cuts
+ * our entry out. */
 enum err install_drop(struct call *c, struct str path, const struct install_edit *g,
 		      struct install_outcome *out)
 {

@@ -1,8 +1,7 @@
 /*
- * The text is never written anew, only cut and spliced. Beside it lies `mark`, a copy in which
- * the comments are painted over, so that short loops can step from token to token by the same
- * offsets. They need no checks of their own: value_parse() has accepted the text before the first
- * of them runs.
+ * The text is never serialised again, only cut and spliced. `mark` is a copy in which comments are
+ * overwritten, so that short loops can step from token to token at the same offsets. The loops need
+ * no checks of their own, because value_parse() has accepted the text before.
  */
 #include "hosts/jsonc.h"
 
@@ -12,7 +11,7 @@
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 
-/* What comments are painted with; outside of strings no token has these. */
+/* The bytes that overwrite comments; outside of strings no token contains them. */
 enum { LINE = '#', BLOCK = '/' };
 
 enum { VALUES_MOST = 262144 }; /* each takes many times the memory of its text */
@@ -20,9 +19,9 @@ enum { VALUES_MOST = 262144 }; /* each takes many times the memory of its text *
 struct jsonc_doc {
 	struct str bom, text; /* the text without its byte order mark */
 	struct str mark;
-	struct str newline, unit; /* how its lines end and are indented */
+	struct str newline, unit; /* its line end, and one step of indentation */
 	const struct value *root;
-	size_t open; /* of the root's brace */
+	size_t open; /* the offset of the root's brace */
 };
 
 struct jsonc_span {
@@ -30,16 +29,16 @@ struct jsonc_span {
 };
 
 struct jsonc_member {
-	size_t key, from, to; /* of its key; of its value */
-	size_t comma;         /* behind it; 0: none */
+	size_t key, from, to; /* offsets of its key and of its value */
+	size_t comma;         /* the offset of the comma after it; 0: none */
 };
 
-/* An object of the text, and the member in it that was asked for. */
+/* An object of the text, and the member that was looked for. */
 struct place {
 	const struct value *object, *value; /* value: NULL if it has no such member */
-	size_t open, close;                 /* of its braces */
+	size_t open, close;                 /* offsets of its braces */
 	bool flat;                          /* its members do not have lines of their own */
-	size_t keys;                        /* of the path, up to and with the member's */
+	size_t keys;                        /* number of the path's keys up to the member */
 	struct jsonc_member first, last, hit, before;
 };
 
@@ -72,7 +71,7 @@ static size_t line_start(struct str s, size_t at)
 	return at;
 }
 
-/* The white space that the line of `at` begins with. */
+/* The indentation of the line that contains `at`. */
 static struct str indent_at(const struct jsonc_doc *d, size_t at)
 {
 	size_t from = line_start(d->text, at), to = from;
@@ -96,7 +95,7 @@ static size_t skip_gap(struct str mark, size_t at)
 	return at;
 }
 
-/* Behind the last byte before `at` that is not white space. */
+/* The offset after the last byte before `at` that is not white space. */
 static size_t back_space(struct str mark, size_t at)
 {
 	while (at && is_space(mark.p[at - 1]))
@@ -137,7 +136,7 @@ static size_t value_end(struct str mark, size_t at)
 	return at;
 }
 
-/* Moves `at` behind the comment that begins there, if any; false: it is not closed. */
+/* Moves `at` past a comment that begins there; false if the comment is not closed. */
 static bool jsonc_skip_comment(struct str s, size_t *at)
 {
 	struct str rest = str_skip(s, *at);
@@ -157,13 +156,13 @@ static bool jsonc_skip_comment(struct str s, size_t *at)
 	return false;
 }
 
-/* The last tokens passed: what is before a comma, and what closes behind it. */
+/* The last tokens, to recognise a trailing comma. */
 struct tail {
 	char before, last;
 	size_t at;
 };
 
-/* Blanks the comma out that `ch` shows to be a trailing one. */
+/* Overwrites the last comma with a blank if `ch` closes an object or a list. */
 static void jsonc_pass(struct tail *t, char ch, size_t at, char *plain)
 {
 	if ((ch == '}' || ch == ']') && t->last == ',' && !strchr("{[,:", t->before))
@@ -172,7 +171,7 @@ static void jsonc_pass(struct tail *t, char ch, size_t at, char *plain)
 }
 
 /*
- * Fills `mark`, and `plain` with what strict JSON has in the same places. False: the comment at
+ * Fills `mark`, and `plain`, which is strict JSON with the same offsets. False if the comment at
  * `*bad` is not closed.
  */
 static bool jsonc_paint(struct str text, char *mark, char *plain, size_t *bad)
@@ -211,7 +210,7 @@ static struct str jsonc_newline_of(struct str text)
 	return lf && lf > text.p && lf[-1] == '\r' ? STR("\r\n") : STR("\n");
 }
 
-/* One step of indentation: that of the first line that has any. */
+/* One step of indentation: that of the first indented line. */
 static struct str unit_of(struct str plain)
 {
 	enum { WIDEST = 8 };
@@ -256,7 +255,7 @@ static enum err jsonc_open_doc(struct call *c, struct str text, struct jsonc_doc
 	return ERR_OK;
 }
 
-/* Takes the next member at `*at`; false: there is the closing brace instead. */
+/* Reads the member at `*at`; false at the closing brace. */
 static bool next_member(const struct jsonc_doc *d, size_t *at, struct jsonc_member *m)
 {
 	struct str mark = d->mark;
@@ -272,7 +271,7 @@ static bool next_member(const struct jsonc_doc *d, size_t *at, struct jsonc_memb
 	return true;
 }
 
-/* The object whose brace is at `open`, and its member `key`, if it has that. */
+/* The object whose brace is at `open`, and its member `key`, if there is one. */
 static struct place jsonc_look(const struct jsonc_doc *d, const struct value *object, size_t open,
 			       const char *key)
 {
@@ -293,7 +292,7 @@ static struct place jsonc_look(const struct jsonc_doc *d, const struct value *ob
 	return p;
 }
 
-/* Goes along the first `n` keys as far as there are members for them. */
+/* Follows the first `n` keys as far as there are members for them. */
 static enum err jsonc_follow(struct call *c, const struct jsonc_doc *d, const char *const *path,
 			     size_t n, struct place *p)
 {
@@ -388,7 +387,7 @@ static void write_value(struct layout *l, const struct value *v, size_t depth)
 	l->out = j.out;
 }
 
-/* The output, begun with what is before `until`. */
+/* A new output that begins with the text before `until`. */
 static struct layout jsonc_begin(struct call *c, const struct jsonc_doc *d, size_t until)
 {
 	struct layout l = { .out.mem = &c->mem, .newline = d->newline, .unit = d->unit };
@@ -425,8 +424,8 @@ static struct str inner_indent(struct call *c, const struct jsonc_doc *d, const 
 }
 
 /*
- * Into an object that holds nothing. Blanks between its braces are replaced by the new lines:
- * kept, they would stand as trailing blanks or empty lines before the member.
+ * Puts a member into an empty object. The new lines replace the white space between the braces,
+ * which would otherwise be trailing blanks or empty lines.
  */
 static struct str jsonc_fill(struct call *c, const struct jsonc_doc *d, const struct place *p,
 			     const struct value *v)
@@ -443,9 +442,9 @@ static struct str jsonc_fill(struct call *c, const struct jsonc_doc *d, const st
 }
 
 /*
- * Behind the last member or comment. Behind a comment to the end of its line only a new line will
- * do. If the last member has a comma the new one gets one too: that tells jsonc_remove() which of
- * the two to take back.
+ * Puts a member after the last member or comment; after a line comment it has to begin a new line.
+ * If the last member has a trailing comma, the new one gets one too: jsonc_remove() sees by that
+ * which of the two commas to remove.
  */
 static struct str jsonc_append(struct call *c, const struct jsonc_doc *d, const struct place *p,
 			       const struct value *v)
@@ -478,7 +477,7 @@ static struct str jsonc_insert(struct call *c, const struct jsonc_doc *d, const 
 	return (bare ? jsonc_fill : jsonc_append)(c, d, p, v);
 }
 
-/* `v` as the member that the keys name: objects around it, one for each but the first. */
+/* Wraps `v` in an object for each key but the first. */
 static const struct value *jsonc_wrap(struct arena *mem, const char *const *keys,
 				      const struct value *v)
 {
@@ -536,7 +535,7 @@ static enum err jsonc_put_part(struct call *c, struct str text, const char *cons
 	else
 		*out = jsonc_replace(c, &d, &p, v);
 
-	/* It may have become too deep. */
+	/* The result may be nested too deeply. */
 	return jsonc_open_doc(c, *out, &done);
 }
 
@@ -552,7 +551,7 @@ enum err jsonc_put(struct call *c, struct str text, const char *const *path, str
 	return call_part_end(c, &part, e);
 }
 
-/* True if the object would have nothing in it without its member. */
+/* Whether the object would be empty without its member. */
 static bool is_alone(const struct jsonc_doc *d, const struct place *p)
 {
 	size_t to = p->hit.comma ? p->hit.comma + 1 : p->hit.to;
@@ -563,7 +562,7 @@ static bool is_alone(const struct jsonc_doc *d, const struct place *p)
 	       jsonc_is_blank(jsonc_slice(d->mark, to, p->close));
 }
 
-/* True if behind `to` only the brace on a line of its own follows, as jsonc_fill() left it. */
+/* Whether only the brace on its own line follows `to`, as jsonc_fill() writes it. */
 static bool is_filled(const struct jsonc_doc *d, const struct place *p, size_t to)
 {
 	struct str rest = jsonc_slice(d->text, to, p->close);
@@ -573,8 +572,8 @@ static bool is_filled(const struct jsonc_doc *d, const struct place *p, size_t t
 }
 
 /*
- * The bytes of the member, with its line where it has one for itself. What follows must not come
- * to stand behind a comment to the end of a line.
+ * The bytes of the member, with its line if the member is alone on it. The text after it must not
+ * move onto the line of a line comment.
  */
 static struct jsonc_span member_span(const struct jsonc_doc *d, const struct place *p, size_t to)
 {
@@ -593,8 +592,8 @@ static struct jsonc_span member_span(const struct jsonc_doc *d, const struct pla
 }
 
 /*
- * Without the member and the comma that goes with it: its own, or else the one before it. A
- * comment may stand between the member and its comma.
+ * The text without the member and its comma: the one after it, or else the one before it. There
+ * may be a comment between the member and its comma.
  */
 static struct str jsonc_cut(struct call *c, const struct jsonc_doc *d, const struct place *p)
 {

@@ -20,23 +20,23 @@
 #include "continuity/continuity.h"
 #include "store/db/board_db.h"
 
-enum { MOST = 1000 }; /* of each kind, the newest */
+enum { MOST = 1000 }; /* items of each kind, newest first */
 
 struct conversation_item {
-	struct stamp at; /* of what is not a bead's, the ms and what came first in it */
+	struct stamp at; /* outside of beads: the time, and a number that orders within it */
 	size_t order;
 	struct str json;
 };
 
 struct thread {
 	struct call *c;
-	struct str id, brief; /* of the bead; without its prefix */
+	struct str id, brief; /* of the bead; `brief` is without the prefix */
 	struct conversation_item *item;
 	size_t count;
 	struct map changes;  /* by mark: struct change */
 	struct map messages; /* by id: struct mail */
-	struct map letters;  /* by content: struct letter_item */
-	struct letter_item *first_letter, **letters_end;
+	struct map mail;     /* by content: struct mail_item */
+	struct mail_item *first_mail, **mail_end;
 };
 
 static void conversation_add(struct thread *t, struct stamp at, struct json *j)
@@ -54,7 +54,7 @@ static void conversation_begin(struct json *j, const char *kind, int64_t at, str
 	json_put_str(j, "by", by);
 }
 
-/* Is it about this bead? The writer may have left out the prefix. */
+/* Whether it is about this bead. The writer may have left out the prefix of the id. */
 static bool conversation_about(const struct thread *t, struct str bead)
 {
 	return str_eq(bead, t->id) || (t->brief.n && str_eq(bead, t->brief));
@@ -62,11 +62,11 @@ static bool conversation_about(const struct thread *t, struct str bead)
 
 /* --- changes --- */
 
-/* One write: what it set, from the bead as it is and from the journal. */
+/* One write to the bead, from the bead's marks and from the journal. */
 struct change {
 	struct mark mark;
 	struct str member[MEMBERS]; /* canonical JSON */
-	unsigned regs;              /* bit r: it set this register */
+	unsigned regs;              /* bit r: the write has set register r */
 	bool created;
 };
 
@@ -115,7 +115,7 @@ static struct str what_changed(const struct change *c)
 	return STR("changed");
 }
 
-/* Long texts are looked at in the bead itself. */
+/* Long texts are not repeated in the thread. */
 static bool is_short(enum member m)
 {
 	return m == MEMBER_STATUS || m == MEMBER_ASSIGNEE || m == MEMBER_PRIORITY ||
@@ -174,8 +174,7 @@ static void conversation_put_notes(struct thread *t, const struct bead *b)
 	}
 }
 
-/* The journal knows every step since it was last cut; the bead knows the last one of each
- * field. */
+/* The journal has every write since it was last cut; the bead has the last write of each field. */
 static enum err conversation_put_bead(struct thread *t, struct beads *b, const struct bead_row *row,
 				      struct json *j)
 {
@@ -193,7 +192,7 @@ static enum err conversation_put_bead(struct thread *t, struct beads *b, const s
 	}
 	e = journal_each(t->c, b->home, &start, conversation_see_record, t);
 	if (e)
-		t->c->code = ERR_OK; /* it has been cut meanwhile, or is for others to mend */
+		t->c->code = ERR_OK; /* the journal was cut meanwhile, or is damaged */
 	for (size_t i = 0; i < t->changes.count; i++)
 		conversation_put_change(t, t->changes.entry[i].value);
 	return ERR_OK;
@@ -223,16 +222,16 @@ static enum err add_bead(struct thread *t, struct str text, struct json *j)
 	return e;
 }
 
-/* --- mail, and what happened between agents --- */
+/* --- mail and protocol events --- */
 
-/* A message. The messages of a broadcast stand in the thread once: they have the same content,
- * were sent in one moment, and each has another recipient. */
-struct letter_item {
-	struct mail first;         /* as it was sent */
-	struct mail *to;           /* how it is for each recipient */
-	const struct value *event; /* that tells the same; or NULL */
-	struct letter_item *next;  /* of all */
-	struct letter_item *same;  /* of those with the same content */
+/* A message. The messages of a broadcast are one item of the thread: they have the same content and
+ * the same time, and each has another recipient. */
+struct mail_item {
+	struct mail first;         /* the first message of the item */
+	struct mail *to;           /* the message to each recipient, in its current state */
+	const struct value *event; /* the protocol event of the same message; or NULL */
+	struct mail_item *next;    /* in the thread */
+	struct mail_item *same;    /* with the same content */
 };
 
 static struct str content_key(struct thread *t, struct str from, struct str category,
@@ -254,48 +253,48 @@ static struct mail conversation_own(struct arena *mem, const struct mail *m)
 	return copy;
 }
 
-static const struct mail *conversation_recipient(const struct letter_item *letter, struct str agent)
+static const struct mail *conversation_recipient(const struct mail_item *sent, struct str agent)
 {
-	const struct mail *to = letter->to;
+	const struct mail *to = sent->to;
 
 	while (to && !str_eq(to->to, agent))
 		to = to->next;
 	return to;
 }
 
-static bool conversation_same_letter(const struct letter_item *letter, const struct mail *m)
+static bool conversation_same_mail(const struct mail_item *sent, const struct mail *m)
 {
-	return letter->first.created_ms == m->created_ms &&
-	       str_eq(letter->first.thread, m->thread) && !conversation_recipient(letter, m->to);
+	return sent->first.created_ms == m->created_ms && str_eq(sent->first.thread, m->thread) &&
+	       !conversation_recipient(sent, m->to);
 }
 
-/* What this message belongs to, which may be a broadcast that was seen in part. */
-static struct letter_item *letter_of(struct thread *t, const struct mail *m)
+/* The item of a message: a new one, or that of the broadcast to which the message belongs. */
+static struct mail_item *mail_item_of(struct thread *t, const struct mail *m)
 {
 	struct str category = str_of(names_word(&categories, m->category));
-	void **head = map_put(&t->letters, content_key(t, m->from, category, m->subject, m->body));
-	struct letter_item *letter = *head, *last = NULL;
+	void **head = map_put(&t->mail, content_key(t, m->from, category, m->subject, m->body));
+	struct mail_item *sent = *head, *last = NULL;
 
-	for (; letter && !conversation_same_letter(letter, m); letter = letter->same)
-		last = letter;
-	if (letter)
-		return letter;
-	letter = arena_new(&t->c->mem, struct letter_item);
-	*letter = (struct letter_item){ .first = conversation_own(&t->c->mem, m) };
+	for (; sent && !conversation_same_mail(sent, m); sent = sent->same)
+		last = sent;
+	if (sent)
+		return sent;
+	sent = arena_new(&t->c->mem, struct mail_item);
+	*sent = (struct mail_item){ .first = conversation_own(&t->c->mem, m) };
 	if (last)
-		last->same = letter;
+		last->same = sent;
 	else
-		*head = letter;
-	*t->letters_end = letter;
-	t->letters_end = &letter->next;
-	return letter;
+		*head = sent;
+	*t->mail_end = sent;
+	t->mail_end = &sent->next;
+	return sent;
 }
 
-/* A message is known by its id alone: others may have the same sender, subject and time. */
+/* Messages are told apart by their ids: two may have the same sender, subject and time. */
 static void see_mail(struct call *c, const struct mail *m, void *arg)
 {
 	struct thread *t = arg;
-	struct letter_item *letter;
+	struct mail_item *sent;
 	struct mail *one;
 	void **at;
 
@@ -306,9 +305,9 @@ static void see_mail(struct call *c, const struct mail *m, void *arg)
 	if (!at) {
 		one = arena_new(&t->c->mem, struct mail);
 		*one = conversation_own(&t->c->mem, m);
-		letter = letter_of(t, m);
-		one->next = letter->to;
-		letter->to = one;
+		sent = mail_item_of(t, m);
+		one->next = sent->to;
+		sent->to = one;
 		at = map_put(&t->messages, one->id);
 		*at = one;
 	}
@@ -333,9 +332,9 @@ static void conversation_put_recipients(struct json *j, const struct mail *to)
 	json_end(j);
 }
 
-static void put_letter(struct thread *t, const struct letter_item *letter)
+static void conversation_put_mail(struct thread *t, const struct mail_item *sent)
 {
-	const struct mail *m = &letter->first;
+	const struct mail *m = &sent->first;
 	struct json j = json_new(&t->c->mem);
 
 	conversation_begin(&j, "mail", m->created_ms, m->from);
@@ -345,52 +344,51 @@ static void put_letter(struct thread *t, const struct letter_item *letter)
 	json_put_str(&j, "subject", m->subject);
 	json_put_str(&j, "text", m->body);
 	json_put_bool(&j, "requires_ack", m->requires_ack);
-	conversation_put_recipients(&j, letter->to);
+	conversation_put_recipients(&j, sent->to);
 	json_key(&j, STR("event"));
-	if (letter->event)
-		json_value(&j, letter->event);
+	if (sent->event)
+		json_value(&j, sent->event);
 	else
 		json_null(&j);
 	json_end(&j);
 	conversation_add(t, (struct stamp){ .ms = m->created_ms }, &j);
 }
 
-/* May the event of this letter be one that was sent to `to` then? The message is stored together
- * with it and is never older: where the clock was set back, it is as old as the recipient's last
+/* Whether the message may be the one of an event at this time to `to`. Both are stored together, and
+ * the message is never older: if the clock was set back, it has the time of the recipient's last
  * message. */
-static bool may_tell(const struct letter_item *letter, struct str to, int64_t at)
+static bool may_tell(const struct mail_item *sent, struct str to, int64_t at)
 {
 	struct str role;
-	bool many = letter->to->next,
+	bool many = sent->to->next,
 	     one = recipient_parse(to, &role) == RECIPIENT_AGENT && registry_id_valid(to);
 
-	return letter->first.created_ms >= at && (many || !letter->event) &&
-	       (!one || conversation_recipient(letter, to));
+	return sent->first.created_ms >= at && (many || !sent->event) &&
+	       (!one || conversation_recipient(sent, to));
 }
 
-static bool tells_better(const struct letter_item *a, const struct letter_item *b)
+static bool tells_better(const struct mail_item *a, const struct mail_item *b)
 {
 	if (!b || !a->event != !b->event)
 		return !b || !a->event;
 	return a->first.created_ms < b->first.created_ms;
 }
 
-/* A handoff and a call for help are mail too, and stand in the thread once. */
+/* HANDOFF and BLOCKED are both mail and events, but one item of the thread. */
 static bool told_by_mail(struct thread *t, const struct value *event, int64_t at)
 {
 	const struct value *payload = value_find(event, "payload");
 	struct str text = value_str(payload, "summary");
-	struct letter_item *letter, *best = NULL;
+	struct mail_item *sent, *best = NULL;
 	void **found;
 
 	text = text.p ? text : value_str(payload, "blocker");
-	found = map_find(&t->letters, content_key(t, value_str(event, "from_agent"),
-						  value_str(event, "event_type"),
-						  value_str(payload, "subject"), text));
-	for (letter = found ? *found : NULL; letter; letter = letter->same)
-		if (may_tell(letter, value_str(event, "to_agent"), at) &&
-		    tells_better(letter, best))
-			best = letter;
+	found = map_find(&t->mail, content_key(t, value_str(event, "from_agent"),
+					       value_str(event, "event_type"),
+					       value_str(payload, "subject"), text));
+	for (sent = found ? *found : NULL; sent; sent = sent->same)
+		if (may_tell(sent, value_str(event, "to_agent"), at) && tells_better(sent, best))
+			best = sent;
 	if (best)
 		best->event = event;
 	return best;
@@ -424,7 +422,7 @@ static enum err add_protocol(struct thread *t, struct agent_files *f)
 	enum err e = protocol_each(t->c, f, &filter, &list);
 
 	v = e ? NULL : value_read(&t->c->mem, json_text(&list));
-	for (size_t i = v ? v->count : 0; i; i--) /* the newest is the first */
+	for (size_t i = v ? v->count : 0; i; i--) /* the list has the newest first */
 		conversation_put_event(t, &v->item[i - 1]);
 	return e;
 }
@@ -444,12 +442,12 @@ static enum err add_agents(struct thread *t)
 				 see_mail, t);
 	if (!e)
 		e = add_protocol(t, &f);
-	for (const struct letter_item *l = t->first_letter; !e && l; l = l->next)
-		put_letter(t, l);
+	for (const struct mail_item *l = t->first_mail; !e && l; l = l->next)
+		conversation_put_mail(t, l);
 	return e;
 }
 
-/* --- the board, and what agents noted --- */
+/* --- the board, and the events of continuity --- */
 
 static void put_whole(struct thread *t, const char *kind, struct stamp at, struct str by,
 		      struct str member, struct json *value)
@@ -462,7 +460,7 @@ static void put_whole(struct thread *t, const char *kind, struct stamp at, struc
 	conversation_add(t, at, &j);
 }
 
-/* Its id as a whole, not as the beginning of a longer one. */
+/* Whether the text has the id as a whole word, not as a part of a longer id. */
 static bool conversation_names(struct str text, struct str id)
 {
 	const char *found;
@@ -526,7 +524,7 @@ static enum err add_events(struct thread *t)
 	struct event_filter filter = { .task = t->id, .limit = MOST, .archived = true };
 	struct event_row *row = NULL;
 	struct artifact_row *a = NULL;
-	struct str project = c->project, gitdir = c->gitdir; /* which it may change */
+	struct str project = c->project, gitdir = c->gitdir; /* continuity_open() may change them */
 	struct continuity k;
 	enum err e = continuity_open(c, VYBE_READ, &k);
 
@@ -540,7 +538,7 @@ static enum err add_events(struct thread *t)
 	for (; !e && row; row = row->next) {
 		struct json j = json_new(&c->mem);
 
-		if (str_starts(row->kind, STR("task_"))) /* a change, and told as one */
+		if (str_starts(row->kind, STR("task_"))) /* it is in the thread as a change */
 			continue;
 		event_row_encode(&j, row);
 		put_whole(t, "event", (struct stamp){ row->created, row->id }, row->agent,
@@ -569,11 +567,11 @@ static int by_time(const void *a, const void *b)
 enum err conversation_encode(struct call *c, struct str bead, struct json *j)
 {
 	struct thread t = {
-		.c = c, .changes.mem = &c->mem, .messages.mem = &c->mem, .letters.mem = &c->mem
+		.c = c, .changes.mem = &c->mem, .messages.mem = &c->mem, .mail.mem = &c->mem
 	};
 	enum err e;
 
-	t.letters_end = &t.first_letter;
+	t.mail_end = &t.first_mail;
 	json_object(j);
 	if ((e = add_bead(&t, bead, j)) || (e = add_agents(&t)) || (e = add_board(&t)) ||
 	    (e = add_events(&t)))

@@ -6,9 +6,8 @@
 struct json;
 
 /*
- * All that was done and said about one bead, in one thread, the oldest first: changes to it,
- * notes, mail, what happened between agents, posts on the board, files, and what agents noted of
- * their work.
+ * The history of one bead as one thread, oldest first: changes, notes, mail, protocol events, posts
+ * on the board, artifacts, and the events that agents noted.
  */
 enum err conversation_encode(struct call *c, struct str bead, struct json *j);
 

@@ -17,19 +17,20 @@
 #include "live/feed_sources.h"
 
 /*
- * Files feed.1, feed.2, …, of which the last few are kept. Each begins with a comment that tells
- * which feed it is, and up to where each source was known then. An id names the feed, the file
- * and the byte behind its event: a client that has seen it goes on there.
+ * The files feed.1, feed.2, … are segments, of which the last few are kept. Each begins with a
+ * comment that has the name of the feed and the place of each source at that time. An event's id
+ * has the name of the feed, the number of the segment and the offset after the event: a client that
+ * reconnects with the id continues there.
  */
 enum { SEGMENTS = 4, SEGMENT_MOST = 4 * 1024 * 1024 };
 
 struct feed {
 	struct str dir;
-	char name[17]; /* random: which feed it is */
+	char name[17]; /* random, new with every new feed */
 	struct sources known;
-	pthread_mutex_t mutex; /* of what follows */
-	int fd[SEGMENTS];      /* of the segments, the last one first; -1: none */
-	struct feed_place end; /* all before is on the file */
+	pthread_mutex_t mutex; /* protects the members below */
+	int fd[SEGMENTS];      /* the segments, newest first; -1: none */
+	struct feed_place end; /* the end of the written events */
 };
 
 static struct str segment_path(struct arena *mem, const struct feed *f, int64_t n)
@@ -37,7 +38,7 @@ static struct str segment_path(struct arena *mem, const struct feed *f, int64_t 
 	return path_join(mem, f->dir, arena_fmt(mem, "feed.%lld", (long long)n));
 }
 
-/* --- reading, by clients that follow --- */
+/* --- reading --- */
 
 struct feed_place feed_end(struct feed *f)
 {
@@ -54,7 +55,7 @@ void feed_id(struct feed *f, struct feed_place at, char id[FEED_ID])
 	snprintf(id, FEED_ID, "%s-%lld-%lld", f->name, (long long)at.segment, (long long)at.offset);
 }
 
-/* Up to the end of the last whole event. */
+/* The length of the whole events at the start of the text. */
 static size_t whole_events(const char *p, size_t n)
 {
 	while (n > 1 && !(p[n - 1] == '\n' && p[n - 2] == '\n'))
@@ -83,7 +84,7 @@ static ssize_t feed_read_locked(struct feed *f, struct feed_place *at, char *p, 
 		*at = (struct feed_place){ at->segment + 1, 0 };
 	}
 	whole = (ssize_t)whole_events(p, (size_t)got);
-	got = whole ? whole : got; /* there may be less room than one needs */
+	got = whole ? whole : got; /* the buffer may be smaller than an event */
 	at->offset += got;
 	return got;
 }
@@ -155,7 +156,7 @@ static struct str feed_head_text(struct call *c, const struct feed *f)
 	return arena_fmt(&c->mem, ": " STR_FMT "\n\n", STR_ARG(json_text(&j)));
 }
 
-/* Goes on in a new file; the oldest goes. */
+/* Begins a new segment, and removes the oldest. */
 static enum err begin_segment(struct call *c, struct feed *f)
 {
 	int64_t n = f->end.segment + 1, oldest = n - SEGMENTS;
@@ -193,11 +194,11 @@ static void add_event(void *arg, const char *type, struct str data)
 	char head[FEED_ID + 64], id[FEED_ID];
 	int n = 0;
 
-	if (data.n > FEED_EVENT - 128) { /* another program's, of a size that says nothing */
+	if (data.n > FEED_EVENT - 128) { /* only another program writes records of that size */
 		type = "reset";
 		data = STR("{}");
 	}
-	do { /* until the id, which is part of the event, names its end */
+	do { /* the id names the end of the event that contains it */
 		end.offset = start.offset + n + (int64_t)data.n + 2;
 		feed_id(b->f, end, id);
 		n = snprintf(head, sizeof head, "id: %s\nevent: %s\ndata: ", id, type);
@@ -221,7 +222,7 @@ enum err feed_collect(struct call *c, struct feed *f, size_t *count)
 	if (!b.count)
 		return ERR_OK;
 	if ((e = write_at_end(c, f, buf_str(&b.text)))) {
-		sources_restore(&f->known, &before); /* they come again */
+		sources_restore(&f->known, &before); /* they are collected again */
 		return e;
 	}
 	pthread_mutex_lock(&f->mutex);
@@ -267,7 +268,7 @@ static void feed_learn(struct call *c, struct feed *f, struct str rest)
 			sources_learn(c, &f->known, str_skip(line, 6));
 }
 
-/* Goes on with what an earlier service has left; false: it cannot be used. */
+/* Continues the feed of an earlier service; false if there is none that can be used. */
 static bool feed_resume(struct call *c, struct feed *f, int64_t last)
 {
 	char boot[PLATFORM_BOOT];
@@ -277,7 +278,7 @@ static bool feed_resume(struct call *c, struct feed *f, int64_t last)
 	if (!last || file_own_read(c, segment_path(&c->mem, f, last), &text) || !text.p)
 		return false;
 	text.n = whole_events(text.p, text.n);
-	if (!text.n) /* the service that began it was killed */
+	if (!text.n) /* the service was killed when it began this segment */
 		return feed_resume(c, f, last - 1);
 	rest = text;
 	head = feed_comment(c, &rest);
@@ -292,7 +293,7 @@ static bool feed_resume(struct call *c, struct feed *f, int64_t last)
 		f->fd[i] = file_own_open(&c->mem, segment_path(&c->mem, f, last - i),
 					 i ? O_RDONLY : O_RDWR, 0);
 	f->end = (struct feed_place){ last, (int64_t)text.n };
-	/* what was written in part would stay behind what is written over it */
+	/* A partly written event must not remain after the next one. */
 	return f->fd[0] >= 0 && !ftruncate(f->fd[0], (off_t)text.n);
 }
 

@@ -16,7 +16,7 @@
 #include "store/db/board_db.h"
 #include "store/db/board_messages.h"
 
-/* --- the places --- */
+/* --- places --- */
 
 static struct source *source_of(struct sources *s, struct str name)
 {
@@ -93,14 +93,14 @@ void sources_restore(struct sources *s, const struct sources *copy)
 			*(const struct source *)copy->known.entry[i].value;
 }
 
-/* --- telling --- */
+/* --- events --- */
 
 struct feed_sources_telling {
-	struct call *c; /* of the round; what is told of is freed with its visit */
+	struct call *c; /* of the round */
 	struct sources *s;
 	source_tell *tell;
 	void *arg;
-	struct str name; /* of the source at hand, and its place */
+	struct str name; /* of the current source */
 	struct source *at;
 };
 
@@ -130,7 +130,7 @@ static void feed_sources_choose(struct feed_sources_telling *t, struct str name)
 	t->at = source_of(t->s, name);
 }
 
-/* What was known of a source is not there any more: all of it has to be looked at. */
+/* The known part of a source is gone, so clients have to read everything again. */
 static void tell_reset(struct feed_sources_telling *t)
 {
 	struct json j = feed_sources_begin(t->c);
@@ -138,7 +138,7 @@ static void tell_reset(struct feed_sources_telling *t)
 	feed_sources_end(t, "reset", &j);
 }
 
-/* A store was taken away, and with it all sources whose names begin so. */
+/* A store was removed, and with it all sources whose names begin with one of `heads`. */
 static void tell_gone(struct feed_sources_telling *t, const char *const *heads)
 {
 	static const struct source nowhere;
@@ -175,7 +175,7 @@ static void set_journal_place(struct source *s, const struct journal_place *p)
 	*s = (struct source){ { p->segment, p->offset, p->last, p->crc, p->first } };
 }
 
-/* The writer of a line: of all of it, or of the part that was set. */
+/* The writer of a line, or of the members that the line sets. */
 static struct str writer_of(const struct value *line)
 {
 	const struct value *marks = value_find(line, "_v"), *notes = value_find(line, "notes");
@@ -212,7 +212,7 @@ static void touch_lines(struct touched *t, const struct value *list)
 	}
 }
 
-enum { IDS_MOST = 64 }; /* in one event; more than that, and it is better to look at all */
+enum { IDS_MOST = 64 }; /* in one event; with more, clients read all beads again */
 
 static void put_ids(struct json *j, const struct map *ids, bool all)
 {
@@ -223,21 +223,20 @@ static void put_ids(struct json *j, const struct map *ids, bool all)
 	json_put_bool(j, "all", all || ids->count > IDS_MOST);
 }
 
-enum { ROUND = 2000 }; /* records of a source in one round: the rest comes in the next */
+enum { ROUND = 2000 }; /* maximum records of a source in one round */
 
-/*
- * Only the next record, or the end, tells the place behind one: so each is told when the next
- * comes.
- */
+/* The place after a record is known only when the next record, or the end, is reached. So the event
+ * of a record is held until then. */
 struct held_record {
 	struct feed_sources_telling *t;
 	const struct journal_place *place;
-	struct str data; /* of the record before, without its place; or absent */
+	struct str data; /* the held event, without its place; or absent */
 	int count;
-	bool limited;               /* to what readers see already, … */
-	struct journal_place limit; /* … which ends here */
+	bool limited; /* only up to `limit`: later records are not in the cache yet */
+	struct journal_place limit;
 	struct str home;
-	int64_t segment, carried; /* where we are; up to where it repeats the one before */
+	int64_t segment; /* the current one */
+	int64_t carried; /* the segment repeats records of the one before up to this offset */
 };
 
 static void tell_pending(struct held_record *p)
@@ -271,7 +270,7 @@ static struct str feed_sources_describe(struct arena *mem, struct arena *scratch
 	return json_text(&j);
 }
 
-/* A journal that was cut begins with what no commit has yet; then comes its base. */
+/* A journal that was cut begins with the records that no commit has; then comes its base. */
 static enum err feed_sources_find_base(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct held_record *p = arg;
@@ -311,11 +310,11 @@ static enum err feed_sources_see_record(struct call *c, const struct journal_rec
 		      (r->segment == p->limit.segment && r->offset >= p->limit.offset);
 
 	if ((p->limited && beyond) || p->count++ == ROUND)
-		return JOURNAL_STOP; /* enough for now */
+		return JOURNAL_STOP;
 	tell_pending(p);
 	if (r->segment != p->segment)
 		enter_segment(c, p, r->segment);
-	if (r->offset < p->carried) /* this was told */
+	if (r->offset < p->carried) /* it was in the segment before */
 		return ERR_OK;
 	p->data = feed_sources_describe(&p->t->c->mem, &scratch, r->json);
 	arena_release(&scratch);
@@ -328,7 +327,7 @@ static enum err skip_record(struct call *c, const struct journal_record *r, void
 	return ERR_OK;
 }
 
-/* Behind all that is there now; false: it cannot be read, and is looked at again. */
+/* Sets the place to the end of the journal; false if the journal cannot be read now. */
 static bool learn_journal(struct feed_sources_telling *t, struct str home)
 {
 	struct journal_place end = { .last = -1 };
@@ -364,24 +363,24 @@ static void collect_beads(struct feed_sources_telling *t)
 			news = JOURNAL_AHEAD;
 		if (news == JOURNAL_SAME)
 			return;
-		if (news >= JOURNAL_AHEAD) /* of what was cut off, all was seen */
+		if (news >= JOURNAL_AHEAD) /* all records of the old segment were read */
 			place = (struct journal_place){ place.segment + 1, 0, -1, place.crc,
 							place.first };
 	}
 	p.home = b.home;
-	/* a client that is told of a change reads it at once, and has to see it */
+	/* A client reads a change as soon as it gets the event, and has to find it in the cache. */
 	p.limited = beads_being_written(t->c, &b, &p.limit);
 	p.segment = place.offset ? place.segment : 0;
 	e = journal_each(t->c, b.home, &place, feed_sources_see_record, &p);
 	tell_pending(&p);
-	/* what follows is gone */
+	/* The records after the place are gone. */
 	if (e && !p.count && learn_journal(t, b.home))
 		tell_reset(t);
 }
 
 /* --- the files of the agents --- */
 
-/* Of a line, the members that say what it is about: the rest is looked at when wanted. */
+/* Copies only the members that say what the line is about. */
 static void put_members_of(struct json *j, const struct value *v, const char *const *names)
 {
 	for (; *names; names++) {
@@ -403,7 +402,7 @@ static void collect_lines(struct feed_sources_telling *t, struct agent_files *f,
 
 	feed_sources_choose(t, file);
 	if (agent_file_size(t->c, f, file, &size)) {
-		t->c->code = ERR_OK; /* the next look may do better */
+		t->c->code = ERR_OK; /* the next round tries again */
 		return;
 	}
 	if (size == t->at->at[0])
@@ -431,7 +430,7 @@ static void collect_lines(struct feed_sources_telling *t, struct agent_files *f,
 		feed_sources_end(t, type, &j);
 		arena_release(&scratch);
 	}
-	t->at->at[0] = from; /* a damaged line may have no end */
+	t->at->at[0] = from; /* a damaged line may lack its end */
 }
 
 static const char *const event_members[] = { "id",       "event_type", "bead_id",    "from_agent",
@@ -457,14 +456,14 @@ static bool news_of(struct map *map, struct arena *mem, struct str key, struct s
 		*at = arena_new(mem, struct str);
 	}
 	was = *at;
-	if (was->n == now.n && was->p) /* mostly as long as before: nothing piles up */
+	if (was->n == now.n && was->p) /* reuses the memory: the length rarely changes */
 		memcpy((char *)was->p, now.p, now.n);
 	else
 		*was = arena_copy(mem, now);
 	return true;
 }
 
-/* Who has been seen again. Told now and then; an earlier service's word is not kept. */
+/* The agents whose last_seen_at has changed. This has no place: a new service begins anew. */
 static void collect_seen(struct feed_sources_telling *t, struct agent_files *f, bool first)
 {
 	struct json j = feed_sources_begin(t->c);
@@ -517,7 +516,7 @@ static void collect_agents(struct feed_sources_telling *t, bool look, bool first
 		collect_seen(t, &f, first);
 }
 
-/* --- the board, and what agents noted --- */
+/* --- the board, and the events of continuity --- */
 
 static void collect_messages(struct feed_sources_telling *t, struct board *b)
 {
@@ -554,7 +553,7 @@ static void collect_messages(struct feed_sources_telling *t, struct board *b)
 	}
 }
 
-/* The place behind an artifact: the latest time, how many have it, the highest id. */
+/* The place after an artifact: the latest time, the number of artifacts with it, the highest id. */
 static void pass_artifact(struct source *at, const struct artifact *a)
 {
 	if (a->created_at > at->at[0])
@@ -565,8 +564,8 @@ static void pass_artifact(struct source *at, const struct artifact *a)
 		at->at[2] = a->id;
 }
 
-/* One that is registered again is news, and so is a new one, also after the clock was set
- * back. */
+/* An artifact that is registered again is an event too, and so is a new one with an older time,
+ * after the clock was set back. */
 static void collect_artifacts(struct feed_sources_telling *t, struct board *b)
 {
 	struct artifact_filter filter = { 0 };
@@ -652,7 +651,8 @@ static enum err feed_sources_read_notes(struct feed_sources_telling *t, struct c
 static void collect_notes(struct feed_sources_telling *t)
 {
 	struct event_row *row;
-	struct str project = t->c->project, gitdir = t->c->gitdir; /* it may change them */
+	struct str project = t->c->project,
+		   gitdir = t->c->gitdir; /* continuity_open() may change them */
 	struct continuity k;
 	int64_t last;
 	enum err e = continuity_open(t->c, VYBE_READ, &k);
@@ -668,7 +668,7 @@ static void collect_notes(struct feed_sources_telling *t)
 		return;
 	if (!t->tell) {
 		t->at->at[0] = last;
-	} else if (last < t->at->at[0]) { /* they were made anew */
+	} else if (last < t->at->at[0]) { /* the database was made anew */
 		t->at->at[0] = last;
 		tell_reset(t);
 	}
@@ -684,7 +684,7 @@ static void collect_notes(struct feed_sources_telling *t)
 	}
 }
 
-enum { LOOK_MS = 1000 }; /* at those who only say that they are there */
+enum { LOOK_MS = 1000 }; /* interval at which last_seen_at and statuses are compared */
 
 void sources_collect(struct call *c, struct sources *s, source_tell *tell, void *arg)
 {

@@ -8,8 +8,8 @@ struct json;
 struct value;
 
 /*
- * Up to where each record of each store has been read: the beads' journal, the files of the
- * agents, the board, what agents noted. A source is known by a name, its place by a few numbers.
+ * The sources of the feed, and how far each was read: the journal of the beads, the agents'
+ * records, the board, the events of continuity. A source has a name; its place is a few numbers.
  */
 enum { PLACE_NUMBERS = 5 };
 
@@ -20,26 +20,26 @@ struct source {
 struct sources {
 	struct arena mem;
 	struct map known;  /* by name: struct source */
-	struct map seen;   /* by agent: when it was last seen, as text */
-	struct map status; /* by agent on the board: what it said of itself */
-	int64_t looked_ms; /* when that was last looked at */
+	struct map seen;   /* by agent: last_seen_at, as text */
+	struct map status; /* by agent on the board: its status, as text */
+	int64_t looked_ms; /* when these two were last compared */
 	bool begun;
 };
 
-/* Everything there is counts as known. */
+/* Sets every place to the end of its source. */
 void sources_begin(struct call *c, struct sources *s);
 
-/* Tells of all that is new. What cannot be read is told later. The data of an event is JSON with
- * a member "from": the source, and up to where it has been read now. */
+/* Calls `tell` for every new event. A source that cannot be read now is read in a later round. The
+ * data of an event is JSON with a member "from": the source, and the place after the event. */
 typedef void source_tell(void *arg, const char *type, struct str data);
 void sources_collect(struct call *c, struct sources *s, source_tell *tell, void *arg);
 
-/* The places as members of the open object; from there; from an event that was told. */
+/* The places as members of the open object; back from that object; from the data of an event. */
 void sources_encode(struct json *j, const struct sources *s);
 void sources_decode(struct sources *s, const struct value *v);
 void sources_learn(struct call *c, struct sources *s, struct str data);
 
-/* The places as they are, and back to them. */
+/* A copy of the places; setting them back to it. */
 struct sources sources_copy(struct arena *mem, const struct sources *s);
 void sources_restore(struct sources *s, const struct sources *copy);
 

@@ -15,14 +15,14 @@
 
 struct mail_tally {
 	int64_t unread, unacked;
-	int64_t at; /* of the last message */
+	int64_t at; /* the time of the last message */
 	struct str by;
 	int category;
 };
 
 struct mail_map {
 	struct call *c;
-	struct map beads; /* by id, as it was written: struct mail_tally */
+	struct map beads; /* by id, as the sender wrote it: struct mail_tally */
 };
 
 static struct mail_tally *tally_of(struct mail_map *map, struct str bead)
@@ -36,7 +36,7 @@ static struct mail_tally *tally_of(struct mail_map *map, struct str bead)
 	return *at;
 }
 
-/* Every step is a line of its own, so that steps can be counted. */
+/* A record has a line for every step, so each line changes a count by one. */
 static void count_step(struct call *c, const struct mail *m, void *arg)
 {
 	struct mail_map *map = arg;
@@ -96,7 +96,7 @@ struct crowd {
 };
 
 struct overview_session {
-	const struct bead_row *epic; /* NULL: of none */
+	const struct bead_row *epic; /* NULL: tasks without an epic */
 	struct bead_row **task;
 	size_t count, closed;
 };
@@ -110,10 +110,10 @@ static struct overview_session *session_of(struct crowd *w, struct str epic)
 	return *at;
 }
 
-/* The epic that a bead is a part of, however indirectly; NULL: none. */
+/* The nearest epic among the parents of a bead; NULL: none. */
 static const struct bead_row *epic_of(struct crowd *w, const struct bead_row *row)
 {
-	enum { STEPS = 64 }; /* parents may go round in a circle after a merge */
+	enum { STEPS = 64 }; /* a merge may leave a cycle of parents */
 
 	for (int i = 0; i < STEPS && row->parent.p; i++) {
 		void **at = map_find(&w->rows, row->parent);
@@ -148,7 +148,7 @@ static bool is_parent(const struct link *link)
 	return str_is(link->kind, names_word(&edge_kinds, EDGE_PARENT));
 }
 
-/* The counts of what depends on a bead, and of its parents, have changed with it. */
+/* Adds the beads whose counts change with a bead: its dependents and its parents. */
 static enum err add_around(struct crowd *w, struct beads *b, struct str id)
 {
 	enum err e = ERR_OK;
@@ -178,7 +178,7 @@ static enum err read_beads(struct call *c, struct crowd *w, const struct overvie
 	struct beads b;
 	enum err e;
 
-	if (ask->ids && !ask->id_count) /* none of them */
+	if (ask->ids && !ask->id_count)
 		return ERR_OK;
 	e = beads_open(c, BEADS_READ, &b);
 	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
@@ -199,7 +199,7 @@ static enum err read_beads(struct call *c, struct crowd *w, const struct overvie
 	return e;
 }
 
-/* --- what it looks like --- */
+/* --- JSON --- */
 
 static bool at_is(const struct value *v, const char *key, const struct value *stamp)
 {
@@ -211,7 +211,7 @@ static bool at_is(const struct value *v, const char *key, const struct value *st
 	       str_eq(at->item[1].text, stamp->item[1].text);
 }
 
-/* What the last write to a bead was, as its line tells. */
+/* The kind of the last write to a bead. */
 static struct str overview_action(const struct value *line)
 {
 	const struct value *last = value_find(line, "_at"), *notes = value_find(line, "notes");
@@ -262,7 +262,7 @@ static enum liveness overview_liveness(const struct crowd *w, const struct regis
 	return liveness_of(a->seen_ms, w->c->now_ms, w->c->stale_minutes);
 }
 
-/* Of the owner; null for people and others who are not registered. */
+/* The liveness of an agent; null for people and others that are not registered. */
 static void put_liveness(struct crowd *w, struct json *j, const char *key, struct str who)
 {
 	void **at = who.p ? map_find(&w->by_id, who) : NULL;
@@ -272,7 +272,7 @@ static void put_liveness(struct crowd *w, struct json *j, const char *key, struc
 			  STR_NONE);
 }
 
-/* The writer may have left out the prefix of the id. */
+/* The sender may have left out the prefix of the id. */
 static struct mail_tally mail_about(const struct crowd *w, struct str id)
 {
 	struct mail_tally sum = { 0 };
@@ -283,8 +283,8 @@ static struct mail_tally mail_about(const struct crowd *w, struct str id)
 }
 
 /*
- * The moment from which it may be handed out to anybody (1970 where it is free already), so that
- * the page needs no rule of its own; null: not as it is now.
+ * The time from which the bead is ready for any agent (1970 if it is ready now), so that the page
+ * needs no rule of its own; null if it is not ready and no time will make it so.
  */
 static void put_free_from(struct json *j, const struct bead_row *row)
 {
@@ -384,7 +384,7 @@ static void overview_put_agents(struct crowd *w, struct json *j)
 	json_end(j);
 }
 
-/* A reservation that has run out, or whose holder is not there, keeps nobody safe. */
+/* A reservation is stale if it has expired, or if its holder is not active. */
 static enum err overview_put_reservations(struct crowd *w, struct json *j)
 {
 	struct reservation *r;
@@ -423,7 +423,7 @@ static enum err overview_put_incursions(struct crowd *w, struct json *j)
 	return protocol_each(w->c, &w->files, &filter, j);
 }
 
-/* Only the tasks that are named, and those that wait for them. */
+/* Only the given tasks, and those that depend on them. */
 static enum err encode_some(struct crowd *w, const struct overview_ask *ask, struct json *j)
 {
 	enum err e = read_beads(w->c, w, ask);

@@ -6,15 +6,15 @@
 struct json;
 
 /*
- * What the crowd is doing, at a glance: the epics and their tasks, each with its owner, its last
- * act and the mail about it; the agents and whether they are there; what is reserved, and where
- * two were in each other's way. What nobody keeps here is empty.
+ * The state of a project in one reply: epics and their tasks, each with its owner, last change and
+ * mail; agents with their liveness; reservations and incursions. A store that the project does not
+ * have is empty.
  */
 struct overview_ask {
-	bool all;   /* closed ones too, of which otherwise only those of open epics count */
-	bool brief; /* without the epics and their tasks */
-	/* only these tasks, without the mail about them, which a client that asks again and again
-	 * counts for itself; NULL: not so */
+	bool all;   /* closed tasks too; by default only those of open epics */
+	bool brief; /* without epics and tasks */
+	/* Only these tasks, without counts of their mail, which a client that asks repeatedly keeps
+	 * itself; NULL: everything. */
 	const struct str *ids;
 	size_t id_count;
 };

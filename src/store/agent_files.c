@@ -27,7 +27,7 @@ static struct str agent_files_below(struct call *c, struct str dir, const char *
 	return path_join(&c->mem, dir, str_of(name));
 }
 
-/* It ignores itself in Git: what is said here is for this machine. */
+/* The folder ignores itself in Git: it is for this machine alone. */
 static enum err agent_files_make(struct call *c, struct str top)
 {
 	struct str ignore = agent_files_below(c, top, ".gitignore");
@@ -40,7 +40,7 @@ static enum err agent_files_make(struct call *c, struct str top)
 	return e;
 }
 
-/* The other name for what the file system refuses. */
+/* A failure of the file system is IO_READ_FAILED or IO_WRITE_FAILED here. */
 static enum err as_io(struct call *c, enum err e, enum err io)
 {
 	if (e == ERR_INTERNAL_ERROR)
@@ -48,7 +48,7 @@ static enum err as_io(struct call *c, enum err e, enum err io)
 	return c->code;
 }
 
-/* Who waited has to look at the clock again: what is written has the order of the lock. */
+/* Reads the clock again after the wait, so that the times of writes follow the order of the lock. */
 static enum err agent_files_wait_lock(struct call *c, struct agent_files *f, int wait_ms)
 {
 	enum stored before = c->stored;
@@ -59,7 +59,7 @@ static enum err agent_files_wait_lock(struct call *c, struct agent_files *f, int
 	if (!c->still)
 		c->now_ms = moment_now();
 	e = agent_pending_complete(c, f);
-	c->stored = before; /* that was another's */
+	c->stored = before; /* the completed lines were another command's */
 	if (!e)
 		return ERR_OK;
 	lock_drop(&f->lock);
@@ -138,7 +138,7 @@ void agent_files_close(struct agent_files *f)
 
 /* --- reading --- */
 
-/* Up to the end of the last line that has one. */
+/* Without an unfinished last line. */
 static struct str whole_lines(struct str text)
 {
 	while (text.n && text.p[text.n - 1] != '\n')
@@ -178,7 +178,7 @@ static bool agent_files_is_record(struct str name)
 	return str_ends(name, STR(".jsonl"));
 }
 
-/* How large a file of that name may be. */
+/* The maximum size of the file. */
 static int64_t agent_files_largest(struct str name)
 {
 	enum { AGENT_MOST = 1 << 20 };
@@ -203,8 +203,8 @@ static bool agent_files_too_large(struct call *c, const struct agent_files *f, s
 	return found.size > agent_files_largest(name);
 }
 
-/* Why a file could not be read; a snapshot that is too large is damaged as any other is, and the
- * record has what it was made from. */
+/* The failure to read a file. A snapshot that is too large counts as damaged: it is made again from
+ * its record. */
 static enum err agent_files_unread(struct call *c, const struct agent_files *f, struct str name,
 				   enum err e, struct str *out)
 {
@@ -243,7 +243,7 @@ enum err agent_file_pass_over(struct call *c, const struct agent_files *f, struc
 	return ERR_OK;
 }
 
-/* What is pending is read as if it were in the file: that is as it will be. */
+/* Pending lines are read as if they were in the file already. */
 static enum err read_with_pending(struct call *c, const struct agent_files *f,
 				  const struct agent_append *a, int64_t from, size_t most,
 				  struct str *out)
@@ -267,7 +267,7 @@ static enum err read_with_pending(struct call *c, const struct agent_files *f,
 	return e;
 }
 
-/* At most `most` bytes (0: all) from a place in it. */
+/* At most `most` bytes (0: all) from the offset `from`. */
 static enum err agent_files_read_some(struct call *c, const struct agent_files *f, struct str name,
 				      int64_t from, size_t most, struct str *out)
 {
@@ -323,16 +323,16 @@ enum err agent_file_read_part(struct call *c, const struct agent_files *f, struc
 			return as_io(c, e, ERR_IO_READ_FAILED);
 		got = out->n;
 		if (got >= AGENT_LINE_MOST && !memchr(out->p, '\n', got))
-			break; /* no line is so long: it is damaged, and is given in pieces */
+			break; /* a longer line is damaged, and is returned in pieces */
 		*out = whole_lines(*out);
-		if (out->n || got < most) /* a line may be longer than a piece */
+		if (out->n || got < most) /* else the line is longer than what was read */
 			break;
 	}
 	*from += (int64_t)out->n;
 	return ERR_OK;
 }
 
-/* Reads what is held again, with as much before it, and at least a good piece. */
+/* Reads the held bytes again, together with at least as many before them. */
 static enum err read_before(struct call *c, struct lines_back *b)
 {
 	enum { PIECE = 64 * 1024 };
@@ -356,7 +356,7 @@ static enum err hold_more(struct call *c, struct lines_back *b)
 
 	if (!b->mem) {
 		if (!(e = read_before(c, b)) && !b->held.n)
-			arena_rewind(&c->mem, before); /* all of it is an unfinished line */
+			arena_rewind(&c->mem, before); /* it was all one unfinished line */
 		return e;
 	}
 	part.mem = (struct arena){ 0 };
@@ -381,7 +381,7 @@ enum err lines_back(struct call *c, struct lines_back *b, struct str *line)
 		start = b->held.n ? b->held.n - 1 : 0;
 		while (start && b->held.p[start - 1] != '\n')
 			start--;
-		if (start || !b->at || b->held.n >= AGENT_LINE_MOST) /* no line is so long */
+		if (start || !b->at || b->held.n >= AGENT_LINE_MOST) /* a longer line is damaged */
 			break;
 		if ((e = hold_more(c, b)))
 			return e;
@@ -395,7 +395,7 @@ enum err lines_back(struct call *c, struct lines_back *b, struct str *line)
 
 /* --- writing --- */
 
-/* Somebody may have taken a folder away. */
+/* Whether a folder of the path was removed. */
 static bool lacks_folder(struct call *c, struct str path)
 {
 	struct str dir = path_parent(path);
@@ -406,7 +406,7 @@ static bool lacks_folder(struct call *c, struct str path)
 	return !file_make_dir(c, dir, 0700);
 }
 
-/* Nobody writes a record that is refused when it is read. */
+/* A record must not grow beyond the size at which readers refuse it. */
 static enum err agent_file_check_room(struct call *c, const struct agent_files *f, struct str name)
 {
 	int64_t size;
@@ -479,7 +479,7 @@ enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f, str
 
 #define DOCTOR "'abacus doctor --fix' keeps a copy of the file and repairs it"
 
-/* The number of the line that begins there; 0: the file cannot be read. */
+/* The number of the line at an offset; 0 if the file cannot be read. */
 static size_t line_number(struct call *c, const struct agent_files *f, struct str name, int64_t at)
 {
 	enum { PIECE = 256 * 1024 };
@@ -517,7 +517,7 @@ void agent_skips_add(struct agent_skips *s, int64_t at)
 		s->first = at;
 }
 
-/* One command may read a file twice: then the first look reports it. */
+/* A command may read a file twice, but warns once. */
 void agent_skips_warn(struct call *c, const struct agent_files *f, struct str name,
 		      const struct agent_skips *s)
 {

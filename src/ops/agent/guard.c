@@ -11,7 +11,7 @@
 #include "store/git/git_tool.h"
 #include "store/place.h"
 
-/* bb agent guard, guard install, guard uninstall: keeps others out of what is reserved. */
+/* bb agent guard, guard install, guard uninstall: checks changes against the reservations. */
 
 enum policy { POLICY_REFUSE, POLICY_WARN };
 static const char *const policy_words[] = { "refuse", "warn" };
@@ -79,7 +79,7 @@ static const struct prop hook_props[] = {
 	{ 0 },
 };
 
-/* --- which files --- */
+/* --- the files to check --- */
 
 struct paths {
 	struct call *c;
@@ -98,8 +98,8 @@ static void add_asked(struct paths *list, struct str path)
 	add_path(list, (struct guard_path){ .path = path, .follow = true });
 }
 
-/* What Git names counts from the root of the worktree, which need not be the project's; a link
- * that it names is a file of its own. */
+/* Git's paths are relative to the root of the worktree, which need not be the project's. Git stores
+ * a link as a file of its own, so links are not followed. */
 static void add_found(struct paths *list, struct str tree, const struct git_path *found)
 {
 	for (; found; found = found->next)
@@ -125,7 +125,7 @@ static struct str agent_guard_where(struct call *c)
 	return c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 }
 
-/* Is anything reserved? If not, Git need not be asked. */
+/* Without reservations Git need not be asked. */
 static enum err any_reserved(struct call *c, struct agent_files *f, bool *out)
 {
 	struct reservation *r;
@@ -173,7 +173,7 @@ static enum err agent_guard_collect(struct call *c, struct agent_files *f, const
 	return call_step(c, "Name files, or use --staged or --stdin.");
 }
 
-/* --- what comes of it --- */
+/* --- the result --- */
 
 static void agent_guard_encode(struct json *j, const struct call *c, const char *outcome,
 			       struct str reason, const struct guard_answer *answer)
@@ -243,7 +243,7 @@ static enum err agent_guard_check(struct call *c, struct stores *s, const struct
 	return agent_guard_deny(c, in, answer);
 }
 
-/* What a policy lets pass is said all the same. */
+/* The policy may let a conflict pass, but it is reported. */
 static enum err agent_guard_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
@@ -271,7 +271,7 @@ static enum err agent_guard_run(struct call *c, struct stores *s, const void *bo
 
 /* --- hooks --- */
 
-/* A project that is not the whole repository has to be named. */
+/* The hook names the project unless it is the whole repository. */
 static struct str agent_guard_script(struct call *c, const struct body *in, struct str project,
 				     const char *files, const char *before, const char *after)
 {
@@ -293,7 +293,7 @@ static struct str agent_guard_script(struct call *c, const struct body *in, stru
 			 names_word(&policies, in->on_error), STR_ARG(self), after);
 }
 
-/* A pre-push hook reads its input once: what comes after ours gets it again. */
+/* A pre-push hook can read its input only once, so ours passes it on to the hooks after it. */
 static void make_hooks(struct call *c, const struct body *in, struct str project,
 		       struct git_hook out[2])
 {
@@ -320,9 +320,9 @@ static bool agent_guard_is_within(struct call *c, struct str dir, struct str rea
 }
 
 /*
- * With all links followed: a hook may be a link, but not one that leads to any file of the
- * user's. Of the Git directory, only its folder for hooks counts, or one that the user's
- * configuration names there: a link that a commit brought must not lead to the other files in it.
+ * Checks the path with all links followed: a hook may be a link, but not to an arbitrary file of
+ * the user. In the Git directory only the folder of the hooks is allowed, or one that the user's
+ * configuration names: a link that came with a commit must not lead to other files there.
  */
 static bool is_inside(struct call *c, const struct repository *repo, struct str path)
 {
@@ -355,7 +355,7 @@ static enum err check_links(struct call *c, const struct repository *repo, struc
 	return ERR_OK;
 }
 
-/* In the repository: a folder of the user's own serves all repositories. */
+/* A hooks folder outside of the repository serves all of the user's repositories. */
 static enum err hooks_dir(struct call *c, struct str *out, struct str *main)
 {
 	struct str dir = agent_guard_where(c);

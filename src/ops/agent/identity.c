@@ -2,7 +2,7 @@
 #include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
 
-/* bb agent register, list, show, heartbeat: who works here. */
+/* bb agent register, list, show, heartbeat: the agents of the project. */
 
 struct body {
 	struct str id, display, role, status;

@@ -5,8 +5,8 @@
 #include "ops/ops.h"
 
 /*
- * bb-init, bb agent init: who this session is. It asks one thing, and only a person at a
- * terminal: whether to adopt an agent that has left nothing.
+ * bb-init, bb agent init: which agent this session is. It asks one question, and only at a
+ * terminal: whether to adopt an agent without evidence of unfinished work.
  */
 
 struct body {
@@ -61,7 +61,7 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-/* --- the recommendation: a function of what there is, and nothing else --- */
+/* --- the recommendation, which depends on the evidence alone --- */
 
 struct advice {
 	bool adopt;
@@ -141,7 +141,7 @@ static enum err agent_init_ambiguous(struct call *c, const struct advice *a)
 	return with_advice(c, a);
 }
 
-/* A free name is looked for under the lock, so that it is still free when it is taken. */
+/* Chooses the name under the lock, so that it is still free when it is registered. */
 static enum err agent_init_register(struct call *c, struct agent_files *f, const struct body *in,
 				    struct advice *a, struct registered **out)
 {
@@ -204,7 +204,7 @@ static enum err agent_init_put_reservations(struct call *c, struct agent_files *
 	return e;
 }
 
-/* Git and a person at the terminal may take their time: no lock is held meanwhile. */
+/* No lock is held while Git runs or a person is asked: both may take long. */
 static enum err agent_init_look(struct call *c, struct stores *s, const void *body)
 {
 	const struct body *in = body;

@@ -4,7 +4,7 @@
 #include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
 
-/* bb agent send, inbox, read, ack: what agents write to each other. */
+/* bb agent send, inbox, read, ack: mail between agents. */
 
 struct body {
 	struct mail_draft draft;
@@ -78,7 +78,7 @@ static const struct field message_fields[] = {
 static const struct prop mail_props[] = { MAIL_PROPS(0), { 0 } };
 static const struct prop mail_reply = { "message", PROP_OBJECT, 0, mail_props };
 
-/* The message itself; of several, the first. A broadcast that nobody gets has none. */
+/* The members of the first message; a broadcast without recipients has none. */
 static const struct prop sent_props[] = {
 	MAIL_PROPS(PROP_OPTIONAL),
 	{ "messages", PROP_OBJECT, PROP_LIST, mail_props },

@@ -4,7 +4,7 @@
 #include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
 
-/* bb agent reserve, release, status: which part of the project is whose. */
+/* bb agent reserve, release, status: reservations of files and folders. */
 
 struct body {
 	struct reserve_ask ask;
@@ -121,7 +121,7 @@ static enum err agent_reservation_run_release(struct call *c, struct stores *s, 
 	return e;
 }
 
-/* What waits to be accepted, under our name and under that of the original. */
+/* The messages to be accepted, under this program's key and under that of the original. */
 static void put_unacked(struct json *reply, const struct mail *unacked)
 {
 	static const char *const keys[] = { "unacked", "unacked_required_messages" };

@@ -4,7 +4,7 @@
 #include "ops/ops.h"
 #include "store/db/bead_words.h"
 
-/* bb agent wait: until mail is there, a scope is free, or a bead is in a state. */
+/* bb agent wait: waits for mail, a free scope or the status of a bead. */
 
 struct body {
 	struct str agent, after;
