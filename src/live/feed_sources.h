@@ -26,6 +26,10 @@ struct sources {
 	bool begun;
 };
 
+/* The place of a source, which is made if it is not known; the place as a list of numbers. */
+struct source *source_of(struct sources *s, struct str name);
+void source_put_place(struct json *j, const struct source *source);
+
 /* Sets every place to the end of its source. */
 void sources_begin(struct call *c, struct sources *s);
 

@@ -1,0 +1,124 @@
+/* Reads the records of the agents for the feed. */
+#include "agents/mailbox.h"
+#include "agents/registry.h"
+#include "base/moment.h"
+#include "base/text/value.h"
+#include "live/telling.h"
+
+/* Copies only the members that say what the line is about. */
+static void feed_put_members(struct json *j, const struct value *v, const char *const *names)
+{
+	for (; *names; names++) {
+		const struct value *member = value_find(v, *names);
+
+		if (!member || member->type == VALUE_ARRAY || member->type == VALUE_OBJECT ||
+		    member->text.n > 512)
+			continue;
+		json_name(j, str_of(*names));
+		json_value(j, member);
+	}
+}
+
+static void feed_collect_lines(struct telling *t, struct agent_files *f, struct str file,
+			       const char *type, const char *const *names)
+{
+	struct str text, line;
+	int64_t size, from;
+
+	telling_choose(t, file);
+	if (agent_file_size(t->c, f, file, &size)) {
+		t->c->code = ERR_OK; /* the next round tries again */
+		return;
+	}
+	if (size == t->at->at[0])
+		return;
+	if (size < t->at->at[0] || !t->tell) {
+		bool lost = t->at->at[0];
+
+		t->at->at[0] = size;
+		if (lost)
+			telling_reset(t);
+		return;
+	}
+	from = t->at->at[0];
+	if (agent_file_read_part(t->c, f, file, &from, &text)) {
+		t->c->code = ERR_OK;
+		return;
+	}
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct arena scratch = { 0 };
+		const struct value *v = agent_line_parse(&scratch, line);
+		struct json j = telling_begin(t->c);
+
+		t->at->at[0] += (int64_t)line.n + 1;
+		feed_put_members(&j, v, names);
+		telling_end(t, type, &j);
+		arena_release(&scratch);
+	}
+	t->at->at[0] = from; /* a damaged line may lack its end */
+}
+
+static const char *const event_members[] = { "id",       "event_type", "bead_id",    "from_agent",
+					     "to_agent", "scope",      "created_at", NULL };
+static const char *const reservation_members[] = {
+	"reservation_id", "scope", "agent_id", "bead_id", "state", "expires_at", NULL
+};
+static const char *const agent_members[] = { "agent_id", "display_name", "role", NULL };
+static const char *const mail_members[] = { "message_id", "bead_id",      "from_agent",
+					    "to_agent",   "category",     "state",
+					    "created_at", "requires_ack", NULL };
+
+/* The agents whose last_seen_at has changed. This has no place: a new service begins anew. */
+static void feed_collect_seen(struct telling *t, struct agent_files *f, bool first)
+{
+	struct json j = telling_begin(t->c);
+	struct registered *a;
+	size_t count = 0;
+
+	if (registry_each(t->c, f, STR_NONE, STR_NONE, &a))
+		return;
+	json_put_object(&j, "agents");
+	for (; a; a = a->next) {
+		struct str now = moment_format(&t->c->mem, a->seen_ms);
+
+		if ((count == TELLING_IDS && !first) ||
+		    !telling_has_changed(&t->s->seen, &t->s->mem, a->id, now))
+			continue;
+		json_key(&j, a->id);
+		json_str(&j, now);
+		count++;
+	}
+	json_end(&j);
+	json_end(&j);
+	if (count && !first && t->tell)
+		t->tell(t->arg, "seen", json_text(&j));
+}
+
+static const char *const agent_sources[] = { "agents/", "reservations/", "events.jsonl",
+					     "messages/", NULL };
+
+void feed_collect_agents(struct telling *t, bool look, bool first)
+{
+	struct agent_files f;
+	struct str *agents;
+	size_t count;
+
+	if (agent_files_open(t->c, AGENTS_READ, &f))
+		return;
+	if (!f.home.p) {
+		telling_gone(t, agent_sources);
+		return;
+	}
+	feed_collect_lines(t, &f, STR("agents/history.jsonl"), "agent", agent_members);
+	feed_collect_lines(t, &f, STR("reservations/history.jsonl"), "reservation",
+			   reservation_members);
+	feed_collect_lines(t, &f, STR("events.jsonl"), "protocol", event_members);
+	if (!mailbox_list(t->c, &f, &agents, &count))
+		for (size_t i = 0; i < count; i++)
+			feed_collect_lines(t, &f,
+					   arena_fmt(&t->c->mem, "messages/" STR_FMT ".jsonl",
+						     STR_ARG(agents[i])),
+					   "mail", mail_members);
+	if (look)
+		feed_collect_seen(t, &f, first);
+}
