@@ -6,19 +6,58 @@
 
 struct snapshot;
 
-/* What the files of a store of beads share; nobody else needs it. */
+/* Functions that the pages of `struct beads` share. Nothing else includes this header. */
+
+/* --- beads.c: open --- */
 
 struct str beads_path(struct call *c, const struct beads *b, const char *name);
+enum err beads_take_lock(struct call *c, struct beads *b);
 
-/* Stamps after it do not move the clock of this replica. */
+/* --- beads_clock.c: the next stamp, the prefix of ids --- */
+
+/* Stamps later than this do not advance the clock of this replica. */
 int64_t beads_horizon(const struct call *c);
+
+/* Takes over the prefix of a change, if it was chosen later than the one that is known. */
+void beads_choose_prefix(struct call *c, struct beads *b, const struct state *change);
+
+/* Advances the clock past a change, and takes over its prefix. */
+void beads_advance(struct call *c, struct beads *b, const struct state *change);
+
+/* Sets clock, prefix and the number of beads from a whole state. */
+void beads_learn(struct call *c, struct beads *b, const struct state *all);
+
+/* --- beads_cache.c: the cache, up to date --- */
+
+enum err beads_open_cache(struct call *c, struct beads *b, enum cache_mode mode);
+enum err beads_compare(struct call *c, struct beads *b, enum journal_news *out);
+
+/* Did opening the cache fail so that it has to be built again? */
+bool beads_unusable(enum err e);
+
+/* Both need the lock. Open a cache that has every record of the journal: the first opens it for
+ * writing and rebuilds it only if necessary, the second always rebuilds it. */
+enum err beads_open_caught_up(struct call *c, struct beads *b);
+enum err beads_open_rebuilt(struct call *c, struct beads *b, enum cache_mode mode);
+
+/* Builds the cache again, as a file, or in memory for this call where the folder is read-only. */
+enum err beads_rebuild(struct call *c, struct beads *b, bool writable);
+
+/* A cache in memory, for this call, with this state. */
+enum err beads_fill_private(struct call *c, struct beads *b, struct state *all);
+
+/* Removes the file: the next command builds the cache again. */
+enum err beads_drop_cache(struct call *c, struct beads *b);
+
+/* Joins a record to the cache, with its receipts; or only the receipts. */
+enum err beads_apply(struct call *c, struct beads *b, const struct record *r);
+enum err beads_put_receipts(struct call *c, struct cache *cache, const struct record *r);
+
+/* --- beads_replay.c: the state from a commit and the journal --- */
 
 /* JOURNAL_LOST: this record cannot be read, and why. */
 enum err beads_not_a_record(struct call *c, const struct beads *b, const struct journal_record *r,
 			    struct str why);
-enum err beads_put_receipts(struct call *c, struct cache *cache, const struct record *r);
-
-/* --- beads_replay.c: the truth, a commit and what was written since --- */
 
 struct replay {
 	struct beads *b;
