@@ -7,6 +7,7 @@
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "beads/counts.h"
 #include "beads/graph.h"
 #include "beads/model/limits.h"
 #include "beads/model/line.h"
@@ -89,11 +90,6 @@ static struct edge_row edge_row_of(struct arena *mem, const struct edge *e)
 
 /* --- all of a state --- */
 
-static bool apply_visible(const struct slot *slot)
-{
-	return slot_live(slot) && !bead_blank(slot->bead);
-}
-
 static int by_creation(const void *a, const void *b)
 {
 	const struct slot *x = *(const struct slot *const *)a, *y = *(const struct slot *const *)b;
@@ -112,86 +108,6 @@ static const struct slot **apply_in_order(struct arena *mem, const struct state 
 		out[i] = s->slots.entry[i].value;
 	qsort(out, s->slots.count, sizeof *out, by_creation);
 	return out;
-}
-
-static struct bead_row *apply_counted(struct map *counts, struct str id)
-{
-	void **at = map_put(counts, id);
-
-	if (!*at)
-		*at = arena_new(counts->mem, struct bead_row);
-	return *at;
-}
-
-/* The edges of one bead come one after the other, so one buffer serves them all. */
-static void add_wait(struct buf *waits, struct bead_row *source, struct str id)
-{
-	if (source->waits.p)
-		buf_char(waits, ',');
-	else
-		*waits = (struct buf){ .mem = waits->mem };
-	buf_put(waits, id);
-	source->waits = buf_str(waits);
-}
-
-/* What the edges say of each bead; by id: struct bead_row with only that. */
-static struct map count_edges(struct arena *mem, const struct state *s)
-{
-	struct map counts = { .mem = mem };
-	struct buf waits = { .mem = mem };
-	const struct map_entry **order = map_sorted(&s->edges, mem);
-
-	for (size_t i = 0; i < s->edges.count; i++) {
-		const struct edge *e = order[i]->value;
-		const struct slot *from = state_find(s, e->from), *to = state_find(s, e->to);
-		struct bead_row *source, *target;
-
-		if (e->deleted || !from || !to || !apply_visible(from) || !apply_visible(to))
-			continue;
-		source = apply_counted(&counts, e->from);
-		target = apply_counted(&counts, e->to);
-		source->dependencies++;
-		target->dependents++;
-		if (str_is(e->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
-		    bead_status(to->bead) != BEAD_CLOSED) {
-			source->blockers++;
-			add_wait(&waits, source, e->to);
-		}
-		if (str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)))
-			target->children += bead_status(from->bead) != BEAD_CLOSED;
-		if (str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)) &&
-		    (!source->parent.p || str_cmp(e->to, source->parent) < 0))
-			source->parent = e->to;
-	}
-	return counts;
-}
-
-/* --- beads that are a part of themselves --- */
-
-static struct edge_row *parent_edges(struct arena *mem, const struct state *s)
-{
-	struct edge_row *out = NULL;
-
-	for (size_t i = 0; i < s->edges.count; i++) {
-		const struct edge *e = s->edges.entry[i].value;
-		struct edge_row *row;
-
-		if (e->deleted || !str_is(e->kind, names_word(&edge_kinds, EDGE_PARENT)))
-			continue;
-		row = arena_new(mem, struct edge_row);
-		*row = (struct edge_row){ .from = e->from, .to = e->to, .next = out };
-		out = row;
-	}
-	return out;
-}
-
-static void count_circles(struct map *counts, const struct state *s)
-{
-	size_t count;
-	struct str *ids = graph_circles(counts->mem, parent_edges(counts->mem, s), &count);
-
-	for (size_t i = 0; i < count; i++)
-		apply_counted(counts, ids[i])->blockers++;
 }
 
 static void add_counts(struct bead_row *row, const struct map *counts)
@@ -213,14 +129,13 @@ static void add_counts(struct bead_row *row, const struct map *counts)
 enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 {
 	const struct slot **slots = apply_in_order(&c->mem, s);
-	struct map counts = count_edges(&c->mem, s);
+	struct map counts = counts_of_state(&c->mem, s);
 	struct arena mem = { 0 };
 	enum err e = ERR_OK;
 
-	count_circles(&counts, s);
 	for (size_t i = 0; !e && i < s->slots.count; i++) {
 		arena_reset(&mem);
-		if (apply_visible(slots[i])) {
+		if (slot_visible(slots[i])) {
 			struct bead_row row = row_of(&mem, slots[i]->bead);
 
 			add_counts(&row, &counts);
@@ -392,8 +307,20 @@ static struct bead_row *old_row(struct meeting *m, struct bead_row *row)
 	return row;
 }
 
-/* Beads that it blocks, or that block it, have to be counted again. */
-static enum err touch_around(struct meeting *m, struct str id)
+/* If a bead is its own ancestor, all beads of that circle have to be counted again. */
+static enum err touch_circle(struct meeting *m, struct str id)
+{
+	struct map ancestors = { .mem = &m->c->mem };
+	enum err e = graph_reach(m->c, m->cache, id, EDGE_PARENT, &ancestors);
+
+	for (size_t i = 0; !e && map_find(&ancestors, id) && i < ancestors.count; i++)
+		apply_touch(m, ancestors.entry[i].key);
+	return e;
+}
+
+/* The other ends of its edges have to be counted again. If the bead comes or goes, so does every
+ * circle that it is in. */
+static enum err touch_around(struct meeting *m, struct str id, bool circles)
 {
 	struct edge_row *row;
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
@@ -401,6 +328,8 @@ static enum err touch_around(struct meeting *m, struct str id)
 	for (; !e && row; row = row->next) {
 		apply_touch(m, row->from);
 		apply_touch(m, row->to);
+		if (circles && str_eq(row->from, id) && edge_is(row->kind, EDGE_PARENT))
+			e = touch_circle(m, id);
 	}
 	return e;
 }
@@ -450,44 +379,33 @@ static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *ad
 	static const struct before nothing;
 	void **at = map_find(&m->before, slot->id);
 	const struct before *before = at ? *at : &nothing;
-	struct bead_row *old = old_row(m, before->row), row = { .status = BEAD_CLOSED };
-	bool was_open = old && old->status != BEAD_CLOSED;
+	struct bead_row *old = old_row(m, before->row);
 	enum err e = ERR_OK;
 
 	*added += !old && !before->tombstone.p;
-	if (apply_visible(slot)) {
-		row = row_of(&m->c->mem, slot->bead);
+	if (slot_visible(slot)) {
+		struct bead_row row = row_of(&m->c->mem, slot->bead);
+
 		row.hash = public_hash(&m->c->mem, row.line);
 		if ((!old || !str_eq(row.line, old->line)) &&
 		    !(e = check_growth(m, slot, before, row.line)))
 			e = cache_put_bead(m->c, m->cache, &row, old);
-	} else if (old) {
+		if (!e && (!old || (old->status == BEAD_CLOSED) != (row.status == BEAD_CLOSED)))
+			e = touch_around(m, slot->id, !old);
+	} else if (old && !(e = touch_around(m, slot->id, true))) {
 		e = cache_drop_bead(m->c, m->cache, old);
 	}
-	if (!e)
-		e = put_tombstone(m, slot, before->tombstone);
-	if (!e && (!old != !apply_visible(slot) || was_open != (row.status != BEAD_CLOSED)))
-		e = touch_around(m, slot->id);
-	return e;
+	return e ? e : put_tombstone(m, slot, before->tombstone);
 }
 
-/* A circle of parents that this edge closes, or closed, goes through all of these. */
-static enum err touch_above(struct meeting *m, const struct edge_row *row)
+static enum err touch_ends(struct meeting *m, const struct edge_row *row)
 {
-	struct str *ids;
-	size_t count = 0;
-	bool circle = false;
-	enum err e = ERR_OK;
-
-	if (str_is(row->kind, names_word(&edge_kinds, EDGE_PARENT)))
-		e = cache_ancestors(m->c, m->cache, row->to, &ids, &count);
-	for (size_t i = 0; !e && i < count; i++)
-		circle = circle || str_eq(ids[i], row->from);
-	for (size_t i = 0; circle && i < count; i++)
-		apply_touch(m, ids[i]);
-	return e;
+	apply_touch(m, row->from);
+	apply_touch(m, row->to);
+	return edge_is(row->kind, EDGE_PARENT) ? touch_circle(m, row->from) : ERR_OK;
 }
 
+/* A circle is touched while it is there: before an edge goes, and after an edge has come. */
 static enum err apply_put_edges(struct meeting *m)
 {
 	enum err e = ERR_OK;
@@ -495,22 +413,14 @@ static enum err apply_put_edges(struct meeting *m)
 	for (size_t i = 0; !e && i < m->edges.count; i++) {
 		struct edge_row *old = m->edges.entry[i].value;
 
-		if (map_find(&m->state->edges, m->edges.entry[i].key))
-			continue;
-		apply_touch(m, old->from);
-		apply_touch(m, old->to);
-		if (!(e = touch_above(m, old)))
+		if (!map_find(&m->state->edges, m->edges.entry[i].key) && !(e = touch_ends(m, old)))
 			e = cache_drop_edge(m->c, m->cache, old);
 	}
 	for (size_t i = 0; !e && i < m->state->edges.count; i++) {
 		struct edge_row row = edge_row_of(&m->c->mem, m->state->edges.entry[i].value);
 
-		apply_touch(m, row.from);
-		apply_touch(m, row.to);
-		if (!(e = touch_above(m, &row)))
-			e = cache_put_edge(m->c, m->cache, &row);
-		if (!e)
-			e = touch_above(m, &row);
+		if (!(e = touch_ends(m, &row)) && !(e = cache_put_edge(m->c, m->cache, &row)))
+			e = touch_ends(m, &row);
 	}
 	return e;
 }
@@ -531,7 +441,7 @@ static enum err apply_apply(struct meeting *m, const struct state *change, int64
 	if (!e)
 		e = apply_put_edges(m);
 	for (size_t i = 0; !e && i < m->recount.count; i++)
-		e = cache_recount(m->c, m->cache, m->recount.entry[i].key);
+		e = counts_update(m->c, m->cache, m->recount.entry[i].key);
 	return e;
 }
 

@@ -4,69 +4,58 @@
 #include "base/map.h"
 #include "base/text/json.h"
 
-/* --- before an edge is added --- */
+/* --- the beads that a bead leads to --- */
 
-/* The way from one bead to another, along what it depends on. */
-struct way {
-	struct call *c;
-	struct beads *b;
-	struct str kind;
-	struct map seen; /* by id: who led there */
-};
-
-static enum err graph_search(struct way *w, struct str from, struct str to, bool *found)
+enum err graph_reach(struct call *c, struct cache *cache, struct str from, enum edge_kind kind,
+		     struct map *seen)
 {
-	struct link *link;
-	enum err e;
+	for (size_t i = 0; i <= seen->count; i++) {
+		struct str *ids, at = i ? seen->entry[i - 1].key : from;
+		size_t count;
+		enum err e = query_targets(c, cache, at, kind, &ids, &count);
 
-	*map_put(&w->seen, from) = NULL;
-	for (size_t i = 0; !*found && i < w->seen.count; i++) {
-		struct str at = w->seen.entry[i].key;
-
-		if ((e = query_links(w->c, &w->b->cache, at, SIDE_OUT, &link)))
+		if (e)
 			return e;
-		for (; link; link = link->next) {
-			if (!str_eq(link->kind, w->kind) || map_find(&w->seen, link->bead->id))
-				continue;
-			*map_put(&w->seen, link->bead->id) = (void *)(uintptr_t)(i + 1);
-			*found = *found || str_eq(link->bead->id, to);
-		}
+		for (size_t k = 0; k < count; k++)
+			if (!map_find(seen, ids[k]))
+				*map_put(seen, ids[k]) = (void *)(uintptr_t)i;
 	}
 	return ERR_OK;
 }
 
-static enum err cycle_found(struct way *w, struct str from, struct str to)
+/* The error names the way back, from the last bead to the first. */
+static enum err graph_refuse_cycle(struct call *c, const struct map *seen, struct str from,
+				   struct str to)
 {
-	struct buf text = { .mem = &w->c->mem };
-	struct json j = json_new(&w->c->mem);
+	struct buf text = { .mem = &c->mem };
+	struct json j = json_new(&c->mem);
 	struct str at = from;
 
 	json_object(&j);
 	json_put_array(&j, "path");
 	for (;;) {
-		uintptr_t led = (uintptr_t)*map_find(&w->seen, at);
+		void **led = map_find(seen, at);
 
 		json_str(&j, at);
 		buf_fmt(&text, STR_FMT " ← ", STR_ARG(at));
-		if (!led)
+		if (str_eq(at, to))
 			break;
-		at = w->seen.entry[led - 1].key;
+		at = *led ? seen->entry[(uintptr_t)*led - 1].key : to;
 	}
 	buf_put(&text, from);
 	json_end(&j);
 	json_end(&j);
-	call_fail(w->c, ERR_CYCLE,
+	call_fail(c, ERR_CYCLE,
 		  "'" STR_FMT "' cannot depend on '" STR_FMT "', which depends on it already: %s",
 		  STR_ARG(from), STR_ARG(to), buf_str(&text).p);
-	return call_detail(w->c, json_text(&j));
+	return call_detail(c, json_text(&j));
 }
 
 enum err graph_check(struct call *c, struct beads *b, struct str from, struct str to,
 		     struct str kind)
 {
-	struct way w = { .c = c, .b = b, .kind = kind, .seen.mem = &c->mem };
+	struct map seen = { .mem = &c->mem };
 	int known = names_exact(&edge_kinds, kind);
-	bool found = false;
 	enum err e;
 
 	if (str_eq(from, to))
@@ -74,9 +63,9 @@ enum err graph_check(struct call *c, struct beads *b, struct str from, struct st
 				 STR_ARG(from));
 	if (known != EDGE_BLOCKS && known != EDGE_PARENT)
 		return ERR_OK;
-	if ((e = graph_search(&w, to, from, &found)) || !found)
+	if ((e = graph_reach(c, &b->cache, to, (enum edge_kind)known, &seen)))
 		return e;
-	return cycle_found(&w, from, to);
+	return map_find(&seen, from) ? graph_refuse_cycle(c, &seen, from, to) : ERR_OK;
 }
 
 /* --- cycles that are there --- */

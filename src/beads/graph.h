@@ -1,8 +1,24 @@
 #ifndef BEADS_GRAPH_H
 #define BEADS_GRAPH_H
 
+#include "base/map.h"
 #include "beads/beads.h"
 #include "store/db/bead_query.h"
+
+/*
+ * Cycles are found in three ways, because the questions differ. graph_reach() answers for one bead
+ * by index reads, so that refusing a cycle costs no more in a large store. graph_circles() answers
+ * for all beads at once, when the cache is built. graph_cycles() lists the cycles for people. For
+ * all of them an edge counts while both of its beads are live.
+ */
+
+/*
+ * The beads that `from` leads to along edges of one kind, however indirectly; `from` is among them
+ * only if it leads to itself. The value of an id is the number of the entry that led to it, plus
+ * one; NULL is `from`.
+ */
+enum err graph_reach(struct call *c, struct cache *cache, struct str from, enum edge_kind kind,
+		     struct map *seen);
 
 /* May `from` depend on `to`? SELF_DEPENDENCY; CYCLE, with the way back. */
 enum err graph_check(struct call *c, struct beads *b, struct str from, struct str to,

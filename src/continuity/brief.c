@@ -198,8 +198,8 @@ static enum err read_unlocks(struct call *c, struct beads *beads, struct brief *
 	enum err e = query_links(c, &beads->cache, b->task->id, SIDE_IN, &link);
 
 	for (; !e && link; link = link->next) {
-		if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
-		    link->bead->status != BEAD_OPEN || link->bead->blockers != 1 ||
+		if (!edge_is(link->kind, EDGE_BLOCKS) || link->bead->status != BEAD_OPEN ||
+		    link->bead->blockers != 1 ||
 		    (e = cache_find_bead(c, &beads->cache, link->bead->id, &row)) || !row)
 			continue;
 		*tail = arena_new(&c->mem, struct task);

@@ -49,7 +49,7 @@ static enum err read_needs(struct call *c, struct beads *b, const struct bead_ro
 		row->dependencies ? query_links(c, &b->cache, row->id, SIDE_OUT, &link) : ERR_OK;
 
 	for (; !e && link; link = link->next) {
-		if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)))
+		if (!edge_is(link->kind, EDGE_BLOCKS))
 			continue;
 		out->depends_on = arena_room(&c->mem, out->depends_on, out->depends_count,
 					     sizeof *out->depends_on);

@@ -81,7 +81,7 @@ static void snapshot_encode_slots(struct arena *scratch, const struct state *s, 
 
 		arena_reset(scratch);
 		j = json_new(scratch);
-		if (slot_live(slot) && !bead_blank(slot->bead))
+		if (slot_visible(slot))
 			snapshot_add_line(state, line_text(scratch, slot->bead));
 		if (!slot_has_tombstone(slot))
 			continue;

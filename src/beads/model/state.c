@@ -190,6 +190,11 @@ bool slot_live(const struct slot *slot)
 	return slot->bead && bead_live(slot->bead);
 }
 
+bool slot_visible(const struct slot *slot)
+{
+	return slot_live(slot) && !bead_blank(slot->bead);
+}
+
 bool slot_has_tombstone(const struct slot *slot)
 {
 	return (slot->bead && !bead_live(slot->bead)) || slot->every.by.p || slot->remaps;

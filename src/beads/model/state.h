@@ -68,6 +68,7 @@ struct slot *state_slot(struct state *s, struct str id); /* made where there was
 
 /* Is there a bead that can be seen under that id? */
 bool slot_live(const struct slot *slot);
+bool slot_visible(const struct slot *slot); /* live, and more than a lineage is known of it */
 
 /* Must the id have a line in tombstones.jsonl? */
 bool slot_has_tombstone(const struct slot *slot);

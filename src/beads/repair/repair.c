@@ -232,7 +232,7 @@ struct state *repair_complete(struct call *c, struct state *all, repair_tell *to
 		const struct slot *slot = all->slots.entry[i].value;
 		struct bead whole;
 
-		if (!slot_live(slot) || bead_blank(slot->bead) || bead_whole(slot->bead))
+		if (!slot_visible(slot) || bead_whole(slot->bead))
 			continue;
 		whole = repair_completed(&c->mem, slot->bead);
 		state_put_bead(missing, &whole);

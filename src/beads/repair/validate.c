@@ -358,16 +358,18 @@ static void validate_check_meta(struct checker *k, const struct snapshot *files)
 			       STR("the file is not written in the canonical way"));
 }
 
-static void check_end(struct checker *k, struct str from, struct str id)
+/* Is the bead at the end of an edge live? */
+static bool check_end(struct checker *k, struct str from, struct str id)
 {
 	if (map_find(&k->live, id))
-		return;
+		return true;
 	if (map_find(&k->gone, id))
 		validate_found(k, SEVERITY_WARNING, "orphaned_dependency", from,
 			       arena_fmt(&k->scratch, "'" STR_FMT "' was deleted", STR_ARG(id)));
 	else
 		validate_found(k, SEVERITY_WARNING, "dangling_dependency", from,
 			       arena_fmt(&k->scratch, "there is no '" STR_FMT "'", STR_ARG(id)));
+	return false;
 }
 
 static void check_edges(struct checker *k)
@@ -376,13 +378,16 @@ static void check_edges(struct checker *k)
 
 	k->file = FILE_DEPS;
 	for (struct edge_row *e = k->edges; e; e = next) {
+		bool live;
+
 		next = e->next;
 		arena_reset(&k->scratch);
 		k->line = ((const struct numbered_edge *)e)->line;
 		if (!e->active)
 			continue;
-		check_end(k, e->from, e->from);
-		check_end(k, e->from, e->to);
+		live = check_end(k, e->from, e->from);
+		if (!check_end(k, e->from, e->to) || !live)
+			continue;
 		*tail = e;
 		tail = &e->next;
 	}

@@ -60,8 +60,7 @@ static enum err put_freed(struct call *c, struct beads *b, const struct bead_row
 		if ((e = query_links(c, &b->cache, closed->id, SIDE_IN, &link)))
 			return e;
 		for (; !e && link; link = link->next) {
-			if (!str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) ||
-			    link->bead->status != BEAD_OPEN ||
+			if (!edge_is(link->kind, EDGE_BLOCKS) || link->bead->status != BEAD_OPEN ||
 			    !bead_row_free(link->bead, c->actor, c->now_ms))
 				continue;
 			if (!(e = cache_find_bead(c, &b->cache, link->bead->id, &row)) && row) {

@@ -13,7 +13,7 @@ static enum err bead_dep_cycles_run_cycles(struct call *c, struct stores *s, con
 					   struct json *reply)
 {
 	struct edge_row *edges;
-	enum err e = query_edges(c, &s->beads->cache, STR_NONE, &edges);
+	enum err e = query_edges(c, &s->beads->cache, &edges);
 
 	(void)body;
 	json_array(reply);

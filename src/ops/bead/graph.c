@@ -130,7 +130,7 @@ static enum err bead_graph_run(struct call *c, struct stores *s, const void *bod
 	struct map chosen = { .mem = &c->mem }, shown = { .mem = &c->mem };
 	struct edge_row *edges;
 	struct bead_row *row, *rows;
-	enum err e = query_edges(c, &s->beads->cache, STR_NONE, &edges);
+	enum err e = query_edges(c, &s->beads->cache, &edges);
 
 	if (e || (e = query_each(c, &s->beads->cache, &filter, &rows)))
 		return e;

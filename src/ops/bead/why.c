@@ -83,8 +83,7 @@ static enum err put_blockers(struct call *c, struct beads *b, const struct bead_
 	enum err e = query_links(c, &b->cache, row->id, SIDE_OUT, &link);
 
 	for (; !e && link; link = link->next)
-		if (str_is(link->kind, names_word(&edge_kinds, EDGE_BLOCKS)) &&
-		    link->bead->status != BEAD_CLOSED && (found = true))
+		if (edge_blocks(link->kind, link->bead->status) && (found = true))
 			bead_why_put(j, "blocked_by", link->bead->id,
 				     arena_fmt(&c->mem, "it waits for " STR_FMT " (%s): " STR_FMT,
 					       STR_ARG(link->bead->id),

@@ -348,6 +348,16 @@ static void bind_row(struct stmt *st, const struct bead_row *row)
 	stmt_bind_str(st, row->line);
 }
 
+static void bind_counts(struct stmt *st, const struct bead_row *row)
+{
+	stmt_bind_int(st, row->blockers);
+	stmt_bind_int(st, row->dependencies);
+	stmt_bind_int(st, row->dependents);
+	stmt_bind_int(st, row->children);
+	stmt_bind_str(st, row->parent);
+	stmt_bind_str(st, row->waits);
+}
+
 static enum err insert_row(struct call *c, struct cache *cache, const struct bead_row *row)
 {
 	AUTO_STMT *st =
@@ -359,12 +369,7 @@ static enum err insert_row(struct call *c, struct cache *cache, const struct bea
 
 	bind_row(st, row);
 	stmt_bind_str(st, row->id);
-	stmt_bind_int(st, row->blockers);
-	stmt_bind_int(st, row->dependencies);
-	stmt_bind_int(st, row->dependents);
-	stmt_bind_int(st, row->children);
-	stmt_bind_str(st, row->parent);
-	stmt_bind_str(st, row->waits);
+	bind_counts(st, row);
 	return stmt_run(c, st);
 }
 
@@ -450,18 +455,6 @@ static enum err unindex_text(struct call *c, struct cache *cache, const struct b
 	return stmt_run(c, st);
 }
 
-/* The first column of all rows. */
-static enum err stmt_all(struct call *c, struct stmt *st, struct str **out, size_t *count)
-{
-	*out = NULL;
-	*count = 0;
-	while (stmt_row(st)) {
-		*out = arena_room(&c->mem, *out, *count, sizeof **out);
-		(*out)[(*count)++] = stmt_str(st, &c->mem);
-	}
-	return stmt_end(c, st);
-}
-
 static enum err put_created(struct call *c, struct cache *cache, const struct bead_row *row)
 {
 	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR IGNORE INTO created VALUES (?, ?)");
@@ -538,44 +531,14 @@ enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_r
 	return stmt_run(c, st);
 }
 
-#define ANCESTORS                                              \
-	"WITH RECURSIVE up (id) AS (SELECT dst FROM edges"     \
-	" WHERE src = ?1 AND kind = 'parent' AND active UNION" \
-	" SELECT e.dst FROM up JOIN edges e ON e.src = up.id"  \
-	" WHERE e.kind = 'parent' AND e.active)"
-
-enum err cache_ancestors(struct call *c, struct cache *cache, struct str id, struct str **ids,
-			 size_t *count)
+enum err cache_put_counts(struct call *c, struct cache *cache, const struct bead_row *row)
 {
-	AUTO_STMT *st = db_stmt(cache->db, ANCESTORS " SELECT id FROM up");
+	AUTO_STMT *st = db_stmt(cache->db, "UPDATE beads SET blockers = ?, dependencies = ?,"
+					   " dependents = ?, children = ?, parent = ?, waits = ?"
+					   " WHERE id = ?");
 
-	stmt_bind_str(st, id);
-	return stmt_all(c, st, ids, count);
-}
-
-enum err cache_recount(struct call *c, struct cache *cache, struct str id)
-{
-	AUTO_STMT *st = db_stmt(
-		cache->db, "UPDATE beads SET"
-			   " blockers = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.dst"
-			   "  WHERE e.src = ?1 AND e.kind = 'blocks' AND e.active AND t.status < 2)"
-			   "  + (" ANCESTORS " SELECT count(*) FROM up WHERE id = ?1),"
-			   " waits = (SELECT group_concat(id) FROM (SELECT t.id FROM edges e"
-			   "  CROSS JOIN beads t ON t.id = e.dst WHERE e.src = ?1"
-			   "  AND e.kind = 'blocks' AND e.active AND t.status < 2 ORDER BY t.id)),"
-			   " dependencies = (SELECT count(*) FROM edges e JOIN beads t"
-			   "  ON t.id = e.dst WHERE e.src = ?1 AND e.active),"
-			   " dependents = (SELECT count(*) FROM edges e JOIN beads t"
-			   "  ON t.id = e.src WHERE e.dst = ?1 AND e.active),"
-			   " children = (SELECT count(*) FROM edges e JOIN beads t ON t.id = e.src"
-			   "  WHERE e.dst = ?1 AND e.kind = 'parent' AND e.active"
-			   "  AND t.status < 2),"
-			   " parent = (SELECT e.dst FROM edges e JOIN beads t ON t.id = e.dst"
-			   "  WHERE e.src = ?1 AND e.kind = 'parent' AND e.active"
-			   "  ORDER BY e.dst LIMIT 1)"
-			   " WHERE id = ?1");
-
-	stmt_bind_str(st, id);
+	bind_counts(st, row);
+	stmt_bind_str(st, row->id);
 	return stmt_run(c, st);
 }
 

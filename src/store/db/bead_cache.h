@@ -110,18 +110,11 @@ struct edge_row {
 enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_row *row);
 enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_row *row);
 
-/* What a bead is a part of, however indirectly; by the edges that are there. */
-enum err cache_ancestors(struct call *c, struct cache *cache, struct str id, struct str **ids,
-			 size_t *count);
-
 /* All edges at a bead, deleted ones too. */
 enum err cache_edges_of(struct call *c, struct cache *cache, struct str id, struct edge_row **out);
 
-/*
- * Counts again what a bead's edges say. One that is, over others, a part of itself waits for
- * itself: that counts as a blocker.
- */
-enum err cache_recount(struct call *c, struct cache *cache, struct str id);
+/* Writes the columns that follow from the edges; beads/counts.h has the rule. */
+enum err cache_put_counts(struct call *c, struct cache *cache, const struct bead_row *row);
 
 /* Do both hold the same beads, edges and tombstones? Their numbers may differ. */
 enum err cache_same(struct call *c, struct cache *a, struct cache *b, bool *same);

@@ -215,6 +215,17 @@ static void bead_query_order(struct query *q, const struct bead_filter *f)
 		with_number(q, " LIMIT ?", f->limit);
 }
 
+enum err stmt_all(struct call *c, struct stmt *st, struct str **out, size_t *count)
+{
+	*out = NULL;
+	*count = 0;
+	while (stmt_row(st)) {
+		*out = arena_room(&c->mem, *out, *count, sizeof **out);
+		(*out)[(*count)++] = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
+
 struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 {
 	struct bead_row *r = arena_new(&c->mem, struct bead_row);
@@ -485,6 +496,42 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 	return stmt_end(c, st);
 }
 
+enum err query_ends(struct call *c, struct cache *cache, struct str id, enum side side,
+		    struct edge_end **out)
+{
+	AUTO_STMT *st = db_stmt(
+		cache->db, side == SIDE_OUT ?
+				   "SELECT b.id, e.kind, b.status FROM edges e CROSS JOIN beads b"
+				   " ON b.id = e.dst WHERE e.src = ? AND e.active ORDER BY e.dst" :
+				   "SELECT b.id, e.kind, b.status FROM edges e CROSS JOIN beads b"
+				   " ON b.id = e.src WHERE e.dst = ? AND e.active");
+
+	*out = NULL;
+	stmt_bind_str(st, id);
+	while (stmt_row(st)) {
+		struct edge_end *end = arena_new(&c->mem, struct edge_end);
+
+		end->id = stmt_str(st, &c->mem);
+		end->kind = stmt_str(st, &c->mem);
+		end->status = (int)stmt_int(st);
+		*out = end;
+		out = &end->next;
+	}
+	return stmt_end(c, st);
+}
+
+enum err query_targets(struct call *c, struct cache *cache, struct str id, enum edge_kind kind,
+		       struct str **ids, size_t *count)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT b.id FROM edges e CROSS JOIN beads b"
+					   " ON b.id = e.dst WHERE e.src = ? AND e.kind = ?"
+					   " AND e.active ORDER BY b.priority, b.id");
+
+	stmt_bind_str(st, id);
+	stmt_bind_str(st, str_of(names_word(&edge_kinds, kind)));
+	return stmt_all(c, st, ids, count);
+}
+
 /* Rows of src, dst, kind, line and active. */
 static enum err query_read_edges(struct call *c, struct stmt *st, struct edge_row **out)
 {
@@ -503,13 +550,13 @@ static enum err query_read_edges(struct call *c, struct stmt *st, struct edge_ro
 	return stmt_end(c, st);
 }
 
-enum err query_edges(struct call *c, struct cache *cache, struct str kind, struct edge_row **out)
+enum err query_edges(struct call *c, struct cache *cache, struct edge_row **out)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, line, active FROM edges"
-					   " WHERE active AND kind = coalesce(?, kind)"
-					   " ORDER BY src, dst, kind");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, e.line, active FROM edges e"
+					   " CROSS JOIN beads f ON f.id = src"
+					   " CROSS JOIN beads t ON t.id = dst"
+					   " WHERE active ORDER BY src, dst, kind");
 
-	stmt_bind_str(st, kind);
 	return query_read_edges(c, st, out);
 }
 

@@ -86,8 +86,21 @@ struct link {
 enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
 		     struct link **out);
 
-/* All edges of a kind that are there (absent: of any), between live beads or not. */
-enum err query_edges(struct call *c, struct cache *cache, struct str kind, struct edge_row **out);
+/* The same, with no more of the bead than its id and status; SIDE_OUT is sorted by id. */
+struct edge_end {
+	struct str id, kind;
+	int status;
+	struct edge_end *next;
+};
+enum err query_ends(struct call *c, struct cache *cache, struct str id, enum side side,
+		    struct edge_end **out);
+
+/* The live beads that a bead has an edge of this kind to, highest priority first. */
+enum err query_targets(struct call *c, struct cache *cache, struct str id, enum edge_kind kind,
+		       struct str **ids, size_t *count);
+
+/* All edges between live beads. */
+enum err query_edges(struct call *c, struct cache *cache, struct edge_row **out);
 
 /* Edges whose line has this text, deleted ones too. */
 enum err query_edges_with(struct call *c, struct cache *cache, struct str text,
@@ -109,6 +122,9 @@ enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
 	" b.created_n, b.updated, b.closed, b.lease, " line ", " hash ", b.blockers," \
 	" b.dependencies, b.dependents, b.children, b.parent, b.waits"
 #define BEAD_COLUMNS BEAD_COLUMNS_WITH("b.line", "b.hash")
+
+/* The first column of every row. */
+enum err stmt_all(struct call *c, struct stmt *st, struct str **out, size_t *count);
 
 /* A row of BEAD_COLUMNS. */
 struct bead_row *bead_row_read(struct call *c, struct stmt *st);

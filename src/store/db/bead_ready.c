@@ -12,6 +12,11 @@ enum holding bead_row_holding(const struct bead_row *row, struct str actor, int6
 	return live && !mine ? HOLDING_CLAIMED : HOLDING_NONE;
 }
 
+bool edge_blocks(struct str kind, int status)
+{
+	return edge_is(kind, EDGE_BLOCKS) && status != BEAD_CLOSED;
+}
+
 bool bead_row_ready(const struct bead_row *row, struct str actor, int64_t now)
 {
 	return bead_row_holding(row, actor, now) <= HOLDING_ENDED && !row->blockers;

@@ -27,6 +27,12 @@ enum holding {
 };
 enum holding bead_row_holding(const struct bead_row *row, struct str actor, int64_t now);
 
+/*
+ * Does an edge of this kind keep a bead from being ready, if the bead that it leads to has this
+ * status? beads/counts.h counts these edges in the column `blockers`.
+ */
+bool edge_blocks(struct str kind, int status);
+
 /* Is it ready? */
 bool bead_row_ready(const struct bead_row *row, struct str actor, int64_t now);
 

@@ -40,3 +40,8 @@ static const struct synonym kind_synonyms[] = {
 	{ NULL, 0 },
 };
 const struct names edge_kinds = NAMES(kinds, kind_synonyms);
+
+bool edge_is(struct str kind, enum edge_kind known)
+{
+	return str_is(kind, kinds[known]);
+}

@@ -11,4 +11,7 @@ enum edge_kind { EDGE_BLOCKS, EDGE_PARENT, EDGE_RELATED, EDGE_DISCOVERED_FROM };
 
 extern const struct names bead_statuses, bead_types, edge_kinds;
 
+/* The kind of an edge is text, because other programs may write kinds that are not in the set. */
+bool edge_is(struct str kind, enum edge_kind known);
+
 #endif

@@ -174,6 +174,32 @@ def test_a_cycle_of_parents_is_not_ready_either(repo):
     assert repo.ids("ready") == [c]
 
 
+def test_a_cycle_through_a_deleted_bead_blocks_nothing(repo):
+    """By the rule of 'dep add': an edge counts while both of its beads are live. So a cache that follows says, and a new one."""
+    a, b, c = repo.create("a"), repo.create("b"), repo.create("c")
+    for child, parent in ((a, b), (b, c)):
+        repo.bd("update", child, "--parent", parent).ok()
+    repo.bd("delete", b, "--force").ok()
+    repo.bd("update", c, "--parent", a).ok()
+
+    def seen():
+        return (sorted(repo.ids("ready")), [sorted(x["ids"]) for x in repo.json("dep", "cycles")],
+                [f["code"] for f in repo.json("validate")["findings"] if f["code"] == "dependency_cycle"],
+                [x for x in (a, c) if "circle" in [r["code"] for r in repo.json("why", x)["reasons"]]])
+
+    def seen_by_both():
+        followed = seen()
+        (repo.home / "cache.db").unlink()
+        assert seen() == followed
+        return followed
+
+    assert seen_by_both() == (sorted([a, c]), [], [], [])
+    repo.bd("undelete", b).ok()
+    assert seen_by_both() == ([], [sorted([a, b, c])], ["dependency_cycle"], [a, c])
+    repo.bd("delete", b, "--force").ok()
+    assert seen_by_both() == (sorted([a, c]), [], [], [])
+
+
 # beads with open children: listed last and marked, never handed out
 
 def claim(repo, *words):

@@ -93,10 +93,33 @@ static void a_change_makes_of_the_cache_what_the_join_is(void **state)
 	}
 }
 
+static void circles_of_parents_are_counted_alike_in_a_change_and_in_a_new_cache(void **state)
+{
+	enum { TRIALS = 1000 };
+
+	(void)state;
+	for (uint64_t n = 0; n < TRIALS; n++) {
+		struct call c = { .dir = STR("/") };
+		struct state *s = any_family(&c.mem, 3 * n);
+		struct cache told = cache_of(&c, s);
+		int64_t added = 0;
+
+		for (uint64_t i = 1; i <= 2; i++) {
+			check(&c, apply_change(&c, &told, any_family(&c.mem, 3 * n + i), &added));
+			state_add(s, any_family(&c.mem, 3 * n + i));
+			assert_true(same_as_made_new(&c, &told, s));
+		}
+		cache_close(&told);
+		call_release(&c);
+	}
+}
+
 int apply_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_change_makes_of_the_cache_what_the_join_is),
+		cmocka_unit_test(
+			circles_of_parents_are_counted_alike_in_a_change_and_in_a_new_cache),
 	};
 
 	return cmocka_run_group_tests_name("apply", tests, NULL, NULL);

@@ -183,3 +183,37 @@ struct state *any_state(struct arena *mem, uint64_t number)
 		state_add(s, any_small_state(mem, &c));
 	return s;
 }
+
+struct state *any_family(struct arena *mem, uint64_t number)
+{
+	enum { BEADS = 7 };
+	struct chance chance = { number };
+	struct state *s = state_new(mem);
+	bool edges = draw(&chance, 2);
+
+	for (uint64_t i = 0; i < BEADS; i++) {
+		struct mark at = { { 1 + (int64_t)draw(&chance, 5), 0 }, STR("x") };
+		struct bead b = { .id = arena_fmt(mem, "bd-%d", (int)i),
+				  .created = { { 0, (int64_t)i }, STR("x") } };
+
+		bead_put_text(mem, &b, MEMBER_TITLE, STR("t"));
+		b.mark[member_reg(MEMBER_TITLE)] = at;
+		if (!draw(&chance, 4))
+			b.deleted = (struct mark){ { 1 + (int64_t)draw(&chance, 5), 0 }, STR("x") };
+		if (edges || draw(&chance, 2))
+			state_put_bead(s, &b);
+	}
+	for (uint64_t i = 0; edges && i < BEADS; i++) {
+		struct mark at = { { 1, (int64_t)draw(&chance, 9) }, STR("y") };
+		uint64_t to = draw(&chance, 8) ? i + 1 : draw(&chance, BEADS);
+		struct edge e = { .from = arena_fmt(mem, "bd-%d", (int)i),
+				  .to = arena_fmt(mem, "bd-%d", (int)(to % BEADS)),
+				  .kind = STR("parent"),
+				  .created = at,
+				  .life = at,
+				  .deleted = !draw(&chance, 12) };
+
+		state_put_edge(s, &e);
+	}
+	return s;
+}

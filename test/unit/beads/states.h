@@ -13,4 +13,7 @@ struct state;
  */
 struct state *any_state(struct arena *mem, uint64_t number);
 
+/* The same with few beads and many parents, so that there are circles; beads come and go. */
+struct state *any_family(struct arena *mem, uint64_t number);
+
 #endif
