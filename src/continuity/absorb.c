@@ -120,18 +120,19 @@ static struct str absorb_described(struct call *c, const struct vybe_task *old,
 	return arena_fmt(&c->mem, "was changed: " STR_FMT, STR_ARG(row->title));
 }
 
-/* Who wrote to it last, as its line says, or that of its tombstone. */
-static enum err find_writer(struct call *c, struct beads *b, const struct bead_row *row,
-			    struct str id, struct str *by)
+/* The actor that wrote to the bead last, and its project, from its line or its tombstone. */
+static enum err absorb_find_writer(struct call *c, struct beads *b, const struct bead_row *row,
+				   struct event_row *event)
 {
 	struct str line = row ? row->line : STR_NONE;
-	enum err e = row ? ERR_OK : cache_find_tombstone(c, &b->cache, id, &line);
+	const struct value *v;
+	enum err e = row ? ERR_OK : cache_find_tombstone(c, &b->cache, event->task, &line);
 
-	*by = STR_NONE;
-	if (!e && line.p)
-		*by = value_str(value_read(&c->mem, line), row ? "_by" : "deleted_by");
-	if (!by->n)
-		*by = STR("somebody");
+	v = !e && line.p ? value_read(&c->mem, line) : NULL;
+	event->agent = value_str(v, row ? "_by" : "deleted_by");
+	if (!event->agent.n)
+		event->agent = STR("somebody");
+	event->project = value_str(row ? v : value_find(v, "bead"), "project");
 	return e;
 }
 
@@ -220,8 +221,7 @@ static enum err absorb_compare(struct call *c, struct continuity *k, struct bead
 		return ERR_OK;
 	event.message = absorb_described(c, &old, row, &kind);
 	event.kind = str_of(kind);
-	if ((e = find_writer(c, b, row, id, &event.agent)) ||
-	    (e = vybe_event_put(c, &k->db, &event)))
+	if ((e = absorb_find_writer(c, b, row, &event)) || (e = vybe_event_put(c, &k->db, &event)))
 		return e;
 	return vybe_task_put(c, &k->db, &now);
 }

@@ -4,6 +4,7 @@
 #include "base/id.h"
 #include "base/system/path.h"
 #include "base/system/process.h"
+#include "continuity/task_events.h"
 #include "store/db/vybe_sessions.h"
 #include "store/place.h"
 
@@ -198,10 +199,6 @@ static enum err adopt_tasks(struct call *c, struct continuity *k, const struct h
 	continuity_let_go(k);
 	c->request_args = STR("hook");
 	for (const struct task *t = h->tasks; !e && t; t = t->next) {
-		struct event_note note = { .kind = "task_assigned",
-					   .task = t->id,
-					   .project = t->project };
-
 		*tail = arena_new(&c->mem, struct task);
 		c->request_id = id_random(&c->mem, 32);
 		if (task_adopt(c, t->id, a->from, *tail)) { /* somebody was faster */
@@ -209,10 +206,10 @@ static enum err adopt_tasks(struct call *c, struct continuity *k, const struct h
 			c->code = ERR_OK;
 			continue;
 		}
-		note.message = arena_fmt(&c->mem, "adopted from " STR_FMT ": " STR_FMT,
-					 STR_ARG(a->from), STR_ARG(t->title));
-		if (!(e = continuity_note(c, k, &note, NULL)))
-			e = continuity_know(c, k, *tail);
+		e = task_note(c, k, "task_assigned", *tail,
+			      arena_fmt(&c->mem, "adopted from " STR_FMT ": " STR_FMT,
+					STR_ARG(a->from), STR_ARG(t->title)),
+			      NULL);
 		tail = &(*tail)->next;
 	}
 	c->request_id = STR_NONE;

@@ -454,7 +454,9 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 {
 	const struct task_move *move = arg;
 	bool closed = bead_status(&e->now) == BEAD_CLOSED;
-	struct str reason = move->reason.n ? move->reason : STR("blocked");
+	struct str reason = move->blocked_reason.n ? move->blocked_reason :
+			    move->summary.n        ? move->summary :
+						     STR("blocked");
 	enum err err;
 
 	(void)change;
@@ -464,7 +466,7 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 		   move->to == TASK_BLOCKED ? tasks_quoted(e->c, reason) : STR_NONE);
 	switch (move->to) {
 	case TASK_COMPLETED:
-		return edit_close(e, move->reason);
+		return edit_close(e, move->summary);
 	case TASK_PENDING:
 		if ((err = edit_reopen(e, BEAD_OPEN)))
 			return err;
@@ -486,10 +488,9 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 	}
 }
 
-enum err task_move(struct call *c, struct str id, const struct guard *guard,
-		   const struct task_move *move, struct task *out)
+enum err task_move(struct call *c, const struct task_move *move, struct task *out)
 {
-	return edit_one(c, "move", id, guard, move_step, move, out);
+	return edit_one(c, "move", move->id, move->guard, move_step, move, out);
 }
 
 static enum err priority_step(struct edit *e, struct state *change, const void *arg)

@@ -74,14 +74,17 @@ enum err task_renew(struct call *c, struct str id, struct task *out); /* NOT_CLA
 /* The claim of `from`, which is over, becomes the actor's; NOT_CLAIMED. */
 enum err task_adopt(struct call *c, struct str id, struct str from, struct task *out);
 
+/* Sets the status; see task_complete(), which also notes the events. A guard may be NULL: there
+ * are no conditions. */
 struct task_move {
+	struct str id;
+	const struct guard *guard;
 	enum task_status to;
-	struct str reason; /* why it is done, or blocked; or absent */
-	struct str label;  /* to be added; or absent */
+	struct str summary;        /* what was done, or what is in the way; or absent */
+	struct str blocked_reason; /* what blocks it; absent: the summary */
+	struct str label;          /* to be added; or absent */
 };
-/* A guard may be NULL: there are no conditions. */
-enum err task_move(struct call *c, struct str id, const struct guard *guard,
-		   const struct task_move *move, struct task *out);
+enum err task_move(struct call *c, const struct task_move *move, struct task *out);
 enum err task_prioritise(struct call *c, struct str id, const struct guard *guard, int64_t priority,
 			 struct task *out);
 enum err task_depend(struct call *c, struct str id, const struct guard *guard, struct str on,

@@ -14,6 +14,7 @@
 #include "continuity/posts.h"
 #include "continuity/resume.h"
 #include "continuity/sessions.h"
+#include "continuity/task_events.h"
 #include "hosts/hooks.h"
 #include "store/db/vybe_deliveries.h"
 
@@ -422,8 +423,10 @@ static void renew_claims(struct call *c, struct continuity *k)
 
 static void finish_task(struct call *c, struct continuity *k, struct str focus)
 {
-	struct task_move done = { .to = TASK_COMPLETED,
-				  .reason = STR("the host said that it is completed") };
+	struct task_move done = { .id = focus,
+				  .to = TASK_COMPLETED,
+				  .summary = STR("the host said that it is completed") };
+	struct task_moved moved;
 	struct task t;
 
 	if (!find_task(c, k, focus, &t) || !str_eq(t.assignee, c->actor) ||
@@ -432,10 +435,7 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 	continuity_let_go(k);
 	c->request_id = id_random(&c->mem, 32);
 	c->request_args = STR("hook");
-	if (!task_move(c, focus, NULL, &done, &t)) {
-		handler_note(c, k, "task_closed", done.reason, t.id);
-		continuity_know(c, k, &t);
-	}
+	task_complete(c, k, &done, &moved);
 }
 
 /* The text for the model: its task, messages and posts. */

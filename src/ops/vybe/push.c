@@ -234,10 +234,8 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 			   struct json *reply)
 {
 	struct guard guard = { .epoch.ms = ABSENT };
-	struct task_move move = { 0 };
-	struct str summary, reason;
-	int64_t status_event, close_event;
-	struct task t;
+	struct task_move move = { .id = id, .guard = &guard };
+	struct task_moved moved;
 	int to;
 	enum err e;
 
@@ -248,23 +246,21 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 	    (e = vybe_push_yes(c, v, "force", &guard.force)) ||
 	    (e = vybe_push_epoch(c, v, &guard.epoch)) ||
 	    (e = vybe_push_word(c, v, "status", &task_statuses, &to)) ||
-	    (e = vybe_push_text(c, v, "summary", &summary)) ||
+	    (e = vybe_push_text(c, v, "summary", &move.summary)) ||
 	    (e = vybe_push_text(c, v, "label", &move.label)) ||
-	    (e = vybe_push_text(c, v, "blocked_reason", &reason)))
+	    (e = vybe_push_text(c, v, "blocked_reason", &move.blocked_reason)))
 		return e;
 	if (to < 0)
 		return vybe_push_wrong(c, "task_status needs a status");
 	move.to = (enum task_status)to;
-	move.reason = to == TASK_BLOCKED && reason.n ? reason : summary;
-	if ((e = task_move(c, id, &guard, &move, &t)) ||
-	    (e = vybe_note_moved(c, s->vybe, &t, move.to, summary, &status_event, &close_event)))
+	if ((e = task_complete(c, s->vybe, &move, &moved)))
 		return e;
 	json_put_object(reply, "task_status");
-	json_put_str(reply, "task_id", t.id);
-	json_put_str(reply, "status", str_of(names_word(&task_statuses, (int)t.status)));
-	json_put_int(reply, "status_event_id", status_event);
-	if (close_event)
-		json_put_int(reply, "close_event_id", close_event);
+	json_put_str(reply, "task_id", moved.task.id);
+	json_put_str(reply, "status", str_of(names_word(&task_statuses, (int)moved.task.status)));
+	json_put_int(reply, "status_event_id", moved.status_event);
+	if (moved.close_event)
+		json_put_int(reply, "close_event_id", moved.close_event);
 	json_end(reply);
 	return ERR_OK;
 }

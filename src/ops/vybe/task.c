@@ -153,17 +153,6 @@ static const struct prop deleted_props[] = {
 	{ 0 },
 };
 
-enum err vybe_note_task(struct call *c, struct continuity *k, const char *kind,
-			const struct task *t, struct str message, int64_t *event)
-{
-	struct event_note note = {
-		.kind = kind, .task = t->id, .project = t->project, .message = message
-	};
-	enum err e = continuity_note(c, k, &note, event);
-
-	return e ? e : continuity_know(c, k, t);
-}
-
 static void put_changed(struct json *reply, const struct task *t, int64_t event)
 {
 	json_object(reply);
@@ -177,28 +166,10 @@ static enum err vybe_task_changed(struct call *c, struct stores *s, const char *
 				  const struct task *t, struct str message, struct json *reply)
 {
 	int64_t event;
-	enum err e = vybe_note_task(c, s->vybe, kind, t, message, &event);
+	enum err e = task_note(c, s->vybe, kind, t, message, &event);
 
 	put_changed(reply, t, event);
 	return e;
-}
-
-static struct str vybe_task_word_of(const struct task *t)
-{
-	return str_of(names_word(&task_statuses, (int)t->status));
-}
-
-enum err vybe_note_moved(struct call *c, struct continuity *k, const struct task *t,
-			 enum task_status to, struct str summary, int64_t *status, int64_t *closing)
-{
-	bool terminal = to == TASK_COMPLETED || to == TASK_BLOCKED;
-	enum err e = vybe_note_task(c, k, "task_status", t, vybe_task_word_of(t), status);
-
-	*closing = 0;
-	if (e || !terminal)
-		return e;
-	return vybe_note_task(c, k, "task_closed", t, summary.n ? summary : vybe_task_word_of(t),
-			      closing);
 }
 
 static enum err vybe_task_run_create(struct call *c, struct stores *s, const void *body,
@@ -224,8 +195,9 @@ static enum err vybe_task_run_begin(struct call *c, struct stores *s, const void
 	enum err e;
 
 	if ((e = task_begin(c, in->id, &t)) ||
-	    (e = vybe_note_task(c, s->vybe, "task_status", &t, vybe_task_word_of(&t), &status)) ||
-	    (e = vybe_note_task(c, s->vybe, "agent_focus", &t, t.title, &focus)) ||
+	    (e = task_note(c, s->vybe, "task_status", &t,
+			   str_of(names_word(&task_statuses, (int)t.status)), &status)) ||
+	    (e = task_note(c, s->vybe, "agent_focus", &t, t.title, &focus)) ||
 	    (e = continuity_set_focus(c, s->vybe, t.id)))
 		return e;
 	json_object(reply);
@@ -280,16 +252,15 @@ static enum err vybe_task_run_set_status(struct call *c, struct stores *s, const
 					 struct json *reply)
 {
 	const struct body *in = body;
-	struct task_move move = { .to = (enum task_status)in->status };
-	int64_t status, closing;
-	struct task t;
-	enum err e;
+	struct task_move move = { .id = in->id,
+				  .guard = &in->guard,
+				  .to = (enum task_status)in->status };
+	struct task_moved moved;
+	enum err e = task_complete(c, s->vybe, &move, &moved);
 
-	if ((e = task_move(c, in->id, &in->guard, &move, &t)) ||
-	    (e = vybe_note_moved(c, s->vybe, &t, move.to, STR_NONE, &status, &closing)))
-		return e;
-	put_changed(reply, &t, status);
-	return ERR_OK;
+	if (!e)
+		put_changed(reply, &moved.task, moved.status_event);
+	return e;
 }
 
 static enum err vybe_task_run_set_priority(struct call *c, struct stores *s, const void *body,
@@ -308,22 +279,22 @@ static enum err vybe_task_run_complete(struct call *c, struct stores *s, const v
 				       struct json *reply)
 {
 	const struct body *in = body;
-	bool done = in->outcome == OUTCOME_DONE;
-	struct task_move move = { .to = done ? TASK_COMPLETED : TASK_BLOCKED,
-				  .reason = !done && in->reason.n ? in->reason : in->summary,
+	struct task_move move = { .id = in->id,
+				  .guard = &in->guard,
+				  .to = in->outcome == OUTCOME_DONE ? TASK_COMPLETED : TASK_BLOCKED,
+				  .summary = in->summary,
+				  .blocked_reason = in->reason,
 				  .label = in->label };
-	int64_t status, closing;
-	struct task t;
-	enum err e;
+	struct task_moved moved;
+	enum err e = task_complete(c, s->vybe, &move, &moved);
 
-	if ((e = task_move(c, in->id, &in->guard, &move, &t)) ||
-	    (e = vybe_note_moved(c, s->vybe, &t, move.to, in->summary, &status, &closing)))
+	if (e)
 		return e;
 	json_object(reply);
 	json_key(reply, STR("task"));
-	task_encode(reply, &t);
-	json_put_int(reply, "status_event_id", status);
-	json_put_int(reply, "close_event_id", closing);
+	task_encode(reply, &moved.task);
+	json_put_int(reply, "status_event_id", moved.status_event);
+	json_put_int(reply, "close_event_id", moved.close_event);
 	json_end(reply);
 	return ERR_OK;
 }
@@ -334,9 +305,9 @@ static enum err vybe_task_depend(struct call *c, struct stores *s, const struct 
 	struct task t;
 	enum err e = task_depend(c, in->id, &in->guard, in->on, there, &t);
 
-	if (e || (e = vybe_note_task(c, s->vybe,
-				     there ? "task_dependency_added" : "task_dependency_removed",
-				     &t, in->on, NULL)))
+	if (e ||
+	    (e = task_note(c, s->vybe, there ? "task_dependency_added" : "task_dependency_removed",
+			   &t, in->on, NULL)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "message",
@@ -370,7 +341,7 @@ static enum err vybe_task_run_delete(struct call *c, struct stores *s, const voi
 	if ((e = task_delete(c, in->id, &in->guard, &t)))
 		return e;
 	t.bead_status = -1; /* it is known to be gone */
-	if ((e = vybe_note_task(c, s->vybe, "task_deleted", &t, t.title, &event)) ||
+	if ((e = task_note(c, s->vybe, "task_deleted", &t, t.title, &event)) ||
 	    (e = vybe_artifact_drop(c, &s->vybe->db, t.id)))
 		return e;
 	json_object(reply);

@@ -387,7 +387,9 @@ def test_a_completed_task_is_completed(vybe):
     vybe.resume()
     handle(vybe, hook_event_name="TaskCompleted", cwd=str(vybe.path), agent="w-one")
     assert vybe.get(task)["status"] == "completed"
-    assert [d["kind"] for d in vybe.resume()["deltas"]].count("task_closed") == 1
+    events = [d for d in vybe.resume()["deltas"] if d["task_id"] == task]
+    assert [(d["kind"], d["message"]) for d in events] == [
+        ("task_status", "completed"), ("task_closed", "the host said that it is completed")]
 
 
 @pytest.mark.parametrize("host, event, shape", [

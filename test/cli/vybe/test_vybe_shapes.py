@@ -53,6 +53,24 @@ def test_every_status_that_ends_work_has_a_close_event(vybe, status):
                            "task_status", "task_status", "task_closed"]
 
 
+COMPLETIONS = {
+    "complete": lambda vybe, task: vybe.ok("task", "complete", "--id", task, "--outcome", "done", "--summary", "so"),
+    "set-status": lambda vybe, task: vybe.ok("task", "set-status", "--id", task, "--status", "completed"),
+    "push": lambda vybe, task: vybe.push(task_id=task, task_status={"status": "completed", "summary": "so"}),
+    "bd close": lambda vybe, task: vybe.bd("--actor", "w-1", "close", task, "--reason", "so").ok(),
+}
+
+
+@pytest.mark.parametrize("way", COMPLETIONS)
+def test_a_completed_task_has_the_same_close_event_whoever_completes_it(vybe, way):
+    task = vybe.task("t", "--project-id", "p1")["id"]
+    vybe.resume()
+    COMPLETIONS[way](vybe, task)
+    closed, = (d for d in vybe.resume()["deltas"] if d["kind"] == "task_closed")
+    assert list(closed) == ["id", "kind", "agent_name", "project_id", "task_id", "message", "metadata", "created_at"]
+    assert (closed["agent_name"], closed["project_id"], closed["task_id"]) == ("w-1", "p1", task)
+
+
 def test_a_status_that_ends_nothing_has_none(vybe):
     a, b = vybe.task("a")["id"], vybe.task("b")["id"]
     vybe.ok("task", "add-dep", "--id", a, "--depends-on", b)
