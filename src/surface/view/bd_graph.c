@@ -3,7 +3,6 @@
 #include "base/map.h"
 #include "beads/graph.h"
 #include "surface/view/bd_view.h"
-#include "surface/view/view.h"
 
 /* Trees and graphs of beads: drawn for a terminal, or told to a program that draws. */
 
@@ -226,4 +225,62 @@ void bd_view_graph(struct view *v, const struct value *data)
 		l->edge(v, value_str(&edges->item[i], "from"), value_str(&edges->item[i], "to"),
 			value_str(&edges->item[i], "kind"));
 	view_line(v, "%s", l->end);
+}
+
+/* --- edges --- */
+
+void bd_view_links(struct view *v, const struct value *data)
+{
+	static const char *const heads[] = { "ID", "KIND", "STATUS", "TITLE", NULL };
+	struct table t = table_new(v, heads);
+
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *bead = &data->item[i];
+		bool up = str_is(value_str(bead, "direction"), "up");
+		struct str status = value_str(bead, "status");
+
+		table_row(&t);
+		table_cell(&t, 0, PAINT_BOLD, value_str(bead, "id"));
+		table_cell(&t, 1, PAINT_NONE,
+			   arena_fmt(v->out.mem, "%s " STR_FMT, up ? "←" : "→",
+				     STR_ARG(value_str(bead, "dependency_type"))));
+		table_cell(&t, 2, bd_view_status_paint(status), status);
+		table_cell(&t, 3, PAINT_NONE, value_str(bead, "title"));
+	}
+	if (data->count)
+		table_print(&t);
+	else
+		view_line(v, "No dependencies.");
+}
+
+void bd_view_edge(struct view *v, const struct value *data)
+{
+	bool removed = str_is(value_str(data, "status"), "removed");
+	bool parent = str_is(value_str(data, "kind"), "parent");
+
+	view_line(v, STR_FMT " %s " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(data, "from")),
+		  removed ? "no longer depends on" :
+		  parent  ? "is a part of" :
+			    "depends on",
+		  STR_ARG(value_str(data, "to")), STR_ARG(value_str(data, "kind")));
+}
+
+void bd_view_edges(struct view *v, const struct value *data)
+{
+	view_each(v, data, bd_view_edge);
+}
+
+void bd_view_cycles(struct view *v, const struct value *data)
+{
+	if (!data->count)
+		view_line(v, "No beads wait for each other.");
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *ids = value_find(&data->item[i], "ids");
+
+		buf_fmt(&v->out, STR_FMT ":", STR_ARG(value_str(&data->item[i], "kind")));
+		for (size_t k = 0; ids && k < ids->count; k++)
+			buf_fmt(&v->out, " " STR_FMT " →", STR_ARG(ids->item[k].text));
+		view_line(v, " " STR_FMT, ids && ids->count ? (int)ids->item[0].text.n : 0,
+			  ids && ids->count ? ids->item[0].text.p : "");
+	}
 }

@@ -6,7 +6,6 @@
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "surface/view/bd_view.h"
-#include "surface/view/view.h"
 
 enum { VALUE_COLUMNS = 60 };
 

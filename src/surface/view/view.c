@@ -369,3 +369,14 @@ void table_print(struct table *t)
 			view_wrap(v, t->below[row], 2);
 	}
 }
+
+void view_each(struct view *v, const struct value *data,
+	       void (*show)(struct view *v, const struct value *one))
+{
+	if (data->type != VALUE_ARRAY) {
+		show(v, data);
+		return;
+	}
+	for (size_t i = 0; i < data->count; i++)
+		show(v, &data->item[i]);
+}

@@ -8,13 +8,12 @@
 struct request;
 
 /*
- * What a person reads. A view turns the data of a reply, which is JSON whatever the surface, into
- * text.
+ * The output for people. A view turns the data of a reply, which is the JSON that `--json` prints,
+ * into text.
  *
- * Most of that text was written by others, and may try to give orders to the terminal. It cannot:
- * view_parse() hands the view only text that is safe to show, in one line each, and view_text()
- * makes all of the output safe once more. Colours are not in the text: they are marks beside it,
- * so no text can contain one.
+ * Most of that text was written by others, and may contain escape sequences for the terminal.
+ * view_parse() gives a view only text that is safe to show, one line each, and view_text() makes
+ * the whole output safe once more. Colours are marks beside the text, so no text can contain one.
  */
 struct view {
 	struct buf out;
@@ -29,24 +28,28 @@ struct view {
 /* The reply as a view may read it; NULL: it is not valid JSON. */
 const struct value *view_parse(struct view *v, struct str reply);
 
-/* All that was put into it, with its colours, safe to be printed. */
+/* The output with its colours, safe to print. */
 struct str view_text(struct view *v);
 
-/* How a parameter that is only about looks was set: a bool, or the number of a word. */
+/* The value of a parameter that concerns only the display: a bool, or the number of a word. */
 bool view_wants(const struct view *v, enum field_role role);
 int view_choice(const struct view *v, enum field_role role);
 int64_t view_limit(const struct view *v); /* 0: none */
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YELLOW };
 
-/* A member of the data: 0, or false, where it is something else. */
+/* A member of the data; 0 or false if it is missing or of another type. */
 int64_t view_number(const struct value *v, const char *key);
 bool view_yes(const struct value *v, const char *key);
+
+/* Shows every item of a list, or the one object that the data is. */
+void view_each(struct view *v, const struct value *data,
+	       void (*show)(struct view *v, const struct value *one));
 
 void view_line(struct view *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void view_paint(struct view *v, enum paint paint, struct str text);
 
-/* The colour of whether somebody is there. */
+/* The colour for an agent's liveness. */
 enum paint view_liveness(struct str liveness);
 
 /* "just now", "5m ago", "2h ago", "3d ago", "in 2h"; of RFC 3339 text */
@@ -55,16 +58,13 @@ struct str view_age(struct view *v, struct str moment);
 /* Text in lines of at most `width` columns, each behind `indent` spaces. */
 void view_wrap(struct view *v, struct str text, size_t indent);
 
-/* The same, each line behind "> ": words of others, for people and agents. */
+/* The same, with "> " before each line: text that other people or agents wrote. */
 void view_quote(struct view *v, struct str text);
 
-/* Text of several lines as it is, to be copied. */
+/* Text of several lines, unchanged, for the user to copy. */
 void view_lines(struct view *v, struct str text);
 
-/*
- * Columns that line up whatever the letters, and together fit the terminal. Cells are added row
- * by row.
- */
+/* Aligned columns that fit the terminal, also with wide characters. Cells are added row by row. */
 struct table {
 	struct view *view;
 	size_t columns, rows;

@@ -1,0 +1,149 @@
+/* The store as a whole: setup, counts, checks, settings. */
+#include "surface/view/bd_view.h"
+
+#include <inttypes.h>
+
+void bd_view_init(struct view *v, const struct value *data)
+{
+	if (str_is(value_str(data, "result"), "exists")) {
+		view_line(v, "Beads are here already: " STR_FMT " (prefix " STR_FMT ")",
+			  STR_ARG(value_str(data, "store")), STR_ARG(value_str(data, "prefix")));
+		return;
+	}
+	if (str_is(value_str(data, "result"), "updated")) {
+		view_line(v, "New ids begin with '" STR_FMT "-' from now on; the others stay.",
+			  STR_ARG(value_str(data, "prefix")));
+		return;
+	}
+	if (str_is(value_str(data, "result"), "joined"))
+		view_line(v, "The beads of this project were taken from its Git ref.");
+	view_line(v, "Beads are kept in " STR_FMT, STR_ARG(value_str(data, "store")));
+	view_line(v, "Ids begin with '" STR_FMT "-'. None of your files was touched.\n",
+		  STR_ARG(value_str(data, "prefix")));
+	view_line(v, "For the agents that work here, add to AGENTS.md:\n");
+	view_lines(v, value_str(data, "agents_md"));
+	view_line(v, str_is(value_str(data, "result"), "joined") ?
+			     "Try: bd ready" :
+			     "Try: bd create \"my first bead\"");
+}
+
+void bd_view_status(struct view *v, const struct value *data)
+{
+	static const struct {
+		const char *name, *key;
+	} rows[] = {
+		{ "open", "open_issues" },       { "in progress", "in_progress_issues" },
+		{ "closed", "closed_issues" },   { "ready", "ready_issues" },
+		{ "blocked", "blocked_issues" }, { "leases ended", "expired_claims" },
+		{ "deleted", "deleted_issues" },
+	};
+
+	view_line(v, "%" PRId64 " bead%s", view_number(data, "total_issues"),
+		  view_number(data, "total_issues") == 1 ? "" : "s");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		view_line(v, "  %-13s%6" PRId64, rows[i].name, view_number(data, rows[i].key));
+	bd_sync_state(v, value_find(data, "sync"));
+	if (view_number(data, "clock_ahead_ms") > 60000)
+		view_line(v, "The last change is %" PRId64 " s ahead of this machine's clock.",
+			  view_number(data, "clock_ahead_ms") / 1000);
+}
+
+void bd_view_count(struct view *v, const struct value *data)
+{
+	const struct value *list = value_find(data, "groups");
+
+	for (size_t i = 0; list && i < list->count; i++) {
+		struct str name = value_str(&list->item[i], "group");
+
+		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(&list->item[i], "count"),
+			  STR_ARG(name.p ? name : STR("(none)")));
+	}
+	if (!list)
+		view_line(v, "%" PRId64, view_number(data, "count"));
+}
+
+void bd_view_all_labels(struct view *v, const struct value *data)
+{
+	if (!data->count)
+		view_line(v, "No labels.");
+	for (size_t i = 0; i < data->count; i++)
+		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(&data->item[i], "count"),
+			  STR_ARG(value_str(&data->item[i], "label")));
+}
+
+void bd_view_validate(struct view *v, const struct value *data)
+{
+	const struct value *list = value_find(data, "findings");
+
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct value *f = &list->item[i];
+		bool error = str_is(value_str(f, "severity"), "error");
+
+		view_paint(v, error ? PAINT_RED : PAINT_YELLOW, value_str(f, "severity"));
+		buf_fmt(&v->out, " " STR_FMT " " STR_FMT, STR_ARG(value_str(f, "code")),
+			STR_ARG(value_str(f, "file")));
+		if (view_number(f, "line"))
+			buf_fmt(&v->out, ":%" PRId64, view_number(f, "line"));
+		view_line(v, ": " STR_FMT, STR_ARG(value_str(f, "message")));
+	}
+	view_line(v, "%" PRId64 " errors, %" PRId64 " warnings", view_number(data, "errors"),
+		  view_number(data, "warnings"));
+}
+
+void bd_view_doctor(struct view *v, const struct value *data)
+{
+	const struct value *list = value_find(data, "checks");
+
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct value *k = &list->item[i];
+		struct str status = value_str(k, "status");
+
+		view_paint(v, str_is(status, "ok") ? PAINT_GREEN : PAINT_YELLOW, status);
+		view_line(v, " " STR_FMT ": " STR_FMT, STR_ARG(value_str(k, "code")),
+			  STR_ARG(value_str(k, "message")));
+		if (value_str(k, "fix").p)
+			view_line(v, "   → " STR_FMT, STR_ARG(value_str(k, "fix")));
+	}
+}
+
+void bd_view_where(struct view *v, const struct value *data)
+{
+	struct str store = value_str(data, "store");
+
+	view_line(v, STR_FMT, STR_ARG(store.p ? store : STR("none")));
+	view_line(v, "  repository: " STR_FMT, STR_ARG(value_str(data, "repository")));
+	if (!store.p) {
+		view_line(v, "  " STR_FMT, STR_ARG(value_str(data, "why")));
+		return;
+	}
+	view_line(v, "  published to: " STR_FMT, STR_ARG(value_str(data, "ref")));
+	view_line(v, "  " STR_FMT, STR_ARG(value_str(data, "why")));
+	if (!view_yes(data, "exists"))
+		view_line(v, "  It is not there yet: 'bd init' begins it.");
+}
+
+void bd_view_info(struct view *v, const struct value *data)
+{
+	view_line(v, "bd version " STR_FMT, STR_ARG(value_str(data, "version")));
+	view_line(v, "  store:   " STR_FMT, STR_ARG(value_str(data, "store")));
+	view_line(v, "  prefix:  " STR_FMT, STR_ARG(value_str(data, "prefix")));
+	view_line(v, "  you are: " STR_FMT, STR_ARG(value_str(data, "actor")));
+	view_line(v, "  beads:   %" PRId64 ", deleted ones included", view_number(data, "beads"));
+	view_line(v, "  journal: %" PRId64 " bytes", view_number(data, "journal_bytes"));
+}
+
+void bd_view_version(struct view *v, const struct value *data)
+{
+	view_line(v, "bd version " STR_FMT, STR_ARG(value_str(data, "version")));
+}
+
+void bd_view_setting(struct view *v, const struct value *data)
+{
+	view_line(v, STR_FMT " = " STR_FMT "%s", STR_ARG(value_str(data, "key")),
+		  STR_ARG(value_str(data, "value")), view_yes(data, "set") ? "" : "  (default)");
+}
+
+void bd_view_settings(struct view *v, const struct value *data)
+{
+	view_each(v, data, bd_view_setting);
+}
