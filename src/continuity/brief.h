@@ -10,31 +10,31 @@
 
 struct json;
 
-/* All that is worth knowing about a task, and about the agent that works on it. */
+/* What an agent needs to know about its task, its mail and the other sessions. */
 struct brief {
 	struct task *task; /* or NULL */
 	struct str project;
 
-	struct memory_row *memory;   /* of all scopes that matter, the pinned ones first */
-	struct event_row *events;    /* of the task, the newest first, all notes included */
-	struct event_row *notes;     /* what was written down, by whom ever: not logged */
-	struct event_row *reasoning; /* those of that kind */
+	struct memory_row *memory;   /* of the task, the agent, the project and all; pinned first */
+	struct event_row *events;    /* of the task, newest first, notes included */
+	struct event_row *notes;     /* events that agents wrote down, not the log */
+	struct event_row *reasoning; /* notes of the kind `reasoning` */
 	struct artifact_row *artifacts;
 	int64_t counts[TASK_STATUSES];
-	struct task *pipeline; /* what comes next */
-	struct task *unlocks;  /* what waits for this one alone */
-	struct mail *mail;     /* that has to be accepted */
-	struct mail *unread;   /* other mail */
+	struct task *pipeline; /* the next tasks to hand out */
+	struct task *unlocks;  /* tasks that only this one blocks */
+	struct mail *mail;     /* messages that require an acknowledgement */
+	struct mail *unread;   /* other unread messages */
 	struct reservation *reserved;
-	struct message *posts;          /* on the board, to the agent, since it was last told */
-	const struct adoption *adopted; /* when the session began; or NULL */
+	struct message *posts;          /* on the board, to the agent, since its last brief */
+	const struct adoption *adopted; /* at the start of a session; or NULL */
 	const struct other_session *others;
 };
 
 enum err brief_read(struct call *c, struct continuity *k, struct brief *b);
 void brief_encode(struct call *c, const struct brief *b, struct str prompt, struct json *j);
 
-/* For a model: the most important first, within 1,500 tokens, never cut in a character. */
+/* Text for a model, most important first, at most 1,500 tokens. */
 struct str brief_prompt(struct call *c, const struct brief *b);
 
 #endif

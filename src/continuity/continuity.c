@@ -266,6 +266,13 @@ void event_row_encode(struct json *j, const struct event_row *e)
 	json_end(j);
 }
 
+bool event_listed(const struct event_row *list, int64_t id)
+{
+	while (list && list->id != id)
+		list = list->next;
+	return list;
+}
+
 void memory_row_encode(struct json *j, const struct memory_row *m)
 {
 	json_object(j);

@@ -71,6 +71,7 @@ enum err continuity_project(struct call *c, struct str dir, struct str *out);
 enum err continuity_checkpoint(struct call *c, struct continuity *k);
 
 void event_row_encode(struct json *j, const struct event_row *e);
+bool event_listed(const struct event_row *list, int64_t id);
 void memory_row_encode(struct json *j, const struct memory_row *m);
 void artifact_row_encode(struct json *j, const struct artifact_row *a);
 
