@@ -22,7 +22,7 @@ static void add_text(struct buf *b, struct str text)
 	buf_char(b, ' ');
 }
 
-/* What else is searched: everything in words but the title. */
+/* The text of a bead that is searched, apart from the title. */
 static struct str search_text(struct arena *mem, const struct bead *b)
 {
 	struct buf out = { .mem = mem };
@@ -99,7 +99,7 @@ static int by_creation(const void *a, const void *b)
 	return order ? order : str_cmp(x->id, y->id);
 }
 
-/* Numbered as if they had been created one after another: searches go by number. */
+/* In the order of creation, because a search lists the newest bead by its row number first. */
 static const struct slot **apply_in_order(struct arena *mem, const struct state *s)
 {
 	const struct slot **out = arena_array(mem, s->slots.count + 1, sizeof(*out));
@@ -125,7 +125,7 @@ static void add_counts(struct bead_row *row, const struct map *counts)
 	row->waits = n->waits;
 }
 
-/* The hashes are left for those who ask: most beads are never looked at again. */
+/* Hashes are computed on demand: most beads of a new cache are never read again. */
 enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 {
 	const struct slot **slots = apply_in_order(&c->mem, s);
@@ -158,13 +158,13 @@ enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 
 /* --- a change --- */
 
-/* What the cache had of an id. */
+/* What the cache had under an id before the change. */
 struct before {
 	struct bead_row *row; /* or NULL */
 	struct str tombstone; /* or absent */
 };
 
-/* The part of the cache that a change meets, and what it was before. */
+/* The rows that a change affects, as a state, and as they were before the change. */
 struct meeting {
 	struct call *c;
 	struct cache *cache;
@@ -172,7 +172,7 @@ struct meeting {
 	struct map before;  /* by id: struct before */
 	struct map edges;   /* by key: struct edge_row */
 	struct map recount; /* ids */
-	bool writes;        /* it is not in the journal yet, and may be refused */
+	bool writes;        /* the change is not in the journal yet, so it may still be refused */
 	enum apply_writer writer;
 };
 
@@ -223,7 +223,8 @@ static enum err apply_load_id(struct meeting *m, struct str id)
 	return before->row ? read_cached(m, before->row->line, state_read_bead) : ERR_OK;
 }
 
-/* An id, and where the lineages that meet there would have to go. */
+/* Loads the bead of an id. If another lineage takes that id, also loads the id to which one of the
+ * two has to move. */
 static enum err apply_load(struct meeting *m, struct str id, const struct mark *created)
 {
 	struct slot *slot;
@@ -244,7 +245,7 @@ static enum err apply_load(struct meeting *m, struct str id, const struct mark *
 	return apply_load(m, bead_other_id(&m->c->mem, id, other), &other);
 }
 
-/* A bead that leaves its id in this change takes its edges along. */
+/* A bead that moves to another id in this change takes its edges along. */
 static enum err load_remap(struct meeting *m, struct str id, const struct remap *remap)
 {
 	const struct slot *slot = state_find(m->state, id);
@@ -293,7 +294,7 @@ static void apply_touch(struct meeting *m, struct str id)
 	map_put(&m->recount, id);
 }
 
-/* The row as it was, with what the cache does not keep. */
+/* The row before the change, with the labels and the search text, which are not columns. */
 static struct bead_row *old_row(struct meeting *m, struct bead_row *row)
 {
 	struct arena *mem = &m->c->mem;
@@ -307,7 +308,7 @@ static struct bead_row *old_row(struct meeting *m, struct bead_row *row)
 	return row;
 }
 
-/* If a bead is its own ancestor, all beads of that circle have to be counted again. */
+/* If a bead is its own ancestor, all beads of that cycle have to be counted again. */
 static enum err touch_circle(struct meeting *m, struct str id)
 {
 	struct map ancestors = { .mem = &m->c->mem };
@@ -318,8 +319,8 @@ static enum err touch_circle(struct meeting *m, struct str id)
 	return e;
 }
 
-/* The other ends of its edges have to be counted again. If the bead comes or goes, so does every
- * circle that it is in. */
+/* The other ends of its edges have to be counted again. If the bead appears or disappears, so does
+ * every cycle that it is in. */
 static enum err touch_around(struct meeting *m, struct str id, bool circles)
 {
 	struct edge_row *row;
@@ -357,8 +358,9 @@ static enum err apply_too_large(struct call *c, struct str id, const struct grow
 			 STR_ARG(spawn_word(&c->mem, id)), STR_ARG(spawn_word(&c->mem, id)));
 }
 
-/* Is the bead that a write makes small enough to be published, and to be joined with what others
- * write to it? */
+/*
+ * Checks that the bead stays small enough to be published and joined with changes of other clones.
+ */
 static enum err check_growth(struct meeting *m, const struct slot *slot,
 			     const struct before *before, struct str line)
 {
@@ -405,7 +407,8 @@ static enum err touch_ends(struct meeting *m, const struct edge_row *row)
 	return edge_is(row->kind, EDGE_PARENT) ? touch_circle(m, row->from) : ERR_OK;
 }
 
-/* A circle is touched while it is there: before an edge goes, and after an edge has come. */
+/* A cycle can only be found while it exists: before an edge is removed, and after an edge was
+ * added. */
 static enum err apply_put_edges(struct meeting *m)
 {
 	enum err e = ERR_OK;

@@ -6,21 +6,19 @@
 struct bead;
 struct state;
 
-/* From the lattice to the cache: what the rows of a state are. */
+/* Writes states of the lattice to the cache, as rows. */
 
-/* Joins a change to what the cache has; `added` counts ids that are new to it. */
+/* Joins a change to the cache; `added` counts the ids that are new to it. */
 enum err apply_change(struct call *c, struct cache *cache, const struct state *change,
 		      int64_t *added);
 
-/*
- * The same for a change that is about to be written: INVALID_INPUT if a bead gets larger than
- * limits.h allows. A repair may also copy the largest bead there can be.
- */
+/* The same for a change that is not in the journal yet: INVALID_INPUT if a bead gets larger than
+ * limits.h allows. A repair may copy a bead of any size that can be read. */
 enum apply_writer { APPLY_COMMAND, APPLY_REPAIR };
 enum err apply_write(struct call *c, struct cache *cache, const struct state *change,
 		     enum apply_writer writer, int64_t *added);
 
-/* Fills a cache that is empty. */
+/* Fills an empty cache with a whole state. */
 enum err apply_all(struct call *c, struct cache *cache, const struct state *s);
 
 #endif

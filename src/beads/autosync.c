@@ -11,14 +11,15 @@
 #include "beads/git_process.h"
 
 enum {
-	QUIET_MS = 500,      /* after the last change; but */
-	HELD_MOST_MS = 3000, /* no longer than that after the first */
-	STAY_MS = 12000,     /* after the last change, whatever happens */
-	LINGER_MS = 5000,    /* after all was published: more may come */
-	TRY_MS = 15000,      /* for one attempt by itself */
-	RETRY_MS = 1000,     /* the pause after the first failure; it doubles */
+	QUIET_MS = 500,      /* quiet time after the last change */
+	HELD_MOST_MS = 3000, /* but at most so long after the first */
+	STAY_MS =
+		12000, /* after failures, the process waits no longer than this for the next attempt */
+	LINGER_MS = 5000, /* stays so long after publishing, because more changes may follow */
+	TRY_MS = 15000,   /* limit of one attempt */
+	RETRY_MS = 1000,  /* pause after the first failure; doubles with each further one */
 	RETRY_MOST_MS = 300000,
-	PROBE_MS = 200, /* longer than others hold the lock to see whether autosync runs */
+	PROBE_MS = 200, /* longer than a check for a running autosync holds its lock */
 };
 
 /* --- one sync --- */
@@ -55,7 +56,7 @@ static void autosync_note(struct call *c, struct str home, enum err e, bool push
 		s.code = s.message = STR_NONE;
 	}
 	sync_state_write(c, home, &s);
-	c->code = e; /* a note that cannot be written hides nothing */
+	c->code = e; /* failing to write sync.json must not hide the error of the sync */
 }
 
 static int64_t collect_before(struct call *c)
@@ -105,7 +106,7 @@ static bool autosync_enabled(struct call *c, const struct beads *b)
 	       str_is(set, "true");
 }
 
-/* Not before then; nothing that a clock which was set back can make endless. */
+/* When to try next. A clock that was set back must not postpone this for ever. */
 static int64_t turn_of(const struct sync_state *s, int64_t now, int64_t interval)
 {
 	int64_t turn = s->pushed_ms > now ? now : s->pushed_ms + interval;
@@ -128,7 +129,7 @@ void autosync_start(struct call *c, const struct beads *b)
 
 	if (!autosync_enabled(c, b) || autosync_is_running(c, b)) {
 		c->code = before;
-		return; /* one is there, and will see what was written */
+		return; /* autosync runs, and will find the new record */
 	}
 	known = sync_state_read(c, b->home);
 	now = moment_now();
@@ -143,11 +144,11 @@ struct autosync {
 	struct call *start;
 	struct beads *b;
 	int64_t interval_ms;
-	int64_t changed_ms;         /* when it last saw something new */
-	struct journal_place there; /* the end of the journal, then */
+	int64_t changed_ms;         /* when the journal last grew */
+	struct journal_place there; /* the end of the journal at that time */
 };
 
-/* Every look and every try has its own memory: this may go on for long. */
+/* Each check and each attempt frees its memory, because the process may run for long. */
 static struct call autosync_fresh(const struct autosync *k)
 {
 	struct call c = *k->start;
@@ -172,7 +173,7 @@ static bool autosync_changed(struct autosync *k)
 	return new;
 }
 
-/* Is there anything that is in no commit? */
+/* Does the journal have changes that are in no commit? */
 static bool autosync_waiting(struct autosync *k)
 {
 	struct call c = autosync_fresh(k);
@@ -184,7 +185,7 @@ static bool autosync_waiting(struct autosync *k)
 	return some;
 }
 
-/* Until nobody has written for a moment, or some have for too long. */
+/* Waits until the journal has been quiet for a moment, or has been busy for too long. */
 static void wait_for_quiet(struct autosync *k)
 {
 	int64_t first = moment_now();
@@ -194,7 +195,7 @@ static void wait_for_quiet(struct autosync *k)
 	while (autosync_changed(k) && moment_now() - first < HELD_MOST_MS - QUIET_MS);
 }
 
-/* Until the remote may be bothered again; false: that is too long to stay for. */
+/* Waits until the next attempt is due; false if that is too far away to keep a process. */
 static bool wait_for_turn(struct autosync *k)
 {
 	struct call c = autosync_fresh(k);
@@ -219,14 +220,14 @@ static bool autosync_deliver(struct autosync *k)
 	return delivered;
 }
 
-/* With the lock. */
+/* Needs the lock. */
 static void autosync_serve(struct autosync *k)
 {
 	wait_for_quiet(k);
 	while (autosync_waiting(k) && wait_for_turn(k)) {
 		if (!autosync_deliver(k))
 			continue;
-		autosync_changed(k); /* what the sync itself wrote is no news */
+		autosync_changed(k); /* the sync appends a record itself */
 		if (!autosync_waiting(k)) {
 			moment_sleep(k->interval_ms < LINGER_MS ? k->interval_ms : LINGER_MS);
 			if (autosync_changed(k))
@@ -242,7 +243,7 @@ enum err autosync_run(struct call *c, struct beads *b)
 	enum err e = config_duration(c, b->home, CONFIG_SYNC_PUSH_INTERVAL, &k.interval_ms);
 
 	autosync_changed(&k);
-	/* a writer between our last look and the end of the lock found us running */
+	/* a writer after our last check still saw the lock, and started no process */
 	while (!e && !autosync_is_running(c, b) &&
 	       !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
 		autosync_serve(&k);

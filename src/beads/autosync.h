@@ -4,33 +4,31 @@
 #include "beads/beads.h"
 #include "beads/sync_state.h"
 
-/*
- * When syncs happen. 'bd sync' waits for its sync; after a change one happens by itself, in a
- * process that nobody waits for and that ends when there is nothing to do.
- */
+/* Starts syncs. 'bd sync' waits for its sync. After a change, autosync publishes in a background
+ * process that ends when there is nothing left to do. */
 
-/* The ref that says where a remote was last seen begins so; its name follows. */
+/* Prefix of the ref that keeps the last known commit of a remote; the remote's name follows. */
 #define SYNC_TRACKING "refs/beads/remote/"
 
 struct sync_ask {
 	bool no_pull, no_push, dry;
-	bool begin; /* there need not be a store yet; one that is found is taken */
+	bool begin; /* create the store if there is none, or join the published one */
 	int64_t timeout_ms;
 };
 
-/* Syncs now, and notes how it went. The reply is JSON. `b` only says where. */
+/* Syncs now, and records the result in sync.json. The reply is JSON. Only the place of `b` is
+ * used. */
 enum err sync_now(struct call *c, struct beads *b, const struct sync_ask *ask, struct str *reply);
 
-/*
- * After a change: starts the process, unless it is there already or is not wanted. It never
- * fails, and costs nothing while one is there.
- */
+/* After a change: starts the background process, unless it runs already or autosync is off. Never
+ * fails. */
 void autosync_start(struct call *c, const struct beads *b);
 
-/* Is that process there? */
+/* Does the background process run? */
 bool autosync_is_running(struct call *c, const struct beads *b);
 
-/* What that process does. Ends when all is published, or cannot be for now. */
+/* The main function of the background process. Returns when everything is published, or when the
+ * next attempt is far away. */
 enum err autosync_run(struct call *c, struct beads *b);
 
 #endif

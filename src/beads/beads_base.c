@@ -1,8 +1,7 @@
 /*
- * The published commit from which the state of a store is made. The journal's last base record
- * names it. A journal that was cut short, by an accident or by somebody, has an older base record
- * or none, and yet the ref still has what was published. So the commit of the ref is read where
- * it goes on from the base.
+ * Finds the published commit that the journal builds on. The last base record of the journal names
+ * it. A journal whose end was lost has an older base record or none, but the ref still has what
+ * was published. So the commit of the ref is used if it is a descendant of the base.
  */
 #include "beads/beads_parts.h"
 #include "beads/config.h"
@@ -12,7 +11,7 @@
 #include "beads/model/state.h"
 #include "beads/repair/validate.h"
 
-/* What the journal knows: its base, and what was written since. */
+/* The files that the journal knows: its base commit joined with its records. */
 static enum err base_known(struct call *c, const struct replay *replay, struct snapshot *out)
 {
 	struct merge m = { .c = c, .sides = 1, .change = replay->since };
@@ -42,10 +41,11 @@ static enum err base_compare(void *arg, const struct line_pair *pair)
 
 	arena_reset(&u->scratch);
 	u->found = !pair->a.p && !lines_find(&u->scratch, FILE_TOMBSTONES, gone, pair->key).n;
-	return u->found ? ERR_DAMAGED : ERR_OK; /* enough is known */
+	return u->found ? ERR_DAMAGED : ERR_OK; /* one such bead is enough */
 }
 
-/* A bead of which nothing is known is news: with very many of them a join would be costly. */
+/* A bead that the journal does not know is news. Looking for one first avoids a costly join where
+ * there are very many. */
 static bool has_unknown_bead(const struct snapshot *known, const struct snapshot *commit)
 {
 	struct base_unknown u = { .known = known };
@@ -60,7 +60,7 @@ static bool has_unknown_bead(const struct snapshot *known, const struct snapshot
 	return u.found;
 }
 
-/* Whether joining the commit to what the journal knows changes anything. */
+/* Does the commit have anything that the journal lacks? */
 static enum err has_news(struct call *c, const struct replay *replay, const struct snapshot *commit,
 			 bool *news)
 {
@@ -85,7 +85,8 @@ static void beads_base_warn(struct call *c, struct str ref, struct str commit)
 			       commit.p, STR_ARG(ref));
 }
 
-/* The commit of the ref, if it can be used, goes on from the base, and has news. */
+/* Reads the commit of the ref, and whether it has news. It counts if it is valid and a descendant
+ * of the base. */
 static enum err read_tip(struct call *c, const struct replay *replay, struct str ref,
 			 struct snapshot *out, bool *news)
 {
@@ -108,7 +109,7 @@ enum err base_read(struct call *c, const struct replay *replay, struct snapshot 
 	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, &ref);
 
 	*out = (struct snapshot){ 0 };
-	/* a journal without records is that of a store that begins now, or is damaged */
+	/* a journal without records belongs to a new store, or is damaged */
 	if (e || (!base.p &&
 		  ((!replay->oldest && !replay->lenient) || !place_has_ref(c, &b->repo, ref))))
 		return e;
@@ -117,7 +118,7 @@ enum err base_read(struct call *c, const struct replay *replay, struct snapshot 
 		beads_base_warn(c, ref, out->commit);
 	if (!base.p || (!e && (news || str_eq(out->commit, base))))
 		return e;
-	/* it has nothing new, or 'bd doctor' tells what is wrong with it */
+	/* the ref has nothing new, or 'bd doctor' reports what is wrong with it */
 	c->code = ERR_OK;
 	return git_process_read(c, b->repo.common, base, out);
 }

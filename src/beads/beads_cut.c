@@ -1,7 +1,7 @@
 /*
- * The journal, cut. It begins anew with what no commit has yet, joined to one record, and the
- * base; receipts go to a database of their own. A writer does that once the journal has grown
- * enough, and so does a sync.
+ * Shortens the journal. A new segment begins with the unpublished changes, joined to one record,
+ * and the base; receipts move to receipts.db. A writer or a sync does this once the journal has
+ * grown enough.
  */
 #include "base/system/file.h"
 #include "base/system/path.h"
@@ -53,9 +53,9 @@ enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)
 
 /* --- cutting the journal --- */
 
-/* What a journal that begins anew has to take along, and what goes elsewhere. */
+/* The records of the old segments: what the new segment keeps, and the receipts. */
 struct cutting {
-	struct replay replay; /* its base is the new one */
+	struct replay replay; /* with the new base */
 	struct receipt_db receipts;
 };
 
@@ -86,7 +86,7 @@ static enum err cut_record(struct call *c, const struct journal_record *r, void 
 	return ERR_OK;
 }
 
-/* The receipts are in their database before the journal forgets them. */
+/* Receipts are committed to their database before the journal drops them. */
 static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
 {
 	struct journal_place place = { 0 };
@@ -103,8 +103,7 @@ static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
 }
 
 /*
- * What no commit has yet, joined to one record, and the base, in a segment of their own. The base
- * comes last: a segment that was written in part replaces nothing.
+ * The new segment ends with the base record. Until that is written, the segment replaces nothing.
  */
 enum err beads_cut(struct call *c, struct beads *b, struct record *r, struct state *instead,
 		   int *fd)
@@ -120,7 +119,8 @@ enum err beads_cut(struct call *c, struct beads *b, struct record *r, struct sta
 	rest.change = instead ? instead : k.replay.since;
 	rest.joined = k.replay.count;
 	rest.since_ms = k.replay.oldest_ms;
-	r->segment = b->about.place.segment + 1; /* all that is not after it */
+	r->segment =
+		b->about.place.segment + 1; /* the base has everything before the new segment */
 	r->offset = 0;
 	r->anew = !r->base.p;
 	if (!record_empty(rest.change) && (e = beads_encode_record(c, &rest, &json[count++])))
@@ -137,13 +137,13 @@ bool beads_cut_due(const struct beads *b, int64_t bytes)
 {
 	enum { SEGMENT = 8 * 1024 * 1024 };
 	const struct cache_about *at = &b->about;
-	int64_t first = at->cut_segment ? at->cut_segment : 1; /* it never was cut */
+	int64_t first = at->cut_segment ? at->cut_segment : 1; /* the journal was never cut */
 	int64_t grown = (at->place.segment - first) * SEGMENT + at->place.offset - at->cut_offset;
 
 	return grown > bytes && grown > 2 * at->cut_offset;
 }
 
-/* The base that the journal has now, as a record that it can begin anew with. */
+/* The present base of the journal, as a record for a new segment. */
 static enum err current_base(struct call *c, struct beads *b, struct record *out)
 {
 	struct replay replay = { .b = b };
@@ -159,10 +159,8 @@ static enum err current_base(struct call *c, struct beads *b, struct record *out
 	return e;
 }
 
-/*
- * A journal that no sync cuts would grow for ever. Whatever goes wrong, the command is done: the
- * next one tries again. True: the segments before are not needed any more.
- */
+/* Without this, a journal that is never synced would grow for ever. A failure does not affect the
+ * command; the next one tries again. True: the old segments can be removed. */
 bool beads_cut_alone(struct call *c, struct beads *b)
 {
 	struct call aside = *c;

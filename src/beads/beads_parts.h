@@ -61,35 +61,31 @@ enum err beads_not_a_record(struct call *c, const struct beads *b, const struct 
 
 struct replay {
 	struct beads *b;
-	struct record base;   /* the last one; what it says of changes is in its commit */
-	struct state *since;  /* what was written after that */
-	struct cache *cache;  /* for the receipts; or NULL */
-	struct arena scratch; /* for one record at a time */
+	struct record base;   /* the last base record; its changes are in the commit */
+	struct state *since;  /* the changes after the base */
+	struct cache *cache;  /* gets the receipts; or NULL */
+	struct arena scratch; /* memory for one record at a time */
 	int64_t count, oldest_ms;
-	int64_t oldest;           /* segment of the journal */
-	struct journal_place cut; /* up to where it was cut last; zeros: it never was */
+	int64_t oldest;           /* first segment of the journal */
+	struct journal_place cut; /* where the journal was cut last; zeros: never */
 	bool lenient;
 };
 
-/*
- * Reads the journal: which commit is the base, and what was written after it. With `lenient`,
- * damage ends it: what precedes it is what there is.
- */
+/* Reads the journal: which commit is the base, and what was written after it. With `lenient`,
+ * reading stops at the first damage instead of failing. */
 enum err replay_all(struct call *c, struct replay *replay);
 
 /* --- beads_base.c --- */
 
-/*
- * The files of the commit that the replay's base names, or of the one that the ref is at where
- * the journal does not reach that any more: a warning tells which changes may be lost then.
- * Without files (`commit` is absent), nothing was published.
- */
+/* The files of the base commit, or of the commit of the ref if the end of the journal is lost;
+ * then a warning says that changes may be lost. `commit` is absent if nothing was published. */
 enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out);
 
-/* The commit with what was written since. */
+/* The base commit joined with the changes after it. */
 enum err replay_join(struct call *c, struct replay *replay, struct state **out);
 
-/* For a visit of the journal: a record, until the next; is it in the base? */
+/* For visits of the journal: decodes a record, which is valid until the next one; is the record in
+ * the base? */
 enum err replay_decode(struct call *c, struct replay *replay, const struct journal_record *r,
 		       struct record *out);
 bool replay_has(const struct replay *replay, const struct journal_record *r);
@@ -98,30 +94,27 @@ enum err replay_find_base(struct call *c, const struct journal_record *r, void *
 
 /* --- repair.c --- */
 
-/*
- * Gives beads whose first record is lost what every bead has, so that they can be shown; what was
- * added is returned. `told` (or NULL) is called with the id of each.
- */
+/* Beads whose first record is lost get default values, so that they can be shown. Returns what was
+ * added. `told` (or NULL) is called with the id of each. */
 typedef void repair_tell(void *arg, struct str id);
 struct state *repair_complete(struct call *c, struct state *all, repair_tell *told, void *arg);
 
 /* --- beads_cut.c --- */
 
-/* The text of a record, as the journal's reader will understand it. */
+/* The text of a record. INVALID_INPUT if it could not be decoded again. */
 enum err beads_encode_record(struct call *c, const struct record *r, struct str *json);
 
-/* Has the journal grown by so many bytes since it was cut last, and by twice what it began with?
- * A sync cuts sooner than a writer, whom others wait for. */
+/* Has the journal grown by so many bytes since it was cut last, and by twice the size it had then?
+ * A sync cuts sooner than a writer, because other writers wait for a writer. */
 enum { CUT_BY_SYNC = 256 << 10, CUT_BY_WRITER = 1 << 20 };
 bool beads_cut_due(const struct beads *b, int64_t bytes);
 
-/* Begins the journal anew with this base; its receipts go to their database. The segments before
- * are needed until the new one is on the medium. `instead` (or NULL) is to stand for all that no
- * commit has. */
+/* Begins a new segment with this base, and moves the receipts to their database. The old segments
+ * are needed until the new one is synced. `instead` (or NULL) replaces the unpublished changes. */
 enum err beads_cut(struct call *c, struct beads *b, struct record *r, struct state *instead,
 		   int *fd);
 
-/* The same with the base that the journal has, on the medium; false: it stays as it is. */
+/* The same with the present base, synced; false if the journal was left as it is. */
 bool beads_cut_alone(struct call *c, struct beads *b);
 
 #endif

@@ -61,7 +61,7 @@ bool replay_has(const struct replay *replay, const struct journal_record *r)
 void replay_add(struct call *c, struct replay *replay, const struct record *r)
 {
 	replay->count += r->joined ? r->joined : 1;
-	if (!replay->oldest_ms) /* a first prefix has no time */
+	if (!replay->oldest_ms) /* the record of a first prefix has no time */
 		replay->oldest_ms =
 			r->joined ? r->since_ms : state_clock(r->change, beads_horizon(c)).ms;
 	state_add(replay->since, r->change);
@@ -83,7 +83,6 @@ static enum err replay_record(struct call *c, const struct journal_record *r, vo
 	return replay->cache ? beads_put_receipts(c, replay->cache, &record) : ERR_OK;
 }
 
-/* From the beginning to the end, or to the damage. */
 static enum err replay_each(struct call *c, struct replay *replay, struct journal_place *place,
 			    journal_visit *visit)
 {
@@ -95,7 +94,8 @@ static enum err replay_each(struct call *c, struct replay *replay, struct journa
 	return ERR_OK;
 }
 
-/* A record may be joined twice, but not those whose deletions were collected since. */
+/* Two passes, because records that the base has must not be joined again: the base may have
+ * forgotten deletions that are in them. */
 enum err replay_all(struct call *c, struct replay *replay)
 {
 	struct journal_place place = { 0 }, again = { 0 };
@@ -104,7 +104,7 @@ enum err replay_all(struct call *c, struct replay *replay)
 
 	replay->since = state_new(&c->mem);
 	e = replay_each(c, replay, &place, replay_find_base);
-	/* what a commit does not have may only be in files that are there */
+	/* a missing segment may only have had records that are in the base */
 	if (!e && !replay->lenient && replay->oldest > 1 && replay->base.segment < replay->oldest)
 		e = journal_missing(c, b->home, replay->oldest - 1);
 	if (!e)
@@ -126,7 +126,6 @@ enum err beads_join_files(struct call *c, const struct snapshot *base, const str
 	return e;
 }
 
-/* The commit with what was written since. */
 enum err replay_join(struct call *c, struct replay *replay, struct state **out)
 {
 	struct snapshot files;

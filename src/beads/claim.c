@@ -17,7 +17,7 @@ static bool claim_mine(const struct edit *e)
 	return name.p && str_eq(name, e->c->actor);
 }
 
-/* Somebody works on it; without an end, for as long as it takes. */
+/* A claim without an end does not expire. */
 static bool claim_held(const struct edit *e)
 {
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
@@ -174,7 +174,7 @@ void claim_assign(struct edit *e, struct str name)
 		return;
 	edit_text(e, MEMBER_ASSIGNEE, name);
 	edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
-	/* work that goes on in other hands must not be forgotten there */
+	/* work in progress stays under a lease, so that it does not stall with the new assignee */
 	if (claim_held(e) && !e->change.mark[REG_STATUS].by.p)
 		set_end(e, e->b->lease_ms);
 	else

@@ -4,40 +4,41 @@
 #include "beads/edit.h"
 
 /*
- * Claims: who works on a bead, since when, until when. The beginning is the epoch of the claim:
- * it stays as long as the holder renews it, and an agent that shows another epoch has lost the
- * bead. An end that has passed lets anybody else in.
+ * Claims: who works on a bead, since when, until when. The start of a claim is its epoch. Renewing
+ * keeps the epoch; an agent with another epoch has lost the bead. After the end of the lease
+ * anybody may claim the bead.
  */
 
-/* ALREADY_CLAIMED, naming the holder and the end; CLOSED. One's own goes on. */
+/* ALREADY_CLAIMED, naming the holder and the end; CLOSED. The actor's own claim is renewed. */
 enum err claim_take(struct edit *e, int64_t lease_ms);
 
 /* NOT_CLAIMED unless the actor holds it. */
 enum err claim_renew(struct edit *e, int64_t lease_ms);
 enum err claim_release(struct edit *e);
 
-/* For an agent that continues the work of `from`, which has ended: the claim is the actor's from
- * now on, with a new epoch. NOT_CLAIMED unless `from` still holds it. */
+/* For an agent that continues the work of `from`, whose session has ended: the claim becomes the
+ * actor's, with a new epoch. NOT_CLAIMED unless `from` still holds it. */
 enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms);
 
-/* Without asking: it is open to everybody. */
+/* Ends the claim without any check. */
 void claim_drop(struct edit *e);
 
-/* Whatever the holder does to the bead, its lease lasts as long as a new one would. */
+/* Every write of the holder renews its lease. */
 void claim_go_on(struct edit *e);
 
 /*
- * The one rule of who may close, reopen or delete a bead, or change its status: the holder of its
- * lease; everybody if there is no live lease; everybody else only with force. ALREADY_CLAIMED,
- * naming the holder and the end.
+ * The one rule for closing, reopening or deleting a bead and for changing its status: while a
+ * lease is live only its holder may, and others only with force; otherwise anybody may.
+ * ALREADY_CLAIMED, naming the holder and the end.
  */
 enum err claim_permit(struct edit *e);
-bool claim_is_anothers(const struct edit *e); /* is there a live lease of another? */
+bool claim_is_anothers(const struct edit *e); /* does another actor have a live lease? */
 
 /* STALE_CLAIM unless that claim still holds. */
 enum err claim_check(struct edit *e, struct stamp epoch);
 
-/* Gives it to somebody, with a lease only if it was being worked on; to nobody if empty. */
+/* Assigns the bead, to nobody if the name is empty. There is a lease only if the bead is in
+ * progress. */
 void claim_assign(struct edit *e, struct str name);
 
 #endif

@@ -49,7 +49,7 @@ static bool is_size(struct str value)
 	return size_parse(value, &bytes);
 }
 
-/* What Git takes as a ref, near enough, and none that is the user's own. */
+/* A name that Git accepts as a ref, roughly, outside of the user's branches and tags. */
 static bool is_ref(struct str value)
 {
 	static const char *const theirs[] = { "refs/heads/", "refs/tags/", "refs/remotes/",
@@ -69,7 +69,8 @@ static bool is_ref(struct str value)
 	       value.p[value.n - 1] != '.' && !str_ends(value, STR(".lock"));
 }
 
-/* Not an address: that may have a password, and Git has a place for those. */
+/* The name of a remote, not a URL: a URL may have a password, which belongs into Git's
+ * configuration. */
 static bool is_remote(struct str value)
 {
 	for (size_t i = 0; i < value.n; i++)
@@ -111,7 +112,7 @@ static struct str config_path_of(struct call *c, struct str home)
 	return path_join(&c->mem, home, STR("config"));
 }
 
-/* Takes a line apart; an absent key: a comment, or nothing. */
+/* Splits a line; an absent key: a comment, or an empty line. */
 static struct str config_key_of(struct str line, struct str *value)
 {
 	struct str key;
@@ -174,7 +175,7 @@ enum err config_check(struct call *c, enum config_key key, struct str value)
 			 STR_ARG(url_hide(&c->mem, value)));
 }
 
-/* Every other line stays as it is, but for empty ones. */
+/* Keeps every other line, except for empty ones. */
 enum err config_put(struct call *c, struct str home, enum config_key key, struct str value)
 {
 	struct buf out = { .mem = &c->mem };

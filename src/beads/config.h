@@ -21,13 +21,13 @@ extern const struct names config_keys;
 
 const char *config_help(enum config_key key);
 
-/* What it is where nobody has set it. */
+/* The default. */
 const char *config_default(enum config_key key);
 
 enum err config_find(struct call *c, struct str home, enum config_key key,
 		     struct str *out); /* absent: not set */
 
-/* As it is set, or what it is otherwise. */
+/* The value that is set, or the default. */
 enum err config_get(struct call *c, struct str home, enum config_key key, struct str *out);
 enum err config_duration(struct call *c, struct str home, enum config_key key, int64_t *ms);
 
@@ -35,7 +35,7 @@ enum err config_size(struct call *c, struct str home, enum config_key key, int64
 
 enum err config_check(struct call *c, enum config_key key, struct str value);
 
-/* Checks the value; an absent one takes the setting back. With the writer's lock. */
+/* Checks and sets the value; an absent value removes the setting. Needs the writer's lock. */
 enum err config_put(struct call *c, struct str home, enum config_key key, struct str value);
 
 #endif

@@ -70,7 +70,7 @@ static struct extra *branch_extra(struct call *c, struct str branch, struct mark
 	return x;
 }
 
-/* Each a little later than the one before, so that they stay in their order. */
+/* Each bead of a command is stamped later than the one before, so that the order stays. */
 static struct mark draft_mark_of(struct call *c, const struct beads *b, const struct draft *d)
 {
 	struct mark mark = beads_mark(c, b);
@@ -114,7 +114,7 @@ static enum err make_bead(struct call *c, struct beads *b, const struct draft *d
 	return e;
 }
 
-/* What it needs may be of the same change: then nobody can find it yet. */
+/* A dependency may be created by the same command, so it is not in the cache yet. */
 static enum err find_need(struct call *c, struct beads *b, const struct state *change,
 			  struct str id, struct bead *out)
 {
@@ -185,7 +185,7 @@ static enum err draft_check_line(struct call *c, const struct draft *d, const ch
 	return call_step(c, "Write the %s on one line, without tabs or escapes.", what);
 }
 
-/* What came from a file has passed no field. */
+/* Text from a file was not checked by a field of the request. */
 static enum err draft_check(struct call *c, const struct draft *d)
 {
 	enum err e;
@@ -223,7 +223,7 @@ enum part {
 	PART_ASSIGNEE,
 	PART_LABELS,
 	PART_DEPENDENCIES,
-	PARTS, /* then come the members with an option of their own */
+	PARTS, /* the members with an option of their own follow */
 };
 
 static bool is_option(struct str head, const char *option)
@@ -264,7 +264,7 @@ static int part_of(struct str head)
 	return names_value(&names, word);
 }
 
-/* The words of a list, by commas or lines, with or without a bullet. */
+/* The items of a list, separated by commas or lines, with or without bullets. */
 static bool next_item(struct str *rest, struct str *item)
 {
 	while (rest->n) {
@@ -340,7 +340,7 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 	struct str line;
 	const char *from = text.p, *end = text.p + text.n;
 	int part = PART_DESCRIPTION;
-	bool fenced = false; /* in a block of code */
+	bool fenced = false; /* inside a fenced code block */
 	enum err e = ERR_OK;
 
 	*out = NULL;

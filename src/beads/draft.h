@@ -8,25 +8,25 @@ struct state;
 
 enum { TITLE_MOST = 1000, WORD_MOST = 200, NAME_MOST = 256, TEXT_MOST = 1024 * 1024 };
 
-/* A bead that is to be created. */
+/* A bead to create. */
 struct draft {
-	struct str text[MEMBERS]; /* of those that are text and merged by themselves */
+	struct str text[MEMBERS]; /* text members with a register of their own */
 	struct str assignee;
-	struct str id; /* absent: a new one is made */
+	struct str id; /* absent: an id is generated */
 	int type;      /* enum bead_type */
 	int64_t priority;
 	struct str *labels;
 	size_t label_count;
 	struct need {
-		struct str kind, id; /* what it depends on, as it was given */
+		struct str kind, id; /* dependencies, as the user wrote them */
 	} * needs;
 	size_t need_count;
-	struct str rank, project; /* canonical JSON of members that others keep; or absent */
-	int64_t order;            /* among those of one command */
+	struct str rank, project; /* members of vybe, as canonical JSON; or absent */
+	int64_t order;            /* its number among the beads of one command */
 	struct draft *next;
 };
 
-/* Adds the bead to the change; its id is set. ALREADY_EXISTS, NOT_FOUND, … */
+/* Adds the bead to the change, and sets its id. ALREADY_EXISTS, NOT_FOUND, … */
 enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct state *change);
 
 void draft_need(struct call *c, struct draft *d, struct str kind, struct str id);

@@ -59,7 +59,7 @@ enum err edit_guard(struct edit *e, const struct guard *guard)
 	return ERR_OK;
 }
 
-/* The other members of the register come along: it is written as a whole. */
+/* A register is written as a whole, so its other members are copied. */
 static void edit_touch(struct edit *e, enum reg reg)
 {
 	if (e->change.mark[reg].by.p)
@@ -159,10 +159,10 @@ enum err edit_bury(struct edit *e, struct state *change, struct str reason)
 
 /* --- closing --- */
 
-/* Open beads that keep this one from being closed. */
+/* Open children or blockers, because of which the bead cannot be closed. */
 struct open_beads {
-	struct str first; /* a few of them, for a message */
-	struct json list; /* of all of them */
+	struct str first; /* the first ids, for the message */
+	struct json list; /* all ids */
 	size_t count;
 };
 
@@ -198,7 +198,7 @@ static enum err close_refused(struct edit *e, struct open_beads *open, const cha
 	return call_detail(e->c, json_text(&j));
 }
 
-/* Is it one of the beads that the same command changes? */
+/* Does the same command change this bead, too? */
 static bool in_batch(const struct edit *e, struct str id)
 {
 	for (const struct bead_row *row = e->batch; row; row = row->next)
@@ -284,7 +284,7 @@ enum err edit_reopen(struct edit *e, int status)
 	return ERR_OK;
 }
 
-/* Both ends by their lineage, so that the record means the same wherever it is read. */
+/* Names both ends by their lineage, so that the record has the same meaning in every clone. */
 static enum err put_ends(struct edit *e, struct state *change, const struct bead_row *to)
 {
 	struct bead_row copy = *to;
@@ -359,7 +359,7 @@ enum err edit_depend(struct edit *e, struct state *change, const struct bead_row
 	return ERR_OK;
 }
 
-/* A register that was set back to what it was has not changed. */
+/* Drops registers whose values are the same as before. */
 static void forget_same(struct edit *e)
 {
 	for (int r = 0; r < REGS; r++) {

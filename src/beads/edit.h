@@ -7,31 +7,29 @@
 struct edge;
 struct state;
 
-/*
- * A change to one bead, as it is being made. Setting a member to what it is already changes
- * nothing; what does change carries the mark of the command.
- */
+/* A change to one bead. Setting a member to its present value changes nothing; a register that
+ * changes gets the mark of the command. */
 struct edit {
 	struct call *c;
 	struct beads *b;
 	struct bead_row *row;
-	struct bead now;    /* as it is */
-	struct bead change; /* what is set */
+	struct bead now;    /* before the edit */
+	struct bead change; /* the registers that were set */
 	struct mark mark;
-	bool force;                   /* the actor insists, see claim_permit() */
-	const struct bead_row *batch; /* all beads of the command; NULL: only this */
+	bool force;                   /* see claim_permit() */
+	const struct bead_row *batch; /* ids of all beads of the command; NULL: only this bead */
 };
 
 enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row, struct edit *out);
 
-/* What is set is also later than this mark. */
+/* Makes the mark of the edit later than this one, too. */
 void edit_after(struct edit *e, struct mark known);
 
-/* Only if nobody has changed it since; only if the claim of that epoch still holds. */
+/* Conditions of an edit: the bead has this hash, and the claim of this epoch still holds. */
 struct guard {
 	struct str if_hash;
 	struct stamp epoch; /* ms is INT64_MIN: none */
-	bool force;         /* even if another agent has claimed it, and so on */
+	bool force;         /* overrules claims and open children or blockers */
 };
 enum err edit_guard(struct edit *e, const struct guard *guard);
 
@@ -46,11 +44,10 @@ void edit_extra(struct edit *e, const char *key, struct str canonical); /* absen
 struct str edit_extra_now(const struct edit *e, const char *key);
 
 /*
- * Changes of a bead's status, and its end. Unless the edit is forced, each of them fails with
- * ALREADY_CLAIMED where claim_permit() does.
+ * Changes of the status, and deletion. Each fails with ALREADY_CLAIMED where claim_permit() does.
  */
 
-/* Deletes it; a tombstone stays. */
+/* Deletes the bead; a tombstone stays. */
 enum err edit_bury(struct edit *e, struct state *change, struct str reason);
 
 /* BLOCKED if it has open children that the same command does not close. */
@@ -60,14 +57,14 @@ enum err edit_reopen(struct edit *e, int status); /* enum bead_status */
 /* May it be closed? As edit_close(), and BLOCKED if it has open blockers, likewise. */
 enum err edit_may_close(struct edit *e);
 
-/* An edge of this bead. CYCLE, SELF_DEPENDENCY where it cannot be. */
+/* Adds or removes an edge of this bead. CYCLE, SELF_DEPENDENCY. */
 enum err edit_depend(struct edit *e, struct state *change, const struct bead_row *to,
 		     struct str kind, bool there);
 
-/* An edge that nothing can be written to after its last stamp. */
+/* INVALID_INPUT: the edge has the latest possible stamp, so it cannot be written to again. */
 enum err edit_edge_at_the_end(struct call *c, struct beads *b, const struct edge *edge);
 
-/* Adds to `change` what was set; the holder's lease goes on. */
+/* Adds the registers that were set to `change`, and renews the holder's lease. */
 void edit_end(struct edit *e, struct state *change);
 
 #endif

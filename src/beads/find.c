@@ -8,7 +8,7 @@
 #include "beads/model/state.h"
 #include "store/db/bead_query.h"
 
-enum { SHOWN = 5 }; /* of those that could have been meant */
+enum { SHOWN = 5 }; /* candidates that are listed in the error */
 
 static enum err find_ambiguous(struct call *c, struct str text, const struct str *ids, size_t count)
 {
@@ -152,7 +152,7 @@ enum err find_buried(struct call *c, struct beads *b, struct str text, struct st
 	return cache_find_tombstone(c, &b->cache, ids[0], line);
 }
 
-/* Four digits for the first 500, and one more for every tenfold. */
+/* The length of new ids: four digits for the first 500 beads, one more for every tenfold. */
 static size_t id_length(int64_t beads)
 {
 	size_t n = 4;
@@ -201,7 +201,7 @@ enum err find_free_id(struct call *c, struct beads *b, const struct state *chang
 	return e;
 }
 
-/* Others may have used, or deleted, some of these ids on purpose: the first free one is taken. */
+/* Some of these ids may be taken, even on purpose, so the first free one is used. */
 enum err find_copy_id(struct call *c, struct beads *b, const struct state *change,
 		      const struct bead *bead, struct str *out)
 {

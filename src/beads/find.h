@@ -5,16 +5,14 @@
 
 struct bead;
 
-/*
- * The bead that is meant: by its id, by the start of it, or by the start of what follows the
- * prefix, as long as there is one such. NOT_FOUND, DELETED or AMBIGUOUS_ID otherwise.
- */
+/* Finds a bead by its id, by the start of its id, or by the start of the part after the prefix.
+ * NOT_FOUND, DELETED, AMBIGUOUS_ID. */
 enum err find_bead(struct call *c, struct beads *b, struct str text, struct bead_row **out);
 
-/* What of an id follows the prefix; absent: it has another one. */
+/* The part of an id after the prefix; absent if the id has another prefix. */
 struct str find_brief(struct str prefix, struct str id);
 
-/* Several at once, as a chain in their order, each once; all or none. */
+/* Several beads, as a chain in the order given, without duplicates; all or none. */
 enum err find_beads(struct call *c, struct beads *b, const struct str *texts, size_t count,
 		    struct bead_row **out);
 
@@ -22,10 +20,10 @@ enum err find_beads(struct call *c, struct beads *b, const struct str *texts, si
 enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
 		     struct str *line);
 
-/* An id that no bead has or had, nor one of this change. */
+/* A new id: no bead has or had it, and none of this change. */
 enum err find_free_id(struct call *c, struct beads *b, const struct state *change, struct str *out);
 
-/* Such an id for a copy of a bead: the same in every clone that knows of the same ids. */
+/* A new id for a copy of a bead: the same in every clone that knows the same ids. */
 enum err find_copy_id(struct call *c, struct beads *b, const struct state *change,
 		      const struct bead *bead, struct str *out);
 

@@ -18,8 +18,8 @@ struct git_process {
 	const char *words[HELPER_WORDS]; /* the first is the act; NULL ends them */
 	int64_t timeout_ms;              /* 0: none */
 	struct str reply;                /* JSON */
-	struct str rest;                 /* what came after the line */
-	struct str doing;                /* what it said last; the call is told */
+	struct str rest;                 /* the bytes after the line */
+	struct str doing; /* the last line on standard error; it is passed to the call's progress */
 };
 enum err git_process_run(struct call *c, struct git_process *h);
 
@@ -27,19 +27,17 @@ enum err git_process_run(struct call *c, struct git_process *h);
 enum err git_process_read(struct call *c, struct str gitdir, struct str commit,
 			  struct snapshot *out);
 
-/*
- * The files of a commit, or of the one that a ref is at if that goes on from it; `out` says which
- * it was. An absent commit: those of the ref, which has to be readable then.
- */
+/* The files of the commit of a ref, if it is a descendant of `commit`, else those of `commit`;
+ * `out` says which. If `commit` is absent, the ref has to be readable. */
 enum err git_process_read_latest(struct call *c, struct str gitdir, struct str commit,
 				 struct str ref, struct snapshot *out);
 
-/* Of the commit that a ref was at, at a time (0: none), or that a person names; `raw`: as they
- * are, also of other programs. */
+/* The files of the commit that a ref was at, at a time (0: none), or of the commit that the user
+ * names; `raw`: not converted, also those of other programs. */
 enum err git_process_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
 			     struct str spec, bool raw, struct snapshot *out);
 
-/* Its path: beside this program, in ../libexec. */
+/* The path of the program: ../libexec beside this one. */
 struct str git_process_path(struct arena *mem);
 
 #endif

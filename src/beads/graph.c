@@ -79,17 +79,17 @@ struct node {
 	enum colour colour;
 	struct node **to;
 	size_t count;
-	struct node *from;    /* on the way here */
-	size_t next;          /* of `to`, for graph_circles() */
-	size_t order, lowest; /* when it was entered; the earliest it leads back to */
-	bool own;             /* it leads to itself */
+	struct node *from;    /* the node before it on the path */
+	size_t next;          /* index in `to`, for graph_circles() */
+	size_t order, lowest; /* Tarjan's index and lowlink */
+	bool own;             /* it has an edge to itself */
 };
 
 struct finder {
 	struct arena *mem;
 	struct str kind;
 	struct cycle **tail;
-	size_t room; /* for so many more ids: a dense graph has more cycles than anybody reads */
+	size_t room; /* ids that may still be listed; a dense graph has too many cycles */
 };
 
 static void graph_found(struct finder *f, struct node *last, const struct node *first)
@@ -111,7 +111,7 @@ static void graph_found(struct finder *f, struct node *last, const struct node *
 	f->tail = &cycle->next;
 }
 
-/* Depth first, without the stack of the machine: chains can be long. */
+/* Depth first, without recursion, because chains can be long. */
 static void graph_visit(struct finder *f, struct node *start)
 {
 	struct node *at = start;
@@ -185,13 +185,13 @@ struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges)
 
 /* --- which beads are part of themselves --- */
 
-/* Tarjan's components, without the stack of the machine: chains can be long. */
+/* Tarjan's strongly connected components, without recursion, because chains can be long. */
 struct graph_walk {
 	struct arena *mem;
 	struct node **stack; /* nodes whose component is not known yet */
 	size_t count;
 	size_t visited;
-	struct str *ids; /* what was found */
+	struct str *ids; /* the ids in circles */
 	size_t found;
 };
 
@@ -204,7 +204,7 @@ static void walk_enter(struct graph_walk *w, struct node *n, struct node *from)
 	w->stack[w->count++] = n;
 }
 
-/* All that was entered after `n`, and is still on the stack, is in one component. */
+/* The nodes on the stack above `n`, and `n`, are one component. */
 static void walk_take_component(struct graph_walk *w, const struct node *n)
 {
 	size_t first = w->count;

@@ -24,26 +24,23 @@ enum err graph_reach(struct call *c, struct cache *cache, struct str from, enum 
 enum err graph_check(struct call *c, struct beads *b, struct str from, struct str to,
 		     struct str kind);
 
-/*
- * Beads that wait for each other, as lists of ids; each list once. Of very many cycles only the
- * first are listed.
- */
+/* The cycles, as lists of ids, each once. If there are very many, only the first are listed. */
 struct cycle {
 	struct str kind;
 	struct str *ids;
 	size_t count;
 	struct cycle *next;
 };
-/* The ids of all that are in a circle of these edges, whatever their kinds; each once. */
+/* The ids of all beads that are in a cycle of these edges, each once. */
 struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_t *count);
 
 struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges);
 
-/* What hangs together with a bead, depth first. */
+/* A node of the tree of a bead's dependencies or dependents, depth first. */
 struct branch {
 	const struct bead_row *bead;
 	struct str kind;  /* of the edge that leads here; absent at the root */
-	struct str under; /* the bead it hangs on */
+	struct str under; /* the bead above it in the tree */
 	bool inward;      /* it depends on `under`, not the other way round */
 	bool again;       /* it was shown before, and is not followed here */
 	int64_t depth;

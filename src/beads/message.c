@@ -23,7 +23,7 @@ static const struct value *message_parse(struct message_telling *t, struct str l
 	return line.p ? value_read(t->mem, line) : NULL;
 }
 
-/* On one line, and not too long. */
+/* One line, shortened. */
 static struct str message_title_of(struct message_telling *t, const struct value *bead)
 {
 	struct str title = value_str(bead, "title");
@@ -59,7 +59,6 @@ static enum act message_act_of(const struct value *old, const struct value *new,
 	return UPDATED;
 }
 
-/* Ids that had a tombstone. */
 static struct map message_buried(struct arena *mem, const struct line_change *changes, size_t count)
 {
 	struct map out = { .mem = mem };

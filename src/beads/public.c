@@ -11,14 +11,14 @@
 #include "beads/model/bead.h"
 #include "store/db/bead_query.h"
 
-/* How a member of the line is shown. */
+/* How a member of a bead's line appears in replies. */
 enum look {
-	LOOK_PLAIN,  /* as it is; null if it is not there */
-	LOOK_NUMBER, /* the same, a number */
-	LOOK_RAW,    /* the same, of any type */
-	LOOK_TEXT,   /* the same, but "" if it is not there */
-	LOOK_LIST,   /* the same, but [] */
-	LOOK_NOTES,  /* the same, of objects */
+	LOOK_PLAIN,  /* text; null if absent */
+	LOOK_NUMBER, /* number; null if absent */
+	LOOK_RAW,    /* any JSON; null if absent */
+	LOOK_TEXT,   /* text; "" if absent */
+	LOOK_LIST,   /* list; [] if absent */
+	LOOK_NOTES,  /* list of objects; [] if absent */
 	LOOK_STAMP,  /* [ms,n] as RFC 3339 */
 	LOOK_MOMENT, /* ms as RFC 3339 */
 };
@@ -75,7 +75,7 @@ struct str row_hash(struct arena *mem, const struct bead_row *row)
 	return row->hash.p ? row->hash : public_hash(mem, row->line);
 }
 
-/* In the order of their names, as they are on the line. */
+/* Sorted by key, as the line is. */
 static const struct {
 	const char *name;
 	enum look look;
@@ -118,8 +118,8 @@ struct str public_hash(struct arena *mem, struct str text)
 /* --- the bead --- */
 
 static const struct public_member {
-	const char *name; /* in the reply */
-	const char *from; /* on the line */
+	const char *name; /* key in the reply */
+	const char *from; /* key on the line */
 	enum look look;
 	unsigned flags;
 } members[] = {
@@ -199,7 +199,7 @@ static bool public_known(struct str key)
 	return names_exact(&names, key) >= 0;
 }
 
-/* Fields that this program does not know are shown as they are. */
+/* Unknown members are copied. */
 static void put_extras(struct json *j, const struct value *line, const struct shape *shape)
 {
 	if (shape && shape->brief && !shape->field_count)
@@ -228,7 +228,7 @@ static void put_counts(struct json *j, const struct bead_row *row, const struct 
 		json_put_str(j, "parent", row->parent);
 }
 
-/* The members by their names on the line, which is sorted too: one pass finds all. */
+/* Both the line and the table are sorted by key, so one pass finds all members. */
 static const unsigned char *by_name(void)
 {
 	static unsigned char order[COUNT];
@@ -278,7 +278,7 @@ bool shape_lean(const struct shape *shape)
 	return shape->field_count > 0;
 }
 
-/* The same members in the same order, from the columns. */
+/* The same members in the same order, from the columns of the row, without parsing the line. */
 static void put_lean(struct json *j, const struct bead_row *row, const struct shape *shape)
 {
 	json_put_str(j, "id", row->id);

@@ -5,14 +5,13 @@
 
 struct bead_filter;
 
-/* Handing out work: which bead an agent gets that asks for the next one. The rule is in
- * store/db/bead_ready.h. */
+/* Hands out the next bead to an agent. The rule is in store/db/bead_ready.h. */
 
-/* The beads that `c->actor` may be given now, as the filter narrows and sorts them. */
+/* The beads that may be handed out to `c->actor` now, filtered and sorted. */
 enum err ready_each(struct call *c, struct beads *b, const struct bead_filter *filter,
 		    struct bead_row **out);
 
-/* Claims the first of them for `c->actor`, in one step; no row if there is none. */
+/* Claims the first of them for `c->actor`, atomically; no row if there is none. */
 enum err ready_claim(struct call *c, struct beads *b, const struct bead_filter *filter,
 		     int64_t lease_ms, struct bead_row **out);
 

@@ -7,11 +7,12 @@
 #include "beads/config.h"
 #include "beads/model/state.h"
 
-enum { ASK_MS = 10000 }; /* for the remote to answer */
+enum { ASK_MS = 10000 }; /* timeout for the remote */
 
 /* --- the prefix of ids --- */
 
-/* May it be chosen? Others may have published one that bead_prefix_valid() takes and this not. */
+/* May the user choose this prefix? bead_prefix_valid() also accepts longer ones that other clones
+ * published. */
 static bool may_choose(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -24,7 +25,7 @@ static bool may_choose(struct str s)
 	return s.n && s.n <= 32 && s.p[s.n - 1] != '-';
 }
 
-/* Of a folder's name, what an id can begin with. */
+/* The default prefix, from the name of the folder. */
 static struct str prefix_of(struct call *c, struct str name)
 {
 	struct buf b = { .mem = &c->mem };
@@ -58,10 +59,8 @@ static enum err check_prefix(struct call *c, struct str prefix)
 	return call_step(c, "Use letters, digits, '-' and '_', beginning with a letter.");
 }
 
-/*
- * A first choice gives way to any that was made on purpose, whatever the clocks, and to a first
- * choice that was made before it: who begins later joins what there is.
- */
+/* The mark of a default prefix is the earliest possible, so that any prefix that was chosen on
+ * purpose wins, and of two defaults the earlier. */
 static struct mark first_mark(const struct call *c)
 {
 	int64_t seconds = c->now_ms / 1000;
@@ -97,9 +96,9 @@ static enum err setup_configure(struct call *c, struct beads *b, const struct se
 }
 
 /*
- * What others have published already, if anybody can be asked. What is on the ref here is taken
- * in any case, or the reason why it cannot be read ends the command: an empty store in its place
- * would look like a loss.
+ * Joins the published beads, if the remote can be reached. The ref of this repository is always
+ * used; if it cannot be read the command fails, because an empty store in its place would look
+ * like a loss.
  */
 static enum err join_others(struct call *c, struct beads *b, struct setup *out)
 {
@@ -107,7 +106,7 @@ static enum err join_others(struct call *c, struct beads *b, struct setup *out)
 	struct str reply;
 	enum err e = sync_now(c, b, &ask, &reply);
 
-	if (!e || e == ERR_DAMAGED) /* a ref of this repository cannot be read */
+	if (!e || e == ERR_DAMAGED) /* the ref of this repository cannot be read */
 		return e;
 	out->problem = c->message;
 	if (e == ERR_REMOTE_DAMAGED)
@@ -119,7 +118,7 @@ static enum err join_others(struct call *c, struct beads *b, struct setup *out)
 	return sync_now(c, b, &ask, &reply);
 }
 
-/* What there is stays as it is, but for a prefix that was asked for. */
+/* An existing store only gets the new prefix, if one was asked for. */
 static enum err setup_begin(struct call *c, struct beads *b, const struct setup_ask *in,
 			    struct setup *out)
 {

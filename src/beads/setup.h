@@ -5,7 +5,7 @@
 
 struct beads;
 
-/* Absent members: the default, or what is set already. */
+/* An absent member means the default, or the present setting. */
 struct setup_ask {
 	struct str prefix; /* of ids */
 	struct str ref;    /* the Git ref to publish to */
@@ -14,16 +14,13 @@ struct setup_ask {
 
 struct setup {
 	const char *result; /* "created", "joined", "updated" or "exists" */
-	struct str asked;   /* a prefix that was asked for, where another is in use */
-	struct str problem; /* with the remote; or absent */
-	struct str step;    /* what to do about it; absent: wait */
+	struct str asked;   /* the prefix that was asked for, if the store has another */
+	struct str problem; /* the problem with the remote; or absent */
+	struct str step;    /* the next step; absent: autosync retries */
 };
 
-/*
- * Makes the store of a repository, or joins the beads that were published for it. What is there
- * stays as it is, except for a new prefix, ref or remote. `b` is closed on return, but tells
- * where the store is.
- */
+/* Creates the store of a repository, or joins the beads that were published for it. An existing
+ * store only gets a new prefix, ref or remote. `b` is closed on return; its paths stay valid. */
 enum err setup_run(struct call *c, const struct setup_ask *ask, struct beads *b, struct setup *out);
 
 #endif

@@ -8,9 +8,9 @@
 #include "store/db/bead_query.h"
 
 /*
- * What became of the beads without us. The records of the journal after the place that is known
- * tell which beads to look at; where that place is gone, all of them are compared with how they
- * were.
+ * Notes what `bd`, the page and other clones did to the beads, as events. The records after the
+ * last known place of the journal name the beads to compare with their known state. If that place
+ * is gone from the journal, all beads are compared.
  */
 
 /* An edge that was added or removed. */
@@ -21,8 +21,9 @@ struct seen_edge {
 
 struct looking {
 	struct call *c;
-	struct map ids; /* those that may have changed; the value says: by this request */
-	bool all;       /* or any */
+	struct map
+		ids; /* beads that may have changed; a value marks those that this request changed */
+	bool all;    /* any bead may have changed */
 	struct seen_edge *edges;
 	size_t edge_count;
 };
@@ -41,8 +42,8 @@ static void look_at_list(struct looking *l, const struct value *list, bool mine)
 		absorb_look_at(l, value_str(&list->item[i], "id"), mine);
 }
 
-/* An earlier try of this very request, which died before it could note what it did: that is noted
- * now. */
+/* Is the record from an earlier attempt of this request, which died before it noted its events?
+ * They are noted by the repeat. */
 static bool is_this(struct call *c, const struct value *receipt)
 {
 	return c->request_id.p && str_eq(value_str(receipt, "actor"), c->actor) &&
@@ -50,13 +51,13 @@ static bool is_this(struct call *c, const struct value *receipt)
 		      arena_fmt(&c->mem, "vybe:" STR_FMT, STR_ARG(c->request_id)));
 }
 
-/* A command of vybe has noted its dependency itself. */
+/* A command of vybe notes its own events. */
 static bool is_vybes(const struct value *receipt)
 {
 	return str_starts(value_str(receipt, "id"), STR("vybe:"));
 }
 
-/* The record is gone when the next one is read. */
+/* Copies the edges, because the record is freed when the next one is read. */
 static void keep_edges(struct looking *l, const struct value *list)
 {
 	struct arena *mem = &l->c->mem;
@@ -136,7 +137,7 @@ static enum err absorb_find_writer(struct call *c, struct beads *b, const struct
 	return e;
 }
 
-/* Of a bead whose other end cannot be found, only the id is told. */
+/* If the bead at the other end cannot be found, the message has only its id. */
 static enum err note_edge(struct call *c, struct continuity *k, struct beads *b,
 			  const struct seen_edge *edge)
 {
@@ -156,8 +157,7 @@ static enum err note_edge(struct call *c, struct continuity *k, struct beads *b,
 	return vybe_event_put(c, &k->db, &event);
 }
 
-/* Where the bead that was known by this id had to go, if it had to leave it to another; absent:
- * nowhere. */
+/* The id to which the bead that was known by this id has moved; absent if it has not. */
 static enum err absorb_moved_to(struct call *c, struct beads *b, const struct vybe_task *old,
 				struct str *to)
 {
@@ -186,7 +186,7 @@ static struct vybe_task absorb_known_as(const struct bead_row *row)
 				   .updated = row->updated };
 }
 
-/* All that speaks of it goes along; of the bead that has the id now nothing is known. */
+/* Renames the moved bead in all rows of vybe.db. The bead that has the id now is a new one. */
 static enum err absorb_follow(struct call *c, struct continuity *k, struct beads *b,
 			      struct vybe_task *old)
 {
@@ -226,7 +226,7 @@ static enum err absorb_compare(struct call *c, struct continuity *k, struct bead
 	return vybe_task_put(c, &k->db, &now);
 }
 
-/* Every bead there is, and every one that there was. */
+/* Adds every bead, and every bead that was known before. */
 static enum err name_all(struct call *c, struct continuity *k, struct beads *b, struct looking *l)
 {
 	struct bead_filter any = { .sort = SORT_ID, .lean = true };
@@ -245,7 +245,7 @@ static enum err name_all(struct call *c, struct continuity *k, struct beads *b, 
 	return ERR_OK;
 }
 
-/* The first time there is nothing to tell: that is how it is. */
+/* The first time, the present state is recorded without events. */
 static enum err learn_all(struct call *c, struct continuity *k, struct beads *b)
 {
 	struct bead_filter any = { .sort = SORT_ID, .lean = true };
@@ -272,7 +272,7 @@ static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
 	if (!e && news == JOURNAL_MORE)
 		e = journal_each(c, b->home, &known, absorb_see_record, &l);
 	if (e || news >= JOURNAL_AHEAD)
-		l.all = true; /* it has begun anew, or is not whole */
+		l.all = true; /* the journal was restarted or is damaged */
 	c->code = ERR_OK;
 	e = l.all ? name_all(c, k, b, &l) : ERR_OK;
 	for (size_t i = 0; !e && i < l.ids.count; i++)
@@ -302,7 +302,7 @@ enum err continuity_absorb(struct call *c, struct continuity *k)
 
 	if ((e = vybe_place_find(c, &k->db, &known)) || (e = continuity_tasks(c, k, &b)) || !b)
 		return e;
-	if (b->damaged) /* what is behind the damage was not deleted */
+	if (b->damaged) /* beads that are missing because of the damage were not deleted */
 		return ERR_OK;
 	e = known.crc ? see_news(c, k, b, known) : learn_all(c, k, b);
 	if (e || (known.crc == b->about.place.crc && known.offset == b->about.place.offset &&

@@ -12,7 +12,7 @@ enum { KEEP_EVENTS = 50, MANY_EVENTS = 200, COLLECT_MOST = 500 };
 
 /* --- where --- */
 
-/* As much of a bare repository as it takes for Git, and for us, to see one. */
+/* Creates the files that make a folder a bare repository. */
 static enum err make_repository(struct call *c, struct str dir)
 {
 	static const char *const folders[] = { "objects", "refs/heads" };
@@ -47,7 +47,7 @@ static enum err need_home(struct call *c)
 	return call_step(c, "Set HOME, or name a store with --db-path.");
 }
 
-/* A repository that is only for this; readers make none. */
+/* The user's own store, a repository for nothing else. Readers do not create it. */
 static enum err own_repository(struct call *c, struct continuity *k, struct str dir)
 {
 	struct beads b;
@@ -169,7 +169,9 @@ struct str continuity_agent(struct call *c, struct str name)
 	return name;
 }
 
-/* Is it the root of the repository that the call is about? Others' roots are folders. */
+/*
+ * Is this the root of the call's repository? The root of another repository is an ordinary folder.
+ */
 static enum err is_own_root(struct call *c, struct str path, bool *yes)
 {
 	struct repository repo, own;
@@ -177,7 +179,7 @@ static enum err is_own_root(struct call *c, struct str path, bool *yes)
 
 	*yes = false;
 	e = place_repository(c, path, &repo);
-	if (e == ERR_DUBIOUS_OWNERSHIP) { /* only its name is needed */
+	if (e == ERR_DUBIOUS_OWNERSHIP) {
 		c->code = ERR_OK;
 		return ERR_OK;
 	}

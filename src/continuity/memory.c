@@ -14,7 +14,8 @@ const struct names memory_kinds = { kinds, 3, NULL };
 
 enum { KEY_MOST = 500, VALUE_MOST = 1024 * 1024 };
 
-/* As resume calls it: a project may be told by its folder, a task by a part of its id. */
+/* Makes a scope's id the one that resume uses: a project may be given by its folder, a task by a
+ * prefix of its id. */
 static enum err memory_known_as(struct call *c, struct continuity *k, struct memory_where *where)
 {
 	struct file_found found;
@@ -56,7 +57,7 @@ enum err memory_where(struct call *c, struct continuity *k, struct memory_where 
 	return memory_known_as(c, k, where);
 }
 
-/* Of a value whose type nobody has named: what it is as JSON. Other text is a string. */
+/* The type of a value, if none is given: that of the JSON, or string. */
 static int infer_type(struct call *c, struct str value)
 {
 	static const int inferred[] = {
@@ -101,7 +102,7 @@ static struct str scope_word(const struct memory_where *where)
 	return str_of(names_word(&memory_scopes, where->scope));
 }
 
-/* An event of the task that it is about, if it is about one. */
+/* Notes the event, with the task if the scope is one. */
 static enum err memory_note(struct call *c, struct continuity *k, const char *kind,
 			    const struct memory_where *where, struct str key, int64_t *event)
 {

@@ -3,15 +3,15 @@
 
 #include "continuity/continuity.h"
 
-/* What agents want to remember: by a key, in a scope, for a while or for ever. */
+/* Values that agents keep under a key, in a scope, until they expire. */
 
 enum memory_scope { SCOPE_GLOBAL, SCOPE_PROJECT, SCOPE_TASK, SCOPE_AGENT };
 enum memory_type { TYPE_STRING, TYPE_NUMBER, TYPE_BOOLEAN, TYPE_JSON, TYPE_ARRAY };
 enum memory_kind { KIND_FACT, KIND_DIRECTIVE, KIND_LESSON };
 extern const struct names memory_scopes, memory_types, memory_kinds;
 
-/* Whose: a scope needs an id, or has one of its own (the agent's: who asks). The id becomes the
- * one that resume looks for. */
+/* A scope and its id. The scope of an agent defaults to the actor. Functions set `id` to the form
+ * that resume uses. */
 struct memory_where {
 	int scope; /* enum memory_scope */
 	struct str id;
@@ -21,7 +21,7 @@ enum err memory_where(struct call *c, struct continuity *k, struct memory_where 
 struct memory_ask {
 	struct memory_where where;
 	struct str key, value;
-	int type, kind;     /* -1: a string; nothing special */
+	int type, kind;     /* -1: a string */
 	int64_t expires_ms; /* 0: never */
 	bool pinned;
 };

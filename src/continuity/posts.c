@@ -4,7 +4,7 @@
 
 enum { MOST = 300 };
 
-/* A name ends where a letter, a digit or a dash would go on with it. */
+/* A mention ends where no letter, digit or dash follows. */
 static bool posts_mentions(struct call *c, struct str text, struct str agent)
 {
 	struct str at = arena_fmt(&c->mem, "@" STR_FMT, STR_ARG(agent));
@@ -33,7 +33,7 @@ struct message *posts_to(struct call *c, struct str agent, int64_t after, int64_
 		board_close(&board);
 	}
 	c->code = ERR_OK;
-	for (; all; all = next) { /* the newest come first */
+	for (; all; all = next) { /* the query returns the newest first */
 		next = all->next;
 		if (all->id > *last)
 			*last = all->id;

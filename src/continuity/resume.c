@@ -16,7 +16,7 @@ const struct names focus_rules = { words, sizeof words / sizeof *words, NULL };
 
 /* --- focus: a function of what there is, and nothing else --- */
 
-/* NULL: there is no such task any more. */
+/* NULL if the task was deleted. */
 static enum err resume_look_up(struct call *c, struct beads *b, struct str id, struct task **out)
 {
 	struct task *t = arena_new(&c->mem, struct task);
@@ -42,7 +42,7 @@ static bool resume_mine(struct call *c, const struct task *t)
 	return str_eq(t->assignee, c->actor);
 }
 
-/* What I have begun, by whichever command; of several the one that I claimed last. */
+/* The actor's task in progress, whichever command claimed it; of several the last claimed. */
 static enum err resume_begun(struct call *c, struct beads *b, struct str project, struct task **out)
 {
 	struct task_filter my_work = { .status = TASK_IN_PROGRESS,
@@ -60,7 +60,7 @@ static enum err resume_begun(struct call *c, struct beads *b, struct str project
 	return e;
 }
 
-/* Somebody has given it to me since I was last here, and it can be begun. */
+/* A ready task that was assigned to the actor since its last resume. */
 static enum err assigned_since(struct call *c, struct beads *b, const struct event_row *deltas,
 			       struct str project, struct task **out)
 {
@@ -78,7 +78,7 @@ static enum err assigned_since(struct call *c, struct beads *b, const struct eve
 	return ERR_OK;
 }
 
-/* Somebody gave it to me, whenever that was. */
+/* A ready task that is assigned to the actor. */
 static enum err resume_assigned(struct call *c, struct beads *b, struct str project,
 				struct task **out)
 {
@@ -105,7 +105,7 @@ static enum err focus_on(struct resume *r, enum focus_rule rule, struct task *t)
 	return ERR_OK;
 }
 
-/* The old focus if it is still mine, else what I have begun, else the next one. */
+/* Applies the rules in the order of doc/continuity.md. */
 static enum err choose_task(struct call *c, struct beads *b, struct str project, struct task *old,
 			    struct resume *r)
 {
@@ -167,8 +167,8 @@ static enum err resume_read_agent(struct call *c, struct continuity *k,
 	return ERR_OK;
 }
 
-/* Is the event of this project? Of none is everybody's; one that names only its task is of the
- * task's. */
+/* Does the event belong to this project? An event without a project belongs to that of its task,
+ * or to all. */
 static enum err is_of_project(struct call *c, struct beads *b, const struct event_row *d,
 			      struct str project, bool *yes)
 {
@@ -200,7 +200,7 @@ static enum err keep_project(struct call *c, struct beads *b, struct str project
 	return ERR_OK;
 }
 
-/* What happened since. Who was here before misses nothing that was put away meanwhile. */
+/* The events since the cursor, archived ones included if the agent has resumed before. */
 static enum err read_deltas(struct call *c, struct continuity *k, const struct resume_ask *ask,
 			    struct resume *out)
 {
@@ -236,7 +236,7 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 	out->agent.focus = out->focus ? out->focus->id : STR_NONE;
 	if ((e = vybe_agent_put(c, &k->db, &out->agent)))
 		return e;
-	/* a project without a task for the agent is no reason to forget its task elsewhere */
+	/* the focus stays if this project has no task for the agent */
 	if (!out->focus && ask->project.n)
 		return ERR_OK;
 	return continuity_set_focus(c, k, out->agent.focus);

@@ -50,11 +50,11 @@ struct holdings {
 	struct host_session *session;
 	struct task *tasks;           /* in progress, the first claimed first */
 	struct reservation *reserved; /* expired or not */
-	int64_t seen_ms;              /* by any face */
-	int64_t until_ms;             /* the last of them to expire; 0: there are none */
+	int64_t seen_ms;              /* through any program */
+	int64_t until_ms;             /* when the last of them expires; 0: there are none */
 };
 
-/* Insertion: a session has few of them. */
+/* Insertion sort, because a session has few. */
 static struct task *first_claimed_first(struct task *list)
 {
 	struct task *sorted = NULL, *next;
@@ -119,8 +119,9 @@ static enum err read_holdings(struct call *c, struct continuity *k, struct host_
 /* --- is it over? --- */
 
 /*
- * The process that the session lives and dies with; 0: unknown. One that this session has started
- * from, too, says nothing about the other: a terminal, or a host of several sessions.
+ * The process whose end is the end of the session; 0: unknown. A process that is also an ancestor
+ * of this session, such as a terminal or a host of several sessions, says nothing about the other
+ * one.
  */
 static int64_t host_of(struct call *c, const struct host_session *s, const struct ancestors *own)
 {
@@ -129,7 +130,7 @@ static int64_t host_of(struct call *c, const struct host_session *s, const struc
 	return str_eq(line.space, own->space) && !ancestors_have(own, s->host) ? s->host : 0;
 }
 
-/* The reason as it is said; absent: it may still be at work. */
+/* Why the session is over; absent if it may still be running. */
 static struct str why_over(struct call *c, const struct holdings *h, const struct ancestors *own)
 {
 	const struct host_session *s = h->session;
@@ -150,7 +151,7 @@ static struct str why_over(struct call *c, const struct holdings *h, const struc
 
 /* --- evidence, as for bb-init --- */
 
-/* Git is only asked where files are reserved: it may take its time. */
+/* Git is slow, so it is only called if files are reserved. */
 static bool find_changed_files(struct call *c, struct continuity *k, const struct holdings *h,
 			       struct evidence *out)
 {
@@ -201,7 +202,7 @@ static enum err adopt_tasks(struct call *c, struct continuity *k, const struct h
 	for (const struct task *t = h->tasks; !e && t; t = t->next) {
 		*tail = arena_new(&c->mem, struct task);
 		c->request_id = id_random(&c->mem, 32);
-		if (task_adopt(c, t->id, a->from, *tail)) { /* somebody was faster */
+		if (task_adopt(c, t->id, a->from, *tail)) { /* another session has adopted it */
 			*tail = NULL;
 			c->code = ERR_OK;
 			continue;
@@ -217,7 +218,7 @@ static enum err adopt_tasks(struct call *c, struct continuity *k, const struct h
 	return e;
 }
 
-/* Only where agents are in use: a hook makes no folder in the project. */
+/* Only if the project uses agents: a hook must not create their folder. */
 static void adopt_reservations(struct call *c, const struct evidence *found, struct adoption *a)
 {
 	struct str project = c->project;
@@ -259,7 +260,7 @@ static enum err sessions_adopt_holdings(struct call *c, struct continuity *k,
 	a->from = h->session->agent;
 	a->why = why;
 	if (find_evidence(c, k, h, &found)) {
-		if (*out) /* one is enough: the rest is for another session */
+		if (*out) /* one session is adopted; the next session adopts another */
 			return ERR_OK;
 		if ((e = adopt_tasks(c, k, h, a)))
 			return e;

@@ -15,31 +15,30 @@
  *   runs and what it holds has not expired.
  */
 
-/* An event of the actor's session, in the call's folder. A session that has ended goes on only
- * with work: other events may arrive late. */
+/* Records an event of the actor's session, in the call's folder. Only work reopens a session that
+ * has ended, because other events may arrive late. */
 enum session_sign { SESSION_WORKS, SESSION_ENDS, SESSION_OTHER };
 enum err sessions_note(struct call *c, struct continuity *k, enum session_sign sign);
 
 /* What was adopted, from whom, and why that one is over. */
 struct adoption {
 	struct str from;
-	struct str why; /* to be said after the name */
+	struct str why; /* a clause that follows the name */
 	struct task *tasks;
 	struct reservation *reserved;
 };
 
 /*
- * For a session that begins and holds nothing: adopts what the last session that is over has
- * left, if there is evidence as for `bb-init`: a bead that it holds in progress, or changed files
- * in what it reserved. NULL: there is none. What was read and remembered by sessions that are
- * over is the actor's too, with or without.
+ * For a new session that holds nothing: adopts the work of the last session that is over, if there
+ * is the same evidence as for `bb-init`: a bead in progress, or changed files in a reservation.
+ * NULL: nothing was adopted. Cursors and memory of ended sessions are taken over in any case.
  */
 enum err sessions_adopt(struct call *c, struct continuity *k, struct adoption **out);
 
 /* Other sessions of the same workspace that hold tasks. */
 struct other_session {
 	struct str agent;
-	bool over; /* the next new session adopts what it holds */
+	bool over; /* is over; the next new session adopts its work */
 	struct task *task;
 	struct other_session *next;
 };

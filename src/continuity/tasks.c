@@ -18,7 +18,7 @@
 static const char *const words[] = { "pending", "in_progress", "completed", "blocked" };
 const struct names task_statuses = { words, 4, NULL };
 
-enum { PLAIN = 2, LEAST = 0, MOST = 4 }; /* priorities of beads; the lower the sooner */
+enum { PLAIN = 2, LEAST = 0, MOST = 4 }; /* priorities of beads; 0 is the most urgent */
 
 static int64_t bead_priority(int64_t rank)
 {
@@ -83,7 +83,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 	stamp_decode(value_find(line, "assignee_at"), &out->claimed);
 	if (at && at->type == VALUE_ARRAY && at->count == 2)
 		value_number(&at->item[1], &n);
-	/* grows with every write: the moment, and the count within it */
+	/* grows with every write: the time of the write, and the count within that millisecond */
 	out->version = row->updated * 1000 + (n < 999 ? n : 999);
 	return read_needs(c, b, row, out);
 }
@@ -156,7 +156,7 @@ static int newest_first(const void *a, const void *b)
 	return by_priority(*(struct task *const *)a, *(struct task *const *)b, false);
 }
 
-/* What the beads can tell, they are asked; the rest is told from each. */
+/* The part of the filter that the query of the beads can do; tasks_fits() does the rest. */
 static struct bead_filter bead_filter_of(const struct task_filter *f)
 {
 	struct bead_filter filter = { .sort = SORT_ID, .assignee = f->assignee };
@@ -208,8 +208,9 @@ enum err task_each(struct call *c, struct beads *b, const struct task_filter *fi
 	return b ? tasks_collect(c, b, filter, oldest, out) : ERR_OK;
 }
 
-/* Those that are blocked for another reason than a dependency are in progress without an
- * assignee. */
+/*
+ * Tasks that are blocked for another reason than a dependency are in progress without an assignee.
+ */
 static enum err count_stuck(struct call *c, struct beads *b, int64_t *out)
 {
 	struct bead_filter nobodys = { .statuses = 1u << BEAD_IN_PROGRESS, .unassigned = true };
@@ -269,10 +270,11 @@ struct tasks_writing {
 	struct beads b;
 	struct state *change;
 	struct str id, title; /* of the task */
-	bool done;            /* an earlier try of this request has done it already */
+	bool done;            /* an earlier attempt of this request has done it */
 };
 
-/* A receipt of ours among the beads': whose request, and which task came of it. */
+/* The receipt of this request in the journal of the beads, with the task that the request was
+ * about. */
 static enum err tasks_find_receipt(struct call *c, struct tasks_writing *w, const char *what)
 {
 	struct receipt old = { .actor = c->actor };
@@ -308,7 +310,7 @@ static enum err tasks_begin(struct call *c, const char *what, struct tasks_writi
 	return e;
 }
 
-/* The task as it is after the change; then the change is made to last. */
+/* Reads the task after the change, then commits. */
 static enum err tasks_finish(struct call *c, struct tasks_writing *w, struct task *out)
 {
 	struct json reply = json_new(&c->mem);
@@ -449,7 +451,7 @@ static void add_label(struct edit *e, struct str label)
 	edit_labels(e, more, count + 1);
 }
 
-/* Any status may follow any other, unless another agent holds the task. */
+/* Any status may follow any other, unless another agent has claimed the task. */
 static enum err move_step(struct edit *e, struct state *change, const void *arg)
 {
 	const struct task_move *move = arg;

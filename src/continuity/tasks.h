@@ -6,10 +6,8 @@
 
 struct json;
 
-/*
- * A task is a bead in other words. What a bead has no word for is kept in members of its own:
- * `rank` (an exact priority, higher is sooner), `project`, `blocked_reason`.
- */
+/* A task is a bead in the terms of vybe. Members that only vybe uses: `rank` (an exact priority,
+ * higher is more urgent), `project`, `blocked_reason`. */
 enum task_status { TASK_PENDING, TASK_IN_PROGRESS, TASK_COMPLETED, TASK_BLOCKED };
 extern const struct names task_statuses;
 
@@ -22,48 +20,43 @@ struct task {
 	struct str *depends_on;
 	size_t depends_count;
 	int64_t created, updated, version;
-	int64_t lease;        /* when its claim ends; 0: it does not, or nobody has it */
-	struct stamp claimed; /* when its assignee got it */
-	bool ready;           /* it may be handed out now: bead_row_free() */
+	int64_t lease;        /* when its claim ends; 0: never, or it is not claimed */
+	struct stamp claimed; /* epoch of the claim */
+	bool ready;           /* bead_row_free() */
 	struct task *next;
 };
 
 enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row, struct task *out);
 void task_encode(struct json *j, const struct task *t);
 
-/* Looking; `b` is NULL where nobody keeps beads. NOT_FOUND, AMBIGUOUS_ID, DELETED. */
+/* Reads. `b` is NULL if there are no beads. NOT_FOUND, AMBIGUOUS_ID, DELETED. */
 enum err task_find(struct call *c, struct beads *b, struct str id, struct task *out);
 
 struct task_filter {
 	int status;          /* -1: any */
 	struct str project;  /* absent: any */
 	struct str assignee; /* absent: any */
-	bool or_none;        /* and what belongs to no project, which is everybody's */
+	bool or_none;        /* also tasks of no project, which belong to all */
 	int64_t priority;    /* INT64_MIN: any */
-	bool ready;          /* only what may be handed out */
+	bool ready;          /* only tasks that may be handed out */
 	int64_t limit;       /* 0: none */
 };
 
-/* Highest priority first; of the same, the newest first, or the oldest. */
 /* How many tasks have each status; `b` may be NULL. */
 enum { TASK_STATUSES = TASK_BLOCKED + 1 };
 enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES]);
 
+/* Highest priority first; of the same priority the oldest or the newest first. */
 enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
 		   struct task **out);
 
-/*
- * The tasks to hand out next, the first one first, at most `most` (0: all): of the project
- * (absent: of any) and of no project. No task with open children is among them.
- */
+/* The next tasks to hand out, in order, at most `most` (0: all): of the project (absent: of any)
+ * and of no project. Tasks with open children are never handed out. */
 enum err task_next(struct call *c, struct beads *b, struct str project, int64_t most,
 		   struct task **out);
 
-/*
- * Changing: one record of the beads each, with a receipt made from the request id, so that the
- * repeat of a request that died on its way finds what it did. `before` is how the task was, where
- * it was.
- */
+/* Writes. Each is one record of the beads, with a receipt for the request id, so that the repeat
+ * of a request that died finds what it did. */
 struct task_new {
 	struct str title, description, project;
 	int64_t priority;
@@ -71,7 +64,7 @@ struct task_new {
 enum err task_create(struct call *c, const struct task_new *ask, struct task *out);
 enum err task_begin(struct call *c, struct str id, struct task *out);
 enum err task_renew(struct call *c, struct str id, struct task *out); /* NOT_CLAIMED */
-/* The claim of `from`, which is over, becomes the actor's; NOT_CLAIMED. */
+/* The claim of `from`, a session that is over, becomes the actor's; NOT_CLAIMED. */
 enum err task_adopt(struct call *c, struct str id, struct str from, struct task *out);
 
 /* Sets the status; see task_complete(), which also notes the events. A guard may be NULL: there
