@@ -13,11 +13,10 @@
 enum {
 	QUIET_MS = 500,      /* quiet time after the last change */
 	HELD_MOST_MS = 3000, /* but at most so long after the first */
-	STAY_MS =
-		12000, /* after failures, the process waits no longer than this for the next attempt */
-	LINGER_MS = 5000, /* stays so long after publishing, because more changes may follow */
-	TRY_MS = 15000,   /* limit of one attempt */
-	RETRY_MS = 1000,  /* pause after the first failure; doubles with each further one */
+	STAY_MS = 12000,     /* after failures, the longest wait for the next attempt */
+	LINGER_MS = 5000,    /* stays so long after publishing, because more changes may follow */
+	TRY_MS = 15000,      /* limit of one attempt */
+	RETRY_MS = 1000,     /* pause after the first failure; doubles with each further one */
 	RETRY_MOST_MS = 300000,
 	PROBE_MS = 200, /* longer than a check for a running autosync holds its lock */
 };

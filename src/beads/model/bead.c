@@ -58,7 +58,7 @@ const struct member_option *member_option(enum member m)
 	return &options[m];
 }
 
-/* Most marks of a bead are by the same actor: one copy will do. */
+/* Most marks of a bead have the same actor, so one copy of the name is shared. */
 static void bead_own_name(struct arena *mem, struct str *name, struct str *old, struct str *new)
 {
 	if (!name->p)
@@ -183,7 +183,7 @@ void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct sta
 	b->member[m] = json_text(&j);
 }
 
-/* The members hold what the writer wrote, so they parse. */
+/* Members are canonical JSON, so parsing cannot fail. */
 static const struct value *bead_parsed(struct arena *mem, struct str text)
 {
 	const struct value *v = text.p ? value_read(mem, text) : NULL;
@@ -283,7 +283,7 @@ struct str bead_request(struct arena *mem, const struct bead *b, struct str *arg
 void bead_put_request(struct arena *mem, struct bead *b, struct str key, struct str args,
 		      struct mark mark)
 {
-	enum { DIGITS = 32 }; /* of the arguments' hash: enough to tell two apart */
+	enum { DIGITS = 32 }; /* digits of the hash of the arguments that are kept */
 	struct json j = json_new(mem);
 
 	json_array(&j);
@@ -349,13 +349,13 @@ static struct str bead_derived_id(struct arena *mem, struct str id, struct str t
 	bead_base36(digest, digits);
 	while (prefix && id.p[prefix - 1] != '-')
 		prefix--;
-	if (id.n + LONGER + 1 > BEAD_ID_MOST) { /* there is no room to grow: all digits */
+	if (id.n + LONGER + 1 > BEAD_ID_MOST) { /* the id cannot get longer: use all digits */
 		buf_put(&out, str_head(id, BEAD_ID_MOST - DIGITS - 1));
 		buf_char(&out, '-');
 		buf_put(&out, (struct str){ digits, DIGITS });
 		return buf_str(&out);
 	}
-	if (!prefix) { /* no dash: all of it becomes the prefix */
+	if (!prefix) { /* without a dash, the whole id becomes the prefix */
 		buf_put(&out, id);
 		buf_char(&out, '-');
 		prefix = id.n;

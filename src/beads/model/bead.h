@@ -17,7 +17,7 @@ struct value;
  * Joined to what was there before, it is applied.
  */
 
-/* What may be said of a bead, in the order of the keys; members.def says how. */
+/* The members of a bead, in the order of their keys; see members.def. */
 enum member {
 #define MEMBER(NAME, key, place, rule, look, flags)   MEMBER_##NAME,
 #define PART(NAME, key, place, rule, look, flags, OF) MEMBER_##NAME,
@@ -43,9 +43,9 @@ enum member_flags {
 };
 unsigned member_flags(enum member m);
 
-/* Text that 'bd create' and 'bd update' set by an option of its own. */
+/* A text member with its own option of 'bd create' and 'bd update'. */
 struct member_option {
-	const char *option; /* NULL: it has none */
+	const char *option; /* NULL: no option */
 	const char *also;   /* another spelling; or NULL */
 	bool section;       /* 'bd show' prints it below a heading */
 };
@@ -54,7 +54,7 @@ const struct member_option *member_option(enum member m);
 enum reg member_reg(enum member m);
 const char *reg_word(enum reg r); /* its key in `_v` */
 
-/* A member that this program does not know; it is kept as it is. */
+/* A member that this program does not know, and keeps unchanged. */
 struct extra {
 	struct str key, value; /* canonical JSON */
 	struct mark mark;
@@ -68,81 +68,75 @@ struct note {
 struct bead {
 	struct str id;
 	struct mark created;
-	struct mark mark[REGS];     /* absent: it does not have this register */
+	struct mark mark[REGS];     /* absent: the bead does not have this register */
 	struct str member[MEMBERS]; /* canonical JSON; absent: null */
 	struct extra *extra;        /* by key */
 	struct note *note;          /* by id */
 	size_t extras, notes;
-	struct mark deleted; /* absent: it never was, or has been written to since */
-	struct str reason;   /* of the deletion, canonical JSON; absent: null */
+	struct mark deleted; /* absent: not deleted, or written to since */
+	struct str reason;   /* why it was deleted, canonical JSON; absent: null */
 };
 
-/* Copies all that it points to, so that it depends on nothing else. */
+/* Copies everything that the bead points to into the arena. */
 void bead_own(struct arena *mem, struct bead *b);
 
 /* The last write to any of its registers, or its last note. */
 struct mark bead_top(const struct bead *b);
 
-/* Nothing of it was deleted after it was last written to. */
+/* Not deleted, or written to after the deletion. */
 bool bead_live(const struct bead *b);
 
-/* Nothing is said of it but its lineage: it stands for the end of an edge. */
+/* Has only a lineage: it stands for the end of an edge. */
 bool bead_blank(const struct bead *b);
 
-/* It has every register: not only a change. */
+/* Has every register, so it is not only a change. */
 bool bead_whole(const struct bead *b);
 
-/* Sets a member to what is written; its register needs a mark as well. */
+/* Sets a member. The caller sets the mark of its register. */
 void bead_put(struct bead *b, enum member m, struct str canonical);
 void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str text);
 void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v);
 void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct stamp s);
 
-/* A member that is no register of ours: canonical JSON, "null" for none. */
+/* A member that only other programs know: canonical JSON, "null" for none. */
 void bead_put_extra(struct arena *mem, struct bead *b, struct str key, struct str value,
 		    struct mark mark);
 
-/* What a member says; absent, or `otherwise`, if it is null. */
+/* The value of a member; absent, or `otherwise`, if it is null. */
 struct str bead_text(struct arena *mem, const struct bead *b, enum member m);
 int64_t bead_int(const struct bead *b, enum member m, int64_t otherwise);
 struct stamp bead_stamp(const struct bead *b, enum member m);
 int bead_status(const struct bead *b); /* enum bead_status */
 int bead_type(const struct bead *b);   /* enum bead_type */
 
-/*
- * The request that created it, so that a repeat in another clone is recognised: its
- * receipt_key(), and a digest of its arguments. Absent: it had no id.
- */
+/* The request that created the bead: its receipt_key() and a digest of its arguments, so that a
+ * repeat in another clone is recognised. Absent if the request had no id. */
 struct str bead_request(struct arena *mem, const struct bead *b, struct str *args);
 void bead_put_request(struct arena *mem, struct bead *b, struct str key, struct str args,
 		      struct mark mark);
 
-/* Its labels, sorted, each once. */
+/* The labels, sorted, without duplicates. */
 struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count);
 struct str labels_encode(struct arena *mem, struct str *labels, size_t count);
 
 /* "1" or "P1", from 0 to 4. */
 bool priority_parse(struct str text, int64_t *out);
 
-/* May it be the id of a bead? Letters, digits, '-', '_' and '.'. */
+/* A valid id: letters, digits, '-', '_' and '.'. */
 bool bead_id_valid(struct str id);
 
-/* May ids begin with it, followed by a dash? */
+/* A valid prefix of ids. */
 bool bead_prefix_valid(struct str prefix);
 
-/* The longest that may be chosen: one that has to move on gets four more, each time. */
+/* The longest id that may be chosen. Each remap adds four characters. */
 enum { ID_CHOSEN_MOST = 120, BEAD_ID_MOST = 200, BEAD_PREFIX_MOST = 64 };
 
-/*
- * Another place for one of two beads that were given the same id: a function of the lineage
- * alone, so that everybody finds the same. `id` is where it was.
- */
+/* The new id for one of two beads that were given the same id. It is a function of the lineage
+ * alone, so that every clone computes the same. `id` is the old id. */
 struct str bead_other_id(struct arena *mem, struct str id, struct mark created);
 
-/*
- * The n-th id for a copy of a bead whose own id cannot be used any more. It is a function of the
- * lineage too, so that clones which copy the bead at the same time make one copy.
- */
+/* The n-th id for a copy of a bead whose own id cannot be used any more. It is a function of the
+ * lineage too, so that clones that copy the bead at the same time make the same copy. */
 struct str bead_copy_id(struct arena *mem, struct str id, struct mark created, size_t n);
 
 #endif

@@ -24,7 +24,7 @@ void edge_own(struct arena *mem, struct edge *e)
 	e->more = arena_copy(mem, e->more);
 }
 
-/* Of two lives with one mark, the deleted one; then the greater text. */
+/* If both have the same mark, the deleted edge wins, then the greater text. */
 static bool edge_outlives(const struct edge *a, const struct edge *b)
 {
 	int order = mark_cmp(a->life, b->life);
@@ -117,7 +117,7 @@ bool edge_decode(struct arena *mem, const struct value *v, struct edge *out, str
 	return true;
 }
 
-/* The members not known here, each where the order of keys puts it. */
+/* Writes the unknown members, each at its place in the order of keys. */
 static void encode_more(struct json *j, const struct value *more, struct json *plain)
 {
 	const struct value *known = value_read(j->out.mem, json_text(plain));

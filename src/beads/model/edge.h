@@ -8,22 +8,20 @@
 struct json;
 struct value;
 
-/*
- * A dependency: `from` depends on `to`. Its creation is the earliest one anybody knows; whether
- * it is there or deleted is what was written last.
- */
+/* A dependency: `from` depends on `to`. Of several creations the earliest counts; of adding and
+ * removing the last. */
 struct edge {
 	struct str from, to;
 	struct str kind; /* a word of edge_kinds, or one that this program does not know */
 	struct mark created, life;
 	bool deleted;
-	struct str more; /* members not known here, as a canonical object; or absent */
+	struct str more; /* unknown members, as a canonical object; or absent */
 };
 
-/* A text that is the same for edges of the same ends and kind, and sorts as they do. */
+/* The sort key: the same for edges of the same ends and kind. */
 struct str edge_key(struct arena *mem, const struct edge *e);
 
-/* Copies all that it points to. */
+/* Copies everything that the edge points to into the arena. */
 void edge_own(struct arena *mem, struct edge *e);
 
 struct edge edge_join(struct edge a, struct edge b);

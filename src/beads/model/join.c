@@ -3,7 +3,7 @@
 #include "base/text/json.h"
 #include "beads/model/note.h"
 
-/* A register's value as one text, to decide between two writes of one mark. */
+/* The value of a register as one text, to order two writes with the same mark. */
 static struct str reg_value(struct arena *mem, const struct bead *b, enum reg reg)
 {
 	struct json j = json_new(mem);

@@ -4,9 +4,9 @@
 #include "beads/model/bead.h"
 
 /*
- * The join of two states of one lineage: every register as it was written last, all notes, the
- * last deletion. It has no clock and no preference for a side, so it may be applied in any order,
- * and again.
+ * The join of two states of one lineage: the last write of every register, all notes, the last
+ * deletion. It depends on no clock and prefers no side, so it may be applied in any order and
+ * repeatedly.
  */
 void bead_join(struct arena *mem, const struct bead *a, const struct bead *b, struct bead *out);
 

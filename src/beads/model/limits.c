@@ -3,7 +3,7 @@
 #include "beads/model/line.h"
 
 enum {
-	SMALL_LINE = 16 << 10,   /* bytes: too few for any count to reach its limit */
+	SMALL_LINE = 16 << 10,   /* bytes; a shorter line cannot reach any limit of counts */
 	SMALL_CHANGE = 64 << 10, /* bytes that a change to a few members may add */
 };
 
@@ -21,7 +21,7 @@ static size_t measure_values(const struct value *v)
 	return count;
 }
 
-/* A value takes two bytes at least, so few lines have to be parsed for their number. */
+/* A value takes at least two bytes, so most lines need not be parsed to be counted. */
 static struct measure measure_after(struct arena *mem, const struct growth *g)
 {
 	struct measure out = { .bytes = g->after.n,

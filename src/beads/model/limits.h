@@ -36,27 +36,27 @@ enum {
 	LIMIT_OWN_NOTES = LIMIT_NOTES / 2,
 	LIMIT_OWN_MEMBERS = LIMIT_MEMBERS / 2,
 	LIMIT_OWN_LINE = LIMIT_LINE / 4,
-	/* a small change to a bead that somebody else has made large may go up to here */
+	/* limit for a small change to a bead that is large already */
 	LIMIT_OWN_FULL = LIMIT_LINE - LIMIT_LINE / 4,
 	LIMIT_OWN_VALUES = LIMIT_VALUES - LIMIT_VALUES / 4,
 };
 
-/* What a write makes of a bead. */
+/* A bead before and after a write. */
 struct growth {
-	struct str before; /* its line, or that of its tombstone; absent: it is new */
+	struct str before; /* its line, or that of its tombstone; absent: a new bead */
 	const struct bead *bead;
 	struct str after; /* its line */
-	bool restored;    /* it was deleted */
-	bool copied;      /* by a repair: any bead that can be read */
+	bool restored;    /* the write restores a deleted bead */
+	bool copied;      /* a repair copies it: any bead that can be read is allowed */
 };
 
-/* What a bead would have too much of. */
+/* The limit that the write would exceed. */
 struct excess {
 	size_t count, most;
 	const char *what;
 };
 
-/* May a write do that? What does not grow may be as large as it can be read. */
+/* Is the write within the limits? A write that adds nothing is allowed at any readable size. */
 bool limits_allow(struct arena *mem, const struct growth *g, struct excess *out);
 
 #endif

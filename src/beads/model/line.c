@@ -116,7 +116,7 @@ static bool is_labels(const struct value *v)
 static const struct rule {
 	bool (*fits)(const struct value *v);
 	const char *want;
-	const char *otherwise; /* what its absence means, as canonical JSON */
+	const char *otherwise; /* the default, as canonical JSON */
 } rules[MEMBERS] = {
 #define MEMBER(NAME, key, place, rule, look, flags)   [MEMBER_##NAME] = RULE_##rule,
 #define PART(NAME, key, place, rule, look, flags, OF) [MEMBER_##NAME] = RULE_##rule,
@@ -151,7 +151,7 @@ static bool line_decode_mark(struct decoder *d, const char *at, const char *by, 
 	return true;
 }
 
-/* Marks may stand under the register's name, or under those of its members. */
+/* `_v` may have the mark under the name of the register, or under those of its members. */
 static bool decode_marks(struct decoder *d)
 {
 	bool seen[REGS] = { false };
@@ -220,7 +220,7 @@ static bool line_unknown(struct str key)
 	return !line_reserved(key) && names_exact(&bead_members, key) < 0;
 }
 
-/* Whether this program can keep the member, and write it inside of any other line. */
+/* Can this program keep the member, also inside of a tombstone? */
 static bool extra_fits(struct decoder *d, const struct value *v)
 {
 	if (d->out->extras == LIMIT_MEMBERS)
@@ -244,7 +244,7 @@ static void add_extra(struct decoder *d, struct str key, struct str value, struc
 	b->extra[b->extras++] = (struct extra){ key, value, mark };
 }
 
-/* The marks in `_v` of members that are not known here, by their names. */
+/* Reads the marks of unknown members from `_v`. */
 static struct map unknown_marks(struct decoder *d)
 {
 	struct map out = { .mem = d->mem };
@@ -255,7 +255,7 @@ static struct map unknown_marks(struct decoder *d)
 	return out;
 }
 
-/* Members that are not known here, and those of which only the mark is left. */
+/* Reads unknown members, and those of which only the mark is left. */
 static bool decode_extras(struct decoder *d)
 {
 	struct map marks = unknown_marks(d);

@@ -5,7 +5,7 @@
 
 /* --- keys --- */
 
-/* The end of the string that begins at `i`, after its quote; 0: it has none. */
+/* The end of the string that begins at `i`, after the closing quote; 0: unterminated. */
 static size_t lines_skip_string(struct str line, size_t i)
 {
 	for (i++; i < line.n; i++) {
@@ -22,7 +22,7 @@ struct lines_member {
 	struct str text; /* between the quotes */
 };
 
-/* Fills in those members of the object itself, not of what is inside it. */
+/* Fills in members of the top-level object, not of nested ones. */
 static bool lines_find_members(struct str line, struct lines_member *want, size_t count)
 {
 	size_t depth = 0, found = 0, end;
@@ -92,7 +92,7 @@ struct str lines_key(struct arena *mem, enum snapshot_file file, struct str line
 	return lines_is_escaped(&e) ? parsed_edge_key(mem, line) : edge_key(mem, &e);
 }
 
-/* As str_cmp(edge_key(), key), without a copy: a search compares many. */
+/* Like str_cmp(edge_key(), key), without building the key, because a search compares many. */
 static int lines_compare_edge(const struct edge *e, struct str key)
 {
 	const struct str part[] = { e->from, STR(" "), e->to, STR(" "), e->kind };
@@ -174,7 +174,7 @@ static void lines_step(struct str *text, struct str line)
 	*text = str_skip(*text, line.n < text->n ? line.n + 1 : text->n);
 }
 
-/* Over all lines that are the same in both. */
+/* Skips the lines that are the same in both. */
 static void skip_same(struct lines_walk *w)
 {
 	while (w->a.n && w->b.n) {

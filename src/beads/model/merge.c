@@ -16,7 +16,6 @@ static size_t merge_number_of(struct str text, struct str line)
 	return str_count(str_head(text, (size_t)(line.p - text.p)), '\n') + 1;
 }
 
-/* The line of that key on one side, if it has one. */
 static enum err load_line(struct merge *m, size_t side, enum snapshot_file file, struct str key)
 {
 	struct str text = m->side[side].file[file], line = lines_find(&m->scratch, file, text, key),
@@ -91,10 +90,8 @@ static void index_side(struct merge *m, struct str text)
 	}
 }
 
-/*
- * All edges at an id: a bead that leaves the id takes them along. Ids rarely have to be left, so
- * the files are looked through only when one is, and then once for all of them.
- */
+/* All edges at an id, which move with a bead that leaves the id. Remaps are rare, so the index of
+ * all edges is built only when the first one happens. */
 static enum err merge_load_edges_of(struct merge *m, struct str id)
 {
 	enum err e = ERR_OK;
@@ -111,7 +108,7 @@ static enum err merge_load_edges_of(struct merge *m, struct str id)
 	return e;
 }
 
-/* What is known of an id on a side; the change counts as one. */
+/* Reads what a side knows of an id; the change counts as a side. */
 static const struct slot *slot_on(const struct merge *m, size_t side, struct str id)
 {
 	if (side < m->sides)
@@ -138,7 +135,7 @@ static bool merge_met(struct merge *m, struct str id, const struct mark *visitor
 
 static enum err merge_meet(struct merge *m, struct str id, const struct mark *visitor);
 
-/* A bead that is not the first of an id moves to another id, and may meet another bead there. */
+/* The later of two beads with one id moves to another id, where it may meet a third bead. */
 static enum err part_ways(struct merge *m, struct str id, const struct mark *visitor)
 {
 	struct mark here[MERGE_SIDES + 2], least;
@@ -210,7 +207,7 @@ struct differing {
 	enum snapshot_file file;
 };
 
-/* Is the line on the first side all that anybody knows of its key? Then it stays as it is. */
+/* Does only the first side know this key? Then its line is unchanged. */
 static bool stands_alone(struct merge *m, enum snapshot_file file, struct str key)
 {
 	for (size_t i = 0; file != FILE_DEPS && i < m->sides; i++)
@@ -296,7 +293,9 @@ static void merge_changed(struct merge *m, enum snapshot_file file, struct str k
 	m->changes[m->count++] = (struct line_change){ file, key, old, new };
 }
 
-/* Changes to a bead that was forgotten elsewhere are no bead: nobody could read them. */
+/*
+ * Changes to a bead that another clone has collected are not a whole bead, and could not be read.
+ */
 static struct str merge_bead_line(struct merge *m, const struct slot *slot)
 {
 	return slot && slot_live(slot) && bead_whole(slot->bead) ?
@@ -358,7 +357,7 @@ static struct line_change *merge_change_of(const struct merge *m, enum snapshot_
 	return m->count ? bsearch(&want, m->changes, m->count, sizeof want, by_place) : NULL;
 }
 
-/* When something was deleted, of what nobody has to know any more; else 0. */
+/* When a deletion happened that may be collected; else 0. */
 static int64_t deleted_ms(struct merge *m, struct str line)
 {
 	const struct value *v;
@@ -373,11 +372,11 @@ static int64_t deleted_ms(struct merge *m, struct str line)
 struct forgetting {
 	struct merge *m;
 	struct map gone;           /* ids */
-	struct line_change *found; /* what is to go, beside the changes there are */
+	struct line_change *found; /* keys to remove, in addition to the changes */
 	size_t count;
 };
 
-/* Only what was in a commit is forgotten: others would take it for lost by mistake. */
+/* Only published deletions are collected: another clone would take an unpublished one for lost. */
 static void merge_forget(struct forgetting *f, enum snapshot_file file, struct str key,
 			 struct str line)
 {

@@ -13,10 +13,10 @@
  * All but the change has to be canonical; that of sides after the first is checked.
  */
 
-/* A line of a file that is not what it was on the first side. */
+/* A line that differs from the first side. */
 struct line_change {
 	enum snapshot_file file;
-	struct str key, old, new; /* absent: it was not there; it is gone */
+	struct str key, old, new; /* before and after; absent: there is none */
 };
 
 enum { MERGE_SIDES = 2 };
@@ -26,19 +26,19 @@ struct merge {
 	struct snapshot side[MERGE_SIDES];
 	size_t sides;
 	const struct state *change; /* or NULL */
-	int64_t collect_before;     /* ms; deletions before it are forgotten; 0: none are */
+	int64_t collect_before;     /* ms; deletions before it are collected; 0: none */
 
-	/* what came of it */
+	/* the result */
 	struct line_change *changes; /* by file and key */
 	size_t count;
-	struct state *joined; /* of what was decoded; its prefix is that of all */
+	struct state *joined; /* the lines that were decoded; its prefix is that of the result */
 	bool meta_changed;    /* the prefix is not that of the first side */
 	size_t decoded;       /* lines */
 
-	/* while it runs */
+	/* temporary */
 	struct state *part[MERGE_SIDES];
 	struct map ids, edges, met;
-	struct map ends; /* by id: struct end_edge, a list; made when it is first needed */
+	struct map ends; /* by id: a list of struct end_edge; built on demand */
 	struct arena scratch;
 	struct arena line; /* for one */
 };
@@ -46,25 +46,23 @@ struct merge {
 /* REMOTE_DAMAGED, with the file and the line. */
 enum err merge_run(struct merge *m);
 
-/* A file as it is now: runs of bytes of the first side, and new lines between them. */
+/* The resulting file: runs of bytes of the first side with new lines between them. */
 struct pieces {
 	struct str *piece;
 	size_t count;
 };
 struct pieces merge_file(const struct merge *m, enum snapshot_file file);
 
-/* All files, as texts of their own, and meta.json with their checksums. */
+/* All resulting files, and meta.json with their checksums. */
 struct snapshot merge_files(const struct merge *m);
 
-/*
- * The ids of which files have lines in both state.jsonl and tombstones.jsonl, or lines that speak
- * of other ids. As the change of a merge, they make it join the lines of one id.
- */
+/* The ids that have lines in both state.jsonl and tombstones.jsonl, or lines that name other ids.
+ * Used as the change of a merge, they make it join the lines of one id. */
 struct state *merge_own_ids(struct arena *mem, const struct snapshot *files);
 
 bool merge_touches(const struct merge *m, enum snapshot_file file);
 
-/* Was the line of that key changed? NULL: no. */
+/* The change of the line of that key; NULL: unchanged. */
 const struct line_change *merge_change(const struct merge *m, enum snapshot_file file,
 				       struct str key);
 

@@ -9,7 +9,7 @@ struct news_comparing {
 	bool forgets;
 	struct news *out;
 	struct arena scratch;
-	struct arena line; /* for one that is checked and not kept */
+	struct arena line; /* for a line that is checked and not kept */
 };
 
 static void add_gone(struct arena *mem, struct news *out, struct str id)
@@ -27,7 +27,7 @@ static void note_gone(struct news_comparing *k, struct str id)
 	add_gone(&k->c->mem, k->out, id);
 }
 
-/* A bead that had to leave its id may have been collected under the other id since. */
+/* A remapped bead may have been collected under its new id since. */
 static void note_gone_remaps(struct news_comparing *k)
 {
 	const struct map *slots = &k->out->change->slots;
@@ -40,10 +40,8 @@ static void note_gone_remaps(struct news_comparing *k)
 	}
 }
 
-/*
- * A bead that leaves its id takes its edges along. If the bead that stays has the same edges,
- * they are no news, and yet joining the news would take them away.
- */
+/* A remapped bead takes its edges along. If the bead that keeps the id has the same edges, they
+ * are not in the news, but joining the news would move them. */
 static bool has_remaps(const struct state *change)
 {
 	for (size_t i = 0; i < change->slots.count; i++)
@@ -52,7 +50,7 @@ static bool has_remaps(const struct state *change)
 	return false;
 }
 
-/* Reads a line, strictly; whether it is kept depends on how many there are. */
+/* Reads a line strictly, and keeps it unless there are too many. */
 static bool news_take_line(struct news_comparing *k, struct str line, struct str *why)
 {
 	bool told = !news_too_many(k->out) ||
@@ -78,7 +76,7 @@ static enum err take_news(void *arg, const struct line_pair *pair)
 	k->out->count++;
 	k->out->bytes += pair->b.n;
 	if (!pair->b.p && k->forgets) {
-		/* a bead gives way to its tombstone; others give way to nothing */
+		/* a line of a bead may be replaced by a tombstone; other lines may not vanish */
 		k->out->forgets = k->out->forgets || k->file != FILE_STATE;
 		if (k->file != FILE_DEPS)
 			note_gone(k, pair->key);

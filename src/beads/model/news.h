@@ -3,16 +3,16 @@
 
 #include "beads/model/merge.h"
 
-/* Lines and bytes; more are not told one by one, but read in the commit. */
+/* Limits in lines and bytes. Larger news are read from the commit instead. */
 enum { NEWS_MOST = 2000, NEWS_BYTES = 16 << 20 };
 
-/* What a commit has that another has not. */
+/* What one commit has and another lacks. */
 struct news {
-	struct state *change;    /* if there is too much of it, only ids that were left */
-	size_t count, bytes;     /* of lines */
-	struct map gone;         /* ids of which it knows nothing any more */
-	struct state *rewritten; /* lines that are to be published in their normal form */
-	bool forgets;            /* something is missing, or moved: joining cannot tell that */
+	struct state *change;    /* if there are too many, only the remaps */
+	size_t count, bytes;     /* number of lines */
+	struct map gone;         /* ids that it does not have any more */
+	struct state *rewritten; /* lines that have to be published in canonical form */
+	bool forgets; /* something is missing or was remapped, which a join does not show */
 };
 
 static inline bool news_too_many(const struct news *n)
@@ -20,11 +20,11 @@ static inline bool news_too_many(const struct news *n)
 	return n->count > NEWS_MOST || n->bytes > NEWS_BYTES;
 }
 
-/* With `forgets`, what is missing in `now` was forgotten; otherwise it is only older. */
+/* With `forgets`, lines that `now` lacks were collected; otherwise `now` is only older. */
 enum err news_between(struct call *c, const struct snapshot *before, const struct snapshot *now,
 		      bool forgets, struct news *out);
 
-/* What a merge has collected. */
+/* Notes the deletions that a merge collected. */
 void news_of_merge(const struct merge *m, struct news *out);
 
 #endif

@@ -42,7 +42,7 @@ bool note_id_derived(struct str id)
 	return true;
 }
 
-/* The id that the note was given before it had to leave that to another one. */
+/* The original id of a renamed note. */
 static struct str note_first_id(struct arena *mem, const struct note *n)
 {
 	struct str id = n->id, digits = note_id_derived(id) ? note_digits(mem, n) : STR_NONE;
@@ -52,7 +52,7 @@ static struct str note_first_id(struct arena *mem, const struct note *n)
 	return id;
 }
 
-/* By id; of one id, the least first. */
+/* Sorted by id, then by time, author and content. */
 static int note_in_order(const void *a, const void *b)
 {
 	const struct note *x = a, *y = b;
@@ -61,7 +61,7 @@ static int note_in_order(const void *a, const void *b)
 	return order ? order : note_cmp(x, y);
 }
 
-/* An id for one of several notes that were given the same; `first`: it is the least of them. */
+/* The id for one of several notes with the same id; `first`: the least of them keeps it. */
 static struct str note_name(struct arena *mem, const struct note *n, bool first)
 {
 	if ((first && !note_id_derived(n->id)) || n->id.n + SUFFIX > LIMIT_NAME)
@@ -69,7 +69,7 @@ static struct str note_name(struct arena *mem, const struct note *n, bool first)
 	return arena_fmt(mem, STR_FMT "~" STR_FMT, STR_ARG(n->id), STR_ARG(note_digits(mem, n)));
 }
 
-/* Of those with one id, which are in order, only the greatest stays. */
+/* Of sorted notes with one id, only the greatest stays. */
 static size_t notes_unique(struct note *note, size_t count)
 {
 	size_t left = 0;
@@ -100,5 +100,5 @@ size_t notes_normalize(struct arena *mem, struct note *note, size_t count)
 	}
 	if (left)
 		qsort(note, left, sizeof *note, note_in_order);
-	return notes_unique(note, left); /* of ids that are too long to be made longer */
+	return notes_unique(note, left); /* for ids that are too long for a suffix */
 }

@@ -14,14 +14,14 @@
  * of (id, time, author, content), whose join is the union, written in one way.
  */
 
-/* Equal in all but the id? */
+/* Equal, apart from the id? */
 bool note_same(const struct note *a, const struct note *b);
 
-/* Could a note be called so because another one has its id? Most ids cannot. */
+/* Does the id have the form of a renamed note? */
 bool note_id_derived(struct str id);
 
-/* Names notes as above, in place, and sorts them by id. Returns how many are left: equal ones are
- * one note. */
+/* Renames notes as above, in place, sorts them by id, and removes duplicates. Returns their
+ * number. */
 size_t notes_normalize(struct arena *mem, struct note *note, size_t count);
 
 #endif

@@ -15,26 +15,27 @@ struct state;
  */
 struct record {
 	struct state *change;
-	const struct receipt *receipts; /* one; where the journal began anew, many */
+	const struct receipt *receipts; /* one; many in the first record of a new segment */
 	size_t receipt_count;
-	struct str base;         /* absent: it is a command's */
-	int64_t segment, offset; /* the place */
-	bool whole;       /* what is new in the commit is not told here, but has to be read */
-	bool anew;        /* the journal begins at the place; `base` may be absent */
-	bool repaired;    /* a repair wrote it: what is before the place may be lost */
+	struct str base;         /* absent: the record of a command */
+	int64_t segment, offset; /* the place up to which the commit has everything */
+	bool whole;       /* what is new is not in the record, and has to be read from the commit */
+	bool anew;        /* the journal begins at the place */
+	bool repaired;    /* a repair wrote it; records before the place may be lost */
 	int64_t joined;   /* records that were joined to this one; 0: it is a single one */
-	int64_t since_ms; /* when the first of those was written */
+	int64_t since_ms; /* when the first of these was written */
 };
 
 struct str record_encode(struct call *c, const struct record *r);
 
-/* Decodes into `r->change`, which the caller has made. False: why it cannot be one. */
+/* Decodes into `r->change`, which the caller provides. False, and why, if the text is not a
+ * record. */
 bool record_decode(struct str json, struct record *r, struct str *why);
 
-/* Is it one that a sync wrote? Told from its text, without decoding it. */
+/* Is this a base record? Decided from its first bytes, without decoding. */
 bool record_is_base(struct str json);
 
-/* Does a record with this change say anything? */
+/* Is there nothing in the change to record? */
 bool record_empty(const struct state *change);
 
 #endif

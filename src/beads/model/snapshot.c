@@ -50,7 +50,7 @@ static struct str own_meta(struct arena *mem, const struct state *s,
 	return json_text(&j);
 }
 
-/* Nothing that differs between replicas that hold the same. */
+/* meta.json has nothing that differs between replicas with the same state. */
 struct str snapshot_meta(struct arena *mem, const struct state *s,
 			 const struct str checksum[FILE_META])
 {
@@ -68,7 +68,7 @@ static void snapshot_add_line(struct buf *file, struct str line)
 	buf_char(file, '\n');
 }
 
-/* Encoding a line takes far more memory than the line, so each has the scratch for itself. */
+/* Encoding a line takes far more memory than the line, so the scratch is reset for each. */
 static void snapshot_encode_slots(struct arena *scratch, const struct state *s, struct buf *state,
 				  struct buf *tombstones)
 {
@@ -226,13 +226,13 @@ const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot
 	return NULL;
 }
 
-/* The kind is a part of an edge's key: written in another way, it would be elsewhere. */
+/* The kind is part of an edge's key, so a synonym would change its place in the file. */
 static bool is_synonym(struct str kind)
 {
 	return names_exact(&edge_kinds, kind) < 0 && names_value(&edge_kinds, kind) >= 0;
 }
 
-/* Written as it should be, a line may be longer. */
+/* The canonical form of a line may be longer than the limit. */
 static bool can_be_rewritten(struct arena *mem, enum snapshot_file file, struct str normal,
 			     struct str *why)
 {
@@ -316,7 +316,7 @@ bool snapshot_keep(struct state *s, struct arena *scratch, enum snapshot_file fi
 					 snapshot_read_edge(s, scratch, line, why);
 }
 
-/* Without a state, a line is only tried. */
+/* Without a state, the line is only checked. */
 static enum err snapshot_read_file(struct call *c, const struct snapshot *files,
 				   enum snapshot_file file, struct state *s)
 {
@@ -363,7 +363,7 @@ static enum err snapshot_read_prefix(struct call *c, const struct snapshot *file
 	struct str value = value_str(prefix, "value");
 	struct mark mark;
 
-	if (!prefix || prefix->type != VALUE_OBJECT) /* one without a mark says nothing */
+	if (!prefix || prefix->type != VALUE_OBJECT) /* a prefix without a mark is ignored */
 		return ERR_OK;
 	if (!bead_prefix_valid(value) || !mark_decode(value_find(prefix, "mark"), &mark))
 		return snapshot_fail(c, files, FILE_META, 1,

@@ -10,11 +10,11 @@ struct value;
 enum snapshot_file { FILE_STATE, FILE_TOMBSTONES, FILE_DEPS, FILE_META, SNAPSHOT_FILES };
 
 struct snapshot {
-	struct str file[SNAPSHOT_FILES]; /* absent: it is not there */
-	struct str commit;               /* where it was read from; or absent */
-	int64_t time_ms;                 /* of that */
-	struct str blob[SNAPSHOT_FILES]; /* their names in Git; absent: they have none */
-	bool foreign;                    /* another program wrote it; this is a rendering */
+	struct str file[SNAPSHOT_FILES]; /* absent: the file is missing */
+	struct str commit;               /* the commit it was read from; or absent */
+	int64_t time_ms;                 /* time of the commit */
+	struct str blob[SNAPSHOT_FILES]; /* ids of the Git blobs; or absent */
+	bool foreign;                    /* converted from the store of another program */
 };
 
 enum { FORMAT_VERSION = 1 };
@@ -26,10 +26,10 @@ struct snapshot snapshot_encode(struct arena *mem, const struct state *s);
 struct str snapshot_meta(struct arena *mem, const struct state *s,
 			 const struct str checksum[FILE_META]);
 
-/* All of it into a state; REMOTE_DAMAGED, with the file and the line. */
+/* Reads all files into a state; REMOTE_DAMAGED, with the file and the line. */
 enum err snapshot_read(struct call *c, const struct snapshot *files, struct state *out);
 
-/* Whether snapshot_read() could read it, without the memory that this takes. */
+/* Checks that snapshot_read() would succeed, with less memory. */
 enum err snapshot_try(struct call *c, const struct snapshot *files);
 
 /*
@@ -40,21 +40,19 @@ bool snapshot_take(struct state *s, enum snapshot_file file, const struct value 
 		   struct str *why);
 struct str snapshot_spelled(struct arena *mem, enum snapshot_file file, const struct value *line);
 
-/*
- * The same as snapshot_take(), for many lines: the state copies what it keeps, so that the parsed
- * line, and all else that is in the scratch, may be forgotten.
- */
+/* Like snapshot_take(), for many lines: the state copies what it keeps, so that the scratch can be
+ * reset. */
 bool snapshot_keep(struct state *s, struct arena *scratch, enum snapshot_file file,
 		   const struct value *line, struct str *why);
 
-/* Why a record that can be read has no place in its file. */
+/* Why a readable record does not belong into its file. */
 struct str snapshot_misfit(enum snapshot_file file);
 
-/* A line as JSON, within the limits of beads/limits.h; or NULL, and why. */
+/* Parses a line within the limits of limits.h; NULL, and why. */
 const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file, struct str line,
 					struct str *why);
 
-/* meta.json as JSON, if it is not too large or nested too deep; or NULL, and why. */
+/* Parses meta.json within its limits; NULL, and why. */
 const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot *files,
 					struct str *why);
 
@@ -65,24 +63,24 @@ const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot
  * `strict`, the text has to be canonical JSON and a record of its file.
  */
 enum taken {
-	TAKEN_NOT,      /* it was refused, and why */
-	TAKEN_AS_IS,    /* it is what this program would write */
-	TAKEN_REWRITTEN /* this program would write the same in another way */
+	TAKEN_NOT,      /* not readable, and why */
+	TAKEN_AS_IS,    /* canonical */
+	TAKEN_REWRITTEN /* readable, but not canonical */
 };
 enum taken snapshot_take_text(struct state *s, enum snapshot_file file, struct str line,
 			      bool strict, struct str *why);
 
-/* Whether the text is what this program writes, or means the same; or refused. */
+/* Is the text canonical, or readable? */
 enum taken snapshot_compare(struct arena *mem, enum snapshot_file file, const struct value *v,
 			    struct str line, struct str *why);
 
-/* Only what meta.json says. */
+/* Reads only meta.json. */
 enum err snapshot_read_meta(struct call *c, const struct snapshot *files, struct state *out);
 
-/* Are the files those that meta.json speaks of, and whole? REMOTE_DAMAGED. */
+/* Checks the checksums of meta.json. REMOTE_DAMAGED. */
 enum err snapshot_check(struct call *c, const struct snapshot *files);
 
-/* Of which place in which file: the name of the commit too, where there is one. */
+/* A text for messages: the file, the line, and the commit if there is one. */
 enum err snapshot_fail(struct call *c, const struct snapshot *files, enum snapshot_file file,
 		       size_t line, struct str why);
 

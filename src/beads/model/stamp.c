@@ -6,7 +6,8 @@
 #include "base/text/value.h"
 #include "beads/model/limits.h"
 
-#define MOST (INT64_C(1) << 53) /* what every JSON reader can hold */
+#define MOST \
+	(INT64_C(1) << 53) /* 2^53 - 1, the largest integer that every JSON reader can represent */
 
 const struct stamp stamp_last = { MOMENT_LAST, MOST - 1 }, stamp_end = { MOMENT_LAST + 1, 0 };
 

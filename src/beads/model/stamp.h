@@ -23,30 +23,26 @@ int stamp_cmp(struct stamp a, struct stamp b);
 int mark_cmp(struct mark a, struct mark b); /* an absent one is the least */
 struct mark mark_max(struct mark a, struct mark b);
 
-/* The next one of a replica whose last was `last`: the wall clock, if that is later. */
+/* The next stamp of a replica after `last`: the wall clock, if that is later. */
 struct stamp stamp_next(struct stamp last, int64_t now_ms);
 
-/*
- * How far ahead of the wall clock a replica follows the stamps of others. Later ones are kept,
- * and win what they were written to, but no other stamp is made from them.
- */
+/* How far ahead of the wall clock a replica's clock follows the stamps of others. Later stamps are
+ * kept and win, but the clock does not follow them. */
 #define STAMP_FOLLOWED_MS (INT64_C(24) * 3600 * 1000)
 
-/*
- * A mark that is after the horizon counts as the least of all marks, by the same actor: for
- * choices that cannot be copied elsewhere, so that another choice can always be made after them.
- */
+/* A mark after the horizon counts as the least of all marks, by the same actor. For settings such
+ * as the prefix, so that a wrong clock cannot fix them for ever. */
 struct mark mark_within(struct mark m, int64_t horizon_ms);
 
 /* The latest stamp that a register or an edge can have; and the one after it, which only
  * deletions have: of beads with the latest stamp. */
 extern const struct stamp stamp_last, stamp_end;
 bool stamp_valid(struct stamp s);
-bool stamp_has_later(struct stamp s); /* that can be written */
+bool stamp_has_later(struct stamp s); /* is there a later stamp that can be written? */
 
 void stamp_encode(struct json *j, struct stamp s); /* [ms,n] */
 bool stamp_decode(const struct value *v, struct stamp *out);
-bool stamp_decode_deletion(const struct value *v, struct stamp *out); /* or the end */
+bool stamp_decode_deletion(const struct value *v, struct stamp *out); /* or stamp_end */
 
 void mark_encode(struct json *j, struct mark m); /* [[ms,n],"by"] */
 bool mark_decode(const struct value *v, struct mark *out);

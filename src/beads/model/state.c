@@ -41,7 +41,7 @@ static const struct remap *remap_find(const struct slot *slot, struct mark creat
 	return NULL;
 }
 
-/* Where a lineage is now that was given this id. */
+/* The present id of the lineage that was given this id. */
 static struct str state_follow(const struct state *s, struct str id, struct mark created)
 {
 	const struct remap *r;
@@ -67,10 +67,8 @@ static void state_put_remap(struct state *s, struct slot *slot, struct remap r)
 
 /* --- beads --- */
 
-/*
- * Beads that were here before, and whose id another one has taken in this round; by id: the mark
- * of the bead's creation. `moved` is NULL where there are no edges to go along.
- */
+/* `moved` has the beads that lost their id to another lineage in this round; by id: the mark of
+ * creation. NULL if there are no edges to move. */
 static void note_moved(struct state *s, const struct slot *slot, struct map *moved)
 {
 	struct mark *created;
@@ -98,7 +96,7 @@ static struct bead *state_copied(struct state *s, const struct bead *b)
 	return out;
 }
 
-/* With all its texts, so that what it came from may go. */
+/* Copies the bead with all its texts. */
 static struct bead *state_cloned(struct state *s, const struct bead *b)
 {
 	struct bead *out = state_copied(s, b);
@@ -107,7 +105,7 @@ static struct bead *state_cloned(struct state *s, const struct bead *b)
 	return out;
 }
 
-/* The earlier lineage keeps the id; the other is put where it belongs instead. */
+/* The earlier lineage keeps the id; the other is put under its new id. */
 static void state_put(struct state *s, struct bead *b, struct map *moved)
 {
 	for (;;) {
@@ -218,7 +216,7 @@ static struct str state_moved_to(const struct state *s, const struct map *moved,
 	return created ? state_follow(s, id, *(const struct mark *)*created) : id;
 }
 
-/* The edges that were here go with the beads that had to leave. */
+/* Moves the edges of the beads that were remapped. */
 static void state_move_edges(struct state *s, const struct map *moved)
 {
 	struct map old = s->edges;
@@ -235,7 +233,7 @@ static void state_move_edges(struct state *s, const struct map *moved)
 	}
 }
 
-/* The id that another state means by this one. */
+/* Translates an id of another state. */
 static struct str state_meant(const struct state *s, const struct state *other, struct str id)
 {
 	const struct slot *slot = state_find(other, id);
@@ -309,7 +307,7 @@ static struct remap owned_remap(struct state *s, struct remap r)
 	return r;
 }
 
-/* What the other state knows of ids: a bead that has left its id there leaves it here, too. */
+/* Takes over remaps: a bead that was remapped in the other state is remapped here, too. */
 static void add_slots(struct state *s, const struct state *more, struct map *moved)
 {
 	for (size_t i = 0; i < more->slots.count; i++) {
@@ -339,7 +337,7 @@ static void add_slots(struct state *s, const struct state *more, struct map *mov
 	}
 }
 
-/* It only stands for the end of an edge, and who it is, is known. */
+/* A blank bead whose lineage is known already adds nothing. */
 static bool tells_nothing(const struct state *s, const struct bead *b)
 {
 	const struct slot *slot =

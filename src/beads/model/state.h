@@ -18,7 +18,7 @@
  * elsewhere, under the old id, follows it.
  */
 
-/* A lineage that had to leave an id, and where it went. */
+/* A lineage that was remapped, and its new id. */
 struct remap {
 	struct mark created;
 	struct str to;
@@ -27,19 +27,19 @@ struct remap {
 /* What is known of an id. */
 struct slot {
 	struct str id;
-	struct bead *bead;   /* who has it, deleted or not; or NULL */
+	struct bead *bead;   /* the bead with this id, deleted or not; or NULL */
 	struct mark every;   /* a deletion of every bead of this id; or absent */
-	struct str reason;   /* of that; canonical JSON, or absent */
+	struct str reason;   /* its reason; canonical JSON, or absent */
 	struct remap *remap; /* by lineage */
 	size_t remaps;
-	unsigned round; /* of state_add() in which the bead came to be here */
+	unsigned round; /* number of the state_add() that put the bead here */
 };
 
 struct state {
 	struct arena *mem;
 	struct map slots;  /* by id: struct slot */
 	struct map edges;  /* by edge_key(): struct edge */
-	struct str prefix; /* of new ids; absent: nobody has chosen one */
+	struct str prefix; /* prefix of new ids; absent: not chosen */
 	struct mark prefix_mark;
 	struct str meta; /* unknown members of meta.json, a canonical object; or absent */
 	unsigned round;
@@ -48,33 +48,33 @@ struct state {
 
 struct state *state_new(struct arena *mem);
 
-/* Into one state all that is in the other: the join. What it keeps is copied. */
+/* Joins the other state into this one. What is kept is copied. */
 void state_add(struct state *s, const struct state *more);
 
-/* Puts a single bead or edge into a state that is being made, to be added to another. */
+/* Puts a single bead or edge into a new state, which is then added to another. */
 void state_put_bead(struct state *s, const struct bead *b);
 void state_put_edge(struct state *s, const struct edge *e);
 void state_put_prefix(struct state *s, struct str prefix, struct mark mark);
 
-/* Members of meta.json that are not known here: of two values, the greater text stays. */
+/* Unknown members of meta.json: of two values, the greater text wins. */
 void state_put_meta(struct state *s, struct str members);
 
-/* The latest stamp in all of this that is not after the horizon. */
+/* The latest stamp in the state that is not after the horizon. */
 struct stamp state_clock(const struct state *s, int64_t horizon_ms);
 
-/* NULL: nothing is known of that id. */
+/* NULL: the id is unknown. */
 struct slot *state_find(const struct state *s, struct str id);
-struct slot *state_slot(struct state *s, struct str id); /* made where there was none */
+struct slot *state_slot(struct state *s, struct str id); /* created if missing */
 
-/* Is there a bead that can be seen under that id? */
+/* Is there a bead under that id that is not deleted? */
 bool slot_live(const struct slot *slot);
-bool slot_visible(const struct slot *slot); /* live, and more than a lineage is known of it */
+bool slot_visible(const struct slot *slot); /* live, and has more than a lineage */
 
 /* Must the id have a line in tombstones.jsonl? */
 bool slot_has_tombstone(const struct slot *slot);
 void tombstone_encode(struct json *j, const struct slot *slot);
 
-/* Reads one line into the state; false, and why, if it cannot be one. */
+/* Reads one line into the state; false, and why, if it is invalid. */
 bool state_read_bead(struct state *s, const struct value *line, struct str *why);
 bool state_read_tombstone(struct state *s, const struct value *line, struct str *why);
 bool state_read_edge(struct state *s, const struct value *line, struct str *why);

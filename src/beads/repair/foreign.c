@@ -17,7 +17,7 @@ bool foreign_files(struct arena *mem, const struct snapshot *files)
 	return v && v->type == VALUE_OBJECT && !value_find(v, "checksums");
 }
 
-/* All edges of such a store may be in one line: it may have more values than ours. */
+/* Such a store may have all edges in one line, so a line may have more values than ours. */
 static const struct value *parse_line(struct arena *mem, struct str line, struct str *why)
 {
 	struct value_error error;
@@ -42,7 +42,7 @@ static void foreign_put_labels(struct json *j, const struct value *v)
 	json_end(j);
 }
 
-/* Later versions have other words for how far a bead is. */
+/* Later versions use other words for the status. */
 static struct str foreign_status_of(struct str word)
 {
 	static const struct {
@@ -93,7 +93,7 @@ static bool foreign_is_type(struct str word)
 	return names_exact(&bead_types, word) >= 0;
 }
 
-/* The line as this program would spell it. */
+/* The canonical line. */
 static struct str foreign_respelled(struct arena *mem, const struct value *v)
 {
 	struct json j = json_new(mem);
@@ -143,8 +143,8 @@ static bool foreign_read_bead(struct state *s, const struct value *v, struct str
 	return true;
 }
 
-/* Tombstones and edges are written as the lines of ours that say the same, and read as those: so
- * the same rules hold for them. */
+/* Tombstones and edges are converted to our own lines and read as those, so that the same rules
+ * apply. */
 static const struct value *foreign_end_line(struct json *j)
 {
 	json_end(j);
@@ -211,7 +211,7 @@ static bool read_entry(struct state *s, const struct value *key, struct mark sta
 	return state_read_edge(s, foreign_end_line(&j), why);
 }
 
-/* A set of dots: what is in it is there; nobody knows since when. */
+/* A set of dots has one stamp for all of its entries. */
 static bool read_set(struct state *s, const struct value *v, struct str *why)
 {
 	const struct value *entries = value_find(v, "entries");
@@ -237,8 +237,9 @@ static bool note_fits(const struct note *n)
 	       n->content.p && n->content.n <= LIMIT_TEXT;
 }
 
-/* Notes are gathered, by bead, before they are joined to it: one at a time, each join would copy
- * all that were there. */
+/*
+ * Notes are collected by bead and joined at once, because each join copies all notes of the bead.
+ */
 static bool read_note(struct state *s, const struct value *v, struct map *gathered, struct str *why)
 {
 	const struct value *value = value_find(v, "note");
@@ -255,7 +256,7 @@ static bool read_note(struct state *s, const struct value *v, struct map *gather
 		*why = STR("it is not a note");
 		return false;
 	}
-	/* of a bead that is not there any more it is kept by the commit it is in */
+	/* the note of a missing bead stays in its old commit only */
 	if (!slot || !slot->bead ||
 	    (read_lineage(v, &created) && mark_cmp(created, slot->bead->created)))
 		return true;
@@ -284,7 +285,7 @@ static void foreign_put_notes(struct state *s, const struct map *gathered)
 	}
 }
 
-/* 0: all of it was read; otherwise the number of the line that was not. */
+/* Returns 0, or the number of the line that could not be read. */
 static size_t foreign_read_notes(struct state *s, struct str text, struct str *why)
 {
 	struct map gathered = { .mem = s->mem };
@@ -307,7 +308,7 @@ static size_t foreign_read_notes(struct state *s, struct str text, struct str *w
 
 typedef bool read_line(struct state *s, const struct value *v, struct str *why);
 
-/* 0: all of it was read; otherwise the number of the line that was not. */
+/* Returns 0, or the number of the line that could not be read. */
 static size_t foreign_read_lines(struct state *s, struct str text, read_line *read, struct str *why)
 {
 	struct str line;
@@ -336,7 +337,7 @@ static struct str common_prefix(const struct state *s)
 	return STR_NONE;
 }
 
-/* A choice that gives way to any that was made. */
+/* A prefix that gives way to any prefix that was chosen. */
 static void foreign_read_prefix(struct call *c, const struct snapshot *files, struct state *s)
 {
 	struct str why, slug = value_str(snapshot_parse_meta(&c->mem, files, &why), "root_slug");

@@ -9,7 +9,7 @@
 
 /* --- the published files --- */
 
-/* Another program's: it keeps no checksums, but it has to name the format. */
+/* The meta.json of another program has no checksums, but has to name the format. */
 static bool inspect_is_foreign(struct call *c, const struct snapshot *files)
 {
 	struct str why;
@@ -19,7 +19,7 @@ static bool inspect_is_foreign(struct call *c, const struct snapshot *files)
 	       value_int(snapshot_parse_meta(&c->mem, files, &why), "format_version", &version);
 }
 
-/* What the specification asks of every store, however a program spells its lines. */
+/* The checks that the specification requires of every store, whatever program wrote it. */
 static bool is_basic(const struct finding *f)
 {
 	static const char *const codes[] = { "duplicate_id", "invalid_json", "missing_file",
@@ -51,7 +51,7 @@ static struct finding *inspect_unreadable(struct call *c, struct str ref)
 	return f;
 }
 
-/* The basic findings of the raw files, and all of what was made of them. */
+/* The basic findings of the raw files, and all findings of the converted ones. */
 static enum err inspect_foreign(struct call *c, const struct beads *b, struct str ref,
 				const struct snapshot *raw, struct finding **out)
 {
@@ -115,10 +115,8 @@ static bool is_known(const struct finding *list, const struct finding *f)
 	return false;
 }
 
-/*
- * How records relate is said of the next commit: the journal may have mended what was published,
- * or broken it. All else is said of the files that are published.
- */
+/* Findings about relations between records come from the next commit, because the journal may have
+ * repaired or broken them. All other findings come from the published files. */
 static void join_findings(struct finding *published, struct finding *next_commit,
 			  struct finding **out)
 {
@@ -144,18 +142,19 @@ static bool inspect_any_error(const struct finding *f)
 	return f;
 }
 
-/* Can the files on the ref be joined with what the journal knows? */
+/* Can the published files be joined with the journal? */
 static bool inspect_usable(struct call *c, const struct inspection *i, const struct finding *found)
 {
 	bool usable = i->tip.commit.p && !i->foreign;
 
-	if (usable && inspect_any_error(found)) /* it may be one that a sync can live with */
+	if (usable &&
+	    inspect_any_error(found)) /* the finding may be one that a sync can normalise */
 		usable = !validate_usable(c, &i->tip, state_new(&c->mem));
 	c->code = ERR_OK;
 	return usable;
 }
 
-/* What the next commit has: what is published, joined with what the journal knows. */
+/* The files of the next commit: the published ones joined with the journal. */
 static enum err inspect_join(struct call *c, const struct inspection *i, bool usable,
 			     struct snapshot *out)
 {
@@ -225,7 +224,7 @@ enum err inspect_store(struct call *c, const struct beads *b, const struct inspe
 		return ERR_OK;
 	usable = inspect_usable(c, i, *out);
 	if (usable && str_eq(i->base.commit, i->tip.commit) && record_empty(i->since))
-		return ERR_OK; /* it is the next commit itself */
+		return ERR_OK; /* nothing is pending: the published files are the next commit */
 	join_findings(*out, inspect_next(c, i, usable), out);
 	return ERR_OK;
 }

@@ -16,13 +16,13 @@ struct repair_mending {
 	struct beads *b;
 	struct journal_repair *out;
 	struct json report;
-	struct replay replay; /* its base is the last one that can be read */
-	struct record synced; /* the last one that a sync wrote: what is before it is published */
-	bool base_lost;       /* there may have been a later base */
+	struct replay replay; /* its base is the last readable one */
+	struct record synced; /* the last record of a sync; everything before it is published */
+	bool base_lost;       /* a later base record may be lost */
 	struct state *all;    /* the base and all that was saved */
-	struct str *json;     /* records that the base does not have */
+	struct str *json;     /* records that are not in the base */
 	size_t count;
-	struct receipt_db *receipts; /* for those of records that the base has; or NULL */
+	struct receipt_db *receipts; /* gets the receipts of records in the base; or NULL */
 };
 
 /* --- what is reported --- */
@@ -80,7 +80,7 @@ static void repair_lose(struct call *c, struct repair_mending *m, const struct j
 
 /* --- reading --- */
 
-/* Pass one: which commit is the base. */
+/* The first pass finds the base. */
 static enum err repair_find_base(struct call *c, const struct journal_piece *p, void *arg)
 {
 	struct repair_mending *m = arg;
@@ -118,7 +118,7 @@ static enum err repair_save(struct call *c, struct repair_mending *m, const stru
 	return ERR_OK;
 }
 
-/* Pass two: every record is saved, or reported. */
+/* The second pass saves or reports every record. */
 static enum err take_piece(struct call *c, const struct journal_piece *p, void *arg)
 {
 	struct repair_mending *m = arg;
@@ -163,10 +163,8 @@ static bool same_files(struct arena *mem, const struct state *a, const struct st
 	return true;
 }
 
-/*
- * Where the record of a later base may be lost, our ref has that commit. It is the base then, if
- * it has all that the older one has; if not, the next sync joins the two.
- */
+/* If the record of a later base may be lost, the ref has that commit. It becomes the base if it
+ * has everything of the older base; otherwise the next sync joins the two. */
 static enum err choose_base(struct call *c, struct repair_mending *m)
 {
 	struct str ref, here, *base = &m->replay.base.base;
@@ -180,7 +178,8 @@ static enum err choose_base(struct call *c, struct repair_mending *m)
 	if (!here.p || str_eq(here, *base) || (base->p && !m->base_lost))
 		return ERR_OK;
 	if ((e = repair_read_commit(c, m, here, &newer)) && base->p) {
-		c->code = ERR_OK; /* it may be damaged too; the older one is not */
+		c->code =
+			ERR_OK; /* the commit of the ref may be damaged, too; the older base is not */
 		return ERR_OK;
 	}
 	if (e)
@@ -195,8 +194,8 @@ static enum err choose_base(struct call *c, struct repair_mending *m)
 	return ERR_OK;
 }
 
-/* A bead whose first record is lost gets what every bead has; older than all that was written to
- * it, so that the real values win, should they turn up in another clone. */
+/* A bead whose first record is lost gets default values, older than everything that was written to
+ * it, so that the real values win if another clone has them. */
 static struct bead repair_completed(struct arena *mem, const struct bead *b)
 {
 	static const struct {
@@ -250,7 +249,7 @@ static void tell_completed(void *arg, struct str id)
 		     "a type anew");
 }
 
-/* What the ids of the beads begin with; where there are none, what it was. */
+/* The prefix of the saved beads; if there are none, the previous prefix. */
 static struct str guess_prefix(const struct beads *b, const struct state *all)
 {
 	for (size_t i = 0; i < all->slots.count; i++) {
@@ -264,7 +263,7 @@ static struct str guess_prefix(const struct beads *b, const struct state *all)
 	return b->about.prefix.p ? b->about.prefix : STR("bd");
 }
 
-/* All that no record says any more, as one more record; absent: nothing is missing. */
+/* What is missing in the saved records, as one more record; absent: nothing. */
 static enum err repair_complete_record(struct call *c, struct repair_mending *m, struct str *json)
 {
 	struct record r = { 0 };
@@ -285,7 +284,7 @@ static enum err repair_complete_record(struct call *c, struct repair_mending *m,
 
 /* --- writing --- */
 
-/* The base comes last: a segment that was written in part replaces nothing. */
+/* The base record comes last, so an incomplete segment replaces nothing. */
 static enum err write_segment(struct call *c, struct repair_mending *m, struct str rest,
 			      struct journal_place *place)
 {
@@ -345,8 +344,8 @@ static enum err salvage_all(struct call *c, struct repair_mending *m, bool apply
 	return apply ? write_journal(c, m, rest) : ERR_OK;
 }
 
-/* Receipts of what is published leave the journal with it. If they cannot be kept, a request that
- * is repeated is not recognised; that is said, and no reason to stop. */
+/* The receipts of published records move to receipts.db. If that fails, repeated requests will not
+ * be recognised; the repair warns and continues. */
 static enum err repair_mend(struct call *c, struct beads *b, bool apply, struct journal_repair *out)
 {
 	struct repair_mending m = {
@@ -367,7 +366,7 @@ static enum err repair_mend(struct call *c, struct beads *b, bool apply, struct 
 	return e;
 }
 
-/* The journal, or what the cache remembers of it. */
+/* Where the journal ends, or ended according to the cache. */
 static enum err repair_check(struct call *c, struct beads *b, bool *damaged)
 {
 	struct cache_about about;
@@ -398,7 +397,7 @@ enum err repair_journal(struct call *c, bool apply, int64_t timeout_ms, struct j
 	*out = (struct journal_repair){ 0 };
 	if (e || (e = repair_check(c, &b, &out->damaged)) || !out->damaged)
 		return e;
-	/* a sync that is on its way would write of places that are gone */
+	/* a running sync would write places of the old journal */
 	if (apply && ((e = lock_take(c, beads_path(c, &b, "sync.lock"), (int)timeout_ms, &alone)) ||
 		      (e = lock_take(c, beads_path(c, &b, "lock"), (int)timeout_ms, &b.lock)) ||
 		      (e = repair_check(c, &b, &out->damaged))))

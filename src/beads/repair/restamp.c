@@ -12,8 +12,8 @@
 struct restamp {
 	struct call *c;
 	struct beads *b;
-	int64_t horizon_ms; /* stamps after it are ahead of time */
-	bool undeletes;     /* the beads are deleted; so may be those that they depend on */
+	int64_t horizon_ms; /* stamps after this time are in the future */
+	bool undeletes;     /* copies deleted beads, whose dependencies may be deleted, too */
 	struct map copies;  /* by id: struct restamped */
 	struct state *change;
 	struct restamped **tail;
@@ -65,7 +65,7 @@ static bool restamp_read_edge(struct restamp *r, const struct edge_row *row, str
 	return v && edge_decode(&r->c->mem, v, out, &why);
 }
 
-/* Beads with a dependency that can be neither removed nor added again. */
+/* Beads with a dependency that cannot be written to again. */
 static enum err restamp_find_edges(struct restamp *r)
 {
 	struct edge_row *row;
@@ -87,10 +87,10 @@ static enum err restamp_find_edges(struct restamp *r)
 
 /* --- copies --- */
 
-/* A bead as it is, or was when it was deleted. */
+/* A bead, or the bead in its tombstone. */
 struct restamp_source {
 	struct edit edit;
-	bool live, known; /* not known: nothing is left of it, or it was never here */
+	bool live, known; /* the bead was collected, or was never here */
 };
 
 static enum err restamp_read(struct restamp *r, struct str id, struct restamp_source *out)
@@ -114,7 +114,7 @@ static enum err restamp_read(struct restamp *r, struct str id, struct restamp_so
 	return edit_begin(r->c, r->b, row, &out->edit);
 }
 
-/* The mark of a write that was ahead of time: that of the creation, so that all others win. */
+/* Replaces a mark in the future by that of the creation, so that every other mark wins. */
 static struct mark restamp_mark(const struct restamp *r, struct mark m, struct mark created)
 {
 	return m.at.ms > r->horizon_ms ? (struct mark){ created.at, r->c->actor } : m;
@@ -130,7 +130,7 @@ static void restamp_release_claim(struct restamp *r, struct bead *copy)
 			      str_of(names_word(&bead_statuses, BEAD_OPEN)));
 }
 
-/* All it says, with no stamp that is ahead of `now`; nobody holds it. */
+/* Replaces stamps in the future, and ends the claim. */
 static void restamp_copy_members(struct restamp *r, struct bead *copy, struct mark now)
 {
 	struct note *notes = arena_array(&r->c->mem, copy->notes + 1, sizeof *notes);
@@ -173,7 +173,7 @@ static enum err restamp_copy(struct restamp *r, struct restamped *one)
 	state_put_bead(r->change, &copy);
 	if (!from.live)
 		from.edit.mark.at = stamp_end;
-	from.edit.force = true; /* the copy has the same claim */
+	from.edit.force = true; /* whoever has claimed it: the copy takes its place */
 	return edit_bury(&from.edit, r->change,
 			 arena_fmt(&c->mem, "its stamp was ahead of time; it is " STR_FMT " now",
 				   STR_ARG(one->copy)));
@@ -181,7 +181,7 @@ static enum err restamp_copy(struct restamp *r, struct restamped *one)
 
 /* --- their dependencies --- */
 
-/* The end of a copied edge, by its lineage; absent: nothing can depend on that bead. */
+/* The lineage at the end of a copied edge; absent: that bead cannot have edges. */
 static enum err restamp_put_end(struct restamp *r, struct str *id)
 {
 	void **copied = map_find(&r->copies, *id);

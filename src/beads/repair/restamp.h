@@ -4,26 +4,27 @@
 #include "beads/beads.h"
 
 /*
- * The way back from stamps that are ahead of time. A stamp cannot be taken back once others know
- * it, because the later one always wins; so a bead that carries one, or that has a dependency
- * which carries the last stamp there is, is copied to a new bead and deleted. In the copy, stamps
- * that are ahead are replaced by those of its creation, so that it is the same copy in every
- * clone and whatever is written to it wins.
+ * Repairs stamps in the future. A stamp cannot be taken back once others have it, because the
+ * later stamp always wins. So a bead with such a stamp, or with a dependency that has the latest
+ * possible stamp, is copied to a new bead and deleted. In the copy these stamps are replaced by
+ * that of the creation, so that every clone makes the same copy and any later write wins.
  */
 struct restamped {
 	struct str id, title;
-	int64_t at_ms;   /* of the stamp that is ahead */
-	struct str copy; /* its new id; absent: nothing was changed */
+	int64_t at_ms;   /* time of the stamp in the future */
+	struct str copy; /* id of the copy; absent: not copied */
 	struct restamped *next;
 };
 
-enum { RESTAMP_MOST = 1000 }; /* at once */
+enum { RESTAMP_MOST = 1000 }; /* maximum number in one run */
 
-/* Lists such beads; with `apply`, and a store that is open for writing, copies them. */
+/* Lists beads with stamps in the future; with `apply`, and a store that is open for writing,
+ * copies them. */
 enum err restamp_all(struct call *c, struct beads *b, bool apply, struct restamped **out);
 
-/* Copies deleted beads, with their dependencies, because no write can be later than their
- * deletion. */
+/*
+ * Copies deleted beads that cannot be restored because no write can be later than their deletion.
+ */
 enum err restamp_undelete(struct call *c, struct beads *b, const struct str *ids, size_t count,
 			  struct restamped **out);
 

@@ -12,13 +12,13 @@
 #include "beads/model/state.h"
 
 enum {
-	SHOWN = 2000,       /* columns of a line */
-	SHOWN_BYTES = 8000, /* no more can be in so many columns that are worth showing */
-	TOLD_MOST = 1000,   /* lines; of more, only their number */
-	ROUNDS = 3,         /* of joining what one id has in two files */
+	SHOWN = 2000,       /* columns of a line that are shown */
+	SHOWN_BYTES = 8000, /* bytes that are enough for these columns */
+	TOLD_MOST = 1000,   /* lines that are listed; of more, only the number */
+	ROUNDS = 3,         /* rounds of joining the lines of one id in two files */
 };
 
-/* A line that can be read, as it should be written. */
+/* A readable line, in canonical form. */
 struct salvaged {
 	struct str key, text;
 	size_t number;
@@ -37,7 +37,7 @@ struct salvaging {
 	size_t count, cap;
 	bool sorted;
 
-	struct state *loose; /* what more than one bead of the same id says */
+	struct state *loose; /* the join of several lines of one id */
 	struct snapshot out;
 };
 
@@ -73,7 +73,7 @@ static void salvage_tell(struct salvaging *s, const char *action, struct str why
 	json_end(s->report);
 }
 
-/* Why a line says nothing that can be kept. */
+/* Why a line cannot be kept. */
 static struct str salvage_reason(struct salvaging *s, const struct value *v)
 {
 	struct str why;
@@ -83,7 +83,7 @@ static struct str salvage_reason(struct salvaging *s, const struct value *v)
 		       why;
 }
 
-/* Could it be read again, if it were written like this? */
+/* Can the line that would be written be read again? */
 static bool salvage_readable(struct salvaging *s, enum snapshot_file file, struct str text,
 			     struct str *why)
 {
@@ -151,10 +151,8 @@ static void salvage_read_file(struct salvaging *s, struct str text)
 
 /* --- lines of one key --- */
 
-/*
- * Halves are joined, not one line after the other: a bead to which each of very many lines adds
- * something would be copied for each of them.
- */
+/* Joins halves recursively. Joining one line after the other would copy a growing bead for each of
+ * very many lines. */
 static struct state *salvage_join(struct salvaging *s, const struct salvaged *list, size_t count,
 				  struct arena *mem)
 {
@@ -173,7 +171,7 @@ static struct state *salvage_join(struct salvaging *s, const struct salvaged *li
 	return out;
 }
 
-/* The line that says all that a joined state says; absent: one line cannot. */
+/* The one line for a joined state; absent: it needs more than one. */
 static struct str salvage_line_of(struct salvaging *s, const struct state *joined, struct str key)
 {
 	struct json j = json_new(&s->line);
@@ -220,7 +218,7 @@ static void salvage_too_large(struct salvaging *s, struct str key, struct str wh
 		     key);
 }
 
-/* Equal lines that follow each other are one. */
+/* Skips duplicates of the line before. */
 static size_t salvage_unique(struct salvaged *list, size_t count)
 {
 	size_t kept = 1;
@@ -231,7 +229,7 @@ static size_t salvage_unique(struct salvaged *list, size_t count)
 	return kept;
 }
 
-/* What several lines of one key say; where that cannot be kept, what the first one says. */
+/* Joins several lines of one key; if the result cannot be kept, the first line stays. */
 static struct str salvage_join_lines(struct salvaging *s, struct salvaged *list, size_t count)
 {
 	struct str key = list[0].key, text = list[0].text, joined_text, why;
@@ -294,7 +292,7 @@ static void salvage_write_file(struct salvaging *s)
 
 /* --- all files together --- */
 
-/* The members of meta.json that can be read. */
+/* Reads the valid members of meta.json. */
 static void salvage_read_meta(struct salvaging *s, const struct snapshot *files)
 {
 	struct call *c = s->c;
@@ -302,13 +300,13 @@ static void salvage_read_meta(struct salvaging *s, const struct snapshot *files)
 	struct str sum[FILE_META];
 
 	snapshot_read_meta(c, files, known);
-	c->code = ERR_OK; /* the prefix is known here, if it is not known there */
+	c->code = ERR_OK; /* keep the known prefix if meta.json has none */
 	for (int f = 0; f < FILE_META; f++)
 		sum[f] = sha256_hex(&c->mem, s->out.file[f]);
 	s->out.file[FILE_META] = snapshot_meta(&c->mem, known, sum);
 }
 
-/* Ids for which the merge has made a line that nobody could read. */
+/* Ids for which the merge made a line that could not be read. */
 static struct map salvage_find_misfits(struct salvaging *s, const struct merge *m)
 {
 	struct map out = { .mem = &s->c->mem };
@@ -329,7 +327,7 @@ static struct map salvage_find_misfits(struct salvaging *s, const struct merge *
 	return out;
 }
 
-/* What is in state.jsonl stays; without such a line, what is in tombstones.jsonl does. */
+/* Keeps the line of state.jsonl, or without one that of tombstones.jsonl. */
 static void salvage_drop(struct salvaging *s, const struct map *ids)
 {
 	struct buf out = { .mem = &s->c->mem };
@@ -351,7 +349,7 @@ static void salvage_drop(struct salvaging *s, const struct map *ids)
 				(struct slot){ .id = ids->entry[i].key };
 }
 
-/* An id may be in both files, and several beads may have been given one id. */
+/* Joins the lines of an id that is in both files, or that several beads were given. */
 static enum err salvage_join_files(struct salvaging *s)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -371,7 +369,7 @@ static enum err salvage_join_files(struct salvaging *s)
 		}
 		salvage_drop(s, &misfits);
 	}
-	return ERR_OK; /* the lines as they are */
+	return ERR_OK; /* the unchanged lines */
 }
 
 enum err salvage(struct call *c, const struct snapshot *files, struct json *report,

@@ -17,7 +17,7 @@ struct json;
 enum err salvage(struct call *c, const struct snapshot *files, struct json *report,
 		 struct snapshot *out, size_t *aside);
 
-/* What can be shown of anything, shortened: bytes that are no text become question marks. */
+/* A short printable form of any bytes; bytes that are not text become question marks. */
 struct str salvage_shown(struct arena *mem, struct str line);
 
 #endif

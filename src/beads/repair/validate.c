@@ -12,18 +12,18 @@
 #include "store/db/bead_words.h"
 
 struct checker {
-	struct arena *mem;    /* for the findings */
-	struct arena work;    /* for the checks, until they are done */
-	struct arena scratch; /* for one line */
+	struct arena *mem;    /* memory of the findings */
+	struct arena work;    /* memory of all checks */
+	struct arena scratch; /* memory of one line */
 	int64_t now_ms;
 	struct map live;                     /* by id: the line, a struct str */
 	struct map gone;                     /* ids */
 	struct edge_row *edges, **last_edge; /* each is a struct numbered_edge */
 	struct finding *first, **last;
 	int findings;
-	struct state *rewritten; /* for a sync: takes lines it can normalise; or NULL */
-	bool relations;          /* lines are done; now how records relate */
-	enum snapshot_file file; /* and where in it */
+	struct state *rewritten; /* for a sync: gets the lines that can be normalised; or NULL */
+	bool relations; /* the checks of single lines are done; relations between records follow */
+	enum snapshot_file file; /* the line */
 	int64_t line;
 };
 
@@ -68,7 +68,7 @@ static bool is_mark(struct str key)
 	return str_is(key, "_at") || str_is(key, "_by") || str_is(key, "_v");
 }
 
-/* A record without its marks, and without those of the bead in a tombstone. */
+/* A record without its marks, for comparison; also without those of the bead in a tombstone. */
 static struct value without_marks(struct arena *mem, const struct value *v)
 {
 	struct value out = *v;
@@ -85,7 +85,7 @@ static struct value without_marks(struct arena *mem, const struct value *v)
 	return out;
 }
 
-/* Do two records differ in nothing but the way in which their marks are written? */
+/* Do two records differ only in the spelling of their marks? */
 static bool same_but_for_marks(struct arena *mem, const struct value *v, struct str normal)
 {
 	struct value a = without_marks(mem, v), b = without_marks(mem, value_read(mem, normal));
@@ -108,7 +108,7 @@ static void validate_rewritten(struct checker *k, struct str id, const struct va
 			       STR("the line is not written in the canonical way"));
 }
 
-/* Is the line what this program would write? */
+/* Is the line canonical? */
 static void validate_compare(struct checker *k, struct str id, const struct value *v,
 			     struct str line)
 {
@@ -123,7 +123,7 @@ static void validate_compare(struct checker *k, struct str id, const struct valu
 			       why);
 }
 
-/* A text of a line, for as long as the checks last: most are a part of the file. */
+/* A copy of a text of a line that lasts as long as the checks, unless it is part of the file. */
 static struct str validate_lasting(struct checker *k, struct str line, struct str text)
 {
 	bool within = text.p >= line.p && text.p < line.p + line.n;
@@ -131,7 +131,7 @@ static struct str validate_lasting(struct checker *k, struct str line, struct st
 	return within ? text : arena_copy(&k->work, text);
 }
 
-/* A record: its key for sorting; or absent if it was refused. */
+/* Checks one line; returns its sort key, absent if the line is invalid. */
 typedef struct str check_line(struct checker *k, const struct value *v, struct str line);
 
 static struct str validate_refused(struct checker *k, struct str id, struct str why)
@@ -156,10 +156,8 @@ static struct str check_bead(struct checker *k, const struct value *v, struct st
 	return id;
 }
 
-/*
- * An id may be in both files if the bead was created or restored after the deletion, or took an
- * id that another one had to leave. Otherwise one of the two lines is wrong.
- */
+/* An id may be in both files if the bead was created or restored after the deletion, or took over
+ * the id of a remapped bead. Otherwise one of the two lines is wrong. */
 static void check_both(struct checker *k, struct str id, const struct value *tombstone)
 {
 	struct state *s = state_new(&k->scratch);
@@ -171,7 +169,7 @@ static void check_both(struct checker *k, struct str id, const struct value *tom
 	    !snapshot_take_text(s, FILE_STATE, *(const struct str *)*line, false, &why) ||
 	    !state_read_tombstone(s, tombstone, &why))
 		return;
-	state_add(s, state_new(&k->scratch)); /* applies deletions without a lineage */
+	state_add(s, state_new(&k->scratch)); /* also applies deletions without a lineage */
 	slot = state_find(s, id);
 	if (!slot_live(slot) || !slot_has_tombstone(slot))
 		validate_found(k, SEVERITY_ERROR, "duplicate_id", id,
@@ -226,12 +224,12 @@ static struct str check_edge(struct checker *k, const struct value *v, struct st
 	return edge_key(&k->scratch, &e);
 }
 
-/* How the keys of a file follow each other. */
+/* The order of the keys of a file. */
 struct ordering {
 	struct checker *k;
-	struct str text;   /* of the whole file */
-	struct buf before; /* the last key; empty: there was none */
-	struct map keys;   /* all of them; made when one is first out of order */
+	struct str text;   /* state of the check of one file */
+	struct buf before; /* the last key; empty: none */
+	struct map keys;   /* all keys; built when one is first out of order */
 };
 
 static void ordering_index(struct ordering *o, struct str line)
@@ -253,7 +251,7 @@ static void validate_twice(struct checker *k, struct str key)
 		       arena_fmt(&k->scratch, "'" STR_FMT "' is there twice", STR_ARG(key)));
 }
 
-/* As long as keys ascend none can be there twice, so nothing has to be remembered. */
+/* While keys ascend there are no duplicates, so the keys need not be kept. */
 static void validate_in_order(struct ordering *o, struct str line, struct str key)
 {
 	struct checker *k = o->k;

@@ -7,7 +7,7 @@
 
 struct state;
 
-/* What is wrong with canonical files. */
+/* Checks canonical files. */
 
 enum severity { SEVERITY_WARNING, SEVERITY_ERROR };
 
@@ -15,28 +15,24 @@ struct finding {
 	const char *code;
 	enum severity severity;
 	const char *file;
-	int64_t line; /* from 1; 0: the file as a whole */
+	int64_t line; /* from 1; 0: the whole file */
 	struct str id, message;
-	bool relation; /* it is about how records relate, not about one line */
+	bool relation; /* about a relation between records, not about one line */
 	struct finding *next;
 };
 
-enum { FINDINGS_MOST = 1000 }; /* then nothing more is looked for */
+enum { FINDINGS_MOST = 1000 }; /* maximum number of findings */
 
-/* In the order of the files. An absent file is an error, an empty one is not. */
+/* The findings, in the order of the files. A missing file is an error, an empty one is not. */
 struct finding *validate_snapshot(struct arena *mem, const struct snapshot *files, int64_t now_ms);
 
-/*
- * The same for a sync, which reports only what it cannot read. Lines that say something sound in
- * another way than this program would are put into `rewritten`.
- */
+/* The same for a sync, which reports only what it cannot read. Lines that are valid but not
+ * canonical are put into `rewritten`. */
 struct finding *validate_readable(struct arena *mem, const struct snapshot *files, int64_t now_ms,
 				  struct state *rewritten);
 
-/*
- * Are the checksums right, and can every line be read? REMOTE_DAMAGED, with the file and the
- * line: a line that is wrong says more than a checksum.
- */
+/* Checks the checksums and reads every line. REMOTE_DAMAGED, preferably with the invalid line,
+ * which is more helpful than a checksum. */
 enum err validate_usable(struct call *c, const struct snapshot *files, struct state *rewritten);
 
 #endif

@@ -23,7 +23,7 @@ const struct prop comment_props[] = {
 
 #define OPT PROP_OPTIONAL
 
-/* What a look of members.def is in a schema. */
+/* The schema type of a look of members.def. */
 #define TYPE_PLAIN  PROP_STR, PROP_NULL, NULL
 #define TYPE_NUMBER PROP_INT, 0, NULL
 #define TYPE_RAW    PROP_ANY, 0, NULL
@@ -61,7 +61,7 @@ const struct prop bead_props[] = {
 	{ "comment_count", PROP_INT, OPT, NULL },
 	{ "parent", PROP_STR, OPT | PROP_NULL, NULL },
 	{ "epoch", PROP_ANY, OPT, NULL },
-	/* what single commands add */
+	/* members that only some commands add */
 	{ "dependencies", PROP_OBJECT, OPT | PROP_LIST, NULL },
 	{ "dependents", PROP_OBJECT, OPT | PROP_LIST, NULL },
 	{ "dependency_type", PROP_STR, OPT, NULL },
@@ -195,7 +195,7 @@ static unsigned priorities_of(const struct filter_body *in)
 		if ((in->priority_min != ABSENT && i < in->priority_min) ||
 		    (in->priority_max != ABSENT && i > in->priority_max))
 			bits &= ~(1u << i);
-	return bits == 31 ? 0 : bits ? bits : 1u << 7; /* the last: none at all */
+	return bits == 31 ? 0 : bits ? bits : 1u << 7; /* the last row */
 }
 
 static struct bound bead_ops_bound(int64_t ms)
@@ -281,7 +281,7 @@ const struct prop sync_status_props[] = {
 	{ 0 },
 };
 
-/* Null where no remote was ever seen. */
+/* Null if no remote was ever reached. */
 static void put_published(struct json *j, struct str base, struct str seen)
 {
 	json_key(j, STR("published"));

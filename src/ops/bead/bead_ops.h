@@ -12,7 +12,7 @@
 
 struct value;
 
-/* What the operations on beads share: flags, rows of parameters, replies. */
+/* Shared by the operations on beads: flags, field rows, replies. */
 
 #define BEAD_READ  OP_BEADS
 #define BEAD_WRITE (OP_BEADS | OP_WRITE | OP_ACTOR | OP_RECEIPT)
@@ -76,23 +76,23 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 			.also = other, .max = MAX_TITLE, .help = text_of_help \
 	}
 
-/* For what claim_permit() refuses; `text` says what is forced. */
+/* For operations that claim_permit() may refuse; `text` is the help. */
 #define FORCE_FIELD(body, member, text)                                                        \
 	{                                                                                      \
 		"force", &kind_bool, offsetof(body, member.force), .role = ROLE_FORCE,         \
 								   .letter = 'f', .help = text \
 	}
 
-/* A guard is for one bead. */
+/* Fails if a guard is given for more than one bead. */
 enum err guard_check(struct call *c, const struct list *ids, const struct guard *guard);
 
-/* Begins an edit of each bead, all under the guard. */
+/* Edits each bead under the guard. */
 typedef enum err edit_step(struct edit *e, struct state *change, const void *body);
 enum err edit_each(struct call *c, struct beads *b, const struct list *ids,
 		   const struct guard *guard, edit_step *step, const void *body,
 		   struct bead_row **rows);
 
-/* The same, and the beads as they are then, for a reply. */
+/* The same, and reads the beads after the edit. */
 enum err edit_and_reply(struct call *c, struct beads *b, const struct list *ids,
 			const struct guard *guard, edit_step *step, const void *body,
 			struct json *reply);
@@ -132,7 +132,7 @@ struct filter_body {
 	bool all, unassigned;
 };
 
-/* Nothing asked for: what an operation that takes only some of it starts from. */
+/* An empty filter, for operations that use only part of it. */
 #define FILTER_NONE                                                                  \
 	.priority_min = ABSENT, .priority_max = ABSENT, .created_after = ABSENT,     \
 	.created_before = ABSENT, .updated_after = ABSENT, .updated_before = ABSENT, \
@@ -230,23 +230,23 @@ struct filter_body {
 			.letter = 'r', .help = "the other way round"                            \
 	}
 
-/* `everything`: closed ones are not left out unless that is asked for. */
+/* `everything`: closed beads are included by default. */
 enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in, bool everything,
 		   struct bead_filter *out);
 
-/* How long a claim lasts: as asked, else as configured, else an hour. */
+/* The duration of a lease: as requested, else as configured, else an hour. */
 enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out);
 
 struct str moment_of(struct call *c, struct stamp s); /* RFC 3339 */
 
-/* How the syncs go, and what waits for the next, as members of the open object. */
+/* The state of autosync and the unpublished changes, as members of the open object. */
 extern const struct prop sync_status_props[];
 enum err put_sync_status(struct call *c, struct beads *b, struct json *j);
 
-/* The epoch of the claim, if there is one, as a member of the open object. */
+/* Writes the epoch of the claim, if there is one, as a member of the open object. */
 void put_epoch(struct json *j, const struct value *line, const struct shape *shape);
 
-/* A bead as a reply to its holder: with the epoch. */
+/* Writes a bead with the epoch, for the holder of its claim. */
 void encode_claimed(struct json *j, const struct bead_row *row, const struct shape *shape);
 
 #endif

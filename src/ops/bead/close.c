@@ -48,7 +48,7 @@ static enum err bead_close_step(struct edit *e, struct state *change, const void
 	return edit_close(e, in->reason);
 }
 
-/* What waited for these, and can be worked on now. */
+/* Lists the beads that closing these has made ready. */
 static enum err put_freed(struct call *c, struct beads *b, const struct bead_row *closed,
 			  const struct shape *shape, struct json *reply)
 {

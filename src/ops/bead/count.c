@@ -35,7 +35,7 @@ static const struct prop count_props[] = {
 	{ 0 },
 };
 
-/* The cache has numbers for words. */
+/* Translates the numbers of the cache to words. */
 static struct str group_name(enum group group, struct str key)
 {
 	int64_t n;

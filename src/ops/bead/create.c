@@ -5,7 +5,7 @@
 
 struct body {
 	struct str title, description, body_file, assignee, id, parent, file;
-	struct str text[MEMBERS]; /* of those with an option of their own */
+	struct str text[MEMBERS]; /* members with an option of their own */
 	struct list labels, deps;
 	int type;
 	int64_t priority;

@@ -78,7 +78,7 @@ static void bead_dep_put_edge(struct json *j, const struct edge *e)
 	json_put_str(j, "created_by", e->created.by);
 }
 
-/* An edge of the cache, from its line. */
+/* Decodes an edge of the cache. */
 static bool bead_dep_read_edge(struct call *c, struct str line, struct edge *out)
 {
 	const struct value *v = line.p ? value_read(&c->mem, line) : NULL;
@@ -126,7 +126,7 @@ const struct op op_bead_dep_add = {
 	.run = bead_dep_run_add,
 };
 
-/* Ends that are deleted, or were never here, can be cut off as well. */
+/* Edges to deleted or unknown beads can be removed as well. */
 static enum err bead_dep_whole_id(struct call *c, struct beads *b, struct str text, struct str *out)
 {
 	struct bead_row *row;
@@ -147,7 +147,7 @@ static bool is_meant(const struct edge_row *row, struct str from, struct str to,
 	       (kind < 0 || str_is(row->kind, names_word(&edge_kinds, kind)));
 }
 
-/* Marks the edges between the two as deleted, and lists them. */
+/* Deletes the edges between two beads, and lists them. */
 static enum err bead_dep_cut(struct call *c, struct beads *b, const struct edge_row *row,
 			     struct state *change, struct json *reply, size_t *count)
 {
@@ -171,7 +171,8 @@ static enum err bead_dep_cut(struct call *c, struct beads *b, const struct edge_
 	return ERR_OK;
 }
 
-/* One that was deleted had a lineage too; the id may be another's somewhere else. */
+/* A deleted bead is named by its lineage, too, because another clone may use its id for another
+ * bead. */
 static enum err put_dead_end(struct call *c, struct beads *b, struct str id, struct state *change)
 {
 	const struct value *bead;
@@ -186,7 +187,7 @@ static enum err put_dead_end(struct call *c, struct beads *b, struct str id, str
 	return e;
 }
 
-/* An end is named by its lineage, if it was ever here; the first is under the guard. */
+/* Puts both ends, by their lineage if it is known; the guard applies to the first. */
 static enum err put_end(struct call *c, struct beads *b, struct str id, const struct guard *guard,
 			struct state *change)
 {

@@ -46,7 +46,7 @@ static void bead_doctor_tell(struct doctor *d, const char *code, const char *sta
 	d->ok = d->ok && strcmp(status, "error") != 0;
 }
 
-/* Only the owner may look into the store. */
+/* Checks that only the owner can read the store. */
 static void check_mode(struct doctor *d, struct beads *b)
 {
 	struct stat st;
@@ -104,7 +104,7 @@ static void check_contents(struct doctor *d, const struct beads *b, const struct
 				 NULL);
 }
 
-/* Does the cache say what the journal says? */
+/* Checks the cache against a new one. */
 static void check_cache(struct doctor *d, struct beads *b, const struct inspection *i)
 {
 	struct str file = path_join(&d->c->mem, b->home, STR("cache.db"));
@@ -132,13 +132,13 @@ static void check_cache(struct doctor *d, struct beads *b, const struct inspecti
 	d->c->code = ERR_OK;
 }
 
-/* A sync that only had to wait too long says nothing about the store. */
+/* A timeout of a sync is no problem of the store. */
 static bool has_failed(const struct sync_state *last)
 {
 	return last->failures && !str_is(last->code, "busy") && !str_is(last->code, "sync_timeout");
 }
 
-/* What would stop a sync, and whether the last one failed. */
+/* Checks what would stop a sync, and whether the last one failed. */
 static void check_sync(struct doctor *d, struct beads *b)
 {
 	struct git_process h = { .words = { "diagnose", arena_cstr(&d->c->mem, b->repo.common) } };
@@ -226,7 +226,7 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 	} else if (check_journal(&d, &b, &i)) {
 		check_contents(&d, &b, &i);
 		if (!d.behind && b.about.place.offset == known.offset &&
-		    b.about.place.segment == known.segment) /* nobody wrote meanwhile */
+		    b.about.place.segment == known.segment) /* no other process wrote in between */
 			check_cache(&d, &b, &i);
 		check_clock(&d, &b);
 		check_stamps(&d, &b);

@@ -49,7 +49,7 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-/* Beads that hang together have one root. A root is its own parent. */
+/* Union-find: connected beads have one root, and a root is its own parent. */
 struct cluster {
 	struct cluster *parent;
 };
@@ -75,7 +75,7 @@ static struct cluster *cluster_of(struct map *clusters, struct str id)
 	return cluster_root(g);
 }
 
-/* All that can be reached from one bead, along edges in either direction. */
+/* Marks all beads that are connected with one bead. */
 static void choose_connected(struct map *chosen, struct str id, const struct edge_row *edges)
 {
 	struct map clusters = { .mem = chosen->mem };
@@ -119,7 +119,7 @@ static void bead_graph_put_edges(struct json *j, const struct edge_row *e, const
 	json_end(j);
 }
 
-/* Without a bead, those that have edges; a picture of single points tells nothing. */
+/* Without a bead, all beads that have edges are shown. */
 static enum err bead_graph_run(struct call *c, struct stores *s, const void *body,
 			       struct json *reply)
 {

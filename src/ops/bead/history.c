@@ -4,7 +4,7 @@
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 
-/* What the commits of the ref tell; `abacus-sync` reads them. */
+/* Commands that read the published commits, through `abacus-sync`. */
 
 struct body {
 	struct str id;
@@ -95,7 +95,7 @@ static const struct prop diff_props[] = {
 	{ 0 },
 };
 
-/* The whole of an id, of a bead that is there or was. */
+/* Completes the id of a bead, deleted or not. */
 static enum err bead_history_whole_id(struct call *c, struct beads *b, struct str text,
 				      struct str *id)
 {
@@ -104,7 +104,7 @@ static enum err bead_history_whole_id(struct call *c, struct beads *b, struct st
 
 	*id = e ? text : row->id;
 	if (e == ERR_DELETED || e == ERR_NOT_FOUND)
-		e = c->code = ERR_OK; /* the commits may know it */
+		e = c->code = ERR_OK; /* the bead may be in old commits */
 	return e;
 }
 

@@ -23,7 +23,7 @@ static const struct field fields[] = {
 };
 
 struct plan {
-	struct str labels; /* with commas between them */
+	struct str labels; /* separated by commas */
 	bool add;
 };
 

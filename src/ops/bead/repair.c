@@ -112,14 +112,14 @@ static enum err repair_stamps(struct call *c, bool apply, struct json *reply)
 	return e;
 }
 
-/* The published commits are checked by the program that knows Git. */
+/* `abacus-sync` checks the published commits. */
 static enum err repair_commits(struct call *c, const struct body *in, struct str *reply)
 {
 	struct git_process h = { .timeout_ms = in->timeout };
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
 
-	/* a store that begins at a ref which cannot be used is what is to be repaired */
+	/* the ref itself may have to be repaired */
 	if (e && e != ERR_DAMAGED && e != ERR_REMOTE_DAMAGED)
 		return e;
 	c->code = ERR_OK;
@@ -147,7 +147,7 @@ static void put_journal(struct json *reply, const struct journal_repair *journal
 	json_end(reply);
 }
 
-/* `commits` is the reply about those; absent: they could not be looked at. */
+/* `commits` is the reply about the commits; absent: they could not be checked. */
 static void put_both(struct call *c, struct json *reply, struct str commits,
 		     const struct journal_repair *journal)
 {
@@ -173,8 +173,8 @@ static void put_both(struct call *c, struct json *reply, struct str commits,
 	json_end(reply);
 }
 
-/* The journal is repaired first: nothing can be published from a damaged one. What was done to it
- * is reported, whatever becomes of the rest. */
+/* The journal is repaired first, because nothing can be published from a damaged one. Its repair
+ * is reported even if the rest fails. */
 static enum err bead_repair_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {

@@ -37,7 +37,7 @@ static enum err put_links(struct call *c, struct beads *b, const struct bead_row
 	return ERR_OK;
 }
 
-/* Others that were given this id elsewhere, and had to leave it: where they are now. */
+/* The new ids of beads that were given this id in another clone. */
 static enum err bead_show_put_remap(struct call *c, struct beads *b, struct str id,
 				    struct json *reply)
 {
@@ -78,7 +78,7 @@ static enum err bead_show_run(struct call *c, struct stores *s, const void *body
 	enum err e = find_beads(c, s->beads, in->ids.item, in->ids.n, &row);
 
 	if (c->terse && !in->shape.fields.n)
-		shape.brief = false; /* one bead: all of it */
+		shape.brief = false; /* one bead is shown whole */
 	json_array(reply);
 	for (; !e && row; row = row->next)
 		e = bead_show_put_bead(c, s->beads, row, &shape, reply);

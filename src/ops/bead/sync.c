@@ -93,7 +93,7 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 		return e;
 	e = beads_open(c, BEADS_READ, &b);
 	if ((e == ERR_INTERNAL_ERROR || e == ERR_DAMAGED) &&
-	    !in->status) { /* the remote may have what is lost */
+	    !in->status) { /* the remote may have the lost records */
 		c->code = ERR_OK;
 		e = beads_home(c, &b);
 	}

@@ -20,9 +20,9 @@ struct undeleting {
 	struct call *c;
 	struct beads *b;
 	const struct guard *guard;
-	struct state *change; /* of those that keep their ids */
-	struct str *id;       /* all of them, in the order asked for */
-	struct str *copied;   /* those that come back as copies */
+	struct state *change; /* beads that keep their ids */
+	struct str *id;       /* all ids, in the order given */
+	struct str *copied;   /* beads that come back as copies */
 	size_t copies;
 };
 
@@ -34,7 +34,7 @@ static enum err undelete_nothing_left(struct call *c, struct str id)
 			    "anew, under another id.");
 }
 
-/* Written to once more, as it was: later than the deletion, so it lives again. */
+/* Writes the bead again, unchanged, with a later mark than the deletion. */
 static void undelete_restore(struct undeleting *u, struct edit *edit, struct mark deleted)
 {
 	edit_after(edit, deleted);
@@ -72,7 +72,7 @@ static enum err undelete_one(struct undeleting *u, struct str text, struct str *
 	return ERR_OK;
 }
 
-/* A deletion that no write can follow: what was deleted comes back under another id. */
+/* No write can be later than this deletion, so the bead is restored as a copy with another id. */
 static enum err undelete_copy(struct undeleting *u, size_t count)
 {
 	struct restamped *one;

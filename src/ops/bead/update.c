@@ -7,7 +7,7 @@ struct body {
 	struct list ids, add_labels, remove_labels, set_labels;
 	struct guard guard;
 	struct str title, description, body_file, note, assignee, parent;
-	struct str text[MEMBERS]; /* of those with an option of their own */
+	struct str text[MEMBERS]; /* members with an option of their own */
 	int status, type;
 	int64_t priority, lease;
 	bool claim;
@@ -95,7 +95,7 @@ static void set_labels(struct edit *e, const struct body *in)
 	edit_labels(e, out, n);
 }
 
-/* One parent at a time: the others go. */
+/* A bead has one parent, so the other parent edges are removed. */
 static enum err set_parent(struct edit *e, struct state *change, struct str parent)
 {
 	struct str kind = str_of(names_word(&edge_kinds, EDGE_PARENT));

@@ -106,10 +106,8 @@ static bool any_error(const struct finding *f)
 	return f;
 }
 
-/*
- * The store could not be read. If that is because of what is published, the findings tell;
- * otherwise the reason stands.
- */
+/* The store could not be read. If the published files are the cause, the findings say so;
+ * otherwise the error is returned. */
 static enum err check_published(struct call *c, const struct beads *b, struct finding **out)
 {
 	struct call aside = *c;

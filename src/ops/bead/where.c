@@ -21,7 +21,7 @@ static struct str bead_where_explanation(struct call *c, const struct beads *b)
 	return STR("the store is in the Git directory of the repository around this folder");
 }
 
-/* Somebody began it; whether it can be read is another question. */
+/* Does a store exist, readable or not? */
 static bool bead_where_exists(struct call *c)
 {
 	struct beads b;

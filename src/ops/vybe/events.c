@@ -2,7 +2,7 @@
 #include "ops/ops.h"
 #include "ops/vybe/vybe_ops.h"
 
-/* vybe events list, vybe artifacts list: what was done, and what was made. */
+/* vybe events list, vybe artifacts list */
 
 struct body {
 	struct str task, kind;

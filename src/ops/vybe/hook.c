@@ -12,10 +12,10 @@
 #include "ops/vybe/vybe_ops.h"
 #include "store/place.h"
 
-/* vybe hook install, uninstall: let agents' hosts call us; and what they call. */
+/* vybe hook install, uninstall; and vybe hook handle, which the hosts call. */
 
 struct body {
-	int host[HOST_COUNT]; /* 1, 0; -1: nothing was said of it */
+	int host[HOST_COUNT]; /* 1, 0; -1: not set */
 	bool project, user;
 	int of;
 	struct str input;
@@ -74,7 +74,7 @@ static enum err vybe_hook_no_file(struct call *c, enum host_id host, bool projec
 	return call_step(c, "Try it with%s --project.", project ? "out" : "");
 }
 
-/* Those that are named; if none is, Claude. */
+/* The hosts that were named; by default Claude. */
 static enum err choose_hosts(struct call *c, const struct body *in, bool wanted[HOST_COUNT])
 {
 	bool any = false;
@@ -129,7 +129,7 @@ static enum err vybe_hook_each(struct call *c, const struct body *in, bool insta
 	return e;
 }
 
-/* The files of hosts are UTF-8: another path would be written as one that is not there. */
+/* The files of hosts are UTF-8, so a path that is not UTF-8 cannot be written to them. */
 static enum err check_program(struct call *c)
 {
 	struct str self = spawn_self(&c->mem);

@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 #include "ops/vybe/vybe_ops.h"
 
-/* vybe loop: an agent's command, task by task. */
+/* vybe loop: runs an agent's command for one task after the other. */
 
 struct body {
 	struct str dir, command, post, project;
@@ -78,11 +78,11 @@ struct vybe_loop_run {
 	struct str project;
 	struct json results;
 	struct run_row sum;
-	int64_t in_a_row; /* failures */
-	const char *why;  /* it ended */
+	int64_t in_a_row; /* failures in a row */
+	const char *why;  /* why the loop ended */
 };
 
-/* Another operation, as if somebody had called it. */
+/* Runs another operation. */
 static enum err call_op(struct call *c, const struct op *op, const char *const *pairs,
 			struct json *reply)
 {
@@ -100,13 +100,13 @@ static enum err call_op(struct call *c, const struct op *op, const char *const *
 	return e;
 }
 
-/* Unless it was begun, and given up. */
+/* Another agent's pending task. A task in progress whose lease ended is free. */
 static bool is_anothers(struct call *c, const struct task *t)
 {
 	return t->assignee.n && !str_eq(t->assignee, c->actor) && t->status != TASK_IN_PROGRESS;
 }
 
-/* What is ready and nobody else's; of what follows the first only the dry run speaks. */
+/* The ready tasks that are not another agent's. The loop takes the first; a dry run lists all. */
 static enum err next_task(struct call *c, const struct vybe_loop_run *run, struct task **out)
 {
 	struct continuity k;
@@ -163,7 +163,7 @@ static void add_env(struct call *c, const char **env, const char *name, struct s
 	*env = arena_fmt(&c->mem, "%s=" STR_FMT, name, STR_ARG(value)).p;
 }
 
-/* Only what the task itself says is success. */
+/* Only the status of the task decides about success, not the exit code. */
 static enum err vybe_loop_outcome(struct call *c, const struct child *child, struct task *t,
 				  const char **status)
 {
@@ -278,7 +278,7 @@ static enum err vybe_loop_rounds(struct call *c, struct vybe_loop_run *run)
 		e = work_on(c, run, t, &status);
 		if (e == ERR_ALREADY_CLAIMED || e == ERR_BLOCKED || e == ERR_CLOSED ||
 		    e == ERR_DELETED || e == ERR_NOT_FOUND) {
-			c->code = ERR_OK; /* somebody was faster: there is another one */
+			c->code = ERR_OK; /* another agent took it; try the next task */
 			continue;
 		}
 		if (e)
@@ -356,7 +356,7 @@ static enum err vybe_loop_run_loop(struct call *c, struct stores *s, const void 
 	return ERR_OK;
 }
 
-/* With two places, as numbers are read. */
+/* With two decimal places. */
 static struct str vybe_loop_ratio(struct call *c, int64_t sum, int64_t count)
 {
 	int64_t hundredths = count ? (sum * 100 + count / 2) / count : 0;

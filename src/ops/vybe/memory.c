@@ -4,7 +4,7 @@
 #include "ops/ops.h"
 #include "ops/vybe/vybe_ops.h"
 
-/* vybe memory: what agents want to remember. */
+/* vybe memory */
 
 struct body {
 	struct memory_ask ask;

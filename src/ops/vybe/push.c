@@ -6,7 +6,7 @@
 #include "ops/ops.h"
 #include "ops/vybe/vybe_ops.h"
 
-/* vybe push: an event, memories, artifacts and a status, all or none. */
+/* vybe push: an event, memories, artifacts and a status, atomically. */
 
 struct body {
 	struct str json, input;
@@ -36,7 +36,7 @@ static enum err vybe_push_wrong(struct call *c, const char *what)
 	return call_step(c, "'vybe push --help' tells what it takes.");
 }
 
-/* Only these members, `known` with spaces between; of the others the first is named. */
+/* Refuses members that are not in `known`, a list separated by spaces. */
 static enum err check_members(struct call *c, const struct value *v, const char *where,
 			      const char *known)
 {
@@ -53,7 +53,7 @@ static enum err check_members(struct call *c, const struct value *v, const char 
 	return ERR_OK;
 }
 
-/* A string that need not be there. */
+/* An optional string. */
 static enum err vybe_push_text(struct call *c, const struct value *v, const char *key,
 			       struct str *out)
 {
@@ -65,7 +65,7 @@ static enum err vybe_push_text(struct call *c, const struct value *v, const char
 	return call_fail(c, ERR_INVALID_INPUT, "'%s' is not a string", key);
 }
 
-/* True or false; false where it is not there. */
+/* An optional bool. */
 static enum err vybe_push_yes(struct call *c, const struct value *v, const char *key, bool *out)
 {
 	const struct value *m = value_find(v, key);
@@ -139,7 +139,7 @@ static enum err vybe_push_put_event(struct call *c, struct stores *s, const stru
 	return ERR_OK;
 }
 
-/* Strings as they are; anything else as JSON, of the type that it is. */
+/* A string is stored as it is, any other value as JSON with its type. */
 static struct str value_as_text(struct call *c, const struct value *v, int *type)
 {
 	struct json j = json_new(&c->mem);
@@ -229,7 +229,8 @@ static enum err vybe_push_epoch(struct call *c, const struct value *v, struct st
 	return vybe_push_wrong(c, "'epoch' is not the epoch of a claim, such as [1794896617915,0]");
 }
 
-/* The work item last: what comes before it can still be taken back. */
+/* The status is written last, because the beads are a store of their own: what comes before can
+ * still be rolled back. */
 static enum err put_status(struct call *c, struct stores *s, const struct value *v, struct str id,
 			   struct json *reply)
 {
@@ -300,7 +301,7 @@ static enum err vybe_push_parse(struct call *c, struct str json, struct push *ou
 	return ERR_OK;
 }
 
-/* By its whole id. */
+/* Completes the id of the task. */
 static enum err vybe_push_resolve(struct call *c, struct continuity *k, struct push *p)
 {
 	struct beads *b;
@@ -324,7 +325,7 @@ static enum err vybe_push_run(struct call *c, struct stores *s, const void *body
 
 	if ((e = vybe_push_parse(c, in->json, &p)) || (e = vybe_push_resolve(c, s->vybe, &p)))
 		return e;
-	/* what others did to the task comes before what is done now */
+	/* changes of others to the task get earlier events */
 	if (p.status) {
 		e = continuity_absorb(c, s->vybe);
 		continuity_let_go(s->vybe);

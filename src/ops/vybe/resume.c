@@ -3,7 +3,7 @@
 #include "ops/ops.h"
 #include "ops/vybe/vybe_ops.h"
 
-/* vybe resume: where was I, what has changed, what is next? */
+/* vybe resume */
 
 struct body {
 	int64_t limit;

@@ -6,7 +6,7 @@
 #include "ops/vybe/vybe_ops.h"
 #include "store/place.h"
 
-/* vybe status: how it is. It succeeds even where nothing can be opened, and says why. */
+/* vybe status succeeds even if nothing can be opened, and says why. */
 
 struct body {
 	bool check;
@@ -59,7 +59,7 @@ static void count_tasks(struct call *c, struct continuity *k, struct json *reply
 	json_end(reply);
 }
 
-/* Which hosts call us, from the user's file or the project's. */
+/* The hosts with our hooks in the user's or the project's file. */
 static void put_hooks(struct call *c, struct json *reply)
 {
 	struct str root = { 0 };
@@ -87,7 +87,7 @@ static void put_agent(struct call *c, struct continuity *k, struct json *reply)
 	json_put_str(reply, "agent_name", c->actor);
 	json_put_int(reply, "last_seen_event_id", a.cursor);
 	json_put_str(reply, "focus_task_id", a.focus.p ? a.focus : STR(""));
-	json_put_int(reply, "version", a.seen_ms); /* grows with every change */
+	json_put_int(reply, "version", a.seen_ms); /* changes with every write */
 	json_put_moment(reply, "last_active_at", a.seen_ms);
 	json_end(reply);
 }

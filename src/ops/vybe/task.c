@@ -2,7 +2,7 @@
 #include "ops/ops.h"
 #include "ops/vybe/vybe_ops.h"
 
-/* vybe task: beads, in the words of tasks. */
+/* vybe task: beads in the terms of vybe. */
 
 struct body {
 	struct str id, title, description, project, summary, label, reason, on;
@@ -340,7 +340,7 @@ static enum err vybe_task_run_delete(struct call *c, struct stores *s, const voi
 
 	if ((e = task_delete(c, in->id, &in->guard, &t)))
 		return e;
-	t.bead_status = -1; /* it is known to be gone */
+	t.bead_status = -1; /* recorded as deleted */
 	if ((e = task_note(c, s->vybe, "task_deleted", &t, t.title, &event)) ||
 	    (e = vybe_artifact_drop(c, &s->vybe->db, t.id)))
 		return e;

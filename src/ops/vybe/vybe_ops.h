@@ -4,10 +4,10 @@
 #include "continuity/task_events.h"
 #include "op/op.h"
 
-/* What the operations of continuity share. */
+/* Shared by the operations of vybe. */
 
 #define VYBE_LOOKS OP_VYBE
-/* Who does it has to say so, and every request has an id. */
+/* A write needs an actor and a request id. */
 #define VYBE_CHANGES (OP_VYBE | OP_WRITE | OP_ACTOR | OP_RECEIPT)
 
 enum { MAX_ID = 200 };

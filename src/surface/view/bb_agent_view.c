@@ -1,4 +1,4 @@
-/* What is shown of agents. */
+/* Replies of `bb agent`. */
 #include "agents/mail.h"
 #include "agents/reservation.h"
 #include "surface/view/bb_view.h"
@@ -55,7 +55,7 @@ void bb_view_sent(struct view *v, const struct value *data)
 		view_line(v, "Nobody else is registered; nothing was sent.");
 }
 
-/* The words that the sessions use: "Seen", "Accepted". */
+/* The words of the page: "Seen", "Accepted". */
 static struct str state_word(const struct value *m)
 {
 	static const char *const words[] = {
@@ -79,7 +79,7 @@ static struct str category_word(const struct value *m)
 	return str_of(words[category < 0 ? CATEGORY_INFO : category]);
 }
 
-/* Agents read this too: what the sender wrote is quoted, as in prompts. */
+/* Agents read this output, too, so the sender's text is quoted, as in prompts. */
 static void mail_head(struct view *v, const struct value *m)
 {
 	bool waits = view_yes(m, "requires_ack") &&
@@ -113,7 +113,7 @@ void bb_view_mail(struct view *v, const struct value *data)
 
 /* --- reservations --- */
 
-/* There may be a thousand of these: put together, not formatted. */
+/* There may be a thousand rows, so the line is concatenated, which is faster than formatting. */
 void bb_view_reservation(struct view *v, const struct value *data)
 {
 	bool released =

@@ -232,7 +232,7 @@ void bb_view_post(struct view *v, const struct value *data)
 		  STR_ARG(value_str(data, "from_agent")));
 }
 
-/* How far a reply stands below the first message, by following what it answers. */
+/* The depth of a reply in its thread. */
 static size_t bb_view_depth(const struct value *thread, size_t i)
 {
 	size_t deep = 0;

@@ -4,7 +4,7 @@
 struct value;
 struct view;
 
-/* How `bb` shows its replies to people; one for each command of its table. */
+/* How `bb` shows its replies to people. Each command of bb.c names its view. */
 void bb_view_init(struct view *v, const struct value *data);
 void bb_view_install(struct view *v, const struct value *data);
 void bb_view_destroy(struct view *v, const struct value *data);

@@ -4,9 +4,10 @@
 #include "beads/graph.h"
 #include "surface/view/bd_view.h"
 
-/* Trees and graphs of beads: drawn for a terminal, or told to a program that draws. */
+/* Dependencies: drawn as trees and graphs for a terminal, or written in the languages of Mermaid
+ * and Graphviz. */
 
-/* A label in double quotes, which neither language lets stand inside it. */
+/* A label in double quotes. Both languages need an escape for a quote inside it. */
 static void bd_graph_quoted(struct view *v, const struct value *bead, const char *quote)
 {
 	struct str title = value_str(bead, "title");
@@ -22,7 +23,8 @@ static void bd_graph_quoted(struct view *v, const struct value *bead, const char
 	buf_char(&v->out, '"');
 }
 
-/* The name of a node may not have a '-' or a '.'; two ids never get the same name. */
+/* The id as the name of a node, which may not contain '-' or '.'; different ids get different
+ * names. */
 static void mermaid_id(struct view *v, struct str id)
 {
 	for (size_t i = 0; i < id.n; i++)
@@ -128,10 +130,7 @@ static void bd_graph_bead_text(struct view *v, const struct value *n)
 	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(n, "title")));
 }
 
-/*
- * Of each node: does another branch follow on its level, before the tree goes back above it?
- * Found from the end; a level that the tree leaves has none any more.
- */
+/* For each node: does a sibling follow? Computed from the end of the list. */
 static bool *followed_nodes(struct view *v, const struct value *nodes)
 {
 	bool *followed = arena_alloc(v->out.mem, nodes->count), level[TREE_DEPTH + 1] = { 0 };
@@ -147,7 +146,7 @@ static bool *followed_nodes(struct view *v, const struct value *nodes)
 	return followed;
 }
 
-/* `level`: for each depth above, whether its branch goes on below this node. */
+/* `level`: for each depth above, whether a sibling follows below this node. */
 static void draw_branch(struct view *v, const struct value *n, const bool *level)
 {
 	int64_t depth = view_number(n, "depth");
@@ -186,7 +185,7 @@ void bd_view_tree(struct view *v, const struct value *data)
 	}
 }
 
-/* Every bead, and below it what it depends on. The edges come by their first bead. */
+/* Every bead, and below it its dependencies. The edges are sorted by their first bead. */
 static void draw_graph(struct view *v, const struct value *nodes, const struct value *edges)
 {
 	struct map first = { .mem = v->out.mem };

@@ -53,7 +53,7 @@ struct tree {
 	size_t *child, *next; /* numbers plus one: the first child, the next sibling */
 };
 
-/* From the end, so that children are in the order of the list. */
+/* From the end of the list, so that children keep its order. */
 static void tree_link(struct tree *t)
 {
 	struct map ids = { .mem = t->table->view->out.mem };
@@ -90,7 +90,7 @@ static void tree_row(struct tree *t, size_t at, size_t depth)
 			tree_row(t, i - 1, depth + 1);
 }
 
-/* From the roots; then what is left, which goes round in circles. */
+/* First the trees below the roots, then the beads that are left, which are in cycles. */
 static void tree_rows(struct table *table, const struct value *list)
 {
 	struct arena *mem = table->view->out.mem;
@@ -176,7 +176,7 @@ static void list_put_table(struct view *v, const struct value *data)
 	table_print(&t);
 }
 
-/* A list may have been cut off where it has as many rows as were asked for. */
+/* A list with as many rows as the limit may be incomplete. */
 static void list_put_more(struct view *v, const struct value *data)
 {
 	if (data->count && (int64_t)data->count == view_limit(v))

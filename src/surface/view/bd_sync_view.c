@@ -1,4 +1,4 @@
-/* What is shown of syncs, and of the past. */
+/* Syncs, repairs and history. */
 #include <inttypes.h>
 
 #include "base/moment.h"
@@ -86,7 +86,7 @@ static void repaired_lines(struct view *v, const struct value *commit)
 	const struct value *lines = value_find(commit, "lines");
 	struct str why = value_str(commit, "why");
 
-	if (str_starts(why, STR("the ref "))) /* which need not be at a commit */
+	if (str_starts(why, STR("the ref "))) /* which may be at another object than a commit */
 		view_line(v, "Damaged (" STR_FMT "): " STR_FMT, STR_ARG(value_str(commit, "where")),
 			  STR_ARG(why));
 	else
@@ -209,7 +209,7 @@ void bd_view_repair(struct view *v, const struct value *data)
 
 /* --- the past --- */
 
-/* A stamp, [ms, n], is a time to people. */
+/* Is the value a stamp, [ms, n]? It is shown as a time. */
 static bool bd_sync_view_is_stamp(const struct value *value, int64_t *ms)
 {
 	return value->type == VALUE_ARRAY && value->count == 2 &&
@@ -217,7 +217,7 @@ static bool bd_sync_view_is_stamp(const struct value *value, int64_t *ms)
 	       number_int(value->item[0].text, ms);
 }
 
-/* The last of a bead's notes is the one that is new. */
+/* Shows the last note, which is the new one. */
 static struct str spoken_notes(struct view *v, const struct value *notes)
 {
 	struct str last = value_str(&notes->item[notes->count - 1], "content");
@@ -226,7 +226,7 @@ static struct str spoken_notes(struct view *v, const struct value *notes)
 			 STR_ARG(utf8_shorten(v->out.mem, last, VALUE_COLUMNS)));
 }
 
-/* A value as one would say it: texts without quotes, all of it on a line. */
+/* A value on one line, texts without quotes. */
 static struct str bd_sync_view_spoken(struct view *v, const struct value *value)
 {
 	struct json j = json_new(v->out.mem);

@@ -182,7 +182,7 @@ static void bead_put_notes(struct view *v, const struct value *comments)
 	}
 }
 
-/* Who looks for a bead that was given this id too has to be told its other one. */
+/* Another bead may have been created with this id and remapped; its new id is shown. */
 static void bead_put_remaps(struct view *v, const struct value *bead)
 {
 	const struct value *remap = value_find(bead, "remap");
@@ -197,7 +197,7 @@ static void bead_put_remaps(struct view *v, const struct value *bead)
 					STR_ARG(value_str(&remap->item[i], "to"))));
 }
 
-/* The text of members that have an option of their own, in the order of replies. */
+/* The text members with an option of their own, in the order of the reply. */
 static void bead_put_options(struct view *v, const struct value *bead)
 {
 	for (size_t i = 0; i < bead->count; i++) {

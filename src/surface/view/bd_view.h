@@ -3,7 +3,7 @@
 
 #include "surface/view/view.h"
 
-/* How `bd` shows its replies to people. The pages go by noun; each command of bd.c names its view. */
+/* How `bd` shows its replies to people, by noun. Each command of bd.c names its view. */
 
 /* The colour for the status of a bead, on every page. */
 enum paint bd_view_status_paint(struct str status);

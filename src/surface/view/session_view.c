@@ -185,7 +185,7 @@ static struct str first_of(const struct value *v, const char *const *keys)
 	return text;
 }
 
-/* What an event between agents has to say. */
+/* An event between agents, as text. */
 static struct str payload_text(const struct value *event)
 {
 	static const char *const keys[] = { "summary", "blocker", "evidence", "resolution_hint",

@@ -4,7 +4,7 @@
 struct value;
 struct view;
 
-/* What everybody is doing; all that was said about a bead. */
+/* The overview of all agents, and the conversation about a bead. */
 void view_sessions(struct view *v, const struct value *data);
 void view_conversation(struct view *v, const struct value *data);
 

@@ -7,8 +7,10 @@
 #include "base/text/utf8.h"
 #include "op/op.h"
 
-/* Where the text of a reply breaks its lines. It is shown as a blank, but by view_wrap() and
- * view_lines(): so no text of others can begin a line that looks like one of ours. */
+/*
+ * Stands for a line break in the text of a reply. Only view_wrap() and view_lines() break lines
+ * there; elsewhere it is a blank, so that no text of others can begin a line that looks like ours.
+ */
 enum { BREAK = 0x7f };
 
 static const char *const codes[] = {
@@ -41,7 +43,7 @@ void view_line(struct view *v, const char *fmt, ...)
 	buf_char(&v->out, '\n');
 }
 
-/* From here on the text has this colour. */
+/* The text from here on has this colour. */
 struct view_mark {
 	size_t at;
 	enum paint paint;
@@ -100,7 +102,7 @@ struct str view_text(struct view *v)
 
 /* --- the reply --- */
 
-/* Somebody's text, safe to show, in one line: its own line breaks become BREAK. */
+/* Makes text safe to show, in one line: its line breaks become BREAK. */
 static struct str view_tame(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
@@ -199,7 +201,7 @@ struct str view_age(struct view *v, struct str moment)
 	return STR("just now");
 }
 
-/* How much of the line fits: up to the last space that does, or all that does. */
+/* The length of the next line: up to the last space that fits, or as much as fits. */
 static size_t view_fitting(struct str line, size_t width)
 {
 	size_t n = utf8_head(line, width).n, space;
@@ -318,7 +320,7 @@ static size_t view_widest(const struct table *t, size_t column)
 	return width;
 }
 
-/* Takes from the widest column, one by one, until all of them fit. */
+/* Narrows the widest column, one by one, until the table fits. */
 static void view_fit(size_t *width, size_t columns, size_t room)
 {
 	enum { LEAST = 8, GAP = 2 };

@@ -22,10 +22,10 @@ struct view {
 	bool colour;
 	size_t width; /* of the terminal, in columns */
 	int64_t now_ms;
-	const struct request *asked; /* what the reply answers; or NULL */
+	const struct request *asked; /* the request of the reply; or NULL */
 };
 
-/* The reply as a view may read it; NULL: it is not valid JSON. */
+/* Parses the reply and makes its text safe; NULL: not valid JSON. */
 const struct value *view_parse(struct view *v, struct str reply);
 
 /* The output with its colours, safe to print. */
