@@ -16,7 +16,7 @@
 
 /* --- rows --- */
 
-static void add_text(struct buf *b, struct str text)
+static void search_add(struct buf *b, struct str text)
 {
 	buf_put(b, text);
 	buf_char(b, ' ');
@@ -27,16 +27,16 @@ static struct str search_text(struct arena *mem, const struct bead *b)
 {
 	struct buf out = { .mem = mem };
 
-	add_text(&out, b->id);
+	search_add(&out, b->id);
 	for (int i = 0; i < MEMBERS; i++)
 		if (member_flags((enum member)i) & SEARCHED)
-			add_text(&out, bead_text(mem, b, (enum member)i));
+			search_add(&out, bead_text(mem, b, (enum member)i));
 	for (size_t i = 0; i < b->notes; i++)
-		add_text(&out, b->note[i].content);
+		search_add(&out, b->note[i].content);
 	return buf_str(&out);
 }
 
-static struct bead_row row_of(struct arena *mem, const struct bead *b)
+static struct bead_row apply_row(struct arena *mem, const struct bead *b)
 {
 	struct bead_row row = {
 		.id = b->id,
@@ -72,14 +72,14 @@ static struct str tombstone_text(struct arena *mem, const struct slot *slot)
 	return json_text(&j);
 }
 
-static int64_t buried_at(const struct slot *slot)
+static int64_t tombstone_ms(const struct slot *slot)
 {
 	return slot->bead && !bead_live(slot->bead) ? slot->bead->deleted.at.ms :
 	       slot->every.by.p                     ? slot->every.at.ms :
 						      slot->remap[slot->remaps - 1].created.at.ms;
 }
 
-static struct edge_row edge_row_of(struct arena *mem, const struct edge *e)
+static struct edge_row apply_edge_row(struct arena *mem, const struct edge *e)
 {
 	return (struct edge_row){ .from = e->from,
 				  .to = e->to,
@@ -90,7 +90,7 @@ static struct edge_row edge_row_of(struct arena *mem, const struct edge *e)
 
 /* --- all of a state --- */
 
-static int by_creation(const void *a, const void *b)
+static int slot_cmp_creation(const void *a, const void *b)
 {
 	const struct slot *x = *(const struct slot *const *)a, *y = *(const struct slot *const *)b;
 	int order = mark_cmp(x->bead ? x->bead->created : (struct mark){ 0 },
@@ -100,17 +100,17 @@ static int by_creation(const void *a, const void *b)
 }
 
 /* In the order of creation, because a search lists the newest bead by its row number first. */
-static const struct slot **apply_in_order(struct arena *mem, const struct state *s)
+static const struct slot **apply_sort_slots(struct arena *mem, const struct state *s)
 {
 	const struct slot **out = arena_array(mem, s->slots.count + 1, sizeof(*out));
 
 	for (size_t i = 0; i < s->slots.count; i++)
 		out[i] = s->slots.entry[i].value;
-	qsort(out, s->slots.count, sizeof *out, by_creation);
+	qsort(out, s->slots.count, sizeof *out, slot_cmp_creation);
 	return out;
 }
 
-static void add_counts(struct bead_row *row, const struct map *counts)
+static void row_add_counts(struct bead_row *row, const struct map *counts)
 {
 	void **at = map_find(counts, row->id);
 	const struct bead_row *n = at ? *at : NULL;
@@ -128,7 +128,7 @@ static void add_counts(struct bead_row *row, const struct map *counts)
 /* Hashes are computed on demand: most beads of a new cache are never read again. */
 enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 {
-	const struct slot **slots = apply_in_order(&c->mem, s);
+	const struct slot **slots = apply_sort_slots(&c->mem, s);
 	struct map counts = counts_of_state(&c->mem, s);
 	struct arena mem = { 0 };
 	enum err e = ERR_OK;
@@ -136,20 +136,20 @@ enum err apply_all(struct call *c, struct cache *cache, const struct state *s)
 	for (size_t i = 0; !e && i < s->slots.count; i++) {
 		arena_reset(&mem);
 		if (slot_visible(slots[i])) {
-			struct bead_row row = row_of(&mem, slots[i]->bead);
+			struct bead_row row = apply_row(&mem, slots[i]->bead);
 
-			add_counts(&row, &counts);
+			row_add_counts(&row, &counts);
 			e = cache_put_bead(c, cache, &row, NULL);
 		}
 		if (!e && slot_has_tombstone(slots[i]))
-			e = cache_put_tombstone(c, cache, slots[i]->id, buried_at(slots[i]),
+			e = cache_put_tombstone(c, cache, slots[i]->id, tombstone_ms(slots[i]),
 						tombstone_text(&mem, slots[i]));
 	}
 	for (size_t i = 0; !e && i < s->edges.count; i++) {
 		struct edge_row row;
 
 		arena_reset(&mem);
-		row = edge_row_of(&mem, s->edges.entry[i].value);
+		row = apply_edge_row(&mem, s->edges.entry[i].value);
 		e = cache_put_edge(c, cache, &row);
 	}
 	arena_release(&mem);
@@ -176,19 +176,19 @@ struct meeting {
 	enum apply_writer writer;
 };
 
-static enum err apply_unreadable(struct call *c, struct str why)
+static enum err apply_refuse_line(struct call *c, struct str why)
 {
 	return call_fail(c, ERR_DAMAGED, "the cache has a line that is none: " STR_FMT,
 			 STR_ARG(why));
 }
 
-static enum err read_cached(struct meeting *m, struct str line,
-			    bool (*read)(struct state *, const struct value *, struct str *))
+static enum err apply_read_line(struct meeting *m, struct str line,
+				bool (*read)(struct state *, const struct value *, struct str *))
 {
 	const struct value *v = value_read(&m->c->mem, line);
 	struct str why = STR("not JSON");
 
-	return v && read(m->state, v, &why) ? ERR_OK : apply_unreadable(m->c, why);
+	return v && read(m->state, v, &why) ? ERR_OK : apply_refuse_line(m->c, why);
 }
 
 static enum err apply_load_edges_of(struct meeting *m, struct str id)
@@ -204,7 +204,7 @@ static enum err apply_load_edges_of(struct meeting *m, struct str id)
 		if (*at)
 			continue;
 		*at = row;
-		e = read_cached(m, row->line, state_read_edge);
+		e = apply_read_line(m, row->line, state_read_edge);
 	}
 	return e;
 }
@@ -218,9 +218,10 @@ static enum err apply_load_id(struct meeting *m, struct str id)
 	if ((e = cache_find_bead(m->c, m->cache, id, &before->row)) ||
 	    (e = cache_find_tombstone(m->c, m->cache, id, &before->tombstone)))
 		return e;
-	if (before->tombstone.p && (e = read_cached(m, before->tombstone, state_read_tombstone)))
+	if (before->tombstone.p &&
+	    (e = apply_read_line(m, before->tombstone, state_read_tombstone)))
 		return e;
-	return before->row ? read_cached(m, before->row->line, state_read_bead) : ERR_OK;
+	return before->row ? apply_read_line(m, before->row->line, state_read_bead) : ERR_OK;
 }
 
 /* Loads the bead of an id. If another lineage takes that id, also loads the id to which one of the
@@ -246,7 +247,7 @@ static enum err apply_load(struct meeting *m, struct str id, const struct mark *
 }
 
 /* A bead that moves to another id in this change takes its edges along. */
-static enum err load_remap(struct meeting *m, struct str id, const struct remap *remap)
+static enum err apply_load_remap(struct meeting *m, struct str id, const struct remap *remap)
 {
 	const struct slot *slot = state_find(m->state, id);
 	enum err e = apply_load(m, remap->to, &remap->created);
@@ -256,7 +257,7 @@ static enum err load_remap(struct meeting *m, struct str id, const struct remap 
 	return e;
 }
 
-static enum err load_all(struct meeting *m, const struct state *change)
+static enum err apply_load_change(struct meeting *m, const struct state *change)
 {
 	enum err e = ERR_OK;
 
@@ -265,7 +266,7 @@ static enum err load_all(struct meeting *m, const struct state *change)
 
 		e = apply_load(m, slot->id, slot->bead ? &slot->bead->created : NULL);
 		for (size_t k = 0; !e && k < slot->remaps; k++)
-			e = load_remap(m, slot->id, &slot->remap[k]);
+			e = apply_load_remap(m, slot->id, &slot->remap[k]);
 	}
 	return e;
 }
@@ -284,7 +285,7 @@ static enum err apply_load_joined_edges(struct meeting *m)
 			continue;
 		e = cache_find_edge(m->c, m->cache, edge->from, edge->to, edge->kind, &line);
 		if (!e && line.p)
-			e = read_cached(m, line, state_read_edge);
+			e = apply_read_line(m, line, state_read_edge);
 	}
 	return e;
 }
@@ -295,7 +296,7 @@ static void apply_touch(struct meeting *m, struct str id)
 }
 
 /* The row before the change, with the labels and the search text, which are not columns. */
-static struct bead_row *old_row(struct meeting *m, struct bead_row *row)
+static struct bead_row *apply_old_row(struct meeting *m, struct bead_row *row)
 {
 	struct arena *mem = &m->c->mem;
 	struct bead old;
@@ -309,7 +310,7 @@ static struct bead_row *old_row(struct meeting *m, struct bead_row *row)
 }
 
 /* If a bead is its own ancestor, all beads of that cycle have to be counted again. */
-static enum err touch_circle(struct meeting *m, struct str id)
+static enum err apply_touch_circle(struct meeting *m, struct str id)
 {
 	struct map ancestors = { .mem = &m->c->mem };
 	enum err e = graph_reach(m->c, m->cache, id, EDGE_PARENT, &ancestors);
@@ -321,7 +322,7 @@ static enum err touch_circle(struct meeting *m, struct str id)
 
 /* The other ends of its edges have to be counted again. If the bead appears or disappears, so does
  * every cycle that it is in. */
-static enum err touch_around(struct meeting *m, struct str id, bool circles)
+static enum err apply_touch_around(struct meeting *m, struct str id, bool circles)
 {
 	struct edge_row *row;
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
@@ -330,22 +331,22 @@ static enum err touch_around(struct meeting *m, struct str id, bool circles)
 		apply_touch(m, row->from);
 		apply_touch(m, row->to);
 		if (circles && str_eq(row->from, id) && edge_is(row->kind, EDGE_PARENT))
-			e = touch_circle(m, id);
+			e = apply_touch_circle(m, id);
 	}
 	return e;
 }
 
-static enum err put_tombstone(struct meeting *m, const struct slot *slot, struct str before)
+static enum err apply_put_tombstone(struct meeting *m, const struct slot *slot, struct str before)
 {
 	struct str line = slot_has_tombstone(slot) ? tombstone_text(&m->c->mem, slot) : STR_NONE;
 
 	if (str_eq(line, before))
 		return ERR_OK;
-	return cache_put_tombstone(m->c, m->cache, slot->id, line.p ? buried_at(slot) : 0, line);
+	return cache_put_tombstone(m->c, m->cache, slot->id, line.p ? tombstone_ms(slot) : 0, line);
 }
 
-static enum err apply_too_large(struct call *c, struct str id, const struct growth *growth,
-				const struct excess *excess)
+static enum err apply_refuse_growth(struct call *c, struct str id, const struct growth *growth,
+				    const struct excess *excess)
 {
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' would have %zu %s; it may have %zu",
 		  STR_ARG(id), excess->count, excess->what, excess->most);
@@ -361,8 +362,8 @@ static enum err apply_too_large(struct call *c, struct str id, const struct grow
 /*
  * Checks that the bead stays small enough to be published and joined with changes of other clones.
  */
-static enum err check_growth(struct meeting *m, const struct slot *slot,
-			     const struct before *before, struct str line)
+static enum err apply_check_growth(struct meeting *m, const struct slot *slot,
+				   const struct before *before, struct str line)
 {
 	struct growth growth = { .before = before->row ? before->row->line : before->tombstone,
 				 .bead = slot->bead,
@@ -373,38 +374,38 @@ static enum err check_growth(struct meeting *m, const struct slot *slot,
 
 	return !m->writes || limits_allow(&m->c->mem, &growth, &excess) ?
 		       ERR_OK :
-		       apply_too_large(m->c, slot->id, &growth, &excess);
+		       apply_refuse_growth(m->c, slot->id, &growth, &excess);
 }
 
-static enum err put_slot(struct meeting *m, const struct slot *slot, int64_t *added)
+static enum err apply_put_slot(struct meeting *m, const struct slot *slot, int64_t *added)
 {
 	static const struct before nothing;
 	void **at = map_find(&m->before, slot->id);
 	const struct before *before = at ? *at : &nothing;
-	struct bead_row *old = old_row(m, before->row);
+	struct bead_row *old = apply_old_row(m, before->row);
 	enum err e = ERR_OK;
 
 	*added += !old && !before->tombstone.p;
 	if (slot_visible(slot)) {
-		struct bead_row row = row_of(&m->c->mem, slot->bead);
+		struct bead_row row = apply_row(&m->c->mem, slot->bead);
 
 		row.hash = public_hash(&m->c->mem, row.line);
 		if ((!old || !str_eq(row.line, old->line)) &&
-		    !(e = check_growth(m, slot, before, row.line)))
+		    !(e = apply_check_growth(m, slot, before, row.line)))
 			e = cache_put_bead(m->c, m->cache, &row, old);
 		if (!e && (!old || (old->status == BEAD_CLOSED) != (row.status == BEAD_CLOSED)))
-			e = touch_around(m, slot->id, !old);
-	} else if (old && !(e = touch_around(m, slot->id, true))) {
+			e = apply_touch_around(m, slot->id, !old);
+	} else if (old && !(e = apply_touch_around(m, slot->id, true))) {
 		e = cache_drop_bead(m->c, m->cache, old);
 	}
-	return e ? e : put_tombstone(m, slot, before->tombstone);
+	return e ? e : apply_put_tombstone(m, slot, before->tombstone);
 }
 
-static enum err touch_ends(struct meeting *m, const struct edge_row *row)
+static enum err apply_touch_ends(struct meeting *m, const struct edge_row *row)
 {
 	apply_touch(m, row->from);
 	apply_touch(m, row->to);
-	return edge_is(row->kind, EDGE_PARENT) ? touch_circle(m, row->from) : ERR_OK;
+	return edge_is(row->kind, EDGE_PARENT) ? apply_touch_circle(m, row->from) : ERR_OK;
 }
 
 /* A cycle can only be found while it exists: before an edge is removed, and after an edge was
@@ -416,31 +417,32 @@ static enum err apply_put_edges(struct meeting *m)
 	for (size_t i = 0; !e && i < m->edges.count; i++) {
 		struct edge_row *old = m->edges.entry[i].value;
 
-		if (!map_find(&m->state->edges, m->edges.entry[i].key) && !(e = touch_ends(m, old)))
+		if (!map_find(&m->state->edges, m->edges.entry[i].key) &&
+		    !(e = apply_touch_ends(m, old)))
 			e = cache_drop_edge(m->c, m->cache, old);
 	}
 	for (size_t i = 0; !e && i < m->state->edges.count; i++) {
-		struct edge_row row = edge_row_of(&m->c->mem, m->state->edges.entry[i].value);
+		struct edge_row row = apply_edge_row(&m->c->mem, m->state->edges.entry[i].value);
 
-		if (!(e = touch_ends(m, &row)) && !(e = cache_put_edge(m->c, m->cache, &row)))
-			e = touch_ends(m, &row);
+		if (!(e = apply_touch_ends(m, &row)) && !(e = cache_put_edge(m->c, m->cache, &row)))
+			e = apply_touch_ends(m, &row);
 	}
 	return e;
 }
 
-static enum err apply_apply(struct meeting *m, const struct state *change, int64_t *added)
+static enum err apply_join(struct meeting *m, const struct state *change, int64_t *added)
 {
 	struct arena *mem = &m->c->mem;
 	enum err e;
 
 	m->state = state_new(mem);
 	m->before.mem = m->edges.mem = m->recount.mem = mem;
-	if ((e = load_all(m, change)))
+	if ((e = apply_load_change(m, change)))
 		return e;
 	state_add(m->state, change);
 	e = apply_load_joined_edges(m);
 	for (size_t i = 0; !e && i < m->state->slots.count; i++)
-		e = put_slot(m, m->state->slots.entry[i].value, added);
+		e = apply_put_slot(m, m->state->slots.entry[i].value, added);
 	if (!e)
 		e = apply_put_edges(m);
 	for (size_t i = 0; !e && i < m->recount.count; i++)
@@ -453,7 +455,7 @@ enum err apply_change(struct call *c, struct cache *cache, const struct state *c
 {
 	struct meeting m = { .c = c, .cache = cache };
 
-	return apply_apply(&m, change, added);
+	return apply_join(&m, change, added);
 }
 
 enum err apply_write(struct call *c, struct cache *cache, const struct state *change,
@@ -461,5 +463,5 @@ enum err apply_write(struct call *c, struct cache *cache, const struct state *ch
 {
 	struct meeting m = { .c = c, .cache = cache, .writes = true, .writer = writer };
 
-	return apply_apply(&m, change, added);
+	return apply_join(&m, change, added);
 }

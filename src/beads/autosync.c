@@ -31,7 +31,7 @@ static int64_t autosync_jitter(int64_t ms)
 	return ms / 2 + ms * some / 65536 / 2;
 }
 
-static int64_t pause_after(int64_t failures)
+static int64_t autosync_pause(int64_t failures)
 {
 	int64_t ms = RETRY_MS << (failures < 10 ? failures : 10);
 
@@ -45,7 +45,7 @@ static void autosync_note(struct call *c, struct str home, enum err e, bool push
 
 	s.tried_ms = now;
 	if (e) {
-		s.not_before_ms = now + pause_after(s.failures++);
+		s.not_before_ms = now + autosync_pause(s.failures++);
 		s.code = str_of(err_code(e, DIALECT_BEADS));
 		s.message = c->message;
 	} else {
@@ -58,7 +58,7 @@ static void autosync_note(struct call *c, struct str home, enum err e, bool push
 	c->code = e; /* failing to write sync.json must not hide the error of the sync */
 }
 
-static int64_t collect_before(struct call *c)
+static int64_t autosync_collect_before(struct call *c)
 {
 	return c->tombstone_ttl_ms ? c->now_ms - c->tombstone_ttl_ms : 0;
 }
@@ -69,7 +69,7 @@ enum err sync_now(struct call *c, struct beads *b, const struct sync_ask *ask, s
 		.words = { "sync", arena_cstr(&c->mem, b->repo.common), "--timeout-ms",
 			   arena_fmt(&c->mem, "%lld", (long long)ask->timeout_ms).p,
 			   "--collect-before-ms",
-			   arena_fmt(&c->mem, "%lld", (long long)collect_before(c)).p },
+			   arena_fmt(&c->mem, "%lld", (long long)autosync_collect_before(c)).p },
 		.timeout_ms = ask->timeout_ms
 	};
 	size_t n = 6;
@@ -92,7 +92,7 @@ enum err sync_now(struct call *c, struct beads *b, const struct sync_ask *ask, s
 
 /* --- by itself --- */
 
-static struct str lock_path(struct call *c, const struct beads *b)
+static struct str autosync_lock_path(struct call *c, const struct beads *b)
 {
 	return path_join(&c->mem, b->home, STR("courier.lock"));
 }
@@ -106,7 +106,7 @@ static bool autosync_enabled(struct call *c, const struct beads *b)
 }
 
 /* When to try next. A clock that was set back must not postpone this for ever. */
-static int64_t turn_of(const struct sync_state *s, int64_t now, int64_t interval)
+static int64_t autosync_next_ms(const struct sync_state *s, int64_t now, int64_t interval)
 {
 	int64_t turn = s->pushed_ms > now ? now : s->pushed_ms + interval;
 	int64_t retry = s->not_before_ms > now + RETRY_MOST_MS ? now : s->not_before_ms;
@@ -116,7 +116,7 @@ static int64_t turn_of(const struct sync_state *s, int64_t now, int64_t interval
 
 bool autosync_is_running(struct call *c, const struct beads *b)
 {
-	return lock_held(c, lock_path(c, b));
+	return lock_held(c, autosync_lock_path(c, b));
 }
 
 void autosync_start(struct call *c, const struct beads *b)
@@ -132,7 +132,7 @@ void autosync_start(struct call *c, const struct beads *b)
 	}
 	known = sync_state_read(c, b->home);
 	now = moment_now();
-	if (turn_of(&known, now, 0) < now + STAY_MS) {
+	if (autosync_next_ms(&known, now, 0) < now + STAY_MS) {
 		argv[0] = arena_cstr(&c->mem, git_process_path(&c->mem));
 		spawn_away(argv);
 	}
@@ -148,7 +148,7 @@ struct autosync {
 };
 
 /* Each check and each attempt frees its memory, because the process may run for long. */
-static struct call autosync_fresh(const struct autosync *k)
+static struct call autosync_read_journal(const struct autosync *k)
 {
 	struct call c = *k->start;
 
@@ -159,7 +159,7 @@ static struct call autosync_fresh(const struct autosync *k)
 
 static bool autosync_changed(struct autosync *k)
 {
-	struct call c = autosync_fresh(k);
+	struct call c = autosync_read_journal(k);
 	struct journal_place end;
 	bool new = !journal_last(&c, k->b->home, &end) &&
 		   (end.segment != k->there.segment || end.offset != k->there.offset);
@@ -175,7 +175,7 @@ static bool autosync_changed(struct autosync *k)
 /* Does the journal have changes that are in no commit? */
 static bool autosync_waiting(struct autosync *k)
 {
-	struct call c = autosync_fresh(k);
+	struct call c = autosync_read_journal(k);
 	struct beads b = *k->b;
 	struct pending pending;
 	bool some = !beads_pending(&c, &b, &pending) && pending.records;
@@ -185,7 +185,7 @@ static bool autosync_waiting(struct autosync *k)
 }
 
 /* Waits until the journal has been quiet for a moment, or has been busy for too long. */
-static void wait_for_quiet(struct autosync *k)
+static void autosync_wait_for_quiet(struct autosync *k)
 {
 	int64_t first = moment_now();
 
@@ -195,11 +195,11 @@ static void wait_for_quiet(struct autosync *k)
 }
 
 /* Waits until the next attempt is due; false if that is too far away to keep a process. */
-static bool wait_for_turn(struct autosync *k)
+static bool autosync_wait_for_turn(struct autosync *k)
 {
-	struct call c = autosync_fresh(k);
+	struct call c = autosync_read_journal(k);
 	struct sync_state s = sync_state_read(&c, k->b->home);
-	int64_t now = moment_now(), turn = turn_of(&s, now, k->interval_ms);
+	int64_t now = moment_now(), turn = autosync_next_ms(&s, now, k->interval_ms);
 
 	call_release(&c);
 	if (turn - k->changed_ms > STAY_MS && s.failures)
@@ -210,7 +210,7 @@ static bool wait_for_turn(struct autosync *k)
 
 static bool autosync_deliver(struct autosync *k)
 {
-	struct call c = autosync_fresh(k);
+	struct call c = autosync_read_journal(k);
 	struct sync_ask ask = { .timeout_ms = TRY_MS };
 	struct str reply;
 	bool delivered = !sync_now(&c, k->b, &ask, &reply);
@@ -222,15 +222,15 @@ static bool autosync_deliver(struct autosync *k)
 /* Needs the lock. */
 static void autosync_serve(struct autosync *k)
 {
-	wait_for_quiet(k);
-	while (autosync_waiting(k) && wait_for_turn(k)) {
+	autosync_wait_for_quiet(k);
+	while (autosync_waiting(k) && autosync_wait_for_turn(k)) {
 		if (!autosync_deliver(k))
 			continue;
 		autosync_changed(k); /* the sync appends a record itself */
 		if (!autosync_waiting(k)) {
 			moment_sleep(k->interval_ms < LINGER_MS ? k->interval_ms : LINGER_MS);
 			if (autosync_changed(k))
-				wait_for_quiet(k);
+				autosync_wait_for_quiet(k);
 		}
 	}
 }
@@ -244,7 +244,7 @@ enum err autosync_run(struct call *c, struct beads *b)
 	autosync_changed(&k);
 	/* a writer after our last check still saw the lock, and started no process */
 	while (!e && !autosync_is_running(c, b) &&
-	       !lock_take(c, lock_path(c, b), PROBE_MS, &lock)) {
+	       !lock_take(c, autosync_lock_path(c, b), PROBE_MS, &lock)) {
 		autosync_serve(&k);
 		lock_drop(&lock);
 		if (!autosync_changed(&k))

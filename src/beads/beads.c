@@ -26,7 +26,7 @@ struct str beads_path(struct call *c, const struct beads *b, const char *name)
 
 /* The folder in which the search for a repository starts: the one that the user named, or the
  * working directory. */
-static enum err beads_start(struct call *c, struct str *dir)
+static enum err beads_find_start(struct call *c, struct str *dir)
 {
 	struct str named = c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 
@@ -47,7 +47,7 @@ enum err beads_home(struct call *c, struct beads *out)
 	enum err e;
 
 	*out = (struct beads){ .lock = LOCK_NONE };
-	if ((e = beads_start(c, &dir)) || (e = place_repository_real(c, dir, &out->repo)))
+	if ((e = beads_find_start(c, &dir)) || (e = place_repository_real(c, dir, &out->repo)))
 		return e;
 	if (!out->repo.common.p)
 		return call_fail(c, ERR_NOT_A_REPOSITORY,

@@ -12,7 +12,7 @@
 #include "beads/repair/validate.h"
 
 /* The files that the journal knows: its base commit joined with its records. */
-static enum err base_known(struct call *c, const struct replay *replay, struct snapshot *out)
+static enum err base_read_known(struct call *c, const struct replay *replay, struct snapshot *out)
 {
 	struct merge m = { .c = c, .sides = 1, .change = replay->since };
 	enum err e;
@@ -46,7 +46,7 @@ static enum err base_compare(void *arg, const struct line_pair *pair)
 
 /* A bead that the journal does not know is news. Looking for one first avoids a costly join where
  * there are very many. */
-static bool has_unknown_bead(const struct snapshot *known, const struct snapshot *commit)
+static bool base_has_unknown_bead(const struct snapshot *known, const struct snapshot *commit)
 {
 	struct base_unknown u = { .known = known };
 	struct arena mem = { 0 };
@@ -61,13 +61,13 @@ static bool has_unknown_bead(const struct snapshot *known, const struct snapshot
 }
 
 /* Does the commit have anything that the journal lacks? */
-static enum err has_news(struct call *c, const struct replay *replay, const struct snapshot *commit,
-			 bool *news)
+static enum err base_has_news(struct call *c, const struct replay *replay,
+			      const struct snapshot *commit, bool *news)
 {
 	struct merge m = { .c = c, .side[1] = *commit, .sides = 2 };
-	enum err e = base_known(c, replay, &m.side[0]);
+	enum err e = base_read_known(c, replay, &m.side[0]);
 
-	*news = !e && has_unknown_bead(&m.side[0], commit);
+	*news = !e && base_has_unknown_bead(&m.side[0], commit);
 	if (e || *news)
 		return e;
 	e = merge_run(&m);
@@ -75,7 +75,7 @@ static enum err has_news(struct call *c, const struct replay *replay, const stru
 	return e;
 }
 
-static void beads_base_warn(struct call *c, struct str ref, struct str commit)
+static void base_warn(struct call *c, struct str ref, struct str commit)
 {
 	c->warning = arena_fmt(&c->mem,
 			       "the journal does not reach commit %.10s of '" STR_FMT
@@ -87,8 +87,8 @@ static void beads_base_warn(struct call *c, struct str ref, struct str commit)
 
 /* Reads the commit of the ref, and whether it has news. It counts if it is valid and a descendant
  * of the base. */
-static enum err read_tip(struct call *c, const struct replay *replay, struct str ref,
-			 struct snapshot *out, bool *news)
+static enum err base_read_tip(struct call *c, const struct replay *replay, struct str ref,
+			      struct snapshot *out, bool *news)
 {
 	struct str base = replay->base.base;
 	enum err e = git_process_read_latest(c, replay->b->repo.common, base, ref, out);
@@ -98,7 +98,7 @@ static enum err read_tip(struct call *c, const struct replay *replay, struct str
 		return e;
 	if ((e = validate_usable(c, out, state_new(&c->mem))))
 		return e;
-	return has_news(c, replay, out, news);
+	return base_has_news(c, replay, out, news);
 }
 
 enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out)
@@ -113,9 +113,9 @@ enum err base_read(struct call *c, const struct replay *replay, struct snapshot 
 	if (e || (!base.p &&
 		  ((!replay->oldest && !replay->lenient) || !place_has_ref(c, &b->repo, ref))))
 		return e;
-	e = read_tip(c, replay, ref, out, &news);
+	e = base_read_tip(c, replay, ref, out, &news);
 	if (!e && news && !replay->lenient)
-		beads_base_warn(c, ref, out->commit);
+		base_warn(c, ref, out->commit);
 	if (!base.p || (!e && (news || str_eq(out->commit, base))))
 		return e;
 	/* the ref has nothing new, or 'bd doctor' reports what is wrong with it */

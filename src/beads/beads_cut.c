@@ -24,7 +24,7 @@ enum err beads_encode_record(struct call *c, const struct record *r, struct str 
 
 /* --- receipts --- */
 
-static enum err open_receipts(struct call *c, struct beads *b, bool write, struct receipt_db *out)
+static enum err receipts_open(struct call *c, struct beads *b, bool write, struct receipt_db *out)
 {
 	struct str path = beads_path(c, b, "receipts.db"), aside;
 	enum err e = receipt_db_open(c, path, write, out);
@@ -44,7 +44,7 @@ enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)
 	struct receipt_db db;
 	enum err e = cache_find_receipt(c, &b->cache, r);
 
-	if (e || r->op.p || (e = open_receipts(c, b, false, &db)))
+	if (e || r->op.p || (e = receipts_open(c, b, false, &db)))
 		return e;
 	e = receipt_db_find(c, &db, r);
 	receipt_db_close(&db);
@@ -59,7 +59,7 @@ struct cutting {
 	struct receipt_db receipts;
 };
 
-static enum err put_away_receipts(struct call *c, struct cutting *k, const struct record *r)
+static enum err cut_put_receipts(struct call *c, struct cutting *k, const struct record *r)
 {
 	enum err e = ERR_OK;
 
@@ -78,8 +78,7 @@ static enum err cut_record(struct call *c, const struct journal_record *r, void 
 
 	if (known && !str_has(r->json, STR("\"receipt")))
 		return ERR_OK;
-	if ((e = replay_decode(c, &k->replay, r, &record)) ||
-	    (e = put_away_receipts(c, k, &record)))
+	if ((e = replay_decode(c, &k->replay, r, &record)) || (e = cut_put_receipts(c, k, &record)))
 		return e;
 	if (!known)
 		replay_add(c, &k->replay, &record);
@@ -90,7 +89,7 @@ static enum err cut_record(struct call *c, const struct journal_record *r, void 
 static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
 {
 	struct journal_place place = { 0 };
-	enum err e = open_receipts(c, b, true, &k->receipts);
+	enum err e = receipts_open(c, b, true, &k->receipts);
 
 	if (e)
 		return e;
@@ -144,7 +143,7 @@ bool beads_cut_due(const struct beads *b, int64_t bytes)
 }
 
 /* The present base of the journal, as a record for a new segment. */
-static enum err current_base(struct call *c, struct beads *b, struct record *out)
+static enum err cut_read_base(struct call *c, struct beads *b, struct record *out)
 {
 	struct replay replay = { .b = b };
 	struct journal_place place = { 0 };
@@ -168,7 +167,7 @@ bool beads_cut_alone(struct call *c, struct beads *b)
 	AUTO_FD fd = -1;
 	enum err e;
 
-	if (!(e = current_base(&aside, b, &r)) && !(e = beads_cut(&aside, b, &r, NULL, &fd)))
+	if (!(e = cut_read_base(&aside, b, &r)) && !(e = beads_cut(&aside, b, &r, NULL, &fd)))
 		e = journal_sync(&aside, b->home, fd);
 	c->mem = aside.mem;
 	return !e;

@@ -27,7 +27,7 @@ static bool claim_held(const struct edit *e)
 	return end ? end > e->c->now_ms : bead_status(&e->now) == BEAD_IN_PROGRESS;
 }
 
-static struct str claim_about(const struct edit *e, const struct stamp *epoch)
+static struct str claim_put_detail(const struct edit *e, const struct stamp *epoch)
 {
 	struct json j = json_new(&e->c->mem);
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
@@ -51,11 +51,11 @@ static struct str claim_until(const struct edit *e)
 	return end ? arena_fmt(&e->c->mem, " until %s", moment_format(&e->c->mem, end).p) : STR("");
 }
 
-static enum err held_by_another(struct edit *e)
+static enum err claim_refuse_held(struct edit *e)
 {
 	call_fail(e->c, ERR_ALREADY_CLAIMED, "'" STR_FMT "' is held by " STR_FMT "%s",
 		  STR_ARG(e->row->id), STR_ARG(claim_holder(e)), claim_until(e).p);
-	return call_detail(e->c, claim_about(e, NULL));
+	return call_detail(e->c, claim_put_detail(e, NULL));
 }
 
 bool claim_is_anothers(const struct edit *e)
@@ -68,12 +68,12 @@ enum err claim_permit(struct edit *e)
 {
 	if (e->force || !claim_is_anothers(e))
 		return ERR_OK;
-	held_by_another(e);
+	claim_refuse_held(e);
 	return call_step(e->c, "Take another bead: 'bd ready --claim'. A person can overrule the "
 			       "claim with --force.");
 }
 
-static void set_end(struct edit *e, int64_t lease_ms)
+static void claim_set_end(struct edit *e, int64_t lease_ms)
 {
 	edit_int(e, MEMBER_ASSIGNEE_EXPIRES, e->c->now_ms + lease_ms);
 }
@@ -83,18 +83,18 @@ enum err claim_take(struct edit *e, int64_t lease_ms)
 	if (bead_status(&e->now) == BEAD_CLOSED)
 		return call_fail(e->c, ERR_CLOSED, "'" STR_FMT "' is closed", STR_ARG(e->row->id));
 	if (claim_held(e) && !claim_mine(e))
-		return held_by_another(e);
+		return claim_refuse_held(e);
 	if (!claim_mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS ||
 	    !e->now.member[MEMBER_ASSIGNEE_EXPIRES].p) {
 		edit_text(e, MEMBER_ASSIGNEE, e->c->actor);
 		edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
 	}
-	set_end(e, lease_ms);
+	claim_set_end(e, lease_ms);
 	edit_word(e, MEMBER_STATUS, &bead_statuses, BEAD_IN_PROGRESS);
 	return ERR_OK;
 }
 
-static enum err not_yours(struct edit *e)
+static enum err claim_refuse_other(struct edit *e)
 {
 	struct str name = claim_holder(e);
 
@@ -104,21 +104,21 @@ static enum err not_yours(struct edit *e)
 	else
 		call_fail(e->c, ERR_NOT_CLAIMED, "nobody has claimed '" STR_FMT "'",
 			  STR_ARG(e->row->id));
-	return call_detail(e->c, claim_about(e, NULL));
+	return call_detail(e->c, claim_put_detail(e, NULL));
 }
 
 enum err claim_renew(struct edit *e, int64_t lease_ms)
 {
 	if (!claim_mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS)
-		return not_yours(e);
-	set_end(e, lease_ms);
+		return claim_refuse_other(e);
+	claim_set_end(e, lease_ms);
 	return ERR_OK;
 }
 
 enum err claim_release(struct edit *e)
 {
 	if (!claim_mine(e))
-		return not_yours(e);
+		return claim_refuse_other(e);
 	claim_drop(e);
 	edit_word(e, MEMBER_STATUS, &bead_statuses, BEAD_OPEN);
 	return ERR_OK;
@@ -127,9 +127,9 @@ enum err claim_release(struct edit *e)
 enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms)
 {
 	if (!str_eq(claim_holder(e), from) || bead_status(&e->now) != BEAD_IN_PROGRESS)
-		return not_yours(e);
+		return claim_refuse_other(e);
 	claim_assign(e, e->c->actor);
-	set_end(e, lease_ms);
+	claim_set_end(e, lease_ms);
 	return ERR_OK;
 }
 
@@ -148,7 +148,7 @@ void claim_go_on(struct edit *e)
 	if (touched || !claim_mine(e) || !end || bead_status(&e->now) != BEAD_IN_PROGRESS)
 		return;
 	if (end < e->c->now_ms + e->b->lease_ms)
-		set_end(e, e->b->lease_ms);
+		claim_set_end(e, e->b->lease_ms);
 }
 
 enum err claim_check(struct edit *e, struct stamp epoch)
@@ -161,7 +161,7 @@ enum err claim_check(struct edit *e, struct stamp epoch)
 		  "the claim [%" PRId64 ",%" PRId64 "] on '" STR_FMT "' is over%s" STR_FMT,
 		  epoch.ms, epoch.n, STR_ARG(e->row->id),
 		  claim_holder(e).p ? ": it is held by " : "", STR_ARG(claim_holder(e)));
-	return call_detail(e->c, claim_about(e, &epoch));
+	return call_detail(e->c, claim_put_detail(e, &epoch));
 }
 
 void claim_assign(struct edit *e, struct str name)
@@ -176,7 +176,7 @@ void claim_assign(struct edit *e, struct str name)
 	edit_stamp(e, MEMBER_ASSIGNEE_AT, e->mark.at);
 	/* work in progress stays under a lease, so that it does not stall with the new assignee */
 	if (claim_held(e) && !e->change.mark[REG_STATUS].by.p)
-		set_end(e, e->b->lease_ms);
+		claim_set_end(e, e->b->lease_ms);
 	else
 		edit_set(e, MEMBER_ASSIGNEE_EXPIRES, STR_NONE);
 }

@@ -17,12 +17,12 @@ static const char *const words[] = {
 };
 const struct names config_keys = { words, CONFIG_KEYS, NULL };
 
-static bool is_yes_or_no(struct str value)
+static bool config_is_bool(struct str value)
 {
 	return str_is(value, "true") || str_is(value, "false");
 }
 
-static bool is_duration(struct str value)
+static bool config_is_duration(struct str value)
 {
 	int64_t ms;
 
@@ -30,7 +30,7 @@ static bool is_duration(struct str value)
 }
 
 /* Digits and k, m or g: 256m. */
-static bool size_parse(struct str value, int64_t *bytes)
+static bool config_parse_size(struct str value, int64_t *bytes)
 {
 	static const char units[] = "kmg";
 	const char *unit = value.n ? strchr(units, value.p[value.n - 1] | 0x20) : NULL;
@@ -42,15 +42,15 @@ static bool size_parse(struct str value, int64_t *bytes)
 	return true;
 }
 
-static bool is_size(struct str value)
+static bool config_is_size(struct str value)
 {
 	int64_t bytes;
 
-	return size_parse(value, &bytes);
+	return config_parse_size(value, &bytes);
 }
 
 /* A name that Git accepts as a ref, roughly, outside of the user's branches and tags. */
-static bool is_ref(struct str value)
+static bool config_is_ref(struct str value)
 {
 	static const char *const theirs[] = { "refs/heads/", "refs/tags/", "refs/remotes/",
 					      "refs/notes/", "refs/stash" };
@@ -71,7 +71,7 @@ static bool is_ref(struct str value)
 
 /* The name of a remote, not a URL: a URL may have a password, which belongs into Git's
  * configuration. */
-static bool is_remote(struct str value)
+static bool config_is_remote(struct str value)
 {
 	for (size_t i = 0; i < value.n; i++)
 		if ((unsigned char)value.p[i] <= ' ' || value.p[i] == ':')
@@ -84,17 +84,17 @@ static const struct rule {
 	bool (*fits)(struct str value);
 } rules[] = {
 	[CONFIG_CLAIM_LEASE] = { "how long a claim lasts", "1h", "a duration such as 30m or 2h",
-				 is_duration },
+				 config_is_duration },
 	[CONFIG_SYNC_AUTO] = { "publish by itself after changes", "true", "true or false",
-			       is_yes_or_no },
+			       config_is_bool },
 	[CONFIG_SYNC_MAX_FILE] = { "the largest file of a commit that is read", "256m",
-				   "a size such as 256m or 1g", is_size },
+				   "a size such as 256m or 1g", config_is_size },
 	[CONFIG_SYNC_PUSH_INTERVAL] = { "how long to wait between two pushes", "5s",
-					"a duration such as 5s or 1m", is_duration },
+					"a duration such as 5s or 1m", config_is_duration },
 	[CONFIG_SYNC_REF] = { "the Git ref to publish to", "refs/beads/store",
-			      "a ref such as refs/beads/store", is_ref },
+			      "a ref such as refs/beads/store", config_is_ref },
 	[CONFIG_SYNC_REMOTE] = { "the Git remote to publish to", "origin", "the name of a remote",
-				 is_remote },
+				 config_is_remote },
 };
 
 const char *config_help(enum config_key key)
@@ -162,7 +162,7 @@ enum err config_size(struct call *c, struct str home, enum config_key key, int64
 	struct str text;
 	enum err e = config_get(c, home, key, &text);
 
-	size_parse(text, bytes);
+	config_parse_size(text, bytes);
 	return e;
 }
 

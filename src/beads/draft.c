@@ -38,8 +38,8 @@ enum err draft_need_text(struct call *c, struct draft *d, struct str text)
 	return ERR_OK;
 }
 
-static enum err choose_id(struct call *c, struct beads *b, const struct state *change,
-			  struct draft *d)
+static enum err draft_choose_id(struct call *c, struct beads *b, const struct state *change,
+				struct draft *d)
 {
 	struct bead_row *row;
 	struct str line;
@@ -60,7 +60,7 @@ static enum err choose_id(struct call *c, struct beads *b, const struct state *c
 			 row ? "is" : "was", STR_ARG(d->id));
 }
 
-static struct extra *branch_extra(struct call *c, struct str branch, struct mark mark)
+static struct extra *draft_branch(struct call *c, struct str branch, struct mark mark)
 {
 	struct extra *x = arena_new(&c->mem, struct extra);
 	struct json j = json_new(&c->mem);
@@ -79,7 +79,8 @@ static struct mark draft_mark_of(struct call *c, const struct beads *b, const st
 	return mark;
 }
 
-static enum err make_bead(struct call *c, struct beads *b, const struct draft *d, struct bead *out)
+static enum err draft_make_bead(struct call *c, struct beads *b, const struct draft *d,
+				struct bead *out)
 {
 	struct mark mark = draft_mark_of(c, b, d);
 	struct arena *mem = &c->mem;
@@ -101,7 +102,7 @@ static enum err make_bead(struct call *c, struct beads *b, const struct draft *d
 		bead_put_stamp(mem, out, MEMBER_ASSIGNEE_AT, mark.at);
 	}
 	if (!e && branch.p) {
-		out->extra = branch_extra(c, branch, mark);
+		out->extra = draft_branch(c, branch, mark);
 		out->extras = 1;
 	}
 	if (b->receipt.id.p)
@@ -115,8 +116,8 @@ static enum err make_bead(struct call *c, struct beads *b, const struct draft *d
 }
 
 /* A dependency may be created by the same command, so it is not in the cache yet. */
-static enum err find_need(struct call *c, struct beads *b, const struct state *change,
-			  struct str id, struct bead *out)
+static enum err draft_find_need(struct call *c, struct beads *b, const struct state *change,
+				struct str id, struct bead *out)
 {
 	const struct slot *slot = state_find(change, id);
 	struct bead_row *row;
@@ -134,8 +135,8 @@ static enum err find_need(struct call *c, struct beads *b, const struct state *c
 	return ERR_OK;
 }
 
-static enum err put_needs(struct call *c, struct beads *b, const struct draft *d,
-			  struct state *change)
+static enum err draft_put_needs(struct call *c, struct beads *b, const struct draft *d,
+				struct state *change)
 {
 	struct mark mark = draft_mark_of(c, b, d);
 	enum err e;
@@ -146,7 +147,7 @@ static enum err put_needs(struct call *c, struct beads *b, const struct draft *d
 		};
 		struct bead to;
 
-		if ((e = find_need(c, b, change, d->needs[i].id, &to)))
+		if ((e = draft_find_need(c, b, change, d->needs[i].id, &to)))
 			return e;
 		if (str_eq(to.id, d->id))
 			return call_fail(c, ERR_SELF_DEPENDENCY,
@@ -158,8 +159,8 @@ static enum err put_needs(struct call *c, struct beads *b, const struct draft *d
 	return ERR_OK;
 }
 
-static enum err not_valid(struct call *c, const struct draft *d, const char *what, struct str value,
-			  const char *step)
+static enum err draft_refuse(struct call *c, const struct draft *d, const char *what,
+			     struct str value, const char *step)
 {
 	call_fail(c, ERR_INVALID_INPUT, "the %s of '" STR_FMT "' cannot be '" STR_FMT "'", what,
 		  STR_ARG(utf8_shorten(&c->mem, d->text[MEMBER_TITLE], 60)), STR_ARG(value));
@@ -207,11 +208,11 @@ enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct stat
 	struct bead made;
 	enum err e;
 
-	if ((e = draft_check(c, d)) || (e = choose_id(c, b, change, d)) ||
-	    (e = make_bead(c, b, d, &made)))
+	if ((e = draft_check(c, d)) || (e = draft_choose_id(c, b, change, d)) ||
+	    (e = draft_make_bead(c, b, d, &made)))
 		return e;
 	state_put_bead(change, &made);
-	return put_needs(c, b, d, change);
+	return draft_put_needs(c, b, d, change);
 }
 
 /* --- Markdown --- */
@@ -226,13 +227,13 @@ enum part {
 	PARTS, /* the members with an option of their own follow */
 };
 
-static bool is_option(struct str head, const char *option)
+static bool draft_is_option(struct str head, const char *option)
 {
 	return option && str_eq(head, str_of(option));
 }
 
 /* "acceptance criteria" is acceptance_criteria. */
-static bool same_words(struct str head, struct str key)
+static bool draft_same_words(struct str head, struct str key)
 {
 	for (size_t i = 0; i < head.n && i < key.n; i++)
 		if (head.p[i] != (key.p[i] == '_' ? ' ' : key.p[i]))
@@ -240,7 +241,7 @@ static bool same_words(struct str head, struct str key)
 	return head.n == key.n;
 }
 
-static int part_of(struct str head)
+static int draft_part(struct str head)
 {
 	static const char *const words[] = { "description", "priority", "type",
 					     "assignee",    "labels",   "dependencies" };
@@ -257,15 +258,15 @@ static int part_of(struct str head)
 	for (int i = 0; i < MEMBERS; i++) {
 		const struct member_option *m = member_option((enum member)i);
 
-		if (m->section && (is_option(word, m->option) ||
-				   same_words(word, str_of(names_word(&bead_members, i)))))
+		if (m->section && (draft_is_option(word, m->option) ||
+				   draft_same_words(word, str_of(names_word(&bead_members, i)))))
 			return PARTS + i;
 	}
 	return names_value(&names, word);
 }
 
 /* The items of a list, separated by commas or lines, with or without bullets. */
-static bool next_item(struct str *rest, struct str *item)
+static bool draft_next_item(struct str *rest, struct str *item)
 {
 	while (rest->n) {
 		size_t n = 0;
@@ -282,17 +283,17 @@ static bool next_item(struct str *rest, struct str *item)
 	return false;
 }
 
-static enum err add_needs(struct call *c, struct draft *d, struct str text)
+static enum err draft_add_needs(struct call *c, struct draft *d, struct str text)
 {
 	struct str item;
 	enum err e = ERR_OK;
 
-	while (!e && next_item(&text, &item))
+	while (!e && draft_next_item(&text, &item))
 		e = draft_need_text(c, d, item);
 	return e;
 }
 
-static enum err set_part(struct call *c, struct draft *d, int part, struct str text)
+static enum err draft_set_part(struct call *c, struct draft *d, int part, struct str text)
 {
 	struct str item;
 
@@ -314,22 +315,22 @@ static enum err set_part(struct call *c, struct draft *d, int part, struct str t
 	case PART_PRIORITY:
 		return priority_parse(text, &d->priority) ?
 			       ERR_OK :
-			       not_valid(c, d, "priority", text,
-					 "Write 0 to 4, or P0 to P4; 0 is the most urgent.");
+			       draft_refuse(c, d, "priority", text,
+					    "Write 0 to 4, or P0 to P4; 0 is the most urgent.");
 	case PART_TYPE:
 		d->type = names_value(&bead_types, text);
-		return d->type < 0 ? not_valid(c, d, "type", text,
-					       "Write bug, feature, task, epic or chore.") :
+		return d->type < 0 ? draft_refuse(c, d, "type", text,
+						  "Write bug, feature, task, epic or chore.") :
 				     ERR_OK;
 	case PART_LABELS:
-		while (next_item(&text, &item)) {
+		while (draft_next_item(&text, &item)) {
 			d->labels = arena_grow(&c->mem, d->labels, d->label_count * sizeof item,
 					       (d->label_count + 1) * sizeof item);
 			d->labels[d->label_count++] = item;
 		}
 		break;
 	case PART_DEPENDENCIES:
-		return add_needs(c, d, text);
+		return draft_add_needs(c, d, text);
 	}
 	return ERR_OK;
 }
@@ -353,7 +354,8 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 		if (fenced || (!bead && !head))
 			continue;
 		if (d)
-			e = set_part(c, d, part, (struct str){ from, (size_t)(line.p - from) });
+			e = draft_set_part(c, d, part,
+					   (struct str){ from, (size_t)(line.p - from) });
 		from = line.p + line.n;
 		if (bead) {
 			d = arena_new(&c->mem, struct draft);
@@ -366,14 +368,14 @@ enum err draft_parse(struct call *c, struct str text, struct draft **out)
 			if (!d->text[MEMBER_TITLE].n)
 				e = call_fail(c, ERR_INVALID_INPUT,
 					      "a line begins with '##' and has no title");
-		} else if (d && (part = part_of(str_trim(str_skip(line, 4)))) < 0) {
-			e = not_valid(c, d, "section", str_trim(str_skip(line, 4)),
-				      "Sections are Description, Priority, Type, Design, "
-				      "Acceptance, Assignee, Labels and Dependencies.");
+		} else if (d && (part = draft_part(str_trim(str_skip(line, 4)))) < 0) {
+			e = draft_refuse(c, d, "section", str_trim(str_skip(line, 4)),
+					 "Sections are Description, Priority, Type, Design, "
+					 "Acceptance, Assignee, Labels and Dependencies.");
 		}
 	}
 	if (!e && d && from)
-		e = set_part(c, d, part, (struct str){ from, (size_t)(end - from) });
+		e = draft_set_part(c, d, part, (struct str){ from, (size_t)(end - from) });
 	if (!e && !d)
 		e = call_fail(c, ERR_INVALID_INPUT, "the file has no line that begins with '## '");
 	return e;

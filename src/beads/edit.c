@@ -31,7 +31,7 @@ void edit_after(struct edit *e, struct mark known)
 		e->mark = beads_mark_after(e->c, e->b, known);
 }
 
-static enum err changed_since(struct edit *e, struct str expected, struct str actual)
+static enum err edit_refuse_changed(struct edit *e, struct str expected, struct str actual)
 {
 	struct call *c = e->c;
 	struct json j = json_new(&c->mem);
@@ -53,7 +53,7 @@ enum err edit_guard(struct edit *e, const struct guard *guard)
 
 	e->force = guard->force;
 	if (guard->if_hash.p && !str_eq(guard->if_hash, hash))
-		return changed_since(e, guard->if_hash, hash);
+		return edit_refuse_changed(e, guard->if_hash, hash);
 	if (guard->epoch.ms != INT64_MIN)
 		return claim_check(e, guard->epoch);
 	return ERR_OK;
@@ -166,7 +166,7 @@ struct open_beads {
 	size_t count;
 };
 
-static void open_add(struct edit *e, struct open_beads *open, struct str id)
+static void open_beads_add(struct edit *e, struct open_beads *open, struct str id)
 {
 	enum { FEW = 10 };
 
@@ -181,8 +181,8 @@ static void open_add(struct edit *e, struct open_beads *open, struct str id)
 	open->count++;
 }
 
-static enum err close_refused(struct edit *e, struct open_beads *open, const char *what,
-			      const char *key)
+static enum err edit_refuse_close(struct edit *e, struct open_beads *open, const char *what,
+				  const char *key)
 {
 	struct json j = json_new(&e->c->mem);
 
@@ -199,7 +199,7 @@ static enum err close_refused(struct edit *e, struct open_beads *open, const cha
 }
 
 /* Does the same command change this bead, too? */
-static bool in_batch(const struct edit *e, struct str id)
+static bool edit_in_batch(const struct edit *e, struct str id)
 {
 	for (const struct bead_row *row = e->batch; row; row = row->next)
 		if (str_eq(row->id, id))
@@ -207,7 +207,7 @@ static bool in_batch(const struct edit *e, struct str id)
 	return false;
 }
 
-static enum err check_children(struct edit *e)
+static enum err edit_check_children(struct edit *e)
 {
 	struct bead_filter filter = { .parent = e->row->id,
 				      .statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS,
@@ -221,12 +221,12 @@ static enum err check_children(struct edit *e)
 	if ((err = query_each(e->c, &e->b->cache, &filter, &row)))
 		return err;
 	for (; row; row = row->next)
-		if (!in_batch(e, row->id))
-			open_add(e, &open, row->id);
-	return open.count ? close_refused(e, &open, "has open children", "children") : ERR_OK;
+		if (!edit_in_batch(e, row->id))
+			open_beads_add(e, &open, row->id);
+	return open.count ? edit_refuse_close(e, &open, "has open children", "children") : ERR_OK;
 }
 
-static enum err check_blockers(struct edit *e)
+static enum err edit_check_blockers(struct edit *e)
 {
 	struct open_beads open = { .first = STR(""), .list.out.mem = &e->c->mem };
 	struct str rest = e->row->waits, id;
@@ -234,9 +234,9 @@ static enum err check_blockers(struct edit *e)
 	if (e->force || !e->row->blockers)
 		return ERR_OK;
 	while (str_next(&rest, ',', &id))
-		if (!in_batch(e, id))
-			open_add(e, &open, id);
-	return open.count ? close_refused(e, &open, "waits for", "blockers") : ERR_OK;
+		if (!edit_in_batch(e, id))
+			open_beads_add(e, &open, id);
+	return open.count ? edit_refuse_close(e, &open, "waits for", "blockers") : ERR_OK;
 }
 
 enum err edit_may_close(struct edit *e)
@@ -245,9 +245,9 @@ enum err edit_may_close(struct edit *e)
 
 	if (bead_status(&e->now) == BEAD_CLOSED)
 		return ERR_OK;
-	if ((err = claim_permit(e)) || (err = check_children(e)))
+	if ((err = claim_permit(e)) || (err = edit_check_children(e)))
 		return err;
-	return check_blockers(e);
+	return edit_check_blockers(e);
 }
 
 enum err edit_close(struct edit *e, struct str reason)
@@ -257,7 +257,7 @@ enum err edit_close(struct edit *e, struct str reason)
 
 	if (bead_status(&e->now) == BEAD_CLOSED)
 		return ERR_OK;
-	if ((err = claim_permit(e)) || (err = check_children(e)) ||
+	if ((err = claim_permit(e)) || (err = edit_check_children(e)) ||
 	    (err = place_branch(e->c, &e->b->repo, &branch)))
 		return err;
 	edit_word(e, MEMBER_STATUS, &bead_statuses, BEAD_CLOSED);
@@ -285,7 +285,7 @@ enum err edit_reopen(struct edit *e, int status)
 }
 
 /* Names both ends by their lineage, so that the record has the same meaning in every clone. */
-static enum err put_ends(struct edit *e, struct state *change, const struct bead_row *to)
+static enum err edit_put_ends(struct edit *e, struct state *change, const struct bead_row *to)
 {
 	struct bead_row copy = *to;
 	struct edit other;
@@ -353,14 +353,14 @@ enum err edit_depend(struct edit *e, struct state *change, const struct bead_row
 	} else if (!there) {
 		return ERR_OK;
 	}
-	if ((err = put_ends(e, change, to)))
+	if ((err = edit_put_ends(e, change, to)))
 		return err;
 	state_put_edge(change, &edge);
 	return ERR_OK;
 }
 
 /* Drops registers whose values are the same as before. */
-static void forget_same(struct edit *e)
+static void edit_drop_unchanged(struct edit *e)
 {
 	for (int r = 0; r < REGS; r++) {
 		bool same = true;
@@ -380,7 +380,7 @@ static void forget_same(struct edit *e)
 void edit_end(struct edit *e, struct state *change)
 {
 	claim_go_on(e);
-	forget_same(e);
+	edit_drop_unchanged(e);
 	if (!bead_blank(&e->change))
 		state_put_bead(change, &e->change);
 }

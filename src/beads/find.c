@@ -28,7 +28,7 @@ static enum err find_ambiguous(struct call *c, struct str text, const struct str
 	return call_detail(c, json_text(&j));
 }
 
-static enum err is_deleted(struct call *c, struct str id, struct str line)
+static enum err find_refuse_deleted(struct call *c, struct str id, struct str line)
 {
 	const struct value *v = value_read(&c->mem, line);
 	struct json j = json_new(&c->mem);
@@ -88,7 +88,7 @@ enum err find_bead(struct call *c, struct beads *b, struct str text, struct bead
 	if ((e = cache_find_tombstone(c, &b->cache, text, &line)))
 		return e;
 	if (line.p)
-		return is_deleted(c, text, line);
+		return find_refuse_deleted(c, text, line);
 	if ((e = cache_find_bead(c, &b->cache, find_prefixed(c, b, text), out)) || *out)
 		return e;
 	if ((e = find_candidates(c, b, text, false, &ids, &count)))
@@ -101,7 +101,7 @@ enum err find_bead(struct call *c, struct beads *b, struct str text, struct bead
 		return e ? e : find_not_found(c, text);
 	if ((e = cache_find_tombstone(c, &b->cache, ids[0], &line)))
 		return e;
-	return is_deleted(c, ids[0], line);
+	return find_refuse_deleted(c, ids[0], line);
 }
 
 enum err find_beads(struct call *c, struct beads *b, const struct str *texts, size_t count,
@@ -153,7 +153,7 @@ enum err find_buried(struct call *c, struct beads *b, struct str text, struct st
 }
 
 /* The length of new ids: four digits for the first 500 beads, one more for every tenfold. */
-static size_t id_length(int64_t beads)
+static size_t find_id_length(int64_t beads)
 {
 	size_t n = 4;
 
@@ -162,7 +162,7 @@ static size_t id_length(int64_t beads)
 	return n;
 }
 
-static struct str random_id(struct call *c, struct str prefix, size_t length)
+static struct str find_random_id(struct call *c, struct str prefix, size_t length)
 {
 	unsigned char noise[64];
 	struct buf id = { .mem = &c->mem };
@@ -195,7 +195,7 @@ enum err find_free_id(struct call *c, struct beads *b, const struct state *chang
 	enum err e = ERR_OK;
 
 	while (!e && !is) {
-		*out = random_id(c, b->about.prefix, id_length(b->about.beads));
+		*out = find_random_id(c, b->about.prefix, find_id_length(b->about.beads));
 		e = find_is_free(c, b, change, *out, &is);
 	}
 	return e;

@@ -49,7 +49,7 @@ struct listening {
 	struct git_process *h;
 };
 
-static void git_process_hear(void *arg, struct str line)
+static void git_process_read_progress(void *arg, struct str line)
 {
 	struct listening *l = arg;
 
@@ -65,7 +65,7 @@ enum err git_process_run(struct call *c, struct git_process *h)
 	struct listening listening = { c, h };
 	struct spawn s = { .argv = argv,
 			   .timeout_ms = h->timeout_ms,
-			   .heard = git_process_hear,
+			   .heard = git_process_read_progress,
 			   .arg = &listening };
 	struct value_error error;
 	const struct value *v, *reply;
@@ -90,7 +90,7 @@ enum err git_process_run(struct call *c, struct git_process *h)
 	return ERR_OK;
 }
 
-static enum err take_files(struct call *c, struct git_process *h, struct snapshot *out)
+static enum err git_process_read_files(struct call *c, struct git_process *h, struct snapshot *out)
 {
 	const struct value *reply = value_read(&c->mem, h->reply),
 			   *sizes = value_find(reply, "sizes");
@@ -118,7 +118,7 @@ enum err git_process_read(struct call *c, struct str gitdir, struct str commit,
 	enum err e = git_process_run(c, &h);
 
 	*out = (struct snapshot){ 0 };
-	return e ? e : take_files(c, &h, out);
+	return e ? e : git_process_read_files(c, &h, out);
 }
 
 enum err git_process_read_latest(struct call *c, struct str gitdir, struct str commit,
@@ -130,7 +130,7 @@ enum err git_process_read_latest(struct call *c, struct str gitdir, struct str c
 	enum err e = git_process_run(c, &h);
 
 	*out = (struct snapshot){ 0 };
-	return e ? e : take_files(c, &h, out);
+	return e ? e : git_process_read_files(c, &h, out);
 }
 
 enum err git_process_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
@@ -143,5 +143,5 @@ enum err git_process_read_at(struct call *c, struct str gitdir, struct str ref, 
 	enum err e = git_process_run(c, &h);
 
 	*out = (struct snapshot){ 0 };
-	return e ? e : take_files(c, &h, out);
+	return e ? e : git_process_read_files(c, &h, out);
 }

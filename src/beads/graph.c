@@ -92,7 +92,7 @@ struct finder {
 	size_t room; /* ids that may still be listed; a dense graph has too many cycles */
 };
 
-static void graph_found(struct finder *f, struct node *last, const struct node *first)
+static void finder_add_cycle(struct finder *f, struct node *last, const struct node *first)
 {
 	struct cycle *cycle;
 	size_t n = 1;
@@ -112,7 +112,7 @@ static void graph_found(struct finder *f, struct node *last, const struct node *
 }
 
 /* Depth first, without recursion, because chains can be long. */
-static void graph_visit(struct finder *f, struct node *start)
+static void finder_visit(struct finder *f, struct node *start)
 {
 	struct node *at = start;
 
@@ -125,7 +125,7 @@ static void graph_visit(struct finder *f, struct node *start)
 			at->colour = DONE;
 			at = at->from;
 		} else if (next->colour == ON_THE_WAY) {
-			graph_found(f, at, next);
+			finder_add_cycle(f, at, next);
 		} else if (next->colour == NEW) {
 			next->from = at;
 			next->colour = ON_THE_WAY;
@@ -134,7 +134,7 @@ static void graph_visit(struct finder *f, struct node *start)
 	}
 }
 
-static struct node *node_of(struct map *nodes, struct str id)
+static struct node *graph_node(struct map *nodes, struct str id)
 {
 	void **at = map_put(nodes, id);
 
@@ -147,27 +147,28 @@ static struct node *node_of(struct map *nodes, struct str id)
 	return *at;
 }
 
-static void add_target(struct arena *mem, struct node *from, struct node *to)
+static void node_add_target(struct arena *mem, struct node *from, struct node *to)
 {
 	from->to = arena_room(mem, from->to, from->count, sizeof *from->to);
 	from->to[from->count++] = to;
 }
 
-static void cycles_of(struct finder *f, const struct edge_row *edges)
+static void finder_add_kind(struct finder *f, const struct edge_row *edges)
 {
 	struct map nodes = { .mem = f->mem };
 
 	for (const struct edge_row *e = edges; e; e = e->next)
 		if (str_eq(e->kind, f->kind)) {
-			struct node *from = node_of(&nodes, e->from), *to = node_of(&nodes, e->to);
+			struct node *from = graph_node(&nodes, e->from),
+				    *to = graph_node(&nodes, e->to);
 
-			add_target(f->mem, from, to);
+			node_add_target(f->mem, from, to);
 		}
 	for (size_t i = 0; i < nodes.count; i++) {
 		struct node *n = nodes.entry[i].value;
 
 		if (n->colour == NEW)
-			graph_visit(f, n);
+			finder_visit(f, n);
 	}
 }
 
@@ -177,9 +178,9 @@ struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges)
 	struct finder f = { .mem = mem, .tail = &out, .room = CYCLE_IDS_MOST };
 
 	f.kind = str_of(names_word(&edge_kinds, EDGE_BLOCKS));
-	cycles_of(&f, edges);
+	finder_add_kind(&f, edges);
 	f.kind = str_of(names_word(&edge_kinds, EDGE_PARENT));
-	cycles_of(&f, edges);
+	finder_add_kind(&f, edges);
 	return out;
 }
 
@@ -221,7 +222,7 @@ static void walk_take_component(struct graph_walk *w, const struct node *n)
 	w->count = first;
 }
 
-static void graph_walk_from(struct graph_walk *w, struct node *start)
+static void walk_from(struct graph_walk *w, struct node *start)
 {
 	struct node *at = start;
 
@@ -254,12 +255,12 @@ struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_
 	struct graph_walk w = { .mem = mem };
 
 	for (const struct edge_row *e = edges; e; e = e->next)
-		add_target(mem, node_of(&nodes, e->from), node_of(&nodes, e->to));
+		node_add_target(mem, graph_node(&nodes, e->from), graph_node(&nodes, e->to));
 	for (size_t i = 0; i < nodes.count; i++) {
 		struct node *n = nodes.entry[i].value;
 
 		if (n->colour == NEW)
-			graph_walk_from(&w, n);
+			walk_from(&w, n);
 	}
 	*count = w.found;
 	return w.ids;
@@ -275,7 +276,7 @@ struct climber {
 	struct branch **tail;
 };
 
-static void grow_branch(struct climber *w, struct branch twig)
+static void climber_add(struct climber *w, struct branch twig)
 {
 	struct branch *b = arena_new(&w->c->mem, struct branch);
 
@@ -284,8 +285,8 @@ static void grow_branch(struct climber *w, struct branch twig)
 	w->tail = &b->next;
 }
 
-static enum err graph_climb(struct climber *w, const struct bead_row *at, enum side side,
-			    int64_t depth)
+static enum err climber_climb(struct climber *w, const struct bead_row *at, enum side side,
+			      int64_t depth)
 {
 	struct link *link;
 	enum err e = ERR_OK;
@@ -297,7 +298,7 @@ static enum err graph_climb(struct climber *w, const struct bead_row *at, enum s
 	for (; !e && link; link = link->next) {
 		bool again = map_find(&w->seen, link->bead->id) != NULL;
 
-		grow_branch(w, (struct branch){ .bead = link->bead,
+		climber_add(w, (struct branch){ .bead = link->bead,
 						.kind = link->kind,
 						.under = at->id,
 						.inward = side == SIDE_IN,
@@ -305,7 +306,7 @@ static enum err graph_climb(struct climber *w, const struct bead_row *at, enum s
 						.depth = depth });
 		map_put(&w->seen, link->bead->id);
 		if (!again)
-			e = graph_climb(w, link->bead, side, depth + 1);
+			e = climber_climb(w, link->bead, side, depth + 1);
 	}
 	return e;
 }
@@ -317,13 +318,13 @@ enum err graph_tree(struct call *c, struct beads *b, struct bead_row *root, bool
 	enum err e = ERR_OK;
 
 	*out = NULL;
-	grow_branch(&w, (struct branch){ .bead = root });
+	climber_add(&w, (struct branch){ .bead = root });
 	for (int side = SIDE_OUT; !e && side <= SIDE_IN; side++) {
 		if (!(side == SIDE_OUT ? down : up))
 			continue;
 		w.seen = (struct map){ .mem = &c->mem };
 		map_put(&w.seen, root->id);
-		e = graph_climb(&w, root, (enum side)side, 1);
+		e = climber_climb(&w, root, (enum side)side, 1);
 	}
 	return e;
 }

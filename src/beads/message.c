@@ -43,7 +43,7 @@ static struct str message_title_of(struct message_telling *t, const struct value
 	return utf8_shorten(t->mem, buf_str(&b), TITLE_COLUMNS);
 }
 
-static bool is_closed(const struct value *bead)
+static bool message_is_closed(const struct value *bead)
 {
 	return str_is(value_str(bead, "status"), "closed");
 }
@@ -54,8 +54,8 @@ static enum act message_act_of(const struct value *old, const struct value *new,
 		return DELETED;
 	if (!old)
 		return buried ? RESTORED : CREATED;
-	if (is_closed(new) != is_closed(old))
-		return is_closed(new) ? CLOSED : REOPENED;
+	if (message_is_closed(new) != message_is_closed(old))
+		return message_is_closed(new) ? CLOSED : REOPENED;
 	return UPDATED;
 }
 
@@ -69,7 +69,8 @@ static struct map message_buried(struct arena *mem, const struct line_change *ch
 	return out;
 }
 
-static void tell_bead(struct message_telling *t, const struct line_change *change, bool buried)
+static void message_put_bead(struct message_telling *t, const struct line_change *change,
+			     bool buried)
 {
 	const struct value *old = message_parse(t, change->old),
 			   *new = message_parse(t, change->new);
@@ -95,7 +96,7 @@ struct str message_of(struct arena *mem, const struct line_change *changes, size
 
 	for (size_t i = 0; i < count; i++) {
 		if (changes[i].file == FILE_STATE)
-			tell_bead(&t, &changes[i], map_find(&graves, changes[i].key));
+			message_put_bead(&t, &changes[i], map_find(&graves, changes[i].key));
 		t.edges += changes[i].file == FILE_DEPS;
 	}
 	buf_put(&out, STR("beads: "));

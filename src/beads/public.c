@@ -23,12 +23,12 @@ enum look {
 	LOOK_MOMENT, /* ms as RFC 3339 */
 };
 
-static void put_time(struct json *j, int64_t ms)
+static void public_put_time(struct json *j, int64_t ms)
 {
 	json_str(j, moment_format(j->out.mem, ms));
 }
 
-static void put_look(struct json *j, const struct value *v, enum look look)
+static void public_put_look(struct json *j, const struct value *v, enum look look)
 {
 	struct stamp stamp;
 	int64_t ms;
@@ -40,9 +40,9 @@ static void put_look(struct json *j, const struct value *v, enum look look)
 			json_raw(j,
 				 look == LOOK_LIST || look == LOOK_NOTES ? STR("[]") : STR("null"));
 	} else if (look == LOOK_STAMP && stamp_decode(v, &stamp)) {
-		put_time(j, stamp.ms);
+		public_put_time(j, stamp.ms);
 	} else if (look == LOOK_MOMENT && number_int(v->text, &ms)) {
-		put_time(j, ms);
+		public_put_time(j, ms);
 	} else {
 		json_value(j, v);
 	}
@@ -56,7 +56,7 @@ static int public_by_note_id(const void *a, const void *b)
 		       value_str(*(const struct value *const *)b, "id"));
 }
 
-static void put_notes_by_id(struct json *j, const struct value *notes)
+static void public_put_notes(struct json *j, const struct value *notes)
 {
 	size_t count = notes ? notes->count : 0;
 	const struct value **order = arena_array(j->out.mem, count + 1, sizeof(*order));
@@ -105,11 +105,11 @@ struct str public_hash(struct arena *mem, struct str text)
 		if (line && at < line->count && str_eq(line->item[at].key, name))
 			v = &line->item[at];
 		if (hashed[i].look == LOOK_NOTES) {
-			put_notes_by_id(&j, v);
+			public_put_notes(&j, v);
 			continue;
 		}
 		json_key(&j, str_of(hashed[i].name));
-		put_look(&j, v, hashed[i].look);
+		public_put_look(&j, v, hashed[i].look);
 	}
 	json_end(&j);
 	return sha256_hex(mem, json_text(&j));
@@ -145,7 +145,7 @@ static bool public_wanted(const struct shape *shape, const char *name, bool brie
 	return brief || !shape->brief;
 }
 
-static void put_comments(struct json *j, const struct value *notes, struct str id)
+static void public_put_comments(struct json *j, const struct value *notes, struct str id)
 {
 	json_put_array(j, "comments");
 	for (size_t i = 0; notes && i < notes->count; i++) {
@@ -157,7 +157,7 @@ static void put_comments(struct json *j, const struct value *notes, struct str i
 		json_put_str(j, "author", value_str(note, "author"));
 		json_put_str(j, "text", value_str(note, "content"));
 		json_key(j, STR("created_at"));
-		put_look(j, value_find(note, "at"), LOOK_STAMP);
+		public_put_look(j, value_find(note, "at"), LOOK_STAMP);
 		json_end(j);
 	}
 	json_end(j);
@@ -200,7 +200,7 @@ static bool public_known(struct str key)
 }
 
 /* Unknown members are copied. */
-static void put_extras(struct json *j, const struct value *line, const struct shape *shape)
+static void public_put_extras(struct json *j, const struct value *line, const struct shape *shape)
 {
 	if (shape && shape->brief && !shape->field_count)
 		return;
@@ -215,8 +215,8 @@ static void put_extras(struct json *j, const struct value *line, const struct sh
 	}
 }
 
-static void put_counts(struct json *j, const struct bead_row *row, const struct value *notes,
-		       const struct shape *shape)
+static void public_put_counts(struct json *j, const struct bead_row *row, const struct value *notes,
+			      const struct shape *shape)
 {
 	if (public_wanted(shape, "dependency_count", false))
 		json_put_int(j, "dependency_count", row->dependencies);
@@ -229,7 +229,7 @@ static void put_counts(struct json *j, const struct bead_row *row, const struct 
 }
 
 /* Both the line and the table are sorted by key, so one pass finds all members. */
-static const unsigned char *by_name(void)
+static const unsigned char *public_cmp_name(void)
 {
 	static unsigned char order[COUNT];
 	static bool done;
@@ -247,7 +247,7 @@ static const unsigned char *by_name(void)
 
 static void public_find_members(const struct value *line, const struct value *out[COUNT])
 {
-	const unsigned char *order = by_name();
+	const unsigned char *order = public_cmp_name();
 	size_t at = 0;
 
 	for (size_t i = 0; line && i < line->count && at < COUNT; i++) {
@@ -279,7 +279,8 @@ bool shape_lean(const struct shape *shape)
 }
 
 /* The same members in the same order, from the columns of the row, without parsing the line. */
-static void put_lean(struct json *j, const struct bead_row *row, const struct shape *shape)
+static void public_put_columns(struct json *j, const struct bead_row *row,
+			       const struct shape *shape)
 {
 	json_put_str(j, "id", row->id);
 	if (public_wanted(shape, "title", true))
@@ -295,7 +296,7 @@ static void put_lean(struct json *j, const struct bead_row *row, const struct sh
 	if (public_wanted(shape, "assignee_expires", false)) {
 		json_key(j, STR("assignee_expires"));
 		if (row->lease)
-			put_time(j, row->lease);
+			public_put_time(j, row->lease);
 		else
 			json_null(j);
 	}
@@ -308,7 +309,7 @@ void public_put(struct json *j, const struct bead_row *row, const struct shape *
 	const struct value *line, *notes, *found[COUNT] = { NULL };
 
 	if (!row->line.p) {
-		put_lean(j, row, shape);
+		public_put_columns(j, row, shape);
 		return;
 	}
 	line = value_read(j->out.mem, row->line);
@@ -320,14 +321,14 @@ void public_put(struct json *j, const struct bead_row *row, const struct shape *
 		if (!public_wanted(shape, m->name, m->flags & BRIEF))
 			continue;
 		json_key(j, str_of(m->name));
-		put_look(j, found[i], m->look);
+		public_put_look(j, found[i], m->look);
 	}
 	if (public_wanted(shape, "content_hash", false))
 		json_put_str(j, "content_hash", row_hash(j->out.mem, row));
 	if (public_wanted(shape, "comments", false))
-		put_comments(j, notes, row->id);
-	put_counts(j, row, notes, shape);
-	put_extras(j, line, shape);
+		public_put_comments(j, notes, row->id);
+	public_put_counts(j, row, notes, shape);
+	public_put_extras(j, line, shape);
 }
 
 void public_put_container(struct json *j, const struct bead_row *row, const struct shape *shape)

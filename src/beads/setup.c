@@ -13,7 +13,7 @@ enum { ASK_MS = 10000 }; /* timeout for the remote */
 
 /* May the user choose this prefix? bead_prefix_valid() also accepts longer ones that other clones
  * published. */
-static bool may_choose(struct str s)
+static bool setup_may_choose(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char ch = s.p[i], lower = (char)(ch | 0x20);
@@ -26,7 +26,7 @@ static bool may_choose(struct str s)
 }
 
 /* The default prefix, from the name of the folder. */
-static struct str prefix_of(struct call *c, struct str name)
+static struct str setup_default_prefix(struct call *c, struct str name)
 {
 	struct buf b = { .mem = &c->mem };
 
@@ -44,16 +44,16 @@ static struct str prefix_of(struct call *c, struct str name)
 	return b.n ? buf_str(&b) : STR("bd");
 }
 
-static struct str folder_name(struct call *c, const struct beads *b)
+static struct str setup_folder_name(struct call *c, const struct beads *b)
 {
 	struct str name = path_name(path_real(&c->mem, b->repo.main));
 
 	return str_ends(name, STR(".git")) ? str_head(name, name.n - 4) : name;
 }
 
-static enum err check_prefix(struct call *c, struct str prefix)
+static enum err setup_check_prefix(struct call *c, struct str prefix)
 {
-	if (!prefix.p || may_choose(prefix))
+	if (!prefix.p || setup_may_choose(prefix))
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be a prefix of ids", STR_ARG(prefix));
 	return call_step(c, "Use letters, digits, '-' and '_', beginning with a letter.");
@@ -61,7 +61,7 @@ static enum err check_prefix(struct call *c, struct str prefix)
 
 /* The mark of a default prefix is the earliest possible, so that any prefix that was chosen on
  * purpose wins, and of two defaults the earlier. */
-static struct mark first_mark(const struct call *c)
+static struct mark setup_default_mark(const struct call *c)
 {
 	int64_t seconds = c->now_ms / 1000;
 
@@ -73,12 +73,13 @@ static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str 
 	struct state *change = state_new(&c->mem);
 	struct str prefix = asked.p           ? asked :
 			    b->about.prefix.p ? b->about.prefix :
-						prefix_of(c, folder_name(c, b));
+						setup_default_prefix(c, setup_folder_name(c, b));
 
 	if (b->about.prefix.p && str_eq(prefix, b->about.prefix))
 		return ERR_OK;
 	state_put_prefix(change, prefix,
-			 first ? first_mark(c) : beads_mark_after(c, b, beads_prefix_mark(c, b)));
+			 first ? setup_default_mark(c) :
+				 beads_mark_after(c, b, beads_prefix_mark(c, b)));
 	return beads_put(c, b, change);
 }
 
@@ -100,7 +101,7 @@ static enum err setup_configure(struct call *c, struct beads *b, const struct se
  * used; if it cannot be read the command fails, because an empty store in its place would look
  * like a loss.
  */
-static enum err join_others(struct call *c, struct beads *b, struct setup *out)
+static enum err setup_join_published(struct call *c, struct beads *b, struct setup *out)
 {
 	struct sync_ask ask = { .begin = true, .no_push = true, .timeout_ms = ASK_MS };
 	struct str reply;
@@ -132,7 +133,7 @@ static enum err setup_begin(struct call *c, struct beads *b, const struct setup_
 	beads_close(b);
 	if (e)
 		return e;
-	if ((!mine && (e = join_others(c, b, out))) || (e = beads_open_new(c, b)))
+	if ((!mine && (e = setup_join_published(c, b, out))) || (e = beads_open_new(c, b)))
 		return e;
 	there = b->about.prefix.p;
 	out->result = !there                                               ? "created" :
@@ -153,7 +154,7 @@ enum err setup_run(struct call *c, const struct setup_ask *in, struct beads *b, 
 	enum err e;
 
 	*out = (struct setup){ 0 };
-	if ((e = check_prefix(c, in->prefix)) ||
+	if ((e = setup_check_prefix(c, in->prefix)) ||
 	    (in->remote.p && (e = config_check(c, CONFIG_SYNC_REMOTE, in->remote))) ||
 	    (in->ref.p && (e = config_check(c, CONFIG_SYNC_REF, in->ref))) ||
 	    (e = setup_begin(c, b, in, out)))

@@ -36,7 +36,7 @@ static void absorb_look_at(struct looking *l, struct str id, bool mine)
 		*at = l;
 }
 
-static void look_at_list(struct looking *l, const struct value *list, bool mine)
+static void absorb_look_at_list(struct looking *l, const struct value *list, bool mine)
 {
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++)
 		absorb_look_at(l, value_str(&list->item[i], "id"), mine);
@@ -44,7 +44,7 @@ static void look_at_list(struct looking *l, const struct value *list, bool mine)
 
 /* Is the record from an earlier attempt of this request, which died before it noted its events?
  * They are noted by the repeat. */
-static bool is_this(struct call *c, const struct value *receipt)
+static bool absorb_is_this_request(struct call *c, const struct value *receipt)
 {
 	return c->request_id.p && str_eq(value_str(receipt, "actor"), c->actor) &&
 	       str_eq(value_str(receipt, "id"),
@@ -52,13 +52,13 @@ static bool is_this(struct call *c, const struct value *receipt)
 }
 
 /* A command of vybe notes its own events. */
-static bool is_vybes(const struct value *receipt)
+static bool absorb_is_vybes(const struct value *receipt)
 {
 	return str_starts(value_str(receipt, "id"), STR("vybe:"));
 }
 
 /* Copies the edges, because the record is freed when the next one is read. */
-static void keep_edges(struct looking *l, const struct value *list)
+static void absorb_keep_edges(struct looking *l, const struct value *list)
 {
 	struct arena *mem = &l->c->mem;
 
@@ -83,14 +83,14 @@ static enum err absorb_see_record(struct call *c, const struct journal_record *r
 {
 	struct looking *l = arg;
 	const struct value *v = value_read(&c->mem, r->json);
-	bool mine = is_this(c, value_find(v, "receipt"));
+	bool mine = absorb_is_this_request(c, value_find(v, "receipt"));
 
 	if (value_find(value_find(v, "base"), "whole"))
 		l->all = true;
-	look_at_list(l, value_find(v, "beads"), mine);
-	look_at_list(l, value_find(v, "tombstones"), mine);
-	if (!is_vybes(value_find(v, "receipt")))
-		keep_edges(l, value_find(v, "deps"));
+	absorb_look_at_list(l, value_find(v, "beads"), mine);
+	absorb_look_at_list(l, value_find(v, "tombstones"), mine);
+	if (!absorb_is_vybes(value_find(v, "receipt")))
+		absorb_keep_edges(l, value_find(v, "deps"));
 	return ERR_OK;
 }
 
@@ -138,8 +138,8 @@ static enum err absorb_find_writer(struct call *c, struct beads *b, const struct
 }
 
 /* If the bead at the other end cannot be found, the message has only its id. */
-static enum err note_edge(struct call *c, struct continuity *k, struct beads *b,
-			  const struct seen_edge *edge)
+static enum err absorb_note_edge(struct call *c, struct continuity *k, struct beads *b,
+				 const struct seen_edge *edge)
 {
 	struct event_row event = { .task = edge->from, .agent = edge->by };
 	struct bead_row *row;
@@ -227,7 +227,8 @@ static enum err absorb_compare(struct call *c, struct continuity *k, struct bead
 }
 
 /* Adds every bead, and every bead that was known before. */
-static enum err name_all(struct call *c, struct continuity *k, struct beads *b, struct looking *l)
+static enum err absorb_name_all(struct call *c, struct continuity *k, struct beads *b,
+				struct looking *l)
 {
 	struct bead_filter any = { .sort = SORT_ID, .lean = true };
 	struct bead_row *row;
@@ -246,7 +247,7 @@ static enum err name_all(struct call *c, struct continuity *k, struct beads *b, 
 }
 
 /* The first time, the present state is recorded without events. */
-static enum err learn_all(struct call *c, struct continuity *k, struct beads *b)
+static enum err absorb_learn_all(struct call *c, struct continuity *k, struct beads *b)
 {
 	struct bead_filter any = { .sort = SORT_ID, .lean = true };
 	struct bead_row *row;
@@ -260,8 +261,8 @@ static enum err learn_all(struct call *c, struct continuity *k, struct beads *b)
 	return e;
 }
 
-static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
-			 struct journal_place known)
+static enum err absorb_read_news(struct call *c, struct continuity *k, struct beads *b,
+				 struct journal_place known)
 {
 	struct looking l = { .c = c, .ids.mem = &c->mem };
 	enum journal_news news = JOURNAL_AHEAD;
@@ -274,12 +275,12 @@ static enum err see_news(struct call *c, struct continuity *k, struct beads *b,
 	if (e || news >= JOURNAL_AHEAD)
 		l.all = true; /* the journal was restarted or is damaged */
 	c->code = ERR_OK;
-	e = l.all ? name_all(c, k, b, &l) : ERR_OK;
+	e = l.all ? absorb_name_all(c, k, b, &l) : ERR_OK;
 	for (size_t i = 0; !e && i < l.ids.count; i++)
 		if (!l.ids.entry[i].value)
 			e = absorb_compare(c, k, b, l.ids.entry[i].key);
 	for (size_t i = 0; !e && i < l.edge_count; i++)
-		e = note_edge(c, k, b, &l.edges[i]);
+		e = absorb_note_edge(c, k, b, &l.edges[i]);
 	return e;
 }
 
@@ -304,7 +305,7 @@ enum err continuity_absorb(struct call *c, struct continuity *k)
 		return e;
 	if (b->damaged) /* beads that are missing because of the damage were not deleted */
 		return ERR_OK;
-	e = known.crc ? see_news(c, k, b, known) : learn_all(c, k, b);
+	e = known.crc ? absorb_read_news(c, k, b, known) : absorb_learn_all(c, k, b);
 	if (e || (known.crc == b->about.place.crc && known.offset == b->about.place.offset &&
 		  known.segment == b->about.place.segment))
 		return e;

@@ -13,7 +13,7 @@ enum { KEEP_EVENTS = 50, MANY_EVENTS = 200, COLLECT_MOST = 500 };
 /* --- where --- */
 
 /* Creates the files that make a folder a bare repository. */
-static enum err make_repository(struct call *c, struct str dir)
+static enum err user_store_create(struct call *c, struct str dir)
 {
 	static const char *const folders[] = { "objects", "refs/heads" };
 	struct file_found head;
@@ -33,12 +33,12 @@ static enum err make_repository(struct call *c, struct str dir)
 	return e;
 }
 
-static struct str user_store(struct call *c)
+static struct str user_store_path(struct call *c)
 {
 	return path_join(&c->mem, path_data(&c->mem), STR("abacus/user.git"));
 }
 
-static enum err need_home(struct call *c)
+static enum err user_store_need_home(struct call *c)
 {
 	if (path_home_known())
 		return ERR_OK;
@@ -48,7 +48,7 @@ static enum err need_home(struct call *c)
 }
 
 /* The user's own store, a repository for nothing else. Readers do not create it. */
-static enum err own_repository(struct call *c, struct continuity *k, struct str dir)
+static enum err user_store_locate(struct call *c, struct continuity *k, struct str dir)
 {
 	struct beads b;
 	struct file_found head;
@@ -79,16 +79,16 @@ enum err continuity_locate(struct call *c, struct continuity *out)
 	if (c->store.p) {
 		out->source = STR("named");
 		out->path = path_resolve(&c->mem, c->dir, c->store);
-		return own_repository(c, out,
-				      arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path)));
+		return user_store_locate(c, out,
+					 arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path)));
 	}
 	if ((e = place_repository(c, dir, &repo)))
 		return e;
 	if (!repo.tree.p) {
 		out->source = STR("user");
-		if ((e = need_home(c)))
+		if ((e = user_store_need_home(c)))
 			return e;
-		return own_repository(c, out, user_store(c));
+		return user_store_locate(c, out, user_store_path(c));
 	}
 	if ((e = beads_home(c, &b)))
 		return e;
@@ -101,7 +101,7 @@ enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity 
 	enum err e = continuity_locate(c, out);
 
 	if (!e && out->fresh && mode == VYBE_WRITE) {
-		e = make_repository(c, c->project);
+		e = user_store_create(c, c->project);
 		out->state = TASKS_CLOSED;
 	}
 	return e ? e : vybe_db_open(c, out->path, mode, &out->db);
@@ -172,7 +172,7 @@ struct str continuity_agent(struct call *c, struct str name)
 /*
  * Is this the root of the call's repository? The root of another repository is an ordinary folder.
  */
-static enum err is_own_root(struct call *c, struct str path, bool *yes)
+static enum err project_is_own_root(struct call *c, struct str path, bool *yes)
 {
 	struct repository repo, own;
 	enum err e;
@@ -208,7 +208,7 @@ enum err continuity_project(struct call *c, struct str dir, struct str *out)
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
 				 STR_ARG(path));
 	path = path_real(&c->mem, path);
-	if (!(e = is_own_root(c, path, &own)) && !own)
+	if (!(e = project_is_own_root(c, path, &own)) && !own)
 		*out = path;
 	return e;
 }

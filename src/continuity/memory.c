@@ -58,7 +58,7 @@ enum err memory_where(struct call *c, struct continuity *k, struct memory_where 
 }
 
 /* The type of a value, if none is given: that of the JSON, or string. */
-static int infer_type(struct call *c, struct str value)
+static int memory_infer_type(struct call *c, struct str value)
 {
 	static const int inferred[] = {
 		[VALUE_NULL] = TYPE_JSON,     [VALUE_BOOL] = TYPE_BOOLEAN,
@@ -70,7 +70,7 @@ static int infer_type(struct call *c, struct str value)
 	return v ? inferred[v->type] : TYPE_STRING;
 }
 
-static enum err check_value(struct call *c, int type, struct str value)
+static enum err memory_check_value(struct call *c, int type, struct str value)
 {
 	const struct value *v = type == TYPE_STRING ? NULL : value_read(&c->mem, value);
 	bool well = type == TYPE_STRING  ? utf8_valid(value) :
@@ -89,7 +89,7 @@ static enum err check_value(struct call *c, int type, struct str value)
 			 names_word(&memory_types, type));
 }
 
-static enum err check_key(struct call *c, struct str key)
+static enum err memory_check_key(struct call *c, struct str key)
 {
 	if (str_trim(key).n && key.n <= KEY_MOST && utf8_valid(key) && !utf8_has_control(key))
 		return ERR_OK;
@@ -97,7 +97,7 @@ static enum err check_key(struct call *c, struct str key)
 			 "a key is 1 to %d bytes of text without control characters", KEY_MOST);
 }
 
-static struct str scope_word(const struct memory_where *where)
+static struct str memory_scope_word(const struct memory_where *where)
 {
 	return str_of(names_word(&memory_scopes, where->scope));
 }
@@ -118,9 +118,9 @@ static enum err memory_note(struct call *c, struct continuity *k, const char *ki
 enum err memory_set(struct call *c, struct continuity *k, const struct memory_ask *ask,
 		    int64_t *event)
 {
-	int type = ask->type < 0 ? infer_type(c, ask->value) : ask->type;
+	int type = ask->type < 0 ? memory_infer_type(c, ask->value) : ask->type;
 	struct memory_row row = {
-		.scope = scope_word(&ask->where),
+		.scope = memory_scope_word(&ask->where),
 		.scope_id = ask->where.id,
 		.key = ask->key,
 		.value = ask->value,
@@ -131,7 +131,7 @@ enum err memory_set(struct call *c, struct continuity *k, const struct memory_as
 	};
 	enum err e;
 
-	if ((e = check_key(c, ask->key)) || (e = check_value(c, type, ask->value)))
+	if ((e = memory_check_key(c, ask->key)) || (e = memory_check_value(c, type, ask->value)))
 		return e;
 	if (ask->expires_ms && ask->expires_ms <= c->now_ms)
 		return call_fail(c, ERR_INVALID_INPUT, "it would have expired already");
@@ -143,9 +143,10 @@ enum err memory_set(struct call *c, struct continuity *k, const struct memory_as
 enum err memory_find(struct call *c, struct continuity *k, const struct memory_where *where,
 		     struct str key, struct memory_row **out)
 {
-	enum err e = check_key(c, key);
+	enum err e = memory_check_key(c, key);
 
-	if (e || (e = vybe_memory_find(c, &k->db, scope_word(where), where->id, key, out)) || *out)
+	if (e || (e = vybe_memory_find(c, &k->db, memory_scope_word(where), where->id, key, out)) ||
+	    *out)
 		return e;
 	return call_fail(c, ERR_NOT_FOUND,
 			 "nothing is remembered as '" STR_FMT "' in the scope '%s'", STR_ARG(key),
@@ -178,5 +179,5 @@ enum err memory_delete(struct call *c, struct continuity *k, const struct memory
 enum err memory_each(struct call *c, struct continuity *k, const struct memory_where *where,
 		     int64_t limit, struct memory_row **out)
 {
-	return vybe_memory_each(c, &k->db, scope_word(where), where->id, limit, out);
+	return vybe_memory_each(c, &k->db, memory_scope_word(where), where->id, limit, out);
 }

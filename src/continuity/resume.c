@@ -32,7 +32,7 @@ static enum err resume_look_up(struct call *c, struct beads *b, struct str id, s
 	return e;
 }
 
-static bool of_project(const struct task *t, struct str project)
+static bool resume_filter(const struct task *t, struct str project)
 {
 	return !project.n || !t->project.n || str_eq(t->project, project);
 }
@@ -61,8 +61,9 @@ static enum err resume_begun(struct call *c, struct beads *b, struct str project
 }
 
 /* A ready task that was assigned to the actor since its last resume. */
-static enum err assigned_since(struct call *c, struct beads *b, const struct event_row *deltas,
-			       struct str project, struct task **out)
+static enum err resume_assigned_since(struct call *c, struct beads *b,
+				      const struct event_row *deltas, struct str project,
+				      struct task **out)
 {
 	enum err e;
 
@@ -71,7 +72,7 @@ static enum err assigned_since(struct call *c, struct beads *b, const struct eve
 			continue;
 		if ((e = resume_look_up(c, b, deltas->task, out)))
 			return e;
-		if (*out && resume_mine(c, *out) && of_project(*out, project) && (*out)->ready)
+		if (*out && resume_mine(c, *out) && resume_filter(*out, project) && (*out)->ready)
 			return ERR_OK;
 	}
 	*out = NULL;
@@ -98,7 +99,7 @@ static bool resume_waits(const struct task *t)
 	return t->status == TASK_BLOCKED && t->bead_status == BEAD_OPEN;
 }
 
-static enum err focus_on(struct resume *r, enum focus_rule rule, struct task *t)
+static enum err resume_focus_on(struct resume *r, enum focus_rule rule, struct task *t)
 {
 	r->rule = rule;
 	r->focus = t;
@@ -106,30 +107,30 @@ static enum err focus_on(struct resume *r, enum focus_rule rule, struct task *t)
 }
 
 /* Applies the rules in the order of doc/continuity.md. */
-static enum err choose_task(struct call *c, struct beads *b, struct str project, struct task *old,
-			    struct resume *r)
+static enum err resume_choose_task(struct call *c, struct beads *b, struct str project,
+				   struct task *old, struct resume *r)
 {
 	bool own = old && resume_mine(c, old), unassigned = old && !old->assignee.n;
 	struct task *t;
 	enum err e;
 
 	if (own && old->status == TASK_IN_PROGRESS)
-		return focus_on(r, FOCUS_IN_PROGRESS, old);
+		return resume_focus_on(r, FOCUS_IN_PROGRESS, old);
 	if (own && resume_waits(old))
-		return focus_on(r, FOCUS_WAITING, old);
+		return resume_focus_on(r, FOCUS_WAITING, old);
 	if ((e = resume_begun(c, b, project, &t)) || t)
-		return e ? e : focus_on(r, FOCUS_IN_PROGRESS, t);
+		return e ? e : resume_focus_on(r, FOCUS_IN_PROGRESS, t);
 	if (unassigned && resume_waits(old))
-		return focus_on(r, FOCUS_WAITING, old);
-	if ((e = assigned_since(c, b, r->deltas, project, &t)) || t)
-		return e ? e : focus_on(r, FOCUS_ASSIGNED, t);
+		return resume_focus_on(r, FOCUS_WAITING, old);
+	if ((e = resume_assigned_since(c, b, r->deltas, project, &t)) || t)
+		return e ? e : resume_focus_on(r, FOCUS_ASSIGNED, t);
 	if ((own || unassigned) && old->status == TASK_PENDING && old->ready)
-		return focus_on(r, FOCUS_OLD, old);
+		return resume_focus_on(r, FOCUS_OLD, old);
 	if ((e = resume_assigned(c, b, project, &t)) || t)
-		return e ? e : focus_on(r, FOCUS_ASSIGNED, t);
+		return e ? e : resume_focus_on(r, FOCUS_ASSIGNED, t);
 	if ((e = task_next(c, b, project, 1, &t)) || t)
-		return e ? e : focus_on(r, FOCUS_NEXT, t);
-	return focus_on(r, FOCUS_NONE, NULL);
+		return e ? e : resume_focus_on(r, FOCUS_NEXT, t);
+	return resume_focus_on(r, FOCUS_NONE, NULL);
 }
 
 static enum err resume_choose(struct call *c, struct continuity *k, const struct resume_ask *ask,
@@ -142,14 +143,14 @@ static enum err resume_choose(struct call *c, struct continuity *k, const struct
 	if (e)
 		return e;
 	if (ask->focus.p) {
-		focus_on(r, FOCUS_ASKED, arena_new(&c->mem, struct task));
+		resume_focus_on(r, FOCUS_ASKED, arena_new(&c->mem, struct task));
 		return task_find(c, b, ask->focus, r->focus);
 	}
 	if ((e = resume_look_up(c, b, r->agent.focus, &old)))
 		return e;
-	if (old && !of_project(old, ask->project))
+	if (old && !resume_filter(old, ask->project))
 		old = NULL;
-	return choose_task(c, b, ask->project, old, r);
+	return resume_choose_task(c, b, ask->project, old, r);
 }
 
 /* --- the call --- */
@@ -169,8 +170,8 @@ static enum err resume_read_agent(struct call *c, struct continuity *k,
 
 /* Does the event belong to this project? An event without a project belongs to that of its task,
  * or to all. */
-static enum err is_of_project(struct call *c, struct beads *b, const struct event_row *d,
-			      struct str project, bool *yes)
+static enum err event_is_of_project(struct call *c, struct beads *b, const struct event_row *d,
+				    struct str project, bool *yes)
 {
 	struct task *t = NULL;
 	enum err e;
@@ -179,18 +180,18 @@ static enum err is_of_project(struct call *c, struct beads *b, const struct even
 	if (d->project.n || !d->task.n)
 		return ERR_OK;
 	if (!(e = resume_look_up(c, b, d->task, &t)) && t)
-		*yes = of_project(t, project);
+		*yes = resume_filter(t, project);
 	return e;
 }
 
-static enum err keep_project(struct call *c, struct beads *b, struct str project,
-			     struct event_row **list)
+static enum err event_keep_project(struct call *c, struct beads *b, struct str project,
+				   struct event_row **list)
 {
 	bool yes;
 	enum err e;
 
 	while (*list) {
-		if ((e = is_of_project(c, b, *list, project, &yes)))
+		if ((e = event_is_of_project(c, b, *list, project, &yes)))
 			return e;
 		if (yes)
 			list = &(*list)->next;
@@ -201,8 +202,8 @@ static enum err keep_project(struct call *c, struct beads *b, struct str project
 }
 
 /* The events since the cursor, archived ones included if the agent has resumed before. */
-static enum err read_deltas(struct call *c, struct continuity *k, const struct resume_ask *ask,
-			    struct resume *out)
+static enum err resume_read_deltas(struct call *c, struct continuity *k,
+				   const struct resume_ask *ask, struct resume *out)
 {
 	struct event_filter since = { .since = out->old_cursor,
 				      .limit = ask->limit,
@@ -218,7 +219,7 @@ static enum err read_deltas(struct call *c, struct continuity *k, const struct r
 		out->seen = d->id;
 	if (!ask->project.n || (e = continuity_tasks(c, k, &b)))
 		return e;
-	return keep_project(c, b, ask->project, &out->deltas);
+	return event_keep_project(c, b, ask->project, &out->deltas);
 }
 
 enum err resume_run(struct call *c, struct continuity *k, const struct resume_ask *ask,
@@ -227,7 +228,7 @@ enum err resume_run(struct call *c, struct continuity *k, const struct resume_as
 	enum err e;
 
 	if ((e = continuity_absorb(c, k)) || (e = resume_read_agent(c, k, ask, out)) ||
-	    (e = read_deltas(c, k, ask, out)))
+	    (e = resume_read_deltas(c, k, ask, out)))
 		return e;
 	if (out->seen)
 		out->agent.cursor = out->seen;
@@ -247,12 +248,12 @@ enum err resume_peek(struct call *c, struct continuity *k, const struct resume_a
 {
 	enum err e;
 
-	if ((e = resume_read_agent(c, k, ask, out)) || (e = read_deltas(c, k, ask, out)))
+	if ((e = resume_read_agent(c, k, ask, out)) || (e = resume_read_deltas(c, k, ask, out)))
 		return e;
 	return resume_choose(c, k, ask, out);
 }
 
-static struct brief brief_of(const struct resume *r)
+static struct brief resume_brief(const struct resume *r)
 {
 	return (struct brief){ .task = r->focus, .project = r->agent.project };
 }
@@ -260,7 +261,7 @@ static struct brief brief_of(const struct resume *r)
 enum err resume_encode_brief(struct call *c, struct continuity *k, const struct resume *r,
 			     struct json *j)
 {
-	struct brief b = brief_of(r);
+	struct brief b = resume_brief(r);
 	enum err e = brief_read(c, k, &b);
 
 	if (e)
@@ -275,7 +276,7 @@ enum err resume_encode_brief(struct call *c, struct continuity *k, const struct 
 
 enum err resume_encode(struct call *c, struct continuity *k, const struct resume *r, struct json *j)
 {
-	struct brief b = brief_of(r);
+	struct brief b = resume_brief(r);
 	struct str prompt;
 	enum err e = brief_read(c, k, &b);
 

@@ -13,7 +13,7 @@ enum { SESSIONS = 20, NAMES = 8, OTHERS = 3 };
 static const int64_t kept_ms = INT64_C(30) * 24 * 3600 * 1000;
 
 /* Worktrees of one repository are different workspaces: each has its own files. */
-static struct str workspace_of(struct call *c)
+static struct str session_workspace(struct call *c)
 {
 	struct repository repo;
 
@@ -35,7 +35,7 @@ enum err sessions_note(struct call *c, struct continuity *k, enum session_sign s
 	before = ancestors_decode(&c->mem, s.line);
 	s.host = ancestors_common(&now, &before);
 	s.line = ancestors_encode(&c->mem, &now);
-	s.workspace = workspace_of(c);
+	s.workspace = session_workspace(c);
 	s.ended = sign == SESSION_ENDS;
 	s.heir = STR_NONE;
 	if (c->now_ms > s.seen_ms)
@@ -55,7 +55,7 @@ struct holdings {
 };
 
 /* Insertion sort, because a session has few. */
-static struct task *first_claimed_first(struct task *list)
+static struct task *task_cmp_claimed(struct task *list)
 {
 	struct task *sorted = NULL, *next;
 
@@ -81,14 +81,14 @@ static enum err sessions_read_tasks(struct call *c, struct continuity *k, struct
 
 	if (e || (e = task_each(c, b, &claimed, true, &h->tasks)))
 		return e;
-	h->tasks = first_claimed_first(h->tasks);
+	h->tasks = task_cmp_claimed(h->tasks);
 	for (const struct task *t = h->tasks; t; t = t->next)
 		if (t->lease > h->until_ms)
 			h->until_ms = t->lease;
 	return ERR_OK;
 }
 
-static void read_registered(struct call *c, struct holdings *h)
+static void holdings_read_registered(struct call *c, struct holdings *h)
 {
 	struct str project = c->project, agent = h->session->agent;
 	struct agent_files files;
@@ -108,11 +108,11 @@ static void read_registered(struct call *c, struct holdings *h)
 	c->code = ERR_OK;
 }
 
-static enum err read_holdings(struct call *c, struct continuity *k, struct host_session *s,
+static enum err holdings_read(struct call *c, struct continuity *k, struct host_session *s,
 			      struct holdings *out)
 {
 	*out = (struct holdings){ .session = s, .seen_ms = s->seen_ms };
-	read_registered(c, out);
+	holdings_read_registered(c, out);
 	return sessions_read_tasks(c, k, out);
 }
 
@@ -123,7 +123,8 @@ static enum err read_holdings(struct call *c, struct continuity *k, struct host_
  * of this session, such as a terminal or a host of several sessions, says nothing about the other
  * one.
  */
-static int64_t host_of(struct call *c, const struct host_session *s, const struct ancestors *own)
+static int64_t session_host(struct call *c, const struct host_session *s,
+			    const struct ancestors *own)
 {
 	struct ancestors line = ancestors_decode(&c->mem, s->line);
 
@@ -131,14 +132,15 @@ static int64_t host_of(struct call *c, const struct host_session *s, const struc
 }
 
 /* Why the session is over; absent if it may still be running. */
-static struct str why_over(struct call *c, const struct holdings *h, const struct ancestors *own)
+static struct str session_why_over(struct call *c, const struct holdings *h,
+				   const struct ancestors *own)
 {
 	const struct host_session *s = h->session;
 	int64_t host;
 
 	if (s->ended)
 		return STR("which has ended");
-	host = host_of(c, s, own);
+	host = session_host(c, s, own);
 	if (host && process_ended(host))
 		return STR("whose host process has ended");
 	if (liveness_of(h->seen_ms, c->now_ms, c->stale_minutes) == LIVENESS_ACTIVE)
@@ -152,8 +154,8 @@ static struct str why_over(struct call *c, const struct holdings *h, const struc
 /* --- evidence, as for bb-init --- */
 
 /* Git is slow, so it is only called if files are reserved. */
-static bool find_changed_files(struct call *c, struct continuity *k, const struct holdings *h,
-			       struct evidence *out)
+static bool holdings_find_changed(struct call *c, struct continuity *k, const struct holdings *h,
+				  struct evidence *out)
 {
 	struct session_filter all = { 0 };
 	struct str project = c->project;
@@ -175,14 +177,14 @@ static bool find_changed_files(struct call *c, struct continuity *k, const struc
 	return found;
 }
 
-static bool find_evidence(struct call *c, struct continuity *k, const struct holdings *h,
-			  struct evidence *out)
+static bool holdings_find_evidence(struct call *c, struct continuity *k, const struct holdings *h,
+				   struct evidence *out)
 {
 	const struct task *t = h->tasks;
 
 	*out = (struct evidence){ .reason = RESUME_IN_PROGRESS };
 	if (!t)
-		return find_changed_files(c, k, h, out);
+		return holdings_find_changed(c, k, h, out);
 	out->bead = t->id;
 	out->text = arena_fmt(&c->mem, "it has '" STR_FMT "' in progress: " STR_FMT, STR_ARG(t->id),
 			      STR_ARG(t->title));
@@ -191,8 +193,8 @@ static bool find_evidence(struct call *c, struct continuity *k, const struct hol
 
 /* --- adopting --- */
 
-static enum err adopt_tasks(struct call *c, struct continuity *k, const struct holdings *h,
-			    struct adoption *a)
+static enum err session_adopt_tasks(struct call *c, struct continuity *k, const struct holdings *h,
+				    struct adoption *a)
 {
 	struct task **tail = &a->tasks;
 	enum err e = ERR_OK;
@@ -219,7 +221,8 @@ static enum err adopt_tasks(struct call *c, struct continuity *k, const struct h
 }
 
 /* Only if the project uses agents: a hook must not create their folder. */
-static void adopt_reservations(struct call *c, const struct evidence *found, struct adoption *a)
+static void session_adopt_reservations(struct call *c, const struct evidence *found,
+				       struct adoption *a)
 {
 	struct str project = c->project;
 	struct agent_files files;
@@ -232,7 +235,7 @@ static void adopt_reservations(struct call *c, const struct evidence *found, str
 	c->code = ERR_OK;
 }
 
-static enum err adopt_focus(struct call *c, struct continuity *k, struct str from)
+static enum err session_adopt_focus(struct call *c, struct continuity *k, struct str from)
 {
 	struct vybe_agent old = { .agent = from, .project = STR("") };
 	enum err e = vybe_agent_find(c, &k->db, &old);
@@ -240,7 +243,7 @@ static enum err adopt_focus(struct call *c, struct continuity *k, struct str fro
 	return e || !old.focus.n ? e : continuity_set_focus(c, k, old.focus);
 }
 
-static enum err pass_on(struct call *c, struct continuity *k, struct host_session *s)
+static enum err session_pass_on(struct call *c, struct continuity *k, struct host_session *s)
 {
 	s->heir = c->actor;
 	return vybe_session_put(c, &k->db, s);
@@ -259,20 +262,20 @@ static enum err sessions_adopt_holdings(struct call *c, struct continuity *k,
 		return e;
 	a->from = h->session->agent;
 	a->why = why;
-	if (find_evidence(c, k, h, &found)) {
+	if (holdings_find_evidence(c, k, h, &found)) {
 		if (*out) /* one session is adopted; the next session adopts another */
 			return ERR_OK;
-		if ((e = adopt_tasks(c, k, h, a)))
+		if ((e = session_adopt_tasks(c, k, h, a)))
 			return e;
-		adopt_reservations(c, &found, a);
+		session_adopt_reservations(c, &found, a);
 		if (a->tasks || a->reserved)
 			*out = a;
 	}
-	if ((*out == a || !focus.n) && (e = adopt_focus(c, k, a->from)))
+	if ((*out == a || !focus.n) && (e = session_adopt_focus(c, k, a->from)))
 		return e;
 	if ((e = vybe_session_inherit(c, &k->db, a->from, c->actor)))
 		return e;
-	return pass_on(c, k, h->session);
+	return session_pass_on(c, k, h->session);
 }
 
 enum err sessions_adopt(struct call *c, struct continuity *k, struct adoption **out)
@@ -280,18 +283,18 @@ enum err sessions_adopt(struct call *c, struct continuity *k, struct adoption **
 	struct ancestors own = process_ancestors(&c->mem);
 	struct host_session *s, self = { .agent = c->actor };
 	struct holdings h;
-	enum err e = read_holdings(c, k, &self, &h);
+	enum err e = holdings_read(c, k, &self, &h);
 
 	*out = NULL;
 	if (e || h.tasks)
 		return e;
-	e = vybe_session_each(c, &k->db, workspace_of(c), SESSIONS, &s);
+	e = vybe_session_each(c, &k->db, session_workspace(c), SESSIONS, &s);
 	for (; !e && s; s = s->next) {
 		struct str why;
 
-		if (str_eq(s->agent, c->actor) || (e = read_holdings(c, k, s, &h)))
+		if (str_eq(s->agent, c->actor) || (e = holdings_read(c, k, s, &h)))
 			continue;
-		why = why_over(c, &h, &own);
+		why = session_why_over(c, &h, &own);
 		if (why.p)
 			e = sessions_adopt_holdings(c, k, &h, why, out);
 	}
@@ -304,15 +307,15 @@ enum err sessions_others(struct call *c, struct continuity *k, struct other_sess
 	struct host_session *s;
 	struct holdings h;
 	int left = OTHERS;
-	enum err e = vybe_session_each(c, &k->db, workspace_of(c), SESSIONS, &s);
+	enum err e = vybe_session_each(c, &k->db, session_workspace(c), SESSIONS, &s);
 
 	*out = NULL;
 	for (; !e && s && left; s = s->next) {
-		if (str_eq(s->agent, c->actor) || (e = read_holdings(c, k, s, &h)) || !h.tasks)
+		if (str_eq(s->agent, c->actor) || (e = holdings_read(c, k, s, &h)) || !h.tasks)
 			continue;
 		*out = arena_new(&c->mem, struct other_session);
 		**out = (struct other_session){ .agent = s->agent,
-						.over = why_over(c, &h, &own).p,
+						.over = session_why_over(c, &h, &own).p,
 						.task = h.tasks };
 		out = &(*out)->next;
 		left--;

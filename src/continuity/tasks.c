@@ -41,8 +41,8 @@ static enum task_status tasks_status_of(const struct bead_row *row, struct str r
 	}
 }
 
-static enum err read_needs(struct call *c, struct beads *b, const struct bead_row *row,
-			   struct task *out)
+static enum err task_read_needs(struct call *c, struct beads *b, const struct bead_row *row,
+				struct task *out)
 {
 	struct link *link = NULL;
 	enum err e =
@@ -85,7 +85,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 		value_number(&at->item[1], &n);
 	/* grows with every write: the time of the write, and the count within that millisecond */
 	out->version = row->updated * 1000 + (n < 999 ? n : 999);
-	return read_needs(c, b, row, out);
+	return task_read_needs(c, b, row, out);
 }
 
 void task_encode(struct json *j, const struct task *t)
@@ -137,7 +137,7 @@ static bool tasks_fits(const struct task_filter *f, const struct task *t)
 	       (f->priority == INT64_MIN || f->priority == t->priority) && (!f->ready || t->ready);
 }
 
-static int by_priority(const struct task *a, const struct task *b, bool oldest)
+static int task_cmp_priority(const struct task *a, const struct task *b, bool oldest)
 {
 	int64_t age = oldest ? a->created - b->created : b->created - a->created;
 
@@ -146,18 +146,18 @@ static int by_priority(const struct task *a, const struct task *b, bool oldest)
 	return age ? (age < 0 ? -1 : 1) : str_cmp(a->id, b->id);
 }
 
-static int tasks_oldest_first(const void *a, const void *b)
+static int task_cmp_oldest(const void *a, const void *b)
 {
-	return by_priority(*(struct task *const *)a, *(struct task *const *)b, true);
+	return task_cmp_priority(*(struct task *const *)a, *(struct task *const *)b, true);
 }
 
-static int newest_first(const void *a, const void *b)
+static int task_cmp_newest(const void *a, const void *b)
 {
-	return by_priority(*(struct task *const *)a, *(struct task *const *)b, false);
+	return task_cmp_priority(*(struct task *const *)a, *(struct task *const *)b, false);
 }
 
 /* The part of the filter that the query of the beads can do; tasks_fits() does the rest. */
-static struct bead_filter bead_filter_of(const struct task_filter *f)
+static struct bead_filter tasks_bead_filter(const struct task_filter *f)
 {
 	struct bead_filter filter = { .sort = SORT_ID, .assignee = f->assignee };
 
@@ -175,7 +175,7 @@ static struct bead_filter bead_filter_of(const struct task_filter *f)
 static enum err tasks_collect(struct call *c, struct beads *b, const struct task_filter *f,
 			      bool oldest, struct task **out)
 {
-	struct bead_filter filter = bead_filter_of(f);
+	struct bead_filter filter = tasks_bead_filter(f);
 	struct task **list = NULL, *t;
 	struct bead_row *row;
 	size_t count = 0;
@@ -192,7 +192,7 @@ static enum err tasks_collect(struct call *c, struct beads *b, const struct task
 	if (e)
 		return e;
 	if (count)
-		qsort(list, count, sizeof *list, oldest ? tasks_oldest_first : newest_first);
+		qsort(list, count, sizeof *list, oldest ? task_cmp_oldest : task_cmp_newest);
 	for (size_t i = 0; i < count && (!f->limit || (int64_t)i < f->limit); i++) {
 		*out = list[i];
 		out = &(*out)->next;
@@ -211,7 +211,7 @@ enum err task_each(struct call *c, struct beads *b, const struct task_filter *fi
 /*
  * Tasks that are blocked for another reason than a dependency are in progress without an assignee.
  */
-static enum err count_stuck(struct call *c, struct beads *b, int64_t *out)
+static enum err tasks_count_stuck(struct call *c, struct beads *b, int64_t *out)
 {
 	struct bead_filter nobodys = { .statuses = 1u << BEAD_IN_PROGRESS, .unassigned = true };
 	struct bead_row *row;
@@ -243,7 +243,7 @@ enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES
 		e = query_count(c, &b->cache, &of, &count[i]);
 	}
 	if (!b || e || (e = query_count(c, &b->cache, &waiting, &count[TASK_BLOCKED])) ||
-	    (e = count_stuck(c, b, &stuck)))
+	    (e = tasks_count_stuck(c, b, &stuck)))
 		return e;
 	count[TASK_PENDING] -= count[TASK_BLOCKED];
 	count[TASK_IN_PROGRESS] -= stuck;
@@ -368,8 +368,9 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 typedef enum err task_step(struct edit *e, struct state *change, const void *arg);
 
 /* `guard` may be NULL. */
-static enum err edit_one(struct call *c, const char *what, struct str id, const struct guard *guard,
-			 task_step *step, const void *arg, struct task *out)
+static enum err tasks_edit(struct call *c, const char *what, struct str id,
+			   const struct guard *guard, task_step *step, const void *arg,
+			   struct task *out)
 {
 	struct bead_row *row;
 	struct edit edit;
@@ -392,7 +393,7 @@ static enum err edit_one(struct call *c, const char *what, struct str id, const 
 	return tasks_finish(c, &w, out);
 }
 
-static enum err begin_step(struct edit *e, struct state *change, const void *arg)
+static enum err task_begin_step(struct edit *e, struct state *change, const void *arg)
 {
 	(void)change, (void)arg;
 	if (bead_status(&e->now) == BEAD_OPEN && e->row->blockers)
@@ -404,10 +405,10 @@ static enum err begin_step(struct edit *e, struct state *change, const void *arg
 
 enum err task_begin(struct call *c, struct str id, struct task *out)
 {
-	return edit_one(c, "begin", id, NULL, begin_step, NULL, out);
+	return tasks_edit(c, "begin", id, NULL, task_begin_step, NULL, out);
 }
 
-static enum err renew_step(struct edit *e, struct state *change, const void *arg)
+static enum err task_renew_step(struct edit *e, struct state *change, const void *arg)
 {
 	(void)change, (void)arg;
 	return claim_renew(e, e->b->lease_ms);
@@ -415,10 +416,10 @@ static enum err renew_step(struct edit *e, struct state *change, const void *arg
 
 enum err task_renew(struct call *c, struct str id, struct task *out)
 {
-	return edit_one(c, "renew", id, NULL, renew_step, NULL, out);
+	return tasks_edit(c, "renew", id, NULL, task_renew_step, NULL, out);
 }
 
-static enum err adopt_step(struct edit *e, struct state *change, const void *arg)
+static enum err task_adopt_step(struct edit *e, struct state *change, const void *arg)
 {
 	const struct str *from = arg;
 
@@ -428,7 +429,7 @@ static enum err adopt_step(struct edit *e, struct state *change, const void *arg
 
 enum err task_adopt(struct call *c, struct str id, struct str from, struct task *out)
 {
-	return edit_one(c, "adopt", id, NULL, adopt_step, &from, out);
+	return tasks_edit(c, "adopt", id, NULL, task_adopt_step, &from, out);
 }
 
 static struct str tasks_quoted(struct call *c, struct str text)
@@ -439,7 +440,7 @@ static struct str tasks_quoted(struct call *c, struct str text)
 	return json_text(&j);
 }
 
-static void add_label(struct edit *e, struct str label)
+static void task_add_label(struct edit *e, struct str label)
 {
 	size_t count;
 	struct str *labels = bead_labels(&e->c->mem, &e->now, &count),
@@ -452,7 +453,7 @@ static void add_label(struct edit *e, struct str label)
 }
 
 /* Any status may follow any other, unless another agent has claimed the task. */
-static enum err move_step(struct edit *e, struct state *change, const void *arg)
+static enum err task_move_step(struct edit *e, struct state *change, const void *arg)
 {
 	const struct task_move *move = arg;
 	bool closed = bead_status(&e->now) == BEAD_CLOSED;
@@ -463,7 +464,7 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 
 	(void)change;
 	if (move->label.n)
-		add_label(e, move->label);
+		task_add_label(e, move->label);
 	edit_extra(e, "blocked_reason",
 		   move->to == TASK_BLOCKED ? tasks_quoted(e->c, reason) : STR_NONE);
 	switch (move->to) {
@@ -492,10 +493,10 @@ static enum err move_step(struct edit *e, struct state *change, const void *arg)
 
 enum err task_move(struct call *c, const struct task_move *move, struct task *out)
 {
-	return edit_one(c, "move", move->id, move->guard, move_step, move, out);
+	return tasks_edit(c, "move", move->id, move->guard, task_move_step, move, out);
 }
 
-static enum err priority_step(struct edit *e, struct state *change, const void *arg)
+static enum err task_priority_step(struct edit *e, struct state *change, const void *arg)
 {
 	const int64_t *priority = arg, bead = bead_priority(*priority);
 
@@ -510,7 +511,7 @@ static enum err priority_step(struct edit *e, struct state *change, const void *
 enum err task_prioritise(struct call *c, struct str id, const struct guard *guard, int64_t priority,
 			 struct task *out)
 {
-	return edit_one(c, "prioritise", id, guard, priority_step, &priority, out);
+	return tasks_edit(c, "prioritise", id, guard, task_priority_step, &priority, out);
 }
 
 struct need_ask {
@@ -518,7 +519,7 @@ struct need_ask {
 	bool there;
 };
 
-static enum err need_step(struct edit *e, struct state *change, const void *arg)
+static enum err task_need_step(struct edit *e, struct state *change, const void *arg)
 {
 	const struct need_ask *ask = arg;
 	struct bead_row *to;
@@ -534,10 +535,11 @@ enum err task_depend(struct call *c, struct str id, const struct guard *guard, s
 {
 	struct need_ask ask = { on, there };
 
-	return edit_one(c, there ? "add-dep" : "remove-dep", id, guard, need_step, &ask, out);
+	return tasks_edit(c, there ? "add-dep" : "remove-dep", id, guard, task_need_step, &ask,
+			  out);
 }
 
-static enum err delete_step(struct edit *e, struct state *change, const void *arg)
+static enum err task_delete_step(struct edit *e, struct state *change, const void *arg)
 {
 	(void)arg;
 	return edit_bury(e, change, STR_NONE);
@@ -545,5 +547,5 @@ static enum err delete_step(struct edit *e, struct state *change, const void *ar
 
 enum err task_delete(struct call *c, struct str id, const struct guard *guard, struct task *out)
 {
-	return edit_one(c, "delete", id, guard, delete_step, NULL, out);
+	return tasks_edit(c, "delete", id, guard, task_delete_step, NULL, out);
 }

@@ -48,7 +48,7 @@ static const char *const own[] = { "_at",        "_by",  "created_at", "created_
 				   "deleted_by", "from", "kind",       "to" };
 static const struct names own_names = { own, sizeof own / sizeof *own, NULL };
 
-static struct str more_of(struct arena *mem, const struct value *v)
+static struct str edge_unknown(struct arena *mem, const struct value *v)
 {
 	struct value rest = { .type = VALUE_OBJECT };
 
@@ -73,7 +73,7 @@ static bool edge_decode_mark(const struct value *v, const char *at, const char *
 	return out->by.n && out->by.n <= LIMIT_NAME && stamp_decode(value_find(v, at), &out->at);
 }
 
-static bool kind_valid(struct str kind)
+static bool edge_kind_valid(struct str kind)
 {
 	for (size_t i = 0; i < kind.n; i++)
 		if ((unsigned char)kind.p[i] <= ' ' || kind.p[i] == 0x7f)
@@ -97,15 +97,16 @@ bool edge_decode(struct arena *mem, const struct value *v, struct edge *out, str
 	       v->count > LIMIT_MEMBERS     ? STR("it has too many members") :
 	       !bead_id_valid(out->from)    ? STR("\"from\" is not an id") :
 	       !bead_id_valid(out->to)      ? STR("\"to\" is not an id") :
-	       !kind_valid(out->kind)       ? STR("\"kind\" is not a word") :
+	       !edge_kind_valid(out->kind) ?
+					 STR("\"kind\" is not a word") :
 	       !edge_decode_mark(v, "created_at", "created_by", &out->created) ?
-					STR("\"created_at\" and \"created_by\" are not a mark") :
+					 STR("\"created_at\" and \"created_by\" are not a mark") :
 	       edge_given(v, "_at") && !edge_decode_mark(v, "_at", "_by", &out->life) ?
-					STR("\"_at\" and \"_by\" are not a mark") :
+					 STR("\"_at\" and \"_by\" are not a mark") :
 	       edge_given(v, "deleted_at") &&
 			       !edge_decode_mark(v, "deleted_at", "deleted_by", &deleted) ?
-					STR("\"deleted_at\" and \"deleted_by\" are not a mark") :
-					STR_NONE;
+					 STR("\"deleted_at\" and \"deleted_by\" are not a mark") :
+					 STR_NONE;
 	if (why->p)
 		return false;
 	if (!out->life.by.p)
@@ -113,12 +114,12 @@ bool edge_decode(struct arena *mem, const struct value *v, struct edge *out, str
 	out->deleted = deleted.by.p && mark_cmp(deleted, out->life) >= 0;
 	if (out->deleted)
 		out->life = deleted;
-	out->more = more_of(mem, v);
+	out->more = edge_unknown(mem, v);
 	return true;
 }
 
 /* Writes the unknown members, each at its place in the order of keys. */
-static void encode_more(struct json *j, const struct value *more, struct json *plain)
+static void edge_encode_unknown(struct json *j, const struct value *more, struct json *plain)
 {
 	const struct value *known = value_read(j->out.mem, json_text(plain));
 	struct value both = { .type = VALUE_OBJECT };
@@ -130,7 +131,7 @@ static void encode_more(struct json *j, const struct value *more, struct json *p
 	json_canonical(j, &both);
 }
 
-static void encode_known(struct json *j, const struct edge *e)
+static void edge_encode_known(struct json *j, const struct edge *e)
 {
 	json_object(j);
 	json_key(j, STR("_at"));
@@ -155,11 +156,11 @@ void edge_encode(struct json *j, const struct edge *e)
 	struct json plain = json_new(j->out.mem);
 
 	if (!e->more.p) {
-		encode_known(j, e);
+		edge_encode_known(j, e);
 		return;
 	}
-	encode_known(&plain, e);
-	encode_more(j, value_read(j->out.mem, e->more), &plain);
+	edge_encode_known(&plain, e);
+	edge_encode_unknown(j, value_read(j->out.mem, e->more), &plain);
 }
 
 struct str edge_text(struct arena *mem, const struct edge *e)

@@ -39,7 +39,7 @@ static void join_regs(struct arena *mem, const struct bead *a, const struct bead
 		out->member[m] = from[member_reg((enum member)m)]->member[m];
 }
 
-static struct extra later_extra(struct extra a, struct extra b)
+static struct extra join_extra(struct extra a, struct extra b)
 {
 	int order = mark_cmp(a.mark, b.mark);
 
@@ -61,7 +61,7 @@ static void join_extras(struct arena *mem, const struct bead *a, const struct be
 
 		out->extra[out->extras++] = order < 0 ? a->extra[i] :
 					    order > 0 ? b->extra[k] :
-							later_extra(a->extra[i], b->extra[k]);
+							join_extra(a->extra[i], b->extra[k]);
 		i += order <= 0;
 		k += order >= 0;
 	}
@@ -92,7 +92,7 @@ static void join_notes(struct arena *mem, const struct bead *a, const struct bea
 		out->notes = notes_normalize(mem, out->note, out->notes);
 }
 
-static const struct bead *later_deleted(const struct bead *a, const struct bead *b)
+static const struct bead *join_deletion(const struct bead *a, const struct bead *b)
 {
 	int order = mark_cmp(a->deleted, b->deleted);
 
@@ -103,7 +103,7 @@ static const struct bead *later_deleted(const struct bead *a, const struct bead 
 
 void bead_join(struct arena *mem, const struct bead *a, const struct bead *b, struct bead *out)
 {
-	const struct bead *deleted = later_deleted(a, b);
+	const struct bead *deleted = join_deletion(a, b);
 
 	*out = (struct bead){ .id = a->id,
 			      .created = a->created,

@@ -49,8 +49,8 @@ static struct measure measure_before(struct arena *mem, const struct growth *g)
 				 .members = old.extras };
 }
 
-static bool is_over(size_t before, size_t after, size_t own, size_t most, const char *what,
-		    struct excess *out)
+static bool excess_found(size_t before, size_t after, size_t own, size_t most, const char *what,
+			 struct excess *out)
 {
 	if (after <= most && (after <= own || after <= before))
 		return false;
@@ -68,15 +68,15 @@ bool limits_allow(struct arena *mem, const struct growth *g, struct excess *out)
 	old = measure_before(mem, g);
 	new = measure_after(mem, g);
 	small = new.notes <= old.notes &&new.bytes < old.bytes + SMALL_CHANGE;
-	return !is_over(old.notes, new.notes, other ? LIMIT_NOTES : LIMIT_OWN_NOTES, LIMIT_NOTES,
-			"comments", out) &&
-	       !is_over(old.members, new.members, other ? LIMIT_MEMBERS : LIMIT_OWN_MEMBERS,
-			LIMIT_MEMBERS, "extra members", out) &&
-	       !is_over(old.values, new.values, other ? LIMIT_VALUES : LIMIT_OWN_VALUES,
-			LIMIT_VALUES, "JSON values", out) &&
-	       !is_over(old.bytes, new.bytes,
-			other ? LIMIT_LINE :
-			small ? LIMIT_OWN_FULL :
-				LIMIT_OWN_LINE,
-			LIMIT_LINE, "bytes", out);
+	return !excess_found(old.notes, new.notes, other ? LIMIT_NOTES : LIMIT_OWN_NOTES,
+			     LIMIT_NOTES, "comments", out) &&
+	       !excess_found(old.members, new.members, other ? LIMIT_MEMBERS : LIMIT_OWN_MEMBERS,
+			     LIMIT_MEMBERS, "extra members", out) &&
+	       !excess_found(old.values, new.values, other ? LIMIT_VALUES : LIMIT_OWN_VALUES,
+			     LIMIT_VALUES, "JSON values", out) &&
+	       !excess_found(old.bytes, new.bytes,
+			     other ? LIMIT_LINE :
+			     small ? LIMIT_OWN_FULL :
+				     LIMIT_OWN_LINE,
+			     LIMIT_LINE, "bytes", out);
 }

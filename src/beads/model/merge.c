@@ -16,7 +16,8 @@ static size_t merge_number_of(struct str text, struct str line)
 	return str_count(str_head(text, (size_t)(line.p - text.p)), '\n') + 1;
 }
 
-static enum err load_line(struct merge *m, size_t side, enum snapshot_file file, struct str key)
+static enum err merge_load_line(struct merge *m, size_t side, enum snapshot_file file,
+				struct str key)
 {
 	struct str text = m->side[side].file[file], line = lines_find(&m->scratch, file, text, key),
 		   why;
@@ -43,12 +44,12 @@ static enum err merge_load_id(struct merge *m, struct str id)
 		return ERR_OK;
 	map_put(&m->ids, arena_copy(&m->c->mem, id));
 	for (size_t i = 0; !e && i < m->sides; i++)
-		if (!(e = load_line(m, i, FILE_TOMBSTONES, id)))
-			e = load_line(m, i, FILE_STATE, id);
+		if (!(e = merge_load_line(m, i, FILE_TOMBSTONES, id)))
+			e = merge_load_line(m, i, FILE_STATE, id);
 	return e;
 }
 
-static enum err load_edge(struct merge *m, struct str key)
+static enum err merge_load_edge(struct merge *m, struct str key)
 {
 	enum err e = ERR_OK;
 
@@ -56,7 +57,7 @@ static enum err load_edge(struct merge *m, struct str key)
 		return ERR_OK;
 	map_put(&m->edges, arena_copy(&m->c->mem, key));
 	for (size_t i = 0; !e && i < m->sides; i++)
-		e = load_line(m, i, FILE_DEPS, key);
+		e = merge_load_line(m, i, FILE_DEPS, key);
 	return e;
 }
 
@@ -66,7 +67,7 @@ struct end_edge {
 	struct end_edge *next;
 };
 
-static void index_end(struct merge *m, struct str id, struct str key)
+static void merge_index_end(struct merge *m, struct str id, struct str key)
 {
 	void **at = map_put(&m->ends, id);
 	struct end_edge *edge = arena_new(&m->c->mem, struct end_edge);
@@ -75,7 +76,7 @@ static void index_end(struct merge *m, struct str id, struct str key)
 	*at = edge;
 }
 
-static void index_side(struct merge *m, struct str text)
+static void merge_index_side(struct merge *m, struct str text)
 {
 	struct str line;
 
@@ -84,9 +85,9 @@ static void index_side(struct merge *m, struct str text)
 
 		if (!key.p || !str_next(&rest, ' ', &from) || !str_next(&rest, ' ', &to))
 			continue;
-		index_end(m, from, key);
+		merge_index_end(m, from, key);
 		if (!str_eq(from, to))
-			index_end(m, to, key);
+			merge_index_end(m, to, key);
 	}
 }
 
@@ -100,16 +101,16 @@ static enum err merge_load_edges_of(struct merge *m, struct str id)
 	if (!m->ends.mem) {
 		m->ends.mem = &m->c->mem;
 		for (size_t i = 0; i < m->sides; i++)
-			index_side(m, m->side[i].file[FILE_DEPS]);
+			merge_index_side(m, m->side[i].file[FILE_DEPS]);
 	}
 	at = map_find(&m->ends, id);
 	for (const struct end_edge *edge = at ? *at : NULL; !e && edge; edge = edge->next)
-		e = load_edge(m, edge->key);
+		e = merge_load_edge(m, edge->key);
 	return e;
 }
 
 /* Reads what a side knows of an id; the change counts as a side. */
-static const struct slot *slot_on(const struct merge *m, size_t side, struct str id)
+static const struct slot *merge_slot_on(const struct merge *m, size_t side, struct str id)
 {
 	if (side < m->sides)
 		return state_find(m->part[side], id);
@@ -136,7 +137,7 @@ static bool merge_met(struct merge *m, struct str id, const struct mark *visitor
 static enum err merge_meet(struct merge *m, struct str id, const struct mark *visitor);
 
 /* The later of two beads with one id moves to another id, where it may meet a third bead. */
-static enum err part_ways(struct merge *m, struct str id, const struct mark *visitor)
+static enum err merge_remap_later(struct merge *m, struct str id, const struct mark *visitor)
 {
 	struct mark here[MERGE_SIDES + 2], least;
 	size_t count = 0;
@@ -145,7 +146,7 @@ static enum err part_ways(struct merge *m, struct str id, const struct mark *vis
 	if (visitor)
 		here[count++] = *visitor;
 	for (size_t i = 0; i <= m->sides; i++) {
-		const struct slot *slot = slot_on(m, i, id);
+		const struct slot *slot = merge_slot_on(m, i, id);
 
 		if (slot && slot->bead)
 			here[count++] = slot->bead->created;
@@ -168,7 +169,7 @@ static enum err part_ways(struct merge *m, struct str id, const struct mark *vis
 	return e;
 }
 
-static enum err meet_remaps(struct merge *m, struct str id, const struct slot *slot)
+static enum err merge_meet_remaps(struct merge *m, struct str id, const struct slot *slot)
 {
 	enum err e = ERR_OK;
 
@@ -176,7 +177,7 @@ static enum err meet_remaps(struct merge *m, struct str id, const struct slot *s
 		const struct remap *r = &slot->remap[k];
 
 		for (size_t i = 0; !e && i <= m->sides; i++) {
-			const struct slot *there = slot_on(m, i, id);
+			const struct slot *there = merge_slot_on(m, i, id);
 
 			if (there && there->bead && !mark_cmp(there->bead->created, r->created))
 				e = merge_load_edges_of(m, id);
@@ -196,8 +197,8 @@ static enum err merge_meet(struct merge *m, struct str id, const struct mark *vi
 	if ((e = merge_load_id(m, id)))
 		return e;
 	for (size_t i = 0; !e && i <= m->sides; i++)
-		e = meet_remaps(m, id, slot_on(m, i, id));
-	return e ? e : part_ways(m, id, visitor);
+		e = merge_meet_remaps(m, id, merge_slot_on(m, i, id));
+	return e ? e : merge_remap_later(m, id, visitor);
 }
 
 /* --- which lines differ --- */
@@ -208,7 +209,7 @@ struct differing {
 };
 
 /* Does only the first side know this key? Then its line is unchanged. */
-static bool stands_alone(struct merge *m, enum snapshot_file file, struct str key)
+static bool merge_is_unchanged(struct merge *m, enum snapshot_file file, struct str key)
 {
 	for (size_t i = 0; file != FILE_DEPS && i < m->sides; i++)
 		for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
@@ -224,13 +225,13 @@ static enum err merge_differs(void *arg, const struct line_pair *pair)
 	struct differing *d = arg;
 	struct str key;
 
-	if (!pair->b.p && stands_alone(d->m, d->file, pair->key))
+	if (!pair->b.p && merge_is_unchanged(d->m, d->file, pair->key))
 		return ERR_OK;
 	key = arena_copy(&d->m->c->mem, pair->key);
-	return d->file == FILE_DEPS ? load_edge(d->m, key) : merge_meet(d->m, key, NULL);
+	return d->file == FILE_DEPS ? merge_load_edge(d->m, key) : merge_meet(d->m, key, NULL);
 }
 
-static enum err compare_side(struct merge *m, size_t side)
+static enum err merge_compare_side(struct merge *m, size_t side)
 {
 	enum err e = ERR_OK;
 
@@ -248,14 +249,14 @@ static enum err compare_side(struct merge *m, size_t side)
 	return e;
 }
 
-static enum err meet_change(struct merge *m)
+static enum err merge_meet_change(struct merge *m)
 {
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && m->change && i < m->change->slots.count; i++)
 		e = merge_meet(m, m->change->slots.entry[i].key, NULL);
 	for (size_t i = 0; !e && m->change && i < m->change->edges.count; i++)
-		e = load_edge(m, m->change->edges.entry[i].key);
+		e = merge_load_edge(m, m->change->edges.entry[i].key);
 	return e;
 }
 
@@ -274,7 +275,7 @@ static enum err merge_load_joined_edges(struct merge *m)
 			late[k] = m->part[k];
 			m->part[k] = m->joined;
 		}
-		e = load_edge(m, key);
+		e = merge_load_edge(m, key);
 		memcpy(m->part, late, m->sides * sizeof *late);
 	}
 	return e;
@@ -303,7 +304,7 @@ static struct str merge_bead_line(struct merge *m, const struct slot *slot)
 		       STR_NONE;
 }
 
-static struct str tombstone_line(struct merge *m, const struct slot *slot)
+static struct str merge_tombstone_line(struct merge *m, const struct slot *slot)
 {
 	struct json j = json_new(&m->c->mem);
 
@@ -313,7 +314,7 @@ static struct str tombstone_line(struct merge *m, const struct slot *slot)
 	return json_text(&j);
 }
 
-static void collect_changes(struct merge *m)
+static void merge_collect_changes(struct merge *m)
 {
 	for (size_t i = 0; i < m->joined->slots.count; i++)
 		map_put(&m->ids, m->joined->slots.entry[i].key);
@@ -324,7 +325,7 @@ static void collect_changes(struct merge *m)
 		const struct slot *slot = state_find(m->joined, id);
 
 		merge_changed(m, FILE_STATE, id, merge_bead_line(m, slot));
-		merge_changed(m, FILE_TOMBSTONES, id, tombstone_line(m, slot));
+		merge_changed(m, FILE_TOMBSTONES, id, merge_tombstone_line(m, slot));
 	}
 	for (size_t i = 0; i < m->edges.count; i++) {
 		struct str key = m->edges.entry[i].key;
@@ -334,17 +335,17 @@ static void collect_changes(struct merge *m)
 	}
 }
 
-static int by_place(const void *a, const void *b)
+static int change_cmp(const void *a, const void *b)
 {
 	const struct line_change *x = a, *y = b;
 
 	return x->file != y->file ? (x->file < y->file ? -1 : 1) : str_cmp(x->key, y->key);
 }
 
-static void sort_changes(struct merge *m)
+static void merge_sort_changes(struct merge *m)
 {
 	if (m->count)
-		qsort(m->changes, m->count, sizeof *m->changes, by_place);
+		qsort(m->changes, m->count, sizeof *m->changes, change_cmp);
 }
 
 /* --- forgetting --- */
@@ -354,11 +355,11 @@ static struct line_change *merge_change_of(const struct merge *m, enum snapshot_
 {
 	struct line_change want = { .file = file, .key = key };
 
-	return m->count ? bsearch(&want, m->changes, m->count, sizeof want, by_place) : NULL;
+	return m->count ? bsearch(&want, m->changes, m->count, sizeof want, change_cmp) : NULL;
 }
 
 /* When a deletion happened that may be collected; else 0. */
-static int64_t deleted_ms(struct merge *m, struct str line)
+static int64_t merge_deleted_ms(struct merge *m, struct str line)
 {
 	const struct value *v;
 	struct stamp at;
@@ -390,9 +391,9 @@ static void merge_forget(struct forgetting *f, enum snapshot_file file, struct s
 	f->found[f->count++] = (struct line_change){ file, key, line, { 0 } };
 }
 
-static bool is_old(struct forgetting *f, struct str line)
+static bool merge_is_old(struct forgetting *f, struct str line)
 {
-	int64_t at = deleted_ms(f->m, line);
+	int64_t at = merge_deleted_ms(f->m, line);
 
 	return at && at < f->m->collect_before;
 }
@@ -406,7 +407,7 @@ static bool merge_has_lost_an_end(struct forgetting *f, struct str key)
 	return map_find(&f->gone, from) || map_find(&f->gone, to);
 }
 
-static void forget_in(struct forgetting *f, enum snapshot_file file)
+static void merge_forget_in(struct forgetting *f, enum snapshot_file file)
 {
 	struct str text = f->m->side[0].file[file], line;
 
@@ -415,8 +416,8 @@ static void forget_in(struct forgetting *f, enum snapshot_file file)
 		const struct line_change *known = merge_change_of(f->m, file, key);
 		struct str now = known ? known->new : line;
 
-		if (!now.p ||
-		    (!is_old(f, now) && (file != FILE_DEPS || !merge_has_lost_an_end(f, key))))
+		if (!now.p || (!merge_is_old(f, now) &&
+			       (file != FILE_DEPS || !merge_has_lost_an_end(f, key))))
 			continue;
 		merge_forget(f, file, key, line);
 		if (file == FILE_TOMBSTONES)
@@ -424,22 +425,22 @@ static void forget_in(struct forgetting *f, enum snapshot_file file)
 	}
 }
 
-static void forget_old(struct merge *m)
+static void merge_forget_old(struct merge *m)
 {
 	struct forgetting f = { .m = m, .gone.mem = &m->c->mem };
 
 	if (!m->collect_before)
 		return;
-	forget_in(&f, FILE_TOMBSTONES);
-	forget_in(&f, FILE_DEPS);
+	merge_forget_in(&f, FILE_TOMBSTONES);
+	merge_forget_in(&f, FILE_DEPS);
 	for (size_t i = 0; i < f.count; i++)
 		merge_changed(m, f.found[i].file, f.found[i].key, STR_NONE);
-	sort_changes(m);
+	merge_sort_changes(m);
 }
 
 /* --- the whole of it --- */
 
-static enum err join_prefixes(struct merge *m)
+static enum err merge_join_prefixes(struct merge *m)
 {
 	struct state *first = state_new(&m->c->mem);
 	enum err e = snapshot_read_meta(m->c, &m->side[0], first);
@@ -460,19 +461,19 @@ static enum err merge_join_all(struct merge *m)
 	for (size_t i = 0; i < m->sides; i++)
 		m->part[i] = state_new(&m->c->mem);
 	for (size_t i = 1; !e && i < m->sides; i++)
-		e = compare_side(m, i);
-	if (e || (e = meet_change(m)))
+		e = merge_compare_side(m, i);
+	if (e || (e = merge_meet_change(m)))
 		return e;
 	m->joined = state_new(&m->c->mem);
 	for (size_t i = 0; i < m->sides; i++)
 		state_add(m->joined, m->part[i]);
 	if (m->change)
 		state_add(m->joined, m->change);
-	if ((e = merge_load_joined_edges(m)) || (e = join_prefixes(m)))
+	if ((e = merge_load_joined_edges(m)) || (e = merge_join_prefixes(m)))
 		return e;
-	collect_changes(m);
-	sort_changes(m);
-	forget_old(m);
+	merge_collect_changes(m);
+	merge_sort_changes(m);
+	merge_forget_old(m);
 	return ERR_OK;
 }
 
@@ -499,7 +500,7 @@ bool merge_touches(const struct merge *m, enum snapshot_file file)
 	return false;
 }
 
-static void add_piece(struct pieces *p, const char *start, const char *end)
+static void merge_add_piece(struct pieces *p, const char *start, const char *end)
 {
 	if (end > start)
 		p->piece[p->count++] = (struct str){ start, (size_t)(end - start) };
@@ -520,14 +521,14 @@ struct pieces merge_file(const struct merge *m, enum snapshot_file file)
 		if (change->file != file)
 			continue;
 		line = change->old.p ? change->old : lines_find(&scratch, file, text, change->key);
-		add_piece(&out, at, line.p);
+		merge_add_piece(&out, at, line.p);
 		at = change->old.p ? line.p + line.n + 1 : line.p;
 		if (!change->new.p)
 			continue;
 		out.piece[out.count++] = change->new;
 		out.piece[out.count++] = STR("\n");
 	}
-	add_piece(&out, at, end);
+	merge_add_piece(&out, at, end);
 	arena_release(&scratch);
 	return out;
 }

@@ -12,23 +12,23 @@ struct news_comparing {
 	struct arena line; /* for a line that is checked and not kept */
 };
 
-static void add_gone(struct arena *mem, struct news *out, struct str id)
+static void news_add_gone(struct arena *mem, struct news *out, struct str id)
 {
 	out->gone.mem = mem;
 	if (!map_find(&out->gone, id))
 		map_put(&out->gone, arena_copy(mem, id));
 }
 
-static void note_gone(struct news_comparing *k, struct str id)
+static void news_note_gone(struct news_comparing *k, struct str id)
 {
 	for (int f = FILE_STATE; f <= FILE_TOMBSTONES; f++)
 		if (lines_find(&k->scratch, (enum snapshot_file)f, k->now->file[f], id).n)
 			return;
-	add_gone(&k->c->mem, k->out, id);
+	news_add_gone(&k->c->mem, k->out, id);
 }
 
 /* A remapped bead may have been collected under its new id since. */
-static void note_gone_remaps(struct news_comparing *k)
+static void news_note_gone_remaps(struct news_comparing *k)
 {
 	const struct map *slots = &k->out->change->slots;
 
@@ -36,13 +36,13 @@ static void note_gone_remaps(struct news_comparing *k)
 		const struct slot *slot = slots->entry[i].value;
 
 		for (size_t n = 0; n < slot->remaps; n++)
-			note_gone(k, slot->remap[n].to);
+			news_note_gone(k, slot->remap[n].to);
 	}
 }
 
 /* A remapped bead takes its edges along. If the bead that keeps the id has the same edges, they
  * are not in the news, but joining the news would move them. */
-static bool has_remaps(const struct state *change)
+static bool news_has_remaps(const struct state *change)
 {
 	for (size_t i = 0; i < change->slots.count; i++)
 		if (((const struct slot *)change->slots.entry[i].value)->remaps)
@@ -68,7 +68,7 @@ static bool news_take_line(struct news_comparing *k, struct str line, struct str
 	return taken != TAKEN_NOT;
 }
 
-static enum err take_news(void *arg, const struct line_pair *pair)
+static enum err news_take(void *arg, const struct line_pair *pair)
 {
 	struct news_comparing *k = arg;
 	struct str why;
@@ -79,7 +79,7 @@ static enum err take_news(void *arg, const struct line_pair *pair)
 		/* a line of a bead may be replaced by a tombstone; other lines may not vanish */
 		k->out->forgets = k->out->forgets || k->file != FILE_STATE;
 		if (k->file != FILE_DEPS)
-			note_gone(k, pair->key);
+			news_note_gone(k, pair->key);
 	}
 	if (!pair->b.p || news_take_line(k, pair->b, &why))
 		return ERR_OK;
@@ -101,13 +101,13 @@ enum err news_between(struct call *c, const struct snapshot *before, const struc
 
 		k.file = order[i];
 		e = lines_diff(&k.scratch, k.file, before->file[k.file], now->file[k.file],
-			       take_news, &k, &number, &why);
+			       news_take, &k, &number, &why);
 		if (e && why.p)
 			e = snapshot_fail(c, now, k.file, number, why);
 	}
 	if (!e && forgets)
-		note_gone_remaps(&k);
-	out->forgets = out->forgets || out->gone.count || has_remaps(out->change);
+		news_note_gone_remaps(&k);
+	out->forgets = out->forgets || out->gone.count || news_has_remaps(out->change);
 	arena_release(&k.scratch);
 	arena_release(&k.line);
 	return e;
@@ -123,6 +123,6 @@ void news_of_merge(const struct merge *m, struct news *out)
 			continue;
 		out->forgets = true;
 		if (change->file == FILE_TOMBSTONES && !merge_change(m, FILE_STATE, change->key))
-			add_gone(&m->c->mem, out, change->key);
+			news_add_gone(&m->c->mem, out, change->key);
 	}
 }

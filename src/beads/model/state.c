@@ -69,7 +69,7 @@ static void state_put_remap(struct state *s, struct slot *slot, struct remap r)
 
 /* `moved` has the beads that lost their id to another lineage in this round; by id: the mark of
  * creation. NULL if there are no edges to move. */
-static void note_moved(struct state *s, const struct slot *slot, struct map *moved)
+static void state_note_moved(struct state *s, const struct slot *slot, struct map *moved)
 {
 	struct mark *created;
 
@@ -124,7 +124,7 @@ static void state_put(struct state *s, struct bead *b, struct map *moved)
 			return;
 		}
 		if (mark_cmp(b->created, slot->bead->created) < 0) {
-			note_moved(s, slot, moved);
+			state_note_moved(s, slot, moved);
 			loser = state_copied(s, slot->bead);
 			slot->bead = b;
 			slot->round = s->round;
@@ -163,7 +163,7 @@ static void state_bury(struct state *s, struct str id, const struct mark *create
 			state_bury(s, slot->remap[i].to, &slot->remap[i].created, every, reason);
 }
 
-static void put_every(struct slot *slot, struct mark every, struct str reason)
+static void state_put_every(struct slot *slot, struct mark every, struct str reason)
 {
 	int order = mark_cmp(every, slot->every);
 
@@ -173,7 +173,7 @@ static void put_every(struct slot *slot, struct mark every, struct str reason)
 	}
 }
 
-static void slay_all(struct state *s)
+static void state_delete_every(struct state *s)
 {
 	for (size_t i = 0; s->slays && i < s->slots.count; i++) {
 		const struct slot *slot = s->slots.entry[i].value;
@@ -234,20 +234,21 @@ static void state_move_edges(struct state *s, const struct map *moved)
 }
 
 /* Translates an id of another state. */
-static struct str state_meant(const struct state *s, const struct state *other, struct str id)
+static struct str state_translate_id(const struct state *s, const struct state *other,
+				     struct str id)
 {
 	const struct slot *slot = state_find(other, id);
 
 	return slot && slot->bead ? state_follow(s, id, slot->bead->created) : id;
 }
 
-static void add_edges(struct state *s, const struct state *more)
+static void state_add_edges(struct state *s, const struct state *more)
 {
 	for (size_t i = 0; i < more->edges.count; i++) {
 		struct edge e = *(const struct edge *)more->edges.entry[i].value;
 
-		e.from = state_meant(s, more, e.from);
-		e.to = state_meant(s, more, e.to);
+		e.from = state_translate_id(s, more, e.from);
+		e.to = state_translate_id(s, more, e.to);
 		edge_own(s->mem, &e);
 		state_put_edge(s, &e);
 	}
@@ -265,7 +266,7 @@ void state_put_prefix(struct state *s, struct str prefix, struct mark mark)
 	}
 }
 
-static void add_members(struct map *out, struct str object)
+static void state_add_members(struct map *out, struct str object)
 {
 	const struct value *v = object.p ? value_read(out->mem, object) : NULL;
 
@@ -288,8 +289,8 @@ void state_put_meta(struct state *s, struct str members)
 
 	if (!members.p || str_eq(members, s->meta))
 		return;
-	add_members(&all, s->meta);
-	add_members(&all, arena_copy(s->mem, members));
+	state_add_members(&all, s->meta);
+	state_add_members(&all, arena_copy(s->mem, members));
 	order = map_sorted(&all, s->mem);
 	json_object(&j);
 	for (size_t i = 0; i < all.count; i++) {
@@ -300,7 +301,7 @@ void state_put_meta(struct state *s, struct str members)
 	s->meta = json_text(&j);
 }
 
-static struct remap owned_remap(struct state *s, struct remap r)
+static struct remap remap_own(struct state *s, struct remap r)
 {
 	r.created.by = arena_copy(s->mem, r.created.by);
 	r.to = arena_copy(s->mem, r.to);
@@ -308,7 +309,7 @@ static struct remap owned_remap(struct state *s, struct remap r)
 }
 
 /* Takes over remaps: a bead that was remapped in the other state is remapped here, too. */
-static void add_slots(struct state *s, const struct state *more, struct map *moved)
+static void state_add_slots(struct state *s, const struct state *more, struct map *moved)
 {
 	for (size_t i = 0; i < more->slots.count; i++) {
 		const struct slot *other = more->slots.entry[i].value;
@@ -317,12 +318,12 @@ static void add_slots(struct state *s, const struct state *more, struct map *mov
 		if (!slot)
 			slot = state_slot(s, arena_copy(s->mem, other->id));
 		for (size_t k = 0; k < other->remaps; k++)
-			state_put_remap(s, slot, owned_remap(s, other->remap[k]));
+			state_put_remap(s, slot, remap_own(s, other->remap[k]));
 		if (other->every.by.p)
-			put_every(slot,
-				  (struct mark){ other->every.at,
-						 arena_copy(s->mem, other->every.by) },
-				  arena_copy(s->mem, other->reason));
+			state_put_every(slot,
+					(struct mark){ other->every.at,
+						       arena_copy(s->mem, other->every.by) },
+					arena_copy(s->mem, other->reason));
 		s->slays = s->slays || slot->every.by.p;
 	}
 	for (size_t i = 0; i < more->slots.count; i++) {
@@ -331,14 +332,14 @@ static void add_slots(struct state *s, const struct state *more, struct map *mov
 
 		if (!b || !remap_find(slot, b->created))
 			continue;
-		note_moved(s, slot, moved);
+		state_note_moved(s, slot, moved);
 		slot->bead = NULL;
 		state_put(s, state_copied(s, b), moved);
 	}
 }
 
 /* A blank bead whose lineage is known already adds nothing. */
-static bool tells_nothing(const struct state *s, const struct bead *b)
+static bool state_adds_nothing(const struct state *s, const struct bead *b)
 {
 	const struct slot *slot =
 		bead_blank(b) ? state_find(s, state_follow(s, b->id, b->created)) : NULL;
@@ -351,16 +352,16 @@ void state_add(struct state *s, const struct state *more)
 	struct map moved = { .mem = s->mem };
 
 	s->round++;
-	add_slots(s, more, &moved);
+	state_add_slots(s, more, &moved);
 	for (size_t i = 0; i < more->slots.count; i++) {
 		const struct slot *other = more->slots.entry[i].value;
 
-		if (other->bead && !tells_nothing(s, other->bead))
+		if (other->bead && !state_adds_nothing(s, other->bead))
 			state_put(s, state_cloned(s, other->bead), &moved);
 	}
 	state_move_edges(s, &moved);
-	add_edges(s, more);
-	slay_all(s);
+	state_add_edges(s, more);
+	state_delete_every(s);
 	if (more->prefix_mark.by.p)
 		state_put_prefix(s, arena_copy(s->mem, more->prefix),
 				 (struct mark){ more->prefix_mark.at,
@@ -370,41 +371,41 @@ void state_add(struct state *s, const struct state *more)
 
 /* --- the clock --- */
 
-static void follow_stamp(struct stamp *clock, int64_t horizon_ms, struct mark m)
+static void clock_follow(struct stamp *clock, int64_t horizon_ms, struct mark m)
 {
 	if (m.by.p && m.at.ms <= horizon_ms && stamp_cmp(m.at, *clock) > 0)
 		*clock = m.at;
 }
 
-static void follow_bead(struct stamp *clock, int64_t horizon_ms, const struct bead *b)
+static void clock_follow_bead(struct stamp *clock, int64_t horizon_ms, const struct bead *b)
 {
-	follow_stamp(clock, horizon_ms, b->created);
-	follow_stamp(clock, horizon_ms, b->deleted);
+	clock_follow(clock, horizon_ms, b->created);
+	clock_follow(clock, horizon_ms, b->deleted);
 	for (int i = 0; i < REGS; i++)
-		follow_stamp(clock, horizon_ms, b->mark[i]);
+		clock_follow(clock, horizon_ms, b->mark[i]);
 	for (size_t i = 0; i < b->extras; i++)
-		follow_stamp(clock, horizon_ms, b->extra[i].mark);
+		clock_follow(clock, horizon_ms, b->extra[i].mark);
 	for (size_t i = 0; i < b->notes; i++)
-		follow_stamp(clock, horizon_ms, (struct mark){ b->note[i].at, b->note[i].author });
+		clock_follow(clock, horizon_ms, (struct mark){ b->note[i].at, b->note[i].author });
 }
 
 struct stamp state_clock(const struct state *s, int64_t horizon_ms)
 {
 	struct stamp clock = { 0 };
 
-	follow_stamp(&clock, horizon_ms, s->prefix_mark);
+	clock_follow(&clock, horizon_ms, s->prefix_mark);
 	for (size_t i = 0; i < s->slots.count; i++) {
 		const struct slot *slot = s->slots.entry[i].value;
 
 		if (slot->bead)
-			follow_bead(&clock, horizon_ms, slot->bead);
-		follow_stamp(&clock, horizon_ms, slot->every);
+			clock_follow_bead(&clock, horizon_ms, slot->bead);
+		clock_follow(&clock, horizon_ms, slot->every);
 	}
 	for (size_t i = 0; i < s->edges.count; i++) {
 		const struct edge *e = s->edges.entry[i].value;
 
-		follow_stamp(&clock, horizon_ms, e->created);
-		follow_stamp(&clock, horizon_ms, e->life);
+		clock_follow(&clock, horizon_ms, e->created);
+		clock_follow(&clock, horizon_ms, e->life);
 	}
 	return clock;
 }

@@ -20,7 +20,7 @@ static bool inspect_is_foreign(struct call *c, const struct snapshot *files)
 }
 
 /* The checks that the specification requires of every store, whatever program wrote it. */
-static bool is_basic(const struct finding *f)
+static bool inspect_is_basic(const struct finding *f)
 {
 	static const char *const codes[] = { "duplicate_id", "invalid_json", "missing_file",
 					     "unsorted" };
@@ -61,7 +61,7 @@ static enum err inspect_foreign(struct call *c, const struct beads *b, struct st
 	*out = NULL;
 	for (f = validate_snapshot(&c->mem, raw, c->now_ms); f; f = next) {
 		next = f->next;
-		if (is_basic(f))
+		if (inspect_is_basic(f))
 			tail = inspect_append(tail, f);
 	}
 	if (git_process_read(c, b->repo.common, raw->commit, &files)) {
@@ -84,8 +84,8 @@ static enum err inspect_files(struct call *c, const struct beads *b, struct str 
 	return ERR_OK;
 }
 
-static enum err read_raw(struct call *c, const struct beads *b, const struct when *when,
-			 struct str *ref, struct snapshot *files)
+static enum err inspect_read_raw(struct call *c, const struct beads *b, const struct when *when,
+				 struct str *ref, struct snapshot *files)
 {
 	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, ref);
 
@@ -99,14 +99,14 @@ enum err inspect_commit(struct call *c, const struct beads *b, const struct when
 {
 	struct snapshot files;
 	struct str ref;
-	enum err e = read_raw(c, b, when, &ref, &files);
+	enum err e = inspect_read_raw(c, b, when, &ref, &files);
 
 	return e ? e : inspect_files(c, b, ref, &files, out);
 }
 
 /* --- with the journal --- */
 
-static bool is_known(const struct finding *list, const struct finding *f)
+static bool inspect_is_known(const struct finding *list, const struct finding *f)
 {
 	for (; list; list = list->next)
 		if (!strcmp(list->code, f->code) && str_eq(list->id, f->id) &&
@@ -117,19 +117,19 @@ static bool is_known(const struct finding *list, const struct finding *f)
 
 /* Findings about relations between records come from the next commit, because the journal may have
  * repaired or broken them. All other findings come from the published files. */
-static void join_findings(struct finding *published, struct finding *next_commit,
-			  struct finding **out)
+static void inspect_merge_findings(struct finding *published, struct finding *next_commit,
+				   struct finding **out)
 {
 	struct finding *kept = NULL, **tail = &kept, *next;
 
 	for (struct finding *f = published; f; f = next) {
 		next = f->next;
-		if (!f->relation || is_known(next_commit, f))
+		if (!f->relation || inspect_is_known(next_commit, f))
 			tail = inspect_append(tail, f);
 	}
 	for (struct finding *f = next_commit; f; f = next) {
 		next = f->next;
-		if (!is_known(kept, f))
+		if (!inspect_is_known(kept, f))
 			tail = inspect_append(tail, f);
 	}
 	*out = kept;
@@ -192,7 +192,7 @@ enum err inspect_open(struct call *c, const struct beads *b, struct inspection *
 		return e;
 	if (!place_has_ref(c, &b->repo, out->ref))
 		return ERR_OK;
-	if (read_raw(c, b, NULL, &out->ref, &out->tip)) {
+	if (inspect_read_raw(c, b, NULL, &out->ref, &out->tip)) {
 		out->unreadable = inspect_unreadable(c, out->ref);
 		out->tip = (struct snapshot){ 0 };
 	}
@@ -225,6 +225,6 @@ enum err inspect_store(struct call *c, const struct beads *b, const struct inspe
 	usable = inspect_usable(c, i, *out);
 	if (usable && str_eq(i->base.commit, i->tip.commit) && record_empty(i->since))
 		return ERR_OK; /* nothing is pending: the published files are the next commit */
-	join_findings(*out, inspect_next(c, i, usable), out);
+	inspect_merge_findings(*out, inspect_next(c, i, usable), out);
 	return ERR_OK;
 }

@@ -41,8 +41,8 @@ static void repair_tell_piece(struct call *c, struct repair_mending *m,
 	json_end(j);
 }
 
-static void tell_of_bead(struct repair_mending *m, struct str id, const char *action,
-			 const char *why)
+static void repair_tell_bead(struct repair_mending *m, struct str id, const char *action,
+			     const char *why)
 {
 	struct json *j = &m->report;
 
@@ -55,7 +55,7 @@ static void tell_of_bead(struct repair_mending *m, struct str id, const char *ac
 	json_end(j);
 }
 
-static bool is_before(const struct journal_record *r, const struct record *base)
+static bool repair_is_before(const struct journal_record *r, const struct record *base)
 {
 	return (base->base.p || base->anew) &&
 	       (r->segment < base->segment ||
@@ -65,10 +65,10 @@ static bool is_before(const struct journal_record *r, const struct record *base)
 static void repair_lose(struct call *c, struct repair_mending *m, const struct journal_piece *p,
 			struct str why)
 {
-	bool published = is_before(&p->record, &m->synced) || record_is_base(p->record.json);
+	bool published = repair_is_before(&p->record, &m->synced) || record_is_base(p->record.json);
 
 	m->out->lost += !published;
-	m->base_lost = m->base_lost || !is_before(&p->record, &m->replay.base);
+	m->base_lost = m->base_lost || !repair_is_before(&p->record, &m->replay.base);
 	repair_tell_piece(c, m, p,
 			  published                 ? "published" :
 			  p->verdict == JOURNAL_GAP ? "missing" :
@@ -94,7 +94,8 @@ static enum err repair_find_base(struct call *c, const struct journal_piece *p, 
 	return ERR_OK;
 }
 
-static enum err keep_receipts(struct call *c, struct repair_mending *m, const struct record *r)
+static enum err repair_keep_receipts(struct call *c, struct repair_mending *m,
+				     const struct record *r)
 {
 	enum err e = ERR_OK;
 
@@ -111,7 +112,7 @@ static enum err repair_save(struct call *c, struct repair_mending *m, const stru
 		repair_tell_piece(c, m, p, p->verdict == JOURNAL_UNVERIFIED ? "unverified" : "kept",
 				  str_of(p->why));
 	if (replay_has(&m->replay, &p->record))
-		return keep_receipts(c, m, r);
+		return repair_keep_receipts(c, m, r);
 	replay_add(c, &m->replay, r);
 	m->json = arena_room(&c->mem, m->json, m->count, sizeof *m->json);
 	m->json[m->count++] = p->record.json;
@@ -119,7 +120,7 @@ static enum err repair_save(struct call *c, struct repair_mending *m, const stru
 }
 
 /* The second pass saves or reports every record. */
-static enum err take_piece(struct call *c, const struct journal_piece *p, void *arg)
+static enum err repair_take_piece(struct call *c, const struct journal_piece *p, void *arg)
 {
 	struct repair_mending *m = arg;
 	struct record record;
@@ -153,7 +154,7 @@ static enum err repair_read_commit(struct call *c, struct repair_mending *m, str
 	return e ? e : snapshot_read(c, &files, *out);
 }
 
-static bool same_files(struct arena *mem, const struct state *a, const struct state *b)
+static bool repair_same_files(struct arena *mem, const struct state *a, const struct state *b)
 {
 	struct snapshot x = snapshot_encode(mem, a), y = snapshot_encode(mem, b);
 
@@ -165,7 +166,7 @@ static bool same_files(struct arena *mem, const struct state *a, const struct st
 
 /* If the record of a later base may be lost, the ref has that commit. It becomes the base if it
  * has everything of the older base; otherwise the next sync joins the two. */
-static enum err choose_base(struct call *c, struct repair_mending *m)
+static enum err repair_choose_base(struct call *c, struct repair_mending *m)
 {
 	struct str ref, here, *base = &m->replay.base.base;
 	struct state *newer, *both;
@@ -187,7 +188,7 @@ static enum err choose_base(struct call *c, struct repair_mending *m)
 	both = state_new(&c->mem);
 	state_add(both, newer);
 	state_add(both, m->all);
-	if (!same_files(&c->mem, both, newer))
+	if (!repair_same_files(&c->mem, both, newer))
 		return ERR_OK;
 	*base = here;
 	m->all = newer;
@@ -242,15 +243,16 @@ struct state *repair_complete(struct call *c, struct state *all, repair_tell *to
 	return missing;
 }
 
-static void tell_completed(void *arg, struct str id)
+static void repair_tell_completed(void *arg, struct str id)
 {
-	tell_of_bead(arg, id, "completed",
-		     "the record that created it is lost; it got a title, a status, a priority and "
-		     "a type anew");
+	repair_tell_bead(
+		arg, id, "completed",
+		"the record that created it is lost; it got a title, a status, a priority and "
+		"a type anew");
 }
 
 /* The prefix of the saved beads; if there are none, the previous prefix. */
-static struct str guess_prefix(const struct beads *b, const struct state *all)
+static struct str repair_guess_prefix(const struct beads *b, const struct state *all)
 {
 	for (size_t i = 0; i < all->slots.count; i++) {
 		struct str id = all->slots.entry[i].key;
@@ -269,12 +271,12 @@ static enum err repair_complete_record(struct call *c, struct repair_mending *m,
 	struct record r = { 0 };
 
 	state_add(m->all, m->replay.since);
-	r.change = repair_complete(c, m->all, tell_completed, m);
+	r.change = repair_complete(c, m->all, repair_tell_completed, m);
 	if (!m->all->prefix_mark.by.p) {
-		struct str prefix = guess_prefix(m->b, m->all);
+		struct str prefix = repair_guess_prefix(m->b, m->all);
 
 		state_put_prefix(r.change, prefix, (struct mark){ { 0, 1 }, STR("bd-repair") });
-		tell_of_bead(
+		repair_tell_bead(
 			m, prefix, "completed",
 			"the record with the prefix of ids is lost; it was taken from the beads");
 	}
@@ -285,8 +287,8 @@ static enum err repair_complete_record(struct call *c, struct repair_mending *m,
 /* --- writing --- */
 
 /* The base record comes last, so an incomplete segment replaces nothing. */
-static enum err write_segment(struct call *c, struct repair_mending *m, struct str rest,
-			      struct journal_place *place)
+static enum err repair_write_segment(struct call *c, struct repair_mending *m, struct str rest,
+				     struct journal_place *place)
 {
 	struct record r = { .change = state_new(&c->mem),
 			    .base = m->replay.base.base,
@@ -310,13 +312,13 @@ static enum err write_segment(struct call *c, struct repair_mending *m, struct s
 	return journal_sync(c, m->b->home, fd);
 }
 
-static enum err write_journal(struct call *c, struct repair_mending *m, struct str rest)
+static enum err repair_write_journal(struct call *c, struct repair_mending *m, struct str rest)
 {
 	struct journal_place place;
 	struct str kept;
 	enum err e = m->receipts ? receipt_db_commit(c, m->receipts) : ERR_OK;
 
-	if (e || (e = write_segment(c, m, rest, &place)))
+	if (e || (e = repair_write_segment(c, m, rest, &place)))
 		return e;
 	call_stored(c, STORED_PART);
 	m->out->applied = true;
@@ -328,7 +330,7 @@ static enum err write_journal(struct call *c, struct repair_mending *m, struct s
 
 /* --- the whole of it --- */
 
-static enum err salvage_all(struct call *c, struct repair_mending *m, bool apply)
+static enum err repair_salvage(struct call *c, struct repair_mending *m, bool apply)
 {
 	struct str home = m->b->home, rest;
 	enum err e;
@@ -336,12 +338,12 @@ static enum err salvage_all(struct call *c, struct repair_mending *m, bool apply
 	m->replay.since = state_new(&c->mem);
 	json_array(&m->report);
 	if ((e = journal_salvage(c, home, repair_find_base, m)) ||
-	    (e = journal_salvage(c, home, take_piece, m)) || (e = choose_base(c, m)) ||
-	    (e = repair_complete_record(c, m, &rest)))
+	    (e = journal_salvage(c, home, repair_take_piece, m)) ||
+	    (e = repair_choose_base(c, m)) || (e = repair_complete_record(c, m, &rest)))
 		return e;
 	json_end(&m->report);
 	m->out->report = json_text(&m->report);
-	return apply ? write_journal(c, m, rest) : ERR_OK;
+	return apply ? repair_write_journal(c, m, rest) : ERR_OK;
 }
 
 /* The receipts of published records move to receipts.db. If that fails, repeated requests will not
@@ -360,7 +362,7 @@ static enum err repair_mend(struct call *c, struct beads *b, bool apply, struct 
 			STR_ARG(c->message));
 	c->code = ERR_OK;
 	m.receipts = receipts.db ? &receipts : NULL;
-	e = salvage_all(c, &m, apply);
+	e = repair_salvage(c, &m, apply);
 	receipt_db_close(&receipts);
 	arena_release(&m.replay.scratch);
 	return e;

@@ -54,7 +54,7 @@ static void validate_found(struct checker *k, enum severity severity, const char
 	k->last = &f->next;
 }
 
-static void validate_skewed(struct checker *k, struct str id, struct stamp at)
+static void validate_check_clock(struct checker *k, struct str id, struct stamp at)
 {
 	if (at.ms > k->now_ms + STAMP_FOLLOWED_MS)
 		validate_found(k, SEVERITY_WARNING, "clock_skew", id,
@@ -63,32 +63,33 @@ static void validate_skewed(struct checker *k, struct str id, struct stamp at)
 					 moment_format(&k->scratch, at.ms).p));
 }
 
-static bool is_mark(struct str key)
+static bool validate_is_mark(struct str key)
 {
 	return str_is(key, "_at") || str_is(key, "_by") || str_is(key, "_v");
 }
 
 /* A record without its marks, for comparison; also without those of the bead in a tombstone. */
-static struct value without_marks(struct arena *mem, const struct value *v)
+static struct value validate_without_marks(struct arena *mem, const struct value *v)
 {
 	struct value out = *v;
 
 	out.item = arena_array(mem, v->count + 1, sizeof *out.item);
 	out.count = 0;
 	for (size_t i = 0; i < v->count; i++) {
-		if (is_mark(v->item[i].key))
+		if (validate_is_mark(v->item[i].key))
 			continue;
 		out.item[out.count++] = str_is(v->item[i].key, "bead") ?
-						without_marks(mem, &v->item[i]) :
+						validate_without_marks(mem, &v->item[i]) :
 						v->item[i];
 	}
 	return out;
 }
 
 /* Do two records differ only in the spelling of their marks? */
-static bool same_but_for_marks(struct arena *mem, const struct value *v, struct str normal)
+static bool validate_same_content(struct arena *mem, const struct value *v, struct str normal)
 {
-	struct value a = without_marks(mem, v), b = without_marks(mem, value_read(mem, normal));
+	struct value a = validate_without_marks(mem, v),
+		     b = validate_without_marks(mem, value_read(mem, normal));
 
 	return str_eq(canonical(mem, &a), canonical(mem, &b));
 }
@@ -99,7 +100,7 @@ static void validate_rewritten(struct checker *k, struct str id, const struct va
 
 	if (k->rewritten)
 		snapshot_keep(k->rewritten, &k->scratch, k->file, v, &why);
-	else if (same_but_for_marks(&k->scratch, v, snapshot_spelled(&k->scratch, k->file, v)))
+	else if (validate_same_content(&k->scratch, v, snapshot_spelled(&k->scratch, k->file, v)))
 		validate_found(k, SEVERITY_WARNING, "not_normalized", id,
 			       STR("\"_at\", \"_by\" and \"_v\" are not in their normal form; the "
 				   "next change to this record rewrites them"));
@@ -124,7 +125,7 @@ static void validate_compare(struct checker *k, struct str id, const struct valu
 }
 
 /* A copy of a text of a line that lasts as long as the checks, unless it is part of the file. */
-static struct str validate_lasting(struct checker *k, struct str line, struct str text)
+static struct str validate_keep_text(struct checker *k, struct str line, struct str text)
 {
 	bool within = text.p >= line.p && text.p < line.p + line.n;
 
@@ -147,9 +148,9 @@ static struct str check_bead(struct checker *k, const struct value *v, struct st
 
 	if (!line_decode(&k->scratch, v, &b, &why))
 		return validate_refused(k, id, why);
-	validate_skewed(k, id, bead_top(&b).at);
+	validate_check_clock(k, id, bead_top(&b).at);
 	validate_compare(k, id, v, line);
-	id = validate_lasting(k, line, id);
+	id = validate_keep_text(k, line, id);
 	kept = arena_new(&k->work, struct str);
 	*kept = line;
 	*map_put(&k->live, id) = kept;
@@ -187,8 +188,8 @@ static struct str check_tombstone(struct checker *k, const struct value *v, stru
 		return validate_refused(k, id, why);
 	validate_compare(k, id, v, line);
 	check_both(k, id, v);
-	validate_skewed(k, id, state_clock(s, INT64_MAX));
-	id = validate_lasting(k, line, id);
+	validate_check_clock(k, id, state_clock(s, INT64_MAX));
+	id = validate_keep_text(k, line, id);
 	map_put(&k->gone, id);
 	return id;
 }
@@ -209,13 +210,13 @@ static struct str check_edge(struct checker *k, const struct value *v, struct st
 	if (!edge_decode(&k->scratch, v, &e, &why))
 		return validate_refused(k, value_str(v, "from"), why);
 	validate_compare(k, e.from, v, line);
-	validate_skewed(k, e.from, e.life.at);
+	validate_check_clock(k, e.from, e.life.at);
 	if (!k->rewritten && names_exact(&edge_kinds, e.kind) < 0)
 		validate_refused(k, e.from,
 				 STR("\"kind\" is not blocks, parent, related or discovered_from"));
 	kept = arena_new(&k->work, struct numbered_edge);
-	kept->row = (struct edge_row){ .from = validate_lasting(k, line, e.from),
-				       .to = validate_lasting(k, line, e.to),
+	kept->row = (struct edge_row){ .from = validate_keep_text(k, line, e.from),
+				       .to = validate_keep_text(k, line, e.to),
 				       .kind = validate_kind(k, e.kind),
 				       .active = !e.deleted };
 	kept->line = k->line;
@@ -245,7 +246,7 @@ static void ordering_index(struct ordering *o, struct str line)
 	}
 }
 
-static void validate_twice(struct checker *k, struct str key)
+static void validate_check_duplicate(struct checker *k, struct str key)
 {
 	validate_found(k, SEVERITY_ERROR, "duplicate_id", key,
 		       arena_fmt(&k->scratch, "'" STR_FMT "' is there twice", STR_ARG(key)));
@@ -261,7 +262,7 @@ static void validate_in_order(struct ordering *o, struct str line, struct str ke
 	if (order > 0 && !o->keys.mem)
 		ordering_index(o, line);
 	if (!order || (o->keys.mem && map_find(&o->keys, key)))
-		validate_twice(k, key);
+		validate_check_duplicate(k, key);
 	else if (order > 0)
 		validate_found(k, SEVERITY_ERROR, "unsorted", key,
 			       arena_fmt(&k->scratch, "'" STR_FMT "' comes after '" STR_FMT "'",

@@ -49,8 +49,9 @@ static enum err bead_close_step(struct edit *e, struct state *change, const void
 }
 
 /* Lists the beads that closing these has made ready. */
-static enum err put_freed(struct call *c, struct beads *b, const struct bead_row *closed,
-			  const struct shape *shape, struct json *reply)
+static enum err bead_close_put_unblocked(struct call *c, struct beads *b,
+					 const struct bead_row *closed, const struct shape *shape,
+					 struct json *reply)
 {
 	struct link *link;
 	struct bead_row *row;
@@ -74,8 +75,8 @@ static enum err put_freed(struct call *c, struct beads *b, const struct bead_row
 	return e;
 }
 
-static enum err put_claimed(struct call *c, struct beads *b, const struct shape *shape,
-			    struct json *reply)
+static enum err bead_close_put_claimed(struct call *c, struct beads *b, const struct shape *shape,
+				       struct json *reply)
 {
 	struct bead_filter any = { 0 };
 	struct bead_row *row;
@@ -105,9 +106,9 @@ static enum err bead_close_run(struct call *c, struct stores *s, const void *bod
 			return e;
 		public_encode(reply, now, &shape);
 	}
-	if (in->suggest_next && (e = put_freed(c, s->beads, rows, &shape, reply)))
+	if (in->suggest_next && (e = bead_close_put_unblocked(c, s->beads, rows, &shape, reply)))
 		return e;
-	if (in->claim_next && (e = put_claimed(c, s->beads, &shape, reply)))
+	if (in->claim_next && (e = bead_close_put_claimed(c, s->beads, &shape, reply)))
 		return e;
 	json_end(reply);
 	return ERR_OK;

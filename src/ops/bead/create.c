@@ -50,7 +50,8 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static enum err draft_of(struct call *c, struct beads *b, const struct body *in, struct draft *d)
+static enum err bead_create_draft(struct call *c, struct beads *b, const struct body *in,
+				  struct draft *d)
 {
 	const struct str *dep = in->deps.item;
 	struct bead_row *row;
@@ -82,7 +83,7 @@ static enum err draft_of(struct call *c, struct beads *b, const struct body *in,
 	return ERR_OK;
 }
 
-static bool only_file(const struct body *in)
+static bool bead_create_only_file(const struct body *in)
 {
 	for (int i = 0; i < MEMBERS; i++)
 		if (in->text[i].p)
@@ -92,7 +93,8 @@ static bool only_file(const struct body *in)
 	       in->priority == ABSENT;
 }
 
-static enum err reply_with(struct call *c, struct beads *b, struct str id, struct json *reply)
+static enum err bead_create_reply(struct call *c, struct beads *b, struct str id,
+				  struct json *reply)
 {
 	struct shape shape = { .brief = c->terse };
 	struct bead_row *row;
@@ -112,10 +114,11 @@ static enum err bead_create_run(struct call *c, struct stores *s, const void *bo
 	int64_t count = 0;
 	bool many = in->file.p;
 
-	if (many && !only_file(in))
+	if (many && !bead_create_only_file(in))
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "with --file, all that is said of a bead stands in the file");
-	enum err e = many ? draft_parse(c, in->file, &list) : draft_of(c, s->beads, in, &one);
+	enum err e =
+		many ? draft_parse(c, in->file, &list) : bead_create_draft(c, s->beads, in, &one);
 
 	for (struct draft *d = list; !e && d; d = d->next) {
 		d->order = count++;
@@ -126,7 +129,7 @@ static enum err bead_create_run(struct call *c, struct stores *s, const void *bo
 	if (many)
 		json_array(reply);
 	for (struct draft *d = list; !e && d; d = d->next)
-		e = reply_with(c, s->beads, d->id, reply);
+		e = bead_create_reply(c, s->beads, d->id, reply);
 	if (many)
 		json_end(reply);
 	if (!e && in->dry_run)

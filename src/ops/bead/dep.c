@@ -141,7 +141,7 @@ static enum err bead_dep_whole_id(struct call *c, struct beads *b, struct str te
 	return e;
 }
 
-static bool is_meant(const struct edge_row *row, struct str from, struct str to, int kind)
+static bool bead_dep_is_meant(const struct edge_row *row, struct str from, struct str to, int kind)
 {
 	return row->active && str_eq(row->from, from) && str_eq(row->to, to) &&
 	       (kind < 0 || str_is(row->kind, names_word(&edge_kinds, kind)));
@@ -173,7 +173,8 @@ static enum err bead_dep_cut(struct call *c, struct beads *b, const struct edge_
 
 /* A deleted bead is named by its lineage, too, because another clone may use its id for another
  * bead. */
-static enum err put_dead_end(struct call *c, struct beads *b, struct str id, struct state *change)
+static enum err bead_dep_put_deleted_end(struct call *c, struct beads *b, struct str id,
+					 struct state *change)
 {
 	const struct value *bead;
 	struct bead end = { .id = id };
@@ -188,15 +189,15 @@ static enum err put_dead_end(struct call *c, struct beads *b, struct str id, str
 }
 
 /* Puts both ends, by their lineage if it is known; the guard applies to the first. */
-static enum err put_end(struct call *c, struct beads *b, struct str id, const struct guard *guard,
-			struct state *change)
+static enum err bead_dep_put_end(struct call *c, struct beads *b, struct str id,
+				 const struct guard *guard, struct state *change)
 {
 	struct bead_row *row;
 	struct edit edit;
 	enum err e = cache_find_bead(c, &b->cache, id, &row);
 
 	if (e || !row)
-		return e ? e : put_dead_end(c, b, id, change);
+		return e ? e : bead_dep_put_deleted_end(c, b, id, change);
 	if ((e = edit_begin(c, b, row, &edit)) || (guard && (e = edit_guard(&edit, guard))))
 		return e;
 	state_put_bead(change, &edit.change);
@@ -205,8 +206,8 @@ static enum err put_end(struct call *c, struct beads *b, struct str id, const st
 	return ERR_OK;
 }
 
-static enum err edges_between(struct call *c, struct beads *b, const struct body *in,
-			      struct str *from, struct str *to, struct edge_row **out)
+static enum err bead_dep_edges_between(struct call *c, struct beads *b, const struct body *in,
+				       struct str *from, struct str *to, struct edge_row **out)
 {
 	struct edge_row *row;
 	enum err e;
@@ -218,7 +219,7 @@ static enum err edges_between(struct call *c, struct beads *b, const struct body
 		return e;
 	for (struct edge_row *next; row; row = next) {
 		next = row->next;
-		if (!is_meant(row, *from, *to, in->kind))
+		if (!bead_dep_is_meant(row, *from, *to, in->kind))
 			continue;
 		row->next = NULL;
 		*out = row;
@@ -238,8 +239,9 @@ static enum err bead_dep_run_remove(struct call *c, struct stores *s, const void
 	size_t removed;
 	enum err e;
 
-	if ((e = edges_between(c, b, in, &from, &to, &rows)) ||
-	    (e = put_end(c, b, from, &in->guard, change)) || (e = put_end(c, b, to, NULL, change)))
+	if ((e = bead_dep_edges_between(c, b, in, &from, &to, &rows)) ||
+	    (e = bead_dep_put_end(c, b, from, &in->guard, change)) ||
+	    (e = bead_dep_put_end(c, b, to, NULL, change)))
 		return e;
 	json_array(reply);
 	e = bead_dep_cut(c, b, rows, change, reply, &removed);

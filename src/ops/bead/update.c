@@ -69,7 +69,7 @@ static bool bead_update_listed(const struct list *list, struct str word)
 	return false;
 }
 
-static void set_labels(struct edit *e, const struct body *in)
+static void bead_update_set_labels(struct edit *e, const struct body *in)
 {
 	const struct str *add = in->add_labels.item, *set = in->set_labels.item;
 	struct arena *mem = &e->c->mem;
@@ -96,7 +96,7 @@ static void set_labels(struct edit *e, const struct body *in)
 }
 
 /* A bead has one parent, so the other parent edges are removed. */
-static enum err set_parent(struct edit *e, struct state *change, struct str parent)
+static enum err bead_update_set_parent(struct edit *e, struct state *change, struct str parent)
 {
 	struct str kind = str_of(names_word(&edge_kinds, EDGE_PARENT));
 	struct bead_row *to = NULL;
@@ -114,7 +114,7 @@ static enum err set_parent(struct edit *e, struct state *change, struct str pare
 	return to ? edit_depend(e, change, to, kind, true) : ERR_OK;
 }
 
-static enum err set_status(struct edit *e, int status)
+static enum err bead_update_set_status(struct edit *e, int status)
 {
 	int now = bead_status(&e->now);
 	enum err err;
@@ -161,7 +161,7 @@ static enum err bead_update_step(struct edit *e, struct state *change, const voi
 		return call_fail(e->c, ERR_INVALID_INPUT, TWO_PLACES, "--description",
 				 "--body-file");
 	bead_update_set_texts(e, in);
-	set_labels(e, in);
+	bead_update_set_labels(e, in);
 	if (in->claim && in->status >= 0 && in->status != BEAD_IN_PROGRESS)
 		return call_fail(e->c, ERR_INVALID_INPUT,
 				 "a bead that is claimed is in progress, not %s",
@@ -173,11 +173,11 @@ static enum err bead_update_step(struct edit *e, struct state *change, const voi
 		return call_fail(e->c, ERR_INVALID_INPUT,
 				 "a claim is for whoever makes it, not for '" STR_FMT "'",
 				 STR_ARG(in->assignee));
-	if ((err = set_status(e, in->status)))
+	if ((err = bead_update_set_status(e, in->status)))
 		return err;
 	if (in->assignee.p && !in->claim)
 		claim_assign(e, in->assignee);
-	return in->parent.p ? set_parent(e, change, in->parent) : ERR_OK;
+	return in->parent.p ? bead_update_set_parent(e, change, in->parent) : ERR_OK;
 }
 
 static enum err bead_update_run(struct call *c, struct stores *s, const void *body,

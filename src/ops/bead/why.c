@@ -41,7 +41,7 @@ static void bead_why_put(struct json *j, const char *code, struct str id, struct
 	json_end(j);
 }
 
-static void put_holding(struct call *c, const struct bead_row *row, struct json *j)
+static void bead_why_put_holding(struct call *c, const struct bead_row *row, struct json *j)
 {
 	const char *end = row->lease ? moment_format(&c->mem, row->lease).p : "";
 	struct arena *mem = &c->mem;
@@ -75,8 +75,8 @@ static void put_holding(struct call *c, const struct bead_row *row, struct json 
 	}
 }
 
-static enum err put_blockers(struct call *c, struct beads *b, const struct bead_row *row,
-			     struct json *j)
+static enum err bead_why_put_blockers(struct call *c, struct beads *b, const struct bead_row *row,
+				      struct json *j)
 {
 	struct link *link;
 	bool found = false;
@@ -111,8 +111,8 @@ static enum err bead_why_run(struct call *c, struct stores *s, const void *body,
 	if (e)
 		return e;
 	json_array(&reasons);
-	put_holding(c, row, &reasons);
-	if ((e = put_blockers(c, s->beads, row, &reasons)))
+	bead_why_put_holding(c, row, &reasons);
+	if ((e = bead_why_put_blockers(c, s->beads, row, &reasons)))
 		return e;
 	json_end(&reasons);
 	json_object(reply);

@@ -83,8 +83,8 @@ struct vybe_loop_run {
 };
 
 /* Runs another operation. */
-static enum err call_op(struct call *c, const struct op *op, const char *const *pairs,
-			struct json *reply)
+static enum err vybe_loop_call_op(struct call *c, const struct op *op, const char *const *pairs,
+				  struct json *reply)
 {
 	struct request r = request_new(c, op);
 	enum err e = ERR_OK;
@@ -101,13 +101,14 @@ static enum err call_op(struct call *c, const struct op *op, const char *const *
 }
 
 /* Another agent's pending task. A task in progress whose lease ended is free. */
-static bool is_anothers(struct call *c, const struct task *t)
+static bool vybe_loop_is_anothers(struct call *c, const struct task *t)
 {
 	return t->assignee.n && !str_eq(t->assignee, c->actor) && t->status != TASK_IN_PROGRESS;
 }
 
 /* The ready tasks that are not another agent's. The loop takes the first; a dry run lists all. */
-static enum err next_task(struct call *c, const struct vybe_loop_run *run, struct task **out)
+static enum err vybe_loop_next_task(struct call *c, const struct vybe_loop_run *run,
+				    struct task **out)
 {
 	struct continuity k;
 	struct beads *b;
@@ -119,7 +120,7 @@ static enum err next_task(struct call *c, const struct vybe_loop_run *run, struc
 		e = task_next(c, b, run->project, 0, out);
 	continuity_close(&k);
 	while (!e && *out) {
-		if (is_anothers(c, *out))
+		if (vybe_loop_is_anothers(c, *out))
 			*out = (*out)->next;
 		else
 			out = &(*out)->next;
@@ -141,8 +142,8 @@ static enum err vybe_loop_look_again(struct call *c, struct task *t)
 	return e;
 }
 
-static enum err prompt_of(struct call *c, const struct vybe_loop_run *run, struct task *t,
-			  struct str *out)
+static enum err vybe_loop_prompt(struct call *c, const struct vybe_loop_run *run, struct task *t,
+				 struct str *out)
 {
 	struct brief b = { .task = t, .project = run->project };
 	struct continuity k;
@@ -156,7 +157,7 @@ static enum err prompt_of(struct call *c, const struct vybe_loop_run *run, struc
 	return e;
 }
 
-static void add_env(struct call *c, const char **env, const char *name, struct str value)
+static void vybe_loop_add_env(struct call *c, const char **env, const char *name, struct str value)
 {
 	while (*env)
 		env++;
@@ -190,11 +191,11 @@ static enum err vybe_loop_outcome(struct call *c, const struct child *child, str
 	}
 	if (t->status != TASK_IN_PROGRESS || !str_eq(t->assignee, c->actor))
 		return ERR_OK;
-	return call_op(c, &op_vybe_task_complete, blocked, &reply);
+	return vybe_loop_call_op(c, &op_vybe_task_complete, blocked, &reply);
 }
 
-static enum err work_on(struct call *c, struct vybe_loop_run *run, struct task *t,
-			const char **status)
+static enum err vybe_loop_work_on(struct call *c, struct vybe_loop_run *run, struct task *t,
+				  const char **status)
 {
 	const char *env[7] = { NULL }, *id = arena_cstr(&c->mem, t->id);
 	const char *begin[] = { "id", id, NULL };
@@ -204,21 +205,21 @@ static enum err work_on(struct call *c, struct vybe_loop_run *run, struct task *
 			       .timeout_ms = run->in->timeout };
 	enum err e;
 
-	if ((e = call_op(c, &op_vybe_task_begin, begin, &reply)) ||
-	    (e = prompt_of(c, run, t, &child.input)))
+	if ((e = vybe_loop_call_op(c, &op_vybe_task_begin, begin, &reply)) ||
+	    (e = vybe_loop_prompt(c, run, t, &child.input)))
 		return e;
-	add_env(c, env, "VYBE_TASK_ID", t->id);
-	add_env(c, env, "VYBE_TASK_TITLE", t->title);
-	add_env(c, env, "VYBE_AGENT", c->actor);
+	vybe_loop_add_env(c, env, "VYBE_TASK_ID", t->id);
+	vybe_loop_add_env(c, env, "VYBE_TASK_TITLE", t->title);
+	vybe_loop_add_env(c, env, "VYBE_AGENT", c->actor);
 	if (c->store.p)
-		add_env(c, env, "VYBE_DB_PATH", path_resolve(&c->mem, c->dir, c->store));
+		vybe_loop_add_env(c, env, "VYBE_DB_PATH", path_resolve(&c->mem, c->dir, c->store));
 	if (c->progress)
 		c->progress(c, arena_fmt(&c->mem, STR_FMT ": " STR_FMT, STR_ARG(t->id),
 					 STR_ARG(t->title)));
 	if ((e = child_run(c, &child)) || (e = vybe_loop_outcome(c, &child, t, status)))
 		return e;
 	if (run->in->post.p) {
-		add_env(c, env, "VYBE_TASK_STATUS", str_of(*status));
+		vybe_loop_add_env(c, env, "VYBE_TASK_STATUS", str_of(*status));
 		child.command = arena_cstr(&c->mem, run->in->post);
 		child.input = STR("");
 		e = child_run(c, &child);
@@ -269,13 +270,13 @@ static enum err vybe_loop_rounds(struct call *c, struct vybe_loop_run *run)
 		}
 		if (!c->still)
 			c->now_ms = moment_now();
-		if ((e = next_task(c, run, &t)))
+		if ((e = vybe_loop_next_task(c, run, &t)))
 			return e;
 		if (!t) {
 			run->why = "no_tasks";
 			break;
 		}
-		e = work_on(c, run, t, &status);
+		e = vybe_loop_work_on(c, run, t, &status);
 		if (e == ERR_ALREADY_CLAIMED || e == ERR_BLOCKED || e == ERR_CLOSED ||
 		    e == ERR_DELETED || e == ERR_NOT_FOUND) {
 			c->code = ERR_OK; /* another agent took it; try the next task */
@@ -297,7 +298,7 @@ static enum err vybe_loop_rounds(struct call *c, struct vybe_loop_run *run)
 static enum err vybe_loop_preview(struct call *c, struct vybe_loop_run *run)
 {
 	struct task *t;
-	enum err e = next_task(c, run, &t);
+	enum err e = vybe_loop_next_task(c, run, &t);
 
 	run->why = "dry_run";
 	for (; !e && t && run->sum.total < run->in->tasks; t = t->next)

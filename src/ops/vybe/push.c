@@ -37,8 +37,8 @@ static enum err vybe_push_wrong(struct call *c, const char *what)
 }
 
 /* Refuses members that are not in `known`, a list separated by spaces. */
-static enum err check_members(struct call *c, const struct value *v, const char *where,
-			      const char *known)
+static enum err vybe_push_check_members(struct call *c, const struct value *v, const char *where,
+					const char *known)
 {
 	for (size_t i = 0; v && i < v->count; i++) {
 		struct str rest = str_of(known), word;
@@ -115,7 +115,7 @@ static enum err vybe_push_put_event(struct call *c, struct stores *s, const stru
 
 	if (!v)
 		return ERR_OK;
-	if ((e = check_members(c, v, "event", "kind message metadata")) ||
+	if ((e = vybe_push_check_members(c, v, "event", "kind message metadata")) ||
 	    (e = vybe_push_text(c, v, "kind", &kind)) ||
 	    (e = vybe_push_text(c, v, "message", &note.message)) ||
 	    (e = vybe_push_object(c, v, "metadata", VALUE_OBJECT, &metadata)))
@@ -140,7 +140,7 @@ static enum err vybe_push_put_event(struct call *c, struct stores *s, const stru
 }
 
 /* A string is stored as it is, any other value as JSON with its type. */
-static struct str value_as_text(struct call *c, const struct value *v, int *type)
+static struct str vybe_push_value_text(struct call *c, const struct value *v, int *type)
 {
 	struct json j = json_new(&c->mem);
 
@@ -155,8 +155,8 @@ static struct str value_as_text(struct call *c, const struct value *v, int *type
 	return json_text(&j);
 }
 
-static enum err put_memory(struct call *c, struct stores *s, const struct value *v,
-			   struct json *reply)
+static enum err vybe_push_put_memory(struct call *c, struct stores *s, const struct value *v,
+				     struct json *reply)
 {
 	static const char known[] = "key value value_type scope scope_id expires_at kind pinned";
 	struct memory_ask ask = { 0 };
@@ -167,7 +167,7 @@ static enum err put_memory(struct call *c, struct stores *s, const struct value 
 
 	if (v->type != VALUE_OBJECT)
 		return vybe_push_wrong(c, "a memory is not an object");
-	if ((e = check_members(c, v, "a memory", known)) ||
+	if ((e = vybe_push_check_members(c, v, "a memory", known)) ||
 	    (e = vybe_push_text(c, v, "key", &ask.key)) ||
 	    (e = vybe_push_word(c, v, "value_type", &memory_types, &ask.type)) ||
 	    (e = vybe_push_word(c, v, "scope", &memory_scopes, &ask.where.scope)) ||
@@ -180,7 +180,7 @@ static enum err put_memory(struct call *c, struct stores *s, const struct value 
 	if (expires.p && !moment_parse(expires, &ask.expires_ms))
 		return vybe_push_wrong(c, "'expires_at' is not a time");
 	ask.pinned = pinned && pinned->type == VALUE_BOOL && pinned->yes;
-	ask.value = value_as_text(c, value, &ask.type);
+	ask.value = vybe_push_value_text(c, value, &ask.type);
 	if ((e = memory_where(c, s->vybe, &ask.where)) ||
 	    (e = memory_set(c, s->vybe, &ask, &event)))
 		return e;
@@ -191,15 +191,15 @@ static enum err put_memory(struct call *c, struct stores *s, const struct value 
 	return ERR_OK;
 }
 
-static enum err put_artifact(struct call *c, struct stores *s, const struct value *v,
-			     struct str task, struct json *reply)
+static enum err vybe_push_put_artifact(struct call *c, struct stores *s, const struct value *v,
+				       struct str task, struct json *reply)
 {
 	struct artifact_row a = { .task = task };
 	enum err e;
 
 	if (v->type != VALUE_OBJECT)
 		return vybe_push_wrong(c, "an artifact is not an object");
-	if ((e = check_members(c, v, "an artifact", "file_path content_type")) ||
+	if ((e = vybe_push_check_members(c, v, "an artifact", "file_path content_type")) ||
 	    (e = vybe_push_text(c, v, "file_path", &a.path)) ||
 	    (e = vybe_push_text(c, v, "content_type", &a.type)))
 		return e;
@@ -231,8 +231,8 @@ static enum err vybe_push_epoch(struct call *c, const struct value *v, struct st
 
 /* The status is written last, because the beads are a store of their own: what comes before can
  * still be rolled back. */
-static enum err put_status(struct call *c, struct stores *s, const struct value *v, struct str id,
-			   struct json *reply)
+static enum err vybe_push_put_status(struct call *c, struct stores *s, const struct value *v,
+				     struct str id, struct json *reply)
 {
 	struct guard guard = { .epoch.ms = ABSENT };
 	struct task_move move = { .id = id, .guard = &guard };
@@ -242,8 +242,8 @@ static enum err put_status(struct call *c, struct stores *s, const struct value 
 
 	if (!v)
 		return ERR_OK;
-	if ((e = check_members(c, v, "task_status",
-			       "status summary label blocked_reason force epoch")) ||
+	if ((e = vybe_push_check_members(c, v, "task_status",
+					 "status summary label blocked_reason force epoch")) ||
 	    (e = vybe_push_yes(c, v, "force", &guard.force)) ||
 	    (e = vybe_push_epoch(c, v, &guard.epoch)) ||
 	    (e = vybe_push_word(c, v, "status", &task_statuses, &to)) ||
@@ -282,7 +282,8 @@ static enum err vybe_push_parse(struct call *c, struct str json, struct push *ou
 				 error.why, error.offset);
 	if (v->type != VALUE_OBJECT)
 		return vybe_push_wrong(c, "it is not an object");
-	if ((e = check_members(c, v, "a push", "task_id event memories artifacts task_status")) ||
+	if ((e = vybe_push_check_members(c, v, "a push",
+					 "task_id event memories artifacts task_status")) ||
 	    (e = vybe_push_text(c, v, "task_id", &out->task)) ||
 	    (e = vybe_push_object(c, v, "event", VALUE_OBJECT, &out->event)) ||
 	    (e = vybe_push_object(c, v, "memories", VALUE_ARRAY, &out->memories)) ||
@@ -338,17 +339,17 @@ static enum err vybe_push_run(struct call *c, struct stores *s, const void *body
 	if (p.memories) {
 		json_put_array(reply, "memories");
 		for (size_t i = 0; !e && i < p.memories->count; i++)
-			e = put_memory(c, s, &p.memories->item[i], reply);
+			e = vybe_push_put_memory(c, s, &p.memories->item[i], reply);
 		json_end(reply);
 	}
 	if (!e && p.artifacts) {
 		json_put_array(reply, "artifacts");
 		for (size_t i = 0; !e && i < p.artifacts->count; i++)
-			e = put_artifact(c, s, &p.artifacts->item[i], p.task, reply);
+			e = vybe_push_put_artifact(c, s, &p.artifacts->item[i], p.task, reply);
 		json_end(reply);
 	}
 	if (!e)
-		e = put_status(c, s, p.status, p.task, reply);
+		e = vybe_push_put_status(c, s, p.status, p.task, reply);
 	json_end(reply);
 	return e;
 }

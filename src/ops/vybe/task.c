@@ -153,7 +153,7 @@ static const struct prop deleted_props[] = {
 	{ 0 },
 };
 
-static void put_changed(struct json *reply, const struct task *t, int64_t event)
+static void vybe_task_put_changed(struct json *reply, const struct task *t, int64_t event)
 {
 	json_object(reply);
 	json_key(reply, STR("task"));
@@ -168,7 +168,7 @@ static enum err vybe_task_changed(struct call *c, struct stores *s, const char *
 	int64_t event;
 	enum err e = task_note(c, s->vybe, kind, t, message, &event);
 
-	put_changed(reply, t, event);
+	vybe_task_put_changed(reply, t, event);
 	return e;
 }
 
@@ -259,7 +259,7 @@ static enum err vybe_task_run_set_status(struct call *c, struct stores *s, const
 	enum err e = task_complete(c, s->vybe, &move, &moved);
 
 	if (!e)
-		put_changed(reply, &moved.task, moved.status_event);
+		vybe_task_put_changed(reply, &moved.task, moved.status_event);
 	return e;
 }
 

@@ -88,14 +88,14 @@ static const struct language mermaid = { "graph TD", "    classDef closed stroke
 static const struct language dot = { "digraph beads {\n  rankdir=TB; node [shape=box];", "}",
 				     dot_node, dot_edge };
 
-static const struct language *language_of(const struct value *data)
+static const struct language *graph_language(const struct value *data)
 {
 	struct str format = value_str(data, "format");
 
 	return str_is(format, "mermaid") ? &mermaid : str_is(format, "dot") ? &dot : NULL;
 }
 
-static void tell_tree(struct view *v, const struct value *nodes, const struct language *l)
+static void graph_write_tree(struct view *v, const struct value *nodes, const struct language *l)
 {
 	struct map told = { .mem = v->out.mem };
 
@@ -131,7 +131,7 @@ static void bd_graph_bead_text(struct view *v, const struct value *n)
 }
 
 /* For each node: does a sibling follow? Computed from the end of the list. */
-static bool *followed_nodes(struct view *v, const struct value *nodes)
+static bool *tree_followed(struct view *v, const struct value *nodes)
 {
 	bool *followed = arena_alloc(v->out.mem, nodes->count), level[TREE_DEPTH + 1] = { 0 };
 
@@ -147,7 +147,7 @@ static bool *followed_nodes(struct view *v, const struct value *nodes)
 }
 
 /* `level`: for each depth above, whether a sibling follows below this node. */
-static void draw_branch(struct view *v, const struct value *n, const bool *level)
+static void tree_draw_branch(struct view *v, const struct value *n, const bool *level)
 {
 	int64_t depth = view_number(n, "depth");
 	const struct value *again = value_find(n, "again");
@@ -169,24 +169,24 @@ static void draw_branch(struct view *v, const struct value *n, const bool *level
 void bd_view_tree(struct view *v, const struct value *data)
 {
 	const struct value *nodes = value_find(data, "nodes");
-	const struct language *language = language_of(data);
+	const struct language *language = graph_language(data);
 	bool *followed, level[TREE_DEPTH + 1];
 
 	if (language) {
-		tell_tree(v, nodes, language);
+		graph_write_tree(v, nodes, language);
 		return;
 	}
-	followed = followed_nodes(v, nodes);
+	followed = tree_followed(v, nodes);
 	for (size_t i = 0; i < nodes->count; i++) {
 		const struct value *n = &nodes->item[i];
 
 		level[view_number(n, "depth")] = followed[i];
-		draw_branch(v, n, level);
+		tree_draw_branch(v, n, level);
 	}
 }
 
 /* Every bead, and below it its dependencies. The edges are sorted by their first bead. */
-static void draw_graph(struct view *v, const struct value *nodes, const struct value *edges)
+static void graph_draw(struct view *v, const struct value *nodes, const struct value *edges)
 {
 	struct map first = { .mem = v->out.mem };
 
@@ -209,12 +209,12 @@ static void draw_graph(struct view *v, const struct value *nodes, const struct v
 void bd_view_graph(struct view *v, const struct value *data)
 {
 	const struct value *nodes = value_find(data, "nodes"), *edges = value_find(data, "edges");
-	const struct language *l = language_of(data);
+	const struct language *l = graph_language(data);
 
 	if (!l && !nodes->count)
 		view_line(v, "No bead depends on another.");
 	if (!l) {
-		draw_graph(v, nodes, edges);
+		graph_draw(v, nodes, edges);
 		return;
 	}
 	view_line(v, "%s", l->begin);

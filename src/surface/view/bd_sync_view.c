@@ -32,7 +32,7 @@ void bd_sync_state(struct view *v, const struct value *data)
 			  failures == 1 ? "" : "s", STR_ARG(value_str(data, "last_error")));
 }
 
-static void sync_counts(struct view *v, const struct value *data, bool dry)
+static void sync_put_counts(struct view *v, const struct value *data, bool dry)
 {
 	int64_t pulled = view_number(data, "pulled"), pushed = view_number(data, "pushed");
 	struct str remote = value_str(data, "remote"), commit = value_str(data, "commit");
@@ -67,7 +67,7 @@ void bd_view_sync(struct view *v, const struct value *data)
 		bd_sync_state(v, data);
 		return;
 	}
-	sync_counts(v, data, value_find(data, "dry_run")->yes);
+	sync_put_counts(v, data, value_find(data, "dry_run")->yes);
 	for (size_t i = 0; moved && i < moved->count; i++)
 		view_line(v,
 			  "Two beads were given the id " STR_FMT ": the later one is " STR_FMT
@@ -81,7 +81,7 @@ void bd_view_sync(struct view *v, const struct value *data)
 		view_line(v, "Note: " STR_FMT, STR_ARG(warning));
 }
 
-static void repaired_lines(struct view *v, const struct value *commit)
+static void repair_put_lines(struct view *v, const struct value *commit)
 {
 	const struct value *lines = value_find(commit, "lines");
 	struct str why = value_str(commit, "why");
@@ -110,7 +110,7 @@ static void repaired_lines(struct view *v, const struct value *commit)
 	}
 }
 
-static void repaired_journal(struct view *v, const struct value *journal)
+static void repair_put_journal(struct view *v, const struct value *journal)
 {
 	const struct value *records = value_find(journal, "records");
 	struct str kept = value_str(journal, "kept_as");
@@ -142,7 +142,7 @@ static void repaired_journal(struct view *v, const struct value *journal)
 			     "and keeps the damaged files.");
 }
 
-static void restamped_beads(struct view *v, const struct value *data)
+static void repair_put_stamps(struct view *v, const struct value *data)
 {
 	const struct value *list = value_find(data, "stamps");
 
@@ -162,7 +162,7 @@ static void restamped_beads(struct view *v, const struct value *data)
 }
 
 /* Were commits only joined, and none replaced? */
-static bool only_kept(const struct value *commits)
+static bool repair_only_kept(const struct value *commits)
 {
 	for (size_t i = 0; i < commits->count; i++) {
 		const struct value *lines = value_find(&commits->item[i], "lines");
@@ -181,18 +181,18 @@ void bd_view_repair(struct view *v, const struct value *data)
 	const struct value *commits = value_find(data, "commits");
 
 	if (value_find(data, "stamps") && value_find(data, "stamps")->count) {
-		restamped_beads(v, data);
+		repair_put_stamps(v, data);
 		return;
 	}
 	if (value_find(data, "journal"))
-		repaired_journal(v, value_find(data, "journal"));
+		repair_put_journal(v, value_find(data, "journal"));
 	else if (!commits->count)
 		view_line(v, "Nothing is damaged.");
 	if (!commits->count)
 		return;
 	for (size_t i = 0; i < commits->count; i++)
-		repaired_lines(v, &commits->item[i]);
-	if (view_yes(data, "applied") && commits->count && only_kept(commits))
+		repair_put_lines(v, &commits->item[i]);
+	if (view_yes(data, "applied") && commits->count && repair_only_kept(commits))
 		view_line(v, "Both versions are kept. Now run 'bd sync'.");
 	else if (view_yes(data, "applied") && value_str(data, "commit").p)
 		view_line(v,
@@ -210,7 +210,7 @@ void bd_view_repair(struct view *v, const struct value *data)
 /* --- the past --- */
 
 /* Is the value a stamp, [ms, n]? It is shown as a time. */
-static bool bd_sync_view_is_stamp(const struct value *value, int64_t *ms)
+static bool history_is_stamp(const struct value *value, int64_t *ms)
 {
 	return value->type == VALUE_ARRAY && value->count == 2 &&
 	       value->item[0].type == VALUE_NUMBER && value->item[0].text.n > 10 &&
@@ -218,7 +218,7 @@ static bool bd_sync_view_is_stamp(const struct value *value, int64_t *ms)
 }
 
 /* Shows the last note, which is the new one. */
-static struct str spoken_notes(struct view *v, const struct value *notes)
+static struct str history_notes(struct view *v, const struct value *notes)
 {
 	struct str last = value_str(&notes->item[notes->count - 1], "content");
 
@@ -227,24 +227,24 @@ static struct str spoken_notes(struct view *v, const struct value *notes)
 }
 
 /* A value on one line, texts without quotes. */
-static struct str bd_sync_view_spoken(struct view *v, const struct value *value)
+static struct str history_value(struct view *v, const struct value *value)
 {
 	struct json j = json_new(v->out.mem);
 	int64_t ms;
 
 	if (!value || value->type == VALUE_NULL)
 		return STR("-");
-	if (bd_sync_view_is_stamp(value, &ms))
+	if (history_is_stamp(value, &ms))
 		return moment_format(v->out.mem, ms);
 	if (value->type == VALUE_ARRAY && value->count && value->item[0].type == VALUE_OBJECT)
-		return spoken_notes(v, value);
+		return history_notes(v, value);
 	if (value->type == VALUE_STRING)
 		return utf8_shorten(v->out.mem, value->text, VALUE_COLUMNS);
 	json_value(&j, value);
 	return utf8_shorten(v->out.mem, json_text(&j), VALUE_COLUMNS);
 }
 
-static void fields_of(struct view *v, const struct value *change)
+static void history_put_fields(struct view *v, const struct value *change)
 {
 	const struct value *fields = value_find(change, "fields");
 	bool new = str_is(value_str(change, "change"), "created");
@@ -254,8 +254,8 @@ static void fields_of(struct view *v, const struct value *change)
 
 		view_line(v, "    " STR_FMT ": " STR_FMT " → " STR_FMT,
 			  STR_ARG(value_str(f, "field")),
-			  STR_ARG(bd_sync_view_spoken(v, value_find(f, "old"))),
-			  STR_ARG(bd_sync_view_spoken(v, value_find(f, "new"))));
+			  STR_ARG(history_value(v, value_find(f, "old"))),
+			  STR_ARG(history_value(v, value_find(f, "new"))));
 	}
 }
 
@@ -278,7 +278,7 @@ void bd_view_history(struct view *v, const struct value *data)
 		view_line(v, "  " STR_FMT "  " STR_FMT " by " STR_FMT,
 			  STR_ARG(value_str(one, "at")), STR_ARG(value_str(one, "change")),
 			  STR_ARG(value_str(one, "by")));
-		fields_of(v, one);
+		history_put_fields(v, one);
 	}
 }
 
@@ -295,7 +295,7 @@ void bd_view_blame(struct view *v, const struct value *data)
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "by"));
 		table_cell(&t, 2, PAINT_NONE, str_head(value_str(one, "at"), 19));
 		table_cell(&t, 3, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
-		table_cell(&t, 4, PAINT_NONE, bd_sync_view_spoken(v, value_find(one, "value")));
+		table_cell(&t, 4, PAINT_NONE, history_value(v, value_find(one, "value")));
 	}
 	table_print(&t);
 }
@@ -311,7 +311,7 @@ void bd_view_diff(struct view *v, const struct value *data)
 		buf_fmt(&v->out, STR_FMT " ", STR_ARG(value_str(one, "change")));
 		view_paint(v, PAINT_BOLD, value_str(one, "id"));
 		view_line(v, ": " STR_FMT, STR_ARG(value_str(one, "title")));
-		fields_of(v, one);
+		history_put_fields(v, one);
 	}
 	for (size_t i = 0; i < edges->count; i++)
 		view_line(v, STR_FMT " dependency: " STR_FMT " " STR_FMT " " STR_FMT,
