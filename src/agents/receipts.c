@@ -75,13 +75,16 @@ static enum err open_for_writing(struct call *c, struct agent_files *f, struct r
 	return e;
 }
 
-static enum err find_row(struct call *c, struct agent_files *f, struct receipt *r)
+static enum err agents_find_receipt(struct call *c, void *store, struct receipt *r)
 {
+	struct agent_files *f = store;
 	struct receipt_db db;
 	int64_t before;
-	enum err e = agent_file_size(c, f, old_lines, &before);
+	enum err e;
 
-	if (!e)
+	if (!f->home.p)
+		return ERR_OK;
+	if (!(e = agent_file_size(c, f, old_lines, &before)))
 		e = before ? open_for_writing(c, f, &db) :
 			     receipt_db_open(c, agent_file_path(c, f, database), false, &db);
 	if (e)
@@ -91,45 +94,22 @@ static enum err find_row(struct call *c, struct agent_files *f, struct receipt *
 	return e;
 }
 
-enum err receipts_find(struct call *c, struct agent_files *f, struct str op, struct str *reply)
+static enum err agents_put_receipt(struct call *c, void *store, const struct receipt *r)
 {
-	struct receipt r = { .actor = c->actor, .id = c->request_id };
-	enum err e = f->home.p ? find_row(c, f, &r) : ERR_OK;
-
-	*reply = STR_NONE;
-	if (e || !r.op.p)
-		return e;
-	if (!str_eq(r.op, op) || !str_eq(r.args, c->request_args))
-		return call_fail(c, ERR_REQUEST_MISMATCH,
-				 "request id '" STR_FMT "' was used for another '" STR_FMT "'",
-				 STR_ARG(c->request_id), STR_ARG(r.op));
-	*reply = r.reply;
-	if (reply->p)
-		return ERR_OK;
-	call_fail(c, ERR_REQUEST_MISMATCH,
-		  "request id '" STR_FMT "' was carried out at %s; its answer is no longer kept",
-		  STR_ARG(c->request_id), moment_format(&c->mem, r.at).p);
-	return call_step(c, "Look at what it did; give new work a request id of its own.");
-}
-
-enum err receipts_put(struct call *c, struct agent_files *f, struct str actor, struct str op,
-		      struct str reply)
-{
-	struct receipt r = { .actor = actor,
-			     .id = c->request_id,
-			     .op = op,
-			     .args = c->request_args,
-			     .reply = reply,
-			     .at = c->now_ms };
 	struct receipt_db db = { 0 };
 	enum err e;
 
-	if (!(e = open_for_writing(c, f, &db)) && !(e = receipt_db_put(c, &db, &r)))
+	if (!(e = open_for_writing(c, store, &db)) && !(e = receipt_db_put(c, &db, r)))
 		e = receipt_db_commit(c, &db);
 	receipt_db_close(&db);
 	if (e)
 		c->code = ERR_IO_WRITE_FAILED;
 	return c->code;
+}
+
+struct receipts agents_receipts(struct agent_files *f)
+{
+	return (struct receipts){ f, agents_find_receipt, agents_put_receipt };
 }
 
 struct str receipts_mark(struct call *c, struct str agent)

@@ -100,8 +100,8 @@ struct mark beads_prefix_mark(struct call *c, const struct beads *b);
  * durable. */
 enum err beads_put(struct call *c, struct beads *b, struct state *change);
 
-/* The receipt of that actor's request id; `op` is absent if there is none. */
-enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r);
+/* A receipt that is put is part of the record that beads_commit() writes. */
+struct receipts beads_receipts(struct beads *b);
 
 /* Drops every change: the command only shows what it would do. */
 void beads_forget(struct beads *b);

@@ -39,8 +39,9 @@ static enum err receipts_open(struct call *c, struct beads *b, bool write, struc
 			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, aside)));
 }
 
-enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)
+static enum err beads_find_receipt(struct call *c, void *store, struct receipt *r)
 {
+	struct beads *b = store;
 	struct receipt_db db;
 	enum err e = cache_find_receipt(c, &b->cache, r);
 
@@ -49,6 +50,20 @@ enum err beads_find_receipt(struct call *c, struct beads *b, struct receipt *r)
 	e = receipt_db_find(c, &db, r);
 	receipt_db_close(&db);
 	return e;
+}
+
+static enum err beads_put_receipt(struct call *c, void *store, const struct receipt *r)
+{
+	struct beads *b = store;
+
+	(void)c;
+	b->receipt = *r;
+	return ERR_OK;
+}
+
+struct receipts beads_receipts(struct beads *b)
+{
+	return (struct receipts){ b, beads_find_receipt, beads_put_receipt };
 }
 
 /* --- cutting the journal --- */

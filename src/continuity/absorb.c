@@ -47,8 +47,7 @@ static void absorb_look_at_list(struct looking *l, const struct value *list, boo
 static bool absorb_is_this_request(struct call *c, const struct value *receipt)
 {
 	return c->request_id.p && str_eq(value_str(receipt, "actor"), c->actor) &&
-	       str_eq(value_str(receipt, "id"),
-		      arena_fmt(&c->mem, "vybe:" STR_FMT, STR_ARG(c->request_id)));
+	       str_eq(value_str(receipt, "id"), task_request_id(c));
 }
 
 /* A command of vybe notes its own events. */

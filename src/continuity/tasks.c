@@ -273,24 +273,25 @@ struct tasks_writing {
 	bool done;            /* an earlier attempt of this request has done it */
 };
 
-/* The receipt of this request in the journal of the beads, with the task that the request was
- * about. */
+struct str task_request_id(struct call *c)
+{
+	return arena_fmt(&c->mem, "vybe:" STR_FMT, STR_ARG(c->request_id));
+}
+
+/* The reply of the receipt has the task's id and title; for an old receipt only the id is kept. */
 static enum err tasks_find_receipt(struct call *c, struct tasks_writing *w, const char *what)
 {
-	struct receipt old = { .actor = c->actor };
+	struct receipts in = beads_receipts(&w->b);
+	struct receipt old;
 	const struct value *was;
 	enum err e;
 
-	old.id = arena_fmt(&c->mem, "vybe:" STR_FMT, STR_ARG(c->request_id));
-	w->b.receipt = (struct receipt){
-		.actor = c->actor, .id = old.id, .op = str_of(what), .args = c->request_args
-	};
-	if ((e = beads_find_receipt(c, &w->b, &old)) || !old.op.p)
+	w->b.receipt = (struct receipt){ .actor = c->actor,
+					 .id = task_request_id(c),
+					 .op = str_of(what),
+					 .args = c->request_args };
+	if ((e = receipt_find(c, &in, &w->b.receipt, &old)) || !old.op.p)
 		return e;
-	if (!str_is(old.op, what) || !str_eq(old.args, c->request_args))
-		return call_fail(c, ERR_REQUEST_MISMATCH,
-				 "request id '" STR_FMT "' was used for another command",
-				 STR_ARG(c->request_id));
 	w->done = true;
 	was = value_read(&c->mem, old.reply.p ? old.reply : old.about);
 	w->id = old.reply.p ? value_str(was, "id") : value_text(was);
@@ -310,10 +311,23 @@ static enum err tasks_begin(struct call *c, const char *what, struct tasks_writi
 	return e;
 }
 
-/* Reads the task after the change, then commits. */
+static enum err tasks_commit(struct call *c, struct tasks_writing *w)
+{
+	struct receipts in = beads_receipts(&w->b);
+	struct json reply = json_new(&c->mem);
+	enum err e;
+
+	json_object(&reply);
+	json_put_str(&reply, "id", w->id);
+	json_put_str(&reply, "title", w->title);
+	json_end(&reply);
+	e = receipt_put(c, &in, &w->b.receipt, json_text(&reply));
+	return e ? e : beads_commit(c, &w->b);
+}
+
+/* Reads the task as it is after the change, then commits the change. */
 static enum err tasks_finish(struct call *c, struct tasks_writing *w, struct task *out)
 {
-	struct json reply = json_new(&c->mem);
 	struct bead_row *row;
 	enum err e = w->done ? ERR_OK : beads_put(c, &w->b, w->change);
 
@@ -323,13 +337,8 @@ static enum err tasks_finish(struct call *c, struct tasks_writing *w, struct tas
 		else /* it was deleted */
 			*out = (struct task){ .id = w->id, .title = w->title };
 	}
-	json_object(&reply);
-	json_put_str(&reply, "id", w->id);
-	json_put_str(&reply, "title", w->title);
-	json_end(&reply);
-	w->b.receipt.reply = json_text(&reply);
 	if (!e)
-		e = w->done ? beads_settle(c, &w->b) : beads_commit(c, &w->b);
+		e = w->done ? beads_settle(c, &w->b) : tasks_commit(c, w);
 	beads_close(&w->b);
 	if (!e && !w->done)
 		autosync_start(c, &w->b);

@@ -55,8 +55,12 @@ enum err task_each(struct call *c, struct beads *b, const struct task_filter *fi
 enum err task_next(struct call *c, struct beads *b, struct str project, int64_t most,
 		   struct task **out);
 
-/* Writes. Each is one record of the beads, with a receipt for the request id, so that the repeat
- * of a request that died finds what it did. */
+/*
+ * Changing: one record of the beads each, with a receipt under task_request_id(), so that the
+ * repeat of a request that died on its way finds what it did. `before` is how the task was, where
+ * it was.
+ */
+struct str task_request_id(struct call *c);
 struct task_new {
 	struct str title, description, project;
 	int64_t priority;

@@ -24,22 +24,23 @@ static void check_about(struct call *c, struct str reply)
 static void check_taken_over(struct call *c, struct str lines)
 {
 	struct agent_files f = { .root = folder(), .home = folder(), .lock = LOCK_NONE };
-	struct str reply;
+	struct receipts in = agents_receipts(&f);
+	struct receipt old, ask = {
+		.actor = c->actor, .id = STR("r1"), .op = STR("agent send"), .args = STR("args")
+	};
 
 	folder_put(c, "receipts.db", STR_NONE);
 	folder_put(c, "receipts.jsonl", lines);
-	c->request_id = STR("r1");
-	c->request_args = STR("args");
-	if (receipts_find(c, &f, STR("agent send"), &reply)) {
+	c->request_id = ask.id;
+	if (receipt_find(c, &in, &ask, &old)) {
 		rule(c->message.n, "receipts are refused with a message");
 		c->code = ERR_OK;
 		return;
 	}
-	if (reply.p)
+	if (old.op.p)
 		return;
-	rule(!receipts_put(c, &f, c->actor, STR("agent send"), STR("{\"id\":\"m1\"}")),
-	     "a receipt can be left");
-	rule(!receipts_find(c, &f, STR("agent send"), &reply) && str_is(reply, "{\"id\":\"m1\"}"),
+	rule(!receipt_put(c, &in, &ask, STR("{\"id\":\"m1\"}")), "a receipt can be left");
+	rule(!receipt_find(c, &in, &ask, &old) && str_is(old.reply, "{\"id\":\"m1\"}"),
 	     "a receipt that was left is found");
 }
 

@@ -580,15 +580,7 @@ enum err cache_find_receipt(struct call *c, struct cache *cache, struct receipt 
 	AUTO_STMT *st = db_stmt(cache->db, "SELECT op, args, reply FROM receipts"
 					   " WHERE actor = ? AND id = ?");
 
-	r->op = r->reply = STR_NONE;
-	stmt_bind_str(st, r->actor);
-	stmt_bind_str(st, r->id);
-	if (stmt_row(st)) {
-		r->op = stmt_str(st, &c->mem);
-		r->args = stmt_str(st, &c->mem);
-		r->reply = stmt_str(st, &c->mem);
-	}
-	return stmt_end(c, st);
+	return receipt_row_find(c, st, r);
 }
 
 enum err cache_put_receipt(struct call *c, struct cache *cache, const struct receipt *r)
@@ -596,13 +588,7 @@ enum err cache_put_receipt(struct call *c, struct cache *cache, const struct rec
 	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO receipts"
 					   " VALUES (?, ?, ?, ?, ?, ?)");
 
-	stmt_bind_str(st, r->actor);
-	stmt_bind_str(st, r->id);
-	stmt_bind_str(st, r->op);
-	stmt_bind_str(st, r->args);
-	stmt_bind_str(st, r->reply);
-	stmt_bind_int(st, r->at);
-	return stmt_run(c, st);
+	return receipt_row_put(c, st, r);
 }
 
 enum err cache_drop_receipts(struct call *c, struct cache *cache)

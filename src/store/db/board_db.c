@@ -483,29 +483,16 @@ enum err board_destroy(struct call *c, struct str root)
 	return e;
 }
 
-enum err board_receipt_find(struct call *c, struct board *b, struct str op, struct str args,
-			    struct str *reply)
+static enum err board_find_receipt(struct call *c, void *store, struct receipt *r)
 {
+	struct board *b = store;
 	AUTO_STMT *st = db_stmt(b->db, "SELECT op, args, reply FROM receipts"
 				       " WHERE agent = ? AND request_id = ?");
-	struct str old_op, old_args;
 
-	*reply = STR_NONE;
-	stmt_bind_str(st, c->actor);
-	stmt_bind_str(st, c->request_id);
-	if (!stmt_row(st))
-		return stmt_end(c, st);
-	old_op = stmt_str(st, &c->mem);
-	old_args = stmt_str(st, &c->mem);
-	*reply = stmt_str(st, &c->mem);
-	if (str_eq(op, old_op) && str_eq(args, old_args))
-		return ERR_OK;
-	return call_fail(c, ERR_REQUEST_MISMATCH,
-			 "request id '" STR_FMT "' was used for another '" STR_FMT "'",
-			 STR_ARG(c->request_id), STR_ARG(old_op));
+	return receipt_row_find(c, st, r);
 }
 
-/* As in receipts.db: so many stay, however old they are. */
+/* As in receipts.db: the newest RECEIPT_FLOOR stay, however old they are. */
 static enum err sweep_receipts(struct call *c, struct board *b)
 {
 	AUTO_STMT *st = db_stmt(b->db, "DELETE FROM receipts WHERE created_ms < min(?,"
@@ -517,22 +504,21 @@ static enum err sweep_receipts(struct call *c, struct board *b)
 	return stmt_run(c, st);
 }
 
-enum err board_receipt_put(struct call *c, struct board *b, struct str op, struct str args,
-			   struct str reply)
+static enum err board_put_receipt(struct call *c, void *store, const struct receipt *r)
 {
+	struct board *b = store;
 	AUTO_STMT *st = db_stmt(b->db, "INSERT INTO receipts (agent, request_id, op, args,"
 				       " reply, created_ms) VALUES (?, ?, ?, ?, ?, ?)");
 	enum err e;
 
-	if (c->now_ms % RECEIPT_SWEEP == 0 && (e = sweep_receipts(c, b)))
+	if (r->at % RECEIPT_SWEEP == 0 && (e = sweep_receipts(c, b)))
 		return e;
-	stmt_bind_str(st, c->actor);
-	stmt_bind_str(st, c->request_id);
-	stmt_bind_str(st, op);
-	stmt_bind_str(st, args);
-	stmt_bind_str(st, reply);
-	stmt_bind_int(st, c->now_ms);
-	return stmt_run(c, st);
+	return receipt_row_put(c, st, r);
+}
+
+struct receipts board_receipts(struct board *b)
+{
+	return (struct receipts){ b, board_find_receipt, board_put_receipt };
 }
 
 enum err board_count(struct call *c, struct board *b, struct board_counts *out)

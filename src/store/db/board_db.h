@@ -2,6 +2,7 @@
 #define STORE_DB_BOARD_DB_H
 
 #include "base/system/lock.h"
+#include "store/receipt.h"
 
 struct db;
 
@@ -55,11 +56,8 @@ struct board_counts {
 };
 enum err board_count(struct call *c, struct board *b, struct board_counts *out);
 
-/* The reply that was given to this request id, or absent; the arguments must agree. */
-enum err board_receipt_find(struct call *c, struct board *b, struct str op, struct str args,
-			    struct str *reply);
-enum err board_receipt_put(struct call *c, struct board *b, struct str op, struct str args,
-			   struct str reply);
+/* Durable with board_commit(). The arguments are kept as JSON, not as a digest. */
+struct receipts board_receipts(struct board *b);
 
 /* Looks at the board's database; a damaged one is repaired, if that is asked for. */
 enum err board_mend(struct call *c, struct mend *m);

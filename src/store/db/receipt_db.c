@@ -1,12 +1,9 @@
 #include "store/db/receipt_db.h"
 
-#include "base/hash.h"
 #include "base/system/file.h"
-#include "base/text/json.h"
-#include "base/text/value.h"
 #include "store/db/db.h"
 
-enum { VERSION = 1, WAIT_MS = 10000, ABOUT_MOST = 100 /* ids */ };
+enum { VERSION = 1, WAIT_MS = 10000 };
 
 /*
  * `bytes` is what the replies come to. They have a table of their own: what is deleted there
@@ -81,15 +78,27 @@ enum err receipt_db_commit(struct call *c, struct receipt_db *r)
 	return db_commit(c, r->db);
 }
 
-struct str receipt_key(struct call *c, struct str actor, struct str id)
+enum err receipt_row_find(struct call *c, struct stmt *st, struct receipt *r)
 {
-	struct json j = json_new(&c->mem);
+	stmt_bind_str(st, r->actor);
+	stmt_bind_str(st, r->id);
+	if (stmt_row(st)) {
+		r->op = stmt_str(st, &c->mem);
+		r->args = stmt_str(st, &c->mem);
+		r->reply = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
 
-	json_array(&j);
-	json_str(&j, actor.p ? actor : STR(""));
-	json_str(&j, id);
-	json_end(&j);
-	return str_head(sha256_hex(&c->mem, json_text(&j)), 32);
+enum err receipt_row_put(struct call *c, struct stmt *st, const struct receipt *r)
+{
+	stmt_bind_str(st, r->actor);
+	stmt_bind_str(st, r->id);
+	stmt_bind_str(st, r->op);
+	stmt_bind_str(st, r->args);
+	stmt_bind_str(st, r->reply);
+	stmt_bind_int(st, r->at);
+	return stmt_run(c, st);
 }
 
 enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *r)
@@ -109,27 +118,6 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 		r->reply = stmt_str(st, &c->mem);
 	}
 	return stmt_end(c, st);
-}
-
-struct str receipt_about(struct call *c, struct str reply)
-{
-	struct json j = json_new(&c->mem);
-	const struct value *v = value_read(&c->mem, reply);
-
-	if (v && v->type == VALUE_OBJECT && value_str(v, "id").p) {
-		json_str(&j, value_str(v, "id"));
-		return json_text(&j);
-	}
-	if (!v || v->type != VALUE_ARRAY || v->count > ABOUT_MOST)
-		return STR_NONE;
-	json_array(&j);
-	for (size_t i = 0; i < v->count; i++) {
-		if (!value_str(&v->item[i], "id").p)
-			return STR_NONE;
-		json_str(&j, value_str(&v->item[i], "id"));
-	}
-	json_end(&j);
-	return json_text(&j);
 }
 
 /* --- what is forgotten --- */

@@ -1,9 +1,10 @@
 #ifndef STORE_DB_RECEIPT_DB_H
 #define STORE_DB_RECEIPT_DB_H
 
-#include "base/call.h"
+#include "store/receipt.h"
 
 struct db;
+struct stmt;
 
 /*
  * `receipts.db`: what was answered to request ids, so that a request that is repeated is not
@@ -16,13 +17,6 @@ struct db;
  * forward by a month forgets nothing that somebody may still repeat. */
 #define RECEIPT_KEPT_MS (INT64_C(30) * 24 * 3600 * 1000)
 enum { RECEIPT_FLOOR = 10000, RECEIPT_REPLIES = 16 << 20, RECEIPT_SWEEP = 64 };
-
-struct receipt {
-	struct str actor, id, op, args;
-	struct str reply; /* absent: no longer kept */
-	struct str about; /* JSON: the id, or the list of ids, that the reply was about */
-	int64_t at;       /* ms, by the clock of the store */
-};
 
 struct receipt_db {
 	struct db *db; /* NULL: there is none yet */
@@ -39,10 +33,12 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct receipt *r);
 enum err receipt_db_commit(struct call *c, struct receipt_db *db);
 
-/* What names an actor's request id, in few characters. */
-struct str receipt_key(struct call *c, struct str actor, struct str id);
-
-/* What of a reply is kept for good: the id of an object, the ids of a list; or absent. */
-struct str receipt_about(struct call *c, struct str reply);
+/*
+ * For stores that keep receipts in a table of their own, with columns for the actor, the id, the
+ * operation, the arguments, the reply and the time. The statement selects operation, arguments and
+ * reply by actor and id; or inserts all six.
+ */
+enum err receipt_row_find(struct call *c, struct stmt *st, struct receipt *r);
+enum err receipt_row_put(struct call *c, struct stmt *st, const struct receipt *r);
 
 #endif

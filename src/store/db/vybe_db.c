@@ -221,38 +221,31 @@ enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
 
 /* --- the ledger --- */
 
-enum err vybe_ledger_find(struct call *c, struct vybe_db *v, struct ledger_row *out)
+static enum err vybe_ledger_find(struct call *c, void *store, struct receipt *r)
 {
+	struct vybe_db *v = store;
 	AUTO_STMT *st = db_stmt(v->db, "SELECT op, args, reply FROM ledger"
 				       " WHERE agent = ?1 AND request = ?2");
 
-	*out = (struct ledger_row){ 0 };
-	stmt_bind_str(st, c->actor);
-	stmt_bind_str(st, c->request_id);
-	if (stmt_row(st)) {
-		out->op = stmt_str(st, &c->mem);
-		out->args = stmt_str(st, &c->mem);
-		out->reply = stmt_str(st, &c->mem);
-	}
-	return stmt_end(c, st);
+	return receipt_row_find(c, st, r);
 }
 
-enum err vybe_ledger_put(struct call *c, struct vybe_db *v, const struct ledger_row *row)
+static enum err vybe_ledger_put(struct call *c, void *store, const struct receipt *r)
 {
+	struct vybe_db *v = store;
 	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)");
 
-	stmt_bind_str(st, c->actor);
-	stmt_bind_str(st, c->request_id);
-	stmt_bind_str(st, row->op);
-	stmt_bind_str(st, row->args);
-	stmt_bind_str(st, row->reply);
-	stmt_bind_int(st, c->now_ms);
-	return stmt_run(c, st);
+	return receipt_row_put(c, st, r);
+}
+
+struct receipts vybe_receipts(struct vybe_db *v)
+{
+	return (struct receipts){ v, vybe_ledger_find, vybe_ledger_put };
 }
 
 enum err vybe_ledger_collect(struct call *c, struct vybe_db *v)
 {
-	/* as in receipts.db: so many stay, however old they are */
+	/* as in receipts.db: the newest RECEIPT_FLOOR stay, however old they are */
 	AUTO_STMT *st = db_stmt(v->db, "DELETE FROM ledger WHERE created < ? AND rowid <="
 				       " (SELECT max(rowid) FROM ledger) - ?");
 

@@ -3,6 +3,7 @@
 
 #include "base/system/lock.h"
 #include "store/journal.h"
+#include "store/receipt.h"
 
 struct db;
 
@@ -30,13 +31,8 @@ enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode, stru
 enum err vybe_db_commit(struct call *c, struct vybe_db *v);
 void vybe_db_close(struct vybe_db *v); /* without a commit: nothing was written */
 
-/* --- what was answered to a request id of an agent --- */
-
-struct ledger_row {
-	struct str op, args, reply; /* reply is absent: it was never answered */
-};
-enum err vybe_ledger_find(struct call *c, struct vybe_db *v, struct ledger_row *out);
-enum err vybe_ledger_put(struct call *c, struct vybe_db *v, const struct ledger_row *row);
+/* The ledger has the receipts of agents. */
+struct receipts vybe_receipts(struct vybe_db *v);
 enum err vybe_ledger_collect(struct call *c, struct vybe_db *v); /* older than 30 days */
 
 /* --- how far the beads' journal is known, and how the beads were then --- */

@@ -1,0 +1,102 @@
+#include "op/notices.h"
+
+#include "agents/mail.h"
+#include "agents/registry.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/lost.h"
+#include "board/unread.h"
+#include "op/op.h"
+#include "store/agent_files.h"
+
+static void notices_put(struct call *c, const char *name, struct str json)
+{
+	struct json j = json_new(&c->mem);
+
+	json_object(&j);
+	if (c->meta.p)
+		json_put_members(&j, c->meta);
+	json_put_raw(&j, name, json);
+	json_end(&j);
+	c->meta = json_text(&j);
+}
+
+enum err notices_add_unread(struct call *c, struct board *b)
+{
+	struct json j = json_new(&c->mem);
+	struct unread unread;
+	enum err e;
+
+	if (!call_named(c))
+		return ERR_OK;
+	if ((e = unread_count(c, b, c->actor, &unread)))
+		return e;
+	unread_encode(&j, &unread);
+	notices_put(c, "unread", json_text(&j));
+	return ERR_OK;
+}
+
+static void notices_put_mail(struct call *c, struct mail_waiting mail)
+{
+	struct json j = json_new(&c->mem);
+
+	if (!mail.unread && !mail.unacked)
+		return;
+	json_object(&j);
+	json_put_int(&j, "unread", mail.unread);
+	json_put_int(&j, "to_accept", mail.unacked);
+	json_end(&j);
+	notices_put(c, "mail", json_text(&j));
+}
+
+/*
+ * A command that wrote moves the agent's last-seen time to the millisecond; one that only read
+ * moves it if it is more than SEEN_LEAST_MS old.
+ */
+void notices_add_mail(struct call *c, bool wrote)
+{
+	struct call aside = *c;
+	struct mail_waiting mail = { 0 };
+	struct agent_files files;
+
+	/* most people's names cannot be the id of an agent */
+	if (!call_named(c) || (!registry_id_valid(c->actor) && !registry_id_valid(call_present(c))))
+		return;
+	if (!agent_files_open(&aside, AGENTS_READ, &files)) {
+		registry_saw(&aside, &files, call_present(c), wrote ? 1 : SEEN_LEAST_MS);
+		mail = mail_waiting(&aside, &files, c->actor);
+	}
+	c->mem = aside.mem;
+	notices_put_mail(c, mail);
+}
+
+static struct str notices_lost_text(struct call *c, const struct value *list)
+{
+	struct buf b = { .mem = &c->mem };
+
+	for (size_t i = 0; i < list->count; i++)
+		buf_fmt(&b, "%s" STR_FMT, i ? "; " : "",
+			STR_ARG(value_str(&list->item[i], "message")));
+	return buf_str(&b);
+}
+
+/* The reply of a sync lists the lost claims of all actors, and only a host reads that of a hook. */
+void notices_add_lost_claims(struct call *c, const struct op *op)
+{
+	struct call aside = *c;
+	struct str lost = { 0 }, text;
+	struct beads b;
+
+	if (!c->actor.p || (op->flags & (OP_HOST | OP_LOST)))
+		return;
+	if (c->home.p || !beads_home(&aside, &b))
+		lost = lost_take(&aside, aside.home, c->actor);
+	c->mem = aside.mem;
+	if (!lost.p)
+		return;
+	text = notices_lost_text(c, value_read(&c->mem, lost));
+	notices_put(c, "lost_claims", lost);
+	c->warning = c->warning.p ? arena_fmt(&c->mem, STR_FMT "; " STR_FMT, STR_ARG(c->warning),
+					      STR_ARG(text)) :
+				    text;
+}

@@ -1,0 +1,76 @@
+#include "base/id.h"
+#include "base/text/json.h"
+#include "beads/setup.h"
+#include "continuity/continuity.h"
+#include "op/run.h"
+
+/* Tasks are beads. Sets up beads where there are none; otherwise first records the changes that
+ * others made to the tasks. */
+static enum err vybe_prepare_tasks(struct call *c, struct continuity *k)
+{
+	struct beads *b, made;
+	struct setup done;
+	enum err e = continuity_tasks(c, k, &b);
+
+	if (!e && b)
+		e = continuity_absorb(c, k);
+	continuity_let_go(k);
+	if (e || b)
+		return e;
+	return setup_run(c, &(struct setup_ask){ 0 }, &made, &done);
+}
+
+static enum err vybe_run_once(struct call *c, const struct request *r, struct stores *s,
+			      const struct receipt *ask, struct json *reply)
+{
+	struct receipts in = vybe_receipts(&s->vybe->db);
+	struct receipt old;
+	enum err e = receipt_find(c, &in, ask, &old);
+
+	if (e)
+		return e;
+	if (old.op.p) {
+		c->replayed = true;
+		return receipt_answer(c, &old, reply);
+	}
+	if ((r->op->flags & OP_TASKS) && (e = vybe_prepare_tasks(c, s->vybe)))
+		return e;
+	if ((e = r->op->run(c, s, r->body, reply)) ||
+	    (e = receipt_put(c, &in, ask, json_text(reply))))
+		return e;
+	return continuity_commit(c, s->vybe);
+}
+
+/* Every write needs a request id. A host repeats no call by itself, so its calls get a new one. */
+static enum err vybe_need_request_id(struct call *c)
+{
+	if (!c->request_id.p && c->wire)
+		c->request_id = id_random(&c->mem, 32);
+	if (c->request_id.p)
+		return ERR_OK;
+	call_fail(c, ERR_USAGE, "--request-id is missing");
+	return call_step(c, "Give every write an id of its own, and repeat it with the same one.");
+}
+
+enum err request_run_vybe(struct call *c, const struct request *r, struct json *reply)
+{
+	bool write = (r->op->flags & OP_WRITE) && !request_bool(r, ROLE_PEEK);
+	struct continuity k;
+	struct stores s = { .vybe = &k };
+	struct receipt ask;
+	enum err e = write ? vybe_need_request_id(c) : ERR_OK;
+
+	if (e)
+		return e;
+	ask = request_receipt(c, r);
+	c->request_args = ask.args;
+	if (!write && (r->op->flags & OP_TASKS)) /* reads beads alone: vybe.db is not needed */
+		e = continuity_locate(c, &k);
+	else
+		e = continuity_open(c, write ? VYBE_WRITE : VYBE_READ, &k);
+	if (e)
+		return e;
+	e = write ? vybe_run_once(c, r, &s, &ask, reply) : r->op->run(c, &s, r->body, reply);
+	continuity_close(&k);
+	return e;
+}
